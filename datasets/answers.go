@@ -43,11 +43,11 @@ func finite(text string) (float64, error) {
 
 // Classification is guessed for answers of at most maxGuess values, and for more if each is
 // taken by rowsPerGuess rows on average; whole numbers must be both. maxTarget is the largest
-// number that is an answer: sums of the squares of more could overflow.
+// number that is an answer (krrlab.New).
 const (
 	maxGuess     = 20
 	rowsPerGuess = 5
-	maxTarget    = 1e150
+	maxTarget    = 1e100
 )
 
 // answers are the answers of a file as they stand there.

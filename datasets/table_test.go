@@ -63,10 +63,10 @@ func TestLocalAnswers(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if d, err := Read(strings.NewReader("1,2.5\n2,-1e150\n"), "file", nil); err != nil || d.Target[1] != -1e150 {
+	if d, err := Read(strings.NewReader("1,2.5\n2,-1e100\n"), "file", nil); err != nil || d.Target[1] != -1e100 {
 		t.Errorf("the largest target: %v", err)
 	}
-	if _, err := Read(strings.NewReader("1,2.5\n2,-1.01e150\n"), "file", nil); err == nil {
+	if _, err := Read(strings.NewReader("1,2.5\n2,-1.01e100\n"), "file", nil); err == nil {
 		t.Error("a target beyond it is read")
 	}
 	if _, err := Read(strings.NewReader("1,2.5\n2,1e308\n"), "file", nil); err == nil || !strings.Contains(err.Error(), "line 2: target: \"1e308\" is too large to be squared") {

@@ -3,7 +3,10 @@ package krrlab
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"reflect"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/bound"
@@ -104,6 +107,11 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
 		return nil, err
 	}
+	for j := range t {
+		if y := mat.Norm(p.y.ColView(j), math.Inf(1)); y > 0 && !(inRange(y) && inRange(y/l.cfg.Lambda)) {
+			return nil, fmt.Errorf("krrlab: targets of size %.2g, λ = %g: want both and y/λ from 1e-100 to 1e100; give the targets in another unit", y, l.cfg.Lambda)
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.labs++
@@ -139,7 +147,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	if err := kernel.Validate(c.Kernel); err != nil {
 		return c, err
 	}
-	if err := checkPositive("λ", c.Lambda); err != nil {
+	if err := checkSize("λ", c.Lambda); err != nil {
 		return c, err
 	}
 	if c.Solver == AutoSolver {

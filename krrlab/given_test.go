@@ -261,22 +261,3 @@ func TestGivenRefused(t *testing.T) {
 		t.Errorf("%v, %q", err, lab.note)
 	}
 }
-
-// TestSubnormal: a λ that is subnormal, by which errors of K are divided, is refused.
-func TestSubnormal(t *testing.T) {
-	const n = 20
-	_, byRows, p := given(t, n, kernel.Gaussian{Sigma: 2}, false)
-	small := points.NewDense(n, n, nil)
-	for i := range n {
-		for j := range n {
-			small.Row(i)[j] = 1e-310 * p.Eval([]float64{float64(i)}, []float64{float64(j)})
-		}
-	}
-	k, err := kernel.NewPrecomputed(small)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := New(byRows, Config{Kernel: k, Lambda: 1e-311, Solver: CG}); err == nil || !strings.Contains(err.Error(), "want a positive number") {
-		t.Error(err)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -205,7 +204,7 @@ func settle(s *int, lambdaP *float64, n int, lambda float64) error {
 	if err := checkRank(*s, n); err != nil {
 		return err
 	}
-	return checkPositive("λ_p", *lambdaP)
+	return checkSize("λ_p", *lambdaP)
 }
 
 func checkRank(s, n int) error {
@@ -215,12 +214,16 @@ func checkRank(s, n int) error {
 	return nil
 }
 
-func checkPositive(what string, v float64) error {
-	if !(v >= 0x1p-1022) || math.IsInf(v, 0) { // quotients by subnormal numbers overflow
-		return fmt.Errorf("%s = %g: want a positive number, 2.3e-308 at least", what, v)
+// checkSize is the door of a problem's numbers: targets, λ, λ_p, and y/λ, the size of coefficients. Squares of what comes in,
+// and their sums, are normal numbers of float64, and nothing behind the door guards against others.
+func checkSize(what string, v float64) error {
+	if !inRange(v) {
+		return fmt.Errorf("%s = %g: want a positive number from 1e-100 to 1e100", what, v)
 	}
 	return nil
 }
+
+func inRange(v float64) bool { return v >= 1e-100 && v <= 1e100 }
 
 // plain reports whether M = I.
 func (l *Lab) plain() bool { return l.cfg.Precond == Preconditioner(None{}) }

@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -282,20 +283,11 @@ func TestFeatureErrors(t *testing.T) {
 	if _, err := baseline.RandomFeatures(ctx, sample(t, gaussian, 3, 50), flat, 1e-18, y, nil); err == nil || !strings.Contains(err.Error(), "not positive definite at λ = 1e-18") {
 		t.Errorf("singular: %v", err)
 	}
-	for name, f := range map[string]func(){
+	testkit.Panics(t, map[string]func(){
 		"rows":    func() { _, _ = baseline.RandomFeatures(ctx, m, x, 1, targets(1, 599, 1), nil) },
 		"dim":     func() { _, _ = baseline.RandomFeatures(ctx, sample(t, gaussian, 4, 5), x, 1, y, nil) },
 		"options": func() { _, _ = baseline.RandomFeatures(ctx, m, x, 1, y, &baseline.FeatureOptions{Tol: -1}) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			f()
-		}()
-	}
+	})
 }
 
 // TestFeaturesInterrupted: before the first solve there is nothing, after it what there is.

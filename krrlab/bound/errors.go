@@ -168,7 +168,7 @@ func (b *Basis) Final(a *Answer) *Errors {
 }
 
 // size returns a lower bound of ‖c*‖_A ≥ yᵀc/‖c‖_A, ‖c‖_A² = cᵀ(y−r) ≤ yᵀc + ‖c‖₂‖r‖₂, given ‖y‖₂ and ‖r‖₂ at most; 0 if there is
-// none. The product is of unit vectors, right to (n+8)u: it may cancel, and squares of y may under- or overflow.
+// none. The product is of unit vectors, right to (n+8)u, as it may cancel.
 func size(c, y mat.Vector, ynorm, rnorm float64) float64 {
 	length := mat.Norm(c, 2)
 	if length == 0 || ynorm == 0 {

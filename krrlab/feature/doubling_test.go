@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -131,7 +132,7 @@ func TestDoublingMean(t *testing.T) {
 
 func TestDoublingMisuse(t *testing.T) {
 	poly := doublings[2]
-	for name, c := range map[string]func(){
+	testkit.Panics(t, map[string]func(){
 		"off the ladder": func() { _, _ = Doubling{poly, 8}.Part(3, 12, 24, rng.New(1)) },
 		"empty":          func() { _, _ = Doubling{poly, 8}.Part(3, 8, 8, rng.New(1)) },
 		"First = 0":      func() { _, _ = Doubling{poly, 0}.Sample(3, 8, rng.New(1)) },
@@ -139,15 +140,9 @@ func TestDoublingMisuse(t *testing.T) {
 			m, _ := poly.Sample(7, 8, rng.New(1))
 			_ = MatrixTo(context.Background(), points.NewDense32(4, 10, nil), 3, m, doublingPoints(4, 7), nil)
 		},
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			c()
-		}()
+	})
+	if _, err := (Doubling{Fourier{Kernel: kernel.Gaussian{}}, 8}).Sample(3, 8, rng.New(1)); err == nil {
+		t.Error("σ = 0")
 	}
 	if _, err := (Doubling{poly, 8}).Sample(3, 0, rng.New(1)); err == nil || !strings.Contains(err.Error(), "0 features") {
 		t.Errorf("s = 0: error %v", err)
@@ -165,6 +160,10 @@ func TestStack(t *testing.T) {
 		}
 		parts = append(parts, m)
 	}
+	fourier := Fourier{Kernel: kernel.Gaussian{Sigma: 1}}
+	if f := (Doubling{fourier, 8}); f.String() != fourier.String() {
+		t.Error(f)
+	}
 	if stacked(parts[:1]) != parts[0] {
 		t.Error("one map is not itself")
 	}
@@ -174,6 +173,7 @@ func TestStack(t *testing.T) {
 	}
 	var w Workspace
 	all := make([]float64, 20*16)
+	m.MapTo(nil, 16, points.NewDense(0, 4, nil), &w)
 	m.MapTo(all, 16, x, &w)
 	at := 0
 	for _, p := range parts {

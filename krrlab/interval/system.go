@@ -208,18 +208,9 @@ func (s *System) root() float64 {
 	return math.Sqrt(floats.Sum(s.f.Diag))
 }
 
-// anorm returns √(c_jᵀAc_j), where squares may under- or overflow.
+// anorm returns √(c_jᵀAc_j).
 func (s *System) anorm(j int) float64 {
-	c, y := mat.Col(nil, j, s.m.C), mat.Col(nil, j, s.y)
-	a, b := floats.Norm(c, math.Inf(1)), floats.Norm(y, math.Inf(1))
-	if a == 0 || b == 0 {
-		return 0
-	}
-	var sum float64
-	for i, v := range c {
-		sum += v / a * (y[i] / b)
-	}
-	return math.Sqrt(max(0, sum)) * math.Sqrt(a) * math.Sqrt(b)
+	return math.Sqrt(max(0, mat.Dot(s.m.C.ColView(j), s.y.ColView(j))))
 }
 
 // freedom returns the degrees of freedom of deviation.
@@ -235,7 +226,7 @@ func (s *System) freedom() float64 {
 //
 //	s²_j = c_jᵀAc_j/n,  or  (c_jᵀAc_j − (1ᵀc_j)²/1ᵀA⁻¹1)/(n−1)  with a mean.
 //
-// n or n−1 times s²_j/s² is then of the law χ². The noise is of variance s²λ. Squares may under- or overflow: it is s_j, not s²_j.
+// n or n−1 times s²_j/s² is then of the law χ². The noise is of variance s²λ.
 func (s *System) deviation(j int) float64 {
 	size, cosine := s.anorm(j), 0.0
 	if s.ones != nil && size > 0 {

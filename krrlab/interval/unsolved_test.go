@@ -164,7 +164,7 @@ func TestUnits(t *testing.T) {
 		return out
 	}
 	want := intervals(1)
-	for _, unit := range []float64{0x1p-600, 0x1p480} {
+	for _, unit := range []float64{0x1p-300, 0x1p300} {
 		for method, v := range intervals(unit) {
 			v.Lo.Scale(1/unit, v.Lo)
 			v.Hi.Scale(1/unit, v.Hi)

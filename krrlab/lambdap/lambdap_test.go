@@ -17,6 +17,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -416,6 +417,13 @@ func TestOptions(t *testing.T) {
 	if err := (&Options{}).Check(); err != nil {
 		t.Error(err)
 	}
+	if its := RitzIterations([]float64{1, -1}, []float64{1, 0}, 0.1, 1); !math.IsInf(its, 1) {
+		t.Errorf("%g iterations where T is not positive definite", its)
+	}
+	testkit.Panics(t, map[string]func(){
+		"η": func() { Bound(1, 1, -1) }, "τ": func() { RitzIterations([]float64{1}, []float64{0}, 1, 1) },
+		"order": func() { _, _, _ = Spectrum(t.Context(), mat.NewDense(2, 3, nil), 1, nil, 1) },
+	})
 }
 
 // slow is K whose products take longer on a rank but the first.

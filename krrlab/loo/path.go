@@ -63,11 +63,6 @@ func Path(ctx context.Context, k Matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	if m.Dim() != n {
 		panic(fmt.Sprintf("loo: K of order %d, preconditioner of order %d", n, m.Dim()))
 	}
-	for _, l := range lambdas {
-		if l < leastLambda || l > 1/leastLambda {
-			return nil, fmt.Errorf("loo: λ = %g: want a number from %g to %g, whose square float64 holds", l, leastLambda, 1/leastLambda)
-		}
-	}
 	p := &path{k: k, m: m, rows: rows, lambdas: lambdas, o: &opt}
 	sides := rows.sides()
 	_, p.t = sides.Dims()
@@ -92,8 +87,6 @@ func Path(ctx context.Context, k Matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	times(unit, scores, opt.Classes)
 	return scores, nil
 }
-
-const leastLambda = 1e-150
 
 // path is the state of a Path.
 type path struct {

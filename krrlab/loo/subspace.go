@@ -154,7 +154,6 @@ func (s *space) orthonormalize(ctx context.Context, z *mat.Dense) (*mat.Dense, e
 	n, t := z.Dims()
 	norms := make([]float64, t)
 	for c := range t {
-		scale(z, c) // squares may under- or overflow
 		norms[c] = math.Sqrt(dot(z, z, c, c))
 	}
 	for range 2 {
@@ -194,19 +193,6 @@ func (s *space) orthonormalize(ctx context.Context, z *mat.Dense) (*mat.Dense, e
 	return mat.DenseCopyOf(z.Slice(0, n, 0, kept)), nil
 }
 
-// scale divides column c of z by a power of two about its largest number.
-func scale(z *mat.Dense, c int) {
-	n, _ := z.Dims()
-	var most float64
-	for i := range n {
-		most = max(most, math.Abs(z.At(i, c)))
-	}
-	_, e := math.Frexp(most)
-	for i, by := 0, math.Ldexp(1, -max(e, -1000)); i < n; i++ {
-		z.Set(i, c, by*z.At(i, c))
-	}
-}
-
 // extend adds the columns of u, orthonormal to V, and solves anew for every λ_j.
 func (s *space) extend(ctx context.Context, u *mat.Dense) error {
 	n, add := u.Dims()
@@ -237,7 +223,7 @@ func (s *space) extend(ctx context.Context, u *mat.Dense) error {
 	err = accel.ForEach(ctx, len(s.lambdas), func(_, j int) { failed[j] = !s.solve(j) })
 	for j, f := range failed {
 		if err == nil && f {
-			err = fmt.Errorf("loo: K+λI as stored is not positive definite at λ = %g, or its square overflows float64: take a larger λ or more accurate storage", s.lambdas[j])
+			err = fmt.Errorf("loo: K+λI as stored is not positive definite at λ = %g: take a larger λ or more accurate storage", s.lambdas[j])
 		}
 	}
 	return err

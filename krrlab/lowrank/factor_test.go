@@ -13,6 +13,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/points"
@@ -315,13 +316,22 @@ func TestErrors(t *testing.T) {
 			}
 		}
 	}
-	defer func() {
-		if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), "blocks of -1 columns") {
-			t.Errorf("panic %v", v)
-		}
-	}()
-	_, _ = lowrank.Nystrom(ctx, good, 3, rng.New(1), &lowrank.Options{Block: -1})
+	testkit.Panics(t, map[string]func(){
+		"blocks":   func() { _, _ = lowrank.Nystrom(ctx, good, 3, rng.New(1), &lowrank.Options{Block: -1}) },
+		"error":    func() { _, _ = lowrank.Nystrom(ctx, &misfit{good, -1, 20}, 3, rng.New(1), nil) },
+		"diagonal": func() { _, _ = lowrank.Nystrom(ctx, &misfit{good, 0, 19}, 3, rng.New(1), nil) },
+	})
 }
+
+// misfit says another error, or has a shorter diagonal.
+type misfit struct {
+	*dense
+	entry float64
+	n     int
+}
+
+func (m *misfit) EntryError() float64 { return m.entry }
+func (m *misfit) Diag() []float64     { return m.dense.Diag()[:m.n] }
 
 // liar has another diagonal in Diag than in Columns.
 type liar struct{ *dense }

@@ -62,9 +62,6 @@ func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 	for a, v := range kernel.Diag(m.Kernel, d.X) {
 		for j, e := range known {
 			rounding := math.Sqrt(v)*share*own[j] + u*math.Abs(mean[j])
-			if own[j] > 0 {
-				rounding += float64(n+8) * 0x1p-1074 // of products that are subnormal
-			}
 			b.Set(a, j, math.Sqrt(v)*e+rounding)
 		}
 	}

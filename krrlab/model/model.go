@@ -268,33 +268,23 @@ func (p *Prediction) Score(d *datasets.Dataset) *Score {
 	for j := 1; j < len(answers); j++ {
 		values = append(values, mat.Col(nil, j, p.Decision))
 	}
-	var sse, syy, tss, largest float64
-	for j, target := range answers {
-		for i, y := range target {
-			largest = max(largest, math.Abs(y), math.Abs(values[j][i]))
-		}
-	}
-	u := 1.0 // a power of two, by which numbers are multiplied whose squares overflow
-	if largest > 1e140 {
-		_, e := math.Frexp(largest)
-		u = math.Ldexp(1, -e)
-	}
+	var sse, syy, tss float64
 	for j, target := range answers {
 		var mean, own float64
 		for _, y := range target {
 			mean += y / float64(s.N)
 		}
 		for i, y := range target {
-			e := u*values[j][i] - u*y
+			e := values[j][i] - y
 			own += e * e
-			syy += u * y * (u * y)
-			tss += (u*y - u*mean) * (u*y - u*mean)
+			syy += y * y
+			tss += (y - mean) * (y - mean)
 		}
 		if sse += own; len(answers) > 1 {
-			s.Targets = append(s.Targets, math.Sqrt(own/float64(s.N))/u)
+			s.Targets = append(s.Targets, math.Sqrt(own/float64(s.N)))
 		}
 	}
-	s.RMSE = math.Sqrt(sse/float64(s.N*len(answers))) / u
+	s.RMSE = math.Sqrt(sse / float64(s.N*len(answers)))
 	s.RelErr = ratio(math.Sqrt(sse), math.Sqrt(syy))
 	s.R2 = 1 - ratio(sse, tss)
 	return s

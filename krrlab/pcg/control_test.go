@@ -14,6 +14,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/race"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
@@ -218,7 +219,7 @@ func testMemory(t *testing.T, solve solver, k, few, many, limit int) {
 func TestPanics(t *testing.T) {
 	a := dense{spd(28, geometric(5, 2))}
 	b := random(1, 5, 2)
-	for name, f := range map[string]func(){
+	testkit.Panics(t, map[string]func(){
 		"B":       func() { pcg.Solve(context.Background(), a, nil, random(1, 6, 2), nil) },
 		"M":       func() { pcg.Solve(context.Background(), a, make(diagonal, 4), b, nil) },
 		"Exact":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Exact: make(diagonal, 4)}) },
@@ -229,16 +230,7 @@ func TestPanics(t *testing.T) {
 		"bound":   func() { pcg.IterationBound(0.5, 0.1) },
 		"Ritz":    func() { new(pcg.Result).Ritz(0) },
 		"none":    func() { pcg.MedianByNorm(context.Background(), a, nil) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			f()
-		}()
-	}
+	})
 }
 
 // TestAim checks that the recurrence goes on to Aim·Tol, and that this saves the restart

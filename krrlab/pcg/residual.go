@@ -245,7 +245,6 @@ func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 	if errors.Is(err, ErrStop) {
 		err = nil
 	}
-	s.lost()
 	s.scaleX(true)
 	if !math.IsNaN(res.MaxTrueRelRes()) && !slices.Contains(s.before, givenUp) {
 		res.R = s.lastResidual()
@@ -275,28 +274,6 @@ func (s *solver) spoil() {
 		}
 		if st := s.res.Columns[c].Status; (st == Converged || st == Inaccurate) && s.ynorm[c] > 0 {
 			s.res.Columns[c].Status = Active
-		}
-	}
-}
-
-// smallest is what the largest number of an answer has to be for its digits to be held below it.
-const smallest = 0x1p-960
-
-// lost takes back that a column has converged whose answer, without its scale, float64 does not hold: what was
-// verified is another one. It holds 0.
-func (s *solver) lost() {
-	for c, scale := range s.scale {
-		var top float64
-		for i := range s.n {
-			top = max(top, math.Abs(s.x.At(i, c)))
-		}
-		if held := top / scale; s.ynorm[c] == 0 || scale == 1 || top == 0 || held >= smallest && !math.IsInf(held, 1) {
-			continue
-		}
-		s.res.TrueRelRes[c] = math.NaN()
-		if col := &s.res.Columns[c]; col.Status == Converged {
-			col.Status = Inaccurate
-			s.res.Status = max(s.res.Status, Inaccurate)
 		}
 	}
 }

@@ -431,25 +431,28 @@ func TestErrors(t *testing.T) {
 func TestPanics(t *testing.T) {
 	z, _ := features(11, 10, 3, 1)
 	w := build(t, z, 1, precond.FormL)
-	for name, f := range map[string]func(){
+	testkit.Panics(t, map[string]func(){
 		"rows":    func() { _ = w.SolveTo(context.Background(), mat.NewDense(9, 1, nil), mat.NewDense(9, 1, nil)) },
 		"columns": func() { _ = w.SolveTo(context.Background(), mat.NewDense(10, 2, nil), mat.NewDense(10, 1, nil)) },
 		"empty":   func() { _, _ = precond.New(context.Background(), points.NewDense32(0, 3, nil), 1, nil) },
 		"form":    func() { _, _ = precond.New(context.Background(), z, 1, &precond.Options{Form: 99}) },
 		"cost":    func() { precond.Cost(precond.AutoForm, 1, 1, 1, 1) },
+		"product": func() { _ = w.MulTo(t.Context(), mat.NewDense(9, 1, nil), mat.NewDense(9, 1, nil)) },
+		"normal":  func() { _ = w.NormalTo(t.Context(), mat.NewDense(9, 1, nil), rng.New(1)) },
+		"basis": func() {
+			_ = build(t, z, 1, precond.FormEigen).ZVMulTo(t.Context(), mat.NewDense(9, 1, nil), false, mat.NewDense(3, 1, nil))
+		},
+		"zero": func() { precond.ZeroGram(0) },
+		"grow": func() { _ = precond.ZeroGram(4).Grow(t.Context(), nil, z) },
+		"gram": func() { _, _ = precond.NewFromGram(t.Context(), z, precond.ZeroGram(2), 1, nil) },
+		"family": func() {
+			f, _ := build(t, z, 1, precond.FormEigen).Family([]float64{1, 2})
+			_ = f.NormalColumnsTo(t.Context(), mat.NewDense(10, 1, nil), rng.New(1))
+		},
 		"id": func() {
 			_ = precond.Identity{N: 2}.SolveTo(context.Background(), mat.NewDense(3, 1, nil), mat.NewDense(3, 1, nil))
 		},
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			f()
-		}()
-	}
+	})
 }
 
 // TestChoice: forms break even where Cost says, and AutoForm takes the cheapest.

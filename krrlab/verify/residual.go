@@ -34,9 +34,7 @@ func (m *Matrix) Apply(ctx context.Context, c []float64, t int, lambda float64) 
 	}
 	rounding = make([]float64, t)
 	for j, one := range oneNorms(c, t) {
-		if one > 0 { // and of products that are subnormal
-			rounding[j] = (m.Entry+m.sumError()*m.Largest)*one + float64(m.N+8)*0x1p-1074
-		}
+		rounding[j] = (m.Entry + m.sumError()*m.Largest) * one
 	}
 	return v, rounding, nil
 }
@@ -62,19 +60,13 @@ func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *R
 	return r
 }
 
-// norm2 returns √Σ_i v(i)², i < n, where squares may under- or overflow. NaN and ±Inf stay.
+// norm2 returns √Σ_i v(i)², i < n.
 func norm2(n int, v func(i int) float64) float64 {
-	var largest, sum float64
+	var sum float64
 	for i := range n {
-		largest = max(largest, math.Abs(v(i)))
+		sum += v(i) * v(i)
 	}
-	_, e := math.Frexp(largest) // 0 for 0, ±Inf and NaN
-	scale := math.Ldexp(1, max(-1000, min(-e, 1000)))
-	for i := range n {
-		x := v(i) * scale
-		sum += x * x
-	}
-	return math.Sqrt(sum) / scale
+	return math.Sqrt(sum)
 }
 
 // oneNorms returns ‖c_j‖₁ of the columns.
@@ -142,9 +134,7 @@ func (m *Matrix) gap(f, b, x []float64, r *Residual, lambda float64) float64 {
 	rounding := make([]float64, t)
 	win := 0
 	for j := range f {
-		if r.OneNorm[j] > 0 {
-			rounding[j] = (entry+m.sumError()*largest)*r.OneNorm[j] + float64(m.N+8)*0x1p-1074
-		}
+		rounding[j] = (entry + m.sumError()*largest) * r.OneNorm[j]
 		b[j] = factor*(r.Norm[j]+r.Rounding[j]) + rounding[j]
 		if f[j] > f[win] {
 			win = j

@@ -86,3 +86,18 @@ func Python(t testing.TB, modules, packages string) string {
 	t.Skipf("no python3 with %s: apt-get install %s", modules, packages)
 	return ""
 }
+
+// Panics reports the calls, by name, that do not panic.
+func Panics(t testing.TB, calls map[string]func()) {
+	t.Helper()
+	for name, call := range calls {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			call()
+		}()
+	}
+}
