@@ -162,6 +162,9 @@ func TestMatrixErrors(t *testing.T) {
 	m := sample(t, feature.TensorSketch{Kernel: poly}, 2, 8, 1)
 	_, err := feature.Matrix(t.Context(), m, x, nil)
 	fails(t, "overflow", "point 270", func() error { return err })
+	x.Data[2*7] = math.NaN()
+	_, err = feature.Matrix(t.Context(), sample(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 2, 8, 1), x, nil)
+	fails(t, "NaN", "point 7", func() error { return err })
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
