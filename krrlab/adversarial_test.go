@@ -59,6 +59,14 @@ func adversePoints(kind string, n, d int, g rng.Stream) [][]float64 {
 			}
 		case "duplicates":
 			copy(x[i], x[i/3])
+		case "equal":
+			copy(x[i], x[0])
+		case "cluster": // one, dense, among noise
+			if i%3 > 0 {
+				for j := range d {
+					x[i][j] = 1 + x[i][j]/size
+				}
+			}
 		}
 		for j := range d {
 			x[i][j] += shift

@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // as makes the problem one of points of another type, moved, or with a user-defined kernel; "ranks" leaves it to the solve.
@@ -108,5 +110,48 @@ func TestAdversePoints(t *testing.T) {
 		if count[kind+" converged"] < problems()/60 {
 			t.Errorf("%s: %d converged", kind, count[kind+" converged"])
 		}
+	}
+}
+
+// TestAdverseVecchia is TestAdverseProblems with the sparse inverse: far groups, duplicates, one dense cluster among noise,
+// equal points, dimensions 1 and 500, coordinates of very different scale, with tiny and huge λ.
+func TestAdverseVecchia(t *testing.T) {
+	count := map[string]int{}
+	for i := range problems() {
+		h := newAdverse(10000 + i)
+		g := rng.New(78).Sub("vecchia", uint64(i))
+		n, kind := len(h.rows), []string{"", "blocks", "duplicates", "cluster", "equal", "scales"}[i%6]
+		if kind != "" {
+			d := pick(g, 0, 1, 2, 5, 500)
+			h.rows = adversePoints(kind, n, d, g)
+			h.train.X = points.NewDense(n, d, slices.Concat(h.rows...))
+		}
+		h.cfg.Precond = Vecchia{S: pick(g, 1, 0, 1+n/10), Neighbors: pick(g, 2, 0, -1, 5, n), Damping: pick(g, 3, 0, 0.1, 1)}
+		if h.cfg.Solver != BlockPCG {
+			h.cfg.Solver = PCG
+		}
+		h.name = fmt.Sprintf("%s, %+v, %s", kind, h.cfg.Precond, h.name)
+		lab, err := New(h.train, h.cfg)
+		if err != nil {
+			t.Errorf("%s: %v", h.name, err)
+			continue
+		}
+		if h.large {
+			lab.exactUpTo, lab.refineUpTo = 0, 0
+		}
+		sol, err := lab.Solve(t.Context())
+		if err != nil {
+			count["refused"]++
+			if !rightlyRefused(t, lab, h.rows, err) {
+				t.Errorf("%s: %v", h.name, err)
+			}
+			continue
+		}
+		count[sol.Status.String()]++
+		h.judge(t, sol)
+	}
+	t.Logf("%v", count)
+	if count["converged"] < problems()/3 {
+		t.Errorf("%d of %d converged: %v", count["converged"], problems(), count)
 	}
 }
