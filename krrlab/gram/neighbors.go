@@ -8,7 +8,9 @@ import (
 	"sync"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 // Near lists for each of n points others that are near it in the metric of K, the nearest first.
@@ -228,22 +230,46 @@ func (s *search) merge(ctx context.Context, m *Matrix) error {
 // mergeRows is the number of points whose neighbors ranks exchange at a time.
 const mergeRows = 1 << 14
 
-// Block sets dst, row-major of order len(idx), to K(idx, idx) in float64. The matrix is one that Exact returns; others
-// panic. w is scratch of the caller, who may call from several goroutines with one each.
-func (m *Matrix) Block(dst []float64, idx []int, w *kernel.Workspace) {
+// blockRows is the number of rows of a block that are formed together.
+const blockRows = 32
+
+// BlockWorkspace is the scratch of Block. The zero value is ready; goroutines have one each.
+type BlockWorkspace struct {
+	kernel kernel.Workspace
+	x      points.Dense
+	norms  []float64
+}
+
+// Block sets the upper triangle of dst, in rows of stride ld, to that of K(idx, idx) in float64; some of what is below it
+// is overwritten. The matrix is one that Exact returns; others panic.
+func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
 	var s *grid[float64]
 	if e, ok := m.ops.(*engine[float64]); ok {
 		s = e.src.(interface{ of() *grid[float64] }).of() // the entries are formed again, also of tiles that are kept
 	} else {
 		panic("gram: a block of a matrix that is not in float64")
 	}
-	z := s.gather(idx)
-	k := len(idx)
-	s.fill(dst, k, s.k, z, z, w)
-	for a, i := range idx {
-		for b := range a {
-			dst[b*k+a] = dst[a*k+b]
-		}
-		dst[a*k+a] = s.diag[i]
+	z, k := s.among(idx, w), len(idx)
+	for a := 0; a < k; a += blockRows {
+		s.fill(dst[a*ld+a:], ld, s.k, z.Slice(a, min(a+blockRows, k)), z.Slice(a, k), &w.kernel)
 	}
+	for a, i := range idx {
+		dst[a*ld+a] = s.diag[i]
+	}
+}
+
+// among is gather for few points at a time.
+func (s *grid[T]) among(idx []int, w *BlockWorkspace) points.Panel {
+	x, ok := s.x.(*points.Dense)
+	if !ok {
+		return s.gather(idx)
+	}
+	d := x.D
+	w.x = points.Dense{N: len(idx), D: d, Stride: d, Data: buffer.Grow(&w.x.Data, len(idx)*d)}
+	norms := buffer.Grow(&w.norms, len(idx))
+	for a, i := range idx {
+		copy(w.x.Row(a), x.Row(i))
+		norms[a] = s.panels[i/s.size].Norms[i%s.size]
+	}
+	return points.Panel{X: &w.x, Norms: norms}
 }

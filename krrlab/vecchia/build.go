@@ -14,10 +14,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 )
@@ -59,11 +59,14 @@ const buildRows = 32
 type worker struct {
 	idx    []int
 	by     []float64 // the measure of each candidate
+	places []int
 	a      []float64 // (ωR+λI)_JJ, and its Cholesky factor
+	z      []float64 // columns of it
 	g      []float64 // row of G
 	f      []float64 // rows of F
 	h      []float64
-	kernel kernel.Workspace
+	block  gram.BlockWorkspace
+	simd   simd.Workspace
 }
 
 // factor makes G and H.
@@ -129,17 +132,15 @@ func (b *build) lay() {
 func (b *build) row(w *worker, i int) bool {
 	cols, values := b.rows.row(i)
 	idx := b.choose(w, i, len(cols)-1)
-	a := b.among(w, idx)
 	k := len(idx)
-	if !cholesky(a, k) {
+	a, ld := b.among(w, idx)
+	if !w.cholesky(k) {
 		return false
 	}
-	g := buffer.Grow(&w.g, k) // Lᵀg = e_k, so that g = z/√z_k of LLᵀz = e_k
-	clear(g)
-	g[k-1] = 1
-	for r := k - 1; r >= 0; r-- {
-		g[r] /= a[r*k+r]
-		floats.AddScaled(g[:r], -g[r], a[r*k:r*k+r])
+	g := buffer.Grow(&w.g, k) // Ug = e_k, so that g = z/√z_k of UᵀUz = e_k
+	g[k-1] = 1 / a[(k-1)*ld+k-1]
+	for r := k - 2; r >= 0; r-- {
+		g[r] = -floats.Dot(a[r*ld+r+1:r*ld+k], g[r+1:]) / a[r*ld+r]
 	}
 	for c, j := range idx {
 		cols[c], values[c] = int32(j), float32(g[c])
@@ -183,7 +184,7 @@ func (b *build) nearer(w *worker, i, k int, index []int32, value []float32) []in
 		r := float64(value[a])*math.Sqrt(b.diag[i]*b.diag[j]) - product(b.f.Row(int(j)), b.f.Row(i))
 		by[a] = math.Abs(r) / math.Sqrt(b.left[i]*b.left[j])
 	}
-	places := make([]int, len(index))
+	places := buffer.Grow(&w.places, len(index))
 	for a := range places {
 		places[a] = a
 	}
@@ -195,12 +196,14 @@ func (b *build) nearer(w *worker, i, k int, index []int32, value []float32) []in
 	return out
 }
 
-// among returns (ωR+λI)(J, J), J = idx, of which the lower triangle is set, and leaves F(J, :) in w.f. R is rounded as F
+// among leaves the upper triangle of (ωR+λI)(J, J), J = idx, in w.a, and F(J, :) in w.f. R is rounded as F
 // is, to ‖R − R̂‖₂ ≤ 2⁻²³‖F_J‖_F², which its diagonal has more, so that it stays positive semi-definite.
-func (b *build) among(w *worker, idx []int) []float64 {
+func (b *build) among(w *worker, idx []int) (a []float64, ld int) {
 	k := len(idx)
-	a := buffer.Grow(&w.a, k*k)
-	b.exact.Block(a, idx, &w.kernel)
+	ld = stride(k)
+	a = buffer.Grow(&w.a, k*ld)
+	clear(a) // what is beyond k is multiplied, too
+	b.exact.Block(a, ld, idx, &w.block)
 	var slack float64
 	if b.f != nil {
 		r := b.f.D
@@ -210,16 +213,16 @@ func (b *build) among(w *worker, idx []int) []float64 {
 			slack += 0x1p-23 * product(b.f.Row(j), b.f.Row(j))
 		}
 		blas64.Syrk(blas.NoTrans, -1, blas64.General{Rows: k, Cols: r, Stride: r, Data: f}, 1,
-			blas64.Symmetric{Uplo: blas.Lower, N: k, Stride: k, Data: a})
+			blas64.Symmetric{Uplo: blas.Upper, N: k, Stride: ld, Data: a})
 	}
 	for c := range idx {
-		row := a[c*k : c*k+c+1]
+		row := a[c*ld+c : c*ld+k]
 		if b.damping != 1 {
 			floats.Scale(b.damping, row)
 		}
-		row[c] += b.damping*slack + b.k.Lambda()
+		row[0] += b.damping*slack + b.k.Lambda()
 	}
-	return a
+	return a, ld
 }
 
 // product returns fᵀg, summed in float64.
@@ -230,19 +233,43 @@ func product(f, g []float32) (sum float64) {
 	return sum
 }
 
-// cholesky overwrites the lower triangle of a, row-major of order k, by its Cholesky factor, and reports whether it has
-// one. The factors are small; calls of a library would take longer than they save.
-func cholesky(a []float64, k int) bool {
-	for r := range k {
-		row := a[r*k : r*k+r+1]
-		for c := range r {
-			row[c] = (row[c] - floats.Dot(row[:c], a[c*k:c*k+c])) / a[c*k+c]
+// lanes is the number of columns that a turn of the loops of package simd takes at most.
+const lanes = 16
+
+// stride is that of the rows of a matrix of order k.
+func stride(k int) int { return (k + lanes - 1) &^ (lanes - 1) }
+
+// together is the number of rows of a Cholesky factor that are made together.
+const together = 4
+
+// cholesky overwrites the upper triangle of w.a, of order k, by U of UᵀU, and reports whether there is one. With the rows
+// above known, a few rows J are at a time
+//
+//	A(J, j:) − U(:j, J)ᵀ·U(:j, j:),
+//
+// the product of all that is known with few vectors, less what the rows of J take from each other.
+func (w *worker) cholesky(k int) bool {
+	a, ld, z := w.a, stride(k), buffer.Grow(&w.z, together*k)
+	for j := 0; j < k; j += together {
+		t := min(together, k-j)
+		for r := range j {
+			for c, v := range a[r*ld+j : r*ld+j+t] {
+				z[c*j+r] = -v
+			}
 		}
-		pivot := row[r] - floats.Dot(row[:r], row[:r])
-		if !(pivot > 0) {
-			return false
+		from := j &^ (lanes - 1)
+		simd.Backward64(j, ld-from, a[from:], ld, a[j*ld+from:], ld, z, j, t, &w.simd)
+		for r := j; r < j+t; r++ {
+			row := a[r*ld+r : r*ld+k]
+			for c := j; c < r; c++ {
+				floats.AddScaled(row, -a[c*ld+r], a[c*ld+r:c*ld+k])
+			}
+			pivot := math.Sqrt(row[0])
+			if !(pivot > 0) {
+				return false
+			}
+			floats.Scale(1/pivot, row)
 		}
-		row[r] = math.Sqrt(pivot)
 	}
 	return true
 }

@@ -125,12 +125,13 @@ func (b *build) look(w *worker, s *ruleSums, columns *mat.Dense, c, i, first, mo
 		}
 	}
 	idx := append(near, i)
-	a := b.among(w, idx)
 	k := len(idx)
-	if !cholesky(a, k) { // told when G is made
+	a, ld := b.among(w, idx)
+	if !w.cholesky(k) { // told when G is made
 		return
 	}
-	pivot := math.Pow(a[k*k-1], 2) // 1/G_ii² with all of them, and more with fewer
+	last := a[k-1:]                      // column of U
+	pivot := math.Pow(last[(k-1)*ld], 2) // 1/G_ii² with all of them, and more with fewer
 	at := most
 	for step := len(s.logs) - 1; step >= 0; step-- {
 		fewer := 0
@@ -138,7 +139,7 @@ func (b *build) look(w *worker, s *ruleSums, columns *mat.Dense, c, i, first, mo
 			fewer = min(firstK<<(step-1), most)
 		}
 		for ; at > fewer; at-- {
-			pivot += math.Pow(a[(k-1)*k+at-1], 2)
+			pivot += math.Pow(last[(at-1)*ld], 2)
 		}
 		s.logs[step] = math.Log(pivot)
 	}

@@ -155,22 +155,42 @@ func (s *csr) mulTo(ctx context.Context, dst, src *mat.Dense) error {
 			out := y.Data[i*y.Stride : i*y.Stride+t]
 			cols, values := s.row(i)
 			if t == 1 {
-				var sum float64
-				for a, j := range cols {
-					sum += float64(values[a]) * x.Data[int(j)*x.Stride]
-				}
-				out[0] = sum
+				out[0] = dot(cols, values, x.Data, x.Stride)
 				continue
 			}
 			clear(out)
-			for a, j := range cols {
+			a := 0
+			for ; a+4 <= len(cols); a += 4 {
+				v0, v1, v2, v3 := float64(values[a]), float64(values[a+1]), float64(values[a+2]), float64(values[a+3])
+				w0, w1 := x.Data[int(cols[a])*x.Stride:][:t], x.Data[int(cols[a+1])*x.Stride:][:t]
+				w2, w3 := x.Data[int(cols[a+2])*x.Stride:][:t], x.Data[int(cols[a+3])*x.Stride:][:t]
+				for c := range out {
+					out[c] += (float64(v0*w0[c]) + float64(v1*w1[c])) + (float64(v2*w2[c]) + float64(v3*w3[c]))
+				}
+			}
+			for ; a < len(cols); a++ {
 				v := float64(values[a])
-				for c, w := range x.Data[int(j)*x.Stride : int(j)*x.Stride+t] {
+				for c, w := range x.Data[int(cols[a])*x.Stride:][:t] {
 					out[c] += float64(v * w)
 				}
 			}
 		}
 	})
+}
+
+// dot returns Σ_a values_a·x[cols_a·stride], four terms at a time, as mulTo does for more columns.
+func dot(cols []int32, values []float32, x []float64, stride int) (sum float64) {
+	values = values[:len(cols)]
+	a := 0
+	for ; a+4 <= len(cols); a += 4 {
+		j, v := cols[a:a+4:a+4], values[a:a+4:a+4]
+		sum += (float64(float64(v[0])*x[int(j[0])*stride]) + float64(float64(v[1])*x[int(j[1])*stride])) +
+			(float64(float64(v[2])*x[int(j[2])*stride]) + float64(float64(v[3])*x[int(j[3])*stride]))
+	}
+	for ; a < len(cols); a++ {
+		sum += float64(float64(values[a]) * x[int(cols[a])*stride])
+	}
+	return sum
 }
 
 func (s *csr) row(i int) ([]int32, []float32) {
