@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -32,8 +33,9 @@ func (n *Near) Of(i int) (index []int32, value []float32) {
 
 // Neighbors returns for every point i the count points j with before[j] < before[i] of largest
 // |K_ij|/√(K_ii·K_jj), or all of these if they are fewer; of equal values the smaller j. before holds the
-// places of the points in an order. The entries are those of K as stored, read once, rounded to float32; the
-// result does not depend on the number of threads or ranks. It takes 8·n·count bytes, on ranks as many for each rank.
+// places of the points in an order. The entries are those of K as stored, read once, rounded to float32, and those
+// that are 0 are left out; the result does not depend on the number of threads or ranks. It takes 8·n·count bytes, and
+// as many while it runs, on ranks each of them.
 // It panics if before has not n entries or count is not positive.
 func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*Near, error) {
 	n := m.tiling.n
@@ -42,10 +44,10 @@ func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*Nea
 	}
 	s := &search{
 		before: before, floor: make([]float32, n), held: make([]int32, n), locks: make([]sync.Mutex, m.tiling.blocks),
-		near: &Near{Count: count, Index: make([]int32, n*count), Value: make([]float32, n*count)},
+		count: count, keys: make([]uint64, n*count),
 	}
 	for i := range s.floor {
-		s.floor[i] = -1
+		s.floor[i] = 0x1p-126
 	}
 	if !kernel.Bounded01(m.k) {
 		s.scale = make([]float32, n)
@@ -63,9 +65,10 @@ func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*Nea
 			return nil, err
 		}
 	}
-	return s.near, accel.ForEach(ctx, (n+searchRows-1)/searchRows, func(_, b int) {
+	near := &Near{Count: count, Index: make([]int32, n*count), Value: make([]float32, n*count)}
+	return near, accel.ForEach(ctx, (n+searchRows-1)/searchRows, func(_, b int) {
 		for i := b * searchRows; i < min((b+1)*searchRows, n); i++ {
-			s.sort(i)
+			s.list(near, i, i)
 		}
 	})
 }
@@ -73,132 +76,133 @@ func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*Nea
 // searchRows is the number of points that a worker sorts the neighbors of at a time.
 const searchRows = 256
 
-// search is a Neighbors under way. The neighbors of a point are a heap with the farthest on top.
+// search is a Neighbors under way. The keys of the neighbors of a point are a heap with the least on top.
 type search struct {
 	before []int32
 	scale  []float32 // 1/√K_ii; nil for 1, of entries that are not negative
-	near   *Near
+	count  int
+	keys   []uint64
 	held   []int32   // neighbors of a point so far
-	floor  []float32 // the least size of a value among them, −1 while there is room
+	floor  []float32 // the least size of a value among them, of a normal number while there is room
 	locks  []sync.Mutex
 }
 
+// key is larger for a nearer neighbor, and of equal values for the smaller index: the size of the value, then the index,
+// then the sign.
+func key(j int, w float32) uint64 {
+	b := math.Float32bits(w)
+	return uint64(b&^(1<<31))<<32 | uint64(math.MaxInt32-j)<<1 | uint64(b>>31)
+}
+
+// ofKey is the inverse of key.
+func ofKey(k uint64) (j int32, w float32) {
+	return math.MaxInt32 - int32(uint32(k)>>1), math.Float32frombits(uint32(k>>32) | uint32(k)<<31)
+}
+
+// lockedRows is the number of rows of a tile that are read under a lock.
+const lockedRows = 16
+
+// scanner is the scratch of a worker.
+type scanner[T float] struct {
+	worker[T]
+	values []float32 // of a row
+	at     []int32   // of its candidates
+}
+
 func (e *engine[T]) scan(ctx context.Context, s *search) error {
-	workers := make([]worker[T], accel.Threads())
+	workers := make([]scanner[T], accel.Threads())
 	return accel.ForEach(ctx, e.held(), func(who, q int) {
-		p := e.nth(q)
+		w, p := &workers[who], e.nth(q)
 		i, j := int(e.order[p].i), int(e.order[p].j)
-		tile := e.src.tile(&workers[who], p)
-		s.locks[j].Lock() // i ≥ j, so that nobody waits for somebody who waits
-		defer s.locks[j].Unlock()
-		if i != j {
-			s.locks[i].Lock()
-			defer s.locks[i].Unlock()
-		}
+		tile := e.src.tile(&w.worker, p)
 		i0, i1 := e.block(i)
 		j0, j1 := e.block(j)
-		for a := i0; a < i1; a++ {
-			row := tile[(a-i0)*(j1-j0):][:min(j1, max(a, j0))-j0] // of a diagonal tile what is left of the diagonal
-			offerRow(s, a, j0, row, e.shift)
+		group := func(lo int) {
+			s.locks[j].Lock() // i ≥ j, so that nobody waits for somebody who waits
+			defer s.locks[j].Unlock()
+			if i != j {
+				s.locks[i].Lock()
+				defer s.locks[i].Unlock()
+			}
+			for a := lo; a < min(lo+lockedRows, i1); a++ {
+				w.offer(s, a, j0, tile[(a-i0)*(j1-j0):][:min(j1, max(a, j0))-j0], e.shift) // of a diagonal tile what is left of the diagonal
+			}
+		}
+		for lo := i0; lo < i1; lo += lockedRows {
+			group(lo)
 		}
 	})
 }
 
-// offerRow offers the entries (i, j0 …) of K, row + shift.
-func offerRow[T float](s *search, i, j0 int, row []T, shift float64) {
-	floors := s.floor[j0 : j0+len(row)]
-	if s.scale == nil {
+// offer offers the entries (i, j0 …) of K, row + shift, to the later one of the two points in the order.
+func (w *scanner[T]) offer(s *search, i, j0 int, row []T, shift float64) {
+	values, plain := any(row).([]float32)
+	if !plain || shift != 0 || s.scale != nil {
+		values = buffer.Grow(&w.values, len(row))
 		for b, v := range row {
-			if w := float32(float64(v) + shift); w >= s.floor[i] || w >= floors[b] {
-				s.offer(i, j0+b, w)
+			values[b] = float32(float64(v) + shift)
+		}
+		if s.scale != nil {
+			for b, v := range s.scale[j0 : j0+len(row)] {
+				values[b] *= s.scale[i] * v
 			}
 		}
-		return
 	}
-	scales := s.scale[j0 : j0+len(row)]
-	for b, v := range row {
-		w := float32(float64(v)+shift) * s.scale[i] * scales[b]
-		if size := abs(w); size >= s.floor[i] || size >= floors[b] {
-			s.offer(i, j0+b, w)
+	at, place := buffer.Grow(&w.at, len(row)), s.before[i]
+	n := simd.Candidates(at, values, s.floor[j0:j0+len(row)], s.before[j0:j0+len(row)], s.floor[i], place)
+	for _, b := range at[:n] {
+		if j := j0 + int(b); s.before[j] < place {
+			s.push(i, key(j, values[b]))
+		} else {
+			s.push(j, key(i, values[b]))
 		}
 	}
 }
 
-// offer takes i and j for neighbors of value w, for the one that comes later in the order.
-func (s *search) offer(i, j int, w float32) {
-	if s.before[i] < s.before[j] {
-		i, j = j, i
-	}
-	s.push(i, int32(j), w)
-}
-
-// push puts j among the neighbors of i, in place of the farthest if there is no room.
-func (s *search) push(i int, j int32, w float32) {
-	lo, held := i*s.near.Count, int(s.held[i])
-	index, value := s.near.Index[lo:lo+s.near.Count], s.near.Value[lo:lo+s.near.Count]
-	at := held
-	if held < len(index) { // sift up
-		s.held[i]++
-		for at > 0 && farther(w, j, value[(at-1)/2], index[(at-1)/2]) {
-			index[at], value[at] = index[(at-1)/2], value[(at-1)/2]
-			at = (at - 1) / 2
+// push puts a neighbor of i in place of the farthest one, or where there is room.
+func (s *search) push(i int, k uint64) {
+	heap, at := s.keys[i*s.count:(i+1)*s.count], int(s.held[i])
+	if at < len(heap) { // sift up
+		for s.held[i]++; at > 0 && heap[(at-1)/2] > k; at = (at - 1) / 2 {
+			heap[at] = heap[(at-1)/2]
 		}
-		held++
+		heap[at] = k
 	} else { // sift down
-		if !farther(value[0], index[0], w, j) {
+		if k <= heap[0] {
 			return
 		}
-		for at = 0; 2*at+1 < held; {
-			c := 2*at + 1
-			if c+1 < held && farther(value[c+1], index[c+1], value[c], index[c]) {
+		at = 0
+		for c := 1; c < len(heap); c = 2*at + 1 {
+			if c+1 < len(heap) && heap[c+1] < heap[c] {
 				c++
 			}
-			if !farther(value[c], index[c], w, j) {
+			if heap[c] >= k {
 				break
 			}
-			index[at], value[at] = index[c], value[c]
-			at = c
+			heap[at], at = heap[c], c
 		}
+		heap[at] = k
 	}
-	index[at], value[at] = j, w
-	if held == len(index) {
-		s.floor[i] = abs(value[0])
+	if int(s.held[i]) == len(heap) {
+		s.floor[i] = math.Float32frombits(uint32(heap[0] >> 32))
 	}
 }
 
-// farther reports whether neighbor j of value v comes after neighbor l of value w.
-func farther(v float32, j int32, w float32, l int32) bool {
-	return abs(v) < abs(w) || abs(v) == abs(w) && j > l
-}
-
-func abs(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
-
-// sort orders the neighbors of i, the nearest first.
-func (s *search) sort(i int) {
-	lo, held := i*s.near.Count, int(s.held[i])
-	index, value := s.near.Index[lo:lo+s.near.Count], s.near.Value[lo:lo+s.near.Count]
-	order := make([]int, held)
-	for a := range order {
-		order[a] = a
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		if farther(value[b], index[b], value[a], index[a]) {
-			return -1
+// list writes the neighbors of i to a place of near, the nearest first.
+func (s *search) list(near *Near, place, i int) {
+	keys := s.keys[i*s.count:][:s.held[i]]
+	slices.Sort(keys)
+	index, value := near.Index[place*s.count:][:s.count], near.Value[place*s.count:][:s.count]
+	for a := range index {
+		if index[a] = -1; a < len(keys) {
+			index[a], value[a] = ofKey(keys[len(keys)-1-a])
 		}
-		return 1
-	})
-	was, valued := slices.Clone(index[:held]), slices.Clone(value[:held])
-	for a, b := range order {
-		index[a], value[a] = was[b], valued[b]
-	}
-	for a := held; a < len(index); a++ {
-		index[a], value[a] = -1, 0
 	}
 }
 
 // merge makes one of the lists of all ranks: each has looked at its tiles.
 func (s *search) merge(ctx context.Context, m *Matrix) error {
-	n, count, c := m.tiling.n, s.near.Count, m.comm
+	n, count, c := m.tiling.n, s.count, m.comm
 	for i0 := 0; i0 < n; i0 += mergeRows {
 		rows := min(mergeRows, n-i0)
 		part := 2 * rows * count
@@ -206,8 +210,8 @@ func (s *search) merge(ctx context.Context, m *Matrix) error {
 		own := all[c.Rank()*part:]
 		for a := range rows {
 			for k := range int(s.held[i0+a]) {
-				at := (i0+a)*count + k
-				own[2*(a*count+k)], own[2*(a*count+k)+1] = float64(s.near.Index[at])+1, float64(s.near.Value[at])
+				key := s.keys[(i0+a)*count+k]
+				own[2*(a*count+k)], own[2*(a*count+k)+1] = float64(key>>32), float64(uint32(key))
 			}
 		}
 		if err := c.AllGather(ctx, all, slices.Repeat([]int{part}, c.Size())); err != nil {
@@ -219,7 +223,7 @@ func (s *search) merge(ctx context.Context, m *Matrix) error {
 			}
 			for k := range rows * count {
 				if at := r*part + 2*k; all[at] > 0 {
-					s.push(i0+k/count, int32(all[at])-1, float32(all[at+1]))
+					s.push(i0+k/count, uint64(all[at])<<32|uint64(all[at+1]))
 				}
 			}
 		}

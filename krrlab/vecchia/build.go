@@ -119,8 +119,12 @@ func (b *build) weigh() {
 // lay gives the rows of G their places.
 func (b *build) lay() {
 	start := make([]int64, b.n+1)
-	for at, i := range b.order {
-		start[i+1] = int64(min(at, b.Inverse.k) + 1)
+	for i := range b.n {
+		start[i+1] = 1
+		if b.near != nil {
+			index, _ := b.near.Of(i)
+			start[i+1] += int64(min(len(index), b.Inverse.k))
+		}
 	}
 	for i := range b.n {
 		start[i+1] += start[i]

@@ -468,3 +468,26 @@ func TestCond(t *testing.T) {
 		t.Errorf("κ = %g outside [%g, %g]", κ, c.Lo, c.Hi)
 	}
 }
+
+// TestFar: groups so far from each other that K is 0 between them, with more neighbors asked for than a group has: then M
+// is K+λI.
+func TestFar(t *testing.T) {
+	const n = 60
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = float64(i%6)*100 + float64(i)/n
+	}
+	a, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(n, 1, x), lambda, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := vecchia.New(t.Context(), a, nil, &vecchia.Options{Neighbors: 20, Damping: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := mat.NewDense(n, 1, nil)
+	b.Set(3, 0, 1)
+	if res, err := pcg.Solve(t.Context(), a, m, b, &pcg.Options{Tol: 1e-4}); err != nil || res.Iterations != 1 {
+		t.Errorf("%d iterations (%v)", res.Iterations, err)
+	}
+}

@@ -1,6 +1,9 @@
 package simd
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // rowPacker packs the first entries of a row, as many as it can, rowUnpacker unpacks them. The tables are packed and
 // unpacked.
@@ -84,6 +87,27 @@ func unpack[T number](row []T, mask []uint16, values []T) (n int) {
 	for w := range (len(row) + 15) / 16 {
 		for left := mask[w]; left != 0; left &= left - 1 {
 			row[16*w+bits.TrailingZeros16(left)] = values[n]
+			n++
+		}
+	}
+	return n
+}
+
+// Candidates sets at to the places b, in ascending order, of the numbers with |row_b| at least own where before_b < place
+// and at least floors_b elsewhere, and returns how many there are. It panics if a slice is shorter than row.
+func Candidates(at []int32, row, floors []float32, before []int32, own float32, place int32) (n int) {
+	at, floors, before = at[:len(row)], floors[:len(row)], before[:len(row)]
+	done := vectors(len(row), 8)
+	if done > 0 {
+		n = candidates32AVX2(done, &at[0], &row[0], &floors[0], &before[0], own, place, &packed[0])
+	}
+	for b := done; b < len(row); b++ {
+		floor := floors[b]
+		if before[b] < place {
+			floor = own
+		}
+		if float32(math.Abs(float64(row[b]))) >= floor {
+			at[n] = int32(b)
 			n++
 		}
 	}

@@ -76,6 +76,37 @@ func same[T number](a, b []T) bool {
 	return slices.EqualFunc(a, b, func(v, w T) bool { return v == w || v != v && w != w })
 }
 
+// TestCandidates compares with the definition, on rows with NaN and ties.
+func TestCandidates(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		g := rand.New(rand.NewPCG(5, 6))
+		for _, c := range append(edges, 255, 256, 257) {
+			for _, share := range []float32{0, 0.1, 0.9, 1} {
+				row, floors, before := draw[float32](g, c), draw[float32](g, c), make([]int32, c)
+				var want []int32
+				for b := range row {
+					row[b], floors[b], before[b] = 1-2*g.Float32(), 1-share*g.Float32(), int32(g.IntN(9))
+					switch g.IntN(9) {
+					case 0:
+						row[b] = -floors[b]
+					case 1:
+						row[b] = float32(math.NaN())
+					}
+					floor := map[bool]float32{true: 0.9, false: floors[b]}[before[b] < 4]
+					if size := float32(math.Abs(float64(row[b]))); size >= floor {
+						want = append(want, int32(b))
+					}
+				}
+				at := make([]int32, c+1)
+				at[c] = -7
+				if n := Candidates(at[:c], row, floors, before, 0.9, 4); !slices.Equal(at[:n], want) || at[c] != -7 {
+					t.Fatalf("%d numbers: %v, want %v", c, at[:n], want)
+				}
+			}
+		}
+	})
+}
+
 // TestPackPanics: slices that are too short are refused.
 func TestPackPanics(t *testing.T) {
 	onEach(t, func(t *testing.T) {

@@ -26336,3 +26336,48 @@ done:
 	MOVQ AX, read+56(FP)
 	VZEROUPPER
 	RET
+
+// func candidates32AVX2(n int, at *int32, row *float32, floors *float32, before *int32, own float32, place int32, table *uint64) int
+// Requires: AVX, AVX2, POPCNT
+TEXT ·candidates32AVX2(SB), NOSPLIT, $0-64
+	MOVQ         n+0(FP), AX
+	MOVQ         row+16(FP), CX
+	MOVQ         floors+24(FP), DX
+	MOVQ         before+32(FP), BX
+	MOVQ         table+48(FP), SI
+	MOVQ         at+8(FP), R8
+	MOVQ         R8, DI
+	VBROADCASTSS own+40(FP), Y0
+	VBROADCASTSS place+44(FP), Y1
+	VBROADCASTSD magnitudes<>+0(SB), Y2
+	XORQ         R9, R9
+
+loop:
+	CMPQ         R9, AX
+	JGE          done
+	VANDPS       (CX)(R9*4), Y2, Y3
+	VMOVUPS      (DX)(R9*4), Y4
+	VPCMPGTD     (BX)(R9*4), Y1, Y5
+	VBLENDVPS    Y5, Y0, Y4, Y4
+	VCMPPS       $0x0d, Y4, Y3, Y3
+	VMOVMSKPS    Y3, R10
+	TESTL        R10, R10
+	JZ           next
+	VPMOVSXBD    (SI)(R10*8), Y4
+	VMOVD        R9, X3
+	VPBROADCASTD X3, Y3
+	VPADDD       Y3, Y4, Y4
+	VMOVDQU      Y4, (R8)
+	POPCNTL      R10, R10
+	LEAQ         (R8)(R10*4), R8
+
+next:
+	ADDQ $0x08, R9
+	JMP  loop
+
+done:
+	VZEROUPPER
+	SUBQ DI, R8
+	SHRQ $0x02, R8
+	MOVQ R8, ret+56(FP)
+	RET

@@ -23,3 +23,6 @@ func narrow16AVX2(int, *uint16, *float32, float32)               { panic("simd: 
 func gaussianIntAVX2(int, *float32, *int32, *float64, float64, float64, float64) {
 	panic("simd: no assembly")
 }
+func candidates32AVX2(int, *int32, *float32, *float32, *int32, float32, int32, *uint64) int {
+	panic("simd: no assembly")
+}

@@ -109,10 +109,11 @@ func file() (*ir.File, error) {
 	butterfly(c, float64s)
 	addTo(c, float32s)
 	addTo(c, float64s)
-	magnitude := bits(c, "magnitudes", 1<<63-1-1<<31)
+	magnitudes := bits(c, "magnitudes", 1<<63-1-1<<31)
 	for _, s := range []set{avx2, avx512} {
-		packing{Context: c, set: s, magnitude: magnitude}.pack()
-		packing{Context: c, set: s, magnitude: magnitude}.unpack()
+		packing{Context: c, set: s, magnitude: magnitudes}.pack()
+		packing{Context: c, set: s, magnitude: magnitudes}.unpack()
 	}
+	candidates(c, magnitudes)
 	return c.Result()
 }

@@ -188,3 +188,39 @@ func (p packing) unpack() {
 		p.Store(p.values, p.ReturnIndex(1))
 	})
 }
+
+// candidates writes the routine that finds the numbers that are not below their floors.
+func candidates(c *build.Context, magnitudes operand.Mem) {
+	p := packing{Context: c, set: avx2}
+	param := begin(c, "candidates32AVX2", "func(n int, at *int32, row, floors *float32, before *int32, own float32, place int32, table *uint64) int",
+		"candidates32AVX2 is Candidates for n numbers, n a multiple of 8.")
+	n, row, floors, before, table, start := param("n"), param("row"), param("floors"), param("before"), param("table"), c.GP64()
+	p.values = param("at")
+	c.MOVQ(p.values, start)
+	own, place, magnitude := c.YMM(), c.YMM(), c.YMM()
+	broadcastParam(c, "own", own)
+	broadcastParam(c, "place", place)
+	c.VBROADCASTSD(magnitudes, magnitude)
+	loopThen(c, n, 8, func(i reg.GPVirtual) {
+		v, floor, earlier, bits, base := c.YMM(), c.YMM(), c.YMM(), c.GP32(), c.YMM()
+		c.VANDPS(at(row, i, 0), magnitude, v)
+		c.VMOVUPS(at(floors, i, 0), floor)
+		c.VPCMPGTD(at(before, i, 0), place, earlier)
+		c.VBLENDVPS(earlier, own, floor, floor)
+		c.VCMPPS(operand.Imm(13), floor, v, v) // v ≥ floor
+		c.VMOVMSKPS(v, bits)
+		c.TESTL(bits, bits)
+		c.JZ(operand.LabelRef("next"))
+		order := p.order(table, bits)
+		c.VMOVD(i.As32(), base.AsX())
+		c.VPBROADCASTD(base.AsX(), base)
+		c.VPADDD(base, order, order)
+		c.VMOVDQU(order, operand.Mem{Base: p.values})
+		p.advance(p.count(bits))
+		c.Label("next")
+	}, func(reg.GPVirtual) {
+		c.SUBQ(start, p.values)
+		c.SHRQ(operand.Imm(2), p.values)
+		c.Store(p.values, c.ReturnIndex(0))
+	})
+}
