@@ -73,7 +73,7 @@ func (l *Lab) With(change func(*Config)) (*Lab, error) {
 	}
 	cfg.Kernel = l.cfg.Kernel
 	m, err := l.problem.lab(cfg)
-	if err == nil && sameSolver && samePrecond && cfg.Storage == l.cfg.Storage {
+	if err == nil && sameSolver && samePrecond && cfg.Storage == l.cfg.Storage && cfg.Tiles == l.cfg.Tiles {
 		m.open = l.open
 	}
 	return m, err
@@ -151,7 +151,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		return c, err
 	}
 	if c.Solver == AutoSolver {
-		preset := c.Precond != nil || c.Storage != gram.Auto || c.Repeat > 1
+		preset := c.Precond != nil || c.Storage != gram.Auto || c.Tiles == gram.SparseTiles || c.Repeat > 1
 		switch {
 		case preset:
 			c.Solver = PCG
@@ -220,6 +220,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("%d repetitions: want at least 1", c.Repeat)
 	case c.Solver == Direct && (c.Storage == gram.Recompute || c.Storage == gram.Fixed16):
 		return fmt.Errorf("the direct solver holds a dense K; storage %v goes with pcg, block-pcg or cg", c.Storage)
+	case c.Solver == Direct && c.Tiles == gram.SparseTiles:
+		return fmt.Errorf("the direct solver holds a dense K; sparse tiles go with pcg, block-pcg or cg")
 	case c.Comm != nil && c.Backend != nil:
 		return fmt.Errorf("krrlab: Comm and Backend are both set: want at most one of them")
 	case c.Solver == Direct && c.onRanks():

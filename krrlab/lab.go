@@ -54,6 +54,7 @@ type Config struct {
 	Tol     float64        // τ in (0, 1); default: 1e-3
 	MaxIter int            // default: 1000
 	Storage gram.Storage   // of K; default: gram.Auto
+	Tiles   gram.Tiles     // of K; default: gram.AutoTiles, without those that are next to nothing
 	Memory  int64          // bytes the solve may take in all; default: no limit
 	Seed    uint64         // all random numbers are a function of it
 	Exact   ResidualPolicy // how the true residual is recomputed; default: AutoResidual
@@ -154,7 +155,8 @@ type problem struct {
 	k    struct {
 		a        *gram.Matrix
 		storage  gram.Storage // asked for
-		accuracy float64      // asked of ‖E‖₂
+		tiles    gram.Tiles
+		accuracy float64 // asked of ‖E‖₂
 		seconds  float64
 	}
 	z struct {

@@ -70,6 +70,9 @@ func (s *solve) kernel(ctx context.Context, held int64) error {
 	c := k.it.Choice()
 	s.a, sol.Storage, sol.Choice = k.it, k.it.Storage().String(), c.String()
 	sol.KBound, sol.KBytes, sol.KWhole = Number(c.Error), k.it.Bytes(), c.Whole
+	if p := c.Sparse; p != nil {
+		sol.KKept, sol.KDropped = Number(p.Kept), Number(p.Dropped)
+	}
 	sol.Seconds.Kernel += k.seconds
 	return nil
 }

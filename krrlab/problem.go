@@ -146,7 +146,7 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	held += l.vectors()
 	k := &l.k
 	asked := l.accuracy()
-	suits := k.a != nil && k.storage == l.cfg.Storage && (k.accuracy <= asked || k.a.Choice().Error <= asked) && (as == nil || as.Same(k.a.Choice()))
+	suits := k.a != nil && k.storage == l.cfg.Storage && k.tiles == l.cfg.Tiles && (k.accuracy <= asked || k.a.Choice().Error <= asked) && (as == nil || as.Same(k.a.Choice()))
 	if suits {
 		const full, fits = 1, 2
 		state := int64(fits)
@@ -162,8 +162,8 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 		return formed[*gram.Matrix]{k.a, k.seconds, true}, nil
 	}
 	k.a, l.v.Inverse, l.won = nil, nil, won{} // of the one before
-	o := &gram.Options{Storage: l.cfg.Storage, As: as, Seed: l.cfg.Seed, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
-	if l.exact() || l.refines() {
+	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, As: as, Seed: l.cfg.Seed, Drop: l.preferred() / 4, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
+	if l.checked() {
 		o.Prefer = l.preferred()
 	}
 	if l.cfg.Memory > 0 {
@@ -177,16 +177,21 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	if err != nil {
 		return f, err
 	}
-	k.a, k.storage, k.accuracy, k.seconds = a, l.cfg.Storage, asked, time.Since(start).Seconds()
+	k.a, k.storage, k.tiles, k.accuracy, k.seconds = a, l.cfg.Storage, l.cfg.Tiles, asked, time.Since(start).Seconds()
 	return formed[*gram.Matrix]{a, k.seconds, false}, nil
 }
 
 // accuracy returns the bound of ‖E‖₂ that K asks for, or prefers.
 func (l *Lab) accuracy() float64 {
-	if l.exact() || l.refines() {
+	if l.checked() {
 		return min(l.preferred(), l.cfg.Lambda/10)
 	}
 	return l.cfg.Lambda / 10
+}
+
+// checked reports whether residuals are taken with all of K in float64, where that is not too much.
+func (l *Lab) checked() bool {
+	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work() <= l.refineUpTo
 }
 
 // preferred returns 20τλ: see K; next to nothing for a kernel that is to be evaluated once, for K and for residuals.
@@ -306,7 +311,7 @@ func (l *Lab) vectors() int64 {
 	return held
 }
 
-// work returns n²d, what it takes to form K, where calls of Eval count as 10⁴.
+// work returns n²d, what it takes to form all of K, where calls of Eval count as 10⁴.
 func (l *Lab) work() float64 {
 	n, d, _ := l.Dims()
 	if kernel.Costly(l.cfg.Kernel) {
@@ -321,11 +326,22 @@ func (l *Lab) exact() bool {
 	if kernel.Costly(l.cfg.Kernel) {
 		upTo = l.refineUpTo
 	}
-	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work() <= upTo
+	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work()*l.formed() <= upTo
 }
 
 // refines reports whether they are where the rows checked miss the tolerance.
-func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <= l.refineUpTo }
+func (l *Lab) refines() bool {
+	return l.cfg.Exact == AutoResidual && l.work()*l.formed() <= l.refineUpTo
+}
+
+// formed returns the share of K that is formed, as far as is known.
+func (l *Lab) formed() float64 {
+	if l.k.a == nil {
+		return 1
+	}
+	c := l.k.a.Choice()
+	return c.Formed()
+}
 
 // dense returns K in float64, and what it is off at most.
 func (l *Lab) dense(ctx context.Context) (k *mat.Dense, off float64, err error) {

@@ -83,7 +83,7 @@ func (l *Lab) finer(ctx context.Context, a *gram.Matrix) (*gram.Matrix, string, 
 	case l.exact():
 		return a.Exact(l.exactness()), results.InFloat64, nil
 	case l.cfg.Exact == AutoResidual && a.Storage() == gram.Fixed16:
-		o := &gram.Options{Storage: gram.Recompute, Comm: l.comm}
+		o := &gram.Options{Storage: gram.Recompute, Tiles: l.cfg.Tiles, Comm: l.comm}
 		if l.refines() {
 			o.Accuracy = l.preferred()
 		}

@@ -30,13 +30,15 @@ type solveFlags struct {
 	features, maxIter, repeat int
 	tol                       float64
 	sparseFlags
-	orthogonal                  bool
-	solver, precond, form       string
-	sketch                      string
-	storage, memory, exactCheck string
-	stop                        string
-	seed                        uint64
+	orthogonal                         bool
+	solver, precond, form              string
+	sketch                             string
+	storage, tiles, memory, exactCheck string
+	stop                               string
+	seed                               uint64
 }
+
+const tilesText = "tiles of K: dense, sparse (none where a kernel that decreases is next to nothing; what is left out is bounded), or auto, which takes what is smaller"
 
 func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
@@ -53,6 +55,7 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.form, "form", "auto", "form of the preconditioner's inverse: auto, L, Linv, U or eigen")
 	p.IntVar(&f.repeat, "repeat", 1, "number of independent preconditioners; the A-norm median of their answers is kept")
 	p.StringVar(&f.storage, "storage", "auto", "storage of K: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂, predicted from rows of K, and by --memory")
+	p.StringVar(&f.tiles, "tiles", "auto", tilesText)
 	p.StringVar(&f.memory, "memory", "", "memory limit of the solve, and of a file while it is read, such as 20GB (default: what the machine allows)")
 	p.StringVar(&f.exactCheck, "residual", "auto", "K of the true residual: exact (recomputed in float64, with a certain bound of rounding), stored (as stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined if the rows miss the tolerance)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
@@ -165,6 +168,9 @@ func (f *solveFlags) settle(c *krrlab.Config) (err error) {
 		return errUsage{err}
 	}
 	if c.Storage, err = gram.ParseStorage(f.storage); err != nil {
+		return errUsage{err}
+	}
+	if c.Tiles, err = gram.ParseTiles(f.tiles); err != nil {
 		return errUsage{err}
 	}
 	if c.Exact, err = krrlab.ParseResidualPolicy(f.exactCheck); err != nil {

@@ -30,6 +30,7 @@ type stageFlags struct {
 	lambda  float64
 	seed    uint64
 	storage string
+	tiles   string
 	memory  string
 	stageFiles
 }
@@ -56,6 +57,7 @@ func (f *stageFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
 	wantPositive(p, "lambda")
 	p.StringVar(&f.storage, "storage", "auto", "storage of K: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂, predicted from rows of K, and by --memory")
+	p.StringVar(&f.tiles, "tiles", "auto", tilesText)
 	p.StringVar(&f.memory, "memory", "", "memory limit of the stage, and of a file while it is read, such as 20GB (default: what the machine allows)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
 	f.stageFiles.add(p, "the stage", "the stage")
@@ -228,6 +230,9 @@ func (f *stageFlags) checkFlags(set *pflag.FlagSet) error {
 	if _, err := gram.ParseStorage(f.storage); err != nil {
 		return errUsage{err}
 	}
+	if _, err := gram.ParseTiles(f.tiles); err != nil {
+		return errUsage{err}
+	}
 	return cmp.Or(knownData(f.data), checkMemory(f.memory), f.plotFlags.check(), f.dataFlags.check(set), f.kernelFlags.check(set))
 }
 
@@ -239,6 +244,9 @@ func (a *app) lab(set *pflag.FlagSet, f *stageFlags, data *loaded, c *stageComma
 		return nil, err
 	}
 	if cfg.Storage, err = gram.ParseStorage(f.storage); err != nil {
+		return nil, errUsage{err}
+	}
+	if cfg.Tiles, err = gram.ParseTiles(f.tiles); err != nil {
 		return nil, errUsage{err}
 	}
 	if cfg.Memory, err = memoryLimit(f.memory); err != nil {

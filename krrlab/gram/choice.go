@@ -25,15 +25,19 @@ type Choice struct {
 	Error      float64           // bound of ‖E‖₂, see Certain
 	Certain    bool              // Error is proved, for entries in float64 that are recomputed or evaluated by pairs; else predicted, see Estimate
 	Reason     string            // why this storage
+	Sparse     *Sparse           // what is left out; nil of all tiles
 	Tried      []Estimate        // what was measured, in order; the last or best was taken
 }
 
 // Same reports whether K is stored and computed in the same way.
 func (c Choice) Same(o Choice) bool {
+	if (c.Sparse == nil) != (o.Sparse == nil) || c.Sparse != nil && (c.Sparse.Far != o.Sparse.Far || c.Sparse.Least != o.Sparse.Least) {
+		return false
+	}
 	return c.Storage == o.Storage && c.Arithmetic == o.Arithmetic && c.Centred == o.Centred && c.Shift == o.Shift
 }
 
-// String returns two lines: how K is kept, and how accurate it is.
+// String returns two lines, how K is kept, and how accurate it is, and between them what is left out.
 func (c Choice) String() string {
 	by := fmt.Sprintf("distances in %v", c.Arithmetic)
 	switch {
@@ -53,8 +57,17 @@ func (c Choice) String() string {
 	if c.Certain {
 		how = "at most"
 	}
-	return fmt.Sprintf("K %d×%d in %v tiles of %d, %s; %s (%s)\n‖E‖₂ ≲ %.2g %s, %s the %.2g asked",
-		c.N, c.N, c.Storage, c.Tile, accel.Bytes(c.Bytes), by, c.Reason, c.Error, how, verdict, c.Accuracy)
+	tiles := fmt.Sprintf("%v tiles of %d", c.Storage, c.Tile)
+	if s := c.Sparse; s != nil {
+		tiles = fmt.Sprintf("sparse %v tiles of %d leaves", c.Storage, s.Leaves)
+		told := ""
+		if s.Told {
+			told = " if the kernel decreases as it says"
+		}
+		by += fmt.Sprintf("\n%.2g %% of the entries formed, %.2g %% kept; ‖·‖₂ of what is left out at most %.2g%s", 100*s.Formed, 100*s.Kept, s.Dropped, told)
+	}
+	return fmt.Sprintf("K %d×%d in %s, %s; %s (%s)\n‖E‖₂ ≲ %.2g %s, %s the %.2g asked",
+		c.N, c.N, tiles, accel.Bytes(c.Bytes), by, c.Reason, c.Error, how, verdict, c.Accuracy)
 }
 
 // frame is where the points lie.
@@ -155,9 +168,6 @@ func (m *Matrix) methods(wide bool) []method {
 // choose decides storage and arithmetic, by a sample of the rows.
 func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) {
 	c := Choice{N: m.tiling.n, Tile: m.tiling.size, Storage: o.Storage, Accuracy: o.Accuracy, Reason: "asked for", Whole: kernel.Whole(m.k, m.x)}
-	if o.Storage != Auto && !m.fits(o.Storage, o.Memory, d) {
-		return c, m.memoryError(o.Storage, o.Memory, d)
-	}
 	var largest float64 // |k(x, z)| ≤ max k(x, x)
 	for _, v := range m.sizes {
 		largest = max(largest, math.Abs(v))
@@ -172,14 +182,29 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	if by, bound := m.accurate(0); kernel.Costly(m.k) && wanted && (o.As == nil || o.As.Storage == Float64) {         // nothing to look at
 		c.Storage, c.Reason = Float64, "evaluated once"
 		c.Arithmetic, c.Centred, c.Error, c.Certain = by.arith, by.centered, bound, true
-		return c, nil
+		return c, m.checkMemory(&c, o, d)
 	}
 	s, err := m.newSample(ctx, o.Prefer, o.Seed)
 	if err != nil {
 		return c, err
 	}
+	if c.Sparse, err = m.leave(ctx, s, o); err != nil {
+		return c, err
+	}
+	m.choice.Sparse = c.Sparse // for need
+	if err := m.checkMemory(&c, o, d); err != nil {
+		return c, err
+	}
+	if c.Sparse != nil {
+		rest := *o
+		rest.Prefer, rest.Accuracy = o.Prefer-c.dropped(), o.Accuracy-c.dropped()
+		o = &rest
+	}
 	if m.levels != nil {
 		shift := s.mean()
+		if c.Sparse != nil {
+			shift = 0
+		}
 		if o.As != nil {
 			shift = o.As.Shift
 		}
@@ -211,7 +236,8 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	if err != nil {
 		return c, err
 	}
-	c.Arithmetic, c.Centred, c.Error = best.Arithmetic, best.Centred, best.Bound
+	c.Arithmetic, c.Centred, c.Error = best.Arithmetic, best.Centred, best.Bound+c.dropped()
+	c.Bytes = m.need(c.Storage, d)
 	if s.less != nil && c.Arithmetic == kernel.Float32 && c.Storage != Fixed16 {
 		c.Shift = s.less.Shift()
 	}
@@ -297,15 +323,20 @@ func (m *Matrix) need(s Storage, d int) int64 {
 	panel := 2 * 8 * min(t*int64(d), 1<<20) // two converted blocks
 	scratch := int64(accel.Threads()) * (8*t*t + panel)
 	bytes := tableBytes(m.tiling) + scratch
-	switch s {
-	case Float64:
-		bytes += 8 * m.tiling.entries()
-	case Float32:
-		bytes += 4 * m.tiling.entries()
-	case Fixed16:
-		bytes += 2 * m.tiling.entries()
+	width := map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s]
+	entries := width * m.tiling.entries()
+	if p := m.choice.Sparse; p != nil && p.Least > 0 && s != Fixed16 {
+		entries = min(entries, int64(float64(entries)*p.Kept/p.Formed*1.05)+m.tiling.entries()/8)
 	}
-	return bytes
+	return bytes + entries
+}
+
+// checkMemory returns an error where a storage that was asked for does not fit.
+func (m *Matrix) checkMemory(c *Choice, o *Options, d int) error {
+	if o.Storage == Auto || m.fits(o.Storage, o.Memory, d) {
+		return nil
+	}
+	return m.memoryError(o.Storage, o.Memory, d)
 }
 
 func (m *Matrix) fits(s Storage, memory int64, d int) bool {

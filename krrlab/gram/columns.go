@@ -46,7 +46,7 @@ func (m *Matrix) DenseTo(ctx context.Context, dst *mat.Dense) error {
 func (e *engine[T]) dense(ctx context.Context, dst *mat.Dense) error {
 	workers := make([]worker[T], accel.Threads())
 	raw := dst.RawMatrix()
-	e.clearAll(raw)
+	e.clearTo(raw)
 	err := accel.ForEach(ctx, e.held(), func(who, q int) {
 		p := e.nth(q)
 		r := e.order[p]
@@ -56,8 +56,9 @@ func (e *engine[T]) dense(ctx context.Context, dst *mat.Dense) error {
 		for i := i0; i < i1; i++ {
 			for j := j0; j < j1; j++ {
 				v := float64(tile[(i-i0)*(j1-j0)+j-j0]) + e.shift
-				raw.Data[i*raw.Stride+j] = v
-				raw.Data[j*raw.Stride+i] = v
+				a, b := e.point(i), e.point(j)
+				raw.Data[a*raw.Stride+b] = v
+				raw.Data[b*raw.Stride+a] = v
 			}
 		}
 	})
@@ -69,7 +70,7 @@ func (e *engine[T]) dense(ctx context.Context, dst *mat.Dense) error {
 
 func (e *engine[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) error {
 	raw := dst.RawMatrix()
-	e.clearAll(raw)
+	e.clearTo(raw)
 	var err error
 	if s, ok := e.src.(*recomputed[T]); ok {
 		err = s.columns(ctx, dst, idx)
@@ -79,7 +80,30 @@ func (e *engine[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) erro
 	if err != nil {
 		return err
 	}
+	e.toPoints(raw)
 	return e.gather(ctx, raw)
+}
+
+// toPoints brings rows that lie by place to those of the points.
+func (e *engine[T]) toPoints(raw blas64.General) {
+	if e.points == nil {
+		return
+	}
+	row := func(i int) []float64 { return raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols] }
+	moved, held := make([]bool, e.n), make([]float64, raw.Cols)
+	for first := range e.n { // the row of a place goes to its point, along each cycle
+		if moved[first] {
+			continue
+		}
+		copy(held, row(first))
+		at := first
+		for place := e.places[at]; place != first; at, place = place, e.places[place] {
+			copy(row(at), row(place))
+			moved[at] = true
+		}
+		copy(row(at), held)
+		moved[at] = true
+	}
 }
 
 // pickColumns takes columns out of the tiles that this rank holds.
@@ -87,20 +111,20 @@ func (e *engine[T]) pickColumns(ctx context.Context, raw blas64.General, idx []i
 	workers := make([]worker[T], accel.Threads())
 	sorted := make([]pick, len(idx))
 	for k, c := range idx {
-		sorted[k] = pick{c, k}
+		sorted[k] = pick{e.place(c), k}
 	}
 	slices.SortFunc(sorted, func(a, b pick) int { return cmp.Or(a.col-b.col, a.at-b.at) })
 	return accel.ForEach(ctx, e.blocks, func(who, b int) {
 		lo, hi := e.block(b)
 		for q := 0; q < len(sorted); { // the columns of one block at a time
-			bc := sorted[q].col / e.size
+			bc := e.blockOf(sorted[q].col)
 			c0, c1 := e.block(bc)
 			q0 := q
 			for q < len(sorted) && sorted[q].col < c1 {
 				q++
 			}
-			id := e.at(max(b, bc), min(b, bc))
-			if !e.has(id) {
+			id, ok := e.at(max(b, bc), min(b, bc))
+			if !ok || !e.has(id) {
 				continue
 			}
 			width := c1 - c0 // of a row of the tile
@@ -158,7 +182,7 @@ func (f picking) unpack() {
 	}
 }
 
-// pick is a column of K and the column of dst that it goes to.
+// pick is the place of a column of K and the column of dst that it goes to.
 type pick struct{ col, at int }
 
 // columns forms k(x_i, x_c) for the columns c of idx, a block of rows at a time: on ranks
@@ -183,8 +207,8 @@ func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) 
 					out[k] = float64(v) + s.shift
 				}
 			}
-			for k, c := range part {
-				if c >= lo && c < hi {
+			for k, i := range part {
+				if c := s.place(i); c >= lo && c < hi {
 					raw.Data[c*raw.Stride+k0+k] = float64(T(s.diag[c]-s.shift)) + s.shift
 				}
 			}
@@ -199,10 +223,18 @@ func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) 
 // gather returns the points idx with their norms.
 func (s *grid[T]) gather(idx []int) points.Panel {
 	norms := make([]float64, len(idx))
-	for k, c := range idx {
-		norms[k] = s.panels[c/s.size].Norms[c%s.size]
+	for k, i := range idx {
+		norms[k] = s.norm(i)
 	}
 	return points.Panel{X: points.Gather(s.x, idx), Norms: norms}
+}
+
+// norm returns the norm of point i.
+func (s *grid[T]) norm(i int) float64 {
+	place := s.place(i)
+	b := s.blockOf(place)
+	lo, _ := s.block(b)
+	return s.panels[b].Norms[place-lo]
 }
 
 // EntryError returns a certain ε such that every entry (i, j) that Columns, DenseTo and Diag give is

@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/tree"
 )
 
 // Matrix is K+λI for n points. Its methods may be called by several goroutines
@@ -27,6 +28,8 @@ type Matrix struct {
 	diag   []float64 // k(x_i, x_i)
 	sizes  []float64 // kernel.Sizes: diag, where K is known to be positive semi-definite
 	tiling *tiling
+	leaves *tree.Tree // of a tiling that has not all tiles, else nil
+	lost   []float64  // of each leaf what a row lacks by tiles that are not formed
 	frame  frame
 	levels *kernel.Levels // of points of few distances, else nil
 	choice Choice
@@ -45,6 +48,7 @@ type operations interface {
 	dense(ctx context.Context, dst *mat.Dense) error
 	scan(ctx context.Context, s *search) error
 	tileBytes() int64
+	leftOut() []int64
 }
 
 // New forms the kernel matrix of x, K_ij = k(x_i, x_j), and returns K+λI.
@@ -59,17 +63,35 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 		return nil, err
 	}
 	_, d := x.Dims()
-	if c := opt.Chosen; c != nil && m.fits(c.Storage, opt.Memory, d) {
+	if c := opt.Chosen; c != nil && c.Bytes > 0 && (opt.Memory == 0 || c.Bytes <= opt.Memory) {
 		m.choice = *c
 	} else if m.choice, err = m.agree(ctx, &opt, d); err != nil {
 		return nil, err
 	}
-	m.build()
-	if err := comm.Agree(ctx, m.comm, m.ops.formAll(ctx, opt.Progress)); err != nil {
+	if err := m.cut(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.form(ctx, opt.Progress); err != nil {
 		return nil, err
 	}
 	m.choice.Bytes = m.Bytes()
 	return m, nil
+}
+
+// form forms the tiles, and again if more was dropped than expected, of which n entries below Least cannot be the cause then.
+func (m *Matrix) form(ctx context.Context, progress func(done, total int)) error {
+	m.build()
+	if err := comm.Agree(ctx, m.comm, m.ops.formAll(ctx, progress)); err != nil {
+		return err
+	}
+	within, err := m.settleDropped(ctx)
+	c := m.choice.Sparse
+	if err != nil || within || c.Least <= c.Far {
+		return err
+	}
+	c.Least = c.Far
+	m.ops = nil // the memory
+	return m.form(ctx, progress)
 }
 
 // Unformed is K+λI before an entry is formed: how they may be, and how New would keep them.
@@ -156,15 +178,23 @@ func NewExact(k kernel.Kernel, x points.Points, lambda, accuracy float64, c comm
 func (m *Matrix) build() {
 	c := &m.choice
 	view := m.frame.view(c.Centred)
-	p := points.NewPanel(view)
+	laid := view
+	if m.leaves != nil {
+		laid = points.Gather(view, m.leaves.Order)
+	}
+	p := points.NewPanel(laid)
 	if c.Arithmetic == kernel.Float32 {
-		p = points.NewPanel32(view)
+		p = points.NewPanel32(laid)
 	}
 	panels := make([]points.Panel, m.tiling.blocks)
 	for b := range panels {
 		panels[b] = p.Slice(m.tiling.block(b))
 	}
-	own, scale := !kernel.BuiltIn(m.k), m.scales()
+	own, scale, diag := !kernel.BuiltIn(m.k), placed(m.tiling, m.scales()), placed(m.tiling, m.diag)
+	var d *drop
+	if c.Sparse != nil && c.Sparse.Least > 0 {
+		d = newDrop(c.Sparse.Least, m.tiling.n)
+	}
 	fill64 := func(dst []float64, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
 		if m.levels != nil {
 			m.levels.Tile64(dst, ld, x, z, w)
@@ -174,10 +204,10 @@ func (m *Matrix) build() {
 	}
 	switch {
 	case c.Storage == Float64:
-		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, fill64, 0}
-		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &kept[float64]{g, make([][]float64, len(m.tiling.order)), own}, mulTile: tileMul64}
+		g := grid[float64]{m.tiling, m.k, view, panels, diag, fill64, 0}
+		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &kept[float64]{g, make([]tile[float64], len(m.tiling.order)), own, d}, mulTile: tileMul64}
 	case c.Storage == Recompute && c.Arithmetic != kernel.Float32:
-		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, fill64, 0}
+		g := grid[float64]{m.tiling, m.k, view, panels, diag, fill64, 0}
 		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &recomputed[float64]{g}, mulTile: tileMul64}
 	default:
 		arith := c.Arithmetic
@@ -190,8 +220,8 @@ func (m *Matrix) build() {
 				less.Tile32(dst, ld, x, z, w)
 			}
 		}
-		g := grid[float32]{m.tiling, m.k, view, panels, m.diag, fill, c.Shift}
-		var s source[float32] = &kept[float32]{g, make([][]float32, len(m.tiling.order)), own}
+		g := grid[float32]{m.tiling, m.k, view, panels, diag, fill, c.Shift}
+		var s source[float32] = &kept[float32]{g, make([]tile[float32], len(m.tiling.order)), own, d}
 		switch c.Storage {
 		case Recompute:
 			s = &recomputed[float32]{g}
@@ -323,11 +353,10 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 	n := m.tiling.n
 	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, sizes: m.sizes, frame: m.frame, levels: m.levels, comm: m.comm}
 	e.tiling = newTiling(n, min(n, exactTile), share{m.comm.Rank(), m.comm.Size()})
-	by, bound := m.accurate(accuracy)
-	e.choice = Choice{
-		N: n, Tile: e.tiling.size, Storage: Recompute, Arithmetic: by.arith, Centred: by.centered,
-		Accuracy: accuracy, Error: bound, Certain: true, Reason: "exact", Whole: kernel.Whole(m.k, m.x),
-	}
+	e.choice = Choice{N: n, Storage: Recompute, Accuracy: accuracy, Certain: true, Reason: "exact", Whole: kernel.Whole(m.k, m.x)}
+	e.leaveOutAs(m, accuracy/2)
+	by, bound := m.accurate(accuracy - e.choice.dropped())
+	e.choice.Tile, e.choice.Arithmetic, e.choice.Centred, e.choice.Error = e.tiling.size, by.arith, by.centered, bound+e.choice.dropped()
 	e.build()
 	e.choice.Bytes = e.Bytes()
 	return e
@@ -340,7 +369,7 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 //
 //	|fl(Ac)_i − (Ac)_i| ≤ (δ + (T + n/T + 8)u)·√k_ii·Σ_j √k_jj·|c_j| + 4uλ|c_i| + (n+8)·2⁻¹⁰⁷⁴,  u = 2⁻⁵³,
 //
-// the last for products that are subnormal.
+// the last for products that are subnormal, and with the bound of what is dropped (Sparse), times ‖c‖₂.
 func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	const u = 0x1p-53
 	if !m.choice.Certain {
@@ -349,14 +378,14 @@ func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	n, t := c.Dims()
 	bound := make([]float64, t)
 	trace := floats.Sum(m.sizes)
-	share := m.choice.Error + float64(m.tiling.size+m.tiling.blocks+8)*u*trace // (δ + …)·tr K
+	share := m.choice.Error - m.choice.dropped() + float64(m.tiling.size+m.tiling.blocks+8)*u*trace // (δ + …)·tr K
 	raw := c.RawMatrix()
 	for j := range bound {
 		var sum float64 // Σ √k_ii·|c_i|
 		for i := range n {
 			sum += math.Sqrt(m.sizes[i]) * math.Abs(raw.Data[i*raw.Stride+j])
 		}
-		bound[j] = 4 * u * m.lambda * mat.Norm(c.ColView(j), 2)
+		bound[j] = (4*u*m.lambda + m.choice.dropped()) * mat.Norm(c.ColView(j), 2)
 		if sum > 0 {
 			bound[j] += share*(sum/math.Sqrt(trace)) + math.Sqrt(float64(n))*float64(n+8)*0x1p-1074
 		}

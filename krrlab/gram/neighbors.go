@@ -43,7 +43,7 @@ func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*Nea
 		panic(fmt.Sprintf("gram: %d neighbors in an order of %d of %d points", count, len(before), n))
 	}
 	s := &search{
-		before: before, floor: make([]float32, n), held: make([]int32, n), locks: make([]sync.Mutex, m.tiling.blocks),
+		before: placed(m.tiling, before), floor: make([]float32, n), held: make([]int32, n), locks: make([]sync.Mutex, m.tiling.blocks),
 		count: count, keys: make([]uint64, n*count),
 	}
 	for i := range s.floor {
@@ -51,7 +51,7 @@ func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*Nea
 	}
 	if !kernel.Bounded01(m.k) {
 		s.scale = make([]float32, n)
-		for i, v := range m.diag {
+		for i, v := range placed(m.tiling, m.diag) {
 			if v > 0 {
 				s.scale[i] = float32(1 / math.Sqrt(v))
 			}
@@ -68,7 +68,7 @@ func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*Nea
 	near := &Near{Count: count, Index: make([]int32, n*count), Value: make([]float32, n*count)}
 	return near, accel.ForEach(ctx, (n+searchRows-1)/searchRows, func(_, b int) {
 		for i := b * searchRows; i < min((b+1)*searchRows, n); i++ {
-			s.list(near, i, i)
+			s.list(near, m.tiling, i)
 		}
 	})
 }
@@ -188,14 +188,15 @@ func (s *search) push(i int, k uint64) {
 	}
 }
 
-// list writes the neighbors of i to a place of near, the nearest first.
-func (s *search) list(near *Near, place, i int) {
-	keys := s.keys[i*s.count:][:s.held[i]]
+// list writes the neighbors of the point of a place to near, the nearest first.
+func (s *search) list(near *Near, t *tiling, place int) {
+	keys, i := s.keys[place*s.count:][:s.held[place]], t.point(place)
 	slices.Sort(keys)
-	index, value := near.Index[place*s.count:][:s.count], near.Value[place*s.count:][:s.count]
+	index, value := near.Index[i*s.count:][:s.count], near.Value[i*s.count:][:s.count]
 	for a := range index {
 		if index[a] = -1; a < len(keys) {
 			index[a], value[a] = ofKey(keys[len(keys)-1-a])
+			index[a] = int32(t.point(int(index[a])))
 		}
 	}
 }
@@ -258,7 +259,7 @@ func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
 		s.fill(dst[a*ld+a:], ld, s.k, z.Slice(a, min(a+blockRows, k)), z.Slice(a, k), &w.kernel)
 	}
 	for a, i := range idx {
-		dst[a*ld+a] = s.diag[i]
+		dst[a*ld+a] = s.diag[s.place(i)]
 	}
 }
 
@@ -273,7 +274,7 @@ func (s *grid[T]) among(idx []int, w *BlockWorkspace) points.Panel {
 	norms := buffer.Grow(&w.norms, len(idx))
 	for a, i := range idx {
 		copy(w.x.Row(a), x.Row(i))
-		norms[a] = s.panels[i/s.size].Norms[i%s.size]
+		norms[a] = s.norm(i)
 	}
 	return points.Panel{X: &w.x, Norms: norms}
 }

@@ -30,6 +30,22 @@ func ParseStorage(name string) (Storage, error) {
 	return enum.Parse[Storage]("storage", storageNames, name)
 }
 
+// Tiles says which tiles of K there are.
+type Tiles int
+
+const (
+	AutoTiles   Tiles = iota // sparse where the kernel decreases and most of K is next to nothing
+	DenseTiles               // all
+	SparseTiles              // those of pairs of leaves that are not far apart; kernels that decrease
+)
+
+var tilesNames = []string{"auto", "dense", "sparse"}
+
+func (t Tiles) String() string { return enum.Name(tilesNames, t) }
+
+// ParseTiles is the inverse of String.
+func ParseTiles(name string) (Tiles, error) { return enum.Parse[Tiles]("tiles", tilesNames, name) }
+
 // Options of New. The zero value, and nil, ask for the defaults.
 type Options struct {
 	// Storage of the tiles. Default Auto.
@@ -41,7 +57,11 @@ type Options struct {
 	Chosen *Choice
 	// Memory is the number of bytes that the matrix may take, 0 for no limit.
 	Memory int64
-	// TileSize is the number of points of a block. Default: 512; less for
+	// Tiles says whether tiles of nothing are left out. Default: where they are most (Sparse).
+	Tiles Tiles
+	// Drop is what ‖·‖₂ of what sparse tiles leave out may be at most. Default, and at most: a quarter of Prefer.
+	Drop float64
+	// TileSize is the number of points of a block, of sparse tiles at most and at most 256. Default: 512; less for
 	// n ≤ 3,584: an eighth of n, rounded up to a multiple of 64.
 	TileSize int
 	// Progress, if not nil, is called after each tile formed, with calls never at
@@ -74,7 +94,7 @@ func (o *Options) settled(n int, lambda float64) Options {
 	if s.Storage < Auto || s.Storage > Fixed16 {
 		panic(fmt.Sprintf("gram: unknown storage %v", s.Storage))
 	}
-	if s.TileSize < 0 || s.Memory < 0 || s.Accuracy < 0 || s.Prefer < 0 {
+	if s.TileSize < 0 || s.Memory < 0 || s.Accuracy < 0 || s.Prefer < 0 || s.Drop < 0 {
 		panic(fmt.Sprintf("gram: negative option: tile size %d, memory %d, accuracy %v, preferred %v", s.TileSize, s.Memory, s.Accuracy, s.Prefer))
 	}
 	if s.TileSize == 0 {
@@ -85,6 +105,9 @@ func (o *Options) settled(n int, lambda float64) Options {
 	s.Accuracy = cmp.Or(s.Accuracy, lambda/10)
 	if s.Prefer == 0 || s.Prefer > s.Accuracy {
 		s.Prefer = s.Accuracy
+	}
+	if most := budget * s.Prefer; s.Drop == 0 || s.Drop > most {
+		s.Drop = most
 	}
 	return s
 }

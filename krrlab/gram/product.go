@@ -20,7 +20,7 @@ type engine[T float] struct {
 	*tiling
 	src     source[T]
 	comm    comm.Comm // that shares the tiles
-	scale   []float64 // powers of two: |K_ij|·scale_i·scale_j ≤ 1
+	scale   []float64 // powers of two by place: |K_ij|·scale_i·scale_j ≤ 1
 	name    string    // of the kernel
 	shift   float64   // the tiles are those of K − shift·11ᵀ
 	mulTile func(yi, yj, tile []T, rows, cols int, xi, xj []T, t int, w *simd.Workspace)
@@ -112,7 +112,8 @@ func (p *product[T]) load(src blas64.General) {
 		rows := hi - lo
 		x := p.x[lo*t : hi*t]
 		for r := range rows {
-			row := src.Data[(lo+r)*src.Stride : (lo+r)*src.Stride+t]
+			i := p.e.point(lo + r)
+			row := src.Data[i*src.Stride : i*src.Stride+t]
 			for c, v := range row {
 				v /= scale[c]
 				total[c] += v
@@ -144,6 +145,9 @@ func columnScales(scale []float64, x blas64.General) {
 // tile multiplies by tile number q of this rank's and adds the results.
 func (p *product[T]) tile(who, q int) {
 	at := p.e.nth(q)
+	if p.e.src.empty(at) {
+		return
+	}
 	i, j, yi, yj := p.multiply(who, at)
 	p.add(i, yi) // y_i += T·x_j
 	if i != j {
@@ -225,8 +229,9 @@ func (p *product[T]) unload(dst, src blas64.General, lambda float64) {
 		lo, hi := p.e.block(b)
 		rows := hi - lo
 		for r := range rows {
-			y := dst.Data[(lo+r)*dst.Stride : (lo+r)*dst.Stride+p.t]
-			x := src.Data[(lo+r)*src.Stride : (lo+r)*src.Stride+p.t]
+			i := p.e.point(lo + r)
+			y := dst.Data[i*dst.Stride : i*dst.Stride+p.t]
+			x := src.Data[i*src.Stride : i*src.Stride+p.t]
 			for c, v := range x {
 				at, f := lo*p.t+c*rows+r, &p.fixed[c]
 				var s float64

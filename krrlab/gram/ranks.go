@@ -63,10 +63,10 @@ func (e *engine[T]) gather(ctx context.Context, dst blas64.General) error {
 	return nil
 }
 
-// clearAll sets dst = 0 where ranks are to gather it.
-func (e *engine[T]) clearAll(dst blas64.General) {
+// clearTo sets dst = 0 where ranks are to gather it, or tiles are not there.
+func (e *engine[T]) clearTo(dst blas64.General) {
 	for i := range dst.Rows {
-		if e.comm.Size() > 1 {
+		if e.comm.Size() > 1 || e.starts != nil {
 			clear(dst.Data[i*dst.Stride : i*dst.Stride+dst.Cols])
 		}
 	}
@@ -149,7 +149,8 @@ func RankBytes(n int, s Storage, ranks int) int64 {
 	tiles, size, last := t.blocks*(t.blocks+1)/2, int64(t.size), int64(t.rows(t.blocks-1))
 	lack := make([]int64, ranks) // entries that the last block row has less
 	for j := range t.blocks {
-		lack[t.at(t.blocks-1, j)%ranks] += size*size - last*int64(t.rows(j))
+		at, _ := t.at(t.blocks-1, j)
+		lack[at%ranks] += size*size - last*int64(t.rows(j))
 	}
 	var most int64
 	for r, less := range lack {

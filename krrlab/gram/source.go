@@ -22,6 +22,8 @@ type source[T float] interface {
 	form(w *worker[T], p int) error
 	// tile returns tile p, row-major without gaps. It stays valid until w's next call.
 	tile(w *worker[T], p int) []T
+	// empty reports whether nothing of tile p is kept.
+	empty(p int) bool
 	// bytes is the memory that the tiles take.
 	bytes() int64
 }
@@ -35,7 +37,9 @@ type multiplier[T float] interface {
 // worker is the scratch memory of one worker.
 type worker[T float] struct {
 	kernel kernel.Workspace
-	tile   []T // a tile that is not kept
+	tile   []T // a tile that is not kept as it is
+	values []T // those of it that are
+	lost   []T // sums by row and by column of those that are not
 	yi, yj []T // products with one tile
 	simd   simd.Workspace
 }
@@ -44,9 +48,9 @@ type worker[T float] struct {
 type grid[T float] struct {
 	*tiling
 	k      kernel.Kernel
-	x      points.Points
-	panels []points.Panel // the blocks of x
-	diag   []float64      // k(x_i, x_i)
+	x      points.Points  // in their own order
+	panels []points.Panel // the blocks
+	diag   []float64      // k(x_i, x_i) by place
 	fill   func(dst []T, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace)
 	shift  float64 // tiles are those of K less this
 }
@@ -71,26 +75,41 @@ func (g *grid[T]) formTo(dst []T, p int, w *kernel.Workspace) {
 	}
 }
 
-// kept holds every tile.
+// kept holds every tile: whole, or if entries below some size are dropped, those that are left.
 type kept[T float] struct {
 	grid[T]
-	tiles [][]T
-	check bool // look for NaN and Inf: the kernel is user-defined
+	tiles []tile[T]
+	check bool  // look for NaN and Inf: the kernel is user-defined
+	drop  *drop // nil for nothing
+}
+
+// tile has all entries where bits is nil, and else those whose bit is set, row by row.
+type tile[T float] struct {
+	bits    []uint16 // (cols+15)/16 for each row
+	entries []T
 }
 
 func (s *kept[T]) form(w *worker[T], p int) error {
 	r := s.order[p]
-	rows, cols := s.rows(int(r.i)), s.rows(int(r.j))
-	t := make([]T, rows*cols)
-	s.formTo(t, p, &w.kernel)
-	s.tiles[p] = t
-	if !s.check {
-		return nil
+	size := s.rows(int(r.i)) * s.rows(int(r.j))
+	var t []T
+	if s.drop == nil {
+		t = make([]T, size)
+	} else {
+		t = buffer.Grow(&w.tile, size)
 	}
-	for q, v := range t {
-		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-			return s.badEntry(p, q, f, "")
+	s.formTo(t, p, &w.kernel)
+	if s.check {
+		for q, v := range t {
+			if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+				return s.badEntry(p, q, f, "")
+			}
 		}
+	}
+	if s.drop == nil {
+		s.tiles[p].entries = t
+	} else {
+		s.pack(w, p, t)
 	}
 	return nil
 }
@@ -101,22 +120,31 @@ func (g *grid[T]) badEntry(p, q int, v float64, want string) error {
 	i0, _ := g.block(int(r.i))
 	j0, _ := g.block(int(r.j))
 	cols := g.rows(int(r.j))
-	return fmt.Errorf("gram: kernel %v of points %d and %d is %v%s", g.k, i0+q/cols, j0+q%cols, v, want)
+	return fmt.Errorf("gram: kernel %v of points %d and %d is %v%s", g.k, g.point(i0+q/cols), g.point(j0+q%cols), v, want)
 }
 
-func (s *kept[T]) tile(_ *worker[T], p int) []T { return s.tiles[p] }
+func (s *kept[T]) tile(w *worker[T], p int) []T {
+	if t := &s.tiles[p]; t.bits == nil {
+		return t.entries
+	}
+	return s.unpack(w, p)
+}
+
+func (s *kept[T]) empty(p int) bool { return len(s.tiles[p].entries) == 0 }
 
 func (s *kept[T]) bytes() (sum int64) {
 	for _, t := range s.tiles {
-		sum += int64(len(t))
+		sum += int64(len(t.entries))*sizeOf[T]() + 2*int64(len(t.bits))
 	}
-	return sum * sizeOf[T]()
+	return sum
 }
 
 // recomputed holds no tile.
 type recomputed[T float] struct{ grid[T] }
 
 func (s *recomputed[T]) form(*worker[T], int) error { return nil }
+
+func (s *recomputed[T]) empty(int) bool { return false }
 
 func (s *recomputed[T]) tile(w *worker[T], p int) []T {
 	r := s.order[p]
@@ -160,6 +188,8 @@ func (s *packed) form(w *worker[float32], p int) error {
 	simd.Narrow(s.tiles[p], t, fixedOne)
 	return nil
 }
+
+func (s *packed) empty(int) bool { return false }
 
 func (s *packed) tile(w *worker[float32], p int) []float32 {
 	t := buffer.Grow(&w.tile, len(s.tiles[p]))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/tree"
 )
 
 // Radial is a kernel of r² = ‖x−z‖₂², k(x, z) = g(r²), built-in or user-defined. Its tiles are formed by
@@ -143,8 +144,8 @@ func cauchy(u float64) float64 {
 const checked = 64
 
 // Check compares what a user-defined Radial says of itself on some pairs of the points: that Profile is
-// Eval, and that k(x, x) is the largest value; and that g does not fall from 0 faster than Slope allows. Of a kernel that is evaluated by
-// EvalTile it compares that with Eval. Of a Precomputed it looks whether K is there and the points are rows of it. Other kernels
+// Eval, and that k(x, x) is the largest value; that g does not fall from 0 faster than Slope allows; and that a Decreasing
+// one does not rise at distances like these. Of a kernel that is evaluated by EvalTile it compares that with Eval. Of a Precomputed it looks whether K is there and the points are rows of it. Other kernels
 // it passes.
 func Check(k Kernel, x points.Points) error {
 	if p, ok := k.(*Precomputed); ok {
@@ -173,6 +174,7 @@ func Check(k Kernel, x points.Points) error {
 		}
 	}
 	n, d := x.Dims()
+	var farthest float64 // ‖x−z‖² of the pairs
 	a, b := make([]float64, d), make([]float64, d)
 	for p := range min(n, checked) {
 		i := p * n / min(n, checked)
@@ -186,6 +188,25 @@ func Check(k Kernel, x points.Points) error {
 			return fmt.Errorf("kernel: %v of points %d and %d, at r² = %g, is %v by Profile and %v by Eval: want one kernel", k, i, j, sq, g[0], eval)
 		case math.Abs(g[0]) > one+rounding:
 			return fmt.Errorf("kernel: %v of points %d and %d is %v, above k(x, x) = %v: it is not positive semi-definite", k, i, j, g[0], one)
+		}
+		farthest = max(farthest, sq)
+	}
+	if d, ok := k.(Decreasing); ok {
+		return checkDecreasing(d, farthest)
+	}
+	return nil
+}
+
+// checkDecreasing looks whether g is nowhere negative and never rises at 256 places up to twice the distance that was seen.
+func checkDecreasing(k Decreasing, farthest float64) error {
+	var at, g [256]float64
+	for i := range at {
+		at[i] = 4 * farthest * math.Pow(float64(i)/float64(len(at)-1), 2)
+	}
+	k.Profile(g[:], at[:])
+	for i, v := range g {
+		if !(v >= 0) || i > 0 && v > g[i-1]*(1+1e-9) {
+			return fmt.Errorf("kernel: %v says that it decreases, and is %v at r² = %g after %v: leave the method Decreasing out", k, v, at[i], g[max(i-1, 0)])
 		}
 	}
 	return nil
@@ -214,4 +235,41 @@ func checkTile(k Kernel, t tiler, p points.Points) error {
 		}
 	}
 	return nil
+}
+
+// Decreasing is a Radial with 0 ≤ g(t) ≤ g(s) for all s ≤ t, so that K has nothing where the points are far apart. A kernel
+// that says so and does not is noticed only by the pairs that Check looks at.
+type Decreasing interface {
+	Radial
+	Decreasing()
+}
+
+// Decreasing says that exp(−r²/(2σ²)) never rises.
+func (Gaussian) Decreasing() {}
+
+// Decreasing says that (1+u)e^−u never rises.
+func (Matern32) Decreasing() {}
+
+// Decreasing says that (1+u+u²/3)e^−u never rises.
+func (Matern52) Decreasing() {}
+
+// Beyond returns what k is at most for points whose distance is at least the argument, and which distance that is. It is
+// certain for the Laplacian and the Decreasing kernels of this package; nil for those that are not known to decrease.
+func Beyond(k Kernel) (most func(distance float64) float64, by tree.Metric) {
+	p, ok := k.(profile)
+	switch k.(type) {
+	case Laplacian:
+		by = tree.Absolutes
+	case Decreasing:
+	default:
+		ok = false
+	}
+	if !ok {
+		return nil, by
+	}
+	return func(distance float64) float64 {
+		v := []float64{distance}
+		p.Profile(v, v)
+		return v[0]*(1+0x1p-40) + 0x1p-200 // rounding, and what is below and stored as 0
+	}, by
 }

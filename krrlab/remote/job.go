@@ -50,6 +50,7 @@ type config struct {
 	Tol        float64     `json:"tol,omitempty"`
 	MaxIter    int         `json:"max_iter,omitempty"`
 	Storage    string      `json:"storage"`
+	Tiles      string      `json:"tiles,omitempty"`
 	Memory     int64       `json:"memory,omitempty"`
 	Seed       uint64      `json:"seed"`
 	Exact      string      `json:"residual"`
@@ -75,7 +76,7 @@ func newConfig(c *krrlab.Config) (j config, err error) {
 		return j, fmt.Errorf("%w and cannot be sent to ranks: take a built-in one, or no Backend", err)
 	}
 	j.Lambda, j.Solver, j.Repeat, j.Tol, j.MaxIter = c.Lambda, c.Solver.String(), c.Repeat, c.Tol, c.MaxIter
-	j.Storage, j.Memory, j.Seed, j.Exact = c.Storage.String(), c.Memory, c.Seed, c.Exact.String()
+	j.Storage, j.Tiles, j.Memory, j.Seed, j.Exact = c.Storage.String(), c.Tiles.String(), c.Memory, c.Seed, c.Exact.String()
 	if c.Start != nil {
 		return j, fmt.Errorf("krrlab: Start is not sent to ranks: leave it out, or take no Backend")
 	}
@@ -100,6 +101,8 @@ func (j *config) config() (c krrlab.Config, err error) {
 	c.Solver, e = krrlab.ParseSolver(j.Solver)
 	take(e)
 	c.Storage, e = gram.ParseStorage(j.Storage)
+	take(e)
+	c.Tiles, e = gram.ParseTiles(cmp.Or(j.Tiles, gram.AutoTiles.String()))
 	take(e)
 	c.Exact, e = krrlab.ParseResidualPolicy(j.Exact)
 	take(e)

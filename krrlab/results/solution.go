@@ -90,6 +90,8 @@ type Solution struct {
 
 	PeakBytes int64        `json:"peak_bytes"`
 	KBytes    int64        `json:"kernel_bytes"`
+	KKept     stage.Number `json:"kernel_kept"`           // share of the entries that is kept; unknown of dense tiles
+	KDropped  stage.Number `json:"kernel_dropped_bound"`  // of the ‖·‖₂ of the others
 	KWhole    bool         `json:"kernel_products_exact"` // of points in bytes: see gram.Choice
 	Ranks     *Ranks       `json:"ranks,omitempty"`       // what they sent; nil without ranks
 	Plan      *plan.Report `json:"plan,omitempty"`        // what was chosen; nil where nothing was left to the plan
@@ -159,7 +161,7 @@ type Ranks struct {
 func NewSolution(h stage.Header) Solution {
 	s := Solution{Header: h}
 	for _, v := range []*stage.Number{
-		&s.LambdaP, &s.KBound, &s.TrueResidual, &s.Rounding, &s.SampledResidual, &s.StorageResidual, &s.Kappa, &s.KappaBound, &s.StatDim,
+		&s.LambdaP, &s.KBound, &s.KKept, &s.KDropped, &s.TrueResidual, &s.Rounding, &s.SampledResidual, &s.StorageResidual, &s.Kappa, &s.KappaBound, &s.StatDim,
 		&s.TestError, &s.RMSE, &s.RelErr, &s.R2, &s.BestError, &s.TrainError,
 	} {
 		*v = stage.Unknown

@@ -34,6 +34,9 @@ func (s *Solution) String() string {
 	if s.KWhole {
 		whole = ", points in bytes, products exact in integers"
 	}
+	if s.KKept.Known() {
+		whole += fmt.Sprintf(", sparse: %.2g %% of the entries, ‖·‖₂ of the others at most %.1e", 100*s.KKept, s.KDropped)
+	}
 	if s.Kernel.Name == "precomputed" {
 		whole = "; given: the residual is of its entries, and no error is bounded, as K is not known to be positive semi-definite"
 	}

@@ -1,0 +1,264 @@
+package gram
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// narrow draws points of which most are far apart, one kind after the other.
+func narrow(n, kind int, g rng.Stream) points.Points {
+	d := []int{1, 3, 3, 5, 2, 60, 4}[kind]
+	x := points.NewDense(n, d, nil)
+	g.Normals(x.Data, 0)
+	u := make([]float64, n)
+	g.Sub("u").Float64s(u, 0)
+	for i := range n {
+		row := x.Row(i)
+		switch kind {
+		case 0: // on a line
+			row[0] *= 30
+		case 1: // far groups
+			row[0] += 40 * math.Floor(8*u[i])
+		case 2: // duplicates, ten of each
+			x.RowTo(row, i-i%10)
+		case 3: // features of very different scale
+			for c := range row {
+				row[c] *= math.Pow(10, float64(c-2))
+			}
+		case 4: // one dense cluster among noise
+			for c := range row {
+				if row[c] *= 100; i%3 == 0 {
+					row[c] /= 1e4
+				}
+			}
+		case 5: // of 60 dimensions, zeros but for a few
+			for c := range row {
+				if c != i%7 && c != i%11 {
+					row[c] = 0
+				}
+				row[c] *= 8
+			}
+			return csr(x)
+		case 6: // all the same
+			x.RowTo(row, 0)
+		}
+	}
+	return x
+}
+
+func csr(x *points.Dense) *points.CSR {
+	s := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
+	for i := range x.N {
+		for c, v := range x.Row(i) {
+			if v != 0 {
+				s.Col, s.Val = append(s.Col, int32(c)), append(s.Val, v)
+			}
+		}
+		s.Ptr = append(s.Ptr, len(s.Val))
+	}
+	return s
+}
+
+// exactK returns K by its definition.
+func exactK(k kernel.Kernel, x points.Points) *mat.Dense {
+	n, d := x.Dims()
+	a, b, out := make([]float64, d), make([]float64, d), mat.NewDense(n, n, nil)
+	for i := range n {
+		x.RowTo(a, i)
+		for j := range n {
+			x.RowTo(b, j)
+			out.Set(i, j, k.Eval(a, b))
+		}
+	}
+	return out
+}
+
+// spectralNorm returns ‖A−B‖₂ of symmetric matrices.
+func spectralNorm(a, b *mat.Dense) (norm float64) {
+	n, _ := a.Dims()
+	e := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			e.SetSym(i, j, a.At(i, j)-b.At(i, j))
+		}
+	}
+	var eig mat.EigenSym
+	eig.Factorize(e, false)
+	for _, v := range eig.Values(nil) {
+		norm = max(norm, math.Abs(v))
+	}
+	return norm
+}
+
+// flat is a Radial of the user's that decreases: 1/(1+(r²)²).
+type flat struct{}
+
+func (flat) Eval(x, z []float64) float64 {
+	var sq float64
+	for c, v := range x {
+		sq += (v - z[c]) * (v - z[c])
+	}
+	return 1 / (1 + sq*sq)
+}
+
+func (flat) Profile(dst, sq []float64) {
+	for i, v := range sq {
+		dst[i] = 1 / (1 + v*v)
+	}
+}
+func (flat) Slope() float64 { return math.Inf(1) }
+func (flat) String() string { return "flat" }
+func (flat) Decreasing()    {}
+
+// TestSparse holds sparse tiles of every storage against K by its definition: the bound of what is left out is at least its
+// norm, and products, columns and the whole matrix are those of K to the error that is said.
+func TestSparse(t *testing.T) {
+	draws := 4
+	if os.Getenv("KRRLAB_LONG") != "" {
+		draws = 24
+	}
+	ctx := context.Background()
+	kernels := []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.5}, kernel.Matern52{Sigma: 0.5}, flat{}}
+	left := 0
+	for draw := range draws * 7 {
+		g := rng.New(uint64(draw)).Sub("narrow")
+		k := kernels[(draw/7+draw)%len(kernels)]
+		n := 120 + 13*(draw%5)
+		x := narrow(n, draw%7, g)
+		truth := exactK(k, x)
+		v := mat.NewDense(n, 2, nil)
+		g.Sub("v").Normals(v.RawMatrix().Data, 0)
+		var want mat.Dense
+		want.Mul(truth, v)
+		for _, s := range []Storage{Float64, Float32, Fixed16, Recompute} {
+			name := fmt.Sprintf("draw %d: %v of kind %d as %v", draw, k, draw%7, s)
+			m, err := New(ctx, k, x, 0.1, &Options{Storage: s, Tiles: SparseTiles, TileSize: 16})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			c := m.Choice()
+			if c.Sparse.Formed < 0.5 {
+				left++
+			}
+			dense, columns, got := mat.NewDense(n, n, nil), mat.NewDense(n, 3, nil), mat.NewDense(n, 2, nil)
+			idx := []int{n - 1, 0, n / 2}
+			for _, err := range []error{m.DenseTo(ctx, dense), m.Columns(ctx, idx, columns), m.KMulTo(ctx, got, v)} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			rounding := 2*(c.Error-c.Sparse.Dropped) + 1e-12
+			if norm := spectralNorm(dense, truth); norm > c.Sparse.Dropped+rounding {
+				t.Errorf("%s: ‖E‖₂ = %.3g, said %.3g left out, %.3g in all", name, norm, c.Sparse.Dropped, c.Error)
+			}
+			got.Sub(got, &want)
+			if off := mat.Norm(got, 2); off > (c.Sparse.Dropped+rounding+4e-7*float64(n))*mat.Norm(v, 2) {
+				t.Errorf("%s: product off by %.3g", name, off)
+			}
+			for q, j := range idx {
+				for i := range n {
+					if d := math.Abs(columns.At(i, q) - dense.At(i, j)); d > 0 && (s != Recompute || d > c.Sparse.Far+rounding) {
+						t.Fatalf("%s: column %d has %v in row %d, K has %v", name, j, columns.At(i, q), i, dense.At(i, j))
+					}
+				}
+			}
+			exact := m.Exact(1e-6)
+			if err := exact.KMulTo(ctx, got, v); err != nil {
+				t.Fatal(err)
+			}
+			got.Sub(got, &want)
+			for q, bound := range exact.Rounding(v) {
+				if off := mat.Norm(got.ColView(q), 2); off > bound+0.1*4e-16*mat.Norm(v.ColView(q), 2) {
+					t.Errorf("%s: exact product off by %.3g, said %.3g", name, off, bound)
+				}
+			}
+		}
+	}
+	if left < draws {
+		t.Errorf("tiles were left out of %d matrices only", left)
+	}
+}
+
+// TestSparseRanks has the same bits for ranks and threads, the same neighbors as all tiles, and the same matrix by an earlier choice.
+func TestSparseRanks(t *testing.T) {
+	ctx, n := context.Background(), 300
+	x := narrow(n, 1, rng.New(9))
+	k, v := kernel.Gaussian{Sigma: 0.7}, mat.NewDense(n, 1, nil)
+	rng.New(3).Normals(v.RawMatrix().Data, 0)
+	o := Options{Storage: Float64, Tiles: SparseTiles, TileSize: 24, Accuracy: 0.01}
+	one, err := New(ctx, k, x, 0.1, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := mat.NewDense(n, 1, nil)
+	if err := one.MulTo(ctx, want, v); err != nil {
+		t.Fatal(err)
+	}
+	before := make([]int32, n)
+	for at, i := range rng.New(4).Perm(n) {
+		before[i] = int32(at)
+	}
+	full, err := New(ctx, k, x, 0.1, &Options{Storage: Float64, Tiles: DenseTiles})
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, err1 := one.Neighbors(ctx, before, 3)
+	all, err2 := full.Neighbors(ctx, before, 3)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	least := one.Choice().Sparse.Least
+	for i := range all.Index {
+		if all.Value[i] > float32(2*least) && math.Abs(float64(all.Value[i]-some.Value[i])) > 1e-3 {
+			t.Fatalf("neighbor %d of point %d is %d at %v, of all tiles %d at %v", i%3, i/3, some.Index[i], some.Value[i], all.Index[i], all.Value[i])
+		}
+	}
+	was := one.Choice()
+	onRanks(3, func(c comm.Comm) {
+		on := o
+		on.Comm, on.As = c, &was
+		m, err := New(ctx, k, x, 0.1, &on)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if now := m.Choice(); !now.Same(was) || now.Sparse.Dropped != was.Sparse.Dropped || now.Sparse.Kept != was.Sparse.Kept {
+			t.Errorf("on ranks %+v, want %+v", *now.Sparse, *was.Sparse)
+		}
+		got := mat.NewDense(n, 1, nil)
+		if err := m.MulTo(ctx, got, v); err != nil || !mat.Equal(got, want) {
+			t.Errorf("the product on ranks has other bits: %v", err)
+		}
+	})
+}
+
+// TestSparseChosen takes sparse tiles by itself where most of K is nothing, and says why it cannot where it is asked to.
+func TestSparseChosen(t *testing.T) {
+	ctx := context.Background()
+	x := narrow(5000, 1, rng.New(5))
+	for _, c := range []struct {
+		k    kernel.Kernel
+		want bool
+	}{{kernel.Gaussian{Sigma: 1}, true}, {kernel.Laplacian{Sigma: 0.3}, true}, {kernel.Gaussian{Sigma: 300}, false}, {kernel.Polynomial{Gamma: 1, Degree: 2}, false}} {
+		m, err := New(ctx, c.k, x, 0.1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := m.Choice().Sparse; (s != nil) != c.want {
+			t.Errorf("%v: %v", c.k, m.Choice())
+		}
+	}
+	if _, err := New(ctx, kernel.Polynomial{Gamma: 1, Degree: 2}, x, 0.1, &Options{Tiles: SparseTiles}); err == nil {
+		t.Error("sparse tiles of a polynomial are taken")
+	}
+}
