@@ -20,6 +20,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/tree"
 )
 
 const (
@@ -59,7 +60,8 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // tiles are formed in float32 where 64 points, the 16 of largest norm and others drawn at random,
 // predicted in both precisions, differ by at most Options.Accuracy of their largest |F|, of each column by itself if these are not of classes, and in
 // float64 otherwise: from differences where the certain bound of inner products, δ·‖c_j‖₁ with δ of
-// kernel.EntryError, exceeds a hundredth of that. Where the training points lie far from zero, all
+// kernel.EntryError, exceeds a hundredth of that. Of a kernel that decreases, leaves of points (package tree) that are so far
+// apart that they change no decision value by a hundredth of it, for certain, are left out. Where the training points lie far from zero, all
 // points are moved by their mean first (kernel.Origin).
 //
 // Of a kernel.Precomputed the points are the rows of K(test, train), or rows of K where the model has it.
@@ -100,7 +102,7 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 	z := given.X
 	p := &predictor{m: m, n: n, t: t, f: mat.NewDense(rows, t, nil)}
 	p.x, p.z = m.views(z)
-	p.transpose()
+	p.cut(nil)
 	p.work = make([]worker, accel.Threads())
 	if err = p.choose(ctx, o); err != nil {
 		return nil, err
@@ -108,12 +110,19 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 	if p.arith == kernel.Differences { // of the points as they are: moving them rounds
 		p.x, p.z = points.NewPanel(m.X), points.NewPanel(z)
 	}
+	c := comm.OrAlone(o.Comm)
+	if near, err := p.leave(ctx, cmp.Or(o.Accuracy, defaultAccuracy)); err != nil {
+		return nil, err
+	} else if near != nil {
+		err = p.leaves(ctx, near, c, o.Progress)
+		return p.finish(err)
+	}
 	var mu sync.Mutex
-	done, c := 0, comm.OrAlone(o.Comm)
+	done := 0
 	first, last := comm.Rows(rows, batchRows, c.Rank(), c.Size())
 	err = accel.ForEach(ctx, (last-first+batchRows-1)/batchRows, func(w, b int) {
 		i, j := first+b*batchRows, min(first+(b+1)*batchRows, last)
-		p.batch(&p.work[w], p.f.Slice(i, j, 0, t).(*mat.Dense), p.z.Slice(i, j), p.arith)
+		p.batch(&p.work[w], p.f.Slice(i, j, 0, t).(*mat.Dense), p.z.Slice(i, j), p.arith, p.all)
 		mu.Lock()
 		defer mu.Unlock()
 		if done += j - i; o.Progress != nil {
@@ -123,8 +132,13 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 	if err == nil {
 		err = c.AllGather(ctx, p.f.RawMatrix().Data, comm.Counts(rows, batchRows, c.Size(), t))
 	}
+	return p.finish(err)
+}
+
+// finish completes decision values that were computed without an error.
+func (p *predictor) finish(err error) (*mat.Dense, error) {
 	if err == nil {
-		m.AddMean(p.f.RawMatrix().Data)
+		p.m.AddMean(p.f.RawMatrix().Data)
 		err = CheckDecision(p.f)
 	}
 	if err != nil {
@@ -155,7 +169,10 @@ type predictor struct {
 	m     *Model
 	n, t  int
 	z, x  points.Panel
-	c     []float64 // C by blocks of tileCols points, each by columns
+	start []int     // first points of the blocks of x, and n
+	all   []int     // the blocks
+	c     []float64 // C by blocks, each by columns
+	sizes []float64 // largest |F_j| of the points tried
 	f     *mat.Dense
 	arith kernel.Arithmetic // of tiles: Float32 ones are float32, the others float64
 	work  []worker
@@ -168,14 +185,28 @@ type worker struct {
 	f      []float64 // decision values by columns
 }
 
-// transpose sets p.c.
-func (p *predictor) transpose() {
+// cut cuts x into blocks, the leaves of a tree, in whose order it lies, or nil for blocks of tileCols points.
+func (p *predictor) cut(leaves *tree.Tree) {
+	p.start, p.all = nil, nil
+	if leaves != nil {
+		p.start = leaves.Start
+	} else {
+		for lo := 0; lo < p.n; lo += tileCols {
+			p.start = append(p.start, lo)
+		}
+		p.start = append(p.start, p.n)
+	}
 	p.c = make([]float64, p.n*p.t)
-	for lo := 0; lo < p.n; lo += tileCols {
-		hi := min(lo+tileCols, p.n)
-		for i := lo; i < hi; i++ {
+	for b := range len(p.start) - 1 {
+		p.all = append(p.all, b)
+		lo, hi := p.start[b], p.start[b+1]
+		for place := lo; place < hi; place++ {
+			i := place
+			if leaves != nil {
+				i = leaves.Order[place]
+			}
 			for j, v := range p.m.C.RawRowView(i) {
-				p.c[lo*p.t+j*(hi-lo)+i-lo] = v
+				p.c[lo*p.t+j*(hi-lo)+place-lo] = v
 			}
 		}
 	}
@@ -215,6 +246,7 @@ func (p *predictor) choose(ctx context.Context, o *Options) error {
 		return err
 	}
 	sizes, ones := largest(f), make([]float64, p.t)
+	p.sizes = sizes
 	for j := range p.t {
 		if p.m.Labels != nil { // they are compared
 			sizes[j] = slices.Max(sizes)
@@ -262,18 +294,18 @@ func (p *predictor) trial(ctx context.Context, z points.Panel, arith kernel.Arit
 	const step = 32
 	return f, accel.ForEach(ctx, (rows+step-1)/step, func(w, b int) {
 		i, j := b*step, min((b+1)*step, rows)
-		p.batch(&p.work[w], f.Slice(i, j, 0, p.t).(*mat.Dense), z.Slice(i, j), arith)
+		p.batch(&p.work[w], f.Slice(i, j, 0, p.t).(*mat.Dense), z.Slice(i, j), arith, p.all)
 	})
 }
 
 // batch sets f to the decision values of the points z:
-// f = Σ_b T_b C_b over the column blocks b of K(z, x).
-func (p *predictor) batch(w *worker, f *mat.Dense, z points.Panel, arith kernel.Arithmetic) {
+// f = Σ_b T_b C_b over those column blocks b of K(z, x).
+func (p *predictor) batch(w *worker, f *mat.Dense, z points.Panel, arith kernel.Arithmetic, blocks []int) {
 	rows := z.Len()
 	buffer.Grow(&w.f, rows*p.t)
 	clear(w.f)
-	for lo := 0; lo < p.n; lo += tileCols {
-		hi := min(lo+tileCols, p.n)
+	for _, b := range blocks {
+		lo, hi := p.start[b], p.start[b+1]
 		cols := hi - lo
 		x, c := p.x.Slice(lo, hi), p.c[lo*p.t:hi*p.t]
 		if arith == kernel.Float32 {

@@ -157,7 +157,7 @@ func TestTrialOfFar(t *testing.T) {
 		{z, 1.01 * bound(z), kernel.Float64}, {z, 0.99 * bound(z), kernel.Differences}, {z, 1.01 * bound(x), kernel.Differences},
 	} {
 		p := &predictor{m: m, n: n, t: 1, x: points.NewPanel(x), z: points.NewPanel(c.z), work: make([]worker, accel.Threads())}
-		p.transpose()
+		p.cut(nil)
 		if err := p.choose(t.Context(), &Options{Accuracy: c.accuracy, Float64: true}); err != nil || p.arith != c.want {
 			t.Errorf("accuracy %g: %v, want %v, %v", c.accuracy, p.arith, c.want, err)
 		}

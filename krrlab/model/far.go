@@ -1,0 +1,136 @@
+package model
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/tree"
+)
+
+// What decides whether pairs of leaves are left out.
+const (
+	leafSize   = 256     // points
+	leastPairs = 1 << 24 // of points: fewer are not worth trees
+	lookedAt   = 128     // points of either kind that say how many pairs are near
+	mostNear   = 0.4     // share of them above which all are taken
+)
+
+// near says which leaves of x each leaf of z is near.
+type near struct {
+	z      *tree.Tree
+	blocks [][]int
+}
+
+// leave decides whether points that are far apart are left out, and orders x and z by the leaves of trees if so. As
+//
+//	|Σ_{i left out} C_ij k(x_i, z)| ≤ ε Σ_i |C_ij|,   k(x_i, z) < ε,
+//
+// that is at most a hundredth of the accuracy, relative to |F_j|, for the ε taken.
+func (p *predictor) leave(ctx context.Context, accuracy float64) (*near, error) {
+	most, by := kernel.Beyond(p.m.Kernel)
+	rows := p.z.Len()
+	if most == nil || float64(rows)*float64(p.n) < leastPairs {
+		return nil, nil
+	}
+	var sum float64
+	for i := range p.n {
+		var c float64
+		for j, v := range p.m.C.RawRowView(i) {
+			if v != 0 {
+				c = max(c, math.Abs(v)/p.sizes[j])
+			}
+		}
+		sum += c
+	}
+	least := accuracy / 100 / sum
+	if !(least > 0) || p.share(least) > mostNear {
+		return nil, nil
+	}
+	x, err := tree.New(ctx, p.x.X, leafSize)
+	if err != nil {
+		return nil, err
+	}
+	z, err := tree.New(ctx, p.z.X, leafSize)
+	if err != nil {
+		return nil, err
+	}
+	pairs, _, _, err := z.Pairs(ctx, x, by, most, least)
+	if err != nil {
+		return nil, err
+	}
+	n := &near{z, make([][]int, z.Leaves())}
+	for _, q := range pairs {
+		n.blocks[q.A] = append(n.blocks[q.A], q.B)
+	}
+	p.x, p.z = gathered(p.x, x.Order), gathered(p.z, z.Order)
+	p.cut(x)
+	return n, nil
+}
+
+func gathered(p points.Panel, order []int) points.Panel {
+	norms := make([]float64, len(order))
+	for place, i := range order {
+		norms[place] = p.Norms[i]
+	}
+	return points.Panel{X: points.Gather(p.X, order), Norms: norms}
+}
+
+// share returns the share of some pairs of points at which the kernel is at least least.
+func (p *predictor) share(least float64) float64 {
+	some := func(of points.Panel) points.Panel {
+		var idx []int
+		for k := range min(lookedAt, of.Len()) {
+			idx = append(idx, k*of.Len()/min(lookedAt, of.Len()))
+		}
+		return gathered(of, idx)
+	}
+	x, z := some(p.x), some(p.z)
+	k := make([]float64, x.Len()*z.Len())
+	kernel.Tile64(k, x.Len(), p.m.Kernel, z, x, kernel.Float64, &p.work[0].kernel)
+	count := 0
+	for _, v := range k {
+		if v >= least {
+			count++
+		}
+	}
+	return float64(count) / float64(len(k))
+}
+
+// leaves computes the decision values by leaves, which are dealt to the ranks.
+func (p *predictor) leaves(ctx context.Context, n *near, c comm.Comm, progress func(done, total int)) error {
+	byLeaf := make([]int, 0, n.z.Leaves())
+	for a := c.Rank(); a < n.z.Leaves(); a += c.Size() {
+		byLeaf = append(byLeaf, a)
+	}
+	slices.SortStableFunc(byLeaf, func(a, b int) int { return len(n.blocks[b]) - len(n.blocks[a]) })
+	var mu sync.Mutex
+	done, total := 0, 0
+	for _, a := range byLeaf {
+		total += n.z.Start[a+1] - n.z.Start[a]
+	}
+	err := accel.ForEach(ctx, len(byLeaf), func(w, q int) {
+		lo, hi := n.z.Start[byLeaf[q]], n.z.Start[byLeaf[q]+1]
+		f := mat.NewDense(hi-lo, p.t, nil)
+		p.batch(&p.work[w], f, p.z.Slice(lo, hi), p.arith, n.blocks[byLeaf[q]])
+		mu.Lock()
+		defer mu.Unlock()
+		for place := lo; place < hi; place++ {
+			p.f.SetRow(n.z.Order[place], f.RawRowView(place-lo))
+		}
+		if done += hi - lo; progress != nil {
+			progress(done, total)
+		}
+	})
+	if err != nil || c.Size() == 1 {
+		return err
+	}
+	return c.AllReduce(ctx, p.f.RawMatrix().Data)
+}
