@@ -33,6 +33,7 @@ var floors = map[string]int{
 	"krrlab/rng":                 0,
 	"plots":                      0,
 	"krrlab/suite":               0,
+	"krrlab/tree":                0,
 
 	"datasets":                   1,
 	"krrlab/estimate":            1,

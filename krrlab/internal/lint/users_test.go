@@ -19,11 +19,7 @@ var kept = map[string]string{
 	"krrlab.Auto":                 "what nil means with AutoSolver, with parts of it held",
 	"krrlab/race.Decide":          "the rule of the manual, to be tried without a clock",
 	"krrlab/race.Forecast":        "what it rests on",
-
-	"krrlab/accel/simd.Pack32":   "tiles of K that are half empty",
-	"krrlab/accel/simd.Pack64":   "the same in float64",
-	"krrlab/accel/simd.Unpack32": "products with them",
-	"krrlab/accel/simd.Unpack64": "the same in float64",
+	"krrlab/kernel.Decreasing":    "user-defined kernels say it",
 
 	"krrlab.DirectBelow":       "a default that is documented",
 	"krrlab.Lab.Held":          "what Free would give back",
