@@ -17,6 +17,7 @@ func init() {
 		Binds: map[string]r.Value{
 			"Accurate":       r.ValueOf(kernel.Accurate),
 			"AccuratePoints": r.ValueOf(kernel.AccuratePoints),
+			"Beyond":         r.ValueOf(kernel.Beyond),
 			"Bounded01":      r.ValueOf(kernel.Bounded01),
 			"BuiltIn":        r.ValueOf(kernel.BuiltIn),
 			"ByPairs":        r.ValueOf(kernel.ByPairs),
@@ -51,6 +52,7 @@ func init() {
 		},
 		Types: map[string]r.Type{
 			"Arithmetic":  r.TypeOf((*kernel.Arithmetic)(nil)).Elem(),
+			"Decreasing":  r.TypeOf((*kernel.Decreasing)(nil)).Elem(),
 			"Extent":      r.TypeOf((*kernel.Extent)(nil)).Elem(),
 			"Func":        r.TypeOf((*kernel.Func)(nil)).Elem(),
 			"Gaussian":    r.TypeOf((*kernel.Gaussian)(nil)).Elem(),
@@ -69,15 +71,36 @@ func init() {
 			"Workspace":   r.TypeOf((*kernel.Workspace)(nil)).Elem(),
 		},
 		Proxies: map[string]r.Type{
-			"Kernel":   r.TypeOf((*proxy_krrlab_kernel_Kernel)(nil)).Elem(),
-			"Mixture":  r.TypeOf((*proxy_krrlab_kernel_Mixture)(nil)).Elem(),
-			"Radial":   r.TypeOf((*proxy_krrlab_kernel_Radial)(nil)).Elem(),
-			"Spectral": r.TypeOf((*proxy_krrlab_kernel_Spectral)(nil)).Elem(),
+			"Decreasing": r.TypeOf((*proxy_krrlab_kernel_Decreasing)(nil)).Elem(),
+			"Kernel":     r.TypeOf((*proxy_krrlab_kernel_Kernel)(nil)).Elem(),
+			"Mixture":    r.TypeOf((*proxy_krrlab_kernel_Mixture)(nil)).Elem(),
+			"Radial":     r.TypeOf((*proxy_krrlab_kernel_Radial)(nil)).Elem(),
+			"Spectral":   r.TypeOf((*proxy_krrlab_kernel_Spectral)(nil)).Elem(),
 		},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }
+
+// proxy_krrlab_kernel_Decreasing implements kernel.Decreasing by functions of the interpreter.
+type proxy_krrlab_kernel_Decreasing struct {
+	Object      any
+	Decreasing_ func(_ any)
+	Eval_       func(_ any, a0 []float64, a1 []float64) float64
+	Profile_    func(_ any, a0 []float64, a1 []float64)
+	Slope_      func(_ any) float64
+	String_     func(_ any) string
+}
+
+func (p *proxy_krrlab_kernel_Decreasing) Decreasing() { p.Decreasing_(p.Object) }
+func (p *proxy_krrlab_kernel_Decreasing) Eval(a0 []float64, a1 []float64) float64 {
+	return p.Eval_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_kernel_Decreasing) Profile(a0 []float64, a1 []float64) {
+	p.Profile_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_kernel_Decreasing) Slope() float64 { return p.Slope_(p.Object) }
+func (p *proxy_krrlab_kernel_Decreasing) String() string { return p.String_(p.Object) }
 
 // proxy_krrlab_kernel_Kernel implements kernel.Kernel by functions of the interpreter.
 type proxy_krrlab_kernel_Kernel struct {
