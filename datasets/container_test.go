@@ -109,19 +109,15 @@ func TestContainers(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	encrypted := []byte(zipped(t, "a.csv", "1,2\n"))
 	encrypted[bytes.Index(encrypted, []byte("PK\x01\x02"))+8] |= 1
-	for _, c := range []struct{ file, want string }{
-		{zipped(t, "a.csv", "1,2\n", "b.csv", "1,2\n"), "the zip archive has 2 files, a.csv, b.csv: unpack it, and name one"},
-		{zipped(t, "folder/", ""), "the zip archive has no file"},
-		{zipped(t, "[Content_Types].xml", "<", "xl/workbook.xml", "<"), "an Excel workbook or another document of Office: save the table as CSV"},
-		{string(encrypted), "the zip archive is encrypted: unpack it"},
-		{gzipped(strings.Repeat("\x00", 257) + "ustar\x00"), "a tar archive: unpack it"},
-		{"7z\xbc\xaf\x27\x1c\x00\x04", "a 7z archive: unpack it"},
-		{"\x89HDF\r\n\x1a\n", "an HDF5 file: save the arrays as .npz"},
-		{"\x80\x04\x95\x8d\x00", "a pickle of Python"},
-		{gzipped("X\n\x00\x00\x00\x03"), "an R data file: save the table by write.csv"},
-	} {
-		if _, err := Read(strings.NewReader(c.file), "file", nil); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, want %q", err, c.want)
-		}
-	}
+	checkReadings(t, []reading{
+		{"", zipped(t, "a.csv", "1,2\n", "b.csv", "1,2\n"), ReadOptions{}, "!the zip archive has 2 files, a.csv, b.csv: unpack it, and name one"},
+		{"", zipped(t, "folder/", ""), ReadOptions{}, "!the zip archive has no file"},
+		{"", zipped(t, "[Content_Types].xml", "<", "xl/workbook.xml", "<"), ReadOptions{}, "!an Excel workbook or another document of Office: save the table as CSV"},
+		{"", string(encrypted), ReadOptions{}, "!the zip archive is encrypted: unpack it"},
+		{"", gzipped(strings.Repeat("\x00", 257) + "ustar\x00"), ReadOptions{}, "!a tar archive: unpack it"},
+		{"", "7z\xbc\xaf\x27\x1c\x00\x04", ReadOptions{}, "!a 7z archive: unpack it"},
+		{"", "\x89HDF\r\n\x1a\n", ReadOptions{}, "!an HDF5 file: save the arrays as .npz"},
+		{"", "\x80\x04\x95\x8d\x00", ReadOptions{}, "!a pickle of Python"},
+		{"", gzipped("X\n\x00\x00\x00\x03"), ReadOptions{}, "!an R data file: save the table by write.csv"},
+	})
 }

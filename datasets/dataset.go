@@ -293,7 +293,7 @@ func (d *Dataset) AutoScaling() (kind, why string) {
 // spread says how much the spreads of the features differ; "" if they are alike.
 func (d *Dataset) spread() string {
 	lo, hi := ranges(d.X)
-	mean, sd := moments(d.X, lo, hi)
+	mean, sd := moments(d.X)
 	var varies []int
 	for j, s := range sd {
 		if s > roundedMean*math.Abs(mean[j]) {
@@ -305,7 +305,7 @@ func (d *Dataset) spread() string {
 	}
 	width := make([]float64, len(sd))
 	for j := range width {
-		width[j] = hi[j]/2 - lo[j]/2
+		width[j] = hi[j] - lo[j]
 	}
 	least, most := extremes(varies, sd)
 	narrow, wide := extremes(varies, width)

@@ -228,16 +228,3 @@ func TestEndlessLoad(t *testing.T) {
 		t.Errorf("rows: %q", p.Rows())
 	}
 }
-
-func BenchmarkEndless(b *testing.B) {
-	e, err := NewEndless(SyntheticDigits(10, 1), endlessDeformation, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if _, err := e.Slice(context.Background(), 10, 266); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(256*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
-}

@@ -70,12 +70,3 @@ func classCounts(d *Dataset) []int {
 	}
 	return counts
 }
-
-func BenchmarkLoadMNIST(b *testing.B) {
-	dir := realData(b)
-	for b.Loop() {
-		if _, err := Load(context.Background(), "mnist", &LoadOptions{Dirs: []string{dir}}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

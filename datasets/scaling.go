@@ -39,7 +39,7 @@ const roundedMean = 1e-12
 //
 // Points that are whole numbers from 0 to 255 times one scale then, by the rules of points.AsBytes, become
 // points.Bytes. A feature that is constant becomes 0 with unit and standard. It is an error if the kind is
-// unknown, if a feature's range or its inverse exceeds the float64s, if the scaled points would
+// unknown, if a feature's values are above 1e100 or all below 1e-100, if the scaled points would
 // take more memory than the machine has, and if points were scaled before.
 func Scale(kind string, train, test *Dataset) (strain, stest *Dataset, err error) {
 	if kind == "auto" {
@@ -99,15 +99,16 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 		return s, nil
 	}
 	lo, hi := ranges(x)
+	for j := range lo {
+		// The squares of what passes neither overflow nor vanish.
+		if most := max(math.Abs(lo[j]), math.Abs(hi[j])); lo[j] < hi[j] && most < 1e-100 || !(most <= 1e100) {
+			return nil, fmt.Errorf("feature %d goes from %g to %g: want values from 1e-100 to 1e100, give it in another unit", j, lo[j], hi[j])
+		}
+	}
 	if kind == "unit" {
 		s.unit(x, lo, hi)
 	} else {
 		s.standard(x, lo, hi)
-	}
-	for j, v := range s.Scale {
-		if w := hi[j] - lo[j]; !isFinite(w) || !isFinite(v) {
-			return nil, fmt.Errorf("feature %d goes from %g to %g, which a float64 cannot scale: give it in another unit", j, lo[j], hi[j])
-		}
 	}
 	return s, nil
 }
@@ -166,9 +167,8 @@ func ranges(x points.Points) (lo, hi []float64) {
 	return lo, hi
 }
 
-// moments returns the mean and the standard deviation √(Σ(x_j − mean_j)²/n) of each feature,
-// which has values from lo to hi.
-func moments(x points.Points, lo, hi []float64) (mean, sd []float64) {
+// moments returns the mean and the standard deviation √(Σ(x_j − mean_j)²/n) of each feature.
+func moments(x points.Points) (mean, sd []float64) {
 	n, d := x.Dims()
 	mean, sd = points.Mean(x), make([]float64, d)
 	eachRow(x, func(row []float64) {
@@ -176,44 +176,10 @@ func moments(x points.Points, lo, hi []float64) (mean, sd []float64) {
 			sd[j] += (v - mean[j]) * (v - mean[j])
 		}
 	})
-	var again []int // features whose sums or squares overflow, or whose squares vanish
 	for j, v := range sd {
 		sd[j] = math.Sqrt(v / float64(n))
-		switch varies := lo[j] < hi[j]; {
-		case varies && !(v > 0x1p-900 && v < math.MaxFloat64):
-			again = append(again, j)
-		case !varies && !isFinite(mean[j]):
-			mean[j], sd[j] = lo[j], 0
-		}
-	}
-	if len(again) > 0 {
-		momentsOf(x, again, lo, hi, mean, sd)
 	}
 	return mean, sd
-}
-
-// momentsOf sets mean and sd of some features, each in a unit of about its largest value.
-func momentsOf(x points.Points, features []int, lo, hi, mean, sd []float64) {
-	n, _ := x.Dims()
-	e := make([]int, len(features)) // the unit of features[k] is 2^e[k]
-	for k, j := range features {
-		_, e[k] = math.Frexp(max(math.Abs(lo[j]), math.Abs(hi[j])))
-		mean[j], sd[j] = 0, 0
-	}
-	eachRow(x, func(row []float64) {
-		for k, j := range features {
-			mean[j] += math.Ldexp(row[j], -e[k]) / float64(n)
-		}
-	})
-	eachRow(x, func(row []float64) {
-		for k, j := range features {
-			v := math.Ldexp(row[j], -e[k]) - mean[j]
-			sd[j] += v * v / float64(n)
-		}
-	})
-	for k, j := range features {
-		mean[j], sd[j] = math.Ldexp(mean[j], e[k]), math.Ldexp(math.Sqrt(sd[j]), e[k])
-	}
 }
 
 func eachRow(x points.Points, f func(row []float64)) {
@@ -242,11 +208,11 @@ func (s *Scaling) unit(x points.Points, lo, hi []float64) {
 }
 
 func (s *Scaling) standard(x points.Points, lo, hi []float64) {
-	mean, sd := moments(x, lo, hi)
+	mean, sd := moments(x)
 	s.Shift = mean
 	for j, v := range sd {
-		if lo[j] < hi[j] && (v == 0 || v > roundedMean*math.Abs(mean[j])) {
-			s.Scale[j] = 1 / v // +Inf if the deviation is below the float64s
+		if lo[j] < hi[j] && v > roundedMean*math.Abs(mean[j]) {
+			s.Scale[j] = 1 / v
 		}
 	}
 }
