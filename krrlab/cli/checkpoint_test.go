@@ -12,47 +12,23 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 )
 
-// TestCheckpointFlags: what cannot be meant is refused before any work.
-func TestCheckpointFlags(t *testing.T) {
-	for _, c := range []struct {
-		args, want string
-	}{
-		{"--resume", "--resume goes with --checkpoint DIR"},
-		{"--checkpoint-every 3it", "--checkpoint-every goes with --checkpoint DIR"},
-		{"--checkpoint x --checkpoint-every 3", "want a time such as 30s"},
-		{"--checkpoint x --checkpoint-every 0it", "want a time such as 30s"},
-		{"--checkpoint x --checkpoint-every -2s", "want a time such as 30s"},
-		{"--rank-timeout 0s", "want a positive time"},
-	} {
-		args := append([]string{"fit", "--data", "synthetic-classes", "--n", "50"}, strings.Fields(c.args)...)
-		if code, _, stderr := command(t, args...); code != exitUsage || !strings.Contains(stderr, c.want) {
-			t.Errorf("%s: exit code %d, %s", c.args, code, stderr)
-		}
-	}
-}
-
 // TestCheckpoint stops a fit at its iterations' end, says what is kept, and goes on.
 func TestCheckpoint(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "kept")
-	args := []string{"fit", "--data", "synthetic-classes", "--n", "300", "--features", "20", "--lambda", "0.01", "--tol", "1e-6",
-		"--checkpoint", dir, "--checkpoint-every", "1it"}
-	code, _, stderr := command(t, append(args, "--max-iter", "5")...)
-	if code != exitNotConverged {
-		t.Fatalf("exit code %d, %s", code, stderr)
-	}
+	files(t, nil)
+	const fit = "fit --data synthetic-classes --n 300 --features 20 --lambda 0.01 --tol 1e-6 --checkpoint kept --checkpoint-every 1it"
+	script(t, "3$ "+fit+" --max-iter 5")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, _, stderr := commandContext(t, ctx, append(args, "--resume")...); code != exitInterrupted || stderr == "" {
+	if code, _, stderr := commandContext(t, ctx, append(strings.Fields(fit), "--resume")...); code != exitInterrupted || stderr == "" {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
-	if code, _, stderr = command(t, args...); code != exitError || !strings.Contains(stderr, "has a checkpoint") {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
-	code, out, stderr := command(t, append(args, "--resume")...)
-	if code != exitOK || !strings.Contains(stderr, "resuming from the checkpoint") || !strings.Contains(out, "converged") {
-		t.Errorf("exit code %d, %s%s", code, out, stderr)
-	}
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
+	script(t, strings.ReplaceAll(`
+1$ FIT
+	has a checkpoint
+$ FIT --resume
+	resuming from the checkpoint
+	converged`, "FIT", fit))
+	if left, _ := os.ReadDir("kept"); len(left) > 0 {
 		t.Errorf("%v are left after the end", left)
 	}
 }

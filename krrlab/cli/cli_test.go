@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -10,7 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,17 +35,34 @@ func commandContext(t *testing.T, ctx context.Context, args ...string) (code int
 	return code, out.String(), errs.String()
 }
 
-// refused runs the command lines of the common arguments and those of each case but its last one: they must end with
-// the exit code, and with one line of error alone, which has that last one in it.
-func refused(t *testing.T, code int, common []string, cases ...[]string) {
+var (
+	prompt = regexp.MustCompile(`^\s*(\d*)\$ (.*)`)
+	word   = regexp.MustCompile(`"[^"]*"|\S+`)
+)
+
+// script runs command lines in the working directory and returns what the last one printed. A line with a command
+// begins with $, after the exit code where that is not 0, and a word with blanks is in quotes. The lines below
+// it are parts of what it prints, or with a bang are not. An error is one line, and all that is printed of a command
+// line that is wrong.
+func script(t *testing.T, text string) (out string) {
 	t.Helper()
-	for _, c := range cases {
-		n := len(c) - 1
-		got, out, errs := command(t, slices.Concat(common, c[:n])...)
-		if got != code || out != "" || !strings.Contains(errs, c[n]) || strings.Count(errs, "\n") != 1 {
-			t.Errorf("%v: exit %d, %q, %q; want exit %d with %q in one line", c[:n], got, out, errs, code, c[n])
+	var said, line string
+	for _, l := range strings.Split(text, "\n") {
+		if m := prompt.FindStringSubmatch(l); m != nil {
+			args := word.FindAllString(m[2], -1)
+			for i := range args {
+				args[i] = strings.Trim(args[i], `"`)
+			}
+			code, stdout, errs := command(t, args...)
+			if fmt.Sprint(code) != cmp.Or(m[1], "0") || code != exitOK && strings.Count(errs, "\n") != 1 || code == exitUsage && stdout != "" {
+				t.Errorf("%s: exit %d, %s%s", l, code, stdout, errs)
+			}
+			out, said, line = stdout, stdout+errs, l
+		} else if want, not := strings.CutPrefix(strings.TrimSpace(l), "!"); strings.Contains(said, want) == not && l != "" {
+			t.Errorf("%s: %q: it prints\n%s", line, strings.TrimSpace(l), said)
 		}
 	}
+	return out
 }
 
 // staged runs the command of a stage, decodes the JSON that it writes, looks for its picture, and returns what it prints.
@@ -84,6 +102,15 @@ func write(t *testing.T, dir, name, content string) string {
 	return path
 }
 
+// files makes a new folder with these the working directory.
+func files(t *testing.T, named map[string]string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, content := range named {
+		write(t, ".", name, content)
+	}
+}
+
 // table returns n rows of a csv file: three features and y = sin x₀ + x₁x₂ + noise, or
 // a label.
 func table(n int, classes []string, header bool) string {
@@ -117,78 +144,54 @@ func report(t *testing.T, path string) map[string]any {
 	return m
 }
 
+// fields looks for keys of JSON that are not null.
+func fields(t *testing.T, m any, keys string) {
+	t.Helper()
+	for _, key := range strings.Fields(keys) {
+		if m.(map[string]any)[key] == nil {
+			t.Errorf("no %q in %v", key, m)
+		}
+	}
+}
+
 // TestReportFields pins the names that scripts rely on.
 func TestReportFields(t *testing.T) {
-	dir := t.TempDir()
-	train := write(t, dir, "train.csv", table(150, nil, true))
-	test := write(t, dir, "test.csv", table(50, nil, true))
-	js := filepath.Join(dir, "r.json")
-	code, _, errs := command(t, "fit", "--train", train, "--test", test, "--target", "y", "--solver", "pcg", "--features", "100",
-		"--sigma", "2", "--lambda", "0.01", "--json", js)
-	if code != 0 {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
-	r := report(t, js)
-	for _, name := range []string{"dataset", "task", "n", "d", "t", "kernel", "lambda", "lambda_p", "s", "solver", "storage", "blas",
-		"threads", "seed", "iterations", "status", "true_residual", "kappa", "test_error", "rmse", "relative_error", "r2", "peak_bytes",
-		"seconds", "history"} {
-		if _, ok := r[name]; !ok {
-			t.Errorf("report has no %q", name)
-		}
-	}
-	for _, name := range []string{"load", "kernel", "features", "factor", "solve", "predict", "total"} {
-		if v, ok := r["seconds"].(map[string]any)[name].(float64); !ok || v < 0 {
-			t.Errorf("seconds.%s is %v", name, v)
-		}
-	}
+	files(t, map[string]string{"train.csv": table(150, nil, true), "test.csv": table(50, nil, true)})
+	script(t, "$ fit --train train.csv --test test.csv --target y --solver pcg --features 100 --sigma 2 --lambda 0.01 --json r.json")
+	r := report(t, "r.json")
+	fields(t, r, `dataset task n d t kernel lambda lambda_p s solver storage blas threads seed iterations status true_residual
+		kappa rmse relative_error r2 peak_bytes seconds history`)
+	fields(t, r["seconds"], "load kernel features factor solve predict total")
 	if r["n"] != 150.0 || r["d"] != 3.0 || r["t"] != 1.0 || r["s"] != 100.0 || r["task"] != "regression" || r["status"] != "converged" {
 		t.Errorf("report is off: %v", r)
 	}
 	if v := r["true_residual"].(float64); !(v > 0 && v <= 1e-5) {
 		t.Errorf("true residual %g, asked 1e-5", v)
 	}
-	if v := r["r2"].(float64); v < 0.9 {
-		t.Errorf("R² = %g", v)
-	}
-	if r["test_error"] != nil {
-		t.Errorf("regression has a test_error: %v", r["test_error"])
+	if v := r["r2"].(float64); v < 0.9 || r["test_error"] != nil {
+		t.Errorf("R² = %g, test error %v", v, r["test_error"])
 	}
 }
 
 // TestFitPredict goes from files to predictions, for every solver and storage, and
 // finds the same predictions.
 func TestFitPredict(t *testing.T) {
-	dir := t.TempDir()
 	labels := []string{"low", "mid", "high"}
-	train := write(t, dir, "train.csv", table(200, labels, false))
-	test := write(t, dir, "test.csv", table(60, labels, false))
+	files(t, map[string]string{"train.csv": table(200, labels, false), "test.csv": table(60, labels, false)})
 	var want string
-	for _, args := range [][]string{
-		{"--solver", "direct"},
-		{"--solver", "cg"},
-		{"--solver", "pcg", "--features", "64", "--form", "L"},
-		{"--solver", "pcg", "--features", "64", "--form", "Linv", "--storage", "float64"},
-		{"--solver", "pcg", "--features", "64", "--form", "U", "--storage", "float32"},
-		{"--solver", "pcg", "--features", "64", "--form", "eigen", "--storage", "recompute", "--lambda-p", "0.1"},
-		{"--solver", "pcg", "--features", "64", "--repeat", "3", "--orthogonal"},
+	for _, args := range []string{
+		"direct", "cg", "pcg --features 64 --form L", "pcg --features 64 --form Linv --storage float64", "pcg --features 64 --form U --storage float32",
+		"pcg --features 64 --form eigen --storage recompute --lambda-p 0.1", "pcg --features 64 --repeat 3 --orthogonal",
 	} {
-		m, pred := filepath.Join(dir, "m.krr"), filepath.Join(dir, "pred.csv")
-		args = append([]string{"fit", "--train", train, "--test", test, "--sigma", "1.5", "--lambda", "0.05", "--tol", "1e-6", "--out", m}, args...)
-		code, out, errs := command(t, args...)
-		if code != 0 {
-			t.Fatalf("%v: exit %d: %s", args, code, errs)
+		out := script(t, "$ fit --train train.csv --test test.csv --sigma 1.5 --lambda 0.05 --tol 1e-6 --out m.krr --solver "+args)
+		if !strings.Contains(out, "converged") && !strings.Contains(out, "solved") || !strings.Contains(out, "test") {
+			t.Errorf("%s printed\n%s", args, out)
 		}
-		if !strings.Contains(out, "converged") && !strings.Contains(out, "solved") || !strings.Contains(out, "test") || errs != "" {
-			t.Errorf("%v printed\n%s%s", args, out, errs)
-		}
-		if code, _, errs := command(t, "predict", "--model", m, "--in", test, "--out", pred); code != 0 {
-			t.Fatalf("predict: exit %d: %s", code, errs)
-		}
-		b := read(t, pred)
-		got := string(b)
+		script(t, "$ predict --model m.krr --in test.csv --out pred.csv")
+		got := string(read(t, "pred.csv"))
 		if want == "" {
 			want = got
-			if lines := strings.Split(got, "\n"); lines[0] != "row,prediction" || len(lines) != 62 || !strings.HasPrefix(lines[1], "0,") {
+			if !strings.HasPrefix(got, "row,prediction\n0,") || strings.Count(got, "\n") != 61 {
 				t.Errorf("predictions are\n%s", got)
 			}
 			for _, l := range labels {
@@ -198,7 +201,7 @@ func TestFitPredict(t *testing.T) {
 			}
 		}
 		if got != want {
-			t.Errorf("%v: predictions differ from the direct solve's", args)
+			t.Errorf("%s: predictions differ from the direct solve's", args)
 		}
 	}
 }
@@ -206,123 +209,127 @@ func TestFitPredict(t *testing.T) {
 // TestBadInput checks that every bad input gets one line that says what and where,
 // the right exit code, and no file.
 func TestBadInput(t *testing.T) {
-	dir := t.TempDir()
-	file := func(name, content string) string { return write(t, dir, name, content) }
-	good := file("good.csv", table(40, nil, false))
 	var gz bytes.Buffer
 	zw := gzip.NewWriter(&gz)
 	zw.Write([]byte(table(400, nil, false)))
 	zw.Close()
 	rows := strings.Split(table(40, nil, false), "\n")
-	row := func(i int, s string) string {
-		r := append([]string(nil), rows...)
-		r[i] = s
-		return strings.Join(r, "\n")
-	}
-	for _, c := range []struct {
-		name string
-		args []string
-		code int
-		want []string
-	}{
-		{"no data", []string{"fit"}, 2, []string{"--data", "--train"}},
-		{"both", []string{"fit", "--data", "mnist", "--train", good}, 2, []string{"exclude"}},
-		{"flag", []string{"fit", "--no-such"}, 2, []string{"no-such"}},
-		{"command", []string{"fti"}, 2, []string{"fti"}},
-		{"argument", []string{"fit", "a.csv"}, 2, []string{"a.csv"}},
-		{"number", []string{"fit", "--train", good, "--lambda", "x"}, 2, []string{"lambda"}},
-		{"lambda", []string{"fit", "--train", good, "--lambda", "0"}, 2, []string{"lambda", "positive"}},
-		{"lambda-p", []string{"fit", "--train", good, "--lambda-p", "-1"}, 2, []string{"lambda-p"}},
-		{"lambda nan", []string{"fit", "--train", good, "--lambda", "nan"}, 2, []string{"lambda"}},
-		{"sigma", []string{"fit", "--train", good, "--sigma", "0"}, 2, []string{"sigma"}},
-		{"tol", []string{"fit", "--train", good, "--tol", "0"}, 2, []string{"tol"}},
-		{"tol 1", []string{"fit", "--train", good, "--tol", "1"}, 2, []string{"tol"}},
-		{"features 0", []string{"fit", "--train", good, "--features", "0"}, 2, []string{"features"}},
-		{"features n", []string{"fit", "--train", good, "--features", "41"}, 1, []string{"41", "40"}},
-		{"n 1", []string{"fit", "--train", good, "--n", "1"}, 2, []string{"--n", "2"}},
-		{"kernel", []string{"fit", "--train", good, "--kernel", "cubic"}, 2, []string{"cubic", "gaussian"}},
-		{"solver", []string{"fit", "--train", good, "--solver", "qr"}, 2, []string{"qr", "pcg"}},
-		{"storage", []string{"fit", "--train", good, "--storage", "int8"}, 2, []string{"int8", "float32"}},
-		{"task", []string{"fit", "--train", good, "--task", "rank"}, 2, []string{"rank", "regression"}},
-		{"scale", []string{"fit", "--train", good, "--scale", "huge"}, 2, []string{"huge", "standard"}},
-		{"format", []string{"fit", "--train", good, "--format", "xls"}, 2, []string{"xls", "csv"}},
-		{"target", []string{"fit", "--train", good, "--target", "9"}, 1, []string{"9", "4"}},
-		{"memory", []string{"fit", "--train", good, "--memory", "much"}, 2, []string{"much", "20GB"}},
-		{"little memory", []string{"fit", "--train", good, "--memory", "1kB", "--solver", "pcg"}, 1, []string{"kB"}},
-		{"dataset", []string{"fit", "--data", "minst"}, 2, []string{"minst", "mnist"}},
-		{"missing dataset", []string{"fit", "--data", "mnist"}, 1, []string{"mnist", "http", "train-images-idx3-ubyte"}},
-		{"missing file", []string{"fit", "--train", dir + "/none.csv"}, 1, []string{"none.csv", "no such file"}},
-		{"empty", []string{"fit", "--train", file("empty.csv", "")}, 1, []string{"empty.csv", "empty"}},
-		{"one row", []string{"fit", "--train", file("one.csv", rows[0]+"\n")}, 1, []string{"1"}},
-		{"nan", []string{"fit", "--train", file("nan.csv", row(6, "1,nan,2,3"))}, 1, []string{"nan.csv", "7", "2"}},
-		{"overflow", []string{"fit", "--train", file("over.csv", row(6, "1,2,1e999,3"))}, 1, []string{"over.csv", "7", "3"}},
-		{"text", []string{"fit", "--train", file("text.csv", row(6, "1,two,3,4"))}, 1, []string{"text.csv", "7", "two"}},
-		{"ragged", []string{"fit", "--train", file("ragged.csv", row(6, "1,2,3"))}, 1, []string{"ragged.csv", "7", "3", "4"}},
-		{"truncated", []string{"fit", "--train", file("cut.csv.gz", gz.String()[:gz.Len()/2])}, 1, []string{"cut.csv.gz"}},
-		{"checksum", []string{"fit", "--train", file("sum.csv.gz", gz.String()[:gz.Len()-8]+"12345678")}, 1, []string{"sum.csv.gz", "checksum"}},
-		{"libsvm 0", []string{"fit", "--train", file("zero.svm", "1 1:2\n-1 0:3\n")}, 1, []string{"zero.svm", "2", "0"}},
-		{"libsvm order", []string{"fit", "--train", file("order.svm", "1 1:2\n-1 3:1 2:3\n")}, 1, []string{"order.svm", "2"}},
-		{"magic", []string{"fit", "--format", "idx", "--train", file("x-images-idx3-ubyte", "abcdefghijklmnop")}, 1, []string{"x-images-idx3-ubyte", "magic"}},
-		{"one class", []string{"fit", "--task", "classification", "--train", file("class.csv", "1,2,a\n2,3,a\n4,5,a\n")}, 1, []string{"one class"}},
-		{"test dims", []string{"fit", "--train", good, "--test", file("wide.csv", "1,2,3,4,5\n2,3,4,5,6\n")}, 1, []string{"wide.csv", "4", "3"}},
-		{"plot format", []string{"fit", "--train", good, "--plot", dir + "/a.gif"}, 2, []string{"gif", "svg"}},
-		{"unwritable", []string{"fit", "--train", good, "--out", dir + "/no/m.krr"}, 1, []string{"no/m.krr"}},
-		{"model", []string{"predict", "--in", good}, 2, []string{"--model"}},
-		{"missing model", []string{"predict", "--model", dir + "/none.krr", "--in", good}, 1, []string{"none.krr", "no such file"}},
-		{"damaged model", []string{"predict", "--model", good, "--in", good}, 1, []string{"good.csv", "model"}},
-		{"threads", []string{"fit", "--train", good, "--threads", "0"}, 2, []string{"threads"}},
-		{"blas", []string{"fit", "--train", good, "--blas", "mkl"}, 2, []string{"mkl"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			out := filepath.Join(t.TempDir(), "r.json")
-			if c.args[0] == "fit" {
-				c.args = append(c.args, "--json", out)
-			}
-			code, stdout, stderr := command(t, c.args...)
-			if code != c.code {
-				t.Errorf("exit %d, want %d", code, c.code)
-			}
-			if n := strings.Count(stderr, "\n"); n != 1 || !strings.HasPrefix(stderr, "krrlab: ") {
-				t.Errorf("%d lines of error:\n%s", n, stderr)
-			}
-			for _, w := range c.want {
-				if !strings.Contains(stderr, w) {
-					t.Errorf("error does not say %q: %s", w, stderr)
-				}
-			}
-			if strings.Contains(stdout, "result") {
-				t.Errorf("printed %s", stdout)
-			}
-			if es, _ := os.ReadDir(filepath.Dir(out)); len(es) > 0 {
-				t.Errorf("left %v behind", es)
-			}
-		})
+	row := func(s string) string { return strings.Join(append(append(rows[:6:6], s), rows[7:]...), "\n") }
+	files(t, map[string]string{
+		"good.csv": table(40, nil, false), "empty.csv": "", "one.csv": rows[0] + "\n", "nan.csv": row("1,nan,2,3"), "over.csv": row("1,2,1e999,3"),
+		"text.csv": row("1,two,3,4"), "ragged.csv": row("1,2,3"), "cut.csv.gz": gz.String()[:gz.Len()/2],
+		"sum.csv.gz": gz.String()[:gz.Len()-8] + "12345678", "zero.svm": "1 1:2\n-1 0:3\n",
+		"order.svm": "1 1:2\n-1 3:1 2:3\n", "x-images-idx3-ubyte": "abcdefghijklmnop", "class.csv": "1,2,a\n2,3,a\n4,5,a\n", "wide.csv": "1,2,3,4,5\n2,3,4,5,6\n",
+	})
+	script(t, strings.NewReplacer("$ fit -", "$ fit --json left.json -", "\n\t", "\n\t!result\n\t").Replace(`
+2$ fit
+	want --data NAME or --train FILE
+2$ fit --data mnist --train good.csv
+	exclude
+2$ fit --no-such
+	no-such
+2$ fit --train good.csv --lambda x
+	lambda
+2$ fit --train good.csv --lambda 0
+	--lambda 0: want a positive number
+2$ fit --train good.csv --lambda-p -1
+	lambda-p
+2$ fit --train good.csv --lambda nan
+	lambda
+2$ fit --train good.csv --tol 0
+	tol
+2$ fit --train good.csv --tol 1
+	tol
+2$ fit --train good.csv --features 0
+	features
+1$ fit --train good.csv --features 41
+	41
+	40
+2$ fit --train good.csv --n 1
+	--n 1: want at least 2
+2$ fit --train good.csv --kernel cubic
+	cubic
+	gaussian
+2$ fit --train good.csv --task rank
+	rank
+	regression
+2$ fit --train good.csv --scale huge
+	huge
+	standard
+2$ fit --train good.csv --format xls
+	xls
+	csv
+1$ fit --train good.csv --target 9
+	column 9
+	4
+1$ fit --train good.csv --memory 1kB --solver pcg
+	kB
+1$ fit --data mnist
+	mnist
+	http
+	train-images-idx3-ubyte
+1$ fit --train none.csv
+	none.csv
+	no such file
+1$ fit --train empty.csv
+	empty.csv: the file is empty
+1$ fit --train one.csv
+	1
+1$ fit --train nan.csv
+	nan.csv, line 7, column 2
+1$ fit --train over.csv
+	over.csv, line 7, column 3
+1$ fit --train text.csv
+	text.csv, line 7, column 2: "two"
+1$ fit --train ragged.csv
+	ragged.csv, line 7: the row has 3 columns, the first row has 4
+1$ fit --train cut.csv.gz
+	cut.csv.gz
+1$ fit --train sum.csv.gz
+	sum.csv.gz: bad checksum
+1$ fit --train zero.svm
+	zero.svm, line 2, column 2: index 0
+1$ fit --train order.svm
+	order.svm, line 2
+1$ fit --format idx --train x-images-idx3-ubyte
+	x-images-idx3-ubyte: wrong magic number
+1$ fit --task classification --train class.csv
+	one class
+1$ fit --train good.csv --test wide.csv
+	wide.csv, line 1: points have 4 features, good.csv has 3
+1$ fit --train good.csv --out no/m.krr
+	no/m.krr
+2$ predict --in good.csv
+	--model
+1$ predict --model none.krr --in good.csv
+	none.krr
+	no such file
+1$ predict --model good.csv --in good.csv
+	good.csv
+	model
+2$ fit --train good.csv --threads 0
+	threads
+2$ fit --train good.csv --blas mkl
+	mkl`))
+	if _, err := os.Stat("left.json"); err == nil {
+		t.Error("a report is left behind")
 	}
 }
 
 // TestNotConverged checks that results are written and the exit code is 3.
 func TestNotConverged(t *testing.T) {
-	dir := t.TempDir()
-	train := write(t, dir, "train.csv", table(200, nil, false))
-	js, m, svg := filepath.Join(dir, "r.json"), filepath.Join(dir, "m.krr"), filepath.Join(dir, "c.svg")
-	code, out, errs := command(t, "fit", "--train", train, "--solver", "cg", "--max-iter", "3", "--sigma", "3", "--lambda", "1e-6",
-		"--json", js, "--out", m, "--plot", svg)
-	if code != 3 || !strings.Contains(errs, "not converged") || strings.Count(errs, "\n") != 1 {
-		t.Errorf("exit %d: %s", code, errs)
-	}
-	if !strings.Contains(out, "max-iterations") {
-		t.Errorf("printed %s", out)
-	}
-	if code, _, errs := command(t, "verify", m, "--train", train); code != 3 || !strings.Contains(errs, "fit it again with a larger --max-iter") {
-		t.Errorf("verified: exit %d: %s", code, errs)
-	}
-	if r := report(t, js); r["status"] != "max-iterations" || r["iterations"] != 3.0 || r["true_residual"].(float64) < 1e-5 {
+	files(t, map[string]string{"train.csv": table(200, nil, false)})
+	script(t, `
+3$ fit --train train.csv --solver cg --max-iter 3 --sigma 3 --lambda 1e-6 --json r.json --out m.krr --plot c.svg
+	not converged
+	max-iterations
+3$ verify m.krr --train train.csv
+	fit it again with a larger --max-iter`)
+	if r := report(t, "r.json"); r["status"] != "max-iterations" || r["iterations"] != 3.0 || r["true_residual"].(float64) < 1e-5 {
 		t.Errorf("report %v", r)
 	}
-	for _, f := range []string{m, svg} {
-		if st, err := os.Stat(f); err != nil || st.Size() == 0 {
-			t.Errorf("%s: %v", f, err)
-		}
+	if len(read(t, "m.krr")) == 0 || len(read(t, "c.svg")) == 0 {
+		t.Error("nothing is written")
 	}
 }
 
@@ -339,19 +346,9 @@ func TestEasyOddities(t *testing.T) {
 	for name, content := range map[string]string{"twice": twice.String(), "constant": constant.String(), "zero": zero.String()} {
 		for _, scale := range []string{"none", "unit", "standard"} {
 			for _, solver := range []string{"pcg", "cg", "direct"} {
-				code, out, errs := command(t, "fit", "--train", write(t, dir, name+".csv", content), "--task", "regression", "--scale", scale, "--solver", solver)
-				if code != 0 {
-					t.Errorf("%s, scale %s, %s: exit %d\n%s%s", name, scale, solver, code, out, errs)
-				}
+				script(t, "$ fit --train "+write(t, dir, name+".csv", content)+" --task regression --scale "+scale+" --solver "+solver)
 			}
 		}
-	}
-}
-
-func TestQuiet(t *testing.T) {
-	train := write(t, t.TempDir(), "train.csv", table(50, nil, false))
-	if code, out, errs := command(t, "fit", "--train", train, "--quiet"); code != 0 || out != "" || errs != "" {
-		t.Errorf("exit %d, printed %q %q", code, out, errs)
 	}
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -15,20 +14,16 @@ import (
 // TestFitPlot: a direct solve draws predictions against answers and says so, any other its
 // convergence; a figure of a target that is zero is drawn too.
 func TestFitPlot(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
 	rows := strings.Split(strings.TrimSpace(table(60, nil, false)), "\n")
 	var zero, words strings.Builder
 	for i, r := range rows {
 		zero.WriteString(r[:strings.LastIndex(r, ",")] + ",0\n")
 		words.WriteString(r[:strings.LastIndex(r, ",")] + "," + []string{"red", "blue"}[i/30] + "\n")
 	}
-	write(t, dir, "a.csv", strings.Join(rows, "\n")+"\n")
-	write(t, dir, "zero.csv", zero.String())
-	write(t, dir, "words.csv", words.String())
+	files(t, map[string]string{"a.csv": strings.Join(rows, "\n"), "zero.csv": zero.String(), "words.csv": words.String()})
 	test := "wrote        p.svg (predictions against answers of the test data, as a direct solve has no iterations to draw)\n"
 	training := strings.Replace(test, "test data", "training data", 1)
-	for args, c := range map[string]struct{ line, drawn string }{
+	for args, c := range map[string][2]string{
 		"--train a.csv --test a.csv":                            {test, "on 60 test points"},
 		"--train a.csv --holdout 0.2":                           {test, "on 12 test points"},
 		"--train a.csv":                                         {training, "on 60 training points"},
@@ -36,15 +31,13 @@ func TestFitPlot(t *testing.T) {
 		"--train zero.csv --task regression":                    {training, "RMSE 0, "},
 		"--train a.csv --solver pcg":                            {"wrote        p.svg\n", "iteration"},
 		"--train zero.csv --task regression --solver pcg":       {"wrote        p.svg\n", "iteration"},
-		"--train zero.csv --task regression --solver cg":        {"wrote        p.svg\n", "iteration"},
 		"--train zero.csv --task regression --solver block-pcg": {"wrote        p.svg\n", "iteration"},
 	} {
-		code, out, errs := command(t, append([]string{"fit", "--plot", "p.svg"}, strings.Fields(args)...)...)
-		if code != exitOK || !strings.HasSuffix(out, c.line) {
-			t.Errorf("%s: exit %d, %s%s", args, code, out, errs)
+		if out := script(t, "$ fit --plot p.svg "+args); !strings.HasSuffix(out, c[0]) {
+			t.Errorf("%s: %s", args, out)
 		}
-		if svg, err := os.ReadFile(filepath.Join(dir, "p.svg")); err != nil || !strings.Contains(string(svg), c.drawn) {
-			t.Errorf("%s: %q is not drawn, %v", args, c.drawn, err)
+		if !strings.Contains(string(read(t, "p.svg")), c[1]) {
+			t.Errorf("%s: %q is not drawn", args, c[1])
 		}
 	}
 }
@@ -80,18 +73,13 @@ func TestConfusion(t *testing.T) {
 // TestPlotLook: --title and --size are the picture's, "" is no title; a look without a picture and sizes that cannot be are refused.
 func TestPlotLook(t *testing.T) {
 	svg := filepath.Join(t.TempDir(), "p.svg")
-	common := []string{"--data", "synthetic-regression", "--n", "60", "--plot", svg}
 	for _, c := range []struct{ args, has, not string }{
 		{"fit", "<title>synthetic-regression: RMSE ", `width="360pt"`}, {"fit --size 5x3", `width="360pt" height="216pt"`, "nothing"},
 		{"fit --title=", "<svg", "<title>"}, {"loo --title λ_p!", "<title>λₚ!</title>", "<title>Leave"}, {"plan --title= --size 8x2.5", `height="180pt"`, "<title>"},
 	} {
-		if code, out, errs := command(t, append(strings.Fields(c.args), common...)...); code != exitOK {
-			t.Fatalf("%s: exit %d: %s%s", c.args, code, out, errs)
-		}
+		script(t, "$ "+c.args+" --data synthetic-regression --n 60 --plot "+svg)
 		if got := string(read(t, svg)); !strings.Contains(got, c.has) || strings.Contains(got, c.not) {
 			t.Errorf("%s: %q is not there, or %q is", c.args, c.has, c.not)
 		}
 	}
-	refused(t, exitUsage, append([]string{"fit"}, common...), []string{"--size", "5", "want width and height"}, []string{"--size", "0x3", "want width"}, []string{"--size", "5x3in", "want width"})
-	refused(t, exitUsage, []string{"fit", "--data", "synthetic-regression"}, []string{"--title", "a", "go with --plot"}, []string{"--size", "5x3", "go with --plot"})
 }

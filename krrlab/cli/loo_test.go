@@ -27,10 +27,4 @@ func TestLeaveOneOut(t *testing.T) {
 			t.Errorf("λ = %g: %v and %v", want, e.Error, p.Error)
 		}
 	}
-	common := []string{"loo", "--train", train, "--target", "y", "--sigma", "2", "--exact-below", "-1"}
-	refused(t, exitUsage, common, [][]string{
-		{"--grid", "-1", "--grid -1: want a positive number"}, {"--precond", "features", `--precond "features": want one of rpcholesky, nystrom`},
-		{"--probes", "2", "--probes 2: want"}, {"--confidence", "95", "--confidence 95: want"},
-	}...)
-	refused(t, exitError, common, []string{"--rank", "1000", "1000"})
 }

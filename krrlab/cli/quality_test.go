@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,11 +16,7 @@ func TestQualityCommand(t *testing.T) {
 		}
 	}
 	kappa := q["kappa"].(map[string]any)
-	for _, name := range []string{"value", "lo", "hi", "confidence", "method", "seconds"} {
-		if _, ok := kappa[name]; !ok {
-			t.Errorf("κ has no %q", name)
-		}
-	}
+	fields(t, kappa, "value lo hi confidence method seconds")
 	exact := q["kappa_exact"].(map[string]any)["value"].(float64)
 	if lo, hi := kappa["lo"].(float64), kappa["hi"].(float64); exact < lo || exact > hi {
 		t.Errorf("κ = %g, not in [%g, %g]", exact, lo, hi)
@@ -30,40 +25,226 @@ func TestQualityCommand(t *testing.T) {
 
 // TestLambdaPCommand runs a sweep and a map.
 func TestLambdaPCommand(t *testing.T) {
-	dir := t.TempDir()
-	train := write(t, dir, "train.csv", table(120, nil, true))
-	js := filepath.Join(dir, "l.json")
-	for _, extra := range [][]string{{"--points", "4"}, {"--map", "--points", "3"}, {"--sizes", "10,20", "--grid", "0.1,1"}} {
-		args := append([]string{"lambda-p", "--train", train, "--target", "y", "--features", "40", "--sigma", "2", "--json", js}, extra...)
-		code, out, errs := command(t, args...)
-		if code != 0 || !strings.Contains(out, "η = ‖K−ZZᵀ‖₂") || !strings.Contains(out, "best") {
-			t.Fatalf("%v: exit %d: %s%s", extra, code, out, errs)
-		}
-		l := report(t, js)
+	files(t, map[string]string{"train.csv": table(120, nil, true)})
+	for extra, want := range map[string]int{"--points 4": 1, "--map --points 3": 4, "--sizes 10,20 --grid 0.1,1": 2} {
+		script(t, "$ lambda-p --train train.csv --target y --features 40 --sigma 2 --json l.json "+extra+"\nη = ‖K−ZZᵀ‖₂\nbest")
+		l := report(t, "l.json")
 		sweeps := l["sweeps"].([]any)
-		if want := map[string]int{"--points": 1, "--map": 4, "--sizes": 2}[extra[0]]; len(sweeps) != want {
-			t.Errorf("%v: %d sweeps", extra, len(sweeps))
-		}
-		first := sweeps[0].(map[string]any)
-		counted := first["points"].([]any)[0].(map[string]any)["iterations"] != nil
-		if counted != (extra[0] == "--points") || l["best_s"].(float64) == 0 {
-			t.Errorf("%v: %v", extra, first)
+		counted := sweeps[0].(map[string]any)["points"].([]any)[0].(map[string]any)["iterations"] != nil
+		if len(sweeps) != want || counted != (want == 1) || l["best_s"].(float64) == 0 {
+			t.Errorf("%s: %d sweeps, %v", extra, len(sweeps), sweeps[0])
 		}
 	}
 }
 
-// TestTuneArguments: bad arguments get one clear line before any data is read.
-func TestTuneArguments(t *testing.T) {
-	refused(t, exitUsage, []string{"--train", "missing.csv"}, [][]string{
-		{"quality", "--confidence", "1", "confidence 1"}, {"quality", "--width", "0", "--width 0"}, {"quality", "--steps", "0", "--steps 0"},
-		{"quality", "--lambda-p", "-1", "--lambda-p -1"}, {"quality", "--tol", "1", "--tol 1"}, {"quality", "--max-iter", "0", "--max-iter 0"},
-		{"quality", "--precond", "magic", "magic"}, {"quality", "--exact-below", "-7", "--exact-below -7"},
-		{"lambda-p", "--grid", "0.1,0", "--grid 0"}, {"lambda-p", "--grid", "", `--grid "": want numbers separated by commas`}, {"lambda-p", "--sizes", "0", "--sizes 0"},
-		{"lambda-p", "--confidence", "0", "confidence 0"}, {"lambda-p", "--points", "1", "--points 1: want at least 2"}, {"lambda-p", "--precond", "none", "no λ_p"},
-		{"lambda-p", "--width", "-1", "--width -1"}, {"lambda-p", "--features", "0", "--features 0"}, {"lambda-p", "--tol", "2", "--tol 2"},
-	}...)
-	train := write(t, t.TempDir(), "train.csv", table(50, nil, true))
-	refused(t, exitError, []string{"--train", train, "--target", "y"}, [][]string{
-		{"quality", "--features", "51", "s = 51"}, {"lambda-p", "--features", "51", "s = 51"}, {"lambda-p", "--sizes", "10,51", "s = 51"},
-	}...)
+// TestStageArguments: bad arguments get one clear line, before any data is read where they can be.
+func TestStageArguments(t *testing.T) {
+	files(t, map[string]string{"train.csv": table(100, nil, true)})
+	script(t, `
+2$ quality --train missing.csv --confidence 1
+	confidence 1
+2$ quality --train missing.csv --width 0
+	--width 0
+2$ quality --train missing.csv --steps 0
+	--steps 0
+2$ quality --train missing.csv --lambda-p -1
+	--lambda-p -1
+2$ quality --train missing.csv --tol 1
+	--tol 1
+2$ quality --train missing.csv --max-iter 0
+	--max-iter 0
+2$ quality --train missing.csv --precond magic
+	magic
+2$ quality --train missing.csv --exact-below -7
+	--exact-below -7
+2$ lambda-p --train missing.csv --grid 0.1,0
+	--grid 0
+2$ lambda-p --train missing.csv --grid ""
+	--grid "": want numbers separated by commas
+2$ lambda-p --train missing.csv --sizes 0
+	--sizes 0
+2$ lambda-p --train missing.csv --confidence 0
+	confidence 0
+2$ lambda-p --train missing.csv --points 1
+	--points 1: want at least 2
+2$ lambda-p --train missing.csv --precond none
+	no λ_p
+2$ lambda-p --train missing.csv --width -1
+	--width -1
+2$ lambda-p --train missing.csv --features 0
+	--features 0
+2$ lambda-p --train missing.csv --tol 2
+	--tol 2
+1$ quality --train train.csv --target y --features 101
+	s = 101
+1$ lambda-p --train train.csv --target y --features 101
+	s = 101
+1$ lambda-p --train train.csv --target y --sizes 10,101
+	s = 101
+2$ statdim --train train.csv --method guess
+	guess
+2$ statdim --train train.csv --confidence 1
+	confidence
+2$ statdim --train train.csv --confidence 0
+	confidence
+2$ statdim --train train.csv --width 0
+	--width 0
+2$ statdim --train train.csv --max-probes 3
+	--max-probes 3
+2$ statdim --train train.csv --grid 1,0
+	--grid 0
+2$ statdim --train train.csv --grid ""
+	--grid
+2$ statdim --train train.csv --lambda-p 0
+	--lambda-p 0
+2$ statdim --train train.csv --lambda -1
+	--lambda -1
+2$ statdim --train train.csv --features 0
+	--features 0
+2$ statdim --train train.csv --precond magic
+	magic
+2$ statdim --train train.csv --eta
+	--method free
+1$ statdim --train train.csv --features 101
+	1 ≤ s ≤ n
+2$ multilevel --train train.csv --target y --lambda 0.1 --levels ""
+	--levels
+2$ multilevel --train train.csv --target y --lambda 0.1 --levels srht:5
+	features first
+2$ multilevel --train train.csv --target y --lambda 0.1 --levels features:50,srht:60
+	wider
+2$ multilevel --train train.csv --target y --lambda 0.1 --levels features:50,fft:20
+	unknown sketch
+2$ multilevel --train train.csv --target y --lambda 0.1 --confidence 1
+	--confidence
+2$ multilevel --train train.csv --target y --lambda 0.1 --lambda-p 0
+	--lambda-p 0
+2$ multilevel --train train.csv --target y --lambda 0.1 --tol 1
+	--tol 1
+2$ multilevel --train train.csv --target y --lambda 0.1 --max-iter 0
+	--max-iter 0
+2$ multilevel --train train.csv --target y --lambda 0.1 --work -1
+	--work -1
+1$ multilevel --train train.csv --target y --lambda 0.1 --levels features:200,srht:150
+	s = 150 for n = 100
+1$ multilevel --train train.csv --target y --lambda 0.1 --kernel laplacian --orthogonal
+	orthogonal
+2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50 --features 20
+	--features does not go with it
+2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50 --precond nystrom
+	--precond features only
+2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50,srht:60
+	wider
+1$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:700,srht:400
+	s = 400 features for n = 100
+2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --test theorem8
+	theorem8
+2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --preset kappa7
+	kappa7
+2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --constants 0.1,0.2
+	2 numbers
+2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --constants 0.1,0.2,1
+	γ=1
+2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --constants 0.1,0.2,0.3 --preset paper
+	exclude
+2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --confidence 2
+	--confidence 2
+2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --kappa-target 1
+	--kappa-target 1
+2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --first 0
+	--first 0
+2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --lambda-p 0
+	--lambda-p 0
+2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --conditions-up-to -2
+	--conditions-up-to -2
+2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --plot x.gif
+	gif
+1$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --first 100
+	s = 100 for n = 100
+1$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --max 100
+	s = 100
+1$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --lambda-p 1 --test theorem7
+	λ_p = 1
+2$ loo --train train.csv --target y --sigma 2 --exact-below -1 --grid -1
+	--grid -1: want a positive number
+2$ loo --train train.csv --target y --sigma 2 --exact-below -1 --precond features
+	--precond "features": want one of rpcholesky, nystrom
+2$ loo --train train.csv --target y --sigma 2 --exact-below -1 --probes 2
+	--probes 2: want
+2$ loo --train train.csv --target y --sigma 2 --exact-below -1 --confidence 95
+	--confidence 95: want
+1$ loo --train train.csv --target y --sigma 2 --exact-below -1 --rank 1000
+	1000
+2$ race --train missing.csv --runners magic
+	--runners "magic"
+2$ race --train missing.csv --runners features,none
+	--runners "none"
+2$ race --train missing.csv --features 0
+	--features 0
+2$ race --train missing.csv --lambda-p 0
+	--lambda-p 0
+2$ race --train missing.csv --tol 1
+	--tol 1
+2$ race --train missing.csv --max-iter 0
+	--max-iter 0
+2$ tune --train missing.csv --kernels gaussian --kernel laplacian
+	exclude each other
+2$ tune --train missing.csv --kernels cosine
+	kernel "cosine"
+2$ tune --train missing.csv --criterion validation
+	--valid FILE
+2$ tune --train missing.csv --folds 1
+	--folds 1
+2$ tune --train missing.csv --rows 3
+	--rows 3
+2$ tune --train missing.csv --gain 0
+	--gain 0
+2$ tune --train missing.csv --criterion loo --valid x.csv
+	--valid FILE
+2$ fit --tune --train missing.csv --ard yes
+	--ard "yes"
+2$ fit --data synthetic-regression --plot p.svg --size 5
+	want width and height
+2$ fit --data synthetic-regression --plot p.svg --size 0x3
+	want width
+2$ fit --data synthetic-regression --plot p.svg --size 5x3in
+	want width
+2$ fit --data synthetic-regression --title a
+	go with --plot
+2$ fit --data synthetic-regression --size 5x3
+	go with --plot
+2$ reproduce
+	want an experiment: table1, table2
+2$ reproduce table9
+	unknown experiment "table9"; there are table1, table2
+2$ reproduce table1 --scale huge
+	there are smoke, laptop, paper
+2$ reproduce table1 --page x
+	--page goes with --from
+2$ reproduce table1 --memory much
+	--memory
+1$ reproduce table2 --out /dev/null/x
+	/dev/null
+2$ check theorem8
+	theorem8
+2$ check --trials 3
+	at least 20
+2$ check --json a --figures b
+	exclude
+1$ check --json /nowhere/a.json
+	/nowhere
+1$ check proposition2 --figures f
+	figure
+2$ fit --data synthetic-classes --n 50 --resume
+	--resume goes with --checkpoint DIR
+2$ fit --data synthetic-classes --n 50 --checkpoint-every 3it
+	--checkpoint-every goes with --checkpoint DIR
+2$ fit --data synthetic-classes --n 50 --checkpoint x --checkpoint-every 3
+	want a time such as 30s
+2$ fit --data synthetic-classes --n 50 --checkpoint x --checkpoint-every 0it
+	want a time such as 30s
+2$ fit --data synthetic-classes --n 50 --checkpoint x --checkpoint-every -2s
+	want a time such as 30s
+2$ fit --data synthetic-classes --n 50 --rank-timeout 0s
+	want a positive time`)
 }

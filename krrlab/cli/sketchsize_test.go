@@ -27,17 +27,3 @@ func TestSketchSize(t *testing.T) {
 		}
 	}
 }
-
-// TestSketchSizeUsage checks that bad arguments give one line that names them.
-func TestSketchSizeUsage(t *testing.T) {
-	train := write(t, t.TempDir(), "train.csv", table(100, nil, true))
-	common := []string{"sketch-size", "--train", train, "--target", "y", "--sigma", "2", "--lambda", "0.1"}
-	refused(t, exitUsage, common, [][]string{
-		{"--test", "theorem8", "theorem8"}, {"--preset", "kappa7", "kappa7"}, {"--constants", "0.1,0.2", "2 numbers"}, {"--constants", "0.1,0.2,1", "γ=1"},
-		{"--constants", "0.1,0.2,0.3", "--preset", "paper", "exclude"}, {"--confidence", "2", "--confidence 2"}, {"--kappa-target", "1", "--kappa-target 1"},
-		{"--first", "0", "--first 0"}, {"--lambda-p", "0", "--lambda-p 0"}, {"--conditions-up-to", "-2", "--conditions-up-to -2"}, {"--plot", "x.gif", "gif"},
-	}...)
-	refused(t, exitError, common, [][]string{
-		{"--first", "100", "s = 100 for n = 100"}, {"--max", "100", "s = 100"}, {"--lambda-p", "1", "--test", "theorem7", "λ_p = 1"},
-	}...)
-}

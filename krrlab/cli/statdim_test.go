@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,37 +26,35 @@ func TestStatDimCommand(t *testing.T) {
 	}
 }
 
-func TestStatDimUsage(t *testing.T) {
-	train := write(t, t.TempDir(), "train.csv", table(50, nil, true))
-	common := []string{"statdim", "--train", train}
-	refused(t, exitUsage, common, [][]string{
-		{"--method", "guess", "guess"}, {"--confidence", "1", "confidence"}, {"--confidence", "0", "confidence"}, {"--width", "0", "--width 0"},
-		{"--max-probes", "3", "--max-probes 3"}, {"--grid", "1,0", "--grid 0"}, {"--grid", "", "--grid"}, {"--lambda-p", "0", "--lambda-p 0"},
-		{"--lambda", "-1", "--lambda -1"}, {"--features", "0", "--features 0"}, {"--precond", "magic", "magic"}, {"--eta", "--method free"},
-	}...)
-	refused(t, exitError, common, []string{"--features", "51", "1 ≤ s ≤ n"})
-}
-
 func TestVerifyCommand(t *testing.T) {
-	dir := t.TempDir()
-	train, test := write(t, dir, "train.csv", table(200, []string{"no", "yes"}, true)), write(t, dir, "test.csv", table(90, []string{"no", "yes"}, true))
-	m := filepath.Join(dir, "m.krr")
-	if code, out, errs := command(t, "fit", "--train", train, "--scale", "standard", "--sigma", "1", "--lambda", "0.1", "--out", m); code != exitOK {
-		t.Fatalf("exit %d, %s%s", code, out, errs)
-	}
+	files(t, map[string]string{"train.csv": table(200, []string{"no", "yes"}, true), "test.csv": table(90, []string{"no", "yes"}, true)})
+	script(t, "$ fit --train train.csv --scale standard --sigma 1 --lambda 0.1 --out m.krr")
 	var v krrlab.Verification
-	if out := staged(t, &v, "verify", m, "--train", train, "--test", test); !strings.Contains(out, "proved") {
+	if out := staged(t, &v, "verify", "m.krr", "--train", "train.csv", "--test", "test.csv"); !strings.Contains(out, "proved") {
 		t.Error(out)
 	}
 	if v.Targets != "given" || !(v.Residual <= 1e-3) || v.TestN != 90 || !v.Open.Known() || !(v.Cond.Hi <= v.Simple*(1+1e-9)) {
 		t.Errorf("%+v", v)
 	}
-	if code, out, _ := command(t, "verify", m); code != exitOK || !strings.Contains(out, "recovered from the answer") {
-		t.Errorf("without data: exit %d, %s", code, out)
-	}
-	refused(t, exitUsage, []string{"verify"}, [][]string{
-		{"--model FILE"}, {m, m, "m.krr"}, {m, "--data", "mnist", "--train", train, "--data excludes"}, {m, "--passes", "0", "--passes 0"},
-		{m, "--format", "tar", "tar"}, {m, "--data", "mnist", "--target", "1", "--target go with --train"},
-	}...)
-	refused(t, exitError, []string{"verify"}, []string{filepath.Join(dir, "none.krr"), "none.krr"}, []string{m, "--train", test, "90 rows"}, []string{train, "train.csv"})
+	script(t, `
+$ verify m.krr
+	recovered from the answer
+2$ verify
+	--model FILE
+2$ verify m.krr m.krr
+	m.krr
+2$ verify m.krr --data mnist --train train.csv
+	--data excludes
+2$ verify m.krr --passes 0
+	--passes 0
+2$ verify m.krr --format tar
+	tar
+2$ verify m.krr --data mnist --target 1
+	--target go with --train
+1$ verify none.krr
+	none.krr
+1$ verify m.krr --train test.csv
+	90 rows
+1$ verify train.csv
+	train.csv`)
 }

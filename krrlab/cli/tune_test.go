@@ -91,7 +91,6 @@ func TestTuneLengths(t *testing.T) {
 	if best := r["best"].(map[string]any); best["lengths"] != nil {
 		t.Errorf("--ard no: %v", best)
 	}
-	refused(t, exitUsage, append([]string{"fit", "--tune"}, args...), [][]string{{"--ard", "yes", `--ard "yes"`}}...)
 }
 
 // TestTuneCommandLine: the command has the length scales that the search was made with, and the rows held out.
@@ -140,9 +139,4 @@ func TestTuneHolds(t *testing.T) {
 			t.Errorf("%v: %v", c.args, best)
 		}
 	}
-	refused(t, exitUsage, []string{"tune", "--train", "missing.csv"}, [][]string{
-		{"--kernels", "gaussian", "--kernel", "laplacian", "exclude each other"}, {"--kernels", "cosine", `kernel "cosine"`},
-		{"--criterion", "validation", "--valid FILE"}, {"--folds", "1", "--folds 1"},
-		{"--rows", "3", "--rows 3"}, {"--gain", "0", "--gain 0"}, {"--criterion", "loo", "--valid", "x.csv", "--valid FILE"},
-	}...)
 }
