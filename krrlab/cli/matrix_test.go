@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -38,118 +36,95 @@ func matrixFile(t *testing.T, name string, m, n int, single bool, f func(i, j in
 // TestPrecomputedK: a fit with K given predicts what one with the kernel does, from K(test, train); the model says that it
 // holds no K, and what needs points or kernel is refused in one line.
 func TestPrecomputedK(t *testing.T) {
-	script, err := filepath.Abs(filepath.Join("..", "..", "experiments", "peers", "verify_model.py"))
+	verifier, err := filepath.Abs(filepath.Join("..", "..", "experiments", "peers", "verify_model.py"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	t.Chdir(dir)
 	const n, fresh = 60, 7
 	at := func(i int) float64 { return float64(i*17%n)/10 + float64(i/n)/30 }
 	k := func(i, j int) float64 { return math.Exp(-(at(i) - at(j)) * (at(i) - at(j)) / 2) }
-	var train, in, y strings.Builder
-	train.WriteString("x,y\n")
-	y.WriteString("name,y\n")
-	in.WriteString("x\n")
-	for i := range n + fresh {
-		if i >= n {
-			fmt.Fprintf(&in, "%.17g\n", at(i))
-			continue
+	y := "name,y\n" + lines(n, func(i int) string { return fmt.Sprintf("row %d,%g\n", i, 100+math.Sin(at(i))) })
+	files(t, map[string]string{
+		"train.csv": "x,y\n" + lines(n, func(i int) string { return fmt.Sprintf("%.17g,%g\n", at(i), 100+math.Sin(at(i))) }),
+		"in.csv":    "x\n" + lines(fresh, func(i int) string { return fmt.Sprintf("%.17g\n", at(n+i)) }),
+		"y.csv":     y, "more.csv": y + "row,3\n", "few.csv": "y\n1\n2\n3\n",
+	})
+	spoiled := func(v float64) func(i, j int) float64 {
+		return func(i, j int) float64 {
+			if i == 3 && j == 9 {
+				return v
+			}
+			return k(i, j)
 		}
-		fmt.Fprintf(&train, "%.17g,%g\n", at(i), 100+math.Sin(at(i)))
-		fmt.Fprintf(&y, "row %d,%g\n", i, 100+math.Sin(at(i)))
 	}
-	write(t, dir, "train.csv", train.String())
-	write(t, dir, "y.csv", y.String())
-	write(t, dir, "in.csv", in.String())
 	matrixFile(t, "K.npy", n, n, false, k)
 	matrixFile(t, "K32.npy", n, n, true, k)
 	matrixFile(t, "cross.npy", fresh, n, false, func(i, j int) float64 { return k(n+i, j) })
 	matrixFile(t, "short.npy", fresh, n-1, false, func(i, j int) float64 { return k(n+i, j) })
-	matrixFile(t, "off.npy", n, n, false, func(i, j int) float64 { return k(i, j) + float64(btoi(i == 3 && j == 9))/2 })
-	matrixFile(t, "nan.npy", n, n, false, func(i, j int) float64 { return k(i, j) + math.Sqrt(-float64(btoi(i == 3 && j == 9))) })
-	values := func(model, in string) (f []float64, out string) {
+	matrixFile(t, "off.npy", n, n, false, spoiled(2))
+	matrixFile(t, "nan.npy", n, n, false, spoiled(math.NaN()))
+	predicted := func(model, in string) string {
 		t.Helper()
-		code, out, errs := command(t, "predict", model, "--in", in, "--out", "p.csv")
-		if code != exitOK {
-			t.Fatalf("exit %d, %s", code, errs)
-		}
-		b, err := os.ReadFile("p.csv")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n")[1:] {
-			_, text, _ := strings.Cut(line, ",")
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f = append(f, v)
-		}
-		return f, out
+		script(t, "$ predict --out p.csv "+model+" --in "+in)
+		return string(read(t, "p.csv"))
 	}
-	same := []string{"--lambda", "0.01", "--target", "y", "--holdout", "0.2", "--json", "r.json"}
-	if code, _, errs := command(t, append([]string{"fit", "--train", "train.csv", "--sigma", "1", "--scale", "none", "--out", "x.krr"}, same...)...); code != exitOK {
-		t.Fatal(errs)
-	}
-	want, _ := values("x.krr", "in.csv")
-	rmse := report(t, "r.json")["rmse"].(float64)
-	for _, file := range []string{"K.npy", "K32.npy"} {
-		for _, flags := range [][]string{nil, {"--solver", "pcg", "--precond", "nystrom", "--features", "20", "--tol", "1e-8"}} {
-			args := append(append([]string{"fit", "--train", "y.csv", "--kernel", "precomputed", "--matrix", file, "--out", "k.krr"}, same...), flags...)
-			code, out, errs := command(t, args...)
-			if code != exitOK || !strings.Contains(out, "not known to be positive semi-definite") || strings.Contains(out, "‖e‖_A") {
-				t.Fatalf("%s: exit %d, %s%s", file, code, out, errs)
-			}
-			r := report(t, "r.json")
-			if v := r["rmse"].(float64); math.Abs(v-rmse) > 1e-4 {
-				t.Errorf("%s: RMSE %g, want %g", file, v, rmse)
-			}
-			got, _ := values("k.krr", "cross.npy")
-			for i, v := range got {
-				if math.Abs(v-want[i]) > 1e-4 {
-					t.Errorf("%s %v: row %d: %g, want %g", file, flags, i, v, want[i])
-				}
-			}
+	script(t, "$ fit --train train.csv --sigma 1 --scale none --out x.krr --lambda 0.01 --target y --holdout 0.2 --json r.json")
+	want, rmse := predicted("x.krr", "in.csv"), report(t, "r.json")["rmse"].(float64)
+	for _, flags := range []string{"K.npy", "K32.npy", "K.npy --solver pcg --precond nystrom --features 20 --tol 1e-8", "K32.npy --solver pcg --precond nystrom --features 20 --tol 1e-8"} {
+		script(t, "$ fit --train y.csv --kernel precomputed --out k.krr --lambda 0.01 --target y --holdout 0.2 --json r.json --matrix "+flags+
+			"\nnot known to be positive semi-definite\n!‖e‖_A")
+		if v := report(t, "r.json")["rmse"].(float64); math.Abs(v-rmse) > 1e-4 {
+			t.Errorf("%s: RMSE %g, want %g", flags, v, rmse)
+		}
+		if far := farthest(t, predicted("k.krr", "cross.npy"), want, fresh); !(far <= 1e-4) {
+			t.Errorf("%s: predictions are off by %g", flags, far)
 		}
 	}
 	if m, err := model.Load("k.krr"); err != nil || m.Error != nil {
 		t.Errorf("%v: %v", m, err)
 	}
-	if _, out, errs := command(t, "model", "info", "k.krr"); !strings.Contains(out, "none: n = 48 rows of a precomputed K, which predict takes as K(test, train), m×60") {
-		t.Errorf("%s%s", out, errs)
-	}
-	if code, out, errs := command(t, "loo", "--train", "y.csv", "--target", "y", "--kernel", "precomputed", "--matrix", "K.npy", "--lambda", "0.01", "--json", "l.json"); code != exitOK {
-		t.Errorf("exit %d, %s%s", code, out, errs)
-	}
-	fit := func(flags ...string) []string {
-		return append([]string{"fit", "--train", "y.csv", "--target", "y", "--kernel", "precomputed"}, flags...)
-	}
-	for want, args := range map[string][]string{
-		"want K in a .npy file":          fit(),
-		"goes with --kernel precomputed": {"fit", "--train", "y.csv", "--matrix", "K.npy"},
-		"--sigma does not go with":       fit("--matrix", "K.npy", "--sigma", "1"),
-		"--test does not go with":        fit("--matrix", "K.npy", "--test", "y.csv"),
-		"leaves only λ":                  fit("--matrix", "K.npy", "--tune"),
-		"no random features":             fit("--matrix", "K.npy", "--solver", "pcg", "--precond", "features"),
-		"entry (9, 3) is":                fit("--matrix", "off.npy"),
-		"entry (3, 9) is NaN":            fit("--matrix", "nan.npy"),
-		"K is 7×60":                      fit("--matrix", "cross.npy"),
-		"y.csv: npy: not an array":       fit("--matrix", "y.csv"),
-		"takes 28.8 kB, the limit is":    fit("--matrix", "K.npy", "--memory", "20kB"),
-		"want a target for each row; if its first line is a header, say --header yes": {"fit", "--train", write(t, ".", "more.csv", y.String()+"row,3\n"), "--target", "y", "--kernel", "precomputed", "--matrix", "K.npy"},
-		"K has 60 rows, and few.csv has":                                              {"fit", "--train", write(t, ".", "few.csv", "y\n1\n2\n3\n"), "--target", "y", "--kernel", "precomputed", "--matrix", "K.npy", "--n", "50"},
-		"has 59 columns, the K":                                                       {"predict", "k.krr", "--in", "short.npy"},
-		"in.csv: npy: not an array":                                                   {"predict", "k.krr", "--in", "in.csv"},
-		"it has no bounds":                                                            {"predict", "k.krr", "--in", "cross.npy", "--bound"},
-		"holds no K: fit with --holdout":                                              {"predict", "k.krr", "--in", "cross.npy", "--interval", "90%", "--method", "jackknife+"},
-		"which its file does not have":                                                {"verify", "k.krr", "--train", "y.csv"},
-		"the model is of a precomputed K":                                             {"fit", "--train", "train.csv", "--warm", "k.krr"},
-	} {
-		if code, out, errs := command(t, args...); code == exitOK || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit %d, want %q: %s%s", args, code, want, out, errs)
-		}
-	}
+	script(t, strings.ReplaceAll(`
+$ model info k.krr
+	none: n = 48 rows of a precomputed K, which predict takes as K(test, train), m×60
+$ loo --train y.csv --target y --kernel precomputed --matrix K.npy --lambda 0.01 --json l.json
+2$ FIT
+	want K in a .npy file
+2$ fit --train y.csv --matrix K.npy
+	goes with --kernel precomputed
+2$ FIT --matrix K.npy --sigma 1
+	--sigma does not go with
+2$ FIT --matrix K.npy --test y.csv
+	--test does not go with
+2$ FIT --matrix K.npy --tune
+	leaves only λ
+2$ FIT --matrix K.npy --solver pcg --precond features
+	no random features
+1$ FIT --matrix off.npy
+	entry (9, 3) is
+1$ FIT --matrix nan.npy
+	entry (3, 9) is NaN
+1$ FIT --matrix cross.npy
+	K is 7×60
+1$ FIT --matrix y.csv
+	y.csv: npy: not an array
+1$ FIT --matrix K.npy --memory 20kB
+	takes 28.8 kB, the limit is
+1$ fit --train more.csv --target y --kernel precomputed --matrix K.npy
+	want a target for each row; if its first line is a header, say --header yes
+1$ fit --train few.csv --target y --kernel precomputed --matrix K.npy --n 50
+	K has 60 rows, and few.csv has
+1$ predict k.krr --in short.npy
+	has 59 columns, the K
+1$ predict k.krr --in in.csv
+	in.csv: npy: not an array
+1$ predict k.krr --in cross.npy --bound
+	it has no bounds
+1$ predict k.krr --in cross.npy --interval 90% --method jackknife+
+	holds no K: fit with --holdout
+1$ verify k.krr --train y.csv
+	which its file does not have
+2$ fit --train train.csv --warm k.krr
+	the model is of a precomputed K`, "FIT", "fit --train y.csv --target y --kernel precomputed"))
 	if t.Failed() {
 		return
 	}
@@ -158,7 +133,7 @@ func TestPrecomputedK(t *testing.T) {
 		"residual ": {"--matrix", "K32.npy"}, "refused: the K of the model is not in its file": nil, "refused: k.krr: residual": {"--matrix", "wrong.npy"},
 	} {
 		matrixFile(t, "wrong.npy", n, n, false, func(i, j int) float64 { return k(i, j) + 0.1 })
-		out, err := exec.CommandContext(t.Context(), python, append([]string{script, "k.krr", "y.csv"}, args...)...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), python, append([]string{verifier, "k.krr", "y.csv"}, args...)...).CombinedOutput()
 		if (err == nil) != (want == "residual ") || !strings.Contains(string(out), want) {
 			t.Errorf("%v: %v, %s", args, err, out)
 		}

@@ -16,79 +16,74 @@ import (
 
 // TestModelInfo: every number of the fit is there, in the lines and as JSON, and a damaged file is refused.
 func TestModelInfo(t *testing.T) {
-	dir := t.TempDir()
-	m, js := filepath.Join(dir, "m.krr"), filepath.Join(dir, "m.json")
-	train := write(t, dir, "train.csv", table(90, []string{"low", "mid", "high"}, true))
-	if code, _, errs := command(t, "fit", "--train", train, "--kernel", "matern52", "--sigma", "1.25", "--lambda", "0.03", "--drop", "b",
-		"--scale", "standard", "--holdout", "0.1", "--seed", "7", "--out", m); code != 0 {
-		t.Fatalf("exit %d: %s", code, errs)
+	files(t, map[string]string{"train.csv": table(90, []string{"low", "mid", "high"}, true)})
+	script(t, `
+$ fit --train train.csv --kernel matern52 --sigma 1.25 --lambda 0.03 --drop b --scale standard --holdout 0.1 --seed 7 --out m.krr
+$ model info m.krr --json m.json
+	classification
+	matern52(sigma=1.25), λ = 0.03
+	n = 81, d = 2, dense
+	t = 3, column y; 3 classes: 
+	low
+	standard
+	a, c
+	10 % of 90 rows held out, without column b
+	converged by direct
+	asked 0.001, seed 7
+	‖c−c*‖_A ≤ 
+	(certain)
+	version 1, written by krrlab test`)
+	r, b := report(t, "m.json"), read(t, "m.krr")
+	if r["n"] != 81. || r["lambda"] != 0.03 || r["file_bytes"] != float64(len(b)) || r["origin"].(map[string]any)["seed"] != 7. {
+		t.Errorf("%v", r)
 	}
-	code, out, errs := command(t, "model", "info", m, "--json", js)
-	for _, want := range []string{
-		"classification", "matern52(sigma=1.25), λ = 0.03", "n = 81, d = 2, dense", "t = 3, column y; 3 classes: ", "low", "standard", "a, c\n",
-		"10 % of 90 rows held out, without column b", "converged by direct", "asked 0.001, seed 7", "‖c−c*‖_A ≤ ", "(certain)", "version 1, written by krrlab test",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("exit %d, no %q in\n%s%s", code, want, out, errs)
-		}
-	}
-	r := report(t, js)
-	if st, err := os.Stat(m); err != nil || r["n"] != 81. || r["lambda"] != 0.03 || r["file_bytes"] != float64(st.Size()) || r["origin"].(map[string]any)["seed"] != 7. {
-		t.Errorf("%v, %v", err, r)
-	}
-	b := read(t, m)
 	b[len(b)/2] ^= 1
-	bad := write(t, dir, "bad.krr", string(b))
-	if code, _, errs := command(t, "model", "info", bad); code != exitError || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, bad) {
-		t.Errorf("damaged: exit %d, %q", code, errs)
-	}
-	if code, _, errs := command(t, "model", "info"); code != exitUsage || !strings.Contains(errs, "want one model") {
-		t.Errorf("no file: exit %d, %q", code, errs)
-	}
+	write(t, ".", "bad.krr", string(b))
+	script(t, `
+1$ model info bad.krr
+	bad.krr
+2$ model info
+	want one model`)
 }
 
 // TestPythonVerifier: the script in NumPy finds the residual and the predictions of models of every kernel, and refuses
 // damaged files, other data and other coefficients.
 func TestPythonVerifier(t *testing.T) {
 	python := testkit.Python(t, "numpy", "python3-numpy")
-	script := filepath.Join("..", "..", "experiments", "peers", "verify_model.py")
-	if b, err := os.ReadFile(script); err != nil || len(strings.FieldsFunc(string(b), func(r rune) bool { return r == '\n' })) > 100 {
+	verifier := filepath.Join("..", "..", "experiments", "peers", "verify_model.py")
+	if b, err := os.ReadFile(verifier); err != nil || len(strings.FieldsFunc(string(b), func(r rune) bool { return r == '\n' })) > 100 {
 		t.Fatalf("%v: more than 100 lines that are not blank", err)
 	}
 	dir := t.TempDir()
 	m := filepath.Join(dir, "m.krr")
 	run := func(args ...string) (string, error) {
-		out, err := exec.CommandContext(t.Context(), python, append([]string{script}, args...)...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), python, append([]string{verifier}, args...)...).CombinedOutput()
 		return string(out), err
 	}
 	words := []string{"low", "mid", "high"}
-	var mixed strings.Builder // words, missing cells, two targets
-	mixed.WriteString("city,x,y,z\n")
-	for i := range 120 {
+	mixed := "city,x,y,z\n" + lines(120, func(i int) string { // words, missing cells, two targets
 		x := strconv.Itoa(i * 7 % 120)
 		if i%9 == 4 {
 			x = "NA"
 		}
-		fmt.Fprintf(&mixed, "%s,%s,%d,%g\n", []string{"ulm", "bonn", ""}[i%3], x, i*7%120, math.Sin(float64(i)))
-	}
+		return fmt.Sprintf("%s,%s,%d,%g\n", []string{"ulm", "bonn", ""}[i%3], x, i*7%120, math.Sin(float64(i)))
+	})
 	for i, c := range []struct{ train, flags string }{
 		{table(120, nil, true), "--kernel gaussian --sigma 1 --scale standard --holdout 0.2"},
 		{table(120, nil, false), "--kernel laplacian --sigma 3 --scale unit"},
 		{table(120, words, true), "--kernel matern32 --sigma 2 --drop b"},
 		{table(120, words[:2], true), "--kernel matern52 --sigma 2 --solver cg --max-iter 2000"},
 		{table(120, nil, true), "--kernel polynomial --gamma 0.1 --degree 2 --lambda 1"},
-		{mixed.String(), "--sigma 1 --target 3 --categorical city --impute median --holdout 0.2"},
-		{strings.ReplaceAll(strings.ReplaceAll(mixed.String(), ",NA", ",7"), ",", ";"), "--sigma 1 --target y,z --task regression --categorical city"},
+		{mixed, "--sigma 1 --target 3 --categorical city --impute median --holdout 0.2"},
+		{strings.ReplaceAll(strings.ReplaceAll(mixed, ",NA", ",7"), ",", ";"), "--sigma 1 --target y,z --task regression --categorical city"},
 	} {
 		train := write(t, dir, "train.csv", c.train)
-		if code, _, errs := command(t, append([]string{"fit", "--train", train, "--out", m}, strings.Fields(c.flags)...)...); code != 0 {
-			t.Fatalf("%s: exit %d: %s", c.flags, code, errs)
-		}
+		script(t, "$ fit --train "+train+" --out "+m+" "+c.flags)
 		new := train
 		if !strings.HasPrefix(c.train, "city") {
 			new = write(t, dir, "new.csv", withoutLast(c.train))
 		}
-		_, want, _ := command(t, "predict", "--model", m, "--in", new)
+		want := script(t, "$ predict --model "+m+" --in "+new)
 		got, err := run(m, train, "--predict", new)
 		if err != nil || !strings.Contains(got, "claimed") || !samePredictions(want, got) {
 			t.Errorf("%s: %v: predictions\n%.300s, want\n%.300s", c.flags, err, got, want)
@@ -96,9 +91,7 @@ func TestPythonVerifier(t *testing.T) {
 		if i > 0 {
 			continue
 		}
-		if code, _, errs := command(t, "fit", "--train", write(t, dir, "heavy.csv", "x,w,y\n1,1,2\n2,2,3\n3,1,5\n4,2,4.5\n"), "--weights", "w", "--out", filepath.Join(dir, "w.krr")); code != 0 {
-			t.Fatal(errs)
-		}
+		script(t, "$ fit --train "+write(t, dir, "heavy.csv", "x,w,y\n1,1,2\n2,2,3\n3,1,5\n4,2,4.5\n")+" --weights w --out "+filepath.Join(dir, "w.krr"))
 		if out, err := run(filepath.Join(dir, "w.krr"), train); err == nil || !strings.Contains(out, "fitted with weights") {
 			t.Errorf("weights: %v: %s", err, out)
 		}

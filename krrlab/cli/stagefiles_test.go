@@ -48,10 +48,7 @@ func TestWriteTable(t *testing.T) {
 		if err != nil || !ok || len(h.Shape) != len(c.shape) || h.Shape[0] != c.shape[0] || len(got) != len(c.want) {
 			t.Fatalf("%s: %v, %T (%v)", name, h.Shape, data, err)
 		}
-		content, err := os.ReadFile(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := read(t, text)
 		rows, err := csv.NewReader(strings.NewReader(string(content))).ReadAll()
 		if err != nil || len(rows) != c.shape[0]+1 {
 			t.Fatalf("%s: %q (%v)", name, content, err)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,10 +11,9 @@ import (
 // TestTuneCommand: krrlab tune writes what scripts rely on, and prints the command that fits with it; krrlab fit --tune
 // does both, and comes to the same model.
 func TestTuneCommand(t *testing.T) {
-	dir := t.TempDir()
-	train := write(t, dir, "train.csv", table(160, []string{"a", "b", "c"}, true))
+	files(t, map[string]string{"train.csv": table(160, []string{"a", "b", "c"}, true)})
 	var r map[string]any
-	out := staged(t, &r, "tune", "--train", train, "--target", "y", "--scale", "standard", "--kernels", "gaussian,matern52")
+	out := staged(t, &r, "tune", "--train", "train.csv", "--target", "y", "--scale", "standard", "--kernels", "gaussian,matern52")
 	if !strings.Contains(out, "chosen") {
 		t.Fatal(out)
 	}
@@ -33,15 +31,9 @@ func TestTuneCommand(t *testing.T) {
 	if want := fmt.Sprintf("--kernel %v --sigma %v --lambda %v", best["kernel"], best["sigma"], best["lambda"]); !ok || !strings.Contains(line, want) {
 		t.Fatalf("the command %q has no %q", line, want)
 	}
-	one, two := filepath.Join(dir, "1.json"), filepath.Join(dir, "2.json")
-	if code, out, errs := command(t, append(append([]string{"fit"}, strings.Fields(line)...), "--test", train, "--json", one)...); code != 0 {
-		t.Fatalf("the command %q: exit %d: %s%s", line, code, out, errs)
-	}
-	code, out, errs := command(t, "fit", "--train", train, "--test", train, "--target", "y", "--scale", "standard", "--kernel", fmt.Sprint(best["kernel"]), "--tune", "--json", two)
-	if code != 0 || !strings.Contains(out, "tuned ") {
-		t.Fatalf("fit --tune: exit %d: %s%s", code, out, errs)
-	}
-	a, b := report(t, one), report(t, two)
+	script(t, "$ fit "+line+" --test train.csv --json 1.json\n$ fit --train train.csv --test train.csv --target y --scale standard --tune --json 2.json --kernel "+
+		fmt.Sprint(best["kernel"])+"\ntuned ")
+	a, b := report(t, "1.json"), report(t, "2.json")
 	tuned := b["tune"].(map[string]any)["best"].(map[string]any)
 	if a["rmse"] != b["rmse"] || tuned["sigma"] != best["sigma"] || tuned["lambda"] != best["lambda"] || b["lambda"] != best["lambda"] {
 		t.Errorf("by the command RMSE %v, by --tune %v: %v, want %v", a["rmse"], b["rmse"], tuned, best)
@@ -54,17 +46,13 @@ func TestTuneLengths(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	rng := rand.New(rand.NewPCG(1, 2))
-	var b strings.Builder
-	b.WriteString("u,v,w,a,b,y\n")
-	for range 400 {
-		var x [5]float64
+	write(t, dir, "a.csv", "u,v,w,a,b,y\n"+lines(400, func(int) string {
+		var x [6]float64
 		for j := range x {
 			x[j] = rng.NormFloat64()
-			fmt.Fprintf(&b, "%.6g,", x[j])
 		}
-		fmt.Fprintf(&b, "%.6g\n", math.Sin(2*x[3])+x[4]+0.1*rng.NormFloat64())
-	}
-	write(t, dir, "a.csv", b.String())
+		return fmt.Sprintf("%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", x[0], x[1], x[2], x[3], x[4], math.Sin(2*x[3])+x[4]+0.1*x[5])
+	}))
 	args := []string{"--train", "a.csv", "--target", "y", "--scale", "standard", "--kernel", "gaussian"}
 	var r map[string]any
 	out := staged(t, &r, append([]string{"tune"}, args...)...)
@@ -75,13 +63,8 @@ func TestTuneLengths(t *testing.T) {
 	}
 	_, line, _ := strings.Cut(out, "krrlab fit ")
 	line, _, _ = strings.Cut(line, "\n")
-	for js, args := range map[string][]string{"1.json": strings.Fields(line), "2.json": append(args, "--tune")} {
-		if code, out, errs := command(t, append(append([]string{"fit"}, args...), "--test", "a.csv", "--json", js, "--out", js+".krr")...); code != exitOK {
-			t.Fatalf("%v: exit %d: %s%s", args, code, out, errs)
-		}
-		if code, out, errs := command(t, "verify", js+".krr", "--train", "a.csv"); code != exitOK || !strings.Contains(out, "proved") {
-			t.Errorf("%v: verify: exit %d, %s%s", args, code, out, errs)
-		}
+	for js, flags := range map[string]string{"1.json": line, "2.json": strings.Join(args, " ") + " --tune"} {
+		script(t, "$ fit "+flags+" --test a.csv --json "+js+" --out m.krr\n$ verify m.krr --train a.csv\nproved")
 	}
 	one, two := report(t, "1.json"), report(t, "2.json")
 	if one["rmse"] != two["rmse"] || one["scaling"] != two["scaling"] || two["kernel"].(map[string]any)["sigma"] != 1.0 {
@@ -93,50 +76,30 @@ func TestTuneLengths(t *testing.T) {
 	}
 }
 
-// TestTuneCommandLine: the command has the length scales that the search was made with, and the rows held out.
+// TestTuneCommandLine: the command has the length scales that the search was made with, and the rows held out; flags hold
+// what they name, validation rows judge, and a polynomial has γ.
 func TestTuneCommandLine(t *testing.T) {
-	dir := t.TempDir()
-	train, js := write(t, dir, "train.csv", table(90, []string{"a", "b"}, true)), filepath.Join(dir, "t.json")
-	for want, args := range map[string][]string{
-		" --sigma 2,0.5,1 --lambda ": {"tune", "--sigma", "2,0.5,1", "--kernel", "gaussian"},
-		" --sigma 1.5 --lambda ":     {"tune", "--sigma", "2,0.5,1", "--sigma", "1.5", "--kernel", "gaussian"},
-		"krrlab fit --holdout 0.2 ":  {"fit", "--tune", "--holdout", "0.2", "--kernel", "gaussian"},
+	files(t, map[string]string{"train.csv": table(90, []string{"a", "b"}, true)})
+	for _, c := range []struct {
+		args, line, key string
+		want            any
+	}{
+		{"tune --sigma 2,0.5,1 --kernel gaussian", " --sigma 2,0.5,1 --lambda ", "kernel", "gaussian"},
+		{"tune --sigma 2,0.5,1 --sigma 1.5 --kernel gaussian", " --sigma 1.5 --lambda ", "sigma", 1.5},
+		{"fit --tune --holdout 0.2 --kernel gaussian", "krrlab fit --holdout 0.2 ", "kernel", "gaussian"},
+		{"tune --scale standard --sigma 1.7 --kernel gaussian", "--scale standard", "sigma", 1.7},
+		{"tune --scale standard --lambda 0.3 --kernels matern32", "--lambda 0.3", "lambda", 0.3},
+		{"tune --scale standard --kernel polynomial --degree 2", "--degree 2", "degree", 2.0},
+		{"tune --scale standard --valid train.csv --kernel laplacian", "--kernel laplacian", "kernel", "laplacian"},
+		{"tune --scale standard --criterion kfold --folds 3 --kernel matern32", "--kernel matern32", "kernel", "matern32"},
 	} {
-		if code, out, errs := command(t, append(args, "--train", train, "--target", "y", "--json", js)...); code != 0 {
-			t.Fatalf("%v: exit %d: %s%s", args, code, out, errs)
-		}
-		r := report(t, js)
-		if args[0] == "fit" {
+		script(t, "$ "+c.args+" --train train.csv --target y --json t.json")
+		r := report(t, "t.json")
+		if strings.HasPrefix(c.args, "fit") {
 			r = r["tune"].(map[string]any)
 		}
-		if line := fmt.Sprint(r["command"]); !strings.Contains(line, want) {
-			t.Errorf("%v: %q has no %q", args, line, want)
-		}
-	}
-}
-
-// TestTuneHolds: flags hold what they name, validation rows judge, and a polynomial has γ.
-func TestTuneHolds(t *testing.T) {
-	dir := t.TempDir()
-	train := write(t, dir, "train.csv", table(90, []string{"a", "b"}, true))
-	js := filepath.Join(dir, "t.json")
-	for _, c := range []struct {
-		args []string
-		key  string
-		want any
-	}{
-		{[]string{"--sigma", "1.7", "--kernel", "gaussian"}, "sigma", 1.7},
-		{[]string{"--lambda", "0.3", "--kernels", "matern32"}, "lambda", 0.3},
-		{[]string{"--kernel", "polynomial", "--degree", "2"}, "degree", 2.0},
-		{[]string{"--valid", train, "--kernel", "laplacian"}, "kernel", "laplacian"},
-		{[]string{"--criterion", "kfold", "--folds", "3", "--kernel", "matern32"}, "kernel", "matern32"},
-	} {
-		code, out, errs := command(t, append([]string{"tune", "--train", train, "--target", "y", "--scale", "standard", "--json", js}, c.args...)...)
-		if code != 0 {
-			t.Fatalf("%v: exit %d: %s%s", c.args, code, out, errs)
-		}
-		if best := report(t, js)["best"].(map[string]any); best[c.key] != c.want {
-			t.Errorf("%v: %v", c.args, best)
+		if line := fmt.Sprint(r["command"]); !strings.Contains(line, c.line) || r["best"].(map[string]any)[c.key] != c.want {
+			t.Errorf("%s: %q, %v", c.args, line, r["best"])
 		}
 	}
 }
