@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -157,7 +157,7 @@ func TestDamaged(t *testing.T) {
 }
 
 // rewrite returns the archive with entry name replaced by f of it; a nil result drops it.
-func rewrite(t *testing.T, b []byte, name string, f func([]byte) []byte) []byte {
+func rewrite(t testing.TB, b []byte, name string, f func([]byte) []byte) []byte {
 	t.Helper()
 	r, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
@@ -166,11 +166,7 @@ func rewrite(t *testing.T, b []byte, name string, f func([]byte) []byte) []byte 
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for _, e := range r.File {
-		rc, err := e.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(rc)
+		data, err := fs.ReadFile(r, e.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,14 +179,17 @@ func rewrite(t *testing.T, b []byte, name string, f func([]byte) []byte) []byte 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := dst.Write(data); err != nil {
-			t.Fatal(err)
-		}
+		dst.Write(data)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	w.Close()
 	return out.Bytes()
+}
+
+// entry returns what an entry of the archive has.
+func entry(t testing.TB, b []byte, name string) (data []byte) {
+	t.Helper()
+	rewrite(t, b, name, func(b []byte) []byte { data = b; return b })
+	return data
 }
 
 // TestContradictions checks that archives that are whole but wrong are refused with what
@@ -217,6 +216,17 @@ func TestContradictions(t *testing.T) {
 	last := func(v byte) func([]byte) []byte { // of the column indices, int32
 		return func(b []byte) []byte { b[len(b)-4] = v; return b }
 	}
+	array := func(data any, shape ...int) func([]byte) []byte {
+		return func([]byte) []byte {
+			var w bytes.Buffer
+			if err := npy.Write(&w, data, shape...); err != nil {
+				t.Fatal(err)
+			}
+			return w.Bytes()
+		}
+	}
+	calibrated := random(kernels[0], kinds(7, 3, 1)["float64"], 1)
+	calibrated.Calibration = &Calibration{Method: "split", Scores: mat.NewDense(3, 1, []float64{0, 0.5, math.Inf(1)})}
 	drop := func([]byte) []byte { return nil }
 	for _, c := range []struct {
 		m     *Model
@@ -231,7 +241,10 @@ func TestContradictions(t *testing.T) {
 		{dense, "model.json", swap(`"points": "dense",`, `"points": "dense", "mean": [1, 2],`), "means [1 2] of the targets"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 8`), "shape is [7 1], want [8 1]"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 0`), "n=0"},
-		{dense, "model.json", swap(`"n": 7`, `"n": 3000000000`), "n=3000000000"},
+		{dense, "model.json", swap(`"n": 7`, `"n": 2147483648`), "n=2147483648"},
+		{dense, "model.json", swap(`"n": 7`, `"n": 2147483647`), "shape is"},
+		{dense, "model.json", swap(`"d": 3`, `"d": 0`), "d=0"},
+		{dense, "model.json", swap(`"t": 1`, `"t": 0`), "t=0"},
 		{dense, "model.json", swap(`"d": 3`, `"d": 4`), "shape is [7 3]"},
 		{dense, "model.json", swap(`"t": 1`, `"t": 2`), "shape"},
 		{dense, "model.json", swap(`"regression"`, `"classification"`), "task"},
@@ -252,6 +265,13 @@ func TestContradictions(t *testing.T) {
 		{sparse, "x_indptr.npy", func(b []byte) []byte { b[len(b)-8]++; return b }, "offsets"},
 		{sparse, "x_indptr.npy", func(b []byte) []byte { b[len(b)-16] = 0; return b }, "row"},
 		{sparse, "x_indptr.npy", func(b []byte) []byte { b[len(b)-9] = 0x80; return b }, "row"},
+		{dense, "x.npy", array(make([]int32, 21), 7, 3), ": elements are of type "},
+		{dense, "c.npy", array(make([]float32, 7), 7, 1), ": elements are of type "},
+		{sparse, "x_indptr.npy", array(make([]int32, 8), 8), ": elements are of type "},
+		{sparse, "x_data.npy", array(make([]float32, 3), 3), ": elements are of type "},
+		{calibrated, "scores.npy", array([]float64{2, 1}, 2, 1), "damaged model"},
+		{calibrated, "scores.npy", array([]float64{1, 2}, 1, 2), "damaged model"},
+		{calibrated, "scores.npy", array([]float64{}, 0, 1), "damaged model"},
 	} {
 		_, err := read(rewrite(t, save(t, c.m), c.entry, c.f))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -331,7 +351,6 @@ func TestMemory(t *testing.T) {
 	}{
 		{dense, 0, ""}, // not known
 		{dense, 1, "c.npy: 5.73 kB more are needed"},
-		{dense, 20000, ""},
 		{dense, 10000, "x.npy: 16.9 kB more are needed"}, // 700·3·8 and a header; c.npy takes 5,728
 		{dense, 5000, "c.npy: 5.73 kB more are needed"},
 		{sparse, 1 << 34, "68.7 GB more are needed, and 17.2 GB of memory are left"},
@@ -351,25 +370,16 @@ func TestMemory(t *testing.T) {
 // what it has found.
 func FuzzRead(f *testing.F) {
 	add := func(m *Model, names ...string) {
-		r, err := zip.NewReader(bytes.NewReader(save(f, m)), int64(len(save(f, m))))
-		if err != nil {
-			f.Fatal(err)
-		}
-		var parts [5][]byte
-		for i, name := range append([]string{"model.json", "c.npy"}, names...) {
-			rc, err := r.Open(name)
-			if err != nil {
-				f.Fatal(err)
-			}
-			if parts[i], err = io.ReadAll(rc); err != nil {
-				f.Fatal(err)
-			}
+		b := save(f, m)
+		var parts [3][]byte
+		for i, name := range names {
+			parts[i] = entry(f, b, name)
 		}
 		var js bytes.Buffer
-		if err := json.Compact(&js, parts[0]); err != nil {
+		if err := json.Compact(&js, entry(f, b, "model.json")); err != nil {
 			f.Fatal(err)
 		}
-		f.Add(js.Bytes(), parts[1], parts[2], parts[3], parts[4], uint16(0), byte(0))
+		f.Add(js.Bytes(), entry(f, b, "c.npy"), parts[0], parts[1], parts[2], uint16(0), byte(0))
 	}
 	for _, kind := range []string{"float64", "float32"} {
 		m := random(kernels[0], kinds(2, 2, 1)[kind], 1)
@@ -421,8 +431,7 @@ func TestCalibration(t *testing.T) {
 	ascending := mat.NewDense(3, 1, []float64{0, 0.5, math.Inf(1)})
 	m := random(kernels[0], kinds(7, 3, 1)["float64"], 1)
 	m.Calibration = &Calibration{Method: "split", Scores: ascending}
-	b := save(t, m)
-	got, err := read(b)
+	got, err := read(save(t, m))
 	if err != nil || got.Calibration.Method != "split" || !mat.Equal(got.Calibration.Scores, ascending) {
 		t.Fatalf("%v, %+v", err, got.Calibration)
 	}
@@ -438,20 +447,5 @@ func TestCalibration(t *testing.T) {
 	m.Labels, m.Calibration.Scores = []string{"a", "b"}, mat.NewDense(2, 1, []float64{-1, 1})
 	if err := m.check(); err != nil {
 		t.Errorf("margins of classes: %v", err)
-	}
-	for name, data := range map[string]struct {
-		v     []float64
-		shape []int
-	}{"descending": {[]float64{2, 1}, []int{2, 1}}, "two columns": {[]float64{1, 2}, []int{1, 2}}, "no rows": {nil, []int{0, 1}}} {
-		_, err := read(rewrite(t, b, "scores.npy", func([]byte) []byte {
-			var w bytes.Buffer
-			if err := npy.Write(&w, data.v, data.shape...); err != nil {
-				t.Fatal(err)
-			}
-			return w.Bytes()
-		}))
-		if err == nil || !strings.Contains(err.Error(), "damaged model") {
-			t.Errorf("file, %s: %v", name, err)
-		}
 	}
 }

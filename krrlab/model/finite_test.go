@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -37,17 +39,6 @@ func TestDecisionNotFinite(t *testing.T) {
 	}
 }
 
-// TestScoreFar: R² of answers far from zero beside their spread is that of answers near it.
-func TestScoreFar(t *testing.T) {
-	score := func(zero float64) *Score {
-		p := &Prediction{Value: []float64{zero + 0.1, zero + 0.2, zero + 0.4}}
-		return p.Score(&datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, nil), Target: []float64{zero + 0.1, zero + 0.3, zero + 0.25}})
-	}
-	if near, far := score(0), score(1e8); math.Abs(far.R2-near.R2) > 1e-5 {
-		t.Errorf("R² %v, want %v", far.R2, near.R2)
-	}
-}
-
 // TestPrecisionAt: float32 tiles are taken if and only if they are within the accuracy: at a little
 // more than the error they have and not at a little less.
 func TestPrecisionAt(t *testing.T) {
@@ -65,6 +56,24 @@ func TestPrecisionAt(t *testing.T) {
 		}
 		if !mat.Equal(mustDecide(t, m, x, &Options{Accuracy: 0.99 * e}), exact) {
 			t.Errorf("%v: float32 tiles at an accuracy that they lack", k)
+		}
+	}
+}
+
+// TestTrialOfFar: differences are taken where the certain error of inner products is too large for the points that are
+// predicted, though it is small enough for those of the fit; and not at a little more than the error.
+func TestTrialOfFar(t *testing.T) {
+	x, z := points.NewDense(30, 1, floats.Span(make([]float64, 30), 0, 100)), points.NewDense(30, 1, floats.Span(make([]float64, 30), 0, 200))
+	m := random(kernel.Gaussian{Sigma: 20}, x, 1)
+	scale := 100 * mat.Norm(m.C, 1) / maxAbs(mustDecide(t, m, z, &Options{Float64: true}))
+	bound := func(p points.Points) float64 { // of the accuracy that inner products have
+		return scale * kernel.EntryError(m.Kernel, kernel.Float64, kernel.ExtentOf(points.NewPanel(p)))
+	}
+	for accuracy, want := range map[float64]kernel.Arithmetic{1.01 * bound(z): kernel.Float64, 0.99 * bound(z): kernel.Differences, 1.01 * bound(x): kernel.Differences} {
+		p := &predictor{m: m, n: 30, t: 1, x: points.NewPanel(x), z: points.NewPanel(z), work: make([]worker, accel.Threads())}
+		p.cut(nil)
+		if err := p.choose(t.Context(), &Options{Accuracy: accuracy, Float64: true}); err != nil || p.arith != want {
+			t.Errorf("accuracy %g: %v, want %v, %v", accuracy, p.arith, want, err)
 		}
 	}
 }

@@ -24,13 +24,10 @@ func TestMean(t *testing.T) {
 	if err != nil || len(read.Mean) != 1 || read.Mean[0] != 1e6 {
 		t.Fatalf("%v, %v", read, err)
 	}
-	var meta string
-	rewrite(t, b, "model.json", func(b []byte) []byte { meta = string(b); return b })
-	if !strings.Contains(meta, `"version": 3`) {
+	if meta := string(entry(t, b, "model.json")); !strings.Contains(meta, `"version": 3`) {
 		t.Error(meta)
 	}
-	rewrite(t, save(t, &plain), "model.json", func(b []byte) []byte { meta = string(b); return b })
-	if !strings.Contains(meta, `"version": 1`) || strings.Contains(meta, "mean") {
+	if meta := string(entry(t, save(t, &plain), "model.json")); !strings.Contains(meta, `"version": 1`) || strings.Contains(meta, "mean") {
 		t.Error(meta)
 	}
 	o := &Options{Float64: true}
