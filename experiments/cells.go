@@ -244,8 +244,8 @@ func residual(name string) plots.Column { return plots.Column{Name: name, Format
 
 // caption says what holds of all tables at the report's scale.
 func (r *Report) caption(text string) string {
-	const how = " Iterations: median of the seeds (least–most). Seconds: median of forming K and Z, factoring and iterating; the published ones are" +
-		" from other machines. All else: first seed. Ratios, ours over the published, only where the training data are the paper's, whole."
+	const how = " Iterations: median of the seeds (least–most). Seconds: of training, median. All else: first seed." +
+		" Ratios only where the training data are the paper's, whole."
 	s := text + how
 	switch r.Scale {
 	case Smoke:

@@ -234,9 +234,19 @@ func (r *Report) Markdown() string {
 		b.WriteString("\n")
 	}
 	if t := r.NotRun(); len(t.Rows) > 0 {
-		fmt.Fprintf(&b, "%s\n", t.Markdown())
+		b.WriteString("Not run:\n\n")
+		for _, row := range t.Rows {
+			fmt.Fprintf(&b, "- %s: %s\n", row[0], strings.TrimPrefix(row[2].String(), string(NotRun)+": "))
+		}
+		b.WriteString("\n")
 	}
-	b.WriteString(r.Provenance().Markdown())
+	b.WriteString("Where the numbers come from:\n\n")
+	for _, row := range r.Provenance().Rows {
+		if row[0].String() != "data" {
+			fmt.Fprintf(&b, "- %s: %s\n", row[0], row[1])
+		}
+	}
+	fmt.Fprintf(&b, "- files, their checksums and rows: [%s](%[1]s)\n", r.FileName())
 	return b.String()
 }
 

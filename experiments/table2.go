@@ -128,22 +128,21 @@ func table2Prose(r *Report) string {
 	var fewer, more []string
 	for _, row := range r.ranRows() {
 		a, b := r.sampleOf(row, asLambda), r.sampleOf(row, tenLambda)
-		text := fmt.Sprintf("%s (%s to %s)", row, strings.TrimSuffix(a.words(), " iterations"), strings.TrimSuffix(b.words(), " iterations"))
 		switch below(b.needs(), a.needs()) {
 		case Holds:
-			fewer = append(fewer, text)
+			fewer = append(fewer, row)
 		case Fails:
-			more = append(more, text)
+			more = append(more, row)
 		}
 	}
 	list := func(names []string) string {
 		if len(names) == 0 {
 			return "none"
 		}
-		return strings.Join(names, ", ")
+		return strings.Join(names, "; ")
 	}
 	return "λ_p does not change the answer. λ_p = 10λ takes fewer iterations on " +
-		list(fewer) + ", and as many or more on " + list(more) + ". For λ ≤ λ_p ≤ λ+η, η = ‖K−ZZᵀ‖₂, κ ≤ (1+η/λ)(1+η/λ_p), which falls as λ_p grows; " +
+		list(fewer) + "; as many or more on " + list(more) + ". For λ ≤ λ_p ≤ λ+η, η = ‖K−ZZᵀ‖₂, κ ≤ (1+η/λ)(1+η/λ_p), which falls as λ_p grows; " +
 		"beyond, κ ≤ (λ_p+η)/λ, which rises. So these bounds allow a gain where η ≫ λ and none where η ≲ λ; they do not promise one, since η is an error in leading directions of K, " +
 		"and what counts is what the features miss where its eigenvalues are near λ."
 }
