@@ -29,7 +29,7 @@ const noResults = "No results at laptop scale are kept yet: `krrlab reproduce al
 
 // Section returns what docs/results.md says of the reports at scale Laptop: the result table,
 // figure 1, and the verdicts, with the numbers they were judged by where a claim does not
-// hold, and otherwise with the rows; a line that says so if there are no reports.
+// hold; a line that says so if there are no reports.
 func Section(reports []*Report) string {
 	by := map[string]*Report{}
 	var laptop []*Report
@@ -48,7 +48,7 @@ func Section(reports []*Report) string {
 	}
 	if r := by["figure1"]; r != nil {
 		for _, f := range r.Figures()[:min(1, len(r.Figures()))] {
-			fmt.Fprintf(&b, "![%s](../experiments/results/%s)\n\n%s\n\n", f.Figure.Title, r.figureFile(f, ".svg"), f.Figure.Caption)
+			fmt.Fprintf(&b, "![%s](../experiments/results/%s)\n\n", f.Figure.Title, r.figureFile(f, ".svg"))
 		}
 	}
 	counts := map[string]int{}
@@ -62,9 +62,6 @@ func Section(reports []*Report) string {
 		for _, v := range r.Verdicts() {
 			if v.Outcome == Holds {
 				v.Detail = ""
-				if v.On != "" {
-					v.Detail = "on " + v.On
-				}
 			}
 			fmt.Fprintf(&b, "- [%s](../experiments/results/%s.md) %s\n", label(r.ID), r.base(), v)
 		}
