@@ -271,12 +271,12 @@ func (h *adverse) pencil(l *Lab, z *points.Dense32) (values []float64, off float
 }
 
 // TestAdverseCertificates: on adverse problems the intervals of κ(M⁻¹A) and of s_λ hold at their rate, no
-// interval is upside down, what is called certain always holds, landmarks of a positive semi-definite
-// kernel are never refused as indefinite, and M is within a tenth of its definition.
+// interval is upside down, what is called certain always holds, and landmarks of a positive semi-definite
+// kernel are never refused as indefinite.
 func TestAdverseCertificates(t *testing.T) {
 	type rate struct{ held, missed int }
 	var kappa, dim rate
-	certain, forms := 0, 0
+	certain := 0
 	for i := range problems() {
 		h := newAdverse(i)
 		if h.cfg.Solver == Direct || h.cfg.Solver == AutoSolver {
@@ -308,9 +308,6 @@ func TestAdverseCertificates(t *testing.T) {
 			t.Errorf("%s: λ_min = %g, indefinite: %v", h.name, q.Min.Value, q.Indefinite)
 		}
 		z := wholeZ(t, lab)
-		if z != nil && h.withinTenth(t, lab, z) {
-			forms++
-		}
 		values, off, ok := h.pencil(lab, z)
 		if !ok {
 			continue
@@ -345,7 +342,7 @@ func TestAdverseCertificates(t *testing.T) {
 			t.Logf("%s: s_λ = %.9g, in [%.9g, %.9g] by %s", h.name, want, s.Estimate.Lo, s.Estimate.Hi, s.Method)
 		}
 	}
-	t.Logf("κ held %d of %d, s_λ %d of %d, %d certain bounds of κ, %d M", kappa.held, kappa.held+kappa.missed, dim.held, dim.held+dim.missed, certain, forms)
+	t.Logf("κ held %d of %d, s_λ %d of %d, %d certain bounds of κ", kappa.held, kappa.held+kappa.missed, dim.held, dim.held+dim.missed, certain)
 	for name, r := range map[string]rate{"κ": kappa, "s_λ": dim} {
 		trials := float64(r.held + r.missed)
 		if allowed := 0.05*trials + 3*math.Sqrt(0.05*0.95*trials); float64(r.missed) > allowed {
@@ -355,8 +352,8 @@ func TestAdverseCertificates(t *testing.T) {
 			t.Errorf("%s: judged %d times only", name, r.held)
 		}
 	}
-	if certain < problems()/20 || forms < problems()/5 {
-		t.Errorf("%d certain bounds and %d M only", certain, forms)
+	if certain < problems()/20 {
+		t.Errorf("%d certain bounds only", certain)
 	}
 }
 

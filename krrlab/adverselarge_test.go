@@ -54,66 +54,6 @@ func TestAdverseWide(t *testing.T) {
 	}
 }
 
-// withinTenth reports an M⁻¹ that is not between 0.9 and 1.1 times (ZZᵀ+λ_pI)⁻¹, by the eigenvalues of
-// M⁻¹(ZZᵀ+λ_pI) on the range of Z; elsewhere they are 1. It does nothing where float64 cannot tell them.
-func (h *adverse) withinTenth(t *testing.T, l *Lab, z *points.Dense32) bool {
-	t.Helper()
-	m, err := l.M(t.Context(), 0)
-	if err != nil {
-		t.Errorf("%s: %v", h.name, err)
-		return false
-	}
-	q := basis(t, z)
-	n, r := q.Dims()
-	wide, solved := mat.NewDense(n, z.D, nil), mat.NewDense(n, r, nil)
-	for i := range n {
-		for j, v := range z.Row(i) {
-			wide.Set(i, j, float64(v))
-		}
-	}
-	var qz, p mat.Dense
-	qz.Mul(q.T(), wide)
-	if err := m.SolveTo(t.Context(), solved, q); err != nil {
-		t.Fatal(err)
-	}
-	p.Mul(q.T(), solved)
-	a, b := mat.NewSymDense(r, nil), mat.NewSymDense(r, nil)
-	a.SymOuterK(1, &qz)
-	for i := range r {
-		for j := range i + 1 {
-			b.SetSym(i, j, (p.At(i, j)+p.At(j, i))/2)
-		}
-		a.SetSym(i, i, a.At(i, i)+ridge(l))
-	}
-	off := 10 * float64(n) * 0x1p-53 * (mat.Trace(a)/ridge(l) + 1)
-	if off > 0.01 {
-		return false
-	}
-	var chol mat.Cholesky // B = LLᵀ
-	if !chol.Factorize(b) {
-		t.Errorf("%s: M is not positive definite", h.name)
-		return true
-	}
-	var lower mat.TriDense
-	var al, lal mat.Dense
-	chol.LTo(&lower)
-	al.Mul(a, &lower)
-	lal.Mul(lower.T(), &al)
-	for i := range r {
-		for j := range i + 1 {
-			a.SetSym(i, j, (lal.At(i, j)+lal.At(j, i))/2)
-		}
-	}
-	var eig mat.EigenSym
-	if !eig.Factorize(a, false) {
-		t.Fatal("no eigenvalues")
-	}
-	if v := eig.Values(nil); v[0] < 0.9-off || v[r-1] > 1.1+off {
-		t.Errorf("%s: M⁻¹(ZZᵀ+λ_pI) has eigenvalues from %.4g to %.4g", h.name, v[0], v[r-1])
-	}
-	return true
-}
-
 // basis returns an orthonormal basis of the range of Z, but for directions that float64 does not tell from rounding.
 func basis(t *testing.T, z *points.Dense32) *mat.Dense {
 	t.Helper()

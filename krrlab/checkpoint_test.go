@@ -21,7 +21,6 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/plan"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -169,40 +168,6 @@ func TestCheckpointStorage(t *testing.T) {
 		case sol.Storage != storage || !mat.Equal(sol.Model.C, want.Model.C):
 			t.Errorf("begun with K as %s, resumed as %s: other coefficients", storage, sol.Storage)
 		}
-	}
-}
-
-// TestCheckpointShift: a checkpoint says what the tiles of K leave out.
-func TestCheckpointShift(t *testing.T) {
-	x := points.NewBytes(60, 20, 1, nil)
-	for i := range x.Data {
-		x.Data[i] = uint8(i*i/7+i/20) & 1
-	}
-	cfg := Config{
-		Kernel: kernel.Gaussian{Sigma: 6}, Lambda: 0.01, Solver: CG, Storage: gram.Float32,
-		Checkpoint: &Checkpoint{Dir: filepath.Join(t.TempDir(), "kept"), EveryIter: 1},
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	cfg.Monitor = func(e Event) error {
-		if e.Iteration == 3 {
-			cancel()
-		}
-		return nil
-	}
-	lab := newLab(t, regression(x), cfg)
-	if _, err := lab.Solve(ctx); ctx.Err() == nil {
-		t.Fatalf("not interrupted: %v", err)
-	}
-	cfg.Checkpoint.Resume = true
-	again := newLab(t, regression(x), cfg)
-	k, was, err := again.openCheckpoints(t.Context(), new(Solution))
-	if err != nil {
-		t.Fatal(err)
-	}
-	k.close()
-	if now := lab.k.a.Choice(); !was.Same(now) || now.Shift == 0 || (gram.Choice{}).Same(gram.Choice{Shift: now.Shift}) {
-		t.Errorf("K was %+v, the checkpoint has %+v", now, was)
 	}
 }
 

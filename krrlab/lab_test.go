@@ -154,24 +154,6 @@ func TestOwnKernelDefault(t *testing.T) {
 	}
 }
 
-// TestOwnKernel solves with a kernel in Go, by every solver: PCG takes the
-// preconditioner of a kernel that resembles it.
-func TestOwnKernel(t *testing.T) {
-	x := kinds(60, 4, 3)["float64"]
-	own := kernel.Func{Name: "own", F: func(x, z []float64) float64 { return 1.01*gauss.Eval(x, z) + 0.01*dot(x, z) }}
-	for _, cfg := range []Config{{Solver: Direct}, {Solver: CG}, {Solver: PCG, Precond: Features{S: 50, Map: feature.Fourier{Kernel: gauss}}}} {
-		cfg.Kernel, cfg.Lambda, cfg.Tol = own, 0.1, 1e-8
-		sol := mustSolve(t, regression(x), cfg)
-		ref := newReference(t, own, x, 0.1, sol.lab.Targets())
-		if e := apart(sol.Model.C, &ref.c); e > 1e-6 || !sol.Converged() {
-			t.Errorf("%v: %s, coefficients off by %.3g", cfg.Solver, sol.Status, e)
-		}
-		if r := sol; r.Kernel.Name != "own" {
-			t.Errorf("the report names the kernel %q", r.Kernel.Name)
-		}
-	}
-}
-
 // TestRepeat checks that the median of several answers is one of them, and converged.
 func TestRepeat(t *testing.T) {
 	x := kinds(80, 4, 3)["float64"]
@@ -217,35 +199,6 @@ func TestResiduals(t *testing.T) {
 		}
 		if sol.ResidualKind != results.InFloat64 || sol.SampledResiduals != nil {
 			t.Errorf("%v: %s, %v", policy, sol.ResidualKind, sol.SampledResiduals)
-		}
-	}
-}
-
-// TestLandmarks checks the preconditioners from columns of K, with both solvers and every
-// storage: answers, the bound of κ, and that they need fewer iterations than features.
-func TestLandmarks(t *testing.T) {
-	x := kinds(300, 3, 5)["float64"]
-	features := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.01, Precond: Features{S: 60}, Tol: 1e-6, Solver: PCG})
-	for _, p := range []approximation{Nystrom{S: 60}, RPCholesky{S: 60}} {
-		for _, solver := range []Solver{PCG, BlockPCG} {
-			for _, storage := range storages {
-				sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.01, Tol: 1e-6, Precond: p, Solver: solver, Storage: storage})
-				ref := newReference(t, gauss, x, 0.01, sol.lab.Targets())
-				for j, r := range ref.residuals(sol.Model.C, sol.lab.Targets()) {
-					if r > 1.01e-6 {
-						t.Errorf("%v, %v, %v: residual %.3g of column %d", p, solver, storage, r, j)
-					}
-				}
-				if !sol.Converged() || sol.Iterations >= features.Iterations {
-					t.Errorf("%v, %v, %v: %s after %d iterations, with features %d", p, solver, storage, sol.Status, sol.Iterations, features.Iterations)
-				}
-				if !(sol.Kappa <= sol.KappaBound) || sol.S < 1 || sol.S > 60 {
-					t.Errorf("%v, %v, %v: κ ≈ %g, bound %g, rank %d", p, solver, storage, sol.Kappa, sol.KappaBound, sol.S)
-				}
-				if !sol.KappaBound.Known() || sol.Precond != p.recipe().name || sol.Features != "" {
-					t.Errorf("report: %+v", sol)
-				}
-			}
 		}
 	}
 }

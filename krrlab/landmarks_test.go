@@ -122,29 +122,6 @@ func TestChosenLandmarks(t *testing.T) {
 	}
 }
 
-// TestChosenLandmarksShared: a Z of the same landmarks is reused, one of others is not.
-func TestChosenLandmarksShared(t *testing.T) {
-	l := newLab(t, ranksProblem(60), Config{Kernel: gauss, Lambda: 0.1, Precond: Nystrom{Landmarks: Indices{1, 2, 3}}})
-	z := func(marks Indices) *points.Dense32 {
-		other, err := l.With(func(c *Config) { c.Precond = Nystrom{Landmarks: marks} })
-		if err != nil {
-			t.Fatal(err)
-		}
-		z, err := other.Z(t.Context(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return z
-	}
-	first := z(Indices{1, 2, 3})
-	if z(Indices{1, 2, 3}) != first {
-		t.Error("the same landmarks are not shared")
-	}
-	if z(Indices{1, 2, 4}) == first {
-		t.Error("other landmarks are shared")
-	}
-}
-
 // TestChosenLandmarksRefused: bad choices are errors of one line.
 func TestChosenLandmarksRefused(t *testing.T) {
 	train := ranksProblem(30)

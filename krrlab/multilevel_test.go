@@ -1,15 +1,14 @@
 package krrlab
 
 import (
-	"encoding/json"
 	"math"
-	"reflect"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -118,45 +117,14 @@ func denseLevel(t testing.TB, lab *Lab, m feature.Map) (norm, kappa float64) {
 	var zz mat.SymDense
 	zz.SymOuterK(1, z)
 	x := rows(lab.train.X)
-	e, mm, a := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
+	e, k := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range i + 1 {
-			k := cfg.Kernel.Eval(x[i], x[j])
-			e.SetSym(i, j, zz.At(i, j)-k)
-			mm.SetSym(i, j, zz.At(i, j))
-			a.SetSym(i, j, k)
-		}
-		mm.SetSym(i, i, mm.At(i, i)+ridge(lab))
-		a.SetSym(i, i, a.At(i, i)+cfg.Lambda)
-	}
-	values := func(a mat.Symmetric) []float64 {
-		var eig mat.EigenSym
-		if !eig.Factorize(a, false) {
-			t.Fatal("no eigenvalues")
-		}
-		return eig.Values(nil)
-	}
-	v := values(e)
-	var chol mat.Cholesky
-	if !chol.Factorize(mm) {
-		t.Fatal("M is not positive definite")
-	}
-	var l mat.TriDense
-	chol.LTo(&l)
-	var b, c mat.Dense
-	if err := b.Solve(&l, a); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Solve(&l, b.T()); err != nil { // L⁻¹AL⁻ᵀ
-		t.Fatal(err)
-	}
-	sym := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			sym.SetSym(i, j, (c.At(i, j)+c.At(j, i))/2)
+			k.SetSym(i, j, cfg.Kernel.Eval(x[i], x[j]))
+			e.SetSym(i, j, zz.At(i, j)-k.At(i, j))
 		}
 	}
-	w := values(sym)
+	v, w := testkit.Eigenvalues(t, e), testkit.Pencil(t, testkit.Plus(k, cfg.Lambda), testkit.Plus(&zz, ridge(lab)))
 	return max(math.Abs(v[0]), math.Abs(v[n-1])), w[n-1] / w[0]
 }
 
@@ -170,7 +138,7 @@ func TestMultiLevelLimit(t *testing.T) {
 	if m.Chain[0].Kappa != nil || !strings.Contains(m.Chain[0].Left, "flops") || m.Chain[1].Kappa == nil {
 		t.Errorf("%+v", m.Chain)
 	}
-	checkLimited(t, m)
+	checkStage(t, m)
 	m, err = lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: levels(t, "features:150,srht:100"), Work: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -178,17 +146,5 @@ func TestMultiLevelLimit(t *testing.T) {
 	if f := m.Plot(); len(f.Panels) != 1 || f.Panels[0].Title != "‖Z_{k}Z_{k}ᵀ−K‖₂" {
 		t.Errorf("without any κ the picture is %v", f)
 	}
-	checkLimited(t, m)
-}
-
-func checkLimited(t *testing.T, m *MultiLevel) {
-	t.Helper()
-	if err := m.Plot().Validate(); err != nil || !strings.Contains(m.String(), "no preconditioner") || len(m.Table().Text()) == 0 {
-		t.Error(err, m)
-	}
-	js, err := json.Marshal(m)
-	var back MultiLevel
-	if err != nil || json.Unmarshal(js, &back) != nil || !reflect.DeepEqual(&back, m) {
-		t.Errorf("JSON does not come back: %s", js)
-	}
+	checkStage(t, m)
 }

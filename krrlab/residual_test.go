@@ -68,21 +68,3 @@ func TestWithin(t *testing.T) {
 		}
 	}
 }
-
-// TestRefineBy: K as stored refines an answer as long as what the rows say it is off by leaves half of the
-// tolerance, and K in float64 does from there on.
-func TestRefineBy(t *testing.T) {
-	for by, kind := range map[float64]string{0.1: results.AsStored, 0.3: results.AsStored, 0.5: results.InFloat64} {
-		l := newLab(t, regression(kinds(200, 4, 6)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3, Solver: CG, Storage: gram.Float32})
-		l.exactUpTo = 0 // as for a large problem
-		sol := solveLab(t, l)
-		a, err := l.K(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		sol.StorageResiduals, sol.SampledResiduals = []float64{by * l.cfg.Tol}, []float64{0}
-		if _, err := (&solve{Lab: l, sol: sol, a: a}).refine(t.Context(), nil, sol.Model.C); err != nil || sol.ResidualKind != kind || !sol.Converged() {
-			t.Errorf("off by %g τ: refined by %s, %s, %v", by, sol.ResidualKind, sol.Status, err)
-		}
-	}
-}

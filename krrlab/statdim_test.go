@@ -4,11 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/suite"
 )
@@ -19,11 +18,7 @@ var statDimMethods = []StatDimMethod{AutoStatDim, ExactStatDim, Hutchinson, SLQ,
 func eigenvalues(t testing.TB, l *Lab) []float64 {
 	t.Helper()
 	r := newReference(t, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.y)
-	var e mat.EigenSym
-	if !e.Factorize(r.a, false) {
-		t.Fatal("eigenvalues")
-	}
-	mu := e.Values(nil)
+	mu := testkit.Eigenvalues(t, r.a)
 	for i := range mu {
 		mu[i] -= l.cfg.Lambda
 	}

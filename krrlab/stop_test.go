@@ -153,43 +153,6 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestInterruptRows ends the context while rows of K are checked, which then say nothing.
-func TestInterruptRows(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	l := newLab(t, ranksProblem(300), Config{Kernel: gauss, Lambda: 0.1})
-	k, err := l.K(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	s := &solve{Lab: l, sol: l.newSolution(), a: k}
-	if err := s.checkRows(ctx, mat.DenseCopyOf(l.y)); !errors.Is(err, context.Canceled) || s.sol.SampledRows != 0 || s.sol.SampledResiduals != nil {
-		t.Errorf("%v, %d rows", err, s.sol.SampledRows)
-	}
-}
-
-// TestStopBefore: before the iteration, and of the direct solver, there is nothing beside the error of the Monitor.
-func TestStopBefore(t *testing.T) {
-	for _, name := range []stage.Name{stage.Features, stage.Factor, stage.Kernel} {
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Monitor: func(e Event) error {
-			if e.Stage == name {
-				return pcg.ErrStop
-			}
-			return nil
-		}}
-		for _, cfg.Solver = range []Solver{PCG, Direct} {
-			if cfg.Solver == Direct {
-				if cfg.Precond = nil; name != stage.Kernel {
-					continue
-				}
-			}
-			if sol, err := newLab(t, ranksProblem(300), cfg).Solve(t.Context()); sol != nil || err != pcg.ErrStop {
-				t.Errorf("%v, stopped in %s: %v, %v", cfg.Solver, name, sol, err)
-			}
-		}
-	}
-}
-
 // TestStopStages: an error of the Monitor ends every stage, which returns what it has.
 func TestStopStages(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

@@ -34,8 +34,8 @@
 // and KRRLAB_BLAS=go in the environment (EnvBLAS) does it without a line of code.
 // Go's own are gonum's, save for products and triangular solves (Gemm, Syrk, Trsm, Trmm in
 // float32 and float64), which are package gemm's, cut into pieces for the pool of workers, where
-// gemm has kernels for the processor. On a core with AVX2 products are about as fast as OpenBLAS's
-// (BenchmarkGemmSizes), and they give the same bits for any number of threads. OpenBLAS
+// gemm has kernels for the processor. On a core with AVX2 products are about as fast as OpenBLAS's,
+// and they give the same bits for any number of threads. OpenBLAS
 // is loaded by dlopen through purego, so the program builds with or without cgo
 // and starts with or without the library. Semantics stay gonum's: row-major
 // storage, panics for bad shapes with gonum's words (they are raised by gonum's

@@ -186,45 +186,6 @@ func TestLapackMisuse(t *testing.T) {
 	}
 }
 
-func TestSpotrf(t *testing.T) {
-	onEach(t, func(t *testing.T) {
-		g := rand.New(rand.NewPCG(17, 18))
-		for _, n := range append(orders, 63, 128, 129, 257) {
-			ld := n + 1 + g.IntN(3)
-			a := definite(g, n, ld)
-			f := make([]float32, len(a))
-			for i, v := range a {
-				f[i] = float32(v)
-				a[i] = float64(f[i]) // the float64 reference factors the same matrix
-			}
-			for i := range n {
-				for j := i + 1; j < ld && i*ld+j < len(f); j++ {
-					f[i*ld+j] = float32(nan) // not to be read, nor written
-				}
-			}
-			if !Spotrf(n, f, ld) {
-				t.Fatalf("n = %d: not ok", n)
-			}
-			cholesky(n, a, ld)
-			for i := range n {
-				for j := range ld {
-					if i*ld+j >= len(f) {
-						break
-					}
-					got, want := float64(f[i*ld+j]), a[i*ld+j]
-					if j > i {
-						if got == got {
-							t.Fatalf("n = %d: wrote above the diagonal at (%d, %d)", n, i, j)
-						}
-					} else if math.Abs(got-want) > 1e-4 || got != got {
-						t.Fatalf("n = %d: l(%d, %d) = %v, want %v", n, i, j, got, want)
-					}
-				}
-			}
-		}
-	})
-}
-
 // cholesky is the textbook factorization, lower, in place.
 func cholesky(n int, a []float64, ld int) {
 	for j := range n {

@@ -1,22 +1,13 @@
 package accel
 
 import (
-	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
 
 	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
-	"github.com/krrlab/lab/krrlab/internal/race"
-	"github.com/krrlab/lab/krrlab/suite"
 )
 
 func TestOpenBLASInfo(t *testing.T) {
@@ -65,35 +56,6 @@ func TestMappedFile(t *testing.T) {
 	}
 }
 
-// A solve through lapack64, as the rest of the project writes it.
-func TestCholeskySolve(t *testing.T) {
-	onEach(t, func(t *testing.T) {
-		const n, rhs = 150, 3
-		g := rand.New(rand.NewPCG(23, 24))
-		a := definite(g, n, n)
-		x := make([]float64, n*rhs)
-		for i := range x {
-			x[i] = g.NormFloat64()
-		}
-		b := blas64.General{Rows: n, Cols: rhs, Stride: rhs, Data: make([]float64, n*rhs)}
-		for i := range n {
-			for j := range rhs {
-				for k := range n {
-					b.Data[i*rhs+j] += a[i*n+k] * x[k*rhs+j]
-				}
-			}
-		}
-		c, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: a})
-		if !ok {
-			t.Fatal("not positive definite")
-		}
-		lapack64.Potrs(c, b)
-		if err := near(b.Data, x, 1e-10); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // TestNarrow: a library that leaves AVX-512 unused is not asked for large products where the processor has it.
 func TestNarrow(t *testing.T) {
 	for config, want := range map[string]bool{
@@ -114,31 +76,6 @@ func TestNarrow(t *testing.T) {
 	} {
 		if got := ours(c.l, c.order); got != c.want {
 			t.Errorf("%+v, order %d: %v, want %v", c.l, c.order, got, c.want)
-		}
-	}
-}
-
-func TestMeasure(t *testing.T) {
-	if suite.Small() || race.Enabled {
-		t.Skip("takes two seconds, many more under the race detector")
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	bw, g64, g32 := ReadRate(ctx, Threads(), 64<<20, time.Millisecond), GemmRate64(ctx, 96, time.Millisecond), GemmRate32(ctx, 96, time.Millisecond)
-	t.Logf("%.1f GB/s, %.1f and %.1f GFLOP/s", bw/1e9, g64/1e9, g32/1e9)
-	for _, v := range []float64{bw, g64, g32} {
-		if !(v > 1e6 && v < 1e15) {
-			t.Errorf("a rate of %g per second", v)
-		}
-	}
-	cancel()
-	if v := GemmRate64(ctx, 8, time.Millisecond); v != 0 {
-		t.Errorf("a rate of %g with ctx done", v)
-	}
-	for _, f := range []func(){
-		func() { ReadRate(ctx, 0, 1<<20, 1) }, func() { GemmRate64(ctx, 0, 1) }, func() { GemmRate32(ctx, -1, 1) },
-	} {
-		if panicOf(f) == nil {
-			t.Error("misuse does not panic")
 		}
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/blas/gonum"
 
 	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
@@ -172,61 +170,5 @@ func testOwnNoAllocation[T real](t *testing.T, own overridden[T]) {
 		own.trmm(blas.Right, blas.Lower, blas.Trans, blas.Unit, n, n, 1, a, n, b, n)
 	}); avg >= 1 {
 		t.Errorf("%.1f allocations", avg)
-	}
-}
-
-// benchOwn runs f as own.go does without a library, as gonum does and as OpenBLAS
-// does, on one thread, on which gonum cannot be kept, and on all.
-func benchOwn(b *testing.B, flop float64, f func(b *testing.B)) {
-	b.Cleanup(func() { Use(nil) })
-	for _, threads := range []int{1, Threads()} {
-		for _, name := range []string{"gonum", "go", "openblas"} {
-			b.Run(fmt.Sprintf("%d/%s", threads, name), func(b *testing.B) {
-				withThreads(b, threads)
-				Use(nil)
-				switch name {
-				case "openblas":
-					Use(library(b))
-				case "gonum":
-					blas32.Use(gonum.Implementation{})
-					blas64.Use(gonum.Implementation{})
-				}
-				f(b)
-				b.ReportMetric(flop*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
-			})
-		}
-	}
-}
-
-// BenchmarkGemmSizes and the benchmarks below compare the project's own products with
-// gonum's and OpenBLAS's.
-func BenchmarkGemmSizes(b *testing.B) {
-	g32, g64 := draw[float32]{rand.New(rand.NewPCG(33, 34))}, draw[float64]{rand.New(rand.NewPCG(33, 34))}
-	for _, s := range []struct {
-		m, n, k int
-		t       blas.Transpose
-	}{
-		{512, 512, 784, blas.NoTrans}, {512, 512, 784, blas.Trans},
-		{256, 2000, 784, blas.NoTrans}, {256, 2000, 784, blas.Trans},
-		{10, 512, 512, blas.NoTrans}, {10, 512, 512, blas.Trans}, {16, 16, 16, blas.NoTrans},
-	} {
-		_, cb := opDims(s.t, s.k, s.n)
-		x, y, z := g32.slice(s.m*s.k), g32.slice(s.k*s.n), g32.slice(s.m*s.n)
-		flop := 2 * float64(s.m) * float64(s.n) * float64(s.k)
-		b.Run(fmt.Sprintf("S/N%c/%dx%dx%d", s.t, s.m, s.n, s.k), func(b *testing.B) {
-			benchOwn(b, flop, func(b *testing.B) {
-				for b.Loop() {
-					blas32.Implementation().Sgemm(blas.NoTrans, s.t, s.m, s.n, s.k, 1, x, s.k, y, cb, 0, z, s.n)
-				}
-			})
-		})
-		x64, y64, z64 := g64.slice(s.m*s.k), g64.slice(s.k*s.n), g64.slice(s.m*s.n)
-		b.Run(fmt.Sprintf("D/N%c/%dx%dx%d", s.t, s.m, s.n, s.k), func(b *testing.B) {
-			benchOwn(b, flop, func(b *testing.B) {
-				for b.Loop() {
-					blas64.Implementation().Dgemm(blas.NoTrans, s.t, s.m, s.n, s.k, 1, x64, s.k, y64, cb, 0, z64, s.n)
-				}
-			})
-		})
 	}
 }

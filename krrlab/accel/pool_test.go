@@ -9,9 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
@@ -37,27 +34,6 @@ func TestForEachEveryIndexOnce(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// One worker runs the indices in ascending order, and none is handed out before
-// those below it.
-func TestForEachOrder(t *testing.T) {
-	for _, threads := range []int{1, 3} {
-		withThreads(t, threads)
-		var mu sync.Mutex
-		last := make([]int, threads)
-		for i := range last {
-			last[i] = -1
-		}
-		_ = ForEach(context.Background(), 500, func(w, i int) {
-			mu.Lock()
-			defer mu.Unlock()
-			if i <= last[w] {
-				t.Errorf("worker %d: %d after %d", w, i, last[w])
-			}
-			last[w] = i
-		})
 	}
 }
 
@@ -228,37 +204,4 @@ func TestBLASThreadsFollowForEach(t *testing.T) {
 		t.Error("no panic")
 	}
 	outside(2)
-}
-
-// Products on several workers at once are right, on either BLAS.
-func TestForEachGemm(t *testing.T) {
-	onEach(t, func(t *testing.T) {
-		withThreads(t, 4)
-		const n, tiles = 72, 64
-		a := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
-		for i := range a.Data {
-			a.Data[i] = float32(i%13) - 6
-		}
-		want := make([]float32, n*n) // exact: small integers
-		for i := range n {
-			for j := range n {
-				for k := range n {
-					want[i*n+j] += a.Data[i*n+k] * a.Data[j*n+k]
-				}
-			}
-		}
-		err := ForEach(context.Background(), tiles, func(_, i int) {
-			c := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
-			blas32.Gemm(blas.NoTrans, blas.Trans, float32(i), a, a, 0, c)
-			for j, v := range c.Data {
-				if v != float32(i)*want[j] {
-					t.Errorf("tile %d: element %d is %v, want %v", i, j, v, float32(i)*want[j])
-					return
-				}
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	})
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -46,28 +45,6 @@ func TestBadArguments(t *testing.T) {
 	for _, c := range []Test{PaperTest, Kappa5, Kappa10} {
 		if got, err := ParseTest(c.Name); err != nil || got != c {
 			t.Errorf("%s: %v, %v", c.Name, got, err)
-		}
-	}
-}
-
-// TestThreads checks that one and two threads find the same bits.
-func TestThreads(t *testing.T) {
-	defer accel.SetThreads(accel.Threads())
-	var got [2]*Result
-	for i := range got {
-		accel.SetThreads(i + 1)
-		p := problem(t, kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}, cloud(700, 4, 0.7), 0.5)
-		got[i] = search1(t, p, Options{Test: Theorem7, First: 32, Max: 128, Sketched: true}, 3)
-	}
-	for i, a := range got[0].Rungs {
-		b := got[1].Rungs[i]
-		for _, v := range [][2]float64{
-			{a.Kappa.Lo, b.Kappa.Lo}, {a.Kappa.Hi, b.Kappa.Hi}, {a.Conditions.Norm.Hi, b.Conditions.Norm.Hi},
-			{a.Conditions.Low.Lo, b.Conditions.Low.Lo}, {a.Conditions.High.Hi, b.Conditions.High.Hi},
-		} {
-			if v[0] != v[1] {
-				t.Errorf("s = %d: %v on one thread, %v on two", a.S, v[0], v[1])
-			}
 		}
 	}
 }

@@ -14,18 +14,6 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// TestVerdict: what is accepted is so by the far end of an interval, what is rejected by the near one.
-func TestVerdict(t *testing.T) {
-	e := estimate.Interval{Value: 2, Lo: 1, Hi: 3}
-	for limit, want := range map[float64][2]Verdict{ // at most, at least
-		0.5: {Reject, Accept}, 1: {Open, Accept}, 1.5: {Open, Open}, 2.5: {Open, Open}, 3: {Accept, Open}, 3.5: {Accept, Reject},
-	} {
-		if got := [2]Verdict{atMost(e, limit), atLeast(e, limit)}; got != want {
-			t.Errorf("%v at most and at least %g: %v, want %v", e, limit, got, want)
-		}
-	}
-}
-
 // TestThresholds: each condition turns at its own constant, to the width of the interval.
 func TestThresholds(t *testing.T) {
 	const lambda, near = 0.5, 0.01

@@ -66,37 +66,6 @@ func TestDoublingNests(t *testing.T) {
 	}
 }
 
-// TestDoublingOffTheLadder: the last draw of a width off the ladder is no prefix of a wider one,
-// unless it is of Fourier features.
-func TestDoublingOffTheLadder(t *testing.T) {
-	const d, first, to, wide = 7, 24, 36, 48
-	x, g := doublingPoints(1, d), rng.New(3)
-	for _, dist := range doublings {
-		f := Doubling{dist, first}
-		part, err := f.Part(d, 0, to, g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole, err := f.Sample(d, wide, g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var w Workspace
-		a, b := make([]float64, to), make([]float64, wide)
-		part.MapTo(a, to, x, &w)
-		whole.MapTo(b, wide, x, &w)
-		same := 0 // features that are equal but for the factor
-		for j, v := range a {
-			if math.Abs(v-math.Sqrt(float64(wide)/to)*b[j]) < 1e-5 {
-				same++
-			}
-		}
-		if _, fourier := dist.(Fourier); same < first || (same == to) != fourier {
-			t.Errorf("%v: %d of %d features are a prefix", f, same, to)
-		}
-	}
-}
-
 // TestDoublingMean checks E[φ(x)ᵀφ(z)] = k(x, z) of stacked TensorSketches, and their
 // variance against the bound of a single one.
 func TestDoublingMean(t *testing.T) {

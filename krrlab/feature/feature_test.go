@@ -74,30 +74,6 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestKernelFromFeatures checks ZZᵀ ≈ K as a whole: with s = 20,000 the entries are off
-// by at most 6 standard deviations, each at most √1.5/√s for Fourier features.
-func TestKernelFromFeatures(t *testing.T) {
-	const n, d, s = 20, 3, 20000
-	x := normal(n, d, 1, 3)
-	for _, dist := range fourierDists() {
-		z, err := feature.Matrix(t.Context(), sample(t, dist, d, s, 31), x, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range n {
-			for j := range n {
-				var sum float64
-				for c, v := range z.Row(i) {
-					sum += float64(v) * float64(z.Row(j)[c])
-				}
-				if k := dist.Kernel.Eval(x.Row(i), x.Row(j)); math.Abs(sum-k) > 6*math.Sqrt(1.5/s) {
-					t.Fatalf("%v: (ZZᵀ)_%d,%d = %.4f, want %.4f", dist, i, j, sum, k)
-				}
-			}
-		}
-	}
-}
-
 // TestSeeds checks that the same stream gives the same map, and another one another.
 func TestSeeds(t *testing.T) {
 	x := normal(3, 5, 1, 1)

@@ -65,15 +65,3 @@ func TestHashIndependence(t *testing.T) {
 		t.Errorf("mean of a product of four signs is %.4f, want 0", sign/draws)
 	}
 }
-
-// TestReduce checks cos(reduce(p)) = cos p to the rounding of a float32 angle.
-func TestReduce(t *testing.T) {
-	for e := -3.0; e < 12; e += 0.01 {
-		for _, p := range []float64{math.Pow(10, e), -math.Pow(10, e)} {
-			r := float64(reduce(p))
-			if math.Abs(r) > 3.15 || math.Abs(math.Cos(r)-math.Cos(p)) > 2.5e-7+math.Abs(p)*1e-16 {
-				t.Fatalf("reduce(%g) = %g: cosine %g, want %g", p, r, math.Cos(r), math.Cos(p))
-			}
-		}
-	}
-}

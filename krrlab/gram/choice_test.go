@@ -131,37 +131,6 @@ func TestPrefer(t *testing.T) {
 	}
 }
 
-// TestPreferAt: float32 is stored if and only if it is as accurate as preferred: at a little more than
-// the error it has and not at a little less.
-func TestPreferAt(t *testing.T) {
-	x := moved(3, 200, 5, 0)
-	with := func(prefer float64) gram.Choice {
-		return mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1, &gram.Options{Accuracy: 1, Prefer: prefer}).Choice()
-	}
-	least := math.Inf(1)
-	for _, e := range with(1e-300).Tried {
-		if e.Entries == gram.Float32 {
-			least = min(least, e.Bound)
-		}
-	}
-	if above, below := with(1.05*least), with(0.95*least); above.Storage != gram.Float32 || below.Storage != gram.Float64 {
-		t.Errorf("‖E‖₂ ≲ %.2g in float32: %v a little above, %v a little below", least, above.Storage, below.Storage)
-	}
-}
-
-// TestBytes: tiles of the lower half only, and little else.
-func TestBytes(t *testing.T) {
-	const n, tile = 500, 50
-	x := draw(4, n, 3, 1)[1]
-	entries := int64(55 * tile * tile)
-	for s, bytes := range map[gram.Storage]int64{gram.Float32: 4 * entries, gram.Float64: 8 * entries, gram.Fixed16: 2 * entries, gram.Recompute: 0} {
-		m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: tile, Accuracy: 1})
-		if got := m.Bytes(); got < bytes || got > bytes+30*n {
-			t.Errorf("%v: %d bytes, want a little over %d", s, got, bytes)
-		}
-	}
-}
-
 // TestFixed16: refused where values may leave [0, 1], and where ‖E‖₂ is too near λ.
 func TestFixed16(t *testing.T) {
 	x := draw(4, 200, 3, 1)[1]
@@ -250,29 +219,6 @@ func TestPeriodicRows(t *testing.T) {
 		}
 		if choice := m.Choice(); e > 2*choice.Error+1e-5 || choice.Error > choice.Accuracy {
 			t.Errorf("%s: ‖E‖₂ = %.2g: %v", c.name, e, choice)
-		}
-	}
-}
-
-// TestExact: the recomputed float64 view, far from the origin too.
-func TestExact(t *testing.T) {
-	for _, by := range []float64{0, 1e4} {
-		x := moved(5, 90, 6, by)
-		for _, k := range kernels[:4] {
-			m := mustNew(t, k, x, 0.2, &gram.Options{Storage: gram.Float32, TileSize: 16})
-			for _, accuracy := range []float64{0, 1e-9} {
-				e, want := m.Exact(accuracy), kernel.Differences
-				if accuracy > 0 {
-					want = kernel.Float64 // of points moved to their mean
-				}
-				c := e.Choice()
-				if e.Storage() != gram.Recompute || c.Arithmetic != want || !c.Certain || e.Lambda() != 0.2 || e.Bytes() > 20e3 {
-					t.Errorf("exact matrix: %v", c)
-				}
-				if norm := errorNorm(t, e); norm > 1e-11 || norm > c.Error {
-					t.Errorf("%v moved by %g: ‖E‖₂ = %.2g, at most %.2g", k, by, norm, c.Error)
-				}
-			}
 		}
 	}
 }

@@ -302,34 +302,6 @@ func forgetful(p *sync.Pool) bool {
 	return false
 }
 
-func TestColumns(t *testing.T) {
-	const n = 61
-	idx := []int{60, 0, 8, 7, 7, 31, 16, 59}
-	for _, x := range draw(7, n, 5, 0.8) {
-		for _, k := range kernels {
-			want := full(k, x)
-			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
-				m := mustNew(t, k, x, 0.1, &gram.Options{Storage: s, TileSize: 8})
-				got := mat.NewDense(n, len(idx), nil)
-				if err := m.Columns(ctx, idx, got); err != nil {
-					t.Fatal(err)
-				}
-				tol := tolerance(s, m.Choice().Arithmetic) * maxAbs(want)
-				for c, j := range idx {
-					for i := range n {
-						if math.Abs(got.At(i, c)-want.At(i, j)) > tol {
-							t.Fatalf("%v %T %v: K(%d, %d) = %v, want %v", k, x, s, i, j, got.At(i, c), want.At(i, j))
-						}
-					}
-				}
-				if tr := mat.Trace(want); math.Abs(m.Trace()-tr) > 1e-13*tr || math.Abs(m.Diag()[9]-want.At(9, 9)) > 1e-13*want.At(9, 9) {
-					t.Errorf("%v: trace %v, want %v", k, m.Trace(), tr)
-				}
-			}
-		}
-	}
-}
-
 // TestPositive: the stored matrix is positive semidefinite up to its error.
 func TestPositive(t *testing.T) {
 	x := draw(8, 120, 4, 1)[0]

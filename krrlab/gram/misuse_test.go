@@ -54,30 +54,6 @@ func TestProgressAndCancel(t *testing.T) {
 	}
 }
 
-// TestCancelMidway cancels products while tiles are in work.
-func TestCancelMidway(t *testing.T) {
-	x := draw(10, 300, 4, 1)[0]
-	var calls int
-	c, cancel := context.WithCancel(ctx)
-	k := kernel.Func{Name: "counting", F: func(x, z []float64) float64 {
-		return own{}.Eval(x, z)
-	}}
-	m := mustNew(t, k, x, 0.1, &gram.Options{Storage: gram.Recompute, TileSize: 10})
-	src, dst := normal(1, 300, 2), mat.NewDense(300, 2, nil)
-	for range 20 {
-		go cancel()
-		if err := m.MulTo(c, dst, src); err != nil && !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		calls++
-		c, cancel = context.WithCancel(ctx)
-	}
-	cancel()
-	if calls != 20 {
-		t.Error("a product hung")
-	}
-}
-
 // TestPanicInKernel: a panic in a kernel comes back to the caller; nobody waits
 // for the tile that is lost.
 func TestPanicInKernel(t *testing.T) {

@@ -5,53 +5,13 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
-
-// TestNeed: a storage needs what the matrix then holds, counted from the sizes of its parts, and
-// the scratch of the workers; it fits that and not a byte less.
-func TestNeed(t *testing.T) {
-	defer accel.SetThreads(accel.Threads())
-	accel.SetThreads(3)
-	const n, tile = 130, 32
-	k := kernel.Gaussian{Sigma: 1}
-	for _, d := range []int{1, 5, 40000} {
-		x := points.NewDense(n, d, nil)
-		const tiles, blocks = 15, 5
-		tables := int64(3*8*n) + tiles*int64(unsafe.Sizeof(ref{})+unsafe.Sizeof([]float64{})) + blocks*int64(unsafe.Sizeof(points.Panel{})+40) // and its points
-		const entries = 10*tile*tile - 4*tile*30 + 4*tile*tile + 2*2                                                                           // ten whole tiles off the diagonal but that the last row has 2 points
-		scratch := int64(3) * (8*tile*tile + 2*8*int64(min(tile*d, 1<<20)))
-		for s, width := range map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2, Recompute: 0} {
-			m, _, err := begin(k, x, 1, &Options{TileSize: tile})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, want := m.need(s, d), width*entries+tables+scratch; got != want {
-				t.Errorf("%v, d = %d: needs %d bytes, want %d", s, d, got, want)
-			}
-			if d > 5 {
-				continue
-			}
-			need := m.need(s, d)
-			if m, err = New(t.Context(), k, x, 1, &Options{Storage: s, TileSize: tile, Memory: need}); err != nil {
-				t.Fatal(err)
-			}
-			if m.Bytes() != need-scratch || m.Choice().Bytes != m.Bytes() {
-				t.Errorf("%v: holds %d bytes, %d of the choice, want %d", s, m.Bytes(), m.Choice().Bytes, need-scratch)
-			}
-			if _, err = New(t.Context(), k, x, 1, &Options{Storage: s, TileSize: tile, Memory: need - 1}); err == nil {
-				t.Errorf("%v fits a byte less than it needs", s)
-			}
-		}
-	}
-}
 
 // TestRankBytes: as many bytes as the rank has that holds the most.
 func TestRankBytes(t *testing.T) {

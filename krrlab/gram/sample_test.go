@@ -2,7 +2,6 @@ package gram_test
 
 import (
 	"errors"
-	"math"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -25,40 +24,6 @@ func powerNorm(t *testing.T, m *gram.Matrix, n, steps int) (e float64) {
 		e = mat.Norm(v, 2)
 	}
 	return e
-}
-
-// TestSampledError compares the sample's figures with all of E where the sample is all of K.
-func TestSampledError(t *testing.T) {
-	const n = 120
-	x := moved(2, n, 6, 20)
-	k := kernel.Gaussian{Sigma: 2}
-	m := mustNew(t, k, x, 1, &gram.Options{Storage: gram.Float32, Accuracy: 1e3})
-	tried := m.Choice().Tried[0]
-	id, stored := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
-	for i := range n {
-		id.Set(i, i, 1)
-	}
-	if err := m.KMulTo(ctx, stored, id); err != nil {
-		t.Fatal(err)
-	}
-	a, b := make([]float64, 6), make([]float64, 6)
-	var sum float64
-	for i := range n {
-		x.RowTo(a, i)
-		for j := range n {
-			x.RowTo(b, j)
-			e := stored.At(i, j) - k.Eval(a, b)
-			sum += e * e
-		}
-	}
-	// The sample's tile is blocked otherwise than K's, so that single entries round otherwise, but the
-	// mean over 14,400 of them is the same to a few per cent in any arithmetic.
-	if rms := math.Sqrt(sum) / n; tried.Rows != n || math.Abs(tried.Rms-rms) > 0.15*rms {
-		t.Errorf("root mean square %.3g over %d rows, of all entries %.3g", tried.Rms, tried.Rows, rms)
-	}
-	if norm := powerNorm(t, m, n, 30); math.Abs(tried.Norm-norm) > 0.15*norm {
-		t.Errorf("norm %.3g, of all of E %.3g", tried.Norm, norm)
-	}
 }
 
 // TestGrowth predicts for five times the rows of the sample: the error of inner products of points

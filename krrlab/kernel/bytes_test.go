@@ -130,21 +130,3 @@ func exactValue(k kernel.Kernel, bx, bz []uint8, scale float64, x, z []float64) 
 	}
 	return k.Eval(x, z), 1
 }
-
-// TestBytesDistance: bytes that differ in one unit, as far from zero as they can be, are told apart in float32: inner
-// products in float32 do not tell.
-func TestBytesDistance(t *testing.T) {
-	const d = 20000
-	x := points.NewBytes(2, d, 1, nil)
-	for j := range d {
-		x.Row(0)[j], x.Row(1)[j] = 255, 255
-	}
-	x.Row(1)[7]--
-	p := points.NewPanel32(x)
-	var w kernel.Workspace
-	tile := make([]float32, 4)
-	kernel.Tile32(tile, 2, kernel.Gaussian{Sigma: 1}, p, p, kernel.Float32, &w)
-	if want := float32(math.Exp(-0.5)); tile[0] != 1 || tile[3] != 1 || math.Abs(float64(tile[1]-want)) > 1e-7 || tile[1] != tile[2] {
-		t.Errorf("%v, want 1, %v, %v, 1", tile, want, want)
-	}
-}

@@ -60,27 +60,6 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// undefined is not a number beyond a distance.
-type undefined struct{ rational }
-
-func (undefined) Profile(dst, sq []float64) {
-	for i, v := range sq {
-		if dst[i] = 1; v > 1 {
-			dst[i] = math.NaN()
-		}
-	}
-}
-
-// TestLevelsUndefined: what is not a number stays so.
-func TestLevelsUndefined(t *testing.T) {
-	p := points.NewPanel(points.NewBytes(2, 1, 1, []uint8{0, 2}))
-	var got [4]float32
-	kernel.NewLevels(undefined{}, p.X, p.Norms).Less(0.5).Tile32(got[:], 2, p, p, new(kernel.Workspace))
-	if got[0] != 0.5 || got[1] == got[1] || got[2] == got[2] {
-		t.Error(got)
-	}
-}
-
 // TestLevelsNone: only radial kernels of bytes that lie close together have a table.
 func TestLevelsNone(t *testing.T) {
 	x, gauss := few(5, 40, 1), kernel.Gaussian{Sigma: 1}

@@ -103,45 +103,6 @@ func less(a, b *mat.SymDense) *mat.SymDense {
 	return e
 }
 
-// eigenvalues returns those of a, ascending.
-func eigenvalues(t testing.TB, a mat.Symmetric) []float64 {
-	t.Helper()
-	var eig mat.EigenSym
-	if !eig.Factorize(a, false) {
-		t.Fatal("no eigenvalues")
-	}
-	return eig.Values(nil)
-}
-
-// pencil returns the eigenvalues of M⁻¹A, ascending: those of A^(1/2)M⁻¹A^(1/2).
-func pencil(t testing.TB, a ridge, zz *mat.SymDense, lambdaP float64) []float64 {
-	t.Helper()
-	n := a.Dim()
-	var eig mat.EigenSym
-	if !eig.Factorize(a.k, true) {
-		t.Fatal("no eigenvalues")
-	}
-	var v, inv, b mat.Dense
-	eig.VectorsTo(&v)
-	d := eig.Values(nil)
-	v.Apply(func(_, j int, x float64) float64 { return x * math.Sqrt(d[j]+a.lambda) }, &v) // A = VVᵀ
-	m := mat.DenseCopyOf(zz)
-	for i := range n {
-		m.Set(i, i, m.At(i, i)+lambdaP)
-	}
-	if err := inv.Solve(m, &v); err != nil {
-		t.Fatal(err)
-	}
-	b.Mul(v.T(), &inv)
-	s := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			s.SetSym(i, j, (b.At(i, j)+b.At(j, i))/2)
-		}
-	}
-	return eigenvalues(t, s)
-}
-
 // skewed is M⁻¹ with by more in entry (1, 0).
 type skewed struct {
 	pcg.Preconditioner
@@ -158,7 +119,7 @@ func (m skewed) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 func TestSpectrum(t *testing.T) {
 	const n, lambda, lambdaP = 130, 0.05, 0.2
 	a, z := problem(n, 40, lambda, 1)
-	want := pencil(t, a, outer(z), lambdaP)
+	want := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(outer(z), lambdaP))
 	got, slack, err := Spectrum(t.Context(), mat.DenseCopyOf(a.k), lambda, z, lambdaP)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +151,7 @@ func TestSpectrum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range eigenvalues(t, a.k) {
+	for i, v := range testkit.Eigenvalues(t, a.k) {
 		if math.Abs(plain[i]-v-lambda) > 1e-12*plain[n-1] {
 			t.Errorf("without M eigenvalue %d is %v, want %v", i, plain[i], v+lambda)
 		}
@@ -205,10 +166,10 @@ func TestBound(t *testing.T) {
 	const n, lambda = 80, 0.1
 	a, z := problem(n, 30, lambda, 2)
 	zz := outer(z)
-	v := eigenvalues(t, less(a.k, zz))
+	v := testkit.Eigenvalues(t, less(a.k, zz))
 	eta := max(-v[0], v[n-1])
 	for _, lambdaP := range Grid(lambda, eta, 9) {
-		m := pencil(t, a, zz, lambdaP)
+		m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, lambdaP))
 		if kappa, bound := m[n-1]/m[0], Bound(lambda, lambdaP, eta); kappa > bound*(1+1e-9) {
 			t.Errorf("λ_p = %g: κ = %g beyond the bound %g", lambdaP, kappa, bound)
 		}
@@ -275,12 +236,12 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	zz := outer(z)
-	v := eigenvalues(t, less(a.k, zz))
+	v := testkit.Eigenvalues(t, less(a.k, zz))
 	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
 		t.Errorf("η = %v, is %g", r.Eta, eta)
 	}
 	for _, p := range r.Points {
-		m := pencil(t, a, zz, p.LambdaP)
+		m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, p.LambdaP))
 		kappa := m[n-1] / m[0]
 		if !p.Kappa.Covers(kappa*(1+1e-8)) && !p.Kappa.Covers(kappa*(1-1e-8)) || p.Bound < kappa {
 			t.Errorf("λ_p = %g: κ %v, bound %g, is %g", p.LambdaP, p.Kappa, p.Bound, kappa)
@@ -326,41 +287,17 @@ func TestSweepStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	zz := outer(z)
-	v := eigenvalues(t, less(a.k, zz))
+	v := testkit.Eigenvalues(t, less(a.k, zz))
 	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) {
 		t.Errorf("η = %v, is %g", r.Eta, eta)
 	}
 	for _, p := range r.Points {
-		m := pencil(t, a, zz, p.LambdaP)
+		m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, p.LambdaP))
 		if !p.Kappa.Covers(m[n-1] / m[0]) {
 			t.Errorf("λ_p = %g: κ %v, is %g", p.LambdaP, p.Kappa, m[n-1]/m[0])
 		}
 		if !(p.Min.Lo <= m[0]*(1+1e-8) && m[0]*(1-1e-8) <= p.Min.Hi && p.Max.Lo <= m[n-1]*(1+1e-8) && m[n-1]*(1-1e-8) <= p.Max.Hi) {
 			t.Errorf("λ_p = %g: λ_min %v, is %g; λ_max %v, is %g", p.LambdaP, p.Min, m[0], p.Max, m[n-1])
-		}
-	}
-}
-
-func TestSweepThreads(t *testing.T) {
-	defer accel.SetThreads(accel.Threads())
-	a, z := problem(300, 40, 0.05, 6)
-	y := mat.NewDense(300, 1, nil)
-	rng.New(4).Normals(y.RawMatrix().Data, 0)
-	var first *Result
-	for _, threads := range []int{1, 2} {
-		accel.SetThreads(threads)
-		r, err := Sweep(t.Context(), a, z, y, 0, &Options{Points: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range r.Points {
-			p := &r.Points[i]
-			p.Seconds, p.Kappa.Seconds, p.Min.Seconds, p.Max.Seconds = 0, 0, 0, 0
-		}
-		if first == nil {
-			first = r
-		} else if !reflect.DeepEqual(first.Points, r.Points) {
-			t.Errorf("%d threads: other bits", threads)
 		}
 	}
 }
@@ -385,7 +322,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		counted := 0
 		for _, p := range r.Points {
-			m := pencil(t, a, outer(z), p.LambdaP)
+			m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(outer(z), p.LambdaP))
 			kappa := m[n-1] / m[0]
 			if !p.Kappa.Covers(kappa) && math.Abs(p.Kappa.Value/kappa-1) > 1e-6 {
 				t.Errorf("%s: λ_p = %g: κ %v, is %g", part, p.LambdaP, p.Kappa, kappa)

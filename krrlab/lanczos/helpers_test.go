@@ -99,42 +99,6 @@ func symmetric(t testing.TB, seed uint64, v []float64) *mat.SymDense {
 	return a
 }
 
-// pencil returns the eigenvalues of M⁻¹A, ascending, by M = LLᵀ and the eigenvalues of
-// L⁻¹AL⁻ᵀ.
-func pencil(t testing.TB, a, m mat.Symmetric) []float64 {
-	t.Helper()
-	var chol mat.Cholesky
-	if !chol.Factorize(m) {
-		t.Fatal("not positive definite")
-	}
-	var l mat.TriDense
-	chol.LTo(&l)
-	var x, y mat.Dense
-	if err := x.Solve(&l, a); err != nil {
-		t.Fatal(err)
-	}
-	if err := y.Solve(&l, x.T()); err != nil {
-		t.Fatal(err)
-	}
-	n := a.SymmetricDim()
-	s := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			s.SetSym(i, j, (y.At(i, j)+y.At(j, i))/2)
-		}
-	}
-	return eigenvalues(t, s)
-}
-
-func eigenvalues(t testing.TB, a mat.Symmetric) []float64 {
-	t.Helper()
-	var eig mat.EigenSym
-	if !eig.Factorize(a, false) {
-		t.Fatal("no eigenvalues")
-	}
-	return eig.Values(nil)
-}
-
 // spectra are the eigenvalues the bounds are tested on, ascending.
 func spectra(n int) map[string][]float64 {
 	make := func(f func(i int) float64) []float64 {

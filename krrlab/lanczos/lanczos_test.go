@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/suite"
 )
@@ -49,7 +49,7 @@ func TestPencil(t *testing.T) {
 	b := mat.NewDense(n, n+5, nil)
 	rng.New(3).Normals(b.RawMatrix().Data, 0)
 	m := newMetric(t, b)
-	want := pencil(t, a, m)
+	want := testkit.Pencil(t, a, m)
 	res, err := RunPencil(t.Context(), dense{a}, m, &Options{Tol: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -272,21 +272,6 @@ func TestInvariant(t *testing.T) {
 	one, err := Run(t.Context(), diagonal([]float64{-4}), nil)
 	if err != nil || one.Max.Value != -4 || !one.Norm().Covers(4) {
 		t.Errorf("order 1: %v, %v", one, err)
-	}
-}
-
-func TestThreads(t *testing.T) {
-	defer accel.SetThreads(accel.Threads())
-	v := spectra(5000)["geometric"]
-	var first *Result
-	for _, threads := range []int{1, 2, 3} {
-		accel.SetThreads(threads)
-		res := run(t, diagonal(v), &Options{Steps: 20, Tol: -1})
-		if first == nil {
-			first = res
-		} else if !slices.Equal(first.Alpha, res.Alpha) || !slices.Equal(first.Beta, res.Beta) || first.Max.Hi != res.Max.Hi {
-			t.Errorf("%d threads change the bits", threads)
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package loo
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -85,71 +84,6 @@ func TestUnbiased(t *testing.T) {
 	}
 	if want := mat.Trace(inv); math.Abs(e.free/want-1) > 1e-9 {
 		t.Errorf("tr A⁻¹ = %g, want %g", e.free, want)
-	}
-}
-
-// TestWithoutLaw: the series and the extrapolation are right, on average, for noise that no law was told of.
-func TestWithoutLaw(t *testing.T) {
-	const n, m, trials = 4000, 8, 30
-	g := rand.New(rand.NewPCG(4, 2))
-	p, tau, r := make([]float64, n), make([]float64, n), mat.NewDense(n, 1, nil)
-	model, bounds := make([]float64, n), make([]float64, n)
-	var square, share float64
-	for i := range n {
-		p[i] = 0.45 + 0.2*g.Float64()
-		tau[i], model[i], bounds[i] = p[i]*(0.5+g.Float64()*0.6), 0.55, 1
-		r.Set(i, 0, p[i]*g.NormFloat64())
-		square += r.At(i, 0) / p[i] * r.At(i, 0) / p[i] / n
-		if p[i] < tau[i] {
-			share += 1.0 / n
-		}
-	}
-	l := &leverages{least: make([]float64, n), most: bounds, q: mat.NewDense(n, m, nil)}
-	var s1, s2 float64
-	for range trials {
-		for i := range n {
-			for k := range m {
-				l.q.Set(i, k, p[i]*(1+0.3*float64(1-2*g.IntN(2))))
-			}
-		}
-		s1 += l.unbiased(&law{model: model}, r) / trials
-		s2 += l.extrapolated(tau) / trials
-	}
-	// of the mean over the trials: 0.2·√(2/(n·trials)) ≈ 1e-3 and some 2e-3
-	if math.Abs(s1/square-1) > 0.005 || math.Abs(s2-share) > 0.01 {
-		t.Errorf("mean square %g, share %g; want %g, %g", s1, s2, square, share)
-	}
-}
-
-// TestPathResiduals: the residuals are those of Dense but for the noise of the diagonal, and GCV and s_λ follow.
-func TestPathResiduals(t *testing.T) {
-	const n = 300
-	ctx := context.Background()
-	for _, s := range sets(t, n)[:2] {
-		dense := mat.NewDense(n, n, nil)
-		if err := s.k.DenseTo(ctx, dense); err != nil {
-			t.Fatal(err)
-		}
-		lambdas := []float64{1, 10}
-		want, err := Dense(ctx, dense, s.y, lambdas, &Options{Residuals: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, e := precondOf(t, s.k, 100, 1)
-		got, err := Path(ctx, s.k, m, s.y, lambdas, &Options{Residuals: true, Below: e, Stream: rng.New(2)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for j, g := range got {
-			var diff mat.Dense
-			diff.Sub(g.Residuals, want[j].Residuals)
-			if off := mat.Norm(&diff, 2) / mat.Norm(want[j].Residuals, 2); off > 0.05 {
-				t.Errorf("%s, λ = %g: residuals off by %g", s.name, g.Lambda, off)
-			}
-			if math.Abs(g.GCV/want[j].GCV-1) > 0.05 || math.Abs(g.S/want[j].S-1) > 0.05 {
-				t.Errorf("%s, λ = %g: GCV %g, s_λ %g, want %g, %g", s.name, g.Lambda, g.GCV, g.S, want[j].GCV, want[j].S)
-			}
-		}
 	}
 }
 

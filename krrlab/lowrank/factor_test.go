@@ -20,34 +20,11 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// kappa returns the condition number of M⁻¹A by M = LLᵀ and L⁻¹AL⁻ᵀ.
+// kappa returns the condition number of M⁻¹A.
 func kappa(t *testing.T, k mat.Symmetric, f *lowrank.Factor, lambda, lambdaP float64) float64 {
 	t.Helper()
-	n := k.SymmetricDim()
-	m, a := hat(f), mat.NewDense(n, n, nil)
-	a.Copy(k)
-	for i := range n {
-		m.SetSym(i, i, m.At(i, i)+lambdaP)
-		a.Set(i, i, a.At(i, i)+lambda)
-	}
-	var chol mat.Cholesky
-	if !chol.Factorize(m) {
-		t.Fatal("M is not positive definite")
-	}
-	var l mat.TriDense
-	chol.LTo(&l)
-	var b, c mat.Dense
-	if b.Solve(&l, a) != nil || c.Solve(&l, b.T()) != nil {
-		t.Fatal("no solution")
-	}
-	s := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			s.SetSym(i, j, (c.At(i, j)+c.At(j, i))/2)
-		}
-	}
-	e := eigenvalues(t, s)
-	return e[n-1] / e[0]
+	e := testkit.Pencil(t, testkit.Plus(k, lambda), testkit.Plus(hat(f), lambdaP))
+	return e[len(e)-1] / e[0]
 }
 
 // TestCondBound holds the bound to the condition number, and the bound without
@@ -83,27 +60,6 @@ func TestCondBound(t *testing.T) {
 	for lambdaP, want := range map[float64]float64{1: 4, 2: 4, 4: 4, 8: 8, 0.5: 8} {
 		if got := f.CondBound(1, lambdaP); got != want {
 			t.Errorf("λ_p = %v: bound %v, want %v", lambdaP, got, want)
-		}
-	}
-}
-
-// TestProgress: done rises to the total, which is told once, whether F has all columns asked or fewer.
-func TestProgress(t *testing.T) {
-	for what, m := range methods {
-		for name, k := range map[string]*dense{"all": gaussian(1, 40, 4, 1), "fewer": gaussianOf(make([][]float64, 40), 1)} {
-			var calls []int
-			f := must2(t)(m(ctx, k, 20, rng.New(1), &lowrank.Options{Block: 3, Progress: func(done, total int) {
-				if total < 20 || len(calls) > 0 && done <= calls[len(calls)-1] {
-					t.Errorf("%s, %s: %d of %d after %v", what, name, done, total, calls)
-				}
-				calls = append(calls, done)
-				if done > total || done == total && total%20 != 0 {
-					t.Errorf("%s, %s: %d of %d", what, name, done, total)
-				}
-			}}))
-			if (f.Rank() == 20) != (name == "all") || calls[len(calls)-1]%20 != 0 {
-				t.Errorf("%s, %s: rank %d, progress %v", what, name, f.Rank(), calls)
-			}
 		}
 	}
 }
@@ -244,27 +200,6 @@ func TestGram(t *testing.T) {
 	}
 }
 
-// exactly is a Source whose entries are exact.
-type exactly struct{ *dense }
-
-func (exactly) EntryError() float64 { return 0 }
-
-// TestExactEntries: columns without an error are taken, and certified no worse than others.
-func TestExactEntries(t *testing.T) {
-	k := gaussian(1, 40, 2, 1)
-	f, err := lowrank.RPCholesky(ctx, exactly{k}, 10, rng.New(1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	off, err := lowrank.RPCholesky(ctx, k, 10, rng.New(1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, b := f.CondBound(0.1, 0.1), off.CondBound(0.1, 0.1); !(a <= b) || f.EntryError != 0 {
-		t.Errorf("κ ≤ %g without errors of entries, %g with them", a, b)
-	}
-}
-
 // TestErrors holds each error to one line that says what is wrong.
 func TestErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(ctx)
@@ -342,17 +277,6 @@ func (l *liar) Diag() []float64 {
 		d[i] *= 1.01
 	}
 	return d
-}
-
-// TestOptionsUnchanged: the caller's options stay as they were.
-func TestOptionsUnchanged(t *testing.T) {
-	o := lowrank.Options{}
-	for _, m := range methods {
-		must2(t)(m(ctx, gaussian(1, 30, 2, 1), 5, rng.New(1), &o))
-	}
-	if o.Block != 0 || o.Progress != nil {
-		t.Errorf("options became %+v", o)
-	}
 }
 
 // TestString looks at the line that says what a factor is.

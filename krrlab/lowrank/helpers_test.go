@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -135,16 +136,6 @@ func hat(f *lowrank.Factor) *mat.SymDense {
 	return k
 }
 
-// eigenvalues returns those of a, ascending.
-func eigenvalues(t testing.TB, a mat.Symmetric) []float64 {
-	t.Helper()
-	var e mat.EigenSym
-	if !e.Factorize(a, false) {
-		t.Fatal("no eigenvalues")
-	}
-	return e.Values(nil)
-}
-
 // rest returns K−K̂.
 func rest(k mat.Symmetric, f *lowrank.Factor) *mat.SymDense {
 	h := hat(f)
@@ -184,7 +175,7 @@ func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 	traces, least := 1e-12, -f.Rounding
 	if rounded {
 		traces += u
-		least += 5 * min(0, eigenvalues(t, k)[0])
+		least += 5 * min(0, testkit.Eigenvalues(t, k)[0])
 	}
 	if f.Shift > 1e-12*float64(f.Asked*f.Asked)+1e-13*float64(f.Asked) {
 		t.Errorf("%s: shift %.3g", name, f.Shift)
@@ -204,7 +195,7 @@ func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 	if f.Rounding < 0 || f.Rounding > 2.1*u*trace {
 		t.Errorf("%s: rounding %.3g of trace %.3g", name, f.Rounding, trace)
 	}
-	if low := eigenvalues(t, r)[0]; low < least {
+	if low := testkit.Eigenvalues(t, r)[0]; low < least {
 		t.Errorf("%s: least eigenvalue of K−K̂ is %.3g, rounding is %.3g", name, low, -least)
 	}
 }

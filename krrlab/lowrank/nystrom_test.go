@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -64,7 +65,7 @@ func TestNystromReference(t *testing.T) {
 				}
 				var diff mat.Dense
 				diff.Sub(reference(t, k, s, f.Shift), hat(f))
-				low := eigenvalues(t, rest(k, f))
+				low := testkit.Eigenvalues(t, rest(k, f))
 				if d := mat.Norm(&diff, 2); d > f.Rounding+1e-3*low[len(low)-1] {
 					t.Errorf("%s: ‖K̂−C(W+νD)⁻¹Cᵀ‖₂ = %.3g, rounding is %.3g", name, d, f.Rounding)
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -70,53 +71,12 @@ func outerOf(m feature.Map, x points.Points) *mat.SymDense {
 // exact returns ‖ZZᵀ−K‖₂ and κ(M⁻¹A) by dense eigenvalues.
 func exact(t testing.TB, zz, k *mat.SymDense, lambda, lambdaP float64) (norm, kappa float64) {
 	t.Helper()
-	n := k.SymmetricDim()
-	e, m := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
-	a := mat.NewDense(n, n, nil)
-	for i := range n {
-		for j := range n {
-			a.Set(i, j, k.At(i, j))
-			if j > i {
-				continue
-			}
-			e.SetSym(i, j, zz.At(i, j)-k.At(i, j))
-			m.SetSym(i, j, zz.At(i, j))
-		}
-		a.Set(i, i, a.At(i, i)+lambda)
-		m.SetSym(i, i, m.At(i, i)+lambdaP)
-	}
-	v := eigenvalues(t, e)
-	norm = max(math.Abs(v[0]), math.Abs(v[n-1]))
-	var chol mat.Cholesky
-	if !chol.Factorize(m) {
-		t.Fatal("M is not positive definite")
-	}
-	var l mat.TriDense
-	chol.LTo(&l)
-	var b, c mat.Dense
-	if err := b.Solve(&l, a); err != nil { // L⁻¹A
-		t.Fatal(err)
-	}
-	if err := c.Solve(&l, b.T()); err != nil { // L⁻¹AL⁻ᵀ
-		t.Fatal(err)
-	}
-	sym := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			sym.SetSym(i, j, (c.At(i, j)+c.At(j, i))/2)
-		}
-	}
-	w := eigenvalues(t, sym)
-	return norm, w[n-1] / w[0]
-}
-
-func eigenvalues(t testing.TB, a *mat.SymDense) []float64 {
-	t.Helper()
-	var eig mat.EigenSym
-	if !eig.Factorize(a, false) {
-		t.Fatal("no eigenvalues")
-	}
-	return eig.Values(nil)
+	var e mat.SymDense
+	e.ScaleSym(-1, k)
+	e.AddSym(&e, zz)
+	v, w := testkit.Eigenvalues(t, &e), testkit.Pencil(t, testkit.Plus(k, lambda), testkit.Plus(zz, lambdaP))
+	n := len(v)
+	return max(math.Abs(v[0]), math.Abs(v[n-1])), w[n-1] / w[0]
 }
 
 // apart returns the largest difference of a and b over the largest entry of b.

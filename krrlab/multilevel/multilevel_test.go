@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -64,29 +63,6 @@ func TestOuter(t *testing.T) {
 		// A library may round rows of products of other heights otherwise.
 		if accel.InUse().Path == "" && !slices.Equal(first[true], first[false]) {
 			t.Errorf("n=%d: held or not changes the bits", n)
-		}
-	}
-}
-
-// TestRowsOf: rows have the same bits in requests of 128, 512 and all rows, on any BLAS.
-func TestRowsOf(t *testing.T) {
-	const n = 700
-	p, _ := setup(t, n, 0.1, 0.1)
-	for _, sketches := range []sketch.Composition{nil, srhtGauss} {
-		m := drawn(t, 90, sketches, 1)
-		_, s := m.Dims()
-		rows := rowsOf(m, p.X)
-		all := make([]float32, n*s)
-		rows(all, 0, n)
-		for _, step := range []int{128, 512} {
-			for i := 0; i < n; i += step {
-				j := min(i+step, n)
-				part := make([]float32, (j-i)*s)
-				rows(part, i, j)
-				if !slices.Equal(part, all[i*s:j*s]) {
-					t.Errorf("rows %d to %d of %d sketches have other bits alone", i, j, len(sketches))
-				}
-			}
 		}
 	}
 }
@@ -229,29 +205,6 @@ func TestLimits(t *testing.T) {
 		}
 		if l.Error.Lo != full.Error.Lo || l.Error.Hi != full.Error.Hi {
 			t.Errorf("%s: error %v, with all at hand %v", what, l.Error, full.Error)
-		}
-	}
-}
-
-// TestThreads checks that a level has the same numbers for any number of threads.
-func TestThreads(t *testing.T) {
-	defer accel.SetThreads(accel.Threads())
-	p, _ := setup(t, 300, 0.1, 0.1)
-	for _, width := range []int{90, 400} {
-		var first *Measured
-		for _, threads := range []int{1, 2} {
-			accel.SetThreads(threads)
-			l, err := Measure(t.Context(), p, drawn(t, width, nil, 1), rng.New(1), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			l.Seconds, l.Error.Seconds, l.Kappa.Seconds = Seconds{}, 0, 0
-			if first == nil {
-				first = l
-			}
-			if !reflect.DeepEqual(first, l) {
-				t.Errorf("%d threads: %+v\nwith one: %+v", threads, l, first)
-			}
 		}
 	}
 }

@@ -34,8 +34,8 @@ func accurate(t *testing.T, label string, a mat.Matrix, b *mat.Dense, res *pcg.R
 	}
 }
 
-// TestBlockAgainstDense compares with Cholesky, and iterations and κ with Solve's.
-func TestBlockAgainstDense(t *testing.T) {
+// TestAgainstDense compares Solve and SolveBlock with Cholesky, and iterations and κ of one with the other's.
+func TestAgainstDense(t *testing.T) {
 	const n, tol = 120, 1e-9
 	for name, spectrum := range map[string][]float64{
 		"identity": geometric(n, 1), "well": geometric(n, 50), "clustered": clustered(n), "ill": geometric(n, 1e5),
@@ -50,16 +50,18 @@ func TestBlockAgainstDense(t *testing.T) {
 				label := fmt.Sprintf("%s, t = %d, preconditioned %v", name, k, pre != nil)
 				o := &pcg.Options{Tol: tol, MaxIter: 20000}
 				res := solveBlock(t, dense{a}, pre, b, o)
-				accurate(t, label, a, b, res)
-				for j := range k {
-					var d mat.VecDense
-					d.SubVec(res.X.ColView(j), want.ColView(j))
-					// ‖x−x*‖ ≤ ‖A⁻¹‖·‖r‖, λ_min = 1
-					if e := mat.Norm(&d, 2); e > 2*tol*mat.Norm(b.ColView(j), 2) {
-						t.Errorf("%s: column %d is off by %.3g", label, j, e)
+				alone := solve(t, dense{a}, pre, b, o)
+				for _, res := range []*pcg.Result{res, alone} {
+					accurate(t, label, a, b, res)
+					for j := range k {
+						var d mat.VecDense
+						d.SubVec(res.X.ColView(j), want.ColView(j))
+						// ‖x−x*‖ ≤ ‖A⁻¹‖·‖r‖, λ_min = 1
+						if e := mat.Norm(&d, 2); e > 2*tol*mat.Norm(b.ColView(j), 2) {
+							t.Errorf("%s: column %d is off by %.3g", label, j, e)
+						}
 					}
 				}
-				alone := solve(t, dense{a}, pre, b, o)
 				most := float64(alone.Iterations) + 1
 				if k == 1 {
 					most *= 1.1 // other rounding errors
@@ -141,29 +143,6 @@ func TestBlockReference(t *testing.T) {
 			if res.Status != pcg.MaxIterations || res.Iterations != iters || len(res.History.RelRes) != iters+1 {
 				t.Errorf("%v", res)
 			}
-		}
-	}
-}
-
-// TestBlockOne: for one column it is PCG.
-func TestBlockOne(t *testing.T) {
-	const n = 100
-	a := spd(8, geometric(n, 1e3))
-	m := diagonal(geometric(n, 5))
-	b := random(9, n, 1)
-	for _, pre := range []pcg.Preconditioner{nil, m} {
-		for _, iters := range []int{1, 2, 5, 20} {
-			o := &pcg.Options{Tol: 1e-13, MaxIter: iters}
-			block, alone := solveBlock(t, dense{a}, pre, b, o), solve(t, dense{a}, pre, b, o)
-			var d mat.Dense
-			d.Sub(block.X, alone.X)
-			if e := mat.Norm(&d, 2); e > 1e-11*mat.Norm(alone.X, 2) {
-				t.Errorf("%d iterations: X differs by %.3g", iters, e)
-			}
-			for k, row := range alone.History.RelRes {
-				near(t, fmt.Sprintf("residual %d", k), block.History.RelRes[k][0], row[0], 1e-9)
-			}
-			near(t, "κ", block.Cond(), alone.Cond(), 1e-5)
 		}
 	}
 }

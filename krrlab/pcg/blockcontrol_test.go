@@ -2,10 +2,8 @@ package pcg_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,89 +13,10 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
-func TestBlockCancel(t *testing.T) {
-	const n = 60
-	a := spd(20, geometric(n, 1e5))
-	b := random(21, n, 3)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	res, err := pcg.SolveBlock(ctx, dense{a}, nil, b, &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
-		if it.Index == 7 {
-			cancel()
-		}
-		return nil
-	}})
-	if !errors.Is(err, context.Canceled) || res == nil {
-		t.Fatalf("%v, %v", res, err)
-	}
-	if res.Status != pcg.Canceled || res.Iterations != 7 || len(res.History.RelRes) != 8 || !math.IsNaN(res.TrueRelRes[0]) || res.Columns[2].Status != pcg.Canceled {
-		t.Errorf("%v", res)
-	}
-	part := solveBlock(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7})
-	if !mat.Equal(part.X, res.X) {
-		t.Error("the partial answer is not that after 7 iterations")
-	}
-	res, err = pcg.SolveBlock(ctx, dense{a}, nil, b, nil)
-	if res == nil || !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled {
-		t.Errorf("canceled before: %v, %v", res, err)
-	}
-}
-
-func TestBlockErrors(t *testing.T) {
-	const n = 60
-	a := spd(22, geometric(n, 1e5))
-	b := random(23, n, 2)
-	boom := errors.New("boom")
-	for calls := range 4 { // the call that fails; the last one is for the true residual
-		count := 0
-		fail := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
-			if count++; count > calls {
-				return boom
-			}
-			return dense{a}.MulTo(ctx, dst, src)
-		}}
-		o := &pcg.Options{MaxIter: 3}
-		res, err := pcg.SolveBlock(context.Background(), fail, nil, b, o)
-		if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Iterations != calls {
-			t.Errorf("A fails: %v, %v", res, err)
-		}
-		if calls == 3 {
-			continue // the third solve with M is the last
-		}
-		count = 0
-		res, err = pcg.SolveBlock(context.Background(), dense{a}, fail, b, o)
-		if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Iterations != calls {
-			t.Errorf("M fails: %v, %v", res, err)
-		}
-	}
-	res, err := pcg.SolveBlock(context.Background(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
-		if it.Index == 5 {
-			return boom
-		}
-		return nil
-	}})
-	if err != boom || res.Status != pcg.Stopped || res.Iterations != 5 || res.Columns[0].Status != pcg.Stopped || !(res.MaxTrueRelRes() > 0) {
-		t.Errorf("monitor: %v, %v", res, err)
-	}
-	if v := residuals(a, res.X, b); math.Abs(v[1]-res.TrueRelRes[1]) > 1e-12 {
-		t.Errorf("stopped: residual %v, reported %v", v, res.TrueRelRes)
-	}
-	b.Set(3, 1, math.NaN())
-	if res, err := pcg.SolveBlock(context.Background(), dense{a}, nil, b, nil); err == nil || res != nil {
-		t.Errorf("NaN: %v, %v", res, err)
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic for shapes that do not fit")
-		}
-	}()
-	pcg.SolveBlock(context.Background(), dense{a}, nil, random(1, n+1, 2), nil)
-}
-
 // TestIndefiniteAtOnce: an answer of 0, as of A that is not positive definite in the first step, has the residual 1.
 func TestIndefiniteAtOnce(t *testing.T) {
 	minus := dense{mat.NewSymDense(3, []float64{-1, 0, 0, 0, -1, 0, 0, 0, -1})}
-	for _, size := range []float64{1, 3, 1e-200, 1e200} {
+	for _, size := range []float64{1, 3, 1e-100, 1e100} {
 		b := mat.NewDense(3, 1, []float64{size, 2 * size, 3 * size})
 		for name, solve := range map[string]solver{"single": pcg.Solve, "block": pcg.SolveBlock} {
 			res, err := solve(t.Context(), minus, nil, b, nil)
@@ -160,13 +79,6 @@ func TestBlockIndefinite(t *testing.T) {
 		if res = solveBlock(t, nan, nil, b, nil); res.Status != pcg.Breakdown {
 			t.Errorf("A gives NaN, t = %d: %v", k, res)
 		}
-		tiny := make(diagonal, n) // the solution overflows
-		for i := range tiny {
-			tiny[i] = 1e-310
-		}
-		if res = solveBlock(t, tiny, nil, b, nil); res.Status != pcg.Breakdown || !(math.IsNaN(res.Columns[0].Curvature) || math.IsInf(res.Columns[0].Curvature, 0)) {
-			t.Errorf("overflow, t = %d: %v", k, res)
-		}
 		if res = solveBlock(t, dense{good}, nan, b, nil); res.Status != pcg.Breakdown {
 			t.Errorf("M gives NaN, t = %d: %v", k, res)
 		}
@@ -182,19 +94,25 @@ func (m dense2) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return dense{m.SymDense}.MulTo(ctx, dst, r)
 }
 
-// TestBlockInaccurate: the recurrence claims what the products cannot give, and exact
+// TestInaccurate: the recurrence claims what the products cannot give, and exact
 // products beside them refine it.
-func TestBlockInaccurate(t *testing.T) {
+func TestInaccurate(t *testing.T) {
 	const n = 100
 	a := spd(27, geometric(n, 1e4))
-	for _, k := range []int{1, 3, 10} {
+	for i, solve := range append(slices.Repeat([]func(testing.TB, pcg.Operator, pcg.Preconditioner, *mat.Dense, *pcg.Options) *pcg.Result{solveBlock}, 3), solve) {
+		k := []int{1, 3, 10, 3}[i]
 		b := random(28, n, k)
-		res := solveBlock(t, rounded(a), nil, b, &pcg.Options{Tol: 1e-12, MaxIter: 10000})
+		res := solve(t, rounded(a), nil, b, &pcg.Options{Tol: 1e-12, MaxIter: 10000})
 		if res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() > 1e-12) {
 			t.Errorf("t = %d: %v", k, res)
 		}
+		for j, c := range res.Columns {
+			if (c.Status == pcg.Converged) != (res.TrueRelRes[j] <= 1e-12) {
+				t.Errorf("column %d: %v with residual %v", j, c.Status, res.TrueRelRes[j])
+			}
+		}
 		for _, tol := range []float64{1e-4, 1e-7, 1e-11} {
-			res = solveBlock(t, rounded(a), nil, b, &pcg.Options{Tol: tol, MaxIter: 10000, Exact: dense{a}})
+			res = solve(t, rounded(a), nil, b, &pcg.Options{Tol: tol, MaxIter: 10000, Exact: dense{a}})
 			accurate(t, fmt.Sprintf("refined, t = %d, τ = %g", k, tol), a, b, res)
 			if tol < 1e-5 && (len(res.History.Restarts) == 0 || res.Stats.Exact.Calls != len(res.History.Restarts)+1) {
 				t.Errorf("restarts %v, %+v", res.History.Restarts, res.Stats)
@@ -204,7 +122,7 @@ func TestBlockInaccurate(t *testing.T) {
 			}
 		}
 		other := dense{spd(29, geometric(n, 10))} // another matrix altogether: no claim
-		res = solveBlock(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, MaxIter: 10000, Exact: other})
+		res = solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, MaxIter: 10000, Exact: other})
 		if res.Status != pcg.Inaccurate || slices.Max(residuals(other, res.X, b)) < 1e-3 {
 			t.Errorf("another matrix, t = %d: %v", k, res)
 		}
@@ -235,61 +153,30 @@ func TestBlockGuess(t *testing.T) {
 	}
 }
 
-// TestBlockEnds: a hopeless tolerance ends, and a slow solve is not stagnation.
-func TestBlockEnds(t *testing.T) {
+// TestEnds: a hopeless tolerance ends, and a slow solve is not stagnation.
+func TestEnds(t *testing.T) {
 	for _, k := range []int{1, 2, 20} {
 		res := solveBlock(t, dense{spd(33, geometric(50, 100))}, nil, random(34, 50, k), &pcg.Options{Tol: 1e-30, MaxIter: 100_000})
 		if res.Status != pcg.Stagnated && res.Status != pcg.Inaccurate || res.Iterations > 1000 || !(res.MaxTrueRelRes() < 1e-12) {
 			t.Errorf("τ = 1e-30, t = %d: %v", k, res)
 		}
 	}
+	if res := solve(t, dense{spd(61, geometric(50, 100))}, nil, random(62, 50, 2), &pcg.Options{Tol: 1e-30, MaxIter: 100_000}); res.Status != pcg.Stagnated || res.Iterations > 2000 {
+		t.Errorf("τ = 1e-30: %v", res)
+	}
 	slow := diagonal(geometric(300, 1e10))
-	res := solveBlock(t, slow, nil, random(35, 300, 3), &pcg.Options{MaxIter: 200})
-	if res.Status != pcg.MaxIterations || res.Iterations != 200 {
-		t.Errorf("slow: %v", res)
+	for most, run := range map[int]solver{100_000: pcg.Solve, 3000: pcg.SolveBlock} {
+		res, err := run(t.Context(), slow, nil, random(35, 300, 3), &pcg.Options{MaxIter: 200})
+		if err != nil || res.Status != pcg.MaxIterations || res.Iterations != 200 {
+			t.Errorf("slow: %v, %v", res, err)
+		}
+		res, err = run(t.Context(), slow, nil, random(35, 300, 12), &pcg.Options{MaxIter: most})
+		if err != nil || res.Status != pcg.Converged {
+			t.Errorf("slow, to the end: %v, %v", res, err)
+		}
 	}
-	res = solveBlock(t, slow, nil, random(35, 300, 12), &pcg.Options{MaxIter: 3000})
-	if res.Status != pcg.Converged {
-		t.Errorf("slow, to the end: %v", res)
-	}
-	if res = solveBlock(t, slow, nil, mat.NewDense(300, 2, nil), nil); res.Status != pcg.Converged || res.Iterations != 0 || mat.Norm(res.X, 2) != 0 {
+	if res := solveBlock(t, slow, nil, mat.NewDense(300, 2, nil), nil); res.Status != pcg.Converged || res.Iterations != 0 || mat.Norm(res.X, 2) != 0 {
 		t.Errorf("B = 0: %v", res)
-	}
-}
-
-// TestBlockDeterministic: the same bits each time, on any number of threads, and in any
-// scale of the columns.
-func TestBlockDeterministic(t *testing.T) {
-	const n, k = 1100, 5 // more than two blocks of rows
-	a, m := diagonal(geometric(n, 1e4)), diagonal(geometric(n, 10))
-	b := random(36, n, k)
-	o := &pcg.Options{Tol: 1e-9}
-	first := solveBlock(t, a, m, b, o)
-	for i := range n {
-		for j := range k {
-			if e := math.Abs(a[i]*first.X.At(i, j) - b.At(i, j)); e > 1e-9*mat.Norm(b.ColView(j), 2) {
-				t.Fatalf("row %d of column %d is off by %v", i, j, e)
-			}
-		}
-	}
-	for _, threads := range []int{1, 2, 7} {
-		before := runtime.GOMAXPROCS(threads)
-		again := solveBlock(t, a, m, b, o)
-		runtime.GOMAXPROCS(before)
-		if !mat.Equal(first.X, again.X) || again.Iterations != first.Iterations {
-			t.Fatalf("another answer with %d threads", threads)
-		}
-	}
-	for i := range n {
-		b.Set(i, 2, math.Ldexp(b.At(i, 2), 300))
-	}
-	scaled := solveBlock(t, a, m, b, o)
-	for i := range n {
-		for j := range k {
-			if v := first.X.At(i, j); j == 2 && scaled.X.At(i, j) != math.Ldexp(v, 300) || j != 2 && scaled.X.At(i, j) != v {
-				t.Fatalf("the scale of a column changes entry (%d, %d)", i, j)
-			}
-		}
 	}
 }
 

@@ -25,49 +25,44 @@ func TestCancel(t *testing.T) {
 	const n = 60
 	a := spd(20, geometric(n, 1e5))
 	b := random(21, n, 3)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	res, err := pcg.Solve(ctx, dense{a}, nil, b, &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
-		if it.Index == 7 {
-			cancel()
+	for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		o := &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
+			if it.Index == 7 {
+				cancel()
+			}
+			return nil
+		}}
+		res, err := run(ctx, dense{a}, nil, b, o)
+		if !errors.Is(err, context.Canceled) || res == nil {
+			t.Fatalf("%v, %v", res, err)
 		}
-		return nil
-	}})
-	if !errors.Is(err, context.Canceled) || res == nil {
-		t.Fatalf("%v, %v", res, err)
-	}
-	if res.Status != pcg.Canceled || res.Iterations != 7 || len(res.History.Alpha) != 7 || !math.IsNaN(res.TrueRelRes[0]) {
-		t.Errorf("%v", res)
-	}
-	part := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7})
-	if !mat.Equal(part.X, res.X) {
-		t.Error("the partial answer is not that after 7 iterations")
-	}
-	res, err = pcg.Solve(ctx, dense{a}, nil, b, nil)
-	if res == nil || !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || res.Columns[1].Status != pcg.Canceled {
-		t.Errorf("canceled before: %v, %v", res, err)
-	}
-	// A column of zeros is solved whenever the others end.
-	ctx, cancel = context.WithCancel(context.Background())
-	mixed := mat.DenseCopyOf(b)
-	for i := range n {
-		mixed.Set(i, 0, 0)
-	}
-	res, err = pcg.Solve(ctx, dense{a}, nil, mixed, &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
-		if it.Index == 7 {
-			cancel()
+		if res.Status != pcg.Canceled || res.Iterations != 7 || len(res.History.RelRes) != 8 || !math.IsNaN(res.TrueRelRes[0]) || res.Columns[2].Status != pcg.Canceled {
+			t.Errorf("%v", res)
 		}
-		return nil
-	}})
-	if c := res.Columns; !errors.Is(err, context.Canceled) || c[0].Status != pcg.Converged || c[1].Status != pcg.Canceled {
-		t.Errorf("canceled beside zeros: %v, %v", err, c)
-	}
-	// The last product, for the true residual, is canceled: nothing may claim success.
-	ctx, cancel = context.WithCancel(context.Background())
-	exact := fn{n, func(ctx context.Context, dst, src *mat.Dense) error { cancel(); return ctx.Err() }}
-	res, err = pcg.Solve(ctx, dense{a}, nil, b, &pcg.Options{Exact: exact})
-	if !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || res.Columns[0].Status != pcg.Canceled {
-		t.Errorf("canceled at the end: %v, %v", res, err)
+		if part, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7}); err != nil || !mat.Equal(part.X, res.X) {
+			t.Error("the partial answer is not that after 7 iterations")
+		}
+		res, err = run(ctx, dense{a}, nil, b, nil)
+		if res == nil || !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || res.Columns[1].Status != pcg.Canceled {
+			t.Errorf("canceled before: %v, %v", res, err)
+		}
+		// A column of zeros is solved whenever the others end.
+		ctx, cancel = context.WithCancel(context.Background())
+		mixed := mat.DenseCopyOf(b)
+		mixed.SetCol(0, make([]float64, n))
+		res, err = run(ctx, dense{a}, nil, mixed, o)
+		if c := res.Columns; !errors.Is(err, context.Canceled) || c[0].Status != pcg.Converged || c[1].Status != pcg.Canceled {
+			t.Errorf("canceled beside zeros: %v, %v", err, c)
+		}
+		// The last product, for the true residual, is canceled: nothing may claim success.
+		ctx, cancel = context.WithCancel(context.Background())
+		exact := fn{n, func(ctx context.Context, dst, src *mat.Dense) error { cancel(); return ctx.Err() }}
+		res, err = run(ctx, dense{a}, nil, b, &pcg.Options{Exact: exact})
+		if !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || res.Columns[0].Status != pcg.Canceled {
+			t.Errorf("canceled at the end: %v, %v", res, err)
+		}
 	}
 }
 
@@ -100,27 +95,40 @@ func TestErrors(t *testing.T) {
 	a := spd(22, geometric(n, 1e5))
 	b := random(23, n, 2)
 	boom := errors.New("boom")
-	fail := fn{n, func(context.Context, *mat.Dense, *mat.Dense) error { return boom }}
-	res, err := pcg.Solve(context.Background(), fail, nil, b, nil)
-	if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed {
-		t.Errorf("A fails: %v, %v", res, err)
-	}
-	res, err = pcg.Solve(context.Background(), dense{a}, fail, b, nil)
-	if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Columns[0].Status != pcg.Failed {
-		t.Errorf("M fails: %v, %v", res, err)
-	}
-	res, err = pcg.Solve(context.Background(), dense{a}, nil, b, &pcg.Options{Monitor: func(it *pcg.Iteration) error {
-		if it.Index == 5 {
-			return boom
+	for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
+		for calls := range 4 { // the call that fails; the last one is for the true residual
+			count := 0
+			fail := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
+				if count++; count > calls {
+					return boom
+				}
+				return dense{a}.MulTo(ctx, dst, src)
+			}}
+			o := &pcg.Options{MaxIter: 3}
+			res, err := run(context.Background(), fail, nil, b, o)
+			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Columns[0].Status != pcg.Failed || res.Iterations != calls {
+				t.Errorf("A fails: %v, %v", res, err)
+			}
+			if calls == 3 {
+				continue // the third solve with M is the last
+			}
+			count = 0
+			res, err = run(context.Background(), dense{a}, fail, b, o)
+			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Iterations != calls {
+				t.Errorf("M fails: %v, %v", res, err)
+			}
 		}
-		return nil
-	}})
-	if err != boom || res == nil || res.Status != pcg.Stopped || res.Iterations != 5 {
-		t.Errorf("monitor: %v, %v", res, err)
-	}
-	for j, r := range residuals(a, res.X, b) {
-		if math.Abs(r-res.TrueRelRes[j]) > 1e-10 {
-			t.Errorf("stopped: true residual %v, reported %v", r, res.TrueRelRes[j])
+		res, err := run(context.Background(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
+			if it.Index == 5 {
+				return boom
+			}
+			return nil
+		}})
+		if err != boom || res.Status != pcg.Stopped || res.Iterations != 5 || res.Columns[0].Status != pcg.Stopped || !(res.MaxTrueRelRes() > 0) {
+			t.Errorf("monitor: %v, %v", res, err)
+		}
+		if v := residuals(a, res.X, b); math.Abs(v[1]-res.TrueRelRes[1]) > 1e-12 {
+			t.Errorf("stopped: residual %v, reported %v", v, res.TrueRelRes)
 		}
 	}
 }
@@ -145,30 +153,38 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestDeterministic: the same bits each time.
+// TestDeterministic: the same bits each time, on any number of threads, and in any scale of the columns; those of Solve alone, too.
 func TestDeterministic(t *testing.T) {
-	const n = 1100 // more than two blocks of rows
-	d := diagonal(geometric(n, 1e4))
-	b := random(26, n, 5)
-	first := solve(t, d, nil, b, &pcg.Options{Tol: 1e-9})
-	for i := range n {
-		for j := range 5 {
-			if e := math.Abs(d[i]*first.X.At(i, j) - b.At(i, j)); e > 1e-9*mat.Norm(b.ColView(j), 2) {
-				t.Fatalf("row %d of column %d is off by %v", i, j, e)
+	const n, k = 1100, 5 // more than two blocks of rows
+	a, m := diagonal(geometric(n, 1e4)), diagonal(geometric(n, 10))
+	o := &pcg.Options{Tol: 1e-9}
+	for name, solve := range map[string]func(testing.TB, pcg.Operator, pcg.Preconditioner, *mat.Dense, *pcg.Options) *pcg.Result{"single": solve, "block": solveBlock} {
+		b := random(36, n, k)
+		first := solve(t, a, m, b, o)
+		accurate(t, name, mat.NewDiagDense(n, a), b, first)
+		for _, threads := range []int{1, 2, 7} {
+			before := runtime.GOMAXPROCS(threads)
+			again := solve(t, a, m, b, o)
+			runtime.GOMAXPROCS(before)
+			if !mat.Equal(first.X, again.X) || again.Iterations != first.Iterations {
+				t.Fatalf("%s: another answer with %d threads", name, threads)
 			}
 		}
-	}
-	for range 3 {
-		again := solve(t, d, nil, b, &pcg.Options{Tol: 1e-9})
-		if !mat.Equal(first.X, again.X) || again.Iterations != first.Iterations {
-			t.Fatal("another answer")
+		for j := range k {
+			if alone := solve(t, a, m, mat.DenseCopyOf(b.Slice(0, n, j, j+1)), o); name == "single" && !mat.Equal(alone.X, first.X.Slice(0, n, j, j+1)) {
+				t.Errorf("column %d differs when solved alone", j)
+			}
 		}
-	}
-	// Column j alone: these operators act on columns one by one, so blocks change no bit.
-	for j := range 5 {
-		alone := solve(t, d, nil, mat.DenseCopyOf(b.Slice(0, n, j, j+1)), &pcg.Options{Tol: 1e-9})
-		if !mat.Equal(alone.X, first.X.Slice(0, n, j, j+1)) {
-			t.Errorf("column %d differs when solved alone", j)
+		for i := range n {
+			b.Set(i, 2, math.Ldexp(b.At(i, 2), 300))
+		}
+		scaled := solve(t, a, m, b, o)
+		for i := range n {
+			for j := range k {
+				if v := first.X.At(i, j); j == 2 && scaled.X.At(i, j) != math.Ldexp(v, 300) || j != 2 && scaled.X.At(i, j) != v {
+					t.Fatalf("%s: the scale of a column changes entry (%d, %d)", name, i, j)
+				}
+			}
 		}
 	}
 }
@@ -220,6 +236,7 @@ func TestPanics(t *testing.T) {
 	a := dense{spd(28, geometric(5, 2))}
 	b := random(1, 5, 2)
 	testkit.Panics(t, map[string]func(){
+		"block":   func() { pcg.SolveBlock(context.Background(), a, nil, random(1, 6, 2), nil) },
 		"B":       func() { pcg.Solve(context.Background(), a, nil, random(1, 6, 2), nil) },
 		"M":       func() { pcg.Solve(context.Background(), a, make(diagonal, 4), b, nil) },
 		"Exact":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Exact: make(diagonal, 4)}) },
@@ -229,6 +246,7 @@ func TestPanics(t *testing.T) {
 		"MaxIter": func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{MaxIter: -1}) },
 		"bound":   func() { pcg.IterationBound(0.5, 0.1) },
 		"Ritz":    func() { new(pcg.Result).Ritz(0) },
+		"median":  func() { pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, random(1, 5, 1)}) },
 		"none":    func() { pcg.MedianByNorm(context.Background(), a, nil) },
 	})
 }

@@ -28,41 +28,6 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func TestAgainstDense(t *testing.T) {
-	const n, tol = 120, 1e-9
-	spectra := map[string][]float64{
-		"identity": geometric(n, 1), "well": geometric(n, 50), "clustered": clustered(n), "ill": geometric(n, 1e6),
-	}
-	for name, spectrum := range spectra {
-		a := spd(2, spectrum)
-		var m mat.SymDense // A disturbed, positive definite
-		m.AddSym(a, spd(3, geometric(n, 30)))
-		for _, k := range []int{1, 2, 3, 10, 17} {
-			b := random(uint64(k), n, k)
-			want := solveDense(t, a, b)
-			for _, pre := range []pcg.Preconditioner{nil, invert(t, &m)} {
-				res := solve(t, dense{a}, pre, b, &pcg.Options{Tol: tol, MaxIter: 20000})
-				label := fmt.Sprintf("%s, t = %d, preconditioned %v", name, k, pre != nil)
-				if res.Status != pcg.Converged {
-					t.Fatalf("%s: %v", label, res)
-				}
-				actual := residuals(a, res.X, b)
-				for j := range k {
-					if actual[j] > tol || math.Abs(res.TrueRelRes[j]-actual[j]) > 1e-11 {
-						t.Errorf("%s: column %d: residual %.3g, reported %.3g", label, j, actual[j], res.TrueRelRes[j])
-					}
-					var d mat.VecDense
-					d.SubVec(res.X.ColView(j), want.ColView(j))
-					// ‖x−x*‖ ≤ ‖A⁻¹‖·‖r‖, λ_min = 1
-					if e := mat.Norm(&d, 2); e > 2*tol*mat.Norm(b.ColView(j), 2) {
-						t.Errorf("%s: column %d is off by %.3g", label, j, e)
-					}
-				}
-			}
-		}
-	}
-}
-
 // TestReference follows the recurrences of Saad's algorithm 9.1, written out for one
 // vector, number by number.
 func TestReference(t *testing.T) {
@@ -266,6 +231,9 @@ func TestNaN(t *testing.T) {
 		b.Set(3, 1, v)
 		if res, err := pcg.Solve(context.Background(), dense{a}, nil, b, nil); res != nil || err == nil || !strings.Contains(err.Error(), "row 3, column 1") {
 			t.Errorf("B with %v: %v, %v", v, res, err)
+		}
+		if res, err := pcg.SolveBlock(context.Background(), dense{a}, nil, b, nil); err == nil || res != nil {
+			t.Errorf("block, B with %v: %v, %v", v, res, err)
 		}
 		b.Set(3, 1, kept)
 		if _, err := pcg.Solve(context.Background(), dense{a}, nil, b, &pcg.Options{InitX: mat.NewDense(n, 2, slices.Repeat([]float64{v}, 2*n))}); err == nil {

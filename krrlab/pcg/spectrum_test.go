@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
@@ -60,29 +61,10 @@ func closeAll(a, b []float64, tol float64) bool {
 // generalized returns the eigenvalues of M⁻¹A, ascending, M = I if nil.
 func generalized(t *testing.T, a, m *mat.SymDense) []float64 {
 	t.Helper()
-	n := a.SymmetricDim()
-	sym := a
-	if m != nil {
-		var chol mat.Cholesky
-		if !chol.Factorize(m) {
-			t.Fatal("M is not positive definite")
-		}
-		var l mat.TriDense
-		chol.LTo(&l)
-		var x, y mat.Dense
-		if x.Solve(&l, a) != nil || y.Solve(&l, x.T()) != nil {
-			t.Fatal("triangular solve")
-		}
-		sym = mat.NewSymDense(n, nil)
-		for i := range n {
-			for j := i; j < n; j++ {
-				sym.SetSym(i, j, (y.At(i, j)+y.At(j, i))/2)
-			}
-		}
+	if m == nil {
+		return testkit.Eigenvalues(t, a)
 	}
-	var eig mat.EigenSym
-	eig.Factorize(sym, false)
-	return eig.Values(nil)
+	return testkit.Pencil(t, a, m)
 }
 
 // TestBound: after IterationBound(κ, ε) iterations the A-norm of the error is at most
@@ -116,24 +98,6 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestNoFalseStagnation: a slow solve is not stagnation, and a hopeless one is not
-// convergence.
-func TestNoFalseStagnation(t *testing.T) {
-	a := diagonal(geometric(300, 1e10))
-	res := solve(t, a, nil, random(60, 300, 2), &pcg.Options{Tol: 1e-3, MaxIter: 200})
-	if res.Status != pcg.MaxIterations {
-		t.Errorf("slow: %v", res)
-	}
-	res = solve(t, a, nil, random(60, 300, 2), &pcg.Options{Tol: 1e-3, MaxIter: 100_000})
-	if res.Status != pcg.Converged {
-		t.Errorf("slow, to the end: %v", res)
-	}
-	res = solve(t, dense{spd(61, geometric(50, 100))}, nil, random(62, 50, 2), &pcg.Options{Tol: 1e-30, MaxIter: 100_000})
-	if res.Status != pcg.Stagnated || res.Iterations > 2000 {
-		t.Errorf("τ = 1e-30: %v", res)
-	}
-}
-
 // rounded is A with products rounded to float32.
 func rounded(a *mat.SymDense) fn {
 	return fn{a.SymmetricDim(), func(ctx context.Context, dst, src *mat.Dense) error {
@@ -141,38 +105,6 @@ func rounded(a *mat.SymDense) fn {
 		dst.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, dst)
 		return err
 	}}
-}
-
-// TestInaccurate: the recurrence claims what the products cannot give.
-func TestInaccurate(t *testing.T) {
-	const n = 100
-	a := spd(63, geometric(n, 1e4))
-	b := random(64, n, 3)
-	res := solve(t, rounded(a), nil, b, &pcg.Options{Tol: 1e-12, MaxIter: 10000})
-	if res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() > 1e-12) {
-		t.Errorf("%v", res)
-	}
-	for j, c := range res.Columns {
-		if (c.Status == pcg.Converged) != (res.TrueRelRes[j] <= 1e-12) {
-			t.Errorf("column %d: %v with residual %v", j, c.Status, res.TrueRelRes[j])
-		}
-	}
-	// An exact operator beside it: restarts from its residual are refinement, and do it.
-	res = solve(t, rounded(a), nil, b, &pcg.Options{Tol: 1e-7, MaxIter: 10000, Exact: dense{a}})
-	if res.Status != pcg.Converged || len(res.History.Restarts) == 0 || slices.Max(residuals(a, res.X, b)) > 1e-7 || res.Stats.Exact.Calls != len(res.History.Restarts)+1 {
-		t.Errorf("refined: %v, restarts %v", res, res.History.Restarts)
-	}
-	for j := range 3 { // Ritz values are those of one Krylov space
-		if v := res.Ritz(j); len(v) > res.History.Restarts[0] || v[0] < 1-1e-4 || v[len(v)-1] > 1e4*(1+1e-4) {
-			t.Errorf("column %d: %d Ritz values in [%v, %v] with restarts %v", j, len(v), v[0], v[len(v)-1], res.History.Restarts)
-		}
-	}
-	// Exact is another matrix altogether: no claim.
-	other := dense{spd(65, geometric(n, 10))}
-	res = solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, MaxIter: 10000, Exact: other})
-	if res.Status != pcg.Inaccurate || slices.Max(residuals(other, res.X, b)) < 1e-3 {
-		t.Errorf("another matrix: %v", res)
-	}
 }
 
 // TestRestartsHelp: beside a matrix that is s times the one that products are with, a restart multiplies the

@@ -1,7 +1,6 @@
 package points
 
 import (
-	"math"
 	"slices"
 	"testing"
 )
@@ -12,45 +11,6 @@ func filled[T float](n int) []T {
 		v[i] = -9
 	}
 	return v
-}
-
-// TestEmptyPanels: no points on one side write nothing, and rows without nonzeros give zeros.
-func TestEmptyPanels(t *testing.T) {
-	x, x32, s := random(6, 5, 4, 0.5)
-	for _, p := range []Points{x, x32, s} {
-		for _, c := range [][2]Points{{p.Slice(0, 0), p}, {p, p.Slice(5, 5)}, {p.Slice(2, 2), p.Slice(3, 3)}} {
-			d64, d32 := filled[float64](20), filled[float32](20)
-			var w Workspace
-			Inner64(d64, 5, c[0], c[1], &w)
-			L1Dist64(d64, 5, c[0], c[1], &w)
-			Inner32(d32, 5, c[0], c[1], &w)
-			L1Dist32(d32, 5, c[0], c[1], &w)
-			for i := range d64 {
-				if d64[i] != -9 || d32[i] != -9 {
-					t.Fatalf("%T: entry %d was written", p, i)
-				}
-			}
-		}
-	}
-	var w Workspace
-	one := &CSR{N: 5, D: 400, Ptr: []int{0, 1, 2, 3, 4, 5}, Col: []int32{7, 7, 7, 7, 7}, Val: []float64{1, 2, 3, 4, 5}}
-	none := &CSR{N: 5, D: 400, Ptr: make([]int, 6)}
-	for range 2 { // with a new workspace, and with one that holds another panel
-		d := filled[float64](25)
-		Inner64(d, 5, one, none, &w)
-		for i, v := range d {
-			if v != 0 {
-				t.Errorf("a panel without nonzeros gives %v at %d", v, i)
-			}
-		}
-		Inner64(d, 5, one, one, &w)
-		if d[24] != 25 || len(w.row) == 0 {
-			t.Fatal("the panel is not walked")
-		}
-	}
-	if got := s.Slice(1, 3).(*CSR); len(got.Ptr) != 3 || got.N != 2 {
-		t.Errorf("a slice of two points has %d offsets", len(got.Ptr))
-	}
 }
 
 // TestSlices: a slice, also of a slice, is those points, whatever its type; an empty one at the end too.
@@ -94,31 +54,6 @@ func TestSlices(t *testing.T) {
 	for n := range 3 {
 		if _, d := NewDense(n, 0, nil).Slice(0, n).Dims(); d != 0 {
 			t.Error("points of no dimension")
-		}
-	}
-}
-
-// TestSlicedPairs: panels of sparse points that do not begin at the first nonzero are multiplied, walked or
-// not, as dense ones are.
-func TestSlicedPairs(t *testing.T) {
-	for _, density := range []float64{0.004, 0.5} {
-		x, _, s := random(10, 30, 700, density)
-		a, b := s.Slice(7, 19).(*CSR), s.Slice(11, 30).(*CSR)
-		var w Workspace
-		if walked := w.transpose(a, b, false); walked != (density < 0.1) {
-			t.Fatalf("density %g: walked %v", density, walked)
-		}
-		in, l1 := make([]float64, 12*19), make([]float64, 12*19)
-		in32, l132 := make([]float32, 12*19), make([]float32, 12*19)
-		Inner64(in, 19, a, b, &w)
-		L1Dist64(l1, 19, a, b, &w)
-		Inner32(in32, 19, a, b, &w)
-		L1Dist32(l132, 19, a, b, &w)
-		wantIn, wantL1 := naive(x.Slice(7, 19), x.Slice(11, 30), dot), naive(x.Slice(7, 19), x.Slice(11, 30), dist1)
-		for i := range in {
-			if math.Abs(in[i]-wantIn[i]) > 1e-12 || math.Abs(l1[i]-wantL1[i]) > 1e-12 || math.Abs(float64(in32[i])-wantIn[i]) > 1e-3 || math.Abs(float64(l132[i])-wantL1[i]) > 1e-2 {
-				t.Fatalf("density %g, entry %d: %v and %v, want %v; %v and %v, want %v", density, i, in[i], in32[i], wantIn[i], l1[i], l132[i], wantL1[i])
-			}
 		}
 	}
 }

@@ -146,21 +146,6 @@ func maxAbs(v []float64) (m float64) {
 	return m
 }
 
-// TestChunks splits the columns of converted panels by making them large.
-func TestChunks(t *testing.T) {
-	const d = chunk/4 + 1000 // four points: two chunks
-	a64, a32, as := random(3, 4, d, 0.5)
-	want := naive(a64, a64, dot)
-	one := naive(a64, a64, dist1)
-	var w Workspace
-	for _, x := range []Points{a64, a32, as, Shift(a32, make([]float64, d)), opaque{a32}} {
-		checkPair(t, x, x, want, one, &w)
-	}
-	if limit := int64(40 * chunk); w.Bytes() > limit {
-		t.Errorf("scratch of %d bytes, want at most %d", w.Bytes(), limit)
-	}
-}
-
 // TestSparseWalks pins when two sparse panels are walked.
 func TestSparseWalks(t *testing.T) {
 	var w Workspace

@@ -299,28 +299,6 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestPanels: M·M⁻¹r = r on OpenBLAS, for several panels of rows and blocks of ZᵀZ.
-func TestPanels(t *testing.T) {
-	lib, err := accel.OpenBLAS()
-	if err != nil {
-		t.Skip(err)
-	}
-	accel.Use(lib)
-	defer accel.Use(nil)
-	z, wide := features(15, 2500, 1100, 0.99)
-	r := random(6, 2500, 10)
-	for _, form := range forms {
-		x := apply(t, build(t, z, 0.1, form), r)
-		var v, res mat.Dense
-		v.Mul(wide.T(), x)
-		res.Mul(wide, &v)
-		res.Apply(func(i, j int, v float64) float64 { return v + 0.1*x.At(i, j) - r.At(i, j) }, &res)
-		if e := mat.Norm(&res, 2) / mat.Norm(r, 2); !(e < 1e-8) {
-			t.Errorf("form %v: ‖Mx−r‖ = %.3g‖r‖", form, e)
-		}
-	}
-}
-
 // TestAllocations: an application of M⁻¹ allocates nothing, as long as pools keep what they hold.
 func TestAllocations(t *testing.T) {
 	if race.Enabled {

@@ -126,15 +126,6 @@ func wide(n, s int) *points.Dense32 {
 	return z
 }
 
-// rowsOf returns the first columns of a rank's rows of Z.
-func rowsOf(z *points.Dense32, s int) *points.Dense32 {
-	out := points.NewDense32(z.N, s, nil)
-	for i := range z.N {
-		copy(out.Row(i), z.Row(i)[:s])
-	}
-	return out
-}
-
 // TestRanksProducts takes everything that a Woodbury does besides solving without ranks and on 1,
 // 2, 3 and 5: the same bits everywhere.
 func TestRanksProducts(t *testing.T) {
@@ -210,40 +201,5 @@ func TestRanksProducts(t *testing.T) {
 	outer.Mul(short.T(), want[3])
 	if !mat.EqualApprox(&gathered, &outer, 1e-9*mat.Norm(&outer, 2)) {
 		t.Error("ZV is not the transpose of VᵀZᵀ")
-	}
-}
-
-// TestRanksGrow adds columns to ZᵀZ without ranks and on 1, 2, 3 and 5, and solves with it: the
-// same bits.
-func TestRanksGrow(t *testing.T) {
-	const n = 1300
-	z := wide(n, 96)
-	r := mat.NewDense(n, 1, nil)
-	rng.New(4).Normals(r.RawMatrix().Data, 0)
-	one := func(c comm.Comm, own *points.Dense32) *mat.Dense {
-		var g Gram
-		y := mat.NewDense(n, 1, nil)
-		for _, s := range []int{24, 48, 96} {
-			if err := g.Grow(t.Context(), c, rowsOf(own, s)); err != nil {
-				t.Error(err)
-				return y
-			}
-		}
-		w, err := NewFromGram(t.Context(), own, &g, 0.1, &Options{Form: FormL, Comm: c})
-		if err == nil {
-			err = w.SolveTo(t.Context(), y, r)
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		return y
-	}
-	want := one(nil, z)
-	for _, p := range []int{1, 2, 3, 5} {
-		onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-			if !mat.Equal(one(c, own), want) {
-				t.Errorf("rank %d of %d has other bits than one process", c.Rank(), p)
-			}
-		})
 	}
 }

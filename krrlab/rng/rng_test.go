@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -84,20 +83,6 @@ func TestFrozen(t *testing.T) {
 		if i >= len(got) || !bytes.Equal(got[i], line) {
 			t.Fatalf("%s:%d: recorded\n%s\nnow\n%s", file, i+1, line, got[min(i, len(got)-1)])
 		}
-	}
-}
-
-func TestUniformGrid(t *testing.T) {
-	// Float64 must reach neither end; its formula holds for every word.
-	s := rng.New(3)
-	for i := range uint64(1000) {
-		m := s.Uint64(i) >> 12
-		if got, want := s.Float64(i), math.Ldexp(float64(2*m+1), -53); got != want {
-			t.Fatalf("Float64(%d) = %v, want (2·%d+1)·2⁻⁵³", i, got, m)
-		}
-	}
-	if hi := math.Ldexp(float64(uint64(1)<<53-1), -53); hi >= 1 {
-		t.Fatalf("the greatest value is %v", hi)
 	}
 }
 
@@ -182,32 +167,6 @@ func mustPanic(t *testing.T, what string, f func()) {
 		}
 	}()
 	f()
-}
-
-func TestPerm(t *testing.T) {
-	// All 24 orders of four, 24,000 draws: chi-square with 23 degrees of freedom
-	// is above 80 with probability 3e-8.
-	count := map[[4]int]float64{}
-	for i := range uint64(24000) {
-		count[[4]int(rng.New(6).Sub("perm", i).Perm(4))]++
-	}
-	var chi2 float64
-	for _, v := range count {
-		chi2 += (v - 1000) * (v - 1000) / 1000
-	}
-	if len(count) != 24 || chi2 > 80 {
-		t.Errorf("%d orders, chi-square %.1f", len(count), chi2)
-	}
-	p := rng.New(6).Perm(1000)
-	slices.Sort(p)
-	for i, v := range p {
-		if i != v {
-			t.Fatalf("element %d of the sorted permutation is %d", i, v)
-		}
-	}
-	if len(rng.New(6).Perm(0)) != 0 {
-		t.Error("Perm(0) is not empty")
-	}
 }
 
 func TestNoAllocation(t *testing.T) {

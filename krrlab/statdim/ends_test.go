@@ -44,32 +44,6 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestEstimateOfCurve: of several λ the estimate is that of the problem's, wherever it stands among them.
-func TestEstimateOfCurve(t *testing.T) {
-	d := spectra[1].design(40, 3)
-	for _, lambda := range []float64{0.5, 1, 2} {
-		others := []float64{2, 0.5, 1, 0.5}
-		exact, err := Exact(mat.DenseCopyOf(d.k.SymDense), 1e-9, lambda, others)
-		if err != nil {
-			t.Fatal(err)
-		}
-		slq, err := SLQ(t.Context(), &Problem{K: d.k, Lambda: lambda, Error: 1e-3}, &Options{Lambdas: others, Probes: 8, MaxProbes: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range []*Result{exact, slq} {
-			if len(r.Curve) != 3 || r.Storage <= 0 || r.Storage > r.Estimate.Hi-r.Estimate.Lo {
-				t.Errorf("λ = %g: %d points, storage %g of %v", lambda, len(r.Curve), r.Storage, r.Estimate)
-			}
-			for i, l := range []float64{0.5, 1, 2} {
-				if c := r.Curve[i]; c.Lambda != l || (c.Estimate.Value == r.Estimate.Value && c.Estimate.Lo == r.Estimate.Lo && c.Estimate.Hi == r.Estimate.Hi) != (l == lambda) {
-					t.Errorf("λ = %g: point %d is %+v, the estimate %v", lambda, i, c, r.Estimate)
-				}
-			}
-		}
-	}
-}
-
 // TestMajorization: in boxes [0, 1], [1, 3] and [0, 2] with sum 4 the vector that majorizes all has the upper ends first,
 // and the one that all majorize is as level as the boxes let it.
 func TestMajorization(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/estimate"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -103,20 +101,6 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestFitFew: below eight probes, or where the control does not vary, there is no slope.
-func TestFitFew(t *testing.T) {
-	few := sample{y: []float64{1, 2, 3, 4, 5, 6, 9}, w: []float64{1, 2, 3, 4, 5, 6, 9}, half: make([]float64, 7)}
-	constant := sample{y: []float64{1, 2, 3, 4, 5, 6, 9, 10}, w: []float64{2, 2, 2, 2, 2, 2, 2, 2}, half: make([]float64, 8)}
-	for name, s := range map[string]sample{"seven probes": few, "a constant control": constant} {
-		plain := sample{y: s.y, half: s.half}
-		a, sampling, _, _ := s.fit(100, 0.95)
-		b, want, _, _ := plain.fit(0, 0.95)
-		if a != b || sampling != want {
-			t.Errorf("%s: %g ± %g, want %g ± %g", name, a, sampling, b, want)
-		}
-	}
-}
-
 // TestFitCoverage draws samples from the model behind the fit: of 20,000 intervals at 95 % and
 // at 90 %, those that hold the value are 95 % and 90 % to within four standard deviations, 0.62 % and
 // 0.85 %; with a control the jackknife may add 3.5 %.
@@ -176,72 +160,6 @@ func TestCoverageRate(t *testing.T) {
 		t.Logf("%s: %d of %d", m.name, covered, count)
 		if covered < least {
 			t.Errorf("%s: 95 %% intervals cover in %d of %d", m.name, covered, count)
-		}
-	}
-}
-
-// TestTolerance checks the solves' tolerance and the first guess of s_λ.
-func TestTolerance(t *testing.T) {
-	d := spectra[0].design(100, 3)
-	p := &Problem{K: d.k, Lambda: spectra[0].lambda}
-	for _, c := range []struct{ width, s, want float64 }{{0.1, 10, math.Sqrt(0.1 * 0.1 * 10 / 100)}, {1e-20, 10, 1e-7}, {10, 100, 0.1}} {
-		if got := p.tolerance(&Options{Width: c.width}, c.s); math.Abs(got-c.want) > 1e-12*c.want {
-			t.Errorf("width %g, s = %g: tolerance %g, want %g", c.width, c.s, got, c.want)
-		}
-	}
-	low, _ := traceBounds(100, p.K.Trace(), p.Lambda)
-	if got := p.guess(); got != low {
-		t.Errorf("guess %g, want the trace's %g", got, low)
-	}
-	var z *points.Dense32 = d.features(30, 0, 5)
-	p.Control = control(t, z, 1)
-	same := control(t, z, p.Lambda)
-	if got, want := p.guess(), 0.5*same.StatDim(); math.Abs(got-want) > 1e-6*want || want <= low {
-		t.Errorf("guess with features %g, want %g, above %g", got, want, low)
-	}
-}
-
-// TestExactRounds: the certain interval leaves room for the rounding of the sums, also where
-// that of the eigenvalues is nothing beside it.
-func TestExactRounds(t *testing.T) {
-	const n, lambda = 50, 1e-6
-	k := mat.NewDense(n, n, nil)
-	for i := range n {
-		k.Set(i, i, 1)
-	}
-	r, err := Exact(k, 0, lambda, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, least := r.Estimate, 0.99*n*0x1p-52*r.Estimate.Value
-	if want := n / (1 + lambda); math.Abs(e.Value-want) > 1e-13*want {
-		t.Errorf("%g, want %g", e.Value, want)
-	}
-	if e.Hi-e.Value < least || e.Value-e.Lo < least {
-		t.Errorf("%.17g in [%.17g, %.17g]: want %.3g on either side", e.Value, e.Lo, e.Hi, least)
-	}
-	if want := max(e.Hi-e.Value, e.Value-e.Lo); r.Storage != want {
-		t.Errorf("half-width %g, want %g", r.Storage, want)
-	}
-}
-
-// TestExtendAll: one point for each λ, in their order, the value between the ends, each end what the
-// theorem gives.
-func TestExtendAll(t *testing.T) {
-	const n, trace = 20, 20.0
-	at := Point{0.5, estimate.Interval{Value: 8, Lo: 7, Hi: 9, Confidence: 0.9, Method: "slq"}}
-	lambdas := []float64{0.25, 0.5, 1}
-	out := Extend(n, trace, at, lambdas)
-	if len(out) != 3 {
-		t.Fatalf("%d points", len(out))
-	}
-	for i, want := range []estimate.Interval{{Lo: 7, Hi: n * trace / (trace + n*0.25)}, {Lo: 7, Hi: 9}, {Lo: 3.5, Hi: 9}} {
-		e := out[i].Estimate
-		if out[i].Lambda != lambdas[i] || math.Abs(e.Lo-want.Lo) > 1e-12 || math.Abs(e.Hi-want.Hi) > 1e-12 || e.Confidence != 0.9 {
-			t.Errorf("at %g: %+v, want [%g, %g]", out[i].Lambda, e, want.Lo, want.Hi)
-		}
-		if i != 1 && math.Abs(e.Value-math.Sqrt(e.Lo*e.Hi)) > 1e-12 {
-			t.Errorf("at %g: value %g of [%g, %g]", out[i].Lambda, e.Value, e.Lo, e.Hi)
 		}
 	}
 }

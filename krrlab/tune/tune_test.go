@@ -199,40 +199,6 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestProcess: the process goes through its values, is sure of them, and expects what the law says.
-func TestProcess(t *testing.T) {
-	f := func(x at) float64 { return 0.3*(x[0]-0.5)*(x[0]-0.5) + 0.02*(x[1]+3)*(x[1]+3) }
-	var x []at
-	var y []float64
-	for _, u := range []float64{-2, -1, 0, 1, 2} {
-		for _, v := range []float64{-12, -8, -4, 0, 4} {
-			x, y = append(x, at{u, v}), append(y, f(at{u, v}))
-		}
-	}
-	p := fit(x, y, nil)
-	for i := range x {
-		if m, sd := p.predict(x[i]); math.Abs(m-y[i]) > 0.02 || sd > 0.1 {
-			t.Errorf("%v: %g ± %g, want %g", x[i], m, sd, y[i])
-		}
-	}
-	if m, _ := p.predict(at{0.5, -3}); math.Abs(m) > 0.05 {
-		t.Errorf("at the minimum: %g", m)
-	}
-	m, sd := p.predict(at{3, 8})
-	g, sum := rng.New(1), 0.0
-	const draws = 200000
-	for i := range uint64(draws) {
-		sum += max(0, m+0.3-(m+sd*g.Normal(i))) / draws
-	}
-	if v := p.improvement(at{3, 8}, m+0.3, 0); math.Abs(v-sum) > 0.01*sum {
-		t.Errorf("expected improvement %g, by sampling %g", v, sum)
-	}
-	next := fit([]at{{0, -4}}, []float64{f(at{0, -4}) + 1}, p)
-	if v := next.mean(at{0.5, -3}); math.Abs(v-1) > 0.1 { // the level before, moved
-		t.Errorf("with a prior: %g, want about 1", v)
-	}
-}
-
 // TestSearch: what the search finds is as good as the best of a grid, or within its interval.
 func TestSearch(t *testing.T) {
 	ctx := context.Background()
@@ -519,23 +485,6 @@ func TestCheck(t *testing.T) {
 	}
 	if err := (&Options{}).Check(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestGainLeft: a search that ends for want of points says what the next one is expected to gain, and not 0.
-func TestGainLeft(t *testing.T) {
-	d := data(t, datasets.SyntheticRegression(60, 2, 0.3, 1))
-	var last float64
-	for _, most := range []int{1, 40} {
-		r, err := Run(context.Background(), d, Options{Kernels: []string{"gaussian"}, Points: most, Gain: 1e-9, Seed: 1}, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		gain := float64(r.Gain)
-		if !(gain > 0) || last > 0 && gain >= last {
-			t.Errorf("%d points at most: the next is expected to gain %g", most, gain)
-		}
-		last = gain
 	}
 }
 

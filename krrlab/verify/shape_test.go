@@ -41,32 +41,6 @@ func within(a, b []float64, tol float64) bool {
 	return len(a) == len(b)
 }
 
-// TestThin: products skip zeros where at least half of the coordinates are zeros, of kernels of xᵀz and ‖x−z‖².
-func TestThin(t *testing.T) {
-	for zeros := range 11 {
-		x := points.NewDense(5, 2, nil)
-		for i := range 10 - zeros {
-			x.Data[i] = float64(i + 1)
-		}
-		for _, spec := range specs {
-			m := formed(t, spec, x, 0)
-			if want := zeros >= 5 && spec.Name != "laplacian"; (m.sq != nil) != want {
-				t.Errorf("%s, %d zeros of 10: skipped %v", spec.Name, zeros, m.sq != nil)
-			}
-			var norm float64
-			for i, sq := range m.sq {
-				want := x.Data[2*i]*x.Data[2*i] + x.Data[2*i+1]*x.Data[2*i+1]
-				if norm = max(norm, want); sq != want {
-					t.Errorf("‖x_%d‖² = %v, want %v", i, sq, want)
-				}
-			}
-			if m.norm != norm {
-				t.Errorf("largest ‖x‖² = %v, want %v", m.norm, norm)
-			}
-		}
-	}
-}
-
 // TestResidualFormula: R, its norms and the bound of their rounding for three points and two columns, by hand.
 func TestResidualFormula(t *testing.T) {
 	m := &Matrix{N: 3}

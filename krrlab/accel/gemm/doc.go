@@ -3,7 +3,7 @@
 // OpenBLAS computes with, and one with AVX-512 that OpenBLAS does not know for large products: package accel registers these
 // products and triangular solves, and adds threads.
 // Where there is a kernel in assembly it is about as fast as OpenBLAS, as measured with
-// AVX2 by BenchmarkGemmSizes in package accel; where there is none it is slower than gonum's
+// AVX2; where there is none it is slower than gonum's
 // code on x86-64, and accel uses that.
 //
 // # Method

@@ -241,44 +241,6 @@ func testSyrk[T real](t *testing.T, syrk func(ul blas.Uplo, tA blas.Transpose, n
 	}
 }
 
-// TestSplit computes a product at once and in pieces: the same bits.
-func TestSplit(t *testing.T) {
-	onFormats(t, testSplit[float32], testSplit[float64])
-}
-
-func testSplit[T real](t *testing.T, mul multiply[T]) {
-	g := rand.New(rand.NewPCG(3, 4))
-	m, n, k := 200, 2100, 300
-	if suite.Small() || race.Enabled {
-		m, n = 50, 100
-	}
-	for q := range 4 {
-		tA, tB := transposes[q%2], transposes[q/2]
-		a, b := newOperand[T](g, tA, m, k), newOperand[T](g, tB, k, n)
-		beta := []T{0, 1, 0.7, 0}[q]
-		whole := values[T](g, m*n)
-		pieces := slices.Clone(whole)
-		mul(tA, tB, m, n, k, 1.3, a.data, a.ld, b.data, b.ld, beta, whole, n)
-		for i, h := 0, 0; i < m; i += h {
-			h = min(m-i, 1+g.IntN(100))
-			for j, w := 0, 0; j < n; j += w {
-				w = min(n-j, 1+g.IntN(700))
-				from := func(x operand[T], across bool, at int) []T {
-					if across {
-						return x.data[at:]
-					}
-					return x.data[at*x.ld:]
-				}
-				mul(tA, tB, h, w, k, 1.3, from(a, tA != blas.NoTrans, i), a.ld,
-					from(b, tB == blas.NoTrans, j), b.ld, beta, pieces[i*n+j:], n)
-			}
-		}
-		if !slices.Equal(whole, pieces) {
-			t.Errorf("%c%c: other bits in pieces", tA, tB)
-		}
-	}
-}
-
 // TestSpecial has infinities and NaN in A, B and C.
 func TestSpecial(t *testing.T) {
 	onFormats(t, testSpecial[float32], testSpecial[float64])
@@ -395,29 +357,4 @@ func TestNoAllocation(t *testing.T) {
 			t.Errorf("%.1f allocations", avg)
 		}
 	})
-}
-
-// TestConcurrent multiplies on many goroutines at once.
-func TestConcurrent(t *testing.T) {
-	const n = 90
-	g := rand.New(rand.NewPCG(11, 12))
-	a, b, want := values[float32](g, n*n), values[float32](g, n*n), make([]float32, n*n)
-	Sgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, want, n)
-	done := make(chan bool)
-	for range 8 {
-		go func() {
-			ok := true
-			c := make([]float32, n*n)
-			for range 20 {
-				Sgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
-				ok = ok && slices.Equal(c, want)
-			}
-			done <- ok
-		}()
-	}
-	for range 8 {
-		if !<-done {
-			t.Error("other bits beside other products")
-		}
-	}
 }

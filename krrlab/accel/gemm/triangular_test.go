@@ -245,33 +245,3 @@ func testTriangularSpecial[T real](t *testing.T, trsm, trmm, ref triangleFunc[T]
 		}
 	}
 }
-
-// TestTriangularVectors solves for all vectors and for each alone: the same bits.
-func TestTriangularVectors(t *testing.T) {
-	onPaths(t, func(t *testing.T) {
-		g := rand.New(rand.NewPCG(47, 48))
-		const q, vectors = 300, 21
-		for _, s := range shapes() {
-			a := drawTriangle[float64](g, s, q)
-			for _, f := range []triangleFunc[float64]{Dtrsm, Dtrmm} {
-				m, n := q, vectors
-				if s.s == blas.Right {
-					m, n = vectors, q
-				}
-				all := values[float64](g, m*n)
-				each := slices.Clone(all)
-				f(s.s, s.ul, s.t, s.d, m, n, 0.5, a.data, a.ld, all, n)
-				for v := range vectors {
-					if s.s == blas.Left {
-						f(s.s, s.ul, s.t, s.d, q, 1, 0.5, a.data, a.ld, each[v:], n)
-					} else {
-						f(s.s, s.ul, s.t, s.d, 1, q, 0.5, a.data, a.ld, each[v*n:], n)
-					}
-				}
-				if !slices.Equal(all, each) {
-					t.Fatalf("%v: other bits", s)
-				}
-			}
-		}
-	})
-}

@@ -1,5 +1,5 @@
 // Package testkit has what tests of several packages need: what a function allocates, the JSON of a
-// value without its times, and a Python. It is for tests only. What one package alone needs stays with its tests.
+// value without its times, dense eigenvalues, and a Python. It is for tests only. What one package alone needs stays with its tests.
 package testkit
 
 import (
@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
 )
@@ -100,4 +102,46 @@ func Panics(t testing.TB, calls map[string]func()) {
 			call()
 		}()
 	}
+}
+
+// Plus returns A + λI.
+func Plus(a mat.Symmetric, lambda float64) *mat.SymDense {
+	s := mat.NewSymDense(a.SymmetricDim(), nil)
+	s.CopySym(a)
+	for i := range a.SymmetricDim() {
+		s.SetSym(i, i, s.At(i, i)+lambda)
+	}
+	return s
+}
+
+// Eigenvalues returns those of A, ascending.
+func Eigenvalues(t testing.TB, a mat.Symmetric) []float64 {
+	t.Helper()
+	var eig mat.EigenSym
+	if !eig.Factorize(a, false) {
+		t.Fatal("no eigenvalues")
+	}
+	return eig.Values(nil)
+}
+
+// Pencil returns the eigenvalues of M⁻¹A, ascending: those of L⁻¹AL⁻ᵀ, M = LLᵀ.
+func Pencil(t testing.TB, a, m mat.Symmetric) []float64 {
+	t.Helper()
+	var chol mat.Cholesky
+	if !chol.Factorize(m) {
+		t.Fatal("M is not positive definite")
+	}
+	var l mat.TriDense
+	chol.LTo(&l)
+	var b, c mat.Dense
+	if b.Solve(&l, a) != nil || c.Solve(&l, b.T()) != nil {
+		t.Fatal("M is singular")
+	}
+	s := mat.NewSymDense(a.SymmetricDim(), nil)
+	for i := range a.SymmetricDim() {
+		for j := range i + 1 {
+			s.SetSym(i, j, (c.At(i, j)+c.At(j, i))/2)
+		}
+	}
+	return Eigenvalues(t, s)
 }
