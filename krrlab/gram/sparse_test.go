@@ -125,7 +125,7 @@ func (flat) Decreasing()    {}
 func TestSparse(t *testing.T) {
 	draws := 4
 	if os.Getenv("KRRLAB_LONG") != "" {
-		draws = 24
+		draws = 72
 	}
 	ctx := context.Background()
 	kernels := []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.5}, kernel.Matern52{Sigma: 0.5}, flat{}}

@@ -90,6 +90,20 @@ type embedded struct{ kernel.Gaussian }
 
 func (embedded) Eval(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }
 
+// falling says that multiquadric decreases, which is so; waving is a kernel that does not.
+type falling struct{ multiquadric }
+
+func (falling) Decreasing() {}
+
+type waving struct{ falling }
+
+func (waving) Profile(dst, sq []float64) {
+	for i, v := range sq {
+		dst[i] = math.Cos(math.Sqrt(v))
+	}
+}
+func (k waving) Eval(x, z []float64) float64 { return math.Cos(math.Sqrt(1/math.Pow(k.falling.Eval(x, z), 2) - 1)) }
+
 // TestCheck: what a radial kernel says of itself is compared with its values, and a line says what is wrong.
 func TestCheck(t *testing.T) {
 	one := multiquadric{1, 1}
@@ -108,6 +122,7 @@ func TestCheck(t *testing.T) {
 		{liar{one, -1, 1, false}, "g(0) = -1"},
 		{liar{one, 1, 0.5, true}, "above k(x, x) = 1"},
 		{embedded{kernel.Gaussian{Sigma: 1}}, "by Profile and"},
+		{falling{one}, ""}, {waving{falling{one}}, "says that it decreases"},
 		{tiled{own{}, new(int)}, ""}, {transposed{tiled{own{}, new(int)}}, "by EvalTile and"}, {narrow{tiled{own{}, new(int)}}, "is NaN by EvalTile and"},
 	} {
 		err := kernel.Check(c.k, x)
