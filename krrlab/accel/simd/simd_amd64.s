@@ -26289,48 +26289,51 @@ TEXT ·sUnpackAVX512(SB), NOSPLIT, $0-64
 	MOVQ    mask+16(FP), CX
 	MOVQ    row+8(FP), DX
 	MOVQ    n+0(FP), SI
-	MOVQ    length+32(FP), BX
-	MOVQ    table+40(FP), DI
-	MOVQ    AX, DI
-	LEAQ    -64(AX)(BX*4), BX
+	MOVQ    length+32(FP), DI
+	MOVQ    table+40(FP), BX
+	MOVQ    AX, R8
+	LEAQ    -64(AX)(DI*4), DI
 	VPXORD  Z0, Z0, Z0
-	MOVL    $0x00000010, R8
+	MOVL    $0x00000010, R9
 	MOVL    $0x0000ffff, BX
-	BZHIL   R8, BX, BX
+	BZHIL   R9, BX, BX
 	KMOVW   BX, K1
 	XORQ    BX, BX
 	PCALIGN $0x40
 
 loop:
-	MOVQ  SI, R8
-	SUBQ  BX, R8
-	CMPQ  R8, $0x10
+	MOVQ  SI, R9
+	SUBQ  BX, R9
+	CMPQ  R9, $0x10
 	JGE   turn
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JLE   done
-	MOVL  R8, R9
-	MOVL  $0x0000ffff, R8
-	BZHIL R9, R8, R8
-	KMOVW R8, K1
+	MOVL  R9, R10
+	MOVL  $0x0000ffff, R9
+	BZHIL R10, R9, R9
+	KMOVW R9, K1
 
 turn:
-	MOVWLZX     (CX), R8
-	KMOVW       R8, K2
-	POPCNTL     R8, R8
-	MOVL        R8, R10
+	MOVWLZX     (CX), R9
+	KMOVW       R9, K2
+	POPCNTL     R9, R10
+	LEAQ        -64(AX)(R10*4), R9
+	CMPQ        R9, DI
+	JGT         done
+	MOVL        R10, R11
 	MOVL        $0x0000ffff, R9
-	BZHIL       R10, R9, R9
+	BZHIL       R11, R9, R9
 	KMOVW       R9, K3
 	VMOVUPS.Z   (AX), K3, Z0
 	VEXPANDPS.Z Z0, K2, Z0
 	VMOVUPS     Z0, K1, (DX)(BX*4)
-	LEAQ        (AX)(R8*4), AX
+	LEAQ        (AX)(R10*4), AX
 	ADDQ        $0x02, CX
 	ADDQ        $0x10, BX
 	JMP         loop
 
 done:
-	SUBQ DI, AX
+	SUBQ R8, AX
 	SHRQ $0x02, AX
 	MOVQ BX, done+48(FP)
 	MOVQ AX, read+56(FP)

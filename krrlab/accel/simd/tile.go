@@ -17,7 +17,7 @@ type (
 // it is, beside each group, cols columns of one row or of as many as the group has, with
 // stride ld, and the next group fetches step bytes on. Pointers that a way of passing has no
 // use for may be nil.
-type pass[T entry, V number] func(groups, cols int, tile *T, ld int, x, y *V, stride int, z, u *V, rowStride int, ahead *T, step int)
+type pass[T entry, V number] = func(groups, cols int, tile *T, ld int, x, y *V, stride int, z, u *V, rowStride int, ahead *T, step int)
 
 // mostSides is the largest number of right-hand sides of a pass.
 const mostSides = 6

@@ -170,10 +170,13 @@ func (p packing) unpack() {
 	}
 	if p.bytes == 64 {
 		turn = func() {
-			v, bits, keep, some := p.ZMM(), p.GP32(), p.K(), p.K()
+			v, bits, keep, some, next := p.ZMM(), p.GP32(), p.K(), p.K(), p.GP64()
 			p.MOVWLZX(operand.Mem{Base: p.mask}, bits)
 			p.KMOVW(bits, keep)
 			count := p.count(bits)
+			p.LEAQ(at(p.values, count.(reg.GPVirtual).As64(), -64), next)
+			p.CMPQ(next, end)
+			p.JGT(operand.LabelRef("done"))
 			p.first(count, some)
 			p.VMOVUPS_Z(operand.Mem{Base: p.values}, some, v)
 			p.VEXPANDPS_Z(v, keep, v)
