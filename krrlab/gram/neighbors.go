@@ -265,16 +265,29 @@ func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
 
 // among is gather for few points at a time.
 func (s *grid[T]) among(idx []int, w *BlockWorkspace) points.Panel {
-	x, ok := s.x.(*points.Dense)
-	if !ok {
+	x := s.x
+	if shifted, ok := x.(*points.Shifted); ok {
+		x = shifted.X
+	}
+	if _, ok := x.(*points.Dense); !ok {
 		return s.gather(idx)
 	}
-	d := x.D
+	_, d := x.Dims()
 	w.x = points.Dense{N: len(idx), D: d, Stride: d, Data: buffer.Grow(&w.x.Data, len(idx)*d)}
 	norms := buffer.Grow(&w.norms, len(idx))
 	for a, i := range idx {
-		copy(w.x.Row(a), x.Row(i))
+		s.x.RowTo(w.x.Row(a), i)
 		norms[a] = s.norm(i)
 	}
 	return points.Panel{X: &w.x, Norms: norms}
+}
+
+// Lie returns the points in an order in which those that are near each other lie together, if the tiles have one, and else in
+// their own.
+func (m *Matrix) Lie() []int {
+	lie := make([]int, m.tiling.n)
+	for place := range lie {
+		lie[place] = m.tiling.point(place)
+	}
+	return lie
 }

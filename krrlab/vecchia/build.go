@@ -33,6 +33,7 @@ type build struct {
 	near  *gram.Near // nil where k = 0
 	diag  []float64  // K_ii
 	left  []float64  // ωR_ii+λ
+	rowOf []int32    // of the points, in G
 	h     *points.Dense32
 	lo    int // the first row of h that is here
 }
@@ -57,7 +58,8 @@ const buildRows = 32
 
 // worker is the scratch of one.
 type worker struct {
-	idx    []int
+	idx    []int     // points,
+	rows   []int     // and their rows of G
 	by     []float64 // the measure of each candidate
 	places []int
 	a      []float64 // (ωR+λI)_JJ, and its Cholesky factor
@@ -84,7 +86,7 @@ func (b *build) factor(ctx context.Context) error {
 	err := accel.ForEach(ctx, blocks, func(who, q int) {
 		for i := q * buildRows; i < min((q+1)*buildRows, b.n); i++ {
 			if !b.row(&workers[who], i) {
-				bad.CompareAndSwap(0, int64(i)+1)
+				bad.CompareAndSwap(0, int64(b.lie[i])+1)
 			}
 		}
 		if b.o.Progress != nil {
@@ -119,11 +121,12 @@ func (b *build) weigh() {
 // lay gives the rows of G their places.
 func (b *build) lay() {
 	start := make([]int64, b.n+1)
-	for i := range b.n {
-		start[i+1] = 1
+	b.rowOf = make([]int32, b.n)
+	for row, i := range b.lie {
+		start[row+1], b.rowOf[i] = 1, int32(row)
 		if b.near != nil {
 			index, _ := b.near.Of(i)
-			start[i+1] += int64(min(len(index), b.Inverse.k))
+			start[row+1] += int64(min(len(index), b.Inverse.k))
 		}
 	}
 	for i := range b.n {
@@ -146,7 +149,7 @@ func (b *build) row(w *worker, i int) bool {
 	for r := k - 2; r >= 0; r-- {
 		g[r] = -floats.Dot(a[r*ld+r+1:r*ld+k], g[r+1:]) / a[r*ld+r]
 	}
-	for c, j := range idx {
+	for c, j := range w.rows {
 		cols[c], values[c] = int32(j), float32(g[c])
 	}
 	if b.h != nil && i >= b.lo && i < b.lo+b.h.N {
@@ -163,20 +166,24 @@ func (b *build) row(w *worker, i int) bool {
 	return true
 }
 
-// choose returns the neighbors of i, k of them, in ascending order, and then i.
-func (b *build) choose(w *worker, i, k int) []int {
-	w.idx = w.idx[:0]
+// choose returns the points of k neighbors of row i, in the order of their rows, which w.rows holds, and then its own.
+func (b *build) choose(w *worker, row, k int) []int {
+	w.rows, w.idx = w.rows[:0], w.idx[:0]
 	if k > 0 {
+		i := b.lie[row]
 		index, value := b.near.Of(i)
 		if b.f != nil && len(index) > k {
 			index = b.nearer(w, i, k, index, value)
 		}
 		for _, j := range index[:k] {
-			w.idx = append(w.idx, int(j))
+			w.rows = append(w.rows, int(b.rowOf[j]))
 		}
-		slices.Sort(w.idx)
+		slices.Sort(w.rows)
 	}
-	w.idx = append(w.idx, i)
+	w.rows = append(w.rows, row)
+	for _, j := range w.rows {
+		w.idx = append(w.idx, b.lie[j])
+	}
 	return w.idx
 }
 

@@ -52,7 +52,7 @@ func (b *build) settle(ctx context.Context) error {
 	for lo := 0; lo < rows; lo += ruleBlock {
 		idx := make([]int, 0, ruleBlock)
 		for _, i := range b.order[b.n-rows+lo : min(b.n-rows+lo+ruleBlock, b.n)] {
-			idx = append(idx, int(i))
+			idx = append(idx, b.lie[i])
 		}
 		columns := mat.NewDense(b.n, len(idx), nil)
 		if err := b.exact.Columns(ctx, idx, columns); err != nil {
@@ -104,7 +104,7 @@ func (b *build) look(w *worker, s *ruleSums, columns *mat.Dense, c, i, first, mo
 	var near []int // the nearest so far, in order
 	before := func(x, y int) int { return cmp.Or(cmp.Compare(by[y], by[x]), x-y) }
 	for _, at := range b.order[:first] {
-		j := int(at)
+		j := b.lie[at]
 		r := raw.Data[j*raw.Stride+c]
 		if b.f != nil {
 			r -= product(b.f.Row(j), b.f.Row(i))

@@ -48,9 +48,10 @@ type Seconds struct {
 type Inverse struct {
 	n, k    int
 	damping float64
-	order   []int32           // points by their place in π
+	lie     []int             // the points of the rows of G, as they lie together
+	order   []int32           // rows by their place in π
 	rows    csr               // G: of row i its neighbors in ascending order, then i
-	columns csr               // Gᵀ: of row j the points that have it as a neighbor in ascending order, then j
+	columns csr               // Gᵀ: of row j the rows that have it as a neighbor in ascending order, then j
 	w       *precond.Woodbury // I+HHᵀ; nil for I
 	seconds Seconds
 
@@ -83,9 +84,9 @@ func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*I
 			opt.Order[i] = int32(at)
 		}
 	}
-	m := &Inverse{n: n, order: make([]int32, n)}
-	for i, at := range opt.Order {
-		m.order[at] = int32(i)
+	m := &Inverse{n: n, lie: k.Lie(), order: make([]int32, n)}
+	for row, i := range m.lie {
+		m.order[opt.Order[i]] = int32(row)
 	}
 	b := &build{Inverse: m, k: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: &opt, comm: comm.OrAlone(opt.Comm)}
 	for _, step := range []struct {
@@ -123,7 +124,7 @@ func (m *Inverse) Seconds() Seconds { return m.seconds }
 
 // Bytes returns the memory that M takes.
 func (m *Inverse) Bytes() int64 {
-	b := 4*int64(m.n) + 8*int64(len(m.rows.start)+len(m.columns.start)) + 8*int64(len(m.rows.col)+len(m.columns.col))
+	b := 12*int64(m.n) + 8*int64(len(m.rows.start)+len(m.columns.start)) + 8*int64(len(m.rows.col)+len(m.columns.col))
 	if m.w != nil {
 		b += m.w.Bytes()
 	}
@@ -218,9 +219,9 @@ func (s *csr) solve(i int, x *mat.Dense) {
 // SolveTo sets dst = M⁻¹r = GᵀW⁻¹Gr for n×t matrices; dst may be r. The result has the same bits for any number of
 // threads and ranks. It panics if the shapes do not fit, and returns ctx's error when ctx is done.
 func (m *Inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	u := m.scratch(dst, r)
-	defer m.release(u)
-	if err := m.rows.mulTo(ctx, u, r); err != nil {
+	v, u := m.arranged(dst, r), m.scratch(dst, r)
+	defer m.release(v, u)
+	if err := m.rows.mulTo(ctx, u, v); err != nil {
 		return err
 	}
 	if m.w != nil {
@@ -228,14 +229,33 @@ func (m *Inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 			return err
 		}
 	}
-	return m.columns.mulTo(ctx, dst, u)
+	if err := m.columns.mulTo(ctx, v, u); err != nil {
+		return err
+	}
+	m.toPoints(dst, v)
+	return nil
+}
+
+// arranged returns a copy of r with the rows of G.
+func (m *Inverse) arranged(dst, r *mat.Dense) *mat.Dense {
+	v := m.scratch(dst, r)
+	for row, i := range m.lie {
+		copy(v.RawRowView(row), r.RawRowView(i))
+	}
+	return v
+}
+
+// toPoints sets the rows of dst from those of G.
+func (m *Inverse) toPoints(dst, v *mat.Dense) {
+	for row, i := range m.lie {
+		copy(dst.RawRowView(i), v.RawRowView(row))
+	}
 }
 
 // MulTo sets dst = M·src = G⁻¹WG⁻ᵀ·src for n×t matrices; dst may be src. The triangular solves take one thread.
 func (m *Inverse) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	u := m.scratch(dst, src)
+	u := m.arranged(dst, src)
 	defer m.release(u)
-	u.Copy(src)
 	for at := m.n - 1; at >= 0; at-- {
 		m.columns.solve(int(m.order[at]), u)
 	}
@@ -271,7 +291,7 @@ func (m *Inverse) back(ctx context.Context, dst, u *mat.Dense) error {
 	for _, i := range m.order {
 		m.rows.solve(int(i), u)
 	}
-	dst.Copy(u)
+	m.toPoints(dst, u)
 	return ctx.Err()
 }
 
@@ -292,10 +312,10 @@ func (m *Inverse) scratch(dst, src *mat.Dense) *mat.Dense {
 	return u
 }
 
-func (m *Inverse) release(u *mat.Dense) {
+func (m *Inverse) release(u ...*mat.Dense) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.idle = append(m.idle, u)
+	m.idle = append(m.idle, u...)
 }
 
 // transposed returns Sᵀ, S having the diagonal in each row and place.

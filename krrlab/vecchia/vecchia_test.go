@@ -491,3 +491,40 @@ func TestFar(t *testing.T) {
 		t.Errorf("%d iterations (%v)", res.Iterations, err)
 	}
 }
+
+// TestLie: M of a matrix whose points lie in another order, of sparse tiles, is that of all tiles.
+func TestLie(t *testing.T) {
+	const n = 300
+	in := mat.NewDense(n, 2, nil)
+	for i := range n {
+		in.SetRow(i, []float64{math.Sin(float64(i)), 1 / float64(i+1)})
+	}
+	for _, r := range []int{0, 5} {
+		var want []*mat.Dense
+		for _, tiles := range []gram.Tiles{gram.DenseTiles, gram.SparseTiles} {
+			a, f := problem(t, n, r, kernel.Gaussian{Sigma: 0.1}, "", &gram.Options{Tiles: tiles, TileSize: 32, Accuracy: 1e-6})
+			m, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 12, Order: order(n, rng.New(3))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			solved, product := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
+			if err := m.SolveTo(t.Context(), solved, in); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.MulTo(t.Context(), product, solved); err != nil {
+				t.Fatal(err)
+			}
+			if lie := a.Lie(); slices.IsSorted(lie) != (tiles == gram.DenseTiles) {
+				t.Errorf("%v tiles: points lie as %v", tiles, lie)
+			}
+			if !mat.EqualApprox(product, in, 1e-6) {
+				t.Errorf("%v tiles, r = %d: M⁻¹ and M do not fit", tiles, r)
+			}
+			if want == nil {
+				want = []*mat.Dense{solved}
+			} else if !mat.EqualApprox(solved, want[0], 1e-3*mat.Norm(want[0], math.Inf(1))) {
+				t.Errorf("r = %d: M depends on how the points lie", r)
+			}
+		}
+	}
+}

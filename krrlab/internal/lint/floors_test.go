@@ -33,7 +33,6 @@ var floors = map[string]int{
 	"krrlab/rng":                 0,
 	"plots":                      0,
 	"krrlab/suite":               0,
-	"krrlab/tree":                0,
 
 	"datasets":                   1,
 	"krrlab/estimate":            1,
@@ -41,6 +40,7 @@ var floors = map[string]int{
 	"krrlab/internal/testkit":    1,
 	"krrlab/kernel":              1,
 	"krrlab/sketch":              1,
+	"krrlab/tree":                1,
 
 	"krrlab/feature":     2,
 	"krrlab/gram":        2,
