@@ -263,7 +263,7 @@ func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
 	}
 }
 
-// among is gather for few points at a time.
+// among is gather for few points at a time, from the panels, in which those that are near each other lie together.
 func (s *grid[T]) among(idx []int, w *BlockWorkspace) points.Panel {
 	x := s.x
 	if shifted, ok := x.(*points.Shifted); ok {
@@ -276,8 +276,11 @@ func (s *grid[T]) among(idx []int, w *BlockWorkspace) points.Panel {
 	w.x = points.Dense{N: len(idx), D: d, Stride: d, Data: buffer.Grow(&w.x.Data, len(idx)*d)}
 	norms := buffer.Grow(&w.norms, len(idx))
 	for a, i := range idx {
-		s.x.RowTo(w.x.Row(a), i)
-		norms[a] = s.norm(i)
+		place := s.place(i)
+		b := s.blockOf(place)
+		lo, _ := s.block(b)
+		s.panels[b].X.RowTo(w.x.Row(a), place-lo)
+		norms[a] = s.panels[b].Norms[place-lo]
 	}
 	return points.Panel{X: &w.x, Norms: norms}
 }

@@ -147,7 +147,7 @@ func (m *Inverse) String() string {
 // applyRows is the number of rows of G that a worker multiplies by at a time.
 const applyRows = 512
 
-// mulTo sets dst = S·src, in any number of columns.
+// mulTo sets dst = S·src, in any number of columns, which lie without gaps.
 func (s *csr) mulTo(ctx context.Context, dst, src *mat.Dense) error {
 	y, x := dst.RawMatrix(), src.RawMatrix()
 	n, t := len(s.start)-1, x.Cols
@@ -156,7 +156,7 @@ func (s *csr) mulTo(ctx context.Context, dst, src *mat.Dense) error {
 			out := y.Data[i*y.Stride : i*y.Stride+t]
 			cols, values := s.row(i)
 			if t == 1 {
-				out[0] = dot(cols, values, x.Data, x.Stride)
+				out[0] = dot(cols, values, x.Data)
 				continue
 			}
 			clear(out)
@@ -179,17 +179,17 @@ func (s *csr) mulTo(ctx context.Context, dst, src *mat.Dense) error {
 	})
 }
 
-// dot returns Σ_a values_a·x[cols_a·stride], four terms at a time, as mulTo does for more columns.
-func dot(cols []int32, values []float32, x []float64, stride int) (sum float64) {
+// dot returns Σ_a values_a·x[cols_a], four terms at a time, as mulTo does for more columns.
+func dot(cols []int32, values []float32, x []float64) (sum float64) {
 	values = values[:len(cols)]
 	a := 0
 	for ; a+4 <= len(cols); a += 4 {
 		j, v := cols[a:a+4:a+4], values[a:a+4:a+4]
-		sum += (float64(float64(v[0])*x[int(j[0])*stride]) + float64(float64(v[1])*x[int(j[1])*stride])) +
-			(float64(float64(v[2])*x[int(j[2])*stride]) + float64(float64(v[3])*x[int(j[3])*stride]))
+		sum += (float64(float64(v[0])*x[j[0]]) + float64(float64(v[1])*x[j[1]])) +
+			(float64(float64(v[2])*x[j[2]]) + float64(float64(v[3])*x[j[3]]))
 	}
 	for ; a < len(cols); a++ {
-		sum += float64(float64(values[a]) * x[int(cols[a])*stride])
+		sum += float64(float64(values[a]) * x[cols[a]])
 	}
 	return sum
 }
@@ -239,16 +239,18 @@ func (m *Inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 // arranged returns a copy of r with the rows of G.
 func (m *Inverse) arranged(dst, r *mat.Dense) *mat.Dense {
 	v := m.scratch(dst, r)
+	x, y := r.RawMatrix(), v.RawMatrix()
 	for row, i := range m.lie {
-		copy(v.RawRowView(row), r.RawRowView(i))
+		copy(y.Data[row*y.Cols:(row+1)*y.Cols], x.Data[i*x.Stride:])
 	}
 	return v
 }
 
 // toPoints sets the rows of dst from those of G.
 func (m *Inverse) toPoints(dst, v *mat.Dense) {
+	x, y := v.RawMatrix(), dst.RawMatrix()
 	for row, i := range m.lie {
-		copy(dst.RawRowView(i), v.RawRowView(row))
+		copy(y.Data[i*y.Stride:], x.Data[row*x.Cols:(row+1)*x.Cols])
 	}
 }
 

@@ -33,6 +33,7 @@ var floors = map[string]int{
 	"krrlab/rng":                 0,
 	"plots":                      0,
 	"krrlab/suite":               0,
+	"krrlab/tree":                0,
 
 	"datasets":                   1,
 	"krrlab/estimate":            1,
@@ -40,7 +41,6 @@ var floors = map[string]int{
 	"krrlab/internal/testkit":    1,
 	"krrlab/kernel":              1,
 	"krrlab/sketch":              1,
-	"krrlab/tree":                1,
 
 	"krrlab/feature":     2,
 	"krrlab/gram":        2,
@@ -103,6 +103,8 @@ var allowed = map[[2]string]string{
 	{"krrlab/points", "krrlab/accel"}:                      "products of many points run on the pool of workers",
 	{"krrlab/points", "krrlab/accel/gemm"}:                 "products of bytes are no BLAS routine",
 	{"krrlab/comm", "krrlab/accel"}:                        "a rank knows how many threads it has",
+	{"krrlab/tree", "krrlab/points"}:                       "it orders points",
+	{"krrlab/tree", "krrlab/accel"}:                        "on the pool of workers",
 	{"krrlab/cli", "krrlab/notebook"}:                      "krrlab kernel and krrlab notebook are commands",
 	{"krrlab/notebook", "krrlab/notebook/golang"}:          "the kernel is the protocol around the interpreter",
 	{"krrlab/notebook/golang", "krrlab/notebook/bindings"}: "the interpreter knows what cells may import",
