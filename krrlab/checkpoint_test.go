@@ -92,6 +92,7 @@ func TestCheckpoint(t *testing.T) {
 		"pcg":         {Precond: Features{S: 100}, Solver: PCG, Tol: 1e-8},
 		"block-pcg":   {Precond: Features{S: 100}, Solver: BlockPCG, Tol: 1e-8},
 		"cg":          {Solver: CG, Tol: 1e-4},
+		"vecchia":     {Precond: Vecchia{S: 9, Neighbors: 5}, Repeat: 2, Storage: gram.Fixed16, Tol: 1e-7},
 		"repetitions": {Precond: Features{S: 100}, Repeat: 3, Storage: gram.Float64, Tol: 1e-6},
 		"refined":     {Precond: Features{S: 100}, Storage: gram.Fixed16, Tol: 1e-7},
 	} {

@@ -51,7 +51,7 @@ func TestGiven(t *testing.T) {
 	gauss := kernel.Gaussian{Sigma: 2}
 	for name, cfg := range map[string]Config{
 		"direct": {Solver: Direct}, "pcg": {Solver: PCG}, "nystrom": {Solver: PCG, Precond: Nystrom{S: 30}},
-		"block": {Solver: BlockPCG, Precond: RPCholesky{S: 30}}, "cg": {Solver: CG}, "float32 tiles": {Solver: PCG, Storage: gram.Float32}, "auto": {},
+		"block": {Solver: BlockPCG, Precond: RPCholesky{S: 30}}, "vecchia": {Precond: Vecchia{S: 9}}, "cg": {Solver: CG}, "float32 tiles": {Solver: PCG, Storage: gram.Float32}, "auto": {},
 	} {
 		for _, single := range []bool{false, true} {
 			byPoints, byRows, p := given(t, n, gauss, single)

@@ -138,6 +138,9 @@ func (s *solve) countTraffic() func(*pcg.Result) {
 		s.sol.Ranks = &Ranks{Count: s.comm.Size()}
 	}
 	w, _ := s.m.(*precond.Woodbury)
+	if v, ok := s.m.(*vecchia.Inverse); ok {
+		w = v.Woodbury()
+	}
 	lo, hi := s.featureRows()
 	return s.sol.Ranks.Counting(s.a, w, hi-lo)
 }
@@ -153,7 +156,7 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 		_, random := r.Preconditioner.(Features)
 		p.Landmarks = !random
 	} else if v, ok := l.cfg.Precond.(Vecchia); ok {
-		p.S, p.Landmarks, p.Neighbors = v.S, v.S > 0, v.most()
+		p.S, p.Landmarks, p.Neighbors = v.S, v.S > 0, v.most(n)
 	}
 	var err error
 	if m := plan.Of(p, ranks); l.cfg.Memory > 0 && m.Most > l.cfg.Memory {

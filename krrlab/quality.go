@@ -87,7 +87,7 @@ func (l *Lab) judged(ctx context.Context, q *Quality) (pcg.Preconditioner, error
 		var m pcg.Preconditioner
 		err := timed(&q.Seconds.Factor, func() (err error) { m, err = l.M(ctx, 0); return err })
 		if v, ok := m.(*vecchia.Inverse); ok {
-			q.Features = v.What()
+			q.S, q.Neighbors, q.Damping, q.Features = v.Rank(), v.Neighbors(), v.Damping(), v.What()
 		}
 		return m, err
 	}

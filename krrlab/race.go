@@ -143,7 +143,7 @@ func (l *Lab) racers(o *RaceOptions) (field []Preconditioner, err error) {
 func (l *Lab) building(p Preconditioner) int64 {
 	n := int64(l.train.Len())
 	if v, ok := p.(Vecchia); ok {
-		return v.bytes(int(n)) + 8*n*int64(v.S) + 24*n*int64(v.most())
+		return v.bytes(int(n)) + 8*n*int64(v.S) + 24*n*int64(v.most(l.train.Len()))
 	}
 	r := p.(approximation).recipe()
 	each := int64(4)

@@ -72,6 +72,8 @@ func TestRanks(t *testing.T) {
 		"repetitions": {Precond: Features{S: 100}, Repeat: 3, Storage: gram.Float64, Exact: StoredResidual, Tol: 1e-8},
 		"strict":      {Precond: Features{S: 100}, Storage: gram.Float64, Lambda: 10, Tol: 1e-12},
 		"cg float32":  {Solver: CG, Storage: gram.Float32},
+		"both":        {Precond: Vecchia{S: 20}, Solver: BlockPCG, Storage: gram.Float32, Tol: 1e-6},
+		"neighbors":   {Precond: Vecchia{Neighbors: 9}, Repeat: 2, Storage: gram.Recompute, Tol: 1e-6},
 		"cg fixed16":  {Solver: CG, Storage: gram.Fixed16},
 	}, "openblas": {
 		"form U":       {Precond: Features{S: 600, Form: precond.FormU}},
@@ -111,7 +113,7 @@ func TestRanks(t *testing.T) {
 						if d := sameAnswer(sol, lone); d != "" {
 							t.Errorf("rank %d of %d: %s", rank, p, d)
 						}
-						if r := sol.Ranks; r.Count != p || r.Products == 0 || r.ProductBytes != r.ProductFormula || r.SolveBytes != r.SolveFormula && rank == 0 {
+						if r := sol.Ranks; r.Count != p || r.Products == 0 || r.ProductBytes != r.ProductFormula || r.SolveBytes != r.SolveFormula && rank == 0 || p > 1 && (r.SolveBytes > 0) != (sol.S > 0) {
 							t.Errorf("rank %d of %d: %+v", rank, p, *r)
 						}
 						if s := sol.String(); !strings.Contains(s, fmt.Sprintf("ranks        %d; each sends", p)) {

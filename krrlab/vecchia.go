@@ -36,17 +36,20 @@ func (p Vecchia) String() string {
 	return s
 }
 
-// most returns the most neighbors that a point may be given.
-func (p Vecchia) most() int { return max(0, cmp.Or(p.Neighbors, vecchia.MostNeighbors)) }
+// most returns the most neighbors that one of n points may be given.
+func (p Vecchia) most(n int) int { return max(0, min(cmp.Or(p.Neighbors, vecchia.MostNeighbors), n-1)) }
 
 // bytes returns what M takes for n points at most.
 func (p Vecchia) bytes(n int) int64 {
-	return 16*int64(n)*int64(p.most()+1) + 8*int64(n)*int64(p.S)
+	return 16*int64(n)*int64(p.most(n)+1) + 8*int64(n)*int64(p.S)
 }
 
 func (p Vecchia) check(n int) error {
-	if p.S < 0 || p.S > n || !(p.Damping >= 0 && p.Damping <= 1) {
-		return fmt.Errorf("krrlab: %v: want 0 ≤ rank ≤ n = %d and 0 < ω ≤ 1", p, n)
+	if p.S < 0 || p.S > n {
+		return fmt.Errorf("krrlab: Vecchia: %d pivots: want 0 to n = %d", p.S, n)
+	}
+	if !(p.Damping >= 0 && p.Damping <= 1) {
+		return fmt.Errorf("krrlab: Vecchia: ω = %g: want 0 < ω ≤ 1, or 0 for the rule's", p.Damping)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package krrlab_test
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -96,6 +97,9 @@ func TestVecchiaQuality(t *testing.T) {
 	q, err := l.Quality(t.Context(), krrlab.QualityOptions{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if q.S != 20 || q.Neighbors < 15 || q.Damping == 0 || q.Exact == nil || !q.Kappa.Covers(q.Exact.Value) || !strings.Contains(q.String(), "beside 20 pivots\n") {
+		t.Errorf("%+v", q)
 	}
 	if !q.Reached || !(q.Kappa.Hi < 1e3) || q.Actual == nil || float64(*q.Actual) > 2*float64(q.Bound) {
 		t.Errorf("%v", q)

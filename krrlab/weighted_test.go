@@ -38,6 +38,7 @@ func TestWeights(t *testing.T) {
 		want := predictions(t, solveWith(t, ctx, times, Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12}).Model, test)
 		for _, cfg := range []Config{
 			{Solver: Direct, Tol: 1e-11}, {Solver: CG, Tol: 1e-10}, {Precond: Nystrom{S: 30}, Tol: 1e-10}, {Precond: RPCholesky{S: 30}, Tol: 1e-10, Solver: BlockPCG}, {Solver: CG, Tol: 0.03},
+			{Precond: Vecchia{S: 9}, Tol: 1e-10},
 		} {
 			cfg.Kernel, cfg.Lambda = k, 0.1
 			sol := solveWith(t, ctx, given, cfg)

@@ -61,6 +61,8 @@ func advice(r *krrlab.Solution) string {
 		return fmt.Sprintf("K+λI as stored in %s is not positive definite, so K is off by more than λ: try --storage float64, or a larger --lambda", r.Storage)
 	case r.Status == pcg.Indefinite:
 		return "K+λI is not positive definite: rounding exceeds λ, or the kernel is not positive semi-definite; try a larger --lambda"
+	case r.Status == pcg.IndefinitePreconditioner && r.Precond == "vecchia":
+		return "the preconditioner is not positive definite in float64: try a larger --lambda"
 	case r.Status == pcg.IndefinitePreconditioner:
 		return "the preconditioner is not positive definite in float64: try a larger --lambda-p"
 	case r.Status == pcg.Breakdown:
@@ -74,7 +76,10 @@ func advice(r *krrlab.Solution) string {
 	if r.Ranks == nil {
 		instead = fmt.Sprintf(", or --solver direct, which holds %s", accel.Bytes(direct.Need(direct.Float64, r.N, r.T)))
 	}
-	if r.Solver == krrlab.PCG || r.Solver == krrlab.BlockPCG {
+	switch {
+	case r.Precond == "vecchia":
+		return fmt.Sprintf("try more than %d --neighbors or pivots (--features), or a larger --max-iter", r.Neighbors) + instead
+	case r.Solver == krrlab.PCG || r.Solver == krrlab.BlockPCG:
 		return "try more --features, a larger --lambda-p, or a larger --max-iter" + instead
 	}
 	return "try --solver pcg, or a larger --max-iter" + instead

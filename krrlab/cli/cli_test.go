@@ -323,6 +323,8 @@ func TestNotConverged(t *testing.T) {
 3$ fit --train train.csv --solver cg --max-iter 3 --sigma 3 --lambda 1e-6 --json r.json --out m.krr --plot c.svg
 	not converged
 	max-iterations
+3$ fit --train train.csv --precond vecchia --neighbors 2 --max-iter 1 --sigma 3 --lambda 1e-6
+	try more than 2 --neighbors or pivots (--features), or a larger --max-iter
 3$ verify m.krr --train train.csv
 	fit it again with a larger --max-iter`)
 	if r := report(t, "r.json"); r["status"] != "max-iterations" || r["iterations"] != 3.0 || r["true_residual"].(float64) < 1e-5 {

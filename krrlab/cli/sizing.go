@@ -85,8 +85,10 @@ func (f *sizingFlags) problem(set *pflag.FlagSet) (p plan.Problem, err error) {
 	switch {
 	case f.precond == "none":
 		p.S, p.Landmarks = 0, false
+	case f.precond == "vecchia" && (f.features < 0 || f.features > f.n):
+		return p, usagef("--features %d: want 0 to n", f.features)
 	case f.precond == "vecchia":
-		p.Landmarks, p.Neighbors = f.features > 0, vecchia.MostNeighbors
+		p.Landmarks, p.Neighbors = f.features > 0, min(vecchia.MostNeighbors, f.n-1)
 	case !set.Changed("features"):
 		p.S = krrlab.DefaultFeatures(f.n)
 	case f.features < 1 || f.features > f.n:

@@ -29,6 +29,10 @@ $ ranks --n 60000 --d 784 --t 10 --features 6000 --memory 3GB --counts 1,8 --mar
 	unknown storage
 2$ ranks --n 10 --d 3 --features 11
 	want 1 to n
+2$ ranks --n 10 --d 3 --precond vecchia --features 11
+	--features 11: want 0 to n
+2$ ranks --n 10 --d 3 --precond vecchia --features -1
+	--features -1: want 0 to n
 2$ ranks --n 10 --d 3 --counts 0
 	--counts 0
 2$ ranks --n 10 --d 3 --nnz 31

@@ -30,6 +30,9 @@ type Quality struct {
 	Features string  `json:"features,omitempty"` // what made Z
 	S        int     `json:"s,omitempty"`        // its columns
 	LambdaP  float64 `json:"lambda_p,omitempty"`
+	// Neighbors and Damping are k and ω of a sparse inverse, S then the rank of its factor.
+	Neighbors int     `json:"neighbors,omitempty"`
+	Damping   float64 `json:"damping,omitempty"`
 
 	// Kappa, Min and Max are κ(M⁻¹A), λ_min and λ_max, of K itself and not as it is stored: they
 	// allow for KError, whose prediction the confidence does not cover. Kappa's probability of
@@ -154,7 +157,7 @@ func (q *Quality) metricText() string {
 	switch {
 	case q.Precond == "none":
 		return "I (no preconditioner)"
-	case q.S == 0:
+	case q.LambdaP == 0:
 		return cmp.Or(q.Features, q.Precond)
 	}
 	made := cmp.Or(q.Features, q.Precond)
