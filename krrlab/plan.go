@@ -31,8 +31,8 @@ type PlanOptions struct {
 // Planning reports whether Solve does what Plan chooses.
 func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixed }
 
-// Plan predicts the seconds and bytes of every way to solve the problem, from the rates of this machine and the
-// iterations on the spectrum of K as a subsample shows it, and chooses the one of least training time: what Solve does with AutoSolver. What the
+// Plan predicts the seconds and bytes of the ways to solve the problem, from counts and the rates of this machine and the
+// iterations that a rule expects, and chooses the one of least training time: what Solve does with AutoSolver. What the
 // configuration sets is held. Seconds depend on the machine and on what else it does, and so may the
 // choice. Package plan has the method. On ranks the first plans, at rates that all measure together, and the others do the same. With a Backend it fails.
 func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
@@ -87,7 +87,7 @@ func (l *Lab) choose(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 func (l *Lab) task() *plan.Task {
 	c := l.cfg
 	t := &plan.Task{
-		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Prefer: l.accuracy(), Seed: c.Seed, Memory: c.Memory,
+		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Prefer: l.accuracy(), Seed: c.Seed, Order: Vecchia{}.stream(l, 0), Memory: c.Memory,
 		PointBytes: l.pointBytes(), Storage: c.Storage, NoFeatures: noFeatures(c.Kernel),
 		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
 	}
@@ -196,7 +196,7 @@ func (l *Lab) over(sol *Solution, err error) *plan.Report {
 			came += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
 		}
 	}
-	r.Over = fmt.Sprintf("%v, after %s, where %s were predicted to come to %g (%v)", r.Instead, came, plural.Count(r.Choice.Iterations, "iteration"), l.cfg.Tol, &r.Choice)
+	r.Over = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)", r.Instead, came, plural.Count(r.Choice.Iterations, "iteration"), l.cfg.Tol, &r.Choice)
 	r.Choice, r.Seconds, r.Flags, r.Instead = *r.Instead, r.Instead.Seconds, r.Instead.Flags(), nil
 	return &r
 }
@@ -214,7 +214,7 @@ func (l *Lab) decide(ctx context.Context, p *plan.Plan) (won *plan.Report, m *La
 			continue
 		}
 		field = append(field, c)
-		o.Runners = append(o.Runners, RaceRunner{PrecondSpec{Name: c.Precond, S: c.S, LambdaP: c.LambdaP}, c.Alone(p.T), c.Seconds.Features + c.Seconds.Factor})
+		o.Runners = append(o.Runners, RaceRunner{planned(c), c.Alone(p.T), c.Seconds.Features + c.Seconds.Factor})
 	}
 	if len(o.Runners) == 0 {
 		return &p.Report, l, 0, 0, nil
@@ -267,6 +267,15 @@ func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, er
 	return &made.Report, made.Took, nil
 }
 
+// planned returns the preconditioner of a candidate.
+func planned(c *plan.Candidate) PrecondSpec {
+	s := PrecondSpec{Name: c.Precond, S: c.S, LambdaP: c.LambdaP}
+	if s.Damping = c.Damping; c.Damping > 0 { // else the rule that Neighbors are expected of finds them
+		s.Neighbors = c.Neighbors
+	}
+	return s
+}
+
 // chosen returns the lab of the same problem that does what is planned.
 func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
 	cfg := l.cfg
@@ -274,8 +283,7 @@ func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
 	if cfg.Solver, err = ParseSolver(p.Choice.Solver); err != nil {
 		return nil, err
 	}
-	spec := PrecondSpec{Name: p.Choice.Precond, S: p.Choice.S, LambdaP: p.Choice.LambdaP}
-	if cfg.Precond, err = spec.Preconditioner(cfg.Kernel); err != nil {
+	if cfg.Precond, err = planned(&p.Choice).Preconditioner(cfg.Kernel); err != nil {
 		return nil, err
 	}
 	storage, err := gram.ParseStorage(p.Choice.Stored)

@@ -255,7 +255,8 @@ func (l *Lab) watchRace(ctx context.Context) func([]race.Standing) error {
 				if f.Seconds < 1e6 {
 					e.Remaining = time.Duration(f.Seconds * float64(time.Second))
 				}
-				late = late && f.Iterations > 0 && l.plan.Late(f.Iterations, l.left(f.Iterations, e.Residual))
+				low, left, _ := race.Forecast(f.Residuals, l.cfg.Tol)
+				late = late && f.Phase == race.Running && l.plan.Late(f.Iterations, low, left)
 				err = cmp.Or(err, l.cfg.Monitor(e))
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/race"
 	"github.com/krrlab/lab/krrlab/results"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/weighted"
@@ -261,24 +262,15 @@ func (l *Lab) aim(o *pcg.Options, a, finer *gram.Matrix) {
 	}
 }
 
-// left returns the iterations to τ after those done, by their mean rate of convergence.
-func (l *Lab) left(done int, residual float64) float64 {
-	rate := -math.Log(residual) / float64(done)
-	if !(rate > 0) {
-		return math.Inf(1)
-	}
-	return max(math.Log(residual/l.cfg.Tol)/rate, 0)
-}
-
-// watchSolve returns a monitor that reports the residual and the time left, judged
-// by the mean rate of convergence so far, with the bound of the error that enough returns, nil for none; an error
+// watchSolve returns a monitor that reports the residual and the time left, as race.Forecast has it, with the bound of the error that enough returns, nil for none; an error
 // of it ends the solve, and so does a plan by which it is late after those iterations and the ones done before. On ranks all return an error if one
 // or the Monitor of one does.
 func (l *Lab) watchSolve(ctx context.Context, before int, enough func(context.Context, *pcg.Iteration) (float64, error)) func(*pcg.Iteration) error {
-	start := time.Now()
+	start, residuals := time.Now(), []float64{1}
 	return func(it *pcg.Iteration) error {
 		e := Event{Stage: stage.Solve, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
-		left := l.left(it.Index, it.MaxRelRes)
+		residuals = append(residuals, it.MaxRelRes)
+		low, left, _ := race.Forecast(residuals, l.cfg.Tol)
 		if it.Index > 2 && !math.IsInf(left, 1) {
 			e.Remaining = time.Duration(min(left, float64(l.cfg.MaxIter-it.Index)) * float64(time.Since(start)) / float64(it.Index))
 		}
@@ -286,7 +278,7 @@ func (l *Lab) watchSolve(ctx context.Context, before int, enough func(context.Co
 		if enough != nil {
 			e.Bound, err = enough(ctx, it)
 		}
-		if err == nil && left > 0 && l.plan.Late(before+it.Index, left) {
+		if err == nil && left > 0 && l.plan.Late(before+it.Index, low, left) {
 			err = errLate
 		}
 		if told := l.cfg.Monitor(e); told != nil {

@@ -149,7 +149,11 @@ func tryOne(ctx context.Context, data *loaded, cfg krrlab.Config, c *plan.Candid
 	if cfg.Solver, err = krrlab.ParseSolver(c.Solver); err != nil {
 		return tried{}, err
 	}
-	if cfg.Precond, err = (krrlab.PrecondSpec{Name: c.Precond, S: c.S, LambdaP: c.LambdaP}).Preconditioner(cfg.Kernel); err != nil {
+	spec := krrlab.PrecondSpec{Name: c.Precond, S: c.S, LambdaP: c.LambdaP, Damping: c.Damping}
+	if c.Damping > 0 {
+		spec.Neighbors = c.Neighbors
+	}
+	if cfg.Precond, err = spec.Preconditioner(cfg.Kernel); err != nil {
 		return tried{}, err
 	}
 	if cfg.Solver == krrlab.Direct {

@@ -6,34 +6,29 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
 // Bounds of what a plan may take.
 const (
 	leastPlan = 0.5  // seconds, or
-	planShare = 0.05 // of the training time of what it chooses
+	planShare = 0.08 // of the training time of what it chooses
+	near      = 3    // times that, within which another is expected to be done that races
 )
-
-// productError is what products with K in float32 are taken to be off, of their norm; half or twice it changes iterations little.
-const productError = 0x1p-22
 
 // model is a task, what is known of it, and what it costs.
 type model struct {
 	*Task
-	cost     Cost
-	pilot    *Pilot
-	spectrum *spectrum
+	cost  Cost
+	pilot *Pilot
 }
 
-// Choose predicts seconds and bytes of all candidates of the task at the rates and chooses the one of least
-// training time. Iterations are counted on the spectrum of K, which a pilot tells.
+// Choose predicts seconds and bytes of the candidates of the task by counts at the rates, with the iterations that a rule
+// expects, and chooses the one of least training time: what is done where the Rivals do not race.
 func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	t.settle()
 	_, d := t.X.Dims()
@@ -42,30 +37,19 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	if m.pilot, err = newPilot(ctx, t, rates); err != nil {
 		return nil, err
 	}
+	m.cost.Entries = m.pilot.Entries
 	list := m.candidates()
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: no method has the solver %q and the preconditioner %q", t.Solver, t.Precond)
 	}
 	m.predict(list)
-	iterate := func(list []*Candidate) bool { return list[0].Solver != Direct || list[0].Refused != "" }
-	refines := m.rounds(m.left(&Candidate{Solver: PCG, Storage: m.storage()})) > 0
-	if !iterate(list) && refines && t.Small == gram.Auto && t.Storage == gram.Auto && kernel.Given(t.Kernel) == nil { // in float64 there is no refinement
-		m.pilot.suppose(gram.Float64)
-		wide := m.candidates()
-		if m.predict(wide); iterate(wide) {
-			list = wide
-		} else {
-			m.pilot.suppose(gram.Float32)
-		}
-	}
-	if iterate(list) {
-		before := m.storage()
+	open := t.Small == gram.Auto && t.Storage == gram.Auto && kernel.Given(t.Kernel) == nil
+	refines := m.rounds(m.left(&Candidate{Solver: PCG, Storage: m.storage()})) > 0 // which K in float64 does not
+	if list[0].Solver != Direct || list[0].Refused != "" || refines && open {
 		if err := m.pilot.look(ctx); err != nil {
 			return nil, err
 		}
-		if m.storage() != before {
-			list = m.candidates()
-		}
+		list = m.candidates()
 		m.predict(list)
 	}
 	c := &Plan{Candidates: list, Rates: rates, Advice: m.advice()}
@@ -89,32 +73,16 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	return c, nil
 }
 
-// predict sets what the candidates take, iterations where they are not known, and sorts them: those that are refused last, and first what a fixed rule takes.
+// predict sets what the candidates take and sorts them: those that are refused last, and first what a fixed rule takes.
 func (m *model) predict(list []*Candidate) {
-	start := time.Now()
-	if m.spectrum == nil {
-		m.spectrum = newSpectrum(m.pilot)
-	}
-	_ = accel.ForEach(context.Background(), len(list), func(_, i int) {
-		c, e, block := list[i], productError, 1
-		if c.Storage == gram.Float64 {
-			e = 0
-		}
-		if c.Solver == BlockPCG {
-			block = m.t
-		}
-		if c.Solver != Direct && c.Iterations == 0 {
-			c.Iterations = m.spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, block, m.MaxIter+1, e)
-		}
-	})
-	m.cost.Entries, m.cost.Look = m.pilot.Entries, m.pilot.Look
+	m.cost.Entries, m.cost.Look, m.cost.K = m.pilot.Entries, m.pilot.Look, m.pilot.choice
 	if m.pilot.choice != nil {
 		m.cost.Look = 0 // the plan has taken it
 	}
 	for _, c := range list {
 		m.cost.Rounds = m.rounds(m.left(c))
-		if c.Solver == Direct {
-			c.Iterations = m.cost.Rounds
+		if c.Iterations = m.cost.Rounds; c.Solver != Direct {
+			c.Iterations = int(m.expected(c))
 		}
 		m.cost.Of(c)
 		m.refuse(c)
@@ -122,18 +90,15 @@ func (m *model) predict(list []*Candidate) {
 	rank := func(c *Candidate) int {
 		switch {
 		case c.Refused != "":
-			return 3
+			return 2
 		case m.ruled(c):
 			return 0
-		case c.Precond == Vecchia: // of whose iterations nothing is known before a race
-			return 2
 		}
 		return 1
 	}
 	slices.SortStableFunc(list, func(a, b *Candidate) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Seconds.training(), b.Seconds.training()))
 	})
-	m.pilot.Seconds += time.Since(start).Seconds()
 }
 
 // ruled reports whether a fixed rule takes the candidate.
@@ -147,8 +112,6 @@ func (m *model) refuse(c *Candidate) {
 	switch {
 	case m.Memory > 0 && c.Bytes > m.Memory:
 		c.Refused = fmt.Sprintf("it holds %s, the limit is %s", accel.Bytes(c.Bytes), accel.Bytes(m.Memory))
-	case c.Solver != Direct && c.Iterations > m.MaxIter:
-		c.Refused = fmt.Sprintf("more than the maximum of %s predicted", plural.Count(m.MaxIter, "iteration"))
 	case c.Solver == Direct && c.Storage == gram.Float32 && !direct.Definite(m.n, m.pilot.largest, m.Lambda):
 		c.Refused = "K+λI may not be positive definite in float32"
 	}
@@ -173,11 +136,12 @@ func (p *Plan) Of(c *Candidate) Report {
 	return r
 }
 
-// rivals returns the choice and the best of every other preconditioner that is predicted within twice its time, with the best without
-// M, if there are any and a race between them pays: it takes at most 5 % of the choice's time, and with the pilot no more than that may take.
-// A race takes four iterations without M, and with several columns, whose iterations are lost, a product with all of them and eight more of one.
+// rivals returns the choice and the best of every other preconditioner that is expected within three times its time, with the
+// best without M, if there are any and a race between them pays: it takes at most 8 % of the choice's time, and with the
+// pilot no more than that may take. A race takes four iterations without M, and with several columns, whose iterations are
+// lost, a product with all of them and eight more of one.
 func (m *model) rivals(list []*Candidate) (field []*Candidate) {
-	best, near := list[0], 0
+	best := list[0]
 	if best.Solver == Direct || best.Storage == gram.Recompute {
 		return nil
 	}
@@ -193,17 +157,14 @@ func (m *model) rivals(list []*Candidate) (field []*Candidate) {
 		return nil
 	}
 	for _, c := range list {
-		met := slices.ContainsFunc(field, func(o *Candidate) bool { return o.Precond == c.Precond })
-		within := c.Seconds.training() <= 2*best.Seconds.training()
+		met := slices.ContainsFunc(field, func(o *Candidate) bool { return o.Precond == c.Precond && (o.S > 0) == (c.S > 0) })
+		within := c.Seconds.training() <= near*best.Seconds.training() || c.Precond == None
 		fits := m.Memory <= 0 || m.cost.bytes(c, true) <= m.Memory
-		if !met && fits && c.Refused == "" && c.Solver != Direct && (within || c.Precond == None) {
+		if !met && fits && within && c.Refused == "" && c.Solver != Direct {
 			field = append(field, c)
-			if within {
-				near++
-			}
 		}
 	}
-	if near < 2 || field[0] != best {
+	if len(field) < 2 || field[0] != best {
 		return nil
 	}
 	return field
@@ -217,7 +178,7 @@ func (c *Candidate) Alone(t int) float64 {
 	return float64(c.Iterations)
 }
 
-// flips says by how much predictions may be off before the runner-up wins, and what memory would change.
+// flips says by how much what is expected may be off before the runner-up wins, and what memory would change.
 func (c *Plan) flips(m *model) {
 	b, r := &c.Choice, c.RunnerUp
 	if m.ruled(b) {
@@ -225,14 +186,14 @@ func (c *Plan) flips(m *model) {
 		return
 	}
 	if r != nil && b.Solver != Direct && b.Iterations > 0 {
-		each := (b.Seconds.Solve) / float64(b.Iterations+1)
+		each := b.each()
 		limit := float64(b.Iterations) + (r.Seconds.training()-b.Seconds.training())/each
-		c.Flips = append(c.Flips, fmt.Sprintf("more than %.0f iterations where %d are predicted: then %v is faster", math.Floor(limit), b.Iterations, r))
+		c.Flips = append(c.Flips, fmt.Sprintf("more than %.0f iterations where %d are expected: then %v is faster", math.Floor(limit), b.Iterations, r))
 	}
 	if r != nil && r.Solver != Direct && r.Iterations > 0 {
-		each := r.Seconds.Solve / float64(r.Iterations+1)
+		each := r.each()
 		if limit := float64(r.Iterations) - (r.Seconds.training()-b.Seconds.training())/each; limit >= 1 {
-			c.Flips = append(c.Flips, fmt.Sprintf("fewer than %.0f iterations of %v where %d are predicted", math.Ceil(limit), r, r.Iterations))
+			c.Flips = append(c.Flips, fmt.Sprintf("fewer than %.0f iterations of %v where %d are expected", math.Ceil(limit), r, r.Iterations))
 		}
 	}
 	for _, o := range c.Candidates {

@@ -58,6 +58,8 @@ type Cost struct {
 	Entries            // 0: 1.4·2d/G₃₂ + 1/exp in float32, and 1.4·2d/G₆₄ + 1/exp
 	Look       float64 // seconds of deciding how to keep K; 0 where that is known
 	Rounds     int     // of refinement by residuals with K recomputed, of what iterations come to
+	// K is how K is kept, where that is known: of what is left out no entry is formed, read or held. nil: all are kept.
+	K *gram.Choice
 }
 
 // Of sets the seconds and bytes of a candidate of which method, rank, solver, storage and iterations are known:
@@ -66,7 +68,7 @@ type Cost struct {
 //
 //	K           look + n²/2·ε + bytes/W              Z          1.4·2nds/G₃₂ + ns/cos + 4ns/W
 //	landmarks   ns·(ε_col + ε_own) + 1.3·ns²/G₆₄     ZᵀZ, L⁻¹   ns·ε_gram + 1.7·ns²/G₃₂ + chol(s) + 2·(s³/3)/P₆₄
-//	sparse inverse, k neighbors, r pivots  bytes·scan + n(k²(d+r)/2 + k³/3)/rows
+//	sparse inverse, k neighbors, r pivots  bytes·scan + n(k²(d+r)/2 + k³/3 + 4kr)/rows
 //	iteration   bytes·product(t) + ns·apply(t) + n(k+1)·sparse(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄; K and twice Z at B at most
 //	residual    n²/2·(ε_exact + 4·product(t)) for each round where K is recomputed for it, else 288 rows of it
 //	direct      n²/2·ε_dense + bytes/2W, chol(n), bytes/2·apply(t)/4 and a residual for each round
@@ -109,7 +111,7 @@ func (m Cost) Of(c *Candidate) {
 // bytes returns what a rank holds at its most.
 func (m *Cost) bytes(c *Candidate, raced bool) int64 {
 	landmarks := c.Precond == Nystrom || c.Precond == RPCholesky
-	return Of(Problem{N: m.N, D: m.D, T: m.T, PointBytes: m.PointBytes, Storage: c.Storage, S: c.S, Neighbors: c.Neighbors,
+	return Of(Problem{N: m.N, D: m.D, T: m.T, PointBytes: m.PointBytes, Storage: c.Storage, KernelBytes: m.kernelBytes(c.Storage), S: c.S, Neighbors: c.Neighbors,
 		Landmarks: landmarks || c.Precond == Vecchia && c.S > 0, Raced: raced || c.Precond == Vecchia}, max(1, m.Ranks)).Most
 }
 
@@ -132,11 +134,11 @@ func (m *Cost) build(c *Candidate) {
 		c.Seconds.Features = own*columns*m.Columns + n*s*entry + slow*n*s*s/m.Gemm64
 	}
 	if k := float64(c.Neighbors); c.Precond == Vecchia { // H is as large as F; all rows of G are made on each rank
-		all, passes := m.entries(), 1.0
-		if c.Storage != gram.Recompute {
-			passes = 0
+		entry := m.Scan
+		if c.Storage == gram.Recompute {
+			entry += m.Stored
 		}
-		c.Seconds.Factor = all*(m.Scan+passes*m.Stored) + n*(k*k*(float64(m.D)+s)/2+k*k*k/3)/m.Rows
+		c.Seconds.Factor = m.entries()*entry + n*(k*k*(float64(m.D)+s)/2+k*k*k/3+4*k*s)/m.Rows
 	}
 	c.Seconds.Factor += own*s*m.Gram + gramSlow*own*s*s/m.Gemm32 + cholesky(s, m.Gemm64, m.Potrf64) + inverseSlow*s*s*s/3/m.Potrf64
 }
@@ -145,7 +147,7 @@ func (m *Cost) build(c *Candidate) {
 func (m *Cost) iteration(c *Candidate) (kBytes, product, all float64) {
 	n, t, s := float64(m.N), float64(m.T), float64(c.S)
 	ranks := max(m.Ranks, 1)
-	kBytes = float64(gram.RankBytes(m.N, c.Storage, ranks))
+	kBytes = float64(m.kernelBytes(c.Storage))
 	product = kBytes * max(at(m.Product, m.T), 1/m.Read)
 	switch c.Storage {
 	case gram.Recompute:
@@ -166,8 +168,17 @@ func (m *Cost) iteration(c *Candidate) (kBytes, product, all float64) {
 	return kBytes, product, all
 }
 
-// entries returns how many entries of K a rank forms, and reads in a product with K.
+// entries returns how many entries of K a rank forms.
 func (m *Cost) entries() float64 { return float64(m.N) * float64(m.N) / 2 / float64(max(m.Ranks, 1)) }
+
+// kernelBytes returns the bytes of K that a rank holds, and reads in a product.
+func (m *Cost) kernelBytes(s gram.Storage) int64 {
+	all := gram.RankBytes(m.N, s, max(m.Ranks, 1))
+	if m.K != nil && m.K.Storage == s && m.Ranks <= 1 {
+		return min(all, m.K.Bytes)
+	}
+	return all
+}
 
 // blockShare is the share of the iterations that block PCG needs, 1 − ⅒·log₂t: 0.84 for t = 3, 0.67 for t = 10, the least gain measured
 // (package pcg).

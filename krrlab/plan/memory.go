@@ -16,6 +16,8 @@ type Problem struct {
 	N, D, T    int          // points, their dimension, right-hand sides
 	PointBytes int64        // of X; 0 means 8nd
 	Storage    gram.Storage // of K; not gram.Auto
+	// KernelBytes are those of K that a rank holds. 0: of all tiles as it is stored.
+	KernelBytes int64
 	// S is the number of features, or the rank of landmarks; 0 means no preconditioner.
 	S         int
 	Landmarks bool
@@ -49,7 +51,7 @@ func Of(p Problem, ranks int) Memory {
 	n, d, t, s := int64(p.N), int64(p.D), int64(p.T), int64(p.S)
 	m := Memory{Ranks: ranks, Points: p.PointBytes, Factor: 8 * s * s, Vectors: 80 * n * t}
 	m.Points = cmp.Or(m.Points, 8*n*d)
-	m.Kernel = gram.RankBytes(p.N, p.Storage, ranks)
+	m.Kernel = cmp.Or(p.KernelBytes, gram.RankBytes(p.N, p.Storage, ranks))
 	_, own := comm.Rows(p.N, precond.RankRows, 0, ranks)
 	for r := range ranks {
 		lo, hi := comm.Rows(p.N, precond.RankRows, r, ranks)

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -18,6 +16,7 @@ import (
 	decision "github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
 // Pilot is what m of the points, drawn at random, say of the problem.
@@ -42,8 +41,9 @@ type Pilot struct {
 	rms     float64          // of k(x, z)
 	c       float64          // the largest ‖c_j‖₂/‖y_j‖₂, as estimated
 	e       []float64        // e[j] = E‖residual of a point by j others‖², the squared pivots of K in random order
-	v       []float64        // the least eigenvalues of K, ascending, quantiles at (i+½)·share
-	share   float64
+	// neighbors and damping are k and ω of a sparse inverse without pivots: by its rule, once K has been looked at.
+	neighbors int
+	damping   float64
 }
 
 // Entries are the seconds that all threads take for an entry of K.
@@ -66,7 +66,7 @@ func newPilot(ctx context.Context, t *Task, rates Rates) (*Pilot, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pilot{task: t, k: unformed, rows: rng.New(t.Seed).Sub("pilot").Perm(t.n), known: map[tile]float64{}}
+	p := &Pilot{task: t, k: unformed, neighbors: min(UsualNeighbors, t.n-1), rows: rng.New(t.Seed).Sub("pilot").Perm(t.n), known: map[tile]float64{}}
 	p.x = points.Gather(t.X, p.rows[:min(t.n, tilePoints)])
 	p.time()
 	p.Look = p.looking(rates)
@@ -80,9 +80,7 @@ func newPilot(ctx context.Context, t *Task, rates Rates) (*Pilot, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, shift := p.residuals(k)
-	p.v = p.least(k, l, shift)
-	p.c = p.coefficients(k, l)
+	p.c = p.coefficients(k, p.residuals(k))
 	if t.Tests > 0 {
 		arith, mean, err := p.predictions(k)
 		if err != nil {
@@ -125,8 +123,24 @@ func (p *Pilot) look(ctx context.Context) error {
 	}
 	p.choice, p.stored, p.Look = &c, c.Storage, time.Since(start).Seconds()
 	p.Stored = p.entry(tile{c.Arithmetic, c.Centred, c.Storage == gram.Float64, true})
+	if err = p.local(ctx); err != nil {
+		return err
+	}
 	p.Seconds += time.Since(start).Seconds()
 	return nil
+}
+
+// local finds k and ω of a sparse inverse without pivots.
+func (p *Pilot) local(ctx context.Context) error {
+	t := p.task
+	if t.Precond != "" && t.Precond != Vecchia || t.LambdaP > 0 || kernel.Given(t.Kernel) != nil {
+		return nil
+	}
+	k, err := gram.NewExact(t.Kernel, t.X, t.Lambda, t.Lambda/1000, nil)
+	if err == nil {
+		p.neighbors, p.damping, err = vecchia.Look(ctx, k, &vecchia.Options{Seed: t.Order})
+	}
+	return err
 }
 
 // suppose sets how K is stored before look.
@@ -237,8 +251,8 @@ func (p *Pilot) entry(k tile) float64 {
 }
 
 // residuals factors K of the pilot's points in random order: the square of pivot j is the
-// residual of a point after projection on j others, tr(K−K̂)/(n−j) of Nyström's K̂ of rank j in expectation. It returns the factor and the shift that it has.
-func (p *Pilot) residuals(k *mat.Dense) (l []float64, shift float64) {
+// residual of a point after projection on j others, tr(K−K̂)/(n−j) of Nyström's K̂ of rank j in expectation. It returns the factor.
+func (p *Pilot) residuals(k *mat.Dense) (l []float64) {
 	m := p.M
 	for s := range m {
 		p.largest = max(p.largest, k.At(s, s))
@@ -246,114 +260,26 @@ func (p *Pilot) residuals(k *mat.Dense) (l []float64, shift float64) {
 	}
 	p.rms = mat.Norm(k, 2) / float64(m)
 	l = make([]float64, m*m)
-	shift = p.definite(l, k, 0, m)
+	p.definite(l, k)
 	p.e = make([]float64, m)
 	for i := range m {
 		p.e[i] = l[i*m+i] * l[i*m+i]
 	}
-	return l, shift
+	return l
 }
 
-// least returns quantiles of the least quarter of the eigenvalues of K, ascending: of those of K at half of the points, or 512: 2,048 tell no more. Each goes on to n as the power of the number
-// of points that it was from a quarter of these to all. l is the factor of all M, with a shift, and overwritten. Where points tell of fewer eigenvalues than a quarter,
-// there are fewer quantiles.
-func (p *Pilot) least(k *mat.Dense, l []float64, shift float64) []float64 {
-	m, n := min((p.M+1)/2, 512), float64(p.task.n)
-	q := m / 4
-	if q == 0 || p.largest == 0 {
-		return nil
-	}
-	p.share = 0.25 / float64(q)
-	all := quantiles(nodes(l, p.M, m, shift), m, q)
-	var few []node
-	for i := range 4 {
-		shift := p.definite(l, k, i*q, (i+1)*q)
-		few = append(few, nodes(l, q, q, shift)...)
-	}
-	quarter := quantiles(few, 4*q, q)
-	v, near := make([]float64, min(len(all), len(quarter))), max(4, m/64)
-	sum := make([]float64, len(v)+1) // of the powers of the quantiles up to one
-	for i := range v {
-		sum[i+1] = sum[i] + max(0, math.Log(quarter[i]/all[i])/math.Log(4))
-	}
-	for i := range v {
-		lo, hi := max(0, i-near), min(len(v), i+near+1)
-		v[i] = all[i] * math.Pow(float64(m)/n, (sum[hi]-sum[lo])/float64(hi-lo))
-	}
-	return v
-}
-
-// node stands for so many eigenvalues about ν.
-type node struct{ nu, count float64 }
-
-// nodes returns what the points tell of the least eigenvalues of K: the measure of its spectrum at point i, times 1/ν, has the mean (K⁻²)_ii/(K⁻¹)_ii of 1/ν, the node
-// of Gauss' rule of one, and with that the count (K⁻¹)²_ii/(K⁻²)_ii in the measure itself. All together they have Σ 1/ν and Σ 1/ν² of K, and are its least eigenvalues
-// where points lie in groups close together: of k at the same distance each has 1−1/k of one. K has the first m points of the Cholesky factor of K with a shift,
-// row-major with row stride ld, which is overwritten. Work: 2m³/3 multiplications.
-func nodes(l []float64, ld, m int, shift float64) []node {
-	if !accel.Dtrtri(m, l, ld) {
-		return nil
-	}
-	const width = 256 // of the blocks of K⁻¹ = L⁻ᵀL⁻¹, on and above the diagonal
-	diag, squares := make([]float64, m), make([][]float64, (m+width-1)/width)
-	_ = accel.ForEach(context.Background(), len(squares), func(_, b int) {
-		lo, hi := b*width, min((b+1)*width, m)
-		part := func(columns, from int) blas64.General {
-			return blas64.General{Rows: m - lo, Cols: columns, Stride: ld, Data: l[lo*ld+from:]}
-		}
-		c := blas64.General{Rows: hi, Cols: hi - lo, Stride: hi - lo, Data: make([]float64, hi*(hi-lo))}
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, part(hi, 0), part(hi-lo, lo), 0, c)
-		sum := make([]float64, hi)
-		for i := range hi {
-			row := c.Data[i*c.Stride : (i+1)*c.Stride]
-			sum[i] += floats.Dot(row, row)
-			if i >= lo {
-				diag[i] = row[i-lo]
-				continue
-			}
-			for j, x := range row {
-				sum[lo+j] += x * x
-			}
-		}
-		squares[b] = sum
-	})
-	list := make([]node, m)
-	for i, d := range diag {
-		var square float64 // (K⁻²)_ii
-		for _, sum := range squares[i/width:] {
-			square += sum[i]
-		}
-		list[i] = node{max(d/square-shift, shift), d * d / square}
-	}
-	slices.SortFunc(list, func(a, b node) int { return cmp.Compare(a.nu, b.nu) })
-	return list
-}
-
-// quantiles returns the first q of 4q quantiles of n eigenvalues, fewer where nodes do not stand for as many.
-func quantiles(list []node, n, q int) (v []float64) {
-	var upto float64
-	for _, a := range list {
-		for upto += a.count; len(v) < q && (float64(len(v))+0.5)*float64(n)/float64(4*q) <= upto; {
-			v = append(v, a.nu)
-		}
-	}
-	return v
-}
-
-// definite sets l as factor does, with the least shift of a few with which it can, and returns that.
-func (p *Pilot) definite(l []float64, k *mat.Dense, from, to int) (shift float64) {
-	shift = max(1e-13*p.largest*float64(to-from), 0x1p-1022) // which numbers below do not grow from
-	for !factor(l, k, from, to, shift) && shift < p.largest {
+// definite sets l as factor does, with the least shift of a few with which it can.
+func (p *Pilot) definite(l []float64, k *mat.Dense) {
+	shift := max(1e-13*p.largest*float64(p.M), 0x1p-1022) // which numbers below do not grow from
+	for !factor(l, k, p.M, shift) && shift < p.largest {
 		shift *= 100
 	}
-	return shift
 }
 
-// factor sets l to the lower Cholesky factor of k of the points from one to another, row-major, with shift added to the diagonal.
-func factor(l []float64, k *mat.Dense, from, to int, shift float64) bool {
-	m := to - from
+// factor sets l to the lower Cholesky factor of k of the first m points, row-major, with shift added to the diagonal.
+func factor(l []float64, k *mat.Dense, m int, shift float64) bool {
 	for i := range m {
-		copy(l[i*m:], k.RawRowView(from + i)[from:from+i+1])
+		copy(l[i*m:], k.RawRowView(i)[:i+1])
 		l[i*m+i] += shift
 	}
 	return accel.Dpotrf(m, l, m)
@@ -368,7 +294,7 @@ func factor(l []float64, k *mat.Dense, from, to int, shift float64) bool {
 // better explained. And ‖c‖₂ ≤ ‖y‖₂/λ. a, M², is overwritten.
 func (p *Pilot) coefficients(k *mat.Dense, a []float64) (most float64) {
 	m, lambda, n := min(p.M, 1024), p.task.Lambda, float64(p.task.n)
-	if m < 8 || !factor(a, k, 0, m, lambda) {
+	if m < 8 || !factor(a, k, m, lambda) {
 		return 1 / lambda
 	}
 	w := mat.NewDense(m, p.task.t, nil)

@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	decision "github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // Names of preconditioners and of solvers, as flags have them.
@@ -36,6 +37,7 @@ type Task struct {
 	Prefer     float64 // ‖E‖₂ of K as stored; 0: 20τλ
 	MaxIter    int
 	Seed       uint64
+	Order      rng.Stream        // draws the order of points of a sparse inverse
 	Memory     int64             // bytes in all; 0: no limit
 	PointBytes int64             // of X
 	Beside     int64             // bytes that the process holds beside X
@@ -60,14 +62,16 @@ type Task struct {
 
 // Candidate is a way to solve, and what it is predicted to take.
 type Candidate struct {
-	Solver     string       `json:"solver"`
-	Precond    string       `json:"precond"`
-	S          int          `json:"s"`
-	LambdaP    float64      `json:"lambda_p"`
-	Neighbors  int          `json:"neighbors,omitempty"` // of a sparse inverse, as its rule is expected to find them
+	Solver  string  `json:"solver"`
+	Precond string  `json:"precond"`
+	S       int     `json:"s"`
+	LambdaP float64 `json:"lambda_p"`
+	// Neighbors and Damping are k and ω of a sparse inverse: as its rule finds them, or without Damping is expected to.
+	Neighbors  int          `json:"neighbors,omitempty"`
+	Damping    float64      `json:"damping,omitempty"`
 	Storage    gram.Storage `json:"-"`
 	Stored     string       `json:"storage"`
-	Iterations int          `json:"iterations"` // predicted; of direct rounds of refinement
+	Iterations int          `json:"iterations"` // expected by a rule; of direct rounds of refinement
 	Seconds    Seconds      `json:"predicted_seconds"`
 	Bytes      int64        `json:"predicted_bytes"`
 	// Refused says why it cannot be taken; "" of one that can.
@@ -99,95 +103,12 @@ func (c *Candidate) Flags() string {
 		return f
 	case c.Precond == None:
 		return f + " --precond none"
-	case c.Precond == Vecchia && c.S == 0:
-		return f + " --precond vecchia"
+	case c.Precond == Vecchia && c.Damping > 0:
+		return fmt.Sprintf("%s --precond vecchia --neighbors %d --damping %g", f, c.Neighbors, c.Damping)
 	case c.Precond == Vecchia:
 		return fmt.Sprintf("%s --precond vecchia --features %d", f, c.S)
 	}
 	return fmt.Sprintf("%s --precond %s --features %d --lambda-p %g", f, c.Precond, c.S, c.LambdaP)
-}
-
-// ranks are the parts of n that are tried as ranks.
-var ranks = []float64{1.0 / 40, 1.0 / 28, 1.0 / 20, 1.0 / 14, 1.0 / 10, 1.0 / 7, 1.0 / 5}
-
-// candidates lists what fits what is held.
-func (m *model) candidates() (list []*Candidate) {
-	storage := m.storage()
-	add := func(c Candidate) {
-		if c.Storage == gram.Auto {
-			c.Storage = storage
-		}
-		if m.Iterative && c.Solver == Direct || m.Solver != "" && m.Solver != c.Solver || m.Precond != "" && m.Precond != c.Precond {
-			return
-		}
-		c.Stored = c.Storage.String()
-		list = append(list, &c)
-	}
-	if m.S == 0 && m.LambdaP == 0 {
-		for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
-			if m.Storage == gram.Auto || m.Storage == s {
-				add(Candidate{Solver: Direct, Precond: None, Storage: s})
-			}
-		}
-		add(Candidate{Solver: CG, Precond: None})
-		if m.t > 1 {
-			add(Candidate{Solver: BlockPCG, Precond: None})
-		}
-	}
-	solvers := []string{PCG, BlockPCG}[:min(m.t, 2)]
-	for _, method := range []string{Nystrom, RPCholesky, Features} {
-		if method == Features && m.NoFeatures {
-			continue
-		}
-		for _, s := range m.widths() {
-			for _, ridge := range m.ridges() {
-				for _, solver := range solvers {
-					add(Candidate{Solver: solver, Precond: method, S: s, LambdaP: ridge})
-				}
-			}
-		}
-	}
-	if m.LambdaP > 0 || kernel.Given(m.Kernel) != nil {
-		return list
-	}
-	for _, s := range m.beside() {
-		for _, solver := range solvers {
-			add(Candidate{Solver: solver, Precond: Vecchia, S: s, Neighbors: min(UsualNeighbors, m.n-1)})
-		}
-	}
-	return list
-}
-
-// beside returns how many pivots a sparse inverse is tried beside.
-func (m *model) beside() []int {
-	switch few := m.n / 400 * 10; {
-	case m.S > 0:
-		return []int{m.S}
-	case few > 0:
-		return []int{0, few}
-	}
-	return []int{0}
-}
-
-// widths returns the ranks to try.
-func (m *model) widths() (list []int) {
-	if m.S > 0 {
-		return []int{m.S}
-	}
-	for _, share := range ranks {
-		if s := min(int(share*float64(m.n)+5)/10*10, 12000); s > 0 && (len(list) == 0 || s > list[len(list)-1]) {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-// ridges returns the λ_p to try.
-func (m *model) ridges() []float64 {
-	if m.LambdaP > 0 {
-		return []float64{m.LambdaP}
-	}
-	return []float64{m.Lambda, 10 * m.Lambda}
 }
 
 // storage returns how K will be stored: by its error, where the pilot has looked, and by what fits the memory; one that is given is read where it is.

@@ -49,17 +49,27 @@ type Report struct {
 	Over    string     `json:"over,omitempty"`
 }
 
-// Late reports whether iterations have gone wrong after so many, of which so many are left by the rate of convergence so far: by the seconds predicted
-// for them those left take longer than the direct solver, and those done are twice as many as predicted or took as long as it, or they took twice as long.
-// No clock enters.
-func (r *Report) Late(done int, left float64) bool {
+// What a solve does before it goes over to the direct solver, in parts of the seconds of that.
+const (
+	fewSpent = 0.25 // before the slope is believed that says more is left than the direct solver takes
+	fewLeft  = 0.125
+)
+
+// Late reports whether the direct solver would be done sooner than iterations of which so many are done, and so many are
+// left as the slope of their residuals forecasts, at least low: these take longer than the direct solver, after a quarter
+// of its seconds, or more than an eighth of them, after as many as it takes; or twice as many are gone. So at most about
+// twice the least is spent. By the seconds predicted for an iteration: no clock enters.
+func (r *Report) Late(done int, low, left float64) bool {
 	if r == nil || r.Instead == nil {
 		return false
 	}
-	each, direct := r.Choice.Seconds.Solve/float64(r.Choice.Iterations+1), r.Instead.Seconds.training()
-	spent := float64(done) * each
-	return left*each >= direct && (done >= 2*r.Choice.Iterations || spent >= direct) || spent >= 2*direct
+	iterations := r.Instead.Seconds.training() / r.Choice.each() // that take as long as the direct solver
+	spent := float64(done) / iterations
+	return spent >= fewSpent && low >= iterations || spent >= 1 && left > fewLeft*iterations || spent >= 2
 }
+
+// each returns the seconds of an iteration.
+func (c *Candidate) each() float64 { return c.Seconds.Solve / float64(c.Iterations+1) }
 
 var _ stage.Stage = (*Plan)(nil)
 
@@ -87,7 +97,7 @@ func (p *Plan) String() string {
 	}
 	b.Add("memory", "%s", accel.Bytes(p.Bytes))
 	b.Add("by name", "%s", p.Flags)
-	b.Add("plan", "%.2g s, of which %.2g s for the spectrum of K at %s and iterations on it; rates of %s", p.Took, p.Pilot.Seconds, plural.Count(p.Pilot.M, "point"), folder.ReplaceAllString(p.Rates.Machine, "("))
+	b.Add("plan", "%.2g s, of which %.2g s for K at %s and how to keep it; rates of %s", p.Took, p.Pilot.Seconds, plural.Count(p.Pilot.M, "point"), folder.ReplaceAllString(p.Rates.Machine, "("))
 	return b.String()
 }
 
@@ -145,7 +155,7 @@ func (p *Plan) Plot() *plots.Figure {
 	if p.Choice.S > 0 {
 		f.Marks = []plots.Mark{{X: float64(p.Choice.S), Y: p.Choice.Seconds.Total, Label: "choice"}}
 	}
-	f.Caption = fmt.Sprintf("Iterations on the spectrum of K at %s; the least of the solvers and λ_p at each rank.", plural.Count(p.Pilot.M, "point"))
+	f.Caption = "By the iterations that a rule expects; the least of the solvers at each rank."
 	return f
 }
 

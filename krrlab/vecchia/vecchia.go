@@ -73,6 +73,23 @@ type csr struct {
 // It returns an error if (ωR+λI)_JJ is not positive definite for some point, which is so where K is not positive
 // semi-definite or f is no factor of it, or if ctx ends. It panics if an option is out of its range, or λ is 0.
 func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*Inverse, error) {
+	b := begin(k, f, o)
+	m := b.Inverse
+	for _, step := range []struct {
+		seconds *float64
+		take    func(context.Context) error
+	}{{&m.seconds.Rule, b.settle}, {&m.seconds.Neighbors, b.neighbors}, {&m.seconds.Factor, b.factor}, {&m.seconds.Inverse, b.inverse}} {
+		start := time.Now()
+		if err := step.take(ctx); err != nil {
+			return nil, err
+		}
+		*step.seconds = time.Since(start).Seconds()
+	}
+	return m, nil
+}
+
+// begin checks what New is given, and sets the order.
+func begin(k *gram.Matrix, f *points.Dense32, o *Options) *build {
 	opt := *cmp.Or(o, &Options{})
 	n := k.Dim()
 	if !(opt.Damping >= 0 && opt.Damping <= 1) || !(k.Lambda() > 0) || opt.Order != nil && len(opt.Order) != n || f != nil && f.N != n {
@@ -88,18 +105,7 @@ func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*I
 	for row, i := range m.lie {
 		m.order[opt.Order[i]] = int32(row)
 	}
-	b := &build{Inverse: m, k: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: &opt, comm: comm.OrAlone(opt.Comm)}
-	for _, step := range []struct {
-		seconds *float64
-		take    func(context.Context) error
-	}{{&m.seconds.Rule, b.settle}, {&m.seconds.Neighbors, b.neighbors}, {&m.seconds.Factor, b.factor}, {&m.seconds.Inverse, b.inverse}} {
-		start := time.Now()
-		if err := step.take(ctx); err != nil {
-			return nil, err
-		}
-		*step.seconds = time.Since(start).Seconds()
-	}
-	return m, nil
+	return &build{Inverse: m, k: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: &opt, comm: comm.OrAlone(opt.Comm)}
 }
 
 // Dim returns n.
