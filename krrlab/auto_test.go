@@ -233,9 +233,45 @@ func TestAutoRaces(t *testing.T) {
 	if text := sol.String(); !strings.Contains(sol.Plan.Race, dear.String()) || strings.Count(text, "race between") != 1 || strings.Contains(text, "between between") || !(sol.Seconds.Plan > 0) || sol.Seconds.Total < sol.Seconds.Plan+sol.Seconds.Solve {
 		t.Error(text)
 	}
+	local := &plan.Candidate{Solver: plan.PCG, Precond: plan.Vecchia, Neighbors: 17, Damping: 0.75, Stored: "float32", Iterations: 1}
+	narrow := Config{Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 0.01, Tol: 1e-6, Exact: StoredResidual}
+	lab = newLab(t, datasets.SyntheticRegression(DirectBelow+100, 3, 0.1, 1), narrow)
+	lab.planned = &plan.Plan{Report: (&plan.Plan{}).Of(local), Rivals: []*plan.Candidate{local, none}}
+	if sol, err := lab.Solve(t.Context()); err != nil || sol.Neighbors != 17 || sol.Damping != 0.75 || sol.Plan.Choice != *local || !slices.Contains(sol.Shared, "factor") {
+		t.Error(sol, err)
+	}
 	cfg.Solver = CG
 	if alone := mustSolve(t, train, cfg); alone.Iterations != sol.Iterations || !mat.Equal(alone.Model.C, sol.Model.C) {
 		t.Errorf("%d iterations, %d without a race, or other coefficients", sol.Iterations, alone.Iterations)
+	}
+}
+
+// TestNearDuplicates: pairs of points at distances from 1e-5 to 1 end by the direct solver, converged, also where rates say
+// that it is slow, so that iterations come first.
+func TestNearDuplicates(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	n := DirectBelow + 100
+	if os.Getenv("KRRLAB_LONG") != "" {
+		n = 3600
+	}
+	pairs := points.NewDense(n, 10, nil)
+	rng.New(3).Normals(pairs.Data, 0)
+	for i := 1; i < n; i += 2 {
+		copy(pairs.Row(i), pairs.Row(i-1))
+		pairs.Row(i)[i%10] += math.Pow(10, -5*float64(i)/float64(n))
+	}
+	rates, err := plan.Measure(t.Context(), 1e8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, slow := range []float64{1, 40} {
+		r := rates
+		r.Potrf32, r.Potrf64 = r.Potrf32/slow, r.Potrf64/slow
+		r.Keep(plan.RatesFile())
+		sol := mustSolve(t, regression(pairs), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 1e-5, Tol: 1e-5})
+		if sol.Solver != Direct || !sol.Converged() || sol.Plan.Choice.Solver != plan.Direct {
+			t.Errorf("factorizations %g times slower: %v", slow, sol)
+		}
 	}
 }
 
@@ -317,9 +353,9 @@ func TestGoesOver(t *testing.T) {
 		direct  float64 // seconds
 		most    int     // iterations done; −1: it stays, 0: a race does them
 	}{
-		"near duplicates":        {Config{Lambda: 1e-6, Tol: 1e-6}, 10, 30, 20},
-		"direct takes as long":   {Config{Lambda: 1e-6, Tol: 1e-6}, 20, 20, 20},
-		"direct is soon done":    {Config{Lambda: 1e-6, Tol: 1e-6}, 10, 5, 5},
+		"near duplicates":        {Config{Lambda: 1e-6, Tol: 1e-6}, 10, 30, 9},
+		"direct takes as long":   {Config{Lambda: 1e-6, Tol: 1e-6}, 20, 20, 5},
+		"direct is soon done":    {Config{Lambda: 1e-6, Tol: 1e-6}, 10, 5, 4},
 		"at the maximum":         {Config{Lambda: 1e-6, Tol: 1e-6, MaxIter: 7}, 5, 40, 7},
 		"a race":                 {Config{Lambda: 1e-6, Tol: 1e-6}, 1, 2, 0},
 		"somewhat slower":        {Config{Lambda: 1, Tol: 1e-3}, 2, 1000, -1},

@@ -88,8 +88,8 @@ func (l *Lab) task() *plan.Task {
 	c := l.cfg
 	t := &plan.Task{
 		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Prefer: l.accuracy(), Seed: c.Seed, Order: Vecchia{}.stream(l, 0), Memory: c.Memory,
-		PointBytes: l.pointBytes(), Storage: c.Storage, NoFeatures: noFeatures(c.Kernel),
-		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
+		PointBytes: l.pointBytes(), Storage: c.Storage, Tiles: c.Tiles, Drop: l.preferred() / 4, NoFeatures: noFeatures(c.Kernel),
+		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Tiles == gram.SparseTiles || c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
 	}
 	if l.open != nil && l.open.fixed {
 		t.Small = gram.Float64
@@ -184,7 +184,7 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 
 // over returns the direct solver as what is chosen after all, and why, where a planned solve or race went wrong, by the plan or by how it ended; else nil.
 func (l *Lab) over(sol *Solution, err error) *plan.Report {
-	ended := err == nil && !sol.Reached() && sol.Status != pcg.Stopped
+	ended := err == nil && !sol.Reached() && sol.Status != pcg.Stopped && l.plan.Worth(sol.Iterations)
 	if l.plan.Instead == nil || err != errLate && !ended {
 		return nil
 	}

@@ -13,11 +13,10 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// Bounds of what a plan may take.
+// What a race may take of the training time of what is chosen, and how many times that what else races may.
 const (
-	leastPlan = 0.5  // seconds, or
-	planShare = 0.08 // of the training time of what it chooses
-	near      = 3    // times that, within which another is expected to be done that races
+	raceShare = 0.08
+	near      = 3
 )
 
 // model is a task, what is known of it, and what it costs.
@@ -117,15 +116,12 @@ func (m *model) refuse(c *Candidate) {
 	}
 }
 
-// overTimes is how many times as long as a choice the direct solver is predicted to take at most that a solve goes over to.
-const overTimes = 10
-
 // Of returns the candidate as a choice, with what the process holds beside, and no less than it has held.
 func (p *Plan) Of(c *Candidate) Report {
 	r := Report{Choice: *c, Seconds: c.Seconds, Bytes: c.Bytes, Flags: c.Flags()}
 	most, _ := accel.MemoryLimit() // of the machine, where the task has no limit
 	for _, o := range p.Candidates {
-		if o.Solver == Direct && o.Refused == "" && o.Bytes <= most/10*9 && c.Solver != Direct && o.Seconds.training() <= overTimes*c.Seconds.training() {
+		if o.Solver == Direct && o.Refused == "" && o.Bytes <= most/10*9 && c.Solver != Direct {
 			r.Instead = o
 			break
 		}
@@ -137,8 +133,7 @@ func (p *Plan) Of(c *Candidate) Report {
 }
 
 // rivals returns the choice and the best of every other preconditioner that is expected within three times its time, with the
-// best without M, if there are any and a race between them pays: it takes at most 8 % of the choice's time, and with the
-// pilot no more than that may take. A race takes four iterations without M, and with several columns, whose iterations are
+// best without M, if there are any and a race between them pays: it takes at most 8 % of the choice's time. A race takes four iterations without M, and with several columns, whose iterations are
 // lost, a product with all of them and eight more of one.
 func (m *model) rivals(list []*Candidate) (field []*Candidate) {
 	best := list[0]
@@ -148,12 +143,12 @@ func (m *model) rivals(list []*Candidate) (field []*Candidate) {
 	one := m.cost
 	one.T = 1
 	_, single, _ := one.iteration(best)
-	cost, share := 4*single, planShare*best.Seconds.training()
+	cost := 4 * single
 	if m.t > 1 {
 		_, all, _ := m.cost.iteration(best)
 		cost += all + 8*single
 	}
-	if cost > share || m.pilot.Seconds+cost > max(leastPlan, share) {
+	if cost > raceShare*best.Seconds.training() {
 		return nil
 	}
 	for _, c := range list {

@@ -169,15 +169,20 @@ func (m *Cost) iteration(c *Candidate) (kBytes, product, all float64) {
 }
 
 // entries returns how many entries of K a rank forms.
-func (m *Cost) entries() float64 { return float64(m.N) * float64(m.N) / 2 / float64(max(m.Ranks, 1)) }
+func (m *Cost) entries() float64 {
+	share := 1.0
+	if m.K != nil {
+		share = m.K.Formed()
+	}
+	return share * float64(m.N) * float64(m.N) / 2 / float64(max(m.Ranks, 1))
+}
 
 // kernelBytes returns the bytes of K that a rank holds, and reads in a product.
 func (m *Cost) kernelBytes(s gram.Storage) int64 {
-	all := gram.RankBytes(m.N, s, max(m.Ranks, 1))
-	if m.K != nil && m.K.Storage == s && m.Ranks <= 1 {
-		return min(all, m.K.Bytes)
+	if m.K != nil && m.K.Sparse != nil && m.K.Storage == s {
+		return m.K.Bytes / int64(max(m.Ranks, 1))
 	}
-	return all
+	return gram.RankBytes(m.N, s, max(m.Ranks, 1))
 }
 
 // blockShare is the share of the iterations that block PCG needs, 1 − ⅒·log₂t: 0.84 for t = 3, 0.67 for t = 10, the least gain measured

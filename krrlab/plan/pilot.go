@@ -62,7 +62,9 @@ const tilePoints = 512
 // newPilot times tiles of K, and forms and factors K of some points.
 func newPilot(ctx context.Context, t *Task, rates Rates) (*Pilot, error) {
 	start := time.Now()
-	unformed, err := gram.NewUnformed(t.Kernel, t.X, t.Lambda, &gram.Options{Storage: t.Storage, Prefer: cmp.Or(t.Prefer, 20*t.Tol*t.Lambda), Seed: t.Seed})
+	unformed, err := gram.NewUnformed(t.Kernel, t.X, t.Lambda, &gram.Options{
+		Storage: t.Storage, Tiles: t.Tiles, Prefer: cmp.Or(t.Prefer, 20*t.Tol*t.Lambda), Drop: t.Drop, Seed: t.Seed,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -92,13 +94,16 @@ func newPilot(ctx context.Context, t *Task, rates Rates) (*Pilot, error) {
 	return p, nil
 }
 
-// size returns the points whose K is formed and factored: an eighth of n, from 256 to 1,024, or as many more, n/4 and 4,096 at most, as take half of
-// the share of a plan of the time that forming all of K takes, and a quarter of the memory.
+// pilotShare is what more than the least points of a pilot may take of the time of forming K.
+const pilotShare = 0.025
+
+// size returns the points whose K is formed and factored: an eighth of n, from 256 to 1,024, or as many more, n/4 and 4,096 at most, as take a
+// fortieth of the time that forming all of K takes, and a quarter of the memory.
 func (p *Pilot) size(r Rates) int {
 	n, memory := p.task.n, float64(p.task.Memory)
 	m := min(n, max(n/8, 256), 1024)
 	for s := float64(m + 256); s <= float64(min(n/4, 4096)); s += 256 {
-		if memory > 0 && 16*s*s > memory/4 || s*s*(p.Columns/2+16/r.Touch)+cholesky(s, r.Gemm64, r.Potrf64) > planShare/2*float64(n)*float64(n)/2*(p.Stored+4/r.Touch) {
+		if memory > 0 && 16*s*s > memory/4 || s*s*(p.Columns/2+16/r.Touch)+cholesky(s, r.Gemm64, r.Potrf64) > pilotShare*float64(n)*float64(n)/2*(p.Stored+4/r.Touch) {
 			break
 		}
 		m = int(s)

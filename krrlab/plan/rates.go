@@ -394,17 +394,18 @@ func sparseRates(ctx context.Context, r *Rates, share float64) (*vecchia.Inverse
 	if err != nil {
 		return nil, err
 	}
-	v, err := vecchia.New(ctx, k, f.F, &vecchia.Options{Neighbors: UsualNeighbors, Damping: 1})
-	if err != nil {
-		return nil, err
+	o, q := &vecchia.Options{Neighbors: UsualNeighbors, Damping: 1}, float64(UsualNeighbors)
+	scan, rows := math.Inf(1), math.Inf(1)
+	for range 3 {
+		v, err := vecchia.New(ctx, k, f.F, o)
+		if err != nil {
+			return nil, err
+		}
+		scan, rows = min(scan, v.Seconds().Neighbors), min(rows, v.Seconds().Factor)
 	}
-	sec, q := v.Seconds(), float64(v.Neighbors())
-	r.Scan = 2 * sec.Neighbors / float64(n) / float64(n)
-	r.Rows = float64(n) * (q*q*(d+pivots)/2 + q*q*q/3 + 4*q*pivots) / sec.Factor
-	if v, err = vecchia.New(ctx, k, nil, &vecchia.Options{Neighbors: UsualNeighbors, Damping: 1}); err != nil {
-		return nil, err
-	}
-	return v, nil
+	r.Scan = 2 * scan / float64(n) / float64(n)
+	r.Rows = float64(n) * (q*q*(d+pivots)/2 + q*q*q/3 + 4*q*pivots) / rows
+	return vecchia.New(ctx, k, nil, o)
 }
 
 // landmarkRates measures factors of landmarks of k.

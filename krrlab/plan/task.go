@@ -35,6 +35,7 @@ type Task struct {
 	Lambda     float64
 	Tol        float64 // τ
 	Prefer     float64 // ‖E‖₂ of K as stored; 0: 20τλ
+	Drop       float64 // as in gram.Options
 	MaxIter    int
 	Seed       uint64
 	Order      rng.Stream        // draws the order of points of a sparse inverse
@@ -53,6 +54,7 @@ type Task struct {
 	S          int
 	LambdaP    float64
 	Storage    gram.Storage
+	Tiles      gram.Tiles
 	NoFeatures bool         // the kernel has no random features
 	Iterative  bool         // not direct
 	Small      gram.Storage // of the direct solver that a fixed rule takes; Auto: there is none
@@ -116,8 +118,9 @@ func (m *model) storage() gram.Storage {
 	if m.Storage != gram.Auto {
 		return m.Storage
 	}
+	m.cost.K = m.pilot.choice
 	fits := func(s gram.Storage) bool {
-		return m.Memory == 0 || m.PointBytes+gram.RankBytes(m.n, s, max(m.Ranks, 1))+80*int64(m.n)*int64(m.t) <= m.Memory
+		return m.Memory == 0 || m.PointBytes+m.cost.kernelBytes(s)+80*int64(m.n)*int64(m.t) <= m.Memory
 	}
 	switch {
 	case kernel.Given(m.Kernel) != nil:

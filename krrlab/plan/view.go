@@ -53,6 +53,8 @@ type Report struct {
 const (
 	fewSpent = 0.25 // before the slope is believed that says more is left than the direct solver takes
 	fewLeft  = 0.125
+	// overTimes is how many times as long as iterations that came to nothing it may take.
+	overTimes = 10
 )
 
 // Late reports whether the direct solver would be done sooner than iterations of which so many are done, and so many are
@@ -66,6 +68,12 @@ func (r *Report) Late(done int, low, left float64) bool {
 	iterations := r.Instead.Seconds.training() / r.Choice.each() // that take as long as the direct solver
 	spent := float64(done) / iterations
 	return spent >= fewSpent && low >= iterations || spent >= 1 && left > fewLeft*iterations || spent >= 2
+}
+
+// Worth reports whether the direct solver is worth its seconds after so many iterations that did not reach τ: they are
+// at most ten times those of the iterations.
+func (r *Report) Worth(done int) bool {
+	return r != nil && r.Instead != nil && r.Instead.Seconds.training() <= overTimes*float64(done)*r.Choice.each()
 }
 
 // each returns the seconds of an iteration.
