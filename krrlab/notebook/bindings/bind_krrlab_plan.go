@@ -52,7 +52,7 @@ func init() {
 		Proxies: map[string]r.Type{},
 		Wrappers: map[string][]string{
 			"Cost": []string{"Keep"},
-			"Plan": []string{"Late", "Save"},
+			"Plan": []string{"Late", "Save", "Worth"},
 		},
 		Untypeds: map[string]string{
 			"BlockPCG":       "string:block-pcg",

@@ -14,6 +14,7 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/vecchia"] = imports.Package{
 		Name: "vecchia",
 		Binds: map[string]r.Value{
+			"Look":          r.ValueOf(vecchia.Look),
 			"MostNeighbors": r.ValueOf(0),
 			"New":           r.ValueOf(vecchia.New),
 		},
