@@ -385,17 +385,3 @@ func TestBeginAnew(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// TestEnded: a result with an error is a failure with the error's reason, of the same data.
-func TestEnded(t *testing.T) {
-	done := &Result{Status: "converged", Converged: true, Data: Data{Name: "adult"}}
-	if got := ended(done, nil); got != done {
-		t.Errorf("%+v", got)
-	}
-	if got := ended(done, errors.New("krrlab: too wide\nmore")); got.Ran() || got.Status != Failed || got.Reason != "too wide" || got.Data.Name != "adult" {
-		t.Errorf("%+v", got)
-	}
-	if got := ended(nil, errors.New("none")); got.Ran() || got.Reason == "" {
-		t.Errorf("%+v", got)
-	}
-}

@@ -2,8 +2,6 @@ package experiments
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -75,61 +73,6 @@ func TestClaimsFollowTheTruth(t *testing.T) {
 				t.Errorf("%q never %s: %v", claim, o, counts)
 			}
 		}
-	}
-}
-
-// TestBounds: each comparison is decided only if it is the same for every number within the
-// bounds; whole numbers from 1 to 6, and above, are tried one by one.
-func TestBounds(t *testing.T) {
-	const most = 6
-	inside := func(b bounds) []float64 {
-		var out []float64
-		for v := b.lo; v <= min(b.hi, 3*most); v++ {
-			out = append(out, v)
-		}
-		return out
-	}
-	judge := func(truths []bool) string {
-		switch {
-		case !slices.Contains(truths, false):
-			return Holds
-		case !slices.Contains(truths, true):
-			return Fails
-		}
-		return Open
-	}
-	var all []bounds
-	for lo := 1.0; lo <= most; lo++ {
-		all = append(all, bounds{lo, lo}, bounds{lo, lo + 1}, bounds{lo, math.Inf(1)})
-	}
-	for _, a := range all {
-		for _, b := range all {
-			var truths []bool
-			for _, x := range inside(a) {
-				for _, y := range inside(b) {
-					truths = append(truths, x < y)
-				}
-			}
-			if got, want := below(a, b), judge(truths); got != want {
-				t.Errorf("%v < %v: %s, want %s", a, b, got, want)
-			}
-		}
-		for b := 1.0; b <= most; b++ {
-			var truths []bool
-			for _, x := range inside(a) {
-				truths = append(truths, math.Abs(x-b) <= b/2)
-			}
-			if got, want := within(a, b, 0.5), judge(truths); got != want {
-				t.Errorf("|%v − %g| ≤ %g: %s, want %s", a, b, b/2, got, want)
-			}
-		}
-	}
-	nothing := bounds{math.NaN(), math.NaN()}
-	if below(nothing, all[0]) != Open || below(all[0], nothing) != Open || within(nothing, 1, 1) != Open {
-		t.Error("of a number of which nothing is known something is decided")
-	}
-	if not(Open) != Open || not(Holds) != Fails || not(Fails) != Holds || known(true) != Holds || known(false) != Fails {
-		t.Error("not, known")
 	}
 }
 

@@ -18,26 +18,6 @@ func sampleMap() *Figure {
 	return f
 }
 
-func TestEdges(t *testing.T) {
-	for _, c := range []struct {
-		v    []float64
-		log  bool
-		want []float64
-	}{
-		{[]float64{1, 2, 4}, false, []float64{0.5, 1.5, 3, 5}},
-		{[]float64{1, 4, 16}, true, []float64{0.5, 2, 8, 32}},
-		{[]float64{3}, false, []float64{2.5, 3.5}},
-	} {
-		got := edges(c.v, &Axis{Log: c.log})
-		for i := range c.want {
-			if len(got) != len(c.want) || math.Abs(got[i]-c.want[i]) > 1e-12*c.want[i] {
-				t.Errorf("edges(%v, %v) = %v, want %v", c.v, c.log, got, c.want)
-				break
-			}
-		}
-	}
-}
-
 // TestMapCells checks where the cells lie and which one a point is in.
 func TestMapCells(t *testing.T) {
 	f := sampleMap()

@@ -1,8 +1,9 @@
 package plots
 
 import (
+	"fmt"
 	"math"
-	"reflect"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/plot"
@@ -10,27 +11,26 @@ import (
 
 func TestRuns(t *testing.T) {
 	for _, c := range []struct {
-		in   string
-		want []run
+		in, want string
 	}{
-		{"10⁻³", []run{{"10", 0}, {"−3", 1}}},
-		{"ZZᵀ+λₚI", []run{{"ZZ", 0}, {"T", 1}, {"+λ", 0}, {"p", -1}, {"I", 0}}},
-		{"s_λ(K)", []run{{"s", 0}, {"λ", -1}, {"(K)", 0}}},
-		{"cal_housing", []run{{"cal_housing", 0}}},
-		{"x_test a_bc", []run{{"x_test a_bc", 0}}},
-		{"λ_{max}^{k-1}", []run{{"λ", 0}, {"max", -1}, {"k−1", 1}}},
-		{"ZZᵀ+λ_pI", []run{{"ZZ", 0}, {"T", 1}, {"+λ", 0}, {"p", -1}, {"I", 0}}},
-		{"κ(M_k⁻¹A)", []run{{"κ(M", 0}, {"k", -1}, {"−1", 1}, {"A)", 0}}},
-		{"‖Z_kZ_kᵀ−K‖₂", []run{{"‖Z", 0}, {"k", -1}, {"Z", 0}, {"k", -1}, {"T", 1}, {"−K‖", 0}, {"2", -1}}},
-		{"λ_max(M⁻¹A)", []run{{"λ", 0}, {"max", -1}, {"(M", 0}, {"−1", 1}, {"A)", 0}}},
-		{"‖e‖_A/‖y‖", []run{{"‖e‖", 0}, {"A", -1}, {"/‖y‖", 0}}},
-		{"s_{λ_p}(Z)", []run{{"s", 0}, {"λp", -1}, {"(Z)", 0}}},
-		{"β_values λ_p_1 Größe_x a_bC X_train", []run{{"β_values λ_p_1 Größe_x a_bC X_train", 0}}},
-		{"_a b^ c_{", []run{{"_a b^ c_{", 0}}},
-		{"", nil},
+		{"10⁻³", "[{10 0} {−3 1}]"},
+		{"ZZᵀ+λₚI", "[{ZZ 0} {T 1} {+λ 0} {p -1} {I 0}]"},
+		{"s_λ(K)", "[{s 0} {λ -1} {(K) 0}]"},
+		{"cal_housing", "[{cal_housing 0}]"},
+		{"x_test a_bc", "[{x_test a_bc 0}]"},
+		{"λ_{max}^{k-1}", "[{λ 0} {max -1} {k−1 1}]"},
+		{"ZZᵀ+λ_pI", "[{ZZ 0} {T 1} {+λ 0} {p -1} {I 0}]"},
+		{"κ(M_k⁻¹A)", "[{κ(M 0} {k -1} {−1 1} {A) 0}]"},
+		{"‖Z_kZ_kᵀ−K‖₂", "[{‖Z 0} {k -1} {Z 0} {k -1} {T 1} {−K‖ 0} {2 -1}]"},
+		{"λ_max(M⁻¹A)", "[{λ 0} {max -1} {(M 0} {−1 1} {A) 0}]"},
+		{"‖e‖_A/‖y‖", "[{‖e‖ 0} {A -1} {/‖y‖ 0}]"},
+		{"s_{λ_p}(Z)", "[{s 0} {λp -1} {(Z) 0}]"},
+		{"β_values λ_p_1 Größe_x a_bC X_train", "[{β_values λ_p_1 Größe_x a_bC X_train 0}]"},
+		{"_a b^ c_{", "[{_a b^ c_{ 0}]"},
+		{"", "[]"},
 	} {
-		if got := runs(c.in); !reflect.DeepEqual(got, c.want) {
-			t.Errorf("runs(%q) = %v, want %v", c.in, got, c.want)
+		if got := fmt.Sprint(runs(c.in)); got != c.want {
+			t.Errorf("runs(%q) = %s, want %s", c.in, got, c.want)
 		}
 	}
 }
@@ -77,24 +77,24 @@ func TestTicks(t *testing.T) {
 		lo, hi float64
 		n      int
 		log    bool
-		want   []string
+		want   string
 	}{
-		{0, 60, 6, false, []string{"0", "10", "20", "30", "40", "50", "60"}},
-		{-0.31, 0.31, 5, false, []string{"−0.2", "0", "0.2"}},
-		{0, 60000, 4, false, []string{"0", "20,000", "40,000", "60,000"}},
-		{0, 4.1e7, 2, false, []string{"0", "2×10⁷", "4×10⁷"}},
-		{0, 1e-5, 2, false, []string{"0", "0.5×10⁻⁵", "1.0×10⁻⁵"}},
-		{8e-4, 1.2, 7, true, []string{"10⁻³", "10⁻²", "10⁻¹", "10⁰"}},
-		{1e-9, 1, 4, true, []string{"10⁻⁸", "10⁻⁶", "10⁻⁴", "10⁻²", "10⁰"}},
-		{4, 45, 6, true, []string{"5", "10", "20"}},
-		{1.2e-6, 6e-6, 6, true, []string{"2×10⁻⁶", "3×10⁻⁶", "4×10⁻⁶", "5×10⁻⁶", "6×10⁻⁶"}},
-		{1, 1.05, 5, true, []string{"1.00", "1.01", "1.02", "1.03", "1.04", "1.05"}},
+		{0, 60, 6, false, "0 10 20 30 40 50 60"},
+		{-0.31, 0.31, 5, false, "−0.2 0 0.2"},
+		{0, 60000, 4, false, "0 20,000 40,000 60,000"},
+		{0, 4.1e7, 2, false, "0 2×10⁷ 4×10⁷"},
+		{0, 1e-5, 2, false, "0 0.5×10⁻⁵ 1.0×10⁻⁵"},
+		{8e-4, 1.2, 7, true, "10⁻³ 10⁻² 10⁻¹ 10⁰"},
+		{1e-9, 1, 4, true, "10⁻⁸ 10⁻⁶ 10⁻⁴ 10⁻² 10⁰"},
+		{4, 45, 6, true, "5 10 20"},
+		{1.2e-6, 6e-6, 6, true, "2×10⁻⁶ 3×10⁻⁶ 4×10⁻⁶ 5×10⁻⁶ 6×10⁻⁶"},
+		{1, 1.05, 5, true, "1.00 1.01 1.02 1.03 1.04 1.05"},
 	} {
 		ts := linearTicks(c.lo, c.hi, c.n)
 		if c.log {
 			ts = logTicks(c.lo, c.hi, c.n)
 		}
-		if got := labels(ts); !reflect.DeepEqual(got, c.want) {
+		if got := strings.Join(labels(ts), " "); got != c.want {
 			t.Errorf("ticks of [%g, %g]: %v, want %v", c.lo, c.hi, got, c.want)
 		}
 		for _, k := range ts {
@@ -102,20 +102,5 @@ func TestTicks(t *testing.T) {
 				t.Errorf("tick %g outside [%g, %g]", k.Value, c.lo, c.hi)
 			}
 		}
-	}
-}
-
-func TestScale(t *testing.T) {
-	s := newScale(&Axis{Log: true, Min: 1e-4, Max: 1}, 3, 4)
-	for v, want := range map[float64]float64{1e-4: 0, 1e-2: 0.5, 1: 1} {
-		if got := s.Norm(v); math.Abs(got-want) > 1e-12 {
-			t.Errorf("at(%g) = %g, want %g", v, got, want)
-		}
-	}
-	if s := newScale(&Axis{}, 0, 10); s.Min != 0 || s.Max <= 10 {
-		t.Errorf("data in [0, 10] got the axis [%g, %g]", s.Min, s.Max)
-	}
-	if s := newScale(&Axis{Min: math.NaN(), Max: 20}, 5, 10); s.Max != 20 || s.Min >= 5 {
-		t.Errorf("axis [%g, %g], want an upper end of 20", s.Min, s.Max)
 	}
 }
