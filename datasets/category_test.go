@@ -53,8 +53,6 @@ func TestCategorical(t *testing.T) {
 		{"1 1:2\n", ReadOptions{Categorical: []Category{{Column: "0"}}}, "--categorical is for csv files"},
 		{text, ReadOptions{Categorical: []Category{{"color", []string{"red", "blue"}}}, Dim: 5}, "points have 2 features, want 4"},
 	} {
-		if _, err := Read(strings.NewReader(c.text), "file", &c.o); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, want %q", err, c.want)
-		}
+		fails(t, errOf(Read(strings.NewReader(c.text), "file", &c.o)), c.want)
 	}
 }

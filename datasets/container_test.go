@@ -47,10 +47,7 @@ func zipped(t testing.TB, files ...string) string {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for k := 0; k < len(files); k += 2 {
-		w, err := z.Create(files[k])
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must(z.Create(files[k]))
 		io.WriteString(w, files[k+1])
 	}
 	if err := z.Close(); err != nil {

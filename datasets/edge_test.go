@@ -28,10 +28,7 @@ func TestScalingSlice(t *testing.T) {
 		"unit":     {1.0 / 3, 0, 1, -0.5},
 		"pixel":    {1.0 / 255, 0, 2.0 / 255, -1.0 / 255},
 	} {
-		sc, err := fitScaling(kind, sp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sc := must(fitScaling(kind, sp))
 		for _, p := range []points.Points{dp, sp} {
 			if got := dense(applied(t, sc, p))[0]; !floats.EqualApprox(got, want, 1e-15) {
 				t.Errorf("%s of %T: %v, want %v", kind, p, got, want)
@@ -46,9 +43,7 @@ func TestScalingSlice(t *testing.T) {
 		"unknown scaling": {Kind: "none"}, "2 features has 1 shifts": {Kind: "unit", Scale: make([]float64, 2), Shift: make([]float64, 1)},
 		"feature 1 is not finite": {Kind: "unit", Scale: []float64{0, 1}, Shift: []float64{0, math.Inf(1)}}, "feature 0 is": {Kind: "unit", Scale: []float64{math.NaN()}},
 	} {
-		if err := sc.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v", sc, err)
-		}
+		fails(t, sc.Validate(), want)
 	}
 }
 
@@ -88,12 +83,8 @@ func TestGuess(t *testing.T) {
 // TestCodingErrors: data without answers, and labels that are fewer or more than three.
 func TestCodingErrors(t *testing.T) {
 	x := points.NewDense(2, 1, nil)
-	if _, err := (Coding{}).Encode(&Dataset{Name: "d", X: x}); err == nil || !strings.Contains(err.Error(), "d: no numbers to fit") {
-		t.Errorf("%v", err)
-	}
-	if _, err := (Coding{Labels: []string{"a", "b"}}).Encode(&Dataset{Name: "d", X: x}); err == nil || !strings.Contains(err.Error(), "d: no classes to fit") {
-		t.Errorf("%v", err)
-	}
+	fails(t, errOf((Coding{}).Encode(&Dataset{Name: "d", X: x})), "d: no numbers to fit")
+	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).Encode(&Dataset{Name: "d", X: x})), "d: no classes to fit")
 	if y, err := (Coding{}).Encode(&Dataset{X: x, Target: []float64{maxTarget, -maxTarget}}); err != nil || y.At(1, 0) != -maxTarget {
 		t.Errorf("%v, %v", y, err)
 	}

@@ -24,10 +24,7 @@ func TestEndless(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := e.Slice(context.Background(), i, j)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(e.Slice(context.Background(), i, j))
 		return s
 	}
 	whole := slice(endlessDeformation, 1, 0, 100)
@@ -64,12 +61,8 @@ func TestEndless(t *testing.T) {
 
 func TestEndlessErrors(t *testing.T) {
 	digits := SyntheticDigits(2, 1)
-	if _, err := NewEndless(SyntheticClasses(9, 3, 3, 0, 1), Deformation{}, 1); err == nil || !strings.Contains(err.Error(), "square") {
-		t.Errorf("points of 3 numbers: %v", err)
-	}
-	if _, err := NewEndless(&Dataset{X: digits.X}, Deformation{}, 1); err == nil || !strings.Contains(err.Error(), "labels") {
-		t.Errorf("no labels: %v", err)
-	}
+	fails(t, errOf(NewEndless(SyntheticClasses(9, 3, 3, 0, 1), Deformation{}, 1)), "square")
+	fails(t, errOf(NewEndless(&Dataset{X: digits.X}, Deformation{}, 1)), "labels")
 	for _, d := range []Deformation{{Shift: -1}, {Rotate: math.NaN()}, {Alpha: math.Inf(1), Sigma: 1}} {
 		if _, err := NewEndless(digits, d, 1); err == nil {
 			t.Errorf("%v passed", d)
@@ -79,9 +72,7 @@ func TestEndlessErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Slice(context.Background(), 0, 1<<40); err == nil || !strings.Contains(err.Error(), "take fewer") {
-		t.Errorf("2⁴⁰ rows: %v", err)
-	}
+	fails(t, errOf(e.Slice(context.Background(), 0, 1<<40)), "take fewer")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := e.Slice(ctx, 0, 1000); err == nil {
@@ -167,10 +158,7 @@ func TestElasticField(t *testing.T) {
 // TestSyntheticDigits: classes can be told apart, not without error; rows do not depend on
 // their number.
 func TestSyntheticDigits(t *testing.T) {
-	p, err := Load(context.Background(), "synthetic-digits", &LoadOptions{N: 300})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(Load(context.Background(), "synthetic-digits", &LoadOptions{N: 300}))
 	for k, c := range classCounts(p.Train) {
 		if c < 12 {
 			t.Errorf("%d of the digit %d", c, k)
@@ -207,10 +195,7 @@ func TestEndlessLoad(t *testing.T) {
 	}
 	load := func(name string, n int) *Pair {
 		t.Helper()
-		p, err := Load(context.Background(), name, &LoadOptions{Dirs: []string{dir}, N: n})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(Load(context.Background(), name, &LoadOptions{Dirs: []string{dir}, N: n}))
 		return p
 	}
 	p, q := load("mnist-infinite", 12), load("mnist", 12)

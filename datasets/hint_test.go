@@ -112,10 +112,7 @@ func TestTaskHint(t *testing.T) {
 		for i := range 300 {
 			text += fmt.Sprintf("%d,%s%g\n", i*i%7, c.word, float64(i%c.values)*c.step)
 		}
-		d, err := Read(strings.NewReader(text), "the file", &ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(Read(strings.NewReader(text), "the file", &ReadOptions{}))
 		if got := d.TaskHint(); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%d values of step %g: %q, want %q", c.values, c.step, got, c.want)
 		}
@@ -151,9 +148,7 @@ func TestScalingRange(t *testing.T) {
 		"feature 0 goes from 0 to 9e-101":    points.NewDense(2, 1, []float64{0, 9e-101}),
 	} {
 		for _, kind := range []string{"unit", "standard"} {
-			if _, err := fitScaling(kind, x); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %q", kind, err, want)
-			}
+			fails(t, errOf(fitScaling(kind, x)), want)
 		}
 	}
 }

@@ -74,10 +74,7 @@ func TestParquet(t *testing.T) {
 		{"rows", whole, ReadOptions{Drop: drop("rooms", "town", "id"), MaxRows: 6}, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, err := Read(strings.NewReader(c.file), "houses.parquet", &c.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must(Read(strings.NewReader(c.file), "houses.parquet", &c.o))
 			row, answer := make([]float64, d.Dim()), any("-")
 			if d.X.RowTo(row, 5); d.Target != nil {
 				answer = d.Target[5]

@@ -257,12 +257,8 @@ func TestRead(t *testing.T) {
 		{"beyond it", "1,2.5\n2,-1.01e100\n", ReadOptions{},
 			`!f, line 2: target: "-1.01e100" is too large to be squared`},
 	})
-	if _, err := ReadFile(t.Context(), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "folder") {
-		t.Errorf("folder: %v", err)
-	}
-	if _, err := ReadFile(t.Context(), "no/such/file", nil); err == nil || !strings.Contains(err.Error(), "no/such/file") {
-		t.Errorf("missing: %v", err)
-	}
+	fails(t, errOf(ReadFile(t.Context(), t.TempDir(), nil)), "folder")
+	fails(t, errOf(ReadFile(t.Context(), "no/such/file", nil)), "no/such/file")
 }
 
 // idxFiles writes n images of h×w pixels, pixel j of image i being 10i+j, and their labels and returns the images' path.
@@ -293,10 +289,7 @@ func idxFiles(t *testing.T, n, h, w int, edit func(images, labels []byte) (i, l 
 // TestIDX: images of few pixels, and of more in all than are read at once.
 func TestIDX(t *testing.T) {
 	for _, c := range []struct{ n, h, w, most, want int }{{4, 2, 3, 3, 3}, {700, 50, 50, 0, 700}, {700, 50, 50, 9999, 700}} {
-		d, err := ReadFile(t.Context(), idxFiles(t, c.n, c.h, c.w, nil), &ReadOptions{Task: "classification", MaxRows: c.most})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(ReadFile(t.Context(), idxFiles(t, c.n, c.h, c.w, nil), &ReadOptions{Task: "classification", MaxRows: c.most}))
 		x := d.X.(*points.Bytes)
 		if x.N != c.want || x.D != c.h*c.w || !slices.Equal(d.Labels, []string{"0", "1", "2"}) {
 			t.Fatalf("%v: %d×%d, labels %q", c, x.N, x.D, d.Labels)
@@ -403,4 +396,22 @@ func (c *counted) Err() error {
 		return context.Canceled
 	}
 	return nil
+}
+
+// must returns v of a call that a test begins with, and panics with its error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+// fails reports an error that does not say what it is to say, or that there is none.
+func fails(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
 }

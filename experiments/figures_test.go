@@ -179,11 +179,7 @@ func TestFigure1(t *testing.T) {
 		t.Errorf("beyond s = n: %v", over.X)
 	}
 	text := r.Prose()
-	for _, want := range []string{"2.43 % with s = n", "2.03 % (from 2.01 % to 2.05 % over all s and seeds)", "s = n = 5000", "s = 40,000"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the text has no %q: %s", want, text)
-		}
-	}
+	contains(t, text, "2.43 % with s = n", "2.03 % (from 2.01 % to 2.05 % over all s and seeds)", "s = n = 5000", "s = 40,000")
 	if strings.Contains(text, "double descent") {
 		t.Error("the text speaks of a peak that is not there")
 	}

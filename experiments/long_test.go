@@ -24,20 +24,14 @@ func TestAdult(t *testing.T) {
 	defer accel.Use(nil)
 	var plans []*Plan
 	for _, id := range []string{"table1", "table2", "table4", "table5"} {
-		e, err := Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must(Find(id))
 		p := NewPlan(e, Laptop)
 		p.Entries = slices.DeleteFunc(p.Entries, func(x Entry) bool { return x.Row != "ADULT" })
 		plans = append(plans, p)
 	}
-	reports, err := Run(t.Context(), plans, &Options{Dirs: []string{dir}, Rates: &reference, Finished: func(c Case, r *Result) {
+	reports := must(Run(t.Context(), plans, &Options{Dirs: []string{dir}, Rates: &reference, Finished: func(c Case, r *Result) {
 		t.Logf("%v: %s %s, %d iterations, error %.4f, shared %q, %+v", c, r.Status, r.Reason, r.Iterations, r.Error(), r.Shared, r.Seconds)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	for _, r := range reports {
 		t.Logf("\n%s", r.Text())
 	}

@@ -53,12 +53,8 @@ func TestFindReport(t *testing.T) {
 		}
 	}
 	t.Chdir(below)
-	if _, err := FindReport("table9", Laptop); err == nil || !strings.Contains(err.Error(), "table9") {
-		t.Errorf("table9: %v", err)
-	}
-	if _, err := FindReport("table1", Paper); err == nil || !strings.Contains(err.Error(), "krrlab reproduce table1 --scale paper") {
-		t.Errorf("nothing kept: %v", err)
-	}
+	fails(t, errOf(FindReport("table9", Laptop)), "table9")
+	fails(t, errOf(FindReport("table1", Paper)), "krrlab reproduce table1 --scale paper")
 	r := invented(t, "table1", func(*Entry) *Result { return answer(50, 0.02) })
 	r.Scale = Paper
 	if err := r.Save(filepath.Join(results, r.FileName())); err != nil {
@@ -70,7 +66,5 @@ func TestFindReport(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(results, r.FileName()), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FindReport("table1", Paper); err == nil || !strings.Contains(err.Error(), "table1.paper.json") {
-		t.Errorf("a damaged report: %v", err)
-	}
+	fails(t, errOf(FindReport("table1", Paper)), "table1.paper.json")
 }

@@ -76,10 +76,7 @@ func mustLookup(t *testing.T, name string) (*datasets.Info, int) {
 	if name == "" {
 		return nil, 0
 	}
-	info, err := datasets.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must(datasets.Lookup(name))
 	return info, len(info.Files)
 }
 
@@ -151,10 +148,7 @@ func TestTableSettings(t *testing.T) {
 		{"table4", "MNIST", plainRole, 0, 8.5, 0.01, 1e-3, 0},
 		{"table5", "IJCNN1", coarseRole, 12500, 0.3, 0.01, 1e-2, 0.01},
 	} {
-		e, err := Find(c.table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must(Find(c.table))
 		r := newReport(NewPlan(e, Laptop))
 		got := r.Find(c.row, c.role)
 		if len(got) == 0 {
@@ -188,10 +182,7 @@ func TestPaperScale(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := newReport(NewPlan(e, Paper))
-		p, err := Published(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(Published(id))
 		for _, row := range p.Rows {
 			es := r.Find(row[0].String(), r.Entries[0].Role)
 			if len(es) == 0 || es[0].Skip != "" || !es[0].sameProblem() {

@@ -10,10 +10,7 @@ import (
 
 func table(t *testing.T, id string) *plots.Table {
 	t.Helper()
-	tab, err := Published(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tab := must(Published(id))
 	return tab
 }
 

@@ -15,10 +15,7 @@ import (
 // returns nil for a case that was not run. Their data are those of the case.
 func invented(t *testing.T, id string, of func(e *Entry) *Result) *Report {
 	t.Helper()
-	e, err := Find(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(Find(id))
 	r := newReport(NewPlan(e, Laptop))
 	for i := range r.Entries {
 		x := &r.Entries[i]
@@ -425,6 +422,34 @@ func TestPower(t *testing.T) {
 	for v, want := range map[float64]string{1e-3: "10⁻³", 1e-5: "10⁻⁵", 1e-12: "10⁻¹²", 0.02: "0.02", 100: "100"} {
 		if got := power(v); got != want {
 			t.Errorf("%g: %q, want %q", v, got, want)
+		}
+	}
+}
+
+// must returns v of a call that a test begins with, and panics with its error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+// fails reports an error that does not say what it is to say, or that there is none.
+func fails(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
+}
+
+// contains reports the parts that a text lacks.
+func contains(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
 		}
 	}
 }

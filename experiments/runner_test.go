@@ -53,10 +53,7 @@ func run(t *testing.T, p *Plan, o *Options) []Entry {
 		o = &Options{}
 	}
 	o.Rates, o.Version = &reference, "test"
-	reports, err := Run(t.Context(), []*Plan{p}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reports := must(Run(t.Context(), []*Plan{p}, o))
 	return reports[0].Entries
 }
 
@@ -290,9 +287,7 @@ func TestStore(t *testing.T) {
 		if err := os.WriteFile(s.name(c), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(t.Context(), []*Plan{toy(c)}, &Options{Out: out, Resume: true, Rates: &reference}); err == nil || !strings.Contains(err.Error(), c.Key()) {
-			t.Errorf("%s: %v", content, err)
-		}
+		fails(t, errOf(Run(t.Context(), []*Plan{toy(c)}, &Options{Out: out, Resume: true, Rates: &reference})), c.Key())
 	}
 	if _, err := Run(t.Context(), []*Plan{toy(c)}, &Options{Out: filepath.Join(s.name(c), "below"), Rates: &reference}); err == nil {
 		t.Error("a folder that cannot be made passed")
@@ -331,9 +326,7 @@ func TestReportJSON(t *testing.T) {
 		if err := os.WriteFile(name, []byte(bad), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := LoadReport(name); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", bad, err)
-		}
+		fails(t, errOf(LoadReport(name)), name)
 	}
 }
 

@@ -18,10 +18,7 @@ func TestResultsPageIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := UpdateSection(string(text), Section(reports))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(UpdateSection(string(text), Section(reports)))
 	if want != string(text) {
 		t.Error("docs/results.md is not of experiments/results: make figures")
 	}
@@ -54,10 +51,7 @@ func TestResultsAreCurrent(t *testing.T) {
 			}
 		}
 	}
-	kept, err := os.ReadDir("results")
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must(os.ReadDir("results"))
 	for _, f := range kept {
 		if !want[f.Name()] {
 			t.Errorf("results/%s is of no report that is kept", f.Name())
@@ -75,17 +69,9 @@ func TestSection(t *testing.T) {
 		t.Errorf("of smoke results: %s", s)
 	}
 	s := Section([]*Report{table1Report(t, 0), table2Report(t, 37, 17)})
-	for _, want := range []string{"| MNIST | 60,000 | 10,000 | 90 (85–95) | 85 | 37 (37–37) |", "a processor with 2 threads", "- [Table 1](../experiments/results/table1.laptop.md) holds: errors agree", "- [Table 2](../experiments/results/table2.laptop.md) holds: λ_p = 10λ helps"} {
-		if !strings.Contains(s, want) {
-			t.Errorf("%q is not in\n%s", want, s)
-		}
-	}
+	contains(t, s, "| MNIST | 60,000 | 10,000 | 90 (85–95) | 85 | 37 (37–37) |", "a processor with 2 threads", "- [Table 1](../experiments/results/table1.laptop.md) holds: errors agree", "- [Table 2](../experiments/results/table2.laptop.md) holds: λ_p = 10λ helps")
 	s = Section([]*Report{invented(t, "figure1", mnist1(0.004, 1))})
-	for _, want := range []string{"![Random features against the exact method", "holds: s does not change the exact method's error: all s and seeds within 0.1 %\n"} {
-		if !strings.Contains(s, want) {
-			t.Errorf("%q is not in\n%s", want, s)
-		}
-	}
+	contains(t, s, "![Random features against the exact method", "holds: s does not change the exact method's error: all s and seeds within 0.1 %\n")
 	text := "a\n" + SectionBegin + "\nold\n" + SectionEnd + "\nb\n"
 	got, err := UpdateSection(text, "new\n")
 	if err != nil || got != "a\n"+SectionBegin+"\n\nnew\n\n"+SectionEnd+"\nb\n" {
@@ -102,10 +88,7 @@ func TestSection(t *testing.T) {
 // TestReadmeRows: the numbers of the README's rows of results are those of docs/results.md.
 func TestReadmeRows(t *testing.T) {
 	rows := func(name string) map[string][]string {
-		text, err := os.ReadFile(filepath.Join("..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(filepath.Join("..", name)))
 		out := map[string][]string{}
 		_, table, _ := strings.Cut(string(text), "\n| data | n | s | iterations |")
 		table, _, _ = strings.Cut(table, "\n\n")

@@ -42,12 +42,8 @@ func TestText(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	got := results().Markdown()
-	for _, want := range []string{"**Results**\n\n| data set | n | time (s) | κ | note |\n|:---|---:|---:|---:|---:|\n",
-		"| a\\|b, \"q\"<br>&lt;i&gt; |\n", "| cal\\_housing | 640 | NaN | -1e300 |  |\n", "\ns\\_λ &amp; 100 %\n"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q lacks %q", got, want)
-		}
-	}
+	contains(t, got, "**Results**\n\n| data set | n | time (s) | κ | note |\n|:---|---:|---:|---:|---:|\n",
+		"| a\\|b, \"q\"<br>&lt;i&gt; |\n", "| cal\\_housing | 640 | NaN | -1e300 |  |\n", "\ns\\_λ &amp; 100 %\n")
 }
 
 func TestCSV(t *testing.T) {
@@ -77,24 +73,16 @@ func TestTableHTML(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{`<td style="text-align:right">60,000</td>`, "a|b, &#34;q&#34;<br>&lt;i&gt;",
-		"<caption><b>Results</b><br>s<sub>λ</sub> &amp; 100 %</caption>"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q lacks %q", got, want)
-		}
-	}
+	contains(t, got, `<td style="text-align:right">60,000</td>`, "a|b, &#34;q&#34;<br>&lt;i&gt;",
+		"<caption><b>Results</b><br>s<sub>λ</sub> &amp; 100 %</caption>")
 }
 
 func TestLaTeX(t *testing.T) {
 	got := results().LaTeX()
-	for _, want := range []string{"\\begin{tabular}{lrrrr}\n\\toprule\n", "data set & n & time (s) & $\\kappa$ & note \\\\\n\\midrule\n",
+	contains(t, got, "\\begin{tabular}{lrrrr}\n\\toprule\n", "data set & n & time (s) & $\\kappa$ & note \\\\\n\\midrule\n",
 		"mnist & 60,000 & 115.0 & $2.346\\times 10^{-5}$ & a\\textbar{}b, \\textquotedbl{}q\\textquotedbl{} \\textless{}i\\textgreater{} \\\\",
 		"cal\\_housing & 640 & NaN & $-1\\times 10^{300}$ &  \\\\", "50 \\% &  & $\\infty$ & 12 &  \\\\",
-		"\\caption{Results. s\\_$\\lambda$ \\& 100 \\%}", "\\bottomrule\n\\end{tabular}\n\\end{table}\n"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("LaTeX lacks %q:\n%s", want, got)
-		}
-	}
+		"\\caption{Results. s\\_$\\lambda$ \\& 100 \\%}", "\\bottomrule\n\\end{tabular}\n\\end{table}\n")
 	if got := latex(`10⁻³ \x{} ~^ ZZᵀ λₚ`); got != `10$^{-3}$ \textbackslash{}x\{\} \textasciitilde{}\textasciicircum{} ZZ$^{T}$ $\lambda$$_{p}$` {
 		t.Errorf("latex: %s", got)
 	}
@@ -154,5 +142,15 @@ func TestBounds(t *testing.T) {
 	}
 	if s := AtMost(150003.9).String(); s != "150003.9" {
 		t.Error(s)
+	}
+}
+
+// contains reports the parts that a text lacks.
+func contains(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // command runs one command line and returns its exit code and what it printed.
@@ -85,10 +86,7 @@ func staged(t *testing.T, into any, args ...string) string {
 // read returns what is in a file, or ends the test.
 func read(t *testing.T, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(os.ReadFile(name))
 	return b
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestFlagsBeforeData: what is wrong with a command line is said before any file is looked for, in
@@ -253,10 +255,7 @@ func TestOutputsApart(t *testing.T) {
 	if err := os.Symlink("a.csv", "link"); err != nil {
 		t.Skip(err)
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.Getwd())
 	script(t, `
 2$ fit --train a.csv --out a.csv
 	the file of --train

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // readColumns returns the columns of a csv file by name.
@@ -29,10 +31,7 @@ func TestIntervals(t *testing.T) {
 	files(t, map[string]string{"train.csv": strings.Join(whole[:301], "\n"), "new.csv": strings.Join(append(whole[:1:1], whole[301:]...), "\n")})
 	const predict = "$ predict --model m.krr --in new.csv --out pred.csv --interval "
 	number := func(text string) float64 {
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := testkit.Must(strconv.ParseFloat(text, 64))
 		return v
 	}
 	// measured returns how many answers are inside, and the sum of the widths.

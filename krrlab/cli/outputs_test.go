@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
@@ -29,9 +30,7 @@ func TestOutputsThatFail(t *testing.T) {
 	a := &app{env: Env{Stdout: &out, Stderr: &errs}}
 	f := &fitFlags{out: filepath.Join(dir, "m.krr"), stageFiles: stageFiles{json: filepath.Join(dir, "r.json")}}
 	err = a.conclude(t.Context(), f, &fitted{sol: sol})
-	if err == nil || !strings.Contains(err.Error(), "model: not saved") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, err, "model: not saved")
 	if text := out.String(); !strings.Contains(text, "converged") || !strings.Contains(text, "wrote        "+f.json) || strings.Contains(text, f.out) {
 		t.Errorf("%s", text)
 	}

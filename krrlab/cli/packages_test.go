@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestExtended: a kernel that packages were added to runs in place of the program that it was built of, and of no other.
@@ -29,10 +30,7 @@ func TestExtended(t *testing.T) {
 	}
 	built := write(t, filepath.Join(dir, "kernel-1"), "krrlab", "")
 	nb := write(t, cache, "a.ipynb", `{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())
 	main := func(args ...string) (started, out, errs string) {
 		var stdout, stderr bytes.Buffer
 		Main(t.Context(), args, Env{

@@ -1,8 +1,9 @@
 package cli
 
 import (
-	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestPlanCommand runs the command with what is held, and looks at what it prints and writes.
@@ -11,11 +12,7 @@ func TestPlanCommand(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", ".")
 	var p map[string]any
 	out := staged(t, &p, "plan", "--train", "train.csv", "--target", "y", "--holdout", "0.2", "--sigma", "2")
-	for _, want := range []string{"choice", "direct, float64", "runner-up", "--solver direct --storage float64", "wrote"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
-	}
+	testkit.Contains(t, out, "choice", "direct, float64", "runner-up", "--solver direct --storage float64", "wrote")
 	fields(t, p, "choice runner_up predicted_bytes candidates flags")
 	s := p["predicted_seconds"]
 	fields(t, s, "kernel features factor solve predict total")

@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/plots"
 )
@@ -80,11 +81,7 @@ func TestPlanAgainstCandidates(t *testing.T) {
 	if err := a.try(t.Context(), data, cfg, p); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"predicted and actual", "auto ÷ best"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q", want)
-		}
-	}
+	testkit.Contains(t, out.String(), "predicted and actual", "auto ÷ best")
 	t.Log("\n" + out.String())
 }
 

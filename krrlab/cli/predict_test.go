@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/model"
 )
 
@@ -91,17 +92,11 @@ func TestPredictBound(t *testing.T) {
 	rows := func(model string) [][]string {
 		t.Helper()
 		out := script(t, "$ predict --bound --decision --in train.csv --model "+model)
-		all, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := testkit.Must(csv.NewReader(strings.NewReader(out)).ReadAll())
 		return all
 	}
 	number := func(s string) float64 {
-		v, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := testkit.Must(strconv.ParseFloat(s, 64))
 		return v
 	}
 	for name, data := range map[string]string{"regression": priced(80, "x", "y", "price"), "classes": table(80, []string{"a", "b", "c"}, true)} {

@@ -1,8 +1,9 @@
 package cli
 
 import (
-	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestQualityCommand runs the command, and looks at what it prints and writes.
@@ -10,11 +11,7 @@ func TestQualityCommand(t *testing.T) {
 	train := write(t, t.TempDir(), "train.csv", table(150, []string{"a", "b", "c"}, true))
 	var q map[string]any
 	out := staged(t, &q, "quality", "--train", train, "--target", "y", "--features", "60", "--sigma", "2", "--lambda-p", "0.1")
-	for _, want := range []string{"κ(M⁻¹A)", "with 95 %", "exact", "PCG", "wrote"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
-	}
+	testkit.Contains(t, out, "κ(M⁻¹A)", "with 95 %", "exact", "PCG", "wrote")
 	kappa := q["kappa"].(map[string]any)
 	fields(t, kappa, "value lo hi confidence method seconds")
 	exact := q["kappa_exact"].(map[string]any)["value"].(float64)

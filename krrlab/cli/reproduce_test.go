@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/experiments"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestReproduce runs an experiment as a user would, goes on with it, and makes its tables anew
@@ -24,10 +25,7 @@ $ reproduce table5 table5 --out out
 	adult/a9a is not at hand
 	open: τ = 10⁻²
 	Where the numbers come from`)
-	r, err := experiments.LoadReport(filepath.Join("out", "table5.smoke.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(experiments.LoadReport(filepath.Join("out", "table5.smoke.json")))
 	if x := r.Find("built-in classes, n = 1,500", "τ = 10⁻³")[0].Result; !x.Ran() || x.Commit != "test" {
 		t.Errorf("result %+v", x)
 	}

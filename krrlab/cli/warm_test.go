@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/model"
 )
 
@@ -17,10 +18,7 @@ func TestWarm(t *testing.T) {
 	script(t, "$ fit --train few.csv --target a --drop b --scale standard --kernel matern32 --sigma 1.3 --lambda 0.2 --out m.krr"+iterate)
 	load := func(name string) *model.Model {
 		t.Helper()
-		m, err := model.Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(model.Load(name))
 		return m
 	}
 	first := load("m.krr")
@@ -74,10 +72,7 @@ $ fit --train whole.csv --warm bare.krr --impute none
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := model.Load("next.krr")
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := testkit.Must(model.Load("next.krr"))
 	if !second.Scaling.Fills() || second.Scaling.Fill[2] != first.Scaling.Fill[2] || len(second.Origin.Categorical) != 1 || len(second.Origin.Categorical[0].Values) != 2 {
 		t.Errorf("%v, %v", second.Scaling, second.Origin.Categorical)
 	}

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -25,10 +26,7 @@ func TestBoundsOfBytes(t *testing.T) {
 		bytes.Data[j], between.Data[j] = 255, 254.5
 	}
 	bound := func(z points.Points) float64 {
-		b, err := m.Bounds(&datasets.Dataset{X: z})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testkit.Must(m.Bounds(&datasets.Dataset{X: z}))
 		return b.At(0, 0) / mat.Norm(m.C, 1)
 	}
 	whole, _ := points.AsBytes(bytes, 1)

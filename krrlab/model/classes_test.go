@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -147,10 +148,7 @@ func TestTrained(t *testing.T) {
 		}
 		want.MulVec(k, &c)
 		m := &Model{Lambda: lambda, C: mat.NewDense(4, 1, c.RawVector().Data), Mean: []float64{mean}}
-		p, err := m.Trained(&datasets.Dataset{X: points.NewDense(4, 1, make([]float64, 4)), Task: datasets.Regression, Target: y, Weights: weights})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testkit.Must(m.Trained(&datasets.Dataset{X: points.NewDense(4, 1, make([]float64, 4)), Task: datasets.Regression, Target: y, Weights: weights}))
 		for i, v := range p.Value {
 			if math.Abs(v-mean-want.AtVec(i)) > 1e-12 {
 				t.Errorf("weights %v, row %d: %g, want %g", weights, i, v, mean+want.AtVec(i))

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -100,9 +101,6 @@ func scaled(d int) *datasets.Scaling {
 
 func mustDecide(t testing.TB, m *Model, z points.Points, o *Options) *mat.Dense {
 	t.Helper()
-	f, err := m.Decision(t.Context(), z, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(m.Decision(t.Context(), z, o))
 	return f
 }

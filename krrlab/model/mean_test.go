@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestMean: the mean of the targets is added to decision values and kept by a file that older programs refuse, its
@@ -55,8 +56,6 @@ func TestMean(t *testing.T) {
 	} {
 		m := *m
 		m.Mean, m.Labels = bad.Mean, bad.Labels
-		if err := m.check(); err == nil || !strings.Contains(err.Error(), "of the targets") {
-			t.Errorf("means %v, labels %v: %v", bad.Mean, bad.Labels, err)
-		}
+		testkit.Fails(t, m.check(), "of the targets")
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -163,13 +164,9 @@ func TestScaling(t *testing.T) {
 		}
 	}
 	other, _ := (&datasets.Scaling{Kind: "unit", Scale: []float64{1, 2, 3, 4}}).Apply(raw)
-	if _, err := m.Predict(t.Context(), other, nil); err == nil || !strings.Contains(err.Error(), "model: z: the points are scaled already (unit)") {
-		t.Errorf("scaled otherwise: %v", err)
-	}
+	testkit.Fails(t, testkit.ErrOf(m.Predict(t.Context(), other, nil)), "model: z: the points are scaled already (unit)")
 	m.Scaling = nil
-	if _, err := m.Predict(t.Context(), given, nil); err == nil || !strings.Contains(err.Error(), "want them unscaled") {
-		t.Errorf("a model of raw points: %v", err)
-	}
+	testkit.Fails(t, testkit.ErrOf(m.Predict(t.Context(), given, nil)), "want them unscaled")
 }
 
 // TestThreads checks that the number of threads does not change a bit, and the progress.
@@ -207,9 +204,7 @@ func TestDecisionErrors(t *testing.T) {
 		{points.NewDense(2, 3, nil), "points have 3 features, the model was fitted on 4"},
 		{points.NewDense(0, 4, nil), "no points"},
 	} {
-		if _, err := m.Decision(t.Context(), c.z, nil); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("error %v, want one with %q", err, c.want)
-		}
+		testkit.Fails(t, testkit.ErrOf(m.Decision(t.Context(), c.z, nil)), c.want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -229,10 +224,7 @@ func TestPredict(t *testing.T) {
 		m    *Model
 		want string
 	}{{two, "no yes no"}, {three, "c a b"}, {real1, "1.5 -2 0"}} {
-		p, err := c.m.Predict(t.Context(), &datasets.Dataset{X: x}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testkit.Must(c.m.Predict(t.Context(), &datasets.Dataset{X: x}, nil))
 		if got := strings.Join([]string{p.Text(0), p.Text(1), p.Text(2)}, " "); got != c.want {
 			t.Errorf("%v: predictions %s, want %s", c.m, got, c.want)
 		}
@@ -256,9 +248,7 @@ func TestScore(t *testing.T) {
 		t.Errorf("error rate %v, want 0.25", s.ErrorRate)
 	}
 	m := random(kernels[0], kinds(5, 2, 1)["float64"], 1)
-	if _, err := m.Evaluate(t.Context(), d, nil); err == nil || !strings.Contains(err.Error(), "regression") {
-		t.Errorf("classes judged by a regression: %v", err)
-	}
+	testkit.Fails(t, testkit.ErrOf(m.Evaluate(t.Context(), d, nil)), "regression")
 }
 
 // TestScoreText checks the line for both tasks.

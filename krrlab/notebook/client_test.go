@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
@@ -31,10 +32,7 @@ func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var out []int
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
 		defer l.Close()
 		out = append(out, l.Addr().(*net.TCPAddr).Port)
 	}

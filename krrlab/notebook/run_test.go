@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/notebook/golang"
 )
@@ -19,10 +20,7 @@ func TestPageTaken(t *testing.T) {
 		return display.Data{Data: display.MIMEMap{"text/plain": v}, Transient: display.MIMEMap{"display_id": "a"}}
 	}
 	text := func(v any) string {
-		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testkit.Must(json.Marshal(v))
 		return string(b)
 	}
 	p := &page{shown: &shownAs{}}

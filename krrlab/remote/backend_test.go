@@ -19,6 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -174,10 +175,7 @@ func TestJobSolve(t *testing.T) {
 			if err := out.decode(got, dir.path("")); err != nil {
 				t.Fatal(err)
 			}
-			value, err := onTwoRanks(t, train, cfg, func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Solve(ctx) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := testkit.Must(onTwoRanks(t, train, cfg, func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Solve(ctx) }))
 			want := value.(*krrlab.Solution)
 			if !mat.Equal(got.Model.C, want.Model.C) {
 				t.Fatalf("%s, %v: other coefficients", kind, train.Task)
@@ -226,9 +224,7 @@ func TestBackendRefuses(t *testing.T) {
 	}
 	b := testBackend(t.TempDir())
 	b.Launcher, b.Program = "/nowhere/mpirun", "/bin/true"
-	if _, err := newLab(t, train, withBackend(ok, b)).Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "/nowhere/mpirun, which starts the ranks, was not found") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, testkit.ErrOf(newLab(t, train, withBackend(ok, b)).Solve(t.Context())), "/nowhere/mpirun, which starts the ranks, was not found")
 }
 
 // TestJobRefuses changes what a job consists of.
@@ -279,9 +275,7 @@ func TestJobRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := RunJob(t.Context(), dir.path(jobFile), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v, want %q", err, c.want)
-			}
+			testkit.Fails(t, RunJob(t.Context(), dir.path(jobFile), Options{}), c.want)
 		})
 	}
 }

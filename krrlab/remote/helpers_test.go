@@ -62,10 +62,7 @@ func problem(n int) *datasets.Dataset { return classes(kinds(n, 4)["float64"], 3
 
 func newLab(t *testing.T, train *datasets.Dataset, cfg krrlab.Config) *krrlab.Lab {
 	t.Helper()
-	l, err := krrlab.New(train, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(krrlab.New(train, cfg))
 	return l
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/remote"
 )
@@ -26,10 +27,7 @@ func backend(t *testing.T, launcher string) *remote.Backend {
 	if err := findLauncher(launcher); err != nil {
 		t.Skip(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())
 	t.Setenv(playVariable, "1")
 	return &remote.Backend{Ranks: 2, Launcher: launcher, Program: self, Flags: []string{"--blas", "go"}, Dir: t.TempDir()}
 }

@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -122,10 +123,7 @@ func (h *hosts) link(t *testing.T, state string) {
 // after lost seconds that a host cannot be reached.
 func (h *hosts) krrlab(ctx context.Context, t *testing.T, lost int, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())
 	words := []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--host", "10.77.0.1:2,10.77.0.2:2", "-n", "4", "-x", playVariable}
 	for _, p := range [][2]string{
 		{"plm_rsh_agent", filepath.Join(h.dir, "agent")},

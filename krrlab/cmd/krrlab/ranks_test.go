@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/internal/dl"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/suite"
 )
@@ -92,10 +93,7 @@ func limited(t *testing.T) context.Context {
 // coefficients reads C of a model file.
 func coefficients(t *testing.T, name string) *mat.Dense {
 	t.Helper()
-	m, err := model.Load(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(model.Load(name))
 	return m.C
 }
 

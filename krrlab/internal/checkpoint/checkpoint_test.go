@@ -7,14 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 func open(t *testing.T, dir string, owner byte) *Store {
 	t.Helper()
-	s, err := Open(dir, [32]byte{owner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open(dir, [32]byte{owner}))
 	t.Cleanup(s.Close)
 	return s
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestModule checks what the packages of this module import and use, without their tests.
@@ -94,10 +96,7 @@ func TestDocs(t *testing.T) {
 		if u.test || u.pkg.Name() == "main" {
 			continue
 		}
-		p, err := doc.NewFromFiles(fset, u.files, u.pkg.Path(), doc.PreserveAST)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testkit.Must(doc.NewFromFiles(fset, u.files, u.pkg.Path(), doc.PreserveAST))
 		check := func(text, name string) {
 			if text == "" {
 				t.Errorf("%s.%s has no comment: write one", u.path, name)
@@ -119,10 +118,7 @@ func TestDocs(t *testing.T) {
 
 // TestFormat: gofmt changes nothing, and no text has a word of unfinished work; the words are split here.
 func TestFormat(t *testing.T) {
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	goroot := testkit.Must(exec.Command("go", "env", "GOROOT").Output())
 	words := `\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`
 	for what, line := range map[string][]string{
 		"run gofmt -w on":      {filepath.Join(strings.TrimSpace(string(goroot)), "bin", "gofmt"), "-l", "."},

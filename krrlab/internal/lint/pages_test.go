@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 var (
@@ -37,10 +39,7 @@ func pages(t *testing.T) []string {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(os.ReadFile(name))
 	return string(b)
 }
 

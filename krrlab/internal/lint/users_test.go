@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // kept lists exported names, or all of a folder or a type (.*), that nothing here uses, with the reason.
@@ -217,10 +219,7 @@ var selector = regexp.MustCompile(`\.[A-Z]\w*`)
 // selected returns the names that notebooks and pages select of something, each behind a dot.
 func selected(t *testing.T) map[string]bool {
 	out := map[string]bool{}
-	books, err := filepath.Glob(filepath.Join(root, "notebooks", "*.ipynb"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	books := testkit.Must(filepath.Glob(filepath.Join(root, "notebooks", "*.ipynb")))
 	for _, n := range append(books, pages(t)...) {
 		if filepath.Base(n) != "CHANGELOG.md" {
 			for _, w := range selector.FindAllString(read(t, n), -1) {

@@ -145,3 +145,32 @@ func Pencil(t testing.TB, a, m mat.Symmetric) []float64 {
 	}
 	return Eigenvalues(t, s)
 }
+
+// Must returns v of a call that a test begins with, and panics with its error.
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// ErrOf returns the error of a call.
+func ErrOf[T any](_ T, err error) error { return err }
+
+// Fails reports an error that does not say what it is to say, or that there is none.
+func Fails(t testing.TB, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
+}
+
+// Contains reports the parts that a text lacks.
+func Contains(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write krrlab/notebook/bindings")
@@ -71,10 +73,7 @@ func load(t *testing.T, src string) *Package {
 			t.Fatal(err)
 		}
 	}
-	ps, err := Load(dir, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ps := testkit.Must(Load(dir, "."))
 	return ps[0]
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/goplus/ixgo"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -95,9 +96,7 @@ func contents(p *types.Package) string {
 // TestNotImported names a package that is not there, or whose table is wrong, in the error; others are not harmed.
 func TestNotImported(t *testing.T) {
 	e, run := open(t)
-	if _, err := e.loader.Import("go/nowhere"); err == nil || !strings.Contains(err.Error(), "package go/nowhere is not in this kernel") {
-		t.Error(err)
-	}
+	testkit.Fails(t, testkit.ErrOf(e.loader.Import("go/nowhere")), "package go/nowhere is not in this kernel")
 	ixgo.RegisterPackage(&ixgo.Package{Name: "broken", Path: "broken", UntypedConsts: map[string]ixgo.UntypedConst{"C": {Typ: "none.such"}}})
 	defer delete(Packages(), "broken")
 	Packages()["broken"] = "broken"

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // noisy is a value that prints while it shows itself.
@@ -14,10 +16,7 @@ func (noisy) HTML() string { log.Print("drawn"); return "<b>n</b>" }
 
 // TestUpdatePrints puts a value that prints while it is rendered in place of another.
 func TestUpdatePrints(t *testing.T) {
-	s, err := New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(New(nil))
 	s.do(func() { v := any(noisy{}); s.e.Declare(map[string]any{"v": &v}) })
 	p := &sheet{}
 	done := make(chan Result, 1)

@@ -96,19 +96,15 @@ few := pair.Train.Head(20)`)
 // TestNewerLibrary uses what came to the standard library after the release that the interpreter's own table is of.
 func TestNewerLibrary(t *testing.T) {
 	s := open(t, nil)
-	for _, c := range []struct{ code, want string }{
-		{`strings.CutPrefix("ab", "a")`, "→b, true"},
-		{`errors.Join(errors.New("a"), errors.New("b")).Error()`, "→a\nb"},
-		{"var n atomic.Int64\nn.Add(3)\nn.Load()", "→3"},
-		{"time.DateOnly", "→2006-01-02"},
-		{"import \"math/rand/v2\"\nr := rand.New(rand.NewPCG(1, 2))\nr.IntN(1)", "→0"},
-		{"once := sync.OnceFunc(func() { fmt.Print(\"x\") })\nonce(); once()", "stdout: x"},
-		{"context.Cause(ctx) == nil", "→true"},
-		{"string(fmt.Appendf(nil, \"%d\", 7))", "→7"},
-		{"slog.LevelInfo", "→INFO"},
-	} {
-		if got := run(s, c.code); got != c.want {
-			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
-		}
-	}
+	cells(t, s, equal,
+		`strings.CutPrefix("ab", "a")`, "→b, true",
+		`errors.Join(errors.New("a"), errors.New("b")).Error()`, "→a\nb",
+		"var n atomic.Int64\nn.Add(3)\nn.Load()", "→3",
+		"time.DateOnly", "→2006-01-02",
+		"import \"math/rand/v2\"\nr := rand.New(rand.NewPCG(1, 2))\nr.IntN(1)", "→0",
+		"once := sync.OnceFunc(func() { fmt.Print(\"x\") })\nonce(); once()", "stdout: x",
+		"context.Cause(ctx) == nil", "→true",
+		"string(fmt.Appendf(nil, \"%d\", 7))", "→7",
+		"slog.LevelInfo", "→INFO",
+	)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/suite"
 )
@@ -47,10 +48,7 @@ func (p *sheet) all() string {
 // open starts a session for a test.
 func open(t testing.TB, o *Options) *Session {
 	t.Helper()
-	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(New(o))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -492,6 +490,18 @@ func TestIsComplete(t *testing.T) {
 		}
 		if code == "if x {\n\tif y {" && indent != "\t\t" {
 			t.Errorf("indent %q", indent)
+		}
+	}
+}
+
+func equal(got, want string) bool { return got == want }
+
+// cells runs cells and compares what comes of each with what follows it.
+func cells(t *testing.T, s *Session, match func(got, want string) bool, codes ...string) {
+	t.Helper()
+	for i := 0; i < len(codes); i += 2 {
+		if got := run(s, codes[i]); !match(got, codes[i+1]) {
+			t.Errorf("%s\n got %q\nwant %q", codes[i], got, codes[i+1])
 		}
 	}
 }

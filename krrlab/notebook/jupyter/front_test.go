@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
@@ -69,10 +70,7 @@ func connect(t *testing.T, key string) *front {
 	f := &front{t: t, s: s, session: "of the front end", served: make(chan struct{})}
 	t.Cleanup(s.Close)
 	dial := func(x *zmtp.Socket, typ string) *zmtp.Conn {
-		c, err := zmtp.Dial("tcp://"+x.Addr().String(), typ, "me", zmtp.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(zmtp.Dial("tcp://"+x.Addr().String(), typ, "me", zmtp.Limits{}))
 		t.Cleanup(func() { c.Close() })
 		return c
 	}

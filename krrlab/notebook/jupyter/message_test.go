@@ -8,15 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // encoded returns the frames of an execute_request.
 func encoded(t testing.TB, key string) [][]byte {
 	t.Helper()
-	frames, err := Encode([][]byte{[]byte("id")}, "execute_request", "s", nil, map[string]any{"code": "x := 1"}, []byte(key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	frames := testkit.Must(Encode([][]byte{[]byte("id")}, "execute_request", "s", nil, map[string]any{"code": "x := 1"}, []byte(key)))
 	return frames
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
@@ -115,10 +116,7 @@ func TestAborted(t *testing.T) {
 			body content
 		}{{"execute_request", content{"code": "fail", "stop_on_error": stop}}, {"execute_request", content{"code": "x"}}, {"comm_info_request", content{}}, {"execute_request", content{"code": "y"}}} {
 			frames, _ := f.request(c.typ, c.body)
-			m, err := Decode(frames, f.s.key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := testkit.Must(Decode(frames, f.s.key))
 			f.s.queue = append(f.s.queue, m)
 		}
 		f.s.mu.Unlock()
@@ -133,10 +131,7 @@ func TestAborted(t *testing.T) {
 
 // TestAbort: of what waits only cells are dropped.
 func TestAbort(t *testing.T) {
-	s, err := Listen(Connection{IP: "127.0.0.1"}, scripted{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Listen(Connection{IP: "127.0.0.1"}, scripted{}))
 	defer s.Close()
 	for _, typ := range []string{"execute_request", "comm_msg", "execute_request", "history_request"} {
 		s.queue = append(s.queue, &Message{Header: Header{Type: typ}})

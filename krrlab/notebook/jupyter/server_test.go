@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
@@ -111,10 +112,7 @@ func TestSubscriberThatDoesNotRead(t *testing.T) {
 // TestDeafHeartbeat sends heartbeats and reads none: the connection is dropped.
 func TestDeafHeartbeat(t *testing.T) {
 	s, _ := serve(t)
-	conn, err := zmtp.Dial("tcp://"+s.hb.Addr().String(), "REQ", "", zmtp.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(zmtp.Dial("tcp://"+s.hb.Addr().String(), "REQ", "", zmtp.Limits{}))
 	defer conn.Close()
 	beat := make([]byte, 3000)
 	for range 50000 {

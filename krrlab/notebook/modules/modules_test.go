@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // published are the modules of the test's proxy: module@version, then files.
@@ -154,9 +156,7 @@ func TestFind(t *testing.T) {
 	if p, err := f.Find(t.Context(), "./mine"); err != nil || p.Path != "here/mine" || p.Module != "here" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := f.Find(t.Context(), "./nowhere"); err == nil || !strings.Contains(err.Error(), "nowhere") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, testkit.ErrOf(f.Find(t.Context(), "./nowhere")), "nowhere")
 	if _, err := run(t.Context(), ".", nil, "mod", "vendor"); err != nil {
 		t.Fatal(err)
 	}
@@ -391,9 +391,7 @@ func TestRelease(t *testing.T) {
 		t.Setenv("GOPROXY", "off")
 	}
 	d := &builder{Kernel: &Kernel{Program: "/bin/krrlab", Version: "v0.8.0"}, ctx: t.Context(), dir: t.TempDir()}
-	if err := d.module(nil); err == nil || !strings.Contains(err.Error(), "the source of krrlab v0.8.0 cannot be downloaded") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, d.module(nil), "the source of krrlab v0.8.0 cannot be downloaded")
 }
 
 // TestFresh: a kernel is that of one program, as it was when it was built.
@@ -416,9 +414,7 @@ func TestFresh(t *testing.T) {
 		t.Error("of an older build", err)
 	}
 	write(t, dir, map[string]string{"current.json": "{"})
-	if _, err := (&Kernel{Dir: dir}).Current(); err == nil || !strings.Contains(err.Error(), "remove it to start again") {
-		t.Error(err)
-	}
+	testkit.Fails(t, testkit.ErrOf((&Kernel{Dir: dir}).Current()), "remove it to start again")
 }
 
 // TestKilled: a build does not outlive a program that is killed, nor one whose context ends.

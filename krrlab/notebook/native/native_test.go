@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 type mixed struct {
@@ -203,9 +205,7 @@ func TestNoMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.memory.Close()
-	if err := p.call(nil, 4, []any{make([]float64, 1<<16)}, []any{new(bool)}); err == nil || !strings.Contains(err.Error(), "no memory for the arguments") {
-		t.Error(err)
-	}
+	testkit.Fails(t, p.call(nil, 4, []any{make([]float64, 1<<16)}, []any{new(bool)}), "no memory for the arguments")
 	if err := small(); err != nil {
 		t.Error(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // echo opens a socket that answers what it receives.
@@ -22,10 +24,7 @@ func echo(t *testing.T, o Options) *Socket {
 	if o.Receive == nil {
 		o.Receive = func(p *Peer, m [][]byte) { p.Send(m) }
 	}
-	s, err := Listen("tcp://127.0.0.1:0", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Listen("tcp://127.0.0.1:0", o))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -33,10 +32,7 @@ func echo(t *testing.T, o Options) *Socket {
 // raw connects without a word.
 func raw(t *testing.T, s *Socket) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(net.Dial("tcp", s.Addr().String()))
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -44,10 +40,7 @@ func raw(t *testing.T, s *Socket) net.Conn {
 // dial connects as a DEALER.
 func dial(t *testing.T, s *Socket, identity string) *Conn {
 	t.Helper()
-	c, err := Dial("tcp://"+s.Addr().String(), "DEALER", identity, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(Dial("tcp://"+s.Addr().String(), "DEALER", identity, Limits{}))
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -279,10 +272,7 @@ func TestIPC(t *testing.T) {
 		s.Close()
 		t.Error("listens twice")
 	}
-	c, err := Dial("ipc://"+name, "REQ", "", Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(Dial("ipc://"+name, "REQ", "", Limits{}))
 	defer c.Close()
 	alive(t, "ipc", c)
 }
