@@ -96,7 +96,7 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
 		Kernel: k, Lambda: l.cfg.Lambda, X: l.given.X, C: c, Weighted: l.given.Weights != nil, Labels: l.coding.Labels, Targets: l.given.Targets, Mean: l.coding.Mean,
 		Scaling: l.given.Scaling, Columns: l.given.Columns, Error: sol.Error.Model(),
 		Origin: model.Origin{
-			Dataset: l.given.Name, Solver: l.cfg.Solver.String(), Status: sol.Status.String(), Tol: l.cfg.Tol,
+			Dataset: l.given.Name, Solver: l.cfg.Solver.String(), Method: sol.Method(), Status: sol.Status.String(), Tol: l.cfg.Tol,
 			TrueResidual: new(float64(sol.TrueResidual)), Seed: l.cfg.Seed, Created: begun.UTC().Format(time.RFC3339),
 		},
 	}

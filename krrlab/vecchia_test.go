@@ -43,6 +43,9 @@ func TestVecchia(t *testing.T) {
 			if p.Neighbors >= 0 && 3*sol.Iterations > plain {
 				t.Errorf("%v: %d iterations, and %d without", p, sol.Iterations, plain)
 			}
+			if o := sol.Model.Origin; p.S == 0 && p.Neighbors > 0 && o.Method != "pcg, preconditioner sparse inverse on 20 neighbors, ω = 0.5" {
+				t.Errorf("the model's origin is %+v", o)
+			}
 			text, err := json.Marshal(sol)
 			var got struct {
 				Precond   string

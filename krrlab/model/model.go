@@ -69,6 +69,7 @@ type Origin struct {
 	Holdout      float64             `json:"holdout,omitempty"` // that part: what was not trained on
 	Tuned        bool                `json:"tuned,omitempty"`   // kernel and λ were chosen by the error on the rows of the fit
 	Solver       string              `json:"solver"`
+	Method       string              `json:"method,omitempty"` // the solver, and the preconditioner where it has one
 	Status       string              `json:"status"`
 	Tol          float64             `json:"tol"`
 	TrueResidual *float64            `json:"true_residual"` // worst ‖y−Ac‖₂/‖y‖₂ of the columns; nil: not measured

@@ -22,19 +22,16 @@ func (s *Solution) String() string {
 	var b stage.Lines
 	b.Width = 12
 	b.Problem(&s.Header)
-	switch {
-	case s.LambdaP.Known():
-		b.Add("solver", "%v, %s, s = %d, λ_p = %g, form %s", s.Solver, s.precondText(), s.S, s.LambdaP, s.Form)
-	case s.Precond != "":
-		b.Add("solver", "%v, preconditioner %s", s.Solver, s.precondText())
-	default:
-		b.Add("solver", "%v", s.Solver)
+	form := ""
+	if s.LambdaP.Known() {
+		form = ", form " + s.Form
 	}
+	b.Add("solver", "%s%s", s.Method(), form)
 	whole := ""
 	if s.KWhole {
 		whole = ", points in bytes, products exact in integers"
 	}
-	if s.KKept.Known() {
+	if s.KKept > 0 {
 		whole += fmt.Sprintf(", sparse: %.2g %% of the entries, ‖·‖₂ of the others at most %.1e", 100*s.KKept, s.KDropped)
 	}
 	if s.Kernel.Name == "precomputed" {
@@ -99,6 +96,17 @@ func (s *Solution) stopText() string {
 		text += fmt.Sprintf("; %d of %d labels are settled, %.2g %% open", s.LabelsOf-s.LabelsOpen, s.LabelsOf, 100*float64(s.LabelsOpen)/float64(s.LabelsOf))
 	}
 	return text
+}
+
+// Method names the solver, and M where it has one.
+func (s *Solution) Method() string {
+	switch {
+	case s.LambdaP.Known():
+		return fmt.Sprintf("%v, %s, s = %d, λ_p = %g", s.Solver, s.precondText(), s.S, s.LambdaP)
+	case s.Precond != "":
+		return fmt.Sprintf("%v, preconditioner %s", s.Solver, s.precondText())
+	}
+	return s.Solver.String()
 }
 
 func (s *Solution) precondText() string {
