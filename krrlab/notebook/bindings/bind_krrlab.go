@@ -100,7 +100,7 @@ func init() {
 		},
 		Wrappers: map[string][]string{
 			"RaceRunner": []string{"Preconditioner"},
-			"Solution":   []string{"Converged", "ConvergenceSeries", "HTML", "Plot", "Reached", "SetScore", "SetSettled", "SetTraining", "Settle", "String", "Table", "TakeOn", "TakeOnDirect"},
+			"Solution":   []string{"Converged", "ConvergenceSeries", "HTML", "Method", "Plot", "Reached", "SetScore", "SetSettled", "SetTraining", "Settle", "String", "Table", "TakeOn", "TakeOnDirect"},
 		},
 		Untypeds: map[string]string{
 			"DirectBelow":       "int:3000",
