@@ -229,7 +229,7 @@ func (r *Report) Markdown() string {
 	if v := r.Verdicts(); len(v) > 0 {
 		b.WriteString("What is claimed, and what the numbers say:\n\n")
 		for _, v := range v {
-			if v.Outcome == Holds && strings.HasPrefix(r.ID, "figure") { // the text above has the numbers
+			if v.Outcome == Holds { // the numbers stand above
 				v.Detail = v.On
 			}
 			fmt.Fprintf(&b, "- %s\n", v)
