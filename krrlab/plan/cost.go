@@ -8,6 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
 // Seconds are those of the stages of a solve.
@@ -69,6 +70,7 @@ type Cost struct {
 //	K           look + n²/2·ε + bytes/W              Z          1.4·2nds/G₃₂ + ns/cos + 4ns/W
 //	landmarks   ns·(ε_col + ε_own) + 1.3·ns²/G₆₄     ZᵀZ, L⁻¹   ns·ε_gram + 1.7·ns²/G₃₂ + chol(s) + 2·(s³/3)/P₆₄
 //	sparse inverse, k neighbors, r pivots  bytes·scan + n(k²(d+r)/2 + k³/3 + 4kr)/rows
+//	                and 128n(ε_col + r/rows) for its rule
 //	iteration   bytes·product(t) + ns·apply(t) + n(k+1)·sparse(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄; K and twice Z at B at most
 //	residual    n²/2·(ε_exact + 4·product(t)) for each round where K is recomputed for it, else 288 rows of it
 //	direct      n²/2·ε_dense + bytes/2W, chol(n), bytes/2·apply(t)/4 and a residual for each round
@@ -139,6 +141,9 @@ func (m *Cost) build(c *Candidate) {
 			entry += m.Stored
 		}
 		c.Seconds.Factor = m.entries()*entry + n*(k*k*(float64(m.D)+s)/2+k*k*k/3+4*k*s)/m.Rows
+		if c.Damping == 0 {
+			c.Seconds.Factor += vecchia.RuleRows * n * (m.Columns + s/m.Rows)
+		}
 	}
 	c.Seconds.Factor += own*s*m.Gram + gramSlow*own*s*s/m.Gemm32 + cholesky(s, m.Gemm64, m.Potrf64) + inverseSlow*s*s*s/3/m.Potrf64
 }

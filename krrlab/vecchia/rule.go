@@ -15,9 +15,11 @@ import (
 // MostNeighbors is the largest k that is chosen.
 const MostNeighbors = firstK << doublings
 
-// What the rule for k and ω looks at.
+// RuleRows is how many points the rule for k and ω looks at: the last ones of the order, which have all others before them.
+const RuleRows = 128
+
+// How the rule looks at them.
 const (
-	ruleRows   = 128  // points, the last ones of the order, which have all others before them
 	ruleBlock  = 16   // of them at a time: 128n bytes
 	firstK     = 15   // the least k
 	doublings  = 3    // of it at most
@@ -45,7 +47,7 @@ func (b *build) settle(ctx context.Context) error {
 	}
 	b.damping = 1
 	b.weigh()
-	rows := min(ruleRows, (b.n+3)/4)
+	rows := min(RuleRows, (b.n+3)/4)
 	most := min(firstK<<doublings, b.n-rows)
 	sums := make([]ruleSums, rows)
 	workers := make([]worker, accel.Threads())
