@@ -17,6 +17,7 @@ func init() {
 			"Look":          r.ValueOf(vecchia.Look),
 			"MostNeighbors": r.ValueOf(0),
 			"New":           r.ValueOf(vecchia.New),
+			"RuleRows":      r.ValueOf(0),
 		},
 		Types: map[string]r.Type{
 			"Inverse": r.TypeOf((*vecchia.Inverse)(nil)).Elem(),
@@ -27,6 +28,7 @@ func init() {
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"MostNeighbors": "int:120",
+			"RuleRows":      "int:128",
 		},
 	}
 }
