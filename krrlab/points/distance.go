@@ -3,6 +3,7 @@ package points
 import (
 	"math"
 
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
@@ -10,12 +11,12 @@ import (
 // ‖a‖²+‖b‖²−2aᵀb, which cancels, it is right to (d+3)·2⁻⁵³ of itself. Sparse points are made
 // dense: their nonzeros alone do not tell the sum without cancellation.
 func SqDist64(dst []float64, ld int, a, b Points, w *Workspace) {
-	w.pairwise64(dst, ld, a, b, sqFour64)
+	w.pairwise64(dst, ld, a, b, simd.Squares64)
 }
 
 // SumDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ as Σ_c |a_ic − b_jc| in float64, for sparse points too.
 func SumDist64(dst []float64, ld int, a, b Points, w *Workspace) {
-	w.pairwise64(dst, ld, a, b, l1Four64)
+	w.pairwise64(dst, ld, a, b, simd.Absolutes64)
 }
 
 // L1Dist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ for all pairs, in float64.
@@ -33,11 +34,11 @@ func L1Dist64(dst []float64, ld int, a, b Points, w *Workspace) {
 		w.sparseL1(sa, sb, func(i int, acc []float64) { copy(dst[i*ld:i*ld+nb], acc) })
 		return
 	}
-	w.pairwise64(dst, ld, a, b, l1Four64)
+	w.pairwise64(dst, ld, a, b, simd.Absolutes64)
 }
 
 // pairwise64 sets dst to sums over the coordinates of all pairs of points, made dense.
-func (w *Workspace) pairwise64(dst []float64, ld int, a, b Points, four func(x, z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64)) {
+func (w *Workspace) pairwise64(dst []float64, ld int, a, b Points, sums func(dst *[simd.PairLanes]float64, x, z []float64)) {
 	na, nb, d := pairDims(a, b, ld)
 	if na == 0 || nb == 0 {
 		return
@@ -46,7 +47,7 @@ func (w *Workspace) pairwise64(dst []float64, ld int, a, b Points, four func(x, 
 	for c0, step := 0, chunkColumns(max(na, nb), d); c0 < d; c0 += step {
 		c1 := min(c0+step, d)
 		x, z := w.operand64(0, a, c0, c1), w.operand64(1, b, c0, c1)
-		pairAdd(dst, ld, matrix[float64](x.Rows, x.Cols, x.Stride, x.Data), matrix[float64](z.Rows, z.Cols, z.Stride, z.Data), four)
+		pairAdd(dst, ld, matrix[float64](x.Rows, x.Cols, x.Stride, x.Data), matrix[float64](z.Rows, z.Cols, z.Stride, z.Data), sums, &w.pairs64)
 	}
 }
 
@@ -65,7 +66,7 @@ func L1Dist32(dst []float32, ld int, a, b Points, w *Workspace) {
 	for c0, step := 0, chunkColumns(max(na, nb), d); c0 < d; c0 += step {
 		c1 := min(c0+step, d)
 		x, z := w.operand32(0, a, c0, c1), w.operand32(1, b, c0, c1)
-		pairAdd(dst, ld, matrix[float32](x.Rows, x.Cols, x.Stride, x.Data), matrix[float32](z.Rows, z.Cols, z.Stride, z.Data), l1Four32)
+		pairAdd(dst, ld, matrix[float32](x.Rows, x.Cols, x.Stride, x.Data), matrix[float32](z.Rows, z.Cols, z.Stride, z.Data), simd.Absolutes32, &w.pairs32)
 	}
 }
 
@@ -78,68 +79,36 @@ func matrix[T float](n, d, ld int, data []T) rows[T] { return rows[T]{n, d, ld, 
 
 func (r rows[T]) row(i int) []T { return r.data[i*r.ld : i*r.ld+r.d] }
 
-// pairBlock is the number of columns of a block of pairAdd: eight rows of them stay
-// in the first cache.
+// pairBlock is the number of columns of a block of pairAdd: that of points by coordinates stays in the second cache.
 const pairBlock = 512
 
-// pairAdd adds the sums that four gives for all pairs of rows of x and z to dst, four rows of
-// z at a time.
-func pairAdd[T float](dst []T, ld int, x, z rows[T], four func(x, z0, z1, z2, z3 []T) (s0, s1, s2, s3 T)) {
+// pairScratch holds points by coordinates, and sums for them.
+type pairScratch[T float] struct {
+	z    []T
+	sums [simd.PairLanes]T
+}
+
+// pairAdd adds the sums of all pairs of rows of x and z to dst, simd.PairLanes rows of z at a time; w is scratch.
+func pairAdd[T float](dst []T, ld int, x, z rows[T], sums func(dst *[simd.PairLanes]T, x, z []T), w *pairScratch[T]) {
+	const lanes = simd.PairLanes
 	for c0 := 0; c0 < x.d; c0 += pairBlock {
 		c1 := min(c0+pairBlock, x.d)
-		for j := 0; j < z.n; j += 4 {
-			var q [4][]T // the last rows repeat at the edge; their sums are dropped
-			for k := range q {
-				q[k] = z.row(min(j+k, z.n-1))[c0:c1]
+		turned := buffer.Grow(&w.z, (c1-c0)*lanes)
+		for j := 0; j < z.n; j += lanes {
+			for k := range lanes { // the last row repeats at the edge; its sums are dropped
+				for c, v := range z.row(min(j+k, z.n-1))[c0:c1] {
+					turned[c*lanes+k] = v
+				}
 			}
-			m := min(4, z.n-j)
 			for i := range x.n {
-				s0, s1, s2, s3 := four(x.row(i)[c0:c1], q[0], q[1], q[2], q[3])
-				s := [4]T{s0, s1, s2, s3}
-				out := dst[i*ld+j : i*ld+j+m]
-				for k := range out {
-					out[k] += s[k]
+				sums(&w.sums, x.row(i)[c0:c1], turned)
+				for k, v := range w.sums[:min(lanes, z.n-j)] {
+					dst[i*ld+j+k] += v
 				}
 			}
 		}
 	}
 }
-
-func sqFour64(x, z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64) {
-	z0, z1, z2, z3 = z0[:len(x)], z1[:len(x)], z2[:len(x)], z3[:len(x)]
-	for c, v := range x {
-		e0, e1, e2, e3 := v-z0[c], v-z1[c], v-z2[c], v-z3[c]
-		s0 += e0 * e0
-		s1 += e1 * e1
-		s2 += e2 * e2
-		s3 += e3 * e3
-	}
-	return
-}
-
-func l1Four64(x, z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64) {
-	z0, z1, z2, z3 = z0[:len(x)], z1[:len(x)], z2[:len(x)], z3[:len(x)]
-	for c, v := range x {
-		s0 += math.Abs(v - z0[c])
-		s1 += math.Abs(v - z1[c])
-		s2 += math.Abs(v - z2[c])
-		s3 += math.Abs(v - z3[c])
-	}
-	return
-}
-
-func l1Four32(x, z0, z1, z2, z3 []float32) (s0, s1, s2, s3 float32) {
-	z0, z1, z2, z3 = z0[:len(x)], z1[:len(x)], z2[:len(x)], z3[:len(x)]
-	for c, v := range x {
-		s0 += abs32(v - z0[c])
-		s1 += abs32(v - z1[c])
-		s2 += abs32(v - z2[c])
-		s3 += abs32(v - z3[c])
-	}
-	return
-}
-
-func abs32(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
 // sparseL1 gives emit, for each row i of a, the distances to all rows of b,
 // whose transposed panel is in w.

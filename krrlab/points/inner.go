@@ -24,6 +24,8 @@ type Workspace struct {
 	one     [2][]float64 // ‖x‖₁ of the two sides
 	ints    []int32      // products of bytes,
 	part    []float32    // and some of their columns
+	pairs64 pairScratch[float64]
+	pairs32 pairScratch[float32]
 }
 
 // chunk is the number of entries of one converted panel: panels with more are
@@ -165,7 +167,7 @@ func (w *Workspace) operand32(side int, x Points, c0, c1 int) blas32.General {
 
 // Bytes returns the size of the scratch.
 func (w *Workspace) Bytes() int64 {
-	f64 := cap(w.dense64[0]) + cap(w.dense64[1]) + cap(w.val) + cap(w.acc) + cap(w.one[0]) + cap(w.one[1])
-	f32 := cap(w.dense32[0]) + cap(w.dense32[1]) + cap(w.ptr) + cap(w.row) + cap(w.ints) + cap(w.part)
+	f64 := cap(w.dense64[0]) + cap(w.dense64[1]) + cap(w.val) + cap(w.acc) + cap(w.one[0]) + cap(w.one[1]) + cap(w.pairs64.z)
+	f32 := cap(w.dense32[0]) + cap(w.dense32[1]) + cap(w.ptr) + cap(w.row) + cap(w.ints) + cap(w.part) + cap(w.pairs32.z)
 	return 8*int64(f64) + 4*int64(f32)
 }

@@ -30,6 +30,7 @@ func candidates() (paths [numPaths]*kit) {
 				sides(dBackwardStream4x1AVX2, dBackwardStream4x2AVX2, dBackwardStream4x3AVX2, dBackwardStream3x4AVX2),
 				sides(dBackward1x1AVX2, dBackward1x2AVX2, dBackward1x3AVX2, dBackward1x4AVX2), nil},
 			vectors: true, pack: sPackAVX2, unpack: sUnpackAVX2,
+			squares64: dSquaresAVX2, absolutes64: dAbsolutesAVX2, absolutes32: sAbsolutesAVX2,
 		}
 	}
 	if avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL {
@@ -54,6 +55,7 @@ func candidates() (paths [numPaths]*kit) {
 				sides(dBackwardStream4x1AVX512, dBackwardStream4x2AVX512, dBackwardStream4x3AVX512, dBackwardStream4x4AVX512, dBackwardStream4x5AVX512, dBackwardStream4x6AVX512),
 				sides(dBackward1x1AVX512, dBackward1x2AVX512, dBackward1x3AVX512, dBackward1x4AVX512, dBackward1x5AVX512, dBackward1x6AVX512), nil},
 			vectors: true, pack: sPackAVX512, unpack: sUnpackAVX512,
+			squares64: dSquaresAVX512, absolutes64: dAbsolutesAVX512, absolutes32: sAbsolutesAVX512,
 		}
 	}
 	return paths

@@ -36,14 +36,16 @@ func ParsePath(name string) (Path, error) {
 
 // kit is what a path runs on; a nil field means the portable code.
 type kit struct {
-	both32                *passes[float32, float32]
-	both64                *passes[float64, float64]
-	both16                *passes[uint16, float32]
-	forward, backward     *passes[float32, float64]
-	forward64, backward64 *passes[float64, float64]
-	vectors               bool // the elementwise routines of AVX2
-	pack                  rowPacker
-	unpack                rowUnpacker
+	both32                 *passes[float32, float32]
+	both64                 *passes[float64, float64]
+	both16                 *passes[uint16, float32]
+	forward, backward      *passes[float32, float64]
+	forward64, backward64  *passes[float64, float64]
+	vectors                bool // the elementwise routines of AVX2
+	pack                   rowPacker
+	unpack                 rowUnpacker
+	squares64, absolutes64 pairSums[float64]
+	absolutes32            pairSums[float32]
 }
 
 var (

@@ -26384,3 +26384,289 @@ done:
 	SHRQ $0x02, R8
 	MOVQ R8, ret+56(FP)
 	RET
+
+DATA magnitudes64<>+0(SB)/8, $0x7fffffffffffffff
+DATA magnitudes64<>+8(SB)/8, $0x7fffffffffffffff
+DATA magnitudes64<>+16(SB)/8, $0x7fffffffffffffff
+DATA magnitudes64<>+24(SB)/8, $0x7fffffffffffffff
+GLOBL magnitudes64<>(SB), RODATA|NOPTR, $32
+
+// func sAbsolutesAVX2(n int, dst *float32, x *float32, z *float32)
+// Requires: AVX, AVX2
+TEXT ·sAbsolutesAVX2(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         z+24(FP), BX
+	VBROADCASTSD magnitudes<>+0(SB), Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+
+loop:
+	TESTQ        AX, AX
+	JE           done
+	VBROADCASTSS (DX), Y0
+	VSUBPS       (BX), Y0, Y6
+	VPAND        Y1, Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VSUBPS       32(BX), Y0, Y6
+	VPAND        Y1, Y6, Y6
+	VADDPS       Y6, Y3, Y3
+	VSUBPS       64(BX), Y0, Y6
+	VPAND        Y1, Y6, Y6
+	VADDPS       Y6, Y4, Y4
+	VSUBPS       96(BX), Y0, Y0
+	VPAND        Y1, Y0, Y0
+	VADDPS       Y0, Y5, Y5
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000080, BX
+	DECQ         AX
+	JMP          loop
+
+done:
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	VMOVUPS Y4, 64(CX)
+	VMOVUPS Y5, 96(CX)
+	VZEROUPPER
+	RET
+
+// func dAbsolutesAVX2(n int, dst *float64, x *float64, z *float64)
+// Requires: AVX, AVX2
+TEXT ·dAbsolutesAVX2(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         z+24(FP), BX
+	VBROADCASTSD magnitudes64<>+0(SB), Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+
+loop:
+	TESTQ        AX, AX
+	JE           done
+	VBROADCASTSD (DX), Y0
+	VSUBPD       (BX), Y0, Y10
+	VPAND        Y1, Y10, Y10
+	VADDPD       Y10, Y2, Y2
+	VSUBPD       32(BX), Y0, Y10
+	VPAND        Y1, Y10, Y10
+	VADDPD       Y10, Y3, Y3
+	VSUBPD       64(BX), Y0, Y10
+	VPAND        Y1, Y10, Y10
+	VADDPD       Y10, Y4, Y4
+	VSUBPD       96(BX), Y0, Y10
+	VPAND        Y1, Y10, Y10
+	VADDPD       Y10, Y5, Y5
+	VSUBPD       128(BX), Y0, Y10
+	VPAND        Y1, Y10, Y10
+	VADDPD       Y10, Y6, Y6
+	VSUBPD       160(BX), Y0, Y10
+	VPAND        Y1, Y10, Y10
+	VADDPD       Y10, Y7, Y7
+	VSUBPD       192(BX), Y0, Y10
+	VPAND        Y1, Y10, Y10
+	VADDPD       Y10, Y8, Y8
+	VSUBPD       224(BX), Y0, Y0
+	VPAND        Y1, Y0, Y0
+	VADDPD       Y0, Y9, Y9
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000100, BX
+	DECQ         AX
+	JMP          loop
+
+done:
+	VMOVUPD Y2, (CX)
+	VMOVUPD Y3, 32(CX)
+	VMOVUPD Y4, 64(CX)
+	VMOVUPD Y5, 96(CX)
+	VMOVUPD Y6, 128(CX)
+	VMOVUPD Y7, 160(CX)
+	VMOVUPD Y8, 192(CX)
+	VMOVUPD Y9, 224(CX)
+	VZEROUPPER
+	RET
+
+// func dSquaresAVX2(n int, dst *float64, x *float64, z *float64)
+// Requires: AVX
+TEXT ·dSquaresAVX2(SB), NOSPLIT, $0-32
+	MOVQ   n+0(FP), AX
+	MOVQ   dst+8(FP), CX
+	MOVQ   x+16(FP), DX
+	MOVQ   z+24(FP), BX
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+
+loop:
+	TESTQ        AX, AX
+	JE           done
+	VBROADCASTSD (DX), Y0
+	VSUBPD       (BX), Y0, Y9
+	VMULPD       Y9, Y9, Y9
+	VADDPD       Y9, Y1, Y1
+	VSUBPD       32(BX), Y0, Y9
+	VMULPD       Y9, Y9, Y9
+	VADDPD       Y9, Y2, Y2
+	VSUBPD       64(BX), Y0, Y9
+	VMULPD       Y9, Y9, Y9
+	VADDPD       Y9, Y3, Y3
+	VSUBPD       96(BX), Y0, Y9
+	VMULPD       Y9, Y9, Y9
+	VADDPD       Y9, Y4, Y4
+	VSUBPD       128(BX), Y0, Y9
+	VMULPD       Y9, Y9, Y9
+	VADDPD       Y9, Y5, Y5
+	VSUBPD       160(BX), Y0, Y9
+	VMULPD       Y9, Y9, Y9
+	VADDPD       Y9, Y6, Y6
+	VSUBPD       192(BX), Y0, Y9
+	VMULPD       Y9, Y9, Y9
+	VADDPD       Y9, Y7, Y7
+	VSUBPD       224(BX), Y0, Y0
+	VMULPD       Y0, Y0, Y0
+	VADDPD       Y0, Y8, Y8
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000100, BX
+	DECQ         AX
+	JMP          loop
+
+done:
+	VMOVUPD Y1, (CX)
+	VMOVUPD Y2, 32(CX)
+	VMOVUPD Y3, 64(CX)
+	VMOVUPD Y4, 96(CX)
+	VMOVUPD Y5, 128(CX)
+	VMOVUPD Y6, 160(CX)
+	VMOVUPD Y7, 192(CX)
+	VMOVUPD Y8, 224(CX)
+	VZEROUPPER
+	RET
+
+// func sAbsolutesAVX512(n int, dst *float32, x *float32, z *float32)
+// Requires: AVX, AVX512F
+TEXT ·sAbsolutesAVX512(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         z+24(FP), BX
+	VBROADCASTSD magnitudes<>+0(SB), Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+
+loop:
+	TESTQ        AX, AX
+	JE           done
+	VBROADCASTSS (DX), Z0
+	VSUBPS       (BX), Z0, Z4
+	VPANDQ       Z1, Z4, Z4
+	VADDPS       Z4, Z2, Z2
+	VSUBPS       64(BX), Z0, Z0
+	VPANDQ       Z1, Z0, Z0
+	VADDPS       Z0, Z3, Z3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000080, BX
+	DECQ         AX
+	JMP          loop
+
+done:
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, 64(CX)
+	VZEROUPPER
+	RET
+
+// func dAbsolutesAVX512(n int, dst *float64, x *float64, z *float64)
+// Requires: AVX, AVX512F
+TEXT ·dAbsolutesAVX512(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         z+24(FP), BX
+	VBROADCASTSD magnitudes64<>+0(SB), Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+
+loop:
+	TESTQ        AX, AX
+	JE           done
+	VBROADCASTSD (DX), Z0
+	VSUBPD       (BX), Z0, Z6
+	VPANDQ       Z1, Z6, Z6
+	VADDPD       Z6, Z2, Z2
+	VSUBPD       64(BX), Z0, Z6
+	VPANDQ       Z1, Z6, Z6
+	VADDPD       Z6, Z3, Z3
+	VSUBPD       128(BX), Z0, Z6
+	VPANDQ       Z1, Z6, Z6
+	VADDPD       Z6, Z4, Z4
+	VSUBPD       192(BX), Z0, Z0
+	VPANDQ       Z1, Z0, Z0
+	VADDPD       Z0, Z5, Z5
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000100, BX
+	DECQ         AX
+	JMP          loop
+
+done:
+	VMOVUPD Z2, (CX)
+	VMOVUPD Z3, 64(CX)
+	VMOVUPD Z4, 128(CX)
+	VMOVUPD Z5, 192(CX)
+	VZEROUPPER
+	RET
+
+// func dSquaresAVX512(n int, dst *float64, x *float64, z *float64)
+// Requires: AVX, AVX512F
+TEXT ·dSquaresAVX512(SB), NOSPLIT, $0-32
+	MOVQ   n+0(FP), AX
+	MOVQ   dst+8(FP), CX
+	MOVQ   x+16(FP), DX
+	MOVQ   z+24(FP), BX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+
+loop:
+	TESTQ        AX, AX
+	JE           done
+	VBROADCASTSD (DX), Z0
+	VSUBPD       (BX), Z0, Z5
+	VMULPD       Z5, Z5, Z5
+	VADDPD       Z5, Z1, Z1
+	VSUBPD       64(BX), Z0, Z5
+	VMULPD       Z5, Z5, Z5
+	VADDPD       Z5, Z2, Z2
+	VSUBPD       128(BX), Z0, Z5
+	VMULPD       Z5, Z5, Z5
+	VADDPD       Z5, Z3, Z3
+	VSUBPD       192(BX), Z0, Z0
+	VMULPD       Z0, Z0, Z0
+	VADDPD       Z0, Z4, Z4
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000100, BX
+	DECQ         AX
+	JMP          loop
+
+done:
+	VMOVUPD Z1, (CX)
+	VMOVUPD Z2, 64(CX)
+	VMOVUPD Z3, 128(CX)
+	VMOVUPD Z4, 192(CX)
+	VZEROUPPER
+	RET

@@ -1031,3 +1031,33 @@ func sUnpackAVX512(n int, row *float32, mask *uint16, values *float32, length in
 //
 //go:noescape
 func candidates32AVX2(n int, at *int32, row *float32, floors *float32, before *int32, own float32, place int32, table *uint64) int
+
+// sAbsolutesAVX2 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
+//
+//go:noescape
+func sAbsolutesAVX2(n int, dst *float32, x *float32, z *float32)
+
+// dAbsolutesAVX2 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
+//
+//go:noescape
+func dAbsolutesAVX2(n int, dst *float64, x *float64, z *float64)
+
+// dSquaresAVX2 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
+//
+//go:noescape
+func dSquaresAVX2(n int, dst *float64, x *float64, z *float64)
+
+// sAbsolutesAVX512 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
+//
+//go:noescape
+func sAbsolutesAVX512(n int, dst *float32, x *float32, z *float32)
+
+// dAbsolutesAVX512 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
+//
+//go:noescape
+func dAbsolutesAVX512(n int, dst *float64, x *float64, z *float64)
+
+// dSquaresAVX512 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
+//
+//go:noescape
+func dSquaresAVX512(n int, dst *float64, x *float64, z *float64)

@@ -115,5 +115,11 @@ func file() (*ir.File, error) {
 		packing{Context: c, set: s, magnitude: magnitudes}.unpack()
 	}
 	candidates(c, magnitudes)
+	magnitudes64 := bits(c, "magnitudes64", 1<<63-1)
+	for _, s := range []set{avx2, avx512} {
+		pairs(c, s, float32s, true, magnitudes)
+		pairs(c, s, float64s, true, magnitudes64)
+		pairs(c, s, float64s, false, magnitudes64)
+	}
 	return c.Result()
 }
