@@ -33,6 +33,7 @@ type build struct {
 	near  *gram.Near // nil where k = 0
 	diag  []float64  // K_ii
 	left  []float64  // ωR_ii+λ
+	of    []float64  // ‖F(i, :)‖²
 	rowOf []int32    // of the points, in G
 	h     *points.Dense32
 	lo    int // the first row of h that is here
@@ -66,6 +67,9 @@ type worker struct {
 	z      []float64 // columns of it
 	g      []float64 // row of G
 	f      []float64 // rows of F
+	near   []float32 // those of candidates
+	own    []float64 // one,
+	inner  []float64 // and its products with others
 	h      []float64
 	block  gram.BlockWorkspace
 	simd   simd.Workspace
@@ -109,13 +113,27 @@ func (b *build) factor(ctx context.Context) error {
 // weigh sets b.left.
 func (b *build) weigh() {
 	b.diag = b.k.Diag()
-	b.left = make([]float64, b.n)
+	b.left, b.of = make([]float64, b.n), make([]float64, b.n)
 	for i, v := range b.diag {
 		if b.f != nil {
-			v -= product(b.f.Row(i), b.f.Row(i))
+			for _, u := range b.f.Row(i) {
+				b.of[i] += float64(u) * float64(u)
+			}
 		}
-		b.left[i] = b.damping*max(0, v) + b.k.Lambda()
+		b.left[i] = b.damping*max(0, v-b.of[i]) + b.k.Lambda()
 	}
+}
+
+// inner returns the products of n rows of F, f, with row i; 0 without F.
+func (b *build) inner(w *worker, i, n int, f *points.Dense32) []float64 {
+	u := buffer.Grow(&w.inner, n)
+	clear(u)
+	if f != nil {
+		own := buffer.Grow(&w.own, f.D)
+		points.Widen(own, b.f.Row(i))
+		simd.Forward(n, f.D, f.Data, f.Stride, own, f.D, u, n, 1)
+	}
+	return u
 }
 
 // lay gives the rows of G their places.
@@ -190,9 +208,14 @@ func (b *build) choose(w *worker, row, k int) []int {
 // nearer orders the neighbors of i by |R_ij|/√((ωR_ii+λ)(ωR_jj+λ)), the largest first and of equal ones as they were,
 // and returns the first k.
 func (b *build) nearer(w *worker, i, k int, index []int32, value []float32) []int32 {
-	by := buffer.Grow(&w.by, len(index))
+	by, r := buffer.Grow(&w.by, len(index)), b.f.D
+	f := points.NewDense32(len(index), r, buffer.Grow(&w.near, len(index)*r))
 	for a, j := range index {
-		r := float64(value[a])*math.Sqrt(b.diag[i]*b.diag[j]) - product(b.f.Row(int(j)), b.f.Row(i))
+		copy(f.Row(a), b.f.Row(int(j)))
+	}
+	inner := b.inner(w, i, f.N, f)
+	for a, j := range index {
+		r := float64(value[a])*math.Sqrt(b.diag[i]*b.diag[j]) - inner[a]
 		by[a] = math.Abs(r) / math.Sqrt(b.left[i]*b.left[j])
 	}
 	places := buffer.Grow(&w.places, len(index))
@@ -221,7 +244,7 @@ func (b *build) among(w *worker, idx []int) (a []float64, ld int) {
 		f := buffer.Grow(&w.f, k*r)
 		for c, j := range idx {
 			points.Widen(f[c*r:(c+1)*r], b.f.Row(j))
-			slack += 0x1p-23 * product(b.f.Row(j), b.f.Row(j))
+			slack += 0x1p-23 * b.of[j]
 		}
 		blas64.Syrk(blas.NoTrans, -1, blas64.General{Rows: k, Cols: r, Stride: r, Data: f}, 1,
 			blas64.Symmetric{Uplo: blas.Upper, N: k, Stride: ld, Data: a})
@@ -234,14 +257,6 @@ func (b *build) among(w *worker, idx []int) (a []float64, ld int) {
 		row[0] += b.damping*slack + b.k.Lambda()
 	}
 	return a, ld
-}
-
-// product returns fᵀg, summed in float64.
-func product(f, g []float32) (sum float64) {
-	for c, v := range f {
-		sum += float64(v) * float64(g[c])
-	}
-	return sum
 }
 
 // lanes is the number of columns that a turn of the loops of package simd takes at most.

@@ -103,14 +103,12 @@ func (b *build) settle(ctx context.Context) error {
 func (b *build) look(w *worker, s *ruleSums, columns *mat.Dense, c, i, first, most int) {
 	by := buffer.Grow(&w.by, b.n)
 	raw := columns.RawMatrix()
+	inner := b.inner(w, i, b.n, b.f)
 	var near []int // the nearest so far, in order
 	before := func(x, y int) int { return cmp.Or(cmp.Compare(by[y], by[x]), x-y) }
 	for _, at := range b.order[:first] {
 		j := b.lie[at]
-		r := raw.Data[j*raw.Stride+c]
-		if b.f != nil {
-			r -= product(b.f.Row(j), b.f.Row(i))
-		}
+		r := raw.Data[j*raw.Stride+c] - inner[j]
 		by[j] = r * r / (b.left[i] * b.left[j])
 		s.all += by[j]
 		if len(near) == most && before(near[most-1], j) < 0 {
