@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -90,32 +91,50 @@ func (t *Tree) number(k int) {
 // Leaves returns the number of leaves.
 func (t *Tree) Leaves() int { return len(t.Start) - 1 }
 
-// bound sets the boxes and balls of all nodes.
+// bound sets the boxes and balls: of leaves those of their points, of other nodes what holds those of their children.
 func (t *Tree) bound(ctx context.Context, x points.Points) error {
 	all := len(t.nodes) * t.d
 	t.lo, t.hi, t.center = make([]float64, all), make([]float64, all), make([]float64, all)
 	rows := make([][]float64, accel.Threads())
-	return accel.ForEach(ctx, len(t.nodes), func(who, k int) {
-		if rows[who] == nil {
-			rows[who] = make([]float64, t.d)
-		}
-		v, row := &t.nodes[k], rows[who]
-		lo, hi, center := t.box(k)
-		for c := range lo {
-			lo[c], hi[c] = math.Inf(1), math.Inf(-1)
-		}
-		for _, i := range t.Order[v.from:v.to] {
-			x.RowTo(row, i)
-			for c, u := range row {
-				lo[c], hi[c] = min(lo[c], u), max(hi[c], u)
-				center[c] += u / float64(v.to-v.from)
-			}
-		}
-		for _, i := range t.Order[v.from:v.to] {
-			x.RowTo(row, i)
-			v.radius = max(v.radius, distance(row, center))
+	err := accel.ForEach(ctx, len(t.nodes), func(who, k int) {
+		if t.nodes[k].left == 0 {
+			t.boundLeaf(x, k, buffer.Grow(&rows[who], t.d))
 		}
 	})
+	for k := len(t.nodes) - 1; k >= 0; k-- { // children come after their parents
+		v := &t.nodes[k]
+		if v.left == 0 {
+			continue
+		}
+		lo, hi, center := t.box(k)
+		lo1, hi1, center1 := t.box(v.left)
+		lo2, hi2, center2 := t.box(v.right)
+		for c := range lo {
+			lo[c], hi[c], center[c] = min(lo1[c], lo2[c]), max(hi1[c], hi2[c]), (center1[c]+center2[c])/2
+		}
+		v.radius = max(distance(center, center1)+t.nodes[v.left].radius, distance(center, center2)+t.nodes[v.right].radius)
+		v.radius *= 1 + float64(t.d+16)*0x1p-52
+	}
+	return err
+}
+
+func (t *Tree) boundLeaf(x points.Points, k int, row []float64) {
+	v := &t.nodes[k]
+	lo, hi, center := t.box(k)
+	for c := range lo {
+		lo[c], hi[c] = math.Inf(1), math.Inf(-1)
+	}
+	for _, i := range t.Order[v.from:v.to] {
+		x.RowTo(row, i)
+		for c, u := range row {
+			lo[c], hi[c] = min(lo[c], u), max(hi[c], u)
+			center[c] += u / float64(v.to-v.from)
+		}
+	}
+	for _, i := range t.Order[v.from:v.to] {
+		x.RowTo(row, i)
+		v.radius = max(v.radius, distance(row, center))
+	}
 }
 
 func (t *Tree) box(k int) (lo, hi, center []float64) {
@@ -133,8 +152,7 @@ func distance(x, z []float64) float64 {
 
 // cutter is the scratch of one worker.
 type cutter struct {
-	row, sum, squares []float64
-	rows, values      []float64
+	row, rows, values []float64
 	above             []int
 }
 
@@ -164,20 +182,22 @@ func (w *cutter) cut(x points.Points, idx []int) int {
 // the same.
 func (w *cutter) where(x points.Points, idx []int, count int) (f int, at float64, ok bool) {
 	_, d := x.Dims()
-	w.row, w.sum, w.squares = make([]float64, d), make([]float64, d), make([]float64, d)
-	w.rows, w.values = slices.Grow(w.rows[:0], count*d)[:count*d], slices.Grow(w.values[:0], count)[:count]
+	sum, squares := make([]float64, d), make([]float64, d)
+	buffer.Grow(&w.row, d)
+	buffer.Grow(&w.rows, count*d)
+	buffer.Grow(&w.values, count)
 	for k := range count {
 		row := w.rows[k*d : (k+1)*d]
 		x.RowTo(row, idx[k*len(idx)/count])
 		for c, v := range row {
 			v -= w.rows[c]
-			w.sum[c] += v
-			w.squares[c] += v * v
+			sum[c] += v
+			squares[c] += v * v
 		}
 	}
 	most := 0.0
-	for c, v := range w.squares {
-		if v -= w.sum[c] * w.sum[c] / float64(count); v > most {
+	for c, v := range squares {
+		if v -= sum[c] * sum[c] / float64(count); v > most {
 			f, most = c, v
 		}
 	}
