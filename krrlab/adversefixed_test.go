@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -57,10 +58,6 @@ func coarseness(t *testing.T, k kernel.Kernel, x [][]float64) float64 {
 			e.SetSym(i, j, math.RoundToEven(v*65535)/65535-v)
 		}
 	}
-	var eig mat.EigenSym
-	if !eig.Factorize(e, false) {
-		t.Fatal("no eigenvalues")
-	}
-	v := eig.Values(nil)
+	v := testkit.Eigenvalues(t, e)
 	return max(-v[0], v[len(v)-1])
 }

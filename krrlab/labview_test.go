@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
@@ -39,8 +40,6 @@ func TestShown(t *testing.T) {
 // TestNewWithoutData makes a laboratory of what failed to load.
 func TestNewWithoutData(t *testing.T) {
 	for _, d := range []*datasets.Dataset{nil, {}} {
-		if _, err := New(d, Config{}); err == nil || !strings.Contains(err.Error(), "the data set is nil") {
-			t.Errorf("%v: %v", d, err)
-		}
+		testkit.Refused(t, testkit.Err(New(d, Config{})), "the data set is nil")
 	}
 }

@@ -2,7 +2,6 @@ package krrlab
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -126,25 +125,4 @@ func denseLevel(t testing.TB, lab *Lab, m feature.Map) (norm, kappa float64) {
 	}
 	v, w := testkit.Eigenvalues(t, e), testkit.Pencil(t, testkit.Plus(k, cfg.Lambda), testkit.Plus(&zz, ridge(lab)))
 	return max(math.Abs(v[0]), math.Abs(v[n-1])), w[n-1] / w[0]
-}
-
-// TestMultiLevelLimit checks a chain whose first level is too dear to precondition with.
-func TestMultiLevelLimit(t *testing.T) {
-	lab := multiLevelLab(t, 200, kernel.Gaussian{Sigma: 1.5}, Config{})
-	m, err := lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: levels(t, "features:150,srht:20"), Work: 1e6})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.Chain[0].Kappa != nil || !strings.Contains(m.Chain[0].Left, "flops") || m.Chain[1].Kappa == nil {
-		t.Errorf("%+v", m.Chain)
-	}
-	checkStage(t, m)
-	m, err = lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: levels(t, "features:150,srht:100"), Work: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f := m.Plot(); len(f.Panels) != 1 || f.Panels[0].Title != "‖Z_{k}Z_{k}ᵀ−K‖₂" {
-		t.Errorf("without any κ the picture is %v", f)
-	}
-	checkStage(t, m)
 }

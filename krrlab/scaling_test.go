@@ -3,7 +3,6 @@ package krrlab
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/model"
 )
 
@@ -105,8 +105,6 @@ func TestVerifyScaled(t *testing.T) {
 	}
 	other := scale(t, "unit", train, test)
 	for _, o := range []VerifyOptions{{Train: other[0]}, {Test: other[1]}} {
-		if _, err := Verify(t.Context(), m, o); err == nil || !strings.Contains(err.Error(), "scaled already (unit)") {
-			t.Errorf("scaled otherwise: %v", err)
-		}
+		testkit.Refused(t, testkit.Err(Verify(t.Context(), m, o)), "scaled already (unit)")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -243,9 +244,7 @@ func TestStopRefused(t *testing.T) {
 		"share 0":        {classes(x, 2), Config{Stop: bound.Stop{Rule: bound.Labels}}},
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
-		if _, err := New(c.train, c.cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q: %v", want, err)
-		}
+		testkit.Refused(t, testkit.Err(New(c.train, c.cfg)), want)
 	}
 	if l := newLab(t, classes(x, 2), Config{Kernel: gauss, Lambda: 0.1, Stop: labels}); l.cfg.Solver == Direct {
 		t.Error("auto takes the direct solver, which does not stop")

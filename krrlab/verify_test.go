@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 )
@@ -60,11 +61,7 @@ func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Mode
 	if want := math.Sqrt(largest) * float64(v.Norm) / (2 * math.Sqrt(0.1)); !v.Bound.Known() || math.Abs(float64(v.Bound)-want) > 1e-12*want {
 		t.Errorf("%v: predictions are off by at most %v, want %g", k, v.Bound, want)
 	}
-	var e mat.EigenSym
-	if !e.Factorize(r.a, false) {
-		t.Fatal("eigenvalues")
-	}
-	mu := e.Values(nil)
+	mu := testkit.Eigenvalues(t, r.a)
 	if kappa := mu[len(mu)-1] / mu[0]; !(v.Cond.Lo <= kappa*(1+1e-9) && kappa <= v.Cond.Hi*(1+1e-9)) || v.Cond.Hi > v.Simple*(1+1e-9) {
 		t.Errorf("%v: κ = %g not in %v, simple bound %g", k, kappa, v.Cond, v.Simple)
 	}
@@ -139,9 +136,7 @@ func TestVerifyTargets(t *testing.T) {
 		if c.train.Task == datasets.Classification {
 			other = classes(kinds(100, 4, 4)["float64"], len(c.train.Labels))
 		}
-		if _, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: other}); err == nil || !strings.Contains(err.Error(), "row 0") {
-			t.Errorf("other points: %v", err)
-		}
+		testkit.Refused(t, testkit.Err(Verify(t.Context(), sol.Model, VerifyOptions{Train: other})), "row 0")
 		if _, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: c.train.Head(50)}); err == nil {
 			t.Error("half the data are taken")
 		}

@@ -2,7 +2,6 @@ package krrlab
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -10,6 +9,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -134,9 +134,7 @@ func TestWarmRefusals(t *testing.T) {
 			return err
 		},
 	} {
-		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		testkit.Refused(t, f(), want)
 	}
 	with := cfg
 	if with.Start, err = m.Start(d, k, 0.1); err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -39,9 +40,7 @@ func TestBadArguments(t *testing.T) {
 			t.Errorf("%+v: error %v, want one with %q", c.o, err, c.want)
 		}
 	}
-	if _, err := ParseTest("kappa6"); err == nil || !strings.Contains(err.Error(), "kappa6") {
-		t.Errorf("an unknown preset: %v", err)
-	}
+	testkit.Refused(t, testkit.Err(ParseTest("kappa6")), "kappa6")
 	for _, c := range []Test{PaperTest, Kappa5, Kappa10} {
 		if got, err := ParseTest(c.Name); err != nil || got != c {
 			t.Errorf("%s: %v, %v", c.Name, got, err)

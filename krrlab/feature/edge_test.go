@@ -1,10 +1,7 @@
 package feature
 
 import (
-	"context"
-	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -84,77 +81,4 @@ func TestWalkedPhases(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestBadPoint names the first point that has no finite features, at the ends of panels too.
-func TestBadPoint(t *testing.T) {
-	m, err := TensorSketch{Kernel: kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}}.Sample(2, 8, rng.New(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, bad := range []int{0, panelRows - 1, panelRows, 2*panelRows - 1, 2 * panelRows} {
-		x := points.NewDense(2*panelRows+1, 2, nil)
-		for i := bad; i < x.N; i += panelRows/2 + 1 {
-			x.Data[2*i] = 1e80
-		}
-		if _, err := Matrix(context.Background(), m, x, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("point %d ", bad)) {
-			t.Errorf("bad point %d: %v", bad, err)
-		}
-	}
-}
-
-// TestMatrixToColumns writes into columns of a wider matrix and nowhere else, and refuses columns that
-// it has not.
-func TestMatrixToColumns(t *testing.T) {
-	const n, d, s = 5, 3, 4
-	m, err := Fourier{Kernel: kernel.Gaussian{Sigma: 1}}.Sample(d, s, rng.New(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := points.NewDense(n, d, nil)
-	rng.New(2).Normals(x.Data, 0)
-	want, err := Matrix(context.Background(), m, x, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, from := range []int{-1, 0, 2, 3, 4} {
-		z := points.NewDense32(n, s+3, nil)
-		for i := range z.Data {
-			z.Data[i] = -9
-		}
-		panicked := func() (v any) {
-			defer func() { v = recover() }()
-			if err := MatrixTo(context.Background(), z, from, m, x, nil); err != nil {
-				t.Error(err)
-			}
-			return nil
-		}()
-		words, _ := panicked.(string) // not the runtime's
-		if fits := from >= 0 && from <= 3; fits != (panicked == nil) || !fits && !strings.Contains(words, "do not fit") {
-			t.Errorf("columns from %d: panic %v", from, panicked)
-		}
-		if panicked != nil {
-			continue
-		}
-		for i := range n {
-			for j, v := range z.Row(i) {
-				w := float32(-9)
-				if j >= from && j < from+s {
-					w = want.Row(i)[j-from]
-				}
-				if v != w {
-					t.Errorf("from %d: (%d, %d) is %v, want %v", from, i, j, v, w)
-				}
-			}
-		}
-	}
-	short := points.NewDense32(n-1, s, nil)
-	func() {
-		defer func() {
-			if v, _ := recover().(string); !strings.Contains(v, "do not fit") {
-				t.Errorf("a matrix with a row too few: panic %q", v)
-			}
-		}()
-		_ = MatrixTo(context.Background(), short, 0, m, x, nil)
-	}()
 }

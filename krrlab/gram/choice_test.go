@@ -12,6 +12,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -34,11 +35,7 @@ func errorNorm(t *testing.T, m *gram.Matrix) float64 {
 		t.Fatal(err)
 	}
 	e.Sub(e, full(m.Kernel(), m.Points()))
-	var eig mat.EigenSym
-	if !eig.Factorize(mat.NewSymDense(n, e.RawMatrix().Data), false) {
-		t.Fatal("no eigenvalues")
-	}
-	v := eig.Values(nil)
+	v := testkit.Eigenvalues(t, mat.NewSymDense(n, e.RawMatrix().Data))
 	return max(-v[0], v[n-1])
 }
 
@@ -315,7 +312,5 @@ func TestAs(t *testing.T) {
 		}
 	}
 	other := gram.Choice{Storage: gram.Float64, Arithmetic: kernel.Float32}
-	if _, err := gram.New(ctx, k, x, 100, &gram.Options{As: &other}); err == nil || !strings.Contains(err.Error(), "do not allow") {
-		t.Errorf("float64 of float32 distances: %v", err)
-	}
+	testkit.Refused(t, testkit.Err(gram.New(ctx, k, x, 100, &gram.Options{As: &other})), "do not allow")
 }

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -139,33 +138,6 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
 	}
 }
 
-// TestHash: any bit of any entry counts, and its place; what lies between the rows does not.
-func TestHash(t *testing.T) {
-	x := blas64.General{Rows: 3, Cols: 2, Stride: 3, Data: []float64{1, 2, -1, 3, 4, -1, 5, 6, -1}}
-	tight := blas64.General{Rows: 3, Cols: 2, Stride: 2, Data: []float64{1, 2, 3, 4, 5, 6}}
-	was := hash(x)
-	if hash(tight) != was {
-		t.Error("the stride counts")
-	}
-	seen := map[int64]bool{was: true}
-	for i := range tight.Data {
-		for bit := range 64 {
-			y := tight
-			y.Data = append([]float64(nil), tight.Data...)
-			y.Data[i] = math.Float64frombits(math.Float64bits(y.Data[i]) ^ 1<<bit)
-			if h := hash(y); seen[h] {
-				t.Errorf("bit %d of entry %d: a hash that was there", bit, i)
-			} else {
-				seen[h] = true
-			}
-		}
-	}
-	tight.Data[0], tight.Data[3] = 4, 1
-	if seen[hash(tight)] {
-		t.Error("the order does not count")
-	}
-}
-
 // TestChoiceWords: what a choice says of itself.
 func TestChoiceWords(t *testing.T) {
 	c := Choice{N: 100, Tile: 64, Storage: Float32, Arithmetic: kernel.Float64, Bytes: 2e6, Accuracy: 1e-3, Error: 1e-3, Reason: "asked for"}
@@ -213,16 +185,12 @@ func TestNotFinite(t *testing.T) {
 			}
 			m.choice.Storage, m.choice.Arithmetic = s, kernel.Float64
 			m.build()
-			if err := m.ops.formAll(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "of points 37 and 5 is") {
-				t.Errorf("%v: %v", s, err)
-			}
+			testkit.Refused(t, m.ops.formAll(t.Context(), nil), "of points 37 and 5 is")
 		}
 	}
 	for c, want := range map[float64]string{math.NaN(): "point 2 has", 1e200: "point 2 has"} {
 		y := points.NewDense(4, 1, []float64{0, 1, c, 2})
-		if _, err := NewExact(kernel.Gaussian{Sigma: 1}, y, 1, 0, comm.Alone()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v", c, err)
-		}
+		testkit.Refused(t, testkit.Err(NewExact(kernel.Gaussian{Sigma: 1}, y, 1, 0, comm.Alone())), want)
 	}
 	if _, err := NewExact(kernel.Func{Name: "one", F: func(_, _ []float64) float64 { return 1 }}, points.NewDense(2, 1, []float64{1e200, 1}), 1, 0, nil); err != nil {
 		t.Errorf("a user's kernel needs no norms: %v", err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -193,9 +194,7 @@ func TestRegister(t *testing.T) {
 			t.Errorf("%+v: %v, %v, want %q", s, k, err, want)
 		}
 	}
-	if _, err := kernel.ToSpec(own{}); err == nil || !strings.Contains(err.Error(), "kernel.Register(name, kernel_test.own{…})") {
-		t.Errorf("ToSpec of a kernel that is not registered: %v", err)
-	}
+	testkit.Refused(t, testkit.Err(kernel.ToSpec(own{})), "kernel.Register(name, kernel_test.own{…})")
 	for name, k := range map[string]kernel.Kernel{
 		"": own{}, "gaussian": own{}, "taken": multiquadric{}, "multiquadric": own{}, "built-in": kernel.Gaussian{}, "nil": nil,
 		"func": kernel.Func{F: own{}.Eval}, "hidden": hidden{c: 1},

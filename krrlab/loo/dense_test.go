@@ -3,9 +3,9 @@ package loo
 import (
 	"context"
 	"math"
-	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -123,9 +123,7 @@ func TestBadInput(t *testing.T) {
 			return err
 		},
 	} {
-		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		testkit.Refused(t, f(), want)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -3,7 +3,6 @@ package lowrank_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -116,8 +115,6 @@ func TestNystromAt(t *testing.T) {
 		"landmark 0 of 1 is row -1":          {-1},
 		"landmark 2 of 3 is row 3: want dif": {3, 4, 3},
 	} {
-		if _, err := lowrank.NystromAt(ctx, k, marks, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v", marks, err)
-		}
+		testkit.Refused(t, testkit.Err(lowrank.NystromAt(ctx, k, marks, nil)), want)
 	}
 }

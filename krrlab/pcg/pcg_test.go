@@ -163,27 +163,6 @@ func TestZero(t *testing.T) {
 	}
 }
 
-func TestInitX(t *testing.T) {
-	const n = 80
-	a := spd(10, geometric(n, 1e4))
-	b := random(11, n, 3)
-	x := solveDense(t, a, b)
-	keep := mat.DenseCopyOf(x)
-	res := solve(t, dense{a}, nil, b, &pcg.Options{InitX: x})
-	if res.Iterations != 0 || res.Status != pcg.Converged || !mat.EqualApprox(res.X, x, 1e-14) {
-		t.Errorf("from the solution: %v", res)
-	}
-	x.Apply(func(i, j int, v float64) float64 { return v * (1 + 1e-7*float64(i%3)) }, x)
-	cold := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-8, MaxIter: 5000})
-	warm := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-8, MaxIter: 5000, InitX: x})
-	if warm.Status != pcg.Converged || warm.Iterations >= cold.Iterations {
-		t.Errorf("warm: %v\ncold: %v", warm, cold)
-	}
-	if !mat.EqualApprox(warm.X, keep, 1e-5) {
-		t.Error("warm start gave another solution")
-	}
-}
-
 func TestIndefinite(t *testing.T) {
 	const n = 50
 	spectrum := geometric(n, 100)

@@ -6,11 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
@@ -93,16 +93,12 @@ func TestResume(t *testing.T) {
 
 // refuse gives a solve states that do not fit.
 func refuse(t *testing.T, resume func(state []byte, maxIter int) error, state []byte) {
-	for what, s := range map[string][]byte{
+	for _, s := range map[string][]byte{
 		"no bytes": {}, "few bytes": state[:4], "half a head": state[:100], "half a state": state[:len(state)-9],
 	} {
-		if err := resume(s, 0); err == nil || !strings.Contains(err.Error(), "state to resume") {
-			t.Errorf("%s: %v", what, err)
-		}
+		testkit.Refused(t, resume(s, 0), "state to resume")
 	}
-	if err := resume(state, 3); err == nil || !strings.Contains(err.Error(), "of at most 3") {
-		t.Errorf("fewer iterations than done: %v", err)
-	}
+	testkit.Refused(t, resume(state, 3), "of at most 3")
 }
 
 // TestResumeOther: a state of Solve is none of SolveBlock, nor of another size.

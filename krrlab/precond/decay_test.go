@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -37,11 +38,7 @@ func spectralNorm(t *testing.T, a, b []float64, s int) float64 {
 			e.SetSym(i, j, a[i*s+j]-b[i*s+j])
 		}
 	}
-	var eig mat.EigenSym
-	if !eig.Factorize(e, false) {
-		t.Fatal("no eigenvalues")
-	}
-	v := eig.Values(nil)
+	v := testkit.Eigenvalues(t, e)
 	return max(math.Abs(v[0]), math.Abs(v[s-1]))
 }
 

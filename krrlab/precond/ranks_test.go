@@ -2,7 +2,6 @@ package precond
 
 import (
 	"math"
-	"strings"
 	"sync"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -110,9 +110,7 @@ func TestRanksRefuse(t *testing.T) {
 		clear(z.Data)
 		z.Data[at] = float32(bad)
 		onRanks(2, z, func(c comm.Comm, own *points.Dense32) {
-			if _, err := New(t.Context(), own, 1, &Options{Comm: c}); err == nil || !strings.Contains(err.Error(), "rank 1") {
-				t.Errorf("%v at rank %d: %v", bad, c.Rank(), err)
-			}
+			testkit.Refused(t, testkit.Err(New(t.Context(), own, 1, &Options{Comm: c})), "rank 1")
 		})
 	}
 }

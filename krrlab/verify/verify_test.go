@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -103,11 +103,7 @@ func TestCond(t *testing.T) {
 	for _, spec := range specs {
 		x := cloud(120, 4, 1, 7)
 		k := reference(t, spec, x)
-		var e mat.EigenSym
-		if !e.Factorize(k, false) {
-			t.Fatal("eigenvalues")
-		}
-		mu := e.Values(nil)
+		mu := testkit.Eigenvalues(t, k)
 		least, most := mu[0], mu[len(mu)-1]
 		kappa := (most + lambda) / (max(least, 0) + lambda)
 		before := math.Inf(1)
@@ -242,25 +238,6 @@ func label(f []float64) int {
 		}
 	}
 	return win
-}
-
-func TestThreads(t *testing.T) {
-	defer accel.SetThreads(accel.Threads())
-	x := cloud(300, 5, 1, 11)
-	var first *Spectrum
-	for _, threads := range []int{1, 2} {
-		accel.SetThreads(threads)
-		m := formed(t, specs[0], x, 1<<30)
-		s, err := m.Cond(t.Context(), 0.1, 9, rng.New(2))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first == nil {
-			first = s
-		} else if s.Cond != first.Cond || s.Largest != first.Largest || s.Smallest != first.Smallest {
-			t.Errorf("%d threads: %+v, want %+v", threads, s, first)
-		}
-	}
 }
 
 func TestMisuse(t *testing.T) {

@@ -155,32 +155,6 @@ func TestTriangular(t *testing.T) {
 	})
 }
 
-// TestTriangularAVX512Shape has the products on tiles of AVX-512's size.
-func TestTriangularAVX512Shape(t *testing.T) {
-	before, real512, real2 := InUse(), runnable[AVX512], runnable[AVX2]
-	t.Cleanup(func() { runnable[AVX512], runnable[AVX2] = real512, real2; Use(before) })
-	runnable[AVX512] = &kernels{
-		kernel[float32]{mr: 14, nr: 32, mul: mulShape[float32](14, 32)},
-		kernel[float64]{mr: 14, nr: 16, mul: mulShape[float64](14, 16)},
-		portable.b,
-	}
-	Use(AVX512)
-	for _, own := range []bool{false, true} { // both kernels, and AVX-512's alone
-		if own {
-			runnable[AVX2] = nil
-		}
-		g := rand.New(rand.NewPCG(43, 44))
-		for _, s := range shapes() {
-			for _, q := range []int{13, 15, 100, 270} {
-				testTriangular(t, true, Strsm, g, s, q, 33, 1)
-				testTriangular(t, true, Dtrsm, g, s, q, 17, 0.5)
-				testTriangular(t, false, Strmm, g, s, q, 33, 1)
-				testTriangular(t, false, Dtrmm, g, s, q, 17, 0.5)
-			}
-		}
-	}
-}
-
 // TestTriangularSpecial has NaN and infinities stay in their vectors, and matrices
 // without reciprocals of the diagonal be treated as gonum treats them.
 func TestTriangularSpecial(t *testing.T) {
