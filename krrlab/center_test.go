@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 )
@@ -44,18 +45,9 @@ func TestCenter(t *testing.T) {
 			t.Errorf("%v: not the coefficients of y less its mean", got.Solver)
 		}
 		o := &model.Options{Float64: true}
-		f, err := got.Model.Predict(ctx, test, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := exact.Model.Predict(ctx, test, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bounds, err := got.Model.Bounds(test)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(got.Model.Predict(ctx, test, o))
+		e := testkit.Must(exact.Model.Predict(ctx, test, o))
+		bounds := testkit.Must(got.Model.Bounds(test))
 		for i, v := range f.Value {
 			if off := math.Abs(v - e.Value[i]); off > bounds.At(i, 0)+1e-8 || math.Abs(v-by) > 10 {
 				t.Errorf("%v: row %d is predicted %g, by the exact solution %g, bound %g", got.Solver, i, v, e.Value[i], bounds.At(i, 0))

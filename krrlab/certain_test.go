@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -16,16 +17,10 @@ func TestStoredAllowance(t *testing.T) {
 	for seed := range uint64(6) {
 		train := regression(kinds(120, 4, seed)["float64"])
 		cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1e-3, Solver: CG, Precond: None{}, Storage: gram.Fixed16, Seed: seed}
-		a, err := newLab(t, train, cfg).K(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := testkit.Must(newLab(t, train, cfg).K(t.Context()))
 		cfg.Lambda = 2.1 * a.Choice().Error // the least that 16 bits allow, nearly
 		l := newLab(t, train, cfg)
-		q, err := l.Quality(t.Context(), QualityOptions{NoSolve: true, Width: 0.001})
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := testkit.Must(l.Quality(t.Context(), QualityOptions{NoSolve: true, Width: 0.001}))
 		v := denseSpectrum(t, cfg.Kernel, train.X, cfg.Lambda, points.NewDense32(120, 1, nil), 1)
 		kappa := v[119] / v[0]
 		if !q.Kappa.Covers(kappa) || !q.Kappa.Covers(q.Exact.Value) {

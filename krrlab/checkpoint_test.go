@@ -177,9 +177,7 @@ func TestCheckpointStorage(t *testing.T) {
 func TestCheckpointBefore(t *testing.T) {
 	var head bytes.Buffer
 	old := struct{ Run, Iterations int }{1, 7}
-	if err := gob.NewEncoder(&head).Encode(old); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, gob.NewEncoder(&head).Encode(old))
 	k := &checkpoints{}
 	b := binary.LittleEndian.AppendUint64(nil, uint64(head.Len()))
 	if err := k.decode(append(append(b, head.Bytes()...), "state"...)); err != nil || k.now.Iterations != 7 || k.from != 1 || string(k.state) != "state" {
@@ -209,9 +207,7 @@ func TestCheckpointRefused(t *testing.T) {
 	other := cfg
 	other.Lambda = 0.2
 	fail(other, "of other data or another configuration")
-	if err := os.WriteFile(files[1], []byte("x"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(files[1], []byte("x"), 0o644))
 	if sol := interrupted(t, 0, -1, cfg); sol == nil || !sol.Converged() {
 		t.Errorf("%v", sol)
 	}

@@ -103,10 +103,7 @@ func TestGiven(t *testing.T) {
 					z.Row(i)[j] = gauss.Eval(fresh.Row(i), byPoints.X.(*points.Dense).Row(j))
 				}
 			}
-			f, err := sol.Model.Decision(t.Context(), z, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := testkit.Must(sol.Model.Decision(t.Context(), z, nil))
 			want, err := answer[false].Model.Decision(t.Context(), fresh, nil)
 			if diff = (mat.Dense{}); err == nil {
 				diff.Sub(f, want)
@@ -133,14 +130,8 @@ func TestGivenStages(t *testing.T) {
 		}
 	}
 	for _, below := range []int{0, -1} { // dense factors, and the subspace
-		want, err := labs["points"].LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: 0})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := labs["rows"].LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: below})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testkit.Must(labs["points"].LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: 0}))
+		got := testkit.Must(labs["rows"].LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: below}))
 		for i, s := range got.Scores {
 			if v := want.Scores[i].Error.Value; v < s.Error.Lo || v > s.Error.Hi {
 				t.Errorf("λ = %g: %.6g is not in %v", s.Lambda, v, s.Error)
@@ -148,19 +139,13 @@ func TestGivenStages(t *testing.T) {
 		}
 	}
 	for _, m := range []StatDimMethod{ExactStatDim, SLQ} {
-		want, err := labs["points"].StatDim(t.Context(), StatDimOptions{Method: ExactStatDim})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testkit.Must(labs["points"].StatDim(t.Context(), StatDimOptions{Method: ExactStatDim}))
 		got, err := labs["rows"].StatDim(t.Context(), StatDimOptions{Method: m})
 		if err != nil || want.Estimate.Value < got.Estimate.Lo*(1-1e-9) || want.Estimate.Value > got.Estimate.Hi*(1+1e-9) {
 			t.Errorf("%v: %v is not in %v, %v", m, want.Estimate, got.Estimate, err)
 		}
 	}
-	want, err := labs["points"].Quality(t.Context(), QualityOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(labs["points"].Quality(t.Context(), QualityOptions{}))
 	got, err := labs["rows"].Quality(t.Context(), QualityOptions{})
 	if err != nil || got.Certain != 0 || got.Kappa.Hi < want.Kappa.Lo || got.Kappa.Lo > want.Kappa.Hi {
 		t.Errorf("κ %v, want %v; %v", got, want.Kappa, err)
@@ -179,15 +164,9 @@ func TestGivenIndefinite(t *testing.T) {
 			k.Row(j)[i] = k.Row(i)[j]
 		}
 	}
-	p, err := kernel.NewPrecomputed(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(kernel.NewPrecomputed(k))
 	for _, solver := range []Solver{Direct, CG} {
-		lab, err := New(d, Config{Kernel: p, Lambda: 2 * n, Solver: solver, Tol: 1e-10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lab := testkit.Must(New(d, Config{Kernel: p, Lambda: 2 * n, Solver: solver, Tol: 1e-10}))
 		sol, err := lab.Solve(t.Context())
 		if err != nil || !sol.Converged() || sol.Error != nil {
 			t.Fatalf("%v: %v, %v", solver, err, sol)
@@ -212,10 +191,7 @@ func TestGivenIndefinite(t *testing.T) {
 		testkit.Refused(t, testkit.Err(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{})), "not positive semi-definite")
 	}
 	// Products in float64 are off by more than the diagonal would say.
-	a, err := gram.NewExact(p, d.X, 0, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(gram.NewExact(p, d.X, 0, 0, nil))
 	c := mat.NewDense(n, 1, nil)
 	for i := range n {
 		c.Set(i, 0, 1)

@@ -36,14 +36,9 @@ func goldenLab(t *testing.T, dir string, note func(string)) *Lab {
 // parts and gone on from to the answer of an unbroken solve; of another problem it is refused. It changes only if the format
 // does, on purpose.
 func TestCheckpointGolden(t *testing.T) {
-	state, err := os.ReadFile("testdata/checkpoint/checkpoint-00000017.krrc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := testkit.Must(os.ReadFile("testdata/checkpoint/checkpoint-00000017.krrc"))
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "checkpoint-00000017.krrc"), state, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "checkpoint-00000017.krrc"), state, 0o644))
 	var notes []string
 	l := goldenLab(t, dir, func(s string) { notes = append(notes, s) })
 	k, was, err := l.openCheckpoints(t.Context(), l.newSolution())
@@ -70,9 +65,6 @@ func TestCheckpointGolden(t *testing.T) {
 	if off.Sub(sol.Model.C, want.Model.C); !sol.Converged() || !(mat.Norm(&off, 2) <= 1e-3*mat.Norm(want.Model.C, 2)) || sol.Iterations <= 15 {
 		t.Errorf("%v after %d iterations, off by %g of %g", sol.Status, sol.Iterations, mat.Norm(&off, 2), mat.Norm(want.Model.C, 2))
 	}
-	other, err := l.With(func(c *Config) { c.Tol = 1e-5 })
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := testkit.Must(l.With(func(c *Config) { c.Tol = 1e-5 }))
 	testkit.Refused(t, testkit.Err(other.Solve(t.Context())), "of other data or another configuration")
 }

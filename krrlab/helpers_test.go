@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
@@ -43,10 +44,7 @@ func wholeZ(t testing.TB, l *Lab) *points.Dense32 {
 	if l.plain() {
 		return nil
 	}
-	z, err := l.Z(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := testkit.Must(l.Z(t.Context(), 0))
 	return z
 }
 
@@ -73,9 +71,7 @@ func newReference(t testing.TB, k kernel.Kernel, x points.Points, lambda float64
 	if !chol.Factorize(r.a) {
 		t.Fatal("reference: not positive definite")
 	}
-	if err := chol.SolveTo(&r.c, y); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, chol.SolveTo(&r.c, y))
 	return r
 }
 
@@ -175,20 +171,14 @@ func precondFor(s Solver, p Preconditioner) Preconditioner {
 // newLab makes a lab or ends the test.
 func newLab(t testing.TB, train *datasets.Dataset, cfg Config) *Lab {
 	t.Helper()
-	l, err := New(train, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(New(train, cfg))
 	return l
 }
 
 // solveLab solves the problem of a lab or ends the test.
 func solveLab(t testing.TB, l *Lab) *Solution {
 	t.Helper()
-	sol, err := l.Solve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sol := testkit.Must(l.Solve(t.Context()))
 	return sol
 }
 
@@ -201,10 +191,7 @@ func mustSolve(t testing.TB, train *datasets.Dataset, cfg Config) *Solution {
 // verified verifies a model or ends the test.
 func verified(t testing.TB, m *model.Model, o VerifyOptions) *Verification {
 	t.Helper()
-	v, err := Verify(t.Context(), m, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := testkit.Must(Verify(t.Context(), m, o))
 	return v
 }
 

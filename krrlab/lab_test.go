@@ -54,10 +54,7 @@ func TestDefaults(t *testing.T) {
 		{200000, 1, Config{}, PCG, 10000, 0.1},
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
-		got, err := c.cfg.withDefaults(c.n, c.t)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(c.cfg.withDefaults(c.n, c.t))
 		if p, ok := got.Precond.(approximation); ok {
 			if r := p.recipe(); r.s != c.s || r.lambdaP != c.lambdaP {
 				t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)
@@ -361,15 +358,12 @@ func TestCancel(t *testing.T) {
 	train := regression(kinds(600, 5, 6)["float64"])
 	for _, name := range []stage.Name{stage.Features, stage.Factor, stage.Kernel, stage.Solve} {
 		ctx, cancel := context.WithCancel(t.Context())
-		lab, err := New(train, Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Tol: 1e-12, Monitor: func(e Event) error {
+		lab := testkit.Must(New(train, Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Tol: 1e-12, Monitor: func(e Event) error {
 			if e.Stage == name {
 				cancel()
 			}
 			return nil
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		if sol, err := lab.Solve(ctx); !errors.Is(err, context.Canceled) || (sol != nil) != (name == stage.Solve) {
 			t.Errorf("cancelled in %s: %v, %v", name, sol, err)
 		}
@@ -418,10 +412,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for _, p := range []Preconditioner{None{}, Features{S: 3, LambdaP: 2, Form: precond.FormEigen, Orthogonal: true}, Nystrom{S: 3}, RPCholesky{LambdaP: 1}} {
-		spec, err := SpecOf(p, gauss)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := testkit.Must(SpecOf(p, gauss))
 		if got, err := spec.Preconditioner(gauss); err != nil || got != p {
 			t.Errorf("%#v: %#v, %v", p, got, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
@@ -25,10 +26,7 @@ func TestLambdaP(t *testing.T) {
 	marks.Precond = RPCholesky{S: size}
 	for name, cfg := range map[string]Config{"gaussian": lambdaPConfig(), "polynomial": poly, "landmarks": marks} {
 		l := newLab(t, regression(x), cfg)
-		s, err := l.LambdaP(t.Context(), LambdaPOptions{Points: 6})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(l.LambdaP(t.Context(), LambdaPOptions{Points: 6}))
 		r := s.Sweeps[0]
 		z := wholeZ(t, l)
 		least := math.MaxInt
@@ -57,10 +55,7 @@ func TestLambdaP(t *testing.T) {
 // of an s is that of a sweep with it.
 func TestLambdaPMap(t *testing.T) {
 	l := newLab(t, regression(kinds(300, 4, 3)["float64"]), lambdaPConfig())
-	m, err := l.LambdaP(t.Context(), LambdaPOptions{Points: 5, Sizes: []int{80, 20, 40}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(l.LambdaP(t.Context(), LambdaPOptions{Points: 5, Sizes: []int{80, 20, 40}}))
 	if len(m.Sweeps) != 3 || m.Sweeps[0].S != 20 || m.Sweeps[2].S != 80 {
 		t.Fatalf("%v", m)
 	}
@@ -84,10 +79,7 @@ func TestLambdaPMap(t *testing.T) {
 	}
 	cfg := lambdaPConfig()
 	cfg.Precond = Features{S: 40}
-	one, err := newLab(t, l.train, cfg).LambdaP(t.Context(), LambdaPOptions{Grid: grid, Columns: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := testkit.Must(newLab(t, l.train, cfg).LambdaP(t.Context(), LambdaPOptions{Grid: grid, Columns: -1}))
 	for i, p := range one.Sweeps[0].Points {
 		if q := m.Sweeps[1].Points[i]; p.Kappa.Value != q.Kappa.Value || p.Kappa.Hi != q.Kappa.Hi {
 			t.Errorf("λ_p = %g: κ %v alone, %v in the map", p.LambdaP, p.Kappa, q.Kappa)

@@ -55,10 +55,7 @@ func TestChosenLandmarks(t *testing.T) {
 	train := ranksProblem(n)
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-6, Seed: 2, Precond: Nystrom{S: s, Landmarks: farthest{}}}
 	l := newLab(t, train, cfg)
-	z, err := l.Z(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := testkit.Must(l.Z(t.Context(), 0))
 	chosen, _ := farthest{}.Choose(t.Context(), train.X, s, rng.New(2).Sub("landmarks", 0))
 	k := newReference(t, gauss, train.X, 1, l.y).a
 	for i := range n {
@@ -78,9 +75,7 @@ func TestChosenLandmarks(t *testing.T) {
 		t.Fatal("K(S,S) is singular")
 	}
 	var right, want, got mat.Dense
-	if err := chol.SolveTo(&right, c.T()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, chol.SolveTo(&right, c.T()))
 	want.Mul(c, &right) // K(:,S)K(S,S)⁻¹K(S,:)
 	wide := mat.NewDense(n, z.D, nil)
 	for i := range n {

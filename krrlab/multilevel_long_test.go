@@ -6,6 +6,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/suite"
@@ -17,10 +18,7 @@ import (
 func TestMultiLevelLong(t *testing.T) {
 	dir := suite.RealData(t)
 	for _, name := range []string{"mnist", "ijcnn1"} {
-		p, err := datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testkit.Must(datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000}))
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: p.Info.Sigma}, kernel.Polynomial{Gamma: 0.01, Coef0: 1, Degree: 3}} {
 			t.Run(name+" "+k.String(), func(t *testing.T) { countLevels(t, p.Train, k) })
 		}
@@ -34,14 +32,8 @@ func countLevels(t *testing.T, train *datasets.Dataset, k kernel.Kernel) {
 	spec := levels(t, "features:2400,srht:1000,gaussian:400")
 	for seed := range uint64(2) {
 		lab := newLab(t, train, Config{Kernel: k, Lambda: 0.1, Solver: PCG, Seed: seed, Storage: gram.Float64})
-		m, err := lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: spec})
-		if err != nil {
-			t.Fatal(err)
-		}
-		chain, err := feature.ChainFor(k, false, spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: spec}))
+		chain := testkit.Must(feature.ChainFor(k, false, spec))
 		check := func(l MeasuredLevel, fm feature.Map) {
 			norm, kappa := denseLevel(t, lab, fm)
 			all++
@@ -58,10 +50,7 @@ func countLevels(t *testing.T, train *datasets.Dataset, k kernel.Kernel) {
 			}
 		}
 		draw := func(dist feature.Dist, s int) feature.Map {
-			fm, err := dist.Sample(train.Dim(), s, rng.New(seed).Sub("features", 0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fm := testkit.Must(dist.Sample(train.Dim(), s, rng.New(seed).Sub("features", 0)))
 			return fm
 		}
 		drawn := draw(chain, 400).(*feature.ChainMap)

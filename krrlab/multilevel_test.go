@@ -16,10 +16,7 @@ import (
 
 func levels(t testing.TB, spec string) feature.Levels {
 	t.Helper()
-	l, err := feature.ParseLevels(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(feature.ParseLevels(spec))
 	return l
 }
 
@@ -36,10 +33,7 @@ func TestMultiLevel(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1.5}, kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 3}} {
 		const n, spec = 400, "features:600,countsketch:200,srht:100,gaussian:40"
 		lab := multiLevelLab(t, n, k, Config{})
-		m, err := lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: levels(t, spec)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: levels(t, spec)}))
 		if len(m.Chain) != 4 || len(m.OneLevel) != 3 || m.N != n || m.Confidence != 0.95 || m.Levels.String() != spec {
 			t.Fatalf("%v: %+v", k, m)
 		}
@@ -47,16 +41,10 @@ func TestMultiLevel(t *testing.T) {
 			if l.Level != i+1 || l.ChainLevel != m.Levels[i] || !l.Converged || l.Kappa == nil {
 				t.Errorf("%v, level %d: %+v", k, i+1, l)
 			}
-			chain, err := feature.ChainFor(k, false, m.Levels[:i+1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			chain := testkit.Must(feature.ChainFor(k, false, m.Levels[:i+1]))
 			checkLevel(t, lab, l, chain, i == 3)
 		}
-		alone, err := feature.ForKernel(k, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := testkit.Must(feature.ForKernel(k, false))
 		for i, l := range m.OneLevel {
 			if l.Level != i+2 || l.Width != m.Levels[i+1].Width || l.Sketch != "features" {
 				t.Errorf("%v, features alone: %+v", k, l)
@@ -76,29 +64,14 @@ func checkLevel(t *testing.T, lab *Lab, l MeasuredLevel, dist feature.Dist, same
 	cfg := lab.Config()
 	cfg.Precond = Features{Map: dist, S: l.Width}
 	fit := newLab(t, lab.train, cfg)
-	z, err := fit.Z(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := fit.K(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := precond.New(t.Context(), z, ridge(fit), &precond.Options{Form: precond.FormLInv})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := pcg.Solve(t.Context(), a, w, fit.y, &pcg.Options{Tol: cfg.Tol, Aim: aim, MaxIter: cfg.MaxIter})
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := testkit.Must(fit.Z(t.Context(), 0))
+	a := testkit.Must(fit.K(t.Context()))
+	w := testkit.Must(precond.New(t.Context(), z, ridge(fit), &precond.Options{Form: precond.FormLInv}))
+	res := testkit.Must(pcg.Solve(t.Context(), a, w, fit.y, &pcg.Options{Tol: cfg.Tol, Aim: aim, MaxIter: cfg.MaxIter}))
 	if res.Iterations != l.Iterations || res.Status != l.Status {
 		t.Errorf("%v: %d iterations (%s), PCG takes %d (%v)", dist, l.Iterations, l.Status, res.Iterations, res.Status)
 	}
-	m, err := dist.Sample(lab.train.Dim(), l.Width, rng.New(cfg.Seed).Sub("features", 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(dist.Sample(lab.train.Dim(), l.Width, rng.New(cfg.Seed).Sub("features", 0)))
 	norm, kappa := denseLevel(t, lab, m)
 	if l.Error.Lo > norm*1.001 || l.Error.Hi < norm*0.999 || l.Kappa.Lo > kappa*1.001 || l.Kappa.Hi < kappa*0.999 {
 		t.Errorf("%v: error %v, exactly %g; κ %v, exactly %g", dist, l.Error, norm, *l.Kappa, kappa)

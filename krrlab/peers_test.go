@@ -40,10 +40,7 @@ func TestScikitLearn(t *testing.T) {
 		writeArray(t, file("at"), at.Data, m, d)
 		writeArray(t, file("y"), y.RawMatrix().Data, n, cols)
 		for _, k := range kernels[:suite.Scale(2, len(kernels), len(kernels))] { // a start of Python each
-			spec, err := kernel.ToSpec(k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec := testkit.Must(kernel.ToSpec(k))
 			number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 			args := []string{script, "--train", file("x"), "--target", file("y"), "--test", file("at"), "--out", file("p"), "--kernel", spec.Name, "--lambda", "0.02"}
 			if spec.Sigma > 0 {
@@ -58,10 +55,7 @@ func TestScikitLearn(t *testing.T) {
 			for solver, m := range map[Solver]Preconditioner{PCG: Features{S: 100}, CG: nil, Direct: nil} {
 				sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.02, Precond: m, Solver: solver, Tol: 1e-6, MaxIter: 5000})
 				for _, float64s := range []bool{false, true} {
-					f, err := sol.Model.Decision(t.Context(), at, &model.Options{Float64: float64s})
-					if err != nil {
-						t.Fatal(err)
-					}
+					f := testkit.Must(sol.Model.Decision(t.Context(), at, &model.Options{Float64: float64s}))
 					if e := apart(f, want); !(e <= 1e-3) || !sol.Converged() {
 						t.Errorf("%v, t=%d, %v: %s, predictions are %.3g apart", k, cols, solver, sol.Status, e)
 					}
@@ -75,31 +69,20 @@ func TestScikitLearn(t *testing.T) {
 func encoded(t *testing.T, d *datasets.Dataset) *mat.Dense {
 	t.Helper()
 	c := datasets.Coding{Labels: d.Labels}
-	y, err := c.Encode(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	y := testkit.Must(c.Encode(d))
 	return y
 }
 
 func writeArray(t *testing.T, name string, data []float64, shape ...int) {
 	t.Helper()
-	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(os.Create(name))
 	defer f.Close()
-	if err := npy.Write(f, data, shape...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, npy.Write(f, data, shape...))
 }
 
 func readArray(t *testing.T, name string) []float64 {
 	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(os.Open(name))
 	defer f.Close()
 	_, data, err := npy.Read(f, 1<<30)
 	if err != nil {

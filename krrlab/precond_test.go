@@ -92,14 +92,8 @@ func TestUserDefined(t *testing.T) {
 // TestInverseOnly: of an M whose draws are errors.ErrUnsupported, as those of the form U, κ has a lower bound.
 func TestInverseOnly(t *testing.T) {
 	l := newLab(t, ranksProblem(60), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 40, Form: precond.FormU}})
-	m, err := l.M(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	given, err := l.With(func(c *Config) { c.Precond = Given{M: m} })
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(l.M(t.Context(), 0))
+	given := testkit.Must(l.With(func(c *Config) { c.Precond = Given{M: m} }))
 	q, err := given.Quality(t.Context(), QualityOptions{})
 	if err != nil || !math.IsInf(q.Kappa.Hi, 1) || !(q.Kappa.Lo > 1) {
 		t.Errorf("%+v, %v", q, err)
@@ -167,10 +161,7 @@ func TestPrecondKept(t *testing.T) {
 				t.Fatal(err, withErr)
 			}
 			for _, l := range []*Lab{now, later} {
-				q, err := l.Quality(t.Context(), QualityOptions{Steps: 3, NoSolve: true, ExactBelow: -1})
-				if err != nil {
-					t.Fatal(err)
-				}
+				q := testkit.Must(l.Quality(t.Context(), QualityOptions{Steps: 3, NoSolve: true, ExactBelow: -1}))
 				first, _, _ := strings.Cut(q.String(), "\n")
 				if plain(l.cfg.Solver) || !strings.HasPrefix(l.cfg.Precond.String(), p.String()) && q.Features == "" || !strings.Contains(first, cmp.Or(q.Features, l.precondName())) {
 					t.Errorf("%v, %v: solver %v, preconditioner %v, judged: %s", asked, p, l.cfg.Solver, l.cfg.Precond, first)

@@ -42,14 +42,8 @@ func TestShared(t *testing.T) {
 		cfg := base
 		c.change(&cfg)
 		alone := solveWith(t, ctx, train, cfg)
-		l, err := first.With(func(c *Config) { *c = cfg })
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := l.Solve(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := testkit.Must(first.With(func(c *Config) { *c = cfg }))
+		got := testkit.Must(l.Solve(ctx))
 		if !mat.Equal(alone.Model.C, got.Model.C) || alone.Iterations != got.Iterations || !reflect.DeepEqual(alone.TrueResiduals, got.TrueResiduals) {
 			t.Errorf("%s: not the same answer as alone", c.name)
 		}
@@ -72,10 +66,7 @@ func TestShared(t *testing.T) {
 func solveWith(t *testing.T, ctx context.Context, train *datasets.Dataset, cfg Config) *Solution {
 	t.Helper()
 	l := newLab(t, train, cfg)
-	sol, err := l.Solve(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sol := testkit.Must(l.Solve(ctx))
 	return sol
 }
 
@@ -88,10 +79,7 @@ func TestSharedRefines(t *testing.T) {
 	if sol, err := coarse.Solve(ctx); err != nil || sol.Storage != "float32" {
 		t.Fatalf("storage %s at τ = 0.1, %v", sol.Storage, err)
 	}
-	fine, err := coarse.With(func(c *Config) { c.Tol = 1e-6 })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fine := testkit.Must(coarse.With(func(c *Config) { c.Tol = 1e-6 }))
 	if sol, err := fine.Solve(ctx); err != nil || sol.Storage != "float64" || slices.Contains(sol.Shared, "kernel") {
 		t.Errorf("storage %s, shared %q at τ = 1e-6, %v", sol.Storage, sol.Shared, err)
 	}

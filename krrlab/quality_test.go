@@ -46,10 +46,7 @@ func TestQualityAgainstDense(t *testing.T) {
 	for _, k := range kernels[2:] {
 		cfg := Config{Kernel: k, Lambda: 0.05, Solver: PCG, Precond: Features{S: 60, LambdaP: 0.3}, Tol: 1e-6, Seed: 3}
 		l := newLab(t, regression(x), cfg)
-		q, err := l.Quality(t.Context(), QualityOptions{Width: 0.05})
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := testkit.Must(l.Quality(t.Context(), QualityOptions{Width: 0.05}))
 		z := wholeZ(t, l)
 		want := denseSpectrum(t, k, x, 0.05, z, 0.3)
 		for i, v := range q.Spectrum {
@@ -73,18 +70,9 @@ func TestQualityAgainstDense(t *testing.T) {
 // Solve: there ZᵀZ may be of float32 products.
 func plainIterations(t *testing.T, l *Lab, z *points.Dense32) int {
 	t.Helper()
-	a, err := l.K(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := precond.New(t.Context(), z, ridge(l), &precond.Options{Form: precond.FormLInv})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := pcg.Solve(t.Context(), a, m, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(l.K(t.Context()))
+	m := testkit.Must(precond.New(t.Context(), z, ridge(l), &precond.Options{Form: precond.FormLInv}))
+	res := testkit.Must(pcg.Solve(t.Context(), a, m, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter}))
 	return res.Iterations
 }
 
@@ -117,10 +105,7 @@ func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, starts, sh
 	for i := range starts {
 		cfg.Seed = uint64(i)
 		l := newLab(t, train, cfg)
-		a, err := l.K(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := testkit.Must(l.K(t.Context()))
 		cfg.Seed = uint64(i / share * share) // that of M
 		same := newLab(t, train, cfg)
 		m, err := same.judged(t.Context(), &Quality{})
@@ -135,9 +120,7 @@ func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, starts, sh
 			kappas = append(kappas, exact.Exact.Value)
 		}
 		q := &Quality{Header: Header{N: train.Len(), Tol: 1e-3}, KError: a.Choice().Error}
-		if err := l.bracket(t.Context(), q, a, m, &o); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, l.bracket(t.Context(), q, a, m, &o))
 		if q.Kappa.Covers(exact.Exact.Value) {
 			covered++
 		}
@@ -153,9 +136,7 @@ func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, starts, sh
 // KRRLAB_LONG=1, else on 20 seeds of a small set.
 func TestQualityCoverage(t *testing.T) {
 	o := QualityOptions{}
-	if err := checkQuality(&o); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, checkQuality(&o))
 	check := func(name string, train *datasets.Dataset, cfg Config, starts, share int) {
 		covered, narrow, kappas := kappaCoverage(t, train, cfg, starts, share, o)
 		t.Logf("%s: covered %d of %d, hi/lo ≤ 1.5 in %d, κ = %.4g", name, covered, starts, narrow, kappas)
@@ -180,10 +161,7 @@ func TestQualityCoverage(t *testing.T) {
 		"mnist":  {Kernel: kernel.Gaussian{Sigma: 8.5}, Precond: Features{S: 1000, LambdaP: 0.1}},
 		"ijcnn1": {Kernel: kernel.Gaussian{Sigma: 0.3}, Precond: Features{S: 1000, LambdaP: 0.02}},
 	} {
-		pair, err := datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		pair := testkit.Must(datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000}))
 		cfg.Lambda, cfg.Solver = 0.01, PCG
 		check(name, pair.Train, cfg, 100, 20)
 	}
@@ -196,9 +174,7 @@ func TestVecchiaCoverage(t *testing.T) {
 	train := regression(kinds(150, 3, 2)["float32"])
 	for _, p := range []Vecchia{{S: 10, Neighbors: 6, Damping: 0.5}, {Neighbors: 6, Damping: 1}, {S: 10, Neighbors: -1}} {
 		for _, o := range []QualityOptions{{}, {Confidence: 0.6, Steps: 12}} {
-			if err := checkQuality(&o); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, checkQuality(&o))
 			cfg := Config{Kernel: kernel.Matern32{Sigma: 1}, Lambda: 0.01, Precond: p, Storage: gram.Float64}
 			covered, _, kappas := kappaCoverage(t, train, cfg, starts, (starts+4)/5, o)
 			t.Logf("%v: %g covered in %d of %d, κ = %.4g", p, o.Confidence, covered, starts, kappas)
@@ -218,14 +194,8 @@ func TestQualityUnknown(t *testing.T) {
 		x[i] = float64(i % 10)
 	}
 	train := &datasets.Dataset{Name: "repeated", Task: datasets.Regression, X: points.NewDense(60, 1, x), Target: slices.Clone(x)}
-	lab, err := New(train, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 1e-18, Precond: None{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := lab.Quality(t.Context(), QualityOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := testkit.Must(New(train, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 1e-18, Precond: None{}}))
+	q := testkit.Must(lab.Quality(t.Context(), QualityOptions{}))
 	if q.Exact == nil || !math.IsNaN(q.Exact.Value) || !math.IsInf(q.Exact.Hi, 1) {
 		t.Fatalf("κ = %v by all eigenvalues", q.Exact)
 	}

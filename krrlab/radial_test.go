@@ -79,10 +79,7 @@ func TestRadialAgainstDense(t *testing.T) {
 				if e := apart(sol.Model.C, &ref.c); !sol.Converged() || e > 1e-6 {
 					t.Errorf("%v, %s points, %T by %v, %v: %v, coefficients off by %.3g", path, kind, cfg.Kernel, sol.Solver, cfg.Precond, sol.Status, e)
 				}
-				f, err := sol.Model.Decision(t.Context(), test, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				f := testkit.Must(sol.Model.Decision(t.Context(), test, nil))
 				if e := apart(f, ref.predict(test)); e > 2e-5 {
 					t.Errorf("%v, %s points, %T: predictions off by %.3g", path, kind, cfg.Kernel, e)
 				}
@@ -97,17 +94,12 @@ func TestRegisteredKernel(t *testing.T) {
 	train := regression(kinds(80, 4, 7)["float64"])
 	sol := mustSolve(t, train, Config{Kernel: quadric{2}, Lambda: 0.1, Tol: 1e-6})
 	name := filepath.Join(t.TempDir(), "m.krr")
-	if err := sol.Model.Save(name); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, sol.Model.Save(name))
 	m, err := model.Load(name)
 	if err != nil || m.Kernel != kernel.Kernel(quadric{2}) {
 		t.Fatalf("read %+v, %v", m, err)
 	}
-	want, err := sol.Model.Decision(t.Context(), train.X, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(sol.Model.Decision(t.Context(), train.X, nil))
 	if got, err := m.Decision(t.Context(), train.X, nil); err != nil || !mat.Equal(got, want) {
 		t.Errorf("the model that was read predicts otherwise: %v", err)
 	}

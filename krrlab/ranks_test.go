@@ -142,10 +142,7 @@ func TestRanksPredict(t *testing.T) {
 	test := kinds(600, 4, 9)["float64"]
 	sol := mustSolve(t, ranksProblem(700), Config{Kernel: gauss, Lambda: 0.1})
 	o := sol.PredictOptions()
-	want, err := sol.Model.Decision(t.Context(), test, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(sol.Model.Decision(t.Context(), test, o))
 	var wg sync.WaitGroup
 	for _, c := range comm.Local(3, comm.Options{}) {
 		wg.Go(func() {

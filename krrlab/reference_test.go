@@ -8,6 +8,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -32,29 +33,14 @@ func TestStagesAgainstDense(t *testing.T) {
 				y := mat.NewDense(n, cols, nil)
 				rng.New(uint64(cols)).Normals(y.RawMatrix().Data, 0)
 				ref := newReference(t, k, x, lambda, y)
-				dist, err := feature.For(k)
-				if err != nil {
-					t.Fatal(err)
-				}
-				m, err := dist.Sample(d, s, rng.New(3))
-				if err != nil {
-					t.Fatal(err)
-				}
-				z, err := feature.Matrix(t.Context(), m, x, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				dist := testkit.Must(feature.For(k))
+				m := testkit.Must(dist.Sample(d, s, rng.New(3)))
+				z := testkit.Must(feature.Matrix(t.Context(), m, x, nil))
 				for _, form := range forms {
-					p, err := precond.New(t.Context(), z, 3*lambda, &precond.Options{Form: form})
-					if err != nil {
-						t.Fatal(err)
-					}
+					p := testkit.Must(precond.New(t.Context(), z, 3*lambda, &precond.Options{Form: form}))
 					for _, storage := range storages {
 						name := fmt.Sprintf("%v, %s points, t=%d, form %v, %v", k, kind, cols, form, storage)
-						a, err := gram.New(t.Context(), k, x, lambda, &gram.Options{Storage: storage, TileSize: 32})
-						if err != nil {
-							t.Fatal(err)
-						}
+						a := testkit.Must(gram.New(t.Context(), k, x, lambda, &gram.Options{Storage: storage, TileSize: 32}))
 						res, err := pcg.Solve(t.Context(), a, p, y, &pcg.Options{Tol: tol, Exact: a.Exact(0)})
 						if err != nil || res.Status != pcg.Converged {
 							t.Fatalf("%s: %v, %v", name, res.Status, err)
@@ -105,10 +91,7 @@ func TestSolversAgainstDense(t *testing.T) {
 								t.Errorf("%s: residual %.3g, reported %.3g, asked %g", name, r, sol.TrueResiduals[j], tol)
 							}
 						}
-						f, err := sol.Model.Decision(t.Context(), test[kind], &model.Options{Float64: true})
-						if err != nil {
-							t.Fatal(err)
-						}
+						f := testkit.Must(sol.Model.Decision(t.Context(), test[kind], &model.Options{Float64: true}))
 						if e := apart(f, ref.predict(test[kind])); e > 1e-4 {
 							t.Errorf("%s: predictions are off by %.3g", name, e)
 						}

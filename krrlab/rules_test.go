@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/results"
@@ -81,10 +82,7 @@ func TestFingerprintOf(t *testing.T) {
 func TestMedianConverged(t *testing.T) {
 	l := newLab(t, ranksProblem(40), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 20}, Tol: 1e-3, Seed: 1, Storage: gram.Float64, Exact: ExactResidual, Solver: PCG})
 	found := solveLab(t, l)
-	a, err := gram.New(t.Context(), gauss, l.train.X, 0.1, &gram.Options{Storage: gram.Float64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(gram.New(t.Context(), gauss, l.train.X, 0.1, &gram.Options{Storage: gram.Float64}))
 	answers := []*mat.Dense{found.Model.C, found.Model.C}
 	run := func(status pcg.Status) (*Solution, error) {
 		s := &solve{Lab: l, sol: new(Solution), a: a}
@@ -120,10 +118,7 @@ func TestKeptWhenDue(t *testing.T) {
 		if sol, err := l.Solve(t.Context()); err != nil || sol.Iterations < 5 {
 			t.Fatalf("%v, %v", sol, err)
 		}
-		s, err := checkpoint.Open(dir, l.owner())
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(checkpoint.Open(dir, l.owner()))
 		if empty, err := s.Empty(); err != nil || empty == c.kept {
 			t.Errorf("%+v: empty %v, %v", c, empty, err)
 		}

@@ -35,13 +35,8 @@ func TestScalingTravels(t *testing.T) {
 				cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Nystrom{S: 30}, Tol: 1e-6}
 				sol := mustSolve(t, both[0], cfg)
 				name := filepath.Join(t.TempDir(), "m.krr")
-				if err := sol.Model.Save(name); err != nil {
-					t.Fatal(err)
-				}
-				saved, err := model.Load(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, sol.Model.Save(name))
+				saved := testkit.Must(model.Load(name))
 				for _, m := range []*model.Model{sol.Model, saved} {
 					alike(t, m, sol.PredictOptions(), test, both[1])
 				}

@@ -7,6 +7,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/suite"
 )
@@ -43,10 +44,7 @@ func TestSketchSizeOnData(t *testing.T) {
 			if lab, err = New(p.Train, cfg); err != nil {
 				t.Fatal(err)
 			}
-			z, err := lab.Z(ctx, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			z := testkit.Must(lab.Z(ctx, 0))
 			v := denseSpectrum(t, k, p.Train.X, lambda, z, lambda)
 			kappa := v[z.N-1] / v[0]
 			last := got.Rungs[len(got.Rungs)-1].Kappa

@@ -8,6 +8,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
@@ -24,18 +25,12 @@ func TestSketchSizeChoosesZ(t *testing.T) {
 	ctx := context.Background()
 	k := kernel.Gaussian{Sigma: 1}
 	lab := sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4})
-	got, err := lab.SketchSize(ctx, SketchSizeOptions{First: 16, Target: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(lab.SketchSize(ctx, SketchSizeOptions{First: 16, Target: 20}))
 	if got.Status != adapt.Found || got.S <= 16 {
 		t.Fatalf("%v", got)
 	}
 	for _, s := range []int{got.S, got.S / 2} {
-		z, err := sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4, Precond: Features{S: s}}).Z(ctx, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		z := testkit.Must(sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4, Precond: Features{S: s}}).Z(ctx, 0))
 		v := denseSpectrum(t, k, lab.train.X, 0.3, z, 0.3)
 		if kappa := v[z.N-1] / v[0]; (kappa <= 20) != (s == got.S) {
 			t.Errorf("s = %d: κ = %g, target 20, chosen %d", s, kappa, got.S)
@@ -53,10 +48,7 @@ func TestSketchSizeViews(t *testing.T) {
 			{First: 16, Max: 64, Test: adapt.Theorem7, Constants: adapt.PaperTest},
 			{First: 16, Max: 64, Test: adapt.Theorem7, Sketched: true, Eigen: 32},
 		} {
-			s, err := lab.SketchSize(ctx, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := testkit.Must(lab.SketchSize(ctx, o))
 			f := s.Plot()
 			last := f.Series[len(f.Series)-1]
 			if want := s.Rungs[1].Kappa.Lo; len(last.X) != len(s.Rungs) || o.Test == "" && (last.Lo[1] != want || f.HLines[0].At != 1.5) ||

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -16,10 +17,7 @@ func solved(t *testing.T, solver Solver) *Solution {
 	t.Helper()
 	x := kinds(90, 4, 3)["float64"]
 	sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: precondFor(solver, Features{S: 30}), Solver: solver, Seed: 7})
-	score, err := sol.Model.Evaluate(t.Context(), classes(x, 3), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	score := testkit.Must(sol.Model.Evaluate(t.Context(), classes(x, 3), nil))
 	sol.SetScore(score)
 	return sol
 }
@@ -30,17 +28,10 @@ func TestReportJSON(t *testing.T) {
 	for _, solver := range []Solver{PCG, CG, Direct} {
 		r := solved(t, solver)
 		name := filepath.Join(t.TempDir(), "r.json")
-		if err := stage.WriteJSON(name, r); err != nil {
-			t.Fatal(err)
-		}
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, stage.WriteJSON(name, r))
+		b := testkit.Must(os.ReadFile(name))
 		var back Solution
-		if err := json.Unmarshal(b, &back); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(b, &back))
 		if again, err := json.MarshalIndent(&back, "", "  "); err != nil || string(again)+"\n" != string(b) {
 			t.Errorf("%v: after JSON\n%s\nwant\n%s", solver, again, b)
 		}
@@ -48,9 +39,7 @@ func TestReportJSON(t *testing.T) {
 			t.Errorf("%v: after JSON %+v", solver, back)
 		}
 		var m map[string]any
-		if err := json.Unmarshal(b, &m); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(b, &m))
 		for field, set := range map[string]bool{
 			"lambda_p": solver == PCG, "stat_dim_features": solver == PCG, "kappa": solver != Direct,
 			"test_error": true, "rmse": false, "r2": false, "true_residual": true, "sampled_residual": false, "best_possible_error": false,

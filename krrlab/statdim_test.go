@@ -53,10 +53,7 @@ func TestStatDim(t *testing.T) {
 			if m == FreeStatDim && p == Preconditioner(None{}) {
 				continue
 			}
-			s, err := l.StatDim(t.Context(), StatDimOptions{Method: m, Confidence: 0.999, Measure: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m, Confidence: 0.999, Measure: true}))
 			if exact := dimension(mu, 0.05); !s.Estimate.Covers(exact) || m != FreeStatDim && !s.Reached {
 				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", p, m, exact, s.Estimate, s.Reached)
 			}
@@ -98,10 +95,7 @@ func TestStatDimCoverage(t *testing.T) {
 					exact = dimension(eigenvalues(t, l), 0.01)
 				}
 				l.k.a, l.k.accuracy = shared, l.accuracy()
-				s, err := l.StatDim(t.Context(), StatDimOptions{Method: m})
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m}))
 				if s.Estimate.Covers(exact) {
 					covered++
 				}

@@ -144,10 +144,7 @@ func TestStopLabels(t *testing.T) {
 		if given != nil {
 			rows = given
 		}
-		p, err := sol.Model.Predict(t.Context(), rows, sol.PredictOptions())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testkit.Must(sol.Model.Predict(t.Context(), rows, sol.PredictOptions()))
 		if given != nil {
 			if sol.LabelsOf != 0 {
 				t.Errorf("%d labels are counted without a prediction", sol.LabelsOf)
@@ -219,10 +216,7 @@ func TestSettledRounding(t *testing.T) {
 	}
 	rows := &datasets.Dataset{Name: "between", Task: datasets.Classification, X: between, Labels: d.Labels, Class: make([]int, 40)}
 	for _, o := range []*model.Options{sol.PredictOptions(), {Float64: true}} {
-		p, err := sol.Model.Predict(t.Context(), rows, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testkit.Must(sol.Model.Predict(t.Context(), rows, o))
 		clear(sol.Error.Bounds)
 		if sol.SetSettled(p, rows); sol.LabelsOf != 40 || sol.LabelsOpen != 40 {
 			t.Errorf("%d of %d labels are open, which rounding decides: |f| ≤ %g", sol.LabelsOpen, sol.LabelsOf, mat.Norm(p.Decision, math.Inf(1)))

@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/tune"
@@ -253,10 +254,7 @@ func TestStopResume(t *testing.T) {
 			}
 			return l.Solve(t.Context())
 		}
-		want, err := solve()
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testkit.Must(solve())
 		cfg.Checkpoint = &Checkpoint{Dir: filepath.Join(t.TempDir(), "kept"), EveryIter: 1}
 		cfg.Monitor = endAt(int(c.share*float64(want.Iterations)), func() error { return pcg.ErrStop })
 		sol, err := solve()

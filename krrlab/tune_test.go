@@ -18,10 +18,7 @@ func TestTune(t *testing.T) {
 	ctx := context.Background()
 	set := datasets.SyntheticRegression(700, 2, 0.1, 1)
 	lab := newLab(t, set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Seed: 3})
-	r, err := lab.Tune(ctx, tune.Options{Kernels: []string{"gaussian"}, Rows: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(lab.Tune(ctx, tune.Options{Kernels: []string{"gaussian"}, Rows: 200}))
 	last := r.Levels[len(r.Levels)-1]
 	if last.Name != "140 rows held out, fits of 560" || r.N != 700 || r.Lambda != r.Best.Lambda || r.Header.Kernel != r.Best.Spec() {
 		t.Errorf("%+v, %+v", last, r.Header)
@@ -31,14 +28,8 @@ func TestTune(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: r.Best.Sigma}, Lambda: r.Best.Lambda, Tol: 1e-8})
-	sol, err := again.Solve(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := sol.Model.Predict(ctx, held, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sol := testkit.Must(again.Solve(ctx))
+	p := testkit.Must(sol.Model.Predict(ctx, held, nil))
 	if want, got := float64(p.Score(held).RMSE), float64(r.Best.Error); got < 0.999*want || got > 1.001*want {
 		t.Errorf("error %g of rows held out, want %g", got, want)
 	}
@@ -89,10 +80,7 @@ func TestTuneTargets(t *testing.T) {
 			if valid != nil {
 				o.Criterion, o.Rows = tune.Validation, 500
 			}
-			r, err := lab.Tune(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := testkit.Must(lab.Tune(t.Context(), o))
 			want := wants[valid == nil]
 			if want == nil {
 				want, wants[valid == nil] = r, r

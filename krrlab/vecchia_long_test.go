@@ -9,6 +9,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -80,10 +81,7 @@ func TestVecchiaAgainstPivots(t *testing.T) {
 		if _, made := generated[c.name]; made {
 			train = generate(c.name, 3000)
 		} else {
-			pair, err := datasets.Load(t.Context(), c.name, &datasets.LoadOptions{Dirs: []string{dir}, N: 3000})
-			if err != nil {
-				t.Fatal(err)
-			}
+			pair := testkit.Must(datasets.Load(t.Context(), c.name, &datasets.LoadOptions{Dirs: []string{dir}, N: 3000}))
 			train = pair.Train
 		}
 		none := 0
@@ -91,10 +89,7 @@ func TestVecchiaAgainstPivots(t *testing.T) {
 			var took, alone, alone10 []int
 			var choice string
 			for seed := range uint64(3) {
-				l, err := krrlab.New(train, krrlab.Config{Kernel: c.k, Lambda: 0.01, Precond: krrlab.None{}, Solver: krrlab.CG, Seed: seed + 1, Storage: gram.Float32})
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: c.k, Lambda: 0.01, Precond: krrlab.None{}, Solver: krrlab.CG, Seed: seed + 1, Storage: gram.Float32}))
 				if none == 0 {
 					none, _ = iterations(t, l, nil)
 				}
@@ -142,10 +137,7 @@ func iterations(t *testing.T, l *krrlab.Lab, p krrlab.Preconditioner) (its int, 
 			t.Fatal(err)
 		}
 	}
-	res, err := pcg.Solve(t.Context(), a, m, l.Targets(), &pcg.Options{Tol: 1e-3, MaxIter: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testkit.Must(pcg.Solve(t.Context(), a, m, l.Targets(), &pcg.Options{Tol: 1e-3, MaxIter: 1000}))
 	if v, ok := m.(*vecchia.Inverse); ok {
 		what = fmt.Sprintf("%d, %.2f", v.Neighbors(), v.Damping())
 	}

@@ -1,7 +1,6 @@
 package krrlab
 
 import (
-	"encoding/json"
 	"math"
 	"path/filepath"
 	"strings"
@@ -27,13 +26,8 @@ func TestVerify(t *testing.T) {
 				}
 				sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.1, Solver: PCG, Precond: Features{S: 40}, Tol: 0.02, Seed: 2})
 				name := filepath.Join(t.TempDir(), "m.krr")
-				if err := sol.Model.Save(name); err != nil {
-					t.Fatal(err)
-				}
-				m, err := model.Load(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, sol.Model.Save(name))
+				m := testkit.Must(model.Load(name))
 				z := kinds(80, 4, 9)[kind]
 				test := regression(z)
 				if classCount > 0 {
@@ -66,10 +60,7 @@ func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Mode
 		t.Errorf("%v: κ = %g not in %v, simple bound %g", k, kappa, v.Cond, v.Simple)
 	}
 	exact := r.predict(test.X)
-	f, err := m.Decision(t.Context(), test.X, &model.Options{Float64: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(m.Decision(t.Context(), test.X, &model.Options{Float64: true}))
 	for a, p := range rows(test.X) {
 		bound := math.Sqrt(k.Eval(p, p)) * float64(v.Norm) / (2 * math.Sqrt(0.1))
 		for j := range v.T {
@@ -82,10 +73,7 @@ func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Mode
 		t.Errorf("%v: test %d, error %v, open %v", k, v.TestN, v.TestError, v.Open)
 		return
 	}
-	score, err := m.Evaluate(t.Context(), test, &model.Options{Float64: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	score := testkit.Must(m.Evaluate(t.Context(), test, &model.Options{Float64: true}))
 	if m.Labels == nil {
 		if math.Abs(float64(v.TestError)-score.RMSE) > 1e-9*score.RMSE {
 			t.Errorf("%v: RMSE %g, want %g", k, float64(v.TestError), score.RMSE)
@@ -169,23 +157,7 @@ func TestVerifyView(t *testing.T) {
 		o VerifyOptions
 	}{{sol.Model, VerifyOptions{}}, {sol.Model, VerifyOptions{Test: classes(x, 3)}}, {reg.Model, VerifyOptions{}}, {sol.Model, VerifyOptions{Memory: 1, Passes: 1}}} {
 		v := verified(t, c.m, c.o)
-		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var back Verification
-		if err := json.Unmarshal(b, &back); err != nil {
-			t.Error(err)
-		}
-		if again, err := json.Marshal(back); err != nil || string(again) != string(b) {
-			t.Errorf("JSON gives %s, want %s (%v)", again, b, err)
-		}
-		if err := v.Plot().Validate(); err != nil {
-			t.Error(err)
-		}
-		if h := v.HTML(); !strings.Contains(h, "<svg") || len(v.Table().Rows) < 3 {
-			t.Error("HTML or table is empty")
-		}
+		checkStage(t, v)
 		if !strings.Contains(v.String(), "κ(K+λI)") {
 			t.Error(v)
 		}

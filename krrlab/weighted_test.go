@@ -49,10 +49,7 @@ func TestWeights(t *testing.T) {
 					t.Errorf("%v: not the predictions of the fit to repeated rows", cfg.Solver)
 				}
 			}
-			bounds, err := sol.Model.Bounds(test)
-			if err != nil {
-				t.Fatal(err)
-			}
+			bounds := testkit.Must(sol.Model.Bounds(test))
 			for i, v := range got.RawMatrix().Data {
 				if b := bounds.RawMatrix().Data[i]; math.Abs(v-want.RawMatrix().Data[i]) > b+1e-9 {
 					t.Errorf("%v: value %d is off by %g, bound %g", cfg.Solver, i, v-want.RawMatrix().Data[i], b)
@@ -84,10 +81,7 @@ func TestWeightsLeftOut(t *testing.T) {
 		var sum, mean, wrong float64
 		var residuals []float64
 		coding := datasets.Coding{Labels: train.Labels}
-		y, err := coding.Encode(&train)
-		if err != nil {
-			t.Fatal(err)
-		}
+		y := testkit.Must(coding.Encode(&train))
 		for i := range n {
 			var others []int
 			for j := range n {
@@ -96,10 +90,7 @@ func TestWeightsLeftOut(t *testing.T) {
 				}
 			}
 			one := solveWith(t, t.Context(), train.Subset(others), Config{Kernel: k, Lambda: lambda, Solver: Direct, Tol: 1e-11})
-			p, err := one.Model.Predict(t.Context(), train.Slice(i, i+1), &model.Options{Float64: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := testkit.Must(one.Model.Predict(t.Context(), train.Slice(i, i+1), &model.Options{Float64: true}))
 			r := y.At(i, 0) - p.Decision.At(0, 0)
 			residuals = append(residuals, r)
 			sum, mean = sum+train.Weights[i], mean+train.Weights[i]*r*r
@@ -112,10 +103,7 @@ func TestWeightsLeftOut(t *testing.T) {
 			want = wrong / n
 		}
 		for _, below := range []int{0, -1} {
-			r, err := newLab(t, &train, Config{Kernel: k, Lambda: lambda}).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{lambda}, ExactBelow: below, Residuals: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := testkit.Must(newLab(t, &train, Config{Kernel: k, Lambda: lambda}).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{lambda}, ExactBelow: below, Residuals: true}))
 			s := r.Scores[0]
 			if s.Error.Lo > want*(1+1e-6) || s.Error.Hi < want*(1-1e-6) || below == 0 && math.Abs(s.Error.Value-want) > 1e-6*want {
 				t.Errorf("%v, exact below %d: %v, want %g", train.Task, below, s.Error, want)
@@ -141,10 +129,7 @@ func TestWeightedGCV(t *testing.T) {
 			weighty.Weights[i] = w
 		}
 		score := func(d *datasets.Dataset, lambda float64) loo.Score {
-			r, err := newLab(t, d, Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: lambda}).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{lambda}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := testkit.Must(newLab(t, d, Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: lambda}).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{lambda}}))
 			return r.Scores[0]
 		}
 		want, got := score(train, lambda), score(&weighty, w*lambda)
@@ -203,10 +188,7 @@ func TestWeightsRefused(t *testing.T) {
 // predictions returns the decision values of a model at the points of d.
 func predictions(t *testing.T, m *model.Model, d *datasets.Dataset) *mat.Dense {
 	t.Helper()
-	p, err := m.Predict(t.Context(), d, &model.Options{Float64: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(m.Predict(t.Context(), d, &model.Options{Float64: true}))
 	return p.Decision
 }
 

@@ -28,14 +28,8 @@ func cloud(n, d int, rho float64) *points.Dense {
 
 func problem(t testing.TB, k kernel.Kernel, x points.Points, lambda float64) Problem {
 	t.Helper()
-	a, err := gram.New(context.Background(), k, x, lambda, &gram.Options{Storage: gram.Float64})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dist, err := feature.For(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(gram.New(context.Background(), k, x, lambda, &gram.Options{Storage: gram.Float64}))
+	dist := testkit.Must(feature.For(k))
 	return Problem{K: a, X: x, Map: dist, Lambda: lambda}
 }
 
@@ -69,14 +63,8 @@ func denseKernel(k kernel.Kernel, x points.Points) *mat.SymDense {
 func denseFeatures(t testing.TB, dist feature.Dist, x points.Points, first, s int, g rng.Stream) *mat.Dense {
 	t.Helper()
 	n, d := x.Dims()
-	m, err := feature.Doubling{Dist: dist, First: first}.Sample(d, s, g.Sub("features", 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	z32, err := feature.Matrix(context.Background(), m, x, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(feature.Doubling{Dist: dist, First: first}.Sample(d, s, g.Sub("features", 0)))
+	z32 := testkit.Must(feature.Matrix(context.Background(), m, x, nil))
 	z := mat.NewDense(n, s, nil)
 	for i := range n {
 		for j, v := range z32.Row(i) {
@@ -134,9 +122,6 @@ func newReference(t testing.TB, k *mat.SymDense, z *mat.Dense, lambda, theta flo
 
 func search1(t testing.TB, p Problem, o Options, seed uint64) *Result {
 	t.Helper()
-	res, err := Search(context.Background(), p, &o, rng.New(seed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testkit.Must(Search(context.Background(), p, &o, rng.New(seed)))
 	return res
 }

@@ -240,10 +240,7 @@ func TestADMMIsRandomFeatures(t *testing.T) {
 	x := draw(22, 400, 3)
 	y := wave(x, 2)
 	m := sample(t, gaussian, 3, 64)
-	rf, err := baseline.RandomFeatures(context.Background(), m, x, 0.5, y, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rf := testkit.Must(baseline.RandomFeatures(context.Background(), m, x, 0.5, y, nil))
 	a := newADMM(t, m, x, 0.5, y, baseline.Square, nil)
 	grid, err := a.TuneRho(context.Background(), []float64{0.01, 0.3, 100}, 50)
 	if err != nil || grid.Best != 0.3 || len(grid.Objective) != 3 || !(grid.Objective[1] < grid.Objective[0] && grid.Objective[1] < grid.Objective[2]) {
@@ -256,10 +253,7 @@ func TestADMMIsRandomFeatures(t *testing.T) {
 		t.Errorf("W is off by %.3g: %v", e, r)
 	}
 	z := draw(23, 40, 3)
-	f, err := r.Predict(context.Background(), z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(r.Predict(context.Background(), z))
 	want, err := rf.Predict(context.Background(), z)
 	if err != nil || !mat.EqualApprox(f, want, 1e-7) {
 		t.Errorf("predictions differ, %v", err)

@@ -27,10 +27,7 @@ var (
 
 func sample(t testing.TB, dist feature.Dist, d, s int) feature.Map {
 	t.Helper()
-	m, err := dist.Sample(d, s, rng.New(1).Sub("features"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(dist.Sample(d, s, rng.New(1).Sub("features")))
 	return m
 }
 
@@ -49,10 +46,7 @@ func wave(x *points.Dense, t int) *mat.Dense {
 // denseZ is Z in float64, of the features as they are stored.
 func denseZ(t testing.TB, m feature.Map, x points.Points) *mat.Dense {
 	t.Helper()
-	z, err := feature.Matrix(context.Background(), m, x, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := testkit.Must(feature.Matrix(context.Background(), m, x, nil))
 	out := mat.NewDense(z.N, z.D, nil)
 	for i := range z.N {
 		for j, v := range z.Row(i) {
@@ -97,14 +91,10 @@ func solveSPD(t testing.TB, a *mat.SymDense, x, b *mat.Dense) {
 		t.Fatal("reference")
 	}
 	var r, d mat.Dense
-	if err := chol.SolveTo(x, b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, chol.SolveTo(x, b))
 	r.Mul(a, x)
 	r.Sub(b, &r)
-	if err := chol.SolveTo(&d, &r); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, chol.SolveTo(&d, &r))
 	x.Add(x, &d)
 }
 
@@ -185,10 +175,7 @@ func TestRandomFeatures2000(t *testing.T) {
 	x := draw(12, n, d)
 	y := wave(x, 2)
 	for _, s := range []int{500, 2100} {
-		r, err := baseline.RandomFeatures(context.Background(), sample(t, gaussian, d, s), x, 0.1, y, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(baseline.RandomFeatures(context.Background(), sample(t, gaussian, d, s), x, 0.1, y, nil))
 		if !r.Fast || r.Rounds < 1 {
 			t.Errorf("no float32 products to refine: %v", r)
 		}
@@ -208,10 +195,7 @@ func TestFeaturesSameBits(t *testing.T) {
 	for _, threads := range []int{1, 2, 3} {
 		accel.SetThreads(threads)
 		for _, stream := range []bool{false, true} {
-			r, err := baseline.RandomFeatures(context.Background(), m, x, 0.01, y, &baseline.FeatureOptions{Stream: stream})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := testkit.Must(baseline.RandomFeatures(context.Background(), m, x, 0.01, y, &baseline.FeatureOptions{Stream: stream}))
 			if want == nil {
 				want = r.W
 			}
@@ -226,14 +210,8 @@ func TestFeaturePredict(t *testing.T) {
 	x, other := draw(14, 300, 3), draw(15, 700, 3)
 	y := wave(x, 2)
 	for _, dist := range []feature.Dist{gaussian, sketched} {
-		r, err := baseline.RandomFeatures(context.Background(), sample(t, dist, 3, 120), sparse(x), 0.01, y, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := r.Predict(context.Background(), other)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(baseline.RandomFeatures(context.Background(), sample(t, dist, 3, 120), sparse(x), 0.01, y, nil))
+		f := testkit.Must(r.Predict(context.Background(), other))
 		var want mat.Dense
 		want.Mul(denseZ(t, r.Map, other), r.W)
 		if !mat.EqualApprox(f, &want, 1e-12) {

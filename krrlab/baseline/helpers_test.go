@@ -9,26 +9,21 @@ import (
 
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
 // newADMM makes a solver or ends the test.
 func newADMM(t testing.TB, m feature.Map, x points.Points, lambda float64, y *mat.Dense, loss baseline.Loss, o *baseline.ADMMOptions) *baseline.ADMM {
 	t.Helper()
-	a, err := baseline.NewADMM(context.Background(), m, x, lambda, y, loss, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(baseline.NewADMM(context.Background(), m, x, lambda, y, loss, o))
 	return a
 }
 
 // solved is what a solver ends with; an error ends the test.
 func solved(t testing.TB, a *baseline.ADMM, o *baseline.ADMMSolve) *baseline.ADMMResult {
 	t.Helper()
-	r, err := a.Solve(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(a.Solve(context.Background(), o))
 	return r
 }
 

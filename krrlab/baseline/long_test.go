@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -75,18 +76,12 @@ func TestMNIST(t *testing.T) {
 		}
 		return errorRate(f, class)
 	}
-	fit, err := direct.Solve(ctx, k, x, lambda, y, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fit := testkit.Must(direct.Solve(ctx, k, x, lambda, y, nil))
 	exact := rate((&model.Model{Kernel: k, Lambda: lambda, X: x, C: fit.X}).Decision(ctx, z, nil))
 	t.Logf("%.4f %v", exact, fit)
 	fits, last := map[int]*baseline.FeatureResult{}, 1.0
 	for _, s := range []int{500, 1000, 2000, 5000, 10000} {
-		r, err := baseline.RandomFeatures(ctx, sample(t, dist, d, s), x, lambda, y, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(baseline.RandomFeatures(ctx, sample(t, dist, d, s), x, lambda, y, nil))
 		fits[s] = r
 		e := rate(r.Predict(ctx, z))
 		t.Logf("%.4f %v", e, r.Status)
@@ -96,10 +91,7 @@ func TestMNIST(t *testing.T) {
 		last = e
 	}
 	a := newADMM(t, fits[1000].Map, x, lambda, y, baseline.Square, nil)
-	grid, err := a.TuneRho(ctx, []float64{1e-3, 1e-2, 1e-1, 1, 10}, 30)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grid := testkit.Must(a.TuneRho(ctx, []float64{1e-3, 1e-2, 1e-1, 1, 10}, 30))
 	r := solved(t, a, &baseline.ADMMSolve{Rho: grid.Best, Tol: 1, Gap: 1e-6, MaxIter: 3000})
 	t.Logf("%.4f %v", rate(r.Predict(ctx, z)), r.Status)
 	if want := fits[1000].Objective / 2; r.Status != pcg.Converged || math.Abs(r.Objective-want) > 1e-5*want {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -92,9 +93,7 @@ func newProblem(t *testing.T, n int, lambda, lambdaP float64) *problem {
 		t.Fatal(err)
 	}
 	dense := mat.NewDense(n, n, nil)
-	if err := p.k.DenseTo(t.Context(), dense); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, p.k.DenseTo(t.Context(), dense))
 	p.a = mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range i + 1 {
@@ -115,9 +114,7 @@ func (p *problem) size(t *testing.T, r mat.Vector) float64 {
 		t.Fatal("not positive definite")
 	}
 	var z mat.VecDense
-	if err := chol.SolveVecTo(&z, r); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, chol.SolveVecTo(&z, r))
 	return math.Sqrt(mat.Dot(r, &z))
 }
 
@@ -128,9 +125,7 @@ func TestLambdaMin(t *testing.T) {
 	for i := range uint64(20) {
 		rng.New(i).Normals(r.RawMatrix().Data, 0)
 		z := mat.NewDense(40, 1, nil)
-		if err := p.m.SolveTo(t.Context(), z, r); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, p.m.SolveTo(t.Context(), z, r))
 		e := p.size(t, r.ColView(0))
 		if mu := LambdaMin(p.f, 0.1, 0.5, 0); !(mu > 0.17 && mu < 0.181) || mu*e*e > mat.Dot(r.ColView(0), z.ColView(0)) {
 			t.Fatalf("μ = %g: rᵀA⁻¹r = %g, rᵀM⁻¹r = %g", mu, e*e, mat.Dot(r.ColView(0), z.ColView(0)))
@@ -163,10 +158,7 @@ func TestSharpen(t *testing.T) {
 	for i := range uint64(30) {
 		y, c := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 		rng.New(i).Sub("y").Normals(y.RawMatrix().Data, 0)
-		res, err := pcg.Solve(t.Context(), p.k, p.m, y, &pcg.Options{Tol: 1e-3, MaxIter: 1 + int(i%6)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := testkit.Must(pcg.Solve(t.Context(), p.k, p.m, y, &pcg.Options{Tol: 1e-3, MaxIter: 1 + int(i%6)}))
 		c.Copy(res.X)
 		e := p.size(t, res.R.ColView(0))
 		b := &Basis{Lambda: p.lambda, Norms: []float64{mat.Norm(y, 2)}}
@@ -174,9 +166,7 @@ func TestSharpen(t *testing.T) {
 			rounding := []float64{1e-12}
 			got := b.Final(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true, PCG: res})
 			direct := got.Certain[0]
-			if err := got.Sharpen(t.Context(), b, wrong{p.m, off}, p.f, 0.05, res.R, rounding); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, got.Sharpen(t.Context(), b, wrong{p.m, off}, p.f, 0.05, res.R, rounding))
 			if v := got.Certain[0]; v < e*(1-1e-10) || v > direct || got.Bounds[0] > v || off == 0 && v > 1.01*math.Sqrt(p.f.CondBound(0.01, 0.05))*e {
 				t.Errorf("answer %d, M⁻¹ off by %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i, off, e, v, direct)
 			}
@@ -227,10 +217,7 @@ func TestSample(t *testing.T) {
 		errors := []float64{e, e / 2, e}
 		open := float64(Open(f, Roots(k, rows), errors))
 		for _, share := range []float64{0.02, 0.1, 0.3, 0.9} {
-			s, err := NewSample(t.Context(), k, p.x, rows, share, rng.New(1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := testkit.Must(NewSample(t.Context(), k, p.x, rows, share, rng.New(1)))
 			few, err := s.few(t.Context(), c, errors)
 			if err != nil || few != (open <= share*37) || !s.due(errors) || s.due(errors) || s.due([]float64{e, 0, 0.9 * e}) || !s.due([]float64{e / 2, 0, 0}) {
 				t.Errorf("%g of 37 open, share %g: %v, %v", open, share, few, err)

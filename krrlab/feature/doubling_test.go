@@ -34,10 +34,7 @@ func TestDoublingNests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		z, err := Matrix(context.Background(), m, x, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		z := testkit.Must(Matrix(context.Background(), m, x, nil))
 		return z
 	}
 	for _, dist := range doublings {
@@ -78,10 +75,7 @@ func TestDoublingMean(t *testing.T) {
 	var w Workspace
 	z := make([]float64, 2*s)
 	for i := range uint64(draws) {
-		m, err := f.Sample(4, s, rng.New(1).Sub("draw", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(f.Sample(4, s, rng.New(1).Sub("draw", i)))
 		m.MapTo(z, s, x, &w)
 		var v float64
 		for j := range s {
@@ -120,10 +114,7 @@ func TestStack(t *testing.T) {
 	x := doublingPoints(20, 4)
 	var parts []Map
 	for j, s := range []int{5, 9, 2} {
-		m, err := TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 2}}.Sample(4, s, rng.New(uint64(j)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 2}}.Sample(4, s, rng.New(uint64(j))))
 		parts = append(parts, m)
 	}
 	fourier := Fourier{Kernel: kernel.Gaussian{Sigma: 1}}

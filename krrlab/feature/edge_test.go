@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -32,10 +33,7 @@ func sparse(n, d int, size float64) (*points.Dense, *points.CSR) {
 func TestWalkedPhases(t *testing.T) {
 	const n, d, s = 40, 64, 48
 	for _, dist := range []Dist{Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, Fourier{Kernel: kernel.Laplacian{Sigma: 1}}} {
-		m, err := dist.Sample(d, s, rng.New(5))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(dist.Sample(d, s, rng.New(5)))
 		f := m.(*FourierMap)
 		for _, size := range []float64{0.1, 30, 100, 1e3, 1e6} {
 			x, csr := sparse(n, d, size)

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -202,10 +203,7 @@ func TestSpectralLaws(t *testing.T) {
 		"matern52":  {student(5), squared(5), student(3)},
 	}
 	for _, dist := range fourierDists() {
-		spec, err := kernel.ToSpec(dist.Kernel)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := testkit.Must(kernel.ToSpec(dist.Kernel))
 		law := laws[spec.Name]
 		m := sample(t, dist, d, s, 5).(*feature.FourierMap)
 		w := make([]float64, d)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -13,10 +14,7 @@ import (
 // sample draws a map or ends the test.
 func sample(t testing.TB, dist feature.Dist, d, s int, seed uint64) feature.Map {
 	t.Helper()
-	m, err := dist.Sample(d, s, rng.New(seed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(dist.Sample(d, s, rng.New(seed)))
 	return m
 }
 

@@ -3,14 +3,12 @@ package feature
 import (
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
 func draw(t *testing.T, f Dist, d, s int) Map {
 	t.Helper()
-	m, err := f.Sample(d, s, rng.New(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(f.Sample(d, s, rng.New(1)))
 	return m
 }

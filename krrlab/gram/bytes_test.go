@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -44,9 +45,7 @@ func TestBytesMatrix(t *testing.T) {
 	}
 	truth := mat.NewDense(n, n, nil)
 	exact := mustNew(t, k, dense, lambda, nil).Exact(0) // differences
-	if err := exact.DenseTo(t.Context(), truth); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, exact.DenseTo(t.Context(), truth))
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute, gram.Fixed16} {
 		lambda := lambda
 		if s == gram.Fixed16 {
@@ -61,9 +60,7 @@ func TestBytesMatrix(t *testing.T) {
 			ones.Set(i, 0, 1-2*float64(i%2))
 		}
 		certain, want, out := m.Exact(1e-300), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
-		if err := certain.MulTo(t.Context(), out, ones); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, certain.MulTo(t.Context(), out, ones))
 		want.Mul(truth, ones)
 		for i := range n {
 			want.Set(i, 0, want.At(i, 0)+lambda*ones.At(i, 0))
@@ -96,9 +93,7 @@ func TestShift(t *testing.T) {
 		c.Set(i, 1, 1)
 	}
 	truth, idx := mat.NewDense(n, n, nil), []int{3, 511, 512, 699}
-	if err := mustNew(t, k, x, lambda, nil).Exact(0).DenseTo(t.Context(), truth); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, mustNew(t, k, x, lambda, nil).Exact(0).DenseTo(t.Context(), truth))
 	var want mat.Dense
 	want.Mul(truth, c)
 	for _, s := range []gram.Storage{gram.Float32, gram.Recompute} {
@@ -108,9 +103,7 @@ func TestShift(t *testing.T) {
 			t.Fatalf("%v: %v", s, kept)
 		}
 		all, cols, out := mat.NewDense(n, n, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, 2, nil)
-		if err := errors.Join(m.DenseTo(t.Context(), all), m.Columns(t.Context(), idx, cols), m.KMulTo(t.Context(), out, c)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(m.DenseTo(t.Context(), all), m.Columns(t.Context(), idx, cols), m.KMulTo(t.Context(), out, c)))
 		entry := 0x1p-24 * (1 - kept.Shift)
 		for i := range n {
 			for j := range n {

@@ -31,9 +31,7 @@ func errorNorm(t *testing.T, m *gram.Matrix) float64 {
 	t.Helper()
 	n := m.Dim()
 	e := mat.NewDense(n, n, nil)
-	if err := m.DenseTo(ctx, e); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, m.DenseTo(ctx, e))
 	e.Sub(e, full(m.Kernel(), m.Points()))
 	v := testkit.Eigenvalues(t, mat.NewSymDense(n, e.RawMatrix().Data))
 	return max(-v[0], v[n-1])
@@ -208,9 +206,7 @@ func TestPeriodicRows(t *testing.T) {
 		var e float64 // ‖E‖₂ by power iteration on products with E; those with float32 tiles add some 1e-6
 		for range 8 {
 			v.Scale(1/mat.Norm(v, 2), v)
-			if err := errors.Join(m.KMulTo(ctx, w, v), exact.KMulTo(ctx, u, v)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, errors.Join(m.KMulTo(ctx, w, v), exact.KMulTo(ctx, u, v)))
 			v.Sub(w, u)
 			e = mat.Norm(v, 2)
 		}
@@ -228,9 +224,7 @@ func TestProductError(t *testing.T) {
 	x := draw(6, n, 8, 1)[1]
 	m := mustNew(t, kernel.Gaussian{Sigma: 4}, x, 1, &gram.Options{Storage: gram.Float32})
 	k := mat.NewDense(n, n, nil)
-	if err := m.DenseTo(ctx, k); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, m.DenseTo(ctx, k))
 	rms := mat.Norm(k, 2) / n // mat's norm 2 is Frobenius'
 	lead := mat.NewDense(n, 1, nil)
 	for i := range n {
@@ -248,9 +242,7 @@ func TestProductError(t *testing.T) {
 			want.Mul(k, &src)
 			_, cols := src.Dims()
 			got := mat.NewDense(n, cols, nil)
-			if err := m.KMulTo(ctx, got, &src); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, m.KMulTo(ctx, got, &src))
 			got.Scale(1/scale, got)
 			want.Scale(1/scale, &want)
 			for c := range cols {
@@ -293,15 +285,11 @@ func TestAs(t *testing.T) {
 	} {
 		before := mustNew(t, k, x, 100, &o)
 		want, got := mat.NewDense(300, 2, nil), mat.NewDense(300, 2, nil)
-		if err := before.MulTo(ctx, want, src); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, before.MulTo(ctx, want, src))
 		was := before.Choice()
 		for _, accuracy := range []float64{1e-20, 1e3} {
 			m := mustNew(t, k, x, 100, &gram.Options{As: &was, Accuracy: accuracy})
-			if err := m.MulTo(ctx, got, src); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, m.MulTo(ctx, got, src))
 			if c := m.Choice(); c.Storage != was.Storage || c.Arithmetic != was.Arithmetic || c.Centred != was.Centred || !mat.Equal(got, want) {
 				t.Errorf("%v\nas\n%v", c, was)
 			}

@@ -22,9 +22,7 @@ func TestColumnsLayout(t *testing.T) {
 			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16} {
 				m := mustNew(t, kernel.Gaussian{Sigma: 2.5}, x, 0.3, &gram.Options{Storage: s, TileSize: c.tile})
 				dense := mat.NewDense(c.n, c.n, nil)
-				if err := m.DenseTo(ctx, dense); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, m.DenseTo(ctx, dense))
 				perm := rand.New(rand.NewPCG(5, uint64(c.n))).Perm(c.n)
 				for _, idx := range [][]int{{c.n - 1}, {7, 0, 7, 3, 0}, perm[:c.n/2], perm} {
 					whole := mat.NewDense(c.n+1, len(idx)+2, nil) // its edge must not be touched
@@ -34,9 +32,7 @@ func TestColumnsLayout(t *testing.T) {
 						}
 					}
 					dst := whole.Slice(0, c.n, 1, len(idx)+1).(*mat.Dense)
-					if err := m.Columns(ctx, idx, dst); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, m.Columns(ctx, idx, dst))
 					var tol float64
 					if s == gram.Recompute {
 						tol = tolerance(s, m.Choice().Arithmetic)

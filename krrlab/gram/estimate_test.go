@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -55,7 +56,7 @@ func TestMeasure(t *testing.T) {
 		for i := range rows {
 			s.idx[i] = i
 		}
-		if err := s.form(t.Context(), by, func(i int, row []float64) {
+		testkit.OK(t, s.form(t.Context(), by, func(i int, row []float64) {
 			if len(row) != i+1 {
 				t.Errorf("row %d has %d entries", i, len(row))
 			}
@@ -63,16 +64,11 @@ func TestMeasure(t *testing.T) {
 				s.k[i*rows+j] = k - e.At(i, j)
 				a.Set(i, j, k)
 			}
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if want := mx.k.Eval(x.Row(70), x.Row(9)); math.Abs(a.At(70, 9)-want) > 1e-14 {
 			t.Errorf("K(70, 9) = %v, want %v", a.At(70, 9), want)
 		}
-		got, err := s.measure(t.Context(), by)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(s.measure(t.Context(), by))
 		rms := math.Sqrt((c.lead*c.lead+m-1)/m/m) * c.size
 		top := c.size * max(c.lead, 1)
 		var ev mat.VecDense

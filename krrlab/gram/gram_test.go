@@ -91,10 +91,7 @@ func normal(seed uint64, n, t int) *mat.Dense {
 
 func mustNew(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, o *gram.Options) *gram.Matrix {
 	t.Helper()
-	m, err := gram.New(ctx, k, x, lambda, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(gram.New(ctx, k, x, lambda, o))
 	return m
 }
 
@@ -146,9 +143,7 @@ func checkMatrix(t *testing.T, name string, m *gram.Matrix, want *mat.Dense, lam
 	n := m.Dim()
 	tol := tolerance(m.Storage(), m.Choice().Arithmetic) * maxAbs(want)
 	got := mat.NewDense(n, n, nil)
-	if err := m.DenseTo(ctx, got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, m.DenseTo(ctx, got))
 	for i := range n {
 		for j := range n {
 			if e := math.Abs(got.At(i, j) - want.At(i, j)); !(e <= tol) {
@@ -167,9 +162,7 @@ func checkMatrix(t *testing.T, name string, m *gram.Matrix, want *mat.Dense, lam
 		dst, wantY := mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)
 		wantY.Mul(want, x)
 		limit := tol * 4 * math.Sqrt(float64(n)) * (1 + maxAbs(x))
-		if err := m.KMulTo(ctx, dst, x); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, m.KMulTo(ctx, dst, x))
 		checkClose(t, name+" KMulTo", dst, wantY, limit)
 		for i := range n {
 			for c := range cols {
@@ -218,9 +211,7 @@ func TestSmall(t *testing.T) {
 	want := mat.NewDense(20, 3, nil)
 	want.Mul(full(kernels[0], x), src)
 	outer := mat.NewDense(20, 9, nil)
-	if err := m.MulTo(ctx, outer.Slice(0, 20, 1, 4).(*mat.Dense), src); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, m.MulTo(ctx, outer.Slice(0, 20, 1, 4).(*mat.Dense), src))
 	checkClose(t, "strided", outer.Slice(0, 20, 1, 4).(*mat.Dense), want, 1e-5)
 	if outer.At(3, 0) != 0 || outer.At(3, 4) != 0 {
 		t.Error("wrote beyond the columns of dst")
@@ -241,9 +232,7 @@ func TestThreads(t *testing.T) {
 				m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 16})
 				for range 3 {
 					dst := mat.NewDense(203, cols, nil)
-					if err := m.MulTo(ctx, dst, src); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, m.MulTo(ctx, dst, src))
 					if want == nil {
 						want = dst.RawMatrix().Data
 					}
@@ -281,9 +270,7 @@ func TestNoAllocation(t *testing.T) {
 		m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 32, Accuracy: 1})
 		src, dst := normal(1, 150, 10), mat.NewDense(150, 10, nil)
 		f := func() {
-			if err := m.MulTo(ctx, dst, src); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, m.MulTo(ctx, dst, src))
 		}
 		f()
 		if n := testkit.Allocs(20, f); n != 0 {
@@ -308,9 +295,7 @@ func TestPositive(t *testing.T) {
 	for _, k := range kernels {
 		m := mustNew(t, k, x, 0.1, &gram.Options{TileSize: 50})
 		dense := mat.NewDense(120, 120, nil)
-		if err := m.DenseTo(ctx, dense); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, m.DenseTo(ctx, dense))
 		if low := slices.Min(testkit.Eigenvalues(t, mat.NewSymDense(120, dense.RawMatrix().Data))); low < -2*m.Choice().Error-1e-12*maxAbs(dense)*120 {
 			t.Errorf("%v: least eigenvalue %v, ‖E‖₂ predicted %v", k, low, m.Choice().Error)
 		}

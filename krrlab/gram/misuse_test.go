@@ -42,9 +42,7 @@ func TestProgressAndCancel(t *testing.T) {
 		}
 		m = mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 10})
 		src, dst, want := normal(1, 100, 2), mat.NewDense(100, 2, nil), mat.NewDense(100, 2, nil)
-		if err := m.MulTo(ctx, want, src); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, m.MulTo(ctx, want, src))
 		cancel()
 		if err := m.MulTo(c, dst, src); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v: MulTo after cancel: %v", s, err)

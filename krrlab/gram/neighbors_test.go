@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -31,18 +32,10 @@ func TestNeighbors(t *testing.T) {
 		{kernel.Gaussian{Sigma: 1}, gram.Float64}, {kernel.Gaussian{Sigma: 1}, gram.Float32}, {kernel.Gaussian{Sigma: 1}, gram.Fixed16},
 		{kernel.Laplacian{Sigma: 1}, gram.Recompute}, {kernel.Polynomial{Gamma: 1, Coef0: 0, Degree: 3}, gram.Float32},
 	} {
-		a, err := gram.New(t.Context(), c.k, points.NewDense(n, 3, x), 1, &gram.Options{Storage: c.s, TileSize: 32})
-		if err != nil {
-			t.Fatal(err)
-		}
-		near, err := a.Neighbors(t.Context(), before, count)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := testkit.Must(gram.New(t.Context(), c.k, points.NewDense(n, 3, x), 1, &gram.Options{Storage: c.s, TileSize: 32}))
+		near := testkit.Must(a.Neighbors(t.Context(), before, count))
 		k := mat.NewDense(n, n, nil)
-		if err := a.DenseTo(t.Context(), k); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, a.DenseTo(t.Context(), k))
 		d := a.Diag()
 		value := func(i, j int) float64 {
 			if kernel.Bounded01(c.k) {

@@ -62,14 +62,9 @@ func TestRanks(t *testing.T) {
 				continue
 			}
 			o := Options{Storage: st, TileSize: 64}
-			lone, err := New(t.Context(), k, x, 0.5, &o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lone := testkit.Must(New(t.Context(), k, x, 0.5, &o))
 			want, wantCols, wantAll := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, n, nil)
-			if err := lone.MulTo(t.Context(), want, b); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, lone.MulTo(t.Context(), want, b))
 			_ = lone.Columns(t.Context(), idx, wantCols)
 			_ = lone.DenseTo(t.Context(), wantAll)
 			for _, threads := range []int{1, 2, 3, 8} {
@@ -143,22 +138,15 @@ func TestExactSums(t *testing.T) {
 		k kernel.Kernel
 		x *points.Dense
 	}{{kernel.Gaussian{Sigma: 0.05}, cloud(n, 3)}, {kernel.Polynomial{Gamma: 1, Degree: 3}, apart}} {
-		m, err := New(t.Context(), p.k, p.x, 0.5, &Options{Storage: Float64, TileSize: width})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(New(t.Context(), p.k, p.x, 0.5, &Options{Storage: Float64, TileSize: width}))
 		src, y, k := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, n, nil)
-		if err := m.DenseTo(t.Context(), k); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, m.DenseTo(t.Context(), k))
 		var norm float64 // Σ √k_jj|x_j|
 		for i := range n {
 			src.Set(i, 0, math.Ldexp(rng.New(2).Normal(uint64(i)), -i%60))
 			norm += math.Sqrt(k.At(i, i)) * math.Abs(src.At(i, 0))
 		}
-		if err := m.MulTo(t.Context(), y, src); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, m.MulTo(t.Context(), y, src))
 		for i := range n {
 			want, size := new(big.Float).SetPrec(300), 0.5*math.Abs(src.At(i, 0))
 			for j := range n {

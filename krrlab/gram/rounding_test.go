@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -27,18 +28,13 @@ func TestRounding(t *testing.T) {
 		{kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 3}, cloud(n, 3), 1e-12},
 		{kernel.Polynomial{Gamma: 1, Degree: 2}, points.NewDense(n, 3, nil), 0},
 	} {
-		m, err := New(t.Context(), p.k, p.x, lambda, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(New(t.Context(), p.k, p.x, lambda, nil))
 		m = m.Exact(1e-9)
 		c, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
 		for i := range n {
 			c.Set(i, 0, math.Ldexp(rng.New(2).Normal(uint64(i)), -i%20))
 		}
-		if err := m.MulTo(t.Context(), y, c); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, m.MulTo(t.Context(), y, c))
 		var off, size, norm float64 // ‖fl(Ac)−Ac‖₂², Σ √k_ii|c_i|, ‖c‖₂²
 		for i := range n {
 			want := new(big.Float).SetPrec(200).SetFloat64(lambda)

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
@@ -17,9 +18,7 @@ func powerNorm(t *testing.T, m *gram.Matrix, n, steps int) (e float64) {
 	v, w, u := normal(1, n, 1), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	for range steps {
 		v.Scale(1/mat.Norm(v, 2), v)
-		if err := errors.Join(m.KMulTo(ctx, w, v), exact.KMulTo(ctx, u, v)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(m.KMulTo(ctx, w, v), exact.KMulTo(ctx, u, v)))
 		v.Sub(w, u)
 		e = mat.Norm(v, 2)
 	}
@@ -45,10 +44,7 @@ func TestGrowth(t *testing.T) {
 func TestLook(t *testing.T) {
 	const n = 1300
 	x, k, o := moved(3, n, 4, 1), kernel.Gaussian{Sigma: 2}, &gram.Options{Prefer: 1e-5, Seed: 7}
-	unformed, err := gram.NewUnformed(k, x, 0.1, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unformed := testkit.Must(gram.NewUnformed(k, x, 0.1, o))
 	look, err := unformed.Look(ctx)
 	if err != nil || look.Tried[0].Rows > unformed.Rows() || look.Tried[0].Rows < unformed.Rows()-128 {
 		t.Fatal(look, unformed.Rows(), err)

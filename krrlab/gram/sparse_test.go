@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -173,9 +174,7 @@ func TestSparse(t *testing.T) {
 				}
 			}
 			exact := m.Exact(1e-6)
-			if err := exact.KMulTo(ctx, got, v); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, exact.KMulTo(ctx, got, v))
 			got.Sub(got, &want)
 			for q, bound := range exact.Rounding(v) {
 				if off := mat.Norm(got.ColView(q), 2); off > bound+0.1*4e-16*mat.Norm(v.ColView(q), 2) {
@@ -196,22 +195,14 @@ func TestSparseRanks(t *testing.T) {
 	k, v := kernel.Gaussian{Sigma: 0.7}, mat.NewDense(n, 1, nil)
 	rng.New(3).Normals(v.RawMatrix().Data, 0)
 	o := Options{Storage: Float64, Tiles: SparseTiles, TileSize: 24, Accuracy: 0.01}
-	one, err := New(ctx, k, x, 0.1, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := testkit.Must(New(ctx, k, x, 0.1, &o))
 	want := mat.NewDense(n, 1, nil)
-	if err := one.MulTo(ctx, want, v); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, one.MulTo(ctx, want, v))
 	before := make([]int32, n)
 	for at, i := range rng.New(4).Perm(n) {
 		before[i] = int32(at)
 	}
-	full, err := New(ctx, k, x, 0.1, &Options{Storage: Float64, Tiles: DenseTiles})
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := testkit.Must(New(ctx, k, x, 0.1, &Options{Storage: Float64, Tiles: DenseTiles}))
 	some, err1 := one.Neighbors(ctx, before, 3)
 	all, err2 := full.Neighbors(ctx, before, 3)
 	if err1 != nil || err2 != nil {
@@ -250,10 +241,7 @@ func TestSparseChosen(t *testing.T) {
 		k    kernel.Kernel
 		want bool
 	}{{kernel.Gaussian{Sigma: 1}, true}, {kernel.Laplacian{Sigma: 0.3}, true}, {kernel.Gaussian{Sigma: 300}, false}, {kernel.Polynomial{Gamma: 1, Degree: 2}, false}} {
-		m, err := New(ctx, c.k, x, 0.1, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(New(ctx, c.k, x, 0.1, nil))
 		if s := m.Choice().Sparse; (s != nil) != c.want {
 			t.Errorf("%v: %v", c.k, m.Choice())
 		}

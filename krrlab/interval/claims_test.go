@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -58,10 +59,7 @@ func TestNoProbabilities(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	got, err := Probabilities(fit, &model.Prediction{Decision: f, Labels: labels})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(Probabilities(fit, &model.Prediction{Decision: f, Labels: labels}))
 	var sum float64
 	for j := range 3 {
 		sum += 1 / (1 + math.Exp(-f.At(0, j)))

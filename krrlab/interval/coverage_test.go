@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
@@ -71,10 +72,7 @@ func TestGaussianCoverage(t *testing.T) {
 			m := fit(t, train, k, lambda)
 			s, p := cholesky(t, m), predict(t, m, at)
 			for level := range in {
-				v, err := FromSystem(t.Context(), s, Gaussian, p, at, level)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := testkit.Must(FromSystem(t.Context(), s, Gaussian, p, at, level))
 				in[level] += v.Coverage(p, at)
 			}
 		}
@@ -118,15 +116,9 @@ func TestHoldoutCovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := fit(t, train, kernel.Gaussian{Sigma: 1}, 0.1)
-		c, err := Calibrate(m, predict(t, m, held), held)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(Calibrate(m, predict(t, m, held), held))
 		p := predict(t, m, at)
-		v, err := FromScores(c, p, level)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := testkit.Must(FromScores(c, p, level))
 		in += v.Coverage(p, at) / float64(draws)
 	}
 	covers(t, "Zipf", in, level, draws, 0.1*0.9/61+0.09/400, true)
@@ -161,10 +153,7 @@ func TestDoubt(t *testing.T) {
 		"new": {d.Slice(30, 60), "covers with probability 0.8 at least"}, "one another": {d.Subset([]int{30, 31, 32, 33, 31, 31}), "2 of 6 rows repeat others"},
 		"the fit's": {d.Slice(28, 40), "2 of 12 rows repeat others"},
 	} {
-		s, err := Calibrate(m, predict(t, m, c.d), c.d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(Calibrate(m, predict(t, m, c.d), c.d))
 		v, err := FromScores(s, predict(t, m, train), 0.8)
 		if err != nil || !strings.Contains(v.Guarantee(), c.want) {
 			t.Errorf("%s: %s, %v", name, v.Guarantee(), err)

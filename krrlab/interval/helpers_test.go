@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
@@ -36,9 +37,7 @@ func inverse(t *testing.T, k kernel.Kernel, x points.Points, lambda float64) *ma
 		a.Set(i, i, a.At(i, i)+lambda)
 	}
 	var inv mat.Dense
-	if err := inv.Inverse(a); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, inv.Inverse(a))
 	return &inv
 }
 
@@ -55,10 +54,7 @@ func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *mo
 		a.SetSym(i, i, a.At(i, i)+lambda)
 	}
 	coding := datasets.Coding{Labels: d.Labels, Mean: d.Mean}
-	y, err := coding.Encode(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	y := testkit.Must(coding.Encode(d))
 	var ch mat.Cholesky
 	var c mat.Dense
 	if !ch.Factorize(a) || ch.SolveTo(&c, y) != nil {
@@ -73,19 +69,13 @@ func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *mo
 
 func predict(t *testing.T, m *model.Model, d *datasets.Dataset) *model.Prediction {
 	t.Helper()
-	p, err := m.Predict(t.Context(), d, &model.Options{Float64: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(m.Predict(t.Context(), d, &model.Options{Float64: true}))
 	return p
 }
 
 func cholesky(t *testing.T, m *model.Model) *System {
 	t.Helper()
-	s, err := Cholesky(t.Context(), m, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Cholesky(t.Context(), m, 0))
 	return s
 }
 

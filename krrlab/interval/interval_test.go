@@ -46,15 +46,9 @@ func TestVariance(t *testing.T) {
 		for i := range d.Len() {
 			a.Set(i, i, a.At(i, i)+lambda)
 		}
-		iterative, err := Iterative(t.Context(), m, product{a}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iterative := testkit.Must(Iterative(t.Context(), m, product{a}, nil))
 		for name, s := range map[string]*System{"cholesky": cholesky(t, m), "iterative": iterative} {
-			v, err := s.Variance(t.Context(), at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := testkit.Must(s.Variance(t.Context(), at))
 			for j := range v {
 				// rounding of A⁻¹ is u·κ ≈ 1e-11 of k(z,z); the iteration's is one-sided
 				slack := 1e-9 * (1 + self[j])
@@ -167,10 +161,7 @@ func TestScores(t *testing.T) {
 		sets string
 	}{{-3, "a b"}, {-0.01, "a b"}, {0.1, "a bc"}, {0.5, "ab bc"}, {2, "abc abc"}} {
 		c := &model.Calibration{Method: Split, Scores: mat.NewDense(2, 1, []float64{e.q, e.q})}
-		v, err := FromScores(c, three, 0.5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := testkit.Must(FromScores(c, three, 0.5))
 		var text []string
 		for _, set := range v.Sets {
 			s := ""
@@ -241,10 +232,7 @@ func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k ker
 		}
 		m := fit(t, train, k, lambda)
 		p, s := predict(t, m, held), cholesky(t, m)
-		c, err := Calibrate(nil, predict(t, m, given), given)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(Calibrate(nil, predict(t, m, given), given))
 		for l, level := range levels {
 			add := func(v *Intervals, err error) {
 				if err != nil {

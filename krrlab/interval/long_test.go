@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/suite"
 )
@@ -17,10 +18,7 @@ func TestCoverageOfData(t *testing.T) {
 		name          string
 		sigma, lambda float64
 	}{{"abalone", 4, 0.1}, {"cal-housing", 2, 0.1}, {"protein", 2, 0.1}, {"usps", 16, 0.01}, {"synthetic-classes", 1, 0.1}} {
-		pair, err := datasets.Load(t.Context(), c.name, &datasets.LoadOptions{Scale: "none"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		pair := testkit.Must(datasets.Load(t.Context(), c.name, &datasets.LoadOptions{Scale: "none"}))
 		levels, methods := []float64{0.8, 0.9, 0.95}, []string{Split, Jackknife, JackknifePlus}
 		if pair.Train.Task == datasets.Classification { // sets are larger than the level asks below the share of right labels
 			levels, methods = []float64{0.96, 0.98, 0.99}, methods[:2]

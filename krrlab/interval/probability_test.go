@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
@@ -87,10 +88,7 @@ func TestProbabilities(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			prob, err := Probabilities(c, p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			prob := testkit.Must(Probabilities(c, p))
 			for i := range 2000 {
 				if sum := mat.Sum(prob.RowView(i)); math.Abs(sum-1) > 1e-12 || mat.Min(prob.RowView(i)) <= 0 {
 					t.Fatalf("row %d: %v", i, prob.RawRowView(i))
@@ -116,10 +114,7 @@ func TestProbabilitiesUnknown(t *testing.T) {
 	known := &datasets.Dataset{X: points.NewDense(4, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b"}, Class: []int{0, 0, 1, 1}}
 	more := &datasets.Dataset{X: points.NewDense(6, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b", "new"}, Class: []int{0, 0, 1, 1, 2, 2}}
 	p := &model.Prediction{Labels: known.Labels, Decision: mat.NewDense(6, 1, []float64{-1, -0.5, -0.2, 1, 2, -2})}
-	got, err := Calibrate(nil, p, more)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(Calibrate(nil, p, more))
 	want, err := Calibrate(nil, &model.Prediction{Labels: p.Labels, Decision: p.Decision.Slice(0, 4, 0, 1).(*mat.Dense)}, known)
 	if err != nil || got.Slope[0] != want.Slope[0] || got.Offset[0] != want.Offset[0] {
 		t.Errorf("%v, %v, want %v, %v; %v", got.Slope, got.Offset, want.Slope, want.Offset, err)

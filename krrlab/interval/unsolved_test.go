@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -53,10 +54,7 @@ func TestUnsolved(t *testing.T) {
 				continue
 			}
 			p := predict(t, m, at)
-			v, err := FromSystem(t.Context(), s, JackknifePlus, p, at, level)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := testkit.Must(FromSystem(t.Context(), s, JackknifePlus, p, at, level))
 			if share := v.Coverage(p, at); share < 2*level-1 {
 				t.Errorf("τ = %g: %g of the answers are inside", c.tol, share)
 			}
@@ -93,13 +91,8 @@ func TestUnknownResidual(t *testing.T) {
 	m.Origin = model.Origin{}
 	refused("made by hand", m)
 	name := filepath.Join(t.TempDir(), "m.krr")
-	if err := m.Save(name); err != nil {
-		t.Fatal(err)
-	}
-	read, err := model.Load(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, m.Save(name))
+	read := testkit.Must(model.Load(name))
 	refused("saved", read)
 	m.Origin = model.Origin{Status: pcg.Inaccurate.String(), TrueResidual: new(1e-9)}
 	refused("inaccurate", m)
@@ -119,10 +112,7 @@ func TestGivenIndefinite(t *testing.T) {
 	for i := range n {
 		k[i*n+i] = a.At(i, i) - lambda
 	}
-	given, err := kernel.NewPrecomputed(points.NewDense(n, n, k))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given := testkit.Must(kernel.NewPrecomputed(points.NewDense(n, n, k)))
 	// Y = (y, 1, 1, 1): ‖c*−c‖_A is 10 where c_0 = 0 and 0 where c_0 = c*_0, beside ‖c‖_A of 1.65 and 10.1
 	for _, solved := range []bool{false, true} {
 		rel := y / math.Sqrt(n-1)
@@ -155,10 +145,7 @@ func TestUnits(t *testing.T) {
 		}
 		m, out := fit(t, &scaled, k, lambda), map[string]*Intervals{}
 		for _, method := range []string{JackknifePlus, Gaussian} {
-			v, err := FromSystem(t.Context(), cholesky(t, m), method, predict(t, m, at), at, level)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := testkit.Must(FromSystem(t.Context(), cholesky(t, m), method, predict(t, m, at), at, level))
 			out[method] = v
 		}
 		return out

@@ -77,15 +77,10 @@ func TestSpecRoundTrip(t *testing.T) {
 		kernel.Gaussian{Sigma: 8.5}, kernel.Laplacian{Sigma: 1.0 / 3}, kernel.Matern32{Sigma: 1e-3}, kernel.Matern52{Sigma: 1e5},
 		kernel.Polynomial{Gamma: 0.01, Coef0: 1, Degree: 3}, kernel.Polynomial{Gamma: 2, Degree: 1},
 	} {
-		s, err := kernel.ToSpec(k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(kernel.ToSpec(k))
 		b, _ := json.Marshal(s)
 		var back kernel.Spec
-		if err := json.Unmarshal(b, &back); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(b, &back))
 		if got, err := kernel.FromSpec(back); err != nil || got != k {
 			t.Errorf("FromSpec(%s) = %v, %v, want %v", b, got, err, k)
 		}

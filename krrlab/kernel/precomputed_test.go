@@ -57,10 +57,7 @@ func TestPrecomputed(t *testing.T) {
 			}
 		}
 		// The same kernel comes back, without K, and has no entries.
-		spec, err := kernel.ToSpec(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := testkit.Must(kernel.ToSpec(p))
 		back, err := kernel.FromSpec(spec)
 		if err != nil || back.String() != p.String() || !math.IsNaN(back.Eval([]float64{0}, []float64{0})) || kernel.Given(back).Bytes() != 0 {
 			t.Errorf("%s: %v, %v", name, back, err)
@@ -132,10 +129,7 @@ func TestSymmetryBySize(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	k, err := kernel.NewPrecomputed(points.NewDense(3, 3, []float64{1, 1, 0.5, 1, 1, 0.5, 0.5, 0.5, 1}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := testkit.Must(kernel.NewPrecomputed(points.NewDense(3, 3, []float64{1, 1, 0.5, 1, 1, 0.5, 0.5, 0.5, 1})))
 	if got := kernel.Same(k, points.NewDense(3, 1, []float64{2, 1, 0})); !slices.Equal(got, []int{0, 1, 1}) {
 		t.Errorf("%v", got)
 	}

@@ -166,10 +166,7 @@ func TestRegister(t *testing.T) {
 	kernel.Register("multiquadric", multiquadric{1, 2}) // once more
 	kernel.Register("multiquadric32", &multiquadric32{})
 	for _, k := range []kernel.Kernel{multiquadric{0.1, 1.0 / 3}, &multiquadric32{multiquadric{2, 3}}} {
-		s, err := kernel.ToSpec(k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(kernel.ToSpec(k))
 		b, err := json.MarshalIndent(s, "", "  ")
 		var back kernel.Spec
 		if err != nil || json.Unmarshal(b, &back) != nil || back != s {

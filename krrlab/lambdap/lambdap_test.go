@@ -132,10 +132,7 @@ func TestSpectrum(t *testing.T) {
 	if slack <= 0 || slack > 1e-8 {
 		t.Errorf("slack %g", slack)
 	}
-	m, err := precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormLInv})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormLInv}))
 	for share, want := range map[float64][]float64{0: want, 0.01: want, 3: nil} { // of M⁻¹, added to one entry beside its diagonal
 		got, slack, ok, err := SpectrumBy(t.Context(), mat.DenseCopyOf(a.k), lambda, skewed{m, share / lambdaP})
 		if err != nil || ok != (want != nil) || share == 0 && slack > 1e-8 {
@@ -231,10 +228,7 @@ func TestSweep(t *testing.T) {
 	y := mat.NewDense(n, 3, nil)
 	rng.New(4).Normals(y.RawMatrix().Data, 0)
 	parts := map[string]bool{}
-	r, err := Sweep(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, Stream: rng.New(5), Progress: func(p string, _, _ int) { parts[p] = true }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(Sweep(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, Stream: rng.New(5), Progress: func(p string, _, _ int) { parts[p] = true }}))
 	zz := outer(z)
 	v := testkit.Eigenvalues(t, less(a.k, zz))
 	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
@@ -246,14 +240,8 @@ func TestSweep(t *testing.T) {
 		if !p.Kappa.Covers(kappa*(1+1e-8)) && !p.Kappa.Covers(kappa*(1-1e-8)) || p.Bound < kappa {
 			t.Errorf("λ_p = %g: κ %v, bound %g, is %g", p.LambdaP, p.Kappa, p.Bound, kappa)
 		}
-		w, err := precond.New(t.Context(), z, p.LambdaP, &precond.Options{Form: precond.FormEigen})
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := pcg.Solve(t.Context(), a, w, mat.DenseCopyOf(y.Slice(0, n, 0, 2)), &pcg.Options{MaxIter: 200, Aim: aim})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := testkit.Must(precond.New(t.Context(), z, p.LambdaP, &precond.Options{Form: precond.FormEigen}))
+		res := testkit.Must(pcg.Solve(t.Context(), a, w, mat.DenseCopyOf(y.Slice(0, n, 0, 2)), &pcg.Options{MaxIter: 200, Aim: aim}))
 		// The two M⁻¹ round differently, which moves a residual by less than a factor of two: the counts
 		// are apart by less than what it takes to halve the error.
 		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > float64(pcg.IterationBound(kappa, 0.5)) || p.Status != res.Status {
@@ -282,10 +270,7 @@ func TestSweepStored(t *testing.T) {
 	}
 	y := mat.NewDense(n, 1, nil)
 	rng.New(4).Normals(y.RawMatrix().Data, 0)
-	r, err := Sweep(t.Context(), stored, z, y, 0.5, &Options{Points: 5, KError: e})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(Sweep(t.Context(), stored, z, y, 0.5, &Options{Points: 5, KError: e}))
 	zz := outer(z)
 	v := testkit.Eigenvalues(t, less(a.k, zz))
 	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) {

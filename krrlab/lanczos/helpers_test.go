@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -71,10 +72,7 @@ func (a diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 // run runs the process or ends the test.
 func run(t testing.TB, a Operator, o *Options) *Result {
 	t.Helper()
-	r, err := Run(t.Context(), a, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(Run(t.Context(), a, o))
 	return r
 }
 

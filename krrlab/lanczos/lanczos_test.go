@@ -50,10 +50,7 @@ func TestPencil(t *testing.T) {
 	rng.New(3).Normals(b.RawMatrix().Data, 0)
 	m := newMetric(t, b)
 	want := testkit.Pencil(t, a, m)
-	res, err := RunPencil(t.Context(), dense{a}, m, &Options{Tol: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testkit.Must(RunPencil(t.Context(), dense{a}, m, &Options{Tol: -1}))
 	for i, r := range res.Ritz {
 		if math.Abs(r-want[i]) > 1e-11*want[n-1] {
 			t.Errorf("Ritz value %d is %v, eigenvalue %v", i, r, want[i])
@@ -411,15 +408,9 @@ func TestMany(t *testing.T) {
 	v := spectra(400)["geometric"]
 	m := shifted{diagonal(v), []float64{0.001, 0.1, 10}}
 	o := &Options{Steps: 60, Tol: 0.05, Start: rng.New(4)}
-	many, err := RunMany(t.Context(), diagonal(v), m, 3, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	many := testkit.Must(RunMany(t.Context(), diagonal(v), m, 3, o))
 	for c, res := range many {
-		alone, err := RunPencil(t.Context(), diagonal(v), single{m, c}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := testkit.Must(RunPencil(t.Context(), diagonal(v), single{m, c}, o))
 		if !slices.Equal(alone.Alpha, res.Alpha) || !slices.Equal(alone.Beta, res.Beta) || alone.Converged != res.Converged {
 			t.Errorf("shift %g: %v\nalone %v", m.shifts[c], res, alone)
 		}

@@ -19,10 +19,7 @@ func TestDense(t *testing.T) {
 		const n = 40
 		k, y := problem(n, 3, c.t, 2, c.classes, uint64(c.t))
 		before := mat.DenseCopyOf(k)
-		scores, err := Dense(context.Background(), k, y, lambdas, &Options{Classes: c.classes, Residuals: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		scores := testkit.Must(Dense(context.Background(), k, y, lambdas, &Options{Classes: c.classes, Residuals: true}))
 		if !mat.Equal(k, before) {
 			t.Error("K was changed")
 		}

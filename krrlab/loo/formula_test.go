@@ -20,9 +20,7 @@ func inverseOf(t *testing.T, k *mat.Dense, lambda float64) *mat.Dense {
 	for i := range n {
 		a.Set(i, i, a.At(i, i)+lambda)
 	}
-	if err := inv.Inverse(a); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, inv.Inverse(a))
 	return inv
 }
 
@@ -31,21 +29,14 @@ func small(t *testing.T, n int, o *Options) (p *path, k, zz *mat.Dense, m *preco
 	s := sets(t, n)[0]
 	m, _ = precondOf(t, s.k, n/5, 3)
 	k, zz = mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
-	if err := s.k.DenseTo(context.Background(), k); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.k.DenseTo(context.Background(), k))
 	unit := mat.NewDense(n, n, nil)
 	for i := range n {
 		unit.Set(i, i, 1)
 	}
-	if err := m.Outer().KMulTo(context.Background(), zz, unit); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, m.Outer().KMulTo(context.Background(), zz, unit))
 	opt := o.settled()
-	rows, err := opt.merge(s.y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := testkit.Must(opt.merge(s.y))
 	_, q := s.y.Dims()
 	p = &path{k: s.k, m: m, rows: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: new(mat.Dense)}
 	p.b.Augment(s.y, estimate.Signs(n, 0, opt.Probes, rng.New(1)))
@@ -57,9 +48,7 @@ func TestUnbiased(t *testing.T) {
 	const n, lambda = 8, 0.2
 	p, k, zz, _ := small(t, n, nil)
 	p.lambdas, p.o.Probes = []float64{lambda}, 1<<n
-	if err := p.diagonals(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, p.diagonals(context.Background()))
 	b := mat.NewDense(n, p.t+1<<n, nil)
 	b.Slice(0, n, 0, p.t).(*mat.Dense).Copy(p.rows.y)
 	for c := range 1 << n {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // problem returns K of a Gaussian kernel of n points of dimension d, and targets n×t: a smooth function with
@@ -70,9 +71,7 @@ func leaveOut(t *testing.T, k, y *mat.Dense, lambda float64) *mat.Dense {
 			t.Fatal("no reference")
 		}
 		var c mat.Dense
-		if err := f.SolveTo(&c, b); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.SolveTo(&c, b))
 		for j := range cols {
 			v := y.At(i, j)
 			for p, r := range rest {

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 )
@@ -48,9 +49,7 @@ func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Options) *mat.Dense
 			}
 		}
 		var c mat.Dense
-		if err := c.Solve(a, b); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, c.Solve(a, b))
 		for j := range cols {
 			v := y.At(i, j) - mean[j]
 			for p, r := range rest {
@@ -266,19 +265,10 @@ func TestPathTogether(t *testing.T) {
 				z.Row(i)[j] = float32(v.At(i, n-1-j) * math.Sqrt(max(0, eig.Values(nil)[n-1-j])))
 			}
 		}
-		m, err := precond.New(context.Background(), o.Merged(z), 0.1, &precond.Options{Form: precond.FormEigen})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(precond.New(context.Background(), o.Merged(z), 0.1, &precond.Options{Form: precond.FormEigen}))
 		lambdas := []float64{0.05, 1}
-		exact, err := Dense(context.Background(), pk, py, lambdas, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := Path(context.Background(), denseMatrix{pk}, m, py, lambdas, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		exact := testkit.Must(Dense(context.Background(), pk, py, lambdas, o))
+		got := testkit.Must(Path(context.Background(), denseMatrix{pk}, m, py, lambdas, o))
 		for j, s := range got {
 			if want := exact[j]; !(s.Error.Lo <= want.Error.Value && want.Error.Value <= s.Error.Hi) || math.Abs(s.GCV/want.GCV-1) > 0.1 || math.Abs(s.S/want.S-1) > 0.1 {
 				t.Errorf("seed %d: %v, GCV %g, s_λ %g, want %v, %g, %g", seed, s.Error, s.GCV, s.S, want.Error, want.GCV, want.S)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/points"
@@ -73,10 +74,7 @@ func sets(t *testing.T, n int) (out []set) {
 				sq += (row[j] - x.Row(0)[j]) * (row[j] - x.Row(0)[j]) / float64(n)
 			}
 		}
-		k, err := gram.New(context.Background(), kernel.Gaussian{Sigma: math.Sqrt(sq / 2)}, x, 1e-3, &gram.Options{Storage: gram.Float64})
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: math.Sqrt(sq / 2)}, x, 1e-3, &gram.Options{Storage: gram.Float64}))
 		out = append(out, set{s.name, s.classes, y, k})
 	}
 	return out
@@ -84,14 +82,8 @@ func sets(t *testing.T, n int) (out []set) {
 
 // precondOf returns M of rank s, and e with FFᵀ ≼ K+eI.
 func precondOf(t *testing.T, k *gram.Matrix, s int, seed uint64) (*precond.Woodbury, float64) {
-	f, err := lowrank.RPCholesky(context.Background(), k.Exact(0), s, rng.New(seed), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := precond.New(context.Background(), f.F, 1, &precond.Options{Form: precond.FormEigen})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(lowrank.RPCholesky(context.Background(), k.Exact(0), s, rng.New(seed), nil))
+	m := testkit.Must(precond.New(context.Background(), f.F, 1, &precond.Options{Form: precond.FormEigen}))
 	return m, f.Rounding
 }
 
@@ -102,21 +94,13 @@ func TestPath(t *testing.T) {
 	ctx := context.Background()
 	for _, s := range sets(t, n) {
 		dense := mat.NewDense(n, n, nil)
-		if err := s.k.DenseTo(ctx, dense); err != nil {
-			t.Fatal(err)
-		}
-		want, err := Dense(ctx, dense, s.y, lambdas, &Options{Classes: s.classes, Residuals: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.k.DenseTo(ctx, dense))
+		want := testkit.Must(Dense(ctx, dense, s.y, lambdas, &Options{Classes: s.classes, Residuals: true}))
 		covered, claimed := make([]int, len(lambdas)), make([]int, len(lambdas))
 		width, off := make([]float64, len(lambdas)), make([]float64, len(lambdas))
 		for seed := range seeds {
 			m, e := precondOf(t, s.k, n/8, uint64(seed))
-			got, err := Path(ctx, s.k, m, s.y, lambdas, &Options{Classes: s.classes, Residuals: true, Below: e, Stream: rng.New(uint64(seed))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := testkit.Must(Path(ctx, s.k, m, s.y, lambdas, &Options{Classes: s.classes, Residuals: true, Below: e, Stream: rng.New(uint64(seed))}))
 			for j, g := range got {
 				truth := want[j].Error.Value
 				if g.Error.Covers(truth) {
@@ -148,10 +132,7 @@ func TestPathCoarse(t *testing.T) {
 	for _, s := range sets(t, 120) {
 		m, e := precondOf(t, s.k, 30, 1)
 		for _, kError := range []float64{0.6, 1, 3, 100} {
-			got, err := Path(context.Background(), s.k, m, s.y, []float64{1}, &Options{Classes: s.classes, Below: e + kError, KError: kError})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := testkit.Must(Path(context.Background(), s.k, m, s.y, []float64{1}, &Options{Classes: s.classes, Below: e + kError, KError: kError}))
 			hi := math.Inf(1)
 			if s.classes {
 				hi = 1
@@ -176,26 +157,15 @@ func TestPathAlone(t *testing.T) {
 		}
 		y.Set(i, 0, math.Sin(x.Row(i)[0]))
 	}
-	k, err := gram.New(context.Background(), kernel.Gaussian{Sigma: 2}, x, 1e-3, &gram.Options{Storage: gram.Float64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: 2}, x, 1e-3, &gram.Options{Storage: gram.Float64}))
 	dense := mat.NewDense(n, n, nil)
-	if err := k.DenseTo(context.Background(), dense); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, k.DenseTo(context.Background(), dense))
 	lambdas := []float64{1e-2, 1e-4}
-	want, err := Dense(context.Background(), dense, y, lambdas, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(Dense(context.Background(), dense, y, lambdas, nil))
 	claimed := 0
 	for seed := range uint64(10) {
 		m, e := precondOf(t, k, 10, seed)
-		got, err := Path(context.Background(), k, m, y, lambdas, &Options{Below: e, Stream: rng.New(seed)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(Path(context.Background(), k, m, y, lambdas, &Options{Below: e, Stream: rng.New(seed)}))
 		for j, v := range got {
 			if !v.Error.Covers(want[j].Error.Value) {
 				t.Errorf("seed %d, λ = %g: %v misses %g", seed, lambdas[j], v.Error, want[j].Error.Value)

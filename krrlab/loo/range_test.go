@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -14,9 +15,7 @@ func TestUnits(t *testing.T) {
 	lambdas := []float64{1e-3, 1}
 	for _, set := range sets(t, n) {
 		classes, y, k := set.classes, set.y, mat.NewDense(n, n, nil)
-		if err := set.k.DenseTo(t.Context(), k); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, set.k.DenseTo(t.Context(), k))
 		m, e := precondOf(t, set.k, 30, 1)
 		methods := map[string]func(y *mat.Dense) ([]Score, error){
 			"dense": func(y *mat.Dense) ([]Score, error) {

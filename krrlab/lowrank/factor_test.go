@@ -170,19 +170,14 @@ func TestGram(t *testing.T) {
 			for _, p := range []points.Points{x, x32, csr} {
 				for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
 					name := fmt.Sprintf("%s, %v, %T, %v", what, k, p, s)
-					a, err := gram.New(ctx, k, p, 0.1, &gram.Options{Storage: s, TileSize: 48, Accuracy: 1e-12})
-					if err != nil {
-						t.Fatal(err)
-					}
+					a := testkit.Must(gram.New(ctx, k, p, 0.1, &gram.Options{Storage: s, TileSize: 48, Accuracy: 1e-12}))
 					e := a.Exact(1e-9)
 					if f := must2(t)(m(ctx, a, 40, rng.New(2), nil)); f.Certain() {
 						t.Errorf("%s: certain of columns as stored", name)
 					}
 					f := must2(t)(m(ctx, e, 40, rng.New(2), nil))
 					full := mat.NewDense(n, n, nil)
-					if err := e.DenseTo(ctx, full); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, e.DenseTo(ctx, full))
 					verify(t, name, mat.NewSymDense(n, full.RawMatrix().Data), f)
 					if !f.Certain() || math.IsInf(f.CondBound(0.1, 0.1), 1) {
 						t.Errorf("%s: no bound: %+v", name, f.Rounding)

@@ -51,14 +51,9 @@ func nystromOf(t *testing.T, w *mat.Dense, half int, marks []int) *nystrom {
 	for i := range n {
 		src.diag[i] = w.At(i, i)
 	}
-	b, err := newBuild(t.Context(), src, len(marks), len(marks))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(newBuild(t.Context(), src, len(marks), len(marks)))
 	p := &nystrom{build: b, marks: marks, half: half, lo: make([]float32, len(b.f.Data))}
-	if err := p.keep(t.Context(), 0, len(marks)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, p.keep(t.Context(), 0, len(marks)))
 	return p
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -47,18 +48,12 @@ func TestIterations(t *testing.T) {
 		}
 		y.Set(i, int(pair.Train.Class[i]), 1)
 	}
-	k, err := gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, lambda, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := testkit.Must(gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, lambda, nil))
 	t.Log(k.Choice())
 	iterations := map[string]int{}
 	solve := func(name string, z *points.Dense32) {
 		for _, ratio := range []float64{1, 10} {
-			m, err := precond.New(ctx, z, ratio*lambda, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := testkit.Must(precond.New(ctx, z, ratio*lambda, nil))
 			res, err := pcg.Solve(ctx, k, m, y, nil)
 			if err != nil || res.Status != pcg.Converged {
 				t.Fatal(res.Status, err)
@@ -67,14 +62,8 @@ func TestIterations(t *testing.T) {
 			iterations[fmt.Sprintf("%s %g", name, ratio)] = res.Iterations
 		}
 	}
-	phi, err := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}.Sample(784, rank, rng.New(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	z, err := feature.Matrix(ctx, phi, x, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	phi := testkit.Must(feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}.Sample(784, rank, rng.New(1)))
+	z := testkit.Must(feature.Matrix(ctx, phi, x, nil))
 	solve("features", z)
 	for name, m := range methods {
 		f := must2(t)(m(ctx, k, rank, rng.New(1), nil))

@@ -31,9 +31,7 @@ func reference(t *testing.T, k mat.Symmetric, s []int, nu float64) *mat.Dense {
 		t.Fatal("W is not positive definite")
 	}
 	var wc, out mat.Dense
-	if err := chol.SolveTo(&wc, c.T()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, chol.SolveTo(&wc, c.T()))
 	out.Mul(c, &wc)
 	return &out
 }

@@ -143,9 +143,7 @@ func TestTrained(t *testing.T) {
 			a.Set(i, i, a.At(i, i)+lambda/w)
 		}
 		var c, want mat.VecDense
-		if err := c.SolveVec(a, rhs); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, c.SolveVec(a, rhs))
 		want.MulVec(k, &c)
 		m := &Model{Lambda: lambda, C: mat.NewDense(4, 1, c.RawVector().Data), Mean: []float64{mean}}
 		p := testkit.Must(m.Trained(&datasets.Dataset{X: points.NewDense(4, 1, make([]float64, 4)), Task: datasets.Regression, Target: y, Weights: weights}))

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -28,10 +29,7 @@ func TestFarLeaves(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Laplacian{Sigma: 0.2}, kernel.Matern52{Sigma: 0.2}, kernel.Gaussian{Sigma: 100}} {
 		m := &Model{Kernel: k, Lambda: 1, X: x, C: c}
 		o := &Options{Accuracy: 1e-4}
-		got, err := m.Decision(context.Background(), z, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(m.Decision(context.Background(), z, o))
 		a, b := make([]float64, d), make([]float64, d)
 		largest := 0.0
 		for _, v := range got.RawMatrix().Data {

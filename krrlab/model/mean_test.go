@@ -33,18 +33,9 @@ func TestMean(t *testing.T) {
 	}
 	o := &Options{Float64: true}
 	with, without := mustDecide(t, read, z.X, o), mustDecide(t, &plain, z.X, o)
-	p, err := read.Predict(t.Context(), z, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wide, err := read.Bounds(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	narrow, err := plain.Bounds(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(read.Predict(t.Context(), z, o))
+	wide := testkit.Must(read.Bounds(z))
+	narrow := testkit.Must(plain.Bounds(z))
 	for i := range z.Len() {
 		off := math.Abs((with.At(i, 0) - 1e6) - without.At(i, 0)) // the difference is exact
 		if p.Value[i] != with.At(i, 0) || off > wide.At(i, 0)+narrow.At(i, 0) || wide.At(i, 0) < narrow.At(i, 0)+1e6*0x1p-53 {

@@ -150,10 +150,7 @@ func TestScaling(t *testing.T) {
 	m := random(kernels[0], x, 1)
 	m.Scaling = scaled(4)
 	raw := &datasets.Dataset{Name: "z", X: z}
-	given, err := scaled(4).Apply(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given := testkit.Must(scaled(4).Apply(raw))
 	want := reference(m, given.X)
 	if e := apart(mustDecide(t, m, z, &Options{Float64: true}), want); e > 1e-13 {
 		t.Errorf("raw points: off by %.2g", e)

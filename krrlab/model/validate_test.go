@@ -91,10 +91,7 @@ func TestDealt(t *testing.T) {
 
 // TestGivenRows: a model of a precomputed K whose points are no rows of it is refused, and does not reach beyond K(test, train).
 func TestGivenRows(t *testing.T) {
-	k, err := kernel.NewPrecomputed(points.NewDense(3, 3, []float64{2, 1, 0, 1, 2, 1, 0, 1, 2}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := testkit.Must(kernel.NewPrecomputed(points.NewDense(3, 3, []float64{2, 1, 0, 1, 2, 1, 0, 1, 2})))
 	m := &Model{Kernel: k, Lambda: 1, X: kernel.Rows(3), C: mat.NewDense(3, 1, []float64{1, 2, 3})}
 	if _, err := read(save(t, m)); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -15,10 +16,7 @@ import (
 func TestMeasureChain(t *testing.T) {
 	p, _ := setup(t, 120, 0.1, 0.1)
 	levels := feature.Levels{{Sketch: "features", Width: 80}, {Sketch: "srht", Width: 40}, {Sketch: "gaussian", Width: 40}, {Sketch: "gaussian", Width: 20}}
-	chain, err := feature.ChainFor(gauss, false, levels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := testkit.Must(feature.ChainFor(gauss, false, levels))
 	var names []string
 	o := &Options{Progress: func(level, _ string, _, _ int) {
 		if len(names) == 0 || names[len(names)-1] != level {
@@ -35,20 +33,14 @@ func TestMeasureChain(t *testing.T) {
 	}
 	same := func(got Level, m feature.Map, g rng.Stream) {
 		t.Helper()
-		want, err := Measure(t.Context(), p, m, g, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testkit.Must(Measure(t.Context(), p, m, g, nil))
 		got.Seconds, want.Seconds = Seconds{}, Seconds{}
 		got.Error.Seconds, want.Error.Seconds, got.Kappa.Seconds, want.Kappa.Seconds = 0, 0, 0, 0
 		if !reflect.DeepEqual(got.Measured, *want) {
 			t.Errorf("level %d: %+v, want %+v", got.Level, got.Measured, *want)
 		}
 	}
-	whole, err := chain.Sample(4, 20, g.Sub("features", 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := testkit.Must(chain.Sample(4, 20, g.Sub("features", 0)))
 	for k, l := range all {
 		if l.Level != k+1 || l.ChainLevel != levels[k] {
 			t.Errorf("level %d: %+v", k+1, l)
@@ -56,10 +48,7 @@ func TestMeasureChain(t *testing.T) {
 		same(l, whole.(*feature.ChainMap).Level(k+1), g.Sub("multilevel chain", uint64(k)))
 	}
 	for i, k := range []int{2, 3} {
-		m, err := chain.Features.Sample(4, levels[k].Width, g.Sub("features", 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(chain.Features.Sample(4, levels[k].Width, g.Sub("features", 0)))
 		if l := alone[i]; l.Level != k+1 || l.Sketch != "features" || l.Width != levels[k].Width {
 			t.Errorf("features alone: %+v", l)
 		}

@@ -34,10 +34,7 @@ func setup(t testing.TB, n int, lambda, lambdaP float64) (*Problem, *mat.SymDens
 			y.Set(i, c, math.Sin(x.Row(i)[c])+0.1*rng.New(9).Normal(uint64(3*i+c)))
 		}
 	}
-	a, err := gram.New(t.Context(), gauss, x, lambda, &gram.Options{Storage: gram.Float64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(gram.New(t.Context(), gauss, x, lambda, &gram.Options{Storage: gram.Float64}))
 	return &Problem{A: a, X: x, Y: y, LambdaP: lambdaP, Comm: comm.Alone()}, k
 }
 
@@ -48,10 +45,7 @@ func drawn(t testing.TB, width int, sketches sketch.Composition, seed uint64) fe
 	if k := len(sketches); k > 0 {
 		s = sketches[k-1].Width
 	}
-	m, err := feature.Chain{Features: feature.Fourier{Kernel: gauss}, Width: width, Sketches: sketches}.Sample(4, s, rng.New(seed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(feature.Chain{Features: feature.Fourier{Kernel: gauss}, Width: width, Sketches: sketches}.Sample(4, s, rng.New(seed)))
 	return m
 }
 

@@ -39,16 +39,11 @@ func TestOuter(t *testing.T) {
 		for _, threads := range []int{1, 2, 5} {
 			accel.SetThreads(threads)
 			for _, hold := range []bool{true, false} {
-				z, err := form(t.Context(), m, p, hold, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				z := testkit.Must(form(t.Context(), m, p, hold, nil))
 				dst := mat.NewDense(n, 1, nil)
 				o := z.outer.From(p.A)
 				for range 2 { // the scratch of the first does not show in the second
-					if err := o.MulTo(t.Context(), dst, src); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, o.MulTo(t.Context(), dst, src))
 				}
 				if e := apart(dst, &want); e > 1e-5 {
 					t.Errorf("n=%d, held %v: off by %g", n, hold, e)
@@ -73,10 +68,7 @@ func TestDense(t *testing.T) {
 	const n, s = 90, 700
 	p, _ := setup(t, n, 0.1, 0.1)
 	m := drawn(t, s, nil, 1)
-	z, err := form(t.Context(), m, p, true, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := testkit.Must(form(t.Context(), m, p, true, nil))
 	zz := outerOf(m, p.X)
 	for _, c := range []struct {
 		lambdaP, tol float64
@@ -90,28 +82,19 @@ func TestDense(t *testing.T) {
 		}
 		var chol mat.Cholesky
 		chol.Factorize(ref)
-		inv, err := newDense(t.Context(), z.held, c.lambdaP)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inv := testkit.Must(newDense(t.Context(), z.held, c.lambdaP))
 		if err := precondtest.Test(t.Context(), inv, &precondtest.Options{Tol: c.tol, InPlace: true, Strided: true, Concurrent: true}); err != nil {
 			t.Errorf("λ_p = %g: %v", c.lambdaP, err)
 		}
 		var want mat.Dense
-		if err := chol.SolveTo(&want, p.Y); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, chol.SolveTo(&want, p.Y))
 		got := mat.NewDense(n, 3, nil)
-		if err := inv.SolveTo(t.Context(), got, p.Y); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, inv.SolveTo(t.Context(), got, p.Y))
 		if e := apart(got, &want); e > c.tol {
 			t.Errorf("λ_p = %g: M⁻¹r is off by %g", c.lambdaP, e)
 		}
 		draw, g := mat.NewDense(n, 1, nil), mat.NewVecDense(n, nil)
-		if err := inv.NormalTo(t.Context(), draw, rng.New(3)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, inv.NormalTo(t.Context(), draw, rng.New(3)))
 		rng.New(3).Normals(g.RawVector().Data, 0)
 		var l mat.TriDense
 		chol.LTo(&l)
@@ -139,10 +122,7 @@ func TestCoverage(t *testing.T) {
 		covered, narrow := 0, 0
 		for seed := range uint64(seeds) {
 			m := drawn(t, c.width, c.sketches, seed)
-			l, err := Measure(t.Context(), p, m, rng.New(seed).Sub("measure"), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := testkit.Must(Measure(t.Context(), p, m, rng.New(seed).Sub("measure"), nil))
 			norm, kappa := exact(t, outerOf(m, p.X), k, lambda, lambdaP)
 			slack := 1e-4 // Z is rounded to float32
 			in := func(lo, hi, v float64) bool { return lo <= v*(1+slack) && v*(1-slack) <= hi }
@@ -173,10 +153,7 @@ func TestOpenEnd(t *testing.T) {
 	const n, lambda = 120, 0.01
 	p, k := setup(t, n, lambda, lambda)
 	m := drawn(t, 20, nil, 3)
-	l, err := Measure(t.Context(), p, m, rng.New(1), &Options{Steps: 4, Width: 1e-3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(Measure(t.Context(), p, m, rng.New(1), &Options{Steps: 4, Width: 1e-3}))
 	_, kappa := exact(t, outerOf(m, p.X), k, lambda, lambda)
 	if math.IsInf(l.Kappa.Hi, 1) || l.Kappa.Hi < kappa || l.Kappa.Lo > kappa {
 		t.Errorf("κ in [%g, %g] after 4 steps, want bounds of %g", l.Kappa.Lo, l.Kappa.Hi, kappa)
@@ -189,15 +166,9 @@ func TestLimits(t *testing.T) {
 	const n = 300
 	p, _ := setup(t, n, 0.1, 0.1)
 	m := drawn(t, 90, nil, 1)
-	full, err := Measure(t.Context(), p, m, rng.New(1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := testkit.Must(Measure(t.Context(), p, m, rng.New(1), nil))
 	for what, o := range map[string]*Options{"flops": {Work: 1e5}, "GB": {Memory: 1000}, "GB beside Z": {Memory: 4*n*90 + 1000}} {
-		l, err := Measure(t.Context(), p, m, rng.New(1), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := testkit.Must(Measure(t.Context(), p, m, rng.New(1), o))
 		unit, _, _ := strings.Cut(what, " ")
 		if !strings.Contains(l.Left, unit) || l.Iterations != 0 || l.Form != "" {
 			t.Errorf("%s: %+v", what, l)

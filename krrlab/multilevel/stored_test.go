@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -57,10 +58,7 @@ func TestStored(t *testing.T) {
 			if size == -0.2 {
 				q.Error = 0.01 // a prediction that is far off
 			}
-			l, err := Measure(t.Context(), &q, m, rng.New(3), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := testkit.Must(Measure(t.Context(), &q, m, rng.New(3), nil))
 			indefinite := size == -0.2 && col == 0
 			if l.Indefinite != indefinite {
 				t.Errorf("error %g along eigenvector %d: indefinite %v", size, col, l.Indefinite)

@@ -8,15 +8,13 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
 func solveBlock(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) *pcg.Result {
 	t.Helper()
-	res, err := pcg.SolveBlock(context.Background(), a, m, b, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testkit.Must(pcg.SolveBlock(context.Background(), a, m, b, o))
 	return res
 }
 
@@ -120,9 +118,7 @@ func TestBlockReference(t *testing.T) {
 			aq.Mul(a, &q)
 			h.Mul(q.T(), &aq)
 			rhs.Mul(q.T(), b)
-			if err := c.Solve(&h, &rhs); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, c.Solve(&h, &rhs))
 			want.Mul(&q, &c)
 			o := &pcg.Options{Tol: 1e-14, MaxIter: iters}
 			res := solveBlock(t, dense{a}, prec, b, o)

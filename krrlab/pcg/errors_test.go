@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
@@ -21,13 +22,8 @@ func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pc
 		t.Fatal("A is not positive definite")
 	}
 	var x mat.Dense
-	if err := chol.SolveTo(&x, b); err != nil {
-		t.Fatal(err)
-	}
-	last, err := solve(t.Context(), op, m, b, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, chol.SolveTo(&x, b))
+	last := testkit.Must(solve(t.Context(), op, m, b, &o))
 	n, cols := b.Dims()
 	all := make([][]float64, last.Iterations+1)
 	for k := range all {
@@ -35,10 +31,7 @@ func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pc
 		if k > 0 {
 			part := o
 			part.MaxIter = k
-			res, err := solve(t.Context(), op, m, b, &part)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := testkit.Must(solve(t.Context(), op, m, b, &part))
 			at = res.X
 		}
 		at.Sub(&x, at)
@@ -61,9 +54,7 @@ func pencil(t *testing.T, a, m *mat.SymDense) (pcg.Preconditioner, float64) {
 	var l, s mat.Dense
 	var lower mat.TriDense
 	inv.chol.LTo(&lower)
-	if err := l.Inverse(&lower); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, l.Inverse(&lower))
 	s.Product(&l, a, l.T())
 	n, _ := s.Dims()
 	sym := mat.NewSymDense(n, nil)
@@ -239,9 +230,7 @@ func TestErrorBoundsOptions(t *testing.T) {
 			t.Errorf("%s: the answer that the monitor sees is another one", name)
 		}
 		var exact mat.Dense
-		if err := exact.Solve(a, b); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, exact.Solve(a, b))
 		for j, v := range fallen {
 			var e mat.VecDense
 			e.SubVec(exact.ColView(j), x.ColView(j))

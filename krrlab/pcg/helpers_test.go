@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
@@ -139,9 +140,7 @@ func solveDense(t testing.TB, a *mat.SymDense, b *mat.Dense) *mat.Dense {
 		t.Fatal("the matrix of the test is not positive definite")
 	}
 	var x mat.Dense
-	if err := c.SolveTo(&x, b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.SolveTo(&x, b))
 	return &x
 }
 
@@ -165,9 +164,6 @@ func aNorm(a mat.Matrix, x mat.Vector) float64 { return math.Sqrt(mat.Inner(x, a
 
 func solve(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) *pcg.Result {
 	t.Helper()
-	res, err := pcg.Solve(context.Background(), a, m, b, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testkit.Must(pcg.Solve(context.Background(), a, m, b, o))
 	return res
 }

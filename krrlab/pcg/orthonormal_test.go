@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -58,19 +59,12 @@ func TestOrthonormalise(t *testing.T) {
 			}
 		}
 		for _, m := range []Preconditioner{nil, ramp(n)} {
-			base, err := newSolver(ramp(n), m, b, &Options{Tol: 1e-9})
-			if err != nil {
-				t.Fatal(err)
-			}
+			base := testkit.Must(newSolver(ramp(n), m, b, &Options{Tol: 1e-9}))
 			s := newBlock(base)
-			if err := s.start(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, s.start(context.Background()))
 			r := mat.DenseCopyOf(s.r)
 			s.k = k
-			if err := s.orthonormalise(context.Background(), 0); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, s.orthonormalise(context.Background(), 0))
 			want := k
 			if e <= 1e-12 {
 				want = 1

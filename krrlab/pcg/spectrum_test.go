@@ -143,10 +143,7 @@ func TestMedian(t *testing.T) {
 			xs[i] = random(uint64(80+r*10+i), n, k)
 			xs[i].Scale(math.Pow(3, float64(i%3)), xs[i])
 		}
-		chosen, err := pcg.MedianIndex(context.Background(), dense{a}, xs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		chosen := testkit.Must(pcg.MedianIndex(context.Background(), dense{a}, xs))
 		x, _ := pcg.MedianByNorm(context.Background(), dense{a}, xs)
 		for c := range k {
 			best, least := -1, math.Inf(1)
@@ -191,10 +188,7 @@ func TestMedianMajority(t *testing.T) {
 			}
 			xs = append(xs, x)
 		}
-		x, err := pcg.MedianByNorm(context.Background(), dense{a}, xs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := testkit.Must(pcg.MedianByNorm(context.Background(), dense{a}, xs))
 		x.Sub(x, truth)
 		if e := aNorm(a, x.ColView(0)); !(e <= 3*eps) {
 			t.Errorf("seed %d: error %v, ε = %v", seed, e, eps)

@@ -62,20 +62,14 @@ func TestResume(t *testing.T) {
 			states = append(states, w.Bytes())
 			return nil
 		}
-		want, err := solve(t.Context(), dense{rough}, m, b, &o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testkit.Must(solve(t.Context(), dense{rough}, m, b, &o))
 		if len(want.History.Restarts) == 0 || len(states) < 10 {
 			t.Fatalf("%s: %v with restarts %v, %d states: not the case that was meant", name, want, want.History.Restarts, len(states))
 		}
 		o.Checkpoint = nil
 		for k, state := range states {
 			o.Resume = state
-			got, err := solve(t.Context(), dense{rough}, m, b, &o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := testkit.Must(solve(t.Context(), dense{rough}, m, b, &o))
 			if !mat.Equal(got.X, want.X) || got.Iterations != want.Iterations || got.Status != want.Status ||
 				!reflect.DeepEqual(got.Columns, want.Columns) || !reflect.DeepEqual(got.History, want.History) ||
 				!reflect.DeepEqual(got.TrueRelRes, want.TrueRelRes) || !reflect.DeepEqual(got.Gap, want.Gap) || got.Cond() != want.Cond() {

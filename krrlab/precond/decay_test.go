@@ -62,18 +62,9 @@ func TestMeasuredError(t *testing.T) {
 	}
 	run := func(t *testing.T) {
 		for name, z := range cases {
-			exact, err := gram(t.Context(), z, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fast, err := gram(t.Context(), z, true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			bound, err := measuredError(t.Context(), comm.Alone(), z, fast)
-			if err != nil {
-				t.Fatal(err)
-			}
+			exact := testkit.Must(gram(t.Context(), z, false))
+			fast := testkit.Must(gram(t.Context(), z, true))
+			bound := testkit.Must(measuredError(t.Context(), comm.Alone(), z, fast))
 			norm := spectralNorm(t, exact, fast, z.D)
 			t.Logf("%s: ‖E‖₂ = %.3g, measured bound %.3g, predicted %.3g", name, norm, bound, fastError(z))
 			if norm > bound {
@@ -115,10 +106,7 @@ func withinTenth(t *testing.T, z *points.Dense32, lambdaP float64) error {
 	if !(lambdaP > 0) {
 		return nil
 	}
-	exact, err := gram(t.Context(), z, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := testkit.Must(gram(t.Context(), z, false))
 	w, err := New(t.Context(), z, lambdaP, &Options{Form: FormL, Fast: true})
 	if err != nil {
 		return err
@@ -146,10 +134,7 @@ func TestMeasuredOnRanks(t *testing.T) {
 	for i := range z.N {
 		copy(z.Row(i), one.Row(0))
 	}
-	exact, err := gram(t.Context(), z, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := testkit.Must(gram(t.Context(), z, false))
 	for _, lambdaP := range []float64{0.01, 10} { // predicted 5.9e-4, true 5e-3
 		var first []float64
 		for _, p := range []int{1, 3} {

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -23,21 +24,14 @@ func TestFamily(t *testing.T) {
 	const n = 700
 	z, wide := features(21, n, 60, 0.97)
 	lambdas := []float64{1e-3, 0.1, 5, 1e3}
-	f, err := build(t, z, 1, precond.FormEigen).Family(lambdas)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(build(t, z, 1, precond.FormEigen).Family(lambdas))
 	cols := []int{2, 0, 3, 3}
 	r := random(5, n, len(cols))
 	got := mat.NewDense(n, len(cols), nil)
-	if err := f.SolveColumnsTo(t.Context(), got, r, cols); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.SolveColumnsTo(t.Context(), got, r, cols))
 	for j, c := range cols {
 		var want mat.Dense
-		if err := want.Solve(full(wide, lambdas[c]), r.Slice(0, n, j, j+1)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, want.Solve(full(wide, lambdas[c]), r.Slice(0, n, j, j+1)))
 		want.Sub(&want, got.Slice(0, n, j, j+1))
 		if e := mat.Norm(&want, 2) / mat.Norm(got.ColView(j), 2); e > 1e-9 {
 			t.Errorf("column %d, λ_p = %g: off by %.2g", j, lambdas[c], e)
@@ -47,14 +41,9 @@ func TestFamily(t *testing.T) {
 	if err := f.SolveTo(t.Context(), x, r); err != nil || math.Abs(x.At(3, 3)-got.At(3, 3)) > 1e-12*math.Abs(got.At(3, 3)) {
 		t.Errorf("SolveTo is not SolveColumnsTo of all (%v)", err)
 	}
-	if err := f.NormalColumnsTo(t.Context(), x, rng.New(9)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.NormalColumnsTo(t.Context(), x, rng.New(9)))
 	for c, l := range lambdas { // as Woodbury draws with that λ_p
-		w, err := build(t, z, 1, precond.FormEigen).WithLambda(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := testkit.Must(build(t, z, 1, precond.FormEigen).WithLambda(l))
 		one := mat.NewDense(n, 1, nil)
 		if err := w.NormalTo(t.Context(), one, rng.New(9)); err != nil || !mat.EqualApprox(one, x.Slice(0, n, c, c+1), 1e-11) {
 			t.Errorf("λ_p = %g: another draw than NormalTo's (%v)", l, err)

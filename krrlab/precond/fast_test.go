@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -51,18 +52,12 @@ func TestFastError(t *testing.T) {
 		for _, size := range [][2]int{{3, 5}, {700, 60}, {2500, 530}} {
 			n, s := size[0], size[1]
 			z := cosines(n, s)
-			want, err := gram(t.Context(), z, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := testkit.Must(gram(t.Context(), z, false))
 			var first []float64
 			for _, threads := range []int{1, 3} {
 				defer accel.SetThreads(accel.Threads())
 				accel.SetThreads(threads)
-				got, err := gram(t.Context(), z, true)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := testkit.Must(gram(t.Context(), z, true))
 				if first == nil {
 					first = got
 				} else if !slices.Equal(first, got) {
@@ -98,14 +93,9 @@ func TestFast(t *testing.T) {
 	for _, lambdaP := range []float64{limit * 1.01, limit * 0.99} {
 		var x [2]*mat.Dense
 		for i, fast := range []bool{false, true} {
-			w, err := New(t.Context(), z, lambdaP, &Options{Form: FormLInv, Fast: fast})
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := testkit.Must(New(t.Context(), z, lambdaP, &Options{Form: FormLInv, Fast: fast}))
 			x[i] = mat.NewDense(n, 3, nil)
-			if err := w.SolveTo(t.Context(), x[i], r); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, w.SolveTo(t.Context(), x[i], r))
 		}
 		var d mat.Dense
 		d.Sub(x[0], x[1])

@@ -51,9 +51,7 @@ func TestNormal(t *testing.T) {
 	z, wide := features(13, n, 20, 0.9)
 	w := build(t, z, 0.2, precond.FormL)
 	x := mat.NewDense(n, draws, nil)
-	if err := w.NormalTo(t.Context(), x, rng.New(3)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, w.NormalTo(t.Context(), x, rng.New(3)))
 	m := full(wide, 0.2)
 	u := random(14, n, 4)
 	var mu, ux mat.Dense

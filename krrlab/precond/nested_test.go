@@ -37,9 +37,7 @@ func TestGramGrows(t *testing.T) {
 	z := randomFeatures(1100, 700) // more than one panel of rows, more than one block
 	var g Gram
 	for _, s := range []int{40, 80, 513, 700} {
-		if err := g.Grow(ctx, nil, columns(z, s)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, g.Grow(ctx, nil, columns(z, s)))
 	}
 	if g.s != z.D {
 		t.Fatalf("order %d", g.s)
@@ -53,22 +51,12 @@ func TestGramGrows(t *testing.T) {
 			t.Errorf("(ZᵀZ)_%d,%d = %.15g, want %.15g", p[0], p[1], got, want)
 		}
 	}
-	grown, err := NewFromGram(ctx, z, &g, 0.5, &Options{Form: FormL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole, err := New(ctx, z, 0.5, &Options{Form: FormL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	grown := testkit.Must(NewFromGram(ctx, z, &g, 0.5, &Options{Form: FormL}))
+	whole := testkit.Must(New(ctx, z, 0.5, &Options{Form: FormL}))
 	r, a, b := mat.NewDense(z.N, 2, nil), mat.NewDense(z.N, 2, nil), mat.NewDense(z.N, 2, nil)
 	rng.New(4).Normals(r.RawMatrix().Data, 0)
-	if err := grown.SolveTo(ctx, a, r); err != nil {
-		t.Fatal(err)
-	}
-	if err := whole.SolveTo(ctx, b, r); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, grown.SolveTo(ctx, a, r))
+	testkit.OK(t, whole.SolveTo(ctx, b, r))
 	b.Sub(a, b)
 	if e := mat.Norm(b, 2) / mat.Norm(a, 2); e > 1e-12 {
 		t.Errorf("M⁻¹ from the grown ZᵀZ is off by %.3g", e)
@@ -86,10 +74,7 @@ func TestBasis(t *testing.T) {
 	ctx := context.Background()
 	const n, s = 130, 60
 	z := randomFeatures(n, s)
-	w, err := New(ctx, z, 0.1, &Options{Form: FormEigen})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := testkit.Must(New(ctx, z, 0.1, &Options{Form: FormEigen}))
 	dense := mat.NewDense(n, s, nil)
 	for i := range n {
 		for j, v := range z.Row(i) {
@@ -126,10 +111,7 @@ func TestBasis(t *testing.T) {
 			}
 		}
 	}
-	plain, err := New(ctx, z, 0.1, &Options{Form: FormL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := testkit.Must(New(ctx, z, 0.1, &Options{Form: FormL}))
 	if err := plain.ZVMulTo(ctx, back, true, zv); err == nil {
 		t.Error("form L gave eigenvectors")
 	}
@@ -140,10 +122,7 @@ func TestBasis(t *testing.T) {
 func TestNewGram(t *testing.T) {
 	ctx := context.Background()
 	z := randomFeatures(600, 80)
-	g, err := NewGram(ctx, z, 0.1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := testkit.Must(NewGram(ctx, z, 0.1))
 	if g.s != 80 || !(g.Error() > 0) || g.Error() > 0.01 {
 		t.Errorf("order %d, error %g", g.s, g.Error())
 	}
@@ -155,17 +134,9 @@ func TestNewGram(t *testing.T) {
 	}
 	want, got := mat.NewDense(600, 3, nil), mat.NewDense(600, 3, nil)
 	for _, lambdaP := range []float64{0.1, 3} {
-		a, err := New(ctx, z, lambdaP, &Options{Form: FormLInv, Fast: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := NewFromGram(ctx, z, g, lambdaP, &Options{Form: FormLInv})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(a.SolveTo(ctx, want, r), b.SolveTo(ctx, got, r)); err != nil {
-			t.Fatal(err)
-		}
+		a := testkit.Must(New(ctx, z, lambdaP, &Options{Form: FormLInv, Fast: true}))
+		b := testkit.Must(NewFromGram(ctx, z, g, lambdaP, &Options{Form: FormLInv}))
+		testkit.OK(t, errors.Join(a.SolveTo(ctx, want, r), b.SolveTo(ctx, got, r)))
 		if !mat.Equal(want, got) {
 			t.Errorf("λ_p = %g: not the same", lambdaP)
 		}
@@ -196,9 +167,7 @@ func TestGramRows(t *testing.T) {
 			tol = FastError(norm, 1100, 520)
 		}
 		for _, p := range [][2]int{{0, 1}, {1, 700}, {700, 1100}} {
-			if err := g.AddRows(ctx, view(p[0], p[1]), fast); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, g.AddRows(ctx, view(p[0], p[1]), fast))
 		}
 		if want := map[bool]float64{true: tol}[fast]; g.Error() > 1.01*want || g.Error() < want/2 {
 			t.Errorf("fast %v: error %g, for all rows together %g", fast, g.Error(), want)
@@ -233,9 +202,7 @@ func TestAddColumns(t *testing.T) {
 	var done []int
 	for _, each := range []func(int){nil, func(c int) { done = append(done, c) }} {
 		g := ZeroGram(z.N)
-		if err := g.AddColumns(t.Context(), z, false, each); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, g.AddColumns(t.Context(), z, false, each))
 		for i := range z.N {
 			for j := range i + 1 {
 				var want float64

@@ -69,10 +69,7 @@ func full(z *mat.Dense, lambdaP float64) *mat.SymDense {
 
 func build(t testing.TB, z *points.Dense32, lambdaP float64, form precond.Form) *precond.Woodbury {
 	t.Helper()
-	w, err := precond.New(context.Background(), z, lambdaP, &precond.Options{Form: form})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := testkit.Must(precond.New(context.Background(), z, lambdaP, &precond.Options{Form: form}))
 	if w.Form() != form && form != precond.AutoForm {
 		t.Fatalf("form %v, want %v", w.Form(), form)
 	}
@@ -83,9 +80,7 @@ func apply(t testing.TB, m pcg.Preconditioner, r *mat.Dense) *mat.Dense {
 	t.Helper()
 	n, k := r.Dims()
 	x := mat.NewDense(n, k, nil)
-	if err := m.SolveTo(context.Background(), x, r); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, m.SolveTo(context.Background(), x, r))
 	return x
 }
 
@@ -119,9 +114,7 @@ func TestInverse(t *testing.T) {
 					for _, k := range []int{1, 2, 3, 10, 17} {
 						r := random(uint64(k), dim.n, k)
 						var want mat.Dense
-						if err := chol.SolveTo(&want, r); err != nil {
-							t.Fatal(err)
-						}
+						testkit.OK(t, chol.SolveTo(&want, r))
 						got := apply(t, w, r)
 						got.Sub(got, &want)
 						if e := mat.Norm(got, 2) / mat.Norm(&want, 2); !(e < 1e-9) {
@@ -160,10 +153,7 @@ func TestConformance(t *testing.T) {
 		for _, form := range forms {
 			ms[form.String()] = build(t, z, 0.1, form)
 		}
-		family, err := build(t, z, 0.1, precond.FormEigen).Family([]float64{0.1, 0.03})
-		if err != nil {
-			t.Fatal(err)
-		}
+		family := testkit.Must(build(t, z, 0.1, precond.FormEigen).Family([]float64{0.1, 0.03}))
 		ms["family"] = member{family, 1}
 		for name, m := range ms {
 			if err := precondtest.Test(t.Context(), m, o); err != nil {
@@ -236,14 +226,9 @@ func TestWithLambda(t *testing.T) {
 	w := build(t, z, 1, precond.FormEigen)
 	r := random(1, 120, 3)
 	for _, lambdaP := range []float64{1e-4, 0.3, 50} {
-		v, err := w.WithLambda(lambdaP)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := testkit.Must(w.WithLambda(lambdaP))
 		var want mat.Dense
-		if err := want.Solve(full(wide, lambdaP), r); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, want.Solve(full(wide, lambdaP), r))
 		got := apply(t, v, r)
 		got.Sub(got, &want)
 		if e := mat.Norm(got, 2) / mat.Norm(&want, 2); e > 1e-8 || v.LambdaP() != lambdaP || w.LambdaP() != 1 {
@@ -311,9 +296,7 @@ func TestAllocations(t *testing.T) {
 			for _, k := range []int{10, 1} {
 				r, x := random(3, 1000, k), mat.NewDense(1000, k, nil)
 				f := func() {
-					if err := w.SolveTo(context.Background(), x, r); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, w.SolveTo(context.Background(), x, r))
 				}
 				f()
 				if a := testkit.Allocs(20, f); a > 0 {

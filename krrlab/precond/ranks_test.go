@@ -60,14 +60,9 @@ func sameOnRanks(t *testing.T, n, s, cols int, o Options) {
 	var stat float64
 	for i, threads := range []int{1, 2, 8} {
 		accel.SetThreads(threads)
-		w, err := New(t.Context(), z, 0.1, &o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := testkit.Must(New(t.Context(), z, 0.1, &o))
 		y := mat.NewDense(n, cols, nil)
-		if err := w.SolveTo(t.Context(), y, r); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, w.SolveTo(t.Context(), y, r))
 		if i == 0 {
 			want, stat = y, w.StatDim()
 		}

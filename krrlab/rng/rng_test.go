@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -67,17 +68,10 @@ func TestFrozen(t *testing.T) {
 	}
 	const file = "testdata/streams.golden"
 	if *update {
-		if err := os.MkdirAll("testdata", 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll("testdata", 0o777))
+		testkit.OK(t, os.WriteFile(file, b.Bytes(), 0o666))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(os.ReadFile(file))
 	got := bytes.Split(b.Bytes(), []byte("\n"))
 	for i, line := range bytes.Split(want, []byte("\n")) {
 		if i >= len(got) || !bytes.Equal(got[i], line) {

@@ -141,14 +141,11 @@ func TestMatrixApply(t *testing.T) {
 			for _, threads := range []int{1, 2, 5} {
 				accel.SetThreads(threads)
 				var calls []int
-				out, err := sketch.Apply(t.Context(), op, z, func(done, total int) {
+				out := testkit.Must(sketch.Apply(t.Context(), op, z, func(done, total int) {
 					if calls = append(calls, done); total != n {
 						t.Errorf("progress of %d rows, want %d", total, n)
 					}
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}))
 				if !slices.IsSorted(calls) || calls[len(calls)-1] != n {
 					t.Errorf("progress %v, want ascending to %d", calls, n)
 				}

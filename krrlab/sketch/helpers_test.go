@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/sketch"
 )
@@ -17,10 +18,7 @@ var dists = []sketch.Dist{
 
 func draw(t testing.TB, d sketch.Dist, m, s int, g rng.Stream) sketch.Operator {
 	t.Helper()
-	op, err := d.Sample(m, s, g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := testkit.Must(d.Sample(m, s, g))
 	return op
 }
 

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/points"
@@ -21,28 +22,16 @@ func TestDistances(t *testing.T) {
 	const n = 60
 	x := points.NewDense(n, 2, nil)
 	rng.New(1).Normals(x.Data, 0)
-	a, err := gram.NewExact(kernel.Gaussian{Sigma: 1}, x, 0.1, 1e-12, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := lowrank.RPCholesky(t.Context(), a, 12, rng.New(2), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := precond.New(t.Context(), f.F, 0.1, &precond.Options{Form: precond.FormEigen})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 1}, x, 0.1, 1e-12, nil))
+	f := testkit.Must(lowrank.RPCholesky(t.Context(), a, 12, rng.New(2), nil))
+	w := testkit.Must(precond.New(t.Context(), f.F, 0.1, &precond.Options{Form: precond.FormEigen}))
 	k := mat.NewDense(n, n, nil)
 	for i := range n {
 		for j := range n {
 			k.Set(i, j, kernel.Gaussian{Sigma: 1}.Eval(x.Row(i), x.Row(j)))
 		}
 	}
-	mu, err := eigenvalues(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mu := testkit.Must(eigenvalues(k))
 	slices.Reverse(mu)
 	sigma2 := slices.Sorted(slices.Values(w.Eigenvalues()))
 	slices.Reverse(sigma2)

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -22,10 +23,7 @@ func TestControlExplains(t *testing.T) {
 			if i == 1 {
 				p.Control = control(t, d.features(100, 1e-3, 5), s.lambda)
 			}
-			r, err := m.run(t.Context(), p, &Options{Probes: 16, MaxProbes: 16, Width: 1e-5, Stream: rng.New(2)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := testkit.Must(m.run(t.Context(), p, &Options{Probes: 16, MaxProbes: 16, Width: 1e-5, Stream: rng.New(2)}))
 			width[i] = r.Estimate.Width()
 			if i == 0 && r.Explained != 0 || i == 1 && !(r.Explained > 0.99) {
 				t.Errorf("%s, control %v: explains %g", m.name, i == 1, r.Explained)
@@ -82,10 +80,7 @@ func TestUnseen(t *testing.T) {
 		for name, f := range map[string]func(context.Context, *Problem, *Options) (*Result, error){"hutchinson": Hutchinson, "slq": SLQ} {
 			covered := 0
 			for seed := range seeds {
-				r, err := f(t.Context(), &Problem{K: dense{k}, Lambda: lambda}, &Options{Probes: 8, MaxProbes: 32, Stream: rng.New(uint64(seed))})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := testkit.Must(f(t.Context(), &Problem{K: dense{k}, Lambda: lambda}, &Options{Probes: 8, MaxProbes: 32, Stream: rng.New(uint64(seed))}))
 				if r.Estimate.Covers(want) {
 					covered++
 				}

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -59,9 +60,7 @@ func TestFit(t *testing.T) {
 		}
 		var xx, inv mat.Dense
 		xx.Mul(x.T(), x)
-		if err := inv.Inverse(&xx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, inv.Inverse(&xx))
 		// The prediction is vᵀy with v = X(XᵀX)⁻¹x₀.
 		var v, r mat.VecDense
 		v.MulVec(&inv, probe)
@@ -147,10 +146,7 @@ func TestCoverageRate(t *testing.T) {
 			d := s.design(n, 11)
 			p := &Problem{K: d.k, Lambda: s.lambda}
 			for seed := range each {
-				r, err := m.run(t.Context(), p, &Options{Stream: rng.New(uint64(seed)).Sub(s.name), Probes: 12, MaxProbes: 12, Width: 1e-4})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := testkit.Must(m.run(t.Context(), p, &Options{Stream: rng.New(uint64(seed)).Sub(s.name), Probes: 12, MaxProbes: 12, Width: 1e-4}))
 				count++
 				if r.Estimate.Covers(d.exact) {
 					covered++

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -114,10 +115,7 @@ func (d *designed) features(s int, noise float64, seed uint64) *points.Dense32 {
 // control returns ZZᵀ+λ_pI in the eigen form.
 func control(t testing.TB, z *points.Dense32, lambdaP float64) *precond.Woodbury {
 	t.Helper()
-	w, err := precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormEigen})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormEigen}))
 	return w
 }
 

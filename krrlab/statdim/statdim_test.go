@@ -40,10 +40,7 @@ func TestCoverage(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					covered, reached, probes, count := 0, 0, 0, seeds()
 					for seed := range count {
-						r, err := m.run(t.Context(), p, &Options{Stream: rng.New(uint64(seed))})
-						if err != nil {
-							t.Fatal(err)
-						}
+						r := testkit.Must(m.run(t.Context(), p, &Options{Stream: rng.New(uint64(seed))}))
 						if r.Estimate.Covers(d.exact) {
 							covered++
 						}
@@ -82,15 +79,10 @@ func TestForms(t *testing.T) {
 		}
 		z := estimate.Signs(n, 0, m, rng.New(1))
 		var x mat.Dense
-		if err := chol.SolveTo(&x, z); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, chol.SolveTo(&x, z))
 		exact := dots(z, &x) // zᵀA⁻¹z
 		p := &Problem{K: d.k, Lambda: s.lambda}
-		o, err := settled(p, &Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := testkit.Must(settled(p, &Options{}))
 		check := func(how string, j int, y, half float64) {
 			want := float64(n) - s.lambda*exact[j]
 			if slack := 1e-9 * n; math.Abs(y-want) > half+slack {
@@ -99,19 +91,14 @@ func TestForms(t *testing.T) {
 		}
 		lan := newTridiagonals(z)
 		for _, tol := range []float64{0.3, 0.01, 1e-6} {
-			q, err := p.solve(t.Context(), z, tol, &o, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := testkit.Must(p.solve(t.Context(), z, tol, &o, nil))
 			y, half := q.forms(p)
 			for j := range m {
 				check("solve", j, y[j], half[j])
 			}
 		}
 		for k := range 40 {
-			if err := lan.step(t.Context(), d.k); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, lan.step(t.Context(), d.k))
 			for j := range m {
 				y, half := lan.form(j, s.lambda, p)
 				check(fmt.Sprintf("%d Lanczos steps", k+1), j, y, half)
@@ -137,9 +124,7 @@ func TestTinyRidge(t *testing.T) {
 		t.Fatalf("rounding %g is below λ: the test is too tame", r)
 	}
 	for k := range 12 {
-		if err := lan.step(t.Context(), d.k); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, lan.step(t.Context(), d.k))
 		for j := range m {
 			var want float64
 			for i, mu := range d.mu {
@@ -166,10 +151,7 @@ func TestExact(t *testing.T) {
 	for _, s := range spectra {
 		d := s.design(150, 2)
 		k := mat.DenseCopyOf(d.k.SymDense)
-		r, err := Exact(k, 1e-12, s.lambda, []float64{s.lambda * 100, s.lambda / 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(Exact(k, 1e-12, s.lambda, []float64{s.lambda * 100, s.lambda / 10}))
 		if len(r.Curve) != 3 || r.Estimate.Width() > 1e-6 || r.Estimate.Confidence != 1 {
 			t.Errorf("%s: %d points, %v", s.name, len(r.Curve), r.Estimate)
 		}
@@ -209,10 +191,7 @@ func TestFree(t *testing.T) {
 		}
 		width := math.Inf(1)
 		for _, d := range []Distance{Unknown, {2 * eta, 2 * eta, 1}, {eta, eta, 1}} {
-			c, err := Free(n, trace, sigma2, d, []float64{lambda})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := testkit.Must(Free(n, trace, sigma2, d, []float64{lambda}))
 			e := c[0].Estimate
 			if !e.Covers(exact) || e.Hi-e.Lo > width*(1+1e-9) {
 				t.Fatalf("trial %d: s_λ = %.6g, %v at distance %v", trial, exact, e, d)
@@ -261,10 +240,7 @@ func TestUnit(t *testing.T) {
 		k.SetSym(i, i, 1)
 	}
 	for name, f := range map[string]func(context.Context, *Problem, *Options) (*Result, error){"hutchinson": Hutchinson, "slq": SLQ} {
-		r, err := f(t.Context(), &Problem{K: rounded{dense{k}, u}, Lambda: lambda, Unit: u, Control: control(t, points.NewDense32(n, 1, nil), lambda)}, &Options{Stream: rng.New(1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(f(t.Context(), &Problem{K: rounded{dense{k}, u}, Lambda: lambda, Unit: u, Control: control(t, points.NewDense32(n, 1, nil), lambda)}, &Options{Stream: rng.New(1)}))
 		if want := n / (1 + lambda); !r.Estimate.Covers(want) || math.Abs(r.Estimate.Value-want) < u*want/10 || r.Storage > 2*u*want {
 			t.Errorf("%s: [%.8g, %.8g], want %.8g", name, r.Estimate.Lo, r.Estimate.Hi, want)
 		}

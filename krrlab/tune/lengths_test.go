@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -113,10 +114,7 @@ func TestLengths(t *testing.T) {
 		t.Fatalf("%+v, %v", same, err)
 	}
 	o.ARD, o.State = true, filepath.Join(t.TempDir(), "state.json")
-	each, err := Run(ctx, d, o, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	each := testkit.Must(Run(ctx, d, o, nil, nil))
 	l := each.ARD
 	if l == nil || !l.Accepted || len(each.Best.Lengths) != 8 || float64(each.Best.Error) > 0.6*float64(same.Best.Error) {
 		t.Fatalf("%+v: %+v", each.Best, l)

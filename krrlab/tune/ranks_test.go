@@ -12,6 +12,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -89,9 +90,7 @@ func TestRunOnRanks(t *testing.T) {
 	}
 	damaged := o
 	damaged.State = filepath.Join(t.TempDir(), "state.json")
-	if err := os.WriteFile(damaged.State, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(damaged.State, []byte("{"), 0o600))
 	for r, got := range all(3, damaged, same, nothing) {
 		if got.err == nil || !strings.Contains(got.err.Error(), "the state of this search cannot be read") {
 			t.Errorf("rank %d with a damaged state: %v", r, got.err)

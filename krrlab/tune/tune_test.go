@@ -23,10 +23,7 @@ import (
 
 func data(t *testing.T, set *datasets.Dataset) *Data {
 	t.Helper()
-	y, err := datasets.Coding{Labels: set.Labels}.Encode(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	y := testkit.Must(datasets.Coding{Labels: set.Labels}.Encode(set))
 	return &Data{Train: set, Y: y}
 }
 
@@ -52,9 +49,7 @@ func predict(t *testing.T, d *Data, k kernel.Kernel, lambda float64, in, out []i
 		}
 	}
 	var c, f mat.Dense
-	if err := c.Solve(a, y); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.Solve(a, y))
 	f.Mul(b, &c)
 	for q, j := range out {
 		for col := range cols {
@@ -102,10 +97,7 @@ func TestCriteria(t *testing.T) {
 				if criterion == Validation {
 					in = rows[:n-10]
 				}
-				got, err := s.sample(in).loss(ctx, k, 0.1)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := testkit.Must(s.sample(in).loss(ctx, k, 0.1))
 				ref := Lose(y, want, set.Class != nil)
 				for i, v := range ref.Rows {
 					if math.Abs(v-got.Rows[i]) > 1e-5*(1+v) {
@@ -142,10 +134,7 @@ func TestClusters(t *testing.T) {
 			e := predict(t, d, k, 0.01, in, []int{i}).At(0, 0)
 			want += e * e / n
 		}
-		l, err := (&search{data: d}).sample(rows).loss(t.Context(), k, 0.01)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := testkit.Must((&search{data: d}).sample(rows).loss(t.Context(), k, 0.01))
 		if v, _, _ := l.Error(); !(math.Abs(v/math.Sqrt(want)-1) < 1e-9) {
 			t.Errorf("%v: error %g, want %g", k, v, math.Sqrt(want))
 		}
@@ -180,16 +169,13 @@ func TestSearch(t *testing.T) {
 		d, o := data(t, set), Options{Kernels: []string{"gaussian"}, Points: 200, Seed: 1}
 		var events int
 		var loss float64
-		r, err := Run(ctx, d, o, nil, func(e stage.Event) {
+		r := testkit.Must(Run(ctx, d, o, nil, func(e stage.Event) {
 			events++
 			loss = e.Loss
 			if !(e.Loss > 0) || e.Done < 0 || e.Done > e.Total || e.Remaining < 0 || !strings.Contains(e.Detail, "best of") {
 				t.Errorf("event %+v", e)
 			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if set.Target != nil && !slices.ContainsFunc(r.Points, func(p Point) bool { return math.Abs(loss-float64(p.Error)) < 1e-6*loss }) {
 			t.Errorf("the last event says %g, which is the error of no point", loss)
 		}
@@ -265,15 +251,11 @@ func TestSmoothest(t *testing.T) {
 		}}
 		s := &search{opt: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1, Seed: 1}.settled(), data: d, start: time.Now()}
 		s.fams = s.opt.families()
-		if err := s.prepare(t.Context(), full); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.prepare(t.Context(), full))
 		s.levels = s.levels[len(s.levels)-1:]
 		s.levels[0].most = 4 // where it begins
 		s.models = append(s.models, make([]*process, len(s.fams)))
-		if err := s.explore(t.Context(), 0, s.fams); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.explore(t.Context(), 0, s.fams))
 		grid := s.fams[0].grid[1]
 		if p := s.choose(0); slope == 0 && p.at[1] != grid[len(grid)-1] || slope > 0 && math.Abs(math.Log(p.lambda()/0.1)) > 1 {
 			t.Errorf("%s: λ = %g", name, p.lambda())
@@ -291,10 +273,7 @@ func TestEdge(t *testing.T) {
 		"λ = 1e-07 is the least that is searched": {Kernels: []string{"laplacian"}, Sigma: 20},
 		"": {Kernels: []string{"laplacian"}, Sigma: 20, Lambda: 1e-7},
 	} {
-		r, err := Run(t.Context(), data(t, set), o, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(Run(t.Context(), data(t, set), o, nil, nil))
 		for _, text := range []string{r.String(), r.Short()} {
 			if strings.Contains(text, "searched: others") != (want != "") || !strings.Contains(text, want) {
 				t.Errorf("no %q in %s", want, text)
@@ -321,10 +300,7 @@ func TestLevels(t *testing.T) {
 		}
 		return l, nil
 	}}
-	r, err := Run(context.Background(), d, Options{Kernels: []string{"gaussian"}, Rows: 200, Seed: 1, Lambda: 0.1}, full, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(Run(context.Background(), d, Options{Kernels: []string{"gaussian"}, Rows: 200, Seed: 1, Lambda: 0.1}, full, nil))
 	last := r.Levels[len(r.Levels)-1]
 	if last.Name != "made up" || last.Rows != 900 || calls != last.Points || r.Best.Level != len(r.Levels)-1 || calls > laterPoints/2 {
 		t.Errorf("%d calls, %+v, %+v", calls, r.Levels, r.Best)
@@ -345,10 +321,7 @@ func TestLevels(t *testing.T) {
 func TestResume(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(150, 2, 0.1, 1))
 	o := Options{Kernels: []string{"gaussian", "matern32"}, Seed: 1}
-	want, err := Run(context.Background(), d, o, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(Run(context.Background(), d, o, nil, nil))
 	o.State = filepath.Join(t.TempDir(), "state.json")
 	ctx, stop := context.WithCancel(context.Background())
 	var done int
@@ -361,10 +334,7 @@ func TestResume(t *testing.T) {
 		t.Fatalf("interrupted: %v, %v", err, part)
 	}
 	known := map[string]bool{}
-	st, err := openState(&search{opt: o.settled(), data: d, levels: []level{{name: "loo, 150 rows"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := testkit.Must(openState(&search{opt: o.settled(), data: d, levels: []level{{name: "loo, 150 rows"}}}))
 	for k := range st.Losses {
 		known[k] = true
 	}
@@ -372,10 +342,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("%d losses are kept", len(known))
 	}
 	for range 2 {
-		got, err := Run(context.Background(), d, o, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(Run(context.Background(), d, o, nil, nil))
 		if len(got.Points) != len(want.Points) || got.Best.Sigma != want.Best.Sigma || got.Best.Lambda != want.Best.Lambda || got.Best.Error != want.Best.Error {
 			t.Errorf("resumed: %+v, want %+v", got.Best, want.Best)
 		}
@@ -383,10 +350,7 @@ func TestResume(t *testing.T) {
 	o.Kernels = []string{"gaussian"}
 	testkit.Refused(t, testkit.Err(Run(context.Background(), d, o, nil, nil)), "of other data or another configuration")
 	o.Kernels = append(o.Kernels, "matern32")
-	whole, err := os.ReadFile(o.State)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := testkit.Must(os.ReadFile(o.State))
 	damaged := [][]byte{nil, []byte("{"), []byte(`{"search":"","losses":{"0 gaussian(sigma=1) 1":{"rows":[],"seconds":0}}}`), whole[:len(whole)-1], whole[:len(whole)/2], append(slices.Clone(whole), 0)}
 	for at := 0; at < len(whole); at += len(whole)/9 + 1 {
 		b := slices.Clone(whole)
@@ -394,9 +358,7 @@ func TestResume(t *testing.T) {
 		damaged = append(damaged, b)
 	}
 	for _, b := range damaged {
-		if err := os.WriteFile(o.State, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(o.State, b, 0o644))
 		testkit.Refused(t, testkit.Err(Run(context.Background(), d, o, nil, nil)), "the state of this search cannot be read")
 	}
 }
@@ -420,10 +382,7 @@ func TestRepeated(t *testing.T) {
 			for name, set := range map[string]*datasets.Dataset{"noise": one.Subset(rows).Center(), "coin": coin.Subset(rows)} {
 				d := data(t, set)
 				d.Mean = set.Mean != nil
-				r, err := Run(t.Context(), d, Options{Criterion: criterion, Seed: 1, ARD: true}, nil, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := testkit.Must(Run(t.Context(), d, Options{Criterion: criterion, Seed: 1, ARD: true}, nil, nil))
 				if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least || r.Repeated != 240-240/times || !strings.Contains(r.String(), "rows repeat others") || !strings.Contains(r.Short(), "rows repeat others") {
 					t.Errorf("%s, %d times, by %s: %v", name, times, criterion, r)
 				}
@@ -457,10 +416,7 @@ func TestCheck(t *testing.T) {
 // TestReport: lines, table and picture of a search.
 func TestReport(t *testing.T) {
 	d := data(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
-	r, err := Run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}, Seed: 1}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(Run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}, Seed: 1}, nil, nil))
 	r.Dataset, r.Task, r.N, r.Command = "blobs", "classification", 120, "krrlab fit"+r.Best.Flags()
 	text := r.String()
 	for _, want := range []string{"blobs", "loo, 120 rows", "gaussian", "matern32", "chosen", " %, in [", "fit with", "krrlab fit --kernel", "expected to gain"} {
@@ -501,10 +457,7 @@ func TestFewRows(t *testing.T) {
 		n    int
 		rows []int
 	}{{150, []int{150}}, {300, []int{150, 300}}, {600, []int{250, 600}}} {
-		r, err := Run(context.Background(), data(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)), Options{Seed: 1}, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(Run(context.Background(), data(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)), Options{Seed: 1}, nil, nil))
 		var rows []int
 		var work float64
 		for _, l := range r.Levels {

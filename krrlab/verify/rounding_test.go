@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -25,10 +26,7 @@ func TestRoundingOfPredictions(t *testing.T) {
 	}
 	m := formed(t, spec, x, 1<<30)
 	r := &Residual{Norm: make([]float64, cols), Rounding: make([]float64, cols), Cross: make([]float64, cols*cols), OneNorm: oneNorms(c, cols)}
-	p, err := m.Predict(t.Context(), z, c, cols, r, lambda)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(m.Predict(t.Context(), z, c, cols, r, lambda))
 	exact := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
 	seen := 0.0
 	for a := range z.N {

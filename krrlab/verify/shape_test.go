@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -17,10 +18,7 @@ func TestOne(t *testing.T) {
 		if m.Stored != (memory == 8) {
 			t.Errorf("stored: %v in %d bytes", m.Stored, memory)
 		}
-		s, err := m.Cond(t.Context(), 5, 6, rng.New(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(m.Cond(t.Context(), 5, 6, rng.New(1)))
 		if !s.Largest.Covers(25) || s.Largest.Width() > 1+1e-9 || !s.Cond.Covers(1) || !(s.Simple >= 6 && s.Simple <= 6*(1+1e-13)) || s.Passes != 6 { // K = 25
 			t.Errorf("%+v", s)
 		}

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -25,16 +26,10 @@ func TestRankOne(t *testing.T) {
 			v := new(big.Float).SetPrec(400).SetFloat64(x.Data[i])
 			exact.Add(exact, v.Mul(v, v))
 		}
-		m, err := New(t.Context(), nil, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(New(t.Context(), nil, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20, nil))
 		for _, passes := range []int{1, 2, 7, 30} {
 			lambda := math.Ldexp(1, 2*e-3)
-			s, err := m.Cond(t.Context(), lambda, passes, g)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := testkit.Must(m.Cond(t.Context(), lambda, passes, g))
 			l := new(big.Float).SetPrec(400).SetFloat64(lambda)
 			kappa := new(big.Float).SetPrec(400).Add(exact, l)
 			if kappa.Quo(kappa, l); n == 1 {

@@ -20,10 +20,7 @@ var specs = []kernel.Spec{
 // formed makes a matrix or ends the test.
 func formed(t testing.TB, spec kernel.Spec, x points.Points, memory int64) *Matrix {
 	t.Helper()
-	m, err := New(t.Context(), nil, spec, x, memory, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(New(t.Context(), nil, spec, x, memory, nil))
 	return m
 }
 
@@ -42,10 +39,7 @@ func cloud(n, d int, density float64, seed uint64) *points.Dense {
 // reference is K by kernel.Eval.
 func reference(t *testing.T, spec kernel.Spec, x *points.Dense) *mat.SymDense {
 	t.Helper()
-	k, err := kernel.FromSpec(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := testkit.Must(kernel.FromSpec(spec))
 	s := mat.NewSymDense(x.N, nil)
 	for i := range x.N {
 		for j := range i + 1 {
@@ -78,9 +72,7 @@ func TestMatrix(t *testing.T) {
 				}
 				v, w := make([]float64, n*cols), make([]float64, n*cols)
 				rng.New(5).Normals(v, 0)
-				if err := m.Mul(t.Context(), w, v, cols, true); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, m.Mul(t.Context(), w, v, cols, true))
 				for i := range n {
 					for c := range cols {
 						var want float64
@@ -109,10 +101,7 @@ func TestCond(t *testing.T) {
 		before := math.Inf(1)
 		for _, passes := range []int{1, 3, 30} {
 			m := formed(t, spec, x, 1<<30)
-			s, err := m.Cond(t.Context(), lambda, passes, rng.New(1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := testkit.Must(m.Cond(t.Context(), lambda, passes, rng.New(1)))
 			if !s.Cond.Covers(kappa) || !s.Largest.Covers(most) || !s.Smallest.Covers(max(least, 0)) || s.Cond.Hi > s.Simple*(1+1e-9) {
 				t.Errorf("%s, %d passes: κ = %g in %v, λ_max = %g in %v, λ_min = %g in %v, simple bound %g",
 					spec.Name, passes, kappa, s.Cond, most, s.Largest, least, s.Smallest, s.Simple)
@@ -137,10 +126,7 @@ func TestCondOfZeros(t *testing.T) {
 			x.Data[i] = float64(1 + i)
 		}
 		m := formed(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20)
-		s, err := m.Cond(t.Context(), lambda, 30, rng.New(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(m.Cond(t.Context(), lambda, 30, rng.New(1)))
 		var e mat.EigenSym
 		e.Factorize(reference(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x), false)
 		most := max(0, e.Values(nil)[9])
@@ -192,14 +178,8 @@ func TestBounds(t *testing.T) {
 					t.Errorf("%s: ‖r‖ = %v ± %.2g, want %v", spec.Name, r.Norm[j], r.Rounding[j], norm)
 				}
 			}
-			p, err := m.Predict(t.Context(), z, raw, cols, r, lambda)
-			if err != nil {
-				t.Fatal(err)
-			}
-			exact, err := m.Predict(t.Context(), z, c.RawMatrix().Data, cols, r, lambda)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := testkit.Must(m.Predict(t.Context(), z, raw, cols, r, lambda))
+			exact := testkit.Must(m.Predict(t.Context(), z, c.RawMatrix().Data, cols, r, lambda))
 			proved := 0
 			for q := range z.N {
 				for j := range cols {

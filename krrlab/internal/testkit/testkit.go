@@ -174,3 +174,11 @@ func Contains(t testing.TB, text string, parts ...string) {
 		}
 	}
 }
+
+// OK ends the test with an error.
+func OK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
