@@ -306,7 +306,7 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "plan.json"), []byte("{"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Refused(t, testkit.Err(lab.Solve(t.Context())), "damaged plan.json")
+	testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), "damaged plan.json")
 	if err := sol.Forget(); err != nil {
 		t.Fatal(err)
 	}

@@ -200,7 +200,7 @@ func TestCheckpointRefused(t *testing.T) {
 	fail := func(cfg Config, want string) {
 		t.Helper()
 		lab := newLab(t, ranksProblem(kept), cfg)
-		testkit.Refused(t, testkit.Err(lab.Solve(t.Context())), want)
+		testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), want)
 	}
 	fail(cfg, "resume from it (--resume), or take another folder")
 	cfg.Checkpoint.Resume = true
@@ -239,7 +239,7 @@ func TestCheckpointTwoRuns(t *testing.T) {
 			if err == nil {
 				_, err = lab.Solve(t.Context())
 			}
-			testkit.Refused(t, err, "in use by process")
+			testkit.Fails(t, err, "in use by process")
 		}
 		if files, _ := filepath.Glob(filepath.Join(cfg.Checkpoint.Dir, "checkpoint-*")); len(files) != 2 {
 			t.Errorf("%v are kept", files)

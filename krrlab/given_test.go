@@ -188,7 +188,7 @@ func TestGivenIndefinite(t *testing.T) {
 		if r := math.Sqrt(rr / yy); !(math.Abs(r-float64(sol.TrueResidual)) <= float64(sol.Rounding)) {
 			t.Errorf("%v: residual %.3g, reported %.3g ± %.1g", solver, r, sol.TrueResidual, sol.Rounding)
 		}
-		testkit.Refused(t, testkit.Err(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{})), "not positive semi-definite")
+		testkit.Fails(t, testkit.ErrOf(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{})), "not positive semi-definite")
 	}
 	// Products in float64 are off by more than the diagonal would say.
 	a := testkit.Must(gram.NewExact(p, d.X, 0, 0, nil))
@@ -208,13 +208,13 @@ func TestGivenRefused(t *testing.T) {
 		"no random features": {Precond: Features{}}, "stop residual": {Stop: bound.Stop{Rule: bound.ANorm}}, "neither Comm": {Comm: comm.Alone()},
 	} {
 		cfg.Kernel, cfg.Lambda, cfg.Solver = p, 1, PCG
-		testkit.Refused(t, testkit.Err(New(d, cfg)), want)
+		testkit.Fails(t, testkit.ErrOf(New(d, cfg)), want)
 	}
 	lab, err := New(d, Config{Kernel: p, Lambda: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	testkit.Refused(t, testkit.Err(lab.Tune(t.Context(), tune.Options{})), "leaves only λ to choose")
+	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(), tune.Options{})), "leaves only λ to choose")
 	if held, points := lab.pointBytes(), int64(8*30+8*30*30); held != points {
 		t.Errorf("points and K hold %d bytes, want %d", held, points)
 	}

@@ -66,5 +66,5 @@ func TestCheckpointGolden(t *testing.T) {
 		t.Errorf("%v after %d iterations, off by %g of %g", sol.Status, sol.Iterations, mat.Norm(&off, 2), mat.Norm(want.Model.C, 2))
 	}
 	other := testkit.Must(l.With(func(c *Config) { c.Tol = 1e-5 }))
-	testkit.Refused(t, testkit.Err(other.Solve(t.Context())), "of other data or another configuration")
+	testkit.Fails(t, testkit.ErrOf(other.Solve(t.Context())), "of other data or another configuration")
 }

@@ -95,11 +95,11 @@ func TestConfigErrors(t *testing.T) {
 		{Config{Kernel: gauss, Lambda: 1, Solver: Direct, Storage: gram.Recompute}, "recompute"},
 		{Config{Kernel: kernel.Func{Name: "own", F: dot}, Lambda: 1, Precond: Features{}}, "no random features"},
 	} {
-		testkit.Refused(t, testkit.Err(New(train, c.cfg)), c.want)
+		testkit.Fails(t, testkit.ErrOf(New(train, c.cfg)), c.want)
 	}
-	testkit.Refused(t, testkit.Err(New(train.Head(1), Config{Kernel: gauss, Lambda: 1})), "at least 2")
+	testkit.Fails(t, testkit.ErrOf(New(train.Head(1), Config{Kernel: gauss, Lambda: 1})), "at least 2")
 	one := classes(kinds(30, 4, 1)["float64"], 1)
-	testkit.Refused(t, testkit.Err(New(one, Config{Kernel: gauss, Lambda: 1})), "class")
+	testkit.Fails(t, testkit.ErrOf(New(one, Config{Kernel: gauss, Lambda: 1})), "class")
 }
 
 func dot(x, z []float64) (sum float64) {
@@ -239,7 +239,7 @@ func TestFixed16(t *testing.T) {
 	}
 	poly := kernels[4]
 	lab := newLab(t, classes(x, 3), Config{Kernel: poly, Lambda: 0.02, Precond: Features{S: 100}, Solver: PCG, Storage: gram.Fixed16})
-	testkit.Refused(t, testkit.Err(lab.Solve(t.Context())), "[0, 1]")
+	testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), "[0, 1]")
 }
 
 // TestRefinedIsChecked: an answer of 16-bit tiles that was refined by K in float64 whose error is
@@ -386,7 +386,7 @@ func TestMemory(t *testing.T) {
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
 		lab := newLab(t, train, c.cfg)
-		testkit.Refused(t, testkit.Err(lab.Solve(t.Context())), c.want)
+		testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), c.want)
 	}
 	sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 50}, Memory: 12e6, Tol: 1e-2})
 	if sol.Storage != "recompute" || !sol.Converged() {
@@ -398,10 +398,10 @@ func TestMemory(t *testing.T) {
 func TestNoNumbers(t *testing.T) {
 	train := regression(kinds(5, 3, 1)["float64"])
 	train.X = points.NewDense(5, 0, nil)
-	testkit.Refused(t, testkit.Err(New(train, Config{Kernel: gauss, Lambda: 1})), "dimension 0")
+	testkit.Fails(t, testkit.ErrOf(New(train, Config{Kernel: gauss, Lambda: 1})), "dimension 0")
 	sol := mustSolve(t, regression(kinds(40, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 10}})
 	sol.Model.Scaling = &datasets.Scaling{Kind: "unit", Scale: []float64{1, 1, 1}}
-	testkit.Refused(t, testkit.Err(Verify(t.Context(), sol.Model, VerifyOptions{Train: sol.lab.train, Test: regression(kinds(4, 2, 1)["float64"])})), "the test data have 2 features, the model was fitted on 3")
+	testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), sol.Model, VerifyOptions{Train: sol.lab.train, Test: regression(kinds(4, 2, 1)["float64"])})), "the test data have 2 features, the model was fitted on 3")
 }
 
 // TestParse checks the names.
@@ -422,7 +422,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%v: %v, %v", s, got, err)
 		}
 	}
-	testkit.Refused(t, testkit.Err(ParseSolver("lu")), "direct")
+	testkit.Fails(t, testkit.ErrOf(ParseSolver("lu")), "direct")
 	if got := Solver(9).String(); !strings.Contains(got, "9") {
 		t.Errorf("solver 9 is %q", got)
 	}

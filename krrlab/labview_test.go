@@ -37,6 +37,6 @@ func TestShown(t *testing.T) {
 // TestNewWithoutData makes a laboratory of what failed to load.
 func TestNewWithoutData(t *testing.T) {
 	for _, d := range []*datasets.Dataset{nil, {}} {
-		testkit.Refused(t, testkit.Err(New(d, Config{})), "the data set is nil")
+		testkit.Fails(t, testkit.ErrOf(New(d, Config{})), "the data set is nil")
 	}
 }

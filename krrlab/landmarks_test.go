@@ -130,10 +130,10 @@ func TestChosenLandmarksRefused(t *testing.T) {
 		"landmarks 0 points: 30 are asked for":                 {Landmarks: Indices{}},
 	} {
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: p})
-		testkit.Refused(t, testkit.Err(l.Solve(t.Context())), want)
+		testkit.Fails(t, testkit.ErrOf(l.Solve(t.Context())), want)
 	}
 	p := Nystrom{S: 3, Landmarks: Indices{1, 2, 3}}
-	testkit.Refused(t, testkit.Err(SpecOf(p, gauss)), "Nyström landmarks (3 points) is user-defined")
+	testkit.Fails(t, testkit.ErrOf(SpecOf(p, gauss)), "Nyström landmarks (3 points) is user-defined")
 	l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: p, Checkpoint: &Checkpoint{Dir: t.TempDir()}})
-	testkit.Refused(t, testkit.Err(l.Solve(t.Context())), "cannot be told apart")
+	testkit.Fails(t, testkit.ErrOf(l.Solve(t.Context())), "cannot be told apart")
 }

@@ -125,14 +125,14 @@ func TestUserDefinedRefused(t *testing.T) {
 		"method free needs": func(l *Lab) error { _, err := l.StatDim(t.Context(), StatDimOptions{Method: FreeStatDim}); return err },
 	} {
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{}})
-		testkit.Refused(t, run(l), want)
+		testkit.Fails(t, run(l), want)
 	}
-	testkit.Refused(t, testkit.Err(SpecOf(scaled{}, gauss)), "scaled is user-defined")
+	testkit.Fails(t, testkit.ErrOf(SpecOf(scaled{}, gauss)), "scaled is user-defined")
 	failed := errors.New("no M today")
 	for _, c := range comm.Local(1, comm.Options{}) {
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{err: failed}, Comm: c})
-		testkit.Refused(t, testkit.Err(l.Solve(t.Context())), "no M today")
-		testkit.Refused(t, testkit.Err(l.Quality(t.Context(), QualityOptions{})), "no M today")
+		testkit.Fails(t, testkit.ErrOf(l.Solve(t.Context())), "no M today")
+		testkit.Fails(t, testkit.ErrOf(l.Quality(t.Context(), QualityOptions{})), "no M today")
 	}
 }
 
@@ -153,7 +153,7 @@ func TestPrecondKept(t *testing.T) {
 			now, err := New(train, cfg)
 			if plain(asked) {
 				for _, err := range []error{err, withErr} {
-					testkit.Refused(t, err, "has no preconditioner, and Precond is "+p.String())
+					testkit.Fails(t, err, "has no preconditioner, and Precond is "+p.String())
 				}
 				continue
 			}

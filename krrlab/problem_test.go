@@ -96,7 +96,7 @@ func TestWithRefuses(t *testing.T) {
 		func(c *Config) { c.Kernel = kernel.Gaussian{Sigma: 2} },
 		func(c *Config) { c.Comm = comm.Alone() },
 	} {
-		testkit.Refused(t, testkit.Err(l.With(change)), "another problem")
+		testkit.Fails(t, testkit.ErrOf(l.With(change)), "another problem")
 	}
 }
 

@@ -224,7 +224,7 @@ func TestRaceLimits(t *testing.T) {
 	}
 	lab.cfg.Memory = 0
 	for name, o := range map[string]RaceOptions{"magic": soon("magic"), "takes part in every race": soon("none")} {
-		testkit.Refused(t, testkit.Err(lab.Race(t.Context(), o)), name)
+		testkit.Fails(t, testkit.ErrOf(lab.Race(t.Context(), o)), name)
 	}
 	if r, err := sketchLab(t, Config{Kernel: eval{}, Lambda: 0.3}).Race(t.Context(), RaceOptions{}); err != nil || len(r.Racers) != 4 {
 		t.Errorf("a kernel without features: %v, %v", r, err)

@@ -108,7 +108,7 @@ func TestRegisteredKernel(t *testing.T) {
 		t.Errorf("verified: %v, %v", v, err)
 	}
 	other := mustSolve(t, train, Config{Kernel: unsloped{quadric{2}}, Lambda: 0.1})
-	testkit.Refused(t, other.Model.Save(name), "kernel.Register(name, krrlab.unsloped{…})")
+	testkit.Fails(t, other.Model.Save(name), "kernel.Register(name, krrlab.unsloped{…})")
 	owners := map[[32]byte]bool{}
 	for _, k := range []kernel.Kernel{quadric{2}, quadric{math.Nextafter(2, 3)}, nameless{2}, nameless{3}} {
 		l := newLab(t, train, Config{Kernel: k, Lambda: 0.1})

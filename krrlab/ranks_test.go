@@ -184,5 +184,5 @@ func TestRanksDefaults(t *testing.T) {
 	if err != nil || lab.Config().Solver != PCG {
 		t.Errorf("%v, %v", err, lab.Config().Solver)
 	}
-	testkit.Refused(t, testkit.Err(New(train, Config{Kernel: gauss, Lambda: 0.1, Comm: comm.Alone(), Solver: Direct})), "direct")
+	testkit.Fails(t, testkit.ErrOf(New(train, Config{Kernel: gauss, Lambda: 0.1, Comm: comm.Alone(), Solver: Direct})), "direct")
 }

@@ -100,6 +100,6 @@ func TestVerifyScaled(t *testing.T) {
 	}
 	other := scale(t, "unit", train, test)
 	for _, o := range []VerifyOptions{{Train: other[0]}, {Test: other[1]}} {
-		testkit.Refused(t, testkit.Err(Verify(t.Context(), m, o)), "scaled already (unit)")
+		testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), m, o)), "scaled already (unit)")
 	}
 }

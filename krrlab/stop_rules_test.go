@@ -238,7 +238,7 @@ func TestStopRefused(t *testing.T) {
 		"share 0":        {classes(x, 2), Config{Stop: bound.Stop{Rule: bound.Labels}}},
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
-		testkit.Refused(t, testkit.Err(New(c.train, c.cfg)), want)
+		testkit.Fails(t, testkit.ErrOf(New(c.train, c.cfg)), want)
 	}
 	if l := newLab(t, classes(x, 2), Config{Kernel: gauss, Lambda: 0.1, Stop: labels}); l.cfg.Solver == Direct {
 		t.Error("auto takes the direct solver, which does not stop")

@@ -124,7 +124,7 @@ func TestVerifyTargets(t *testing.T) {
 		if c.train.Task == datasets.Classification {
 			other = classes(kinds(100, 4, 4)["float64"], len(c.train.Labels))
 		}
-		testkit.Refused(t, testkit.Err(Verify(t.Context(), sol.Model, VerifyOptions{Train: other})), "row 0")
+		testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), sol.Model, VerifyOptions{Train: other})), "row 0")
 		if _, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: c.train.Head(50)}); err == nil {
 			t.Error("half the data are taken")
 		}

@@ -134,7 +134,7 @@ func TestWarmRefusals(t *testing.T) {
 			return err
 		},
 	} {
-		testkit.Refused(t, f(), want)
+		testkit.Fails(t, f(), want)
 	}
 	with := cfg
 	if with.Start, err = m.Start(d, k, 0.1); err != nil {

@@ -58,8 +58,8 @@ func TestWeights(t *testing.T) {
 			if n, d, _ := sol.Model.Dims(); n != 120 || d != 3 || sol.D != 3 || !sol.Weighted || sol.Model.Kernel != kernel.Kernel(k) {
 				t.Errorf("%v: a model of %d points in R^%d, report %+v", cfg.Solver, n, d, sol.Header)
 			}
-			testkit.Refused(t, testkit.Err(newLab(t, given, Config{Kernel: k, Lambda: 0.1}).Tune(ctx, tune.Options{})), "weights")
-			testkit.Refused(t, testkit.Err(Verify(ctx, sol.Model, VerifyOptions{})), "weights")
+			testkit.Fails(t, testkit.ErrOf(newLab(t, given, Config{Kernel: k, Lambda: 0.1}).Tune(ctx, tune.Options{})), "weights")
+			testkit.Fails(t, testkit.ErrOf(Verify(ctx, sol.Model, VerifyOptions{})), "weights")
 		}
 	}
 	if _, err := datasets.SyntheticRegression(9, 2, 0, 1).Balance(); err == nil {
@@ -158,7 +158,7 @@ func TestMemoryChooses(t *testing.T) {
 	if err != nil || !strings.Contains(s.Why, "all eigenvalues need 11.5 MB, the limit is 11 MB") && !strings.Contains(s.Why, "did not reach the width") {
 		t.Errorf("%v, %v", s, err)
 	}
-	testkit.Refused(t, testkit.Err(newLab(t, train, cfg).StatDim(t.Context(), StatDimOptions{Method: ExactStatDim})), "n = 1200 need 11.5 MB, the limit is 11 MB: take another method")
+	testkit.Fails(t, testkit.ErrOf(newLab(t, train, cfg).StatDim(t.Context(), StatDimOptions{Method: ExactStatDim})), "n = 1200 need 11.5 MB, the limit is 11 MB: take another method")
 }
 
 // TestWeightsRefused: what weights cannot be.
@@ -181,7 +181,7 @@ func TestWeightsRefused(t *testing.T) {
 	} {
 		c.of.Weights = c.w
 		c.cfg.Kernel, c.cfg.Lambda = kernel.Gaussian{Sigma: 1}, 1
-		testkit.Refused(t, testkit.Err(New(&c.of, c.cfg)), c.want)
+		testkit.Fails(t, testkit.ErrOf(New(&c.of, c.cfg)), c.want)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestBadArguments(t *testing.T) {
 			t.Errorf("%+v: error %v, want one with %q", c.o, err, c.want)
 		}
 	}
-	testkit.Refused(t, testkit.Err(ParseTest("kappa6")), "kappa6")
+	testkit.Fails(t, testkit.ErrOf(ParseTest("kappa6")), "kappa6")
 	for _, c := range []Test{PaperTest, Kappa5, Kappa10} {
 		if got, err := ParseTest(c.Name); err != nil || got != c {
 			t.Errorf("%s: %v, %v", c.Name, got, err)

@@ -290,9 +290,9 @@ func TestADMMErrors(t *testing.T) {
 	x := draw(25, 60, 2)
 	y := wave(x, 1)
 	m := sample(t, gaussian, 2, 20)
-	testkit.Refused(t, testkit.Err(baseline.NewADMM(ctx, m, x, 0, y, baseline.Square, nil)), "λ = 0")
+	testkit.Fails(t, testkit.ErrOf(baseline.NewADMM(ctx, m, x, 0, y, baseline.Square, nil)), "λ = 0")
 	for _, l := range losses[1:] {
-		testkit.Refused(t, testkit.Err(baseline.NewADMM(ctx, m, x, 1, y, l, nil)), "row 0, column 0")
+		testkit.Fails(t, testkit.ErrOf(baseline.NewADMM(ctx, m, x, 1, y, l, nil)), "row 0, column 0")
 	}
 	var limit *baseline.LimitError
 	if _, err := baseline.NewADMM(ctx, m, x, 1, y, baseline.Square, &baseline.ADMMOptions{Memory: 1000}); !errors.As(err, &limit) || !strings.Contains(err.Error(), "n = 60, s = 20, 1 blocks") {
@@ -300,7 +300,7 @@ func TestADMMErrors(t *testing.T) {
 	}
 	far := draw(25, 60, 2)
 	far.Row(3)[0] = 1e30
-	testkit.Refused(t, testkit.Err(baseline.NewADMM(ctx, sample(t, sketched, 2, 20), far, 1, y, baseline.Square, nil)), "point 3")
+	testkit.Fails(t, testkit.ErrOf(baseline.NewADMM(ctx, sample(t, sketched, 2, 20), far, 1, y, baseline.Square, nil)), "point 3")
 	a := newADMM(t, m, x, 1, y, baseline.Square, nil)
 	testkit.Panics(t, map[string]func(){
 		"rows": func() { _, _ = baseline.NewADMM(ctx, m, x, 1, targets(1, 59, 1), baseline.Square, nil) },

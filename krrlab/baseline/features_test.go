@@ -229,14 +229,14 @@ func TestFeatureErrors(t *testing.T) {
 	y := wave(x, 1)
 	m := sample(t, gaussian, 3, 650)
 	for _, lambda := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		testkit.Refused(t, testkit.Err(baseline.RandomFeatures(ctx, m, x, lambda, y, nil)), "λ")
+		testkit.Fails(t, testkit.ErrOf(baseline.RandomFeatures(ctx, m, x, lambda, y, nil)), "λ")
 	}
 	bad := mat.DenseCopyOf(y)
 	bad.Set(4, 0, math.Inf(1))
-	testkit.Refused(t, testkit.Err(baseline.RandomFeatures(ctx, m, x, 1, bad, nil)), "row 4")
+	testkit.Fails(t, testkit.ErrOf(baseline.RandomFeatures(ctx, m, x, 1, bad, nil)), "row 4")
 	far := draw(18, 600, 3)
 	far.Row(599)[2] = 1e30
-	testkit.Refused(t, testkit.Err(baseline.RandomFeatures(ctx, sample(t, sketched, 3, 40), far, 1, y, &baseline.FeatureOptions{Stream: true})), "point 599")
+	testkit.Fails(t, testkit.ErrOf(baseline.RandomFeatures(ctx, sample(t, sketched, 3, 40), far, 1, y, &baseline.FeatureOptions{Stream: true})), "point 599")
 	if _, err := baseline.RandomFeatures(ctx, m, x, 1, y, &baseline.FeatureOptions{Form: baseline.Dual, Stream: true}); err == nil {
 		t.Error("the dual form streamed")
 	}
@@ -252,7 +252,7 @@ func TestFeatureErrors(t *testing.T) {
 	}
 	// ZᵀZ of rank 3, λ below rounding.
 	flat := points.NewDense(600, 3, nil)
-	testkit.Refused(t, testkit.Err(baseline.RandomFeatures(ctx, sample(t, gaussian, 3, 50), flat, 1e-18, y, nil)), "not positive definite at λ = 1e-18")
+	testkit.Fails(t, testkit.ErrOf(baseline.RandomFeatures(ctx, sample(t, gaussian, 3, 50), flat, 1e-18, y, nil)), "not positive definite at λ = 1e-18")
 	testkit.Panics(t, map[string]func(){
 		"rows":    func() { _, _ = baseline.RandomFeatures(ctx, m, x, 1, targets(1, 599, 1), nil) },
 		"dim":     func() { _, _ = baseline.RandomFeatures(ctx, sample(t, gaussian, 4, 5), x, 1, y, nil) },

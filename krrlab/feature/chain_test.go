@@ -97,14 +97,14 @@ func TestChainErrors(t *testing.T) {
 		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 5}}}, 4, "4 are asked for"},
 		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}}}}, 0, "at least 1"},
 	} {
-		testkit.Refused(t, testkit.Err(c.chain.Sample(3, c.s, rng.New(1))), c.want)
+		testkit.Fails(t, testkit.ErrOf(c.chain.Sample(3, c.s, rng.New(1))), c.want)
 	}
 	if s := chains()[0].String(); !strings.HasSuffix(s, " to 70 → srht to 30 → gaussian to 12") {
 		t.Error(s)
 	}
 	// What overflows in the features shows in the sketched ones.
 	huge := points.NewDense(2, 3, []float64{1, 1, 1, 1e20, 1e20, 1e20})
-	testkit.Refused(t, testkit.Err(feature.Matrix(t.Context(), sample(t, chains()[1], 3, 12, 1), huge, nil)), "point 1")
+	testkit.Fails(t, testkit.ErrOf(feature.Matrix(t.Context(), sample(t, chains()[1], 3, 12, 1), huge, nil)), "point 1")
 	var worst float64
 	for _, v := range mapped(sample(t, chains()[1], 3, 12, 1), huge.Slice(0, 1)) {
 		worst = max(worst, math.Abs(v))

@@ -106,7 +106,7 @@ func TestDoublingMisuse(t *testing.T) {
 	if _, err := (Doubling{Fourier{Kernel: kernel.Gaussian{}}, 8}).Sample(3, 8, rng.New(1)); err == nil {
 		t.Error("σ = 0")
 	}
-	testkit.Refused(t, testkit.Err((Doubling{poly, 8}).Sample(3, 0, rng.New(1))), "0 features")
+	testkit.Fails(t, testkit.ErrOf((Doubling{poly, 8}).Sample(3, 0, rng.New(1))), "0 features")
 }
 
 // TestStack: parts of a stack are those maps, scaled by √(b/s); fewer parts are a prefix.

@@ -125,7 +125,7 @@ func TestSampleErrors(t *testing.T) {
 
 func fails(t *testing.T, what, want string, f func() error) {
 	t.Helper()
-	testkit.Refused(t, f(), want)
+	testkit.Fails(t, f(), want)
 }
 
 // TestMatrixErrors checks that features beyond float32 and a canceled context are errors.

@@ -300,5 +300,5 @@ func TestAs(t *testing.T) {
 		}
 	}
 	other := gram.Choice{Storage: gram.Float64, Arithmetic: kernel.Float32}
-	testkit.Refused(t, testkit.Err(gram.New(ctx, k, x, 100, &gram.Options{As: &other})), "do not allow")
+	testkit.Fails(t, testkit.ErrOf(gram.New(ctx, k, x, 100, &gram.Options{As: &other})), "do not allow")
 }

@@ -105,7 +105,7 @@ func TestErrors(t *testing.T) {
 		{cube, large, 1, gram.Options{Storage: gram.Float32}, "too large for float32"},
 		{nan, x, 1, gram.Options{Storage: gram.Float64}, "kernel odd of points"},
 	} {
-		testkit.Refused(t, testkit.Err(gram.New(ctx, c.k, c.x, c.lambda, &c.o)), c.want)
+		testkit.Fails(t, testkit.ErrOf(gram.New(ctx, c.k, c.x, c.lambda, &c.o)), c.want)
 	}
 	if m := mustNew(t, cube, large, 1, nil); m.Storage() != gram.Float64 {
 		t.Errorf("entries of 1e120 are stored as %v", m.Storage())

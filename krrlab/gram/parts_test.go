@@ -185,12 +185,12 @@ func TestNotFinite(t *testing.T) {
 			}
 			m.choice.Storage, m.choice.Arithmetic = s, kernel.Float64
 			m.build()
-			testkit.Refused(t, m.ops.formAll(t.Context(), nil), "of points 37 and 5 is")
+			testkit.Fails(t, m.ops.formAll(t.Context(), nil), "of points 37 and 5 is")
 		}
 	}
 	for c, want := range map[float64]string{math.NaN(): "point 2 has", 1e200: "point 2 has"} {
 		y := points.NewDense(4, 1, []float64{0, 1, c, 2})
-		testkit.Refused(t, testkit.Err(NewExact(kernel.Gaussian{Sigma: 1}, y, 1, 0, comm.Alone())), want)
+		testkit.Fails(t, testkit.ErrOf(NewExact(kernel.Gaussian{Sigma: 1}, y, 1, 0, comm.Alone())), want)
 	}
 	if _, err := NewExact(kernel.Func{Name: "one", F: func(_, _ []float64) float64 { return 1 }}, points.NewDense(2, 1, []float64{1e200, 1}), 1, 0, nil); err != nil {
 		t.Errorf("a user's kernel needs no norms: %v", err)

@@ -80,5 +80,5 @@ func TestRadial(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] = float64(i) / 50
 	}
-	testkit.Refused(t, testkit.Err(gram.New(ctx, radial{1, 0.3, 0.03}, x, lambda, nil)), "Slope()")
+	testkit.Fails(t, testkit.ErrOf(gram.New(ctx, radial{1, 0.3, 0.03}, x, lambda, nil)), "Slope()")
 }

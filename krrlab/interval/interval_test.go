@@ -149,7 +149,7 @@ func TestScores(t *testing.T) {
 		}
 	}
 	for level, want := range map[float64]string{0.95: "9 scores are too few for intervals of level 0.95: want at least 19", 0.9990000000000001: "of level 0.999: want at least 999, or a lower level", 1: "between 0 and 1", 0: "between 0 and 1"} {
-		testkit.Refused(t, testkit.Err(FromScores(c, p, level)), want)
+		testkit.Fails(t, testkit.ErrOf(FromScores(c, p, level)), want)
 	}
 	three := &model.Prediction{Labels: []string{"a", "b", "c"}, Class: []int{0, 1}, Decision: mat.NewDense(2, 3, []float64{1, 0.5, -1, -1, 0.2, 0.1})}
 	answers := &datasets.Dataset{Task: datasets.Classification, X: datasets.SyntheticRegression(2, 1, 0, 1).X, Class: []int{1, 0}, Labels: []string{"new", "b"}}
@@ -193,19 +193,19 @@ func TestUnknownLabels(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	d := datasets.SyntheticRegression(30, 2, 0.1, 1)
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
-	testkit.Refused(t, testkit.Err(Cholesky(t.Context(), m, 100)), "7.2 kB, 100 B is allowed")
+	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), m, 100)), "7.2 kB, 100 B is allowed")
 	s := cholesky(t, m)
-	testkit.Refused(t, testkit.Err(s.Variance(t.Context(), datasets.SyntheticRegression(3, 5, 0, 1))), "points have 5 features, the model was fitted on 2")
+	testkit.Fails(t, testkit.ErrOf(s.Variance(t.Context(), datasets.SyntheticRegression(3, 5, 0, 1))), "points have 5 features, the model was fitted on 2")
 	bad := *m
 	bad.Kernel, bad.Lambda = kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 1}, 1e-18
-	testkit.Refused(t, testkit.Err(Cholesky(t.Context(), &bad, 0)), "not positive definite")
+	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &bad, 0)), "not positive definite")
 	weighted := *m
 	weighted.Weighted = true
-	testkit.Refused(t, testkit.Err(Cholesky(t.Context(), &weighted, 0)), "weights")
-	testkit.Refused(t, testkit.Err(Iterative(t.Context(), &weighted, product{mat.NewDense(30, 30, nil)}, nil)), "weights")
+	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &weighted, 0)), "weights")
+	testkit.Fails(t, testkit.ErrOf(Iterative(t.Context(), &weighted, product{mat.NewDense(30, 30, nil)}, nil)), "weights")
 	classes := datasets.SyntheticClasses(30, 2, 3, 0.1, 1)
 	c := fit(t, classes, kernel.Gaussian{Sigma: 1}, 0.1)
-	testkit.Refused(t, testkit.Err(FromSystem(t.Context(), s, Gaussian, predict(t, c, classes), classes, 0.9)), "take split or jackknife")
+	testkit.Fails(t, testkit.ErrOf(FromSystem(t.Context(), s, Gaussian, predict(t, c, classes), classes, 0.9)), "take split or jackknife")
 	if _, err := Calibrate(nil, predict(t, c, classes), d); err == nil {
 		t.Error("numbers for classes")
 	}

@@ -85,7 +85,7 @@ func TestSpecRoundTrip(t *testing.T) {
 			t.Errorf("FromSpec(%s) = %v, %v, want %v", b, got, err, k)
 		}
 	}
-	testkit.Refused(t, testkit.Err(kernel.ToSpec(kernel.Func{Name: "mine"})), "mine is a Go function")
+	testkit.Fails(t, testkit.ErrOf(kernel.ToSpec(kernel.Func{Name: "mine"})), "mine is a Go function")
 	if _, err := kernel.ToSpec(nil); err == nil {
 		t.Error("ToSpec of nil: no error")
 	}
@@ -101,7 +101,7 @@ func TestBadSpecs(t *testing.T) {
 		{kernel.Spec{Name: "gaussian", Sigma: 1, Degree: 2}, "no such parameter"},
 		{kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 2, Sigma: 1}, "no such parameter"},
 	} {
-		testkit.Refused(t, testkit.Err(kernel.FromSpec(c.s)), c.want)
+		testkit.Fails(t, testkit.ErrOf(kernel.FromSpec(c.s)), c.want)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestPrecomputed(t *testing.T) {
 		if err != nil || back.String() != p.String() || !math.IsNaN(back.Eval([]float64{0}, []float64{0})) || kernel.Given(back).Bytes() != 0 {
 			t.Errorf("%s: %v, %v", name, back, err)
 		}
-		testkit.Refused(t, kernel.Check(back, kernel.Rows(n)), "holds no K")
+		testkit.Fails(t, kernel.Check(back, kernel.Rows(n)), "holds no K")
 		if s := kernel.Sizes(p, kernel.Rows(n), nil); s[4] != largest(k, 4) || kernel.Semidefinite(p) {
 			t.Errorf("%s: sizes %v", name, s)
 		}
@@ -93,7 +93,7 @@ func TestPrecomputedRefused(t *testing.T) {
 		"entry (3, 1) is 0.25 and (1, 3) is 0,": change(3, 1, 0.25),
 		"0.25 apart, more than 1e-06":           change(1, 3, 0.25),
 	} {
-		testkit.Refused(t, testkit.Err(kernel.NewPrecomputed(k)), want)
+		testkit.Fails(t, testkit.ErrOf(kernel.NewPrecomputed(k)), want)
 	}
 	p, err := kernel.NewPrecomputed(change(3, 1, 1e-7)) // rounding
 	if err != nil {

@@ -103,7 +103,9 @@ func (waving) Profile(dst, sq []float64) {
 		dst[i] = math.Cos(math.Sqrt(v))
 	}
 }
-func (k waving) Eval(x, z []float64) float64 { return math.Cos(math.Sqrt(1/math.Pow(k.falling.Eval(x, z), 2) - 1)) }
+func (k waving) Eval(x, z []float64) float64 {
+	return math.Cos(math.Sqrt(1/math.Pow(k.falling.Eval(x, z), 2) - 1))
+}
 
 // TestCheck: what a radial kernel says of itself is compared with its values, and a line says what is wrong.
 func TestCheck(t *testing.T) {
@@ -191,7 +193,7 @@ func TestRegister(t *testing.T) {
 			t.Errorf("%+v: %v, %v, want %q", s, k, err, want)
 		}
 	}
-	testkit.Refused(t, testkit.Err(kernel.ToSpec(own{})), "kernel.Register(name, kernel_test.own{…})")
+	testkit.Fails(t, testkit.ErrOf(kernel.ToSpec(own{})), "kernel.Register(name, kernel_test.own{…})")
 	for name, k := range map[string]kernel.Kernel{
 		"": own{}, "gaussian": own{}, "taken": multiquadric{}, "multiquadric": own{}, "built-in": kernel.Gaussian{}, "nil": nil,
 		"func": kernel.Func{F: own{}.Eval}, "hidden": hidden{c: 1},

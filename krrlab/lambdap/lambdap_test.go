@@ -332,7 +332,7 @@ func TestOptions(t *testing.T) {
 		"confidence 2": {Confidence: 2}, "λ_p = 0": {LambdaP: []float64{1, 0}}, "λ_p = -1": {LambdaP: []float64{-1}}, "empty grid": {LambdaP: []float64{}},
 		"grid of 1": {Points: 1}, "width -1": {Width: -1}, "-1 steps": {Steps: -1}, "maximum of -1 iterations": {MaxIter: -1}, "τ = 2": {Tol: 2},
 	} {
-		testkit.Refused(t, o.Check(), want)
+		testkit.Fails(t, o.Check(), want)
 	}
 	if err := (&Options{}).Check(); err != nil {
 		t.Error(err)

@@ -120,7 +120,7 @@ func TestBadInput(t *testing.T) {
 			return err
 		},
 	} {
-		testkit.Refused(t, f(), want)
+		testkit.Fails(t, f(), want)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -85,9 +85,9 @@ func TestPathMisuse(t *testing.T) {
 		"tolerance 2":               {Tol: 2},
 		"confidence 95":             {Confidence: 95},
 	} {
-		testkit.Refused(t, testkit.Err(Path(context.Background(), s.k, m, s.y, []float64{1}, o)), want)
+		testkit.Fails(t, testkit.ErrOf(Path(context.Background(), s.k, m, s.y, []float64{1}, o)), want)
 	}
-	testkit.Refused(t, testkit.Err(Path(context.Background(), s.k, m, s.y, []float64{1, 0}, nil)), "λ = 0")
+	testkit.Fails(t, testkit.ErrOf(Path(context.Background(), s.k, m, s.y, []float64{1, 0}, nil)), "λ = 0")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Path(ctx, s.k, m, s.y, []float64{1}, nil); err == nil {

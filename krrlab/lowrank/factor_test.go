@@ -237,7 +237,7 @@ func TestErrors(t *testing.T) {
 			if k, ok := c.k.(*dense); ok {
 				k.calls = 0
 			}
-			testkit.Refused(t, err, c.want)
+			testkit.Fails(t, err, c.want)
 			if c.what == "source" && !errors.Is(err, errSource) {
 				t.Errorf("%s: %v does not wrap the source's error", what, err)
 			}

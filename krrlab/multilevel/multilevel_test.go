@@ -104,7 +104,7 @@ func TestDense(t *testing.T) {
 			t.Errorf("λ_p = %g: the draw is off by %g", c.lambdaP, e)
 		}
 	}
-	testkit.Refused(t, testkit.Err(newDense(t.Context(), z.held, -10)), "not positive definite")
+	testkit.Fails(t, testkit.ErrOf(newDense(t.Context(), z.held, -10)), "not positive definite")
 }
 
 // TestCoverage counts how often the intervals of ‖ZZᵀ−K‖₂ and κ(M⁻¹A) cover the values that
@@ -234,7 +234,7 @@ func TestRanksRefuse(t *testing.T) {
 		wg.Go(func() {
 			q := *p
 			q.Comm = c
-			testkit.Refused(t, testkit.Err(form(t.Context(), m, &q, false, nil)), "Z has NaN")
+			testkit.Fails(t, testkit.ErrOf(form(t.Context(), m, &q, false, nil)), "Z has NaN")
 		})
 	}
 	wg.Wait()

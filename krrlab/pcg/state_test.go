@@ -90,9 +90,9 @@ func refuse(t *testing.T, resume func(state []byte, maxIter int) error, state []
 	for _, s := range map[string][]byte{
 		"no bytes": {}, "few bytes": state[:4], "half a head": state[:100], "half a state": state[:len(state)-9],
 	} {
-		testkit.Refused(t, resume(s, 0), "state to resume")
+		testkit.Fails(t, resume(s, 0), "state to resume")
 	}
-	testkit.Refused(t, resume(state, 3), "of at most 3")
+	testkit.Fails(t, resume(state, 3), "of at most 3")
 }
 
 // TestResumeOther: a state of Solve is none of SolveBlock, nor of another size.

@@ -56,6 +56,6 @@ func TestOuterOf(t *testing.T) {
 		}(),
 	} {
 		accel.SetThreads(1)
-		testkit.Refused(t, testkit.Err(precond.NewOuterOf(t.Context(), nil, n, s, bad)), name)
+		testkit.Fails(t, testkit.ErrOf(precond.NewOuterOf(t.Context(), nil, n, s, bad)), name)
 	}
 }

@@ -361,7 +361,7 @@ func TestErrors(t *testing.T) {
 		keep := z.Data[17*12+5]
 		z.Data[17*12+5] = float32(v)
 		for _, form := range forms {
-			testkit.Refused(t, testkit.Err(precond.New(ctx, z, 1, &precond.Options{Form: form})), "row 17, feature 5")
+			testkit.Fails(t, testkit.ErrOf(precond.New(ctx, z, 1, &precond.Options{Form: form})), "row 17, feature 5")
 		}
 		z.Data[17*12+5] = keep
 	}

@@ -105,7 +105,7 @@ func TestRanksRefuse(t *testing.T) {
 		clear(z.Data)
 		z.Data[at] = float32(bad)
 		onRanks(2, z, func(c comm.Comm, own *points.Dense32) {
-			testkit.Refused(t, testkit.Err(New(t.Context(), own, 1, &Options{Comm: c})), "rank 1")
+			testkit.Fails(t, testkit.ErrOf(New(t.Context(), own, 1, &Options{Comm: c})), "rank 1")
 		})
 	}
 }

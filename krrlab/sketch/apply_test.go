@@ -213,14 +213,14 @@ func TestBadArguments(t *testing.T) {
 		{sketch.Composition{{Dist: sketch.SRHT{}, Width: 4}, {Dist: sketch.Gaussian{}, Width: 2}}, 5, 3, "ends with 2 numbers, 3"},
 		{sketch.Composition{{Dist: sketch.SRHT{}, Width: 9}, {Dist: sketch.Gaussian{}, Width: 2}}, 5, 2, "s ≤ 8"},
 	} {
-		testkit.Refused(t, testkit.Err(c.d.Sample(c.m, c.s, rng.New(1))), c.want)
+		testkit.Fails(t, testkit.ErrOf(c.d.Sample(c.m, c.s, rng.New(1))), c.want)
 	}
 	for _, name := range []string{"countsketch", "srht", "gaussian"} {
 		if d, err := sketch.Parse(name); err != nil || d.String() != name {
 			t.Errorf("Parse(%q) = %v, %v", name, d, err)
 		}
 	}
-	testkit.Refused(t, testkit.Err(sketch.Parse("fft")), "want countsketch, srht or gaussian")
+	testkit.Fails(t, testkit.ErrOf(sketch.Parse("fft")), "want countsketch, srht or gaussian")
 	none := draw(t, sketch.Gaussian{}, 10, 4, rng.New(1))
 	none.Apply32(nil, 4, nil, 10, 0, nil)
 	none.Apply64(nil, 4, nil, 10, 0, nil)

@@ -18,7 +18,7 @@ func TestSampleLimits(t *testing.T) {
 		{0, 1, "length 0"}, {1, 0, "to 0 numbers"}, {-1, 1, "length -1"}, {math.MaxInt32 + 1, 1, "at most 2147483647"}, {1, math.MaxInt32 + 1, "at most 2147483647"},
 	} {
 		for _, d := range []Dist{CountSketch{}, SRHT{}, Gaussian{}, Composition{{Dist: Gaussian{}}}} {
-			testkit.Refused(t, testkit.Err(d.Sample(c.m, c.s, rng.New(1))), c.want)
+			testkit.Fails(t, testkit.ErrOf(d.Sample(c.m, c.s, rng.New(1))), c.want)
 		}
 	}
 	if err := checkSample(Gaussian{}, math.MaxInt32, math.MaxInt32); err != nil {
@@ -28,7 +28,7 @@ func TestSampleLimits(t *testing.T) {
 		if _, err := (SRHT{}).Sample(c.m, c.s, rng.New(1)); err != nil {
 			t.Errorf("all rows of the transform: %v", err)
 		}
-		testkit.Refused(t, testkit.Err((SRHT{}).Sample(c.m, c.s+1, rng.New(1))), fmt.Sprintf("want s ≤ %d", c.s))
+		testkit.Fails(t, testkit.ErrOf((SRHT{}).Sample(c.m, c.s+1, rng.New(1))), fmt.Sprintf("want s ≤ %d", c.s))
 	}
 	for _, c := range []struct {
 		need, have float64

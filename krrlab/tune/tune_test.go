@@ -348,7 +348,7 @@ func TestResume(t *testing.T) {
 		}
 	}
 	o.Kernels = []string{"gaussian"}
-	testkit.Refused(t, testkit.Err(Run(context.Background(), d, o, nil, nil)), "of other data or another configuration")
+	testkit.Fails(t, testkit.ErrOf(Run(context.Background(), d, o, nil, nil)), "of other data or another configuration")
 	o.Kernels = append(o.Kernels, "matern32")
 	whole := testkit.Must(os.ReadFile(o.State))
 	damaged := [][]byte{nil, []byte("{"), []byte(`{"search":"","losses":{"0 gaussian(sigma=1) 1":{"rows":[],"seconds":0}}}`), whole[:len(whole)-1], whole[:len(whole)/2], append(slices.Clone(whole), 0)}
@@ -359,7 +359,7 @@ func TestResume(t *testing.T) {
 	}
 	for _, b := range damaged {
 		testkit.OK(t, os.WriteFile(o.State, b, 0o644))
-		testkit.Refused(t, testkit.Err(Run(context.Background(), d, o, nil, nil)), "the state of this search cannot be read")
+		testkit.Fails(t, testkit.ErrOf(Run(context.Background(), d, o, nil, nil)), "the state of this search cannot be read")
 	}
 }
 
@@ -389,7 +389,7 @@ func TestRepeated(t *testing.T) {
 			}
 		}
 	}
-	testkit.Refused(t, testkit.Err(Run(t.Context(), data(t, datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9))), Options{}, nil, nil)), "the same features")
+	testkit.Fails(t, testkit.ErrOf(Run(t.Context(), data(t, datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9))), Options{}, nil, nil)), "the same features")
 }
 
 func TestCheck(t *testing.T) {
@@ -406,7 +406,7 @@ func TestCheck(t *testing.T) {
 		"σ":          {Sigma: math.NaN()},
 		"rows":       {Rows: -1},
 	} {
-		testkit.Refused(t, o.Check(), want)
+		testkit.Fails(t, o.Check(), want)
 	}
 	if err := (&Options{}).Check(); err != nil {
 		t.Error(err)
