@@ -16,7 +16,7 @@ import (
 // What a race may take of the training time of what is chosen, and how many times that what else races may.
 const (
 	raceShare = 0.08
-	near      = 3
+	within    = 3
 )
 
 // model is a task, what is known of it, and what it costs.
@@ -153,9 +153,9 @@ func (m *model) rivals(list []*Candidate) (field []*Candidate) {
 	}
 	for _, c := range list {
 		met := slices.ContainsFunc(field, func(o *Candidate) bool { return o.Precond == c.Precond && (o.S > 0) == (c.S > 0) })
-		within := c.Seconds.training() <= near*best.Seconds.training() || c.Precond == None
+		soon := c.Seconds.training() <= within*best.Seconds.training() || c.Precond == None
 		fits := m.Memory <= 0 || m.cost.bytes(c, true) <= m.Memory
-		if !met && fits && within && c.Refused == "" && c.Solver != Direct {
+		if !met && fits && soon && c.Refused == "" && c.Solver != Direct {
 			field = append(field, c)
 		}
 	}

@@ -69,8 +69,8 @@ type Cost struct {
 //
 //	K           look + n²/2·ε + bytes/W              Z          1.4·2nds/G₃₂ + ns/cos + 4ns/W
 //	landmarks   ns·(ε_col + ε_own) + 1.3·ns²/G₆₄     ZᵀZ, L⁻¹   ns·ε_gram + 1.7·ns²/G₃₂ + chol(s) + 2·(s³/3)/P₆₄
-//	sparse inverse, k neighbors, r pivots  bytes·scan + n(k²(d+r)/2 + k³/3 + 4kr)/rows
-//	                and 128n(ε_col + r/rows) for its rule
+//	sparse inverse, k neighbors, r pivots  product + scan·n·k'(1+ln(n/k')) + n(k²(d+r)/2 + k³/3 + 4kr)/rows
+//	                and 128n(ε_col + r/rows) for its rule; k' = k, 3k beside pivots
 //	iteration   bytes·product(t) + ns·apply(t) + n(k+1)·sparse(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄; K and twice Z at B at most
 //	residual    n²/2·(ε_exact + 4·product(t)) for each round where K is recomputed for it, else 288 rows of it
 //	direct      n²/2·ε_dense + bytes/2W, chol(n), bytes/2·apply(t)/4 and a residual for each round
@@ -136,17 +136,24 @@ func (m *Cost) build(c *Candidate) {
 		c.Seconds.Features = own*columns*m.Columns + n*s*entry + slow*n*s*s/m.Gemm64
 	}
 	if k := float64(c.Neighbors); c.Precond == Vecchia { // H is as large as F; all rows of G are made on each rank
-		entry := m.Scan
-		if c.Storage == gram.Recompute {
-			entry += m.Stored
+		count := k
+		if s > 0 {
+			count *= wider
 		}
-		c.Seconds.Factor = m.entries()*entry + n*(k*k*(float64(m.D)+s)/2+k*k*k/3+4*k*s)/m.Rows
+		_, pass, _ := m.iteration(&Candidate{Solver: CG, Precond: None, Storage: c.Storage})
+		c.Seconds.Factor = pass + near(n, count)*m.Scan + n*(k*k*(float64(m.D)+s)/2+k*k*k/3+4*k*s)/m.Rows
 		if c.Damping == 0 {
 			c.Seconds.Factor += vecchia.RuleRows * n * (m.Columns + s/m.Rows)
 		}
 	}
 	c.Seconds.Factor += own*s*m.Gram + gramSlow*own*s*s/m.Gemm32 + cholesky(s, m.Gemm64, m.Potrf64) + inverseSlow*s*s*s/3/m.Potrf64
 }
+
+// wider is how many times as many neighbors are found beside a factor as are taken.
+const wider = 3
+
+// near returns how many entries of K, in random order, are among the count largest so far of their rows: n·count·(1+ln(n/count)).
+func near(n, count float64) float64 { return n * count * (1 + math.Log(max(1, n/max(1, count)))) }
 
 // iteration returns a rank's bytes of K, and the seconds of a product with it and of an iteration.
 func (m *Cost) iteration(c *Candidate) (kBytes, product, all float64) {

@@ -26,7 +26,7 @@ import (
 func rates() Rates {
 	return Rates{Machine: "made up", Read: 3e10, Touch: 2e9, Gemm32: 2e11, Gemm64: 1e11, Potrf32: 1e11, Potrf64: 5e10, Exp: 3e9, Cos: 3e9,
 		Product: [3]float64{3e-11, 4e-11, 6e-11}, Apply: [3]float64{1e-10, 2e-10, 4e-10}, Nystrom: 1e-8, RPCholesky: 1.2e-8, Gram: 4e-9,
-		Scan: 5e-10, Rows: 4e9, Sparse: [3]float64{1.5e-9, 4e-9, 1e-8}, Seconds: 1}
+		Scan: 3e-8, Rows: 4e9, Sparse: [3]float64{1.5e-9, 4e-9, 1e-8}, Seconds: 1}
 }
 
 // smooth is a problem of n points in R^d.
@@ -537,7 +537,7 @@ func TestRivals(t *testing.T) {
 		if c.S == 0 {
 			kind += " alone"
 		}
-		if kinds[kind] || c.Solver == Direct || c.Refused != "" || c.Precond != None && c.Seconds.training() > near*p.Choice.Seconds.training() || i == 0 && *c != p.Choice {
+		if kinds[kind] || c.Solver == Direct || c.Refused != "" || c.Precond != None && c.Seconds.training() > within*p.Choice.Seconds.training() || i == 0 && *c != p.Choice {
 			t.Errorf("%v races against %v", c, p.Rivals[0])
 		}
 		kinds[kind] = true

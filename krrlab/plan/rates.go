@@ -47,8 +47,9 @@ type Rates struct {
 	Nystrom    float64 `json:"nystrom"`
 	RPCholesky float64 `json:"rpcholesky"`
 	Gram       float64 `json:"gram"`
-	// Scan is the seconds for an entry of K of finding neighbors, Rows the multiply-adds of making rows of a sparse
-	// inverse, and Sparse the seconds for an entry of it of M⁻¹R, with 1, 4 and 12 columns.
+	// Scan is the seconds of finding neighbors in K for an entry that is taken for one on the way, beside reading K, Rows
+	// the multiply-adds of making rows of a sparse inverse, and Sparse the seconds for an entry of it of M⁻¹R, with 1, 4
+	// and 12 columns.
 	Scan    float64    `json:"scan"`
 	Rows    float64    `json:"rows"`
 	Sparse  [3]float64 `json:"sparse"`
@@ -60,7 +61,7 @@ type Rates struct {
 func Reference() Rates {
 	return Rates{Machine: "two cores, AVX2, OpenBLAS", Read: 28.1e9, Touch: 2.45e9, Gemm32: 185e9, Gemm64: 86.3e9, Potrf32: 109e9, Potrf64: 51e9, Exp: 2.78e9, Cos: 2.87e9,
 		Product: [3]float64{3.76e-11, 4.09e-11, 8.2e-11}, Apply: [3]float64{3.1e-10, 4.5e-10, 7.6e-10}, Nystrom: 1.2e-8, RPCholesky: 1.35e-8, Gram: 4e-9,
-		Scan: 5e-10, Rows: 4e9, Sparse: [3]float64{1.5e-9, 4e-9, 1e-8}, Seconds: 1}
+		Scan: 3e-8, Rows: 4e9, Sparse: [3]float64{1.5e-9, 4e-9, 1e-8}, Seconds: 1}
 }
 
 // rateColumns are the numbers of columns of Product and Apply.
@@ -403,7 +404,7 @@ func sparseRates(ctx context.Context, r *Rates, share float64) (*vecchia.Inverse
 		}
 		scan, rows = min(scan, v.Seconds().Neighbors), min(rows, v.Seconds().Factor)
 	}
-	r.Scan = 2 * scan / float64(n) / float64(n)
+	r.Scan = scan / near(float64(n), wider*q)
 	r.Rows = float64(n) * (q*q*(d+pivots)/2 + q*q*q/3 + 4*q*pivots) / rows
 	return vecchia.New(ctx, k, nil, o)
 }
