@@ -16,7 +16,6 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -435,99 +434,5 @@ func TestNotDefinite(t *testing.T) {
 	a, _ := problem(t, 50, 0, kernel.Gaussian{Sigma: 1}, "", nil)
 	if m, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 5}); err == nil || !strings.Contains(err.Error(), "not positive definite") {
 		t.Errorf("%v, %v", m, err)
-	}
-}
-
-// TestCond: the interval of κ holds the condition number of the dense pencil.
-func TestCond(t *testing.T) {
-	a, f := problem(t, 150, 5, kernel.Matern32{Sigma: 0.5}, "", &gram.Options{Storage: gram.Float64})
-	o := &vecchia.Options{Neighbors: 6, Damping: 0.5, Order: order(150, rng.New(3))}
-	m, err := vecchia.New(t.Context(), a, f, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := lanczos.RunPencil(t.Context(), a, m, &lanczos.Options{Steps: 100, Tol: 0.05, Confidence: 0.99, Cond: true, Definite: true, Start: rng.New(6)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dense, _ := byDefinition(t, a, f, 6, 0.5, o.Order)
-	k := denseOf(t, a)
-	for i := range 150 {
-		k.Set(i, i, k.At(i, i)+lambda)
-	}
-	var x mat.Dense
-	if err := x.Solve(dense, k); err != nil {
-		t.Fatal(err)
-	}
-	var e mat.Eigen
-	if !e.Factorize(&x, mat.EigenNone) {
-		t.Fatal("no eigenvalues")
-	}
-	lo, hi := math.Inf(1), 0.0
-	for _, v := range e.Values(nil) {
-		lo, hi = min(lo, real(v)), max(hi, real(v))
-	}
-	if κ, c := hi/lo, r.Cond(); !(c.Lo <= κ*1.0001 && κ <= c.Hi*1.0001) {
-		t.Errorf("κ = %g outside [%g, %g]", κ, c.Lo, c.Hi)
-	}
-}
-
-// TestFar: groups so far from each other that K is 0 between them, with more neighbors asked for than a group has: then M
-// is K+λI.
-func TestFar(t *testing.T) {
-	const n = 60
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = float64(i%6)*100 + float64(i)/n
-	}
-	a, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(n, 1, x), lambda, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := vecchia.New(t.Context(), a, nil, &vecchia.Options{Neighbors: 20, Damping: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := mat.NewDense(n, 1, nil)
-	b.Set(3, 0, 1)
-	if res, err := pcg.Solve(t.Context(), a, m, b, &pcg.Options{Tol: 1e-4}); err != nil || res.Iterations != 1 {
-		t.Errorf("%d iterations (%v)", res.Iterations, err)
-	}
-}
-
-// TestLie: M of a matrix whose points lie in another order, of sparse tiles, is that of all tiles.
-func TestLie(t *testing.T) {
-	const n = 300
-	in := mat.NewDense(n, 2, nil)
-	for i := range n {
-		in.SetRow(i, []float64{math.Sin(float64(i)), 1 / float64(i+1)})
-	}
-	for _, r := range []int{0, 5} {
-		var want []*mat.Dense
-		for _, tiles := range []gram.Tiles{gram.DenseTiles, gram.SparseTiles} {
-			a, f := problem(t, n, r, kernel.Gaussian{Sigma: 0.1}, "", &gram.Options{Tiles: tiles, TileSize: 32, Accuracy: 1e-6})
-			m, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 12, Order: order(n, rng.New(3))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			solved, product := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
-			if err := m.SolveTo(t.Context(), solved, in); err != nil {
-				t.Fatal(err)
-			}
-			if err := m.MulTo(t.Context(), product, solved); err != nil {
-				t.Fatal(err)
-			}
-			if lie := a.Lie(); slices.IsSorted(lie) != (tiles == gram.DenseTiles) {
-				t.Errorf("%v tiles: points lie as %v", tiles, lie)
-			}
-			if !mat.EqualApprox(product, in, 1e-6) {
-				t.Errorf("%v tiles, r = %d: M⁻¹ and M do not fit", tiles, r)
-			}
-			if want == nil {
-				want = []*mat.Dense{solved}
-			} else if !mat.EqualApprox(solved, want[0], 1e-3*mat.Norm(want[0], math.Inf(1))) {
-				t.Errorf("r = %d: M depends on how the points lie", r)
-			}
-		}
 	}
 }
