@@ -247,8 +247,8 @@ func TestAutoRaces(t *testing.T) {
 	}
 }
 
-// TestNearDuplicates: pairs of points at distances from 1e-5 to 1 end by the direct solver, converged, also where rates say
-// that it is slow, so that iterations come first.
+// TestNearDuplicates: pairs of points at distances from 1e-5 to 1 end converged, by the direct solver or by a sparse inverse,
+// which holds such pairs, in few iterations, also where rates say that factorizations are slow.
 func TestNearDuplicates(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	n := DirectBelow + 100
@@ -270,7 +270,8 @@ func TestNearDuplicates(t *testing.T) {
 		r.Potrf32, r.Potrf64 = r.Potrf32/slow, r.Potrf64/slow
 		r.Keep(plan.RatesFile())
 		sol := mustSolve(t, regression(pairs), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 1e-5, Tol: 1e-5})
-		if sol.Solver != Direct || !sol.Converged() || sol.Plan.Choice.Solver != plan.Direct {
+		soon := sol.Plan.Choice.Precond == plan.Vecchia && sol.Iterations <= 10
+		if !sol.Converged() || (sol.Solver == Direct) != (sol.Plan.Choice.Solver == plan.Direct) || sol.Solver != Direct && !soon {
 			t.Errorf("factorizations %g times slower: %v", slow, sol)
 		}
 	}

@@ -17,7 +17,7 @@ var flagGroups = []struct{ title, names string }{
 	{"Columns and rows", "target drop task categorical impute weights class-weights scale center keep"},
 	{"Kernel and λ", "kernel matrix sigma gamma coef0 degree lambda tune ard"},
 	{"Preconditioner", "precond features lambda-p sketch orthogonal neighbors damping form repeat"},
-	{"Solve", "solver tol stop max-iter storage residual memory warm seed"},
+	{"Solve", "solver tol stop max-iter storage tiles residual memory warm seed"},
 	{"Checkpoints and ranks", "checkpoint checkpoint-every resume rank-timeout"},
 	{"Output", "out calibrate json csv spectrum plot title size help"},
 }

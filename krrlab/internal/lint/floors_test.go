@@ -104,6 +104,8 @@ var allowed = map[[2]string]string{
 	{"krrlab/points", "krrlab/accel/gemm"}:                 "products of bytes are no BLAS routine",
 	{"krrlab/comm", "krrlab/accel"}:                        "a rank knows how many threads it has",
 	{"krrlab/tree", "krrlab/points"}:                       "it orders points",
+	{"krrlab/tree", "krrlab/internal/buffer"}:              "its loops keep what they work in",
+	{"krrlab/points", "krrlab/accel/simd"}:                 "sums over coordinates are inner loops",
 	{"krrlab/tree", "krrlab/accel"}:                        "on the pool of workers",
 	{"krrlab/cli", "krrlab/notebook"}:                      "krrlab kernel and krrlab notebook are commands",
 	{"krrlab/notebook", "krrlab/notebook/golang"}:          "the kernel is the protocol around the interpreter",
