@@ -20,7 +20,6 @@ var kept = map[string]string{
 	"krrlab/baseline.Loss.*":      "the formulas of the manual",
 	"krrlab.Auto":                 "what nil means with AutoSolver, with parts of it held",
 	"krrlab/race.Decide":          "the rule of the manual, to be tried without a clock",
-	"krrlab/kernel.Decreasing":    "user-defined kernels say it",
 
 	"krrlab.DirectBelow":       "a default that is documented",
 	"krrlab.Lab.Held":          "what Free would give back",
