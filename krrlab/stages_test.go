@@ -119,7 +119,14 @@ func checkStage(t *testing.T, s Stage) {
 	if err == nil {
 		err = json.Unmarshal(b, back.Interface())
 	}
-	if again, _ := json.Marshal(back.Interface()); err != nil || string(again) != string(b) {
+	again, _ := json.Marshal(back.Interface())
+	switch s.(type) {
+	case *StatDim, *SketchSize, *MultiLevel, *LambdaP, *Quality: // whose fields are all in it
+		if !reflect.DeepEqual(back.Interface(), s) {
+			again = nil
+		}
+	}
+	if err != nil || string(again) != string(b) {
 		t.Errorf("another %T comes back from JSON (%v):\n%s\n%s", s, err, b, again)
 	}
 	if err := s.Plot().Validate(); err != nil {

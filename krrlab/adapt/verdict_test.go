@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -183,5 +184,32 @@ func TestStored(t *testing.T) {
 	p.Error = math.NaN()
 	if _, err := Search(t.Context(), p, &o, rng.New(3)); err == nil {
 		t.Error("an error of K that is no number passes")
+	}
+}
+
+// TestJudgements: the verdict, the relative width and the inner end of κ, a norm and two ratios, by hand.
+func TestJudgements(t *testing.T) {
+	at := func(value, lo, hi float64) estimate.Interval { return estimate.Interval{Value: value, Lo: lo, Hi: hi} }
+	r := &lanczos.Result{Min: at(2, 1, 2), Max: at(8, 8, 10)} // κ in [4, 10]
+	for _, c := range []struct {
+		what string
+		got  judgement
+		want judgement
+	}{
+		{"κ below", ofKappa(r, 0, 10), judgement{Accept, 1.5, 4}},
+		{"κ across", ofKappa(r, 0, 9), judgement{Open, 1.5, 4}},
+		{"κ above", ofKappa(r, 0, 3.9), judgement{Reject, 1.5, 4}},
+		{"κ with an allowance", ofKappa(r, 0.2, 10), judgement{Open, 1.5, 4}},
+		{"norm below", ofNorm(r, 0, 10), judgement{Accept, 0.25, 8}},
+		{"norm with an error", ofNorm(r, 0.5, 10), judgement{Open, 0.25, 8}},
+		{"norm far below", ofNorm(r, 0, 400), judgement{Accept, 0.05, 8}}, // of a tenth of the limit
+		{"norm above", ofNorm(r, 0.5, 7), judgement{Reject, 0.25, 8}},
+		{"ratios", ofRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0, 0.5), judgement{Accept, 0.3 / 0.9, 1.2 / 0.9}},
+		{"ratios with an error", ofRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0.2, 0.5), judgement{Open, 0.3 / 0.9, 1.2 / 0.9}},
+		{"a ratio of nothing", ofRatios(&lanczos.Result{Min: at(0.5, 0.25, 0), Max: at(1, 1, 2)}, 0, 0.5), judgement{Reject, 1, 0x1p50}},
+	} {
+		if c.got.verdict != c.want.verdict || math.Abs(c.got.width-c.want.width) > 1e-14 || math.Abs(c.got.inner-c.want.inner) > 1e-14*c.want.inner {
+			t.Errorf("%s: %+v, want %+v", c.what, c.got, c.want)
+		}
 	}
 }

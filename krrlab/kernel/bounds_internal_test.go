@@ -21,3 +21,36 @@ func TestSlope(t *testing.T) {
 		}
 	}
 }
+
+// TestEntryErrorFormula: the bounds that the documentation gives, in units of rounding, worked out for d = 9.
+func TestEntryErrorFormula(t *testing.T) {
+	const d = 9
+	near := Extent{Dim: d, MaxSq: 100}
+	sparse, moved, far := near, near, Extent{Dim: d, MaxSq: 1e30}
+	sparse.Sparse, moved.Moved = true, true
+	for _, c := range []struct {
+		k     Kernel
+		arith Arithmetic
+		e     Extent
+		units float64
+	}{
+		{Gaussian{2}, Differences, near, 25},
+		{Matern32{2}, Differences, far, 25},
+		{Gaussian{2}, Float64, near, 4*21*100/8. + 16},      // s = 1/(2σ²)
+		{Matern32{2}, Float64, moved, 4*21*100*3/8. + 16},   // 3/(2σ²)
+		{Matern52{2}, Float32, sparse, 4*21*100*5/24. + 16}, // 5/(6σ²)
+		{Gaussian{2}, Float64, far, 0x1p53},                 // an error of 1
+		{Laplacian{2}, Float64, near, 25},
+		{Laplacian{2}, Differences, moved, 25},
+		{Laplacian{2}, Float64, sparse, 4*21*30/2. + 16}, // √d·‖x‖₂ = 30
+		{Laplacian{2}, Float64, moved, 4*21*30/2. + 16},
+		{Laplacian{2}, Float64, Extent{Dim: d, MaxSq: 1e40, Moved: true}, 0x1p53},
+		{Polynomial{1, 1, 3}, Float64, far, 3*13 + 8},
+		{Polynomial{1, 1, 3}, Differences, near, 3*13 + 8},
+		{Func{F: Gaussian{1}.Eval}, Float64, far, 0},
+	} {
+		if got := EntryError(c.k, c.arith, c.e) / 0x1p-53; math.Abs(got-c.units) > 1e-12*c.units {
+			t.Errorf("%v by %v of %+v: %v u, want %v u", c.k, c.arith, c.e, got, c.units)
+		}
+	}
+}

@@ -2,10 +2,14 @@ package lambdap
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/points"
+	"gonum.org/v1/gonum/mat"
 )
 
 // TestKappaOfBoth: κ's interval is that of Lanczos, widened for K as stored, and no wider than η allows: with λ = 1,
@@ -32,5 +36,39 @@ func TestKappaOfBoth(t *testing.T) {
 	s := &sweep{o: &Options{Confidence: 0.9}, res: &Result{Lambda: 1, Eta: at(2, 3)}}
 	if k, _, _ := s.kappa(&lanczos.Result{Min: at(-2, -1), Max: at(1, 2)}, 2); !math.IsInf(k.Hi, 1) {
 		t.Errorf("of an indefinite K+λI: %+v", k)
+	}
+}
+
+// TestSpectrumSlack: n·2⁻⁵³·tr A, and n·2⁻⁵³·tr A/λ_p with a preconditioner; a shape that does not fit is refused.
+func TestSpectrumSlack(t *testing.T) {
+	k := mat.NewDense(3, 3, []float64{2, 0, 0, 0, 3, 0, 0, 0, 4})
+	v, slack, err := Spectrum(t.Context(), mat.DenseCopyOf(k), 1, nil, 0)
+	if err != nil || !slices.Equal(v, []float64{3, 4, 5}) || slack != 3*0x1p-53*12 {
+		t.Errorf("%v, slack %g, %v", v, slack, err)
+	}
+	z := points.NewDense32(3, 1, []float32{1, 0, 0}) // M = diag(3, 2, 2)
+	v, slack, err = Spectrum(t.Context(), mat.DenseCopyOf(k), 1, z, 2)
+	if err != nil || math.Abs(v[0]-1) > 1e-15 || math.Abs(v[1]-2) > 1e-15 || math.Abs(v[2]-2.5) > 1e-15 || slack != 3*0x1p-53*6 {
+		t.Errorf("%v, slack %g, %v", v, slack, err)
+	}
+	for what, f := range map[string]func(){
+		"not square":   func() { _, _, _ = Spectrum(t.Context(), mat.NewDense(3, 2, nil), 1, nil, 0) },
+		"other points": func() { _, _, _ = Spectrum(t.Context(), mat.NewDense(2, 2, nil), 1, z, 1) },
+		"λ = 0":        func() { Bound(0, 1, 1) },
+		"λ_p = 0":      func() { Bound(1, 0, 1) },
+		"η < 0":        func() { Bound(1, 1, -1e-300) },
+	} {
+		func() {
+			defer func() {
+				if v, _ := recover().(string); !strings.HasPrefix(v, "lambdap: ") {
+					t.Errorf("%s: panic %q", what, v)
+				}
+			}()
+			f()
+		}()
+	}
+	r := &Result{Points: []Point{{LambdaP: 1, Steps: 5}, {LambdaP: 2, Steps: 7}}}
+	if r.At(2) != &r.Points[1] || r.At(1) != &r.Points[0] || r.At(3) != nil {
+		t.Error("points by their λ_p")
 	}
 }

@@ -67,3 +67,34 @@ func TestAtZero(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 }
+
+// TestDefect: what should be zero in step 3 of order 12, by hand: (h₂−β₂)²+h₁²+h₀², times 12/3; the slack of it,
+// and β taken for 0 in the last step or at rounding level.
+func TestDefect(t *testing.T) {
+	p := &process{n: 12, h: []float64{0.5, -1, 3, 9}, res: &Result{Beta: []float64{7, 8, 1}}}
+	if got := p.asymmetry(3); got != 4*(4+1+0.25) {
+		t.Errorf("defect %g", got)
+	}
+	if got := p.asymmetry(0); got != 0 {
+		t.Errorf("defect %g before there is one", got)
+	}
+	for _, c := range []struct {
+		n              int
+		beta, want     float64
+		alpha          float64
+		defect, slacks float64
+	}{
+		{9, 2, 2, -3, 0, 4 * unit * 3},
+		{9, 24 * unit, 0, -3, 0, 4 * unit * 3}, // 8u·3
+		{9, 25 * unit, 25 * unit, -3, 0, 4 * unit * 3},
+		{9, 2, 2, 1, 0.25, 2*0.5*(1+1.0/3) + 4*unit*2},
+		{1, 2, 0, 3, 0, 4 * unit * 3},
+	} {
+		p := &process{n: c.n, alpha: c.alpha, defect: c.defect, res: &Result{}}
+		p.extend(c.beta)
+		r := p.res
+		if r.Steps != 1 || r.Alpha[0] != c.alpha || r.Beta[0] != c.want || math.Abs(r.Slack-c.slacks) > 1e-14*c.slacks {
+			t.Errorf("%+v: β = %g, slack %g in %d steps", c, r.Beta[0], r.Slack, r.Steps)
+		}
+	}
+}

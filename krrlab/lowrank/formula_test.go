@@ -78,3 +78,42 @@ func TestShiftRaised(t *testing.T) {
 		t.Errorf("L = %v, %v", p.l, err)
 	}
 }
+
+// TestAllowance: q, ν and the rounding that is certified are those of the derivation.
+func TestAllowance(t *testing.T) {
+	const u = 0x1p-53
+	b := &build{n: 4, f: points.NewDense32(4, 10, nil), block: 5, entry: 1e-13, diag: []float64{1, 1, 1, 1}}
+	q := 1e-13 + 2.2*(10+5+64)*u
+	if got := b.roundingOf(); math.Abs(got-q) > 1e-12*q {
+		t.Errorf("q = %g, want %g", got, q)
+	}
+	if got := b.shift(); math.Abs(got-40*q) > 1e-12*40*q { // 4rq
+		t.Errorf("ν = %g, want %g", got, 40*q)
+	}
+	b.entry = math.Inf(1)
+	if got, want := b.roundingOf(), 2.2*79*u; math.Abs(got-want) > 1e-12*want {
+		t.Errorf("q = %g of columns with an unknown error, want %g", got, want)
+	}
+	b.entry = 0
+	for _, c := range []struct {
+		d              []float64
+		trace, delta2  float64
+		residual, want float64
+	}{
+		// With ‖F‖_F² = tr K − residual, t the larger of tr K and it.
+		{[]float64{1, 0, 0, 0}, 4, 0, 1, 3*2.2*79*u*4 + 4*u*1},
+		{[]float64{-1, 0.5, -1, 0.5}, 4, 0, -1, 3*2.2*79*u*5 + 4*u*3},
+		{[]float64{1, 1, 1, 0}, 4, 0.01, 3, 2*1*0.1 + 0.01},
+		{[]float64{0, 0, 0, 0}, 4, 0.01, 0, 2*2*0.1 + 0.01},
+	} {
+		b.d, b.trace, b.delta2 = c.d, c.trace, c.delta2
+		f := &Factor{Trace: c.trace}
+		b.certify(f)
+		if f.Residual != c.residual || !near(f.Rounding, c.want) {
+			t.Errorf("%+v: residual %g, rounding %g", c, f.Residual, f.Rounding)
+		}
+	}
+}
+
+// near reports whether v is at least want, and hardly more: what is allowed for is allowed for, and no more.
+func near(v, want float64) bool { return v >= want && v <= 1.01*want }

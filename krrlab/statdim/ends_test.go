@@ -1,6 +1,7 @@
 package statdim
 
 import (
+	"gonum.org/v1/gonum/mat"
 	"math"
 	"testing"
 )
@@ -35,5 +36,42 @@ func TestMajorization(t *testing.T) {
 	lo, hi = boxes(2, 3, []float64{4, 2}, Distance{Below: 0, Above: 9, Confidence: 1}) // hi ≤ 3, 1.5, lo with them: 4.5 is too much
 	if math.Abs(lo[0]-2) > 1e-15 || math.Abs(lo[1]-1) > 1e-15 || hi[0] != 3 || hi[1] != 1.5 {
 		t.Errorf("boxes [%v, %v]", lo, hi)
+	}
+}
+
+// TestInterval: value ± (sampling+truncation+storage) within the bounds of the trace, by hand for n = 10 and
+// tr K = 10 at λ = 1: from 10/11 to 5.
+func TestInterval(t *testing.T) {
+	id := mat.NewSymDense(10, nil)
+	for i := range 10 {
+		id.SetSym(i, i, 1)
+	}
+	for _, c := range []struct {
+		e, value                      float64
+		sampling, truncation          float64
+		want, wantLo, wantHi, storage float64
+	}{
+		{0, 3, 0.5, 0.25, 3, 2.25, 3.75, 0},
+		{0.01, 3, 0.5, 0.25, 3, 2.19, 3.81, 0.06},          // 2s < n−s
+		{0.01, 4, 0, 0, 4, 3.94, 4.06, 0.06},               // n−s < 2s
+		{0, 4.5, 1, 0, 4.5, 3.5, 5, 0},                     // no more than there can be
+		{0, 7, 1, 0, 5, 4, 5, 0},                           // the value too
+		{0, 0.5, 1, 0, 10.0 / 11, 10.0 / 11, 21.0 / 11, 0}, // no less
+	} {
+		p, r := &Problem{K: dense{id}, Lambda: 1, Error: c.e}, &Result{Sampling: c.sampling, Truncation: c.truncation}
+		got := p.interval(r, c.value, 1, &Options{Confidence: 0.9}, "m")
+		for i, v := range [][2]float64{{got.Value, c.want}, {got.Lo, c.wantLo}, {got.Hi, c.wantHi}, {r.Storage, c.storage}} {
+			if math.Abs(v[0]-v[1]) > 1e-12 {
+				t.Errorf("%+v, number %d: %v, want %v", c, i, v[0], v[1])
+			}
+		}
+		if got.Confidence != 0.9 || got.Method != "m" {
+			t.Errorf("%+v", got)
+		}
+	}
+	for e, want := range map[float64]float64{0: 2, 0.5: 1.5, 1: 1, 1.5: 1, 9: 1} {
+		if got := (&Problem{Error: e}).room(2); got != want {
+			t.Errorf("room %g with an error of %g, want %g", got, e, want)
+		}
 	}
 }
