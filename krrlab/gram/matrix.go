@@ -71,27 +71,28 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 	if err := m.cut(ctx); err != nil {
 		return nil, err
 	}
-	if err := m.form(ctx, opt.Progress); err != nil {
+	if err := m.form(ctx, &opt); err != nil {
 		return nil, err
 	}
 	m.choice.Bytes = m.Bytes()
 	return m, nil
 }
 
-// form forms the tiles, and again if more was dropped than expected, of which n entries below Least cannot be the cause then.
-func (m *Matrix) form(ctx context.Context, progress func(done, total int)) error {
+// form forms the tiles, and again if more was dropped than expected, of which n entries below Least cannot be the cause then. Those of
+// an earlier choice are as they were, also where sums are rounded otherwise.
+func (m *Matrix) form(ctx context.Context, o *Options) error {
 	m.build()
-	if err := comm.Agree(ctx, m.comm, m.ops.formAll(ctx, progress)); err != nil {
+	if err := comm.Agree(ctx, m.comm, m.ops.formAll(ctx, o.Progress)); err != nil {
 		return err
 	}
 	within, err := m.settleDropped(ctx)
 	c := m.choice.Sparse
-	if err != nil || within || c.Least <= c.Far {
+	if err != nil || within || o.As != nil || c.Least <= c.Far {
 		return err
 	}
 	c.Least = c.Far
 	m.ops = nil // the memory
-	return m.form(ctx, progress)
+	return m.form(ctx, o)
 }
 
 // Unformed is K+λI before an entry is formed: how they may be, and how New would keep them.

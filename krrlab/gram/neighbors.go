@@ -32,7 +32,7 @@ func (n *Near) Of(i int) (index []int32, value []float32) {
 }
 
 // Neighbors returns for every point i the count points j with before[j] < before[i] of largest
-// |K_ij|/√(K_ii·K_jj), or all of these if they are fewer; of equal values the smaller j. before holds the
+// |K_ij|/√(K_ii·K_jj), or all of these if they are fewer; of equal values the smaller j, with sparse tiles in their order. before holds the
 // places of the points in an order. The entries are those of K as stored, read once, rounded to float32, and those
 // that are 0 are left out; the result does not depend on the number of threads or ranks. It takes 8·n·count bytes, and
 // as many while it runs, on ranks each of them.

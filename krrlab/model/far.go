@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -34,10 +35,11 @@ type near struct {
 //	|Σ_{i left out} C_ij k(x_i, z)| ≤ ε Σ_i |C_ij|,   k(x_i, z) < ε,
 //
 // that is at most a hundredth of the accuracy, relative to |F_j|, for the ε taken.
-func (p *predictor) leave(ctx context.Context, accuracy float64) (*near, error) {
+// Of predictions in float64 nothing is: Bounds are certain of these.
+func (p *predictor) leave(ctx context.Context, o *Options) (*near, error) {
 	most, by := kernel.Beyond(p.m.Kernel)
 	rows := p.z.Len()
-	if most == nil || float64(rows)*float64(p.n) < leastPairs {
+	if most == nil || o.Float64 || float64(rows)*float64(p.n) < leastPairs {
 		return nil, nil
 	}
 	var sum float64
@@ -50,7 +52,7 @@ func (p *predictor) leave(ctx context.Context, accuracy float64) (*near, error) 
 		}
 		sum += c
 	}
-	least := accuracy / 100 / sum
+	least := cmp.Or(o.Accuracy, defaultAccuracy) / 100 / sum
 	if !(least > 0) || p.share(least) > mostNear {
 		return nil, nil
 	}

@@ -50,6 +50,22 @@ func TestFarLeaves(t *testing.T) {
 				}
 			}
 		}
+		exact, err := m.Decision(context.Background(), z.Slice(0, 4097), &Options{Accuracy: 1e6, Float64: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < 4097; i += 997 { // nothing is left out where bounds are to hold
+			z.RowTo(a, i)
+			var want, size float64
+			for j := range n {
+				x.RowTo(b, j)
+				v := k.Eval(b, a) * c.At(j, 0)
+				want, size = want+v, size+math.Abs(v)
+			}
+			if off := math.Abs(exact.At(i, 0) - want); off > 1e-11*size+1e-15 {
+				t.Fatalf("%v in float64: point %d has %v, want %v", k, i, exact.At(i, 0), want)
+			}
+		}
 		done := make(chan bool, 3)
 		for _, r := range comm.Local(3, comm.Options{}) {
 			go func() {

@@ -61,7 +61,8 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // predicted in both precisions, differ by at most Options.Accuracy of their largest |F|, of each column by itself if these are not of classes, and in
 // float64 otherwise: from differences where the certain bound of inner products, δ·‖c_j‖₁ with δ of
 // kernel.EntryError, exceeds a hundredth of that. Of a kernel that decreases, leaves of points (package tree) that are so far
-// apart that they change no decision value by a hundredth of it, for certain, are left out. Where the training points lie far from zero, all
+// apart that they change no decision value by a hundredth of it are left out, unless all tiles are to be in float64, as Bounds
+// wants them. Where the training points lie far from zero, all
 // points are moved by their mean first (kernel.Origin).
 //
 // Of a kernel.Precomputed the points are the rows of K(test, train), or rows of K where the model has it.
@@ -111,7 +112,7 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 		p.x, p.z = points.NewPanel(m.X), points.NewPanel(z)
 	}
 	c := comm.OrAlone(o.Comm)
-	if near, err := p.leave(ctx, cmp.Or(o.Accuracy, defaultAccuracy)); err != nil {
+	if near, err := p.leave(ctx, o); err != nil {
 		return nil, err
 	} else if near != nil {
 		err = p.leaves(ctx, near, c, o.Progress)
