@@ -334,12 +334,15 @@ func (l *Lab) refines() bool {
 	return l.cfg.Exact == AutoResidual && l.work()*l.formed() <= l.refineUpTo
 }
 
-// formed returns the share of K that is formed, as far as is known.
+// formed returns the share of K that is formed in float64, as far as is known.
 func (l *Lab) formed() float64 {
 	if l.k.a == nil {
 		return 1
 	}
 	c := l.k.a.Choice()
+	if c.Sparse != nil && c.Sparse.Told { // see gram.Matrix.Exact
+		return 1
+	}
 	return c.Formed()
 }
 

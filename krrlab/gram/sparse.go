@@ -166,13 +166,14 @@ func (m *Matrix) cut(ctx context.Context) error {
 	return nil
 }
 
-// leaveOutAs leaves out tiles where another matrix of the points does, so that the bound of what is dropped is at most the target.
+// leaveOutAs leaves out tiles where another matrix of the points does, so that the bound of what is dropped is at most the target; none
+// where it is only told that the kernel decreases, as residuals are to notice if it does not.
 func (m *Matrix) leaveOutAs(other *Matrix, target float64) {
-	if other.leaves == nil || !(target > 0) {
+	if other.leaves == nil || other.choice.Sparse.Told || !(target > 0) {
 		return
 	}
 	m.leaves = other.leaves
-	c := &Sparse{Leaf: other.choice.Sparse.Leaf, Far: target / float64(m.tiling.n), Told: other.choice.Sparse.Told}
+	c := &Sparse{Leaf: other.choice.Sparse.Leaf, Far: target / float64(m.tiling.n)}
 	if m.leaveOut(context.Background(), c) == nil {
 		c.Kept, m.choice.Sparse = c.Formed, c
 		c.Dropped = m.mostLost(nil, 0)

@@ -189,6 +189,53 @@ func TestSparse(t *testing.T) {
 	}
 }
 
+// bumped says that it decreases and rises once, between the places that Check looks at.
+type bumped struct{ flat }
+
+func (k bumped) Eval(x, z []float64) float64 {
+	var sq float64
+	for c, v := range x {
+		sq += (v - z[c]) * (v - z[c])
+	}
+	g := []float64{sq}
+	k.Profile(g, g)
+	return g[0]
+}
+
+func (bumped) Profile(dst, sq []float64) {
+	for i, v := range sq {
+		dst[i] = math.Exp(-v) + 0.1*math.Exp(-math.Pow(v-1e4, 2))
+	}
+}
+
+// TestSparseTold: where a kernel lies about decreasing, its sparse tiles are wrong, and Exact, which residuals are taken with, is not.
+func TestSparseTold(t *testing.T) {
+	const n = 200
+	x := points.NewDense(n, 1, nil)
+	for i := range n {
+		x.Data[i] = float64(i%2)*100 + float64(i)*1e-3
+	}
+	m, err := New(t.Context(), bumped{}, x, 0.1, &Options{Storage: Float64, Tiles: SparseTiles, TileSize: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, got, want := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	rng.New(1).Normals(v.RawMatrix().Data, 0)
+	want.Mul(exactK(bumped{}, x), v)
+	off := func(m *Matrix) float64 {
+		if err := m.KMulTo(t.Context(), got, v); err != nil {
+			t.Fatal(err)
+		}
+		var e mat.Dense
+		e.Sub(got, want)
+		return mat.Norm(&e, 2)
+	}
+	exact := m.Exact(1e-6)
+	if a, b := off(m), off(exact); !m.Choice().Sparse.Told || a < 1e-3 || b > exact.Rounding(v)[0]+1e-12 {
+		t.Errorf("sparse tiles off by %g, exact ones by %g, said %g", a, b, exact.Rounding(v)[0])
+	}
+}
+
 // TestSparseRanks has the same bits for ranks and threads, the same neighbors as all tiles, and the same matrix by an earlier choice.
 func TestSparseRanks(t *testing.T) {
 	ctx, n := context.Background(), 300
