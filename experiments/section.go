@@ -121,7 +121,7 @@ func machines(r *Report) string {
 	return strings.Join(out, "; ")
 }
 
-// UpdateSection returns the text with the section in place of what stands between the markers.
+// UpdateSection returns the text with what is between the markers replaced by the section.
 func UpdateSection(text, section string) (string, error) {
 	head, rest, ok := strings.Cut(text, SectionBegin)
 	_, tail, closed := strings.Cut(rest, SectionEnd)
