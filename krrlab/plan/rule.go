@@ -16,7 +16,6 @@ const (
 	mostRank     = 12000
 	featuresSlow = 2.3 // times the iterations of landmarks that random features take, as measured on six data sets
 	cheap        = 0.5 // of the seconds of pivots, up to which those of features let them race
-	leastDamping = 0.05
 )
 
 // candidates lists what fits what is held.
