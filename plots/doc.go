@@ -51,12 +51,10 @@
 // line, one legend above, one look for one name, and with ShareX or ShareY one axis
 // for all, labeled at the grid's edge.
 //
-// # To gonum/plot and back
+// # To gonum/plot
 //
 // Plot returns a figure as a *plot.Plot of gonum.org/v1/plot, with its axes, ticks,
-// labels, legend and data, for more plotters, other styles and other formats. A Series
-// with a Plotter is drawn by that plotter, be it one of gonum/plot or one's own: the
-// axes hold its DataRange and its GlyphBoxes, and its Thumbnail stands in the legend.
+// labels, legend and data, for more plotters, other styles and other formats.
 //
 // # Style
 //

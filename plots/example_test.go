@@ -59,27 +59,6 @@ func ExampleFigure_Plot() {
 	// Output: Two preconditioners relative residual <nil>
 }
 
-// A plotter of gonum, or a user-defined one, is a series of a figure.
-func ExampleSeries() {
-	hist, err := plotter.NewHist(plotter.Values{1, 2, 2, 3, 3, 3, 4, 4, 5}, 5)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	f := &plots.Figure{
-		Title: "Eigenvalues", X: plots.Axis{Label: "eigenvalue"}, Y: plots.Axis{Label: "how many"},
-		Series: []plots.Series{{Name: "counted", Plotter: hist}, {Name: "expected", X: []float64{1, 3, 5}, Y: []float64{1, 3, 1}}},
-	}
-	fmt.Print(f)
-	fmt.Println(f.Validate())
-	// Output:
-	// Eigenvalues
-	// how many against eigenvalue
-	// counted: a *plotter.Histogram
-	// expected: 3 samples from 1 to 3
-	// <nil>
-}
-
 func ExampleConvergence() {
 	f := plots.Convergence("Two preconditioners", 1e-3,
 		plots.Series{Name: "λ_p = λ", Y: []float64{1, 0.3, 0.08, 0.02, 5e-3, 9e-4}},

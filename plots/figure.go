@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"gonum.org/v1/plot"
 )
 
 // Style says how a series is drawn.
@@ -45,7 +43,7 @@ type Axis struct {
 	Ticks []float64
 }
 
-// Series is one named set of samples (X[i], Y[i]), or a plotter.
+// Series is one named set of samples (X[i], Y[i]).
 type Series struct {
 	Name string
 	// Style is Line by default.
@@ -55,10 +53,6 @@ type Series struct {
 	// Lo and Hi, of Y's length or both nil, bound each value: a band for Line and
 	// Steps, error bars for Points.
 	Lo, Hi []float64
-	// Plotter, if set, draws the series in its own style, and there are no samples.
-	// Its DataRange, GlyphBoxes and Thumbnail count if it has them. It is drawn with
-	// axes that do not panic at what a logarithmic one cannot show.
-	Plotter plot.Plotter
 }
 
 // x returns the abscissa of sample i.
@@ -162,10 +156,6 @@ func (e extent) at(f *Figure, xs, ys []float64) extent {
 
 func (f *Figure) extentOf(i int) extent {
 	s, e := &f.Series[i], nothing
-	if r, ok := s.Plotter.(plot.DataRanger); ok {
-		xmin, xmax, ymin, ymax := r.DataRange()
-		return e.at(f, []float64{xmin, xmax}, []float64{ymin, ymax})
-	}
 	for j, y := range s.Y {
 		if x := s.x(j); f.X.shows(x) && f.Y.shows(y) {
 			e = e.at(f, []float64{x}, []float64{y})
@@ -197,31 +187,6 @@ func (f *Figure) extent() extent {
 			e = e.at(f, []float64{m.X}, []float64{m.Y})
 		}
 	}
-	return f.roomForGlyphs(e)
-}
-
-// roomForGlyphs widens an extent so that the glyphs of the plotters are not cut off.
-func (f *Figure) roomForGlyphs(e extent) extent {
-	w, h := f.size()
-	x, y := newScale(&f.X, e.xlo, e.xhi), newScale(&f.Y, e.ylo, e.yhi)
-	p := plot.New()
-	p.X, p.Y = x.Axis, y.Axis
-	for i := range f.Series {
-		g, ok := f.Series[i].Plotter.(plot.GlyphBoxer)
-		if !ok {
-			continue
-		}
-		for _, b := range g.GlyphBoxes(p) {
-			// Three fourths of the figure are plot.
-			dx, dy := 0.75*w*72, 0.75*h*72
-			if b.Size().X > 0 && b.X >= 0 && b.X <= 1 {
-				e = e.at(f, []float64{x.value(b.X + float64(b.Min.X)/dx), x.value(b.X + float64(b.Max.X)/dx)}, nil)
-			}
-			if b.Size().Y > 0 && b.Y >= 0 && b.Y <= 1 {
-				e = e.at(f, nil, []float64{y.value(b.Y + float64(b.Min.Y)/dy), y.value(b.Y + float64(b.Max.Y)/dy)})
-			}
-		}
-	}
 	return e
 }
 
@@ -244,10 +209,6 @@ func (f *Figure) String() string {
 	}
 	for i := range f.Series {
 		s, name := &f.Series[i], cmp.Or(oneLine(f.Series[i].Name), "series")
-		if s.Plotter != nil {
-			fmt.Fprintf(&b, "%s: a %T\n", name, s.Plotter)
-			continue
-		}
 		fmt.Fprintf(&b, "%s: %d samples%s\n", name, len(s.Y), span(s.Y))
 	}
 	if m := f.Map; m != nil {
@@ -302,22 +263,14 @@ func (f *Figure) validate() error {
 	if err != nil {
 		return err
 	}
-	if f.Map == nil && (e.xlo > e.xhi && !f.X.fixed(f) || e.ylo > e.yhi && !f.Y.fixed(f)) {
+	if f.Map == nil && (e.xlo > e.xhi || e.ylo > e.yhi) {
 		return fmt.Errorf(" has no value that its axes can show")
 	}
 	return nil
 }
 
-// fixed reports whether both ends of an axis are given, to a plotter that has no range.
-func (a *Axis) fixed(f *Figure) bool {
-	lo, hi := a.ends()
-	return lo < hi && slices.ContainsFunc(f.Series, func(s Series) bool { return s.Plotter != nil })
-}
-
 func (s *Series) validate() error {
 	switch {
-	case s.Plotter != nil && (s.X != nil || s.Y != nil || s.Lo != nil || s.Hi != nil):
-		return fmt.Errorf(": series %q has a plotter and samples; want one", s.Name)
 	case s.X != nil && len(s.X) != len(s.Y):
 		return fmt.Errorf(": series %q has %d values of x and %d of y", s.Name, len(s.X), len(s.Y))
 	case (s.Lo != nil || s.Hi != nil) && (len(s.Lo) != len(s.Y) || len(s.Hi) != len(s.Y)):

@@ -199,7 +199,6 @@ func (d *drawing) data() panelData {
 		Series: []seriesData{}, H: lines(f.HLines), V: lines(f.VLines), Marks: [][3]any{},
 	}
 	for i := range f.Series {
-		p.Fixed = p.Fixed || f.Series[i].Plotter != nil
 		p.Series = append(p.Series, d.seriesData(i))
 	}
 	for _, m := range f.Marks {

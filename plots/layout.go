@@ -3,7 +3,6 @@ package plots
 import (
 	"math"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -168,14 +167,6 @@ func (d *drawing) px(v float64) vg.Length {
 
 func (d *drawing) py(v float64) vg.Length {
 	return d.box.Min.Y + vg.Length(d.y.Norm(v))*d.box.Size().Y
-}
-
-// plot returns a plot of gonum with the axes of the drawing, for plotters.
-func (d *drawing) plot() *plot.Plot {
-	p := plot.New()
-	p.X, p.Y = d.x.Axis, d.y.Axis
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(d.x.ticks), plot.ConstantTicks(d.y.ticks)
-	return p
 }
 
 // area returns the plot's rectangle as a canvas that can clip.

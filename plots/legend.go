@@ -3,7 +3,6 @@ package plots
 import (
 	"math"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
@@ -101,12 +100,6 @@ func (e entry) Thumbnail(c *draw.Canvas) {
 	}
 	s, l := &e.d.f.Series[e.index], e.d.lookOf(e.index)
 	c = &draw.Canvas{Canvas: p.Canvas, Rectangle: r}
-	if s.Plotter != nil {
-		if t, ok := s.Plotter.(plot.Thumbnailer); ok {
-			t.Thumbnail(c)
-		}
-		return
-	}
 	if s.Style != Points {
 		if s.Lo != nil {
 			c.FillPolygon(l.tint(), []vg.Point{{X: r.Min.X, Y: mid.Y - 4}, {X: r.Max.X, Y: mid.Y - 4}, {X: r.Max.X, Y: mid.Y + 4}, {X: r.Min.X, Y: mid.Y + 4}})

@@ -64,11 +64,7 @@ func (f *Figure) Plot() (*plot.Plot, error) {
 	}
 	p.Add(layer{d, (*drawing).drawRefLines, all, 0})
 	for i := range g.Series {
-		if s := &g.Series[i]; s.Plotter != nil {
-			p.Add(s.Plotter)
-		} else {
-			p.Add(layer{d, func(d *drawing) { d.drawSeries(i) }, g.extentOf(i), 0})
-		}
+		p.Add(layer{d, func(d *drawing) { d.drawSeries(i) }, g.extentOf(i), 0})
 	}
 	p.Add(layer{d, func(d *drawing) {
 		d.drawMarks()

@@ -54,14 +54,9 @@ func distance(a, b vg.Point) vg.Length {
 	return vg.Length(math.Hypot(float64(a.X-b.X), float64(a.Y-b.Y)))
 }
 
-// drawSeries draws the line and markers of series i, or its error bars and points, or
-// its plotter.
+// drawSeries draws the line and markers of series i, or its error bars and points.
 func (d *drawing) drawSeries(i int) {
 	s, l, c := &d.f.Series[i], d.lookOf(i), d.area()
-	if s.Plotter != nil {
-		s.Plotter.Plot(*c, d.plot())
-		return
-	}
 	places := d.markerPoints(i)
 	if s.Style == Points {
 		d.drawErrorBars(i)
