@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -28,14 +29,11 @@ type FetchOptions struct {
 	most int64 // bytes that the file can have; 0 if that is not known
 }
 
-// Fetch downloads the missing files of a data set into dir. A download goes to NAME.part and
-// takes its name only when it is whole and its content has the checksum of the registry; so such a
-// file that has its name is a good one. Where the registry has no checksum, the file must begin
-// like data and have the length that the server stated. A download that was broken off is
-// continued: from any server if there is a checksum, and else from the same address only, if the
-// server says that the file is the same (If-Range). The URLs of a file are tried in order; the
-// error names each with its fault. A redirection from https to http is refused, as is more than
-// the set can take.
+// Fetch downloads the missing files of a data set into dir. A download goes to NAME.part and takes its name only when
+// it is whole and its content has the checksum of the registry; so such a file that has its name is a good one, and a
+// download that was broken off is continued. Where the registry has no checksum, a download starts anew, and the file
+// must begin like data and have the length that the server stated. The URLs of a file are tried in order; the error
+// names each with its fault. A redirection from https to http is refused, as is more than the set can take.
 func Fetch(ctx context.Context, name, dir string, o *FetchOptions) error {
 	info, err := Lookup(name)
 	if err != nil {
@@ -71,8 +69,6 @@ func secure(c *http.Client) *http.Client {
 		switch {
 		case via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https":
 			return fmt.Errorf("redirected from https to %s: refused", quote(req.URL.Scheme+"://"+req.URL.Host))
-		case c.CheckRedirect != nil:
-			return c.CheckRedirect(req, via)
 		case len(via) >= 10:
 			return errors.New("more than 10 redirections")
 		}
@@ -112,34 +108,24 @@ func settle(f *File, dst string) error {
 		err = looksLikeData(part, dst)
 	}
 	if err == nil {
-		err = os.Rename(part, dst)
-	} else {
-		os.Remove(part)
-		err = errors.New(strings.Replace(err.Error(), printable(part)+": ", "", 1))
+		return os.Rename(part, dst)
 	}
-	os.Remove(part + originSuffix)
-	return err
+	os.Remove(part)
+	return errors.New(strings.Replace(err.Error(), printable(part)+": ", "", 1))
 }
 
 // looksLikeData returns an error if the file is empty, a web page, or not packed as its name says.
 func looksLikeData(part, name string) error {
-	f, err := os.Open(part)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	raw := make([]byte, startBytes)
-	k, _ := io.ReadFull(f, raw)
-	for _, c := range containers {
-		if strings.HasSuffix(name, c.ext) && !bytes.HasPrefix(raw[:k], []byte(c.start)) {
-			return fmt.Errorf("the server sent data that is not packed as %s: not the file", c.ext)
-		}
-	}
 	s, err := open(context.Background(), part)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	for _, c := range containers {
+		if strings.HasSuffix(name, c.ext) && !slices.Contains(s.packed, c.name) {
+			return fmt.Errorf("the server sent data that is not packed as %s: not the file", c.ext)
+		}
+	}
 	head, err := s.r.Peek(512)
 	switch head = bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))); {
 	case err != nil && !errors.Is(err, io.EOF):
@@ -152,22 +138,19 @@ func looksLikeData(part, name string) error {
 	return nil
 }
 
-// download continues dst.part from url to its end, or begins it anew; checked says that its
-// content will be compared with a checksum.
+// download brings dst.part from url to its end; what is there is kept only where its content will be compared with a
+// checksum.
 func (o *FetchOptions) download(ctx context.Context, url, dst string, checked bool) (err error) {
-	file, err := openPart(dst + ".part")
+	file, err := os.OpenFile(dst+".part", os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, file.Close()) }()
-	have, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	from := readOrigin(dst + ".part")
-	same := from.url == url && from.version != ""
-	if !same && !checked {
-		have = 0 // what is there may be of another file
+	have := int64(0)
+	if checked {
+		if have, err = file.Seek(0, io.SeekEnd); err != nil {
+			return err
+		}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -176,105 +159,50 @@ func (o *FetchOptions) download(ctx context.Context, url, dst string, checked bo
 	req.Header.Set("Accept-Encoding", "identity") // the file as it lies there
 	if have > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
-		if same {
-			req.Header.Set("If-Range", from.version)
-		}
 	}
 	resp, err := secure(o.Client).Do(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	switch resp.StatusCode {
-	case http.StatusPartialContent:
-		if err := continues(resp, have); err != nil {
-			return restart(file, err)
+	switch from := resp.Header.Get("Content-Range"); {
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
+		return nil // it is whole, or the checksum refuses it
+	case resp.StatusCode == http.StatusPartialContent && !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", have)):
+		return fmt.Errorf("asked for the bytes from %d on, the server sends %s", have, quote(from))
+	case resp.StatusCode == http.StatusOK:
+		if have, err = file.Seek(0, io.SeekStart); err == nil {
+			err = file.Truncate(0)
 		}
-		if have > 0 && same && version(resp) != from.version {
-			return restart(file, errors.New("the file has changed since the download began; run it again"))
-		}
-	case http.StatusOK:
-		have = 0
-	case http.StatusRequestedRangeNotSatisfiable: // what is there is whole, or not of this file
-		if have > 0 && resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", have) {
-			return nil
-		}
-		return restart(file, refused(resp))
-	default:
-		return refused(resp)
+	case resp.StatusCode != http.StatusPartialContent:
+		err = fmt.Errorf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
-	if !checked && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
-		return errors.New("the server sent a web page, not the file")
-	}
-	if have == 0 {
-		if err := restart(file, nil); err != nil {
-			return err
-		}
-		if err := (origin{url, version(resp)}).write(dst + ".part"); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	return o.receive(file, resp, dst, have)
 }
 
 // receive appends the response's body to the file, of which there are have bytes.
 func (o *FetchOptions) receive(file *os.File, resp *http.Response, dst string, have int64) error {
-	total := int64(-1)
+	w := &counter{w: file, name: filepath.Base(dst), done: have, total: -1, progress: o.Progress}
 	if resp.ContentLength >= 0 {
-		total = have + resp.ContentLength
+		w.total = have + resp.ContentLength
 	}
-	tooLarge := func() error {
-		return restart(file, fmt.Errorf("the server sends more than %s, which the data set cannot have: not the file", accel.Bytes(o.most)))
-	}
-	body := io.Reader(resp.Body)
+	body, most := io.Reader(resp.Body), int64(math.MaxInt64)
 	if o.most > 0 {
-		if total > o.most {
-			return tooLarge()
+		body, most = io.LimitReader(body, o.most-have+1), o.most
+	}
+	if w.total <= most {
+		if _, err := io.Copy(w, body); err != nil {
+			return fmt.Errorf("broken off after %d bytes (run it again): %w", w.done, err)
 		}
-		body = io.LimitReader(body, o.most-have+1)
 	}
-	w := &counter{w: file, name: filepath.Base(dst), done: have, total: total, progress: o.Progress}
-	if _, err := io.Copy(w, body); err != nil {
-		return fmt.Errorf("broken off after %d bytes (run it again to continue): %w", w.done, err)
-	}
-	if o.most > 0 && w.done > o.most {
-		return tooLarge()
-	}
-	if total >= 0 && w.done != total {
-		return fmt.Errorf("broken off after %d of %d bytes (run it again to continue)", w.done, total)
+	if max(w.total, w.done) > most {
+		err := fmt.Errorf("the server sends more than %s, which the data set cannot have: not the file", accel.Bytes(most))
+		return cmp.Or(file.Truncate(0), err)
 	}
 	return file.Sync()
-}
-
-// refused is the error for a status that brings no content.
-func refused(resp *http.Response) error {
-	return fmt.Errorf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
-}
-
-// continues returns an error unless the response is the rest of a file from byte have on.
-func continues(resp *http.Response, have int64) error {
-	text := resp.Header.Get("Content-Range")
-	var first, last, total int64
-	if n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &total); n == 2 && text == fmt.Sprintf("bytes %d-%d/*", first, last) {
-		total = last + 1
-	} else if text != fmt.Sprintf("bytes %d-%d/%d", first, last, total) {
-		first = -1
-	}
-	if first != have || last < first || total != last+1 || resp.ContentLength >= 0 && resp.ContentLength != total-have {
-		return fmt.Errorf("asked for the bytes from %d on, the server sends %s (%d bytes)", have, quote(text), resp.ContentLength)
-	}
-	return nil
-}
-
-// restart empties the file and returns err.
-func restart(f *os.File, err error) error {
-	if e := f.Truncate(0); e != nil {
-		return e
-	}
-	if _, e := f.Seek(0, io.SeekStart); e != nil {
-		return e
-	}
-	return err
 }
 
 // counter reports the bytes written.

@@ -3,6 +3,7 @@ package datasets
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -31,7 +32,7 @@ func TestDownload(t *testing.T) {
 		request string // the Range header expected
 	}{
 		{name: "whole", serve: whole(packed), sum: good},
-		{name: "no checksum known", serve: whole(packed)},
+		{name: "no checksum known", part: "garbage", serve: whole(packed)},
 		{name: "resume", part: packed[:100], serve: ranged(packed), sum: good, request: "bytes=100-"},
 		{name: "resume without ranges", part: "garbage", serve: whole(packed), sum: good, request: "bytes=7-"},
 		{name: "already whole", part: packed, serve: ranged(packed), sum: good, request: fmt.Sprintf("bytes=%d-", len(packed))},
@@ -153,4 +154,117 @@ func TestVerify(t *testing.T) {
 	if known, err := (&File{}).Verify(path); known || err != nil {
 		t.Errorf("unknown: %v, %v", known, err)
 	}
+}
+
+// TestFetchNotData: what is no data is not kept, and the error is one line that prints.
+func TestFetchNotData(t *testing.T) {
+	const page = "<!DOCTYPE html>\n<html><body>Sign in to the network</body></html>"
+	for _, c := range []struct {
+		name, path string
+		serve      http.HandlerFunc
+		want       string
+	}{
+		{"a page", "f.csv", whole("\xef\xbb\xbf \n" + page), "a web page, not the file"},
+		{"a packed page", "f.gz", whole(gzipped(page)), "a web page, not the file"},
+		{"a page under a packed name", "f.bz2", whole(page), "not packed as .bz2"},
+		{"the rest of another", "f.csv", func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Set("Range", "bytes=1-")
+			ranged(page)(w, r)
+		}, "the server sends \"bytes 1-"},
+		{"nothing", "f.csv", func(http.ResponseWriter, *http.Request) {}, "empty"},
+		{"a status that prints badly", "f.csv", func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			conn.Write([]byte("HTTP/1.1 503 \x1b[31mred\r\nContent-Length: 0\r\n\r\n"))
+			conn.Close()
+		}, "503 Service Unavailable"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := httptest.NewServer(c.serve)
+			defer s.Close()
+			dir := t.TempDir()
+			o := &FetchOptions{Client: s.Client()}
+			err := o.file(t.Context(), File{Paths: []string{c.path}, URLs: []string{s.URL, s.URL + "/again"}}, dir)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.ContainsAny(err.Error(), "\n\x1b") {
+				t.Errorf("%q, want %q", fmt.Sprint(err), c.want)
+			}
+			if _, err := os.Stat(filepath.Join(dir, c.path)); err == nil {
+				t.Error("it is kept")
+			}
+		})
+	}
+}
+
+// TestFetchLimit: no more is written than the set can have, whether the server states the length
+// or not, with a checksum and without.
+func TestFetchLimit(t *testing.T) {
+	const most = 1 << 16
+	for name, serve := range map[string]http.HandlerFunc{
+		"stated": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", fmt.Sprint(most+1))
+			w.WriteHeader(200)
+		},
+		"endless": func(w http.ResponseWriter, r *http.Request) {
+			for sent := 0; sent < 64*most && r.Context().Err() == nil; sent += 1 << 15 { // no disk is filled if the limit fails
+				if _, err := w.Write(make([]byte, 1<<15)); err != nil {
+					return
+				}
+			}
+		},
+	} {
+		for _, sum := range []string{"", strings.Repeat("0", 64)} {
+			s := httptest.NewServer(serve)
+			dir := t.TempDir()
+			o := &FetchOptions{Client: s.Client(), most: most, Progress: func(_ string, done, _ int64) {
+				if done > most+1 {
+					t.Errorf("%s: %d bytes are written", name, done)
+				}
+			}}
+			err := o.file(t.Context(), File{Paths: []string{"f"}, URLs: []string{s.URL}, SHA256: sum}, dir)
+			fails(t, err, "which the data set cannot have")
+			if st, err := os.Stat(filepath.Join(dir, "f.part")); err != nil || st.Size() != 0 {
+				t.Errorf("%s: %v is left", name, st)
+			}
+			s.Close()
+		}
+	}
+	for _, i := range Registry() {
+		for _, f := range i.Files {
+			if most := i.mostBytes(&f); most < int64(i.N)*int64(i.D) || strings.Contains(f.Paths[0], "mnist8m.bz2") && most < 20e9 {
+				t.Errorf("%s may have %d bytes", f.Paths[0], most)
+			}
+		}
+	}
+}
+
+// TestFetchDowngrade: a redirection from https to http is refused, others are followed.
+func TestFetchDowngrade(t *testing.T) {
+	plain := httptest.NewServer(http.HandlerFunc(whole("1,2\n")))
+	defer plain.Close()
+	target := plain.URL
+	tls1 := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/file" {
+			whole("1,2\n")(w, r)
+			return
+		}
+		http.Redirect(w, r, target, http.StatusFound)
+	}))
+	defer tls1.Close()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	get := func(url string) error {
+		o := &FetchOptions{Client: client}
+		return o.file(context.Background(), File{Paths: []string{"f.csv"}, URLs: []string{url}}, t.TempDir())
+	}
+	fails(t, get(tls1.URL), "redirected from https to")
+	target = tls1.URL + "/file"
+	if err := get(tls1.URL); err != nil {
+		t.Errorf("to https: %v", err)
+	}
+	away := httptest.NewServer(http.RedirectHandler(plain.URL, http.StatusFound))
+	defer away.Close()
+	if err := get(away.URL); err != nil {
+		t.Errorf("from http to http: %v", err)
+	}
+	round := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) }))
+	defer round.Close()
+	fails(t, get(round.URL), "more than 10 redirections")
 }
