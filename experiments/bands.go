@@ -67,7 +67,7 @@ func (r *Report) curve(row, role string, at func(Case) float64) []*spot {
 
 // bySketch and byPoints are the abscissae of figures 1 and 2.
 func bySketch(c Case) float64 { return float64(c.S) }
-func byPoints(c Case) float64 { return float64(c.N) }
+func byPoints(c Case) float64 { return float64(sizeOf(c).N) }
 
 // median returns the median of an ascending sample, halfway between the middle two of an even number; NaN of none.
 func median(v []float64) float64 {
@@ -110,7 +110,7 @@ func (r *Report) curveTable(t *plots.Table, roles []string, by func(Case) float6
 					continue
 				}
 				its := plots.Blank()
-				if role == exactRole {
+				if role == exactRole || role == autoRole {
 					its = spread(p.iterations, "%.0f")
 				}
 				t.Add(append(head(row, role, p), p.seedsText(), spread(errorsOf(p), "%.2f"), spread(p.seconds, "%.3g"), its)...)

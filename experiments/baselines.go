@@ -67,7 +67,7 @@ func (s *session) randomFeatures(ctx context.Context, c Case) (*Result, error) {
 	}
 	r := s.begin(c)
 	r.Status, r.Converged, r.Iterations = Status(fit.Status.String()), fit.Status == pcg.Converged, fit.Rounds
-	r.Form, r.Bytes = fit.Form.String(), fit.Bytes
+	r.Form = fit.Form.String()
 	sec := fit.Seconds
 	r.Seconds.Load, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = s.load, sec.Features, sec.Factor+sec.Gram, sec.Solve+sec.Residual
 	r.Values = finite(map[string]float64{"objective": fit.Objective, "residual": fit.MaxRelRes()})
@@ -149,7 +149,7 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 		return nil, err
 	}
 	r := s.begin(c)
-	r.Status, r.Converged, r.Iterations, r.Bytes = Status(fit.Status.String()), fit.Status == pcg.Converged, fit.Iterations, fit.Bytes
+	r.Status, r.Converged, r.Iterations = Status(fit.Status.String()), fit.Status == pcg.Converged, fit.Iterations
 	r.Seconds.Load = s.load
 	set := fit.Seconds.Setup
 	r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = set.Features, set.Gram+set.Factor, fit.Seconds.Iterate

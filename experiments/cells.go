@@ -121,6 +121,22 @@ func (s sample) words() string {
 	return fmt.Sprintf("%d iterations without an answer (%s)", s.capped.Result.Iterations, s.capped.Result.Status)
 }
 
+// width returns s; blank where none ran.
+func (s sample) width() plots.Cell {
+	if s.first == nil {
+		return plots.Blank()
+	}
+	return s.first.Case.width()
+}
+
+// width returns s; blank for a method without.
+func (c Case) width() plots.Cell {
+	if c.S == 0 {
+		return plots.Blank()
+	}
+	return plots.Number(float64(c.S))
+}
+
 // train returns the median of the seconds of training; NaN if no seed ran.
 func (s sample) train() float64 { return median(s.seconds) }
 
@@ -260,8 +276,8 @@ const curvesCaption = "The worst column's relative residual ‖y_j−(K+λI)c_j�
 
 // convergence returns the figure of a role's residuals against the iteration, first seeds: a
 // panel for each tolerance, a line for each row.
-func (r *Report) convergence(role string) []Figure {
-	return r.residuals(1, []string{role}, func(row, _ string, c Case) (panel, line string) { return "τ = " + power(c.Tol), row })
+func (r *Report) convergence(roles ...string) []Figure {
+	return r.residuals(1, roles, func(row, _ string, c Case) (panel, line string) { return "τ = " + power(c.Tol), row })
 }
 
 // comparison returns the figure of several roles' residuals: a panel for each row, a line for

@@ -100,6 +100,7 @@ const resultVersion = 1
 type Method string
 
 const (
+	Auto           Method = "auto"            // what the plan chooses for data and machine, its seconds included
 	PCG            Method = "pcg"             // Algorithm 1 of the paper: random features of width S, ridge LambdaP
 	BlockPCG       Method = "block-pcg"       // the same, all right-hand sides in one Krylov space
 	CG             Method = "cg"              // conjugate gradients without a preconditioner

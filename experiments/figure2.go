@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
@@ -56,20 +57,23 @@ type figure2Row struct {
 	grows float64 // and the power of n they grow with: n^0.5 on COVTYPE, from 80 at 1,000 to 213 at 5,000
 	seeds int     // 0: five
 	first int     // the paper's constant s, if not by profile
+	auto  []int   // n of Auto, one seed each; 0: all rows
+	paper string  // row of the published table 1 that is beside it
 }
 
 var figure2Rows = map[Scale][]figure2Row{
 	Smoke: {
-		{"built-in digits", "synthetic-digits", []int{100, 200, 400}, 300, 1. / 6, 0, 0, 0, 0, 0},
-		{"built-in classes", "synthetic-classes", []int{100, 200, 400}, 300, 0.12, 0, 0, 0, 0, 0},
+		{"built-in digits", "synthetic-digits", []int{100, 200, 400}, 300, 1. / 6, 0, 0, 0, 0, 0, nil, ""},
+		{"built-in classes", "synthetic-classes", []int{100, 200, 400}, 300, 0.12, 0, 0, 0, 0, 0, nil, ""},
 	},
 	Laptop: {
-		{"MNIST", "mnist", []int{1000, 2000, 5000, 10000, 20000, 50000}, 0, 1. / 6, 50000, 110, 0, 0, 0},
-		{"COVTYPE, a subset", "covtype-sample", []int{1000, 2000, 5000, 10000, 20000, 50000}, 0, 55000. / 464809, 50000, 650, 0.5, 0, 0},
+		{"MNIST", "mnist", []int{1000, 2000, 5000, 10000, 20000, 50000}, 0, 1. / 6, 50000, 110, 0, 0, 0, nil, ""},
+		{"COVTYPE, a subset", "covtype-sample", []int{1000, 2000, 5000, 10000, 20000, 50000}, 0, 55000. / 464809, 50000, 650, 0.5, 0, 0,
+			[]int{1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 0}, "COVTYPE"},
 	},
 	Paper: {
-		{"MNIST, generated beyond 60,000", "mnist-infinite", []int{10000, 30000, 100000, 200000, 450000}, 0, 35000. / 400000, 0, 100, 0, 1, 20000},
-		{"COVTYPE", "covtype", []int{10000, 30000, 100000, 200000, 464809}, 0, 55000. / 464809, 0, 555, 0.2, 1, 20000},
+		{"MNIST, generated beyond 60,000", "mnist-infinite", []int{10000, 30000, 100000, 200000, 450000}, 0, 35000. / 400000, 0, 100, 0, 1, 20000, nil, ""},
+		{"COVTYPE", "covtype", []int{10000, 30000, 100000, 200000, 464809}, 0, 55000. / 464809, 0, 555, 0.2, 1, 20000, nil, "COVTYPE"},
 	},
 }
 
@@ -96,6 +100,10 @@ func figure2Plan(scale Scale) []Entry {
 				out = append(out, reseeded(w.name, role, f, w.seedsAt(n), 0)...)
 			}
 		}
+		for _, n := range w.auto {
+			c := Case{Data: w.data, N: n, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma}, Lambda: info.Lambda, Method: Auto, Tol: 1e-3}
+			out = append(out, reseeded(w.name, autoRole, c, 1, 0)...)
+		}
 	}
 	return out
 }
@@ -112,18 +120,18 @@ func (w figure2Row) seedsAt(n int) int {
 }
 
 // roles2 are the lines of figure 2.
-var roles2 = append([]string{exactRole}, profiles...)
+var roles2 = append([]string{exactRole, autoRole}, profiles...)
 
 func figure2Tables(r *Report) []*plots.Table {
 	t := &plots.Table{
 		Title: "Figure 2: " + r.Title,
 		Caption: "Medians of the seeds, and the least and most. Seconds: of training, K and Z included. Gaussian kernel with table 1's σ and λ; the exact method is Algorithm 1 " +
-			"with table 1's share of n for s, λ_p = λ and τ = 10⁻³. " + r.constantText() + r.dataCaption(),
+			"with table 1's share of n for s, λ_p = λ and τ = 10⁻³; auto is what the plan chooses, the plan's seconds included. " + r.constantText() + r.dataCaption(),
 		Columns: []plots.Column{
 			{Name: "data"}, {Name: "method"}, {Name: "n"}, {Name: "s"}, {Name: "seeds", Align: plots.Right}, textual("error (%)"), textual("time (s)"), textual("iterations"),
 		},
 	}
-	return r.curveTable(t, roles2, byPoints, func(row, role string, p *spot) []any { return []any{row, role, p.c.N, p.c.S} })
+	return r.curveTable(t, roles2, byPoints, func(row, role string, p *spot) []any { return []any{row, role, p.x, p.c.width()} })
 }
 
 // constantText says what the constant s is, where it is not the paper's.
@@ -163,6 +171,22 @@ func (r *Report) nameOf(role string) string {
 	return "random features, s = " + thousands(s)
 }
 
+// publishedPoint returns the paper's point beside a row, over n and over time; nil if there is none.
+func (r *Report) publishedPoint(row string) []plots.Series {
+	i := slices.IndexFunc(figure2Rows[r.Scale], func(w figure2Row) bool { return w.name == row && w.paper != "" })
+	if i < 0 {
+		return nil
+	}
+	p := figure2Rows[r.Scale][i].paper
+	of := func(column string) float64 { return published1("table1", p, column) }
+	name := fmt.Sprintf("paper, %.0f iterations, %v", of("iterations"), publishedCell("table1", p, "resources"))
+	e := []float64{100 * of("error_rate")}
+	return []plots.Series{
+		{Name: name, X: []float64{of("n")}, Y: e, Style: plots.Points},
+		{Name: name, X: []float64{of("time")}, Y: e, Style: plots.Points},
+	}
+}
+
 func figure2Figures(r *Report) []Figure {
 	var panels []*plots.Figure
 	for _, row := range r.Rows() {
@@ -173,6 +197,10 @@ func figure2Figures(r *Report) []Figure {
 			name := r.nameOf(role)
 			byN.Series = append(byN.Series, series(name, curve, place1, errorsOf)...)
 			byTime.Series = append(byTime.Series, series(name, curve, secondsOf, errorsOf)...)
+		}
+		if s := r.publishedPoint(row); s != nil && len(byN.Series) > 0 {
+			byN.Series = append(byN.Series, s[0])
+			byTime.Series = append(byTime.Series, s[1])
 		}
 		if len(byN.Series) > 0 {
 			panels = append(panels, byN, byTime)

@@ -307,6 +307,11 @@ func TestFigure2(t *testing.T) {
 	if len(left.Series) != 4 || len(left.Series[0].X) != 6 || !slices.Equal(left.Series[0].Y, right.Series[0].Y) {
 		t.Errorf("panels %+v", left.Series)
 	}
+	// COVTYPE has Auto too, up to all rows, and the paper's point.
+	whole := figs[0].Figure.Panels[2].Series
+	if len(whole) != 6 || whole[1].X[8] != 341278 || whole[5].X[0] != 464809 || math.Abs(whole[5].Y[0]-4.13) > 1e-9 || figs[0].Figure.Panels[3].Series[5].X[0] != 6180 {
+		t.Errorf("COVTYPE: %+v", whole)
+	}
 	if x, want := right.Series[0].X[5], 1+2+3+250.0; math.Abs(x-want) > 1e-9 {
 		t.Errorf("n = 50,000 takes %g s, want %g", x, want)
 	}

@@ -86,7 +86,7 @@ func missing(data string, dirs []string) string {
 }
 
 // methodOrder puts methods that use the K of the session first.
-var methodOrder = []Method{PCG, BlockPCG, CG, Direct, RandomFeatures, ADMM}
+var methodOrder = []Method{PCG, BlockPCG, CG, Direct, RandomFeatures, ADMM, Auto}
 
 // sortJobs brings together the jobs of a group, and in it those of one Z and one M.
 func sortJobs(list []*job) {

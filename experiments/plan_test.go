@@ -97,7 +97,7 @@ func TestSharedCases(t *testing.T) {
 	if shared == 0 {
 		t.Error("no case is shared")
 	}
-	w := set{"MNIST", "MNIST", "mnist", 0, 0, 3, ""}.row()
+	w := set{"MNIST", "MNIST", "mnist", 0, 0, 3, "", false}.row()
 	i := slices.IndexFunc(list, func(j *job) bool { return j.c == w.pcg(10000, 0.01, 1e-3) })
 	if i < 0 {
 		t.Fatal("MNIST with s = 10,000, λ_p = λ, τ = 10⁻³ is not planned")
@@ -193,7 +193,7 @@ func TestPaperScale(t *testing.T) {
 }
 
 func TestCaseKey(t *testing.T) {
-	c := set{"ADULT", "ADULT", "adult", 0, 0, 5, ""}.row().pcg(5000, 0.01, 1e-3)
+	c := set{"ADULT", "ADULT", "adult", 0, 0, 5, "", false}.row().pcg(5000, 0.01, 1e-3)
 	// The key of a case names its file: it changes on purpose only, as by resultVersion.
 	if got, want := c.Key(), "adult-pcg-66a3ba3518d96620"; got != want {
 		t.Errorf("key %s, want %s", got, want)

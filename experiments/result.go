@@ -44,9 +44,10 @@ type Result struct {
 	Seconds krrlab.Seconds `json:"seconds"`
 	Shared  []string       `json:"shared,omitempty"`
 
+	Chosen  string             `json:"chosen,omitempty"`  // by Auto: solver and preconditioner
 	Storage string             `json:"storage,omitempty"` // of K
 	Form    string             `json:"precond_form,omitempty"`
-	Bytes   int64              `json:"bytes"`            // held at the end: K, Z and its factor
+	Bytes   int64              `json:"bytes"`            // the most that the process has held by then
 	Values  map[string]float64 `json:"values,omitempty"` // what only this method has, by name
 
 	Machine Machine `json:"machine"`
@@ -96,10 +97,10 @@ type Machine struct {
 	OS      string `json:"os"` // and architecture
 }
 
-// Train returns the seconds of training: K, Z, its factor and the solve. Reading the data,
+// Train returns the seconds of training: the plan of Auto, K, Z, its factor and the solve. Reading the data,
 // recomputing the residual and predicting are not in it.
 func (r *Result) Train() float64 {
-	return r.Seconds.Kernel + r.Seconds.Features + r.Seconds.Factor + r.Seconds.Solve
+	return r.Seconds.Plan + r.Seconds.Kernel + r.Seconds.Features + r.Seconds.Factor + r.Seconds.Solve
 }
 
 // value returns one of Values as a cell, blank if it is not there.

@@ -21,10 +21,11 @@ import (
 
 // Options of Run and Predict. Nil means the defaults.
 type Options struct {
-	Dirs   []string // folders to look for data in; default: datasets.Dirs()
-	Out    string   // folder that keeps cases and reports; empty keeps nothing
-	Resume bool     // take the results of cases that Out has
-	Memory int64    // bytes a case may take; 0: no limit
+	Dirs   []string  // folders to look for data in; default: datasets.Dirs()
+	Out    string    // folder that keeps cases and reports; empty keeps nothing
+	Resume bool      // take the results of cases that Out has
+	Kept   []*Report // take the results that these have
+	Memory int64     // bytes a case may take; 0: no limit
 	// Time is how long a run may take; 0: no limit. A case that is predicted to end after it is
 	// not begun, and its result says so.
 	Time    time.Duration
@@ -87,6 +88,9 @@ func Run(ctx context.Context, plans []*Plan, o *Options) ([]*Report, error) {
 	}
 	if r.store != nil && !opt.Resume {
 		for _, j := range r.jobs {
+			if j.result != nil {
+				continue
+			}
 			if err := r.store.retire(j.c); err != nil {
 				return nil, err
 			}
@@ -115,12 +119,21 @@ func Run(ctx context.Context, plans []*Plan, o *Options) ([]*Report, error) {
 	return reports, nil
 }
 
+// recall takes the results of cases that o.Kept and, to resume, o.Out have.
 func recall(list []*job, o *Options) error {
-	if !o.Resume || o.Out == "" {
-		return nil
+	kept := map[Case]*Result{}
+	for _, r := range o.Kept {
+		for _, e := range r.Entries {
+			if e.Result.Ran() {
+				kept[e.Case] = e.Result
+			}
+		}
 	}
 	s := &store{filepath.Join(o.Out, casesDir)}
 	for _, j := range list {
+		if j.result = kept[j.c]; j.result != nil || !o.Resume || o.Out == "" {
+			continue
+		}
 		var err error
 		if j.result, err = s.load(j.c); err != nil {
 			return err
@@ -195,7 +208,7 @@ func (r *runner) run(ctx context.Context, j *job) error {
 	if j.result = res; res.Data.Name == "" {
 		res.Data.Name = j.c.Data
 	}
-	res.Machine, res.Commit = machine(), r.opt.Version
+	res.Machine, res.Commit, res.Bytes = machine(), r.opt.Version, accel.PeakRSS()
 	res.Date = time.Now().UTC().Format(time.RFC3339)
 	if r.store != nil && res.Ran() {
 		err := r.store.save(j.c, res)

@@ -170,7 +170,7 @@ func strip(es []Entry) []Entry {
 	for _, e := range es {
 		if e.Result != nil {
 			x := *e.Result
-			x.Date, x.Shared = "", nil
+			x.Date, x.Shared, x.Bytes = "", nil, 0
 			x.Seconds.Load, x.Seconds.Kernel, x.Seconds.Features, x.Seconds.Factor = 0, 0, 0, 0
 			x.Seconds.Solve, x.Seconds.Residual, x.Seconds.Predict, x.Seconds.Total = 0, 0, 0, 0
 			e.Result = &x
@@ -209,13 +209,17 @@ func TestResume(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(out, "toy.smoke.json")); err == nil {
 		t.Error("the report of an interrupted run was written")
 	}
-	var again []Case
-	es := run(t, toy(cases...), &Options{Out: out, Resume: true, Finished: func(c Case, _ *Result) { again = append(again, c) }})
-	if len(again) != 2 {
-		t.Errorf("%d cases were run after the interruption: %v", len(again), again)
-	}
-	if !reflect.DeepEqual(strip(es), strip(whole)) {
-		t.Error("resumed, the results are not those of one run")
+	// Into the report of the interrupted run, and resumed from its folder.
+	for _, o := range []*Options{{Kept: reports}, {Out: out, Resume: true}} {
+		var again []Case
+		o.Finished = func(c Case, _ *Result) { again = append(again, c) }
+		es := run(t, toy(cases...), o)
+		if len(again) != 2 {
+			t.Errorf("%d cases were run after the interruption: %v", len(again), again)
+		}
+		if !reflect.DeepEqual(strip(es), strip(whole)) {
+			t.Error("resumed, the results are not those of one run")
+		}
 	}
 	if _, err := os.Stat(filepath.Join(out, "toy.smoke.json")); err != nil {
 		t.Error(err)
@@ -296,7 +300,7 @@ func TestStore(t *testing.T) {
 
 // TestReportJSON: a report comes back from its file as it was.
 func TestReportJSON(t *testing.T) {
-	w := set{"built-in", "", "synthetic-classes", 300, 100, 2, ""}.row()
+	w := set{"built-in", "", "synthetic-classes", 300, 100, 2, "", false}.row()
 	p := &Plan{&table1, Smoke, w.seeded(proposed, w.pcg(30, w.lambda, 1e-3), 0)}
 	reports, err := Run(t.Context(), []*Plan{p}, &Options{Rates: &reference, Out: t.TempDir()})
 	if err != nil {

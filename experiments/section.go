@@ -75,14 +75,14 @@ func summaryTable(one, two, four *Report) *plots.Table {
 	t := &plots.Table{
 		Title: "The paper's table 1 on this laboratory",
 		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds the median of those of training, " + machines(one) +
-			". Published numbers are given only where data and n are the paper's. All tables and figures: experiments/results.",
+			". Published numbers are given only where data and n are the paper's. All tables and figures: experiments/results." + one.autoText(),
 		Columns: []plots.Column{
 			dataColumn, {Name: "n"}, {Name: "s"}, textual("iterations"), textual("published"), textual("with 10λ"), textual("without preconditioner"),
 			{Name: "seconds", Format: "%.0f"}, textual("error"), textual("published"),
 		},
 	}
 	for _, row := range one.ranRows() {
-		s := one.sampleOf(row, proposed)
+		s := one.oursOf(row)
 		if s.first == nil {
 			continue
 		}
@@ -91,7 +91,7 @@ func summaryTable(one, two, four *Report) *plots.Table {
 		if s.first.sameProblem() {
 			its, err = publishedCell("table1", p, "iterations"), publishedError("table1", p, "error_rate")
 		}
-		t.Add(row, s.first.Result.Data.N, s.first.Case.S, s.text(), its, iterationsIn(two, row, tenLambda, s.first.Case.S), iterationsIn(four, row, plainRole, 0),
+		t.Add(row, s.first.Result.Data.N, s.width(), s.text(), its, iterationsIn(two, row, tenLambda, s.first.Case.S), iterationsIn(four, row, plainRole, 0),
 			s.train(), errorText(s.first.Result), err)
 	}
 	return t

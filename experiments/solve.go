@@ -11,11 +11,10 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/krrlab/precond"
 )
 
 // solvers are the methods that a krrlab.Lab solves by.
-var solvers = map[Method]krrlab.Solver{PCG: krrlab.PCG, BlockPCG: krrlab.BlockPCG, CG: krrlab.CG, Direct: krrlab.Direct}
+var solvers = map[Method]krrlab.Solver{Auto: krrlab.AutoSolver, PCG: krrlab.PCG, BlockPCG: krrlab.BlockPCG, CG: krrlab.CG, Direct: krrlab.Direct}
 
 // solve runs a case of one of the solvers.
 func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
@@ -26,6 +25,15 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	lab, err := s.labOf(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if lab.Planning() {
+		var o krrlab.PlanOptions
+		if test := s.tests(c); test != nil {
+			o.Tests = test.Len()
+		}
+		if _, err := lab.Plan(ctx, o); err != nil {
+			return nil, err
+		}
 	}
 	sol, err := lab.Solve(ctx)
 	if err != nil {
@@ -39,15 +47,24 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	r.Seconds, r.Shared = sol.Seconds, sol.Shared
 	r.Seconds.Load = s.load
 	r.Storage, r.Form = sol.Storage, sol.Form
-	r.Bytes = sol.KBytes + preconditionerBytes(lab, sol)
+	if c.Method == Auto {
+		r.Chosen = sol.Method()
+	}
+	if sol.KKept.Known() {
+		r.Values = finite(map[string]float64{"kept": float64(sol.KKept), "dropped": float64(sol.KDropped)})
+	}
 	if err := s.testError(ctx, c, r, sol); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// labOf returns a lab that shares its matrices with those of the session's other cases.
+// labOf returns a lab that shares its matrices with those of the session's other cases, with Auto one that does not: what
+// is there would make another method the fastest.
 func (s *session) labOf(cfg krrlab.Config) (*krrlab.Lab, error) {
+	if cfg.Solver == krrlab.AutoSolver {
+		return krrlab.New(s.train, cfg)
+	}
 	if s.lab == nil {
 		var err error
 		s.lab, err = krrlab.New(s.train, cfg)
@@ -73,9 +90,11 @@ func (s *session) config(c Case) (cfg krrlab.Config, err error) {
 	if n := s.train.Len(); c.inDouble(n) && (s.opt.Memory == 0 || gram.RankBytes(n, gram.Float64, 1) < s.opt.Memory/2) {
 		cfg.Storage = gram.Float64
 	}
-	spec := krrlab.PrecondSpec{S: c.S, LambdaP: c.LambdaP}
-	if cfg.Precond, err = spec.Preconditioner(cfg.Kernel); err != nil {
-		return cfg, err
+	if c.Method != Auto {
+		spec := krrlab.PrecondSpec{S: c.S, LambdaP: c.LambdaP}
+		if cfg.Precond, err = spec.Preconditioner(cfg.Kernel); err != nil {
+			return cfg, err
+		}
 	}
 	cfg.Solver, cfg.Lambda = solvers[c.Method], c.Lambda
 	cfg.Tol, cfg.MaxIter, cfg.Seed = c.Tol, c.MaxIter, c.Seed
@@ -124,20 +143,6 @@ func finitePtr(v float64) *float64 {
 		return nil
 	}
 	return &v
-}
-
-// preconditionerBytes returns what Z, n×s in float32, and its factor, s×s in float64 (of form
-// U: U, n×s in float64, in their place), take.
-func preconditionerBytes(lab *krrlab.Lab, sol *krrlab.Solution) int64 {
-	if sol.Form == "" {
-		return 0
-	}
-	n, _, _ := lab.Dims()
-	s := int64(sol.S)
-	if sol.Form == precond.FormU.String() {
-		return 8 * int64(n) * s
-	}
-	return 4*int64(n)*s + 8*s*s
 }
 
 // history returns the worst residual after each iteration, to four digits.

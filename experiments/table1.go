@@ -1,13 +1,17 @@
 package experiments
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"github.com/krrlab/lab/plots"
 )
 
-// proposed is the role of Algorithm 1 with the table's s and λ_p = λ.
-const proposed = "proposed"
+const (
+	proposed = "proposed" // the role of Algorithm 1 with the table's s and λ_p = λ
+	autoRole = "auto"     // that of what the plan chooses, in rows of its own
+)
 
 var table1 = Experiment{
 	ID:       "table1",
@@ -15,7 +19,7 @@ var table1 = Experiment{
 	Section:  "section 6.2, table 1",
 	Plan:     table1Plan,
 	Tables:   table1Tables,
-	Figures:  func(r *Report) []Figure { return r.convergence(proposed) },
+	Figures:  func(r *Report) []Figure { return r.convergence(proposed, autoRole) },
 	Verdicts: table1Verdicts,
 	Prose:    table1Prose,
 }
@@ -23,17 +27,50 @@ var table1 = Experiment{
 func table1Plan(s Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table1", s) {
-		c := w.pcg(w.width("table1", "s"), w.lambda, w.tol)
-		out = append(out, w.seeded(proposed, c, w.expect("table1", "iterations"))...)
+		out = append(out, w.proposed("table1", "iterations")...)
 	}
 	return out
+}
+
+// proposed returns the entries of Algorithm 1 with the s of a published table, whose iterations are in a column; of Auto
+// in a row of its own.
+func (w row) proposed(table, iterations string) []Entry {
+	if w.auto {
+		return w.seeded(autoRole, w.solve(Auto), 0)
+	}
+	return w.seeded(proposed, w.pcg(w.width(table, "s"), w.lambda, w.tol), w.expect(table, iterations))
+}
+
+// oursOf returns the seeds of Algorithm 1 of a row, or of Auto.
+func (r *Report) oursOf(row string) sample {
+	if s := r.sampleOf(row, proposed); s.seeds > 0 {
+		return s
+	}
+	return r.sampleOf(row, autoRole)
+}
+
+// autoText says what Auto chose in its rows, and on which machine; empty if there are none.
+func (r *Report) autoText() string {
+	var parts []string
+	for _, row := range r.Rows() {
+		x := r.sampleOf(row, autoRole).result()
+		if x == nil || x.Chosen == "" {
+			continue
+		}
+		text := fmt.Sprintf(" %s: %s", row, x.Chosen)
+		if kept, ok := x.Values["kept"]; ok {
+			text += fmt.Sprintf("; %.2g %% of the entries of K are kept, ‖·‖₂ of the others is at most %.1e", 100*kept, x.Values["dropped"])
+		}
+		parts = append(parts, fmt.Sprintf("%s; %s with %d threads.", text, x.Machine.CPU, x.Machine.Threads))
+	}
+	return strings.Join(parts, "")
 }
 
 func table1Tables(r *Report) []*plots.Table {
 	t := &plots.Table{
 		Title: "Table 1: " + r.Title,
-		Caption: r.caption("Algorithm 1 with λ_p = λ, τ = 10⁻³ for classification and 10⁻⁵ for regression. " +
-			"The residual is the worst column's, recomputed from the answer; κ is of M⁻¹A, estimated from the iteration."),
+		Caption: r.caption("Algorithm 1 with λ_p = λ, τ = 10⁻³ for classification and 10⁻⁵ for regression. "+
+			"The residual is the worst column's, recomputed from the answer; κ is of M⁻¹A, estimated from the iteration.") + r.autoText(),
 		Columns: []plots.Column{
 			dataColumn, {Name: "n"}, {Name: "s"},
 			textual("iterations"), textual("published"), ratioColumn,
@@ -42,13 +79,13 @@ func table1Tables(r *Report) []*plots.Table {
 		},
 	}
 	for _, row := range r.ranRows() {
-		s := r.sampleOf(row, proposed)
+		s := r.oursOf(row)
 		x, p := s.result(), r.paperOf(row)
 		if x == nil {
 			continue
 		}
 		theirs, time := published1("table1", p, "iterations"), published1("table1", p, "time")
-		t.Add(row, x.Data.N, s.first.Case.S,
+		t.Add(row, x.Data.N, s.width(),
 			s.text(), number(theirs), ratio(s.first, s.median(), theirs),
 			number(s.train()), number(time), publishedCell("table1", p, "resources"), ratio(s.first, s.train(), time),
 			errorText(x), publishedError("table1", p, "error_rate"), optional(x.residual()), optional(x.Kappa))

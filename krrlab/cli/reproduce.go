@@ -22,10 +22,10 @@ import (
 
 // reproduceFlags are the flags of krrlab reproduce.
 type reproduceFlags struct {
-	scale, out, from, page string
-	memory                 string
-	time                   time.Duration
-	resume, list, yes      bool
+	scale, out, from, into, page string
+	memory                       string
+	time                         time.Duration
+	resume, list, yes            bool
 }
 
 func (a *app) reproduceCommand() *cobra.Command {
@@ -40,7 +40,8 @@ as it is done: --resume continues an interrupted run.
 
 Scales: smoke takes seconds and needs no data. laptop takes about an hour per experiment on
 two cores with 24 GiB. paper has the published sizes: it prints its plan and starts only with --yes.
-With --from DIR nothing is run: tables and figures are made from the reports in DIR.
+With --from DIR nothing is run: tables and figures are made from the reports in DIR. With
+--into DIR the reports in DIR keep their results: only cases that they lack are run, and put there.
 
 Exit code 0 means that every case that could run did. The experiments are
   ` + strings.Join(experiments.IDs(), " ") + `.`,
@@ -60,7 +61,8 @@ Exit code 0 means that every case that could run did. The experiments are
 	p.BoolVar(&f.list, "list", false, "list the experiments and what each scale is predicted to take; run nothing")
 	p.BoolVar(&f.yes, "yes", false, "start at scale paper")
 	p.StringVar(&f.from, "from", "", "make tables and figures from the reports in this folder; run nothing")
-	p.StringVar(&f.page, "page", "", "with --from: put the result table into this file, between its markers")
+	p.StringVar(&f.into, "into", "", "run only the cases whose results the reports in this folder lack, and put reports, tables and figures there")
+	p.StringVar(&f.page, "page", "", "with --from or --into: put the result table into this file, between its markers")
 	p.SortFlags = false
 	return cmd
 }
@@ -77,8 +79,10 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	switch {
 	case f.time < 0:
 		return usagef("--time %v: want a positive time", f.time)
-	case f.page != "" && f.from == "":
-		return usagef("--page goes with --from")
+	case f.from != "" && f.into != "":
+		return usagef("--from and --into exclude each other")
+	case f.page != "" && f.from == "" && f.into == "":
+		return usagef("--page goes with --from or --into")
 	case f.from != "":
 		return a.renderReports(f, ids)
 	}
@@ -94,6 +98,11 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 		}
 	}
 	o.Rates = &rates
+	if f.into != "" {
+		if o.Kept, err = keptReports("--into", f.into); err != nil {
+			return err
+		}
+	}
 	if f.list {
 		return a.listExperiments(ctx, ids, o)
 	}
@@ -218,11 +227,15 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	failed := 0
 	for _, r := range reports {
 		a.printf("\n%s", r.Text())
-		names, err := r.WriteFiles(f.out)
+		dir := cmp.Or(f.into, f.out)
+		if err := r.Save(filepath.Join(dir, r.FileName())); err != nil {
+			return err
+		}
+		names, err := r.WriteFiles(dir)
 		if err != nil {
 			return err
 		}
-		a.printf("wrote %s and %s beside it\n", filepath.Join(f.out, r.FileName()), plural.Count(len(names), "file"))
+		a.printf("wrote %s and %s beside it\n", filepath.Join(dir, r.FileName()), plural.Count(len(names), "file"))
 		if !r.OK() {
 			failed++
 		}
@@ -230,15 +243,26 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	if failed > 0 {
 		return fmt.Errorf("cases of %d of %d experiments failed; the tables say why", failed, len(reports))
 	}
-	return nil
+	if f.page == "" {
+		return nil
+	}
+	if reports, err = experiments.LoadReports(f.into); err != nil {
+		return err
+	}
+	return a.updatePage(f.page, f.into, reports)
+}
+
+// keptReports returns the reports of a folder that a flag names.
+func keptReports(flag, dir string) ([]*experiments.Report, error) {
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return nil, fmt.Errorf("%s %s: there is no such folder", flag, dir)
+	}
+	return experiments.LoadReports(dir)
 }
 
 // renderReports makes tables and figures of reports that are kept.
 func (a *app) renderReports(f *reproduceFlags, ids []string) error {
-	if st, err := os.Stat(f.from); err != nil || !st.IsDir() {
-		return fmt.Errorf("--from %s: there is no such folder", f.from)
-	}
-	reports, err := experiments.LoadReports(f.from)
+	reports, err := keptReports("--from", f.from)
 	if err != nil {
 		return err
 	}
@@ -261,24 +285,29 @@ func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 	if f.page == "" {
 		return nil
 	}
-	text, err := os.ReadFile(f.page)
+	return a.updatePage(f.page, f.from, reports)
+}
+
+// updatePage puts what the reports of a folder give into a page.
+func (a *app) updatePage(page, dir string, reports []*experiments.Report) error {
+	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
 	updated, err := experiments.UpdateSection(string(text), experiments.Section(reports))
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.page, err)
+		return fmt.Errorf("%s: %w", page, err)
 	}
 	if _, kept, _ := strings.Cut(string(text), experiments.SectionBegin); len(reports) == 0 && updated != string(text) && strings.Contains(kept, "\n|") {
-		return fmt.Errorf("%s has no reports: the table in %s is kept; to have none, remove it by hand", f.from, f.page)
+		return fmt.Errorf("%s has no reports: the table in %s is kept; to have none, remove it by hand", dir, page)
 	}
 	if updated == string(text) {
 		return nil
 	}
-	if err := atomicfile.Put(f.page, updated); err != nil {
+	if err := atomicfile.Put(page, updated); err != nil {
 		return err
 	}
-	a.printf("wrote %s\n", f.page)
+	a.printf("wrote %s\n", page)
 	return nil
 }
 
@@ -315,6 +344,12 @@ func finishedText(c experiments.Case, r *experiments.Result) string {
 // resumeLine is the command that goes on with a run.
 func resumeLine(f *reproduceFlags, ids []string) string {
 	s := fmt.Sprintf("krrlab reproduce %s --scale %s --out %s --resume", strings.Join(ids, " "), f.scale, f.out)
+	if f.into != "" {
+		s += " --into " + f.into
+	}
+	if f.page != "" {
+		s += " --page " + f.page
+	}
 	if f.memory != "" {
 		s += " --memory " + f.memory
 	}

@@ -34,6 +34,15 @@ $ reproduce table5 table5 --out out
 $ reproduce table5 --out out --resume
 	0 cases, 
 	!seed 1: converged
+$ reproduce table5 --into out --out elsewhere --page results.md
+	0 cases, 
+	!seed 1: converged
+	wrote out/table5.smoke.json
+	wrote results.md
+2$ reproduce table5 --into out --from out
+	exclude each other
+1$ reproduce table5 --into nowhere
+	there is no such folder
 $ reproduce --from out --out again --page results.md
 	table5.smoke.md`)
 	if string(read(t, "again/table5.smoke.md")) != md {
@@ -76,8 +85,8 @@ func TestReproduceList(t *testing.T) {
 table3    smoke       4        4 …
 table3    laptop      0       16         –         –  Against block ADMM on random features
 table3    paper       0       10         –         –  Against block ADMM on random features
-table4    smoke       6       12 …
-table4    laptop      0       60         –         –  Against conjugate gradients without a preconditioner
+table4    smoke       7       12 …
+table4    laptop      0       62         –         –  Against conjugate gradients without a preconditioner
 table4    paper       0       20         –         –  Against conjugate gradients without a preconditioner
 left out because data are missing: epsilon, covtype-sample, covtype7-sample, yearpredictionmsd, cal-housing, protein, gisette, adult, mnist (krrlab data fetch NAME downloads, krrlab data info NAME says where else; then --data-dir or $KRRLAB_DATA)
 `
