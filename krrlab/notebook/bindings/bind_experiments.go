@@ -15,6 +15,7 @@ func init() {
 		Name: "experiments",
 		Binds: map[string]r.Value{
 			"ADMM":           r.ValueOf(experiments.ADMM),
+			"Auto":           r.ValueOf(experiments.Auto),
 			"BlockPCG":       r.ValueOf(experiments.BlockPCG),
 			"CG":             r.ValueOf(experiments.CG),
 			"Direct":         r.ValueOf(experiments.Direct),
