@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -36,27 +37,23 @@ type Claim struct {
 	figure func(e *experiment) *plots.Figure // nil: none
 }
 
-// DefaultTrials is the number of random instances of each claim.
-const DefaultTrials = 400
-
 // Options of a check. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
-	Trials int    // random instances of each claim, at least MinTrials. Default DefaultTrials
-	Seed   uint64 // of all random numbers. Default 0
+	Trials int    `flag:"trials" default:"400" check:">=20" help:"random instances of each claim"`
+	Seed   uint64 `flag:"seed" help:"seed of all random numbers"`
 	Parts  Parts  // what the claims are checked on. Default: the project's own
 	// Progress, if not nil, is called with the trials of the claim that are done of those of
 	// the part of it under way; calls do not overlap.
 	Progress func(claim string, done, total int)
 }
 
-// MinTrials is the least number of trials that the statistics of a check make sense for.
-const MinTrials = 20
+// minTrials is the least number of trials that the statistics of a check make sense for.
+const minTrials = 20
 
 func (o *Options) settled() (Options, error) {
 	s := *cmp.Or(o, &Options{})
-	s.Trials = cmp.Or(s.Trials, DefaultTrials)
-	if s.Trials < MinTrials {
-		return s, fmt.Errorf("theory: %d trials: want at least %d", s.Trials, MinTrials)
+	if err := schema.Settle(&s); err != nil {
+		return s, fmt.Errorf("theory: %w", err)
 	}
 	s.Parts = s.Parts.settled()
 	return s, nil

@@ -307,7 +307,7 @@ func figureFixed16(e *experiment) *plots.Figure {
 	seen := plots.Series{Name: "‖E‖₂, median and 5 to 95 %", Style: plots.Points}
 	sizes := []int{16, 32, 64, 128, 256}
 	for _, n := range sizes {
-		out := e.sample(fmt.Sprintf("figure %d", n), max(MinTrials, e.trials/8), 1, func(_ int, g rng.Stream, out []float64) {
+		out := e.sample(fmt.Sprintf("figure %d", n), max(minTrials, e.trials/8), 1, func(_ int, g rng.Stream, out []float64) {
 			d, _ := e.storedError(n, g)
 			out[0] = norm(d)
 		})

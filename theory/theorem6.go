@@ -115,7 +115,7 @@ func (e *experiment) scaling() (out []scaled) {
 		statDim := 0.9 * float64(rank)
 		s2 := int(16 * statDim * math.Max(1, math.Log(statDim)))
 		c := feature.Chain{Features: e.parts.TensorSketch(plain(1)), Width: s1, Sketches: sketch.Composition{{Dist: e.parts.SRHT}}}
-		norms := e.sample(fmt.Sprintf("flat %d", dim), max(MinTrials, e.trials/4), 1, func(_ int, g rng.Stream, out []float64) {
+		norms := e.sample(fmt.Sprintf("flat %d", dim), max(minTrials, e.trials/4), 1, func(_ int, g rng.Stream, out []float64) {
 			m := must(c.Sample(q.D, s2, g))
 			z2, z1 := mat.NewDense(rank, s2, nil), mat.NewDense(rank, s1, nil)
 			w := new(feature.Workspace)

@@ -207,7 +207,7 @@ func figureTheorem7(e *experiment) *plots.Figure {
 		s := plots.Series{Name: fmt.Sprintf("κ where the conditions hold, %s (%g, %g, %g)", c.Name, c.Theta, c.Alpha, c.Gamma), Style: plots.Points}
 		low, high := e.parts.TestBound(c)
 		type sample struct{ x, kappa float64 }
-		all := make([]sample, max(MinTrials, e.trials/4))
+		all := make([]sample, max(minTrials, e.trials/4))
 		e.each("figure "+c.Name, len(all), func(i int, g rng.Stream) {
 			if worst, ok, kappa := a.nearest(e, k, c, must(a.dist.Sample(a.x.D, a.s, g))); ok {
 				all[i] = sample{worst, kappa}

@@ -15,10 +15,10 @@ import (
 
 // checkFlags are the flags of krrlab check.
 type checkFlags struct {
-	trials        int
-	seed          uint64
-	verbose       bool
-	json, figures string
+	theory.Options
+	Verbose bool   `flag:"verbose" help:"print what was measured, and what each claim states"`
+	JSON    string `flag:"json" not:"figures" help:"write the results as JSON to this file"`
+	Figures string `flag:"figures" help:"draw the claims' figures into this folder instead"`
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -38,17 +38,8 @@ theory/README.md is the guide. The claims are
   krrlab check --trials 10000 --json theory.json
   krrlab check theorem1 --figures .`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), f, args) },
 	}
-	p := cmd.Flags()
-	p.IntVar(&f.trials, "trials", theory.DefaultTrials, "random instances of each claim")
-	p.Uint64Var(&f.seed, "seed", 0, "seed of all random numbers")
-	p.BoolVar(&f.verbose, "verbose", false, "print what was measured, and what each claim states")
-	p.StringVar(&f.json, "json", "", "write the results as JSON to this file")
-	p.StringVar(&f.figures, "figures", "", "draw the claims' figures into this folder instead")
-	wantAtLeast(p, theory.MinTrials, "trials")
-	p.SortFlags = false
-	return cmd
+	return withOptions(cmd, f, func(ctx context.Context, args []string) error { return a.check(ctx, f, args) })
 }
 
 // claimList names the claims in lines of at most 80 characters.
@@ -86,18 +77,16 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.json != "" && f.figures != "" {
-		return usagef("--json and --figures exclude each other")
-	}
-	if err := checkFiles(nil, []namedFile{{"--json", f.json}}); err != nil {
+	if err := checkFiles(nil, []namedFile{{"--json", f.JSON}}); err != nil {
 		return err
 	}
 	progress := a.newProgress()
 	defer progress.clear()
-	o := &theory.Options{Trials: f.trials, Seed: f.seed, Progress: func(claim string, done, total int) {
+	f.Progress = func(claim string, done, total int) {
 		progress.show(krrlab.Event{Stage: stage.Name(claim), Done: done, Total: total})
-	}}
-	if f.figures != "" {
+	}
+	o := &f.Options
+	if f.Figures != "" {
 		return a.checkFigures(ctx, f, list, o, progress)
 	}
 	began := time.Now()
@@ -109,8 +98,8 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
-	if f.json != "" {
-		if err := stage.WriteJSON(f.json, rep); err != nil {
+	if f.JSON != "" {
+		if err := stage.WriteJSON(f.JSON, rep); err != nil {
 			return err
 		}
 	}
@@ -119,7 +108,7 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 
 // printResult prints a claim as soon as it is checked.
 func (a *app) printResult(f *checkFlags, r *theory.Result) {
-	if !f.verbose {
+	if !f.Verbose {
 		a.printf("%s\n", r.Line())
 		return
 	}
@@ -132,8 +121,8 @@ func (a *app) printResult(f *checkFlags, r *theory.Result) {
 
 // checkEnd prints the summary and settles the exit code.
 func (a *app) checkEnd(ctx context.Context, f *checkFlags, rep *theory.Report, asked int, took time.Duration) error {
-	if f.json != "" {
-		a.printf("wrote %s\n", f.json)
+	if f.JSON != "" {
+		a.printf("wrote %s\n", f.JSON)
 	}
 	failed := rep.Failed()
 	verdict := "all pass"
@@ -152,7 +141,7 @@ func (a *app) checkEnd(ctx context.Context, f *checkFlags, rep *theory.Report, a
 }
 
 func (a *app) checkFigures(ctx context.Context, f *checkFlags, list []theory.Claim, o *theory.Options, progress *progress) error {
-	names, err := theory.Figures(ctx, f.figures, list, o)
+	names, err := theory.Figures(ctx, f.Figures, list, o)
 	progress.clear()
 	if err != nil {
 		return err

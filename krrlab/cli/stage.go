@@ -64,14 +64,15 @@ func (f *stageFlags) add(p *pflag.FlagSet) {
 	f.rankFlags.add(p)
 }
 
-// stageCommand makes the command of a stage. add adds the stage's own flags, check, if there is one, refuses
-// those that no data could make right, and run runs it; a stage that was interrupted
-// returns what it has beside the context's error.
+// stageCommand makes the command of a stage. options, a pointer to a struct as of package schema, and add have the stage's
+// own flags, check, if there is one, refuses those that no data could make right, and run runs it; a stage that was
+// interrupted returns what it has beside the context's error.
 type stageCommand struct {
 	use, short, long, example string
 
-	add   func(p *pflag.FlagSet)
-	check func(set *pflag.FlagSet) error
+	options any
+	add     func(p *pflag.FlagSet)
+	check   func(set *pflag.FlagSet) error
 	// cfg completes the configuration, where flags of the stage's own belong to it.
 	cfg func(set *pflag.FlagSet, c *krrlab.Config) error
 	// test is a file to judge by, with what is to be done with it once it is read; nil: none.
@@ -82,6 +83,8 @@ type stageCommand struct {
 	// hint returns what a user may want to know of the flags; nil or "": nothing.
 	hint func() string
 	run  func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error)
+
+	settle func() error // of options
 }
 
 func (a *app) stageCommand(c stageCommand) *cobra.Command {
@@ -93,7 +96,12 @@ func (a *app) stageCommand(c stageCommand) *cobra.Command {
 		RunE:        func(cmd *cobra.Command, _ []string) error { return a.stage(cmd.Context(), cmd.Flags(), f, &c) },
 	}
 	p := cmd.Flags()
-	c.add(p)
+	if c.options != nil {
+		c.settle = addOptions(p, c.options).Settle
+	}
+	if c.add != nil {
+		c.add(p)
+	}
 	f.add(p)
 	p.SortFlags = false
 	return cmd
@@ -103,6 +111,11 @@ func (a *app) stageCommand(c stageCommand) *cobra.Command {
 func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *stageCommand) error {
 	if err := f.checkFlags(set); err != nil {
 		return err
+	}
+	if c.settle != nil {
+		if err := c.settle(); err != nil {
+			return errUsage{err}
+		}
 	}
 	if c.check != nil {
 		if err := c.check(set); err != nil {

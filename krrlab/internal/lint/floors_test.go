@@ -25,6 +25,7 @@ var floors = map[string]int{
 	"krrlab/internal/plural":     0,
 	"krrlab/internal/race":       0,
 	"krrlab/internal/safe":       0,
+	"krrlab/schema":              0,
 	"krrlab/internal/buffer":     0,
 	"krrlab/internal/dl":         0,
 	"krrlab/points":              0,

@@ -1,0 +1,186 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+type color int
+
+var colors = []string{"red", "green"}
+
+func (c color) String() string      { return colors[c] }
+func (c color) Names() []string     { return colors }
+func (c *color) Set(s string) error { *c = color(strings.Index("r g", s[:1]) / 2); return nil }
+
+type word string
+
+func (word) Names() []string { return []string{"one", "two"} }
+
+type level struct{ v float64 }
+
+func (l *level) UnmarshalText(b []byte) (err error) {
+	if _, err = fmt.Sscanf(string(b), "%g%%", &l.v); err != nil {
+		err = fmt.Errorf("%q: want a level such as 90%%", b)
+	}
+	return err
+}
+func (l level) String() string { return fmt.Sprintf("%g%%", l.v) }
+
+type inner struct {
+	Color color `flag:"color" help:"red or green"`
+	Word  word  `flag:"word"`
+}
+
+func (inner) Help() map[string]string { return map[string]string{"word": strings.Repeat("long ", 3)} }
+
+type all struct {
+	inner
+	Share   float64       `flag:"share" default:"0.95" check:"(0,1)"`
+	Damping float64       `flag:"damping" check:"(0,1]" with:"color=green"`
+	Target  float64       `flag:"target" default:"30" check:">1"`
+	Below   int           `flag:"below" default:"2000" check:">=-1" zero:"-1"`
+	Counts  []int         `flag:"counts" default:"1,2,4" check:">=1"`
+	Drop    []string      `flag:"drop" not:"keep|word"`
+	Keep    []string      `flag:"keep"`
+	Level   level         `flag:"level" with:"keep"`
+	Limit   time.Duration `flag:"limit" default:"10m" check:"positive"`
+	Mode    string        `flag:"mode" default:"auto" check:"one of auto yes no"`
+	Coef    *float64      `flag:"coef" check:"positive"`
+	Size    float64       `flag:"size" check:"[1,40]"`
+	Part    float64       `flag:"part" check:"[0,1)"`
+	Seed    uint64        `flag:"seed" default:"1"`
+	Bytes   int64         `flag:"bytes"`
+	Quiet   bool          `flag:"quiet"`
+	Steps   int           `default:"150" check:">=1"` // no flag
+	Done    func()
+}
+
+// set sets flags, written --name=value, and settles.
+func set(o *all, args ...string) (*Schema, error) {
+	s := Of(o)
+	for _, arg := range args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		if err := s.Lookup(name).Set(value); err != nil {
+			return s, err
+		}
+	}
+	return s, s.Settle()
+}
+
+// Every type is read, written as it was typed, and has its default.
+func TestValues(t *testing.T) {
+	o := all{Mode: "yes"} // its default here
+	s, err := set(&o, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=7", `--drop=a,"b,""c"`,
+		"--limit=30s", "--coef=2", "--bytes=8", "--quiet=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := all{
+		inner: inner{Color: 1}, Share: 0.95, Damping: 1, Target: 30, Below: -1, Counts: []int{16, 3, 7},
+		Mode: "yes", Drop: []string{"a", `b,"c`}, Limit: 30 * time.Second, Coef: new(2.0), Seed: 1,
+		Bytes: 8, Quiet: true, Steps: 150,
+	}
+	if !reflect.DeepEqual(o, want) {
+		t.Errorf("%+v, want %+v", o, want)
+	}
+	for name, want := range map[string][3]string{ // its text, default and type
+		"color": {"green", "", "string"}, "share": {"0.95", "0.95", "float64"},
+		"counts": {"16,3,7", "1,2,4", "intSlice"},
+		"drop":   {`a,"b,""c"`, "", "stringSlice"},
+		"limit":  {"30s", "10m0s", "duration"}, "mode": {"yes", "yes", "string"},
+		"coef": {"2", "", "float64"}, "quiet": {"true", "", "bool"}, "seed": {"1", "1", "uint64"},
+		"size": {"0", "", "float64"}, "word": {"", "", "string"},
+	} {
+		f := s.Lookup(name)
+		if got := [3]string{f.String(), f.Default, f.Type()}; got != want {
+			t.Errorf("--%s is %q, want %q", name, got, want)
+		}
+	}
+	if (&Field{}).String() != "" || s.Lookup("word").Help != "long long long " || !s.Lookup("quiet").IsBoolFlag() {
+		t.Error("a field without a value, help, or a flag without one")
+	}
+}
+
+// What is wrong is said in one line that names the flag, or the field of a Go caller.
+func TestErrors(t *testing.T) {
+	for args, want := range map[string]string{
+		"--share=1":               "--share 1: want a number between 0 and 1, such as 0.95",
+		"--share=x":               `--share "x": want a number`,
+		"--damping=1":             "--damping goes with --color green only",
+		"--damping=2":             "--damping 2: want a number above 0 and at most 1",
+		"--target=1":              "--target 1: want a number above 1",
+		"--target=inf":            "--target +Inf: want a number above 1",
+		"--below=-2":              "--below -2: want at least -1",
+		"--below=1.5":             `--below "1.5": want a whole number`,
+		"--counts=3,0":            "--counts 0: want at least 1",
+		"--counts=":               `--counts "": want whole numbers separated by commas`,
+		`--drop="a`:               `--drop "\"a": want words separated by commas, those with one in quotes`,
+		"--level=90%":             "--level goes with --keep",
+		"--level=x":               `--level: "x": want a level such as 90%`,
+		"--limit=0s":              "--limit 0s: want a positive time",
+		"--limit=5":               `--limit "5": want a time such as 30s or 5m`,
+		"--mode=maybe":            `--mode "maybe": want one of auto, yes, no`,
+		"--word=three":            `--word "three": want one of one, two`,
+		"--color=blue":            `--color "blue": want one of red, green`,
+		"--coef=0":                "--coef 0: want a positive number",
+		"--coef=nan":              "--coef NaN: want a positive number",
+		"--size=41":               "--size 41: want a number from 1 to 40",
+		"--part=1":                "--part 1: want a number of at least 0 and below 1",
+		"--seed=-1":               `--seed "-1": want a whole number, at least 0`,
+		"--quiet=perhaps":         `--quiet "perhaps": want true or false`,
+		"--keep=a --level=9%":     "<nil>",
+		"--drop=a --keep=b":       "--drop and --keep exclude each other",
+		"--color=green --part=.5": "<nil>",
+	} {
+		if _, err := set(&all{}, strings.Fields(args)...); fmt.Sprint(err) != want {
+			t.Errorf("%s: %v\nwant %s", args, err, want)
+		}
+	}
+	for want, o := range map[string]*all{
+		"<nil>":                              {Size: 40},
+		"Steps -1: want at least 1":          {Steps: -1},
+		"Word \"x\": want one of one, two":   {inner: inner{Word: "x"}},
+		"Drop and Keep exclude each other":   {Drop: []string{"a"}, Keep: []string{"b"}},
+		"Damping goes with Color green only": {Damping: 0.5},
+	} {
+		if err := Settle(o); fmt.Sprint(err) != want {
+			t.Errorf("%+v: %v\nwant %s", o, err, want)
+		}
+	}
+}
+
+// What a programmer types wrong panics when it is read.
+func TestMisuse(t *testing.T) {
+	for what, o := range map[string]any{
+		"no pointer": all{},
+		"a check": &struct {
+			A int `check:"rather large"`
+		}{},
+		"a bound": &struct {
+			A int `check:">=x"`
+		}{},
+		"a default": &struct {
+			A int `default:"x"`
+		}{},
+		"a type": &struct {
+			A map[string]int `default:"x"`
+		}{},
+		"twice": &struct {
+			A int `flag:"a"`
+			B int `flag:"a"`
+		}{},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", what)
+				}
+			}()
+			Of(o)
+		}()
+	}
+}
