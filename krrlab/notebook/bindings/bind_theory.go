@@ -19,14 +19,12 @@ func init() {
 			"Bound":           r.ValueOf(theory.Bound),
 			"Check":           r.ValueOf(theory.Check),
 			"Claims":          r.ValueOf(theory.Claims),
-			"DefaultTrials":   r.ValueOf(0),
 			"Fail":            r.ValueOf(theory.Fail),
 			"Features":        r.ValueOf(theory.Features),
 			"Figures":         r.ValueOf(theory.Figures),
 			"Find":            r.ValueOf(theory.Find),
 			"Identity":        r.ValueOf(theory.Identity),
 			"LeaveOneOut":     r.ValueOf(theory.LeaveOneOut),
-			"MinTrials":       r.ValueOf(0),
 			"Pass":            r.ValueOf(theory.Pass),
 			"PredictionBound": r.ValueOf(theory.PredictionBound),
 			"Probability":     r.ValueOf(theory.Probability),
@@ -46,10 +44,7 @@ func init() {
 			"Preconditioner": r.TypeOf((*proxy_theory_Preconditioner)(nil)).Elem(),
 		},
 		Wrappers: map[string][]string{},
-		Untypeds: map[string]string{
-			"DefaultTrials": "int:400",
-			"MinTrials":     "int:20",
-		},
+		Untypeds: map[string]string{},
 	}
 }
 
