@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/points"
@@ -161,46 +162,9 @@ func (s *csr) mulTo(ctx context.Context, dst, src *mat.Dense) error {
 	y, x := dst.RawMatrix(), src.RawMatrix()
 	n, t := len(s.start)-1, x.Cols
 	return accel.ForEach(ctx, (n+applyRows-1)/applyRows, func(_, b int) {
-		for i := b * applyRows; i < min((b+1)*applyRows, n); i++ {
-			out := y.Data[i*y.Stride : i*y.Stride+t]
-			cols, values := s.row(i)
-			if t == 1 {
-				out[0] = dot(cols, values, x.Data)
-				continue
-			}
-			clear(out)
-			a := 0
-			for ; a+4 <= len(cols); a += 4 {
-				v0, v1, v2, v3 := float64(values[a]), float64(values[a+1]), float64(values[a+2]), float64(values[a+3])
-				w0, w1 := x.Data[int(cols[a])*x.Stride:][:t], x.Data[int(cols[a+1])*x.Stride:][:t]
-				w2, w3 := x.Data[int(cols[a+2])*x.Stride:][:t], x.Data[int(cols[a+3])*x.Stride:][:t]
-				for c := range out {
-					out[c] += (float64(v0*w0[c]) + float64(v1*w1[c])) + (float64(v2*w2[c]) + float64(v3*w3[c]))
-				}
-			}
-			for ; a < len(cols); a++ {
-				v := float64(values[a])
-				for c, w := range x.Data[int(cols[a])*x.Stride:][:t] {
-					out[c] += float64(v * w)
-				}
-			}
-		}
+		lo, hi := b*applyRows, min((b+1)*applyRows, n)
+		simd.GatherDot(s.start[lo:hi+1], s.col, s.value, x.Data, y.Data[lo*t:hi*t], t)
 	})
-}
-
-// dot returns Σ_a values_a·x[cols_a], four terms at a time, as mulTo does for more columns.
-func dot(cols []int32, values []float32, x []float64) (sum float64) {
-	values = values[:len(cols)]
-	a := 0
-	for ; a+4 <= len(cols); a += 4 {
-		j, v := cols[a:a+4:a+4], values[a:a+4:a+4]
-		sum += (float64(float64(v[0])*x[j[0]]) + float64(float64(v[1])*x[j[1]])) +
-			(float64(float64(v[2])*x[j[2]]) + float64(float64(v[3])*x[j[3]]))
-	}
-	for ; a < len(cols); a++ {
-		sum += float64(float64(values[a]) * x[cols[a]])
-	}
-	return sum
 }
 
 func (s *csr) row(i int) ([]int32, []float32) {

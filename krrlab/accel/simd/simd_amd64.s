@@ -26385,6 +26385,210 @@ done:
 	MOVQ R8, ret+56(FP)
 	RET
 
+// func gatherAVX2(rows int, start *int64, col *int32, value *float32, x *float64, y *float64)
+// Requires: AVX
+TEXT ·gatherAVX2(SB), NOSPLIT, $0-48
+	MOVQ col+16(FP), AX
+	MOVQ value+24(FP), CX
+	MOVQ x+32(FP), DX
+	MOVQ y+40(FP), SI
+	MOVQ start+8(FP), DI
+	MOVQ rows+0(FP), R8
+	MOVQ (DI), BX
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	ADDQ    $0x08, DI
+	MOVQ    (DI), R9
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	PCALIGN $0x40
+
+eight:
+	LEAQ        8(BX), R10
+	CMPQ        R10, R9
+	JGT         sum
+	MOVLQSX     (AX)(BX*4), R11
+	VMOVSD      (DX)(R11*8), X3
+	MOVLQSX     4(AX)(BX*4), R11
+	VMOVHPD     (DX)(R11*8), X3, X3
+	MOVLQSX     8(AX)(BX*4), R11
+	VMOVSD      (DX)(R11*8), X2
+	MOVLQSX     12(AX)(BX*4), R11
+	VMOVHPD     (DX)(R11*8), X2, X2
+	VINSERTF128 $0x01, X2, Y3, Y3
+	VCVTPS2PD   (CX)(BX*4), Y2
+	VMULPD      Y3, Y2, Y2
+	VADDPD      Y2, Y0, Y0
+	MOVLQSX     16(AX)(BX*4), R11
+	VMOVSD      (DX)(R11*8), X4
+	MOVLQSX     20(AX)(BX*4), R11
+	VMOVHPD     (DX)(R11*8), X4, X4
+	MOVLQSX     24(AX)(BX*4), R11
+	VMOVSD      (DX)(R11*8), X2
+	MOVLQSX     28(AX)(BX*4), R11
+	VMOVHPD     (DX)(R11*8), X2, X2
+	VINSERTF128 $0x01, X2, Y4, Y4
+	VCVTPS2PD   16(CX)(BX*4), Y2
+	VMULPD      Y4, Y2, Y2
+	VADDPD      Y2, Y1, Y1
+	MOVQ        R10, BX
+	JMP         eight
+
+sum:
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+
+one:
+	CMPQ      BX, R9
+	JGE       store
+	VXORPS    X1, X1, X1
+	VCVTSS2SD (CX)(BX*4), X1, X1
+	MOVLQSX   (AX)(BX*4), R10
+	VMULSD    (DX)(R10*8), X1, X1
+	VADDSD    X1, X0, X0
+	INCQ      BX
+	JMP       one
+
+store:
+	VMOVSD X0, (SI)
+	ADDQ   $0x08, SI
+	DECQ   R8
+	JMP    row
+
+done:
+	VZEROUPPER
+	RET
+
+// func gathersAVX2(rows int, start *int64, col *int32, value *float32, x *float64, y *float64, stride int, mask *uint64)
+// Requires: AVX
+TEXT ·gathersAVX2(SB), NOSPLIT, $0-64
+	MOVQ    col+16(FP), AX
+	MOVQ    value+24(FP), CX
+	MOVQ    x+32(FP), DX
+	MOVQ    y+40(FP), SI
+	MOVQ    stride+48(FP), DI
+	MOVQ    mask+56(FP), BX
+	VMOVDQU (BX), Y0
+	SHLQ    $0x03, DI
+	MOVQ    start+8(FP), R8
+	MOVQ    rows+0(FP), R9
+	MOVQ    (R8), BX
+
+row:
+	TESTQ   R9, R9
+	JZ      done
+	ADDQ    $0x08, R8
+	MOVQ    (R8), R10
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	PCALIGN $0x40
+
+eight:
+	LEAQ         8(BX), R11
+	CMPQ         R11, R10
+	JGT          sum
+	MOVLQSX      (AX)(BX*4), R12
+	IMULQ        DI, R12
+	VBROADCASTSS (CX)(BX*4), X9
+	VCVTPS2PD    X9, Y9
+	VMASKMOVPD   (DX)(R12*1), Y0, Y10
+	VMULPD       Y10, Y9, Y9
+	VADDPD       Y9, Y1, Y1
+	MOVLQSX      4(AX)(BX*4), R12
+	IMULQ        DI, R12
+	VBROADCASTSS 4(CX)(BX*4), X9
+	VCVTPS2PD    X9, Y9
+	VMASKMOVPD   (DX)(R12*1), Y0, Y10
+	VMULPD       Y10, Y9, Y9
+	VADDPD       Y9, Y2, Y2
+	MOVLQSX      8(AX)(BX*4), R12
+	IMULQ        DI, R12
+	VBROADCASTSS 8(CX)(BX*4), X9
+	VCVTPS2PD    X9, Y9
+	VMASKMOVPD   (DX)(R12*1), Y0, Y10
+	VMULPD       Y10, Y9, Y9
+	VADDPD       Y9, Y3, Y3
+	MOVLQSX      12(AX)(BX*4), R12
+	IMULQ        DI, R12
+	VBROADCASTSS 12(CX)(BX*4), X9
+	VCVTPS2PD    X9, Y9
+	VMASKMOVPD   (DX)(R12*1), Y0, Y10
+	VMULPD       Y10, Y9, Y9
+	VADDPD       Y9, Y4, Y4
+	MOVLQSX      16(AX)(BX*4), R12
+	IMULQ        DI, R12
+	VBROADCASTSS 16(CX)(BX*4), X9
+	VCVTPS2PD    X9, Y9
+	VMASKMOVPD   (DX)(R12*1), Y0, Y10
+	VMULPD       Y10, Y9, Y9
+	VADDPD       Y9, Y5, Y5
+	MOVLQSX      20(AX)(BX*4), R12
+	IMULQ        DI, R12
+	VBROADCASTSS 20(CX)(BX*4), X9
+	VCVTPS2PD    X9, Y9
+	VMASKMOVPD   (DX)(R12*1), Y0, Y10
+	VMULPD       Y10, Y9, Y9
+	VADDPD       Y9, Y6, Y6
+	MOVLQSX      24(AX)(BX*4), R12
+	IMULQ        DI, R12
+	VBROADCASTSS 24(CX)(BX*4), X9
+	VCVTPS2PD    X9, Y9
+	VMASKMOVPD   (DX)(R12*1), Y0, Y10
+	VMULPD       Y10, Y9, Y9
+	VADDPD       Y9, Y7, Y7
+	MOVLQSX      28(AX)(BX*4), R12
+	IMULQ        DI, R12
+	VBROADCASTSS 28(CX)(BX*4), X9
+	VCVTPS2PD    X9, Y9
+	VMASKMOVPD   (DX)(R12*1), Y0, Y10
+	VMULPD       Y10, Y9, Y9
+	VADDPD       Y9, Y8, Y8
+	MOVQ         R11, BX
+	JMP          eight
+
+sum:
+	VADDPD Y5, Y1, Y1
+	VADDPD Y6, Y2, Y2
+	VADDPD Y7, Y3, Y3
+	VADDPD Y8, Y4, Y4
+	VADDPD Y3, Y1, Y1
+	VADDPD Y4, Y2, Y2
+	VADDPD Y2, Y1, Y1
+
+one:
+	CMPQ         BX, R10
+	JGE          store
+	MOVLQSX      (AX)(BX*4), R11
+	IMULQ        DI, R11
+	VBROADCASTSS (CX)(BX*4), X2
+	VCVTPS2PD    X2, Y2
+	VMASKMOVPD   (DX)(R11*1), Y0, Y3
+	VMULPD       Y3, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+	INCQ         BX
+	JMP          one
+
+store:
+	VMASKMOVPD Y1, Y0, (SI)
+	ADDQ       DI, SI
+	DECQ       R9
+	JMP        row
+
+done:
+	VZEROUPPER
+	RET
+
 DATA magnitudes64<>+0(SB)/8, $0x7fffffffffffffff
 DATA magnitudes64<>+8(SB)/8, $0x7fffffffffffffff
 DATA magnitudes64<>+16(SB)/8, $0x7fffffffffffffff

@@ -1032,6 +1032,16 @@ func sUnpackAVX512(n int, row *float32, mask *uint16, values *float32, length in
 //go:noescape
 func candidates32AVX2(n int, at *int32, row *float32, floors *float32, before *int32, own float32, place int32, table *uint64) int
 
+// gatherAVX2 is GatherDot for one vector.
+//
+//go:noescape
+func gatherAVX2(rows int, start *int64, col *int32, value *float32, x *float64, y *float64)
+
+// gathersAVX2 is GatherDot for the vectors of up to four that mask has, in rows of x and y of that stride.
+//
+//go:noescape
+func gathersAVX2(rows int, start *int64, col *int32, value *float32, x *float64, y *float64, stride int, mask *uint64)
+
 // sAbsolutesAVX2 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
 //
 //go:noescape

@@ -26,3 +26,7 @@ func gaussianIntAVX2(int, *float32, *int32, *float64, float64, float64, float64)
 func candidates32AVX2(int, *int32, *float32, *float32, *int32, float32, int32, *uint64) int {
 	panic("simd: no assembly")
 }
+func gatherAVX2(int, *int64, *int32, *float32, *float64, *float64) { panic("simd: no assembly") }
+func gathersAVX2(int, *int64, *int32, *float32, *float64, *float64, int, *uint64) {
+	panic("simd: no assembly")
+}

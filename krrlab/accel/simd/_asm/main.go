@@ -115,6 +115,8 @@ func file() (*ir.File, error) {
 		packing{Context: c, set: s, magnitude: magnitudes}.unpack()
 	}
 	candidates(c, magnitudes)
+	gather(c)
+	gathers(c)
 	magnitudes64 := bits(c, "magnitudes64", 1<<63-1)
 	for _, s := range []set{avx2, avx512} {
 		pairs(c, s, float32s, true, magnitudes)

@@ -320,6 +320,13 @@ func rowAt(low, high, ld reg.GPVirtual, r int) operand.Mem {
 
 // flush adds the lanes of a register to a number in memory.
 func (p tilePass) flush(c *build.Context, sum reg.VecVirtual, to operand.Mem) {
+	p.reduce(c, sum)
+	p.add1(c, to, sum.AsX(), sum.AsX())
+	p.store1(c, sum.AsX(), to)
+}
+
+// reduce leaves the sum of the lanes of a register in the first.
+func (p tilePass) reduce(c *build.Context, sum reg.VecVirtual) {
 	half := c.YMM()
 	low, one := sum.AsY(), sum.AsX()
 	if p.bytes == 64 {
@@ -341,6 +348,4 @@ func (p tilePass) flush(c *build.Context, sum reg.VecVirtual, to operand.Mem) {
 		c.VUNPCKHPD(one, one, quarter)
 	}
 	p.add1(c, quarter, one, one)
-	p.add1(c, to, one, one)
-	p.store1(c, one, to)
 }

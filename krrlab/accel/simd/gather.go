@@ -1,0 +1,56 @@
+package simd
+
+import "fmt"
+
+// gatherMask[4-t:] has the first t of four vectors.
+var gatherMask = [8]uint64{1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1}
+
+// GatherDot sets y = S·x for t vectors by rows, y[r·t+c] = Σ_a value_a·x[col_a·t+c], row r of the sparse S having
+// the entries a from start_r up to start_{r+1}. Entry 8i+l of a row is added in lane l, s_l; to
+//
+//	((s₀+s₄)+(s₂+s₆)) + ((s₁+s₅)+(s₃+s₇))
+//
+// the entries beyond the last eight are added in their order. Each operation is rounded to float64, on every path
+// alike, and for any t. It panics if a slice is too short; columns beyond x are not noticed on all paths.
+func GatherDot(start []int64, col []int32, value []float32, x, y []float64, t int) {
+	rows := len(start) - 1
+	if rows < 1 || t < 1 {
+		return
+	}
+	if end := start[rows]; len(y) < rows*t || int64(len(col)) < end || int64(len(value)) < end || len(x) < t {
+		panic(fmt.Sprintf("simd: GatherDot: %d rows and %d entries of %d columns and %d values, with %d into %d numbers",
+			rows, end, len(col), len(value), len(x), len(y)))
+	}
+	switch {
+	case !current().vectors || start[rows] == start[0]:
+		for c := range t {
+			gatherPortable(start, col, value, x[c:], y[c:], t)
+		}
+	case t == 1:
+		gatherAVX2(rows, &start[0], &col[0], &value[0], &x[0], &y[0])
+	default:
+		for c := 0; c < t; c += 4 {
+			gathersAVX2(rows, &start[0], &col[0], &value[0], &x[c], &y[c], t, &gatherMask[max(0, 4-(t-c))])
+		}
+	}
+}
+
+// gatherPortable is GatherDot for one of t vectors.
+func gatherPortable(start []int64, col []int32, value []float32, x, y []float64, t int) {
+	for r := range len(start) - 1 {
+		col, value := col[start[r]:start[r+1]], value[start[r]:start[r+1]]
+		var s [8]float64
+		for len(col) >= 8 {
+			j, v := col[:8:8], value[:8:8]
+			for l := range s {
+				s[l] += float64(float64(v[l]) * x[int(j[l])*t])
+			}
+			col, value = col[8:], value[8:]
+		}
+		sum := ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
+		for a, j := range col {
+			sum += float64(float64(value[a]) * x[int(j)*t])
+		}
+		y[r*t] = sum
+	}
+}

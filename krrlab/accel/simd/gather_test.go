@@ -1,0 +1,79 @@
+package simd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// sparse returns rows×cols in which row r has r%most+least entries near the diagonal.
+func sparse(g *rand.Rand, rows, cols, least, most int) (start []int64, col []int32, value []float32) {
+	start = []int64{0}
+	for r := range rows {
+		for range least + r%most {
+			col = append(col, int32(min(cols-1, max(0, r+g.IntN(1000)-500))))
+			value = append(value, 2*g.Float32()-1)
+		}
+		start = append(start, int64(len(col)))
+	}
+	return start, col, value
+}
+
+// TestGatherDot compares with the sums as the comment defines them, bit by bit, for rows of all lengths around the
+// eight lanes, on every path; nothing beyond y is written.
+func TestGatherDot(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		g := rand.New(rand.NewPCG(7, 8))
+		const rows, cols = 50, 90
+		start, col, value := sparse(g, rows, cols, 0, 35)
+		for k := range 10 {
+			x, y := draw[float64](g, cols*k), draw[float64](g, rows*k+4)
+			want := slices.Clone(y)
+			for r := range rows {
+				for c := range k {
+					var s [8]float64
+					col, value := col[start[r]:start[r+1]], value[start[r]:start[r+1]]
+					term := func(a int) float64 { return float64(float64(value[a]) * x[int(col[a])*k+c]) }
+					eights := len(col) &^ 7
+					for a := range eights {
+						s[a%8] += term(a)
+					}
+					sum := ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
+					for a := eights; a < len(col); a++ {
+						sum += term(a)
+					}
+					want[r*k+c] = sum
+				}
+			}
+			GatherDot(start, col, value, x, y, k)
+			if !slices.Equal(y, want) {
+				t.Fatalf("%d vectors: %v, want %v", k, y, want)
+			}
+		}
+	})
+}
+
+// BenchmarkGatherDot measures products with a sparse matrix whose rows have 60 neighbors and the diagonal.
+func BenchmarkGatherDot(b *testing.B) {
+	const n, k = 1 << 14, 61
+	g := rand.New(rand.NewPCG(1, 2))
+	start, col, value := sparse(g, n, n, k, 1)
+	for _, t := range []int{1, 2, 4, 10} {
+		x, y := draw[float64](g, n*t), draw[float64](g, n*t)
+		for _, p := range Paths() {
+			b.Run(fmt.Sprintf("%v/t=%d", p, t), func(b *testing.B) {
+				defer Use(InUse())
+				Use(p)
+				least := time.Hour
+				for b.Loop() {
+					at := time.Now()
+					GatherDot(start, col, value, x, y, t)
+					least = min(least, time.Since(at))
+				}
+				b.ReportMetric(least.Seconds()*1e9/float64(len(col)*t), "ns/term")
+			})
+		}
+	}
+}
