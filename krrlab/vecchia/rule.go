@@ -103,19 +103,27 @@ func (b *build) settle(ctx context.Context) error {
 func (b *build) look(w *worker, s *ruleSums, columns *mat.Dense, c, i, first, most int) {
 	by := buffer.Grow(&w.by, b.n)
 	raw := columns.RawMatrix()
-	inner := b.inner(w, i, b.n, b.f)
+	for j, inner := range b.inner(w, i, b.n, b.f) {
+		r := raw.Data[j*raw.Stride+c] - inner
+		by[j] = r * r / (b.left[i] * b.left[j])
+	}
 	var near []int // the nearest so far, in order
 	before := func(x, y int) int { return cmp.Or(cmp.Compare(by[y], by[x]), x-y) }
+	floor := 0.0 // of the last of them, once they are all
 	for _, at := range b.order[:first] {
 		j := b.lie[at]
-		r := raw.Data[j*raw.Stride+c] - inner[j]
-		by[j] = r * r / (b.left[i] * b.left[j])
 		s.all += by[j]
-		if len(near) == most && before(near[most-1], j) < 0 {
+		if by[j] < floor {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(near, j, before)
+		if at == most {
+			continue
+		}
 		near = slices.Insert(near, at, j)[:min(len(near)+1, most)]
+		if len(near) == most {
+			floor = by[near[most-1]]
+		}
 	}
 	for at, j := range near {
 		for a := range s.energy {
