@@ -30,7 +30,6 @@ type (
 	Header = stage.Header
 	Number = stage.Number
 
-	StatDim       = results.StatDim
 	SketchSize    = results.SketchSize
 	MultiLevel    = results.MultiLevel
 	MeasuredLevel = results.MeasuredLevel
@@ -264,15 +263,8 @@ func (l *Lab) featureRows() (lo, hi int) {
 func (l *Lab) Tell(ctx context.Context, e Event) { stage.Tell(ctx, l.cfg.Monitor, e) }
 
 // watch returns a progress function that reports a stage's share and the time left.
-func (l *Lab) watch(ctx context.Context, name stage.Name) func(done, total int) {
-	start := time.Now()
-	return func(done, total int) {
-		e := Event{Stage: name, Done: done, Total: total, Remaining: -1}
-		if done > 0 {
-			e.Remaining = time.Duration(float64(time.Since(start)) * float64(total-done) / float64(done))
-		}
-		l.Tell(ctx, e)
-	}
+func (l *Lab) watch(ctx context.Context, part stage.Name) func(done, total int) {
+	return stage.Progress(ctx, l.Tell, part)
 }
 
 // columns returns the number t of right-hand sides.

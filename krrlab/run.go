@@ -13,7 +13,6 @@ import (
 // runners run the stages that have a name, with options as JSON.
 var runners = map[stage.Name]func(ctx context.Context, l *Lab, options []byte) (Stage, error){
 	stage.Solve:       func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
-	stage.StatDim:     runner((*Lab).StatDim),
 	stage.SketchSize:  runner((*Lab).SketchSize),
 	stage.MultiLevel:  runner((*Lab).MultiLevel),
 	stage.LambdaP:     runner((*Lab).LambdaP),
@@ -49,16 +48,23 @@ func some[S interface {
 	return v, err
 }
 
-// HasStage reports whether Run knows a stage of that name.
-func HasStage(name stage.Name) bool { return runners[name] != nil }
+// HasStage reports whether RunNamed knows a stage of that name.
+func HasStage(name stage.Name) bool { return runners[name] != nil || defined(name) != nil }
 
-// Run runs the stage of that name with the options of its method as JSON. It may return part of the value beside an error.
-func (l *Lab) Run(ctx context.Context, name stage.Name, options []byte) (Stage, error) {
-	run := runners[name]
-	if run == nil {
+// RunNamed runs the built-in stage of that name with its options as JSON, as a rank does.
+func (l *Lab) RunNamed(ctx context.Context, name stage.Name, options []byte) (Stage, error) {
+	if run := runners[name]; run != nil {
+		return run(ctx, l, options)
+	}
+	d := defined(name)
+	if d == nil {
 		return nil, fmt.Errorf("krrlab: unknown stage %q", name)
 	}
-	return run(ctx, l, options)
+	o, err := d.Decode(options)
+	if err != nil {
+		return nil, err
+	}
+	return l.Run(ctx, o)
 }
 
 // VerifyOptions are the options of Verify, Verification is what it returns.

@@ -15,14 +15,14 @@ var PrecondNames = []string{"features", "none", "nystrom", "rpcholesky", "vecchi
 
 // PrecondSpec is a built-in preconditioner as data, for flags and files. Zero values mean the defaults.
 type PrecondSpec struct {
-	Name       string         `json:"precond"` // one of PrecondNames, or auto; default: features, or rpcholesky for a kernel without them
-	S          int            `json:"features,omitempty"`
-	LambdaP    float64        `json:"lambda_p,omitempty"`
+	Name       string         `json:"precond" flag:"precond" check:"one of features none nystrom rpcholesky vecchia" help:"what approximates K: features, none, nystrom, rpcholesky, vecchia (default: features, or rpcholesky for a kernel without them)"` // or auto
+	S          int            `json:"features,omitempty" flag:"features" check:">=1" help:"random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)"`
+	LambdaP    float64        `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive" help:"ridge λ_p > 0 of the preconditioner (default: λ)"`
 	Form       string         `json:"form,omitempty"`
-	Orthogonal bool           `json:"orthogonal,omitempty"`
+	Orthogonal bool           `json:"orthogonal,omitempty" flag:"orthogonal" with:"precond=features|precond=" help:"orthogonal random features"`
 	Levels     feature.Levels `json:"levels,omitempty"` // of the feature map, if it is a chain
-	Neighbors  int            `json:"neighbors,omitempty"`
-	Damping    float64        `json:"damping,omitempty"`
+	Neighbors  int            `json:"neighbors,omitempty" flag:"neighbors" check:">=-1" zero:"-1" with:"precond=vecchia" help:"neighbors k of a point in the sparse inverse vecchia (default: 15 to 120, by a rule)"`
+	Damping    float64        `json:"damping,omitempty" flag:"damping" check:"(0,1]" with:"precond=vecchia" help:"its damping ω in (0, 1] (default: by a rule)"`
 }
 
 // Preconditioner returns the preconditioner for a kernel: nil, a Config's default, where nothing is set.
@@ -63,6 +63,9 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 	case "rpcholesky":
 		return RPCholesky{s.S, s.LambdaP, form}, nil
 	case "vecchia":
+		if s.LambdaP != 0 || form != precond.AutoForm {
+			return nil, fmt.Errorf("the preconditioner vecchia has no λ_p and one form: leave --lambda-p and --form out")
+		}
 		return Vecchia{S: s.S, Neighbors: s.Neighbors, Damping: s.Damping}, nil
 	case "none":
 		return None{}, nil

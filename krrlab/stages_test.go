@@ -27,10 +27,10 @@ var stageCases = map[string]struct {
 	stage   stage.Name
 	options string
 }{
-	"statdim exact":      {Config{}, stage.StatDim, `{"Lambdas": [0.01, 1]}`},
-	"statdim slq":        {Config{Precond: Features{S: 40}}, stage.StatDim, `{"Method": 3, "MaxProbes": 16}`},
-	"statdim hutchinson": {Config{Precond: Nystrom{S: 40}}, stage.StatDim, `{"Method": 2, "MaxProbes": 16}`},
-	"statdim free":       {Config{Precond: Features{S: 40}}, stage.StatDim, `{"Method": 4, "Measure": true}`},
+	"statdim exact":      {Config{}, "statdim", `{"Lambdas": [0.01, 1]}`},
+	"statdim slq":        {Config{Precond: Features{S: 40}}, "statdim", `{"Method": "slq", "MaxProbes": 16}`},
+	"statdim hutchinson": {Config{Precond: Nystrom{S: 40}}, "statdim", `{"Method": "hutchinson", "MaxProbes": 16}`},
+	"statdim free":       {Config{Precond: Features{S: 40}}, "statdim", `{"Method": "free", "Measure": true}`},
 	"sketch size":        {Config{}, stage.SketchSize, `{"Target": 4, "First": 32, "Max": 128}`},
 	"theorem 7": {Config{}, stage.SketchSize,
 		`{"Test": "theorem7", "Constants": {"Theta": 0.36, "Alpha": 0.56, "Gamma": 0.54}, "First": 64, "Max": 128}`},
@@ -74,7 +74,7 @@ func TestStages(t *testing.T) {
 				}
 				var s Stage
 				if err == nil {
-					s, err = lab.Run(t.Context(), c.stage, []byte(c.options))
+					s, err = lab.RunNamed(t.Context(), c.stage, []byte(c.options))
 				}
 				if err != nil {
 					t.Error(err)
@@ -148,9 +148,9 @@ func TestStageArguments(t *testing.T) {
 			`{"Sizes": [10, 51]}`: "s = 51", `{"Confidence": 1.5}`: "confidence 1.5", `{"Points": -1}`: "grid of -1", `{"Width": -0.1}`: "width -0.1",
 		},
 		stage.Quality: {`{"Confidence": 1}`: "confidence 1", `{"Confidence": -0.5}`: "confidence -0.5", `{"Width": -1}`: "width -1", `{"Steps": -3}`: "-3 steps"},
-		stage.StatDim: {
-			`{"Method": 9}`: "unknown", `{"Confidence": 1}`: "confidence", `{"Width": -1}`: "width", `{"MaxProbes": 3}`: "at least 16", `{"Lambdas": []}`: "grid",
-			`{"Lambdas": [1, 0]}`: "λ = 0",
+		"statdim": {
+			`{"Method": "nine"}`: `Method "nine": want one of`, `{"Confidence": 1}`: "Confidence 1", `{"Width": -1}`: "Width -1",
+			`{"MaxProbes": 3}`: "at least 16", `{"Lambdas": [1, 0]}`: "Lambdas 0", `{"Measure": true}`: "Measure goes with Method free",
 		},
 		stage.SketchSize: {
 			`{"Max": 51}`: "s = 51", `{"First": 60}`: "s = 60", `{"Target": 0.5}`: "κ ≤ 0.5", `{"Test": "none"}`: `"none"`, `{"Confidence": 1}`: "confidence 1",
@@ -162,7 +162,7 @@ func TestStageArguments(t *testing.T) {
 	} {
 		for o, want := range cases {
 			l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20, LambdaP: 3}})
-			if s, err := l.Run(t.Context(), name, []byte(o)); s != nil || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			if s, err := l.RunNamed(t.Context(), name, []byte(o)); s != nil || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s, %s: %v, want %q", name, o, err, want)
 			}
 			if name == stage.SketchSize && l.k.a != nil {
@@ -171,8 +171,8 @@ func TestStageArguments(t *testing.T) {
 		}
 	}
 	plain := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Solver: CG})
-	for name, o := range map[stage.Name]string{stage.LambdaP: `{}`, stage.StatDim: `{"Method": 4}`} {
-		testkit.Fails(t, testkit.ErrOf(plain.Run(t.Context(), name, []byte(o))), "preconditioner")
+	for name, o := range map[stage.Name]string{stage.LambdaP: `{}`, "statdim": `{"Method": "free"}`} {
+		testkit.Fails(t, testkit.ErrOf(plain.RunNamed(t.Context(), name, []byte(o))), "preconditioner")
 	}
 }
 
@@ -207,8 +207,8 @@ func TestStagesInterrupted(t *testing.T) {
 				m := s.(*MultiLevel)
 				return len(m.Chain) == 2 && len(m.OneLevel) == 2 && m.Chain[0].Level == 2 && strings.Contains(m.String(), "level 3")
 			}},
-		{stage.StatDim, `{"Method": 2, "Width": 1e-4}`, secondBatch, sixteenProbes},
-		{stage.StatDim, `{"Method": 3, "Width": 1e-4}`, secondBatch, sixteenProbes},
+		{"statdim", `{"Method": "hutchinson", "Width": 1e-4}`, secondBatch, sixteenProbes},
+		{"statdim", `{"Method": "slq", "Width": 1e-4}`, secondBatch, sixteenProbes},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cfg := Config{Kernel: gauss, Lambda: 1e-3, Solver: PCG, Precond: Features{S: 20}, Monitor: func(e Event) error {
@@ -217,16 +217,16 @@ func TestStagesInterrupted(t *testing.T) {
 			}
 			return nil
 		}}
-		if c.stage == stage.StatDim {
+		if c.stage == "statdim" {
 			cfg.Lambda, cfg.Precond = 20, Features{S: 2}
 		}
 		l := newLab(t, regression(kinds(250, 4, 3)["float64"]), cfg)
-		s, err := l.Run(ctx, c.stage, []byte(c.options))
+		s, err := l.RunNamed(ctx, c.stage, []byte(c.options))
 		if !errors.Is(err, context.Canceled) || s == nil || !c.check(s) || s.Plot().Validate() != nil {
 			t.Errorf("%s, %s: %v, %v", c.stage, c.options, s, err)
 		}
 		cancel()
-		if s, err := l.Run(ctx, c.stage, []byte(`{}`)); s != nil || !errors.Is(err, context.Canceled) {
+		if s, err := l.RunNamed(ctx, c.stage, []byte(`{}`)); s != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, %v from a context that has ended", c.stage, s, err)
 		}
 	}

@@ -3,8 +3,10 @@ package krrlab
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -175,11 +177,15 @@ func TestStopStages(t *testing.T) {
 		}
 		cfg.Monitor = in(by, stage.Kernel, 0)
 		l := newLab(t, ranksProblem(300), cfg)
-		for name := range runners {
+		names := slices.Collect(maps.Keys(runners))
+		for _, d := range stages {
+			names = append(names, d.Name)
+		}
+		for _, name := range names {
 			if name == stage.Plan || name == stage.Tune { // they form no K of the lab
 				continue
 			}
-			if v, err := l.Run(t.Context(), name, []byte(`{"Method": 2}`)); v != nil || err != by {
+			if v, err := l.RunNamed(t.Context(), name, []byte(`{"Method": "hutchinson"}`)); v != nil || err != by {
 				t.Errorf("%v in K of %s: %v, %v", by, name, v, err)
 			}
 		}
@@ -187,7 +193,7 @@ func TestStopStages(t *testing.T) {
 			t.Errorf("%v in Verify: %v, %v", by, v, err)
 		}
 		cfg.Monitor = in(by, stage.Plan, 0)
-		if v, err := newLab(t, ranksProblem(300), cfg).Run(t.Context(), stage.Plan, []byte("{}")); v != nil || err != by {
+		if v, err := newLab(t, ranksProblem(300), cfg).RunNamed(t.Context(), stage.Plan, []byte("{}")); v != nil || err != by {
 			t.Errorf("%v in a plan: %v, %v", by, v, err)
 		}
 		cfg.Monitor = in(by, stage.Tune, 0)

@@ -132,7 +132,7 @@ func checkProposition9(e *experiment) {
 
 // statDimError returns how far package statdim is from s_λ; it overwrites k.
 func statDimError(k *mat.Dense, lambda, want float64) float64 {
-	return math.Abs(must(statdim.Exact(k, 0, lambda, nil)).Estimate.Value - want)
+	return math.Abs(must(statdim.Dense(k, 0, lambda, nil)).Estimate.Value - want)
 }
 
 var remark1 = Claim{

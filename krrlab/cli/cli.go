@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -170,9 +171,12 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	p.StringVar(&a.dataDir, "data-dir", "", "folder to look for data in first, before $KRRLAB_DATA and the user's cache")
 	root.AddCommand(a.fitCommand(), a.predictCommand(), a.tuneCommand(), a.verifyCommand(), a.modelCommand(), a.dataCommand(), a.demoCommand(),
 		a.leaveOneOutCommand(), a.planCommand(), a.raceCommand(),
-		a.qualityCommand(), a.statDimCommand(), a.sketchSizeCommand(), a.lambdaPCommand(), a.multiLevelCommand(),
+		a.qualityCommand(), a.sketchSizeCommand(), a.lambdaPCommand(), a.multiLevelCommand(),
 		a.checkCommand(), a.reproduceCommand(),
 		a.notebookCommand(), a.sizingCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(), a.kernelCommand(), a.jobCommand())
+	for _, d := range krrlab.Stages() {
+		root.AddCommand(a.definedCommand(&d))
+	}
 	arrange(root)
 	strictHelp(root)
 	return root

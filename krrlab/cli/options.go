@@ -39,7 +39,12 @@ func withOptions(cmd *cobra.Command, options any, run func(ctx context.Context, 
 // once they are parsed.
 func addOptions(p *pflag.FlagSet, options any) *schema.Schema {
 	s := schema.Of(options)
-	for _, o := range s.Fields {
+	addFields(p, s.Fields)
+	return s
+}
+
+func addFields(p *pflag.FlagSet, fields []*schema.Field) {
+	for _, o := range fields {
 		if o.Name == "" {
 			continue
 		}
@@ -48,5 +53,4 @@ func addOptions(p *pflag.FlagSet, options any) *schema.Schema {
 			f.NoOptDefVal = "true"
 		}
 	}
-	return s
 }

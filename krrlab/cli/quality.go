@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
 )
 
 // qualityFlags are the flags of krrlab quality.
@@ -33,7 +35,7 @@ rows of K and not covered by the probability.`,
 		example: `  krrlab quality --data mnist --n 10000 --features 2000 --lambda-p 0.1 --plot q.svg
   krrlab quality --data ijcnn1 --n 2000 --precond nystrom --features 300 --json q.json`,
 		add:   f.add,
-		check: f.check, spectrum: &f.spectrum,
+		check: f.check, tables: []stageTable{{stage.Table{Flag: "spectrum", Help: "write all eigenvalues of M⁻¹A, or where they are not computed the Ritz values, to this file (.csv or .npy)", Of: func(s stage.Stage) *plots.Table { return s.(*krrlab.Quality).SpectrumTable() }}, &f.spectrum}},
 		cfg: func(set *pflag.FlagSet, c *krrlab.Config) error {
 			f.iterationFlags.config(c)
 			return f.approximationFlags.config(set, c)
@@ -50,7 +52,6 @@ func (f *qualityFlags) add(p *pflag.FlagSet) {
 	p.IntVar(&f.Steps, "steps", 300, "maximum number of Lanczos steps, a product with K each")
 	p.IntVar(&f.ExactBelow, "exact-below", 2000, "largest n for which all eigenvalues are computed; -1 for never")
 	p.BoolVar(&f.NoSolve, "no-solve", false, "do not run PCG")
-	p.StringVar(&f.spectrum, "spectrum", "", "write all eigenvalues of M⁻¹A, or where they are not computed the Ritz values, to this file (.csv or .npy)")
 	wantPositive(p, "width")
 	wantAtLeast(p, 1, "steps")
 	f.approximationFlags.add(p)
@@ -79,63 +80,6 @@ func (f *iterationFlags) add(p *pflag.FlagSet, most int) {
 }
 
 func (f *iterationFlags) config(c *krrlab.Config) { c.Tol, c.MaxIter = f.tol, f.maxIter }
-
-// statDimFlags are the flags of krrlab statdim.
-type statDimFlags struct {
-	approximationFlags
-	krrlab.StatDimOptions
-	method string
-}
-
-func (a *app) statDimCommand() *cobra.Command {
-	f := &statDimFlags{}
-	return a.stageCommand(stageCommand{
-		use:   "statdim (--data NAME | --train FILE)",
-		short: "Statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval",
-		long: `Statdim estimates s_λ(K), the degrees of freedom of the regression, with an interval that
-includes the truncation of the solves; most methods also give the curve λ ↦ s_λ.
-Methods: exact (all eigenvalues, n up to some thousands), hutchinson (probes in a
-preconditioned block solve, M⁻¹ as control variate), slq (stochastic Lanczos
-quadrature, the whole curve), free (the features alone). auto takes exact up to n = 3,000, if
-it fits --memory, and slq beyond, followed by hutchinson if slq needs the preconditioner.`,
-		example: `  krrlab statdim --data mnist --n 10000 --plot s.svg
-  krrlab statdim --data ijcnn1 --n 10000 --method hutchinson --json s.json
-  krrlab statdim --data mnist --n 10000 --method free --eta`,
-		add:   f.add,
-		check: f.check,
-		cfg:   f.approximationFlags.config,
-		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) {
-			return l.StatDim(ctx, f.StatDimOptions)
-		},
-	})
-}
-
-func (f *statDimFlags) add(p *pflag.FlagSet) {
-	p.StringVar(&f.method, "method", "auto", "auto, exact, hutchinson, slq or free")
-	addConfidence(p, &f.Confidence, "of the interval, between 0 and 1")
-	p.Float64Var(&f.Width, "width", 0.1, "relative width of the interval at which to stop")
-	p.IntVar(&f.MaxProbes, "max-probes", 256, "maximum number of probes, at least 16")
-	p.Float64SliceVar(&f.Lambdas, "grid", nil, "values of λ for the curve, separated by commas (default: λ/10 to 10⁴λ)")
-	p.Lookup("grid").DefValue = "" // the text has it
-	p.BoolVar(&f.Measure, "eta", false, "with --method free: bound ‖K−ZZᵀ‖ by Lanczos, for a narrower interval")
-	wantPositive(p, "width", "grid")
-	wantAtLeast(p, 16, "max-probes")
-	f.approximationFlags.add(p)
-}
-
-func (f *statDimFlags) check(set *pflag.FlagSet) error {
-	var err error
-	if f.Method, err = krrlab.ParseStatDimMethod(f.method); err != nil {
-		return errUsage{err}
-	}
-	switch {
-	case set.Changed("grid") && len(f.Lambdas) == 0:
-		return usagef("--grid: want at least one value of λ")
-	case f.Measure && f.Method != krrlab.FreeStatDim:
-		return usagef("--eta goes with --method free")
-	}
-	return f.approximationFlags.check(set)
-}
 
 // approximationFlags say what approximates K.
 type approximationFlags struct {

@@ -78,8 +78,7 @@ type stageCommand struct {
 	// test is a file to judge by, with what is to be done with it once it is read; nil: none.
 	test   *string
 	tested func(*datasets.Dataset)
-	// spectrum is a file for the eigenvalues or Ritz values of a Quality; nil: there is none.
-	spectrum *string
+	tables []stageTable // that can be written, beside that of the result
 	// hint returns what a user may want to know of the flags; nil or "": nothing.
 	hint func() string
 	run  func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error)
@@ -101,6 +100,9 @@ func (a *app) stageCommand(c stageCommand) *cobra.Command {
 	}
 	if c.add != nil {
 		c.add(p)
+	}
+	for _, t := range c.tables {
+		p.StringVar(t.path, t.Flag, "", t.Help)
 	}
 	f.add(p)
 	p.SortFlags = false
@@ -126,8 +128,8 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 		return err
 	}
 	writes := f.writes()
-	if c.spectrum != nil {
-		writes = append(writes, namedFile{"--spectrum", *c.spectrum})
+	for _, t := range c.tables {
+		writes = append(writes, namedFile{"--" + t.Flag, *t.path})
 	}
 	if err := a.mayWrite(ctx, []namedFile{{"--train", f.train}}, writes); err != nil {
 		return err
@@ -161,8 +163,11 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	if err != nil && !interrupted {
 		return err
 	}
-	if err = a.writeStage(&f.stageFiles, s); err == nil && c.spectrum != nil && *c.spectrum != "" && a.first() {
-		err = writeTable(*c.spectrum, s.(*krrlab.Quality).SpectrumTable())
+	err = a.writeStage(&f.stageFiles, s)
+	for _, t := range c.tables {
+		if err == nil && *t.path != "" && a.first() {
+			err = writeTable(*t.path, t.Of(s))
+		}
 	}
 	if !interrupted {
 		err = a.agree(ctx, err)

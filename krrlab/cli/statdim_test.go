@@ -16,7 +16,7 @@ func TestStatDimCommand(t *testing.T) {
 		if !strings.Contains(out, "s_λ(K)") {
 			t.Errorf("%s: %s", method, out)
 		}
-		if method != "auto" && s.Method != method || len(s.Curve) != 3 || s.Lambda != 0.1 {
+		if method != "auto" && string(s.Method) != method || len(s.Curve) != 3 || s.Lambda != 0.1 {
 			t.Errorf("%s: %+v", method, s)
 		}
 		values = append(values, s.Estimate.Value)

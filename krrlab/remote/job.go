@@ -219,7 +219,7 @@ func RunJob(ctx context.Context, file string, o Options) error {
 		return err
 	}
 	dir := filepath.Dir(file)
-	value, err := lab.Run(ctx, j.Stage, j.Options)
+	value, err := lab.RunNamed(ctx, j.Stage, j.Options)
 	if value == nil {
 		return err
 	}

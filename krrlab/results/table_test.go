@@ -20,7 +20,7 @@ func TestTablesOutward(t *testing.T) {
 	solution := NewSolution(stage.Header{})
 	solution.Kappa, solution.KappaBound = 1.2343, 2.34543
 	for _, s := range []stage.Stage{
-		&LeaveOneOut{Classes: true, Scores: []loo.Score{{Error: e}}}, &StatDim{Result: statdim.Result{Estimate: e}}, &solution,
+		&LeaveOneOut{Classes: true, Scores: []loo.Score{{Error: e}}}, &statdim.Result{Numbers: statdim.Numbers{Estimate: e}}, &solution,
 		&LambdaP{Sweeps: []*lambdap.Result{{Points: []lambdap.Point{{Kappa: e, Bound: 2.34543}}}}},
 		&MultiLevel{Chain: []MeasuredLevel{{Measured: multilevel.Measured{Error: e, Kappa: &e}}}}, &Quality{Kappa: e, Max: e, Min: e, Certain: 2.34543},
 		&SketchSize{Test: adapt.Theorem7, Rungs: []adapt.Rung{rung}}, &SketchSize{Rungs: []adapt.Rung{{Kappa: e}}},

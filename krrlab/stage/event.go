@@ -16,7 +16,6 @@ type Name string
 // The stages that krrlab.Lab.Run runs.
 const (
 	Solve       Name = "solve"
-	StatDim     Name = "statdim"
 	SketchSize  Name = "sketch-size"
 	MultiLevel  Name = "multilevel"
 	LambdaP     Name = "lambda-p"

@@ -36,7 +36,7 @@ func TestDistances(t *testing.T) {
 	sigma2 := slices.Sorted(slices.Values(w.Eigenvalues()))
 	slices.Reverse(sigma2)
 	calls := 0
-	measured, eta, err := MeasureDistance(t.Context(), w.Outer().From(a), 1e-9, 0.95, rng.New(3), func(done, total int) {
+	measured, eta, err := measureDistance(t.Context(), w.Outer().From(a), 1e-9, 0.95, rng.New(3), func(done, total int) {
 		if calls++; done != calls || total != 20 {
 			t.Errorf("step %d of %d, call %d", done, total, calls)
 		}
@@ -44,7 +44,7 @@ func TestDistances(t *testing.T) {
 	if err != nil || calls == 0 || measured.Confidence != 0.95 || eta.Hi > 2*f.Residual || !(eta.Lo > 0) {
 		t.Errorf("%+v, %v, %v", measured, eta, err)
 	}
-	for name, d := range map[string]Distance{"certain": FactorDistance(f), "measured": measured} {
+	for name, d := range map[string]distance{"certain": factorDistance(f), "measured": measured} {
 		if !(d.Below >= 0 && d.Above > 0 && d.Above < 2*f.Residual+1e-6) {
 			t.Errorf("%s: %+v with a residual of %g", name, d, f.Residual)
 		}
@@ -58,13 +58,13 @@ func TestDistances(t *testing.T) {
 			}
 		}
 	}
-	if d := FactorDistance(&lowrank.Factor{F: f.F, EntryError: math.Inf(1)}); d != Unknown {
+	if d := factorDistance(&lowrank.Factor{F: f.F, EntryError: math.Inf(1)}); d != unknown {
 		t.Errorf("%+v of a factor that nothing is certain of", d)
 	}
-	if got := Degrees([]float64{1, 3, -1e-20}, []float64{1, 3}); got[0] != 1.25 || got[1] != 0.75 {
+	if got := degreesAt([]float64{1, 3, -1e-20}, []float64{1, 3}); got[0] != 1.25 || got[1] != 0.75 {
 		t.Errorf("degrees %v", got)
 	}
-	if got := Grid(2, []float64{5, 1, 2}); !slices.Equal(got, []float64{1, 2, 5}) {
+	if got := grid(2, []float64{5, 1, 2}); !slices.Equal(got, []float64{1, 2, 5}) {
 		t.Errorf("grid %v", got)
 	}
 }

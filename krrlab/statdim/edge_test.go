@@ -19,11 +19,11 @@ func TestControlExplains(t *testing.T) {
 	for _, m := range methods {
 		var width [2]float64
 		for i := range width {
-			p := &Problem{K: d.k, Lambda: s.lambda}
+			p := &problem{K: d.k, Lambda: s.lambda}
 			if i == 1 {
 				p.Control = control(t, d.features(100, 1e-3, 5), s.lambda)
 			}
-			r := testkit.Must(m.run(t.Context(), p, &Options{Probes: 16, MaxProbes: 16, Width: 1e-5, Stream: rng.New(2)}))
+			r := testkit.Must(m.run(t.Context(), p, &Options{probes: 16, MaxProbes: 16, Width: 1e-5, stream: rng.New(2)}))
 			width[i] = r.Estimate.Width()
 			if i == 0 && r.Explained != 0 || i == 1 && !(r.Explained > 0.99) {
 				t.Errorf("%s, control %v: explains %g", m.name, i == 1, r.Explained)
@@ -77,10 +77,10 @@ func TestUnseen(t *testing.T) {
 		}
 		g, rest := float64(c.group), float64(c.n-c.group)
 		want := g/(g+lambda) + rest/(1+lambda)
-		for name, f := range map[string]func(context.Context, *Problem, *Options) (*Result, error){"hutchinson": Hutchinson, "slq": SLQ} {
+		for name, f := range map[string]func(context.Context, *problem, *Options) (*Numbers, error){"hutchinson": hutchinson, "slq": slq} {
 			covered := 0
 			for seed := range seeds {
-				r := testkit.Must(f(t.Context(), &Problem{K: dense{k}, Lambda: lambda}, &Options{Probes: 8, MaxProbes: 32, Stream: rng.New(uint64(seed))}))
+				r := testkit.Must(f(t.Context(), &problem{K: dense{k}, Lambda: lambda}, &Options{probes: 8, MaxProbes: 32, stream: rng.New(uint64(seed))}))
 				if r.Estimate.Covers(want) {
 					covered++
 				}

@@ -25,7 +25,7 @@ func TestMajorization(t *testing.T) {
 			}
 		}
 	}
-	lo, hi = boxes(4, 12, []float64{1, 5, -0.5}, Distance{Below: 2, Above: 1, Confidence: 1})
+	lo, hi = boxes(4, 12, []float64{1, 5, -0.5}, distance{Below: 2, Above: 1, Confidence: 1})
 	// σ² descending 5, 1, 0 and 0 beside them; hi ≤ 12/i.
 	for i, want := range [][2]float64{{3, 6}, {0, 2}, {0, 1}, {0, 1}} {
 		more := (12.0 - 10) / 4 // the upper ends miss the trace, and are opened
@@ -33,7 +33,7 @@ func TestMajorization(t *testing.T) {
 			t.Errorf("box %d is [%g, %g], want [%g, %g]", i, lo[i], hi[i], want[0], want[1]+more)
 		}
 	}
-	lo, hi = boxes(2, 3, []float64{4, 2}, Distance{Below: 0, Above: 9, Confidence: 1}) // hi ≤ 3, 1.5, lo with them: 4.5 is too much
+	lo, hi = boxes(2, 3, []float64{4, 2}, distance{Below: 0, Above: 9, Confidence: 1}) // hi ≤ 3, 1.5, lo with them: 4.5 is too much
 	if math.Abs(lo[0]-2) > 1e-15 || math.Abs(lo[1]-1) > 1e-15 || hi[0] != 3 || hi[1] != 1.5 {
 		t.Errorf("boxes [%v, %v]", lo, hi)
 	}
@@ -58,7 +58,7 @@ func TestInterval(t *testing.T) {
 		{0, 7, 1, 0, 5, 4, 5, 0},                           // the value too
 		{0, 0.5, 1, 0, 10.0 / 11, 10.0 / 11, 21.0 / 11, 0}, // no less
 	} {
-		p, r := &Problem{K: dense{id}, Lambda: 1, Error: c.e}, &Result{Sampling: c.sampling, Truncation: c.truncation}
+		p, r := &problem{K: dense{id}, Lambda: 1, Error: c.e}, &Numbers{Sampling: c.sampling, Truncation: c.truncation}
 		got := p.interval(r, c.value, 1, &Options{Confidence: 0.9}, "m")
 		for i, v := range [][2]float64{{got.Value, c.want}, {got.Lo, c.wantLo}, {got.Hi, c.wantHi}, {r.Storage, c.storage}} {
 			if math.Abs(v[0]-v[1]) > 1e-12 {
@@ -70,7 +70,7 @@ func TestInterval(t *testing.T) {
 		}
 	}
 	for e, want := range map[float64]float64{0: 2, 0.5: 1.5, 1: 1, 1.5: 1, 9: 1} {
-		if got := (&Problem{Error: e}).room(2); got != want {
+		if got := (&problem{Error: e}).room(2); got != want {
 			t.Errorf("room %g with an error of %g, want %g", got, e, want)
 		}
 	}

@@ -44,15 +44,12 @@ func eigenvalues(k *mat.Dense) ([]float64, error) {
 	return mu, nil
 }
 
-// Exact computes s_λ = Σ_i μ_i/(μ_i+λ) from all eigenvalues of K, which it overwrites, for
+// Dense computes s_λ = Σ_i μ_i/(μ_i+λ) from all eigenvalues of K, which it overwrites, for
 // the problem's λ and the further lambdas. The eigenvalues are known to
 // ε = err + n·2⁻⁵²·max|μ|, err bounding the error of k's entries in the 2-norm, and the
 // interval is that of Weyl, Σ g((μ_i−ε)₊) … Σ g((μ_i)₊+ε).
-func Exact(k *mat.Dense, err, lambda float64, lambdas []float64) (*Result, error) {
-	all := Grid(lambda, lambdas)
-	if e := checkLambdas(all); e != nil {
-		return nil, e
-	}
+func Dense(k *mat.Dense, err, lambda float64, lambdas []float64) (*Numbers, error) {
+	all := grid(lambda, lambdas)
 	start := time.Now()
 	mu, e := eigenvalues(k)
 	if e != nil {
@@ -60,7 +57,7 @@ func Exact(k *mat.Dense, err, lambda float64, lambdas []float64) (*Result, error
 	}
 	n := len(mu)
 	eps := err + float64(n)*0x1p-52*max(-mu[0], mu[n-1])
-	res := &Result{Reached: true}
+	res := &Numbers{Reached: true}
 	for _, l := range all {
 		at := estimate.Interval{Confidence: 1, Method: "exact", Seconds: time.Since(start).Seconds()}
 		for _, m := range mu {
@@ -81,44 +78,44 @@ func Exact(k *mat.Dense, err, lambda float64, lambdas []float64) (*Result, error
 // degree returns g(μ) = μ/(μ+λ).
 func degree(mu, lambda float64) float64 { return mu / (mu + lambda) }
 
-// Distance says how far the eigenvalues of K can lie from those of its approximation ZZᵀ:
+// distance says how far the eigenvalues of K can lie from those of its approximation ZZᵀ:
 // σ_i²−Below ≤ μ_i ≤ σ_i²+Above, with a probability of Confidence, 1 for certain. Nothing is
 // known where both are +Inf.
-type Distance struct {
+type distance struct {
 	Below, Above, Confidence float64
 }
 
-// Unknown is the distance of random features of which nothing has been measured.
-var Unknown = Distance{math.Inf(1), math.Inf(1), 1}
+// unknown is the distance of random features of which nothing has been measured.
+var unknown = distance{math.Inf(1), math.Inf(1), 1}
 
-// FactorDistance is that of landmarks' FFᵀ from K itself, however K is stored, with the rounding of FᵀF and its eigenvalues; Unknown
+// factorDistance is that of landmarks' FFᵀ from K itself, however K is stored, with the rounding of FᵀF and its eigenvalues; unknown
 // where nothing is certain of it.
-func FactorDistance(f *lowrank.Factor) Distance {
+func factorDistance(f *lowrank.Factor) distance {
 	if !f.Certain() {
-		return Unknown
+		return unknown
 	}
 	e := f.Rounding + float64(f.F.N+10*f.Rank())*0x1p-53*f.Trace
-	return Distance{Below: e, Above: max(0, f.Residual) + 2*e, Confidence: 1}
+	return distance{Below: e, Above: max(0, f.Residual) + 2*e, Confidence: 1}
 }
 
-// MeasureDistance brackets the eigenvalues of K−ZZᵀ by the Lanczos process, of a confidence, and returns ‖K−ZZᵀ‖₂ too; off bounds
+// measureDistance brackets the eigenvalues of K−ZZᵀ by the Lanczos process, of a confidence, and returns ‖K−ZZᵀ‖₂ too; off bounds
 // what K is off in the difference.
-func MeasureDistance(ctx context.Context, difference lanczos.Operator, off, confidence float64, g rng.Stream, progress func(done, total int)) (Distance, estimate.Interval, error) {
+func measureDistance(ctx context.Context, difference lanczos.Operator, off, confidence float64, g rng.Stream, progress func(done, total int)) (distance, estimate.Interval, error) {
 	const steps = 20
 	r, err := lanczos.Run(ctx, difference, &lanczos.Options{
 		Steps: steps, Confidence: confidence, Start: g,
 		Monitor: func(r *lanczos.Result) error { progress(r.Steps, steps); return nil },
 	})
 	if err != nil {
-		return Distance{}, estimate.Interval{}, err
+		return distance{}, estimate.Interval{}, err
 	}
 	eta := r.Norm()
 	eta.Lo, eta.Hi = max(0, eta.Lo-off), eta.Hi+off
-	return Distance{Below: max(0, -r.Min.Lo) + off, Above: max(0, r.Max.Hi) + off, Confidence: confidence}, eta, nil
+	return distance{Below: max(0, -r.Min.Lo) + off, Above: max(0, r.Max.Hi) + off, Confidence: confidence}, eta, nil
 }
 
-// Degrees returns Σ_i μ_i/(μ_i+λ) of eigenvalues at each λ.
-func Degrees(mu, lambdas []float64) []float64 {
+// degreesAt returns Σ_i μ_i/(μ_i+λ) of eigenvalues at each λ.
+func degreesAt(mu, lambdas []float64) []float64 {
 	sums := make([]float64, len(lambdas))
 	for i, l := range lambdas {
 		for _, v := range mu {
@@ -128,22 +125,16 @@ func Degrees(mu, lambdas []float64) []float64 {
 	return sums
 }
 
-// Free returns s_λ(ZZᵀ) = Σ_i σ_i²/(σ_i²+λ), from the eigenvalues σ_i² of ZᵀZ, as the estimate
+// free returns s_λ(ZZᵀ) = Σ_i σ_i²/(σ_i²+λ), from the eigenvalues σ_i² of ZᵀZ, as the estimate
 // of s_λ(K) for K of order n and the given trace, at each λ; at λ = λ_p it is ‖U‖_F². The interval
 // is the least and the largest s_λ of any K with this trace whose eigenvalues have the
 // distance d from those of ZZᵀ: for an unknown distance those of the trace, and narrower the closer Z
 // is known to be. The value is moved into the interval where it lies outside.
-func Free(n int, trace float64, sigma2 []float64, d Distance, lambdas []float64) ([]Point, error) {
-	if err := checkLambdas(lambdas); err != nil {
-		return nil, err
-	}
-	if !(d.Below >= 0 && d.Above >= 0 && trace >= 0) || len(sigma2) == 0 {
-		return nil, fmt.Errorf("statdim: %d eigenvalues within −%g, +%g and trace %g: want numbers ≥ 0", len(sigma2), d.Below, d.Above, trace)
-	}
+func free(n int, trace float64, sigma2 []float64, d distance, lambdas []float64) []Point {
 	lo, hi := boxes(n, trace, sigma2, d)
 	most, least := majorant(trace, lo, hi), minorant(trace, lo, hi)
 	var out []Point
-	values := Degrees(sigma2, lambdas)
+	values := degreesAt(sigma2, lambdas)
 	for k, l := range lambdas {
 		e := estimate.Interval{Value: values[k], Confidence: d.Confidence, Method: "free"}
 		for i := range most {
@@ -155,13 +146,13 @@ func Free(n int, trace float64, sigma2 []float64, d Distance, lambdas []float64)
 		e.Value = max(e.Lo, min(e.Value, e.Hi))
 		out = append(out, Point{l, e})
 	}
-	return out, nil
+	return out
 }
 
 // boxes returns bounds of the eigenvalues of K, descending: those of d about the σ_i², then
 // about zero, and 0 ≤ μ_i ≤ tr K/i, as i of them are at least as large. Rounding could make
 // the boxes miss the trace by a little; they are then opened to admit it.
-func boxes(n int, trace float64, sigma2 []float64, d Distance) (lo, hi []float64) {
+func boxes(n int, trace float64, sigma2 []float64, d distance) (lo, hi []float64) {
 	s := slices.Sorted(slices.Values(sigma2))
 	slices.Reverse(s)
 	lo, hi = make([]float64, n), make([]float64, n)

@@ -144,9 +144,9 @@ func TestCoverageRate(t *testing.T) {
 		covered, count := 0, 0
 		for _, s := range spectra {
 			d := s.design(n, 11)
-			p := &Problem{K: d.k, Lambda: s.lambda}
+			p := &problem{K: d.k, Lambda: s.lambda}
 			for seed := range each {
-				r := testkit.Must(m.run(t.Context(), p, &Options{Stream: rng.New(uint64(seed)).Sub(s.name), Probes: 12, MaxProbes: 12, Width: 1e-4}))
+				r := testkit.Must(m.run(t.Context(), p, &Options{stream: rng.New(uint64(seed)).Sub(s.name), probes: 12, MaxProbes: 12, Width: 1e-4}))
 				count++
 				if r.Estimate.Covers(d.exact) {
 					covered++

@@ -11,27 +11,24 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
-// Hutchinson estimates s_λ(K) from m probes z of signs by
+// hutchinson estimates s_λ(K) from m probes z of signs by
 //
 //	y = zᵀ(I−λA⁻¹)z,  A = K+λI,
 //
 // the solves by block conjugate gradients preconditioned by M, with w = zᵀ(I−λ_pM⁻¹)z as
 // control variate. Work: iterations·m·(2n²+4ns) flops. If ctx ends it returns what the batches
 // that are complete gave, nil if there is none, beside ctx's error.
-func Hutchinson(ctx context.Context, p *Problem, o *Options) (*Result, error) {
-	opt, err := settled(p, o)
-	if err != nil {
-		return nil, err
-	}
+func hutchinson(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
+	opt := o.settled()
 	var s sample
 	var mean float64
 	if p.Control != nil {
 		mean = p.Control.StatDim()
 	}
 	cols, steps := 0, 0
-	return p.narrow(&opt, opt.Probes, func(m int, tol float64, so *Result) (*Result, error) {
+	return p.narrow(&opt, opt.probes, func(m int, tol float64, so *Numbers) (*Numbers, error) {
 		for len(s.y) < m {
-			z := estimate.Signs(p.K.Dim(), len(s.y), min(m-len(s.y), blockColumns), opt.Stream)
+			z := estimate.Signs(p.K.Dim(), len(s.y), min(m-len(s.y), blockColumns), opt.stream)
 			q, err := p.solve(ctx, z, tol, &opt, so)
 			if err == nil {
 				err = p.control(ctx, &s, z)
@@ -44,7 +41,7 @@ func Hutchinson(ctx context.Context, p *Problem, o *Options) (*Result, error) {
 			steps += q.iterations
 			cols += q.columns
 		}
-		next := &Result{Probes: m, Steps: steps, Columns: cols}
+		next := &Numbers{Probes: m, Steps: steps, Columns: cols}
 		var a float64
 		a, next.Sampling, next.Truncation, next.Explained = s.fit(mean, opt.Confidence)
 		next.Sampling = max(next.Sampling, p.unseen(a, p.Lambda, m, opt.Confidence))
@@ -58,12 +55,12 @@ const blockColumns = 32
 
 // gains reports whether more probes can still narrow the interval to what is asked: not where
 // truncation and storage alone are wider.
-func (r *Result) gains(o *Options) bool {
+func (r *Numbers) gains(o *Options) bool {
 	return 2*(r.Truncation+r.Storage) < o.Width*r.Estimate.Value
 }
 
 // guess returns a first idea of s_λ, on the low side: the features' or the least there is.
-func (p *Problem) guess() float64 {
+func (p *problem) guess() float64 {
 	lo, _ := traceBounds(p.K.Dim(), p.K.Trace(), p.Lambda)
 	if p.Control == nil {
 		return lo
@@ -76,12 +73,12 @@ func (p *Problem) guess() float64 {
 
 // tolerance returns the relative residual τ of the solves, for which the truncation τ²n is a
 // tenth of the width asked, s being what is known of s_λ.
-func (p *Problem) tolerance(o *Options, s float64) float64 {
+func (p *problem) tolerance(o *Options, s float64) float64 {
 	return max(1e-7, min(math.Sqrt(0.1*o.Width*s/float64(p.K.Dim())), 0.1))
 }
 
 // control appends w = zᵀz − λ_p·zᵀM⁻¹z for the probes z.
-func (p *Problem) control(ctx context.Context, s *sample, z *mat.Dense) error {
+func (p *problem) control(ctx context.Context, s *sample, z *mat.Dense) error {
 	if p.Control == nil {
 		return nil
 	}
@@ -106,7 +103,7 @@ type solved struct {
 // forms returns z_jᵀ(I−λA⁻¹)z_j to ± half_j:
 //
 //	zᵀz − λ(zᵀx+xᵀr) − λ·rᵀA⁻¹r,  0 ≤ rᵀA⁻¹r ≤ ‖r‖²/(λ−e).
-func (q *solved) forms(p *Problem) (y, half []float64) {
+func (q *solved) forms(p *problem) (y, half []float64) {
 	zz, zx, xr, rr := dots(q.z, q.z), dots(q.z, q.x), dots(q.x, q.r), dots(q.r, q.r)
 	for j := range zz {
 		rr[j] *= p.Lambda / p.room(p.Lambda) / 2
@@ -116,8 +113,8 @@ func (q *solved) forms(p *Problem) (y, half []float64) {
 }
 
 // solve solves Ax = z for the columns of z to the relative residual tol, or as far as
-// MaxSteps iterations go, and forms the true residual.
-func (p *Problem) solve(ctx context.Context, z *mat.Dense, tol float64, o *Options, so *Result) (*solved, error) {
+// maxSteps iterations go, and forms the true residual.
+func (p *problem) solve(ctx context.Context, z *mat.Dense, tol float64, o *Options, so *Numbers) (*solved, error) {
 	var m pcg.Preconditioner
 	if p.Control != nil {
 		m = p.Control
@@ -127,9 +124,9 @@ func (p *Problem) solve(ctx context.Context, z *mat.Dense, tol float64, o *Optio
 		e = so.Estimate
 	}
 	a := shifted{p.K, p.Lambda}
-	res, err := pcg.SolveBlock(ctx, a, m, z, &pcg.Options{Tol: tol, MaxIter: o.MaxSteps, Monitor: func(it *pcg.Iteration) error {
+	res, err := pcg.SolveBlock(ctx, a, m, z, &pcg.Options{Tol: tol, MaxIter: o.maxSteps, Monitor: func(it *pcg.Iteration) error {
 		share := math.Log(it.MaxRelRes) / math.Log(tol)
-		o.Progress(int(100*max(0, min(share, 1))), 100, e)
+		o.progress(int(100*max(0, min(share, 1))), 100, e)
 		return nil
 	}})
 	if err != nil {
@@ -152,7 +149,7 @@ func (p *Problem) solve(ctx context.Context, z *mat.Dense, tol float64, o *Optio
 
 // shifted is K+λI.
 type shifted struct {
-	k      Matrix
+	k      matrix
 	lambda float64
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/estimate"
 )
 
-// SLQ estimates the curve λ ↦ s_λ(K) at the problem's λ and at Options.Lambdas from one
+// slq estimates the curve λ ↦ s_λ(K) at the problem's λ and at Options.Lambdas from one
 // Lanczos process of K for each probe z of signs. With T_k the tridiagonal matrix after k steps,
 // zᵀ(K+λI)⁻¹z lies between the Gauss rule n·e₁ᵀ(T_k+λI)⁻¹e₁ and the Gauss–Radau rule with a node
 // at −e, for every λ; the steps end when that is known closely enough at the problem's λ.
@@ -20,14 +20,11 @@ import (
 // products and 4k²mn for full orthogonalization; memory: 8kn bytes a probe, of which a batch is
 // held to some 1 GB. If ctx ends it returns what the batches that are complete gave, nil if
 // there is none, beside ctx's error.
-func SLQ(ctx context.Context, p *Problem, o *Options) (*Result, error) {
-	opt, err := settled(p, o)
-	if err != nil {
-		return nil, err
-	}
-	c := &curve{p: p, o: &opt, lambdas: Grid(p.Lambda, opt.Lambdas)}
+func slq(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
+	opt := o.settled()
+	c := &curve{p: p, o: &opt, lambdas: grid(p.Lambda, opt.Lambdas)}
 	c.samples = make([]sample, len(c.lambdas))
-	res, err := p.narrow(&opt, opt.Probes, func(m int, _ float64, so *Result) (*Result, error) {
+	res, err := p.narrow(&opt, opt.probes, func(m int, _ float64, so *Numbers) (*Numbers, error) {
 		for c.probes < m {
 			if err := c.batch(ctx, min(m-c.probes, c.batchSize()), so); err != nil {
 				return nil, err
@@ -45,7 +42,7 @@ func SLQ(ctx context.Context, p *Problem, o *Options) (*Result, error) {
 
 // curve is an SLQ under way.
 type curve struct {
-	p       *Problem
+	p       *problem
 	o       *Options
 	lambdas []float64
 	samples []sample // of each λ
@@ -57,12 +54,12 @@ type curve struct {
 // batchSize keeps the Lanczos vectors of a batch within a gigabyte.
 func (c *curve) batchSize() int {
 	const bytes = 1 << 30
-	return max(1, min(bytes/(8*c.p.K.Dim()*min(c.o.MaxSteps, c.p.K.Dim())), blockColumns))
+	return max(1, min(bytes/(8*c.p.K.Dim()*min(c.o.maxSteps, c.p.K.Dim())), blockColumns))
 }
 
 // result puts the curve together from the probes so far.
-func (c *curve) result() (*Result, error) {
-	res := &Result{Probes: c.probes, Steps: c.steps, Columns: c.columns}
+func (c *curve) result() (*Numbers, error) {
+	res := &Numbers{Probes: c.probes, Steps: c.steps, Columns: c.columns}
 	for i, l := range c.lambdas {
 		var mean float64
 		if c.p.Control != nil {
@@ -72,7 +69,7 @@ func (c *curve) result() (*Result, error) {
 			}
 			mean = w.StatDim()
 		}
-		at := Result{}
+		at := Numbers{}
 		var a float64
 		a, at.Sampling, at.Truncation, at.Explained = c.samples[i].fit(mean, c.o.Confidence)
 		at.Sampling = max(at.Sampling, c.p.unseen(a, l, c.probes, c.o.Confidence))
@@ -87,14 +84,14 @@ func (c *curve) result() (*Result, error) {
 }
 
 // batch runs the next m probes.
-func (c *curve) batch(ctx context.Context, m int, so *Result) error {
-	z := estimate.Signs(c.p.K.Dim(), c.probes, m, c.o.Stream)
+func (c *curve) batch(ctx context.Context, m int, so *Numbers) error {
+	z := estimate.Signs(c.p.K.Dim(), c.probes, m, c.o.stream)
 	t := newTridiagonals(z)
 	var e estimate.Interval
 	if so != nil {
 		e = so.Estimate
 	}
-	for k := 0; k < min(c.o.MaxSteps, c.p.K.Dim()); k++ {
+	for k := 0; k < min(c.o.maxSteps, c.p.K.Dim()); k++ {
 		if err := t.step(ctx, c.p.K); err != nil {
 			return err
 		}
@@ -105,7 +102,7 @@ func (c *curve) batch(ctx context.Context, m int, so *Result) error {
 			if half > enough {
 				share = math.Log(float64(c.p.K.Dim())/half) / math.Log(float64(c.p.K.Dim())/enough)
 			}
-			c.o.Progress(int(100*max(0, share)), 100, e)
+			c.o.progress(int(100*max(0, share)), 100, e)
 			if half <= enough {
 				break
 			}
@@ -118,7 +115,7 @@ func (c *curve) batch(ctx context.Context, m int, so *Result) error {
 			if err != nil {
 				return err
 			}
-			if err := (&Problem{K: c.p.K, Lambda: l, Control: w}).control(ctx, s, z); err != nil {
+			if err := (&problem{K: c.p.K, Lambda: l, Control: w}).control(ctx, s, z); err != nil {
 				return err
 			}
 		}
@@ -144,7 +141,7 @@ func (c *curve) quality(t *tridiagonals) (value, half float64) {
 }
 
 // form returns zᵀ(I−λA⁻¹)z of probe j to ± half.
-func (t *tridiagonals) form(j int, lambda float64, p *Problem) (y, half float64) {
+func (t *tridiagonals) form(j int, lambda float64, p *problem) (y, half float64) {
 	lo, hi := t.inverse(j, lambda, -min(p.Error+rounding(t.norm[j], t.n), lambda/2))
 	zz := float64(t.n)
 	return zz * (1 - lambda*(lo+hi)/2), zz * lambda * (hi - lo) / 2
@@ -215,7 +212,7 @@ func newTridiagonals(z *mat.Dense) *tridiagonals {
 // orthogonalization:
 //
 //	w = Kv_k,  α_k = wᵀv_k,  w ← w − Σ_{i≤k} v_i(v_iᵀw),  β_k = ‖w‖₂,  v_{k+1} = w/β_k
-func (t *tridiagonals) step(ctx context.Context, k Matrix) error {
+func (t *tridiagonals) step(ctx context.Context, k matrix) error {
 	t.keep()
 	if err := k.KMulTo(ctx, t.w, t.v); err != nil {
 		return err

@@ -61,7 +61,6 @@ var floors = map[string]int{
 	"krrlab/model":               3,
 	"krrlab/multilevel":          3,
 	"krrlab/precond/precondtest": 3,
-	"krrlab/statdim":             3,
 	"krrlab/vecchia":             3,
 	"krrlab/lambdap":             3,
 
@@ -73,6 +72,7 @@ var floors = map[string]int{
 	"krrlab/race":    5,
 	"krrlab/tune":    5,
 	"krrlab/results": 5,
+	"krrlab/statdim": 5,
 	"krrlab/verify":  5,
 
 	"krrlab": 6,

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write testdata/json.txt anew")
 // written lists what the program writes as JSON, and the type of it.
 var written = [][2]string{
 	{"krrlab.Solution", "krrlab fit --json"},
-	{"krrlab/results.StatDim", "krrlab statdim --json"},
+	{"krrlab/statdim.Result", "krrlab statdim --json"},
 	{"krrlab/results.SketchSize", "krrlab sketch-size --json"},
 	{"krrlab/results.MultiLevel", "krrlab multilevel --json"},
 	{"krrlab/results.LambdaP", "krrlab lambda-p --json"},

@@ -21,9 +21,8 @@ var kept = map[string]string{
 	"krrlab.Auto":                 "what nil means with AutoSolver, with parts of it held",
 	"krrlab/race.Decide":          "the rule of the manual, to be tried without a clock",
 
-	"krrlab.DirectBelow":       "a default that is documented",
-	"krrlab.Lab.Held":          "what Free would give back",
-	"krrlab.ExactStatDimBelow": "a default that is documented",
+	"krrlab.DirectBelow": "a default that is documented",
+	"krrlab.Lab.Held":    "what Free would give back",
 
 	"datasets.NewEndless":    "other pictures deformed",
 	"datasets.FromFrame":     "users' data",

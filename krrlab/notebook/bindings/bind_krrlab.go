@@ -30,7 +30,6 @@ func init() {
 			"DirectBelow":         r.ValueOf(0),
 			"ExactResidual":       r.ValueOf(krrlab.ExactResidual),
 			"ExactStatDim":        r.ValueOf(krrlab.ExactStatDim),
-			"ExactStatDimBelow":   r.ValueOf(0),
 			"FreeStatDim":         r.ValueOf(krrlab.FreeStatDim),
 			"HasStage":            r.ValueOf(krrlab.HasStage),
 			"Hutchinson":          r.ValueOf(krrlab.Hutchinson),
@@ -38,11 +37,11 @@ func init() {
 			"PCG":                 r.ValueOf(krrlab.PCG),
 			"ParseResidualPolicy": r.ValueOf(krrlab.ParseResidualPolicy),
 			"ParseSolver":         r.ValueOf(krrlab.ParseSolver),
-			"ParseStatDimMethod":  r.ValueOf(krrlab.ParseStatDimMethod),
 			"PrecondNames":        r.ValueOf(&krrlab.PrecondNames).Elem(),
 			"Runners":             r.ValueOf(krrlab.Runners),
 			"SLQ":                 r.ValueOf(krrlab.SLQ),
 			"SpecOf":              r.ValueOf(krrlab.SpecOf),
+			"Stages":              r.ValueOf(krrlab.Stages),
 			"StoredResidual":      r.ValueOf(krrlab.StoredResidual),
 			"Verify":              r.ValueOf(krrlab.Verify),
 		},
@@ -103,8 +102,7 @@ func init() {
 			"Solution":   []string{"Converged", "ConvergenceSeries", "HTML", "Method", "Plot", "Reached", "SetScore", "SetSettled", "SetTraining", "Settle", "String", "Table", "TakeOn", "TakeOnDirect"},
 		},
 		Untypeds: map[string]string{
-			"DirectBelow":       "int:3000",
-			"ExactStatDimBelow": "int:3000",
+			"DirectBelow": "int:3000",
 		},
 	}
 }

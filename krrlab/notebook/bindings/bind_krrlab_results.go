@@ -39,7 +39,6 @@ func init() {
 			"SketchSize":     r.TypeOf((*results.SketchSize)(nil)).Elem(),
 			"Solution":       r.TypeOf((*results.Solution)(nil)).Elem(),
 			"Solver":         r.TypeOf((*results.Solver)(nil)).Elem(),
-			"StatDim":        r.TypeOf((*results.StatDim)(nil)).Elem(),
 		},
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},

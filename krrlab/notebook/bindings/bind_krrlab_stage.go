@@ -7,8 +7,11 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
+	context "context"
+	pcg "github.com/krrlab/lab/krrlab/pcg"
 	stage "github.com/krrlab/lab/krrlab/stage"
 	plots "github.com/krrlab/lab/plots"
+	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
@@ -32,13 +35,13 @@ func init() {
 			"Plan":        r.ValueOf(stage.Plan),
 			"Predict":     r.ValueOf(stage.Predict),
 			"Probes":      r.ValueOf(stage.Probes),
+			"Progress":    r.ValueOf(stage.Progress),
 			"Quality":     r.ValueOf(stage.Quality),
 			"Race":        r.ValueOf(stage.Race),
 			"Residual":    r.ValueOf(stage.Residual),
 			"SketchSize":  r.ValueOf(stage.SketchSize),
 			"Solve":       r.ValueOf(stage.Solve),
 			"Spectrum":    r.ValueOf(stage.Spectrum),
-			"StatDim":     r.ValueOf(stage.StatDim),
 			"Stopped":     r.ValueOf(stage.Stopped),
 			"Tell":        r.ValueOf(stage.Tell),
 			"Tune":        r.ValueOf(stage.Tune),
@@ -48,19 +51,70 @@ func init() {
 			"WriteJSON":   r.ValueOf(stage.WriteJSON),
 		},
 		Types: map[string]r.Type{
-			"Event":  r.TypeOf((*stage.Event)(nil)).Elem(),
-			"Header": r.TypeOf((*stage.Header)(nil)).Elem(),
-			"Lines":  r.TypeOf((*stage.Lines)(nil)).Elem(),
-			"Name":   r.TypeOf((*stage.Name)(nil)).Elem(),
-			"Number": r.TypeOf((*stage.Number)(nil)).Elem(),
-			"Stage":  r.TypeOf((*stage.Stage)(nil)).Elem(),
+			"Approximation": r.TypeOf((*stage.Approximation)(nil)).Elem(),
+			"Bench":         r.TypeOf((*stage.Bench)(nil)).Elem(),
+			"Definition":    r.TypeOf((*stage.Definition)(nil)).Elem(),
+			"Drawn":         r.TypeOf((*stage.Drawn)(nil)).Elem(),
+			"Event":         r.TypeOf((*stage.Event)(nil)).Elem(),
+			"Gram":          r.TypeOf((*stage.Gram)(nil)).Elem(),
+			"Header":        r.TypeOf((*stage.Header)(nil)).Elem(),
+			"Lines":         r.TypeOf((*stage.Lines)(nil)).Elem(),
+			"Name":          r.TypeOf((*stage.Name)(nil)).Elem(),
+			"Number":        r.TypeOf((*stage.Number)(nil)).Elem(),
+			"Problem":       r.TypeOf((*stage.Problem)(nil)).Elem(),
+			"Runner":        r.TypeOf((*stage.Runner)(nil)).Elem(),
+			"Stage":         r.TypeOf((*stage.Stage)(nil)).Elem(),
+			"Table":         r.TypeOf((*stage.Table)(nil)).Elem(),
+			"TooLarge":      r.TypeOf((*stage.TooLarge)(nil)).Elem(),
 		},
 		Proxies: map[string]r.Type{
-			"Stage": r.TypeOf((*proxy_krrlab_stage_Stage)(nil)).Elem(),
+			"Bench":  r.TypeOf((*proxy_krrlab_stage_Bench)(nil)).Elem(),
+			"Runner": r.TypeOf((*proxy_krrlab_stage_Runner)(nil)).Elem(),
+			"Stage":  r.TypeOf((*proxy_krrlab_stage_Stage)(nil)).Elem(),
 		},
-		Wrappers: map[string][]string{},
+		Wrappers: map[string][]string{
+			"Gram": []string{"Block", "Bytes", "Choice", "Columns", "DenseTo", "Diag", "Dim", "EntryError", "Exact", "KMulTo", "Kernel", "Lambda", "Lie", "MulTo", "Neighbors", "Points", "ProductBytes", "Rounding", "Storage", "Trace", "Traffic", "Unit"},
+		},
 		Untypeds: map[string]string{},
 	}
+}
+
+// proxy_krrlab_stage_Bench implements stage.Bench by functions of the interpreter.
+type proxy_krrlab_stage_Bench struct {
+	Object   any
+	Dense_   func(_ any, a0 context.Context, a1 int64) (*mat.Dense, float64, error)
+	K_       func(_ any, a0 context.Context, a1 int64) (*stage.Gram, error)
+	M_       func(_ any, a0 context.Context) (pcg.Preconditioner, error)
+	Problem_ func(_ any) *stage.Problem
+	Tell_    func(_ any, a0 context.Context, a1 stage.Event)
+	Z_       func(_ any, a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error)
+}
+
+func (p *proxy_krrlab_stage_Bench) Dense(a0 context.Context, a1 int64) (*mat.Dense, float64, error) {
+	return p.Dense_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_stage_Bench) K(a0 context.Context, a1 int64) (*stage.Gram, error) {
+	return p.K_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_stage_Bench) M(a0 context.Context) (pcg.Preconditioner, error) {
+	return p.M_(p.Object, a0)
+}
+func (p *proxy_krrlab_stage_Bench) Problem() *stage.Problem { return p.Problem_(p.Object) }
+func (p *proxy_krrlab_stage_Bench) Tell(a0 context.Context, a1 stage.Event) {
+	p.Tell_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_stage_Bench) Z(a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error) {
+	return p.Z_(p.Object, a0, a1)
+}
+
+// proxy_krrlab_stage_Runner implements stage.Runner by functions of the interpreter.
+type proxy_krrlab_stage_Runner struct {
+	Object any
+	Run_   func(_ any, a0 context.Context, a1 stage.Bench) (stage.Stage, error)
+}
+
+func (p *proxy_krrlab_stage_Runner) Run(a0 context.Context, a1 stage.Bench) (stage.Stage, error) {
+	return p.Run_(p.Object, a0, a1)
 }
 
 // proxy_krrlab_stage_Stage implements stage.Stage by functions of the interpreter.

@@ -7,52 +7,30 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
 	statdim "github.com/krrlab/lab/krrlab/statdim"
-	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/statdim"] = imports.Package{
 		Name: "statdim",
 		Binds: map[string]r.Value{
-			"Degrees":         r.ValueOf(statdim.Degrees),
-			"Exact":           r.ValueOf(statdim.Exact),
-			"Extend":          r.ValueOf(statdim.Extend),
-			"FactorDistance":  r.ValueOf(statdim.FactorDistance),
-			"Free":            r.ValueOf(statdim.Free),
-			"Grid":            r.ValueOf(statdim.Grid),
-			"Hutchinson":      r.ValueOf(statdim.Hutchinson),
-			"MeasureDistance": r.ValueOf(statdim.MeasureDistance),
-			"SLQ":             r.ValueOf(statdim.SLQ),
-			"Unknown":         r.ValueOf(&statdim.Unknown).Elem(),
+			"Auto":       r.ValueOf(statdim.Auto),
+			"Dense":      r.ValueOf(statdim.Dense),
+			"Exact":      r.ValueOf(statdim.Exact),
+			"Free":       r.ValueOf(statdim.Free),
+			"Hutchinson": r.ValueOf(statdim.Hutchinson),
+			"SLQ":        r.ValueOf(statdim.SLQ),
+			"Stage":      r.ValueOf(&statdim.Stage).Elem(),
 		},
 		Types: map[string]r.Type{
-			"Distance": r.TypeOf((*statdim.Distance)(nil)).Elem(),
-			"Matrix":   r.TypeOf((*statdim.Matrix)(nil)).Elem(),
-			"Options":  r.TypeOf((*statdim.Options)(nil)).Elem(),
-			"Point":    r.TypeOf((*statdim.Point)(nil)).Elem(),
-			"Problem":  r.TypeOf((*statdim.Problem)(nil)).Elem(),
-			"Result":   r.TypeOf((*statdim.Result)(nil)).Elem(),
+			"Method":  r.TypeOf((*statdim.Method)(nil)).Elem(),
+			"Numbers": r.TypeOf((*statdim.Numbers)(nil)).Elem(),
+			"Options": r.TypeOf((*statdim.Options)(nil)).Elem(),
+			"Point":   r.TypeOf((*statdim.Point)(nil)).Elem(),
+			"Result":  r.TypeOf((*statdim.Result)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Matrix": r.TypeOf((*proxy_krrlab_statdim_Matrix)(nil)).Elem(),
-		},
+		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }
-
-// proxy_krrlab_statdim_Matrix implements statdim.Matrix by functions of the interpreter.
-type proxy_krrlab_statdim_Matrix struct {
-	Object  any
-	Dim_    func(_ any) int
-	KMulTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-	Trace_  func(_ any) float64
-}
-
-func (p *proxy_krrlab_statdim_Matrix) Dim() int { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_statdim_Matrix) KMulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.KMulTo_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_statdim_Matrix) Trace() float64 { return p.Trace_(p.Object) }

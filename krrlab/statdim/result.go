@@ -1,4 +1,4 @@
-package results
+package statdim
 
 import (
 	"fmt"
@@ -7,17 +7,37 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/statdim"
 	"github.com/krrlab/lab/plots"
 )
 
-// StatDim is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval.
-type StatDim struct {
+// Point is one point of the curve λ ↦ s_λ(K).
+type Point struct {
+	Lambda   float64           `json:"lambda"`
+	Estimate estimate.Interval `json:"estimate"`
+}
+
+// Numbers are s_λ(K) with how it was found. Sampling, Truncation and Storage are the parts of
+// the half-width of the interval.
+type Numbers struct {
+	Estimate   estimate.Interval `json:"estimate"`
+	Reached    bool              `json:"width_reached"`     // that was asked for
+	Curve      []Point           `json:"curve,omitempty"`   // ascending in λ, the asked λ among them; nil where there is one λ only
+	Probes     int               `json:"probes,omitempty"`  // m
+	Steps      int               `json:"steps,omitempty"`   // of Lanczos, or iterations of all solves
+	Columns    int               `json:"columns,omitempty"` // vectors that K was multiplied with
+	Sampling   float64           `json:"half_width_sampling"`
+	Truncation float64           `json:"half_width_truncation"`
+	Storage    float64           `json:"half_width_storage"`
+	Explained  float64           `json:"variance_explained"` // share of the probes' variance that the control variate removed
+}
+
+// Result is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval.
+type Result struct {
 	stage.Header
-	Method string `json:"method"`
+	Method Method `json:"method"`
 	Why    string `json:"why,omitempty"` // of auto's choice
 
-	statdim.Result
+	Numbers
 	Width float64 `json:"width_asked"`
 
 	Precond  string  `json:"preconditioner,omitempty"` // what made Z
@@ -33,7 +53,7 @@ type StatDim struct {
 	Seconds float64 `json:"seconds"`      // in all, K and Z included
 }
 
-func (s *StatDim) String() string {
+func (s *Result) String() string {
 	var b stage.Lines
 	b.Problem(&s.Header)
 	why := ""
@@ -63,11 +83,11 @@ func (s *StatDim) String() string {
 }
 
 // missed says that the width asked for was not reached, and why.
-func (s *StatDim) missed() string {
+func (s *Result) missed() string {
 	switch {
 	case s.Reached:
 		return ""
-	case s.Method == "free" && s.Eta == nil && s.Estimate.Confidence == 1:
+	case s.Method == Free && s.Eta == nil && s.Estimate.Confidence == 1:
 		return fmt.Sprintf(" (asked %.2g %%): all that tr K and this Z prove", 100*s.Width)
 	case s.Truncation+s.Storage > s.Sampling:
 		return fmt.Sprintf(" (asked %.2g %%): truncation and storage limit it", 100*s.Width)
@@ -75,14 +95,14 @@ func (s *StatDim) missed() string {
 	return fmt.Sprintf(" (asked %.2g %%)", 100*s.Width)
 }
 
-func (s *StatDim) stepText() string {
-	if s.Method == "slq" {
+func (s *Result) stepText() string {
+	if s.Method == SLQ {
 		return fmt.Sprintf("%d Lanczos steps", s.Steps)
 	}
 	return plural.Count(s.Steps, "iteration")
 }
 
-func (s *StatDim) explainedText() string {
+func (s *Result) explainedText() string {
 	if s.Explained <= 0 {
 		return ""
 	}
@@ -90,15 +110,15 @@ func (s *StatDim) explainedText() string {
 }
 
 // points returns the curve, or the asked λ alone.
-func (s *StatDim) points() []statdim.Point {
+func (s *Result) points() []Point {
 	if len(s.Curve) > 0 {
 		return s.Curve
 	}
-	return []statdim.Point{{Lambda: s.Lambda, Estimate: s.Estimate}}
+	return []Point{{Lambda: s.Lambda, Estimate: s.Estimate}}
 }
 
 // Table returns s_λ against λ.
-func (s *StatDim) Table() *plots.Table {
+func (s *Result) Table() *plots.Table {
 	t := &plots.Table{Columns: []plots.Column{
 		{Name: "λ"}, {Name: "s_λ(K)"}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: "width"}, {Name: "method"},
 	}}
@@ -113,7 +133,7 @@ func (s *StatDim) Table() *plots.Table {
 }
 
 // Plot draws s_λ against λ with its band on log axes, the asked λ marked.
-func (s *StatDim) Plot() *plots.Figure {
+func (s *Result) Plot() *plots.Figure {
 	f := &plots.Figure{
 		Title:   fmt.Sprintf("Statistical dimension: %s, n = %d", s.Dataset, s.N),
 		Caption: fmt.Sprintf("s_λ(K) = tr(K(K+λI)⁻¹) against λ, %s; at λ = %g: %v.", s.Kernel.Prose(), s.Lambda, s.Estimate),
@@ -128,7 +148,7 @@ func (s *StatDim) Plot() *plots.Figure {
 		}
 		f.Series = append(f.Series, c)
 	}
-	if len(s.ZCurve) > 0 && s.Method != "free" {
+	if len(s.ZCurve) > 0 && s.Method != Free {
 		f.Series = append(f.Series, plots.Series{Name: fmt.Sprintf("ZZᵀ, s = %d", s.S), X: s.ZLambdas, Y: s.ZCurve})
 	}
 	at := plots.Series{Name: fmt.Sprintf("s_λ = %.4g (%s)", s.Estimate.Value, s.Method), Style: plots.Points}
@@ -138,16 +158,16 @@ func (s *StatDim) Plot() *plots.Figure {
 }
 
 // curveName says what the band is.
-func (s *StatDim) curveName() string {
+func (s *Result) curveName() string {
 	e := s.Curve[0].Estimate
 	switch {
 	case e.Confidence == 1:
 		return fmt.Sprintf("K, %s", e.Method)
-	case s.Method == "hutchinson" && e.Method != "slq":
+	case s.Method == Hutchinson && e.Method != "slq":
 		return "K, as far as s_λ at one λ tells"
 	}
 	return fmt.Sprintf("K, %s, %.3g %%", e.Method, 100*e.Confidence)
 }
 
 // HTML gives the lines, the picture and the table, for a notebook.
-func (s *StatDim) HTML() string { return stage.HTML(s) }
+func (s *Result) HTML() string { return stage.HTML(s) }

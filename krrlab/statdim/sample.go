@@ -1,9 +1,7 @@
 package statdim
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -13,11 +11,10 @@ import (
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// Matrix is the symmetric positive semi-definite n×n matrix K. *gram.Matrix is one.
-type Matrix interface {
+// matrix is the symmetric positive semi-definite n×n matrix K. *gram.Matrix is one.
+type matrix interface {
 	Dim() int
 	// Trace returns tr K.
 	Trace() float64
@@ -26,8 +23,8 @@ type Matrix interface {
 }
 
 // Problem asks for s_λ(K).
-type Problem struct {
-	K      Matrix
+type problem struct {
+	K      matrix
 	Lambda float64 // λ > 0
 	// Error is e ≥ ‖K_stored−K‖₂, 0 for a K that is exact.
 	Error float64
@@ -38,91 +35,9 @@ type Problem struct {
 	Control *precond.Woodbury
 }
 
-// Options of the randomized methods. Zero values, and a nil *Options, mean the defaults.
-type Options struct {
-	Confidence float64    // of the interval, in (0, 1). Default 0.95
-	Width      float64    // (Hi−Lo)/Value aimed at. Default 0.1
-	Probes     int        // the first batch, at least 8. Default 16
-	MaxProbes  int        // Default 256
-	MaxSteps   int        // of a Lanczos process (SLQ), or iterations of a solve. Default 400
-	Lambdas    []float64  // further λ of the curve (SLQ)
-	Stream     rng.Stream // of the probes
-	// Progress, if not nil, is called as the work goes on, with the share of the batch under
-	// way that is done, and what is estimated so far (Value 0 before the first batch).
-	Progress func(done, total int, e estimate.Interval)
-}
-
-// Point is one point of the curve λ ↦ s_λ(K).
-type Point struct {
-	Lambda   float64           `json:"lambda"`
-	Estimate estimate.Interval `json:"estimate"`
-}
-
-// Result is s_λ(K) with how it was found. Sampling, Truncation and Storage are the parts of
-// the half-width of the interval.
-type Result struct {
-	Estimate   estimate.Interval `json:"estimate"`
-	Reached    bool              `json:"width_reached"`     // that was asked for
-	Curve      []Point           `json:"curve,omitempty"`   // ascending in λ, the asked λ among them; nil where there is one λ only
-	Probes     int               `json:"probes,omitempty"`  // m
-	Steps      int               `json:"steps,omitempty"`   // of Lanczos, or iterations of all solves
-	Columns    int               `json:"columns,omitempty"` // vectors that K was multiplied with
-	Sampling   float64           `json:"half_width_sampling"`
-	Truncation float64           `json:"half_width_truncation"`
-	Storage    float64           `json:"half_width_storage"`
-	Explained  float64           `json:"variance_explained"` // share of the probes' variance that the control variate removed
-}
-
-// Settled returns a copy with the defaults in place, or says what is wrong.
-func (o *Options) Settled() (Options, error) {
-	s := *cmp.Or(o, &Options{})
-	s.Confidence, s.Width = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Width, 0.1)
-	s.Probes, s.MaxProbes, s.MaxSteps = cmp.Or(s.Probes, 16), cmp.Or(s.MaxProbes, 256), cmp.Or(s.MaxSteps, 400)
-	if s.Progress == nil {
-		s.Progress = func(int, int, estimate.Interval) {}
-	}
-	if err := estimate.CheckConfidence(s.Confidence); err != nil {
-		return s, err
-	}
-	switch {
-	case !(s.Width > 0) || math.IsInf(s.Width, 0):
-		return s, fmt.Errorf("statdim: relative width %g: want a positive number, such as 0.1", s.Width)
-	case s.Probes < 8:
-		return s, fmt.Errorf("statdim: %d probes: want at least 8", s.Probes)
-	case s.MaxProbes < s.Probes:
-		return s, fmt.Errorf("statdim: maximum of %d probes: want at least %d", s.MaxProbes, s.Probes)
-	case s.MaxSteps < 1:
-		return s, fmt.Errorf("statdim: %d steps: want at least 1", s.MaxSteps)
-	}
-	return s, checkLambdas(s.Lambdas)
-}
-
-// settled returns the options' defaults in place, or what is wrong with them or the problem.
-func settled(p *Problem, o *Options) (Options, error) {
-	s, err := o.Settled()
-	switch {
-	case err != nil:
-		return s, err
-	case !(p.Error >= 0):
-		return s, fmt.Errorf("statdim: error of K %g: want a number ≥ 0", p.Error)
-	case p.Control != nil && p.Control.Dim() != p.K.Dim():
-		return s, fmt.Errorf("statdim: control variate of order %d for K of order %d", p.Control.Dim(), p.K.Dim())
-	}
-	return s, checkLambdas([]float64{p.Lambda})
-}
-
-// Grid returns the λ of a curve, ascending: that asked for, and more.
-func Grid(lambda float64, more []float64) []float64 {
+// grid returns the λ of a curve, ascending: that asked for, and more.
+func grid(lambda float64, more []float64) []float64 {
 	return slices.Compact(slices.Sorted(slices.Values(append([]float64{lambda}, more...))))
-}
-
-func checkLambdas(lambdas []float64) error {
-	for _, l := range lambdas {
-		if !(l > 0) || math.IsInf(l, 0) {
-			return fmt.Errorf("statdim: λ = %g: want a positive number", l)
-		}
-	}
-	return nil
 }
 
 // traceBounds returns the least and the largest s_λ that a positive semi-definite n×n matrix
@@ -134,10 +49,10 @@ func traceBounds(n int, t, lambda float64) (lo, hi float64) {
 	return t / (t + lambda), float64(n) * t / (t + float64(n)*lambda)
 }
 
-// Extend returns what s_λ at one λ proves of it at others: t/(t+λ) falls in λ, and λ·t/(t+λ)
+// extend returns what s_λ at one λ proves of it at others: t/(t+λ) falls in λ, and λ·t/(t+λ)
 // rises, so that min(1, λ/λ')·s_λ ≤ s_λ' ≤ max(1, λ/λ')·s_λ, within traceBounds. The value is the
 // geometric mean of the ends.
-func Extend(n int, trace float64, at Point, lambdas []float64) []Point {
+func extend(n int, trace float64, at Point, lambdas []float64) []Point {
 	var out []Point
 	for _, l := range lambdas {
 		if l == at.Lambda {
@@ -157,19 +72,19 @@ func Extend(n int, trace float64, at Point, lambdas []float64) []Point {
 
 // storage returns (e/λ)·min(n−s, 2s) + u·√(s(n−s)), the allowance for K as stored and for products with it at an estimate s: of
 // products K(I+D)v, ‖D‖₂ ≤ u, the form zᵀ(I−λA⁻¹)z is off by (KA⁻¹z)ᵀD(λA⁻¹z), and ‖KA⁻¹z‖² ≤ s, ‖λA⁻¹z‖² ≤ n−s on average.
-func (p *Problem) storage(lambda, s float64) float64 {
+func (p *problem) storage(lambda, s float64) float64 {
 	n := float64(p.K.Dim())
 	return p.Error/lambda*max(0, min(n-s, 2*s)) + p.Unit*math.Sqrt(max(0, s*(n-s)))
 }
 
 // room returns λ−e, what the least eigenvalue of K+λI as stored is at least; at the least
 // λ/2, where K is too coarse for λ and Storage says so.
-func (p *Problem) room(lambda float64) float64 { return max(lambda-p.Error, lambda/2) }
+func (p *problem) room(lambda float64) float64 { return max(lambda-p.Error, lambda/2) }
 
 // unseen returns the least half-width by m probes of signs that is claimed at an estimate s without a control variate: that of one
 // direction of KA⁻¹, of variance 2θ², θ = min(tr K/(tr K+λ), n−s), as if it were normal. A group of equal rows is such a direction,
 // and few probes may hardly see it: their spread is then far below the truth, or 0.
-func (p *Problem) unseen(s, lambda float64, m int, confidence float64) float64 {
+func (p *problem) unseen(s, lambda float64, m int, confidence float64) float64 {
 	if p.Control != nil {
 		return 0
 	}
@@ -182,7 +97,7 @@ func (p *Problem) unseen(s, lambda float64, m int, confidence float64) float64 {
 
 // interval puts the parts together: value ± (sampling+truncation+storage), within the
 // certain bounds.
-func (p *Problem) interval(r *Result, value, lambda float64, o *Options, method string) estimate.Interval {
+func (p *problem) interval(r *Numbers, value, lambda float64, o *Options, method string) estimate.Interval {
 	lo, hi := traceBounds(p.K.Dim(), p.K.Trace(), lambda)
 	value = max(lo, min(value, hi))
 	r.Storage = p.storage(lambda, value)
@@ -194,7 +109,7 @@ func (p *Problem) interval(r *Result, value, lambda float64, o *Options, method 
 
 // narrow lets batches go on to m probes in all, and to more, until the interval is as narrow as asked, or no more can make
 // it so. If one fails it returns what those before gave, beside the error.
-func (p *Problem) narrow(o *Options, m int, batch func(m int, tol float64, so *Result) (*Result, error)) (res *Result, err error) {
+func (p *problem) narrow(o *Options, m int, batch func(m int, tol float64, so *Numbers) (*Numbers, error)) (res *Numbers, err error) {
 	start := time.Now()
 	for s := p.guess(); ; s = res.Estimate.Value {
 		next, err := batch(m, p.tolerance(o, s), res)

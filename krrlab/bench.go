@@ -1,0 +1,103 @@
+package krrlab
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// bench is the lab as stages see it.
+type bench struct {
+	*Lab
+	problem *stage.Problem
+}
+
+var _ stage.Bench = (*bench)(nil)
+
+func (b *bench) Problem() *stage.Problem {
+	if b.problem == nil {
+		l := b.Lab
+		b.problem = &stage.Problem{
+			Header: l.header(), Kernel: l.cfg.Kernel, X: l.train.X, Y: l.y, Coding: l.coding, Train: l.given,
+			Comm: l.comm, Memory: l.cfg.Memory, Held: l.vectors(), MaxIter: l.cfg.MaxIter, Precond: l.precondName(),
+		}
+		if r := l.approximation(); r != nil {
+			z := &stage.Approximation{Method: r.name, Text: r.String(), S: r.s, LambdaP: r.lambdaP, Form: r.form}
+			if f, ok := r.Preconditioner.(Features); ok {
+				z.Features, z.Orthogonal = f.Map, f.Orthogonal
+			}
+			b.problem.Z = z
+		}
+	}
+	return b.problem
+}
+
+func (b *bench) K(ctx context.Context, beside int64) (*stage.Gram, error) {
+	k, err := b.matrix(ctx, beside, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &stage.Gram{Matrix: k.it, Seconds: k.seconds, Error: k.it.Choice().Error + b.under}, nil
+}
+
+func (b *bench) Dense(ctx context.Context, bytes int64) (*mat.Dense, float64, error) {
+	n := b.train.Len()
+	most, err := comm.Least(ctx, b.comm, b.cfg.Memory)
+	if err != nil {
+		return nil, 0, err
+	}
+	need := bytes*int64(n)*int64(n) + kernel.Given(b.cfg.Kernel).Bytes()
+	if bytes > 0 && most > 0 && need > most {
+		return nil, 0, &stage.TooLarge{Need: need, Limit: most}
+	}
+	a, err := gram.NewExact(b.cfg.Kernel, b.train.X, b.cfg.Lambda, b.exactness(), b.comm)
+	if err != nil {
+		return nil, 0, err
+	}
+	b.Tell(ctx, Event{Stage: stage.Kernel, Remaining: -1})
+	k := mat.NewDense(n, n, nil)
+	return k, a.Choice().Error + b.under, a.DenseTo(ctx, k)
+}
+
+func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.Drawn, error) {
+	r := b.approximation()
+	if r == nil || r.name != a.Method {
+		p, err := PrecondSpec{Name: a.Method, S: a.S}.Preconditioner(b.cfg.Kernel)
+		if err != nil {
+			return nil, err
+		}
+		z, ok := p.(approximation)
+		if !ok {
+			return nil, fmt.Errorf("krrlab: the preconditioner %v has no Z", p)
+		}
+		if z, err = z.settled(b.cfg.Kernel, b.train.Len(), b.cfg.Lambda); err != nil {
+			return nil, err
+		}
+		r = z.recipe()
+	}
+	f, err := b.factor(ctx, r.at(a.S), 0)
+	if err != nil {
+		return nil, err
+	}
+	z := &stage.Drawn{Z: f.it.z, Low: f.it.low, Seconds: f.seconds}
+	z.Whole = func(ctx context.Context) (*points.Dense32, error) {
+		switch random, ok := r.Preconditioner.(Features); {
+		case z.Low != nil:
+			return z.Low.F, nil
+		case ok && z.Z.N < b.train.Len():
+			return b.features(ctx, random.Map, a.S, 0, 0, b.train.Len())
+		}
+		return z.Z, nil
+	}
+	return z, nil
+}
+
+func (b *bench) M(ctx context.Context) (pcg.Preconditioner, error) { return b.Lab.M(ctx, 0) }

@@ -1,0 +1,113 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lowrank"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// Bench is what a stage works with: a problem and a method as plain numbers, and the matrices of both, each of them
+// made once and held for the stages that follow. krrlab.Lab.Run gives one to a stage, and no two stages one at a time.
+// On ranks all of them call each method together.
+type Bench interface {
+	Problem() *Problem
+	// K returns K+λI as it is stored, where the stage holds so many bytes beside it and what Problem.Held counts. It
+	// fails where no storage fits into the memory.
+	K(ctx context.Context, beside int64) (*Gram, error)
+	// Dense returns K in float64, n×n, and a bound of what that is off in the 2-norm. It fails by a *TooLarge where
+	// so many bytes for each entry, those of K among them, are more than the memory; 0 leaves that to the caller.
+	Dense(ctx context.Context, bytes int64) (k *mat.Dense, off float64, err error)
+	// Z draws, or returns what was drawn as said.
+	Z(ctx context.Context, a Approximation) (*Drawn, error)
+	// M returns the configured preconditioner, nil for M = I.
+	M(ctx context.Context) (pcg.Preconditioner, error)
+	// Tell reports progress, and ends ctx where the one who is told wants the stage to end.
+	Tell(ctx context.Context, e Event)
+}
+
+// Problem is the problem of a bench and its method. What it points to is not to be changed.
+type Problem struct {
+	Header                  // names, n, d, t, λ, τ and the seed, as the result of a stage begins
+	Kernel  kernel.Kernel   // k(x, z); with weights that of package weighted
+	X       points.Points   // n×d
+	Y       *mat.Dense      // the coded targets, n×t
+	Coding  datasets.Coding // of them
+	Train   *datasets.Dataset
+	Comm    comm.Comm // the ranks; one alone is a group too
+	Memory  int64     // bytes that the stage may take in all, 0: no limit
+	Held    int64     // bytes of X, Y and the vectors of a solve
+	MaxIter int       // of a solve
+	Precond string    // the configured preconditioner, as JSON and flags name it
+	Z       *Approximation
+}
+
+// Approximation says how Z, n×s, of ZZᵀ ≈ K is made, and what the preconditioner ZZᵀ+λ_pI is.
+type Approximation struct {
+	Method     string // features, nystrom or rpcholesky; "" if it is user-defined
+	Text       string // for reports
+	S          int
+	LambdaP    float64
+	Form       precond.Form
+	Features   feature.Dist // of random features; nil: landmarks
+	Orthogonal bool
+}
+
+// Drawn is a Z.
+type Drawn struct {
+	Z       *points.Dense32 // on ranks the rows of this one
+	Low     *lowrank.Factor // of landmarks: what is certain of it; nil otherwise
+	Seconds float64         // that it took
+	// Whole returns all rows, on any rank.
+	Whole func(ctx context.Context) (*points.Dense32, error)
+}
+
+// Gram is K+λI as it is stored.
+type Gram struct {
+	*gram.Matrix
+	Seconds float64 // that it took
+	// Error bounds ‖K_stored−K'‖₂, as predicted, for a positive semi-definite K': K itself, but where K is given.
+	Error float64
+}
+
+// TooLarge says that work on K in float64 does not fit the memory.
+type TooLarge struct{ Need, Limit int64 }
+
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("%s, the limit is %s", accel.Bytes(e.Need), accel.Bytes(e.Limit))
+}
+
+// Left returns the bytes that are left to a stage beside K, 0 for no limit.
+func (p *Problem) Left(k *Gram) int64 {
+	if p.Memory == 0 {
+		return 0
+	}
+	return max(1, p.Memory-p.Held-k.Bytes())
+}
+
+// Bytes returns what a stage holds of Z, n×s: that in float32, ZᵀZ, its factor, and room to form it.
+func (p *Problem) Bytes(s int) int64 { return 4*int64(p.N)*int64(s) + 24*int64(s)*int64(s) }
+
+// Progress returns a function that tells the share of a part that is done, and the time left.
+func Progress(ctx context.Context, tell func(context.Context, Event), part Name) func(done, total int) {
+	start := time.Now()
+	return func(done, total int) {
+		e := Event{Stage: part, Done: done, Total: total, Remaining: -1}
+		if done > 0 {
+			e.Remaining = time.Duration(float64(time.Since(start)) * float64(total-done) / float64(done))
+		}
+		tell(ctx, e)
+	}
+}

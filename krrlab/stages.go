@@ -1,0 +1,92 @@
+package krrlab
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/statdim"
+)
+
+// stages are the built-in ones, each in a package of its own.
+var stages = []stage.Definition{
+	statdim.Stage,
+}
+
+// Stages returns what the built-in stages are called, take and return.
+func Stages() []stage.Definition { return slices.Clone(stages) }
+
+// defined returns the definition of that name, nil for none.
+func defined(name stage.Name) *stage.Definition {
+	for i := range stages {
+		if stages[i].Name == name {
+			return &stages[i]
+		}
+	}
+	return nil
+}
+
+// Run runs a stage, built-in or user-defined, with the problem and the matrices of the lab. It may return part of the
+// value beside an error.
+func (l *Lab) Run(ctx context.Context, s stage.Runner) (Stage, error) {
+	ctx, ended := stage.Watch(ctx)
+	v, err := func() (Stage, error) {
+		if l.cfg.Backend != nil {
+			return l.send(ctx, s)
+		}
+		end, err := l.begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		if err := l.semidefinite(ctx); err != nil {
+			return nil, err
+		}
+		return s.Run(ctx, &bench{Lab: l})
+	}()
+	return v, ended(v != nil, err)
+}
+
+// send runs a stage by the Backend, which knows those of Stages.
+func (l *Lab) send(ctx context.Context, s stage.Runner) (Stage, error) {
+	for i := range stages {
+		if d := &stages[i]; reflect.TypeOf(d.Options) == reflect.TypeOf(s) {
+			v := d.New()
+			some, err := l.cfg.Backend.Run(ctx, l, d.Name, s, v)
+			if !some {
+				return nil, err
+			}
+			return v, err
+		}
+	}
+	return nil, fmt.Errorf("krrlab: a user-defined stage (%T) cannot be sent to ranks: run it without a Backend", s)
+}
+
+// as returns the value of a stage by its type, nil for none.
+func as[T Stage](s Stage, err error) (T, error) {
+	v, _ := s.(T)
+	return v, err
+}
+
+// What StatDim takes and returns: see package statdim.
+type (
+	StatDimOptions = statdim.Options
+	StatDimMethod  = statdim.Method
+	StatDim        = statdim.Result
+)
+
+// The methods of StatDim.
+const (
+	AutoStatDim  = statdim.Auto
+	ExactStatDim = statdim.Exact
+	Hutchinson   = statdim.Hutchinson
+	SLQ          = statdim.SLQ
+	FreeStatDim  = statdim.Free
+)
+
+// StatDim finds the statistical dimension s_λ(K).
+func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
+	return as[*StatDim](l.Run(ctx, o))
+}
