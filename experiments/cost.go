@@ -41,83 +41,57 @@ type caseCost struct {
 	Bytes int64
 }
 
-// How much longer a stage takes than its flops at the rate of a product of matrices, or its bytes at that of reading, as
-// measured with OpenBLAS on two cores (docs/benchmarks.md), where package plan, which has the others, does not predict it.
 const (
-	tileSlow    = 1.4  // tiles of K, and values of Z
-	gramSlow    = 1.6  // ZᵀZ
-	factorSlow  = 1.7  // Cholesky, inverse of a triangle
-	fftValue    = 4.4  // a value of one FFT of a TensorSketch, in cosines, times log₂ s
-	fineStorage = 1e-5 // the tolerance from which on K is taken to be kept in float64: what is kept is settled on the data (package gram)
-	// Iterations where none are expected, for plain and preconditioned CG.
-	guessPlain, guessPreconditioned = 600, 100
-	admmIterations                  = 250
+	// fineStorage is the tolerance from which on K is taken to be kept in float64: what is kept is settled on the data
+	// (package gram).
+	fineStorage = 1e-5
+	// Iterations where none are expected, for plain and preconditioned CG and for ADMM.
+	guessPlain, guessPreconditioned, admmIterations = 600, 100, 250
 	// Auto by n², as measured on COVTYPE, the data that it is here for, whole: 100 s with one column and 240 s with
 	// seven on two cores, and 11.8 GB.
 	autoSeconds, autoColumn, autoBytes = 6.5e-10, 2e-10, 0.1
+
+	polynomial, fftValue = "polynomial", 4.4 // a value of one FFT of a TensorSketch, in cosines, times log₂ s
 )
 
 // costOf predicts the cost of a case of the given size whose solve takes the given number of
-// iterations; 0 takes a guess. What package plan chooses among is predicted by plan.Cost. With n points of d features, s random features and t
-// right-hand sides random features methods take Z, ZᵀZ (ZZᵀ where s > n) and passes over Z; Z of a polynomial kernel of degree q, a TensorSketch,
-// 4.4(q+1)·log₂(s) cosines a value.
-func costOf(r *plan.Rates, c Case, size extent, iterations int) (out caseCost) {
-	n, d, t, s := float64(size.N), float64(size.D), float64(size.T), float64(c.S)
-	vectors, z := 64*n*t+8*n*d, 4*n*s
+// iterations; 0 takes a guess. plan.Cost has the solvers; random features methods take the Z and ZᵀZ (ZZᵀ where s > n)
+// of Algorithm 1, and ADMM passes over Z.
+func costOf(r *plan.Rates, c Case, size extent, iterations int) caseCost {
+	n, t, s := float64(size.N), float64(size.T), float64(c.S)
+	way := plan.Candidate{Solver: string(c.Method), Precond: plan.None, Storage: gram.Float32, Iterations: cmp.Or(iterations, guessPlain)}
 	switch c.Method {
 	case Auto:
-		out.Solve, out.Bytes = n*n*(autoSeconds+autoColumn*t), int64(autoBytes*n*n)
-	case PCG, BlockPCG, CG, Direct:
-		out = solved(r, c, size, iterations)
-	case RandomFeatures:
-		least := math.Min(n, s) // of the Gram matrix: ZᵀZ, or ZZᵀ where s > n
-		out.Features, out.Solve = featureSeconds(r, c, n, d), 6*n*s*t*2/r.Gemm64
-		out.Factor = gramSlow*n*s*least/r.Gemm32 + factorSlow*least*least*least/3/r.Gemm64
-		out.Bytes = int64(z + 16*least*least + vectors)
-	case ADMM:
-		block := math.Min(s, 2048)
-		pass := 8*n*s/r.Read + 4*n*s*t/r.Gemm32
-		out.Features, out.Factor = featureSeconds(r, c, n, d), gramSlow*n*s*block/r.Gemm32
-		rhos, trial := c.rhos()
-		out.Solve = float64(cmp.Or(iterations, admmIterations)+trial*len(rhos)) * (pass + (2*s*block*t*2)/r.Gemm64)
-		out.Bytes = int64(z + 8*s*block + 20*n*t*8 + 8*n*d)
-	}
-	switch m := float64(size.TestN); {
-	case c.CountOnly:
-		out.Predict = 0
-	case c.Method == RandomFeatures || c.Method == ADMM:
-		out.Predict = featureSeconds(r, c, m, d) + 2*m*s*t/r.Gemm32
-	}
-	return out
-}
-
-// solved is the cost of a case that package plan predicts.
-func solved(r *plan.Rates, c Case, size extent, iterations int) caseCost {
-	way := plan.Candidate{Solver: string(c.Method), Precond: plan.None, Storage: gram.Float32, Iterations: cmp.Or(iterations, guessPlain)}
-	switch {
-	case c.Method == Direct:
+		return caseCost{plan.Seconds{Solve: n * n * (autoSeconds + autoColumn*t)}, int64(autoBytes * n * n)}
+	case Direct:
 		way.Iterations = 0
-	case c.Storage == "float64" || c.Storage == "" && c.Tol > 0 && c.Tol <= fineStorage:
-		way.Storage = gram.Float64
-	}
-	if c.Method == PCG || c.Method == BlockPCG {
+	case PCG, BlockPCG, RandomFeatures, ADMM:
 		way.Precond, way.S, way.Iterations = plan.Features, min(c.S, size.N), cmp.Or(iterations, guessPreconditioned)
 	}
+	if c.Storage == gram.Float64.String() || c.Storage == "" && c.Tol > 0 && c.Tol <= fineStorage && c.Method != Direct {
+		way.Storage = gram.Float64
+	}
+	if way.Precond == plan.Features && c.Method != PCG && c.Method != BlockPCG {
+		way.Solver = string(PCG)
+	}
 	plan.Cost{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1), Tests: size.TestN}.Of(&way)
-	if way.Precond == plan.Features && c.Kernel.Name == polynomial {
-		way.Seconds.Features = featureSeconds(r, c, float64(size.N), float64(size.D))
+	out := caseCost{way.Seconds, way.Bytes}
+	if way.Precond == plan.Features && c.Kernel.Name == polynomial { // the q+1 FFTs of a TensorSketch
+		out.Features = n * s * math.Log2(max(2, s)) * float64(c.Kernel.Degree+1) * fftValue / r.Cos
 	}
-	return caseCost{way.Seconds, way.Bytes}
-}
-
-const polynomial = "polynomial"
-
-// featureSeconds predicts the seconds of the random features of n points in R^d: a product of matrices
-// and a cosine a value; for the polynomial kernel of degree q the q+1 FFTs of a TensorSketch.
-func featureSeconds(r *plan.Rates, c Case, n, d float64) float64 {
-	s := float64(c.S)
-	if c.Kernel.Name == polynomial {
-		return n * s * math.Log2(math.Max(2, s)) * float64(c.Kernel.Degree+1) * fftValue / r.Cos
+	switch c.Method {
+	case RandomFeatures:
+		out.Kernel, out.Solve, out.Residual = 0, 0, 0
+		out.Features, out.Factor = out.Features*max(1, s/n), out.Factor*max(1, s/n)
+		out.Bytes = int64(4*n*s + 16*math.Pow(min(n, s), 2))
+	case ADMM:
+		rhos, trial := c.rhos()
+		out.Kernel, out.Factor, out.Residual = 0, 0, 0
+		out.Solve = float64(cmp.Or(iterations, admmIterations)+trial*len(rhos)) * (8*n*s/r.Read + 4*n*s*t/r.Gemm32)
+		out.Bytes = int64(4*n*s + 160*n*t)
 	}
-	return tileSlow*2*n*s*d/r.Gemm32 + n*s/r.Cos
+	if c.CountOnly {
+		out.Predict = 0
+	}
+	return out
 }

@@ -23,12 +23,10 @@ type Experiment struct {
 	// Plan returns the entries at a scale, in the order of the report.
 	Plan func(s Scale) []Entry
 	// Tables returns the tables, Figures the figures, Verdicts what is claimed and whether
-	// the results bear it out, Prose a paragraph or more on what was seen, its numbers taken
-	// from the report. Figures, Verdicts and Prose may be nil.
+	// the results bear it out. Figures and Verdicts may be nil.
 	Tables   func(r *Report) []*plots.Table
 	Figures  func(r *Report) []Figure
 	Verdicts func(r *Report) []Verdict
-	Prose    func(r *Report) string
 }
 
 // Entry is a case and its place in an experiment.

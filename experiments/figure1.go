@@ -6,8 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/plots"
+)
+
+// Roles of the entries of figures 1 and 2.
+const (
+	exactRole    = "exact method"
+	featuresRole = "random features"
 )
 
 var figure1 = Experiment{
@@ -18,7 +26,6 @@ var figure1 = Experiment{
 	Tables:   figure1Tables,
 	Figures:  figure1Figures,
 	Verdicts: figure1Verdicts,
-	Prose:    figure1Prose,
 }
 
 // figure1Kernels are the rows of figure 1: the paper's two kernels, λ = 0.01 for both.
@@ -30,173 +37,223 @@ var figure1Kernels = []struct {
 	{"polynomial kernel, (0.01xᵀz+1)³", kernel.Spec{Name: "polynomial", Gamma: 0.01, Coef0: 1, Degree: 3}},
 }
 
-// figure1Size is what figure 1 takes at a scale. s runs over n/2ᵏ, k = first … 0 for random
-// features, and for the exact method of each kernel k = from … 1, with the iterations
-// expected. Beside it, on the first few points only, s runs to 2ᵘn, u = up, beyond what the
-// paper shows.
-type figure1Size struct {
-	data      string
-	n, testN  int // 0: all
-	points    int
-	seeds     int
-	first     int
-	from      [2]int
-	expect    [2][]int
-	few, up   int
-	fewExpect [2]int
+// figure1Sizes are what figure 1 takes at a scale. s runs over n/2ᵏ, k = first … 0 for random
+// features, and for the exact method of each kernel k = from … 1, with the iterations expected.
+var figure1Sizes = map[Scale]struct {
+	data                    string
+	n, testN, points, seeds int // 0: all
+	first                   int
+	from                    [2]int
+	expect                  [2][]int
+}{
+	Smoke:  {"synthetic-digits", 256, 300, 256, 5, 4, [2]int{3, 3}, [2][]int{{0, 0, 0}, {0, 0, 0}}},
+	Laptop: {"mnist", 20000, 0, 20000, 5, 5, [2]int{4, 3}, [2][]int{{290, 140, 75, 45}, {400, 230, 130}}},
+	Paper:  {"mnist", 0, 0, 60000, 3, 5, [2]int{4, 4}, [2][]int{{200, 120, 75, 50}, {700, 400, 230, 130}}},
 }
-
-var figure1Sizes = map[Scale]figure1Size{
-	Smoke:  {"synthetic-digits", 256, 300, 256, 5, 4, [2]int{3, 3}, [2][]int{}, 64, 3, [2]int{}},
-	Laptop: {"mnist", 20000, 0, 20000, 5, 5, [2]int{4, 3}, [2][]int{{290, 140, 75, 45}, {400, 230, 130}}, 5000, 3, [2]int{90, 300}},
-	Paper:  {"mnist", 0, 0, 60000, 3, 5, [2]int{4, 4}, [2][]int{{200, 120, 75, 50}, {700, 400, 230, 130}}, 5000, 3, [2]int{90, 300}},
-}
-
-// beyond is the end of the names of the rows in which s goes beyond n.
-const beyond = ", s beyond n"
 
 func figure1Plan(scale Scale) []Entry {
 	z := figure1Sizes[scale]
 	var out []Entry
 	for k, kern := range figure1Kernels {
 		c := Case{Data: z.data, N: z.n, TestN: z.testN, Kernel: kern.spec, Lambda: 0.01, Method: PCG, LambdaP: 0.01, Tol: 1e-3}
-		for i := z.from[k]; i >= 1; i-- {
-			expect := 0
-			if at := z.from[k] - i; at < len(z.expect[k]) {
-				expect = z.expect[k][at]
-			}
-			c.S = z.points >> i
+		for i, expect := range z.expect[k] {
+			c.S = z.points >> (z.from[k] - i)
 			out = append(out, reseeded(kern.name, exactRole, c, z.seeds, expect)...)
 		}
+		c.Method, c.LambdaP, c.Tol = RandomFeatures, 0, 0
 		for i := z.first; i >= 0; i-- {
-			out = append(out, reseeded(kern.name, featuresRole, c.byFeatures(z.points>>i), z.seeds, 0)...)
-		}
-	}
-	for k, kern := range figure1Kernels {
-		c := Case{Data: z.data, N: z.few, TestN: z.testN, Kernel: kern.spec, Lambda: 0.01, Method: PCG, LambdaP: 0.01, Tol: 1e-3, S: z.few / 4}
-		out = append(out, reseeded(kern.name+beyond, exactRole, c, z.seeds, z.fewExpect[k])...)
-		for i := -z.first; i <= z.up; i++ {
-			s := z.few >> max(0, -i) << max(0, i)
-			out = append(out, reseeded(kern.name+beyond, featuresRole, c.byFeatures(s), z.seeds, 0)...)
+			c.S = z.points >> i
+			out = append(out, reseeded(kern.name, featuresRole, c, z.seeds, 0)...)
 		}
 	}
 	return out
 }
 
-// byFeatures returns the case of random features method on the same problem.
-func (c Case) byFeatures(s int) Case {
-	c.Method, c.LambdaP, c.Tol, c.S = RandomFeatures, 0, 0, s
-	return c
+// reseeded returns an entry for each of so many seeds, all of them tested.
+func reseeded(row, role string, c Case, seeds, expect int) []Entry {
+	var out []Entry
+	for k := range seeds {
+		c.Seed = uint64(k + 1)
+		out = append(out, Entry{Row: row, Role: role, Case: c, Expect: expect})
+	}
+	return out
 }
 
 func figure1Tables(r *Report) []*plots.Table {
+	return r.curveTable("Figure 1: ", "The exact method is Algorithm 1 with λ_p = λ = 0.01, τ = 10⁻³; random features: ridge "+
+		"regression on s features, the same λ.", "kernel", bySketch, exactRole, featuresRole)
+}
+
+// curveTable returns the table with a row for each place of the curves of roles that has a result.
+func (r *Report) curveTable(title, caption, row string, by func(Case) float64, roles ...string) []*plots.Table {
 	t := &plots.Table{
-		Title: "Figure 1: " + r.Title,
-		Caption: "Medians of the seeds, and the least and most. Seconds: of training, K and Z included. The exact method is Algorithm 1 with λ_p = λ = 0.01, " +
-			"τ = 10⁻³; random features: ridge regression on s features, the same λ. " + r.dataCaption(),
-		Columns: []plots.Column{
-			{Name: "kernel"}, {Name: "n"}, {Name: "method"}, {Name: "s"}, {Name: "seeds", Align: plots.Right}, textual("error (%)"), textual("time (s)"), textual("iterations"),
-		},
+		Title: title + r.Title,
+		Caption: "Medians of the seeds, and the least and most. Seconds: of training, K and Z included. " + caption + " " +
+			r.dataCaption(),
+		Columns: []plots.Column{{Name: row}, {Name: "method"}, {Name: "n"}, {Name: "s"}, {Name: "seeds", Align: plots.Right},
+			textual("error (%)"), textual("time (s)"), textual("iterations")},
 	}
-	return r.curveTable(t, []string{exactRole, featuresRole}, bySketch, func(row, role string, p *spot) []any {
-		return []any{strings.TrimSuffix(row, beyond), r.pointsOf(row), role, p.c.S}
-	})
+	for _, row := range r.Rows() {
+		for _, role := range roles {
+			for _, p := range r.curve(row, role, by) {
+				if p.ran == 0 {
+					continue
+				}
+				iterations := ""
+				if role == exactRole || role == autoRole {
+					iterations = spread(p.iterations, "%.0f")
+				}
+				t.Add(row, role, p.result().Data.N, p.c.width(), p.seedsText(), spread(perCent(p), "%.2f"),
+					spread(p.seconds, "%.3g"), iterations)
+			}
+		}
+	}
+	return []*plots.Table{t}
+}
+
+// series makes a line of a curve: the medians of of over those of x, with the least and the
+// most of the seeds as a band; none if no place was tested.
+func series(name string, curve []*sample, x, of func(*sample) []float64) []plots.Series {
+	s := plots.Series{Name: name}
+	for _, p := range curve {
+		if p.tested() {
+			lo, hi := ends(of(p))
+			s.AddBand(median(x(p)), median(of(p)), lo, hi)
+		}
+	}
+	if len(s.X) == 0 {
+		return nil
+	}
+	return []plots.Series{s}
+}
+
+// What series are of.
+func placeOf(p *sample) []float64   { return []float64{p.x} }
+func secondsOf(p *sample) []float64 { return p.seconds }
+func perCent(p *sample) []float64 {
+	return floats.ScaleTo(make([]float64, len(p.errors)), 100, p.errors)
 }
 
 // dataCaption says what data and which scale a figure is of.
 func (r *Report) dataCaption() string {
-	var parts, names []string
-	sizes, firsts := map[string][]int{}, map[string]*Entry{} // of a data set
-	for i := range r.Entries {
-		if e := &r.Entries[i]; e.Result.Ran() {
+	var names, parts []string
+	sizes, firsts := map[string][]int{}, map[string]Data{} // of a data set
+	for _, e := range r.Entries {
+		if e.Result.Ran() {
 			d := e.Result.Data
-			names, sizes[d.Name], firsts[d.Name] = once(names, d.Name), once(sizes[d.Name], d.N), cmp.Or(firsts[d.Name], e)
+			if len(sizes[d.Name]) == 0 {
+				names, firsts[d.Name] = append(names, d.Name), d
+			}
+			sizes[d.Name] = once(sizes[d.Name], d.N)
 		}
 	}
 	for _, name := range names {
-		e := firsts[name]
-		text := firstUpper(e.Result.Data.Title)
-		if len(sizes[name]) == 1 {
-			text = fmt.Sprintf("%s: %s", text, e.dataText())
-		} else if e.Result.Data.Note != "" {
+		d := firsts[name]
+		text := firstUpper(d.Title)
+		switch {
+		case len(sizes[name]) == 1:
+			text += ": " + cmp.Or(d.Note, "whole")
+		case d.Note != "":
 			text += " (its first n training rows)"
 		}
 		parts = append(parts, text)
 	}
-	return strings.Join(append(parts, scaleText(r.Scale)), ". ")
+	return strings.Join(append(parts, firstUpper(string(r.Scale))+" scale."), ". ")
 }
 
 func figure1Figures(r *Report) []Figure {
 	var panels []*plots.Figure
-	for _, row := range r.Rows() {
-		if strings.HasSuffix(row, beyond) {
-			continue
-		}
+	n := 0
+	for _, row := range r.ranRows() {
 		e := &plots.Figure{Title: row, X: plots.Axis{Label: "random features s", Log: true}, Y: plots.Axis{Label: "test error (%)", Log: true}}
 		s := &plots.Figure{Title: row, X: e.X, Y: plots.Axis{Label: "training time (s)", Log: true}}
-		c := r.compare(row)
-		e.X.Ticks = ticksAt(c.exact, c.features)
-		s.X.Ticks = e.X.Ticks
-		all := allErrors(append(slices.Clone(c.exact), c.features...))
-		lo, hi := ends(all)
-		e.Y.Ticks = errorTicks(100*c.mid, 100*lo, 100*hi)
 		for _, role := range []string{exactRole, featuresRole} {
 			curve := r.curve(row, role, bySketch)
-			e.Series = append(e.Series, series(role, curve, place1, errorsOf)...)
-			s.Series = append(s.Series, series(role, curve, place1, secondsOf)...)
+			e.Series = append(e.Series, series(role, curve, placeOf, perCent)...)
+			s.Series = append(s.Series, series(role, curve, placeOf, secondsOf)...)
 		}
-		if len(e.Series) > 0 {
+		if n = max(n, r.any(row).Result.Data.N); len(e.Series) > 0 {
 			panels = append(panels, e, s)
 		}
 	}
 	if len(panels) == 0 {
 		return nil
 	}
-	n, end := 0, " The last point of random features is s = n."
-	for _, row := range r.Rows() {
-		if strings.HasSuffix(row, beyond) {
-			continue
-		}
-		n = max(n, r.pointsOf(row))
-		if r.compare(row).last == nil {
-			end = ""
-		}
-	}
 	f := plots.Grid("Random features against the exact method, n = "+thousands(n), 2, panels...)
-	f.Caption = "Test error (left) and seconds of training (right) against the number s of random features, which are the whole model of the random features method and only the " +
-		"preconditioner of the exact one. Lines: medians of the seeds, bands: least to most." + end + " " + r.dataCaption()
-	return append([]Figure{{r.ID, f}}, figure1Beyond(r)...)
+	f.Caption = "Test error (left) and seconds of training (right) against the number s of random features, which are the whole " +
+		"model of the random features method and only the preconditioner of the exact one; up to s = n. Lines: medians of the " +
+		"seeds, bands: least to most. " + r.dataCaption()
+	return []Figure{{r.ID, f}}
 }
 
-// figure1Beyond is the figure of the rows in which s goes beyond n.
-func figure1Beyond(r *Report) []Figure {
-	var panels []*plots.Figure
-	n, most := 0, 0.0
+// allErrors returns the errors of all seeds at all places, ascending.
+func allErrors(curve []*sample) []float64 {
+	var out []float64
+	for _, p := range curve {
+		out = append(out, p.errors...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// near is how close to the exact error, as a factor, counts as close.
+const near = 1.05
+
+func figure1Verdicts(r *Report) []Verdict {
+	gap := &evidence{claim: "the gap of random features persists at s = n: every seed's error is above every one of the exact method"}
+	flat := &evidence{claim: "s does not change the exact method's error: all s and seeds within 0.1 %"}
+	slow := &evidence{claim: "random features take longer to come within 5 % of the exact error than the exact method, or do not " +
+		"reach it with s ≤ n"}
+	all := []*evidence{gap, flat, slow}
 	for _, row := range r.Rows() {
-		exact, features := allErrors(r.curve(row, exactRole, bySketch)), r.curve(row, featuresRole, bySketch)
-		line := series(featuresRole, features, place1, errorsOf)
-		if !strings.HasSuffix(row, beyond) || len(line) == 0 || len(exact) == 0 {
+		exact, features := r.curve(row, exactRole, bySketch), r.curve(row, featuresRole, bySketch)
+		on := row
+		if e := r.any(row); e != nil {
+			on = fmt.Sprintf("%s, %s training rows", e.Result.Data.Name, thousands(e.Result.Data.N))
+		}
+		if !r.decides(all, on, row, append(slices.Clone(exact), features...)...) {
 			continue
 		}
-		last := largest(features)
-		n, most = r.pointsOf(row), max(most, last.x)
-		lo, hi := ends(exact)
-		wide := plots.Series{Name: exactRole}
-		for _, x := range []float64{smallest(features).x, last.x} { // it has no s: a line across
-			wide.AddBand(x, 100*median(exact), 100*lo, 100*hi)
+		errors, last := allErrors(exact), features[len(features)-1]
+		lo, hi := ends(errors)
+		least, most := ends(last.errors)
+		gap.add(known(least > hi), "%s: %s to %s with s = n = %d, against %s to %s", row,
+			percent(least), percent(most), last.c.S, percent(lo), percent(hi))
+		flat.add(known(hi-lo <= 0.001+1e-9), "%s: %s to %s", row, percent(lo), percent(hi))
+		fastest := best(exact, anywhere, quickest)
+		quick := fmt.Sprintf("%.0f s for the exact method with s = %d", fastest.train(), fastest.c.S)
+		isNear := func(p *sample) bool { return median(p.errors) <= near*median(errors) }
+		if i := slices.IndexFunc(features, isNear); i >= 0 {
+			p := features[i]
+			slow.add(known(p.train() > fastest.train()), "%s: s = %d in %.0f s, against %s", row, p.c.S, p.train(), quick)
+		} else {
+			slow.add(Holds, "%s: not by s = n, in %.0f s, against %s", row, last.train(), quick)
 		}
-		panels = append(panels, &plots.Figure{
-			Title:  strings.TrimSuffix(row, beyond),
-			X:      plots.Axis{Label: "random features s", Log: true, Ticks: ticksAt(features)},
-			Y:      plots.Axis{Label: "test error (%)", Log: true, Ticks: errorTicks(100*median(exact), 100*lo, 100*slices.Max(allErrors(features)))},
-			Series: append([]plots.Series{wide}, line...), VLines: []plots.RefLine{{At: float64(n), Label: "s = n"}},
-		})
 	}
-	if len(panels) == 0 {
-		return nil
+	return verdicts(all)
+}
+
+// decides reports whether claims on a row can be judged by samples, all of whose seeds must have run and converged:
+// else they are open, or at scale Smoke have no row.
+func (r *Report) decides(claims []*evidence, on, row string, by ...*sample) bool {
+	if r.Scale == Smoke {
+		return false
 	}
-	f := plots.Grid(fmt.Sprintf("Beyond s = n, on n = %s points", thousands(n)), 2, panels...)
-	f.Caption = fmt.Sprintf("Test error of random features on the first n = %s points, with s to %s, and that of the exact method, which has no s. Lines: medians of the seeds, "+
-		"bands: least to most. %s", thousands(n), thousands(int(most)), scaleText(r.Scale))
-	return []Figure{{r.ID + "-beyond", f}}
+	complete := len(by) > 0 && !slices.ContainsFunc(by, func(s *sample) bool { return !s.complete() })
+	for _, j := range claims {
+		j.on = once(j.on, on)
+		if !complete {
+			j.add(Open, "%s: not all seeds ran and converged", row)
+		}
+	}
+	return complete
+}
+
+// verdicts returns what comes of claims.
+func verdicts(claims []*evidence) []Verdict {
+	var out []Verdict
+	for _, j := range claims {
+		out = append(out, j.verdict())
+	}
+	return out
 }

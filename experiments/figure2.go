@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -19,7 +18,6 @@ var figure2 = Experiment{
 	Tables:   figure2Tables,
 	Figures:  figure2Figures,
 	Verdicts: figure2Verdicts,
-	Prose:    figure2Prose,
 }
 
 // The profiles of s, as roles: the paper's s = 20,000, 2.26√(nd) and 0.2n.
@@ -29,8 +27,11 @@ const (
 	shareRole    = "random features, s = 0.2n"
 )
 
-// profiles are the roles of random features in the order of the figure.
-var profiles = []string{constantRole, rootRole, shareRole}
+// profiles are the roles of random features in the order of the figure, and roles2 all lines of it.
+var (
+	profiles = []string{constantRole, rootRole, shareRole}
+	roles2   = append([]string{exactRole, autoRole}, profiles...)
+)
 
 // profile returns the s of a role at n points in R^d, where the largest n is most. The paper's
 // constant, 20,000, is 0.2n (and for MNIST 2.26√(nd)) at n = 100,000, which is 2/9 of its
@@ -52,10 +53,9 @@ type figure2Row struct {
 	n     []int
 	testN int     // 0: all
 	share float64 // s over n of the exact method: the paper's in table 1
-	few   int     // n from which on there are three seeds, not five
+	seeds int     // up to 20,000 points, at most three beyond
 	its   float64 // iterations expected at the largest n
 	grows float64 // and the power of n they grow with: n^0.5 on COVTYPE, from 80 at 1,000 to 213 at 5,000
-	seeds int     // 0: five
 	first int     // the paper's constant s, if not by profile
 	auto  []int   // n of Auto, one seed each; 0: all rows
 	paper string  // row of the published table 1 that is beside it
@@ -63,17 +63,20 @@ type figure2Row struct {
 
 var figure2Rows = map[Scale][]figure2Row{
 	Smoke: {
-		{"built-in digits", "synthetic-digits", []int{100, 200, 400}, 300, 1. / 6, 0, 0, 0, 0, 0, nil, ""},
-		{"built-in classes", "synthetic-classes", []int{100, 200, 400}, 300, 0.12, 0, 0, 0, 0, 0, nil, ""},
+		{name: "built-in digits", data: "synthetic-digits", n: []int{100, 200, 400}, testN: 300, share: 1. / 6, seeds: 5},
+		{name: "built-in classes", data: "synthetic-classes", n: []int{100, 200, 400}, testN: 300, share: 0.12, seeds: 5},
 	},
 	Laptop: {
-		{"MNIST", "mnist", []int{1000, 2000, 5000, 10000, 20000, 50000}, 0, 1. / 6, 50000, 110, 0, 0, 0, nil, ""},
-		{"COVTYPE, a subset", "covtype-sample", []int{1000, 2000, 5000, 10000, 20000, 50000}, 0, 55000. / 464809, 50000, 650, 0.5, 0, 0,
-			[]int{1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 0}, "COVTYPE"},
+		{name: "MNIST", data: "mnist", n: []int{1000, 2000, 5000, 10000, 20000, 50000}, share: 1. / 6, seeds: 5, its: 110},
+		{name: "COVTYPE, a subset", data: "covtype-sample", n: []int{1000, 2000, 5000, 10000, 20000, 50000},
+			share: 55000. / 464809, seeds: 5, its: 650, grows: 0.5,
+			auto: []int{1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 0}, paper: "COVTYPE"},
 	},
 	Paper: {
-		{"MNIST, generated beyond 60,000", "mnist-infinite", []int{10000, 30000, 100000, 200000, 450000}, 0, 35000. / 400000, 0, 100, 0, 1, 20000, nil, ""},
-		{"COVTYPE", "covtype", []int{10000, 30000, 100000, 200000, 464809}, 0, 55000. / 464809, 0, 555, 0.2, 1, 20000, nil, "COVTYPE"},
+		{name: "MNIST, generated beyond 60,000", data: "mnist-infinite", n: []int{10000, 30000, 100000, 200000, 450000},
+			share: 35000. / 400000, seeds: 1, its: 100, first: 20000},
+		{name: "COVTYPE", data: "covtype", n: []int{10000, 30000, 100000, 200000, 464809}, share: 55000. / 464809, seeds: 1,
+			its: 555, grows: 0.2, first: 20000, paper: "COVTYPE"},
 	},
 }
 
@@ -85,252 +88,131 @@ func figure2Plan(scale Scale) []Entry {
 			panic(err) // the sets are written down above
 		}
 		most := w.n[len(w.n)-1]
+		c := Case{Data: w.data, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma}, Lambda: info.Lambda}
 		for _, n := range w.n {
-			c := Case{Data: w.data, N: n, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma}, Lambda: info.Lambda, Seed: 1}
+			seeds := w.seeds
+			if n > 20000 {
+				seeds = min(seeds, 3)
+			}
 			e := c
-			e.Method, e.LambdaP, e.Tol, e.S = PCG, info.Lambda, 1e-3, max(1, int(math.Round(w.share*float64(n))))
+			e.N, e.Method, e.LambdaP, e.Tol, e.S = n, PCG, info.Lambda, 1e-3, max(1, int(math.Round(w.share*float64(n))))
 			its := int(w.its * math.Pow(float64(n)/float64(most), w.grows))
-			out = append(out, reseeded(w.name, exactRole, e, w.seedsAt(n), its)...)
+			out = append(out, reseeded(w.name, exactRole, e, seeds, its)...)
 			for _, role := range profiles {
 				f := c
-				f.Method, f.S = RandomFeatures, profile(role, n, info.D, most)
+				f.N, f.Method, f.S = n, RandomFeatures, profile(role, n, info.D, most)
 				if role == constantRole && w.first > 0 {
 					f.S = w.first
 				}
-				out = append(out, reseeded(w.name, role, f, w.seedsAt(n), 0)...)
+				out = append(out, reseeded(w.name, role, f, seeds, 0)...)
 			}
 		}
 		for _, n := range w.auto {
-			c := Case{Data: w.data, N: n, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma}, Lambda: info.Lambda, Method: Auto, Tol: 1e-3}
-			out = append(out, reseeded(w.name, autoRole, c, 1, 0)...)
+			a := c
+			a.N, a.Method, a.Tol = n, Auto, 1e-3
+			out = append(out, reseeded(w.name, autoRole, a, 1, 0)...)
 		}
 	}
 	return out
 }
 
-// seedsAt returns the number of seeds at n points.
-func (w figure2Row) seedsAt(n int) int {
-	switch {
-	case w.seeds > 0:
-		return w.seeds
-	case w.few > 0 && n >= w.few:
-		return 3
-	}
-	return 5
-}
-
-// roles2 are the lines of figure 2.
-var roles2 = append([]string{exactRole, autoRole}, profiles...)
+const figure2Caption = "The constant s is 0.2n at 2/9 of the largest n, as the paper's 20,000 is."
 
 func figure2Tables(r *Report) []*plots.Table {
-	t := &plots.Table{
-		Title: "Figure 2: " + r.Title,
-		Caption: "Medians of the seeds, and the least and most. Seconds: of training, K and Z included. Gaussian kernel with table 1's σ and λ; the exact method is Algorithm 1 " +
-			"with table 1's share of n for s, λ_p = λ and τ = 10⁻³; auto is what the plan chooses, the plan's seconds included. " + r.constantText() + r.dataCaption(),
-		Columns: []plots.Column{
-			{Name: "data"}, {Name: "method"}, {Name: "n"}, {Name: "s"}, {Name: "seeds", Align: plots.Right}, textual("error (%)"), textual("time (s)"), textual("iterations"),
-		},
-	}
-	return r.curveTable(t, roles2, byPoints, func(row, role string, p *spot) []any { return []any{row, role, p.x, p.c.width()} })
-}
-
-// constantText says what the constant s is, where it is not the paper's.
-func (r *Report) constantText() string {
-	var parts []string
-	for _, row := range r.Rows() {
-		curve := r.curve(row, constantRole, byPoints)
-		if len(curve) == 0 || curve[0].c.S == 20000 {
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("%d for %s", curve[0].c.S, row))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "The constant s is " + strings.Join(parts, ", ") + ": 0.2n at 2/9 of the largest n, as the paper's 20,000 is. "
+	return r.curveTable("Figure 2: ", "Gaussian kernel with table 1's σ and λ; the exact method is Algorithm 1 with table 1's "+
+		"share of n for s, λ_p = λ and τ = 10⁻³; auto is what the plan chooses, the plan's seconds included. "+figure2Caption,
+		"data", byPoints, roles2...)
 }
 
 // nameOf names the line of a role: with the constant s, where it is one number for all data.
 func (r *Report) nameOf(role string) string {
-	if role != constantRole {
-		return role
-	}
-	s := 0
-	for i := range r.Entries {
-		switch e := &r.Entries[i]; {
-		case e.Role != role || !e.Result.Ran():
-		case s == 0 || s == e.Case.S:
-			s = e.Case.S
-		default:
-			return role
+	var widths []int
+	for _, e := range r.Entries {
+		if e.Role == role && e.Result.Ran() {
+			widths = once(widths, e.Case.S)
 		}
 	}
-	if s == 0 {
+	if role != constantRole || len(widths) != 1 {
 		return role
 	}
-	return "random features, s = " + thousands(s)
+	return "random features, s = " + thousands(widths[0])
 }
 
-// publishedPoint returns the paper's point beside a row, over n and over time; nil if there is none.
-func (r *Report) publishedPoint(row string) []plots.Series {
+// publishedPoint returns the paper's point beside a row, over n and over time; nothing if there is none.
+func (r *Report) publishedPoint(row string) (byN, byTime []plots.Series) {
 	i := slices.IndexFunc(figure2Rows[r.Scale], func(w figure2Row) bool { return w.name == row && w.paper != "" })
 	if i < 0 {
-		return nil
+		return nil, nil
 	}
-	p := figure2Rows[r.Scale][i].paper
-	of := func(column string) float64 { return published1("table1", p, column) }
-	name := fmt.Sprintf("paper, %.0f iterations, %v", of("iterations"), publishedCell("table1", p, "resources"))
-	e := []float64{100 * of("error_rate")}
-	return []plots.Series{
-		{Name: name, X: []float64{of("n")}, Y: e, Style: plots.Points},
-		{Name: name, X: []float64{of("time")}, Y: e, Style: plots.Points},
+	p := printed{"table1", figure2Rows[r.Scale][i].paper}
+	at := func(column string) []plots.Series {
+		s := plots.Series{Name: fmt.Sprintf("paper, %v iterations, %v", p.cell("iterations"), p.cell("resources")), Style: plots.Points}
+		s.Add(p.number(column), 100*p.number("error_rate"))
+		return []plots.Series{s}
 	}
+	return at("n"), at("time")
 }
 
 func figure2Figures(r *Report) []Figure {
 	var panels []*plots.Figure
-	for _, row := range r.Rows() {
+	for _, row := range r.ranRows() {
 		byN := &plots.Figure{Title: row, X: plots.Axis{Label: "training points n", Log: true}, Y: plots.Axis{Label: "test error (%)", Log: true}}
 		byTime := &plots.Figure{Title: row, X: plots.Axis{Label: "training time (s)", Log: true}, Y: byN.Y}
 		for _, role := range roles2 {
-			curve := r.curve(row, role, byPoints)
-			name := r.nameOf(role)
-			byN.Series = append(byN.Series, series(name, curve, place1, errorsOf)...)
-			byTime.Series = append(byTime.Series, series(name, curve, secondsOf, errorsOf)...)
+			curve, name := r.curve(row, role, byPoints), r.nameOf(role)
+			byN.Series = append(byN.Series, series(name, curve, placeOf, perCent)...)
+			byTime.Series = append(byTime.Series, series(name, curve, secondsOf, perCent)...)
 		}
-		if s := r.publishedPoint(row); s != nil && len(byN.Series) > 0 {
-			byN.Series = append(byN.Series, s[0])
-			byTime.Series = append(byTime.Series, s[1])
-		}
-		if len(byN.Series) > 0 {
-			panels = append(panels, byN, byTime)
-		}
+		n, time := r.publishedPoint(row)
+		byN.Series, byTime.Series = append(byN.Series, n...), append(byTime.Series, time...)
+		panels = append(panels, byN, byTime)
 	}
 	if len(panels) == 0 {
 		return nil
 	}
 	f := plots.Grid("Error against data and against time", 2, panels...)
-	f.Caption = "Test error against the number n of training points (left) and against the seconds of training on them (right; the points of a line are the n of the left). " +
-		"Lines: medians of the seeds, bands: least to most. " + r.constantText() + r.dataCaption()
+	f.Caption = "Test error against the number n of training points (left) and against the seconds of training on them (right; the " +
+		"points of a line are the n of the left). Lines: medians of the seeds, bands: least to most. " + figure2Caption + " " +
+		r.dataCaption()
 	return []Figure{{r.ID, f}}
 }
 
 func figure2Verdicts(r *Report) []Verdict {
-	const small = "the scale is too small to say"
-	more := evidence{claim: "the exact method's error is below that of random features with each profile of s at the largest n", undecided: small}
-	grow := evidence{claim: "the exact method's error keeps falling as n grows", undecided: small}
-	time := evidence{claim: "in the time that the exact method takes at the largest n, random features of no profile and no n reach a smaller error", undecided: small}
+	more := &evidence{claim: "the exact method's error is below that of random features with each profile of s at the largest n"}
+	grow := &evidence{claim: "the exact method's error keeps falling as n grows"}
+	time := &evidence{claim: "in the time that the exact method takes at the largest n, random features of no profile and no n reach a " +
+		"smaller error"}
 	for _, row := range r.Rows() {
-		if r.Scale == Smoke {
-			continue
-		}
 		exact := r.curve(row, exactRole, byPoints)
-		last := best(exact, planned, further)
-		if !last.complete() {
-			for _, j := range []*evidence{&more, &grow, &time} {
-				j.add(Open, "%s: at the largest n not all seeds ran and converged", row)
-			}
+		last, prev := exact[len(exact)-1], exact[len(exact)-2]
+		on := fmt.Sprintf("%s, n to %s", row, thousands(last.c.N))
+		if !r.decides([]*evidence{more, grow, time}, on, row, last) {
 			continue
 		}
-		for _, j := range []*evidence{&more, &grow, &time} {
-			j.on = append(j.on, fmt.Sprintf("%s, n to %d", row, last.c.N))
+		if r.decides([]*evidence{grow}, on, row, prev) {
+			grow.add(known(median(last.errors) < median(prev.errors)), "%s: %s at n = %d, %s at n = %d", row,
+				percent(median(prev.errors)), prev.c.N, percent(median(last.errors)), last.c.N)
 		}
-		_, hi := ends(last.errors)
-		whole := true
+		var features, ends []*sample
 		for _, role := range profiles {
 			curve := r.curve(row, role, byPoints)
-			p := at(curve, last.x)
-			if !p.complete() {
-				more.add(Open, "%s, %s: at the largest n not all seeds ran", row, role)
-			} else {
-				lo, _ := ends(p.errors)
-				more.add(known(lo > hi), "%s, n = %d: at least %s by %s, at most %s exactly", row, p.c.N, percent(lo), role, percent(hi))
-			}
-			for _, p := range curve {
-				whole = whole && p.complete()
+			features, ends = append(features, curve...), append(ends, curve[len(curve)-1])
+		}
+		if r.decides([]*evidence{more}, on, row, ends...) {
+			for i, p := range ends {
+				most, least := last.errors[len(last.errors)-1], p.errors[0]
+				more.add(known(least > most), "%s, n = %d: at least %s by %s, at most %s exactly", row, p.c.N, percent(least),
+					profiles[i], percent(most))
 			}
 		}
-		if p, role := r.within(row, median(last.seconds)); !whole {
-			time.add(Open, "%s: random features did not run with all seeds and n", row)
-		} else if p != nil {
-			time.add(known(median(p.errors) >= median(last.errors)), "%s: %s in %.0f s at best, with n = %d and s = %d (%s), against %s in %.0f s", row,
-				percent(median(p.errors)), median(p.seconds), p.c.N, p.c.S, strings.TrimPrefix(role, "random features, "), percent(median(last.errors)), median(last.seconds))
-		}
-		if prev := best(exact, func(p *spot) bool { return p.x < last.x }, further); !prev.complete() {
-			grow.add(Open, "%s: at the n before the largest not all seeds ran and converged", row)
-		} else {
-			grow.add(known(median(last.errors) < median(prev.errors)), "%s: %s at n = %d, %s at n = %d", row, percent(median(prev.errors)), prev.c.N, percent(median(last.errors)), last.c.N)
-		}
-	}
-	return []Verdict{more.verdict(), grow.verdict(), time.verdict()}
-}
-
-// within returns the place of random features, of all profiles and n, with the least median of
-// errors among those that take no more than so many seconds, and its role; nil if none does.
-func (r *Report) within(row string, seconds float64) (least *spot, role string) {
-	for _, name := range profiles {
-		p := best(r.curve(row, name, byPoints), func(p *spot) bool { return ran(p) && median(p.seconds) <= seconds }, leastError)
-		if p != nil && (least == nil || leastError(p, least)) {
-			least, role = p, name
-		}
-	}
-	return least, role
-}
-
-// shortOfTime says for which n random features on other points, or as many, do better in the time of
-// the exact method.
-func (r *Report) shortOfTime(row string, exact []*spot) string {
-	var parts []string
-	for _, role := range profiles {
-		if largest(r.curve(row, role, byPoints)) == nil {
-			return ""
-		}
-	}
-	for _, p := range exact {
-		if len(p.errors) == 0 {
+		if !r.decides([]*evidence{time}, on, row, features...) {
 			continue
 		}
-		if q, _ := r.within(row, median(p.seconds)); q != nil && median(q.errors) < median(p.errors) {
-			parts = append(parts, fmt.Sprintf("%s against %s in %s seconds (n = %d with s = %d against n = %d)", percent(median(q.errors)),
-				percent(median(p.errors)), tidy(median(p.seconds)), q.c.N, q.c.S, p.c.N))
+		inTime := func(p *sample) bool { return p.train() <= last.train() }
+		if p := best(features, inTime, leastError); p != nil {
+			time.add(known(median(p.errors) >= median(last.errors)), "%s: %s in %.0f s at best, with n = %d and s = %d, against %s in %.0f s",
+				row, percent(median(p.errors)), p.train(), p.c.N, p.c.S, percent(median(last.errors)), last.train())
 		}
 	}
-	if len(parts) == 0 {
-		return " Random features do no better in its time, at any n."
-	}
-	return " Where time is short, more points with few features do better than few points exactly: " + strings.Join(parts, ", ") + "."
-}
-
-func figure2Prose(r *Report) string {
-	var parts []string
-	for _, row := range r.Rows() {
-		exact := r.curve(row, exactRole, byPoints)
-		last := largest(exact)
-		if last == nil {
-			continue
-		}
-		first := smallest(exact)
-		text := fmt.Sprintf("On %s the exact method goes from %s with n = %d to %s with n = %d, which takes %s seconds", row,
-			percent(median(first.errors)), first.c.N, percent(median(last.errors)), last.c.N, tidy(median(last.seconds)))
-		var others []string
-		for _, role := range profiles {
-			if p := at(r.curve(row, role, byPoints), last.x); p != nil {
-				others = append(others, fmt.Sprintf("%s in %s seconds with %s (%d)", percent(median(p.errors)), tidy(median(p.seconds)),
-					strings.TrimPrefix(role, "random features, "), p.c.S))
-			}
-		}
-		if len(others) > 0 {
-			text += "; random features reach " + strings.Join(others, ", ")
-		}
-		parts = append(parts, text+"."+r.shortOfTime(row, exact))
-	}
-	if len(parts) == 0 {
-		return "No row of figure 2 was run."
-	}
-	text := "Figure 2 asks what more data are worth. A constant s makes training linear in n, 2.26√(nd) makes it quadratic, 0.2n cubic; the exact method forms K and is quadratic for as " +
-		"long as its iterations stay few."
-	if r.Scale == Laptop {
-		text += " The paper goes to 450,000 rows of MNIST8M and 464,809 of COVTYPE; here it is MNIST itself and a random subset of COVTYPE, to n = 50,000."
-	}
-	return text + "\n\n" + strings.Join(parts, " ")
+	return verdicts([]*evidence{more, grow, time})
 }

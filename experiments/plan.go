@@ -9,7 +9,6 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -65,7 +64,7 @@ func jobs(plans []*Plan, o *Options) []*job {
 		}
 	}
 	sortJobs(out)
-	share(out, o.Rates)
+	share(out)
 	return out
 }
 
@@ -109,7 +108,7 @@ func sortJobs(list []*job) {
 }
 
 // share takes out of the costs what the job before, of the same K, Z and ZᵀZ, has formed.
-func share(list []*job, r *plan.Rates) {
+func share(list []*job) {
 	kept := map[Method]bool{PCG: true, BlockPCG: true, CG: true}
 	var last *job
 	for _, j := range list {
@@ -119,7 +118,7 @@ func share(list []*job, r *plan.Rates) {
 		if last != nil && kept[j.c.Method] && kept[last.c.Method] && groupOf(j.c) == groupOf(last.c) {
 			j.cost.Kernel = 0
 			if j.c.S == last.c.S && j.c.Seed == last.c.Seed {
-				j.cost.Features, j.cost.Factor = 0, factorAlone(j.c, r)
+				j.cost.Features = 0
 				if j.c.LambdaP == last.c.LambdaP {
 					j.cost.Factor = 0
 				}
@@ -127,15 +126,6 @@ func share(list []*job, r *plan.Rates) {
 		}
 		last = j
 	}
-}
-
-// factorAlone predicts the seconds of a case's factor where its ZᵀZ is there.
-func factorAlone(c Case, r *plan.Rates) float64 {
-	if c.Method != PCG && c.Method != BlockPCG {
-		return 0
-	}
-	s := float64(c.S)
-	return 2 * factorSlow * s * s * s / 3 / r.Gemm64
 }
 
 // Spell writes seconds as a person would: "40 s", "12 min", "3.4 h".
@@ -210,20 +200,11 @@ const (
 	// Smoke takes seconds an experiment: built-in data, or the first rows of real data that
 	// is at hand. It shows that everything runs; its numbers say nothing of the paper's.
 	Smoke Scale = "smoke"
-	// Laptop takes at most laptopSeconds an experiment, figure 1 at most half as much again, on two
-	// cores with laptopMemory: real data, whole where n² numbers fit, named subsets and stand-ins elsewhere.
+	// Laptop takes about an hour an experiment, figure 1 up to an hour and a half, on two cores with 24 GiB: real data,
+	// whole where n² numbers fit, named subsets and stand-ins elsewhere.
 	Laptop Scale = "laptop"
 	// Paper is the published n, s and λ_p. Its plan says what it takes.
 	Paper Scale = "paper"
-)
-
-const (
-	// laptopSeconds is the most that the plan of one experiment may be predicted to take
-	// at scale Laptop. Figure 1 is the exception: five seeds at every s, up to s = n and, on
-	// fewer points, 8n, take longer, and fewer seeds would not show how far apart they are.
-	laptopSeconds = 3600
-	// laptopMemory is the memory, in bytes, that one case may be predicted to take there.
-	laptopMemory = 20 << 30
 )
 
 // Scales returns the scales, from the smallest.

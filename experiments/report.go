@@ -104,24 +104,10 @@ func (r *Report) Figures() []Figure {
 
 // Verdicts returns what is claimed and what the results say of it.
 func (r *Report) Verdicts() []Verdict {
-	f := r.experiment().Verdicts
-	if f == nil {
-		return nil
+	if f := r.experiment().Verdicts; f != nil {
+		return f(r)
 	}
-	list := f(r)
-	for i := range list {
-		v := &list[i]
-		v.Detail, v.On = grouped(v.Detail), grouped(v.On)
-	}
-	return list
-}
-
-// Prose returns the text that goes with the tables and figures.
-func (r *Report) Prose() string {
-	if f := r.experiment().Prose; f != nil {
-		return grouped(f(r))
-	}
-	return ""
+	return nil
 }
 
 // Rows returns the names of the rows, each once, in the order of the entries.
@@ -167,7 +153,7 @@ func (r *Report) Text() string {
 
 // WriteFiles writes the report's tables and figures into a folder, which it makes if it is
 // not there, and returns the names of the files: <id>.<scale>.md with everything, each
-// table as .csv and .tex, each figure as .svg and .png. The same report gives the same
+// table as .csv and .tex, each figure as .svg. The same report gives the same
 // bytes.
 func (r *Report) WriteFiles(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -195,27 +181,20 @@ func (r *Report) WriteFiles(dir string) ([]string, error) {
 		}
 	}
 	for _, f := range r.Figures() {
-		for _, ext := range []string{".svg", ".png"} {
-			name := filepath.Join(dir, r.figureFile(f, ext))
-			if err := f.Figure.Save(name); err != nil {
-				return names, err
-			}
-			names = append(names, name)
+		if err := write(r.figureFile(f), f.Figure.SVG()); err != nil {
+			return names, err
 		}
 	}
 	return names, nil
 }
 
-func (r *Report) figureFile(f Figure, ext string) string { return f.Name + "." + string(r.Scale) + ext }
+func (r *Report) figureFile(f Figure) string { return f.Name + "." + string(r.Scale) + ".svg" }
 
-// Markdown returns the report: text, tables (of a figure the name of the file with its points), figures by
+// Markdown returns the report: tables (of a figure the name of the file with its points), figures by
 // the names that WriteFiles gives them, what was not run, verdicts and provenance.
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: %s\n\n%s of the paper, %s scale.\n\n", r.ID, r.Title, firstUpper(r.Section), r.Scale)
-	if p := r.Prose(); p != "" {
-		fmt.Fprintf(&b, "%s\n\n", p)
-	}
 	if strings.HasPrefix(r.ID, "figure") {
 		fmt.Fprintf(&b, "Every point: [%s.csv](%[1]s.csv).\n\n", r.base())
 	} else {
@@ -224,7 +203,7 @@ func (r *Report) Markdown() string {
 		}
 	}
 	for _, f := range r.Figures() {
-		fmt.Fprintf(&b, "![%s](%s)\n\n%s\n\n", f.Figure.Title, r.figureFile(f, ".svg"), f.Figure.Caption)
+		fmt.Fprintf(&b, "![%s](%s)\n\n%s\n\n", f.Figure.Title, r.figureFile(f), f.Figure.Caption)
 	}
 	if v := r.Verdicts(); len(v) > 0 {
 		b.WriteString("What is claimed, and what the numbers say:\n\n")
@@ -284,14 +263,6 @@ func (v Verdict) String() string {
 		s += " (" + v.Detail + ")"
 	}
 	return s
-}
-
-// scaleText says what a scale's numbers are worth.
-func scaleText(s Scale) string {
-	if s == Smoke {
-		return "Smoke scale: small problems that show that everything runs."
-	}
-	return firstUpper(string(s)) + " scale."
 }
 
 func firstUpper(s string) string {

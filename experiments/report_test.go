@@ -107,12 +107,12 @@ func TestTable1(t *testing.T) {
 	}
 	// 1+2+3+4 seconds of training, without the 100 of predicting.
 	expectCells(t, tab, "MNIST", map[int]string{
-		2: "60000", 3: "10000", 4: "90 (85–95)", 5: "85", 6: fmt.Sprint(90. / 85), 7: "10", 8: "115", 9: "1 c4.8xlarge", 10: fmt.Sprint(10. / 115), 11: "1.33 %", 12: "1.33 %",
+		2: "60000", 3: "10000", 4: "90 (85–95)", 5: "85", 6: fmt.Sprint(90. / 85), 7: "10", 8: "115", 9: fmt.Sprint(10. / 115), 10: "1 c4.8xlarge", 11: "1.33 %", 12: "1.33 %",
 	})
 	expectCells(t, tab, "ADULT", map[int]string{4: "FAIL (1000)", 5: "13", 6: ""})
-	expectCells(t, tab, covtype, map[int]string{3: "4733", 4: "500 (500–500)", 5: "555", 6: "", 8: "6180", 10: ""})
+	expectCells(t, tab, covtype, map[int]string{3: "4733", 4: "500", 5: "555", 6: "", 8: "6180", 9: ""})
 	// What Auto took is beside the paper's, its plan's seconds among ours, without ratios: the rows are not the paper's.
-	expectCells(t, tab, covtypeAuto, map[int]string{2: "341278", 3: "", 4: "41", 5: "555", 6: "", 7: "22", 8: "6180", 10: "", 11: "3.76 %", 12: "4.13 %"})
+	expectCells(t, tab, covtypeAuto, map[int]string{2: "341278", 3: "", 4: "41", 5: "555", 6: "", 7: "22", 8: "6180", 9: "", 11: "3.76 %", 12: "4.13 %"})
 	contains(t, tab.Caption, covtypeAuto+": a sparse inverse; 3.5 % of the entries of K are kept, ‖·‖₂ of the others is at most 9.0e-06; a processor with 2 threads.")
 	if o, d := outcome(t, r, "errors agree"); o != Holds || !strings.Contains(d, "MNIST 1.33 % against 1.33 %") {
 		t.Errorf("errors: %s, %s", o, d)
@@ -211,8 +211,8 @@ func TestTable2(t *testing.T) {
 	r := table2Report(t, 37, 17)
 	tab := r.Tables()[0]
 	want := []string{
-		"ADULT 5000 0.01 13 (13–13) 13", "ADULT 5000 0.1 17 (17–17) 17", "MNIST 10000 0.01 85 (85–85) 85", "MNIST 10000 0.1 37 (37–37) 37",
-		covtype + " 3442 0.01 500 (500–500) ", covtype + " 3442 0.1 300 (300–300) ", covtype + " 3442 0.2 200 (200–200) 206",
+		"ADULT 5000 0.01 13 13", "ADULT 5000 0.1 17 17", "MNIST 10000 0.01 85 85", "MNIST 10000 0.1 37 37",
+		covtype + " 3442 0.01 500 ", covtype + " 3442 0.1 300 ", covtype + " 3442 0.2 200 206",
 	}
 	for i, w := range want {
 		got := strings.Join(cellsText(tab.Rows[i][:5]), " ")
@@ -236,8 +236,8 @@ func TestTable2(t *testing.T) {
 				e.Result.Status, e.Result.Converged, e.Result.Iterations = "max-iterations", false, 1000
 			}
 		}
-		if o, d := outcome(t, r, "λ_p = 10λ helps"); o != c.want || strings.Contains(d, "NaN") || strings.Contains(r.Prose(), "NaN") {
-			t.Errorf("MNIST without an end with %s: %s, %s; %s", c.role, o, d, r.Prose())
+		if o, d := outcome(t, r, "λ_p = 10λ helps"); o != c.want || strings.Contains(d, "NaN") {
+			t.Errorf("MNIST without an end with %s: %s, %s", c.role, o, d)
 		}
 	}
 }
@@ -272,20 +272,11 @@ func TestTable3(t *testing.T) {
 	if o, _ := outcome(t, report(0.0130), "the method's error"); o != Fails {
 		t.Error(o)
 	}
-	if p := r.Prose(); !strings.Contains(p, "nor its ρ;") || strings.Contains(p, "On parts of") {
-		t.Error(p)
-	}
-	// Of an ADMM that was stopped far from its optimum the text says so; stand-ins are not judged.
-	if p := r.Prose(); strings.Contains(p, "more iterations may") {
-		t.Error(p)
-	}
+	// How far an ADMM that was stopped may be from its optimum is said; stand-ins are not judged.
 	for i := range r.Entries {
 		if e := &r.Entries[i]; e.Role == admmRole && e.Result != nil {
 			e.Result.Values["gap"] = 0.5
 		}
-	}
-	if p := r.Prose(); !strings.Contains(p, "not known to be near its minimum on MNIST (gap 0.5): more iterations may") {
-		t.Error(p)
 	}
 	if o, d := outcome(t, r, "the method's error"); o != Holds || !strings.Contains(d, "(gap 0.5)") {
 		t.Errorf("%s, %s", o, d)
@@ -303,10 +294,6 @@ func TestTable4(t *testing.T) {
 		return invented(t, "table4", func(e *Entry) *Result {
 			its := map[string][2]int{"MNIST": {979, 85}, "ADULT": {369, 13}, "IJCNN1": {ijcnn1, 120}, covtype: {1000, 500}}[e.Row]
 			switch {
-			case e.Role == roundingRoles[0].role:
-				return answer(600, 0.1)
-			case e.Role == roundingRoles[1].role:
-				return answer(400, 0.1)
 			case its[0] == 0:
 				return nil
 			case e.Role == proposed:
@@ -321,7 +308,7 @@ func TestTable4(t *testing.T) {
 	}
 	r := report(764)
 	tab := r.Tables()[0]
-	expectCells(t, tab, "IJCNN1", map[int]string{2: "764", 3: "764", 4: "1", 6: "230", 10: "10000", 11: "120 (120–120)", 12: "120", 18: "6.4"})
+	expectCells(t, tab, "IJCNN1", map[int]string{2: "764", 3: "764", 4: "1", 6: "230", 10: "10000", 11: "120", 12: "120", 18: "6.4"})
 	expectCells(t, tab, covtype, map[int]string{2: "FAIL (1000)", 3: "913", 4: "", 7: "", 8: "0.02", 18: "≥ 2.0"})
 	for _, c := range []struct {
 		its  int
@@ -331,13 +318,7 @@ func TestTable4(t *testing.T) {
 			t.Errorf("%d: %s, %s", c.its, o, d)
 		}
 	}
-	if p := r.Prose(); !strings.Contains(p, covtype+" ended at a residual of 2.0e-02") {
-		t.Errorf("prose: %s", p)
-	}
-	if p := r.Prose(); !strings.Contains(p, "1.50 times the iterations that it takes with K in float64") || strings.Contains(p, "does harm") {
-		t.Errorf("prose: %s", p)
-	}
-	if tabs := r.Tables(); len(tabs) != 2 || len(tabs[1].Rows) != 2 || len(tab.Rows) != 4 {
+	if tabs := r.Tables(); len(tabs) != 1 || len(tab.Rows) != 4 {
 		t.Errorf("%d tables", len(tabs))
 	}
 	if f := r.Figures(); len(f) != 1 || len(f[0].Figure.Panels) != 4 || len(f[0].Figure.Panels[0].Series) != 2 {
@@ -361,7 +342,7 @@ func TestTable5(t *testing.T) {
 	}
 	r := report(0.0137)
 	// The first seed's own solve took 54; the others passed 10⁻² after 56 and 59.
-	expectCells(t, r.Tables()[0], "MNIST", map[int]string{3: "56 (54–59)", 4: "54", 6: "1.37 %", 8: "85 (85–85)", 13: "+0.04 %"})
+	expectCells(t, r.Tables()[0], "MNIST", map[int]string{3: "56 (54–59)", 4: "54", 6: "1.37 %", 8: "85", 13: "+0.04 %"})
 	if o, _ := outcome(t, r, "τ = 10⁻² costs"); o != Holds {
 		t.Error(o)
 	}
@@ -376,32 +357,6 @@ func TestTable5(t *testing.T) {
 		}
 	}
 	expectCells(t, r.Tables()[0], "MNIST", map[int]string{3: "FAIL (1000)"})
-}
-
-// TestOvertaken: where the preconditioner costs iterations table 4 says so, with both κ.
-func TestOvertaken(t *testing.T) {
-	r := invented(t, "table4", func(e *Entry) *Result {
-		if e.Row != covtype {
-			return nil
-		}
-		x, kappa := answer(235, 0.1), 2e3
-		if e.Role == proposed {
-			x, kappa = answer(571, 0.1), 3.2e4
-		}
-		x.Kappa = &kappa
-		return x
-	})
-	if p := r.Prose(); !strings.Contains(p, "does harm with λ_p = λ on "+covtype+" (κ of A is 2e+03, that of M⁻¹A 3.2e+04): κ(A) is small there,") {
-		t.Error(p)
-	}
-	for i := range r.Entries {
-		if x := r.Entries[i].Result; x != nil {
-			x.Data.Of = 2 * x.Data.N
-		}
-	}
-	if p := r.Prose(); !strings.Contains(p, "on part of a data set κ(A), which grows with n, is still small") {
-		t.Error(p)
-	}
 }
 
 // TestFilesAreDeterministic: the same report gives the same bytes, in all files.

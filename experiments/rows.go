@@ -1,43 +1,23 @@
 package experiments
 
 import (
-	"embed"
-	"encoding/csv"
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/plots"
 )
 
 // row is one data set of the paper's tables, a part of it, or a stand-in: what the cases of
 // a table's row have in common.
 type row struct {
-	name   string // of the row; the paper's where data and n are the paper's
-	paper  string // the row of the published tables beside it; empty for none
-	data   string // in package datasets
-	n      int    // first training rows; 0: all
-	testN  int    // first test rows; 0: all
-	points int    // n, or the whole set's
-	sigma  float64
-	lambda float64
-	share  float64 // n over the published n, which s is scaled by; 0 for stand-ins
-	tol    float64 // the paper's τ for the task
-	seeds  int
-	skip   string
-	auto   bool // solved by Auto, in place of Algorithm 1
-}
-
-// set is a row as it is written down: the rest is looked up.
-type set struct {
-	name, paper, data string
-	n, testN, seeds   int
-	skip              string
-	auto              bool
+	name     string // the paper's where data and n are the paper's
+	paper    string // the row of the published tables beside it; empty for none
+	data     string // in package datasets
+	n, testN int    // the first rows of training and test; 0: all
+	seeds    int
+	skip     string
+	auto     bool // solved by Auto, in place of Algorithm 1
 }
 
 const (
@@ -46,7 +26,7 @@ const (
 )
 
 // sets are the rows of the tables at each scale. At scale Paper they are those printed.
-var sets = map[Scale][]set{
+var sets = map[Scale][]row{
 	Smoke: {
 		{"built-in classes, n = 1,500", "", "synthetic-classes", 1500, 500, 2, "", false},
 		{"ADULT, first 1,000 rows", "ADULT", "adult", 1000, 500, 2, "", false},
@@ -93,120 +73,90 @@ var sets = map[Scale][]set{
 // stand-ins and built-in problems. Tables 1 and 4 have those of Auto.
 func rowsOf(table string, s Scale) []row {
 	var out []row
-	for _, x := range sets[s] {
-		if x.auto && table != "table1" && table != "table4" {
+	for _, w := range sets[s] {
+		if w.auto && table != "table1" && table != "table4" {
 			continue
 		}
-		if x.paper == "" || isPublished(table, x.paper) {
-			out = append(out, x.row())
+		if w.paper == "" || !(printed{table, w.paper}).cell("dataset").IsBlank() {
+			out = append(out, w)
 		}
 	}
 	return out
 }
 
-// row looks up what belongs to a set. It panics for a name that package datasets does not
-// have: the sets are written down above.
-func (x set) row() row {
-	info, err := datasets.Lookup(x.data)
+// info looks up the data set. It panics for a name that package datasets does not have: the rows are written down above.
+func (w row) info() *datasets.Info {
+	info, err := datasets.Lookup(w.data)
 	if err != nil {
 		panic(err)
 	}
-	w := row{
-		name: x.name, paper: x.paper, data: x.data, n: x.n, testN: x.testN, points: info.N,
-		sigma: info.Sigma, lambda: info.Lambda, tol: 1e-3, seeds: x.seeds, skip: x.skip, auto: x.auto,
-	}
-	if x.n > 0 {
-		w.points = x.n
-	}
-	if info.Task == datasets.Regression {
-		w.tol = 1e-5
-	}
-	if x.paper != "" {
-		w.share = float64(w.points) / float64(publishedN(x.paper))
-	}
-	return w
+	return info
 }
 
-// publishedN returns the number of training points of a row of the published tables.
-func publishedN(name string) int {
-	switch name { // in tables 4 and 5 only, which do not print n
-	case "MNIST-200K":
-		return 200000
-	case "MNIST-300K":
-		return 300000
-	}
-	return int(published1("table1", name, "n"))
-}
+func (w row) points() int { return sizeOf(Case{Data: w.data, N: w.n}).N }
 
-// isPublished reports whether a published table has a row.
-func isPublished(table, name string) bool {
-	t, err := Published(table)
-	if err != nil {
-		panic(err)
+// tol returns the paper's τ for the task.
+func (w row) tol() float64 {
+	if w.info().Task == datasets.Regression {
+		return 1e-5
 	}
-	_, ok := lookup(t, name, t.Columns[0].Name)
-	return ok
-}
-
-// published1 returns a number of a published table; NaN where it is blank, a word or not there.
-func published1(table, name, column string) float64 {
-	t, err := Published(table)
-	if err != nil {
-		panic(err)
-	}
-	cell, _ := lookup(t, name, column)
-	if v, ok := cell.Float(); ok {
-		return v
-	}
-	return math.NaN()
+	return 1e-3
 }
 
 // width returns the s of a published table scaled by the share of the points: as printed
 // where n is the paper's; n/10 for what has no published s. At least 50.
 func (w row) width(table, column string) int {
-	s := float64(w.points) / 10
-	if v := published1(table, w.paper, column); !math.IsNaN(v) {
-		s = v * w.share
+	p := printed{table, w.paper}
+	s := float64(w.points()) / 10
+	if v := p.number(column); !math.IsNaN(v) {
+		s = v * float64(w.points()) / float64(p.points())
 	}
-	return min(w.points, max(50, int(math.Round(s))))
-}
-
-// expect returns a published number of iterations, for the time; 0 if there is none.
-func (w row) expect(table, column string) int {
-	if v := published1(table, w.paper, column); !math.IsNaN(v) {
-		return int(v)
-	}
-	return 0
+	return min(w.points(), max(50, int(math.Round(s))))
 }
 
 // solve returns the case of a method with the row's data, σ, λ and τ.
 func (w row) solve(m Method) Case {
+	info := w.info()
 	return Case{
-		Data: w.data, N: w.n, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: w.sigma}, Lambda: w.lambda,
-		Method: m, Tol: w.tol, Seed: 1,
+		Data: w.data, N: w.n, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma}, Lambda: info.Lambda,
+		Method: m, Tol: w.tol(), Seed: 1,
 	}
 }
 
-// pcg returns the case of Algorithm 1.
-func (w row) pcg(s int, lambdaP, tol float64) Case {
+// pcg returns the case of Algorithm 1 with λ_p = factor·λ.
+func (w row) pcg(s int, factor float64) Case {
 	c := w.solve(PCG)
-	c.S, c.LambdaP, c.Tol = s, lambdaP, tol
+	c.S, c.LambdaP = s, factor*c.Lambda
 	return c
 }
 
-func (w row) entry(role string, c Case, expect int) Entry {
-	return Entry{Row: w.name, Role: role, Case: c, Skip: w.skip, Paper: w.paper, Expect: expect}
+// entry returns the entry of a case that takes the iterations of a column of a published table, for the time predicted.
+func (w row) entry(role string, c Case, table, column string) Entry {
+	e := Entry{Row: w.name, Role: role, Case: c, Skip: w.skip, Paper: w.paper}
+	if v := (printed{table, w.paper}).number(column); !math.IsNaN(v) {
+		e.Expect = int(v)
+	}
+	return e
 }
 
 // seeded returns the entry of a case with the row's number of seeds: the first with its
 // test, the others for their iterations only.
-func (w row) seeded(role string, c Case, expect int) []Entry {
+func (w row) seeded(role string, c Case, table, column string) []Entry {
 	var out []Entry
 	for k := range w.seeds {
 		c.Seed, c.CountOnly = uint64(k+1), k > 0
-		out = append(out, w.entry(role, c, expect))
+		out = append(out, w.entry(role, c, table, column))
 	}
 	return out
+}
+
+// proposed returns the entries of Algorithm 1 with the s of a published table, whose iterations are in a column; of Auto
+// in a row of its own.
+func (w row) proposed(table, iterations string) []Entry {
+	if w.auto {
+		return w.seeded(autoRole, w.solve(Auto), "", "")
+	}
+	return w.seeded(proposed, w.pcg(w.width(table, "s"), 1), table, iterations)
 }
 
 // sameProblem reports whether the entry's training data are those of the published row,
@@ -223,7 +173,7 @@ func (e *Entry) sameProblem() bool {
 	if e.Result.Ran() {
 		n = e.Result.Data.N
 	}
-	return n == publishedN(e.Paper)
+	return n == printed{row: e.Paper}.points()
 }
 
 // dataText says what part of which data the entry ran on.
@@ -236,88 +186,4 @@ func (e *Entry) dataText() string {
 		return fmt.Sprintf("%s, whole", d.Name)
 	}
 	return fmt.Sprintf("%s: %s", d.Name, d.Note)
-}
-
-//go:embed paper/*.csv
-var paper embed.FS
-
-// published holds the tables in their order, with the paper's captions.
-var published = []struct{ id, title string }{
-	{"table1", "Running time and resources on EC2"},
-	{"table2", "Running time and resources on EC2 when using different λ in the preconditioner"},
-	{"table3", "Comparison to high-performance random features solver based on block ADMM"},
-	{"table4", "Comparison to CG without preconditioning"},
-	{"table5", "Comparison between setting tolerance to 10⁻² and 10⁻³"},
-}
-
-// Tables returns the identifiers that Published knows: "table1" to "table5".
-func Tables() []string {
-	ids := make([]string, len(published))
-	for i, p := range published {
-		ids[i] = p.id
-	}
-	return ids
-}
-
-// Published returns a table of the paper as it was printed; see the package
-// documentation for the conventions. The first column is the data set. Use Lookup for
-// a single value. The table is the caller's to change.
-func Published(id string) (*plots.Table, error) {
-	i := slices.IndexFunc(published, func(p struct{ id, title string }) bool { return p.id == id })
-	if i < 0 {
-		return nil, fmt.Errorf("experiments: the paper has no table %q; there are %s", id, strings.Join(Tables(), ", "))
-	}
-	f, err := paper.Open("paper/" + id + ".csv")
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %s: %w", id, err)
-	}
-	t := &plots.Table{Title: published[i].title, Caption: "As published by Avron, Clarkson and Woodruff (2017)."}
-	for _, name := range rows[0] {
-		t.Columns = append(t.Columns, column(name))
-	}
-	for _, row := range rows[1:] {
-		var cells []plots.Cell
-		for _, s := range row {
-			cells = append(cells, cell(s))
-		}
-		t.Rows = append(t.Rows, cells)
-	}
-	return t, nil
-}
-
-// column makes a column of its name in a file; the suffix _s of a time is its unit.
-func column(name string) plots.Column {
-	if base, ok := strings.CutSuffix(name, "time_s"); ok {
-		return plots.Column{Name: base + "time", Unit: "s"}
-	}
-	return plots.Column{Name: name}
-}
-
-// cell reads a field: blank, a number or a word.
-func cell(s string) plots.Cell {
-	if s == "" {
-		return plots.Blank()
-	}
-	if v, err := strconv.ParseFloat(s, 64); err == nil {
-		return plots.Number(v)
-	}
-	return plots.Text(s)
-}
-
-// lookup returns the cell of a data set's row in a table's column, both by their
-// names, and whether there is one. Columns are named as in the files under paper,
-// without the unit: "s", "iterations", "time", "error_rate".
-func lookup(t *plots.Table, dataset, name string) (plots.Cell, bool) {
-	j := slices.IndexFunc(t.Columns, func(c plots.Column) bool { return c.Name == name })
-	for _, row := range t.Rows {
-		if j >= 0 && j < len(row) && row[0] == plots.Text(dataset) {
-			return row[j], true
-		}
-	}
-	return plots.Cell{}, false
 }

@@ -300,8 +300,8 @@ func TestStore(t *testing.T) {
 
 // TestReportJSON: a report comes back from its file as it was.
 func TestReportJSON(t *testing.T) {
-	w := set{"built-in", "", "synthetic-classes", 300, 100, 2, "", false}.row()
-	p := &Plan{&table1, Smoke, w.seeded(proposed, w.pcg(30, w.lambda, 1e-3), 0)}
+	w := row{name: "built-in", data: "synthetic-classes", n: 300, testN: 100, seeds: 2}
+	p := &Plan{&table1, Smoke, w.seeded(proposed, w.pcg(30, 1), "", "")}
 	reports, err := Run(t.Context(), []*Plan{p}, &Options{Rates: &reference, Out: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func Section(reports []*Report) string {
 	}
 	if r := by["figure1"]; r != nil {
 		for _, f := range r.Figures()[:min(1, len(r.Figures()))] {
-			fmt.Fprintf(&b, "![%s](../experiments/results/%s)\n\n", f.Figure.Title, r.figureFile(f, ".svg"))
+			fmt.Fprintf(&b, "![%s](../experiments/results/%s)\n\n", f.Figure.Title, r.figureFile(f))
 		}
 	}
 	counts := map[string]int{}
@@ -57,7 +57,8 @@ func Section(reports []*Report) string {
 			counts[v.Outcome]++
 		}
 	}
-	fmt.Fprintf(&b, "%s ([the rule](reproduce.md#the-rule-for-claims)). The numbers behind each verdict are in [experiments/results](../experiments/results):\n\n", tally(counts))
+	fmt.Fprintf(&b, "%s ([the rule](reproduce.md#the-rule-for-claims)). The numbers behind each verdict are in "+
+		"[experiments/results](../experiments/results):\n\n", tally(counts))
 	for _, r := range laptop {
 		for _, v := range r.Verdicts() {
 			if v.Outcome == Holds {
@@ -74,11 +75,12 @@ func Section(reports []*Report) string {
 func summaryTable(one, two, four *Report) *plots.Table {
 	t := &plots.Table{
 		Title: "The paper's table 1 on this laboratory",
-		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds the median of those of training, " + machines(one) +
-			". Published numbers are given only where data and n are the paper's. All tables and figures: experiments/results." + one.autoText(),
+		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds the median of those of training, " +
+			machines(one) + ". Published numbers are given only where data and n are the paper's. All tables and figures: " +
+			"experiments/results." + one.autoText(),
 		Columns: []plots.Column{
-			dataColumn, {Name: "n"}, {Name: "s"}, textual("iterations"), textual("published"), textual("with 10λ"), textual("without preconditioner"),
-			{Name: "seconds", Format: "%.0f"}, textual("error"), textual("published"),
+			dataColumn, {Name: "n"}, {Name: "s"}, textual("iterations"), textual("published"), textual("with 10λ"),
+			textual("without preconditioner"), {Name: "seconds", Format: "%.0f"}, textual("error"), textual("published"),
 		},
 	}
 	for _, row := range one.ranRows() {
@@ -86,13 +88,12 @@ func summaryTable(one, two, four *Report) *plots.Table {
 		if s.first == nil {
 			continue
 		}
-		p := one.paperOf(row)
-		its, err := plots.Blank(), plots.Blank()
+		var p printed
 		if s.first.sameProblem() {
-			its, err = publishedCell("table1", p, "iterations"), publishedError("table1", p, "error_rate")
+			p = one.printed("table1", row)
 		}
-		t.Add(row, s.first.Result.Data.N, s.width(), s.text(), its, iterationsIn(two, row, tenLambda, s.first.Case.S), iterationsIn(four, row, plainRole, 0),
-			s.train(), errorText(s.first.Result), err)
+		t.Add(slices.Concat([]any{row, s.first.Result.Data.N, s.width(), s.text(), p.cell("iterations"),
+			iterationsIn(two, row, tenLambda, s.c.S), iterationsIn(four, row, plainRole, 0), s.train()}, s.besideError(p, "error_rate"))...)
 	}
 	return t
 }
@@ -104,10 +105,10 @@ func iterationsIn(r *Report, row, role string, s int) plots.Cell {
 		return plots.Blank()
 	}
 	x := r.sampleOf(row, role)
-	if x.first == nil || x.first.Case.S == s {
+	if x.first == nil || x.c.S == s {
 		return x.text()
 	}
-	return plots.Text(fmt.Sprintf("%s, s = %d", x.text(), x.first.Case.S))
+	return plots.Text(fmt.Sprintf("%s, s = %d", x.text(), x.c.S))
 }
 
 func machines(r *Report) string {

@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/plots"
@@ -21,7 +22,6 @@ var table1 = Experiment{
 	Tables:   table1Tables,
 	Figures:  func(r *Report) []Figure { return r.convergence(proposed, autoRole) },
 	Verdicts: table1Verdicts,
-	Prose:    table1Prose,
 }
 
 func table1Plan(s Scale) []Entry {
@@ -32,17 +32,8 @@ func table1Plan(s Scale) []Entry {
 	return out
 }
 
-// proposed returns the entries of Algorithm 1 with the s of a published table, whose iterations are in a column; of Auto
-// in a row of its own.
-func (w row) proposed(table, iterations string) []Entry {
-	if w.auto {
-		return w.seeded(autoRole, w.solve(Auto), 0)
-	}
-	return w.seeded(proposed, w.pcg(w.width(table, "s"), w.lambda, w.tol), w.expect(table, iterations))
-}
-
 // oursOf returns the seeds of Algorithm 1 of a row, or of Auto.
-func (r *Report) oursOf(row string) sample {
+func (r *Report) oursOf(row string) *sample {
 	if s := r.sampleOf(row, proposed); s.seeds > 0 {
 		return s
 	}
@@ -51,44 +42,37 @@ func (r *Report) oursOf(row string) sample {
 
 // autoText says what Auto chose in its rows, and on which machine; empty if there are none.
 func (r *Report) autoText() string {
-	var parts []string
+	var text strings.Builder
 	for _, row := range r.Rows() {
 		x := r.sampleOf(row, autoRole).result()
 		if x == nil || x.Chosen == "" {
 			continue
 		}
-		text := fmt.Sprintf(" %s: %s", row, x.Chosen)
+		fmt.Fprintf(&text, " %s: %s", row, x.Chosen)
 		if kept, ok := x.Values["kept"]; ok {
-			text += fmt.Sprintf("; %.2g %% of the entries of K are kept, ‖·‖₂ of the others is at most %.1e", 100*kept, x.Values["dropped"])
+			fmt.Fprintf(&text, "; %.2g %% of the entries of K are kept, ‖·‖₂ of the others is at most %.1e", 100*kept, x.Values["dropped"])
 		}
-		parts = append(parts, fmt.Sprintf("%s; %s with %d threads.", text, x.Machine.CPU, x.Machine.Threads))
+		fmt.Fprintf(&text, "; %s with %d threads.", x.Machine.CPU, x.Machine.Threads)
 	}
-	return strings.Join(parts, "")
+	return text.String()
 }
 
 func table1Tables(r *Report) []*plots.Table {
 	t := &plots.Table{
 		Title: "Table 1: " + r.Title,
-		Caption: r.caption("Algorithm 1 with λ_p = λ, τ = 10⁻³ for classification and 10⁻⁵ for regression. "+
-			"The residual is the worst column's, recomputed from the answer; κ is of M⁻¹A, estimated from the iteration.") + r.autoText(),
-		Columns: []plots.Column{
-			dataColumn, {Name: "n"}, {Name: "s"},
-			textual("iterations"), textual("published"), ratioColumn,
-			seconds("time"), seconds("published"), textual("on"), ratioColumn,
-			textual("error"), textual("published"), residual("residual"), {Name: "κ", Format: "%.3g"},
-		},
+		Caption: r.caption("Algorithm 1 with λ_p = λ, τ = 10⁻³ for classification and 10⁻⁵ for regression. The residual is "+
+			"the worst column's, recomputed from the answer; κ is of M⁻¹A, estimated from the iteration.") + r.autoText(),
+		Columns: slices.Concat([]plots.Column{dataColumn, {Name: "n"}, {Name: "s"}}, iterationColumns(""), secondsColumns(""),
+			[]plots.Column{textual("on")}, errorColumns(""), []plots.Column{residual("residual"), {Name: "κ", Format: "%.3g"}}),
 	}
 	for _, row := range r.ranRows() {
 		s := r.oursOf(row)
-		x, p := s.result(), r.paperOf(row)
+		x, p := s.result(), r.printed("table1", row)
 		if x == nil {
 			continue
 		}
-		theirs, time := published1("table1", p, "iterations"), published1("table1", p, "time")
-		t.Add(row, x.Data.N, s.width(),
-			s.text(), number(theirs), ratio(s.first, s.median(), theirs),
-			number(s.train()), number(time), publishedCell("table1", p, "resources"), ratio(s.first, s.train(), time),
-			errorText(x), publishedError("table1", p, "error_rate"), optional(x.residual()), optional(x.Kappa))
+		t.Add(slices.Concat([]any{row, x.Data.N, s.width()}, s.besideIterations(p, "iterations"), s.besideSeconds(p, "time"),
+			[]any{p.cell("resources")}, s.besideError(p, "error_rate"), []any{optional(x.residual()), optional(x.Kappa)})...)
 	}
 	return []*plots.Table{t}
 }
@@ -113,7 +97,8 @@ func table1Verdicts(r *Report) []Verdict {
 			continue
 		}
 		got := *e.Result.TestError
-		errors.add(known(math.Abs(got-want.value) <= want.allowed+1e-9), "%s %s against %s", want.name, percent(got), percent(want.value))
+		errors.add(known(math.Abs(got-want.value) <= want.allowed+1e-9), "%s %s against %s",
+			want.name, percent(got), percent(want.value))
 	}
 	return []Verdict{errors.verdict(), r.iterationsAgree("iterations of table 1", r.beside(proposed, "iterations"))}
 }
@@ -122,12 +107,4 @@ func table1Verdicts(r *Report) []Verdict {
 // converged or not: the seed that was tested, if it did; nil if there is none.
 func (r *Report) published(name, role string) *Entry {
 	return r.first(func(e *Entry) bool { return e.Paper == name && e.Role == role && e.sameProblem() && e.Result.Ran() })
-}
-
-func table1Prose(r *Report) string {
-	if len(r.ranRows()) == 0 {
-		return "No row of table 1 was run."
-	}
-	return "Errors hardly depend on s, the seed or the machine, so they compare with the published ones where n is the same; fewer points make an easier system" +
-		" and a larger error. Iterations depend on the draw of the features, seconds on the machine: the paper used up to 42, of 2 to 36 virtual processors each."
 }

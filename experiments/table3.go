@@ -3,7 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/plots"
@@ -19,7 +19,6 @@ var table3 = Experiment{
 	Plan:     table3Plan,
 	Tables:   table3Tables,
 	Verdicts: table3Verdicts,
-	Prose:    table3Prose,
 }
 
 // admmMost is the most iterations of ADMM; the paper does not say how many it took.
@@ -31,51 +30,38 @@ func table3Plan(scale Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table3", scale) {
 		c := w.solve(ADMM)
-		c.S, c.Loss, c.Tol, c.MaxIter = w.admmWidth(), "hinge", 1e-3, admmMost
-		c.Rhos, c.Trial = rhoGrid, rhoTrial
-		if w.tol < 1e-3 {
+		c.S, c.Loss, c.Tol, c.MaxIter, c.Rhos, c.Trial = w.width("table3", "admm_s"), "hinge", 1e-3, admmMost, rhoGrid, rhoTrial
+		if (printed{"table3", w.paper}).cell("admm_s").IsBlank() { // the paper's rule
+			c.S = w.points() / 4
+		}
+		if w.tol() < 1e-3 {
 			c.Loss = "square"
 		}
-		out = append(out, w.entry(admmRole, c, 0))
-		p := w.pcg(w.width("table1", "s"), w.lambda, w.tol)
-		out = append(out, w.entry(proposed, p, w.expect("table1", "iterations")))
+		out = append(out, w.entry(admmRole, c, "", ""))
+		out = append(out, w.entry(proposed, w.pcg(w.width("table1", "s"), 1), "table1", "iterations"))
 	}
 	return out
-}
-
-// admmWidth returns ADMM's s: the published one scaled as width does; n/4, the paper's rule,
-// where there is none.
-func (w row) admmWidth() int {
-	if math.IsNaN(published1("table3", w.paper, "admm_s")) {
-		return w.points / 4
-	}
-	return w.width("table3", "admm_s")
 }
 
 func table3Tables(r *Report) []*plots.Table {
 	t := &plots.Table{
 		Title: "Table 3: " + r.Title,
-		Caption: r.caption("ADMM: hinge loss, for regression square loss, as many random features as s says, at most 400 iterations, fewer where its residuals are within 10⁻³; gap is what its objective may be " +
-			"above its minimum, relative, by a dual bound, 1 where nothing is known. ρ is the one of " + r.rhoText() + "; the seconds are without those of choosing it. " +
-			"Proposed: as in table 1."),
-		Columns: []plots.Column{
-			dataColumn, {Name: "ADMM s"}, {Name: "published"},
-			{Name: "ρ"}, textual("iterations"), {Name: "gap", Format: "%.1e"},
-			seconds("ADMM time"), seconds("published"), ratioColumn, textual("ADMM error"), textual("published"),
-			seconds("proposed time"), seconds("published"), ratioColumn, textual("proposed error"), textual("published"),
-		},
+		Caption: r.caption("ADMM: hinge loss, for regression square loss, as many random features as s says, at most 400 " +
+			"iterations, fewer where its residuals are within 10⁻³; gap is what its objective may be above its minimum, " +
+			"relative, by a dual bound, 1 where nothing is known. ρ is the one of " + r.rhoText() +
+			"; the seconds are without those of choosing it. Proposed: as in table 1."),
+		Columns: slices.Concat(
+			[]plots.Column{dataColumn, {Name: "ADMM s"}, {Name: "published"}, {Name: "ρ"}, textual("iterations"), {Name: "gap", Format: "%.1e"}},
+			secondsColumns("ADMM "), errorColumns("ADMM "), secondsColumns("proposed "), errorColumns("proposed ")),
 	}
 	for _, row := range r.ranRows() {
-		a, b, p := r.sampleOf(row, admmRole), r.sampleOf(row, proposed), r.paperOf(row)
-		x, y := a.result(), b.result()
-		cells := []any{row, plots.Blank(), publishedCell("table3", p, "admm_s"), plots.Blank(), plots.Blank(), plots.Blank()}
-		if x != nil {
-			cells[1], cells[3], cells[4], cells[5] = a.first.Case.S, x.value("rho"), x.Iterations, x.value("gap")
+		a, b, p := r.sampleOf(row, admmRole), r.sampleOf(row, proposed), r.printed("table3", row)
+		cells := []any{row, nil, p.cell("admm_s"), nil, nil, nil}
+		if x := a.result(); x != nil {
+			cells[1], cells[3], cells[4], cells[5] = a.c.S, x.value("rho"), x.Iterations, x.value("gap")
 		}
-		at, pt := published1("table3", p, "admm_time"), published1("table3", p, "proposed_time")
-		cells = append(cells, number(a.train()), number(at), ratioOf(a, at), errorText(x), publishedError("table3", p, "admm_error"))
-		cells = append(cells, number(b.train()), number(pt), ratioOf(b, pt), errorText(y), publishedError("table3", p, "proposed_error"))
-		t.Add(cells...)
+		t.Add(slices.Concat(cells, a.besideSeconds(p, "admm_time"), a.besideError(p, "admm_error"),
+			b.besideSeconds(p, "proposed_time"), b.besideError(p, "proposed_error"))...)
 	}
 	return []*plots.Table{t}
 }
@@ -93,23 +79,15 @@ func (r *Report) rhoText() string {
 	return strings.Join(texts, ", or of ")
 }
 
-// ratioOf returns the seconds of a sample over published ones.
-func ratioOf(s sample, theirs float64) plots.Cell {
-	if s.first == nil || s.capped != nil { // seconds of what is no answer
-		return plots.Blank()
-	}
-	return ratio(s.first, s.train(), theirs)
-}
-
-// nearOptimum is up to which relative gap a stopped ADMM counts as near its optimum.
-const nearOptimum = 0.1
-
 func table3Verdicts(r *Report) []Verdict {
-	j := evidence{claim: fmt.Sprintf("the method's error is below that of ADMM on random features after at most %d iterations", admmMost), undecided: "no row of the paper's has both"}
+	j := evidence{
+		claim:     fmt.Sprintf("the method's error is below that of ADMM on random features after at most %d iterations", admmMost),
+		undecided: "no row of the paper's has both",
+	}
 	for _, row := range r.ranRows() {
-		a := r.sampleOf(row, admmRole)
-		x, y := a.result(), r.sampleOf(row, proposed).result()
-		if r.Scale == Smoke || r.paperOf(row) == "" || math.IsNaN(x.Error()) || math.IsNaN(y.Error()) { // stand-ins are not what the paper claims it of
+		x, y := r.sampleOf(row, admmRole).result(), r.sampleOf(row, proposed).result()
+		// Stand-ins are not what the paper claims it of.
+		if r.Scale == Smoke || r.printed("", row).row == "" || math.IsNaN(x.Error()) || math.IsNaN(y.Error()) {
 			continue
 		}
 		j.on = append(j.on, row)
@@ -124,32 +102,4 @@ func table3Verdicts(r *Report) []Verdict {
 		j.add(known(y.Error() < x.Error()), "%s", text)
 	}
 	return []Verdict{j.verdict()}
-}
-
-func table3Prose(r *Report) string {
-	both := false    // solvers ran on some row
-	fewer := false   // points than published, and features with them
-	var far []string // rows whose ADMM was stopped where more iterations may change its error
-	for _, row := range r.ranRows() {
-		a, b := r.sampleOf(row, admmRole), r.sampleOf(row, proposed)
-		if x, y := a.result(), b.result(); x != nil && y != nil {
-			both = true
-			if gap := x.Values["gap"]; !x.Converged && gap > nearOptimum {
-				far = append(far, fmt.Sprintf("%s (gap %.2g)", row, gap))
-			}
-			fewer = fewer || r.paperOf(row) != "" && !b.first.sameProblem()
-		}
-	}
-	if !both {
-		return "Of table 3 no row has both solvers."
-	}
-	text := "ADMM solves another problem, hinge loss (for regression square loss) on random features, which limit it however long it runs. The paper does not give its iterations" +
-		" nor its ρ; here it runs for up to " + strconv.Itoa(admmMost) + " iterations with the method's λ, and the gap bounds how far its objective still was."
-	if len(far) > 0 {
-		text += " It is not known to be near its minimum on " + strings.Join(far, ", ") + ": more iterations may change ADMM's error there."
-	}
-	if fewer {
-		text += " On parts of the published data the features, a quarter of the points, are fewer too, and ADMM's errors larger."
-	}
-	return text
 }

@@ -15,7 +15,7 @@ import (
 // for every number within the bounds, contradicts it if it is false for every one, and leaves
 // it open if it is neither, or did not run. A claim fails if a row contradicts it; else it is open if a row
 // leaves it open, or if there is no row; else it holds. Reasons that a number may have are for the
-// prose: they do not enter.
+// pages: they do not enter.
 
 // bounds is what is known of a number: it is from lo to hi. Both are NaN where nothing is.
 type bounds struct{ lo, hi float64 }
@@ -102,7 +102,7 @@ func (j *evidence) verdict() Verdict {
 	case len(j.open) > 0:
 		v.Outcome = Open
 	case len(j.good) == 0:
-		v.Outcome, v.Detail = Open, j.undecided
+		v.Outcome, v.Detail = Open, cmp.Or(j.undecided, "the scale is too small to say")
 	}
 	v.On = strings.Join(j.on, "; ")
 	return v
@@ -111,7 +111,9 @@ func (j *evidence) verdict() Verdict {
 // tally says how many claims there are of each outcome: "Of 19 claims 17 hold, 1 fails, 1 is open".
 func tally(counts map[string]int) string {
 	total, parts := 0, []string(nil)
-	for _, x := range []struct{ outcome, one, more string }{{Holds, "holds", "hold"}, {Fails, "fails", "fail"}, {Open, "is open", "are open"}} {
+	for _, x := range []struct{ outcome, one, more string }{
+		{Holds, "holds", "hold"}, {Fails, "fails", "fail"}, {Open, "is open", "are open"},
+	} {
 		n := counts[x.outcome]
 		total += n
 		switch n {
@@ -138,17 +140,15 @@ func (r *Report) planned(row string) *Entry {
 }
 
 // beside returns what our seeds of a role took and a number of the published table of the report.
-func (r *Report) beside(role, column string) func(row string) (ours sample, theirs float64) {
-	return func(row string) (sample, float64) {
-		return r.sampleOf(row, role), published1(r.ID, r.paperOf(row), column)
-	}
+func (r *Report) beside(role, column string) func(row string) (ours *sample, theirs float64) {
+	return func(row string) (*sample, float64) { return r.sampleOf(row, role), r.printed(r.ID, row).number(column) }
 }
 
 // iterationsAgree judges whether iterations are within 25 % of the published ones, on rows
 // where the problem is the paper's. of returns what our seeds took and the published number, NaN
 // for none. A row that did not run leaves the claim open, unless its data are not at hand; the
 // verdict names the rows that it was judged on.
-func (r *Report) iterationsAgree(what string, of func(row string) (ours sample, theirs float64)) Verdict {
+func (r *Report) iterationsAgree(what string, of func(row string) (ours *sample, theirs float64)) Verdict {
 	j := evidence{claim: what + " within 25 % of the published", undecided: "no case has the paper's data and n at this scale"}
 	for _, row := range r.Rows() {
 		s, theirs := of(row)

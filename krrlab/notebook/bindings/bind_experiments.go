@@ -47,7 +47,6 @@ func init() {
 			"SectionEnd":     r.ValueOf(""),
 			"Smoke":          r.ValueOf(experiments.Smoke),
 			"Spell":          r.ValueOf(experiments.Spell),
-			"Tables":         r.ValueOf(experiments.Tables),
 			"UpdateSection":  r.ValueOf(experiments.UpdateSection),
 		},
 		Types: map[string]r.Type{

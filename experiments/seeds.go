@@ -1,0 +1,213 @@
+package experiments
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/plots"
+)
+
+// sample is what the seeds of one case gave.
+type sample struct {
+	x          float64 // its place on a curve: one s of figure 1, one n of figure 2
+	c          Case    // of the first seed
+	first      *Entry  // the first seed that ran: the one that was tested, if it did; nil if none ran
+	seeds, ran int     // planned, and of these those that ran
+	capped     *Entry  // a seed that did not converge; nil if all did
+
+	// Ascending: training of the seeds that ran, iterations of those that converged, errors of those that were tested too.
+	seconds, iterations, errors []float64
+}
+
+// gather makes a sample of the seeds of a case, with the iterations to τ where their solve went on beyond it; 0: to
+// their own tolerance.
+func gather(entries []*Entry, tol float64) *sample {
+	s := &sample{seeds: len(entries)}
+	for i, e := range entries {
+		if i == 0 {
+			s.c = e.Case
+		}
+		x := e.Result
+		if !x.Ran() {
+			continue
+		}
+		s.ran++
+		s.first = cmp.Or(s.first, e)
+		s.seconds = append(s.seconds, x.Train())
+		iterations, ok := x.Iterations, x.Converged
+		if e.Case.Tol < tol {
+			iterations, ok = x.iterationsTo(tol)
+		}
+		if !ok {
+			s.capped = cmp.Or(s.capped, e)
+			continue
+		}
+		s.iterations = append(s.iterations, float64(iterations))
+		if v := x.Error(); !math.IsNaN(v) {
+			s.errors = append(s.errors, v)
+		}
+	}
+	for _, v := range [][]float64{s.seconds, s.iterations, s.errors} {
+		slices.Sort(v)
+	}
+	return s
+}
+
+// sampleOf collects the seeds of a row and a role.
+func (r *Report) sampleOf(row, role string) *sample { return gather(r.Find(row, role), 0) }
+
+// curve collects the entries of a row and a role by their place, in the order of the plan.
+func (r *Report) curve(row, role string, at func(Case) float64) []*sample {
+	var places []float64
+	by := map[float64][]*Entry{}
+	for _, e := range r.Find(row, role) {
+		x := at(e.Case)
+		places, by[x] = once(places, x), append(by[x], e)
+	}
+	var out []*sample
+	for _, x := range places {
+		s := gather(by[x], 0)
+		s.x = x
+		out = append(out, s)
+	}
+	return out
+}
+
+// bySketch and byPoints are the abscissae of figures 1 and 2.
+func bySketch(c Case) float64 { return float64(c.S) }
+func byPoints(c Case) float64 { return float64(sizeOf(c).N) }
+
+// complete reports whether all seeds ran, converged and were tested.
+func (s *sample) complete() bool { return s != nil && s.seeds > 0 && len(s.errors) == s.seeds }
+
+// tested reports whether a seed was.
+func (s *sample) tested() bool { return len(s.errors) > 0 }
+
+// median returns the median of an ascending sample, halfway between the middle two of an even number; NaN of none.
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
+
+// ends returns the least and the largest of an ascending sample; NaN of none.
+func ends(v []float64) (lo, hi float64) {
+	if len(v) == 0 {
+		return math.NaN(), math.NaN()
+	}
+	return v[0], v[len(v)-1]
+}
+
+// median returns the median number of iterations; NaN where a seed did not converge or none ran.
+func (s *sample) median() float64 {
+	if s.capped != nil {
+		return math.NaN()
+	}
+	return median(s.iterations)
+}
+
+// needs returns what is known of the iterations to the tolerance: the median; more than were allowed
+// where a seed did not converge; nothing where none ran.
+func (s *sample) needs() bounds {
+	if s.capped != nil {
+		return bounds{float64(s.capped.Result.Iterations) + 1, math.Inf(1)}
+	}
+	return bounds{s.median(), s.median()}
+}
+
+// spread writes an ascending sample as "85", or "85 (83–88)" where that is not all, with the verb of a float64;
+// nothing of none.
+func spread(v []float64, verb string) string {
+	if len(v) == 0 {
+		return ""
+	}
+	a, b := fmt.Sprintf(verb, v[0]), fmt.Sprintf(verb, v[len(v)-1])
+	if a == b {
+		return a
+	}
+	return fmt.Sprintf(verb+" (%s–%s)", median(v), a, b)
+}
+
+// text gives the iterations as spread does, as "FAIL (1000)" in the paper's word where a seed did not converge within
+// the iterations allowed, what else it ended with, and a blank where none ran; how many of the seeds these are, where
+// it is not all.
+func (s *sample) text() plots.Cell {
+	switch {
+	case s.capped != nil:
+		how := s.capped.Result.Status
+		if how.Is(pcg.MaxIterations) {
+			how = "FAIL"
+		}
+		return plots.Text(fmt.Sprintf("%s (%d)%s", how, s.capped.Result.Iterations, s.share()))
+	case s.ran == 1 && s.seeds == 1:
+		return plots.Number(s.median())
+	}
+	return plots.Text(spread(s.iterations, "%g") + s.share())
+}
+
+// share says how many of the seeds ran where it is not all: ", 2 of 5 seeds".
+func (s *sample) share() string {
+	if s.ran == 0 || s.ran == s.seeds {
+		return ""
+	}
+	return fmt.Sprintf(", %d of %d seeds", s.ran, s.seeds)
+}
+
+// words gives the iterations in a sentence: "90 (85–95) iterations", "more than 1000 iterations".
+func (s *sample) words() string {
+	switch {
+	case s.ran == 0:
+		return "no iterations"
+	case s.capped == nil:
+		return spread(s.iterations, "%g") + " iterations" + s.share()
+	case s.capped.Result.Status.Is(pcg.MaxIterations):
+		return fmt.Sprintf("more than %d iterations", s.capped.Result.Iterations)
+	}
+	return fmt.Sprintf("%d iterations without an answer (%s)", s.capped.Result.Iterations, s.capped.Result.Status)
+}
+
+// train returns the median of the seconds of training; NaN if no seed ran.
+func (s *sample) train() float64 { return median(s.seconds) }
+
+// result returns the first seed's result; nil if none ran.
+func (s *sample) result() *Result {
+	if s.first == nil {
+		return nil
+	}
+	return s.first.Result
+}
+
+// seedsText says how many seeds a place has: "5", "3 of 5 converged".
+func (s *sample) seedsText() plots.Cell {
+	switch n := len(s.errors); {
+	case s.capped != nil:
+		return plots.Text(fmt.Sprintf("%d of %d converged", n, s.ran))
+	case n < s.seeds:
+		return plots.Text(fmt.Sprintf("%d of %d run", n, s.seeds))
+	default:
+		return plots.Number(float64(n))
+	}
+}
+
+// best returns the sample of those tested that ok accepts, that is better than all before it; nil if there is none.
+func best(curve []*sample, ok func(*sample) bool, better func(a, b *sample) bool) (found *sample) {
+	for _, p := range curve {
+		if p.tested() && ok(p) && (found == nil || better(p, found)) {
+			found = p
+		}
+	}
+	return found
+}
+
+// at returns the sample at a place; nil if none was tested there.
+func at(curve []*sample, x float64) *sample {
+	return best(curve, func(p *sample) bool { return p.x == x }, leastError)
+}
+
+func leastError(a, b *sample) bool { return median(a.errors) < median(b.errors) }
+func quickest(a, b *sample) bool   { return a.train() < b.train() }
+func anywhere(*sample) bool        { return true }
