@@ -88,7 +88,7 @@ table3    paper       0       10         –         –  Against block ADMM on 
 table4    smoke       7       12 …
 table4    laptop      0       60         –         –  Against conjugate gradients without a preconditioner
 table4    paper       0       18         –         –  Against conjugate gradients without a preconditioner
-left out because data are missing: epsilon, covtype-sample, covtype7-sample, yearpredictionmsd, cal-housing, protein, gisette, adult, mnist (krrlab data fetch NAME downloads, krrlab data info NAME says where else; then --data-dir or $KRRLAB_DATA)
+left out because data are missing: epsilon, covtype-sample, covtype7-sample, yearpredictionmsd, cal-housing, protein, gisette, adult (krrlab data fetch NAME downloads, krrlab data info NAME says where else; then --data-dir or $KRRLAB_DATA)
 `
 	if code != exitOK || errs != "" || got != want {
 		t.Errorf("exit %d, %s\n%s\nwant\n%s", code, errs, got, want)
