@@ -70,18 +70,18 @@ func (e *Engine) replace(u *unit, f *types.Func) {
 
 // calls lets the calls of functions of cells go to their targets. A function goes on calling itself: who keeps it as a value, to
 // call it in a new one of its name, wants what it was.
-func (e *Engine) calls(u *unit, fn *ssa.Function, pfn reflect.Value, code []func(*ixgo.Frame)) {
-	index := *(*map[ssa.Value]uint32)(field(pfn, "index", reflect.TypeFor[map[ssa.Value]uint32]()))
-	for fn.Parent() != nil {
-		fn = fn.Parent()
+func (e *Engine) calls(u *unit, fn function) {
+	within := fn.ssa
+	for within.Parent() != nil {
+		within = within.Parent()
 	}
-	for i, instr := range *(*[]ssa.Instruction)(field(pfn, "ssaInstrs", reflect.TypeFor[[]ssa.Instruction]())) {
+	for i, instr := range fn.instructions() {
 		call, ok := instr.(*ssa.Call)
 		if !ok {
 			continue
 		}
 		callee, ok := call.Call.Value.(*ssa.Function)
-		if !ok || callee == fn || callee.Origin() != nil {
+		if !ok || callee == within || callee.Origin() != nil {
 			continue
 		}
 		f, ok := callee.Object().(*types.Func)
@@ -92,12 +92,8 @@ func (e *Engine) calls(u *unit, fn *ssa.Function, pfn reflect.Value, code []func
 		if t == nil {
 			continue
 		}
-		direct, to := code[i], index[call]&0xffffff
-		var from []uint32
-		for _, a := range call.Call.Args {
-			from = append(from, index[a]&0xffffff)
-		}
-		code[i] = func(fr *ixgo.Frame) {
+		direct, to, from := fn.code[i], fn.register(call), fn.places(call.Call.Args)
+		fn.code[i] = func(fr *ixgo.Frame) {
 			f := t.Load()
 			if f == nil {
 				direct(fr)
@@ -107,9 +103,7 @@ func (e *Engine) calls(u *unit, fn *ssa.Function, pfn reflect.Value, code []func
 			args := make([]reflect.Value, len(from))
 			for j, r := range from {
 				in := f.Type().In(j)
-				if args[j] = reflect.ValueOf(stack[r]); !args[j].IsValid() {
-					args[j] = reflect.Zero(in)
-				} else if !args[j].Type().AssignableTo(in) { // of a type that has been given methods since
+				if args[j] = valueAs(stack[r], in); !args[j].Type().AssignableTo(in) { // of a type that has been given methods since
 					direct(fr)
 					return
 				}

@@ -250,7 +250,7 @@ func (e *Engine) autoImport(file *ast.File, sees view) {
 // declarations checks a unit of declarations. What undo undoes is done again when the unit is built.
 func (e *Engine) declarations(file *ast.File, sees view) (u *unit, undo func(), err error) {
 	undo = func() {}
-	if of := e.extended(file, sees); len(of) > 0 {
+	if of := e.extended(file, sees); len(of) > 0 && extending.on() {
 		u, undo, err = e.extend(file, sees, of)
 	} else {
 		u, err = e.check(file, sees.names)

@@ -41,7 +41,7 @@ func (e *Engine) types(src *source, names map[string]types.Object, signatures bo
 	for _, o := range names {
 		outer.Insert(o)
 	}
-	*private[*types.Scope](e.pkg, "scope") = types.NewScope(outer, 0, 0, "unit")
+	*e.pkg.Scope() = *types.NewScope(outer, 0, 0, "unit")
 	e.pkg.SetImports(nil)
 	var first error
 	conf := types.Config{IgnoreFuncBodies: signatures, Importer: importer{e}, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
@@ -61,15 +61,29 @@ func (e *Engine) moved() *types.Package {
 	scope := e.pkg.Scope()
 	for _, name := range scope.Names() {
 		o := scope.Lookup(name)
-		*private[*types.Package](o, "pkg") = p
+		setPackage(o, p)
 		p.Scope().Insert(o)
 		if n, ok := o.Type().(*types.Named); ok && n.Obj() == o {
 			for m := range n.Methods() {
-				*private[*types.Package](m, "pkg") = p
+				setPackage(m, p)
 			}
 		}
 	}
 	return p
+}
+
+// setPackage makes an object one of another package.
+func setPackage(o types.Object, p *types.Package) {
+	switch o := o.(type) {
+	case *types.Const:
+		*o = *types.NewConst(o.Pos(), p, o.Name(), o.Type(), o.Val())
+	case *types.Func:
+		*o = *types.NewFunc(o.Pos(), p, o.Name(), o.Signature())
+	case *types.TypeName:
+		*o = *types.NewTypeName(o.Pos(), p, o.Name(), o.Type())
+	case *types.Var:
+		*o = *types.NewVar(o.Pos(), p, o.Name(), o.Type())
+	}
 }
 
 // keepDefers puts an empty deferred call at the head of functions that defer within loops: where these range

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"math"
 	"reflect"
 	"runtime"
 	"strings"
@@ -178,6 +179,9 @@ const mode = ixgo.SupportMultipleInterp | ixgo.DisableCustomBuiltin
 func (e *Engine) context() *ixgo.Context {
 	c := ixgo.NewContext(mode | ixgo.DisableAutoLoadPatchs)
 	c.FileSet, c.Loader, c.RunContext = e.fset, e.loader, context.Background()
+	if !results.on() {
+		c.SetLeastCallForEnablePool(math.MaxInt32)
+	}
 	c.SetPanic(func(p *ixgo.PanicInfo) { // as Go says it
 		switch err := p.Error.(type) {
 		case ixgo.RuntimeError:
@@ -197,11 +201,6 @@ func (e *Engine) context() *ixgo.Context {
 		c.RegisterExternal(name, f)
 	}
 	return c
-}
-
-// private returns the address of a field of ixgo's that it does not export.
-func private[T any](of any, name string) *T {
-	return (*T)(field(reflect.ValueOf(of).Elem(), name, reflect.TypeFor[T]()))
 }
 
 // Packages returns the paths of the packages that cells can import, each with its name. It must not be changed.

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"reflect"
 	"slices"
@@ -23,7 +25,11 @@ func (e *Engine) build(u *unit) error {
 	}()
 	units, pkgs := map[*unit]bool{}, map[*types.Package]bool{}
 	e.closure(u, units, pkgs)
-	prog := ssa.NewProgram(e.fset, ssa.InstantiateGenerics|ssa.BuildSerially) // serially: a panic stays in this goroutine
+	mode := ssa.InstantiateGenerics | ssa.BuildSerially // serially: a panic stays in this goroutine
+	if !parallel.on() {
+		mode |= ssa.NaiveForm // without phi nodes of variables
+	}
+	prog := ssa.NewProgram(e.fset, mode)
 	for p := range pkgs {
 		if s := e.source(p); s != nil {
 			prog.CreatePackage(p, e.base.SourcePackage(p.Path()).Files, s.info, true)
@@ -32,6 +38,14 @@ func (e *Engine) build(u *unit) error {
 		}
 	}
 	kept := e.kept(u, units)
+	all, n := e.withMethods(u, g, kept)
+	if n > 0 && !invoking.on() {
+		return errors.New("types with methods need what this kernel lacks (see what it said at first)")
+	}
+	if !room(n) {
+		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare (%d in all): restart it",
+			n, capacity())
+	}
 	made := map[*unit]*ssa.Package{}
 	for v := range units {
 		var files []*ast.File
@@ -42,17 +56,26 @@ func (e *Engine) build(u *unit) error {
 				files, info = v.src.part(kept, v == u)
 			}
 		}
+		if v == u && all != nil {
+			files = append(slices.Clip(files), asInterfaces(u.pkg, info, all))
+		}
 		made[v] = prog.CreatePackage(v.pkg, files, info, false)
 	}
 	prog.Build()
-	n := e.needMethods(prog, u, g, kept)
-	if !room(n) {
-		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare (%d in all): restart it", n, capacity())
+	if !nilEntries.on() {
+		if err := lostEntry(prog); err != nil {
+			return err
+		}
 	}
 	ctx := e.context()
 	find := &finder{}
-	if len(g.was) > 0 {
-		find = e.renew(ctx, prog, g)
+	if len(g.was) > 0 || !sharing.on() {
+		var own *ixgo.TypesRecord
+		own, find = e.newRecord(ctx, prog)
+		e.renew(own, g)
+		if !sharing.on() {
+			e.know(own, all)
+		}
 	}
 	e.loader.mu.Lock()
 	clear(e.loader.cells)
@@ -78,13 +101,14 @@ func (e *Engine) build(u *unit) error {
 	if err != nil {
 		return err
 	}
-	*private[chan ixgo.PanicError](in, "cherror") = e.panics
-	e.polls(u, in)
+	e.adapt(u, in)
 	find.bind(in)
 	e.loader.mu.Lock()
 	asked := slices.Clone(e.loader.asked)
 	e.loader.mu.Unlock()
-	e.know(*private[*ixgo.TypesRecord](in, "record"), asked)
+	if sharing.on() {
+		e.know(*at[*ixgo.TypesRecord](in, record), asked)
+	}
 	for name, m := range made[u].Members {
 		if _, ok := m.(*ssa.Global); ok {
 			if p, ok := in.GetVarAddr(name); ok {
@@ -96,27 +120,15 @@ func (e *Engine) build(u *unit) error {
 	return nil
 }
 
-// needMethods makes ixgo compile the methods of all types that a unit mentions: it compiles those of types that
-// the unit itself turns into interfaces, but later units and compiled code call others. It returns how many
-// methods of new types there are.
-func (e *Engine) needMethods(prog *ssa.Program, u *unit, g *growth, kept map[types.Object]bool) (methods int) {
-	f := reflect.ValueOf(prog).Elem().FieldByName("makeInterfaceTypes")
-	if !f.IsValid() || f.Kind() != reflect.Map || f.Type().Key() != reflect.TypeFor[types.Type]() {
-		panic("engine: ssa has no makeInterfaceTypes: another version")
-	}
-	set := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
-	need := func(t types.Type) {
-		if set.IsNil() {
-			set.Set(reflect.MakeMap(set.Type()))
-		}
-		set.SetMapIndex(reflect.ValueOf(&t).Elem(), reflect.Zero(set.Type().Elem()))
-	}
+// withMethods returns all types of cells that a unit mentions, and how many methods those of them have
+// that are new.
+func (e *Engine) withMethods(u *unit, g *growth, kept map[types.Object]bool) (all []types.Type, methods int) {
 	w := typeWalker{seen: map[types.Type]bool{}}
 	w.named = func(n *types.Named) {
 		if p := n.Obj().Pkg(); p == nil || p.Path() != mainPath && e.units[p] == nil || types.IsInterface(n) || generic(n) {
 			return
 		}
-		need(types.NewPointer(n))
+		all = append(all, n)
 		if _, known := e.loader.known.At(n).(reflect.Type); !known {
 			methods += 2 * types.NewMethodSet(types.NewPointer(n)).Len()
 		}
@@ -130,7 +142,7 @@ func (e *Engine) needMethods(prog *ssa.Program, u *unit, g *growth, kept map[typ
 		}
 	}
 	if u.src.at != nil {
-		return methods
+		return all, methods
 	}
 	for _, t := range u.src.info.Types {
 		w.visit(t.Type)
@@ -140,7 +152,38 @@ func (e *Engine) needMethods(prog *ssa.Program, u *unit, g *growth, kept map[typ
 			w.visit(o.Type())
 		}
 	}
-	return methods
+	return all, methods
+}
+
+// asInterfaces returns a file with a function that turns pointers to types into interfaces, and is never called: of the types
+// that a unit turns into interfaces ixgo compiles the methods, which later units and compiled code call.
+func asInterfaces(p *types.Package, info *types.Info, all []types.Type) *ast.File {
+	ident := func(name string, o types.Object) *ast.Ident {
+		id := ast.NewIdent(name)
+		info.Uses[id] = o
+		return id
+	}
+	anys := types.NewVar(token.NoPos, p, "", types.NewSlice(types.Universe.Lookup("any").Type()))
+	take := types.NewParam(token.NoPos, p, "take",
+		types.NewSignatureType(nil, nil, nil, types.NewTuple(anys), nil, true))
+	call := &ast.CallExpr{Fun: ident("take", take)}
+	info.Types[call] = types.TypeAndValue{Type: types.NewTuple()}
+	body := &ast.BlockStmt{}
+	for _, t := range all {
+		x, def := types.NewVar(token.NoPos, p, "x", types.NewPointer(t)), ast.NewIdent("x")
+		info.Defs[def] = x
+		call.Args = append(call.Args, ident("x", x))
+		body.List = append(body.List, &ast.DeclStmt{Decl: &ast.GenDecl{Tok: token.VAR,
+			Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{def}}}}})
+	}
+	body.List = append(body.List, &ast.ExprStmt{X: call})
+	name, param := ast.NewIdent(Hidden+"types"), ast.NewIdent("take")
+	info.Defs[param] = take
+	info.Defs[name] = types.NewFunc(token.NoPos, p, name.Name,
+		types.NewSignatureType(nil, nil, nil, types.NewTuple(take), nil, false))
+	params := &ast.FieldList{List: []*ast.Field{{Names: []*ast.Ident{param}}}}
+	return &ast.File{Name: ast.NewIdent(p.Name()), Decls: []ast.Decl{
+		&ast.FuncDecl{Name: name, Type: &ast.FuncType{Params: params}, Body: body}}}
 }
 
 // room reports whether there are entries left in the table through which compiled code calls methods of cells; ixgo

@@ -65,19 +65,19 @@ func (e *Engine) extend(file *ast.File, sees view, of map[*ast.FuncDecl]*types.N
 	old := map[*types.Named][]*types.Func{}
 	undo = func() {
 		for n, ms := range old {
-			*private[[]*types.Func](n, "methods") = ms
+			*at[[]*types.Func](n, typeMethods) = ms
 		}
 	}
 	home := map[*types.Named]*types.Package{}
 	for _, n := range of { // go/types takes methods of types of its own package only
 		if home[n] == nil {
-			old[n], home[n] = *private[[]*types.Func](n, "methods"), n.Obj().Pkg()
-			*private[*types.Package](n.Obj(), "pkg") = e.pkg
+			old[n], home[n] = *at[[]*types.Func](n, typeMethods), n.Obj().Pkg()
+			setPackage(n.Obj(), e.pkg)
 		}
 	}
 	defer func() {
 		for n, p := range home {
-			*private[*types.Package](n.Obj(), "pkg") = p
+			setPackage(n.Obj(), p)
 		}
 		if u == nil {
 			undo()
@@ -108,7 +108,7 @@ func (e *Engine) extend(file *ast.File, sees view, of map[*ast.FuncDecl]*types.N
 		return nil, undo, err
 	}
 	for f, m := range made {
-		*private[*types.Package](m, "pkg") = u.pkg
+		setPackage(m, u.pkg)
 		u.src.info.Defs[f.Name] = m
 	}
 	u.added = added
@@ -185,7 +185,7 @@ func (e *Engine) cannotAdd(m *types.Func, to *types.Named, home map[*types.Named
 
 // add gives a type a method, in place of that of the same name.
 func add(m method) {
-	list := private[[]*types.Func](m.of, "methods")
+	list := at[[]*types.Func](m.of, typeMethods)
 	with := slices.Clone(*list)
 	if i := slices.IndexFunc(with, func(f *types.Func) bool { return f.Name() == m.f.Name() }); i >= 0 {
 		with[i] = m.f
@@ -209,7 +209,7 @@ func (e *Engine) grow(u *unit) *growth {
 	}
 	grown := map[*types.Named]bool{}
 	for _, m := range u.added {
-		list := private[[]*types.Func](m.of, "methods")
+		list := at[[]*types.Func](m.of, typeMethods)
 		had := *list
 		g.undo = append(g.undo, func() { *list = had })
 		add(m)
@@ -286,14 +286,8 @@ func (f *finder) bind(in *ixgo.Interp) {
 }
 
 // renew makes the types anew that grow has forgotten, and gives the variables of the session and what they hold their new
-// types: the memory stays where it is, for nothing but methods has changed. Their methods are those of the
-// interpreter to which the finder is bound.
-func (e *Engine) renew(ctx *ixgo.Context, prog *ssa.Program, g *growth) *finder {
-	find := &finder{}
-	rctx := reflectx.NewContext()
-	check := ctx.MethodChecker(ctx, prog)
-	rctx.SetHasImethod(func(t reflect.Type, m reflectx.Method) bool { return m.FuncId != -1 && check(t, m) })
-	record := ixgo.NewTypesRecord(ctx, rctx, prog, e.loader, find, nil)
+// types: the memory stays where it is, for nothing but methods has changed.
+func (e *Engine) renew(record *ixgo.TypesRecord, g *growth) {
 	now := changed{types: map[reflect.Type]reflect.Type{}, boxes: map[reflect.Type]bool{}, seen: map[seen]bool{}}
 	some := map[*types.Named]bool{}
 	for n, old := range g.was {
@@ -319,7 +313,14 @@ func (e *Engine) renew(ctx *ixgo.Context, prog *ssa.Program, g *growth) *finder 
 	e.loader.asked = nil
 	e.loader.mu.Unlock()
 	e.know(record, asked)
-	return find
+}
+
+// newRecord returns what makes the reflect.Types of a program; their methods are those of the interpreter to which the
+// finder is bound.
+func (e *Engine) newRecord(ctx *ixgo.Context, prog *ssa.Program) (*ixgo.TypesRecord, *finder) {
+	find, rctx, check := &finder{}, reflectx.NewContext(), ctx.MethodChecker(ctx, prog)
+	rctx.SetHasImethod(func(t reflect.Type, m reflectx.Method) bool { return m.FuncId != -1 && check(t, m) })
+	return ixgo.NewTypesRecord(ctx, rctx, prog, e.loader, find, nil), find
 }
 
 // know keeps the types that a record has made.

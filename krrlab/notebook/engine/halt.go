@@ -5,10 +5,8 @@ import (
 	"maps"
 	"math"
 	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/goplus/ixgo"
 	"github.com/goplus/reflectx"
@@ -53,35 +51,54 @@ func Stop(goid uint64, stop bool) {
 // Goid returns the number of the calling goroutine.
 func Goid() uint64 { return routine.Goid() }
 
-// polls makes functions look whether they are to stop, where they begin and where a loop turns.
-func (e *Engine) polls(u *unit, in *ixgo.Interp) {
-	funcs := reflect.ValueOf(in).Elem().FieldByName("funcs")
-	for it := funcs.MapRange(); it.Next(); {
-		fn := (*ssa.Function)(it.Key().UnsafePointer())
-		pfn := it.Value().Elem()
-		code := *(*[]func(*ixgo.Frame))(field(pfn, "Instrs", reflect.TypeFor[[]func(*ixgo.Frame)]()))
-		invokes(in, pfn, code)
-		e.calls(u, fn, pfn, code)
-		nils(pfn, code)
-		recovers(pfn, code)
-		at := *(*[]int)(field(pfn, "Blocks", reflect.TypeFor[[]int]()))
-		if fn.Signature.Results().Len() > 1 {
+// adapt changes what ixgo has compiled, as far as the features are there.
+func (e *Engine) adapt(u *unit, in *ixgo.Interp) {
+	if reports.on() {
+		*at[chan ixgo.PanicError](in, goPanics) = e.panics
+	}
+	if !funcs.found {
+		return
+	}
+	for _, f := range functions(in) {
+		if invoking.on() {
+			f.invokes(*at[map[reflect.Type]map[string]*ssa.Function](in, methodSets))
+		}
+		if replacing.on() {
+			e.calls(u, f)
+		}
+		if nilEntries.on() {
+			f.nils()
+		}
+		if recovering.on() {
+			f.recovers()
+		}
+		if results.on() && f.ssa.Signature.Results().Len() > 1 {
 			// Several results lie in the frame of the call until they are taken. A frame that is used again for
 			// another call, in another goroutine, would change them: those of this function are not.
-			*(*int32)(field(pfn, "used", reflect.TypeFor[int32]())) = math.MinInt32
+			*at[int32](f.of, used) = math.MinInt32
 		}
-		for _, b := range fn.Blocks {
-			if b.Index >= len(at) {
-				break
-			}
-			head := b.Index == 0
-			for _, p := range b.Preds {
-				head = head || b.Dominates(p)
-			}
-			phis(pfn, b, code[at[b.Index]:])
-			if head {
-				poll(code, at[b.Index], position(b))
-			}
+		if halting.on() {
+			f.blocks()
+		}
+	}
+}
+
+// blocks makes a function look whether it is to stop, where it begins and where a loop turns.
+func (f function) blocks() {
+	starts := *at[[]int](f.of, blocks)
+	for _, b := range f.ssa.Blocks {
+		if b.Index >= len(starts) {
+			break
+		}
+		head := b.Index == 0
+		for _, p := range b.Preds {
+			head = head || b.Dominates(p)
+		}
+		if parallel.on() {
+			f.phis(b, f.code[starts[b.Index]:])
+		}
+		if head {
+			poll(f.code, starts[b.Index], position(b))
 		}
 	}
 }
@@ -114,46 +131,27 @@ func poll(code []func(*ixgo.Frame), i int, p token.Position) {
 	}
 }
 
-// field returns the address of a field of a struct of ixgo's.
-func field(v reflect.Value, name string, want reflect.Type) unsafe.Pointer {
-	f := v.FieldByName(name)
-	if !f.IsValid() || f.Type() != want {
-		panic("engine: ixgo has no " + name + " of type " + want.String() + ": another version")
-	}
-	return unsafe.Pointer(f.UnsafeAddr())
-}
-
 // invokes makes calls of methods by an interface find those of types that another unit has made: ixgo takes
 // such a type for a compiled one, whose methods it would call in another way. It does the same for compiled types: there
 // ixgo keeps the method that it found in a variable of the instruction, which goroutines that execute it share.
-func invokes(in *ixgo.Interp, pfn reflect.Value, code []func(*ixgo.Frame)) {
-	msets := *private[map[reflect.Type]map[string]*ssa.Function](in, "msets")
-	index := *(*map[ssa.Value]uint32)(field(pfn, "index", reflect.TypeFor[map[ssa.Value]uint32]()))
-	register := func(v ssa.Value) uint32 { return index[v] & 0xffffff }
-	for i, instr := range *(*[]ssa.Instruction)(field(pfn, "ssaInstrs", reflect.TypeFor[[]ssa.Instruction]())) {
+func (f function) invokes(msets map[reflect.Type]map[string]*ssa.Function) {
+	for i, instr := range f.instructions() {
 		call, ok := instr.(*ssa.Call)
 		if !ok || !call.Call.IsInvoke() {
 			continue
 		}
-		direct, name, to, recv := code[i], call.Call.Method.Name(), register(call), register(call.Call.Value)
-		var from []uint32
-		for _, a := range call.Call.Args {
-			from = append(from, register(a))
-		}
-		code[i] = func(fr *ixgo.Frame) {
-			stack := *(*[]any)(unsafe.Add(unsafe.Pointer(fr), frame.stack))
+		direct, name, to, recv := f.code[i], call.Call.Method.Name(), f.register(call), f.register(call.Call.Value)
+		from := f.places(call.Call.Args)
+		f.code[i] = func(fr *ixgo.Frame) {
+			stack := stackOf(fr)
 			t := reflect.TypeOf(stack[recv])
 			if _, own := msets[t]; own || t == nil || t == typeOfType {
 				direct(fr)
 				return
 			}
 			args := []reflect.Value{reflect.ValueOf(stack[recv])}
-			find, cell := t.MethodByName, ofCell(t)
-			if cell {
-				find = func(name string) (reflect.Method, bool) { return reflectx.MethodByName(t, name) }
-			}
-			m, ok := find(name)
-			if cell && t.Kind() == reflect.Pointer { // package reflectx does not find a method of the value that is not exported
+			m, ok := reflectx.MethodByName(t, name)
+			if t.Kind() == reflect.Pointer { // package reflectx does not find a method of the value that is not exported
 				if of, found := reflectx.MethodByName(t.Elem(), name); found && !args[0].IsNil() {
 					m, ok, args[0] = of, true, args[0].Elem()
 				}
@@ -163,11 +161,7 @@ func invokes(in *ixgo.Interp, pfn reflect.Value, code []func(*ixgo.Frame)) {
 				return
 			}
 			for j, r := range from {
-				v := reflect.ValueOf(stack[r])
-				if !v.IsValid() {
-					v = reflect.Zero(m.Type.In(j + 1))
-				}
-				args = append(args, v)
+				args = append(args, valueAs(stack[r], m.Type.In(j+1)))
 			}
 			stack[to] = called(m.Func, args)
 		}
@@ -198,44 +192,9 @@ func called(f reflect.Value, args []reflect.Value) any {
 	return all
 }
 
-// ofCell reports whether a type has methods that are interpreted: package reflectx marks such types by a bit that
-// the runtime does not use.
-func ofCell(t reflect.Type) bool {
-	const flags, mark = 2*unsafe.Sizeof(uintptr(0)) + 4, 1 << 7
-	data := (*[2]unsafe.Pointer)(unsafe.Pointer(&t))[1]
-	return *(*uint8)(unsafe.Add(data, flags))&mark != 0
-}
-
-// frame are the places of fields of ixgo's frame of a call, and of what it points to.
-var frame = struct{ stack, pred, caller, pfn, fn, panicked, arg, recovered, defers, deferFn uintptr }{
-	stack: offset("stack", "[]interface {}"), pred: offset("pred", "int"), caller: offset("caller", "*ixgo.frame"),
-	pfn: offset("pfn", "*ixgo.function"), fn: offset("pfn.Fn", "*ssa.Function"),
-	panicked: offset("_panic", "*ixgo._panic"), arg: offset("_panic.arg", "interface {}"), recovered: offset("_panic.recovered", "bool"),
-	defers: offset("_defer", "*ixgo._defer"), deferFn: offset("_defer.fn", "interface {}"),
-}
-
-// at returns the address of a field of a frame.
-func at[T any](fr *ixgo.Frame, offset uintptr) *T {
-	return (*T)(unsafe.Add(unsafe.Pointer(fr), offset))
-}
-
-// offset returns the place of a field of ixgo's frame, or of what a field of it points to.
-func offset(path, want string) uintptr {
-	t, name := reflect.TypeFor[ixgo.Frame](), path
-	if of, in, ok := strings.Cut(path, "."); ok {
-		f, _ := t.FieldByName(of)
-		t, name = f.Type.Elem(), in
-	}
-	f, ok := t.FieldByName(name)
-	if !ok || f.Type.String() != want {
-		panic("engine: ixgo's frame has no " + path + " of type " + want + ": another version")
-	}
-	return f.Offset
-}
-
 // phis makes the phi nodes of a block take their values at once, where one of them takes that of another: ixgo
 // executes them one after the other, which is wrong for a, b = b, a in a loop.
-func phis(pfn reflect.Value, b *ssa.BasicBlock, code []func(*ixgo.Frame)) {
+func (f function) phis(b *ssa.BasicBlock, code []func(*ixgo.Frame)) {
 	var all []*ssa.Phi
 	own := map[ssa.Value]bool{}
 	for _, i := range b.Instrs {
@@ -254,25 +213,23 @@ func phis(pfn reflect.Value, b *ssa.BasicBlock, code []func(*ixgo.Frame)) {
 	if !hazard {
 		return
 	}
-	index := *(*map[ssa.Value]uint32)(field(pfn, "index", reflect.TypeFor[map[ssa.Value]uint32]()))
-	register := func(v ssa.Value) uint32 { return index[v] & 0xffffff }
 	to, from := make([]uint32, len(all)), map[int][]uint32{}
 	for j, p := range all {
-		to[j] = register(p)
+		to[j] = f.register(p)
 		code[j] = func(*ixgo.Frame) {}
 	}
 	for k := len(b.Preds) - 1; k >= 0; k-- {
 		var src []uint32
 		for _, p := range all {
-			src = append(src, register(p.Edges[k]))
+			src = append(src, f.register(p.Edges[k]))
 		}
 		from[b.Preds[k].Index] = src
 	}
 	code[0] = func(fr *ixgo.Frame) {
-		stack := *(*[]any)(unsafe.Add(unsafe.Pointer(fr), frame.stack))
+		stack := stackOf(fr)
 		var room [8]any
 		values := room[:0]
-		for _, r := range from[*(*int)(unsafe.Add(unsafe.Pointer(fr), frame.pred))] {
+		for _, r := range from[*at[int](fr, pred)] {
 			values = append(values, stack[r])
 		}
 		for j, v := range values {

@@ -65,7 +65,9 @@ func (l *loader) load(path string) (p *types.Package, err error) {
 			l.failed[path] = err
 		}
 	}()
-	(*private[map[string]*ixgo.Package](l.TypesLoader, "installed"))[path] = table
+	if _, err := l.TypesLoader.Import(path); err != nil { // enters the table; the package is there, and not complete
+		return nil, err
+	}
 	if table.Source != "" {
 		if err := l.base.AddImportFile(path, p.Name()+".go", table.Source); err != nil {
 			return nil, err

@@ -3,25 +3,23 @@ package engine
 import (
 	"go/types"
 	"reflect"
-	"unsafe"
 
 	"github.com/goplus/ixgo"
 	"golang.org/x/tools/go/ssa"
+	"golang.org/x/tools/go/ssa/ssautil"
 )
 
 // nils makes maps take nil as a key and as an element where these are interfaces. ixgo hands the map an invalid
 // reflect.Value for it, which panics as a key and, as an element, deletes the entry.
-func nils(pfn reflect.Value, code []func(*ixgo.Frame)) {
-	index := *(*map[ssa.Value]uint32)(field(pfn, "index", reflect.TypeFor[map[ssa.Value]uint32]()))
-	register := func(v ssa.Value) uint32 { return index[v] & 0xffffff }
-	for i, instr := range *(*[]ssa.Instruction)(field(pfn, "ssaInstrs", reflect.TypeFor[[]ssa.Instruction]())) {
+func (f function) nils() {
+	for i, instr := range f.instructions() {
 		switch instr := instr.(type) {
 		case *ssa.MapUpdate:
 			if !interfaces(instr.Map.Type()) {
 				continue
 			}
-			m, k, v := register(instr.Map), register(instr.Key), register(instr.Value)
-			code[i] = func(fr *ixgo.Frame) {
+			m, k, v := f.register(instr.Map), f.register(instr.Key), f.register(instr.Value)
+			f.code[i] = func(fr *ixgo.Frame) {
 				stack := stackOf(fr)
 				to := reflect.ValueOf(stack[m])
 				to.SetMapIndex(valueAs(stack[k], to.Type().Key()), valueAs(stack[v], to.Type().Elem()))
@@ -30,8 +28,8 @@ func nils(pfn reflect.Value, code []func(*ixgo.Frame)) {
 			if !interfaces(instr.X.Type()) {
 				continue
 			}
-			r, m, k := register(instr), register(instr.X), register(instr.Index)
-			code[i] = func(fr *ixgo.Frame) {
+			r, m, k := f.register(instr), f.register(instr.X), f.register(instr.Index)
+			f.code[i] = func(fr *ixgo.Frame) {
 				stack := stackOf(fr)
 				of := reflect.ValueOf(stack[m])
 				v := of.MapIndex(valueAs(stack[k], of.Type().Key()))
@@ -47,8 +45,8 @@ func nils(pfn reflect.Value, code []func(*ixgo.Frame)) {
 			if b, ok := instr.Call.Value.(*ssa.Builtin); !ok || b.Name() != "delete" || !interfaces(instr.Call.Args[0].Type()) {
 				continue
 			}
-			m, k := register(instr.Call.Args[0]), register(instr.Call.Args[1])
-			code[i] = func(fr *ixgo.Frame) {
+			m, k := f.register(instr.Call.Args[0]), f.register(instr.Call.Args[1])
+			f.code[i] = func(fr *ixgo.Frame) {
 				stack := stackOf(fr)
 				of := reflect.ValueOf(stack[m])
 				of.SetMapIndex(valueAs(stack[k], of.Type().Key()), reflect.Value{})
@@ -56,8 +54,6 @@ func nils(pfn reflect.Value, code []func(*ixgo.Frame)) {
 		}
 	}
 }
-
-func stackOf(fr *ixgo.Frame) []any { return *(*[]any)(unsafe.Add(unsafe.Pointer(fr), frame.stack)) }
 
 // interfaces reports whether the keys or elements of a map are interfaces.
 func interfaces(t types.Type) bool {
@@ -71,4 +67,24 @@ func valueAs(v any, t reflect.Type) reflect.Value {
 		return reflect.Zero(t)
 	}
 	return reflect.ValueOf(v)
+}
+
+// lostEntry is for a kernel without nilEntries: it refuses to store an interface that may be nil in a map, where ixgo would
+// delete the entry.
+func lostEntry(prog *ssa.Program) error {
+	for f := range ssautil.AllFunctions(prog) {
+		for _, b := range f.Blocks {
+			for _, i := range b.Instrs {
+				set, ok := i.(*ssa.MapUpdate)
+				if !ok || !types.IsInterface(set.Value.Type()) {
+					continue
+				}
+				if _, ok := set.Value.(*ssa.MakeInterface); !ok {
+					return types.Error{Fset: prog.Fset, Pos: set.Pos(),
+						Msg: "an interface that may be nil is stored in a map, which needs what this kernel lacks (see what it said at first)"}
+				}
+			}
+		}
+	}
+	return nil
 }

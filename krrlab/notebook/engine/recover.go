@@ -3,7 +3,6 @@ package engine
 import (
 	"reflect"
 	"sync"
-	"unsafe"
 
 	"github.com/goplus/ixgo"
 	"golang.org/x/tools/go/ssa"
@@ -39,13 +38,13 @@ func through(fr *ixgo.Frame, f func()) {
 	f()
 }
 
-// deferred returns the frame that calls the function of a frame as a deferred one, nil if none does.
-func deferred(fr *ixgo.Frame) *ixgo.Frame {
-	up := *at[*ixgo.Frame](fr, frame.caller)
+// deferrer returns the frame that calls the function of a frame as a deferred one, nil if none does.
+func deferrer(fr *ixgo.Frame) *ixgo.Frame {
+	up := *at[*ixgo.Frame](fr, caller)
 	for up != nil && wrapper(up) {
-		up = *at[*ixgo.Frame](up, frame.caller)
+		up = *at[*ixgo.Frame](up, caller)
 	}
-	if up == nil || *at[unsafe.Pointer](up, frame.pfn) != nil {
+	if up == nil || *at[*byte](up, callee) != nil {
 		return up
 	}
 	deferring.Lock() // called by reflection
@@ -58,33 +57,32 @@ func deferred(fr *ixgo.Frame) *ixgo.Frame {
 
 // wrapper reports whether the function of a frame is one that ssa has put around a method.
 func wrapper(fr *ixgo.Frame) bool {
-	p := *at[unsafe.Pointer](fr, frame.pfn)
-	return p != nil && (*(**ssa.Function)(unsafe.Add(p, frame.fn))).Synthetic != ""
+	p := *at[*byte](fr, callee)
+	return p != nil && (*at[*ssa.Function](p, calleeSSA)).Synthetic != ""
 }
 
 // panicking returns the panic that runs through a frame, nil if there is none.
-func panicking(fr *ixgo.Frame) unsafe.Pointer {
-	p := *at[unsafe.Pointer](fr, frame.panicked)
-	if p == nil || *(*bool)(unsafe.Add(p, frame.recovered)) {
+func panicking(fr *ixgo.Frame) *byte {
+	p := *at[*byte](fr, panicked)
+	if p == nil || *at[bool](p, panicEnds) {
 		return nil
 	}
 	return p
 }
 
 // recovers makes recover find panics of frames of other interpreters.
-func recovers(pfn reflect.Value, code []func(*ixgo.Frame)) {
-	index := *(*map[ssa.Value]uint32)(field(pfn, "index", reflect.TypeFor[map[ssa.Value]uint32]()))
-	for i, instr := range *(*[]ssa.Instruction)(field(pfn, "ssaInstrs", reflect.TypeFor[[]ssa.Instruction]())) {
-		direct := code[i]
+func (f function) recovers() {
+	for i, instr := range f.instructions() {
+		direct := f.code[i]
 		switch instr := instr.(type) {
 		case *ssa.Call:
 			if b, ok := instr.Call.Value.(*ssa.Builtin); !ok || b.Name() != "recover" {
 				continue
 			}
-			to, used := index[instr]
-			code[i] = func(fr *ixgo.Frame) {
+			to, used := (*at[map[ssa.Value]uint32](f.of, registers))[instr]
+			f.code[i] = func(fr *ixgo.Frame) {
 				direct(fr)
-				from := deferred(fr)
+				from := deferrer(fr)
 				if from == nil || panicking(fr) != nil {
 					return
 				}
@@ -92,8 +90,8 @@ func recovers(pfn reflect.Value, code []func(*ixgo.Frame)) {
 				if p == nil { // none, or it was found
 					return
 				}
-				*(*bool)(unsafe.Add(p, frame.recovered)) = true
-				v := *(*any)(unsafe.Add(p, frame.arg))
+				*at[bool](p, panicEnds) = true
+				v := *at[any](p, panicArg)
 				if e, ok := v.(ixgo.PanicError); ok {
 					v = e.Value
 				}
@@ -102,23 +100,23 @@ func recovers(pfn reflect.Value, code []func(*ixgo.Frame)) {
 				}
 			}
 		case *ssa.Defer:
-			code[i] = func(fr *ixgo.Frame) {
+			f.code[i] = func(fr *ixgo.Frame) {
 				direct(fr)
-				d := *at[unsafe.Pointer](fr, frame.defers)
+				d := *at[*byte](fr, defers)
 				if instr.DeferStack != nil {
-					d = reflect.ValueOf(stackOf(fr)[index[instr.DeferStack]&0xffffff]).Elem().UnsafePointer()
+					d = (*byte)(reflect.ValueOf(stackOf(fr)[f.register(instr.DeferStack)]).Elem().UnsafePointer())
 				}
-				fn := (*any)(unsafe.Add(d, frame.deferFn))
-				f := reflect.ValueOf(*fn)
-				if f.Kind() != reflect.Func || f.IsNil() {
+				fn := at[any](d, deferFunc)
+				g := reflect.ValueOf(*fn)
+				if g.Kind() != reflect.Func || g.IsNil() {
 					return
 				}
-				*fn = reflect.MakeFunc(f.Type(), func(args []reflect.Value) (out []reflect.Value) {
+				*fn = reflect.MakeFunc(g.Type(), func(args []reflect.Value) (out []reflect.Value) {
 					through(fr, func() {
-						if f.Type().IsVariadic() {
-							out = f.CallSlice(args)
+						if g.Type().IsVariadic() {
+							out = g.CallSlice(args)
 						} else {
-							out = f.Call(args)
+							out = g.Call(args)
 						}
 					})
 					return out

@@ -66,8 +66,12 @@ func (s *Session) find(path string) (*engine.Source, error) {
 	return src, nil
 }
 
-// note says of the packages that a cell was the first to import that they are interpreted.
+// note says what the kernel lacks, and of the packages that a cell was the first to import that they are interpreted.
 func (s *Session) note() {
+	for _, line := range s.missing {
+		s.out.write(stderr, []byte(line+"\n"))
+	}
+	s.missing = nil
 	for _, p := range s.interpreted {
 		text := fmt.Sprintf("%s (%s) is interpreted", p.Path, p.Module)
 		if s.e.Generic(p.Path) {

@@ -12,3 +12,10 @@ func TestRecursiveTypes(t *testing.T) {
 		"func first(l *list.List) *list.Element { return l.Front() }\nl := list.New()\nl.PushBack(4)\nfirst(l).Value", "→4",
 	)
 }
+
+// TestMissing: the first cell says what the kernel lacks, in lines that the later ones do not repeat.
+func TestMissing(t *testing.T) {
+	s := open(t, nil)
+	s.missing = []string{"this kernel lacks a", "this kernel lacks b"}
+	cells(t, s, equal, "1", "stderr: this kernel lacks a\nthis kernel lacks b\n→1", "2", "→2")
+}

@@ -50,6 +50,7 @@ type Session struct {
 	added       *modules.Kernel
 	finder      *modules.Finder
 	interpreted []*modules.Package // of which nothing was said yet
+	missing     []string           // what the kernel lacks, until it is said
 	compiled    compiled           // cells
 	worker      atomic.Int32       // number of the goroutine that runs cells
 }
@@ -93,6 +94,7 @@ func New(o *Options) (*Session, error) {
 		active.Unlock()
 		return nil, err
 	}
+	s.missing = engine.Missing()
 	s.compiled.life, s.compiled.stop = context.WithCancel(context.Background())
 	go s.loop(0)
 	s.do(s.start)
