@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/accel/gemm"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
@@ -17,7 +16,7 @@ import (
 // make test-machines that wants a certain arithmetic asks for its words in KRRLAB_MACHINE: it
 // fails where they are missing, as the row's other tests would show nothing.
 func TestMachine(t *testing.T) {
-	words := []string{runtime.GOARCH, "loops:" + simd.InUse().String(), "products:" + gemm.InUse().String(),
+	words := []string{runtime.GOARCH, "loops:" + simd.InUse().String(),
 		fmt.Sprintf("threads:%d", accel.Threads()), "blas:" + accel.InUse().Name}
 	if lib, err := accel.OpenBLAS(); err == nil {
 		for _, core := range []string{"Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids"} {

@@ -133,6 +133,18 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+// TestAddressLimit: of a limit on addresses those that hold no memory are not for data.
+func TestAddressLimit(t *testing.T) {
+	m := fake(map[string]string{"/proc/meminfo": meminfo}, addressLimit(3<<30, 2<<30, 1<<29))
+	limit, _ := m.memoryLimit()
+	if avail := m.memoryAvailable(); limit != 3<<29 || avail != 1<<30 {
+		t.Errorf("limit %d, available %d", limit, avail)
+	}
+	if l := addressLimit(1<<30, 2<<30, 1<<20); l.bytes != 1 {
+		t.Errorf("used up: %+v", l)
+	}
+}
+
 // TestOccupied: memory counts while it is in use, and not when Go's heap has it again.
 func TestOccupied(t *testing.T) {
 	const size = 64 << 20
@@ -205,7 +217,7 @@ func TestBoundGarbage(t *testing.T) {
 	if before == 0 {
 		t.Skip("the system tells no memory limit")
 	}
-	_, changing := room() // where addresses are limited, by all that takes some
+	_, _, changing := addresses() // where addresses are limited, by all that takes some
 	BoundGarbage()
 	if got := debug.SetMemoryLimit(-1); got != before/10*9 && !changing {
 		t.Errorf("Go's limit is %d of %d", got, before)

@@ -38,7 +38,6 @@ type Library struct {
 	info BLAS
 	par  parallel
 	want atomic.Int32 // threads asked for, see Library.threads
-	most int          // threads that there are addresses for; 0 is no limit
 
 	narrow bool // its core does not use AVX-512
 
@@ -53,10 +52,6 @@ type routines struct{ gemm, syrk, trsm, trmm, symm, gemv, potrf uintptr }
 
 // Info describes the library.
 func (l *Library) Info() BLAS { return l.info }
-
-// MaxThreads returns how many threads the library may have where addresses are limited
-// (ulimit -v), 0 where they are not.
-func (l *Library) MaxThreads() int { return l.most }
 
 // parallel is what openblas_get_parallel returns.
 type parallel int
@@ -121,14 +116,21 @@ var openBLAS struct {
 // one of the routines wanted, or that fails a small known-answer test, is
 // passed over. The error says what was tried and which package to install.
 //
-// Where addresses are limited (ulimit -v) it takes the buffers of calls from Threads() goroutines
-// at once, and keeps to as many threads of its own as there is room for; where there is none
-// the error wraps a *RoomError. Set the threads before, and have OPENBLAS_NUM_THREADS=1 in the
-// environment of such a process: its first threads alone may be too much.
+// Where addresses are limited (ulimit -v, some batch systems) it is not loaded, and the error is ErrAddresses: it has a
+// buffer of addresses for each thread and call, and waits without end for one that it cannot have.
 func OpenBLAS() (*Library, error) {
-	openBLAS.once.Do(func() { openBLAS.lib, openBLAS.err = find(libraryNames()) })
+	openBLAS.once.Do(func() {
+		if _, _, limited := addresses(); limited {
+			openBLAS.err = ErrAddresses
+			return
+		}
+		openBLAS.lib, openBLAS.err = find(libraryNames())
+	})
 	return openBLAS.lib, openBLAS.err
 }
+
+// ErrAddresses is OpenBLAS's error where addresses are limited.
+var ErrAddresses = errors.New("accel: OpenBLAS is not loaded where addresses are limited (ulimit -v)")
 
 // find loads the best of the libraries of those names.
 func find(names []string) (*Library, error) {
@@ -136,10 +138,6 @@ func find(names []string) (*Library, error) {
 	var tried []string
 	for _, name := range names {
 		l, err := load(name)
-		var full *RoomError
-		if errors.As(err, &full) && best == nil {
-			return nil, fmt.Errorf("accel: OpenBLAS cannot be loaded: %w", full)
-		}
 		if err != nil {
 			tried = append(tried, fmt.Sprintf("%s (%v)", name, err))
 			continue
@@ -181,12 +179,6 @@ func narrow(config string) bool {
 }
 
 func load(name string) (*Library, error) {
-	left, limited := room()
-	if limited {
-		if want := here.roomWanted(); left < want {
-			return nil, &RoomError{Left: left, Want: want}
-		}
-	}
 	handle, err := dl.Open(name, false)
 	if err != nil {
 		return nil, fmt.Errorf("not loaded: %s", firstLine(err.Error()))
@@ -222,11 +214,6 @@ func load(name string) (*Library, error) {
 	if l.setThreads == 0 {
 		l.par = serial
 	}
-	if limited {
-		if err := l.hold(handle, Threads()); err != nil {
-			return nil, err
-		}
-	}
 	if err := l.selfTest(); err != nil {
 		return nil, err
 	}
@@ -252,9 +239,6 @@ func (l *Library) selfTest() error {
 // on those that it adds to its pool and takes away again, where they wait for a core.
 func (l *Library) threads(n int) {
 	n = min(n, runtime.NumCPU())
-	if l.most > 0 {
-		n = min(n, l.most)
-	}
 	l.want.Store(int32(n))
 	if l.setThreads != 0 {
 		f := frames.Get().(*frame)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
 func TestOpenBLASInfo(t *testing.T) {
@@ -66,13 +66,13 @@ func TestNarrow(t *testing.T) {
 			t.Errorf("%s: AVX-512 left unused %v, want %v", config, !want, want)
 		}
 	}
-	wide := gogemm.InUse() == gogemm.AVX512
+	wide := simd.InUse() == simd.AVX512
 	for _, c := range []struct {
 		l     *Library
 		order int
 		want  bool
 	}{
-		{nil, 1, gogemm.InUse() != gogemm.Portable}, {&Library{}, 1000, false}, {&Library{narrow: true}, narrowOrder, wide}, {&Library{narrow: true}, narrowOrder - 1, false},
+		{nil, 1, simd.InUse() != simd.Portable}, {&Library{}, 1000, false}, {&Library{narrow: true}, narrowOrder, wide}, {&Library{narrow: true}, narrowOrder - 1, false},
 	} {
 		if got := ours(c.l, c.order); got != c.want {
 			t.Errorf("%+v, order %d: %v, want %v", c.l, c.order, got, c.want)

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 
 	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
 // ownThreads is the number of threads that products of the BLAS run on now.
@@ -25,76 +26,54 @@ const (
 
 // owned is package gemm in one precision, on all threads outside ForEach and on one
 // inside it. The bits of what it computes do not depend on the number of threads.
-type owned[T real] struct {
-	mul        func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
-	rank       func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int)
-	trsm, trmm triangularFunc[T]
-	tile       func() (rows, cols int)
-	pool       *sync.Pool // of *ownProduct[T]
+type owned[T real] struct{ pool sync.Pool } // of *ownProduct[T]
+
+func newOwned[T real]() *owned[T] {
+	return &owned[T]{sync.Pool{New: func() any {
+		p := new(ownProduct[T])
+		p.body = p.piece
+		return p
+	}}}
 }
 
 type triangularFunc[T real] func(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int)
 
-var (
-	owned32 = &owned[float32]{gogemm.Sgemm, gogemm.Ssyrk, gogemm.Strsm, gogemm.Strmm, gogemm.Tile, ownPool[float32]()}
-	owned64 = &owned[float64]{gogemm.Dgemm, gogemm.Dsyrk, gogemm.Dtrsm, gogemm.Dtrmm, gogemm.Tile64, ownPool[float64]()}
-)
-
-func ownPool[T real]() *sync.Pool {
-	return &sync.Pool{New: func() any {
-		p := new(ownProduct[T])
-		p.body = p.piece
-		return p
-	}}
-}
-
 // gemm computes C = α·op(A)·op(B) + β·C in pieces of C.
 func (o *owned[T]) gemm(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
-	ra, ca := opDims(tA, m, k)
-	rb, cb := opDims(tB, k, n)
 	threads := int(ownThreads.Load())
-	if threads > 1 && large(m, n, k, ownWork) && isTrans(tA) && isTrans(tB) && alpha != 0 &&
-		matrix(ra, ca, lda, len(a)) && matrix(rb, cb, ldb, len(b)) && matrix(m, n, ldc, len(c)) {
-		rows, cols := o.pieces(m, n, threads)
-		o.run(ownProduct[T]{
-			kind: ownGemm, tA: tA, tB: tB, m: m, n: n, k: k, alpha: alpha, beta: beta,
-			a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, rows: rows, cols: cols,
-		}, (m+rows-1)/rows*((n+cols-1)/cols))
+	if threads == 1 || !large(m, n, k, ownWork) {
+		gogemm.Gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return
 	}
-	o.mul(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	rows, cols := o.pieces(m, n, threads)
+	o.run(ownProduct[T]{
+		kind: ownGemm, tA: tA, tB: tB, m: m, n: n, k: k, alpha: alpha, beta: beta,
+		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, rows: rows, cols: cols,
+	}, (m+rows-1)/rows*((n+cols-1)/cols))
 }
 
 // syrk computes one triangle of C = α·A·Aᵀ + β·C or α·Aᵀ·A + β·C in blocks of it.
 func (o *owned[T]) syrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
-	ra, ca := opDims(tA, n, k)
 	threads := int(ownThreads.Load())
-	if threads > 1 && large(n, n, k, 2*ownWork) && isUplo(ul) && isTrans(tA) && alpha != 0 &&
-		matrix(ra, ca, lda, len(a)) && matrix(n, n, ldc, len(c)) {
-		// Blocks of the triangle, about 8 for each thread.
-		size := o.blockOrder(n, threads)
-		blocks := (n + size - 1) / size
-		o.run(ownProduct[T]{
-			kind: ownSyrk, tA: tA, tB: blas.Trans, m: n, n: n, k: k, alpha: alpha, beta: beta,
-			a: a, b: a, c: c, lda: lda, ldb: lda, ldc: ldc, rows: size, cols: size, ul: ul,
-		}, blocks*(blocks+1)/2)
+	if threads == 1 || !large(n, n, k, 2*ownWork) {
+		gogemm.Syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 		return
 	}
-	o.rank(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
+	// Blocks of the triangle, about 8 for each thread.
+	size := o.blockOrder(n, threads)
+	blocks := (n + size - 1) / size
+	o.run(ownProduct[T]{
+		kind: ownSyrk, tA: tA, m: n, n: n, k: k, alpha: alpha, beta: beta,
+		a: a, c: c, lda: lda, ldc: ldc, rows: size, cols: size, ul: ul,
+	}, blocks*(blocks+1)/2)
 }
 
 // trxm computes B = α·op(A)⁻¹·B or α·op(A)·B, or with op(A) on the right, in pieces of
-// columns of B or, from the right, of rows. Small work it leaves to ref,
-// gonum's.
-func (o *owned[T]) trxm(kind ownKind, ref triangularFunc[T], s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int) {
+// columns of B or, from the right, of rows.
+func (o *owned[T]) trxm(kind ownKind, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int) {
 	q, vectors := m, n
 	if s == blas.Right {
 		q, vectors = n, m
-	}
-	if !large(m, n, q, ownTrxmWork) || !isSide(s) || !isUplo(ul) || !isTrans(tA) || !isDiag(d) ||
-		alpha == 0 || !matrix(q, q, lda, len(a)) || !matrix(m, n, ldb, len(b)) {
-		ref(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
-		return
 	}
 	x := ownProduct[T]{
 		kind: kind, s: s, ul: ul, tA: tA, d: d, m: m, n: n, alpha: alpha,
@@ -102,11 +81,11 @@ func (o *owned[T]) trxm(kind ownKind, ref triangularFunc[T], s blas.Side, ul bla
 	}
 	threads := int(ownThreads.Load())
 	if threads == 1 || !large(m, n, q, 2*ownWork) {
-		o.triangular(&x, m, n, b)
+		x.triangular(m, n, b)
 		return
 	}
 	// Pieces of 8 tiles at least: each packs the triangle again.
-	_, unit := o.tile()
+	_, unit := gogemm.Tile[T]()
 	size := min(ownRows, max(8*unit, ((vectors+threads-1)/threads+unit-1)/unit*unit))
 	if s == blas.Left {
 		x.cols = size
@@ -116,19 +95,15 @@ func (o *owned[T]) trxm(kind ownKind, ref triangularFunc[T], s blas.Side, ul bla
 	o.run(x, (vectors+size-1)/size)
 }
 
-func (o *owned[T]) triangular(x *ownProduct[T], m, n int, b []T) {
-	f := o.trsm
-	if x.kind == ownTrmm {
-		f = o.trmm
-	}
-	f(x.s, x.ul, x.tA, x.d, m, n, x.alpha, x.a, x.lda, b, x.ldc)
+func (p *ownProduct[T]) triangular(m, n int, b []T) {
+	gogemm.Triangular(p.kind == ownTrsm, p.s, p.ul, p.tA, p.d, m, n, p.alpha, p.a, p.lda, b, p.ldc)
 }
 
 // pieces returns the size of the pieces that C, m×n, is cut into: at least one for
 // each thread if C has so many tiles, a multiple of the number of threads if they are
 // few, and none larger than ownRows×ownCols.
 func (o *owned[T]) pieces(m, n, threads int) (rows, cols int) {
-	mr, nr := o.tile()
+	mr, nr := gogemm.Tile[T]()
 	part := func(n, count, unit int) int { return ((n+count-1)/count + unit - 1) / unit * unit }
 	p, q := (m+ownRows-1)/ownRows, (n+ownCols-1)/ownCols
 	for p*q < 4*threads && p*q%threads != 0 {
@@ -146,7 +121,7 @@ func (o *owned[T]) pieces(m, n, threads int) (rows, cols int) {
 
 // blockOrder returns the order of the blocks of a triangle of order n.
 func (o *owned[T]) blockOrder(n, threads int) int {
-	mr, _ := o.tile()
+	mr, _ := gogemm.Tile[T]()
 	count := 2
 	for count*(count+1) < 16*threads {
 		count++
@@ -159,14 +134,13 @@ type ownKind int
 
 const (
 	ownGemm ownKind = iota
-	ownSyrk         // b is a
+	ownSyrk
 	ownTrsm         // c is B
 	ownTrmm
 )
 
 // ownProduct is one product that runs on several threads.
 type ownProduct[T real] struct {
-	o                      *owned[T]
 	kind                   ownKind
 	tA, tB                 blas.Transpose
 	s                      blas.Side
@@ -182,7 +156,7 @@ type ownProduct[T real] struct {
 // run computes x, which is cut into count pieces.
 func (o *owned[T]) run(x ownProduct[T], count int) {
 	p := o.pool.Get().(*ownProduct[T])
-	x.o, x.body = o, p.body
+	x.body = p.body
 	*p = x
 	// The context is never done, so ForEach gives no error.
 	_ = ForEach(context.Background(), count, p.body)
@@ -200,10 +174,10 @@ func (p *ownProduct[T]) piece(_, q int) {
 	i, j := q/across*p.rows, q%across*p.cols
 	m, n, c := min(p.rows, p.m-i), min(p.cols, p.n-j), p.c[i*p.ldc+j:]
 	if p.kind != ownGemm {
-		p.o.triangular(p, m, n, c)
+		p.triangular(m, n, c)
 		return
 	}
-	p.o.mul(p.tA, p.tB, m, n, p.k, p.alpha,
+	gogemm.Gemm(p.tA, p.tB, m, n, p.k, p.alpha,
 		vectors(p.a, p.tA == blas.NoTrans, i, p.lda), p.lda,
 		vectors(p.b, p.tB != blas.NoTrans, j, p.ldb), p.ldb, p.beta, c, p.ldc)
 }
@@ -226,11 +200,11 @@ func (p *ownProduct[T]) block(q int) {
 	m, n := min(p.rows, p.n-i), min(p.rows, p.n-j)
 	switch {
 	case i == j:
-		p.o.rank(p.ul, p.tA, m, p.k, p.alpha, x, p.lda, p.beta, c, p.ldc)
+		gogemm.Syrk(p.ul, p.tA, m, p.k, p.alpha, x, p.lda, p.beta, c, p.ldc)
 	case p.tA == blas.NoTrans:
-		p.o.mul(blas.NoTrans, blas.Trans, m, n, p.k, p.alpha, x, p.lda, y, p.lda, p.beta, c, p.ldc)
+		gogemm.Gemm(blas.NoTrans, blas.Trans, m, n, p.k, p.alpha, x, p.lda, y, p.lda, p.beta, c, p.ldc)
 	default:
-		p.o.mul(blas.Trans, blas.NoTrans, m, n, p.k, p.alpha, x, p.lda, y, p.lda, p.beta, c, p.ldc)
+		gogemm.Gemm(blas.Trans, blas.NoTrans, m, n, p.k, p.alpha, x, p.lda, y, p.lda, p.beta, c, p.ldc)
 	}
 }
 
@@ -264,8 +238,9 @@ func large(m, n, k, work int) bool {
 // processor, to gonum's, which on x86-64 are faster. A library that does not use the processor's AVX-512, because it
 // is older than the processor, is left out of large products likewise, but not of triangular solves.
 type level3[T real] struct {
-	own      *owned[T]
-	ownOrder int                        // least dimension of a product on one thread with AVX2 for which own is used beside a library too
+	own *owned[T]
+	// ownOrder is the least dimension of a product on one thread with AVX2 for which own is used beside a library too.
+	ownOrder int
 	of       func(l *Library) *routines // l's
 	gonum    overridden[T]
 }
@@ -289,11 +264,11 @@ func of32(i blas.Float32) overridden[float32] {
 
 var (
 	level3of64 = &level3[float64]{
-		own: owned64, ownOrder: math.MaxInt, of: func(l *Library) *routines { return &l.d }, gonum: of64(gonum.Implementation{}),
+		own: newOwned[float64](), ownOrder: math.MaxInt, of: func(l *Library) *routines { return &l.d }, gonum: of64(gonum.Implementation{}),
 	}
 	// With AVX2, on one thread, gemm takes less time than OpenBLAS 0.3.21: 512×512×784 in 0.97 of it on Zen 3.
 	level3of32 = &level3[float32]{
-		own: owned32, ownOrder: 128, of: func(l *Library) *routines { return &l.s }, gonum: of32(gonum.Implementation{}),
+		own: newOwned[float32](), ownOrder: 128, of: func(l *Library) *routines { return &l.s }, gonum: of32(gonum.Implementation{}),
 	}
 )
 
@@ -304,24 +279,24 @@ const narrowOrder = 256
 
 // ours reports whether package gemm is used for a product whose least dimension is the given one.
 func ours(l *Library, order int) bool {
-	path := gogemm.InUse()
+	path := simd.InUse()
 	if l == nil {
-		return path != gogemm.Portable
+		return path != simd.Portable
 	}
-	return l.narrow && path == gogemm.AVX512 && order >= narrowOrder
+	return l.narrow && path == simd.AVX512 && order >= narrowOrder
 }
 
 func (p *level3[T]) gemm(l *Library, tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
 	ra, ca := opDims(tA, m, k)
 	rb, cb := opDims(tB, k, n)
+	good := isTrans(tA) && isTrans(tB) && alpha != 0 && matrix(ra, ca, lda, len(a)) && matrix(rb, cb, ldb, len(b)) && matrix(m, n, ldc, len(c))
 	switch {
-	case ours(l, min(m, n, k)):
+	case good && ours(l, min(m, n, k)):
 		p.own.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-	case l == nil || !large(m, n, k, gemmWork) || !isTrans(tA) || !isTrans(tB) || alpha == 0 ||
-		!matrix(ra, ca, lda, len(a)) || !matrix(rb, cb, ldb, len(b)) || !matrix(m, n, ldc, len(c)):
+	case !good || l == nil || !large(m, n, k, gemmWork):
 		p.gonum.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-	case ownThreads.Load() == 1 && min(m, n, k) >= p.ownOrder && gogemm.InUse() == gogemm.AVX2:
-		p.own.mul(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	case ownThreads.Load() == 1 && min(m, n, k) >= p.ownOrder && simd.InUse() == simd.AVX2:
+		gogemm.Gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 	default:
 		gemm(l, p.of(l).gemm, tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 	}
@@ -329,11 +304,11 @@ func (p *level3[T]) gemm(l *Library, tA, tB blas.Transpose, m, n, k int, alpha T
 
 func (p *level3[T]) syrk(l *Library, ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
 	ra, ca := opDims(tA, n, k)
+	good := isUplo(ul) && isTrans(tA) && alpha != 0 && matrix(ra, ca, lda, len(a)) && matrix(n, n, ldc, len(c))
 	switch {
-	case ours(l, min(n, k)):
+	case good && ours(l, min(n, k)):
 		p.own.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
-	case l == nil || !large(n, n, k, syrkWork) || !isUplo(ul) || !isTrans(tA) || alpha == 0 ||
-		!matrix(ra, ca, lda, len(a)) || !matrix(n, n, ldc, len(c)):
+	case !good || l == nil || !large(n, n, k, syrkWork):
 		p.gonum.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 	default:
 		syrk(l, p.of(l).syrk, ul, tA, n, k, alpha, a, lda, beta, c, ldc)
@@ -341,21 +316,19 @@ func (p *level3[T]) syrk(l *Library, ul blas.Uplo, tA blas.Transpose, n, k int, 
 }
 
 func (p *level3[T]) trxm(l *Library, kind ownKind, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int) {
-	ref := p.gonum.trsm
+	ref, fn := p.gonum.trsm, func(r *routines) uintptr { return r.trsm }
 	if kind == ownTrmm {
-		ref = p.gonum.trmm
+		ref, fn = p.gonum.trmm, func(r *routines) uintptr { return r.trmm }
 	}
 	q := order(s, m, n)
+	good := isSide(s) && isUplo(ul) && isTrans(tA) && isDiag(d) && alpha != 0 && matrix(q, q, lda, len(a)) && matrix(m, n, ldb, len(b))
 	switch {
-	case ours(l, 0):
-		p.own.trxm(kind, ref, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
-	case l == nil || !large(m, n, q, trxmWork) || !isSide(s) || !isUplo(ul) || !isTrans(tA) || !isDiag(d) || alpha == 0 ||
-		!matrix(q, q, lda, len(a)) || !matrix(m, n, ldb, len(b)):
+	case good && ours(l, 0) && large(m, n, q, ownTrxmWork):
+		p.own.trxm(kind, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	case !good || l == nil || !large(m, n, q, trxmWork):
 		ref(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
-	case kind == ownTrmm:
-		trxm(l, p.of(l).trmm, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 	default:
-		trxm(l, p.of(l).trsm, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+		trxm(l, fn(p.of(l)), s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 	}
 }
 

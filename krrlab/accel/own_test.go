@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 
 	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
@@ -40,7 +41,7 @@ func testOwn[T real](t *testing.T, u float64, own, ref overridden[T]) {
 // the same bits.
 func TestOwnThreads(t *testing.T) {
 	t.Cleanup(func() { Use(nil) })
-	if gogemm.InUse() == gogemm.Portable {
+	if simd.InUse() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
 	Use(nil)
@@ -128,12 +129,12 @@ func sameBits[T real](t *testing.T, name string, c []T, f func(c []T)) (want []T
 }
 
 func TestPieces(t *testing.T) {
-	t.Run("float32", func(t *testing.T) { testPieces(t, owned32) })
-	t.Run("float64", func(t *testing.T) { testPieces(t, owned64) })
+	t.Run("float32", func(t *testing.T) { testPieces(t, newOwned[float32]()) })
+	t.Run("float64", func(t *testing.T) { testPieces(t, newOwned[float64]()) })
 }
 
 func testPieces[T real](t *testing.T, o *owned[T]) {
-	mr, nr := o.tile()
+	mr, nr := gogemm.Tile[T]()
 	for _, threads := range []int{2, 3, 7, 16, 64} {
 		for _, s := range [][2]int{{1, 1}, {1, 5000}, {5000, 1}, {512, 512}, {256, 2000}, {2000, 256}, {20000, 20000}, {7, 33}} {
 			rows, cols := o.pieces(s[0], s[1], threads)
@@ -153,7 +154,7 @@ func TestOwnNoAllocation(t *testing.T) {
 	t.Cleanup(func() { Use(nil) })
 	withThreads(t, 2)
 	Use(nil)
-	if gogemm.InUse() == gogemm.Portable {
+	if simd.InUse() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
 	t.Run("float32", func(t *testing.T) { testOwnNoAllocation(t, of32(float32s{lib: only(nil)})) })

@@ -7,5 +7,3 @@ func processLimits() []limit { return goLimit() }
 func maxRSS() (bytes int64, ok bool) { return 0, false }
 
 func addresses() (bound, used int64, limited bool) { return 0, 0, false }
-
-func stackSize() int64 { return 0 }

@@ -31,15 +31,6 @@ func addresses() (bound, used int64, limited bool) {
 	return int64(r.Cur), kb << 10, true
 }
 
-// stackSize returns the bytes of addresses that a thread of a C library has for its stack.
-func stackSize() int64 {
-	var r unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_STACK, &r); err != nil || r.Cur >= 1<<40 {
-		return 8 << 20
-	}
-	return int64(r.Cur)
-}
-
 func maxRSS() (bytes int64, ok bool) {
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel/gemm"
@@ -30,7 +29,6 @@ func nearBytes(n, d int, scale float64) *points.Bytes {
 // TestBytesTile compares tiles of bytes, in every arithmetic, with the kernel of the exact distance: entries in float64
 // within EntryError, those in float32 within their rounding; and all have the same bits on all paths.
 func TestBytesTile(t *testing.T) {
-	defer gemm.Use(gemm.InUse())
 	defer simd.Use(simd.InUse())
 	for _, d := range []int{1, 3, 784, gemm.BytesDepth + 9} {
 		const scale = 1.0 / 255
@@ -44,11 +42,8 @@ func TestBytesTile(t *testing.T) {
 			for _, arith := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
 				var first64 []float64
 				var first32 []float32
-				for _, p := range gemm.Paths() {
-					gemm.Use(p)
-					if slices.Contains(simd.Paths(), simd.Path(p)) {
-						simd.Use(simd.Path(p))
-					}
+				for _, p := range simd.Paths() {
+					simd.Use(p)
 					t64, t32 := make([]float64, nx*(nz+1)), make([]float32, nx*(nz+1))
 					var w kernel.Workspace
 					kernel.Tile64(t64, nz+1, k, px, pz, arith, &w)

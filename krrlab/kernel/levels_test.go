@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel/gemm"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -24,7 +25,7 @@ func few(n, d int, scale float64) *points.Bytes {
 
 // TestLevels: tiles of a table have the bits of the kernel's in float64, and in float32 those of the difference, rounded once.
 func TestLevels(t *testing.T) {
-	defer gemm.Use(gemm.InUse())
+	defer simd.Use(simd.InUse())
 	const nx, nz, ld = 7, 19, 23
 	for _, d := range []int{1, 9, 130} {
 		x, z := points.NewPanel(few(nx, d, 0.25)), points.NewPanel32(few(nz, d, 0.25))
@@ -36,8 +37,8 @@ func TestLevels(t *testing.T) {
 			}
 			for _, shift := range []float64{0, 0.375, 0.9} {
 				less := l.Less(shift)
-				for _, p := range gemm.Paths() {
-					gemm.Use(p)
+				for _, p := range simd.Paths() {
+					simd.Use(p)
 					want, wide, got := make([]float64, nx*ld), make([]float64, nx*ld), make([]float32, nx*ld)
 					var w kernel.Workspace
 					kernel.Tile64(want, ld, k, x, z, kernel.Differences, &w)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/gemm"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
@@ -212,7 +213,7 @@ func InnerInt(dst []int32, ld int, a, b Points, w *Workspace) bool {
 
 // innerInt is InnerInt of columns c0, …, c1-1.
 func (w *Workspace) innerInt(dst []int32, ld int, a, b *Bytes, c0, c1 int) {
-	if gemm.InUse() != gemm.Portable {
+	if simd.InUse() != simd.Portable {
 		gemm.Bytes(a.N, b.N, c1-c0, a.Data[min(c0, len(a.Data)):], a.Stride, b.Data[min(c0, len(b.Data)):], b.Stride, dst, ld)
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel/gemm"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
 // drawBytes returns points of bytes; those of one row in three are 0, those of another 255.
@@ -23,10 +24,10 @@ func drawBytes(g *rand.Rand, n, d int, scale float64) *Bytes {
 
 // onGemmPaths runs f with every kind of product that the machine has.
 func onGemmPaths(t *testing.T, f func(t *testing.T)) {
-	was := gemm.InUse()
-	defer gemm.Use(was)
-	for _, p := range gemm.Paths() {
-		gemm.Use(p)
+	was := simd.InUse()
+	defer simd.Use(was)
+	for _, p := range simd.Paths() {
+		simd.Use(p)
 		t.Run(p.String(), f)
 	}
 }

@@ -15,7 +15,7 @@ const (
 )
 
 // product holds the arguments of one product, plain ones.
-type product[T real] struct {
+type product[T Real] struct {
 	transA, transB bool
 	m, n, k        int
 	alpha          T
@@ -51,17 +51,20 @@ func (p part) columns(i, j, n int) (lo, hi int) {
 }
 
 // workspace is what one product needs.
-type workspace[T real] struct {
+type workspace[T Real] struct {
 	a, b []T // packed blocks of A and B
 	tile []T // a tile of C at its border
 
 	tri, x []T // a block of a triangular matrix, and a panel of what it multiplies
 }
 
-var (
-	pool32 = sync.Pool{New: func() any { return new(workspace[float32]) }}
-	pool64 = sync.Pool{New: func() any { return new(workspace[float64]) }}
-)
+// workspaces are those of both formats.
+type workspaces struct {
+	s workspace[float32]
+	d workspace[float64]
+}
+
+var pool = sync.Pool{New: func() any { return new(workspaces) }}
 
 // parts cuts n into the fewest parts of at most limit, a multiple of unit, of about
 // equal size, and returns that size, a multiple of unit.
@@ -150,7 +153,7 @@ func (w *workspace[T]) block(k kernel[T], x *product[T], i0, j0, m, n, kp int, a
 }
 
 // grow returns a slice of at least n elements that begins at a cache line.
-func grow[T real](s []T, n int) []T {
+func grow[T Real](s []T, n int) []T {
 	if n <= len(s) {
 		return s
 	}

@@ -5,22 +5,23 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
 // onEveryPath runs f on each path that this processor has; a path of AVX-512 with VNNI once more with the kernel that
 // processors without it use.
 func onEveryPath(t *testing.T, f func(t *testing.T)) {
-	was := InUse()
-	defer Use(was)
-	for _, p := range Paths() {
-		Use(p)
+	was := simd.InUse()
+	defer simd.Use(was)
+	for _, p := range simd.Paths() {
+		simd.Use(p)
 		t.Run(p.String(), f)
 	}
-	if k := runnable[AVX512]; k != nil && runnable[AVX2] != nil && !k.b.wide {
+	if k := current(); was == simd.AVX512 && !k.b.wide {
 		vnni := k.b
 		defer func() { k.b = vnni }()
-		k.b = runnable[AVX2].b
-		Use(AVX512)
+		k.b = byPath[simd.AVX2].b
 		t.Run("avx512 without vnni", f)
 	}
 }

@@ -1,7 +1,8 @@
 // Package gemm multiplies matrices without a library: C = α·op(A)·op(B) + β·C in
 // float32 and float64, with the semantics of the BLAS. It is what a machine without
-// OpenBLAS computes with, and one with AVX-512 that OpenBLAS does not know for large products: package accel registers these
-// products and triangular solves, and adds threads.
+// OpenBLAS computes with, and one with AVX-512 that OpenBLAS does not know for large
+// products: package accel registers these products and triangular solves, checks
+// their arguments and adds threads.
 // Where there is a kernel in assembly it is about as fast as OpenBLAS, as measured with
 // AVX2; where there is none it is slower than gonum's
 // code on x86-64, and accel uses that.
@@ -21,17 +22,7 @@
 //
 // Tiles at the border of C are computed whole, beside C, by the same kernel.
 //
-// # Paths
-//
-// Which path runs is chosen when the program starts: the fastest that the processor
-// has the instructions for and that passes a test. In that test, which takes about
-// 0.1 ms, every kernel multiplies small integers and must give what the portable kernel
-// gives, and every packing routine must pack as portable code does; a path that fails is
-// never run. Use forces a path.
-//
-// All assembly is written by one generator, _asm, for AVX2 and AVX-512 alike. Both are tested and
-// measured, AVX2 on Zen 3 and AVX-512 on Zen 5; the generator's own tests interpret
-// their instructions, and the test at the start guards them.
+// The path is that of package simd. All assembly is written by one generator, _asm, for AVX2 and AVX-512 alike.
 //
 // # Bytes
 //
@@ -53,8 +44,7 @@
 // same order of operations; the portable one rounds products before it adds them
 // unless the compiler fuses the two.
 //
-// Unlike gonum's, products with zero are not skipped: 0·NaN is NaN. As in gonum,
-// misuse panics, C is not read if β = 0, nor A and B if α = 0.
+// Unlike gonum's, products with zero are not skipped: 0·NaN is NaN. As in gonum, C is not read if β = 0.
 //
 // # References
 //

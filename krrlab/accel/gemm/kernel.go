@@ -2,8 +2,8 @@ package gemm
 
 import "unsafe"
 
-// real is a number format that there are kernels for.
-type real interface{ float32 | float64 }
+// Real is a number format that there are kernels for.
+type Real interface{ float32 | float64 }
 
 // kernel is a micro-kernel. mul computes one tile of C, mr×nr, from a panel a of
 // packed A and a panel b of packed B,
@@ -18,7 +18,7 @@ type real interface{ float32 | float64 }
 // pack4 and pack2, if not nil, transpose as it packs, for 4 and 2 vectors:
 // dst[p·w+i] = src[i·ld+p] for p < n. pack, if not nil, copies rows of nr elements:
 // dst[p·nr+i] = src[p·ld+i] for p < n.
-type kernel[T real] struct {
+type kernel[T Real] struct {
 	mr, nr       int
 	mul          func(k int, a, b, c *T, ldc int, alpha T, add bool)
 	pack4, pack2 func(n int, src *T, ld int, dst *T, w int)
@@ -40,7 +40,7 @@ var portable = kernels{
 
 // mul4x4 is the micro-kernel in Go. Two rows at a time, the sums fit the registers
 // of amd64.
-func mul4x4[T real](k int, a, b, c *T, ldc int, alpha T, add bool) {
+func mul4x4[T Real](k int, a, b, c *T, ldc int, alpha T, add bool) {
 	as, bs := unsafe.Slice((*[2][2]T)(unsafe.Pointer(a)), k), unsafe.Slice((*[4]T)(unsafe.Pointer(b)), k)
 	cs := unsafe.Slice(c, 3*ldc+4)
 	for h := range 2 {
@@ -61,7 +61,7 @@ func mul4x4[T real](k int, a, b, c *T, ldc int, alpha T, add bool) {
 	}
 }
 
-func write4[T real](c []T, alpha T, s [4]T, add bool) {
+func write4[T Real](c []T, alpha T, s [4]T, add bool) {
 	c = c[:4]
 	for j, v := range s {
 		if add {

@@ -2,5 +2,5 @@
 
 package gemm
 
-// candidates are the paths that the processor has the instructions for, by Path.
-func candidates() [numPaths]*kernels { return [numPaths]*kernels{Portable: &portable} }
+// byPath are the micro-kernels by simd.Path.
+var byPath = []*kernels{&portable}

@@ -4,66 +4,25 @@ import (
 	"unsafe"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/gonum"
+
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// Strsm computes B = α·op(A)⁻¹·B or, from the right, α·B·op(A)⁻¹, B m×n and A
-// triangular, all row-major, on the calling goroutine. What a column of B (from the
-// right, a row) becomes does not depend on the others. The package comment bounds its
-// error. Misuse panics as gonum's Strsm does. A matrix A with a diagonal element that
-// has no reciprocal, a zero, a subnormal or no number, is left to gonum's.
-func Strsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32, lda int, b []float32, ldb int) {
-	x := triangular[float32]{s == blas.Left, ul == blas.Lower, tA != blas.NoTrans, d == blas.Unit, true, m, n, alpha, a, lda, b, ldb}
-	if !x.plain(s, ul, tA, d) || !x.regular(0x1p-126, 0x1p126) {
-		gonum.Implementation{}.Strsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
-		return
-	}
-	w := pool32.Get().(*workspace[float32])
-	w.triangular(current().s, triangles().s, &x)
-	pool32.Put(w)
+// Triangular computes B = α·op(A)⁻¹·B, solve, or α·op(A)·B, or with op(A) on the right, B m×n and A triangular, all
+// row-major, on the calling goroutine. What a column of B (from the right, a row) becomes does not depend on the
+// others. A solve multiplies by the reciprocals of A's diagonal. The package comment bounds its error. Arguments are
+// as Gemm's.
+func Triangular[T Real](solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int) {
+	x := triangular[T]{s == blas.Left, ul == blas.Lower, tA != blas.NoTrans, d == blas.Unit, solve, m, n, alpha, a, lda, b, ldb}
+	w := pool.Get().(*workspaces)
+	of[*workspace[T]](&w.s, &w.d).triangular(*kernelOf[T](current()), *kernelOf[T](triangles()), &x)
+	pool.Put(w)
 }
 
-// Dtrsm is Strsm in float64.
-func Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
-	x := triangular[float64]{s == blas.Left, ul == blas.Lower, tA != blas.NoTrans, d == blas.Unit, true, m, n, alpha, a, lda, b, ldb}
-	if !x.plain(s, ul, tA, d) || !x.regular(0x1p-1022, 0x1p1022) {
-		gonum.Implementation{}.Dtrsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
-		return
-	}
-	w := pool64.Get().(*workspace[float64])
-	w.triangular(current().d, triangles().d, &x)
-	pool64.Put(w)
-}
-
-// Strmm computes B = α·op(A)·B or, from the right, α·B·op(A), as Strsm does with the
-// inverse of op(A).
-func Strmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32, lda int, b []float32, ldb int) {
-	x := triangular[float32]{s == blas.Left, ul == blas.Lower, tA != blas.NoTrans, d == blas.Unit, false, m, n, alpha, a, lda, b, ldb}
-	if !x.plain(s, ul, tA, d) {
-		gonum.Implementation{}.Strmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
-		return
-	}
-	w := pool32.Get().(*workspace[float32])
-	w.triangular(current().s, triangles().s, &x)
-	pool32.Put(w)
-}
-
-// Dtrmm is Strmm in float64.
-func Dtrmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
-	x := triangular[float64]{s == blas.Left, ul == blas.Lower, tA != blas.NoTrans, d == blas.Unit, false, m, n, alpha, a, lda, b, ldb}
-	if !x.plain(s, ul, tA, d) {
-		gonum.Implementation{}.Dtrmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
-		return
-	}
-	w := pool64.Get().(*workspace[float64])
-	w.triangular(current().d, triangles().d, &x)
-	pool64.Put(w)
-}
-
-// triangular holds the arguments of Strsm, solve, or Strmm. Both come down to
+// triangular holds the arguments of Triangular, which come down to
 // X ← α·T⁻¹·X or X ← α·T·X: from the left T is op(A) and X is B, from the right T is
 // op(A)ᵀ and X is Bᵀ.
-type triangular[T real] struct {
+type triangular[T Real] struct {
 	left, lower, trans, unit, solve bool // of A as it is stored
 	m, n                            int
 	alpha                           T
@@ -105,23 +64,6 @@ func (x *triangular[T]) from(i int) []T {
 	return x.b[i:]
 }
 
-// plain reports whether the arguments are right, no dimension is 0 and α is not.
-func (x *triangular[T]) plain(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag) bool {
-	return (s == blas.Left || s == blas.Right) && (ul == blas.Lower || ul == blas.Upper) && isTrans(tA) &&
-		(d == blas.Unit || d == blas.NonUnit) && matrix(x.m, x.n, x.ldb, len(x.b)) &&
-		matrix(x.order(), x.order(), x.lda, len(x.a)) && x.alpha != 0
-}
-
-// regular reports whether lo ≤ |a_ii| ≤ hi for the diagonal of A.
-func (x *triangular[T]) regular(lo, hi T) bool {
-	for i := 0; i < x.order() && !x.unit; i++ {
-		if v := max(x.a[i*x.lda+i], -x.a[i*x.lda+i]); !(v >= lo && v <= hi) {
-			return false
-		}
-	}
-	return true
-}
-
 // triOrder is the order of the diagonal blocks of T, a multiple of every kernel's mr
 // and at most depthMax.
 const triOrder = 252
@@ -129,12 +71,7 @@ const triOrder = 252
 // triangles returns the kernels for the blocks on the diagonal. The tiles of AVX-512
 // are so large that the triangles within, which are computed in Go, would take longer
 // than the products around them.
-func triangles() *kernels {
-	if InUse() == AVX512 && runnable[AVX2] != nil {
-		return runnable[AVX2]
-	}
-	return current()
-}
+func triangles() *kernels { return byPath[min(simd.InUse(), simd.AVX2)] }
 
 // triangular computes X block row by block row, k being the kernel for the products
 // and kt that for the blocks on the diagonal. J are the rows that come before block I
@@ -291,7 +228,7 @@ func (x *triangular[T]) unpack(src []T, i0, h, v, cols, nr int) {
 // diagonal. The triangle is lower if down.
 //
 //	x_r ← (x_r − Σ_q t_rq·x_q)·t_rr⁻¹,  q from the diagonal's far end
-func solveTile[T real](t, x []T, mr, nr int, down bool) {
+func solveTile[T Real](t, x []T, mr, nr int, down bool) {
 	for i := range mr {
 		r, q0, q1 := i, 0, i
 		if !down {
@@ -309,7 +246,7 @@ func solveTile[T real](t, x []T, mr, nr int, down bool) {
 // multiplyTile computes x ← tx for the rows of a tile, in the other order.
 //
 //	x_r ← t_rr·x_r + Σ_q t_rq·x_q
-func multiplyTile[T real](t, x []T, mr, nr int, down bool) {
+func multiplyTile[T Real](t, x []T, mr, nr int, down bool) {
 	for i := range mr {
 		r, q0, q1 := i, i+1, mr
 		if down {
@@ -325,7 +262,7 @@ func multiplyTile[T real](t, x []T, mr, nr int, down bool) {
 }
 
 // subtract computes x ← x − v·y, four elements at a time: nr is a multiple of 4.
-func subtract[T real](x, y []T, v T) {
+func subtract[T Real](x, y []T, v T) {
 	for len(x) >= 4 && len(y) >= 4 {
 		x[0] -= v * y[0]
 		x[1] -= v * y[1]
@@ -335,7 +272,7 @@ func subtract[T real](x, y []T, v T) {
 	}
 }
 
-func scale[T real](x []T, v T) {
+func scale[T Real](x []T, v T) {
 	for i := range x {
 		x[i] *= v
 	}

@@ -42,9 +42,8 @@
 //
 // # Paths
 //
-// AVX512, AVX2 (with FMA) and Portable are the paths. At the start the fastest one that the
-// processor has is taken, after its products have been compared with the portable ones on
-// small numbers; one that fails is never used. Use forces another. With AVX512 the
+// AVX512, AVX2 (with FMA) and Portable are the paths, of this package and of package gemm. At the
+// start the fastest one that the processor has is taken; Use forces another. With AVX512 the
 // elementwise functions run the assembly for AVX2. Paths sum in different orders: results of
 // products agree to rounding, not to the bit; on one path they are always the same.
 //

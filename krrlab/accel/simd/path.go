@@ -49,7 +49,7 @@ type kit struct {
 }
 
 var (
-	kits  = tested(candidates()) // what this processor can run, by Path; else nil
+	kits  = candidates()   // what this processor can run, by Path; else nil
 	inUse atomic.Int32           // a Path
 )
 
@@ -83,50 +83,3 @@ func Use(p Path) {
 func InUse() Path { return Path(inUse.Load()) }
 
 func current() *kit { return kits[inUse.Load()] }
-
-// tested returns paths without those whose products are not the portable ones. The
-// numbers are small integers, so that every order of the sums is exact.
-func tested(paths [numPaths]*kit) [numPaths]*kit {
-	for p, k := range paths {
-		if Path(p) != Portable && k != nil && !(passes2(k.both32) && passes2(k.both64) && passes2(k.both16) && passes2(k.forward) && passes2(k.backward) && passes2(k.forward64) && passes2(k.backward64)) {
-			paths[p] = nil
-		}
-	}
-	return paths
-}
-
-// passes2 reports whether p computes what the portable code does.
-func passes2[T entry, V number](p *passes[T, V]) bool {
-	const rows, cols, ld = 7, 50, 53
-	value := func(i int) float64 { return float64(i*7%15 - 7) }
-	for t := 1; t <= 6; t++ { // all passes that there are
-		tile := make([]T, rows*ld)
-		for i := range tile {
-			tile[i] = T(value(i) + 7)
-			if i%16 == 5 {
-				tile[i] = 50001 // beyond 15 bits
-			}
-		}
-		x, y, z, u := make([]V, cols*t), make([]V, cols*t), make([]V, rows*t), make([]V, rows*t)
-		for i := range x {
-			x[i], y[i] = V(value(3*i+1)), V(value(5*i+2))
-		}
-		for i := range z {
-			z[i], u[i] = V(value(2*i+3)), V(value(4*i))
-		}
-		y2, u2 := append([]V(nil), y...), append([]V(nil), u...)
-		p.run(rows, cols, tile, ld, x, y, cols, z, u, rows, t)
-		portable[T, V](p.sums, p.adds, rows, 0, cols, tile, ld, x, y2, cols, z, u2, rows, t)
-		for i := range y {
-			if y[i] != y2[i] {
-				return false
-			}
-		}
-		for i := range u {
-			if u[i] != u2[i] {
-				return false
-			}
-		}
-	}
-	return true
-}

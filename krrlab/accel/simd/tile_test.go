@@ -530,19 +530,6 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestSelfTest checks that a path that computes something else is not used.
-func TestSelfTest(t *testing.T) {
-	wrong := &passes[float32, float32]{
-		sums: true, adds: true, lanes: 8, most: 1, rows: [mostSides + 1]int{0, 1},
-	}
-	f := func(groups, cols int, tile *float32, ld int, x, y *float32, stride int, z, u *float32, rowStride int, ahead *float32, step int) {
-	}
-	wrong.wide[1], wrong.stream[1], wrong.narrow[1] = f, f, f
-	if passes2(wrong) {
-		t.Error("a pass that does nothing passes")
-	}
-}
-
 // TestStrides checks that columns may lie apart, and that nothing between is touched.
 func TestStrides(t *testing.T) {
 	onEach(t, func(t *testing.T) {

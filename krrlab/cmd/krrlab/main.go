@@ -125,14 +125,11 @@ func useBLAS(ctx context.Context, name string) (note string, err error) {
 	if e := ctx.Err(); e != nil {
 		return "", e
 	}
-	var full *accel.RoomError
 	switch {
 	case err != nil && name == "openblas":
 		return "", err
-	case errors.As(err, &full):
-		note = fmt.Sprintf("Go's own linear algebra is used in place of OpenBLAS: %v", full)
-	case err == nil && lib.MaxThreads() > 0 && lib.MaxThreads() < accel.Threads():
-		note = fmt.Sprintf("OpenBLAS has %d of %d threads: the limit on addresses (ulimit -v) leaves no more", lib.MaxThreads(), accel.Threads())
+	case errors.Is(err, accel.ErrAddresses):
+		note = "Go's own linear algebra is used in place of OpenBLAS, as addresses are limited (ulimit -v)"
 	}
 	accel.Use(lib)
 	return note, nil
