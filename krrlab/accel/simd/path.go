@@ -49,8 +49,8 @@ type kit struct {
 }
 
 var (
-	kits  = candidates()   // what this processor can run, by Path; else nil
-	inUse atomic.Int32           // a Path
+	kits  = candidates() // what this processor can run, by Path; else nil
+	inUse atomic.Int32   // a Path
 )
 
 func init() {

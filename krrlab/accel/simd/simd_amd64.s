@@ -3560,519 +3560,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward4x1AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD 8(SI), Y1
-	VBROADCASTSD 16(SI), Y2
-	VBROADCASTSD 24(SI), Y3
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R10
-	MOVQ         cols+8(FP), R11
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (BX), Y4
-	VCVTPS2PD   (DI), Y5
-	VFMADD231PD Y0, Y5, Y4
-	VCVTPS2PD   (DI)(DX*1), Y5
-	VFMADD231PD Y1, Y5, Y4
-	VCVTPS2PD   (R10), Y5
-	VFMADD231PD Y2, Y5, Y4
-	VCVTPS2PD   (R10)(DX*1), Y5
-	VFMADD231PD Y3, Y5, Y4
-	VMOVUPD     Y4, (BX)
-	VMOVUPD     32(BX), Y4
-	VCVTPS2PD   16(DI), Y5
-	VFMADD231PD Y0, Y5, Y4
-	VCVTPS2PD   16(DI)(DX*1), Y5
-	VFMADD231PD Y1, Y5, Y4
-	VCVTPS2PD   16(R10), Y5
-	VFMADD231PD Y2, Y5, Y4
-	VCVTPS2PD   16(R10)(DX*1), Y5
-	VFMADD231PD Y3, Y5, Y4
-	VMOVUPD     Y4, 32(BX)
-	ADDQ        $0x00000020, DI
-	ADDQ        $0x00000020, R10
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R11
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackwardStream4x1AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD 8(SI), Y1
-	VBROADCASTSD 16(SI), Y2
-	VBROADCASTSD 24(SI), Y3
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R10
-	LEAQ         (R8)(DX*2), R11
-	MOVQ         cols+8(FP), R12
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R11)
-	PREFETCHT1  (R11)(DX*1)
-	VMOVUPD     (BX), Y4
-	VCVTPS2PD   (DI), Y5
-	VFMADD231PD Y0, Y5, Y4
-	VCVTPS2PD   (DI)(DX*1), Y5
-	VFMADD231PD Y1, Y5, Y4
-	VCVTPS2PD   (R10), Y5
-	VFMADD231PD Y2, Y5, Y4
-	VCVTPS2PD   (R10)(DX*1), Y5
-	VFMADD231PD Y3, Y5, Y4
-	VMOVUPD     Y4, (BX)
-	VMOVUPD     32(BX), Y4
-	VCVTPS2PD   16(DI), Y5
-	VFMADD231PD Y0, Y5, Y4
-	VCVTPS2PD   16(DI)(DX*1), Y5
-	VFMADD231PD Y1, Y5, Y4
-	VCVTPS2PD   16(R10), Y5
-	VFMADD231PD Y2, Y5, Y4
-	VCVTPS2PD   16(R10)(DX*1), Y5
-	VFMADD231PD Y3, Y5, Y4
-	VMOVUPD     Y4, 32(BX)
-	ADDQ        $0x00000020, DI
-	ADDQ        $0x00000020, R10
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000020, R11
-	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R12
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForward4x1AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    x+32(FP), BX
-	MOVQ    CX, DI
-	LEAQ    (CX)(DX*2), R10
-	MOVQ    cols+8(FP), R11
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (BX), Y4
-	VMOVUPD     (DI), Y5
-	VFMADD231PD Y4, Y5, Y0
-	VMOVUPD     (DI)(DX*1), Y5
-	VFMADD231PD Y4, Y5, Y1
-	VMOVUPD     (R10), Y5
-	VFMADD231PD Y4, Y5, Y2
-	VMOVUPD     (R10)(DX*1), Y5
-	VFMADD231PD Y4, Y5, Y3
-	VMOVUPD     32(BX), Y4
-	VMOVUPD     32(DI), Y5
-	VFMADD231PD Y4, Y5, Y0
-	VMOVUPD     32(DI)(DX*1), Y5
-	VFMADD231PD Y4, Y5, Y1
-	VMOVUPD     32(R10), Y5
-	VFMADD231PD Y4, Y5, Y2
-	VMOVUPD     32(R10)(DX*1), Y5
-	VFMADD231PD Y4, Y5, Y3
-	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R11
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y0, X4
-	VADDPD       X4, X0, X0
-	VUNPCKHPD    X0, X0, X4
-	VADDSD       X4, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       8(SI), X1, X1
-	VMOVSD       X1, 8(SI)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       16(SI), X2, X2
-	VMOVSD       X2, 16(SI)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       24(SI), X3, X3
-	VMOVSD       X3, 24(SI)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000020, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForwardStream4x1AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    x+32(FP), BX
-	MOVQ    CX, DI
-	LEAQ    (CX)(DX*2), R10
-	LEAQ    (R8)(DX*2), R11
-	MOVQ    cols+8(FP), R12
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R11)
-	PREFETCHT1  (R11)(DX*1)
-	VMOVUPD     (BX), Y4
-	VMOVUPD     (DI), Y5
-	VFMADD231PD Y4, Y5, Y0
-	VMOVUPD     (DI)(DX*1), Y5
-	VFMADD231PD Y4, Y5, Y1
-	VMOVUPD     (R10), Y5
-	VFMADD231PD Y4, Y5, Y2
-	VMOVUPD     (R10)(DX*1), Y5
-	VFMADD231PD Y4, Y5, Y3
-	VMOVUPD     32(BX), Y4
-	VMOVUPD     32(DI), Y5
-	VFMADD231PD Y4, Y5, Y0
-	VMOVUPD     32(DI)(DX*1), Y5
-	VFMADD231PD Y4, Y5, Y1
-	VMOVUPD     32(R10), Y5
-	VFMADD231PD Y4, Y5, Y2
-	VMOVUPD     32(R10)(DX*1), Y5
-	VFMADD231PD Y4, Y5, Y3
-	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R12
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y0, X4
-	VADDPD       X4, X0, X0
-	VUNPCKHPD    X0, X0, X4
-	VADDSD       X4, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       8(SI), X1, X1
-	VMOVSD       X1, 8(SI)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       16(SI), X2, X2
-	VMOVSD       X2, 16(SI)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       24(SI), X3, X3
-	VMOVSD       X3, 24(SI)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000020, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackward4x1AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD 8(SI), Y1
-	VBROADCASTSD 16(SI), Y2
-	VBROADCASTSD 24(SI), Y3
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R10
-	MOVQ         cols+8(FP), R11
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (BX), Y4
-	VMOVUPD     (DI), Y5
-	VFMADD231PD Y0, Y5, Y4
-	VMOVUPD     (DI)(DX*1), Y5
-	VFMADD231PD Y1, Y5, Y4
-	VMOVUPD     (R10), Y5
-	VFMADD231PD Y2, Y5, Y4
-	VMOVUPD     (R10)(DX*1), Y5
-	VFMADD231PD Y3, Y5, Y4
-	VMOVUPD     Y4, (BX)
-	VMOVUPD     32(BX), Y4
-	VMOVUPD     32(DI), Y5
-	VFMADD231PD Y0, Y5, Y4
-	VMOVUPD     32(DI)(DX*1), Y5
-	VFMADD231PD Y1, Y5, Y4
-	VMOVUPD     32(R10), Y5
-	VFMADD231PD Y2, Y5, Y4
-	VMOVUPD     32(R10)(DX*1), Y5
-	VFMADD231PD Y3, Y5, Y4
-	VMOVUPD     Y4, 32(BX)
-	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R11
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackwardStream4x1AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD 8(SI), Y1
-	VBROADCASTSD 16(SI), Y2
-	VBROADCASTSD 24(SI), Y3
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R10
-	LEAQ         (R8)(DX*2), R11
-	MOVQ         cols+8(FP), R12
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R11)
-	PREFETCHT1  (R11)(DX*1)
-	VMOVUPD     (BX), Y4
-	VMOVUPD     (DI), Y5
-	VFMADD231PD Y0, Y5, Y4
-	VMOVUPD     (DI)(DX*1), Y5
-	VFMADD231PD Y1, Y5, Y4
-	VMOVUPD     (R10), Y5
-	VFMADD231PD Y2, Y5, Y4
-	VMOVUPD     (R10)(DX*1), Y5
-	VFMADD231PD Y3, Y5, Y4
-	VMOVUPD     Y4, (BX)
-	VMOVUPD     32(BX), Y4
-	VMOVUPD     32(DI), Y5
-	VFMADD231PD Y0, Y5, Y4
-	VMOVUPD     32(DI)(DX*1), Y5
-	VFMADD231PD Y1, Y5, Y4
-	VMOVUPD     32(R10), Y5
-	VFMADD231PD Y2, Y5, Y4
-	VMOVUPD     32(R10)(DX*1), Y5
-	VFMADD231PD Y3, Y5, Y4
-	VMOVUPD     Y4, 32(BX)
-	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R12
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func wForward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x1AVX2(SB), NOSPLIT, $0-96
@@ -4129,177 +3616,6 @@ columns:
 	ADDQ         $0x00000008, SI
 	DECQ         AX
 	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward1x1AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	MOVQ         cols+8(FP), R10
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (DI), Y1
-	VMOVUPD     (BX), Y2
-	VFMADD231PD Y0, Y1, Y2
-	VMOVUPD     Y2, (BX)
-	VCVTPS2PD   16(DI), Y1
-	VMOVUPD     32(BX), Y2
-	VFMADD231PD Y0, Y1, Y2
-	VMOVUPD     Y2, 32(BX)
-	ADDQ        $0x00000020, DI
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R10
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForward1x1AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	MOVQ    x+32(FP), BX
-	MOVQ    CX, DI
-	MOVQ    cols+8(FP), R10
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (DI), Y1
-	VMOVUPD     (BX), Y2
-	VFMADD231PD Y2, Y1, Y0
-	VMOVUPD     32(DI), Y1
-	VMOVUPD     32(BX), Y2
-	VFMADD231PD Y2, Y1, Y0
-	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R10
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPD       X1, X0, X0
-	VUNPCKHPD    X0, X0, X1
-	VADDSD       X1, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000008, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackward1x1AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	MOVQ         cols+8(FP), R10
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (DI), Y1
-	VMOVUPD     (BX), Y2
-	VFMADD231PD Y0, Y1, Y2
-	VMOVUPD     Y2, (BX)
-	VMOVUPD     32(DI), Y1
-	VMOVUPD     32(BX), Y2
-	VFMADD231PD Y0, Y1, Y2
-	VMOVUPD     Y2, 32(BX)
-	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R10
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
 
 done:
 	VZEROUPPER
@@ -4584,659 +3900,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward4x2AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD 8(SI), Y2
-	VBROADCASTSD 8(SI)(DI*1), Y3
-	VBROADCASTSD 16(SI), Y4
-	VBROADCASTSD 16(SI)(DI*1), Y5
-	VBROADCASTSD 24(SI), Y6
-	VBROADCASTSD 24(SI)(DI*1), Y7
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R10), Y8
-	VMOVUPD     (R10)(BX*1), Y9
-	VCVTPS2PD   (R11), Y10
-	VFMADD231PD Y0, Y10, Y8
-	VFMADD231PD Y1, Y10, Y9
-	VCVTPS2PD   (R11)(DX*1), Y10
-	VFMADD231PD Y2, Y10, Y8
-	VFMADD231PD Y3, Y10, Y9
-	VCVTPS2PD   (R12), Y10
-	VFMADD231PD Y4, Y10, Y8
-	VFMADD231PD Y5, Y10, Y9
-	VCVTPS2PD   (R12)(DX*1), Y10
-	VFMADD231PD Y6, Y10, Y8
-	VFMADD231PD Y7, Y10, Y9
-	VMOVUPD     Y8, (R10)
-	VMOVUPD     Y9, (R10)(BX*1)
-	VMOVUPD     32(R10), Y8
-	VMOVUPD     32(R10)(BX*1), Y9
-	VCVTPS2PD   16(R11), Y10
-	VFMADD231PD Y0, Y10, Y8
-	VFMADD231PD Y1, Y10, Y9
-	VCVTPS2PD   16(R11)(DX*1), Y10
-	VFMADD231PD Y2, Y10, Y8
-	VFMADD231PD Y3, Y10, Y9
-	VCVTPS2PD   16(R12), Y10
-	VFMADD231PD Y4, Y10, Y8
-	VFMADD231PD Y5, Y10, Y9
-	VCVTPS2PD   16(R12)(DX*1), Y10
-	VFMADD231PD Y6, Y10, Y8
-	VFMADD231PD Y7, Y10, Y9
-	VMOVUPD     Y8, 32(R10)
-	VMOVUPD     Y9, 32(R10)(BX*1)
-	ADDQ        $0x00000020, R11
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackwardStream4x2AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD 8(SI), Y2
-	VBROADCASTSD 8(SI)(DI*1), Y3
-	VBROADCASTSD 16(SI), Y4
-	VBROADCASTSD 16(SI)(DI*1), Y5
-	VBROADCASTSD 24(SI), Y6
-	VBROADCASTSD 24(SI)(DI*1), Y7
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	LEAQ         (R8)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R13)
-	PREFETCHT1  (R13)(DX*1)
-	VMOVUPD     (R10), Y8
-	VMOVUPD     (R10)(BX*1), Y9
-	VCVTPS2PD   (R11), Y10
-	VFMADD231PD Y0, Y10, Y8
-	VFMADD231PD Y1, Y10, Y9
-	VCVTPS2PD   (R11)(DX*1), Y10
-	VFMADD231PD Y2, Y10, Y8
-	VFMADD231PD Y3, Y10, Y9
-	VCVTPS2PD   (R12), Y10
-	VFMADD231PD Y4, Y10, Y8
-	VFMADD231PD Y5, Y10, Y9
-	VCVTPS2PD   (R12)(DX*1), Y10
-	VFMADD231PD Y6, Y10, Y8
-	VFMADD231PD Y7, Y10, Y9
-	VMOVUPD     Y8, (R10)
-	VMOVUPD     Y9, (R10)(BX*1)
-	VMOVUPD     32(R10), Y8
-	VMOVUPD     32(R10)(BX*1), Y9
-	VCVTPS2PD   16(R11), Y10
-	VFMADD231PD Y0, Y10, Y8
-	VFMADD231PD Y1, Y10, Y9
-	VCVTPS2PD   16(R11)(DX*1), Y10
-	VFMADD231PD Y2, Y10, Y8
-	VFMADD231PD Y3, Y10, Y9
-	VCVTPS2PD   16(R12), Y10
-	VFMADD231PD Y4, Y10, Y8
-	VFMADD231PD Y5, Y10, Y9
-	VCVTPS2PD   16(R12)(DX*1), Y10
-	VFMADD231PD Y6, Y10, Y8
-	VFMADD231PD Y7, Y10, Y9
-	VMOVUPD     Y8, 32(R10)
-	VMOVUPD     Y9, 32(R10)(BX*1)
-	ADDQ        $0x00000020, R11
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000020, R13
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForward4x2AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	MOVQ    x+32(FP), R10
-	MOVQ    CX, R11
-	LEAQ    (CX)(DX*2), R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R10), Y8
-	VMOVUPD     (R10)(BX*1), Y9
-	VMOVUPD     (R11), Y10
-	VFMADD231PD Y8, Y10, Y0
-	VFMADD231PD Y9, Y10, Y1
-	VMOVUPD     (R11)(DX*1), Y10
-	VFMADD231PD Y8, Y10, Y2
-	VFMADD231PD Y9, Y10, Y3
-	VMOVUPD     (R12), Y10
-	VFMADD231PD Y8, Y10, Y4
-	VFMADD231PD Y9, Y10, Y5
-	VMOVUPD     (R12)(DX*1), Y10
-	VFMADD231PD Y8, Y10, Y6
-	VFMADD231PD Y9, Y10, Y7
-	VMOVUPD     32(R10), Y8
-	VMOVUPD     32(R10)(BX*1), Y9
-	VMOVUPD     32(R11), Y10
-	VFMADD231PD Y8, Y10, Y0
-	VFMADD231PD Y9, Y10, Y1
-	VMOVUPD     32(R11)(DX*1), Y10
-	VFMADD231PD Y8, Y10, Y2
-	VFMADD231PD Y9, Y10, Y3
-	VMOVUPD     32(R12), Y10
-	VFMADD231PD Y8, Y10, Y4
-	VFMADD231PD Y9, Y10, Y5
-	VMOVUPD     32(R12)(DX*1), Y10
-	VFMADD231PD Y8, Y10, Y6
-	VFMADD231PD Y9, Y10, Y7
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y0, X8
-	VADDPD       X8, X0, X0
-	VUNPCKHPD    X0, X0, X8
-	VADDSD       X8, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       8(SI), X2, X2
-	VMOVSD       X2, 8(SI)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       8(SI)(DI*1), X3, X3
-	VMOVSD       X3, 8(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPD       X0, X4, X4
-	VUNPCKHPD    X4, X4, X0
-	VADDSD       X0, X4, X4
-	VADDSD       16(SI), X4, X4
-	VMOVSD       X4, 16(SI)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VADDSD       16(SI)(DI*1), X5, X5
-	VMOVSD       X5, 16(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPD       X0, X6, X6
-	VUNPCKHPD    X6, X6, X0
-	VADDSD       X0, X6, X6
-	VADDSD       24(SI), X6, X6
-	VMOVSD       X6, 24(SI)
-	VEXTRACTF128 $0x01, Y7, X0
-	VADDPD       X0, X7, X7
-	VUNPCKHPD    X7, X7, X0
-	VADDSD       X0, X7, X7
-	VADDSD       24(SI)(DI*1), X7, X7
-	VMOVSD       X7, 24(SI)(DI*1)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000020, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForwardStream4x2AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	MOVQ    x+32(FP), R10
-	MOVQ    CX, R11
-	LEAQ    (CX)(DX*2), R12
-	LEAQ    (R8)(DX*2), R13
-	MOVQ    cols+8(FP), R14
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R13)
-	PREFETCHT1  (R13)(DX*1)
-	VMOVUPD     (R10), Y8
-	VMOVUPD     (R10)(BX*1), Y9
-	VMOVUPD     (R11), Y10
-	VFMADD231PD Y8, Y10, Y0
-	VFMADD231PD Y9, Y10, Y1
-	VMOVUPD     (R11)(DX*1), Y10
-	VFMADD231PD Y8, Y10, Y2
-	VFMADD231PD Y9, Y10, Y3
-	VMOVUPD     (R12), Y10
-	VFMADD231PD Y8, Y10, Y4
-	VFMADD231PD Y9, Y10, Y5
-	VMOVUPD     (R12)(DX*1), Y10
-	VFMADD231PD Y8, Y10, Y6
-	VFMADD231PD Y9, Y10, Y7
-	VMOVUPD     32(R10), Y8
-	VMOVUPD     32(R10)(BX*1), Y9
-	VMOVUPD     32(R11), Y10
-	VFMADD231PD Y8, Y10, Y0
-	VFMADD231PD Y9, Y10, Y1
-	VMOVUPD     32(R11)(DX*1), Y10
-	VFMADD231PD Y8, Y10, Y2
-	VFMADD231PD Y9, Y10, Y3
-	VMOVUPD     32(R12), Y10
-	VFMADD231PD Y8, Y10, Y4
-	VFMADD231PD Y9, Y10, Y5
-	VMOVUPD     32(R12)(DX*1), Y10
-	VFMADD231PD Y8, Y10, Y6
-	VFMADD231PD Y9, Y10, Y7
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y0, X8
-	VADDPD       X8, X0, X0
-	VUNPCKHPD    X0, X0, X8
-	VADDSD       X8, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       8(SI), X2, X2
-	VMOVSD       X2, 8(SI)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       8(SI)(DI*1), X3, X3
-	VMOVSD       X3, 8(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPD       X0, X4, X4
-	VUNPCKHPD    X4, X4, X0
-	VADDSD       X0, X4, X4
-	VADDSD       16(SI), X4, X4
-	VMOVSD       X4, 16(SI)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VADDSD       16(SI)(DI*1), X5, X5
-	VMOVSD       X5, 16(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPD       X0, X6, X6
-	VUNPCKHPD    X6, X6, X0
-	VADDSD       X0, X6, X6
-	VADDSD       24(SI), X6, X6
-	VMOVSD       X6, 24(SI)
-	VEXTRACTF128 $0x01, Y7, X0
-	VADDPD       X0, X7, X7
-	VUNPCKHPD    X7, X7, X0
-	VADDSD       X0, X7, X7
-	VADDSD       24(SI)(DI*1), X7, X7
-	VMOVSD       X7, 24(SI)(DI*1)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000020, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackward4x2AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD 8(SI), Y2
-	VBROADCASTSD 8(SI)(DI*1), Y3
-	VBROADCASTSD 16(SI), Y4
-	VBROADCASTSD 16(SI)(DI*1), Y5
-	VBROADCASTSD 24(SI), Y6
-	VBROADCASTSD 24(SI)(DI*1), Y7
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R10), Y8
-	VMOVUPD     (R10)(BX*1), Y9
-	VMOVUPD     (R11), Y10
-	VFMADD231PD Y0, Y10, Y8
-	VFMADD231PD Y1, Y10, Y9
-	VMOVUPD     (R11)(DX*1), Y10
-	VFMADD231PD Y2, Y10, Y8
-	VFMADD231PD Y3, Y10, Y9
-	VMOVUPD     (R12), Y10
-	VFMADD231PD Y4, Y10, Y8
-	VFMADD231PD Y5, Y10, Y9
-	VMOVUPD     (R12)(DX*1), Y10
-	VFMADD231PD Y6, Y10, Y8
-	VFMADD231PD Y7, Y10, Y9
-	VMOVUPD     Y8, (R10)
-	VMOVUPD     Y9, (R10)(BX*1)
-	VMOVUPD     32(R10), Y8
-	VMOVUPD     32(R10)(BX*1), Y9
-	VMOVUPD     32(R11), Y10
-	VFMADD231PD Y0, Y10, Y8
-	VFMADD231PD Y1, Y10, Y9
-	VMOVUPD     32(R11)(DX*1), Y10
-	VFMADD231PD Y2, Y10, Y8
-	VFMADD231PD Y3, Y10, Y9
-	VMOVUPD     32(R12), Y10
-	VFMADD231PD Y4, Y10, Y8
-	VFMADD231PD Y5, Y10, Y9
-	VMOVUPD     32(R12)(DX*1), Y10
-	VFMADD231PD Y6, Y10, Y8
-	VFMADD231PD Y7, Y10, Y9
-	VMOVUPD     Y8, 32(R10)
-	VMOVUPD     Y9, 32(R10)(BX*1)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackwardStream4x2AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD 8(SI), Y2
-	VBROADCASTSD 8(SI)(DI*1), Y3
-	VBROADCASTSD 16(SI), Y4
-	VBROADCASTSD 16(SI)(DI*1), Y5
-	VBROADCASTSD 24(SI), Y6
-	VBROADCASTSD 24(SI)(DI*1), Y7
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	LEAQ         (R8)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R13)
-	PREFETCHT1  (R13)(DX*1)
-	VMOVUPD     (R10), Y8
-	VMOVUPD     (R10)(BX*1), Y9
-	VMOVUPD     (R11), Y10
-	VFMADD231PD Y0, Y10, Y8
-	VFMADD231PD Y1, Y10, Y9
-	VMOVUPD     (R11)(DX*1), Y10
-	VFMADD231PD Y2, Y10, Y8
-	VFMADD231PD Y3, Y10, Y9
-	VMOVUPD     (R12), Y10
-	VFMADD231PD Y4, Y10, Y8
-	VFMADD231PD Y5, Y10, Y9
-	VMOVUPD     (R12)(DX*1), Y10
-	VFMADD231PD Y6, Y10, Y8
-	VFMADD231PD Y7, Y10, Y9
-	VMOVUPD     Y8, (R10)
-	VMOVUPD     Y9, (R10)(BX*1)
-	VMOVUPD     32(R10), Y8
-	VMOVUPD     32(R10)(BX*1), Y9
-	VMOVUPD     32(R11), Y10
-	VFMADD231PD Y0, Y10, Y8
-	VFMADD231PD Y1, Y10, Y9
-	VMOVUPD     32(R11)(DX*1), Y10
-	VFMADD231PD Y2, Y10, Y8
-	VFMADD231PD Y3, Y10, Y9
-	VMOVUPD     32(R12), Y10
-	VFMADD231PD Y4, Y10, Y8
-	VFMADD231PD Y5, Y10, Y9
-	VMOVUPD     32(R12)(DX*1), Y10
-	VFMADD231PD Y6, Y10, Y8
-	VFMADD231PD Y7, Y10, Y9
-	VMOVUPD     Y8, 32(R10)
-	VMOVUPD     Y9, 32(R10)(BX*1)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x2AVX2(SB), NOSPLIT, $0-96
@@ -5304,202 +3967,6 @@ columns:
 	ADDQ         $0x00000008, SI
 	DECQ         AX
 	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward1x2AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	MOVQ         cols+8(FP), R12
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R11), Y2
-	VMOVUPD     (R10), Y3
-	VFMADD231PD Y0, Y2, Y3
-	VMOVUPD     Y3, (R10)
-	VMOVUPD     (R10)(BX*1), Y3
-	VFMADD231PD Y1, Y2, Y3
-	VMOVUPD     Y3, (R10)(BX*1)
-	VCVTPS2PD   16(R11), Y2
-	VMOVUPD     32(R10), Y3
-	VFMADD231PD Y0, Y2, Y3
-	VMOVUPD     Y3, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y3
-	VFMADD231PD Y1, Y2, Y3
-	VMOVUPD     Y3, 32(R10)(BX*1)
-	ADDQ        $0x00000020, R11
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R12
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForward1x2AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    x+32(FP), R10
-	MOVQ    CX, R11
-	MOVQ    cols+8(FP), R12
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R11), Y2
-	VMOVUPD     (R10), Y3
-	VFMADD231PD Y3, Y2, Y0
-	VMOVUPD     (R10)(BX*1), Y3
-	VFMADD231PD Y3, Y2, Y1
-	VMOVUPD     32(R11), Y2
-	VMOVUPD     32(R10), Y3
-	VFMADD231PD Y3, Y2, Y0
-	VMOVUPD     32(R10)(BX*1), Y3
-	VFMADD231PD Y3, Y2, Y1
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R12
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y0, X2
-	VADDPD       X2, X0, X0
-	VUNPCKHPD    X0, X0, X2
-	VADDSD       X2, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000008, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackward1x2AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	MOVQ         cols+8(FP), R12
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R11), Y2
-	VMOVUPD     (R10), Y3
-	VFMADD231PD Y0, Y2, Y3
-	VMOVUPD     Y3, (R10)
-	VMOVUPD     (R10)(BX*1), Y3
-	VFMADD231PD Y1, Y2, Y3
-	VMOVUPD     Y3, (R10)(BX*1)
-	VMOVUPD     32(R11), Y2
-	VMOVUPD     32(R10), Y3
-	VFMADD231PD Y0, Y2, Y3
-	VMOVUPD     Y3, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y3
-	VFMADD231PD Y1, Y2, Y3
-	VMOVUPD     Y3, 32(R10)(BX*1)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R12
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
 
 done:
 	VZEROUPPER
@@ -5860,799 +4327,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward4x3AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD 8(SI), Y3
-	VBROADCASTSD 8(SI)(DI*1), Y4
-	VBROADCASTSD 8(SI)(DI*2), Y5
-	VBROADCASTSD 16(SI), Y6
-	VBROADCASTSD 16(SI)(DI*1), Y7
-	VBROADCASTSD 16(SI)(DI*2), Y8
-	VBROADCASTSD 24(SI), Y9
-	VBROADCASTSD 24(SI)(DI*1), Y10
-	VBROADCASTSD 24(SI)(DI*2), Y11
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R10), Y12
-	VMOVUPD     (R10)(BX*1), Y13
-	VMOVUPD     (R10)(BX*2), Y14
-	VCVTPS2PD   (R11), Y15
-	VFMADD231PD Y0, Y15, Y12
-	VFMADD231PD Y1, Y15, Y13
-	VFMADD231PD Y2, Y15, Y14
-	VCVTPS2PD   (R11)(DX*1), Y15
-	VFMADD231PD Y3, Y15, Y12
-	VFMADD231PD Y4, Y15, Y13
-	VFMADD231PD Y5, Y15, Y14
-	VCVTPS2PD   (R12), Y15
-	VFMADD231PD Y6, Y15, Y12
-	VFMADD231PD Y7, Y15, Y13
-	VFMADD231PD Y8, Y15, Y14
-	VCVTPS2PD   (R12)(DX*1), Y15
-	VFMADD231PD Y9, Y15, Y12
-	VFMADD231PD Y10, Y15, Y13
-	VFMADD231PD Y11, Y15, Y14
-	VMOVUPD     Y12, (R10)
-	VMOVUPD     Y13, (R10)(BX*1)
-	VMOVUPD     Y14, (R10)(BX*2)
-	VMOVUPD     32(R10), Y12
-	VMOVUPD     32(R10)(BX*1), Y13
-	VMOVUPD     32(R10)(BX*2), Y14
-	VCVTPS2PD   16(R11), Y15
-	VFMADD231PD Y0, Y15, Y12
-	VFMADD231PD Y1, Y15, Y13
-	VFMADD231PD Y2, Y15, Y14
-	VCVTPS2PD   16(R11)(DX*1), Y15
-	VFMADD231PD Y3, Y15, Y12
-	VFMADD231PD Y4, Y15, Y13
-	VFMADD231PD Y5, Y15, Y14
-	VCVTPS2PD   16(R12), Y15
-	VFMADD231PD Y6, Y15, Y12
-	VFMADD231PD Y7, Y15, Y13
-	VFMADD231PD Y8, Y15, Y14
-	VCVTPS2PD   16(R12)(DX*1), Y15
-	VFMADD231PD Y9, Y15, Y12
-	VFMADD231PD Y10, Y15, Y13
-	VFMADD231PD Y11, Y15, Y14
-	VMOVUPD     Y12, 32(R10)
-	VMOVUPD     Y13, 32(R10)(BX*1)
-	VMOVUPD     Y14, 32(R10)(BX*2)
-	ADDQ        $0x00000020, R11
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackwardStream4x3AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD 8(SI), Y3
-	VBROADCASTSD 8(SI)(DI*1), Y4
-	VBROADCASTSD 8(SI)(DI*2), Y5
-	VBROADCASTSD 16(SI), Y6
-	VBROADCASTSD 16(SI)(DI*1), Y7
-	VBROADCASTSD 16(SI)(DI*2), Y8
-	VBROADCASTSD 24(SI), Y9
-	VBROADCASTSD 24(SI)(DI*1), Y10
-	VBROADCASTSD 24(SI)(DI*2), Y11
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	LEAQ         (R8)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R13)
-	PREFETCHT1  (R13)(DX*1)
-	VMOVUPD     (R10), Y12
-	VMOVUPD     (R10)(BX*1), Y13
-	VMOVUPD     (R10)(BX*2), Y14
-	VCVTPS2PD   (R11), Y15
-	VFMADD231PD Y0, Y15, Y12
-	VFMADD231PD Y1, Y15, Y13
-	VFMADD231PD Y2, Y15, Y14
-	VCVTPS2PD   (R11)(DX*1), Y15
-	VFMADD231PD Y3, Y15, Y12
-	VFMADD231PD Y4, Y15, Y13
-	VFMADD231PD Y5, Y15, Y14
-	VCVTPS2PD   (R12), Y15
-	VFMADD231PD Y6, Y15, Y12
-	VFMADD231PD Y7, Y15, Y13
-	VFMADD231PD Y8, Y15, Y14
-	VCVTPS2PD   (R12)(DX*1), Y15
-	VFMADD231PD Y9, Y15, Y12
-	VFMADD231PD Y10, Y15, Y13
-	VFMADD231PD Y11, Y15, Y14
-	VMOVUPD     Y12, (R10)
-	VMOVUPD     Y13, (R10)(BX*1)
-	VMOVUPD     Y14, (R10)(BX*2)
-	VMOVUPD     32(R10), Y12
-	VMOVUPD     32(R10)(BX*1), Y13
-	VMOVUPD     32(R10)(BX*2), Y14
-	VCVTPS2PD   16(R11), Y15
-	VFMADD231PD Y0, Y15, Y12
-	VFMADD231PD Y1, Y15, Y13
-	VFMADD231PD Y2, Y15, Y14
-	VCVTPS2PD   16(R11)(DX*1), Y15
-	VFMADD231PD Y3, Y15, Y12
-	VFMADD231PD Y4, Y15, Y13
-	VFMADD231PD Y5, Y15, Y14
-	VCVTPS2PD   16(R12), Y15
-	VFMADD231PD Y6, Y15, Y12
-	VFMADD231PD Y7, Y15, Y13
-	VFMADD231PD Y8, Y15, Y14
-	VCVTPS2PD   16(R12)(DX*1), Y15
-	VFMADD231PD Y9, Y15, Y12
-	VFMADD231PD Y10, Y15, Y13
-	VFMADD231PD Y11, Y15, Y14
-	VMOVUPD     Y12, 32(R10)
-	VMOVUPD     Y13, 32(R10)(BX*1)
-	VMOVUPD     Y14, 32(R10)(BX*2)
-	ADDQ        $0x00000020, R11
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000020, R13
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForward4x3AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	MOVQ    x+32(FP), R10
-	MOVQ    CX, R11
-	LEAQ    (CX)(DX*2), R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R10), Y12
-	VMOVUPD     (R10)(BX*1), Y13
-	VMOVUPD     (R10)(BX*2), Y14
-	VMOVUPD     (R11), Y15
-	VFMADD231PD Y12, Y15, Y0
-	VFMADD231PD Y13, Y15, Y1
-	VFMADD231PD Y14, Y15, Y2
-	VMOVUPD     (R11)(DX*1), Y15
-	VFMADD231PD Y12, Y15, Y3
-	VFMADD231PD Y13, Y15, Y4
-	VFMADD231PD Y14, Y15, Y5
-	VMOVUPD     (R12), Y15
-	VFMADD231PD Y12, Y15, Y6
-	VFMADD231PD Y13, Y15, Y7
-	VFMADD231PD Y14, Y15, Y8
-	VMOVUPD     (R12)(DX*1), Y15
-	VFMADD231PD Y12, Y15, Y9
-	VFMADD231PD Y13, Y15, Y10
-	VFMADD231PD Y14, Y15, Y11
-	VMOVUPD     32(R10), Y12
-	VMOVUPD     32(R10)(BX*1), Y13
-	VMOVUPD     32(R10)(BX*2), Y14
-	VMOVUPD     32(R11), Y15
-	VFMADD231PD Y12, Y15, Y0
-	VFMADD231PD Y13, Y15, Y1
-	VFMADD231PD Y14, Y15, Y2
-	VMOVUPD     32(R11)(DX*1), Y15
-	VFMADD231PD Y12, Y15, Y3
-	VFMADD231PD Y13, Y15, Y4
-	VFMADD231PD Y14, Y15, Y5
-	VMOVUPD     32(R12), Y15
-	VFMADD231PD Y12, Y15, Y6
-	VFMADD231PD Y13, Y15, Y7
-	VFMADD231PD Y14, Y15, Y8
-	VMOVUPD     32(R12)(DX*1), Y15
-	VFMADD231PD Y12, Y15, Y9
-	VFMADD231PD Y13, Y15, Y10
-	VFMADD231PD Y14, Y15, Y11
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y0, X12
-	VADDPD       X12, X0, X0
-	VUNPCKHPD    X0, X0, X12
-	VADDSD       X12, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       (SI)(DI*2), X2, X2
-	VMOVSD       X2, (SI)(DI*2)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       8(SI), X3, X3
-	VMOVSD       X3, 8(SI)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPD       X0, X4, X4
-	VUNPCKHPD    X4, X4, X0
-	VADDSD       X0, X4, X4
-	VADDSD       8(SI)(DI*1), X4, X4
-	VMOVSD       X4, 8(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VADDSD       8(SI)(DI*2), X5, X5
-	VMOVSD       X5, 8(SI)(DI*2)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPD       X0, X6, X6
-	VUNPCKHPD    X6, X6, X0
-	VADDSD       X0, X6, X6
-	VADDSD       16(SI), X6, X6
-	VMOVSD       X6, 16(SI)
-	VEXTRACTF128 $0x01, Y7, X0
-	VADDPD       X0, X7, X7
-	VUNPCKHPD    X7, X7, X0
-	VADDSD       X0, X7, X7
-	VADDSD       16(SI)(DI*1), X7, X7
-	VMOVSD       X7, 16(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPD       X0, X8, X8
-	VUNPCKHPD    X8, X8, X0
-	VADDSD       X0, X8, X8
-	VADDSD       16(SI)(DI*2), X8, X8
-	VMOVSD       X8, 16(SI)(DI*2)
-	VEXTRACTF128 $0x01, Y9, X0
-	VADDPD       X0, X9, X9
-	VUNPCKHPD    X9, X9, X0
-	VADDSD       X0, X9, X9
-	VADDSD       24(SI), X9, X9
-	VMOVSD       X9, 24(SI)
-	VEXTRACTF128 $0x01, Y10, X0
-	VADDPD       X0, X10, X10
-	VUNPCKHPD    X10, X10, X0
-	VADDSD       X0, X10, X10
-	VADDSD       24(SI)(DI*1), X10, X10
-	VMOVSD       X10, 24(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y11, X0
-	VADDPD       X0, X11, X11
-	VUNPCKHPD    X11, X11, X0
-	VADDSD       X0, X11, X11
-	VADDSD       24(SI)(DI*2), X11, X11
-	VMOVSD       X11, 24(SI)(DI*2)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000020, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForwardStream4x3AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	MOVQ    x+32(FP), R10
-	MOVQ    CX, R11
-	LEAQ    (CX)(DX*2), R12
-	LEAQ    (R8)(DX*2), R13
-	MOVQ    cols+8(FP), R14
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R13)
-	PREFETCHT1  (R13)(DX*1)
-	VMOVUPD     (R10), Y12
-	VMOVUPD     (R10)(BX*1), Y13
-	VMOVUPD     (R10)(BX*2), Y14
-	VMOVUPD     (R11), Y15
-	VFMADD231PD Y12, Y15, Y0
-	VFMADD231PD Y13, Y15, Y1
-	VFMADD231PD Y14, Y15, Y2
-	VMOVUPD     (R11)(DX*1), Y15
-	VFMADD231PD Y12, Y15, Y3
-	VFMADD231PD Y13, Y15, Y4
-	VFMADD231PD Y14, Y15, Y5
-	VMOVUPD     (R12), Y15
-	VFMADD231PD Y12, Y15, Y6
-	VFMADD231PD Y13, Y15, Y7
-	VFMADD231PD Y14, Y15, Y8
-	VMOVUPD     (R12)(DX*1), Y15
-	VFMADD231PD Y12, Y15, Y9
-	VFMADD231PD Y13, Y15, Y10
-	VFMADD231PD Y14, Y15, Y11
-	VMOVUPD     32(R10), Y12
-	VMOVUPD     32(R10)(BX*1), Y13
-	VMOVUPD     32(R10)(BX*2), Y14
-	VMOVUPD     32(R11), Y15
-	VFMADD231PD Y12, Y15, Y0
-	VFMADD231PD Y13, Y15, Y1
-	VFMADD231PD Y14, Y15, Y2
-	VMOVUPD     32(R11)(DX*1), Y15
-	VFMADD231PD Y12, Y15, Y3
-	VFMADD231PD Y13, Y15, Y4
-	VFMADD231PD Y14, Y15, Y5
-	VMOVUPD     32(R12), Y15
-	VFMADD231PD Y12, Y15, Y6
-	VFMADD231PD Y13, Y15, Y7
-	VFMADD231PD Y14, Y15, Y8
-	VMOVUPD     32(R12)(DX*1), Y15
-	VFMADD231PD Y12, Y15, Y9
-	VFMADD231PD Y13, Y15, Y10
-	VFMADD231PD Y14, Y15, Y11
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y0, X12
-	VADDPD       X12, X0, X0
-	VUNPCKHPD    X0, X0, X12
-	VADDSD       X12, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       (SI)(DI*2), X2, X2
-	VMOVSD       X2, (SI)(DI*2)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       8(SI), X3, X3
-	VMOVSD       X3, 8(SI)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPD       X0, X4, X4
-	VUNPCKHPD    X4, X4, X0
-	VADDSD       X0, X4, X4
-	VADDSD       8(SI)(DI*1), X4, X4
-	VMOVSD       X4, 8(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VADDSD       8(SI)(DI*2), X5, X5
-	VMOVSD       X5, 8(SI)(DI*2)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPD       X0, X6, X6
-	VUNPCKHPD    X6, X6, X0
-	VADDSD       X0, X6, X6
-	VADDSD       16(SI), X6, X6
-	VMOVSD       X6, 16(SI)
-	VEXTRACTF128 $0x01, Y7, X0
-	VADDPD       X0, X7, X7
-	VUNPCKHPD    X7, X7, X0
-	VADDSD       X0, X7, X7
-	VADDSD       16(SI)(DI*1), X7, X7
-	VMOVSD       X7, 16(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPD       X0, X8, X8
-	VUNPCKHPD    X8, X8, X0
-	VADDSD       X0, X8, X8
-	VADDSD       16(SI)(DI*2), X8, X8
-	VMOVSD       X8, 16(SI)(DI*2)
-	VEXTRACTF128 $0x01, Y9, X0
-	VADDPD       X0, X9, X9
-	VUNPCKHPD    X9, X9, X0
-	VADDSD       X0, X9, X9
-	VADDSD       24(SI), X9, X9
-	VMOVSD       X9, 24(SI)
-	VEXTRACTF128 $0x01, Y10, X0
-	VADDPD       X0, X10, X10
-	VUNPCKHPD    X10, X10, X0
-	VADDSD       X0, X10, X10
-	VADDSD       24(SI)(DI*1), X10, X10
-	VMOVSD       X10, 24(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y11, X0
-	VADDPD       X0, X11, X11
-	VUNPCKHPD    X11, X11, X0
-	VADDSD       X0, X11, X11
-	VADDSD       24(SI)(DI*2), X11, X11
-	VMOVSD       X11, 24(SI)(DI*2)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000020, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackward4x3AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD 8(SI), Y3
-	VBROADCASTSD 8(SI)(DI*1), Y4
-	VBROADCASTSD 8(SI)(DI*2), Y5
-	VBROADCASTSD 16(SI), Y6
-	VBROADCASTSD 16(SI)(DI*1), Y7
-	VBROADCASTSD 16(SI)(DI*2), Y8
-	VBROADCASTSD 24(SI), Y9
-	VBROADCASTSD 24(SI)(DI*1), Y10
-	VBROADCASTSD 24(SI)(DI*2), Y11
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R10), Y12
-	VMOVUPD     (R10)(BX*1), Y13
-	VMOVUPD     (R10)(BX*2), Y14
-	VMOVUPD     (R11), Y15
-	VFMADD231PD Y0, Y15, Y12
-	VFMADD231PD Y1, Y15, Y13
-	VFMADD231PD Y2, Y15, Y14
-	VMOVUPD     (R11)(DX*1), Y15
-	VFMADD231PD Y3, Y15, Y12
-	VFMADD231PD Y4, Y15, Y13
-	VFMADD231PD Y5, Y15, Y14
-	VMOVUPD     (R12), Y15
-	VFMADD231PD Y6, Y15, Y12
-	VFMADD231PD Y7, Y15, Y13
-	VFMADD231PD Y8, Y15, Y14
-	VMOVUPD     (R12)(DX*1), Y15
-	VFMADD231PD Y9, Y15, Y12
-	VFMADD231PD Y10, Y15, Y13
-	VFMADD231PD Y11, Y15, Y14
-	VMOVUPD     Y12, (R10)
-	VMOVUPD     Y13, (R10)(BX*1)
-	VMOVUPD     Y14, (R10)(BX*2)
-	VMOVUPD     32(R10), Y12
-	VMOVUPD     32(R10)(BX*1), Y13
-	VMOVUPD     32(R10)(BX*2), Y14
-	VMOVUPD     32(R11), Y15
-	VFMADD231PD Y0, Y15, Y12
-	VFMADD231PD Y1, Y15, Y13
-	VFMADD231PD Y2, Y15, Y14
-	VMOVUPD     32(R11)(DX*1), Y15
-	VFMADD231PD Y3, Y15, Y12
-	VFMADD231PD Y4, Y15, Y13
-	VFMADD231PD Y5, Y15, Y14
-	VMOVUPD     32(R12), Y15
-	VFMADD231PD Y6, Y15, Y12
-	VFMADD231PD Y7, Y15, Y13
-	VFMADD231PD Y8, Y15, Y14
-	VMOVUPD     32(R12)(DX*1), Y15
-	VFMADD231PD Y9, Y15, Y12
-	VFMADD231PD Y10, Y15, Y13
-	VFMADD231PD Y11, Y15, Y14
-	VMOVUPD     Y12, 32(R10)
-	VMOVUPD     Y13, 32(R10)(BX*1)
-	VMOVUPD     Y14, 32(R10)(BX*2)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackwardStream4x3AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD 8(SI), Y3
-	VBROADCASTSD 8(SI)(DI*1), Y4
-	VBROADCASTSD 8(SI)(DI*2), Y5
-	VBROADCASTSD 16(SI), Y6
-	VBROADCASTSD 16(SI)(DI*1), Y7
-	VBROADCASTSD 16(SI)(DI*2), Y8
-	VBROADCASTSD 24(SI), Y9
-	VBROADCASTSD 24(SI)(DI*1), Y10
-	VBROADCASTSD 24(SI)(DI*2), Y11
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	LEAQ         (R8)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R13)
-	PREFETCHT1  (R13)(DX*1)
-	VMOVUPD     (R10), Y12
-	VMOVUPD     (R10)(BX*1), Y13
-	VMOVUPD     (R10)(BX*2), Y14
-	VMOVUPD     (R11), Y15
-	VFMADD231PD Y0, Y15, Y12
-	VFMADD231PD Y1, Y15, Y13
-	VFMADD231PD Y2, Y15, Y14
-	VMOVUPD     (R11)(DX*1), Y15
-	VFMADD231PD Y3, Y15, Y12
-	VFMADD231PD Y4, Y15, Y13
-	VFMADD231PD Y5, Y15, Y14
-	VMOVUPD     (R12), Y15
-	VFMADD231PD Y6, Y15, Y12
-	VFMADD231PD Y7, Y15, Y13
-	VFMADD231PD Y8, Y15, Y14
-	VMOVUPD     (R12)(DX*1), Y15
-	VFMADD231PD Y9, Y15, Y12
-	VFMADD231PD Y10, Y15, Y13
-	VFMADD231PD Y11, Y15, Y14
-	VMOVUPD     Y12, (R10)
-	VMOVUPD     Y13, (R10)(BX*1)
-	VMOVUPD     Y14, (R10)(BX*2)
-	VMOVUPD     32(R10), Y12
-	VMOVUPD     32(R10)(BX*1), Y13
-	VMOVUPD     32(R10)(BX*2), Y14
-	VMOVUPD     32(R11), Y15
-	VFMADD231PD Y0, Y15, Y12
-	VFMADD231PD Y1, Y15, Y13
-	VFMADD231PD Y2, Y15, Y14
-	VMOVUPD     32(R11)(DX*1), Y15
-	VFMADD231PD Y3, Y15, Y12
-	VFMADD231PD Y4, Y15, Y13
-	VFMADD231PD Y5, Y15, Y14
-	VMOVUPD     32(R12), Y15
-	VFMADD231PD Y6, Y15, Y12
-	VFMADD231PD Y7, Y15, Y13
-	VFMADD231PD Y8, Y15, Y14
-	VMOVUPD     32(R12)(DX*1), Y15
-	VFMADD231PD Y9, Y15, Y12
-	VFMADD231PD Y10, Y15, Y13
-	VFMADD231PD Y11, Y15, Y14
-	VMOVUPD     Y12, 32(R10)
-	VMOVUPD     Y13, 32(R10)(BX*1)
-	VMOVUPD     Y14, 32(R10)(BX*2)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func wForward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x3AVX2(SB), NOSPLIT, $0-96
@@ -6731,227 +4405,6 @@ columns:
 	ADDQ         $0x00000008, SI
 	DECQ         AX
 	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward1x3AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	MOVQ         cols+8(FP), R12
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R11), Y3
-	VMOVUPD     (R10), Y4
-	VFMADD231PD Y0, Y3, Y4
-	VMOVUPD     Y4, (R10)
-	VMOVUPD     (R10)(BX*1), Y4
-	VFMADD231PD Y1, Y3, Y4
-	VMOVUPD     Y4, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y4
-	VFMADD231PD Y2, Y3, Y4
-	VMOVUPD     Y4, (R10)(BX*2)
-	VCVTPS2PD   16(R11), Y3
-	VMOVUPD     32(R10), Y4
-	VFMADD231PD Y0, Y3, Y4
-	VMOVUPD     Y4, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y4
-	VFMADD231PD Y1, Y3, Y4
-	VMOVUPD     Y4, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y4
-	VFMADD231PD Y2, Y3, Y4
-	VMOVUPD     Y4, 32(R10)(BX*2)
-	ADDQ        $0x00000020, R11
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R12
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForward1x3AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	MOVQ    x+32(FP), R10
-	MOVQ    CX, R11
-	MOVQ    cols+8(FP), R12
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R11), Y3
-	VMOVUPD     (R10), Y4
-	VFMADD231PD Y4, Y3, Y0
-	VMOVUPD     (R10)(BX*1), Y4
-	VFMADD231PD Y4, Y3, Y1
-	VMOVUPD     (R10)(BX*2), Y4
-	VFMADD231PD Y4, Y3, Y2
-	VMOVUPD     32(R11), Y3
-	VMOVUPD     32(R10), Y4
-	VFMADD231PD Y4, Y3, Y0
-	VMOVUPD     32(R10)(BX*1), Y4
-	VFMADD231PD Y4, Y3, Y1
-	VMOVUPD     32(R10)(BX*2), Y4
-	VFMADD231PD Y4, Y3, Y2
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R12
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y0, X3
-	VADDPD       X3, X0, X0
-	VUNPCKHPD    X0, X0, X3
-	VADDSD       X3, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       (SI)(DI*2), X2, X2
-	VMOVSD       X2, (SI)(DI*2)
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000008, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackward1x3AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	MOVQ         cols+8(FP), R12
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R11), Y3
-	VMOVUPD     (R10), Y4
-	VFMADD231PD Y0, Y3, Y4
-	VMOVUPD     Y4, (R10)
-	VMOVUPD     (R10)(BX*1), Y4
-	VFMADD231PD Y1, Y3, Y4
-	VMOVUPD     Y4, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y4
-	VFMADD231PD Y2, Y3, Y4
-	VMOVUPD     Y4, (R10)(BX*2)
-	VMOVUPD     32(R11), Y3
-	VMOVUPD     32(R10), Y4
-	VFMADD231PD Y0, Y3, Y4
-	VMOVUPD     Y4, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y4
-	VFMADD231PD Y1, Y3, Y4
-	VMOVUPD     Y4, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y4
-	VFMADD231PD Y2, Y3, Y4
-	VMOVUPD     Y4, 32(R10)(BX*2)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	SUBQ        $0x00000008, R12
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
 
 done:
 	VZEROUPPER
@@ -7319,828 +4772,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward3x4AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD 8(SI), Y4
-	VBROADCASTSD 8(SI)(DI*1), Y5
-	VBROADCASTSD 8(SI)(DI*2), Y6
-	VBROADCASTSD 8(R10), Y7
-	VBROADCASTSD 16(SI), Y8
-	VBROADCASTSD 16(SI)(DI*1), Y9
-	VBROADCASTSD 16(SI)(DI*2), Y10
-	VBROADCASTSD 16(R10), Y11
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Y12
-	VCVTPS2PD   (R12)(DX*1), Y13
-	VCVTPS2PD   (R13), Y14
-	VMOVUPD     (R10), Y15
-	VFMADD231PD Y0, Y12, Y15
-	VFMADD231PD Y4, Y13, Y15
-	VFMADD231PD Y8, Y14, Y15
-	VMOVUPD     Y15, (R10)
-	VMOVUPD     (R10)(BX*1), Y15
-	VFMADD231PD Y1, Y12, Y15
-	VFMADD231PD Y5, Y13, Y15
-	VFMADD231PD Y9, Y14, Y15
-	VMOVUPD     Y15, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y15
-	VFMADD231PD Y2, Y12, Y15
-	VFMADD231PD Y6, Y13, Y15
-	VFMADD231PD Y10, Y14, Y15
-	VMOVUPD     Y15, (R10)(BX*2)
-	VMOVUPD     (R11), Y15
-	VFMADD231PD Y3, Y12, Y15
-	VFMADD231PD Y7, Y13, Y15
-	VFMADD231PD Y11, Y14, Y15
-	VMOVUPD     Y15, (R11)
-	VCVTPS2PD   16(R12), Y12
-	VCVTPS2PD   16(R12)(DX*1), Y13
-	VCVTPS2PD   16(R13), Y14
-	VMOVUPD     32(R10), Y15
-	VFMADD231PD Y0, Y12, Y15
-	VFMADD231PD Y4, Y13, Y15
-	VFMADD231PD Y8, Y14, Y15
-	VMOVUPD     Y15, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y15
-	VFMADD231PD Y1, Y12, Y15
-	VFMADD231PD Y5, Y13, Y15
-	VFMADD231PD Y9, Y14, Y15
-	VMOVUPD     Y15, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y15
-	VFMADD231PD Y2, Y12, Y15
-	VFMADD231PD Y6, Y13, Y15
-	VFMADD231PD Y10, Y14, Y15
-	VMOVUPD     Y15, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y15
-	VFMADD231PD Y3, Y12, Y15
-	VFMADD231PD Y7, Y13, Y15
-	VFMADD231PD Y11, Y14, Y15
-	VMOVUPD     Y15, 32(R11)
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R13
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000018, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackwardStream3x4AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD 8(SI), Y4
-	VBROADCASTSD 8(SI)(DI*1), Y5
-	VBROADCASTSD 8(SI)(DI*2), Y6
-	VBROADCASTSD 8(R10), Y7
-	VBROADCASTSD 16(SI), Y8
-	VBROADCASTSD 16(SI)(DI*1), Y9
-	VBROADCASTSD 16(SI)(DI*2), Y10
-	VBROADCASTSD 16(R10), Y11
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	LEAQ         (R8)(DX*2), R14
-	MOVQ         cols+8(FP), R15
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R14)
-	VCVTPS2PD   (R12), Y12
-	VCVTPS2PD   (R12)(DX*1), Y13
-	VCVTPS2PD   (R13), Y14
-	VMOVUPD     (R10), Y15
-	VFMADD231PD Y0, Y12, Y15
-	VFMADD231PD Y4, Y13, Y15
-	VFMADD231PD Y8, Y14, Y15
-	VMOVUPD     Y15, (R10)
-	VMOVUPD     (R10)(BX*1), Y15
-	VFMADD231PD Y1, Y12, Y15
-	VFMADD231PD Y5, Y13, Y15
-	VFMADD231PD Y9, Y14, Y15
-	VMOVUPD     Y15, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y15
-	VFMADD231PD Y2, Y12, Y15
-	VFMADD231PD Y6, Y13, Y15
-	VFMADD231PD Y10, Y14, Y15
-	VMOVUPD     Y15, (R10)(BX*2)
-	VMOVUPD     (R11), Y15
-	VFMADD231PD Y3, Y12, Y15
-	VFMADD231PD Y7, Y13, Y15
-	VFMADD231PD Y11, Y14, Y15
-	VMOVUPD     Y15, (R11)
-	VCVTPS2PD   16(R12), Y12
-	VCVTPS2PD   16(R12)(DX*1), Y13
-	VCVTPS2PD   16(R13), Y14
-	VMOVUPD     32(R10), Y15
-	VFMADD231PD Y0, Y12, Y15
-	VFMADD231PD Y4, Y13, Y15
-	VFMADD231PD Y8, Y14, Y15
-	VMOVUPD     Y15, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y15
-	VFMADD231PD Y1, Y12, Y15
-	VFMADD231PD Y5, Y13, Y15
-	VFMADD231PD Y9, Y14, Y15
-	VMOVUPD     Y15, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y15
-	VFMADD231PD Y2, Y12, Y15
-	VFMADD231PD Y6, Y13, Y15
-	VFMADD231PD Y10, Y14, Y15
-	VMOVUPD     Y15, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y15
-	VFMADD231PD Y3, Y12, Y15
-	VFMADD231PD Y7, Y13, Y15
-	VFMADD231PD Y11, Y14, Y15
-	VMOVUPD     Y15, 32(R11)
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R13
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000020, R14
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R15
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000018, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForward3x4AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	LEAQ    (CX)(DX*2), R13
-	MOVQ    cols+8(FP), R14
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R12), Y12
-	VMOVUPD     (R12)(DX*1), Y13
-	VMOVUPD     (R13), Y14
-	VMOVUPD     (R10), Y15
-	VFMADD231PD Y15, Y12, Y0
-	VFMADD231PD Y15, Y13, Y4
-	VFMADD231PD Y15, Y14, Y8
-	VMOVUPD     (R10)(BX*1), Y15
-	VFMADD231PD Y15, Y12, Y1
-	VFMADD231PD Y15, Y13, Y5
-	VFMADD231PD Y15, Y14, Y9
-	VMOVUPD     (R10)(BX*2), Y15
-	VFMADD231PD Y15, Y12, Y2
-	VFMADD231PD Y15, Y13, Y6
-	VFMADD231PD Y15, Y14, Y10
-	VMOVUPD     (R11), Y15
-	VFMADD231PD Y15, Y12, Y3
-	VFMADD231PD Y15, Y13, Y7
-	VFMADD231PD Y15, Y14, Y11
-	VMOVUPD     32(R12), Y12
-	VMOVUPD     32(R12)(DX*1), Y13
-	VMOVUPD     32(R13), Y14
-	VMOVUPD     32(R10), Y15
-	VFMADD231PD Y15, Y12, Y0
-	VFMADD231PD Y15, Y13, Y4
-	VFMADD231PD Y15, Y14, Y8
-	VMOVUPD     32(R10)(BX*1), Y15
-	VFMADD231PD Y15, Y12, Y1
-	VFMADD231PD Y15, Y13, Y5
-	VFMADD231PD Y15, Y14, Y9
-	VMOVUPD     32(R10)(BX*2), Y15
-	VFMADD231PD Y15, Y12, Y2
-	VFMADD231PD Y15, Y13, Y6
-	VFMADD231PD Y15, Y14, Y10
-	VMOVUPD     32(R11), Y15
-	VFMADD231PD Y15, Y12, Y3
-	VFMADD231PD Y15, Y13, Y7
-	VFMADD231PD Y15, Y14, Y11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VEXTRACTF128 $0x01, Y0, X12
-	VADDPD       X12, X0, X0
-	VUNPCKHPD    X0, X0, X12
-	VADDSD       X12, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       (SI)(DI*2), X2, X2
-	VMOVSD       X2, (SI)(DI*2)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (R10), X3, X3
-	VMOVSD       X3, (R10)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPD       X0, X4, X4
-	VUNPCKHPD    X4, X4, X0
-	VADDSD       X0, X4, X4
-	VADDSD       8(SI), X4, X4
-	VMOVSD       X4, 8(SI)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VADDSD       8(SI)(DI*1), X5, X5
-	VMOVSD       X5, 8(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPD       X0, X6, X6
-	VUNPCKHPD    X6, X6, X0
-	VADDSD       X0, X6, X6
-	VADDSD       8(SI)(DI*2), X6, X6
-	VMOVSD       X6, 8(SI)(DI*2)
-	VEXTRACTF128 $0x01, Y7, X0
-	VADDPD       X0, X7, X7
-	VUNPCKHPD    X7, X7, X0
-	VADDSD       X0, X7, X7
-	VADDSD       8(R10), X7, X7
-	VMOVSD       X7, 8(R10)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPD       X0, X8, X8
-	VUNPCKHPD    X8, X8, X0
-	VADDSD       X0, X8, X8
-	VADDSD       16(SI), X8, X8
-	VMOVSD       X8, 16(SI)
-	VEXTRACTF128 $0x01, Y9, X0
-	VADDPD       X0, X9, X9
-	VUNPCKHPD    X9, X9, X0
-	VADDSD       X0, X9, X9
-	VADDSD       16(SI)(DI*1), X9, X9
-	VMOVSD       X9, 16(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y10, X0
-	VADDPD       X0, X10, X10
-	VUNPCKHPD    X10, X10, X0
-	VADDSD       X0, X10, X10
-	VADDSD       16(SI)(DI*2), X10, X10
-	VMOVSD       X10, 16(SI)(DI*2)
-	VEXTRACTF128 $0x01, Y11, X0
-	VADDPD       X0, X11, X11
-	VUNPCKHPD    X11, X11, X0
-	VADDSD       X0, X11, X11
-	VADDSD       16(R10), X11, X11
-	VMOVSD       X11, 16(R10)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000018, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForwardStream3x4AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	LEAQ    (CX)(DX*2), R13
-	LEAQ    (R8)(DX*2), R14
-	MOVQ    cols+8(FP), R15
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R14)
-	VMOVUPD     (R12), Y12
-	VMOVUPD     (R12)(DX*1), Y13
-	VMOVUPD     (R13), Y14
-	VMOVUPD     (R10), Y15
-	VFMADD231PD Y15, Y12, Y0
-	VFMADD231PD Y15, Y13, Y4
-	VFMADD231PD Y15, Y14, Y8
-	VMOVUPD     (R10)(BX*1), Y15
-	VFMADD231PD Y15, Y12, Y1
-	VFMADD231PD Y15, Y13, Y5
-	VFMADD231PD Y15, Y14, Y9
-	VMOVUPD     (R10)(BX*2), Y15
-	VFMADD231PD Y15, Y12, Y2
-	VFMADD231PD Y15, Y13, Y6
-	VFMADD231PD Y15, Y14, Y10
-	VMOVUPD     (R11), Y15
-	VFMADD231PD Y15, Y12, Y3
-	VFMADD231PD Y15, Y13, Y7
-	VFMADD231PD Y15, Y14, Y11
-	VMOVUPD     32(R12), Y12
-	VMOVUPD     32(R12)(DX*1), Y13
-	VMOVUPD     32(R13), Y14
-	VMOVUPD     32(R10), Y15
-	VFMADD231PD Y15, Y12, Y0
-	VFMADD231PD Y15, Y13, Y4
-	VFMADD231PD Y15, Y14, Y8
-	VMOVUPD     32(R10)(BX*1), Y15
-	VFMADD231PD Y15, Y12, Y1
-	VFMADD231PD Y15, Y13, Y5
-	VFMADD231PD Y15, Y14, Y9
-	VMOVUPD     32(R10)(BX*2), Y15
-	VFMADD231PD Y15, Y12, Y2
-	VFMADD231PD Y15, Y13, Y6
-	VFMADD231PD Y15, Y14, Y10
-	VMOVUPD     32(R11), Y15
-	VFMADD231PD Y15, Y12, Y3
-	VFMADD231PD Y15, Y13, Y7
-	VFMADD231PD Y15, Y14, Y11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R14
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R15
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VEXTRACTF128 $0x01, Y0, X12
-	VADDPD       X12, X0, X0
-	VUNPCKHPD    X0, X0, X12
-	VADDSD       X12, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       (SI)(DI*2), X2, X2
-	VMOVSD       X2, (SI)(DI*2)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (R10), X3, X3
-	VMOVSD       X3, (R10)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPD       X0, X4, X4
-	VUNPCKHPD    X4, X4, X0
-	VADDSD       X0, X4, X4
-	VADDSD       8(SI), X4, X4
-	VMOVSD       X4, 8(SI)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VADDSD       8(SI)(DI*1), X5, X5
-	VMOVSD       X5, 8(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPD       X0, X6, X6
-	VUNPCKHPD    X6, X6, X0
-	VADDSD       X0, X6, X6
-	VADDSD       8(SI)(DI*2), X6, X6
-	VMOVSD       X6, 8(SI)(DI*2)
-	VEXTRACTF128 $0x01, Y7, X0
-	VADDPD       X0, X7, X7
-	VUNPCKHPD    X7, X7, X0
-	VADDSD       X0, X7, X7
-	VADDSD       8(R10), X7, X7
-	VMOVSD       X7, 8(R10)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPD       X0, X8, X8
-	VUNPCKHPD    X8, X8, X0
-	VADDSD       X0, X8, X8
-	VADDSD       16(SI), X8, X8
-	VMOVSD       X8, 16(SI)
-	VEXTRACTF128 $0x01, Y9, X0
-	VADDPD       X0, X9, X9
-	VUNPCKHPD    X9, X9, X0
-	VADDSD       X0, X9, X9
-	VADDSD       16(SI)(DI*1), X9, X9
-	VMOVSD       X9, 16(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y10, X0
-	VADDPD       X0, X10, X10
-	VUNPCKHPD    X10, X10, X0
-	VADDSD       X0, X10, X10
-	VADDSD       16(SI)(DI*2), X10, X10
-	VMOVSD       X10, 16(SI)(DI*2)
-	VEXTRACTF128 $0x01, Y11, X0
-	VADDPD       X0, X11, X11
-	VUNPCKHPD    X11, X11, X0
-	VADDSD       X0, X11, X11
-	VADDSD       16(R10), X11, X11
-	VMOVSD       X11, 16(R10)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000018, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackward3x4AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD 8(SI), Y4
-	VBROADCASTSD 8(SI)(DI*1), Y5
-	VBROADCASTSD 8(SI)(DI*2), Y6
-	VBROADCASTSD 8(R10), Y7
-	VBROADCASTSD 16(SI), Y8
-	VBROADCASTSD 16(SI)(DI*1), Y9
-	VBROADCASTSD 16(SI)(DI*2), Y10
-	VBROADCASTSD 16(R10), Y11
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R12), Y12
-	VMOVUPD     (R12)(DX*1), Y13
-	VMOVUPD     (R13), Y14
-	VMOVUPD     (R10), Y15
-	VFMADD231PD Y0, Y12, Y15
-	VFMADD231PD Y4, Y13, Y15
-	VFMADD231PD Y8, Y14, Y15
-	VMOVUPD     Y15, (R10)
-	VMOVUPD     (R10)(BX*1), Y15
-	VFMADD231PD Y1, Y12, Y15
-	VFMADD231PD Y5, Y13, Y15
-	VFMADD231PD Y9, Y14, Y15
-	VMOVUPD     Y15, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y15
-	VFMADD231PD Y2, Y12, Y15
-	VFMADD231PD Y6, Y13, Y15
-	VFMADD231PD Y10, Y14, Y15
-	VMOVUPD     Y15, (R10)(BX*2)
-	VMOVUPD     (R11), Y15
-	VFMADD231PD Y3, Y12, Y15
-	VFMADD231PD Y7, Y13, Y15
-	VFMADD231PD Y11, Y14, Y15
-	VMOVUPD     Y15, (R11)
-	VMOVUPD     32(R12), Y12
-	VMOVUPD     32(R12)(DX*1), Y13
-	VMOVUPD     32(R13), Y14
-	VMOVUPD     32(R10), Y15
-	VFMADD231PD Y0, Y12, Y15
-	VFMADD231PD Y4, Y13, Y15
-	VFMADD231PD Y8, Y14, Y15
-	VMOVUPD     Y15, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y15
-	VFMADD231PD Y1, Y12, Y15
-	VFMADD231PD Y5, Y13, Y15
-	VFMADD231PD Y9, Y14, Y15
-	VMOVUPD     Y15, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y15
-	VFMADD231PD Y2, Y12, Y15
-	VFMADD231PD Y6, Y13, Y15
-	VFMADD231PD Y10, Y14, Y15
-	VMOVUPD     Y15, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y15
-	VFMADD231PD Y3, Y12, Y15
-	VFMADD231PD Y7, Y13, Y15
-	VFMADD231PD Y11, Y14, Y15
-	VMOVUPD     Y15, 32(R11)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000018, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackwardStream3x4AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD 8(SI), Y4
-	VBROADCASTSD 8(SI)(DI*1), Y5
-	VBROADCASTSD 8(SI)(DI*2), Y6
-	VBROADCASTSD 8(R10), Y7
-	VBROADCASTSD 16(SI), Y8
-	VBROADCASTSD 16(SI)(DI*1), Y9
-	VBROADCASTSD 16(SI)(DI*2), Y10
-	VBROADCASTSD 16(R10), Y11
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	LEAQ         (R8)(DX*2), R14
-	MOVQ         cols+8(FP), R15
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R14)
-	VMOVUPD     (R12), Y12
-	VMOVUPD     (R12)(DX*1), Y13
-	VMOVUPD     (R13), Y14
-	VMOVUPD     (R10), Y15
-	VFMADD231PD Y0, Y12, Y15
-	VFMADD231PD Y4, Y13, Y15
-	VFMADD231PD Y8, Y14, Y15
-	VMOVUPD     Y15, (R10)
-	VMOVUPD     (R10)(BX*1), Y15
-	VFMADD231PD Y1, Y12, Y15
-	VFMADD231PD Y5, Y13, Y15
-	VFMADD231PD Y9, Y14, Y15
-	VMOVUPD     Y15, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y15
-	VFMADD231PD Y2, Y12, Y15
-	VFMADD231PD Y6, Y13, Y15
-	VFMADD231PD Y10, Y14, Y15
-	VMOVUPD     Y15, (R10)(BX*2)
-	VMOVUPD     (R11), Y15
-	VFMADD231PD Y3, Y12, Y15
-	VFMADD231PD Y7, Y13, Y15
-	VFMADD231PD Y11, Y14, Y15
-	VMOVUPD     Y15, (R11)
-	VMOVUPD     32(R12), Y12
-	VMOVUPD     32(R12)(DX*1), Y13
-	VMOVUPD     32(R13), Y14
-	VMOVUPD     32(R10), Y15
-	VFMADD231PD Y0, Y12, Y15
-	VFMADD231PD Y4, Y13, Y15
-	VFMADD231PD Y8, Y14, Y15
-	VMOVUPD     Y15, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y15
-	VFMADD231PD Y1, Y12, Y15
-	VFMADD231PD Y5, Y13, Y15
-	VFMADD231PD Y9, Y14, Y15
-	VMOVUPD     Y15, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y15
-	VFMADD231PD Y2, Y12, Y15
-	VFMADD231PD Y6, Y13, Y15
-	VFMADD231PD Y10, Y14, Y15
-	VMOVUPD     Y15, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y15
-	VFMADD231PD Y3, Y12, Y15
-	VFMADD231PD Y7, Y13, Y15
-	VFMADD231PD Y11, Y14, Y15
-	VMOVUPD     Y15, 32(R11)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R14
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R15
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000018, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func wForward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x4AVX2(SB), NOSPLIT, $0-96
@@ -8235,267 +4866,6 @@ columns:
 	ADDQ         $0x00000008, SI
 	DECQ         AX
 	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward1x4AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Y4
-	VMOVUPD     (R10), Y5
-	VFMADD231PD Y0, Y4, Y5
-	VMOVUPD     Y5, (R10)
-	VMOVUPD     (R10)(BX*1), Y5
-	VFMADD231PD Y1, Y4, Y5
-	VMOVUPD     Y5, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y5
-	VFMADD231PD Y2, Y4, Y5
-	VMOVUPD     Y5, (R10)(BX*2)
-	VMOVUPD     (R11), Y5
-	VFMADD231PD Y3, Y4, Y5
-	VMOVUPD     Y5, (R11)
-	VCVTPS2PD   16(R12), Y4
-	VMOVUPD     32(R10), Y5
-	VFMADD231PD Y0, Y4, Y5
-	VMOVUPD     Y5, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y5
-	VFMADD231PD Y1, Y4, Y5
-	VMOVUPD     Y5, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y5
-	VFMADD231PD Y2, Y4, Y5
-	VMOVUPD     Y5, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y5
-	VFMADD231PD Y3, Y4, Y5
-	VMOVUPD     Y5, 32(R11)
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForward1x4AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R12), Y4
-	VMOVUPD     (R10), Y5
-	VFMADD231PD Y5, Y4, Y0
-	VMOVUPD     (R10)(BX*1), Y5
-	VFMADD231PD Y5, Y4, Y1
-	VMOVUPD     (R10)(BX*2), Y5
-	VFMADD231PD Y5, Y4, Y2
-	VMOVUPD     (R11), Y5
-	VFMADD231PD Y5, Y4, Y3
-	VMOVUPD     32(R12), Y4
-	VMOVUPD     32(R10), Y5
-	VFMADD231PD Y5, Y4, Y0
-	VMOVUPD     32(R10)(BX*1), Y5
-	VFMADD231PD Y5, Y4, Y1
-	VMOVUPD     32(R10)(BX*2), Y5
-	VFMADD231PD Y5, Y4, Y2
-	VMOVUPD     32(R11), Y5
-	VFMADD231PD Y5, Y4, Y3
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VEXTRACTF128 $0x01, Y0, X4
-	VADDPD       X4, X0, X0
-	VUNPCKHPD    X0, X0, X4
-	VADDSD       X4, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       (SI)(DI*2), X2, X2
-	VMOVSD       X2, (SI)(DI*2)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (R10), X3, X3
-	VMOVSD       X3, (R10)
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000008, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackward1x4AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R12), Y4
-	VMOVUPD     (R10), Y5
-	VFMADD231PD Y0, Y4, Y5
-	VMOVUPD     Y5, (R10)
-	VMOVUPD     (R10)(BX*1), Y5
-	VFMADD231PD Y1, Y4, Y5
-	VMOVUPD     Y5, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y5
-	VFMADD231PD Y2, Y4, Y5
-	VMOVUPD     Y5, (R10)(BX*2)
-	VMOVUPD     (R11), Y5
-	VFMADD231PD Y3, Y4, Y5
-	VMOVUPD     Y5, (R11)
-	VMOVUPD     32(R12), Y4
-	VMOVUPD     32(R10), Y5
-	VFMADD231PD Y0, Y4, Y5
-	VMOVUPD     Y5, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y5
-	VFMADD231PD Y1, Y4, Y5
-	VMOVUPD     Y5, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y5
-	VFMADD231PD Y2, Y4, Y5
-	VMOVUPD     Y5, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y5
-	VFMADD231PD Y3, Y4, Y5
-	VMOVUPD     Y5, 32(R11)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
 
 done:
 	VZEROUPPER
@@ -8818,323 +5188,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForward2x5AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R12), Y10
-	VMOVUPD     (R12)(DX*1), Y11
-	VMOVUPD     (R10), Y12
-	VFMADD231PD Y12, Y10, Y0
-	VFMADD231PD Y12, Y11, Y5
-	VMOVUPD     (R10)(BX*1), Y12
-	VFMADD231PD Y12, Y10, Y1
-	VFMADD231PD Y12, Y11, Y6
-	VMOVUPD     (R10)(BX*2), Y12
-	VFMADD231PD Y12, Y10, Y2
-	VFMADD231PD Y12, Y11, Y7
-	VMOVUPD     (R11), Y12
-	VFMADD231PD Y12, Y10, Y3
-	VFMADD231PD Y12, Y11, Y8
-	VMOVUPD     (R11)(BX*1), Y12
-	VFMADD231PD Y12, Y10, Y4
-	VFMADD231PD Y12, Y11, Y9
-	VMOVUPD     32(R12), Y10
-	VMOVUPD     32(R12)(DX*1), Y11
-	VMOVUPD     32(R10), Y12
-	VFMADD231PD Y12, Y10, Y0
-	VFMADD231PD Y12, Y11, Y5
-	VMOVUPD     32(R10)(BX*1), Y12
-	VFMADD231PD Y12, Y10, Y1
-	VFMADD231PD Y12, Y11, Y6
-	VMOVUPD     32(R10)(BX*2), Y12
-	VFMADD231PD Y12, Y10, Y2
-	VFMADD231PD Y12, Y11, Y7
-	VMOVUPD     32(R11), Y12
-	VFMADD231PD Y12, Y10, Y3
-	VFMADD231PD Y12, Y11, Y8
-	VMOVUPD     32(R11)(BX*1), Y12
-	VFMADD231PD Y12, Y10, Y4
-	VFMADD231PD Y12, Y11, Y9
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VEXTRACTF128 $0x01, Y0, X10
-	VADDPD       X10, X0, X0
-	VUNPCKHPD    X0, X0, X10
-	VADDSD       X10, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       (SI)(DI*2), X2, X2
-	VMOVSD       X2, (SI)(DI*2)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (R10), X3, X3
-	VMOVSD       X3, (R10)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPD       X0, X4, X4
-	VUNPCKHPD    X4, X4, X0
-	VADDSD       X0, X4, X4
-	VADDSD       (R10)(DI*1), X4, X4
-	VMOVSD       X4, (R10)(DI*1)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VADDSD       8(SI), X5, X5
-	VMOVSD       X5, 8(SI)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPD       X0, X6, X6
-	VUNPCKHPD    X6, X6, X0
-	VADDSD       X0, X6, X6
-	VADDSD       8(SI)(DI*1), X6, X6
-	VMOVSD       X6, 8(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y7, X0
-	VADDPD       X0, X7, X7
-	VUNPCKHPD    X7, X7, X0
-	VADDSD       X0, X7, X7
-	VADDSD       8(SI)(DI*2), X7, X7
-	VMOVSD       X7, 8(SI)(DI*2)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPD       X0, X8, X8
-	VUNPCKHPD    X8, X8, X0
-	VADDSD       X0, X8, X8
-	VADDSD       8(R10), X8, X8
-	VMOVSD       X8, 8(R10)
-	VEXTRACTF128 $0x01, Y9, X0
-	VADDPD       X0, X9, X9
-	VUNPCKHPD    X9, X9, X0
-	VADDSD       X0, X9, X9
-	VADDSD       8(R10)(DI*1), X9, X9
-	VMOVSD       X9, 8(R10)(DI*1)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000010, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForwardStream2x5AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	VMOVUPD     (R12), Y10
-	VMOVUPD     (R12)(DX*1), Y11
-	VMOVUPD     (R10), Y12
-	VFMADD231PD Y12, Y10, Y0
-	VFMADD231PD Y12, Y11, Y5
-	VMOVUPD     (R10)(BX*1), Y12
-	VFMADD231PD Y12, Y10, Y1
-	VFMADD231PD Y12, Y11, Y6
-	VMOVUPD     (R10)(BX*2), Y12
-	VFMADD231PD Y12, Y10, Y2
-	VFMADD231PD Y12, Y11, Y7
-	VMOVUPD     (R11), Y12
-	VFMADD231PD Y12, Y10, Y3
-	VFMADD231PD Y12, Y11, Y8
-	VMOVUPD     (R11)(BX*1), Y12
-	VFMADD231PD Y12, Y10, Y4
-	VFMADD231PD Y12, Y11, Y9
-	VMOVUPD     32(R12), Y10
-	VMOVUPD     32(R12)(DX*1), Y11
-	VMOVUPD     32(R10), Y12
-	VFMADD231PD Y12, Y10, Y0
-	VFMADD231PD Y12, Y11, Y5
-	VMOVUPD     32(R10)(BX*1), Y12
-	VFMADD231PD Y12, Y10, Y1
-	VFMADD231PD Y12, Y11, Y6
-	VMOVUPD     32(R10)(BX*2), Y12
-	VFMADD231PD Y12, Y10, Y2
-	VFMADD231PD Y12, Y11, Y7
-	VMOVUPD     32(R11), Y12
-	VFMADD231PD Y12, Y10, Y3
-	VFMADD231PD Y12, Y11, Y8
-	VMOVUPD     32(R11)(BX*1), Y12
-	VFMADD231PD Y12, Y10, Y4
-	VFMADD231PD Y12, Y11, Y9
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VEXTRACTF128 $0x01, Y0, X10
-	VADDPD       X10, X0, X0
-	VUNPCKHPD    X0, X0, X10
-	VADDSD       X10, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       (SI)(DI*2), X2, X2
-	VMOVSD       X2, (SI)(DI*2)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (R10), X3, X3
-	VMOVSD       X3, (R10)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPD       X0, X4, X4
-	VUNPCKHPD    X4, X4, X0
-	VADDSD       X0, X4, X4
-	VADDSD       (R10)(DI*1), X4, X4
-	VMOVSD       X4, (R10)(DI*1)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VADDSD       8(SI), X5, X5
-	VMOVSD       X5, 8(SI)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPD       X0, X6, X6
-	VUNPCKHPD    X6, X6, X0
-	VADDSD       X0, X6, X6
-	VADDSD       8(SI)(DI*1), X6, X6
-	VMOVSD       X6, 8(SI)(DI*1)
-	VEXTRACTF128 $0x01, Y7, X0
-	VADDPD       X0, X7, X7
-	VUNPCKHPD    X7, X7, X0
-	VADDSD       X0, X7, X7
-	VADDSD       8(SI)(DI*2), X7, X7
-	VMOVSD       X7, 8(SI)(DI*2)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPD       X0, X8, X8
-	VUNPCKHPD    X8, X8, X0
-	VADDSD       X0, X8, X8
-	VADDSD       8(R10), X8, X8
-	VMOVSD       X8, 8(R10)
-	VEXTRACTF128 $0x01, Y9, X0
-	VADDPD       X0, X9, X9
-	VUNPCKHPD    X9, X9, X0
-	VADDSD       X0, X9, X9
-	VADDSD       8(R10)(DI*1), X9, X9
-	VMOVSD       X9, 8(R10)(DI*1)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000010, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
 // func wForward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x5AVX2(SB), NOSPLIT, $0-96
@@ -9197,116 +5250,6 @@ columns:
 	VFMADD231PD Y6, Y5, Y4
 	ADDQ        $0x00000020, R12
 	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VEXTRACTF128 $0x01, Y0, X5
-	VADDPD       X5, X0, X0
-	VUNPCKHPD    X0, X0, X5
-	VADDSD       X5, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       (SI)(DI*2), X2, X2
-	VMOVSD       X2, (SI)(DI*2)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (R10), X3, X3
-	VMOVSD       X3, (R10)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPD       X0, X4, X4
-	VUNPCKHPD    X4, X4, X0
-	VADDSD       X0, X4, X4
-	VADDSD       (R10)(DI*1), X4, X4
-	VMOVSD       X4, (R10)(DI*1)
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000008, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dForward1x5AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R12), Y5
-	VMOVUPD     (R10), Y6
-	VFMADD231PD Y6, Y5, Y0
-	VMOVUPD     (R10)(BX*1), Y6
-	VFMADD231PD Y6, Y5, Y1
-	VMOVUPD     (R10)(BX*2), Y6
-	VFMADD231PD Y6, Y5, Y2
-	VMOVUPD     (R11), Y6
-	VFMADD231PD Y6, Y5, Y3
-	VMOVUPD     (R11)(BX*1), Y6
-	VFMADD231PD Y6, Y5, Y4
-	VMOVUPD     32(R12), Y5
-	VMOVUPD     32(R10), Y6
-	VFMADD231PD Y6, Y5, Y0
-	VMOVUPD     32(R10)(BX*1), Y6
-	VFMADD231PD Y6, Y5, Y1
-	VMOVUPD     32(R10)(BX*2), Y6
-	VFMADD231PD Y6, Y5, Y2
-	VMOVUPD     32(R11), Y6
-	VFMADD231PD Y6, Y5, Y3
-	VMOVUPD     32(R11)(BX*1), Y6
-	VFMADD231PD Y6, Y5, Y4
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
 	ADDQ        $0x00000040, R10
 	ADDQ        $0x00000040, R11
 	SUBQ        $0x00000008, R13
@@ -9712,6 +5655,2068 @@ done:
 	VZEROUPPER
 	RET
 
+// func wForward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wForward1x6AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R12), Y6
+	VMOVUPD     (R10), Y7
+	VFMADD231PD Y7, Y6, Y0
+	VMOVUPD     (R10)(BX*1), Y7
+	VFMADD231PD Y7, Y6, Y1
+	VMOVUPD     (R10)(BX*2), Y7
+	VFMADD231PD Y7, Y6, Y2
+	VMOVUPD     (R11), Y7
+	VFMADD231PD Y7, Y6, Y3
+	VMOVUPD     (R11)(BX*1), Y7
+	VFMADD231PD Y7, Y6, Y4
+	VMOVUPD     (R11)(BX*2), Y7
+	VFMADD231PD Y7, Y6, Y5
+	VCVTPS2PD   16(R12), Y6
+	VMOVUPD     32(R10), Y7
+	VFMADD231PD Y7, Y6, Y0
+	VMOVUPD     32(R10)(BX*1), Y7
+	VFMADD231PD Y7, Y6, Y1
+	VMOVUPD     32(R10)(BX*2), Y7
+	VFMADD231PD Y7, Y6, Y2
+	VMOVUPD     32(R11), Y7
+	VFMADD231PD Y7, Y6, Y3
+	VMOVUPD     32(R11)(BX*1), Y7
+	VFMADD231PD Y7, Y6, Y4
+	VMOVUPD     32(R11)(BX*2), Y7
+	VFMADD231PD Y7, Y6, Y5
+	ADDQ        $0x00000020, R12
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VEXTRACTF128 $0x01, Y0, X6
+	VADDPD       X6, X0, X0
+	VUNPCKHPD    X0, X0, X6
+	VADDSD       X6, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       (SI)(DI*2), X2, X2
+	VMOVSD       X2, (SI)(DI*2)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (R10), X3, X3
+	VMOVSD       X3, (R10)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X4
+	VUNPCKHPD    X4, X4, X0
+	VADDSD       X0, X4, X4
+	VADDSD       (R10)(DI*1), X4, X4
+	VMOVSD       X4, (R10)(DI*1)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VADDSD       (R10)(DI*2), X5, X5
+	VMOVSD       X5, (R10)(DI*2)
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000008, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForward4x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    x+32(FP), BX
+	MOVQ    CX, DI
+	LEAQ    (CX)(DX*2), R10
+	MOVQ    cols+8(FP), R11
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (BX), Y4
+	VMOVUPD     (DI), Y5
+	VFMADD231PD Y4, Y5, Y0
+	VMOVUPD     (DI)(DX*1), Y5
+	VFMADD231PD Y4, Y5, Y1
+	VMOVUPD     (R10), Y5
+	VFMADD231PD Y4, Y5, Y2
+	VMOVUPD     (R10)(DX*1), Y5
+	VFMADD231PD Y4, Y5, Y3
+	VMOVUPD     32(BX), Y4
+	VMOVUPD     32(DI), Y5
+	VFMADD231PD Y4, Y5, Y0
+	VMOVUPD     32(DI)(DX*1), Y5
+	VFMADD231PD Y4, Y5, Y1
+	VMOVUPD     32(R10), Y5
+	VFMADD231PD Y4, Y5, Y2
+	VMOVUPD     32(R10)(DX*1), Y5
+	VFMADD231PD Y4, Y5, Y3
+	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000008, R11
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPD       X4, X0, X0
+	VUNPCKHPD    X0, X0, X4
+	VADDSD       X4, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       8(SI), X1, X1
+	VMOVSD       X1, 8(SI)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       16(SI), X2, X2
+	VMOVSD       X2, 16(SI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       24(SI), X3, X3
+	VMOVSD       X3, 24(SI)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000020, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForwardStream4x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    x+32(FP), BX
+	MOVQ    CX, DI
+	LEAQ    (CX)(DX*2), R10
+	LEAQ    (R8)(DX*2), R11
+	MOVQ    cols+8(FP), R12
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R11)
+	PREFETCHT1  (R11)(DX*1)
+	VMOVUPD     (BX), Y4
+	VMOVUPD     (DI), Y5
+	VFMADD231PD Y4, Y5, Y0
+	VMOVUPD     (DI)(DX*1), Y5
+	VFMADD231PD Y4, Y5, Y1
+	VMOVUPD     (R10), Y5
+	VFMADD231PD Y4, Y5, Y2
+	VMOVUPD     (R10)(DX*1), Y5
+	VFMADD231PD Y4, Y5, Y3
+	VMOVUPD     32(BX), Y4
+	VMOVUPD     32(DI), Y5
+	VFMADD231PD Y4, Y5, Y0
+	VMOVUPD     32(DI)(DX*1), Y5
+	VFMADD231PD Y4, Y5, Y1
+	VMOVUPD     32(R10), Y5
+	VFMADD231PD Y4, Y5, Y2
+	VMOVUPD     32(R10)(DX*1), Y5
+	VFMADD231PD Y4, Y5, Y3
+	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000008, R12
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPD       X4, X0, X0
+	VUNPCKHPD    X0, X0, X4
+	VADDSD       X4, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       8(SI), X1, X1
+	VMOVSD       X1, 8(SI)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       16(SI), X2, X2
+	VMOVSD       X2, 16(SI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       24(SI), X3, X3
+	VMOVSD       X3, 24(SI)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000020, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForward1x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	MOVQ    x+32(FP), BX
+	MOVQ    CX, DI
+	MOVQ    cols+8(FP), R10
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (DI), Y1
+	VMOVUPD     (BX), Y2
+	VFMADD231PD Y2, Y1, Y0
+	VMOVUPD     32(DI), Y1
+	VMOVUPD     32(BX), Y2
+	VFMADD231PD Y2, Y1, Y0
+	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000008, R10
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000008, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForward4x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R10), Y8
+	VMOVUPD     (R10)(BX*1), Y9
+	VMOVUPD     (R11), Y10
+	VFMADD231PD Y8, Y10, Y0
+	VFMADD231PD Y9, Y10, Y1
+	VMOVUPD     (R11)(DX*1), Y10
+	VFMADD231PD Y8, Y10, Y2
+	VFMADD231PD Y9, Y10, Y3
+	VMOVUPD     (R12), Y10
+	VFMADD231PD Y8, Y10, Y4
+	VFMADD231PD Y9, Y10, Y5
+	VMOVUPD     (R12)(DX*1), Y10
+	VFMADD231PD Y8, Y10, Y6
+	VFMADD231PD Y9, Y10, Y7
+	VMOVUPD     32(R10), Y8
+	VMOVUPD     32(R10)(BX*1), Y9
+	VMOVUPD     32(R11), Y10
+	VFMADD231PD Y8, Y10, Y0
+	VFMADD231PD Y9, Y10, Y1
+	VMOVUPD     32(R11)(DX*1), Y10
+	VFMADD231PD Y8, Y10, Y2
+	VFMADD231PD Y9, Y10, Y3
+	VMOVUPD     32(R12), Y10
+	VFMADD231PD Y8, Y10, Y4
+	VFMADD231PD Y9, Y10, Y5
+	VMOVUPD     32(R12)(DX*1), Y10
+	VFMADD231PD Y8, Y10, Y6
+	VFMADD231PD Y9, Y10, Y7
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y0, X8
+	VADDPD       X8, X0, X0
+	VUNPCKHPD    X0, X0, X8
+	VADDSD       X8, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       8(SI), X2, X2
+	VMOVSD       X2, 8(SI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       8(SI)(DI*1), X3, X3
+	VMOVSD       X3, 8(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X4
+	VUNPCKHPD    X4, X4, X0
+	VADDSD       X0, X4, X4
+	VADDSD       16(SI), X4, X4
+	VMOVSD       X4, 16(SI)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VADDSD       16(SI)(DI*1), X5, X5
+	VMOVSD       X5, 16(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPD       X0, X6, X6
+	VUNPCKHPD    X6, X6, X0
+	VADDSD       X0, X6, X6
+	VADDSD       24(SI), X6, X6
+	VMOVSD       X6, 24(SI)
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPD       X0, X7, X7
+	VUNPCKHPD    X7, X7, X0
+	VADDSD       X0, X7, X7
+	VADDSD       24(SI)(DI*1), X7, X7
+	VMOVSD       X7, 24(SI)(DI*1)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000020, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForwardStream4x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	LEAQ    (R8)(DX*2), R13
+	MOVQ    cols+8(FP), R14
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	VMOVUPD     (R10), Y8
+	VMOVUPD     (R10)(BX*1), Y9
+	VMOVUPD     (R11), Y10
+	VFMADD231PD Y8, Y10, Y0
+	VFMADD231PD Y9, Y10, Y1
+	VMOVUPD     (R11)(DX*1), Y10
+	VFMADD231PD Y8, Y10, Y2
+	VFMADD231PD Y9, Y10, Y3
+	VMOVUPD     (R12), Y10
+	VFMADD231PD Y8, Y10, Y4
+	VFMADD231PD Y9, Y10, Y5
+	VMOVUPD     (R12)(DX*1), Y10
+	VFMADD231PD Y8, Y10, Y6
+	VFMADD231PD Y9, Y10, Y7
+	VMOVUPD     32(R10), Y8
+	VMOVUPD     32(R10)(BX*1), Y9
+	VMOVUPD     32(R11), Y10
+	VFMADD231PD Y8, Y10, Y0
+	VFMADD231PD Y9, Y10, Y1
+	VMOVUPD     32(R11)(DX*1), Y10
+	VFMADD231PD Y8, Y10, Y2
+	VFMADD231PD Y9, Y10, Y3
+	VMOVUPD     32(R12), Y10
+	VFMADD231PD Y8, Y10, Y4
+	VFMADD231PD Y9, Y10, Y5
+	VMOVUPD     32(R12)(DX*1), Y10
+	VFMADD231PD Y8, Y10, Y6
+	VFMADD231PD Y9, Y10, Y7
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y0, X8
+	VADDPD       X8, X0, X0
+	VUNPCKHPD    X0, X0, X8
+	VADDSD       X8, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       8(SI), X2, X2
+	VMOVSD       X2, 8(SI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       8(SI)(DI*1), X3, X3
+	VMOVSD       X3, 8(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X4
+	VUNPCKHPD    X4, X4, X0
+	VADDSD       X0, X4, X4
+	VADDSD       16(SI), X4, X4
+	VMOVSD       X4, 16(SI)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VADDSD       16(SI)(DI*1), X5, X5
+	VMOVSD       X5, 16(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPD       X0, X6, X6
+	VUNPCKHPD    X6, X6, X0
+	VADDSD       X0, X6, X6
+	VADDSD       24(SI), X6, X6
+	VMOVSD       X6, 24(SI)
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPD       X0, X7, X7
+	VUNPCKHPD    X7, X7, X0
+	VADDSD       X0, X7, X7
+	VADDSD       24(SI)(DI*1), X7, X7
+	VMOVSD       X7, 24(SI)(DI*1)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000020, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForward1x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	MOVQ    cols+8(FP), R12
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R11), Y2
+	VMOVUPD     (R10), Y3
+	VFMADD231PD Y3, Y2, Y0
+	VMOVUPD     (R10)(BX*1), Y3
+	VFMADD231PD Y3, Y2, Y1
+	VMOVUPD     32(R11), Y2
+	VMOVUPD     32(R10), Y3
+	VFMADD231PD Y3, Y2, Y0
+	VMOVUPD     32(R10)(BX*1), Y3
+	VFMADD231PD Y3, Y2, Y1
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R12
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y0, X2
+	VADDPD       X2, X0, X0
+	VUNPCKHPD    X0, X0, X2
+	VADDSD       X2, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000008, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForward4x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R10), Y12
+	VMOVUPD     (R10)(BX*1), Y13
+	VMOVUPD     (R10)(BX*2), Y14
+	VMOVUPD     (R11), Y15
+	VFMADD231PD Y12, Y15, Y0
+	VFMADD231PD Y13, Y15, Y1
+	VFMADD231PD Y14, Y15, Y2
+	VMOVUPD     (R11)(DX*1), Y15
+	VFMADD231PD Y12, Y15, Y3
+	VFMADD231PD Y13, Y15, Y4
+	VFMADD231PD Y14, Y15, Y5
+	VMOVUPD     (R12), Y15
+	VFMADD231PD Y12, Y15, Y6
+	VFMADD231PD Y13, Y15, Y7
+	VFMADD231PD Y14, Y15, Y8
+	VMOVUPD     (R12)(DX*1), Y15
+	VFMADD231PD Y12, Y15, Y9
+	VFMADD231PD Y13, Y15, Y10
+	VFMADD231PD Y14, Y15, Y11
+	VMOVUPD     32(R10), Y12
+	VMOVUPD     32(R10)(BX*1), Y13
+	VMOVUPD     32(R10)(BX*2), Y14
+	VMOVUPD     32(R11), Y15
+	VFMADD231PD Y12, Y15, Y0
+	VFMADD231PD Y13, Y15, Y1
+	VFMADD231PD Y14, Y15, Y2
+	VMOVUPD     32(R11)(DX*1), Y15
+	VFMADD231PD Y12, Y15, Y3
+	VFMADD231PD Y13, Y15, Y4
+	VFMADD231PD Y14, Y15, Y5
+	VMOVUPD     32(R12), Y15
+	VFMADD231PD Y12, Y15, Y6
+	VFMADD231PD Y13, Y15, Y7
+	VFMADD231PD Y14, Y15, Y8
+	VMOVUPD     32(R12)(DX*1), Y15
+	VFMADD231PD Y12, Y15, Y9
+	VFMADD231PD Y13, Y15, Y10
+	VFMADD231PD Y14, Y15, Y11
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y0, X12
+	VADDPD       X12, X0, X0
+	VUNPCKHPD    X0, X0, X12
+	VADDSD       X12, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       (SI)(DI*2), X2, X2
+	VMOVSD       X2, (SI)(DI*2)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       8(SI), X3, X3
+	VMOVSD       X3, 8(SI)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X4
+	VUNPCKHPD    X4, X4, X0
+	VADDSD       X0, X4, X4
+	VADDSD       8(SI)(DI*1), X4, X4
+	VMOVSD       X4, 8(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VADDSD       8(SI)(DI*2), X5, X5
+	VMOVSD       X5, 8(SI)(DI*2)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPD       X0, X6, X6
+	VUNPCKHPD    X6, X6, X0
+	VADDSD       X0, X6, X6
+	VADDSD       16(SI), X6, X6
+	VMOVSD       X6, 16(SI)
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPD       X0, X7, X7
+	VUNPCKHPD    X7, X7, X0
+	VADDSD       X0, X7, X7
+	VADDSD       16(SI)(DI*1), X7, X7
+	VMOVSD       X7, 16(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPD       X0, X8, X8
+	VUNPCKHPD    X8, X8, X0
+	VADDSD       X0, X8, X8
+	VADDSD       16(SI)(DI*2), X8, X8
+	VMOVSD       X8, 16(SI)(DI*2)
+	VEXTRACTF128 $0x01, Y9, X0
+	VADDPD       X0, X9, X9
+	VUNPCKHPD    X9, X9, X0
+	VADDSD       X0, X9, X9
+	VADDSD       24(SI), X9, X9
+	VMOVSD       X9, 24(SI)
+	VEXTRACTF128 $0x01, Y10, X0
+	VADDPD       X0, X10, X10
+	VUNPCKHPD    X10, X10, X0
+	VADDSD       X0, X10, X10
+	VADDSD       24(SI)(DI*1), X10, X10
+	VMOVSD       X10, 24(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y11, X0
+	VADDPD       X0, X11, X11
+	VUNPCKHPD    X11, X11, X0
+	VADDSD       X0, X11, X11
+	VADDSD       24(SI)(DI*2), X11, X11
+	VMOVSD       X11, 24(SI)(DI*2)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000020, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForwardStream4x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	LEAQ    (R8)(DX*2), R13
+	MOVQ    cols+8(FP), R14
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	VMOVUPD     (R10), Y12
+	VMOVUPD     (R10)(BX*1), Y13
+	VMOVUPD     (R10)(BX*2), Y14
+	VMOVUPD     (R11), Y15
+	VFMADD231PD Y12, Y15, Y0
+	VFMADD231PD Y13, Y15, Y1
+	VFMADD231PD Y14, Y15, Y2
+	VMOVUPD     (R11)(DX*1), Y15
+	VFMADD231PD Y12, Y15, Y3
+	VFMADD231PD Y13, Y15, Y4
+	VFMADD231PD Y14, Y15, Y5
+	VMOVUPD     (R12), Y15
+	VFMADD231PD Y12, Y15, Y6
+	VFMADD231PD Y13, Y15, Y7
+	VFMADD231PD Y14, Y15, Y8
+	VMOVUPD     (R12)(DX*1), Y15
+	VFMADD231PD Y12, Y15, Y9
+	VFMADD231PD Y13, Y15, Y10
+	VFMADD231PD Y14, Y15, Y11
+	VMOVUPD     32(R10), Y12
+	VMOVUPD     32(R10)(BX*1), Y13
+	VMOVUPD     32(R10)(BX*2), Y14
+	VMOVUPD     32(R11), Y15
+	VFMADD231PD Y12, Y15, Y0
+	VFMADD231PD Y13, Y15, Y1
+	VFMADD231PD Y14, Y15, Y2
+	VMOVUPD     32(R11)(DX*1), Y15
+	VFMADD231PD Y12, Y15, Y3
+	VFMADD231PD Y13, Y15, Y4
+	VFMADD231PD Y14, Y15, Y5
+	VMOVUPD     32(R12), Y15
+	VFMADD231PD Y12, Y15, Y6
+	VFMADD231PD Y13, Y15, Y7
+	VFMADD231PD Y14, Y15, Y8
+	VMOVUPD     32(R12)(DX*1), Y15
+	VFMADD231PD Y12, Y15, Y9
+	VFMADD231PD Y13, Y15, Y10
+	VFMADD231PD Y14, Y15, Y11
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y0, X12
+	VADDPD       X12, X0, X0
+	VUNPCKHPD    X0, X0, X12
+	VADDSD       X12, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       (SI)(DI*2), X2, X2
+	VMOVSD       X2, (SI)(DI*2)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       8(SI), X3, X3
+	VMOVSD       X3, 8(SI)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X4
+	VUNPCKHPD    X4, X4, X0
+	VADDSD       X0, X4, X4
+	VADDSD       8(SI)(DI*1), X4, X4
+	VMOVSD       X4, 8(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VADDSD       8(SI)(DI*2), X5, X5
+	VMOVSD       X5, 8(SI)(DI*2)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPD       X0, X6, X6
+	VUNPCKHPD    X6, X6, X0
+	VADDSD       X0, X6, X6
+	VADDSD       16(SI), X6, X6
+	VMOVSD       X6, 16(SI)
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPD       X0, X7, X7
+	VUNPCKHPD    X7, X7, X0
+	VADDSD       X0, X7, X7
+	VADDSD       16(SI)(DI*1), X7, X7
+	VMOVSD       X7, 16(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPD       X0, X8, X8
+	VUNPCKHPD    X8, X8, X0
+	VADDSD       X0, X8, X8
+	VADDSD       16(SI)(DI*2), X8, X8
+	VMOVSD       X8, 16(SI)(DI*2)
+	VEXTRACTF128 $0x01, Y9, X0
+	VADDPD       X0, X9, X9
+	VUNPCKHPD    X9, X9, X0
+	VADDSD       X0, X9, X9
+	VADDSD       24(SI), X9, X9
+	VMOVSD       X9, 24(SI)
+	VEXTRACTF128 $0x01, Y10, X0
+	VADDPD       X0, X10, X10
+	VUNPCKHPD    X10, X10, X0
+	VADDSD       X0, X10, X10
+	VADDSD       24(SI)(DI*1), X10, X10
+	VMOVSD       X10, 24(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y11, X0
+	VADDPD       X0, X11, X11
+	VUNPCKHPD    X11, X11, X0
+	VADDSD       X0, X11, X11
+	VADDSD       24(SI)(DI*2), X11, X11
+	VMOVSD       X11, 24(SI)(DI*2)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000020, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForward1x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	MOVQ    cols+8(FP), R12
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R11), Y3
+	VMOVUPD     (R10), Y4
+	VFMADD231PD Y4, Y3, Y0
+	VMOVUPD     (R10)(BX*1), Y4
+	VFMADD231PD Y4, Y3, Y1
+	VMOVUPD     (R10)(BX*2), Y4
+	VFMADD231PD Y4, Y3, Y2
+	VMOVUPD     32(R11), Y3
+	VMOVUPD     32(R10), Y4
+	VFMADD231PD Y4, Y3, Y0
+	VMOVUPD     32(R10)(BX*1), Y4
+	VFMADD231PD Y4, Y3, Y1
+	VMOVUPD     32(R10)(BX*2), Y4
+	VFMADD231PD Y4, Y3, Y2
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R12
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y0, X3
+	VADDPD       X3, X0, X0
+	VUNPCKHPD    X0, X0, X3
+	VADDSD       X3, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       (SI)(DI*2), X2, X2
+	VMOVSD       X2, (SI)(DI*2)
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000008, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForward3x4AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	LEAQ    (CX)(DX*2), R13
+	MOVQ    cols+8(FP), R14
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R12), Y12
+	VMOVUPD     (R12)(DX*1), Y13
+	VMOVUPD     (R13), Y14
+	VMOVUPD     (R10), Y15
+	VFMADD231PD Y15, Y12, Y0
+	VFMADD231PD Y15, Y13, Y4
+	VFMADD231PD Y15, Y14, Y8
+	VMOVUPD     (R10)(BX*1), Y15
+	VFMADD231PD Y15, Y12, Y1
+	VFMADD231PD Y15, Y13, Y5
+	VFMADD231PD Y15, Y14, Y9
+	VMOVUPD     (R10)(BX*2), Y15
+	VFMADD231PD Y15, Y12, Y2
+	VFMADD231PD Y15, Y13, Y6
+	VFMADD231PD Y15, Y14, Y10
+	VMOVUPD     (R11), Y15
+	VFMADD231PD Y15, Y12, Y3
+	VFMADD231PD Y15, Y13, Y7
+	VFMADD231PD Y15, Y14, Y11
+	VMOVUPD     32(R12), Y12
+	VMOVUPD     32(R12)(DX*1), Y13
+	VMOVUPD     32(R13), Y14
+	VMOVUPD     32(R10), Y15
+	VFMADD231PD Y15, Y12, Y0
+	VFMADD231PD Y15, Y13, Y4
+	VFMADD231PD Y15, Y14, Y8
+	VMOVUPD     32(R10)(BX*1), Y15
+	VFMADD231PD Y15, Y12, Y1
+	VFMADD231PD Y15, Y13, Y5
+	VFMADD231PD Y15, Y14, Y9
+	VMOVUPD     32(R10)(BX*2), Y15
+	VFMADD231PD Y15, Y12, Y2
+	VFMADD231PD Y15, Y13, Y6
+	VFMADD231PD Y15, Y14, Y10
+	VMOVUPD     32(R11), Y15
+	VFMADD231PD Y15, Y12, Y3
+	VFMADD231PD Y15, Y13, Y7
+	VFMADD231PD Y15, Y14, Y11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VEXTRACTF128 $0x01, Y0, X12
+	VADDPD       X12, X0, X0
+	VUNPCKHPD    X0, X0, X12
+	VADDSD       X12, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       (SI)(DI*2), X2, X2
+	VMOVSD       X2, (SI)(DI*2)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (R10), X3, X3
+	VMOVSD       X3, (R10)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X4
+	VUNPCKHPD    X4, X4, X0
+	VADDSD       X0, X4, X4
+	VADDSD       8(SI), X4, X4
+	VMOVSD       X4, 8(SI)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VADDSD       8(SI)(DI*1), X5, X5
+	VMOVSD       X5, 8(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPD       X0, X6, X6
+	VUNPCKHPD    X6, X6, X0
+	VADDSD       X0, X6, X6
+	VADDSD       8(SI)(DI*2), X6, X6
+	VMOVSD       X6, 8(SI)(DI*2)
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPD       X0, X7, X7
+	VUNPCKHPD    X7, X7, X0
+	VADDSD       X0, X7, X7
+	VADDSD       8(R10), X7, X7
+	VMOVSD       X7, 8(R10)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPD       X0, X8, X8
+	VUNPCKHPD    X8, X8, X0
+	VADDSD       X0, X8, X8
+	VADDSD       16(SI), X8, X8
+	VMOVSD       X8, 16(SI)
+	VEXTRACTF128 $0x01, Y9, X0
+	VADDPD       X0, X9, X9
+	VUNPCKHPD    X9, X9, X0
+	VADDSD       X0, X9, X9
+	VADDSD       16(SI)(DI*1), X9, X9
+	VMOVSD       X9, 16(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y10, X0
+	VADDPD       X0, X10, X10
+	VUNPCKHPD    X10, X10, X0
+	VADDSD       X0, X10, X10
+	VADDSD       16(SI)(DI*2), X10, X10
+	VMOVSD       X10, 16(SI)(DI*2)
+	VEXTRACTF128 $0x01, Y11, X0
+	VADDPD       X0, X11, X11
+	VUNPCKHPD    X11, X11, X0
+	VADDSD       X0, X11, X11
+	VADDSD       16(R10), X11, X11
+	VMOVSD       X11, 16(R10)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000018, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForwardStream3x4AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	LEAQ    (CX)(DX*2), R13
+	LEAQ    (R8)(DX*2), R14
+	MOVQ    cols+8(FP), R15
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R14)
+	VMOVUPD     (R12), Y12
+	VMOVUPD     (R12)(DX*1), Y13
+	VMOVUPD     (R13), Y14
+	VMOVUPD     (R10), Y15
+	VFMADD231PD Y15, Y12, Y0
+	VFMADD231PD Y15, Y13, Y4
+	VFMADD231PD Y15, Y14, Y8
+	VMOVUPD     (R10)(BX*1), Y15
+	VFMADD231PD Y15, Y12, Y1
+	VFMADD231PD Y15, Y13, Y5
+	VFMADD231PD Y15, Y14, Y9
+	VMOVUPD     (R10)(BX*2), Y15
+	VFMADD231PD Y15, Y12, Y2
+	VFMADD231PD Y15, Y13, Y6
+	VFMADD231PD Y15, Y14, Y10
+	VMOVUPD     (R11), Y15
+	VFMADD231PD Y15, Y12, Y3
+	VFMADD231PD Y15, Y13, Y7
+	VFMADD231PD Y15, Y14, Y11
+	VMOVUPD     32(R12), Y12
+	VMOVUPD     32(R12)(DX*1), Y13
+	VMOVUPD     32(R13), Y14
+	VMOVUPD     32(R10), Y15
+	VFMADD231PD Y15, Y12, Y0
+	VFMADD231PD Y15, Y13, Y4
+	VFMADD231PD Y15, Y14, Y8
+	VMOVUPD     32(R10)(BX*1), Y15
+	VFMADD231PD Y15, Y12, Y1
+	VFMADD231PD Y15, Y13, Y5
+	VFMADD231PD Y15, Y14, Y9
+	VMOVUPD     32(R10)(BX*2), Y15
+	VFMADD231PD Y15, Y12, Y2
+	VFMADD231PD Y15, Y13, Y6
+	VFMADD231PD Y15, Y14, Y10
+	VMOVUPD     32(R11), Y15
+	VFMADD231PD Y15, Y12, Y3
+	VFMADD231PD Y15, Y13, Y7
+	VFMADD231PD Y15, Y14, Y11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R14
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VEXTRACTF128 $0x01, Y0, X12
+	VADDPD       X12, X0, X0
+	VUNPCKHPD    X0, X0, X12
+	VADDSD       X12, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       (SI)(DI*2), X2, X2
+	VMOVSD       X2, (SI)(DI*2)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (R10), X3, X3
+	VMOVSD       X3, (R10)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X4
+	VUNPCKHPD    X4, X4, X0
+	VADDSD       X0, X4, X4
+	VADDSD       8(SI), X4, X4
+	VMOVSD       X4, 8(SI)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VADDSD       8(SI)(DI*1), X5, X5
+	VMOVSD       X5, 8(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPD       X0, X6, X6
+	VUNPCKHPD    X6, X6, X0
+	VADDSD       X0, X6, X6
+	VADDSD       8(SI)(DI*2), X6, X6
+	VMOVSD       X6, 8(SI)(DI*2)
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPD       X0, X7, X7
+	VUNPCKHPD    X7, X7, X0
+	VADDSD       X0, X7, X7
+	VADDSD       8(R10), X7, X7
+	VMOVSD       X7, 8(R10)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPD       X0, X8, X8
+	VUNPCKHPD    X8, X8, X0
+	VADDSD       X0, X8, X8
+	VADDSD       16(SI), X8, X8
+	VMOVSD       X8, 16(SI)
+	VEXTRACTF128 $0x01, Y9, X0
+	VADDPD       X0, X9, X9
+	VUNPCKHPD    X9, X9, X0
+	VADDSD       X0, X9, X9
+	VADDSD       16(SI)(DI*1), X9, X9
+	VMOVSD       X9, 16(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y10, X0
+	VADDPD       X0, X10, X10
+	VUNPCKHPD    X10, X10, X0
+	VADDSD       X0, X10, X10
+	VADDSD       16(SI)(DI*2), X10, X10
+	VMOVSD       X10, 16(SI)(DI*2)
+	VEXTRACTF128 $0x01, Y11, X0
+	VADDPD       X0, X11, X11
+	VUNPCKHPD    X11, X11, X0
+	VADDSD       X0, X11, X11
+	VADDSD       16(R10), X11, X11
+	VMOVSD       X11, 16(R10)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000018, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForward1x4AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R12), Y4
+	VMOVUPD     (R10), Y5
+	VFMADD231PD Y5, Y4, Y0
+	VMOVUPD     (R10)(BX*1), Y5
+	VFMADD231PD Y5, Y4, Y1
+	VMOVUPD     (R10)(BX*2), Y5
+	VFMADD231PD Y5, Y4, Y2
+	VMOVUPD     (R11), Y5
+	VFMADD231PD Y5, Y4, Y3
+	VMOVUPD     32(R12), Y4
+	VMOVUPD     32(R10), Y5
+	VFMADD231PD Y5, Y4, Y0
+	VMOVUPD     32(R10)(BX*1), Y5
+	VFMADD231PD Y5, Y4, Y1
+	VMOVUPD     32(R10)(BX*2), Y5
+	VFMADD231PD Y5, Y4, Y2
+	VMOVUPD     32(R11), Y5
+	VFMADD231PD Y5, Y4, Y3
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPD       X4, X0, X0
+	VUNPCKHPD    X0, X0, X4
+	VADDSD       X4, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       (SI)(DI*2), X2, X2
+	VMOVSD       X2, (SI)(DI*2)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (R10), X3, X3
+	VMOVSD       X3, (R10)
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000008, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForward2x5AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R12), Y10
+	VMOVUPD     (R12)(DX*1), Y11
+	VMOVUPD     (R10), Y12
+	VFMADD231PD Y12, Y10, Y0
+	VFMADD231PD Y12, Y11, Y5
+	VMOVUPD     (R10)(BX*1), Y12
+	VFMADD231PD Y12, Y10, Y1
+	VFMADD231PD Y12, Y11, Y6
+	VMOVUPD     (R10)(BX*2), Y12
+	VFMADD231PD Y12, Y10, Y2
+	VFMADD231PD Y12, Y11, Y7
+	VMOVUPD     (R11), Y12
+	VFMADD231PD Y12, Y10, Y3
+	VFMADD231PD Y12, Y11, Y8
+	VMOVUPD     (R11)(BX*1), Y12
+	VFMADD231PD Y12, Y10, Y4
+	VFMADD231PD Y12, Y11, Y9
+	VMOVUPD     32(R12), Y10
+	VMOVUPD     32(R12)(DX*1), Y11
+	VMOVUPD     32(R10), Y12
+	VFMADD231PD Y12, Y10, Y0
+	VFMADD231PD Y12, Y11, Y5
+	VMOVUPD     32(R10)(BX*1), Y12
+	VFMADD231PD Y12, Y10, Y1
+	VFMADD231PD Y12, Y11, Y6
+	VMOVUPD     32(R10)(BX*2), Y12
+	VFMADD231PD Y12, Y10, Y2
+	VFMADD231PD Y12, Y11, Y7
+	VMOVUPD     32(R11), Y12
+	VFMADD231PD Y12, Y10, Y3
+	VFMADD231PD Y12, Y11, Y8
+	VMOVUPD     32(R11)(BX*1), Y12
+	VFMADD231PD Y12, Y10, Y4
+	VFMADD231PD Y12, Y11, Y9
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VEXTRACTF128 $0x01, Y0, X10
+	VADDPD       X10, X0, X0
+	VUNPCKHPD    X0, X0, X10
+	VADDSD       X10, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       (SI)(DI*2), X2, X2
+	VMOVSD       X2, (SI)(DI*2)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (R10), X3, X3
+	VMOVSD       X3, (R10)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X4
+	VUNPCKHPD    X4, X4, X0
+	VADDSD       X0, X4, X4
+	VADDSD       (R10)(DI*1), X4, X4
+	VMOVSD       X4, (R10)(DI*1)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VADDSD       8(SI), X5, X5
+	VMOVSD       X5, 8(SI)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPD       X0, X6, X6
+	VUNPCKHPD    X6, X6, X0
+	VADDSD       X0, X6, X6
+	VADDSD       8(SI)(DI*1), X6, X6
+	VMOVSD       X6, 8(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPD       X0, X7, X7
+	VUNPCKHPD    X7, X7, X0
+	VADDSD       X0, X7, X7
+	VADDSD       8(SI)(DI*2), X7, X7
+	VMOVSD       X7, 8(SI)(DI*2)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPD       X0, X8, X8
+	VUNPCKHPD    X8, X8, X0
+	VADDSD       X0, X8, X8
+	VADDSD       8(R10), X8, X8
+	VMOVSD       X8, 8(R10)
+	VEXTRACTF128 $0x01, Y9, X0
+	VADDPD       X0, X9, X9
+	VUNPCKHPD    X9, X9, X0
+	VADDSD       X0, X9, X9
+	VADDSD       8(R10)(DI*1), X9, X9
+	VMOVSD       X9, 8(R10)(DI*1)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000010, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForwardStream2x5AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	VMOVUPD     (R12), Y10
+	VMOVUPD     (R12)(DX*1), Y11
+	VMOVUPD     (R10), Y12
+	VFMADD231PD Y12, Y10, Y0
+	VFMADD231PD Y12, Y11, Y5
+	VMOVUPD     (R10)(BX*1), Y12
+	VFMADD231PD Y12, Y10, Y1
+	VFMADD231PD Y12, Y11, Y6
+	VMOVUPD     (R10)(BX*2), Y12
+	VFMADD231PD Y12, Y10, Y2
+	VFMADD231PD Y12, Y11, Y7
+	VMOVUPD     (R11), Y12
+	VFMADD231PD Y12, Y10, Y3
+	VFMADD231PD Y12, Y11, Y8
+	VMOVUPD     (R11)(BX*1), Y12
+	VFMADD231PD Y12, Y10, Y4
+	VFMADD231PD Y12, Y11, Y9
+	VMOVUPD     32(R12), Y10
+	VMOVUPD     32(R12)(DX*1), Y11
+	VMOVUPD     32(R10), Y12
+	VFMADD231PD Y12, Y10, Y0
+	VFMADD231PD Y12, Y11, Y5
+	VMOVUPD     32(R10)(BX*1), Y12
+	VFMADD231PD Y12, Y10, Y1
+	VFMADD231PD Y12, Y11, Y6
+	VMOVUPD     32(R10)(BX*2), Y12
+	VFMADD231PD Y12, Y10, Y2
+	VFMADD231PD Y12, Y11, Y7
+	VMOVUPD     32(R11), Y12
+	VFMADD231PD Y12, Y10, Y3
+	VFMADD231PD Y12, Y11, Y8
+	VMOVUPD     32(R11)(BX*1), Y12
+	VFMADD231PD Y12, Y10, Y4
+	VFMADD231PD Y12, Y11, Y9
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VEXTRACTF128 $0x01, Y0, X10
+	VADDPD       X10, X0, X0
+	VUNPCKHPD    X0, X0, X10
+	VADDSD       X10, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       (SI)(DI*2), X2, X2
+	VMOVSD       X2, (SI)(DI*2)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (R10), X3, X3
+	VMOVSD       X3, (R10)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X4
+	VUNPCKHPD    X4, X4, X0
+	VADDSD       X0, X4, X4
+	VADDSD       (R10)(DI*1), X4, X4
+	VMOVSD       X4, (R10)(DI*1)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VADDSD       8(SI), X5, X5
+	VMOVSD       X5, 8(SI)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPD       X0, X6, X6
+	VUNPCKHPD    X6, X6, X0
+	VADDSD       X0, X6, X6
+	VADDSD       8(SI)(DI*1), X6, X6
+	VMOVSD       X6, 8(SI)(DI*1)
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPD       X0, X7, X7
+	VUNPCKHPD    X7, X7, X0
+	VADDSD       X0, X7, X7
+	VADDSD       8(SI)(DI*2), X7, X7
+	VMOVSD       X7, 8(SI)(DI*2)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPD       X0, X8, X8
+	VUNPCKHPD    X8, X8, X0
+	VADDSD       X0, X8, X8
+	VADDSD       8(R10), X8, X8
+	VMOVSD       X8, 8(R10)
+	VEXTRACTF128 $0x01, Y9, X0
+	VADDPD       X0, X9, X9
+	VUNPCKHPD    X9, X9, X0
+	VADDSD       X0, X9, X9
+	VADDSD       8(R10)(DI*1), X9, X9
+	VMOVSD       X9, 8(R10)(DI*1)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000010, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dForward1x5AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R12), Y5
+	VMOVUPD     (R10), Y6
+	VFMADD231PD Y6, Y5, Y0
+	VMOVUPD     (R10)(BX*1), Y6
+	VFMADD231PD Y6, Y5, Y1
+	VMOVUPD     (R10)(BX*2), Y6
+	VFMADD231PD Y6, Y5, Y2
+	VMOVUPD     (R11), Y6
+	VFMADD231PD Y6, Y5, Y3
+	VMOVUPD     (R11)(BX*1), Y6
+	VFMADD231PD Y6, Y5, Y4
+	VMOVUPD     32(R12), Y5
+	VMOVUPD     32(R10), Y6
+	VFMADD231PD Y6, Y5, Y0
+	VMOVUPD     32(R10)(BX*1), Y6
+	VFMADD231PD Y6, Y5, Y1
+	VMOVUPD     32(R10)(BX*2), Y6
+	VFMADD231PD Y6, Y5, Y2
+	VMOVUPD     32(R11), Y6
+	VFMADD231PD Y6, Y5, Y3
+	VMOVUPD     32(R11)(BX*1), Y6
+	VFMADD231PD Y6, Y5, Y4
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VEXTRACTF128 $0x01, Y0, X5
+	VADDPD       X5, X0, X0
+	VUNPCKHPD    X0, X0, X5
+	VADDSD       X5, X0, X0
+	VADDSD       (SI), X0, X0
+	VMOVSD       X0, (SI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI)(DI*1), X1, X1
+	VMOVSD       X1, (SI)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       (SI)(DI*2), X2, X2
+	VMOVSD       X2, (SI)(DI*2)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (R10), X3, X3
+	VMOVSD       X3, (R10)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X4
+	VUNPCKHPD    X4, X4, X0
+	VADDSD       X0, X4, X4
+	VADDSD       (R10)(DI*1), X4, X4
+	VMOVSD       X4, (R10)(DI*1)
+	ADDQ         DX, CX
+	ADDQ         R9, R8
+	ADDQ         $0x00000008, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
 // func dForward2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward2x6AVX2(SB), NOSPLIT, $0-96
@@ -10069,127 +8074,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wForward1x6AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Y6
-	VMOVUPD     (R10), Y7
-	VFMADD231PD Y7, Y6, Y0
-	VMOVUPD     (R10)(BX*1), Y7
-	VFMADD231PD Y7, Y6, Y1
-	VMOVUPD     (R10)(BX*2), Y7
-	VFMADD231PD Y7, Y6, Y2
-	VMOVUPD     (R11), Y7
-	VFMADD231PD Y7, Y6, Y3
-	VMOVUPD     (R11)(BX*1), Y7
-	VFMADD231PD Y7, Y6, Y4
-	VMOVUPD     (R11)(BX*2), Y7
-	VFMADD231PD Y7, Y6, Y5
-	VCVTPS2PD   16(R12), Y6
-	VMOVUPD     32(R10), Y7
-	VFMADD231PD Y7, Y6, Y0
-	VMOVUPD     32(R10)(BX*1), Y7
-	VFMADD231PD Y7, Y6, Y1
-	VMOVUPD     32(R10)(BX*2), Y7
-	VFMADD231PD Y7, Y6, Y2
-	VMOVUPD     32(R11), Y7
-	VFMADD231PD Y7, Y6, Y3
-	VMOVUPD     32(R11)(BX*1), Y7
-	VFMADD231PD Y7, Y6, Y4
-	VMOVUPD     32(R11)(BX*2), Y7
-	VFMADD231PD Y7, Y6, Y5
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VEXTRACTF128 $0x01, Y0, X6
-	VADDPD       X6, X0, X0
-	VUNPCKHPD    X0, X0, X6
-	VADDSD       X6, X0, X0
-	VADDSD       (SI), X0, X0
-	VMOVSD       X0, (SI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI)(DI*1), X1, X1
-	VMOVSD       X1, (SI)(DI*1)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       (SI)(DI*2), X2, X2
-	VMOVSD       X2, (SI)(DI*2)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (R10), X3, X3
-	VMOVSD       X3, (R10)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPD       X0, X4, X4
-	VUNPCKHPD    X4, X4, X0
-	VADDSD       X0, X4, X4
-	VADDSD       (R10)(DI*1), X4, X4
-	VMOVSD       X4, (R10)(DI*1)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VADDSD       (R10)(DI*2), X5, X5
-	VMOVSD       X5, (R10)(DI*2)
-	ADDQ         DX, CX
-	ADDQ         R9, R8
-	ADDQ         $0x00000008, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
 // func dForward1x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward1x6AVX2(SB), NOSPLIT, $0-96
@@ -10306,6 +8190,2122 @@ columns:
 	ADDQ         $0x00000008, SI
 	DECQ         AX
 	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackward4x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD 8(SI), Y1
+	VBROADCASTSD 16(SI), Y2
+	VBROADCASTSD 24(SI), Y3
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	LEAQ         (CX)(DX*2), R10
+	MOVQ         cols+8(FP), R11
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (BX), Y4
+	VCVTPS2PD   (DI), Y5
+	VFMADD231PD Y0, Y5, Y4
+	VCVTPS2PD   (DI)(DX*1), Y5
+	VFMADD231PD Y1, Y5, Y4
+	VCVTPS2PD   (R10), Y5
+	VFMADD231PD Y2, Y5, Y4
+	VCVTPS2PD   (R10)(DX*1), Y5
+	VFMADD231PD Y3, Y5, Y4
+	VMOVUPD     Y4, (BX)
+	VMOVUPD     32(BX), Y4
+	VCVTPS2PD   16(DI), Y5
+	VFMADD231PD Y0, Y5, Y4
+	VCVTPS2PD   16(DI)(DX*1), Y5
+	VFMADD231PD Y1, Y5, Y4
+	VCVTPS2PD   16(R10), Y5
+	VFMADD231PD Y2, Y5, Y4
+	VCVTPS2PD   16(R10)(DX*1), Y5
+	VFMADD231PD Y3, Y5, Y4
+	VMOVUPD     Y4, 32(BX)
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000020, R10
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000008, R11
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackwardStream4x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD 8(SI), Y1
+	VBROADCASTSD 16(SI), Y2
+	VBROADCASTSD 24(SI), Y3
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	LEAQ         (CX)(DX*2), R10
+	LEAQ         (R8)(DX*2), R11
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R11)
+	PREFETCHT1  (R11)(DX*1)
+	VMOVUPD     (BX), Y4
+	VCVTPS2PD   (DI), Y5
+	VFMADD231PD Y0, Y5, Y4
+	VCVTPS2PD   (DI)(DX*1), Y5
+	VFMADD231PD Y1, Y5, Y4
+	VCVTPS2PD   (R10), Y5
+	VFMADD231PD Y2, Y5, Y4
+	VCVTPS2PD   (R10)(DX*1), Y5
+	VFMADD231PD Y3, Y5, Y4
+	VMOVUPD     Y4, (BX)
+	VMOVUPD     32(BX), Y4
+	VCVTPS2PD   16(DI), Y5
+	VFMADD231PD Y0, Y5, Y4
+	VCVTPS2PD   16(DI)(DX*1), Y5
+	VFMADD231PD Y1, Y5, Y4
+	VCVTPS2PD   16(R10), Y5
+	VFMADD231PD Y2, Y5, Y4
+	VCVTPS2PD   16(R10)(DX*1), Y5
+	VFMADD231PD Y3, Y5, Y4
+	VMOVUPD     Y4, 32(BX)
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000020, R10
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000020, R11
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000008, R12
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackward1x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	MOVQ         cols+8(FP), R10
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (DI), Y1
+	VMOVUPD     (BX), Y2
+	VFMADD231PD Y0, Y1, Y2
+	VMOVUPD     Y2, (BX)
+	VCVTPS2PD   16(DI), Y1
+	VMOVUPD     32(BX), Y2
+	VFMADD231PD Y0, Y1, Y2
+	VMOVUPD     Y2, 32(BX)
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000008, R10
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackward4x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD 8(SI), Y2
+	VBROADCASTSD 8(SI)(DI*1), Y3
+	VBROADCASTSD 16(SI), Y4
+	VBROADCASTSD 16(SI)(DI*1), Y5
+	VBROADCASTSD 24(SI), Y6
+	VBROADCASTSD 24(SI)(DI*1), Y7
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R10), Y8
+	VMOVUPD     (R10)(BX*1), Y9
+	VCVTPS2PD   (R11), Y10
+	VFMADD231PD Y0, Y10, Y8
+	VFMADD231PD Y1, Y10, Y9
+	VCVTPS2PD   (R11)(DX*1), Y10
+	VFMADD231PD Y2, Y10, Y8
+	VFMADD231PD Y3, Y10, Y9
+	VCVTPS2PD   (R12), Y10
+	VFMADD231PD Y4, Y10, Y8
+	VFMADD231PD Y5, Y10, Y9
+	VCVTPS2PD   (R12)(DX*1), Y10
+	VFMADD231PD Y6, Y10, Y8
+	VFMADD231PD Y7, Y10, Y9
+	VMOVUPD     Y8, (R10)
+	VMOVUPD     Y9, (R10)(BX*1)
+	VMOVUPD     32(R10), Y8
+	VMOVUPD     32(R10)(BX*1), Y9
+	VCVTPS2PD   16(R11), Y10
+	VFMADD231PD Y0, Y10, Y8
+	VFMADD231PD Y1, Y10, Y9
+	VCVTPS2PD   16(R11)(DX*1), Y10
+	VFMADD231PD Y2, Y10, Y8
+	VFMADD231PD Y3, Y10, Y9
+	VCVTPS2PD   16(R12), Y10
+	VFMADD231PD Y4, Y10, Y8
+	VFMADD231PD Y5, Y10, Y9
+	VCVTPS2PD   16(R12)(DX*1), Y10
+	VFMADD231PD Y6, Y10, Y8
+	VFMADD231PD Y7, Y10, Y9
+	VMOVUPD     Y8, 32(R10)
+	VMOVUPD     Y9, 32(R10)(BX*1)
+	ADDQ        $0x00000020, R11
+	ADDQ        $0x00000020, R12
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackwardStream4x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD 8(SI), Y2
+	VBROADCASTSD 8(SI)(DI*1), Y3
+	VBROADCASTSD 16(SI), Y4
+	VBROADCASTSD 16(SI)(DI*1), Y5
+	VBROADCASTSD 24(SI), Y6
+	VBROADCASTSD 24(SI)(DI*1), Y7
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	LEAQ         (R8)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	VMOVUPD     (R10), Y8
+	VMOVUPD     (R10)(BX*1), Y9
+	VCVTPS2PD   (R11), Y10
+	VFMADD231PD Y0, Y10, Y8
+	VFMADD231PD Y1, Y10, Y9
+	VCVTPS2PD   (R11)(DX*1), Y10
+	VFMADD231PD Y2, Y10, Y8
+	VFMADD231PD Y3, Y10, Y9
+	VCVTPS2PD   (R12), Y10
+	VFMADD231PD Y4, Y10, Y8
+	VFMADD231PD Y5, Y10, Y9
+	VCVTPS2PD   (R12)(DX*1), Y10
+	VFMADD231PD Y6, Y10, Y8
+	VFMADD231PD Y7, Y10, Y9
+	VMOVUPD     Y8, (R10)
+	VMOVUPD     Y9, (R10)(BX*1)
+	VMOVUPD     32(R10), Y8
+	VMOVUPD     32(R10)(BX*1), Y9
+	VCVTPS2PD   16(R11), Y10
+	VFMADD231PD Y0, Y10, Y8
+	VFMADD231PD Y1, Y10, Y9
+	VCVTPS2PD   16(R11)(DX*1), Y10
+	VFMADD231PD Y2, Y10, Y8
+	VFMADD231PD Y3, Y10, Y9
+	VCVTPS2PD   16(R12), Y10
+	VFMADD231PD Y4, Y10, Y8
+	VFMADD231PD Y5, Y10, Y9
+	VCVTPS2PD   16(R12)(DX*1), Y10
+	VFMADD231PD Y6, Y10, Y8
+	VFMADD231PD Y7, Y10, Y9
+	VMOVUPD     Y8, 32(R10)
+	VMOVUPD     Y9, 32(R10)(BX*1)
+	ADDQ        $0x00000020, R11
+	ADDQ        $0x00000020, R12
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000020, R13
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackward1x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R11), Y2
+	VMOVUPD     (R10), Y3
+	VFMADD231PD Y0, Y2, Y3
+	VMOVUPD     Y3, (R10)
+	VMOVUPD     (R10)(BX*1), Y3
+	VFMADD231PD Y1, Y2, Y3
+	VMOVUPD     Y3, (R10)(BX*1)
+	VCVTPS2PD   16(R11), Y2
+	VMOVUPD     32(R10), Y3
+	VFMADD231PD Y0, Y2, Y3
+	VMOVUPD     Y3, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y3
+	VFMADD231PD Y1, Y2, Y3
+	VMOVUPD     Y3, 32(R10)(BX*1)
+	ADDQ        $0x00000020, R11
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R12
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackward4x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD (SI)(DI*2), Y2
+	VBROADCASTSD 8(SI), Y3
+	VBROADCASTSD 8(SI)(DI*1), Y4
+	VBROADCASTSD 8(SI)(DI*2), Y5
+	VBROADCASTSD 16(SI), Y6
+	VBROADCASTSD 16(SI)(DI*1), Y7
+	VBROADCASTSD 16(SI)(DI*2), Y8
+	VBROADCASTSD 24(SI), Y9
+	VBROADCASTSD 24(SI)(DI*1), Y10
+	VBROADCASTSD 24(SI)(DI*2), Y11
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R10), Y12
+	VMOVUPD     (R10)(BX*1), Y13
+	VMOVUPD     (R10)(BX*2), Y14
+	VCVTPS2PD   (R11), Y15
+	VFMADD231PD Y0, Y15, Y12
+	VFMADD231PD Y1, Y15, Y13
+	VFMADD231PD Y2, Y15, Y14
+	VCVTPS2PD   (R11)(DX*1), Y15
+	VFMADD231PD Y3, Y15, Y12
+	VFMADD231PD Y4, Y15, Y13
+	VFMADD231PD Y5, Y15, Y14
+	VCVTPS2PD   (R12), Y15
+	VFMADD231PD Y6, Y15, Y12
+	VFMADD231PD Y7, Y15, Y13
+	VFMADD231PD Y8, Y15, Y14
+	VCVTPS2PD   (R12)(DX*1), Y15
+	VFMADD231PD Y9, Y15, Y12
+	VFMADD231PD Y10, Y15, Y13
+	VFMADD231PD Y11, Y15, Y14
+	VMOVUPD     Y12, (R10)
+	VMOVUPD     Y13, (R10)(BX*1)
+	VMOVUPD     Y14, (R10)(BX*2)
+	VMOVUPD     32(R10), Y12
+	VMOVUPD     32(R10)(BX*1), Y13
+	VMOVUPD     32(R10)(BX*2), Y14
+	VCVTPS2PD   16(R11), Y15
+	VFMADD231PD Y0, Y15, Y12
+	VFMADD231PD Y1, Y15, Y13
+	VFMADD231PD Y2, Y15, Y14
+	VCVTPS2PD   16(R11)(DX*1), Y15
+	VFMADD231PD Y3, Y15, Y12
+	VFMADD231PD Y4, Y15, Y13
+	VFMADD231PD Y5, Y15, Y14
+	VCVTPS2PD   16(R12), Y15
+	VFMADD231PD Y6, Y15, Y12
+	VFMADD231PD Y7, Y15, Y13
+	VFMADD231PD Y8, Y15, Y14
+	VCVTPS2PD   16(R12)(DX*1), Y15
+	VFMADD231PD Y9, Y15, Y12
+	VFMADD231PD Y10, Y15, Y13
+	VFMADD231PD Y11, Y15, Y14
+	VMOVUPD     Y12, 32(R10)
+	VMOVUPD     Y13, 32(R10)(BX*1)
+	VMOVUPD     Y14, 32(R10)(BX*2)
+	ADDQ        $0x00000020, R11
+	ADDQ        $0x00000020, R12
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackwardStream4x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD (SI)(DI*2), Y2
+	VBROADCASTSD 8(SI), Y3
+	VBROADCASTSD 8(SI)(DI*1), Y4
+	VBROADCASTSD 8(SI)(DI*2), Y5
+	VBROADCASTSD 16(SI), Y6
+	VBROADCASTSD 16(SI)(DI*1), Y7
+	VBROADCASTSD 16(SI)(DI*2), Y8
+	VBROADCASTSD 24(SI), Y9
+	VBROADCASTSD 24(SI)(DI*1), Y10
+	VBROADCASTSD 24(SI)(DI*2), Y11
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	LEAQ         (R8)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	VMOVUPD     (R10), Y12
+	VMOVUPD     (R10)(BX*1), Y13
+	VMOVUPD     (R10)(BX*2), Y14
+	VCVTPS2PD   (R11), Y15
+	VFMADD231PD Y0, Y15, Y12
+	VFMADD231PD Y1, Y15, Y13
+	VFMADD231PD Y2, Y15, Y14
+	VCVTPS2PD   (R11)(DX*1), Y15
+	VFMADD231PD Y3, Y15, Y12
+	VFMADD231PD Y4, Y15, Y13
+	VFMADD231PD Y5, Y15, Y14
+	VCVTPS2PD   (R12), Y15
+	VFMADD231PD Y6, Y15, Y12
+	VFMADD231PD Y7, Y15, Y13
+	VFMADD231PD Y8, Y15, Y14
+	VCVTPS2PD   (R12)(DX*1), Y15
+	VFMADD231PD Y9, Y15, Y12
+	VFMADD231PD Y10, Y15, Y13
+	VFMADD231PD Y11, Y15, Y14
+	VMOVUPD     Y12, (R10)
+	VMOVUPD     Y13, (R10)(BX*1)
+	VMOVUPD     Y14, (R10)(BX*2)
+	VMOVUPD     32(R10), Y12
+	VMOVUPD     32(R10)(BX*1), Y13
+	VMOVUPD     32(R10)(BX*2), Y14
+	VCVTPS2PD   16(R11), Y15
+	VFMADD231PD Y0, Y15, Y12
+	VFMADD231PD Y1, Y15, Y13
+	VFMADD231PD Y2, Y15, Y14
+	VCVTPS2PD   16(R11)(DX*1), Y15
+	VFMADD231PD Y3, Y15, Y12
+	VFMADD231PD Y4, Y15, Y13
+	VFMADD231PD Y5, Y15, Y14
+	VCVTPS2PD   16(R12), Y15
+	VFMADD231PD Y6, Y15, Y12
+	VFMADD231PD Y7, Y15, Y13
+	VFMADD231PD Y8, Y15, Y14
+	VCVTPS2PD   16(R12)(DX*1), Y15
+	VFMADD231PD Y9, Y15, Y12
+	VFMADD231PD Y10, Y15, Y13
+	VFMADD231PD Y11, Y15, Y14
+	VMOVUPD     Y12, 32(R10)
+	VMOVUPD     Y13, 32(R10)(BX*1)
+	VMOVUPD     Y14, 32(R10)(BX*2)
+	ADDQ        $0x00000020, R11
+	ADDQ        $0x00000020, R12
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000020, R13
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackward1x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD (SI)(DI*2), Y2
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R11), Y3
+	VMOVUPD     (R10), Y4
+	VFMADD231PD Y0, Y3, Y4
+	VMOVUPD     Y4, (R10)
+	VMOVUPD     (R10)(BX*1), Y4
+	VFMADD231PD Y1, Y3, Y4
+	VMOVUPD     Y4, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Y4
+	VFMADD231PD Y2, Y3, Y4
+	VMOVUPD     Y4, (R10)(BX*2)
+	VCVTPS2PD   16(R11), Y3
+	VMOVUPD     32(R10), Y4
+	VFMADD231PD Y0, Y3, Y4
+	VMOVUPD     Y4, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y4
+	VFMADD231PD Y1, Y3, Y4
+	VMOVUPD     Y4, 32(R10)(BX*1)
+	VMOVUPD     32(R10)(BX*2), Y4
+	VFMADD231PD Y2, Y3, Y4
+	VMOVUPD     Y4, 32(R10)(BX*2)
+	ADDQ        $0x00000020, R11
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R12
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackward3x4AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD (SI)(DI*2), Y2
+	VBROADCASTSD (R10), Y3
+	VBROADCASTSD 8(SI), Y4
+	VBROADCASTSD 8(SI)(DI*1), Y5
+	VBROADCASTSD 8(SI)(DI*2), Y6
+	VBROADCASTSD 8(R10), Y7
+	VBROADCASTSD 16(SI), Y8
+	VBROADCASTSD 16(SI)(DI*1), Y9
+	VBROADCASTSD 16(SI)(DI*2), Y10
+	VBROADCASTSD 16(R10), Y11
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R12), Y12
+	VCVTPS2PD   (R12)(DX*1), Y13
+	VCVTPS2PD   (R13), Y14
+	VMOVUPD     (R10), Y15
+	VFMADD231PD Y0, Y12, Y15
+	VFMADD231PD Y4, Y13, Y15
+	VFMADD231PD Y8, Y14, Y15
+	VMOVUPD     Y15, (R10)
+	VMOVUPD     (R10)(BX*1), Y15
+	VFMADD231PD Y1, Y12, Y15
+	VFMADD231PD Y5, Y13, Y15
+	VFMADD231PD Y9, Y14, Y15
+	VMOVUPD     Y15, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Y15
+	VFMADD231PD Y2, Y12, Y15
+	VFMADD231PD Y6, Y13, Y15
+	VFMADD231PD Y10, Y14, Y15
+	VMOVUPD     Y15, (R10)(BX*2)
+	VMOVUPD     (R11), Y15
+	VFMADD231PD Y3, Y12, Y15
+	VFMADD231PD Y7, Y13, Y15
+	VFMADD231PD Y11, Y14, Y15
+	VMOVUPD     Y15, (R11)
+	VCVTPS2PD   16(R12), Y12
+	VCVTPS2PD   16(R12)(DX*1), Y13
+	VCVTPS2PD   16(R13), Y14
+	VMOVUPD     32(R10), Y15
+	VFMADD231PD Y0, Y12, Y15
+	VFMADD231PD Y4, Y13, Y15
+	VFMADD231PD Y8, Y14, Y15
+	VMOVUPD     Y15, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y15
+	VFMADD231PD Y1, Y12, Y15
+	VFMADD231PD Y5, Y13, Y15
+	VFMADD231PD Y9, Y14, Y15
+	VMOVUPD     Y15, 32(R10)(BX*1)
+	VMOVUPD     32(R10)(BX*2), Y15
+	VFMADD231PD Y2, Y12, Y15
+	VFMADD231PD Y6, Y13, Y15
+	VFMADD231PD Y10, Y14, Y15
+	VMOVUPD     Y15, 32(R10)(BX*2)
+	VMOVUPD     32(R11), Y15
+	VFMADD231PD Y3, Y12, Y15
+	VFMADD231PD Y7, Y13, Y15
+	VFMADD231PD Y11, Y14, Y15
+	VMOVUPD     Y15, 32(R11)
+	ADDQ        $0x00000020, R12
+	ADDQ        $0x00000020, R13
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000018, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackwardStream3x4AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD (SI)(DI*2), Y2
+	VBROADCASTSD (R10), Y3
+	VBROADCASTSD 8(SI), Y4
+	VBROADCASTSD 8(SI)(DI*1), Y5
+	VBROADCASTSD 8(SI)(DI*2), Y6
+	VBROADCASTSD 8(R10), Y7
+	VBROADCASTSD 16(SI), Y8
+	VBROADCASTSD 16(SI)(DI*1), Y9
+	VBROADCASTSD 16(SI)(DI*2), Y10
+	VBROADCASTSD 16(R10), Y11
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	LEAQ         (R8)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R14)
+	VCVTPS2PD   (R12), Y12
+	VCVTPS2PD   (R12)(DX*1), Y13
+	VCVTPS2PD   (R13), Y14
+	VMOVUPD     (R10), Y15
+	VFMADD231PD Y0, Y12, Y15
+	VFMADD231PD Y4, Y13, Y15
+	VFMADD231PD Y8, Y14, Y15
+	VMOVUPD     Y15, (R10)
+	VMOVUPD     (R10)(BX*1), Y15
+	VFMADD231PD Y1, Y12, Y15
+	VFMADD231PD Y5, Y13, Y15
+	VFMADD231PD Y9, Y14, Y15
+	VMOVUPD     Y15, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Y15
+	VFMADD231PD Y2, Y12, Y15
+	VFMADD231PD Y6, Y13, Y15
+	VFMADD231PD Y10, Y14, Y15
+	VMOVUPD     Y15, (R10)(BX*2)
+	VMOVUPD     (R11), Y15
+	VFMADD231PD Y3, Y12, Y15
+	VFMADD231PD Y7, Y13, Y15
+	VFMADD231PD Y11, Y14, Y15
+	VMOVUPD     Y15, (R11)
+	VCVTPS2PD   16(R12), Y12
+	VCVTPS2PD   16(R12)(DX*1), Y13
+	VCVTPS2PD   16(R13), Y14
+	VMOVUPD     32(R10), Y15
+	VFMADD231PD Y0, Y12, Y15
+	VFMADD231PD Y4, Y13, Y15
+	VFMADD231PD Y8, Y14, Y15
+	VMOVUPD     Y15, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y15
+	VFMADD231PD Y1, Y12, Y15
+	VFMADD231PD Y5, Y13, Y15
+	VFMADD231PD Y9, Y14, Y15
+	VMOVUPD     Y15, 32(R10)(BX*1)
+	VMOVUPD     32(R10)(BX*2), Y15
+	VFMADD231PD Y2, Y12, Y15
+	VFMADD231PD Y6, Y13, Y15
+	VFMADD231PD Y10, Y14, Y15
+	VMOVUPD     Y15, 32(R10)(BX*2)
+	VMOVUPD     32(R11), Y15
+	VFMADD231PD Y3, Y12, Y15
+	VFMADD231PD Y7, Y13, Y15
+	VFMADD231PD Y11, Y14, Y15
+	VMOVUPD     Y15, 32(R11)
+	ADDQ        $0x00000020, R12
+	ADDQ        $0x00000020, R13
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000020, R14
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R15
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000018, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackward1x4AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD (SI)(DI*2), Y2
+	VBROADCASTSD (R10), Y3
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R12), Y4
+	VMOVUPD     (R10), Y5
+	VFMADD231PD Y0, Y4, Y5
+	VMOVUPD     Y5, (R10)
+	VMOVUPD     (R10)(BX*1), Y5
+	VFMADD231PD Y1, Y4, Y5
+	VMOVUPD     Y5, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Y5
+	VFMADD231PD Y2, Y4, Y5
+	VMOVUPD     Y5, (R10)(BX*2)
+	VMOVUPD     (R11), Y5
+	VFMADD231PD Y3, Y4, Y5
+	VMOVUPD     Y5, (R11)
+	VCVTPS2PD   16(R12), Y4
+	VMOVUPD     32(R10), Y5
+	VFMADD231PD Y0, Y4, Y5
+	VMOVUPD     Y5, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y5
+	VFMADD231PD Y1, Y4, Y5
+	VMOVUPD     Y5, 32(R10)(BX*1)
+	VMOVUPD     32(R10)(BX*2), Y5
+	VFMADD231PD Y2, Y4, Y5
+	VMOVUPD     Y5, 32(R10)(BX*2)
+	VMOVUPD     32(R11), Y5
+	VFMADD231PD Y3, Y4, Y5
+	VMOVUPD     Y5, 32(R11)
+	ADDQ        $0x00000020, R12
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBackward4x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD 8(SI), Y1
+	VBROADCASTSD 16(SI), Y2
+	VBROADCASTSD 24(SI), Y3
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	LEAQ         (CX)(DX*2), R10
+	MOVQ         cols+8(FP), R11
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (BX), Y4
+	VMOVUPD     (DI), Y5
+	VFMADD231PD Y0, Y5, Y4
+	VMOVUPD     (DI)(DX*1), Y5
+	VFMADD231PD Y1, Y5, Y4
+	VMOVUPD     (R10), Y5
+	VFMADD231PD Y2, Y5, Y4
+	VMOVUPD     (R10)(DX*1), Y5
+	VFMADD231PD Y3, Y5, Y4
+	VMOVUPD     Y4, (BX)
+	VMOVUPD     32(BX), Y4
+	VMOVUPD     32(DI), Y5
+	VFMADD231PD Y0, Y5, Y4
+	VMOVUPD     32(DI)(DX*1), Y5
+	VFMADD231PD Y1, Y5, Y4
+	VMOVUPD     32(R10), Y5
+	VFMADD231PD Y2, Y5, Y4
+	VMOVUPD     32(R10)(DX*1), Y5
+	VFMADD231PD Y3, Y5, Y4
+	VMOVUPD     Y4, 32(BX)
+	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000008, R11
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBackwardStream4x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD 8(SI), Y1
+	VBROADCASTSD 16(SI), Y2
+	VBROADCASTSD 24(SI), Y3
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	LEAQ         (CX)(DX*2), R10
+	LEAQ         (R8)(DX*2), R11
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R11)
+	PREFETCHT1  (R11)(DX*1)
+	VMOVUPD     (BX), Y4
+	VMOVUPD     (DI), Y5
+	VFMADD231PD Y0, Y5, Y4
+	VMOVUPD     (DI)(DX*1), Y5
+	VFMADD231PD Y1, Y5, Y4
+	VMOVUPD     (R10), Y5
+	VFMADD231PD Y2, Y5, Y4
+	VMOVUPD     (R10)(DX*1), Y5
+	VFMADD231PD Y3, Y5, Y4
+	VMOVUPD     Y4, (BX)
+	VMOVUPD     32(BX), Y4
+	VMOVUPD     32(DI), Y5
+	VFMADD231PD Y0, Y5, Y4
+	VMOVUPD     32(DI)(DX*1), Y5
+	VFMADD231PD Y1, Y5, Y4
+	VMOVUPD     32(R10), Y5
+	VFMADD231PD Y2, Y5, Y4
+	VMOVUPD     32(R10)(DX*1), Y5
+	VFMADD231PD Y3, Y5, Y4
+	VMOVUPD     Y4, 32(BX)
+	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000008, R12
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBackward1x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	MOVQ         cols+8(FP), R10
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (DI), Y1
+	VMOVUPD     (BX), Y2
+	VFMADD231PD Y0, Y1, Y2
+	VMOVUPD     Y2, (BX)
+	VMOVUPD     32(DI), Y1
+	VMOVUPD     32(BX), Y2
+	VFMADD231PD Y0, Y1, Y2
+	VMOVUPD     Y2, 32(BX)
+	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000008, R10
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBackward4x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD 8(SI), Y2
+	VBROADCASTSD 8(SI)(DI*1), Y3
+	VBROADCASTSD 16(SI), Y4
+	VBROADCASTSD 16(SI)(DI*1), Y5
+	VBROADCASTSD 24(SI), Y6
+	VBROADCASTSD 24(SI)(DI*1), Y7
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R10), Y8
+	VMOVUPD     (R10)(BX*1), Y9
+	VMOVUPD     (R11), Y10
+	VFMADD231PD Y0, Y10, Y8
+	VFMADD231PD Y1, Y10, Y9
+	VMOVUPD     (R11)(DX*1), Y10
+	VFMADD231PD Y2, Y10, Y8
+	VFMADD231PD Y3, Y10, Y9
+	VMOVUPD     (R12), Y10
+	VFMADD231PD Y4, Y10, Y8
+	VFMADD231PD Y5, Y10, Y9
+	VMOVUPD     (R12)(DX*1), Y10
+	VFMADD231PD Y6, Y10, Y8
+	VFMADD231PD Y7, Y10, Y9
+	VMOVUPD     Y8, (R10)
+	VMOVUPD     Y9, (R10)(BX*1)
+	VMOVUPD     32(R10), Y8
+	VMOVUPD     32(R10)(BX*1), Y9
+	VMOVUPD     32(R11), Y10
+	VFMADD231PD Y0, Y10, Y8
+	VFMADD231PD Y1, Y10, Y9
+	VMOVUPD     32(R11)(DX*1), Y10
+	VFMADD231PD Y2, Y10, Y8
+	VFMADD231PD Y3, Y10, Y9
+	VMOVUPD     32(R12), Y10
+	VFMADD231PD Y4, Y10, Y8
+	VFMADD231PD Y5, Y10, Y9
+	VMOVUPD     32(R12)(DX*1), Y10
+	VFMADD231PD Y6, Y10, Y8
+	VFMADD231PD Y7, Y10, Y9
+	VMOVUPD     Y8, 32(R10)
+	VMOVUPD     Y9, 32(R10)(BX*1)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBackwardStream4x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD 8(SI), Y2
+	VBROADCASTSD 8(SI)(DI*1), Y3
+	VBROADCASTSD 16(SI), Y4
+	VBROADCASTSD 16(SI)(DI*1), Y5
+	VBROADCASTSD 24(SI), Y6
+	VBROADCASTSD 24(SI)(DI*1), Y7
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	LEAQ         (R8)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	VMOVUPD     (R10), Y8
+	VMOVUPD     (R10)(BX*1), Y9
+	VMOVUPD     (R11), Y10
+	VFMADD231PD Y0, Y10, Y8
+	VFMADD231PD Y1, Y10, Y9
+	VMOVUPD     (R11)(DX*1), Y10
+	VFMADD231PD Y2, Y10, Y8
+	VFMADD231PD Y3, Y10, Y9
+	VMOVUPD     (R12), Y10
+	VFMADD231PD Y4, Y10, Y8
+	VFMADD231PD Y5, Y10, Y9
+	VMOVUPD     (R12)(DX*1), Y10
+	VFMADD231PD Y6, Y10, Y8
+	VFMADD231PD Y7, Y10, Y9
+	VMOVUPD     Y8, (R10)
+	VMOVUPD     Y9, (R10)(BX*1)
+	VMOVUPD     32(R10), Y8
+	VMOVUPD     32(R10)(BX*1), Y9
+	VMOVUPD     32(R11), Y10
+	VFMADD231PD Y0, Y10, Y8
+	VFMADD231PD Y1, Y10, Y9
+	VMOVUPD     32(R11)(DX*1), Y10
+	VFMADD231PD Y2, Y10, Y8
+	VFMADD231PD Y3, Y10, Y9
+	VMOVUPD     32(R12), Y10
+	VFMADD231PD Y4, Y10, Y8
+	VFMADD231PD Y5, Y10, Y9
+	VMOVUPD     32(R12)(DX*1), Y10
+	VFMADD231PD Y6, Y10, Y8
+	VFMADD231PD Y7, Y10, Y9
+	VMOVUPD     Y8, 32(R10)
+	VMOVUPD     Y9, 32(R10)(BX*1)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBackward1x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R11), Y2
+	VMOVUPD     (R10), Y3
+	VFMADD231PD Y0, Y2, Y3
+	VMOVUPD     Y3, (R10)
+	VMOVUPD     (R10)(BX*1), Y3
+	VFMADD231PD Y1, Y2, Y3
+	VMOVUPD     Y3, (R10)(BX*1)
+	VMOVUPD     32(R11), Y2
+	VMOVUPD     32(R10), Y3
+	VFMADD231PD Y0, Y2, Y3
+	VMOVUPD     Y3, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y3
+	VFMADD231PD Y1, Y2, Y3
+	VMOVUPD     Y3, 32(R10)(BX*1)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R12
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBackward4x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD (SI)(DI*2), Y2
+	VBROADCASTSD 8(SI), Y3
+	VBROADCASTSD 8(SI)(DI*1), Y4
+	VBROADCASTSD 8(SI)(DI*2), Y5
+	VBROADCASTSD 16(SI), Y6
+	VBROADCASTSD 16(SI)(DI*1), Y7
+	VBROADCASTSD 16(SI)(DI*2), Y8
+	VBROADCASTSD 24(SI), Y9
+	VBROADCASTSD 24(SI)(DI*1), Y10
+	VBROADCASTSD 24(SI)(DI*2), Y11
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R10), Y12
+	VMOVUPD     (R10)(BX*1), Y13
+	VMOVUPD     (R10)(BX*2), Y14
+	VMOVUPD     (R11), Y15
+	VFMADD231PD Y0, Y15, Y12
+	VFMADD231PD Y1, Y15, Y13
+	VFMADD231PD Y2, Y15, Y14
+	VMOVUPD     (R11)(DX*1), Y15
+	VFMADD231PD Y3, Y15, Y12
+	VFMADD231PD Y4, Y15, Y13
+	VFMADD231PD Y5, Y15, Y14
+	VMOVUPD     (R12), Y15
+	VFMADD231PD Y6, Y15, Y12
+	VFMADD231PD Y7, Y15, Y13
+	VFMADD231PD Y8, Y15, Y14
+	VMOVUPD     (R12)(DX*1), Y15
+	VFMADD231PD Y9, Y15, Y12
+	VFMADD231PD Y10, Y15, Y13
+	VFMADD231PD Y11, Y15, Y14
+	VMOVUPD     Y12, (R10)
+	VMOVUPD     Y13, (R10)(BX*1)
+	VMOVUPD     Y14, (R10)(BX*2)
+	VMOVUPD     32(R10), Y12
+	VMOVUPD     32(R10)(BX*1), Y13
+	VMOVUPD     32(R10)(BX*2), Y14
+	VMOVUPD     32(R11), Y15
+	VFMADD231PD Y0, Y15, Y12
+	VFMADD231PD Y1, Y15, Y13
+	VFMADD231PD Y2, Y15, Y14
+	VMOVUPD     32(R11)(DX*1), Y15
+	VFMADD231PD Y3, Y15, Y12
+	VFMADD231PD Y4, Y15, Y13
+	VFMADD231PD Y5, Y15, Y14
+	VMOVUPD     32(R12), Y15
+	VFMADD231PD Y6, Y15, Y12
+	VFMADD231PD Y7, Y15, Y13
+	VFMADD231PD Y8, Y15, Y14
+	VMOVUPD     32(R12)(DX*1), Y15
+	VFMADD231PD Y9, Y15, Y12
+	VFMADD231PD Y10, Y15, Y13
+	VFMADD231PD Y11, Y15, Y14
+	VMOVUPD     Y12, 32(R10)
+	VMOVUPD     Y13, 32(R10)(BX*1)
+	VMOVUPD     Y14, 32(R10)(BX*2)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBackwardStream4x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD (SI)(DI*2), Y2
+	VBROADCASTSD 8(SI), Y3
+	VBROADCASTSD 8(SI)(DI*1), Y4
+	VBROADCASTSD 8(SI)(DI*2), Y5
+	VBROADCASTSD 16(SI), Y6
+	VBROADCASTSD 16(SI)(DI*1), Y7
+	VBROADCASTSD 16(SI)(DI*2), Y8
+	VBROADCASTSD 24(SI), Y9
+	VBROADCASTSD 24(SI)(DI*1), Y10
+	VBROADCASTSD 24(SI)(DI*2), Y11
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	LEAQ         (R8)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	VMOVUPD     (R10), Y12
+	VMOVUPD     (R10)(BX*1), Y13
+	VMOVUPD     (R10)(BX*2), Y14
+	VMOVUPD     (R11), Y15
+	VFMADD231PD Y0, Y15, Y12
+	VFMADD231PD Y1, Y15, Y13
+	VFMADD231PD Y2, Y15, Y14
+	VMOVUPD     (R11)(DX*1), Y15
+	VFMADD231PD Y3, Y15, Y12
+	VFMADD231PD Y4, Y15, Y13
+	VFMADD231PD Y5, Y15, Y14
+	VMOVUPD     (R12), Y15
+	VFMADD231PD Y6, Y15, Y12
+	VFMADD231PD Y7, Y15, Y13
+	VFMADD231PD Y8, Y15, Y14
+	VMOVUPD     (R12)(DX*1), Y15
+	VFMADD231PD Y9, Y15, Y12
+	VFMADD231PD Y10, Y15, Y13
+	VFMADD231PD Y11, Y15, Y14
+	VMOVUPD     Y12, (R10)
+	VMOVUPD     Y13, (R10)(BX*1)
+	VMOVUPD     Y14, (R10)(BX*2)
+	VMOVUPD     32(R10), Y12
+	VMOVUPD     32(R10)(BX*1), Y13
+	VMOVUPD     32(R10)(BX*2), Y14
+	VMOVUPD     32(R11), Y15
+	VFMADD231PD Y0, Y15, Y12
+	VFMADD231PD Y1, Y15, Y13
+	VFMADD231PD Y2, Y15, Y14
+	VMOVUPD     32(R11)(DX*1), Y15
+	VFMADD231PD Y3, Y15, Y12
+	VFMADD231PD Y4, Y15, Y13
+	VFMADD231PD Y5, Y15, Y14
+	VMOVUPD     32(R12), Y15
+	VFMADD231PD Y6, Y15, Y12
+	VFMADD231PD Y7, Y15, Y13
+	VFMADD231PD Y8, Y15, Y14
+	VMOVUPD     32(R12)(DX*1), Y15
+	VFMADD231PD Y9, Y15, Y12
+	VFMADD231PD Y10, Y15, Y13
+	VFMADD231PD Y11, Y15, Y14
+	VMOVUPD     Y12, 32(R10)
+	VMOVUPD     Y13, 32(R10)(BX*1)
+	VMOVUPD     Y14, 32(R10)(BX*2)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBackward1x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD (SI)(DI*2), Y2
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R11), Y3
+	VMOVUPD     (R10), Y4
+	VFMADD231PD Y0, Y3, Y4
+	VMOVUPD     Y4, (R10)
+	VMOVUPD     (R10)(BX*1), Y4
+	VFMADD231PD Y1, Y3, Y4
+	VMOVUPD     Y4, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Y4
+	VFMADD231PD Y2, Y3, Y4
+	VMOVUPD     Y4, (R10)(BX*2)
+	VMOVUPD     32(R11), Y3
+	VMOVUPD     32(R10), Y4
+	VFMADD231PD Y0, Y3, Y4
+	VMOVUPD     Y4, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y4
+	VFMADD231PD Y1, Y3, Y4
+	VMOVUPD     Y4, 32(R10)(BX*1)
+	VMOVUPD     32(R10)(BX*2), Y4
+	VFMADD231PD Y2, Y3, Y4
+	VMOVUPD     Y4, 32(R10)(BX*2)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R12
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBackward3x4AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD (SI)(DI*2), Y2
+	VBROADCASTSD (R10), Y3
+	VBROADCASTSD 8(SI), Y4
+	VBROADCASTSD 8(SI)(DI*1), Y5
+	VBROADCASTSD 8(SI)(DI*2), Y6
+	VBROADCASTSD 8(R10), Y7
+	VBROADCASTSD 16(SI), Y8
+	VBROADCASTSD 16(SI)(DI*1), Y9
+	VBROADCASTSD 16(SI)(DI*2), Y10
+	VBROADCASTSD 16(R10), Y11
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R12), Y12
+	VMOVUPD     (R12)(DX*1), Y13
+	VMOVUPD     (R13), Y14
+	VMOVUPD     (R10), Y15
+	VFMADD231PD Y0, Y12, Y15
+	VFMADD231PD Y4, Y13, Y15
+	VFMADD231PD Y8, Y14, Y15
+	VMOVUPD     Y15, (R10)
+	VMOVUPD     (R10)(BX*1), Y15
+	VFMADD231PD Y1, Y12, Y15
+	VFMADD231PD Y5, Y13, Y15
+	VFMADD231PD Y9, Y14, Y15
+	VMOVUPD     Y15, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Y15
+	VFMADD231PD Y2, Y12, Y15
+	VFMADD231PD Y6, Y13, Y15
+	VFMADD231PD Y10, Y14, Y15
+	VMOVUPD     Y15, (R10)(BX*2)
+	VMOVUPD     (R11), Y15
+	VFMADD231PD Y3, Y12, Y15
+	VFMADD231PD Y7, Y13, Y15
+	VFMADD231PD Y11, Y14, Y15
+	VMOVUPD     Y15, (R11)
+	VMOVUPD     32(R12), Y12
+	VMOVUPD     32(R12)(DX*1), Y13
+	VMOVUPD     32(R13), Y14
+	VMOVUPD     32(R10), Y15
+	VFMADD231PD Y0, Y12, Y15
+	VFMADD231PD Y4, Y13, Y15
+	VFMADD231PD Y8, Y14, Y15
+	VMOVUPD     Y15, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y15
+	VFMADD231PD Y1, Y12, Y15
+	VFMADD231PD Y5, Y13, Y15
+	VFMADD231PD Y9, Y14, Y15
+	VMOVUPD     Y15, 32(R10)(BX*1)
+	VMOVUPD     32(R10)(BX*2), Y15
+	VFMADD231PD Y2, Y12, Y15
+	VFMADD231PD Y6, Y13, Y15
+	VFMADD231PD Y10, Y14, Y15
+	VMOVUPD     Y15, 32(R10)(BX*2)
+	VMOVUPD     32(R11), Y15
+	VFMADD231PD Y3, Y12, Y15
+	VFMADD231PD Y7, Y13, Y15
+	VFMADD231PD Y11, Y14, Y15
+	VMOVUPD     Y15, 32(R11)
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000018, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBackwardStream3x4AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD (SI)(DI*2), Y2
+	VBROADCASTSD (R10), Y3
+	VBROADCASTSD 8(SI), Y4
+	VBROADCASTSD 8(SI)(DI*1), Y5
+	VBROADCASTSD 8(SI)(DI*2), Y6
+	VBROADCASTSD 8(R10), Y7
+	VBROADCASTSD 16(SI), Y8
+	VBROADCASTSD 16(SI)(DI*1), Y9
+	VBROADCASTSD 16(SI)(DI*2), Y10
+	VBROADCASTSD 16(R10), Y11
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	LEAQ         (R8)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R14)
+	VMOVUPD     (R12), Y12
+	VMOVUPD     (R12)(DX*1), Y13
+	VMOVUPD     (R13), Y14
+	VMOVUPD     (R10), Y15
+	VFMADD231PD Y0, Y12, Y15
+	VFMADD231PD Y4, Y13, Y15
+	VFMADD231PD Y8, Y14, Y15
+	VMOVUPD     Y15, (R10)
+	VMOVUPD     (R10)(BX*1), Y15
+	VFMADD231PD Y1, Y12, Y15
+	VFMADD231PD Y5, Y13, Y15
+	VFMADD231PD Y9, Y14, Y15
+	VMOVUPD     Y15, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Y15
+	VFMADD231PD Y2, Y12, Y15
+	VFMADD231PD Y6, Y13, Y15
+	VFMADD231PD Y10, Y14, Y15
+	VMOVUPD     Y15, (R10)(BX*2)
+	VMOVUPD     (R11), Y15
+	VFMADD231PD Y3, Y12, Y15
+	VFMADD231PD Y7, Y13, Y15
+	VFMADD231PD Y11, Y14, Y15
+	VMOVUPD     Y15, (R11)
+	VMOVUPD     32(R12), Y12
+	VMOVUPD     32(R12)(DX*1), Y13
+	VMOVUPD     32(R13), Y14
+	VMOVUPD     32(R10), Y15
+	VFMADD231PD Y0, Y12, Y15
+	VFMADD231PD Y4, Y13, Y15
+	VFMADD231PD Y8, Y14, Y15
+	VMOVUPD     Y15, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y15
+	VFMADD231PD Y1, Y12, Y15
+	VFMADD231PD Y5, Y13, Y15
+	VFMADD231PD Y9, Y14, Y15
+	VMOVUPD     Y15, 32(R10)(BX*1)
+	VMOVUPD     32(R10)(BX*2), Y15
+	VFMADD231PD Y2, Y12, Y15
+	VFMADD231PD Y6, Y13, Y15
+	VFMADD231PD Y10, Y14, Y15
+	VMOVUPD     Y15, 32(R10)(BX*2)
+	VMOVUPD     32(R11), Y15
+	VFMADD231PD Y3, Y12, Y15
+	VFMADD231PD Y7, Y13, Y15
+	VFMADD231PD Y11, Y14, Y15
+	VMOVUPD     Y15, 32(R11)
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R14
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R15
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000018, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBackward1x4AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (SI)(DI*1), Y1
+	VBROADCASTSD (SI)(DI*2), Y2
+	VBROADCASTSD (R10), Y3
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R12), Y4
+	VMOVUPD     (R10), Y5
+	VFMADD231PD Y0, Y4, Y5
+	VMOVUPD     Y5, (R10)
+	VMOVUPD     (R10)(BX*1), Y5
+	VFMADD231PD Y1, Y4, Y5
+	VMOVUPD     Y5, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Y5
+	VFMADD231PD Y2, Y4, Y5
+	VMOVUPD     Y5, (R10)(BX*2)
+	VMOVUPD     (R11), Y5
+	VFMADD231PD Y3, Y4, Y5
+	VMOVUPD     Y5, (R11)
+	VMOVUPD     32(R12), Y4
+	VMOVUPD     32(R10), Y5
+	VFMADD231PD Y0, Y4, Y5
+	VMOVUPD     Y5, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y5
+	VFMADD231PD Y1, Y4, Y5
+	VMOVUPD     Y5, 32(R10)(BX*1)
+	VMOVUPD     32(R10)(BX*2), Y5
+	VFMADD231PD Y2, Y4, Y5
+	VMOVUPD     Y5, 32(R10)(BX*2)
+	VMOVUPD     32(R11), Y5
+	VFMADD231PD Y3, Y4, Y5
+	VMOVUPD     Y5, 32(R11)
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x00000008, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
 
 done:
 	VZEROUPPER
@@ -14976,537 +14976,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward4x1AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD 8(SI), Z1
-	VBROADCASTSD 16(SI), Z2
-	VBROADCASTSD 24(SI), Z3
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R10
-	MOVQ         cols+8(FP), R11
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (BX), Z4
-	VCVTPS2PD   (DI), Z5
-	VFMADD231PD Z0, Z5, Z4
-	VCVTPS2PD   (DI)(DX*1), Z5
-	VFMADD231PD Z1, Z5, Z4
-	VCVTPS2PD   (R10), Z5
-	VFMADD231PD Z2, Z5, Z4
-	VCVTPS2PD   (R10)(DX*1), Z5
-	VFMADD231PD Z3, Z5, Z4
-	VMOVUPD     Z4, (BX)
-	VMOVUPD     64(BX), Z4
-	VCVTPS2PD   32(DI), Z5
-	VFMADD231PD Z0, Z5, Z4
-	VCVTPS2PD   32(DI)(DX*1), Z5
-	VFMADD231PD Z1, Z5, Z4
-	VCVTPS2PD   32(R10), Z5
-	VFMADD231PD Z2, Z5, Z4
-	VCVTPS2PD   32(R10)(DX*1), Z5
-	VFMADD231PD Z3, Z5, Z4
-	VMOVUPD     Z4, 64(BX)
-	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R11
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackwardStream4x1AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD 8(SI), Z1
-	VBROADCASTSD 16(SI), Z2
-	VBROADCASTSD 24(SI), Z3
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R10
-	LEAQ         (R8)(DX*2), R11
-	MOVQ         cols+8(FP), R12
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R11)
-	PREFETCHT1  (R11)(DX*1)
-	VMOVUPD     (BX), Z4
-	VCVTPS2PD   (DI), Z5
-	VFMADD231PD Z0, Z5, Z4
-	VCVTPS2PD   (DI)(DX*1), Z5
-	VFMADD231PD Z1, Z5, Z4
-	VCVTPS2PD   (R10), Z5
-	VFMADD231PD Z2, Z5, Z4
-	VCVTPS2PD   (R10)(DX*1), Z5
-	VFMADD231PD Z3, Z5, Z4
-	VMOVUPD     Z4, (BX)
-	VMOVUPD     64(BX), Z4
-	VCVTPS2PD   32(DI), Z5
-	VFMADD231PD Z0, Z5, Z4
-	VCVTPS2PD   32(DI)(DX*1), Z5
-	VFMADD231PD Z1, Z5, Z4
-	VCVTPS2PD   32(R10), Z5
-	VFMADD231PD Z2, Z5, Z4
-	VCVTPS2PD   32(R10)(DX*1), Z5
-	VFMADD231PD Z3, Z5, Z4
-	VMOVUPD     Z4, 64(BX)
-	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R12
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForward4x1AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	MOVQ    x+32(FP), BX
-	MOVQ    CX, DI
-	LEAQ    (CX)(DX*2), R10
-	MOVQ    cols+8(FP), R11
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (BX), Z4
-	VMOVUPD     (DI), Z5
-	VFMADD231PD Z4, Z5, Z0
-	VMOVUPD     (DI)(DX*1), Z5
-	VFMADD231PD Z4, Z5, Z1
-	VMOVUPD     (R10), Z5
-	VFMADD231PD Z4, Z5, Z2
-	VMOVUPD     (R10)(DX*1), Z5
-	VFMADD231PD Z4, Z5, Z3
-	VMOVUPD     64(BX), Z4
-	VMOVUPD     64(DI), Z5
-	VFMADD231PD Z4, Z5, Z0
-	VMOVUPD     64(DI)(DX*1), Z5
-	VFMADD231PD Z4, Z5, Z1
-	VMOVUPD     64(R10), Z5
-	VFMADD231PD Z4, Z5, Z2
-	VMOVUPD     64(R10)(DX*1), Z5
-	VFMADD231PD Z4, Z5, Z3
-	ADDQ        $0x00000080, DI
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R11
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z0, Y4
-	VADDPD        Y4, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X4
-	VADDPD        X4, X0, X0
-	VUNPCKHPD     X0, X0, X4
-	VADDSD        X4, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y4
-	VADDPD        Y4, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X4
-	VADDPD        X4, X1, X1
-	VUNPCKHPD     X1, X1, X4
-	VADDSD        X4, X1, X1
-	VADDSD        8(SI), X1, X1
-	VMOVSD        X1, 8(SI)
-	VEXTRACTF64X4 $0x01, Z2, Y4
-	VADDPD        Y4, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X4
-	VADDPD        X4, X2, X2
-	VUNPCKHPD     X2, X2, X4
-	VADDSD        X4, X2, X2
-	VADDSD        16(SI), X2, X2
-	VMOVSD        X2, 16(SI)
-	VEXTRACTF64X4 $0x01, Z3, Y4
-	VADDPD        Y4, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X4
-	VADDPD        X4, X3, X3
-	VUNPCKHPD     X3, X3, X4
-	VADDSD        X4, X3, X3
-	VADDSD        24(SI), X3, X3
-	VMOVSD        X3, 24(SI)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000020, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForwardStream4x1AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	MOVQ    x+32(FP), BX
-	MOVQ    CX, DI
-	LEAQ    (CX)(DX*2), R10
-	LEAQ    (R8)(DX*2), R11
-	MOVQ    cols+8(FP), R12
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R11)
-	PREFETCHT1  (R11)(DX*1)
-	VMOVUPD     (BX), Z4
-	VMOVUPD     (DI), Z5
-	VFMADD231PD Z4, Z5, Z0
-	VMOVUPD     (DI)(DX*1), Z5
-	VFMADD231PD Z4, Z5, Z1
-	VMOVUPD     (R10), Z5
-	VFMADD231PD Z4, Z5, Z2
-	VMOVUPD     (R10)(DX*1), Z5
-	VFMADD231PD Z4, Z5, Z3
-	VMOVUPD     64(BX), Z4
-	VMOVUPD     64(DI), Z5
-	VFMADD231PD Z4, Z5, Z0
-	VMOVUPD     64(DI)(DX*1), Z5
-	VFMADD231PD Z4, Z5, Z1
-	VMOVUPD     64(R10), Z5
-	VFMADD231PD Z4, Z5, Z2
-	VMOVUPD     64(R10)(DX*1), Z5
-	VFMADD231PD Z4, Z5, Z3
-	ADDQ        $0x00000080, DI
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R12
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z0, Y4
-	VADDPD        Y4, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X4
-	VADDPD        X4, X0, X0
-	VUNPCKHPD     X0, X0, X4
-	VADDSD        X4, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y4
-	VADDPD        Y4, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X4
-	VADDPD        X4, X1, X1
-	VUNPCKHPD     X1, X1, X4
-	VADDSD        X4, X1, X1
-	VADDSD        8(SI), X1, X1
-	VMOVSD        X1, 8(SI)
-	VEXTRACTF64X4 $0x01, Z2, Y4
-	VADDPD        Y4, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X4
-	VADDPD        X4, X2, X2
-	VUNPCKHPD     X2, X2, X4
-	VADDSD        X4, X2, X2
-	VADDSD        16(SI), X2, X2
-	VMOVSD        X2, 16(SI)
-	VEXTRACTF64X4 $0x01, Z3, Y4
-	VADDPD        Y4, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X4
-	VADDPD        X4, X3, X3
-	VUNPCKHPD     X3, X3, X4
-	VADDSD        X4, X3, X3
-	VADDSD        24(SI), X3, X3
-	VMOVSD        X3, 24(SI)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000020, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackward4x1AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD 8(SI), Z1
-	VBROADCASTSD 16(SI), Z2
-	VBROADCASTSD 24(SI), Z3
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R10
-	MOVQ         cols+8(FP), R11
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (BX), Z4
-	VMOVUPD     (DI), Z5
-	VFMADD231PD Z0, Z5, Z4
-	VMOVUPD     (DI)(DX*1), Z5
-	VFMADD231PD Z1, Z5, Z4
-	VMOVUPD     (R10), Z5
-	VFMADD231PD Z2, Z5, Z4
-	VMOVUPD     (R10)(DX*1), Z5
-	VFMADD231PD Z3, Z5, Z4
-	VMOVUPD     Z4, (BX)
-	VMOVUPD     64(BX), Z4
-	VMOVUPD     64(DI), Z5
-	VFMADD231PD Z0, Z5, Z4
-	VMOVUPD     64(DI)(DX*1), Z5
-	VFMADD231PD Z1, Z5, Z4
-	VMOVUPD     64(R10), Z5
-	VFMADD231PD Z2, Z5, Z4
-	VMOVUPD     64(R10)(DX*1), Z5
-	VFMADD231PD Z3, Z5, Z4
-	VMOVUPD     Z4, 64(BX)
-	ADDQ        $0x00000080, DI
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R11
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackwardStream4x1AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD 8(SI), Z1
-	VBROADCASTSD 16(SI), Z2
-	VBROADCASTSD 24(SI), Z3
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R10
-	LEAQ         (R8)(DX*2), R11
-	MOVQ         cols+8(FP), R12
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R11)
-	PREFETCHT1  (R11)(DX*1)
-	VMOVUPD     (BX), Z4
-	VMOVUPD     (DI), Z5
-	VFMADD231PD Z0, Z5, Z4
-	VMOVUPD     (DI)(DX*1), Z5
-	VFMADD231PD Z1, Z5, Z4
-	VMOVUPD     (R10), Z5
-	VFMADD231PD Z2, Z5, Z4
-	VMOVUPD     (R10)(DX*1), Z5
-	VFMADD231PD Z3, Z5, Z4
-	VMOVUPD     Z4, (BX)
-	VMOVUPD     64(BX), Z4
-	VMOVUPD     64(DI), Z5
-	VFMADD231PD Z0, Z5, Z4
-	VMOVUPD     64(DI)(DX*1), Z5
-	VFMADD231PD Z1, Z5, Z4
-	VMOVUPD     64(R10), Z5
-	VFMADD231PD Z2, Z5, Z4
-	VMOVUPD     64(R10)(DX*1), Z5
-	VFMADD231PD Z3, Z5, Z4
-	VMOVUPD     Z4, 64(BX)
-	ADDQ        $0x00000080, DI
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R12
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func wForward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward1x1AVX512(SB), NOSPLIT, $0-96
@@ -15565,181 +15034,6 @@ columns:
 	ADDQ          $0x00000008, SI
 	DECQ          AX
 	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward1x1AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	MOVQ         cols+8(FP), R10
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (DI), Z1
-	VMOVUPD     (BX), Z2
-	VFMADD231PD Z0, Z1, Z2
-	VMOVUPD     Z2, (BX)
-	VCVTPS2PD   32(DI), Z1
-	VMOVUPD     64(BX), Z2
-	VFMADD231PD Z0, Z1, Z2
-	VMOVUPD     Z2, 64(BX)
-	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R10
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForward1x1AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	MOVQ    x+32(FP), BX
-	MOVQ    CX, DI
-	MOVQ    cols+8(FP), R10
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (DI), Z1
-	VMOVUPD     (BX), Z2
-	VFMADD231PD Z2, Z1, Z0
-	VMOVUPD     64(DI), Z1
-	VMOVUPD     64(BX), Z2
-	VFMADD231PD Z2, Z1, Z0
-	ADDQ        $0x00000080, DI
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R10
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPD        Y1, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X1
-	VADDPD        X1, X0, X0
-	VUNPCKHPD     X0, X0, X1
-	VADDSD        X1, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000008, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackward1x1AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	MOVQ         cols+8(FP), R10
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (DI), Z1
-	VMOVUPD     (BX), Z2
-	VFMADD231PD Z0, Z1, Z2
-	VMOVUPD     Z2, (BX)
-	VMOVUPD     64(DI), Z1
-	VMOVUPD     64(BX), Z2
-	VFMADD231PD Z0, Z1, Z2
-	VMOVUPD     Z2, 64(BX)
-	ADDQ        $0x00000080, DI
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R10
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
 
 done:
 	VZEROUPPER
@@ -16056,693 +15350,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward4x2AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD 8(SI), Z2
-	VBROADCASTSD 8(SI)(DI*1), Z3
-	VBROADCASTSD 16(SI), Z4
-	VBROADCASTSD 16(SI)(DI*1), Z5
-	VBROADCASTSD 24(SI), Z6
-	VBROADCASTSD 24(SI)(DI*1), Z7
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R10), Z8
-	VMOVUPD     (R10)(BX*1), Z9
-	VCVTPS2PD   (R11), Z10
-	VFMADD231PD Z0, Z10, Z8
-	VFMADD231PD Z1, Z10, Z9
-	VCVTPS2PD   (R11)(DX*1), Z10
-	VFMADD231PD Z2, Z10, Z8
-	VFMADD231PD Z3, Z10, Z9
-	VCVTPS2PD   (R12), Z10
-	VFMADD231PD Z4, Z10, Z8
-	VFMADD231PD Z5, Z10, Z9
-	VCVTPS2PD   (R12)(DX*1), Z10
-	VFMADD231PD Z6, Z10, Z8
-	VFMADD231PD Z7, Z10, Z9
-	VMOVUPD     Z8, (R10)
-	VMOVUPD     Z9, (R10)(BX*1)
-	VMOVUPD     64(R10), Z8
-	VMOVUPD     64(R10)(BX*1), Z9
-	VCVTPS2PD   32(R11), Z10
-	VFMADD231PD Z0, Z10, Z8
-	VFMADD231PD Z1, Z10, Z9
-	VCVTPS2PD   32(R11)(DX*1), Z10
-	VFMADD231PD Z2, Z10, Z8
-	VFMADD231PD Z3, Z10, Z9
-	VCVTPS2PD   32(R12), Z10
-	VFMADD231PD Z4, Z10, Z8
-	VFMADD231PD Z5, Z10, Z9
-	VCVTPS2PD   32(R12)(DX*1), Z10
-	VFMADD231PD Z6, Z10, Z8
-	VFMADD231PD Z7, Z10, Z9
-	VMOVUPD     Z8, 64(R10)
-	VMOVUPD     Z9, 64(R10)(BX*1)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackwardStream4x2AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD 8(SI), Z2
-	VBROADCASTSD 8(SI)(DI*1), Z3
-	VBROADCASTSD 16(SI), Z4
-	VBROADCASTSD 16(SI)(DI*1), Z5
-	VBROADCASTSD 24(SI), Z6
-	VBROADCASTSD 24(SI)(DI*1), Z7
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	LEAQ         (R8)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R13)
-	PREFETCHT1  (R13)(DX*1)
-	VMOVUPD     (R10), Z8
-	VMOVUPD     (R10)(BX*1), Z9
-	VCVTPS2PD   (R11), Z10
-	VFMADD231PD Z0, Z10, Z8
-	VFMADD231PD Z1, Z10, Z9
-	VCVTPS2PD   (R11)(DX*1), Z10
-	VFMADD231PD Z2, Z10, Z8
-	VFMADD231PD Z3, Z10, Z9
-	VCVTPS2PD   (R12), Z10
-	VFMADD231PD Z4, Z10, Z8
-	VFMADD231PD Z5, Z10, Z9
-	VCVTPS2PD   (R12)(DX*1), Z10
-	VFMADD231PD Z6, Z10, Z8
-	VFMADD231PD Z7, Z10, Z9
-	VMOVUPD     Z8, (R10)
-	VMOVUPD     Z9, (R10)(BX*1)
-	VMOVUPD     64(R10), Z8
-	VMOVUPD     64(R10)(BX*1), Z9
-	VCVTPS2PD   32(R11), Z10
-	VFMADD231PD Z0, Z10, Z8
-	VFMADD231PD Z1, Z10, Z9
-	VCVTPS2PD   32(R11)(DX*1), Z10
-	VFMADD231PD Z2, Z10, Z8
-	VFMADD231PD Z3, Z10, Z9
-	VCVTPS2PD   32(R12), Z10
-	VFMADD231PD Z4, Z10, Z8
-	VFMADD231PD Z5, Z10, Z9
-	VCVTPS2PD   32(R12)(DX*1), Z10
-	VFMADD231PD Z6, Z10, Z8
-	VFMADD231PD Z7, Z10, Z9
-	VMOVUPD     Z8, 64(R10)
-	VMOVUPD     Z9, 64(R10)(BX*1)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForward4x2AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	MOVQ    x+32(FP), R10
-	MOVQ    CX, R11
-	LEAQ    (CX)(DX*2), R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R10), Z8
-	VMOVUPD     (R10)(BX*1), Z9
-	VMOVUPD     (R11), Z10
-	VFMADD231PD Z8, Z10, Z0
-	VFMADD231PD Z9, Z10, Z1
-	VMOVUPD     (R11)(DX*1), Z10
-	VFMADD231PD Z8, Z10, Z2
-	VFMADD231PD Z9, Z10, Z3
-	VMOVUPD     (R12), Z10
-	VFMADD231PD Z8, Z10, Z4
-	VFMADD231PD Z9, Z10, Z5
-	VMOVUPD     (R12)(DX*1), Z10
-	VFMADD231PD Z8, Z10, Z6
-	VFMADD231PD Z9, Z10, Z7
-	VMOVUPD     64(R10), Z8
-	VMOVUPD     64(R10)(BX*1), Z9
-	VMOVUPD     64(R11), Z10
-	VFMADD231PD Z8, Z10, Z0
-	VFMADD231PD Z9, Z10, Z1
-	VMOVUPD     64(R11)(DX*1), Z10
-	VFMADD231PD Z8, Z10, Z2
-	VFMADD231PD Z9, Z10, Z3
-	VMOVUPD     64(R12), Z10
-	VFMADD231PD Z8, Z10, Z4
-	VFMADD231PD Z9, Z10, Z5
-	VMOVUPD     64(R12)(DX*1), Z10
-	VFMADD231PD Z8, Z10, Z6
-	VFMADD231PD Z9, Z10, Z7
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z0, Y8
-	VADDPD        Y8, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X8
-	VADDPD        X8, X0, X0
-	VUNPCKHPD     X0, X0, X8
-	VADDSD        X8, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y8
-	VADDPD        Y8, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X8
-	VADDPD        X8, X1, X1
-	VUNPCKHPD     X1, X1, X8
-	VADDSD        X8, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y8
-	VADDPD        Y8, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X8
-	VADDPD        X8, X2, X2
-	VUNPCKHPD     X2, X2, X8
-	VADDSD        X8, X2, X2
-	VADDSD        8(SI), X2, X2
-	VMOVSD        X2, 8(SI)
-	VEXTRACTF64X4 $0x01, Z3, Y8
-	VADDPD        Y8, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X8
-	VADDPD        X8, X3, X3
-	VUNPCKHPD     X3, X3, X8
-	VADDSD        X8, X3, X3
-	VADDSD        8(SI)(DI*1), X3, X3
-	VMOVSD        X3, 8(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z4, Y8
-	VADDPD        Y8, Y4, Y4
-	VEXTRACTF32X4 $0x01, Y4, X8
-	VADDPD        X8, X4, X4
-	VUNPCKHPD     X4, X4, X8
-	VADDSD        X8, X4, X4
-	VADDSD        16(SI), X4, X4
-	VMOVSD        X4, 16(SI)
-	VEXTRACTF64X4 $0x01, Z5, Y8
-	VADDPD        Y8, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X8
-	VADDPD        X8, X5, X5
-	VUNPCKHPD     X5, X5, X8
-	VADDSD        X8, X5, X5
-	VADDSD        16(SI)(DI*1), X5, X5
-	VMOVSD        X5, 16(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z6, Y8
-	VADDPD        Y8, Y6, Y6
-	VEXTRACTF32X4 $0x01, Y6, X8
-	VADDPD        X8, X6, X6
-	VUNPCKHPD     X6, X6, X8
-	VADDSD        X8, X6, X6
-	VADDSD        24(SI), X6, X6
-	VMOVSD        X6, 24(SI)
-	VEXTRACTF64X4 $0x01, Z7, Y8
-	VADDPD        Y8, Y7, Y7
-	VEXTRACTF32X4 $0x01, Y7, X8
-	VADDPD        X8, X7, X7
-	VUNPCKHPD     X7, X7, X8
-	VADDSD        X8, X7, X7
-	VADDSD        24(SI)(DI*1), X7, X7
-	VMOVSD        X7, 24(SI)(DI*1)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000020, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForwardStream4x2AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	MOVQ    x+32(FP), R10
-	MOVQ    CX, R11
-	LEAQ    (CX)(DX*2), R12
-	LEAQ    (R8)(DX*2), R13
-	MOVQ    cols+8(FP), R14
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R13)
-	PREFETCHT1  (R13)(DX*1)
-	VMOVUPD     (R10), Z8
-	VMOVUPD     (R10)(BX*1), Z9
-	VMOVUPD     (R11), Z10
-	VFMADD231PD Z8, Z10, Z0
-	VFMADD231PD Z9, Z10, Z1
-	VMOVUPD     (R11)(DX*1), Z10
-	VFMADD231PD Z8, Z10, Z2
-	VFMADD231PD Z9, Z10, Z3
-	VMOVUPD     (R12), Z10
-	VFMADD231PD Z8, Z10, Z4
-	VFMADD231PD Z9, Z10, Z5
-	VMOVUPD     (R12)(DX*1), Z10
-	VFMADD231PD Z8, Z10, Z6
-	VFMADD231PD Z9, Z10, Z7
-	VMOVUPD     64(R10), Z8
-	VMOVUPD     64(R10)(BX*1), Z9
-	VMOVUPD     64(R11), Z10
-	VFMADD231PD Z8, Z10, Z0
-	VFMADD231PD Z9, Z10, Z1
-	VMOVUPD     64(R11)(DX*1), Z10
-	VFMADD231PD Z8, Z10, Z2
-	VFMADD231PD Z9, Z10, Z3
-	VMOVUPD     64(R12), Z10
-	VFMADD231PD Z8, Z10, Z4
-	VFMADD231PD Z9, Z10, Z5
-	VMOVUPD     64(R12)(DX*1), Z10
-	VFMADD231PD Z8, Z10, Z6
-	VFMADD231PD Z9, Z10, Z7
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z0, Y8
-	VADDPD        Y8, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X8
-	VADDPD        X8, X0, X0
-	VUNPCKHPD     X0, X0, X8
-	VADDSD        X8, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y8
-	VADDPD        Y8, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X8
-	VADDPD        X8, X1, X1
-	VUNPCKHPD     X1, X1, X8
-	VADDSD        X8, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y8
-	VADDPD        Y8, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X8
-	VADDPD        X8, X2, X2
-	VUNPCKHPD     X2, X2, X8
-	VADDSD        X8, X2, X2
-	VADDSD        8(SI), X2, X2
-	VMOVSD        X2, 8(SI)
-	VEXTRACTF64X4 $0x01, Z3, Y8
-	VADDPD        Y8, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X8
-	VADDPD        X8, X3, X3
-	VUNPCKHPD     X3, X3, X8
-	VADDSD        X8, X3, X3
-	VADDSD        8(SI)(DI*1), X3, X3
-	VMOVSD        X3, 8(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z4, Y8
-	VADDPD        Y8, Y4, Y4
-	VEXTRACTF32X4 $0x01, Y4, X8
-	VADDPD        X8, X4, X4
-	VUNPCKHPD     X4, X4, X8
-	VADDSD        X8, X4, X4
-	VADDSD        16(SI), X4, X4
-	VMOVSD        X4, 16(SI)
-	VEXTRACTF64X4 $0x01, Z5, Y8
-	VADDPD        Y8, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X8
-	VADDPD        X8, X5, X5
-	VUNPCKHPD     X5, X5, X8
-	VADDSD        X8, X5, X5
-	VADDSD        16(SI)(DI*1), X5, X5
-	VMOVSD        X5, 16(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z6, Y8
-	VADDPD        Y8, Y6, Y6
-	VEXTRACTF32X4 $0x01, Y6, X8
-	VADDPD        X8, X6, X6
-	VUNPCKHPD     X6, X6, X8
-	VADDSD        X8, X6, X6
-	VADDSD        24(SI), X6, X6
-	VMOVSD        X6, 24(SI)
-	VEXTRACTF64X4 $0x01, Z7, Y8
-	VADDPD        Y8, Y7, Y7
-	VEXTRACTF32X4 $0x01, Y7, X8
-	VADDPD        X8, X7, X7
-	VUNPCKHPD     X7, X7, X8
-	VADDSD        X8, X7, X7
-	VADDSD        24(SI)(DI*1), X7, X7
-	VMOVSD        X7, 24(SI)(DI*1)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000020, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackward4x2AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD 8(SI), Z2
-	VBROADCASTSD 8(SI)(DI*1), Z3
-	VBROADCASTSD 16(SI), Z4
-	VBROADCASTSD 16(SI)(DI*1), Z5
-	VBROADCASTSD 24(SI), Z6
-	VBROADCASTSD 24(SI)(DI*1), Z7
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R10), Z8
-	VMOVUPD     (R10)(BX*1), Z9
-	VMOVUPD     (R11), Z10
-	VFMADD231PD Z0, Z10, Z8
-	VFMADD231PD Z1, Z10, Z9
-	VMOVUPD     (R11)(DX*1), Z10
-	VFMADD231PD Z2, Z10, Z8
-	VFMADD231PD Z3, Z10, Z9
-	VMOVUPD     (R12), Z10
-	VFMADD231PD Z4, Z10, Z8
-	VFMADD231PD Z5, Z10, Z9
-	VMOVUPD     (R12)(DX*1), Z10
-	VFMADD231PD Z6, Z10, Z8
-	VFMADD231PD Z7, Z10, Z9
-	VMOVUPD     Z8, (R10)
-	VMOVUPD     Z9, (R10)(BX*1)
-	VMOVUPD     64(R10), Z8
-	VMOVUPD     64(R10)(BX*1), Z9
-	VMOVUPD     64(R11), Z10
-	VFMADD231PD Z0, Z10, Z8
-	VFMADD231PD Z1, Z10, Z9
-	VMOVUPD     64(R11)(DX*1), Z10
-	VFMADD231PD Z2, Z10, Z8
-	VFMADD231PD Z3, Z10, Z9
-	VMOVUPD     64(R12), Z10
-	VFMADD231PD Z4, Z10, Z8
-	VFMADD231PD Z5, Z10, Z9
-	VMOVUPD     64(R12)(DX*1), Z10
-	VFMADD231PD Z6, Z10, Z8
-	VFMADD231PD Z7, Z10, Z9
-	VMOVUPD     Z8, 64(R10)
-	VMOVUPD     Z9, 64(R10)(BX*1)
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackwardStream4x2AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD 8(SI), Z2
-	VBROADCASTSD 8(SI)(DI*1), Z3
-	VBROADCASTSD 16(SI), Z4
-	VBROADCASTSD 16(SI)(DI*1), Z5
-	VBROADCASTSD 24(SI), Z6
-	VBROADCASTSD 24(SI)(DI*1), Z7
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	LEAQ         (R8)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R13)
-	PREFETCHT1  (R13)(DX*1)
-	VMOVUPD     (R10), Z8
-	VMOVUPD     (R10)(BX*1), Z9
-	VMOVUPD     (R11), Z10
-	VFMADD231PD Z0, Z10, Z8
-	VFMADD231PD Z1, Z10, Z9
-	VMOVUPD     (R11)(DX*1), Z10
-	VFMADD231PD Z2, Z10, Z8
-	VFMADD231PD Z3, Z10, Z9
-	VMOVUPD     (R12), Z10
-	VFMADD231PD Z4, Z10, Z8
-	VFMADD231PD Z5, Z10, Z9
-	VMOVUPD     (R12)(DX*1), Z10
-	VFMADD231PD Z6, Z10, Z8
-	VFMADD231PD Z7, Z10, Z9
-	VMOVUPD     Z8, (R10)
-	VMOVUPD     Z9, (R10)(BX*1)
-	VMOVUPD     64(R10), Z8
-	VMOVUPD     64(R10)(BX*1), Z9
-	VMOVUPD     64(R11), Z10
-	VFMADD231PD Z0, Z10, Z8
-	VFMADD231PD Z1, Z10, Z9
-	VMOVUPD     64(R11)(DX*1), Z10
-	VFMADD231PD Z2, Z10, Z8
-	VFMADD231PD Z3, Z10, Z9
-	VMOVUPD     64(R12), Z10
-	VFMADD231PD Z4, Z10, Z8
-	VFMADD231PD Z5, Z10, Z9
-	VMOVUPD     64(R12)(DX*1), Z10
-	VFMADD231PD Z6, Z10, Z8
-	VFMADD231PD Z7, Z10, Z9
-	VMOVUPD     Z8, 64(R10)
-	VMOVUPD     Z9, 64(R10)(BX*1)
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward1x2AVX512(SB), NOSPLIT, $0-96
@@ -16814,208 +15421,6 @@ columns:
 	ADDQ          $0x00000008, SI
 	DECQ          AX
 	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward1x2AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	MOVQ         cols+8(FP), R12
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R11), Z2
-	VMOVUPD     (R10), Z3
-	VFMADD231PD Z0, Z2, Z3
-	VMOVUPD     Z3, (R10)
-	VMOVUPD     (R10)(BX*1), Z3
-	VFMADD231PD Z1, Z2, Z3
-	VMOVUPD     Z3, (R10)(BX*1)
-	VCVTPS2PD   32(R11), Z2
-	VMOVUPD     64(R10), Z3
-	VFMADD231PD Z0, Z2, Z3
-	VMOVUPD     Z3, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z3
-	VFMADD231PD Z1, Z2, Z3
-	VMOVUPD     Z3, 64(R10)(BX*1)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R12
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForward1x2AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	MOVQ    x+32(FP), R10
-	MOVQ    CX, R11
-	MOVQ    cols+8(FP), R12
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R11), Z2
-	VMOVUPD     (R10), Z3
-	VFMADD231PD Z3, Z2, Z0
-	VMOVUPD     (R10)(BX*1), Z3
-	VFMADD231PD Z3, Z2, Z1
-	VMOVUPD     64(R11), Z2
-	VMOVUPD     64(R10), Z3
-	VFMADD231PD Z3, Z2, Z0
-	VMOVUPD     64(R10)(BX*1), Z3
-	VFMADD231PD Z3, Z2, Z1
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R12
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z0, Y2
-	VADDPD        Y2, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X2
-	VADDPD        X2, X0, X0
-	VUNPCKHPD     X0, X0, X2
-	VADDSD        X2, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VADDPD        Y2, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X2
-	VADDPD        X2, X1, X1
-	VUNPCKHPD     X1, X1, X2
-	VADDSD        X2, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000008, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackward1x2AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	MOVQ         cols+8(FP), R12
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R11), Z2
-	VMOVUPD     (R10), Z3
-	VFMADD231PD Z0, Z2, Z3
-	VMOVUPD     Z3, (R10)
-	VMOVUPD     (R10)(BX*1), Z3
-	VFMADD231PD Z1, Z2, Z3
-	VMOVUPD     Z3, (R10)(BX*1)
-	VMOVUPD     64(R11), Z2
-	VMOVUPD     64(R10), Z3
-	VFMADD231PD Z0, Z2, Z3
-	VMOVUPD     Z3, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z3
-	VFMADD231PD Z1, Z2, Z3
-	VMOVUPD     Z3, 64(R10)(BX*1)
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R12
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
 
 done:
 	VZEROUPPER
@@ -17424,849 +15829,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward4x3AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD 8(SI), Z3
-	VBROADCASTSD 8(SI)(DI*1), Z4
-	VBROADCASTSD 8(SI)(DI*2), Z5
-	VBROADCASTSD 16(SI), Z6
-	VBROADCASTSD 16(SI)(DI*1), Z7
-	VBROADCASTSD 16(SI)(DI*2), Z8
-	VBROADCASTSD 24(SI), Z9
-	VBROADCASTSD 24(SI)(DI*1), Z10
-	VBROADCASTSD 24(SI)(DI*2), Z11
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R10), Z12
-	VMOVUPD     (R10)(BX*1), Z13
-	VMOVUPD     (R10)(BX*2), Z14
-	VCVTPS2PD   (R11), Z15
-	VFMADD231PD Z0, Z15, Z12
-	VFMADD231PD Z1, Z15, Z13
-	VFMADD231PD Z2, Z15, Z14
-	VCVTPS2PD   (R11)(DX*1), Z15
-	VFMADD231PD Z3, Z15, Z12
-	VFMADD231PD Z4, Z15, Z13
-	VFMADD231PD Z5, Z15, Z14
-	VCVTPS2PD   (R12), Z15
-	VFMADD231PD Z6, Z15, Z12
-	VFMADD231PD Z7, Z15, Z13
-	VFMADD231PD Z8, Z15, Z14
-	VCVTPS2PD   (R12)(DX*1), Z15
-	VFMADD231PD Z9, Z15, Z12
-	VFMADD231PD Z10, Z15, Z13
-	VFMADD231PD Z11, Z15, Z14
-	VMOVUPD     Z12, (R10)
-	VMOVUPD     Z13, (R10)(BX*1)
-	VMOVUPD     Z14, (R10)(BX*2)
-	VMOVUPD     64(R10), Z12
-	VMOVUPD     64(R10)(BX*1), Z13
-	VMOVUPD     64(R10)(BX*2), Z14
-	VCVTPS2PD   32(R11), Z15
-	VFMADD231PD Z0, Z15, Z12
-	VFMADD231PD Z1, Z15, Z13
-	VFMADD231PD Z2, Z15, Z14
-	VCVTPS2PD   32(R11)(DX*1), Z15
-	VFMADD231PD Z3, Z15, Z12
-	VFMADD231PD Z4, Z15, Z13
-	VFMADD231PD Z5, Z15, Z14
-	VCVTPS2PD   32(R12), Z15
-	VFMADD231PD Z6, Z15, Z12
-	VFMADD231PD Z7, Z15, Z13
-	VFMADD231PD Z8, Z15, Z14
-	VCVTPS2PD   32(R12)(DX*1), Z15
-	VFMADD231PD Z9, Z15, Z12
-	VFMADD231PD Z10, Z15, Z13
-	VFMADD231PD Z11, Z15, Z14
-	VMOVUPD     Z12, 64(R10)
-	VMOVUPD     Z13, 64(R10)(BX*1)
-	VMOVUPD     Z14, 64(R10)(BX*2)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackwardStream4x3AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD 8(SI), Z3
-	VBROADCASTSD 8(SI)(DI*1), Z4
-	VBROADCASTSD 8(SI)(DI*2), Z5
-	VBROADCASTSD 16(SI), Z6
-	VBROADCASTSD 16(SI)(DI*1), Z7
-	VBROADCASTSD 16(SI)(DI*2), Z8
-	VBROADCASTSD 24(SI), Z9
-	VBROADCASTSD 24(SI)(DI*1), Z10
-	VBROADCASTSD 24(SI)(DI*2), Z11
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	LEAQ         (R8)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R13)
-	PREFETCHT1  (R13)(DX*1)
-	VMOVUPD     (R10), Z12
-	VMOVUPD     (R10)(BX*1), Z13
-	VMOVUPD     (R10)(BX*2), Z14
-	VCVTPS2PD   (R11), Z15
-	VFMADD231PD Z0, Z15, Z12
-	VFMADD231PD Z1, Z15, Z13
-	VFMADD231PD Z2, Z15, Z14
-	VCVTPS2PD   (R11)(DX*1), Z15
-	VFMADD231PD Z3, Z15, Z12
-	VFMADD231PD Z4, Z15, Z13
-	VFMADD231PD Z5, Z15, Z14
-	VCVTPS2PD   (R12), Z15
-	VFMADD231PD Z6, Z15, Z12
-	VFMADD231PD Z7, Z15, Z13
-	VFMADD231PD Z8, Z15, Z14
-	VCVTPS2PD   (R12)(DX*1), Z15
-	VFMADD231PD Z9, Z15, Z12
-	VFMADD231PD Z10, Z15, Z13
-	VFMADD231PD Z11, Z15, Z14
-	VMOVUPD     Z12, (R10)
-	VMOVUPD     Z13, (R10)(BX*1)
-	VMOVUPD     Z14, (R10)(BX*2)
-	VMOVUPD     64(R10), Z12
-	VMOVUPD     64(R10)(BX*1), Z13
-	VMOVUPD     64(R10)(BX*2), Z14
-	VCVTPS2PD   32(R11), Z15
-	VFMADD231PD Z0, Z15, Z12
-	VFMADD231PD Z1, Z15, Z13
-	VFMADD231PD Z2, Z15, Z14
-	VCVTPS2PD   32(R11)(DX*1), Z15
-	VFMADD231PD Z3, Z15, Z12
-	VFMADD231PD Z4, Z15, Z13
-	VFMADD231PD Z5, Z15, Z14
-	VCVTPS2PD   32(R12), Z15
-	VFMADD231PD Z6, Z15, Z12
-	VFMADD231PD Z7, Z15, Z13
-	VFMADD231PD Z8, Z15, Z14
-	VCVTPS2PD   32(R12)(DX*1), Z15
-	VFMADD231PD Z9, Z15, Z12
-	VFMADD231PD Z10, Z15, Z13
-	VFMADD231PD Z11, Z15, Z14
-	VMOVUPD     Z12, 64(R10)
-	VMOVUPD     Z13, 64(R10)(BX*1)
-	VMOVUPD     Z14, 64(R10)(BX*2)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForward4x3AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	MOVQ    x+32(FP), R10
-	MOVQ    CX, R11
-	LEAQ    (CX)(DX*2), R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R10), Z12
-	VMOVUPD     (R10)(BX*1), Z13
-	VMOVUPD     (R10)(BX*2), Z14
-	VMOVUPD     (R11), Z15
-	VFMADD231PD Z12, Z15, Z0
-	VFMADD231PD Z13, Z15, Z1
-	VFMADD231PD Z14, Z15, Z2
-	VMOVUPD     (R11)(DX*1), Z15
-	VFMADD231PD Z12, Z15, Z3
-	VFMADD231PD Z13, Z15, Z4
-	VFMADD231PD Z14, Z15, Z5
-	VMOVUPD     (R12), Z15
-	VFMADD231PD Z12, Z15, Z6
-	VFMADD231PD Z13, Z15, Z7
-	VFMADD231PD Z14, Z15, Z8
-	VMOVUPD     (R12)(DX*1), Z15
-	VFMADD231PD Z12, Z15, Z9
-	VFMADD231PD Z13, Z15, Z10
-	VFMADD231PD Z14, Z15, Z11
-	VMOVUPD     64(R10), Z12
-	VMOVUPD     64(R10)(BX*1), Z13
-	VMOVUPD     64(R10)(BX*2), Z14
-	VMOVUPD     64(R11), Z15
-	VFMADD231PD Z12, Z15, Z0
-	VFMADD231PD Z13, Z15, Z1
-	VFMADD231PD Z14, Z15, Z2
-	VMOVUPD     64(R11)(DX*1), Z15
-	VFMADD231PD Z12, Z15, Z3
-	VFMADD231PD Z13, Z15, Z4
-	VFMADD231PD Z14, Z15, Z5
-	VMOVUPD     64(R12), Z15
-	VFMADD231PD Z12, Z15, Z6
-	VFMADD231PD Z13, Z15, Z7
-	VFMADD231PD Z14, Z15, Z8
-	VMOVUPD     64(R12)(DX*1), Z15
-	VFMADD231PD Z12, Z15, Z9
-	VFMADD231PD Z13, Z15, Z10
-	VFMADD231PD Z14, Z15, Z11
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z0, Y12
-	VADDPD        Y12, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X12
-	VADDPD        X12, X0, X0
-	VUNPCKHPD     X0, X0, X12
-	VADDSD        X12, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y12
-	VADDPD        Y12, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X12
-	VADDPD        X12, X1, X1
-	VUNPCKHPD     X1, X1, X12
-	VADDSD        X12, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y12
-	VADDPD        Y12, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X12
-	VADDPD        X12, X2, X2
-	VUNPCKHPD     X2, X2, X12
-	VADDSD        X12, X2, X2
-	VADDSD        (SI)(DI*2), X2, X2
-	VMOVSD        X2, (SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z3, Y12
-	VADDPD        Y12, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X12
-	VADDPD        X12, X3, X3
-	VUNPCKHPD     X3, X3, X12
-	VADDSD        X12, X3, X3
-	VADDSD        8(SI), X3, X3
-	VMOVSD        X3, 8(SI)
-	VEXTRACTF64X4 $0x01, Z4, Y12
-	VADDPD        Y12, Y4, Y4
-	VEXTRACTF32X4 $0x01, Y4, X12
-	VADDPD        X12, X4, X4
-	VUNPCKHPD     X4, X4, X12
-	VADDSD        X12, X4, X4
-	VADDSD        8(SI)(DI*1), X4, X4
-	VMOVSD        X4, 8(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z5, Y12
-	VADDPD        Y12, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X12
-	VADDPD        X12, X5, X5
-	VUNPCKHPD     X5, X5, X12
-	VADDSD        X12, X5, X5
-	VADDSD        8(SI)(DI*2), X5, X5
-	VMOVSD        X5, 8(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z6, Y12
-	VADDPD        Y12, Y6, Y6
-	VEXTRACTF32X4 $0x01, Y6, X12
-	VADDPD        X12, X6, X6
-	VUNPCKHPD     X6, X6, X12
-	VADDSD        X12, X6, X6
-	VADDSD        16(SI), X6, X6
-	VMOVSD        X6, 16(SI)
-	VEXTRACTF64X4 $0x01, Z7, Y12
-	VADDPD        Y12, Y7, Y7
-	VEXTRACTF32X4 $0x01, Y7, X12
-	VADDPD        X12, X7, X7
-	VUNPCKHPD     X7, X7, X12
-	VADDSD        X12, X7, X7
-	VADDSD        16(SI)(DI*1), X7, X7
-	VMOVSD        X7, 16(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z8, Y12
-	VADDPD        Y12, Y8, Y8
-	VEXTRACTF32X4 $0x01, Y8, X12
-	VADDPD        X12, X8, X8
-	VUNPCKHPD     X8, X8, X12
-	VADDSD        X12, X8, X8
-	VADDSD        16(SI)(DI*2), X8, X8
-	VMOVSD        X8, 16(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z9, Y12
-	VADDPD        Y12, Y9, Y9
-	VEXTRACTF32X4 $0x01, Y9, X12
-	VADDPD        X12, X9, X9
-	VUNPCKHPD     X9, X9, X12
-	VADDSD        X12, X9, X9
-	VADDSD        24(SI), X9, X9
-	VMOVSD        X9, 24(SI)
-	VEXTRACTF64X4 $0x01, Z10, Y12
-	VADDPD        Y12, Y10, Y10
-	VEXTRACTF32X4 $0x01, Y10, X12
-	VADDPD        X12, X10, X10
-	VUNPCKHPD     X10, X10, X12
-	VADDSD        X12, X10, X10
-	VADDSD        24(SI)(DI*1), X10, X10
-	VMOVSD        X10, 24(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z11, Y12
-	VADDPD        Y12, Y11, Y11
-	VEXTRACTF32X4 $0x01, Y11, X12
-	VADDPD        X12, X11, X11
-	VUNPCKHPD     X11, X11, X12
-	VADDSD        X12, X11, X11
-	VADDSD        24(SI)(DI*2), X11, X11
-	VMOVSD        X11, 24(SI)(DI*2)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000020, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForwardStream4x3AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	MOVQ    x+32(FP), R10
-	MOVQ    CX, R11
-	LEAQ    (CX)(DX*2), R12
-	LEAQ    (R8)(DX*2), R13
-	MOVQ    cols+8(FP), R14
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R13)
-	PREFETCHT1  (R13)(DX*1)
-	VMOVUPD     (R10), Z12
-	VMOVUPD     (R10)(BX*1), Z13
-	VMOVUPD     (R10)(BX*2), Z14
-	VMOVUPD     (R11), Z15
-	VFMADD231PD Z12, Z15, Z0
-	VFMADD231PD Z13, Z15, Z1
-	VFMADD231PD Z14, Z15, Z2
-	VMOVUPD     (R11)(DX*1), Z15
-	VFMADD231PD Z12, Z15, Z3
-	VFMADD231PD Z13, Z15, Z4
-	VFMADD231PD Z14, Z15, Z5
-	VMOVUPD     (R12), Z15
-	VFMADD231PD Z12, Z15, Z6
-	VFMADD231PD Z13, Z15, Z7
-	VFMADD231PD Z14, Z15, Z8
-	VMOVUPD     (R12)(DX*1), Z15
-	VFMADD231PD Z12, Z15, Z9
-	VFMADD231PD Z13, Z15, Z10
-	VFMADD231PD Z14, Z15, Z11
-	VMOVUPD     64(R10), Z12
-	VMOVUPD     64(R10)(BX*1), Z13
-	VMOVUPD     64(R10)(BX*2), Z14
-	VMOVUPD     64(R11), Z15
-	VFMADD231PD Z12, Z15, Z0
-	VFMADD231PD Z13, Z15, Z1
-	VFMADD231PD Z14, Z15, Z2
-	VMOVUPD     64(R11)(DX*1), Z15
-	VFMADD231PD Z12, Z15, Z3
-	VFMADD231PD Z13, Z15, Z4
-	VFMADD231PD Z14, Z15, Z5
-	VMOVUPD     64(R12), Z15
-	VFMADD231PD Z12, Z15, Z6
-	VFMADD231PD Z13, Z15, Z7
-	VFMADD231PD Z14, Z15, Z8
-	VMOVUPD     64(R12)(DX*1), Z15
-	VFMADD231PD Z12, Z15, Z9
-	VFMADD231PD Z13, Z15, Z10
-	VFMADD231PD Z14, Z15, Z11
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z0, Y12
-	VADDPD        Y12, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X12
-	VADDPD        X12, X0, X0
-	VUNPCKHPD     X0, X0, X12
-	VADDSD        X12, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y12
-	VADDPD        Y12, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X12
-	VADDPD        X12, X1, X1
-	VUNPCKHPD     X1, X1, X12
-	VADDSD        X12, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y12
-	VADDPD        Y12, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X12
-	VADDPD        X12, X2, X2
-	VUNPCKHPD     X2, X2, X12
-	VADDSD        X12, X2, X2
-	VADDSD        (SI)(DI*2), X2, X2
-	VMOVSD        X2, (SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z3, Y12
-	VADDPD        Y12, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X12
-	VADDPD        X12, X3, X3
-	VUNPCKHPD     X3, X3, X12
-	VADDSD        X12, X3, X3
-	VADDSD        8(SI), X3, X3
-	VMOVSD        X3, 8(SI)
-	VEXTRACTF64X4 $0x01, Z4, Y12
-	VADDPD        Y12, Y4, Y4
-	VEXTRACTF32X4 $0x01, Y4, X12
-	VADDPD        X12, X4, X4
-	VUNPCKHPD     X4, X4, X12
-	VADDSD        X12, X4, X4
-	VADDSD        8(SI)(DI*1), X4, X4
-	VMOVSD        X4, 8(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z5, Y12
-	VADDPD        Y12, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X12
-	VADDPD        X12, X5, X5
-	VUNPCKHPD     X5, X5, X12
-	VADDSD        X12, X5, X5
-	VADDSD        8(SI)(DI*2), X5, X5
-	VMOVSD        X5, 8(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z6, Y12
-	VADDPD        Y12, Y6, Y6
-	VEXTRACTF32X4 $0x01, Y6, X12
-	VADDPD        X12, X6, X6
-	VUNPCKHPD     X6, X6, X12
-	VADDSD        X12, X6, X6
-	VADDSD        16(SI), X6, X6
-	VMOVSD        X6, 16(SI)
-	VEXTRACTF64X4 $0x01, Z7, Y12
-	VADDPD        Y12, Y7, Y7
-	VEXTRACTF32X4 $0x01, Y7, X12
-	VADDPD        X12, X7, X7
-	VUNPCKHPD     X7, X7, X12
-	VADDSD        X12, X7, X7
-	VADDSD        16(SI)(DI*1), X7, X7
-	VMOVSD        X7, 16(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z8, Y12
-	VADDPD        Y12, Y8, Y8
-	VEXTRACTF32X4 $0x01, Y8, X12
-	VADDPD        X12, X8, X8
-	VUNPCKHPD     X8, X8, X12
-	VADDSD        X12, X8, X8
-	VADDSD        16(SI)(DI*2), X8, X8
-	VMOVSD        X8, 16(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z9, Y12
-	VADDPD        Y12, Y9, Y9
-	VEXTRACTF32X4 $0x01, Y9, X12
-	VADDPD        X12, X9, X9
-	VUNPCKHPD     X9, X9, X12
-	VADDSD        X12, X9, X9
-	VADDSD        24(SI), X9, X9
-	VMOVSD        X9, 24(SI)
-	VEXTRACTF64X4 $0x01, Z10, Y12
-	VADDPD        Y12, Y10, Y10
-	VEXTRACTF32X4 $0x01, Y10, X12
-	VADDPD        X12, X10, X10
-	VUNPCKHPD     X10, X10, X12
-	VADDSD        X12, X10, X10
-	VADDSD        24(SI)(DI*1), X10, X10
-	VMOVSD        X10, 24(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z11, Y12
-	VADDPD        Y12, Y11, Y11
-	VEXTRACTF32X4 $0x01, Y11, X12
-	VADDPD        X12, X11, X11
-	VUNPCKHPD     X11, X11, X12
-	VADDSD        X12, X11, X11
-	VADDSD        24(SI)(DI*2), X11, X11
-	VMOVSD        X11, 24(SI)(DI*2)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000020, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackward4x3AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD 8(SI), Z3
-	VBROADCASTSD 8(SI)(DI*1), Z4
-	VBROADCASTSD 8(SI)(DI*2), Z5
-	VBROADCASTSD 16(SI), Z6
-	VBROADCASTSD 16(SI)(DI*1), Z7
-	VBROADCASTSD 16(SI)(DI*2), Z8
-	VBROADCASTSD 24(SI), Z9
-	VBROADCASTSD 24(SI)(DI*1), Z10
-	VBROADCASTSD 24(SI)(DI*2), Z11
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R10), Z12
-	VMOVUPD     (R10)(BX*1), Z13
-	VMOVUPD     (R10)(BX*2), Z14
-	VMOVUPD     (R11), Z15
-	VFMADD231PD Z0, Z15, Z12
-	VFMADD231PD Z1, Z15, Z13
-	VFMADD231PD Z2, Z15, Z14
-	VMOVUPD     (R11)(DX*1), Z15
-	VFMADD231PD Z3, Z15, Z12
-	VFMADD231PD Z4, Z15, Z13
-	VFMADD231PD Z5, Z15, Z14
-	VMOVUPD     (R12), Z15
-	VFMADD231PD Z6, Z15, Z12
-	VFMADD231PD Z7, Z15, Z13
-	VFMADD231PD Z8, Z15, Z14
-	VMOVUPD     (R12)(DX*1), Z15
-	VFMADD231PD Z9, Z15, Z12
-	VFMADD231PD Z10, Z15, Z13
-	VFMADD231PD Z11, Z15, Z14
-	VMOVUPD     Z12, (R10)
-	VMOVUPD     Z13, (R10)(BX*1)
-	VMOVUPD     Z14, (R10)(BX*2)
-	VMOVUPD     64(R10), Z12
-	VMOVUPD     64(R10)(BX*1), Z13
-	VMOVUPD     64(R10)(BX*2), Z14
-	VMOVUPD     64(R11), Z15
-	VFMADD231PD Z0, Z15, Z12
-	VFMADD231PD Z1, Z15, Z13
-	VFMADD231PD Z2, Z15, Z14
-	VMOVUPD     64(R11)(DX*1), Z15
-	VFMADD231PD Z3, Z15, Z12
-	VFMADD231PD Z4, Z15, Z13
-	VFMADD231PD Z5, Z15, Z14
-	VMOVUPD     64(R12), Z15
-	VFMADD231PD Z6, Z15, Z12
-	VFMADD231PD Z7, Z15, Z13
-	VFMADD231PD Z8, Z15, Z14
-	VMOVUPD     64(R12)(DX*1), Z15
-	VFMADD231PD Z9, Z15, Z12
-	VFMADD231PD Z10, Z15, Z13
-	VFMADD231PD Z11, Z15, Z14
-	VMOVUPD     Z12, 64(R10)
-	VMOVUPD     Z13, 64(R10)(BX*1)
-	VMOVUPD     Z14, 64(R10)(BX*2)
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackwardStream4x3AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD 8(SI), Z3
-	VBROADCASTSD 8(SI)(DI*1), Z4
-	VBROADCASTSD 8(SI)(DI*2), Z5
-	VBROADCASTSD 16(SI), Z6
-	VBROADCASTSD 16(SI)(DI*1), Z7
-	VBROADCASTSD 16(SI)(DI*2), Z8
-	VBROADCASTSD 24(SI), Z9
-	VBROADCASTSD 24(SI)(DI*1), Z10
-	VBROADCASTSD 24(SI)(DI*2), Z11
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	LEAQ         (CX)(DX*2), R12
-	LEAQ         (R8)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R13)
-	PREFETCHT1  (R13)(DX*1)
-	VMOVUPD     (R10), Z12
-	VMOVUPD     (R10)(BX*1), Z13
-	VMOVUPD     (R10)(BX*2), Z14
-	VMOVUPD     (R11), Z15
-	VFMADD231PD Z0, Z15, Z12
-	VFMADD231PD Z1, Z15, Z13
-	VFMADD231PD Z2, Z15, Z14
-	VMOVUPD     (R11)(DX*1), Z15
-	VFMADD231PD Z3, Z15, Z12
-	VFMADD231PD Z4, Z15, Z13
-	VFMADD231PD Z5, Z15, Z14
-	VMOVUPD     (R12), Z15
-	VFMADD231PD Z6, Z15, Z12
-	VFMADD231PD Z7, Z15, Z13
-	VFMADD231PD Z8, Z15, Z14
-	VMOVUPD     (R12)(DX*1), Z15
-	VFMADD231PD Z9, Z15, Z12
-	VFMADD231PD Z10, Z15, Z13
-	VFMADD231PD Z11, Z15, Z14
-	VMOVUPD     Z12, (R10)
-	VMOVUPD     Z13, (R10)(BX*1)
-	VMOVUPD     Z14, (R10)(BX*2)
-	VMOVUPD     64(R10), Z12
-	VMOVUPD     64(R10)(BX*1), Z13
-	VMOVUPD     64(R10)(BX*2), Z14
-	VMOVUPD     64(R11), Z15
-	VFMADD231PD Z0, Z15, Z12
-	VFMADD231PD Z1, Z15, Z13
-	VFMADD231PD Z2, Z15, Z14
-	VMOVUPD     64(R11)(DX*1), Z15
-	VFMADD231PD Z3, Z15, Z12
-	VFMADD231PD Z4, Z15, Z13
-	VFMADD231PD Z5, Z15, Z14
-	VMOVUPD     64(R12), Z15
-	VFMADD231PD Z6, Z15, Z12
-	VFMADD231PD Z7, Z15, Z13
-	VFMADD231PD Z8, Z15, Z14
-	VMOVUPD     64(R12)(DX*1), Z15
-	VFMADD231PD Z9, Z15, Z12
-	VFMADD231PD Z10, Z15, Z13
-	VFMADD231PD Z11, Z15, Z14
-	VMOVUPD     Z12, 64(R10)
-	VMOVUPD     Z13, 64(R10)(BX*1)
-	VMOVUPD     Z14, 64(R10)(BX*2)
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func wForward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward1x3AVX512(SB), NOSPLIT, $0-96
@@ -18351,235 +15913,6 @@ columns:
 	ADDQ          $0x00000008, SI
 	DECQ          AX
 	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward1x3AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	MOVQ         cols+8(FP), R12
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R11), Z3
-	VMOVUPD     (R10), Z4
-	VFMADD231PD Z0, Z3, Z4
-	VMOVUPD     Z4, (R10)
-	VMOVUPD     (R10)(BX*1), Z4
-	VFMADD231PD Z1, Z3, Z4
-	VMOVUPD     Z4, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z4
-	VFMADD231PD Z2, Z3, Z4
-	VMOVUPD     Z4, (R10)(BX*2)
-	VCVTPS2PD   32(R11), Z3
-	VMOVUPD     64(R10), Z4
-	VFMADD231PD Z0, Z3, Z4
-	VMOVUPD     Z4, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z4
-	VFMADD231PD Z1, Z3, Z4
-	VMOVUPD     Z4, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z4
-	VFMADD231PD Z2, Z3, Z4
-	VMOVUPD     Z4, 64(R10)(BX*2)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R12
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForward1x3AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    x+32(FP), R10
-	MOVQ    CX, R11
-	MOVQ    cols+8(FP), R12
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R11), Z3
-	VMOVUPD     (R10), Z4
-	VFMADD231PD Z4, Z3, Z0
-	VMOVUPD     (R10)(BX*1), Z4
-	VFMADD231PD Z4, Z3, Z1
-	VMOVUPD     (R10)(BX*2), Z4
-	VFMADD231PD Z4, Z3, Z2
-	VMOVUPD     64(R11), Z3
-	VMOVUPD     64(R10), Z4
-	VFMADD231PD Z4, Z3, Z0
-	VMOVUPD     64(R10)(BX*1), Z4
-	VFMADD231PD Z4, Z3, Z1
-	VMOVUPD     64(R10)(BX*2), Z4
-	VFMADD231PD Z4, Z3, Z2
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R12
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z0, Y3
-	VADDPD        Y3, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X3
-	VADDPD        X3, X0, X0
-	VUNPCKHPD     X0, X0, X3
-	VADDSD        X3, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y3
-	VADDPD        Y3, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X3
-	VADDPD        X3, X1, X1
-	VUNPCKHPD     X1, X1, X3
-	VADDSD        X3, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y3
-	VADDPD        Y3, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X3
-	VADDPD        X3, X2, X2
-	VUNPCKHPD     X2, X2, X3
-	VADDSD        X3, X2, X2
-	VADDSD        (SI)(DI*2), X2, X2
-	VMOVSD        X2, (SI)(DI*2)
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000008, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackward1x3AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	MOVQ         y+40(FP), R10
-	MOVQ         CX, R11
-	MOVQ         cols+8(FP), R12
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R11), Z3
-	VMOVUPD     (R10), Z4
-	VFMADD231PD Z0, Z3, Z4
-	VMOVUPD     Z4, (R10)
-	VMOVUPD     (R10)(BX*1), Z4
-	VFMADD231PD Z1, Z3, Z4
-	VMOVUPD     Z4, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z4
-	VFMADD231PD Z2, Z3, Z4
-	VMOVUPD     Z4, (R10)(BX*2)
-	VMOVUPD     64(R11), Z3
-	VMOVUPD     64(R10), Z4
-	VFMADD231PD Z0, Z3, Z4
-	VMOVUPD     Z4, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z4
-	VFMADD231PD Z1, Z3, Z4
-	VMOVUPD     Z4, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z4
-	VFMADD231PD Z2, Z3, Z4
-	VMOVUPD     Z4, 64(R10)(BX*2)
-	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	SUBQ        $0x00000010, R12
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
 
 done:
 	VZEROUPPER
@@ -19090,1035 +16423,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward4x4AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD 8(SI), Z4
-	VBROADCASTSD 8(SI)(DI*1), Z5
-	VBROADCASTSD 8(SI)(DI*2), Z6
-	VBROADCASTSD 8(R10), Z7
-	VBROADCASTSD 16(SI), Z8
-	VBROADCASTSD 16(SI)(DI*1), Z9
-	VBROADCASTSD 16(SI)(DI*2), Z10
-	VBROADCASTSD 16(R10), Z11
-	VBROADCASTSD 24(SI), Z12
-	VBROADCASTSD 24(SI)(DI*1), Z13
-	VBROADCASTSD 24(SI)(DI*2), Z14
-	VBROADCASTSD 24(R10), Z15
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Z16
-	VCVTPS2PD   (R12)(DX*1), Z17
-	VCVTPS2PD   (R13), Z18
-	VCVTPS2PD   (R13)(DX*1), Z19
-	VMOVUPD     (R10), Z20
-	VFMADD231PD Z0, Z16, Z20
-	VFMADD231PD Z4, Z17, Z20
-	VFMADD231PD Z8, Z18, Z20
-	VFMADD231PD Z12, Z19, Z20
-	VMOVUPD     Z20, (R10)
-	VMOVUPD     (R10)(BX*1), Z20
-	VFMADD231PD Z1, Z16, Z20
-	VFMADD231PD Z5, Z17, Z20
-	VFMADD231PD Z9, Z18, Z20
-	VFMADD231PD Z13, Z19, Z20
-	VMOVUPD     Z20, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z20
-	VFMADD231PD Z2, Z16, Z20
-	VFMADD231PD Z6, Z17, Z20
-	VFMADD231PD Z10, Z18, Z20
-	VFMADD231PD Z14, Z19, Z20
-	VMOVUPD     Z20, (R10)(BX*2)
-	VMOVUPD     (R11), Z20
-	VFMADD231PD Z3, Z16, Z20
-	VFMADD231PD Z7, Z17, Z20
-	VFMADD231PD Z11, Z18, Z20
-	VFMADD231PD Z15, Z19, Z20
-	VMOVUPD     Z20, (R11)
-	VCVTPS2PD   32(R12), Z16
-	VCVTPS2PD   32(R12)(DX*1), Z17
-	VCVTPS2PD   32(R13), Z18
-	VCVTPS2PD   32(R13)(DX*1), Z19
-	VMOVUPD     64(R10), Z20
-	VFMADD231PD Z0, Z16, Z20
-	VFMADD231PD Z4, Z17, Z20
-	VFMADD231PD Z8, Z18, Z20
-	VFMADD231PD Z12, Z19, Z20
-	VMOVUPD     Z20, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z20
-	VFMADD231PD Z1, Z16, Z20
-	VFMADD231PD Z5, Z17, Z20
-	VFMADD231PD Z9, Z18, Z20
-	VFMADD231PD Z13, Z19, Z20
-	VMOVUPD     Z20, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z20
-	VFMADD231PD Z2, Z16, Z20
-	VFMADD231PD Z6, Z17, Z20
-	VFMADD231PD Z10, Z18, Z20
-	VFMADD231PD Z14, Z19, Z20
-	VMOVUPD     Z20, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z20
-	VFMADD231PD Z3, Z16, Z20
-	VFMADD231PD Z7, Z17, Z20
-	VFMADD231PD Z11, Z18, Z20
-	VFMADD231PD Z15, Z19, Z20
-	VMOVUPD     Z20, 64(R11)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackwardStream4x4AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD 8(SI), Z4
-	VBROADCASTSD 8(SI)(DI*1), Z5
-	VBROADCASTSD 8(SI)(DI*2), Z6
-	VBROADCASTSD 8(R10), Z7
-	VBROADCASTSD 16(SI), Z8
-	VBROADCASTSD 16(SI)(DI*1), Z9
-	VBROADCASTSD 16(SI)(DI*2), Z10
-	VBROADCASTSD 16(R10), Z11
-	VBROADCASTSD 24(SI), Z12
-	VBROADCASTSD 24(SI)(DI*1), Z13
-	VBROADCASTSD 24(SI)(DI*2), Z14
-	VBROADCASTSD 24(R10), Z15
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	LEAQ         (R8)(DX*2), R14
-	MOVQ         cols+8(FP), R15
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R14)
-	PREFETCHT1  (R14)(DX*1)
-	VCVTPS2PD   (R12), Z16
-	VCVTPS2PD   (R12)(DX*1), Z17
-	VCVTPS2PD   (R13), Z18
-	VCVTPS2PD   (R13)(DX*1), Z19
-	VMOVUPD     (R10), Z20
-	VFMADD231PD Z0, Z16, Z20
-	VFMADD231PD Z4, Z17, Z20
-	VFMADD231PD Z8, Z18, Z20
-	VFMADD231PD Z12, Z19, Z20
-	VMOVUPD     Z20, (R10)
-	VMOVUPD     (R10)(BX*1), Z20
-	VFMADD231PD Z1, Z16, Z20
-	VFMADD231PD Z5, Z17, Z20
-	VFMADD231PD Z9, Z18, Z20
-	VFMADD231PD Z13, Z19, Z20
-	VMOVUPD     Z20, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z20
-	VFMADD231PD Z2, Z16, Z20
-	VFMADD231PD Z6, Z17, Z20
-	VFMADD231PD Z10, Z18, Z20
-	VFMADD231PD Z14, Z19, Z20
-	VMOVUPD     Z20, (R10)(BX*2)
-	VMOVUPD     (R11), Z20
-	VFMADD231PD Z3, Z16, Z20
-	VFMADD231PD Z7, Z17, Z20
-	VFMADD231PD Z11, Z18, Z20
-	VFMADD231PD Z15, Z19, Z20
-	VMOVUPD     Z20, (R11)
-	VCVTPS2PD   32(R12), Z16
-	VCVTPS2PD   32(R12)(DX*1), Z17
-	VCVTPS2PD   32(R13), Z18
-	VCVTPS2PD   32(R13)(DX*1), Z19
-	VMOVUPD     64(R10), Z20
-	VFMADD231PD Z0, Z16, Z20
-	VFMADD231PD Z4, Z17, Z20
-	VFMADD231PD Z8, Z18, Z20
-	VFMADD231PD Z12, Z19, Z20
-	VMOVUPD     Z20, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z20
-	VFMADD231PD Z1, Z16, Z20
-	VFMADD231PD Z5, Z17, Z20
-	VFMADD231PD Z9, Z18, Z20
-	VFMADD231PD Z13, Z19, Z20
-	VMOVUPD     Z20, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z20
-	VFMADD231PD Z2, Z16, Z20
-	VFMADD231PD Z6, Z17, Z20
-	VFMADD231PD Z10, Z18, Z20
-	VFMADD231PD Z14, Z19, Z20
-	VMOVUPD     Z20, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z20
-	VFMADD231PD Z3, Z16, Z20
-	VFMADD231PD Z7, Z17, Z20
-	VFMADD231PD Z11, Z18, Z20
-	VFMADD231PD Z15, Z19, Z20
-	VMOVUPD     Z20, 64(R11)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R14
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R15
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForward4x4AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	LEAQ    (CX)(DX*2), R13
-	MOVQ    cols+8(FP), R14
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R12), Z16
-	VMOVUPD     (R12)(DX*1), Z17
-	VMOVUPD     (R13), Z18
-	VMOVUPD     (R13)(DX*1), Z19
-	VMOVUPD     (R10), Z20
-	VFMADD231PD Z20, Z16, Z0
-	VFMADD231PD Z20, Z17, Z4
-	VFMADD231PD Z20, Z18, Z8
-	VFMADD231PD Z20, Z19, Z12
-	VMOVUPD     (R10)(BX*1), Z20
-	VFMADD231PD Z20, Z16, Z1
-	VFMADD231PD Z20, Z17, Z5
-	VFMADD231PD Z20, Z18, Z9
-	VFMADD231PD Z20, Z19, Z13
-	VMOVUPD     (R10)(BX*2), Z20
-	VFMADD231PD Z20, Z16, Z2
-	VFMADD231PD Z20, Z17, Z6
-	VFMADD231PD Z20, Z18, Z10
-	VFMADD231PD Z20, Z19, Z14
-	VMOVUPD     (R11), Z20
-	VFMADD231PD Z20, Z16, Z3
-	VFMADD231PD Z20, Z17, Z7
-	VFMADD231PD Z20, Z18, Z11
-	VFMADD231PD Z20, Z19, Z15
-	VMOVUPD     64(R12), Z16
-	VMOVUPD     64(R12)(DX*1), Z17
-	VMOVUPD     64(R13), Z18
-	VMOVUPD     64(R13)(DX*1), Z19
-	VMOVUPD     64(R10), Z20
-	VFMADD231PD Z20, Z16, Z0
-	VFMADD231PD Z20, Z17, Z4
-	VFMADD231PD Z20, Z18, Z8
-	VFMADD231PD Z20, Z19, Z12
-	VMOVUPD     64(R10)(BX*1), Z20
-	VFMADD231PD Z20, Z16, Z1
-	VFMADD231PD Z20, Z17, Z5
-	VFMADD231PD Z20, Z18, Z9
-	VFMADD231PD Z20, Z19, Z13
-	VMOVUPD     64(R10)(BX*2), Z20
-	VFMADD231PD Z20, Z16, Z2
-	VFMADD231PD Z20, Z17, Z6
-	VFMADD231PD Z20, Z18, Z10
-	VFMADD231PD Z20, Z19, Z14
-	VMOVUPD     64(R11), Z20
-	VFMADD231PD Z20, Z16, Z3
-	VFMADD231PD Z20, Z17, Z7
-	VFMADD231PD Z20, Z18, Z11
-	VFMADD231PD Z20, Z19, Z15
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ          (SI)(DI*2), R10
-	ADDQ          DI, R10
-	VEXTRACTF64X4 $0x01, Z0, Y16
-	VADDPD        Y16, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X16
-	VADDPD        X16, X0, X0
-	VUNPCKHPD     X0, X0, X16
-	VADDSD        X16, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y16
-	VADDPD        Y16, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X16
-	VADDPD        X16, X1, X1
-	VUNPCKHPD     X1, X1, X16
-	VADDSD        X16, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y16
-	VADDPD        Y16, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X16
-	VADDPD        X16, X2, X2
-	VUNPCKHPD     X2, X2, X16
-	VADDSD        X16, X2, X2
-	VADDSD        (SI)(DI*2), X2, X2
-	VMOVSD        X2, (SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z3, Y16
-	VADDPD        Y16, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X16
-	VADDPD        X16, X3, X3
-	VUNPCKHPD     X3, X3, X16
-	VADDSD        X16, X3, X3
-	VADDSD        (R10), X3, X3
-	VMOVSD        X3, (R10)
-	VEXTRACTF64X4 $0x01, Z4, Y16
-	VADDPD        Y16, Y4, Y4
-	VEXTRACTF32X4 $0x01, Y4, X16
-	VADDPD        X16, X4, X4
-	VUNPCKHPD     X4, X4, X16
-	VADDSD        X16, X4, X4
-	VADDSD        8(SI), X4, X4
-	VMOVSD        X4, 8(SI)
-	VEXTRACTF64X4 $0x01, Z5, Y16
-	VADDPD        Y16, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X16
-	VADDPD        X16, X5, X5
-	VUNPCKHPD     X5, X5, X16
-	VADDSD        X16, X5, X5
-	VADDSD        8(SI)(DI*1), X5, X5
-	VMOVSD        X5, 8(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z6, Y16
-	VADDPD        Y16, Y6, Y6
-	VEXTRACTF32X4 $0x01, Y6, X16
-	VADDPD        X16, X6, X6
-	VUNPCKHPD     X6, X6, X16
-	VADDSD        X16, X6, X6
-	VADDSD        8(SI)(DI*2), X6, X6
-	VMOVSD        X6, 8(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z7, Y16
-	VADDPD        Y16, Y7, Y7
-	VEXTRACTF32X4 $0x01, Y7, X16
-	VADDPD        X16, X7, X7
-	VUNPCKHPD     X7, X7, X16
-	VADDSD        X16, X7, X7
-	VADDSD        8(R10), X7, X7
-	VMOVSD        X7, 8(R10)
-	VEXTRACTF64X4 $0x01, Z8, Y16
-	VADDPD        Y16, Y8, Y8
-	VEXTRACTF32X4 $0x01, Y8, X16
-	VADDPD        X16, X8, X8
-	VUNPCKHPD     X8, X8, X16
-	VADDSD        X16, X8, X8
-	VADDSD        16(SI), X8, X8
-	VMOVSD        X8, 16(SI)
-	VEXTRACTF64X4 $0x01, Z9, Y16
-	VADDPD        Y16, Y9, Y9
-	VEXTRACTF32X4 $0x01, Y9, X16
-	VADDPD        X16, X9, X9
-	VUNPCKHPD     X9, X9, X16
-	VADDSD        X16, X9, X9
-	VADDSD        16(SI)(DI*1), X9, X9
-	VMOVSD        X9, 16(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z10, Y16
-	VADDPD        Y16, Y10, Y10
-	VEXTRACTF32X4 $0x01, Y10, X16
-	VADDPD        X16, X10, X10
-	VUNPCKHPD     X10, X10, X16
-	VADDSD        X16, X10, X10
-	VADDSD        16(SI)(DI*2), X10, X10
-	VMOVSD        X10, 16(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z11, Y16
-	VADDPD        Y16, Y11, Y11
-	VEXTRACTF32X4 $0x01, Y11, X16
-	VADDPD        X16, X11, X11
-	VUNPCKHPD     X11, X11, X16
-	VADDSD        X16, X11, X11
-	VADDSD        16(R10), X11, X11
-	VMOVSD        X11, 16(R10)
-	VEXTRACTF64X4 $0x01, Z12, Y16
-	VADDPD        Y16, Y12, Y12
-	VEXTRACTF32X4 $0x01, Y12, X16
-	VADDPD        X16, X12, X12
-	VUNPCKHPD     X12, X12, X16
-	VADDSD        X16, X12, X12
-	VADDSD        24(SI), X12, X12
-	VMOVSD        X12, 24(SI)
-	VEXTRACTF64X4 $0x01, Z13, Y16
-	VADDPD        Y16, Y13, Y13
-	VEXTRACTF32X4 $0x01, Y13, X16
-	VADDPD        X16, X13, X13
-	VUNPCKHPD     X13, X13, X16
-	VADDSD        X16, X13, X13
-	VADDSD        24(SI)(DI*1), X13, X13
-	VMOVSD        X13, 24(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z14, Y16
-	VADDPD        Y16, Y14, Y14
-	VEXTRACTF32X4 $0x01, Y14, X16
-	VADDPD        X16, X14, X14
-	VUNPCKHPD     X14, X14, X16
-	VADDSD        X16, X14, X14
-	VADDSD        24(SI)(DI*2), X14, X14
-	VMOVSD        X14, 24(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z15, Y16
-	VADDPD        Y16, Y15, Y15
-	VEXTRACTF32X4 $0x01, Y15, X16
-	VADDPD        X16, X15, X15
-	VUNPCKHPD     X15, X15, X16
-	VADDSD        X16, X15, X15
-	VADDSD        24(R10), X15, X15
-	VMOVSD        X15, 24(R10)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000020, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForwardStream4x4AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	LEAQ    (CX)(DX*2), R13
-	LEAQ    (R8)(DX*2), R14
-	MOVQ    cols+8(FP), R15
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R14)
-	PREFETCHT1  (R14)(DX*1)
-	VMOVUPD     (R12), Z16
-	VMOVUPD     (R12)(DX*1), Z17
-	VMOVUPD     (R13), Z18
-	VMOVUPD     (R13)(DX*1), Z19
-	VMOVUPD     (R10), Z20
-	VFMADD231PD Z20, Z16, Z0
-	VFMADD231PD Z20, Z17, Z4
-	VFMADD231PD Z20, Z18, Z8
-	VFMADD231PD Z20, Z19, Z12
-	VMOVUPD     (R10)(BX*1), Z20
-	VFMADD231PD Z20, Z16, Z1
-	VFMADD231PD Z20, Z17, Z5
-	VFMADD231PD Z20, Z18, Z9
-	VFMADD231PD Z20, Z19, Z13
-	VMOVUPD     (R10)(BX*2), Z20
-	VFMADD231PD Z20, Z16, Z2
-	VFMADD231PD Z20, Z17, Z6
-	VFMADD231PD Z20, Z18, Z10
-	VFMADD231PD Z20, Z19, Z14
-	VMOVUPD     (R11), Z20
-	VFMADD231PD Z20, Z16, Z3
-	VFMADD231PD Z20, Z17, Z7
-	VFMADD231PD Z20, Z18, Z11
-	VFMADD231PD Z20, Z19, Z15
-	VMOVUPD     64(R12), Z16
-	VMOVUPD     64(R12)(DX*1), Z17
-	VMOVUPD     64(R13), Z18
-	VMOVUPD     64(R13)(DX*1), Z19
-	VMOVUPD     64(R10), Z20
-	VFMADD231PD Z20, Z16, Z0
-	VFMADD231PD Z20, Z17, Z4
-	VFMADD231PD Z20, Z18, Z8
-	VFMADD231PD Z20, Z19, Z12
-	VMOVUPD     64(R10)(BX*1), Z20
-	VFMADD231PD Z20, Z16, Z1
-	VFMADD231PD Z20, Z17, Z5
-	VFMADD231PD Z20, Z18, Z9
-	VFMADD231PD Z20, Z19, Z13
-	VMOVUPD     64(R10)(BX*2), Z20
-	VFMADD231PD Z20, Z16, Z2
-	VFMADD231PD Z20, Z17, Z6
-	VFMADD231PD Z20, Z18, Z10
-	VFMADD231PD Z20, Z19, Z14
-	VMOVUPD     64(R11), Z20
-	VFMADD231PD Z20, Z16, Z3
-	VFMADD231PD Z20, Z17, Z7
-	VFMADD231PD Z20, Z18, Z11
-	VFMADD231PD Z20, Z19, Z15
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R14
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R15
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ          (SI)(DI*2), R10
-	ADDQ          DI, R10
-	VEXTRACTF64X4 $0x01, Z0, Y16
-	VADDPD        Y16, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X16
-	VADDPD        X16, X0, X0
-	VUNPCKHPD     X0, X0, X16
-	VADDSD        X16, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y16
-	VADDPD        Y16, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X16
-	VADDPD        X16, X1, X1
-	VUNPCKHPD     X1, X1, X16
-	VADDSD        X16, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y16
-	VADDPD        Y16, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X16
-	VADDPD        X16, X2, X2
-	VUNPCKHPD     X2, X2, X16
-	VADDSD        X16, X2, X2
-	VADDSD        (SI)(DI*2), X2, X2
-	VMOVSD        X2, (SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z3, Y16
-	VADDPD        Y16, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X16
-	VADDPD        X16, X3, X3
-	VUNPCKHPD     X3, X3, X16
-	VADDSD        X16, X3, X3
-	VADDSD        (R10), X3, X3
-	VMOVSD        X3, (R10)
-	VEXTRACTF64X4 $0x01, Z4, Y16
-	VADDPD        Y16, Y4, Y4
-	VEXTRACTF32X4 $0x01, Y4, X16
-	VADDPD        X16, X4, X4
-	VUNPCKHPD     X4, X4, X16
-	VADDSD        X16, X4, X4
-	VADDSD        8(SI), X4, X4
-	VMOVSD        X4, 8(SI)
-	VEXTRACTF64X4 $0x01, Z5, Y16
-	VADDPD        Y16, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X16
-	VADDPD        X16, X5, X5
-	VUNPCKHPD     X5, X5, X16
-	VADDSD        X16, X5, X5
-	VADDSD        8(SI)(DI*1), X5, X5
-	VMOVSD        X5, 8(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z6, Y16
-	VADDPD        Y16, Y6, Y6
-	VEXTRACTF32X4 $0x01, Y6, X16
-	VADDPD        X16, X6, X6
-	VUNPCKHPD     X6, X6, X16
-	VADDSD        X16, X6, X6
-	VADDSD        8(SI)(DI*2), X6, X6
-	VMOVSD        X6, 8(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z7, Y16
-	VADDPD        Y16, Y7, Y7
-	VEXTRACTF32X4 $0x01, Y7, X16
-	VADDPD        X16, X7, X7
-	VUNPCKHPD     X7, X7, X16
-	VADDSD        X16, X7, X7
-	VADDSD        8(R10), X7, X7
-	VMOVSD        X7, 8(R10)
-	VEXTRACTF64X4 $0x01, Z8, Y16
-	VADDPD        Y16, Y8, Y8
-	VEXTRACTF32X4 $0x01, Y8, X16
-	VADDPD        X16, X8, X8
-	VUNPCKHPD     X8, X8, X16
-	VADDSD        X16, X8, X8
-	VADDSD        16(SI), X8, X8
-	VMOVSD        X8, 16(SI)
-	VEXTRACTF64X4 $0x01, Z9, Y16
-	VADDPD        Y16, Y9, Y9
-	VEXTRACTF32X4 $0x01, Y9, X16
-	VADDPD        X16, X9, X9
-	VUNPCKHPD     X9, X9, X16
-	VADDSD        X16, X9, X9
-	VADDSD        16(SI)(DI*1), X9, X9
-	VMOVSD        X9, 16(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z10, Y16
-	VADDPD        Y16, Y10, Y10
-	VEXTRACTF32X4 $0x01, Y10, X16
-	VADDPD        X16, X10, X10
-	VUNPCKHPD     X10, X10, X16
-	VADDSD        X16, X10, X10
-	VADDSD        16(SI)(DI*2), X10, X10
-	VMOVSD        X10, 16(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z11, Y16
-	VADDPD        Y16, Y11, Y11
-	VEXTRACTF32X4 $0x01, Y11, X16
-	VADDPD        X16, X11, X11
-	VUNPCKHPD     X11, X11, X16
-	VADDSD        X16, X11, X11
-	VADDSD        16(R10), X11, X11
-	VMOVSD        X11, 16(R10)
-	VEXTRACTF64X4 $0x01, Z12, Y16
-	VADDPD        Y16, Y12, Y12
-	VEXTRACTF32X4 $0x01, Y12, X16
-	VADDPD        X16, X12, X12
-	VUNPCKHPD     X12, X12, X16
-	VADDSD        X16, X12, X12
-	VADDSD        24(SI), X12, X12
-	VMOVSD        X12, 24(SI)
-	VEXTRACTF64X4 $0x01, Z13, Y16
-	VADDPD        Y16, Y13, Y13
-	VEXTRACTF32X4 $0x01, Y13, X16
-	VADDPD        X16, X13, X13
-	VUNPCKHPD     X13, X13, X16
-	VADDSD        X16, X13, X13
-	VADDSD        24(SI)(DI*1), X13, X13
-	VMOVSD        X13, 24(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z14, Y16
-	VADDPD        Y16, Y14, Y14
-	VEXTRACTF32X4 $0x01, Y14, X16
-	VADDPD        X16, X14, X14
-	VUNPCKHPD     X14, X14, X16
-	VADDSD        X16, X14, X14
-	VADDSD        24(SI)(DI*2), X14, X14
-	VMOVSD        X14, 24(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z15, Y16
-	VADDPD        Y16, Y15, Y15
-	VEXTRACTF32X4 $0x01, Y15, X16
-	VADDPD        X16, X15, X15
-	VUNPCKHPD     X15, X15, X16
-	VADDSD        X16, X15, X15
-	VADDSD        24(R10), X15, X15
-	VMOVSD        X15, 24(R10)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000020, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackward4x4AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD 8(SI), Z4
-	VBROADCASTSD 8(SI)(DI*1), Z5
-	VBROADCASTSD 8(SI)(DI*2), Z6
-	VBROADCASTSD 8(R10), Z7
-	VBROADCASTSD 16(SI), Z8
-	VBROADCASTSD 16(SI)(DI*1), Z9
-	VBROADCASTSD 16(SI)(DI*2), Z10
-	VBROADCASTSD 16(R10), Z11
-	VBROADCASTSD 24(SI), Z12
-	VBROADCASTSD 24(SI)(DI*1), Z13
-	VBROADCASTSD 24(SI)(DI*2), Z14
-	VBROADCASTSD 24(R10), Z15
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R12), Z16
-	VMOVUPD     (R12)(DX*1), Z17
-	VMOVUPD     (R13), Z18
-	VMOVUPD     (R13)(DX*1), Z19
-	VMOVUPD     (R10), Z20
-	VFMADD231PD Z0, Z16, Z20
-	VFMADD231PD Z4, Z17, Z20
-	VFMADD231PD Z8, Z18, Z20
-	VFMADD231PD Z12, Z19, Z20
-	VMOVUPD     Z20, (R10)
-	VMOVUPD     (R10)(BX*1), Z20
-	VFMADD231PD Z1, Z16, Z20
-	VFMADD231PD Z5, Z17, Z20
-	VFMADD231PD Z9, Z18, Z20
-	VFMADD231PD Z13, Z19, Z20
-	VMOVUPD     Z20, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z20
-	VFMADD231PD Z2, Z16, Z20
-	VFMADD231PD Z6, Z17, Z20
-	VFMADD231PD Z10, Z18, Z20
-	VFMADD231PD Z14, Z19, Z20
-	VMOVUPD     Z20, (R10)(BX*2)
-	VMOVUPD     (R11), Z20
-	VFMADD231PD Z3, Z16, Z20
-	VFMADD231PD Z7, Z17, Z20
-	VFMADD231PD Z11, Z18, Z20
-	VFMADD231PD Z15, Z19, Z20
-	VMOVUPD     Z20, (R11)
-	VMOVUPD     64(R12), Z16
-	VMOVUPD     64(R12)(DX*1), Z17
-	VMOVUPD     64(R13), Z18
-	VMOVUPD     64(R13)(DX*1), Z19
-	VMOVUPD     64(R10), Z20
-	VFMADD231PD Z0, Z16, Z20
-	VFMADD231PD Z4, Z17, Z20
-	VFMADD231PD Z8, Z18, Z20
-	VFMADD231PD Z12, Z19, Z20
-	VMOVUPD     Z20, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z20
-	VFMADD231PD Z1, Z16, Z20
-	VFMADD231PD Z5, Z17, Z20
-	VFMADD231PD Z9, Z18, Z20
-	VFMADD231PD Z13, Z19, Z20
-	VMOVUPD     Z20, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z20
-	VFMADD231PD Z2, Z16, Z20
-	VFMADD231PD Z6, Z17, Z20
-	VFMADD231PD Z10, Z18, Z20
-	VFMADD231PD Z14, Z19, Z20
-	VMOVUPD     Z20, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z20
-	VFMADD231PD Z3, Z16, Z20
-	VFMADD231PD Z7, Z17, Z20
-	VFMADD231PD Z11, Z18, Z20
-	VFMADD231PD Z15, Z19, Z20
-	VMOVUPD     Z20, 64(R11)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackwardStream4x4AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD 8(SI), Z4
-	VBROADCASTSD 8(SI)(DI*1), Z5
-	VBROADCASTSD 8(SI)(DI*2), Z6
-	VBROADCASTSD 8(R10), Z7
-	VBROADCASTSD 16(SI), Z8
-	VBROADCASTSD 16(SI)(DI*1), Z9
-	VBROADCASTSD 16(SI)(DI*2), Z10
-	VBROADCASTSD 16(R10), Z11
-	VBROADCASTSD 24(SI), Z12
-	VBROADCASTSD 24(SI)(DI*1), Z13
-	VBROADCASTSD 24(SI)(DI*2), Z14
-	VBROADCASTSD 24(R10), Z15
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	LEAQ         (R8)(DX*2), R14
-	MOVQ         cols+8(FP), R15
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R14)
-	PREFETCHT1  (R14)(DX*1)
-	VMOVUPD     (R12), Z16
-	VMOVUPD     (R12)(DX*1), Z17
-	VMOVUPD     (R13), Z18
-	VMOVUPD     (R13)(DX*1), Z19
-	VMOVUPD     (R10), Z20
-	VFMADD231PD Z0, Z16, Z20
-	VFMADD231PD Z4, Z17, Z20
-	VFMADD231PD Z8, Z18, Z20
-	VFMADD231PD Z12, Z19, Z20
-	VMOVUPD     Z20, (R10)
-	VMOVUPD     (R10)(BX*1), Z20
-	VFMADD231PD Z1, Z16, Z20
-	VFMADD231PD Z5, Z17, Z20
-	VFMADD231PD Z9, Z18, Z20
-	VFMADD231PD Z13, Z19, Z20
-	VMOVUPD     Z20, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z20
-	VFMADD231PD Z2, Z16, Z20
-	VFMADD231PD Z6, Z17, Z20
-	VFMADD231PD Z10, Z18, Z20
-	VFMADD231PD Z14, Z19, Z20
-	VMOVUPD     Z20, (R10)(BX*2)
-	VMOVUPD     (R11), Z20
-	VFMADD231PD Z3, Z16, Z20
-	VFMADD231PD Z7, Z17, Z20
-	VFMADD231PD Z11, Z18, Z20
-	VFMADD231PD Z15, Z19, Z20
-	VMOVUPD     Z20, (R11)
-	VMOVUPD     64(R12), Z16
-	VMOVUPD     64(R12)(DX*1), Z17
-	VMOVUPD     64(R13), Z18
-	VMOVUPD     64(R13)(DX*1), Z19
-	VMOVUPD     64(R10), Z20
-	VFMADD231PD Z0, Z16, Z20
-	VFMADD231PD Z4, Z17, Z20
-	VFMADD231PD Z8, Z18, Z20
-	VFMADD231PD Z12, Z19, Z20
-	VMOVUPD     Z20, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z20
-	VFMADD231PD Z1, Z16, Z20
-	VFMADD231PD Z5, Z17, Z20
-	VFMADD231PD Z9, Z18, Z20
-	VFMADD231PD Z13, Z19, Z20
-	VMOVUPD     Z20, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z20
-	VFMADD231PD Z2, Z16, Z20
-	VFMADD231PD Z6, Z17, Z20
-	VFMADD231PD Z10, Z18, Z20
-	VFMADD231PD Z14, Z19, Z20
-	VMOVUPD     Z20, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z20
-	VFMADD231PD Z3, Z16, Z20
-	VFMADD231PD Z7, Z17, Z20
-	VFMADD231PD Z11, Z18, Z20
-	VFMADD231PD Z15, Z19, Z20
-	VMOVUPD     Z20, 64(R11)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R14
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R15
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func wForward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward1x4AVX512(SB), NOSPLIT, $0-96
@@ -20221,277 +16525,6 @@ columns:
 	ADDQ          $0x00000008, SI
 	DECQ          AX
 	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward1x4AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Z4
-	VMOVUPD     (R10), Z5
-	VFMADD231PD Z0, Z4, Z5
-	VMOVUPD     Z5, (R10)
-	VMOVUPD     (R10)(BX*1), Z5
-	VFMADD231PD Z1, Z4, Z5
-	VMOVUPD     Z5, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z5
-	VFMADD231PD Z2, Z4, Z5
-	VMOVUPD     Z5, (R10)(BX*2)
-	VMOVUPD     (R11), Z5
-	VFMADD231PD Z3, Z4, Z5
-	VMOVUPD     Z5, (R11)
-	VCVTPS2PD   32(R12), Z4
-	VMOVUPD     64(R10), Z5
-	VFMADD231PD Z0, Z4, Z5
-	VMOVUPD     Z5, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z5
-	VFMADD231PD Z1, Z4, Z5
-	VMOVUPD     Z5, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z5
-	VFMADD231PD Z2, Z4, Z5
-	VMOVUPD     Z5, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z5
-	VFMADD231PD Z3, Z4, Z5
-	VMOVUPD     Z5, 64(R11)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForward1x4AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R12), Z4
-	VMOVUPD     (R10), Z5
-	VFMADD231PD Z5, Z4, Z0
-	VMOVUPD     (R10)(BX*1), Z5
-	VFMADD231PD Z5, Z4, Z1
-	VMOVUPD     (R10)(BX*2), Z5
-	VFMADD231PD Z5, Z4, Z2
-	VMOVUPD     (R11), Z5
-	VFMADD231PD Z5, Z4, Z3
-	VMOVUPD     64(R12), Z4
-	VMOVUPD     64(R10), Z5
-	VFMADD231PD Z5, Z4, Z0
-	VMOVUPD     64(R10)(BX*1), Z5
-	VFMADD231PD Z5, Z4, Z1
-	VMOVUPD     64(R10)(BX*2), Z5
-	VFMADD231PD Z5, Z4, Z2
-	VMOVUPD     64(R11), Z5
-	VFMADD231PD Z5, Z4, Z3
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ          (SI)(DI*2), R10
-	ADDQ          DI, R10
-	VEXTRACTF64X4 $0x01, Z0, Y4
-	VADDPD        Y4, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X4
-	VADDPD        X4, X0, X0
-	VUNPCKHPD     X0, X0, X4
-	VADDSD        X4, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y4
-	VADDPD        Y4, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X4
-	VADDPD        X4, X1, X1
-	VUNPCKHPD     X1, X1, X4
-	VADDSD        X4, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y4
-	VADDPD        Y4, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X4
-	VADDPD        X4, X2, X2
-	VUNPCKHPD     X2, X2, X4
-	VADDSD        X4, X2, X2
-	VADDSD        (SI)(DI*2), X2, X2
-	VMOVSD        X2, (SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z3, Y4
-	VADDPD        Y4, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X4
-	VADDPD        X4, X3, X3
-	VUNPCKHPD     X3, X3, X4
-	VADDSD        X4, X3, X3
-	VADDSD        (R10), X3, X3
-	VMOVSD        X3, (R10)
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000008, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackward1x4AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R12), Z4
-	VMOVUPD     (R10), Z5
-	VFMADD231PD Z0, Z4, Z5
-	VMOVUPD     Z5, (R10)
-	VMOVUPD     (R10)(BX*1), Z5
-	VFMADD231PD Z1, Z4, Z5
-	VMOVUPD     Z5, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z5
-	VFMADD231PD Z2, Z4, Z5
-	VMOVUPD     Z5, (R10)(BX*2)
-	VMOVUPD     (R11), Z5
-	VFMADD231PD Z3, Z4, Z5
-	VMOVUPD     Z5, (R11)
-	VMOVUPD     64(R12), Z4
-	VMOVUPD     64(R10), Z5
-	VFMADD231PD Z0, Z4, Z5
-	VMOVUPD     Z5, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z5
-	VFMADD231PD Z1, Z4, Z5
-	VMOVUPD     Z5, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z5
-	VFMADD231PD Z2, Z4, Z5
-	VMOVUPD     Z5, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z5
-	VFMADD231PD Z3, Z4, Z5
-	VMOVUPD     Z5, 64(R11)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
 
 done:
 	VZEROUPPER
@@ -21094,1191 +17127,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward4x5AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD (R10)(DI*1), Z4
-	VBROADCASTSD 8(SI), Z5
-	VBROADCASTSD 8(SI)(DI*1), Z6
-	VBROADCASTSD 8(SI)(DI*2), Z7
-	VBROADCASTSD 8(R10), Z8
-	VBROADCASTSD 8(R10)(DI*1), Z9
-	VBROADCASTSD 16(SI), Z10
-	VBROADCASTSD 16(SI)(DI*1), Z11
-	VBROADCASTSD 16(SI)(DI*2), Z12
-	VBROADCASTSD 16(R10), Z13
-	VBROADCASTSD 16(R10)(DI*1), Z14
-	VBROADCASTSD 24(SI), Z15
-	VBROADCASTSD 24(SI)(DI*1), Z16
-	VBROADCASTSD 24(SI)(DI*2), Z17
-	VBROADCASTSD 24(R10), Z18
-	VBROADCASTSD 24(R10)(DI*1), Z19
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Z20
-	VCVTPS2PD   (R12)(DX*1), Z21
-	VCVTPS2PD   (R13), Z22
-	VCVTPS2PD   (R13)(DX*1), Z23
-	VMOVUPD     (R10), Z24
-	VFMADD231PD Z0, Z20, Z24
-	VFMADD231PD Z5, Z21, Z24
-	VFMADD231PD Z10, Z22, Z24
-	VFMADD231PD Z15, Z23, Z24
-	VMOVUPD     Z24, (R10)
-	VMOVUPD     (R10)(BX*1), Z24
-	VFMADD231PD Z1, Z20, Z24
-	VFMADD231PD Z6, Z21, Z24
-	VFMADD231PD Z11, Z22, Z24
-	VFMADD231PD Z16, Z23, Z24
-	VMOVUPD     Z24, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z24
-	VFMADD231PD Z2, Z20, Z24
-	VFMADD231PD Z7, Z21, Z24
-	VFMADD231PD Z12, Z22, Z24
-	VFMADD231PD Z17, Z23, Z24
-	VMOVUPD     Z24, (R10)(BX*2)
-	VMOVUPD     (R11), Z24
-	VFMADD231PD Z3, Z20, Z24
-	VFMADD231PD Z8, Z21, Z24
-	VFMADD231PD Z13, Z22, Z24
-	VFMADD231PD Z18, Z23, Z24
-	VMOVUPD     Z24, (R11)
-	VMOVUPD     (R11)(BX*1), Z24
-	VFMADD231PD Z4, Z20, Z24
-	VFMADD231PD Z9, Z21, Z24
-	VFMADD231PD Z14, Z22, Z24
-	VFMADD231PD Z19, Z23, Z24
-	VMOVUPD     Z24, (R11)(BX*1)
-	VCVTPS2PD   32(R12), Z20
-	VCVTPS2PD   32(R12)(DX*1), Z21
-	VCVTPS2PD   32(R13), Z22
-	VCVTPS2PD   32(R13)(DX*1), Z23
-	VMOVUPD     64(R10), Z24
-	VFMADD231PD Z0, Z20, Z24
-	VFMADD231PD Z5, Z21, Z24
-	VFMADD231PD Z10, Z22, Z24
-	VFMADD231PD Z15, Z23, Z24
-	VMOVUPD     Z24, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z24
-	VFMADD231PD Z1, Z20, Z24
-	VFMADD231PD Z6, Z21, Z24
-	VFMADD231PD Z11, Z22, Z24
-	VFMADD231PD Z16, Z23, Z24
-	VMOVUPD     Z24, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z24
-	VFMADD231PD Z2, Z20, Z24
-	VFMADD231PD Z7, Z21, Z24
-	VFMADD231PD Z12, Z22, Z24
-	VFMADD231PD Z17, Z23, Z24
-	VMOVUPD     Z24, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z24
-	VFMADD231PD Z3, Z20, Z24
-	VFMADD231PD Z8, Z21, Z24
-	VFMADD231PD Z13, Z22, Z24
-	VFMADD231PD Z18, Z23, Z24
-	VMOVUPD     Z24, 64(R11)
-	VMOVUPD     64(R11)(BX*1), Z24
-	VFMADD231PD Z4, Z20, Z24
-	VFMADD231PD Z9, Z21, Z24
-	VFMADD231PD Z14, Z22, Z24
-	VFMADD231PD Z19, Z23, Z24
-	VMOVUPD     Z24, 64(R11)(BX*1)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackwardStream4x5AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD (R10)(DI*1), Z4
-	VBROADCASTSD 8(SI), Z5
-	VBROADCASTSD 8(SI)(DI*1), Z6
-	VBROADCASTSD 8(SI)(DI*2), Z7
-	VBROADCASTSD 8(R10), Z8
-	VBROADCASTSD 8(R10)(DI*1), Z9
-	VBROADCASTSD 16(SI), Z10
-	VBROADCASTSD 16(SI)(DI*1), Z11
-	VBROADCASTSD 16(SI)(DI*2), Z12
-	VBROADCASTSD 16(R10), Z13
-	VBROADCASTSD 16(R10)(DI*1), Z14
-	VBROADCASTSD 24(SI), Z15
-	VBROADCASTSD 24(SI)(DI*1), Z16
-	VBROADCASTSD 24(SI)(DI*2), Z17
-	VBROADCASTSD 24(R10), Z18
-	VBROADCASTSD 24(R10)(DI*1), Z19
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	LEAQ         (R8)(DX*2), R14
-	MOVQ         cols+8(FP), R15
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R14)
-	PREFETCHT1  (R14)(DX*1)
-	VCVTPS2PD   (R12), Z20
-	VCVTPS2PD   (R12)(DX*1), Z21
-	VCVTPS2PD   (R13), Z22
-	VCVTPS2PD   (R13)(DX*1), Z23
-	VMOVUPD     (R10), Z24
-	VFMADD231PD Z0, Z20, Z24
-	VFMADD231PD Z5, Z21, Z24
-	VFMADD231PD Z10, Z22, Z24
-	VFMADD231PD Z15, Z23, Z24
-	VMOVUPD     Z24, (R10)
-	VMOVUPD     (R10)(BX*1), Z24
-	VFMADD231PD Z1, Z20, Z24
-	VFMADD231PD Z6, Z21, Z24
-	VFMADD231PD Z11, Z22, Z24
-	VFMADD231PD Z16, Z23, Z24
-	VMOVUPD     Z24, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z24
-	VFMADD231PD Z2, Z20, Z24
-	VFMADD231PD Z7, Z21, Z24
-	VFMADD231PD Z12, Z22, Z24
-	VFMADD231PD Z17, Z23, Z24
-	VMOVUPD     Z24, (R10)(BX*2)
-	VMOVUPD     (R11), Z24
-	VFMADD231PD Z3, Z20, Z24
-	VFMADD231PD Z8, Z21, Z24
-	VFMADD231PD Z13, Z22, Z24
-	VFMADD231PD Z18, Z23, Z24
-	VMOVUPD     Z24, (R11)
-	VMOVUPD     (R11)(BX*1), Z24
-	VFMADD231PD Z4, Z20, Z24
-	VFMADD231PD Z9, Z21, Z24
-	VFMADD231PD Z14, Z22, Z24
-	VFMADD231PD Z19, Z23, Z24
-	VMOVUPD     Z24, (R11)(BX*1)
-	VCVTPS2PD   32(R12), Z20
-	VCVTPS2PD   32(R12)(DX*1), Z21
-	VCVTPS2PD   32(R13), Z22
-	VCVTPS2PD   32(R13)(DX*1), Z23
-	VMOVUPD     64(R10), Z24
-	VFMADD231PD Z0, Z20, Z24
-	VFMADD231PD Z5, Z21, Z24
-	VFMADD231PD Z10, Z22, Z24
-	VFMADD231PD Z15, Z23, Z24
-	VMOVUPD     Z24, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z24
-	VFMADD231PD Z1, Z20, Z24
-	VFMADD231PD Z6, Z21, Z24
-	VFMADD231PD Z11, Z22, Z24
-	VFMADD231PD Z16, Z23, Z24
-	VMOVUPD     Z24, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z24
-	VFMADD231PD Z2, Z20, Z24
-	VFMADD231PD Z7, Z21, Z24
-	VFMADD231PD Z12, Z22, Z24
-	VFMADD231PD Z17, Z23, Z24
-	VMOVUPD     Z24, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z24
-	VFMADD231PD Z3, Z20, Z24
-	VFMADD231PD Z8, Z21, Z24
-	VFMADD231PD Z13, Z22, Z24
-	VFMADD231PD Z18, Z23, Z24
-	VMOVUPD     Z24, 64(R11)
-	VMOVUPD     64(R11)(BX*1), Z24
-	VFMADD231PD Z4, Z20, Z24
-	VFMADD231PD Z9, Z21, Z24
-	VFMADD231PD Z14, Z22, Z24
-	VFMADD231PD Z19, Z23, Z24
-	VMOVUPD     Z24, 64(R11)(BX*1)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R14
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R15
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForward4x5AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	VPXORD  Z17, Z17, Z17
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	LEAQ    (CX)(DX*2), R13
-	MOVQ    cols+8(FP), R14
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R12), Z20
-	VMOVUPD     (R12)(DX*1), Z21
-	VMOVUPD     (R13), Z22
-	VMOVUPD     (R13)(DX*1), Z23
-	VMOVUPD     (R10), Z24
-	VFMADD231PD Z24, Z20, Z0
-	VFMADD231PD Z24, Z21, Z5
-	VFMADD231PD Z24, Z22, Z10
-	VFMADD231PD Z24, Z23, Z15
-	VMOVUPD     (R10)(BX*1), Z24
-	VFMADD231PD Z24, Z20, Z1
-	VFMADD231PD Z24, Z21, Z6
-	VFMADD231PD Z24, Z22, Z11
-	VFMADD231PD Z24, Z23, Z16
-	VMOVUPD     (R10)(BX*2), Z24
-	VFMADD231PD Z24, Z20, Z2
-	VFMADD231PD Z24, Z21, Z7
-	VFMADD231PD Z24, Z22, Z12
-	VFMADD231PD Z24, Z23, Z17
-	VMOVUPD     (R11), Z24
-	VFMADD231PD Z24, Z20, Z3
-	VFMADD231PD Z24, Z21, Z8
-	VFMADD231PD Z24, Z22, Z13
-	VFMADD231PD Z24, Z23, Z18
-	VMOVUPD     (R11)(BX*1), Z24
-	VFMADD231PD Z24, Z20, Z4
-	VFMADD231PD Z24, Z21, Z9
-	VFMADD231PD Z24, Z22, Z14
-	VFMADD231PD Z24, Z23, Z19
-	VMOVUPD     64(R12), Z20
-	VMOVUPD     64(R12)(DX*1), Z21
-	VMOVUPD     64(R13), Z22
-	VMOVUPD     64(R13)(DX*1), Z23
-	VMOVUPD     64(R10), Z24
-	VFMADD231PD Z24, Z20, Z0
-	VFMADD231PD Z24, Z21, Z5
-	VFMADD231PD Z24, Z22, Z10
-	VFMADD231PD Z24, Z23, Z15
-	VMOVUPD     64(R10)(BX*1), Z24
-	VFMADD231PD Z24, Z20, Z1
-	VFMADD231PD Z24, Z21, Z6
-	VFMADD231PD Z24, Z22, Z11
-	VFMADD231PD Z24, Z23, Z16
-	VMOVUPD     64(R10)(BX*2), Z24
-	VFMADD231PD Z24, Z20, Z2
-	VFMADD231PD Z24, Z21, Z7
-	VFMADD231PD Z24, Z22, Z12
-	VFMADD231PD Z24, Z23, Z17
-	VMOVUPD     64(R11), Z24
-	VFMADD231PD Z24, Z20, Z3
-	VFMADD231PD Z24, Z21, Z8
-	VFMADD231PD Z24, Z22, Z13
-	VFMADD231PD Z24, Z23, Z18
-	VMOVUPD     64(R11)(BX*1), Z24
-	VFMADD231PD Z24, Z20, Z4
-	VFMADD231PD Z24, Z21, Z9
-	VFMADD231PD Z24, Z22, Z14
-	VFMADD231PD Z24, Z23, Z19
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ          (SI)(DI*2), R10
-	ADDQ          DI, R10
-	VEXTRACTF64X4 $0x01, Z0, Y20
-	VADDPD        Y20, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X20
-	VADDPD        X20, X0, X0
-	VUNPCKHPD     X0, X0, X20
-	VADDSD        X20, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y20
-	VADDPD        Y20, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X20
-	VADDPD        X20, X1, X1
-	VUNPCKHPD     X1, X1, X20
-	VADDSD        X20, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y20
-	VADDPD        Y20, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X20
-	VADDPD        X20, X2, X2
-	VUNPCKHPD     X2, X2, X20
-	VADDSD        X20, X2, X2
-	VADDSD        (SI)(DI*2), X2, X2
-	VMOVSD        X2, (SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z3, Y20
-	VADDPD        Y20, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X20
-	VADDPD        X20, X3, X3
-	VUNPCKHPD     X3, X3, X20
-	VADDSD        X20, X3, X3
-	VADDSD        (R10), X3, X3
-	VMOVSD        X3, (R10)
-	VEXTRACTF64X4 $0x01, Z4, Y20
-	VADDPD        Y20, Y4, Y4
-	VEXTRACTF32X4 $0x01, Y4, X20
-	VADDPD        X20, X4, X4
-	VUNPCKHPD     X4, X4, X20
-	VADDSD        X20, X4, X4
-	VADDSD        (R10)(DI*1), X4, X4
-	VMOVSD        X4, (R10)(DI*1)
-	VEXTRACTF64X4 $0x01, Z5, Y20
-	VADDPD        Y20, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X20
-	VADDPD        X20, X5, X5
-	VUNPCKHPD     X5, X5, X20
-	VADDSD        X20, X5, X5
-	VADDSD        8(SI), X5, X5
-	VMOVSD        X5, 8(SI)
-	VEXTRACTF64X4 $0x01, Z6, Y20
-	VADDPD        Y20, Y6, Y6
-	VEXTRACTF32X4 $0x01, Y6, X20
-	VADDPD        X20, X6, X6
-	VUNPCKHPD     X6, X6, X20
-	VADDSD        X20, X6, X6
-	VADDSD        8(SI)(DI*1), X6, X6
-	VMOVSD        X6, 8(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z7, Y20
-	VADDPD        Y20, Y7, Y7
-	VEXTRACTF32X4 $0x01, Y7, X20
-	VADDPD        X20, X7, X7
-	VUNPCKHPD     X7, X7, X20
-	VADDSD        X20, X7, X7
-	VADDSD        8(SI)(DI*2), X7, X7
-	VMOVSD        X7, 8(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z8, Y20
-	VADDPD        Y20, Y8, Y8
-	VEXTRACTF32X4 $0x01, Y8, X20
-	VADDPD        X20, X8, X8
-	VUNPCKHPD     X8, X8, X20
-	VADDSD        X20, X8, X8
-	VADDSD        8(R10), X8, X8
-	VMOVSD        X8, 8(R10)
-	VEXTRACTF64X4 $0x01, Z9, Y20
-	VADDPD        Y20, Y9, Y9
-	VEXTRACTF32X4 $0x01, Y9, X20
-	VADDPD        X20, X9, X9
-	VUNPCKHPD     X9, X9, X20
-	VADDSD        X20, X9, X9
-	VADDSD        8(R10)(DI*1), X9, X9
-	VMOVSD        X9, 8(R10)(DI*1)
-	VEXTRACTF64X4 $0x01, Z10, Y20
-	VADDPD        Y20, Y10, Y10
-	VEXTRACTF32X4 $0x01, Y10, X20
-	VADDPD        X20, X10, X10
-	VUNPCKHPD     X10, X10, X20
-	VADDSD        X20, X10, X10
-	VADDSD        16(SI), X10, X10
-	VMOVSD        X10, 16(SI)
-	VEXTRACTF64X4 $0x01, Z11, Y20
-	VADDPD        Y20, Y11, Y11
-	VEXTRACTF32X4 $0x01, Y11, X20
-	VADDPD        X20, X11, X11
-	VUNPCKHPD     X11, X11, X20
-	VADDSD        X20, X11, X11
-	VADDSD        16(SI)(DI*1), X11, X11
-	VMOVSD        X11, 16(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z12, Y20
-	VADDPD        Y20, Y12, Y12
-	VEXTRACTF32X4 $0x01, Y12, X20
-	VADDPD        X20, X12, X12
-	VUNPCKHPD     X12, X12, X20
-	VADDSD        X20, X12, X12
-	VADDSD        16(SI)(DI*2), X12, X12
-	VMOVSD        X12, 16(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z13, Y20
-	VADDPD        Y20, Y13, Y13
-	VEXTRACTF32X4 $0x01, Y13, X20
-	VADDPD        X20, X13, X13
-	VUNPCKHPD     X13, X13, X20
-	VADDSD        X20, X13, X13
-	VADDSD        16(R10), X13, X13
-	VMOVSD        X13, 16(R10)
-	VEXTRACTF64X4 $0x01, Z14, Y20
-	VADDPD        Y20, Y14, Y14
-	VEXTRACTF32X4 $0x01, Y14, X20
-	VADDPD        X20, X14, X14
-	VUNPCKHPD     X14, X14, X20
-	VADDSD        X20, X14, X14
-	VADDSD        16(R10)(DI*1), X14, X14
-	VMOVSD        X14, 16(R10)(DI*1)
-	VEXTRACTF64X4 $0x01, Z15, Y20
-	VADDPD        Y20, Y15, Y15
-	VEXTRACTF32X4 $0x01, Y15, X20
-	VADDPD        X20, X15, X15
-	VUNPCKHPD     X15, X15, X20
-	VADDSD        X20, X15, X15
-	VADDSD        24(SI), X15, X15
-	VMOVSD        X15, 24(SI)
-	VEXTRACTF64X4 $0x01, Z16, Y20
-	VADDPD        Y20, Y16, Y16
-	VEXTRACTF32X4 $0x01, Y16, X20
-	VADDPD        X20, X16, X16
-	VUNPCKHPD     X16, X16, X20
-	VADDSD        X20, X16, X16
-	VADDSD        24(SI)(DI*1), X16, X16
-	VMOVSD        X16, 24(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z17, Y20
-	VADDPD        Y20, Y17, Y17
-	VEXTRACTF32X4 $0x01, Y17, X20
-	VADDPD        X20, X17, X17
-	VUNPCKHPD     X17, X17, X20
-	VADDSD        X20, X17, X17
-	VADDSD        24(SI)(DI*2), X17, X17
-	VMOVSD        X17, 24(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z18, Y20
-	VADDPD        Y20, Y18, Y18
-	VEXTRACTF32X4 $0x01, Y18, X20
-	VADDPD        X20, X18, X18
-	VUNPCKHPD     X18, X18, X20
-	VADDSD        X20, X18, X18
-	VADDSD        24(R10), X18, X18
-	VMOVSD        X18, 24(R10)
-	VEXTRACTF64X4 $0x01, Z19, Y20
-	VADDPD        Y20, Y19, Y19
-	VEXTRACTF32X4 $0x01, Y19, X20
-	VADDPD        X20, X19, X19
-	VUNPCKHPD     X19, X19, X20
-	VADDSD        X20, X19, X19
-	VADDSD        24(R10)(DI*1), X19, X19
-	VMOVSD        X19, 24(R10)(DI*1)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000020, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForwardStream4x5AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	VPXORD  Z17, Z17, Z17
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	LEAQ    (CX)(DX*2), R13
-	LEAQ    (R8)(DX*2), R14
-	MOVQ    cols+8(FP), R15
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R14)
-	PREFETCHT1  (R14)(DX*1)
-	VMOVUPD     (R12), Z20
-	VMOVUPD     (R12)(DX*1), Z21
-	VMOVUPD     (R13), Z22
-	VMOVUPD     (R13)(DX*1), Z23
-	VMOVUPD     (R10), Z24
-	VFMADD231PD Z24, Z20, Z0
-	VFMADD231PD Z24, Z21, Z5
-	VFMADD231PD Z24, Z22, Z10
-	VFMADD231PD Z24, Z23, Z15
-	VMOVUPD     (R10)(BX*1), Z24
-	VFMADD231PD Z24, Z20, Z1
-	VFMADD231PD Z24, Z21, Z6
-	VFMADD231PD Z24, Z22, Z11
-	VFMADD231PD Z24, Z23, Z16
-	VMOVUPD     (R10)(BX*2), Z24
-	VFMADD231PD Z24, Z20, Z2
-	VFMADD231PD Z24, Z21, Z7
-	VFMADD231PD Z24, Z22, Z12
-	VFMADD231PD Z24, Z23, Z17
-	VMOVUPD     (R11), Z24
-	VFMADD231PD Z24, Z20, Z3
-	VFMADD231PD Z24, Z21, Z8
-	VFMADD231PD Z24, Z22, Z13
-	VFMADD231PD Z24, Z23, Z18
-	VMOVUPD     (R11)(BX*1), Z24
-	VFMADD231PD Z24, Z20, Z4
-	VFMADD231PD Z24, Z21, Z9
-	VFMADD231PD Z24, Z22, Z14
-	VFMADD231PD Z24, Z23, Z19
-	VMOVUPD     64(R12), Z20
-	VMOVUPD     64(R12)(DX*1), Z21
-	VMOVUPD     64(R13), Z22
-	VMOVUPD     64(R13)(DX*1), Z23
-	VMOVUPD     64(R10), Z24
-	VFMADD231PD Z24, Z20, Z0
-	VFMADD231PD Z24, Z21, Z5
-	VFMADD231PD Z24, Z22, Z10
-	VFMADD231PD Z24, Z23, Z15
-	VMOVUPD     64(R10)(BX*1), Z24
-	VFMADD231PD Z24, Z20, Z1
-	VFMADD231PD Z24, Z21, Z6
-	VFMADD231PD Z24, Z22, Z11
-	VFMADD231PD Z24, Z23, Z16
-	VMOVUPD     64(R10)(BX*2), Z24
-	VFMADD231PD Z24, Z20, Z2
-	VFMADD231PD Z24, Z21, Z7
-	VFMADD231PD Z24, Z22, Z12
-	VFMADD231PD Z24, Z23, Z17
-	VMOVUPD     64(R11), Z24
-	VFMADD231PD Z24, Z20, Z3
-	VFMADD231PD Z24, Z21, Z8
-	VFMADD231PD Z24, Z22, Z13
-	VFMADD231PD Z24, Z23, Z18
-	VMOVUPD     64(R11)(BX*1), Z24
-	VFMADD231PD Z24, Z20, Z4
-	VFMADD231PD Z24, Z21, Z9
-	VFMADD231PD Z24, Z22, Z14
-	VFMADD231PD Z24, Z23, Z19
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R14
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R15
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ          (SI)(DI*2), R10
-	ADDQ          DI, R10
-	VEXTRACTF64X4 $0x01, Z0, Y20
-	VADDPD        Y20, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X20
-	VADDPD        X20, X0, X0
-	VUNPCKHPD     X0, X0, X20
-	VADDSD        X20, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y20
-	VADDPD        Y20, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X20
-	VADDPD        X20, X1, X1
-	VUNPCKHPD     X1, X1, X20
-	VADDSD        X20, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y20
-	VADDPD        Y20, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X20
-	VADDPD        X20, X2, X2
-	VUNPCKHPD     X2, X2, X20
-	VADDSD        X20, X2, X2
-	VADDSD        (SI)(DI*2), X2, X2
-	VMOVSD        X2, (SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z3, Y20
-	VADDPD        Y20, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X20
-	VADDPD        X20, X3, X3
-	VUNPCKHPD     X3, X3, X20
-	VADDSD        X20, X3, X3
-	VADDSD        (R10), X3, X3
-	VMOVSD        X3, (R10)
-	VEXTRACTF64X4 $0x01, Z4, Y20
-	VADDPD        Y20, Y4, Y4
-	VEXTRACTF32X4 $0x01, Y4, X20
-	VADDPD        X20, X4, X4
-	VUNPCKHPD     X4, X4, X20
-	VADDSD        X20, X4, X4
-	VADDSD        (R10)(DI*1), X4, X4
-	VMOVSD        X4, (R10)(DI*1)
-	VEXTRACTF64X4 $0x01, Z5, Y20
-	VADDPD        Y20, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X20
-	VADDPD        X20, X5, X5
-	VUNPCKHPD     X5, X5, X20
-	VADDSD        X20, X5, X5
-	VADDSD        8(SI), X5, X5
-	VMOVSD        X5, 8(SI)
-	VEXTRACTF64X4 $0x01, Z6, Y20
-	VADDPD        Y20, Y6, Y6
-	VEXTRACTF32X4 $0x01, Y6, X20
-	VADDPD        X20, X6, X6
-	VUNPCKHPD     X6, X6, X20
-	VADDSD        X20, X6, X6
-	VADDSD        8(SI)(DI*1), X6, X6
-	VMOVSD        X6, 8(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z7, Y20
-	VADDPD        Y20, Y7, Y7
-	VEXTRACTF32X4 $0x01, Y7, X20
-	VADDPD        X20, X7, X7
-	VUNPCKHPD     X7, X7, X20
-	VADDSD        X20, X7, X7
-	VADDSD        8(SI)(DI*2), X7, X7
-	VMOVSD        X7, 8(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z8, Y20
-	VADDPD        Y20, Y8, Y8
-	VEXTRACTF32X4 $0x01, Y8, X20
-	VADDPD        X20, X8, X8
-	VUNPCKHPD     X8, X8, X20
-	VADDSD        X20, X8, X8
-	VADDSD        8(R10), X8, X8
-	VMOVSD        X8, 8(R10)
-	VEXTRACTF64X4 $0x01, Z9, Y20
-	VADDPD        Y20, Y9, Y9
-	VEXTRACTF32X4 $0x01, Y9, X20
-	VADDPD        X20, X9, X9
-	VUNPCKHPD     X9, X9, X20
-	VADDSD        X20, X9, X9
-	VADDSD        8(R10)(DI*1), X9, X9
-	VMOVSD        X9, 8(R10)(DI*1)
-	VEXTRACTF64X4 $0x01, Z10, Y20
-	VADDPD        Y20, Y10, Y10
-	VEXTRACTF32X4 $0x01, Y10, X20
-	VADDPD        X20, X10, X10
-	VUNPCKHPD     X10, X10, X20
-	VADDSD        X20, X10, X10
-	VADDSD        16(SI), X10, X10
-	VMOVSD        X10, 16(SI)
-	VEXTRACTF64X4 $0x01, Z11, Y20
-	VADDPD        Y20, Y11, Y11
-	VEXTRACTF32X4 $0x01, Y11, X20
-	VADDPD        X20, X11, X11
-	VUNPCKHPD     X11, X11, X20
-	VADDSD        X20, X11, X11
-	VADDSD        16(SI)(DI*1), X11, X11
-	VMOVSD        X11, 16(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z12, Y20
-	VADDPD        Y20, Y12, Y12
-	VEXTRACTF32X4 $0x01, Y12, X20
-	VADDPD        X20, X12, X12
-	VUNPCKHPD     X12, X12, X20
-	VADDSD        X20, X12, X12
-	VADDSD        16(SI)(DI*2), X12, X12
-	VMOVSD        X12, 16(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z13, Y20
-	VADDPD        Y20, Y13, Y13
-	VEXTRACTF32X4 $0x01, Y13, X20
-	VADDPD        X20, X13, X13
-	VUNPCKHPD     X13, X13, X20
-	VADDSD        X20, X13, X13
-	VADDSD        16(R10), X13, X13
-	VMOVSD        X13, 16(R10)
-	VEXTRACTF64X4 $0x01, Z14, Y20
-	VADDPD        Y20, Y14, Y14
-	VEXTRACTF32X4 $0x01, Y14, X20
-	VADDPD        X20, X14, X14
-	VUNPCKHPD     X14, X14, X20
-	VADDSD        X20, X14, X14
-	VADDSD        16(R10)(DI*1), X14, X14
-	VMOVSD        X14, 16(R10)(DI*1)
-	VEXTRACTF64X4 $0x01, Z15, Y20
-	VADDPD        Y20, Y15, Y15
-	VEXTRACTF32X4 $0x01, Y15, X20
-	VADDPD        X20, X15, X15
-	VUNPCKHPD     X15, X15, X20
-	VADDSD        X20, X15, X15
-	VADDSD        24(SI), X15, X15
-	VMOVSD        X15, 24(SI)
-	VEXTRACTF64X4 $0x01, Z16, Y20
-	VADDPD        Y20, Y16, Y16
-	VEXTRACTF32X4 $0x01, Y16, X20
-	VADDPD        X20, X16, X16
-	VUNPCKHPD     X16, X16, X20
-	VADDSD        X20, X16, X16
-	VADDSD        24(SI)(DI*1), X16, X16
-	VMOVSD        X16, 24(SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z17, Y20
-	VADDPD        Y20, Y17, Y17
-	VEXTRACTF32X4 $0x01, Y17, X20
-	VADDPD        X20, X17, X17
-	VUNPCKHPD     X17, X17, X20
-	VADDSD        X20, X17, X17
-	VADDSD        24(SI)(DI*2), X17, X17
-	VMOVSD        X17, 24(SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z18, Y20
-	VADDPD        Y20, Y18, Y18
-	VEXTRACTF32X4 $0x01, Y18, X20
-	VADDPD        X20, X18, X18
-	VUNPCKHPD     X18, X18, X20
-	VADDSD        X20, X18, X18
-	VADDSD        24(R10), X18, X18
-	VMOVSD        X18, 24(R10)
-	VEXTRACTF64X4 $0x01, Z19, Y20
-	VADDPD        Y20, Y19, Y19
-	VEXTRACTF32X4 $0x01, Y19, X20
-	VADDPD        X20, X19, X19
-	VUNPCKHPD     X19, X19, X20
-	VADDSD        X20, X19, X19
-	VADDSD        24(R10)(DI*1), X19, X19
-	VMOVSD        X19, 24(R10)(DI*1)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000020, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackward4x5AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD (R10)(DI*1), Z4
-	VBROADCASTSD 8(SI), Z5
-	VBROADCASTSD 8(SI)(DI*1), Z6
-	VBROADCASTSD 8(SI)(DI*2), Z7
-	VBROADCASTSD 8(R10), Z8
-	VBROADCASTSD 8(R10)(DI*1), Z9
-	VBROADCASTSD 16(SI), Z10
-	VBROADCASTSD 16(SI)(DI*1), Z11
-	VBROADCASTSD 16(SI)(DI*2), Z12
-	VBROADCASTSD 16(R10), Z13
-	VBROADCASTSD 16(R10)(DI*1), Z14
-	VBROADCASTSD 24(SI), Z15
-	VBROADCASTSD 24(SI)(DI*1), Z16
-	VBROADCASTSD 24(SI)(DI*2), Z17
-	VBROADCASTSD 24(R10), Z18
-	VBROADCASTSD 24(R10)(DI*1), Z19
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R12), Z20
-	VMOVUPD     (R12)(DX*1), Z21
-	VMOVUPD     (R13), Z22
-	VMOVUPD     (R13)(DX*1), Z23
-	VMOVUPD     (R10), Z24
-	VFMADD231PD Z0, Z20, Z24
-	VFMADD231PD Z5, Z21, Z24
-	VFMADD231PD Z10, Z22, Z24
-	VFMADD231PD Z15, Z23, Z24
-	VMOVUPD     Z24, (R10)
-	VMOVUPD     (R10)(BX*1), Z24
-	VFMADD231PD Z1, Z20, Z24
-	VFMADD231PD Z6, Z21, Z24
-	VFMADD231PD Z11, Z22, Z24
-	VFMADD231PD Z16, Z23, Z24
-	VMOVUPD     Z24, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z24
-	VFMADD231PD Z2, Z20, Z24
-	VFMADD231PD Z7, Z21, Z24
-	VFMADD231PD Z12, Z22, Z24
-	VFMADD231PD Z17, Z23, Z24
-	VMOVUPD     Z24, (R10)(BX*2)
-	VMOVUPD     (R11), Z24
-	VFMADD231PD Z3, Z20, Z24
-	VFMADD231PD Z8, Z21, Z24
-	VFMADD231PD Z13, Z22, Z24
-	VFMADD231PD Z18, Z23, Z24
-	VMOVUPD     Z24, (R11)
-	VMOVUPD     (R11)(BX*1), Z24
-	VFMADD231PD Z4, Z20, Z24
-	VFMADD231PD Z9, Z21, Z24
-	VFMADD231PD Z14, Z22, Z24
-	VFMADD231PD Z19, Z23, Z24
-	VMOVUPD     Z24, (R11)(BX*1)
-	VMOVUPD     64(R12), Z20
-	VMOVUPD     64(R12)(DX*1), Z21
-	VMOVUPD     64(R13), Z22
-	VMOVUPD     64(R13)(DX*1), Z23
-	VMOVUPD     64(R10), Z24
-	VFMADD231PD Z0, Z20, Z24
-	VFMADD231PD Z5, Z21, Z24
-	VFMADD231PD Z10, Z22, Z24
-	VFMADD231PD Z15, Z23, Z24
-	VMOVUPD     Z24, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z24
-	VFMADD231PD Z1, Z20, Z24
-	VFMADD231PD Z6, Z21, Z24
-	VFMADD231PD Z11, Z22, Z24
-	VFMADD231PD Z16, Z23, Z24
-	VMOVUPD     Z24, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z24
-	VFMADD231PD Z2, Z20, Z24
-	VFMADD231PD Z7, Z21, Z24
-	VFMADD231PD Z12, Z22, Z24
-	VFMADD231PD Z17, Z23, Z24
-	VMOVUPD     Z24, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z24
-	VFMADD231PD Z3, Z20, Z24
-	VFMADD231PD Z8, Z21, Z24
-	VFMADD231PD Z13, Z22, Z24
-	VFMADD231PD Z18, Z23, Z24
-	VMOVUPD     Z24, 64(R11)
-	VMOVUPD     64(R11)(BX*1), Z24
-	VFMADD231PD Z4, Z20, Z24
-	VFMADD231PD Z9, Z21, Z24
-	VFMADD231PD Z14, Z22, Z24
-	VFMADD231PD Z19, Z23, Z24
-	VMOVUPD     Z24, 64(R11)(BX*1)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackwardStream4x5AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD (R10)(DI*1), Z4
-	VBROADCASTSD 8(SI), Z5
-	VBROADCASTSD 8(SI)(DI*1), Z6
-	VBROADCASTSD 8(SI)(DI*2), Z7
-	VBROADCASTSD 8(R10), Z8
-	VBROADCASTSD 8(R10)(DI*1), Z9
-	VBROADCASTSD 16(SI), Z10
-	VBROADCASTSD 16(SI)(DI*1), Z11
-	VBROADCASTSD 16(SI)(DI*2), Z12
-	VBROADCASTSD 16(R10), Z13
-	VBROADCASTSD 16(R10)(DI*1), Z14
-	VBROADCASTSD 24(SI), Z15
-	VBROADCASTSD 24(SI)(DI*1), Z16
-	VBROADCASTSD 24(SI)(DI*2), Z17
-	VBROADCASTSD 24(R10), Z18
-	VBROADCASTSD 24(R10)(DI*1), Z19
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	LEAQ         (R8)(DX*2), R14
-	MOVQ         cols+8(FP), R15
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	PREFETCHT1  (R14)
-	PREFETCHT1  (R14)(DX*1)
-	VMOVUPD     (R12), Z20
-	VMOVUPD     (R12)(DX*1), Z21
-	VMOVUPD     (R13), Z22
-	VMOVUPD     (R13)(DX*1), Z23
-	VMOVUPD     (R10), Z24
-	VFMADD231PD Z0, Z20, Z24
-	VFMADD231PD Z5, Z21, Z24
-	VFMADD231PD Z10, Z22, Z24
-	VFMADD231PD Z15, Z23, Z24
-	VMOVUPD     Z24, (R10)
-	VMOVUPD     (R10)(BX*1), Z24
-	VFMADD231PD Z1, Z20, Z24
-	VFMADD231PD Z6, Z21, Z24
-	VFMADD231PD Z11, Z22, Z24
-	VFMADD231PD Z16, Z23, Z24
-	VMOVUPD     Z24, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z24
-	VFMADD231PD Z2, Z20, Z24
-	VFMADD231PD Z7, Z21, Z24
-	VFMADD231PD Z12, Z22, Z24
-	VFMADD231PD Z17, Z23, Z24
-	VMOVUPD     Z24, (R10)(BX*2)
-	VMOVUPD     (R11), Z24
-	VFMADD231PD Z3, Z20, Z24
-	VFMADD231PD Z8, Z21, Z24
-	VFMADD231PD Z13, Z22, Z24
-	VFMADD231PD Z18, Z23, Z24
-	VMOVUPD     Z24, (R11)
-	VMOVUPD     (R11)(BX*1), Z24
-	VFMADD231PD Z4, Z20, Z24
-	VFMADD231PD Z9, Z21, Z24
-	VFMADD231PD Z14, Z22, Z24
-	VFMADD231PD Z19, Z23, Z24
-	VMOVUPD     Z24, (R11)(BX*1)
-	VMOVUPD     64(R12), Z20
-	VMOVUPD     64(R12)(DX*1), Z21
-	VMOVUPD     64(R13), Z22
-	VMOVUPD     64(R13)(DX*1), Z23
-	VMOVUPD     64(R10), Z24
-	VFMADD231PD Z0, Z20, Z24
-	VFMADD231PD Z5, Z21, Z24
-	VFMADD231PD Z10, Z22, Z24
-	VFMADD231PD Z15, Z23, Z24
-	VMOVUPD     Z24, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z24
-	VFMADD231PD Z1, Z20, Z24
-	VFMADD231PD Z6, Z21, Z24
-	VFMADD231PD Z11, Z22, Z24
-	VFMADD231PD Z16, Z23, Z24
-	VMOVUPD     Z24, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z24
-	VFMADD231PD Z2, Z20, Z24
-	VFMADD231PD Z7, Z21, Z24
-	VFMADD231PD Z12, Z22, Z24
-	VFMADD231PD Z17, Z23, Z24
-	VMOVUPD     Z24, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z24
-	VFMADD231PD Z3, Z20, Z24
-	VFMADD231PD Z8, Z21, Z24
-	VFMADD231PD Z13, Z22, Z24
-	VFMADD231PD Z18, Z23, Z24
-	VMOVUPD     Z24, 64(R11)
-	VMOVUPD     64(R11)(BX*1), Z24
-	VFMADD231PD Z4, Z20, Z24
-	VFMADD231PD Z9, Z21, Z24
-	VFMADD231PD Z14, Z22, Z24
-	VFMADD231PD Z19, Z23, Z24
-	VMOVUPD     Z24, 64(R11)(BX*1)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R14
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R15
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func wForward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward1x5AVX512(SB), NOSPLIT, $0-96
@@ -22394,304 +17242,6 @@ columns:
 	ADDQ          $0x00000008, SI
 	DECQ          AX
 	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward1x5AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD (R10)(DI*1), Z4
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Z5
-	VMOVUPD     (R10), Z6
-	VFMADD231PD Z0, Z5, Z6
-	VMOVUPD     Z6, (R10)
-	VMOVUPD     (R10)(BX*1), Z6
-	VFMADD231PD Z1, Z5, Z6
-	VMOVUPD     Z6, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z6
-	VFMADD231PD Z2, Z5, Z6
-	VMOVUPD     Z6, (R10)(BX*2)
-	VMOVUPD     (R11), Z6
-	VFMADD231PD Z3, Z5, Z6
-	VMOVUPD     Z6, (R11)
-	VMOVUPD     (R11)(BX*1), Z6
-	VFMADD231PD Z4, Z5, Z6
-	VMOVUPD     Z6, (R11)(BX*1)
-	VCVTPS2PD   32(R12), Z5
-	VMOVUPD     64(R10), Z6
-	VFMADD231PD Z0, Z5, Z6
-	VMOVUPD     Z6, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z6
-	VFMADD231PD Z1, Z5, Z6
-	VMOVUPD     Z6, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z6
-	VFMADD231PD Z2, Z5, Z6
-	VMOVUPD     Z6, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z6
-	VFMADD231PD Z3, Z5, Z6
-	VMOVUPD     Z6, 64(R11)
-	VMOVUPD     64(R11)(BX*1), Z6
-	VFMADD231PD Z4, Z5, Z6
-	VMOVUPD     Z6, 64(R11)(BX*1)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForward1x5AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R12), Z5
-	VMOVUPD     (R10), Z6
-	VFMADD231PD Z6, Z5, Z0
-	VMOVUPD     (R10)(BX*1), Z6
-	VFMADD231PD Z6, Z5, Z1
-	VMOVUPD     (R10)(BX*2), Z6
-	VFMADD231PD Z6, Z5, Z2
-	VMOVUPD     (R11), Z6
-	VFMADD231PD Z6, Z5, Z3
-	VMOVUPD     (R11)(BX*1), Z6
-	VFMADD231PD Z6, Z5, Z4
-	VMOVUPD     64(R12), Z5
-	VMOVUPD     64(R10), Z6
-	VFMADD231PD Z6, Z5, Z0
-	VMOVUPD     64(R10)(BX*1), Z6
-	VFMADD231PD Z6, Z5, Z1
-	VMOVUPD     64(R10)(BX*2), Z6
-	VFMADD231PD Z6, Z5, Z2
-	VMOVUPD     64(R11), Z6
-	VFMADD231PD Z6, Z5, Z3
-	VMOVUPD     64(R11)(BX*1), Z6
-	VFMADD231PD Z6, Z5, Z4
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ          (SI)(DI*2), R10
-	ADDQ          DI, R10
-	VEXTRACTF64X4 $0x01, Z0, Y5
-	VADDPD        Y5, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X5
-	VADDPD        X5, X0, X0
-	VUNPCKHPD     X0, X0, X5
-	VADDSD        X5, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y5
-	VADDPD        Y5, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X5
-	VADDPD        X5, X1, X1
-	VUNPCKHPD     X1, X1, X5
-	VADDSD        X5, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y5
-	VADDPD        Y5, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X5
-	VADDPD        X5, X2, X2
-	VUNPCKHPD     X2, X2, X5
-	VADDSD        X5, X2, X2
-	VADDSD        (SI)(DI*2), X2, X2
-	VMOVSD        X2, (SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z3, Y5
-	VADDPD        Y5, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X5
-	VADDPD        X5, X3, X3
-	VUNPCKHPD     X3, X3, X5
-	VADDSD        X5, X3, X3
-	VADDSD        (R10), X3, X3
-	VMOVSD        X3, (R10)
-	VEXTRACTF64X4 $0x01, Z4, Y5
-	VADDPD        Y5, Y4, Y4
-	VEXTRACTF32X4 $0x01, Y4, X5
-	VADDPD        X5, X4, X4
-	VUNPCKHPD     X4, X4, X5
-	VADDSD        X5, X4, X4
-	VADDSD        (R10)(DI*1), X4, X4
-	VMOVSD        X4, (R10)(DI*1)
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000008, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·dBackward1x5AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD (R10)(DI*1), Z4
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R12), Z5
-	VMOVUPD     (R10), Z6
-	VFMADD231PD Z0, Z5, Z6
-	VMOVUPD     Z6, (R10)
-	VMOVUPD     (R10)(BX*1), Z6
-	VFMADD231PD Z1, Z5, Z6
-	VMOVUPD     Z6, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z6
-	VFMADD231PD Z2, Z5, Z6
-	VMOVUPD     Z6, (R10)(BX*2)
-	VMOVUPD     (R11), Z6
-	VFMADD231PD Z3, Z5, Z6
-	VMOVUPD     Z6, (R11)
-	VMOVUPD     (R11)(BX*1), Z6
-	VFMADD231PD Z4, Z5, Z6
-	VMOVUPD     Z6, (R11)(BX*1)
-	VMOVUPD     64(R12), Z5
-	VMOVUPD     64(R10), Z6
-	VFMADD231PD Z0, Z5, Z6
-	VMOVUPD     Z6, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z6
-	VFMADD231PD Z1, Z5, Z6
-	VMOVUPD     Z6, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z6
-	VFMADD231PD Z2, Z5, Z6
-	VMOVUPD     Z6, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z6
-	VFMADD231PD Z3, Z5, Z6
-	VMOVUPD     Z6, 64(R11)
-	VMOVUPD     64(R11)(BX*1), Z6
-	VFMADD231PD Z4, Z5, Z6
-	VMOVUPD     Z6, 64(R11)(BX*1)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
 
 done:
 	VZEROUPPER
@@ -23386,15 +17936,15 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward4x6AVX512(SB), NOSPLIT, $0-96
+// func wForward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·wForward1x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
 	MOVQ stride+48(FP), BX
 	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
+	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
 	MOVQ step+88(FP), R9
@@ -23408,304 +17958,2612 @@ TEXT ·wBackward4x6AVX512(SB), NOSPLIT, $0-96
 	SHLQ $0x03, DI
 
 group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD (R10)(DI*1), Z4
-	VBROADCASTSD (R10)(DI*2), Z5
-	VBROADCASTSD 8(SI), Z6
-	VBROADCASTSD 8(SI)(DI*1), Z7
-	VBROADCASTSD 8(SI)(DI*2), Z8
-	VBROADCASTSD 8(R10), Z9
-	VBROADCASTSD 8(R10)(DI*1), Z10
-	VBROADCASTSD 8(R10)(DI*2), Z11
-	VBROADCASTSD 16(SI), Z12
-	VBROADCASTSD 16(SI)(DI*1), Z13
-	VBROADCASTSD 16(SI)(DI*2), Z14
-	VBROADCASTSD 16(R10), Z15
-	VBROADCASTSD 16(R10)(DI*1), Z16
-	VBROADCASTSD 16(R10)(DI*2), Z17
-	VBROADCASTSD 24(SI), Z18
-	VBROADCASTSD 24(SI)(DI*1), Z19
-	VBROADCASTSD 24(SI)(DI*2), Z20
-	VBROADCASTSD 24(R10), Z21
-	VBROADCASTSD 24(R10)(DI*1), Z22
-	VBROADCASTSD 24(R10)(DI*2), Z23
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-	PCALIGN      $0x40
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
 
 columns:
 	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Z24
-	VCVTPS2PD   (R12)(DX*1), Z25
-	VCVTPS2PD   (R13), Z26
-	VCVTPS2PD   (R13)(DX*1), Z27
-	VMOVUPD     (R10), Z28
-	VFMADD231PD Z0, Z24, Z28
-	VFMADD231PD Z6, Z25, Z28
-	VFMADD231PD Z12, Z26, Z28
-	VFMADD231PD Z18, Z27, Z28
-	VMOVUPD     Z28, (R10)
-	VMOVUPD     (R10)(BX*1), Z28
-	VFMADD231PD Z1, Z24, Z28
-	VFMADD231PD Z7, Z25, Z28
-	VFMADD231PD Z13, Z26, Z28
-	VFMADD231PD Z19, Z27, Z28
-	VMOVUPD     Z28, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z28
-	VFMADD231PD Z2, Z24, Z28
-	VFMADD231PD Z8, Z25, Z28
-	VFMADD231PD Z14, Z26, Z28
-	VFMADD231PD Z20, Z27, Z28
-	VMOVUPD     Z28, (R10)(BX*2)
-	VMOVUPD     (R11), Z28
-	VFMADD231PD Z3, Z24, Z28
-	VFMADD231PD Z9, Z25, Z28
-	VFMADD231PD Z15, Z26, Z28
-	VFMADD231PD Z21, Z27, Z28
-	VMOVUPD     Z28, (R11)
-	VMOVUPD     (R11)(BX*1), Z28
-	VFMADD231PD Z4, Z24, Z28
-	VFMADD231PD Z10, Z25, Z28
-	VFMADD231PD Z16, Z26, Z28
-	VFMADD231PD Z22, Z27, Z28
-	VMOVUPD     Z28, (R11)(BX*1)
-	VMOVUPD     (R11)(BX*2), Z28
-	VFMADD231PD Z5, Z24, Z28
-	VFMADD231PD Z11, Z25, Z28
-	VFMADD231PD Z17, Z26, Z28
-	VFMADD231PD Z23, Z27, Z28
-	VMOVUPD     Z28, (R11)(BX*2)
-	VCVTPS2PD   32(R12), Z24
-	VCVTPS2PD   32(R12)(DX*1), Z25
-	VCVTPS2PD   32(R13), Z26
-	VCVTPS2PD   32(R13)(DX*1), Z27
-	VMOVUPD     64(R10), Z28
-	VFMADD231PD Z0, Z24, Z28
-	VFMADD231PD Z6, Z25, Z28
-	VFMADD231PD Z12, Z26, Z28
-	VFMADD231PD Z18, Z27, Z28
-	VMOVUPD     Z28, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z28
-	VFMADD231PD Z1, Z24, Z28
-	VFMADD231PD Z7, Z25, Z28
-	VFMADD231PD Z13, Z26, Z28
-	VFMADD231PD Z19, Z27, Z28
-	VMOVUPD     Z28, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z28
-	VFMADD231PD Z2, Z24, Z28
-	VFMADD231PD Z8, Z25, Z28
-	VFMADD231PD Z14, Z26, Z28
-	VFMADD231PD Z20, Z27, Z28
-	VMOVUPD     Z28, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z28
-	VFMADD231PD Z3, Z24, Z28
-	VFMADD231PD Z9, Z25, Z28
-	VFMADD231PD Z15, Z26, Z28
-	VFMADD231PD Z21, Z27, Z28
-	VMOVUPD     Z28, 64(R11)
-	VMOVUPD     64(R11)(BX*1), Z28
-	VFMADD231PD Z4, Z24, Z28
-	VFMADD231PD Z10, Z25, Z28
-	VFMADD231PD Z16, Z26, Z28
-	VFMADD231PD Z22, Z27, Z28
-	VMOVUPD     Z28, 64(R11)(BX*1)
-	VMOVUPD     64(R11)(BX*2), Z28
-	VFMADD231PD Z5, Z24, Z28
-	VFMADD231PD Z11, Z25, Z28
-	VFMADD231PD Z17, Z26, Z28
-	VFMADD231PD Z23, Z27, Z28
-	VMOVUPD     Z28, 64(R11)(BX*2)
+	VCVTPS2PD   (R12), Z6
+	VMOVUPD     (R10), Z7
+	VFMADD231PD Z7, Z6, Z0
+	VMOVUPD     (R10)(BX*1), Z7
+	VFMADD231PD Z7, Z6, Z1
+	VMOVUPD     (R10)(BX*2), Z7
+	VFMADD231PD Z7, Z6, Z2
+	VMOVUPD     (R11), Z7
+	VFMADD231PD Z7, Z6, Z3
+	VMOVUPD     (R11)(BX*1), Z7
+	VFMADD231PD Z7, Z6, Z4
+	VMOVUPD     (R11)(BX*2), Z7
+	VFMADD231PD Z7, Z6, Z5
+	VCVTPS2PD   32(R12), Z6
+	VMOVUPD     64(R10), Z7
+	VFMADD231PD Z7, Z6, Z0
+	VMOVUPD     64(R10)(BX*1), Z7
+	VFMADD231PD Z7, Z6, Z1
+	VMOVUPD     64(R10)(BX*2), Z7
+	VFMADD231PD Z7, Z6, Z2
+	VMOVUPD     64(R11), Z7
+	VFMADD231PD Z7, Z6, Z3
+	VMOVUPD     64(R11)(BX*1), Z7
+	VFMADD231PD Z7, Z6, Z4
+	VMOVUPD     64(R11)(BX*2), Z7
+	VFMADD231PD Z7, Z6, Z5
 	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
 	ADDQ        $0x00000040, R8
 	ADDQ        $0x00000080, R10
 	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R14
+	SUBQ        $0x00000010, R13
 	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
+
+	// The sums of the lanes.
+	LEAQ          (SI)(DI*2), R10
+	ADDQ          DI, R10
+	VEXTRACTF64X4 $0x01, Z0, Y6
+	VADDPD        Y6, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X6
+	VADDPD        X6, X0, X0
+	VUNPCKHPD     X0, X0, X6
+	VADDSD        X6, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y6
+	VADDPD        Y6, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X6
+	VADDPD        X6, X1, X1
+	VUNPCKHPD     X1, X1, X6
+	VADDSD        X6, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y6
+	VADDPD        Y6, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X6
+	VADDPD        X6, X2, X2
+	VUNPCKHPD     X2, X2, X6
+	VADDSD        X6, X2, X2
+	VADDSD        (SI)(DI*2), X2, X2
+	VMOVSD        X2, (SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z3, Y6
+	VADDPD        Y6, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X6
+	VADDPD        X6, X3, X3
+	VUNPCKHPD     X3, X3, X6
+	VADDSD        X6, X3, X3
+	VADDSD        (R10), X3, X3
+	VMOVSD        X3, (R10)
+	VEXTRACTF64X4 $0x01, Z4, Y6
+	VADDPD        Y6, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X6
+	VADDPD        X6, X4, X4
+	VUNPCKHPD     X4, X4, X6
+	VADDSD        X6, X4, X4
+	VADDSD        (R10)(DI*1), X4, X4
+	VMOVSD        X4, (R10)(DI*1)
+	VEXTRACTF64X4 $0x01, Z5, Y6
+	VADDPD        Y6, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X6
+	VADDPD        X6, X5, X5
+	VUNPCKHPD     X5, X5, X6
+	VADDSD        X6, X5, X5
+	VADDSD        (R10)(DI*2), X5, X5
+	VMOVSD        X5, (R10)(DI*2)
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000008, SI
+	DECQ          AX
+	JMP           group
 
 done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackwardStream4x6AVX512(SB), NOSPLIT, $0-96
+// func dForward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForward4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
 	MOVQ stride+48(FP), BX
 	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
+	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
+	SHLQ $0x03, R10
 	SUBQ R10, R9
 
 	// Strides in bytes.
-	SHLQ $0x02, DX
+	SHLQ $0x03, DX
 	SHLQ $0x03, BX
 	SHLQ $0x03, DI
 
 group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD (R10)(DI*1), Z4
-	VBROADCASTSD (R10)(DI*2), Z5
-	VBROADCASTSD 8(SI), Z6
-	VBROADCASTSD 8(SI)(DI*1), Z7
-	VBROADCASTSD 8(SI)(DI*2), Z8
-	VBROADCASTSD 8(R10), Z9
-	VBROADCASTSD 8(R10)(DI*1), Z10
-	VBROADCASTSD 8(R10)(DI*2), Z11
-	VBROADCASTSD 16(SI), Z12
-	VBROADCASTSD 16(SI)(DI*1), Z13
-	VBROADCASTSD 16(SI)(DI*2), Z14
-	VBROADCASTSD 16(R10), Z15
-	VBROADCASTSD 16(R10)(DI*1), Z16
-	VBROADCASTSD 16(R10)(DI*2), Z17
-	VBROADCASTSD 24(SI), Z18
-	VBROADCASTSD 24(SI)(DI*1), Z19
-	VBROADCASTSD 24(SI)(DI*2), Z20
-	VBROADCASTSD 24(R10), Z21
-	VBROADCASTSD 24(R10)(DI*1), Z22
-	VBROADCASTSD 24(R10)(DI*2), Z23
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	LEAQ         (R8)(DX*2), R14
-	MOVQ         cols+8(FP), R15
-	PCALIGN      $0x40
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    x+32(FP), BX
+	MOVQ    CX, DI
+	LEAQ    (CX)(DX*2), R10
+	MOVQ    cols+8(FP), R11
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (BX), Z4
+	VMOVUPD     (DI), Z5
+	VFMADD231PD Z4, Z5, Z0
+	VMOVUPD     (DI)(DX*1), Z5
+	VFMADD231PD Z4, Z5, Z1
+	VMOVUPD     (R10), Z5
+	VFMADD231PD Z4, Z5, Z2
+	VMOVUPD     (R10)(DX*1), Z5
+	VFMADD231PD Z4, Z5, Z3
+	VMOVUPD     64(BX), Z4
+	VMOVUPD     64(DI), Z5
+	VFMADD231PD Z4, Z5, Z0
+	VMOVUPD     64(DI)(DX*1), Z5
+	VFMADD231PD Z4, Z5, Z1
+	VMOVUPD     64(R10), Z5
+	VFMADD231PD Z4, Z5, Z2
+	VMOVUPD     64(R10)(DX*1), Z5
+	VFMADD231PD Z4, Z5, Z3
+	ADDQ        $0x00000080, DI
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000010, R11
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPD        X4, X0, X0
+	VUNPCKHPD     X0, X0, X4
+	VADDSD        X4, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y4
+	VADDPD        Y4, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X4
+	VADDPD        X4, X1, X1
+	VUNPCKHPD     X1, X1, X4
+	VADDSD        X4, X1, X1
+	VADDSD        8(SI), X1, X1
+	VMOVSD        X1, 8(SI)
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPD        Y4, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X4
+	VADDPD        X4, X2, X2
+	VUNPCKHPD     X2, X2, X4
+	VADDSD        X4, X2, X2
+	VADDSD        16(SI), X2, X2
+	VMOVSD        X2, 16(SI)
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VADDPD        Y4, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X4
+	VADDPD        X4, X3, X3
+	VUNPCKHPD     X3, X3, X4
+	VADDSD        X4, X3, X3
+	VADDSD        24(SI), X3, X3
+	VMOVSD        X3, 24(SI)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000020, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForwardStream4x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    x+32(FP), BX
+	MOVQ    CX, DI
+	LEAQ    (CX)(DX*2), R10
+	LEAQ    (R8)(DX*2), R11
+	MOVQ    cols+8(FP), R12
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R11)
+	PREFETCHT1  (R11)(DX*1)
+	VMOVUPD     (BX), Z4
+	VMOVUPD     (DI), Z5
+	VFMADD231PD Z4, Z5, Z0
+	VMOVUPD     (DI)(DX*1), Z5
+	VFMADD231PD Z4, Z5, Z1
+	VMOVUPD     (R10), Z5
+	VFMADD231PD Z4, Z5, Z2
+	VMOVUPD     (R10)(DX*1), Z5
+	VFMADD231PD Z4, Z5, Z3
+	VMOVUPD     64(BX), Z4
+	VMOVUPD     64(DI), Z5
+	VFMADD231PD Z4, Z5, Z0
+	VMOVUPD     64(DI)(DX*1), Z5
+	VFMADD231PD Z4, Z5, Z1
+	VMOVUPD     64(R10), Z5
+	VFMADD231PD Z4, Z5, Z2
+	VMOVUPD     64(R10)(DX*1), Z5
+	VFMADD231PD Z4, Z5, Z3
+	ADDQ        $0x00000080, DI
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000010, R12
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPD        X4, X0, X0
+	VUNPCKHPD     X0, X0, X4
+	VADDSD        X4, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y4
+	VADDPD        Y4, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X4
+	VADDPD        X4, X1, X1
+	VUNPCKHPD     X1, X1, X4
+	VADDSD        X4, X1, X1
+	VADDSD        8(SI), X1, X1
+	VMOVSD        X1, 8(SI)
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPD        Y4, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X4
+	VADDPD        X4, X2, X2
+	VUNPCKHPD     X2, X2, X4
+	VADDSD        X4, X2, X2
+	VADDSD        16(SI), X2, X2
+	VMOVSD        X2, 16(SI)
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VADDPD        Y4, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X4
+	VADDPD        X4, X3, X3
+	VUNPCKHPD     X3, X3, X4
+	VADDSD        X4, X3, X3
+	VADDSD        24(SI), X3, X3
+	VMOVSD        X3, 24(SI)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000020, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForward1x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	MOVQ    x+32(FP), BX
+	MOVQ    CX, DI
+	MOVQ    cols+8(FP), R10
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (DI), Z1
+	VMOVUPD     (BX), Z2
+	VFMADD231PD Z2, Z1, Z0
+	VMOVUPD     64(DI), Z1
+	VMOVUPD     64(BX), Z2
+	VFMADD231PD Z2, Z1, Z0
+	ADDQ        $0x00000080, DI
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000010, R10
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VUNPCKHPD     X0, X0, X1
+	VADDSD        X1, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000008, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForward4x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R10), Z8
+	VMOVUPD     (R10)(BX*1), Z9
+	VMOVUPD     (R11), Z10
+	VFMADD231PD Z8, Z10, Z0
+	VFMADD231PD Z9, Z10, Z1
+	VMOVUPD     (R11)(DX*1), Z10
+	VFMADD231PD Z8, Z10, Z2
+	VFMADD231PD Z9, Z10, Z3
+	VMOVUPD     (R12), Z10
+	VFMADD231PD Z8, Z10, Z4
+	VFMADD231PD Z9, Z10, Z5
+	VMOVUPD     (R12)(DX*1), Z10
+	VFMADD231PD Z8, Z10, Z6
+	VFMADD231PD Z9, Z10, Z7
+	VMOVUPD     64(R10), Z8
+	VMOVUPD     64(R10)(BX*1), Z9
+	VMOVUPD     64(R11), Z10
+	VFMADD231PD Z8, Z10, Z0
+	VFMADD231PD Z9, Z10, Z1
+	VMOVUPD     64(R11)(DX*1), Z10
+	VFMADD231PD Z8, Z10, Z2
+	VFMADD231PD Z9, Z10, Z3
+	VMOVUPD     64(R12), Z10
+	VFMADD231PD Z8, Z10, Z4
+	VFMADD231PD Z9, Z10, Z5
+	VMOVUPD     64(R12)(DX*1), Z10
+	VFMADD231PD Z8, Z10, Z6
+	VFMADD231PD Z9, Z10, Z7
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z0, Y8
+	VADDPD        Y8, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X8
+	VADDPD        X8, X0, X0
+	VUNPCKHPD     X0, X0, X8
+	VADDSD        X8, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y8
+	VADDPD        Y8, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X8
+	VADDPD        X8, X1, X1
+	VUNPCKHPD     X1, X1, X8
+	VADDSD        X8, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y8
+	VADDPD        Y8, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X8
+	VADDPD        X8, X2, X2
+	VUNPCKHPD     X2, X2, X8
+	VADDSD        X8, X2, X2
+	VADDSD        8(SI), X2, X2
+	VMOVSD        X2, 8(SI)
+	VEXTRACTF64X4 $0x01, Z3, Y8
+	VADDPD        Y8, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X8
+	VADDPD        X8, X3, X3
+	VUNPCKHPD     X3, X3, X8
+	VADDSD        X8, X3, X3
+	VADDSD        8(SI)(DI*1), X3, X3
+	VMOVSD        X3, 8(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z4, Y8
+	VADDPD        Y8, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X8
+	VADDPD        X8, X4, X4
+	VUNPCKHPD     X4, X4, X8
+	VADDSD        X8, X4, X4
+	VADDSD        16(SI), X4, X4
+	VMOVSD        X4, 16(SI)
+	VEXTRACTF64X4 $0x01, Z5, Y8
+	VADDPD        Y8, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X8
+	VADDPD        X8, X5, X5
+	VUNPCKHPD     X5, X5, X8
+	VADDSD        X8, X5, X5
+	VADDSD        16(SI)(DI*1), X5, X5
+	VMOVSD        X5, 16(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z6, Y8
+	VADDPD        Y8, Y6, Y6
+	VEXTRACTF32X4 $0x01, Y6, X8
+	VADDPD        X8, X6, X6
+	VUNPCKHPD     X6, X6, X8
+	VADDSD        X8, X6, X6
+	VADDSD        24(SI), X6, X6
+	VMOVSD        X6, 24(SI)
+	VEXTRACTF64X4 $0x01, Z7, Y8
+	VADDPD        Y8, Y7, Y7
+	VEXTRACTF32X4 $0x01, Y7, X8
+	VADDPD        X8, X7, X7
+	VUNPCKHPD     X7, X7, X8
+	VADDSD        X8, X7, X7
+	VADDSD        24(SI)(DI*1), X7, X7
+	VMOVSD        X7, 24(SI)(DI*1)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000020, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForwardStream4x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	LEAQ    (R8)(DX*2), R13
+	MOVQ    cols+8(FP), R14
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	VMOVUPD     (R10), Z8
+	VMOVUPD     (R10)(BX*1), Z9
+	VMOVUPD     (R11), Z10
+	VFMADD231PD Z8, Z10, Z0
+	VFMADD231PD Z9, Z10, Z1
+	VMOVUPD     (R11)(DX*1), Z10
+	VFMADD231PD Z8, Z10, Z2
+	VFMADD231PD Z9, Z10, Z3
+	VMOVUPD     (R12), Z10
+	VFMADD231PD Z8, Z10, Z4
+	VFMADD231PD Z9, Z10, Z5
+	VMOVUPD     (R12)(DX*1), Z10
+	VFMADD231PD Z8, Z10, Z6
+	VFMADD231PD Z9, Z10, Z7
+	VMOVUPD     64(R10), Z8
+	VMOVUPD     64(R10)(BX*1), Z9
+	VMOVUPD     64(R11), Z10
+	VFMADD231PD Z8, Z10, Z0
+	VFMADD231PD Z9, Z10, Z1
+	VMOVUPD     64(R11)(DX*1), Z10
+	VFMADD231PD Z8, Z10, Z2
+	VFMADD231PD Z9, Z10, Z3
+	VMOVUPD     64(R12), Z10
+	VFMADD231PD Z8, Z10, Z4
+	VFMADD231PD Z9, Z10, Z5
+	VMOVUPD     64(R12)(DX*1), Z10
+	VFMADD231PD Z8, Z10, Z6
+	VFMADD231PD Z9, Z10, Z7
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z0, Y8
+	VADDPD        Y8, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X8
+	VADDPD        X8, X0, X0
+	VUNPCKHPD     X0, X0, X8
+	VADDSD        X8, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y8
+	VADDPD        Y8, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X8
+	VADDPD        X8, X1, X1
+	VUNPCKHPD     X1, X1, X8
+	VADDSD        X8, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y8
+	VADDPD        Y8, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X8
+	VADDPD        X8, X2, X2
+	VUNPCKHPD     X2, X2, X8
+	VADDSD        X8, X2, X2
+	VADDSD        8(SI), X2, X2
+	VMOVSD        X2, 8(SI)
+	VEXTRACTF64X4 $0x01, Z3, Y8
+	VADDPD        Y8, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X8
+	VADDPD        X8, X3, X3
+	VUNPCKHPD     X3, X3, X8
+	VADDSD        X8, X3, X3
+	VADDSD        8(SI)(DI*1), X3, X3
+	VMOVSD        X3, 8(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z4, Y8
+	VADDPD        Y8, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X8
+	VADDPD        X8, X4, X4
+	VUNPCKHPD     X4, X4, X8
+	VADDSD        X8, X4, X4
+	VADDSD        16(SI), X4, X4
+	VMOVSD        X4, 16(SI)
+	VEXTRACTF64X4 $0x01, Z5, Y8
+	VADDPD        Y8, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X8
+	VADDPD        X8, X5, X5
+	VUNPCKHPD     X5, X5, X8
+	VADDSD        X8, X5, X5
+	VADDSD        16(SI)(DI*1), X5, X5
+	VMOVSD        X5, 16(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z6, Y8
+	VADDPD        Y8, Y6, Y6
+	VEXTRACTF32X4 $0x01, Y6, X8
+	VADDPD        X8, X6, X6
+	VUNPCKHPD     X6, X6, X8
+	VADDSD        X8, X6, X6
+	VADDSD        24(SI), X6, X6
+	VMOVSD        X6, 24(SI)
+	VEXTRACTF64X4 $0x01, Z7, Y8
+	VADDPD        Y8, Y7, Y7
+	VEXTRACTF32X4 $0x01, Y7, X8
+	VADDPD        X8, X7, X7
+	VUNPCKHPD     X7, X7, X8
+	VADDSD        X8, X7, X7
+	VADDSD        24(SI)(DI*1), X7, X7
+	VMOVSD        X7, 24(SI)(DI*1)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000020, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForward1x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	MOVQ    cols+8(FP), R12
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R11), Z2
+	VMOVUPD     (R10), Z3
+	VFMADD231PD Z3, Z2, Z0
+	VMOVUPD     (R10)(BX*1), Z3
+	VFMADD231PD Z3, Z2, Z1
+	VMOVUPD     64(R11), Z2
+	VMOVUPD     64(R10), Z3
+	VFMADD231PD Z3, Z2, Z0
+	VMOVUPD     64(R10)(BX*1), Z3
+	VFMADD231PD Z3, Z2, Z1
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R12
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VADDPD        Y2, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X2
+	VADDPD        X2, X0, X0
+	VUNPCKHPD     X0, X0, X2
+	VADDSD        X2, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPD        Y2, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X2
+	VADDPD        X2, X1, X1
+	VUNPCKHPD     X1, X1, X2
+	VADDSD        X2, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000008, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForward4x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R10), Z12
+	VMOVUPD     (R10)(BX*1), Z13
+	VMOVUPD     (R10)(BX*2), Z14
+	VMOVUPD     (R11), Z15
+	VFMADD231PD Z12, Z15, Z0
+	VFMADD231PD Z13, Z15, Z1
+	VFMADD231PD Z14, Z15, Z2
+	VMOVUPD     (R11)(DX*1), Z15
+	VFMADD231PD Z12, Z15, Z3
+	VFMADD231PD Z13, Z15, Z4
+	VFMADD231PD Z14, Z15, Z5
+	VMOVUPD     (R12), Z15
+	VFMADD231PD Z12, Z15, Z6
+	VFMADD231PD Z13, Z15, Z7
+	VFMADD231PD Z14, Z15, Z8
+	VMOVUPD     (R12)(DX*1), Z15
+	VFMADD231PD Z12, Z15, Z9
+	VFMADD231PD Z13, Z15, Z10
+	VFMADD231PD Z14, Z15, Z11
+	VMOVUPD     64(R10), Z12
+	VMOVUPD     64(R10)(BX*1), Z13
+	VMOVUPD     64(R10)(BX*2), Z14
+	VMOVUPD     64(R11), Z15
+	VFMADD231PD Z12, Z15, Z0
+	VFMADD231PD Z13, Z15, Z1
+	VFMADD231PD Z14, Z15, Z2
+	VMOVUPD     64(R11)(DX*1), Z15
+	VFMADD231PD Z12, Z15, Z3
+	VFMADD231PD Z13, Z15, Z4
+	VFMADD231PD Z14, Z15, Z5
+	VMOVUPD     64(R12), Z15
+	VFMADD231PD Z12, Z15, Z6
+	VFMADD231PD Z13, Z15, Z7
+	VFMADD231PD Z14, Z15, Z8
+	VMOVUPD     64(R12)(DX*1), Z15
+	VFMADD231PD Z12, Z15, Z9
+	VFMADD231PD Z13, Z15, Z10
+	VFMADD231PD Z14, Z15, Z11
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z0, Y12
+	VADDPD        Y12, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X12
+	VADDPD        X12, X0, X0
+	VUNPCKHPD     X0, X0, X12
+	VADDSD        X12, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y12
+	VADDPD        Y12, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X12
+	VADDPD        X12, X1, X1
+	VUNPCKHPD     X1, X1, X12
+	VADDSD        X12, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y12
+	VADDPD        Y12, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X12
+	VADDPD        X12, X2, X2
+	VUNPCKHPD     X2, X2, X12
+	VADDSD        X12, X2, X2
+	VADDSD        (SI)(DI*2), X2, X2
+	VMOVSD        X2, (SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z3, Y12
+	VADDPD        Y12, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X12
+	VADDPD        X12, X3, X3
+	VUNPCKHPD     X3, X3, X12
+	VADDSD        X12, X3, X3
+	VADDSD        8(SI), X3, X3
+	VMOVSD        X3, 8(SI)
+	VEXTRACTF64X4 $0x01, Z4, Y12
+	VADDPD        Y12, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X12
+	VADDPD        X12, X4, X4
+	VUNPCKHPD     X4, X4, X12
+	VADDSD        X12, X4, X4
+	VADDSD        8(SI)(DI*1), X4, X4
+	VMOVSD        X4, 8(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z5, Y12
+	VADDPD        Y12, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X12
+	VADDPD        X12, X5, X5
+	VUNPCKHPD     X5, X5, X12
+	VADDSD        X12, X5, X5
+	VADDSD        8(SI)(DI*2), X5, X5
+	VMOVSD        X5, 8(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z6, Y12
+	VADDPD        Y12, Y6, Y6
+	VEXTRACTF32X4 $0x01, Y6, X12
+	VADDPD        X12, X6, X6
+	VUNPCKHPD     X6, X6, X12
+	VADDSD        X12, X6, X6
+	VADDSD        16(SI), X6, X6
+	VMOVSD        X6, 16(SI)
+	VEXTRACTF64X4 $0x01, Z7, Y12
+	VADDPD        Y12, Y7, Y7
+	VEXTRACTF32X4 $0x01, Y7, X12
+	VADDPD        X12, X7, X7
+	VUNPCKHPD     X7, X7, X12
+	VADDSD        X12, X7, X7
+	VADDSD        16(SI)(DI*1), X7, X7
+	VMOVSD        X7, 16(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z8, Y12
+	VADDPD        Y12, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X12
+	VADDPD        X12, X8, X8
+	VUNPCKHPD     X8, X8, X12
+	VADDSD        X12, X8, X8
+	VADDSD        16(SI)(DI*2), X8, X8
+	VMOVSD        X8, 16(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z9, Y12
+	VADDPD        Y12, Y9, Y9
+	VEXTRACTF32X4 $0x01, Y9, X12
+	VADDPD        X12, X9, X9
+	VUNPCKHPD     X9, X9, X12
+	VADDSD        X12, X9, X9
+	VADDSD        24(SI), X9, X9
+	VMOVSD        X9, 24(SI)
+	VEXTRACTF64X4 $0x01, Z10, Y12
+	VADDPD        Y12, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X12
+	VADDPD        X12, X10, X10
+	VUNPCKHPD     X10, X10, X12
+	VADDSD        X12, X10, X10
+	VADDSD        24(SI)(DI*1), X10, X10
+	VMOVSD        X10, 24(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z11, Y12
+	VADDPD        Y12, Y11, Y11
+	VEXTRACTF32X4 $0x01, Y11, X12
+	VADDPD        X12, X11, X11
+	VUNPCKHPD     X11, X11, X12
+	VADDSD        X12, X11, X11
+	VADDSD        24(SI)(DI*2), X11, X11
+	VMOVSD        X11, 24(SI)(DI*2)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000020, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForwardStream4x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	LEAQ    (R8)(DX*2), R13
+	MOVQ    cols+8(FP), R14
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	VMOVUPD     (R10), Z12
+	VMOVUPD     (R10)(BX*1), Z13
+	VMOVUPD     (R10)(BX*2), Z14
+	VMOVUPD     (R11), Z15
+	VFMADD231PD Z12, Z15, Z0
+	VFMADD231PD Z13, Z15, Z1
+	VFMADD231PD Z14, Z15, Z2
+	VMOVUPD     (R11)(DX*1), Z15
+	VFMADD231PD Z12, Z15, Z3
+	VFMADD231PD Z13, Z15, Z4
+	VFMADD231PD Z14, Z15, Z5
+	VMOVUPD     (R12), Z15
+	VFMADD231PD Z12, Z15, Z6
+	VFMADD231PD Z13, Z15, Z7
+	VFMADD231PD Z14, Z15, Z8
+	VMOVUPD     (R12)(DX*1), Z15
+	VFMADD231PD Z12, Z15, Z9
+	VFMADD231PD Z13, Z15, Z10
+	VFMADD231PD Z14, Z15, Z11
+	VMOVUPD     64(R10), Z12
+	VMOVUPD     64(R10)(BX*1), Z13
+	VMOVUPD     64(R10)(BX*2), Z14
+	VMOVUPD     64(R11), Z15
+	VFMADD231PD Z12, Z15, Z0
+	VFMADD231PD Z13, Z15, Z1
+	VFMADD231PD Z14, Z15, Z2
+	VMOVUPD     64(R11)(DX*1), Z15
+	VFMADD231PD Z12, Z15, Z3
+	VFMADD231PD Z13, Z15, Z4
+	VFMADD231PD Z14, Z15, Z5
+	VMOVUPD     64(R12), Z15
+	VFMADD231PD Z12, Z15, Z6
+	VFMADD231PD Z13, Z15, Z7
+	VFMADD231PD Z14, Z15, Z8
+	VMOVUPD     64(R12)(DX*1), Z15
+	VFMADD231PD Z12, Z15, Z9
+	VFMADD231PD Z13, Z15, Z10
+	VFMADD231PD Z14, Z15, Z11
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z0, Y12
+	VADDPD        Y12, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X12
+	VADDPD        X12, X0, X0
+	VUNPCKHPD     X0, X0, X12
+	VADDSD        X12, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y12
+	VADDPD        Y12, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X12
+	VADDPD        X12, X1, X1
+	VUNPCKHPD     X1, X1, X12
+	VADDSD        X12, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y12
+	VADDPD        Y12, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X12
+	VADDPD        X12, X2, X2
+	VUNPCKHPD     X2, X2, X12
+	VADDSD        X12, X2, X2
+	VADDSD        (SI)(DI*2), X2, X2
+	VMOVSD        X2, (SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z3, Y12
+	VADDPD        Y12, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X12
+	VADDPD        X12, X3, X3
+	VUNPCKHPD     X3, X3, X12
+	VADDSD        X12, X3, X3
+	VADDSD        8(SI), X3, X3
+	VMOVSD        X3, 8(SI)
+	VEXTRACTF64X4 $0x01, Z4, Y12
+	VADDPD        Y12, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X12
+	VADDPD        X12, X4, X4
+	VUNPCKHPD     X4, X4, X12
+	VADDSD        X12, X4, X4
+	VADDSD        8(SI)(DI*1), X4, X4
+	VMOVSD        X4, 8(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z5, Y12
+	VADDPD        Y12, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X12
+	VADDPD        X12, X5, X5
+	VUNPCKHPD     X5, X5, X12
+	VADDSD        X12, X5, X5
+	VADDSD        8(SI)(DI*2), X5, X5
+	VMOVSD        X5, 8(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z6, Y12
+	VADDPD        Y12, Y6, Y6
+	VEXTRACTF32X4 $0x01, Y6, X12
+	VADDPD        X12, X6, X6
+	VUNPCKHPD     X6, X6, X12
+	VADDSD        X12, X6, X6
+	VADDSD        16(SI), X6, X6
+	VMOVSD        X6, 16(SI)
+	VEXTRACTF64X4 $0x01, Z7, Y12
+	VADDPD        Y12, Y7, Y7
+	VEXTRACTF32X4 $0x01, Y7, X12
+	VADDPD        X12, X7, X7
+	VUNPCKHPD     X7, X7, X12
+	VADDSD        X12, X7, X7
+	VADDSD        16(SI)(DI*1), X7, X7
+	VMOVSD        X7, 16(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z8, Y12
+	VADDPD        Y12, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X12
+	VADDPD        X12, X8, X8
+	VUNPCKHPD     X8, X8, X12
+	VADDSD        X12, X8, X8
+	VADDSD        16(SI)(DI*2), X8, X8
+	VMOVSD        X8, 16(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z9, Y12
+	VADDPD        Y12, Y9, Y9
+	VEXTRACTF32X4 $0x01, Y9, X12
+	VADDPD        X12, X9, X9
+	VUNPCKHPD     X9, X9, X12
+	VADDSD        X12, X9, X9
+	VADDSD        24(SI), X9, X9
+	VMOVSD        X9, 24(SI)
+	VEXTRACTF64X4 $0x01, Z10, Y12
+	VADDPD        Y12, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X12
+	VADDPD        X12, X10, X10
+	VUNPCKHPD     X10, X10, X12
+	VADDSD        X12, X10, X10
+	VADDSD        24(SI)(DI*1), X10, X10
+	VMOVSD        X10, 24(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z11, Y12
+	VADDPD        Y12, Y11, Y11
+	VEXTRACTF32X4 $0x01, Y11, X12
+	VADDPD        X12, X11, X11
+	VUNPCKHPD     X11, X11, X12
+	VADDSD        X12, X11, X11
+	VADDSD        24(SI)(DI*2), X11, X11
+	VMOVSD        X11, 24(SI)(DI*2)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000020, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForward1x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	MOVQ    cols+8(FP), R12
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R11), Z3
+	VMOVUPD     (R10), Z4
+	VFMADD231PD Z4, Z3, Z0
+	VMOVUPD     (R10)(BX*1), Z4
+	VFMADD231PD Z4, Z3, Z1
+	VMOVUPD     (R10)(BX*2), Z4
+	VFMADD231PD Z4, Z3, Z2
+	VMOVUPD     64(R11), Z3
+	VMOVUPD     64(R10), Z4
+	VFMADD231PD Z4, Z3, Z0
+	VMOVUPD     64(R10)(BX*1), Z4
+	VFMADD231PD Z4, Z3, Z1
+	VMOVUPD     64(R10)(BX*2), Z4
+	VFMADD231PD Z4, Z3, Z2
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R12
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z0, Y3
+	VADDPD        Y3, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X3
+	VADDPD        X3, X0, X0
+	VUNPCKHPD     X0, X0, X3
+	VADDSD        X3, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y3
+	VADDPD        Y3, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X3
+	VADDPD        X3, X1, X1
+	VUNPCKHPD     X1, X1, X3
+	VADDSD        X3, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPD        Y3, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X3
+	VADDPD        X3, X2, X2
+	VUNPCKHPD     X2, X2, X3
+	VADDSD        X3, X2, X2
+	VADDSD        (SI)(DI*2), X2, X2
+	VMOVSD        X2, (SI)(DI*2)
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000008, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForward4x4AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	LEAQ    (CX)(DX*2), R13
+	MOVQ    cols+8(FP), R14
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R12), Z16
+	VMOVUPD     (R12)(DX*1), Z17
+	VMOVUPD     (R13), Z18
+	VMOVUPD     (R13)(DX*1), Z19
+	VMOVUPD     (R10), Z20
+	VFMADD231PD Z20, Z16, Z0
+	VFMADD231PD Z20, Z17, Z4
+	VFMADD231PD Z20, Z18, Z8
+	VFMADD231PD Z20, Z19, Z12
+	VMOVUPD     (R10)(BX*1), Z20
+	VFMADD231PD Z20, Z16, Z1
+	VFMADD231PD Z20, Z17, Z5
+	VFMADD231PD Z20, Z18, Z9
+	VFMADD231PD Z20, Z19, Z13
+	VMOVUPD     (R10)(BX*2), Z20
+	VFMADD231PD Z20, Z16, Z2
+	VFMADD231PD Z20, Z17, Z6
+	VFMADD231PD Z20, Z18, Z10
+	VFMADD231PD Z20, Z19, Z14
+	VMOVUPD     (R11), Z20
+	VFMADD231PD Z20, Z16, Z3
+	VFMADD231PD Z20, Z17, Z7
+	VFMADD231PD Z20, Z18, Z11
+	VFMADD231PD Z20, Z19, Z15
+	VMOVUPD     64(R12), Z16
+	VMOVUPD     64(R12)(DX*1), Z17
+	VMOVUPD     64(R13), Z18
+	VMOVUPD     64(R13)(DX*1), Z19
+	VMOVUPD     64(R10), Z20
+	VFMADD231PD Z20, Z16, Z0
+	VFMADD231PD Z20, Z17, Z4
+	VFMADD231PD Z20, Z18, Z8
+	VFMADD231PD Z20, Z19, Z12
+	VMOVUPD     64(R10)(BX*1), Z20
+	VFMADD231PD Z20, Z16, Z1
+	VFMADD231PD Z20, Z17, Z5
+	VFMADD231PD Z20, Z18, Z9
+	VFMADD231PD Z20, Z19, Z13
+	VMOVUPD     64(R10)(BX*2), Z20
+	VFMADD231PD Z20, Z16, Z2
+	VFMADD231PD Z20, Z17, Z6
+	VFMADD231PD Z20, Z18, Z10
+	VFMADD231PD Z20, Z19, Z14
+	VMOVUPD     64(R11), Z20
+	VFMADD231PD Z20, Z16, Z3
+	VFMADD231PD Z20, Z17, Z7
+	VFMADD231PD Z20, Z18, Z11
+	VFMADD231PD Z20, Z19, Z15
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ          (SI)(DI*2), R10
+	ADDQ          DI, R10
+	VEXTRACTF64X4 $0x01, Z0, Y16
+	VADDPD        Y16, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X16
+	VADDPD        X16, X0, X0
+	VUNPCKHPD     X0, X0, X16
+	VADDSD        X16, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y16
+	VADDPD        Y16, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X16
+	VADDPD        X16, X1, X1
+	VUNPCKHPD     X1, X1, X16
+	VADDSD        X16, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y16
+	VADDPD        Y16, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X16
+	VADDPD        X16, X2, X2
+	VUNPCKHPD     X2, X2, X16
+	VADDSD        X16, X2, X2
+	VADDSD        (SI)(DI*2), X2, X2
+	VMOVSD        X2, (SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z3, Y16
+	VADDPD        Y16, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X16
+	VADDPD        X16, X3, X3
+	VUNPCKHPD     X3, X3, X16
+	VADDSD        X16, X3, X3
+	VADDSD        (R10), X3, X3
+	VMOVSD        X3, (R10)
+	VEXTRACTF64X4 $0x01, Z4, Y16
+	VADDPD        Y16, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X16
+	VADDPD        X16, X4, X4
+	VUNPCKHPD     X4, X4, X16
+	VADDSD        X16, X4, X4
+	VADDSD        8(SI), X4, X4
+	VMOVSD        X4, 8(SI)
+	VEXTRACTF64X4 $0x01, Z5, Y16
+	VADDPD        Y16, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X16
+	VADDPD        X16, X5, X5
+	VUNPCKHPD     X5, X5, X16
+	VADDSD        X16, X5, X5
+	VADDSD        8(SI)(DI*1), X5, X5
+	VMOVSD        X5, 8(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z6, Y16
+	VADDPD        Y16, Y6, Y6
+	VEXTRACTF32X4 $0x01, Y6, X16
+	VADDPD        X16, X6, X6
+	VUNPCKHPD     X6, X6, X16
+	VADDSD        X16, X6, X6
+	VADDSD        8(SI)(DI*2), X6, X6
+	VMOVSD        X6, 8(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z7, Y16
+	VADDPD        Y16, Y7, Y7
+	VEXTRACTF32X4 $0x01, Y7, X16
+	VADDPD        X16, X7, X7
+	VUNPCKHPD     X7, X7, X16
+	VADDSD        X16, X7, X7
+	VADDSD        8(R10), X7, X7
+	VMOVSD        X7, 8(R10)
+	VEXTRACTF64X4 $0x01, Z8, Y16
+	VADDPD        Y16, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X16
+	VADDPD        X16, X8, X8
+	VUNPCKHPD     X8, X8, X16
+	VADDSD        X16, X8, X8
+	VADDSD        16(SI), X8, X8
+	VMOVSD        X8, 16(SI)
+	VEXTRACTF64X4 $0x01, Z9, Y16
+	VADDPD        Y16, Y9, Y9
+	VEXTRACTF32X4 $0x01, Y9, X16
+	VADDPD        X16, X9, X9
+	VUNPCKHPD     X9, X9, X16
+	VADDSD        X16, X9, X9
+	VADDSD        16(SI)(DI*1), X9, X9
+	VMOVSD        X9, 16(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z10, Y16
+	VADDPD        Y16, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X16
+	VADDPD        X16, X10, X10
+	VUNPCKHPD     X10, X10, X16
+	VADDSD        X16, X10, X10
+	VADDSD        16(SI)(DI*2), X10, X10
+	VMOVSD        X10, 16(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z11, Y16
+	VADDPD        Y16, Y11, Y11
+	VEXTRACTF32X4 $0x01, Y11, X16
+	VADDPD        X16, X11, X11
+	VUNPCKHPD     X11, X11, X16
+	VADDSD        X16, X11, X11
+	VADDSD        16(R10), X11, X11
+	VMOVSD        X11, 16(R10)
+	VEXTRACTF64X4 $0x01, Z12, Y16
+	VADDPD        Y16, Y12, Y12
+	VEXTRACTF32X4 $0x01, Y12, X16
+	VADDPD        X16, X12, X12
+	VUNPCKHPD     X12, X12, X16
+	VADDSD        X16, X12, X12
+	VADDSD        24(SI), X12, X12
+	VMOVSD        X12, 24(SI)
+	VEXTRACTF64X4 $0x01, Z13, Y16
+	VADDPD        Y16, Y13, Y13
+	VEXTRACTF32X4 $0x01, Y13, X16
+	VADDPD        X16, X13, X13
+	VUNPCKHPD     X13, X13, X16
+	VADDSD        X16, X13, X13
+	VADDSD        24(SI)(DI*1), X13, X13
+	VMOVSD        X13, 24(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z14, Y16
+	VADDPD        Y16, Y14, Y14
+	VEXTRACTF32X4 $0x01, Y14, X16
+	VADDPD        X16, X14, X14
+	VUNPCKHPD     X14, X14, X16
+	VADDSD        X16, X14, X14
+	VADDSD        24(SI)(DI*2), X14, X14
+	VMOVSD        X14, 24(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z15, Y16
+	VADDPD        Y16, Y15, Y15
+	VEXTRACTF32X4 $0x01, Y15, X16
+	VADDPD        X16, X15, X15
+	VUNPCKHPD     X15, X15, X16
+	VADDSD        X16, X15, X15
+	VADDSD        24(R10), X15, X15
+	VMOVSD        X15, 24(R10)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000020, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForwardStream4x4AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	LEAQ    (CX)(DX*2), R13
+	LEAQ    (R8)(DX*2), R14
+	MOVQ    cols+8(FP), R15
+	PCALIGN $0x40
 
 columns:
 	PREFETCHT1  (R8)
 	PREFETCHT1  (R8)(DX*1)
 	PREFETCHT1  (R14)
 	PREFETCHT1  (R14)(DX*1)
-	VCVTPS2PD   (R12), Z24
-	VCVTPS2PD   (R12)(DX*1), Z25
-	VCVTPS2PD   (R13), Z26
-	VCVTPS2PD   (R13)(DX*1), Z27
-	VMOVUPD     (R10), Z28
-	VFMADD231PD Z0, Z24, Z28
-	VFMADD231PD Z6, Z25, Z28
-	VFMADD231PD Z12, Z26, Z28
-	VFMADD231PD Z18, Z27, Z28
-	VMOVUPD     Z28, (R10)
-	VMOVUPD     (R10)(BX*1), Z28
-	VFMADD231PD Z1, Z24, Z28
-	VFMADD231PD Z7, Z25, Z28
-	VFMADD231PD Z13, Z26, Z28
-	VFMADD231PD Z19, Z27, Z28
-	VMOVUPD     Z28, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z28
-	VFMADD231PD Z2, Z24, Z28
-	VFMADD231PD Z8, Z25, Z28
-	VFMADD231PD Z14, Z26, Z28
-	VFMADD231PD Z20, Z27, Z28
-	VMOVUPD     Z28, (R10)(BX*2)
-	VMOVUPD     (R11), Z28
-	VFMADD231PD Z3, Z24, Z28
-	VFMADD231PD Z9, Z25, Z28
-	VFMADD231PD Z15, Z26, Z28
-	VFMADD231PD Z21, Z27, Z28
-	VMOVUPD     Z28, (R11)
-	VMOVUPD     (R11)(BX*1), Z28
-	VFMADD231PD Z4, Z24, Z28
-	VFMADD231PD Z10, Z25, Z28
-	VFMADD231PD Z16, Z26, Z28
-	VFMADD231PD Z22, Z27, Z28
-	VMOVUPD     Z28, (R11)(BX*1)
-	VMOVUPD     (R11)(BX*2), Z28
-	VFMADD231PD Z5, Z24, Z28
-	VFMADD231PD Z11, Z25, Z28
-	VFMADD231PD Z17, Z26, Z28
-	VFMADD231PD Z23, Z27, Z28
-	VMOVUPD     Z28, (R11)(BX*2)
-	VCVTPS2PD   32(R12), Z24
-	VCVTPS2PD   32(R12)(DX*1), Z25
-	VCVTPS2PD   32(R13), Z26
-	VCVTPS2PD   32(R13)(DX*1), Z27
-	VMOVUPD     64(R10), Z28
-	VFMADD231PD Z0, Z24, Z28
-	VFMADD231PD Z6, Z25, Z28
-	VFMADD231PD Z12, Z26, Z28
-	VFMADD231PD Z18, Z27, Z28
-	VMOVUPD     Z28, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z28
-	VFMADD231PD Z1, Z24, Z28
-	VFMADD231PD Z7, Z25, Z28
-	VFMADD231PD Z13, Z26, Z28
-	VFMADD231PD Z19, Z27, Z28
-	VMOVUPD     Z28, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z28
-	VFMADD231PD Z2, Z24, Z28
-	VFMADD231PD Z8, Z25, Z28
-	VFMADD231PD Z14, Z26, Z28
-	VFMADD231PD Z20, Z27, Z28
-	VMOVUPD     Z28, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z28
-	VFMADD231PD Z3, Z24, Z28
-	VFMADD231PD Z9, Z25, Z28
-	VFMADD231PD Z15, Z26, Z28
-	VFMADD231PD Z21, Z27, Z28
-	VMOVUPD     Z28, 64(R11)
-	VMOVUPD     64(R11)(BX*1), Z28
-	VFMADD231PD Z4, Z24, Z28
-	VFMADD231PD Z10, Z25, Z28
-	VFMADD231PD Z16, Z26, Z28
-	VFMADD231PD Z22, Z27, Z28
-	VMOVUPD     Z28, 64(R11)(BX*1)
-	VMOVUPD     64(R11)(BX*2), Z28
-	VFMADD231PD Z5, Z24, Z28
-	VFMADD231PD Z11, Z25, Z28
-	VFMADD231PD Z17, Z26, Z28
-	VFMADD231PD Z23, Z27, Z28
-	VMOVUPD     Z28, 64(R11)(BX*2)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R14
+	VMOVUPD     (R12), Z16
+	VMOVUPD     (R12)(DX*1), Z17
+	VMOVUPD     (R13), Z18
+	VMOVUPD     (R13)(DX*1), Z19
+	VMOVUPD     (R10), Z20
+	VFMADD231PD Z20, Z16, Z0
+	VFMADD231PD Z20, Z17, Z4
+	VFMADD231PD Z20, Z18, Z8
+	VFMADD231PD Z20, Z19, Z12
+	VMOVUPD     (R10)(BX*1), Z20
+	VFMADD231PD Z20, Z16, Z1
+	VFMADD231PD Z20, Z17, Z5
+	VFMADD231PD Z20, Z18, Z9
+	VFMADD231PD Z20, Z19, Z13
+	VMOVUPD     (R10)(BX*2), Z20
+	VFMADD231PD Z20, Z16, Z2
+	VFMADD231PD Z20, Z17, Z6
+	VFMADD231PD Z20, Z18, Z10
+	VFMADD231PD Z20, Z19, Z14
+	VMOVUPD     (R11), Z20
+	VFMADD231PD Z20, Z16, Z3
+	VFMADD231PD Z20, Z17, Z7
+	VFMADD231PD Z20, Z18, Z11
+	VFMADD231PD Z20, Z19, Z15
+	VMOVUPD     64(R12), Z16
+	VMOVUPD     64(R12)(DX*1), Z17
+	VMOVUPD     64(R13), Z18
+	VMOVUPD     64(R13)(DX*1), Z19
+	VMOVUPD     64(R10), Z20
+	VFMADD231PD Z20, Z16, Z0
+	VFMADD231PD Z20, Z17, Z4
+	VFMADD231PD Z20, Z18, Z8
+	VFMADD231PD Z20, Z19, Z12
+	VMOVUPD     64(R10)(BX*1), Z20
+	VFMADD231PD Z20, Z16, Z1
+	VFMADD231PD Z20, Z17, Z5
+	VFMADD231PD Z20, Z18, Z9
+	VFMADD231PD Z20, Z19, Z13
+	VMOVUPD     64(R10)(BX*2), Z20
+	VFMADD231PD Z20, Z16, Z2
+	VFMADD231PD Z20, Z17, Z6
+	VFMADD231PD Z20, Z18, Z10
+	VFMADD231PD Z20, Z19, Z14
+	VMOVUPD     64(R11), Z20
+	VFMADD231PD Z20, Z16, Z3
+	VFMADD231PD Z20, Z17, Z7
+	VFMADD231PD Z20, Z18, Z11
+	VFMADD231PD Z20, Z19, Z15
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R14
 	ADDQ        $0x00000080, R10
 	ADDQ        $0x00000080, R11
 	SUBQ        $0x00000010, R15
 	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000020, SI
-	DECQ        AX
-	JMP         group
+
+	// The sums of the lanes.
+	LEAQ          (SI)(DI*2), R10
+	ADDQ          DI, R10
+	VEXTRACTF64X4 $0x01, Z0, Y16
+	VADDPD        Y16, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X16
+	VADDPD        X16, X0, X0
+	VUNPCKHPD     X0, X0, X16
+	VADDSD        X16, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y16
+	VADDPD        Y16, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X16
+	VADDPD        X16, X1, X1
+	VUNPCKHPD     X1, X1, X16
+	VADDSD        X16, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y16
+	VADDPD        Y16, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X16
+	VADDPD        X16, X2, X2
+	VUNPCKHPD     X2, X2, X16
+	VADDSD        X16, X2, X2
+	VADDSD        (SI)(DI*2), X2, X2
+	VMOVSD        X2, (SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z3, Y16
+	VADDPD        Y16, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X16
+	VADDPD        X16, X3, X3
+	VUNPCKHPD     X3, X3, X16
+	VADDSD        X16, X3, X3
+	VADDSD        (R10), X3, X3
+	VMOVSD        X3, (R10)
+	VEXTRACTF64X4 $0x01, Z4, Y16
+	VADDPD        Y16, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X16
+	VADDPD        X16, X4, X4
+	VUNPCKHPD     X4, X4, X16
+	VADDSD        X16, X4, X4
+	VADDSD        8(SI), X4, X4
+	VMOVSD        X4, 8(SI)
+	VEXTRACTF64X4 $0x01, Z5, Y16
+	VADDPD        Y16, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X16
+	VADDPD        X16, X5, X5
+	VUNPCKHPD     X5, X5, X16
+	VADDSD        X16, X5, X5
+	VADDSD        8(SI)(DI*1), X5, X5
+	VMOVSD        X5, 8(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z6, Y16
+	VADDPD        Y16, Y6, Y6
+	VEXTRACTF32X4 $0x01, Y6, X16
+	VADDPD        X16, X6, X6
+	VUNPCKHPD     X6, X6, X16
+	VADDSD        X16, X6, X6
+	VADDSD        8(SI)(DI*2), X6, X6
+	VMOVSD        X6, 8(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z7, Y16
+	VADDPD        Y16, Y7, Y7
+	VEXTRACTF32X4 $0x01, Y7, X16
+	VADDPD        X16, X7, X7
+	VUNPCKHPD     X7, X7, X16
+	VADDSD        X16, X7, X7
+	VADDSD        8(R10), X7, X7
+	VMOVSD        X7, 8(R10)
+	VEXTRACTF64X4 $0x01, Z8, Y16
+	VADDPD        Y16, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X16
+	VADDPD        X16, X8, X8
+	VUNPCKHPD     X8, X8, X16
+	VADDSD        X16, X8, X8
+	VADDSD        16(SI), X8, X8
+	VMOVSD        X8, 16(SI)
+	VEXTRACTF64X4 $0x01, Z9, Y16
+	VADDPD        Y16, Y9, Y9
+	VEXTRACTF32X4 $0x01, Y9, X16
+	VADDPD        X16, X9, X9
+	VUNPCKHPD     X9, X9, X16
+	VADDSD        X16, X9, X9
+	VADDSD        16(SI)(DI*1), X9, X9
+	VMOVSD        X9, 16(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z10, Y16
+	VADDPD        Y16, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X16
+	VADDPD        X16, X10, X10
+	VUNPCKHPD     X10, X10, X16
+	VADDSD        X16, X10, X10
+	VADDSD        16(SI)(DI*2), X10, X10
+	VMOVSD        X10, 16(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z11, Y16
+	VADDPD        Y16, Y11, Y11
+	VEXTRACTF32X4 $0x01, Y11, X16
+	VADDPD        X16, X11, X11
+	VUNPCKHPD     X11, X11, X16
+	VADDSD        X16, X11, X11
+	VADDSD        16(R10), X11, X11
+	VMOVSD        X11, 16(R10)
+	VEXTRACTF64X4 $0x01, Z12, Y16
+	VADDPD        Y16, Y12, Y12
+	VEXTRACTF32X4 $0x01, Y12, X16
+	VADDPD        X16, X12, X12
+	VUNPCKHPD     X12, X12, X16
+	VADDSD        X16, X12, X12
+	VADDSD        24(SI), X12, X12
+	VMOVSD        X12, 24(SI)
+	VEXTRACTF64X4 $0x01, Z13, Y16
+	VADDPD        Y16, Y13, Y13
+	VEXTRACTF32X4 $0x01, Y13, X16
+	VADDPD        X16, X13, X13
+	VUNPCKHPD     X13, X13, X16
+	VADDSD        X16, X13, X13
+	VADDSD        24(SI)(DI*1), X13, X13
+	VMOVSD        X13, 24(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z14, Y16
+	VADDPD        Y16, Y14, Y14
+	VEXTRACTF32X4 $0x01, Y14, X16
+	VADDPD        X16, X14, X14
+	VUNPCKHPD     X14, X14, X16
+	VADDSD        X16, X14, X14
+	VADDSD        24(SI)(DI*2), X14, X14
+	VMOVSD        X14, 24(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z15, Y16
+	VADDPD        Y16, Y15, Y15
+	VEXTRACTF32X4 $0x01, Y15, X16
+	VADDPD        X16, X15, X15
+	VUNPCKHPD     X15, X15, X16
+	VADDSD        X16, X15, X15
+	VADDSD        24(R10), X15, X15
+	VMOVSD        X15, 24(R10)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000020, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForward1x4AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R12), Z4
+	VMOVUPD     (R10), Z5
+	VFMADD231PD Z5, Z4, Z0
+	VMOVUPD     (R10)(BX*1), Z5
+	VFMADD231PD Z5, Z4, Z1
+	VMOVUPD     (R10)(BX*2), Z5
+	VFMADD231PD Z5, Z4, Z2
+	VMOVUPD     (R11), Z5
+	VFMADD231PD Z5, Z4, Z3
+	VMOVUPD     64(R12), Z4
+	VMOVUPD     64(R10), Z5
+	VFMADD231PD Z5, Z4, Z0
+	VMOVUPD     64(R10)(BX*1), Z5
+	VFMADD231PD Z5, Z4, Z1
+	VMOVUPD     64(R10)(BX*2), Z5
+	VFMADD231PD Z5, Z4, Z2
+	VMOVUPD     64(R11), Z5
+	VFMADD231PD Z5, Z4, Z3
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ          (SI)(DI*2), R10
+	ADDQ          DI, R10
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPD        X4, X0, X0
+	VUNPCKHPD     X0, X0, X4
+	VADDSD        X4, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y4
+	VADDPD        Y4, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X4
+	VADDPD        X4, X1, X1
+	VUNPCKHPD     X1, X1, X4
+	VADDSD        X4, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPD        Y4, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X4
+	VADDPD        X4, X2, X2
+	VUNPCKHPD     X2, X2, X4
+	VADDSD        X4, X2, X2
+	VADDSD        (SI)(DI*2), X2, X2
+	VMOVSD        X2, (SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VADDPD        Y4, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X4
+	VADDPD        X4, X3, X3
+	VUNPCKHPD     X3, X3, X4
+	VADDSD        X4, X3, X3
+	VADDSD        (R10), X3, X3
+	VMOVSD        X3, (R10)
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000008, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForward4x5AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	LEAQ    (CX)(DX*2), R13
+	MOVQ    cols+8(FP), R14
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R12), Z20
+	VMOVUPD     (R12)(DX*1), Z21
+	VMOVUPD     (R13), Z22
+	VMOVUPD     (R13)(DX*1), Z23
+	VMOVUPD     (R10), Z24
+	VFMADD231PD Z24, Z20, Z0
+	VFMADD231PD Z24, Z21, Z5
+	VFMADD231PD Z24, Z22, Z10
+	VFMADD231PD Z24, Z23, Z15
+	VMOVUPD     (R10)(BX*1), Z24
+	VFMADD231PD Z24, Z20, Z1
+	VFMADD231PD Z24, Z21, Z6
+	VFMADD231PD Z24, Z22, Z11
+	VFMADD231PD Z24, Z23, Z16
+	VMOVUPD     (R10)(BX*2), Z24
+	VFMADD231PD Z24, Z20, Z2
+	VFMADD231PD Z24, Z21, Z7
+	VFMADD231PD Z24, Z22, Z12
+	VFMADD231PD Z24, Z23, Z17
+	VMOVUPD     (R11), Z24
+	VFMADD231PD Z24, Z20, Z3
+	VFMADD231PD Z24, Z21, Z8
+	VFMADD231PD Z24, Z22, Z13
+	VFMADD231PD Z24, Z23, Z18
+	VMOVUPD     (R11)(BX*1), Z24
+	VFMADD231PD Z24, Z20, Z4
+	VFMADD231PD Z24, Z21, Z9
+	VFMADD231PD Z24, Z22, Z14
+	VFMADD231PD Z24, Z23, Z19
+	VMOVUPD     64(R12), Z20
+	VMOVUPD     64(R12)(DX*1), Z21
+	VMOVUPD     64(R13), Z22
+	VMOVUPD     64(R13)(DX*1), Z23
+	VMOVUPD     64(R10), Z24
+	VFMADD231PD Z24, Z20, Z0
+	VFMADD231PD Z24, Z21, Z5
+	VFMADD231PD Z24, Z22, Z10
+	VFMADD231PD Z24, Z23, Z15
+	VMOVUPD     64(R10)(BX*1), Z24
+	VFMADD231PD Z24, Z20, Z1
+	VFMADD231PD Z24, Z21, Z6
+	VFMADD231PD Z24, Z22, Z11
+	VFMADD231PD Z24, Z23, Z16
+	VMOVUPD     64(R10)(BX*2), Z24
+	VFMADD231PD Z24, Z20, Z2
+	VFMADD231PD Z24, Z21, Z7
+	VFMADD231PD Z24, Z22, Z12
+	VFMADD231PD Z24, Z23, Z17
+	VMOVUPD     64(R11), Z24
+	VFMADD231PD Z24, Z20, Z3
+	VFMADD231PD Z24, Z21, Z8
+	VFMADD231PD Z24, Z22, Z13
+	VFMADD231PD Z24, Z23, Z18
+	VMOVUPD     64(R11)(BX*1), Z24
+	VFMADD231PD Z24, Z20, Z4
+	VFMADD231PD Z24, Z21, Z9
+	VFMADD231PD Z24, Z22, Z14
+	VFMADD231PD Z24, Z23, Z19
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ          (SI)(DI*2), R10
+	ADDQ          DI, R10
+	VEXTRACTF64X4 $0x01, Z0, Y20
+	VADDPD        Y20, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X20
+	VADDPD        X20, X0, X0
+	VUNPCKHPD     X0, X0, X20
+	VADDSD        X20, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y20
+	VADDPD        Y20, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X20
+	VADDPD        X20, X1, X1
+	VUNPCKHPD     X1, X1, X20
+	VADDSD        X20, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y20
+	VADDPD        Y20, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X20
+	VADDPD        X20, X2, X2
+	VUNPCKHPD     X2, X2, X20
+	VADDSD        X20, X2, X2
+	VADDSD        (SI)(DI*2), X2, X2
+	VMOVSD        X2, (SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z3, Y20
+	VADDPD        Y20, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X20
+	VADDPD        X20, X3, X3
+	VUNPCKHPD     X3, X3, X20
+	VADDSD        X20, X3, X3
+	VADDSD        (R10), X3, X3
+	VMOVSD        X3, (R10)
+	VEXTRACTF64X4 $0x01, Z4, Y20
+	VADDPD        Y20, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X20
+	VADDPD        X20, X4, X4
+	VUNPCKHPD     X4, X4, X20
+	VADDSD        X20, X4, X4
+	VADDSD        (R10)(DI*1), X4, X4
+	VMOVSD        X4, (R10)(DI*1)
+	VEXTRACTF64X4 $0x01, Z5, Y20
+	VADDPD        Y20, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X20
+	VADDPD        X20, X5, X5
+	VUNPCKHPD     X5, X5, X20
+	VADDSD        X20, X5, X5
+	VADDSD        8(SI), X5, X5
+	VMOVSD        X5, 8(SI)
+	VEXTRACTF64X4 $0x01, Z6, Y20
+	VADDPD        Y20, Y6, Y6
+	VEXTRACTF32X4 $0x01, Y6, X20
+	VADDPD        X20, X6, X6
+	VUNPCKHPD     X6, X6, X20
+	VADDSD        X20, X6, X6
+	VADDSD        8(SI)(DI*1), X6, X6
+	VMOVSD        X6, 8(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z7, Y20
+	VADDPD        Y20, Y7, Y7
+	VEXTRACTF32X4 $0x01, Y7, X20
+	VADDPD        X20, X7, X7
+	VUNPCKHPD     X7, X7, X20
+	VADDSD        X20, X7, X7
+	VADDSD        8(SI)(DI*2), X7, X7
+	VMOVSD        X7, 8(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z8, Y20
+	VADDPD        Y20, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X20
+	VADDPD        X20, X8, X8
+	VUNPCKHPD     X8, X8, X20
+	VADDSD        X20, X8, X8
+	VADDSD        8(R10), X8, X8
+	VMOVSD        X8, 8(R10)
+	VEXTRACTF64X4 $0x01, Z9, Y20
+	VADDPD        Y20, Y9, Y9
+	VEXTRACTF32X4 $0x01, Y9, X20
+	VADDPD        X20, X9, X9
+	VUNPCKHPD     X9, X9, X20
+	VADDSD        X20, X9, X9
+	VADDSD        8(R10)(DI*1), X9, X9
+	VMOVSD        X9, 8(R10)(DI*1)
+	VEXTRACTF64X4 $0x01, Z10, Y20
+	VADDPD        Y20, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X20
+	VADDPD        X20, X10, X10
+	VUNPCKHPD     X10, X10, X20
+	VADDSD        X20, X10, X10
+	VADDSD        16(SI), X10, X10
+	VMOVSD        X10, 16(SI)
+	VEXTRACTF64X4 $0x01, Z11, Y20
+	VADDPD        Y20, Y11, Y11
+	VEXTRACTF32X4 $0x01, Y11, X20
+	VADDPD        X20, X11, X11
+	VUNPCKHPD     X11, X11, X20
+	VADDSD        X20, X11, X11
+	VADDSD        16(SI)(DI*1), X11, X11
+	VMOVSD        X11, 16(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z12, Y20
+	VADDPD        Y20, Y12, Y12
+	VEXTRACTF32X4 $0x01, Y12, X20
+	VADDPD        X20, X12, X12
+	VUNPCKHPD     X12, X12, X20
+	VADDSD        X20, X12, X12
+	VADDSD        16(SI)(DI*2), X12, X12
+	VMOVSD        X12, 16(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z13, Y20
+	VADDPD        Y20, Y13, Y13
+	VEXTRACTF32X4 $0x01, Y13, X20
+	VADDPD        X20, X13, X13
+	VUNPCKHPD     X13, X13, X20
+	VADDSD        X20, X13, X13
+	VADDSD        16(R10), X13, X13
+	VMOVSD        X13, 16(R10)
+	VEXTRACTF64X4 $0x01, Z14, Y20
+	VADDPD        Y20, Y14, Y14
+	VEXTRACTF32X4 $0x01, Y14, X20
+	VADDPD        X20, X14, X14
+	VUNPCKHPD     X14, X14, X20
+	VADDSD        X20, X14, X14
+	VADDSD        16(R10)(DI*1), X14, X14
+	VMOVSD        X14, 16(R10)(DI*1)
+	VEXTRACTF64X4 $0x01, Z15, Y20
+	VADDPD        Y20, Y15, Y15
+	VEXTRACTF32X4 $0x01, Y15, X20
+	VADDPD        X20, X15, X15
+	VUNPCKHPD     X15, X15, X20
+	VADDSD        X20, X15, X15
+	VADDSD        24(SI), X15, X15
+	VMOVSD        X15, 24(SI)
+	VEXTRACTF64X4 $0x01, Z16, Y20
+	VADDPD        Y20, Y16, Y16
+	VEXTRACTF32X4 $0x01, Y16, X20
+	VADDPD        X20, X16, X16
+	VUNPCKHPD     X16, X16, X20
+	VADDSD        X20, X16, X16
+	VADDSD        24(SI)(DI*1), X16, X16
+	VMOVSD        X16, 24(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z17, Y20
+	VADDPD        Y20, Y17, Y17
+	VEXTRACTF32X4 $0x01, Y17, X20
+	VADDPD        X20, X17, X17
+	VUNPCKHPD     X17, X17, X20
+	VADDSD        X20, X17, X17
+	VADDSD        24(SI)(DI*2), X17, X17
+	VMOVSD        X17, 24(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z18, Y20
+	VADDPD        Y20, Y18, Y18
+	VEXTRACTF32X4 $0x01, Y18, X20
+	VADDPD        X20, X18, X18
+	VUNPCKHPD     X18, X18, X20
+	VADDSD        X20, X18, X18
+	VADDSD        24(R10), X18, X18
+	VMOVSD        X18, 24(R10)
+	VEXTRACTF64X4 $0x01, Z19, Y20
+	VADDPD        Y20, Y19, Y19
+	VEXTRACTF32X4 $0x01, Y19, X20
+	VADDPD        X20, X19, X19
+	VUNPCKHPD     X19, X19, X20
+	VADDSD        X20, X19, X19
+	VADDSD        24(R10)(DI*1), X19, X19
+	VMOVSD        X19, 24(R10)(DI*1)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000020, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForwardStream4x5AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	LEAQ    (CX)(DX*2), R13
+	LEAQ    (R8)(DX*2), R14
+	MOVQ    cols+8(FP), R15
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R14)
+	PREFETCHT1  (R14)(DX*1)
+	VMOVUPD     (R12), Z20
+	VMOVUPD     (R12)(DX*1), Z21
+	VMOVUPD     (R13), Z22
+	VMOVUPD     (R13)(DX*1), Z23
+	VMOVUPD     (R10), Z24
+	VFMADD231PD Z24, Z20, Z0
+	VFMADD231PD Z24, Z21, Z5
+	VFMADD231PD Z24, Z22, Z10
+	VFMADD231PD Z24, Z23, Z15
+	VMOVUPD     (R10)(BX*1), Z24
+	VFMADD231PD Z24, Z20, Z1
+	VFMADD231PD Z24, Z21, Z6
+	VFMADD231PD Z24, Z22, Z11
+	VFMADD231PD Z24, Z23, Z16
+	VMOVUPD     (R10)(BX*2), Z24
+	VFMADD231PD Z24, Z20, Z2
+	VFMADD231PD Z24, Z21, Z7
+	VFMADD231PD Z24, Z22, Z12
+	VFMADD231PD Z24, Z23, Z17
+	VMOVUPD     (R11), Z24
+	VFMADD231PD Z24, Z20, Z3
+	VFMADD231PD Z24, Z21, Z8
+	VFMADD231PD Z24, Z22, Z13
+	VFMADD231PD Z24, Z23, Z18
+	VMOVUPD     (R11)(BX*1), Z24
+	VFMADD231PD Z24, Z20, Z4
+	VFMADD231PD Z24, Z21, Z9
+	VFMADD231PD Z24, Z22, Z14
+	VFMADD231PD Z24, Z23, Z19
+	VMOVUPD     64(R12), Z20
+	VMOVUPD     64(R12)(DX*1), Z21
+	VMOVUPD     64(R13), Z22
+	VMOVUPD     64(R13)(DX*1), Z23
+	VMOVUPD     64(R10), Z24
+	VFMADD231PD Z24, Z20, Z0
+	VFMADD231PD Z24, Z21, Z5
+	VFMADD231PD Z24, Z22, Z10
+	VFMADD231PD Z24, Z23, Z15
+	VMOVUPD     64(R10)(BX*1), Z24
+	VFMADD231PD Z24, Z20, Z1
+	VFMADD231PD Z24, Z21, Z6
+	VFMADD231PD Z24, Z22, Z11
+	VFMADD231PD Z24, Z23, Z16
+	VMOVUPD     64(R10)(BX*2), Z24
+	VFMADD231PD Z24, Z20, Z2
+	VFMADD231PD Z24, Z21, Z7
+	VFMADD231PD Z24, Z22, Z12
+	VFMADD231PD Z24, Z23, Z17
+	VMOVUPD     64(R11), Z24
+	VFMADD231PD Z24, Z20, Z3
+	VFMADD231PD Z24, Z21, Z8
+	VFMADD231PD Z24, Z22, Z13
+	VFMADD231PD Z24, Z23, Z18
+	VMOVUPD     64(R11)(BX*1), Z24
+	VFMADD231PD Z24, Z20, Z4
+	VFMADD231PD Z24, Z21, Z9
+	VFMADD231PD Z24, Z22, Z14
+	VFMADD231PD Z24, Z23, Z19
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R14
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ          (SI)(DI*2), R10
+	ADDQ          DI, R10
+	VEXTRACTF64X4 $0x01, Z0, Y20
+	VADDPD        Y20, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X20
+	VADDPD        X20, X0, X0
+	VUNPCKHPD     X0, X0, X20
+	VADDSD        X20, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y20
+	VADDPD        Y20, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X20
+	VADDPD        X20, X1, X1
+	VUNPCKHPD     X1, X1, X20
+	VADDSD        X20, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y20
+	VADDPD        Y20, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X20
+	VADDPD        X20, X2, X2
+	VUNPCKHPD     X2, X2, X20
+	VADDSD        X20, X2, X2
+	VADDSD        (SI)(DI*2), X2, X2
+	VMOVSD        X2, (SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z3, Y20
+	VADDPD        Y20, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X20
+	VADDPD        X20, X3, X3
+	VUNPCKHPD     X3, X3, X20
+	VADDSD        X20, X3, X3
+	VADDSD        (R10), X3, X3
+	VMOVSD        X3, (R10)
+	VEXTRACTF64X4 $0x01, Z4, Y20
+	VADDPD        Y20, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X20
+	VADDPD        X20, X4, X4
+	VUNPCKHPD     X4, X4, X20
+	VADDSD        X20, X4, X4
+	VADDSD        (R10)(DI*1), X4, X4
+	VMOVSD        X4, (R10)(DI*1)
+	VEXTRACTF64X4 $0x01, Z5, Y20
+	VADDPD        Y20, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X20
+	VADDPD        X20, X5, X5
+	VUNPCKHPD     X5, X5, X20
+	VADDSD        X20, X5, X5
+	VADDSD        8(SI), X5, X5
+	VMOVSD        X5, 8(SI)
+	VEXTRACTF64X4 $0x01, Z6, Y20
+	VADDPD        Y20, Y6, Y6
+	VEXTRACTF32X4 $0x01, Y6, X20
+	VADDPD        X20, X6, X6
+	VUNPCKHPD     X6, X6, X20
+	VADDSD        X20, X6, X6
+	VADDSD        8(SI)(DI*1), X6, X6
+	VMOVSD        X6, 8(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z7, Y20
+	VADDPD        Y20, Y7, Y7
+	VEXTRACTF32X4 $0x01, Y7, X20
+	VADDPD        X20, X7, X7
+	VUNPCKHPD     X7, X7, X20
+	VADDSD        X20, X7, X7
+	VADDSD        8(SI)(DI*2), X7, X7
+	VMOVSD        X7, 8(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z8, Y20
+	VADDPD        Y20, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X20
+	VADDPD        X20, X8, X8
+	VUNPCKHPD     X8, X8, X20
+	VADDSD        X20, X8, X8
+	VADDSD        8(R10), X8, X8
+	VMOVSD        X8, 8(R10)
+	VEXTRACTF64X4 $0x01, Z9, Y20
+	VADDPD        Y20, Y9, Y9
+	VEXTRACTF32X4 $0x01, Y9, X20
+	VADDPD        X20, X9, X9
+	VUNPCKHPD     X9, X9, X20
+	VADDSD        X20, X9, X9
+	VADDSD        8(R10)(DI*1), X9, X9
+	VMOVSD        X9, 8(R10)(DI*1)
+	VEXTRACTF64X4 $0x01, Z10, Y20
+	VADDPD        Y20, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X20
+	VADDPD        X20, X10, X10
+	VUNPCKHPD     X10, X10, X20
+	VADDSD        X20, X10, X10
+	VADDSD        16(SI), X10, X10
+	VMOVSD        X10, 16(SI)
+	VEXTRACTF64X4 $0x01, Z11, Y20
+	VADDPD        Y20, Y11, Y11
+	VEXTRACTF32X4 $0x01, Y11, X20
+	VADDPD        X20, X11, X11
+	VUNPCKHPD     X11, X11, X20
+	VADDSD        X20, X11, X11
+	VADDSD        16(SI)(DI*1), X11, X11
+	VMOVSD        X11, 16(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z12, Y20
+	VADDPD        Y20, Y12, Y12
+	VEXTRACTF32X4 $0x01, Y12, X20
+	VADDPD        X20, X12, X12
+	VUNPCKHPD     X12, X12, X20
+	VADDSD        X20, X12, X12
+	VADDSD        16(SI)(DI*2), X12, X12
+	VMOVSD        X12, 16(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z13, Y20
+	VADDPD        Y20, Y13, Y13
+	VEXTRACTF32X4 $0x01, Y13, X20
+	VADDPD        X20, X13, X13
+	VUNPCKHPD     X13, X13, X20
+	VADDSD        X20, X13, X13
+	VADDSD        16(R10), X13, X13
+	VMOVSD        X13, 16(R10)
+	VEXTRACTF64X4 $0x01, Z14, Y20
+	VADDPD        Y20, Y14, Y14
+	VEXTRACTF32X4 $0x01, Y14, X20
+	VADDPD        X20, X14, X14
+	VUNPCKHPD     X14, X14, X20
+	VADDSD        X20, X14, X14
+	VADDSD        16(R10)(DI*1), X14, X14
+	VMOVSD        X14, 16(R10)(DI*1)
+	VEXTRACTF64X4 $0x01, Z15, Y20
+	VADDPD        Y20, Y15, Y15
+	VEXTRACTF32X4 $0x01, Y15, X20
+	VADDPD        X20, X15, X15
+	VUNPCKHPD     X15, X15, X20
+	VADDSD        X20, X15, X15
+	VADDSD        24(SI), X15, X15
+	VMOVSD        X15, 24(SI)
+	VEXTRACTF64X4 $0x01, Z16, Y20
+	VADDPD        Y20, Y16, Y16
+	VEXTRACTF32X4 $0x01, Y16, X20
+	VADDPD        X20, X16, X16
+	VUNPCKHPD     X16, X16, X20
+	VADDSD        X20, X16, X16
+	VADDSD        24(SI)(DI*1), X16, X16
+	VMOVSD        X16, 24(SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z17, Y20
+	VADDPD        Y20, Y17, Y17
+	VEXTRACTF32X4 $0x01, Y17, X20
+	VADDPD        X20, X17, X17
+	VUNPCKHPD     X17, X17, X20
+	VADDSD        X20, X17, X17
+	VADDSD        24(SI)(DI*2), X17, X17
+	VMOVSD        X17, 24(SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z18, Y20
+	VADDPD        Y20, Y18, Y18
+	VEXTRACTF32X4 $0x01, Y18, X20
+	VADDPD        X20, X18, X18
+	VUNPCKHPD     X18, X18, X20
+	VADDSD        X20, X18, X18
+	VADDSD        24(R10), X18, X18
+	VMOVSD        X18, 24(R10)
+	VEXTRACTF64X4 $0x01, Z19, Y20
+	VADDPD        Y20, Y19, Y19
+	VEXTRACTF32X4 $0x01, Y19, X20
+	VADDPD        X20, X19, X19
+	VUNPCKHPD     X19, X19, X20
+	VADDSD        X20, X19, X19
+	VADDSD        24(R10)(DI*1), X19, X19
+	VMOVSD        X19, 24(R10)(DI*1)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000020, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dForward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForward1x5AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R12), Z5
+	VMOVUPD     (R10), Z6
+	VFMADD231PD Z6, Z5, Z0
+	VMOVUPD     (R10)(BX*1), Z6
+	VFMADD231PD Z6, Z5, Z1
+	VMOVUPD     (R10)(BX*2), Z6
+	VFMADD231PD Z6, Z5, Z2
+	VMOVUPD     (R11), Z6
+	VFMADD231PD Z6, Z5, Z3
+	VMOVUPD     (R11)(BX*1), Z6
+	VFMADD231PD Z6, Z5, Z4
+	VMOVUPD     64(R12), Z5
+	VMOVUPD     64(R10), Z6
+	VFMADD231PD Z6, Z5, Z0
+	VMOVUPD     64(R10)(BX*1), Z6
+	VFMADD231PD Z6, Z5, Z1
+	VMOVUPD     64(R10)(BX*2), Z6
+	VFMADD231PD Z6, Z5, Z2
+	VMOVUPD     64(R11), Z6
+	VFMADD231PD Z6, Z5, Z3
+	VMOVUPD     64(R11)(BX*1), Z6
+	VFMADD231PD Z6, Z5, Z4
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ          (SI)(DI*2), R10
+	ADDQ          DI, R10
+	VEXTRACTF64X4 $0x01, Z0, Y5
+	VADDPD        Y5, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X5
+	VADDPD        X5, X0, X0
+	VUNPCKHPD     X0, X0, X5
+	VADDSD        X5, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPD        Y5, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X5
+	VADDPD        X5, X1, X1
+	VUNPCKHPD     X1, X1, X5
+	VADDSD        X5, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y5
+	VADDPD        Y5, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X5
+	VADDPD        X5, X2, X2
+	VUNPCKHPD     X2, X2, X5
+	VADDSD        X5, X2, X2
+	VADDSD        (SI)(DI*2), X2, X2
+	VMOVSD        X2, (SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPD        Y5, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X5
+	VADDPD        X5, X3, X3
+	VUNPCKHPD     X3, X3, X5
+	VADDSD        X5, X3, X3
+	VADDSD        (R10), X3, X3
+	VMOVSD        X3, (R10)
+	VEXTRACTF64X4 $0x01, Z4, Y5
+	VADDPD        Y5, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X5
+	VADDPD        X5, X4, X4
+	VUNPCKHPD     X4, X4, X5
+	VADDSD        X5, X4, X4
+	VADDSD        (R10)(DI*1), X4, X4
+	VMOVSD        X4, (R10)(DI*1)
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000008, SI
+	DECQ          AX
+	JMP           group
 
 done:
 	VZEROUPPER
@@ -24401,6 +21259,3510 @@ done:
 	VZEROUPPER
 	RET
 
+// func dForward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dForward1x6AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    x+32(FP), R10
+	LEAQ    (R10)(BX*2), R11
+	ADDQ    BX, R11
+	MOVQ    CX, R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R12), Z6
+	VMOVUPD     (R10), Z7
+	VFMADD231PD Z7, Z6, Z0
+	VMOVUPD     (R10)(BX*1), Z7
+	VFMADD231PD Z7, Z6, Z1
+	VMOVUPD     (R10)(BX*2), Z7
+	VFMADD231PD Z7, Z6, Z2
+	VMOVUPD     (R11), Z7
+	VFMADD231PD Z7, Z6, Z3
+	VMOVUPD     (R11)(BX*1), Z7
+	VFMADD231PD Z7, Z6, Z4
+	VMOVUPD     (R11)(BX*2), Z7
+	VFMADD231PD Z7, Z6, Z5
+	VMOVUPD     64(R12), Z6
+	VMOVUPD     64(R10), Z7
+	VFMADD231PD Z7, Z6, Z0
+	VMOVUPD     64(R10)(BX*1), Z7
+	VFMADD231PD Z7, Z6, Z1
+	VMOVUPD     64(R10)(BX*2), Z7
+	VFMADD231PD Z7, Z6, Z2
+	VMOVUPD     64(R11), Z7
+	VFMADD231PD Z7, Z6, Z3
+	VMOVUPD     64(R11)(BX*1), Z7
+	VFMADD231PD Z7, Z6, Z4
+	VMOVUPD     64(R11)(BX*2), Z7
+	VFMADD231PD Z7, Z6, Z5
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	LEAQ          (SI)(DI*2), R10
+	ADDQ          DI, R10
+	VEXTRACTF64X4 $0x01, Z0, Y6
+	VADDPD        Y6, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X6
+	VADDPD        X6, X0, X0
+	VUNPCKHPD     X0, X0, X6
+	VADDSD        X6, X0, X0
+	VADDSD        (SI), X0, X0
+	VMOVSD        X0, (SI)
+	VEXTRACTF64X4 $0x01, Z1, Y6
+	VADDPD        Y6, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X6
+	VADDPD        X6, X1, X1
+	VUNPCKHPD     X1, X1, X6
+	VADDSD        X6, X1, X1
+	VADDSD        (SI)(DI*1), X1, X1
+	VMOVSD        X1, (SI)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y6
+	VADDPD        Y6, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X6
+	VADDPD        X6, X2, X2
+	VUNPCKHPD     X2, X2, X6
+	VADDSD        X6, X2, X2
+	VADDSD        (SI)(DI*2), X2, X2
+	VMOVSD        X2, (SI)(DI*2)
+	VEXTRACTF64X4 $0x01, Z3, Y6
+	VADDPD        Y6, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X6
+	VADDPD        X6, X3, X3
+	VUNPCKHPD     X3, X3, X6
+	VADDSD        X6, X3, X3
+	VADDSD        (R10), X3, X3
+	VMOVSD        X3, (R10)
+	VEXTRACTF64X4 $0x01, Z4, Y6
+	VADDPD        Y6, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X6
+	VADDPD        X6, X4, X4
+	VUNPCKHPD     X4, X4, X6
+	VADDSD        X6, X4, X4
+	VADDSD        (R10)(DI*1), X4, X4
+	VMOVSD        X4, (R10)(DI*1)
+	VEXTRACTF64X4 $0x01, Z5, Y6
+	VADDPD        Y6, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X6
+	VADDPD        X6, X5, X5
+	VUNPCKHPD     X5, X5, X6
+	VADDSD        X6, X5, X5
+	VADDSD        (R10)(DI*2), X5, X5
+	VMOVSD        X5, (R10)(DI*2)
+	ADDQ          DX, CX
+	ADDQ          R9, R8
+	ADDQ          $0x00000008, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward4x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD 8(SI), Z1
+	VBROADCASTSD 16(SI), Z2
+	VBROADCASTSD 24(SI), Z3
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	LEAQ         (CX)(DX*2), R10
+	MOVQ         cols+8(FP), R11
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (BX), Z4
+	VCVTPS2PD   (DI), Z5
+	VFMADD231PD Z0, Z5, Z4
+	VCVTPS2PD   (DI)(DX*1), Z5
+	VFMADD231PD Z1, Z5, Z4
+	VCVTPS2PD   (R10), Z5
+	VFMADD231PD Z2, Z5, Z4
+	VCVTPS2PD   (R10)(DX*1), Z5
+	VFMADD231PD Z3, Z5, Z4
+	VMOVUPD     Z4, (BX)
+	VMOVUPD     64(BX), Z4
+	VCVTPS2PD   32(DI), Z5
+	VFMADD231PD Z0, Z5, Z4
+	VCVTPS2PD   32(DI)(DX*1), Z5
+	VFMADD231PD Z1, Z5, Z4
+	VCVTPS2PD   32(R10), Z5
+	VFMADD231PD Z2, Z5, Z4
+	VCVTPS2PD   32(R10)(DX*1), Z5
+	VFMADD231PD Z3, Z5, Z4
+	VMOVUPD     Z4, 64(BX)
+	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000010, R11
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackwardStream4x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD 8(SI), Z1
+	VBROADCASTSD 16(SI), Z2
+	VBROADCASTSD 24(SI), Z3
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	LEAQ         (CX)(DX*2), R10
+	LEAQ         (R8)(DX*2), R11
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R11)
+	PREFETCHT1  (R11)(DX*1)
+	VMOVUPD     (BX), Z4
+	VCVTPS2PD   (DI), Z5
+	VFMADD231PD Z0, Z5, Z4
+	VCVTPS2PD   (DI)(DX*1), Z5
+	VFMADD231PD Z1, Z5, Z4
+	VCVTPS2PD   (R10), Z5
+	VFMADD231PD Z2, Z5, Z4
+	VCVTPS2PD   (R10)(DX*1), Z5
+	VFMADD231PD Z3, Z5, Z4
+	VMOVUPD     Z4, (BX)
+	VMOVUPD     64(BX), Z4
+	VCVTPS2PD   32(DI), Z5
+	VFMADD231PD Z0, Z5, Z4
+	VCVTPS2PD   32(DI)(DX*1), Z5
+	VFMADD231PD Z1, Z5, Z4
+	VCVTPS2PD   32(R10), Z5
+	VFMADD231PD Z2, Z5, Z4
+	VCVTPS2PD   32(R10)(DX*1), Z5
+	VFMADD231PD Z3, Z5, Z4
+	VMOVUPD     Z4, 64(BX)
+	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000010, R12
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward1x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	MOVQ         cols+8(FP), R10
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (DI), Z1
+	VMOVUPD     (BX), Z2
+	VFMADD231PD Z0, Z1, Z2
+	VMOVUPD     Z2, (BX)
+	VCVTPS2PD   32(DI), Z1
+	VMOVUPD     64(BX), Z2
+	VFMADD231PD Z0, Z1, Z2
+	VMOVUPD     Z2, 64(BX)
+	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000010, R10
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward4x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD 8(SI), Z2
+	VBROADCASTSD 8(SI)(DI*1), Z3
+	VBROADCASTSD 16(SI), Z4
+	VBROADCASTSD 16(SI)(DI*1), Z5
+	VBROADCASTSD 24(SI), Z6
+	VBROADCASTSD 24(SI)(DI*1), Z7
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R10), Z8
+	VMOVUPD     (R10)(BX*1), Z9
+	VCVTPS2PD   (R11), Z10
+	VFMADD231PD Z0, Z10, Z8
+	VFMADD231PD Z1, Z10, Z9
+	VCVTPS2PD   (R11)(DX*1), Z10
+	VFMADD231PD Z2, Z10, Z8
+	VFMADD231PD Z3, Z10, Z9
+	VCVTPS2PD   (R12), Z10
+	VFMADD231PD Z4, Z10, Z8
+	VFMADD231PD Z5, Z10, Z9
+	VCVTPS2PD   (R12)(DX*1), Z10
+	VFMADD231PD Z6, Z10, Z8
+	VFMADD231PD Z7, Z10, Z9
+	VMOVUPD     Z8, (R10)
+	VMOVUPD     Z9, (R10)(BX*1)
+	VMOVUPD     64(R10), Z8
+	VMOVUPD     64(R10)(BX*1), Z9
+	VCVTPS2PD   32(R11), Z10
+	VFMADD231PD Z0, Z10, Z8
+	VFMADD231PD Z1, Z10, Z9
+	VCVTPS2PD   32(R11)(DX*1), Z10
+	VFMADD231PD Z2, Z10, Z8
+	VFMADD231PD Z3, Z10, Z9
+	VCVTPS2PD   32(R12), Z10
+	VFMADD231PD Z4, Z10, Z8
+	VFMADD231PD Z5, Z10, Z9
+	VCVTPS2PD   32(R12)(DX*1), Z10
+	VFMADD231PD Z6, Z10, Z8
+	VFMADD231PD Z7, Z10, Z9
+	VMOVUPD     Z8, 64(R10)
+	VMOVUPD     Z9, 64(R10)(BX*1)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackwardStream4x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD 8(SI), Z2
+	VBROADCASTSD 8(SI)(DI*1), Z3
+	VBROADCASTSD 16(SI), Z4
+	VBROADCASTSD 16(SI)(DI*1), Z5
+	VBROADCASTSD 24(SI), Z6
+	VBROADCASTSD 24(SI)(DI*1), Z7
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	LEAQ         (R8)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	VMOVUPD     (R10), Z8
+	VMOVUPD     (R10)(BX*1), Z9
+	VCVTPS2PD   (R11), Z10
+	VFMADD231PD Z0, Z10, Z8
+	VFMADD231PD Z1, Z10, Z9
+	VCVTPS2PD   (R11)(DX*1), Z10
+	VFMADD231PD Z2, Z10, Z8
+	VFMADD231PD Z3, Z10, Z9
+	VCVTPS2PD   (R12), Z10
+	VFMADD231PD Z4, Z10, Z8
+	VFMADD231PD Z5, Z10, Z9
+	VCVTPS2PD   (R12)(DX*1), Z10
+	VFMADD231PD Z6, Z10, Z8
+	VFMADD231PD Z7, Z10, Z9
+	VMOVUPD     Z8, (R10)
+	VMOVUPD     Z9, (R10)(BX*1)
+	VMOVUPD     64(R10), Z8
+	VMOVUPD     64(R10)(BX*1), Z9
+	VCVTPS2PD   32(R11), Z10
+	VFMADD231PD Z0, Z10, Z8
+	VFMADD231PD Z1, Z10, Z9
+	VCVTPS2PD   32(R11)(DX*1), Z10
+	VFMADD231PD Z2, Z10, Z8
+	VFMADD231PD Z3, Z10, Z9
+	VCVTPS2PD   32(R12), Z10
+	VFMADD231PD Z4, Z10, Z8
+	VFMADD231PD Z5, Z10, Z9
+	VCVTPS2PD   32(R12)(DX*1), Z10
+	VFMADD231PD Z6, Z10, Z8
+	VFMADD231PD Z7, Z10, Z9
+	VMOVUPD     Z8, 64(R10)
+	VMOVUPD     Z9, 64(R10)(BX*1)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward1x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R11), Z2
+	VMOVUPD     (R10), Z3
+	VFMADD231PD Z0, Z2, Z3
+	VMOVUPD     Z3, (R10)
+	VMOVUPD     (R10)(BX*1), Z3
+	VFMADD231PD Z1, Z2, Z3
+	VMOVUPD     Z3, (R10)(BX*1)
+	VCVTPS2PD   32(R11), Z2
+	VMOVUPD     64(R10), Z3
+	VFMADD231PD Z0, Z2, Z3
+	VMOVUPD     Z3, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z3
+	VFMADD231PD Z1, Z2, Z3
+	VMOVUPD     Z3, 64(R10)(BX*1)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R12
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward4x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD 8(SI), Z3
+	VBROADCASTSD 8(SI)(DI*1), Z4
+	VBROADCASTSD 8(SI)(DI*2), Z5
+	VBROADCASTSD 16(SI), Z6
+	VBROADCASTSD 16(SI)(DI*1), Z7
+	VBROADCASTSD 16(SI)(DI*2), Z8
+	VBROADCASTSD 24(SI), Z9
+	VBROADCASTSD 24(SI)(DI*1), Z10
+	VBROADCASTSD 24(SI)(DI*2), Z11
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VMOVUPD     (R10), Z12
+	VMOVUPD     (R10)(BX*1), Z13
+	VMOVUPD     (R10)(BX*2), Z14
+	VCVTPS2PD   (R11), Z15
+	VFMADD231PD Z0, Z15, Z12
+	VFMADD231PD Z1, Z15, Z13
+	VFMADD231PD Z2, Z15, Z14
+	VCVTPS2PD   (R11)(DX*1), Z15
+	VFMADD231PD Z3, Z15, Z12
+	VFMADD231PD Z4, Z15, Z13
+	VFMADD231PD Z5, Z15, Z14
+	VCVTPS2PD   (R12), Z15
+	VFMADD231PD Z6, Z15, Z12
+	VFMADD231PD Z7, Z15, Z13
+	VFMADD231PD Z8, Z15, Z14
+	VCVTPS2PD   (R12)(DX*1), Z15
+	VFMADD231PD Z9, Z15, Z12
+	VFMADD231PD Z10, Z15, Z13
+	VFMADD231PD Z11, Z15, Z14
+	VMOVUPD     Z12, (R10)
+	VMOVUPD     Z13, (R10)(BX*1)
+	VMOVUPD     Z14, (R10)(BX*2)
+	VMOVUPD     64(R10), Z12
+	VMOVUPD     64(R10)(BX*1), Z13
+	VMOVUPD     64(R10)(BX*2), Z14
+	VCVTPS2PD   32(R11), Z15
+	VFMADD231PD Z0, Z15, Z12
+	VFMADD231PD Z1, Z15, Z13
+	VFMADD231PD Z2, Z15, Z14
+	VCVTPS2PD   32(R11)(DX*1), Z15
+	VFMADD231PD Z3, Z15, Z12
+	VFMADD231PD Z4, Z15, Z13
+	VFMADD231PD Z5, Z15, Z14
+	VCVTPS2PD   32(R12), Z15
+	VFMADD231PD Z6, Z15, Z12
+	VFMADD231PD Z7, Z15, Z13
+	VFMADD231PD Z8, Z15, Z14
+	VCVTPS2PD   32(R12)(DX*1), Z15
+	VFMADD231PD Z9, Z15, Z12
+	VFMADD231PD Z10, Z15, Z13
+	VFMADD231PD Z11, Z15, Z14
+	VMOVUPD     Z12, 64(R10)
+	VMOVUPD     Z13, 64(R10)(BX*1)
+	VMOVUPD     Z14, 64(R10)(BX*2)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackwardStream4x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD 8(SI), Z3
+	VBROADCASTSD 8(SI)(DI*1), Z4
+	VBROADCASTSD 8(SI)(DI*2), Z5
+	VBROADCASTSD 16(SI), Z6
+	VBROADCASTSD 16(SI)(DI*1), Z7
+	VBROADCASTSD 16(SI)(DI*2), Z8
+	VBROADCASTSD 24(SI), Z9
+	VBROADCASTSD 24(SI)(DI*1), Z10
+	VBROADCASTSD 24(SI)(DI*2), Z11
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	LEAQ         (R8)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	VMOVUPD     (R10), Z12
+	VMOVUPD     (R10)(BX*1), Z13
+	VMOVUPD     (R10)(BX*2), Z14
+	VCVTPS2PD   (R11), Z15
+	VFMADD231PD Z0, Z15, Z12
+	VFMADD231PD Z1, Z15, Z13
+	VFMADD231PD Z2, Z15, Z14
+	VCVTPS2PD   (R11)(DX*1), Z15
+	VFMADD231PD Z3, Z15, Z12
+	VFMADD231PD Z4, Z15, Z13
+	VFMADD231PD Z5, Z15, Z14
+	VCVTPS2PD   (R12), Z15
+	VFMADD231PD Z6, Z15, Z12
+	VFMADD231PD Z7, Z15, Z13
+	VFMADD231PD Z8, Z15, Z14
+	VCVTPS2PD   (R12)(DX*1), Z15
+	VFMADD231PD Z9, Z15, Z12
+	VFMADD231PD Z10, Z15, Z13
+	VFMADD231PD Z11, Z15, Z14
+	VMOVUPD     Z12, (R10)
+	VMOVUPD     Z13, (R10)(BX*1)
+	VMOVUPD     Z14, (R10)(BX*2)
+	VMOVUPD     64(R10), Z12
+	VMOVUPD     64(R10)(BX*1), Z13
+	VMOVUPD     64(R10)(BX*2), Z14
+	VCVTPS2PD   32(R11), Z15
+	VFMADD231PD Z0, Z15, Z12
+	VFMADD231PD Z1, Z15, Z13
+	VFMADD231PD Z2, Z15, Z14
+	VCVTPS2PD   32(R11)(DX*1), Z15
+	VFMADD231PD Z3, Z15, Z12
+	VFMADD231PD Z4, Z15, Z13
+	VFMADD231PD Z5, Z15, Z14
+	VCVTPS2PD   32(R12), Z15
+	VFMADD231PD Z6, Z15, Z12
+	VFMADD231PD Z7, Z15, Z13
+	VFMADD231PD Z8, Z15, Z14
+	VCVTPS2PD   32(R12)(DX*1), Z15
+	VFMADD231PD Z9, Z15, Z12
+	VFMADD231PD Z10, Z15, Z13
+	VFMADD231PD Z11, Z15, Z14
+	VMOVUPD     Z12, 64(R10)
+	VMOVUPD     Z13, 64(R10)(BX*1)
+	VMOVUPD     Z14, 64(R10)(BX*2)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward1x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R11), Z3
+	VMOVUPD     (R10), Z4
+	VFMADD231PD Z0, Z3, Z4
+	VMOVUPD     Z4, (R10)
+	VMOVUPD     (R10)(BX*1), Z4
+	VFMADD231PD Z1, Z3, Z4
+	VMOVUPD     Z4, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z4
+	VFMADD231PD Z2, Z3, Z4
+	VMOVUPD     Z4, (R10)(BX*2)
+	VCVTPS2PD   32(R11), Z3
+	VMOVUPD     64(R10), Z4
+	VFMADD231PD Z0, Z3, Z4
+	VMOVUPD     Z4, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z4
+	VFMADD231PD Z1, Z3, Z4
+	VMOVUPD     Z4, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z4
+	VFMADD231PD Z2, Z3, Z4
+	VMOVUPD     Z4, 64(R10)(BX*2)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R12
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward4x4AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD 8(SI), Z4
+	VBROADCASTSD 8(SI)(DI*1), Z5
+	VBROADCASTSD 8(SI)(DI*2), Z6
+	VBROADCASTSD 8(R10), Z7
+	VBROADCASTSD 16(SI), Z8
+	VBROADCASTSD 16(SI)(DI*1), Z9
+	VBROADCASTSD 16(SI)(DI*2), Z10
+	VBROADCASTSD 16(R10), Z11
+	VBROADCASTSD 24(SI), Z12
+	VBROADCASTSD 24(SI)(DI*1), Z13
+	VBROADCASTSD 24(SI)(DI*2), Z14
+	VBROADCASTSD 24(R10), Z15
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R12), Z16
+	VCVTPS2PD   (R12)(DX*1), Z17
+	VCVTPS2PD   (R13), Z18
+	VCVTPS2PD   (R13)(DX*1), Z19
+	VMOVUPD     (R10), Z20
+	VFMADD231PD Z0, Z16, Z20
+	VFMADD231PD Z4, Z17, Z20
+	VFMADD231PD Z8, Z18, Z20
+	VFMADD231PD Z12, Z19, Z20
+	VMOVUPD     Z20, (R10)
+	VMOVUPD     (R10)(BX*1), Z20
+	VFMADD231PD Z1, Z16, Z20
+	VFMADD231PD Z5, Z17, Z20
+	VFMADD231PD Z9, Z18, Z20
+	VFMADD231PD Z13, Z19, Z20
+	VMOVUPD     Z20, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z20
+	VFMADD231PD Z2, Z16, Z20
+	VFMADD231PD Z6, Z17, Z20
+	VFMADD231PD Z10, Z18, Z20
+	VFMADD231PD Z14, Z19, Z20
+	VMOVUPD     Z20, (R10)(BX*2)
+	VMOVUPD     (R11), Z20
+	VFMADD231PD Z3, Z16, Z20
+	VFMADD231PD Z7, Z17, Z20
+	VFMADD231PD Z11, Z18, Z20
+	VFMADD231PD Z15, Z19, Z20
+	VMOVUPD     Z20, (R11)
+	VCVTPS2PD   32(R12), Z16
+	VCVTPS2PD   32(R12)(DX*1), Z17
+	VCVTPS2PD   32(R13), Z18
+	VCVTPS2PD   32(R13)(DX*1), Z19
+	VMOVUPD     64(R10), Z20
+	VFMADD231PD Z0, Z16, Z20
+	VFMADD231PD Z4, Z17, Z20
+	VFMADD231PD Z8, Z18, Z20
+	VFMADD231PD Z12, Z19, Z20
+	VMOVUPD     Z20, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z20
+	VFMADD231PD Z1, Z16, Z20
+	VFMADD231PD Z5, Z17, Z20
+	VFMADD231PD Z9, Z18, Z20
+	VFMADD231PD Z13, Z19, Z20
+	VMOVUPD     Z20, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z20
+	VFMADD231PD Z2, Z16, Z20
+	VFMADD231PD Z6, Z17, Z20
+	VFMADD231PD Z10, Z18, Z20
+	VFMADD231PD Z14, Z19, Z20
+	VMOVUPD     Z20, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z20
+	VFMADD231PD Z3, Z16, Z20
+	VFMADD231PD Z7, Z17, Z20
+	VFMADD231PD Z11, Z18, Z20
+	VFMADD231PD Z15, Z19, Z20
+	VMOVUPD     Z20, 64(R11)
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackwardStream4x4AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD 8(SI), Z4
+	VBROADCASTSD 8(SI)(DI*1), Z5
+	VBROADCASTSD 8(SI)(DI*2), Z6
+	VBROADCASTSD 8(R10), Z7
+	VBROADCASTSD 16(SI), Z8
+	VBROADCASTSD 16(SI)(DI*1), Z9
+	VBROADCASTSD 16(SI)(DI*2), Z10
+	VBROADCASTSD 16(R10), Z11
+	VBROADCASTSD 24(SI), Z12
+	VBROADCASTSD 24(SI)(DI*1), Z13
+	VBROADCASTSD 24(SI)(DI*2), Z14
+	VBROADCASTSD 24(R10), Z15
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	LEAQ         (R8)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R14)
+	PREFETCHT1  (R14)(DX*1)
+	VCVTPS2PD   (R12), Z16
+	VCVTPS2PD   (R12)(DX*1), Z17
+	VCVTPS2PD   (R13), Z18
+	VCVTPS2PD   (R13)(DX*1), Z19
+	VMOVUPD     (R10), Z20
+	VFMADD231PD Z0, Z16, Z20
+	VFMADD231PD Z4, Z17, Z20
+	VFMADD231PD Z8, Z18, Z20
+	VFMADD231PD Z12, Z19, Z20
+	VMOVUPD     Z20, (R10)
+	VMOVUPD     (R10)(BX*1), Z20
+	VFMADD231PD Z1, Z16, Z20
+	VFMADD231PD Z5, Z17, Z20
+	VFMADD231PD Z9, Z18, Z20
+	VFMADD231PD Z13, Z19, Z20
+	VMOVUPD     Z20, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z20
+	VFMADD231PD Z2, Z16, Z20
+	VFMADD231PD Z6, Z17, Z20
+	VFMADD231PD Z10, Z18, Z20
+	VFMADD231PD Z14, Z19, Z20
+	VMOVUPD     Z20, (R10)(BX*2)
+	VMOVUPD     (R11), Z20
+	VFMADD231PD Z3, Z16, Z20
+	VFMADD231PD Z7, Z17, Z20
+	VFMADD231PD Z11, Z18, Z20
+	VFMADD231PD Z15, Z19, Z20
+	VMOVUPD     Z20, (R11)
+	VCVTPS2PD   32(R12), Z16
+	VCVTPS2PD   32(R12)(DX*1), Z17
+	VCVTPS2PD   32(R13), Z18
+	VCVTPS2PD   32(R13)(DX*1), Z19
+	VMOVUPD     64(R10), Z20
+	VFMADD231PD Z0, Z16, Z20
+	VFMADD231PD Z4, Z17, Z20
+	VFMADD231PD Z8, Z18, Z20
+	VFMADD231PD Z12, Z19, Z20
+	VMOVUPD     Z20, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z20
+	VFMADD231PD Z1, Z16, Z20
+	VFMADD231PD Z5, Z17, Z20
+	VFMADD231PD Z9, Z18, Z20
+	VFMADD231PD Z13, Z19, Z20
+	VMOVUPD     Z20, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z20
+	VFMADD231PD Z2, Z16, Z20
+	VFMADD231PD Z6, Z17, Z20
+	VFMADD231PD Z10, Z18, Z20
+	VFMADD231PD Z14, Z19, Z20
+	VMOVUPD     Z20, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z20
+	VFMADD231PD Z3, Z16, Z20
+	VFMADD231PD Z7, Z17, Z20
+	VFMADD231PD Z11, Z18, Z20
+	VFMADD231PD Z15, Z19, Z20
+	VMOVUPD     Z20, 64(R11)
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R14
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R15
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward1x4AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R12), Z4
+	VMOVUPD     (R10), Z5
+	VFMADD231PD Z0, Z4, Z5
+	VMOVUPD     Z5, (R10)
+	VMOVUPD     (R10)(BX*1), Z5
+	VFMADD231PD Z1, Z4, Z5
+	VMOVUPD     Z5, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z5
+	VFMADD231PD Z2, Z4, Z5
+	VMOVUPD     Z5, (R10)(BX*2)
+	VMOVUPD     (R11), Z5
+	VFMADD231PD Z3, Z4, Z5
+	VMOVUPD     Z5, (R11)
+	VCVTPS2PD   32(R12), Z4
+	VMOVUPD     64(R10), Z5
+	VFMADD231PD Z0, Z4, Z5
+	VMOVUPD     Z5, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z5
+	VFMADD231PD Z1, Z4, Z5
+	VMOVUPD     Z5, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z5
+	VFMADD231PD Z2, Z4, Z5
+	VMOVUPD     Z5, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z5
+	VFMADD231PD Z3, Z4, Z5
+	VMOVUPD     Z5, 64(R11)
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward4x5AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD (R10)(DI*1), Z4
+	VBROADCASTSD 8(SI), Z5
+	VBROADCASTSD 8(SI)(DI*1), Z6
+	VBROADCASTSD 8(SI)(DI*2), Z7
+	VBROADCASTSD 8(R10), Z8
+	VBROADCASTSD 8(R10)(DI*1), Z9
+	VBROADCASTSD 16(SI), Z10
+	VBROADCASTSD 16(SI)(DI*1), Z11
+	VBROADCASTSD 16(SI)(DI*2), Z12
+	VBROADCASTSD 16(R10), Z13
+	VBROADCASTSD 16(R10)(DI*1), Z14
+	VBROADCASTSD 24(SI), Z15
+	VBROADCASTSD 24(SI)(DI*1), Z16
+	VBROADCASTSD 24(SI)(DI*2), Z17
+	VBROADCASTSD 24(R10), Z18
+	VBROADCASTSD 24(R10)(DI*1), Z19
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R12), Z20
+	VCVTPS2PD   (R12)(DX*1), Z21
+	VCVTPS2PD   (R13), Z22
+	VCVTPS2PD   (R13)(DX*1), Z23
+	VMOVUPD     (R10), Z24
+	VFMADD231PD Z0, Z20, Z24
+	VFMADD231PD Z5, Z21, Z24
+	VFMADD231PD Z10, Z22, Z24
+	VFMADD231PD Z15, Z23, Z24
+	VMOVUPD     Z24, (R10)
+	VMOVUPD     (R10)(BX*1), Z24
+	VFMADD231PD Z1, Z20, Z24
+	VFMADD231PD Z6, Z21, Z24
+	VFMADD231PD Z11, Z22, Z24
+	VFMADD231PD Z16, Z23, Z24
+	VMOVUPD     Z24, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z24
+	VFMADD231PD Z2, Z20, Z24
+	VFMADD231PD Z7, Z21, Z24
+	VFMADD231PD Z12, Z22, Z24
+	VFMADD231PD Z17, Z23, Z24
+	VMOVUPD     Z24, (R10)(BX*2)
+	VMOVUPD     (R11), Z24
+	VFMADD231PD Z3, Z20, Z24
+	VFMADD231PD Z8, Z21, Z24
+	VFMADD231PD Z13, Z22, Z24
+	VFMADD231PD Z18, Z23, Z24
+	VMOVUPD     Z24, (R11)
+	VMOVUPD     (R11)(BX*1), Z24
+	VFMADD231PD Z4, Z20, Z24
+	VFMADD231PD Z9, Z21, Z24
+	VFMADD231PD Z14, Z22, Z24
+	VFMADD231PD Z19, Z23, Z24
+	VMOVUPD     Z24, (R11)(BX*1)
+	VCVTPS2PD   32(R12), Z20
+	VCVTPS2PD   32(R12)(DX*1), Z21
+	VCVTPS2PD   32(R13), Z22
+	VCVTPS2PD   32(R13)(DX*1), Z23
+	VMOVUPD     64(R10), Z24
+	VFMADD231PD Z0, Z20, Z24
+	VFMADD231PD Z5, Z21, Z24
+	VFMADD231PD Z10, Z22, Z24
+	VFMADD231PD Z15, Z23, Z24
+	VMOVUPD     Z24, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z24
+	VFMADD231PD Z1, Z20, Z24
+	VFMADD231PD Z6, Z21, Z24
+	VFMADD231PD Z11, Z22, Z24
+	VFMADD231PD Z16, Z23, Z24
+	VMOVUPD     Z24, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z24
+	VFMADD231PD Z2, Z20, Z24
+	VFMADD231PD Z7, Z21, Z24
+	VFMADD231PD Z12, Z22, Z24
+	VFMADD231PD Z17, Z23, Z24
+	VMOVUPD     Z24, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z24
+	VFMADD231PD Z3, Z20, Z24
+	VFMADD231PD Z8, Z21, Z24
+	VFMADD231PD Z13, Z22, Z24
+	VFMADD231PD Z18, Z23, Z24
+	VMOVUPD     Z24, 64(R11)
+	VMOVUPD     64(R11)(BX*1), Z24
+	VFMADD231PD Z4, Z20, Z24
+	VFMADD231PD Z9, Z21, Z24
+	VFMADD231PD Z14, Z22, Z24
+	VFMADD231PD Z19, Z23, Z24
+	VMOVUPD     Z24, 64(R11)(BX*1)
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackwardStream4x5AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD (R10)(DI*1), Z4
+	VBROADCASTSD 8(SI), Z5
+	VBROADCASTSD 8(SI)(DI*1), Z6
+	VBROADCASTSD 8(SI)(DI*2), Z7
+	VBROADCASTSD 8(R10), Z8
+	VBROADCASTSD 8(R10)(DI*1), Z9
+	VBROADCASTSD 16(SI), Z10
+	VBROADCASTSD 16(SI)(DI*1), Z11
+	VBROADCASTSD 16(SI)(DI*2), Z12
+	VBROADCASTSD 16(R10), Z13
+	VBROADCASTSD 16(R10)(DI*1), Z14
+	VBROADCASTSD 24(SI), Z15
+	VBROADCASTSD 24(SI)(DI*1), Z16
+	VBROADCASTSD 24(SI)(DI*2), Z17
+	VBROADCASTSD 24(R10), Z18
+	VBROADCASTSD 24(R10)(DI*1), Z19
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	LEAQ         (R8)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R14)
+	PREFETCHT1  (R14)(DX*1)
+	VCVTPS2PD   (R12), Z20
+	VCVTPS2PD   (R12)(DX*1), Z21
+	VCVTPS2PD   (R13), Z22
+	VCVTPS2PD   (R13)(DX*1), Z23
+	VMOVUPD     (R10), Z24
+	VFMADD231PD Z0, Z20, Z24
+	VFMADD231PD Z5, Z21, Z24
+	VFMADD231PD Z10, Z22, Z24
+	VFMADD231PD Z15, Z23, Z24
+	VMOVUPD     Z24, (R10)
+	VMOVUPD     (R10)(BX*1), Z24
+	VFMADD231PD Z1, Z20, Z24
+	VFMADD231PD Z6, Z21, Z24
+	VFMADD231PD Z11, Z22, Z24
+	VFMADD231PD Z16, Z23, Z24
+	VMOVUPD     Z24, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z24
+	VFMADD231PD Z2, Z20, Z24
+	VFMADD231PD Z7, Z21, Z24
+	VFMADD231PD Z12, Z22, Z24
+	VFMADD231PD Z17, Z23, Z24
+	VMOVUPD     Z24, (R10)(BX*2)
+	VMOVUPD     (R11), Z24
+	VFMADD231PD Z3, Z20, Z24
+	VFMADD231PD Z8, Z21, Z24
+	VFMADD231PD Z13, Z22, Z24
+	VFMADD231PD Z18, Z23, Z24
+	VMOVUPD     Z24, (R11)
+	VMOVUPD     (R11)(BX*1), Z24
+	VFMADD231PD Z4, Z20, Z24
+	VFMADD231PD Z9, Z21, Z24
+	VFMADD231PD Z14, Z22, Z24
+	VFMADD231PD Z19, Z23, Z24
+	VMOVUPD     Z24, (R11)(BX*1)
+	VCVTPS2PD   32(R12), Z20
+	VCVTPS2PD   32(R12)(DX*1), Z21
+	VCVTPS2PD   32(R13), Z22
+	VCVTPS2PD   32(R13)(DX*1), Z23
+	VMOVUPD     64(R10), Z24
+	VFMADD231PD Z0, Z20, Z24
+	VFMADD231PD Z5, Z21, Z24
+	VFMADD231PD Z10, Z22, Z24
+	VFMADD231PD Z15, Z23, Z24
+	VMOVUPD     Z24, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z24
+	VFMADD231PD Z1, Z20, Z24
+	VFMADD231PD Z6, Z21, Z24
+	VFMADD231PD Z11, Z22, Z24
+	VFMADD231PD Z16, Z23, Z24
+	VMOVUPD     Z24, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z24
+	VFMADD231PD Z2, Z20, Z24
+	VFMADD231PD Z7, Z21, Z24
+	VFMADD231PD Z12, Z22, Z24
+	VFMADD231PD Z17, Z23, Z24
+	VMOVUPD     Z24, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z24
+	VFMADD231PD Z3, Z20, Z24
+	VFMADD231PD Z8, Z21, Z24
+	VFMADD231PD Z13, Z22, Z24
+	VFMADD231PD Z18, Z23, Z24
+	VMOVUPD     Z24, 64(R11)
+	VMOVUPD     64(R11)(BX*1), Z24
+	VFMADD231PD Z4, Z20, Z24
+	VFMADD231PD Z9, Z21, Z24
+	VFMADD231PD Z14, Z22, Z24
+	VFMADD231PD Z19, Z23, Z24
+	VMOVUPD     Z24, 64(R11)(BX*1)
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R14
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R15
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward1x5AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD (R10)(DI*1), Z4
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R12), Z5
+	VMOVUPD     (R10), Z6
+	VFMADD231PD Z0, Z5, Z6
+	VMOVUPD     Z6, (R10)
+	VMOVUPD     (R10)(BX*1), Z6
+	VFMADD231PD Z1, Z5, Z6
+	VMOVUPD     Z6, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z6
+	VFMADD231PD Z2, Z5, Z6
+	VMOVUPD     Z6, (R10)(BX*2)
+	VMOVUPD     (R11), Z6
+	VFMADD231PD Z3, Z5, Z6
+	VMOVUPD     Z6, (R11)
+	VMOVUPD     (R11)(BX*1), Z6
+	VFMADD231PD Z4, Z5, Z6
+	VMOVUPD     Z6, (R11)(BX*1)
+	VCVTPS2PD   32(R12), Z5
+	VMOVUPD     64(R10), Z6
+	VFMADD231PD Z0, Z5, Z6
+	VMOVUPD     Z6, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z6
+	VFMADD231PD Z1, Z5, Z6
+	VMOVUPD     Z6, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z6
+	VFMADD231PD Z2, Z5, Z6
+	VMOVUPD     Z6, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z6
+	VFMADD231PD Z3, Z5, Z6
+	VMOVUPD     Z6, 64(R11)
+	VMOVUPD     64(R11)(BX*1), Z6
+	VFMADD231PD Z4, Z5, Z6
+	VMOVUPD     Z6, 64(R11)(BX*1)
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward4x6AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD (R10)(DI*1), Z4
+	VBROADCASTSD (R10)(DI*2), Z5
+	VBROADCASTSD 8(SI), Z6
+	VBROADCASTSD 8(SI)(DI*1), Z7
+	VBROADCASTSD 8(SI)(DI*2), Z8
+	VBROADCASTSD 8(R10), Z9
+	VBROADCASTSD 8(R10)(DI*1), Z10
+	VBROADCASTSD 8(R10)(DI*2), Z11
+	VBROADCASTSD 16(SI), Z12
+	VBROADCASTSD 16(SI)(DI*1), Z13
+	VBROADCASTSD 16(SI)(DI*2), Z14
+	VBROADCASTSD 16(R10), Z15
+	VBROADCASTSD 16(R10)(DI*1), Z16
+	VBROADCASTSD 16(R10)(DI*2), Z17
+	VBROADCASTSD 24(SI), Z18
+	VBROADCASTSD 24(SI)(DI*1), Z19
+	VBROADCASTSD 24(SI)(DI*2), Z20
+	VBROADCASTSD 24(R10), Z21
+	VBROADCASTSD 24(R10)(DI*1), Z22
+	VBROADCASTSD 24(R10)(DI*2), Z23
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R12), Z24
+	VCVTPS2PD   (R12)(DX*1), Z25
+	VCVTPS2PD   (R13), Z26
+	VCVTPS2PD   (R13)(DX*1), Z27
+	VMOVUPD     (R10), Z28
+	VFMADD231PD Z0, Z24, Z28
+	VFMADD231PD Z6, Z25, Z28
+	VFMADD231PD Z12, Z26, Z28
+	VFMADD231PD Z18, Z27, Z28
+	VMOVUPD     Z28, (R10)
+	VMOVUPD     (R10)(BX*1), Z28
+	VFMADD231PD Z1, Z24, Z28
+	VFMADD231PD Z7, Z25, Z28
+	VFMADD231PD Z13, Z26, Z28
+	VFMADD231PD Z19, Z27, Z28
+	VMOVUPD     Z28, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z28
+	VFMADD231PD Z2, Z24, Z28
+	VFMADD231PD Z8, Z25, Z28
+	VFMADD231PD Z14, Z26, Z28
+	VFMADD231PD Z20, Z27, Z28
+	VMOVUPD     Z28, (R10)(BX*2)
+	VMOVUPD     (R11), Z28
+	VFMADD231PD Z3, Z24, Z28
+	VFMADD231PD Z9, Z25, Z28
+	VFMADD231PD Z15, Z26, Z28
+	VFMADD231PD Z21, Z27, Z28
+	VMOVUPD     Z28, (R11)
+	VMOVUPD     (R11)(BX*1), Z28
+	VFMADD231PD Z4, Z24, Z28
+	VFMADD231PD Z10, Z25, Z28
+	VFMADD231PD Z16, Z26, Z28
+	VFMADD231PD Z22, Z27, Z28
+	VMOVUPD     Z28, (R11)(BX*1)
+	VMOVUPD     (R11)(BX*2), Z28
+	VFMADD231PD Z5, Z24, Z28
+	VFMADD231PD Z11, Z25, Z28
+	VFMADD231PD Z17, Z26, Z28
+	VFMADD231PD Z23, Z27, Z28
+	VMOVUPD     Z28, (R11)(BX*2)
+	VCVTPS2PD   32(R12), Z24
+	VCVTPS2PD   32(R12)(DX*1), Z25
+	VCVTPS2PD   32(R13), Z26
+	VCVTPS2PD   32(R13)(DX*1), Z27
+	VMOVUPD     64(R10), Z28
+	VFMADD231PD Z0, Z24, Z28
+	VFMADD231PD Z6, Z25, Z28
+	VFMADD231PD Z12, Z26, Z28
+	VFMADD231PD Z18, Z27, Z28
+	VMOVUPD     Z28, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z28
+	VFMADD231PD Z1, Z24, Z28
+	VFMADD231PD Z7, Z25, Z28
+	VFMADD231PD Z13, Z26, Z28
+	VFMADD231PD Z19, Z27, Z28
+	VMOVUPD     Z28, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z28
+	VFMADD231PD Z2, Z24, Z28
+	VFMADD231PD Z8, Z25, Z28
+	VFMADD231PD Z14, Z26, Z28
+	VFMADD231PD Z20, Z27, Z28
+	VMOVUPD     Z28, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z28
+	VFMADD231PD Z3, Z24, Z28
+	VFMADD231PD Z9, Z25, Z28
+	VFMADD231PD Z15, Z26, Z28
+	VFMADD231PD Z21, Z27, Z28
+	VMOVUPD     Z28, 64(R11)
+	VMOVUPD     64(R11)(BX*1), Z28
+	VFMADD231PD Z4, Z24, Z28
+	VFMADD231PD Z10, Z25, Z28
+	VFMADD231PD Z16, Z26, Z28
+	VFMADD231PD Z22, Z27, Z28
+	VMOVUPD     Z28, 64(R11)(BX*1)
+	VMOVUPD     64(R11)(BX*2), Z28
+	VFMADD231PD Z5, Z24, Z28
+	VFMADD231PD Z11, Z25, Z28
+	VFMADD231PD Z17, Z26, Z28
+	VFMADD231PD Z23, Z27, Z28
+	VMOVUPD     Z28, 64(R11)(BX*2)
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackwardStream4x6AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD (R10)(DI*1), Z4
+	VBROADCASTSD (R10)(DI*2), Z5
+	VBROADCASTSD 8(SI), Z6
+	VBROADCASTSD 8(SI)(DI*1), Z7
+	VBROADCASTSD 8(SI)(DI*2), Z8
+	VBROADCASTSD 8(R10), Z9
+	VBROADCASTSD 8(R10)(DI*1), Z10
+	VBROADCASTSD 8(R10)(DI*2), Z11
+	VBROADCASTSD 16(SI), Z12
+	VBROADCASTSD 16(SI)(DI*1), Z13
+	VBROADCASTSD 16(SI)(DI*2), Z14
+	VBROADCASTSD 16(R10), Z15
+	VBROADCASTSD 16(R10)(DI*1), Z16
+	VBROADCASTSD 16(R10)(DI*2), Z17
+	VBROADCASTSD 24(SI), Z18
+	VBROADCASTSD 24(SI)(DI*1), Z19
+	VBROADCASTSD 24(SI)(DI*2), Z20
+	VBROADCASTSD 24(R10), Z21
+	VBROADCASTSD 24(R10)(DI*1), Z22
+	VBROADCASTSD 24(R10)(DI*2), Z23
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	LEAQ         (R8)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R14)
+	PREFETCHT1  (R14)(DX*1)
+	VCVTPS2PD   (R12), Z24
+	VCVTPS2PD   (R12)(DX*1), Z25
+	VCVTPS2PD   (R13), Z26
+	VCVTPS2PD   (R13)(DX*1), Z27
+	VMOVUPD     (R10), Z28
+	VFMADD231PD Z0, Z24, Z28
+	VFMADD231PD Z6, Z25, Z28
+	VFMADD231PD Z12, Z26, Z28
+	VFMADD231PD Z18, Z27, Z28
+	VMOVUPD     Z28, (R10)
+	VMOVUPD     (R10)(BX*1), Z28
+	VFMADD231PD Z1, Z24, Z28
+	VFMADD231PD Z7, Z25, Z28
+	VFMADD231PD Z13, Z26, Z28
+	VFMADD231PD Z19, Z27, Z28
+	VMOVUPD     Z28, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z28
+	VFMADD231PD Z2, Z24, Z28
+	VFMADD231PD Z8, Z25, Z28
+	VFMADD231PD Z14, Z26, Z28
+	VFMADD231PD Z20, Z27, Z28
+	VMOVUPD     Z28, (R10)(BX*2)
+	VMOVUPD     (R11), Z28
+	VFMADD231PD Z3, Z24, Z28
+	VFMADD231PD Z9, Z25, Z28
+	VFMADD231PD Z15, Z26, Z28
+	VFMADD231PD Z21, Z27, Z28
+	VMOVUPD     Z28, (R11)
+	VMOVUPD     (R11)(BX*1), Z28
+	VFMADD231PD Z4, Z24, Z28
+	VFMADD231PD Z10, Z25, Z28
+	VFMADD231PD Z16, Z26, Z28
+	VFMADD231PD Z22, Z27, Z28
+	VMOVUPD     Z28, (R11)(BX*1)
+	VMOVUPD     (R11)(BX*2), Z28
+	VFMADD231PD Z5, Z24, Z28
+	VFMADD231PD Z11, Z25, Z28
+	VFMADD231PD Z17, Z26, Z28
+	VFMADD231PD Z23, Z27, Z28
+	VMOVUPD     Z28, (R11)(BX*2)
+	VCVTPS2PD   32(R12), Z24
+	VCVTPS2PD   32(R12)(DX*1), Z25
+	VCVTPS2PD   32(R13), Z26
+	VCVTPS2PD   32(R13)(DX*1), Z27
+	VMOVUPD     64(R10), Z28
+	VFMADD231PD Z0, Z24, Z28
+	VFMADD231PD Z6, Z25, Z28
+	VFMADD231PD Z12, Z26, Z28
+	VFMADD231PD Z18, Z27, Z28
+	VMOVUPD     Z28, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z28
+	VFMADD231PD Z1, Z24, Z28
+	VFMADD231PD Z7, Z25, Z28
+	VFMADD231PD Z13, Z26, Z28
+	VFMADD231PD Z19, Z27, Z28
+	VMOVUPD     Z28, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z28
+	VFMADD231PD Z2, Z24, Z28
+	VFMADD231PD Z8, Z25, Z28
+	VFMADD231PD Z14, Z26, Z28
+	VFMADD231PD Z20, Z27, Z28
+	VMOVUPD     Z28, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z28
+	VFMADD231PD Z3, Z24, Z28
+	VFMADD231PD Z9, Z25, Z28
+	VFMADD231PD Z15, Z26, Z28
+	VFMADD231PD Z21, Z27, Z28
+	VMOVUPD     Z28, 64(R11)
+	VMOVUPD     64(R11)(BX*1), Z28
+	VFMADD231PD Z4, Z24, Z28
+	VFMADD231PD Z10, Z25, Z28
+	VFMADD231PD Z16, Z26, Z28
+	VFMADD231PD Z22, Z27, Z28
+	VMOVUPD     Z28, 64(R11)(BX*1)
+	VMOVUPD     64(R11)(BX*2), Z28
+	VFMADD231PD Z5, Z24, Z28
+	VFMADD231PD Z11, Z25, Z28
+	VFMADD231PD Z17, Z26, Z28
+	VFMADD231PD Z23, Z27, Z28
+	VMOVUPD     Z28, 64(R11)(BX*2)
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R14
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R15
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward1x6AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x02, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD (R10)(DI*1), Z4
+	VBROADCASTSD (R10)(DI*2), Z5
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (R12), Z6
+	VMOVUPD     (R10), Z7
+	VFMADD231PD Z0, Z6, Z7
+	VMOVUPD     Z7, (R10)
+	VMOVUPD     (R10)(BX*1), Z7
+	VFMADD231PD Z1, Z6, Z7
+	VMOVUPD     Z7, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z7
+	VFMADD231PD Z2, Z6, Z7
+	VMOVUPD     Z7, (R10)(BX*2)
+	VMOVUPD     (R11), Z7
+	VFMADD231PD Z3, Z6, Z7
+	VMOVUPD     Z7, (R11)
+	VMOVUPD     (R11)(BX*1), Z7
+	VFMADD231PD Z4, Z6, Z7
+	VMOVUPD     Z7, (R11)(BX*1)
+	VMOVUPD     (R11)(BX*2), Z7
+	VFMADD231PD Z5, Z6, Z7
+	VMOVUPD     Z7, (R11)(BX*2)
+	VCVTPS2PD   32(R12), Z6
+	VMOVUPD     64(R10), Z7
+	VFMADD231PD Z0, Z6, Z7
+	VMOVUPD     Z7, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z7
+	VFMADD231PD Z1, Z6, Z7
+	VMOVUPD     Z7, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z7
+	VFMADD231PD Z2, Z6, Z7
+	VMOVUPD     Z7, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z7
+	VFMADD231PD Z3, Z6, Z7
+	VMOVUPD     Z7, 64(R11)
+	VMOVUPD     64(R11)(BX*1), Z7
+	VFMADD231PD Z4, Z6, Z7
+	VMOVUPD     Z7, 64(R11)(BX*1)
+	VMOVUPD     64(R11)(BX*2), Z7
+	VFMADD231PD Z5, Z6, Z7
+	VMOVUPD     Z7, 64(R11)(BX*2)
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackward4x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD 8(SI), Z1
+	VBROADCASTSD 16(SI), Z2
+	VBROADCASTSD 24(SI), Z3
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	LEAQ         (CX)(DX*2), R10
+	MOVQ         cols+8(FP), R11
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (BX), Z4
+	VMOVUPD     (DI), Z5
+	VFMADD231PD Z0, Z5, Z4
+	VMOVUPD     (DI)(DX*1), Z5
+	VFMADD231PD Z1, Z5, Z4
+	VMOVUPD     (R10), Z5
+	VFMADD231PD Z2, Z5, Z4
+	VMOVUPD     (R10)(DX*1), Z5
+	VFMADD231PD Z3, Z5, Z4
+	VMOVUPD     Z4, (BX)
+	VMOVUPD     64(BX), Z4
+	VMOVUPD     64(DI), Z5
+	VFMADD231PD Z0, Z5, Z4
+	VMOVUPD     64(DI)(DX*1), Z5
+	VFMADD231PD Z1, Z5, Z4
+	VMOVUPD     64(R10), Z5
+	VFMADD231PD Z2, Z5, Z4
+	VMOVUPD     64(R10)(DX*1), Z5
+	VFMADD231PD Z3, Z5, Z4
+	VMOVUPD     Z4, 64(BX)
+	ADDQ        $0x00000080, DI
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000010, R11
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackwardStream4x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD 8(SI), Z1
+	VBROADCASTSD 16(SI), Z2
+	VBROADCASTSD 24(SI), Z3
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	LEAQ         (CX)(DX*2), R10
+	LEAQ         (R8)(DX*2), R11
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R11)
+	PREFETCHT1  (R11)(DX*1)
+	VMOVUPD     (BX), Z4
+	VMOVUPD     (DI), Z5
+	VFMADD231PD Z0, Z5, Z4
+	VMOVUPD     (DI)(DX*1), Z5
+	VFMADD231PD Z1, Z5, Z4
+	VMOVUPD     (R10), Z5
+	VFMADD231PD Z2, Z5, Z4
+	VMOVUPD     (R10)(DX*1), Z5
+	VFMADD231PD Z3, Z5, Z4
+	VMOVUPD     Z4, (BX)
+	VMOVUPD     64(BX), Z4
+	VMOVUPD     64(DI), Z5
+	VFMADD231PD Z0, Z5, Z4
+	VMOVUPD     64(DI)(DX*1), Z5
+	VFMADD231PD Z1, Z5, Z4
+	VMOVUPD     64(R10), Z5
+	VFMADD231PD Z2, Z5, Z4
+	VMOVUPD     64(R10)(DX*1), Z5
+	VFMADD231PD Z3, Z5, Z4
+	VMOVUPD     Z4, 64(BX)
+	ADDQ        $0x00000080, DI
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000010, R12
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackward1x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	MOVQ         cols+8(FP), R10
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (DI), Z1
+	VMOVUPD     (BX), Z2
+	VFMADD231PD Z0, Z1, Z2
+	VMOVUPD     Z2, (BX)
+	VMOVUPD     64(DI), Z1
+	VMOVUPD     64(BX), Z2
+	VFMADD231PD Z0, Z1, Z2
+	VMOVUPD     Z2, 64(BX)
+	ADDQ        $0x00000080, DI
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000010, R10
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackward4x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD 8(SI), Z2
+	VBROADCASTSD 8(SI)(DI*1), Z3
+	VBROADCASTSD 16(SI), Z4
+	VBROADCASTSD 16(SI)(DI*1), Z5
+	VBROADCASTSD 24(SI), Z6
+	VBROADCASTSD 24(SI)(DI*1), Z7
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R10), Z8
+	VMOVUPD     (R10)(BX*1), Z9
+	VMOVUPD     (R11), Z10
+	VFMADD231PD Z0, Z10, Z8
+	VFMADD231PD Z1, Z10, Z9
+	VMOVUPD     (R11)(DX*1), Z10
+	VFMADD231PD Z2, Z10, Z8
+	VFMADD231PD Z3, Z10, Z9
+	VMOVUPD     (R12), Z10
+	VFMADD231PD Z4, Z10, Z8
+	VFMADD231PD Z5, Z10, Z9
+	VMOVUPD     (R12)(DX*1), Z10
+	VFMADD231PD Z6, Z10, Z8
+	VFMADD231PD Z7, Z10, Z9
+	VMOVUPD     Z8, (R10)
+	VMOVUPD     Z9, (R10)(BX*1)
+	VMOVUPD     64(R10), Z8
+	VMOVUPD     64(R10)(BX*1), Z9
+	VMOVUPD     64(R11), Z10
+	VFMADD231PD Z0, Z10, Z8
+	VFMADD231PD Z1, Z10, Z9
+	VMOVUPD     64(R11)(DX*1), Z10
+	VFMADD231PD Z2, Z10, Z8
+	VFMADD231PD Z3, Z10, Z9
+	VMOVUPD     64(R12), Z10
+	VFMADD231PD Z4, Z10, Z8
+	VFMADD231PD Z5, Z10, Z9
+	VMOVUPD     64(R12)(DX*1), Z10
+	VFMADD231PD Z6, Z10, Z8
+	VFMADD231PD Z7, Z10, Z9
+	VMOVUPD     Z8, 64(R10)
+	VMOVUPD     Z9, 64(R10)(BX*1)
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackwardStream4x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD 8(SI), Z2
+	VBROADCASTSD 8(SI)(DI*1), Z3
+	VBROADCASTSD 16(SI), Z4
+	VBROADCASTSD 16(SI)(DI*1), Z5
+	VBROADCASTSD 24(SI), Z6
+	VBROADCASTSD 24(SI)(DI*1), Z7
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	LEAQ         (R8)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	VMOVUPD     (R10), Z8
+	VMOVUPD     (R10)(BX*1), Z9
+	VMOVUPD     (R11), Z10
+	VFMADD231PD Z0, Z10, Z8
+	VFMADD231PD Z1, Z10, Z9
+	VMOVUPD     (R11)(DX*1), Z10
+	VFMADD231PD Z2, Z10, Z8
+	VFMADD231PD Z3, Z10, Z9
+	VMOVUPD     (R12), Z10
+	VFMADD231PD Z4, Z10, Z8
+	VFMADD231PD Z5, Z10, Z9
+	VMOVUPD     (R12)(DX*1), Z10
+	VFMADD231PD Z6, Z10, Z8
+	VFMADD231PD Z7, Z10, Z9
+	VMOVUPD     Z8, (R10)
+	VMOVUPD     Z9, (R10)(BX*1)
+	VMOVUPD     64(R10), Z8
+	VMOVUPD     64(R10)(BX*1), Z9
+	VMOVUPD     64(R11), Z10
+	VFMADD231PD Z0, Z10, Z8
+	VFMADD231PD Z1, Z10, Z9
+	VMOVUPD     64(R11)(DX*1), Z10
+	VFMADD231PD Z2, Z10, Z8
+	VFMADD231PD Z3, Z10, Z9
+	VMOVUPD     64(R12), Z10
+	VFMADD231PD Z4, Z10, Z8
+	VFMADD231PD Z5, Z10, Z9
+	VMOVUPD     64(R12)(DX*1), Z10
+	VFMADD231PD Z6, Z10, Z8
+	VFMADD231PD Z7, Z10, Z9
+	VMOVUPD     Z8, 64(R10)
+	VMOVUPD     Z9, 64(R10)(BX*1)
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackward1x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R11), Z2
+	VMOVUPD     (R10), Z3
+	VFMADD231PD Z0, Z2, Z3
+	VMOVUPD     Z3, (R10)
+	VMOVUPD     (R10)(BX*1), Z3
+	VFMADD231PD Z1, Z2, Z3
+	VMOVUPD     Z3, (R10)(BX*1)
+	VMOVUPD     64(R11), Z2
+	VMOVUPD     64(R10), Z3
+	VFMADD231PD Z0, Z2, Z3
+	VMOVUPD     Z3, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z3
+	VFMADD231PD Z1, Z2, Z3
+	VMOVUPD     Z3, 64(R10)(BX*1)
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R12
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackward4x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD 8(SI), Z3
+	VBROADCASTSD 8(SI)(DI*1), Z4
+	VBROADCASTSD 8(SI)(DI*2), Z5
+	VBROADCASTSD 16(SI), Z6
+	VBROADCASTSD 16(SI)(DI*1), Z7
+	VBROADCASTSD 16(SI)(DI*2), Z8
+	VBROADCASTSD 24(SI), Z9
+	VBROADCASTSD 24(SI)(DI*1), Z10
+	VBROADCASTSD 24(SI)(DI*2), Z11
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R10), Z12
+	VMOVUPD     (R10)(BX*1), Z13
+	VMOVUPD     (R10)(BX*2), Z14
+	VMOVUPD     (R11), Z15
+	VFMADD231PD Z0, Z15, Z12
+	VFMADD231PD Z1, Z15, Z13
+	VFMADD231PD Z2, Z15, Z14
+	VMOVUPD     (R11)(DX*1), Z15
+	VFMADD231PD Z3, Z15, Z12
+	VFMADD231PD Z4, Z15, Z13
+	VFMADD231PD Z5, Z15, Z14
+	VMOVUPD     (R12), Z15
+	VFMADD231PD Z6, Z15, Z12
+	VFMADD231PD Z7, Z15, Z13
+	VFMADD231PD Z8, Z15, Z14
+	VMOVUPD     (R12)(DX*1), Z15
+	VFMADD231PD Z9, Z15, Z12
+	VFMADD231PD Z10, Z15, Z13
+	VFMADD231PD Z11, Z15, Z14
+	VMOVUPD     Z12, (R10)
+	VMOVUPD     Z13, (R10)(BX*1)
+	VMOVUPD     Z14, (R10)(BX*2)
+	VMOVUPD     64(R10), Z12
+	VMOVUPD     64(R10)(BX*1), Z13
+	VMOVUPD     64(R10)(BX*2), Z14
+	VMOVUPD     64(R11), Z15
+	VFMADD231PD Z0, Z15, Z12
+	VFMADD231PD Z1, Z15, Z13
+	VFMADD231PD Z2, Z15, Z14
+	VMOVUPD     64(R11)(DX*1), Z15
+	VFMADD231PD Z3, Z15, Z12
+	VFMADD231PD Z4, Z15, Z13
+	VFMADD231PD Z5, Z15, Z14
+	VMOVUPD     64(R12), Z15
+	VFMADD231PD Z6, Z15, Z12
+	VFMADD231PD Z7, Z15, Z13
+	VFMADD231PD Z8, Z15, Z14
+	VMOVUPD     64(R12)(DX*1), Z15
+	VFMADD231PD Z9, Z15, Z12
+	VFMADD231PD Z10, Z15, Z13
+	VFMADD231PD Z11, Z15, Z14
+	VMOVUPD     Z12, 64(R10)
+	VMOVUPD     Z13, 64(R10)(BX*1)
+	VMOVUPD     Z14, 64(R10)(BX*2)
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackwardStream4x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD 8(SI), Z3
+	VBROADCASTSD 8(SI)(DI*1), Z4
+	VBROADCASTSD 8(SI)(DI*2), Z5
+	VBROADCASTSD 16(SI), Z6
+	VBROADCASTSD 16(SI)(DI*1), Z7
+	VBROADCASTSD 16(SI)(DI*2), Z8
+	VBROADCASTSD 24(SI), Z9
+	VBROADCASTSD 24(SI)(DI*1), Z10
+	VBROADCASTSD 24(SI)(DI*2), Z11
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	LEAQ         (R8)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	VMOVUPD     (R10), Z12
+	VMOVUPD     (R10)(BX*1), Z13
+	VMOVUPD     (R10)(BX*2), Z14
+	VMOVUPD     (R11), Z15
+	VFMADD231PD Z0, Z15, Z12
+	VFMADD231PD Z1, Z15, Z13
+	VFMADD231PD Z2, Z15, Z14
+	VMOVUPD     (R11)(DX*1), Z15
+	VFMADD231PD Z3, Z15, Z12
+	VFMADD231PD Z4, Z15, Z13
+	VFMADD231PD Z5, Z15, Z14
+	VMOVUPD     (R12), Z15
+	VFMADD231PD Z6, Z15, Z12
+	VFMADD231PD Z7, Z15, Z13
+	VFMADD231PD Z8, Z15, Z14
+	VMOVUPD     (R12)(DX*1), Z15
+	VFMADD231PD Z9, Z15, Z12
+	VFMADD231PD Z10, Z15, Z13
+	VFMADD231PD Z11, Z15, Z14
+	VMOVUPD     Z12, (R10)
+	VMOVUPD     Z13, (R10)(BX*1)
+	VMOVUPD     Z14, (R10)(BX*2)
+	VMOVUPD     64(R10), Z12
+	VMOVUPD     64(R10)(BX*1), Z13
+	VMOVUPD     64(R10)(BX*2), Z14
+	VMOVUPD     64(R11), Z15
+	VFMADD231PD Z0, Z15, Z12
+	VFMADD231PD Z1, Z15, Z13
+	VFMADD231PD Z2, Z15, Z14
+	VMOVUPD     64(R11)(DX*1), Z15
+	VFMADD231PD Z3, Z15, Z12
+	VFMADD231PD Z4, Z15, Z13
+	VFMADD231PD Z5, Z15, Z14
+	VMOVUPD     64(R12), Z15
+	VFMADD231PD Z6, Z15, Z12
+	VFMADD231PD Z7, Z15, Z13
+	VFMADD231PD Z8, Z15, Z14
+	VMOVUPD     64(R12)(DX*1), Z15
+	VFMADD231PD Z9, Z15, Z12
+	VFMADD231PD Z10, Z15, Z13
+	VFMADD231PD Z11, Z15, Z14
+	VMOVUPD     Z12, 64(R10)
+	VMOVUPD     Z13, 64(R10)(BX*1)
+	VMOVUPD     Z14, 64(R10)(BX*2)
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackward1x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R11), Z3
+	VMOVUPD     (R10), Z4
+	VFMADD231PD Z0, Z3, Z4
+	VMOVUPD     Z4, (R10)
+	VMOVUPD     (R10)(BX*1), Z4
+	VFMADD231PD Z1, Z3, Z4
+	VMOVUPD     Z4, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z4
+	VFMADD231PD Z2, Z3, Z4
+	VMOVUPD     Z4, (R10)(BX*2)
+	VMOVUPD     64(R11), Z3
+	VMOVUPD     64(R10), Z4
+	VFMADD231PD Z0, Z3, Z4
+	VMOVUPD     Z4, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z4
+	VFMADD231PD Z1, Z3, Z4
+	VMOVUPD     Z4, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z4
+	VFMADD231PD Z2, Z3, Z4
+	VMOVUPD     Z4, 64(R10)(BX*2)
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R12
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackward4x4AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD 8(SI), Z4
+	VBROADCASTSD 8(SI)(DI*1), Z5
+	VBROADCASTSD 8(SI)(DI*2), Z6
+	VBROADCASTSD 8(R10), Z7
+	VBROADCASTSD 16(SI), Z8
+	VBROADCASTSD 16(SI)(DI*1), Z9
+	VBROADCASTSD 16(SI)(DI*2), Z10
+	VBROADCASTSD 16(R10), Z11
+	VBROADCASTSD 24(SI), Z12
+	VBROADCASTSD 24(SI)(DI*1), Z13
+	VBROADCASTSD 24(SI)(DI*2), Z14
+	VBROADCASTSD 24(R10), Z15
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R12), Z16
+	VMOVUPD     (R12)(DX*1), Z17
+	VMOVUPD     (R13), Z18
+	VMOVUPD     (R13)(DX*1), Z19
+	VMOVUPD     (R10), Z20
+	VFMADD231PD Z0, Z16, Z20
+	VFMADD231PD Z4, Z17, Z20
+	VFMADD231PD Z8, Z18, Z20
+	VFMADD231PD Z12, Z19, Z20
+	VMOVUPD     Z20, (R10)
+	VMOVUPD     (R10)(BX*1), Z20
+	VFMADD231PD Z1, Z16, Z20
+	VFMADD231PD Z5, Z17, Z20
+	VFMADD231PD Z9, Z18, Z20
+	VFMADD231PD Z13, Z19, Z20
+	VMOVUPD     Z20, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z20
+	VFMADD231PD Z2, Z16, Z20
+	VFMADD231PD Z6, Z17, Z20
+	VFMADD231PD Z10, Z18, Z20
+	VFMADD231PD Z14, Z19, Z20
+	VMOVUPD     Z20, (R10)(BX*2)
+	VMOVUPD     (R11), Z20
+	VFMADD231PD Z3, Z16, Z20
+	VFMADD231PD Z7, Z17, Z20
+	VFMADD231PD Z11, Z18, Z20
+	VFMADD231PD Z15, Z19, Z20
+	VMOVUPD     Z20, (R11)
+	VMOVUPD     64(R12), Z16
+	VMOVUPD     64(R12)(DX*1), Z17
+	VMOVUPD     64(R13), Z18
+	VMOVUPD     64(R13)(DX*1), Z19
+	VMOVUPD     64(R10), Z20
+	VFMADD231PD Z0, Z16, Z20
+	VFMADD231PD Z4, Z17, Z20
+	VFMADD231PD Z8, Z18, Z20
+	VFMADD231PD Z12, Z19, Z20
+	VMOVUPD     Z20, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z20
+	VFMADD231PD Z1, Z16, Z20
+	VFMADD231PD Z5, Z17, Z20
+	VFMADD231PD Z9, Z18, Z20
+	VFMADD231PD Z13, Z19, Z20
+	VMOVUPD     Z20, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z20
+	VFMADD231PD Z2, Z16, Z20
+	VFMADD231PD Z6, Z17, Z20
+	VFMADD231PD Z10, Z18, Z20
+	VFMADD231PD Z14, Z19, Z20
+	VMOVUPD     Z20, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z20
+	VFMADD231PD Z3, Z16, Z20
+	VFMADD231PD Z7, Z17, Z20
+	VFMADD231PD Z11, Z18, Z20
+	VFMADD231PD Z15, Z19, Z20
+	VMOVUPD     Z20, 64(R11)
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackwardStream4x4AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD 8(SI), Z4
+	VBROADCASTSD 8(SI)(DI*1), Z5
+	VBROADCASTSD 8(SI)(DI*2), Z6
+	VBROADCASTSD 8(R10), Z7
+	VBROADCASTSD 16(SI), Z8
+	VBROADCASTSD 16(SI)(DI*1), Z9
+	VBROADCASTSD 16(SI)(DI*2), Z10
+	VBROADCASTSD 16(R10), Z11
+	VBROADCASTSD 24(SI), Z12
+	VBROADCASTSD 24(SI)(DI*1), Z13
+	VBROADCASTSD 24(SI)(DI*2), Z14
+	VBROADCASTSD 24(R10), Z15
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	LEAQ         (R8)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R14)
+	PREFETCHT1  (R14)(DX*1)
+	VMOVUPD     (R12), Z16
+	VMOVUPD     (R12)(DX*1), Z17
+	VMOVUPD     (R13), Z18
+	VMOVUPD     (R13)(DX*1), Z19
+	VMOVUPD     (R10), Z20
+	VFMADD231PD Z0, Z16, Z20
+	VFMADD231PD Z4, Z17, Z20
+	VFMADD231PD Z8, Z18, Z20
+	VFMADD231PD Z12, Z19, Z20
+	VMOVUPD     Z20, (R10)
+	VMOVUPD     (R10)(BX*1), Z20
+	VFMADD231PD Z1, Z16, Z20
+	VFMADD231PD Z5, Z17, Z20
+	VFMADD231PD Z9, Z18, Z20
+	VFMADD231PD Z13, Z19, Z20
+	VMOVUPD     Z20, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z20
+	VFMADD231PD Z2, Z16, Z20
+	VFMADD231PD Z6, Z17, Z20
+	VFMADD231PD Z10, Z18, Z20
+	VFMADD231PD Z14, Z19, Z20
+	VMOVUPD     Z20, (R10)(BX*2)
+	VMOVUPD     (R11), Z20
+	VFMADD231PD Z3, Z16, Z20
+	VFMADD231PD Z7, Z17, Z20
+	VFMADD231PD Z11, Z18, Z20
+	VFMADD231PD Z15, Z19, Z20
+	VMOVUPD     Z20, (R11)
+	VMOVUPD     64(R12), Z16
+	VMOVUPD     64(R12)(DX*1), Z17
+	VMOVUPD     64(R13), Z18
+	VMOVUPD     64(R13)(DX*1), Z19
+	VMOVUPD     64(R10), Z20
+	VFMADD231PD Z0, Z16, Z20
+	VFMADD231PD Z4, Z17, Z20
+	VFMADD231PD Z8, Z18, Z20
+	VFMADD231PD Z12, Z19, Z20
+	VMOVUPD     Z20, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z20
+	VFMADD231PD Z1, Z16, Z20
+	VFMADD231PD Z5, Z17, Z20
+	VFMADD231PD Z9, Z18, Z20
+	VFMADD231PD Z13, Z19, Z20
+	VMOVUPD     Z20, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z20
+	VFMADD231PD Z2, Z16, Z20
+	VFMADD231PD Z6, Z17, Z20
+	VFMADD231PD Z10, Z18, Z20
+	VFMADD231PD Z14, Z19, Z20
+	VMOVUPD     Z20, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z20
+	VFMADD231PD Z3, Z16, Z20
+	VFMADD231PD Z7, Z17, Z20
+	VFMADD231PD Z11, Z18, Z20
+	VFMADD231PD Z15, Z19, Z20
+	VMOVUPD     Z20, 64(R11)
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R14
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R15
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackward1x4AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R12), Z4
+	VMOVUPD     (R10), Z5
+	VFMADD231PD Z0, Z4, Z5
+	VMOVUPD     Z5, (R10)
+	VMOVUPD     (R10)(BX*1), Z5
+	VFMADD231PD Z1, Z4, Z5
+	VMOVUPD     Z5, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z5
+	VFMADD231PD Z2, Z4, Z5
+	VMOVUPD     Z5, (R10)(BX*2)
+	VMOVUPD     (R11), Z5
+	VFMADD231PD Z3, Z4, Z5
+	VMOVUPD     Z5, (R11)
+	VMOVUPD     64(R12), Z4
+	VMOVUPD     64(R10), Z5
+	VFMADD231PD Z0, Z4, Z5
+	VMOVUPD     Z5, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z5
+	VFMADD231PD Z1, Z4, Z5
+	VMOVUPD     Z5, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z5
+	VFMADD231PD Z2, Z4, Z5
+	VMOVUPD     Z5, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z5
+	VFMADD231PD Z3, Z4, Z5
+	VMOVUPD     Z5, 64(R11)
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackward4x5AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD (R10)(DI*1), Z4
+	VBROADCASTSD 8(SI), Z5
+	VBROADCASTSD 8(SI)(DI*1), Z6
+	VBROADCASTSD 8(SI)(DI*2), Z7
+	VBROADCASTSD 8(R10), Z8
+	VBROADCASTSD 8(R10)(DI*1), Z9
+	VBROADCASTSD 16(SI), Z10
+	VBROADCASTSD 16(SI)(DI*1), Z11
+	VBROADCASTSD 16(SI)(DI*2), Z12
+	VBROADCASTSD 16(R10), Z13
+	VBROADCASTSD 16(R10)(DI*1), Z14
+	VBROADCASTSD 24(SI), Z15
+	VBROADCASTSD 24(SI)(DI*1), Z16
+	VBROADCASTSD 24(SI)(DI*2), Z17
+	VBROADCASTSD 24(R10), Z18
+	VBROADCASTSD 24(R10)(DI*1), Z19
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R12), Z20
+	VMOVUPD     (R12)(DX*1), Z21
+	VMOVUPD     (R13), Z22
+	VMOVUPD     (R13)(DX*1), Z23
+	VMOVUPD     (R10), Z24
+	VFMADD231PD Z0, Z20, Z24
+	VFMADD231PD Z5, Z21, Z24
+	VFMADD231PD Z10, Z22, Z24
+	VFMADD231PD Z15, Z23, Z24
+	VMOVUPD     Z24, (R10)
+	VMOVUPD     (R10)(BX*1), Z24
+	VFMADD231PD Z1, Z20, Z24
+	VFMADD231PD Z6, Z21, Z24
+	VFMADD231PD Z11, Z22, Z24
+	VFMADD231PD Z16, Z23, Z24
+	VMOVUPD     Z24, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z24
+	VFMADD231PD Z2, Z20, Z24
+	VFMADD231PD Z7, Z21, Z24
+	VFMADD231PD Z12, Z22, Z24
+	VFMADD231PD Z17, Z23, Z24
+	VMOVUPD     Z24, (R10)(BX*2)
+	VMOVUPD     (R11), Z24
+	VFMADD231PD Z3, Z20, Z24
+	VFMADD231PD Z8, Z21, Z24
+	VFMADD231PD Z13, Z22, Z24
+	VFMADD231PD Z18, Z23, Z24
+	VMOVUPD     Z24, (R11)
+	VMOVUPD     (R11)(BX*1), Z24
+	VFMADD231PD Z4, Z20, Z24
+	VFMADD231PD Z9, Z21, Z24
+	VFMADD231PD Z14, Z22, Z24
+	VFMADD231PD Z19, Z23, Z24
+	VMOVUPD     Z24, (R11)(BX*1)
+	VMOVUPD     64(R12), Z20
+	VMOVUPD     64(R12)(DX*1), Z21
+	VMOVUPD     64(R13), Z22
+	VMOVUPD     64(R13)(DX*1), Z23
+	VMOVUPD     64(R10), Z24
+	VFMADD231PD Z0, Z20, Z24
+	VFMADD231PD Z5, Z21, Z24
+	VFMADD231PD Z10, Z22, Z24
+	VFMADD231PD Z15, Z23, Z24
+	VMOVUPD     Z24, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z24
+	VFMADD231PD Z1, Z20, Z24
+	VFMADD231PD Z6, Z21, Z24
+	VFMADD231PD Z11, Z22, Z24
+	VFMADD231PD Z16, Z23, Z24
+	VMOVUPD     Z24, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z24
+	VFMADD231PD Z2, Z20, Z24
+	VFMADD231PD Z7, Z21, Z24
+	VFMADD231PD Z12, Z22, Z24
+	VFMADD231PD Z17, Z23, Z24
+	VMOVUPD     Z24, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z24
+	VFMADD231PD Z3, Z20, Z24
+	VFMADD231PD Z8, Z21, Z24
+	VFMADD231PD Z13, Z22, Z24
+	VFMADD231PD Z18, Z23, Z24
+	VMOVUPD     Z24, 64(R11)
+	VMOVUPD     64(R11)(BX*1), Z24
+	VFMADD231PD Z4, Z20, Z24
+	VFMADD231PD Z9, Z21, Z24
+	VFMADD231PD Z14, Z22, Z24
+	VFMADD231PD Z19, Z23, Z24
+	VMOVUPD     Z24, 64(R11)(BX*1)
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackwardStream4x5AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD (R10)(DI*1), Z4
+	VBROADCASTSD 8(SI), Z5
+	VBROADCASTSD 8(SI)(DI*1), Z6
+	VBROADCASTSD 8(SI)(DI*2), Z7
+	VBROADCASTSD 8(R10), Z8
+	VBROADCASTSD 8(R10)(DI*1), Z9
+	VBROADCASTSD 16(SI), Z10
+	VBROADCASTSD 16(SI)(DI*1), Z11
+	VBROADCASTSD 16(SI)(DI*2), Z12
+	VBROADCASTSD 16(R10), Z13
+	VBROADCASTSD 16(R10)(DI*1), Z14
+	VBROADCASTSD 24(SI), Z15
+	VBROADCASTSD 24(SI)(DI*1), Z16
+	VBROADCASTSD 24(SI)(DI*2), Z17
+	VBROADCASTSD 24(R10), Z18
+	VBROADCASTSD 24(R10)(DI*1), Z19
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	LEAQ         (CX)(DX*2), R13
+	LEAQ         (R8)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  (R8)(DX*1)
+	PREFETCHT1  (R14)
+	PREFETCHT1  (R14)(DX*1)
+	VMOVUPD     (R12), Z20
+	VMOVUPD     (R12)(DX*1), Z21
+	VMOVUPD     (R13), Z22
+	VMOVUPD     (R13)(DX*1), Z23
+	VMOVUPD     (R10), Z24
+	VFMADD231PD Z0, Z20, Z24
+	VFMADD231PD Z5, Z21, Z24
+	VFMADD231PD Z10, Z22, Z24
+	VFMADD231PD Z15, Z23, Z24
+	VMOVUPD     Z24, (R10)
+	VMOVUPD     (R10)(BX*1), Z24
+	VFMADD231PD Z1, Z20, Z24
+	VFMADD231PD Z6, Z21, Z24
+	VFMADD231PD Z11, Z22, Z24
+	VFMADD231PD Z16, Z23, Z24
+	VMOVUPD     Z24, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z24
+	VFMADD231PD Z2, Z20, Z24
+	VFMADD231PD Z7, Z21, Z24
+	VFMADD231PD Z12, Z22, Z24
+	VFMADD231PD Z17, Z23, Z24
+	VMOVUPD     Z24, (R10)(BX*2)
+	VMOVUPD     (R11), Z24
+	VFMADD231PD Z3, Z20, Z24
+	VFMADD231PD Z8, Z21, Z24
+	VFMADD231PD Z13, Z22, Z24
+	VFMADD231PD Z18, Z23, Z24
+	VMOVUPD     Z24, (R11)
+	VMOVUPD     (R11)(BX*1), Z24
+	VFMADD231PD Z4, Z20, Z24
+	VFMADD231PD Z9, Z21, Z24
+	VFMADD231PD Z14, Z22, Z24
+	VFMADD231PD Z19, Z23, Z24
+	VMOVUPD     Z24, (R11)(BX*1)
+	VMOVUPD     64(R12), Z20
+	VMOVUPD     64(R12)(DX*1), Z21
+	VMOVUPD     64(R13), Z22
+	VMOVUPD     64(R13)(DX*1), Z23
+	VMOVUPD     64(R10), Z24
+	VFMADD231PD Z0, Z20, Z24
+	VFMADD231PD Z5, Z21, Z24
+	VFMADD231PD Z10, Z22, Z24
+	VFMADD231PD Z15, Z23, Z24
+	VMOVUPD     Z24, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z24
+	VFMADD231PD Z1, Z20, Z24
+	VFMADD231PD Z6, Z21, Z24
+	VFMADD231PD Z11, Z22, Z24
+	VFMADD231PD Z16, Z23, Z24
+	VMOVUPD     Z24, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z24
+	VFMADD231PD Z2, Z20, Z24
+	VFMADD231PD Z7, Z21, Z24
+	VFMADD231PD Z12, Z22, Z24
+	VFMADD231PD Z17, Z23, Z24
+	VMOVUPD     Z24, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z24
+	VFMADD231PD Z3, Z20, Z24
+	VFMADD231PD Z8, Z21, Z24
+	VFMADD231PD Z13, Z22, Z24
+	VFMADD231PD Z18, Z23, Z24
+	VMOVUPD     Z24, 64(R11)
+	VMOVUPD     64(R11)(BX*1), Z24
+	VFMADD231PD Z4, Z20, Z24
+	VFMADD231PD Z9, Z21, Z24
+	VFMADD231PD Z14, Z22, Z24
+	VFMADD231PD Z19, Z23, Z24
+	VMOVUPD     Z24, 64(R11)(BX*1)
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R14
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R15
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000020, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBackward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·dBackward1x5AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+	MOVQ cols+8(FP), R10
+	SHLQ $0x03, R10
+	SUBQ R10, R9
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         (SI)(DI*2), R10
+	ADDQ         DI, R10
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (SI)(DI*1), Z1
+	VBROADCASTSD (SI)(DI*2), Z2
+	VBROADCASTSD (R10), Z3
+	VBROADCASTSD (R10)(DI*1), Z4
+	MOVQ         y+40(FP), R10
+	LEAQ         (R10)(BX*2), R11
+	ADDQ         BX, R11
+	MOVQ         CX, R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	PREFETCHT1  64(R8)
+	VMOVUPD     (R12), Z5
+	VMOVUPD     (R10), Z6
+	VFMADD231PD Z0, Z5, Z6
+	VMOVUPD     Z6, (R10)
+	VMOVUPD     (R10)(BX*1), Z6
+	VFMADD231PD Z1, Z5, Z6
+	VMOVUPD     Z6, (R10)(BX*1)
+	VMOVUPD     (R10)(BX*2), Z6
+	VFMADD231PD Z2, Z5, Z6
+	VMOVUPD     Z6, (R10)(BX*2)
+	VMOVUPD     (R11), Z6
+	VFMADD231PD Z3, Z5, Z6
+	VMOVUPD     Z6, (R11)
+	VMOVUPD     (R11)(BX*1), Z6
+	VFMADD231PD Z4, Z5, Z6
+	VMOVUPD     Z6, (R11)(BX*1)
+	VMOVUPD     64(R12), Z5
+	VMOVUPD     64(R10), Z6
+	VFMADD231PD Z0, Z5, Z6
+	VMOVUPD     Z6, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z6
+	VFMADD231PD Z1, Z5, Z6
+	VMOVUPD     Z6, 64(R10)(BX*1)
+	VMOVUPD     64(R10)(BX*2), Z6
+	VFMADD231PD Z2, Z5, Z6
+	VMOVUPD     Z6, 64(R10)(BX*2)
+	VMOVUPD     64(R11), Z6
+	VFMADD231PD Z3, Z5, Z6
+	VMOVUPD     Z6, 64(R11)
+	VMOVUPD     64(R11)(BX*1), Z6
+	VFMADD231PD Z4, Z5, Z6
+	VMOVUPD     Z6, 64(R11)(BX*1)
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R8
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+	ADDQ        DX, CX
+	ADDQ        R9, R8
+	ADDQ        $0x00000008, SI
+	DECQ        AX
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
+
 // func dBackward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward4x6AVX512(SB), NOSPLIT, $0-96
@@ -24722,368 +25084,6 @@ columns:
 	ADDQ        $0x00000020, SI
 	DECQ        AX
 	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wForward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·wForward1x6AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Z6
-	VMOVUPD     (R10), Z7
-	VFMADD231PD Z7, Z6, Z0
-	VMOVUPD     (R10)(BX*1), Z7
-	VFMADD231PD Z7, Z6, Z1
-	VMOVUPD     (R10)(BX*2), Z7
-	VFMADD231PD Z7, Z6, Z2
-	VMOVUPD     (R11), Z7
-	VFMADD231PD Z7, Z6, Z3
-	VMOVUPD     (R11)(BX*1), Z7
-	VFMADD231PD Z7, Z6, Z4
-	VMOVUPD     (R11)(BX*2), Z7
-	VFMADD231PD Z7, Z6, Z5
-	VCVTPS2PD   32(R12), Z6
-	VMOVUPD     64(R10), Z7
-	VFMADD231PD Z7, Z6, Z0
-	VMOVUPD     64(R10)(BX*1), Z7
-	VFMADD231PD Z7, Z6, Z1
-	VMOVUPD     64(R10)(BX*2), Z7
-	VFMADD231PD Z7, Z6, Z2
-	VMOVUPD     64(R11), Z7
-	VFMADD231PD Z7, Z6, Z3
-	VMOVUPD     64(R11)(BX*1), Z7
-	VFMADD231PD Z7, Z6, Z4
-	VMOVUPD     64(R11)(BX*2), Z7
-	VFMADD231PD Z7, Z6, Z5
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ          (SI)(DI*2), R10
-	ADDQ          DI, R10
-	VEXTRACTF64X4 $0x01, Z0, Y6
-	VADDPD        Y6, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X6
-	VADDPD        X6, X0, X0
-	VUNPCKHPD     X0, X0, X6
-	VADDSD        X6, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y6
-	VADDPD        Y6, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X6
-	VADDPD        X6, X1, X1
-	VUNPCKHPD     X1, X1, X6
-	VADDSD        X6, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y6
-	VADDPD        Y6, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X6
-	VADDPD        X6, X2, X2
-	VUNPCKHPD     X2, X2, X6
-	VADDSD        X6, X2, X2
-	VADDSD        (SI)(DI*2), X2, X2
-	VMOVSD        X2, (SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z3, Y6
-	VADDPD        Y6, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X6
-	VADDPD        X6, X3, X3
-	VUNPCKHPD     X3, X3, X6
-	VADDSD        X6, X3, X3
-	VADDSD        (R10), X3, X3
-	VMOVSD        X3, (R10)
-	VEXTRACTF64X4 $0x01, Z4, Y6
-	VADDPD        Y6, Y4, Y4
-	VEXTRACTF32X4 $0x01, Y4, X6
-	VADDPD        X6, X4, X4
-	VUNPCKHPD     X4, X4, X6
-	VADDSD        X6, X4, X4
-	VADDSD        (R10)(DI*1), X4, X4
-	VMOVSD        X4, (R10)(DI*1)
-	VEXTRACTF64X4 $0x01, Z5, Y6
-	VADDPD        Y6, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X6
-	VADDPD        X6, X5, X5
-	VUNPCKHPD     X5, X5, X6
-	VADDSD        X6, X5, X5
-	VADDSD        (R10)(DI*2), X5, X5
-	VMOVSD        X5, (R10)(DI*2)
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000008, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward1x6AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (SI)(DI*1), Z1
-	VBROADCASTSD (SI)(DI*2), Z2
-	VBROADCASTSD (R10), Z3
-	VBROADCASTSD (R10)(DI*1), Z4
-	VBROADCASTSD (R10)(DI*2), Z5
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Z6
-	VMOVUPD     (R10), Z7
-	VFMADD231PD Z0, Z6, Z7
-	VMOVUPD     Z7, (R10)
-	VMOVUPD     (R10)(BX*1), Z7
-	VFMADD231PD Z1, Z6, Z7
-	VMOVUPD     Z7, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z7
-	VFMADD231PD Z2, Z6, Z7
-	VMOVUPD     Z7, (R10)(BX*2)
-	VMOVUPD     (R11), Z7
-	VFMADD231PD Z3, Z6, Z7
-	VMOVUPD     Z7, (R11)
-	VMOVUPD     (R11)(BX*1), Z7
-	VFMADD231PD Z4, Z6, Z7
-	VMOVUPD     Z7, (R11)(BX*1)
-	VMOVUPD     (R11)(BX*2), Z7
-	VFMADD231PD Z5, Z6, Z7
-	VMOVUPD     Z7, (R11)(BX*2)
-	VCVTPS2PD   32(R12), Z6
-	VMOVUPD     64(R10), Z7
-	VFMADD231PD Z0, Z6, Z7
-	VMOVUPD     Z7, 64(R10)
-	VMOVUPD     64(R10)(BX*1), Z7
-	VFMADD231PD Z1, Z6, Z7
-	VMOVUPD     Z7, 64(R10)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z7
-	VFMADD231PD Z2, Z6, Z7
-	VMOVUPD     Z7, 64(R10)(BX*2)
-	VMOVUPD     64(R11), Z7
-	VFMADD231PD Z3, Z6, Z7
-	VMOVUPD     Z7, 64(R11)
-	VMOVUPD     64(R11)(BX*1), Z7
-	VFMADD231PD Z4, Z6, Z7
-	VMOVUPD     Z7, 64(R11)(BX*1)
-	VMOVUPD     64(R11)(BX*2), Z7
-	VFMADD231PD Z5, Z6, Z7
-	VMOVUPD     Z7, 64(R11)(BX*2)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dForward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dForward1x6AVX512(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ   AX, AX
-	JZ      done
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	MOVQ    x+32(FP), R10
-	LEAQ    (R10)(BX*2), R11
-	ADDQ    BX, R11
-	MOVQ    CX, R12
-	MOVQ    cols+8(FP), R13
-	PCALIGN $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  64(R8)
-	VMOVUPD     (R12), Z6
-	VMOVUPD     (R10), Z7
-	VFMADD231PD Z7, Z6, Z0
-	VMOVUPD     (R10)(BX*1), Z7
-	VFMADD231PD Z7, Z6, Z1
-	VMOVUPD     (R10)(BX*2), Z7
-	VFMADD231PD Z7, Z6, Z2
-	VMOVUPD     (R11), Z7
-	VFMADD231PD Z7, Z6, Z3
-	VMOVUPD     (R11)(BX*1), Z7
-	VFMADD231PD Z7, Z6, Z4
-	VMOVUPD     (R11)(BX*2), Z7
-	VFMADD231PD Z7, Z6, Z5
-	VMOVUPD     64(R12), Z6
-	VMOVUPD     64(R10), Z7
-	VFMADD231PD Z7, Z6, Z0
-	VMOVUPD     64(R10)(BX*1), Z7
-	VFMADD231PD Z7, Z6, Z1
-	VMOVUPD     64(R10)(BX*2), Z7
-	VFMADD231PD Z7, Z6, Z2
-	VMOVUPD     64(R11), Z7
-	VFMADD231PD Z7, Z6, Z3
-	VMOVUPD     64(R11)(BX*1), Z7
-	VFMADD231PD Z7, Z6, Z4
-	VMOVUPD     64(R11)(BX*2), Z7
-	VFMADD231PD Z7, Z6, Z5
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R8
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	LEAQ          (SI)(DI*2), R10
-	ADDQ          DI, R10
-	VEXTRACTF64X4 $0x01, Z0, Y6
-	VADDPD        Y6, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X6
-	VADDPD        X6, X0, X0
-	VUNPCKHPD     X0, X0, X6
-	VADDSD        X6, X0, X0
-	VADDSD        (SI), X0, X0
-	VMOVSD        X0, (SI)
-	VEXTRACTF64X4 $0x01, Z1, Y6
-	VADDPD        Y6, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X6
-	VADDPD        X6, X1, X1
-	VUNPCKHPD     X1, X1, X6
-	VADDSD        X6, X1, X1
-	VADDSD        (SI)(DI*1), X1, X1
-	VMOVSD        X1, (SI)(DI*1)
-	VEXTRACTF64X4 $0x01, Z2, Y6
-	VADDPD        Y6, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X6
-	VADDPD        X6, X2, X2
-	VUNPCKHPD     X2, X2, X6
-	VADDSD        X6, X2, X2
-	VADDSD        (SI)(DI*2), X2, X2
-	VMOVSD        X2, (SI)(DI*2)
-	VEXTRACTF64X4 $0x01, Z3, Y6
-	VADDPD        Y6, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X6
-	VADDPD        X6, X3, X3
-	VUNPCKHPD     X3, X3, X6
-	VADDSD        X6, X3, X3
-	VADDSD        (R10), X3, X3
-	VMOVSD        X3, (R10)
-	VEXTRACTF64X4 $0x01, Z4, Y6
-	VADDPD        Y6, Y4, Y4
-	VEXTRACTF32X4 $0x01, Y4, X6
-	VADDPD        X6, X4, X4
-	VUNPCKHPD     X4, X4, X6
-	VADDSD        X6, X4, X4
-	VADDSD        (R10)(DI*1), X4, X4
-	VMOVSD        X4, (R10)(DI*1)
-	VEXTRACTF64X4 $0x01, Z5, Y6
-	VADDPD        Y6, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X6
-	VADDPD        X6, X5, X5
-	VUNPCKHPD     X5, X5, X6
-	VADDSD        X6, X5, X5
-	VADDSD        (R10)(DI*2), X5, X5
-	VMOVSD        X5, (R10)(DI*2)
-	ADDQ          DX, CX
-	ADDQ          R9, R8
-	ADDQ          $0x00000008, SI
-	DECQ          AX
-	JMP           group
 
 done:
 	VZEROUPPER

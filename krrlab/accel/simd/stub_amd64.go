@@ -147,55 +147,10 @@ func wForward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //go:noescape
 func wForwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func dForward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dForwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func dForwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func dBackwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
 // wForward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func dForward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
@@ -207,55 +162,10 @@ func wForward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //go:noescape
 func wForwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func dForward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dForwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func dForwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func dBackwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
 // wForward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func dForward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
 //
@@ -267,55 +177,10 @@ func wForward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //go:noescape
 func wForwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func dForward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dForwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func dForwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func dBackwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
 // wForward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func dForward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
 //
@@ -327,55 +192,10 @@ func wForward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //go:noescape
 func wForwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func dForward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dForwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func dForwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func dBackwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
 // wForward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func dForward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
 //
@@ -387,25 +207,10 @@ func wForward2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //go:noescape
 func wForwardStream2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// dForward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func dForward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dForwardStream2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func dForwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
 // wForward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func dForward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
 //
@@ -417,6 +222,86 @@ func wForward2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //go:noescape
 func wForwardStream2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// wForward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wForward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dForward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dForward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // dForward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
@@ -427,15 +312,130 @@ func dForward2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y 
 //go:noescape
 func dForwardStream2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
-// wForward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
-//
-//go:noescape
-func wForward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
 // dForward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
 func dForward1x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// wBackward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dBackward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // sBoth4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
@@ -582,55 +582,10 @@ func wForward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //go:noescape
 func wForwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func dForward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dForwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func dForwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func dBackwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
 // wForward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func dForward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
@@ -642,55 +597,10 @@ func wForward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //go:noescape
 func wForwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func dForward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dForwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func dForwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func dBackwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
 // wForward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func dForward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
@@ -702,55 +612,10 @@ func wForward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //go:noescape
 func wForwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func dForward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dForwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func dForwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func dBackwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
 // wForward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func dForward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
 //
@@ -762,55 +627,10 @@ func wForward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //go:noescape
 func wForwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func dForward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dForwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func dForwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func dBackwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
 // wForward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func dForward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
 //
@@ -822,55 +642,10 @@ func wForward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //go:noescape
 func wForwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func dForward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dForwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func dForwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func dBackwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
 // wForward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func dForward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
 //
@@ -882,15 +657,85 @@ func wForward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //go:noescape
 func wForwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
+// wForward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackwardStream4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
+// dForward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func dForward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dForward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
 //
@@ -902,6 +747,176 @@ func dForward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, 
 //go:noescape
 func dForwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
+// dForward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// wBackward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dBackward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // dBackward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
@@ -911,21 +926,6 @@ func dBackward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64,
 //
 //go:noescape
 func dBackwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// wForward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
-//
-//go:noescape
-func wForward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// dForward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
-//
-//go:noescape
-func dForward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBackward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
 //

@@ -41,19 +41,31 @@ func unpack(c *build.Context, ops ...operand.Op) {
 
 // set is an instruction set.
 type set struct {
-	name   string
-	bytes  int // of a register
-	reg    func(c *build.Context) reg.VecVirtual
-	zero   func(c *build.Context, r operand.Op)
-	shapes [][2]int // rows and right-hand sides of a pass both ways,
-	oneWay [][2]int // and of one forward or backward
+	name  string
+	bytes int // of a register
+	reg   func(c *build.Context) reg.VecVirtual
+	zero  func(c *build.Context, r operand.Op)
+	// rows of a pass by right-hand sides, both ways, forward and backward
+	both, forward, backward []int
 }
 
 var (
 	avx2 = set{"AVX2", 32, (*build.Context).YMM, func(c *build.Context, r operand.Op) { c.VXORPS(r, r, r) },
-		[][2]int{{4, 1}, {1, 1}, {3, 2}, {1, 2}, {2, 3}, {1, 3}},
-		[][2]int{{4, 1}, {1, 1}, {4, 2}, {1, 2}, {4, 3}, {1, 3}, {3, 4}, {1, 4}, {2, 5}, {1, 5}, {2, 6}, {1, 6}}}
+		[]int{4, 3, 2}, []int{4, 4, 4, 3, 2, 2}, []int{4, 4, 4, 3}}
 	avx512 = set{"AVX512", 64, (*build.Context).ZMM, func(c *build.Context, r operand.Op) { c.VPXORD(r, r, r) },
-		[][2]int{{4, 1}, {1, 1}, {4, 2}, {1, 2}, {4, 3}, {1, 3}},
-		[][2]int{{4, 1}, {1, 1}, {4, 2}, {1, 2}, {4, 3}, {1, 3}, {4, 4}, {1, 4}, {4, 5}, {1, 5}, {4, 6}, {1, 6}}}
+		[]int{4, 4, 4}, []int{4, 4, 4, 4, 4, 4}, []int{4, 4, 4, 4, 4, 4}}
 )
+
+// shapes are the rows and right-hand sides of the passes.
+func (p tilePass) shapes() (out [][2]int) {
+	rows := p.set.backward
+	if p.both() {
+		rows = p.set.both
+	} else if p.sums {
+		rows = p.set.forward
+	}
+	for k, r := range rows {
+		out = append(out, [2]int{r, k + 1}, [2]int{1, k + 1})
+	}
+	return out
+}
