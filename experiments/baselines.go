@@ -67,7 +67,6 @@ func (s *session) randomFeatures(ctx context.Context, c Case) (*Result, error) {
 	}
 	r := s.begin(c)
 	r.Status, r.Converged, r.Iterations = Status(fit.Status.String()), fit.Status == pcg.Converged, fit.Rounds
-	r.Form = fit.Form.String()
 	sec := fit.Seconds
 	r.Seconds.Load, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = s.load, sec.Features, sec.Factor+sec.Gram, sec.Solve+sec.Residual
 	r.Values = finite(map[string]float64{"objective": fit.Objective, "residual": fit.MaxRelRes()})

@@ -70,29 +70,18 @@ type passTask struct{ r0, r1 int }
 // Work: Z, and for each block n·(s/C)² + 2/3·(s/C)³ flops. Memory: Z, 4ns bytes, the factors, 8s²/C,
 // and blocks of t columns for the iteration, (C+2)nt + 23st numbers.
 //
-// It returns an error if λ is not positive, the targets are not finite or, for Hinge,
-// not ±1, the features are not finite, the memory allowed is too little (a
-// *LimitError), or ctx ends. It panics if shapes do not fit, an option is negative or there are
-// more blocks than columns.
+// It returns an error if the features are not finite, the memory allowed is too little, or ctx ends. It panics if
+// shapes do not fit or there are more blocks than columns. Targets of Hinge are ±1.
 func NewADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense, loss Loss, o *ADMMOptions) (*ADMM, error) {
 	began := time.Now()
 	opt := *cmp.Or(o, &ADMMOptions{})
 	n, dx := x.Dims()
 	d, s := m.Dims()
-	if dx != d || loss < Square || loss > Hinge || opt.Memory < 0 {
-		panic(fmt.Sprintf("baseline: points of dimension %d, features of R^%d, loss %v, memory %d", dx, d, loss, opt.Memory))
+	rows, t := y.Dims()
+	if dx != d || rows != n {
+		panic(fmt.Sprintf("baseline: %d points of dimension %d, features of R^%d, %d rows of targets", n, dx, d, rows))
 	}
-	if err := checkTargets(n, y); err != nil {
-		return nil, err
-	}
-	if err := checkLambda(lambda); err != nil {
-		return nil, err
-	}
-	if err := loss.checkCoding(y); err != nil {
-		return nil, err
-	}
-	a := &ADMM{m: m, loss: loss, lambda: lambda, n: n, s: s, targets: byCols(y)}
-	_, a.t = y.Dims()
+	a := &ADMM{m: m, loss: loss, lambda: lambda, n: n, s: s, t: t, targets: byCols(y)}
 	a.split(opt.FeatureBlocks)
 	if err := fits("block ADMM", fmt.Sprintf("n = %d, s = %d, %d blocks", n, s, a.blocks()),
 		a.bytes, opt.Memory, "take fewer features or more blocks"); err != nil {
@@ -193,9 +182,6 @@ func (a *ADMM) factor(ctx context.Context, progress func(stage string, done, tot
 	}
 	return nil
 }
-
-// Seconds returns what NewADMM spent.
-func (a *ADMM) Seconds() ADMMSetup { return a.setup }
 
 // admmState is the state of block ADMM for one ρ, in scaled form. Vectors over rows and features are laid
 // out as ADMM says. The dual of y_j needs no room: it is −ỹ.

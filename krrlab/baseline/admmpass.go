@@ -3,10 +3,7 @@ package baseline
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
-
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
@@ -209,20 +206,4 @@ func (l Loss) dualPoint(y, v, o, rho float64) float64 {
 		return u
 	}
 	return -y * max(0, min(1, -u*y))
-}
-
-// checkCoding returns an error if the loss needs targets of ±1 and y has others.
-func (l Loss) checkCoding(y *mat.Dense) error {
-	if l == Square {
-		return nil
-	}
-	n, _ := y.Dims()
-	for i := range n {
-		for j, v := range y.RawRowView(i) {
-			if v != 1 && v != -1 {
-				return fmt.Errorf("baseline: the %v loss has targets +1 and −1, row %d, column %d has %g: code the classes one against the rest", l, i, j, v)
-			}
-		}
-	}
-	return nil
 }

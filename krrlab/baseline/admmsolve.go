@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
@@ -26,9 +27,6 @@ type ADMMSolve struct {
 	// z₁ and z₂ being all variables after the proximal and the averaging step, z₂' those of
 	// the iteration before and u the scaled duals. Default 1e-4.
 	Tol float64
-	// Gap, if positive, is asked of the duality gap beside it: Objective−Dual ≤ Gap·|Objective|,
-	// seen when that is measured.
-	Gap float64
 	// MaxIter is the most iterations. Default 1000.
 	MaxIter int
 	// Every is the number of iterations from one measurement of Objective and Dual to the
@@ -54,26 +52,22 @@ type ADMMStep struct {
 type ADMMSeconds struct {
 	Setup   ADMMSetup // NewADMM, once for all solves
 	Iterate float64
-	Measure float64 // of Objective and Dual
 	Total   float64 // of this solve
 }
 
 // ADMMResult is the answer of ADMM.Solve.
 type ADMMResult struct {
-	W                *mat.Dense  // s×t
-	Map              feature.Map // φ
-	N, S, T          int         // points, features, columns
-	Loss             Loss
-	Lambda, Rho, Tol float64
-	FeatureBlocks    int
-	Status           pcg.Status
-	Iterations       int
-	Objective        float64 // F(W)
-	Dual             float64 // a lower bound of F, ≥ 0, from the duals
-	Gap              float64 // (Objective−Dual)/|Objective|, at most 1
-	History          []ADMMStep
-	Bytes            int64
-	Seconds          ADMMSeconds
+	W          *mat.Dense  // s×t
+	Map        feature.Map // φ
+	Rho        float64
+	Status     pcg.Status
+	Iterations int
+	Objective  float64 // F(W)
+	Dual       float64 // a lower bound of F, ≥ 0, from the duals
+	Gap        float64 // (Objective−Dual)/|Objective|, at most 1
+	History    []ADMMStep
+	Bytes      int64
+	Seconds    ADMMSeconds
 }
 
 // Predict returns φ(x)ᵀW for all points, p×t, as FeatureResult.Predict.
@@ -81,7 +75,7 @@ func (r *ADMMResult) Predict(ctx context.Context, x points.Points) (*mat.Dense, 
 	return predictFeatures(ctx, r.Map, r.W, x)
 }
 
-// Solve runs block ADMM from zero until the test of ADMMSolve.Tol, and Gap, is met. A nil o means
+// Solve runs block ADMM from zero until the test of ADMMSolve.Tol is met. A nil o means
 // the defaults. The result has the same bits for any number of threads.
 //
 // Work: an iteration reads Z once and takes 4nst + 2s²t/C flops; no vector is allocated for it.
@@ -92,10 +86,7 @@ func (a *ADMM) Solve(ctx context.Context, o *ADMMSolve) (*ADMMResult, error) {
 	began := time.Now()
 	opt := a.solveOptions(o)
 	s := a.start(opt.Rho)
-	res := &ADMMResult{
-		Map: a.m, N: a.n, S: a.s, T: a.t, Loss: a.loss, Lambda: a.lambda, Rho: opt.Rho, Tol: opt.Tol,
-		FeatureBlocks: a.blocks(), Status: pcg.MaxIterations, Bytes: a.bytes,
-	}
+	res := &ADMMResult{Map: a.m, Rho: opt.Rho, Status: pcg.MaxIterations, Bytes: a.bytes}
 	err := s.loop(ctx, res, opt)
 	if err != nil {
 		res.Status = pcg.Stopped
@@ -113,8 +104,8 @@ func (a *ADMM) Solve(ctx context.Context, o *ADMMSolve) (*ADMMResult, error) {
 
 func (a *ADMM) solveOptions(o *ADMMSolve) ADMMSolve {
 	opt := *cmp.Or(o, &ADMMSolve{})
-	if !(opt.Rho >= 0) || math.IsInf(opt.Rho, 1) || !(opt.Tol >= 0) || !(opt.Gap >= 0) || opt.MaxIter < 0 || opt.Every < 0 {
-		panic(fmt.Sprintf("baseline: ρ = %v, tolerance %v, gap %v, %d iterations, measured every %d", opt.Rho, opt.Tol, opt.Gap, opt.MaxIter, opt.Every))
+	if !(opt.Rho >= 0) || !(opt.Tol >= 0) || opt.MaxIter < 0 || opt.Every < 0 {
+		panic(fmt.Sprintf("baseline: ρ = %v, tolerance %v, %d iterations, measured every %d", opt.Rho, opt.Tol, opt.MaxIter, opt.Every))
 	}
 	opt.Rho, opt.Tol = cmp.Or(opt.Rho, 1), cmp.Or(opt.Tol, 1e-4)
 	opt.MaxIter, opt.Every = cmp.Or(opt.MaxIter, 1000), cmp.Or(opt.Every, 10)
@@ -132,12 +123,9 @@ func (s *admmState) loop(ctx context.Context, res *ADMMResult, opt ADMMSolve) er
 		res.Iterations = k
 		primal, dual := s.total.relative()
 		met := primal <= opt.Tol && dual <= opt.Tol
-		if met && opt.Gap == 0 || k%opt.Every == 0 || k == opt.MaxIter {
+		if met || k%opt.Every == 0 || k == opt.MaxIter {
 			if err := s.measure(ctx, res); err != nil {
 				return err
-			}
-			if met = met && (opt.Gap == 0 || res.Gap <= opt.Gap); met {
-				res.Status = pcg.Converged
 			}
 			if opt.Monitor != nil {
 				if err := opt.Monitor(res.History[len(res.History)-1]); err != nil {
@@ -145,6 +133,7 @@ func (s *admmState) loop(ctx context.Context, res *ADMMResult, opt ADMMSolve) er
 				}
 			}
 			if met {
+				res.Status = pcg.Converged
 				return nil
 			}
 		}
@@ -171,8 +160,6 @@ func (r *residuals) relative() (primal, dual float64) {
 //
 // At the optimum θ = 1; far from it D(u) may be below 0, which every loss is above.
 func (s *admmState) measure(ctx context.Context, res *ADMMResult) error {
-	start := time.Now()
-	defer func() { res.Seconds.Measure += time.Since(start).Seconds() }()
 	zu := make([]float64, len(s.x))
 	sum, err := s.pass(ctx, zu, s.measurePanel)
 	if err != nil {
@@ -200,41 +187,26 @@ func dualBound(c, q float64) float64 {
 
 // RhoGrid says how ρ was tuned: each of Rho was given the same number of iterations from zero.
 type RhoGrid struct {
-	Iterations int
-	Rho        []float64
-	Objective  []float64 // F(W) after them
-	Gap        []float64 // and its duality gap, relative
-	Seconds    []float64 // the iterations took
-	Best       float64   // the ρ of the least objective
+	Rho       []float64
+	Objective []float64 // F(W) after them
+	Best      float64   // the ρ of the least objective
 }
 
-// TuneRho runs the given number of iterations from zero for each ρ of the grid and returns what
-// each has reached. When ctx ends it returns those that were finished with ctx's error, nil if
-// none was. It panics if the grid is empty or not positive, or iterations < 1.
+// TuneRho runs the given number of iterations from zero for each ρ of the grid and returns what each has reached, or
+// ctx's error. It panics if the grid is empty or not positive, or iterations < 1.
 func (a *ADMM) TuneRho(ctx context.Context, grid []float64, iterations int) (*RhoGrid, error) {
-	if len(grid) == 0 || iterations < 1 {
-		panic(fmt.Sprintf("baseline: %d values of ρ, %d iterations each", len(grid), iterations))
+	if len(grid) == 0 || !(slices.Min(grid) > 0) || iterations < 1 {
+		panic(fmt.Sprintf("baseline: grid %v of ρ, %d iterations each", grid, iterations))
 	}
-	out := &RhoGrid{Iterations: iterations}
-	best := math.Inf(1)
-	for _, rho := range grid {
-		if !(rho > 0) || math.IsInf(rho, 1) {
-			panic(fmt.Sprintf("baseline: ρ = %v, want a positive number", rho))
-		}
-		s := a.start(rho)
+	out := &RhoGrid{Rho: grid, Objective: make([]float64, len(grid))}
+	for i, rho := range grid {
 		res := &ADMMResult{}
 		// Tol = -1 is never met: all have the same iterations.
-		if err := s.loop(ctx, res, ADMMSolve{Rho: rho, Tol: -1, MaxIter: iterations, Every: iterations}); err != nil {
-			if len(out.Rho) == 0 {
-				return nil, err
-			}
-			return out, err
+		if err := a.start(rho).loop(ctx, res, ADMMSolve{Tol: -1, MaxIter: iterations, Every: iterations}); err != nil {
+			return nil, err
 		}
-		out.Rho, out.Objective = append(out.Rho, rho), append(out.Objective, res.Objective)
-		out.Gap, out.Seconds = append(out.Gap, res.Gap), append(out.Seconds, res.Seconds.Iterate)
-		if res.Objective < best {
-			out.Best, best = rho, res.Objective
-		}
+		out.Objective[i] = res.Objective
 	}
+	out.Best = grid[floats.MinIdx(out.Objective)]
 	return out, nil
 }

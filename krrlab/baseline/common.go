@@ -3,7 +3,6 @@ package baseline
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"gonum.org/v1/gonum/blas"
@@ -16,48 +15,10 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// LimitError says that a method does not fit the memory allowed.
-type LimitError struct {
-	Method string // "random features" or "block ADMM"
-	Size   string // what was asked for: "n = 60000, s = 20000"
-	Need   int64  // bytes
-	Have   int64  // bytes allowed
-	Hint   string // what to do
-}
-
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("baseline: %s with %s needs %s, %s is allowed; %s", e.Method, e.Size, accel.Bytes(e.Need), accel.Bytes(e.Have), e.Hint)
-}
-
-// fits returns a *LimitError if need is more than the limit, 0 being none.
+// fits returns an error if need is more than the limit, 0 being none.
 func fits(method, size string, need, limit int64, hint string) error {
 	if limit > 0 && need > limit {
-		return &LimitError{method, size, need, limit, hint}
-	}
-	return nil
-}
-
-// checkTargets panics if y has not one row for each of n points, and returns an error for a
-// number in y that is not finite.
-func checkTargets(n int, y *mat.Dense) error {
-	rows, _ := y.Dims()
-	if rows != n {
-		panic(fmt.Sprintf("baseline: %d points, %d rows of targets", n, rows))
-	}
-	for i := range n {
-		for j, v := range y.RawRowView(i) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("baseline: the targets have %v in row %d, column %d", v, i, j)
-			}
-		}
-	}
-	return nil
-}
-
-// checkLambda returns an error unless λ is positive and finite.
-func checkLambda(lambda float64) error {
-	if !(lambda > 0) || math.IsInf(lambda, 1) {
-		return fmt.Errorf("baseline: λ = %v, want a positive number", lambda)
+		return fmt.Errorf("baseline: %s with %s needs %s, %s is allowed; %s", method, size, accel.Bytes(need), accel.Bytes(limit), hint)
 	}
 	return nil
 }

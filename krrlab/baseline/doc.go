@@ -11,15 +11,10 @@
 //
 // # Random features
 //
-// RandomFeatures solves the problem of the features themselves, to rounding, by one of two
-// systems,
-//
-//	primal  (ZᵀZ+λI)W = ZᵀY, s×s       dual  (ZZᵀ+λI)A = Y, W = ZᵀA, n×n
-//
-// and takes the smaller one. Z is kept if it fits, and otherwise formed again panel by panel:
-// in the primal form it never has to fit. Products for ZᵀZ may be in float32 (twice as fast).
-// Iterative refinement with the gradient in float64 then corrects the result, and bounds the distance
-// of the objective from its minimum.
+// RandomFeatures solves the problem of the features themselves, to rounding, by the normal equations, of order s. Z is
+// kept if it fits, and otherwise formed again panel by panel. Products for ZᵀZ may be in float32 (twice as fast);
+// iterative refinement with the gradient in float64 then corrects the result, and bounds the distance of the objective
+// from its minimum.
 //
 // # Block ADMM
 //
@@ -39,20 +34,18 @@
 //
 // The projection needs a factor of I+Z_jᵀZ_j; it does not depend on ρ. One pass over Z does the second
 // product of one iteration and the first of the next. The loop ends by the residuals of the splitting
-// (ADMMSolve.Tol), or by a duality gap too (ADMMSolve.Gap), which is measured from the
-// subgradients at the proximal points: it bounds the error of the objective whatever the
-// residuals say. Speed depends on ρ, which TuneRho chooses from a grid.
+// (ADMMSolve.Tol); the duality gap, measured from the subgradients at the proximal points, bounds the error of the
+// objective whatever they say. Speed depends on ρ, which TuneRho chooses from a grid.
 //
 // # How to read a result
 //
 // Each result has its numbers as fields, the status, the history, the seconds of its stages and the bytes
-// taken. Memory asked for is refused by one line (LimitError). An interrupted run
-// returns what it has, with Status Canceled.
+// taken. An interrupted run of ADMM returns what it has, with Status Canceled.
 //
 // # References
 //
-// A. Rahimi and B. Recht, Random features for large-scale kernel machines, NIPS 2007. H. Avron and V. Sindhwani, High-performance kernel
-// machines with implicit distributed optimization and randomization, Technometrics 58 (2016),
+// A. Rahimi and B. Recht, Random features for large-scale kernel machines, NIPS 2007. H. Avron and V. Sindhwani,
+// High-performance kernel machines with implicit distributed optimization and randomization, Technometrics 58 (2016),
 // doi:10.1080/00401706.2015.1111261, arXiv:1409.0940. N. Parikh and S. Boyd, Block splitting for
 // distributed optimization, Math. Prog. Comp. 6 (2014), doi:10.1007/s12532-013-0061-8. S. Boyd et
 // al., Distributed optimization and statistical learning via the alternating direction method of

@@ -92,7 +92,7 @@ func TestMNIST(t *testing.T) {
 	}
 	a := newADMM(t, fits[1000].Map, x, lambda, y, baseline.Square, nil)
 	grid := testkit.Must(a.TuneRho(ctx, []float64{1e-3, 1e-2, 1e-1, 1, 10}, 30))
-	r := solved(t, a, &baseline.ADMMSolve{Rho: grid.Best, Tol: 1, Gap: 1e-6, MaxIter: 3000})
+	r := solved(t, a, &baseline.ADMMSolve{Rho: grid.Best, Tol: 1e-5, MaxIter: 3000})
 	t.Logf("%.4f %v", rate(r.Predict(ctx, z)), r.Status)
 	if want := fits[1000].Objective / 2; r.Status != pcg.Converged || math.Abs(r.Objective-want) > 1e-5*want {
 		t.Errorf("%v: objective of the random features method %.9g", r.Objective, want)

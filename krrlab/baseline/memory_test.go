@@ -20,10 +20,6 @@ func TestNeeds(t *testing.T) {
 			r, err := baseline.RandomFeatures(ctx, m, x, 0.1, y, nil)
 			return r.Bytes, err
 		},
-		"features streamed": func() (int64, error) {
-			r, err := baseline.RandomFeatures(ctx, m, x, 0.1, y, &baseline.FeatureOptions{Stream: true})
-			return r.Bytes, err
-		},
 		"admm": func() (int64, error) {
 			a, err := baseline.NewADMM(ctx, m, x, 0.1, y, baseline.Square, nil)
 			if err != nil {

@@ -18,80 +18,42 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// ridge is min_W ‖ZW−Y‖_F²+λ‖W‖_F² with the factor of one of its systems. Blocks of t
-// columns are held by columns, t×s and t×n.
+// ridge is min_W ‖ZW−Y‖_F²+λ‖W‖_F² with the factor of its system. Blocks of t columns are held by columns, t×s and t×n.
 type ridge struct {
 	src     *rows
-	form    FeatureForm
 	n, s, t int
 	lambda  float64
 	opt     FeatureOptions
 	y       []float64 // t×n
-	b       []float64 // t×s: ZᵀY
-	factor  []float64 // L, s×s or n×n
-	order   int       // its own
+	g       []float64 // t×s: G = ZᵀE − λW, at first ZᵀY
+	factor  []float64 // L, s×s
 	began   time.Time
 
-	w, g, v []float64 // t×s: W, G = ZᵀE − λW, and scratch
-	e       []float64 // t×n: E = Y − ZW
-	a, r    []float64 // t×n, Dual: A, W = ZᵀA, and scratch
-	solved  bool
-	res     *FeatureResult
+	w, v []float64 // t×s: W, and scratch
+	e    []float64 // t×n: E = Y − ZW
+	res  *FeatureResult
 }
 
-// newRidge checks the arguments and settles whether Z is kept and, by that, the form: Dual above n, where Z is.
+// newRidge checks the shapes and settles whether Z is kept.
 func newRidge(m feature.Map, x points.Points, lambda float64, y *mat.Dense, o *FeatureOptions) (*ridge, error) {
-	p := &ridge{lambda: lambda, began: time.Now()}
-	if o != nil {
-		p.opt = *o
-	}
-	opt := &p.opt
-	if !(opt.Tol >= 0) || opt.Memory < 0 || opt.Form < AutoFeatureForm || opt.Form > Dual {
-		panic(fmt.Sprintf("baseline: tolerance %v, memory %d, form %v", opt.Tol, opt.Memory, opt.Form))
-	}
-	opt.Tol, opt.MaxRefine = cmp.Or(opt.Tol, 1e-10), max(0, cmp.Or(opt.MaxRefine, 30))
+	p := &ridge{lambda: lambda, began: time.Now(), opt: *cmp.Or(o, &FeatureOptions{})}
 	n, d := x.Dims()
 	dm, s := m.Dims()
-	if dm != d {
-		panic(fmt.Sprintf("baseline: points of dimension %d, features of R^%d", d, dm))
+	rows, t := y.Dims()
+	if dm != d || rows != n {
+		panic(fmt.Sprintf("baseline: %d points of dimension %d, features of R^%d, %d rows of targets", n, d, dm, rows))
 	}
-	if err := checkTargets(n, y); err != nil {
-		return nil, err
-	}
-	if err := checkLambda(lambda); err != nil {
-		return nil, err
-	}
-	if opt.Form == Dual && opt.Stream {
-		return nil, fmt.Errorf("baseline: the dual form keeps Z: take the primal form to stream it")
-	}
-	_, t := y.Dims()
-	form := func(keep bool) FeatureForm {
-		switch {
-		case opt.Form != AutoFeatureForm:
-			return opt.Form
-		case s > n && keep:
-			return Dual
-		}
-		return Primal
-	}
-	keep := opt.Form == Dual || !opt.Stream
-	if opt.Memory > 0 {
-		keep = opt.Form == Dual || keep && FeatureNeed(form(true), n, s, t, true) <= opt.Memory
-	} else if opt.Form != Dual {
+	keep := FeatureNeed(n, s, t, true) <= p.opt.Memory
+	if p.opt.Memory == 0 {
 		free := accel.MemoryAvailable()
-		keep = keep && (free == 0 || 4*int64(n)*int64(s) <= free/2)
+		keep = free == 0 || 4*int64(n)*int64(s) <= free/2
 	}
-	p.form, p.n, p.s, p.t, p.y, p.src = form(keep), n, s, t, byCols(y), newRows(m, x, opt.Progress)
-	if p.order = s; p.form == Dual {
-		p.order = n
-	}
-	p.res = &FeatureResult{
-		Map: m, N: n, S: s, T: t, Lambda: lambda, Tol: opt.Tol, Form: p.form, Kept: keep, Bytes: FeatureNeed(p.form, n, s, t, keep),
-	}
-	return p, fits("random features", fmt.Sprintf("n = %d, s = %d", n, s), p.res.Bytes, opt.Memory, "take fewer features")
+	p.n, p.s, p.t, p.y, p.src = n, s, t, byCols(y), newRows(m, x, p.opt.Progress)
+	p.res = &FeatureResult{Map: m, Kept: keep, Bytes: FeatureNeed(n, s, t, keep)}
+	return p, fits("random features", fmt.Sprintf("n = %d, s = %d", n, s), p.res.Bytes, p.opt.Memory, "take fewer features")
 }
 
-// factorize forms Z, if it is kept, ZᵀY and the matrix of the form, and factors that.
+// factorize forms Z, if it is kept, ZᵀY and ZᵀZ+λI, and factors that.
 func (p *ridge) factorize(ctx context.Context) error {
 	sec := &p.res.Seconds
 	if p.res.Kept {
@@ -102,22 +64,19 @@ func (p *ridge) factorize(ctx context.Context) error {
 			return err
 		}
 	}
-	gram := p.primal
-	if p.form == Dual {
-		gram = p.dual
-	}
-	g, err := gram(ctx)
+	g, err := p.gram(ctx)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
 	p.factor = g.Take(p.lambda)
 	var trace float64
-	for j := range p.order {
-		trace += p.factor[j*p.order+j]
+	for j := range p.s {
+		trace += p.factor[j*p.s+j]
 	}
-	if pivot := cholesky(p.factor, p.order); pivot > 0 {
-		return p.notDefinite(pivot, trace)
+	if pivot := cholesky(p.factor, p.s); pivot > 0 {
+		return fmt.Errorf("baseline: ZᵀZ+λI of %d points and %d features is not positive definite at λ = %g (pivot %d): take λ above s·2⁻⁵²·tr ZᵀZ = %.2g",
+			p.n, p.s, p.lambda, pivot, float64(p.s)*0x1p-52*trace)
 	}
 	sec.Factor = time.Since(start).Seconds()
 	return nil
@@ -131,17 +90,18 @@ func (p *ridge) progress(stage string) func(done, total int) {
 	return func(done, total int) { p.opt.Progress(stage, done, total) }
 }
 
-// primal returns ZᵀZ, of one pass over Z with ZᵀY. Products are in float32 if their error is predicted to be at most
+// gram returns ZᵀZ, of one pass over Z with ZᵀY. Products are in float32 if their error is predicted to be at most
 // λ/10.
-func (p *ridge) primal(ctx context.Context) (*precond.Gram, error) {
+func (p *ridge) gram(ctx context.Context) (*precond.Gram, error) {
 	start := time.Now()
-	p.b = make([]float64, p.t*p.s)
+	p.g = make([]float64, p.t*p.s)
 	g := precond.ZeroGram(p.s)
 	err := p.src.each(ctx, "gram", func(i0 int, z *points.Dense32) error {
 		if i0 == 0 {
-			p.fast(floats.Sum(points.SqNorms(z))*float64(p.n)/float64(z.N), p.n, p.s) // ‖Z‖_F², nearly
+			normSq := floats.Sum(points.SqNorms(z)) * float64(p.n) / float64(z.N) // ‖Z‖_F², nearly
+			p.res.Fast = precond.FastError(normSq, p.n, p.s) <= p.lambda/10
 		}
-		if err := p.src.addTransposed(ctx, z, p.b, p.y[i0:], p.n, p.t); err != nil {
+		if err := p.src.addTransposed(ctx, z, p.g, p.y[i0:], p.n, p.t); err != nil {
 			return err
 		}
 		return g.AddRows(ctx, z, p.res.Fast)
@@ -151,104 +111,30 @@ func (p *ridge) primal(ctx context.Context) (*precond.Gram, error) {
 	return g, err
 }
 
-// fast settles whether products are in float32.
-func (p *ridge) fast(normSq float64, rows, cols int) {
-	p.res.Fast = !p.opt.Exact && precond.FastError(normSq, rows, cols) <= p.lambda/10
-}
-
-// dual returns ZZᵀ, and sets ZᵀY.
-func (p *ridge) dual(ctx context.Context) (*precond.Gram, error) {
-	start, z := time.Now(), p.src.kept
-	g := precond.ZeroGram(p.n)
-	p.fast(floats.Sum(points.SqNorms(z)), p.s, p.n)
-	progress := p.progress("gram")
-	err := g.AddColumns(ctx, z, p.res.Fast, func(c int) {
-		if progress != nil {
-			progress(c, z.D)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	p.res.Seconds.Gram = time.Since(start).Seconds()
-	start = time.Now()
-	p.b, err = p.transposed(ctx, p.y) // ZᵀY
-	p.res.Seconds.Residual = time.Since(start).Seconds()
-	return g, err
-}
-
-// solve solves and refines until the residual is at most Tol or does not halve any more.
+// solve solves and refines, W ← W + (ZᵀZ+λI)⁻¹G, until the residual is small enough or does not halve any more.
 func (p *ridge) solve(ctx context.Context) error {
-	p.w, p.v, p.g, p.e = make([]float64, p.t*p.s), make([]float64, p.t*p.s), p.b, slices.Clone(p.y)
-	if p.form == Dual {
-		p.a, p.r = make([]float64, p.t*p.n), make([]float64, p.t*p.n)
-	}
+	p.w, p.v, p.e = make([]float64, p.t*p.s), make([]float64, p.t*p.s), make([]float64, p.t*p.n)
 	norms := make([]float64, p.t) // ‖Zᵀy_j‖₂
 	for j := range norms {
-		norms[j] = floats.Norm(p.b[j*p.s:(j+1)*p.s], 2)
+		norms[j] = floats.Norm(p.g[j*p.s:(j+1)*p.s], 2)
 	}
-	for {
-		if err := p.correct(ctx); err != nil {
-			return p.canceled(err)
+	for ; ; p.res.Rounds++ {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		p.solved = true
+		start := time.Now()
+		copy(p.v, p.g)
+		solveRows(p.factor, p.s, p.v, p.t)
+		floats.Add(p.w, p.v)
+		p.res.Seconds.Solve += time.Since(start).Seconds()
 		if err := p.measure(ctx, norms); err != nil {
-			return p.canceled(err)
+			return err
 		}
 		if p.done() {
 			p.res.W = fromCols(p.w, p.s, p.t)
 			return nil
 		}
-		p.res.Rounds++
 	}
-}
-
-// canceled sets the result when ctx ended after the first solve: a W whose residual was not measured.
-func (p *ridge) canceled(err error) error {
-	p.res.Status, p.res.W = pcg.Canceled, fromCols(p.w, p.s, p.t)
-	p.res.Objective, p.res.Excess, p.res.RelRes = math.NaN(), math.NaN(), make([]float64, p.t)
-	for j := range p.res.RelRes {
-		p.res.RelRes[j] = math.NaN()
-	}
-	return err
-}
-
-// correct is a round: W ← W + (ZᵀZ+λI)⁻¹G, or A ← A + (ZZᵀ+λI)⁻¹(E−λA) and W = ZᵀA.
-func (p *ridge) correct(ctx context.Context) error {
-	start := time.Now()
-	defer func() { p.res.Seconds.Solve += time.Since(start).Seconds() }()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if p.form == Primal {
-		copy(p.v, p.g)
-		solveRows(p.factor, p.s, p.v, p.t)
-		for k, d := range p.v {
-			p.w[k] += d
-		}
-		return nil
-	}
-	for k, e := range p.e {
-		p.r[k] = e - p.lambda*p.a[k] // R = Y − (ZZᵀ+λI)A
-	}
-	solveRows(p.factor, p.n, p.r, p.t)
-	for k, d := range p.r {
-		p.a[k] += d
-	}
-	v, err := p.transposed(ctx, p.a)
-	if err == nil {
-		copy(p.w, v) // W = ZᵀA
-	}
-	return err
-}
-
-// transposed returns ZᵀE as t×s, E being t×n.
-func (p *ridge) transposed(ctx context.Context, e []float64) ([]float64, error) {
-	g := make([]float64, p.t*p.s)
-	err := p.src.each(ctx, "residual", func(i0 int, z *points.Dense32) error {
-		return p.src.addTransposed(ctx, z, g, e[i0:], p.n, p.t)
-	})
-	return g, err
 }
 
 // measure sets E = Y − ZW and G = ZᵀE − λW in one pass over Z, and what follows from them.
@@ -294,28 +180,14 @@ func (p *ridge) done() bool {
 	h, res := p.res.History, p.res
 	last := h[len(h)-1]
 	switch {
-	case last <= res.Tol:
+	case last <= featureTol:
 		res.Status = pcg.Converged
 	case len(h) > 1 && !(last <= h[len(h)-2]/2) || math.IsNaN(last):
 		res.Status = pcg.Stagnated
-	case res.Rounds >= p.opt.MaxRefine:
+	case res.Rounds >= mostRefined:
 		res.Status = pcg.MaxIterations
 	default:
 		return false
 	}
 	return true
-}
-
-// notDefinite says why the factorization failed and what to try.
-func (p *ridge) notDefinite(pivot int, trace float64) error {
-	what, least := "ZᵀZ", "s"
-	if p.form == Dual {
-		what, least = "ZZᵀ", "n"
-	}
-	try := fmt.Sprintf("λ above %s·2⁻⁵²·tr %s = %.2g", least, what, float64(p.order)*0x1p-52*trace)
-	if p.res.Fast {
-		try = "float64 products (Exact), or a larger λ"
-	}
-	return fmt.Errorf("baseline: %s+λI of %d points and %d features is not positive definite at λ = %g (pivot %d of %d): take %s",
-		what, p.n, p.s, p.lambda, pivot, p.order, try)
 }
