@@ -33,8 +33,6 @@ type (
 	SketchSize    = results.SketchSize
 	MultiLevel    = results.MultiLevel
 	MeasuredLevel = results.MeasuredLevel
-	LambdaP       = results.LambdaP
-	Quality       = results.Quality
 	LeaveOneOut   = results.LeaveOneOut
 	Ranks         = results.Ranks
 	Seconds       = results.Seconds

@@ -15,8 +15,6 @@ var runners = map[stage.Name]func(ctx context.Context, l *Lab, options []byte) (
 	stage.Solve:       func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
 	stage.SketchSize:  runner((*Lab).SketchSize),
 	stage.MultiLevel:  runner((*Lab).MultiLevel),
-	stage.LambdaP:     runner((*Lab).LambdaP),
-	stage.Quality:     runner((*Lab).Quality),
 	stage.Plan:        runner((*Lab).Plan),
 	stage.Race:        runner((*Lab).Race),
 	stage.Tune:        runner((*Lab).Tune),

@@ -6,13 +6,15 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/krrlab/lab/krrlab/lambdap"
+	"github.com/krrlab/lab/krrlab/quality"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/statdim"
 )
 
 // stages are the built-in ones, each in a package of its own.
 var stages = []stage.Definition{
-	statdim.Stage,
+	quality.Stage, statdim.Stage, lambdap.Stage,
 }
 
 // Stages returns what the built-in stages are called, take and return.
@@ -89,4 +91,26 @@ const (
 // StatDim finds the statistical dimension s_λ(K).
 func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 	return as[*StatDim](l.Run(ctx, o))
+}
+
+// What LambdaP takes and returns: see package lambdap.
+type (
+	LambdaPOptions = lambdap.Options
+	LambdaP        = lambdap.Result
+)
+
+// LambdaP sweeps λ_p for the features of the configuration.
+func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
+	return as[*LambdaP](l.Run(ctx, o))
+}
+
+// What Quality takes and returns: see package quality.
+type (
+	QualityOptions = quality.Options
+	Quality        = quality.Result
+)
+
+// Quality judges the preconditioner of the configuration: an interval of κ(M⁻¹A).
+func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
+	return as[*Quality](l.Run(ctx, o))
 }

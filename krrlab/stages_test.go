@@ -40,12 +40,12 @@ var stageCases = map[string]struct {
 		`{"Levels": [{"Sketch": "features", "Width": 900}, {"Sketch": "srht", "Width": 128}, {"Sketch": "gaussian", "Width": 40}]}`},
 	"multilevel without room": {Config{Precond: Features{S: 40}, Memory: 700_000, Storage: gram.Recompute}, stage.MultiLevel,
 		`{"Levels": [{"Sketch": "features", "Width": 256}, {"Sketch": "gaussian", "Width": 40}]}`},
-	"lambda-p":          {Config{Precond: Features{S: 40}}, stage.LambdaP, `{"Points": 3, "Columns": 1}`},
-	"lambda-p map":      {Config{Precond: RPCholesky{S: 40}}, stage.LambdaP, `{"Grid": [0.1, 1], "Sizes": [20, 40]}`},
-	"quality":           {Config{Precond: Features{S: 40}}, stage.Quality, `{}`},
-	"quality unbounded": {Config{Precond: Features{S: 40}}, stage.Quality, `{"Steps": 2}`},
-	"quality nystrom":   {Config{Precond: Nystrom{S: 40}}, stage.Quality, `{}`},
-	"quality plain":     {Config{Solver: CG}, stage.Quality, `{"NoSolve": true}`},
+	"lambda-p":          {Config{Precond: Features{S: 40}}, "lambda-p", `{"Points": 3, "Columns": 1}`},
+	"lambda-p map":      {Config{Precond: RPCholesky{S: 40}}, "lambda-p", `{"Grid": [0.1, 1], "Sizes": [20, 40]}`},
+	"quality":           {Config{Precond: Features{S: 40}}, "quality", `{}`},
+	"quality unbounded": {Config{Precond: Features{S: 40}}, "quality", `{"Steps": 2}`},
+	"quality nystrom":   {Config{Precond: Nystrom{S: 40}}, "quality", `{}`},
+	"quality plain":     {Config{Solver: CG}, "quality", `{"NoSolve": true}`},
 	"loo exact":         {Config{}, stage.LeaveOneOut, `{}`},
 	"loo path":          {Config{Precond: RPCholesky{S: 60}}, stage.LeaveOneOut, `{"ExactBelow": -1, "Lambdas": [0.3, 3, 30]}`},
 	"tune": {Config{Precond: Features{S: 40}, Tol: 1e-10}, stage.Tune,
@@ -143,11 +143,11 @@ func checkStage(t *testing.T, s Stage) {
 // TestStageArguments: a bad option is an error of one line that names it, before K is formed.
 func TestStageArguments(t *testing.T) {
 	for name, cases := range map[stage.Name]map[string]string{
-		stage.LambdaP: {
-			`{"Grid": [0, 1]}`: "λ_p = 0", `{"Grid": [-2]}`: "λ_p = -2", `{"Grid": []}`: "empty grid", `{"Sizes": []}`: "no numbers of features",
-			`{"Sizes": [10, 51]}`: "s = 51", `{"Confidence": 1.5}`: "confidence 1.5", `{"Points": -1}`: "grid of -1", `{"Width": -0.1}`: "width -0.1",
+		"lambda-p": {
+			`{"Grid": [0, 1]}`: "Grid 0", `{"Grid": [-2]}`: "Grid -2", `{"Sizes": [10, 51]}`: "s = 51", `{"Confidence": 1.5}`: "Confidence 1.5",
+			`{"Points": -1}`: "Points -1", `{"Width": -0.1}`: "Width -0.1", `{"Map": true, "Sizes": [3]}`: "exclude each other", `{"Columns": 2}`: "there are 1",
 		},
-		stage.Quality: {`{"Confidence": 1}`: "confidence 1", `{"Confidence": -0.5}`: "confidence -0.5", `{"Width": -1}`: "width -1", `{"Steps": -3}`: "-3 steps"},
+		"quality": {`{"Confidence": 1}`: "Confidence 1", `{"Confidence": -0.5}`: "Confidence -0.5", `{"Width": -1}`: "Width -1", `{"Steps": -3}`: "Steps -3"},
 		"statdim": {
 			`{"Method": "nine"}`: `Method "nine": want one of`, `{"Confidence": 1}`: "Confidence 1", `{"Width": -1}`: "Width -1",
 			`{"MaxProbes": 3}`: "at least 16", `{"Lambdas": [1, 0]}`: "Lambdas 0", `{"Measure": true}`: "Measure goes with Method free",
@@ -171,7 +171,7 @@ func TestStageArguments(t *testing.T) {
 		}
 	}
 	plain := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Solver: CG})
-	for name, o := range map[stage.Name]string{stage.LambdaP: `{}`, "statdim": `{"Method": "free"}`} {
+	for name, o := range map[stage.Name]string{"lambda-p": `{}`, "statdim": `{"Method": "free"}`} {
 		testkit.Fails(t, testkit.ErrOf(plain.RunNamed(t.Context(), name, []byte(o))), "preconditioner")
 	}
 }
@@ -185,11 +185,11 @@ func TestStagesInterrupted(t *testing.T) {
 		end     func(Event) bool
 		check   func(Stage) bool
 	}{
-		{stage.Quality, `{}`, func(e Event) bool { return e.Stage == stage.Lanczos && e.Done == 5 }, func(s Stage) bool {
+		{"quality", `{}`, func(e Event) bool { return e.Stage == stage.Lanczos && e.Done == 5 }, func(s Stage) bool {
 			q := s.(*Quality)
 			return q.Steps == 5 && q.Actual == nil && q.Kappa.Lo > 1
 		}},
-		{stage.LambdaP, `{"Points": 5, "Sizes": [20, 40, 80]}`, func(e Event) bool { // in the second row of the map
+		{"lambda-p", `{"Points": 5, "Sizes": [20, 40, 80]}`, func(e Event) bool { // in the second row of the map
 			if e.Stage == stage.Lanczos && e.Done == 3 {
 				seen++
 			}

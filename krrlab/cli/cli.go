@@ -171,7 +171,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	p.StringVar(&a.dataDir, "data-dir", "", "folder to look for data in first, before $KRRLAB_DATA and the user's cache")
 	root.AddCommand(a.fitCommand(), a.predictCommand(), a.tuneCommand(), a.verifyCommand(), a.modelCommand(), a.dataCommand(), a.demoCommand(),
 		a.leaveOneOutCommand(), a.planCommand(), a.raceCommand(),
-		a.qualityCommand(), a.sketchSizeCommand(), a.lambdaPCommand(), a.multiLevelCommand(),
+		a.sketchSizeCommand(), a.multiLevelCommand(),
 		a.checkCommand(), a.reproduceCommand(),
 		a.notebookCommand(), a.sizingCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(), a.kernelCommand(), a.jobCommand())
 	for _, d := range krrlab.Stages() {

@@ -44,7 +44,7 @@ func TestFlagsBeforeData(t *testing.T) {
 2$ fit --train no.csv --precond none --orthogonal
 	--precond none has no preconditioner
 2$ quality --train no.csv --precond none --orthogonal
-	--precond none has no preconditioner: --orthogonal does not go with it
+	--orthogonal goes with --precond features only
 2$ statdim --train no.csv --precond nystrom --orthogonal
 	--orthogonal goes with --precond features only
 2$ lambda-p --train no.csv --precond nystrom --orthogonal

@@ -65,7 +65,7 @@ func TestStageArguments(t *testing.T) {
 2$ lambda-p --train missing.csv --points 1
 	--points 1: want at least 2
 2$ lambda-p --train missing.csv --precond none
-	no λ_p
+	want one of features, nystrom, rpcholesky
 2$ lambda-p --train missing.csv --width -1
 	--width -1
 2$ lambda-p --train missing.csv --features 0

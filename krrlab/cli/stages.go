@@ -26,15 +26,21 @@ func (a *app) definedCommand(d *stage.Definition) *cobra.Command {
 	var method stageMethod
 	options := reflect.New(reflect.TypeOf(d.Options)) // a pointer to them
 	of := schema.Of(&method)
-	of.Fields = slices.DeleteFunc(of.Fields, func(f *schema.Field) bool {
-		return !slices.Contains(strings.Fields(d.Flags), f.Name)
-	})
+	words := map[string]string{} // by the flags that the stage takes, those that it takes of it; "" for any
+	for _, flag := range strings.Fields(d.Flags) {
+		name, some, _ := strings.Cut(flag, "=")
+		words[name] = some
+	}
+	of.Fields = slices.DeleteFunc(of.Fields, func(f *schema.Field) bool { _, ok := words[f.Name]; return !ok })
 	c := stageCommand{
 		use: string(d.Name) + " (--data NAME | --train FILE)", short: d.Short, long: d.Long, example: d.Example,
 		options: options.Interface(), add: func(p *pflag.FlagSet) { addFields(p, of.Fields) },
 		check: func(*pflag.FlagSet) error {
 			if err := of.Settle(); err != nil {
 				return errUsage{err}
+			}
+			if some := words["precond"]; some != "" && method.Name != "" && !slices.Contains(strings.Split(some, ","), method.Name) {
+				return usagef("--precond %s: want one of %s", method.Name, strings.ReplaceAll(some, ",", ", "))
 			}
 			_, err := method.Preconditioner(nil)
 			return usage(err)

@@ -9,7 +9,7 @@
 // (Bound): (λ+η)/λ_p up to λ−η, (1+η/λ)(1+η/λ_p) from there to λ+η, (λ_p+η)/λ beyond. It is
 // least, 1+2η/λ, at λ_p = λ+η where η > 0. The bound holds for any Z that far from K
 // and is pessimistic for this one: the best λ_p is often far below λ+η, and only the spectrum
-// knows. Sweep finds out: for each λ_p of a grid an interval of κ by the Lanczos process on
+// knows. The stage finds out: for each λ_p of a grid an interval of κ by the Lanczos process on
 // the pencil, and the iterations that PCG takes. One eigendecomposition ZᵀZ = VΣ²Vᵀ serves
 // all λ_p, and all of them share each product with K, so a sweep of a dozen λ_p takes as
 // long as two or three of them alone.
@@ -17,12 +17,6 @@
 // An iteration costs the same for every λ_p, so the best λ_p is the one with the fewest
 // iterations. The cost of an iteration and of the set-up changes with s; Seconds adds
 // them up.
-//
-// # Judging
-//
-// Package lanczos has the interval of κ. Spectrum is what it is compared with, all
-// eigenvalues of M⁻¹A by dense factorizations, and RitzIterations turns Lanczos's tridiagonal
-// into a number of iterations.
 //
 // # References
 //

@@ -28,7 +28,7 @@ func TestFinish(t *testing.T) {
 		"not converged":        {[]Point{point(10, its(5), pcg.MaxIterations, 1), point(30, its(30), pcg.Converged, 1)}, 1, 18},
 		"none":                 {[]Point{point(0, nil, 0, 1)}, -1, 0},
 	} {
-		s := &sweep{res: &Result{Points: c.points, Best: -1, SetUp: 3, PerIter: 0.5}}
+		s := &sweep{res: &Sweep{Points: c.points, Best: -1, SetUp: 3, PerIter: 0.5}}
 		s.finish()
 		if s.res.Best != c.best {
 			t.Errorf("%s: %d, want %d", name, s.res.Best, c.best)

@@ -7,12 +7,10 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -22,6 +20,8 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // ridge is K+λI as an ordinary matrix.
@@ -43,6 +43,21 @@ func (a ridge) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	err := a.KMulTo(ctx, dst, src)
 	dst.Apply(func(i, j int, v float64) float64 { return v + a.lambda*src.At(i, j) }, dst)
 	return err
+}
+
+// swept sweeps with the defaults of the options in place.
+func swept(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Sweep, error) {
+	err := schema.Settle(o)
+	if o.tol, o.comm = 1e-3, comm.OrAlone(o.comm); o.Columns == 0 && !o.NoSolve {
+		o.Columns = 1
+	}
+	if o.progress == nil {
+		o.progress = func(string, int, int) {}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return measure(ctx, a, z, y, formed, o)
 }
 
 // problem returns a Gaussian kernel matrix of n random points, and Z whose ZZᵀ is near it:
@@ -103,61 +118,6 @@ func less(a, b *mat.SymDense) *mat.SymDense {
 	return e
 }
 
-// skewed is M⁻¹ with by more in entry (1, 0).
-type skewed struct {
-	pcg.Preconditioner
-	by float64
-}
-
-func (m skewed) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	row := mat.Row(nil, 0, r)
-	err := m.Preconditioner.SolveTo(ctx, dst, r)
-	floats.AddScaled(dst.RawRowView(1), m.by, row)
-	return err
-}
-
-func TestSpectrum(t *testing.T) {
-	const n, lambda, lambdaP = 130, 0.05, 0.2
-	a, z := problem(n, 40, lambda, 1)
-	want := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(outer(z), lambdaP))
-	got, slack, err := Spectrum(t.Context(), mat.DenseCopyOf(a.k), lambda, z, lambdaP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, v := range got {
-		if math.Abs(v-want[i]) > 1e-10*want[n-1] {
-			t.Errorf("eigenvalue %d is %v, want %v", i, v, want[i])
-		}
-	}
-	if slack <= 0 || slack > 1e-8 {
-		t.Errorf("slack %g", slack)
-	}
-	m := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormLInv}))
-	for share, want := range map[float64][]float64{0: want, 0.01: want, 3: nil} { // of M⁻¹, added to one entry beside its diagonal
-		got, slack, ok, err := SpectrumBy(t.Context(), mat.DenseCopyOf(a.k), lambda, skewed{m, share / lambdaP})
-		if err != nil || ok != (want != nil) || share == 0 && slack > 1e-8 {
-			t.Fatalf("by M⁻¹: slack %g, definite %v (%v)", slack, ok, err)
-		}
-		for i, v := range got {
-			if math.Abs(v-want[i]) > slack+1e-10*want[n-1] {
-				t.Errorf("by M⁻¹ eigenvalue %d is %v, want %v to %g", i, v, want[i], slack)
-			}
-		}
-	}
-	plain, _, err := Spectrum(t.Context(), mat.DenseCopyOf(a.k), lambda, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, v := range testkit.Eigenvalues(t, a.k) {
-		if math.Abs(plain[i]-v-lambda) > 1e-12*plain[n-1] {
-			t.Errorf("without M eigenvalue %d is %v, want %v", i, plain[i], v+lambda)
-		}
-	}
-	if _, _, err := Spectrum(t.Context(), mat.DenseCopyOf(a.k), lambda, z, 1e-30); err == nil || !strings.Contains(err.Error(), "positive definite") {
-		t.Errorf("λ_p = 1e-30: %v", err)
-	}
-}
-
 // TestBound: the bound holds for every λ_p, and where K is 0 or ZZᵀ is, it is reached.
 func TestBound(t *testing.T) {
 	const n, lambda = 80, 0.1
@@ -165,7 +125,7 @@ func TestBound(t *testing.T) {
 	zz := outer(z)
 	v := testkit.Eigenvalues(t, less(a.k, zz))
 	eta := max(-v[0], v[n-1])
-	for _, lambdaP := range Grid(lambda, eta, 9) {
+	for _, lambdaP := range gridOf(lambda, eta, 9) {
 		m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, lambdaP))
 		if kappa, bound := m[n-1]/m[0], Bound(lambda, lambdaP, eta); kappa > bound*(1+1e-9) {
 			t.Errorf("λ_p = %g: κ = %g beyond the bound %g", lambdaP, kappa, bound)
@@ -185,7 +145,7 @@ func TestBound(t *testing.T) {
 
 func TestGrid(t *testing.T) {
 	const lambda, eta = 0.02, 7.0
-	g := Grid(lambda, eta, 13)
+	g := gridOf(lambda, eta, 13)
 	if !slices.IsSorted(g) || math.Abs(g[0]/(lambda/100)-1) > 1e-12 || math.Abs(g[len(g)-1]/(100*(lambda+eta))-1) > 1e-12 {
 		t.Errorf("%v", g)
 	}
@@ -199,27 +159,6 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// TestRitzIterations compares with pivots taken by hand; that PCG takes as many is the test of
-// the stage Quality.
-func TestRitzIterations(t *testing.T) {
-	alpha, beta := []float64{2, 2, 2, 2}, []float64{1, 1, 1, 1}
-	// d: 2, 1.5, 4/3, 5/4; residuals 1/2, 1/3, 1/4, 1/5.
-	for k, tau := range []float64{0.51, 0.34, 0.26, 0.21} {
-		if got := RitzIterations(alpha, beta, tau, 4); got != float64(k+1) {
-			t.Errorf("τ = %g: %g, want %d", tau, got, k+1)
-		}
-	}
-	// Beyond T: (√4−1)/(√4+1) = 1/3 a step from 1/5.
-	if got := RitzIterations(alpha, beta, 0.2/8.9, 4); got != 6 {
-		t.Errorf("extrapolated to %g, want 6", got)
-	}
-	for _, c := range []float64{RitzIterations([]float64{1, 0.5}, beta, 1e-3, 4), RitzIterations(alpha, beta, 1e-3, math.Inf(1)), RitzIterations(alpha, beta, 1e-3, math.NaN())} {
-		if !math.IsInf(c, 1) {
-			t.Errorf("%g where nothing can be said", c)
-		}
-	}
-}
-
 // TestSweep compares a sweep with dense references: η, κ for each λ_p, and the iterations of
 // PCG with each λ_p alone.
 func TestSweep(t *testing.T) {
@@ -228,7 +167,7 @@ func TestSweep(t *testing.T) {
 	y := mat.NewDense(n, 3, nil)
 	rng.New(4).Normals(y.RawMatrix().Data, 0)
 	parts := map[string]bool{}
-	r := testkit.Must(Sweep(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, Stream: rng.New(5), Progress: func(p string, _, _ int) { parts[p] = true }}))
+	r := testkit.Must(swept(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5), progress: func(p string, _, _ int) { parts[p] = true }}))
 	zz := outer(z)
 	v := testkit.Eigenvalues(t, less(a.k, zz))
 	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
@@ -241,7 +180,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("λ_p = %g: κ %v, bound %g, is %g", p.LambdaP, p.Kappa, p.Bound, kappa)
 		}
 		w := testkit.Must(precond.New(t.Context(), z, p.LambdaP, &precond.Options{Form: precond.FormEigen}))
-		res := testkit.Must(pcg.Solve(t.Context(), a, w, mat.DenseCopyOf(y.Slice(0, n, 0, 2)), &pcg.Options{MaxIter: 200, Aim: aim}))
+		res := testkit.Must(pcg.Solve(t.Context(), a, w, mat.DenseCopyOf(y.Slice(0, n, 0, 2)), &pcg.Options{MaxIter: 200, Aim: stage.Aim}))
 		// The two M⁻¹ round differently, which moves a residual by less than a factor of two: the counts
 		// are apart by less than what it takes to halve the error.
 		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > float64(pcg.IterationBound(kappa, 0.5)) || p.Status != res.Status {
@@ -270,7 +209,7 @@ func TestSweepStored(t *testing.T) {
 	}
 	y := mat.NewDense(n, 1, nil)
 	rng.New(4).Normals(y.RawMatrix().Data, 0)
-	r := testkit.Must(Sweep(t.Context(), stored, z, y, 0.5, &Options{Points: 5, KError: e}))
+	r := testkit.Must(swept(t.Context(), stored, z, y, 0.5, &Options{Points: 5, kError: e}))
 	zz := outer(z)
 	v := testkit.Eigenvalues(t, less(a.k, zz))
 	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) {
@@ -296,7 +235,7 @@ func TestInterrupted(t *testing.T) {
 	rng.New(4).Normals(y.RawMatrix().Data, 0)
 	for part, at := range map[string]int{"lanczos": 4, "solve": 76} {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := Sweep(ctx, a, z, y, 0, &Options{Points: 7, Progress: func(p string, done, _ int) {
+		r, err := swept(ctx, a, z, y, 0, &Options{Points: 7, progress: func(p string, done, _ int) {
 			if p == part && done == at {
 				cancel()
 			}
@@ -322,28 +261,9 @@ func TestInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := Sweep(ctx, a, z, y, 0, nil); err == nil || r != nil {
+	if r, err := swept(ctx, a, z, y, 0, &Options{}); err == nil || r != nil {
 		t.Errorf("a context that has ended: %v, %v", r, err)
 	}
-}
-
-func TestOptions(t *testing.T) {
-	for want, o := range map[string]Options{
-		"confidence 2": {Confidence: 2}, "λ_p = 0": {LambdaP: []float64{1, 0}}, "λ_p = -1": {LambdaP: []float64{-1}}, "empty grid": {LambdaP: []float64{}},
-		"grid of 1": {Points: 1}, "width -1": {Width: -1}, "-1 steps": {Steps: -1}, "maximum of -1 iterations": {MaxIter: -1}, "τ = 2": {Tol: 2},
-	} {
-		testkit.Fails(t, o.Check(), want)
-	}
-	if err := (&Options{}).Check(); err != nil {
-		t.Error(err)
-	}
-	if its := RitzIterations([]float64{1, -1}, []float64{1, 0}, 0.1, 1); !math.IsInf(its, 1) {
-		t.Errorf("%g iterations where T is not positive definite", its)
-	}
-	testkit.Panics(t, map[string]func(){
-		"η": func() { Bound(1, 1, -1) }, "τ": func() { RitzIterations([]float64{1}, []float64{0}, 1, 1) },
-		"order": func() { _, _, _ = Spectrum(t.Context(), mat.NewDense(2, 3, nil), 1, nil, 1) },
-	})
 }
 
 // slow is K whose products take longer on a rank but the first.
@@ -366,14 +286,14 @@ func TestRanksChoose(t *testing.T) {
 	a, z := problem(n, 12, 0.1, 1)
 	y := mat.NewDense(n, 2, nil)
 	rng.New(2).Normals(y.RawMatrix().Data, 0)
-	all := make([]*Result, 2)
+	all := make([]*Sweep, 2)
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{}) {
 		wg.Go(func() {
 			lo, hi := comm.Rows(n, precond.RankRows, r, 2)
-			o := &Options{LambdaP: []float64{0.1, 1, 10}, Steps: 10, Columns: -1, Stream: rng.New(3), Comm: c}
+			o := &Options{Grid: []float64{0.1, 1, 10}, Steps: 10, NoSolve: true, stream: rng.New(3), comm: c}
 			var err error
-			if all[r], err = Sweep(t.Context(), slow{a, r}, z.Slice(lo, hi).(*points.Dense32), y, float64(r), o); err != nil {
+			if all[r], err = swept(t.Context(), slow{a, r}, z.Slice(lo, hi).(*points.Dense32), y, float64(r), o); err != nil {
 				t.Errorf("rank %d: %v", r, err)
 			}
 		})

@@ -2,25 +2,21 @@ package lambdap
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// aim is the share of τ that PCG aims at, so that rounding does not cost a restart.
-const aim = 0.97
-
-// Matrix is K+λI, and K alone. *gram.Matrix is one.
-type Matrix interface {
+// matrix is K+λI, and K alone. *gram.Matrix is one.
+type matrix interface {
 	// Dim returns n.
 	Dim() int
 	// Lambda returns λ.
@@ -38,9 +34,9 @@ type Point struct {
 	Max     estimate.Interval `json:"lambda_max"`
 	Steps   int               `json:"steps"` // of Lanczos
 	Bound   float64           `json:"bound"` // Bound for η's upper end
-	// Predicted are the iterations to τ by RitzIterations; 0 if nothing can be said.
+	// Predicted are the iterations to τ by lanczos.RitzIterations; 0 if nothing can be said.
 	Predicted int `json:"iterations_predicted"`
-	// Residuals are the relative residuals after 1, 2, … iterations that go with it (Residuals).
+	// Residuals are the relative residuals after 1, 2, … iterations that go with it (lanczos.Residuals).
 	Residuals []float64 `json:"residuals_predicted"`
 	// Iterations are those that PCG took, the most of its right-hand sides; nil where it was
 	// not run or had not ended.
@@ -51,8 +47,8 @@ type Point struct {
 	Seconds float64 `json:"seconds_predicted"`
 }
 
-// Result is a sweep.
-type Result struct {
+// Sweep is what was measured of Z, n×s, for each λ_p.
+type Sweep struct {
 	N       int               `json:"n"`
 	S       int               `json:"s"`
 	Lambda  float64           `json:"lambda"`
@@ -65,23 +61,16 @@ type Result struct {
 	Total   float64           `json:"seconds"`
 }
 
-// Sweep measures ZZᵀ+λ_pI as a preconditioner of K+λI for a grid of λ_p: η = ‖K−ZZᵀ‖₂, and
+// measure measures ZZᵀ+λ_pI as a preconditioner of K+λI for a grid of λ_p: η = ‖K−ZZᵀ‖₂, and
 // for each λ_p an interval of κ and, with the first right-hand sides of y, n×t, the
 // iterations of PCG. formed are the seconds that Z took, for the predicted times. If ctx ends
 // it returns what is known by then beside ctx's error: intervals are valid, if wide, after
 // any step. Work: ns² + 9s³ flops, and a product with K of as many columns as there are λ_p
-// for a step or an iteration. It panics if shapes differ.
-func Sweep(ctx context.Context, a Matrix, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Result, error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
-	opt := o.settled()
-	n, t := y.Dims()
-	if lo, hi := comm.Rows(n, precond.RankRows, opt.Comm.Rank(), opt.Comm.Size()); a.Dim() != n || z.N != hi-lo {
-		panic(fmt.Sprintf("lambdap: K of order %d, %d×%d features, %d×%d targets", a.Dim(), z.N, z.D, n, t))
-	}
+// for a step or an iteration.
+func measure(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Sweep, error) {
 	start := time.Now()
-	s := &sweep{a: a, y: y, o: &opt, res: &Result{N: n, S: z.D, Lambda: a.Lambda(), Best: -1}}
+	n, _ := y.Dims()
+	s := &sweep{a: a, y: y, o: o, res: &Sweep{N: n, S: z.D, Lambda: a.Lambda(), Best: -1}}
 	err := s.prepare(ctx, z, formed)
 	if err == nil {
 		err = s.eta(ctx)
@@ -89,7 +78,7 @@ func Sweep(ctx context.Context, a Matrix, z *points.Dense32, y *mat.Dense, forme
 	if err == nil {
 		err = s.kappas(ctx)
 	}
-	if err == nil && opt.Columns > 0 {
+	if err == nil && o.Columns > 0 {
 		err = s.solves(ctx)
 	}
 	s.finish()
@@ -100,63 +89,36 @@ func Sweep(ctx context.Context, a Matrix, z *points.Dense32, y *mat.Dense, forme
 	return s.res, err
 }
 
-// SweepSizes sweeps λ_p for several numbers of features over one grid, by default that of the first. draw makes Z, n×s, and says
-// how many seconds it took. If one fails, those before are returned beside the error; if ctx ends, what is known of it too.
-func SweepSizes(ctx context.Context, a Matrix, sizes []int, y *mat.Dense, o *Options, draw func(ctx context.Context, s int) (*points.Dense32, float64, error)) ([]*Result, error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
-	opt := o.settled()
-	var all []*Result
-	for _, s := range sizes {
-		z, seconds, err := draw(ctx, s)
-		if err != nil {
-			return all, err
-		}
-		r, err := Sweep(ctx, a, z, y, seconds, &opt)
-		if r != nil {
-			all = append(all, r)
-			if opt.LambdaP == nil {
-				opt.LambdaP = Grid(r.Lambda, r.Eta.Value, opt.Points)
-			}
-		}
-		if err != nil {
-			return all, err
-		}
-	}
-	return all, nil
-}
-
-// sweep is the state of a Sweep.
+// sweep is a Sweep under way.
 type sweep struct {
-	a   Matrix
+	a   matrix
 	y   *mat.Dense
 	o   *Options
 	w   *precond.Woodbury // in the eigen form
-	res *Result
+	res *Sweep
 }
 
 // eta brackets ‖K−ZZᵀ‖₂.
 func (s *sweep) eta(ctx context.Context) error {
 	r, err := lanczos.Run(ctx, s.w.Outer().From(s.a), &lanczos.Options{
-		Steps: s.o.Steps, Tol: 0.05, Confidence: s.o.half(), Norm: true, Start: s.o.Stream.Sub("eta"),
+		Steps: s.o.Steps, Tol: 0.05, Confidence: s.o.half(), Norm: true, Start: s.o.stream.Sub("eta"),
 		Monitor: func(r *lanczos.Result) error {
-			s.o.Progress("eta", r.Steps, s.o.Steps)
+			s.o.progress("eta", r.Steps, s.o.Steps)
 			return nil
 		},
 	})
 	if r != nil {
 		s.res.Eta = r.Norm()
-		s.res.Eta.Lo, s.res.Eta.Hi = max(0, s.res.Eta.Lo-s.o.KError), s.res.Eta.Hi+s.o.KError
+		s.res.Eta.Lo, s.res.Eta.Hi = max(0, s.res.Eta.Lo-s.o.kError), s.res.Eta.Hi+s.o.kError
 	}
 	return err
 }
 
 // kappas brackets κ for every λ_p of the grid, side by side.
 func (s *sweep) kappas(ctx context.Context) error {
-	grid := s.o.LambdaP
-	if grid == nil {
-		grid = Grid(s.res.Lambda, s.res.Eta.Value, s.o.Points)
+	grid := s.o.Grid
+	if len(grid) == 0 {
+		grid = gridOf(s.res.Lambda, s.res.Eta.Value, s.o.Points)
 	}
 	f, err := s.w.Family(grid)
 	if err != nil {
@@ -164,11 +126,11 @@ func (s *sweep) kappas(ctx context.Context) error {
 	}
 	done := 0
 	results, err := lanczos.RunMany(ctx, s.a, f, len(grid), &lanczos.Options{
-		Steps: s.o.Steps, Tol: s.o.Width, Confidence: s.o.half(), Cond: true, Definite: true, Start: s.o.Stream.Sub("kappa"),
+		Steps: s.o.Steps, Tol: s.o.Width, Confidence: s.o.half(), Cond: true, Definite: true, Start: s.o.stream.Sub("kappa"),
 		Monitor: func(r *lanczos.Result) error {
 			if r.Steps > done {
 				done = r.Steps
-				s.o.Progress("lanczos", done, s.o.Steps)
+				s.o.progress("lanczos", done, s.o.Steps)
 			}
 			return nil
 		},
@@ -179,8 +141,8 @@ func (s *sweep) kappas(ctx context.Context) error {
 		}
 		p := Point{LambdaP: grid[c], Steps: r.Steps, Bound: Bound(s.res.Lambda, grid[c], s.res.Eta.Hi)}
 		p.Kappa, p.Min, p.Max = s.kappa(r, grid[c])
-		p.Residuals, _ = Residuals(r.Alpha, r.Beta)
-		if k := RitzIterations(r.Alpha, r.Beta, s.o.Tol, p.Kappa.Value); k < math.MaxInt32 {
+		p.Residuals, _ = lanczos.Residuals(r.Alpha, r.Beta)
+		if k := lanczos.RitzIterations(r.Alpha, r.Beta, s.o.tol, p.Kappa.Value); k < math.MaxInt32 {
 			p.Predicted = int(k)
 		}
 		s.res.Points = append(s.res.Points, p)
@@ -193,7 +155,7 @@ func (s *sweep) kappas(ctx context.Context) error {
 // probability.
 func (s *sweep) kappa(r *lanczos.Result, lambdaP float64) (k, least, most estimate.Interval) {
 	lambda, eta := s.res.Lambda, s.res.Eta.Hi
-	k, least, most = r.Allowing(s.o.KError / lambda)
+	k, least, most = r.Allowing(s.o.kError / lambda)
 	k.Confidence = s.o.Confidence
 	if r.Indefinite() { // then K is not known well enough for η either
 		return k, least, most
@@ -220,8 +182,8 @@ func (s *sweep) solves(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	res, err := pcg.Solve(ctx, s.a, f, b, &pcg.Options{Tol: s.o.Tol, Aim: aim, MaxIter: s.o.MaxIter, Monitor: func(it *pcg.Iteration) error {
-		s.o.Progress("solve", it.Index, s.o.MaxIter)
+	res, err := pcg.Solve(ctx, s.a, f, b, &pcg.Options{Tol: s.o.tol, Aim: stage.Aim, MaxIter: s.o.MaxIter, Monitor: func(it *pcg.Iteration) error {
+		s.o.progress("solve", it.Index, s.o.MaxIter)
 		return nil
 	}})
 	if res == nil {
@@ -231,7 +193,7 @@ func (s *sweep) solves(ctx context.Context) error {
 		its, status := 0, pcg.Active
 		for c := i * cols; c < (i+1)*cols; c++ {
 			col := res.Columns[c]
-			if col.Status == pcg.Canceled && res.RelRes[c] <= s.o.Tol { // it had ended, by its recurrence
+			if col.Status == pcg.Canceled && res.RelRes[c] <= s.o.tol { // it had ended, by its recurrence
 				col.Status = pcg.Converged
 			}
 			its, status = max(its, col.Iterations), max(status, col.Status)
@@ -263,7 +225,7 @@ func (s *sweep) finish() {
 }
 
 // At returns the point of that λ_p, nil if there is none.
-func (r *Result) At(lambdaP float64) *Point {
+func (r *Sweep) At(lambdaP float64) *Point {
 	for i := range r.Points {
 		if r.Points[i].LambdaP == lambdaP {
 			return &r.Points[i]

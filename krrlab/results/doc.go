@@ -3,10 +3,7 @@
 // shows the same as the one that was computed.
 //
 //	Solution    the answer, its residuals and bounds        Lab.Solve, packages pcg, direct and bound
-//	StatDim     s_λ(K) with an interval, and its curve     Lab.StatDim, package statdim
 //	SketchSize  the ladder s, 2s, 4s, … and its verdicts    Lab.SketchSize, package adapt
 //	MultiLevel  each level of Algorithm 2                   Lab.MultiLevel, package multilevel
-//	LambdaP     κ, iterations and time against λ_p          Lab.LambdaP, package lambdap
 //	LeaveOneOut the leave-one-out error and GCV for each λ  Lab.LeaveOneOut, package loo
-//	Quality     an interval of κ(M⁻¹A), and iterations      Lab.Quality, package lanczos
 package results

@@ -37,12 +37,12 @@ func (m *MultiLevel) String() string {
 	b.Add("chain", "%s of %s, λ_p = %g, τ = %g", m.Levels.String(), m.Features, m.LambdaP, m.Tol)
 	b.Add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps", "seconds: form+factor+solve")
 	row := func(name string, l *MeasuredLevel) {
-		e := spanText(l.Error, "")
+		e := stage.Span(l.Error, "")
 		if l.Left != "" {
 			b.Add(name, "%-11s %5d  %-23s  no preconditioner: %s", l.Sketch, l.Width, e, l.Left)
 			return
 		}
-		k := spanText(*l.Kappa, "")
+		k := stage.Span(*l.Kappa, "")
 		note := ""
 		if !l.Converged {
 			note = ", " + l.Status.String()

@@ -9,6 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/multilevel"
+	"github.com/krrlab/lab/krrlab/quality"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/statdim"
 )
@@ -21,8 +22,8 @@ func TestTablesOutward(t *testing.T) {
 	solution.Kappa, solution.KappaBound = 1.2343, 2.34543
 	for _, s := range []stage.Stage{
 		&LeaveOneOut{Classes: true, Scores: []loo.Score{{Error: e}}}, &statdim.Result{Numbers: statdim.Numbers{Estimate: e}}, &solution,
-		&LambdaP{Sweeps: []*lambdap.Result{{Points: []lambdap.Point{{Kappa: e, Bound: 2.34543}}}}},
-		&MultiLevel{Chain: []MeasuredLevel{{Measured: multilevel.Measured{Error: e, Kappa: &e}}}}, &Quality{Kappa: e, Max: e, Min: e, Certain: 2.34543},
+		&lambdap.Result{Sweeps: []*lambdap.Sweep{{Points: []lambdap.Point{{Kappa: e, Bound: 2.34543}}}}},
+		&MultiLevel{Chain: []MeasuredLevel{{Measured: multilevel.Measured{Error: e, Kappa: &e}}}}, &quality.Result{Kappa: e, Max: e, Min: e, Certain: 2.34543},
 		&SketchSize{Test: adapt.Theorem7, Rungs: []adapt.Rung{rung}}, &SketchSize{Rungs: []adapt.Rung{{Kappa: e}}},
 	} {
 		if text := s.Table().Text(); !strings.Contains(text, "1.234") || !strings.Contains(text, "2.346") || strings.Contains(text, "1.235") || strings.Contains(text, "2.345") {

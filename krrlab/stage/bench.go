@@ -89,6 +89,9 @@ func (e *TooLarge) Error() string {
 	return fmt.Sprintf("%s, the limit is %s", accel.Bytes(e.Need), accel.Bytes(e.Limit))
 }
 
+// Aim is the share of τ that conjugate gradients aim at, so that rounding does not cost a restart.
+const Aim = 0.97
+
 // Left returns the bytes that are left to a stage beside K, 0 for no limit.
 func (p *Problem) Left(k *Gram) int64 {
 	if p.Memory == 0 {

@@ -18,8 +18,6 @@ const (
 	Solve       Name = "solve"
 	SketchSize  Name = "sketch-size"
 	MultiLevel  Name = "multilevel"
-	LambdaP     Name = "lambda-p"
-	Quality     Name = "quality"
 	Plan        Name = "plan"
 	Race        Name = "race"
 	Tune        Name = "tune"

@@ -24,7 +24,7 @@ type Definition struct {
 	Result  Stage  // a nil pointer of the type that Run returns
 
 	Short, Long, Example string  // of its command
-	Flags                string  // of the method, that its command takes: of --precond and those beside it, --tol, --max-iter
+	Flags                string  // of the method, that its command takes: precond and those beside it, tol, max-iter; precond=a,b takes these alone
 	Tables               []Table // that its command can write, beside that of the result
 }
 

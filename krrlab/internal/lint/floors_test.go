@@ -62,7 +62,6 @@ var floors = map[string]int{
 	"krrlab/multilevel":          3,
 	"krrlab/precond/precondtest": 3,
 	"krrlab/vecchia":             3,
-	"krrlab/lambdap":             3,
 
 	"krrlab/notebook/display": stages,
 	"krrlab/notebook/jupyter": stages,
@@ -73,6 +72,8 @@ var floors = map[string]int{
 	"krrlab/tune":    5,
 	"krrlab/results": 5,
 	"krrlab/statdim": 5,
+	"krrlab/lambdap": 5,
+	"krrlab/quality": 5,
 	"krrlab/verify":  5,
 
 	"krrlab": 6,

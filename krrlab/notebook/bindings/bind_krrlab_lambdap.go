@@ -7,53 +7,24 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
 	lambdap "github.com/krrlab/lab/krrlab/lambdap"
-	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/lambdap"] = imports.Package{
 		Name: "lambdap",
 		Binds: map[string]r.Value{
-			"Below":          r.ValueOf(lambdap.Below),
-			"Bound":          r.ValueOf(lambdap.Bound),
-			"Grid":           r.ValueOf(lambdap.Grid),
-			"Residuals":      r.ValueOf(lambdap.Residuals),
-			"RitzIterations": r.ValueOf(lambdap.RitzIterations),
-			"Spectrum":       r.ValueOf(lambdap.Spectrum),
-			"SpectrumBy":     r.ValueOf(lambdap.SpectrumBy),
-			"Sweep":          r.ValueOf(lambdap.Sweep),
-			"SweepSizes":     r.ValueOf(lambdap.SweepSizes),
+			"Bound": r.ValueOf(lambdap.Bound),
+			"Stage": r.ValueOf(&lambdap.Stage).Elem(),
 		},
 		Types: map[string]r.Type{
-			"Matrix":  r.TypeOf((*lambdap.Matrix)(nil)).Elem(),
 			"Options": r.TypeOf((*lambdap.Options)(nil)).Elem(),
 			"Point":   r.TypeOf((*lambdap.Point)(nil)).Elem(),
 			"Result":  r.TypeOf((*lambdap.Result)(nil)).Elem(),
+			"Sweep":   r.TypeOf((*lambdap.Sweep)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Matrix": r.TypeOf((*proxy_krrlab_lambdap_Matrix)(nil)).Elem(),
-		},
+		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_krrlab_lambdap_Matrix implements lambdap.Matrix by functions of the interpreter.
-type proxy_krrlab_lambdap_Matrix struct {
-	Object  any
-	Dim_    func(_ any) int
-	KMulTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-	Lambda_ func(_ any) float64
-	MulTo_  func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-}
-
-func (p *proxy_krrlab_lambdap_Matrix) Dim() int { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_lambdap_Matrix) KMulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.KMulTo_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_lambdap_Matrix) Lambda() float64 { return p.Lambda_(p.Object) }
-func (p *proxy_krrlab_lambdap_Matrix) MulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.MulTo_(p.Object, a0, a1, a2)
 }

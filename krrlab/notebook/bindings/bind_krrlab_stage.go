@@ -19,15 +19,18 @@ func init() {
 		Name: "stage",
 		Binds: map[string]r.Value{
 			"AgreeToStop": r.ValueOf(stage.AgreeToStop),
+			"Aim":         r.ValueOf(0.0),
+			"Bounds":      r.ValueOf(stage.Bounds),
 			"Centered":    r.ValueOf(stage.Centered),
 			"Eigenvalues": r.ValueOf(stage.Eigenvalues),
+			"Explore":     r.ValueOf(stage.Explore),
+			"Explored":    r.ValueOf(stage.Explored),
 			"Factor":      r.ValueOf(stage.Factor),
 			"Features":    r.ValueOf(stage.Features),
 			"HTML":        r.ValueOf(stage.HTML),
 			"Job":         r.ValueOf(stage.Job),
 			"Kernel":      r.ValueOf(stage.Kernel),
 			"KernelBound": r.ValueOf(stage.KernelBound),
-			"LambdaP":     r.ValueOf(stage.LambdaP),
 			"Lanczos":     r.ValueOf(stage.Lanczos),
 			"LeaveOneOut": r.ValueOf(stage.LeaveOneOut),
 			"Load":        r.ValueOf(stage.Load),
@@ -36,11 +39,12 @@ func init() {
 			"Predict":     r.ValueOf(stage.Predict),
 			"Probes":      r.ValueOf(stage.Probes),
 			"Progress":    r.ValueOf(stage.Progress),
-			"Quality":     r.ValueOf(stage.Quality),
 			"Race":        r.ValueOf(stage.Race),
+			"Range":       r.ValueOf(stage.Range),
 			"Residual":    r.ValueOf(stage.Residual),
 			"SketchSize":  r.ValueOf(stage.SketchSize),
 			"Solve":       r.ValueOf(stage.Solve),
+			"Span":        r.ValueOf(stage.Span),
 			"Spectrum":    r.ValueOf(stage.Spectrum),
 			"Stopped":     r.ValueOf(stage.Stopped),
 			"Tell":        r.ValueOf(stage.Tell),
@@ -75,7 +79,9 @@ func init() {
 		Wrappers: map[string][]string{
 			"Gram": []string{"Block", "Bytes", "Choice", "Columns", "DenseTo", "Diag", "Dim", "EntryError", "Exact", "KMulTo", "Kernel", "Lambda", "Lie", "MulTo", "Neighbors", "Points", "ProductBytes", "Rounding", "Storage", "Trace", "Traffic", "Unit"},
 		},
-		Untypeds: map[string]string{},
+		Untypeds: map[string]string{
+			"Aim": "float:97/100",
+		},
 	}
 }
 

@@ -1,4 +1,4 @@
-package lambdap
+package quality
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// Spectrum returns the eigenvalues of M⁻¹A, ascending, and a bound of their rounding
+// spectrum returns the eigenvalues of M⁻¹A, ascending, and a bound of their rounding
 // error, for A = K+λI and M = ZZᵀ+λ_pI, or M = I where z is nil: with M = LLᵀ, those of
 //
 //	L⁻¹(K+λI)L⁻ᵀ,
@@ -30,11 +30,11 @@ import (
 // multiply-adds; memory: 8n² bytes beside k. The last third runs on one thread, so that the bits
 // do not depend on their number. It returns an error if ctx ends between the steps or M
 // is not positive definite in float64, and panics if the orders differ.
-func Spectrum(ctx context.Context, k *mat.Dense, lambda float64, z *points.Dense32, lambdaP float64) (values []float64, slack float64, err error) {
+func spectrum(ctx context.Context, k *mat.Dense, lambda float64, z *points.Dense32, lambdaP float64) (values []float64, slack float64, err error) {
 	raw := k.RawMatrix()
 	n := raw.Rows
 	if raw.Cols != n || z != nil && z.N != n {
-		panic(fmt.Sprintf("lambdap: the spectrum of a %d×%d matrix", n, raw.Cols))
+		panic(fmt.Sprintf("quality: the spectrum of a %d×%d matrix", n, raw.Cols))
 	}
 	var trace float64
 	for i := range n {
@@ -52,9 +52,9 @@ func Spectrum(ctx context.Context, k *mat.Dense, lambda float64, z *points.Dense
 	return values, slack, err
 }
 
-// SpectrumBy is Spectrum for an M of which the inverse is there: with M⁻¹ = LLᵀ, the eigenvalues of Lᵀ(K+λI)L. It takes n
+// spectrumBy is spectrum for an M of which the inverse is there: with M⁻¹ = LLᵀ, the eigenvalues of Lᵀ(K+λI)L. It takes n
 // columns with M⁻¹, and 16n² bytes beside k. ok is false where M⁻¹ as applied is not positive definite in float64.
-func SpectrumBy(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Preconditioner) (values []float64, slack float64, ok bool, err error) {
+func spectrumBy(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Preconditioner) (values []float64, slack float64, ok bool, err error) {
 	raw := k.RawMatrix()
 	n := raw.Rows
 	l, size := mat.NewDense(n, n, nil), 0. // size = ‖A‖_∞ ≥ ‖A‖₂
@@ -99,7 +99,7 @@ func ascending(ctx context.Context, raw blas64.General) ([]float64, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("lambdap: the eigenvalues of M⁻¹A, of order %d, did not converge", raw.Rows)
+		return nil, fmt.Errorf("quality: the eigenvalues of M⁻¹A, of order %d, did not converge", raw.Rows)
 	}
 	return values, nil
 }
@@ -122,7 +122,7 @@ func reduce(ctx context.Context, a blas64.General, z *points.Dense32, lambdaP fl
 		m[i*n+i] += lambdaP
 	}
 	if !accel.Dpotrf(n, m, n) { // M = LLᵀ
-		return fmt.Errorf("lambdap: ZZᵀ+λ_pI is not positive definite in float64 at λ_p = %g", lambdaP)
+		return fmt.Errorf("quality: ZZᵀ+λ_pI is not positive definite in float64 at λ_p = %g", lambdaP)
 	}
 	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: m}
 	return byBlocks(ctx, a, func(columns blas64.General) { blas64.Trsm(blas.Left, blas.NoTrans, 1, l, columns) },
@@ -147,10 +147,10 @@ func byBlocks(ctx context.Context, a blas64.General, left, right func(blas64.Gen
 	})
 }
 
-// Below bounds the ends of the spectrum of M⁻¹A from inside, for an M of which no more than the inverse is known: by the Ritz values that
+// below bounds the ends of the spectrum of M⁻¹A from inside, for an M of which no more than the inverse is known: by the Ritz values that
 // conjugate gradients with M give for a random right-hand side drawn from g, in exact arithmetic, in at most so many steps. Monitor, if not nil,
 // is called after each.
-func Below(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, g rng.Stream, steps int, monitor func(*pcg.Iteration) error) (*lanczos.Result, error) {
+func below(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, g rng.Stream, steps int, monitor func(*pcg.Iteration) error) (*lanczos.Result, error) {
 	start := time.Now()
 	b := mat.NewDense(a.Dim(), 1, nil)
 	g.Normals(b.RawMatrix().Data, 0)
@@ -167,58 +167,4 @@ func Below(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, g rng.Stre
 	r := lanczos.Known(estimate.Interval{Value: least, Hi: least, Confidence: 1, Method: how}, estimate.Interval{Value: most, Lo: most, Hi: math.Inf(1), Confidence: 1, Method: how})
 	r.Steps, r.Ritz, r.Seconds = res.Iterations, ritz, time.Since(start).Seconds()
 	return r, nil
-}
-
-// RitzIterations predicts from the tridiagonal T of the Lanczos process how many iterations PCG
-// takes to a relative residual of tau. They are another form of one another: from the
-// same start, T = LDLᵀ with pivots d_j gives PCG's residuals,
-//
-//	‖r_k‖_{M⁻¹} / ‖r_0‖_{M⁻¹} = Π_{j≤k} β_j/d_j,
-//
-// so this is what PCG does for a random right-hand side of covariance M. Beyond T the
-// asymptotic rate (√κ−1)/(√κ+1) is assumed with κ = kappa. It is +Inf if T is not
-// positive definite, or κ is not finite where it is needed; it panics unless 0 < τ < 1.
-func RitzIterations(alpha, beta []float64, tau, kappa float64) float64 {
-	if !(tau > 0 && tau < 1) {
-		panic(fmt.Sprintf("lambdap: iterations to a residual of %g", tau))
-	}
-	res, definite := Residuals(alpha, beta)
-	for j, r := range res {
-		if r <= tau {
-			return float64(j + 1)
-		}
-	}
-	if !definite || math.IsInf(kappa, 1) || math.IsNaN(kappa) {
-		return math.Inf(1)
-	}
-	root, last := math.Sqrt(kappa), 1.0
-	if len(res) > 0 {
-		last = res[len(res)-1]
-	}
-	return math.Ceil(float64(len(res)) + math.Log(tau/last)/math.Log((root-1)/(root+1)))
-}
-
-// Residuals returns ‖r_k‖_{M⁻¹}/‖r_0‖_{M⁻¹} for k = 1, 2, … from the tridiagonal T of the Lanczos process (RitzIterations),
-// up to 0 or to where T is not positive definite, and whether it is.
-func Residuals(alpha, beta []float64) (res []float64, definite bool) {
-	r, d := 1.0, 0.0
-	for j, a := range alpha {
-		d = a - off(beta, j, d) // d_j = α_j − β²_{j−1}/d_{j−1}
-		if !(d > 0) {
-			return res, false
-		}
-		r *= beta[j] / d
-		if res = append(res, r); r == 0 {
-			break
-		}
-	}
-	return res, true
-}
-
-// off returns β²_{j−1}/d_{j−1}, 0 for the first row.
-func off(beta []float64, j int, d float64) float64 {
-	if j == 0 {
-		return 0
-	}
-	return beta[j-1] * beta[j-1] / d
 }

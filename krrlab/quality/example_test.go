@@ -1,4 +1,4 @@
-package krrlab_test
+package quality_test
 
 import (
 	"context"
@@ -7,10 +7,11 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/quality"
 )
 
 // How good is a preconditioner? An interval of κ that holds with 99 %, and the iterations.
-func ExampleLab_Quality() {
+func Example() {
 	train := datasets.SyntheticRegression(400, 4, 0.1, 1)
 	lab, err := krrlab.New(train, krrlab.Config{
 		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG, Precond: krrlab.Features{S: 200, LambdaP: 0.2},
@@ -19,7 +20,7 @@ func ExampleLab_Quality() {
 		fmt.Println(err)
 		return
 	}
-	q, err := lab.Quality(context.Background(), krrlab.QualityOptions{Confidence: 0.99})
+	q, err := lab.Quality(context.Background(), quality.Options{Confidence: 0.99})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -29,28 +30,4 @@ func ExampleLab_Quality() {
 	// Output:
 	// κ(M⁻¹A) in [15, 18] covers the exact one: true
 	// predicted within 5 of the actual iterations: true
-}
-
-// Which λ_p takes the fewest iterations?
-func ExampleLab_LambdaP() {
-	train := datasets.SyntheticRegression(400, 4, 0.1, 1)
-	lab, err := krrlab.New(train, krrlab.Config{
-		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Solver: krrlab.PCG, Precond: krrlab.Features{S: 100},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	s, err := lab.LambdaP(context.Background(), krrlab.LambdaPOptions{Points: 7})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	sweep := s.Sweeps[0]
-	best, same := sweep.At(s.BestLambdaP), sweep.At(0.01)
-	fmt.Printf("λ_p above λ: %v\n", s.BestLambdaP > 0.01)
-	fmt.Printf("fewer iterations than λ_p = λ: %v\n", *best.Iterations < *same.Iterations)
-	// Output:
-	// λ_p above λ: true
-	// fewer iterations than λ_p = λ: true
 }

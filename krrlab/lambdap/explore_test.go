@@ -1,4 +1,4 @@
-package results_test
+package lambdap
 
 import (
 	"encoding/json"
@@ -9,9 +9,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/estimate"
-	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/results"
 )
 
 // TestExplore moves the sliders of the figure over λ_p, in JavaScript, for K and ZZᵀ that commute, so that κ is known
@@ -34,14 +32,14 @@ func TestExplore(t *testing.T) {
 	around := func(v float64) estimate.Interval {
 		return estimate.Interval{Value: v, Lo: 0.99 * v, Hi: 1.02 * v, Confidence: confidence}
 	}
-	sweep := &lambdap.Result{S: 5, Lambda: lambda, Best: -1}
+	sweep := &Sweep{S: 5, Lambda: lambda, Best: -1}
 	for _, p := range []float64{0.01, 0.1, 0.7, 5} {
 		lo, hi := ends(p)
-		at := lambdap.Point{LambdaP: p, Kappa: around(hi / lo), Min: around(lo), Max: around(hi), Residuals: []float64{0.5, 0.2 + p/10, 0.01 + p/100}, Predicted: 1}
+		at := Point{LambdaP: p, Kappa: around(hi / lo), Min: around(lo), Max: around(hi), Residuals: []float64{0.5, 0.2 + p/10, 0.01 + p/100}, Predicted: 1}
 		at.Kappa.Confidence = confidence
 		sweep.Points = append(sweep.Points, at)
 	}
-	s := &results.LambdaP{Sweeps: []*lambdap.Result{sweep}}
+	s := &Result{Sweeps: []*Sweep{sweep}}
 	s.Lambda, s.Tol = lambda, tau
 	c := s.Plot().Controls
 	if c == nil || len(c.Sliders) != 2 || c.Sliders[0].Value != lambda || len(c.Sliders[0].Values) != 25 || c.Sliders[1].Value != tau {

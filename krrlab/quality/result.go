@@ -1,4 +1,4 @@
-package results
+package quality
 
 import (
 	"cmp"
@@ -15,16 +15,16 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// QualityStep is what was known after a step of Lanczos.
-type QualityStep struct {
+// Step is what was known after a step of Lanczos.
+type Step struct {
 	Step int               `json:"step"`
 	Min  estimate.Interval `json:"lambda_min"`
 	Max  estimate.Interval `json:"lambda_max"`
 }
 
-// Quality says how good a preconditioner is: an interval of κ(M⁻¹A) that holds with the
+// Result says how good a preconditioner is: an interval of κ(M⁻¹A) that holds with the
 // stated confidence, and the iterations that follow from it beside those that PCG takes.
-type Quality struct {
+type Result struct {
 	stage.Header
 	Precond  string  `json:"precond"`
 	Features string  `json:"features,omitempty"` // what made Z
@@ -52,15 +52,15 @@ type Quality struct {
 	// not to exceed whatever the spectrum, with the confidence of one end.
 	APriori stage.Number `json:"a_priori_error"`
 
-	Steps    int           `json:"steps"` // of Lanczos
-	Reached  bool          `json:"width_reached"`
-	Alpha    []float64     `json:"alpha"` // of the tridiagonal
-	Beta     []float64     `json:"beta"`
-	Ritz     []float64     `json:"ritz"`
-	Slack    float64       `json:"slack"`              // allowed for inaccurate products
-	KError   float64       `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
-	Trace    []QualityStep `json:"trace"`
-	Spectrum []float64     `json:"spectrum,omitempty"` // all eigenvalues of M⁻¹A, for small n
+	Steps    int       `json:"steps"` // of Lanczos
+	Reached  bool      `json:"width_reached"`
+	Alpha    []float64 `json:"alpha"` // of the tridiagonal
+	Beta     []float64 `json:"beta"`
+	Ritz     []float64 `json:"ritz"`
+	Slack    float64   `json:"slack"`              // allowed for inaccurate products
+	KError   float64   `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
+	Trace    []Step    `json:"trace"`
+	Spectrum []float64 `json:"spectrum,omitempty"` // all eigenvalues of M⁻¹A, for small n
 	// Exact is their κ with its rounding error; nil where they were not computed.
 	Exact *estimate.Interval `json:"kappa_exact"`
 
@@ -72,11 +72,11 @@ type Quality struct {
 	Actual    *int       `json:"iterations"`
 	Status    pcg.Status `json:"status,omitempty"` // of PCG
 
-	Seconds QualitySeconds `json:"seconds"`
+	Seconds Seconds `json:"seconds"`
 }
 
-// QualitySeconds are wall-clock seconds.
-type QualitySeconds struct {
+// Seconds are wall-clock seconds.
+type Seconds struct {
 	Kernel   float64 `json:"kernel"`
 	Features float64 `json:"features"`
 	Factor   float64 `json:"factor"`
@@ -86,15 +86,15 @@ type QualitySeconds struct {
 	Total    float64 `json:"total"`
 }
 
-func (q *Quality) String() string {
+func (q *Result) String() string {
 	var b stage.Lines
 	b.Add("M", "%s", q.metricText())
 	b.Problem(&q.Header)
 	if q.Indefinite {
 		b.Add("K", "K+λI as stored has a negative eigenvalue: ‖K_stored−K‖₂ is above λ = %g (predicted %.2g), and nothing is known of κ; take float64 storage or a larger λ", q.Lambda, q.KError)
 	}
-	b.Add("κ(M⁻¹A)", "%s", boundsText(q.Kappa))
-	b.Add("λ_max, λ_min", "%s; %s", boundsText(q.Max), boundsText(q.Min))
+	b.Add("κ(M⁻¹A)", "%s", stage.Bounds(q.Kappa))
+	b.Add("λ_max, λ_min", "%s; %s", stage.Bounds(q.Max), stage.Bounds(q.Min))
 	if q.Certain > 0 {
 		b.Add("certain", "κ ≤ %s from the trace of what the landmarks leave", outward.Up(q.Certain, 4))
 	}
@@ -118,42 +118,14 @@ func (q *Quality) String() string {
 }
 
 // exactText says what all eigenvalues tell of κ.
-func (q *Quality) exactText() string {
+func (q *Result) exactText() string {
 	if e := q.Exact; math.IsInf(e.Hi, 1) {
-		return fmt.Sprintf("%s, as rounding in float64 may hide the least of them, %.2g", rangeText(*e, 4, ""), q.Spectrum[0])
+		return fmt.Sprintf("%s, as rounding in float64 may hide the least of them, %.2g", stage.Range(*e, 4, ""), q.Spectrum[0])
 	}
-	return rangeText(*q.Exact, 6, "")
+	return stage.Range(*q.Exact, 6, "")
 }
 
-// boundsText writes an interval without its method.
-func boundsText(e estimate.Interval) string {
-	with := ""
-	if e.Confidence < 1 {
-		with = fmt.Sprintf(" with %.3g %%", 100*e.Confidence)
-	}
-	return spanText(e, with)
-}
-
-// spanText writes an interval, its ends rounded outward, and in words what is not known of it.
-func spanText(e estimate.Interval, with string) string {
-	value := "not known"
-	if !math.IsNaN(e.Value) {
-		value = fmt.Sprintf("%.4g", e.Value)
-	}
-	if math.IsInf(e.Hi, 1) {
-		value += ","
-	}
-	return value + " " + rangeText(e, 4, with)
-}
-
-func rangeText(e estimate.Interval, digits int, with string) string {
-	if math.IsInf(e.Hi, 1) {
-		return "at least " + outward.Down(e.Lo, digits) + with + ", without an upper bound"
-	}
-	return "in " + outward.Span(e.Lo, e.Hi, digits) + with
-}
-
-func (q *Quality) metricText() string {
+func (q *Result) metricText() string {
 	switch {
 	case q.Precond == "none":
 		return "I (no preconditioner)"
@@ -164,7 +136,7 @@ func (q *Quality) metricText() string {
 	return fmt.Sprintf("ZZᵀ+λ_pI, s = %d, λ_p = %g, %s", q.S, q.LambdaP, made)
 }
 
-func (q *Quality) iterationText() string {
+func (q *Result) iterationText() string {
 	s := "⌈(√κ/2)ln(2/τ)⌉ "
 	if q.Bound > 0 {
 		s += fmt.Sprintf("= %d", q.Bound)
@@ -181,7 +153,7 @@ func (q *Quality) iterationText() string {
 }
 
 // Table gives a row for each number.
-func (q *Quality) Table() *plots.Table {
+func (q *Result) Table() *plots.Table {
 	t := &plots.Table{
 		Title:   "quality of the preconditioner: " + q.Dataset,
 		Columns: []plots.Column{{Name: "quantity"}, {Name: "value", Format: "%.4g"}, {Name: "lower", Format: "%.4g"}, {Name: "upper", Format: "%.4g"}, {Name: "confidence", Format: "%.4g"}, {Name: "how"}},
@@ -210,8 +182,8 @@ func (q *Quality) Table() *plots.Table {
 	return t
 }
 
-// SpectrumTable has the eigenvalues of M⁻¹A in descending order, all of them where they are known, or else the Ritz values.
-func (q *Quality) SpectrumTable() *plots.Table {
+// spectrumTable has the eigenvalues of M⁻¹A in descending order, all of them where they are known, or else the Ritz values.
+func (q *Result) spectrumTable() *plots.Table {
 	name, values := "eigenvalue", slices.Clone(q.Spectrum)
 	if len(values) == 0 {
 		name, values = "Ritz value", slices.Clone(q.Ritz)
@@ -232,7 +204,7 @@ const (
 // Plot draws how the ends of the spectrum of M⁻¹A are closed in on: against the step the Ritz
 // values, which lie inside, and the outermost two with bands up to where the spectrum ends
 // with the stated confidence.
-func (q *Quality) Plot() *plots.Figure {
+func (q *Result) Plot() *plots.Figure {
 	if len(q.Trace) == 0 {
 		return q.plotRitz()
 	}
@@ -253,7 +225,7 @@ func (q *Quality) Plot() *plots.Figure {
 		}
 	}
 	f := &plots.Figure{
-		Title: q.Dataset + ": κ(M⁻¹A) " + rangeText(q.Kappa, 3, ""),
+		Title: q.Dataset + ": κ(M⁻¹A) " + stage.Range(q.Kappa, 3, ""),
 		Caption: fmt.Sprintf("Eigenvalues of M⁻¹A, %s, as the Lanczos process finds them. Bands: where the spectrum ends with %.3g %% confidence.",
 			q.Kernel.InProse(q.metricText()), 100*q.Kappa.Confidence),
 		X: plots.Axis{Label: "step of Lanczos (products with K)"},
@@ -275,7 +247,7 @@ func (q *Quality) Plot() *plots.Figure {
 }
 
 // plotRitz draws the Ritz values alone, where no more than the inverse of M is known.
-func (q *Quality) plotRitz() *plots.Figure {
+func (q *Result) plotRitz() *plots.Figure {
 	s := plots.Series{Name: "Ritz values", Style: plots.Points}
 	for i, v := range q.Ritz {
 		s.Add(float64(i+1), v)
@@ -288,4 +260,17 @@ func (q *Quality) plotRitz() *plots.Figure {
 }
 
 // HTML gives the lines, the picture and the numbers.
-func (q *Quality) HTML() string { return stage.HTML(q) }
+func (q *Result) HTML() string { return stage.HTML(q) }
+
+// controls returns a slider over τ; nil of an M of which only the inverse is known.
+func (q *Result) controls() *plots.Controls {
+	res, definite := lanczos.Residuals(q.Alpha, q.Beta)
+	if len(res) == 0 || q.Indefinite {
+		return nil
+	}
+	point := stage.Explored(1, q.Kappa, q.Min, q.Max, res, definite)
+	if q.LambdaP > 0 {
+		point["p"] = q.LambdaP
+	}
+	return stage.Explore(map[string]any{"p": point["p"], "sweeps": [][]map[string]any{{point}}}, q.Kappa.Confidence, q.Tol)
+}

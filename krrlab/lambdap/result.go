@@ -1,4 +1,4 @@
-package results
+package lambdap
 
 import (
 	"fmt"
@@ -7,18 +7,17 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/internal/plural"
-	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
-// LambdaP is a sweep of the preconditioner's ridge λ_p, or a map over (s, λ_p).
-type LambdaP struct {
+// Result is a sweep of the preconditioner's ridge λ_p, or a map over (s, λ_p).
+type Result struct {
 	stage.Header
 	Features string `json:"features"` // what made Z
 	// Sweeps holds one for each s, ascending.
-	Sweeps []*lambdap.Result `json:"sweeps"`
+	Sweeps []*Sweep `json:"sweeps"`
 	// BestS and BestLambdaP are those of least predicted time; 0 if nothing can be said.
 	BestS       int     `json:"best_s"`
 	BestLambdaP float64 `json:"best_lambda_p"`
@@ -26,8 +25,8 @@ type LambdaP struct {
 	Seconds     float64 `json:"seconds"`            // in all, K and Z included
 }
 
-// Add adds a sweep, and chooses the least time of all.
-func (s *LambdaP) Add(r *lambdap.Result) {
+// add adds a sweep, and chooses the least time of all.
+func (s *Result) add(r *Sweep) {
 	s.Sweeps = append(s.Sweeps, r)
 	least := math.Inf(1)
 	for _, r := range s.Sweeps {
@@ -38,12 +37,12 @@ func (s *LambdaP) Add(r *lambdap.Result) {
 	}
 }
 
-func (s *LambdaP) String() string {
+func (s *Result) String() string {
 	var b stage.Lines
 	b.Problem(&s.Header)
 	b.Add("Z", "%s, s = %s", s.Features, s.sizes())
 	for _, r := range s.Sweeps {
-		b.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", boundsText(r.Eta), r.S)
+		b.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", stage.Bounds(r.Eta), r.S)
 		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", r.PerIter, r.SetUp, plural.Count(len(r.Points), "value"))
 		if r.Best >= 0 {
 			b.Add("  best", "%s", pointText(&r.Points[r.Best]))
@@ -59,7 +58,7 @@ func (s *LambdaP) String() string {
 	return b.String()
 }
 
-func (s *LambdaP) sizes() string {
+func (s *Result) sizes() string {
 	var names []string
 	for _, r := range s.Sweeps {
 		names = append(names, fmt.Sprint(r.S))
@@ -67,15 +66,15 @@ func (s *LambdaP) sizes() string {
 	return strings.Join(names, ", ")
 }
 
-func pointText(p *lambdap.Point) string {
-	t := fmt.Sprintf("λ_p = %.4g: κ %s, %s", p.LambdaP, boundsText(p.Kappa), iterationsOf(p))
+func pointText(p *Point) string {
+	t := fmt.Sprintf("λ_p = %.4g: κ %s, %s", p.LambdaP, stage.Bounds(p.Kappa), iterationsOf(p))
 	if p.Seconds > 0 {
 		t += fmt.Sprintf(", %.3g s", p.Seconds)
 	}
 	return t
 }
 
-func iterationsOf(p *lambdap.Point) string {
+func iterationsOf(p *Point) string {
 	switch {
 	case p.Iterations != nil && p.Status == pcg.Converged:
 		return plural.Count(*p.Iterations, "iteration")
@@ -88,7 +87,7 @@ func iterationsOf(p *lambdap.Point) string {
 }
 
 // Table gives a row for each s and λ_p.
-func (s *LambdaP) Table() *plots.Table {
+func (s *Result) Table() *plots.Table {
 	t := &plots.Table{
 		Title: "λ_p: " + s.Dataset,
 		Columns: []plots.Column{
@@ -117,7 +116,7 @@ func (s *LambdaP) Table() *plots.Table {
 // Plot draws κ with its interval, the bound by η and the iterations against λ_p, with λ, 10λ and
 // λ+η marked and the choice ringed; a map as two heat maps over λ_p and s, of κ and of the
 // predicted time.
-func (s *LambdaP) Plot() *plots.Figure {
+func (s *Result) Plot() *plots.Figure {
 	if len(s.Sweeps) > 1 {
 		return s.plotMap()
 	}
@@ -143,7 +142,7 @@ func (s *LambdaP) Plot() *plots.Figure {
 }
 
 // plotMap draws κ and the predicted time over λ_p and s.
-func (s *LambdaP) plotMap() *plots.Figure {
+func (s *Result) plotMap() *plots.Figure {
 	first := s.Sweeps[0]
 	var grid, sizes []float64
 	for _, p := range first.Points {
@@ -180,9 +179,9 @@ func (s *LambdaP) plotMap() *plots.Figure {
 }
 
 // series returns κ with its interval, its bound by η, and the iterations that were counted, or else those predicted.
-func series(r *lambdap.Result) (kappa, bound, iterations plots.Series) {
+func series(r *Sweep) (kappa, bound, iterations plots.Series) {
 	kappa, bound, iterations = plots.Series{Name: "κ"}, plots.Series{Name: "bound of κ by η"}, plots.Series{Name: "predicted iterations"}
-	counted := slices.ContainsFunc(r.Points, func(p lambdap.Point) bool { return p.Iterations != nil })
+	counted := slices.ContainsFunc(r.Points, func(p Point) bool { return p.Iterations != nil })
 	if counted {
 		iterations.Name = "PCG iterations"
 	}
@@ -202,4 +201,49 @@ func series(r *lambdap.Result) (kappa, bound, iterations plots.Series) {
 }
 
 // HTML gives the lines, the picture and the numbers.
-func (s *LambdaP) HTML() string { return stage.HTML(s) }
+func (s *Result) HTML() string { return stage.HTML(s) }
+
+// fine is how many steps of the slider lead from one measured λ_p to the next.
+const fine = 8
+
+// controls returns sliders over λ_p, τ and, of several sweeps, s; nil where nothing was measured.
+func (s *Result) controls() *plots.Controls {
+	var sweeps [][]map[string]any
+	var sizes []float64
+	for _, r := range s.Sweeps {
+		var points []map[string]any
+		for i := range r.Points {
+			p := &r.Points[i]
+			points = append(points, stage.Explored(p.LambdaP, p.Kappa, p.Min, p.Max, p.Residuals, p.Predicted > 0))
+		}
+		sweeps, sizes = append(sweeps, points), append(sizes, float64(r.S))
+	}
+	first := s.Sweeps[0]
+	if len(first.Points) < 2 || len(first.Points[0].Residuals) == 0 {
+		return nil
+	}
+	at := plots.Slider{Name: "λ_p", Value: first.Points[0].LambdaP}
+	if p := first.At(s.Lambda); p != nil {
+		at.Value = s.Lambda
+	}
+	for i := range first.Points {
+		l := first.Points[i].LambdaP
+		at.Values = append(at.Values, l)
+		if i+1 < len(first.Points) {
+			for k := 1; k < fine; k++ {
+				at.Values = append(at.Values, l*math.Pow(first.Points[i+1].LambdaP/l, float64(k)/fine))
+			}
+		}
+	}
+	sliders := []plots.Slider{at}
+	data := map[string]any{"sweeps": sweeps}
+	if len(s.Sweeps) > 1 {
+		data["sizes"] = sizes
+		value := sizes[0]
+		if s.BestS > 0 {
+			value = float64(s.BestS)
+		}
+		sliders = append(sliders, plots.Slider{Name: "s", Value: value, Values: sizes})
+	}
+	return stage.Explore(data, first.Points[0].Kappa.Confidence, s.Tol, sliders...)
+}

@@ -1,0 +1,33 @@
+package lanczos
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestRitzIterations compares with pivots taken by hand; that PCG takes as many is the test of
+// the stage Quality.
+func TestRitzIterations(t *testing.T) {
+	alpha, beta := []float64{2, 2, 2, 2}, []float64{1, 1, 1, 1}
+	// d: 2, 1.5, 4/3, 5/4; residuals 1/2, 1/3, 1/4, 1/5.
+	for k, tau := range []float64{0.51, 0.34, 0.26, 0.21} {
+		if got := RitzIterations(alpha, beta, tau, 4); got != float64(k+1) {
+			t.Errorf("τ = %g: %g, want %d", tau, got, k+1)
+		}
+	}
+	// Beyond T: (√4−1)/(√4+1) = 1/3 a step from 1/5.
+	if got := RitzIterations(alpha, beta, 0.2/8.9, 4); got != 6 {
+		t.Errorf("extrapolated to %g, want 6", got)
+	}
+	for _, c := range []float64{RitzIterations([]float64{1, 0.5}, beta, 1e-3, 4), RitzIterations(alpha, beta, 1e-3, math.Inf(1)), RitzIterations(alpha, beta, 1e-3, math.NaN())} {
+		if !math.IsInf(c, 1) {
+			t.Errorf("%g where nothing can be said", c)
+		}
+	}
+	if its := RitzIterations([]float64{1, -1}, []float64{1, 0}, 0.1, 1); !math.IsInf(its, 1) {
+		t.Errorf("%g iterations where T is not positive definite", its)
+	}
+	testkit.Panics(t, map[string]func(){"residual of 1": func() { RitzIterations([]float64{1}, []float64{0}, 1, 1) }})
+}
