@@ -146,12 +146,23 @@ func TestBadOptions(t *testing.T) {
 	if _, err := Find("theorem8"); err == nil || !strings.Contains(err.Error(), "theorem7") {
 		t.Error(err)
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a figure of a claim that has none")
-		}
-	}()
-	_, _ = proposition2.Figure(context.Background(), nil)
+	if s := Features(3, 10, 0.1); s != 116000 { // 4·29·100/0.1
+		t.Errorf("Features: %g", s)
+	}
+	for name, f := range map[string]func(){
+		"a figure of a claim that has none": func() { _, _ = proposition2.Figure(context.Background(), nil) },
+		"q = 0":                             func() { Features(0, 1, 0.1) },
+		"δ = 1":                             func() { Features(2, 1, 1) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
 }
 
 func TestNames(t *testing.T) {

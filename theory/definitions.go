@@ -62,41 +62,27 @@ func tiled(a *mat.SymDense) *mat.TriDense {
 	if !accel.Dpotrf(n, c.RawMatrix().Data, n) {
 		fail("a matrix of order %d is not positive definite", n)
 	}
-	l := mat.NewTriDense(n, mat.Lower, nil)
-	for i := range n {
-		for j := range i + 1 {
-			l.SetTri(i, j, c.At(i, j))
-		}
-	}
-	return l
+	return mat.NewTriDense(n, mat.Lower, c.RawMatrix().Data)
 }
 
 func checkDefinition1(e *experiment) {
-	out := e.sample("trial", e.trials, 3+len(forms), func(i int, g rng.Stream, out []float64) {
+	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		f := newLQ(g)
 		var lq, ll, qq mat.Dense
 		lq.Mul(f.l, f.q)
 		ll.Mul(f.l, f.l.T())
 		a := shifted(f.aat, f.lambda)
-		out[0] = apart(&lq, f.a) / largest(a)
-		out[1] = apart(&ll, a) / largest(a)
+		t.atMost("|A − LQ|/|AAᵀ+λI|", apart(&lq, f.a)/largest(a), 1e-12)
+		t.atMost("|LLᵀ − AAᵀ − λI|, relative", apart(&ll, a)/largest(a), 1e-12)
 		qq.Mul(f.q.T(), f.q)
-		for k, form := range forms {
+		for _, form := range forms {
 			inv := inverse(e.ctx, e.precond(f.z, f.lambda, f.lambda, form))
 			inv.Scale(-f.lambda, inv)
-			for i := range f.n {
-				inv.Set(i, i, 1+inv.At(i, i)) // I − λM⁻¹
-			}
-			out[2+k] = apart(inv, &qq)
+			inv.Add(inv, identity(f.n)) // I − λM⁻¹
+			t.atMost(fmt.Sprintf("|I − λM⁻¹ − QᵀQ|, form %v", form), apart(inv, &qq), 1e-9)
 		}
-		out[2+len(forms)] = orthonormal(g)
+		t.atMost("|QQᵀ − I| at λ = 0", orthonormal(g), 1e-9)
 	})
-	e.atMost("|A − LQ|/|AAᵀ+λI|", out[0], 1e-12)
-	e.atMost("|LLᵀ − AAᵀ − λI|, relative", out[1], 1e-12)
-	for k, form := range forms {
-		e.atMost(fmt.Sprintf("|I − λM⁻¹ − QᵀQ|, form %v", form), out[2+k], 1e-9)
-	}
-	e.atMost("|QQᵀ − I| at λ = 0", out[2+len(forms)], 1e-9)
 }
 
 // orthonormal returns |QQᵀ−I| at λ = 0 for a well-conditioned m×n matrix, n ≥ m.
@@ -174,29 +160,18 @@ type rowed interface {
 }
 
 func checkDefinition3(e *experiment) {
-	out := e.sample("entries", e.trials, 3, func(_ int, g rng.Stream, out []float64) {
+	e.try("entries", func(_ int, g rng.Stream, t *trial) {
 		size := g.Sub("sizes")
 		m := 1 + size.IntN(0, 40)
 		order := 1 << bits.Len(uint(m-1))
-		o := must(e.parts.SRHT.Sample(m, 1+size.IntN(1, order), g))
-		out[0], out[1] = entries(o)
-		all := must(e.parts.SRHT.Sample(m, order, g))
-		s := matrixOf(all)
-		out[2] = apart(outer(s.T()), identity(m))
+		err64, err32 := entries(must(e.parts.SRHT.Sample(m, 1+size.IntN(1, order), g)))
+		t.atMost("|S − s^(−1/2)PHD|, float64", err64, 1e-12)
+		t.atMost("|S − s^(−1/2)PHD|, float32", err32, 1e-5)
+		s := matrixOf(must(e.parts.SRHT.Sample(m, order, g)))
+		t.atMost("|SᵀS − I| at s = m", apart(outer(s.T()), identity(m)), 1e-12)
 	})
-	e.atMost("|S − s^(−1/2)PHD|, float64", out[0], 1e-12)
-	e.atMost("|S − s^(−1/2)PHD|, float32", out[1], 1e-5)
-	e.atMost("|SᵀS − I| at s = m", out[2], 1e-12)
-	for _, c := range []struct {
-		name string
-		d    sketch.Dist
-		want func(y *mat.Dense) float64
-	}{
-		{"SRHT", e.parts.SRHT, func(y *mat.Dense) float64 { return srhtExpected(y, 64, 16) }},
-		{"CountSketch", e.parts.CountSketch, func(y *mat.Dense) float64 { return countExpected(y, 16) }},
-	} {
-		e.secondMoment(c.name, c.d, c.want)
-	}
+	e.secondMoment("SRHT", e.parts.SRHT, func(y *mat.Dense) float64 { return srhtExpected(y, 64, 16) })
+	e.secondMoment("CountSketch", e.parts.CountSketch, func(y *mat.Dense) float64 { return countExpected(y, 16) })
 }
 
 // matrixOf returns S from what it makes of the unit vectors.
@@ -240,16 +215,14 @@ func (e *experiment) secondMoment(name string, d sketch.Dist, want func(y *mat.D
 	const n, m, s = 6, 50, 16
 	y := normals(e.g.Sub("vectors"), n, m)
 	y.Apply(func(i, j int, v float64) float64 { return v * math.Pow(0.9, float64(j)) }, y)
-	g0 := outer(y)
-	out := e.sample(name, e.trials, 2, func(_ int, g rng.Stream, out []float64) {
+	g0, square := outer(y), want(y)
+	e.try(name, func(_ int, g rng.Stream, t *trial) {
 		o := must(d.Sample(m, s, g))
 		z := mat.NewDense(n, s, nil)
 		o.Apply64(z.RawMatrix().Data, s, y.RawMatrix().Data, m, n, new(sketch.Workspace))
 		diff := outer(z)
-		out[0] = diff.At(0, 0)
+		t.mean("mean of ‖Sx‖², "+name, diff.At(0, 0), g0.At(0, 0))
 		subtract(diff, g0)
-		out[1] = frobenius(diff)
+		t.mean("mean of ‖Y(SᵀS−I)Yᵀ‖_F², "+name, frobenius(diff), square)
 	})
-	e.mean("mean of ‖Sx‖², "+name, out[0], g0.At(0, 0), 0)
-	e.mean("mean of ‖Y(SᵀS−I)Yᵀ‖_F², "+name, out[1], want(y), 0)
 }

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lanczos"
@@ -249,6 +250,51 @@ func TestErratum8(t *testing.T) {
 	}
 	if below < 10 || least < 0.25 {
 		t.Errorf("‖S₁Qᵀ‖² < ½ in %d of 200 draws, at least %g", below, least)
+	}
+}
+
+// TestErratum9: what each preset guarantees, where the paper's own chain has c = 0.21 + 11/15, κ ≤ (1+c)/(1−c).
+func TestErratum9(t *testing.T) {
+	near := func(what string, got, want, tol float64) {
+		t.Helper()
+		if !(math.Abs(got-want) <= tol*want) {
+			t.Errorf("%s = %.8g, want %.8g", what, got, want)
+		}
+	}
+	hi, _ := adapt.PaperTest.Upper()
+	lo, _ := adapt.PaperTest.Lower()
+	near("hi of the paper's constants", hi, 1.432, 5e-4)
+	near("lo of the paper's constants", lo, 0.672, 7e-4)
+	for i, want := range []struct{ bound, factor float64 }{{2.13, 11130}, {4.99, 73.6}, {9.95, 16}} {
+		c := presets[i]
+		near(c.Name+": κ", c.Bound(), want.bound, 2e-3)
+		near(c.Name+": factor", c.FeatureFactor(), want.factor, 5e-3)
+	}
+	c := 0.21 + 11.0/15
+	near("the paper's chain", (1+c)/(1-c), 34.3, 1e-3)
+}
+
+// TestMargin: of random pairs with (1−ε)A ≼ M ≼ (1+ε)A those with ε within the margin of a preset meet its conditions.
+func TestMargin(t *testing.T) {
+	used := 0
+	for i := range uint64(2000) {
+		g := rng.New(7).Sub("pair", i)
+		p, lambda := newTwin(g, 6), spread(g.Sub("lambda"), 0, 0.1, 100)
+		zz := outer(whole(p.z))
+		v := eigenvalues(between(factor(shifted(zz, lambda)), shifted(p.k, lambda))) // of M⁻¹A
+		eps := max(1/v[0]-1, 1-1/v[len(v)-1])
+		for _, want := range presets[1:] {
+			if eps >= want.Margin() {
+				continue
+			}
+			used++
+			if got, ok := conditions(p.k, zz, lambda, want.Theta); !ok || got.Alpha > want.Alpha || got.Gamma > want.Gamma {
+				t.Errorf("%s: ε = %g < %g and still %+v", want.Name, eps, want.Margin(), got)
+			}
+		}
+	}
+	if used < 100 {
+		t.Errorf("only %d usable cases", used)
 	}
 }
 

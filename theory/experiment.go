@@ -1,11 +1,13 @@
 package theory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
@@ -72,29 +74,17 @@ func run(f func()) (err error) {
 func (e *experiment) each(name string, n int, body func(i int, g rng.Stream)) {
 	var (
 		mu   sync.Mutex
-		next int
-		done int
-		bad  = n
-		err  error
 		wg   sync.WaitGroup
+		next atomic.Int64
+		done int
 	)
-	take := func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil || e.ctx.Err() != nil {
-			return n
-		}
-		next++
-		return next - 1
-	}
-	workers := min(n, accel.Threads())
+	errs := make([]error, n)
 	work := func() {
-		for i := take(); i < n; i = take() {
-			failed := run(func() { body(i, e.g.Sub(name, uint64(i))) })
-			mu.Lock()
-			if failed != nil && i < bad {
-				bad, err = i, failed
+		for i := int(next.Add(1)) - 1; i < n && e.ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+			if errs[i] = run(func() { body(i, e.g.Sub(name, uint64(i))) }); errs[i] != nil {
+				next.Store(int64(n))
 			}
+			mu.Lock()
 			done++
 			e.progress(done, n)
 			mu.Unlock()
@@ -102,15 +92,13 @@ func (e *experiment) each(name string, n int, body func(i int, g rng.Stream)) {
 	}
 	// Within ForEach products take one thread each, which is faster for small ones and makes the bits
 	// the same for any number of threads. The trials run beside it, for parts call ForEach themselves.
-	if stopped := accel.ForEach(e.ctx, 1, func(_, _ int) {
-		for range workers {
+	stopped := accel.ForEach(e.ctx, 1, func(_, _ int) {
+		for range min(n, accel.Threads()) {
 			wg.Go(work)
 		}
 		wg.Wait()
-	}); stopped != nil {
-		err = stopped
-	}
-	if err != nil {
+	})
+	if err := cmp.Or(append(errs, stopped)...); err != nil {
 		panic(failure{err})
 	}
 }
@@ -130,6 +118,48 @@ func (e *experiment) sample(name string, n, k int, body func(i int, g rng.Stream
 		}
 	})
 	return out
+}
+
+// trial is what one random instance shows.
+type trial struct{ seen []observation }
+
+// observation is a number of a trial, and how those of all trials are judged.
+type observation struct {
+	name  string
+	value float64
+	judge func(e *experiment, values []float64)
+}
+
+// atMost, share and mean are those of experiment, for all trials that have the name.
+func (t *trial) atMost(name string, v, limit float64) {
+	t.seen = append(t.seen, observation{name, v, func(e *experiment, all []float64) { e.atMost(name, all, limit) }})
+}
+
+func (t *trial) share(name string, v, limit, delta float64) {
+	t.seen = append(t.seen, observation{name, v, func(e *experiment, all []float64) { e.share(name, all, limit, delta) }})
+}
+
+func (t *trial) mean(name string, v, want float64) {
+	t.seen = append(t.seen, observation{name, v, func(e *experiment, all []float64) { e.mean(name, all, want, 0) }})
+}
+
+// try runs the trials and adds the measures of what they observe, in the order in which the first has it.
+func (e *experiment) try(name string, body func(i int, g rng.Stream, t *trial)) {
+	trials := make([]trial, e.trials)
+	e.each(name, e.trials, func(i int, g rng.Stream) { body(i, g, &trials[i]) })
+	values := map[string][]float64{}
+	var names []observation
+	for _, t := range trials {
+		for _, o := range t.seen {
+			if values[o.name] == nil {
+				names = append(names, o)
+			}
+			values[o.name] = append(values[o.name], o.value)
+		}
+	}
+	for _, o := range names {
+		o.judge(e, values[o.name])
+	}
 }
 
 // precond returns M⁻¹ for M = ZZᵀ+λ_pI, where the system is K+λI.

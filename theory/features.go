@@ -66,28 +66,24 @@ func plain(q int) kernel.Polynomial { return kernel.Polynomial{Gamma: 1, Degree:
 func (e *experiment) unbiased(name string, k kernel.Kernel, d feature.Dist, x *points.Dense, s int, cov covariance) {
 	gram := evaluated(k, x)
 	v := normals(e.g.Sub("direction"), x.N, 3)
-	want := make([]float64, 3)
-	for j := range want {
-		want[j] = mat.Inner(v.ColView(j), gram, v.ColView(j))
+	square := 0.0
+	if one := identity(x.N); cov != nil {
+		square = expected(one, one, cov)
 	}
-	out := e.sample(name, e.trials, 4, func(_ int, g rng.Stream, out []float64) {
+	e.try(name, func(_ int, g rng.Stream, t *trial) {
 		z := mapped(d, x, s, g)
 		var u mat.Dense
 		u.Mul(z.T(), v) // Zᵀv
-		for j := range want {
-			out[j] = mat.Dot(u.ColView(j), u.ColView(j))
+		for j := range 3 {
+			want := mat.Inner(v.ColView(j), gram, v.ColView(j))
+			t.mean(fmt.Sprintf("mean of vᵀZZᵀv, %s, direction %d", name, j+1), mat.Dot(u.ColView(j), u.ColView(j)), want)
 		}
-		diff := outer(z)
-		subtract(diff, gram)
-		out[3] = frobenius(diff)
+		if cov != nil {
+			diff := outer(z)
+			subtract(diff, gram)
+			t.mean("mean of ‖ZZᵀ−K‖_F², "+name, frobenius(diff), square)
+		}
 	})
-	for j := range want {
-		e.mean(fmt.Sprintf("mean of vᵀZZᵀv, %s, direction %d", name, j+1), out[j], want[j], 0)
-	}
-	if cov != nil {
-		one := identity(x.N)
-		e.mean("mean of ‖ZZᵀ−K‖_F², "+name, out[3], expected(one, one, cov), 0)
-	}
 }
 
 // mapped returns Z in float64.
@@ -158,16 +154,15 @@ func (e *experiment) asMatrix(q int) {
 	x := cloud(e.g.Sub("matrix", uint64(q)), 4, 4, 0.8)
 	v := tensors(x, q)
 	k0 := evaluated(k, x)
-	out := e.sample(fmt.Sprintf("matrix %d", q), e.trials, 1, func(i int, g rng.Stream, out []float64) {
+	e.try(fmt.Sprintf("matrix %d", q), func(i int, g rng.Stream, t *trial) {
 		s := 1 + g.Sub("s").IntN(0, 40)
 		m, h := e.tensorSketch(k, x.D, s, g)
 		z := mat.NewDense(x.N, s, nil)
 		m.MapTo(z.RawMatrix().Data, s, x, new(feature.Workspace))
 		var sv mat.Dense
 		sv.Mul(v, explicit(h, q, x.D, s).T())
-		out[0] = apart(z, &sv) / (1 + largest(&sv))
+		t.atMost(fmt.Sprintf("|φ(x) − S·v_q(x)|, q = %d", q), apart(z, &sv)/(1+largest(&sv)), 1e-12)
 	})
-	e.atMost(fmt.Sprintf("|φ(x) − S·v_q(x)|, q = %d", q), out[0], 1e-12)
 	e.atMost(fmt.Sprintf("|V_qV_qᵀ − K|, q = %d", q), []float64{apart(outer(v), k0) / (1 + largest(k0))}, 1e-12)
 }
 

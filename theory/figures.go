@@ -46,4 +46,4 @@ func addDraws(s *plots.Series, x float64, draws []float64) {
 	s.AddBand(x, at(0.5), at(0.05), at(0.95))
 }
 
-func floats(v []int) []float64 { return values(len(v), func(i int) float64 { return float64(v[i]) }) }
+func ticks(v []int) []float64 { return values(len(v), func(i int) float64 { return float64(v[i]) }) }

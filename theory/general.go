@@ -59,9 +59,9 @@ func conditions(k, zz *mat.SymDense, lambda, theta float64) (c adapt.Test, ok bo
 }
 
 func checkGeneral(e *experiment) {
-	out := e.sample("trial", e.trials, 2, func(i int, g rng.Stream, out []float64) {
-		for t := uint64(0); ; t++ { // until γ < 1
-			g := g.Sub("try", t)
+	e.try("trial", func(i int, g rng.Stream, t *trial) {
+		for try := uint64(0); ; try++ { // until γ < 1
+			g := g.Sub("try", try)
 			p := newTwin(g, 8)
 			lambda := spread(g.Sub("lambda"), 0, 1e-2, 1e2)
 			c, ok := conditions(p.k, outer(whole(p.z)), lambda, uniform(g.Sub("theta"), 0, 0, 0.6))
@@ -70,12 +70,11 @@ func checkGeneral(e *experiment) {
 			}
 			v := p.spectrum(e, lambda, lambda, forms[i%len(forms)])
 			low, high := e.parts.TestBound(c)
-			out[0], out[1] = low/v[0], v[len(v)-1]/high
+			t.atMost("the lower bound over the least eigenvalue", low/v[0], 1+1e-6)
+			t.atMost("the largest eigenvalue over the upper bound", v[len(v)-1]/high, 1+1e-6)
 			return
 		}
 	})
-	e.atMost("the lower bound over the least eigenvalue", out[0], 1+1e-6)
-	e.atMost("the largest eigenvalue over the upper bound", out[1], 1+1e-6)
 	e.tightConditions()
 }
 
@@ -113,30 +112,24 @@ var lambdaP = Claim{
 }
 
 func checkLambdaP(e *experiment) {
-	out := e.sample("trial", e.trials, 4, func(i int, g rng.Stream, out []float64) {
+	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		p := newTwin(g, 8)
 		lambda := spread(g.Sub("lambda"), 0, 1e-2, 10)
 		lp := spread(g.Sub("lambda_p"), 0, lambda*1e-2, 1e2*(lambda+p.eta))
 		form := forms[i%len(forms)]
-		for j, ridge := range []float64{lp, lambda + p.eta} {
-			out[j] = cond(p.spectrum(e, lambda, ridge, form)) / e.parts.RidgeBound(lambda, ridge, p.eta)
+		over := func(ridge float64) float64 {
+			return cond(p.spectrum(e, lambda, ridge, form)) / e.parts.RidgeBound(lambda, ridge, p.eta)
 		}
+		t.atMost("κ over its bound, any λ_p", over(lp), 1+1e-6)
+		t.atMost("κ over its bound at λ_p = λ+η, 1+2η/λ", over(lambda+p.eta), 1+1e-6)
 		best := e.parts.RidgeBound(lambda, lambda+p.eta, p.eta)
-		out[2] = math.Max(math.Abs(best/(1+2*p.eta/lambda)-1), best/e.parts.RidgeBound(lambda, lp, p.eta)-1)
-		out[3] = backward(e, p.z, lambda, lp, form)
+		t.atMost("the bound at λ+η over 1+2η/λ and over that at any λ_p, less 1",
+			math.Max(math.Abs(best/(1+2*p.eta/lambda)-1), best/e.parts.RidgeBound(lambda, lp, p.eta)-1), 1e-12)
+		var product mat.Dense
+		product.Mul(shifted(outer(whole(p.z)), lp), inverse(e.ctx, e.precond(p.z, lambda, lp, form)))
+		t.atMost("|M·M⁻¹ − I|", apart(&product, identity(p.z.N)), 1e-6)
 	})
-	e.atMost("κ over its bound, any λ_p", out[0], 1+1e-6)
-	e.atMost("κ over its bound at λ_p = λ+η, 1+2η/λ", out[1], 1+1e-6)
-	e.atMost("the bound at λ+η over 1+2η/λ and over that at any λ_p, less 1", out[2], 1e-12)
-	e.atMost("|M·M⁻¹ − I|", out[3], 1e-6)
 	e.atMost("κ over its bound for K = diag(1, 0), ZZᵀ = diag(0, 1), where it is met", e.tightRidge(), 1+1e-9)
-}
-
-// backward returns |M·M⁻¹−I| for M = ZZᵀ+λ_pI.
-func backward(e *experiment, z *points.Dense32, lambda, lambdaP float64, form precond.Form) float64 {
-	var product mat.Dense
-	product.Mul(shifted(outer(whole(z)), lambdaP), inverse(e.ctx, e.precond(z, lambda, lambdaP, form)))
-	return apart(&product, identity(z.N))
 }
 
 // tightRidge returns κ over the bound for the pair that meets it at every λ_p in [λ−η, λ+η].
@@ -212,19 +205,16 @@ var nystrom = Claim{
 
 func checkNystrom(e *experiment) {
 	for i, build := range e.parts.LowRank {
-		out := e.sample(fmt.Sprintf("method %d", i), e.trials, 2, func(t int, g rng.Stream, out []float64) {
+		name := "κ over 1+tr(K−K̂)/λ, " + []string{"Nyström", "RPCholesky", "method"}[min(i, 2)]
+		e.try(fmt.Sprintf("method %d", i), func(i int, g rng.Stream, t *trial) {
 			size := g.Sub("sizes")
 			x := cloud(g, 4+size.IntN(0, 12), 3, 0.8)
-			k := manyKernels[t%len(manyKernels)]
-			gram := evaluated(k, x)
+			gram := evaluated(manyKernels[i%len(manyKernels)], x)
 			lambda := spread(g.Sub("lambda"), 0, 1e-2, 1)
-			for j, rank := range []int{1 + size.IntN(1, x.N-1), x.N - 1} {
-				out[j] = lowRankRatio(e, build, gram, rank, lambda, g.Sub("draw", uint64(j)))
-			}
+			at := func(j uint64, rank int) float64 { return lowRankRatio(e, build, gram, rank, lambda, g.Sub("draw", j)) }
+			t.atMost(name+", any rank", at(0, 1+size.IntN(1, x.N-1)), 1+1e-6)
+			t.atMost(name+", rank n−1", at(1, x.N-1), 1+1e-6)
 		})
-		name := []string{"Nyström", "RPCholesky", "method"}[min(i, 2)]
-		e.atMost("κ over 1+tr(K−K̂)/λ, "+name+", any rank", out[0], 1+1e-6)
-		e.atMost("κ over 1+tr(K−K̂)/λ, "+name+", rank n−1", out[1], 1+1e-6)
 	}
 }
 

@@ -43,19 +43,18 @@ var iterations = Claim{
 }
 
 func checkIterations(e *experiment) {
-	out := e.sample("trial", e.trials, 2, func(i int, g rng.Stream, out []float64) {
+	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		const n = 30
 		kappa, eps := spread(g.Sub("kappa"), 0, 1.5, 300), spread(g.Sub("epsilon"), 0, 1e-4, 0.3)
 		m := precond.Identity{N: n}
 		random := values(n, func(i int) float64 { return 1 + (kappa-1)*g.Sub("eigenvalues").Float64(uint64(i)) })
 		random[0], random[1] = 1, kappa
-		for j, v := range [][]float64{random, chebyshev(n, kappa)} {
-			a := designed(g.Sub("basis", uint64(j)), v)
-			out[j] = solveError(e, a, m, g, e.parts.Iterations(kappa, eps)) / eps
+		over := func(j uint64, v []float64) float64 {
+			return solveError(e, designed(g.Sub("basis", j), v), m, g, e.parts.Iterations(kappa, eps)) / eps
 		}
+		t.atMost("‖c̃−c‖_A/‖c‖_A over ε, random spectra", over(0, random), 1)
+		t.atMost("‖c̃−c‖_A/‖c‖_A over ε, Chebyshev's points", over(1, chebyshev(n, kappa)), 1)
 	})
-	e.atMost("‖c̃−c‖_A/‖c‖_A over ε, random spectra", out[0], 1)
-	e.atMost("‖c̃−c‖_A/‖c‖_A over ε, Chebyshev's points", out[1], 1)
 	e.hardest()
 }
 
@@ -130,15 +129,15 @@ var prediction = Claim{
 }
 
 func checkPrediction(e *experiment) {
-	out := e.sample("trial", e.trials, 2, func(i int, g rng.Stream, out []float64) {
+	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		size := g.Sub("sizes")
 		k := manyKernels[i%len(manyKernels)]
 		x := cloud(g, 6+size.IntN(0, 10), 2+size.IntN(1, 3), 0.8)
 		lambda := spread(g.Sub("lambda"), 0, 1e-3, 10)
-		out[0], out[1] = e.predicted(k, x, cloud(g.Sub("new"), 5, x.D, 0.8), lambda, g)
+		ratio, verified := e.predicted(k, x, cloud(g.Sub("new"), 5, x.D, 0.8), lambda, g)
+		t.atMost("|f−f̃| over its bound", ratio, 1+1e-6)
+		t.atMost("|f−f̃| over the bound of package verify", verified, 1+1e-6)
 	})
-	e.atMost("|f−f̃| over its bound", out[0], 1+1e-6)
-	e.atMost("|f−f̃| over the bound of package verify", out[1], 1+1e-6)
 	var tight []float64
 	for _, lambda := range []float64{0.01, 0.5, 4} {
 		x := points.NewDense(1, 1, []float64{math.Sqrt(lambda)}) // k(x,x) = x² = λ
@@ -211,7 +210,7 @@ var leaveOneOut = Claim{
 }
 
 func checkLeaveOneOut(e *experiment) {
-	out := e.sample("trial", e.trials, 1, func(i int, g rng.Stream, out []float64) {
+	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		size := g.Sub("sizes")
 		k := manyKernels[i%len(manyKernels)]
 		x := cloud(g, 2+size.IntN(0, 8), 1+size.IntN(1, 3), 0.8)
@@ -228,10 +227,9 @@ func checkLeaveOneOut(e *experiment) {
 			for j, v := range cr {
 				f += v * k.Eval(rest.Row(j), x.Row(i))
 			}
-			out[0] = math.Max(out[0], math.Abs(y.AtVec(i)-f-want[i])/mat.Norm(y, 2))
+			t.atMost("|y_i − f₋ᵢ(x_i) − c_i/(A⁻¹)_ii|/‖y‖₂", math.Abs(y.AtVec(i)-f-want[i])/mat.Norm(y, 2), 1e-6)
 		}
 	})
-	e.atMost("|y_i − f₋ᵢ(x_i) − c_i/(A⁻¹)_ii|/‖y‖₂", out[0], 1e-6)
 }
 
 // fitted returns c = (K+λI)⁻¹y by the project's K and PCG.
@@ -265,41 +263,30 @@ func (e *experiment) storedError(n int, g rng.Stream) (err16, k *mat.SymDense) {
 
 func checkFixed16(e *experiment) {
 	const n = 100
-	out := e.sample("trial", e.trials, 6, func(_ int, g rng.Stream, out []float64) {
+	e.try("trial", func(_ int, g rng.Stream, t *trial) {
 		d, k := e.storedError(n, g)
-		out[0] = largest(d) / (fixedStep / 2)
+		t.atMost("|E_ij| over h/2", largest(d)/(fixedStep/2), 1.1) // beside rounding to h: distances in float32
 		rms := math.Sqrt(frobenius(d) / (n * (n - 1)))
-		out[1] = rms / (fixedStep / math.Sqrt(12))
+		t.mean("mean of rms(E) over h/√12", rms/(fixedStep/math.Sqrt(12)), 1)
 		size := norm(d)
-		out[2] = size / (2 * rms * math.Sqrt(n))
-		refine(d, k, spread(g.Sub("lambda"), 0, 3*size, 1e-2), size, g, out[3:])
+		edge := size / (2 * rms * math.Sqrt(n))
+		t.atMost("‖E‖₂ over 2·rms·√n", edge, 1.15)
+		t.atMost("2·rms·√n over ‖E‖₂", 1/edge, 1.3)
+		lambda := spread(g.Sub("lambda"), 0, 3*size, 1e-2)
+		a := shifted(k, lambda)
+		stored := mat.NewSymDense(n, nil)
+		stored.AddSym(a, d)
+		y := vector(g.Sub("y"), n)
+		x, r, chol := mat.NewVecDense(n, nil), mat.VecDenseCopyOf(y), cholesky(stored)
+		for j := 1.0; j <= 3; j++ {
+			well(chol.SolveVecTo(r, r))
+			x.AddVec(x, r)
+			r.MulVec(a, x)
+			r.SubVec(y, r)
+			rate := math.Max(math.Pow(size/(lambda-size), j), 1e-10)
+			t.atMost(fmt.Sprintf("residual after %g solves over (‖E‖₂/(λ−‖E‖₂))^%g", j, j), mat.Norm(r, 2)/mat.Norm(y, 2)/rate, 1+1e-6)
+		}
 	})
-	e.atMost("|E_ij| over h/2", out[0], 1.1) // beside rounding to h: distances in float32
-	e.mean("mean of rms(E) over h/√12", out[1], 1, 0)
-	e.atMost("‖E‖₂ over 2·rms·√n, over 1.15", values(len(out[2]), func(i int) float64 { return out[2][i] / 1.15 }), 1)
-	e.atMost("2·rms·√n over ‖E‖₂, over 1.3", values(len(out[2]), func(i int) float64 { return 1 / out[2][i] / 1.3 }), 1)
-	for j := range 3 {
-		e.atMost(fmt.Sprintf("residual after %d solves over (‖E‖₂/(λ−‖E‖₂))^%d", j+1, j+1), out[3+j], 1+1e-6)
-	}
-}
-
-// refine sets out to the relative residuals after one, two and three solves with K+E, over the
-// powers of ‖E‖₂/(λ−‖E‖₂), or over 1e-14 where that is more.
-func refine(d, k *mat.SymDense, lambda, size float64, g rng.Stream, out []float64) {
-	n := k.SymmetricDim()
-	a := shifted(k, lambda)
-	stored := mat.NewSymDense(n, nil)
-	stored.AddSym(a, d)
-	y := vector(g.Sub("y"), n)
-	x, r, chol := mat.NewVecDense(n, nil), mat.VecDenseCopyOf(y), cholesky(stored)
-	for j := range out {
-		well(chol.SolveVecTo(r, r))
-		x.AddVec(x, r)
-		r.MulVec(a, x)
-		r.SubVec(y, r)
-		rate := math.Pow(size/(lambda-size), float64(j+1))
-		out[j] = mat.Norm(r, 2) / mat.Norm(y, 2) / math.Max(rate, 1e-10)
-	}
 }
 
 func figureFixed16(e *experiment) *plots.Figure {
@@ -315,6 +302,6 @@ func figureFixed16(e *experiment) *plots.Figure {
 		add(&semicircle, n, 2*fixedStep/math.Sqrt(12*1.0)*math.Sqrt(float64(n)))
 	}
 	f := plots.Sweep("K in 16-bit fixed point", "n", "‖E‖₂", nil, semicircle, seen)
-	f.X.Ticks = floats(sizes)
+	f.X.Ticks = ticks(sizes)
 	return f
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/feature"
@@ -183,13 +184,16 @@ func frobenius(a mat.Matrix) float64 {
 
 // shifted returns s+λI.
 func shifted(s mat.Symmetric, lambda float64) *mat.SymDense {
-	n := s.SymmetricDim()
-	a := mat.NewSymDense(n, nil)
-	a.CopySym(s)
-	for i := range n {
-		a.SetSym(i, i, a.At(i, i)+lambda)
-	}
-	return a
+	var a mat.SymDense
+	a.AddSym(s, scalar(s.SymmetricDim(), lambda))
+	return &a
+}
+
+// identity returns I, and scalar λI.
+func identity(n int) *mat.DiagDense { return scalar(n, 1) }
+
+func scalar(n int, lambda float64) *mat.DiagDense {
+	return mat.NewDiagDense(n, values(n, func(int) float64 { return lambda }))
 }
 
 // outer returns zzᵀ.
@@ -253,9 +257,7 @@ func between(l *mat.TriDense, b mat.Matrix) *mat.SymDense {
 func whole(z *points.Dense32) *mat.Dense {
 	a := mat.NewDense(z.N, z.D, nil)
 	for i := range z.N {
-		for j, v := range z.Row(i) {
-			a.Set(i, j, float64(v))
-		}
+		z.RowTo(a.RawRowView(i), i)
 	}
 	return a
 }
@@ -308,16 +310,7 @@ func root(g rng.Stream, values []float64) *mat.Dense {
 
 // largest returns max |a_ij|, NaN if there is one.
 func largest(a mat.Matrix) float64 {
-	worst := 0.0
-	r, c := a.Dims()
-	for i := range r {
-		for j := range c {
-			if v := math.Abs(a.At(i, j)); !(v <= worst) {
-				worst = v
-			}
-		}
-	}
-	return worst
+	return floats.Norm(mat.DenseCopyOf(a).RawMatrix().Data, math.Inf(1))
 }
 
 // apart returns max |a_ij − b_ij|.
@@ -325,15 +318,6 @@ func apart(a, b mat.Matrix) float64 {
 	var d mat.Dense
 	d.Sub(a, b)
 	return largest(&d)
-}
-
-// identity returns I.
-func identity(n int) *mat.DiagDense {
-	d := mat.NewDiagDense(n, nil)
-	for i := range n {
-		d.SetDiag(i, 1)
-	}
-	return d
 }
 
 // uniform returns a number between lo and hi, and spread one whose logarithm is uniform there.
@@ -351,9 +335,7 @@ func inverse(ctx context.Context, p Preconditioner) *mat.Dense {
 
 // subtract sets s to s−b.
 func subtract(s *mat.SymDense, b mat.Symmetric) {
-	for i := range s.SymmetricDim() {
-		for j := i; j < s.SymmetricDim(); j++ {
-			s.SetSym(i, j, s.At(i, j)-b.At(i, j))
-		}
-	}
+	var less mat.SymDense
+	less.ScaleSym(-1, b)
+	s.AddSym(s, &less)
 }

@@ -3,7 +3,9 @@ package theory
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -24,22 +26,20 @@ var proposition2 = Claim{
 }
 
 func checkProposition2(e *experiment) {
-	out := e.sample("trial", e.trials, 2, func(i int, g rng.Stream, out []float64) {
+	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		f := newLQ(g)
 		rest := outer(solved(f.l, identity(f.m))) // L⁻¹L⁻ᵀ
 		rest.ScaleSym(f.lambda, rest)
 		direct := outer(f.q)
 		direct.AddSym(direct, rest)
-		out[0] = apart(direct, identity(f.m))
+		t.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, Q = L⁻¹A", apart(direct, identity(f.m)), 1e-9)
 		inv := inverse(e.ctx, e.precond(f.z, f.lambda, f.lambda, forms[i%len(forms)]))
 		var middle, sum mat.Dense
 		middle.Product(f.a, inv, f.a.T()) // A(AᵀA+λI)⁻¹Aᵀ = L·QQᵀ·L⁻¹
 		middle.Mul(solved(f.l, &middle), f.l)
 		sum.Add(&middle, rest)
-		out[1] = apart(&sum, identity(f.m))
+		t.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, QQᵀ by M⁻¹", apart(&sum, identity(f.m)), 1e-6)
 	})
-	e.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, Q = L⁻¹A", out[0], 1e-9)
-	e.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, QQᵀ by M⁻¹", out[1], 1e-6)
 }
 
 var proposition3 = Claim{
@@ -51,7 +51,7 @@ var proposition3 = Claim{
 }
 
 func checkProposition3(e *experiment) {
-	out := e.sample("trial", e.trials, 2+len(forms), func(i int, g rng.Stream, out []float64) {
+	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		f := newLQ(g)
 		var svd mat.SVD
 		if !svd.Factorize(f.a, mat.SVDNone) {
@@ -61,17 +61,13 @@ func checkProposition3(e *experiment) {
 		for _, v := range svd.Values(nil) {
 			want += v * v / (v*v + f.lambda)
 		}
-		out[0] = math.Abs(frobenius(f.q) - want)
-		out[1] = statDimError(mat.DenseCopyOf(f.aat), f.lambda, want)
-		for k, form := range forms {
-			out[2+k] = math.Abs(e.precond(f.z, f.lambda, f.lambda, form).StatDim() - want)
+		t.atMost("|‖Q‖_F² − s_λ|", math.Abs(frobenius(f.q)-want), 1e-9)
+		t.atMost("|statdim.Exact − s_λ|", statDimError(mat.DenseCopyOf(f.aat), f.lambda, want), 1e-9)
+		for _, form := range forms {
+			got := e.precond(f.z, f.lambda, f.lambda, form).StatDim()
+			t.atMost(fmt.Sprintf("|StatDim − s_λ|, form %v", form), math.Abs(got-want), 1e-9)
 		}
 	})
-	e.atMost("|‖Q‖_F² − s_λ|", out[0], 1e-9)
-	e.atMost("|statdim.Exact − s_λ|", out[1], 1e-9)
-	for k, form := range forms {
-		e.atMost(fmt.Sprintf("|StatDim − s_λ|, form %v", form), out[2+k], 1e-9)
-	}
 }
 
 var proposition8 = Claim{
@@ -104,12 +100,11 @@ func (e *experiment) innerProducts(i int, g rng.Stream) (kqq, rest *mat.SymDense
 }
 
 func checkProposition8(e *experiment) {
-	out := e.sample("trial", e.trials, 1, func(i int, g rng.Stream, out []float64) {
+	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		kqq, rest, _, _, _ := e.innerProducts(i, g)
 		kqq.AddSym(kqq, rest)
-		out[0] = apart(kqq, identity(kqq.SymmetricDim()))
+		t.atMost("|K(Q,Q) + λL⁻¹L⁻ᵀ − I|", apart(kqq, identity(kqq.SymmetricDim())), 1e-9)
 	})
-	e.atMost("|K(Q,Q) + λL⁻¹L⁻ᵀ − I|", out[0], 1e-9)
 }
 
 var proposition9 = Claim{
@@ -121,13 +116,11 @@ var proposition9 = Claim{
 }
 
 func checkProposition9(e *experiment) {
-	out := e.sample("trial", e.trials, 2, func(i int, g rng.Stream, out []float64) {
+	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		kqq, _, stored, lambda, want := e.innerProducts(i, g)
-		out[0] = math.Abs(mat.Trace(kqq) - want)
-		out[1] = statDimError(stored, lambda, want)
+		t.atMost("|tr K(Q,Q) − s_λ(K)|", math.Abs(mat.Trace(kqq)-want), 1e-9)
+		t.atMost("|statdim.Exact − s_λ(K)|", statDimError(stored, lambda, want), 1e-9)
 	})
-	e.atMost("|tr K(Q,Q) − s_λ(K)|", out[0], 1e-9)
-	e.atMost("|statdim.Exact − s_λ(K)|", out[1], 1e-9)
 }
 
 // statDimError returns how far package statdim is from s_λ; it overwrites k.
@@ -144,21 +137,20 @@ var remark1 = Claim{
 }
 
 func checkRemark1(e *experiment) {
-	out := e.sample("trial", e.trials, 2, func(_ int, g rng.Stream, out []float64) {
+	e.try("trial", func(_ int, g rng.Stream, t *trial) {
 		size := g.Sub("sizes")
-		k := kernel.Polynomial{Gamma: spread(g.Sub("gamma"), 0, 0.1, 10), Coef0: spread(g.Sub("c"), 0, 0.1, 10), Degree: 1 + size.IntN(0, 4)}
+		k := kernel.Polynomial{
+			Gamma: spread(g.Sub("gamma"), 0, 0.1, 10), Coef0: spread(g.Sub("c"), 0, 0.1, 10), Degree: 1 + size.IntN(0, 4),
+		}
 		x := cloud(g, 1+size.IntN(1, 8), 1+size.IntN(2, 6), 0.9)
 		up := lifted(k, x)
-		a := e.kernel(k, x, 1, gram.Float64)
 		b := evaluated(plain(k.Degree), up)
-		out[0] = apart(a, b) / largest(b)
+		t.atMost("|K − K of the lifted points|, relative", apart(e.kernel(k, x, 1, gram.Float64), b)/largest(b), 1e-12)
 		s := 1 + size.IntN(3, 40)
 		z := mapped(e.parts.TensorSketch(k), x, s, g)
 		z0 := mapped(e.parts.TensorSketch(plain(k.Degree)), up, s, g)
-		out[1] = apart(z, z0) / largest(z0)
+		t.atMost("|Z − Z of the lifted points|, relative", apart(z, z0)/largest(z0), 1e-11)
 	})
-	e.atMost("|K − K of the lifted points|, relative", out[0], 1e-12)
-	e.atMost("|Z − Z of the lifted points|, relative", out[1], 1e-11)
 }
 
 var remark2 = Claim{
@@ -174,7 +166,8 @@ func checkRemark2(e *experiment) {
 	p := newProblem(g, plain(2), cloud(g, 40, 8, 0.8), 10)
 	kappaA := (p.mu[p.n-1] + p.lambda) / (math.Max(p.mu[0], 0) + p.lambda)
 	norm := mat.Norm(p.y, 2)
-	out := e.sample("trial", e.trials, 3, func(i int, g rng.Stream, out []float64) {
+	var failed atomic.Int64
+	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		z := p.features(e, e.parts.TensorSketch(plain(2)), 16, g)
 		m := e.precond(z, p.lambda, p.lambda, forms[i%len(forms)])
 		tau := spread(g.Sub("tau"), 0, 1e-6, 1e-1)
@@ -182,27 +175,23 @@ func checkRemark2(e *experiment) {
 		var res mat.VecDense
 		res.MulVec(p.a, c)
 		res.SubVec(p.y, &res)
-		out[0] = mat.Norm(&res, 2) / (tau * norm)
-		out[1] = p.distance(c) / (tau * math.Sqrt(kappaA))
-		out[2] = p.missed(e, m, e.parts.Iterations(3, epsilon))
-	})
-	e.atMost("‖y−Ac̃‖₂ over τ‖y‖₂", out[0], 1+1e-9)
-	e.atMost("‖c̃−c‖_A over τ√κ(A)·‖c‖_A", out[1], 1+1e-9)
-	failed := 0.0
-	for _, v := range out[2] {
-		if v > epsilon {
-			failed++
+		t.atMost("‖y−Ac̃‖₂ over τ‖y‖₂", mat.Norm(&res, 2)/(tau*norm), 1+1e-9)
+		t.atMost("‖c̃−c‖_A over τ√κ(A)·‖c‖_A", p.distance(c)/(tau*math.Sqrt(kappaA)), 1+1e-9)
+		if p.missed(e, m, e.parts.Iterations(3, epsilon)) > epsilon {
+			failed.Add(1)
 		}
-	}
-	e.add(Measure{Name: "share of draws in which the count does not suffice (wanted: some)", Value: failed / float64(e.trials), Limit: 1, Ratio: ratioIf(failed == 0)})
+	})
+	share := float64(failed.Load()) / float64(e.trials)
+	e.wanted("share of draws in which the count does not suffice (wanted: some)", share, 1, share > 0)
 }
 
-// ratioIf is the ratio of a measure that fails if the condition holds.
-func ratioIf(fails bool) float64 {
-	if fails {
-		return 2
+// wanted adds the measure of what must be seen for a check to be one.
+func (e *experiment) wanted(name string, value, limit float64, seen bool) {
+	m := Measure{Name: name, Value: value, Limit: limit}
+	if !seen {
+		m.Ratio = 2
 	}
-	return 0
+	e.add(m)
 }
 
 var remark3 = Claim{
@@ -214,21 +203,19 @@ var remark3 = Claim{
 }
 
 func checkRemark3(e *experiment) {
-	out := e.sample("trial", e.trials, 3, func(i int, g rng.Stream, out []float64) {
+	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		size := g.Sub("sizes")
 		n := 2 + size.IntN(0, 14)
 		x := cloud(g, n, 1+size.IntN(1, n), 0.8)
 		k := symmetrized(e.kernel(plain(1), x, 1, gram.Float64))
 		top := eigenvalues(evaluated(plain(1), x))[n-1]
 		lambda := top * spread(g.Sub("lambda"), 0, 1e-3, 1e2)
-		out[0] = cond(eigenvalues(shifted(k, lambda))) / (1 + top/lambda)
+		t.atMost("κ(K+λI) over 1+‖K‖₂/λ", cond(eigenvalues(shifted(k, lambda)))/(1+top/lambda), 1+1e-9)
 		a := shifted(k, top*uniform(g.Sub("above"), 0, 1, 3))
-		out[1] = cond(eigenvalues(a)) / 2
-		out[2] = solveError(e, a, precond.Identity{N: n}, g, e.parts.Iterations(2, epsilon)) / epsilon
+		t.atMost("κ(K+λI) over 2 for λ ≥ ‖K‖₂", cond(eigenvalues(a))/2, 1+1e-9)
+		missed := solveError(e, a, precond.Identity{N: n}, g, e.parts.Iterations(2, epsilon))
+		t.atMost("‖c̃−c‖_A/‖c‖_A over ε after the count for κ = 2", missed/epsilon, 1)
 	})
-	e.atMost("κ(K+λI) over 1+‖K‖₂/λ", out[0], 1+1e-9)
-	e.atMost("κ(K+λI) over 2 for λ ≥ ‖K‖₂", out[1], 1+1e-9)
-	e.atMost("‖c̃−c‖_A/‖c‖_A over ε after the count for κ = 2", out[2], 1)
 }
 
 // solveError returns ‖c̃−c‖_A/‖c‖_A of PCG for a random right-hand side, and solveErrorFor for y.
@@ -254,37 +241,35 @@ func checkRemark4(e *experiment) {
 	g := e.g.Sub("problem")
 	p := newProblem(g, plain(2), cloud(g, 30, 8, 0.9), 6)
 	const eps = 0.006
-	out := e.sample("trial", e.trials, 2+runs, func(_ int, g rng.Stream, out []float64) {
+	out := e.sample("trial", e.trials, 2, func(_ int, g rng.Stream, out []float64) {
 		var xs []*mat.Dense
-		good := 0
 		for i := range runs {
 			z := p.features(e, e.parts.TensorSketch(plain(2)), s, g.Sub("candidate", uint64(i)))
 			m := must(e.parts.Precond(e.ctx, z, p.lambda, p.lambda, precond.FormLInv))
 			run := must(pcg.Solve(e.ctx, operator{p.a}, m, column(p.y), &pcg.Options{Tol: 1e-15, MaxIter: iterations}))
-			if out[2+i] = p.distance(run.X.ColView(0)); out[2+i] <= eps {
-				good++
+			if !(p.distance(run.X.ColView(0)) <= eps) {
+				out[1]++
 			}
 			xs = append(xs, run.X)
 		}
 		out[0] = p.distance(must(pcg.MedianByNorm(e.ctx, operator{p.a}, xs)).ColView(0))
-		out[1] = float64(good)
 	})
+	chosen, bad := out[0], out[1]
 	var ratios []float64
-	bad := 0.0
-	for t := range e.trials {
-		if out[1][t] > runs/2.0 {
-			ratios = append(ratios, out[0][t]/(3*eps))
+	for t, v := range bad {
+		if v < runs/2.0 {
+			ratios = append(ratios, chosen[t]/(3*eps))
 		}
-		bad += runs - out[1][t]
 	}
 	if len(ratios) == 0 {
 		fail("no trial had most of its candidates within ε = %g", eps)
 	}
 	e.atMost(fmt.Sprintf("the chosen error over 3ε, where most of %d are within ε = %g", runs, eps), ratios, 1)
-	share := bad / float64(e.trials*runs)
-	e.add(Measure{Name: "p, the share of candidates beyond ε (wanted: between 0 and ½)", Value: share, Limit: 0.5, Ratio: ratioIf(share <= 0 || share >= 0.5)})
+	beyond := floats.Sum(bad)
+	share := beyond / float64(e.trials*runs)
+	e.wanted("p, the share of candidates beyond ε (wanted: between 0 and ½)", share, 0.5, share > 0 && share < 0.5)
 	// δ of what p may be at most, seen over all candidates.
-	worst := clopperPearsonUpper(int(bad), e.trials*runs)
+	worst := clopperPearsonUpper(int(beyond), e.trials*runs)
 	delta := 1 - distuv.Binomial{N: runs, P: math.Min(worst, 1)}.CDF((runs-1)/2) // P(bad ≥ R/2), R odd
-	e.share(fmt.Sprintf("share of choices beyond 3ε, R = %d, p = %.2g", runs, share), out[0], 3*eps, delta)
+	e.share(fmt.Sprintf("share of choices beyond 3ε, R = %d, p = %.2g", runs, share), chosen, 3*eps, delta)
 }

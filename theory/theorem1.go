@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -37,19 +36,11 @@ func condensed(z *points.Dense32) *points.Dense32 {
 	if z.D <= z.N {
 		return z
 	}
-	a := whole(z)
-	query := make([]float64, 1)
-	tau := make([]float64, z.N)
-	lapack64.Gelqf(a.RawMatrix(), tau, query, -1)
-	work := make([]float64, int(query[0]))
-	lapack64.Gelqf(a.RawMatrix(), tau, work, len(work))
-	r := mat.NewDense(z.N, z.N, nil)
-	for i := range z.N {
-		for j := range i + 1 {
-			r.Set(i, j, a.At(i, j))
-		}
-	}
-	return rounded(r)
+	var lq mat.LQ
+	var l mat.Dense
+	lq.Factorize(whole(z))
+	lq.LTo(&l)
+	return rounded(mat.DenseCopyOf(l.Slice(0, z.N, 0, z.N)))
 }
 
 // draws goes through the chain of the proof of Theorems 1 and 5 with n draws of s features, and returns
@@ -305,7 +296,7 @@ func figureLemma4(e *experiment) *plots.Figure {
 		series = append(series, bound, exact, mean)
 	}
 	f := plots.Sweep("Lemma 4: the error of a product of sketches", "s", "E‖ASᵀSBᵀ − ABᵀ‖_{F}^{2} / ‖A‖_{F}^{2}‖B‖_{F}^{2}", nil, series...)
-	f.X.Ticks = floats(sizes)
+	f.X.Ticks = ticks(sizes)
 	return f
 }
 

@@ -168,6 +168,6 @@ func figureTheorem6(e *experiment) *plots.Figure {
 		square.Add(s.statDim, last.needed()*s.statDim*s.statDim/(last.statDim*last.statDim))
 	}
 	right := plots.Sweep(fmt.Sprintf("Growth with s_λ: power %.2f", growth(points)), "s_λ", "s₂", nil, square, line, need)
-	right.X.Ticks = floats(scalingDims)
+	right.X.Ticks = ticks(scalingDims)
 	return pair("Theorem 6: an SRHT after TensorSketch", left, right)
 }
