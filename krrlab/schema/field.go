@@ -46,7 +46,7 @@ func (f *Field) title() string {
 
 // settle puts the default in place of zero.
 func (f *Field) settle() {
-	if text := f.tag("default"); text != "" && f.value.IsZero() {
+	if text := f.tag("default"); text != "" && f.value.IsZero() && !f.given {
 		if err := f.read(text); err != nil {
 			panic(fmt.Sprintf("schema: default of %s: %v", f.of.Name, err))
 		}
@@ -80,15 +80,20 @@ func (f *Field) read(text string) error {
 		}
 		v = v.Elem()
 	}
+	if f.tag("unit") == "bytes" {
+		n, err := parseBytes(text)
+		v.SetInt(n)
+		return f.wrong(text, err)
+	}
 	at := v.Addr().Interface()
 	if n, ok := at.(named); ok && text != "" && !slices.Contains(n.Names(), text) {
 		return f.notOneOf(text, n.Names())
 	}
 	switch at := at.(type) {
 	case setter:
-		return f.wrong(at.Set(text))
+		return f.wrong(text, at.Set(text))
 	case encoding.TextUnmarshaler:
-		return f.wrong(at.UnmarshalText([]byte(text)))
+		return f.wrong(text, at.UnmarshalText([]byte(text)))
 	}
 	if v.Kind() != reflect.Slice {
 		return f.scan(v, text)
@@ -112,10 +117,14 @@ func (f *Field) read(text string) error {
 	return nil
 }
 
-// wrong names the option in the error of a type that reads itself.
-func (f *Field) wrong(err error) error {
-	if err == nil || strings.HasPrefix(err.Error(), f.title()) {
-		return err
+// wrong names the option in the error of a type that reads itself, and the text where the error only says what it
+// wants.
+func (f *Field) wrong(text string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case strings.HasPrefix(err.Error(), "want "):
+		return fmt.Errorf("%s %q: %w", f.title(), text, err)
 	}
 	return fmt.Errorf("%s: %w", f.title(), err)
 }
@@ -242,7 +251,7 @@ func (f *Field) Type() string {
 	_, read := reflect.New(t).Interface().(encoding.TextUnmarshaler)
 	_, set := reflect.New(t).Interface().(setter)
 	switch {
-	case read || set:
+	case read || set || f.tag("unit") != "":
 		return "string"
 	case t == reflect.TypeFor[time.Duration]():
 		return "duration"

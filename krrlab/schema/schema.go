@@ -1,22 +1,23 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 )
 
 // Schema are the options of a struct.
 type Schema struct {
 	Fields []*Field
-	flags  bool // errors name flags; else the fields of a Go caller
 }
 
-// Of returns the options of the struct that options points to, for the flags of a command. Defaults are put in place of
-// zeros; what is not zero is the default itself. Tags that cannot be read are a programmer's misuse and panic.
-func Of(options any) *Schema {
-	s := read(options)
-	s.flags = true
+// Of returns the options of the structs that options point to, for the flags of one command. Defaults are put in place
+// of zeros; what is not zero is the default itself. Tags that cannot be read are a programmer's misuse and panic.
+func Of(options ...any) *Schema {
+	s := read(options...)
 	for _, f := range s.Fields {
 		f.flags = true
 		if f.settle(); !f.value.IsZero() || f.tag("default") != "" {
@@ -36,41 +37,53 @@ func Settle(options any) error {
 	return s.Settle()
 }
 
-func read(options any) *Schema {
-	v := reflect.ValueOf(options)
-	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
-		panic(fmt.Sprintf("schema: options in a %T: want a pointer to a struct", options))
-	}
+func read(options ...any) *Schema {
 	s := &Schema{}
-	s.add(v.Elem())
+	for _, o := range options {
+		v := reflect.ValueOf(o)
+		if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+			panic(fmt.Sprintf("schema: options in a %T: want a pointer to a struct", o))
+		}
+		s.add(v.Elem(), map[string]string{})
+	}
 	return s
 }
 
-// add adds the options of a struct, and of those that it embeds.
-func (s *Schema) add(v reflect.Value) {
-	var long map[string]string
+// add adds the options of a struct, and of those that it embeds; help has the texts that those around it have for them.
+func (s *Schema) add(v reflect.Value, help map[string]string) {
 	if h, ok := reflect.New(v.Type()).Interface().(interface{ Help() map[string]string }); ok {
-		long = h.Help()
+		inner := h.Help()
+		maps.Copy(inner, help)
+		help = inner
 	}
 	for i := range v.NumField() {
 		of := v.Type().Field(i)
 		if of.Anonymous && of.Type.Kind() == reflect.Struct && of.Tag == "" {
-			s.add(v.Field(i))
+			s.add(v.Field(i), help)
 			continue
 		}
 		f := &Field{Name: of.Tag.Get("flag"), Help: of.Tag.Get("help"), of: of, value: v.Field(i)}
 		if f.Name == "" && f.tag("default") == "" && f.tag("check") == "" {
 			continue
 		}
-		if text, ok := long[f.Name]; ok {
-			f.Help = text
-		}
+		f.Help = cmp.Or(help[f.Name], f.Help)
 		if f.Name != "" && s.Lookup(f.Name) != nil {
 			panic("schema: two options are --" + f.Name)
 		}
 		f.check = parseCheck(f.tag("check"))
 		s.Fields = append(s.Fields, f)
 	}
+}
+
+// Without leaves out the options with these flags, which a command does not have.
+func (s *Schema) Without(flags ...string) *Schema {
+	s.Fields = slices.DeleteFunc(s.Fields, func(f *Field) bool { return slices.Contains(flags, f.Name) })
+	return s
+}
+
+// Given reports whether any of the options with these flags was set.
+func (s *Schema) Given(flags ...string) bool {
+	return slices.ContainsFunc(s.Fields, func(f *Field) bool { return f.given && slices.Contains(flags, f.Name) })
 }
 
 // Lookup returns the option with a flag, nil if there is none.
@@ -104,25 +117,37 @@ func (s *Schema) Settle() error {
 
 // fits says which other option a given one excludes, or lacks. Options of other structs are not known and ignored.
 func (s *Schema) fits(f *Field) error {
-	for _, name := range f.list("not") {
-		if o := s.Lookup(name); o != nil && o.given {
-			return fmt.Errorf("%s and %s exclude each other", f.title(), o.title())
+	for _, one := range f.list("not") {
+		if o, value, holds := s.holds(one); o != nil && holds {
+			return fmt.Errorf("%s and %s exclude each other", f.title(), o.title()+value)
 		}
 	}
-	need, known := f.list("with"), false
-	for _, one := range need {
-		name, value, valued := strings.Cut(one, "=")
-		o := s.Lookup(name)
-		if known = known || o != nil; o != nil && (valued && o.String() == value || !valued && o.given) {
+	text := ""
+	for _, one := range f.list("with") {
+		o, value, holds := s.holds(one)
+		if holds {
 			return nil
 		}
+		if o != nil && text == "" {
+			if text = o.title() + value; value != "" {
+				text += " only"
+			}
+		}
 	}
-	if !known {
-		return nil
+	if text != "" {
+		return fmt.Errorf("%s goes with %s", f.title(), text)
 	}
-	name, value, valued := strings.Cut(need[0], "=")
-	if valued {
-		return fmt.Errorf("%s goes with %s %s only", f.title(), s.Lookup(name).title(), value)
+	return nil
+}
+
+// holds reports whether an option was given, written "name", or has a value, written "name=value".
+func (s *Schema) holds(one string) (o *Field, value string, holds bool) {
+	name, value, valued := strings.Cut(one, "=")
+	if o = s.Lookup(name); o == nil {
+		return nil, "", false
 	}
-	return fmt.Errorf("%s goes with %s", f.title(), s.Lookup(name).title())
+	if !valued {
+		return o, "", o.given
+	}
+	return o, " " + value, o.String() == value
 }

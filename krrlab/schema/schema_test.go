@@ -37,6 +37,8 @@ type inner struct {
 
 func (inner) Help() map[string]string { return map[string]string{"word": strings.Repeat("long ", 3)} }
 
+func (all) Help() map[string]string { return map[string]string{"color": "another"} }
+
 type all struct {
 	inner
 	Share   float64       `flag:"share" default:"0.95" check:"(0,1)"`
@@ -50,10 +52,10 @@ type all struct {
 	Limit   time.Duration `flag:"limit" default:"10m" check:"positive"`
 	Mode    string        `flag:"mode" default:"auto" check:"one of auto yes no"`
 	Coef    *float64      `flag:"coef" check:"positive"`
-	Size    float64       `flag:"size" check:"[1,40]"`
+	Size    float64       `flag:"size" check:"[1,40]" not:"color=green"`
 	Part    float64       `flag:"part" check:"[0,1)"`
 	Seed    uint64        `flag:"seed" default:"1"`
-	Bytes   int64         `flag:"bytes"`
+	Bytes   int64         `flag:"bytes" unit:"bytes"`
 	Quiet   bool          `flag:"quiet"`
 	Steps   int           `default:"150" check:">=1"` // no flag
 	Done    func()
@@ -75,14 +77,14 @@ func set(o *all, args ...string) (*Schema, error) {
 func TestValues(t *testing.T) {
 	o := all{Mode: "yes"} // its default here
 	s, err := set(&o, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=7", `--drop=a,"b,""c"`,
-		"--limit=30s", "--coef=2", "--bytes=8", "--quiet=true")
+		"--limit=30s", "--coef=2", "--bytes=1.5kB", "--quiet=true")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := all{
 		inner: inner{Color: 1}, Share: 0.95, Damping: 1, Target: 30, Below: -1, Counts: []int{16, 3, 7},
 		Mode: "yes", Drop: []string{"a", `b,"c`}, Limit: 30 * time.Second, Coef: new(2.0), Seed: 1,
-		Bytes: 8, Quiet: true, Steps: 150,
+		Bytes: 1500, Quiet: true, Steps: 150,
 	}
 	if !reflect.DeepEqual(o, want) {
 		t.Errorf("%+v, want %+v", o, want)
@@ -100,6 +102,9 @@ func TestValues(t *testing.T) {
 			t.Errorf("--%s is %q, want %q", name, got, want)
 		}
 	}
+	if s.Lookup("color").Help != "another" || !s.Given("size", "bytes") || s.Without("size").Lookup("size") != nil {
+		t.Error("help of an outer struct, what is given, what is left out")
+	}
 	if (&Field{}).String() != "" || s.Lookup("word").Help != "long long long " || !s.Lookup("quiet").IsBoolFlag() {
 		t.Error("a field without a value, help, or a flag without one")
 	}
@@ -111,6 +116,9 @@ func TestErrors(t *testing.T) {
 		"--share=1":               "--share 1: want a number between 0 and 1, such as 0.95",
 		"--share=x":               `--share "x": want a number`,
 		"--damping=1":             "--damping goes with --color green only",
+		"--size=2 --color=green":  "--size and --color green exclude each other",
+		"--bytes=2X":              `--bytes "2X": want a number of bytes such as 20GB, 512MiB or 8e9`,
+		"--share=0":               "--share 0: want a number between 0 and 1, such as 0.95",
 		"--damping=2":             "--damping 2: want a number above 0 and at most 1",
 		"--target=1":              "--target 1: want a number above 1",
 		"--target=inf":            "--target +Inf: want a number above 1",
