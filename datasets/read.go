@@ -14,14 +14,14 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/krrlab/lab/krrlab/schema"
 )
 
-// Formats, Tasks, Scalings and Headers are the words that options take.
+// Tasks and Scalings are the words that options take.
 var (
-	Formats  = []string{"auto", "idx", "libsvm", "csv", "npy", "parquet"}
 	Tasks    = []string{"auto", "classification", "regression"}
 	Scalings = []string{"auto", "none", "unit", "standard", "pixel"}
-	Headers  = []string{"auto", "yes", "no"}
 )
 
 // ParseError says where in a file something cannot be read, and why.
@@ -49,12 +49,14 @@ func (e *ParseError) Error() string {
 
 // ReadOptions say how to read a file. The zero value, and nil, mean the defaults.
 type ReadOptions struct {
-	// Format is one of Formats; default "auto": by the file's first bytes and lines.
-	Format string
-	// Separator of the cells of a csv file: see ParseSeparator. Header of it: "yes", "no", or "auto". Comment is the character that
-	// begins lines that are skipped wherever they are, or "none"; default: # before the first row. Default of all three: by the
-	// first rows; Dataset.Read says what was decided, and why.
-	Separator, Header, Comment string
+	// Format is by default decided by the file's first bytes and lines.
+	Format string `flag:"format" default:"auto" check:"one of auto idx libsvm csv npy parquet" with:"train|in|test"`
+	// Separator of the cells of a csv file: see ParseSeparator. Header is whether it has one. Comment is the character
+	// that begins lines that are skipped wherever they are, or "none"; default: # before the first row. What is auto is
+	// decided by the first rows; Dataset.Read says what, and why.
+	Separator string `flag:"separator" default:"auto" with:"train|in|test"`
+	Header    string `flag:"header" default:"auto" check:"one of auto yes no" with:"train|in|test"`
+	Comment   string `flag:"comment" with:"train|in|test"`
 	// Columns are the names of the features wanted, as those of Dataset.Columns: where the header has them, features are
 	// found by their names, in this order, and other columns are left out.
 	Columns []string
@@ -64,28 +66,28 @@ type ReadOptions struct {
 	// the last, or none if Dim is set and the file has just Dim columns. Files of other
 	// formats have a separate place for their answers: for them Target may be "none",
 	// and a column other than -1 is an error.
-	Target string
+	Target string `flag:"target" with:"train|in|test"`
 	// More are columns of a csv file with the answers of further targets, which are numbers, as in Target. If
 	// TargetOptional is set, a file without Target has none of them.
 	More []string
 	// TargetOptional says that a csv file of just Dim columns has no answers, whatever
 	// Target is, that answers which cannot be read are left out, and that files of other formats do not heed Target.
 	TargetOptional bool
-	// Task is one of Tasks; default "auto": classification if the answers are words,
+	// Task is auto, classification or regression. Auto is classification if the answers are words,
 	// or whole numbers of at most 20 values, each of them taken by 5 rows on average;
 	// regression otherwise. Words among numbers are classes too if numbers and words
 	// together are such values and each word is in 5 rows at least and is none that
 	// stands for a missing value (NA, ?, …); otherwise they are an error.
-	Task string
+	Task string `flag:"task" default:"auto" check:"one of auto classification regression" with:"train"`
 	// Drop are columns of a csv file that are no features and are left out, such as an
 	// index: each a number or a name as in Target, counted in the file as it is. If
 	// TargetOptional is set, a name that the header lacks is let be, and a file of just Dim
 	// columns has nothing dropped.
-	Drop []string
+	Drop []string `flag:"drop" with:"train|in"`
 	// Weights is the column of a csv file that holds the weights of the rows, as in Target; default: none.
-	Weights string
+	Weights string `flag:"weights" with:"train"`
 	// Keep are columns of a csv file, as in Target, whose text becomes Dataset.Kept.
-	Keep []string
+	Keep []string `flag:"keep" with:"in"`
 	// Categorical are columns of words in a csv file that are coded by features of 0 and 1; Dim counts these features.
 	Categorical []Category
 	// KeepMissing keeps missing cells of features in a csv file as NaN, for Impute; default: they are an error.
@@ -94,14 +96,36 @@ type ReadOptions struct {
 	AnswersOnly bool
 	// Dim is the number of features wanted: sparse files whose last features are
 	// all zero get it, and any other number is an error. Default: as found.
-	Dim int
+	Dim int `flag:"dim" check:">=1" with:"train"`
 	// DimOf says for the error whose number Dim is, such as the training file's name.
 	DimOf string
 	// MaxRows is the most rows read; default: all.
-	MaxRows int
+	MaxRows int `flag:"n" check:">=2" help:"use only the first N training rows"`
 	// Memory is how many bytes the content may take while it is read, more is an error;
 	// default: half of what the machine has available.
 	Memory int64
+}
+
+// Help has the texts of the options as flags.
+func (ReadOptions) Help() map[string]string {
+	return map[string]string{
+		"format": "format of the files: auto, idx, libsvm, csv, npy, parquet",
+		"separator": "what separates the cells of a csv file: a character, or comma, semicolon, tab, pipe or blank (auto: " +
+			"by the first rows)",
+		"header":  "whether the first row of a csv file is a header: yes, no, or auto, by the first rows",
+		"comment": "character that begins lines to be skipped, or none (default: # before the first row)",
+		"target": "target column of a csv file: a number counted from 0, -1 for the last, or a header name; several, " +
+			"separated by commas (quoted as in csv where a name has one), for a regression with several targets; other " +
+			"formats have a separate place for it",
+		"drop": "columns of a csv file that are not features, such as an index: names or numbers as for --target, " +
+			"separated by commas",
+		"task": "auto, classification or regression; auto takes as classes words, and whole numbers with at most 20 values, " +
+			"each in 5 rows or more on average",
+		"dim":     "number of features of a libsvm file, if its last columns are all zero (default: its largest index)",
+		"weights": "column of a csv file with the weights of the rows: 2 counts as two equal rows",
+		"keep": "columns of a csv file --in, such as an id, that are copied to the output: names or numbers, separated by " +
+			"commas",
+	}
 }
 
 // wrongDim says that there are d features, and not Dim.
@@ -116,12 +140,14 @@ func (o *ReadOptions) wrongDim(d int) string {
 // settled returns a copy with the defaults in place.
 func (o *ReadOptions) settled() (ReadOptions, error) {
 	s := *cmp.Or(o, &ReadOptions{})
-	s.Format, s.Task, s.Header = cmp.Or(s.Format, "auto"), cmp.Or(s.Task, "auto"), cmp.Or(s.Header, "auto")
 	_, err := ParseSeparator(s.Separator)
+	if e := schema.Settle(&s); e != nil {
+		err = fmt.Errorf("datasets: %w", e)
+	}
 	if err == nil && s.Comment != "none" && utf8.RuneCountInString(s.Comment) > 1 {
 		err = fmt.Errorf("comment %q: want one character, or none", s.Comment)
 	}
-	return s, cmp.Or(known("format", s.Format, Formats), known("task", s.Task, Tasks), known("header", s.Header, Headers), err)
+	return s, err
 }
 
 // known returns an error unless a word is one of those that there are.

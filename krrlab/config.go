@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/weighted"
 )
 
@@ -150,6 +151,9 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	if err := checkSize("λ", c.Lambda); err != nil {
 		return c, err
 	}
+	if err := schema.Settle(&c); err != nil {
+		return c, fmt.Errorf("krrlab: %w", err)
+	}
 	if c.Solver == AutoSolver {
 		preset := c.Precond != nil || c.Storage != gram.Auto || c.Tiles == gram.SparseTiles || c.Repeat > 1
 		switch {
@@ -188,8 +192,6 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		}
 	}
 	c.Tol = cmp.Or(c.Tol, 1e-3)
-	c.MaxIter = cmp.Or(c.MaxIter, 1000)
-	c.Repeat = cmp.Or(c.Repeat, 1)
 	if c.Monitor == nil {
 		c.Monitor = func(Event) error { return nil }
 	}
@@ -212,12 +214,6 @@ func (c Config) onRanks() bool { return c.Comm != nil || c.Backend != nil }
 // validate checks a configuration with its defaults in place.
 func (c Config) validate() error {
 	switch {
-	case !(c.Tol > 0) || c.Tol >= 1:
-		return fmt.Errorf("τ = %g: want a tolerance in (0, 1)", c.Tol)
-	case c.MaxIter < 1:
-		return fmt.Errorf("maximum of %d iterations: want at least 1", c.MaxIter)
-	case c.Repeat < 1:
-		return fmt.Errorf("%d repetitions: want at least 1", c.Repeat)
 	case c.Solver == Direct && (c.Storage == gram.Recompute || c.Storage == gram.Fixed16):
 		return fmt.Errorf("the direct solver holds a dense K; storage %v goes with pcg, block-pcg or cg", c.Storage)
 	case c.Solver == Direct && c.Tiles == gram.SparseTiles:
@@ -236,8 +232,6 @@ func (c Config) validate() error {
 		return fmt.Errorf("%d repetitions without a preconditioner give the same answer each time: want one", c.Repeat)
 	case c.Stop.Rule != bound.Residual && (c.Solver == Direct || c.Repeat > 1):
 		return fmt.Errorf("stop %v ends one iteration, and the solver is %v with %d repetitions: take pcg, block-pcg or cg, once", c.Stop, c.Solver, c.Repeat)
-	case c.Memory < 0:
-		return fmt.Errorf("memory limit %d: want a positive number of bytes", c.Memory)
 	}
 	return nil
 }

@@ -42,46 +42,50 @@ type (
 // Config says which problem to solve and how. The zero value of every field but
 // Kernel and Lambda means its default.
 type Config struct {
-	Kernel kernel.Kernel // k(x, z)
-	Lambda float64       // ridge λ > 0
+	Kernel kernel.Kernel `json:"-"` // k(x, z)
+	Lambda float64       `json:"lambda" flag:"lambda" check:"positive" help:"ridge λ > 0"`
 
-	Solver  Solver         // default: AutoSolver
-	Precond Preconditioner // default: Auto{} with AutoSolver, None{} with CG and Direct, else Features{}, RPCholesky{} for a kernel without random features
-	Repeat  int            // independent preconditioners, the answers' A-norm median kept; default: 1
-	Tol     float64        // τ in (0, 1); default: 1e-3
-	MaxIter int            // default: 1000
-	Storage gram.Storage   // of K; default: gram.Auto
-	Tiles   gram.Tiles     // of K; default: gram.AutoTiles, without those that are next to nothing
-	Memory  int64          // bytes the solve may take in all; default: no limit
-	Seed    uint64         // all random numbers are a function of it
-	Exact   ResidualPolicy // how the true residual is recomputed; default: AutoResidual
+	// Precond is by default Auto{} with AutoSolver, None{} with CG and Direct, else Features{}, RPCholesky{} for a
+	// kernel without random features.
+	Precond Preconditioner `json:"-"`
+	// Repeat is how many independent preconditioners there are; the answers' A-norm median is kept.
+	Repeat  int          `json:"repeat,omitempty" flag:"repeat" default:"1" check:">=1"`
+	Solver  Solver       `json:"solver" flag:"solver" default:"auto"`
+	Tol     float64      `json:"tol,omitempty" flag:"tol" check:"(0,1)"` // τ; default: 1e-3
+	MaxIter int          `json:"max_iter,omitempty" flag:"max-iter" default:"1000" check:">=1"` // iterations at most
+	Storage gram.Storage `json:"storage" flag:"storage" default:"auto"`                   // of K
+	Tiles   gram.Tiles   `json:"tiles" flag:"tiles" default:"auto"`                       // of K
+	Memory  int64        `json:"memory,omitempty" flag:"memory" check:">=0" unit:"bytes"` // default: no limit
+	Seed    uint64       `json:"seed" flag:"seed" help:"seed of all random numbers"`
+	// Exact says how the true residual is recomputed.
+	Exact ResidualPolicy `json:"residual" flag:"residual" default:"auto"`
 
 	// Stop is what PCG, BlockPCG and CG end by. Default: the residual. By bound.ANorm they end where the bound of
 	// ‖c_j−c_j*‖_A/‖c_j*‖_A is at most Tol, by bound.Labels where at most a share of the labels of StopRows (nil: the
 	// training points) may still change, or at Tol. Status is then pcg.Stopped, and Solution.Criterion says what was met.
-	Stop     bound.Stop
-	StopRows *datasets.Dataset
+	Stop     bound.Stop        `json:"stop" flag:"stop" default:"residual"`
+	StopRows *datasets.Dataset `json:"-"`
 
 	// Start, n×t, is where PCG, BlockPCG and CG begin, such as model.Model.Start of an earlier answer; the answer is the
 	// same within Tol. Direct does not look at it. Default: nil, they begin at 0.
-	Start *mat.Dense
+	Start *mat.Dense `json:"-"`
 
 	// Monitor, if not nil, is called as the work goes on. If it returns an error, the stage ends, and
 	// returns what it has beside that error: without it if that is pcg.ErrStop and there is something.
 	// What it does not end are K, Z and M called alone, and predictions.
-	Monitor func(Event) error
+	Monitor func(Event) error `json:"-"`
 
 	// Comm is the group of ranks that share the work: all of them call New and the stages
 	// together, with the same data and configuration, and get the same answer. Memory is
 	// then each rank's. Default: nil, no ranks.
-	Comm comm.Comm
+	Comm comm.Comm `json:"-"`
 
 	// Backend runs the stages elsewhere, as a remote.Backend on ranks which it starts. Default: nil,
 	// they run here.
-	Backend Backend
+	Backend Backend `json:"-"`
 
 	// Checkpoint keeps the state of the solve, and resumes it. Default: nil, nothing is kept.
-	Checkpoint *Checkpoint
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 }
 
 // Preconditioner is a recipe for M ≈ K+λI, with which conjugate gradients solve M⁻¹(K+λI)C = M⁻¹Y.
@@ -328,6 +332,15 @@ func ParseResidualPolicy(name string) (ResidualPolicy, error) {
 	return enum.Parse[ResidualPolicy]("residual", residualNames, name)
 }
 
+// MarshalText implements encoding.TextMarshaler.
+func (r ResidualPolicy) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (r *ResidualPolicy) UnmarshalText(b []byte) (err error) {
+	*r, err = ParseResidualPolicy(string(b))
+	return err
+}
+
 // DefaultFeatures returns the number of features s used when none is asked for:
 // n/10, but at least 500 and at most 10,000, and never more than n. The paper's
 // own choices lie between n/12 and n/4 on data of this size.
@@ -340,12 +353,14 @@ func DefaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }
 // solve that is resumed gives the coefficients of an unbroken one, bit for bit with the same
 // BLAS, and on any number of ranks. The direct solver keeps no state.
 type Checkpoint struct {
-	Dir       string        // a folder of its own, made if it is not there; the host of the first rank must see it, in this run and when it is resumed
-	Every     time.Duration // at most this between two; default, if EveryIter is 0 too: a minute
-	EveryIter int           // or as many iterations
+	// Dir is a folder of its own, made if it is not there; the host of the first rank must see it, in this run and when
+	// it is resumed.
+	Dir       string        `json:"dir"`
+	Every     time.Duration `json:"every,omitempty"`            // at most this between two; default, if EveryIter is 0 too: a minute
+	EveryIter int           `json:"every_iterations,omitempty"` // or as many iterations
 	// Resume goes on from the newest checkpoint in Dir that is whole and of the same data and
 	// configuration (MaxIter, Memory, Monitor and the ranks may differ), and begins if there is
 	// none at all. Without it Dir must have none.
-	Resume bool
-	Note   func(string) // told what is resumed, and which files are refused; nil is silent
+	Resume bool         `json:"resume,omitempty"`
+	Note   func(string) `json:"-"` // told what is resumed, and which files are refused; nil is silent
 }

@@ -15,22 +15,21 @@ var PrecondNames = []string{"features", "none", "nystrom", "rpcholesky", "vecchi
 
 // PrecondSpec is a built-in preconditioner as data, for flags and files. Zero values mean the defaults.
 type PrecondSpec struct {
-	Name       string         `json:"precond" flag:"precond" check:"one of features none nystrom rpcholesky vecchia" help:"what approximates K: features, none, nystrom, rpcholesky, vecchia (default: features, or rpcholesky for a kernel without them)"` // or auto
-	S          int            `json:"features,omitempty" flag:"features" check:">=1" help:"random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)"`
-	LambdaP    float64        `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive" help:"ridge λ_p > 0 of the preconditioner (default: λ)"`
-	Form       string         `json:"form,omitempty"`
-	Orthogonal bool           `json:"orthogonal,omitempty" flag:"orthogonal" with:"precond=features|precond=" help:"orthogonal random features"`
-	Levels     feature.Levels `json:"levels,omitempty"` // of the feature map, if it is a chain
-	Neighbors  int            `json:"neighbors,omitempty" flag:"neighbors" check:">=-1" zero:"-1" with:"precond=vecchia" help:"neighbors k of a point in the sparse inverse vecchia (default: 15 to 120, by a rule)"`
-	Damping    float64        `json:"damping,omitempty" flag:"damping" check:"(0,1]" with:"precond=vecchia" help:"its damping ω in (0, 1] (default: by a rule)"`
+	// Name is one of PrecondNames, or auto; default: features, or rpcholesky for a kernel without them.
+	Name    string  `json:"precond" flag:"precond" check:"one of auto features none nystrom rpcholesky vecchia"`
+	S       int     `json:"features,omitempty" flag:"features" check:">=1" not:"sketch"`
+	LambdaP float64 `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive" not:"precond=vecchia"`
+	// Levels are those of the feature map, if it is a chain.
+	Levels     feature.Levels `json:"levels,omitempty" flag:"sketch" with:"precond=features|precond=auto|precond="`
+	Orthogonal bool           `json:"orthogonal,omitempty" flag:"orthogonal" with:"precond=features|precond=auto|precond="`
+	Neighbors  int            `json:"neighbors,omitempty" flag:"neighbors" check:">=-1" zero:"-1" with:"precond=vecchia"`
+	Damping    float64        `json:"damping,omitempty" flag:"damping" check:"(0,1]" with:"precond=vecchia"`
+	Form       precond.Form   `json:"form,omitempty" flag:"form" default:"auto" not:"precond=vecchia|precond=none"`
 }
 
 // Preconditioner returns the preconditioner for a kernel: nil, a Config's default, where nothing is set.
 func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 	if s.Name == "" {
-		if s.Form == "auto" {
-			s.Form = ""
-		}
 		if reflect.ValueOf(s).IsZero() {
 			return nil, nil
 		}
@@ -41,16 +40,9 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 			s.Name = "rpcholesky"
 		}
 	}
-	form := precond.AutoForm
-	if s.Form != "" {
-		var err error
-		if form, err = precond.ParseForm(s.Form); err != nil {
-			return nil, err
-		}
-	}
 	switch s.Name {
 	case "features":
-		f := Features{S: s.S, LambdaP: s.LambdaP, Orthogonal: s.Orthogonal, Form: form}
+		f := Features{S: s.S, LambdaP: s.LambdaP, Orthogonal: s.Orthogonal, Form: s.Form}
 		if len(s.Levels) == 0 {
 			return f, nil
 		}
@@ -59,11 +51,11 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 		f.Map = chain
 		return f, err
 	case "nystrom":
-		return Nystrom{S: s.S, LambdaP: s.LambdaP, Form: form}, nil
+		return Nystrom{S: s.S, LambdaP: s.LambdaP, Form: s.Form}, nil
 	case "rpcholesky":
-		return RPCholesky{s.S, s.LambdaP, form}, nil
+		return RPCholesky{s.S, s.LambdaP, s.Form}, nil
 	case "vecchia":
-		if s.LambdaP != 0 || form != precond.AutoForm {
+		if s.LambdaP != 0 || s.Form != precond.AutoForm {
 			return nil, fmt.Errorf("the preconditioner vecchia has no λ_p and one form: leave --lambda-p and --form out")
 		}
 		return Vecchia{S: s.S, Neighbors: s.Neighbors, Damping: s.Damping}, nil
@@ -87,7 +79,7 @@ func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
 		return PrecondSpec{Name: "vecchia", S: p.S, Neighbors: p.Neighbors, Damping: p.Damping}, nil
 	case approximation:
 		r := p.recipe()
-		s = PrecondSpec{Name: r.name, S: r.s, LambdaP: r.lambdaP, Form: r.form.String()}
+		s = PrecondSpec{Name: r.name, S: r.s, LambdaP: r.lambdaP, Form: r.form}
 	}
 	if s.Name == "" {
 		return s, fmt.Errorf("the preconditioner %v is user-defined", p)

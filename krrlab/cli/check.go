@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/theory"
 )
@@ -39,7 +40,7 @@ theory/README.md is the guide. The claims are
   krrlab check theorem1 --figures .`,
 		Args: cobra.ArbitraryArgs,
 	}
-	return withOptions(cmd, f, func(ctx context.Context, args []string) error { return a.check(ctx, f, args) })
+	return withOptions(cmd, schema.Of(f), func(ctx context.Context, args []string) error { return a.check(ctx, f, args) })
 }
 
 // claimList names the claims in lines of at most 80 characters.

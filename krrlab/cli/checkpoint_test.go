@@ -62,7 +62,7 @@ func TestInterruptedSolve(t *testing.T) {
 // TestHasCheckpoint: a folder's name is no pattern.
 func TestHasCheckpoint(t *testing.T) {
 	a := &app{kept: filepath.Join(t.TempDir(), "run[1]")}
-	if a.hasCheckpoint() {
+	if a.goOnText() != "" {
 		t.Error("a checkpoint in no folder")
 	}
 	s, err := checkpoint.Open(a.kept, [32]byte{})
@@ -72,7 +72,7 @@ func TestHasCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !a.hasCheckpoint() {
+	if a.goOnText() == "" {
 		t.Error("a checkpoint is not found")
 	}
 }

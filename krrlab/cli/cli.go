@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/internal/safe"
+	"github.com/krrlab/lab/krrlab/schema"
 )
 
 // Exit codes of Main.
@@ -60,17 +62,30 @@ func usagef(format string, args ...any) error { return errUsage{fmt.Errorf(forma
 
 // app is one run of the command.
 type app struct {
-	env     Env
-	quiet   bool
-	threads int
-	blas    string
-	cpu     string
-	dataDir string
-	party   *party // nil unless the process is a rank
-	kept    string // folder of checkpoints
-	path    string // of the command that runs, such as "krrlab fit"
+	env Env
+	globalFlags
+	flags   *schema.Schema // of globalFlags
+	party   *party         // nil unless the process is a rank
+	kept    string         // folder of checkpoints
+	path    string         // of the command that runs, such as "krrlab fit"
 	args    []string
 	reached string // how far a solve that was interrupted came
+}
+
+// globalFlags are the flags of all commands.
+type globalFlags struct {
+	Quiet   bool   `flag:"quiet" help:"print nothing but errors"`
+	Threads int    `flag:"threads" check:">=1" help:"cores to use"`
+	BLAS    string `flag:"blas" default:"auto" check:"one of auto openblas go" help:"BLAS: auto, openblas or go"`
+	CPU     string `flag:"cpu" default:"auto" check:"one of auto portable avx2 avx512"`
+	DataDir string `flag:"data-dir"`
+}
+
+func (globalFlags) Help() map[string]string {
+	return map[string]string{
+		"cpu":      "instructions of the inner loops: auto, portable, avx2 or avx512",
+		"data-dir": "folder to look for data in first, before $KRRLAB_DATA and the user's cache",
+	}
 }
 
 // Main runs the command line args (without the program's name) and returns the
@@ -102,7 +117,7 @@ func (a *app) verdict(ctx context.Context, err error) (code int, text string) {
 	case err == nil:
 		return exitOK, ""
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return exitInterrupted, a.interruptedText()
+		return exitInterrupted, "interrupted" + a.reached + cmp.Or(a.goOnText(), "; nothing was written")
 	case usage:
 		return exitUsage, fmt.Sprintf("%v (see %s --help)", err, a.path)
 	}
@@ -123,10 +138,7 @@ func (a *app) failureText(err error) string {
 	} else {
 		return strings.TrimPrefix(err.Error(), "krrlab: ")
 	}
-	if a.hasCheckpoint() {
-		text += "; " + a.goOnText()
-	}
-	return text
+	return text + a.goOnText()
 }
 
 // pasted returns the command line of the arguments as a shell takes it.
@@ -163,12 +175,9 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolP("version", "v", false, "print the version")
-	p := root.PersistentFlags()
-	p.BoolVar(&a.quiet, "quiet", false, "print nothing but errors")
-	p.IntVar(&a.threads, "threads", runtime.GOMAXPROCS(0), "cores to use")
-	p.StringVar(&a.blas, "blas", "auto", "BLAS: auto, openblas or go")
-	p.StringVar(&a.cpu, "cpu", "auto", "instructions of the inner loops: auto, portable, avx2 or avx512")
-	p.StringVar(&a.dataDir, "data-dir", "", "folder to look for data in first, before $KRRLAB_DATA and the user's cache")
+	a.Threads = runtime.GOMAXPROCS(0)
+	a.flags = schema.Of(&a.globalFlags)
+	addOptions(root.PersistentFlags(), a.flags)
 	root.AddCommand(a.fitCommand(), a.predictCommand(), a.tuneCommand(), a.verifyCommand(), a.modelCommand(), a.dataCommand(), a.demoCommand(),
 		a.leaveOneOutCommand(), a.planCommand(), a.raceCommand(),
 		a.sketchSizeCommand(), a.multiLevelCommand(),
@@ -221,27 +230,31 @@ func (a *app) setUp(cmd *cobra.Command, _ []string) error {
 	if a.idle(cmd) {
 		return errStatus(exitOK)
 	}
-	if a.threads < 1 {
-		return usagef("--threads %d: want at least 1", a.threads)
-	}
-	runtime.GOMAXPROCS(a.threads)
-	accel.SetThreads(a.threads)
-	switch a.blas {
-	case "auto", "openblas", "go":
-	default:
-		return usagef("--blas %q: want auto, openblas or go", a.blas)
-	}
-	if err := useCPU(a.cpu); err != nil {
+	a.setThreads(a.Threads)
+	if err := useCPU(a.CPU); err != nil {
 		return err
 	}
 	if slices.Contains(plain, cmd.CommandPath()) {
 		return nil
 	}
-	note, err := a.env.UseBLAS(cmd.Context(), a.blas)
-	if note != "" && a.first() && !a.quiet {
-		fmt.Fprintf(a.env.Stderr, "krrlab: %s\n", note)
+	note, err := a.env.UseBLAS(cmd.Context(), a.BLAS)
+	if note != "" {
+		a.note("%s", note)
 	}
 	return err
+}
+
+func (a *app) setThreads(n int) {
+	a.Threads = n
+	runtime.GOMAXPROCS(n)
+	accel.SetThreads(n)
+}
+
+// note says something on the stream of errors, unless --quiet; of ranks the first does.
+func (a *app) note(format string, args ...any) {
+	if a.first() && !a.Quiet {
+		fmt.Fprintf(a.env.Stderr, "krrlab: "+format+"\n", args...)
+	}
 }
 
 // plain are the commands that compute nothing: for them no BLAS is loaded.
@@ -260,7 +273,7 @@ func useCPU(name string) error {
 	}
 	p, err := simd.ParsePath(name)
 	if err != nil {
-		return usagef("--cpu %q: want auto, portable, avx2 or avx512", name)
+		return err
 	}
 	if !slices.Contains(paths, p) { // of ranks, those on other machines may run it
 		return fmt.Errorf("--cpu %s: this processor runs %v", name, paths)
@@ -271,15 +284,15 @@ func useCPU(name string) error {
 
 // printf writes a result unless --quiet was given, for a terminal.
 func (a *app) printf(format string, args ...any) {
-	if !a.quiet {
+	if !a.Quiet {
 		fmt.Fprintf(safe.Writer{W: a.env.Stdout}, format, args...)
 	}
 }
 
 // dirs returns the folders to look for data in, in order.
 func (a *app) dirs() []string {
-	if a.dataDir != "" {
-		return append([]string{a.dataDir}, a.env.DataDirs...)
+	if a.DataDir != "" {
+		return append([]string{a.DataDir}, a.env.DataDirs...)
 	}
 	return a.env.DataDirs
 }

@@ -97,7 +97,7 @@ $ predict --model w.krr --in test.csv --interval 90%%
 1$ fit --train once.csv --class-weights balanced
 	once: class weights need classes, and the answers are numbers
 2$ fit --data mnist --weights w
-	--weights goes with --train; --data has its own (see krrlab fit --help)
+	--weights goes with --train (see krrlab fit --help)
 1$ predict --model w.krr --in test.csv --interval 0.9 --method jackknife+
 	weights, which its model does not hold and leave-one-out and variances need: fit with --holdout or --test, whose rows are then used
 1$ verify w.krr --train once.csv
@@ -197,13 +197,13 @@ $ predict --model m.krr --in %[1]s`, train, args))
 1$ fit --train a.csv --sigma 1,2,3 --drop 0
 	krrlab: 3 length scales for 1 feature: want one for each
 2$ fit --train a.csv --sigma 1,b
-	krrlab: --sigma 1,b: "b" is not a number (see krrlab fit --help)
+	krrlab: --sigma: "b": want a positive number (see krrlab fit --help)
 2$ fit --train a.csv --sigma 1,0
-	krrlab: --sigma 0: want a positive number (see krrlab fit --help)
+	krrlab: --sigma: "0": want a positive number (see krrlab fit --help)
 2$ fit --train a.csv --sigma none.txt
 	krrlab: --sigma "none.txt": want a number, one for each feature separated by commas, or a file of numbers (see krrlab fit --help)
 2$ fit --train a.csv --kernel polynomial --sigma 1,2
-	krrlab: --sigma does not go with --kernel polynomial; it has --gamma, --coef0 and --degree (see krrlab fit --help)
+	krrlab: --sigma and --kernel polynomial exclude each other (see krrlab fit --help)
 1$ statdim --train a.csv --sigma 1,2,3 --features 10
 	krrlab: 3 length scales for 2 features: want one for each
 1$ fit --data synthetic-regression --n 50 --sigma 1,2
@@ -225,12 +225,12 @@ func TestCategorical(t *testing.T) {
 	})
 	got := script(t, `
 $ fit --train a.csv --test new.csv --categorical city --sigma 1 --out a.krr
-	note: 1 word of a categorical column in new.csv is not in the training data
+	note: new.csv: 1 word of categorical columns not in the training data
 	n = 45, d = 4
 $ verify a.krr --train a.csv
 	the points are those of the model
 $ predict --model a.krr --in new.csv
-	krrlab: note: 1 word of
+	krrlab: note: new.csv: 1 word of
 1$ fit --train a.csv
 	; say krrlab fit --train a.csv --categorical city
 $ predict --model a.krr --in a.csv`)

@@ -41,17 +41,6 @@ where fetch puts them.`,
 	return cmd
 }
 
-// knownData refuses a name that no data set has; "" is none.
-func knownData(name string) error {
-	if name == "" {
-		return nil
-	}
-	if _, err := datasets.Lookup(name); err != nil {
-		return usagef("unknown data set %q: krrlab data list shows the names%s", name, dataMeant(name))
-	}
-	return nil
-}
-
 func (a *app) dataList() error {
 	t := &plots.Table{Columns: []plots.Column{
 		{Name: "name"}, {Name: "task"}, {Name: "n"}, {Name: "test"}, {Name: "d"}, {Name: "classes"}, {Name: "here"}, {Name: "what"},
@@ -142,8 +131,8 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 		return fmt.Errorf("no folder to put data in: give --data-dir")
 	}
 	dir := dirs[len(dirs)-1]
-	if a.dataDir != "" {
-		dir = a.dataDir
+	if a.DataDir != "" {
+		dir = a.DataDir
 	}
 	progress := a.newProgress()
 	defer progress.clear()

@@ -10,41 +10,41 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/plural"
+	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/plots"
 )
 
-// demoCase is one row of the demonstration: a command line of fit.
+// demoCase is one row of the demonstration.
 type demoCase struct {
-	data string
-	args []string
+	data    string
+	n, s    int
+	lambdaP float64
 }
 
 // demoCases are solved in order; a set that is not found is left out.
 var demoCases = []demoCase{
-	{"synthetic-regression", nil},
-	{"synthetic-classes", nil},
-	{"mnist", []string{"--n", "10000", "--lambda-p", "0.1", "--features", "2000"}},
+	{data: "synthetic-regression"},
+	{data: "synthetic-classes"},
+	{data: "mnist", n: 10000, s: 2000, lambdaP: 0.1},
 }
 
 func (a *app) demoCommand() *cobra.Command {
-	var dir string
-	cmd := &cobra.Command{
+	var f struct {
+		Dir string `flag:"dir" default:"." help:"folder to write the figure to"`
+	}
+	return withOptions(&cobra.Command{
 		Use:   "demo [--dir DIR]",
 		Short: "Solve the built-in problems, and MNIST when it is found",
 		Long: `Demo solves two built-in problems whose best possible error is known, and the first
 10,000 rows of MNIST where that is found, each with the preconditioner and by plain
 conjugate gradients; prints a table; and draws their convergence.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), dir) },
-	}
-	cmd.Flags().StringVar(&dir, "dir", ".", "folder to write the figure to")
-	return cmd
+	}, schema.Of(&f), func(ctx context.Context, _ []string) error { return a.demo(ctx, f.Dir) })
 }
 
 // demo solves the cases and shows what came out.
@@ -60,7 +60,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	}
 	var series []plots.Series
 	for _, c := range demoCases {
-		for _, solver := range []string{"pcg", "cg"} {
+		for _, solver := range []krrlab.Solver{krrlab.PCG, krrlab.CG} {
 			r, err := a.demoFit(ctx, c, solver)
 			if _, missing := errors.AsType[*datasets.MissingError](err); missing {
 				a.printf("%s: not found, left out (krrlab data info %s says where to get it)\n", c.data, c.data)
@@ -71,7 +71,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 			}
 			table.Add(demoRow(r.sol)...)
 			s := r.sol.ConvergenceSeries()
-			s.Name = fmt.Sprintf("%s, %s", c.data, solver)
+			s.Name = fmt.Sprintf("%s, %v", c.data, solver)
 			series = append(series, s)
 		}
 	}
@@ -90,20 +90,15 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	return nil
 }
 
-func (a *app) demoFit(ctx context.Context, c demoCase, solver string) (*fitted, error) {
-	f := &fitFlags{}
-	set := pflag.NewFlagSet("demo", pflag.ContinueOnError)
-	f.add(set)
-	args := append([]string{"--data", c.data, "--center", "no", "--solver", solver}, c.args...)
-	if solver == krrlab.PCG.String() {
-		args = append(args, "--precond", "features")
-	}
-	if err := set.Parse(args); err != nil {
-		return nil, err
+func (a *app) demoFit(ctx context.Context, c demoCase, solver krrlab.Solver) (*fitted, error) {
+	f := newFitFlags()
+	f.Data, f.Center, f.Solver, f.MaxRows = c.data, "no", solver, c.n
+	if f.Name = "none"; solver == krrlab.PCG {
+		f.PrecondSpec = krrlab.PrecondSpec{Name: "features", S: c.s, LambdaP: c.lambdaP}
 	}
 	progress := a.newProgress()
 	defer progress.clear()
-	return a.solve(ctx, set, f, progress)
+	return a.solve(ctx, f, progress)
 }
 
 func demoRow(r *krrlab.Solution) []any {

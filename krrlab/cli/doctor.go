@@ -42,7 +42,7 @@ func (a *app) doctor(ctx context.Context) error {
 	}
 	line("reading", "%s on %s", rateText(rates.Read, "GB/s"), plural.Count(accel.Threads(), "thread"))
 	b := accel.InUse()
-	slow := b.Name != "openblas" && a.blas != "go"
+	slow := b.Name != "openblas" && a.BLAS != "go"
 	line("blas", "%v: dgemm %s, sgemm %s, Cholesky %s and %s", b, rateText(rates.Gemm64, "GFLOP/s"), rateText(rates.Gemm32, "GFLOP/s"), rateText(rates.Potrf64, "GFLOP/s"), rateText(rates.Potrf32, "GFLOP/s"))
 	line("mpi", "%s", cmp.Or(found("mpirun", "mpiexec", "srun"), "not found (for runs on ranks: sudo apt-get install openmpi-bin)"))
 	line("jupyter", "%s", cmp.Or(found("jupyter-notebook", "jupyter-lab", "jupyter"), "not found (for notebooks: sudo apt-get install jupyter-notebook)"))

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
@@ -18,28 +16,55 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/interval"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // fitFlags are the flags of krrlab fit.
 type fitFlags struct {
-	dataFlags
-	kernelFlags
-	solveFlags
-	rankFlags
+	labFlags
 	checkpointFlags
-	stageFiles
-	out             string
-	tune            bool
-	ard             string
-	calibrate, warm string
-	start           *model.Model // of warm
+	Tune      bool   `flag:"tune" not:"warm"`
+	ARD       string `flag:"ard" default:"auto" check:"one of auto no"`
+	Out       string `flag:"out" help:"write the model to this file"`
+	Calibrate string `flag:"calibrate" default:"auto" check:"one of auto test loo none"`
+	Warm      string `flag:"warm"`
+
+	model *model.Model // of Warm
+}
+
+func (fitFlags) Help() map[string]string {
+	return map[string]string{
+		"tune": "choose by leave-one-out those of kernel, σ and λ that --kernel, --sigma and --lambda do not set (see krrlab " +
+			"tune)",
+		"ard": "with --tune, " + ardUsage,
+		"calibrate": "errors that the model keeps for krrlab predict --interval and --probabilities: test, of the test rows; " +
+			"loo, of each training row left out (K is factored once more); or none; auto is test if there are test rows",
+		"warm": "start the iteration from this model's answer; the rows must be the same, with others allowed after them, " +
+			"or λ may differ; kernel, λ, scaling and target are the model's unless flags say otherwise",
+		"json": "write the report as JSON to this file",
+		"plot": "draw the convergence (for a direct solve predictions against answers)" + formats,
+		"memory": "memory limit of the solve, and of a file while it is read, such as 20GB (default: what the machine " +
+			"allows)",
+		"precond":  "preconditioner: auto, which krrlab plan chooses, " + precondNames,
+		"lambda-p": "ridge λ_p > 0 of the preconditioner (default: with --precond auto the plan's, else λ)",
+		"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond auto the " +
+			"plan's, else n/10, at least 500, at most 10,000), or that of the factor of vecchia (default: none)",
+	}
+}
+
+// newFitFlags returns the flags, but for those that a command leaves out.
+func newFitFlags(without ...string) *fitFlags {
+	f := &fitFlags{labFlags: newLabFlags()}
+	f.Name = "auto"
+	f.flags = schema.Of(f).Without(append(without, "keep")...)
+	return f
 }
 
 func (a *app) fitCommand() *cobra.Command {
-	f := &fitFlags{}
-	cmd := &cobra.Command{
+	f := newFitFlags()
+	return withOptions(&cobra.Command{
 		Use:   "fit (--data NAME | --train FILE [--test FILE | --holdout SHARE])",
 		Short: "Fit a model, judge it on test data, save it",
 		Long: `Fit solves (K+λI)c = y for the training data and tests the model on the test data.
@@ -58,52 +83,27 @@ continues an interrupted run, on any number of ranks, to the same coefficients.`
   mpirun -n 8 krrlab fit --data mnist --features 6000 --checkpoint run1 --resume`,
 		Args:        noArgs,
 		Annotations: onRanks,
-		RunE:        func(cmd *cobra.Command, _ []string) error { return a.fit(cmd.Context(), cmd.Flags(), f) },
-	}
-	p := cmd.Flags()
-	f.add(p)
-	p.SortFlags = false
-	return cmd
+	}, f.flags, func(ctx context.Context, _ []string) error { return a.fit(ctx, f) })
 }
 
-func (f *fitFlags) add(p *pflag.FlagSet) {
-	f.dataFlags.add(p)
-	f.kernelFlags.add(p)
-	f.solveFlags.add(p)
-	f.rankFlags.add(p)
-	f.checkpointFlags.add(p)
-	p.BoolVar(&f.tune, "tune", false, "choose by leave-one-out those of kernel, σ and λ that --kernel, --sigma and --lambda do not set (see krrlab tune)")
-	p.StringVar(&f.ard, "ard", "auto", "with --tune, "+ardUsage)
-	p.StringVar(&f.out, "out", "", "write the model to this file")
-	p.StringVar(&f.calibrate, "calibrate", "auto", "errors that the model keeps for krrlab predict --interval and --probabilities: test, of the test rows; loo, of each training row left out (K is factored once more); or none; auto is test if there are test rows")
-	p.StringVar(&f.warm, "warm", "", "start the iteration from this model's answer; the rows must be the same, with others allowed after them, or λ may differ; kernel, λ, scaling and target are the model's unless flags say otherwise")
-	f.stageFiles.add(p, "the report", "the convergence (for a direct solve predictions against answers)")
-	wantOneOf(p, []string{"auto", "test", "loo", "none"}, "calibrate")
-	wantOneOf(p, ardWords, "ard")
-}
-
-func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
-	if err := f.check(set); err != nil {
+func (a *app) fit(ctx context.Context, f *fitFlags) error {
+	if err := f.check(); err != nil {
 		return err
 	}
-	if err := a.join(ctx, set, &f.rankFlags); err != nil {
-		return err
-	}
-	if err := a.checkOutputs(ctx, f); err != nil {
-		return err
-	}
-	if names := f.unused(set); names != "" && a.first() && !a.quiet {
-		fmt.Fprintf(a.env.Stderr, "krrlab: note: %s: of no effect without a preconditioner\n", names)
+	for _, name := range []string{"features", "lambda-p"} {
+		if f.plain() && f.flags.Given(name) {
+			a.note("note: --%s: of no effect without a preconditioner", name)
+		}
 	}
 	progress := a.newProgress()
 	defer progress.clear()
-	r, err := a.solve(ctx, set, f, progress)
+	r, err := a.solve(ctx, f, progress)
 	if err != nil {
 		return err
 	}
 	var unsolved error
-	if f.out != "" {
-		err := a.calibrate(ctx, f.calibrate, r)
+	if f.Out != "" {
+		err := a.calibrate(ctx, f.Calibrate, r)
 		if errors.Is(err, interval.ErrUnsolved) {
 			unsolved, err = err, nil // the report and the model are there all the same, on all ranks
 		}
@@ -111,7 +111,7 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 			return err
 		}
 	}
-	if f.plot != "" { // before anything is written
+	if f.Plot != "" { // before anything is written
 		r.picture, err = r.draw(ctx)
 		if err = a.agree(ctx, err); err != nil {
 			return err
@@ -122,10 +122,7 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	if _, silent := errors.AsType[errStatus](err); silent && unsolved != nil {
 		fmt.Fprintf(a.env.Stderr, "krrlab: --calibrate loo: %v\n", unsolved)
 	}
-	if err != nil {
-		return err
-	}
-	return a.agree(ctx, unsolved)
+	return cmp.Or(err, a.agree(ctx, unsolved))
 }
 
 // conclude writes what was asked for, and says how it ended, also where something could not be written.
@@ -134,29 +131,22 @@ func (a *app) conclude(ctx context.Context, f *fitFlags, r *fitted) error {
 	return cmp.Or(a.agree(ctx, err), a.finish(f, r, wrote))
 }
 
-// checkOutputs reports what could not be written, before any work is done.
-func (a *app) checkOutputs(ctx context.Context, f *fitFlags) error {
-	return a.mayWrite(ctx, []namedFile{{"--train", f.train}, {"--test", f.test}, {"--warm", f.warm}}, append([]namedFile{{"--out", f.out}}, f.writes()...))
-}
-
 // solve loads the data, solves the problem and judges the answer.
-func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progress *progress) (*fitted, error) {
+func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitted, error) {
 	start := time.Now()
-	data, cfg, err := a.prepare(ctx, set, f, progress)
+	data, cfg, err := a.prepare(ctx, f, progress)
 	if err != nil {
 		return nil, err
 	}
 	load := time.Since(start).Seconds()
-	a.deal(set, &cfg)
+	a.deal(&f.labFlags, &cfg)
 	var tuned *tune.Result
-	if f.tune {
-		if tuned, err = a.tuned(ctx, set, f, data, &cfg); err != nil {
+	if f.Tune {
+		if tuned, err = a.tuned(ctx, f, data, &cfg); err != nil {
 			return nil, err
 		}
 	}
-	if err := a.keep(&cfg, set, &f.checkpointFlags, progress); err != nil {
-		return nil, err
-	}
+	a.keep(&cfg, &f.checkpointFlags, progress)
 	r, err := a.run(ctx, data, cfg, load)
 	if err == nil && tuned != nil {
 		r.sol.Tune, r.sol.Model.Origin.Tuned = tuned, true
@@ -165,34 +155,36 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 	return r, err
 }
 
-// prepare loads the data and turns the flags into a configuration.
-func (a *app) prepare(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progress *progress) (*loaded, krrlab.Config, error) {
-	progress.show(krrlab.Event{Stage: stage.Load})
-	f.readLimit, f.dataFlags.lengths, f.dataFlags.matrix = f.memory, f.kernelFlags.lengths, f.kernelFlags.matrix
-	if err := a.agree(ctx, f.loadWarm(set)); err != nil {
-		return nil, krrlab.Config{}, err
-	}
-	data, err := a.loadSame(ctx, &f.dataFlags)
+// prepare loads the data and turns the flags into a configuration; what is not set comes from the registry's settings for
+// the data, then from the defaults the flags' help states.
+func (a *app) prepare(ctx context.Context, f *fitFlags, progress *progress) (*loaded, krrlab.Config, error) {
+	reads := []namedFile{{"--train", f.Train}, {"--test", f.Test}, {"--warm", f.Warm}}
+	err := a.start(ctx, &f.rankFlags, reads, append([]namedFile{{"--out", f.Out}}, f.writes()...))
 	if err == nil {
-		err = f.scaleWarm(set, data)
+		err = a.agree(ctx, f.loadWarm())
+	}
+	var data *loaded
+	if err == nil {
+		data, err = a.loadSame(ctx, &f.labFlags, progress)
+	}
+	if err == nil {
+		err = f.scaleWarm(data)
 	}
 	if err != nil {
 		return nil, krrlab.Config{}, err
 	}
-	if data.test == nil && f.train != "" && data.given == nil && set.Lookup("out") != nil { // not for krrlab plan, which tests nothing
+	fits := f.flags.Lookup("out") != nil // krrlab plan tests nothing
+	if data.test == nil && f.Train != "" && data.given == nil && fits {
 		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
 	}
-	if f.train != "" && set.Lookup("tune") != nil && !f.tune && f.start == nil && data.given == nil && !slices.ContainsFunc([]string{"sigma", "gamma", "lambda"}, set.Changed) {
+	if f.Train != "" && fits && !f.Tune && f.model == nil && data.given == nil && !f.flags.Given("sigma", "gamma", "lambda") {
 		data.hint("the scale of the kernel and λ are defaults: --tune chooses them by the data")
 	}
-	if levels, err := feature.ParseLevels(f.sketch); err == nil {
-		data.hint("%s", oneLevel(levels))
-	}
+	data.hint("%s", oneLevel(f.Levels))
 	a.showHints(data, progress)
-	cfg, err := f.config(set, data)
-	cfg.Monitor = progress.show
-	if err == nil {
-		err = f.begin(data, &cfg)
+	cfg, err := f.settled(data)
+	if cfg.Monitor = progress.show; err == nil {
+		err = f.startWarm(data, &cfg)
 	}
 	return data, cfg, err
 }
@@ -225,17 +217,15 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 		a.reached = reachedText(sol)
 		return nil, err
 	}
-	sol.Model.Origin.Version = a.env.Version
+	sol.Version, sol.Note = a.env.Version, data.note
 	origin := &sol.Model.Origin
-	origin.Categorical = data.train.Categories
-	if data.test != nil && data.test.Read != nil && data.test.Read != data.train.Read { // held out of one file
-		sol.Read = append(sol.Read, data.test.Read)
-	}
+	origin.Version, origin.Categorical = a.env.Version, data.train.Categories
 	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.rows, data.holdout
 	r := &fitted{sol: sol, data: data}
-	sol.Note = data.note
-	sol.Version = a.env.Version
 	if data.test != nil {
+		if data.test.Read != nil && data.test.Read != data.train.Read { // not held out of one file
+			sol.Read = append(sol.Read, data.test.Read)
+		}
 		t0 := time.Now()
 		if r.test, err = sol.Model.Predict(ctx, data.test, sol.PredictOptions()); err != nil {
 			return nil, err
@@ -262,10 +252,10 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) (wrote []string, err error) {
 		name  string
 		write func() error
 	}{
-		{f.out, func() error { return r.sol.Model.Save(f.out) }},
-		{f.json, func() error { return stage.WriteJSON(f.json, r.sol) }},
-		{f.csv, func() error { return writeTable(f.csv, r.sol.Table()) }},
-		{f.plot, func() error { return f.save(r.picture.figure) }},
+		{f.Out, func() error { return r.sol.Model.Save(f.Out) }},
+		{f.JSON, func() error { return stage.WriteJSON(f.JSON, r.sol) }},
+		{f.CSV, func() error { return writeTable(f.CSV, r.sol.Table()) }},
+		{f.Plot, func() error { return f.save(r.picture.figure) }},
 	} {
 		if v.name == "" {
 			continue
@@ -287,78 +277,50 @@ func (a *app) finish(f *fitFlags, r *fitted, wrote []string) error {
 		a.printf("%s", r.sol.Tune.Short())
 	}
 	a.printf("%s", r.sol)
-	if f.start != nil {
+	if f.model != nil {
 		a.printf("%-12s %s\n", "warm", f.warmText(r.sol))
 	}
 	if text := r.useless(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
 	for _, name := range wrote {
-		if name == f.plot && r.picture.what != "" {
+		if name == f.Plot && r.picture.what != "" {
 			name += " (" + r.picture.what + ")"
 		}
 		a.printf("%-12s %s\n", "wrote", name)
 	}
-	if !r.sol.Reached() {
-		if a.first() {
-			fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %s, true residual %.2e, asked %g; %s\n",
-				r.sol.Status, plural.Count(r.sol.Iterations, "iteration"), r.sol.TrueResidual, r.sol.Tol, advice(r.sol))
-		}
-		return errStatus(exitNotConverged)
+	if r.sol.Reached() {
+		return nil
 	}
-	return nil
+	if a.first() {
+		fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %s, true residual %.2e, asked %g; %s\n",
+			r.sol.Status, plural.Count(r.sol.Iterations, "iteration"), r.sol.TrueResidual, r.sol.Tol, advice(r.sol))
+	}
+	return errStatus(exitNotConverged)
 }
 
-func (f *fitFlags) check(set *pflag.FlagSet) error {
-	kept, err := f.settings(set)
-	if err != nil {
-		return err
+// oneLevel says of a chain that has no sketch what it is; "" of another.
+func oneLevel(levels feature.Levels) string {
+	if len(levels) != 1 {
+		return ""
 	}
-	if kept != nil && f.solver == krrlab.Direct.String() {
-		return usagef("--checkpoint keeps the state of an iteration: --solver direct has none")
-	}
-	if f.calibrate == "test" && f.train != "" && f.test == "" && f.holdout == 0 {
+	return fmt.Sprintf("a chain of one level is %d features without a sketch", levels[0].Width)
+}
+
+// check refuses what no data could make right.
+func (f *fitFlags) check() error {
+	plain := f.plain() && f.Name != "none"
+	switch weights := f.Weights != "" || f.Classes == "balanced"; {
+	case plain && f.flags.Given("precond", "sketch", "form", "orthogonal"):
+		return usagef("--solver %v has no preconditioner: leave --precond, --sketch, --form and --orthogonal out", f.Solver)
+	case f.Stop.Rule != bound.Residual && (f.Solver == krrlab.Direct || f.Repeat > 1):
+		return usagef("--stop %v ends one iteration: --solver direct and --repeat do not go with it", f.Stop)
+	case f.Calibrate == "test" && f.Train != "" && f.Test == "" && f.Holdout == 0:
 		return errNoTestRows
-	}
-	if f.calibrate == "loo" && (f.weights != "" || f.classes == "balanced") {
+	case f.Calibrate == "loo" && weights:
 		return usagef("--calibrate loo does not go with weights: want test rows, --test FILE or --holdout SHARE")
+	case f.Warm != "" && weights:
+		return usagef("--warm does not go with weights")
 	}
-	if f.warm != "" && f.tune {
-		return usagef("--warm and --tune exclude each other: --warm keeps the kernel of a model, --tune chooses one")
-	}
-	return cmp.Or(f.dataFlags.check(set), f.kernelFlags.check(set), f.solveFlags.check(set), knownData(f.data), f.plotFlags.check())
-}
-
-// config turns the flags into a configuration; what is not set comes from the
-// registry's settings for the data, then from the defaults the flags' help states.
-func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, err error) {
-	if cfg.Kernel, err = f.kernel(set, data); err != nil {
-		return cfg, err
-	}
-	if m := f.start; m != nil {
-		data.lambda = m.Lambda
-		if !slices.ContainsFunc([]string{"kernel", "sigma", "gamma", "coef0", "degree"}, set.Changed) {
-			cfg.Kernel = m.Kernel
-		}
-	}
-	cfg.Lambda = cmp.Or(f.lambda, data.lambda, defaultLambda)
-	cfg.Tol = f.tol
-	if !set.Changed("tol") {
-		cfg.Tol = defaultTol(data.train.Task)
-	}
-	if err := f.settle(&cfg); err != nil {
-		return cfg, err
-	}
-	cfg.MaxIter, cfg.Repeat, cfg.Seed = f.maxIter, f.repeat, f.seed
-	spec := krrlab.PrecondSpec{Name: f.named(), S: f.features, LambdaP: f.lambdaP, Form: f.form, Orthogonal: f.orthogonal, Neighbors: f.asked(set), Damping: f.damping}
-	if f.unused(set) != "" { // as the note says
-		spec.S, spec.LambdaP = 0, 0
-	}
-	if f.sketch != "" {
-		if spec.Levels, err = feature.ParseLevels(f.sketch); err != nil {
-			return cfg, errUsage{err}
-		}
-	}
-	cfg.Precond, err = spec.Preconditioner(cfg.Kernel)
-	return cfg, err
+	return f.labFlags.check()
 }

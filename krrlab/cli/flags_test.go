@@ -32,17 +32,17 @@ func TestFlagsBeforeData(t *testing.T) {
 2$ fit --train no.csv --plot x.jpg
 	x.jpg
 2$ fit --train no.csv --checkpoint x --solver direct
-	--checkpoint keeps the state of an iteration
+	--checkpoint and --solver direct exclude each other
 2$ fit --train no.csv --solver cg --precond nystrom
-	--precond nystrom does not go with it
+	--solver cg has no preconditioner
 2$ fit --train no.csv --solver direct --form L
-	--form does not go with it
+	--solver direct has no preconditioner
 2$ fit --train no.csv --solver cg --orthogonal
-	--orthogonal does not go with it
+	--solver cg has no preconditioner
 2$ fit --train no.csv --solver direct --sketch features:8
-	--sketch does not go with it
+	--solver direct has no preconditioner
 2$ fit --train no.csv --precond none --orthogonal
-	--precond none has no preconditioner
+	--orthogonal goes with --precond features only
 2$ quality --train no.csv --precond none --orthogonal
 	--orthogonal goes with --precond features only
 2$ statdim --train no.csv --precond nystrom --orthogonal
@@ -64,7 +64,7 @@ func TestFlagsBeforeData(t *testing.T) {
 2$ multilevel --train no.csv --confidence 95
 	krrlab: --confidence 95: want
 2$ sketch-size --train no.csv --test no.csv
-	want kappa or theorem7
+	want one of kappa, theorem7
 2$ verify no.krr --memory 20X
 	--memory "20X"
 2$ verify no.krr --data mnits
@@ -88,9 +88,9 @@ func TestFlagsBeforeData(t *testing.T) {
 2$ notebook run
 	(see krrlab notebook run --help)
 2$ notebook install --user --sys-prefix
-	--user, --prefix and --sys-prefix exclude each other
+	--user and --sys-prefix exclude each other
 2$ ranks --n 2000000000000 --d 3
-	--n 2000000000000: want 2 to 2^40
+	--n 2000000000000: want a number from 2 to 1099511627776
 2$ ranks --n 100 --d 3 --memory 20X --markdown /nowhere/a.md
 	--memory "20X"
 `, "\n\t", "\n\t --help)\n\t"))
@@ -149,9 +149,9 @@ func TestMeant(t *testing.T) {
 2$ data info iris
 	krrlab: unknown data set "iris": krrlab data list shows the names (see krrlab data info --help)
 2$ fit --train a --sigma 0
-	krrlab: --sigma 0: want a positive number (see krrlab fit --help)
+	krrlab: --sigma "0": want a positive number (see krrlab fit --help)
 2$ fit --train a --sigma -Inf
-	krrlab: --sigma -Inf: want a positive number (see krrlab fit --help)
+	krrlab: --sigma "-Inf": want a positive number (see krrlab fit --help)
 2$ fit --train a.csv --alpha 1
 	did you mean --lambda?
 2$ fit --train a.csv --sep ;
@@ -241,7 +241,7 @@ $ fit DATA --lambda 1 --precond rpcholesky --features 9
 	solver       pcg,
 	!of no effect
 $ fit DATA --lambda 1 --solver cg --features 9 --lambda-p 2
-	note: --features, --lambda-p: of no effect without a preconditioner
+	note: --lambda-p: of no effect without a preconditioner
 $ fit DATA --lambda 1 --solver pcg --features 9 --repeat 2
 	!of no effect
 $ fit DATA --lambda 1 --precond none --features 9 --solver pcg

@@ -11,15 +11,16 @@ import (
 // helpWidth is the width that the descriptions of flags are broken at.
 const helpWidth = 120
 
-// flagGroups are the flags of all commands by what they are for; what is in none is the command's own.
+// flagGroups are the flags of all commands by what they are for, in the order of help; what is in none is the command's own.
 var flagGroups = []struct{ title, names string }{
-	{"Data", "data train test holdout valid in format separator header comment n dim"},
-	{"Columns and rows", "target drop task categorical impute weights class-weights scale center keep"},
+	{"Flags", ""},
+	{"Data", "data train format separator header comment dim n test holdout in valid"},
+	{"Columns and rows", "target drop task scale center weights class-weights categorical impute keep"},
 	{"Kernel and λ", "kernel matrix sigma gamma coef0 degree lambda tune ard"},
 	{"Preconditioner", "precond features lambda-p sketch orthogonal neighbors damping form repeat"},
-	{"Solve", "solver tol stop max-iter storage tiles residual memory warm seed"},
-	{"Checkpoints and ranks", "checkpoint checkpoint-every resume rank-timeout"},
-	{"Output", "out calibrate json csv spectrum plot title size help"},
+	{"Solve", "tol stop max-iter solver storage tiles memory residual seed warm"},
+	{"Checkpoints and ranks", "rank-timeout checkpoint checkpoint-every resume"},
+	{"Output", "out calibrate spectrum json csv plot title size help"},
 }
 
 // commandGroups are the commands by task.
@@ -50,35 +51,28 @@ func arrange(root *cobra.Command) {
 
 // grouped returns the usage of flags, those of many under titles.
 func grouped(all *pflag.FlagSet) string {
-	const few = 10
-	var b strings.Builder
-	rest, count := pflag.NewFlagSet("", pflag.ContinueOnError), 0
-	sets := make([]*pflag.FlagSet, len(flagGroups))
+	const few = 12
+	groups, count := slices.Clone(flagGroups), 0
 	all.VisitAll(func(f *pflag.Flag) {
-		count++
-		for i, g := range flagGroups {
-			if slices.Contains(strings.Fields(g.names), f.Name) {
-				if sets[i] == nil {
-					sets[i] = pflag.NewFlagSet("", pflag.ContinueOnError)
-				}
-				sets[i].AddFlag(f)
-				return
-			}
+		in := func(g struct{ title, names string }) bool { return slices.Contains(strings.Fields(g.names), f.Name) }
+		if count++; !slices.ContainsFunc(flagGroups, in) {
+			groups[0].names += " " + f.Name
 		}
-		rest.AddFlag(f)
 	})
 	if all.SortFlags = false; count <= few {
 		return "Flags:\n" + all.FlagUsagesWrapped(helpWidth)
 	}
-	add := func(title string, s *pflag.FlagSet) {
-		if s != nil && s.HasAvailableFlags() {
-			s.SortFlags = false
-			b.WriteString(title + ":\n" + s.FlagUsagesWrapped(helpWidth) + "\n")
+	var b strings.Builder
+	for _, g := range groups {
+		s := pflag.NewFlagSet("", pflag.ContinueOnError)
+		for _, name := range strings.Fields(g.names) {
+			if f := all.Lookup(name); f != nil {
+				s.AddFlag(f)
+			}
 		}
-	}
-	add("Flags", rest)
-	for i, g := range flagGroups {
-		add(g.title, sets[i])
+		if s.SortFlags = false; s.HasAvailableFlags() {
+			b.WriteString(g.title + ":\n" + s.FlagUsagesWrapped(helpWidth) + "\n")
+		}
 	}
 	return b.String()
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -21,29 +20,13 @@ import (
 // factorBelow is up to how many points a Gaussian process's variance is found by a factorization.
 var factorBelow = 10_000
 
-// parseLevel reads a level such as 90% or 0.9.
-func parseLevel(text string) (float64, error) {
-	number, percent := strings.CutSuffix(strings.ReplaceAll(text, " ", ""), "%")
-	v, err := strconv.ParseFloat(number, 64)
-	if percent {
-		v /= 100
-	}
-	if err != nil || !(v > 0 && v < 1) {
-		return 0, usagef("--interval %q: want a level between 0 and 1, such as 90%% or 0.9", text)
-	}
-	return v, nil
-}
-
 // intervals returns the intervals that predict is asked for.
 func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d *datasets.Dataset, p *model.Prediction) (*interval.Intervals, error) {
-	level, err := parseLevel(f.interval)
-	if err != nil {
-		return nil, err
-	}
+	level := float64(f.Interval)
 	if m.Targets != nil {
-		return nil, fmt.Errorf("%s has %d targets: --interval is for models with one target", f.model, len(m.Targets))
+		return nil, fmt.Errorf("%s has %d targets: --interval is for models with one target", f.Model, len(m.Targets))
 	}
-	c, method := m.Calibration, f.method
+	c, method := m.Calibration, f.Method
 	switch {
 	case method == "auto" && c != nil:
 		method = c.Method
@@ -52,7 +35,7 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 	case method == "auto":
 		method = interval.Jackknife
 	case method == interval.Split && (c == nil || c.Method != interval.Split):
-		return nil, fmt.Errorf("%s has no scores of rows that it was not fitted on: fit with --holdout or --test, or take --method jackknife+", f.model)
+		return nil, fmt.Errorf("%s has no scores of rows that it was not fitted on: fit with --holdout or --test, or take --method jackknife+", f.Model)
 	}
 	if c != nil && c.Method == method {
 		return interval.FromScores(c, p, level)
@@ -70,7 +53,7 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 // probabilities returns those of classes that predict is asked for.
 func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model, p *model.Prediction) (*mat.Dense, error) {
 	if m.Labels == nil {
-		return nil, usagef("--probabilities: %s is for regression; --interval says how far its predictions may be off", f.model)
+		return nil, usagef("--probabilities: %s is for regression; --interval says how far its predictions may be off", f.Model)
 	}
 	if m.Calibration == nil || m.Calibration.Slope == nil {
 		s, err := a.system(ctx, m, interval.Jackknife)
@@ -169,33 +152,15 @@ func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Datase
 	return text
 }
 
-// intervalNames returns the columns of the intervals, none of nil.
-func intervalNames(v *interval.Intervals) []string {
-	switch {
-	case v == nil:
-		return nil
-	case v.Sets != nil:
-		return []string{"set"}
-	}
-	return []string{"lo", "hi"}
-}
-
-// intervalCells returns row i of them: labels are separated by |.
-func intervalCells(v *interval.Intervals, p *model.Prediction, i int) []string {
-	switch {
-	case v == nil:
-		return nil
-	case v.Sets != nil:
-		var names []string
-		for _, j := range v.Sets[i] {
-			name := p.Labels[j]
-			if strings.ContainsAny(name, `|"`) { // as a csv file with | between its cells
-				name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-			}
-			names = append(names, name)
+// labelSet writes the labels of a set, separated by |.
+func labelSet(set []int, labels []string) string {
+	var names []string
+	for _, j := range set {
+		name := labels[j]
+		if strings.ContainsAny(name, `|"`) { // as a csv file with | between its cells
+			name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 		}
-		return []string{strings.Join(names, "|")}
+		names = append(names, name)
 	}
-	number := func(m *mat.Dense) string { return strconv.FormatFloat(m.At(i, 0), 'g', -1, 64) }
-	return []string{number(v.Lo), number(v.Hi)}
+	return strings.Join(names, "|")
 }

@@ -23,7 +23,7 @@ func TestDim(t *testing.T) {
 2$ fit --train train.svm --dim 0
 	krrlab: --dim 0: want at least 1 (see krrlab fit --help)
 2$ fit --data mnist --dim 9
-	krrlab: --dim goes with --train; --data has its own (see krrlab fit --help)
+	krrlab: --dim goes with --train (see krrlab fit --help)
 2$ quality --train a.svm --dim -1
 	krrlab: --dim -1: want at least 1 (see krrlab quality --help)
 $ fit --train train.svm --test test.svm --out m.krr --quiet --dim 5
@@ -85,7 +85,7 @@ $ verify m.krr --train a.csv
 1$ fit --train a.csv --drop 3
 	krrlab: a.csv, line 1: the target, column 3, is among those dropped: name the target by --target
 2$ fit --data mnist --drop 3
-	krrlab: --drop goes with --train; --data has its own (see krrlab fit --help)
+	krrlab: --drop goes with --train (see krrlab fit --help)
 1$ statdim --train a.csv --drop id,a,b,y
 	krrlab: a.csv, line 1: the target, column 3, is among those dropped: name the target by --target
 $ predict --model m.krr --in bare.csv`)
@@ -109,13 +109,13 @@ $ verify m.krr --train a.csv --json v.json
 	}
 	script(t, `
 2$ fit --train a.csv --holdout 0
-	krrlab: --holdout 0: want a share between 0 and 1, such as 0.2 (see krrlab fit --help)
+	krrlab: --holdout 0: want a number between 0 and 1 (see krrlab fit --help)
 2$ fit --train a.csv --holdout 20
-	krrlab: --holdout 20: want a share between 0 and 1, such as 0.2 (see krrlab fit --help)
+	krrlab: --holdout 20: want a number between 0 and 1 (see krrlab fit --help)
 2$ fit --train a.csv --holdout 0.2 --test a.csv
-	krrlab: --holdout and --test exclude each other (see krrlab fit --help)
+	krrlab: --test and --holdout exclude each other (see krrlab fit --help)
 2$ fit --data mnist --holdout 0.2
-	krrlab: --holdout goes with --train; --data has its own test rows (see krrlab fit --help)
+	krrlab: --data and --holdout exclude each other (see krrlab fit --help)
 1$ fit --train a.csv --n 2 --holdout 0.1
 	krrlab: 1 training point: want at least 2
 2$ quality --train a.csv --holdout 0.2 --columns 1

@@ -92,13 +92,13 @@ $ loo --train y.csv --target y --kernel precomputed --matrix K.npy --lambda 0.01
 2$ fit --train y.csv --matrix K.npy
 	goes with --kernel precomputed
 2$ FIT --matrix K.npy --sigma 1
-	--sigma does not go with
+	--matrix and --sigma exclude
 2$ FIT --matrix K.npy --test y.csv
-	--test does not go with
+	--matrix and --test exclude
 2$ FIT --matrix K.npy --tune
-	leaves only λ
+	--matrix and --tune exclude
 2$ FIT --matrix K.npy --solver pcg --precond features
-	no random features
+	--matrix and --precond features exclude
 1$ FIT --matrix off.npy
 	entry (9, 3) is
 1$ FIT --matrix nan.npy

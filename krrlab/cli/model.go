@@ -2,13 +2,13 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/outward"
@@ -16,22 +16,21 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/safe"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // modelFlag is the model file of a command: its argument, or --model.
-type modelFlag struct{ model string }
-
-func (f *modelFlag) add(p *pflag.FlagSet) {
-	p.StringVar(&f.model, "model", "", "model file written by fit, if it is not the argument")
+type modelFlag struct {
+	Model string `flag:"model" help:"model file written by fit, if it is not the argument"`
 }
 
 func (f *modelFlag) take(cmd *cobra.Command, args []string) error {
 	switch {
-	case f.model == "" && len(args) == 0:
+	case f.Model == "" && len(args) == 0:
 		return usagef("want one model: %s FILE, or --model FILE", cmd.CommandPath())
-	case f.model == "":
-		f.model, args = args[0], args[1:]
+	case f.Model == "":
+		f.Model, args = args[0], args[1:]
 	}
 	return noArgs(cmd, args)
 }
@@ -49,19 +48,18 @@ func (a *app) modelCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	f, js := &modelFlag{}, ""
-	info := &cobra.Command{
+	var f struct {
+		modelFlag
+		JSON string `flag:"json" help:"write it as JSON to this file"`
+	}
+	cmd.AddCommand(withOptions(&cobra.Command{
 		Use:   "info FILE",
 		Short: "Print kernel, λ, sizes, scaling, columns, origin and bounds of a model file",
 		Long: `Info reads the whole model file, which detects damage. It prints what the model is,
 what it was fitted on, how the fit ended, and, if known, how far its coefficients are from the
 exact solution. --json writes all of the file's metadata.`,
 		Args: f.take,
-		RunE: func(*cobra.Command, []string) error { return a.modelInfo(f.model, js) },
-	}
-	f.add(info.Flags())
-	info.Flags().StringVar(&js, "json", "", "write it as JSON to this file")
-	cmd.AddCommand(info)
+	}, schema.Of(&f), func(context.Context, []string) error { return a.modelInfo(f.Model, f.JSON) }))
 	return cmd
 }
 

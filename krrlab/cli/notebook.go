@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/krrlab/notebook"
+	"github.com/krrlab/lab/krrlab/schema"
 )
 
 func (a *app) kernelCommand() *cobra.Command {
@@ -49,27 +50,19 @@ func (a *app) notebookCommand() *cobra.Command {
 
 // place is where a kernel is installed.
 type place struct {
-	user, sys, force bool
-	prefix, name     string
-}
-
-func (p *place) add(cmd *cobra.Command, force string) {
-	f := cmd.Flags()
-	f.BoolVar(&p.user, "user", false, "install for the user (the default)")
-	f.StringVar(&p.prefix, "prefix", "", "install into DIR/share/jupyter/kernels")
-	f.BoolVar(&p.sys, "sys-prefix", false, "install into the sys.prefix of python3")
-	f.StringVar(&p.name, "name", "krrlab", "name of the kernel")
-	f.BoolVar(&p.force, "force", false, force)
+	User   bool   `flag:"user" not:"prefix|sys-prefix" help:"install for the user (the default)"`
+	Prefix string `flag:"prefix" not:"sys-prefix" help:"install into DIR/share/jupyter/kernels"`
+	Sys    bool   `flag:"sys-prefix" help:"install into the sys.prefix of python3"`
+	Name   string `flag:"name" default:"krrlab" help:"name of the kernel"`
+	Force  bool   `flag:"force" help:"also where another program has a kernel of this name"`
 }
 
 // spec finds the folder, which for the user is that given.
 func (p *place) spec(user string) (notebook.Spec, error) {
-	s, prefix := notebook.Spec{Data: user, Name: p.name, Force: p.force}, p.prefix
+	s, prefix := notebook.Spec{Data: user, Name: p.Name, Force: p.Force}, p.Prefix
 	switch {
-	case p.user && p.sys, p.user && p.prefix != "", p.sys && p.prefix != "":
-		return s, usagef("--user, --prefix and --sys-prefix exclude each other")
-	case p.prefix != "":
-	case p.sys:
+	case prefix != "":
+	case p.Sys:
 		out, err := exec.Command("python3", "-c", "import sys; print(sys.prefix)").Output()
 		if err != nil {
 			return s, fmt.Errorf("--sys-prefix asks python3, which failed: %w", err)
@@ -85,90 +78,87 @@ func (p *place) spec(user string) (notebook.Spec, error) {
 }
 
 func (a *app) installCommand() *cobra.Command {
-	p := &place{}
-	var interrupt string
-	cmd := &cobra.Command{
+	var p struct {
+		place
+		Interrupt string `flag:"interrupt" default:"message" check:"one of message signal" help:"how Jupyter interrupts the kernel: message or signal"`
+	}
+	return withOptions(&cobra.Command{
 		Use:   "install [--user | --prefix DIR | --sys-prefix] [--name NAME] [--force]",
 		Short: "Register this kernel with Jupyter",
 		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := p.spec(a.env.JupyterData)
-			if err != nil {
-				return err
-			}
-			s.Interrupt = interrupt
-			if s.Program, err = os.Executable(); err != nil {
-				return err
-			}
-			dir, err := notebook.Install(s)
-			if err == nil {
-				a.printf("installed the kernel %s in %s\n", p.name, dir)
-			}
+	}, schema.Of(&p), func(context.Context, []string) error {
+		s, err := p.spec(a.env.JupyterData)
+		if err != nil {
 			return err
-		},
-	}
-	p.add(cmd, "overwrite another program's kernel of this name")
-	cmd.Flags().StringVar(&interrupt, "interrupt", "message", "how Jupyter interrupts the kernel: message or signal")
-	return cmd
+		}
+		s.Interrupt = p.Interrupt
+		if s.Program, err = os.Executable(); err != nil {
+			return err
+		}
+		dir, err := notebook.Install(s)
+		if err == nil {
+			a.printf("installed the kernel %s in %s\n", p.Name, dir)
+		}
+		return err
+	})
 }
 
 func (a *app) uninstallCommand() *cobra.Command {
 	p := &place{}
-	cmd := &cobra.Command{
+	return withOptions(&cobra.Command{
 		Use:   "uninstall [--user | --prefix DIR | --sys-prefix] [--name NAME] [--force]",
 		Short: "Remove this kernel from Jupyter",
 		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := p.spec(a.env.JupyterData)
-			if err != nil {
-				return err
-			}
-			dir, err := notebook.Uninstall(s)
-			if err == nil {
-				a.printf("removed %s\n", dir)
-			}
+	}, schema.Of(p), func(context.Context, []string) error {
+		s, err := p.spec(a.env.JupyterData)
+		if err != nil {
 			return err
-		},
-	}
-	p.add(cmd, "remove another program's kernel of this name")
-	return cmd
+		}
+		dir, err := notebook.Uninstall(s)
+		if err == nil {
+			a.printf("removed %s\n", dir)
+		}
+		return err
+	})
 }
 
 func (a *app) runCommand() *cobra.Command {
-	var out, page string
-	var check bool
-	cmd := &cobra.Command{
+	var f struct {
+		Out   string `flag:"out" not:"check" help:"write the notebook with its outputs here instead"`
+		HTML  string `flag:"html"`
+		Check bool   `flag:"check" help:"only check that it runs; write nothing"`
+	}
+	s := schema.Of(&f)
+	s.Lookup("html").Help = "write the notebook with its outputs to this file as one page of HTML; without --out nothing else is " +
+		"written"
+	return withOptions(&cobra.Command{
 		Use:   "run FILE.ipynb [--out FILE | --check] [--html FILE]",
 		Short: "Run a notebook from top to bottom and keep its outputs",
 		Args:  oneArg("want one notebook: krrlab notebook run FILE.ipynb"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			to := args[0]
-			switch {
-			case check, page != "" && out == "":
-				to = ""
-			case out != "":
-				to = out
-			}
-			if err := checkFiles([]namedFile{{"the notebook", args[0]}}, []namedFile{{"--html", page}}); err != nil {
-				return err
-			}
-			if to != "" {
-				if err := checkFiles(nil, []namedFile{{"--out", to}, {"--html", page}}); err != nil {
-					return err
-				}
-			}
-			err := notebook.Run(cmd.Context(), args[0], to, &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), Packages: a.extended(), HTML: page})
-			if failed := (*notebook.CellError)(nil); errors.As(err, &failed) && to == args[0] {
-				return fmt.Errorf("%w; the notebook is as it was: --out FILE keeps what its cells showed", err)
-			}
-			if err == nil {
-				a.printf("ran %s\n", args[0])
-			}
+	}, s, func(ctx context.Context, args []string) error {
+		to := args[0]
+		switch {
+		case f.Check, f.HTML != "" && f.Out == "":
+			to = ""
+		case f.Out != "":
+			to = f.Out
+		}
+		html := namedFile{"--html", f.HTML}
+		err := checkFiles([]namedFile{{"the notebook", args[0]}}, []namedFile{html})
+		if err == nil && to != "" {
+			err = checkFiles(nil, []namedFile{{"--out", to}, html})
+		}
+		if err != nil {
 			return err
-		},
-	}
-	cmd.Flags().StringVar(&out, "out", "", "write the notebook with its outputs here instead")
-	cmd.Flags().StringVar(&page, "html", "", "write the notebook with its outputs to this file as one page of HTML; without --out nothing else is written")
-	cmd.Flags().BoolVar(&check, "check", false, "only check that it runs; write nothing")
-	return cmd
+		}
+		o := &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), Packages: a.extended(), HTML: f.HTML}
+		err = notebook.Run(ctx, args[0], to, o)
+		if failed := (*notebook.CellError)(nil); errors.As(err, &failed) && to == args[0] {
+			return fmt.Errorf("%w; the notebook is as it was: --out FILE keeps what its cells showed", err)
+		}
+		if err == nil {
+			a.printf("ran %s\n", args[0])
+		}
+		return err
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/krrlab/lab/krrlab/internal/safe"
 	"github.com/krrlab/lab/krrlab/schema"
 )
 
@@ -22,9 +23,9 @@ func usage(err error) error {
 	return errUsage{err}
 }
 
-// withOptions makes the options in the struct that options points to flags of a command, and run what it runs with them.
-func withOptions(cmd *cobra.Command, options any, run func(ctx context.Context, args []string) error) *cobra.Command {
-	s := addOptions(cmd.Flags(), options)
+// withOptions makes options the flags of a command, and run what it runs when they are settled.
+func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Context, args []string) error) *cobra.Command {
+	addOptions(cmd.Flags(), s)
 	cmd.Flags().SortFlags = false
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := s.Settle(); err != nil {
@@ -35,16 +36,22 @@ func withOptions(cmd *cobra.Command, options any, run func(ctx context.Context, 
 	return cmd
 }
 
-// addOptions adds the flags of the options in the struct that options points to. Settle of what it returns is to be called
-// once they are parsed.
-func addOptions(p *pflag.FlagSet, options any) *schema.Schema {
-	s := schema.Of(options)
-	addFields(p, s.Fields)
-	return s
+// commandLine returns the flags that were given, as a shell takes them.
+func commandLine(s *schema.Schema) (text string) {
+	for _, o := range s.Fields {
+		if !o.Given() {
+			continue
+		}
+		if text += " --" + o.Name; !o.IsBoolFlag() {
+			text += " " + safe.Shell(o.String())
+		}
+	}
+	return text
 }
 
-func addFields(p *pflag.FlagSet, fields []*schema.Field) {
-	for _, o := range fields {
+// addOptions adds the flags of options.
+func addOptions(p *pflag.FlagSet, s *schema.Schema) {
+	for _, o := range s.Fields {
 		if o.Name == "" {
 			continue
 		}

@@ -28,13 +28,14 @@ func TestOutputsThatFail(t *testing.T) {
 	sol.Model.Origin.TrueResidual = new(math.NaN())
 	var out, errs bytes.Buffer
 	a := &app{env: Env{Stdout: &out, Stderr: &errs}}
-	f := &fitFlags{out: filepath.Join(dir, "m.krr"), stageFiles: stageFiles{json: filepath.Join(dir, "r.json")}}
+	f := newFitFlags()
+	f.Out, f.JSON = filepath.Join(dir, "m.krr"), filepath.Join(dir, "r.json")
 	err = a.conclude(t.Context(), f, &fitted{sol: sol})
 	testkit.Fails(t, err, "model: not saved")
-	if text := out.String(); !strings.Contains(text, "converged") || !strings.Contains(text, "wrote        "+f.json) || strings.Contains(text, f.out) {
+	if text := out.String(); !strings.Contains(text, "converged") || !strings.Contains(text, "wrote        "+f.JSON) || strings.Contains(text, f.Out) {
 		t.Errorf("%s", text)
 	}
-	if _, err := os.Stat(f.json); err != nil {
+	if _, err := os.Stat(f.JSON); err != nil {
 		t.Error(err)
 	}
 }

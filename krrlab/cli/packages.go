@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 	"github.com/krrlab/lab/krrlab/notebook/modules"
+	"github.com/krrlab/lab/krrlab/schema"
 )
 
 // kernels says where kernels with more packages are kept, and which of them counts; inside reports whether this program
@@ -66,31 +68,32 @@ func (a *app) extended() *modules.Kernel {
 const restart = "kernels that start from now on have them; in a notebook that is open, restart the kernel: its cells and outputs stay"
 
 func (a *app) addCommand() *cobra.Command {
-	var source string
-	cmd := &cobra.Command{
+	var f struct {
+		Source string `flag:"source"`
+	}
+	s := schema.Of(&f)
+	s.Lookup("source").Help = "checkout of github.com/krrlab/lab to build from, if this program's version is not a release"
+	return withOptions(&cobra.Command{
 		Use:   "add [PACKAGE[@VERSION] | ./FOLDER]...",
 		Short: "Compile more packages into the kernel; without names, recompile those added before",
 		Example: `  krrlab notebook add github.com/google/uuid
   krrlab notebook add github.com/google/uuid@v1.6.0 ./mypackage`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			k, _, _, err := a.kernels()
-			if err != nil {
+	}, s, func(ctx context.Context, args []string) error {
+		k, _, _, err := a.kernels()
+		if err != nil {
+			return err
+		}
+		if f.Source != "" {
+			if k.Source, err = filepath.Abs(f.Source); err != nil {
 				return err
 			}
-			if source != "" {
-				if k.Source, err = filepath.Abs(source); err != nil {
-					return err
-				}
-			}
-			if _, err := k.Add(cmd.Context(), a.env.Stderr, args...); err != nil {
-				return fmt.Errorf("nothing was added: %w", err)
-			}
-			a.printf("%s\n", restart)
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&source, "source", "", "checkout of github.com/krrlab/lab to build from, if this program's version is not a release")
-	return cmd
+		}
+		if _, err := k.Add(ctx, a.env.Stderr, args...); err != nil {
+			return fmt.Errorf("nothing was added: %w", err)
+		}
+		a.printf("%s\n", restart)
+		return nil
+	})
 }
 
 func (a *app) removeCommand() *cobra.Command {

@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
 )
 
 func (a *app) planCommand() *cobra.Command {
-	f := &fitFlags{}
-	cmd := &cobra.Command{
+	f := newFitFlags("out", "calibrate", "warm", "tune", "ard", "checkpoint", "checkpoint-every", "resume", "rank-timeout")
+	f.flags.Lookup("json").Help = "write the plan as JSON to this file"
+	f.flags.Lookup("plot").Help = "draw predicted seconds against the rank" + formats
+	return withOptions(&cobra.Command{
 		Use:   "plan (--data NAME | --train FILE [--test FILE | --holdout SHARE])",
 		Short: "Predict seconds and memory of every way to fit, and choose one",
 		Long: `Plan takes the flags of krrlab fit for data, kernel and solver. It prints the solver,
@@ -23,28 +24,16 @@ done sooner. What a flag sets holds for all candidates. Nothing is solved.`,
 		Example: `  krrlab plan --data mnist --n 20000
   krrlab plan --train train.csv --target price --sigma 2 --json plan.json --plot plan.svg`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context(), cmd.Flags(), f) },
-	}
-	p := cmd.Flags()
-	f.dataFlags.add(p)
-	f.kernelFlags.add(p)
-	f.solveFlags.add(p)
-	f.stageFiles.add(p, "the plan", "predicted seconds against the rank")
-	p.SortFlags = false
-	f.limit = 1 // of ranks, of which there are none
-	return cmd
+	}, f.flags, func(ctx context.Context, _ []string) error { return a.plan(ctx, f) })
 }
 
-func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
-	if err := f.check(set); err != nil {
-		return err
-	}
-	if err := a.checkOutputs(ctx, f); err != nil {
+func (a *app) plan(ctx context.Context, f *fitFlags) error {
+	if err := f.check(); err != nil {
 		return err
 	}
 	progress := a.newProgress()
 	defer progress.clear()
-	data, cfg, err := a.prepare(ctx, set, f, progress)
+	data, cfg, err := a.prepare(ctx, f, progress)
 	if err != nil {
 		return err
 	}
@@ -62,7 +51,7 @@ func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 		return err
 	}
 	a.printf("%s", p)
-	a.printWrote(f.json, f.csv, f.plot)
+	a.printWrote(f.writes())
 	return nil
 }
 

@@ -53,18 +53,15 @@ func TestPlanAgainstCandidates(t *testing.T) {
 		accel.Use(lib)
 		defer accel.Use(nil)
 	}
-	f, set := &fitFlags{}, pflag.NewFlagSet("plan", pflag.ContinueOnError)
-	f.dataFlags.add(set)
-	f.kernelFlags.add(set)
-	f.solveFlags.add(set)
-	f.limit = 1
+	f, set := newFitFlags(), pflag.NewFlagSet("plan", pflag.ContinueOnError)
+	addOptions(set, f.flags)
 	if err := set.Parse(strings.Fields(args)); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	a := &app{env: Env{Stdout: &out, Stderr: io.Discard, DataDirs: dirs}, quiet: true}
+	a := &app{env: Env{Stdout: &out, Stderr: io.Discard, DataDirs: dirs}, globalFlags: globalFlags{Quiet: true}}
 	progress := a.newProgress()
-	data, cfg, err := a.prepare(t.Context(), set, f, progress)
+	data, cfg, err := a.prepare(t.Context(), f, progress)
 	progress.clear()
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +74,7 @@ func TestPlanAgainstCandidates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.quiet = false
+	a.Quiet = false
 	if err := a.try(t.Context(), data, cfg, p); err != nil {
 		t.Fatal(err)
 	}

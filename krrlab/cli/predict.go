@@ -2,42 +2,77 @@ package cli
 
 import (
 	"context"
-	"encoding/csv"
+	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/bound"
-	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/interval"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // predictFlags are the flags of krrlab predict.
 type predictFlags struct {
 	modelFlag
+	Data string `flag:"data" not:"in" help:"points of a named data set: NAME:test or NAME:train"`
+	In   string `flag:"in" help:"points in a file, or the rows of K(test, train) in a .npy file"`
+	datasets.ReadOptions
+	Out           string `flag:"out"`
+	Decision      bool   `flag:"decision" help:"write the decision values too"`
+	Bound         bool   `flag:"bound" help:"write bounds of the distance to the predictions of the exact solution"`
+	Probabilities bool   `flag:"probabilities"`
+	Interval      level  `flag:"interval" help:"write intervals that contain the answers at this level, such as 90%"`
+	Method        string `flag:"method" default:"auto" check:"one of auto split jackknife jackknife+ gp" with:"interval"`
 	rankFlags
-	textFlags
-	data, in, target, out     string
-	drop, keep                []string
-	decision, bound, probable bool
-	interval, method          string
+
+	flags *schema.Schema
+}
+
+func (predictFlags) Help() map[string]string {
+	return map[string]string{
+		"target": `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one of ` +
+			"the fit, if it is there)",
+		"drop": "columns of a csv file --in that are no features: names or numbers (default: those of the fit)",
+		"out": "file to write, as CSV, or as the numbers of its columns but row if it is named .npy (default: CSV to the " +
+			"output stream)",
+		"probabilities": "write the probability of each class by Platt's method, fitted to rows that were left out (those " +
+			"that fit --calibrate kept in the model, else by leave-one-out, which factors K again)",
+		"method": "method of --interval: auto, " + strings.Join(interval.Methods, ", "),
+	}
+}
+
+// level is a probability such as 90% or 0.9; 0 is none.
+type level float64
+
+func (l *level) Set(text string) error {
+	number, percent := strings.CutSuffix(strings.ReplaceAll(text, " ", ""), "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v > 0 && v < 1) {
+		return errors.New("want a level between 0 and 1, such as 90% or 0.9")
+	}
+	*l = level(v)
+	return nil
 }
 
 func (a *app) predictCommand() *cobra.Command {
-	f := &predictFlags{}
-	cmd := &cobra.Command{
+	f := &predictFlags{rankFlags: rankFlags{comm.DefaultLimit}}
+	f.flags = schema.Of(f).Without("task", "weights", "dim", "n")
+	return withOptions(&cobra.Command{
 		Use:   "predict MODEL (--data NAME:test | --in FILE) [--out FILE]",
 		Short: "Predict with a saved model",
 		Long: `Predict writes a csv file with the columns row (counted from 0) and prediction, the label or
@@ -69,59 +104,29 @@ for each row of the K of the fit, including rows that were held out.`,
   krrlab predict --model m.krr --in new.csv --interval 90%`,
 		Args:        f.take,
 		Annotations: onRanks,
-		RunE:        func(cmd *cobra.Command, _ []string) error { return a.predict(cmd.Context(), cmd.Flags(), f) },
-	}
-	p := cmd.Flags()
-	f.modelFlag.add(p)
-	p.StringVar(&f.data, "data", "", "points of a named data set: NAME:test or NAME:train")
-	p.StringVar(&f.in, "in", "", "points in a file, or the rows of K(test, train) in a .npy file")
-	f.textFlags.add(p)
-	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one of the fit, if it is there)`)
-	p.StringSliceVar(&f.drop, "drop", nil, "columns of a csv file --in that are no features: names or numbers (default: those of the fit)")
-	p.StringSliceVar(&f.keep, "keep", nil, "columns of a csv file --in, such as an id, that are copied to the output: names or numbers, separated by commas")
-	p.StringVar(&f.out, "out", "", "file to write, as CSV, or as the numbers of its columns but row if it is named .npy (default: CSV to the output stream)")
-	p.BoolVar(&f.decision, "decision", false, "write the decision values too")
-	p.BoolVar(&f.bound, "bound", false, "write bounds of the distance to the predictions of the exact solution")
-	p.BoolVar(&f.probable, "probabilities", false, "write the probability of each class by Platt's method, fitted to rows that were left out (those that fit --calibrate kept in the model, else by leave-one-out, which factors K again)")
-	p.StringVar(&f.interval, "interval", "", "write intervals that contain the answers at this level, such as 90%")
-	p.StringVar(&f.method, "method", "auto", "method of --interval: auto, "+strings.Join(interval.Methods, ", "))
-	wantOneOf(p, append([]string{"auto"}, interval.Methods...), "method")
-	f.rankFlags.add(p)
-	p.SortFlags = false
-	return cmd
+	}, f.flags, func(ctx context.Context, _ []string) error { return a.predict(ctx, f) })
 }
 
-func (f *predictFlags) check(set *pflag.FlagSet) error {
+func (f *predictFlags) check() error {
+	name, part, _ := strings.Cut(f.Data, ":")
 	switch {
-	case (f.data == "") == (f.in == ""):
+	case f.Data == "" && f.In == "":
 		return usagef("nothing to predict: want --data NAME:test or --in FILE")
-	case f.interval == "" && set.Changed("method"):
-		return usagef("--method goes with --interval")
-	case f.data != "" && (f.changed(set) != "" || set.Changed("target") || set.Changed("drop") || set.Changed("keep")):
-		return usagef("--drop, --keep, --separator, --header, --comment, --format and --target go with --in; --data has its own")
+	case f.Data != "" && part != "test" && part != "train":
+		return usagef("--data %s: want NAME:test or NAME:train", f.Data)
 	}
-	if _, err := parseLevel(f.interval); f.interval != "" && err != nil {
-		return err
-	}
-	if name, part, _ := strings.Cut(f.data, ":"); f.data != "" && part != "test" && part != "train" {
-		return usagef("--data %s: want NAME:test or NAME:train", f.data)
-	} else if err := knownData(name); err != nil {
-		return err
-	}
-	return nil
+	return knownData(name)
 }
 
-func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) error {
-	if err := f.check(set); err != nil {
+func (a *app) predict(ctx context.Context, f *predictFlags) error {
+	if err := f.check(); err != nil {
 		return err
 	}
-	if err := a.join(ctx, set, &f.rankFlags); err != nil {
+	reads := []namedFile{{"--model", f.Model}, {"--in", f.In}}
+	if err := a.start(ctx, &f.rankFlags, reads, []namedFile{{"--out", f.Out}}); err != nil {
 		return err
 	}
-	if err := a.mayWrite(ctx, []namedFile{{"--model", f.model}, {"--in", f.in}}, []namedFile{{"--out", f.out}}); err != nil {
-		return err
-	}
-	m, err := model.Load(f.model)
+	m, err := model.Load(f.Model)
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
@@ -132,84 +137,74 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	if err := a.sameData(ctx, &loaded{train: data}); err != nil {
 		return err
 	}
-	var bounds *mat.Dense
-	if f.bound {
-		if bounds, err = m.Bounds(data); err != nil {
-			return fmt.Errorf("%s: %w", f.model, err)
+	p := &predictions{kept: data.Kept, decision: f.Decision}
+	if f.Bound {
+		if p.bounds, err = m.Bounds(data); err != nil {
+			return fmt.Errorf("%s: %w", f.Model, err)
 		}
 	}
 	progress := a.newProgress()
 	defer progress.clear()
-	pred, err := m.Predict(ctx, data, &model.Options{Float64: f.bound, Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.group(), Progress: func(done, total int) {
+	o := &model.Options{Float64: f.Bound, Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.group()}
+	o.Progress = func(done, total int) {
 		progress.show(krrlab.Event{Stage: stage.Predict, Done: done, Total: total, Remaining: -1})
-	}})
-	if err != nil {
+	}
+	if p.Prediction, err = m.Predict(ctx, data, o); err != nil {
 		return err
 	}
-	var within *interval.Intervals
-	if f.interval != "" && a.first() {
-		within, err = a.intervals(ctx, f, m, data, pred)
+	if f.Interval > 0 && a.first() {
+		p.within, err = a.intervals(ctx, f, m, data, p.Prediction)
 	}
-	var prob *mat.Dense
-	if f.probable && a.first() && err == nil {
-		prob, err = a.probabilities(ctx, f, m, pred)
+	if f.Probabilities && a.first() && err == nil {
+		p.prob, err = a.probabilities(ctx, f, m, p.Prediction)
 	}
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
 	progress.clear()
-	if err := a.agree(ctx, a.putPredictions(f, data.Kept, pred, bounds, prob, within)); err != nil {
-		return err
+	if a.first() {
+		err = p.write(a.env.Stdout, f.Out)
 	}
-	if f.out == "" { // where the predictions are printed
-		if data.Read != nil && a.first() && !a.quiet {
-			fmt.Fprintf(a.env.Stderr, "krrlab: read: %v\n", data.Read)
-		}
-		return nil
+	if err = a.agree(ctx, err); err == nil {
+		a.reportPredictions(f, m, data, p)
 	}
-	if data.Read != nil {
-		a.printf("%-12s %s\n", "read", data.Read)
-	}
-	if data.HasAnswers() && data.Task == m.Task() && len(data.More)+1 == max(1, len(m.Targets)) {
-		lines := stage.Lines{Width: 12}
-		lines.Score(map[bool]string{true: "training", false: "test"}[m.FittedOn(data)], pred.Score(data))
-		a.printf("%s", lines.String())
-	}
-	if f.bound {
-		a.printf("%-12s %s\n", "bound", boundText(m, pred, bounds))
-	}
-	if prob != nil {
-		a.printf("%-14s%s\n", "probabilities", probableText(prob, m, data))
-	}
-	if within != nil {
-		a.printf("%-12s %s\n", "interval", intervalText(within, pred, data))
-	}
-	a.printf("%-12s %s (%s)\n", "wrote", f.out, plural.Count(data.Len(), "row"))
-	return nil
+	return err
 }
 
-// putPredictions writes the predictions to the file or the output stream.
-func (a *app) putPredictions(f *predictFlags, kept [][]string, pred *model.Prediction, bounds, prob *mat.Dense, within *interval.Intervals) error {
-	switch {
-	case !a.first():
-		return nil
-	case f.out == "":
-		return writePredictions(a.env.Stdout, kept, pred, bounds, prob, within, f.decision)
+// reportPredictions says what was read, how good the predictions are, and where they are written.
+func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.Dataset, p *predictions) {
+	if f.Out == "" { // where the predictions are printed
+		if data.Read != nil {
+			a.note("read: %v", data.Read)
+		}
+		return
 	}
-	return atomicfile.Write(f.out, asNamed(f.out, func(w io.Writer) error {
-		return writePredictions(w, kept, pred, bounds, prob, within, f.decision)
-	}))
+	lines := stage.Lines{Width: 12}
+	if data.Read != nil {
+		lines.Add("read", "%s", data.Read)
+	}
+	if data.HasAnswers() && data.Task == m.Task() && len(data.More)+1 == max(1, len(m.Targets)) {
+		lines.Score(map[bool]string{true: "training", false: "test"}[m.FittedOn(data)], p.Score(data))
+	}
+	if p.bounds != nil {
+		lines.Add("bound", "%s", p.boundText(m))
+	}
+	if p.prob != nil {
+		lines.Add("probabilities", "%s", probableText(p.prob, m, data))
+	}
+	if p.within != nil {
+		lines.Add("interval", "%s", intervalText(p.within, p.Prediction, data))
+	}
+	lines.Add("wrote", "%s (%s)", f.Out, plural.Count(data.Len(), "row"))
+	a.printf("%s", lines.String())
 }
 
 func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
 	if kernel.Given(m.Kernel) != nil {
-		if f.keep != nil {
-			return nil, usagef("--keep is for csv files; --in of a precomputed K has no columns of text")
-		}
 		return f.rows(ctx, m)
 	}
-	if f.data == "" {
-		data, err := readFor(ctx, m, f.in, f.textFlags, f.target, f.drop, f.keep...)
+	if f.Data == "" {
+		data, err := readFor(ctx, m, f.In, f.ReadOptions)
 		if err != nil {
 			return nil, err
 		}
@@ -219,20 +214,19 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 		} else if note != "" {
 			data.Read.Notes = append(data.Read.Notes, note)
 		}
-		if text := unknownText(data); text != "" && a.first() && !a.quiet {
-			fmt.Fprintf(a.env.Stderr, "krrlab: note: %s\n", text)
+		if text := unknownText(data); text != "" {
+			a.note("note: %s", text)
 		}
 		return data, nil
 	}
-	name, part, _ := strings.Cut(f.data, ":")
+	name, part, _ := strings.Cut(f.Data, ":")
 	pair, err := datasets.Load(ctx, name, &datasets.LoadOptions{Dirs: a.dirs(), Scale: "none"})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if part == "train" {
+	case part == "train":
 		return pair.Train, nil
-	}
-	if pair.Test == nil {
+	case pair.Test == nil:
 		return nil, fmt.Errorf("%s has no test rows", name)
 	}
 	return pair.Test, nil
@@ -240,15 +234,14 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 
 // readFor reads a file for a model. Features are found by their names where both have them, and the target is in the column
 // of the fit, if the file has it, unless another is asked for.
-func readFor(ctx context.Context, m *model.Model, file string, f textFlags, target string, drop []string, keep ...string) (*datasets.Dataset, error) {
-	o := f.options()
-	o.Target, o.Task, o.Drop, o.Categorical = target, m.Task().String(), m.Origin.Drop, m.Origin.Categorical
-	o.Columns, o.DimOf, o.KeepMissing = m.Columns, "the model", m.Scaling.Fills()
-	if _, o.Dim, _ = m.Dims(); drop != nil {
-		o.Drop = drop
+func readFor(ctx context.Context, m *model.Model, file string, o datasets.ReadOptions) (*datasets.Dataset, error) {
+	if o.Drop == nil {
+		o.Drop = m.Origin.Drop
 	}
-	o.Keep = keep
-	if target == "" { // what the fit's was goes for a csv file only
+	o.Task, o.Categorical, o.Columns = m.Task().String(), m.Origin.Categorical, m.Columns
+	o.DimOf, o.KeepMissing = "the model", m.Scaling.Fills()
+	_, o.Dim, _ = m.Dims()
+	if o.Target == "" { // what the fit's was goes for a csv file only
 		o.Target, o.TargetOptional = m.Origin.Target, true
 		if m.Targets != nil {
 			o.More = m.Targets[1:]
@@ -257,10 +250,24 @@ func readFor(ctx context.Context, m *model.Model, file string, f textFlags, targ
 	return datasets.ReadFile(ctx, file, &o)
 }
 
+// rows reads K(test, train) for a model of a precomputed K.
+func (f *predictFlags) rows(ctx context.Context, m *model.Model) (*datasets.Dataset, error) {
+	if f.In == "" || f.flags.Given("target", "drop", "keep", "format", "separator", "header", "comment") {
+		return nil, usagef("%s is a model of a precomputed K: want --in FILE, K(test, train) in a .npy file, which has no columns of text: leave --target, --keep and --format out", f.Model)
+	}
+	x, err := datasets.ReadMatrix(ctx, f.In, 0)
+	if err == nil {
+		if err = points.CheckFinite(x); err != nil {
+			err = fmt.Errorf("%s: %w", f.In, err)
+		}
+	}
+	return &datasets.Dataset{Name: f.In, Source: f.In, Task: m.Task(), X: x}, err
+}
+
 // settled reports whether the label of row i is that of all decision values within their bounds.
-func settled(p *model.Prediction, bounds *mat.Dense, i int) bool {
-	one := mat.NewDense(1, bounds.RawMatrix().Cols, p.Decision.RawRowView(i))
-	return bound.Open(one, []float64{1}, bounds.RawRowView(i)) == 0
+func (p *predictions) settled(i int) bool {
+	one := mat.NewDense(1, p.bounds.RawMatrix().Cols, p.Decision.RawRowView(i))
+	return bound.Open(one, []float64{1}, p.bounds.RawRowView(i)) == 0
 }
 
 func certainty(e *model.Error) string {
@@ -270,93 +277,16 @@ func certainty(e *model.Error) string {
 	return "not certain"
 }
 
-func boundText(m *model.Model, p *model.Prediction, bounds *mat.Dense) string {
-	rows := p.Decision.RawMatrix().Rows
-	text := fmt.Sprintf("decision values are within %.3g of the exact solution's (%s)", mat.Max(bounds), certainty(m.Error))
-	if p.Labels != nil {
-		count := 0
-		for i := range rows {
-			if settled(p, bounds, i) {
-				count++
-			}
-		}
-		text += fmt.Sprintf("; %d of %d labels are settled", count, rows)
+func (p *predictions) boundText(m *model.Model) string {
+	text := fmt.Sprintf("decision values are within %.3g of the exact solution's (%s)", mat.Max(p.bounds), certainty(m.Error))
+	if p.Labels == nil {
+		return text
 	}
-	return text
-}
-
-// writePredictions writes the header and a line a row, with the columns kept after its number.
-func writePredictions(w io.Writer, kept [][]string, p *model.Prediction, bounds, prob *mat.Dense, within *interval.Intervals, decision bool) error {
-	c := csv.NewWriter(w)
-	rows, t := p.Decision.Dims()
-	record := []string{"row"}
-	for _, column := range kept {
-		record = append(record, column[0])
-	}
-	for _, name := range p.Targets {
-		record = append(record, "prediction_"+name)
-	}
-	if p.Targets == nil {
-		record = append(record, "prediction")
-	}
-	if decision {
-		for j := range t {
-			record = append(record, decisionName(p, j, t))
-		}
-	}
-	if bounds != nil {
-		if record = append(record, "bound"); p.Labels != nil {
-			record = append(record, "settled")
-		}
-	}
-	if prob != nil {
-		for _, label := range p.Labels {
-			record = append(record, "p_"+label)
-		}
-	}
-	if err := c.Write(append(record, intervalNames(within)...)); err != nil {
-		return err
-	}
+	count, rows := 0, p.Decision.RawMatrix().Rows
 	for i := range rows {
-		record = append(record[:0], strconv.Itoa(i))
-		for _, column := range kept {
-			record = append(record, column[i+1])
-		}
-		record = append(record, p.Text(i))
-		for j := 1; j < len(p.Targets); j++ {
-			record = append(record, fmt.Sprint(p.Decision.At(i, j)))
-		}
-		if decision {
-			for j := range t {
-				record = append(record, strconv.FormatFloat(p.Decision.At(i, j), 'g', -1, 64))
-			}
-		}
-		if bounds != nil {
-			record = append(record, strconv.FormatFloat(slices.Max(bounds.RawRowView(i)), 'g', -1, 64))
-			if p.Labels != nil {
-				record = append(record, strconv.FormatBool(settled(p, bounds, i)))
-			}
-		}
-		if prob != nil {
-			for _, v := range prob.RawRowView(i) {
-				record = append(record, strconv.FormatFloat(v, 'g', -1, 64))
-			}
-		}
-		if err := c.Write(append(record, intervalCells(within, p, i)...)); err != nil {
-			return err
+		if p.settled(i) {
+			count++
 		}
 	}
-	c.Flush()
-	return c.Error()
-}
-
-// decisionName names column j: by its class where there is one a class.
-func decisionName(p *model.Prediction, j, t int) string {
-	switch {
-	case p.Targets != nil:
-		return "decision_" + p.Targets[j]
-	case t > 1:
-		return "decision_" + p.Labels[j]
-	}
-	return "decision"
+	return text + fmt.Sprintf("; %d of %d labels are settled", count, rows)
 }

@@ -127,7 +127,7 @@ func TestStageArguments(t *testing.T) {
 1$ multilevel --train train.csv --target y --lambda 0.1 --kernel laplacian --orthogonal
 	orthogonal
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50 --features 20
-	--features does not go with it
+	--features and --sketch exclude each other
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50 --precond nystrom
 	--precond features only
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50,srht:60
@@ -207,15 +207,15 @@ func TestStageArguments(t *testing.T) {
 2$ fit --data synthetic-regression --plot p.svg --size 5x3in
 	want width
 2$ fit --data synthetic-regression --title a
-	go with --plot
+	goes with --plot
 2$ fit --data synthetic-regression --size 5x3
-	go with --plot
+	goes with --plot
 2$ reproduce
 	want an experiment: table1, table2
 2$ reproduce table9
 	unknown experiment "table9"; there are table1, table2
 2$ reproduce table1 --scale huge
-	there are smoke, laptop, paper
+	want one of smoke, laptop, paper
 2$ reproduce table1 --page x
 	--page goes with --from
 2$ reproduce table1 --memory much
@@ -233,9 +233,9 @@ func TestStageArguments(t *testing.T) {
 1$ check proposition2 --figures f
 	figure
 2$ fit --data synthetic-classes --n 50 --resume
-	--resume goes with --checkpoint DIR
+	--resume goes with --checkpoint
 2$ fit --data synthetic-classes --n 50 --checkpoint-every 3it
-	--checkpoint-every goes with --checkpoint DIR
+	--checkpoint-every goes with --checkpoint
 2$ fit --data synthetic-classes --n 50 --checkpoint x --checkpoint-every 3
 	want a time such as 30s
 2$ fit --data synthetic-classes --n 50 --checkpoint x --checkpoint-every 0it

@@ -6,29 +6,29 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/remote"
+	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // rankFlags are flags of runs on ranks.
 type rankFlags struct {
-	limit time.Duration
+	Limit time.Duration `flag:"rank-timeout" check:"positive"`
 }
 
-func (f *rankFlags) add(p *pflag.FlagSet) {
-	p.DurationVar(&f.limit, "rank-timeout", comm.DefaultLimit, "how long a rank waits for the others, when mpirun or srun started it")
-	wantTime(p, "rank-timeout")
+func (rankFlags) Help() map[string]string {
+	return map[string]string{
+		"rank-timeout": "how long a rank waits for the others, when mpirun or srun started it",
+	}
 }
 
 // party is the ranks that this process is one of.
@@ -48,11 +48,11 @@ func (a *app) idle(cmd *cobra.Command) bool {
 
 // join makes this process one of the ranks, if it was started as one, with its share of the
 // machine's processors and memory. Ranks but the first print nothing.
-func (a *app) join(ctx context.Context, set *pflag.FlagSet, f *rankFlags) error {
+func (a *app) join(ctx context.Context, f *rankFlags) error {
 	if a.env.Launch == nil {
 		return nil
 	}
-	w, err := comm.Open(*a.env.Launch, comm.Options{Limit: f.limit})
+	w, err := comm.Open(*a.env.Launch, comm.Options{Limit: f.Limit})
 	if err != nil {
 		return err
 	}
@@ -60,18 +60,16 @@ func (a *app) join(ctx context.Context, set *pflag.FlagSet, f *rankFlags) error 
 	if a.party.node, err = comm.Locate(ctx, w); err != nil {
 		return err
 	}
-	if !set.Changed("threads") {
-		a.threads = a.party.node.CPUs
-		runtime.GOMAXPROCS(a.threads)
-		accel.SetThreads(a.threads)
+	if !a.flags.Given("threads") {
+		a.setThreads(a.party.node.CPUs)
 	}
 	if limit, _ := accel.MemoryLimit(); limit > 0 {
 		debug.SetMemoryLimit(limit / int64(a.party.node.Ranks))
 	}
-	a.quiet = a.quiet || w.Rank() > 0
-	if l := a.env.Launch.Lost; l > f.limit && a.party.node.Ranks < w.Size() && !a.quiet {
-		fmt.Fprintf(a.env.Stderr, "krrlab: note: %s takes %v to notice that a host is lost, longer than --rank-timeout %v: it may outlive the ranks by minutes (docs/ranks.md)\n",
-			a.env.Launch.Launcher, l, f.limit)
+	a.Quiet = a.Quiet || w.Rank() > 0
+	if l := a.env.Launch.Lost; l > f.Limit && a.party.node.Ranks < w.Size() {
+		a.note("note: %s takes %v to notice that a host is lost, longer than --rank-timeout %v: it may outlive the ranks by minutes (docs/ranks.md)",
+			a.env.Launch.Launcher, l, f.Limit)
 	}
 	return nil
 }
@@ -87,8 +85,18 @@ func (a *app) agree(ctx context.Context, err error) error {
 	return comm.Agree(ctx, a.party.world, err)
 }
 
+// start joins the ranks and checks the files, before any work is done.
+func (a *app) start(ctx context.Context, f *rankFlags, reads, writes []namedFile) error {
+	err := a.join(ctx, f)
+	if err == nil && a.first() {
+		err = checkFiles(reads, writes)
+	}
+	return a.agree(ctx, err)
+}
+
 // loadSame reads the data the flags name, the same on all ranks.
-func (a *app) loadSame(ctx context.Context, f *dataFlags) (*loaded, error) {
+func (a *app) loadSame(ctx context.Context, f *labFlags, progress *progress) (*loaded, error) {
+	progress.show(krrlab.Event{Stage: stage.Load})
 	data, err := a.load(ctx, f)
 	if err = a.agree(ctx, err); err != nil {
 		return nil, err
@@ -118,10 +126,10 @@ func (a *app) sameData(ctx context.Context, d *loaded) error {
 
 // deal puts the ranks into a configuration, whose memory is this one's share of the machine's
 // unless it was asked for.
-func (a *app) deal(set *pflag.FlagSet, cfg *krrlab.Config) {
+func (a *app) deal(f *labFlags, cfg *krrlab.Config) {
 	if a.party != nil {
 		cfg.Comm = a.party.world
-		if !set.Changed("memory") {
+		if f.Memory == 0 {
 			cfg.Memory /= int64(a.party.node.Ranks)
 		}
 	}
@@ -216,8 +224,8 @@ func (a *app) part(ctx context.Context, err error, code int, text string) int {
 
 // jobCommand makes what the ranks of a remote.Backend run.
 func (a *app) jobCommand() *cobra.Command {
-	f := &rankFlags{}
-	cmd := &cobra.Command{
+	f := &rankFlags{comm.DefaultLimit}
+	return withOptions(&cobra.Command{
 		Use:   "job FILE",
 		Short: "Run a job that a notebook wrote: what mpirun starts on ranks",
 		Long: `Job runs the stage that a job file names, on its data and configuration, and writes the
@@ -226,25 +234,18 @@ srun or sbatch; the first rank writes progress as lines of JSON.`,
 		Hidden:      true,
 		Annotations: onRanks,
 		Args:        oneArg("want one job: krrlab job FILE"),
-		RunE:        func(cmd *cobra.Command, args []string) error { return a.job(cmd.Context(), cmd.Flags(), f, args[0]) },
-	}
-	f.add(cmd.Flags())
-	return cmd
+	}, schema.Of(f), func(ctx context.Context, args []string) error { return a.job(ctx, f, args[0]) })
 }
 
-func (a *app) job(ctx context.Context, set *pflag.FlagSet, f *rankFlags, file string) error {
-	if err := a.join(ctx, set, f); err != nil {
+func (a *app) job(ctx context.Context, f *rankFlags, file string) error {
+	if err := a.join(ctx, f); err != nil {
 		return err
 	}
-	memory, err := memoryLimit("")
-	if err != nil {
-		return err
-	}
-	o := remote.Options{Comm: a.group(), Dirs: a.dirs(), Memory: memory}
+	o := remote.Options{Comm: a.group(), Dirs: a.dirs(), Memory: memoryOr(0)}
 	if a.party != nil {
 		o.Memory /= int64(a.party.node.Ranks)
 	}
-	if a.first() && !a.quiet {
+	if a.first() && !a.Quiet {
 		t := &teller{a: a}
 		o.Monitor, o.Note = t.event, t.note
 	}

@@ -18,19 +18,41 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/schema"
 )
 
 // reproduceFlags are the flags of krrlab reproduce.
 type reproduceFlags struct {
-	scale, out, from, into, page string
-	memory                       string
-	time                         time.Duration
-	resume, list, yes            bool
+	Scale  string        `flag:"scale" default:"smoke" check:"one of smoke laptop paper" help:"smoke, laptop or paper"`
+	Out    string        `flag:"out"`
+	Resume bool          `flag:"resume" help:"reuse the results in --out, run the other cases"`
+	Memory int64         `flag:"memory" unit:"bytes"`
+	Time   time.Duration `flag:"time" check:"positive"`
+	List   bool          `flag:"list"`
+	Yes    bool          `flag:"yes" help:"start at scale paper"`
+	From   string        `flag:"from" help:"make tables and figures from the reports in this folder; run nothing"`
+	Into   string        `flag:"into" not:"from"`
+	Page   string        `flag:"page" with:"from|into"`
+
+	flags *schema.Schema
+}
+
+func (reproduceFlags) Help() map[string]string {
+	return map[string]string{
+		"out":    "folder for results, tables and figures (default: out/reproduce; with --from: that folder)",
+		"memory": "memory a case may take, such as 20GB (default: what the machine allows)",
+		"time": "start no case that is predicted to end after this time, such as 2h (default: no limit); the reports name " +
+			"those left out",
+		"list": "list the experiments and what each scale is predicted to take; run nothing",
+		"into": "run only the cases whose results the reports in this folder lack, and put reports, tables and figures there",
+		"page": "with --from or --into: put the result table into this file, between its markers",
+	}
 }
 
 func (a *app) reproduceCommand() *cobra.Command {
 	f := &reproduceFlags{}
-	cmd := &cobra.Command{
+	f.flags = schema.Of(f)
+	return withOptions(&cobra.Command{
 		Use:   "reproduce (ID... | all)",
 		Short: "Compute the paper's tables and figures, ours beside the published",
 		Long: `Reproduce runs each experiment of the paper's section 6 and prints its tables: ours, the
@@ -50,21 +72,7 @@ Exit code 0 means that every case that could run did. The experiments are
   krrlab reproduce all --scale laptop --resume
   krrlab reproduce all --from experiments/results`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.reproduce(cmd.Context(), f, args) },
-	}
-	p := cmd.Flags()
-	p.StringVar(&f.scale, "scale", "smoke", "smoke, laptop or paper")
-	p.StringVar(&f.out, "out", "", "folder for results, tables and figures (default: out/reproduce; with --from: that folder)")
-	p.BoolVar(&f.resume, "resume", false, "reuse the results in --out, run the other cases")
-	p.StringVar(&f.memory, "memory", "", "memory a case may take, such as 20GB (default: what the machine allows)")
-	p.DurationVar(&f.time, "time", 0, "start no case that is predicted to end after this time, such as 2h (default: no limit); the reports name those left out")
-	p.BoolVar(&f.list, "list", false, "list the experiments and what each scale is predicted to take; run nothing")
-	p.BoolVar(&f.yes, "yes", false, "start at scale paper")
-	p.StringVar(&f.from, "from", "", "make tables and figures from the reports in this folder; run nothing")
-	p.StringVar(&f.into, "into", "", "run only the cases whose results the reports in this folder lack, and put reports, tables and figures there")
-	p.StringVar(&f.page, "page", "", "with --from or --into: put the result table into this file, between its markers")
-	p.SortFlags = false
-	return cmd
+	}, f.flags, func(ctx context.Context, args []string) error { return a.reproduce(ctx, f, args) })
 }
 
 func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) error {
@@ -72,38 +80,29 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	scale, err := experiments.ParseScale(f.scale)
+	scale, err := experiments.ParseScale(f.Scale)
 	if err != nil {
-		return usagef("--scale: %v", err)
+		return errUsage{err}
 	}
-	switch {
-	case f.time < 0:
-		return usagef("--time %v: want a positive time", f.time)
-	case f.from != "" && f.into != "":
-		return usagef("--from and --into exclude each other")
-	case f.page != "" && f.from == "" && f.into == "":
-		return usagef("--page goes with --from or --into")
-	case f.from != "":
+	if f.From != "" {
 		return a.renderReports(f, ids)
 	}
-	f.out = cmp.Or(f.out, filepath.Join("out", "reproduce"))
-	o := &experiments.Options{Dirs: a.dirs(), Out: f.out, Resume: f.resume, Time: f.time, Version: a.env.Version}
-	if o.Memory, err = memoryLimit(f.memory); err != nil {
-		return err
-	}
+	f.Out = cmp.Or(f.Out, filepath.Join("out", "reproduce"))
+	o := &experiments.Options{Dirs: a.dirs(), Out: f.Out, Resume: f.Resume, Time: f.Time, Version: a.env.Version}
+	o.Memory = memoryOr(f.Memory)
 	rates := experiments.ReferenceRates() // for seconds that hardly matter
-	if scale != experiments.Smoke || f.list {
+	if scale != experiments.Smoke || f.List {
 		if rates, err = plan.ReadRates(ctx, plan.RatesFile(), o.Memory, math.MaxInt); err != nil {
 			return err
 		}
 	}
 	o.Rates = &rates
-	if f.into != "" {
-		if o.Kept, err = keptReports("--into", f.into); err != nil {
+	if f.Into != "" {
+		if o.Kept, err = keptReports("--into", f.Into); err != nil {
 			return err
 		}
 	}
-	if f.list {
+	if f.List {
 		return a.listExperiments(ctx, ids, o)
 	}
 	var plans []*experiments.Plan
@@ -123,7 +122,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 // experimentIDs returns the experiments that the arguments name, each once.
 func experimentIDs(f *reproduceFlags, args []string) ([]string, error) {
 	if len(args) == 0 {
-		if f.list || f.from != "" {
+		if f.List || f.From != "" {
 			return experiments.IDs(), nil
 		}
 		return nil, usagef("reproduce: want an experiment: %s, or all", strings.Join(experiments.IDs(), ", "))
@@ -200,7 +199,7 @@ func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Sca
 	if s != experiments.Smoke {
 		a.printf("%s", absentText(est.Absent))
 	}
-	if s == experiments.Paper && !f.yes {
+	if s == experiments.Paper && !f.Yes {
 		return usagef("nothing was started: scale paper starts with --yes")
 	}
 	return nil
@@ -218,7 +217,8 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	reports, err := experiments.Run(ctx, plans, o)
 	progress.clear()
 	if err != nil && ctx.Err() != nil {
-		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted; finished cases are kept; to continue: %s\n", resumeLine(f, ids))
+		resume := "krrlab reproduce " + strings.Join(ids, " ") + commandLine(f.flags.Without("out", "resume")) + " --resume --out " + f.Out
+		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted; finished cases are kept; to continue: %s\n", resume)
 		return errStatus(exitInterrupted)
 	}
 	if err != nil {
@@ -227,7 +227,7 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	failed := 0
 	for _, r := range reports {
 		a.printf("\n%s", r.Text())
-		dir := cmp.Or(f.into, f.out)
+		dir := cmp.Or(f.Into, f.Out)
 		if err := r.Save(filepath.Join(dir, r.FileName())); err != nil {
 			return err
 		}
@@ -243,13 +243,13 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	if failed > 0 {
 		return fmt.Errorf("cases of %d of %d experiments failed; the tables say why", failed, len(reports))
 	}
-	if f.page == "" {
+	if f.Page == "" {
 		return nil
 	}
-	if reports, err = experiments.LoadReports(f.into); err != nil {
+	if reports, err = experiments.LoadReports(f.Into); err != nil {
 		return err
 	}
-	return a.updatePage(f.page, f.into, reports)
+	return a.updatePage(f.Page, f.Into, reports)
 }
 
 // keptReports returns the reports of a folder that a flag names.
@@ -262,16 +262,16 @@ func keptReports(flag, dir string) ([]*experiments.Report, error) {
 
 // renderReports makes tables and figures of reports that are kept.
 func (a *app) renderReports(f *reproduceFlags, ids []string) error {
-	reports, err := keptReports("--from", f.from)
+	reports, err := keptReports("--from", f.From)
 	if err != nil {
 		return err
 	}
-	f.out = cmp.Or(f.out, f.from)
+	f.Out = cmp.Or(f.Out, f.From)
 	for _, r := range reports {
 		if !slices.Contains(ids, r.ID) {
 			continue
 		}
-		names, err := r.WriteFiles(f.out)
+		names, err := r.WriteFiles(f.Out)
 		if err != nil {
 			return err
 		}
@@ -280,12 +280,12 @@ func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 		}
 	}
 	if len(reports) == 0 {
-		a.printf("%s has no reports\n", f.from)
+		a.printf("%s has no reports\n", f.From)
 	}
-	if f.page == "" {
+	if f.Page == "" {
 		return nil
 	}
-	return a.updatePage(f.page, f.from, reports)
+	return a.updatePage(f.Page, f.From, reports)
 }
 
 // updatePage puts what the reports of a folder give into a page.
@@ -339,27 +339,6 @@ func finishedText(c experiments.Case, r *experiments.Result) string {
 		s += fmt.Sprintf(", relative error %.3g", *r.RelErr)
 	}
 	return s + fmt.Sprintf(", %.1f s", r.Train())
-}
-
-// resumeLine is the command that goes on with a run.
-func resumeLine(f *reproduceFlags, ids []string) string {
-	s := fmt.Sprintf("krrlab reproduce %s --scale %s --out %s --resume", strings.Join(ids, " "), f.scale, f.out)
-	if f.into != "" {
-		s += " --into " + f.into
-	}
-	if f.page != "" {
-		s += " --page " + f.page
-	}
-	if f.memory != "" {
-		s += " --memory " + f.memory
-	}
-	if f.time > 0 {
-		s += fmt.Sprintf(" --time %v", f.time)
-	}
-	if f.yes {
-		s += " --yes"
-	}
-	return s
 }
 
 func bytesOrDash(n int64) string {

@@ -109,7 +109,7 @@ func TestReproduceInterrupted(t *testing.T) {
 	}()
 	code, _, errs := commandContext(t, ctx, "reproduce", "table2", "--out", out)
 	cancel()
-	if want := "krrlab reproduce table2 --scale smoke --out " + out + " --resume"; code != exitInterrupted || !strings.Contains(errs, want) {
+	if want := "krrlab reproduce table2 --resume --out " + out; code != exitInterrupted || !strings.Contains(errs, want) {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 	script(t, "$ reproduce table2 --resume --out "+out+"\n!, 0 done before")

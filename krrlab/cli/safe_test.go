@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/krrlab/schema"
 )
 
 // TestForeignNames: what files name themselves, their columns and labels reaches the terminal without what could command it, by
@@ -33,19 +35,19 @@ func TestForeignNames(t *testing.T) {
 
 // TestPasted: the command that tune prints names the data as bash reads them.
 func TestPasted(t *testing.T) {
-	set := pflag.NewFlagSet("tune", pflag.ContinueOnError)
-	(&dataFlags{}).add(set)
+	f, set := newFitFlags(), pflag.NewFlagSet("tune", pflag.ContinueOnError)
+	addOptions(set, f.flags)
 	args := []string{"--train", "a`id`; it's \"$HOME\" \\ é.csv", "--test", "[ab]*.csv", "--drop", `"a,b",[c],d e`, "--target", "-1", "--weights", "~!{a,b}\x1b\n#"}
 	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	line := fitCommandLine(set)
+	line := f.fitCommandLine()
 	out, err := exec.Command("bash", "-c", "printf '%s\\0' "+line).Output()
 	if err != nil {
 		t.Skip("there is no bash")
 	}
 	again := pflag.NewFlagSet("fit", pflag.ContinueOnError)
-	(&dataFlags{}).add(again)
+	addOptions(again, schema.Of(&dataFlags{}))
 	words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 	if err := again.Parse(words[2:]); err != nil || words[1] != "fit" {
 		t.Fatalf("%q: %v", words, err)

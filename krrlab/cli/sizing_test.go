@@ -22,7 +22,7 @@ $ ranks --n 60000 --d 784 --t 10 --features 6000 --memory 3GB --counts 1,8 --mar
 2$ ranks --n 1000000 --d 10000 --nnz 1 --precond none --memory x
 	--memory
 2$ ranks --d 3
-	--n 0
+	--n N --d D
 2$ ranks --n 10 --d 3 --storage auto
 	name a storage
 2$ ranks --n 10 --d 3 --storage x
@@ -30,15 +30,15 @@ $ ranks --n 60000 --d 784 --t 10 --features 6000 --memory 3GB --counts 1,8 --mar
 2$ ranks --n 10 --d 3 --features 11
 	want 1 to n
 2$ ranks --n 10 --d 3 --precond vecchia --features 11
-	--features 11: want 0 to n
+	--features 11: want 1 to n
 2$ ranks --n 10 --d 3 --precond vecchia --features -1
-	--features -1: want 0 to n
+	--features -1: want at least 0
 2$ ranks --n 10 --d 3 --counts 0
 	--counts 0
 2$ ranks --n 10 --d 3 --nnz 31
 	want 1 to n·d
 2$ ranks --n 10 --d 3 --precond x
-	unknown preconditioner
+	--precond "x": want one of
 2$ ranks --n 10 --d 3 --precond none --t 0
 	--t 0
 1$ ranks --n 10 --d 3 --markdown /nowhere/a.b

@@ -1,12 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"math"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/adapt"
@@ -14,14 +11,21 @@ import (
 
 // sketchSizeFlags are the flags of krrlab sketch-size.
 type sketchSizeFlags struct {
-	krrlab.SketchSizeOptions
-	test, preset string
-	own          []float64 // θ, α, γ
-	lambdaP      float64
+	Test       string    `flag:"test" default:"kappa" check:"one of kappa theorem7" help:"kappa or theorem7"`
+	Target     float64   `flag:"kappa-target" default:"30" check:">1" help:"largest κ(M⁻¹A) that kappa accepts, above 1"`
+	Preset     string    `flag:"preset" default:"kappa5" check:"one of paper kappa5 kappa10" help:"constants of theorem7: paper, kappa5 or kappa10"`
+	Constants  []float64 `flag:"constants" not:"preset" help:"θ,α,γ of theorem7, in place of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
+	Sketched   bool      `flag:"product-free" help:"test condition 2 with independent features first, and with K only if they pass"`
+	Check      int       `flag:"check-factor" default:"4" check:">=1" help:"number of independent features of --product-free, as a multiple of s"`
+	First      int       `flag:"first" check:">=1" help:"first s (default: 128, or n/8 if that is less)"`
+	Max        int       `flag:"max" check:">=1" help:"largest s, below n (default: n−1)"`
+	Eigen      int       `flag:"conditions-up-to" default:"2048" check:">=-1" zero:"-1" help:"largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never"`
+	Confidence float64   `flag:"confidence" default:"0.95" check:"(0,1)" help:"probability that no s is accepted wrongly"`
 }
 
 func (a *app) sketchSizeCommand() *cobra.Command {
 	f := &sketchSizeFlags{}
+	var constants adapt.Test
 	return a.stageCommand(stageCommand{
 		use:   "sketch-size (--data NAME | --train FILE)",
 		short: "Double the number of features s until a test of them accepts",
@@ -33,69 +37,29 @@ the result. If no s below n is accepted the status is none, and the rung of leas
 predicted time is named.`,
 		example: `  krrlab sketch-size --data mnist --n 10000
   krrlab sketch-size --data mnist --n 10000 --test theorem7 --preset kappa10 --plot ladder.svg`,
-		add:   f.add,
-		check: f.check,
-		cfg: func(set *pflag.FlagSet, c *krrlab.Config) error {
-			if set.Changed("lambda-p") {
-				c.Precond = krrlab.Features{LambdaP: f.lambdaP}
+		options: f, flags: "lambda-p",
+		check: func(*labFlags) (err error) {
+			if f.Constants == nil {
+				constants, err = adapt.ParseTest(f.Preset)
+				return usage(err)
+			}
+			if len(f.Constants) != 3 {
+				return usagef("--constants of %d numbers: want θ,α,γ, such as 0.26,0.36,0.30", len(f.Constants))
+			}
+			constants = adapt.Test{Name: "own constants", Theta: f.Constants[0], Alpha: f.Constants[1], Gamma: f.Constants[2]}
+			return usage(constants.Validate())
+		},
+		cfg: func(l *labFlags, c *krrlab.Config) error {
+			if c.Precond = nil; l.LambdaP > 0 {
+				c.Precond = krrlab.Features{LambdaP: l.LambdaP}
 			}
 			return nil
 		},
 		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) {
-			return l.SketchSize(ctx, f.SketchSizeOptions)
+			return l.SketchSize(ctx, krrlab.SketchSizeOptions{
+				Test: adapt.Kind(f.Test), Target: f.Target, Constants: constants, Sketched: f.Sketched, Check: f.Check,
+				First: f.First, Max: f.Max, Eigen: f.Eigen, Confidence: f.Confidence,
+			})
 		},
 	})
-}
-
-func (f *sketchSizeFlags) add(p *pflag.FlagSet) {
-	p.StringVar(&f.test, "test", string(adapt.Kappa), "kappa or theorem7")
-	p.Float64Var(&f.Target, "kappa-target", 30, "largest κ(M⁻¹A) that kappa accepts, above 1")
-	p.StringVar(&f.preset, "preset", adapt.Kappa5.Name, "constants of theorem7: paper, kappa5 or kappa10")
-	p.Float64SliceVar(&f.own, "constants", nil, "θ,α,γ of theorem7, in place of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ")
-	p.Lookup("constants").DefValue = "" // the text has it
-	p.BoolVar(&f.Sketched, "product-free", false, "test condition 2 with independent features first, and with K only if they pass")
-	p.IntVar(&f.Check, "check-factor", 4, "number of independent features of --product-free, as a multiple of s")
-	p.IntVar(&f.First, "first", 0, "first s (default: 128, or n/8 if that is less)")
-	p.IntVar(&f.Max, "max", 0, "largest s, below n (default: n−1)")
-	p.IntVar(&f.Eigen, "conditions-up-to", 2048, "largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never")
-	addConfidence(p, &f.Confidence, "probability that no s is accepted wrongly")
-	addLambdaP(p, &f.lambdaP)
-	wantAtLeast(p, 1, "first", "max", "check-factor")
-}
-
-func (f *sketchSizeFlags) check(set *pflag.FlagSet) error {
-	if f.Test = adapt.Kind(f.test); f.Test != adapt.Kappa && f.Test != adapt.Theorem7 {
-		return usagef("--test %q: want kappa or theorem7", f.test)
-	}
-	if err := f.constants(set); err != nil {
-		return err
-	}
-	f.Eigen = cmp.Or(f.Eigen, -1)
-	switch {
-	case !(f.Target > 1) || math.IsInf(f.Target, 1):
-		return usagef("--kappa-target %g: want a number above 1", f.Target)
-	case f.Eigen < -1:
-		return usagef("--conditions-up-to %d: want a number of features, or -1", f.Eigen)
-	}
-	return nil
-}
-
-func (f *sketchSizeFlags) constants(set *pflag.FlagSet) (err error) {
-	if !set.Changed("constants") {
-		if f.Constants, err = adapt.ParseTest(f.preset); err != nil {
-			return usagef("--preset: %w", err)
-		}
-		return nil
-	}
-	switch {
-	case set.Changed("preset"):
-		return usagef("--preset and --constants exclude each other")
-	case len(f.own) != 3:
-		return usagef("--constants of %d numbers: want θ,α,γ, such as 0.26,0.36,0.30", len(f.own))
-	}
-	f.Constants = adapt.Test{Name: "own constants", Theta: f.own[0], Alpha: f.own[1], Gamma: f.own[2]}
-	if err := f.Constants.Validate(); err != nil {
-		return errUsage{err}
-	}
-	return nil
 }

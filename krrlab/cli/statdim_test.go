@@ -44,13 +44,13 @@ $ verify m.krr
 2$ verify m.krr m.krr
 	m.krr
 2$ verify m.krr --data mnist --train train.csv
-	--data excludes
+	--data and --train exclude
 2$ verify m.krr --passes 0
 	--passes 0
 2$ verify m.krr --format tar
 	tar
 2$ verify m.krr --data mnist --target 1
-	--target go with --train
+	--target goes with --train
 1$ verify none.krr
 	none.krr
 1$ verify m.krr --train test.csv

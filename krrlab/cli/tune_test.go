@@ -86,7 +86,7 @@ func TestTuneCommandLine(t *testing.T) {
 	}{
 		{"tune --sigma 2,0.5,1 --kernel gaussian", " --sigma 2,0.5,1 --lambda ", "kernel", "gaussian"},
 		{"tune --sigma 2,0.5,1 --sigma 1.5 --kernel gaussian", " --sigma 1.5 --lambda ", "sigma", 1.5},
-		{"fit --tune --holdout 0.2 --kernel gaussian", "krrlab fit --holdout 0.2 ", "kernel", "gaussian"},
+		{"fit --tune --holdout 0.2 --kernel gaussian", " --holdout 0.2 ", "kernel", "gaussian"},
 		{"tune --scale standard --sigma 1.7 --kernel gaussian", "--scale standard", "sigma", 1.7},
 		{"tune --scale standard --lambda 0.3 --kernels matern32", "--lambda 0.3", "lambda", 0.3},
 		{"tune --scale standard --kernel polynomial --degree 2", "--degree 2", "degree", 2.0},

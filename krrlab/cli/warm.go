@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/spf13/pflag"
-
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/plural"
@@ -14,71 +12,80 @@ import (
 )
 
 // loadWarm reads the model of --warm, and lets it say how to read the training data where no flag does.
-func (f *fitFlags) loadWarm(set *pflag.FlagSet) (err error) {
-	if f.warm == "" {
+func (f *fitFlags) loadWarm() (err error) {
+	if f.Warm == "" {
 		return nil
 	}
-	if f.start, err = model.Load(f.warm); err != nil {
+	if f.model, err = model.Load(f.Warm); err != nil {
 		return err
 	}
-	m := f.start
-	if kernel.Given(m.Kernel) != nil {
-		return usagef("--warm %s: the model is of a precomputed K, which it does not hold", f.warm)
+	m, given := f.model, f.flags.Given
+	switch {
+	case kernel.Given(m.Kernel) != nil:
+		return usagef("--warm %s: the model is of a precomputed K, which it does not hold", f.Warm)
+	case m.Weighted:
+		return usagef("--warm %s: its fit had weights, which it does not hold", f.Warm)
+	case f.Train != "" && f.Impute != "none" && !given("scale") && !m.Scaling.Fills():
+		return usagef("--impute %s: the model of --warm fills no missing values, as its rows had none: remove the rows that have some, or fit without --warm", f.Impute)
 	}
-	if m.Weighted || f.weights != "" || f.classes == "balanced" {
-		return usagef("--warm %s does not go with weights", f.warm)
-	}
-	if f.train != "" {
-		if !set.Changed("target") {
-			f.target = cmp.Or(datasets.JoinNames(m.Targets), m.Origin.Target, f.target)
+	if f.Train != "" {
+		if !given("target") {
+			f.Target = cmp.Or(datasets.JoinNames(m.Targets), m.Origin.Target, f.Target)
 		}
-		if !set.Changed("drop") {
-			f.drop = m.Origin.Drop
+		if !given("drop") {
+			f.Drop = m.Origin.Drop
 		}
-		if !set.Changed("task") {
-			f.task = m.Task().String()
+		if !given("task") {
+			f.Task = m.Task().String()
 		}
-		if !set.Changed("categorical") {
-			f.values = m.Origin.Categorical
+		if !given("categorical") {
+			f.Categorical = m.Origin.Categorical
 		}
-		if f.missing = m.Scaling.Fills() && !set.Changed("scale"); f.missing {
-			f.impute = "none" // by the model's numbers
-		} else if f.impute != "none" && !set.Changed("scale") {
-			return usagef("--impute %s: the model of --warm fills no missing values, as its rows had none: remove the rows that have some, or fit without --warm", f.impute)
+		if m.Scaling.Fills() && !given("scale") {
+			f.KeepMissing, f.Impute = true, "none" // by the model's numbers
 		}
 	}
-	if !set.Changed("scale") {
-		if f.scale = "none"; m.Scaling != nil && m.Scaling.Kind == "pixel" { // its points stay bytes
-			f.scale = m.Scaling.Kind
+	if !given("scale") {
+		if f.Scale = "none"; m.Scaling != nil && m.Scaling.Kind == "pixel" { // its points stay bytes
+			f.Scale = m.Scaling.Kind
 		}
 	}
 	return nil
 }
 
-// scaleWarm scales data that were read without a scaling as the model's points are.
-func (f *fitFlags) scaleWarm(set *pflag.FlagSet, d *loaded) (err error) {
-	if f.start != nil && f.missing && set.Changed("impute") {
-		d.hint("--impute is not used: missing values are filled by the numbers of --warm %s", f.warm)
-	}
-	if f.start == nil || set.Changed("scale") || f.scale != "none" {
+// scaleWarm scales data that were read without a scaling as the model's points are, and lets it say kernel and λ.
+func (f *fitFlags) scaleWarm(d *loaded) (err error) {
+	if f.model == nil {
 		return nil
 	}
-	if d.train, err = f.start.Scaling.Apply(d.train); err == nil && d.test != nil {
-		d.test, err = f.start.Scaling.Apply(d.test)
+	d.lambda = f.model.Lambda
+	if !f.flags.Given("kernel", "sigma", "gamma", "coef0", "degree") {
+		d.kernel = f.model.Kernel
 	}
-	if err != nil {
-		err = fmt.Errorf("--warm %s: %w", f.warm, err)
+	if f.flags.Given("scale") || f.Scale != "none" {
+		return nil
 	}
-	return err
+	if f.KeepMissing && f.flags.Given("impute") {
+		d.hint("--impute is not used: missing values are filled by the numbers of --warm %s", f.Warm)
+	}
+	if d.train, err = f.model.Scaling.Apply(d.train); err == nil && d.test != nil {
+		d.test, err = f.model.Scaling.Apply(d.test)
+	}
+	return f.warmError(err)
 }
 
-// begin puts the model's answer into a configuration.
-func (f *fitFlags) begin(d *loaded, cfg *krrlab.Config) (err error) {
-	if f.start == nil {
+// startWarm puts the model's answer into a configuration.
+func (f *fitFlags) startWarm(d *loaded, cfg *krrlab.Config) (err error) {
+	if f.model == nil {
 		return nil
 	}
-	if cfg.Start, err = f.start.Start(d.train, cfg.Kernel, cfg.Lambda); err != nil {
-		err = fmt.Errorf("--warm %s: %w", f.warm, err)
+	cfg.Start, err = f.model.Start(d.train, cfg.Kernel, cfg.Lambda)
+	return f.warmError(err)
+}
+
+func (f *fitFlags) warmError(err error) error {
+	if err != nil {
+		err = fmt.Errorf("--warm %s: %w", f.Warm, err)
 	}
 	return err
 }
@@ -86,8 +93,9 @@ func (f *fitFlags) begin(d *loaded, cfg *krrlab.Config) (err error) {
 // warmText says what the model was good for.
 func (f *fitFlags) warmText(s *krrlab.Solution) string {
 	if s.Solver == krrlab.Direct || len(s.History) == 0 {
-		return fmt.Sprintf("%s was not used: the direct solver does not iterate (--solver pcg does)", f.warm)
+		return fmt.Sprintf("%s was not used: the direct solver does not iterate (--solver pcg does)", f.Warm)
 	}
-	n, _, _ := f.start.Dims()
-	return fmt.Sprintf("%s has %d of the %d rows, λ = %g: the residual began at %.2e, and took %s to %.2e", f.warm, n, s.N, f.start.Lambda, s.History[0].Residual, plural.Count(s.Iterations, "iteration"), s.TrueResidual)
+	n, _, _ := f.model.Dims()
+	return fmt.Sprintf("%s has %d of the %d rows, λ = %g: the residual began at %.2e, and took %s to %.2e", f.Warm, n, s.N,
+		f.model.Lambda, s.History[0].Residual, plural.Count(s.Iterations, "iteration"), s.TrueResidual)
 }

@@ -58,7 +58,7 @@ func TestWarmTable(t *testing.T) {
 $ fit --train few.csv --target y --categorical city --impute mean --solver cg --out m.krr
 $ fit --train all.csv --warm m.krr --solver cg --out next.krr
 	has 60 of the 62 rows
-	1 word of a categorical column
+	all.csv: 1 word of categorical columns not in the training data
 $ fit --train all.csv --warm m.krr --solver cg --impute median --out again.krr
 	has 60 of the 62 rows
 	note: --impute is not used: missing values are filled by the numbers of --warm

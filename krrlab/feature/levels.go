@@ -33,6 +33,12 @@ func ParseLevels(spec string) (Levels, error) {
 	return levels, levels.Check()
 }
 
+// Set makes levels those that ParseLevels reads, for a flag.
+func (levels *Levels) Set(spec string) (err error) {
+	*levels, err = ParseLevels(spec)
+	return err
+}
+
 // String is the inverse of ParseLevels.
 func (levels Levels) String() string {
 	var parts []string

@@ -30,6 +30,15 @@ func ParseStorage(name string) (Storage, error) {
 	return enum.Parse[Storage]("storage", storageNames, name)
 }
 
+// MarshalText implements encoding.TextMarshaler.
+func (s Storage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Storage) UnmarshalText(b []byte) (err error) {
+	*s, err = ParseStorage(string(b))
+	return err
+}
+
 // Tiles says which tiles of K there are.
 type Tiles int
 
@@ -45,6 +54,15 @@ func (t Tiles) String() string { return enum.Name(tilesNames, t) }
 
 // ParseTiles is the inverse of String.
 func ParseTiles(name string) (Tiles, error) { return enum.Parse[Tiles]("tiles", tilesNames, name) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (t Tiles) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (t *Tiles) UnmarshalText(b []byte) (err error) {
+	*t, err = ParseTiles(string(b))
+	return err
+}
 
 // Options of New. The zero value, and nil, ask for the defaults.
 type Options struct {

@@ -33,6 +33,15 @@ func (f Form) String() string { return enum.Name(formNames, f) }
 // ParseForm is the inverse of String.
 func ParseForm(name string) (Form, error) { return enum.Parse[Form]("form", formNames, name) }
 
+// MarshalText implements encoding.TextMarshaler.
+func (f Form) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *Form) UnmarshalText(b []byte) (err error) {
+	*f, err = ParseForm(string(b))
+	return err
+}
+
 // Options of New. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
 	// Form of the inverse. Default AutoForm.

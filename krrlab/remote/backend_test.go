@@ -236,7 +236,7 @@ func TestJobRefuses(t *testing.T) {
 	}{
 		"version": {func(_ *testing.T, _ string, j *job) { j.Version = 99 }, "format version 99"},
 		"stage":   {func(_ *testing.T, _ string, j *job) { j.Stage = "dance" }, `unknown stage "dance"`},
-		"kernel":  {func(_ *testing.T, _ string, j *job) { j.Config.Kernel.Name = "x" }, "kernel"},
+		"kernel":  {func(_ *testing.T, _ string, j *job) { j.Config.Spec.Name = "x" }, "kernel"},
 		"damaged data": {func(t *testing.T, root string, j *job) {
 			name := filepath.Join(root, j.Data.Files["x"])
 			b, err := os.ReadFile(name)

@@ -10,14 +10,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
@@ -42,49 +39,29 @@ type job struct {
 
 // config is a krrlab.Config as JSON; what is not set has its default at the ranks.
 type config struct {
-	Kernel kernel.Spec `json:"kernel"`
-	Lambda float64     `json:"lambda"`
-	Solver string      `json:"solver"`
+	Spec kernel.Spec `json:"kernel"`
 	krrlab.PrecondSpec
-	Repeat     int         `json:"repeat,omitempty"`
-	Tol        float64     `json:"tol,omitempty"`
-	MaxIter    int         `json:"max_iter,omitempty"`
-	Storage    string      `json:"storage"`
-	Tiles      string      `json:"tiles,omitempty"`
-	Memory     int64       `json:"memory,omitempty"`
-	Seed       uint64      `json:"seed"`
-	Exact      string      `json:"residual"`
-	Stop       bound.Stop  `json:"stop"`
-	Checkpoint *checkpoint `json:"checkpoint,omitempty"`
-}
-
-// checkpoint is a krrlab.Checkpoint as JSON.
-type checkpoint struct {
-	Dir       string        `json:"dir"`
-	Every     time.Duration `json:"every,omitempty"`
-	EveryIter int           `json:"every_iterations,omitempty"`
-	Resume    bool          `json:"resume,omitempty"`
+	krrlab.Config
 }
 
 // newConfig returns the configuration as it was given, the folder of checkpoints by its full
 // name, or says what of it cannot be serialized.
 func newConfig(c *krrlab.Config) (j config, err error) {
-	if j.Kernel, err = kernel.ToSpec(c.Kernel); err != nil {
+	j.Config = *c
+	if j.Spec, err = kernel.ToSpec(c.Kernel); err != nil {
 		return j, fmt.Errorf("%w; without a Backend it runs as it is", err)
 	}
 	if j.PrecondSpec, err = krrlab.SpecOf(c.Precond, c.Kernel); err != nil {
 		return j, fmt.Errorf("%w and cannot be sent to ranks: take a built-in one, or no Backend", err)
 	}
-	j.Lambda, j.Solver, j.Repeat, j.Tol, j.MaxIter = c.Lambda, c.Solver.String(), c.Repeat, c.Tol, c.MaxIter
-	j.Storage, j.Tiles, j.Memory, j.Seed, j.Exact = c.Storage.String(), c.Tiles.String(), c.Memory, c.Seed, c.Exact.String()
 	if c.Start != nil {
 		return j, fmt.Errorf("krrlab: Start is not sent to ranks: leave it out, or take no Backend")
 	}
-	if j.Stop = c.Stop; c.StopRows != nil {
+	if c.StopRows != nil {
 		return j, fmt.Errorf("krrlab: StopRows are not sent to ranks: leave them out, for the training points, or take no Backend")
 	}
 	if k := c.Checkpoint; k != nil {
-		j.Checkpoint = &checkpoint{k.Dir, k.Every, k.EveryIter, k.Resume}
+		j.Checkpoint = new(*k)
 		if j.Checkpoint.Dir, err = filepath.Abs(k.Dir); err != nil { // the ranks run elsewhere
 			return j, fmt.Errorf("krrlab: folder of checkpoints: %w", err)
 		}
@@ -94,25 +71,9 @@ func newConfig(c *krrlab.Config) (j config, err error) {
 
 // config is the inverse of newConfig.
 func (j *config) config() (c krrlab.Config, err error) {
-	take := func(e error) { err = cmp.Or(err, e) }
-	var e error
-	c.Kernel, e = kernel.FromSpec(j.Kernel)
-	take(e)
-	c.Solver, e = krrlab.ParseSolver(j.Solver)
-	take(e)
-	c.Storage, e = gram.ParseStorage(j.Storage)
-	take(e)
-	c.Tiles, e = gram.ParseTiles(cmp.Or(j.Tiles, gram.AutoTiles.String()))
-	take(e)
-	c.Exact, e = krrlab.ParseResidualPolicy(j.Exact)
-	take(e)
-	if err == nil {
+	c = j.Config
+	if c.Kernel, err = kernel.FromSpec(j.Spec); err == nil {
 		c.Precond, err = j.Preconditioner(c.Kernel)
-	}
-	c.Lambda, c.Repeat = j.Lambda, j.Repeat
-	c.Tol, c.MaxIter, c.Memory, c.Seed, c.Stop = j.Tol, j.MaxIter, j.Memory, j.Seed, j.Stop
-	if k := j.Checkpoint; k != nil {
-		c.Checkpoint = &krrlab.Checkpoint{Dir: k.Dir, Every: k.Every, EveryIter: k.EveryIter, Resume: k.Resume}
 	}
 	return c, err
 }

@@ -14,10 +14,10 @@ type Schema struct {
 	Fields []*Field
 }
 
-// Of returns the options of the structs that options point to, for the flags of one command. Defaults are put in place
-// of zeros; what is not zero is the default itself. Tags that cannot be read are a programmer's misuse and panic.
-func Of(options ...any) *Schema {
-	s := read(options...)
+// Of returns the options of the struct that options points to, for the flags of a command. Defaults are put in place of
+// zeros; what is not zero is the default itself. Tags that cannot be read are a programmer's misuse and panic.
+func Of(options any) *Schema {
+	s := read(options)
 	for _, f := range s.Fields {
 		f.flags = true
 		if f.settle(); !f.value.IsZero() || f.tag("default") != "" {
@@ -37,15 +37,13 @@ func Settle(options any) error {
 	return s.Settle()
 }
 
-func read(options ...any) *Schema {
-	s := &Schema{}
-	for _, o := range options {
-		v := reflect.ValueOf(o)
-		if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
-			panic(fmt.Sprintf("schema: options in a %T: want a pointer to a struct", o))
-		}
-		s.add(v.Elem(), map[string]string{})
+func read(options any) *Schema {
+	v := reflect.ValueOf(options)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		panic(fmt.Sprintf("schema: options in a %T: want a pointer to a struct", options))
 	}
+	s := &Schema{}
+	s.add(v.Elem(), map[string]string{})
 	return s
 }
 

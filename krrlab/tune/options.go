@@ -7,11 +7,13 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/schema"
 )
 
 // Criteria, by name.
@@ -21,15 +23,12 @@ const (
 	Validation = "validation"
 )
 
-// Criteria lists them, the default first.
-var Criteria = []string{LOO, KFold, Validation}
-
 // Kernels are those tried by default, the smoothest first.
 var Kernels = []string{"gaussian", "matern52", "matern32", "laplacian"}
 
 // Options of a search. Zero values mean the defaults; what is set is held.
 type Options struct {
-	Kernels []string // by name; default: Kernels
+	Kernels []string `flag:"kernels" not:"kernel"` // by name; default: Kernels
 	Sigma   float64  // default: searched about the median distance of rows
 	Gamma   float64  // of the polynomial (γxᵀz+c)^q; default: searched about 1/median ‖x‖²
 	Coef0   *float64 // default: 1
@@ -40,23 +39,33 @@ type Options struct {
 	// are then if rows that took no part in it say so. The result is that of data divided by them (datasets.Stretch).
 	ARD bool
 
-	Criterion string // default: LOO
-	Folds     int    // of KFold; default: 5
-	// Rows are the rows of the subsample. Up to twice as many there is none: leave-one-out takes all. Default: 2,000.
-	Rows int
-	// Points are the most points on the first level. Default: 120.
-	Points int
-	// Gain ends a level where less than this part of the error is expected to be gained. Default: 0.002.
-	Gain float64
+	Criterion string `flag:"criterion" default:"loo" check:"one of loo kfold validation"`
+	Folds     int    `flag:"folds" default:"5" check:">=2" help:"number of folds of kfold"`
+	// Rows are the rows of the subsample. Up to twice as many there is none: leave-one-out takes all.
+	Rows int `flag:"rows" default:"2000" check:">=10"`
+	// Points are the most points on the first level.
+	Points int `flag:"points" default:"120" check:">=1" help:"maximum number of points of the first level"`
+	// Gain ends a level where less than this part of the error is expected to be gained.
+	Gain float64 `flag:"gain" default:"0.002" check:"positive"`
 	// Tie is by which part of its error a smoother point may be worse than the best, within one standard error.
 	// Default: 0.005; negative: none.
-	Tie float64
+	Tie float64 `default:"0.005"`
 	// State is a file that keeps what is known, for a search that goes on where it was interrupted. Default: none.
-	State string
+	State string `flag:"state" help:"save the search in this file, so that an interrupted one can continue"`
 	Seed  uint64
 
 	// Valid are the rows of Validation.
 	Valid *datasets.Dataset
+}
+
+// Help has the longer texts of the options as flags.
+func (Options) Help() map[string]string {
+	return map[string]string{
+		"kernels":   "kernels to try, separated by commas (default: " + strings.Join(Kernels, ",") + ")",
+		"criterion": "error to choose by: loo, kfold, validation (with --valid)",
+		"rows":      "rows of the subsample; all rows are taken if there are at most twice as many",
+		"gain":      "end a level when the expected reduction of the error is less than this share of it",
+	}
 }
 
 // Data are the rows to tune for.
@@ -96,17 +105,13 @@ func (o *Options) Check() error {
 			return fmt.Errorf("tune: kernel %q: want one of %v", k, kernel.Names())
 		}
 	}
-	switch {
-	case o.Criterion != "" && !slices.Contains(Criteria, o.Criterion):
-		return fmt.Errorf("tune: criterion %q: want one of %v", o.Criterion, Criteria)
-	case o.Criterion == Validation && o.Valid == nil:
-		return fmt.Errorf("tune: criterion validation: want validation rows")
-	case o.Folds < 0 || o.Folds == 1:
-		return fmt.Errorf("tune: %d folds: want at least 2", o.Folds)
-	case o.Rows < 0 || o.Points < 0:
-		return fmt.Errorf("tune: %d rows, %d points: want numbers ≥ 0", o.Rows, o.Points)
+	if err := schema.Settle(new(*o)); err != nil {
+		return fmt.Errorf("tune: %w", err)
 	}
-	for name, v := range map[string]float64{"σ": o.Sigma, "γ": o.Gamma, "λ": o.Lambda, "gain": o.Gain} {
+	if o.Criterion == Validation && o.Valid == nil {
+		return fmt.Errorf("tune: criterion validation: want validation rows")
+	}
+	for name, v := range map[string]float64{"σ": o.Sigma, "γ": o.Gamma, "λ": o.Lambda} {
 		if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("tune: %s = %g: want a positive number, or 0 for the default", name, v)
 		}
@@ -129,9 +134,9 @@ func (o *Options) Check() error {
 
 // settled returns the options with their defaults.
 func (o Options) settled() Options {
-	o.Criterion, o.Folds = cmp.Or(o.Criterion, LOO), cmp.Or(o.Folds, 5)
-	o.Rows, o.Points = cmp.Or(o.Rows, 2000), cmp.Or(o.Points, 120)
-	o.Gain, o.Tie = cmp.Or(o.Gain, 0.002), cmp.Or(o.Tie, 0.005)
+	if err := schema.Settle(&o); err != nil {
+		panic(err) // Options.Check
+	}
 	if len(o.Kernels) == 0 {
 		o.Kernels = Kernels
 	}

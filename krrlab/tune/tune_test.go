@@ -399,12 +399,12 @@ func TestCheck(t *testing.T) {
 		"sigma":      {Sigma: 1e200},
 		"inverse":    {Kernels: []string{"polynomial"}, Gamma: 1e-310},
 		"kernel":     {Kernels: []string{"cosine"}},
-		"criterion":  {Criterion: "aic"},
+		"Criterion":  {Criterion: "aic"},
 		"validation": {Criterion: Validation},
-		"folds":      {Folds: 1},
+		"Folds":      {Folds: 1},
 		"λ":          {Lambda: -1},
 		"σ":          {Sigma: math.NaN()},
-		"rows":       {Rows: -1},
+		"Rows":       {Rows: -1},
 	} {
 		testkit.Fails(t, o.Check(), want)
 	}

@@ -14,7 +14,6 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/tune"] = imports.Package{
 		Name: "tune",
 		Binds: map[string]r.Value{
-			"Criteria":   r.ValueOf(&tune.Criteria).Elem(),
 			"InUnits":    r.ValueOf(tune.InUnits),
 			"KFold":      r.ValueOf(""),
 			"Kernels":    r.ValueOf(&tune.Kernels).Elem(),

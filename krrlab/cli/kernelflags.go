@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// defaultLambda is the ridge where neither a flag nor the registry has one.
+const defaultLambda = 0.01
+
+// kernelFlags say which kernel to use.
+type kernelFlags struct {
+	KernelName kernelName `flag:"kernel" default:"gaussian"`
+	Matrix     string     `flag:"matrix" with:"kernel=precomputed" not:"precond=features|sigma|data|test|scale|impute|categorical|dim|warm|tune"`
+	Sigma      bandwidth  `flag:"sigma" not:"kernel=polynomial"`
+	Gamma      float64    `flag:"gamma" default:"0.01" with:"kernel=polynomial" help:"γ of the polynomial (γxᵀz+c)^q"`
+	Coef0      float64    `flag:"coef0" default:"1" with:"kernel=polynomial" help:"c of the polynomial"`
+	Degree     int        `flag:"degree" default:"3" with:"kernel=polynomial" help:"q of the polynomial"`
+}
+
+func (kernelFlags) Help() map[string]string {
+	return map[string]string{
+		"kernel": "gaussian (or rbf), polynomial, laplacian, matern32, matern52, or precomputed: K of --matrix",
+		"matrix": "K of --kernel precomputed: a symmetric matrix, float32 or float64, in a .npy file; row i belongs to row i " +
+			"of --train, of which only the targets are read",
+		"sigma": "bandwidth σ of the scaled features; or one for each feature, separated by commas or in a file of numbers " +
+			"(default: the registry's for --data, else the median distance of 1,000 rows)",
+	}
+}
+
+// kernelName is the name of a kernel, of which the Gaussian has scikit-learn's too.
+type kernelName string
+
+func (k *kernelName) Set(name string) error {
+	if name == "rbf" {
+		name = "gaussian"
+	}
+	if names := append(kernel.Names(), "precomputed"); !slices.Contains(names, name) {
+		return errors.New("want one of " + strings.Join(names, ", "))
+	}
+	*k = kernelName(name)
+	return nil
+}
+
+// bandwidth is --sigma: a number, or several, by which the features are divided; value is then 1.
+type bandwidth struct {
+	value   float64
+	lengths []float64
+}
+
+func (b *bandwidth) String() string { return fmt.Sprint(b.value) }
+
+func (b *bandwidth) Type() string { return "float64" }
+
+func (b *bandwidth) Set(text string) (err error) {
+	b.lengths = nil
+	list := text
+	if b.value, err = strconv.ParseFloat(text, 64); err != nil && !strings.Contains(text, ",") {
+		file, err := os.ReadFile(text)
+		if err != nil {
+			return errors.New("want a number, one for each feature separated by commas, or a file of numbers")
+		}
+		list = string(file)
+	}
+	words := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	if len(words) == 0 {
+		return errors.New("want a file with numbers")
+	}
+	for _, word := range words {
+		length, err := strconv.ParseFloat(word, 64)
+		switch bad := err != nil || !(length > 0) || math.IsInf(length, 1); {
+		case bad && word == text:
+			return errors.New("want a positive number")
+		case bad:
+			return fmt.Errorf("%.40q: want a positive number", word)
+		}
+		b.lengths = append(b.lengths, length)
+	}
+	if err == nil {
+		b.lengths = nil
+	} else {
+		b.value = 1
+	}
+	return nil
+}
+
+func (f *kernelFlags) check() error {
+	if f.KernelName == "precomputed" {
+		if f.Matrix == "" {
+			return errors.New("--kernel precomputed: want K in a .npy file: --matrix FILE")
+		}
+		return nil
+	}
+	_, err := f.build(1)
+	return err
+}
+
+// build returns the kernel of the flags with bandwidth sigma.
+func (f *kernelFlags) build(sigma float64) (kernel.Kernel, error) {
+	if f.KernelName == "polynomial" {
+		return kernel.FromSpec(kernel.Spec{Name: "polynomial", Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree})
+	}
+	return kernel.FromSpec(kernel.Spec{Name: string(f.KernelName), Sigma: sigma})
+}
+
+// kernelFor returns the kernel for the data; σ is the flag's, the registry's for the Gaussian, or the median distance.
+func (f *kernelFlags) kernelFor(data *loaded) (kernel.Kernel, error) {
+	if data.kernel != nil {
+		return data.kernel, nil
+	}
+	sigma := f.Sigma.value
+	if sigma == 0 && f.KernelName == "gaussian" {
+		sigma = data.sigma
+	}
+	if sigma == 0 && f.KernelName != "polynomial" {
+		sigma = rounded(kernel.MedianDistance(data.train.X, f.KernelName == "laplacian"))
+		if !(sigma > 0) || math.IsInf(sigma, 0) {
+			sigma = 1 // all points coincide
+		}
+	}
+	return f.build(sigma)
+}
+
+// rounded returns v to three significant digits: a guess needs no more, and is copied from a report without loss.
+func rounded(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}
+
+// precomputed makes the rows of K the points.
+func (d *loaded) precomputed(ctx context.Context, f *labFlags) error {
+	x, err := datasets.ReadMatrix(ctx, f.Matrix, f.Memory)
+	if err != nil {
+		return err
+	}
+	if d.given, err = kernel.NewPrecomputed(x); err != nil {
+		return fmt.Errorf("%s: %w", f.Matrix, err)
+	}
+	n := d.train.Len()
+	if rows := d.given.N(); rows < n || rows > n && (f.MaxRows == 0 || n < f.MaxRows) {
+		header := ""
+		if n == rows+1 {
+			header = "; if its first line is a header, say --header yes"
+		}
+		return fmt.Errorf("%s: K has %d rows, and %s has %d: want a target for each row%s", f.Matrix, rows, f.Train, n, header)
+	}
+	d.train.X, d.train.Columns, d.kernel = kernel.Rows(n), nil, d.given
+	return nil
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/datasets"
+)
+
+// nearest returns the word that a mistyped one most likely stands for: the one of the fewest
+// typing errors away, at most a third of its letters; "" if there is none.
+func nearest(typed string, words []string) string {
+	best, least := "", len(typed)/3+1
+	for _, w := range words {
+		if d := typos(typed, w); d < least {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+// typos returns the number of letters to put in, leave out, exchange or swap with their neighbor
+// to make b of a (the optimal string alignment distance).
+func typos(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	d := make([][]int, len(x)+1)
+	for i := range d {
+		d[i] = make([]int, len(y)+1)
+		d[i][0] = i
+	}
+	for j := range d[0] {
+		d[0][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		for j := 1; j <= len(y); j++ {
+			exchange := d[i-1][j-1]
+			if x[i-1] != y[j-1] {
+				exchange++
+			}
+			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, exchange)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
+		}
+	}
+	return d[len(x)][len(y)]
+}
+
+// meant puts the question into words; "" where there is nothing to ask.
+func meant(prefix, word string) string {
+	if word == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s%s?", prefix, word)
+}
+
+// commandMeant asks for the subcommand that was mistyped, or the flag that was left out before a
+// file.
+func commandMeant(cmd *cobra.Command, typed string) string {
+	if _, err := os.Stat(typed); err == nil {
+		for _, flag := range []string{"train", "in"} {
+			if cmd.Flags().Lookup(flag) != nil {
+				return meant("--"+flag+" ", typed)
+			}
+		}
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return meant("", nearest(typed, names))
+}
+
+// foreign are flags by the names that other programs have for them.
+var foreign = map[string]string{
+	"alpha": "lambda", "reg": "lambda", "ridge": "lambda", "bandwidth": "sigma", "length-scale": "sigma", "input": "train", "file": "train",
+	"label": "target", "response": "target", "y": "target", "sep": "separator", "delimiter": "separator", "delim": "separator", "names": "header",
+	"exclude": "drop", "ignore": "drop", "one-hot": "categorical", "fillna": "impute", "validation": "holdout", "test-size": "holdout",
+	"output": "out", "model-out": "out",
+}
+
+// flagError marks an error of the flags as one of the command line, and asks for the flag that was
+// mistyped.
+func flagError(cmd *cobra.Command, err error) error {
+	if ours, ok := errors.AsType[errUsage](err); ok { // a value that its option refuses
+		return ours
+	}
+	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 { // a mistyped command before its flags
+		return noArgs(cmd, typed)
+	}
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || unknown.GetSpecifiedShortnames() != "" {
+		return errUsage{err}
+	}
+	var names []string
+	typed := unknown.GetSpecifiedName()
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if ours := foreign[typed]; cmd.Flags().Lookup(ours) != nil {
+		return usagef("%w; did you mean --%s?", err, ours)
+	}
+	return usagef("%w%s", err, meant("--", nearest(typed, names)))
+}
+
+// knownData refuses a name that no data set has; "" is none.
+func knownData(typed string) error {
+	var names []string
+	for _, i := range datasets.Registry() {
+		if i.Name == typed {
+			return nil
+		}
+		names = append(names, i.Name)
+	}
+	if typed == "" {
+		return nil
+	}
+	return usagef("unknown data set %q: krrlab data list shows the names%s", typed, meant("", nearest(typed, names)))
+}

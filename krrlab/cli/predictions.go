@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/interval"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/npy"
+)
+
+// predictions are what krrlab predict writes, nil what was not asked for.
+type predictions struct {
+	*model.Prediction
+	kept         [][]string // columns of the file, their names first
+	decision     bool
+	bounds, prob *mat.Dense
+	within       *interval.Intervals
+}
+
+// column is one of the file that is written.
+type column struct {
+	name string
+	cell func(i int) string
+}
+
+// number writes a number with every digit.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// columns returns all of them but the first, which counts the rows.
+func (p *predictions) columns() (all []column) {
+	add := func(name string, cell func(i int) string) { all = append(all, column{name, cell}) }
+	entries := func(prefix string, names []string, m *mat.Dense) {
+		for j, name := range names {
+			add(prefix+name, func(i int) string { return number(m.At(i, j)) })
+		}
+	}
+	for _, k := range p.kept {
+		add(k[0], func(i int) string { return k[i+1] })
+	}
+	if p.Targets == nil {
+		add("prediction", p.Text)
+	}
+	entries("prediction_", p.Targets, p.Decision)
+	if p.decision {
+		switch _, t := p.Decision.Dims(); {
+		case p.Targets != nil:
+			entries("decision_", p.Targets, p.Decision)
+		case t > 1: // one a class
+			entries("decision_", p.Labels, p.Decision)
+		default:
+			entries("decision", []string{""}, p.Decision)
+		}
+	}
+	if p.bounds != nil {
+		add("bound", func(i int) string { return number(slices.Max(p.bounds.RawRowView(i))) })
+		if p.Labels != nil {
+			add("settled", func(i int) string { return strconv.FormatBool(p.settled(i)) })
+		}
+	}
+	if p.prob != nil {
+		entries("p_", p.Labels, p.prob)
+	}
+	switch w := p.within; {
+	case w == nil:
+	case w.Sets != nil:
+		add("set", func(i int) string { return labelSet(w.Sets[i], p.Labels) })
+	default:
+		entries("lo", []string{""}, w.Lo)
+		entries("hi", []string{""}, w.Hi)
+	}
+	return all
+}
+
+// write writes the predictions to a file, as the matrix of their numbers if it is named .npy, or to out if there is none.
+func (p *predictions) write(out io.Writer, file string) error {
+	switch {
+	case file == "":
+		return p.writeCSV(out)
+	case filepath.Ext(file) == ".npy":
+		return atomicfile.Write(file, func(w io.Writer) error { return p.writeNPY(w, file) })
+	}
+	return atomicfile.Write(file, p.writeCSV)
+}
+
+func (p *predictions) writeCSV(w io.Writer) error {
+	c, all, record := csv.NewWriter(w), p.columns(), []string{"row"}
+	for _, column := range all {
+		record = append(record, column.name)
+	}
+	err := c.Write(record)
+	for i := 0; i < p.Decision.RawMatrix().Rows && err == nil; i++ {
+		record = append(record[:0], strconv.Itoa(i))
+		for _, column := range all {
+			record = append(record, column.cell(i))
+		}
+		err = c.Write(record)
+	}
+	if c.Flush(); err != nil {
+		return err
+	}
+	return c.Error()
+}
+
+// writeNPY writes the columns as a matrix, one as a vector; true and false are 1 and 0.
+func (p *predictions) writeNPY(w io.Writer, file string) error {
+	all := p.columns()
+	shape := []int{p.Decision.RawMatrix().Rows, len(all)}
+	data := make([]float64, 0, shape[0]*shape[1])
+	for i := range shape[0] {
+		for _, column := range all {
+			cell := column.cell(i)
+			v, err := strconv.ParseFloat(cell, 64)
+			if b, e := strconv.ParseBool(cell); err != nil && e == nil && b {
+				v = 1
+			} else if err != nil && e != nil {
+				return fmt.Errorf("%s: the column %s has %q, and a .npy file holds numbers only: write a .csv file", file, column.name, cell)
+			}
+			data = append(data, v)
+		}
+	}
+	if shape[1] == 1 {
+		shape = shape[:1]
+	}
+	return npy.Write(w, data, shape...)
+}
