@@ -273,7 +273,7 @@ func aftermath(t *testing.T, c *client, cells int) {
 	if got, _ := late.run("n"); !strings.HasSuffix(got, fmt.Sprint("execute_result ", cells)) {
 		t.Errorf("a new client: %q", got)
 	}
-	late.send(late.shell, "execute_request", map[string]any{"code": "line, err := Input(\"? \")\nline", "allow_stdin": true})
+	late.send(late.shell, "execute_request", map[string]any{"code": "Input(\"? \")", "allow_stdin": true})
 	late.wait(late.answers[late.stdin], "input_request")
 	late.send(late.stdin, "input_reply", map[string]any{"value": "me"})
 	if r := fields(late.wait(late.answers[late.shell], "execute_reply")); r["status"] != "ok" {

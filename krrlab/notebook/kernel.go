@@ -41,7 +41,6 @@ func Kernel(ctx context.Context, connectionFile string, o *Options) error {
 		return err
 	}
 	defer srv.Close()
-	s.Prepare()
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {

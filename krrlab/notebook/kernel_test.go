@@ -284,7 +284,7 @@ func TestInterrupts(t *testing.T) {
 // TestInputRequest answers a question, refuses one, and interrupts one.
 func TestInputRequest(t *testing.T) {
 	c := start(t)
-	c.send(c.shell, "execute_request", map[string]any{"code": "line, err := Password(\"who? \")\nline", "allow_stdin": true})
+	c.send(c.shell, "execute_request", map[string]any{"code": "Password(\"who? \")", "allow_stdin": true})
 	q := fields(c.wait(c.answers[c.stdin], "input_request"))
 	if q["prompt"] != "who? " || q["password"] != true {
 		t.Errorf("%v", q)
@@ -310,7 +310,7 @@ func TestInputRequest(t *testing.T) {
 func TestInputAgain(t *testing.T) {
 	c := start(t)
 	c.stdin.Close()
-	c.send(c.shell, "execute_request", map[string]any{"code": "line, err := Input(\"? \")\nline", "allow_stdin": true})
+	c.send(c.shell, "execute_request", map[string]any{"code": "Input(\"? \")", "allow_stdin": true})
 	c.wait(c.published, "execute_input")
 	other := c.dial("DEALER", "other", c.conn.StdinPort)
 	defer other.Close()

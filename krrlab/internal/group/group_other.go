@@ -16,6 +16,3 @@ func Cancel(*exec.Cmd, syscall.Signal) {}
 
 // Kill does nothing.
 func Kill(*exec.Cmd) {}
-
-// Yield does nothing.
-func Yield(*exec.Cmd) {}

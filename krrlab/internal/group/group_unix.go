@@ -22,6 +22,3 @@ func Cancel(cmd *exec.Cmd, sig syscall.Signal) {
 
 // Kill ends the group of a command that was started.
 func Kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-
-// Yield gives the group of a command that was started a low priority.
-func Yield(cmd *exec.Cmd) { _ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, 10) }

@@ -47,35 +47,10 @@ func init() {
 			"Text":               r.ValueOf(display.Text),
 		},
 		Types: map[string]r.Type{
-			"Data":           r.TypeOf((*display.Data)(nil)).Elem(),
-			"HTMLer":         r.TypeOf((*display.HTMLer)(nil)).Elem(),
-			"JPEGer":         r.TypeOf((*display.JPEGer)(nil)).Elem(),
-			"JSONer":         r.TypeOf((*display.JSONer)(nil)).Elem(),
-			"JavaScripter":   r.TypeOf((*display.JavaScripter)(nil)).Elem(),
-			"Latexer":        r.TypeOf((*display.Latexer)(nil)).Elem(),
-			"MIMEMap":        r.TypeOf((*display.MIMEMap)(nil)).Elem(),
-			"Markdowner":     r.TypeOf((*display.Markdowner)(nil)).Elem(),
-			"PDFer":          r.TypeOf((*display.PDFer)(nil)).Elem(),
-			"PNGer":          r.TypeOf((*display.PNGer)(nil)).Elem(),
-			"Renderer":       r.TypeOf((*display.Renderer)(nil)).Elem(),
-			"SVGer":          r.TypeOf((*display.SVGer)(nil)).Elem(),
-			"SimpleRenderer": r.TypeOf((*display.SimpleRenderer)(nil)).Elem(),
-			"Stringer":       r.TypeOf((*display.Stringer)(nil)).Elem(),
+			"Data":    r.TypeOf((*display.Data)(nil)).Elem(),
+			"MIMEMap": r.TypeOf((*display.MIMEMap)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"HTMLer":         r.TypeOf((*proxy_krrlab_notebook_display_HTMLer)(nil)).Elem(),
-			"JPEGer":         r.TypeOf((*proxy_krrlab_notebook_display_JPEGer)(nil)).Elem(),
-			"JSONer":         r.TypeOf((*proxy_krrlab_notebook_display_JSONer)(nil)).Elem(),
-			"JavaScripter":   r.TypeOf((*proxy_krrlab_notebook_display_JavaScripter)(nil)).Elem(),
-			"Latexer":        r.TypeOf((*proxy_krrlab_notebook_display_Latexer)(nil)).Elem(),
-			"Markdowner":     r.TypeOf((*proxy_krrlab_notebook_display_Markdowner)(nil)).Elem(),
-			"PDFer":          r.TypeOf((*proxy_krrlab_notebook_display_PDFer)(nil)).Elem(),
-			"PNGer":          r.TypeOf((*proxy_krrlab_notebook_display_PNGer)(nil)).Elem(),
-			"Renderer":       r.TypeOf((*proxy_krrlab_notebook_display_Renderer)(nil)).Elem(),
-			"SVGer":          r.TypeOf((*proxy_krrlab_notebook_display_SVGer)(nil)).Elem(),
-			"SimpleRenderer": r.TypeOf((*proxy_krrlab_notebook_display_SimpleRenderer)(nil)).Elem(),
-			"Stringer":       r.TypeOf((*proxy_krrlab_notebook_display_Stringer)(nil)).Elem(),
-		},
+		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"MIMETypeHTML":       "string:text/html",
@@ -91,103 +66,3 @@ func init() {
 		},
 	}
 }
-
-// proxy_krrlab_notebook_display_HTMLer implements display.HTMLer by functions of the interpreter.
-type proxy_krrlab_notebook_display_HTMLer struct {
-	Object any
-	HTML_  func(_ any) string
-}
-
-func (p *proxy_krrlab_notebook_display_HTMLer) HTML() string { return p.HTML_(p.Object) }
-
-// proxy_krrlab_notebook_display_JPEGer implements display.JPEGer by functions of the interpreter.
-type proxy_krrlab_notebook_display_JPEGer struct {
-	Object any
-	JPEG_  func(_ any) []byte
-}
-
-func (p *proxy_krrlab_notebook_display_JPEGer) JPEG() []byte { return p.JPEG_(p.Object) }
-
-// proxy_krrlab_notebook_display_JSONer implements display.JSONer by functions of the interpreter.
-type proxy_krrlab_notebook_display_JSONer struct {
-	Object any
-	JSON_  func(_ any) map[string]any
-}
-
-func (p *proxy_krrlab_notebook_display_JSONer) JSON() map[string]any { return p.JSON_(p.Object) }
-
-// proxy_krrlab_notebook_display_JavaScripter implements display.JavaScripter by functions of the interpreter.
-type proxy_krrlab_notebook_display_JavaScripter struct {
-	Object      any
-	JavaScript_ func(_ any) string
-}
-
-func (p *proxy_krrlab_notebook_display_JavaScripter) JavaScript() string {
-	return p.JavaScript_(p.Object)
-}
-
-// proxy_krrlab_notebook_display_Latexer implements display.Latexer by functions of the interpreter.
-type proxy_krrlab_notebook_display_Latexer struct {
-	Object any
-	Latex_ func(_ any) string
-}
-
-func (p *proxy_krrlab_notebook_display_Latexer) Latex() string { return p.Latex_(p.Object) }
-
-// proxy_krrlab_notebook_display_Markdowner implements display.Markdowner by functions of the interpreter.
-type proxy_krrlab_notebook_display_Markdowner struct {
-	Object    any
-	Markdown_ func(_ any) string
-}
-
-func (p *proxy_krrlab_notebook_display_Markdowner) Markdown() string { return p.Markdown_(p.Object) }
-
-// proxy_krrlab_notebook_display_PDFer implements display.PDFer by functions of the interpreter.
-type proxy_krrlab_notebook_display_PDFer struct {
-	Object any
-	PDF_   func(_ any) []byte
-}
-
-func (p *proxy_krrlab_notebook_display_PDFer) PDF() []byte { return p.PDF_(p.Object) }
-
-// proxy_krrlab_notebook_display_PNGer implements display.PNGer by functions of the interpreter.
-type proxy_krrlab_notebook_display_PNGer struct {
-	Object any
-	PNG_   func(_ any) []byte
-}
-
-func (p *proxy_krrlab_notebook_display_PNGer) PNG() []byte { return p.PNG_(p.Object) }
-
-// proxy_krrlab_notebook_display_Renderer implements display.Renderer by functions of the interpreter.
-type proxy_krrlab_notebook_display_Renderer struct {
-	Object  any
-	Render_ func(_ any) display.Data
-}
-
-func (p *proxy_krrlab_notebook_display_Renderer) Render() display.Data { return p.Render_(p.Object) }
-
-// proxy_krrlab_notebook_display_SVGer implements display.SVGer by functions of the interpreter.
-type proxy_krrlab_notebook_display_SVGer struct {
-	Object any
-	SVG_   func(_ any) string
-}
-
-func (p *proxy_krrlab_notebook_display_SVGer) SVG() string { return p.SVG_(p.Object) }
-
-// proxy_krrlab_notebook_display_SimpleRenderer implements display.SimpleRenderer by functions of the interpreter.
-type proxy_krrlab_notebook_display_SimpleRenderer struct {
-	Object        any
-	SimpleRender_ func(_ any) map[string]any
-}
-
-func (p *proxy_krrlab_notebook_display_SimpleRenderer) SimpleRender() map[string]any {
-	return p.SimpleRender_(p.Object)
-}
-
-// proxy_krrlab_notebook_display_Stringer implements display.Stringer by functions of the interpreter.
-type proxy_krrlab_notebook_display_Stringer struct {
-	Object  any
-	String_ func(_ any) string
-}
-
-func (p *proxy_krrlab_notebook_display_Stringer) String() string { return p.String_(p.Object) }

@@ -159,32 +159,3 @@ func encodePNG(img image.Image) ([]byte, MIMEMap, error) {
 	s := img.Bounds().Size()
 	return b.Bytes(), MIMEMap{MIMETypePNG: MIMEMap{"width": s.X, "height": s.Y}}, nil
 }
-
-// The interfaces by which a value shows itself; types declared in cells implement them
-// as well.
-type (
-	// HTMLer shows as HTML.
-	HTMLer interface{ HTML() string }
-	// JavaScripter runs a script.
-	JavaScripter interface{ JavaScript() string }
-	// JPEGer shows as a picture.
-	JPEGer interface{ JPEG() []byte }
-	// JSONer shows as a tree of values.
-	JSONer interface{ JSON() map[string]any }
-	// Latexer shows as a formula.
-	Latexer interface{ Latex() string }
-	// Markdowner shows as formatted text.
-	Markdowner interface{ Markdown() string }
-	// PNGer shows as a picture.
-	PNGer interface{ PNG() []byte }
-	// PDFer shows as a document.
-	PDFer interface{ PDF() []byte }
-	// SVGer shows as a drawing.
-	SVGer interface{ SVG() string }
-	// Renderer shows in several representations, with metadata.
-	Renderer interface{ Render() Data }
-	// SimpleRenderer shows in several representations.
-	SimpleRenderer interface{ SimpleRender() map[string]any }
-	// Stringer shows as text.
-	Stringer interface{ String() string }
-)

@@ -94,9 +94,6 @@ func (e *Engine) compile(name, code string, all []part, closed bool) (c *Cell, e
 		}
 		e.autoImport(file, sees)
 		keepDefers(file)
-		if e.Rewrite != nil {
-			e.Rewrite(file, func(name string) bool { return e.isOwn(name, sees) })
-		}
 		var u *unit
 		if p.kind == declaration {
 			var undo func()

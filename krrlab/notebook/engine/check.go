@@ -86,30 +86,23 @@ func setPackage(o types.Object, p *types.Package) {
 	}
 }
 
-// keepDefers puts an empty deferred call at the head of functions that defer within loops: where these range
-// over functions, x/tools does not see that the function defers, and its deferred calls would not run.
+// keepDefers puts an empty deferred call at the head of functions that defer: where they do so in loops over functions,
+// x/tools does not see it, and their deferred calls would not run.
 func keepDefers(file *ast.File) {
 	keep := func(body *ast.BlockStmt) {
-		depth, found := 0, false
-		var visit func(n ast.Node) bool
-		visit = func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.FuncLit:
-				return false
-			case *ast.RangeStmt:
-				depth++
-				ast.Inspect(n.Body, visit)
-				depth--
-				return false
-			case *ast.DeferStmt:
-				found = found || depth > 0
-			}
-			return true
-		}
-		ast.Inspect(body, visit)
+		found := false
+		ast.Inspect(body, func(n ast.Node) bool {
+			_, nested := n.(*ast.FuncLit)
+			_, ok := n.(*ast.DeferStmt)
+			found = found || ok
+			return !nested
+		})
 		if found {
-			empty := &ast.FuncLit{Type: &ast.FuncType{Func: body.Lbrace, Params: &ast.FieldList{}}, Body: &ast.BlockStmt{Lbrace: body.Lbrace, Rbrace: body.Lbrace}}
-			body.List = append([]ast.Stmt{&ast.DeferStmt{Defer: body.Lbrace, Call: &ast.CallExpr{Fun: empty, Lparen: body.Lbrace, Rparen: body.Lbrace}}}, body.List...)
+			at := body.Lbrace
+			empty := &ast.FuncLit{Type: &ast.FuncType{Func: at, Params: &ast.FieldList{}},
+				Body: &ast.BlockStmt{Lbrace: at, Rbrace: at}}
+			call := &ast.CallExpr{Fun: empty, Lparen: at, Rparen: at}
+			body.List = append([]ast.Stmt{&ast.DeferStmt{Defer: at, Call: call}}, body.List...)
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {

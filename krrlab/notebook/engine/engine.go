@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"go/ast"
 	"go/token"
 	"go/types"
 	"maps"
@@ -27,9 +26,8 @@ func newPackage() *types.Package { return types.NewPackage(strings.Clone(mainPat
 
 // Engine is what cells have declared, and what compiled packages they can import.
 type Engine struct {
-	Named   func(name string) string                         // the path of the package that a name means without an import, "" for none
-	Find    func(path string) (*Source, error)               // finds the source of a package that is not compiled in
-	Rewrite func(file *ast.File, own func(name string) bool) // changes a part of a cell before it is checked; own tells what is of Declare
+	Named func(name string) string           // the path of the package that a name means without an import, "" for none
+	Find  func(path string) (*Source, error) // finds the source of a package that is not compiled in
 
 	mu      sync.Mutex // held but while a cell executes
 	fset    *token.FileSet
@@ -223,7 +221,7 @@ func (e *Engine) Names() (objects map[string]types.Object, imported map[string]s
 	defer e.mu.Unlock()
 	objects = maps.Clone(e.view.names)
 	for name := range e.own {
-		if e.isOwn(name, e.view) {
+		if e.isOwn(name) {
 			delete(objects, name)
 		}
 	}
@@ -241,11 +239,11 @@ func (e *Engine) Lookup(name string) (types.Object, string) {
 func (e *Engine) Own(name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.isOwn(name, e.view)
+	return e.isOwn(name)
 }
 
-func (e *Engine) isOwn(name string, sees view) bool {
-	o := sees.names[name]
+func (e *Engine) isOwn(name string) bool {
+	o := e.view.names[name]
 	return o != nil && e.own[name] && e.units[o.Pkg()] != nil && e.units[o.Pkg()].base
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"go/ast"
+	"go/scanner"
 	"go/token"
 	"go/types"
 	"maps"
@@ -83,34 +84,34 @@ func (e *Engine) Probe(before, expr string) (types.Type, types.Object) {
 	return nil, nil
 }
 
-// closers are the brackets that close those open at the end of code.
-func closers(code string) string {
-	var stack []byte
-	quote := byte(0)
-	for i := 0; i < len(code); i++ {
-		switch c := code[i]; {
-		case quote != 0:
-			if c == '\\' && quote != '`' {
-				i++
-			} else if c == quote || c == '\n' && quote != '`' {
-				quote = 0
-			}
-		case c == '"' || c == '`' || c == '\'':
-			quote = c
-		case c == '(':
-			stack = append(stack, ')')
-		case c == '[':
-			stack = append(stack, ']')
-		case c == '{':
-			stack = append(stack, '}')
-		case c == ')' || c == ']' || c == '}':
-			if len(stack) > 0 {
-				stack = stack[:len(stack)-1]
-			}
+// Brackets returns where the brackets stand that are open at the end of code, and its last token.
+func Brackets(code string) (open []int, last token.Token) {
+	var sc scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(code))
+	sc.Init(file, []byte(code), func(token.Position, string) {}, 0)
+	for {
+		pos, tok, lit := sc.Scan()
+		switch tok {
+		case token.EOF:
+			return open, last
+		case token.LPAREN, token.LBRACE, token.LBRACK:
+			open = append(open, file.Offset(pos))
+		case token.RPAREN, token.RBRACE, token.RBRACK:
+			open = open[:max(0, len(open)-1)]
+		}
+		if tok != token.SEMICOLON || lit != "\n" {
+			last = tok
 		}
 	}
-	slices.Reverse(stack)
-	return string(stack)
+}
+
+// closers are the brackets that close those open at the end of code.
+func closers(code string) (out string) {
+	open, _ := Brackets(code)
+	for _, i := range slices.Backward(open) {
+		out += map[byte]string{'(': ")", '[': "]", '{': "}"}[code[i]]
+	}
+	return out
 }
 
 // Members returns the fields and methods that a cell can name of a value of a type, promoted ones too.

@@ -1,7 +1,6 @@
 package golang
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,9 +22,6 @@ type compiled struct {
 	spare    []*native.Cell // all of whose names were declared again: values made before call them
 	runs     int
 	calls    atomic.Int64
-	prepared chan struct{} // closed when Prepare's work is done; nil: there was none
-	life     context.Context
-	stop     func() // ends the builds
 	builds   sync.WaitGroup
 }
 
@@ -73,58 +69,13 @@ func (n *compiled) end() {
 	n.programs, n.spare = nil, nil
 }
 
-// build calls f, which builds a program and ends with its context, ctx or the session's. It does not after the
-// session's end.
-func (n *compiled) build(ctx context.Context, f func(context.Context)) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	n.mu.Lock()
-	if n.life.Err() == nil {
-		n.builds.Add(1)
-		defer n.builds.Done()
-		defer context.AfterFunc(n.life, stop)()
-	} else {
-		stop()
-	}
-	n.mu.Unlock()
-	f(ctx)
-}
-
-// close ends all builds and waits until nothing of them is there, and ends all programs.
-func (n *compiled) close() {
-	n.mu.Lock()
-	n.stop()
-	n.mu.Unlock()
-	n.builds.Wait()
-	n.end()
-}
-
-// Prepare compiles in the background, at a low priority, what all compiled cells have in common, unless Go's build cache has it or
-// there is no Go: the first cell would wait for it. It is called once; Close ends it.
-func (s *Session) Prepare() {
-	n := &s.compiled
-	n.prepared = make(chan struct{})
-	go n.build(context.Background(), func(ctx context.Context) {
-		defer close(n.prepared)
-		_ = native.Prepare(ctx, (&modules.Finder{Patient: true}).Program) // what is wrong a cell will say
-	})
-}
-
 // compile runs a cell of declarations whose functions are compiled. Without the go command they are interpreted.
 func (s *Session) compile(c *cell, p part) Result {
 	_, code, _ := strings.Cut(p.command, "\n")
-	var n *native.Cell
-	var err error
-	s.compiled.build(s.ctx.Load(), func(ctx context.Context) {
-		if s.compiled.prepared != nil {
-			select {
-			case <-s.compiled.prepared:
-			case <-ctx.Done():
-			}
-		}
-		src := native.Source{Name: c.name, Code: strings.Repeat("\n", p.line-1) + code, Named: linked}
-		n, err = native.Compile(ctx, s.finder.Program, src)
-	})
+	src := native.Source{Name: c.name, Code: strings.Repeat("\n", p.line-1) + code, Named: linked}
+	s.compiled.builds.Add(1)
+	n, err := native.Compile(s.ctx.Load(), s.finder.Program, src)
+	s.compiled.builds.Done()
 	wrong := (*native.Error)(nil)
 	switch {
 	case errors.Is(err, modules.ErrNoGo):

@@ -62,10 +62,11 @@ func (s *Session) complete(code string, cursor int) ([]string, int) {
 
 // fields completes the name of a field where one may begin in a composite literal.
 func (s *Session) fields(head, word string) (out []string) {
-	depth, last, _, at := brackets(string(blankCommands(strings.Split(head, "\n"))))
-	if depth < 1 || last != token.LBRACE && last != token.COMMA {
+	open, last := engine.Brackets(string(blankCommands(strings.Split(head, "\n"))))
+	if len(open) == 0 || last != token.LBRACE && last != token.COMMA {
 		return nil
 	}
+	at := open[len(open)-1]
 	t, o := s.probe(tailExpr(head[:at]), head[:at]) // nothing where a block begins, behind a space
 	if _, ok := o.(*types.TypeName); !ok {
 		return nil

@@ -2,6 +2,7 @@ package golang
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -94,13 +95,14 @@ func direct(w io.Writer) io.Writer {
 	return w
 }
 
-// scan reads a line from the reader of the notebook.
+// scan reads a line from the reader of the notebook. What it cannot read of that is said, for many cells do not look.
 func scan(f func(string) (int, error)) (int, error) {
-	line, err := current.Load().input("", false)
+	s := current.Load()
+	n, err := f(s.input("", false) + "\n")
 	if err != nil {
-		return 0, err
+		s.out.write(stderr, fmt.Appendf(nil, "fmt.Scan: %v\n", err))
 	}
-	return f(line + "\n")
+	return n, err
 }
 
 // sleep is time.Sleep that an interrupt ends, and with it the cell: it does not return into the
@@ -163,26 +165,15 @@ func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
 	}
 }
 
-// input asks the reader.
-func (s *Session) input(prompt string, password bool) (string, error) {
-	out := s.out.output()
-	if out == nil {
-		return "", fmt.Errorf("no cell is running that could ask for input")
+// input asks the reader. Without an answer the cell ends.
+func (s *Session) input(prompt string, password bool) string {
+	err := errors.New("no cell is running that could ask for input")
+	if out := s.out.output(); out != nil {
+		var line string
+		if line, err = out.Input(prompt, password); err == nil {
+			return line
+		}
 	}
-	return out.Input(prompt, password)
-}
-
-// line is input where a cell takes the line alone: an error ends the cell.
-func (s *Session) line(prompt string, password bool) string {
-	line, err := s.input(prompt, password)
-	if err != nil {
-		s.noLine(err)
-	}
-	return line
-}
-
-// noLine ends the cell that could not read a line.
-func (s *Session) noLine(err error) {
 	if c := s.running.Load(); c != nil && c.hits.Load() > 0 {
 		panic(engine.Halted{})
 	}
@@ -226,20 +217,12 @@ func (s *Session) declare() {
 	}
 	named := func(id string, v any) { s.out.show(withID(display.Render(v), id)) }
 	empty := func() { s.out.ordered(func(o Output) { o.Clear(true) }) }
-	input := func(prompt string) (string, error) { return s.input(prompt, false) }
-	password := func(prompt string) (string, error) { return s.input(prompt, true) }
-	line := func(prompt string) string { return s.line(prompt, false) }
-	secret := func(prompt string) string { return s.line(prompt, true) }
+	input := func(prompt string) string { return s.input(prompt, false) }
+	password := func(prompt string) string { return s.input(prompt, true) }
 	progress := s.Progress
-	checked := func(_ int, err error) {
-		if err != nil {
-			s.noLine(err)
-		}
-	}
 	s.e.Declare(map[string]any{
 		"ctx": &ctx, "DataDirs": &dirs, "Display": &show, "Update": &update, "DisplayID": &named, "Clear": &empty,
-		"Input": &input, "Password": &password, alone["Input"]: &line, alone["Password"]: &secret, "Progress": &progress,
-		scanned: &checked,
+		"Input": &input, "Password": &password, "Progress": &progress,
 	})
 	s.e.Import("display")
 }

@@ -3,7 +3,6 @@ package golang
 import (
 	"errors"
 	"fmt"
-	"go/ast"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -151,51 +150,3 @@ func importLine(name string) string {
 	}
 	return strings.Join(all[:min(len(all), 3)], " or ")
 }
-
-// single makes calls of Input and Password give the line alone where one value is wanted, and makes a call of
-// fmt.Scan fail the cell where nobody looks at its error.
-func single(file *ast.File, own func(name string) bool) {
-	change := func(values []ast.Expr) {
-		for _, v := range values {
-			call, ok := v.(*ast.CallExpr)
-			if !ok {
-				continue
-			}
-			if id, ok := call.Fun.(*ast.Ident); ok && alone[id.Name] != "" && own(id.Name) {
-				call.Fun = &ast.Ident{Name: alone[id.Name], NamePos: id.NamePos}
-			}
-		}
-	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.AssignStmt:
-			if len(n.Lhs) == len(n.Rhs) {
-				change(n.Rhs)
-			}
-		case *ast.ValueSpec:
-			if len(n.Names) == len(n.Values) {
-				change(n.Values)
-			}
-		case *ast.CallExpr:
-			change(n.Args)
-		case *ast.ExprStmt:
-			call, _ := n.X.(*ast.CallExpr)
-			if call == nil {
-				return true
-			}
-			if f, ok := call.Fun.(*ast.SelectorExpr); ok && strings.HasPrefix(f.Sel.Name, "Scan") {
-				if p, ok := f.X.(*ast.Ident); ok && p.Name == "fmt" {
-					taken := &ast.Ident{Name: scanned, NamePos: n.Pos()}
-					n.X = &ast.CallExpr{Fun: taken, Lparen: n.Pos(), Args: []ast.Expr{call}, Rparen: n.Pos()}
-				}
-			}
-		}
-		return true
-	})
-}
-
-// scanned is the function that takes what fmt.Scan returns.
-const scanned = engine.Hidden + "scanned"
-
-// alone are the functions that give a line without an error.
-var alone = map[string]string{"Input": engine.Hidden + "line", "Password": engine.Hidden + "secret"}

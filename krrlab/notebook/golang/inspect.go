@@ -177,8 +177,8 @@ var helpers = map[string]string{
 	"DisplayID": "func DisplayID(id string, v any)\n\nDisplayID shows a value that Update can replace.",
 	"Update":    "func Update(id string, v any)\n\nUpdate shows v in place of what DisplayID showed with the same id.",
 	"Clear":     "func Clear()\n\nClear empties the output of the cell when the next output comes.",
-	"Input":     "func Input(prompt string) (string, error)\n\nInput asks the reader for a line.",
-	"Password":  "func Password(prompt string) (string, error)\n\nPassword asks the reader for a line that is not shown.",
+	"Input":     "func Input(prompt string) string\n\nInput asks the reader for a line; without one the cell fails.",
+	"Password":  "func Password(prompt string) string\n\nPassword asks the reader for a line that is not shown.",
 	"Progress":  "func Progress() func(krrlab.Event) error\n\nProgress returns a Monitor for a krrlab.Config that shows one line: stage, share or iteration, residual, time left.",
 	"display":   "package display\n\nWraps data for display: display.HTML, Markdown, Math, SVG, PNG, File and others.",
 }

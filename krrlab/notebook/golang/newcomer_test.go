@@ -34,7 +34,6 @@ func TestNewcomer(t *testing.T) {
 		{"%%time 1+1", "→2"},
 		{"name := Input(\"? \")\nname", "→bob"},
 		{"var name string = Password(\"? \")\nlen(name)", "→3"},
-		{"name, err := Input(\"? \")\nname + fmt.Sprint(err)", "→bob<nil>"},
 		{"strings.ToUpper(Input(\"? \"))", "→BOB"},
 		{"func Input(s string) string { return s + s }\nx := Input(\"a\")\nx", "→aa"},
 		{"krrlab.New(nil, krrlab.Config{})", "✗Error: krrlab: no training points: the data set is nil; check the error"},

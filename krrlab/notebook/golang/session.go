@@ -2,7 +2,6 @@ package golang
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -95,7 +94,6 @@ func New(o *Options) (*Session, error) {
 		return nil, err
 	}
 	s.missing = engine.Missing()
-	s.compiled.life, s.compiled.stop = context.WithCancel(context.Background())
 	go s.loop(0)
 	s.do(s.start)
 	return s, nil
@@ -105,7 +103,8 @@ func New(o *Options) (*Session, error) {
 func (s *Session) Close() {
 	s.Interrupt()
 	close(s.quit)
-	s.compiled.close()
+	s.compiled.builds.Wait() // nothing of them is there then
+	s.compiled.end()
 	s.out.close()
 	_ = s.finder.Close()
 	active.Unlock()
@@ -142,7 +141,7 @@ func (s *Session) start() {
 	s.interpreted = nil
 	s.finder = &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
 	s.e = engine.New(s.hook())
-	s.e.Named, s.e.Rewrite, s.e.Find = linked, single, s.find
+	s.e.Named, s.e.Find = linked, s.find
 	s.declare()
 	s.builtIn()
 	go s.panics(s.e)

@@ -185,7 +185,6 @@ func TestErrors(t *testing.T) {
 		{"// about //go:embed\nn", "→1"},
 		{"var z int\nfmt.Scan(&z)\nz", "Panic: no reader (Cell 1, line 2)"},
 		{"if true { var z string; fmt.Scanf(\"%s\", &z) }", "Panic: no reader (Cell 1, line 1)"},
-		{"_, err := fmt.Scanln(&n)\nerr", "→no reader"},
 		{"Must(os.Open(\"nosuch\"))", "Panic: open nosuch: no such file or directory (Cell 1, line 1)"},
 		{"import \"gonum.org/v1/plot/plotter\"\np := plot.New()\np.Y.Scale = plot.LogScale{}\nl, _ := plotter.NewLine(plotter.XYs{{X: 1, Y: 0}, {X: 2, Y: 10}})\np.Add(l)\np",
 			"display: plot \"\"✗DisplayError: it cannot be shown: display panicked: Values must be greater than 0"},
@@ -413,11 +412,15 @@ func TestInput(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"fmt\"")
 	p := &sheet{reply: func(prompt string) (string, error) { return "12 b", nil }}
-	if got := outcome(s.Run("Cell 2", "line, _ := Input(\"? \")\nline", p), p); got != "→12 b" {
+	if got := outcome(s.Run("Cell 2", "Input(\"? \")", p), p); got != "→12 b" {
 		t.Errorf("Input: %q", got)
 	}
 	if got := outcome(s.Run("Cell 3", "var i int; var w string\nfmt.Scanln(&i, &w)\nfmt.Println(i + 1, w)", p), p); got != "stdout: 13 b\n" {
 		t.Errorf("Scanln: %q", got)
+	}
+	p = &sheet{reply: p.reply}
+	if got := outcome(s.Run("Cell 4", "var s string\nfmt.Scanln(&i, &s, &i)\ni", p), p); got != "stderr: fmt.Scan: unexpected newline\n→12" {
+		t.Errorf("a line too short: %q", got)
 	}
 }
 

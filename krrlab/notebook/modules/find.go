@@ -46,7 +46,6 @@ type Package struct {
 type Finder struct {
 	Dir      string                 // of a module to look in first, "" for none
 	Compiled func(path string) bool // whether a package is compiled into this program
-	Patient  bool                   // Program leaves the processor to others
 	Flags    []string               // of Program's go build, behind its own
 	temp     string                 // folder of modules for what is in the module cache alone
 	found    map[string]*Package
@@ -326,9 +325,6 @@ func (f *Finder) together(cmd *exec.Cmd) error {
 	cmd.WaitDelay = lastGrace
 	if err := cmd.Start(); err != nil {
 		return err
-	}
-	if f.Patient {
-		group.Yield(cmd)
 	}
 	err := cmd.Wait()
 	if err != nil {

@@ -115,15 +115,6 @@ func files(name, cell, table string) map[string]string {
 	}
 }
 
-// Prepare builds the program of an empty cell, so that Go's build cache has what the programs of all cells are made of.
-func Prepare(ctx context.Context, build Builder) error {
-	dir, err := build(ctx, files("empty", "package cell\n", "package cell\n\nvar Krrlab []any\n"), nil)
-	if err != nil {
-		return err
-	}
-	return os.RemoveAll(dir)
-}
-
 // parse parses a cell. A kernel that has Eval alone gets a loop over it behind the cell, for package kernel calls EvalTile once a tile.
 func parse(src Source) (*Cell, error) {
 	c := &Cell{src: src, fset: token.NewFileSet(), text: "package cell\n" + src.Code}
