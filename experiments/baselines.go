@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -20,27 +19,25 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// targets returns the coding of the training answers and Y, n×t.
-func (s *session) targets() (datasets.Coding, *mat.Dense, error) {
-	var coding datasets.Coding
+// onFeatures returns what random features methods take: the coding of the training answers, Y, n×t, and the features of
+// a case, the same as those of the preconditioner of that seed.
+func (s *session) onFeatures(c Case) (coding datasets.Coding, y *mat.Dense, m feature.Map, err error) {
 	if s.train.Task == datasets.Classification {
 		coding.Labels = s.train.Labels
 	}
-	y, err := coding.Encode(s.train)
-	return coding, y, err
-}
-
-// features draws the features of a case: the same as those of the preconditioner of that seed.
-func (s *session) features(c Case) (feature.Map, error) {
+	if y, err = coding.Encode(s.train); err != nil {
+		return coding, nil, nil, err
+	}
 	k, err := kernel.FromSpec(c.Kernel)
 	if err != nil {
-		return nil, err
+		return coding, nil, nil, err
 	}
 	dist, err := feature.For(k)
 	if err != nil {
-		return nil, err
+		return coding, nil, nil, err
 	}
-	return dist.Sample(s.train.Dim(), c.S, rng.New(c.Seed).Sub("features", 0))
+	m, err = dist.Sample(s.train.Dim(), c.S, rng.New(c.Seed).Sub("features", 0))
+	return coding, y, m, err
 }
 
 // stages turns a baseline's progress into events.
@@ -53,11 +50,7 @@ func (s *session) stages() func(stage string, done, total int) {
 // randomFeatures runs the random features method on one case. Values: "objective", and
 // "residual", the largest relative residual of the normal equations.
 func (s *session) randomFeatures(ctx context.Context, c Case) (*Result, error) {
-	coding, y, err := s.targets()
-	if err != nil {
-		return nil, err
-	}
-	m, err := s.features(c)
+	coding, y, m, err := s.onFeatures(c)
 	if err != nil {
 		return nil, err
 	}
@@ -92,23 +85,12 @@ func finite(v map[string]float64) map[string]float64 {
 	return v
 }
 
-// rhoGrid is the grid that ADMM's ρ is chosen from where a case has none, and rhoTrial the iterations
+// rhoGrid is the grid that ADMM's ρ is chosen from, and rhoTrial the iterations
 // each is given. On MNIST's first rows 0.03 to 0.1 is best for the hinge loss, on all of them more; ten iterations
 // are too few to see it.
-var rhoGrid = RhoGrid{0.03, 0.1, 0.3, 1, 3}
+var rhoGrid = []float64{0.03, 0.1, 0.3, 1, 3}
 
 const rhoTrial = 30
-
-// atRho begins the names of the values that have the objective for a ρ.
-const atRho = "objective@"
-
-// rhos returns the grid of ρ of a case and the iterations each is given.
-func (c Case) rhos() (RhoGrid, int) {
-	if c.Rhos == (RhoGrid{}) {
-		c.Rhos = rhoGrid
-	}
-	return c.Rhos, cmp.Or(c.Trial, rhoTrial)
-}
 
 // admm runs block ADMM on random features. Values: "rho", the ρ chosen, and "objective@ρ" for each
 // of the grid; "objective", "gap"; "tune_seconds" of choosing ρ, which are in no stage.
@@ -117,11 +99,7 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	coding, y, err := s.targets()
-	if err != nil {
-		return nil, err
-	}
-	m, err := s.features(c)
+	coding, y, m, err := s.onFeatures(c)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +109,7 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 	}
 	start := time.Now()
 	s.monitor(krrlab.Event{Stage: stage.Solve, Detail: "choosing ρ"})
-	rhos, trial := c.rhos()
-	grid, err := a.TuneRho(ctx, rhos[:], trial)
+	grid, err := a.TuneRho(ctx, rhoGrid, rhoTrial)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +131,7 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 	r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = set.Features, set.Gram+set.Factor, fit.Seconds.Iterate
 	r.Values = map[string]float64{"rho": fit.Rho, "objective": fit.Objective, "gap": fit.Gap, "tune_seconds": tuned}
 	for i, rho := range grid.Rho {
-		r.Values[fmt.Sprintf("%s%g", atRho, rho)] = grid.Objective[i]
+		r.Values[fmt.Sprintf("objective@%g", rho)] = grid.Objective[i]
 	}
 	finite(r.Values)
 	return r, s.score(ctx, c, r, coding, fit.Predict)

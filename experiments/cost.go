@@ -85,9 +85,8 @@ func costOf(r *plan.Rates, c Case, size extent, iterations int) caseCost {
 		out.Features, out.Factor = out.Features*max(1, s/n), out.Factor*max(1, s/n)
 		out.Bytes = int64(4*n*s + 16*math.Pow(min(n, s), 2))
 	case ADMM:
-		rhos, trial := c.rhos()
 		out.Kernel, out.Factor, out.Residual = 0, 0, 0
-		out.Solve = float64(cmp.Or(iterations, admmIterations)+trial*len(rhos)) * (8*n*s/r.Read + 4*n*s*t/r.Gemm32)
+		out.Solve = float64(cmp.Or(iterations, admmIterations)+rhoTrial*len(rhoGrid)) * (8*n*s/r.Read + 4*n*s*t/r.Gemm32)
 		out.Bytes = int64(4*n*s + 160*n*t)
 	}
 	if c.CountOnly {

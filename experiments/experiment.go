@@ -122,16 +122,11 @@ type Case struct {
 	MaxIter int         `json:"max_iter,omitempty"` // default: 1000
 	Storage string      `json:"storage,omitempty"`  // of K, as gram.ParseStorage; default: auto
 	Loss    string      `json:"loss,omitempty"`     // of ADMM: square or hinge
-	Rhos    RhoGrid     `json:"rhos,omitzero"`      // that ADMM's ρ is chosen from; default: rhoGrid
-	Trial   int         `json:"trial,omitempty"`    // iterations each of Rhos is given; default: rhoTrial
 	Seed    uint64      `json:"seed"`               // all random numbers are a function of it
 	// CountOnly leaves out the test: for further seeds, of which only iterations and
 	// seconds are wanted.
 	CountOnly bool `json:"count_only,omitempty"`
 }
-
-// RhoGrid are the values that ADMM's ρ is chosen from.
-type RhoGrid [5]float64
 
 // Key names the case: the data set, the method, and the first 64 bits of the SHA-256 of its
 // JSON and resultVersion, in hexadecimal.

@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,29 +135,13 @@ func perCent(p *sample) []float64 {
 
 // dataCaption says what data and which scale a figure is of.
 func (r *Report) dataCaption() string {
-	var names, parts []string
-	sizes, firsts := map[string][]int{}, map[string]Data{} // of a data set
+	var text []string
 	for _, e := range r.Entries {
 		if e.Result.Ran() {
-			d := e.Result.Data
-			if len(sizes[d.Name]) == 0 {
-				names, firsts[d.Name] = append(names, d.Name), d
-			}
-			sizes[d.Name] = once(sizes[d.Name], d.N)
+			text = once(text, firstUpper(e.Result.Data.Title)+".")
 		}
 	}
-	for _, name := range names {
-		d := firsts[name]
-		text := firstUpper(d.Title)
-		switch {
-		case len(sizes[name]) == 1:
-			text += ": " + cmp.Or(d.Note, "whole")
-		case d.Note != "":
-			text += " (its first n training rows)"
-		}
-		parts = append(parts, text)
-	}
-	return strings.Join(append(parts, firstUpper(string(r.Scale))+" scale."), ". ")
+	return strings.Join(append(text, firstUpper(string(r.Scale)), "scale."), " ")
 }
 
 func figure1Figures(r *Report) []Figure {

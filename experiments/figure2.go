@@ -124,20 +124,6 @@ func figure2Tables(r *Report) []*plots.Table {
 		"data", byPoints, roles2...)
 }
 
-// nameOf names the line of a role: with the constant s, where it is one number for all data.
-func (r *Report) nameOf(role string) string {
-	var widths []int
-	for _, e := range r.Entries {
-		if e.Role == role && e.Result.Ran() {
-			widths = once(widths, e.Case.S)
-		}
-	}
-	if role != constantRole || len(widths) != 1 {
-		return role
-	}
-	return "random features, s = " + thousands(widths[0])
-}
-
 // publishedPoint returns the paper's point beside a row, over n and over time; nothing if there is none.
 func (r *Report) publishedPoint(row string) (byN, byTime []plots.Series) {
 	i := slices.IndexFunc(figure2Rows[r.Scale], func(w figure2Row) bool { return w.name == row && w.paper != "" })
@@ -159,9 +145,9 @@ func figure2Figures(r *Report) []Figure {
 		byN := &plots.Figure{Title: row, X: plots.Axis{Label: "training points n", Log: true}, Y: plots.Axis{Label: "test error (%)", Log: true}}
 		byTime := &plots.Figure{Title: row, X: plots.Axis{Label: "training time (s)", Log: true}, Y: byN.Y}
 		for _, role := range roles2 {
-			curve, name := r.curve(row, role, byPoints), r.nameOf(role)
-			byN.Series = append(byN.Series, series(name, curve, placeOf, perCent)...)
-			byTime.Series = append(byTime.Series, series(name, curve, secondsOf, perCent)...)
+			curve := r.curve(row, role, byPoints)
+			byN.Series = append(byN.Series, series(role, curve, placeOf, perCent)...)
+			byTime.Series = append(byTime.Series, series(role, curve, secondsOf, perCent)...)
 		}
 		n, time := r.publishedPoint(row)
 		byN.Series, byTime.Series = append(byN.Series, n...), append(byTime.Series, time...)

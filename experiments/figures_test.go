@@ -248,7 +248,7 @@ func TestFigure2(t *testing.T) {
 		t.Fatalf("%d figures", len(figs))
 	}
 	left, right := figs[0].Figure.Panels[0], figs[0].Figure.Panels[1]
-	if name := left.Series[1].Name; name != "random features, s = 2222" {
+	if name := left.Series[1].Name; name != constantRole {
 		t.Errorf("the constant s is called %q", name)
 	}
 	if len(left.Series) != 4 || len(left.Series[0].X) != 6 || !slices.Equal(left.Series[0].Y, right.Series[0].Y) {

@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -135,19 +134,26 @@ func (r *Report) OK() bool {
 	return !slices.ContainsFunc(r.Entries, func(e Entry) bool { return e.Result != nil && e.Result.Status == Failed })
 }
 
-// Text returns the report for a terminal: tables, what was not run, verdicts, provenance.
+// notes are the tables below the experiment's own: what was not run, if anything, and where the numbers come from.
+func (r *Report) notes() []*plots.Table {
+	if t := r.NotRun(); len(t.Rows) > 0 {
+		return []*plots.Table{t, r.Provenance()}
+	}
+	return []*plots.Table{r.Provenance()}
+}
+
+// Text returns the report for a terminal: tables, verdicts, notes.
 func (r *Report) Text() string {
 	var b strings.Builder
 	for _, t := range r.Tables() {
 		fmt.Fprintf(&b, "%s\n", t.Text())
 	}
-	if t := r.NotRun(); len(t.Rows) > 0 {
-		fmt.Fprintf(&b, "%s\n", t.Text())
-	}
 	for _, v := range r.Verdicts() {
 		fmt.Fprintf(&b, "%s\n", v)
 	}
-	fmt.Fprintf(&b, "\n%s", r.Provenance().Text())
+	for _, t := range r.notes() {
+		fmt.Fprintf(&b, "\n%s", t.Text())
+	}
 	return b.String()
 }
 
@@ -191,7 +197,7 @@ func (r *Report) WriteFiles(dir string) ([]string, error) {
 func (r *Report) figureFile(f Figure) string { return f.Name + "." + string(r.Scale) + ".svg" }
 
 // Markdown returns the report: tables (of a figure the name of the file with its points), figures by
-// the names that WriteFiles gives them, what was not run, verdicts and provenance.
+// the names that WriteFiles gives them, verdicts, what was not run, and the machine.
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: %s\n\n%s of the paper, %s scale.\n\n", r.ID, r.Title, firstUpper(r.Section), r.Scale)
@@ -205,57 +211,43 @@ func (r *Report) Markdown() string {
 	for _, f := range r.Figures() {
 		fmt.Fprintf(&b, "![%s](%s)\n\n%s\n\n", f.Figure.Title, r.figureFile(f), f.Figure.Caption)
 	}
-	if v := r.Verdicts(); len(v) > 0 {
-		b.WriteString("What is claimed, and what the numbers say:\n\n")
-		for _, v := range v {
-			if v.Outcome == Holds { // the numbers stand above
-				v.Detail = v.On
-			}
-			fmt.Fprintf(&b, "- %s\n", v)
-		}
-		b.WriteString("\n")
+	for _, v := range r.Verdicts() {
+		fmt.Fprintf(&b, "- %s\n", v.short(v.On))
 	}
 	if t := r.NotRun(); len(t.Rows) > 0 {
-		b.WriteString("Not run:\n\n")
-		for _, row := range t.Rows {
-			fmt.Fprintf(&b, "- %s: %s\n", row[0], strings.TrimPrefix(row[2].String(), string(NotRun)+": "))
-		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "\n%s", t.Markdown())
 	}
-	b.WriteString("Where the numbers come from:\n\n")
-	for _, row := range r.Provenance().Rows {
-		if row[0].String() != "data" {
-			fmt.Fprintf(&b, "- %s: %s\n", row[0], row[1])
-		}
-	}
-	fmt.Fprintf(&b, "- files, their checksums and rows: [%s](%[1]s)\n", r.FileName())
+	fmt.Fprintf(&b, "\nMeasured on %s. Dates, versions, files and their checksums: [%s](%[2]s).\n", machines(r), r.FileName())
 	return b.String()
 }
 
 // HTML returns the report for a notebook.
 func (r *Report) HTML() string {
-	var b bytes.Buffer
+	var b strings.Builder
 	for _, t := range r.Tables() {
 		b.WriteString(t.HTML())
 	}
 	for _, f := range r.Figures() {
 		b.WriteString(f.Figure.HTML())
 	}
-	if v := r.Verdicts(); len(v) > 0 {
-		b.WriteString("<ul>\n")
-		for _, v := range v {
-			fmt.Fprintf(&b, "<li>%s</li>\n", html.EscapeString(v.String()))
-		}
-		b.WriteString("</ul>\n")
+	for _, v := range r.Verdicts() {
+		fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(v.String()))
 	}
-	if t := r.NotRun(); len(t.Rows) > 0 {
-		b.WriteString(plots.FoldedHTML("what was not run", t.HTML()))
+	for _, t := range r.notes() {
+		b.WriteString(plots.FoldedHTML(strings.ToLower(t.Title), t.HTML()))
 	}
-	b.WriteString(plots.FoldedHTML("where the numbers come from", r.Provenance().HTML()))
 	return plots.OneScript(b.String())
 }
 
 func (r *Report) String() string { return r.Text() }
+
+// short returns the verdict with a text in place of the numbers, which stand in tables and figures, of a claim that holds.
+func (v Verdict) short(text string) Verdict {
+	if v.Outcome == Holds {
+		v.Detail = text
+	}
+	return v
+}
 
 func (v Verdict) String() string {
 	s := v.Outcome + ": " + v.Claim

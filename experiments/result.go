@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -158,50 +159,33 @@ func (r *Report) Provenance() *plots.Table {
 		Title:   fmt.Sprintf("Where the numbers come from (%s, %s scale)", r.ID, r.Scale),
 		Columns: []plots.Column{{Name: "what"}, {Name: "value"}},
 	}
-	var machines, dates, commits, seeds, names []string
-	most := map[string]Data{} // of each data set, what was taken with the most rows
-	add := func(list *[]string, s string) {
-		if s != "" {
-			*list = once(*list, s)
-		}
-	}
+	values, most := map[string][]string{}, map[string]Data{} // of each data set, what was taken with the most rows
+	add := func(what, s string) { values[what] = once(values[what], s) }
 	for _, e := range r.Entries {
 		x := e.Result
 		if !x.Ran() {
 			continue
 		}
-		add(&machines, x.Machine.String())
-		add(&commits, x.Commit)
-		add(&seeds, fmt.Sprint(e.Case.Seed))
 		date, _, _ := strings.Cut(x.Date, "T")
-		add(&dates, date)
-		if name := x.Data.Name; !e.Case.CountOnly {
-			add(&names, name)
-			if d, ok := most[name]; !ok || d.N < x.Data.N {
-				most[name] = x.Data
-			}
+		add("machine", x.Machine.String())
+		add("date", date)
+		add("version", x.Commit)
+		add("seeds", fmt.Sprint(e.Case.Seed))
+		if d := x.Data; !e.Case.CountOnly && most[d.Name].N < d.N {
+			most[d.Name] = d
 		}
 	}
-	slices.Sort(dates)
-	for _, m := range machines {
-		t.Add("machine", m)
+	slices.Sort(values["date"])
+	for _, what := range []string{"machine", "date", "version", "seeds"} {
+		t.Add(what, strings.Join(values[what], ", "))
 	}
-	if len(dates) > 0 {
-		span := dates[0]
-		if last := dates[len(dates)-1]; last != span {
-			span += " to " + last
-		}
-		t.Add("date", span)
-	}
-	t.Add("version", strings.Join(commits, ", "))
-	if len(seeds) > 0 {
-		t.Add("seeds", strings.Join(seeds, ", "))
-	}
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(most)) {
 		t.Add("data", most[name].String())
 	}
 	return t
 }
+
+func (m Machine) short() string { return fmt.Sprintf("%s with %d threads", m.CPU, m.Threads) }
 
 func (m Machine) String() string {
 	return fmt.Sprintf("%s, %d threads, %s of memory, BLAS %s, %s", m.CPU, m.Threads, accel.Bytes(m.Memory), m.BLAS, m.OS)
@@ -233,21 +217,21 @@ func (d Data) String() string {
 	return b.String()
 }
 
-// NotRun returns what has no result, and why: the rows of each reason, with their cases.
+// NotRun returns the rows that have cases without a result, and why.
 func (r *Report) NotRun() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("What was not run (%s, %s scale)", r.ID, r.Scale),
-		Columns: []plots.Column{{Name: "rows"}, {Name: "cases"}, {Name: "why"}},
+		Columns: []plots.Column{{Name: "rows"}, {Name: "why"}},
 	}
-	rows, roles := map[string][]string{}, map[string][]string{}
+	rows := map[string][]string{}
 	var reasons []string
 	for _, e := range r.Entries {
 		if why := e.whyNot(); why != "" {
-			reasons, rows[why], roles[why] = once(reasons, why), once(rows[why], e.Row), once(roles[why], e.Role)
+			reasons, rows[why] = once(reasons, why), once(rows[why], e.Row)
 		}
 	}
 	for _, why := range reasons {
-		t.Add(strings.Join(rows[why], ", "), strings.Join(roles[why], ", "), why)
+		t.Add(strings.Join(rows[why], ", "), why)
 	}
 	return t
 }

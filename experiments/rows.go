@@ -1,8 +1,11 @@
 package experiments
 
 import (
-	"fmt"
+	_ "embed"
+	"encoding/csv"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -20,61 +23,29 @@ type row struct {
 	auto     bool // solved by Auto, in place of Algorithm 1
 }
 
-const (
-	tooLarge = "K takes 2n² bytes in float32, more than a laptop has; figure2 shows how error and time grow with n"
-	slowRead = "reading and splitting the file takes longer than this scale allows"
-)
-
-// sets are the rows of the tables at each scale. At scale Paper they are those printed.
-var sets = map[Scale][]row{
-	Smoke: {
-		{"built-in classes, n = 1,500", "", "synthetic-classes", 1500, 500, 2, "", false},
-		{"ADULT, first 1,000 rows", "ADULT", "adult", 1000, 500, 2, "", false},
-		{"IJCNN1, first 1,000 rows", "IJCNN1", "ijcnn1", 1000, 500, 2, "", false},
-		{"MNIST, first 1,000 rows", "MNIST", "mnist", 1000, 500, 2, "", false},
-		{"COVTYPE, first 1,000 rows of a subset", "COVTYPE", "covtype-sample", 1000, 500, 2, slowRead, false},
-		{"built-in classes, n = 1,500, auto", "", "synthetic-classes", 1500, 500, 1, "", true},
-		{"built-in regression, n = 1,000", "", "synthetic-regression", 1000, 500, 2, "", false},
-	},
-	Laptop: {
-		{"GISETTE", "GISETTE", "gisette", 0, 0, 5, "", false},
-		{"ADULT", "ADULT", "adult", 0, 0, 5, "", false},
-		{"IJCNN1", "IJCNN1", "ijcnn1", 0, 0, 3, "", false},
-		{"MNIST", "MNIST", "mnist", 0, 0, 3, "", false},
-		{"MNIST-200K", "MNIST-200K", "mnist-400k", 200000, 0, 1, tooLarge, false},
-		{"MNIST-300K", "MNIST-300K", "mnist-400k", 300000, 0, 1, tooLarge, false},
-		{"MNIST-400K", "MNIST-400K", "mnist-400k", 0, 0, 1, tooLarge, false},
-		{"MNIST-1M", "MNIST-1M", "mnist-1m", 0, 0, 1, tooLarge, false},
-		{"EPSILON, first 20,000 rows", "EPSILON", "epsilon", 20000, 0, 5, "", false},
-		{"COVTYPE, 40,000 rows of a subset", "COVTYPE", "covtype-sample", 40000, 40000, 3, "", false},
-		{"COVTYPE, 7 classes, 20,000 rows of a subset", "", "covtype7-sample", 20000, 20000, 5, "", false},
-		{"COVTYPE, 341,278 rows of a subset, auto", "COVTYPE", "covtype-sample", 0, 0, 1, "", true},
-		{"COVTYPE, 7 classes, 341,278 rows of a subset, auto", "", "covtype7-sample", 0, 0, 1, "", true},
-		{"YEARMSD, first 40,000 rows", "YEARMSD", "yearpredictionmsd", 40000, 0, 5, "", false},
-		{"California housing (stand-in for YEARMSD)", "", "cal-housing", 0, 0, 5, "", false},
-		{"protein (stand-in for YEARMSD)", "", "protein", 0, 0, 5, "", false},
-	},
-	Paper: {
-		{"GISETTE", "GISETTE", "gisette", 0, 0, 1, "", false},
-		{"ADULT", "ADULT", "adult", 0, 0, 1, "", false},
-		{"IJCNN1", "IJCNN1", "ijcnn1", 0, 0, 1, "", false},
-		{"MNIST", "MNIST", "mnist", 0, 0, 1, "", false},
-		{"MNIST-200K", "MNIST-200K", "mnist-400k", 200000, 0, 1, "", false},
-		{"MNIST-300K", "MNIST-300K", "mnist-400k", 300000, 0, 1, "", false},
-		{"MNIST-400K", "MNIST-400K", "mnist-400k", 0, 0, 1, "", false},
-		{"MNIST-1M", "MNIST-1M", "mnist-1m", 0, 0, 1, "", false},
-		{"EPSILON", "EPSILON", "epsilon", 0, 0, 1, "", false},
-		{"COVTYPE", "COVTYPE", "covtype", 0, 0, 1, "", false},
-		{"YEARMSD", "YEARMSD", "yearpredictionmsd", 0, 0, 1, "", false},
-	},
-}
+// sets has the rows of the tables at each scale, at Paper those printed.
+//
+//go:embed rows.csv
+var sets string
 
 // rowsOf returns the rows of a table at a scale: those that the paper prints in it, and the
 // stand-ins and built-in problems. Tables 1 and 4 have those of Auto.
 func rowsOf(table string, s Scale) []row {
+	lines, err := csv.NewReader(strings.NewReader(sets)).ReadAll()
+	if err != nil {
+		panic(err) // the file is ours
+	}
 	var out []row
-	for _, w := range sets[s] {
-		if w.auto && table != "table1" && table != "table4" {
+	for _, x := range lines[1:] {
+		number := func(j int) int {
+			n, err := strconv.Atoi(x[j])
+			if err != nil {
+				panic(err)
+			}
+			return n
+		}
+		w := row{name: x[1], paper: x[2], data: x[3], n: number(4), testN: number(5), seeds: number(6), auto: x[7] != "", skip: x[8]}
+		if x[0] != string(s) || w.auto && table != "table1" && table != "table4" {
 			continue
 		}
 		if w.paper == "" || !(printed{table, w.paper}).cell("dataset").IsBlank() {
@@ -84,7 +55,7 @@ func rowsOf(table string, s Scale) []row {
 	return out
 }
 
-// info looks up the data set. It panics for a name that package datasets does not have: the rows are written down above.
+// info looks up the data set. It panics for a name that package datasets does not have: the rows are ours.
 func (w row) info() *datasets.Info {
 	info, err := datasets.Lookup(w.data)
 	if err != nil {
@@ -174,16 +145,4 @@ func (e *Entry) sameProblem() bool {
 		n = e.Result.Data.N
 	}
 	return n == printed{row: e.Paper}.points()
-}
-
-// dataText says what part of which data the entry ran on.
-func (e *Entry) dataText() string {
-	if e.Result == nil || e.Result.Data.N == 0 {
-		return ""
-	}
-	d := e.Result.Data
-	if d.Note == "" {
-		return fmt.Sprintf("%s, whole", d.Name)
-	}
-	return fmt.Sprintf("%s: %s", d.Name, d.Note)
 }

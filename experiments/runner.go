@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -77,23 +79,22 @@ type Progress struct {
 func Run(ctx context.Context, plans []*Plan, o *Options) ([]*Report, error) {
 	opt := o.withDefaults(ctx)
 	r := &runner{opt: &opt, jobs: jobs(plans, &opt), start: time.Now()}
-	if opt.Out != "" {
-		var err error
-		if r.store, err = openStore(opt.Out); err != nil {
-			return nil, err
-		}
-	}
 	if err := recall(r.jobs, &opt); err != nil {
 		return nil, err
 	}
-	if r.store != nil && !opt.Resume {
-		for _, j := range r.jobs {
-			if j.result != nil {
-				continue
-			}
-			if err := r.store.retire(j.c); err != nil {
-				return nil, err
-			}
+	if opt.Out != "" {
+		if err := os.MkdirAll(filepath.Join(opt.Out, "cases"), 0o755); err != nil {
+			return nil, fmt.Errorf("experiments: %w", err)
+		}
+	}
+	for _, j := range r.jobs {
+		if opt.Out == "" || j.result != nil {
+			continue
+		}
+		// An interrupted run is not to take it for its own.
+		name := caseFile(opt.Out, j.c)
+		if err := os.Rename(name, name+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("experiments: %w", err)
 		}
 	}
 	err := r.all(ctx)
@@ -129,13 +130,12 @@ func recall(list []*job, o *Options) error {
 			}
 		}
 	}
-	s := &store{filepath.Join(o.Out, casesDir)}
 	for _, j := range list {
 		if j.result = kept[j.c]; j.result != nil || !o.Resume || o.Out == "" {
 			continue
 		}
 		var err error
-		if j.result, err = s.load(j.c); err != nil {
+		if j.result, err = loadCase(o.Out, j.c); err != nil {
 			return err
 		}
 	}
@@ -145,7 +145,6 @@ func recall(list []*job, o *Options) error {
 // runner is one run.
 type runner struct {
 	opt   *Options
-	store *store // nil keeps nothing
 	jobs  []*job
 	start time.Time
 
@@ -210,8 +209,8 @@ func (r *runner) run(ctx context.Context, j *job) error {
 	}
 	res.Machine, res.Commit, res.Bytes = machine(), r.opt.Version, accel.PeakRSS()
 	res.Date = time.Now().UTC().Format(time.RFC3339)
-	if r.store != nil && res.Ran() {
-		err := r.store.save(j.c, res)
+	if r.opt.Out != "" && res.Ran() {
+		err := saveCase(r.opt.Out, j.c, res)
 		if _, not := errors.AsType[*json.UnsupportedValueError](err); not { // a number that is not finite
 			j.result = &Result{Status: Failed, Reason: oneLine(err), Data: res.Data}
 		} else if err != nil {

@@ -273,27 +273,23 @@ func TestFailures(t *testing.T) {
 // TestStore: a file that is damaged or of another case is an error that names it.
 func TestStore(t *testing.T) {
 	out := t.TempDir()
-	s, err := openStore(out)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c, x := small(CG), &Result{Status: Done, Iterations: 3, Values: map[string]float64{"a": 1}}
-	if r, err := s.load(c); r != nil || err != nil {
+	if r, err := loadCase(out, c); r != nil || err != nil {
 		t.Errorf("nothing kept: %v, %v", r, err)
 	}
-	if err := s.save(c, x); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(out, "cases"), 0o755), saveCase(out, c, x)); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.load(c); err != nil || !reflect.DeepEqual(r, x) {
+	if r, err := loadCase(out, c); err != nil || !reflect.DeepEqual(r, x) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, content := range []string{"{", `{"version":0}`} {
-		if err := os.WriteFile(s.name(c), []byte(content), 0o644); err != nil {
+		if err := os.WriteFile(caseFile(out, c), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		fails(t, errOf(Run(t.Context(), []*Plan{toy(c)}, &Options{Out: out, Resume: true, Rates: &reference})), c.Key())
 	}
-	if _, err := Run(t.Context(), []*Plan{toy(c)}, &Options{Out: filepath.Join(s.name(c), "below"), Rates: &reference}); err == nil {
+	if _, err := Run(t.Context(), []*Plan{toy(c)}, &Options{Out: filepath.Join(caseFile(out, c), "below"), Rates: &reference}); err == nil {
 		t.Error("a folder that cannot be made passed")
 	}
 }
@@ -366,19 +362,15 @@ func TestBeginAnew(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	s, err := openStore(out)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, x := range []struct {
 		c    Case
 		kept bool
 	}{{a, true}, {b, false}, {other, true}} {
-		if r, err := s.load(x.c); err != nil || (r != nil) != x.kept {
+		if r, err := loadCase(out, x.c); err != nil || (r != nil) != x.kept {
 			t.Errorf("%v: kept %v, %v; want %v", x.c, r != nil, err, x.kept)
 		}
 	}
-	if _, err := os.Stat(s.name(b) + ".old"); err != nil {
+	if _, err := os.Stat(caseFile(out, b) + ".old"); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,16 +8,6 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// label returns the name of an experiment as the paper writes it: "Table 1".
-func label(id string) string {
-	for _, kind := range []string{"table", "figure"} {
-		if number, ok := strings.CutPrefix(id, kind); ok {
-			return firstUpper(kind) + " " + number
-		}
-	}
-	return firstUpper(id)
-}
-
 // Markers of the part of a page that Section's text stands between.
 const (
 	SectionBegin = "<!-- results: made by make figures from experiments/results; do not edit -->"
@@ -61,10 +51,7 @@ func Section(reports []*Report) string {
 		"[experiments/results](../experiments/results):\n\n", tally(counts))
 	for _, r := range laptop {
 		for _, v := range r.Verdicts() {
-			if v.Outcome == Holds {
-				v.Detail = ""
-			}
-			fmt.Fprintf(&b, "- [%s](../experiments/results/%s.md) %s\n", label(r.ID), r.base(), v)
+			fmt.Fprintf(&b, "- [%s](../experiments/results/%s.md) %s\n", firstUpper(r.ID[:len(r.ID)-1])+" "+r.ID[len(r.ID)-1:], r.base(), v.short(""))
 		}
 	}
 	return b.String()
@@ -112,11 +99,10 @@ func iterationsIn(r *Report, row, role string, s int) plots.Cell {
 }
 
 func machines(r *Report) string {
-	var out, cpus []string
+	var out []string
 	for _, e := range r.Entries {
-		if m := e.Result; m.Ran() && !slices.Contains(cpus, m.Machine.CPU) {
-			cpus = append(cpus, m.Machine.CPU)
-			out = append(out, fmt.Sprintf("%s with %d threads", m.Machine.CPU, m.Machine.Threads))
+		if e.Result.Ran() {
+			out = once(out, e.Result.Machine.short())
 		}
 	}
 	return strings.Join(out, "; ")

@@ -101,35 +101,22 @@ func (s *session) tests(c Case) *datasets.Dataset {
 	return s.test
 }
 
-// store keeps the results of cases in a folder, one file each, written whole or not at all
-// as soon as the case is done.
-type store struct{ dir string }
-
-// casesDir is the folder of the cases below the one of the reports.
-const casesDir = "cases"
-
-func openStore(out string) (*store, error) {
-	dir := filepath.Join(out, casesDir)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
-	}
-	return &store{dir}, nil
-}
-
-// kept is the file of a case. The case stands in it for the reader's sake, and to tell a
-// file of another case or version.
+// kept is the file of a case below a folder, written whole or not at all as soon as the case is done. The case stands in
+// it for the reader's sake, and to tell a file of another case or version.
 type kept struct {
 	Version int     `json:"version"`
 	Case    Case    `json:"case"`
 	Result  *Result `json:"result"`
 }
 
-func (s *store) name(c Case) string { return filepath.Join(s.dir, c.Key()+".json") }
+func caseFile(out string, c Case) string { return filepath.Join(out, "cases", c.Key()+".json") }
 
-// load returns the result of a case that was kept; nil if there is none. A file that
+func saveCase(out string, c Case, r *Result) error { return writeJSON(caseFile(out, c), kept{resultVersion, c, r}) }
+
+// loadCase returns the result of a case that was kept; nil if there is none. A file that
 // cannot be read for what it is, damaged or of another case, is an error that names it.
-func (s *store) load(c Case) (*Result, error) {
-	name := s.name(c)
+func loadCase(out string, c Case) (*Result, error) {
+	name := caseFile(out, c)
 	js, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -145,20 +132,6 @@ func (s *store) load(c Case) (*Result, error) {
 		return nil, fmt.Errorf("experiments: %s is not the result of %v: remove it to run the case again", name, c)
 	}
 	return k.Result, nil
-}
-
-// retire renames the file of a case that is to be run again, so that a run that is interrupted
-// before does not take it for its own.
-func (s *store) retire(c Case) error {
-	name := s.name(c)
-	if err := os.Rename(name, name+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("experiments: %w", err)
-	}
-	return nil
-}
-
-func (s *store) save(c Case, r *Result) error {
-	return writeJSON(s.name(c), kept{resultVersion, c, r})
 }
 
 // writeJSON writes a value as indented JSON, whole or not at all.

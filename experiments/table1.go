@@ -52,7 +52,7 @@ func (r *Report) autoText() string {
 		if kept, ok := x.Values["kept"]; ok {
 			fmt.Fprintf(&text, "; %.2g %% of the entries of K are kept, ‖·‖₂ of the others is at most %.1e", 100*kept, x.Values["dropped"])
 		}
-		fmt.Fprintf(&text, "; %s with %d threads.", x.Machine.CPU, x.Machine.Threads)
+		fmt.Fprintf(&text, "; %s.", x.Machine.short())
 	}
 	return text.String()
 }

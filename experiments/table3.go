@@ -30,7 +30,7 @@ func table3Plan(scale Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table3", scale) {
 		c := w.solve(ADMM)
-		c.S, c.Loss, c.Tol, c.MaxIter, c.Rhos, c.Trial = w.width("table3", "admm_s"), "hinge", 1e-3, admmMost, rhoGrid, rhoTrial
+		c.S, c.Loss, c.Tol, c.MaxIter = w.width("table3", "admm_s"), "hinge", 1e-3, admmMost
 		if (printed{"table3", w.paper}).cell("admm_s").IsBlank() { // the paper's rule
 			c.S = w.points() / 4
 		}
@@ -48,8 +48,9 @@ func table3Tables(r *Report) []*plots.Table {
 		Title: "Table 3: " + r.Title,
 		Caption: r.caption("ADMM: hinge loss, for regression square loss, as many random features as s says, at most 400 " +
 			"iterations, fewer where its residuals are within 10⁻³; gap is what its objective may be above its minimum, " +
-			"relative, by a dual bound, 1 where nothing is known. ρ is the one of " + r.rhoText() +
-			"; the seconds are without those of choosing it. Proposed: as in table 1."),
+			"relative, by a dual bound, 1 where nothing is known. ρ is the one of " + strings.Trim(fmt.Sprint(rhoGrid), "[]") +
+			fmt.Sprintf(" with the least objective after %d iterations; the seconds are without those of choosing it. ", rhoTrial) +
+			"Proposed: as in table 1."),
 		Columns: slices.Concat(
 			[]plots.Column{dataColumn, {Name: "ADMM s"}, {Name: "published"}, {Name: "ρ"}, textual("iterations"), {Name: "gap", Format: "%.1e"}},
 			secondsColumns("ADMM "), errorColumns("ADMM "), secondsColumns("proposed "), errorColumns("proposed ")),
@@ -64,19 +65,6 @@ func table3Tables(r *Report) []*plots.Table {
 			b.besideSeconds(p, "proposed_time"), b.besideError(p, "proposed_error"))...)
 	}
 	return []*plots.Table{t}
-}
-
-// rhoText lists the values of ρ that were tried, and the iterations each was given.
-func (r *Report) rhoText() string {
-	var texts []string
-	for _, e := range r.Entries {
-		if e.Role != admmRole || !e.Result.Ran() {
-			continue
-		}
-		rhos, trial := e.Case.rhos()
-		texts = once(texts, fmt.Sprintf("%s with the least objective after %d iterations", strings.Trim(fmt.Sprint(rhos), "[]"), trial))
-	}
-	return strings.Join(texts, ", or of ")
 }
 
 func table3Verdicts(r *Report) []Verdict {

@@ -64,7 +64,6 @@ func init() {
 			"Reached":    r.TypeOf((*experiments.Reached)(nil)).Elem(),
 			"Report":     r.TypeOf((*experiments.Report)(nil)).Elem(),
 			"Result":     r.TypeOf((*experiments.Result)(nil)).Elem(),
-			"RhoGrid":    r.TypeOf((*experiments.RhoGrid)(nil)).Elem(),
 			"Scale":      r.TypeOf((*experiments.Scale)(nil)).Elem(),
 			"Status":     r.TypeOf((*experiments.Status)(nil)).Elem(),
 			"Verdict":    r.TypeOf((*experiments.Verdict)(nil)).Elem(),
