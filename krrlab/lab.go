@@ -30,7 +30,6 @@ type (
 	Header = stage.Header
 	Number = stage.Number
 
-	SketchSize    = results.SketchSize
 	MultiLevel    = results.MultiLevel
 	MeasuredLevel = results.MeasuredLevel
 	LeaveOneOut   = results.LeaveOneOut

@@ -6,9 +6,9 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/sketchsize"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -36,7 +36,7 @@ func TestSketchSizeOnData(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Status != adapt.Found {
+			if got.Status != sketchsize.Found {
 				t.Errorf("%s, seed %d: %s", name, seed, got.Status)
 				continue
 			}

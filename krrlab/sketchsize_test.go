@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/sketchsize"
 )
 
 func sketchLab(t testing.TB, cfg Config) *Lab {
@@ -26,7 +26,7 @@ func TestSketchSizeChoosesZ(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 1}
 	lab := sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4})
 	got := testkit.Must(lab.SketchSize(ctx, SketchSizeOptions{First: 16, Target: 20}))
-	if got.Status != adapt.Found || got.S <= 16 {
+	if got.Status != sketchsize.Found || got.S <= 16 {
 		t.Fatalf("%v", got)
 	}
 	for _, s := range []int{got.S, got.S / 2} {
@@ -45,17 +45,17 @@ func TestSketchSizeViews(t *testing.T) {
 		lab := sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4})
 		for _, o := range []SketchSizeOptions{
 			{First: 16, Max: 64, Target: 1.5},
-			{First: 16, Max: 64, Test: adapt.Theorem7, Constants: adapt.PaperTest},
-			{First: 16, Max: 64, Test: adapt.Theorem7, Sketched: true, Eigen: 32},
+			{First: 16, Max: 64, Test: sketchsize.Theorem7, Constants: sketchsize.PaperTest},
+			{First: 16, Max: 64, Test: sketchsize.Theorem7, Sketched: true, Eigen: 32},
 		} {
 			s := testkit.Must(lab.SketchSize(ctx, o))
 			f := s.Plot()
 			last := f.Series[len(f.Series)-1]
 			if want := s.Rungs[1].Kappa.Lo; len(last.X) != len(s.Rungs) || o.Test == "" && (last.Lo[1] != want || f.HLines[0].At != 1.5) ||
-				o.Test == adapt.Theorem7 && math.Abs(last.Y[1]*s.Constants.Bound()/s.Rungs[1].Kappa.Value-1) > 1e-12 {
+				o.Test == sketchsize.Theorem7 && math.Abs(last.Y[1]*s.Constants.Bound()/s.Rungs[1].Kappa.Value-1) > 1e-12 {
 				t.Errorf("κ is drawn as %+v", last)
 			}
-			if o.Test == adapt.Theorem7 {
+			if o.Test == sketchsize.Theorem7 {
 				c := s.Rungs[0].Conditions
 				if got, want := f.Series[0].Y[0], c.Norm.Value/s.Constants.Alpha; got != want {
 					t.Errorf("condition 1 is drawn at %g, want %g", got, want)

@@ -8,13 +8,14 @@ import (
 
 	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/quality"
+	"github.com/krrlab/lab/krrlab/sketchsize"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/statdim"
 )
 
 // stages are the built-in ones, each in a package of its own.
 var stages = []stage.Definition{
-	quality.Stage, statdim.Stage, lambdap.Stage,
+	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage,
 }
 
 // Stages returns what the built-in stages are called, take and return.
@@ -113,4 +114,15 @@ type (
 // Quality judges the preconditioner of the configuration: an interval of κ(M⁻¹A).
 func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 	return as[*Quality](l.Run(ctx, o))
+}
+
+// What SketchSize takes and returns: see package sketchsize.
+type (
+	SketchSizeOptions = sketchsize.Options
+	SketchSize        = sketchsize.Result
+)
+
+// SketchSize doubles the number of features s until a test of them accepts.
+func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize, error) {
+	return as[*SketchSize](l.Run(ctx, o))
 }

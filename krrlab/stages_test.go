@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/sketchsize"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/suite"
 )
@@ -31,10 +31,10 @@ var stageCases = map[string]struct {
 	"statdim slq":        {Config{Precond: Features{S: 40}}, "statdim", `{"Method": "slq", "MaxProbes": 16}`},
 	"statdim hutchinson": {Config{Precond: Nystrom{S: 40}}, "statdim", `{"Method": "hutchinson", "MaxProbes": 16}`},
 	"statdim free":       {Config{Precond: Features{S: 40}}, "statdim", `{"Method": "free", "Measure": true}`},
-	"sketch size":        {Config{}, stage.SketchSize, `{"Target": 4, "First": 32, "Max": 128}`},
-	"theorem 7": {Config{}, stage.SketchSize,
+	"sketch size":        {Config{}, "sketch-size", `{"Target": 4, "First": 32, "Max": 128}`},
+	"theorem 7": {Config{}, "sketch-size",
 		`{"Test": "theorem7", "Constants": {"Theta": 0.36, "Alpha": 0.56, "Gamma": 0.54}, "First": 64, "Max": 128}`},
-	"theorem 7 product-free": {Config{}, stage.SketchSize,
+	"theorem 7 product-free": {Config{}, "sketch-size",
 		`{"Test": "theorem7", "Constants": {"Theta": 0.36, "Alpha": 0.56, "Gamma": 0.54}, "First": 64, "Max": 64, "Sketched": true}`},
 	"multilevel": {Config{Precond: Features{S: 40}}, stage.MultiLevel,
 		`{"Levels": [{"Sketch": "features", "Width": 900}, {"Sketch": "srht", "Width": 128}, {"Sketch": "gaussian", "Width": 40}]}`},
@@ -83,7 +83,7 @@ func TestStages(t *testing.T) {
 				if group == nil {
 					checkStage(t, s)
 				}
-				return testkit.Timeless(s, func(key string, of map[string]any) bool { return key == "s" && of["status"] == string(adapt.None) })
+				return testkit.Timeless(s, func(key string, of map[string]any) bool { return key == "s" && of["status"] == string(sketchsize.None) })
 			}
 			lone := one(nil, false)
 			accel.SetThreads(2)
@@ -152,8 +152,8 @@ func TestStageArguments(t *testing.T) {
 			`{"Method": "nine"}`: `Method "nine": want one of`, `{"Confidence": 1}`: "Confidence 1", `{"Width": -1}`: "Width -1",
 			`{"MaxProbes": 3}`: "at least 16", `{"Lambdas": [1, 0]}`: "Lambdas 0", `{"Measure": true}`: "Measure goes with Method free",
 		},
-		stage.SketchSize: {
-			`{"Max": 51}`: "s = 51", `{"First": 60}`: "s = 60", `{"Target": 0.5}`: "κ ≤ 0.5", `{"Test": "none"}`: `"none"`, `{"Confidence": 1}`: "confidence 1",
+		"sketch-size": {
+			`{"Max": 51}`: "s = 51", `{"First": 60}`: "s = 60", `{"Target": 0.5}`: "Target 0.5", `{"Test": "none"}`: `"none"`, `{"Confidence": 1}`: "Confidence 1",
 			`{"Test": "theorem7"}`: "λ_p = 3",
 		},
 		stage.MultiLevel: {
@@ -165,7 +165,7 @@ func TestStageArguments(t *testing.T) {
 			if s, err := l.RunNamed(t.Context(), name, []byte(o)); s != nil || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s, %s: %v, want %q", name, o, err, want)
 			}
-			if name == stage.SketchSize && l.k.a != nil {
+			if name == "sketch-size" && l.k.a != nil {
 				t.Errorf("%s, %s: K was formed", name, o)
 			}
 		}
@@ -198,9 +198,9 @@ func TestStagesInterrupted(t *testing.T) {
 			p := s.(*LambdaP)
 			return len(p.Sweeps) == 2 && p.Sweeps[1].Points[0].Steps == 3 && p.BestS != 0
 		}},
-		{stage.SketchSize, `{"First": 16, "Target": 1.01}`, func(e Event) bool { return e.Stage == stage.SketchSize && e.Done == 1 }, func(s Stage) bool {
+		{"sketch-size", `{"First": 16, "Target": 1.01}`, func(e Event) bool { return e.Stage == "sketch-size" && e.Done == 1 }, func(s Stage) bool {
 			z := s.(*SketchSize)
-			return len(z.Rungs) == 1 && z.Status == adapt.Interrupted && z.S == 16
+			return len(z.Rungs) == 1 && z.Status == sketchsize.Interrupted && z.S == 16
 		}},
 		{stage.MultiLevel, `{"Levels": [{"Sketch": "features", "Width": 100}, {"Sketch": "srht", "Width": 50}, {"Sketch": "gaussian", "Width": 20}]}`,
 			func(e Event) bool { return strings.HasPrefix(e.Detail, "level 1, features:100") }, func(s Stage) bool {

@@ -37,7 +37,7 @@
 //
 // Features gives the s of Theorem 1, PredictionBound bounds the error of a prediction, LeaveOneOut gives
 // the residuals of points left out. The others are where they are used: pcg.IterationBound turns a κ into
-// a number of iterations, lambdap.Bound says what κ can be at most for a λ_p given ‖K−ZZᵀ‖₂, and adapt.Test
+// a number of iterations, lambdap.Bound says what κ can be at most for a λ_p given ‖K−ZZᵀ‖₂, and sketchsize.Test
 // holds the constants of Theorem 7's conditions and the κ that they guarantee.
 //
 // Every one of the bounds is an upper bound that holds always, in exact arithmetic; none says

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lanczos"
@@ -17,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/sketch"
+	"github.com/krrlab/lab/krrlab/sketchsize"
 )
 
 // The tests of this file show for each entry of ERRATA.md that the printed form fails and the
@@ -261,8 +261,8 @@ func TestErratum9(t *testing.T) {
 			t.Errorf("%s = %.8g, want %.8g", what, got, want)
 		}
 	}
-	hi, _ := adapt.PaperTest.Upper()
-	lo, _ := adapt.PaperTest.Lower()
+	hi, _ := sketchsize.PaperTest.Upper()
+	lo, _ := sketchsize.PaperTest.Lower()
 	near("hi of the paper's constants", hi, 1.432, 5e-4)
 	near("lo of the paper's constants", lo, 0.672, 7e-4)
 	for i, want := range []struct{ bound, factor float64 }{{2.13, 11130}, {4.99, 73.6}, {9.95, 16}} {

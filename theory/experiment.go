@@ -15,7 +15,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -26,6 +25,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/sketch"
+	"github.com/krrlab/lab/krrlab/sketchsize"
 )
 
 // experiment is the run of one check: its trials, and the result that they add to. What it calls that
@@ -285,13 +285,13 @@ type Parts struct {
 	// RidgeBound is the bound of κ for λ, λ_p and η, TestBound are the ends of the spectrum of M⁻¹A
 	// that (θ, α, γ) guarantee, and Iterations is the count for κ and ε.
 	RidgeBound func(lambda, lambdaP, eta float64) float64
-	TestBound  func(c adapt.Test) (low, high float64)
+	TestBound  func(c sketchsize.Test) (low, high float64)
 	Iterations func(kappa, eps float64) int
 	// PredictionBound bounds |f(x)−f̃(x)|, given k(x, x), ‖r‖₂ and λ.
 	PredictionBound func(diag, residual, lambda float64) float64
 	// LeaveOneOut returns the residuals of the points left out, given c and diag A⁻¹.
 	LeaveOneOut func(c, diag []float64) []float64
-	Search      func(ctx context.Context, p adapt.Problem, o *adapt.Options, g rng.Stream) (*adapt.Result, error)
+	Search      func(ctx context.Context, p sketchsize.Problem, o *sketchsize.Options, g rng.Stream) (*sketchsize.Result, error)
 }
 
 // lowRank makes a factor K̂ = FFᵀ of rank columns of K. lowrank.Nystrom is one.
@@ -329,7 +329,7 @@ func builtinParts() Parts {
 		Solve:      pcg.Solve,
 		RidgeBound: lambdap.Bound,
 		LowRank:    []lowRank{lowrank.Nystrom, lowrank.RPCholesky},
-		TestBound: func(c adapt.Test) (low, high float64) {
+		TestBound: func(c sketchsize.Test) (low, high float64) {
 			low, _ = c.Lower()
 			high, _ = c.Upper()
 			return low, high
@@ -337,7 +337,7 @@ func builtinParts() Parts {
 		Iterations:      pcg.IterationBound,
 		PredictionBound: PredictionBound,
 		LeaveOneOut:     LeaveOneOut,
-		Search:          adapt.Search,
+		Search:          sketchsize.Search,
 	}
 }
 

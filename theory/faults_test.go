@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -19,6 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/sketch"
+	"github.com/krrlab/lab/krrlab/sketchsize"
 )
 
 // scaledDist draws maps whose features are multiplied by a number.
@@ -294,15 +294,15 @@ func faults() []fault {
 		{"16-bit numbers truncated", Parts{Kernel: truncated}, []string{"fixed16"}, 0},
 		{"half of the iterations", Parts{Iterations: func(kappa, eps float64) int { return (pcg.IterationBound(kappa, eps) + 1) / 2 }}, []string{"iterations"}, 0},
 		{"a λ_p bound with one factor", Parts{RidgeBound: func(lambda, lambdaP, eta float64) float64 { return math.Max(1, (lambda+eta)/lambdaP) }}, []string{"lambda-p"}, 0},
-		{"Theorem 7 without the cross term", Parts{TestBound: func(c adapt.Test) (float64, float64) {
+		{"Theorem 7 without the cross term", Parts{TestBound: func(c sketchsize.Test) (float64, float64) {
 			return (1 - c.Gamma) / (1 + c.Theta), 1 + c.Gamma + c.Alpha
 		}}, []string{"general"}, 0},
 		{"a prediction bound with λ for √λ", Parts{PredictionBound: func(diag, r, lambda float64) float64 { return math.Sqrt(diag) * r / (2 * lambda) }}, []string{"prediction"}, 0},
 		{"leave-one-out by the fit of all", Parts{LeaveOneOut: func(c, diag []float64) []float64 { return slices.Clone(c) }}, []string{"leave-one-out"}, 0},
-		{"a test that accepts by looser constants", Parts{Search: func(ctx context.Context, p adapt.Problem, o *adapt.Options, g rng.Stream) (*adapt.Result, error) {
+		{"a test that accepts by looser constants", Parts{Search: func(ctx context.Context, p sketchsize.Problem, o *sketchsize.Options, g rng.Stream) (*sketchsize.Result, error) {
 			loose := *o
-			loose.Constants = adapt.Test{Theta: o.Constants.Theta, Alpha: 1.5 * o.Constants.Alpha, Gamma: min(1.5*o.Constants.Gamma, 0.99)}
-			return adapt.Search(ctx, p, &loose, g)
+			loose.Constants = sketchsize.Test{Theta: o.Constants.Theta, Alpha: 1.5 * o.Constants.Alpha, Gamma: min(1.5*o.Constants.Gamma, 0.99)}
+			return sketchsize.Search(ctx, p, &loose, g)
 		}}, []string{"theorem7"}, 0},
 		{"a solver that stops at ten times τ", Parts{Solve: func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result, error) {
 			loose := *o

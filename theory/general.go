@@ -8,11 +8,11 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/sketchsize"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -27,7 +27,7 @@ var general = Claim{
 
 // conditions returns the least α and γ for which K and ZZᵀ meet the conditions at θ; ok is false
 // if γ ≥ 1.
-func conditions(k, zz *mat.SymDense, lambda, theta float64) (c adapt.Test, ok bool) {
+func conditions(k, zz *mat.SymDense, lambda, theta float64) (c sketchsize.Test, ok bool) {
 	var e mat.EigenSym
 	if !e.Factorize(zz, true) {
 		fail("no eigenvalues of ZZᵀ")
@@ -41,7 +41,7 @@ func conditions(k, zz *mat.SymDense, lambda, theta float64) (c adapt.Test, ok bo
 	if cut < 0 {
 		cut = n
 	}
-	c = adapt.Test{Theta: theta}
+	c = sketchsize.Test{Theta: theta}
 	if cut > 0 {
 		c.Alpha = math.Max(eigenvalues(symmetrized(kv.Slice(0, cut, 0, cut)))[cut-1], 0) / lambda
 	}

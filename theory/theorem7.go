@@ -9,27 +9,27 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/sketchsize"
 	"github.com/krrlab/lab/plots"
 )
 
 var theorem7 = Claim{
 	Name: "theorem7", Place: "Theorem 7, section 5", Kind: Probability,
 	Statement: "Conditions 1 and 2 with (θ, α, γ) imply κ(M⁻¹A) ≤ 2.13 (paper: 0.05, 0.1, 0.1), 4.99 (0.26, 0.36, 0.30) or 9.95 (0.36, 0.56, 0.54).\n" +
-		"The test of package adapt accepts what does not meet them with probability δ at most, and rejects what does for no draw but by rounding.",
+		"The test of package sketchsize accepts what does not meet them with probability δ at most, and rejects what does for no draw but by rounding.",
 	Measured: "false accepts and false rejects against dense algebra, on a designed spectrum whose features are off by so much that some draws of each preset meet the conditions and some do not, and on TensorSketch; κ of what was accepted over the bound; the mean of what was accepted.",
 	Fails:    "power iteration in place of a bound, a threshold θ without λ, γ tested on one side, or features that are not those of the kernel.",
 	run:      checkTheorem7, figure: figureTheorem7,
 }
 
 // presets are the constants that are checked: the printed ones, and those that guarantee κ ≤ 5 and κ ≤ 10.
-var presets = []adapt.Test{adapt.PaperTest, adapt.Kappa5, adapt.Kappa10}
+var presets = []sketchsize.Test{sketchsize.PaperTest, sketchsize.Kappa5, sketchsize.Kappa10}
 
 // shaken is a distribution of linear maps for the kernel xᵀz that are off by a known amount:
 // φ(x) = (I + ε·N/√d)ᵀx with N standard normal and ε uniform in [0, Most], whatever the number of
@@ -75,7 +75,7 @@ func (m shakenMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Worksp
 
 // outcome is one rung of a run of the test beside the truth.
 type outcome struct {
-	verdict adapt.Verdict
+	verdict sketchsize.Verdict
 	holds   bool // both conditions, by dense algebra
 	kappa   float64
 	margin  float64 // how far the nearer condition is from its limit
@@ -93,9 +93,9 @@ type arena struct {
 
 // arenas returns the designs: the spectrum of xᵀz on points with singular values that pass λ, with
 // features shaken so that a share of the draws meets the preset; and TensorSketch of a polynomial.
-func (e *experiment) arenas(c adapt.Test) []arena {
+func (e *experiment) arenas(c sketchsize.Test) []arena {
 	const n, d = 70, 10
-	most := map[string]float64{adapt.PaperTest.Name: 0.08, adapt.Kappa5.Name: 0.22, adapt.Kappa10.Name: 0.45}[c.Name]
+	most := map[string]float64{sketchsize.PaperTest.Name: 0.08, sketchsize.Kappa5.Name: 0.22, sketchsize.Kappa10.Name: 0.45}[c.Name]
 	g := e.g.Sub("design")
 	left := orthogonal(g.Sub("left"), n).Slice(0, n, 0, d)
 	x := mat.DenseCopyOf(left)
@@ -113,13 +113,13 @@ func (e *experiment) arenas(c adapt.Test) []arena {
 	}
 }
 
-const adaptDelta = 0.05
+const searchDelta = 0.05
 
 // climb runs the test once, up a ladder of three rungs, and returns those it climbed: the confidence is
 // that of the whole ladder.
-func (a arena) climb(e *experiment, op *gram.Matrix, k *mat.SymDense, c adapt.Test, g rng.Stream) (out []outcome) {
-	p := adapt.Problem{K: op, X: a.x, Map: a.dist, Lambda: a.lambda, Error: op.Choice().Error}
-	r := must(e.parts.Search(e.ctx, p, &adapt.Options{Test: adapt.Theorem7, Constants: c, First: a.s, Max: 4 * a.s, Confidence: 1 - adaptDelta}, g))
+func (a arena) climb(e *experiment, op *gram.Matrix, k *mat.SymDense, c sketchsize.Test, g rng.Stream) (out []outcome) {
+	p := sketchsize.Problem{K: op, X: a.x, Map: a.dist, Lambda: a.lambda, Error: op.Choice().Error}
+	r := must(e.parts.Search(e.ctx, p, &sketchsize.Options{Test: sketchsize.Theorem7, Constants: c, First: a.s, Max: 4 * a.s, Confidence: 1 - searchDelta}, g))
 	for _, rung := range r.Rungs {
 		j := a.truth(e, k, c, rung.S, g)
 		j.verdict = rung.Verdict
@@ -129,7 +129,7 @@ func (a arena) climb(e *experiment, op *gram.Matrix, k *mat.SymDense, c adapt.Te
 }
 
 // truth finds by dense algebra what the test should, of the rung of s features.
-func (a arena) truth(e *experiment, k *mat.SymDense, c adapt.Test, s int, g rng.Stream) outcome {
+func (a arena) truth(e *experiment, k *mat.SymDense, c sketchsize.Test, s int, g rng.Stream) outcome {
 	m := must(feature.Doubling{Dist: a.dist, First: a.s}.Sample(a.x.D, s, g.Sub("features", 0)))
 	worst, ok, kappa := a.nearest(e, k, c, m)
 	if !ok {
@@ -140,7 +140,7 @@ func (a arena) truth(e *experiment, k *mat.SymDense, c adapt.Test, s int, g rng.
 
 // nearest returns the nearer of the two conditions over its limit, and κ, for a draw of the features; ok
 // is false if γ ≥ 1.
-func (a arena) nearest(e *experiment, k *mat.SymDense, c adapt.Test, m feature.Map) (worst float64, ok bool, kappa float64) {
+func (a arena) nearest(e *experiment, k *mat.SymDense, c sketchsize.Test, m feature.Map) (worst float64, ok bool, kappa float64) {
 	z := must(feature.Matrix(e.ctx, m, a.x, nil))
 	seen, ok := conditions(k, outer(whole(z)), a.lambda, c.Theta)
 	v := (&twin{k: k, z: z}).spectrum(e, a.lambda, a.lambda, precond.FormEigen)
@@ -160,7 +160,7 @@ func checkTheorem7(e *experiment) {
 				ladder := a.climb(e, op, k, c, g)
 				rungs.Add(int64(len(ladder)))
 				for _, j := range ladder {
-					accepted := j.verdict == adapt.Accept
+					accepted := j.verdict == sketchsize.Accept
 					if j.holds {
 						holds.Add(1)
 						if !accepted {
@@ -168,17 +168,17 @@ func checkTheorem7(e *experiment) {
 						}
 					}
 					if accepted {
-						t.share("share of κ above the bound where accepted, "+name, j.kappa*low/high, 1+1e-6, adaptDelta)
+						t.share("share of κ above the bound where accepted, "+name, j.kappa*low/high, 1+1e-6, searchDelta)
 					}
 					// Z is rounded to float32, which the test sees and so does the truth.
 					if accepted && j.margin < -1e-6 {
 						falseAccept = 1
 					}
-					if j.verdict == adapt.Reject && j.margin > 1e-6 {
+					if j.verdict == sketchsize.Reject && j.margin > 1e-6 {
 						falseReject = 1
 					}
 				}
-				t.share("share of ladders with a false accept, "+name, falseAccept, 0.5, adaptDelta)
+				t.share("share of ladders with a false accept, "+name, falseAccept, 0.5, searchDelta)
 				t.atMost("false rejects, "+name, falseReject, 0.5)
 			})
 			all, met := float64(rungs.Load()), float64(holds.Load())

@@ -139,7 +139,7 @@ func TestStageArguments(t *testing.T) {
 2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --preset kappa7
 	kappa7
 2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --constants 0.1,0.2
-	2 numbers
+	want θ,α,γ
 2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --constants 0.1,0.2,1
 	γ=1
 2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --constants 0.1,0.2,0.3 --preset paper

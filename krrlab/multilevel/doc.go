@@ -7,7 +7,7 @@
 // Measure takes one map and returns ‖ZZᵀ−K‖₂ and κ(M⁻¹A) as intervals of stated confidence
 // (package lanczos), the iterations of the solve, and the seconds of each part. Use it to see
 // how much of a wide level's quality a narrow one keeps, and whether features alone of the
-// narrow width would do as well; package adapt chooses one width instead. MeasureChain does it for
+// narrow width would do as well; package sketchsize chooses one width instead. MeasureChain does it for
 // all levels of a chain, and the widths of them.
 //
 // # The error

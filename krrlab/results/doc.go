@@ -3,7 +3,6 @@
 // shows the same as the one that was computed.
 //
 //	Solution    the answer, its residuals and bounds        Lab.Solve, packages pcg, direct and bound
-//	SketchSize  the ladder s, 2s, 4s, … and its verdicts    Lab.SketchSize, package adapt
 //	MultiLevel  each level of Algorithm 2                   Lab.MultiLevel, package multilevel
 //	LeaveOneOut the leave-one-out error and GCV for each λ  Lab.LeaveOneOut, package loo
 package results

@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/multilevel"
 	"github.com/krrlab/lab/krrlab/quality"
+	"github.com/krrlab/lab/krrlab/sketchsize"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/statdim"
 )
@@ -17,14 +17,14 @@ import (
 // TestTablesOutward: tables show the ends of intervals, and bounds, rounded outward, as the lines do.
 func TestTablesOutward(t *testing.T) {
 	e := estimate.Interval{Value: 2, Lo: 1.23456, Hi: 2.34543, Confidence: 0.95}
-	rung := adapt.Rung{Kappa: estimate.Interval{Value: 2, Lo: 1, Hi: 3}, Conditions: &adapt.Conditions{Norm: e, Low: e, High: e}}
+	rung := sketchsize.Rung{Kappa: estimate.Interval{Value: 2, Lo: 1, Hi: 3}, Conditions: &sketchsize.Conditions{Norm: e, Low: e, High: e}}
 	solution := NewSolution(stage.Header{})
 	solution.Kappa, solution.KappaBound = 1.2343, 2.34543
 	for _, s := range []stage.Stage{
 		&LeaveOneOut{Classes: true, Scores: []loo.Score{{Error: e}}}, &statdim.Result{Numbers: statdim.Numbers{Estimate: e}}, &solution,
 		&lambdap.Result{Sweeps: []*lambdap.Sweep{{Points: []lambdap.Point{{Kappa: e, Bound: 2.34543}}}}},
 		&MultiLevel{Chain: []MeasuredLevel{{Measured: multilevel.Measured{Error: e, Kappa: &e}}}}, &quality.Result{Kappa: e, Max: e, Min: e, Certain: 2.34543},
-		&SketchSize{Test: adapt.Theorem7, Rungs: []adapt.Rung{rung}}, &SketchSize{Rungs: []adapt.Rung{{Kappa: e}}},
+		&sketchsize.Result{Test: sketchsize.Theorem7, Rungs: []sketchsize.Rung{rung}}, &sketchsize.Result{Rungs: []sketchsize.Rung{{Kappa: e}}},
 	} {
 		if text := s.Table().Text(); !strings.Contains(text, "1.234") || !strings.Contains(text, "2.346") || strings.Contains(text, "1.235") || strings.Contains(text, "2.345") {
 			t.Errorf("%T:\n%s", s, text)

@@ -16,7 +16,6 @@ type Name string
 // The stages that krrlab.Lab.Run runs.
 const (
 	Solve       Name = "solve"
-	SketchSize  Name = "sketch-size"
 	MultiLevel  Name = "multilevel"
 	Plan        Name = "plan"
 	Race        Name = "race"

@@ -52,7 +52,6 @@ var floors = map[string]int{
 	"krrlab/precond":     2,
 	"krrlab/weighted":    2,
 
-	"krrlab/adapt":               3,
 	"krrlab/baseline":            3,
 	"krrlab/bound":               3,
 	"krrlab/direct":              3,
@@ -67,14 +66,15 @@ var floors = map[string]int{
 	"krrlab/notebook/jupyter": stages,
 	"krrlab/stage":            stages,
 
-	"krrlab/plan":    5,
-	"krrlab/race":    5,
-	"krrlab/tune":    5,
-	"krrlab/results": 5,
-	"krrlab/statdim": 5,
-	"krrlab/lambdap": 5,
-	"krrlab/quality": 5,
-	"krrlab/verify":  5,
+	"krrlab/plan":       5,
+	"krrlab/race":       5,
+	"krrlab/tune":       5,
+	"krrlab/results":    5,
+	"krrlab/sketchsize": 5,
+	"krrlab/statdim":    5,
+	"krrlab/lambdap":    5,
+	"krrlab/quality":    5,
+	"krrlab/verify":     5,
 
 	"krrlab": 6,
 

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write testdata/json.txt anew")
 var written = [][2]string{
 	{"krrlab.Solution", "krrlab fit --json"},
 	{"krrlab/statdim.Result", "krrlab statdim --json"},
-	{"krrlab/results.SketchSize", "krrlab sketch-size --json"},
+	{"krrlab/sketchsize.Result", "krrlab sketch-size --json"},
 	{"krrlab/results.MultiLevel", "krrlab multilevel --json"},
 	{"krrlab/lambdap.Result", "krrlab lambda-p --json"},
 	{"krrlab/quality.Result", "krrlab quality --json"},
@@ -35,7 +35,7 @@ var written = [][2]string{
 	{"krrlab/model.Info", "krrlab fit --out: model.json"},
 	{"krrlab/cli.modelInfo", "krrlab model info --json"},
 	{"krrlab/remote.job", "a stage on ranks: job.json"},
-	{"krrlab/adapt.Options", "a stage on ranks: the options of sketch-size in job.json"},
+	{"krrlab/sketchsize.Options", "a stage on ranks: the options of sketch-size in job.json"},
 	{"krrlab/remote.outcome", "a stage on ranks: what it returns"},
 	{"krrlab/remote.report", "a stage on ranks: a line of its log"},
 }

@@ -32,7 +32,6 @@ func init() {
 			"MultiLevel":    r.TypeOf((*results.MultiLevel)(nil)).Elem(),
 			"Ranks":         r.TypeOf((*results.Ranks)(nil)).Elem(),
 			"Seconds":       r.TypeOf((*results.Seconds)(nil)).Elem(),
-			"SketchSize":    r.TypeOf((*results.SketchSize)(nil)).Elem(),
 			"Solution":      r.TypeOf((*results.Solution)(nil)).Elem(),
 			"Solver":        r.TypeOf((*results.Solver)(nil)).Elem(),
 		},

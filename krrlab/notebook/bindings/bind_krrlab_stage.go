@@ -42,7 +42,6 @@ func init() {
 			"Race":        r.ValueOf(stage.Race),
 			"Range":       r.ValueOf(stage.Range),
 			"Residual":    r.ValueOf(stage.Residual),
-			"SketchSize":  r.ValueOf(stage.SketchSize),
 			"Solve":       r.ValueOf(stage.Solve),
 			"Span":        r.ValueOf(stage.Span),
 			"Spectrum":    r.ValueOf(stage.Spectrum),

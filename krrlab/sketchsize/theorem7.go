@@ -1,4 +1,4 @@
-package adapt
+package sketchsize
 
 import (
 	"fmt"
@@ -30,21 +30,31 @@ var (
 	Kappa10   = Test{"kappa10", 0.36, 0.56, 0.54}
 )
 
-// ParseTest returns the preset of that name: paper, kappa5 or kappa10.
-func ParseTest(name string) (Test, error) {
-	for _, c := range []Test{PaperTest, Kappa5, Kappa10} {
-		if c.Name == name {
-			return c, nil
-		}
+// Set reads θ,α,γ.
+func (c *Test) Set(text string) error {
+	var rest string
+	*c = Test{Name: "own constants"}
+	if n, _ := fmt.Sscanf(text+" ", "%g,%g,%g%s", &c.Theta, &c.Alpha, &c.Gamma, &rest); n != 3 {
+		return fmt.Errorf("%q: want θ,α,γ, such as 0.26,0.36,0.30", text)
 	}
-	return Test{}, fmt.Errorf("unknown preset %q: want paper, kappa5 or kappa10", name)
+	return c.Validate()
 }
+
+func (c Test) String() string {
+	if c == (Test{}) {
+		return ""
+	}
+	return fmt.Sprintf("%g,%g,%g", c.Theta, c.Alpha, c.Gamma)
+}
+
+// Type names the numbers in help.
+func (Test) Type() string { return "θ,α,γ" }
 
 // Validate returns an error if no bound can follow from the constants.
 func (c Test) Validate() error {
 	if !(c.Theta >= 0 && c.Alpha >= 0 && c.Gamma >= 0 && c.Gamma < 1) ||
 		math.IsInf(c.Theta, 1) || math.IsInf(c.Alpha, 1) {
-		return fmt.Errorf("adapt: test with θ=%g, α=%g, γ=%g: want θ ≥ 0, α ≥ 0 and 0 ≤ γ < 1", c.Theta, c.Alpha, c.Gamma)
+		return fmt.Errorf("sketchsize: test with θ=%g, α=%g, γ=%g: want θ ≥ 0, α ≥ 0 and 0 ≤ γ < 1", c.Theta, c.Alpha, c.Gamma)
 	}
 	return nil
 }
@@ -158,8 +168,8 @@ func root(p, q, r float64) (x float64, ok bool) {
 	return (d - q) / (2 * p), true
 }
 
-// Coverage says what Theorem 7 covers of a kernel with features.
-func Coverage(k kernel.Kernel, dist feature.Dist, bound float64) string {
+// coverage says what Theorem 7 covers of a kernel with features.
+func coverage(k kernel.Kernel, dist feature.Dist, bound float64) string {
 	_, poly := k.(kernel.Polynomial)
 	if f, ok := dist.(feature.Doubling); ok {
 		dist = f.Dist

@@ -1,16 +1,13 @@
-package adapt
+package sketchsize
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -39,76 +36,6 @@ type Problem struct {
 	// Comm is the group of ranks that share K and the rows of the features; all have X, and
 	// call Search together. Default: comm.Alone().
 	Comm comm.Comm
-}
-
-// Kind names a test of Z.
-type Kind string
-
-const (
-	Kappa    Kind = "kappa"    // κ(M⁻¹A) ≤ Options.Target
-	Theorem7 Kind = "theorem7" // conditions 1 and 2 of Theorem 7
-)
-
-// Options of Search. Zero values, and a nil *Options, mean the defaults.
-type Options struct {
-	Test      Kind    // default Kappa
-	Target    float64 // of Kappa: the largest κ accepted, above 1; default 30
-	Constants Test    // of Theorem7; default Kappa5
-	First     int     // the first s; default 128, or n/8 where that is less
-	Max       int     // the largest s; default n−1
-	// Confidence is the probability that no rung is accepted that should not be: a rung's
-	// own intervals share 1−Confidence evenly with those of all rungs up to Max. Default 0.95.
-	Confidence float64
-	// Sketched looks at condition 2 with Z'Z'ᵀ in place of K first, with Z' of Check·s features
-	// independent of Z: a rung that does not pass it is not accepted, and costs no product with K for
-	// that condition; one that does is tested with K. Check: default 4.
-	Sketched bool
-	Check    int
-	// Eigen is the largest s at which conditions are measured that can no longer both hold,
-	// because κ is above Test.Bound: they take 9s³ flops. Default 2048; -1 means never.
-	Eigen int
-	// Steps is the most steps of the Lanczos process. Default 150.
-	Steps int
-	// Memory that the features and their factors may take, in bytes; 0 for no limit.
-	Memory int64
-	// Progress, if not nil, is called before every rung and after the last with the work done,
-	// about (s/First)² of a rung.
-	Progress func(done, total int) `json:"-"`
-}
-
-// Settled returns a copy of o with the defaults for n points filled in, or says what is wrong
-// with it; lambda and lambdaP are those of the Problem, lambdaP not 0.
-func (o *Options) Settled(n int, lambda, lambdaP float64) (*Options, error) {
-	s := *cmp.Or(o, &Options{})
-	s.Test = cmp.Or(s.Test, Kappa)
-	s.Target = cmp.Or(s.Target, 30)
-	s.Constants = cmp.Or(s.Constants, Kappa5)
-	s.Confidence = cmp.Or(s.Confidence, estimate.DefaultConfidence)
-	s.Check = cmp.Or(s.Check, 4)
-	s.Eigen = cmp.Or(s.Eigen, 2048)
-	s.Steps = cmp.Or(s.Steps, 150)
-	s.First = cmp.Or(s.First, max(1, min(128, n/8)))
-	s.Max = cmp.Or(s.Max, n-1)
-	switch {
-	case s.Test != Kappa && s.Test != Theorem7:
-		return nil, fmt.Errorf("adapt: unknown test %q: want %s or %s", s.Test, Kappa, Theorem7)
-	case !(s.Target > 1) || math.IsInf(s.Target, 1):
-		return nil, fmt.Errorf("adapt: target κ ≤ %g: want a number above 1", s.Target)
-	case s.First < 1 || s.First >= n:
-		return nil, fmt.Errorf("adapt: first s = %d for n = %d points: want 1 ≤ s < n", s.First, n)
-	case s.Max < s.First || s.Max >= n:
-		return nil, fmt.Errorf("adapt: largest s = %d with first s = %d and n = %d points: want first ≤ largest < n", s.Max, s.First, n)
-	case !(lambda > 0) || !(lambdaP > 0):
-		return nil, fmt.Errorf("adapt: λ = %g, λ_p = %g: want positive numbers", lambda, lambdaP)
-	case s.Test == Theorem7 && lambdaP != lambda:
-		return nil, fmt.Errorf("adapt: λ_p = %g with λ = %g: Theorem 7 needs λ_p = λ", lambdaP, lambda)
-	case s.Check < 1 || s.Eigen < -1 || s.Steps < 1:
-		return nil, fmt.Errorf("adapt: check features %d·s, conditions up to s = %d, %d steps: want at least 1", s.Check, s.Eigen, s.Steps)
-	}
-	if err := s.Constants.Validate(); err != nil {
-		return nil, err
-	}
-	return &s, estimate.CheckConfidence(s.Confidence)
 }
 
 // ladder holds the features of the rungs climbed so far, unscaled,

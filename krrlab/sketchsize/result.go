@@ -1,54 +1,40 @@
-package results
+package sketchsize
 
 import (
 	"fmt"
 	"math"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
-// SketchSize is the record of a search for the number of features, section 5 of the paper: s is
+// Result is the record of a search for the number of features, section 5 of the paper: s is
 // doubled until a test of Z accepts.
-type SketchSize struct {
+type Result struct {
 	stage.Header
 	LambdaP  float64      `json:"lambda_p"`
 	Features string       `json:"features"`
 	Storage  string       `json:"storage"`
 	KBound   stage.Number `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which all allows for; that it holds is not part of the confidence
 
-	Test       adapt.Kind `json:"test"`
-	Target     float64    `json:"target"`    // largest κ wanted: asked for, or guaranteed by Constants
-	Constants  adapt.Test `json:"constants"` // of Theorem7; zero for Kappa
-	Confidence float64    `json:"confidence"`
-	Note       string     `json:"note,omitempty"` // what the test covers here
+	Test       Kind    `json:"test"`
+	Target     float64 `json:"target"`    // largest κ wanted: asked for, or guaranteed by Constants
+	Constants  Test    `json:"constants"` // of Theorem7; zero for Kappa
+	Confidence float64 `json:"confidence"`
+	Note       string  `json:"note,omitempty"` // what the test covers here
 
-	Status  adapt.Status `json:"status"`
-	S       int          `json:"s"`     // of the rung accepted, or else of the one of least predicted time; 0 if there is none
-	Max     int          `json:"max"`   // last rung there could be
-	Limit   string       `json:"limit"` // what sets it: n, asked or memory
-	Rungs   []adapt.Rung `json:"rungs"`
-	Seconds float64      `json:"seconds"`
+	Status  Status  `json:"status"`
+	S       int     `json:"s"`     // of the rung accepted, or else of the one of least predicted time; 0 if there is none
+	Max     int     `json:"max"`   // last rung there could be
+	Limit   string  `json:"limit"` // what sets it: n, asked or memory
+	Rungs   []Rung  `json:"rungs"`
+	Seconds float64 `json:"seconds"`
 }
 
-// TakeOn takes up what a search found.
-func (s *SketchSize) TakeOn(res *adapt.Result) {
-	o := res.Options
-	s.Test, s.Target, s.Confidence = o.Test, o.Target, o.Confidence
-	s.Status, s.Max, s.Limit, s.Rungs = res.Status, res.Max, res.Limit, res.Rungs
-	if res.Chosen >= 0 {
-		s.S = res.Rungs[res.Chosen].S
-	}
-	if s.Test == adapt.Theorem7 {
-		s.Constants, s.Target = o.Constants, o.Constants.Bound()
-	}
-}
-
-func (s *SketchSize) String() string {
+func (s *Result) String() string {
 	var b stage.Lines
 	b.Problem(&s.Header)
 	b.Add("Z", "%s, λ_p = %g", s.Kernel.Shorten(s.Features), s.LambdaP)
@@ -65,15 +51,15 @@ func (s *SketchSize) String() string {
 	return b.String()
 }
 
-func (s *SketchSize) testText() string {
-	if s.Test == adapt.Theorem7 {
+func (s *Result) testText() string {
+	if s.Test == Theorem7 {
 		c := s.Constants
 		return fmt.Sprintf("Theorem 7, %s: θ = %g, α = %g, γ = %g, which imply κ(M⁻¹A) ≤ %.3g; confidence %g", c.Name, c.Theta, c.Alpha, c.Gamma, s.Target, s.Confidence)
 	}
 	return fmt.Sprintf("κ(M⁻¹A) ≤ %g; confidence %g", s.Target, s.Confidence)
 }
 
-func (s *SketchSize) rungText(r adapt.Rung) string {
+func (s *Result) rungText(r Rung) string {
 	t := fmt.Sprintf("%-7s κ %-18s", r.Verdict, outward.Span(r.Kappa.Lo, r.Kappa.Hi, 4))
 	if c := r.Conditions; c != nil {
 		t += fmt.Sprintf(" ‖(I−P)K(I−P)‖/λ %-18s WᵀKW/WᵀZZᵀW %s, rank %d,", outward.Span(c.Norm.Lo, c.Norm.Hi, 4), outward.Span(c.Low.Lo, c.High.Hi, 3), c.Rank)
@@ -81,34 +67,34 @@ func (s *SketchSize) rungText(r adapt.Rung) string {
 	return t + fmt.Sprintf(" %15s, %6.2f s predicted, %6.2f s taken", plural.Count(r.Iterations, "iteration"), r.Predicted, r.Seconds.Rung)
 }
 
-func (s *SketchSize) resultText() string {
+func (s *Result) resultText() string {
 	if s.S == 0 {
 		return fmt.Sprintf("%s: no rung", s.Status)
 	}
 	why := map[string]string{"n": "its double is not below n", "asked": "the largest asked for", "memory": "its double does not fit the memory"}[s.Limit]
 	switch s.Status {
-	case adapt.Found:
+	case Found:
 		return fmt.Sprintf("%s: s = %d", s.Status, s.S)
-	case adapt.None:
+	case None:
 		return fmt.Sprintf("%s: no s up to %d (%s) is accepted; s = %d has the least predicted time", s.Status, s.Max, why, s.S)
 	}
 	return fmt.Sprintf("%s: of %s s = %d has the least predicted time", s.Status, plural.Count(len(s.Rungs), "rung"), s.S)
 }
 
 // HTML returns the stage for a notebook.
-func (s *SketchSize) HTML() string { return stage.HTML(s) }
+func (s *Result) HTML() string { return stage.HTML(s) }
 
 // name says in a few words what is drawn.
-func (s *SketchSize) name() string {
+func (s *Result) name() string {
 	return strings.TrimSpace(fmt.Sprintf("%s, n = %d, λ = %g: %s", s.Dataset, s.N, s.Lambda, s.Kernel.Prose()))
 }
 
 // Table returns a row for every rung.
-func (s *SketchSize) Table() *plots.Table {
+func (s *Result) Table() *plots.Table {
 	t := &plots.Table{Title: s.name(), Columns: []plots.Column{
 		{Name: "s"}, {Name: "κ"}, {Name: "κ low"}, {Name: "κ high"},
 	}}
-	theorem := s.Test == adapt.Theorem7
+	theorem := s.Test == Theorem7
 	if theorem {
 		for _, name := range []string{"rank of P", "condition 1", "low", "high", "verdict 1", "least ratio", "low", "largest ratio", "high", "verdict 2"} {
 			t.Columns = append(t.Columns, plots.Column{Name: name})
@@ -134,17 +120,17 @@ func (s *SketchSize) Table() *plots.Table {
 // Plot draws the ladder. For kappa: κ's interval against s, and the target. For theorem7: what
 // each condition asks about divided by its threshold, and κ divided by the bound that the
 // conditions imply; a rung is accepted where both conditions are below 1.
-func (s *SketchSize) Plot() *plots.Figure {
+func (s *Result) Plot() *plots.Figure {
 	chosen := -1
 	k := plots.Series{Name: "κ(M⁻¹A)"}
 	for i, r := range s.Rungs {
 		k.AddBand(float64(r.S), r.Kappa.Value, r.Kappa.Lo, r.Kappa.Hi)
-		if s.Status == adapt.Found && r.S == s.S {
+		if s.Status == Found && r.S == s.S {
 			chosen = i
 		}
 	}
 	var f *plots.Figure
-	if s.Test == adapt.Theorem7 {
+	if s.Test == Theorem7 {
 		k.Name = fmt.Sprintf("κ(M⁻¹A)/%.3g", s.Target)
 		for i := range k.Y {
 			k.Y[i] /= s.Target
@@ -161,7 +147,7 @@ func (s *SketchSize) Plot() *plots.Figure {
 }
 
 // conditionSeries returns what was measured of both conditions in units of their thresholds.
-func (s *SketchSize) conditionSeries() []plots.Series {
+func (s *Result) conditionSeries() []plots.Series {
 	first, second := plots.Series{Name: "condition 1: ‖(I−P)K(I−P)‖/αλ"}, plots.Series{Name: "condition 2: |ratio−1|/γ"}
 	for _, r := range s.Rungs {
 		if c := r.Conditions; c != nil {

@@ -1,4 +1,4 @@
-package adapt
+package sketchsize
 
 import (
 	"context"
@@ -65,22 +65,22 @@ func TestKappa(t *testing.T) {
 	p := problem(t, k, x, lambda)
 	dense := denseKernel(k, x)
 	res := search1(t, p, Options{First: 8, Target: 12}, 5)
-	if res.Status != Found || res.Chosen != len(res.Rungs)-1 || res.Chosen < 1 {
-		t.Fatalf("status %s, rung %d of %d", res.Status, res.Chosen, len(res.Rungs))
+	if res.Status != Found || chosen(res) != len(res.Rungs)-1 || chosen(res) < 1 {
+		t.Fatalf("status %s, rung %d of %d", res.Status, chosen(res), len(res.Rungs))
 	}
 	for i, r := range res.Rungs {
 		ref := newReference(t, dense, denseFeatures(t, p.Map, x, 8, r.S, rng.New(5)), lambda, 0.3)
-		if within := ref.kappa <= 12; within != (i == res.Chosen) || within != (r.Verdict == Accept) {
+		if within := ref.kappa <= 12; within != (i == chosen(res)) || within != (r.Verdict == Accept) {
 			t.Errorf("s = %d: κ = %g, verdict %s", r.S, ref.kappa, r.Verdict)
 		}
 	}
 	none := search1(t, p, Options{First: 8, Target: 1.001}, 5)
-	if none.Status != None || none.Chosen < 0 {
-		t.Fatalf("status %s, rung %d", none.Status, none.Chosen)
+	if none.Status != None || chosen(none) < 0 {
+		t.Fatalf("status %s, rung %d", none.Status, chosen(none))
 	}
 	for i, r := range none.Rungs {
-		if r.Verdict == Accept || r.Predicted < none.Rungs[none.Chosen].Predicted {
-			t.Errorf("rung %d: %s, %g s predicted, the chosen one %g s", i, r.Verdict, r.Predicted, none.Rungs[none.Chosen].Predicted)
+		if r.Verdict == Accept || r.Predicted < none.Rungs[chosen(none)].Predicted {
+			t.Errorf("rung %d: %s, %g s predicted, the chosen one %g s", i, r.Verdict, r.Predicted, none.Rungs[chosen(none)].Predicted)
 		}
 	}
 	if last := none.Rungs[len(none.Rungs)-1].S; last != 256 {
@@ -116,13 +116,13 @@ func TestEigenLimit(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &Options{First: 16, Target: 1.01, Progress: func(done, total int) {
+	o := &Options{First: 16, Target: 1.01, progress: func(done, total int) {
 		if done == 1+4 { // two rungs
 			cancel()
 		}
 	}}
 	res, err := Search(ctx, p, o, rng.New(1))
-	if err != context.Canceled || res == nil || len(res.Rungs) != 2 || res.Status != Interrupted || res.Chosen < 0 {
+	if err != context.Canceled || res == nil || len(res.Rungs) != 2 || res.Status != Interrupted || chosen(res) < 0 {
 		t.Errorf("%+v, error %v", res, err)
 	}
 }
@@ -130,11 +130,11 @@ func TestInterrupted(t *testing.T) {
 // TestMemory checks that the ladder ends below the memory allowed.
 func TestMemory(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)
-	res := search1(t, p, Options{First: 16, Target: 1.01, Memory: 200e3}, 1)
+	res := search1(t, p, Options{First: 16, Target: 1.01, memory: 200e3}, 1)
 	if res.Limit != "memory" || res.Max != 64 {
 		t.Errorf("up to s = %d, limit %s", res.Max, res.Limit)
 	}
-	if _, err := Search(context.Background(), p, &Options{First: 16, Memory: 10e3}, rng.New(1)); err == nil {
+	if _, err := Search(context.Background(), p, &Options{First: 16, memory: 10e3}, rng.New(1)); err == nil {
 		t.Error("10 kB were enough")
 	}
 }
@@ -175,8 +175,8 @@ func TestRanksChoose(t *testing.T) {
 	if all[0].Status != None || len(all[0].Rungs) != 4 {
 		t.Fatalf("%s after %d rungs", all[0].Status, len(all[0].Rungs))
 	}
-	if all[0].Chosen != all[1].Chosen {
-		t.Errorf("rank 0 takes rung %d, rank 1 rung %d", all[0].Chosen, all[1].Chosen)
+	if chosen(all[0]) != chosen(all[1]) {
+		t.Errorf("rank 0 takes rung %d, rank 1 rung %d", chosen(all[0]), chosen(all[1]))
 	}
 	for i, a := range all[0].Rungs {
 		if b := all[1].Rungs[i]; a.Predicted != b.Predicted || a.Iteration != b.Iteration || a.Seconds != b.Seconds {

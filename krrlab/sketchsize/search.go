@@ -1,4 +1,4 @@
-package adapt
+package sketchsize
 
 import (
 	"cmp"
@@ -54,18 +54,6 @@ const (
 	Interrupted Status = "interrupted" // the context ended first
 )
 
-// Result is the record of a search.
-type Result struct {
-	Status Status
-	// Chosen is the index of the accepted rung, or else of the one of least predicted time; -1
-	// if there is no rung.
-	Chosen  int
-	Rungs   []Rung
-	Max     int     // s of the last rung there could be
-	Limit   string  // what Max comes from: "n", "asked" or "memory"
-	Options Options // with the defaults filled in
-}
-
 type search struct {
 	p     Problem
 	o     Options
@@ -82,6 +70,7 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 	if err != nil {
 		return nil, err
 	}
+	best := -1
 	c := s.p.Comm
 	l := &ladder{x: s.p.X.Slice(comm.Rows(s.n, precond.RankRows, c.Rank(), c.Size())), comm: s.p.Comm, dist: feature.Doubling{Dist: s.p.Map, First: s.o.First}, g: g.Sub("features", 0)}
 	if d, ok := s.p.Map.(feature.Doubling); ok {
@@ -96,15 +85,15 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 		}
 		res.Rungs = append(res.Rungs, *r)
 		if r.Verdict == Accept {
-			res.Status, res.Chosen = Found, len(res.Rungs)-1
+			res.Status, res.S = Found, width
 			s.progress(s.total)
 			return res, nil
 		}
 	}
 	res.Status = None
 	for i, r := range res.Rungs {
-		if res.Chosen < 0 || r.Predicted < res.Rungs[res.Chosen].Predicted {
-			res.Chosen = i
+		if best < 0 || r.Predicted < res.Rungs[best].Predicted {
+			best, res.S = i, r.S
 		}
 	}
 	switch {
@@ -120,37 +109,37 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 
 // progress reports the rungs done, each by its share of the work, about s².
 func (s *search) progress(rungs int) {
-	if s.o.Progress != nil {
+	if s.o.progress != nil {
 		work := func(rungs int) int { return (1<<(2*rungs) - 1) / 3 } // 1 + 4 + 16 + …
-		s.o.Progress(work(rungs), work(s.total))
+		s.o.progress(work(rungs), work(s.total))
 	}
 }
 
 // settle fills in the defaults, checks, and finds the last rung.
 func settle(p Problem, o *Options) (*search, *Result, error) {
-	if !(p.Error >= 0) {
-		return nil, nil, fmt.Errorf("adapt: ‖K_stored−K‖₂ ≤ %g: want a number ≥ 0", p.Error)
-	}
 	s := &search{p: p, n: p.K.Dim()}
 	s.p.Comm = comm.OrAlone(p.Comm)
 	s.p.LambdaP = cmp.Or(s.p.LambdaP, p.Lambda)
 	s.p.RHS = cmp.Or(s.p.RHS, 1)
 	s.p.Tol = cmp.Or(s.p.Tol, 1e-3)
-	opt, err := o.Settled(s.n, s.p.Lambda, s.p.LambdaP)
-	if err != nil {
+	opt := *cmp.Or(o, &Options{})
+	if err := opt.settle(s.n, s.p.Lambda, s.p.LambdaP); err != nil {
 		return nil, nil, err
 	}
-	s.o = *opt
-	res := &Result{Chosen: -1, Options: *opt, Max: opt.First, Limit: "asked"}
+	s.o = opt
+	res := &Result{Test: opt.Test, Target: opt.Target, Confidence: opt.Confidence, Max: opt.First, Limit: "asked"}
+	if opt.Test == Theorem7 {
+		res.Constants, res.Target = opt.Constants, opt.Constants.Bound()
+	}
 	if opt.Max == s.n-1 {
 		res.Limit = "n"
 	}
 	for 2*res.Max <= opt.Max {
 		res.Max *= 2
 	}
-	for opt.Memory > 0 && s.bytes(res.Max) > opt.Memory {
+	for opt.memory > 0 && s.bytes(res.Max) > opt.memory {
 		if res.Max == opt.First {
-			return nil, nil, fmt.Errorf("adapt: s = %d features of n = %d points need %s, but only %s of the memory limit is left", opt.First, s.n, accel.Bytes(s.bytes(opt.First)), accel.Bytes(opt.Memory))
+			return nil, nil, fmt.Errorf("sketchsize: s = %d features of n = %d points need %s, but only %s of the memory limit is left", opt.First, s.n, accel.Bytes(s.bytes(opt.First)), accel.Bytes(opt.memory))
 		}
 		res.Max, res.Limit = res.Max/2, "memory"
 	}
@@ -236,7 +225,7 @@ func (s *search) kappa(ctx context.Context, out *Rung, m *metric, delta float64,
 	out.Kappa, out.Min, out.Max = r.Allowing(e)
 	out.Products = r.MulTo.Calls
 	if !(out.Kappa.Value >= 1) {
-		return fmt.Errorf("adapt: the spectrum of M⁻¹A at s = %d reaches down to %.3g: K as stored is off by more than λ, take float64 storage or a larger λ", out.S, r.Min.Value)
+		return fmt.Errorf("sketchsize: the spectrum of M⁻¹A at s = %d reaches down to %.3g: K as stored is off by more than λ, take float64 storage or a larger λ", out.S, r.Min.Value)
 	}
 	out.Verdict = atMost(out.Kappa, limit)
 	return nil

@@ -1,4 +1,4 @@
-package adapt
+package sketchsize
 
 import (
 	"context"
@@ -124,4 +124,9 @@ func search1(t testing.TB, p Problem, o Options, seed uint64) *Result {
 	t.Helper()
 	res := testkit.Must(Search(context.Background(), p, &o, rng.New(seed)))
 	return res
+}
+
+// chosen returns the index of the rung that a search names, −1 for none.
+func chosen(r *Result) int {
+	return slices.IndexFunc(r.Rungs, func(u Rung) bool { return u.S == r.S })
 }

@@ -1,4 +1,4 @@
-package adapt
+package sketchsize
 
 import (
 	"testing"
@@ -6,17 +6,18 @@ import (
 
 // TestDefaults: the documented defaults, and the bytes of a rung by the formula.
 func TestDefaults(t *testing.T) {
-	o, err := (*Options)(nil).Settled(2000, 1, 1)
+	settled := func(n int) (o Options, err error) { err = o.settle(n, 1, 1); return o, err }
+	o, err := settled(2000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if o.Test != Kappa || o.Target != 30 || o.Constants != Kappa5 || o.Confidence != 0.95 || o.Check != 4 || o.Eigen != 2048 || o.Steps != 150 || o.First != 128 || o.Max != 1999 {
 		t.Errorf("%+v", o)
 	}
-	if o, err = (*Options)(nil).Settled(80, 1, 1); err != nil || o.First != 10 || o.Max != 79 {
+	if o, err = settled(80); err != nil || o.First != 10 || o.Max != 79 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if o, err = (*Options)(nil).Settled(5, 1, 1); err != nil || o.First != 1 || o.Max != 4 {
+	if o, err = settled(5); err != nil || o.First != 1 || o.Max != 4 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	const n, w = 1000, 100

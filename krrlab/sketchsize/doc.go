@@ -1,4 +1,4 @@
-// Package adapt finds how many random features s a preconditioner ZZᵀ+λ_pI needs, by
+// Package sketchsize finds how many random features s a preconditioner ZZᵀ+λ_pI needs, by
 // doubling s until a test of Z accepts (section 5 of Avron, Clarkson and Woodruff).
 //
 // # The tests
@@ -46,4 +46,4 @@
 // doubled (feature.Doubling, precond.Gram). So all rungs together form Z and ZᵀZ once, and factor
 // (1+1/8+1/64+…) = 8/7 times what the last does. Memory: Z, a copy while it grows, and
 // about 18s² bytes.
-package adapt
+package sketchsize

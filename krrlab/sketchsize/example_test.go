@@ -1,4 +1,4 @@
-package krrlab_test
+package sketchsize_test
 
 import (
 	"context"
@@ -7,11 +7,13 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/sketchsize"
 )
 
 // The number of features is doubled until κ(M⁻¹A) is surely below 30; a solve with them
 // then needs few iterations.
-func ExampleLab_SketchSize() {
+func Example() {
 	ctx := context.Background()
 	train := datasets.SyntheticRegression(1000, 4, 0.1, 1)
 	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.3, Solver: krrlab.PCG}
@@ -20,7 +22,7 @@ func ExampleLab_SketchSize() {
 		fmt.Println(err)
 		return
 	}
-	size, err := lab.SketchSize(ctx, krrlab.SketchSizeOptions{})
+	size, err := lab.SketchSize(ctx, sketchsize.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -43,4 +45,15 @@ func ExampleLab_SketchSize() {
 	// s =  125: reject
 	// s =  250: accept
 	// found: s = 250; converged, iterations at most 20: true
+}
+
+func ExampleTest_Bound() {
+	for _, c := range []sketchsize.Test{sketchsize.PaperTest, sketchsize.Kappa5, sketchsize.Kappa10} {
+		fmt.Printf("%-8s κ ≤ %5.2f  %2d iterations to 1e-3  %6.0f times the features of Theorem 1\n",
+			c.Name, c.Bound(), pcg.IterationBound(c.Bound(), 1e-3), c.FeatureFactor())
+	}
+	// Output:
+	// paper    κ ≤  2.13   6 iterations to 1e-3   11130 times the features of Theorem 1
+	// kappa5   κ ≤  4.99   9 iterations to 1e-3      74 times the features of Theorem 1
+	// kappa10  κ ≤  9.95  12 iterations to 1e-3      16 times the features of Theorem 1
 }
