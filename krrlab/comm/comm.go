@@ -33,9 +33,6 @@ type Comm interface {
 	Broadcast(ctx context.Context, x []byte, root int) error
 	// Barrier waits for all ranks.
 	Barrier(ctx context.Context) error
-	// Split returns the group of the ranks that gave the same color ≥ 0, ordered by key
-	// and then by rank.
-	Split(ctx context.Context, color, key int) (Comm, error)
 	// Abort ends all ranks as far as it can, with that exit code where it can: MPI's
 	// are ended with this process, collectives of goroutine ranks return an error.
 	Abort(code int)
@@ -123,12 +120,6 @@ func checkParts(n, size int, counts []int) {
 func checkRoot(root, size int) {
 	if root < 0 || root >= size {
 		panic(fmt.Sprintf("comm: root %d of %d ranks", root, size))
-	}
-}
-
-func checkColor(color int) {
-	if color < 0 || color > 1<<30 {
-		panic(fmt.Sprintf("comm: color %d", color))
 	}
 }
 

@@ -25,7 +25,6 @@ func conform(ctx context.Context, c comm.Comm) error {
 		{"all-gather", allGather},
 		{"broadcast", broadcast},
 		{"barrier", func(ctx context.Context, c comm.Comm) error { return c.Barrier(ctx) }},
-		{"split", split},
 		{"traffic", traffic},
 		{"agree", agree},
 		{"share", share},
@@ -174,26 +173,6 @@ func broadcast(ctx context.Context, c comm.Comm) error {
 		}
 	}
 	return nil
-}
-
-func split(ctx context.Context, c comm.Comm) error {
-	odd := c.Rank() % 2
-	half, err := c.Split(ctx, odd, -c.Rank()) // in falling order
-	if err != nil {
-		return err
-	}
-	size := (c.Size() + 1 - odd) / 2
-	if half.Size() != size || half.Rank() != size-1-c.Rank()/2 {
-		return fmt.Errorf("rank %d of %d in its half", half.Rank(), half.Size())
-	}
-	x := []float64{float64(c.Rank())}
-	if err := half.AllReduce(ctx, x); err != nil {
-		return err
-	}
-	if want := float64(size*(size-1) + odd*size); x[0] != want {
-		return fmt.Errorf("the sum of a half is %v, want %v", x[0], want)
-	}
-	return ranks(ctx, c) // the whole goes on
 }
 
 func traffic(ctx context.Context, c comm.Comm) error {

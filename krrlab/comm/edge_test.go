@@ -188,19 +188,14 @@ func TestTraffic(t *testing.T) {
 		want(4, 64+own)
 		_ = c.Barrier(ctx)
 		want(5, 64+own)
-		part, err := c.Split(ctx, 0, 0)
-		if err != nil || part.Size() != c.Size() || part.Rank() != c.Rank() {
-			t.Errorf("split: %v, %v", part, err)
-		}
-		want(6, 64+own)
 	}
 	check(Alone(), []int{4})
 	together(3, Options{}, func(c Comm) { check(c, []int{2, 0, 5}) })
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	a := Alone()
-	if _, err := a.Split(done, 0, 0); !errors.Is(err, context.Canceled) || !errors.Is(a.Barrier(done), context.Canceled) || a.Traffic().Calls != 0 {
-		t.Errorf("stopped: %v, %+v", err, a.Traffic())
+	if !errors.Is(a.Barrier(done), context.Canceled) || a.Traffic().Calls != 0 {
+		t.Errorf("stopped: %+v", a.Traffic())
 	}
 	if c := Alone(); OrAlone(c) != c || OrAlone(nil).Size() != 1 {
 		t.Error("OrAlone")
@@ -229,27 +224,6 @@ func TestUnlikeCalls(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestSplitOrder: parts have the ranks of one color in the order of their keys, and of equal keys in
-// that of the ranks.
-func TestSplitOrder(t *testing.T) {
-	color, key, want := []int{0, 0, 5, 0, 0}, []int{3, 1, 9, 1, 0}, []int{3, 1, 0, 2, 0}
-	together(5, Options{}, func(c Comm) {
-		part, err := c.Split(t.Context(), color[c.Rank()], key[c.Rank()])
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		size := 4
-		if c.Rank() == 2 {
-			size = 1
-		}
-		sum := []float64{float64(c.Rank())}
-		if err := part.AllReduce(t.Context(), sum); err != nil || part.Rank() != want[c.Rank()] || part.Size() != size || sum[0] != []float64{8, 8, 2, 8, 8}[c.Rank()] {
-			t.Errorf("rank %d is %d of %d, the sum is %v, %v", c.Rank(), part.Rank(), part.Size(), sum, err)
-		}
-	})
 }
 
 // TestBroken: the first cause that broke a group stays, and a rank that stops says which it is.

@@ -272,14 +272,6 @@ func (a *alone) Broadcast(ctx context.Context, x []byte, root int) error {
 
 func (a *alone) Barrier(ctx context.Context) error { return a.done(ctx, 0) }
 
-func (a *alone) Split(ctx context.Context, color, _ int) (Comm, error) {
-	checkColor(color)
-	if err := a.done(ctx, 0); err != nil {
-		return nil, err
-	}
-	return Alone(), nil
-}
-
 func (*alone) Abort(int) {}
 
 func (a *alone) Traffic() Traffic {
@@ -293,5 +285,4 @@ const (
 	opGather    = "all-gather"
 	opBroadcast = "broadcast"
 	opBarrier   = "barrier"
-	opSplit     = "split"
 )

@@ -15,7 +15,7 @@ type library struct {
 	kind string // "Open MPI" or "MPICH", by ABI
 
 	initThread, finalize, initialized, abort, errorString, setErrhandler uintptr
-	commRank, commSize, commSplit, getVersion                            uintptr
+	commRank, commSize, getVersion                                       uintptr
 	iallreduce, iallgatherv, ibcast, ibarrier, test                      uintptr
 
 	world, float64, int64, byte, sum, errorsReturn, inPlace, statusIgnore uintptr
@@ -26,7 +26,7 @@ func (l *library) functions() map[string]*uintptr {
 	return map[string]*uintptr{
 		"MPI_Init_thread": &l.initThread, "MPI_Finalize": &l.finalize, "MPI_Initialized": &l.initialized,
 		"MPI_Abort": &l.abort, "MPI_Error_string": &l.errorString, "MPI_Comm_set_errhandler": &l.setErrhandler,
-		"MPI_Comm_rank": &l.commRank, "MPI_Comm_size": &l.commSize, "MPI_Comm_split": &l.commSplit,
+		"MPI_Comm_rank": &l.commRank, "MPI_Comm_size": &l.commSize,
 		"MPI_Get_library_version": &l.getVersion,
 		"MPI_Iallreduce":          &l.iallreduce, "MPI_Iallgatherv": &l.iallgatherv, "MPI_Ibcast": &l.ibcast,
 		"MPI_Ibarrier": &l.ibarrier, "MPI_Test": &l.test,

@@ -1,7 +1,6 @@
 package comm
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +54,6 @@ type call struct {
 	b        []byte
 	counts   []int
 	root     int
-	color    int
-	key      int
-	split    Comm // result of a split
 	presence bool
 }
 
@@ -83,19 +79,16 @@ func (c *local) Size() int        { return c.g.size }
 func (c *local) Traffic() Traffic { return c.traffic }
 
 func (c *local) AllReduce(ctx context.Context, x []float64) error {
-	_, err := c.meet(ctx, call{op: opReduce, n: len(x), f: x}, 8*len(x))
-	return err
+	return c.meet(ctx, call{op: opReduce, n: len(x), f: x}, 8*len(x))
 }
 
 func (c *local) AllReduceInt64(ctx context.Context, x []int64) error {
-	_, err := c.meet(ctx, call{op: opReduce64, n: len(x), i: x}, 8*len(x))
-	return err
+	return c.meet(ctx, call{op: opReduce64, n: len(x), i: x}, 8*len(x))
 }
 
 func (c *local) AllGather(ctx context.Context, x []float64, counts []int) error {
 	checkParts(len(x), c.g.size, counts)
-	_, err := c.meet(ctx, call{op: opGather, n: len(x), f: x, counts: counts}, 8*counts[c.rank])
-	return err
+	return c.meet(ctx, call{op: opGather, n: len(x), f: x, counts: counts}, 8*counts[c.rank])
 }
 
 func (c *local) Broadcast(ctx context.Context, x []byte, root int) error {
@@ -104,22 +97,11 @@ func (c *local) Broadcast(ctx context.Context, x []byte, root int) error {
 	if root == c.rank {
 		bytes = len(x)
 	}
-	_, err := c.meet(ctx, call{op: opBroadcast, n: len(x), b: x, root: root}, bytes)
-	return err
+	return c.meet(ctx, call{op: opBroadcast, n: len(x), b: x, root: root}, bytes)
 }
 
 func (c *local) Barrier(ctx context.Context) error {
-	_, err := c.meet(ctx, call{op: opBarrier}, 0)
-	return err
-}
-
-func (c *local) Split(ctx context.Context, color, key int) (Comm, error) {
-	checkColor(color)
-	m, err := c.meet(ctx, call{op: opSplit, color: color, key: key}, 0)
-	if err != nil {
-		return nil, err
-	}
-	return m.calls[c.rank].split, nil
+	return c.meet(ctx, call{op: opBarrier}, 0)
 }
 
 func (c *local) Abort(int) { c.g.fail(ErrAborted) }
@@ -135,25 +117,24 @@ func (g *group) fail(cause error) {
 }
 
 // meet brings a call to the meeting now held and waits for all ranks.
-func (c *local) meet(ctx context.Context, k call, bytes int) (*meeting, error) {
+func (c *local) meet(ctx context.Context, k call, bytes int) error {
 	start := time.Now()
-	m, err := c.g.come(ctx, c.rank, k)
-	if err != nil {
-		return nil, &Error{c.rank, c.g.size, k.op, err}
+	if err := c.g.come(ctx, c.rank, k); err != nil {
+		return &Error{c.rank, c.g.size, k.op, err}
 	}
 	c.traffic.add(bytes, start)
-	return m, nil
+	return nil
 }
 
-func (g *group) come(ctx context.Context, rank int, k call) (*meeting, error) {
+func (g *group) come(ctx context.Context, rank int, k call) error {
 	if err := ctx.Err(); err != nil {
 		g.fail(fmt.Errorf("rank %d was stopped", rank))
-		return nil, err
+		return err
 	}
 	g.mu.Lock()
 	if err := g.broken; err != nil {
 		g.mu.Unlock()
-		return nil, err
+		return err
 	}
 	if g.now == nil {
 		g.now = &meeting{calls: make([]call, g.size), done: make(chan struct{})}
@@ -171,21 +152,21 @@ func (g *group) come(ctx context.Context, rank int, k call) (*meeting, error) {
 	defer timer.Stop()
 	select {
 	case <-m.done:
-		return m, m.err
+		return m.err
 	case <-g.dead:
 		select {
 		case <-m.done: // held before the group broke
-			return m, m.err
+			return m.err
 		default:
 		}
-		return nil, g.broken
+		return g.broken
 	case <-ctx.Done():
 		g.fail(fmt.Errorf("rank %d was stopped", rank))
-		return nil, ctx.Err()
+		return ctx.Err()
 	case <-timer.C:
 		err := fmt.Errorf("not all ranks came within %v (missing: %v)", g.limit, g.missing(m))
 		g.fail(err)
-		return nil, err
+		return err
 	}
 }
 
@@ -228,8 +209,6 @@ func (g *group) hold(m *meeting) error {
 		for _, k := range m.calls {
 			copy(k.b, m.calls[first.root].b)
 		}
-	case opSplit:
-		g.split(m.calls)
 	}
 	return nil
 }
@@ -245,18 +224,5 @@ func reduce[T int64 | float64](calls []call, slice func(call) []T) {
 	}
 	for _, k := range calls[1:] {
 		copy(slice(k), sum)
-	}
-}
-
-func (g *group) split(calls []call) {
-	colors := map[int][]int{}
-	for r, k := range calls {
-		colors[k.color] = append(colors[k.color], r)
-	}
-	for _, ranks := range colors {
-		slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(calls[a].key, calls[b].key) })
-		for i, c := range newGroup(len(ranks), g.limit).members() {
-			calls[ranks[i]].split = c
-		}
 	}
 }

@@ -290,24 +290,6 @@ func (c *mpiComm) Barrier(ctx context.Context) error {
 	})
 }
 
-func (c *mpiComm) Split(ctx context.Context, color, key int) (Comm, error) {
-	checkColor(color)
-	l := c.p.lib
-	h, rank, size := new(handle), new(int32), new(int32)
-	err := c.collective(ctx, opSplit, 0, func(*request) int32 {
-		if code := invoke(l.commSplit, c.handle, uintptr(color), uintptr(key), uintptr(unsafe.Pointer(h))); code != 0 {
-			return code
-		}
-		invoke(l.setErrhandler, h.value(l), l.errorsReturn)
-		invoke(l.commRank, h.value(l), uintptr(unsafe.Pointer(rank)))
-		return invoke(l.commSize, h.value(l), uintptr(unsafe.Pointer(size)))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &mpiComm{p: c.p, handle: h.value(l), rank: int(*rank), size: int(*size)}, nil
-}
-
 // Abort ends this process and its peers by MPI_Abort, which does not return. Where MPI does
 // not let it through within abortGrace, Abort returns, and the launcher ends the peers when
 // this process has exited with a code other than 0. It gives the launcher flushGrace to read
