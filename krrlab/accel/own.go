@@ -135,7 +135,7 @@ type ownKind int
 const (
 	ownGemm ownKind = iota
 	ownSyrk
-	ownTrsm         // c is B
+	ownTrsm // c is B
 	ownTrmm
 )
 

@@ -26,33 +26,6 @@ type byteKernel struct {
 	mul    func(k int, a, b *uint32, start, c *int32, ldc int)
 }
 
-// imul4x4 is the micro-kernel in Go. One product of 64 bits,
-//
-//	(x₀ + 2³²x₁)·(y₁ + 2³²y₀) = x₀y₁ + 2³²(x₀y₀ + x₁y₁) modulo 2⁶⁴,
-//
-// has both: sums of 2¹⁴ products x₀y₁ do not reach 2³².
-func imul4x4(k int, a, b *uint32, start, c *int32, ldc int) {
-	as, bs := unsafe.Slice((*[2][2]uint32)(unsafe.Pointer(a)), k), unsafe.Slice((*[4]uint32)(unsafe.Pointer(b)), k)
-	first, cs := unsafe.Slice(start, 4), unsafe.Slice(c, 3*ldc+4)
-	for h := range 2 {
-		var s [2][4]uint64
-		for p := range as {
-			x0, x1 := uint64(as[p][h][0]), uint64(as[p][h][1])
-			x0, x1 = x0&0xffff|x0>>16<<32, x1&0xffff|x1>>16<<32
-			for j, w := range bs[p] {
-				y := uint64(w)>>16 | uint64(w)&0xffff<<32
-				s[0][j] += x0 * y
-				s[1][j] += x1 * y
-			}
-		}
-		for i := range s {
-			for j, v := range s[i] {
-				cs[(2*h+i)*ldc+j] = first[j] + int32(v>>32)
-			}
-		}
-	}
-}
-
 // byteSpace is what one product of bytes needs.
 type byteSpace struct {
 	a, b                []uint32

@@ -14,7 +14,7 @@ import (
 func onEveryPath(t *testing.T, f func(t *testing.T)) {
 	was := simd.InUse()
 	defer simd.Use(was)
-	for _, p := range simd.Paths() {
+	for _, p := range simd.Paths()[1:] {
 		simd.Use(p)
 		t.Run(p.String(), f)
 	}

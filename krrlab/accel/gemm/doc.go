@@ -3,9 +3,8 @@
 // OpenBLAS computes with, and one with AVX-512 that OpenBLAS does not know for large
 // products: package accel registers these products and triangular solves, checks
 // their arguments and adds threads.
-// Where there is a kernel in assembly it is about as fast as OpenBLAS, as measured with
-// AVX2; where there is none it is slower than gonum's
-// code on x86-64, and accel uses that.
+// It is about as fast as OpenBLAS, as measured with AVX2. There are kernels for AVX2 and
+// AVX-512 alone: elsewhere accel uses gonum's code.
 //
 // # Method
 //
@@ -16,7 +15,6 @@
 // cache, into a tile of C held in registers:
 //
 //	path       processor          tile, float32   float64   bytes
-//	portable   any                4×4             4×4       4×4
 //	avx2       AVX2 and FMA       6×16            6×8       6×16
 //	avx512     AVX-512F           14×32           14×16     14×32 with VNNI, else as avx2
 //
@@ -40,9 +38,7 @@
 //	|Ĉ − C| ≤ (d + ⌈k/d⌉ + 1)·u·(|α||A||B| + |β||C|) ≤ (k + 2)·u·(…),
 //
 // to first order in u and barring overflow and underflow; |A||B| is the product of the
-// absolute values. Subnormal numbers are kept. The paths of AVX2 and AVX-512 have the
-// same order of operations; the portable one rounds products before it adds them
-// unless the compiler fuses the two.
+// absolute values. Subnormal numbers are kept. The paths have the same order of operations.
 //
 // Unlike gonum's, products with zero are not skipped: 0·NaN is NaN. As in gonum, C is not read if β = 0.
 //

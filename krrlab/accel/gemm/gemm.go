@@ -36,7 +36,7 @@ func Tile[T Real]() (rows, cols int) {
 	return k.mr, k.nr
 }
 
-// current returns the micro-kernels of the path in use.
+// current returns the micro-kernels of the path in use, which is not simd.Portable: accel uses gonum's code there.
 func current() *kernels { return byPath[simd.InUse()] }
 
 func kernelOf[T Real](k *kernels) *kernel[T] { return of[*kernel[T]](&k.s, &k.d) }

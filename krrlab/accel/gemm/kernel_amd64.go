@@ -4,8 +4,8 @@ import "golang.org/x/sys/cpu"
 
 //go:generate sh -c "cd _asm && go run ."
 
-// byPath are the micro-kernels by simd.Path.
-var byPath = []*kernels{&portable, &avx2, &avx512}
+// byPath are the micro-kernels by simd.Path, none for Portable.
+var byPath = []*kernels{nil, &avx2, &avx512}
 
 var (
 	avx2 = kernels{

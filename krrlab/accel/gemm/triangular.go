@@ -71,7 +71,7 @@ const triOrder = 252
 // triangles returns the kernels for the blocks on the diagonal. The tiles of AVX-512
 // are so large that the triangles within, which are computed in Go, would take longer
 // than the products around them.
-func triangles() *kernels { return byPath[min(simd.InUse(), simd.AVX2)] }
+func triangles() *kernels { return byPath[simd.AVX2] }
 
 // triangular computes X block row by block row, k being the kernel for the products
 // and kt that for the blocks on the diagonal. J are the rows that come before block I

@@ -26036,54 +26036,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddAVX2(n int, b *float32, a *float32)
-// Requires: AVX
-TEXT ·sAddAVX2(SB), NOSPLIT, $0-24
-	MOVQ n+0(FP), AX
-	MOVQ b+8(FP), CX
-	MOVQ a+16(FP), DX
-	XORQ BX, BX
-
-loop:
-	CMPQ    BX, AX
-	JGE     done
-	VMOVUPS (DX)(BX*4), Y0
-	VADDPS  (CX)(BX*4), Y0, Y0
-	VMOVUPS Y0, (CX)(BX*4)
-	VMOVUPS 32(DX)(BX*4), Y0
-	VADDPS  32(CX)(BX*4), Y0, Y0
-	VMOVUPS Y0, 32(CX)(BX*4)
-	ADDQ    $0x10, BX
-	JMP     loop
-
-done:
-	VZEROUPPER
-	RET
-
-// func dAddAVX2(n int, b *float64, a *float64)
-// Requires: AVX
-TEXT ·dAddAVX2(SB), NOSPLIT, $0-24
-	MOVQ n+0(FP), AX
-	MOVQ b+8(FP), CX
-	MOVQ a+16(FP), DX
-	XORQ BX, BX
-
-loop:
-	CMPQ    BX, AX
-	JGE     done
-	VMOVUPD (DX)(BX*8), Y0
-	VADDPD  (CX)(BX*8), Y0, Y0
-	VMOVUPD Y0, (CX)(BX*8)
-	VMOVUPD 32(DX)(BX*8), Y0
-	VADDPD  32(CX)(BX*8), Y0, Y0
-	VMOVUPD Y0, 32(CX)(BX*8)
-	ADDQ    $0x08, BX
-	JMP     loop
-
-done:
-	VZEROUPPER
-	RET
-
 DATA magnitudes<>+0(SB)/8, $0x7fffffff7fffffff
 DATA magnitudes<>+8(SB)/8, $0x7fffffff7fffffff
 DATA magnitudes<>+16(SB)/8, $0x7fffffff7fffffff

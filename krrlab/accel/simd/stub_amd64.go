@@ -997,16 +997,6 @@ func sButterflyAVX2(n int, a *float32, b *float32)
 //go:noescape
 func dButterflyAVX2(n int, a *float64, b *float64)
 
-// sAddAVX2 adds a to b for n numbers, n a multiple of 16.
-//
-//go:noescape
-func sAddAVX2(n int, b *float32, a *float32)
-
-// dAddAVX2 adds a to b for n numbers, n a multiple of 8.
-//
-//go:noescape
-func dAddAVX2(n int, b *float64, a *float64)
-
 // sPackAVX2 packs the first done of n entries, and returns how many it kept and the sum of the others.
 //
 //go:noescape

@@ -3,6 +3,8 @@ package simd
 import (
 	"fmt"
 	"unsafe"
+
+	"gonum.org/v1/gonum/blas/gonum"
 )
 
 type (
@@ -31,7 +33,6 @@ type passes[T entry, V number] struct {
 	rows       [mostSides + 1]int
 	// wide passes fetch up to a row ahead for each group, streaming ones up to all rows.
 	wide, stream, narrow [mostSides + 1]pass[T, V]
-	add                  func(n int, b, a *V) // b += a, n a multiple of 16; nil without y
 }
 
 // chunkRows is the number of rows of a tile taken through all passes together, a multiple of
@@ -209,21 +210,17 @@ func both[T entry, V number](p *passes[T, V], rows, cols int, tile []T, ld int, 
 	}
 	p.run(rows, cols, tile, ld, px, py, stride, z, u, rows, t)
 	for c := range t {
-		p.addTo(y[c*cols:(c+1)*cols], py[c*stride:c*stride+cols])
+		addTo(y[c*cols:(c+1)*cols], py[c*stride:c*stride+cols])
 	}
 }
 
 // addTo sets b += a.
-func (p *passes[T, V]) addTo(b, a []V) {
-	n := len(a) &^ 15
-	if p.add == nil {
-		n = 0
-	}
-	if n > 0 {
-		p.add(n, &b[0], &a[0])
-	}
-	for j := n; j < len(a); j++ {
-		b[j] += a[j]
+func addTo[V number](b, a []V) {
+	switch b := any(b).(type) {
+	case []float32:
+		gonum.Implementation{}.Saxpy(len(b), 1, any(a).([]float32), 1, b, 1)
+	case []float64:
+		gonum.Implementation{}.Daxpy(len(b), 1, any(a).([]float64), 1, b, 1)
 	}
 }
 

@@ -413,19 +413,3 @@ func butterfly(c *build.Context, f format) {
 		f.move(c, u, bm)
 	})
 }
-
-// addTo writes b ← b+a.
-func addTo(c *build.Context, f format) {
-	param := begin(c, f.letter+"AddAVX2", fmt.Sprintf("func(n int, b, a *%s)", f.number),
-		fmt.Sprintf("%sAddAVX2 adds a to b for n numbers, n a multiple of %d.", f.letter, 64/f.size))
-	n, b, a := param("n"), param("b"), param("a")
-	loop(c, n, 64/f.size, func(i reg.GPVirtual) {
-		for h := range 2 {
-			v := c.YMM()
-			am, bm := operand.Mem{Base: a, Index: i, Scale: uint8(f.size), Disp: 32 * h}, operand.Mem{Base: b, Index: i, Scale: uint8(f.size), Disp: 32 * h}
-			f.move(c, am, v)
-			f.add(c, bm, v, v)
-			f.move(c, v, bm)
-		}
-	})
-}

@@ -73,14 +73,10 @@ func kits() string {
 				p.stream = true
 				stream += p.name() + ","
 			}
-			add := ""
-			if p.both() {
-				add = fmt.Sprintf(", add: %sAddAVX2", map[int]string{4: "s", 8: "d"}[k.size])
-			}
 			T, V := k.tile, k.number
 			passes := fmt.Sprintf("[mostSides+1]pass[%s, %s]{nil, ", T, V)
-			out += fmt.Sprintf("%s: &passes[%s, %s]{sums: %v, adds: %v, lanes: %d, most: %d, rows: [mostSides+1]int{0, %s},\nwide: %s},\nstream: %s},\nnarrow: %s}%s},\n",
-				k.field, T, V, k.sums, k.adds, unroll*s.bytes/k.size, len(shapes)/2, rows, passes+wide, passes+stream, passes+narrow, add)
+			out += fmt.Sprintf("%s: &passes[%s, %s]{sums: %v, adds: %v, lanes: %d, most: %d, rows: [mostSides+1]int{0, %s},\nwide: %s},\nstream: %s},\nnarrow: %s}},\n",
+				k.field, T, V, k.sums, k.adds, unroll*s.bytes/k.size, len(shapes)/2, rows, passes+wide, passes+stream, passes+narrow)
 		}
 		out += strings.ReplaceAll("vectors: true, pack: sPack$, unpack: sUnpack$, squares64: dSquares$, absolutes64: dAbsolutes$, absolutes32: sAbsolutes$,\n},\n", "$", s.name)
 	}
@@ -161,8 +157,6 @@ func file() (*ir.File, error) {
 	gaussian(c, format{tile: "int32", stored: 4, load: (*build.Context).VCVTDQ2PD})
 	butterfly(c, float32s)
 	butterfly(c, float64s)
-	addTo(c, float32s)
-	addTo(c, float64s)
 	magnitudes := bits(c, "magnitudes", 1<<63-1-1<<31)
 	for _, s := range []set{avx2, avx512} {
 		packing{Context: c, set: s, magnitude: magnitudes}.pack()
