@@ -175,7 +175,7 @@ func (a *triangle) forwardBlock(b int, dst, src []float64, t int) {
 	for j := range t {
 		clear(dst[j*a.s+c0 : j*a.s+c1])
 	}
-	simd.Forward64(c1-c0, c1, a.inv[c0*a.s:], a.s, src, a.s, dst[c0:], a.s, t) // Σ_{J≤I} (L⁻¹)_IJ src_J
+	simd.Forward(c1-c0, c1, a.inv[c0*a.s:], a.s, src, a.s, dst[c0:], a.s, t) // Σ_{J≤I} (L⁻¹)_IJ src_J
 }
 
 // backwardBlock sets block b of dst = L⁻ᵀ·src.
@@ -184,5 +184,5 @@ func (a *triangle) backwardBlock(b int, dst, src []float64, t int, w *simd.Works
 	for j := range t {
 		clear(dst[j*a.s+c0 : j*a.s+c1])
 	}
-	simd.Backward64(a.s-c0, c1-c0, a.inv[c0*a.s+c0:], a.s, dst[c0:], a.s, src[c0:], a.s, t, w) // Σ_{I≥J} (L⁻¹)_IJᵀ src_I
+	simd.Backward(a.s-c0, c1-c0, a.inv[c0*a.s+c0:], a.s, dst[c0:], a.s, src[c0:], a.s, t, w) // Σ_{I≥J} (L⁻¹)_IJᵀ src_I
 }

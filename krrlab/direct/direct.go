@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/internal/plural"
@@ -225,9 +224,9 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	view, arith, _ := kernel.AccuratePoints(k, x, lambda/10/float64(d.n)) // the factor's ‖E‖₂ ≤ λ/10: refinement contracts
 	d.p, d.arith = points.NewPanel(view), arith
 	if d.opt.Precision == Float64 {
-		d.factor = &factorOf[float64]{n: d.n, t: d.t, tile: kernel.Tile64, potrf: accel.Dpotrf, forward: simd.Forward64, backward: simd.Backward64}
+		d.factor = &factorOf[float64]{n: d.n, t: d.t, tile: kernel.Tile64, potrf: accel.Dpotrf}
 	} else {
-		d.factor = &factorOf[float32]{n: d.n, t: d.t, tile: kernel.Tile32, potrf: accel.Spotrf, forward: simd.Forward, backward: simd.Backward}
+		d.factor = &factorOf[float32]{n: d.n, t: d.t, tile: kernel.Tile32, potrf: accel.Spotrf}
 	}
 	d.res = &Result{
 		X: mat.NewDense(d.n, d.t, nil), Precision: d.opt.Precision, Tol: d.opt.Tol, Bytes: need, KError: d.exact.Choice().Error,

@@ -59,10 +59,7 @@ type factorOf[T float32 | float64] struct {
 	n, t  int
 	tile  func(dst []T, ld int, k kernel.Kernel, x, z points.Panel, arith kernel.Arithmetic, w *kernel.Workspace)
 	potrf func(n int, a []T, ld int) bool
-	// forward and backward are those of package simd: u += T·x and y += Tᵀ·z with vectors in float64.
-	forward  func(rows, cols int, tile []T, ld int, x []float64, xs int, u []float64, us, t int)
-	backward func(rows, cols int, tile []T, ld int, y []float64, ys int, z []float64, zs, t int, w *simd.Workspace)
-	a        []T
+	a     []T
 }
 
 func (f *factorOf[T]) form(ctx context.Context, d *state) error {
@@ -130,7 +127,7 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 	for lo := 0; lo < n; lo += blockRows {
 		rows := min(blockRows, n-lo)
 		f.each(rows, stripRows, func(_, i, m int) {
-			f.forward(m, lo, f.a[(lo+i)*n:], n, v, n, v[lo+i:], n, t)
+			simd.Forward(m, lo, f.a[(lo+i)*n:], n, v, n, v[lo+i:], n, t)
 		})
 		f.block(blas.NoTrans, lo, rows, v)
 	}
@@ -139,7 +136,7 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 		rows := min(blockRows, n-lo)
 		f.block(blas.Trans, lo, rows, v)
 		f.each(lo, stripColumns, func(who, j, m int) {
-			f.backward(rows, m, f.a[lo*n+j:], n, v[j:], n, v[lo:], n, t, &work[who])
+			simd.Backward(rows, m, f.a[lo*n+j:], n, v[j:], n, v[lo:], n, t, &work[who])
 		})
 	}
 	for i := range n {

@@ -289,7 +289,7 @@ func symv(y, a, x []float64, stride int) {
 		d := blas64.Symmetric{Uplo: blas.Lower, N: hi - lo, Stride: stride, Data: a[lo*stride+lo:]}
 		blas64.Symv(1, d, blas64.Vector{N: hi - lo, Inc: 1, Data: x[lo:]}, 0, blas64.Vector{N: hi - lo, Inc: 1, Data: y[lo:]})
 		if lo > 0 {
-			simd.Both64(hi-lo, lo, a[lo*stride:], stride, x[:lo], above[b*m:b*m+lo], x[lo:hi], y[lo:hi], 1, &work[who])
+			simd.Both(hi-lo, lo, a[lo*stride:], stride, x[:lo], above[b*m:b*m+lo], x[lo:hi], y[lo:hi], 1, &work[who])
 		}
 	})
 	for b := range blocks {

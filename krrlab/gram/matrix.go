@@ -206,10 +206,10 @@ func (m *Matrix) build() {
 	switch {
 	case c.Storage == Float64:
 		g := grid[float64]{m.tiling, m.k, view, panels, diag, fill64, 0}
-		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &kept[float64]{g, make([]tile[float64], len(m.tiling.order)), own, d}, mulTile: tileMul64}
+		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &kept[float64]{g, make([]tile[float64], len(m.tiling.order)), own, d}}
 	case c.Storage == Recompute && c.Arithmetic != kernel.Float32:
 		g := grid[float64]{m.tiling, m.k, view, panels, diag, fill64, 0}
-		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &recomputed[float64]{g}, mulTile: tileMul64}
+		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &recomputed[float64]{g}}
 	default:
 		arith := c.Arithmetic
 		fill := func(dst []float32, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
@@ -229,7 +229,7 @@ func (m *Matrix) build() {
 		case Fixed16:
 			s = &packed{g, make([][]uint16, len(m.tiling.order)), own}
 		}
-		m.ops = &engine[float32]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), shift: c.Shift, src: s, mulTile: tileMul32}
+		m.ops = &engine[float32]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), shift: c.Shift, src: s}
 	}
 }
 

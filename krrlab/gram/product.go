@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
@@ -18,12 +17,11 @@ import (
 // engine multiplies by the tiles of one source.
 type engine[T float] struct {
 	*tiling
-	src     source[T]
-	comm    comm.Comm // that shares the tiles
-	scale   []float64 // powers of two by place: |K_ij|·scale_i·scale_j ≤ 1
-	name    string    // of the kernel
-	shift   float64   // the tiles are those of K − shift·11ᵀ
-	mulTile func(yi, yj, tile []T, rows, cols int, xi, xj []T, t int, w *simd.Workspace)
+	src   source[T]
+	comm  comm.Comm // that shares the tiles
+	scale []float64 // powers of two by place: |K_ij|·scale_i·scale_j ≤ 1
+	name  string    // of the kernel
+	shift float64   // the tiles are those of K − shift·11ᵀ
 
 	mu   sync.Mutex
 	idle []*product[T] // scratch of products that are over
@@ -165,7 +163,7 @@ func (p *product[T]) multiply(who, q int) (i, j int, yi, yj []T) {
 	if m, ok := e.src.(multiplier[T]); ok {
 		m.multiply(w, q, yi, yj, rows, cols, xi, xj, t)
 	} else {
-		e.mulTile(yi, yj, e.src.tile(w, q), rows, cols, xi, xj, t, &w.simd)
+		tileMul(yi, yj, e.src.tile(w, q), rows, cols, xi, xj, t, &w.simd)
 	}
 	return i, j, yi, yj
 }

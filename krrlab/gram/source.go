@@ -29,7 +29,7 @@ type source[T float] interface {
 }
 
 // multiplier is a source that multiplies by its tiles as they are packed: it sets
-// yi = T·xj and yj = Tᵀ·xi as tileMul32 does.
+// yi = T·xj and yj = Tᵀ·xi as tileMul does.
 type multiplier[T float] interface {
 	multiply(w *worker[T], p int, yi, yj []T, rows, cols int, xi, xj []T, t int)
 }
@@ -203,7 +203,7 @@ func (s *packed) tile(w *worker[float32], p int) []float32 {
 func (s *packed) multiply(w *worker[float32], p int, yi, yj []float32, rows, cols int, xi, xj []float32, t int) {
 	clear(yi)
 	clear(yj)
-	simd.Both16(rows, cols, s.tiles[p], cols, xj, yj, xi, yi, t, &w.simd)
+	simd.Both(rows, cols, s.tiles[p], cols, xj, yj, xi, yi, t, &w.simd)
 	for _, y := range [][]float32{yi, yj} {
 		for k := range y {
 			y[k] *= 1.0 / fixedOne

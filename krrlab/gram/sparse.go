@@ -258,7 +258,7 @@ func (s *kept[T]) pack(w *worker[T], p int, t []T) {
 	clear(lost)
 	held := 0
 	for a := range rows {
-		n, sum := packRow(values[held:], bits[a*words:(a+1)*words], t[a*cols:(a+1)*cols], T(s.drop.least), lost[rows:])
+		n, sum := simd.Pack(values[held:], bits[a*words:(a+1)*words], t[a*cols:(a+1)*cols], T(s.drop.least), lost[rows:])
 		held += n
 		lost[a] = sum
 	}
@@ -287,31 +287,9 @@ func (s *kept[T]) unpack(w *worker[T], p int) []T {
 	t, words, from := buffer.Grow(&w.tile, rows*cols), (cols+15)/16, &s.tiles[p]
 	at := 0
 	for a := range rows {
-		at += unpackRow(t[a*cols:(a+1)*cols], from.bits[a*words:(a+1)*words], from.entries[at:])
+		at += simd.Unpack(t[a*cols:(a+1)*cols], from.bits[a*words:(a+1)*words], from.entries[at:])
 	}
 	return t
-}
-
-func packRow[T float](values []T, bits []uint16, row []T, least T, lost []T) (n int, sum T) {
-	switch row := any(row).(type) {
-	case []float32:
-		k, v := simd.Pack32(any(values).([]float32), bits, row, float32(least), any(lost).([]float32))
-		return k, T(v)
-	case []float64:
-		k, v := simd.Pack64(any(values).([]float64), bits, row, float64(least), any(lost).([]float64))
-		return k, T(v)
-	}
-	return 0, 0
-}
-
-func unpackRow[T float](row []T, bits []uint16, values []T) (n int) {
-	switch row := any(row).(type) {
-	case []float32:
-		n = simd.Unpack32(row, bits, any(values).([]float32))
-	case []float64:
-		n = simd.Unpack64(row, bits, any(values).([]float64))
-	}
-	return n
 }
 
 // leftOut returns what of the tiles of this rank was dropped, by place, and then how many entries are kept, those off the

@@ -67,7 +67,7 @@ func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	for a, v := range xx {
 		row := tile[a*step : a*step+nz]
 		if radial {
-			simd.SquaredDistances64(row, row, zz, v)
+			simd.SquaredDistances(row, row, zz, v)
 		}
 		if BuiltIn(k) {
 			p.Profile(row, row)
@@ -114,7 +114,7 @@ func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		if inner := points.Over(dst); points.InnerInt(inner, ld, x.X, z.X, &w.pairs) {
 			xx, zz := w.wholeNorms(x, z, unit)
 			for a, v := range xx {
-				simd.GaussianRowInt(dst[a*ld:a*ld+nz], inner[a*ld:a*ld+nz], zz, v, -unit/(2*g.Sigma*g.Sigma), flush32)
+				simd.GaussianRow(dst[a*ld:a*ld+nz], inner[a*ld:a*ld+nz], zz, v, -unit/(2*g.Sigma*g.Sigma), flush32)
 			}
 			return
 		}
@@ -333,29 +333,16 @@ type float interface{ float32 | float64 }
 // products. dst and row may be the same. u is scratch of len(dst); for a kernel by tiles it takes r², and dst is not set.
 func apply32[T float](k profile, dst []float32, row []T, xx float64, zz []float64, u []float64) {
 	_, radial := k.(Radial)
-	switch row := any(row).(type) {
-	case []float32:
-		if g, ok := k.(Gaussian); ok {
-			simd.GaussianRow(dst, row, zz, xx, -1/(2*g.Sigma*g.Sigma), flush32) // exp(−r²/(2σ²))
-			return
-		}
-		if radial {
-			simd.SquaredDistances(u, row, zz, xx)
-			break
-		}
+	if g, ok := k.(Gaussian); ok {
+		simd.GaussianRow(dst, row, zz, xx, -1/(2*g.Sigma*g.Sigma), flush32) // exp(−r²/(2σ²))
+		return
+	}
+	if radial {
+		simd.SquaredDistances(u, row, zz, xx)
+	} else {
 		for b, v := range row {
 			u[b] = float64(v)
 		}
-	case []float64:
-		if g, ok := k.(Gaussian); ok {
-			simd.GaussianRow64(dst, row, zz, xx, -1/(2*g.Sigma*g.Sigma), flush32)
-			return
-		}
-		if radial {
-			simd.SquaredDistances64(u, row, zz, xx)
-			break
-		}
-		copy(u, row)
 	}
 	if k, ok := k.(profile32); ok {
 		k.Profile32(dst, u)

@@ -11,12 +11,12 @@ import (
 // ‖a‖²+‖b‖²−2aᵀb, which cancels, it is right to (d+3)·2⁻⁵³ of itself. Sparse points are made
 // dense: their nonzeros alone do not tell the sum without cancellation.
 func SqDist64(dst []float64, ld int, a, b Points, w *Workspace) {
-	w.pairwise64(dst, ld, a, b, simd.Squares64)
+	w.pairwise64(dst, ld, a, b, simd.Squares)
 }
 
 // SumDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ as Σ_c |a_ic − b_jc| in float64, for sparse points too.
 func SumDist64(dst []float64, ld int, a, b Points, w *Workspace) {
-	w.pairwise64(dst, ld, a, b, simd.Absolutes64)
+	w.pairwise64(dst, ld, a, b, simd.Absolutes)
 }
 
 // L1Dist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ for all pairs, in float64.
@@ -34,7 +34,7 @@ func L1Dist64(dst []float64, ld int, a, b Points, w *Workspace) {
 		w.sparseL1(sa, sb, func(i int, acc []float64) { copy(dst[i*ld:i*ld+nb], acc) })
 		return
 	}
-	w.pairwise64(dst, ld, a, b, simd.Absolutes64)
+	w.pairwise64(dst, ld, a, b, simd.Absolutes)
 }
 
 // pairwise64 sets dst to sums over the coordinates of all pairs of points, made dense.
@@ -66,7 +66,7 @@ func L1Dist32(dst []float32, ld int, a, b Points, w *Workspace) {
 	for c0, step := 0, chunkColumns(max(na, nb), d); c0 < d; c0 += step {
 		c1 := min(c0+step, d)
 		x, z := w.operand32(0, a, c0, c1), w.operand32(1, b, c0, c1)
-		pairAdd(dst, ld, matrix[float32](x.Rows, x.Cols, x.Stride, x.Data), matrix[float32](z.Rows, z.Cols, z.Stride, z.Data), simd.Absolutes32, &w.pairs32)
+		pairAdd(dst, ld, matrix[float32](x.Rows, x.Cols, x.Stride, x.Data), matrix[float32](z.Rows, z.Cols, z.Stride, z.Data), simd.Absolutes, &w.pairs32)
 	}
 }
 

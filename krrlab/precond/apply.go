@@ -188,7 +188,7 @@ func (p *solve) first(_, b int) {
 			for row := range t {
 				clear(p.u[row*s+c0 : row*s+c1])
 			}
-			simd.Forward64(c1-c0, c1, p.w.factor[c0*s:], s, p.v, s, p.u[c0:], s, t) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
+			simd.Forward(c1-c0, c1, p.w.factor[c0*s:], s, p.v, s, p.u[c0:], s, t) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
 			return
 		}
 		v := blas64.General{Rows: t, Cols: c1, Stride: s, Data: p.v}
@@ -221,7 +221,7 @@ func (p *solve) second(worker, b int) {
 		for row := range t {
 			clear(p.v[row*s+c0 : row*s+c1])
 		}
-		simd.Backward64(s-c0, c1-c0, p.w.factor[c0*s+c0:], s, p.v[c0:], s, p.u[c0:], s, t, &p.workers[worker].simd) // v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
+		simd.Backward(s-c0, c1-c0, p.w.factor[c0*s+c0:], s, p.v[c0:], s, p.u[c0:], s, t, &p.workers[worker].simd) // v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
 		return
 	}
 	if p.w.form == FormLInv {

@@ -76,13 +76,13 @@ func (o *SRHTOperator) padded() int { return max(o.size, 8) }
 // Apply32 implements Operator.
 func (o *SRHTOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
 	checkApply(o, len(dst), ldd, len(src), lds, rows)
-	transform(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row32, together*o.padded()), simd.Butterfly32)
+	transform(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row32, together*o.padded()), simd.Butterfly[float32])
 }
 
 // Apply64 implements Operator.
 func (o *SRHTOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
 	checkApply(o, len(dst), ldd, len(src), lds, rows)
-	transform(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row64, together*o.padded()), simd.Butterfly64)
+	transform(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row64, together*o.padded()), simd.Butterfly[float64])
 }
 
 // The fast Walsh–Hadamard transform y ← H·y of length M = 2^k, H_ij = (−1)^|i∧j|, is k

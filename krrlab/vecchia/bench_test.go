@@ -89,7 +89,7 @@ func BenchmarkSolveTo(b *testing.B) {
 	reading := fastest(func() {
 		accel.ForEach(context.Background(), len(tile)/(rows*rows), func(_, q int) {
 			x := make([]float32, 4*rows)
-			simd.Both32(rows, rows, tile[q*rows*rows:], rows, x[:rows], x[rows:2*rows], x[2*rows:3*rows], x[3*rows:], 1, new(simd.Workspace))
+			simd.Both(rows, rows, tile[q*rows*rows:], rows, x[:rows], x[rows:2*rows], x[2*rows:3*rows], x[3*rows:], 1, new(simd.Workspace))
 		})
 	})
 	in, out := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)

@@ -284,7 +284,7 @@ func (w *worker) cholesky(k int) bool {
 			}
 		}
 		from := j &^ (lanes - 1)
-		simd.Backward64(j, ld-from, a[from:], ld, a[j*ld+from:], ld, z, j, t, &w.simd)
+		simd.Backward(j, ld-from, a[from:], ld, a[j*ld+from:], ld, z, j, t, &w.simd)
 		for r := j; r < j+t; r++ {
 			row := a[r*ld+r : r*ld+k]
 			for c := j; c < r; c++ {

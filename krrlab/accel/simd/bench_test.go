@@ -12,8 +12,8 @@ func BenchmarkBoth(b *testing.B) {
 	for _, p := range Paths() {
 		for _, t := range []int{1, 2, 3, 4, 8, 10, 16} {
 			name := fmt.Sprintf("%v/t=%d/", p, t)
-			benchmarkTiles(b, name+"float32", p, t, 64, Both32)
-			benchmarkTiles(b, name+"16bit", p, t, 128, Both16)
+			benchmarkTiles(b, name+"float32", p, t, 64, Both[float32, float32])
+			benchmarkTiles(b, name+"16bit", p, t, 128, Both[uint16, float32])
 		}
 	}
 }

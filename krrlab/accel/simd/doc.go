@@ -6,11 +6,9 @@
 //
 // A tile T, rows×cols and row-major, is read once for all t right-hand sides:
 //
-//	Both32, Both64    u += T·x   and   y += Tᵀ·z   (a tile off the diagonal of K)
-//	Both16            the same for a tile of 16-bit whole numbers
-//	Forward           u += T·x   with T in float32 and vectors in float64
-//	Backward          y += Tᵀ·z  likewise
-//	Forward64, Backward64        the same with T in float64
+//	Both       u += T·x   and   y += Tᵀ·z   (a tile off the diagonal of K, or one of 16-bit whole numbers)
+//	Forward    u += T·x   with T in float32 or float64 and vectors in float64
+//	Backward   y += Tᵀ·z  likewise
 //
 // Vectors lie one after the other: entry j of column c of x is x[c*cols+j]. A pass of the
 // assembly takes one to three right-hand sides and two to four rows: the tile's entries are
@@ -29,15 +27,14 @@
 //
 // # Elementwise functions
 //
-// Exp32, Cos32 and GaussianRow compute in float64 and round once; Exp64 is right to an ulp of float64. The assembly of these and of SquaredDistances
-// and Round does the same
-// operations in the same order as the Go code, which says by math.FMA where products and sums
+// Exp32, Cos32 and GaussianRow compute in float64 and round once; Exp64 is right to an ulp of
+// float64. The assembly of these and of SquaredDistances and Round does the same operations in the same order as the Go code, which says by math.FMA where products and sums
 // are fused, and gives the same bits on every processor.
 //
 // # Packed rows
 //
-// Pack32 keeps of a row the numbers that are not small, as a bit for each number and the values, and sums up what it
-// drops; Unpack32 restores it. A tile of 256×256 is unpacked in the first caches in less time than memory takes to
+// Pack keeps of a row the numbers that are not small, as a bit for each number and the values, and sums up what it
+// drops; Unpack restores it. A tile of 256×256 is unpacked in the first caches in less time than memory takes to
 // deliver it.
 //
 // # Paths

@@ -190,62 +190,46 @@ func cosPortable(dst, x []float32) {
 //	dst_b = e^a,  a = c·max(0, ‖x‖² + ‖z_b‖² − 2p_b),
 //
 // and 0 where a < flush; c < 0 is −1/(2σ²), xx is ‖x‖², zz holds the ‖z_b‖², and flush is at
-// least −87. dst and inner may be the same. It panics if a slice is shorter than inner.
-func GaussianRow(dst, inner []float32, zz []float64, xx, c, flush float64) {
+// least −87. Of exact inner products of integers, with norms likewise, the distance is exact, and the argument right to
+// the rounding of one product. dst and inner may have the same memory. It panics if a slice is shorter than inner.
+func GaussianRow[T number | int32](dst []float32, inner []T, zz []float64, xx, c, flush float64) {
 	dst, zz = dst[:len(inner)], zz[:len(inner)]
 	n := vectors(len(inner), 8)
 	if n > 0 {
-		gaussian32AVX2(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
+		switch p := any(&inner[0]).(type) {
+		case *float32:
+			gaussian32AVX2(n, &dst[0], p, &zz[0], xx, c, flush)
+		case *float64:
+			gaussian64AVX2(n, &dst[0], p, &zz[0], xx, c, flush)
+		case *int32:
+			gaussianIntAVX2(n, &dst[0], p, &zz[0], xx, c, flush)
+		}
 	}
-	gaussianPortable(dst[n:], inner[n:], zz[n:], xx, c, flush)
-}
-
-// GaussianRow64 is GaussianRow for inner products in float64.
-func GaussianRow64(dst []float32, inner, zz []float64, xx, c, flush float64) {
-	dst, zz = dst[:len(inner)], zz[:len(inner)]
-	n := vectors(len(inner), 8)
-	if n > 0 {
-		gaussian64AVX2(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
+	for b, p := range inner[n:] {
+		a := c * clamp(math.FMA(-2, float64(p), xx+zz[n+b]))
+		if a < flush {
+			dst[n+b] = 0
+			continue
+		}
+		dst[n+b] = float32(exp(a))
 	}
-	gaussianPortable(dst[n:], inner[n:], zz[n:], xx, c, flush)
-}
-
-// GaussianRowInt is GaussianRow for exact inner products of integers, with ‖x‖² and the ‖z_b‖² likewise: the distance
-// is exact, and the argument right to the rounding of one product. It may write over its inner products: then dst
-// has their memory.
-func GaussianRowInt(dst []float32, inner []int32, zz []float64, xx, c, flush float64) {
-	dst, zz = dst[:len(inner)], zz[:len(inner)]
-	n := vectors(len(inner), 8)
-	if n > 0 {
-		gaussianIntAVX2(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
-	}
-	gaussianPortable(dst[n:], inner[n:], zz[n:], xx, c, flush)
 }
 
 // SquaredDistances sets dst_b = max(0, ‖x‖² + ‖z_b‖² − 2p_b), the squared distances of a row of inner products
-// p_b = xᵀz_b; xx is ‖x‖², zz holds the ‖z_b‖². It panics if a slice is shorter than inner.
-func SquaredDistances(dst []float64, inner []float32, zz []float64, xx float64) {
+// p_b = xᵀz_b; xx is ‖x‖², zz holds the ‖z_b‖². dst may be inner. It panics if a slice is shorter than inner.
+func SquaredDistances[T number](dst []float64, inner []T, zz []float64, xx float64) {
 	dst, zz = dst[:len(inner)], zz[:len(inner)]
 	n := vectors(len(inner), 8)
 	if n > 0 {
-		distances32AVX2(n, &dst[0], &inner[0], &zz[0], xx)
+		switch p := any(&inner[0]).(type) {
+		case *float32:
+			distances32AVX2(n, &dst[0], p, &zz[0], xx)
+		case *float64:
+			distances64AVX2(n, &dst[0], p, &zz[0], xx)
+		}
 	}
-	distancesPortable(dst[n:], inner[n:], zz[n:], xx)
-}
-
-// SquaredDistances64 is SquaredDistances for inner products in float64. dst may be inner.
-func SquaredDistances64(dst, inner, zz []float64, xx float64) {
-	dst, zz = dst[:len(inner)], zz[:len(inner)]
-	n := vectors(len(inner), 8)
-	if n > 0 {
-		distances64AVX2(n, &dst[0], &inner[0], &zz[0], xx)
-	}
-	distancesPortable(dst[n:], inner[n:], zz[n:], xx)
-}
-
-func distancesPortable[T number](dst []float64, inner []T, zz []float64, xx float64) {
-	for b, p := range inner {
-		dst[b] = clamp(math.FMA(-2, float64(p), xx+zz[b]))
+	for b, p := range inner[n:] {
+		dst[n+b] = clamp(math.FMA(-2, float64(p), xx+zz[n+b]))
 	}
 }
 
@@ -262,17 +246,6 @@ func Round(dst []float32, x []float64) {
 			v = 0
 		}
 		dst[n+i] = float32(v)
-	}
-}
-
-func gaussianPortable[T number | int32](dst []float32, inner []T, zz []float64, xx, c, flush float64) {
-	for b, p := range inner {
-		a := c * clamp(math.FMA(-2, float64(p), xx+zz[b]))
-		if a < flush {
-			dst[b] = 0
-			continue
-		}
-		dst[b] = float32(exp(a))
 	}
 }
 
@@ -309,25 +282,18 @@ func Narrow(dst []uint16, x []float32, scale float32) {
 	}
 }
 
-// Butterfly32 sets (a_i, b_i) to (a_i+b_i, a_i−b_i), the step of the fast Walsh–Hadamard
+// Butterfly sets (a_i, b_i) to (a_i+b_i, a_i−b_i), the step of the fast Walsh–Hadamard
 // transform. It panics if b is shorter than a.
-func Butterfly32(a, b []float32) {
+func Butterfly[T number](a, b []T) {
 	b = b[:len(a)]
 	n := vectors(len(a), 8)
 	if n > 0 {
-		sButterflyAVX2(n, &a[0], &b[0])
-	}
-	for i := n; i < len(a); i++ {
-		a[i], b[i] = a[i]+b[i], a[i]-b[i]
-	}
-}
-
-// Butterfly64 is Butterfly32 in float64.
-func Butterfly64(a, b []float64) {
-	b = b[:len(a)]
-	n := vectors(len(a), 4)
-	if n > 0 {
-		dButterflyAVX2(n, &a[0], &b[0])
+		switch p := any(&a[0]).(type) {
+		case *float32:
+			sButterflyAVX2(n, p, any(&b[0]).(*float32))
+		case *float64:
+			dButterflyAVX2(n, p, any(&b[0]).(*float64))
+		}
 	}
 	for i := n; i < len(a); i++ {
 		a[i], b[i] = a[i]+b[i], a[i]-b[i]

@@ -6,18 +6,10 @@ import "unsafe"
 // sides 20 kB of x or y, which stay in the first cache for all rows of a chunk.
 const blockCols = 512
 
-// Forward sets u += T·x, rows×t, for a float32 tile and float64 vectors by columns:
-// x[c*xs+j] and u[c*us+r]. See Both32.
-func Forward(rows, cols int, tile []float32, ld int, x []float64, xs int, u []float64, us, t int) {
-	forward(current().forward, rows, cols, tile, ld, x, xs, u, us, t)
-}
-
-// Forward64 is Forward for a float64 tile.
-func Forward64(rows, cols int, tile []float64, ld int, x []float64, xs int, u []float64, us, t int) {
-	forward(current().forward64, rows, cols, tile, ld, x, xs, u, us, t)
-}
-
-func forward[T entry](p *passes[T, float64], rows, cols int, tile []T, ld int, x []float64, xs int, u []float64, us, t int) {
+// Forward sets u += T·x, rows×t, for a tile and float64 vectors by columns: x[c*xs+j] and u[c*us+r]. See Both.
+func Forward[T number](rows, cols int, tile []T, ld int, x []float64, xs int, u []float64, us, t int) {
+	k := current()
+	p := pick[*passes[T, float64]](k.forward, k.forward64)
 	checkTile(rows, cols, len(tile), ld, t)
 	checkBlock(cols, t, len(x), xs)
 	checkBlock(rows, t, len(u), us)
@@ -28,18 +20,10 @@ func forward[T entry](p *passes[T, float64], rows, cols int, tile []T, ld int, x
 	p.run(rows, cols, tile, ld, x, nil, xs, nil, u, us, t)
 }
 
-// Backward sets y += Tᵀ·z, cols×t, for a float32 tile and float64 vectors by columns:
-// y[c*ys+j] and z[c*zs+r]. See Both32.
-func Backward(rows, cols int, tile []float32, ld int, y []float64, ys int, z []float64, zs, t int, w *Workspace) {
-	backward(current().backward, rows, cols, tile, ld, y, ys, z, zs, t, w)
-}
-
-// Backward64 is Backward for a float64 tile.
-func Backward64(rows, cols int, tile []float64, ld int, y []float64, ys int, z []float64, zs, t int, w *Workspace) {
-	backward(current().backward64, rows, cols, tile, ld, y, ys, z, zs, t, w)
-}
-
-func backward[T entry](p *passes[T, float64], rows, cols int, tile []T, ld int, y []float64, ys int, z []float64, zs, t int, w *Workspace) {
+// Backward sets y += Tᵀ·z, cols×t, for a tile and float64 vectors by columns: y[c*ys+j] and z[c*zs+r]. See Both.
+func Backward[T number](rows, cols int, tile []T, ld int, y []float64, ys int, z []float64, zs, t int, w *Workspace) {
+	k := current()
+	p := pick[*passes[T, float64]](k.backward, k.backward64)
 	checkTile(rows, cols, len(tile), ld, t)
 	checkBlock(cols, t, len(y), ys)
 	checkBlock(rows, t, len(z), zs)

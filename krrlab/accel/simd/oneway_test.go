@@ -3,22 +3,20 @@ package simd
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// TestOneWay checks products of tiles of many pieces for all numbers of right-hand sides that
+// TestMany compares products of tiles of many pieces with the portable ones, for all numbers of right-hand sides that
 // are dealt to passes in different ways.
-func TestOneWay(t *testing.T) {
-	onEach(t, func(t *testing.T) { testOneWay(t, Forward, Backward) })
+func TestMany(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		testMany[float32](t)
+		testMany[float64](t)
+	})
 }
 
-// TestOneWay64 is TestOneWay in float64.
-func TestOneWay64(t *testing.T) {
-	onEach(t, func(t *testing.T) { testOneWay(t, Forward64, Backward64) })
-}
-
-func testOneWay[T float32 | float64](t *testing.T, forward func(rows, cols int, tile []T, ld int, x []float64, xs int, u []float64, us, t int),
-	backward func(rows, cols int, tile []T, ld int, y []float64, ys int, z []float64, zs, t int, w *Workspace)) {
+func testMany[T number](t *testing.T) {
 	g := rand.New(rand.NewPCG(15, 16))
 	var w Workspace
 	for k := 1; k <= 2*mostSides+1; k++ {
@@ -27,20 +25,25 @@ func testOneWay[T float32 | float64](t *testing.T, forward func(rows, cols int, 
 		tile := draw[T](g, rows*ld)
 		x, z := draw[float64](g, cols*k), draw[float64](g, rows*k)
 		y, u := make([]float64, cols*k), make([]float64, rows*k)
-		forward(rows, cols, tile, ld, x, cols, u, rows, k)
-		backward(rows, cols, tile, ld, y, cols, z, rows, k, &w)
+		Forward(rows, cols, tile, ld, x, cols, u, rows, k)
+		Backward(rows, cols, tile, ld, y, cols, z, rows, k, &w)
 		wy, wu := make([]float64, cols*k), make([]float64, rows*k)
-		portable(true, false, rows, 0, cols, tile, ld, x, nil, cols, nil, wu, rows, k)
-		portable(false, true, rows, 0, cols, tile, ld, nil, wy, cols, z, nil, rows, k)
-		for i := range y {
-			if math.Abs(y[i]-wy[i]) > 1e-12 {
-				t.Fatalf("t=%d: y(%d, %d) is %g, want %g", k, i%cols, i/cols, y[i], wy[i])
-			}
+		portable(true, true, rows, 0, cols, tile, ld, x, wy, cols, z, wu, rows, k)
+		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12 }
+		if !slices.EqualFunc(y, wy, near) || !slices.EqualFunc(u, wu, near) {
+			t.Fatalf("%T, t=%d: one way differs", tile, k)
 		}
-		for i := range u {
-			if math.Abs(u[i]-wu[i]) > 1e-12 {
-				t.Fatalf("t=%d: u(%d, %d) is %g, want %g", k, i%rows, i/rows, u[i], wu[i])
-			}
+		x1, z1, y1, u1 := make([]T, cols*k), make([]T, rows*k), make([]T, cols*k), make([]T, rows*k)
+		for i, v := range x {
+			x1[i] = T(v)
+		}
+		for i, v := range z {
+			z1[i] = T(v)
+		}
+		Both(rows, cols, tile, ld, x1, y1, z1, u1, k, &w)
+		close := func(a T, b float64) bool { return math.Abs(float64(a)-b) <= 1e-3 }
+		if !slices.EqualFunc(y1, wy, close) || !slices.EqualFunc(u1, wu, close) {
+			t.Fatalf("%T, t=%d: both ways differ", tile, k)
 		}
 	}
 }

@@ -29,62 +29,48 @@ var packed, unpacked = func() (to, from [256]uint64) {
 	return to, from
 }()
 
-// Pack32 packs a row of c numbers: those of |v| ≥ least, NaN and infinities are kept. Their bits are set in mask, bit
+// Pack packs a row of c numbers: those of |v| ≥ least, NaN and infinities are kept. Their bits are set in mask, bit
 // b of word w for number 16w+b, their values are the first n of values, which must have room for c, in their order.
 // For the others |v| is added to dropped, one number for each column, and sum is that of all of them. It panics if a
 // slice is too short: mask has (c+15)/16 words. The bits and values are the same on every path.
-func Pack32(values []float32, mask []uint16, row []float32, least float32, dropped []float32) (n int, sum float32) {
+func Pack[T number](values []T, mask []uint16, row []T, least T, dropped []T) (n int, sum T) {
+	values, mask, dropped = values[:len(row)], mask[:(len(row)+15)/16], dropped[:len(row)]
 	done := 0
-	if f := current().pack; f != nil && len(row) > 0 {
-		_, _, _ = values[len(row)-1], mask[(len(row)-1)/16], dropped[len(row)-1]
-		done, n, sum = f(len(row), &values[0], &mask[0], &row[0], least, &dropped[0], &packed[0])
-		done = min(done, len(row))
+	if row, single := any(row).([]float32); single && len(row) > 0 {
+		if f := current().pack; f != nil {
+			var part float32
+			done, n, part = f(len(row), any(&values[0]).(*float32), &mask[0], &row[0], float32(least), any(&dropped[0]).(*float32), &packed[0])
+			done, sum = min(done, len(row)), T(part)
+		}
 	}
-	rest, more := pack(values[n:], mask[done/16:], row[done:], least, dropped[done:])
-	return n + rest, sum + more
-}
-
-// Pack64 is Pack32 in float64.
-func Pack64(values []float64, mask []uint16, row []float64, least float64, dropped []float64) (n int, sum float64) {
-	return pack(values, mask, row, least, dropped)
-}
-
-func pack[T number](values []T, mask []uint16, row []T, least T, dropped []T) (n int, sum T) {
-	values, dropped = values[:len(row)], dropped[:len(row)]
-	clear(mask[:(len(row)+15)/16])
-	for j, v := range row {
+	clear(mask[(done+15)/16:]) // done is a multiple of 16, or all
+	var rest T
+	for j := done; j < len(row); j++ {
+		v := row[j]
 		if size := max(v, -v); size < least {
 			dropped[j] += size
-			sum += size
+			rest += size
 			continue
 		}
 		mask[j/16] |= 1 << (j % 16)
 		values[n] = v
 		n++
 	}
-	return n, sum
+	return n, sum + rest
 }
 
-// Unpack32 is the inverse of Pack32: it sets row, with 0 for what was dropped, and returns how many values it read. It
+// Unpack is the inverse of Pack: it sets row, with 0 for what was dropped, and returns how many values it read. It
 // panics if a slice is too short.
-func Unpack32(row []float32, mask []uint16, values []float32) (n int) {
-	done := 0
-	if f := current().unpack; f != nil && len(row) > 0 && len(values) > 0 {
-		_ = mask[(len(row)-1)/16]
-		done, n = f(len(row), &row[0], &mask[0], &values[0], len(values), &unpacked[0])
-		done = min(done, len(row))
+func Unpack[T number](row []T, mask []uint16, values []T) (n int) {
+	mask, done := mask[:(len(row)+15)/16], 0
+	if row, single := any(row).([]float32); single && len(row) > 0 && len(values) > 0 {
+		if f := current().unpack; f != nil {
+			done, n = f(len(row), &row[0], &mask[0], any(&values[0]).(*float32), len(values), &unpacked[0])
+			done = min(done, len(row))
+		}
 	}
-	return n + unpack(row[done:], mask[done/16:], values[n:])
-}
-
-// Unpack64 is Unpack32 in float64.
-func Unpack64(row []float64, mask []uint16, values []float64) (n int) {
-	return unpack(row, mask, values)
-}
-
-func unpack[T number](row []T, mask []uint16, values []T) (n int) {
-	clear(row)
-	for w := range (len(row) + 15) / 16 {
+	clear(row[done:])
+	for w := (done + 15) / 16; w < len(mask); w++ {
 		for left := mask[w]; left != 0; left &= left - 1 {
 			row[16*w+bits.TrailingZeros16(left)] = values[n]
 			n++

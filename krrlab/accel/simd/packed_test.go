@@ -12,12 +12,12 @@ import (
 // beyond the row, its words of mask and its values is written or read.
 func TestPack(t *testing.T) {
 	onEach(t, func(t *testing.T) {
-		testPack(t, Pack32, Unpack32, 1e-5)
-		testPack(t, Pack64, Unpack64, 1e-14)
+		testPack[float32](t, 1e-5)
+		testPack[float64](t, 1e-14)
 	})
 }
 
-func testPack[T number](t *testing.T, pack func(values []T, mask []uint16, row []T, least T, dropped []T) (int, T), unpack func(row []T, mask []uint16, values []T) int, tol float64) {
+func testPack[T number](t *testing.T, tol float64) {
 	g := rand.New(rand.NewPCG(1, 2))
 	const least = 0.5
 	for _, c := range append(edges, 255, 256, 257) {
@@ -41,7 +41,7 @@ func testPack[T number](t *testing.T, pack func(values []T, mask []uint16, row [
 				mask[w] = 0xabcd
 			}
 			was := slices.Clone(dropped)
-			n, sum := pack(got, mask, row, least, dropped)
+			n, sum := Pack(got, mask, row, least, dropped)
 			if n != len(values) || !slices.Equal(mask, want) || !same(got[:n], values) {
 				t.Fatalf("%s: %d values %v under %x, want %v under %x", name, n, got[:n], mask, values, want)
 			}
@@ -56,7 +56,7 @@ func testPack[T number](t *testing.T, pack func(values []T, mask []uint16, row [
 				t.Fatalf("%s: dropped %v of sum %v, want %v of %v", name, dropped, sum, was, all)
 			}
 			back := draw[T](g, c)
-			if read := unpack(back, mask, got[:n:n]); read != n {
+			if read := Unpack(back, mask, got[:n:n]); read != n {
 				t.Fatalf("%s: %d values read of %d", name, read, n)
 			}
 			for j := range row {
@@ -112,12 +112,12 @@ func TestPackPanics(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		f := func(n int) []float32 { return make([]float32, n) }
 		for name, call := range map[string]func(){
-			"values":   func() { Pack32(f(32), make([]uint16, 3), f(33), 1, f(33)) },
-			"mask":     func() { Pack32(f(33), make([]uint16, 2), f(33), 1, f(33)) },
-			"dropped":  func() { Pack32(f(33), make([]uint16, 3), f(33), 1, f(32)) },
-			"unpacked": func() { Unpack32(f(33), []uint16{0xffff, 0xffff, 1}, f(32)) },
-			"masks":    func() { Unpack32(f(33), []uint16{0xffff, 0xffff}, f(32)) },
-			"none":     func() { Unpack32(f(1), []uint16{1}, nil) },
+			"values":   func() { Pack(f(32), make([]uint16, 3), f(33), 1, f(33)) },
+			"mask":     func() { Pack(f(33), make([]uint16, 2), f(33), 1, f(33)) },
+			"dropped":  func() { Pack(f(33), make([]uint16, 3), f(33), 1, f(32)) },
+			"unpacked": func() { Unpack(f(33), []uint16{0xffff, 0xffff, 1}, f(32)) },
+			"masks":    func() { Unpack(f(33), []uint16{0xffff, 0xffff}, f(32)) },
+			"none":     func() { Unpack(f(1), []uint16{1}, nil) },
 		} {
 			func() {
 				defer func() {
@@ -141,7 +141,7 @@ func BenchmarkPack(b *testing.B) {
 	}
 	pack := func() (at int) {
 		for r := range n {
-			k, _ := Pack32(values[at:], mask[r*n/16:], tile[r*n:(r+1)*n], least, dropped)
+			k, _ := Pack(values[at:], mask[r*n/16:], tile[r*n:(r+1)*n], least, dropped)
 			at += k
 		}
 		return at
@@ -152,7 +152,7 @@ func BenchmarkPack(b *testing.B) {
 			"Pack": func() { pack() },
 			"Unpack": func() {
 				for r, at := 0, 0; r < n; r++ {
-					at += Unpack32(tile[r*n:(r+1)*n], mask[r*n/16:], values[at:kept])
+					at += Unpack(tile[r*n:(r+1)*n], mask[r*n/16:], values[at:kept])
 				}
 			},
 		} {

@@ -1,28 +1,22 @@
 package simd
 
-// PairLanes is the number of points that Squares64, Absolutes64 and Absolutes32 take at once.
+// PairLanes is the number of points that Squares and Absolutes take at once.
 const PairLanes = 32
 
 // pairSums sets dst, PairLanes numbers, to sums over n coordinates.
 type pairSums[T number] func(n int, dst, x, z *T)
 
-// Squares64 sets dst[j] = Σ_c (x_c−z_cj)² for PairLanes points z_j that lie by coordinates: z_cj is z[c·PairLanes+j]. Terms are
-// added in the order of c, each operation rounded, on every path alike. It panics if dst or z is too short.
-func Squares64(dst *[PairLanes]float64, x, z []float64) {
+// Squares sets dst[j] = Σ_c (x_c−z_cj)² for PairLanes points z_j that lie by coordinates: z_cj is z[c·PairLanes+j].
+// Terms are added in the order of c, each operation rounded, on every path alike. It panics if dst or z is too short.
+func Squares(dst *[PairLanes]float64, x, z []float64) {
 	sumPairs(current().squares64, dst, x, z, func(e float64) float64 { return float64(e * e) })
 }
 
-// Absolutes64 is Squares64 of |x_c−z_cj|.
-func Absolutes64(dst *[PairLanes]float64, x, z []float64) {
-	sumPairs(current().absolutes64, dst, x, z, magnitude[float64])
+// Absolutes is Squares of |x_c−z_cj|.
+func Absolutes[T number](dst *[PairLanes]T, x, z []T) {
+	k := current()
+	sumPairs(pick[pairSums[T]](k.absolutes32, k.absolutes64), dst, x, z, func(e T) T { return max(e, -e) })
 }
-
-// Absolutes32 is Absolutes64 in float32.
-func Absolutes32(dst *[PairLanes]float32, x, z []float32) {
-	sumPairs(current().absolutes32, dst, x, z, magnitude[float32])
-}
-
-func magnitude[T number](e T) T { return max(e, -e) }
 
 func sumPairs[T number](f pairSums[T], dst *[PairLanes]T, x, z []T, term func(T) T) {
 	z = z[:len(x)*PairLanes]

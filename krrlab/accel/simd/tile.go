@@ -179,23 +179,16 @@ func portable[T entry, V number](sums, adds bool, rows, j0, cols int, tile []T, 
 	}
 }
 
-// Both32 sets, for the tile T in rows of stride ld, rows×cols,
+// Both sets, for the tile T in rows of stride ld, rows×cols,
 //
 //	u += T·x  (rows×t)   and   y += Tᵀ·z  (cols×t)
 //
-// with vectors by columns: x[c*cols+j], y[c*cols+j], z[c*rows+r], u[c*rows+r]. It
-// allocates nothing once w has served tiles of that size. It panics if a slice is too
-// short or ld < cols.
-func Both32(rows, cols int, tile []float32, ld int, x, y, z, u []float32, t int, w *Workspace) {
-	both(current().both32, rows, cols, tile, ld, x, y, z, u, t, &w.v32)
-}
-
-// Both64 is Both32 in float64.
-func Both64(rows, cols int, tile []float64, ld int, x, y, z, u []float64, t int, w *Workspace) {
-	both(current().both64, rows, cols, tile, ld, x, y, z, u, t, &w.v64)
-}
-
-func both[T entry, V number](p *passes[T, V], rows, cols int, tile []T, ld int, x, y, z, u []V, t int, buf *[]V) {
+// with vectors by columns: x[c*cols+j], y[c*cols+j], z[c*rows+r], u[c*rows+r]. Vectors are float32 for tiles of float32
+// and of 16-bit numbers, which are taken as whole numbers 0 … 65535 and converted in registers, and float64 for tiles of
+// float64. It allocates nothing once w has served tiles of that size. It panics if a slice is too short or ld < cols.
+func Both[T entry, V number](rows, cols int, tile []T, ld int, x, y, z, u []V, t int, w *Workspace) {
+	k := current()
+	p, buf := pick[*passes[T, V]](k.both32, k.both16, k.both64), pick[*[]V](&w.v32, &w.v64)
 	checkTile(rows, cols, len(tile), ld, t)
 	checkVectors(cols*t, len(x), len(y))
 	checkVectors(rows*t, len(z), len(u))
@@ -224,10 +217,14 @@ func addTo[V number](b, a []V) {
 	}
 }
 
-// Both16 is Both32 for a tile of 16-bit numbers, taken as whole numbers 0 … 65535. They are
-// converted in registers.
-func Both16(rows, cols int, tile []uint16, ld int, x, y, z, u []float32, t int, w *Workspace) {
-	both(current().both16, rows, cols, tile, ld, x, y, z, u, t, &w.v32)
+// pick returns the value of type P.
+func pick[P any](of ...any) P {
+	for _, v := range of {
+		if p, ok := v.(P); ok {
+			return p
+		}
+	}
+	panic(fmt.Sprintf("simd: no %T", *new(P)))
 }
 
 // Workspace is the scratch memory of one worker. The zero value is ready; it grows on

@@ -39,7 +39,7 @@ func testProducts[T, V number](t *testing.T, sums, adds bool, u float64, f func(
 	var w Workspace
 	for _, rows := range edges {
 		for _, cols := range edges {
-			k := 1 + (rows+cols)%7
+			k := (rows + cols) % 8
 			ld := cols + rows%3
 			tile := draw[T](g, max(0, rows*ld))
 			x, y, z, s := draw[V](g, cols*k), draw[V](g, cols*k), draw[V](g, rows*k), draw[V](g, rows*k)
@@ -75,27 +75,23 @@ func testProducts[T, V number](t *testing.T, sums, adds bool, u float64, f func(
 	}
 }
 
-// TestNoVectors: without right-hand sides there is nothing to do.
-func TestNoVectors(t *testing.T) {
+// TestProducts compares all kinds of products with the definition.
+func TestProducts(t *testing.T) {
 	onEach(t, func(t *testing.T) {
-		const rows, cols = 25, 33
-		var w Workspace
-		Both32(rows, cols, make([]float32, rows*cols), cols, nil, nil, nil, nil, 0, &w)
-		Both64(rows, cols, make([]float64, rows*cols), cols, nil, nil, nil, nil, 0, &w)
-		Both16(rows, cols, make([]uint16, rows*cols), cols, nil, nil, nil, nil, 0, &w)
-		Forward(rows, cols, make([]float32, rows*cols), cols, nil, cols, nil, rows, 0)
-		Forward64(rows, cols, make([]float64, rows*cols), cols, nil, cols, nil, rows, 0)
-		Backward(rows, cols, make([]float32, rows*cols), cols, nil, cols, nil, rows, 0, &w)
-		Backward64(rows, cols, make([]float64, rows*cols), cols, nil, cols, nil, rows, 0, &w)
+		testProducts(t, true, true, 0x1p-24, Both[float32, float32])
+		testProducts(t, true, true, 0x1p-53, Both[float64, float64])
+		testOneWay[float32](t)
+		testOneWay[float64](t)
 	})
 }
 
-func TestBoth32(t *testing.T) {
-	onEach(t, func(t *testing.T) { testProducts(t, true, true, 0x1p-24, Both32) })
-}
-
-func TestBoth64(t *testing.T) {
-	onEach(t, func(t *testing.T) { testProducts(t, true, true, 0x1p-53, Both64) })
+func testOneWay[T number](t *testing.T) {
+	testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []T, ld int, x, _, _, u []float64, k int, _ *Workspace) {
+		Forward(rows, cols, tile, ld, x, cols, u, rows, k)
+	})
+	testProducts(t, false, true, 0x1p-53, func(rows, cols int, tile []T, ld int, _, y, z, _ []float64, k int, w *Workspace) {
+		Backward(rows, cols, tile, ld, y, cols, z, rows, k, w)
+	})
 }
 
 // TestBoth16 compares 16-bit tiles with the same numbers in float32, exactly: they are small.
@@ -120,8 +116,8 @@ func TestBoth16(t *testing.T) {
 				}
 				x, y, z, u := whole(cols*k), whole(cols*k), whole(rows*k), whole(rows*k)
 				y2, u2 := slices.Clone(y), slices.Clone(u)
-				Both16(rows, cols, tile, ld, x, y, z, u, k, &w)
-				Both32(rows, cols, same, ld, x, y2, z, u2, k, &w)
+				Both(rows, cols, tile, ld, x, y, z, u, k, &w)
+				Both(rows, cols, same, ld, x, y2, z, u2, k, &w)
 				if !slices.Equal(y, y2) || !slices.Equal(u, u2) {
 					t.Fatalf("%d×%d, t=%d: 16 bits differ", rows, cols, k)
 				}
@@ -150,7 +146,7 @@ func TestBoth16Values(t *testing.T) {
 				for c := range k {
 					z[c*rows+r], x[c*cols+(r+c)%cols] = 1, 1
 				}
-				Both16(rows, cols, tile, ld, x, y, z, u, k, &Workspace{})
+				Both(rows, cols, tile, ld, x, y, z, u, k, &Workspace{})
 				for i, v := range y {
 					if want := float32(tile[r*ld+i%cols]); v != want {
 						t.Fatalf("t=%d: y[%d] is %g, want %g", k, i, v, want)
@@ -177,7 +173,7 @@ func TestBoth16Specials(t *testing.T) {
 					tile := slices.Repeat([]uint16{3}, rows*cols)
 					x, y, z, u := make([]float32, cols*k), make([]float32, cols*k), make([]float32, rows*k), make([]float32, rows*k)
 					x[(k-1)*cols+at], z[(k-1)*rows+at] = bad, bad
-					Both16(rows, cols, tile, cols, x, y, z, u, k, &Workspace{})
+					Both(rows, cols, tile, cols, x, y, z, u, k, &Workspace{})
 					for i, v := range y {
 						if hit := i/cols == k-1; hit != (v != 0) || hit && bad > 0 && v != 3*bad {
 							t.Fatalf("t=%d, %g at %d: y[%d] = %g", k, bad, at, i, v)
@@ -221,64 +217,6 @@ func TestNarrow(t *testing.T) {
 	})
 }
 
-func TestForward(t *testing.T) {
-	onEach(t, func(t *testing.T) {
-		testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []float32, ld int, x, _, _, u []float64, k int, _ *Workspace) {
-			Forward(rows, cols, tile, ld, x, cols, u, rows, k)
-		})
-	})
-}
-
-func TestBackward(t *testing.T) {
-	onEach(t, func(t *testing.T) {
-		testProducts(t, false, true, 0x1p-53, func(rows, cols int, tile []float32, ld int, _, y, z, _ []float64, k int, w *Workspace) {
-			Backward(rows, cols, tile, ld, y, cols, z, rows, k, w)
-		})
-	})
-}
-
-func TestForward64(t *testing.T) {
-	onEach(t, func(t *testing.T) {
-		testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []float64, ld int, x, _, _, u []float64, k int, _ *Workspace) {
-			Forward64(rows, cols, tile, ld, x, cols, u, rows, k)
-		})
-	})
-}
-
-func TestBackward64(t *testing.T) {
-	onEach(t, func(t *testing.T) {
-		testProducts(t, false, true, 0x1p-53, func(rows, cols int, tile []float64, ld int, _, y, z, _ []float64, k int, w *Workspace) {
-			Backward64(rows, cols, tile, ld, y, cols, z, rows, k, w)
-		})
-	})
-}
-
-// TestMany checks many right-hand sides, in passes of three and less.
-func TestMany(t *testing.T) {
-	onEach(t, func(t *testing.T) {
-		g := rand.New(rand.NewPCG(3, 4))
-		const rows, cols = 130, 96
-		tile := draw[float32](g, rows*cols)
-		for k := 1; k <= 40; k++ {
-			x, z := draw[float32](g, cols*k), draw[float32](g, rows*k)
-			y, u := make([]float32, cols*k), make([]float32, rows*k)
-			Both32(rows, cols, tile, cols, x, y, z, u, k, &Workspace{})
-			wy, wu := make([]float32, cols*k), make([]float32, rows*k)
-			portable(true, true, rows, 0, cols, tile, cols, x, wy, cols, z, wu, rows, k)
-			for i := range y {
-				if math.Abs(float64(y[i]-wy[i])) > 1e-4 {
-					t.Fatalf("t=%d: y differs", k)
-				}
-			}
-			for i := range u {
-				if math.Abs(float64(u[i]-wu[i])) > 1e-4 {
-					t.Fatalf("t=%d: u differs", k)
-				}
-			}
-		}
-	})
-}
-
 // TestSpecials checks that NaN and Inf reach what depends on them and nothing else, and
 // that subnormal numbers count.
 func TestSpecials(t *testing.T) {
@@ -290,7 +228,7 @@ func TestSpecials(t *testing.T) {
 				tile[at[0]*cols+at[1]] = bad
 				one := slices.Repeat([]float32{1}, cols*k)
 				y, u := make([]float32, cols*k), make([]float32, rows*k)
-				Both32(rows, cols, tile, cols, one, y, one, u, k, &Workspace{})
+				Both(rows, cols, tile, cols, one, y, one, u, k, &Workspace{})
 				for i, v := range y {
 					if hit := i%cols == at[1]; hit != (v != 0) {
 						t.Errorf("%v at %v: y[%d] = %v", bad, at, i, v)
@@ -306,7 +244,7 @@ func TestSpecials(t *testing.T) {
 		tiny := slices.Repeat([]float32{0x1p-140}, rows*cols)
 		one := slices.Repeat([]float32{1}, cols*k)
 		y, u := make([]float32, cols*k), make([]float32, rows*k)
-		Both32(rows, cols, tiny, cols, one, y, one, u, k, &Workspace{})
+		Both(rows, cols, tiny, cols, one, y, one, u, k, &Workspace{})
 		if y[0] != rows*0x1p-140 || u[0] != cols*0x1p-140 {
 			t.Errorf("subnormal sums %g and %g", y[0], u[0])
 		}
@@ -318,10 +256,10 @@ func TestTileMisuse(t *testing.T) {
 	v := make([]float32, 20)
 	w := make([]float64, 20)
 	for i, f := range []func(){
-		func() { Both32(4, 5, v, 4, v, v, v, v, 1, &Workspace{}) },
-		func() { Both32(4, 6, v, 6, v, v, v, v, 1, &Workspace{}) },
-		func() { Both32(4, 5, v, 5, v, v, v, v, 5, &Workspace{}) },
-		func() { Both32(-1, 5, v, 5, v, v, v, v, 1, &Workspace{}) },
+		func() { Both(4, 5, v, 4, v, v, v, v, 1, &Workspace{}) },
+		func() { Both(4, 6, v, 6, v, v, v, v, 1, &Workspace{}) },
+		func() { Both(4, 5, v, 5, v, v, v, v, 5, &Workspace{}) },
+		func() { Both(-1, 5, v, 5, v, v, v, v, 1, &Workspace{}) },
 		func() { Forward(4, 5, v, 5, w, 5, w, 4, 5) },
 		func() { Forward(4, 5, v, 5, w, 4, w, 4, 1) },
 		func() { Backward(4, 5, v, 5, w, 5, w, 4, 5, &Workspace{}) },
@@ -346,13 +284,13 @@ func TestTileAllocations(t *testing.T) {
 		h := make([]uint16, n*n)
 		var w Workspace
 		f := func() {
-			Both32(n, n, a, n, v, v, v, v, k, &w)
-			Both64(5, 5, d, 5, d, d, d, d, k, &w)
-			Both16(n, n, h, n, v, v, v, v, k, &w)
+			Both(n, n, a, n, v, v, v, v, k, &w)
+			Both(5, 5, d, 5, d, d, d, d, k, &w)
+			Both(n, n, h, n, v, v, v, v, k, &w)
 			Forward(n, n, a, n, d, n, d, n, k)
 			Backward(n, n, a, n, d, n, d, n, k, &w)
-			Forward64(5, 5, d, 5, d, 5, d, 5, k)
-			Backward64(5, 5, d, 5, d, 5, d, 5, k, &w)
+			Forward(5, 5, d, 5, d, 5, d, 5, k)
+			Backward(5, 5, d, 5, d, 5, d, 5, k, &w)
 		}
 		f()
 		if m := testing.AllocsPerRun(10, f); m > 0 {
@@ -391,17 +329,17 @@ func TestSameBits(t *testing.T) {
 		"Exp32":         func(dst []float32) { Exp32(dst, x) },
 		"Cos32":         func(dst []float32) { Cos32(dst, x) },
 		"GaussianRow":   func(dst []float32) { GaussianRow(dst, x, zz, 30, -0.1, -69) },
-		"GaussianRow64": func(dst []float32) { GaussianRow64(dst, inner64, zz, 30, -0.1, -69) },
+		"GaussianRow64": func(dst []float32) { GaussianRow(dst, inner64, zz, 30, -0.1, -69) },
 		"Round":         func(dst []float32) { Round(dst, small) },
 		"GaussianRowInt": func(dst []float32) { // over its products
 			in := unsafe.Slice((*int32)(unsafe.Pointer(&dst[0])), len(dst))
 			copy(in, products)
-			GaussianRowInt(dst, in, zz, 1<<31, -1.0/(1<<27), -69)
+			GaussianRow(dst, in, zz, 1<<31, -1.0/(1<<27), -69)
 		},
 		"Widen": func(dst []float32) { Widen(dst, integers) },
 		"Butterfly32": func(dst []float32) {
 			copy(dst, x)
-			Butterfly32(dst[:2501], dst[2501:5002])
+			Butterfly(dst[:2501], dst[2501:5002])
 		},
 	} {
 		Use(Portable)
@@ -432,7 +370,7 @@ func TestSquaredDistances(t *testing.T) {
 			zz[i], wide[i] = 3*math.Abs(float64(v)), float64(v)
 		}
 		SquaredDistances(dst, inner, zz, 0.1)
-		SquaredDistances64(wide, wide, zz, 0.1)
+		SquaredDistances(wide, wide, zz, 0.1)
 		for i, v := range inner {
 			if want := max(0, 0.1+zz[i]-2*float64(v)); (dst[i] != want || wide[i] != want) && !(want != want && dst[i] != dst[i] && wide[i] != wide[i]) {
 				t.Errorf("%d: %g and %g, want %g", i, dst[i], wide[i], want)
@@ -474,7 +412,7 @@ func TestGaussianRow(t *testing.T) {
 		for i := range zz {
 			products[i], zz[i] = large-int32(i%5), large-float64(i%7)
 		}
-		GaussianRowInt(dst, products, zz, large, -0.5, -69)
+		GaussianRow(dst, products, zz, large, -0.5, -69)
 		for i, v := range dst {
 			r2 := max(0, 2*(i%5)-i%7)
 			if want := math.Exp(-0.5 * float64(r2)); math.Abs(float64(v)-want) > 0x1p-23*want {
@@ -492,7 +430,7 @@ func TestButterfly(t *testing.T) {
 		y := slices.Clone(x)
 		for h := 1; h < n; h *= 2 {
 			for i := 0; i < n; i += 2 * h {
-				Butterfly64(y[i:i+h], y[i+h:i+2*h])
+				Butterfly(y[i:i+h], y[i+h:i+2*h])
 			}
 		}
 		for i := range n {
