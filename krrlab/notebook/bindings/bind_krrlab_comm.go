@@ -46,7 +46,7 @@ func init() {
 			"Comm": r.TypeOf((*proxy_krrlab_comm_Comm)(nil)).Elem(),
 		},
 		Wrappers: map[string][]string{
-			"World": []string{"Abort", "AllGather", "AllReduce", "AllReduceInt64", "Barrier", "Broadcast", "Rank", "Size", "Split", "Traffic"},
+			"World": []string{"Abort", "AllGather", "AllReduce", "AllReduceInt64", "Barrier", "Broadcast", "Rank", "Size", "Traffic"},
 		},
 		Untypeds: map[string]string{},
 	}
@@ -63,7 +63,6 @@ type proxy_krrlab_comm_Comm struct {
 	Broadcast_      func(_ any, a0 context.Context, a1 []byte, a2 int) error
 	Rank_           func(_ any) int
 	Size_           func(_ any) int
-	Split_          func(_ any, a0 context.Context, a1 int, a2 int) (comm.Comm, error)
 	Traffic_        func(_ any) comm.Traffic
 }
 
@@ -81,9 +80,6 @@ func (p *proxy_krrlab_comm_Comm) Barrier(a0 context.Context) error { return p.Ba
 func (p *proxy_krrlab_comm_Comm) Broadcast(a0 context.Context, a1 []byte, a2 int) error {
 	return p.Broadcast_(p.Object, a0, a1, a2)
 }
-func (p *proxy_krrlab_comm_Comm) Rank() int { return p.Rank_(p.Object) }
-func (p *proxy_krrlab_comm_Comm) Size() int { return p.Size_(p.Object) }
-func (p *proxy_krrlab_comm_Comm) Split(a0 context.Context, a1 int, a2 int) (comm.Comm, error) {
-	return p.Split_(p.Object, a0, a1, a2)
-}
+func (p *proxy_krrlab_comm_Comm) Rank() int             { return p.Rank_(p.Object) }
+func (p *proxy_krrlab_comm_Comm) Size() int             { return p.Size_(p.Object) }
 func (p *proxy_krrlab_comm_Comm) Traffic() comm.Traffic { return p.Traffic_(p.Object) }
