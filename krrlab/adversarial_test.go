@@ -167,7 +167,7 @@ func TestAdverseProblems(t *testing.T) {
 			continue
 		}
 		if h.large {
-			lab.exactUpTo, lab.refineUpTo = 0, 0
+			lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
 		}
 		sol, err := lab.Solve(t.Context())
 		if err != nil {
@@ -189,7 +189,7 @@ func TestAdverseProblems(t *testing.T) {
 // judge reports what refutes the solution, the residual in twice the digits or verify, and returns the former.
 func (h *adverse) judge(t *testing.T, sol *Solution) []float64 {
 	t.Helper()
-	want := trueResiduals(h.cfg.Kernel, h.rows, h.cfg.Lambda, sol.Model.C, sol.lab.Targets())
+	want := trueResiduals(h.cfg.Kernel, h.rows, h.cfg.Lambda, sol.Model.C, sol.System.Y)
 	for j, r := range want {
 		if sol.Converged() && !(r <= h.cfg.Tol*(1+1e-12)) {
 			t.Errorf("%s: column %d converged, by %s, with a residual of %.3g; reported %.3g, rounding %.3g, storage %.3g",
@@ -386,7 +386,7 @@ func TestStricterIsBetter(t *testing.T) {
 			last := math.Inf(1)
 			for _, tol := range []float64{1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14} {
 				sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.01, Precond: precondFor(solver, Features{S: 60}), Tol: tol, Solver: solver, Storage: storage, MaxIter: 2000})
-				want := worst(newReference(t, gauss, x, 0.01, sol.lab.Targets()).residuals(sol.Model.C, sol.lab.Targets()))
+				want := worst(newReference(t, gauss, x, 0.01, sol.System.Y).residuals(sol.Model.C, sol.System.Y))
 				if !(want <= max(1.5*last, worst(sol.Roundings))) || tol >= 1e-8 && !sol.Converged() {
 					t.Errorf("%v, %v, τ = %g: %s, residual %.3g, with the tolerance before %.3g", storage, solver, tol, sol.Status, want, last)
 				}

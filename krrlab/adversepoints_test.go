@@ -85,7 +85,7 @@ func TestAdversePoints(t *testing.T) {
 					return
 				}
 				if h.large {
-					lab.exactUpTo, lab.refineUpTo = 0, 0
+					lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
 				}
 				if sols[r], err = lab.Solve(t.Context()); err != nil {
 					sols[r] = nil
@@ -137,7 +137,7 @@ func TestAdverseVecchia(t *testing.T) {
 			continue
 		}
 		if h.large {
-			lab.exactUpTo, lab.refineUpTo = 0, 0
+			lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
 		}
 		sol, err := lab.Solve(t.Context())
 		if err != nil {

@@ -102,7 +102,7 @@ func TestSolvesAsPlanned(t *testing.T) {
 	among := slices.ContainsFunc(p.Rivals, func(r *plan.Candidate) bool {
 		return r.Solver == c.Solver && r.Precond == c.Precond && r.S == c.S && r.LambdaP == c.LambdaP
 	})
-	if !raced && c != p.Choice || raced && !among || sol.Solver.String() != c.Solver || sol.S > c.S || c.S > 0 && (sol.lab.approximation().s != c.S || sol.Precond != c.Precond || float64(sol.LambdaP) != c.LambdaP) {
+	if !raced && c != p.Choice || raced && !among || sol.Solver.String() != c.Solver || sol.S > c.S || c.S > 0 && (testkit.Must(lab.chosen(sol.Plan)).approximation().s != c.S || sol.Precond != c.Precond || float64(sol.LambdaP) != c.LambdaP) {
 		t.Errorf("%v chosen, solved by %v, %s, s = %d, λ_p = %g", &c, sol.Solver, sol.Precond, sol.S, sol.LambdaP)
 	}
 	if text := sol.String(); !strings.Contains(text, sol.Plan.Flags) || !raced && (sol.Plan.Flags != p.Flags || sol.Seconds.Plan != p.Took) || sol.Seconds.Plan < p.Took {
@@ -138,7 +138,7 @@ func TestDirectPrecision(t *testing.T) {
 		if lab, err = New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol}); err != nil {
 			t.Fatal(err)
 		}
-		if task := lab.task(); task.Small == gram.Auto || "dense float64" == c.storage != (task.Small == gram.Float64) {
+		if task := lab.planTask(); task.Small == gram.Auto || "dense float64" == c.storage != (task.Small == gram.Float64) {
 			t.Errorf("%+v: planned in %v", c, task.Small)
 		}
 	}
@@ -301,7 +301,7 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	cfg.Monitor, cfg.Checkpoint = nil, &Checkpoint{Dir: dir, EveryIter: 1, Resume: true}
 	lab = newLab(t, train, cfg)
 	sol, err := lab.Solve(t.Context())
-	if err != nil || !sol.Converged() || sol.lab.approximation().s != 63 || float64(sol.LambdaP) != 2 || sol.Precond != plan.Nystrom || sol.Iterations < 3 {
+	if err != nil || !sol.Converged() || testkit.Must(lab.chosen(sol.Plan)).approximation().s != 63 || float64(sol.LambdaP) != 2 || sol.Precond != plan.Nystrom || sol.Iterations < 3 {
 		t.Fatal(sol, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "plan.json"), []byte("{"), 0o666); err != nil {

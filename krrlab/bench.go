@@ -58,7 +58,7 @@ func (b *bench) Dense(ctx context.Context, bytes int64) (*mat.Dense, float64, er
 	if bytes > 0 && most > 0 && need > most {
 		return nil, 0, &stage.TooLarge{Need: need, Limit: most}
 	}
-	a, err := gram.NewExact(b.cfg.Kernel, b.train.X, b.cfg.Lambda, b.exactness(), b.comm)
+	a, err := gram.NewExact(b.cfg.Kernel, b.train.X, b.cfg.Lambda, b.system().Exactness(), b.comm)
 	if err != nil {
 		return nil, 0, err
 	}

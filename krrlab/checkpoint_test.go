@@ -1,10 +1,7 @@
 package krrlab
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/gob"
 	"errors"
 	"os"
 	"path/filepath"
@@ -43,7 +40,7 @@ func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 			return nil
 		}
 		if cfg.Storage == gram.Fixed16 {
-			lab.exactUpTo = -1 // refine after the rows are checked
+			lab.policy.ExactWork = -1 // refine after the rows are checked
 		}
 		sol, err := lab.Solve(ctx)
 		if err != nil {
@@ -170,18 +167,6 @@ func TestCheckpointStorage(t *testing.T) {
 		case sol.Storage != storage || !mat.Equal(sol.Model.C, want.Model.C):
 			t.Errorf("begun with K as %s, resumed as %s: other coefficients", storage, sol.Storage)
 		}
-	}
-}
-
-// TestCheckpointBefore: checkpoints that do not say how K was stored can be resumed.
-func TestCheckpointBefore(t *testing.T) {
-	var head bytes.Buffer
-	old := struct{ Run, Iterations int }{1, 7}
-	testkit.OK(t, gob.NewEncoder(&head).Encode(old))
-	k := &checkpoints{}
-	b := binary.LittleEndian.AppendUint64(nil, uint64(head.Len()))
-	if err := k.decode(append(append(b, head.Bytes()...), "state"...)); err != nil || k.now.Iterations != 7 || k.from != 1 || string(k.state) != "state" {
-		t.Errorf("%v, %+v", err, k)
 	}
 }
 

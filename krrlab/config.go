@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/weighted"
 )
 
@@ -89,7 +90,7 @@ func sameKernel(a, b kernel.Kernel) bool {
 }
 
 func (p *problem) lab(cfg Config) (*Lab, error) {
-	l := &Lab{problem: p, exactUpTo: exactWork, refineUpTo: refineWork}
+	l := &Lab{problem: p, policy: solve.Default}
 	n, _, t := l.Dims()
 	if cfg.Backend != nil && cfg.Kernel != nil { // before what a user-defined kernel has no default of
 		if err := cfg.Backend.Check(&cfg); err != nil {

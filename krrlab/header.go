@@ -6,7 +6,6 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/weighted"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -57,14 +56,6 @@ func (l *Lab) String() string {
 
 // HTML shows String in a notebook.
 func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
-
-// base returns the kernel of what the rows are given, and whether the problem's is that with weights.
-func (l *Lab) base() (k kernel.Kernel, weighs bool) {
-	if w, ok := l.cfg.Kernel.(weighted.Kernel); ok {
-		return w.Of, true
-	}
-	return l.cfg.Kernel, false
-}
 
 func (l *Lab) header() Header {
 	n, d, t := l.Dims()

@@ -3,7 +3,6 @@ package krrlab
 import (
 	"context"
 	"sync"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -19,11 +17,12 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/results"
+	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
-// What stages report and return: see packages stage and results.
+// What stages report and return.
 type (
 	Event  = stage.Event
 	Stage  = stage.Stage
@@ -33,9 +32,30 @@ type (
 	MultiLevel    = results.MultiLevel
 	MeasuredLevel = results.MeasuredLevel
 	LeaveOneOut   = results.LeaveOneOut
-	Ranks         = results.Ranks
-	Seconds       = results.Seconds
-	HistRow       = results.HistRow
+)
+
+// Of package solve: what Solve takes and returns.
+type (
+	Solution       = solve.Solution
+	Solver         = solve.Solver
+	ResidualPolicy = solve.ResidualPolicy
+	Checkpoint     = solve.Checkpoint
+	Ranks          = solve.Ranks
+	Seconds        = solve.Seconds
+	HistRow        = solve.HistRow
+)
+
+// Solvers, and how true residuals are recomputed.
+const (
+	AutoSolver = solve.AutoSolver
+	PCG        = solve.PCG
+	CG         = solve.CG
+	Direct     = solve.Direct
+	BlockPCG   = solve.BlockPCG
+
+	AutoResidual   = solve.AutoResidual
+	ExactResidual  = solve.ExactResidual
+	StoredResidual = solve.StoredResidual
 )
 
 // Config says which problem to solve and how. The zero value of every field but
@@ -50,11 +70,11 @@ type Config struct {
 	// Repeat is how many independent preconditioners there are; the answers' A-norm median is kept.
 	Repeat  int          `json:"repeat,omitempty" flag:"repeat" default:"1" check:">=1"`
 	Solver  Solver       `json:"solver" flag:"solver" default:"auto"`
-	Tol     float64      `json:"tol,omitempty" flag:"tol" check:"(0,1)"` // τ; default: 1e-3
+	Tol     float64      `json:"tol,omitempty" flag:"tol" check:"(0,1)"`                        // τ; default: 1e-3
 	MaxIter int          `json:"max_iter,omitempty" flag:"max-iter" default:"1000" check:">=1"` // iterations at most
-	Storage gram.Storage `json:"storage" flag:"storage" default:"auto"`                   // of K
-	Tiles   gram.Tiles   `json:"tiles" flag:"tiles" default:"auto"`                       // of K
-	Memory  int64        `json:"memory,omitempty" flag:"memory" check:">=0" unit:"bytes"` // default: no limit
+	Storage gram.Storage `json:"storage" flag:"storage" default:"auto"`                         // of K
+	Tiles   gram.Tiles   `json:"tiles" flag:"tiles" default:"auto"`                             // of K
+	Memory  int64        `json:"memory,omitempty" flag:"memory" check:">=0" unit:"bytes"`       // default: no limit
 	Seed    uint64       `json:"seed" flag:"seed" help:"seed of all random numbers"`
 	// Exact says how the true residual is recomputed.
 	Exact ResidualPolicy `json:"residual" flag:"residual" default:"auto"`
@@ -121,8 +141,7 @@ type Lab struct {
 		solver  Solver
 		precond Preconditioner
 	}
-	// n²d up to which AutoResidual recomputes K in any case, and where it must.
-	exactUpTo, refineUpTo float64
+	policy solve.Policy
 
 	open    *open        // what is left to the plan; nil if nothing is
 	planned *plan.Plan   // by Plan, for Solve
@@ -180,21 +199,11 @@ type problem struct {
 		rep     int
 		seconds float64 // it took, with F
 	}
-	won won
+	begun *solve.Begun // where a race ended; nil for none
 
 	// where K is given, of a Lab.semidefinite that succeeded:
 	under float64 // K+under·I is positive semi-definite
 	note  string
-}
-
-// won is where a race ended: what a solve with the same K and M goes on from.
-type won struct {
-	a     *gram.Matrix
-	m     pcg.Preconditioner
-	mu    float64
-	tol   float64
-	done  int // iterations
-	state []byte
 }
 
 // approximation is a Preconditioner M = ZZᵀ+λ_pI, of which stages take Z.
@@ -274,92 +283,11 @@ func (l *Lab) columns() int {
 	return t
 }
 
-// Solver names a way to solve (K+λI)C = Y.
-type Solver = results.Solver
-
-const (
-	// AutoSolver, with the preconditioner Auto{} or nil, takes what Plan chooses where n > DirectBelow. Where
-	// there is no plan (fewer points, Repeat, a Backend) it is a fixed rule: PCG where the preconditioner or the
-	// storage was set, otherwise Direct, in the precision of direct.Faster, where n ≤ DirectBelow and there are no ranks, no checkpoints and no Stop by bounds, and else
-	// BlockPCG or PCG by plan.BlockPays.
-	AutoSolver = results.AutoSolver
-	// PCG is Algorithm 1 of the paper.
-	PCG = results.PCG
-	// CG is conjugate gradients without a preconditioner.
-	CG = results.CG
-	// Direct is a dense Cholesky factorization of K+λI.
-	Direct = results.Direct
-	// BlockPCG is block conjugate gradients, preconditioned or not: all right-hand sides
-	// search one space together, in fewer iterations.
-	BlockPCG = results.BlockPCG
-)
-
 // DirectBelow is the largest n at which AutoSolver prefers a dense Cholesky
 // factorization without a plan: its n³/3 flops take less than a plan is worth.
 const DirectBelow = 3000
-
-// ParseSolver returns the solver of that name.
-func ParseSolver(name string) (s Solver, err error) {
-	err = s.UnmarshalText([]byte(name))
-	return s, err
-}
-
-// ResidualPolicy says how the true residual Y−(K+λI)C of the answer is recomputed.
-type ResidualPolicy int
-
-const (
-	// AutoResidual is ExactResidual where that is cheap (n²d ≤ 2e10), and otherwise
-	// StoredResidual; up to n²d = 5e11, some seconds, ExactResidual follows where the
-	// rows checked leave less than half of the tolerance.
-	AutoResidual ResidualPolicy = iota
-	// ExactResidual forms K again, in float64, tile by tile: n²d/2 multiply-adds, with a certain
-	// bound of rounding (Solution.Rounding). If K as stored was too coarse for the tolerance, the
-	// answer is refined by it.
-	ExactResidual
-	// StoredResidual takes one product with K as it is stored, and estimates by how much that is off
-	// from rows of K in float64, 256 drawn at random and the 32 farthest from the mean
-	// (Solution.StorageResidual).
-	StoredResidual
-)
-
-var residualNames = []string{"auto", "exact", "stored"}
-
-func (r ResidualPolicy) String() string { return enum.Name(residualNames, r) }
-
-// ParseResidualPolicy returns the policy of that name.
-func ParseResidualPolicy(name string) (ResidualPolicy, error) {
-	return enum.Parse[ResidualPolicy]("residual", residualNames, name)
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (r ResidualPolicy) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (r *ResidualPolicy) UnmarshalText(b []byte) (err error) {
-	*r, err = ParseResidualPolicy(string(b))
-	return err
-}
 
 // DefaultFeatures returns the number of features s used when none is asked for:
 // n/10, but at least 500 and at most 10,000, and never more than n. The paper's
 // own choices lie between n/12 and n/4 on data of this size.
 func DefaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }
-
-// Checkpoint says where and how often a solve by conjugate gradients keeps its state, and
-// whether it goes on from one. The state is that of the iteration, 24 to 40nt bytes; features and
-// K are a function of the data and the configuration and are formed again, K as it was stored and
-// computed before, whatever the memory allows now: where that does not fit, it is an error. A
-// solve that is resumed gives the coefficients of an unbroken one, bit for bit with the same
-// BLAS, and on any number of ranks. The direct solver keeps no state.
-type Checkpoint struct {
-	// Dir is a folder of its own, made if it is not there; the host of the first rank must see it, in this run and when
-	// it is resumed.
-	Dir       string        `json:"dir"`
-	Every     time.Duration `json:"every,omitempty"`            // at most this between two; default, if EveryIter is 0 too: a minute
-	EveryIter int           `json:"every_iterations,omitempty"` // or as many iterations
-	// Resume goes on from the newest checkpoint in Dir that is whole and of the same data and
-	// configuration (MaxIter, Memory, Monitor and the ranks may differ), and begins if there is
-	// none at all. Without it Dir must have none.
-	Resume bool         `json:"resume,omitempty"`
-	Note   func(string) `json:"-"` // told what is resumed, and which files are refused; nil is silent
-}

@@ -19,7 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/results"
+	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -120,7 +120,7 @@ func TestOwnKernelDefault(t *testing.T) {
 		own := kernel.Func{Name: name, F: f}
 		for _, solver := range []Solver{PCG, BlockPCG} {
 			sol := mustSolve(t, regression(x), Config{Kernel: own, Lambda: 0.1, Tol: 1e-8, Solver: solver})
-			ref := newReference(t, own, x, 0.1, sol.lab.Targets())
+			ref := newReference(t, own, x, 0.1, sol.System.Y)
 			if e := apart(sol.Model.C, &ref.c); !(e <= 1e-6) || !sol.Converged() || sol.Precond != "rpcholesky" {
 				t.Errorf("%s, %v: %s with %q, coefficients off by %.3g", name, solver, sol.Status, sol.Precond, e)
 			}
@@ -151,7 +151,7 @@ func TestRepeat(t *testing.T) {
 	x := kinds(80, 4, 3)["float64"]
 	for policy, close := range map[ResidualPolicy]float64{ExactResidual: 1e-6, StoredResidual: 3} { // at 1e-5 float32 products are as far off as the residual
 		sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 30}, Repeat: 3, Tol: 1e-5, Exact: policy})
-		y := sol.lab.Targets()
+		y := sol.System.Y
 		ref := newReference(t, gauss, x, 0.1, y)
 		for j, r := range ref.residuals(sol.Model.C, y) {
 			if r > 1.05e-5 || math.Abs(sol.TrueResiduals[j]/r-1) > close {
@@ -171,7 +171,7 @@ func TestResiduals(t *testing.T) {
 	x := kinds(100, 4, 5)["float64"]
 	for _, policy := range []ResidualPolicy{AutoResidual, ExactResidual, StoredResidual} {
 		sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 30}, Tol: 1e-4, Storage: gram.Float32, Exact: policy})
-		y := sol.lab.Targets()
+		y := sol.System.Y
 		want := newReference(t, gauss, x, 0.1, y).residuals(sol.Model.C, y)
 		if policy == StoredResidual {
 			for j, r := range sol.SampledResiduals {
@@ -179,7 +179,7 @@ func TestResiduals(t *testing.T) {
 					t.Errorf("sampled residual %.6g, want %.6g", r, want[j])
 				}
 			}
-			if sol.ResidualKind != results.AsStored || len(sol.SampledResiduals) != 3 {
+			if sol.ResidualKind != solve.AsStored || len(sol.SampledResiduals) != 3 {
 				t.Errorf("%s, %v", sol.ResidualKind, sol.SampledResiduals)
 			}
 			continue
@@ -189,7 +189,7 @@ func TestResiduals(t *testing.T) {
 				t.Errorf("%v: residual %.6g, want %.6g", policy, r, want[j])
 			}
 		}
-		if sol.ResidualKind != results.InFloat64 || sol.SampledResiduals != nil {
+		if sol.ResidualKind != solve.InFloat64 || sol.SampledResiduals != nil {
 			t.Errorf("%v: %s, %v", policy, sol.ResidualKind, sol.SampledResiduals)
 		}
 	}
@@ -199,12 +199,12 @@ func TestResiduals(t *testing.T) {
 // tolerance is refined against K itself, and one that does not is left alone.
 func TestRefine(t *testing.T) {
 	x := kinds(100, 4, 5)["float64"]
-	for tol, kind := range map[float64]string{1e-2: results.AsStored, 1e-8: results.InFloat64} {
+	for tol, kind := range map[float64]string{1e-2: solve.AsStored, 1e-8: solve.InFloat64} {
 		lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 1e-3, Precond: Features{S: 60}, Tol: tol, Storage: gram.Float32})
-		lab.exactUpTo = 0 // as for a large problem
+		lab.policy.ExactWork = 0 // as for a large problem
 		sol := solveLab(t, lab)
-		want := newReference(t, gauss, x, 1e-3, sol.lab.Targets()).residuals(sol.Model.C, sol.lab.Targets())
-		if !sol.Converged() || sol.ResidualKind != kind || worst(want) > tol || (sol.SampledResiduals == nil) != (kind == results.InFloat64) {
+		want := newReference(t, gauss, x, 1e-3, sol.System.Y).residuals(sol.Model.C, sol.System.Y)
+		if !sol.Converged() || sol.ResidualKind != kind || worst(want) > tol || (sol.SampledResiduals == nil) != (kind == solve.InFloat64) {
 			t.Errorf("τ = %g: %s, %s, residual %.3g, sampled %v", tol, sol.Status, sol.ResidualKind, worst(want), sol.SampledResiduals)
 		}
 		if !sol.Kappa.Known() {
@@ -219,13 +219,13 @@ func TestFixed16(t *testing.T) {
 	x := kinds(300, 4, 5)["float64"]
 	for _, large := range []bool{false, true} {
 		for _, solver := range []Solver{PCG, BlockPCG, CG} {
-			tol, kind := 1e-6, results.InFloat64
+			tol, kind := 1e-6, solve.InFloat64
 			if large { // too much for float64
 				tol, kind = 2e-4, "K recomputed in float32"
 			}
 			lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: precondFor(solver, Features{S: 100}), Tol: tol, Solver: solver, Storage: gram.Fixed16})
 			if large {
-				lab.exactUpTo, lab.refineUpTo = 0, 0
+				lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
 			}
 			sol := solveLab(t, lab)
 			want := newReference(t, gauss, x, 0.02, lab.Targets()).residuals(sol.Model.C, lab.Targets())
@@ -247,7 +247,7 @@ func TestFixed16(t *testing.T) {
 func TestRefinedIsChecked(t *testing.T) {
 	x := kinds(300, 4, 5)["float64"]
 	lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: Features{S: 100}, Tol: 1e-8, Solver: PCG, Storage: gram.Fixed16})
-	lab.exactUpTo = 0
+	lab.policy.ExactWork = 0
 	sol := solveLab(t, lab)
 	if !sol.Converged() || sol.ResidualKind != "K recomputed in float64" || sol.Roundings == nil && sol.StorageResiduals == nil {
 		t.Errorf("%s by %s, rounding %v, by rows %v", sol.Status, sol.ResidualKind, sol.Roundings, sol.StorageResiduals)
@@ -258,7 +258,7 @@ func TestRefinedIsChecked(t *testing.T) {
 func TestNotConverged(t *testing.T) {
 	x := kinds(100, 4, 5)["float64"]
 	sol := mustSolve(t, regression(x), Config{Kernel: gauss, Lambda: 1e-4, Solver: CG, Tol: 1e-10, MaxIter: 3})
-	y := sol.lab.Targets()
+	y := sol.System.Y
 	want := newReference(t, gauss, x, 1e-4, y).residuals(sol.Model.C, y)
 	if sol.Converged() || sol.Iterations != 3 || sol.Status != pcg.MaxIterations || math.Abs(sol.TrueResiduals[0]/want[0]-1) > 1e-6 {
 		t.Errorf("%s after %d iterations, residual %.6g, want %.6g", sol.Status, sol.Iterations, sol.TrueResiduals[0], want[0])
@@ -274,7 +274,7 @@ func TestDegenerate(t *testing.T) {
 	for _, solver := range []Solver{PCG, CG, Direct} {
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: solver, Precond: precondFor(solver, Features{S: 20}), Tol: 1e-6}
 		sol := mustSolve(t, regression(x), cfg)
-		ref := newReference(t, gauss, x, 0.1, sol.lab.Targets())
+		ref := newReference(t, gauss, x, 0.1, sol.System.Y)
 		if e := apart(sol.Model.C, &ref.c); e > 1e-4 || !sol.Converged() {
 			t.Errorf("%v: %s, coefficients off by %.3g", solver, sol.Status, e)
 		}
@@ -284,7 +284,6 @@ func TestDegenerate(t *testing.T) {
 		if maxAbs(sol.Model.C) != 0 || !sol.Converged() || sol.TrueResidual != 0 {
 			t.Errorf("%v, y = 0: %s, residual %g", solver, sol.Status, sol.TrueResidual)
 		}
-		sol.finish() // must not trip over the zeros
 	}
 }
 
@@ -401,13 +400,14 @@ func TestNoNumbers(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(New(train, Config{Kernel: gauss, Lambda: 1})), "dimension 0")
 	sol := mustSolve(t, regression(kinds(40, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 10}})
 	sol.Model.Scaling = &datasets.Scaling{Kind: "unit", Scale: []float64{1, 1, 1}}
-	testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), sol.Model, VerifyOptions{Train: sol.lab.train, Test: regression(kinds(4, 2, 1)["float64"])})), "the test data have 2 features, the model was fitted on 3")
+	testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), sol.Model, VerifyOptions{Train: sol.System.Train, Test: regression(kinds(4, 2, 1)["float64"])})), "the test data have 2 features, the model was fitted on 3")
 }
 
 // TestParse checks the names.
 func TestParse(t *testing.T) {
 	for _, s := range []Solver{AutoSolver, PCG, CG, Direct, BlockPCG} {
-		if got, err := ParseSolver(s.String()); err != nil || got != s {
+		var got Solver
+		if err := got.UnmarshalText([]byte(s.String())); err != nil || got != s {
 			t.Errorf("%v: %v, %v", s, got, err)
 		}
 	}
@@ -418,11 +418,12 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for _, s := range []ResidualPolicy{AutoResidual, ExactResidual, StoredResidual} {
-		if got, err := ParseResidualPolicy(s.String()); err != nil || got != s {
+		var got ResidualPolicy
+		if err := got.UnmarshalText([]byte(s.String())); err != nil || got != s {
 			t.Errorf("%v: %v, %v", s, got, err)
 		}
 	}
-	testkit.Fails(t, testkit.ErrOf(ParseSolver("lu")), "direct")
+	testkit.Fails(t, new(Solver).UnmarshalText([]byte("lu")), "direct")
 	if got := Solver(9).String(); !strings.Contains(got, "9") {
 		t.Errorf("solver 9 is %q", got)
 	}

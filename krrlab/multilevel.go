@@ -49,7 +49,7 @@ func (l *Lab) multiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 	p := &multilevel.Problem{Comm: l.comm, A: a, X: l.train.X, Y: l.y, LambdaP: m.LambdaP, Error: a.Choice().Error}
 	m.KError = Number(p.Error)
 	mo := &multilevel.Options{
-		Confidence: m.Confidence, Work: opt.Work, Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter,
+		Confidence: m.Confidence, Work: opt.Work, Tol: l.cfg.Tol, Aim: l.policy.Aim, MaxIter: l.cfg.MaxIter,
 		Progress: func(level, part string, done, total int) {
 			e := Event{Stage: stage.Name(part), Detail: level, Done: done, Total: total, Remaining: -1}
 			if total == 0 && done > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -20,7 +21,7 @@ func TestOwner(t *testing.T) {
 		if change != nil {
 			change(&cfg)
 		}
-		return newLab(t, train, cfg).owner()
+		return testkit.Must(newLab(t, train, cfg).owner())
 	}
 	train := ranksProblem(40)
 	seen := map[[32]byte]string{owner(train, nil): "unchanged"}

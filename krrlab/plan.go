@@ -19,6 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -78,26 +79,26 @@ func (l *Lab) choose(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	if err != nil || l.comm.Rank() > 0 {
 		return nil, err
 	}
-	task := l.task()
-	task.Tests, task.Predict = o.Tests, l.predictOptions()
+	task := l.planTask()
+	task.Tests, task.Predict = o.Tests, l.system().PredictOptions()
 	return plan.Choose(ctx, task, rates)
 }
 
-// task returns the problem, and what is held of the way to solve it.
-func (l *Lab) task() *plan.Task {
-	c := l.cfg
+// planTask returns the problem, and what is held of the way to solve it.
+func (l *Lab) planTask() *plan.Task {
+	c, s := l.cfg, l.system()
 	t := &plan.Task{
-		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Prefer: l.accuracy(), Seed: c.Seed, Order: Vecchia{}.stream(l, 0), Memory: c.Memory,
-		PointBytes: l.pointBytes(), Storage: c.Storage, Tiles: c.Tiles, Drop: l.preferred() / 4, NoFeatures: noFeatures(c.Kernel),
+		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Prefer: s.Accuracy(), Seed: c.Seed, Order: Vecchia{}.stream(l, 0), Memory: c.Memory,
+		PointBytes: l.pointBytes(), Storage: c.Storage, Tiles: c.Tiles, Drop: s.Preferred() / 4, NoFeatures: noFeatures(c.Kernel),
 		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Tiles == gram.SparseTiles || c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
 	}
 	if l.open != nil && l.open.fixed {
 		t.Small = gram.Float64
-		if l.precision() == direct.Float32Refined {
+		if s.Precision() == direct.Float32Refined {
 			t.Small = gram.Float32
 		}
 	}
-	if l.exact() {
+	if s.Exact(l.k.a) {
 		t.ExactWork = math.Inf(1)
 	}
 	if t.Ranks == 1 {
@@ -149,7 +150,7 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	}
 	var lost, kept float64
 	if l.planned != nil && p == &l.planned.Report && l.cfg.Checkpoint == nil {
-		if p, m, lost, kept, err = m.decide(ctx, l.planned); err != nil && err != errLate {
+		if p, m, lost, kept, err = m.decide(ctx, l.planned); err != nil && err != solve.ErrLate {
 			return nil, err
 		}
 	}
@@ -185,7 +186,7 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 // over returns the direct solver as what is chosen after all, and why, where a planned solve or race went wrong, by the plan or by how it ended; else nil.
 func (l *Lab) over(sol *Solution, err error) *plan.Report {
 	ended := err == nil && !sol.Reached() && sol.Status != pcg.Stopped && l.plan.Worth(sol.Iterations)
-	if l.plan.Instead == nil || err != errLate && !ended {
+	if l.plan.Instead == nil || err != solve.ErrLate && !ended {
 		return nil
 	}
 	r := *l.plan
@@ -223,7 +224,7 @@ func (l *Lab) decide(ctx context.Context, p *plan.Plan) (won *plan.Report, m *La
 	if ctx.Err() != nil {
 		return nil, nil, 0, 0, ctx.Err()
 	}
-	if err == errLate {
+	if err == solve.ErrLate {
 		m := *l
 		m.plan = new(p.Report)
 		m.plan.Race = fmt.Sprintf("between %s: %.2g s, %s, and none of them near", strings.Join(names, "; "), r.Seconds, plural.Count(r.Steps, "step"))
@@ -233,7 +234,7 @@ func (l *Lab) decide(ctx context.Context, p *plan.Plan) (won *plan.Report, m *La
 		return &p.Report, l, 0, 0, nil
 	}
 	best, report := &r.Racers[r.Kept], p.Of(field[r.Kept])
-	if l.won.state != nil {
+	if l.begun != nil {
 		kept = float64(best.Iterations)*r.Product + best.Spent
 	}
 	lost = max(0, r.Seconds-r.KTime-best.Build-kept)
@@ -279,8 +280,8 @@ func planned(c *plan.Candidate) PrecondSpec {
 // chosen returns the lab of the same problem that does what is planned.
 func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
 	cfg := l.cfg
-	var err error
-	if cfg.Solver, err = ParseSolver(p.Choice.Solver); err != nil {
+	err := cfg.Solver.UnmarshalText([]byte(p.Choice.Solver))
+	if err != nil {
 		return nil, err
 	}
 	if cfg.Precond, err = planned(&p.Choice).Preconditioner(cfg.Kernel); err != nil {

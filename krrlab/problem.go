@@ -44,45 +44,6 @@ func (p *problem) begin(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// run runs a stage here or by the Backend.
-func run[T any](ctx context.Context, l *Lab, name stage.Name, options any, work func(context.Context) (*T, error)) (*T, error) {
-	ctx, ended := stage.Watch(ctx)
-	v, err := func() (*T, error) {
-		if l.cfg.Backend != nil {
-			return send[T](ctx, l, name, options)
-		}
-		end, err := l.begin(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer end()
-		if name != stage.Solve && name != stage.Plan && name != stage.Race { // which claim nothing of it
-			if err := l.semidefinite(ctx); err != nil {
-				return nil, err
-			}
-		}
-		return work(ctx)
-	}()
-	return v, ended(v != nil, err)
-}
-
-// send runs a stage by the Backend.
-func send[T any](ctx context.Context, l *Lab, name stage.Name, options any) (*T, error) {
-	v := new(T)
-	some, err := l.cfg.Backend.Run(ctx, l, name, options, v)
-	if !some {
-		return nil, err
-	}
-	if sol, ok := any(v).(interface {
-		adopt(context.Context, *Lab) error
-	}); ok {
-		if e := sol.adopt(ctx, l); e != nil {
-			return nil, e
-		}
-	}
-	return v, err
-}
-
 // Free gives back the memory of K, Z and M, which stages of labs of this problem (With) share. Stages
 // form them anew.
 func (l *Lab) Free() {
@@ -94,7 +55,7 @@ func (l *Lab) Free() {
 
 // freeFactor frees Z, what was made of it, and where a race ended.
 func (p *problem) freeFactor() {
-	p.z.factor, p.g.Gram, p.m.Woodbury, p.v.Inverse, p.won = nil, nil, nil, nil, won{}
+	p.z.factor, p.g.Gram, p.m.Woodbury, p.v.Inverse, p.begun = nil, nil, nil, nil, nil
 }
 
 // Held returns the bytes of K, Z and M that are held for the stages to come.
@@ -126,12 +87,8 @@ func (p *problem) heldFactor() (held int64) {
 	return held
 }
 
-// K returns K+λI, formed by the first stage that needs it and held for those that follow (Free). With E
-// the error of K as stored, the answer C of the stored problem misses that of the true one by the
-// residual EC, ‖Ec_j‖₂ ≤ ‖E‖₂‖y_j‖₂/λ, and products in float32 miss by as much again. Where the true
-// residual decides, ‖E‖₂ ≤ 20τλ is preferred: c_j lies mostly outside the leading directions, in which
-// E is largest. (ADULT, λ = 0.01, τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32 without a gram.Choice.Shift: the recurrence
-// ended at 1.9e-4 with a true residual of 1.8e-3 in float32 and 1.9e-4 in float64.) What still misses τ is refined.
+// K returns K+λI, formed by the first stage that needs it and held for those that follow (Free), with the error that
+// solve.Policy prefers.
 func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {
 	k, err := l.matrix(ctx, 0, nil)
 	return k.it, err
@@ -145,8 +102,10 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	defer l.mu.Unlock()
 	held += l.vectors()
 	k := &l.k
-	asked := l.accuracy()
-	suits := k.a != nil && k.storage == l.cfg.Storage && k.tiles == l.cfg.Tiles && (k.accuracy <= asked || k.a.Choice().Error <= asked) && (as == nil || as.Same(k.a.Choice()))
+	t := l.system()
+	asked := t.Accuracy()
+	suits := k.a != nil && k.storage == l.cfg.Storage && k.tiles == l.cfg.Tiles &&
+		(k.accuracy <= asked || k.a.Choice().Error <= asked) && (as == nil || as.Same(k.a.Choice()))
 	if suits {
 		const full, fits = 1, 2
 		state := int64(fits)
@@ -161,10 +120,11 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	if suits {
 		return formed[*gram.Matrix]{k.a, k.seconds, true}, nil
 	}
-	k.a, l.v.Inverse, l.won = nil, nil, won{} // of the one before
-	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, As: as, Seed: l.cfg.Seed, Drop: l.preferred() / 4, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
-	if l.checked() {
-		o.Prefer = l.preferred()
+	k.a, l.v.Inverse, l.begun = nil, nil, nil // of the one before
+	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, As: as, Seed: l.cfg.Seed, Drop: t.Preferred() / 4,
+		Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
+	if t.Checked() {
+		o.Prefer = t.Preferred()
 	}
 	if l.cfg.Memory > 0 {
 		o.Memory = max(1, l.cfg.Memory-held)
@@ -180,31 +140,6 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	k.a, k.storage, k.tiles, k.accuracy, k.seconds = a, l.cfg.Storage, l.cfg.Tiles, asked, time.Since(start).Seconds()
 	return formed[*gram.Matrix]{a, k.seconds, false}, nil
 }
-
-// accuracy returns the bound of ‖E‖₂ that K asks for, or prefers.
-func (l *Lab) accuracy() float64 {
-	if l.checked() {
-		return min(l.preferred(), l.cfg.Lambda/10)
-	}
-	return l.cfg.Lambda / 10
-}
-
-// checked reports whether residuals are taken with all of K in float64, where that is not too much.
-func (l *Lab) checked() bool {
-	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work() <= l.refineUpTo
-}
-
-// preferred returns 20τλ: see K; next to nothing for a kernel that is to be evaluated once, for K and for residuals.
-func (l *Lab) preferred() float64 {
-	if kernel.Costly(l.cfg.Kernel) {
-		return 1e-300
-	}
-	return 20 * l.cfg.Tol * l.cfg.Lambda
-}
-
-// exactness returns τλ/20, what ‖E‖₂ of K recomputed may be at most: as ‖c_j‖₂ ≤ ‖y_j‖₂/λ up to the
-// residual, it is then τ/20 of the true residual.
-func (l *Lab) exactness() float64 { return l.cfg.Tol * l.cfg.Lambda / 20 }
 
 // factor returns Z number rep of the recipe.
 func (l *Lab) factor(ctx context.Context, recipe *recipe, rep int) (formed[*factor], error) {
@@ -229,7 +164,8 @@ func (l *Lab) lockedFactor(ctx context.Context, recipe *recipe, rep int) (formed
 }
 
 // inverse returns (ZZᵀ+λ_pI)⁻¹ of Z number rep of the recipe; what names the part of it that was there.
-func (l *Lab) inverse(ctx context.Context, recipe *recipe, rep int) (m formed[*precond.Woodbury], what string, err error) {
+func (l *Lab) inverse(ctx context.Context, recipe *recipe, rep int) (m formed[*precond.Woodbury], what string,
+	err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, err := l.lockedFactor(ctx, recipe, rep); err != nil {
@@ -239,7 +175,7 @@ func (l *Lab) inverse(ctx context.Context, recipe *recipe, rep int) (m formed[*p
 	if l.m.Woodbury != nil && l.m.lambdaP == lambdaP && l.m.form == form {
 		return formed[*precond.Woodbury]{l.m.Woodbury, l.g.seconds + l.m.seconds, true}, "factor", nil
 	}
-	l.m.Woodbury, l.v.Inverse, l.won = nil, nil, won{}
+	l.m.Woodbury, l.v.Inverse, l.begun = nil, nil, nil
 	l.Tell(ctx, Event{Stage: stage.Factor})
 	o := &precond.Options{Form: form, RHS: l.columns(), StatDim: true, Fast: true, Comm: l.comm}
 	start := time.Now()
@@ -311,44 +247,9 @@ func (l *Lab) vectors() int64 {
 	return held
 }
 
-// work returns n²d, what it takes to form all of K, where calls of Eval count as 10⁴.
-func (l *Lab) work() float64 {
-	n, d, _ := l.Dims()
-	if kernel.Costly(l.cfg.Kernel) {
-		d += 1e4
-	}
-	return float64(n) * float64(n) * float64(d)
-}
-
-// exact reports whether true residuals are taken with K in float64 from the start: recomputed, or that of a costly kernel, which is kept for them.
-func (l *Lab) exact() bool {
-	upTo := l.exactUpTo
-	if kernel.Costly(l.cfg.Kernel) {
-		upTo = l.refineUpTo
-	}
-	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work()*l.formed() <= upTo
-}
-
-// refines reports whether they are where the rows checked miss the tolerance.
-func (l *Lab) refines() bool {
-	return l.cfg.Exact == AutoResidual && l.work()*l.formed() <= l.refineUpTo
-}
-
-// formed returns the share of K that is formed in float64, as far as is known.
-func (l *Lab) formed() float64 {
-	if l.k.a == nil {
-		return 1
-	}
-	c := l.k.a.Choice()
-	if c.Sparse != nil && c.Sparse.Told { // see gram.Matrix.Exact
-		return 1
-	}
-	return c.Formed()
-}
-
 // dense returns K in float64, and what it is off at most.
 func (l *Lab) dense(ctx context.Context) (k *mat.Dense, off float64, err error) {
-	a, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.exactness(), l.comm)
+	a, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.system().Exactness(), l.comm)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -358,8 +259,8 @@ func (l *Lab) dense(ctx context.Context) (k *mat.Dense, off float64, err error) 
 	return k, l.kError(a), a.DenseTo(ctx, k)
 }
 
-// tooMuch says what work on K in float64 needs, so many bytes for each entry, beside K where it is given, if a rank does not allow
-// it; "" where all do.
+// tooMuch says what work on K in float64 needs, so many bytes for each entry, beside K where it is given, if a rank
+// does not allow it; "" where all do.
 func (l *Lab) tooMuch(ctx context.Context, bytes int64) (string, error) {
 	n := int64(l.train.Len())
 	most, err := comm.Least(ctx, l.comm, l.cfg.Memory)

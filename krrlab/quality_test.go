@@ -18,6 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -73,7 +74,7 @@ func plainIterations(t *testing.T, l *Lab, z *points.Dense32) int {
 	t.Helper()
 	a := testkit.Must(l.K(t.Context()))
 	m := testkit.Must(precond.New(t.Context(), z, ridge(l), &precond.Options{Form: precond.FormLInv}))
-	res := testkit.Must(pcg.Solve(t.Context(), a, m, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter}))
+	res := testkit.Must(pcg.Solve(t.Context(), a, m, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: solve.Default.Aim, MaxIter: l.cfg.MaxIter}))
 	return res.Iterations
 }
 

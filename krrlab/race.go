@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/race"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -89,11 +90,12 @@ func (l *Lab) race(ctx context.Context, o RaceOptions) (*race.Report, error) {
 		Share:   func(ctx context.Context, x []float64) error { return comm.ShareNumbers(ctx, l.comm, x, 0) },
 		Monitor: l.watchRace(ctx),
 	}
+	task := l.system()
 	var finer *gram.Matrix
-	if l.exact() {
-		finer = a.Exact(l.exactness())
+	if task.Exact(a) {
+		finer = a.Exact(task.Exactness())
 	}
-	l.aim(&opt.PCG, a, finer)
+	task.Aim(&opt.PCG, a, finer)
 	e := &entrants{lab: l, a: a, entry: k.seconds, built: map[pcg.Preconditioner]func(){}}
 	if e.rates, err = plan.ReadRates(ctx, plan.RatesFile(), l.cfg.Memory, l.train.Len()); err != nil {
 		return nil, err
@@ -238,8 +240,8 @@ func (e *entrants) crown(res *race.Result) {
 	if hold := e.built[res.M]; hold != nil {
 		hold()
 	}
-	if l.won = (won{}); res.Winner >= 0 && res.State != nil {
-		l.won = won{e.a, res.M, res.LambdaMin, l.cfg.Tol, res.Field[res.Winner].Iterations, res.State}
+	if l.begun = nil; res.Winner >= 0 && res.State != nil {
+		l.begun = &solve.Begun{A: e.a, M: res.M, LambdaMin: res.LambdaMin, Tol: l.cfg.Tol, Iterations: res.Field[res.Winner].Iterations, State: res.State}
 	}
 }
 
@@ -261,7 +263,7 @@ func (l *Lab) watchRace(ctx context.Context) func([]race.Standing) error {
 			}
 		}
 		if late && err == nil {
-			err = errLate
+			err = solve.ErrLate
 		}
 		return stage.AgreeToStop(ctx, l.comm, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/race"
+	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -41,8 +42,8 @@ func TestRaceFreed(t *testing.T) {
 		if _, err := lab.Race(t.Context(), soon("nystrom")); err != nil {
 			t.Fatal(err)
 		}
-		if lab.won.state == nil { // it was over at once
-			lab.won = won{a: lab.k.a, m: lab.m.Woodbury, state: []byte{1}}
+		if lab.begun == nil { // it was over at once
+			lab.begun = &solve.Begun{A: lab.k.a, M: lab.m.Woodbury, State: []byte{1}}
 		}
 		other, err := lab.With(change)
 		if err != nil {
@@ -51,7 +52,7 @@ func TestRaceFreed(t *testing.T) {
 		if _, err := other.Solve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if lab.won.a != nil || lab.won.m != nil || lab.won.state != nil {
+		if lab.begun != nil {
 			t.Errorf("another %s: that of the race is held beside it", name)
 		}
 	}

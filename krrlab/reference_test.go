@@ -81,7 +81,7 @@ func TestSolversAgainstDense(t *testing.T) {
 						}
 						name := fmt.Sprintf("%v, %s points, %d classes, %v, %v", k, kind, size, solver, storage)
 						sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.1, Solver: solver, Storage: storage, Precond: precondFor(solver, Features{S: 40}), Tol: tol})
-						y := sol.lab.Targets()
+						y := sol.System.Y
 						ref := newReference(t, k, x, 0.1, y)
 						if !sol.Converged() {
 							t.Errorf("%s: %s", name, sol.Status)

@@ -32,7 +32,7 @@ func TestFewBadRows(t *testing.T) {
 			train.Target[i] = 1 + 0.1*g.Sub("y").Normal(uint64(i))
 		}
 		lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Tol: 1e-3, Solver: CG, Precond: None{}, MaxIter: 500, Seed: seed})
-		lab.exactUpTo, lab.refineUpTo = 0, 0 // as for a problem too large for residuals in float64
+		lab.policy.ExactWork, lab.policy.RefineWork = 0, 0 // as for a problem too large for residuals in float64
 		sol := solveLab(t, lab)
 		v := verified(t, sol.Model, VerifyOptions{Train: train, Passes: 1})
 		if !strings.Contains(sol.Choice, "float32 tiles") || !strings.Contains(sol.Choice, "distances in float32") || float64(v.Residual) < 2e-3 {

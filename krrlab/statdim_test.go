@@ -94,7 +94,7 @@ func TestStatDimCoverage(t *testing.T) {
 					}
 					exact = dimension(eigenvalues(t, l), 0.01)
 				}
-				l.k.a, l.k.accuracy = shared, l.accuracy()
+				l.k.a, l.k.accuracy = shared, l.system().Accuracy()
 				s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m}))
 				if s.Estimate.Covers(exact) {
 					covered++

@@ -18,6 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/tune"
 )
@@ -36,25 +37,26 @@ func endAt(k int, end func() error) func(Event) error {
 }
 
 // denseResidual is the worst ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ of coefficients, by plain loops.
-func denseResidual(l *Lab, c *mat.Dense) float64 {
-	n, d, t := l.Dims()
+func denseResidual(l *solve.System, c *mat.Dense) float64 {
+	n, d := l.Train.X.Dims()
+	_, t := l.Y.Dims()
 	x := mat.NewDense(n, d, nil)
 	for i := range n {
-		l.train.X.RowTo(x.RawRowView(i), i)
+		l.Train.X.RowTo(x.RawRowView(i), i)
 	}
 	rr, yy := make([]float64, t), make([]float64, t)
 	for i := range n {
 		kc := make([]float64, t)
 		for k := range n {
-			v := l.cfg.Kernel.Eval(x.RawRowView(i), x.RawRowView(k))
+			v := l.Kernel.Eval(x.RawRowView(i), x.RawRowView(k))
 			for j := range t {
 				kc[j] += v * c.At(k, j)
 			}
 		}
 		for j := range t {
-			r := l.y.At(i, j) - l.cfg.Lambda*c.At(i, j) - kc[j]
+			r := l.Y.At(i, j) - l.Lambda*c.At(i, j) - kc[j]
 			rr[j] += r * r
-			yy[j] += l.y.At(i, j) * l.y.At(i, j)
+			yy[j] += l.Y.At(i, j) * l.Y.At(i, j)
 		}
 	}
 	var worst float64
@@ -108,7 +110,7 @@ func TestStop(t *testing.T) {
 			if sol.Status != pcg.Stopped || sol.Iterations != at {
 				t.Errorf("%s: %v after %d iterations, want stopped after %d", name, sol.Status, sol.Iterations, at)
 			}
-			want := denseResidual(l, sol.Model.C)
+			want := denseResidual(l.system(), sol.Model.C)
 			if !near(float64(sol.TrueResidual), want) {
 				t.Errorf("%s: a residual of %g, dense %g", name, sol.TrueResidual, want)
 			}
@@ -136,7 +138,7 @@ func TestInterrupt(t *testing.T) {
 		if sol.Status != pcg.Canceled || sol.Iterations != at {
 			t.Errorf("%s: %v after %d iterations, want canceled after %d", name, sol.Status, sol.Iterations, at)
 		}
-		want := denseResidual(l, sol.Model.C)
+		want := denseResidual(l.system(), sol.Model.C)
 		if c.at < 0 { // of the run that was finished, which was recomputed then
 			if !near(float64(sol.TrueResidual), want) || want > 1e-5 {
 				t.Errorf("%s: a residual of %g, dense %g", name, sol.TrueResidual, want)
@@ -256,7 +258,7 @@ func TestStopResume(t *testing.T) {
 		solve := func() (*Solution, error) {
 			l := newLab(t, ranksProblem(400), cfg)
 			if name == "refined" {
-				l.exactUpTo = -1
+				l.policy.ExactWork = -1
 			}
 			return l.Solve(t.Context())
 		}
@@ -267,7 +269,7 @@ func TestStopResume(t *testing.T) {
 		if err != nil || sol.Status != pcg.Stopped || sol.Iterations >= want.Iterations {
 			t.Fatalf("%s: %v, %v", name, sol, err)
 		}
-		if res := denseResidual(sol.lab, sol.Model.C); !near(float64(sol.TrueResidual), res) && !near(float64(sol.SampledResidual), res) {
+		if res := denseResidual(sol.System, sol.Model.C); !near(float64(sol.TrueResidual), res) && !near(float64(sol.SampledResidual), res) {
 			t.Errorf("%s: a residual of %g, %g by rows, dense %g", name, sol.TrueResidual, sol.SampledResidual, res)
 		}
 		cfg.Checkpoint.Resume, cfg.Monitor = true, nil

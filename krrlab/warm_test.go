@@ -140,7 +140,7 @@ func TestWarmRefusals(t *testing.T) {
 	if with.Start, err = m.Start(d, k, 0.1); err != nil {
 		t.Fatal(err)
 	}
-	if newLab(t, d, cfg).owner() == newLab(t, d, with).owner() {
+	if testkit.Must(newLab(t, d, cfg).owner()) == testkit.Must(newLab(t, d, with).owner()) {
 		t.Error("checkpoints with and without a start are not told apart")
 	}
 }

@@ -211,8 +211,8 @@ func TestWeightsRounding(t *testing.T) {
 					for i, w := range train.Weights {
 						c.Set(i, 0, c.At(i, 0)/math.Sqrt(w))
 					}
-					l := sol.lab
-					exact := trueResiduals(l.cfg.Kernel, rows(l.train.X), l.cfg.Lambda, c, l.y)[0]
+					l := sol.System
+					exact := trueResiduals(l.Kernel, rows(l.Train.X), l.Lambda, c, l.Y)[0]
 					if v, off := sol.TrueResiduals[0], sol.Roundings[0]; !(math.Abs(v-exact) <= off) {
 						t.Errorf("%v, d = %d, %v: residual %g ± %g, and it is %g", k, d, cfg.Solver, v, off, exact)
 					}

@@ -8,7 +8,6 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/results"
 )
 
 // TestAdvice: what is advised fits how the solve ended: more features do not make a matrix definite.
@@ -28,12 +27,12 @@ func TestAdvice(t *testing.T) {
 		{pcg.MaxIterations, gram.Float32, "--features", "--storage"},
 	} {
 		if c.status == pcg.Indefinite { // K that is given is what it is
-			given := &krrlab.Solution{Solution: results.Solution{Header: krrlab.Header{Kernel: kernel.Spec{Name: "precomputed"}}, Status: c.status, Storage: gram.Recompute.String()}}
+			given := &krrlab.Solution{Header: krrlab.Header{Kernel: kernel.Spec{Name: "precomputed"}}, Status: c.status, Storage: gram.Recompute.String()}
 			if got := advice(given); !strings.Contains(got, "not positive semi-definite") || strings.Contains(got, "--storage") {
 				t.Errorf("K given: %q", got)
 			}
 		}
-		r := &krrlab.Solution{Solution: results.Solution{Status: c.status, Storage: c.storage.String(), Solver: krrlab.PCG}}
+		r := &krrlab.Solution{Status: c.status, Storage: c.storage.String(), Solver: krrlab.PCG}
 		got := advice(r)
 		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) || strings.Contains(got, "\n") {
 			t.Errorf("%v in %v: %q, want %q and not %q", c.status, c.storage, got, c.want, c.not)

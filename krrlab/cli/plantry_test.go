@@ -139,8 +139,8 @@ func training(c *plan.Candidate) float64 { return c.Seconds.Total - c.Seconds.Pr
 
 // tryOne runs a candidate, for at most so many seconds, 0 for no limit.
 func tryOne(ctx context.Context, data *loaded, cfg krrlab.Config, c *plan.Candidate, limit float64) (tried, error) {
-	var err error
-	if cfg.Solver, err = krrlab.ParseSolver(c.Solver); err != nil {
+	err := cfg.Solver.UnmarshalText([]byte(c.Solver))
+	if err != nil {
 		return tried{}, err
 	}
 	spec := krrlab.PrecondSpec{Name: c.Precond, S: c.S, LambdaP: c.LambdaP, Damping: c.Damping}

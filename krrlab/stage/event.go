@@ -42,14 +42,16 @@ func (s Name) String() string { return string(s) }
 
 // Event reports the progress of a stage.
 type Event struct {
-	Stage       Name          // or the part of it that is at work
-	Detail      string        // more of it, for a person; "" for nothing
-	Done, Total int           // parts of the work; Total 0 means unknown
-	Iteration   int           // of the solve
-	Residual    float64       // of the solve: worst ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence
-	Bound       float64       // of the solve: worst ‖c_j−c_j*‖_A/‖c_j*‖_A is at most that, but for what K is off as stored
-	Loss        float64       // of tune: the leave-one-out error of the best so far, on the rows that Detail names; 0 for none
-	Remaining   time.Duration // estimate; negative means unknown
+	Stage       Name    // or the part of it that is at work
+	Detail      string  // more of it, for a person; "" for nothing
+	Done, Total int     // parts of the work; Total 0 means unknown
+	Iteration   int     // of the solve
+	Residual    float64 // of the solve: worst ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence
+	// of the solve: worst ‖c_j−c_j*‖_A/‖c_j*‖_A is at most that, but for what K is off as stored
+	Bound float64
+	// of tune: the leave-one-out error of the best so far, on the rows that Detail names; 0 for none
+	Loss      float64
+	Remaining time.Duration // estimate; negative means unknown
 }
 
 func (e Event) String() string {
@@ -108,6 +110,14 @@ func Tell(ctx context.Context, monitor func(Event) error, e Event) {
 			stop(stopped{err})
 		}
 	}
+}
+
+// Timed adds the seconds that f takes to *seconds.
+func Timed(seconds *float64, f func() error) error {
+	t := time.Now()
+	err := f()
+	*seconds += time.Since(t).Seconds()
+	return err
 }
 
 // AgreeToStop returns an error if err is one on any of the ranks, pcg.ErrStop unless another is too. A failure to

@@ -74,6 +74,7 @@ var floors = map[string]int{
 	"krrlab/statdim":    5,
 	"krrlab/lambdap":    5,
 	"krrlab/quality":    5,
+	"krrlab/solve":      5,
 	"krrlab/verify":     5,
 
 	"krrlab": 6,
@@ -116,8 +117,9 @@ var allowed = map[[2]string]string{
 	{"krrlab/interval", "krrlab/model"}:                    "it is about a model's predictions",
 	{"krrlab/interval", "krrlab/loo"}:                      "jackknife+ leaves one out",
 	{"krrlab/bound", "krrlab/model"}:                       "a model keeps the bounds of its answer",
-	{"krrlab/results", "krrlab/plan"}:                      "a solution has the plan it came of",
-	{"krrlab/results", "krrlab/tune"}:                      "a solution has the tuning it came of",
+	{"krrlab/solve", "krrlab/plan"}:                        "a solution has the plan it came of",
+	{"krrlab/solve", "krrlab/tune"}:                        "a solution has the tuning it came of",
+	{"krrlab/solve", "krrlab/race"}:                        "the time left is forecast as in a race",
 }
 
 // only lists the packages that may import a module: gota's data frames and gonum/plot, which a notebook shows.

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write testdata/json.txt anew")
 
 // written lists what the program writes as JSON, and the type of it.
 var written = [][2]string{
-	{"krrlab.Solution", "krrlab fit --json"},
+	{"krrlab/solve.Solution", "krrlab fit --json"},
 	{"krrlab/statdim.Result", "krrlab statdim --json"},
 	{"krrlab/sketchsize.Result", "krrlab sketch-size --json"},
 	{"krrlab/results.MultiLevel", "krrlab multilevel --json"},

@@ -1,4 +1,4 @@
-package results
+package solve
 
 import (
 	"fmt"
@@ -8,15 +8,15 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab/direct"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
-// TakeOn takes up where a run of conjugate gradients ended, behind those before it; seconds are all that it took, and bounds[k]
-// is of the error after iteration k (HistRow.Bound).
-func (s *Solution) TakeOn(res *pcg.Result, bounds []float64, seconds float64) {
+// takeOn takes up where a run of conjugate gradients ended, behind those before it; seconds are all that it took, and
+// bounds[k] is of the error after iteration k (HistRow.Bound).
+func (s *Solution) takeOn(res *pcg.Result, bounds []float64, seconds float64) {
 	s.Seconds.Residual += res.Stats.Exact.Seconds
 	s.Seconds.Solve += seconds - res.Stats.Exact.Seconds
 	s.Result = res
@@ -26,12 +26,13 @@ func (s *Solution) TakeOn(res *pcg.Result, bounds []float64, seconds float64) {
 		s.Kappa = stage.Number(k)
 	}
 	for k, h := range res.History.RelRes {
-		s.History = append(s.History, HistRow{Iteration: len(s.History), Residual: floats.Max(h), Columns: h, Bound: stage.Number(bounds[k])})
+		s.History = append(s.History, HistRow{Iteration: len(s.History), Residual: floats.Max(h), Columns: h,
+			Bound: stage.Number(bounds[k])})
 	}
 }
 
-// TakeOnDirect takes up where a direct solve ended.
-func (s *Solution) TakeOnDirect(res *direct.Result) {
+// takeOnDirect takes up where a direct solve ended.
+func (s *Solution) takeOnDirect(res *direct.Result) {
 	s.Status = res.Status
 	s.TrueResiduals, s.Roundings, s.ResidualKind = res.TrueRelRes, res.Rounding, InFloat64
 	s.KBound = stage.Number(res.KError)
@@ -43,9 +44,9 @@ func (s *Solution) TakeOnDirect(res *direct.Result) {
 	}
 }
 
-// Settle sets the worst of the residuals, of every kind, once they are those of the answer. A kind of which one is not finite, which JSON
-// cannot carry, is unknown.
-func (s *Solution) Settle() {
+// settle sets the worst of the residuals, of every kind, once they are those of the answer. A kind of which one is not
+// finite, which JSON cannot carry, is unknown.
+func (s *Solution) settle() {
 	s.TrueResidual, s.TrueResiduals = worst(s.TrueResiduals)
 	s.Rounding, s.Roundings = worst(s.Roundings)
 	s.SampledResidual, s.SampledResiduals = worst(s.SampledResiduals)
@@ -65,25 +66,32 @@ func worst(list []float64) (stage.Number, []float64) {
 	return stage.Unknown, nil
 }
 
-// Counting returns a function that adds what this rank sends from now on, as the counters of a, K+λI, and m, nil for none, have it: after a run of
-// conjugate gradients with them, with that. Of Z this rank has so many rows.
-func (r *Ranks) Counting(a *gram.Matrix, m *precond.Woodbury, rows int) func(*pcg.Result) {
+// counting returns a function that adds what this rank sends from now on, as the counters of K+λI and M have it: after
+// a run of conjugate gradients with them, with that.
+func (r *Ranks) counting(m *Matrices) func(*pcg.Result) {
+	if r == nil {
+		return func(*pcg.Result) {}
+	}
+	w, _ := m.M.(*precond.Woodbury)
+	if v, ok := m.M.(*vecchia.Inverse); ok {
+		w = v.Woodbury()
+	}
 	solved := func() int64 {
-		if m == nil {
+		if w == nil {
 			return 0
 		}
-		return m.Traffic().Bytes
+		return w.Traffic().Bytes
 	}
-	products, solves := a.Traffic().Bytes, solved()
+	products, solves := m.A.Traffic().Bytes, solved()
 	return func(res *pcg.Result) {
 		mul, pre := res.Stats.MulTo, res.Stats.SolveTo
 		r.Products += mul.Calls
-		r.ProductBytes += a.Traffic().Bytes - products
-		r.ProductFormula += a.ProductBytes(mul.Columns) + int64(mul.Calls-1)*a.ProductBytes(0)
+		r.ProductBytes += m.A.Traffic().Bytes - products
+		r.ProductFormula += m.A.ProductBytes(mul.Columns) + int64(mul.Calls-1)*m.A.ProductBytes(0)
 		r.Solves += pre.Calls
 		r.SolveBytes += solved() - solves
-		if m != nil {
-			r.SolveFormula += precond.SolveBytes(m.Features(), pre.Columns, rows)
+		if w != nil {
+			r.SolveFormula += precond.SolveBytes(w.Features(), pre.Columns, m.Rows)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package results
+package solve
 
 import (
 	"encoding/json"
@@ -17,10 +17,14 @@ import (
 // shows them; JSON has all digits.
 func TestWordsOfAReport(t *testing.T) {
 	r := &Solution{
-		Header: stage.Header{Dataset: "a", Task: "regression", N: 100, D: 3, T: 1, Kernel: kernel.Spec{Name: "gaussian", Sigma: 1.575566020014298}, Lambda: 0.25},
-		Solver: PCG, Precond: "features", Features: "Fourier features of gaussian(sigma=1.575566020014298)", S: 50, LambdaP: 0.25, Form: "L",
-		Storage: "float64", KBytes: 80000, Status: pcg.Converged, TrueResidual: stage.Unknown, KBound: stage.Unknown, Kappa: stage.Unknown, BLAS: "go", Threads: 2, PeakBytes: 5e7,
-		Seconds: Seconds{Load: 0.00123, Kernel: 0.0214, Features: 0.001, Factor: 0.002, Solve: 0.003, Residual: 0.004, Predict: 0.0005, Total: 0.0331},
+		Header: stage.Header{Dataset: "a", Task: "regression", N: 100, D: 3, T: 1,
+			Kernel: kernel.Spec{Name: "gaussian", Sigma: 1.575566020014298}, Lambda: 0.25},
+		Solver: PCG, Precond: "features", Features: "Fourier features of gaussian(sigma=1.575566020014298)", S: 50,
+		LambdaP: 0.25, Form: "L",
+		Storage: "float64", KBytes: 80000, Status: pcg.Converged, TrueResidual: stage.Unknown, KBound: stage.Unknown,
+		Kappa: stage.Unknown, BLAS: "go", Threads: 2, PeakBytes: 5e7,
+		Seconds: Seconds{Load: 0.00123, Kernel: 0.0214, Features: 0.001, Factor: 0.002, Solve: 0.003, Residual: 0.004,
+			Predict: 0.0005, Total: 0.0331},
 	}
 	want := `data         a: regression, n = 100, d = 3, t = 1
 problem      kernel gaussian(sigma=1.576), λ = 0.25
@@ -45,17 +49,22 @@ machine      go, 2 threads, peak memory 50 MB
 // TestResidualWords: what is known of a residual, and no more.
 func TestResidualWords(t *testing.T) {
 	of := func(tol float64, kind string, residual, rounding, sampled, storage stage.Number, rows int) Solution {
-		return Solution{Header: stage.Header{Tol: tol}, ResidualKind: kind, TrueResidual: residual, Rounding: rounding, SampledResidual: sampled, StorageResidual: storage, SampledRows: rows}
+		return Solution{Header: stage.Header{Tol: tol}, ResidualKind: kind, TrueResidual: residual, Rounding: rounding,
+			SampledResidual: sampled, StorageResidual: storage, SampledRows: rows}
 	}
 	for _, c := range []struct {
 		r    Solution
 		want string
 	}{
 		{of(1e-3, "", stage.Unknown, stage.Unknown, stage.Unknown, stage.Unknown, 0), ""},
-		{of(1e-3, "K as stored", 0.00123, stage.Unknown, stage.Unknown, stage.Unknown, 0), ", true residual 1.23e-03 (K as stored), asked 0.001"},
-		{of(1e-3, "K recomputed", 0.00123, 2e-12, stage.Unknown, stage.Unknown, 0), ", true residual 1.23e-03 ± 2e-12 (K recomputed), asked 0.001"},
-		{of(1e-3, "K as stored", 0.00123, stage.Unknown, 0.0014, 0.0002, 288), ", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 0.001"},
-		{of(2.6e-7, "K recomputed", 4.4e-10, 2e-12, stage.Unknown, stage.Unknown, 0), ", true residual 4.40e-10 ± 2e-12 (K recomputed), asked 2.6e-07"},
+		{of(1e-3, "K as stored", 0.00123, stage.Unknown, stage.Unknown, stage.Unknown, 0),
+			", true residual 1.23e-03 (K as stored), asked 0.001"},
+		{of(1e-3, "K recomputed", 0.00123, 2e-12, stage.Unknown, stage.Unknown, 0),
+			", true residual 1.23e-03 ± 2e-12 (K recomputed), asked 0.001"},
+		{of(1e-3, "K as stored", 0.00123, stage.Unknown, 0.0014, 0.0002, 288),
+			", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 0.001"},
+		{of(2.6e-7, "K recomputed", 4.4e-10, 2e-12, stage.Unknown, stage.Unknown, 0),
+			", true residual 4.40e-10 ± 2e-12 (K recomputed), asked 2.6e-07"},
 	} {
 		if got := c.r.residualText(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
@@ -75,13 +84,23 @@ func TestSetScore(t *testing.T) {
 // TestNewSolution: nothing is known of it but the problem.
 func TestNewSolution(t *testing.T) {
 	s := NewSolution(stage.Header{N: 3})
-	v := reflect.ValueOf(s)
+	v := reflect.ValueOf(*s)
 	for i := range v.NumField() {
-		if n, ok := v.Field(i).Interface().(stage.Number); ok && n.Known() {
-			t.Errorf("%s is %g", v.Type().Field(i).Name, n)
+		if f := v.Field(i); f.CanInterface() && f.Type() == reflect.TypeFor[stage.Number]() &&
+			f.Interface().(stage.Number).Known() {
+			t.Errorf("%s is %g", v.Type().Field(i).Name, f.Interface())
 		}
 	}
 	if s.N != 3 || s.Converged() || s.Reached() || s.Table().HTML() == "" {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestTableOutward: the table shows bounds rounded outward.
+func TestTableOutward(t *testing.T) {
+	s := NewSolution(stage.Header{})
+	s.Kappa, s.KappaBound = 1.2343, 2.34543
+	if text := s.Table().Text(); !strings.Contains(text, "1.234") || !strings.Contains(text, "2.346") {
+		t.Error(text)
 	}
 }

@@ -1,12 +1,16 @@
-package results
+package solve
 
 import (
+	"context"
 	"fmt"
+	"path/filepath"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -20,10 +24,11 @@ import (
 // before it) is the caller's to add.
 type Solution struct {
 	stage.Header
-	Precond   string       `json:"precond,omitempty"`
-	Reason    string       `json:"precond_reason,omitempty"` // why landmarks, where there are no random features
-	LambdaP   stage.Number `json:"lambda_p"`
-	S         int          `json:"s"`                   // features, or rank of the landmarks' factor; 0 without a preconditioner
+	Precond string       `json:"precond,omitempty"`
+	Reason  string       `json:"precond_reason,omitempty"` // why landmarks, where there are no random features
+	LambdaP stage.Number `json:"lambda_p"`
+	// features, or rank of the landmarks' factor; 0 without a preconditioner
+	S         int          `json:"s"`
 	Features  string       `json:"features,omitempty"`  // distribution of the feature map
 	Neighbors int          `json:"neighbors,omitempty"` // k of the sparse inverse
 	Damping   float64      `json:"damping,omitempty"`   // its ω
@@ -59,19 +64,22 @@ type Solution struct {
 	// products and of the rows: by how much at most TrueResidual is off. Converged means that TrueResidual and 1.15
 	// times this, or 1.15 times SampledResidual, are at most τ: 15 % are three standard errors of what is
 	// spread over all rows. What a few rows hold that were not looked at is not in it.
-	StorageResidual  stage.Number  `json:"storage_residual"`
-	StorageResiduals []float64     `json:"storage_residuals,omitempty"`
-	SampledRows      int           `json:"sampled_rows,omitempty"` // that were looked at; 0 for none
-	Error            *bound.Errors `json:"error,omitempty"`        // how far the coefficients are from the solution at most; nil: unknown
-	// Stop is what was to end the iteration, and Criterion what was met: "residual" (Converged or pcg.Undecided), "anorm", "labels", or "".
+	StorageResidual  stage.Number `json:"storage_residual"`
+	StorageResiduals []float64    `json:"storage_residuals,omitempty"`
+	SampledRows      int          `json:"sampled_rows,omitempty"` // that were looked at; 0 for none
+	// how far the coefficients are from the solution at most; nil: unknown
+	Error *bound.Errors `json:"error,omitempty"`
+	// Stop is what was to end the iteration, and Criterion what was met: "residual" (Converged or pcg.Undecided),
+	// "anorm", "labels", or "".
 	Stop      bound.Stop `json:"stop"`
 	Criterion string     `json:"criterion"`
 	// LabelsOpen of LabelsOf rows may have another label in the solution, by Error.Bounds.
 	LabelsOpen int          `json:"labels_open"`
 	LabelsOf   int          `json:"labels_of,omitempty"` // 0: not counted
 	Kappa      stage.Number `json:"kappa"`               // estimate of κ(M⁻¹A) from PCG's α, β
-	KappaBound stage.Number `json:"kappa_bound"`         // certain bound of it, with landmarks, of K itself and not as stored; +Inf, null in JSON: none
-	StatDim    stage.Number `json:"stat_dim_features"`   // s_{λ_p}(ZZᵀ) = ‖U‖_F²
+	// certain bound of it, with landmarks, of K itself and not as stored; +Inf, null in JSON: none
+	KappaBound stage.Number `json:"kappa_bound"`
+	StatDim    stage.Number `json:"stat_dim_features"` // s_{λ_p}(ZZᵀ) = ‖U‖_F²
 
 	TestN     int          `json:"test_n"`
 	TestError stage.Number `json:"test_error"` // a fraction
@@ -100,11 +108,14 @@ type Solution struct {
 	Seconds   Seconds      `json:"seconds"`
 	History   []HistRow    `json:"history"`
 
+	store *checkpoint.Store // at the first rank; nil if there are none
+
 	Model  *model.Model `json:"-"` // f, with C and the scaling of the training data
+	System *System      `json:"-"` // that it is the answer of; nil in a solution read from JSON
 	Result *pcg.Result  `json:"-"` // of PCG, BlockPCG or CG; nil for Direct, and from a Backend
 }
 
-// How a true residual was recomputed: Solution.ResidualKind, or Recomputed.
+// How a true residual was recomputed: Solution.ResidualKind, or recomputed.
 const (
 	InFloat64 = "K recomputed in float64"
 	AsStored  = "K as stored"
@@ -112,8 +123,8 @@ const (
 	ByRecurrence = "by recurrence"
 )
 
-// Recomputed says that a true residual was taken with K recomputed in an arithmetic.
-func Recomputed(a kernel.Arithmetic) string { return fmt.Sprintf("K recomputed in %v", a) }
+// recomputed says that a true residual was taken with K recomputed in an arithmetic.
+func recomputed(a kernel.Arithmetic) string { return fmt.Sprintf("K recomputed in %v", a) }
 
 // Seconds are the wall-clock seconds of the stages. Kernel is the forming of K (with
 // storage recompute its tiles are formed within Solve), Features that of Z, Factor
@@ -158,15 +169,47 @@ type Ranks struct {
 }
 
 // NewSolution returns a solution that says which problem it is of, and nothing of the answer.
-func NewSolution(h stage.Header) Solution {
-	s := Solution{Header: h}
+func NewSolution(h stage.Header) *Solution {
+	s := &Solution{Header: h}
 	for _, v := range []*stage.Number{
-		&s.LambdaP, &s.KBound, &s.KKept, &s.KDropped, &s.TrueResidual, &s.Rounding, &s.SampledResidual, &s.StorageResidual, &s.Kappa, &s.KappaBound, &s.StatDim,
+		&s.LambdaP, &s.KBound, &s.KKept, &s.KDropped, &s.TrueResidual, &s.Rounding, &s.SampledResidual,
+		&s.StorageResidual, &s.Kappa, &s.KappaBound, &s.StatDim,
 		&s.TestError, &s.RMSE, &s.RelErr, &s.R2, &s.BestError, &s.TrainError,
 	} {
 		*v = stage.Unknown
 	}
 	return s
+}
+
+// Forget removes the checkpoints of a solution that is safe elsewhere.
+func (s *Solution) Forget() error {
+	if s.store == nil {
+		return nil
+	}
+	return s.store.Clear(plan.ReportFile)
+}
+
+// PredictOptions are model options that report the prediction's progress to the Monitor, and ask for no more accuracy
+// than the solve's tolerance gives, or than labels that are to be settled need.
+func (s *Solution) PredictOptions() *model.Options {
+	o := s.System.PredictOptions()
+	o.Progress, o.Comm = stage.Progress(context.Background(), s.System.tell, stage.Predict), s.System.Comm
+	return o
+}
+
+// PredictOptions are those of Solution.PredictOptions that say how accurate predictions are to be.
+func (t *System) PredictOptions() *model.Options {
+	return &model.Options{Accuracy: model.AccuracyFor(t.Tol), Float64: t.Stop.Rule == bound.Labels}
+}
+
+// finish fills in what is known at the end of the solve.
+func (s *Solution) finish() {
+	blas := accel.InUse()
+	if blas.Path != "" { // a report is read elsewhere too: the file's folder says nothing there
+		blas.Path = filepath.Base(blas.Path)
+	}
+	s.BLAS, s.Threads, s.PeakBytes = blas.String(), accel.Threads(), accel.PeakRSS()
+	s.settle()
 }
 
 // Converged reports whether every column met the tolerance.
@@ -201,8 +244,8 @@ func (s *Solution) SetScore(score *model.Score) {
 	s.RelErr, s.R2, s.BestError = stage.Number(score.RelErr), stage.Number(score.R2), stage.Number(score.BestError)
 }
 
-// trainedResidual is the relative residual up to which training errors are taken from it: it moves decision values by 1 %
-// of the targets in root mean square.
+// trainedResidual is the relative residual up to which training errors are taken from it: it moves decision values by 1
+// % of the targets in root mean square.
 const trainedResidual = 0.01
 
 // SetTraining judges the model on the rows that it was fitted on.

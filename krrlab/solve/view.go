@@ -1,4 +1,4 @@
-package results
+package solve
 
 import (
 	"fmt"
@@ -32,7 +32,8 @@ func (s *Solution) String() string {
 		whole = ", points in bytes, products exact in integers"
 	}
 	if s.KKept > 0 {
-		whole += fmt.Sprintf(", sparse: %.2g %% of the entries, ‖·‖₂ of the others at most %.1e", 100*s.KKept, s.KDropped)
+		whole += fmt.Sprintf(", sparse: %.2g %% of the entries, ‖·‖₂ of the others at most %.1e", 100*s.KKept,
+			s.KDropped)
 	}
 	if s.Kernel.Name == "precomputed" {
 		whole = "; given: the residual is of its entries, and no error is bounded, as K is not known to be positive semi-definite"
@@ -57,8 +58,9 @@ func (s *Solution) String() string {
 		b.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
 	}
 	if s.TestN > 0 {
-		b.Score("test", &model.Score{N: s.TestN, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE), Targets: s.TargetRMSE,
-			RelErr: float64(s.RelErr), R2: float64(s.R2), BestError: float64(s.BestError), Classes: s.Classes})
+		b.Score("test", &model.Score{N: s.TestN, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE),
+			Targets: s.TargetRMSE,
+			RelErr:  float64(s.RelErr), R2: float64(s.R2), BestError: float64(s.BestError), Classes: s.Classes})
 	}
 	if s.TrainError.Known() && s.TrueResidual.Known() {
 		text := "RMSE " + outward.Plain(float64(s.TrainError), 4)
@@ -96,10 +98,12 @@ func (s *Solution) String() string {
 func (s *Solution) stopText() string {
 	text := fmt.Sprintf("%v: not met", s.Stop)
 	if s.Criterion != "" {
-		text = fmt.Sprintf("%v: %s", s.Stop, map[string]string{"residual": "the residual met the tolerance first", "anorm": "met by the bound of the error", "labels": "met by the labels of a sample"}[s.Criterion])
+		text = fmt.Sprintf("%v: %s", s.Stop, map[string]string{"residual": "the residual met the tolerance first",
+			"anorm": "met by the bound of the error", "labels": "met by the labels of a sample"}[s.Criterion])
 	}
 	if s.LabelsOf > 0 {
-		text += fmt.Sprintf("; %d of %d labels are settled, %.2g %% open", s.LabelsOf-s.LabelsOpen, s.LabelsOf, 100*float64(s.LabelsOpen)/float64(s.LabelsOf))
+		text += fmt.Sprintf("; %d of %d labels are settled, %.2g %% open", s.LabelsOf-s.LabelsOpen, s.LabelsOf,
+			100*float64(s.LabelsOpen)/float64(s.LabelsOf))
 	}
 	return text
 }
@@ -153,7 +157,8 @@ func (s *Solution) residualText() string {
 	}
 	text += fmt.Sprintf(" (%s", s.ResidualKind)
 	if s.SampledResidual.Known() && s.StorageResidual.Known() {
-		text += fmt.Sprintf("; about %.1e, off by %.0e, by %s in float64", s.SampledResidual, s.StorageResidual, plural.Count(s.SampledRows, "row"))
+		text += fmt.Sprintf("; about %.1e, off by %.0e, by %s in float64", s.SampledResidual, s.StorageResidual,
+			plural.Count(s.SampledRows, "row"))
 	}
 	if text += fmt.Sprintf("), asked %g", s.Tol); s.Status == pcg.Undecided {
 		text += ": met as computed, and no more can be proved in float64"
@@ -217,9 +222,9 @@ func (s *Solution) boundSeries() plots.Series {
 	return b
 }
 
-// Plot draws the convergence of the solve: the worst column's relative
-// residual ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence, and the bound of its error ‖c_j−c_j*‖_A/‖c_j*‖_A, against the iteration. A direct solve,
-// which has no iterations, is drawn as the one residual it ended with.
+// Plot draws the convergence of the solve: the worst column's relative residual ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence, and
+// the bound of its error ‖c_j−c_j*‖_A/‖c_j*‖_A, against the iteration. A direct solve, which has no iterations, is
+// drawn as the one residual it ended with.
 func (s *Solution) Plot() *plots.Figure {
 	c := s.ConvergenceSeries()
 	if len(c.X) == 0 && s.TrueResidual.Known() {
@@ -250,11 +255,13 @@ func (r *Ranks) String() string {
 	}
 	if r.Products > 0 {
 		p := int64(r.Products)
-		s += fmt.Sprintf("; each sends %s per product (predicted %s)", accel.Bytes(r.ProductBytes/p), accel.Bytes(r.ProductFormula/p))
+		s += fmt.Sprintf("; each sends %s per product (predicted %s)", accel.Bytes(r.ProductBytes/p),
+			accel.Bytes(r.ProductFormula/p))
 	}
 	if r.Solves > 0 {
 		p := int64(r.Solves)
-		s += fmt.Sprintf(", %s per solve with M (predicted %s)", accel.Bytes(r.SolveBytes/p), accel.Bytes(r.SolveFormula/p))
+		s += fmt.Sprintf(", %s per solve with M (predicted %s)", accel.Bytes(r.SolveBytes/p),
+			accel.Bytes(r.SolveFormula/p))
 	}
 	return s + fmt.Sprintf("; %.1f s in collectives", r.Seconds)
 }

@@ -1,0 +1,165 @@
+package solve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
+	"github.com/krrlab/lab/krrlab/pcg"
+)
+
+// progress is what is done of a solve when a run of conjugate gradients begins: run 0 … Repeat-1 is
+// that with a preconditioner, run Repeat the refinement of their answer.
+type progress struct {
+	Run        int
+	Answers    [][]float64 // n×t, of the runs before
+	Iterations int
+	History    []HistRow
+	// how K was kept, with the storage auto a matter of memory and of ranks; zero in files that do not say it
+	K gram.Choice
+}
+
+// checkpoints keeps the state of one solve. A nil one does nothing.
+type checkpoints struct {
+	task  *System
+	o     Checkpoint
+	store *checkpoint.Store // nil at ranks but the first, where states are the same
+	now   progress
+	state []byte // of the run to resume; nil if none is
+	from  int    // that run
+	last  time.Time
+	iter  int // iterations at the last checkpoint
+}
+
+// Checkpoint says where and how often a solve by conjugate gradients keeps its state, and
+// whether it continues from one. The state is that of the iteration, 24 to 40nt bytes; features and
+// K are a function of the data and the configuration and are formed again, K as it was stored and
+// computed before, whatever the memory allows now: where that does not fit, it is an error. A
+// solve that is resumed gives the coefficients of an unbroken one, bit for bit with the same
+// BLAS, and on any number of ranks. The direct solver keeps no state.
+type Checkpoint struct {
+	// Dir is made if it is not there; the host of the first rank must see it, in this run and when it is resumed.
+	Dir       string        `json:"dir"`
+	Every     time.Duration `json:"every,omitempty"`            // between two; default, if EveryIter is 0 too: a minute
+	EveryIter int           `json:"every_iterations,omitempty"` // or as many iterations
+	// Resume continues from the newest checkpoint in Dir that is whole and of the same data and
+	// configuration (MaxIter, Memory, Monitor and the ranks may differ), and begins if there is
+	// none at all. Without it Dir must have none.
+	Resume bool         `json:"resume,omitempty"`
+	Note   func(string) `json:"-"` // told what is resumed, and which files are refused; nil is silent
+}
+
+// openCheckpoints opens the folder and reads what is to be resumed into sol; kept is how K was kept when it was
+// written, nil if nothing is resumed.
+func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoints, kept *gram.Choice, err error) {
+	if t.Checkpoint == nil {
+		return nil, nil, nil
+	}
+	owner, err := t.Owner()
+	if err != nil {
+		return nil, nil, fmt.Errorf("krrlab: checkpoint: %w", err)
+	}
+	k := &checkpoints{task: t, o: *t.Checkpoint, last: time.Now()}
+	if k.o.Note == nil {
+		k.o.Note = func(string) {}
+	}
+	if k.o.Every == 0 && k.o.EveryIter == 0 {
+		k.o.Every = time.Minute
+	}
+	defer func() {
+		if err != nil {
+			k.close()
+		}
+	}()
+	var found []byte
+	if t.Comm.Rank() == 0 {
+		k.store, found, err = checkpoint.Begin(k.o.Dir, owner, k.o.Resume, k.o.Note)
+	}
+	if err = comm.Agree(ctx, t.Comm, err); err == nil {
+		found, err = comm.Share(ctx, t.Comm, found, 0)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if sol.store = k.store; len(found) == 0 {
+		if t.Plan != nil && k.store != nil { // the folder is this run's by now
+			err = t.Plan.Save(k.o.Dir)
+		}
+		return k, nil, comm.Agree(ctx, t.Comm, err)
+	}
+	if k.state, err = checkpoint.Split(found, &k.now); err != nil {
+		return nil, nil, fmt.Errorf("krrlab: the checkpoint in %s %w", k.o.Dir, err)
+	}
+	k.from = k.now.Run
+	sol.Iterations, sol.History = k.now.Iterations, k.now.History
+	if was := k.now.K; was.Storage != gram.Auto {
+		kept = &was
+	}
+	return k, kept, nil
+}
+
+// close lets other runs have the folder.
+func (k *checkpoints) close() {
+	if k != nil && k.store != nil {
+		k.store.Close()
+	}
+}
+
+// answer returns the answer of a run that was done before the state that is resumed, nil if
+// there is none.
+func (k *checkpoints) answer(run int) *mat.Dense {
+	if k == nil || k.state == nil || run >= k.from {
+		return nil
+	}
+	n, t := k.task.Y.Dims()
+	return mat.NewDense(n, t, k.now.Answers[run])
+}
+
+// refining reports whether the refinement is what is resumed.
+func (k *checkpoints) refining() bool {
+	return k != nil && k.state != nil && k.from == k.task.Repeat
+}
+
+// begin settles the options of a run with K kept as it says, after those with the given answers.
+func (k *checkpoints) begin(sol *Solution, kept gram.Choice, run int, answers []*mat.Dense, o *pcg.Options) {
+	if k == nil {
+		return
+	}
+	if k.state != nil && run == k.from {
+		o.Resume, k.state = k.state, nil
+		k.o.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.o.Dir))
+	} else {
+		k.now = progress{Run: run, Iterations: sol.Iterations, History: sol.History}
+		for _, a := range answers {
+			k.now.Answers = append(k.now.Answers, a.RawMatrix().Data)
+		}
+	}
+	k.now.K = kept
+	k.iter = 0
+	if k.store != nil {
+		o.Checkpoint = k.save
+	}
+}
+
+// save writes a state where one is due.
+func (k *checkpoints) save(st *pcg.State) error {
+	due := k.o.EveryIter > 0 && st.Iterations()-k.iter >= k.o.EveryIter ||
+		k.o.Every > 0 && time.Since(k.last) >= k.o.Every
+	if !due {
+		return nil
+	}
+	b, err := checkpoint.Join(k.now, st)
+	if err == nil {
+		err = k.store.Save(b)
+	}
+	if err != nil {
+		return err
+	}
+	k.last, k.iter = time.Now(), st.Iterations()
+	return nil
+}
