@@ -12,35 +12,15 @@ import (
 
 func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/results"] = imports.Package{
-		Name: "results",
-		Binds: map[string]r.Value{
-			"AsStored":     r.ValueOf(""),
-			"AutoSolver":   r.ValueOf(results.AutoSolver),
-			"BlockPCG":     r.ValueOf(results.BlockPCG),
-			"ByRecurrence": r.ValueOf(""),
-			"CG":           r.ValueOf(results.CG),
-			"Direct":       r.ValueOf(results.Direct),
-			"InFloat64":    r.ValueOf(""),
-			"NewSolution":  r.ValueOf(results.NewSolution),
-			"PCG":          r.ValueOf(results.PCG),
-			"Recomputed":   r.ValueOf(results.Recomputed),
-		},
+		Name:  "results",
+		Binds: map[string]r.Value{},
 		Types: map[string]r.Type{
-			"HistRow":       r.TypeOf((*results.HistRow)(nil)).Elem(),
 			"LeaveOneOut":   r.TypeOf((*results.LeaveOneOut)(nil)).Elem(),
 			"MeasuredLevel": r.TypeOf((*results.MeasuredLevel)(nil)).Elem(),
 			"MultiLevel":    r.TypeOf((*results.MultiLevel)(nil)).Elem(),
-			"Ranks":         r.TypeOf((*results.Ranks)(nil)).Elem(),
-			"Seconds":       r.TypeOf((*results.Seconds)(nil)).Elem(),
-			"Solution":      r.TypeOf((*results.Solution)(nil)).Elem(),
-			"Solver":        r.TypeOf((*results.Solver)(nil)).Elem(),
 		},
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
-		Untypeds: map[string]string{
-			"AsStored":     "string:K as stored",
-			"ByRecurrence": "string:by recurrence",
-			"InFloat64":    "string:K recomputed in float64",
-		},
+		Untypeds: map[string]string{},
 	}
 }

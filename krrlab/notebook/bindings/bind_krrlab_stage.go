@@ -47,6 +47,7 @@ func init() {
 			"Spectrum":    r.ValueOf(stage.Spectrum),
 			"Stopped":     r.ValueOf(stage.Stopped),
 			"Tell":        r.ValueOf(stage.Tell),
+			"Timed":       r.ValueOf(stage.Timed),
 			"Tune":        r.ValueOf(stage.Tune),
 			"Unknown":     r.ValueOf(&stage.Unknown).Elem(),
 			"Watch":       r.ValueOf(stage.Watch),
