@@ -85,7 +85,8 @@ func exportHTML(file string, nb map[string]any) ([]byte, error) {
 				case "stream":
 					cell.Outputs = append(cell.Outputs, pageOutput{Text: plain(source(o.Text)), Class: o.Name})
 				case "error":
-					cell.Outputs = append(cell.Outputs, pageOutput{Text: plain(strings.Join(o.Traceback, "\n")), Class: "error"})
+					cell.Outputs = append(cell.Outputs, pageOutput{Text: plain(strings.Join(o.Traceback, "\n")),
+						Class: "error"})
 				default:
 					cell.Outputs = append(cell.Outputs, richest(o.Data))
 				}
@@ -119,7 +120,8 @@ func richest(data map[string]any) pageOutput {
 	}
 	for _, mime := range []string{display.MIMETypePNG, display.MIMETypeJPEG} {
 		if s := strings.Join(strings.Fields(value(mime)), ""); s != "" {
-			return pageOutput{HTML: template.HTML(`<img alt="picture" src="data:` + mime + `;base64,` + template.HTMLEscapeString(s) + `">`)}
+			return pageOutput{HTML: template.HTML(`<img alt="picture" src="data:` + mime + `;base64,` +
+				template.HTMLEscapeString(s) + `">`)}
 		}
 	}
 	if s := value(display.MIMETypeMarkdown); s != "" {
@@ -134,7 +136,8 @@ func richest(data map[string]any) pageOutput {
 }
 
 var converter = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(gmhtml.WithUnsafe()),
-	goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithInlineParsers(util.Prioritized(formulas{}, 150)))) // behind code spans, before links and emphasis
+	// behind code spans, before links and emphasis
+	goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithInlineParsers(util.Prioritized(formulas{}, 150))))
 
 func markdown(src string) (template.HTML, error) {
 	var b bytes.Buffer
@@ -152,7 +155,8 @@ const maxFormula = 4 << 10
 // Trigger implements parser.InlineParser.
 func (formulas) Trigger() []byte { return []byte{'$'} }
 
-var formula = regexp.MustCompile(`^(?:\$\$(?s:.+?)\$\$|\$[^\s$` + "`" + `](?:[^$\n` + "`" + `]*[^\s$\\` + "`" + `])?\$)`)
+var formula = regexp.MustCompile(`^(?:\$\$(?s:.+?)\$\$|\$[^\s$` + "`" + `](?:[^$\n` + "`" + `]*[^\s$\\` + "`" +
+	`])?\$)`)
 
 // Parse implements parser.InlineParser.
 func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {

@@ -52,10 +52,12 @@ func (s Spec) check(advice string) error {
 		Argv        []string
 		DisplayName string `json:"display_name"`
 	}
-	if err == nil && json.Unmarshal(b, &there) == nil && len(there.Argv) == 3 && there.Argv[1] == "kernel" && there.Argv[2] == "{connection_file}" {
+	if err == nil && json.Unmarshal(b, &there) == nil && len(there.Argv) == 3 && there.Argv[1] == "kernel" &&
+		there.Argv[2] == "{connection_file}" {
 		return nil
 	}
-	return fmt.Errorf("%s is another kernel (%q), not krrlab's: %s, or use --force", s.file(), there.DisplayName, advice)
+	return fmt.Errorf("%s is another kernel (%q), not krrlab's: %s, or use --force", s.file(), there.DisplayName,
+		advice)
 }
 
 // Install writes the kernel's file and returns its folder. It does not overwrite the kernel of another

@@ -76,10 +76,12 @@ func (l language) Run(name, code string, cell *jupyter.Cell) jupyter.Outcome {
 func (l language) Info() jupyter.Info {
 	return jupyter.Info{
 		Implementation: "krrlab", Version: l.version,
-		Banner:   fmt.Sprintf("krrlab %s: all of the Go of %s, interpreted, for kernel ridge regression; %%help lists the commands", l.version, runtime.Version()),
+		Banner: fmt.Sprintf("krrlab %s: all of the Go of %s, interpreted, for kernel ridge regression; %%help "+
+			"lists the commands", l.version, runtime.Version()),
 		Language: languageInfo(),
 		Links: [][2]string{
-			{"krrlab", "https://pkg.go.dev/github.com/krrlab/lab/krrlab"}, {"gonum", "https://pkg.go.dev/gonum.org/v1/gonum"},
+			{"krrlab", "https://pkg.go.dev/github.com/krrlab/lab/krrlab"}, {"gonum",
+				"https://pkg.go.dev/gonum.org/v1/gonum"},
 			{"gonum/plot", "https://pkg.go.dev/gonum.org/v1/plot"}, {"Go", "https://go.dev/doc/"},
 		},
 	}

@@ -284,7 +284,7 @@ func TestInterrupts(t *testing.T) {
 // TestInputRequest answers a question, refuses one, and interrupts one.
 func TestInputRequest(t *testing.T) {
 	c := start(t)
-	c.send(c.shell, "execute_request", map[string]any{"code": "Password(\"who? \")", "allow_stdin": true})
+	c.send(c.shell, "execute_request", map[string]any{"code": "line := Password(\"who? \")", "allow_stdin": true})
 	q := fields(c.wait(c.answers[c.stdin], "input_request"))
 	if q["prompt"] != "who? " || q["password"] != true {
 		t.Errorf("%v", q)

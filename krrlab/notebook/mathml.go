@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// mathML returns a formula of TeX, between its dollar signs, as MathML, which browsers draw without a script. A command that it
-// does not know makes it return "".
+// mathML returns a formula of TeX, between its dollar signs, as MathML, which browsers draw without a script. A command
+// that it does not know makes it return "".
 func mathML(tex string) string {
 	display := strings.HasPrefix(tex, "$$")
 	t := &texReader{rest: strings.Trim(tex, "$")}
@@ -25,17 +25,25 @@ func mathML(tex string) string {
 // Commands of TeX that stand for a character.
 var (
 	texLetters = map[string]string{
-		"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ϵ", "varepsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ", "kappa": "κ",
-		"lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "ϕ", "varphi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω",
-		"Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "ell": "ℓ", "infty": "∞",
+		"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ϵ", "varepsilon": "ε", "zeta": "ζ",
+		"eta": "η", "theta": "θ", "kappa": "κ",
+		"lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "ϕ",
+		"varphi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω",
+		"Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
+		"ell": "ℓ", "infty": "∞",
 	}
 	texOperators = map[string]string{
-		"le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "approx": "≈", "sim": "∼", "ll": "≪", "gg": "≫", "preceq": "⪯", "succeq": "⪰", "to": "→", "in": "∈",
-		"pm": "±", "times": "×", "cdot": "⋅", "dots": "…", "ldots": "…", "cdots": "⋯", "top": "⊤", "sum": "∑", "prod": "∏", "int": "∫", "partial": "∂", "nabla": "∇",
-		"|": "‖", "{": "{", "}": "}", "lceil": "⌈", "rceil": "⌉", "lfloor": "⌊", "rfloor": "⌋", "langle": "⟨", "rangle": "⟩", "subset": "⊂", "cup": "∪", "cap": "∩",
+		"le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "approx": "≈", "sim": "∼", "ll": "≪", "gg": "≫",
+		"preceq": "⪯", "succeq": "⪰", "to": "→", "in": "∈",
+		"pm": "±", "times": "×", "cdot": "⋅", "dots": "…", "ldots": "…", "cdots": "⋯", "top": "⊤", "sum": "∑",
+		"prod": "∏", "int": "∫", "partial": "∂", "nabla": "∇",
+		"|": "‖", "{": "{", "}": "}", "lceil": "⌈", "rceil": "⌉", "lfloor": "⌊", "rfloor": "⌋", "langle": "⟨",
+		"rangle": "⟩", "subset": "⊂", "cup": "∪", "cap": "∩",
 	}
-	texSpaces  = map[string]string{",": "0.17em", ":": "0.22em", ";": "0.28em", " ": "0.33em", "!": "0", "quad": "1em", "qquad": "2em"}
-	texNames   = map[string]bool{"max": true, "min": true, "log": true, "ln": true, "exp": true, "cos": true, "sin": true, "det": true, "dim": true, "inf": true, "sup": true, "lim": true}
+	texSpaces = map[string]string{",": "0.17em", ":": "0.22em", ";": "0.28em", " ": "0.33em", "!": "0", "quad": "1em",
+		"qquad": "2em"}
+	texNames = map[string]bool{"max": true, "min": true, "log": true, "ln": true, "exp": true, "cos": true,
+		"sin": true, "det": true, "dim": true, "inf": true, "sup": true, "lim": true}
 	texAccents = map[string]string{"hat": "^", "tilde": "~", "bar": "‾", "vec": "→", "dot": "˙"}
 	texDouble  = strings.NewReplacer("R", "ℝ", "E", "𝔼", "N", "ℕ", "P", "ℙ", "Z", "ℤ")
 	texStretch = map[string]bool{"left": true, "right": true, "Bigl": true, "Bigr": true, "bigl": true, "bigr": true}
@@ -182,7 +190,8 @@ func (t *texReader) character(c string) string {
 		return "<mo>−</mo>"
 	case unicode.IsDigit(rune(c[0])):
 		n := 0
-		for n < len(t.rest) && (unicode.IsDigit(rune(t.rest[n])) || t.rest[n] == '.' && n+1 < len(t.rest) && unicode.IsDigit(rune(t.rest[n+1]))) {
+		for n < len(t.rest) && (unicode.IsDigit(rune(t.rest[n])) || t.rest[n] == '.' && n+1 < len(t.rest) &&
+			unicode.IsDigit(rune(t.rest[n+1]))) {
 			n++
 		}
 		c, t.rest = c+t.rest[:n], t.rest[n:]

@@ -192,10 +192,12 @@ func mayFail(cell map[string]any) bool {
 // result returns how cell n ended, as the last of its outputs.
 func result(n int, r golang.Result) (out []map[string]any) {
 	if r.Value != nil {
-		out = append(out, map[string]any{"output_type": "execute_result", "execution_count": n, "data": stored(r.Value.Data), "metadata": stored(r.Value.Metadata)})
+		out = append(out, map[string]any{"output_type": "execute_result", "execution_count": n,
+			"data": stored(r.Value.Data), "metadata": stored(r.Value.Metadata)})
 	}
 	if r.Err != nil {
-		out = append(out, map[string]any{"output_type": "error", "ename": r.Err.Name, "evalue": r.Err.Value, "traceback": r.Err.Traceback})
+		out = append(out, map[string]any{"output_type": "error", "ename": r.Err.Name, "evalue": r.Err.Value,
+			"traceback": r.Err.Traceback})
 	}
 	return out
 }

@@ -273,7 +273,8 @@ func settle(v any, d *Data) error {
 	}
 	if b, ok := d.Data[MIMETypePNG].([]byte); ok {
 		if c, err := png.DecodeConfig(bytes.NewReader(b)); err == nil {
-			d.Metadata = MIMEMap{MIMETypePNG: MIMEMap{"width": c.Width * 96 / plots.DotsPerInch, "height": c.Height * 96 / plots.DotsPerInch}}
+			d.Metadata = MIMEMap{MIMETypePNG: MIMEMap{"width": c.Width * 96 / plots.DotsPerInch,
+				"height": c.Height * 96 / plots.DotsPerInch}}
 		}
 	}
 	return f.Validate()

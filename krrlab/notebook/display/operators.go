@@ -35,7 +35,9 @@ func operator(v any, d *Data) bool {
 		n := x.Dim()
 		stored, _, _ := strings.Cut(x.Choice().String(), "\n")
 		d.Data[MIMETypeText] = fmt.Sprintf("K+λI, kernel %v, λ = %g; %s", x.Kernel(), x.Lambda(), stored)
-		picture = entries("K", n, n, func(at []int, dst *mat.Dense) error { return x.Columns(context.Background(), at, dst) })
+		picture = entries("K", n, n, func(at []int, dst *mat.Dense) error {
+			return x.Columns(context.Background(), at, dst)
+		})
 	case points.Points:
 		n, s := x.Dims()
 		d.Data[MIMETypeText] = fmt.Sprintf("%d × %d %T", n, s, x)
@@ -85,7 +87,8 @@ func operator(v any, d *Data) bool {
 		return true
 	}
 	d.Data[MIMETypeHTML] = plots.PreHTML(d.Data[MIMETypeText].(string)) + fmt.Sprintf(
-		`<img width="%.0f" alt="%s" src="data:image/png;base64,%s">`, 96*picture.Width, html.EscapeString(picture.Title),
+		`<img width="%.0f" alt="%s" src="data:image/png;base64,%s">`, 96*picture.Width,
+		html.EscapeString(picture.Title),
 		base64.StdEncoding.EncodeToString(picture.PNG()))
 	return true
 }
@@ -118,7 +121,8 @@ func entries(name string, n, s int, columns func(at []int, dst *mat.Dense) error
 		m.Z = append(m.Z, all.RawRowView(i))
 	}
 	title := fmt.Sprintf("entries of %d rows and %d columns", len(rows), len(at))
-	return &plots.Figure{Title: title, X: plots.Axis{Label: "column"}, Y: plots.Axis{Label: "row"}, Map: m, Width: 3.6, Height: 2.8}
+	return &plots.Figure{Title: title, X: plots.Axis{Label: "column"}, Y: plots.Axis{Label: "row"}, Map: m, Width: 3.6,
+		Height: 2.8}
 }
 
 // profile returns a picture of a kernel against the distance of two points, up to where it is 1 % of what it is at 0;
@@ -150,6 +154,7 @@ func profile(k kernel.Kernel) *plots.Figure {
 		r := end * float64(i) / 100
 		curve.Add(r, at(r))
 	}
-	return &plots.Figure{Title: k.String(), X: plots.Axis{Label: "distance of x and z"}, Y: plots.Axis{Label: "k(x, z)"},
+	return &plots.Figure{Title: k.String(), X: plots.Axis{Label: "distance of x and z"},
+		Y:      plots.Axis{Label: "k(x, z)"},
 		Series: []plots.Series{curve}, Width: 3.6, Height: 2.2}
 }

@@ -25,7 +25,8 @@ import (
 // methods are the methods that show a value, and what they return.
 var methods = []struct{ name, mime string }{
 	{"HTML", MIMETypeHTML}, {"SVG", MIMETypeSVG}, {"Markdown", MIMETypeMarkdown}, {"Latex", MIMETypeLatex},
-	{"JavaScript", MIMETypeJavaScript}, {"JSON", MIMETypeJSON}, {"PNG", MIMETypePNG}, {"JPEG", MIMETypeJPEG}, {"PDF", MIMETypePDF},
+	{"JavaScript", MIMETypeJavaScript}, {"JSON", MIMETypeJSON}, {"PNG", MIMETypePNG}, {"JPEG", MIMETypeJPEG},
+	{"PDF", MIMETypePDF},
 }
 
 // superfluous are the representations that a drawing in SVG makes so. An image in PNG is kept: a
@@ -112,7 +113,8 @@ func withImage(d *Data) {
 
 // SVGImage returns a drawing as an image in HTML, with the text that stands for it.
 func SVGImage(svg, alt string) string {
-	return `<img style="max-width:100%;height:auto" alt="` + html.EscapeString(alt) + `" src="data:image/svg+xml;base64,` +
+	return `<img style="max-width:100%;height:auto" alt="` + html.EscapeString(alt) +
+		`" src="data:image/svg+xml;base64,` +
 		base64.StdEncoding.EncodeToString([]byte(svg)) + `">`
 }
 
@@ -168,7 +170,8 @@ func general(v any, d *Data) error {
 
 var (
 	errorType = reflect.TypeFor[error]()
-	results   = map[reflect.Type]bool{reflect.TypeFor[string](): true, reflect.TypeFor[[]byte](): true, reflect.TypeFor[map[string]any](): true}
+	results   = map[reflect.Type]bool{reflect.TypeFor[string](): true, reflect.TypeFor[[]byte](): true,
+		reflect.TypeFor[map[string]any](): true}
 )
 
 // byMethod calls the method if v has it with a signature of the conventions.
@@ -184,7 +187,8 @@ func byMethod(v any, name, mime string, d *Data) error {
 		return nil
 	}
 	t := m.Type()
-	if t.NumIn() != 0 || t.NumOut() < 1 || t.NumOut() > 2 || !results[t.Out(0)] || t.NumOut() == 2 && t.Out(1) != errorType {
+	if t.NumIn() != 0 || t.NumOut() < 1 || t.NumOut() > 2 || !results[t.Out(0)] || t.NumOut() == 2 &&
+		t.Out(1) != errorType {
 		return nil
 	}
 	out := m.Call(nil)
@@ -293,7 +297,8 @@ func frame(f *dataframe.DataFrame, d *Data) error {
 	table(&b, caption)
 	b.WriteString(`<thead style="position:sticky;top:0;background:inherit"><tr><th></th>`)
 	for j := range showColumns {
-		fmt.Fprintf(&b, `<th>%s<br><span style="font-weight:normal;opacity:0.6">%s</span></th>`, html.EscapeString(names[j]), types[j])
+		fmt.Fprintf(&b, `<th>%s<br><span style="font-weight:normal;opacity:0.6">%s</span></th>`,
+			html.EscapeString(names[j]), types[j])
 	}
 	b.WriteString("</tr></thead><tbody>")
 	for i := range showRows {

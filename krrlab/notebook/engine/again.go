@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// target is the function that calls of a function of a cell go to: nil for itself, else the last one of the same type that
-// a later cell declares by its name.
+// target is the function that calls of a function of a cell go to: nil for itself, else the last one of the same type
+// that a later cell declares by its name.
 type target struct{ atomic.Pointer[reflect.Value] }
 
 // target returns that of a function that a unit, which need not be known yet, or an earlier one declares.
@@ -30,8 +30,8 @@ func (e *Engine) target(u *unit, f *types.Func) *target {
 	return u.targets[f.Name()]
 }
 
-// replace makes earlier functions call a function in place of that of the same name and type: units that are compiled again by
-// what go/types notes of their names, and code that is there already, closures and methods say, by the target.
+// replace makes earlier functions call a function in place of that of the same name and type: units that are compiled
+// again by what go/types notes of their names, and code that is there already, closures and methods say, by the target.
 func (e *Engine) replace(u *unit, f *types.Func) {
 	old, ok := e.view.names[f.Name()].(*types.Func)
 	if !ok || old == f || !types.Identical(old.Type(), f.Type()) {
@@ -68,8 +68,8 @@ func (e *Engine) replace(u *unit, f *types.Func) {
 	}
 }
 
-// calls lets the calls of functions of cells go to their targets. A function goes on calling itself: who keeps it as a value, to
-// call it in a new one of its name, wants what it was.
+// calls lets the calls of functions of cells go to their targets. A function goes on calling itself: who keeps it as a
+// value, to call it in a new one of its name, wants what it was.
 func (e *Engine) calls(u *unit, fn function) {
 	within := fn.ssa
 	for within.Parent() != nil {
@@ -103,7 +103,8 @@ func (e *Engine) calls(u *unit, fn function) {
 			args := make([]reflect.Value, len(from))
 			for j, r := range from {
 				in := f.Type().In(j)
-				if args[j] = valueAs(stack[r], in); !args[j].Type().AssignableTo(in) { // of a type that has been given methods since
+				// of a type that has been given methods since
+				if args[j] = valueAs(stack[r], in); !args[j].Type().AssignableTo(in) {
 					direct(fr)
 					return
 				}

@@ -107,9 +107,12 @@ func (e *Engine) compile(name, code string, all []part, closed bool) (c *Cell, e
 		}
 		c.units = append(c.units, u)
 	}
-	if f, ok := sees.names["main"].(*types.Func); ok && len(c.units) > 0 && f.Pkg() == c.units[len(c.units)-1].pkg && onlyDeclares(all) && f.Signature().Params().Len() == 0 {
-		file := &ast.File{Name: ast.NewIdent("main"), Decls: []ast.Decl{&ast.FuncDecl{Name: ast.NewIdent(runName), Type: &ast.FuncType{Params: &ast.FieldList{}}, Body: &ast.BlockStmt{
-			List: []ast.Stmt{&ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: "main", NamePos: f.Pos()}, Lparen: f.Pos(), Rparen: f.Pos()}}}}}}}
+	if f, ok := sees.names["main"].(*types.Func); ok && len(c.units) > 0 && f.Pkg() == c.units[len(c.units)-1].pkg &&
+		onlyDeclares(all) && f.Signature().Params().Len() == 0 {
+		file := &ast.File{Name: ast.NewIdent("main"), Decls: []ast.Decl{&ast.FuncDecl{Name: ast.NewIdent(runName),
+			Type: &ast.FuncType{Params: &ast.FieldList{}}, Body: &ast.BlockStmt{
+				List: []ast.Stmt{&ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: "main", NamePos: f.Pos()},
+					Lparen: f.Pos(), Rparen: f.Pos()}}}}}}}
 		u, err := e.statements(c, file, sees, false)
 		if err != nil {
 			return nil, err
@@ -236,7 +239,8 @@ func (e *Engine) autoImport(file *ast.File, sees view) {
 			}
 		}
 		if path != "" {
-			spec := &ast.ImportSpec{Name: &ast.Ident{Name: id.Name, NamePos: file.Name.End()}, Path: &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(path), ValuePos: file.Name.End()}}
+			spec := &ast.ImportSpec{Name: &ast.Ident{Name: id.Name, NamePos: file.Name.End()},
+				Path: &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(path), ValuePos: file.Name.End()}}
 			specs = append(specs, &ast.GenDecl{Tok: token.IMPORT, TokPos: file.Name.End(), Specs: []ast.Spec{spec}})
 		}
 		return true
@@ -305,7 +309,8 @@ func (e *Engine) statements(c *Cell, file *ast.File, sees view, last bool) (*uni
 				st = call(showName, st.Pos(), x.X)
 			}
 		} else if ok && !isCall(x.X) { // the value of an expression that stands alone is not used
-			st = &ast.AssignStmt{Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: st.Pos()}}, Tok: token.ASSIGN, TokPos: st.Pos(), Rhs: []ast.Expr{x.X}}
+			st = &ast.AssignStmt{Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: st.Pos()}}, Tok: token.ASSIGN,
+				TokPos: st.Pos(), Rhs: []ast.Expr{x.X}}
 		}
 		fn.Body.List = append(fn.Body.List, step, st)
 	}
@@ -394,7 +399,9 @@ func (c *Cell) unread(u *unit, fn *ast.FuncDecl) {
 				}
 			}
 		}
-		forget := func(name string) { c.errs = slices.DeleteFunc(c.errs, func(e Unread) bool { return e.Name == name }) }
+		forget := func(name string) {
+			c.errs = slices.DeleteFunc(c.errs, func(e Unread) bool { return e.Name == name })
+		}
 		ast.Inspect(st, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok && !slices.Contains(to, id) {
 				forget(id.Name)
@@ -403,7 +410,8 @@ func (c *Cell) unread(u *unit, fn *ast.FuncDecl) {
 		})
 		for _, id := range to {
 			forget(id.Name)
-			if o := u.src.info.ObjectOf(id); o != nil && types.Identical(o.Type(), types.Universe.Lookup("error").Type()) {
+			if o := u.src.info.ObjectOf(id); o != nil && types.Identical(o.Type(),
+				types.Universe.Lookup("error").Type()) {
 				c.errs = append(c.errs, Unread{Name: id.Name, Line: c.e.fset.Position(id.Pos()).Line})
 			}
 		}
@@ -433,7 +441,8 @@ func isCall(x ast.Expr) bool {
 }
 
 func call(name string, pos token.Pos, args ...ast.Expr) ast.Stmt {
-	return &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: name, NamePos: pos}, Lparen: pos, Args: args, Rparen: pos}}
+	return &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: name, NamePos: pos}, Lparen: pos, Args: args,
+		Rparen: pos}}
 }
 
 // prints reports whether an expression is a call of a function that prints, whose results nobody wants to see.
@@ -447,7 +456,8 @@ func prints(x ast.Expr) bool {
 		return false
 	}
 	pkg, ok := sel.X.(*ast.Ident)
-	return ok && pkg.Name == "fmt" && (strings.HasPrefix(sel.Sel.Name, "Print") || strings.HasPrefix(sel.Sel.Name, "Fprint") || strings.HasPrefix(sel.Sel.Name, "Scan"))
+	return ok && pkg.Name == "fmt" && (strings.HasPrefix(sel.Sel.Name, "Print") ||
+		strings.HasPrefix(sel.Sel.Name, "Fprint") || strings.HasPrefix(sel.Sel.Name, "Scan"))
 }
 
 // Names of the functions that statements call: with their number, and with what is shown.

@@ -18,9 +18,11 @@ type source struct {
 
 func newInfo() *types.Info {
 	return &types.Info{
-		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
-		Implicits: map[ast.Node]types.Object{}, Scopes: map[ast.Node]*types.Scope{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
-		Instances: map[*ast.Ident]types.Instance{}, FileVersions: map[*ast.File]string{},
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
+		Uses:      map[*ast.Ident]types.Object{},
+		Implicits: map[ast.Node]types.Object{}, Scopes: map[ast.Node]*types.Scope{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{},
+		Instances:  map[*ast.Ident]types.Instance{}, FileVersions: map[*ast.File]string{},
 	}
 }
 
@@ -35,7 +37,8 @@ func (e *Engine) check(file *ast.File, names map[string]types.Object) (*unit, er
 	return u, nil
 }
 
-// types lets go/types check a file, and returns the first of its errors. Variables, labels and imports that are not used are none.
+// types lets go/types check a file, and returns the first of its errors. Variables, labels and imports that are not
+// used are none.
 func (e *Engine) types(src *source, names map[string]types.Object, signatures bool) error {
 	outer := types.NewScope(types.Universe, 0, 0, "session")
 	for _, o := range names {
@@ -44,7 +47,8 @@ func (e *Engine) types(src *source, names map[string]types.Object, signatures bo
 	*e.pkg.Scope() = *types.NewScope(outer, 0, 0, "unit")
 	e.pkg.SetImports(nil)
 	var first error
-	conf := types.Config{IgnoreFuncBodies: signatures, Importer: importer{e}, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
+	conf := types.Config{IgnoreFuncBodies: signatures, Importer: importer{e}, Sizes: types.SizesFor("gc",
+		runtime.GOARCH), Error: func(err error) {
 		if te, ok := err.(types.Error); first == nil && !(ok && te.Soft && strings.Contains(te.Msg, "and not used")) {
 			first = err
 		}

@@ -7,6 +7,6 @@
 // variable declared again with the same type is the same variable with another value, and a
 // function declared again with the same type is called in place of the earlier one.
 //
-// A package that is not compiled into the program is interpreted where Find knows its source: checked and initialized once,
-// and compiled, as far as they use it, with the pieces of later cells.
+// A package that is not compiled into the program is interpreted where Find knows its source: checked and initialized
+// once, and compiled, as far as they use it, with the pieces of later cells.
 package engine

@@ -20,8 +20,8 @@ import (
 // mainPath is the path of the packages of all units, so that the fields of their types are within reach of each other.
 const mainPath = "main"
 
-// newPackage returns a package for a unit. All have the same path, so that the fields and methods of their types are within
-// reach of each other, but each a string of its own, by which the loader tells them apart.
+// newPackage returns a package for a unit. All have the same path, so that the fields and methods of their types are
+// within reach of each other, but each a string of its own, by which the loader tells them apart.
 func newPackage() *types.Package { return types.NewPackage(strings.Clone(mainPath), "main") }
 
 // Engine is what cells have declared, and what compiled packages they can import.
@@ -69,12 +69,16 @@ type unit struct {
 // New returns an engine. Functions of compiled packages are replaced by hooks, by their full name.
 func New(hooks map[string]any) *Engine {
 	registerAll()
-	e := &Engine{pkg: types.NewPackage(mainPath, "main"), view: view{map[string]types.Object{}, map[string]string{}}, own: map[string]bool{},
-		units: map[*types.Package]*unit{}, hooks: map[string]any{}, sources: map[string]*unit{}, panics: make(chan ixgo.PanicError)}
+	e := &Engine{pkg: types.NewPackage(mainPath, "main"), view: view{map[string]types.Object{}, map[string]string{}},
+		own:   map[string]bool{},
+		units: map[*types.Package]*unit{}, hooks: map[string]any{}, sources: map[string]*unit{},
+		panics: make(chan ixgo.PanicError)}
 	maps.Copy(e.hooks, hooks)
 	e.hooks["(*sync.WaitGroup).Go"] = func(wg *sync.WaitGroup, f func()) { wg.Go(e.guarded(f)) }
 	e.hooks["time.AfterFunc"] = func(d time.Duration, f func()) *time.Timer { return time.AfterFunc(d, e.guarded(f)) }
-	e.hooks["context.AfterFunc"] = func(ctx context.Context, f func()) func() bool { return context.AfterFunc(ctx, e.guarded(f)) }
+	e.hooks["context.AfterFunc"] = func(ctx context.Context, f func()) func() bool {
+		return context.AfterFunc(ctx, e.guarded(f))
+	}
 	e.hooks["(*sync.Mutex).Unlock"] = func(m *sync.Mutex) {
 		held(m.TryLock, m.Unlock, "unlock of unlocked mutex")
 		m.Unlock()
@@ -135,7 +139,8 @@ func (e *Engine) guarded(f func()) func() {
 				p.Value = r
 			}
 			e.panics <- p
-			e.panics <- ixgo.PanicError{Value: Halted{}} // taken when that has been told, before anybody waits no longer
+			// taken when that has been told, before anybody waits no longer
+			e.panics <- ixgo.PanicError{Value: Halted{}}
 		}()
 		f()
 	}
@@ -208,7 +213,8 @@ var Packages = sync.OnceValue(func() map[string]string {
 		out[path] = string(p.Name)
 	}
 	for _, path := range ixgo.PackageList() {
-		if out[path] == "" && !strings.Contains(path, "internal/") && !strings.HasPrefix(path, "github.com/goplus/") && !strings.HasPrefix(path, "syscall") {
+		if out[path] == "" && !strings.Contains(path, "internal/") && !strings.HasPrefix(path, "github.com/goplus/") &&
+			!strings.HasPrefix(path, "syscall") {
 			out[path] = path[strings.LastIndexByte(path, '/')+1:]
 		}
 	}

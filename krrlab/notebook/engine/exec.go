@@ -43,7 +43,8 @@ func (e *Engine) build(u *unit) error {
 		return errors.New("types with methods need what this kernel lacks (see what it said at first)")
 	}
 	if !room(n) {
-		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare (%d in all): restart it",
+		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare (%d in all): "+
+			"restart it",
 			n, capacity())
 	}
 	made := map[*unit]*ssa.Package{}
@@ -125,7 +126,8 @@ func (e *Engine) build(u *unit) error {
 func (e *Engine) withMethods(u *unit, g *growth, kept map[types.Object]bool) (all []types.Type, methods int) {
 	w := typeWalker{seen: map[types.Type]bool{}}
 	w.named = func(n *types.Named) {
-		if p := n.Obj().Pkg(); p == nil || p.Path() != mainPath && e.units[p] == nil || types.IsInterface(n) || generic(n) {
+		if p := n.Obj().Pkg(); p == nil || p.Path() != mainPath && e.units[p] == nil || types.IsInterface(n) ||
+			generic(n) {
 			return
 		}
 		all = append(all, n)
@@ -155,8 +157,8 @@ func (e *Engine) withMethods(u *unit, g *growth, kept map[types.Object]bool) (al
 	return all, methods
 }
 
-// asInterfaces returns a file with a function that turns pointers to types into interfaces, and is never called: of the types
-// that a unit turns into interfaces ixgo compiles the methods, which later units and compiled code call.
+// asInterfaces returns a file with a function that turns pointers to types into interfaces, and is never called: of the
+// types that a unit turns into interfaces ixgo compiles the methods, which later units and compiled code call.
 func asInterfaces(p *types.Package, info *types.Info, all []types.Type) *ast.File {
 	ident := func(name string, o types.Object) *ast.Ident {
 		id := ast.NewIdent(name)
@@ -201,7 +203,8 @@ func capacity() int {
 	return all
 }
 
-// generic reports whether a type has type parameters for which nothing is put: its own, or those of the function that it is local to.
+// generic reports whether a type has type parameters for which nothing is put: its own, or those of the function that
+// it is local to.
 func generic(t types.Type) (found bool) {
 	w := typeWalker{seen: map[types.Type]bool{}, param: func() { found = true }}
 	w.named = func(n *types.Named) {

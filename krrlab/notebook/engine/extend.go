@@ -61,7 +61,8 @@ func declaredTypes(file *ast.File) map[string]bool {
 
 // extend checks a file that declares methods of earlier types. A first look at the signatures makes the methods known
 // to the bodies that the second one checks. The methods stay with their types; the caller calls undo to take them away.
-func (e *Engine) extend(file *ast.File, sees view, of map[*ast.FuncDecl]*types.Named) (u *unit, undo func(), err error) {
+func (e *Engine) extend(file *ast.File, sees view, of map[*ast.FuncDecl]*types.Named) (u *unit, undo func(),
+	err error) {
 	old := map[*types.Named][]*types.Func{}
 	undo = func() {
 		for n, ms := range old {
@@ -149,7 +150,8 @@ func (e *Engine) early(u *unit) error {
 		}
 		ast.Inspect(in.Rhs, look)
 		if found != nil {
-			return types.Error{Fset: e.fset, Pos: found.Pos(), Msg: fmt.Sprintf("%s is used before it has its value: declare it in a cell before", found.Name)}
+			return types.Error{Fset: e.fset, Pos: found.Pos(),
+				Msg: fmt.Sprintf("%s is used before it has its value: declare it in a cell before", found.Name)}
 		}
 		for _, v := range in.Lhs {
 			late[v] = true
@@ -159,7 +161,8 @@ func (e *Engine) early(u *unit) error {
 }
 
 // cannotAdd says why a type cannot get a method, "" if it can.
-func (e *Engine) cannotAdd(m *types.Func, to *types.Named, home map[*types.Named]*types.Package, added []method) (why string) {
+func (e *Engine) cannotAdd(m *types.Func, to *types.Named, home map[*types.Named]*types.Package,
+	added []method) (why string) {
 	name := to.Obj().Name()
 	if s, ok := to.Underlying().(*types.Struct); ok {
 		for f := range s.Fields() {
@@ -175,7 +178,8 @@ func (e *Engine) cannotAdd(m *types.Func, to *types.Named, home map[*types.Named
 	}
 	w := typeWalker{seen: map[types.Type]bool{}, named: func(n *types.Named) {
 		if n.Obj().Pkg() == e.pkg && home[n] == nil {
-			why = fmt.Sprintf("the method %s.%s of a type of an earlier cell mentions %s, which is declared with it: declare %s in a cell before, or %s again in this one, with all of its methods",
+			why = fmt.Sprintf("the method %s.%s of a type of an earlier cell mentions %s, which is declared with it: "+
+				"declare %s in a cell before, or %s again in this one, with all of its methods",
 				name, m.Name(), n.Obj().Name(), n.Obj().Name(), name)
 		}
 	}}
@@ -217,7 +221,8 @@ func (e *Engine) grow(u *unit) *growth {
 		if v := e.units[m.of.Obj().Pkg()]; v != nil {
 			of := v.methods
 			g.undo = append(g.undo, func() { v.methods = of })
-			v.methods = append(slices.DeleteFunc(slices.Clone(of), func(w *unit) bool { return w == u || !v.has(w) }), u)
+			v.methods = append(slices.DeleteFunc(slices.Clone(of), func(w *unit) bool { return w == u || !v.has(w) }),
+				u)
 		}
 	}
 	e.loader.mu.Lock()
@@ -285,8 +290,8 @@ func (f *finder) bind(in *ixgo.Interp) {
 	}
 }
 
-// renew makes the types anew that grow has forgotten, and gives the variables of the session and what they hold their new
-// types: the memory stays where it is, for nothing but methods has changed.
+// renew makes the types anew that grow has forgotten, and gives the variables of the session and what they hold their
+// new types: the memory stays where it is, for nothing but methods has changed.
 func (e *Engine) renew(record *ixgo.TypesRecord, g *growth) {
 	now := changed{types: map[reflect.Type]reflect.Type{}, boxes: map[reflect.Type]bool{}, seen: map[seen]bool{}}
 	some := map[*types.Named]bool{}

@@ -132,8 +132,8 @@ func poll(code []func(*ixgo.Frame), i int, p token.Position) {
 }
 
 // invokes makes calls of methods by an interface find those of types that another unit has made: ixgo takes
-// such a type for a compiled one, whose methods it would call in another way. It does the same for compiled types: there
-// ixgo keeps the method that it found in a variable of the instruction, which goroutines that execute it share.
+// such a type for a compiled one, whose methods it would call in another way. It does the same for compiled types:
+// there ixgo keeps the method that it found in a variable of the instruction, which goroutines that execute it share.
 func (f function) invokes(msets map[reflect.Type]map[string]*ssa.Function) {
 	for i, instr := range f.instructions() {
 		call, ok := instr.(*ssa.Call)
@@ -151,7 +151,8 @@ func (f function) invokes(msets map[reflect.Type]map[string]*ssa.Function) {
 			}
 			args := []reflect.Value{reflect.ValueOf(stack[recv])}
 			m, ok := reflectx.MethodByName(t, name)
-			if t.Kind() == reflect.Pointer { // package reflectx does not find a method of the value that is not exported
+			// package reflectx does not find a method of the value that is not exported
+			if t.Kind() == reflect.Pointer {
 				if of, found := reflectx.MethodByName(t.Elem(), name); found && !args[0].IsNil() {
 					m, ok, args[0] = of, true, args[0].Elem()
 				}

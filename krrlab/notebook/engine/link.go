@@ -28,10 +28,11 @@ type loader struct {
 	cells  map[*byte]*ixgo.Package // variables of earlier units, by the string that is the path of the unit
 }
 
-// newLoader returns a loader in which every package is there from the beginning, empty. A type puts itself into its package
-// when anything mentions it, so that packages can be loaded in any order.
+// newLoader returns a loader in which every package is there from the beginning, empty. A type puts itself into its
+// package when anything mentions it, so that packages can be loaded in any order.
 func newLoader(base *ixgo.Context) *loader {
-	l := &loader{TypesLoader: base.Loader.(*ixgo.TypesLoader), base: base, failed: map[string]error{}, cells: map[*byte]*ixgo.Package{}}
+	l := &loader{TypesLoader: base.Loader.(*ixgo.TypesLoader), base: base, failed: map[string]error{},
+		cells: map[*byte]*ixgo.Package{}}
 	l.known.SetHasher(typeutil.MakeHasher())
 	for path, name := range Packages() {
 		if path != "unsafe" {
@@ -176,8 +177,9 @@ func registerAll() {
 func table(path string, p imports.Package) *ixgo.Package {
 	t := &ixgo.Package{
 		Name: string(p.Name), Path: path,
-		Interfaces: map[string]reflect.Type{}, NamedTypes: map[string]reflect.Type{}, AliasTypes: map[string]reflect.Type{},
-		Vars: map[string]reflect.Value{}, Funcs: map[string]reflect.Value{},
+		Interfaces: map[string]reflect.Type{}, NamedTypes: map[string]reflect.Type{},
+		AliasTypes: map[string]reflect.Type{},
+		Vars:       map[string]reflect.Value{}, Funcs: map[string]reflect.Value{},
 		TypedConsts: map[string]ixgo.TypedConst{}, UntypedConsts: map[string]ixgo.UntypedConst{},
 	}
 	for name, rt := range p.Types {
@@ -221,13 +223,14 @@ func plainSeq(f reflect.Value) reflect.Value {
 		in = append(in, t.In(i))
 	}
 	plain := reflect.FuncOf([]reflect.Type{seq.In(0)}, nil, false)
-	return reflect.MakeFunc(reflect.FuncOf(in, []reflect.Type{plain}, t.IsVariadic()), func(args []reflect.Value) []reflect.Value {
-		call := f.Call
-		if t.IsVariadic() {
-			call = f.CallSlice
-		}
-		return []reflect.Value{call(args)[0].Convert(plain)}
-	})
+	return reflect.MakeFunc(reflect.FuncOf(in, []reflect.Type{plain}, t.IsVariadic()),
+		func(args []reflect.Value) []reflect.Value {
+			call := f.Call
+			if t.IsVariadic() {
+				call = f.CallSlice
+			}
+			return []reflect.Value{call(args)[0].Convert(plain)}
+		})
 }
 
 // untyped reads an untyped constant: kind:value.

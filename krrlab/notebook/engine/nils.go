@@ -42,7 +42,8 @@ func (f function) nils() {
 				}
 			}
 		case *ssa.Call:
-			if b, ok := instr.Call.Value.(*ssa.Builtin); !ok || b.Name() != "delete" || !interfaces(instr.Call.Args[0].Type()) {
+			if b, ok := instr.Call.Value.(*ssa.Builtin); !ok || b.Name() != "delete" ||
+				!interfaces(instr.Call.Args[0].Type()) {
 				continue
 			}
 			m, k := f.register(instr.Call.Args[0]), f.register(instr.Call.Args[1])
@@ -69,8 +70,8 @@ func valueAs(v any, t reflect.Type) reflect.Value {
 	return reflect.ValueOf(v)
 }
 
-// lostEntry is for a kernel without nilEntries: it refuses to store an interface that may be nil in a map, where ixgo would
-// delete the entry.
+// lostEntry is for a kernel without nilEntries: it refuses to store an interface that may be nil in a map, where ixgo
+// would delete the entry.
 func lostEntry(prog *ssa.Program) error {
 	for f := range ssautil.AllFunctions(prog) {
 		for _, b := range f.Blocks {
@@ -81,7 +82,8 @@ func lostEntry(prog *ssa.Program) error {
 				}
 				if _, ok := set.Value.(*ssa.MakeInterface); !ok {
 					return types.Error{Fset: prog.Fset, Pos: set.Pos(),
-						Msg: "an interface that may be nil is stored in a map, which needs what this kernel lacks (see what it said at first)"}
+						Msg: "an interface that may be nil is stored in a map, which needs what this kernel lacks " +
+							"(see what it said at first)"}
 				}
 			}
 		}

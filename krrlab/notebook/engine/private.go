@@ -41,7 +41,8 @@ var (
 		[]*field{record}}
 	extending = &feature{"methods declared in a later cell than their type", "they are refused", []*field{typeMethods}}
 
-	features = []*feature{halting, parallel, invoking, replacing, nilEntries, recovering, results, reports, sharing, extending}
+	features = []*feature{halting, parallel, invoking, replacing, nilEntries, recovering, results, reports, sharing,
+		extending}
 )
 
 // Names of types that ixgo does not export are those of reflection.

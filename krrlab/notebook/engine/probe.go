@@ -22,7 +22,8 @@ func (e *Engine) Probe(before, expr string) (types.Type, types.Object) {
 	code := before + mark + "(" + expr + ")"
 	if e.view.names[mark] == nil {
 		any := types.NewVar(token.NoPos, nil, "", types.NewSlice(types.Universe.Lookup("any").Type()))
-		f := types.NewFunc(token.NoPos, e.pkg, mark, types.NewSignatureType(nil, nil, nil, types.NewTuple(any), nil, true))
+		f := types.NewFunc(token.NoPos, e.pkg, mark, types.NewSignatureType(nil, nil, nil, types.NewTuple(any), nil,
+			true))
 		e.view.names[mark] = f
 		defer delete(e.view.names, mark)
 	}

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// ixgo finds the panic that recover ends one call above. A deferred function that is a value of another unit is called in the
-// interpreter of that one, which knows nothing of the caller, and a method value by a function around it: for these the
-// frame that defers is kept here.
+// ixgo finds the panic that recover ends one call above. A deferred function that is a value of another unit is called
+// in the interpreter of that one, which knows nothing of the caller, and a method value by a function around it: for
+// these the frame that defers is kept here.
 
 // deferring are the frames that call a deferred function in another interpreter, the last call last, by goroutine.
 var deferring = struct {

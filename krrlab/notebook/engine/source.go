@@ -49,7 +49,8 @@ func (e *Engine) interpreted(path string) (*types.Package, error) {
 		return u.pkg, nil
 	}
 	src := &source{info: newInfo(), at: map[types.Object]ast.Node{}}
-	for _, name := range slices.Sorted(maps.Keys(found.Files)) { // in the order of the compiler, which is that of initialization
+	// in the order of the compiler, which is that of initialization
+	for _, name := range slices.Sorted(maps.Keys(found.Files)) {
 		text := found.Files[name]
 		f, err := parser.ParseFile(e.fset, name, text, parser.SkipObjectResolution)
 		if err != nil {
@@ -58,13 +59,15 @@ func (e *Engine) interpreted(path string) (*types.Package, error) {
 		keepDefers(f)
 		src.files = append(src.files, f)
 	}
-	u := &unit{src: src, vars: map[string]reflect.Value{}, pkg: types.NewPackage(strings.Clone(found.Path), src.files[0].Name.Name)}
+	u := &unit{src: src, vars: map[string]reflect.Value{}, pkg: types.NewPackage(strings.Clone(found.Path),
+		src.files[0].Name.Name)}
 	var first error
-	conf := types.Config{Importer: importer{e}, Sizes: types.SizesFor("gc", runtime.GOARCH), GoVersion: found.Go, Error: func(err error) {
-		if te, ok := err.(types.Error); (!ok || !te.Soft) && first == nil {
-			first = err
-		}
-	}}
+	conf := types.Config{Importer: importer{e}, Sizes: types.SizesFor("gc", runtime.GOARCH), GoVersion: found.Go,
+		Error: func(err error) {
+			if te, ok := err.(types.Error); (!ok || !te.Soft) && first == nil {
+				first = err
+			}
+		}}
 	_ = types.NewChecker(&conf, e.fset, u.pkg, src.info).Files(src.files)
 	for _, f := range src.files {
 		for _, d := range f.Decls {
@@ -123,8 +126,8 @@ func (e *Engine) execute(u *unit) (err error) {
 	return err
 }
 
-// kept are the functions and types of interpreted packages that a unit needs, or one of the units that it is built with:
-// a package is large, and of it is compiled what is used.
+// kept are the functions and types of interpreted packages that a unit needs, or one of the units that it is built
+// with: a package is large, and of it is compiled what is used.
 func (e *Engine) kept(u *unit, units map[*unit]bool) map[types.Object]bool {
 	kept := map[types.Object]bool{}
 	var object func(o types.Object)

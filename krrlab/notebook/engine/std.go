@@ -57,8 +57,12 @@ func AsType[E error](err error) (E, bool) {
 // Std returns hooks for what packages of the standard library that are interpreted take from the runtime.
 func Std() map[string]any {
 	return map[string]any{
-		"iter@patch.pullany":                   func(seq func(func(any) bool)) (func() (any, bool), func()) { return iter.Pull(seq) },
-		"iter@patch.pullany2":                  func(seq func(func(k, v any) bool)) (func() (any, any, bool), func()) { return iter.Pull2(seq) },
+		"iter@patch.pullany": func(seq func(func(any) bool)) (func() (any, bool), func()) {
+			return iter.Pull(seq)
+		},
+		"iter@patch.pullany2": func(seq func(func(k, v any) bool)) (func() (any, any, bool), func()) {
+			return iter.Pull2(seq)
+		},
 		"math/rand/v2@patch.globalRandUint64n": rand.Uint64N,
 		"unique@patch.intern":                  func(key, p any) any { p, _ = handles.LoadOrStore(key, p); return p },
 		"runtime.Goexit":                       runtime.Goexit,

@@ -160,7 +160,8 @@ func (c *capture) add(stream int, p []byte) {
 			c.sent += room
 			c.flush(true)
 			if c.out != nil {
-				c.out.Stream(streamNames[stderr], fmt.Sprintf("\n[output cut after %d bytes; write what is longer to a file]\n", c.max))
+				c.out.Stream(streamNames[stderr],
+					fmt.Sprintf("\n[output cut after %d bytes; write what is longer to a file]\n", c.max))
 			}
 			p = p[room:]
 		}

@@ -48,7 +48,9 @@ func help() string {
 			b += fmt.Sprintf("  %-22s %s\n", strings.TrimSpace(m[0]+" "+m[1]), m[2])
 		}
 	}
-	return b + "In cells: ctx, Display(v), DisplayID(id, v), Update(id, v), Clear(), Input(prompt), Password(prompt), Progress().\n"
+	return b +
+		"In cells: ctx, Display(v), DisplayID(id, v), Update(id, v), Clear(), Input(prompt), Password(prompt), " +
+		"Progress().\n"
 }
 
 // wholeCell reports whether a line is a command for all lines behind it.
@@ -165,11 +167,13 @@ func environment(arg string) string {
 	name, value = strings.TrimSpace(name), unquoted(strings.TrimSpace(value))
 	switch {
 	case set:
-		return fmt.Sprintf("if err := os.Setenv(%q, %q); err != nil { panic(err) }; fmt.Println(%q)", name, value, name+"="+value)
+		return fmt.Sprintf("if err := os.Setenv(%q, %q); err != nil { panic(err) }; fmt.Println(%q)", name, value,
+			name+"="+value)
 	case name == "":
 		return `for _, v := range os.Environ() { fmt.Println(v) }`
 	}
-	return fmt.Sprintf("if v, ok := os.LookupEnv(%q); ok { fmt.Println(v) } else { fmt.Println(%q) }", name, name+" is not set")
+	return fmt.Sprintf("if v, ok := os.LookupEnv(%q); ok { fmt.Println(v) } else { fmt.Println(%q) }", name,
+		name+" is not set")
 }
 
 // asCode turns commands about code into code, which runs as other code does.
@@ -207,14 +211,17 @@ func timing(code string) string {
 		}
 	}
 	return benchmark("300ms", "for krrlab_i := 0; krrlab_i < krrlab_b.N; krrlab_i++ { "+code+" }",
-		`fmt.Printf("%v a run, average of %d; %d bytes in %d allocations a run\n", time.Duration(krrlab_r.NsPerOp()), krrlab_r.N, krrlab_r.AllocedBytesPerOp(), krrlab_r.AllocsPerOp())`)
+		`fmt.Printf("%v a run, average of %d; %d bytes in %d allocations a run\n", `+
+			`time.Duration(krrlab_r.NsPerOp()), krrlab_r.N, krrlab_r.AllocedBytesPerOp(), krrlab_r.AllocsPerOp())`)
 }
 
-// benchmark returns code that runs other code, for krrlab_b, and then tells of krrlab_r. Package testing runs it in a goroutine
-// of its own, where a panic would end the process.
+// benchmark returns code that runs other code, for krrlab_b, and then tells of krrlab_r. Package testing runs it in a
+// goroutine of its own, where a panic would end the process.
 func benchmark(limit, code, tell string) string {
-	return fmt.Sprintf(`if true { testing.Init(); flag.Set("test.benchtime", %q); var krrlab_p any; krrlab_r := testing.Benchmark(func(krrlab_b *testing.B) { `+
-		`defer func() { if krrlab_p = recover(); krrlab_p != nil { krrlab_b.FailNow() } }(); %s }); if krrlab_p != nil { panic(krrlab_p) }; %s }; `, limit, code, tell)
+	return fmt.Sprintf(`if true { testing.Init(); flag.Set("test.benchtime", %q); var krrlab_p any; krrlab_r := `+
+		`testing.Benchmark(func(krrlab_b *testing.B) { `+
+		`defer func() { if krrlab_p = recover(); krrlab_p != nil { krrlab_b.FailNow() } }(); %s }); if krrlab_p != `+
+		`nil { panic(krrlab_p) }; %s }; `, limit, code, tell)
 }
 
 // declared returns the functions of cells that have a prefix and a type, and whose names match.
@@ -241,13 +248,17 @@ func (s *Session) testing(arg string) string {
 	prepareTests()
 	var tests string
 	for _, name := range all {
-		tests += fmt.Sprintf("{Name: %q, F: func(t *testing.T) { defer func() { if r := recover(); r != nil { t.Fatal(\"panic:\", r) } }(); %s(t) }}, ", name, name)
+		tests += fmt.Sprintf("{Name: %q, F: func(t *testing.T) { defer func() { if r := recover(); r != nil { "+
+			"t.Fatal(\"panic:\", r) } }(); %s(t) }}, ", name, name)
 	}
 	chatty := ""
 	if verbose {
-		chatty = `old := flag.Lookup("test.v").Value.String(); defer flag.Set("test.v", old); flag.Set("test.v", "true"); `
+		chatty = `old := flag.Lookup("test.v").Value.String(); defer flag.Set("test.v", old); flag.Set("test.v", ` +
+			`"true"); `
 	}
-	return fmt.Sprintf(`(func() error { testing.Init(); %sif !testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{%s}) { return errors.New("a test failed") }; fmt.Println("ok: %d passed"); return nil })()`,
+	return fmt.Sprintf(`(func() error { testing.Init(); %sif !testing.RunTests(func(string, string) (bool, error) { `+
+		`return true, nil }, []testing.InternalTest{%s}) { return errors.New("a test failed") }; fmt.Println("ok: %d `+
+		`passed"); return nil })()`,
 		chatty, tests, len(all))
 }
 
@@ -255,7 +266,8 @@ func (s *Session) testing(arg string) string {
 func (s *Session) benchmarks(arg string) string {
 	var code string
 	for _, name := range s.declared("Benchmark", "func(*testing.B)", arg) {
-		code += benchmark("1s", name+"(krrlab_b)", fmt.Sprintf(`fmt.Printf("%%s %%v %%v\n", %q, krrlab_r, krrlab_r.MemString())`, name))
+		code += benchmark("1s", name+"(krrlab_b)",
+			fmt.Sprintf(`fmt.Printf("%%s %%v %%v\n", %q, krrlab_r, krrlab_r.MemString())`, name))
 	}
 	return strings.TrimSuffix(code, " ")
 }
@@ -293,8 +305,9 @@ func (s *Session) install(arg string) error {
 	}
 	_, err := s.added.Add(s.ctx.Load(), writer{s.out, stdout}, names...)
 	if err == nil {
-		s.out.write(stdout, []byte("import it now, and it is interpreted; after a restart (Jupyter: Kernel, Restart) it is compiled: "+
-			"the notebook and its outputs stay, the variables go\n"))
+		s.out.write(stdout,
+			[]byte("import it now, and it is interpreted; after a restart (Jupyter: Kernel, Restart) it is compiled: "+
+				"the notebook and its outputs stay, the variables go\n"))
 	}
 	return err
 }

@@ -90,7 +90,8 @@ func (s *Session) compile(c *cell, p part) Result {
 		n.Stop()
 		return Result{}
 	}
-	name := fmt.Sprint(engine.Hidden, "go", s.compiled.add(n)) // of its own: what knows an earlier program goes on calling that
+	// of its own: what knows an earlier program goes on calling that
+	name := fmt.Sprint(engine.Hidden, "go", s.compiled.add(n))
 	call := func(f int, in, out []any) {
 		s.compiled.calls.Add(1)
 		var halt <-chan struct{}

@@ -162,7 +162,8 @@ func (s *Session) inString(head, quoted string) []string {
 	if importing.MatchString(head) {
 		var out []string
 		for _, p := range paths() {
-			if strings.HasPrefix(p, quoted) || quoted != "" && strings.HasPrefix(p[strings.LastIndexByte(p, '/')+1:], quoted) {
+			last := p[strings.LastIndexByte(p, '/')+1:]
+			if strings.HasPrefix(p, quoted) || quoted != "" && strings.HasPrefix(last, quoted) {
 				out = append(out, p)
 			}
 		}
@@ -189,7 +190,8 @@ func (s *Session) inString(head, quoted string) []string {
 }
 
 // declaredWord finds names that the cell declares.
-var declaredWord = regexp.MustCompile(`(?m)(?:^|[\s({;,])(?:var|const|func|type)?\s*([\pL_][\pL\pN_]*)\s*(?:,\s*[\pL_][\pL\pN_]*\s*)*(?::=|=| [\pL\[*])`)
+var declaredWord = regexp.MustCompile(`(?m)(?:^|[\s({;,])(?:var|const|func|type)?\s*` +
+	`([\pL_][\pL\pN_]*)\s*(?:,\s*[\pL_][\pL\pN_]*\s*)*(?::=|=| [\pL\[*])`)
 
 // words completes a name that stands alone.
 func (s *Session) words(code, word string) []string {

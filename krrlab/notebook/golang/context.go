@@ -46,8 +46,8 @@ func newCellContext() *cellContext {
 	return &cellContext{Context: ctx, stop: stop}
 }
 
-// renewContext gives the cell to come a context that is not canceled, in ctx and in all variables of cells that have the
-// old one. What was canceled stays so: a cell left behind keeps it.
+// renewContext gives the cell to come a context that is not canceled, in ctx and in all variables of cells that have
+// the old one. What was canceled stays so: a cell left behind keeps it.
 func (s *Session) renewContext() *cellContext {
 	old := s.ctx.Load()
 	old.watched.Store(false)
@@ -88,7 +88,8 @@ func (s *Session) Progress() func(krrlab.Event) error {
 		p := progressNow.line
 		if p == nil {
 			progressNow.n++
-			p = &progressLine{id: fmt.Sprintf("krrlab-progress-%d-%d", time.Now().UnixNano(), progressNow.n), start: time.Now()}
+			p = &progressLine{id: fmt.Sprintf("krrlab-progress-%d-%d", time.Now().UnixNano(), progressNow.n),
+				start: time.Now()}
 			progressNow.line = p
 		}
 		progressNow.Unlock()
@@ -103,7 +104,8 @@ func (p *progressLine) put(s *Session, text string, part float64, picture string
 	if part >= 0 {
 		bar = fmt.Sprintf(`<progress max="1" value="%.3f" style="width:12em"></progress> `, part)
 	}
-	d := withID(display.MakeData3(display.MIMETypeHTML, text, `<div style="white-space:nowrap;font-size:90%">`+bar+html.EscapeString(text)+`</div>`+picture), p.id)
+	d := withID(display.MakeData3(display.MIMETypeHTML, text,
+		`<div style="white-space:nowrap;font-size:90%">`+bar+html.EscapeString(text)+`</div>`+picture), p.id)
 	first := !p.shown
 	p.shown = true
 	s.out.ordered(func(o Output) {

@@ -89,7 +89,8 @@ func (s *Session) explain(c *cell, err error) *Error {
 		file, line = c.name, c.last
 	}
 	if ok && c.deep.Load() {
-		return c.failure(panicError, "the recursion is too deep: functions that are not done take more than 192 MB of stack", line)
+		return c.failure(panicError,
+			"the recursion is too deep: functions that are not done take more than 192 MB of stack", line)
 	}
 	if ok {
 		return c.failure(interrupted, "the cell was interrupted", line)
@@ -163,11 +164,14 @@ var twice = regexp.MustCompile(`(?: type | types )(\S+?)\)? (?:as|and) (\S+?)(?:
 func hint(text string) string {
 	text = strings.ReplaceAll(text, "main.", "")
 	m := undefinedName.FindStringSubmatch(text)
-	if t, ok := strings.CutPrefix(text, "cannot define new methods on non-local type "); ok && strings.Contains(t, "[") {
-		return fmt.Sprintf("the generic type %s is of an earlier cell: declare it again in this cell, with all of its methods", t)
+	if t, ok := strings.CutPrefix(text, "cannot define new methods on non-local type "); ok &&
+		strings.Contains(t, "[") {
+		return fmt.Sprintf("the generic type %s is of an earlier cell: declare it again in this cell, with all of "+
+			"its methods", t)
 	}
 	if t := twice.FindStringSubmatch(text); t != nil && t[1] == t[2] {
-		return fmt.Sprintf("%s; one of them is the %s of before it was declared again: run the cells again that made its values", text, strings.TrimLeft(t[1], "*[]"))
+		return fmt.Sprintf("%s; one of them is the %s of before it was declared again: run the cells again that made "+
+			"its values", text, strings.TrimLeft(t[1], "*[]"))
 	}
 	switch {
 	case m == nil:

@@ -12,7 +12,8 @@ import (
 
 // Run executes a cell. name says which it is in messages: Cell 5.
 func (s *Session) Run(name, code string, out Output) Result {
-	c := &cell{name: name, lines: strings.Split(code, "\n"), out: out, done: make(chan struct{}), halt: make(chan struct{}), gone: make(chan struct{})}
+	c := &cell{name: name, lines: strings.Split(code, "\n"), out: out, done: make(chan struct{}),
+		halt: make(chan struct{}), gone: make(chan struct{})}
 	result := make(chan Result, 1)
 	select {
 	case s.work <- func() { s.runCell(c, result) }:
@@ -126,8 +127,9 @@ func (s *Session) goCode(c *cell, p part) Result {
 		if c.hits.Load() > 0 { // the interrupt's
 			break
 		}
-		s.out.write(stderr, fmt.Appendf(nil, "%s is not nil (line %d): %s; look at it, or write Must(…) around the call\n",
-			u.Name, u.Line, oneLine(u.Err.Error())))
+		s.out.write(stderr,
+			fmt.Appendf(nil, "%s is not nil (line %d): %s; look at it, or write Must(…) around the call\n",
+				u.Name, u.Line, oneLine(u.Err.Error())))
 	}
 	return res
 }

@@ -37,7 +37,10 @@ func (s *Session) hook() map[string]any {
 		"fmt.Printf":   func(format string, a ...any) (int, error) { return put(stdout, fmt.Sprintf(format, a...)) },
 		"fmt.Fprint":   func(w io.Writer, a ...any) (int, error) { return fmt.Fprint(direct(w), a...) },
 		"fmt.Fprintln": func(w io.Writer, a ...any) (int, error) { return fmt.Fprintln(direct(w), a...) },
-		"fmt.Fprintf":  func(w io.Writer, format string, a ...any) (int, error) { return fmt.Fprintf(direct(w), format, a...) },
+		"fmt.Fprintf": func(w io.Writer, format string, a ...any) (int, error) {
+			return fmt.Fprintf(direct(w), format,
+				a...)
+		},
 		"fmt.Scan": func(a ...any) (int, error) {
 			return scan(func(line string) (int, error) { return fmt.Sscan(line, a...) })
 		},
@@ -48,8 +51,11 @@ func (s *Session) hook() map[string]any {
 			return scan(func(line string) (int, error) { return fmt.Sscanf(line, format, a...) })
 		},
 		"context.Background": background, "context.TO" + "DO": background,
-		"time.Sleep":                       sleep,
-		"os.Exit":                          func(code int) { panic(fmt.Sprintf("os.Exit(%d) would end the kernel; return instead", code)) },
+		"time.Sleep": sleep,
+		"os.Exit": func(code int) {
+			panic(fmt.Sprintf("os.Exit(%d) would end the kernel; "+
+				"return instead", code))
+		},
 		"log.Fatal":                        func(a ...any) { panic(fmt.Sprint(a...)) },
 		"log.Fatalln":                      func(a ...any) { panic(fmt.Sprint(a...)) },
 		"log.Fatalf":                       func(format string, a ...any) { panic(fmt.Sprintf(format, a...)) },
@@ -156,10 +162,16 @@ func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
 		if took < 20*time.Millisecond && 2*m <= min(n, 128) {
 			continue
 		}
-		each, what := float64(took)/float64(m*m), map[bool]string{true: "is interpreted", false: "calls a compiled function for each pair"}[calls == 0]
-		if all := time.Duration(float64(n) * float64(n) / 2 * each); all > slowKernel && (calls == 0 || calls > int64(m)) {
-			s.out.write(stderr, fmt.Appendf(nil, "the kernel %v %s: %v an evaluation, so forming K of %d points takes about %v, and again wherever K is recomputed; "+
-				"%s, or take fewer points or a kernel of package kernel\n", k, what, time.Duration(each).Round(10*time.Nanosecond), n, all.Round(time.Second), faster()))
+		each, what := float64(took)/float64(m*m), map[bool]string{true: "is interpreted",
+			false: "calls a compiled function for each pair"}[calls == 0]
+		if all := time.Duration(float64(n) * float64(n) / 2 * each); all > slowKernel &&
+			(calls == 0 || calls > int64(m)) {
+			s.out.write(stderr,
+				fmt.Appendf(nil,
+					"the kernel %v %s: %v an evaluation, so forming K of %d points takes about %v, and again "+
+						"wherever K is recomputed; "+
+						"%s, or take fewer points or a kernel of package kernel\n", k, what,
+					time.Duration(each).Round(10*time.Nanosecond), n, all.Round(time.Second), faster()))
 		}
 		return
 	}

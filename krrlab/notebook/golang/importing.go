@@ -91,7 +91,8 @@ func similar(path string) []string {
 	last := path[strings.LastIndexByte(path, '/')+1:]
 	var out []string
 	for p := range engine.Packages() {
-		if q := p[strings.LastIndexByte(p, '/')+1:]; q == last || len(last) > 2 && (strings.HasPrefix(q, last) || strings.HasPrefix(last, q) && len(q) > 3) {
+		if q := p[strings.LastIndexByte(p, '/')+1:]; q == last || len(last) > 2 && (strings.HasPrefix(q, last) ||
+			strings.HasPrefix(last, q) && len(q) > 3) {
 			out = append(out, p)
 		}
 	}
@@ -101,7 +102,8 @@ func similar(path string) []string {
 
 // preferred are the packages that a name means where several have it.
 var preferred = map[string]string{
-	"rand": "math/rand", "template": "text/template", "scanner": "text/scanner", "pprof": "runtime/pprof", "ast": "go/ast", "color": "image/color",
+	"rand": "math/rand", "template": "text/template", "scanner": "text/scanner", "pprof": "runtime/pprof",
+	"ast": "go/ast", "color": "image/color",
 }
 
 // packagesNamed returns the paths of the linked-in packages that cells know by a name, those of the standard

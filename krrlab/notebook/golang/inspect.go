@@ -172,15 +172,17 @@ func (s *Session) describeWord(name, head string) (string, bool) {
 
 // helpers are the names that cells find without an import.
 var helpers = map[string]string{
-	"ctx":       "var ctx context.Context\n\nThe context of the cell: an interrupt cancels it. context.Background() is the same in a cell.",
+	"ctx": "var ctx context.Context\n\nThe context of the cell: an interrupt cancels it. context.Background() " +
+		"is the same in a cell.",
 	"Display":   "func Display(v any)\n\nDisplay shows a value as the last expression of a cell is shown.",
 	"DisplayID": "func DisplayID(id string, v any)\n\nDisplayID shows a value that Update can replace.",
 	"Update":    "func Update(id string, v any)\n\nUpdate shows v in place of what DisplayID showed with the same id.",
 	"Clear":     "func Clear()\n\nClear empties the output of the cell when the next output comes.",
 	"Input":     "func Input(prompt string) string\n\nInput asks the reader for a line; without one the cell fails.",
 	"Password":  "func Password(prompt string) string\n\nPassword asks the reader for a line that is not shown.",
-	"Progress":  "func Progress() func(krrlab.Event) error\n\nProgress returns a Monitor for a krrlab.Config that shows one line: stage, share or iteration, residual, time left.",
-	"display":   "package display\n\nWraps data for display: display.HTML, Markdown, Math, SVG, PNG, File and others.",
+	"Progress": "func Progress() func(krrlab.Event) error\n\nProgress returns a Monitor for a krrlab.Config that " +
+		"shows one line: stage, share or iteration, residual, time left.",
+	"display": "package display\n\nWraps data for display: display.HTML, Markdown, Math, SVG, PNG, File and others.",
 }
 
 // goDoc asks the go command, where there is one, for what is not bound here: the
@@ -193,7 +195,8 @@ func goDoc(path, name string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second) // a last guard: a loaded machine is slow to start it
+	// a last guard: a loaded machine is slow to start it
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	defer stop()
 	args := []string{"doc", path}
 	if name != "" {

@@ -60,7 +60,9 @@ func (s *Session) leave(c *cell) {
 	if !c.state.CompareAndSwap(isRunning, isLeft) {
 		return
 	}
-	s.out.write(stderr, []byte("the cell waits, or is in compiled code that does not watch its context: it is left behind, and ends when that returns\n"))
+	s.out.write(stderr,
+		[]byte("the cell waits, or is in compiled code that does not watch its context: it is left behind, and ends "+
+			"when that returns\n"))
 	s.endProgress()
 	s.out.end()
 	s.running.CompareAndSwap(c, nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// growth is a picture that grows while a stage iterates or searches: residuals and bounds of the error, or the leave-one-out
-// error of the best so far, against seconds.
+// growth is a picture that grows while a stage iterates or searches: residuals and bounds of the error, or the
+// leave-one-out error of the best so far, against seconds.
 type growth struct {
 	curves []plots.Series
 	search bool
@@ -59,7 +59,8 @@ func (g *growth) put(name string, x, y float64) {
 
 // figure returns the picture, nil while there is nothing to see.
 func (g *growth) figure() *plots.Figure {
-	f := &plots.Figure{X: plots.Axis{Label: "seconds"}, Y: plots.Axis{Label: "relative", Log: true}, Series: g.curves, Width: 5.5, Height: 2.4}
+	f := &plots.Figure{X: plots.Axis{Label: "seconds"}, Y: plots.Axis{Label: "relative", Log: true}, Series: g.curves,
+		Width: 5.5, Height: 2.4}
 	switch {
 	case g.search:
 		f.Y = plots.Axis{Label: "leave-one-out error of the best"}

@@ -36,7 +36,8 @@ type part struct {
 // or $ is a command; %time code times the code, and %time alone the rest of the cell. A first line that
 // begins with %%, of those for the whole cell, is a command with all lines behind it.
 func split(lines []string) []part {
-	if i := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" }); i >= 0 && wholeCell(lines[i]) {
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" }); i >= 0 &&
+		wholeCell(lines[i]) {
 		return []part{{line: i + 1, command: strings.TrimSpace(lines[i]) + "\n" + strings.Join(lines[i+1:], "\n")}}
 	}
 	inside := insideLines(lines)
@@ -132,7 +133,8 @@ func (s *Session) timed(want bool) func() {
 		d := time.Since(start)
 		var after runtime.MemStats
 		runtime.ReadMemStats(&after)
-		s.out.write(stdout, fmt.Appendf(nil, "time %v, %.1f MB allocated\n", d.Round(time.Microsecond), float64(after.TotalAlloc-before.TotalAlloc)/1e6))
+		s.out.write(stdout, fmt.Appendf(nil, "time %v, %.1f MB allocated\n", d.Round(time.Microsecond),
+			float64(after.TotalAlloc-before.TotalAlloc)/1e6))
 	}
 }
 

@@ -86,7 +86,8 @@ func New(o *Options) (*Session, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Session{work: make(chan func()), quit: make(chan struct{}), max: o.MaxOutput, dirs: o.DataDirs, added: o.Packages}
+	s := &Session{work: make(chan func()), quit: make(chan struct{}), max: o.MaxOutput, dirs: o.DataDirs,
+		added: o.Packages}
 	s.max = cmp.Or(s.max, 4<<20)
 	var err error
 	if s.out, err = newCapture(); err != nil {

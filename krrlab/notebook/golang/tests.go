@@ -6,13 +6,14 @@ import (
 	"testing"
 )
 
-// preparedTests is whether package testing knows how often to run a test: testing.RunTests runs none at all, and says that
-// all passed, until its Main has begun, which go test alone does.
+// preparedTests is whether package testing knows how often to run a test: testing.RunTests runs none at all, and says
+// that all passed, until its Main has begun, which go test alone does.
 var preparedTests atomic.Bool
 
 func init() { preparedTests.Store(testing.Testing()) }
 
-// prepareTests begins testing.Main and leaves it, by a panic out of the first match of a name, once it has read its flags.
+// prepareTests begins testing.Main and leaves it, by a panic out of the first match of a name, once it has read its
+// flags.
 func prepareTests() {
 	if preparedTests.Swap(true) {
 		return

@@ -33,7 +33,8 @@ func (c *Cell) Update(d Data) { c.show("update_display_data", d) }
 
 func (c *Cell) show(typ string, d Data) {
 	if !c.silent {
-		c.s.publish(typ, c.parent.RawHeader, map[string]any{"data": carried(d.Data), "metadata": carried(d.Metadata), "transient": carried(d.Transient)})
+		c.s.publish(typ, c.parent.RawHeader, map[string]any{"data": carried(d.Data), "metadata": carried(d.Metadata),
+			"transient": carried(d.Transient)})
 	}
 }
 
@@ -73,7 +74,8 @@ func (c *Cell) Input(prompt string, password bool) (string, error) {
 	if !c.stdin || m.from.Identity() == "" {
 		return "", ErrNoInput
 	}
-	frames, err := Encode(m.Identities, "input_request", c.s.session, m.RawHeader, map[string]any{"prompt": prompt, "password": password}, c.s.key)
+	frames, err := Encode(m.Identities, "input_request", c.s.session, m.RawHeader, map[string]any{"prompt": prompt,
+		"password": password}, c.s.key)
 	if err != nil {
 		return "", err
 	}
@@ -131,7 +133,8 @@ func (s *Server) execute(m *Message, req request) {
 	}
 	cell := &Cell{s: s, parent: m, silent: req.Silent, stdin: req.AllowStdin}
 	out := s.lang.Run(fmt.Sprintf("Cell %d", n), req.Code, cell)
-	content := map[string]any{"status": "ok", "execution_count": n, "payload": []any{}, "user_expressions": map[string]any{}}
+	content := map[string]any{"status": "ok", "execution_count": n, "payload": []any{},
+		"user_expressions": map[string]any{}}
 	if out.Next != "" && !req.Silent {
 		content["payload"] = []any{map[string]any{"source": "set_next_input", "text": out.Next, "replace": true}}
 	}
@@ -139,7 +142,8 @@ func (s *Server) execute(m *Message, req request) {
 	if v := out.Value; v != nil {
 		text, _ = v.Data["text/plain"].(string)
 		if !req.Silent {
-			s.publish("execute_result", m.RawHeader, map[string]any{"execution_count": n, "data": carried(v.Data), "metadata": carried(v.Metadata)})
+			s.publish("execute_result", m.RawHeader, map[string]any{"execution_count": n, "data": carried(v.Data),
+				"metadata": carried(v.Metadata)})
 		}
 	}
 	if store {
@@ -170,9 +174,11 @@ func (s *Server) evaluate(m *Message, exprs map[string]string) map[string]any {
 		out := s.lang.Run("expression "+name, expr, &Cell{s: s, parent: m, silent: true})
 		switch {
 		case out.Failure != nil:
-			values[name] = map[string]any{"status": "error", "ename": out.Failure.Name, "evalue": out.Failure.Value, "traceback": out.Failure.Traceback}
+			values[name] = map[string]any{"status": "error", "ename": out.Failure.Name, "evalue": out.Failure.Value,
+				"traceback": out.Failure.Traceback}
 		case out.Value != nil:
-			values[name] = map[string]any{"status": "ok", "data": carried(out.Value.Data), "metadata": carried(out.Value.Metadata)}
+			values[name] = map[string]any{"status": "ok", "data": carried(out.Value.Data),
+				"metadata": carried(out.Value.Metadata)}
 		default:
 			values[name] = map[string]any{"status": "ok", "data": map[string]any{}, "metadata": map[string]any{}}
 		}
@@ -196,7 +202,8 @@ func (s *Server) abort() {
 	s.mu.Unlock()
 	for _, m := range cells {
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "busy"})
-		s.reply(m, "execute_reply", map[string]any{"status": "aborted"}) // a count would be the number of a cell not run
+		// a count would be the number of a cell not run
+		s.reply(m, "execute_reply", map[string]any{"status": "aborted"})
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "idle"})
 	}
 }
@@ -382,7 +389,8 @@ func runeOffset(s string, bytes int) int { return utf8.RuneCountInString(s[:min(
 func (s *Server) complete(req request) map[string]any {
 	matches, start, end := s.lang.Complete(req.Code, byteOffset(req.Code, req.CursorPos))
 	return map[string]any{
-		"matches": matches, "cursor_start": runeOffset(req.Code, start), "cursor_end": runeOffset(req.Code, end), "metadata": map[string]any{},
+		"matches": matches, "cursor_start": runeOffset(req.Code, start), "cursor_end": runeOffset(req.Code,
+			end), "metadata": map[string]any{},
 	}
 }
 

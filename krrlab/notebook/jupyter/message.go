@@ -77,7 +77,8 @@ func Decode(frames [][]byte, key []byte) (*Message, error) {
 	if !hmac.Equal(sign(key, parts), frames[i+1]) {
 		return nil, errSignature
 	}
-	m := &Message{Identities: frames[:i], RawHeader: parts[0], Parent: parts[1], Metadata: parts[2], Content: parts[3], signature: frames[i+1]}
+	m := &Message{Identities: frames[:i], RawHeader: parts[0], Parent: parts[1], Metadata: parts[2], Content: parts[3],
+		signature: frames[i+1]}
 	if err := json.Unmarshal(parts[0], &m.Header); err != nil {
 		return nil, errMalformed
 	}
@@ -86,8 +87,10 @@ func Decode(frames [][]byte, key []byte) (*Message, error) {
 
 // Encode writes a message of the type to those identities: content is anything that JSON
 // can carry.
-func Encode(identities [][]byte, typ, session string, parent json.RawMessage, content any, key []byte) ([][]byte, error) {
-	h, err := json.Marshal(Header{ID: newID(), Session: session, Username: "kernel", Date: time.Now().UTC().Format(time.RFC3339Nano), Type: typ, Version: protocolVersion})
+func Encode(identities [][]byte, typ, session string, parent json.RawMessage, content any, key []byte) ([][]byte,
+	error) {
+	h, err := json.Marshal(Header{ID: newID(), Session: session, Username: "kernel",
+		Date: time.Now().UTC().Format(time.RFC3339Nano), Type: typ, Version: protocolVersion})
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +206,8 @@ func (c *Connection) complete() error {
 		c.IP = "0.0.0.0"
 	}
 	if ip := net.ParseIP(c.IP); c.Key == "" && c.IP != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("no key with ip %s: anyone who can reach this machine could run code; want a key, or ip 127.0.0.1", c.IP)
+		return fmt.Errorf("no key with ip %s: anyone who can reach this machine could run code; want a key, or ip "+
+			"127.0.0.1", c.IP)
 	}
 	return nil
 }
@@ -215,7 +219,8 @@ type namedPort struct {
 }
 
 func (c *Connection) ports() []namedPort {
-	return []namedPort{{"shell_port", c.ShellPort}, {"iopub_port", c.IOPubPort}, {"stdin_port", c.StdinPort}, {"control_port", c.ControlPort}, {"hb_port", c.HBPort}}
+	return []namedPort{{"shell_port", c.ShellPort}, {"iopub_port", c.IOPubPort}, {"stdin_port", c.StdinPort},
+		{"control_port", c.ControlPort}, {"hb_port", c.HBPort}}
 }
 
 // address is the ZeroMQ address of a port.

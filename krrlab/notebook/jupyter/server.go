@@ -81,7 +81,8 @@ func Listen(c Connection, lang Language) (*Server, error) {
 	if err := c.complete(); err != nil {
 		return nil, fmt.Errorf("jupyter: %w", err)
 	}
-	s := &Server{lang: lang, key: []byte(c.Key), session: newID(), timeout: 2 * time.Second, serving: make(chan struct{})}
+	s := &Server{lang: lang, key: []byte(c.Key), session: newID(), timeout: 2 * time.Second,
+		serving: make(chan struct{})}
 	s.seen.limit = remembered
 	s.wake = sync.NewCond(&s.mu)
 	router := func(handle func(*Message)) zmtp.Options {
@@ -96,7 +97,8 @@ func Listen(c Connection, lang Language) (*Server, error) {
 		socket **zmtp.Socket
 		port   int
 		o      zmtp.Options
-	}{{&s.shell, c.ShellPort, router(s.enqueue)}, {&s.control, c.ControlPort, router(s.direct)}, {&s.stdin, c.StdinPort, stdin}, {&s.hb, c.HBPort, beat}} {
+	}{{&s.shell, c.ShellPort, router(s.enqueue)}, {&s.control, c.ControlPort, router(s.direct)}, {&s.stdin, c.StdinPort,
+		stdin}, {&s.hb, c.HBPort, beat}} {
 		var err error
 		if *x.socket, err = zmtp.Listen(c.address(x.port), x.o); err != nil {
 			s.Close()
@@ -135,7 +137,8 @@ func (s *Server) sockets() (open []*zmtp.Socket) {
 
 // welcome is the first message of a subscriber.
 func (s *Server) welcome(topic []byte) [][]byte {
-	frames, err := Encode([][]byte{[]byte("iopub_welcome")}, "iopub_welcome", s.session, nil, map[string]any{"subscription": string(topic)}, s.key)
+	frames, err := Encode([][]byte{[]byte("iopub_welcome")}, "iopub_welcome", s.session, nil,
+		map[string]any{"subscription": string(topic)}, s.key)
 	if err != nil {
 		return nil
 	}
@@ -248,7 +251,8 @@ func (s *Server) next() *Message {
 func (s *Server) reply(m *Message, typ string, content any) {
 	frames, err := Encode(m.Identities, typ, s.session, m.RawHeader, content, s.key)
 	if err != nil {
-		frames, _ = Encode(m.Identities, typ, s.session, m.RawHeader, failed("ReplyError", err.Error()), s.key) // of words only
+		// of words only
+		frames, _ = Encode(m.Identities, typ, s.session, m.RawHeader, failed("ReplyError", err.Error()), s.key)
 	}
 	if m.from != nil {
 		m.from.Reply(frames)

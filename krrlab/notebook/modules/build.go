@@ -60,7 +60,8 @@ func (b *builder) laboratory() error {
 	if m := described.FindStringSubmatch(query); m != nil {
 		query = m[1]
 	} else if !semver.IsValid(query) || strings.Contains(query, "dirty") {
-		return fmt.Errorf("krrlab %s is not a release, and no folder around %s has its source: name a checkout of it by --source", b.Version, b.Program)
+		return fmt.Errorf("krrlab %s is not a release, and no folder around %s has its source: name a checkout of it "+
+			"by --source", b.Version, b.Program)
 	}
 	text, err := b.run("mod", "download", "-json", lab+"@"+query)
 	var m struct{ Dir, Version string }
@@ -68,7 +69,8 @@ func (b *builder) laboratory() error {
 		err = json.Unmarshal([]byte(text), &m)
 	}
 	if err != nil {
-		return fmt.Errorf("the source of krrlab %s cannot be downloaded (%w): name a checkout of it by --source", b.Version, err)
+		return fmt.Errorf("the source of krrlab %s cannot be downloaded (%w): name a checkout of it by --source",
+			b.Version, err)
 	}
 	b.lab, b.version = m.Dir, m.Version
 	return nil
@@ -151,14 +153,20 @@ func (b *builder) get(entries []Entry) error {
 	}
 	if len(missing) > 0 {
 		_, err := b.run(args...)
-		if err != nil && b.ctx.Err() == nil && !strings.Contains(err.Error(), " requires ") && !slices.ContainsFunc(missing, func(e Entry) bool { return require(b.ctx, b.dir, e.Path, e.Version) != nil }) {
+		if err != nil && b.ctx.Err() == nil && !strings.Contains(err.Error(), " requires ") &&
+			!slices.ContainsFunc(missing, func(e Entry) bool {
+				return require(b.ctx, b.dir, e.Path,
+					e.Version) != nil
+			}) {
 			err = nil // the module cache has them
 		}
 		if err != nil {
 			return errors.New(strings.NewReplacer("@upgrade", "", lab+"@"+b.version, "krrlab").Replace(err.Error()))
 		}
 	}
-	text, err := b.run(append([]string{"list", "-f", "{{.ImportPath}} {{.Name}} {{.Module.Version}}", program}, paths...)...) // with all that the program needs, versions are final
+	// with all that the program needs, versions are final
+	text, err := b.run(append([]string{"list", "-f", "{{.ImportPath}} {{.Name}} {{.Module.Version}}", program},
+		paths...)...)
 	if err != nil {
 		return err
 	}
@@ -175,7 +183,8 @@ func (b *builder) get(entries []Entry) error {
 			return fmt.Errorf("%s is a program, which cannot be imported", words[0])
 		case len(words) > 2 && entries[i].Dir == "":
 			if v := entries[i].Version; semver.IsValid(v) && v != words[2] {
-				return fmt.Errorf("krrlab or one of the packages requires the module of %s in version %s, not %s", words[0], words[2], v)
+				return fmt.Errorf("krrlab or one of the packages requires the module of %s in version %s, not %s",
+					words[0], words[2], v)
 			}
 			entries[i].Version = words[2]
 		}
@@ -245,7 +254,8 @@ func (b *builder) program() error {
 	if cgo := setting(b.Program, "CGO_ENABLED"); cgo != "" {
 		env = append(env, "CGO_ENABLED="+cgo)
 	}
-	_, err = run(b.ctx, b.dir, env, "build", "-trimpath", "-buildvcs=false", "-tags="+setting(b.Program, "-tags"), "-ldflags=-s -w -X main.tag="+b.Version, "-o", "krrlab", ".")
+	_, err = run(b.ctx, b.dir, env, "build", "-trimpath", "-buildvcs=false", "-tags="+setting(b.Program, "-tags"),
+		"-ldflags=-s -w -X main.tag="+b.Version, "-o", "krrlab", ".")
 	if errors.Is(err, b.ctx.Err()) {
 		return err
 	}

@@ -1,8 +1,9 @@
-// Package modules finds Go packages that are not compiled into the notebook's kernel, and builds kernels with more of them.
+// Package modules finds Go packages that are not compiled into the notebook's kernel, and builds kernels with more of
+// them.
 //
-// A Finder says where the source of a package lies, so that it can be interpreted: in the module of a kernel that Add has
-// built, in the module of the current folder (its versions, its vendor folder, its local packages), or in the module
-// cache, of which it takes the newest version. It never uses the network.
+// A Finder says where the source of a package lies, so that it can be interpreted: in the module of a kernel that Add
+// has built, in the module of the current folder (its versions, its vendor folder, its local packages), or in the
+// module cache, of which it takes the newest version. It never uses the network.
 //
 // Add builds a program from the laboratory's own main package, the packages named and tables of their exported names
 // (package bindgen), in a module of its own; the laboratory is taken at this program's version from the module

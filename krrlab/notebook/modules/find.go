@@ -82,10 +82,11 @@ func (f *Finder) Find(ctx context.Context, path string) (*Package, error) {
 }
 
 // offline makes the go command take modules as the module cache has them: verified when they were downloaded.
-var offline = []string{"GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOWORK=off", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH}
+var offline = []string{"GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOWORK=off", "GOOS=" +
+	runtime.GOOS, "GOARCH=" + runtime.GOARCH}
 
-// get takes the newest version of a package in the module cache into a module of this Finder's: if it can be, together with
-// the modules of this program.
+// get takes the newest version of a package in the module cache into a module of this Finder's: if it can be, together
+// with the modules of this program.
 func (f *Finder) get(ctx context.Context, path string) (dir string, err error) {
 	for _, name := range []string{"with", "alone"} {
 		if dir, err = f.module(ctx, name); err != nil {
@@ -121,8 +122,9 @@ func (f *Finder) module(ctx context.Context, name string) (dir string, err error
 	return dir, err
 }
 
-// here takes a package into the module in a folder from the module that it is part of: this Finder's, that of the current folder,
-// or the checkout around this program. It leaves go.mod as it was if what the package imports is not there.
+// here takes a package into the module in a folder from the module that it is part of: this Finder's, that of the
+// current folder, or the checkout around this program. It leaves go.mod as it was if what the package imports is not
+// there.
 func (f *Finder) here(ctx context.Context, dir, path string) bool {
 	program, _ := os.Executable()
 	file := filepath.Join(dir, "go.mod")
@@ -131,12 +133,14 @@ func (f *Finder) here(ctx context.Context, dir, path string) bool {
 		return false
 	}
 	for _, at := range []string{cmp.Or(f.Dir, "."), ".", filepath.Dir(program)} {
-		text, err := run(ctx, at, offline[:1], "list", "-find", "-f", "{{with .Module}}{{if .Main}}{{.Path}}\n{{.Dir}}{{end}}{{end}}", path)
+		text, err := run(ctx, at, offline[:1], "list", "-find", "-f",
+			"{{with .Module}}{{if .Main}}{{.Path}}\n{{.Dir}}{{end}}{{end}}", path)
 		m, from, found := strings.Cut(strings.TrimSpace(text), "\n")
 		if err != nil || !found {
 			continue
 		}
-		if _, err = run(ctx, dir, offline, "mod", "edit", "-require="+m+"@"+zero(m), "-replace="+m+"="+from); err == nil {
+		if _, err = run(ctx, dir, offline, "mod", "edit", "-require="+m+"@"+zero(m),
+			"-replace="+m+"="+from); err == nil {
 			_, err = run(ctx, dir, offline, "list", "-deps", path)
 		}
 		if err == nil {
@@ -177,7 +181,8 @@ func require(ctx context.Context, dir, path, version string) error {
 			if e != nil || version != "" && v != version {
 				continue
 			}
-			if old := semver.Prerelease(found) != "" || found == ""; semver.Prerelease(v) == "" && old || old == (semver.Prerelease(v) != "") && semver.Compare(v, found) > 0 {
+			if old := semver.Prerelease(found) != "" || found == ""; semver.Prerelease(v) == "" && old ||
+				old == (semver.Prerelease(v) != "") && semver.Compare(v, found) > 0 {
 				found = v
 			}
 		}
@@ -215,7 +220,8 @@ var linked = sync.OnceValue(func() map[string]string {
 
 // list asks the go command for a package and those that it imports.
 func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Package, error) {
-	text, err := run(ctx, dir, append([]string{"CGO_ENABLED=0"}, env...), "list", "-deps", tags, "-json=ImportPath,Dir,GoFiles,Standard,DepOnly,Module", path)
+	text, err := run(ctx, dir, append([]string{"CGO_ENABLED=0"}, env...), "list", "-deps", tags,
+		"-json=ImportPath,Dir,GoFiles,Standard,DepOnly,Module", path)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +250,8 @@ func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Pac
 			}
 			continue
 		}
-		p := &Package{Path: l.ImportPath, Dir: l.Dir, Files: l.GoFiles, Module: strings.TrimSpace(l.Module.Path + " " + l.Module.Version), Go: "go1.16"}
+		p := &Package{Path: l.ImportPath, Dir: l.Dir, Files: l.GoFiles, Module: strings.TrimSpace(l.Module.Path + " " +
+			l.Module.Version), Go: "go1.16"}
 		if l.Module.GoVersion != "" {
 			p.Go = "go" + l.Module.GoVersion
 		}
@@ -290,7 +297,8 @@ func runBy(ctx context.Context, start func(*exec.Cmd) error, dir string, env []s
 	if errors.As(err, &exit) {
 		var lines []string
 		for line := range strings.Lines(errs.String()) {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "go: downloading") && !strings.HasPrefix(line, "go: finding") {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "go: downloading") &&
+				!strings.HasPrefix(line, "go: finding") {
 				lines = append(lines, strings.TrimPrefix(line, "go: "))
 			}
 		}
@@ -299,8 +307,8 @@ func runBy(ctx context.Context, start func(*exec.Cmd) error, dir string, env []s
 	return out.String(), err
 }
 
-// Program builds the program of some files without a network, with those of the packages that it imports that are at hand or in
-// the module cache. It returns its folder, which the caller removes; there it is called program.
+// Program builds the program of some files without a network, with those of the packages that it imports that are at
+// hand or in the module cache. It returns its folder, which the caller removes; there it is called program.
 func (f *Finder) Program(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return "", ErrNoGo
@@ -359,7 +367,8 @@ func (f *Finder) program(ctx context.Context, dir string, files map[string]strin
 		}
 	}
 	if len(imports) == 0 {
-		if _, err := run(ctx, dir, offline, "mod", "init", "notebook"); err != nil { // with the version of the go command
+		// with the version of the go command
+		if _, err := run(ctx, dir, offline, "mod", "init", "notebook"); err != nil {
 			return err
 		}
 	}

@@ -84,7 +84,8 @@ func (a *Added) Module() string { return filepath.Join(a.dir, filepath.Base(a.Fo
 func (a *Added) Fresh(program, version string) bool {
 	base, err := os.Stat(program)
 	built, err2 := os.Stat(a.Path())
-	return err == nil && err2 == nil && a.Program == program && a.Version == version && !built.ModTime().Before(base.ModTime())
+	return err == nil && err2 == nil && a.Program == program && a.Version == version &&
+		!built.ModTime().Before(base.ModTime())
 }
 
 // Add builds a kernel with the packages that were added before and those named: path, path@version, or the folder of
@@ -203,7 +204,8 @@ func (k *Kernel) build(ctx context.Context, log io.Writer, entries []Entry) (a *
 	if err := b.program(); err != nil {
 		return nil, err
 	}
-	a = &Added{Program: k.Program, Version: k.Version, Folder: filepath.Base(dir), Packages: entries, Tables: b.written, dir: k.Dir}
+	a = &Added{Program: k.Program, Version: k.Version, Folder: filepath.Base(dir), Packages: entries, Tables: b.written,
+		dir: k.Dir}
 	if err := exec.CommandContext(ctx, a.Path(), "version").Run(); err != nil {
 		return nil, fmt.Errorf("the kernel was built, but does not start: %w", err)
 	}

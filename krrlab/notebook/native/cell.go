@@ -85,7 +85,8 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 		}
 	}
 	head, imports := c.imports()
-	dir, err := build(ctx, files(src.Name, strings.Replace(c.text, "package cell", "package cell"+head, 1), table+"}\n"), imports)
+	dir, err := build(ctx, files(src.Name, strings.Replace(c.text, "package cell", "package cell"+head, 1),
+		table+"}\n"), imports)
 	if err != nil {
 		return nil, c.located(err)
 	}
@@ -109,13 +110,15 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 func files(name, cell, table string) map[string]string {
 	inMain := func(s string) string { return strings.Replace(s, "package native", "package main", 1) }
 	return map[string]string{
-		"main.go": fmt.Sprintf("package main\n\nimport \"notebook/cell\"\n\nfunc main() { Serve(%q, cell.Krrlab) }\n", name),
+		"main.go": fmt.Sprintf("package main\n\nimport \"notebook/cell\"\n\nfunc main() { Serve(%q, cell.Krrlab) }\n",
+			name),
 		"wire.go": inMain(wireSource), "serve.go": inMain(serveSource), "map.go": inMain(mapSource),
 		"cell/cell.go": "//line " + name + ":1\n" + cell, "cell/zz.go": table,
 	}
 }
 
-// parse parses a cell. A kernel that has Eval alone gets a loop over it behind the cell, for package kernel calls EvalTile once a tile.
+// parse parses a cell. A kernel that has Eval alone gets a loop over it behind the cell, for package kernel calls
+// EvalTile once a tile.
 func parse(src Source) (*Cell, error) {
 	c := &Cell{src: src, fset: token.NewFileSet(), text: "package cell\n" + src.Code}
 	var err error
@@ -171,7 +174,8 @@ func (c *Cell) offered(f *ast.FuncDecl) bool {
 }
 
 func (c *Cell) refuse(f *ast.FuncDecl, why string) *Error {
-	return &Error{fmt.Sprintf("%s %s; a compiled function takes and returns real numbers, strings, bools, []float64 and structs of these: declare it in a cell without %%%%go, or begin its name with a small letter",
+	return &Error{fmt.Sprintf("%s %s; a compiled function takes and returns real numbers, strings, bools, []float64 "+
+		"and structs of these: declare it in a cell without %%%%go, or begin its name with a small letter",
 		f.Name.Name, why), c.src.Name, c.line(f)}
 }
 
@@ -228,7 +232,8 @@ func standard(p string) bool {
 // located finds the line of the cell in what the go command says.
 func (c *Cell) located(err error) error {
 	text := err.Error()
-	at := regexp.MustCompile(`(?:^|; )(?:cell/)?`+regexp.QuoteMeta(c.src.Name)+`:(\d+)(?::\d+)?: `).FindAllStringSubmatchIndex(text, 2)
+	place := regexp.MustCompile(`(?:^|; )(?:cell/)?` + regexp.QuoteMeta(c.src.Name) + `:(\d+)(?::\d+)?: `)
+	at := place.FindAllStringSubmatchIndex(text, 2)
 	if at == nil {
 		for _, s := range c.file.Imports {
 			if p, _ := strconv.Unquote(s.Path.Value); strings.HasPrefix(text, p+": ") {
@@ -254,20 +259,21 @@ func (c *Cell) Names() (names []string) {
 	return names
 }
 
-// Call calls a function by its number in the Stub, with values as arguments and pointers for its results. It returns ErrHalted when
-// the channel is closed and the call takes long after that; the program is killed then.
+// Call calls a function by its number in the Stub, with values as arguments and pointers for its results. It returns
+// ErrHalted when the channel is closed and the call takes long after that; the program is killed then.
 func (c *Cell) Call(halt <-chan struct{}, f int, in, out []any) error {
 	return c.run.call(halt, f, in, out)
 }
 
 // Stop ends the program. Calls say so.
 func (c *Cell) Stop() {
-	c.run.fail("the compiled program was ended because its cell was run again: compute again the values made before that")
+	c.run.fail("the compiled program was ended because its cell was run again: compute again the values made before " +
+		"that")
 	c.run.kill()
 }
 
-// Stub is the cell as the session is to see it, on the same lines: its types and constants, and those functions and methods
-// that can be called, which call a function such as Call by its name in the session.
+// Stub is the cell as the session is to see it, on the same lines: its types and constants, and those functions and
+// methods that can be called, which call a function such as Call by its name in the session.
 func (c *Cell) Stub(call string) string {
 	var b strings.Builder
 	for _, d := range c.file.Decls {
@@ -314,5 +320,6 @@ func (c *Cell) calling(f *ast.FuncDecl, number int, call string) string {
 		decls, names := list(f.Type.Results, "r")
 		results, out = "("+strings.Join(decls, ", ")+") ", "&"+strings.Join(names, ", &")
 	}
-	return fmt.Sprintf("func %s%s(%s) %s{ %s(%d, []any{%s}, []any{%s}); return }", receiver, f.Name.Name, strings.Join(params, ", "), results, call, number, strings.Join(in, ", "), out)
+	return fmt.Sprintf("func %s%s(%s) %s{ %s(%d, []any{%s}, []any{%s}); return }", receiver, f.Name.Name,
+		strings.Join(params, ", "), results, call, number, strings.Join(in, ", "), out)
 }

@@ -38,7 +38,8 @@ type lane struct {
 	reply  chan *message // closed when the process has ended
 }
 
-// start runs the program of a cell, which prints where this one does. It returns what the program says of its functions.
+// start runs the program of a cell, which prints where this one does. It returns what the program says of its
+// functions.
 func start(ctx context.Context, cell, path string) (p *process, hello *message, err error) {
 	p = &process{cell: cell, cmd: exec.Command(path)}
 	p.cmd.Stdout, p.cmd.Stderr = os.Stdout, os.Stderr
@@ -205,7 +206,8 @@ func (p *process) call(halt <-chan struct{}, f int, in, out []any) error {
 		return p.died
 	}
 	for _, r := range lent {
-		if here, there := bytesOf(r.s), l.mem[8*r.at:][:8*len(r.s)]; !bytes.Equal(here, there) { // other goroutines may read what is only read
+		// other goroutines may read what is only read
+		if here, there := bytesOf(r.s), l.mem[8*r.at:][:8*len(r.s)]; !bytes.Equal(here, there) {
 			copy(here, there)
 		}
 	}

@@ -25,12 +25,13 @@ type server struct {
 	mapped    map[int64][]float64 // by where it lies in the file
 }
 
-// Serve is the main function of a compiled program: it answers calls of the functions, of the cell of that name, until its
-// parent closes the pipe that they come by. Pipes and memory are the files 3 to 5.
+// Serve is the main function of a compiled program: it answers calls of the functions, of the cell of that name, until
+// its parent closes the pipe that they come by. Pipes and memory are the files 3 to 5.
 func Serve(name string, functions []any) {
 	signal.Ignore(os.Interrupt) // the parent's
 	debug.SetMaxStack(192 << 20)
-	s := &server{name: name, functions: functions, replies: inherited(4, "replies"), file: inherited(5, "memory"), mapped: map[int64][]float64{}}
+	s := &server{name: name, functions: functions, replies: inherited(4, "replies"), file: inherited(5, "memory"),
+		mapped: map[int64][]float64{}}
 	hello := &message{}
 	for _, f := range functions {
 		hello.text(refusal(reflect.TypeOf(f)))
@@ -81,8 +82,8 @@ func (s *server) memory(at int64, size int) []float64 {
 	return s.mapped[at]
 }
 
-// call answers a request: lane, function, the place and size of its memory, arguments. A reply has the lane, the line of a panic, or 0,
-// and its text or the results.
+// call answers a request: lane, function, the place and size of its memory, arguments. A reply has the lane, the line
+// of a panic, or 0, and its text or the results.
 func (s *server) call(m *message) {
 	lane, f, at, size := m.next(), reflect.ValueOf(s.functions[m.next()]), int64(m.next()), int(m.next())
 	r, done := &message{}, false

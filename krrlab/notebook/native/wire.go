@@ -61,8 +61,8 @@ func receive(r io.Reader) (*message, error) {
 
 var errorType = reflect.TypeFor[error]()
 
-// foreign returns the type within t that cannot be sent, nil if all of t can: numbers, strings, bools, slices of float64, structs
-// of these, and errors as results.
+// foreign returns the type within t that cannot be sent, nil if all of t can: numbers, strings, bools, slices of
+// float64, structs of these, and errors as results.
 func foreign(t reflect.Type, result bool) reflect.Type {
 	k := t.Kind()
 	if k == reflect.Struct {
@@ -73,7 +73,8 @@ func foreign(t reflect.Type, result bool) reflect.Type {
 		}
 		return nil
 	}
-	if k >= reflect.Bool && k <= reflect.Float64 && k != reflect.Uintptr || k == reflect.String || k == reflect.Slice && t.Elem().Kind() == reflect.Float64 || result && t == errorType {
+	if k >= reflect.Bool && k <= reflect.Float64 && k != reflect.Uintptr || k == reflect.String || k == reflect.Slice &&
+		t.Elem().Kind() == reflect.Float64 || result && t == errorType {
 		return nil
 	}
 	return t

@@ -51,7 +51,8 @@ type Conn struct {
 }
 
 func newConn(rw net.Conn, l Limits) *Conn {
-	c := &Conn{rw: rw, r: bufio.NewReader(rw), w: bufio.NewWriter(&deadlineWriter{rw, l.Write}), limits: l, command: func(string, []byte) {}}
+	c := &Conn{rw: rw, r: bufio.NewReader(rw), w: bufio.NewWriter(&deadlineWriter{rw, l.Write}), limits: l,
+		command: func(string, []byte) {}}
 	c.message.Store(int64(l.Message))
 	return c
 }
