@@ -48,7 +48,8 @@ func (r *fitted) useless() string {
 		}
 	}
 	if least := float64(wrong) / float64(r.data.test.Len()); wrong > 0 && float64(r.sol.TestError) >= least {
-		return fmt.Sprintf("always %q, the most frequent class, has an error of %.2f %%, no more than the model%s", r.data.train.Labels[most], 100*least, again)
+		return fmt.Sprintf("always %q, the most frequent class, has an error of %.2f %%, no more than the model%s",
+			r.data.train.Labels[most], 100*least, again)
 	}
 	return ""
 }
@@ -58,9 +59,11 @@ func advice(r *krrlab.Solution) string {
 	rounding := r.Status == pcg.Inaccurate || r.Status == pcg.Stagnated
 	switch {
 	case r.Status == pcg.Indefinite && r.Storage != gram.Float64.String() && r.Kernel.Name != "precomputed":
-		return fmt.Sprintf("K+λI as stored in %s is not positive definite, so K is off by more than λ: try --storage float64, or a larger --lambda", r.Storage)
+		return fmt.Sprintf("K+λI as stored in %s is not positive definite, so K is off by more than λ: try --storage "+
+			"float64, or a larger --lambda", r.Storage)
 	case r.Status == pcg.Indefinite:
-		return "K+λI is not positive definite: rounding exceeds λ, or the kernel is not positive semi-definite; try a larger --lambda"
+		return "K+λI is not positive definite: rounding exceeds λ, or the kernel is not positive semi-definite; try " +
+			"a larger --lambda"
 	case r.Status == pcg.IndefinitePreconditioner && r.Precond == "vecchia":
 		return "the preconditioner is not positive definite in float64: try a larger --lambda"
 	case r.Status == pcg.IndefinitePreconditioner:
@@ -74,11 +77,13 @@ func advice(r *krrlab.Solution) string {
 	}
 	instead := ""
 	if r.Ranks == nil {
-		instead = fmt.Sprintf(", or --solver direct, which holds %s", accel.Bytes(direct.Need(direct.Float64, r.N, r.T)))
+		instead = fmt.Sprintf(", or --solver direct, which holds %s",
+			accel.Bytes(direct.Need(direct.Float64, r.N, r.T)))
 	}
 	switch {
 	case r.Precond == "vecchia":
-		return fmt.Sprintf("try more than %d --neighbors or pivots (--features), or a larger --max-iter", r.Neighbors) + instead
+		return fmt.Sprintf("try more than %d --neighbors or pivots (--features), or a larger --max-iter", r.Neighbors) +
+			instead
 	case r.Solver == krrlab.PCG || r.Solver == krrlab.BlockPCG:
 		return "try more --features, a larger --lambda-p, or a larger --max-iter" + instead
 	}

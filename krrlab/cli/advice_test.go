@@ -27,8 +27,10 @@ func TestAdvice(t *testing.T) {
 		{pcg.MaxIterations, gram.Float32, "--features", "--storage"},
 	} {
 		if c.status == pcg.Indefinite { // K that is given is what it is
-			given := &krrlab.Solution{Header: krrlab.Header{Kernel: kernel.Spec{Name: "precomputed"}}, Status: c.status, Storage: gram.Recompute.String()}
-			if got := advice(given); !strings.Contains(got, "not positive semi-definite") || strings.Contains(got, "--storage") {
+			given := &krrlab.Solution{Header: krrlab.Header{Kernel: kernel.Spec{Name: "precomputed"}}, Status: c.status,
+				Storage: gram.Recompute.String()}
+			if got := advice(given); !strings.Contains(got, "not positive semi-definite") ||
+				strings.Contains(got, "--storage") {
 				t.Errorf("K given: %q", got)
 			}
 		}

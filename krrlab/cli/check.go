@@ -40,7 +40,8 @@ theory/README.md is the guide. The claims are
   krrlab check theorem1 --figures .`,
 		Args: cobra.ArbitraryArgs,
 	}
-	return withOptions(cmd, schema.Of(f), func(ctx context.Context, args []string) error { return a.check(ctx, f, args) })
+	run := func(ctx context.Context, args []string) error { return a.check(ctx, f, args) }
+	return withOptions(cmd, schema.Of(f), run)
 }
 
 // claimList names the claims in lines of at most 80 characters.
@@ -115,7 +116,8 @@ func (a *app) printResult(f *checkFlags, r *theory.Result) {
 	}
 	c, err := theory.Find(r.Claim)
 	if err == nil {
-		a.printf("%s\n    %s\n    measured: %s\n    fails by: %s\n", c.Place, strings.ReplaceAll(c.Statement, "\n", "\n    "), c.Measured, c.Fails)
+		a.printf("%s\n    %s\n    measured: %s\n    fails by: %s\n", c.Place,
+			strings.ReplaceAll(c.Statement, "\n", "\n    "), c.Measured, c.Fails)
 	}
 	a.printf("%s\n", r)
 }
@@ -130,10 +132,12 @@ func (a *app) checkEnd(ctx context.Context, f *checkFlags, rep *theory.Report, a
 	if len(failed) > 0 {
 		verdict = "failed: " + strings.Join(failed, ", ")
 	}
-	a.printf("%d of %d claims checked with %d trials each in %.0f s: %s\n", len(rep.Claims), asked, rep.Trials, took.Seconds(), verdict)
+	a.printf("%d of %d claims checked with %d trials each in %.0f s: %s\n", len(rep.Claims), asked, rep.Trials,
+		took.Seconds(), verdict)
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was checked until then\n", took.Seconds())
+		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was checked until then\n",
+			took.Seconds())
 		return errStatus(exitInterrupted)
 	case len(failed) > 0:
 		return errStatus(exitError)
@@ -141,7 +145,8 @@ func (a *app) checkEnd(ctx context.Context, f *checkFlags, rep *theory.Report, a
 	return nil
 }
 
-func (a *app) checkFigures(ctx context.Context, f *checkFlags, list []theory.Claim, o *theory.Options, progress *progress) error {
+func (a *app) checkFigures(ctx context.Context, f *checkFlags, list []theory.Claim, o *theory.Options,
+	progress *progress) error {
 	names, err := theory.Figures(ctx, f.Figures, list, o)
 	progress.clear()
 	if err != nil {

@@ -22,7 +22,8 @@ $ check proposition2 lambda-p --trials 20 --json c.json
 	all pass`)
 	b := read(t, "c.json")
 	var r theory.Report
-	if err := json.Unmarshal(b, &r); err != nil || len(r.Claims) != 2 || r.Claims[1].Claim != "lambda-p" || r.Claims[1].Verdict != theory.Pass {
+	if err := json.Unmarshal(b, &r); err != nil || len(r.Claims) != 2 || r.Claims[1].Claim != "lambda-p" ||
+		r.Claims[1].Verdict != theory.Pass {
 		t.Errorf("%v: %s", err, b)
 	}
 	if !strings.Contains(string(read(t, "figures/iterations.svg")), "<svg") {
@@ -34,14 +35,17 @@ $ check proposition2 lambda-p --trials 20 --json c.json
 func TestCheckEnd(t *testing.T) {
 	var out, errs strings.Builder
 	a := &app{env: Env{Stdout: &out, Stderr: &errs}}
-	bad := &theory.Report{Trials: 20, Claims: []theory.Result{{Claim: "lemma4", Verdict: theory.Pass}, {Claim: "theorem1", Verdict: theory.Fail}}}
-	if err := a.checkEnd(context.Background(), &checkFlags{}, bad, 2, 0); err != errStatus(exitError) || !strings.Contains(out.String(), "failed: theorem1") {
+	bad := &theory.Report{Trials: 20, Claims: []theory.Result{{Claim: "lemma4", Verdict: theory.Pass},
+		{Claim: "theorem1", Verdict: theory.Fail}}}
+	if err := a.checkEnd(context.Background(), &checkFlags{}, bad, 2, 0); err != errStatus(exitError) ||
+		!strings.Contains(out.String(), "failed: theorem1") {
 		t.Errorf("%v: %s", err, &out)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	out.Reset()
-	if err := a.checkEnd(ctx, &checkFlags{}, bad, 24, 0); err != errStatus(exitInterrupted) || !strings.Contains(out.String(), "2 of 24") || !strings.Contains(errs.String(), "interrupted") {
+	if err := a.checkEnd(ctx, &checkFlags{}, bad, 24, 0); err != errStatus(exitInterrupted) ||
+		!strings.Contains(out.String(), "2 of 24") || !strings.Contains(errs.String(), "interrupted") {
 		t.Errorf("%v: %s%s", err, &out, &errs)
 	}
 }

@@ -56,7 +56,8 @@ func (a *app) keep(cfg *krrlab.Config, f *checkpointFlags, progress *progress) {
 	if a.kept = f.Dir; f.Dir == "" {
 		return
 	}
-	cfg.Checkpoint = &krrlab.Checkpoint{Dir: f.Dir, Resume: f.Resume, Every: f.Every.time, EveryIter: f.Every.iterations}
+	cfg.Checkpoint = &krrlab.Checkpoint{Dir: f.Dir, Resume: f.Resume, Every: f.Every.time,
+		EveryIter: f.Every.iterations}
 	cfg.Checkpoint.Note = func(text string) {
 		progress.clear()
 		a.note("%s", text)

@@ -15,11 +15,13 @@ import (
 // TestCheckpoint stops a fit at its iterations' end, says what is kept, and goes on.
 func TestCheckpoint(t *testing.T) {
 	files(t, nil)
-	const fit = "fit --data synthetic-classes --n 300 --features 20 --lambda 0.01 --tol 1e-6 --checkpoint kept --checkpoint-every 1it"
+	const fit = "fit --data synthetic-classes --n 300 --features 20 --lambda 0.01 --tol 1e-6 --checkpoint kept " +
+		"--checkpoint-every 1it"
 	script(t, "3$ "+fit+" --max-iter 5")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, _, stderr := commandContext(t, ctx, append(strings.Fields(fit), "--resume")...); code != exitInterrupted || stderr == "" {
+	if code, _, stderr := commandContext(t, ctx, append(strings.Fields(fit), "--resume")...); code != exitInterrupted ||
+		stderr == "" {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	script(t, strings.ReplaceAll(`
@@ -46,10 +48,12 @@ func TestInterruptedSolve(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, out, errs := commandContext(t, ctx, "fit", "--data", "synthetic-regression", "--n", "1000", "--solver", "cg", "--lambda", "1e-9", "--tol", "1e-12",
+	code, out, errs := commandContext(t, ctx, "fit", "--data", "synthetic-regression", "--n", "1000", "--solver", "cg",
+		"--lambda", "1e-9", "--tol", "1e-12",
 		"--max-iter", "1000000", "--checkpoint", kept, "--checkpoint-every", "1it", "--out", m, "--json", js)
 	want := regexp.MustCompile(`\Akrrlab: interrupted after (1 iteration|[1-9]\d* iterations), residual \d\.\de[-+]\d+ by recurrence; the checkpoint in .* is kept; --resume continues from it\n\z`)
-	if lines := strings.SplitAfter(errs, "\n"); code != exitInterrupted || out != "" || !want.MatchString(lines[len(lines)-2]) {
+	if lines := strings.SplitAfter(errs, "\n"); code != exitInterrupted || out != "" ||
+		!want.MatchString(lines[len(lines)-2]) {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}
 	for _, name := range []string{m, js} {

@@ -178,11 +178,13 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	a.Threads = runtime.GOMAXPROCS(0)
 	a.flags = schema.Of(&a.globalFlags)
 	addOptions(root.PersistentFlags(), a.flags)
-	root.AddCommand(a.fitCommand(), a.predictCommand(), a.tuneCommand(), a.verifyCommand(), a.modelCommand(), a.dataCommand(), a.demoCommand(),
+	root.AddCommand(a.fitCommand(), a.predictCommand(), a.tuneCommand(), a.verifyCommand(), a.modelCommand(),
+		a.dataCommand(), a.demoCommand(),
 		a.leaveOneOutCommand(), a.planCommand(), a.raceCommand(),
 		a.multiLevelCommand(),
 		a.checkCommand(), a.reproduceCommand(),
-		a.notebookCommand(), a.sizingCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(), a.kernelCommand(), a.jobCommand())
+		a.notebookCommand(), a.sizingCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(),
+		a.kernelCommand(), a.jobCommand())
 	for _, d := range krrlab.Stages() {
 		root.AddCommand(a.definedCommand(&d))
 	}
@@ -259,7 +261,8 @@ func (a *app) note(format string, args ...any) {
 
 // plain are the commands that compute nothing: for them no BLAS is loaded.
 var plain = []string{
-	"krrlab", "krrlab version", "krrlab licenses", "krrlab data", "krrlab data list", "krrlab data info", "krrlab data fetch", "krrlab ranks",
+	"krrlab", "krrlab version", "krrlab licenses", "krrlab data", "krrlab data list", "krrlab data info",
+	"krrlab data fetch", "krrlab ranks",
 	"krrlab model", "krrlab model info", "krrlab notebook", "krrlab notebook install", "krrlab notebook uninstall",
 	"krrlab notebook add", "krrlab notebook remove", "krrlab notebook list",
 }

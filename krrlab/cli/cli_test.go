@@ -55,18 +55,21 @@ func script(t *testing.T, text string) (out string) {
 				args[i] = strings.Trim(args[i], `"`)
 			}
 			code, stdout, errs := command(t, args...)
-			if fmt.Sprint(code) != cmp.Or(m[1], "0") || code != exitOK && strings.Count(errs, "\n") != 1 || code == exitUsage && stdout != "" {
+			if fmt.Sprint(code) != cmp.Or(m[1], "0") || code != exitOK && strings.Count(errs, "\n") != 1 ||
+				code == exitUsage && stdout != "" {
 				t.Errorf("%s: exit %d, %s%s", l, code, stdout, errs)
 			}
 			out, said, line = stdout, stdout+errs, l
-		} else if want, not := strings.CutPrefix(strings.TrimSpace(l), "!"); strings.Contains(said, want) == not && l != "" {
+		} else if want, not := strings.CutPrefix(strings.TrimSpace(l), "!"); strings.Contains(said, want) == not &&
+			l != "" {
 			t.Errorf("%s: %q: it prints\n%s", line, strings.TrimSpace(l), said)
 		}
 	}
 	return out
 }
 
-// staged runs the command of a stage, decodes the JSON that it writes, looks for its picture, and returns what it prints.
+// staged runs the command of a stage, decodes the JSON that it writes, looks for its picture, and returns what it
+// prints.
 func staged(t *testing.T, into any, args ...string) string {
 	t.Helper()
 	js, svg := filepath.Join(t.TempDir(), "s.json"), filepath.Join(t.TempDir(), "s.svg")
@@ -155,12 +158,14 @@ func fields(t *testing.T, m any, keys string) {
 // TestReportFields pins the names that scripts rely on.
 func TestReportFields(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(150, nil, true), "test.csv": table(50, nil, true)})
-	script(t, "$ fit --train train.csv --test test.csv --target y --solver pcg --features 100 --sigma 2 --lambda 0.01 --json r.json")
+	script(t, "$ fit --train train.csv --test test.csv --target y --solver pcg --features 100 --sigma 2 --lambda "+
+		"0.01 --json r.json")
 	r := report(t, "r.json")
 	fields(t, r, `dataset task n d t kernel lambda lambda_p s solver storage blas threads seed iterations status true_residual
 		kappa rmse relative_error r2 peak_bytes seconds history`)
 	fields(t, r["seconds"], "load kernel features factor solve predict total")
-	if r["n"] != 150.0 || r["d"] != 3.0 || r["t"] != 1.0 || r["s"] != 100.0 || r["task"] != "regression" || r["status"] != "converged" {
+	if r["n"] != 150.0 || r["d"] != 3.0 || r["t"] != 1.0 || r["s"] != 100.0 || r["task"] != "regression" ||
+		r["status"] != "converged" {
 		t.Errorf("report is off: %v", r)
 	}
 	if v := r["true_residual"].(float64); !(v > 0 && v <= 1e-5) {
@@ -178,10 +183,13 @@ func TestFitPredict(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(200, labels, false), "test.csv": table(60, labels, false)})
 	var want string
 	for _, args := range []string{
-		"direct", "cg", "pcg --features 64 --form L", "pcg --features 64 --form Linv --storage float64", "pcg --features 64 --form U --storage float32",
-		"pcg --features 64 --form eigen --storage recompute --lambda-p 0.1", "pcg --features 64 --repeat 3 --orthogonal",
+		"direct", "cg", "pcg --features 64 --form L", "pcg --features 64 --form Linv --storage float64",
+		"pcg --features 64 --form U --storage float32",
+		"pcg --features 64 --form eigen --storage recompute --lambda-p 0.1",
+		"pcg --features 64 --repeat 3 --orthogonal",
 	} {
-		out := script(t, "$ fit --train train.csv --test test.csv --sigma 1.5 --lambda 0.05 --tol 1e-6 --out m.krr --solver "+args)
+		out := script(t, "$ fit --train train.csv --test test.csv --sigma 1.5 --lambda 0.05 --tol 1e-6 --out m.krr "+
+			"--solver "+args)
 		if !strings.Contains(out, "converged") && !strings.Contains(out, "solved") || !strings.Contains(out, "test") {
 			t.Errorf("%s printed\n%s", args, out)
 		}
@@ -214,10 +222,12 @@ func TestBadInput(t *testing.T) {
 	rows := strings.Split(table(40, nil, false), "\n")
 	row := func(s string) string { return strings.Join(append(append(rows[:6:6], s), rows[7:]...), "\n") }
 	files(t, map[string]string{
-		"good.csv": table(40, nil, false), "empty.csv": "", "one.csv": rows[0] + "\n", "nan.csv": row("1,nan,2,3"), "over.csv": row("1,2,1e999,3"),
+		"good.csv": table(40, nil, false), "empty.csv": "", "one.csv": rows[0] + "\n",
+		"nan.csv": row("1,nan,2,3"), "over.csv": row("1,2,1e999,3"),
 		"text.csv": row("1,two,3,4"), "ragged.csv": row("1,2,3"), "cut.csv.gz": gz.String()[:gz.Len()/2],
 		"sum.csv.gz": gz.String()[:gz.Len()-8] + "12345678", "zero.svm": "1 1:2\n-1 0:3\n",
-		"order.svm": "1 1:2\n-1 3:1 2:3\n", "x-images-idx3-ubyte": "abcdefghijklmnop", "class.csv": "1,2,a\n2,3,a\n4,5,a\n", "wide.csv": "1,2,3,4,5\n2,3,4,5,6\n",
+		"order.svm": "1 1:2\n-1 3:1 2:3\n", "x-images-idx3-ubyte": "abcdefghijklmnop",
+		"class.csv": "1,2,a\n2,3,a\n4,5,a\n", "wide.csv": "1,2,3,4,5\n2,3,4,5,6\n",
 	})
 	script(t, strings.NewReplacer("$ fit -", "$ fit --json left.json -", "\n\t", "\n\t!result\n\t").Replace(`
 2$ fit
@@ -325,7 +335,8 @@ func TestNotConverged(t *testing.T) {
 	try more than 2 --neighbors or pivots (--features), or a larger --max-iter
 3$ verify m.krr --train train.csv
 	fit it again with a larger --max-iter`)
-	if r := report(t, "r.json"); r["status"] != "max-iterations" || r["iterations"] != 3.0 || r["true_residual"].(float64) < 1e-5 {
+	if r := report(t, "r.json"); r["status"] != "max-iterations" || r["iterations"] != 3.0 ||
+		r["true_residual"].(float64) < 1e-5 {
 		t.Errorf("report %v", r)
 	}
 	if len(read(t, "m.krr")) == 0 || len(read(t, "c.svg")) == 0 {
@@ -343,10 +354,12 @@ func TestEasyOddities(t *testing.T) {
 		constant.WriteString("7," + r)
 		zero.WriteString(r[:strings.LastIndex(r, ",")] + ",0\n")
 	}
-	for name, content := range map[string]string{"twice": twice.String(), "constant": constant.String(), "zero": zero.String()} {
+	for name, content := range map[string]string{"twice": twice.String(), "constant": constant.String(),
+		"zero": zero.String()} {
 		for _, scale := range []string{"none", "unit", "standard"} {
 			for _, solver := range []string{"pcg", "cg", "direct"} {
-				script(t, "$ fit --train "+write(t, dir, name+".csv", content)+" --task regression --scale "+scale+" --solver "+solver)
+				script(t, "$ fit --train "+write(t, dir, name+".csv", content)+
+					" --task regression --scale "+scale+" --solver "+solver)
 			}
 		}
 	}
@@ -358,7 +371,8 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	m := filepath.Join(dir, "m.krr")
-	for _, args := range [][]string{{"fit", "--out", m}, {"multilevel", "--sigma", "2"}, {"sketch-size", "--sigma", "2"}} {
+	for _, args := range [][]string{{"fit", "--out", m}, {"multilevel", "--sigma", "2"},
+		{"sketch-size", "--sigma", "2"}} {
 		code, _, errs := commandContext(t, ctx, append(args, "--train", train)...)
 		if code != exitInterrupted || !strings.Contains(errs, "interrupted") {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
@@ -381,7 +395,8 @@ func TestVersionFlag(t *testing.T) {
 
 // TestRateText: a slow rate is printed as measured, and 0 as not measured.
 func TestRateText(t *testing.T) {
-	for v, want := range map[float64]string{0: "(not measured)", 2.34e7: "0.0234 GB/s", 28.13e9: "28.1 GB/s", 185e9: "185 GB/s"} {
+	for v, want := range map[float64]string{0: "(not measured)", 2.34e7: "0.0234 GB/s", 28.13e9: "28.1 GB/s",
+		185e9: "185 GB/s"} {
 		if got := rateText(v, "GB/s"); got != want {
 			t.Errorf("%g: %s, want %s", v, got, want)
 		}

@@ -14,7 +14,10 @@ import (
 // those of the file's answers. --center no is the paper's, and classes are not centered.
 func TestCenter(t *testing.T) {
 	files(t, map[string]string{
-		"a.csv": lines(60, func(i int) string { x := float64(i*7%60) / 10; return fmt.Sprintf("%g,%g\n", x, 500+math.Sin(x)) }),
+		"a.csv": lines(60, func(i int) string {
+			x := float64(i*7%60) / 10
+			return fmt.Sprintf("%g,%g\n", x, 500+math.Sin(x))
+		}),
 		"c.csv": lines(60, func(i int) string { return fmt.Sprintf("%d,%s\n", i*7%60, []string{"a", "b"}[i%2]) }),
 	})
 	rmse := map[string]float64{}
@@ -57,9 +60,15 @@ func TestWeights(t *testing.T) {
 	at := func(i int) (x, y float64) { x = float64(i*7%40) / 10; return x, 5 + math.Sin(x) + float64(i%2) }
 	test := lines(40, func(i int) string { x, y := at(i); return fmt.Sprintf("%g,1,%g\n", x+0.05, y) })
 	files(t, map[string]string{
-		"once.csv":  "x,w,y\n" + lines(40, func(i int) string { x, y := at(i); return fmt.Sprintf("%g,%d,%g\n", x, 1+i%2*2, y) }),
-		"often.csv": "x,y\n" + lines(40, func(i int) string { x, y := at(i); return strings.Repeat(fmt.Sprintf("%g,%g\n", x, y), 1+i%2*2) }),
-		"test.csv":  "x,w,y\n" + test, "bare.csv": "x,y\n" + strings.ReplaceAll(test, ",1,", ","),
+		"once.csv": "x,w,y\n" + lines(40, func(i int) string {
+			x, y := at(i)
+			return fmt.Sprintf("%g,%d,%g\n", x, 1+i%2*2, y)
+		}),
+		"often.csv": "x,y\n" + lines(40, func(i int) string {
+			x, y := at(i)
+			return strings.Repeat(fmt.Sprintf("%g,%g\n", x, y), 1+i%2*2)
+		}),
+		"test.csv": "x,w,y\n" + test, "bare.csv": "x,y\n" + strings.ReplaceAll(test, ",1,", ","),
 		"rare.csv": lines(40, func(i int) string {
 			x, _ := at(i)
 			return fmt.Sprintf("%g,%s\n", x, []string{"a", "b"}[btoi(i%8 == 0)])
@@ -104,7 +113,9 @@ $ predict --model w.krr --in test.csv --interval 90%%
 	the model was fitted with weights, which its file does not have: its residual cannot be recomputed
 1$ fit --train once.csv --weights w --solver pcg --precond features --features 9`)
 	found := func(classes string) int {
-		return strings.Count(script(t, "$ fit --train rare.csv --sigma 5 --lambda 1 --out c.krr --class-weights "+classes+"\n$ predict --model c.krr --in rare.csv"), ",b\n")
+		return strings.Count(script(t,
+			"$ fit --train rare.csv --sigma 5 --lambda 1 --out c.krr --class-weights "+classes+"\n$ predict --model "+
+				"c.krr --in rare.csv"), ",b\n")
 	}
 	if none, balanced := found("none"), found("balanced"); none != 0 || balanced < 5 {
 		t.Errorf("the rare class is predicted %d times, balanced %d times", none, balanced)
@@ -118,8 +129,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// TestImpute: missing values are refused with a count by column, or filled by the training rows' median or mean, as if the
-// file had these; predict and verify fill by the same numbers.
+// TestImpute: missing values are refused with a count by column, or filled by the training rows' median or mean, as if
+// the file had these; predict and verify fill by the same numbers.
 func TestImpute(t *testing.T) {
 	rows := func(missing func(i int) string) string {
 		return "a,b,y\n" + lines(31, func(i int) string {
@@ -137,7 +148,8 @@ func TestImpute(t *testing.T) {
 		}
 	}
 	words := []string{"", "NA", "NaN", "?"}
-	files(t, map[string]string{"a.csv": rows(func(i int) string { return words[i/10] }), "none.csv": "a,b\nNA,1\nNA,2\nNA,3\n"})
+	files(t, map[string]string{"a.csv": rows(func(i int) string { return words[i/10] }),
+		"none.csv": "a,b\nNA,1\nNA,2\nNA,3\n"})
 	for how, fill := range map[string]float64{"median": (known[13] + known[14]) / 2, "mean": stat.Mean(known, nil)} {
 		write(t, ".", "filled.csv", rows(func(int) string { return strconv.FormatFloat(fill, 'g', -1, 64) }))
 		for _, scale := range []string{"none", "standard"} {
@@ -182,7 +194,8 @@ $ predict --model m.krr --in %[1]s`, train, args))
 	for _, sigma := range []string{"2,0.25", "sigma.txt"} {
 		got, r := fitted("a.csv", "--scale none --sigma "+sigma)
 		script(t, "$ model info --model m.krr\nscaling      length scales 2, 0.25")
-		if far := farthest(t, got, want, 40); !(far <= 1e-9) || r["kernel"].(map[string]any)["sigma"] != 1.0 || r["scaling"] != "length scales 2, 0.25" {
+		if far := farthest(t, got, want, 40); !(far <= 1e-9) || r["kernel"].(map[string]any)["sigma"] != 1.0 ||
+			r["scaling"] != "length scales 2, 0.25" {
 			t.Errorf("--sigma %s: %v, kernel %v, predictions are off by %g", sigma, r["scaling"], r["kernel"], far)
 		}
 	}
@@ -210,8 +223,8 @@ $ predict --model m.krr --in %[1]s`, train, args))
 	krrlab: 2 length scales for 4 features: want one for each`)
 }
 
-// TestCategorical: words are coded for the fit, its test file, predict and verify alike; words that the training rows do
-// not have are zeros, with a line that says so.
+// TestCategorical: words are coded for the fit, its test file, predict and verify alike; words that the training rows
+// do not have are zeros, with a line that says so.
 func TestCategorical(t *testing.T) {
 	rows := func(cities ...string) string {
 		return lines(45, func(i int) string {
@@ -220,7 +233,8 @@ func TestCategorical(t *testing.T) {
 		})
 	}
 	files(t, map[string]string{
-		"a.csv": "x,city,y\n" + rows("ulm", "köln", "bonn"), "b.csv": "x,city=bonn,city=köln,city=ulm,y\n" + rows("0,0,1", "0,1,0", "1,0,0"),
+		"a.csv": "x,city,y\n" + rows("ulm", "köln", "bonn"), "b.csv": "x,city=bonn,city=köln,city=ulm,y\n" +
+			rows("0,0,1", "0,1,0", "1,0,0"),
 		"new.csv": "x,city,y\n1,paris,1\n2,ulm,1\n",
 	})
 	got := script(t, `
@@ -242,7 +256,8 @@ $ predict --model b.krr --in b.csv`)
 	}
 }
 
-// TestTargets: a fit to several targets predicts each as a fit to it alone does, and judges each; no target is a feature.
+// TestTargets: a fit to several targets predicts each as a fit to it alone does, and judges each; no target is a
+// feature.
 func TestTargets(t *testing.T) {
 	at := func(i int) (x, z float64) { return float64(i*7%60) / 10, float64(i*11%60) / 10 }
 	files(t, map[string]string{
@@ -253,7 +268,8 @@ func TestTargets(t *testing.T) {
 		"alone.csv": "x,z\n" + lines(60, func(i int) string { x, z := at(i); return fmt.Sprintf("%g,%g\n", x, z) }),
 	})
 	for _, solver := range []string{"direct", "pcg"} {
-		fit := "$ fit --train a.csv --test a.csv --task regression --sigma 1 --tol 1e-10 --out m.krr --json r.json --solver " + solver
+		fit := "$ fit --train a.csv --test a.csv --task regression --sigma 1 --tol 1e-10 --out m.krr --json r.json " +
+			"--solver " + solver
 		together := script(t, fit+` --target a,c --drop b
 	RMSE of each target 
 $ predict --model m.krr --in a.csv --decision --out p.csv
@@ -276,7 +292,8 @@ $ predict --model m.krr --in alone.csv`)
 				c := strings.Split(strings.TrimSpace(line), ",")
 				fmt.Fprintf(&cells, "%s,%s\n", c[0], c[1+j])
 			}
-			if far := farthest(t, cells.String(), single, 60); !(far <= 1e-3) || !strings.HasPrefix(together, "row,prediction_a,prediction_c\n") {
+			if far := farthest(t, cells.String(), single, 60); !(far <= 1e-3) ||
+				!strings.HasPrefix(together, "row,prediction_a,prediction_c\n") {
 				t.Errorf("%s%s: off by %g of the fit to it alone", solver, drop, far)
 			}
 		}

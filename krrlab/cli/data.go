@@ -30,11 +30,13 @@ where fetch puts them.`,
 			RunE: func(*cobra.Command, []string) error { return a.dataList() },
 		},
 		&cobra.Command{
-			Use: "info NAME", Short: "Describe a data set, and check its files", Args: oneArg("want one name; krrlab data list shows them"),
+			Use: "info NAME", Short: "Describe a data set, and check its files", Args: oneArg("want one name; krrlab " +
+				"data list shows them"),
 			RunE: func(_ *cobra.Command, args []string) error { return a.dataInfo(args[0]) },
 		},
 		&cobra.Command{
-			Use: "fetch NAME", Short: "Download a data set into --data-dir, or the user's cache", Args: oneArg("want one name; krrlab data list shows them"),
+			Use: "fetch NAME", Short: "Download a data set into --data-dir, or the user's cache",
+			Args: oneArg("want one name; krrlab data list shows them"),
 			RunE: func(cmd *cobra.Command, args []string) error { return a.dataFetch(cmd.Context(), args[0]) },
 		},
 	)
@@ -43,7 +45,8 @@ where fetch puts them.`,
 
 func (a *app) dataList() error {
 	t := &plots.Table{Columns: []plots.Column{
-		{Name: "name"}, {Name: "task"}, {Name: "n"}, {Name: "test"}, {Name: "d"}, {Name: "classes"}, {Name: "here"}, {Name: "what"},
+		{Name: "name"}, {Name: "task"}, {Name: "n"}, {Name: "test"}, {Name: "d"}, {Name: "classes"}, {Name: "here"},
+		{Name: "what"},
 	}}
 	for _, i := range datasets.Registry() {
 		here := "yes"
@@ -86,7 +89,8 @@ func (a *app) dataInfo(name string) error {
 	line("license", "%s", i.Licence)
 	line("page", "%s", i.Page)
 	if p := i.Paper; p != nil {
-		line("paper", "gaussian σ = %g, λ = %g, s = %d: %s, %g s, error %s", p.Sigma, p.Lambda, p.Features, plural.Count(p.Iterations, "iteration"), p.Seconds, paperError(i))
+		line("paper", "gaussian σ = %g, λ = %g, s = %d: %s, %g s, error %s", p.Sigma, p.Lambda, p.Features,
+			plural.Count(p.Iterations, "iteration"), p.Seconds, paperError(i))
 	} else if i.Sigma > 0 {
 		line("default", "gaussian σ = %g, λ = %g", i.Sigma, i.Lambda)
 	}

@@ -54,8 +54,10 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	}
 	start := time.Now()
 	a.printf("BLAS: %v, %s\n\n", accel.InUse(), plural.Count(accel.Threads(), "thread"))
-	table := &plots.Table{Title: "Kernel ridge regression to the tolerance asked, with the paper's preconditioner and without"}
-	for _, c := range []string{"data", "n", "s", "solver", "iterations", "status", "true residual", "κ(M⁻¹A)", "test error", "best possible", "seconds"} {
+	table := &plots.Table{Title: "Kernel ridge regression to the tolerance asked, with the paper's preconditioner " +
+		"and without"}
+	for _, c := range []string{"data", "n", "s", "solver", "iterations", "status", "true residual", "κ(M⁻¹A)",
+		"test error", "best possible", "seconds"} {
 		table.Columns = append(table.Columns, plots.Column{Name: c})
 	}
 	var series []plots.Series
@@ -121,6 +123,7 @@ func demoRow(r *krrlab.Solution) []any {
 			best = fmt.Sprintf("RMSE %.4f", r.BestError)
 		}
 	}
-	return []any{r.Dataset, r.N, s, r.Solver.String(), r.Iterations, r.Status.String(), fmt.Sprintf("%.1e", r.TrueResidual),
+	return []any{r.Dataset, r.N, s, r.Solver.String(), r.Iterations, r.Status.String(),
+		fmt.Sprintf("%.1e", r.TrueResidual),
 		kappa, quality, best, fmt.Sprintf("%.1f", r.Seconds.Total)}
 }

@@ -33,7 +33,8 @@ func (a *app) doctor(ctx context.Context) error {
 	}
 	line("krrlab", "%s, %s %s/%s", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	cpu := accel.CPU()
-	line("cpu", "%s, %s, %s in use; %s; inner loops on %v", cpu.Model, plural.Count(runtime.NumCPU(), "core"), plural.Count(accel.Threads(), "thread"), strings.Join(cpu.Features, " "), simd.InUse())
+	line("cpu", "%s, %s, %s in use; %s; inner loops on %v", cpu.Model, plural.Count(runtime.NumCPU(), "core"),
+		plural.Count(accel.Threads(), "thread"), strings.Join(cpu.Features, " "), simd.InUse())
 	limit, source := accel.MemoryLimit()
 	line("memory", "limit %s (%s), available now %s", accel.Bytes(limit), source, accel.Bytes(accel.MemoryAvailable()))
 	rates, err := plan.Measure(ctx, 0)
@@ -43,9 +44,12 @@ func (a *app) doctor(ctx context.Context) error {
 	line("reading", "%s on %s", rateText(rates.Read, "GB/s"), plural.Count(accel.Threads(), "thread"))
 	b := accel.InUse()
 	slow := b.Name != "openblas" && a.BLAS != "go"
-	line("blas", "%v: dgemm %s, sgemm %s, Cholesky %s and %s", b, rateText(rates.Gemm64, "GFLOP/s"), rateText(rates.Gemm32, "GFLOP/s"), rateText(rates.Potrf64, "GFLOP/s"), rateText(rates.Potrf32, "GFLOP/s"))
-	line("mpi", "%s", cmp.Or(found("mpirun", "mpiexec", "srun"), "not found (for runs on ranks: sudo apt-get install openmpi-bin)"))
-	line("jupyter", "%s", cmp.Or(found("jupyter-notebook", "jupyter-lab", "jupyter"), "not found (for notebooks: sudo apt-get install jupyter-notebook)"))
+	line("blas", "%v: dgemm %s, sgemm %s, Cholesky %s and %s", b, rateText(rates.Gemm64, "GFLOP/s"),
+		rateText(rates.Gemm32, "GFLOP/s"), rateText(rates.Potrf64, "GFLOP/s"), rateText(rates.Potrf32, "GFLOP/s"))
+	line("mpi", "%s", cmp.Or(found("mpirun", "mpiexec", "srun"),
+		"not found (for runs on ranks: sudo apt-get install openmpi-bin)"))
+	line("jupyter", "%s", cmp.Or(found("jupyter-notebook", "jupyter-lab", "jupyter"),
+		"not found (for notebooks: sudo apt-get install jupyter-notebook)"))
 	for i, d := range a.dirs() {
 		line([]string{"data", ""}[min(i, 1)], "%s", d)
 	}

@@ -10,7 +10,8 @@ import (
 
 // The exit code of a command line that cannot be understood is 2.
 func ExampleMain() {
-	code := cli.Main(context.Background(), []string{"fit", "--lambda", "small"}, cli.Env{Stdout: os.Stdout, Stderr: os.Stdout})
+	code := cli.Main(context.Background(), []string{"fit", "--lambda", "small"},
+		cli.Env{Stdout: os.Stdout, Stderr: os.Stdout})
 	fmt.Println(code)
 	// Output:
 	// krrlab: --lambda "small": want a number (see krrlab fit --help)

@@ -36,21 +36,24 @@ type fitFlags struct {
 
 func (fitFlags) Help() map[string]string {
 	return map[string]string{
-		"tune": "choose by leave-one-out those of kernel, σ and λ that --kernel, --sigma and --lambda do not set (see krrlab " +
-			"tune)",
+		"tune": "choose by leave-one-out those of kernel, σ and λ that --kernel, --sigma and --lambda do not set " +
+			"(see krrlab tune)",
 		"ard": "with --tune, " + ardUsage,
-		"calibrate": "errors that the model keeps for krrlab predict --interval and --probabilities: test, of the test rows; " +
-			"loo, of each training row left out (K is factored once more); or none; auto is test if there are test rows",
-		"warm": "start the iteration from this model's answer; the rows must be the same, with others allowed after them, " +
-			"or λ may differ; kernel, λ, scaling and target are the model's unless flags say otherwise",
+		"calibrate": "errors that the model keeps for krrlab predict --interval and --probabilities: test, of the " +
+			"test rows; loo, of each training row left out (K is factored once more); or none; auto is test if there " +
+			"are " +
+			"test rows",
+		"warm": "start the iteration from this model's answer; the rows must be the same, with others allowed after " +
+			"them, or λ may differ; kernel, λ, scaling and target are the model's unless flags say otherwise",
 		"json": "write the report as JSON to this file",
 		"plot": "draw the convergence (for a direct solve predictions against answers)" + formats,
-		"memory": "memory limit of the solve, and of a file while it is read, such as 20GB (default: what the machine " +
-			"allows)",
+		"memory": "memory limit of the solve, and of a file while it is read, such as 20GB (default: what " +
+			"the machine allows)",
 		"precond":  "preconditioner: auto, which krrlab plan chooses, " + precondNames,
 		"lambda-p": "ridge λ_p > 0 of the preconditioner (default: with --precond auto the plan's, else λ)",
-		"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond auto the " +
-			"plan's, else n/10, at least 500, at most 10,000), or that of the factor of vecchia (default: none)",
+		"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond " +
+			"auto the plan's, else n/10, at least 500, at most 10,000), or that of the factor of vecchia (default: " +
+			"none)",
 	}
 }
 
@@ -155,8 +158,8 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 	return r, err
 }
 
-// prepare loads the data and turns the flags into a configuration; what is not set comes from the registry's settings for
-// the data, then from the defaults the flags' help states.
+// prepare loads the data and turns the flags into a configuration; what is not set comes from the registry's settings
+// for the data, then from the defaults the flags' help states.
 func (a *app) prepare(ctx context.Context, f *fitFlags, progress *progress) (*loaded, krrlab.Config, error) {
 	reads := []namedFile{{"--train", f.Train}, {"--test", f.Test}, {"--warm", f.Warm}}
 	err := a.start(ctx, &f.rankFlags, reads, append([]namedFile{{"--out", f.Out}}, f.writes()...))
@@ -177,7 +180,8 @@ func (a *app) prepare(ctx context.Context, f *fitFlags, progress *progress) (*lo
 	if data.test == nil && f.Train != "" && data.given == nil && fits {
 		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
 	}
-	if f.Train != "" && fits && !f.Tune && f.model == nil && data.given == nil && !f.flags.Given("sigma", "gamma", "lambda") {
+	if f.Train != "" && fits && !f.Tune && f.model == nil && data.given == nil &&
+		!f.flags.Given("sigma", "gamma", "lambda") {
 		data.hint("the scale of the kernel and λ are defaults: --tune chooses them by the data")
 	}
 	data.hint("%s", oneLevel(f.Levels))
@@ -312,7 +316,8 @@ func (f *fitFlags) check() error {
 	plain := f.plain() && f.Name != "none"
 	switch weights := f.Weights != "" || f.Classes == "balanced"; {
 	case plain && f.flags.Given("precond", "sketch", "form", "orthogonal"):
-		return usagef("--solver %v has no preconditioner: leave --precond, --sketch, --form and --orthogonal out", f.Solver)
+		return usagef("--solver %v has no preconditioner: leave --precond, --sketch, --form and --orthogonal out",
+			f.Solver)
 	case f.Stop.Rule != bound.Residual && (f.Solver == krrlab.Direct || f.Repeat > 1):
 		return usagef("--stop %v ends one iteration: --solver direct and --repeat do not go with it", f.Stop)
 	case f.Calibrate == "test" && f.Train != "" && f.Test == "" && f.Holdout == 0:

@@ -53,7 +53,8 @@ func (r *fitted) pictureOf(ctx context.Context) (*picture, error) {
 		judged = fmt.Sprintf("error %.2f %%", 100*score.ErrorRate)
 	}
 	title := fmt.Sprintf("%s: %s on %d %s points", r.sol.Dataset, judged, score.N, of)
-	out := &picture{what: fmt.Sprintf("predictions against answers of the %s data, as a direct solve has no iterations to draw", of)}
+	out := &picture{what: fmt.Sprintf("predictions against answers of the %s data, as a direct solve has no "+
+		"iterations to draw", of)}
 	if p.Labels != nil {
 		out.figure = confusion(title, score.Classes)
 	} else {
@@ -75,7 +76,8 @@ func agreement(title string, p *model.Prediction, d *datasets.Dataset) *plots.Fi
 	}
 	return &plots.Figure{
 		Title: title, X: plots.Axis{Label: "answer"}, Y: plots.Axis{Label: "prediction"},
-		Series: []plots.Series{s, {Name: "prediction = answer", X: []float64{lo, hi}, Y: []float64{lo, hi}}}, // the line over the points
+		// the line over the points
+		Series: []plots.Series{s, {Name: "prediction = answer", X: []float64{lo, hi}, Y: []float64{lo, hi}}},
 	}
 }
 
@@ -92,7 +94,8 @@ func confusion(title string, c *model.Classes) *plots.Figure {
 		z[index[v.Class]][index[v.For]] = float64(v.Wrong)
 	}
 	return &plots.Figure{
-		Title: title, X: plots.Axis{Label: "predicted class" + names, Ticks: at}, Y: plots.Axis{Label: "class", Ticks: at},
+		Title: title, X: plots.Axis{Label: "predicted class" + names, Ticks: at},
+		Y:   plots.Axis{Label: "class", Ticks: at},
 		Map: &plots.HeatMap{X: at, Y: at, Z: z, Color: plots.Axis{Label: "points"}, Format: "%.0f"},
 	}
 }

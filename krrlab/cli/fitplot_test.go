@@ -20,8 +20,10 @@ func TestFitPlot(t *testing.T) {
 		zero.WriteString(r[:strings.LastIndex(r, ",")] + ",0\n")
 		words.WriteString(r[:strings.LastIndex(r, ",")] + "," + []string{"red", "blue"}[i/30] + "\n")
 	}
-	files(t, map[string]string{"a.csv": strings.Join(rows, "\n"), "zero.csv": zero.String(), "words.csv": words.String()})
-	test := "wrote        p.svg (predictions against answers of the test data, as a direct solve has no iterations to draw)\n"
+	files(t, map[string]string{"a.csv": strings.Join(rows, "\n"), "zero.csv": zero.String(),
+		"words.csv": words.String()})
+	test := "wrote        p.svg (predictions against answers of the test data, as a direct solve has no iterations " +
+		"to draw)\n"
 	training := strings.Replace(test, "test data", "training data", 1)
 	for args, c := range map[string][2]string{
 		"--train a.csv --test a.csv":                            {test, "on 60 test points"},
@@ -46,7 +48,8 @@ func TestFitPlot(t *testing.T) {
 // and one that the model does not know has a row.
 func TestConfusion(t *testing.T) {
 	p := &model.Prediction{Labels: []string{"a", "b"}, Class: []int{0, 0, 1, 1, 1}}
-	d := &datasets.Dataset{X: points.NewDense(5, 1, make([]float64, 5)), Labels: []string{"b", "a", "z"}, Class: []int{1, 1, 1, 0, 2}}
+	d := &datasets.Dataset{X: points.NewDense(5, 1, make([]float64, 5)), Labels: []string{"b", "a", "z"},
+		Class: []int{1, 1, 1, 0, 2}}
 	m := confusion("t", p.Score(d).Classes).Map
 	if want := [][]float64{{2, 1, 0}, {0, 1, 0}, {0, 1, 0}}; !reflect.DeepEqual(m.Z, want) {
 		t.Errorf("%v, want %v", m.Z, want)
@@ -65,17 +68,22 @@ func TestConfusion(t *testing.T) {
 			t.Errorf("%s: %v%s", labels, at, names)
 		}
 	}
-	if _, names := classAxis(strings.Fields(strings.Repeat("word ", 20))); len(names) > 70 || !strings.HasSuffix(names, ", …)") {
+	if _, names := classAxis(strings.Fields(strings.Repeat("word ", 20))); len(names) > 70 ||
+		!strings.HasSuffix(names, ", …)") {
 		t.Error(names)
 	}
 }
 
-// TestPlotLook: --title and --size are the picture's, "" is no title; a look without a picture and sizes that cannot be are refused.
+// TestPlotLook: --title and --size are the picture's, "" is no title; a look without a picture and sizes that cannot be
+// are refused.
 func TestPlotLook(t *testing.T) {
 	svg := filepath.Join(t.TempDir(), "p.svg")
 	for _, c := range []struct{ args, has, not string }{
-		{"fit", "<title>synthetic-regression: RMSE ", `width="360pt"`}, {"fit --size 5x3", `width="360pt" height="216pt"`, "nothing"},
-		{"fit --title=", "<svg", "<title>"}, {"loo --title λ_p!", "<title>λₚ!</title>", "<title>Leave"}, {"plan --title= --size 8x2.5", `height="180pt"`, "<title>"},
+		{"fit", "<title>synthetic-regression: RMSE ", `width="360pt"`},
+		{"fit --size 5x3", `width="360pt" height="216pt"`, "nothing"},
+		{"fit --title=", "<svg", "<title>"},
+		{"loo --title λ_p!", "<title>λₚ!</title>", "<title>Leave"},
+		{"plan --title= --size 8x2.5", `height="180pt"`, "<title>"},
 	} {
 		script(t, "$ "+c.args+" --data synthetic-regression --n 60 --plot "+svg)
 		if got := string(read(t, svg)); !strings.Contains(got, c.has) || strings.Contains(got, c.not) {

@@ -171,7 +171,8 @@ func TestMeant(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"fit", "", 3}, {"", "fit", 3}, {"fti", "fit", 1}, {"kappa", "kapa", 1}, {"σ", "s", 1}, {"abc", "ca", 3}} {
+	}{{"", "", 0}, {"fit", "", 3}, {"", "fit", 3}, {"fti", "fit", 1}, {"kappa", "kapa", 1}, {"σ", "s", 1},
+		{"abc", "ca", 3}} {
 		if got := typos(c.a, c.b); got != c.want {
 			t.Errorf("%q and %q: %d, want %d", c.a, c.b, got, c.want)
 		}
@@ -180,11 +181,13 @@ func TestMeant(t *testing.T) {
 
 // TestHelp: the exit codes are told, no default is told twice.
 func TestHelp(t *testing.T) {
-	if _, out, _ := command(t, "help"); !strings.Contains(out, "Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached") {
+	if _, out, _ := command(t, "help"); !strings.Contains(
+		out, "Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached") {
 		t.Error(out)
 	}
 	for _, name := range []string{"statdim", "lambda-p", "sketch-size"} {
-		if _, out, _ := command(t, name, "--help"); strings.Contains(out, "(default [])") || strings.Contains(out, "(default )") || !strings.Contains(out, "--train") {
+		if _, out, _ := command(t, name, "--help"); strings.Contains(out, "(default [])") ||
+			strings.Contains(out, "(default )") || !strings.Contains(out, "--train") {
 			t.Errorf("%s:\n%s", name, out)
 		}
 	}
@@ -288,12 +291,16 @@ func (full) Write([]byte) (int, error) {
 func TestOutputLost(t *testing.T) {
 	for _, args := range []string{"version", "licenses", "help", "data list"} {
 		var errs strings.Builder
-		code := Main(t.Context(), strings.Fields(args), Env{Stdout: full{}, Stderr: &errs, UseBLAS: func(context.Context, string) (string, error) { return "", nil }})
+		code := Main(t.Context(), strings.Fields(args),
+			Env{Stdout: full{}, Stderr: &errs, UseBLAS: func(context.Context, string) (string, error) {
+				return "", nil
+			}})
 		if code != exitError || errs.String() != "krrlab: cannot write the output: no space left\n" {
 			t.Errorf("%s: exit %d, %s", args, code, errs.String())
 		}
 	}
-	if code := Main(t.Context(), []string{"version"}, Env{Stdout: io.Discard, Stderr: io.Discard, UseBLAS: func(context.Context, string) (string, error) { return "", nil }}); code != exitOK {
+	if code := Main(t.Context(), []string{"version"}, Env{Stdout: io.Discard, Stderr: io.Discard,
+		UseBLAS: func(context.Context, string) (string, error) { return "", nil }}); code != exitOK {
 		t.Errorf("exit %d", code)
 	}
 }
@@ -301,7 +308,8 @@ func TestOutputLost(t *testing.T) {
 // TestIterationsAsked: flags that mean an iteration are not dropped by the choice of the solver.
 func TestIterationsAsked(t *testing.T) {
 	files(t, nil)
-	for args, want := range map[string]string{"": "direct", "--orthogonal": "pcg", "--form L": "pcg", "--checkpoint kept": "pcg"} {
+	for args, want := range map[string]string{"": "direct", "--orthogonal": "pcg", "--form L": "pcg",
+		"--checkpoint kept": "pcg"} {
 		script(t, "$ fit --data synthetic-regression --n 60 --lambda 1 --json r.json "+args)
 		if got := report(t, "r.json")["solver"]; got != want {
 			t.Errorf("%s: solver %v, want %s", args, got, want)
@@ -329,7 +337,8 @@ func TestQuiet(t *testing.T) {
 func TestFetchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, _, errs := commandContext(t, ctx, "data", "fetch", "mnist"); code != exitInterrupted || !strings.Contains(errs, "run it again to continue") {
+	if code, _, errs := commandContext(t, ctx, "data", "fetch", "mnist"); code != exitInterrupted ||
+		!strings.Contains(errs, "run it again to continue") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 }

@@ -11,7 +11,8 @@ import (
 // helpWidth is the width that the descriptions of flags are broken at.
 const helpWidth = 120
 
-// flagGroups are the flags of all commands by what they are for, in the order of help; what is in none is the command's own.
+// flagGroups are the flags of all commands by what they are for, in the order of help; what is in none is the command's
+// own.
 var flagGroups = []struct{ title, names string }{
 	{"Flags", ""},
 	{"Data", "data train format separator header comment dim n test holdout in valid"},
@@ -46,7 +47,8 @@ func arrange(root *cobra.Command) {
 	}
 	cobra.AddTemplateFunc("grouped", grouped)
 	const flags = "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), flags, "{{grouped .LocalFlags | trimTrailingWhitespaces}}", 1))
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), flags,
+		"{{grouped .LocalFlags | trimTrailingWhitespaces}}", 1))
 }
 
 // grouped returns the usage of flags, those of many under titles.

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestHelpGroups: every command stands under its task, every flag of fit under what it is for, each named flag is one that there is, and no
-// line is wide.
+// TestHelpGroups: every command stands under its task, every flag of fit under what it is for, each named flag is one
+// that there is, and no line is wide.
 func TestHelpGroups(t *testing.T) {
 	root := (&app{env: Env{}}).root()
 	known := map[string]bool{}
@@ -46,7 +46,8 @@ func TestHelpGroups(t *testing.T) {
 			t.Errorf("%d characters: %s", n, line)
 		}
 	}
-	if _, out, _ := command(t, "help"); !strings.Contains(out, "The paper:\n  check ") || strings.Contains(out, "Additional Commands") {
+	if _, out, _ := command(t, "help"); !strings.Contains(out, "The paper:\n  check ") ||
+		strings.Contains(out, "Additional Commands") {
 		t.Error(out)
 	}
 }
@@ -57,7 +58,8 @@ func TestProgressWidth(t *testing.T) {
 		width      int
 		text, want string
 	}{
-		{0, "κ of a long line", "\rκ of a long line"}, {10, "κ of a long line", "\rκ of a l…"}, {10, "123456789", "\r123456789"}, {10, "1234567890", "\r12345678…"},
+		{0, "κ of a long line", "\rκ of a long line"}, {10, "κ of a long line", "\rκ of a l…"}, {10, "123456789",
+			"\r123456789"}, {10, "1234567890", "\r12345678…"},
 		{10, "a\x1b[2J", "\r" + `a\x1b[2J`}, {1, "ab", "\rab"},
 	} {
 		var b bytes.Buffer

@@ -21,7 +21,8 @@ import (
 var factorBelow = 10_000
 
 // intervals returns the intervals that predict is asked for.
-func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d *datasets.Dataset, p *model.Prediction) (*interval.Intervals, error) {
+func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d *datasets.Dataset,
+	p *model.Prediction) (*interval.Intervals, error) {
 	level := float64(f.Interval)
 	if m.Targets != nil {
 		return nil, fmt.Errorf("%s has %d targets: --interval is for models with one target", f.Model, len(m.Targets))
@@ -35,7 +36,8 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 	case method == "auto":
 		method = interval.Jackknife
 	case method == interval.Split && (c == nil || c.Method != interval.Split):
-		return nil, fmt.Errorf("%s has no scores of rows that it was not fitted on: fit with --holdout or --test, or take --method jackknife+", f.Model)
+		return nil, fmt.Errorf("%s has no scores of rows that it was not fitted on: fit with --holdout or --test, or "+
+			"take --method jackknife+", f.Model)
 	}
 	if c != nil && c.Method == method {
 		return interval.FromScores(c, p, level)
@@ -51,9 +53,11 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 }
 
 // probabilities returns those of classes that predict is asked for.
-func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model, p *model.Prediction) (*mat.Dense, error) {
+func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model,
+	p *model.Prediction) (*mat.Dense, error) {
 	if m.Labels == nil {
-		return nil, usagef("--probabilities: %s is for regression; --interval says how far its predictions may be off", f.Model)
+		return nil, usagef("--probabilities: %s is for regression; --interval says how far its predictions may be off",
+			f.Model)
 	}
 	if m.Calibration == nil || m.Calibration.Slope == nil {
 		s, err := a.system(ctx, m, interval.Jackknife)
@@ -68,7 +72,8 @@ func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model
 // probableText says what probabilities are made of, and how good they are where the answers are known.
 func probableText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) string {
 	rows, _ := m.Calibration.Scores.Dims()
-	how := map[string]string{interval.Split: "test rows of the fit", interval.Jackknife: "training rows, each left out"}[m.Calibration.Method]
+	how := map[string]string{interval.Split: "test rows of the fit",
+		interval.Jackknife: "training rows, each left out"}[m.Calibration.Method]
 	text := fmt.Sprintf("by %d %s", rows, how)
 	if d.HasAnswers() && d.Task == datasets.Classification {
 		loss, off := interval.Reliability(prob, m.Labels, d)
@@ -80,10 +85,12 @@ func probableText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) string {
 // system makes what solves with K+λI of a model.
 func (a *app) system(ctx context.Context, m *model.Model, method string) (*interval.System, error) {
 	if m.Weighted {
-		return nil, fmt.Errorf("%s was fitted with weights, which its model does not hold and leave-one-out and variances need: fit with --holdout or --test, whose rows are then used", m.Origin.Dataset)
+		return nil, fmt.Errorf("%s was fitted with weights, which its model does not hold and leave-one-out and "+
+			"variances need: fit with --holdout or --test, whose rows are then used", m.Origin.Dataset)
 	}
 	if p := kernel.Given(m.Kernel); p != nil && p.Bytes() == 0 {
-		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are then used", m.Origin.Dataset)
+		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are "+
+			"then used", m.Origin.Dataset)
 	}
 	n, _, _ := m.Dims()
 	if method != interval.Gaussian || n <= factorBelow {
@@ -93,7 +100,8 @@ func (a *app) system(ctx context.Context, m *model.Model, method string) (*inter
 	if 8*int64(n)*int64(n) > accel.MemoryAvailable()*8/10 {
 		cfg.Storage = gram.Recompute
 	}
-	lab, err := krrlab.New(&datasets.Dataset{Name: m.Origin.Dataset, Task: datasets.Regression, X: m.X, Target: make([]float64, n)}, cfg)
+	lab, err := krrlab.New(&datasets.Dataset{Name: m.Origin.Dataset, Task: datasets.Regression, X: m.X,
+		Target: make([]float64, n)}, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +122,8 @@ var errNoTestRows = usagef("--calibrate test: there are no test rows: want --tes
 func (a *app) calibrate(ctx context.Context, how string, r *fitted) (err error) {
 	m := r.sol.Model
 	switch {
-	case !a.first() || how == "none" || how == "auto" && (r.test == nil || m.Targets != nil): // no intervals for several targets
+	// no intervals for several targets
+	case !a.first() || how == "none" || how == "auto" && (r.test == nil || m.Targets != nil):
 		return nil
 	case how == "loo":
 		s, err := a.system(ctx, m, interval.Jackknife)

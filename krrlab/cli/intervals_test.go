@@ -24,11 +24,12 @@ func readColumns(t *testing.T, name string) map[string][]string {
 	return out
 }
 
-// TestIntervals: every method writes intervals around the predictions, names what it guarantees, and covers new rows about
-// as often as asked; a model without scores says how to get them.
+// TestIntervals: every method writes intervals around the predictions, names what it guarantees, and covers new rows
+// about as often as asked; a model without scores says how to get them.
 func TestIntervals(t *testing.T) {
 	whole := strings.Split(table(700, nil, true), "\n")
-	files(t, map[string]string{"train.csv": strings.Join(whole[:301], "\n"), "new.csv": strings.Join(append(whole[:1:1], whole[301:]...), "\n")})
+	files(t, map[string]string{"train.csv": strings.Join(whole[:301], "\n"),
+		"new.csv": strings.Join(append(whole[:1:1], whole[301:]...), "\n")})
 	const predict = "$ predict --model m.krr --in new.csv --out pred.csv --interval "
 	number := func(text string) float64 {
 		v := testkit.Must(strconv.ParseFloat(text, 64))
@@ -127,8 +128,11 @@ func TestUnsolvedIntervals(t *testing.T) {
 	FAR
 1$ predict m.krr --in train.csv --interval 90% --method gp
 	FAR`, "FAR", "too far from the solution"))
-	code, _, errs := command(t, strings.Fields("fit --train train.csv --sigma 1.5 --lambda 1e-6 --solver cg --tol 1e-8 --max-iter 2 --calibrate loo --out few.krr")...)
-	if code != exitNotConverged || !strings.Contains(errs, "too far from the solution") || !strings.Contains(errs, "not converged") {
+	code, _, errs := command(t,
+		strings.Fields("fit --train train.csv --sigma 1.5 --lambda 1e-6 --solver cg --tol 1e-8 --max-iter 2 "+
+			"--calibrate loo --out few.krr")...)
+	if code != exitNotConverged || !strings.Contains(errs, "too far from the solution") ||
+		!strings.Contains(errs, "not converged") {
 		t.Errorf("fit that does not converge: exit %d: %s", code, errs)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSecondCommand: a table with an index, dates, two columns of words and a hundredth of its cells missing is refused with
-// one line, whose command fits it; the model then predicts a table without answers, in another order.
+// TestSecondCommand: a table with an index, dates, two columns of words and a hundredth of its cells missing is refused
+// with one line, whose command fits it; the model then predicts a table without answers, in another order.
 func TestSecondCommand(t *testing.T) {
 	table := func(order ...string) string {
 		var b strings.Builder
@@ -16,8 +16,10 @@ func TestSecondCommand(t *testing.T) {
 		for i := range 200 {
 			x, z := math.Sin(float64(i)), math.Cos(3*float64(i))
 			cell := map[string]string{
-				"Id": fmt.Sprint(1001 + i), "sold on": fmt.Sprintf("2024-03-%02d", 1+i%28), "street, no": []string{"Main", "Oak \"A\"", "Elm"}[i%3],
-				"color": []string{"red", "blue", "", "NA"}[i%4], "size": fmt.Sprintf("%.4f", x), "rooms": fmt.Sprintf("%.4f", z),
+				"Id": fmt.Sprint(1001 + i), "sold on": fmt.Sprintf("2024-03-%02d", 1+i%28),
+				"street, no": []string{"Main", "Oak \"A\"", "Elm"}[i%3],
+				"color":      []string{"red", "blue", "", "NA"}[i%4], "size": fmt.Sprintf("%.4f", x),
+				"rooms": fmt.Sprintf("%.4f", z),
 				"price": fmt.Sprintf("%.4f", 3*x-2*z+float64(i%3)), "name": fmt.Sprintf("house %d", i),
 			}
 			if i%50 == 7 {
@@ -37,7 +39,8 @@ func TestSecondCommand(t *testing.T) {
 		return strings.ReplaceAll(b.String(), "street, no,", "\"street, no\",")
 	}
 	files(t, map[string]string{
-		"it's train.csv": table("Id", "sold on", "street, no", "color", "size", "rooms", "name", "price"), "new.csv": table("rooms", "Id", "color", "street, no", "size"),
+		"it's train.csv": table("Id", "sold on", "street, no", "color", "size", "rooms", "name", "price"),
+		"new.csv":        table("rooms", "Id", "color", "street, no", "size"),
 	})
 	first := []string{"fit", "--train", "it's train.csv", "--target", "price", "--holdout", "0.2", "--out", "m.krr"}
 	code, _, errs := command(t, first...)
@@ -47,11 +50,13 @@ func TestSecondCommand(t *testing.T) {
 	if code != exitError || errs != want {
 		t.Fatalf("exit %d, %swant %s", code, errs, want)
 	}
-	code, out, errs := command(t, append(first, "--drop", "Id,sold on,name", "--categorical", `"street, no",color`, "--impute", "median")...)
+	code, out, errs := command(t, append(first, "--drop", "Id,sold on,name", "--categorical", `"street, no",color`,
+		"--impute", "median")...)
 	if code != exitOK || !strings.Contains(out, `target "price"; left out "Id", "sold on", "name"; missing cells: 8`) {
 		t.Fatalf("exit %d, %s%s", code, out, errs)
 	}
-	if out = script(t, "$ predict --model m.krr --in new.csv\nleft out \"Id\"; missing cells: 8"); strings.Count(out, "\n") != 201 {
+	if out = script(t, "$ predict --model m.krr --in new.csv\nleft out \"Id\"; missing cells: 8"); strings.Count(
+		out, "\n") != 201 {
 		t.Errorf("%d lines", strings.Count(out, "\n"))
 	}
 }

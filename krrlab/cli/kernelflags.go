@@ -21,7 +21,7 @@ const defaultLambda = 0.01
 // kernelFlags say which kernel to use.
 type kernelFlags struct {
 	KernelName kernelName `flag:"kernel" default:"gaussian"`
-	Matrix     string     `flag:"matrix" with:"kernel=precomputed" not:"precond=features|sigma|data|test|scale|impute|categorical|dim|warm|tune"`
+	Matrix     string     `flag:"matrix" with:"kernel=precomputed" not:"sigma|data|test|scale|impute|categorical|dim|warm|tune"`
 	Sigma      bandwidth  `flag:"sigma" not:"kernel=polynomial"`
 	Gamma      float64    `flag:"gamma" default:"0.01" with:"kernel=polynomial" help:"γ of the polynomial (γxᵀz+c)^q"`
 	Coef0      float64    `flag:"coef0" default:"1" with:"kernel=polynomial" help:"c of the polynomial"`
@@ -31,10 +31,10 @@ type kernelFlags struct {
 func (kernelFlags) Help() map[string]string {
 	return map[string]string{
 		"kernel": "gaussian (or rbf), polynomial, laplacian, matern32, matern52, or precomputed: K of --matrix",
-		"matrix": "K of --kernel precomputed: a symmetric matrix, float32 or float64, in a .npy file; row i belongs to row i " +
-			"of --train, of which only the targets are read",
-		"sigma": "bandwidth σ of the scaled features; or one for each feature, separated by commas or in a file of numbers " +
-			"(default: the registry's for --data, else the median distance of 1,000 rows)",
+		"matrix": "K of --kernel precomputed: a symmetric matrix, float32 or float64, in a .npy file; row i belongs " +
+			"to row i of --train, of which only the targets are read",
+		"sigma": "bandwidth σ of the scaled features; or one for each feature, separated by commas or in a file of " +
+			"numbers (default: the registry's for --data, else the median distance of 1,000 rows)",
 	}
 }
 
@@ -155,7 +155,8 @@ func (d *loaded) precomputed(ctx context.Context, f *labFlags) error {
 		if n == rows+1 {
 			header = "; if its first line is a header, say --header yes"
 		}
-		return fmt.Errorf("%s: K has %d rows, and %s has %d: want a target for each row%s", f.Matrix, rows, f.Train, n, header)
+		return fmt.Errorf("%s: K has %d rows, and %s has %d: want a target for each row%s", f.Matrix, rows, f.Train, n,
+			header)
 	}
 	d.train.X, d.train.Columns, d.kernel = kernel.Rows(n), nil, d.given
 	return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// labFlags are the flags of commands that make a krrlab.Lab: its data, kernel and configuration, where what comes out is
-// written, and the ranks.
+// labFlags are the flags of commands that make a krrlab.Lab: its data, kernel and configuration, where what comes out
+// is written, and the ranks.
 type labFlags struct {
 	dataFlags
 	kernelFlags
@@ -45,35 +45,40 @@ func (labFlags) Help() map[string]string {
 		"tol":    "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)",
 		"storage": "storage of K: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂, " +
 			"predicted from rows of K, and by --memory",
-		"tiles": "tiles of K: dense, sparse (none where a kernel that decreases is next to nothing; what is left out is " +
-			"bounded), or auto, which takes what is smaller",
+		"tiles": "tiles of K: dense, sparse (none where a kernel that decreases is next to nothing; what is left out " +
+			"is bounded), or auto, which takes what is smaller",
 		"max-iter": "maximum number of iterations",
-		"memory": "memory limit of the stage, and of a file while it is read, such as 20GB (default: what the machine " +
-			"allows)",
-		"seed":    "seed of all random numbers",
-		"precond": "what approximates K: " + precondNames + " (default: features, or rpcholesky for a kernel without them)",
-		"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at " +
-			"most 10,000)",
+		"memory": "memory limit of the stage, and of a file while it is read, such as 20GB (default: what " +
+			"the machine allows)",
+		"seed": "seed of all random numbers",
+		"precond": "what approximates K: " + precondNames +
+			" (default: features, or rpcholesky for a kernel without them)",
+		"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least " +
+			"500, at most 10,000)",
 		"lambda-p": "ridge λ_p > 0 of the preconditioner (default: λ)",
-		"sketch": "features in several levels (Algorithm 2), such as features:8000,srht:4000,gaussian:2000; s is the last " +
-			"width",
+		"sketch": "features in several levels (Algorithm 2), such as features:8000,srht:4000,gaussian:2000; s is the " +
+			"last width",
 		"orthogonal": "orthogonal random features",
 		"neighbors":  "neighbors k of a point in the sparse inverse vecchia (default: 15 to 120, by a rule)",
 		"damping":    "its damping ω in (0, 1] (default: by a rule)",
 		"form":       "form of the preconditioner's inverse: auto, L, Linv, U or eigen",
-		"solver": "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks pcg or block-pcg), and " +
+		"solver": "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks pcg or " +
+			"block-pcg), and " +
 			"for more points what krrlab plan chooses (on ranks never direct)",
 		"repeat": "number of independent preconditioners; the A-norm median of their answers is kept",
-		"residual": "K of the true residual: exact (recomputed in float64, with a certain bound of rounding), stored (as " +
-			"stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined if the rows " +
-			"miss the tolerance)",
-		"stop": "what ends the iteration: residual (at τ), anorm (the bound of ‖c−c*‖_A/‖c*‖_A at τ) or labels=P (at most " +
-			"the share P, such as 1%, of the test labels, or else the training labels, may still change)",
+		"residual": "K of the true residual: exact (recomputed in float64, with a certain bound of rounding), stored " +
+			"(as stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined if the " +
+			"rows miss the tolerance)",
+		"stop": "what ends the iteration: residual (at τ), anorm (the bound of ‖c−c*‖_A/‖c*‖_A at τ) or labels=P (at " +
+			"most the share P, such as 1%, of the test labels, or else the training labels, may still change)",
 	}
 }
 
 // check refuses what no data could make right.
 func (f *labFlags) check() error {
+	if f.Matrix != "" && f.Name == "features" {
+		return usagef("--matrix and --precond features exclude each other: a precomputed K has no random features")
+	}
 	return cmp.Or(usage(f.dataFlags.check()), usage(f.kernelFlags.check()), checkPlot(f.Plot))
 }
 
@@ -88,7 +93,8 @@ func (f *labFlags) settled(data *loaded) (cfg krrlab.Config, err error) {
 		return cfg, err
 	}
 	spec := f.PrecondSpec
-	if spec.Name == "auto" && (spec.Orthogonal || spec.Levels != nil || spec.Form != precond.AutoForm) { // of features only
+	// of features only
+	if spec.Name == "auto" && (spec.Orthogonal || spec.Levels != nil || spec.Form != precond.AutoForm) {
 		spec.Name = "features"
 	}
 	if f.plain() { // as a note says
@@ -133,8 +139,8 @@ const formats = " to this file (.svg, .png, .pdf, or .html with values on hover 
 
 func (stageFiles) Help() map[string]string {
 	return map[string]string{
-		"csv": "write the numbers of its table, with every digit, to this file: CSV, or a matrix with NaN for words if it " +
-			"is named .npy",
+		"csv": "write the numbers of its table, with every digit, to this file: CSV, or a matrix with NaN for words " +
+			"if it is named .npy",
 		"plot": "draw the stage" + formats,
 		"size": "width and height of the picture in inches, such as 5x3 (default: its own, mostly 6.5x4)",
 	}

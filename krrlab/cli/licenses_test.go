@@ -30,7 +30,8 @@ func TestLicenses(t *testing.T) {
 	}
 	var want []string
 	for _, system := range []string{"linux", "darwin", "windows"} {
-		list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "../cmd/krrlab")
+		list := exec.Command("go", "list", "-deps", "-f",
+			"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "../cmd/krrlab")
 		list.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		b, err := list.Output()
 		if err != nil {
@@ -44,6 +45,7 @@ func TestLicenses(t *testing.T) {
 		got[i] = strings.ReplaceAll(got[i], " ", "@")
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("krrlab licenses has\n%s\nlinked are\n%s\nrun go generate ./krrlab/cli", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("krrlab licenses has\n%s\nlinked are\n%s\nrun go generate ./krrlab/cli", strings.Join(got, "\n"),
+			strings.Join(want, "\n"))
 	}
 }

@@ -30,17 +30,18 @@ func (dataFlags) Help() map[string]string {
 		"train": "training data, a file (.gz, .bz2, .xz, .zst and a .zip of one file are unpacked)",
 		"categorical": "columns of words in a csv file, by name or number, each coded by one 0/1 feature per value " +
 			"(one-hot)",
-		"impute": "how to fill missing values of features in a csv file (empty, NA, NaN, ?): none, which refuses them, or " +
-			"the median or mean of the column over the training rows, kept in the model",
-		"scale": "scaling of the features: auto, none, unit or standard (fitted on the training rows), or pixel (x/255); " +
-			"auto is none for bytes, sparse points and features of similar spread, else standard (default: auto for " +
+		"impute": "how to fill missing values of features in a csv file (empty, NA, NaN, ?): none, which refuses " +
+			"them, or the median or mean of the column over the training rows, kept in the model",
+		"scale": "scaling of the features: auto, none, unit or standard (fitted on the training rows), or pixel " +
+			"(x/255); auto is none for bytes, sparse points and features of similar spread, else standard (default: " +
+			"auto for " +
 			"--train, the registry's for --data)",
-		"center": "subtract the mean from the targets, and add it to predictions: auto (for regression), yes, or no (the " +
-			"paper's problem)",
-		"class-weights": "balanced: equal total weight for all classes, by row weights n/(classes·rows of the class); or " +
-			"none",
-		"holdout": "hold out this share of the training rows as test rows, such as 0.2: drawn at random, the same every " +
-			"time, equal rows together",
+		"center": "subtract the mean from the targets, and add it to predictions: auto (for regression), yes, or no " +
+			"(the paper's problem)",
+		"class-weights": "balanced: equal total weight for all classes, by row weights n/(classes·rows of the " +
+			"class); or none",
+		"holdout": "hold out this share of the training rows as test rows, such as 0.2: drawn at random, the same " +
+			"every time, equal rows together",
 	}
 }
 
@@ -174,7 +175,8 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*loaded, error) {
 }
 
 // readTest reads the test file. The training data say what the task is, and which features there are.
-func (d *loaded) readTest(ctx context.Context, f *labFlags, train *datasets.Dataset, o datasets.ReadOptions) (err error) {
+func (d *loaded) readTest(ctx context.Context, f *labFlags, train *datasets.Dataset,
+	o datasets.ReadOptions) (err error) {
 	o.Target, o.Task, o.Drop, o.Categorical = d.target, train.Task.String(), d.drop, train.Categories
 	o.Columns, o.Dim, o.DimOf = train.Columns, train.Dim(), f.Train
 	if o.MaxRows, o.Weights, o.AnswersOnly = 0, "", false; train.Targets != nil {
@@ -195,7 +197,8 @@ func unknownText(d *datasets.Dataset) string {
 		return ""
 	}
 	count := plural.Count(d.Unknown, "word")
-	return fmt.Sprintf("%s: %s of categorical columns not in the training data, whose features are all 0", d.Source, count)
+	return fmt.Sprintf("%s: %s of categorical columns not in the training data, whose features are all 0", d.Source,
+		count)
 }
 
 // filled returns the training data with missing values filled in, and notes how many there were.

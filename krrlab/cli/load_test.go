@@ -12,7 +12,9 @@ import (
 // numbers, whose each is and the flag that reads them; with that flag it is read.
 func TestDim(t *testing.T) {
 	rows := func(last string) string {
-		return lines(40, func(i int) string { return fmt.Sprintf("%d 1:%d 3:%g%s\n", 2*(i%2)-1, i%7, float64(i)/7, last) })
+		return lines(40, func(i int) string {
+			return fmt.Sprintf("%d 1:%d 3:%g%s\n", 2*(i%2)-1, i%7, float64(i)/7, last)
+		})
 	}
 	files(t, map[string]string{"train.svm": rows(""), "test.svm": rows(" 5:1")})
 	out := script(t, `
@@ -56,10 +58,12 @@ func TestHints(t *testing.T) {
 		"fit --train a.csv --scale standard --test a.csv --lambda 1": id,
 		"fit --train a.csv --scale unit --holdout 0.2":               id + tune,
 		"fit --train a.csv --quiet":                                  "",
-		"fit --train a.csv --scale none --n 80 --holdout 0.2":        "note: --n 80: a.csv has 50 training rows; all are used\n" + id + tune,
-		"statdim --train a.csv --features 20":                        id + scale,
-		"fit --data synthetic-regression --n 100":                    "",
-		"fit --data synthetic-regression --n 4000":                   "note: --n 4000: synthetic-regression has 3000 training rows; all are used\n",
+		"fit --train a.csv --scale none --n 80 --holdout 0.2": "note: --n 80: a.csv has 50 training rows; all " +
+			"are used\n" + id + tune,
+		"statdim --train a.csv --features 20":     id + scale,
+		"fit --data synthetic-regression --n 100": "",
+		"fit --data synthetic-regression --n 4000": "note: --n 4000: synthetic-regression has 3000 " +
+			"training rows; all are used\n",
 	} {
 		code, out, errs := command(t, strings.Fields(args)...)
 		head, _, _ := strings.Cut(out, "data  ")
@@ -73,7 +77,8 @@ func TestHints(t *testing.T) {
 // verify leave them out too, and take a file without them.
 func TestDrop(t *testing.T) {
 	text := ids(50)
-	files(t, map[string]string{"a.csv": text, "bare.csv": regexp.MustCompile(`(?m)^[^,]*,([^,]*,[^,]*),.*$`).ReplaceAllString(text, "$1")})
+	files(t, map[string]string{"a.csv": text,
+		"bare.csv": regexp.MustCompile(`(?m)^[^,]*,([^,]*,[^,]*),.*$`).ReplaceAllString(text, "$1")})
 	want := script(t, `
 $ fit --train a.csv --test a.csv --drop id --target y --scale standard --lambda 0.01 --out m.krr
 	n = 50, d = 2, t = 1
@@ -103,8 +108,10 @@ func TestHoldout(t *testing.T) {
 $ verify m.krr --train a.csv --json v.json
 	given, and the points are those of the model`)
 		r, v := report(t, "r.json"), report(t, "v.json")
-		if r["n"] != 35.0 || r["test_n"] != 15.0 || v["test_n"] != 15.0 || math.Abs(v["test_error"].(float64)-r["rmse"].(float64)) > 1e-5*r["rmse"].(float64) {
-			t.Errorf("verify: %v points, RMSE %v, want %v of %v and %v", v["test_n"], v["test_error"], r["rmse"], r["test_n"], r["n"])
+		if r["n"] != 35.0 || r["test_n"] != 15.0 || v["test_n"] != 15.0 ||
+			math.Abs(v["test_error"].(float64)-r["rmse"].(float64)) > 1e-5*r["rmse"].(float64) {
+			t.Errorf("verify: %v points, RMSE %v, want %v of %v and %v", v["test_n"], v["test_error"], r["rmse"],
+				r["test_n"], r["n"])
 		}
 	}
 	script(t, `
@@ -134,7 +141,8 @@ func TestUseless(t *testing.T) {
 		"words.csv": lines(40, func(i int) string { return fmt.Sprintf("%d,%s\n", i, []string{"a", "a", "b"}[i%3]) }),
 	})
 	for args, want := range map[string]string{
-		"--train train.csv --test test.csv --sigma 0.01 --task regression": "note         R² is not above 0: the mean of the answers predicts as well; try another --sigma, a larger --lambda, or --scale standard\n",
+		"--train train.csv --test test.csv --sigma 0.01 --task regression": "note         R² is not above 0: the " +
+			"mean of the answers predicts as well; try another --sigma, a larger --lambda, or --scale standard\n",
 		"--train train.csv --test train.csv --sigma 0.5 --task regression": "",
 		"--train words.csv --test words.csv --sigma 100 --lambda 1000":     `note         always "a", the most frequent class, has an error of 32.50 %, no more than the model; try another --sigma, a larger --lambda, or --scale standard` + "\n",
 		"--train words.csv --test words.csv --sigma 0.3":                   "",

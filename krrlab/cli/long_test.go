@@ -29,15 +29,18 @@ func TestPaper(t *testing.T) {
 		iterations, plus, residual float64
 	}{
 		{"adult", 4, []string{"--sigma", "8", "--lambda", "0.01", "--features", "5000"}, 0.1499, 0.001, 13, 3, 1e-3},
-		{"mnist", 11, []string{"--sigma", "8.5", "--lambda", "0.01", "--lambda-p", "0.1", "--features", "6000"}, 0.0133, 0.0005, 57, 10, 1e-3},
-		{"ijcnn1", 9, []string{"--sigma", "0.3", "--lambda", "0.01", "--features", "10000"}, 0.0139, 0.001, 120, 15, 1e-3},
+		{"mnist", 11, []string{"--sigma", "8.5", "--lambda", "0.01", "--lambda-p", "0.1", "--features", "6000"}, 0.0133,
+			0.0005, 57, 10, 1e-3},
+		{"ijcnn1", 9, []string{"--sigma", "0.3", "--lambda", "0.01", "--features", "10000"}, 0.0139, 0.001, 120, 15,
+			1e-3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if have := accel.MemoryAvailable(); have < c.gigabytes*1e9 {
 				t.Skipf("%d GB are wanted, %.1f GB are free", c.gigabytes, float64(have)/1e9)
 			}
 			js := filepath.Join(t.TempDir(), "report.json")
-			args := append([]string{"fit", "--data", c.name, "--solver", "pcg", "--precond", "features", "--tol", "1e-3", "--json", js, "--data-dir", dir}, c.args...)
+			args := append([]string{"fit", "--data", c.name, "--solver", "pcg", "--precond", "features", "--tol",
+				"1e-3", "--json", js, "--data-dir", dir}, c.args...)
 			code := Main(context.Background(), args, Env{
 				Stdout: os.Stdout, Stderr: os.Stderr, Version: "test",
 				UseBLAS: func(context.Context, string) (string, error) { accel.Use(lib); return "", nil },

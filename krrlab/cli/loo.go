@@ -29,7 +29,8 @@ solved together in one subspace, and the diagonal of (K+λI)⁻¹ is estimated b
 The intervals cover the error of estimate and solve at the stated rate.`,
 		example: `  krrlab loo --data ijcnn1 --n 5000 --plot loo.svg
   krrlab loo --train train.csv --target price --grid 0.001,0.01,0.1,1 --json loo.json`,
-		options: f, flags: "precond", help: map[string]string{"precond": "what approximates K: rpcholesky (the default) or nystrom"},
+		options: f, flags: "precond",
+		help: map[string]string{"precond": "what approximates K: rpcholesky (the default) or nystrom"},
 		check: func(l *labFlags) error {
 			if l.Name != "" && l.Name != "rpcholesky" && l.Name != "nystrom" {
 				return usagef("--precond %q: want one of rpcholesky, nystrom", l.Name)
@@ -38,12 +39,14 @@ The intervals cover the error of estimate and solve at the stated rate.`,
 		},
 		cfg: func(l *labFlags, c *krrlab.Config) (err error) {
 			if c.Precond = nil; f.Rank > 0 || l.Name == "nystrom" {
-				c.Precond, err = krrlab.PrecondSpec{Name: cmp.Or(l.Name, "rpcholesky"), S: f.Rank}.Preconditioner(c.Kernel)
+				c.Precond, err = krrlab.PrecondSpec{Name: cmp.Or(l.Name, "rpcholesky"),
+					S: f.Rank}.Preconditioner(c.Kernel)
 			}
 			return err
 		},
 		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) {
-			return l.LeaveOneOut(ctx, krrlab.LeaveOneOutOptions{Lambdas: f.Grid, Confidence: f.Confidence, Probes: f.Probes, ExactBelow: f.ExactBelow})
+			return l.LeaveOneOut(ctx, krrlab.LeaveOneOutOptions{Lambdas: f.Grid, Confidence: f.Confidence,
+				Probes: f.Probes, ExactBelow: f.ExactBelow})
 		},
 	})
 }

@@ -11,7 +11,8 @@ import (
 func TestLeaveOneOut(t *testing.T) {
 	train := write(t, t.TempDir(), "train.csv", table(400, nil, true))
 	read := func(args ...string) (r krrlab.LeaveOneOut) {
-		out := staged(t, &r, append([]string{"loo", "--train", train, "--target", "y", "--sigma", "2", "--grid", "10,1,0.1"}, args...)...)
+		out := staged(t, &r, append([]string{"loo", "--train", train, "--target", "y", "--sigma", "2", "--grid",
+			"10,1,0.1"}, args...)...)
 		if strings.Count(out, "GCV") != 3 || !strings.Contains(out, "least") {
 			t.Errorf("%v: %s", args, out)
 		}
@@ -20,7 +21,8 @@ func TestLeaveOneOut(t *testing.T) {
 	exact, path := read(), read("--exact-below", "-1", "--rank", "80", "--seed", "3")
 	for i, want := range []float64{10, 1, 0.1} {
 		e, p := exact.Scores[i], path.Scores[i]
-		if e.Lambda != want || p.Lambda != want || e.Error.Confidence != 1 || p.Error.Confidence != 0.95 || p.Error.Method != "probes" {
+		if e.Lambda != want || p.Lambda != want || e.Error.Confidence != 1 || p.Error.Confidence != 0.95 ||
+			p.Error.Method != "probes" {
 			t.Errorf("%v and %v", e, p)
 		}
 		if e.Error.Hi < p.Error.Lo || p.Error.Hi < e.Error.Lo {

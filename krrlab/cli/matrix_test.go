@@ -33,8 +33,8 @@ func matrixFile(t *testing.T, name string, m, n int, single bool, f func(i, j in
 	return write(t, ".", name, b.String())
 }
 
-// TestPrecomputedK: a fit with K given predicts what one with the kernel does, from K(test, train); the model says that it
-// holds no K, and what needs points or kernel is refused in one line.
+// TestPrecomputedK: a fit with K given predicts what one with the kernel does, from K(test, train); the model says that
+// it holds no K, and what needs points or kernel is refused in one line.
 func TestPrecomputedK(t *testing.T) {
 	verifier, err := filepath.Abs(filepath.Join("..", "..", "experiments", "peers", "verify_model.py"))
 	if err != nil {
@@ -45,9 +45,11 @@ func TestPrecomputedK(t *testing.T) {
 	k := func(i, j int) float64 { return math.Exp(-(at(i) - at(j)) * (at(i) - at(j)) / 2) }
 	y := "name,y\n" + lines(n, func(i int) string { return fmt.Sprintf("row %d,%g\n", i, 100+math.Sin(at(i))) })
 	files(t, map[string]string{
-		"train.csv": "x,y\n" + lines(n, func(i int) string { return fmt.Sprintf("%.17g,%g\n", at(i), 100+math.Sin(at(i))) }),
-		"in.csv":    "x\n" + lines(fresh, func(i int) string { return fmt.Sprintf("%.17g\n", at(n+i)) }),
-		"y.csv":     y, "more.csv": y + "row,3\n", "few.csv": "y\n1\n2\n3\n",
+		"train.csv": "x,y\n" + lines(n, func(i int) string {
+			return fmt.Sprintf("%.17g,%g\n", at(i), 100+math.Sin(at(i)))
+		}),
+		"in.csv": "x\n" + lines(fresh, func(i int) string { return fmt.Sprintf("%.17g\n", at(n+i)) }),
+		"y.csv":  y, "more.csv": y + "row,3\n", "few.csv": "y\n1\n2\n3\n",
 	})
 	spoiled := func(v float64) func(i, j int) float64 {
 		return func(i, j int) float64 {
@@ -68,10 +70,13 @@ func TestPrecomputedK(t *testing.T) {
 		script(t, "$ predict --out p.csv "+model+" --in "+in)
 		return string(read(t, "p.csv"))
 	}
-	script(t, "$ fit --train train.csv --sigma 1 --scale none --out x.krr --lambda 0.01 --target y --holdout 0.2 --json r.json")
+	script(t, "$ fit --train train.csv --sigma 1 --scale none --out x.krr --lambda 0.01 --target y --holdout 0.2 "+
+		"--json r.json")
 	want, rmse := predicted("x.krr", "in.csv"), report(t, "r.json")["rmse"].(float64)
-	for _, flags := range []string{"K.npy", "K32.npy", "K.npy --solver pcg --precond nystrom --features 20 --tol 1e-8", "K32.npy --solver pcg --precond nystrom --features 20 --tol 1e-8"} {
-		script(t, "$ fit --train y.csv --kernel precomputed --out k.krr --lambda 0.01 --target y --holdout 0.2 --json r.json --matrix "+flags+
+	for _, flags := range []string{"K.npy", "K32.npy", "K.npy --solver pcg --precond nystrom --features 20 --tol 1e-8",
+		"K32.npy --solver pcg --precond nystrom --features 20 --tol 1e-8"} {
+		script(t, "$ fit --train y.csv --kernel precomputed --out k.krr --lambda 0.01 --target y --holdout 0.2 "+
+			"--json r.json --matrix "+flags+
 			"\nnot known to be positive semi-definite\n!‖e‖_A")
 		if v := report(t, "r.json")["rmse"].(float64); math.Abs(v-rmse) > 1e-4 {
 			t.Errorf("%s: RMSE %g, want %g", flags, v, rmse)
@@ -130,10 +135,12 @@ $ loo --train y.csv --target y --kernel precomputed --matrix K.npy --lambda 0.01
 	}
 	python := testkit.Python(t, "numpy", "python3-numpy")
 	for want, args := range map[string][]string{
-		"residual ": {"--matrix", "K32.npy"}, "refused: the K of the model is not in its file": nil, "refused: k.krr: residual": {"--matrix", "wrong.npy"},
+		"residual ": {"--matrix", "K32.npy"}, "refused: the K of the model is not in its file": nil,
+		"refused: k.krr: residual": {"--matrix", "wrong.npy"},
 	} {
 		matrixFile(t, "wrong.npy", n, n, false, func(i, j int) float64 { return k(i, j) + 0.1 })
-		out, err := exec.CommandContext(t.Context(), python, append([]string{verifier, "k.krr", "y.csv"}, args...)...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), python,
+			append([]string{verifier, "k.krr", "y.csv"}, args...)...).CombinedOutput()
 		if (err == nil) != (want == "residual ") || !strings.Contains(string(out), want) {
 			t.Errorf("%v: %v, %s", args, err, out)
 		}

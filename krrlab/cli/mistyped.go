@@ -79,10 +79,13 @@ func commandMeant(cmd *cobra.Command, typed string) string {
 
 // foreign are flags by the names that other programs have for them.
 var foreign = map[string]string{
-	"alpha": "lambda", "reg": "lambda", "ridge": "lambda", "bandwidth": "sigma", "length-scale": "sigma", "input": "train", "file": "train",
-	"label": "target", "response": "target", "y": "target", "sep": "separator", "delimiter": "separator", "delim": "separator", "names": "header",
-	"exclude": "drop", "ignore": "drop", "one-hot": "categorical", "fillna": "impute", "validation": "holdout", "test-size": "holdout",
-	"output": "out", "model-out": "out",
+	"alpha": "lambda", "reg": "lambda", "ridge": "lambda", "bandwidth": "sigma", "length-scale": "sigma",
+	"input": "train", "file": "train",
+	"label": "target", "response": "target", "y": "target", "sep": "separator", "delimiter": "separator",
+	"delim": "separator", "names": "header",
+	"exclude": "drop", "ignore": "drop", "one-hot": "categorical", "fillna": "impute", "validation": "holdout",
+	"test-size": "holdout",
+	"output":    "out", "model-out": "out",
 }
 
 // flagError marks an error of the flags as one of the command line, and asks for the flag that was

@@ -126,7 +126,8 @@ func (i *modelInfo) text(m *model.Model) string {
 	if r := i.Origin.TrueResidual; r != nil {
 		residual = fmt.Sprintf("true residual %.2e", *r)
 	}
-	b.Add("fit", "%s by %s, %s, asked %g, seed %d", i.Origin.Status, cmp.Or(i.Origin.Method, i.Origin.Solver), residual, i.Origin.Tol, i.Origin.Seed)
+	b.Add("fit", "%s by %s, %s, asked %g, seed %d", i.Origin.Status, cmp.Or(i.Origin.Method, i.Origin.Solver), residual,
+		i.Origin.Tol, i.Origin.Seed)
 	if e := i.Error; e != nil {
 		b.Add("error", "‖c−c*‖_A ≤ %s of every column (%s)", outward.Up(slices.Max(e.ANorm), 3), certainty(e))
 	} else {
@@ -135,7 +136,8 @@ func (i *modelInfo) text(m *model.Model) string {
 	if c := m.Calibration; c != nil {
 		b.Add("intervals", "%s, %s", c.Method, plural.Count(c.Scores.RawMatrix().Rows, "score"))
 	}
-	b.Add("file", "%s, version %d, written by krrlab %s at %s", accel.Bytes(i.Bytes), i.Version, i.Origin.Version, i.Origin.Created)
+	b.Add("file", "%s, version %d, written by krrlab %s at %s", accel.Bytes(i.Bytes), i.Version, i.Origin.Version,
+		i.Origin.Created)
 	return b.String()
 }
 

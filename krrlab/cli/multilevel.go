@@ -30,7 +30,8 @@ Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
 		options: f, flags: "lambda-p orthogonal tol max-iter", tol: 1e-3,
 		hint: func() string { return oneLevel(f.Levels) },
 		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) {
-			return l.MultiLevel(ctx, &krrlab.MultiLevelOptions{Levels: f.Levels, Confidence: f.Confidence, Work: f.Work})
+			return l.MultiLevel(ctx, &krrlab.MultiLevelOptions{Levels: f.Levels, Confidence: f.Confidence,
+				Work: f.Work})
 		},
 	})
 }

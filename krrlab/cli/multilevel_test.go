@@ -15,13 +15,16 @@ func TestMultiLevel(t *testing.T) {
 		want   string
 		levels int
 	}{
-		{[]string{"--sigma", "2", "--levels", "features:400,srht:100,gaussian:50"}, "features:400,srht:100,gaussian:50 of Fourier", 3},
+		{[]string{"--sigma", "2", "--levels", "features:400,srht:100,gaussian:50"},
+			"features:400,srht:100,gaussian:50 of Fourier", 3},
 		{[]string{"--sigma", "2", "--levels", "features:120", "--orthogonal"}, "of orthogonal Fourier", 1},
-		{[]string{"--kernel", "polynomial", "--levels", "features:128,countsketch:64", "--lambda-p", "0.5"}, "λ_p = 0.5", 2},
+		{[]string{"--kernel", "polynomial", "--levels", "features:128,countsketch:64", "--lambda-p", "0.5"},
+			"λ_p = 0.5", 2},
 		{[]string{"--sigma", "2", "--levels", "features:200,srht:20", "--work", "1e6"}, "no preconditioner", 2},
 	} {
 		var m krrlab.MultiLevel
-		out := staged(t, &m, append([]string{"multilevel", "--train", train, "--target", "y", "--lambda", "0.1"}, c.args...)...)
+		out := staged(t, &m, append([]string{"multilevel", "--train", train, "--target", "y", "--lambda", "0.1"},
+			c.args...)...)
 		if !strings.Contains(out, c.want) || len(m.Chain) != c.levels || len(m.OneLevel) != c.levels-1 || m.N != 300 {
 			t.Errorf("%v: %s\n%+v\nwant %q", c.args, out, m, c.want)
 		}
@@ -31,8 +34,10 @@ func TestMultiLevel(t *testing.T) {
 // TestFitSketch fits with features in several levels.
 func TestFitSketch(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(300, nil, true)})
-	script(t, "$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:400,srht:100,gaussian:50 --json r.json")
-	if r := report(t, "r.json"); r["s"] != 50.0 || !strings.HasSuffix(r["features"].(string), "to 400 → srht to 100 → gaussian to 50") {
+	script(t, "$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch "+
+		"features:400,srht:100,gaussian:50 --json r.json")
+	if r := report(t, "r.json"); r["s"] != 50.0 || !strings.HasSuffix(r["features"].(string),
+		"to 400 → srht to 100 → gaussian to 50") {
 		t.Errorf("%v", r)
 	}
 }

@@ -32,7 +32,8 @@ func (a *app) kernelCommand() *cobra.Command {
 			defer signal.Stop(interrupt)
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), EndSignals()[1:]...)
 			defer stop()
-			return notebook.Kernel(ctx, args[0], &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), Packages: packages, Interrupt: interrupt})
+			return notebook.Kernel(ctx, args[0], &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(),
+				Packages: packages, Interrupt: interrupt})
 		},
 	}
 }
@@ -44,7 +45,8 @@ func (a *app) notebookCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.installCommand(), a.uninstallCommand(), a.runCommand(), a.addCommand(), a.removeCommand(), a.listCommand())
+	cmd.AddCommand(a.installCommand(), a.uninstallCommand(), a.runCommand(), a.addCommand(), a.removeCommand(),
+		a.listCommand())
 	return cmd
 }
 
@@ -80,13 +82,15 @@ func (p *place) spec(user string) (notebook.Spec, error) {
 func (a *app) installCommand() *cobra.Command {
 	var p struct {
 		place
-		Interrupt string `flag:"interrupt" default:"message" check:"one of message signal" help:"how Jupyter interrupts the kernel: message or signal"`
+		Interrupt string `flag:"interrupt" default:"message" check:"one of message signal"`
 	}
+	flags := schema.Of(&p)
+	flags.Lookup("interrupt").Help = "how Jupyter interrupts the kernel: message or signal"
 	return withOptions(&cobra.Command{
 		Use:   "install [--user | --prefix DIR | --sys-prefix] [--name NAME] [--force]",
 		Short: "Register this kernel with Jupyter",
 		Args:  noArgs,
-	}, schema.Of(&p), func(context.Context, []string) error {
+	}, flags, func(context.Context, []string) error {
 		s, err := p.spec(a.env.JupyterData)
 		if err != nil {
 			return err
@@ -129,7 +133,8 @@ func (a *app) runCommand() *cobra.Command {
 		Check bool   `flag:"check" help:"only check that it runs; write nothing"`
 	}
 	s := schema.Of(&f)
-	s.Lookup("html").Help = "write the notebook with its outputs to this file as one page of HTML; without --out nothing else is " +
+	s.Lookup("html").Help = "write the notebook with its outputs to this file as one page of HTML; without --out " +
+		"nothing else is " +
 		"written"
 	return withOptions(&cobra.Command{
 		Use:   "run FILE.ipynb [--out FILE | --check] [--html FILE]",

@@ -19,7 +19,8 @@ func TestInstall(t *testing.T) {
 		for _, there := range []bool{true, false} {
 			what := map[bool]string{true: "install", false: "uninstall"}[there]
 			var out, errs bytes.Buffer
-			code := Main(t.Context(), []string{"notebook", what, c.flag}, Env{Stdout: &out, Stderr: &errs, JupyterData: c.user})
+			code := Main(t.Context(), []string{"notebook", what, c.flag},
+				Env{Stdout: &out, Stderr: &errs, JupyterData: c.user})
 			if c.want == "" {
 				if code == 0 || !strings.Contains(errs.String(), "no home folder") {
 					t.Errorf("%s: %d, %s", what, code, &errs)

@@ -11,7 +11,8 @@ func (a *app) notebookCommand() *cobra.Command {
 		Use:   "notebook",
 		Short: "Install the Jupyter kernel, or run a notebook (not on Windows)",
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("notebook: the tables of packages for cells do not build on Windows; use Linux (WSL) or macOS")
+			return errors.New("notebook: the tables of packages for cells do not build on Windows; use Linux (WSL) " +
+				"or macOS")
 		},
 	}
 }

@@ -24,7 +24,8 @@ func usage(err error) error {
 }
 
 // withOptions makes options the flags of a command, and run what it runs when they are settled.
-func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Context, args []string) error) *cobra.Command {
+func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Context,
+	args []string) error) *cobra.Command {
 	addOptions(cmd.Flags(), s)
 	cmd.Flags().SortFlags = false
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -31,7 +31,8 @@ func checkFiles(reads, writes []namedFile) error {
 			continue
 		}
 		if w.path == "-" {
-			return usagef("%s -: want the name of a file; the output stream is /dev/stdout, which --quiet leaves to it", w.flag)
+			return usagef("%s -: want the name of a file; the output stream is /dev/stdout, which --quiet leaves to it",
+				w.flag)
 		}
 		for _, o := range append(reads[:len(reads):len(reads)], writes[:i]...) {
 			if o.path != "" && sameFile(o.path, w.path) {

@@ -17,7 +17,8 @@ import (
 // TestOutputsThatFail: a model that cannot be saved does not keep the report and the lines of the fit from the user.
 func TestOutputsThatFail(t *testing.T) {
 	dir := t.TempDir()
-	lab, err := krrlab.New(datasets.SyntheticRegression(40, 2, 0.1, 1), krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1})
+	lab, err := krrlab.New(datasets.SyntheticRegression(40, 2, 0.1, 1),
+		krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,8 @@ func TestOutputsThatFail(t *testing.T) {
 	f.Out, f.JSON = filepath.Join(dir, "m.krr"), filepath.Join(dir, "r.json")
 	err = a.conclude(t.Context(), f, &fitted{sol: sol})
 	testkit.Fails(t, err, "model: not saved")
-	if text := out.String(); !strings.Contains(text, "converged") || !strings.Contains(text, "wrote        "+f.JSON) || strings.Contains(text, f.Out) {
+	if text := out.String(); !strings.Contains(text, "converged") || !strings.Contains(text, "wrote        "+f.JSON) ||
+		strings.Contains(text, f.Out) {
 		t.Errorf("%s", text)
 	}
 	if _, err := os.Stat(f.JSON); err != nil {

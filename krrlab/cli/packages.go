@@ -56,7 +56,8 @@ func (a *app) extended() *modules.Kernel {
 	case now.Fresh(k.Program, k.Version):
 		err = a.env.Exec(now.Path())
 	default:
-		err = errors.New("packages were added to another build of krrlab and are left out; krrlab notebook add adds them to this one")
+		err = errors.New("packages were added to another build of krrlab and are left out; krrlab notebook add adds " +
+			"them to this one")
 	}
 	if err != nil {
 		fmt.Fprintf(a.env.Stderr, "krrlab: %v\n", err)
@@ -65,14 +66,16 @@ func (a *app) extended() *modules.Kernel {
 }
 
 // restart says how notebooks that are open get the packages.
-const restart = "kernels that start from now on have them; in a notebook that is open, restart the kernel: its cells and outputs stay"
+const restart = "kernels that start from now on have them; in a notebook that is open, restart the kernel: its cells " +
+	"and outputs stay"
 
 func (a *app) addCommand() *cobra.Command {
 	var f struct {
 		Source string `flag:"source"`
 	}
 	s := schema.Of(&f)
-	s.Lookup("source").Help = "checkout of github.com/krrlab/lab to build from, if this program's version is not a release"
+	s.Lookup("source").Help = "checkout of github.com/krrlab/lab to build from, if this program's version is not a " +
+		"release"
 	return withOptions(&cobra.Command{
 		Use:   "add [PACKAGE[@VERSION] | ./FOLDER]...",
 		Short: "Compile more packages into the kernel; without names, recompile those added before",
@@ -133,7 +136,8 @@ func (a *app) listCommand() *cobra.Command {
 				a.printf("%s\n", e)
 			}
 			if !inside && !now.Fresh(k.Program, k.Version) {
-				a.printf("added to another build of krrlab (%s, version %s); krrlab notebook add adds them to this one\n", now.Program, now.Version)
+				a.printf("added to another build of krrlab (%s, version %s); krrlab notebook add adds them to this "+
+					"one\n", now.Program, now.Version)
 			}
 			return nil
 		},

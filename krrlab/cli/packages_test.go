@@ -15,7 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestExtended: a kernel that packages were added to runs in place of the program that it was built of, and of no other.
+// TestExtended: a kernel that packages were added to runs in place of the program that it was built of, and of no
+// other.
 func TestExtended(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
@@ -41,7 +42,8 @@ func TestExtended(t *testing.T) {
 		return started, stdout.String(), stderr.String()
 	}
 	current := func(version string) {
-		write(t, dir, "current.json", fmt.Sprintf(`{"program": %q, "version": %q, "folder": "kernel-1", "packages": [{"path": "ex.org/a", "version": "v1.2.3"}, {"path": "ex.org/b", "dir": "/b", "interpreted": true}], "tables": []}`, self, version))
+		write(t, dir, "current.json",
+			fmt.Sprintf(`{"program": %q, "version": %q, "folder": "kernel-1", "packages": [{"path": "ex.org/a", "version": "v1.2.3"}, {"path": "ex.org/b", "dir": "/b", "interpreted": true}], "tables": []}`, self, version))
 	}
 	if started, out, errs := main("notebook", "list"); started+out+errs != "" {
 		t.Error(started, out, errs)
@@ -55,13 +57,15 @@ func TestExtended(t *testing.T) {
 		t.Error(started, out, errs)
 	}
 	current("older")
-	if started, _, errs := main("notebook", "run", nb, "--check"); started != "" || !strings.Contains(errs, "krrlab notebook add adds them to this one") {
+	if started, _, errs := main("notebook", "run", nb, "--check"); started != "" ||
+		!strings.Contains(errs, "krrlab notebook add adds them to this one") {
 		t.Error(started, errs)
 	}
 	if _, out, _ := main("notebook", "list"); !strings.Contains(out, list+"added to another build of krrlab") {
 		t.Error(out)
 	}
-	if _, _, errs := main("notebook", "add", "fmt"); errs != "krrlab: nothing was added: fmt is in the kernel already: import it\n" {
+	if _, _, errs := main("notebook", "add",
+		"fmt"); errs != "krrlab: nothing was added: fmt is in the kernel already: import it\n" {
 		t.Error(errs)
 	}
 }

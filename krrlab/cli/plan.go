@@ -9,7 +9,8 @@ import (
 )
 
 func (a *app) planCommand() *cobra.Command {
-	f := newFitFlags("out", "calibrate", "warm", "tune", "ard", "checkpoint", "checkpoint-every", "resume", "rank-timeout")
+	f := newFitFlags("out", "calibrate", "warm", "tune", "ard", "checkpoint", "checkpoint-every", "resume",
+		"rank-timeout")
 	f.flags.Lookup("json").Help = "write the plan as JSON to this file"
 	f.flags.Lookup("plot").Help = "draw predicted seconds against the rank" + formats
 	return withOptions(&cobra.Command{

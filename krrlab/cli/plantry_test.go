@@ -23,7 +23,8 @@ import (
 )
 
 // Of the candidates, so many of each solver, preconditioner and λ_p are tried, those that are predicted to take at most
-// likelyFactor times the choice, without a preconditioner directFactor times; what has taken slowFactor times the best is not gone on with.
+// likelyFactor times the choice, without a preconditioner directFactor times; what has taken slowFactor times the best
+// is not gone on with.
 const (
 	triedOfKind  = 2
 	likelyFactor = 2
@@ -41,8 +42,9 @@ type tried struct {
 	status     string
 }
 
-// TestPlanAgainstCandidates prints what was predicted of the candidates of a plan beside what they took, and auto beside the
-// best of them: of KRRLAB_PLAN, the flags of krrlab plan, which make bench-plan sets, or else of a few points.
+// TestPlanAgainstCandidates prints what was predicted of the candidates of a plan beside what they took, and auto
+// beside the best of them: of KRRLAB_PLAN, the flags of krrlab plan, which make bench-plan sets, or else of a few
+// points.
 func TestPlanAgainstCandidates(t *testing.T) {
 	args := os.Getenv("KRRLAB_PLAN")
 	dirs := datasets.Dirs()
@@ -82,13 +84,15 @@ func TestPlanAgainstCandidates(t *testing.T) {
 	t.Log("\n" + out.String())
 }
 
-// try runs the candidates of a plan, the choice first, and prints what was predicted beside what they took. Then it solves as
-// fit does, plan and race included, and compares that with the best of them.
+// try runs the candidates of a plan, the choice first, and prints what was predicted beside what they took. Then it
+// solves as fit does, plan and race included, and compares that with the best of them.
 func (a *app) try(ctx context.Context, data *loaded, cfg krrlab.Config, p *plan.Plan) error {
 	kinds := map[string]int{}
 	var best, chosen tried
-	t := &plots.Table{Title: "predicted and actual: " + p.Dataset, Columns: []plots.Column{{Name: "candidate"}, {Name: "predicted", Unit: "s", Format: "%.2f"},
-		{Name: "actual", Unit: "s", Format: "%.2f"}, {Name: "ratio", Format: "%.2f"}, {Name: "iterations predicted"}, {Name: "actual iterations"}, {Name: "status"}}}
+	t := &plots.Table{Title: "predicted and actual: " + p.Dataset,
+		Columns: []plots.Column{{Name: "candidate"}, {Name: "predicted", Unit: "s", Format: "%.2f"},
+			{Name: "actual", Unit: "s", Format: "%.2f"}, {Name: "ratio",
+				Format: "%.2f"}, {Name: "iterations predicted"}, {Name: "actual iterations"}, {Name: "status"}}}
 	for i, c := range p.Candidates {
 		kind := fmt.Sprint(c.Solver, c.Precond, c.LambdaP)
 		factor := likelyFactor * 1.0
@@ -127,7 +131,8 @@ func (a *app) try(ctx context.Context, data *loaded, cfg krrlab.Config, p *plan.
 	if auto.choice == nil { // of so few points fit makes no plan
 		auto.choice = chosen.choice
 	}
-	a.printf("%-14s %s: auto took %.2f s, %.2f of them for the plan, with %v; the best of %d, %v, %.2f: auto ÷ best %.2f; the choice predicted ÷ actual %.2f, iterations %d ÷ %d\n", "result", p.Dataset,
+	a.printf("%-14s %s: auto took %.2f s, %.2f of them for the plan, with %v; the best of %d, %v, %.2f: auto ÷ best "+
+		"%.2f; the choice predicted ÷ actual %.2f, iterations %d ÷ %d\n", "result", p.Dataset,
 		auto.seconds, auto.plan, auto.choice, len(t.Rows), best.choice, best.seconds, auto.seconds/best.seconds, chosen.predicted/chosen.seconds, chosen.choice.Iterations, chosen.iterations)
 	return nil
 }

@@ -34,7 +34,8 @@ type predictFlags struct {
 	Bound         bool   `flag:"bound" help:"write bounds of the distance to the predictions of the exact solution"`
 	Probabilities bool   `flag:"probabilities"`
 	Interval      level  `flag:"interval" help:"write intervals that contain the answers at this level, such as 90%"`
-	Method        string `flag:"method" default:"auto" check:"one of auto split jackknife jackknife+ gp" with:"interval"`
+
+	Method string `flag:"method" default:"auto" check:"one of auto split jackknife jackknife+ gp" with:"interval"`
 	rankFlags
 
 	flags *schema.Schema
@@ -42,13 +43,13 @@ type predictFlags struct {
 
 func (predictFlags) Help() map[string]string {
 	return map[string]string{
-		"target": `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one of ` +
-			"the fit, if it is there)",
+		"target": `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one ` +
+			"of the fit, if it is there)",
 		"drop": "columns of a csv file --in that are no features: names or numbers (default: those of the fit)",
-		"out": "file to write, as CSV, or as the numbers of its columns but row if it is named .npy (default: CSV to the " +
-			"output stream)",
-		"probabilities": "write the probability of each class by Platt's method, fitted to rows that were left out (those " +
-			"that fit --calibrate kept in the model, else by leave-one-out, which factors K again)",
+		"out": "file to write, as CSV, or as the numbers of its columns but row if it is named .npy (default: CSV to " +
+			"the output stream)",
+		"probabilities": "write the probability of each class by Platt's method, fitted to rows that were left out " +
+			"(those that fit --calibrate kept in the model, else by leave-one-out, which factors K again)",
 		"method": "method of --interval: auto, " + strings.Join(interval.Methods, ", "),
 	}
 }
@@ -232,8 +233,8 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 	return pair.Test, nil
 }
 
-// readFor reads a file for a model. Features are found by their names where both have them, and the target is in the column
-// of the fit, if the file has it, unless another is asked for.
+// readFor reads a file for a model. Features are found by their names where both have them, and the target is in the
+// column of the fit, if the file has it, unless another is asked for.
 func readFor(ctx context.Context, m *model.Model, file string, o datasets.ReadOptions) (*datasets.Dataset, error) {
 	if o.Drop == nil {
 		o.Drop = m.Origin.Drop
@@ -253,7 +254,8 @@ func readFor(ctx context.Context, m *model.Model, file string, o datasets.ReadOp
 // rows reads K(test, train) for a model of a precomputed K.
 func (f *predictFlags) rows(ctx context.Context, m *model.Model) (*datasets.Dataset, error) {
 	if f.In == "" || f.flags.Given("target", "drop", "keep", "format", "separator", "header", "comment") {
-		return nil, usagef("%s is a model of a precomputed K: want --in FILE, K(test, train) in a .npy file, which has no columns of text: leave --target, --keep and --format out", f.Model)
+		return nil, usagef("%s is a model of a precomputed K: want --in FILE, K(test, train) in a .npy file, which "+
+			"has no columns of text: leave --target, --keep and --format out", f.Model)
 	}
 	x, err := datasets.ReadMatrix(ctx, f.In, 0)
 	if err == nil {
@@ -278,7 +280,8 @@ func certainty(e *model.Error) string {
 }
 
 func (p *predictions) boundText(m *model.Model) string {
-	text := fmt.Sprintf("decision values are within %.3g of the exact solution's (%s)", mat.Max(p.bounds), certainty(m.Error))
+	text := fmt.Sprintf("decision values are within %.3g of the exact solution's (%s)", mat.Max(p.bounds),
+		certainty(m.Error))
 	if p.Labels == nil {
 		return text
 	}

@@ -40,8 +40,10 @@ func TestColumnsOfTheFit(t *testing.T) {
 	svm := regexp.MustCompile(`(?m)^(.*),(.*),(.*)$`) // the same rows in a format that has no columns
 	_, rows, _ := strings.Cut(priced(40, "price", "x", "y"), "\n")
 	files(t, map[string]string{
-		"train.csv": priced(40, "price", "x", "y"), "last.csv": priced(40, "x", "y", "price"), "none.csv": priced(40, "x", "y"), "missing.csv": priced(40, "price", "x"),
-		"swapped.csv": priced(40, "price", "y", "x"), "other.csv": priced(40, "x", "y", "price"), "train.svm": svm.ReplaceAllString(rows, "$1 1:$2 2:$3"),
+		"train.csv": priced(40, "price", "x", "y"), "last.csv": priced(40, "x", "y", "price"), "none.csv": priced(40,
+			"x", "y"), "missing.csv": priced(40, "price", "x"),
+		"swapped.csv": priced(40, "price", "y", "x"), "other.csv": priced(40, "x", "y",
+			"price"), "train.svm": svm.ReplaceAllString(rows, "$1 1:$2 2:$3"),
 	})
 	script(t, "$ fit --train train.csv --target price --sigma 1 --lambda 1e-6 --solver direct --out m.krr")
 	for in, judged := range map[string]string{"train.csv": "R²", "last.csv": "R²", "none.csv": "!R²"} {
@@ -54,10 +56,12 @@ func TestColumnsOfTheFit(t *testing.T) {
 		}
 	}
 	for _, line := range []string{ // found by their names
-		"fit --train train.csv --target price --test IN", "predict --model m.krr --out p.csv --in IN", "verify m.krr --train IN", "verify m.krr --train train.csv --test IN",
+		"fit --train train.csv --target price --test IN", "predict --model m.krr --out p.csv --in IN",
+		"verify m.krr --train IN", "verify m.krr --train train.csv --test IN",
 	} {
 		line = "$ " + line
-		script(t, strings.ReplaceAll(line, "IN", "swapped.csv")+"\nswapped.csv: csv; separator comma (3 cells in 41 of 41 rows); header yes\n1"+
+		script(t, strings.ReplaceAll(line, "IN",
+			"swapped.csv")+"\nswapped.csv: csv; separator comma (3 cells in 41 of 41 rows); header yes\n1"+
 			strings.ReplaceAll(line, "IN", "missing.csv")+"\nmissing.csv, line 1: the columns \"y\" of ")
 	}
 	script(t, `
@@ -72,11 +76,13 @@ $ fit --train train.csv --test other.csv --target price --solver direct
 // the points were scaled.
 func TestPredictScaled(t *testing.T) {
 	sparse := func(i int) string { return fmt.Sprintf("%d 1:%d 3:0.%d 4:%d\n", i%2, i%7, i, 100-i) }
-	files(t, map[string]string{"a.csv": table(90, nil, true), "b.csv": table(40, nil, true), "a.svm": lines(90, sparse), "b.svm": lines(40, sparse)})
+	files(t, map[string]string{"a.csv": table(90, nil, true), "b.csv": table(40, nil, true), "a.svm": lines(90, sparse),
+		"b.svm": lines(40, sparse)})
 	for _, form := range []string{"csv", "svm"} {
 		for _, scale := range datasets.Scalings {
 			judged := regexp.MustCompile(`(?m)^(?:test|training) +(.*)`)
-			want := judged.FindStringSubmatch(script(t, fmt.Sprintf("$ fit --train a.%s --test b.%[1]s --scale %s --out m.krr", form, scale)))
+			want := judged.FindStringSubmatch(script(t,
+				fmt.Sprintf("$ fit --train a.%s --test b.%[1]s --scale %s --out m.krr", form, scale)))
 			got := judged.FindStringSubmatch(script(t, "$ predict --model m.krr --out p.csv --in b."+form))
 			if len(want) == 0 || len(got) == 0 || got[1] != want[1] {
 				t.Errorf("%s, %s: %s, of the fit: %s", form, scale, got, want)
@@ -85,8 +91,8 @@ func TestPredictScaled(t *testing.T) {
 	}
 }
 
-// TestPredictBound: exact answers are within the bounds that a loose fit's model gives, labels that it calls settled are
-// the exact fit's, and a model without bounds says so.
+// TestPredictBound: exact answers are within the bounds that a loose fit's model gives, labels that it calls settled
+// are the exact fit's, and a model without bounds says so.
 func TestPredictBound(t *testing.T) {
 	files(t, nil)
 	rows := func(model string) [][]string {
@@ -99,7 +105,8 @@ func TestPredictBound(t *testing.T) {
 		v := testkit.Must(strconv.ParseFloat(s, 64))
 		return v
 	}
-	for name, data := range map[string]string{"regression": priced(80, "x", "y", "price"), "classes": table(80, []string{"a", "b", "c"}, true)} {
+	for name, data := range map[string]string{"regression": priced(80, "x", "y", "price"),
+		"classes": table(80, []string{"a", "b", "c"}, true)} {
 		write(t, ".", "train.csv", data)
 		const fit = "fit --train train.csv --sigma 1 --lambda 0.01 --solver cg --residual exact"
 		script(t, "$ "+fit+" --tol 1e-1 --out loose")
@@ -142,14 +149,16 @@ func TestFitStop(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(120, []string{"a", "b", "c"}, true)})
 	const fit = "$ fit --train train.csv --sigma 1 --lambda 0.1 --precond nystrom --features 20 --json r.json --stop "
 	for stop, criterion := range map[string]string{
-		"anorm --tol 1e-2": "anorm", "labels=20% --tol 1e-9": "labels", "labels=0.001 --tol 0.5": "residual", "residual --tol 1e-2": "residual",
+		"anorm --tol 1e-2": "anorm", "labels=20% --tol 1e-9": "labels", "labels=0.001 --tol 0.5": "residual",
+		"residual --tol 1e-2": "residual",
 	} {
 		script(t, fit+stop+"\n‖e‖_A ≤")
 		r := report(t, "r.json")
 		open, ok := r["labels_open"].(float64)
 		if r["criterion"] != criterion || (r["status"] == "converged") != (criterion == "residual") ||
 			!ok || (r["labels_of"] != nil) != strings.HasPrefix(stop, "labels") || criterion == "labels" && open > 24 {
-			t.Errorf("--stop %s: criterion %v, status %v, %v of %v labels open", stop, r["criterion"], r["status"], r["labels_open"], r["labels_of"])
+			t.Errorf("--stop %s: criterion %v, status %v, %v of %v labels open", stop, r["criterion"], r["status"],
+				r["labels_open"], r["labels_of"])
 		}
 	}
 	for _, stop := range []string{"labels", "labels=0", "energy"} {
@@ -157,13 +166,15 @@ func TestFitStop(t *testing.T) {
 	}
 }
 
-// TestClassifierReport: fit, predict and verify show of a classifier's answers the base rate, the AUC and the confusion matrix, alike.
+// TestClassifierReport: fit, predict and verify show of a classifier's answers the base rate, the AUC and the confusion
+// matrix, alike.
 func TestClassifierReport(t *testing.T) {
 	labels := []string{"lo", "mid", "hi"}
 	files(t, map[string]string{"train.csv": table(120, labels, true), "test.csv": table(50, labels, true)})
 	var seen []string
 	for _, line := range []string{
-		"fit --train train.csv --test test.csv --out m.krr --json r.json", "predict m.krr --in test.csv --out p.csv", "verify m.krr --train train.csv --test test.csv --json v.json",
+		"fit --train train.csv --test test.csv --out m.krr --json r.json", "predict m.krr --in test.csv --out p.csv",
+		"verify m.krr --train train.csv --test test.csv --json v.json",
 	} {
 		_, text, ok := strings.Cut("\n"+script(t, "$ "+line), "\nclasses ")
 		rows := strings.Split(text, "\n")
@@ -172,27 +183,34 @@ func TestClassifierReport(t *testing.T) {
 		}
 		seen = append(seen, strings.Join(strings.Fields(strings.Join(rows[:5], " ")), " "))
 	}
-	if seen[0] != seen[1] || seen[0] != seen[2] || !strings.Contains(seen[0], "AUC 0.") || !strings.Contains(seen[0], "confusion class, taken for →") {
+	if seen[0] != seen[1] || seen[0] != seen[2] || !strings.Contains(seen[0], "AUC 0.") ||
+		!strings.Contains(seen[0], "confusion class, taken for →") {
 		t.Errorf("%q", seen)
 	}
 	r, w := report(t, "r.json"), report(t, "v.json")
 	c := r["classes"].(map[string]any)
-	if c["base_rate"].(float64) < 0.34 || c["auc"] == nil || len(c["confusion"].([]any)) != 3 || !reflect.DeepEqual(c, w["classes"]) || r["training_error"].(float64) > r["test_error"].(float64) {
+	if c["base_rate"].(float64) < 0.34 || c["auc"] == nil || len(c["confusion"].([]any)) != 3 ||
+		!reflect.DeepEqual(c, w["classes"]) || r["training_error"].(float64) > r["test_error"].(float64) {
 		t.Errorf("%v, %v", c, w["classes"])
 	}
 }
 
-// TestKeep: the columns that --keep names are copied as they stand in the file, by name and number, with and without a header.
+// TestKeep: the columns that --keep names are copied as they stand in the file, by name and number, with and without a
+// header.
 func TestKeep(t *testing.T) {
 	files(t, map[string]string{
-		"train.csv": table(60, nil, true), "bare.csv": table(60, nil, false), "new.csv": "id,c,a,b,note\n007,1,2,3,\"x, \"\"y\"\"\"\n1e3, 0.50 ,1,1,-\n",
+		"train.csv": table(60, nil, true), "bare.csv": table(60, nil,
+			false), "new.csv": "id,c,a,b,note\n007,1,2,3,\"x, \"\"y\"\"\"\n1e3, 0.50 ,1,1,-\n",
 		"plain.csv": "1,2,3\n 4,5,6.50\n", "new.svm": "1 1:2 2:3 3:1\n",
 	})
 	script(t, "$ fit --train train.csv --out m.krr\n$ fit --train bare.csv --out bare.krr")
 	for _, c := range []struct{ line, head, first, second string }{
-		{"m.krr --in new.csv --keep id", "row,id,prediction", "0,007,", "1,1e3,"}, {"m.krr --in new.csv --keep note,id", "row,note,id,prediction", `0,"x, ""y""",007,`, "1,-,1e3,"},
-		{"m.krr --in new.csv --keep c,-1", "row,c,note,prediction", `0,1,"x, ""y""",`, "1,0.50,-,"}, {"m.krr --in new.csv --keep 0", "row,id,prediction", "0,007,", "1,1e3,"},
-		{"bare.krr --in plain.csv --keep 2", "row,column 2,prediction", "0,3,", "1,6.50,"}, {"m.krr --in train.csv --keep y,a", "row,y,a,prediction", "0,", "1,"},
+		{"m.krr --in new.csv --keep id", "row,id,prediction", "0,007,", "1,1e3,"}, {"m.krr --in new.csv --keep note,id",
+			"row,note,id,prediction", `0,"x, ""y""",007,`, "1,-,1e3,"},
+		{"m.krr --in new.csv --keep c,-1", "row,c,note,prediction", `0,1,"x, ""y""",`,
+			"1,0.50,-,"}, {"m.krr --in new.csv --keep 0", "row,id,prediction", "0,007,", "1,1e3,"},
+		{"bare.krr --in plain.csv --keep 2", "row,column 2,prediction", "0,3,",
+			"1,6.50,"}, {"m.krr --in train.csv --keep y,a", "row,y,a,prediction", "0,", "1,"},
 	} {
 		rows := strings.Split(script(t, "$ predict "+c.line), "\n")
 		if rows[0] != c.head || !strings.HasPrefix(rows[1], c.first) || !strings.HasPrefix(rows[2], c.second) {

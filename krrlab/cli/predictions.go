@@ -79,7 +79,8 @@ func (p *predictions) columns() (all []column) {
 	return all
 }
 
-// write writes the predictions to a file, as the matrix of their numbers if it is named .npy, or to out if there is none.
+// write writes the predictions to a file, as the matrix of their numbers if it is named .npy, or to out if there is
+// none.
 func (p *predictions) write(out io.Writer, file string) error {
 	switch {
 	case file == "":
@@ -121,7 +122,8 @@ func (p *predictions) writeNPY(w io.Writer, file string) error {
 			if b, e := strconv.ParseBool(cell); err != nil && e == nil && b {
 				v = 1
 			} else if err != nil && e != nil {
-				return fmt.Errorf("%s: the column %s has %q, and a .npy file holds numbers only: write a .csv file", file, column.name, cell)
+				return fmt.Errorf("%s: the column %s has %q, and a .npy file holds numbers only: write a .csv file",
+					file, column.name, cell)
 			}
 			data = append(data, v)
 		}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestProbabilities: a column for each class, of rows left out as the fit kept or found when predicting, and how good they are.
+// TestProbabilities: a column for each class, of rows left out as the fit kept or found when predicting, and how good
+// they are.
 func TestProbabilities(t *testing.T) {
 	files(t, map[string]string{"number.csv": table(40, nil, true)})
 	for _, labels := range [][]string{{"no", "yes"}, {"low", "mid", "high"}} {
@@ -14,7 +15,8 @@ func TestProbabilities(t *testing.T) {
 		write(t, ".", "new.csv", table(90, labels, true))
 		var first []string
 		for _, c := range []struct{ flag, want string }{
-			{"--calibrate loo", "by 150 training rows, each left out; log loss 0."}, {"--calibrate none", "by 150 training rows, each left out; log loss 0."},
+			{"--calibrate loo", "by 150 training rows, each left out; log loss 0."}, {"--calibrate none",
+				"by 150 training rows, each left out; log loss 0."},
 			{"--holdout 0.4", "by 60 test rows of the fit; log loss 0."},
 		} {
 			script(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.1 --out m.krr "+c.flag+

@@ -10,7 +10,8 @@ import (
 func TestQualityCommand(t *testing.T) {
 	train := write(t, t.TempDir(), "train.csv", table(150, []string{"a", "b", "c"}, true))
 	var q map[string]any
-	out := staged(t, &q, "quality", "--train", train, "--target", "y", "--features", "60", "--sigma", "2", "--lambda-p", "0.1")
+	out := staged(t, &q, "quality", "--train", train, "--target", "y", "--features", "60", "--sigma", "2", "--lambda-p",
+		"0.1")
 	testkit.Contains(t, out, "κ(M⁻¹A)", "with 95 %", "exact", "PCG", "wrote")
 	kappa := q["kappa"].(map[string]any)
 	fields(t, kappa, "value lo hi confidence method seconds")

@@ -16,7 +16,8 @@ type raceFlags struct {
 
 func (raceFlags) Help() map[string]string {
 	return map[string]string{
-		"runners": "preconditioners beside none, separated by commas: features, nystrom, rpcholesky, vecchia (default: all " +
+		"runners": "preconditioners beside none, separated by commas: features, nystrom, rpcholesky, vecchia " +
+			"(default: all " +
 			"that the kernel has, vecchia with r = 0)",
 	}
 }

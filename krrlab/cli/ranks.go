@@ -68,7 +68,8 @@ func (a *app) join(ctx context.Context, f *rankFlags) error {
 	}
 	a.Quiet = a.Quiet || w.Rank() > 0
 	if l := a.env.Launch.Lost; l > f.Limit && a.party.node.Ranks < w.Size() {
-		a.note("note: %s takes %v to notice that a host is lost, longer than --rank-timeout %v: it may outlive the ranks by minutes (docs/ranks.md)",
+		a.note("note: %s takes %v to notice that a host is lost, longer than --rank-timeout %v: it may outlive the "+
+			"ranks by minutes (docs/ranks.md)",
 			a.env.Launch.Launcher, l, f.Limit)
 	}
 	return nil
@@ -150,7 +151,8 @@ func (a *app) ranksText() string {
 	}
 	w := a.party.world
 	t := w.Traffic()
-	return fmt.Sprintf("%-14s %d (%d on this machine); %s sent by each, %.1f s in collectives\n", "ranks", w.Size(), a.party.node.Ranks,
+	return fmt.Sprintf("%-14s %d (%d on this machine); %s sent by each, %.1f s in collectives\n", "ranks", w.Size(),
+		a.party.node.Ranks,
 		accel.Bytes(t.Bytes), t.Seconds)
 }
 
@@ -214,7 +216,8 @@ func (a *app) part(ctx context.Context, err error, code int, text string) int {
 			return code
 		}
 		if a.first() {
-			fmt.Fprintf(a.env.Stderr, "krrlab: everything is done and written, but not all ranks ended: %s\n", a.failureText(err))
+			fmt.Fprintf(a.env.Stderr, "krrlab: everything is done and written, but not all ranks ended: %s\n",
+				a.failureText(err))
 		}
 		code = max(code, exitError)
 	}

@@ -26,10 +26,14 @@ func TestProcessorOfRank(t *testing.T) {
 	sayDelay = 0
 	var out, errs bytes.Buffer
 	code := Main(t.Context(), []string{"fit", "--data", "synthetic-classes", "--cpu", lacking.String()}, Env{
-		Stdout: &out, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string, error) { return "", nil },
+		Stdout: &out, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string,
+			error) {
+			return "", nil
+		},
 		Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
 	})
-	if want := "rank 1: --cpu " + lacking.String() + ": this processor runs"; code != exitError || !strings.Contains(errs.String(), want) {
+	if want := "rank 1: --cpu " + lacking.String() + ": this processor runs"; code != exitError ||
+		!strings.Contains(errs.String(), want) {
 		t.Errorf("exit code %d, %q, want %q", code, errs.String(), want)
 	}
 }
@@ -44,7 +48,10 @@ func TestOthersWait(t *testing.T) {
 	var code int
 	go func() {
 		code = Main(ctx, []string{"fit", "--data", "no-such-data"}, Env{
-			Stdout: io.Discard, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string, error) { return "", nil },
+			Stdout: io.Discard, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string,
+				error) {
+				return "", nil
+			},
 			Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
 		})
 		ended <- told.Load()

@@ -41,10 +41,11 @@ func (reproduceFlags) Help() map[string]string {
 	return map[string]string{
 		"out":    "folder for results, tables and figures (default: out/reproduce; with --from: that folder)",
 		"memory": "memory a case may take, such as 20GB (default: what the machine allows)",
-		"time": "start no case that is predicted to end after this time, such as 2h (default: no limit); the reports name " +
-			"those left out",
+		"time": "start no case that is predicted to end after this time, such as 2h (default: no limit); the reports " +
+			"name those left out",
 		"list": "list the experiments and what each scale is predicted to take; run nothing",
-		"into": "run only the cases whose results the reports in this folder lack, and put reports, tables and figures there",
+		"into": "run only the cases whose results the reports in this folder lack, and put reports, tables and " +
+			"figures there",
 		"page": "with --from or --into: put the result table into this file, between its markers",
 	}
 }
@@ -160,7 +161,8 @@ func (a *app) listExperiments(ctx context.Context, ids []string, o *experiments.
 			if est.Cases == 0 {
 				time = "–"
 			}
-			a.printf("%-9s %-7s %5d %8d %9s %9s  %s\n", id, s, est.Cases, est.Skipped, time, bytesOrDash(est.Bytes), e.Title)
+			a.printf("%-9s %-7s %5d %8d %9s %9s  %s\n", id, s, est.Cases, est.Skipped, time, bytesOrDash(est.Bytes),
+				e.Title)
 			if s != experiments.Smoke { // whose cases of real data are a bonus
 				absent = append(absent, est.Absent...)
 			}
@@ -181,12 +183,14 @@ func absentText(names []string) string {
 	if len(each) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("left out because data are missing: %s (krrlab data fetch NAME downloads, krrlab data info NAME says where else; then --data-dir or $KRRLAB_DATA)\n",
+	return fmt.Sprintf("left out because data are missing: %s (krrlab data fetch NAME downloads, krrlab data info "+
+		"NAME says where else; then --data-dir or $KRRLAB_DATA)\n",
 		strings.Join(each, ", "))
 }
 
 // announce prints the plan, and refuses to start at scale paper without --yes.
-func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Scale, plans []*experiments.Plan, o *experiments.Options) error {
+func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Scale, plans []*experiments.Plan,
+	o *experiments.Options) error {
 	est, err := experiments.Predict(ctx, plans, o)
 	if err != nil {
 		return err
@@ -206,7 +210,8 @@ func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Sca
 }
 
 // runPlans runs the plans, prints their reports and writes tables and figures.
-func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, plans []*experiments.Plan, o *experiments.Options) error {
+func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, plans []*experiments.Plan,
+	o *experiments.Options) error {
 	progress := a.newProgress()
 	defer progress.clear()
 	o.Monitor = func(p experiments.Progress) { progress.say(func() string { return reproduceText(p) }, false) }
@@ -217,7 +222,8 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	reports, err := experiments.Run(ctx, plans, o)
 	progress.clear()
 	if err != nil && ctx.Err() != nil {
-		resume := "krrlab reproduce " + strings.Join(ids, " ") + commandLine(f.flags.Without("out", "resume")) + " --resume --out " + f.Out
+		resume := "krrlab reproduce " + strings.Join(ids, " ") + commandLine(f.flags.Without("out", "resume")) +
+			" --resume --out " + f.Out
 		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted; finished cases are kept; to continue: %s\n", resume)
 		return errStatus(exitInterrupted)
 	}
@@ -298,7 +304,8 @@ func (a *app) updatePage(page, dir string, reports []*experiments.Report) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", page, err)
 	}
-	if _, kept, _ := strings.Cut(string(text), experiments.SectionBegin); len(reports) == 0 && updated != string(text) && strings.Contains(kept, "\n|") {
+	if _, kept, _ := strings.Cut(string(text), experiments.SectionBegin); len(reports) == 0 &&
+		updated != string(text) && strings.Contains(kept, "\n|") {
 		return fmt.Errorf("%s has no reports: the table in %s is kept; to have none, remove it by hand", dir, page)
 	}
 	if updated == string(text) {

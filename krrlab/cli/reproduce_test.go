@@ -16,7 +16,8 @@ import (
 // TestReproduce runs an experiment as a user would, goes on with it, and makes its tables anew
 // from the report.
 func TestReproduce(t *testing.T) {
-	files(t, map[string]string{"results.md": "before\n" + experiments.SectionBegin + "\n" + experiments.SectionEnd + "\nafter\n"})
+	files(t, map[string]string{"results.md": "before\n" + experiments.SectionBegin + "\n" + experiments.SectionEnd +
+		"\nafter\n"})
 	script(t, `
 $ reproduce table5 table5 --out out
 	Table 5:
@@ -48,7 +49,8 @@ $ reproduce --from out --out again --page results.md
 	if string(read(t, "again/table5.smoke.md")) != md {
 		t.Error("tables made anew differ")
 	}
-	if b := string(read(t, "results.md")); !strings.Contains(b, "No results at laptop scale") || !strings.HasSuffix(b, "after\n") {
+	if b := string(read(t, "results.md")); !strings.Contains(b, "No results at laptop scale") ||
+		!strings.HasSuffix(b, "after\n") {
 		t.Errorf("page: %s", b)
 	}
 }
@@ -56,7 +58,8 @@ $ reproduce --from out --out again --page results.md
 // TestReproduceFromNothing: a folder that is not there is an error, and one without reports takes no
 // table out of a page.
 func TestReproduceFromNothing(t *testing.T) {
-	text := "before\n" + experiments.SectionBegin + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n" + experiments.SectionEnd + "\nafter\n"
+	text := "before\n" + experiments.SectionBegin + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n" + experiments.SectionEnd +
+		"\nafter\n"
 	files(t, map[string]string{"results.md": text})
 	if err := os.Mkdir("empty", 0o755); err != nil {
 		t.Fatal(err)
@@ -109,7 +112,8 @@ func TestReproduceInterrupted(t *testing.T) {
 	}()
 	code, _, errs := commandContext(t, ctx, "reproduce", "table2", "--out", out)
 	cancel()
-	if want := "krrlab reproduce table2 --resume --out " + out; code != exitInterrupted || !strings.Contains(errs, want) {
+	if want := "krrlab reproduce table2 --resume --out " + out; code != exitInterrupted ||
+		!strings.Contains(errs, want) {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 	script(t, "$ reproduce table2 --resume --out "+out+"\n!, 0 done before")
@@ -118,7 +122,8 @@ func TestReproduceInterrupted(t *testing.T) {
 // TestReproducePaper: scale paper prints its plan and does not start unasked.
 func TestReproducePaper(t *testing.T) {
 	code, out, errs := command(t, "reproduce", "table3", "--scale", "paper")
-	if code != exitUsage || !strings.Contains(out, "What is to be run") || !strings.Contains(errs, "starts with --yes") || strings.Count(errs, "\n") != 1 {
+	if code != exitUsage || !strings.Contains(out, "What is to be run") ||
+		!strings.Contains(errs, "starts with --yes") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 }

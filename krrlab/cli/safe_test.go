@@ -12,22 +12,27 @@ import (
 	"github.com/krrlab/lab/krrlab/schema"
 )
 
-// TestForeignNames: what files name themselves, their columns and labels reaches the terminal without what could command it, by
-// every command that prints it, in results and in errors.
+// TestForeignNames: what files name themselves, their columns and labels reaches the terminal without what could
+// command it, by every command that prints it, in results and in errors.
 func TestForeignNames(t *testing.T) {
 	dir := t.TempDir()
 	evil := "\x1b[2J\u009b1m\x1b]0;x\a"
 	rows := strings.ReplaceAll(table(60, []string{"lo", "hi" + evil}, false), "hi", "\"hi") // in quotes
 	rows = "a" + evil + ",b,c,y" + evil + "\n" + strings.ReplaceAll(rows, evil+"\n", evil+"\"\n")
-	train, m, out := write(t, dir, "t"+evil+".csv", rows), filepath.Join(dir, "m"+evil+".krr"), filepath.Join(dir, "p"+evil+".csv")
+	train, m, out := write(t, dir, "t"+evil+".csv", rows), filepath.Join(dir, "m"+evil+".krr"), filepath.Join(dir,
+		"p"+evil+".csv")
 	for _, args := range [][]string{
-		{"fit", "--train", train, "--holdout", "0.3", "--out", m}, {"fit", "--train", train, "--target", "0" + evil}, {"tune", "--train", train},
-		{"model", "info", m}, {"model", "info", m + evil}, {"verify", m, "--train", train}, {"predict", m, "--in", train, "--out", out},
-		{"predict", m, "--in", train, "--out", out, "--interval", "80%", "--probabilities"}, {"fit", "--train", train, "--target", "a" + evil}, {evil}, {"loo", "--train", train},
+		{"fit", "--train", train, "--holdout", "0.3", "--out", m}, {"fit", "--train", train, "--target", "0" +
+			evil}, {"tune", "--train", train},
+		{"model", "info", m}, {"model", "info", m + evil}, {"verify", m, "--train", train}, {"predict", m, "--in",
+			train, "--out", out},
+		{"predict", m, "--in", train, "--out", out, "--interval", "80%", "--probabilities"}, {"fit", "--train", train,
+			"--target", "a" + evil}, {evil}, {"loo", "--train", train},
 		{"fit", "--train", train, "--solver", evil},
 	} {
 		_, out, errs := command(t, args...)
-		if text := out + errs; text == "" || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+		if text := out + errs; text == "" || strings.ContainsFunc(text,
+			func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 			t.Errorf("%q: %q", args, text)
 		}
 	}
@@ -37,7 +42,8 @@ func TestForeignNames(t *testing.T) {
 func TestPasted(t *testing.T) {
 	f, set := newFitFlags(), pflag.NewFlagSet("tune", pflag.ContinueOnError)
 	addOptions(set, f.flags)
-	args := []string{"--train", "a`id`; it's \"$HOME\" \\ é.csv", "--test", "[ab]*.csv", "--drop", `"a,b",[c],d e`, "--target", "-1", "--weights", "~!{a,b}\x1b\n#"}
+	args := []string{"--train", "a`id`; it's \"$HOME\" \\ é.csv", "--test", "[ab]*.csv", "--drop", `"a,b",[c],d e`,
+		"--target", "-1", "--weights", "~!{a,b}\x1b\n#"}
 	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
 	}

@@ -23,20 +23,24 @@ const mostRanks = 1 << 16
 type sizingFlags struct {
 	N        int          `flag:"n" check:"[2,1099511627776]" help:"training points"`
 	D        int          `flag:"d" check:"[1,1099511627776]" help:"dimension d of the points"`
-	NNZ      int64        `flag:"nnz" check:">=1" help:"nonzero entries of sparse points (default: the points are dense)"`
+	NNZ      int64        `flag:"nnz" check:">=1"`
 	T        int          `flag:"t" default:"1" check:">=1" help:"right-hand sides: classes, or 1"`
 	S        int          `flag:"features" check:">=0"`
 	Precond  string       `flag:"precond" default:"features" check:"one of features none nystrom rpcholesky vecchia"`
 	Storage  gram.Storage `flag:"storage" default:"float32" help:"storage of K: float64, float32, fixed16 or recompute"`
-	Memory   int64        `flag:"memory" unit:"bytes" help:"memory of a rank, such as 64GB: find the least number of ranks"`
-	Counts   []int        `flag:"counts" default:"1,2,4,8,16,32,64" check:"[1,65536]" help:"numbers of ranks for the table"`
+	Memory   int64        `flag:"memory" unit:"bytes"`
+	Counts   []int        `flag:"counts" default:"1,2,4,8,16,32,64" check:"[1,65536]"`
 	Markdown string       `flag:"markdown" help:"write the table as Markdown to this file"`
 }
 
 func (sizingFlags) Help() map[string]string {
 	return map[string]string{
-		"features": "random features s, or the rank of nystrom and rpcholesky (default: n/10, at least 500, at most 10,000)",
-		"precond":  "preconditioner: " + precondNames,
+		"features": "random features s, or the rank of nystrom and rpcholesky (default: n/10, at least 500, at most " +
+			"10,000)",
+		"precond": "preconditioner: " + precondNames,
+		"nnz":     "nonzero entries of sparse points (default: the points are dense)",
+		"memory":  "memory of a rank, such as 64GB: find the least number of ranks",
+		"counts":  "numbers of ranks for the table",
 	}
 }
 
@@ -116,7 +120,8 @@ func sizingTable(p plan.Problem, counts []int) *plots.Table {
 	}
 	for _, c := range counts {
 		m := plan.Of(p, c)
-		t.Add(m.Ranks, accel.Bytes(m.Points), accel.Bytes(m.Kernel), accel.Bytes(m.Features), accel.Bytes(m.Factor), accel.Bytes(m.Vectors),
+		t.Add(m.Ranks, accel.Bytes(m.Points), accel.Bytes(m.Kernel), accel.Bytes(m.Features), accel.Bytes(m.Factor),
+			accel.Bytes(m.Vectors),
 			accel.Bytes(m.Forming), accel.Bytes(m.Solving))
 	}
 	return t

@@ -53,7 +53,8 @@ func (a *app) stageCommand(c stageCommand) *cobra.Command {
 		name, values, _ := strings.Cut(word, "=")
 		taken[name] = values
 	}
-	for _, name := range strings.Fields("precond features sketch orthogonal neighbors damping form lambda-p tol max-iter") {
+	for _, name := range strings.Fields("precond features sketch orthogonal neighbors damping form lambda-p tol " +
+		"max-iter") {
 		if _, ok := taken[name]; !ok {
 			f.flags.Without(name)
 		}
@@ -68,7 +69,8 @@ func (a *app) stageCommand(c stageCommand) *cobra.Command {
 	for name, text := range c.help {
 		f.flags.Lookup(name).Help = text
 	}
-	cmd := &cobra.Command{Use: c.use, Short: c.short, Long: c.long, Example: c.example, Args: noArgs, Annotations: onRanks}
+	cmd := &cobra.Command{Use: c.use, Short: c.short, Long: c.long, Example: c.example, Args: noArgs,
+		Annotations: onRanks}
 	for _, t := range c.tables {
 		cmd.Flags().StringVar(t.path, t.Flag, "", t.Help)
 	}
@@ -138,7 +140,8 @@ func (a *app) stage(ctx context.Context, f *labFlags, c *stageCommand) error {
 	a.printWrote(writes)
 	if interrupted {
 		if a.first() {
-			fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until then\n",
+			fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until "+
+				"then\n",
 				time.Since(start).Seconds())
 		}
 		return errStatus(exitInterrupted)
@@ -163,7 +166,8 @@ func (a *app) writeStage(f *stageFiles, s krrlab.Stage) (err error) {
 	return err
 }
 
-// writeTable writes the numbers of a table: as CSV, or as a matrix, a vector if it has one column, to a file named .npy.
+// writeTable writes the numbers of a table: as CSV, or as a matrix, a vector if it has one column, to a file named
+// .npy.
 func writeTable(name string, t *plots.Table) error {
 	if filepath.Ext(name) != ".npy" {
 		return atomicfile.Put(name, []byte(t.CSV()))

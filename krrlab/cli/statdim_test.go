@@ -12,7 +12,8 @@ func TestStatDimCommand(t *testing.T) {
 	var values []float64
 	for _, method := range []string{"auto", "exact", "hutchinson", "slq", "free"} {
 		var s krrlab.StatDim
-		out := staged(t, &s, "statdim", "--train", train, "--sigma", "1", "--lambda", "0.1", "--features", "50", "--method", method, "--grid", "0.1,1,10")
+		out := staged(t, &s, "statdim", "--train", train, "--sigma", "1", "--lambda", "0.1", "--features", "50",
+			"--method", method, "--grid", "0.1,1,10")
 		if !strings.Contains(out, "s_λ(K)") {
 			t.Errorf("%s: %s", method, out)
 		}
@@ -27,13 +28,16 @@ func TestStatDimCommand(t *testing.T) {
 }
 
 func TestVerifyCommand(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(200, []string{"no", "yes"}, true), "test.csv": table(90, []string{"no", "yes"}, true)})
+	files(t, map[string]string{"train.csv": table(200, []string{"no", "yes"}, true),
+		"test.csv": table(90, []string{"no", "yes"}, true)})
 	script(t, "$ fit --train train.csv --scale standard --sigma 1 --lambda 0.1 --out m.krr")
 	var v krrlab.Verification
-	if out := staged(t, &v, "verify", "m.krr", "--train", "train.csv", "--test", "test.csv"); !strings.Contains(out, "proved") {
+	if out := staged(t, &v, "verify", "m.krr", "--train", "train.csv", "--test", "test.csv"); !strings.Contains(out,
+		"proved") {
 		t.Error(out)
 	}
-	if v.Targets != "given" || !(v.Residual <= 1e-3) || v.TestN != 90 || !v.Open.Known() || !(v.Cond.Hi <= v.Simple*(1+1e-9)) {
+	if v.Targets != "given" || !(v.Residual <= 1e-3) || v.TestN != 90 || !v.Open.Known() ||
+		!(v.Cond.Hi <= v.Simple*(1+1e-9)) {
 		t.Errorf("%+v", v)
 	}
 	script(t, `

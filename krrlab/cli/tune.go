@@ -71,7 +71,8 @@ func (f *tuneFlags) check(l *labFlags) error {
 	}
 	switch {
 	case l.Matrix != "":
-		return usagef("--kernel precomputed leaves only λ to choose: krrlab loo --kernel precomputed gives the error for a grid of λ")
+		return usagef("--kernel precomputed leaves only λ to choose: krrlab loo --kernel precomputed gives the error " +
+			"for a grid of λ")
 	case (f.ValidFile != "") != (f.Criterion == tune.Validation):
 		return usagef("--criterion validation goes with --valid FILE")
 	}
@@ -110,7 +111,8 @@ func (f *labFlags) fitCommandLine() string {
 	return "krrlab fit" + commandLine(&data)
 }
 
-// bestFlags returns the flags of a point; where --sigma has a length for each feature, which σ = 1 stands for then, these.
+// bestFlags returns the flags of a point; where --sigma has a length for each feature, which σ = 1 stands for then,
+// these.
 func (f *labFlags) bestFlags(best *tune.Point) string {
 	point := *best
 	if f.Sigma.lengths != nil && point.Sigma > 0 {

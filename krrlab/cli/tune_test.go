@@ -13,7 +13,8 @@ import (
 func TestTuneCommand(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(160, []string{"a", "b", "c"}, true)})
 	var r map[string]any
-	out := staged(t, &r, "tune", "--train", "train.csv", "--target", "y", "--scale", "standard", "--kernels", "gaussian,matern52")
+	out := staged(t, &r, "tune", "--train", "train.csv", "--target", "y", "--scale", "standard", "--kernels",
+		"gaussian,matern52")
 	if !strings.Contains(out, "chosen") {
 		t.Fatal(out)
 	}
@@ -28,20 +29,23 @@ func TestTuneCommand(t *testing.T) {
 	}
 	_, line, ok := strings.Cut(out, "krrlab fit ")
 	line, _, _ = strings.Cut(line, "\n")
-	if want := fmt.Sprintf("--kernel %v --sigma %v --lambda %v", best["kernel"], best["sigma"], best["lambda"]); !ok || !strings.Contains(line, want) {
+	if want := fmt.Sprintf("--kernel %v --sigma %v --lambda %v", best["kernel"], best["sigma"], best["lambda"]); !ok ||
+		!strings.Contains(line, want) {
 		t.Fatalf("the command %q has no %q", line, want)
 	}
-	script(t, "$ fit "+line+" --test train.csv --json 1.json\n$ fit --train train.csv --test train.csv --target y --scale standard --tune --json 2.json --kernel "+
+	script(t, "$ fit "+line+" --test train.csv --json 1.json\n$ fit --train train.csv --test train.csv --target y "+
+		"--scale standard --tune --json 2.json --kernel "+
 		fmt.Sprint(best["kernel"])+"\ntuned ")
 	a, b := report(t, "1.json"), report(t, "2.json")
 	tuned := b["tune"].(map[string]any)["best"].(map[string]any)
-	if a["rmse"] != b["rmse"] || tuned["sigma"] != best["sigma"] || tuned["lambda"] != best["lambda"] || b["lambda"] != best["lambda"] {
+	if a["rmse"] != b["rmse"] || tuned["sigma"] != best["sigma"] || tuned["lambda"] != best["lambda"] ||
+		b["lambda"] != best["lambda"] {
 		t.Errorf("by the command RMSE %v, by --tune %v: %v, want %v", a["rmse"], b["rmse"], tuned, best)
 	}
 }
 
-// TestTuneLengths: where most columns do not matter each feature gets its length; the command that is printed, krrlab fit --tune and the
-// model agree, and --ard no has none.
+// TestTuneLengths: where most columns do not matter each feature gets its length; the command that is printed, krrlab
+// fit --tune and the model agree, and --ard no has none.
 func TestTuneLengths(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -51,14 +55,16 @@ func TestTuneLengths(t *testing.T) {
 		for j := range x {
 			x[j] = rng.NormFloat64()
 		}
-		return fmt.Sprintf("%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", x[0], x[1], x[2], x[3], x[4], math.Sin(2*x[3])+x[4]+0.1*x[5])
+		return fmt.Sprintf("%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", x[0], x[1], x[2], x[3], x[4],
+			math.Sin(2*x[3])+x[4]+0.1*x[5])
 	}))
 	args := []string{"--train", "a.csv", "--target", "y", "--scale", "standard", "--kernel", "gaussian"}
 	var r map[string]any
 	out := staged(t, &r, append([]string{"tune"}, args...)...)
 	best := r["best"].(map[string]any)
 	lengths, _ := best["lengths"].([]any)
-	if len(lengths) != 5 || !(best["sigma"].(float64) > 0) || !strings.Contains(out, "features ") || fmt.Sprint(r["ard"].(map[string]any)["relevant"])[:4] != "[a b" {
+	if len(lengths) != 5 || !(best["sigma"].(float64) > 0) || !strings.Contains(out, "features ") ||
+		fmt.Sprint(r["ard"].(map[string]any)["relevant"])[:4] != "[a b" {
 		t.Fatalf("%v\n%s", r["ard"], out)
 	}
 	_, line, _ := strings.Cut(out, "krrlab fit ")
@@ -67,8 +73,10 @@ func TestTuneLengths(t *testing.T) {
 		script(t, "$ fit "+flags+" --test a.csv --json "+js+" --out m.krr\n$ verify m.krr --train a.csv\nproved")
 	}
 	one, two := report(t, "1.json"), report(t, "2.json")
-	if one["rmse"] != two["rmse"] || one["scaling"] != two["scaling"] || two["kernel"].(map[string]any)["sigma"] != 1.0 {
-		t.Errorf("by the command RMSE %v (%v), by --tune %v (%v)", one["rmse"], one["scaling"], two["rmse"], two["scaling"])
+	if one["rmse"] != two["rmse"] || one["scaling"] != two["scaling"] ||
+		two["kernel"].(map[string]any)["sigma"] != 1.0 {
+		t.Errorf("by the command RMSE %v (%v), by --tune %v (%v)", one["rmse"], one["scaling"], two["rmse"],
+			two["scaling"])
 	}
 	staged(t, &r, append([]string{"tune", "--ard", "no"}, args...)...)
 	if best := r["best"].(map[string]any); best["lengths"] != nil {
@@ -76,8 +84,8 @@ func TestTuneLengths(t *testing.T) {
 	}
 }
 
-// TestTuneCommandLine: the command has the length scales that the search was made with, and the rows held out; flags hold
-// what they name, validation rows judge, and a polynomial has γ.
+// TestTuneCommandLine: the command has the length scales that the search was made with, and the rows held out; flags
+// hold what they name, validation rows judge, and a polynomial has γ.
 func TestTuneCommandLine(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(90, []string{"a", "b"}, true)})
 	for _, c := range []struct {
@@ -91,14 +99,16 @@ func TestTuneCommandLine(t *testing.T) {
 		{"tune --scale standard --lambda 0.3 --kernels matern32", "--lambda 0.3", "lambda", 0.3},
 		{"tune --scale standard --kernel polynomial --degree 2", "--degree 2", "degree", 2.0},
 		{"tune --scale standard --valid train.csv --kernel laplacian", "--kernel laplacian", "kernel", "laplacian"},
-		{"tune --scale standard --criterion kfold --folds 3 --kernel matern32", "--kernel matern32", "kernel", "matern32"},
+		{"tune --scale standard --criterion kfold --folds 3 --kernel matern32", "--kernel matern32", "kernel",
+			"matern32"},
 	} {
 		script(t, "$ "+c.args+" --train train.csv --target y --json t.json")
 		r := report(t, "t.json")
 		if strings.HasPrefix(c.args, "fit") {
 			r = r["tune"].(map[string]any)
 		}
-		if line := fmt.Sprint(r["command"]); !strings.Contains(line, c.line) || r["best"].(map[string]any)[c.key] != c.want {
+		if line := fmt.Sprint(r["command"]); !strings.Contains(line, c.line) ||
+			r["best"].(map[string]any)[c.key] != c.want {
 			t.Errorf("%s: %q, %v", c.args, line, r["best"])
 		}
 	}

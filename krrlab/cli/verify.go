@@ -100,8 +100,8 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 			if v.Claimed != nil && *v.Claimed > v.Tol { // the fit said so
 				again = "a larger --max-iter or --lambda"
 			}
-			fmt.Fprintf(a.env.Stderr, "krrlab: the residual is %.2e, the model was fitted to %g: fit it again with %s\n",
-				float64(v.Residual), v.Tol, again)
+			const text = "krrlab: the residual is %.2e, the model was fitted to %g: fit it again with %s\n"
+			fmt.Fprintf(a.env.Stderr, text, float64(v.Residual), v.Tol, again)
 		}
 		return errStatus(exitNotConverged)
 	}
@@ -109,7 +109,8 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 }
 
 // verifyData reads the training and test data as they are.
-func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (train, test *datasets.Dataset, err error) {
+func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (train, test *datasets.Dataset,
+	err error) {
 	if kernel.Given(m.Kernel) != nil { // whose file has no features, and which is refused
 		return nil, nil, nil
 	}

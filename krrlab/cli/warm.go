@@ -26,7 +26,8 @@ func (f *fitFlags) loadWarm() (err error) {
 	case m.Weighted:
 		return usagef("--warm %s: its fit had weights, which it does not hold", f.Warm)
 	case f.Train != "" && f.Impute != "none" && !given("scale") && !m.Scaling.Fills():
-		return usagef("--impute %s: the model of --warm fills no missing values, as its rows had none: remove the rows that have some, or fit without --warm", f.Impute)
+		return usagef("--impute %s: the model of --warm fills no missing values, as its rows had none: remove the "+
+			"rows that have some, or fit without --warm", f.Impute)
 	}
 	if f.Train != "" {
 		if !given("target") {
@@ -96,6 +97,7 @@ func (f *fitFlags) warmText(s *krrlab.Solution) string {
 		return fmt.Sprintf("%s was not used: the direct solver does not iterate (--solver pcg does)", f.Warm)
 	}
 	n, _, _ := f.model.Dims()
-	return fmt.Sprintf("%s has %d of the %d rows, λ = %g: the residual began at %.2e, and took %s to %.2e", f.Warm, n, s.N,
+	return fmt.Sprintf("%s has %d of the %d rows, λ = %g: the residual began at %.2e, and took %s to %.2e", f.Warm, n,
+		s.N,
 		f.model.Lambda, s.History[0].Residual, plural.Count(s.Iterations, "iteration"), s.TrueResidual)
 }

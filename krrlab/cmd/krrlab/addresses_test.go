@@ -30,17 +30,20 @@ func TestAddresses(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s-%.1f", c.args[0], c.gb), func(t *testing.T) {
 			cmd := krrlab(limited(t), t, -1, 0, c.args...)
-			cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -s 8192 && ulimit -v %.0f && exec "$0" "$@"`, c.gb*1e9/1024), cmd.Path}, cmd.Args[1:]...)
+			cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -s 8192 && ulimit -v %.0f && exec "$0" "$@"`,
+				c.gb*1e9/1024), cmd.Path}, cmd.Args[1:]...)
 			cmd.Path = "/bin/sh"
 			cmd.Env = append(cmd.Env, "GOMAXPROCS=2", "KRRLAB_BLAS=") // threads take addresses
 			text, err := cmd.CombinedOutput()
 			if strings.Contains(string(text), "ThreadSanitizer") {
 				t.Skip("the race detector takes more addresses than that")
 			}
-			if err != nil || strings.Contains(string(text), "goroutine") || strings.Count(string(text), "krrlab: ") > 1 {
+			if err != nil || strings.Contains(string(text), "goroutine") ||
+				strings.Count(string(text), "krrlab: ") > 1 {
 				t.Fatalf("%v:\n%s", err, text)
 			}
-			if _, err := accel.OpenBLAS(); err == nil && c.args[0] == "fit" && !strings.Contains(string(text), "in place of OpenBLAS") {
+			if _, err := accel.OpenBLAS(); err == nil && c.args[0] == "fit" &&
+				!strings.Contains(string(text), "in place of OpenBLAS") {
 				t.Errorf("no word of what is slower:\n%s", text)
 			}
 		})
@@ -48,7 +51,8 @@ func TestAddresses(t *testing.T) {
 }
 
 // fitSmall is a fit that uses the BLAS.
-var fitSmall = []string{"fit", "--data", "synthetic-classes", "--n", "600", "--features", "100", "--lambda", "0.1", "--solver", "block-pcg"}
+var fitSmall = []string{"fit", "--data", "synthetic-classes", "--n", "600", "--features", "100", "--lambda", "0.1",
+	"--solver", "block-pcg"}
 
 // TestInterruptedLoad: a library that does not load is not waited for when a signal comes.
 func TestInterruptedLoad(t *testing.T) {

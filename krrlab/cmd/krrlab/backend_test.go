@@ -29,7 +29,8 @@ func backend(t *testing.T, launcher string) *remote.Backend {
 	}
 	self := testkit.Must(os.Executable())
 	t.Setenv(playVariable, "1")
-	return &remote.Backend{Ranks: 2, Launcher: launcher, Program: self, Flags: []string{"--blas", "go"}, Dir: t.TempDir()}
+	return &remote.Backend{Ranks: 2, Launcher: launcher, Program: self, Flags: []string{"--blas", "go"},
+		Dir: t.TempDir()}
 }
 
 // TestBackend sends a solve and a stage to two ranks of each MPI, as a notebook does: the
@@ -37,7 +38,8 @@ func backend(t *testing.T, launcher string) *remote.Backend {
 func TestBackend(t *testing.T) {
 	accel.Use(nil)
 	train := datasets.SyntheticClasses(900, 3, 4, 0.05, 1)
-	cfg := bench.Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1, Precond: bench.Features{S: 80}, Tol: 1e-6, Seed: 3}
+	cfg := bench.Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1, Precond: bench.Features{S: 80}, Tol: 1e-6,
+		Seed: 3}
 	var want [2]*bench.Solution
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{}) {
@@ -73,8 +75,10 @@ func TestBackend(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !mat.Equal(sol.Model.C, want[0].Model.C) || sol.Iterations != want[0].Iterations || !sol.Converged() || sol.Ranks.Count != 2 {
-				t.Errorf("%s after %d iterations, want %d; or other coefficients", sol.Status, sol.Iterations, want[0].Iterations)
+			if !mat.Equal(sol.Model.C, want[0].Model.C) || sol.Iterations != want[0].Iterations || !sol.Converged() ||
+				sol.Ranks.Count != 2 {
+				t.Errorf("%s after %d iterations, want %d; or other coefficients", sol.Status, sol.Iterations,
+					want[0].Iterations)
 			}
 			if solving.Load() == 0 {
 				t.Error("no progress")
@@ -96,7 +100,8 @@ func TestBackendInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancel(limited(t))
 			var once sync.Once
 			cfg := bench.Config{
-				Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 1e-8, Solver: bench.CG, Storage: gram.Recompute, Tol: 1e-12, MaxIter: 1e6, Backend: b,
+				Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 1e-8, Solver: bench.CG, Storage: gram.Recompute,
+				Tol: 1e-12, MaxIter: 1e6, Backend: b,
 				Monitor: func(e bench.Event) error {
 					if e.Stage == "solve" && e.Iteration > 3 {
 						once.Do(cancel)

@@ -124,11 +124,13 @@ func (h *hosts) link(t *testing.T, state string) {
 func (h *hosts) krrlab(ctx context.Context, t *testing.T, lost int, args ...string) *exec.Cmd {
 	t.Helper()
 	self := testkit.Must(os.Executable())
-	words := []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--host", "10.77.0.1:2,10.77.0.2:2", "-n", "4", "-x", playVariable}
+	words := []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--host", "10.77.0.1:2,10.77.0.2:2",
+		"-n", "4", "-x", playVariable}
 	for _, p := range [][2]string{
 		{"plm_rsh_agent", filepath.Join(h.dir, "agent")},
 		{"btl", "tcp,self"}, {"btl_tcp_if_include", "krr0"}, {"oob_tcp_if_include", "krr0"},
-		{"oob_tcp_keepalive_time", fmt.Sprint(lost - 2)}, {"oob_tcp_keepalive_intvl", "1"}, {"oob_tcp_keepalive_probes", "2"},
+		{"oob_tcp_keepalive_time", fmt.Sprint(lost - 2)}, {"oob_tcp_keepalive_intvl", "1"}, {"oob_tcp_keepalive_probes",
+			"2"},
 	} {
 		words = append(words, "--mca", p[0], p[1])
 	}
@@ -152,11 +154,13 @@ func TestTwoHosts(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
 	fit := func(name string) []string {
-		return []string{"fit", "--data", "synthetic-classes", "--n", "1200", "--features", "100", "--lambda", "0.1", "--tol", "1e-6",
+		return []string{"fit", "--data", "synthetic-classes", "--n", "1200", "--features", "100", "--lambda", "0.1",
+			"--tol", "1e-6",
 			"--blas", "go", "--out", filepath.Join(h.dir, name)}
 	}
 	text, err := h.krrlab(limited(t), t, 30, fit("two.krr")...).CombinedOutput()
-	if err != nil || strings.Count(string(text), "converged after") != 1 || !strings.Contains(string(text), "ranks        4 (2 on this machine)") {
+	if err != nil || strings.Count(string(text), "converged after") != 1 ||
+		!strings.Contains(string(text), "ranks        4 (2 on this machine)") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	if text, err := krrlab(limited(t), t, 0, 1, fit("one.krr")...).CombinedOutput(); err != nil {
@@ -192,7 +196,8 @@ func TestFaultsOfHosts(t *testing.T) {
 			if fault.long && suite.Scale(0, 0, 1) == 0 {
 				t.Skip("one of many faults (make test-long)")
 			}
-			if err := os.RemoveAll(filepath.Join(dir, "kept")); err != nil { // a resumed run could end before it is struck
+			// a resumed run could end before it is struck
+			if err := os.RemoveAll(filepath.Join(dir, "kept")); err != nil {
 				t.Fatal(err)
 			}
 			cmd := h.krrlab(limited(t), t, 4, slow(dir, "--rank-timeout", limit)...)
@@ -214,10 +219,13 @@ func TestFaultsOfHosts(t *testing.T) {
 				return
 			}
 			lines := said(text.String())
-			if first := fault.name == "stopped first rank"; len(lines) == 2 && first { // which wakes to be ended, and says that
+			// which wakes to be ended, and says that
+			if first := fault.name == "stopped first rank"; len(lines) == 2 && first {
 				lines = lines[:1]
 			}
-			if len(lines) != 1 || !strings.Contains(lines[0], fault.says) || !strings.Contains(lines[0], "; the checkpoint in ") || !strings.Contains(lines[0], "is kept; --resume continues") {
+			if len(lines) != 1 || !strings.Contains(lines[0], fault.says) ||
+				!strings.Contains(lines[0], "; the checkpoint in ") ||
+				!strings.Contains(lines[0], "is kept; --resume continues") {
 				t.Errorf("said %q, want one line with %q and how to go on:\n%s", lines, fault.says, text.String())
 			}
 		})
@@ -242,7 +250,8 @@ func TestDiskFull(t *testing.T) {
 		return append(slow(h.dir, more...), "--checkpoint", filepath.Join(full, "kept"))
 	}
 	text, err := h.krrlab(limited(t), t, 30, fit()...).CombinedOutput()
-	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "no space left on device") || !strings.Contains(got[0], "--resume continues") {
+	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "no space left on device") ||
+		!strings.Contains(got[0], "--resume continues") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	gone(t, h.dir, string(text))
@@ -250,7 +259,8 @@ func TestDiskFull(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	text, err = h.krrlab(limited(t), t, 30, fit("--resume")...).CombinedOutput()
-	if err != nil || !strings.Contains(string(text), "resuming from the checkpoint") || strings.Contains(string(text), "refused") {
+	if err != nil || !strings.Contains(string(text), "resuming from the checkpoint") ||
+		strings.Contains(string(text), "refused") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	if !mat.Equal(coefficients(t, filepath.Join(h.dir, "m.krr")), unbroken(t, true)) {
@@ -263,7 +273,8 @@ func TestDiskFull(t *testing.T) {
 func TestFileLimit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if text, err := krrlab(limited(t), t, -1, 1, slow(dir, "--max-iter", "30")...).CombinedOutput(); !strings.Contains(string(text), "not converged") {
+	if text, err := krrlab(limited(t), t, -1, 1, slow(dir, "--max-iter",
+		"30")...).CombinedOutput(); !strings.Contains(string(text), "not converged") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	newest := newestCheckpoint(dir)
@@ -275,7 +286,8 @@ func TestFileLimit(t *testing.T) {
 	}
 	cmd.Path = shell
 	text, err := cmd.CombinedOutput()
-	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "file too large") || !strings.Contains(got[0], "--resume continues") {
+	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "file too large") ||
+		!strings.Contains(got[0], "--resume continues") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	if now := newestCheckpoint(dir); now != newest {
@@ -292,7 +304,8 @@ func TestFileLimit(t *testing.T) {
 // said returns the lines that krrlab itself has written, without what it resumes from.
 func said(text string) (lines []string) {
 	for _, l := range strings.Split(text, "\n") {
-		if strings.HasPrefix(l, "krrlab: ") && !strings.Contains(l, ": resuming from") && !strings.Contains(l, ": no checkpoint in") {
+		if strings.HasPrefix(l, "krrlab: ") && !strings.Contains(l, ": resuming from") &&
+			!strings.Contains(l, ": no checkpoint in") {
 			lines = append(lines, l)
 		}
 	}

@@ -38,7 +38,8 @@ func kills(t *testing.T) int {
 
 // brief are the flags of a fit that writes a checkpoint after every iteration.
 func brief(dir string, more ...string) []string {
-	return append([]string{"fit", "--data", "synthetic-classes", "--n", "500", "--solver", "cg", "--storage", "recompute", "--lambda", "0.01",
+	return append([]string{"fit", "--data", "synthetic-classes", "--n", "500", "--solver", "cg", "--storage",
+		"recompute", "--lambda", "0.01",
 		"--tol", "1e-4", "--blas", "go", "--rank-timeout", "20s", "--out", filepath.Join(dir, "m.krr"),
 		"--checkpoint", filepath.Join(dir, "kept"), "--checkpoint-every", "1it"}, more...)
 }
@@ -53,7 +54,8 @@ type tally struct {
 }
 
 func (c tally) String() string {
-	return fmt.Sprintf("%d kills (%d of the one process, %d of a rank, %d of all ranks, %d of the launcher; %d while a checkpoint was written, %d before the first): "+
+	return fmt.Sprintf("%d kills (%d of the one process, %d of a rank, %d of all ranks, %d of the launcher; %d while "+
+		"a checkpoint was written, %d before the first): "+
 		"%d runs came to their end with the coefficients of an unbroken one, %d damaged checkpoints",
 		c.kills, c.process, c.rank, c.all, c.launcher, c.writing, c.early, c.runs, c.refused)
 }

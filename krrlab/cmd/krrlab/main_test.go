@@ -15,7 +15,8 @@ func TestJupyterData(t *testing.T) {
 		{"linux", "", "", "", ""},
 	} {
 		env := map[string]string{"HOME": c.home, "JUPYTER_DATA_DIR": c.jupyter, "XDG_DATA_HOME": c.xdg}
-		if got := jupyterData(c.system, func(name string) string { return env[name] }); filepath.ToSlash(got) != c.want {
+		if got := jupyterData(c.system,
+			func(name string) string { return env[name] }); filepath.ToSlash(got) != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}

@@ -44,8 +44,8 @@ except RuntimeError as e:
     assert "sigma" in str(e), e
 `
 
-// TestPythonModule: a model that Python fits by the program predicts the same by NumPy as by the program, for every kernel, type of
-// array and task.
+// TestPythonModule: a model that Python fits by the program predicts the same by NumPy as by the program, for every
+// kernel, type of array and task.
 func TestPythonModule(t *testing.T) {
 	python := testkit.Python(t, "numpy", "python3-numpy")
 	program, err := os.Executable()

@@ -106,10 +106,12 @@ func TestFitOnRanks(t *testing.T) {
 			t.Run(fmt.Sprintf("%s-%d", launchers[l].name, p), func(t *testing.T) {
 				dir := t.TempDir()
 				out, js := filepath.Join(dir, "m.krr"), filepath.Join(dir, "r.json")
-				cmd := krrlab(limited(t), t, l, p, "fit", "--data", "synthetic-classes", "--n", "1200", "--features", "100",
+				cmd := krrlab(limited(t), t, l, p, "fit", "--data", "synthetic-classes", "--n", "1200", "--features",
+					"100",
 					"--lambda", "0.1", "--tol", "1e-6", "--blas", "go", "--out", out, "--json", js)
 				text, err := cmd.CombinedOutput()
-				if err != nil || strings.Count(string(text), "converged after") != 1 || !strings.Contains(string(text), fmt.Sprintf("ranks        %d (%d on this machine)", p, p)) {
+				if err != nil || strings.Count(string(text), "converged after") != 1 ||
+					!strings.Contains(string(text), fmt.Sprintf("ranks        %d (%d on this machine)", p, p)) {
 					t.Fatalf("%v:\n%s", err, text)
 				}
 				c := coefficients(t, out)
@@ -130,7 +132,8 @@ func TestFitOnRanks(t *testing.T) {
 				if err == nil {
 					err = json.Unmarshal(b, &r)
 				}
-				if err != nil || r.Ranks.Count != p || r.Ranks.ProductBytes == 0 || r.Ranks.ProductBytes != r.Ranks.ProductFormula {
+				if err != nil || r.Ranks.Count != p || r.Ranks.ProductBytes == 0 ||
+					r.Ranks.ProductBytes != r.Ranks.ProductFormula {
 					t.Errorf("%v, %+v", err, r)
 				}
 			})
@@ -138,17 +141,20 @@ func TestFitOnRanks(t *testing.T) {
 	}
 }
 
-// TestUnsolvedOnRanks: where the answer is too coarse for leave-one-out scores, which the first rank alone finds, all ranks
-// go on to the report, the model and the picture, and end with the error.
+// TestUnsolvedOnRanks: where the answer is too coarse for leave-one-out scores, which the first rank alone finds, all
+// ranks go on to the report, the model and the picture, and end with the error.
 func TestUnsolvedOnRanks(t *testing.T) {
 	for l := range launchers {
 		t.Run(launchers[l].name, func(t *testing.T) {
 			dir := t.TempDir()
 			out, picture := filepath.Join(dir, "m.krr"), filepath.Join(dir, "p.png")
-			cmd := krrlab(limited(t), t, l, 2, "fit", "--data", "synthetic-regression", "--n", "200", "--solver", "cg", "--lambda", "1e-6", "--tol", "0.5",
+			cmd := krrlab(limited(t), t, l, 2, "fit", "--data", "synthetic-regression", "--n", "200", "--solver", "cg",
+				"--lambda", "1e-6", "--tol", "0.5",
 				"--blas", "go", "--calibrate", "loo", "--out", out, "--plot", picture, "--rank-timeout", "30s")
 			text, err := cmd.CombinedOutput()
-			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || strings.Count(string(text), "too far from the solution") != 1 || !strings.Contains(string(text), "converged after") {
+			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 ||
+				strings.Count(string(text), "too far from the solution") != 1 ||
+				!strings.Contains(string(text), "converged after") {
 				t.Fatalf("%v:\n%s", err, text)
 			}
 			coefficients(t, out)
@@ -182,18 +188,22 @@ func TestAloneThoughRanked(t *testing.T) {
 		t.Skip(err)
 	}
 	cmd := krrlab(limited(t), t, -1, 1, "fit", "--data", "synthetic-classes", "--n", "100")
-	cmd.Env = append(cmd.Env, "OMPI_COMM_WORLD_SIZE=3", "OMPI_COMM_WORLD_RANK=0", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	cmd.Env = append(cmd.Env, "OMPI_COMM_WORLD_SIZE=3", "OMPI_COMM_WORLD_RANK=0", "OMPI_ALLOW_RUN_AS_ROOT=1",
+		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || !strings.Contains(string(text), "started 3 ranks") || strings.Contains(string(text), "converged") {
+	if !errors.As(err, &exit) || !strings.Contains(string(text), "started 3 ranks") ||
+		strings.Contains(string(text), "converged") {
 		t.Errorf("%v:\n%s", err, text)
 	}
 }
 
 // slow are the flags of a fit of many short iterations.
 func slow(dir string, more ...string) []string {
-	return append([]string{"fit", "--data", "synthetic-classes", "--n", "1000", "--solver", "cg", "--storage", "recompute", "--lambda", "0.01",
-		"--tol", "1e-6", "--blas", "go", "--out", filepath.Join(dir, "m.krr"), "--checkpoint", filepath.Join(dir, "kept"), "--checkpoint-every", "5it"}, more...)
+	return append([]string{"fit", "--data", "synthetic-classes", "--n", "1000", "--solver", "cg", "--storage",
+		"recompute", "--lambda", "0.01",
+		"--tol", "1e-6", "--blas", "go", "--out", filepath.Join(dir, "m.krr"), "--checkpoint", filepath.Join(dir,
+			"kept"), "--checkpoint-every", "5it"}, more...)
 }
 
 // await waits until there are checkpoints in dir of numbers above after.
@@ -269,7 +279,8 @@ func processesOf(dir string) (pids []int) {
 func ranksOf(dir string) (pids []int) {
 	self, _ := os.Executable()
 	for _, pid := range processesOf(dir) {
-		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && bytes.HasPrefix(b, append([]byte(self), 0)) {
+		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil &&
+			bytes.HasPrefix(b, append([]byte(self), 0)) {
 			pids = append(pids, pid)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 
 // TestHangUp: SIGHUP ends a command as SIGTERM does, with a word and its code; under nohup it goes on.
 func TestHangUp(t *testing.T) {
-	caught := make(chan os.Signal, 1) // what is caught here has its default in a program started, even if we are under nohup
+	// what is caught here has its default in a program started, even if we are under nohup
+	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
 	defer signal.Stop(caught)
 	hangUp := func(nohup bool, args ...string) (code int, errs string) {
@@ -49,7 +50,9 @@ func TestHangUp(t *testing.T) {
 		return cmd.ProcessState.ExitCode(), stderr.String()
 	}
 	fit := []string{"fit", "--data", "synthetic-regression", "--n", "4000"}
-	if code, errs := hangUp(false, append(fit, "--solver", "cg", "--lambda", "1e-9", "--tol", "1e-12", "--max-iter", "1000000")...); code != 130 || !regexp.MustCompile(`^krrlab: interrupted( after \d+ iterations, residual \S+ by recurrence)?; nothing was written\n$`).MatchString(errs) {
+	if code, errs := hangUp(false, append(fit, "--solver", "cg", "--lambda", "1e-9", "--tol", "1e-12", "--max-iter",
+		"1000000")...); code != 130 ||
+		!regexp.MustCompile(`^krrlab: interrupted( after \d+ iterations, residual \S+ by recurrence)?; nothing was written\n$`).MatchString(errs) {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 	if code, errs := hangUp(true, fit...); code != 0 || errs != "" {
@@ -86,7 +89,8 @@ func interruptReading(t *testing.T, after time.Duration) *os.ProcessState {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.Write([]byte(strings.Repeat("1,2,3\n", 100000))); err != nil { // more than a pipe holds: it is being read
+	// more than a pipe holds: it is being read
+	if _, err := in.Write([]byte(strings.Repeat("1,2,3\n", 100000))); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(after)

@@ -19,7 +19,8 @@ func TestStagesUnderMPI(t *testing.T) {
 	dir := t.TempDir()
 	data := []string{"--data", "synthetic-classes", "--n", "500", "--lambda", "0.3"}
 	saved := filepath.Join(dir, "m.krr")
-	if text, err := krrlab(limited(t), t, 0, 2, append([]string{"fit", "--blas", "go", "--features", "60", "--out", saved}, data...)...).CombinedOutput(); err != nil {
+	if text, err := krrlab(limited(t), t, 0, 2, append([]string{"fit", "--blas", "go", "--features", "60", "--out",
+		saved}, data...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	for _, c := range []struct {
@@ -46,7 +47,8 @@ func TestStagesUnderMPI(t *testing.T) {
 				if err != nil || strings.Count(string(text), "wrote") != 1 {
 					t.Fatalf("%v:\n%s", err, text)
 				}
-				if want := fmt.Sprintf("ranks          %d (%d on this machine)", p, p); c.name != "predict" && strings.Count(string(text), want) != 1 {
+				if want := fmt.Sprintf("ranks          %d (%d on this machine)", p, p); c.name != "predict" &&
+					strings.Count(string(text), want) != 1 {
 					t.Errorf("want one line %q:\n%s", want, text)
 				}
 				b, err := os.ReadFile(file)
@@ -69,7 +71,8 @@ func TestStagesUnderMPI(t *testing.T) {
 			}
 		})
 	}
-	text, err := krrlab(limited(t), t, 1, 2, append([]string{"quality", "--precond", "none", "--solver"}, data...)...).CombinedOutput()
+	text, err := krrlab(limited(t), t, 1, 2, append([]string{"quality", "--precond", "none", "--solver"},
+		data...)...).CombinedOutput()
 	if err == nil || strings.Count(string(text), "unknown flag") != 1 {
 		t.Errorf("%v:\n%s", err, text)
 	}
