@@ -80,7 +80,8 @@ that the solve did not reach the tolerance within --max-iter; all results are st
 Started by mpirun, mpiexec or srun, the same command runs on all ranks together: K is
 distributed over them, and rank 0 prints and writes. With --checkpoint DIR, --resume
 continues an interrupted run, on any number of ranks, to the same coefficients.`,
-		Example: `  krrlab fit --train train.csv --target price --drop id --categorical city,kind --impute median --holdout 0.2 --tune --out m.krr
+		Example: `  krrlab fit --train train.csv --target price --drop id --categorical city,kind --impute median \
+      --holdout 0.2 --tune --out m.krr
   krrlab fit --data mnist --sigma 8.5 --lambda 0.01 --solver pcg --precond features --lambda-p 0.1 --features 6000
   krrlab fit --train train.csv --test test.csv --target price --sigma 2
   mpirun -n 8 krrlab fit --data mnist --features 6000 --checkpoint run1 --resume`,

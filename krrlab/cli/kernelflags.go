@@ -20,8 +20,9 @@ const defaultLambda = 0.01
 
 // kernelFlags say which kernel to use.
 type kernelFlags struct {
+	Matrix string `flag:"matrix" with:"kernel=precomputed" not:"sigma|data|test|scale|impute|categorical|dim|warm|tune"`
+
 	KernelName kernelName `flag:"kernel" default:"gaussian"`
-	Matrix     string     `flag:"matrix" with:"kernel=precomputed" not:"sigma|data|test|scale|impute|categorical|dim|warm|tune"`
 	Sigma      bandwidth  `flag:"sigma" not:"kernel=polynomial"`
 	Gamma      float64    `flag:"gamma" default:"0.01" with:"kernel=polynomial" help:"γ of the polynomial (γxᵀz+c)^q"`
 	Coef0      float64    `flag:"coef0" default:"1" with:"kernel=polynomial" help:"c of the polynomial"`

@@ -67,8 +67,8 @@ func (labFlags) Help() map[string]string {
 			"for more points what krrlab plan chooses (on ranks never direct)",
 		"repeat": "number of independent preconditioners; the A-norm median of their answers is kept",
 		"residual": "K of the true residual: exact (recomputed in float64, with a certain bound of rounding), stored " +
-			"(as stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined if the " +
-			"rows miss the tolerance)",
+			"(as stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined if " +
+			"the rows miss the tolerance)",
 		"stop": "what ends the iteration: residual (at τ), anorm (the bound of ‖c−c*‖_A/‖c*‖_A at τ) or labels=P (at " +
 			"most the share P, such as 1%, of the test labels, or else the training labels, may still change)",
 	}

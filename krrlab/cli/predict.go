@@ -43,8 +43,8 @@ type predictFlags struct {
 
 func (predictFlags) Help() map[string]string {
 	return map[string]string{
-		"target": `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one ` +
-			"of the fit, if it is there)",
+		"target": `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the ` +
+			"one of the fit, if it is there)",
 		"drop": "columns of a csv file --in that are no features: names or numbers (default: those of the fit)",
 		"out": "file to write, as CSV, or as the numbers of its columns but row if it is named .npy (default: CSV to " +
 			"the output stream)",
