@@ -31,13 +31,13 @@ func goldenLab(t *testing.T, dir string, note func(string)) *Lab {
 	})
 }
 
-// TestCheckpointGolden: a checkpoint that version b46620e wrote, in the second of two repetitions, is read in all its
+// TestCheckpointGolden: a checkpoint that version 0.3.0 wrote, in the second of two repetitions, is read in all its
 // parts and gone on from to the answer of an unbroken solve; of another problem it is refused. It changes only if the format
 // does, on purpose.
 func TestCheckpointGolden(t *testing.T) {
-	state := testkit.Must(os.ReadFile("testdata/checkpoint/checkpoint-00000017.krrc"))
+	state := testkit.Must(os.ReadFile("testdata/checkpoint/checkpoint-00000015.krrc"))
 	dir := t.TempDir()
-	testkit.OK(t, os.WriteFile(filepath.Join(dir, "checkpoint-00000017.krrc"), state, 0o644))
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "checkpoint-00000015.krrc"), state, 0o644))
 	var notes []string
 	l := goldenLab(t, dir, func(s string) { notes = append(notes, s) })
 	sol := solveLab(t, l)

@@ -55,7 +55,7 @@ func TestKeptWhenDue(t *testing.T) {
 			t.Fatalf("%v, %v", sol, err)
 		}
 		s := testkit.Must(checkpoint.Open(dir, testkit.Must(l.owner())))
-		if empty, err := s.Empty(); err != nil || empty == c.kept {
+		if empty, err := checkpoint.Empty(dir); err != nil || empty == c.kept {
 			t.Errorf("%+v: empty %v, %v", c, empty, err)
 		}
 		s.Close()

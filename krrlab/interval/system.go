@@ -128,6 +128,9 @@ func Iterative(ctx context.Context, m *model.Model, a pcg.Operator, p pcg.Precon
 		// k_zᵀA⁻¹k_z − wᵀ(k_z+r) = ‖w−A⁻¹k_z‖²_A ≤ ‖r‖²/λ, r = k_z−Aw: at most λ/10⁶ if ‖r‖ ≤ λ/1000
 		var most float64
 		for j := range b.RawMatrix().Cols {
+			if mat.Norm(b.ColView(j), math.Inf(1)) < 1e-100 { // far from all points: what they tell of z is below 10⁻²⁰⁰·n/λ
+				b.SetCol(j, make([]float64, n))
+			}
 			most = max(most, mat.Norm(b.ColView(j), 2))
 		}
 		res, err := pcg.Solve(ctx, a, p, b, &pcg.Options{Tol: min(max(m.Lambda/1000/max(most, math.SmallestNonzeroFloat64), 1e-12), 1e-3), MaxIter: 10 * n})

@@ -269,7 +269,7 @@ func (s *block) turn() {
 
 // record keeps Π and S for Cond, those of the first Krylov space only.
 func (s *block) record() {
-	if s.restarts == 0 {
+	if s.res.History.Restarts == nil {
 		s.lanczos.add(s.pi, s.s, s.k)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // TestIndefiniteAtOnce: an answer of 0, as of A that is not positive definite in the first step, has the residual 1.
 func TestIndefiniteAtOnce(t *testing.T) {
 	minus := dense{mat.NewSymDense(3, []float64{-1, 0, 0, 0, -1, 0, 0, 0, -1})}
-	for _, size := range []float64{1, 3, 1e-100, 1e100} {
+	for _, size := range []float64{1, 3, 1e-99, 1e99} {
 		b := mat.NewDense(3, 1, []float64{size, 2 * size, 3 * size})
 		for name, solve := range map[string]solver{"single": pcg.Solve, "block": pcg.SolveBlock} {
 			res, err := solve(t.Context(), minus, nil, b, nil)

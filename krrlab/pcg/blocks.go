@@ -1,7 +1,7 @@
 package pcg
 
 import (
-	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -44,24 +44,6 @@ func (s *turnRows) rows(i0, i1 int, _, _ []float64) {
 // copyBlock sets dst = src for two blocks of one shape.
 func copyBlock(dst, src *mat.Dense) { copy(dst.RawMatrix().Data, src.RawMatrix().Data) }
 
-// subtract sets r_j = scale_j·b_j − w_j for n×t matrices; a nil w is 0. r and w have
-// contiguous rows.
-func subtract(r, b, w *mat.Dense, scale []float64) {
-	n, t := b.Dims()
-	rd, raw := r.RawMatrix().Data, b.RawMatrix()
-	for i := range n {
-		ri, bi := rd[i*t:(i+1)*t], raw.Data[i*raw.Stride:i*raw.Stride+t]
-		for j, v := range bi {
-			ri[j] = scale[j] * v
-		}
-		if w != nil {
-			for j, v := range w.RawMatrix().Data[i*t : (i+1)*t] {
-				ri[j] -= v
-			}
-		}
-	}
-}
-
 // compact moves the columns keep, ascending, of the n×k block at the start of buf
 // to the n×len(keep) block there.
 func compact(buf []float64, n, k int, keep []int) {
@@ -73,50 +55,27 @@ func compact(buf []float64, n, k int, keep []int) {
 	}
 }
 
-// columnScale returns 2^e that brings the largest entry of column c of b into
-// [½, 1), and the norm of the column times it. A column of zeros has norm 0.
-func columnScale(b *mat.Dense, c int) (scale, norm float64) {
-	raw := b.RawMatrix()
-	var top float64
-	for i := range raw.Rows {
-		top = max(top, math.Abs(raw.Data[i*raw.Stride+c]))
-	}
-	if top == 0 {
-		return 1, 0
-	}
-	_, e := math.Frexp(top)
-	scale = math.Ldexp(1, min(-e, 1022))
-	for i := range raw.Rows {
-		v := scale * raw.Data[i*raw.Stride+c]
-		norm += v * v
-	}
-	return scale, math.Sqrt(norm)
-}
-
-// slabRows is the number of rows of a table that are allocated together.
-const slabRows = 1024
-
 // table is a growing list of rows of t numbers.
 type table struct {
 	t    int
-	rows [][]float64
-	slab []float64
+	data []float64
 }
 
 // newTable returns a table with room for the given number of rows.
-func newTable(t, rows int) table {
-	return table{t: t, rows: make([][]float64, 0, rows), slab: make([]float64, t*rows)}
+func newTable(t, rows int) table { return table{t, make([]float64, 0, t*rows)} }
+
+// add appends a row of zeros and returns it, valid until the next call.
+func (h *table) add() []float64 {
+	h.data = append(h.data, make([]float64, h.t)...)
+	return h.last()
 }
 
-// add appends a row of zeros and returns it.
-func (h *table) add() []float64 {
-	if len(h.slab) == 0 {
-		h.slab = make([]float64, h.t*slabRows)
-	}
-	row := h.slab[:h.t:h.t]
-	h.slab = h.slab[h.t:]
-	h.rows = append(h.rows, row)
-	return row
+// last returns the last row, nil if there is none.
+func (h *table) last() []float64 { return h.data[max(0, len(h.data)-h.t):] }
+
+func (h *table) rows() [][]float64 {
+	t := max(h.t, 1)
+	return slices.AppendSeq(make([][]float64, 0, len(h.data)/t), slices.Chunk(h.data, t))
 }
 
 // rowTimes sets dst = row·F for F with len(row) rows and len(dst) columns.

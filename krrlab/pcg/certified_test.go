@@ -1,7 +1,6 @@
 package pcg_test
 
 import (
-	"bytes"
 	"context"
 	"math"
 	"reflect"
@@ -40,9 +39,8 @@ func TestResumeWithinRounding(t *testing.T) {
 	}}}
 	var states [][]byte
 	o.Checkpoint = func(st *pcg.State) error {
-		var w bytes.Buffer
-		_, err := st.WriteTo(&w)
-		states = append(states, w.Bytes())
+		b, err := st.MarshalBinary()
+		states = append(states, b)
 		return err
 	}
 	want, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &o)

@@ -54,7 +54,7 @@
 //
 //	‖e_k‖_A² ≤ γ_kρ_k,  γ_0 = 1/μ,  γ_{k+1} = (γ_k−α_k)/(μ(γ_k−α_k)+β_k),
 //
-// and by its block form in SolveBlock. Result.ErrorBounds has both; they cost nothing beside an
+// and by its block form in SolveBlock. History.Decrease and History.Error have both; they cost nothing beside an
 // iteration. Of a kernel matrix of 1,000 points with a Nyström preconditioner and μ exact, the upper bound of
 // ‖e_k‖_A² was 1.4 to 1.9 times it in every iteration, ρ_k/μ 7 to 13 times, and ‖r_k‖₂²/λ 16 to 67 times.
 //

@@ -30,7 +30,6 @@ type bounds struct {
 	left  []float64 // γ−α, or Γ−Π⁻¹
 	next  []float64 // scratch of a block
 	all   table     // the bounds, relative to ‖y_j‖₂
-	row   []float64 // the last of them
 }
 
 func newBounds(mu float64, t, size, rows int) bounds {
@@ -42,9 +41,8 @@ func newBounds(mu float64, t, size, rows int) bounds {
 
 // add appends a row, that of before to begin with.
 func (b *bounds) add() {
-	row := b.all.add()
-	copy(row, b.row)
-	b.row = row
+	before := b.all.last()
+	copy(b.all.add(), before)
 }
 
 // advance begins an iteration, with a row for what it takes off the error.
@@ -58,7 +56,7 @@ func (s *solver) advance() {
 
 // set sets the bound of a column of norm y whose squared error is at most v, NaN if v is negative: μ is
 // no lower bound of the spectrum then.
-func (b *bounds) set(c int, v, y float64) { b.row[c] = math.Sqrt(v) / y }
+func (b *bounds) set(c int, v, y float64) { b.all.last()[c] = math.Sqrt(v) / y }
 
 // beginErrors begins the bounds with a residual of which only ρ is known: ‖e‖_A² = rᵀA⁻¹r ≤ rᵀM⁻¹r/μ.
 func (s *solver) beginErrors() {
@@ -69,13 +67,13 @@ func (s *solver) beginErrors() {
 	for j := range s.cols {
 		b.gamma[j] = 1 / b.mu
 	}
-	if len(b.all.rows) > 0 { // a restart: what is known of x_k already stays
+	if len(b.all.data) > 0 { // a restart: what is known of x_k already stays
 		return
 	}
 	b.add()
 	for c, y := range s.ynorm {
 		if y > 0 { // those that have ended as they were given
-			b.row[c] = math.NaN()
+			b.all.last()[c] = math.NaN()
 		}
 	}
 	for j, c := range s.cols {
@@ -101,7 +99,7 @@ func (s *solver) stepErrors() {
 
 // sumFall adds what the step took off ‖e_c‖_A² to what those before it did, as long as all are of one Krylov space.
 func (s *solver) sumFall(c int) {
-	if s.restarts == 0 {
+	if s.res.History.Restarts == nil {
 		s.fallen[c] += s.fall[c]
 	}
 }
@@ -254,40 +252,4 @@ func (s *block) turnErrors() {
 
 func symmetric(data []float64, n int) blas64.Symmetric {
 	return blas64.Symmetric{N: n, Stride: n, Data: data[:n*n], Uplo: blas.Upper}
-}
-
-// ErrorBounds returns bounds of ‖x−x_k‖_A/‖y‖₂ of column col after k = 0, 1, …, Iterations iterations, A
-// being the matrix of the products:
-//
-//	lower_k² = Σ_{j≥k} α_jρ_j,  upper_k² = lower_k² + upper_m²,
-//
-// by the decrease of ‖e‖_A² in every step (Hestenes and Stiefel 1952), with upper_m the bound at the end m
-// that History.Error has: NaN without Options.LambdaMin, and from where the iteration proves that
-// this is not below the spectrum of M⁻¹A. A restart begins anew, so that the sums end there. Upper bounds
-// hold for the residual by recurrence, in exact arithmetic (in floating point the recurrence keeps to the
-// decrease: Strakoš and Tichý 2002); where the true one differs from it by f, the error is
-// larger by ‖f‖₂/√λ_min(A) at most. It panics if there is no such column.
-func (r *Result) ErrorBounds(col int) (lower, upper []float64) {
-	if col < 0 || col >= len(r.Columns) {
-		panic("pcg: ErrorBounds: no such column")
-	}
-	n := len(r.History.Decrease)
-	lower, upper = make([]float64, n+1), make([]float64, n+1)
-	end := func(k int) (v float64) {
-		if v = math.NaN(); k < len(r.History.Error) {
-			v = r.History.Error[k][col]
-		}
-		return v
-	}
-	upper[n] = end(n)
-	var sum float64
-	last, restarts := upper[n], r.History.Restarts
-	for k := n - 1; k >= 0; k-- {
-		for m := len(restarts) - 1; m >= 0 && restarts[m] == k+1; m-- {
-			restarts, sum, last = restarts[:m], 0, end(k+1)
-		}
-		sum += r.History.Decrease[k][col]
-		lower[k], upper[k] = math.Sqrt(sum), math.Sqrt(sum+last*last)
-	}
-	return lower, upper
 }

@@ -72,7 +72,7 @@ type Options struct {
 	// columns are restarted whenever the recurrence has come so far. Default 0: only at Tol.
 	Refine float64
 	// LambdaMin is a lower bound μ > 0 of the smallest eigenvalue of M⁻¹A, with which every iteration
-	// gives an upper bound of the error (History.Error, Result.ErrorBounds): λ for A = K+λI without M; 1 for
+	// gives an upper bound of the error (History.Error): λ for A = K+λI without M; 1 for
 	// M = FFᵀ+λI with FFᵀ ≼ K. It changes no bit of the answer. Default 0: none is known.
 	LambdaMin float64
 	// Checkpoint, if not nil, is called after every iteration that another follows, and may
@@ -103,10 +103,7 @@ type Iteration struct {
 }
 
 // AnswerTo sets dst, n×t, to X as it is now.
-func (it *Iteration) AnswerTo(dst *mat.Dense) {
-	dst.Copy(it.s.x)
-	dst.Apply(func(_, c int, v float64) float64 { return v / it.s.scale[c] }, dst)
-}
+func (it *Iteration) AnswerTo(dst *mat.Dense) { dst.Copy(it.s.x) }
 
 // Status says how the solve, or a column of it, ended.
 type Status int
@@ -183,7 +180,7 @@ type History struct {
 	// Decrease[k][j] = (‖e_j‖_A² before iteration k+1 − after it)/‖y_j‖₂², e_j = x−x_j: α_jρ_j/‖y_j‖₂².
 	Decrease [][]float64
 	// Error[k][j] is the upper bound of ‖e_j‖_A/‖y_j‖₂ after k iterations, as it was known then; nil without
-	// Options.LambdaMin, NaN where there is none. Result.ErrorBounds has those known at the end.
+	// Options.LambdaMin, NaN where there is none.
 	Error [][]float64
 	// Restarts are the numbers of iterations after which columns were restarted
 	// from their true residual, ascending.

@@ -16,7 +16,7 @@ func (s *solver) residual(ctx context.Context, a Operator, op *Op, rel []float64
 	if err != nil {
 		return err
 	}
-	subtract(s.r, s.b, s.w, s.scale)
+	s.r.Sub(s.b, s.w)
 	s.dots(s.rr, s.r, s.r)
 	for c, y := range s.ynorm {
 		rel[c] = 0
@@ -129,7 +129,7 @@ func (s *solver) rounding(c int) float64 {
 // rounding is so much less that the column has converged.
 func (s *solver) restart() bool {
 	s.cols = s.cols[:0]
-	over := s.restarts == maxRestarts || s.res.Iterations == s.opt.MaxIter
+	over := len(s.res.History.Restarts) == maxRestarts || s.res.Iterations == s.opt.MaxIter
 	for c, rel := range s.res.TrueRelRes {
 		if s.before[c] > 0 && !(rel <= s.before[c]) && s.res.Columns[c].Status != Converged {
 			s.takeBack(c)
@@ -142,14 +142,13 @@ func (s *solver) restart() bool {
 		}
 		s.cols = append(s.cols, c)
 		s.res.Columns[c].Status = Active
-		s.keep1(c)
+		s.keepColumn(c)
 		s.target[c] = s.aim(s.goal(c, rel), rel)
 		s.before[c], s.still[c] = rel, 0
 	}
 	if len(s.cols) == 0 {
 		return false
 	}
-	s.restarts++
 	s.res.History.Restarts = append(s.res.History.Restarts, s.res.Iterations)
 	s.take()
 	return true
@@ -194,8 +193,8 @@ func (s *solver) aim(goal, rel float64) float64 {
 	return goal
 }
 
-// keep1 keeps x_c, for takeBack.
-func (s *solver) keep1(c int) {
+// keepColumn keeps x_c, for takeBack.
+func (s *solver) keepColumn(c int) {
 	if s.kept == nil {
 		s.kept = mat.NewDense(s.n, s.t, nil)
 	}
@@ -224,14 +223,14 @@ func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 	case s.stopped != nil:
 		res.Status, err = Stopped, s.stopped
 		if e := s.verify(ctx); e != nil {
-			s.spoil()
+			s.forgetResiduals()
 		}
 	case ctx.Err() != nil:
 		res.Status = Canceled
-		s.spoil()
+		s.forgetResiduals()
 	default:
 		res.Status = Failed
-		s.spoil()
+		s.forgetResiduals()
 	}
 	for c := range res.Columns {
 		col := &res.Columns[c]
@@ -245,28 +244,16 @@ func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 	if errors.Is(err, ErrStop) {
 		err = nil
 	}
-	s.scaleX(true)
 	if !math.IsNaN(res.MaxTrueRelRes()) && !slices.Contains(s.before, givenUp) {
-		res.R = s.lastResidual()
+		res.R = s.r
 	}
-	res.History.RelRes, res.History.Alpha, res.History.Beta = s.relres.rows, s.alphas.rows, s.betas.rows
-	res.History.Decrease, res.History.Error = s.decreases.rows, s.bounds.all.rows
+	res.History.RelRes, res.History.Alpha, res.History.Beta = s.relres.rows(), s.alphas.rows(), s.betas.rows()
+	res.History.Decrease, res.History.Error = s.decreases.rows(), s.bounds.all.rows()
 	return res, err
 }
 
-// lastResidual returns B − AX as verify left it, without the scales of the columns.
-func (s *solver) lastResidual() *mat.Dense {
-	r := mat.NewDense(s.n, s.t, s.buf[0][:s.n*s.t])
-	for i := range s.n {
-		for c := range s.t {
-			r.Set(i, c, r.At(i, c)/s.scale[c])
-		}
-	}
-	return r
-}
-
-// spoil marks true residuals as unknown, and what rests on them.
-func (s *solver) spoil() {
+// forgetResiduals marks true residuals as unknown, and what rests on them.
+func (s *solver) forgetResiduals() {
 	for c := range s.res.TrueRelRes {
 		s.res.TrueRelRes[c] = math.NaN()
 		if s.last != nil {
@@ -274,24 +261,6 @@ func (s *solver) spoil() {
 		}
 		if st := s.res.Columns[c].Status; (st == Converged || st == Inaccurate) && s.ynorm[c] > 0 {
 			s.res.Columns[c].Status = Active
-		}
-	}
-}
-
-// scaleX multiplies x_j by 2^e, or back, and sets x_j = 0 for y_j = 0.
-func (s *solver) scaleX(back bool) {
-	raw := s.x.RawMatrix()
-	for i := range s.n {
-		row := raw.Data[i*raw.Stride : i*raw.Stride+s.t]
-		for c := range row {
-			switch {
-			case s.ynorm[c] == 0:
-				row[c] = 0
-			case back:
-				row[c] /= s.scale[c]
-			default:
-				row[c] *= s.scale[c]
-			}
 		}
 	}
 }

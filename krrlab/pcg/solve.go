@@ -14,7 +14,8 @@ import (
 // an iteration, and one product more for the true residual. Memory: 4nt numbers.
 //
 // Not converging is a Status of the result. An error is returned if B or o.InitX has
-// numbers that are not finite (with a nil Result), if the context ends (with its
+// numbers that are not finite, or the largest of a column of B is not 0 and outside
+// 1e-100 to 1e100 (with a nil Result), if the context ends (with its
 // error), if o.Monitor returns one but ErrStop (that one), or if an operator does. In these last
 // three cases the Result holds what was reached. Solve panics if shapes do not fit or
 // an option is negative. B, o and o.InitX are not changed.
@@ -207,10 +208,9 @@ func (s *solver) checkRho(rho []float64) {
 	s.drop()
 }
 
-// end ends column c with the curvature that did it, freed of the column's scale.
+// end ends column c with the curvature that did it.
 func (s *solver) end(c int, status Status, curvature float64) {
-	s.res.Columns[c].Status = status
-	s.res.Columns[c].Curvature = curvature / s.scale[c] / s.scale[c]
+	s.res.Columns[c].Status, s.res.Columns[c].Curvature = status, curvature
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -23,9 +23,7 @@ const (
 // than Tol first, since a residual that misses it mostly misses by little.
 var restartTarget = [...]float64{0.9, 0.5, 0.25}
 
-// solver is the state of one Solve. Column j is solved for 2^e·y_j, with
-// 2^e·max_i|y_ij| in [½, 1), which changes no bit of the answer and keeps squares
-// from under- and overflowing.
+// solver is the state of one Solve.
 type solver struct {
 	a, exact Operator
 	m        Preconditioner
@@ -41,8 +39,7 @@ type solver struct {
 	cols []int // active columns, ascending
 	keep []int // scratch of drop
 
-	scale  []float64  // 2^e, by column
-	ynorm  []float64  // ‖2^e·y_j‖₂
+	ynorm  []float64  // ‖y_j‖₂, by column
 	target []float64  // of ‖r_j‖₂/‖y_j‖₂, by recurrence
 	still  []int      // steps in a row that left x_j as it was
 	before []float64  // true residual when the column was last restarted; 0 or givenUp
@@ -65,7 +62,6 @@ type solver struct {
 	last                  *mat.Dense // residuals by recurrence as columns ended, n×t; nil without bounds
 	hold                  func(j, c int)
 	bounds                bounds
-	restarts              int
 	resumed               bool // the loop goes on where the state restored left it
 	began                 time.Time
 	it                    Iteration
@@ -103,7 +99,7 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	for i := range s.buf {
 		s.buf[i] = make([]float64, n*t)
 	}
-	for _, v := range []*[]float64{&s.scale, &s.ynorm, &s.target, &s.before, &s.rho, &s.rhoNew, &s.pAp, &s.alpha,
+	for _, v := range []*[]float64{&s.ynorm, &s.target, &s.before, &s.rho, &s.rhoNew, &s.pAp, &s.alpha,
 		&s.beta, &s.rr, &s.xx, &s.dx, &s.fallen} {
 		*v = make([]float64, t)
 	}
@@ -116,9 +112,9 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	if s.hold = s.keepResidual; s.opt.LambdaMin > 0 {
 		s.last, s.res.Gap = mat.NewDense(n, t, nil), make([]float64, t)
 	}
-	s.spoil()
+	s.forgetResiduals()
 	s.resize(t)
-	return s, nil
+	return s, s.measure()
 }
 
 func (s *solver) checkShapes() {
@@ -164,7 +160,7 @@ func checkFinite(what string, x *mat.Dense) error {
 }
 
 // historyRows returns the number of rows of a table of the history to begin with.
-func (s *solver) historyRows() int { return min(s.opt.MaxIter, slabRows) + 1 }
+func (s *solver) historyRows() int { return min(s.opt.MaxIter, 1024) + 1 }
 
 // resize makes R, P and W blocks of k columns.
 func (s *solver) resize(k int) {
@@ -178,26 +174,39 @@ func (s *solver) reshape(d *mat.Dense, i, k int) {
 	d.SetRawMatrix(blas64.General{Rows: s.n, Cols: k, Stride: k, Data: s.buf[i][:s.n*k]})
 }
 
-// start scales the columns, sets R = B − AX and takes up the columns that have not
-// converged.
+// measure sets the norms of the columns of B. Squares of what is refused might under- or overflow.
+func (s *solver) measure() error {
+	for c := range s.ynorm {
+		if top := mat.Norm(s.b.ColView(c), math.Inf(1)); top != 0 && !(top >= 1e-100 && top <= 1e100) {
+			return fmt.Errorf("pcg: column %d of the right-hand side is of size %.2g: want 0, or 1e-100 to 1e100", c, top)
+		}
+		var sum float64
+		for i := range s.n {
+			v := s.b.At(i, c)
+			sum += v * v
+		}
+		s.ynorm[c] = math.Sqrt(sum)
+	}
+	return nil
+}
+
+// start sets R = B − AX and takes up the columns that have not converged.
 func (s *solver) start(ctx context.Context) error {
 	guess := false
-	for c := range s.t {
-		s.scale[c], s.ynorm[c] = columnScale(s.b, c)
-		col := &s.res.Columns[c]
-		if s.ynorm[c] == 0 { // y_j = 0: x_j = 0
-			col.Status, s.scale[c] = Converged, 1
+	for c, y := range s.ynorm {
+		if y == 0 { // y_j = 0: x_j = 0
+			s.res.Columns[c].Status = Converged
+			s.x.SetCol(c, make([]float64, s.n))
 		} else {
 			guess = guess || s.opt.InitX != nil
 		}
 	}
-	s.scaleX(false)
 	if guess {
 		if err := s.residual(ctx, s.a, &s.res.Stats.MulTo, s.res.RelRes); err != nil {
 			return err
 		}
 	} else {
-		subtract(s.r, s.b, nil, s.scale)
+		s.r.Copy(s.b)
 		for c, y := range s.ynorm {
 			if y > 0 {
 				s.res.RelRes[c] = 1
@@ -310,7 +319,7 @@ func (s *solver) report() error {
 	}
 	s.it = Iteration{
 		Index: s.res.Iterations, MaxRelRes: largest(s.res.RelRes), RelRes: s.res.RelRes,
-		Error: s.bounds.row, Fallen: s.fallen, Active: active, Restart: s.restarts, Elapsed: time.Since(s.began), s: s,
+		Error: s.bounds.all.last(), Fallen: s.fallen, Active: active, Restart: len(s.res.History.Restarts), Elapsed: time.Since(s.began), s: s,
 	}
 	s.stopped = s.opt.Monitor(&s.it)
 	return s.stopped

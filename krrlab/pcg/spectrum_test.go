@@ -143,8 +143,7 @@ func TestMedian(t *testing.T) {
 			xs[i] = random(uint64(80+r*10+i), n, k)
 			xs[i].Scale(math.Pow(3, float64(i%3)), xs[i])
 		}
-		chosen := testkit.Must(pcg.MedianIndex(context.Background(), dense{a}, xs))
-		x, _ := pcg.MedianByNorm(context.Background(), dense{a}, xs)
+		x := testkit.Must(pcg.MedianByNorm(context.Background(), dense{a}, xs))
 		for c := range k {
 			best, least := -1, math.Inf(1)
 			for i := range xs {
@@ -159,8 +158,8 @@ func TestMedian(t *testing.T) {
 					best, least = i, m
 				}
 			}
-			if chosen[c] != best || !mat.Equal(x.ColView(c), xs[best].ColView(c)) {
-				t.Errorf("R = %d, column %d: chose %d, want %d", r, c, chosen[c], best)
+			if !mat.Equal(x.ColView(c), xs[best].ColView(c)) {
+				t.Errorf("R = %d, column %d: not candidate %d", r, c, best)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package pcg_test
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -55,12 +54,9 @@ func TestResume(t *testing.T) {
 		o := pcg.Options{Tol: 1e-5, Exact: dense{exact}, LambdaMin: 1e-3}
 		var states [][]byte
 		o.Checkpoint = func(st *pcg.State) error {
-			var w bytes.Buffer
-			if k, err := st.WriteTo(&w); err != nil || k != int64(w.Len()) {
-				t.Fatalf("%d of %d bytes, %v", k, w.Len(), err)
-			}
-			states = append(states, w.Bytes())
-			return nil
+			b, err := st.MarshalBinary()
+			states = append(states, b)
+			return err
 		}
 		want := testkit.Must(solve(t.Context(), dense{rough}, m, b, &o))
 		if len(want.History.Restarts) == 0 || len(states) < 10 {
@@ -100,11 +96,11 @@ func TestResumeOther(t *testing.T) {
 	exact, _ := stored(20)
 	b := mat.NewDense(20, 1, nil)
 	b.Set(3, 0, 1)
-	var w bytes.Buffer
+	var state []byte
 	full := errors.New("disk full")
 	o := &pcg.Options{Tol: 1e-9, Checkpoint: func(st *pcg.State) error {
 		if st.Iterations() == 2 {
-			_, _ = st.WriteTo(&w)
+			state, _ = st.MarshalBinary()
 			return full
 		}
 		return nil
@@ -113,10 +109,10 @@ func TestResumeOther(t *testing.T) {
 	if !errors.Is(err, full) || res.Status != pcg.Failed || res.Iterations != 2 {
 		t.Errorf("%v, %v", res, err)
 	}
-	if _, err := pcg.SolveBlock(t.Context(), dense{exact}, nil, b, &pcg.Options{Resume: w.Bytes()}); err == nil {
+	if _, err := pcg.SolveBlock(t.Context(), dense{exact}, nil, b, &pcg.Options{Resume: state}); err == nil {
 		t.Error("a block solve goes on from another")
 	}
-	if _, err := pcg.Solve(t.Context(), dense{exact}, nil, mat.NewDense(20, 2, nil), &pcg.Options{Resume: w.Bytes()}); err == nil {
+	if _, err := pcg.Solve(t.Context(), dense{exact}, nil, mat.NewDense(20, 2, nil), &pcg.Options{Resume: state}); err == nil {
 		t.Error("two columns go on from one")
 	}
 }

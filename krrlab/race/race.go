@@ -1,7 +1,6 @@
 package race
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -328,8 +327,7 @@ func (r *race) win(i int) error {
 	if !r.one() || l.state == nil {
 		return nil
 	}
-	var state bytes.Buffer
-	_, err := l.state.WriteTo(&state)
-	r.res.State = state.Bytes()
+	var err error
+	r.res.State, err = l.state.MarshalBinary()
 	return err
 }

@@ -1,7 +1,9 @@
 package solve
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
 	"fmt"
 	"time"
 
@@ -20,8 +22,8 @@ type progress struct {
 	Answers    [][]float64 // n×t, of the runs before
 	Iterations int
 	History    []HistRow
-	// how K was kept, with the storage auto a matter of memory and of ranks; zero in files that do not say it
-	K gram.Choice
+	K          gram.Choice // how K was kept, with the storage auto a matter of memory and of ranks
+	State      []byte      // of the run (pcg.State)
 }
 
 // checkpoints keeps the state of one solve. A nil one does nothing.
@@ -92,10 +94,10 @@ func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoi
 		}
 		return k, nil, comm.Agree(ctx, t.Comm, err)
 	}
-	if k.state, err = checkpoint.Split(found, &k.now); err != nil {
-		return nil, nil, fmt.Errorf("krrlab: the checkpoint in %s %w", k.o.Dir, err)
+	if err = gob.NewDecoder(bytes.NewReader(found)).Decode(&k.now); err != nil {
+		return nil, nil, fmt.Errorf("krrlab: the checkpoint in %s cannot be read: %w", k.o.Dir, err)
 	}
-	k.from = k.now.Run
+	k.from, k.state = k.now.Run, k.now.State
 	sol.Iterations, sol.History = k.now.Iterations, k.now.History
 	if was := k.now.K; was.Storage != gram.Auto {
 		kept = &was
@@ -153,9 +155,13 @@ func (k *checkpoints) save(st *pcg.State) error {
 	if !due {
 		return nil
 	}
-	b, err := checkpoint.Join(k.now, st)
+	var b bytes.Buffer
+	var err error
+	if k.now.State, err = st.MarshalBinary(); err == nil {
+		err = gob.NewEncoder(&b).Encode(k.now)
+	}
 	if err == nil {
-		err = k.store.Save(b)
+		err = k.store.Save(b.Bytes())
 	}
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ import (
 //	sum      sha256 of all before
 const (
 	magic   = "krrlabCP"
-	version = 1
+	version = 2
 	head    = len(magic) + 4 + sha256.Size + 8
 	prefix  = "checkpoint-"
 	suffix  = ".krrc"
@@ -65,6 +65,34 @@ func Open(dir string, owner [sha256.Size]byte) (*Store, error) {
 	return s, nil
 }
 
+// Begin opens the store in dir, and returns the newest state to resume, nil where there is none. Without resume
+// the folder must have none. note is told which files are refused, and that there is none.
+func Begin(dir string, owner [sha256.Size]byte, resume bool, note func(string)) (s *Store, found []byte, err error) {
+	if s, err = Open(dir, owner); err != nil {
+		return nil, nil, err
+	}
+	if resume {
+		var refused []error
+		found, refused, err = s.Load()
+		for _, r := range refused {
+			note(fmt.Sprintf("refused %v", r))
+		}
+		if err == nil && found == nil {
+			note(fmt.Sprintf("no checkpoint in %s; beginning", dir))
+		}
+	} else {
+		var empty bool
+		if empty, err = Empty(dir); err == nil && !empty {
+			err = fmt.Errorf("%s has a checkpoint: resume from it (--resume), or take another folder", dir)
+		}
+	}
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return s, found, nil
+}
+
 // files returns the numbers of the checkpoints in the folder, ascending.
 func (s *Store) files() (all []int, err error) {
 	entries, err := os.ReadDir(s.dir)
@@ -93,9 +121,6 @@ func Empty(dir string) (bool, error) {
 	all, err := (&Store{dir: dir}).files()
 	return len(all) == 0, err
 }
-
-// Empty reports whether the folder has no checkpoints, of any computation.
-func (s *Store) Empty() (bool, error) { return Empty(s.dir) }
 
 // SaveError says that a state could not be written. Those before it are as they were.
 type SaveError struct{ Err error }

@@ -49,9 +49,6 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	load(t, s, "state 5", 0, "")
-	if empty, err := s.Empty(); empty || err != nil {
-		t.Errorf("empty: %v, %v", empty, err)
-	}
 	if err := s.Clear(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +78,7 @@ func TestDamage(t *testing.T) {
 		"cut off": {func(b []byte) []byte { return b[:len(b)-1] }, "bytes of state"},
 		"longer":  {func(b []byte) []byte { return append(b, 0) }, "bytes of state"},
 		"a bit":   {func(b []byte) []byte { b[head+3] ^= 4; return b }, "checksum"},
-		"version": {func(b []byte) []byte { b[len(magic)]++; return b }, "format version 2, want 1"},
+		"version": {func(b []byte) []byte { b[len(magic)]++; return b }, "format version 3, want 2"},
 		"other":   {func(b []byte) []byte { return bytes.Repeat([]byte{'x'}, len(b)) }, "no checkpoint"},
 		"owner":   {func(b []byte) []byte { b[len(magic)+4]++; return b }, "checksum"},
 	} {
@@ -144,4 +141,30 @@ func TestFolderNames(t *testing.T) {
 	if _, err := os.Stat(foreign); err != nil {
 		t.Errorf("another run's: %v", err)
 	}
+}
+
+// TestBegin: a folder is begun in if it has no state, and resumed from if it has one, where that is asked for; a run that was
+// refused does not keep others out.
+func TestBegin(t *testing.T) {
+	dir := t.TempDir()
+	var notes []string
+	note := func(s string) { notes = append(notes, s) }
+	s, found, err := Begin(dir, [32]byte{1}, true, note)
+	if err != nil || found != nil || len(notes) != 1 || !strings.Contains(notes[0], "beginning") {
+		t.Fatalf("%q, %q, %v", found, notes, err)
+	}
+	if err := s.Save([]byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if _, _, err := Begin(dir, [32]byte{1}, false, note); err == nil || !strings.Contains(err.Error(), "resume from it") {
+		t.Error(err)
+	}
+	if _, _, err := Begin(dir, [32]byte{2}, true, note); err == nil || !strings.Contains(err.Error(), "another configuration") {
+		t.Error(err)
+	}
+	if s, found, err = Begin(dir, [32]byte{1}, true, note); err != nil || string(found) != "state" {
+		t.Fatalf("%q, %v", found, err)
+	}
+	s.Close()
 }
