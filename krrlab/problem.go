@@ -177,7 +177,7 @@ func (l *Lab) inverse(ctx context.Context, recipe *recipe, rep int) (m formed[*p
 	}
 	l.m.Woodbury, l.v.Inverse, l.begun = nil, nil, nil
 	l.Tell(ctx, Event{Stage: stage.Factor})
-	o := &precond.Options{Form: form, RHS: l.columns(), StatDim: true, Fast: true, Comm: l.comm}
+	o := &precond.Options{Form: form, RHS: l.columns(), Fast: true, Comm: l.comm}
 	start := time.Now()
 	z := l.z.z
 	room := l.cfg.Memory == 0 || l.cfg.Memory >= l.vectors()+4*int64(z.N)*int64(s)+24*int64(s)*int64(s)

@@ -7,6 +7,7 @@ import (
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -30,7 +31,7 @@ func BenchmarkSolve(b *testing.B) {
 			var forming, factoring float64
 			for b.Loop() {
 				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 8.5}, x, 0.1, y, &direct.Options{Precision: p})
-				if err != nil || !res.Converged() {
+				if err != nil || res.Status != pcg.Converged {
 					b.Fatal(res, err)
 				}
 				if forming == 0 || res.Seconds.Kernel < forming {

@@ -35,8 +35,6 @@ type Options struct {
 	Precision Precision
 	// Tol asked of ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column, rounding included. Default 1e-8.
 	Tol float64
-	// MaxRefine is the most rounds of refinement. Default 30; negative means none.
-	MaxRefine int
 	// Memory is the number of bytes Solve may take, 0 for no limit.
 	Memory int64
 	// Progress, if not nil, is called as tiles of K are formed, done rising to total.
@@ -46,7 +44,7 @@ type Options struct {
 // Result is the answer of Solve.
 type Result struct {
 	X          *mat.Dense  // C, n×t
-	Status     pcg.Status  // Converged, Inaccurate, Stagnated or, when the rounds are used up, MaxIterations
+	Status     pcg.Status  // Converged, Inaccurate or Stagnated
 	Precision  Precision   // of the factor
 	Tol        float64     // asked
 	TrueRelRes []float64   // ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, K in float64; 0 for y_j = 0
@@ -75,9 +73,6 @@ func (s *Seconds) Add(o Seconds) {
 	s.Residual += o.Residual
 	s.Total += o.Total
 }
-
-// Converged reports whether every column met the tolerance: TrueRelRes + Rounding ≤ Tol.
-func (r *Result) Converged() bool { return r.Status == pcg.Converged }
 
 // MaxTrueRelRes returns the worst true residual, NaN if there is one.
 func (r *Result) MaxTrueRelRes() float64 { return worst(r.TrueRelRes) }
@@ -131,7 +126,7 @@ func Faster(n int, largest, lambda, tol float64) Precision {
 // changed. Work: n²d/2 multiply-adds and n²/2 kernel values for K, n³/3 for the factor,
 // 2n²t for a solve, and n²d/2 with n²/2 kernel values for each true residual.
 //
-// It returns an error if k is not valid, λ is not positive, the data or y are not finite, the
+// It returns an error if k is not valid, λ is not positive, the data or y are not finite, y is beyond 1e100, the
 // memory allowed is too little, K+λI is not positive definite in the
 // precision asked, or ctx ends. Missing the tolerance is a Status. It panics if y has not
 // one row for each point, or an option is negative.
@@ -201,7 +196,7 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	if !(d.opt.Tol >= 0) || d.opt.Memory < 0 || d.opt.Precision < Float64 || d.opt.Precision > Float32Refined {
 		panic(fmt.Sprintf("direct: tolerance %v, memory %d, precision %v", d.opt.Tol, d.opt.Memory, d.opt.Precision))
 	}
-	d.opt.Tol, d.opt.MaxRefine = cmp.Or(d.opt.Tol, 1e-8), max(0, cmp.Or(d.opt.MaxRefine, 30))
+	d.opt.Tol = cmp.Or(d.opt.Tol, 1e-8)
 	if !(lambda > 0) || math.IsInf(lambda, 1) {
 		return nil, fmt.Errorf("direct: λ = %v, want a positive number", lambda)
 	}
@@ -235,15 +230,15 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 }
 
 // checkTargets panics if y has not one row for each point, and returns an error for a number in it
-// that is not finite.
+// whose products might overflow.
 func (d *state) checkTargets() error {
 	if rows, _ := d.y.Dims(); rows != d.n {
 		panic(fmt.Sprintf("direct: %d points, %d rows of targets", d.n, rows))
 	}
 	for i := range d.n {
 		for j, v := range d.y.RawRowView(i) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("direct: the targets have %v in row %d, column %d", v, i, j)
+			if !(math.Abs(v) <= 1e100) {
+				return fmt.Errorf("direct: the targets have %v in row %d, column %d: want numbers of size 1e100 at most", v, i, j)
 			}
 		}
 	}
@@ -275,22 +270,21 @@ func (d *state) residual(ctx context.Context, r *mat.Dense) error {
 	return nil
 }
 
-// done judges the last residual: met, not worth another round, or out of rounds.
+// done judges the last residual: met, or not worth another round as the last one did not halve it.
 func (d *state) done() bool {
 	h := d.res.History
 	last, met := worst(h[len(h)-1]), true
+	slow := len(h) > 1 && !(last < worst(h[len(h)-2])/2)
 	for j, v := range d.res.TrueRelRes {
 		met = met && v+d.res.Rounding[j] <= d.opt.Tol
 	}
 	switch {
 	case met:
 		d.res.Status = pcg.Converged
-	case last <= d.opt.Tol && (d.res.Rounds >= d.opt.MaxRefine || len(h) > 1 && !(last <= worst(h[len(h)-2])/2)):
+	case last <= d.opt.Tol && slow:
 		d.res.Status = pcg.Inaccurate // rounding hides which side of the tolerance it is on
-	case len(h) > 1 && !(last <= worst(h[len(h)-2])/2) || math.IsNaN(last):
+	case slow || math.IsNaN(last):
 		d.res.Status = pcg.Stagnated
-	case d.res.Rounds >= d.opt.MaxRefine:
-		d.res.Status = pcg.MaxIterations
 	default:
 		return false
 	}

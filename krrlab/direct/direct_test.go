@@ -82,7 +82,7 @@ func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts poi
 	for j, v := range res.TrueRelRes {
 		proved = proved && v+res.Rounding[j] <= res.Tol
 	}
-	if res.Converged() != proved || !proved && res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() <= res.Tol) {
+	if (res.Status == pcg.Converged) != proved || !proved && res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() <= res.Tol) {
 		t.Errorf("%s: %v", label, res)
 	}
 	r.Mul(a, res.X)
@@ -209,10 +209,6 @@ func TestRefinement(t *testing.T) {
 	if err != nil || res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() <= 1e-12) || res.Rounds < 1 || len(res.History) != res.Rounds+1 || !(res.History[0][0] > 1e-9) {
 		t.Errorf("%v, %v", res, err)
 	}
-	res, err = direct.Solve(context.Background(), k, x, 0.01, y, &direct.Options{Precision: direct.Float32Refined, Tol: 1e-12, MaxRefine: -1})
-	if err != nil || res.Status != pcg.MaxIterations || res.Rounds != 0 {
-		t.Errorf("%v, %v", res, err)
-	}
 	// No float64 residual is 1e-20.
 	for _, p := range precisions {
 		res, err = direct.Solve(context.Background(), k, x, 0.01, y, &direct.Options{Precision: p, Tol: 1e-20})
@@ -222,7 +218,7 @@ func TestRefinement(t *testing.T) {
 	}
 	// λ below what float32 sees: an error or a status, never a wrong claim.
 	res, err = direct.Solve(context.Background(), k, x, 1e-9, y, &direct.Options{Precision: direct.Float32Refined})
-	if err == nil && res.Converged() || err != nil && !strings.Contains(err.Error(), "λ = 1e-09") {
+	if err == nil && res.Status == pcg.Converged || err != nil && !strings.Contains(err.Error(), "λ = 1e-09") {
 		t.Errorf("%v, %v", res, err)
 	}
 }
@@ -247,9 +243,11 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v: %v", p, err)
 		}
 	}
-	nan := targets(5, 80, 1)
-	nan.Set(4, 0, math.NaN())
-	testkit.Fails(t, testkit.ErrOf(direct.Solve(ctx, g, x, 1, nan, nil)), "row 4")
+	for _, v := range []float64{math.NaN(), -1e101} {
+		off := targets(5, 80, 1)
+		off.Set(4, 0, v)
+		testkit.Fails(t, testkit.ErrOf(direct.Solve(ctx, g, x, 1, off, nil)), "row 4")
+	}
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
 	if _, err := direct.Solve(canceled, g, x, 1, y, nil); !errors.Is(err, context.Canceled) {

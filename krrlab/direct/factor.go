@@ -109,19 +109,13 @@ const (
 	stripColumns = 256
 )
 
-// solve reads L once for L⁻¹r and once for L⁻ᵀ of it, whatever the number of columns. Each is scaled by a power of two, so that it neither
-// under- nor overflows, and back. v has the columns of r one after the other, and of rows that are solved their negatives.
+// solve reads L once for L⁻¹r and once for L⁻ᵀ of it, whatever the number of columns. v has the columns of r one after
+// the other, and of rows that are solved their negatives.
 func (f *factorOf[T]) solve(r *mat.Dense) {
 	n, t := f.n, f.t
-	raw, v, scale := r.RawMatrix(), make([]float64, n*t), make([]float64, t)
-	for j := range scale {
-		_, e := math.Frexp(mat.Norm(r.ColView(j), math.Inf(1)))
-		scale[j] = math.Ldexp(1, max(-1000, min(e, 1000)))
-	}
-	for i := range n {
-		for j, s := range scale {
-			v[j*n+i] = raw.Data[i*raw.Stride+j] / s
-		}
+	v := make([]float64, n*t)
+	for j := range t {
+		mat.Col(v[j*n:(j+1)*n], j, r)
 	}
 	work := make([]simd.Workspace, accel.Threads())
 	for lo := 0; lo < n; lo += blockRows {
@@ -139,10 +133,9 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 			simd.Backward(rows, m, f.a[lo*n+j:], n, v[j:], n, v[lo:], n, t, &work[who])
 		})
 	}
-	for i := range n {
-		for j, s := range scale {
-			raw.Data[i*raw.Stride+j] = -v[j*n+i] * s
-		}
+	floats.Scale(-1, v)
+	for j := range t {
+		r.SetCol(j, v[j*n:(j+1)*n])
 	}
 }
 

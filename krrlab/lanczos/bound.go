@@ -113,14 +113,11 @@ func (r *Result) judge(o *Options) {
 	mass := mass(r.N, delta)
 	r.Min = estimate.Interval{Value: least, Lo: math.Inf(-1), Hi: least + r.Slack, Confidence: 1 - delta, Method: method, Seconds: r.Seconds}
 	r.Max = estimate.Interval{Value: most, Lo: most - r.Slack, Hi: math.Inf(1), Confidence: 1 - delta, Method: method, Seconds: r.Seconds}
-	done := true
-	if o.Ends != Largest {
+	r.Max.Hi = beyond(r.Alpha, r.Beta, 1, most, mass) + r.Slack
+	done := r.Max.Width() <= o.Tol
+	if o.Ends == Both {
 		r.Min.Lo = -beyond(r.Alpha, r.Beta, -1, -least, mass) - r.Slack
 		done = done && r.Min.Width() <= o.Tol
-	}
-	if o.Ends != Smallest {
-		r.Max.Hi = beyond(r.Alpha, r.Beta, 1, most, mass) + r.Slack
-		done = done && r.Max.Width() <= o.Tol
 	}
 	if o.Definite && !r.Indefinite() {
 		r.Min.Lo, r.Min.Value = max(r.Min.Lo, 0), max(r.Min.Value, 0)

@@ -51,9 +51,8 @@ type Metrics interface {
 type Ends int
 
 const (
-	Both     Ends = iota // half of the failure probability on each end
-	Largest              // λ_max only
-	Smallest             // λ_min only
+	Both    Ends = iota // half of the failure probability on each end
+	Largest             // λ_max only
 )
 
 // Options of Run and RunPencil. Zero values, and a nil *Options, mean the defaults.
@@ -90,7 +89,7 @@ func (o *Options) settled(n int) Options {
 	s.Steps = cmp.Or(s.Steps, 100)
 	s.Tol = cmp.Or(s.Tol, 0.1)
 	s.Confidence = cmp.Or(s.Confidence, estimate.DefaultConfidence)
-	if s.Steps < 0 || math.IsNaN(s.Tol) || s.Ends < Both || s.Ends > Smallest || (s.Norm || s.Cond) && s.Ends != Both || s.Norm && s.Cond {
+	if s.Steps < 0 || math.IsNaN(s.Tol) || s.Ends < Both || s.Ends > Largest || (s.Norm || s.Cond) && s.Ends != Both || s.Norm && s.Cond {
 		panic(fmt.Sprintf("lanczos: %d steps, tolerance %g, ends %d, norm %v, κ %v", s.Steps, s.Tol, s.Ends, s.Norm, s.Cond))
 	}
 	if estimate.CheckConfidence(s.Confidence) != nil {

@@ -127,12 +127,8 @@ func TestOneEnd(t *testing.T) {
 	v := spectra(200)["even"]
 	both := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.9, Tol: -1})
 	top := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.95, Ends: Largest, Tol: -1})
-	bottom := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.95, Ends: Smallest, Tol: -1})
-	if math.Abs(top.Max.Hi-both.Max.Hi) > 1e-9 || math.Abs(bottom.Min.Lo-both.Min.Lo) > 1e-9 {
-		t.Errorf("%v\n%v\n%v", both, top, bottom)
-	}
-	if !math.IsInf(top.Min.Lo, -1) || !math.IsInf(bottom.Max.Hi, 1) {
-		t.Errorf("an end that was not asked for has a bound: %v, %v", top, bottom)
+	if math.Abs(top.Max.Hi-both.Max.Hi) > 1e-9 || !math.IsInf(top.Min.Lo, -1) {
+		t.Errorf("%v\n%v", both, top)
 	}
 }
 

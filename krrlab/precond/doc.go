@@ -23,8 +23,8 @@
 // against products; in time sooner, since U is float64 already and Z is converted in
 // every application. Its price is memory, twice that of Z. eigen serves every λ_p without
 // refactoring (WithLambda): it is what one sweeps λ_p with, and it never meets a pivot
-// that is not positive. AutoForm takes the least Cost of L, Linv and, where it needs no more
-// memory than they do, U.
+// that is not positive. AutoForm takes Linv or, where it needs no more
+// memory and is of less Cost, U.
 //
 // With the L, Linv and eigen forms one application is 4nst + 2s²t flops (eigen: 4s²t) and reads
 // Z twice.

@@ -19,7 +19,7 @@ import (
 type Form int
 
 const (
-	AutoForm  Form = iota // of the next three the one of least Cost, U only if n ≤ 2s
+	AutoForm  Form = iota // Linv, or U if n ≤ 2s and it is of less Cost
 	FormL                 // triangular solves with L
 	FormLInv              // products with L⁻¹
 	FormU                 // products with U = L⁻¹Zᵀ
@@ -46,12 +46,8 @@ func (f *Form) UnmarshalText(b []byte) (err error) {
 type Options struct {
 	// Form of the inverse. Default AutoForm.
 	Form Form
-	// Iterations is how often M⁻¹ is expected to be applied, for AutoForm. Default 100.
-	Iterations int
 	// RHS is the number t of columns it is applied to, for AutoForm. Default 1.
 	RHS int
-	// StatDim says, for AutoForm, that the method StatDim will be called.
-	StatDim bool
 	// Fast forms ZᵀZ by float32 products of panels of rows, summed in float64, where the
 	// error E of that is at most λ_p/10: it is predicted, and then measured on what was
 	// formed, with a probability of 1e-6 that ‖E‖₂ is above what is measured. M⁻¹ is then
@@ -126,8 +122,8 @@ func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*
 // begin checks the arguments of New and settles the form.
 func begin(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
 	opt := *cmp.Or(o, &Options{})
-	if opt.Form < AutoForm || opt.Form > FormEigen || opt.Iterations < 0 || opt.RHS < 0 {
-		panic(fmt.Sprintf("precond: form %v, %d iterations, %d right-hand sides", opt.Form, opt.Iterations, opt.RHS))
+	if opt.Form < AutoForm || opt.Form > FormEigen || opt.RHS < 0 {
+		panic(fmt.Sprintf("precond: form %v, %d right-hand sides", opt.Form, opt.RHS))
 	}
 	if !(lambdaP > 0) || math.IsInf(lambdaP, 1) {
 		return nil, fmt.Errorf("precond: λ_p = %v, want a positive number", lambdaP)
@@ -138,7 +134,7 @@ func begin(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) 
 	}
 	w := &Woodbury{n: k.n, s: z.D, lambdaP: lambdaP, form: opt.Form, z: held(z), rows: k}
 	if w.form == AutoForm {
-		w.form = choose(w.n, w.s, cmp.Or(opt.RHS, 1), cmp.Or(opt.Iterations, 100), opt.StatDim)
+		w.form = choose(w.n, w.s, cmp.Or(opt.RHS, 1))
 	}
 	return w, nil
 }

@@ -31,10 +31,6 @@ var kept = map[string]string{
 
 	"krrlab/feature.FourierMap":               "W and b of a sampled map",
 	"krrlab/pcg.Bounded":                      "for operators that know their rounding",
-	"krrlab/pcg.MedianIndex":                  "which answer MedianByNorm takes",
-	"krrlab/precond.SolveSlowdown":            "the manual's model of cost",
-	"krrlab/precond.ReadZ":                    "the manual's model of cost",
-	"krrlab/precond.ReadU":                    "the manual's model of cost",
 	"krrlab/sketch.CountSketchOperator":       "what Sample returns",
 	"krrlab/sketch.GaussianOperator":          "what Sample returns",
 	"krrlab/sketch.SRHTOperator":              "what Sample returns",
