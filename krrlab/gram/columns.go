@@ -1,11 +1,9 @@
 package gram
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
@@ -30,166 +28,69 @@ func (m *Matrix) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
 			panic(fmt.Sprintf("gram: column %d of %d", i, n))
 		}
 	}
-	return m.ops.columns(ctx, dst, idx)
+	return m.ops.columns(ctx, dst.RawMatrix(), idx)
 }
 
 // DenseTo sets dst, n×n, to K (without λ). It panics if dst has another shape,
 // and returns ctx's error when ctx is done.
 func (m *Matrix) DenseTo(ctx context.Context, dst *mat.Dense) error {
-	n := m.tiling.n
-	if dn, dt := dst.Dims(); dn != n || dt != n {
-		panic(fmt.Sprintf("gram: a %d×%d matrix into %d×%d", n, n, dn, dt))
+	all := make([]int, m.tiling.n)
+	for i := range all {
+		all[i] = i
 	}
-	return m.ops.dense(ctx, dst)
+	return m.Columns(ctx, all, dst)
 }
 
-func (e *engine[T]) dense(ctx context.Context, dst *mat.Dense) error {
-	workers := make([]worker[T], accel.Threads())
-	raw := dst.RawMatrix()
-	e.clearTo(raw)
-	err := accel.ForEach(ctx, e.held(), func(who, q int) {
-		p := e.nth(q)
-		r := e.order[p]
-		i0, i1 := e.block(int(r.i))
-		j0, j1 := e.block(int(r.j))
-		tile := e.src.tile(&workers[who], p)
-		for i := i0; i < i1; i++ {
-			for j := j0; j < j1; j++ {
-				v := float64(tile[(i-i0)*(j1-j0)+j-j0]) + e.shift
-				a, b := e.point(i), e.point(j)
-				raw.Data[a*raw.Stride+b] = v
-				raw.Data[b*raw.Stride+a] = v
-			}
-		}
-	})
-	if err != nil {
+func (e *engine[T]) columns(ctx context.Context, dst blas64.General, idx []int) error {
+	e.clearTo(dst)
+	form := e.pick
+	if s, ok := e.src.(*recomputed[T]); ok && 2*len(idx) < e.n { // else half of the tiles is less
+		form = s.columns
+	}
+	if err := form(ctx, dst, idx); err != nil {
 		return err
 	}
-	return e.gather(ctx, raw)
+	return e.gather(ctx, dst)
 }
 
-func (e *engine[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) error {
-	raw := dst.RawMatrix()
-	e.clearTo(raw)
-	var err error
-	if s, ok := e.src.(*recomputed[T]); ok {
-		err = s.columns(ctx, dst, idx)
-	} else {
-		err = e.pickColumns(ctx, raw, idx)
-	}
-	if err != nil {
-		return err
-	}
-	e.toPoints(raw)
-	return e.gather(ctx, raw)
-}
-
-// toPoints brings rows that lie by place to those of the points.
-func (e *engine[T]) toPoints(raw blas64.General) {
-	if e.points == nil {
-		return
-	}
-	row := func(i int) []float64 { return raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols] }
-	moved, held := make([]bool, e.n), make([]float64, raw.Cols)
-	for first := range e.n { // the row of a place goes to its point, along each cycle
-		if moved[first] {
-			continue
-		}
-		copy(held, row(first))
-		at := first
-		for place := e.places[at]; place != first; at, place = place, e.places[place] {
-			copy(row(at), row(place))
-			moved[at] = true
-		}
-		copy(row(at), held)
-		moved[at] = true
-	}
-}
-
-// pickColumns takes columns out of the tiles that this rank holds.
-func (e *engine[T]) pickColumns(ctx context.Context, raw blas64.General, idx []int) error {
-	workers := make([]worker[T], accel.Threads())
-	sorted := make([]pick, len(idx))
+// pick takes columns out of the tiles of this rank.
+func (e *engine[T]) pick(ctx context.Context, dst blas64.General, idx []int) error {
+	places, picks := make([]int, len(idx)), make([][]int, e.blocks) // the columns in each block
 	for k, c := range idx {
-		sorted[k] = pick{e.place(c), k}
+		places[k] = e.place(c)
+		b := e.blockOf(places[k])
+		picks[b] = append(picks[b], k)
 	}
-	slices.SortFunc(sorted, func(a, b pick) int { return cmp.Or(a.col-b.col, a.at-b.at) })
-	return accel.ForEach(ctx, e.blocks, func(who, b int) {
-		lo, hi := e.block(b)
-		for q := 0; q < len(sorted); { // the columns of one block at a time
-			bc := e.blockOf(sorted[q].col)
-			c0, c1 := e.block(bc)
-			q0 := q
-			for q < len(sorted) && sorted[q].col < c1 {
-				q++
+	return e.each(ctx, func(w *worker[T], p, i, j int) {
+		if len(picks[i])+len(picks[j]) == 0 {
+			return
+		}
+		tile := e.src.tile(w, p)
+		i0, i1 := e.block(i)
+		j0, j1 := e.block(j)
+		cols := j1 - j0
+		for a := i0; a < i1; a++ {
+			out, row := dst.Data[e.point(a)*dst.Stride:], tile[(a-i0)*cols:]
+			for _, k := range picks[j] {
+				out[k] = float64(row[places[k]-j0]) + e.shift
 			}
-			id, ok := e.at(max(b, bc), min(b, bc))
-			if !ok || !e.has(id) {
-				continue
+		}
+		if i == j {
+			return
+		}
+		for b := j0; b < j1; b++ {
+			out := dst.Data[e.point(b)*dst.Stride:]
+			for _, k := range picks[i] {
+				out[k] = float64(tile[(places[k]-i0)*cols+b-j0]) + e.shift
 			}
-			width := c1 - c0 // of a row of the tile
-			if b < bc {
-				width = hi - lo
-			}
-			dst := blas64.General{Rows: hi - lo, Stride: raw.Stride, Data: raw.Data[lo*raw.Stride:]}
-			f := picking{dst, sorted[q0:q], c0, width, b < bc, e.shift}
-			if s, ok := any(e.src).(*packed); ok { // as they lie, not converted as a whole
-				pickFrom(f, s.tiles[id])
-				f.unpack()
-				continue
-			}
-			pickFrom(f, e.src.tile(&workers[who], id))
 		}
 	})
 }
-
-// picking fills rows of dst at the columns of the picks, all in the block of columns that
-// starts at first, from a tile with rows of that width. Pick p is column p.col−first of the
-// tile, or, with across, that row.
-type picking struct {
-	dst    blas64.General
-	picks  []pick
-	first  int
-	width  int
-	across bool
-	shift  float64 // to add
-}
-
-// pickFrom takes the entries out of the tile.
-func pickFrom[S uint16 | float32 | float64](f picking, tile []S) {
-	for r := range f.dst.Rows {
-		out := f.dst.Data[r*f.dst.Stride:]
-		if f.across {
-			for _, p := range f.picks {
-				out[p.at] = float64(tile[(p.col-f.first)*f.width+r]) + f.shift
-			}
-			continue
-		}
-		row := tile[r*f.width : (r+1)*f.width]
-		for _, p := range f.picks {
-			out[p.at] = float64(row[p.col-f.first]) + f.shift
-		}
-	}
-}
-
-// unpack turns 16-bit numbers into what they stand for, the float32 that packed.tile gives.
-func (f picking) unpack() {
-	for r := range f.dst.Rows {
-		out := f.dst.Data[r*f.dst.Stride:]
-		for _, p := range f.picks {
-			out[p.at] = float64(float32(out[p.at]) / fixedOne)
-		}
-	}
-}
-
-// pick is the place of a column of K and the column of dst that it goes to.
-type pick struct{ col, at int }
 
 // columns forms k(x_i, x_c) for the columns c of idx, a block of rows at a time: on ranks
 // block b is rank b mod P's.
-func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) error {
+func (s *recomputed[T]) columns(ctx context.Context, dst blas64.General, idx []int) error {
 	workers := make([]worker[T], accel.Threads())
-	raw := dst.RawMatrix()
 	for k0 := 0; k0 < len(idx); k0 += s.size {
 		part := idx[k0:min(k0+s.size, len(idx))]
 		z := s.gather(part)
@@ -202,14 +103,13 @@ func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) 
 			tile := buffer.Grow(&w.tile, (hi-lo)*len(part))
 			s.fill(tile, len(part), s.k, s.panels[b], z, &w.kernel)
 			for r := lo; r < hi; r++ {
-				out := raw.Data[r*raw.Stride+k0:]
+				i := s.point(r)
+				out := dst.Data[i*dst.Stride+k0:]
 				for k, v := range tile[(r-lo)*len(part) : (r-lo+1)*len(part)] {
+					if part[k] == i {
+						v = T(s.diag[r] - s.shift)
+					}
 					out[k] = float64(v) + s.shift
-				}
-			}
-			for k, i := range part {
-				if c := s.place(i); c >= lo && c < hi {
-					raw.Data[c*raw.Stride+k0+k] = float64(T(s.diag[c]-s.shift)) + s.shift
 				}
 			}
 		})

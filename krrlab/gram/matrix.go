@@ -44,8 +44,7 @@ type Matrix struct {
 type operations interface {
 	formAll(ctx context.Context, progress func(done, total int)) error
 	mul(ctx context.Context, dst, src blas64.General, lambda float64) error
-	columns(ctx context.Context, dst *mat.Dense, idx []int) error
-	dense(ctx context.Context, dst *mat.Dense) error
+	columns(ctx context.Context, dst blas64.General, idx []int) error
 	scan(ctx context.Context, s *search) error
 	tileBytes() int64
 	leftOut() []int64
@@ -239,11 +238,10 @@ func (e *engine[T]) formAll(ctx context.Context, progress func(done, total int))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	workers := make([]worker[T], accel.Threads())
 	var mu sync.Mutex
-	done, total := 0, e.held()
-	err := accel.ForEach(ctx, total, func(who, q int) {
-		if err := e.src.form(&workers[who], e.nth(q)); err != nil {
+	done := 0
+	err := e.each(ctx, func(w *worker[T], p, _, _ int) {
+		if err := e.src.form(w, p); err != nil {
 			cancel(err)
 			return
 		}
@@ -251,13 +249,22 @@ func (e *engine[T]) formAll(ctx context.Context, progress func(done, total int))
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			progress(done, total)
+			progress(done, e.held())
 		}
 	})
 	if err != nil {
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// each calls body with the position and the blocks of each tile of this rank, from many workers.
+func (e *engine[T]) each(ctx context.Context, body func(w *worker[T], p, i, j int)) error {
+	workers := make([]worker[T], accel.Threads())
+	return accel.ForEach(ctx, e.held(), func(who, q int) {
+		p := e.nth(q)
+		body(&workers[who], p, int(e.order[p].i), int(e.order[p].j))
+	})
 }
 
 func (e *engine[T]) tileBytes() int64 { return e.src.bytes() }

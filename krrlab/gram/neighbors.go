@@ -102,19 +102,9 @@ func ofKey(k uint64) (j int32, w float32) {
 // lockedRows is the number of rows of a tile that are read under a lock.
 const lockedRows = 16
 
-// scanner is the scratch of a worker.
-type scanner[T float] struct {
-	worker[T]
-	values []float32 // of a row
-	at     []int32   // of its candidates
-}
-
 func (e *engine[T]) scan(ctx context.Context, s *search) error {
-	workers := make([]scanner[T], accel.Threads())
-	return accel.ForEach(ctx, e.held(), func(who, q int) {
-		w, p := &workers[who], e.nth(q)
-		i, j := int(e.order[p].i), int(e.order[p].j)
-		tile := e.src.tile(&w.worker, p)
+	return e.each(ctx, func(w *worker[T], p, i, j int) {
+		tile := e.src.tile(w, p)
 		i0, i1 := e.block(i)
 		j0, j1 := e.block(j)
 		group := func(lo int) {
@@ -135,10 +125,10 @@ func (e *engine[T]) scan(ctx context.Context, s *search) error {
 }
 
 // offer offers the entries (i, j0 …) of K, row + shift, to the later one of the two points in the order.
-func (w *scanner[T]) offer(s *search, i, j0 int, row []T, shift float64) {
+func (w *worker[T]) offer(s *search, i, j0 int, row []T, shift float64) {
 	values, plain := any(row).([]float32)
 	if !plain || shift != 0 || s.scale != nil {
-		values = buffer.Grow(&w.values, len(row))
+		values = buffer.Grow(&w.row, len(row))
 		for b, v := range row {
 			values[b] = float32(float64(v) + shift)
 		}

@@ -42,6 +42,8 @@ type worker[T float] struct {
 	lost   []T // sums by row and by column of those that are not
 	yi, yj []T // products with one tile
 	simd   simd.Workspace
+	row    []float32 // of a search, and the places of its candidates
+	at     []int32
 }
 
 // grid is what a tile is formed of: the kernel and the blocks of points.
