@@ -44,8 +44,8 @@ func (m *Matrix) DenseTo(ctx context.Context, dst *mat.Dense) error {
 func (e *engine[T]) columns(ctx context.Context, dst blas64.General, idx []int) error {
 	e.clearTo(dst)
 	form := e.pick
-	if s, ok := e.src.(*recomputed[T]); ok && 2*len(idx) < e.n { // else half of the tiles is less
-		form = s.columns
+	if e.storage == Recompute && 2*len(idx) < e.n { // else half of the tiles is less
+		form = e.formColumns
 	}
 	if err := form(ctx, dst, idx); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (e *engine[T]) pick(ctx context.Context, dst blas64.General, idx []int) err
 		if len(picks[i])+len(picks[j]) == 0 {
 			return
 		}
-		tile := e.src.tile(w, p)
+		tile := e.tile(w, p)
 		i0, i1 := e.block(i)
 		j0, j1 := e.block(j)
 		cols := j1 - j0
@@ -87,29 +87,29 @@ func (e *engine[T]) pick(ctx context.Context, dst blas64.General, idx []int) err
 	})
 }
 
-// columns forms k(x_i, x_c) for the columns c of idx, a block of rows at a time: on ranks
-// block b is rank b mod P's.
-func (s *recomputed[T]) columns(ctx context.Context, dst blas64.General, idx []int) error {
+// formColumns forms k(x_i, x_c) for the columns c of idx, a block of rows at a time: on ranks
+// block b is rank b mod P'e.
+func (e *engine[T]) formColumns(ctx context.Context, dst blas64.General, idx []int) error {
 	workers := make([]worker[T], accel.Threads())
-	for k0 := 0; k0 < len(idx); k0 += s.size {
-		part := idx[k0:min(k0+s.size, len(idx))]
-		z := s.gather(part)
-		err := accel.ForEach(ctx, len(s.panels), func(who, b int) {
-			if !s.has(b) {
+	for k0 := 0; k0 < len(idx); k0 += e.size {
+		part := idx[k0:min(k0+e.size, len(idx))]
+		z := e.pointsOf(part)
+		err := accel.ForEach(ctx, len(e.panels), func(who, b int) {
+			if !e.has(b) {
 				return
 			}
-			lo, hi := s.block(b)
+			lo, hi := e.block(b)
 			w := &workers[who]
 			tile := buffer.Grow(&w.tile, (hi-lo)*len(part))
-			s.fill(tile, len(part), s.k, s.panels[b], z, &w.kernel)
+			e.fill(tile, len(part), e.panels[b], z, &w.kernel)
 			for r := lo; r < hi; r++ {
-				i := s.point(r)
+				i := e.point(r)
 				out := dst.Data[i*dst.Stride+k0:]
 				for k, v := range tile[(r-lo)*len(part) : (r-lo+1)*len(part)] {
 					if part[k] == i {
-						v = T(s.diag[r] - s.shift)
+						v = T(e.diag[r] - e.shift)
 					}
-					out[k] = float64(v) + s.shift
+					out[k] = float64(v) + e.shift
 				}
 			}
 		})
@@ -120,21 +120,21 @@ func (s *recomputed[T]) columns(ctx context.Context, dst blas64.General, idx []i
 	return nil
 }
 
-// gather returns the points idx with their norms.
-func (s *grid[T]) gather(idx []int) points.Panel {
+// pointsOf returns the points idx with their norms.
+func (e *engine[T]) pointsOf(idx []int) points.Panel {
 	norms := make([]float64, len(idx))
 	for k, i := range idx {
-		norms[k] = s.norm(i)
+		norms[k] = e.norm(i)
 	}
-	return points.Panel{X: points.Gather(s.x, idx), Norms: norms}
+	return points.Panel{X: points.Gather(e.x, idx), Norms: norms}
 }
 
 // norm returns the norm of point i.
-func (s *grid[T]) norm(i int) float64 {
-	place := s.place(i)
-	b := s.blockOf(place)
-	lo, _ := s.block(b)
-	return s.panels[b].Norms[place-lo]
+func (e *engine[T]) norm(i int) float64 {
+	place := e.place(i)
+	b := e.blockOf(place)
+	lo, _ := e.block(b)
+	return e.panels[b].Norms[place-lo]
 }
 
 // EntryError returns a certain ε such that every entry (i, j) that Columns, DenseTo and Diag give is

@@ -7,11 +7,9 @@ import (
 	"slices"
 	"sync"
 
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -38,16 +36,6 @@ type Matrix struct {
 
 	mu      sync.Mutex
 	traffic comm.Traffic // of products
-}
-
-// operations is what a Matrix asks of its engine, whatever the type of its tiles.
-type operations interface {
-	formAll(ctx context.Context, progress func(done, total int)) error
-	mul(ctx context.Context, dst, src blas64.General, lambda float64) error
-	columns(ctx context.Context, dst blas64.General, idx []int) error
-	scan(ctx context.Context, s *search) error
-	tileBytes() int64
-	leftOut() []int64
 }
 
 // New forms the kernel matrix of x, K_ij = k(x_i, x_j), and returns K+λI.
@@ -174,101 +162,6 @@ func NewExact(k kernel.Kernel, x points.Points, lambda, accuracy float64, c comm
 	return m.Exact(accuracy), nil
 }
 
-// build makes the engine that m.choice asks for, with no tile formed.
-func (m *Matrix) build() {
-	c := &m.choice
-	view := m.frame.view(c.Centred)
-	laid := view
-	if m.leaves != nil {
-		laid = points.Gather(view, m.leaves.Order)
-	}
-	p := points.NewPanel(laid)
-	if c.Arithmetic == kernel.Float32 {
-		p = points.NewPanel32(laid)
-	}
-	panels := make([]points.Panel, m.tiling.blocks)
-	for b := range panels {
-		panels[b] = p.Slice(m.tiling.block(b))
-	}
-	own, scale, diag := !kernel.BuiltIn(m.k), placed(m.tiling, m.scales()), placed(m.tiling, m.diag)
-	var d *drop
-	if c.Sparse != nil && c.Sparse.Least > 0 {
-		d = newDrop(c.Sparse.Least, m.tiling.n)
-	}
-	fill64 := func(dst []float64, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
-		if m.levels != nil {
-			m.levels.Tile64(dst, ld, x, z, w)
-			return
-		}
-		kernel.Tile64(dst, ld, k, x, z, c.Arithmetic, w)
-	}
-	switch {
-	case c.Storage == Float64:
-		g := grid[float64]{m.tiling, m.k, view, panels, diag, fill64, 0}
-		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &kept[float64]{g, make([]tile[float64], len(m.tiling.order)), own, d}}
-	case c.Storage == Recompute && c.Arithmetic != kernel.Float32:
-		g := grid[float64]{m.tiling, m.k, view, panels, diag, fill64, 0}
-		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &recomputed[float64]{g}}
-	default:
-		arith := c.Arithmetic
-		fill := func(dst []float32, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
-			kernel.Tile32(dst, ld, k, x, z, arith, w)
-		}
-		if m.levels != nil && c.Storage != Fixed16 {
-			less := m.levels.Less(c.Shift)
-			fill = func(dst []float32, ld int, _ kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
-				less.Tile32(dst, ld, x, z, w)
-			}
-		}
-		g := grid[float32]{m.tiling, m.k, view, panels, diag, fill, c.Shift}
-		var s source[float32] = &kept[float32]{g, make([]tile[float32], len(m.tiling.order)), own, d}
-		switch c.Storage {
-		case Recompute:
-			s = &recomputed[float32]{g}
-		case Fixed16:
-			s = &packed{g, make([][]uint16, len(m.tiling.order)), own}
-		}
-		m.ops = &engine[float32]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), shift: c.Shift, src: s}
-	}
-}
-
-func (e *engine[T]) formAll(ctx context.Context, progress func(done, total int)) error {
-	if _, ok := e.src.(*recomputed[T]); ok {
-		return ctx.Err()
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var mu sync.Mutex
-	done := 0
-	err := e.each(ctx, func(w *worker[T], p, _, _ int) {
-		if err := e.src.form(w, p); err != nil {
-			cancel(err)
-			return
-		}
-		if progress != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			progress(done, e.held())
-		}
-	})
-	if err != nil {
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-// each calls body with the position and the blocks of each tile of this rank, from many workers.
-func (e *engine[T]) each(ctx context.Context, body func(w *worker[T], p, i, j int)) error {
-	workers := make([]worker[T], accel.Threads())
-	return accel.ForEach(ctx, e.held(), func(who, q int) {
-		p := e.nth(q)
-		body(&workers[who], p, int(e.order[p].i), int(e.order[p].j))
-	})
-}
-
-func (e *engine[T]) tileBytes() int64 { return e.src.bytes() }
-
 // Dim returns n.
 func (m *Matrix) Dim() int { return m.tiling.n }
 
@@ -280,10 +173,10 @@ func (m *Matrix) Storage() Storage { return m.choice.Storage }
 
 // Unit returns 4u, u = 2⁻²⁴ for products in float32 and 2⁻⁵³ for those in float64: the part 4u·‖Kx‖₂ of their error.
 func (m *Matrix) Unit() float64 {
-	if _, single := m.ops.(*engine[float32]); single {
-		return 0x1p-22
+	if m.choice.wide() {
+		return 0x1p-51
 	}
-	return 0x1p-51
+	return 0x1p-22
 }
 
 // Choice returns how and why the storage and the arithmetic were chosen.

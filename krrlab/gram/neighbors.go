@@ -104,7 +104,7 @@ const lockedRows = 16
 
 func (e *engine[T]) scan(ctx context.Context, s *search) error {
 	return e.each(ctx, func(w *worker[T], p, i, j int) {
-		tile := e.src.tile(w, p)
+		tile := e.tile(w, p)
 		i0, i1 := e.block(i)
 		j0, j1 := e.block(j)
 		group := func(lo int) {
@@ -238,39 +238,37 @@ type BlockWorkspace struct {
 // Block sets the upper triangle of dst, in rows of stride ld, to that of K(idx, idx) in float64; some of what is below it
 // is overwritten. The matrix is one that Exact returns; others panic.
 func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
-	var s *grid[float64]
-	if e, ok := m.ops.(*engine[float64]); ok {
-		s = e.src.(interface{ of() *grid[float64] }).of() // the entries are formed again, also of tiles that are kept
-	} else {
+	e, ok := m.ops.(*engine[float64])
+	if !ok {
 		panic("gram: a block of a matrix that is not in float64")
 	}
-	z, k := s.among(idx, w), len(idx)
+	z, k := e.among(idx, w), len(idx) // the entries are formed again, also of tiles that are kept
 	for a := 0; a < k; a += blockRows {
-		s.fill(dst[a*ld+a:], ld, s.k, z.Slice(a, min(a+blockRows, k)), z.Slice(a, k), &w.kernel)
+		e.fill(dst[a*ld+a:], ld, z.Slice(a, min(a+blockRows, k)), z.Slice(a, k), &w.kernel)
 	}
 	for a, i := range idx {
-		dst[a*ld+a] = s.diag[s.place(i)]
+		dst[a*ld+a] = e.diag[e.place(i)]
 	}
 }
 
-// among is gather for few points at a time, from the panels, in which those that are near each other lie together.
-func (s *grid[T]) among(idx []int, w *BlockWorkspace) points.Panel {
-	x := s.x
+// among is pointsOf for few points at a time, from the panels, in which those that are near each other lie together.
+func (e *engine[T]) among(idx []int, w *BlockWorkspace) points.Panel {
+	x := e.x
 	if shifted, ok := x.(*points.Shifted); ok {
 		x = shifted.X
 	}
 	if _, ok := x.(*points.Dense); !ok {
-		return s.gather(idx)
+		return e.pointsOf(idx)
 	}
 	_, d := x.Dims()
 	w.x = points.Dense{N: len(idx), D: d, Stride: d, Data: buffer.Grow(&w.x.Data, len(idx)*d)}
 	norms := buffer.Grow(&w.norms, len(idx))
 	for a, i := range idx {
-		place := s.place(i)
-		b := s.blockOf(place)
-		lo, _ := s.block(b)
-		s.panels[b].X.RowTo(w.x.Row(a), place-lo)
-		norms[a] = s.panels[b].Norms[place-lo]
+		place := e.place(i)
+		b := e.blockOf(place)
+		lo, _ := e.block(b)
+		e.panels[b].X.RowTo(w.x.Row(a), place-lo)
+		norms[a] = e.panels[b].Norms[place-lo]
 	}
 	return points.Panel{X: &w.x, Norms: norms}
 }

@@ -14,19 +14,6 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// engine multiplies by the tiles of one source.
-type engine[T float] struct {
-	*tiling
-	src   source[T]
-	comm  comm.Comm // that shares the tiles
-	scale []float64 // powers of two by place: |K_ij|·scale_i·scale_j ≤ 1
-	name  string    // of the kernel
-	shift float64   // the tiles are those of K − shift·11ᵀ
-
-	mu   sync.Mutex
-	idle []*product[T] // scratch of products that are over
-}
-
 // product is the state of one product dst = (K+λI)·src. The sums of it are integers: with x_c
 // divided by scale_c, and row i multiplied by the engine's scale_i, all of them stay below
 //
@@ -143,7 +130,7 @@ func columnScales(scale []float64, x blas64.General) {
 // tile multiplies by tile number q of this rank's and adds the results.
 func (p *product[T]) tile(who, q int) {
 	at := p.e.nth(q)
-	if p.e.src.empty(at) {
+	if p.e.drop != nil && len(p.e.tiles[at].entries) == 0 {
 		return
 	}
 	i, j, yi, yj := p.multiply(who, at)
@@ -160,11 +147,7 @@ func (p *product[T]) multiply(who, q int) (i, j int, yi, yj []T) {
 	rows, cols := e.rows(i), e.rows(j)
 	xi, xj := p.block(i), p.block(j)
 	yi, yj = buffer.Grow(&w.yi, rows*t), buffer.Grow(&w.yj, cols*t)
-	if m, ok := e.src.(multiplier[T]); ok {
-		m.multiply(w, q, yi, yj, rows, cols, xi, xj, t)
-	} else {
-		tileMul(yi, yj, e.src.tile(w, q), rows, cols, xi, xj, t, &w.simd)
-	}
+	e.mulTile(w, q, yi, yj, rows, cols, xi, xj, t)
 	return i, j, yi, yj
 }
 
@@ -215,7 +198,7 @@ func (p *product[T]) reduce(ctx context.Context, src blas64.General) error {
 			"give all of them the Go BLAS (--blas go) and the same instructions (--cpu)")
 	}
 	if tail[0] != 0 {
-		return fmt.Errorf("gram: a product with K is larger than its diagonal allows: kernel %s is not positive semi-definite, or has values that are not finite", p.e.name)
+		return fmt.Errorf("gram: a product with K is larger than its diagonal allows: kernel %v is not positive semi-definite, or has values that are not finite", p.e.k)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func hash(x blas64.General) int64 {
 // integers, and with float64 tiles 2nt+2.
 func (m *Matrix) ProductBytes(t int) int64 {
 	words := int64(1)
-	if c := &m.choice; c.Storage == Float64 || c.Storage == Recompute && c.Arithmetic != kernel.Float32 {
+	if m.choice.wide() {
 		words = 2
 	}
 	return 8 * (words*int64(m.tiling.n)*int64(t) + extra)

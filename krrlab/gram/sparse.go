@@ -250,44 +250,44 @@ func (d *drop) lose(place int, v float64) {
 }
 
 // pack keeps tile p, which is t.
-func (s *kept[T]) pack(w *worker[T], p int, t []T) {
-	r := s.order[p]
-	rows, cols := s.rows(int(r.i)), s.rows(int(r.j))
+func (e *engine[T]) pack(w *worker[T], p int, t []T) {
+	r := e.order[p]
+	rows, cols := e.rows(int(r.i)), e.rows(int(r.j))
 	words := (cols + 15) / 16
 	bits, values, lost := make([]uint16, rows*words), buffer.Grow(&w.values, rows*cols), buffer.Grow(&w.lost, rows+cols)
 	clear(lost)
 	held := 0
 	for a := range rows {
-		n, sum := simd.Pack(values[held:], bits[a*words:(a+1)*words], t[a*cols:(a+1)*cols], T(s.drop.least), lost[rows:])
+		n, sum := simd.Pack(values[held:], bits[a*words:(a+1)*words], t[a*cols:(a+1)*cols], T(e.drop.least), lost[rows:])
 		held += n
 		lost[a] = sum
 	}
 	if float64(held) > wholeTile*float64(rows*cols) {
-		s.tiles[p].entries = slices.Clone(t)
+		e.tiles[p].entries = slices.Clone(t)
 		return
 	}
-	s.tiles[p] = tile[T]{bits, slices.Clone(values[:held])}
-	i0, _ := s.block(int(r.i))
-	j0, _ := s.block(int(r.j))
+	e.tiles[p] = tile[T]{bits, slices.Clone(values[:held])}
+	i0, _ := e.block(int(r.i))
+	j0, _ := e.block(int(r.j))
 	for a, v := range lost[:rows] {
-		s.drop.lose(i0+a, float64(v))
+		e.drop.lose(i0+a, float64(v))
 	}
 	if r.i == r.j {
 		return
 	}
 	for b, v := range lost[rows:] {
-		s.drop.lose(j0+b, float64(v))
+		e.drop.lose(j0+b, float64(v))
 	}
 }
 
 // unpack returns tile p whole.
-func (s *kept[T]) unpack(w *worker[T], p int) []T {
-	r := s.order[p]
-	rows, cols := s.rows(int(r.i)), s.rows(int(r.j))
-	t, words, from := buffer.Grow(&w.tile, rows*cols), (cols+15)/16, &s.tiles[p]
+func (e *engine[T]) unpack(w *worker[T], p int) []T {
+	r := e.order[p]
+	rows, cols := e.rows(int(r.i)), e.rows(int(r.j))
+	t, words, from := buffer.Grow(&w.tile, rows*cols), (cols+15)/16, &e.tiles[p]
 	at := 0
 	for a := range rows {
-		at += simd.Unpack(t[a*cols:(a+1)*cols], from.bits[a*words:(a+1)*words], from.entries[at:])
+		at += simd.Unpack(t[a*cols:(a+1)*cols], from.words[a*words:(a+1)*words], from.entries[at:])
 	}
 	return t
 }
@@ -295,17 +295,16 @@ func (s *kept[T]) unpack(w *worker[T], p int) []T {
 // leftOut returns what of the tiles of this rank was dropped, by place, and then how many entries are kept, those off the
 // diagonal tiles twice; nil where nothing is dropped.
 func (e *engine[T]) leftOut() []int64 {
-	s, ok := e.src.(*kept[T])
-	if !ok || s.drop == nil {
+	if e.drop == nil {
 		return nil
 	}
 	out := make([]int64, e.n+1)
-	for i := range s.drop.rows {
-		out[i] = s.drop.rows[i].Load()
+	for i := range e.drop.rows {
+		out[i] = e.drop.rows[i].Load()
 	}
-	for p, t := range s.tiles {
+	for p, t := range e.tiles {
 		k := int64(len(t.entries))
-		if out[e.n] += k; s.order[p].i != s.order[p].j {
+		if out[e.n] += k; e.order[p].i != e.order[p].j {
 			out[e.n] += k
 		}
 	}
