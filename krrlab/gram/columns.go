@@ -53,35 +53,49 @@ func (e *engine[T]) columns(ctx context.Context, dst blas64.General, idx []int) 
 	return e.gather(ctx, dst)
 }
 
+// pick is a column: column at of dst is column col of its block.
+type pick struct{ at, col int }
+
 // pick takes columns out of the tiles of this rank.
 func (e *engine[T]) pick(ctx context.Context, dst blas64.General, idx []int) error {
-	places, picks := make([]int, len(idx)), make([][]int, e.blocks) // the columns in each block
-	for k, c := range idx {
-		places[k] = e.place(c)
-		b := e.blockOf(places[k])
-		picks[b] = append(picks[b], k)
+	picks, shift := make([][]pick, e.blocks), e.shift
+	for at, c := range idx {
+		place := e.place(c)
+		b := e.blockOf(place)
+		lo, _ := e.block(b)
+		picks[b] = append(picks[b], pick{at, place - lo})
 	}
-	return e.each(ctx, func(w *worker[T], p, i, j int) {
-		if len(picks[i])+len(picks[j]) == 0 {
-			return
-		}
-		tile := e.tile(w, p)
-		i0, i1 := e.block(i)
-		j0, j1 := e.block(j)
-		cols := j1 - j0
-		for a := i0; a < i1; a++ {
-			out, row := dst.Data[e.point(a)*dst.Stride:], tile[(a-i0)*cols:]
-			for _, k := range picks[j] {
-				out[k] = float64(row[places[k]-j0]) + e.shift
+	take := func(tile []T, b, of int) { // the rows of block b of the columns in block of
+		lo, hi := e.block(b)
+		rows, cols, list := hi-lo, e.rows(of), picks[of]
+		for a := range rows {
+			out := dst.Data[e.point(lo+a)*dst.Stride:]
+			if b < of { // the tile is that of the rows of `of`
+				for _, k := range list {
+					out[k.at] = float64(tile[k.col*rows+a]) + shift
+				}
+				continue
+			}
+			row := tile[a*cols : (a+1)*cols]
+			for _, k := range list {
+				out[k.at] = float64(row[k.col]) + shift
 			}
 		}
-		if i == j {
-			return
-		}
-		for b := j0; b < j1; b++ {
-			out := dst.Data[e.point(b)*dst.Stride:]
-			for _, k := range picks[i] {
-				out[k] = float64(tile[(places[k]-i0)*cols+b-j0]) + e.shift
+	}
+	if e.storage == Recompute {
+		return e.each(ctx, func(w *worker[T], p, i, j int) {
+			tile := e.tile(w, p)
+			take(tile, i, j)
+			if i != j {
+				take(tile, j, i)
+			}
+		})
+	}
+	workers := make([]worker[T], accel.Threads())
+	return accel.ForEach(ctx, e.blocks, func(who, b int) { // the rows of one block at a time stay in a cache
+		for of, list := range picks {
+			if p, ok := e.at(max(b, of), min(b, of)); ok && len(list) > 0 && e.has(p) {
+				take(e.tile(&workers[who], p), b, of)
 			}
 		}
 	})
@@ -103,13 +117,14 @@ func (e *engine[T]) formColumns(ctx context.Context, dst blas64.General, idx []i
 			tile := buffer.Grow(&w.tile, (hi-lo)*len(part))
 			e.fill(tile, len(part), e.panels[b], z, &w.kernel)
 			for r := lo; r < hi; r++ {
-				i := e.point(r)
-				out := dst.Data[i*dst.Stride+k0:]
+				out := dst.Data[e.point(r)*dst.Stride+k0:]
 				for k, v := range tile[(r-lo)*len(part) : (r-lo+1)*len(part)] {
-					if part[k] == i {
-						v = T(e.diag[r] - e.shift)
-					}
 					out[k] = float64(v) + e.shift
+				}
+			}
+			for k, i := range part {
+				if r := e.place(i); r >= lo && r < hi {
+					dst.Data[i*dst.Stride+k0+k] = float64(T(e.diag[r]-e.shift)) + e.shift
 				}
 			}
 		})
