@@ -27,7 +27,6 @@ func init() {
 			"Run":            r.ValueOf(lanczos.Run),
 			"RunMany":        r.ValueOf(lanczos.RunMany),
 			"RunPencil":      r.ValueOf(lanczos.RunPencil),
-			"Smallest":       r.ValueOf(lanczos.Smallest),
 		},
 		Types: map[string]r.Type{
 			"Ends":     r.TypeOf((*lanczos.Ends)(nil)).Elem(),

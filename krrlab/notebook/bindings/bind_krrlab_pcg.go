@@ -29,7 +29,6 @@ func init() {
 			"IterationBound":           r.ValueOf(pcg.IterationBound),
 			"MaxIterations":            r.ValueOf(pcg.MaxIterations),
 			"MedianByNorm":             r.ValueOf(pcg.MedianByNorm),
-			"MedianIndex":              r.ValueOf(pcg.MedianIndex),
 			"Solve":                    r.ValueOf(pcg.Solve),
 			"SolveBlock":               r.ValueOf(pcg.SolveBlock),
 			"Stagnated":                r.ValueOf(pcg.Stagnated),
