@@ -29,9 +29,7 @@ type (
 	Header = stage.Header
 	Number = stage.Number
 
-	MultiLevel    = results.MultiLevel
-	MeasuredLevel = results.MeasuredLevel
-	LeaveOneOut   = results.LeaveOneOut
+	LeaveOneOut = results.LeaveOneOut
 )
 
 // Of package solve: what Solve takes and returns.

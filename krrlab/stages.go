@@ -1,12 +1,14 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/lambdap"
+	"github.com/krrlab/lab/krrlab/multilevel"
 	"github.com/krrlab/lab/krrlab/quality"
 	"github.com/krrlab/lab/krrlab/sketchsize"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -15,7 +17,7 @@ import (
 
 // stages are the built-in ones, each in a package of its own.
 var stages = []stage.Definition{
-	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage,
+	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage, multilevel.Stage,
 }
 
 // Stages returns what the built-in stages are called, take and return.
@@ -125,4 +127,16 @@ type (
 // SketchSize doubles the number of features s until a test of them accepts.
 func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize, error) {
 	return as[*SketchSize](l.Run(ctx, o))
+}
+
+// What MultiLevel takes and returns: see package multilevel.
+type (
+	MultiLevelOptions = multilevel.Options
+	MultiLevel        = multilevel.Result
+	MeasuredLevel     = multilevel.Level
+)
+
+// MultiLevel measures each level of Algorithm 2, and features alone; nil means the default options.
+func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel, error) {
+	return as[*MultiLevel](l.Run(ctx, *cmp.Or(o, &MultiLevelOptions{})))
 }

@@ -36,9 +36,9 @@ var stageCases = map[string]struct {
 		`{"Test": "theorem7", "Constants": {"Theta": 0.36, "Alpha": 0.56, "Gamma": 0.54}, "First": 64, "Max": 128}`},
 	"theorem 7 product-free": {Config{}, "sketch-size",
 		`{"Test": "theorem7", "Constants": {"Theta": 0.36, "Alpha": 0.56, "Gamma": 0.54}, "First": 64, "Max": 64, "Sketched": true}`},
-	"multilevel": {Config{Precond: Features{S: 40}}, stage.MultiLevel,
+	"multilevel": {Config{Precond: Features{S: 40}}, "multilevel",
 		`{"Levels": [{"Sketch": "features", "Width": 900}, {"Sketch": "srht", "Width": 128}, {"Sketch": "gaussian", "Width": 40}]}`},
-	"multilevel without room": {Config{Precond: Features{S: 40}, Memory: 700_000, Storage: gram.Recompute}, stage.MultiLevel,
+	"multilevel without room": {Config{Precond: Features{S: 40}, Memory: 700_000, Storage: gram.Recompute}, "multilevel",
 		`{"Levels": [{"Sketch": "features", "Width": 256}, {"Sketch": "gaussian", "Width": 40}]}`},
 	"lambda-p":          {Config{Precond: Features{S: 40}}, "lambda-p", `{"Points": 3, "Columns": 1}`},
 	"lambda-p map":      {Config{Precond: RPCholesky{S: 40}}, "lambda-p", `{"Grid": [0.1, 1], "Sizes": [20, 40]}`},
@@ -156,8 +156,8 @@ func TestStageArguments(t *testing.T) {
 			`{"Max": 51}`: "s = 51", `{"First": 60}`: "s = 60", `{"Target": 0.5}`: "Target 0.5", `{"Test": "none"}`: `"none"`, `{"Confidence": 1}`: "Confidence 1",
 			`{"Test": "theorem7"}`: "λ_p = 3",
 		},
-		stage.MultiLevel: {
-			`{"Confidence": 1}`: "confidence 1", `{"Work": -1}`: "want a positive number", `{"Levels": [{"Sketch": "features", "Width": 51}]}`: "s = 51 for n = 50",
+		"multilevel": {
+			`{"Confidence": 1}`: "Confidence 1", `{"Work": -1}`: "want a positive number", `{"Levels": [{"Sketch": "features", "Width": 51}]}`: "s = 51 for n = 50",
 		},
 	} {
 		for o, want := range cases {
@@ -202,7 +202,7 @@ func TestStagesInterrupted(t *testing.T) {
 			z := s.(*SketchSize)
 			return len(z.Rungs) == 1 && z.Status == sketchsize.Interrupted && z.S == 16
 		}},
-		{stage.MultiLevel, `{"Levels": [{"Sketch": "features", "Width": 100}, {"Sketch": "srht", "Width": 50}, {"Sketch": "gaussian", "Width": 20}]}`,
+		{"multilevel", `{"Levels": [{"Sketch": "features", "Width": 100}, {"Sketch": "srht", "Width": 50}, {"Sketch": "gaussian", "Width": 20}]}`,
 			func(e Event) bool { return strings.HasPrefix(e.Detail, "level 1, features:100") }, func(s Stage) bool {
 				m := s.(*MultiLevel)
 				return len(m.Chain) == 2 && len(m.OneLevel) == 2 && m.Chain[0].Level == 2 && strings.Contains(m.String(), "level 3")

@@ -12,7 +12,6 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
-	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/interval"
 	"github.com/krrlab/lab/krrlab/model"
@@ -185,7 +184,7 @@ func (a *app) prepare(ctx context.Context, f *fitFlags, progress *progress) (*lo
 		!f.flags.Given("sigma", "gamma", "lambda") {
 		data.hint("the scale of the kernel and λ are defaults: --tune chooses them by the data")
 	}
-	data.hint("%s", oneLevel(f.Levels))
+	data.hint("%s", f.Levels.Hint())
 	a.showHints(data, progress)
 	cfg, err := f.settled(data)
 	if cfg.Monitor = progress.show; err == nil {
@@ -302,14 +301,6 @@ func (a *app) finish(f *fitFlags, r *fitted, wrote []string) error {
 			r.sol.Status, plural.Count(r.sol.Iterations, "iteration"), r.sol.TrueResidual, r.sol.Tol, advice(r.sol))
 	}
 	return errStatus(exitNotConverged)
-}
-
-// oneLevel says of a chain that has no sketch what it is; "" of another.
-func oneLevel(levels feature.Levels) string {
-	if len(levels) != 1 {
-		return ""
-	}
-	return fmt.Sprintf("a chain of one level is %d features without a sketch", levels[0].Width)
 }
 
 // check refuses what no data could make right.

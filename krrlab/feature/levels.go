@@ -48,6 +48,14 @@ func (levels Levels) String() string {
 	return strings.Join(parts, ",")
 }
 
+// Hint says of a chain that has no sketch what it is; "" of another.
+func (levels Levels) Hint() string {
+	if len(levels) != 1 {
+		return ""
+	}
+	return fmt.Sprintf("a chain of one level is %d features without a sketch", levels[0].Width)
+}
+
 // Check returns an error unless the chain starts with features, goes on with sketches,
 // and no level is wider than the one before.
 func (levels Levels) Check() error {

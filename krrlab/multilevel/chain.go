@@ -1,7 +1,6 @@
 package multilevel
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,23 +16,23 @@ type Level struct {
 	Measured
 }
 
-// MeasureChain measures every level of a chain, which has the given widths, and features alone of each width after the
+// measureChain measures every level of a chain, which has the given widths, and features alone of each width after the
 // first, the narrowest first; it returns them in the order of the levels. The maps are those that g.Sub("features", 0)
 // samples. If ctx ends, what was finished is returned beside its error.
-func MeasureChain(ctx context.Context, p *Problem, chain feature.Chain, levels feature.Levels, g rng.Stream, o *Options) (all, alone []Level, err error) {
-	opt := *cmp.Or(o, &Options{})
+func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels feature.Levels, g rng.Stream, o *Options) (all, alone []Level, err error) {
+	opt := *o
 	last := len(levels) - 1
 	_, d := p.X.Dims()
 	drawn, err := chain.Sample(d, levels[last].Width, g.Sub("features", 0))
 	if err != nil {
 		return nil, nil, err
 	}
-	measure := func(to *[]Level, name string, k int, l feature.ChainLevel, m feature.Map, g rng.Stream) error {
-		if progress := opt.Progress; progress != nil {
-			opt.Progress = func(_, part string, done, total int) { progress(name, part, done, total) }
-			defer func() { opt.Progress = progress }()
+	level := func(to *[]Level, name string, k int, l feature.ChainLevel, m feature.Map, g rng.Stream) error {
+		if progress := opt.progress; progress != nil {
+			opt.progress = func(_, part string, done, total int) { progress(name, part, done, total) }
+			defer func() { opt.progress = progress }()
 		}
-		r, err := Measure(ctx, p, m, g, &opt)
+		r, err := measure(ctx, p, m, g, &opt)
 		if err == nil {
 			*to = append(*to, Level{l, k + 1, *r})
 		}
@@ -45,12 +44,12 @@ func MeasureChain(ctx context.Context, p *Problem, chain feature.Chain, levels f
 			l := feature.ChainLevel{Sketch: "features", Width: l.Width}
 			var m feature.Map
 			if m, err = chain.Features.Sample(d, l.Width, g.Sub("features", 0)); err == nil {
-				err = measure(&alone, fmt.Sprintf("features alone, %d", l.Width), k, l, m, g.Sub("multilevel one level", uint64(k)))
+				err = level(&alone, fmt.Sprintf("features alone, %d", l.Width), k, l, m, g.Sub("multilevel one level", uint64(k)))
 			}
 		}
 		if err == nil {
 			name := fmt.Sprintf("level %d, %s:%d", k+1, l.Sketch, l.Width)
-			err = measure(&all, name, k, l, drawn.(*feature.ChainMap).Level(k+1), g.Sub("multilevel chain", uint64(k)))
+			err = level(&all, name, k, l, drawn.(*feature.ChainMap).Level(k+1), g.Sub("multilevel chain", uint64(k)))
 		}
 	}
 	slices.Reverse(all)

@@ -18,13 +18,13 @@ func TestMeasureChain(t *testing.T) {
 	levels := feature.Levels{{Sketch: "features", Width: 80}, {Sketch: "srht", Width: 40}, {Sketch: "gaussian", Width: 40}, {Sketch: "gaussian", Width: 20}}
 	chain := testkit.Must(feature.ChainFor(gauss, false, levels))
 	var names []string
-	o := &Options{Progress: func(level, _ string, _, _ int) {
+	o := &Options{progress: func(level, _ string, _, _ int) {
 		if len(names) == 0 || names[len(names)-1] != level {
 			names = append(names, level)
 		}
 	}}
 	g := rng.New(3)
-	all, alone, err := MeasureChain(t.Context(), p, chain, levels, g, o)
+	all, alone, err := measureChain(t.Context(), p, chain, levels, g, o)
 	if err != nil || len(all) != 4 || len(alone) != 2 {
 		t.Fatalf("%+v, %+v, %v", all, alone, err)
 	}
@@ -33,7 +33,7 @@ func TestMeasureChain(t *testing.T) {
 	}
 	same := func(got Level, m feature.Map, g rng.Stream) {
 		t.Helper()
-		want := testkit.Must(Measure(t.Context(), p, m, g, nil))
+		want := testkit.Must(measure(t.Context(), p, m, g, &Options{}))
 		got.Seconds, want.Seconds = Seconds{}, Seconds{}
 		got.Error.Seconds, want.Error.Seconds, got.Kappa.Seconds, want.Kappa.Seconds = 0, 0, 0, 0
 		if !reflect.DeepEqual(got.Measured, *want) {
@@ -55,12 +55,12 @@ func TestMeasureChain(t *testing.T) {
 		same(alone[i], m, g.Sub("multilevel one level", uint64(k)))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	o.Progress = func(level, _ string, _, _ int) {
+	o.progress = func(level, _ string, _, _ int) {
 		if level == "level 2, srht:40" {
 			cancel()
 		}
 	}
-	if all, alone, err := MeasureChain(ctx, p, chain, levels, g, o); err == nil || len(all) != 2 || all[0].Level != 3 || len(alone) != 2 {
+	if all, alone, err := measureChain(ctx, p, chain, levels, g, o); err == nil || len(all) != 2 || all[0].Level != 3 || len(alone) != 2 {
 		t.Errorf("ended: %d levels, %d of features alone, %v", len(all), len(alone), err)
 	}
 }

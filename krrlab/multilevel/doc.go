@@ -4,11 +4,10 @@
 //
 //	Z_1 = φ₁(X),  Z_{k+1} = Z_k·S_{k+1}ᵀ,  M_k = Z_kZ_kᵀ + λ_pI.
 //
-// Measure takes one map and returns ‖ZZᵀ−K‖₂ and κ(M⁻¹A) as intervals of stated confidence
+// Of each level it has ‖ZZᵀ−K‖₂ and κ(M⁻¹A) as intervals of stated confidence
 // (package lanczos), the iterations of the solve, and the seconds of each part. Use it to see
 // how much of a wide level's quality a narrow one keeps, and whether features alone of the
-// narrow width would do as well; package sketchsize chooses one width instead. MeasureChain does it for
-// all levels of a chain, and the widths of them.
+// narrow width would do as well; package sketchsize chooses one width instead.
 //
 // # The error
 //
@@ -21,7 +20,7 @@
 // For s < n it is Woodbury's form (package precond), ns² + s³/3 flops to set up. For s ≥ n,
 // where that would be more than the problem itself, it is the dense Cholesky factor of the
 // n×n matrix ZZᵀ+λ_pI, n²s + n³/3 flops and 8n² bytes. A level whose set-up would take more
-// than Options.Work or Options.Memory is measured for its error alone, and says so.
+// than Options.Work, or than the memory, is measured for its error alone, and says so.
 //
 // # References
 //

@@ -4,53 +4,42 @@ import (
 	"context"
 	"fmt"
 
-	"gonum.org/v1/gonum/mat"
-
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/multilevel"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
-	"github.com/krrlab/lab/krrlab/sketch"
 )
 
-// 4,000 features sketched to 100 numbers beside 100 features, on 500 points.
+// The levels of Algorithm 2, and features alone of the same widths.
 func Example() {
-	const n, lambda = 500, 0.1
-	ctx := context.Background()
-	x, y := points.NewDense(n, 2, nil), mat.NewDense(n, 1, nil)
-	rng.New(1).Normals(x.Data, 0)
-	for i := range n {
-		y.Set(i, 0, x.Row(i)[0]*x.Row(i)[1])
-	}
-	k := kernel.Gaussian{Sigma: 1}
-	a, err := gram.New(ctx, k, x, lambda, nil)
+	lab, err := krrlab.New(datasets.SyntheticRegression(1000, 4, 0.1, 1), krrlab.Config{
+		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG,
+	})
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
-	p := &multilevel.Problem{A: a, X: x, Y: y, LambdaP: lambda}
-	alone := feature.Fourier{Kernel: k}
-	chain := feature.Chain{Features: alone, Width: 4000, Sketches: sketch.Composition{{Dist: sketch.SRHT{}}}}
-	var levels []*multilevel.Measured
-	for _, dist := range []feature.Dist{alone, chain} {
-		m, err := dist.Sample(2, 100, rng.New(1))
-		if err != nil {
-			panic(err)
-		}
-		l, err := multilevel.Measure(ctx, p, m, rng.New(1), nil)
-		if err != nil {
-			panic(err)
-		}
-		_, s := m.Dims()
-		fmt.Printf("%v, s = %d: %s\n", dist, s, l.Status)
-		levels = append(levels, l)
+	levels, err := feature.ParseLevels("features:2000,srht:400,gaussian:100")
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	fmt.Println("κ(M⁻¹A) is surely less than a tenth with the chain:", levels[1].Kappa.Hi < levels[0].Kappa.Lo/10)
-	fmt.Println("and the iterations less than half:", levels[1].Iterations < levels[0].Iterations/2)
+	m, err := lab.MultiLevel(context.Background(), &multilevel.Options{Levels: levels})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, l := range m.Chain {
+		fmt.Printf("level %d, %s to %d: %s\n", l.Level, l.Sketch, l.Width, l.Status)
+	}
+	for k, l := range m.OneLevel {
+		fmt.Printf("features alone to %d: κ surely larger than the chain's: %t\n", l.Width, l.Kappa.Lo > m.Chain[k+1].Kappa.Hi)
+	}
 	// Output:
-	// Fourier features of gaussian(sigma=1), s = 100: converged
-	// Fourier features of gaussian(sigma=1) to 4000 → srht, s = 100: converged
-	// κ(M⁻¹A) is surely less than a tenth with the chain: true
-	// and the iterations less than half: true
+	// level 1, features to 2000: converged
+	// level 2, srht to 400: converged
+	// level 3, gaussian to 100: converged
+	// features alone to 400: κ surely larger than the chain's: true
+	// features alone to 100: κ surely larger than the chain's: true
 }

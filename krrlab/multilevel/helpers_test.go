@@ -20,7 +20,7 @@ import (
 var gauss = kernel.Gaussian{Sigma: 1.5}
 
 // setup returns a problem of n points of dimension 4 with K in float64, and K alone from Eval.
-func setup(t testing.TB, n int, lambda, lambdaP float64) (*Problem, *mat.SymDense) {
+func setup(t testing.TB, n int, lambda, lambdaP float64) (*problem, *mat.SymDense) {
 	t.Helper()
 	x := points.NewDense(n, 4, nil)
 	rng.New(5).Normals(x.Data, 0)
@@ -35,7 +35,7 @@ func setup(t testing.TB, n int, lambda, lambdaP float64) (*Problem, *mat.SymDens
 		}
 	}
 	a := testkit.Must(gram.New(t.Context(), gauss, x, lambda, &gram.Options{Storage: gram.Float64}))
-	return &Problem{A: a, X: x, Y: y, LambdaP: lambdaP, Comm: comm.Alone()}, k
+	return &problem{A: a, X: x, Y: y, LambdaP: lambdaP, Comm: comm.Alone()}, k
 }
 
 // drawn draws features of the given width, and a chain of sketches behind them.

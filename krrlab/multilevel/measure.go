@@ -1,7 +1,6 @@
 package multilevel
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -17,10 +16,11 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Kernel is A = K+λI; *gram.Matrix is one.
-type Kernel interface {
+// matrix is A = K+λI; *gram.Matrix is one.
+type matrix interface {
 	// Dim returns n.
 	Dim() int
 	// MulTo sets dst = (K+λI)·src for n×t matrices.
@@ -31,45 +31,14 @@ type Kernel interface {
 	KMulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
-// Problem is (K+λI)C = Y with the ridge λ_p > 0 of its preconditioners.
-type Problem struct {
-	A       Kernel
+// problem is (K+λI)C = Y with the ridge λ_p > 0 of its preconditioners.
+type problem struct {
+	A       matrix
 	X       points.Points
 	Y       *mat.Dense // n×t
 	LambdaP float64
-	// Error is e ≥ ‖K_stored−K‖₂ of the K that A holds; the intervals are of K and allow for it. Default 0.
-	Error float64
-	// Comm is the group of ranks that share K and the rows of Z; all have X and Y, and call
-	// Measure together. Default: comm.Alone().
-	Comm comm.Comm
-}
-
-// Options of Measure. Zero values, and a nil *Options, mean the defaults.
-type Options struct {
-	Confidence float64 // that both intervals hold, in (0, 1). Default 0.95
-	Width      float64 // relative width that ends the Lanczos process, of ‖ZZᵀ−K‖₂ and of each end of the spectrum of M⁻¹A. Default 0.2
-	Steps      int     // most steps of it. Default 200
-	Tol        float64 // τ of the solve. Default 1e-3
-	Aim        float64 // share of it that the recurrence aims at, as of pcg.Options. Default 1
-	MaxIter    int     // default 1000
-	Work       float64 // flops that setting up a preconditioner may take. Default 5e12
-	Memory     int64   // bytes that Z and the preconditioner may take, the same on all ranks. Default: no limit
-	// Progress, if not nil, is told of "features", "error", "factor", "kappa" and "solve": points
-	// mapped, steps or iterations taken. A total of 0 means unknown. MeasureChain names the level.
-	Progress func(level, part string, done, total int)
-}
-
-func (o *Options) settled() Options {
-	s := *cmp.Or(o, &Options{})
-	s.Confidence, s.Width, s.Steps = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Width, 0.2), cmp.Or(s.Steps, 200)
-	s.Tol, s.Aim, s.MaxIter, s.Work = cmp.Or(s.Tol, 1e-3), cmp.Or(s.Aim, 1), cmp.Or(s.MaxIter, 1000), cmp.Or(s.Work, 5e12)
-	if s.Progress == nil {
-		s.Progress = func(string, string, int, int) {}
-	}
-	if estimate.CheckConfidence(s.Confidence) != nil || !(s.Width > 0) || s.Steps < 1 || s.MaxIter < 1 || !(s.Work > 0) || s.Memory < 0 {
-		panic(fmt.Sprintf("multilevel: confidence %g, width %g, %d steps, %d iterations, %g flops, %d bytes", s.Confidence, s.Width, s.Steps, s.MaxIter, s.Work, s.Memory))
-	}
-	return s
+	Error   float64   // e ≥ ‖K_stored−K‖₂ of the K that A holds; the intervals are of K and allow for it
+	Comm    comm.Comm // the ranks that share K and the rows of Z; all have X and Y, and call measure together
 }
 
 // Seconds that the parts took.
@@ -89,7 +58,7 @@ type Measured struct {
 	Error estimate.Interval `json:"error"`          // ‖ZZᵀ−K‖₂
 	Left  string            `json:"left,omitempty"` // why M was not made
 	// Indefinite says that K+λI as stored has a negative eigenvalue, which proves its error to be above
-	// λ, whatever Problem.Error says: then nothing is known of κ.
+	// λ, whatever problem.Error says: then nothing is known of κ.
 	Indefinite bool `json:"stored_indefinite,omitempty"`
 	// What follows is nil or zero where M was not made.
 	Form         string             `json:"precond_form,omitempty"` // of M⁻¹: a form of package precond, or "dense"
@@ -107,18 +76,17 @@ type metric interface {
 	pcg.Preconditioner
 }
 
-// Measure maps the points by m and measures Z. Random numbers of the Lanczos processes come from
+// measure maps the points by m and measures Z. Random numbers of the Lanczos processes come from
 // g. If ctx ends it returns ctx's error and no Level. It returns an error if a feature or a
 // product is not finite, or M not positive definite.
-func Measure(ctx context.Context, p *Problem, m feature.Map, g rng.Stream, o *Options) (*Measured, error) {
-	opt, all := o.settled(), *p
-	all.Comm, p = comm.OrAlone(p.Comm), &all
+func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Options) (*Measured, error) {
+	opt := o.settled()
 	_, s := m.Dims()
 	n := p.A.Dim()
 	l := &Measured{}
 	work, need := cost(n, s)
 	size := 4 * int64(n) * int64(s)
-	fits := func(b int64) bool { return opt.Memory == 0 || b <= opt.Memory }
+	fits := func(b int64) bool { return opt.memory == 0 || b <= opt.memory }
 	switch {
 	case !fits(need + size):
 		l.Left = fmt.Sprintf("it would take %.3g GB", float64(need+size)/1e9)
@@ -127,7 +95,7 @@ func Measure(ctx context.Context, p *Problem, m feature.Map, g rng.Stream, o *Op
 	}
 
 	lap := stopwatch()
-	z, err := form(ctx, m, p, fits(size), func(done, total int) { opt.Progress("", "features", done, total) })
+	z, err := form(ctx, m, p, fits(size), func(done, total int) { opt.progress("", "features", done, total) })
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +107,7 @@ func Measure(ctx context.Context, p *Problem, m feature.Map, g rng.Stream, o *Op
 	if l.Left != "" {
 		return l, nil
 	}
-	opt.Progress("", "factor", 0, 0)
+	opt.progress("", "factor", 0, 0)
 	inverse, err := l.prepare(ctx, p, z)
 	if err != nil {
 		return nil, err
@@ -176,10 +144,10 @@ func cost(n, s int) (flops float64, bytes int64) {
 func half(c float64) float64 { return (1 + c) / 2 }
 
 // measureError sets ‖ZZᵀ−K‖₂, for K and not as it is stored.
-func (l *Measured) measureError(ctx context.Context, p *Problem, z *source, g rng.Stream, o *Options) error {
+func (l *Measured) measureError(ctx context.Context, p *problem, z *source, g rng.Stream, o *Options) error {
 	res, err := lanczos.Run(ctx, z.outer.From(p.A), &lanczos.Options{
-		Steps: o.Steps, Tol: o.Width, Confidence: half(o.Confidence), Norm: true, Start: g.Sub("error"),
-		Monitor: func(r *lanczos.Result) error { o.Progress("", "error", r.Steps, 0); return nil },
+		Steps: o.steps, Tol: o.width, Confidence: half(o.Confidence), Norm: true, Start: g.Sub("error"),
+		Monitor: func(r *lanczos.Result) error { o.progress("", "error", r.Steps, 0); return nil },
 	})
 	if err != nil {
 		return err
@@ -190,7 +158,7 @@ func (l *Measured) measureError(ctx context.Context, p *Problem, z *source, g rn
 }
 
 // prepare sets up M.
-func (l *Measured) prepare(ctx context.Context, p *Problem, z *source) (metric, error) {
+func (l *Measured) prepare(ctx context.Context, p *problem, z *source) (metric, error) {
 	if z.s >= z.n {
 		l.Form = "dense"
 		return newMetric(ctx, p, z)
@@ -212,10 +180,10 @@ func (l *Measured) prepare(ctx context.Context, p *Problem, z *source) (metric, 
 // η ≥ ‖ZZᵀ−K‖₂,
 //
 //	M ≼ K+(η+λ_p)I ≼ max(1, (η+λ_p)/λ)·A,  so  λ_min(M⁻¹A) ≥ 1/max(1, (η+λ_p)/λ).
-func (l *Measured) measureKappa(ctx context.Context, p *Problem, m metric, g rng.Stream, o *Options) error {
+func (l *Measured) measureKappa(ctx context.Context, p *problem, m metric, g rng.Stream, o *Options) error {
 	res, err := lanczos.RunPencil(ctx, p.A, m, &lanczos.Options{
-		Steps: o.Steps, Tol: o.Width, Confidence: half(o.Confidence), Start: g.Sub("kappa"),
-		Monitor: func(r *lanczos.Result) error { o.Progress("", "kappa", r.Steps, 0); return nil },
+		Steps: o.steps, Tol: o.width, Confidence: half(o.Confidence), Start: g.Sub("kappa"),
+		Monitor: func(r *lanczos.Result) error { o.progress("", "kappa", r.Steps, 0); return nil },
 	})
 	if err != nil {
 		return err
@@ -230,10 +198,10 @@ func (l *Measured) measureKappa(ctx context.Context, p *Problem, m metric, g rng
 }
 
 // solve runs PCG from C = 0.
-func (l *Measured) solve(ctx context.Context, p *Problem, m metric, s int, o *Options) error {
+func (l *Measured) solve(ctx context.Context, p *problem, m metric, s int, o *Options) error {
 	res, err := pcg.Solve(ctx, p.A, m, p.Y, &pcg.Options{
-		Tol: o.Tol, Aim: o.Aim, MaxIter: o.MaxIter,
-		Monitor: func(it *pcg.Iteration) error { o.Progress("", "solve", it.Index, 0); return nil },
+		Tol: o.tol, Aim: stage.Aim, MaxIter: o.maxIter,
+		Monitor: func(it *pcg.Iteration) error { o.progress("", "solve", it.Index, 0); return nil },
 	})
 	if err != nil {
 		return err

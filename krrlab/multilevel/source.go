@@ -26,7 +26,7 @@ type source struct {
 }
 
 // form maps the points, into memory if hold is set.
-func form(ctx context.Context, m feature.Map, p *Problem, hold bool, progress func(done, total int)) (*source, error) {
+func form(ctx context.Context, m feature.Map, p *problem, hold bool, progress func(done, total int)) (*source, error) {
 	_, s := m.Dims()
 	n, _ := p.X.Dims()
 	lo, hi := comm.Rows(n, precond.RankRows, p.Comm.Rank(), p.Comm.Size())
@@ -150,7 +150,7 @@ type atFirst struct {
 }
 
 // newMetric makes M for s ≥ n. On ranks the first maps all points for it.
-func newMetric(ctx context.Context, p *Problem, z *source) (metric, error) {
+func newMetric(ctx context.Context, p *problem, z *source) (metric, error) {
 	a := &atFirst{n: z.n, comm: p.Comm}
 	var err error
 	if p.Comm.Rank() == 0 {

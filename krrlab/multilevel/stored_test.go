@@ -13,7 +13,7 @@ import (
 
 // stored is K as it is stored: K + size·uuᵀ, ‖u‖₂ = 1.
 type stored struct {
-	Kernel
+	matrix
 	size float64
 	u    []float64
 }
@@ -29,11 +29,11 @@ func (k *stored) add(dst, src *mat.Dense, err error) error {
 }
 
 func (k *stored) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return k.add(dst, src, k.Kernel.MulTo(ctx, dst, src))
+	return k.add(dst, src, k.matrix.MulTo(ctx, dst, src))
 }
 
 func (k *stored) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return k.add(dst, src, k.Kernel.KMulTo(ctx, dst, src))
+	return k.add(dst, src, k.matrix.KMulTo(ctx, dst, src))
 }
 
 // TestStored: with a K that is stored with an error, of the size stated, along the leading eigenvector
@@ -58,7 +58,7 @@ func TestStored(t *testing.T) {
 			if size == -0.2 {
 				q.Error = 0.01 // a prediction that is far off
 			}
-			l := testkit.Must(Measure(t.Context(), &q, m, rng.New(3), nil))
+			l := testkit.Must(measure(t.Context(), &q, m, rng.New(3), &Options{}))
 			indefinite := size == -0.2 && col == 0
 			if l.Indefinite != indefinite {
 				t.Errorf("error %g along eigenvector %d: indefinite %v", size, col, l.Indefinite)

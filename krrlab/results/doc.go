@@ -3,6 +3,5 @@
 // shows the same as the one that was computed.
 //
 //	Solution    the answer, its residuals and bounds        Lab.Solve, packages pcg, direct and bound
-//	MultiLevel  each level of Algorithm 2                   Lab.MultiLevel, package multilevel
 //	LeaveOneOut the leave-one-out error and GCV for each λ  Lab.LeaveOneOut, package loo
 package results

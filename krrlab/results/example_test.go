@@ -9,8 +9,8 @@ import (
 
 // A result that was written as JSON is shown without its data.
 func Example() {
-	var s results.MultiLevel
-	err := json.Unmarshal([]byte(`{"dataset": "blobs", "n": 300}`), &s)
-	fmt.Println(s.Dataset, s.N, err)
-	// Output: blobs 300 <nil>
+	var r results.LeaveOneOut
+	err := json.Unmarshal([]byte(`{"dataset": "blobs", "n": 300, "best": 1}`), &r)
+	fmt.Println(r.Dataset, r.N, r.Best, err)
+	// Output: blobs 300 1 <nil>
 }

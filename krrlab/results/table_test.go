@@ -21,7 +21,7 @@ func TestTablesOutward(t *testing.T) {
 	for _, s := range []stage.Stage{
 		&LeaveOneOut{Classes: true, Scores: []loo.Score{{Error: e}}}, &statdim.Result{Numbers: statdim.Numbers{Estimate: e}},
 		&lambdap.Result{Sweeps: []*lambdap.Sweep{{Points: []lambdap.Point{{Kappa: e, Bound: 2.34543}}}}},
-		&MultiLevel{Chain: []MeasuredLevel{{Measured: multilevel.Measured{Error: e, Kappa: &e}}}}, &quality.Result{Kappa: e, Max: e, Min: e, Certain: 2.34543},
+		&multilevel.Result{Chain: []multilevel.Level{{Measured: multilevel.Measured{Error: e, Kappa: &e}}}}, &quality.Result{Kappa: e, Max: e, Min: e, Certain: 2.34543},
 		&sketchsize.Result{Test: sketchsize.Theorem7, Rungs: []sketchsize.Rung{rung}}, &sketchsize.Result{Rungs: []sketchsize.Rung{{Kappa: e}}},
 	} {
 		if text := s.Table().Text(); !strings.Contains(text, "1.234") || !strings.Contains(text, "2.346") || strings.Contains(text, "1.235") || strings.Contains(text, "2.345") {

@@ -46,12 +46,13 @@ type Problem struct {
 	Y       *mat.Dense      // the coded targets, n×t
 	Coding  datasets.Coding // of them
 	Train   *datasets.Dataset
-	Comm    comm.Comm // the ranks; one alone is a group too
-	Memory  int64     // bytes that the stage may take in all, 0: no limit
-	Held    int64     // bytes of X, Y and the vectors of a solve
-	MaxIter int       // of a solve
-	Precond string    // the configured preconditioner, as JSON and flags name it
-	Z       *Approximation
+	Comm    comm.Comm      // the ranks; one alone is a group too
+	Memory  int64          // bytes that the stage may take in all, 0: no limit
+	Held    int64          // bytes of X, Y and the vectors of a solve
+	MaxIter int            // of a solve
+	Precond string         // the configured preconditioner, as JSON and flags name it
+	S       int            // the number of features where none is asked for
+	Z       *Approximation // of the configured preconditioner; nil: it has no Z
 }
 
 // Approximation says how Z, n×s, of ZZᵀ ≈ K is made, and what the preconditioner ZZᵀ+λ_pI is.

@@ -16,7 +16,6 @@ type Name string
 // The stages that krrlab.Lab.Run runs.
 const (
 	Solve       Name = "solve"
-	MultiLevel  Name = "multilevel"
 	Plan        Name = "plan"
 	Race        Name = "race"
 	Tune        Name = "tune"

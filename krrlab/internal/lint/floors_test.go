@@ -58,7 +58,6 @@ var floors = map[string]int{
 	"krrlab/interval":            3,
 	"krrlab/loo":                 3,
 	"krrlab/model":               3,
-	"krrlab/multilevel":          3,
 	"krrlab/precond/precondtest": 3,
 	"krrlab/vecchia":             3,
 
@@ -75,6 +74,7 @@ var floors = map[string]int{
 	"krrlab/lambdap":    5,
 	"krrlab/quality":    5,
 	"krrlab/solve":      5,
+	"krrlab/multilevel": 5,
 	"krrlab/verify":     5,
 
 	"krrlab": 6,

@@ -20,7 +20,7 @@ var written = [][2]string{
 	{"krrlab/solve.Solution", "krrlab fit --json"},
 	{"krrlab/statdim.Result", "krrlab statdim --json"},
 	{"krrlab/sketchsize.Result", "krrlab sketch-size --json"},
-	{"krrlab/results.MultiLevel", "krrlab multilevel --json"},
+	{"krrlab/multilevel.Result", "krrlab multilevel --json"},
 	{"krrlab/lambdap.Result", "krrlab lambda-p --json"},
 	{"krrlab/quality.Result", "krrlab quality --json"},
 	{"krrlab/results.LeaveOneOut", "krrlab loo --json"},

@@ -7,48 +7,24 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
 	multilevel "github.com/krrlab/lab/krrlab/multilevel"
-	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/multilevel"] = imports.Package{
 		Name: "multilevel",
 		Binds: map[string]r.Value{
-			"Measure":      r.ValueOf(multilevel.Measure),
-			"MeasureChain": r.ValueOf(multilevel.MeasureChain),
+			"Stage": r.ValueOf(&multilevel.Stage).Elem(),
 		},
 		Types: map[string]r.Type{
-			"Kernel":   r.TypeOf((*multilevel.Kernel)(nil)).Elem(),
 			"Level":    r.TypeOf((*multilevel.Level)(nil)).Elem(),
 			"Measured": r.TypeOf((*multilevel.Measured)(nil)).Elem(),
 			"Options":  r.TypeOf((*multilevel.Options)(nil)).Elem(),
-			"Problem":  r.TypeOf((*multilevel.Problem)(nil)).Elem(),
+			"Result":   r.TypeOf((*multilevel.Result)(nil)).Elem(),
 			"Seconds":  r.TypeOf((*multilevel.Seconds)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Kernel": r.TypeOf((*proxy_krrlab_multilevel_Kernel)(nil)).Elem(),
-		},
+		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_krrlab_multilevel_Kernel implements multilevel.Kernel by functions of the interpreter.
-type proxy_krrlab_multilevel_Kernel struct {
-	Object  any
-	Dim_    func(_ any) int
-	KMulTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-	Lambda_ func(_ any) float64
-	MulTo_  func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-}
-
-func (p *proxy_krrlab_multilevel_Kernel) Dim() int { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_multilevel_Kernel) KMulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.KMulTo_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_multilevel_Kernel) Lambda() float64 { return p.Lambda_(p.Object) }
-func (p *proxy_krrlab_multilevel_Kernel) MulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.MulTo_(p.Object, a0, a1, a2)
 }

@@ -15,9 +15,7 @@ func init() {
 		Name:  "results",
 		Binds: map[string]r.Value{},
 		Types: map[string]r.Type{
-			"LeaveOneOut":   r.TypeOf((*results.LeaveOneOut)(nil)).Elem(),
-			"MeasuredLevel": r.TypeOf((*results.MeasuredLevel)(nil)).Elem(),
-			"MultiLevel":    r.TypeOf((*results.MultiLevel)(nil)).Elem(),
+			"LeaveOneOut": r.TypeOf((*results.LeaveOneOut)(nil)).Elem(),
 		},
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},

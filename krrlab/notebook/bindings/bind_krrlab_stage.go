@@ -34,7 +34,6 @@ func init() {
 			"Lanczos":     r.ValueOf(stage.Lanczos),
 			"LeaveOneOut": r.ValueOf(stage.LeaveOneOut),
 			"Load":        r.ValueOf(stage.Load),
-			"MultiLevel":  r.ValueOf(stage.MultiLevel),
 			"Plan":        r.ValueOf(stage.Plan),
 			"Predict":     r.ValueOf(stage.Predict),
 			"Probes":      r.ValueOf(stage.Probes),

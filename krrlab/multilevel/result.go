@@ -1,42 +1,38 @@
-package results
+package multilevel
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/multilevel"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
-// MultiLevel is what each level of Algorithm 2 (section 4 of the paper) is worth,
+// Result is what each level of Algorithm 2 (section 4 of the paper) is worth,
 //
 //	Z_1 = φ₁(X),  Z_{k+1} = Z_k·S_{k+1}ᵀ,  M_k = Z_kZ_kᵀ + λ_pI,
 //
 // beside features alone of the same widths.
-type MultiLevel struct {
+type Result struct {
 	stage.Header
 	LambdaP float64 `json:"lambda_p"`
 
-	Levels     feature.Levels  `json:"levels"` // what was asked for
-	Features   string          `json:"features"`
-	Confidence float64         `json:"confidence"`
-	KError     stage.Number    `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which the intervals allow for
-	Chain      []MeasuredLevel `json:"chain"`              // of the levels; those not reached are missing
-	OneLevel   []MeasuredLevel `json:"one_level"`          // features alone, at the widths of the levels after the first
-	Seconds    float64         `json:"seconds"`            // in all, without K
+	Levels     feature.Levels `json:"levels"` // what was asked for
+	Features   string         `json:"features"`
+	Confidence float64        `json:"confidence"`
+	KError     stage.Number   `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which the intervals allow for
+	Chain      []Level        `json:"chain"`              // of the levels; those not reached are missing
+	OneLevel   []Level        `json:"one_level"`          // features alone, at the widths of the levels after the first
+	Seconds    float64        `json:"seconds"`            // in all, without K
 }
 
-// MeasuredLevel is what was measured of one Z_k, n×s_k.
-type MeasuredLevel = multilevel.Level
-
-func (m *MultiLevel) String() string {
+func (m *Result) String() string {
 	var b stage.Lines
 	b.Problem(&m.Header)
 	b.Add("chain", "%s of %s, λ_p = %g, τ = %g", m.Levels.String(), m.Features, m.LambdaP, m.Tol)
 	b.Add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps", "seconds: form+factor+solve")
-	row := func(name string, l *MeasuredLevel) {
+	row := func(name string, l *Level) {
 		e := stage.Span(l.Error, "")
 		if l.Left != "" {
 			b.Add(name, "%-11s %5d  %-23s  no preconditioner: %s", l.Sketch, l.Width, e, l.Left)
@@ -67,7 +63,7 @@ func (m *MultiLevel) String() string {
 }
 
 // Table gives a row for each level, and for features alone of the same widths.
-func (m *MultiLevel) Table() *plots.Table {
+func (m *Result) Table() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda),
 		Caption: fmt.Sprintf("λ_p = %g, τ = %g; the two intervals of a level hold with probability %g; form is the time of Z_k with all levels before it.", m.LambdaP, m.Tol, m.Confidence),
@@ -78,7 +74,7 @@ func (m *MultiLevel) Table() *plots.Table {
 			{Name: "solve", Unit: "s", Format: "%.2f"}, {Name: "in all", Unit: "s", Format: "%.2f"},
 		},
 	}
-	add := func(name string, l *MeasuredLevel) {
+	add := func(name string, l *Level) {
 		e, s := l.Error, l.Seconds
 		if l.Kappa == nil {
 			t.Add(name, l.Sketch, l.Width, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), nil, nil, nil, nil, s.Form)
@@ -99,21 +95,21 @@ func (m *MultiLevel) Table() *plots.Table {
 // Plot draws four panels against the width s_k, for the levels of the chain and for features
 // alone: κ(M_k⁻¹A) and ‖Z_kZ_kᵀ−K‖₂ with their intervals, the iterations of the solve, and the
 // seconds of a fit without K. Panels that would be empty are left out.
-func (m *MultiLevel) Plot() *plots.Figure {
-	kappa := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
+func (m *Result) Plot() *plots.Figure {
+	kappa := func(l *Level) (v, lo, hi float64, ok bool) {
 		if l.Kappa == nil {
 			return 0, 0, 0, false
 		}
 		return l.Kappa.Value, l.Kappa.Lo, l.Kappa.Hi, true
 	}
-	norm := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
+	norm := func(l *Level) (v, lo, hi float64, ok bool) {
 		return l.Error.Value, l.Error.Lo, l.Error.Hi, true
 	}
-	iterations := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
+	iterations := func(l *Level) (v, lo, hi float64, ok bool) {
 		v = float64(l.Iterations)
 		return v, v, v, l.Kappa != nil
 	}
-	seconds := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
+	seconds := func(l *Level) (v, lo, hi float64, ok bool) {
 		v = l.Seconds.Fit()
 		return v, v, v, l.Kappa != nil
 	}
@@ -124,7 +120,7 @@ func (m *MultiLevel) Plot() *plots.Figure {
 	for _, p := range []struct {
 		label  string
 		banded bool
-		value  func(l *MeasuredLevel) (v, lo, hi float64, ok bool)
+		value  func(l *Level) (v, lo, hi float64, ok bool)
 	}{{"κ(M_k⁻¹A)", true, kappa}, {"iterations", false, iterations}, {"‖Z_{k}Z_{k}ᵀ−K‖₂", true, norm}, {"seconds of a fit, without K", false, seconds}} {
 		if panel := m.panel(p.label, p.banded, p.value); len(panel.Series) > 0 {
 			f.Panels = append(f.Panels, panel)
@@ -134,11 +130,11 @@ func (m *MultiLevel) Plot() *plots.Figure {
 }
 
 // panel draws one number against the width.
-func (m *MultiLevel) panel(label string, banded bool, value func(l *MeasuredLevel) (v, lo, hi float64, ok bool)) plots.Figure {
+func (m *Result) panel(label string, banded bool, value func(l *Level) (v, lo, hi float64, ok bool)) plots.Figure {
 	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()}, Y: plots.Axis{Log: true}}
 	for _, line := range []struct {
 		name   string
-		levels []MeasuredLevel
+		levels []Level
 	}{{"levels of the chain", m.Chain}, {"features alone", m.alone()}} {
 		s := plots.Series{Name: line.name}
 		for i := range line.levels {
@@ -159,15 +155,15 @@ func (m *MultiLevel) panel(label string, banded bool, value func(l *MeasuredLeve
 }
 
 // alone returns features alone of all widths: the first level of the chain is one of them.
-func (m *MultiLevel) alone() []MeasuredLevel {
+func (m *Result) alone() []Level {
 	if len(m.Chain) > 0 && m.Chain[0].Level == 1 {
-		return append([]MeasuredLevel{m.Chain[0]}, m.OneLevel...)
+		return append([]Level{m.Chain[0]}, m.OneLevel...)
 	}
 	return m.OneLevel
 }
 
 // widths returns the widths of the levels, ascending.
-func (m *MultiLevel) widths() []float64 {
+func (m *Result) widths() []float64 {
 	var w []float64
 	for _, l := range m.Levels {
 		w = append(w, float64(l.Width))
@@ -177,4 +173,4 @@ func (m *MultiLevel) widths() []float64 {
 }
 
 // HTML gives the lines, the picture and the table.
-func (m *MultiLevel) HTML() string { return stage.HTML(m) }
+func (m *Result) HTML() string { return stage.HTML(m) }
