@@ -29,12 +29,6 @@ func (n norm) Normalize(lo, hi, v float64) float64 {
 	return math.Min(math.Max((to(v)-to(lo))/(to(hi)-to(lo)), -1e3), 1e3)
 }
 
-// value returns what the scale maps to t.
-func (s *scale) value(t float64) float64 {
-	to, from := s.of.transform()
-	return from(to(s.Min) + t*(to(s.Max)-to(s.Min)))
-}
-
 // transform returns the functions to where the axis is linear and back, there to a value
 // that can be drawn.
 func (a *Axis) transform() (to, from func(float64) float64) {
