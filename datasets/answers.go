@@ -139,16 +139,20 @@ func (a *answers) guess(s *source, words, numbers, whole bool) (string, error) {
 	}
 	if numbers {
 		if i := a.strayWord(count, few); i >= 0 {
-			return "", a.fail(s, i, "%s is not a number, though others are: fill in or remove it, or say --task classification%s",
+			return "", a.fail(s, i,
+				"%s is not a number, though others are: fill in or remove it, or say --task classification%s",
 				quote(a.text[i]), localForm(a.text[i]))
 		}
 		return "classification", nil
 	}
 	if i := slices.IndexFunc(a.text, func(t string) bool { return localForm(t) != "" }); i >= 0 {
-		return "", a.fail(s, i, "%s is not a number%s; if the answers are classes, say --task classification", quote(a.text[i]), localForm(a.text[i]))
+		return "", a.fail(s, i, "%s is not a number%s; if the answers are classes, say --task classification",
+			quote(a.text[i]), localForm(a.text[i]))
 	}
 	if k > maxGuess && k*rowsPerGuess > n {
-		return "", a.fail(s, 0, "%s is not a number, and the %d rows have more than %d different words, too many to be classes: say which column is the --target, or --task classification",
+		return "", a.fail(s, 0,
+			"%s is not a number, and the %d rows have more than %d different words, too many to be classes: say "+
+				"which column is the --target, or --task classification",
 			quote(a.text[0]), n, k-1)
 	}
 	return "classification", nil
@@ -192,8 +196,9 @@ func (d *Dataset) Balance() (*Dataset, error) {
 	return &out, nil
 }
 
-// Center returns d with the mean of its answers, weighted by Weights, as Mean, which a fit takes off them and its model adds to what it
-// predicts: the ridge then holds f near the mean, not near 0. Classes are not centered: d is returned.
+// Center returns d with the mean of its answers, weighted by Weights, as Mean, which a fit takes off them and its
+// model adds to what it predicts: the ridge then holds f near the mean, not near 0. Classes are not centered: d is
+// returned.
 func (d *Dataset) Center() *Dataset {
 	if d.Target == nil {
 		return d
@@ -211,10 +216,10 @@ func (d *Dataset) Center() *Dataset {
 }
 
 // Coding turns answers into right-hand sides and decision values into answers. Nil Labels
-// are those of regression: the answers themselves, in a column for each target, less Mean if that is not nil. Otherwise it is that of
-// regularized least squares classification (RLSC; Rifkin, Yeo and Poggio 2003): with two
-// labels one column, −1 for Labels[0] and +1 for Labels[1]; with more one column for each
-// label, +1 for the points that have it and −1 for the others.
+// are those of regression: the answers themselves, in a column for each target, less Mean if that is not nil.
+// Otherwise it is that of regularized least squares classification (RLSC; Rifkin, Yeo and Poggio 2003): with two
+// labels one column, −1 for Labels[0] and +1 for Labels[1]; with more one column for each label, +1 for the points
+// that have it and −1 for the others.
 type Coding struct {
 	Labels []string
 	Mean   []float64 // of the columns, of regression only
@@ -236,13 +241,14 @@ func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 	}
 	at := d.ClassIn(c.Labels)
 	if !slices.ContainsFunc(d.Class, func(k int) bool { return at[k] != at[d.Class[0]] }) {
-		return nil, fmt.Errorf("%s: the rows are of one class only (%q); classification wants at least two", d.Name, d.Labels[d.Class[0]])
+		return nil, fmt.Errorf("%s: the rows are of one class only (%q); classification wants at least two", d.Name,
+			d.Labels[d.Class[0]])
 	}
 	return y, nil
 }
 
-// Code returns Y, n×t. It returns an error if d has no answers, a label that is not among c's, or a target that is not finite or
-// whose square overflows.
+// Code returns Y, n×t. It returns an error if d has no answers, a label that is not among c's, or a target that is
+// not finite or whose square overflows.
 func (c Coding) Code(d *Dataset) (*mat.Dense, error) {
 	n := d.Len()
 	if c.Labels == nil {
@@ -257,7 +263,9 @@ func (c Coding) Code(d *Dataset) (*mat.Dense, error) {
 		for j, target := range append([][]float64{d.Target}, d.More...) {
 			for i, v := range target {
 				if !(math.Abs(v) <= maxTarget) {
-					return nil, fmt.Errorf("%s: the target of row %d (counted from 0) is %g, which cannot be squared: give it in another unit", d.Name, i, v)
+					return nil,
+						fmt.Errorf("%s: the target of row %d (counted from 0) is %g, which cannot be squared: "+
+							"give it in another unit", d.Name, i, v)
 				}
 				if c.Mean != nil {
 					v -= c.Mean[j]

@@ -65,8 +65,8 @@ func (a *array) number(j int) (float64, error) {
 	return parse(a.text(j))
 }
 
-// points returns the columns to keep of the first n rows, in the memory of the array where that holds floats; in float64 where
-// missing numbers are to be filled in.
+// points returns the columns to keep of the first n rows, in the memory of the array where that holds floats; in
+// float64 where missing numbers are to be filled in.
 func (a *array) points(n int, keep []int, fill bool) points.Points {
 	switch v := a.data.(type) {
 	case []float32:
@@ -104,7 +104,8 @@ func kept[T any](v []T, n, d int, keep []int) []T {
 // elements reads those of an array, which take memory.
 func (s *source) elements(a *array, r io.Reader) (err error) {
 	if held := a.Held(); held > math.MaxInt64/2 || s.take(int(held), 0) != nil {
-		return s.fail(0, 0, "an array of shape %v takes %s, the limit is %s: allow more by --memory", a.Shape, accel.Bytes(held), accel.Bytes(s.memory()))
+		return s.fail(0, 0, "an array of shape %v takes %s, the limit is %s: allow more by --memory", a.Shape,
+			accel.Bytes(held), accel.Bytes(s.memory()))
 	}
 	if a.data, err = a.Read(r); err != nil {
 		return s.arrayFault(err)
@@ -185,7 +186,8 @@ func (s *source) npy(o *ReadOptions) (*Dataset, error) {
 	return d, s.answered(d, &c.answers, c.o, nil)
 }
 
-// matrices returns the array of the points, and that of the answers; nil if these are a column of the points, or there are none.
+// matrices returns the array of the points, and that of the answers; nil if these are a column of the points, or
+// there are none.
 func (s *source) matrices(o *ReadOptions) (x, y *array, err error) {
 	if s.arrays == nil {
 		if x, err = s.header("", s.r); err == nil {
@@ -271,26 +273,33 @@ func (s *source) choose(all []*array, o *ReadOptions) (x, y *array, err error) {
 		x = all[0]
 	}
 	if x == nil {
-		return nil, nil, s.fail(0, 0, "no array is named X, and not just one is a matrix: there are %s; name them X and y", plain(strings.Join(names, ", ")))
+		return nil, nil, s.fail(0, 0,
+			"no array is named X, and not just one is a matrix: there are %s; name them X and y",
+			plain(strings.Join(names, ", ")))
 	}
 	if y = pick(target, func(a *array) bool { return len(a.Shape) == 1 && !named }); y == x {
 		y = nil
 	}
 	switch {
 	case y == nil && named && !o.TargetOptional:
-		return nil, nil, s.fail(0, 0, "no array is named %s: there are %s", quote(target), plain(strings.Join(names, ", ")))
+		return nil, nil, s.fail(0, 0, "no array is named %s: there are %s", quote(target),
+			plain(strings.Join(names, ", ")))
 	case y == nil && len(all) > 1 && !named && o.Target != "none" && !o.TargetOptional:
-		return nil, nil, s.fail(0, 0, "no array is named y, and not just one is a vector: there are %s; name the answers by --target", plain(strings.Join(names, ", ")))
+		return nil, nil, s.fail(0, 0,
+			"no array is named y, and not just one is a vector: there are %s; name the answers by --target",
+			plain(strings.Join(names, ", ")))
 	case y != nil && y.d != 1:
-		return nil, nil, s.fail(0, 0, "the answers %s have %d columns: put them beside the points in one matrix, and name them by --target as in a csv file", plain(y.name), y.d)
+		return nil, nil, s.fail(0, 0,
+			"the answers %s have %d columns: put them beside the points in one matrix, and name them by --target "+
+				"as in a csv file", plain(y.name), y.d)
 	case y != nil && y.n != x.n:
 		return nil, nil, s.fail(0, 0, "%d answers %s, and %d points %s", y.n, plain(y.name), x.n, plain(x.name))
 	}
 	return x, y, nil
 }
 
-// ReadMatrix reads a matrix of numbers, which need not be finite, from a .npy file, or an .npz file with one matrix, packed or not.
-// It is to take at most so many bytes of memory, 0 for what the machine has.
+// ReadMatrix reads a matrix of numbers, which need not be finite, from a .npy file, or an .npz file with one matrix,
+// packed or not. It is to take at most so many bytes of memory, 0 for what the machine has.
 func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, error) {
 	s, err := open(ctx, name)
 	if err != nil {

@@ -33,7 +33,8 @@ func stored(descr, shape, elements string) string {
 func TestArrays(t *testing.T) {
 	table := []float64{1, 2, 3.5, 4, 5, 6.5}
 	xy := func(names ...string) string {
-		files := []string{names[0] + ".npy", saved(t, []float32{1, 2, 4, 5}, 2, 2), names[1] + ".npy", saved(t, []float64{3.5, 6.5}, 2)}
+		files := []string{names[0] + ".npy", saved(t, []float32{1, 2, 4, 5}, 2, 2), names[1] + ".npy",
+			saved(t, []float64{3.5, 6.5}, 2)}
 		for _, n := range names[2:] {
 			files = append(files, n+".npy", saved(t, []float64{7, 7}, 2))
 		}
@@ -44,7 +45,8 @@ func TestArrays(t *testing.T) {
 			"[[1 2] [4 5]] [3.5 6.5] [] [] []\nf: npy, of shape [2 3]; 2 rows of 2 features; target column 2"},
 		{"column", saved(t, table, 2, 3), ReadOptions{Target: "0"}, "[[2 3.5] [5 6.5]] [1 4] [] [] []"},
 		{"drop", saved(t, []float32{1, 2, 3.5, 4, 5, 6.5}, 2, 3), ReadOptions{Drop: []string{"0"}, Task: "regression"},
-			"[[2] [5]] [3.5 6.5] [] [] []\nf: npy, of shape [2 3]; 2 rows of 1 features; target column 2 (counted from 0); left out \"0\""},
+			"[[2] [5]] [3.5 6.5] [] [] []\nf: npy, of shape [2 3]; 2 rows of 1 features; target column 2 (counted " +
+				"from 0); left out \"0\""},
 		{"predicted", saved(t, table, 2, 3), ReadOptions{Target: "-1", TargetOptional: true, Dim: 3},
 			"[[1 2 3.5] [4 5 6.5]] [] [] [] []"},
 		{"rows", saved(t, table, 3, 2), ReadOptions{MaxRows: 2}, "[[1] [3.5]] [2 4] [] [] []"},
@@ -52,7 +54,8 @@ func TestArrays(t *testing.T) {
 			"[[1 2 3 4] [5 6 7 8]] [] [] [] []\nf: npy, of shape [2 2 2]"},
 		{"Fortran", stored(">i2", "(2, 2)", "\x00\x01\x00\x02\xff\xff\x00\x04"), ReadOptions{Target: "none"},
 			"[[1 -1] [2 4]] [] [] [] []"},
-		{"ids", saved(t, []int64{1, 900719925474099301, 2, 900719925474099302}, 2, 2), ReadOptions{Task: "classification"},
+		{"ids", saved(t, []int64{1, 900719925474099301, 2, 900719925474099302}, 2, 2),
+			ReadOptions{Task: "classification"},
 			"[[1] [2]] [] [900719925474099301 900719925474099302] [0 1] []"},
 		{"packed", packed(t, "xz", saved(t, table, 2, 3)), ReadOptions{},
 			"[[1 2] [4 5]] [3.5 6.5] [] [] []\nf: unpacked from xz"},
@@ -65,9 +68,11 @@ func TestArrays(t *testing.T) {
 		{"no answers wanted", xy("X", "y"), ReadOptions{Target: "none"}, "[[1 2] [4 5]] [] [] [] []"},
 		{"one array", zipped(t, "a.npy", saved(t, table, 2, 3)), ReadOptions{},
 			"[[1 2] [4 5]] [3.5 6.5] [] [] []\nf: npy: points a"},
-		{"labels", zipped(t, "X.npy", saved(t, table, 2, 3), "y.npy", stored("<U2", "(2,)", "n\x00\x00\x00o\x00\x00\x00\xfc\x00\x00\x00\x00\x00\x00\x00")),
+		{"labels", zipped(t, "X.npy", saved(t, table, 2, 3), "y.npy",
+			stored("<U2", "(2,)", "n\x00\x00\x00o\x00\x00\x00\xfc\x00\x00\x00\x00\x00\x00\x00")),
 			ReadOptions{},
-			"[[1 2 3.5] [4 5 6.5]] [] [no ü] [0 1] []\nf: npy: points X of shape [2 3], answers y; 2 rows of 3 features; labels no (1), ü (1)"},
+			"[[1 2 3.5] [4 5 6.5]] [] [no ü] [0 1] []\nf: npy: points X of shape [2 3], answers y; 2 rows of 3 " +
+				"features; labels no (1), ü (1)"},
 		{"one column", saved(t, []float64{1, 2}, 2), ReadOptions{AnswersOnly: true}, "[[] []] [1 2] [] [] []"},
 	})
 }
@@ -77,21 +82,30 @@ func TestArrayFaults(t *testing.T) {
 	checkReadings(t, []reading{
 		{"cut", whole[:len(whole)-3], ReadOptions{}, "!the file is cut short; get it again"},
 		{"not finite", nan, ReadOptions{Target: "none"}, "!add --impute median"},
-		{"huge", stored("<f8", "(4000000000, 2)", ""), ReadOptions{Memory: 1 << 20}, "!takes 64 GB, the limit is 1.05 MB"},
-		{"many texts", stored("<U1000", "(400000000000, 2)", ""), ReadOptions{Memory: 1 << 20}, "!the limit is 1.05 MB"},
-		{"complex", stored("<c8", "(1, 2)", "0123456789abcdef"), ReadOptions{}, "!neither numbers nor short texts: convert them by astype"},
+		{"huge", stored("<f8", "(4000000000, 2)", ""), ReadOptions{Memory: 1 << 20},
+			"!takes 64 GB, the limit is 1.05 MB"},
+		{"many texts", stored("<U1000", "(400000000000, 2)", ""), ReadOptions{Memory: 1 << 20},
+			"!the limit is 1.05 MB"},
+		{"complex", stored("<c8", "(1, 2)", "0123456789abcdef"), ReadOptions{},
+			"!neither numbers nor short texts: convert them by astype"},
 		{"empty", saved(t, []float64{}, 0, 3), ReadOptions{}, "!has shape [0 3]: no rows"},
 		{"one column", saved(t, []float64{1, 2}, 2), ReadOptions{}, "!one column only: no features beside the target"},
 		{"target by name", whole, ReadOptions{Target: "price"}, `!no column is named "price"`},
 		{"target beyond", whole, ReadOptions{Target: "2"}, "!column 2: the rows have 2 columns"},
 		{"width", whole, ReadOptions{Dim: 4, Target: "none"}, "!points have 2 features, want 4"},
-		{"words", zipped(t, "X.npy", stored("|S1", "(2, 2)", "abcd"), "y.npy", saved(t, []float64{1, 2}, 2)), ReadOptions{}, "!columns that are no numbers"},
-		{"two matrices", zipped(t, "a.npy", whole, "b.npy", whole), ReadOptions{}, "!no array is named X, and not just one is a matrix: there are a of shape [2 2], b of shape [2 2]"},
-		{"two vectors", zipped(t, "X.npy", whole, "a.npy", saved(t, []float64{1, 2}, 2), "b.npy", saved(t, []float64{1, 2}, 2)), ReadOptions{}, "!name the answers by --target"},
-		{"unknown vector", zipped(t, "X.npy", whole, "y.npy", saved(t, []float64{1, 2}, 2)), ReadOptions{Target: "z"}, `!no array is named "z"`},
-		{"lengths", zipped(t, "X.npy", whole, "y.npy", saved(t, []float64{1, 2, 3}, 3)), ReadOptions{}, "!3 answers y, and 2 points X"},
-		{"two targets", zipped(t, "X.npy", whole, "y.npy", whole), ReadOptions{}, "!put them beside the points in one matrix"},
-		{"no text", whole, ReadOptions{Format: "csv"}, "!not text"},
+		{"words", zipped(t, "X.npy", stored("|S1", "(2, 2)", "abcd"), "y.npy", saved(t, []float64{1, 2}, 2)),
+			ReadOptions{}, "!columns that are no numbers"},
+		{"two matrices", zipped(t, "a.npy", whole, "b.npy", whole), ReadOptions{},
+			"!no array is named X, and not just one is a matrix: there are a of shape [2 2], b of shape [2 2]"},
+		{"two vectors", zipped(t, "X.npy", whole, "a.npy", saved(t, []float64{1, 2}, 2), "b.npy",
+			saved(t, []float64{1, 2}, 2)), ReadOptions{}, "!name the answers by --target"},
+		{"unknown vector", zipped(t, "X.npy", whole, "y.npy", saved(t, []float64{1, 2}, 2)), ReadOptions{Target: "z"},
+			`!no array is named "z"`},
+		{"lengths", zipped(t, "X.npy", whole, "y.npy", saved(t, []float64{1, 2, 3}, 3)), ReadOptions{},
+			"!3 answers y, and 2 points X"},
+		{"two targets", zipped(t, "X.npy", whole, "y.npy", whole), ReadOptions{},
+			"!put them beside the points in one matrix"},
+		{"no text", whole, ReadOptions{Format: "csv"}, "!neither text"},
 		{"text", "1,2\n3,4\n", ReadOptions{Format: "npy"}, "!not an array in .npy format"},
 	})
 	d, err := Read(strings.NewReader(nan), "file", &ReadOptions{Target: "none", KeepMissing: true})
@@ -107,10 +121,13 @@ func TestReadMatrix(t *testing.T) {
 	dir := t.TempDir()
 	k := saved(t, []float64{1, 2, 3, 4}, 2, 2)
 	for name, c := range map[string]struct{ file, want string }{
-		"float64": {k, ""}, "float32": {saved(t, []float32{1, 2, 3, 4}, 2, 2), ""}, "bytes": {saved(t, []uint8{1, 2, 3, 4}, 2, 2), ""},
-		"Fortran": {stored(">f2", "(2, 2)", "\x3c\x00\x42\x00\x40\x00\x44\x00"), ""}, "packed": {packed(t, "zstd", k), ""}, "npz": {zipped(t, "K.npy", k), ""},
-		"vector": {saved(t, []float64{1, 2}, 2), "want a matrix of numbers"}, "texts": {stored("|S1", "(2, 2)", "abcd"), "want a matrix of numbers"},
-		"text": {"1,2\n3,4\n", "not an array in .npy format"},
+		"float64": {k, ""}, "float32": {saved(t, []float32{1, 2, 3, 4}, 2, 2), ""},
+		"bytes":   {saved(t, []uint8{1, 2, 3, 4}, 2, 2), ""},
+		"Fortran": {stored(">f2", "(2, 2)", "\x3c\x00\x42\x00\x40\x00\x44\x00"), ""},
+		"packed":  {packed(t, "zstd", k), ""}, "npz": {zipped(t, "K.npy", k), ""},
+		"vector": {saved(t, []float64{1, 2}, 2), "want a matrix of numbers"},
+		"texts":  {stored("|S1", "(2, 2)", "abcd"), "want a matrix of numbers"},
+		"text":   {"1,2\n3,4\n", "not an array in .npy format"},
 	} {
 		path := filepath.Join(dir, "k.npy")
 		if err := os.WriteFile(path, []byte(c.file), 0o644); err != nil {
@@ -141,6 +158,7 @@ func TestReadMatrix(t *testing.T) {
 func FuzzArrays(f *testing.F) {
 	f.Add([]byte(saved(f, []float64{1, 2, 3, 4}, 2, 2)))
 	f.Add([]byte(stored(">f2", "(2, 2)", "abcdefgh")))
-	f.Add([]byte(zipped(f, "X.npy", saved(f, []float32{1, 2}, 2, 1), "y.npy", stored("<U1", "(2,)", "a\x00\x00\x00b\x00\x00\x00"))))
+	f.Add([]byte(zipped(f, "X.npy", saved(f, []float32{1, 2}, 2, 1), "y.npy",
+		stored("<U1", "(2,)", "a\x00\x00\x00b\x00\x00\x00"))))
 	f.Fuzz(func(t *testing.T, b []byte) { check(t, b, &ReadOptions{Format: "npy", Memory: 1 << 20}) })
 }

@@ -17,20 +17,21 @@ func TestScaleToBytes(t *testing.T) {
 		kind  string
 		scale float64 // 0: no bytes
 	}{
-		"integers":                 {whole, "none", 1},
-		"pixels":                   {whole, "pixel", 1.0 / 255},
-		"pixels read as bytes":     {points.NewBytes(1, 2, 1, []uint8{7, 9}), "pixel", 1.0 / 255},
-		"pixels in float32":        {points.NewDense32(1, 2, []float32{7, 9}), "pixel", 1.0 / 255},
-		"pixels scaled before":     {points.NewDense(1, 3, []float64{2.0 / 255, 3.0 / 255, 1}), "none", 1.0 / 255},
-		"0 and 1":                  {sparse, "none", 1},
-		"0 and 1 by unit":          {sparse, "unit", 1},
-		"0 and 255 by unit":        {points.NewDense(3, 2, []float64{0, 255, 255, 0, 51, 51}), "unit", 1.0 / 255},
-		"unit with two scales":     {whole, "unit", 0},
-		"unit with a shift":        {points.NewDense(3, 1, []float64{1, 255, 4}), "unit", 0},
-		"standard":                 {whole, "standard", 0},
-		"fractions":                {points.NewDense(1, 2, []float64{0.25, 0.3}), "none", 0},
-		"negative":                 {points.NewDense(1, 2, []float64{-1, 1}), "none", 0},
-		"sparse with few nonzeros": {&points.CSR{N: 1, D: 25, Ptr: []int{0, 2}, Col: []int32{0, 24}, Val: []float64{1, 1}}, "none", 0},
+		"integers":             {whole, "none", 1},
+		"pixels":               {whole, "pixel", 1.0 / 255},
+		"pixels read as bytes": {points.NewBytes(1, 2, 1, []uint8{7, 9}), "pixel", 1.0 / 255},
+		"pixels in float32":    {points.NewDense32(1, 2, []float32{7, 9}), "pixel", 1.0 / 255},
+		"pixels scaled before": {points.NewDense(1, 3, []float64{2.0 / 255, 3.0 / 255, 1}), "none", 1.0 / 255},
+		"0 and 1":              {sparse, "none", 1},
+		"0 and 1 by unit":      {sparse, "unit", 1},
+		"0 and 255 by unit":    {points.NewDense(3, 2, []float64{0, 255, 255, 0, 51, 51}), "unit", 1.0 / 255},
+		"unit with two scales": {whole, "unit", 0},
+		"unit with a shift":    {points.NewDense(3, 1, []float64{1, 255, 4}), "unit", 0},
+		"standard":             {whole, "standard", 0},
+		"fractions":            {points.NewDense(1, 2, []float64{0.25, 0.3}), "none", 0},
+		"negative":             {points.NewDense(1, 2, []float64{-1, 1}), "none", 0},
+		"sparse with few nonzeros": {&points.CSR{N: 1, D: 25, Ptr: []int{0, 2}, Col: []int32{0, 24},
+			Val: []float64{1, 1}}, "none", 0},
 	} {
 		train, test, err := Scale(c.kind, &Dataset{X: c.x}, &Dataset{X: c.x})
 		if err != nil {

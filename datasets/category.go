@@ -109,7 +109,10 @@ func (c *csvReader) coded(d *Dataset) error {
 			}
 			continue
 		}
-		values := slices.SortedFunc(maps.Keys(w.code), func(a, b string) int { return cmp.Compare(w.code[a], w.code[b]) })
+		values := slices.SortedFunc(maps.Keys(w.code), func(a,
+			b string) int {
+			return cmp.Compare(w.code[a], w.code[b])
+		})
 		sorted := w.Values
 		if sorted == nil {
 			sorted = slices.Sorted(slices.Values(values))

@@ -26,7 +26,8 @@ func TestDecodeTies(t *testing.T) {
 	}
 	two := Coding{Labels: []string{"a", "b"}}
 	zero := math.Copysign(0, -1)
-	if got := two.Decode(mat.NewDense(4, 1, []float64{0, zero, 5e-324, -5e-324})); !slices.Equal(got, []int{0, 0, 1, 0}) {
+	if got := two.Decode(mat.NewDense(4, 1, []float64{0, zero, 5e-324, -5e-324})); !slices.Equal(got,
+		[]int{0, 0, 1, 0}) {
 		t.Errorf("the sign of zero: %v", got)
 	}
 }

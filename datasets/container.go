@@ -37,41 +37,13 @@ const (
 	maxPacked = 3
 	// zstdWindow is the most memory that unpacking takes: what the program zstd takes at most by default.
 	zstdWindow = 1 << 27
-	// startBytes is how much of a file tells what it is.
-	startBytes = 300
 )
-
-// binaries are files that are not read, by their first bytes or those at an offset, and what they are.
-var binaries = []struct {
-	at          int
-	start, what string
-}{
-	{257, "ustar", "a tar archive: unpack it"},
-	{0, "7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it"},
-	{0, "Rar!", "a RAR archive: unpack it"},
-	{0, "\x04\x22\x4d\x18", "packed with lz4: unpack it"},
-	{0, "\x89HDF", "an HDF5 file: save the arrays as .npz, or the table as CSV or Parquet"},
-	{0, "ARROW1", "an Arrow file: save the table as Parquet"},
-	{0, "\xff\xff\xff\xff\x10", "an Arrow stream: save the table as Parquet"},
-	{0, "SQLite format", "an SQLite database: save the table as CSV"},
-	{0, "MATLAB 5.0", "a MATLAB file: save the table by writematrix as CSV"},
-	{0, "RDX", "an R data file: save the table by write.csv"},
-	{0, "X\n\x00\x00\x00", "an R data file: save the table by write.csv"},
-	{0, "\x80\x04\x95", "a pickle of Python: save the arrays as .npz"},
-	{0, "\x80\x05\x95", "a pickle of Python: save the arrays as .npz"},
-	{0, "\xd0\xcf\x11\xe0", "an old Excel workbook: save the table as CSV"},
-}
 
 // unpack sets s.r to the content of r, and s.packed to what that is packed in.
 func (s *source) unpack(r io.Reader) error {
 	s.r = bufio.NewReaderSize(&watched{s.ctx, r}, 1<<18)
 	for range maxPacked {
-		head, _ := s.r.Peek(startBytes)
-		for _, b := range binaries {
-			if len(head) > b.at && bytes.HasPrefix(head[b.at:], []byte(b.start)) {
-				return s.fail(0, 0, "the file is %s", b.what)
-			}
-		}
+		head, _ := s.r.Peek(8)
 		k := 0
 		for k < len(containers) && !bytes.HasPrefix(head, []byte(containers[k].start)) {
 			k++
@@ -109,7 +81,8 @@ func (s *source) unzip(*bufio.Reader) (io.Reader, error) {
 	var names []string
 	arrays := true
 	files := slices.DeleteFunc(z.File, func(f *zip.File) bool {
-		return strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") || path.Base(f.Name) == ".DS_Store"
+		return strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") ||
+			path.Base(f.Name) == ".DS_Store"
 	})
 	for _, f := range files {
 		names = append(names, f.Name)
@@ -126,7 +99,8 @@ func (s *source) unzip(*bufio.Reader) (io.Reader, error) {
 		s.arrays = files
 		return nil, nil
 	case len(files) > 1:
-		return nil, s.fail(0, 0, "the zip archive has %d files, %s: unpack it, and name one", len(files), plain(strings.Join(names, ", ")))
+		return nil, s.fail(0, 0, "the zip archive has %d files, %s: unpack it, and name one", len(files),
+			plain(strings.Join(names, ", ")))
 	}
 	return files[0].Open()
 }
@@ -194,7 +168,8 @@ func (s *source) failed(line int, err error) error {
 	case errors.Is(err, gzip.ErrChecksum) || errors.Is(err, zip.ErrChecksum) || errors.Is(err, zstd.ErrCRCMismatch):
 		return s.fail(line, 0, "bad checksum: the file is damaged; get it again")
 	case len(s.packed) > 0 && !system:
-		return s.fail(line, 0, "damaged %s data (%s); get the file again", s.packed[len(s.packed)-1], printable(fmt.Sprint(err)))
+		return s.fail(line, 0, "damaged %s data (%s); get the file again", s.packed[len(s.packed)-1],
+			printable(fmt.Sprint(err)))
 	}
 	return s.fail(line, 0, "%v", err)
 }

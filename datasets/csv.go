@@ -334,13 +334,14 @@ func (c *csvReader) name(j int) string {
 // The forms in which numbers are written that are not read: digits in groups of thousands, dates, times of day,
 // exponents of Fortran, hexadecimal digits, underscores, and numbers with a unit.
 var (
-	thousands = regexp.MustCompile(`^([+-]?\d{1,3})([ ,.'’_\x{a0}\x{202f}])(\d{3})((?:[ ,.'’_\x{a0}\x{202f}]\d{3})*)(?:[.,](\d+))?$`)
-	date      = regexp.MustCompile(`^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ,].*)?$`)
-	clock     = regexp.MustCompile(`^\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?$`)
-	exponent  = regexp.MustCompile(`^[+-]?(?:\d+\.?\d*|\.\d+)[dDqQ][+-]?\d+$`)
-	sixteen   = regexp.MustCompile(`^[+-]?0[xX][0-9a-fA-F]`)
-	under     = regexp.MustCompile(`^[+-]?\d+(?:_\d+)+(?:\.\d*)?$`)
-	unit      = regexp.MustCompile(`^(?:[$€£¥] ?)?([+-]?[\d.,]+) ?(?:[%‰$€£¥°])?$`)
+	thousands = regexp.MustCompile(`^([+-]?\d{1,3})([ ,.'’_\x{a0}\x{202f}])(\d{3})` +
+		`((?:[ ,.'’_\x{a0}\x{202f}]\d{3})*)(?:[.,](\d+))?$`)
+	date     = regexp.MustCompile(`^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ,].*)?$`)
+	clock    = regexp.MustCompile(`^\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?$`)
+	exponent = regexp.MustCompile(`^[+-]?(?:\d+\.?\d*|\.\d+)[dDqQ][+-]?\d+$`)
+	sixteen  = regexp.MustCompile(`^[+-]?0[xX][0-9a-fA-F]`)
+	under    = regexp.MustCompile(`^[+-]?\d+(?:_\d+)+(?:\.\d*)?$`)
+	unit     = regexp.MustCompile(`^(?:[$€£¥] ?)?([+-]?[\d.,]+) ?(?:[%‰$€£¥°])?$`)
 )
 
 // localForm says how to write what looks like a number in a local form, or a date, and is not read

@@ -18,7 +18,8 @@ func TestBlanksWide(t *testing.T) {
 		}
 		row := b.String() + "2.5\n"
 		for name, r := range map[string]io.Reader{
-			"whole": strings.NewReader(strings.Repeat(row, 3)), "bytes": iotest.OneByteReader(strings.NewReader(strings.Repeat(row, 3))),
+			"whole":  strings.NewReader(strings.Repeat(row, 3)),
+			"bytes":  iotest.OneByteReader(strings.NewReader(strings.Repeat(row, 3))),
 			"halves": iotest.HalfReader(strings.NewReader(strings.Repeat(row, 3))),
 		} {
 			d, err := Read(r, "wide.txt", nil)
@@ -35,13 +36,16 @@ func TestBlanksWide(t *testing.T) {
 			}
 		}
 		_, err := Read(strings.NewReader(row), "wide.txt", &ReadOptions{Target: "99999"})
-		if want := fmt.Sprintf("the rows have %d columns", columns); err == nil || !strings.Contains(err.Error(), want) {
+		if want := fmt.Sprintf("the rows have %d columns", columns); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	// The columns on both sides of the target keep their places.
-	d, err := Read(strings.NewReader(strings.Repeat("1,", 300)+"7.5"+strings.Repeat(",2", 300)), "file", &ReadOptions{Target: "300"})
-	if err != nil || d.Target[0] != 7.5 || !slices.Equal(dense(d.X)[0], append(slices.Repeat([]float64{1}, 300), slices.Repeat([]float64{2}, 300)...)) {
+	d, err := Read(strings.NewReader(strings.Repeat("1,", 300)+"7.5"+strings.Repeat(",2", 300)), "file",
+		&ReadOptions{Target: "300"})
+	if err != nil || d.Target[0] != 7.5 || !slices.Equal(dense(d.X)[0],
+		append(slices.Repeat([]float64{1}, 300), slices.Repeat([]float64{2}, 300)...)) {
 		t.Errorf("%v, %v", d, err)
 	}
 	// Each byte asked for alone still has its tab.

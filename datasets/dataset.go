@@ -48,7 +48,8 @@ type Dataset struct {
 	Read    *Reading // what was decided of the file; nil where the points are of none
 	// Columns are the names of the features in the file's header; nil without one.
 	Columns []string
-	// Kept are the cells of ReadOptions.Keep without blanks at their ends, a column each, below its name; nil of a part of the points.
+	// Kept are the cells of ReadOptions.Keep without blanks at their ends, a column each, below its name; nil of a
+	// part of the points.
 	Kept [][]string
 	// Categories are the columns of words that features were made of; nil for none. Unknown counts the cells of them
 	// that have none of the values asked for: their features are all 0.
@@ -89,12 +90,15 @@ func (d *Dataset) CheckColumns(names []string, where string) error {
 		return nil
 	}
 	if len(d.Columns) != len(names) {
-		return &ParseError{File: d.Source, Reason: fmt.Sprintf("%d feature columns here, %d in %s", len(d.Columns), len(names), where)}
+		return &ParseError{File: d.Source, Reason: fmt.Sprintf("%d feature columns here, %d in %s", len(d.Columns),
+			len(names), where)}
 	}
 	for j, name := range d.Columns {
 		if name != names[j] {
-			return &ParseError{File: d.Source, Reason: fmt.Sprintf("feature column %d is %q here, %q in %s: give both the same columns in the same order",
-				j+1, name, names[j], where)}
+			return &ParseError{File: d.Source,
+				Reason: fmt.Sprintf("feature column %d is %q here, %q in %s: give both the same columns in the "+
+					"same order",
+					j+1, name, names[j], where)}
 		}
 	}
 	return nil
@@ -225,7 +229,8 @@ func FromFrame(df dataframe.DataFrame, target, task string) (*Dataset, error) {
 				x.Row(i)[j] = v
 				continue
 			}
-			return nil, s.fail(i+1, slices.Index(names, name)+1, "%s: %s is not a finite number", plain(name), quote(col.Elem(i).String()))
+			return nil, s.fail(i+1, slices.Index(names, name)+1, "%s: %s is not a finite number", plain(name),
+				quote(col.Elem(i).String()))
 		}
 	}
 	d := &Dataset{Name: "data frame", Source: "data frame", X: x}
@@ -317,7 +322,8 @@ func (d *Dataset) spread() string {
 	if ratio >= 99.5 && ratio < 1e6 { // not 1.1e+02
 		format = "%.0f"
 	}
-	return fmt.Sprintf("the spreads of the features differ by a factor of "+format+" (standard deviation %.3g of %s, %.3g of %s)",
+	return fmt.Sprintf("the spreads of the features differ by a factor of "+format+
+		" (standard deviation %.3g of %s, %.3g of %s)",
 		ratio, sd[most], d.feature(most), sd[least], d.feature(least))
 }
 
@@ -345,7 +351,8 @@ func (d *Dataset) IDHint() string {
 	}
 	for j := range x.D {
 		if countsRows(x.N, func(i int) float64 { return x.Row(i)[j] }) {
-			return fmt.Sprintf("%s counts the rows: if it is an index and no feature, leave it out by --drop", d.feature(j))
+			return fmt.Sprintf("%s counts the rows: if it is an index and no feature, leave it out by --drop",
+				d.feature(j))
 		}
 	}
 	return ""
@@ -360,8 +367,8 @@ func countsRows(n int, at func(i int) float64) bool {
 	return counts
 }
 
-// TaskHint says in one line that the task of answers that are whole numbers, three at least, was guessed: few of them may be counts,
-// and many numbers of classes; "" for words and other numbers.
+// TaskHint says in one line that the task of answers that are whole numbers, three at least, was guessed: few of them
+// may be counts, and many numbers of classes; "" for words and other numbers.
 func (d *Dataset) TaskHint() string {
 	n, k := d.Len(), len(d.Labels)
 	if d.Task == Classification {
@@ -376,7 +383,8 @@ func (d *Dataset) TaskHint() string {
 		if k < 3 {
 			return ""
 		}
-		return fmt.Sprintf("the answers, %d whole numbers from %g to %g, are taken for classes: if they are numbers, such as counts, say --task regression", k, lo, hi)
+		return fmt.Sprintf("the answers, %d whole numbers from %g to %g, are taken for classes: if they are "+
+			"numbers, such as counts, say --task regression", k, lo, hi)
 	}
 	values := map[float64]bool{}
 	for _, v := range d.Target {
@@ -387,5 +395,6 @@ func (d *Dataset) TaskHint() string {
 	if len(values) < 3 {
 		return ""
 	}
-	return fmt.Sprintf("the answers, %d whole numbers, are taken for a regression: if they stand for classes, say --task classification", len(values))
+	return fmt.Sprintf("the answers, %d whole numbers, are taken for a regression: if they stand for classes, say "+
+		"--task classification", len(values))
 }

@@ -22,7 +22,8 @@ import (
 
 func TestCoding(t *testing.T) {
 	d := func(labels []string, class ...int) *Dataset {
-		return &Dataset{Name: "d", Task: Classification, X: points.NewDense(len(class), 1, nil), Labels: labels, Class: class}
+		return &Dataset{Name: "d", Task: Classification, X: points.NewDense(len(class), 1, nil), Labels: labels,
+			Class: class}
 	}
 	for _, c := range []struct {
 		labels []string
@@ -41,7 +42,8 @@ func TestCoding(t *testing.T) {
 		}
 	}
 	// Labels are matched by text, whatever their place among the data's own.
-	if y, err := (Coding{Labels: []string{"a", "b"}}).Encode(d([]string{"b", "a"}, 0, 1)); err != nil || y.At(0, 0) != 1 || y.At(1, 0) != -1 {
+	if y, err := (Coding{Labels: []string{"a", "b"}}).Encode(d([]string{"b", "a"}, 0, 1)); err != nil ||
+		y.At(0, 0) != 1 || y.At(1, 0) != -1 {
 		t.Errorf("%v, %v", y, err)
 	}
 	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).Encode(d([]string{"a", "b"}, 1, 1))), `one class only ("b")`)
@@ -86,14 +88,16 @@ func TestScaling(t *testing.T) {
 		{"none", x, dense(x)},
 		{"unit", x, [][]float64{{0, 0, 0}, {1, 0, 0.5}, {0.5, 0, 1}}},
 		{"standard", x, [][]float64{{-1 / sd, 0, -1 / sd / 1}, {1 / sd, 0, 0}, {0, 0, 1 / sd}}},
-		{"pixel", x, [][]float64{{1. / 255, 5. / 255, -2. / 255}, {3. / 255, 5. / 255, 0}, {2. / 255, 5. / 255, 2. / 255}}},
+		{"pixel", x, [][]float64{{1. / 255, 5. / 255, -2. / 255}, {3. / 255, 5. / 255, 0},
+			{2. / 255, 5. / 255, 2. / 255}}},
 		{"unit", csr, [][]float64{{-1, 0, 0}, {0.5, 0, 0.5}, {0, 0, 1}}},
 	} {
 		s, err := fitScaling(c.kind, c.x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := dense(applied(t, s, c.x)); !slices.EqualFunc(got, c.want, func(a, b []float64) bool { return floats.EqualApprox(a, b, 1e-15) }) {
+		if got := dense(applied(t, s, c.x)); !slices.EqualFunc(got, c.want,
+			func(a, b []float64) bool { return floats.EqualApprox(a, b, 1e-15) }) {
 			t.Errorf("%s of %T: %v, want %v", c.kind, c.x, got, c.want)
 		}
 		js, err := json.Marshal(s)
@@ -112,7 +116,8 @@ func TestScaling(t *testing.T) {
 	}
 	// Fitted on some points, applied to others: a test point may leave [0, 1].
 	s, _ := fitScaling("unit", x)
-	if got := dense(applied(t, s, points.NewDense(1, 3, []float64{5, 7, 6}))); !slices.Equal(got[0], []float64{2, 0, 2}) {
+	if got := dense(applied(t, s, points.NewDense(1, 3, []float64{5, 7, 6}))); !slices.Equal(got[0],
+		[]float64{2, 0, 2}) {
 		t.Errorf("applied to another point: %v", got)
 	}
 	// Constant up to the rounding of the mean is constant.
@@ -153,10 +158,12 @@ func TestSynthetic(t *testing.T) {
 			t.Errorf("classes of %v points", classCounts(c))
 		}
 	}
-	if a, b := SyntheticRegression(10, 4, 0.1, 1), SyntheticRegression(20, 4, 0.1, 1); !slices.Equal(a.Target, b.Target[:10]) {
+	if a, b := SyntheticRegression(10, 4, 0.1, 1), SyntheticRegression(20, 4, 0.1, 1); !slices.Equal(a.Target,
+		b.Target[:10]) {
 		t.Error("the first points depend on n")
 	}
-	if a, b := SyntheticRegression(10, 4, 0.1, 1), SyntheticRegression(10, 4, 0.1, 2); slices.Equal(a.Target, b.Target) {
+	if a, b := SyntheticRegression(10, 4, 0.1, 1), SyntheticRegression(10, 4, 0.1, 2); slices.Equal(a.Target,
+		b.Target) {
 		t.Error("the seed does nothing")
 	}
 	if !math.IsNaN((&Dataset{X: points.NewDense(1, 1, nil)}).BestError()) {
@@ -216,11 +223,13 @@ func fitDense(t *testing.T, train, test *Dataset, k kernel.Kernel, lambda float6
 func TestFrame(t *testing.T) {
 	df := dataframe.ReadCSV(strings.NewReader("a,y,b\n1,u,2\n3,v,4\n"))
 	d, err := FromFrame(df, "y", "auto")
-	if err != nil || !slices.EqualFunc(dense(d.X), [][]float64{{1, 2}, {3, 4}}, slices.Equal) || !slices.Equal(d.Labels, []string{"u", "v"}) {
+	if err != nil || !slices.EqualFunc(dense(d.X), [][]float64{{1, 2}, {3, 4}}, slices.Equal) ||
+		!slices.Equal(d.Labels, []string{"u", "v"}) {
 		t.Fatalf("%v, %v", d, err)
 	}
 	back := d.Frame()
-	if !slices.Equal(back.Names(), []string{"x0", "x1", "y"}) || !slices.Equal(back.Col("y").Records(), []string{"u", "v"}) || back.Col("x1").Float()[1] != 4 {
+	if !slices.Equal(back.Names(), []string{"x0", "x1", "y"}) ||
+		!slices.Equal(back.Col("y").Records(), []string{"u", "v"}) || back.Col("x1").Float()[1] != 4 {
 		t.Errorf("%v", back)
 	}
 	if _, err := FromFrame(df, "z", "auto"); err == nil {
@@ -233,10 +242,12 @@ func TestFrame(t *testing.T) {
 func TestRegistry(t *testing.T) {
 	paper := 0
 	for _, i := range Registry() {
-		if i.Name != strings.ToLower(i.Name) || i.Title == "" || i.Split == "" || i.Licence == "" || i.N < 1 || i.TestN < 1 || i.D < 1 {
+		if i.Name != strings.ToLower(i.Name) || i.Title == "" || i.Split == "" || i.Licence == "" || i.N < 1 ||
+			i.TestN < 1 || i.D < 1 {
 			t.Errorf("%s is not complete", i.Name)
 		}
-		if !slices.Contains(Scalings, i.Scale) || (i.Classes > 1) != (i.Task == Classification) || !(i.Sigma > 0 && i.Lambda > 0) {
+		if !slices.Contains(Scalings, i.Scale) || (i.Classes > 1) != (i.Task == Classification) ||
+			!(i.Sigma > 0 && i.Lambda > 0) {
 			t.Errorf("%s is not consistent", i.Name)
 		}
 		if i.BuiltIn() != (len(i.Files) == 0) || !i.BuiltIn() && i.Page == "" {
@@ -307,11 +318,15 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Train.Len() != 2 || !slices.Equal(p.Train.Labels, []string{"2", "6"}) || p.Test.Labels[p.Test.Class[0]] != "2" || p.Train.Scaling.Kind != "standard" || p.Test.Scaling != p.Train.Scaling {
+	if p.Train.Len() != 2 || !slices.Equal(p.Train.Labels, []string{"2", "6"}) ||
+		p.Test.Labels[p.Test.Class[0]] != "2" || p.Train.Scaling.Kind != "standard" ||
+		p.Test.Scaling != p.Train.Scaling {
 		t.Errorf("%+v, %+v", p.Train, p.Test)
 	}
-	for n, want := range map[int]string{3: "the first 3 of 7291 training rows", 12000: "all 3 training rows: 12000 were asked for, and there are no more"} {
-		if p, err := Load(t.Context(), "usps", &LoadOptions{Dirs: []string{dir}, N: n}); err != nil || p.Rows() != want || !strings.HasPrefix(p.Note(), want+"; ") {
+	for n, want := range map[int]string{3: "the first 3 of 7291 training rows",
+		12000: "all 3 training rows: 12000 were asked for, and there are no more"} {
+		if p, err := Load(t.Context(), "usps", &LoadOptions{Dirs: []string{dir}, N: n}); err != nil ||
+			p.Rows() != want || !strings.HasPrefix(p.Note(), want+"; ") {
 			t.Errorf("%d rows: %q, %q, %v", n, p.Rows(), p.Note(), err)
 		}
 	}
@@ -320,10 +335,12 @@ func TestLoad(t *testing.T) {
 		b.WriteString(strings.Repeat("1", 1+i%15) + ".5 1:1 8:" + strings.Repeat("2", 1+i%3) + "\n")
 	}
 	put("libsvm_regression/abalone", b.String())
-	if p, err = Load(context.Background(), "abalone", &LoadOptions{Dirs: []string{dir}}); err != nil || p.Train.Len() != 80 || p.Test.Len() != 20 {
+	if p, err = Load(context.Background(), "abalone", &LoadOptions{Dirs: []string{dir}}); err != nil ||
+		p.Train.Len() != 80 || p.Test.Len() != 20 {
 		t.Errorf("abalone: %v", err)
 	}
-	if q, _ := Load(context.Background(), "abalone", &LoadOptions{Dirs: []string{dir}}); !slices.Equal(p.Train.Target, q.Train.Target) {
+	if q, _ := Load(context.Background(), "abalone", &LoadOptions{Dirs: []string{dir}}); !slices.Equal(p.Train.Target,
+		q.Train.Target) {
 		t.Error("the split is not fixed")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -341,8 +358,8 @@ func TestOneVersusRest(t *testing.T) {
 	}
 }
 
-// TestLabel: the label is that of the largest value, the first of equals, or the sign of one; the margin is positive where
-// it is the class asked for.
+// TestLabel: the label is that of the largest value, the first of equals, or the sign of one; the margin is positive
+// where it is the class asked for.
 func TestLabel(t *testing.T) {
 	for _, c := range []struct {
 		f       []float64

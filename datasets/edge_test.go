@@ -36,12 +36,15 @@ func TestScalingSlice(t *testing.T) {
 		}
 	}
 	x32 := points.NewDense32(1, 2, []float32{3, 5})
-	if y, ok := applied(t, &Scaling{Kind: "pixel", Scale: []float64{2, 3}}, x32).(*points.Dense32); !ok || !slices.Equal(y.Data, []float32{6, 15}) {
+	if y, ok := applied(t, &Scaling{Kind: "pixel", Scale: []float64{2, 3}}, x32).(*points.Dense32); !ok ||
+		!slices.Equal(y.Data, []float32{6, 15}) {
 		t.Errorf("float32 points: %v", y)
 	}
 	for want, sc := range map[string]*Scaling{
-		"unknown scaling": {Kind: "none"}, "2 features has 1 shifts": {Kind: "unit", Scale: make([]float64, 2), Shift: make([]float64, 1)},
-		"feature 1 is not finite": {Kind: "unit", Scale: []float64{0, 1}, Shift: []float64{0, math.Inf(1)}}, "feature 0 is": {Kind: "unit", Scale: []float64{math.NaN()}},
+		"unknown scaling": {Kind: "none"}, "2 features has 1 shifts": {Kind: "unit", Scale: make([]float64, 2),
+			Shift: make([]float64, 1)},
+		"feature 1 is not finite": {Kind: "unit", Scale: []float64{0, 1}, Shift: []float64{0, math.Inf(1)}},
+		"feature 0 is":            {Kind: "unit", Scale: []float64{math.NaN()}},
 	} {
 		fails(t, sc.Validate(), want)
 	}
@@ -54,9 +57,11 @@ func TestGuess(t *testing.T) {
 		format      string
 		want        string
 	}{
-		{20, 100, "%d", "classification"}, {20, 99, "%d", "regression"}, {21, 105, "%d", "regression"}, {2, 10, "%d", "classification"},
+		{20, 100, "%d", "classification"}, {20, 99, "%d", "regression"}, {21, 105, "%d", "regression"},
+		{2, 10, "%d", "classification"},
 		{2, 9, "%d", "regression"}, {2, 10, "%d.5", "regression"}, {3, 100, "%d.0", "classification"},
-		{20, 20, "w%d", "classification"}, {21, 104, "w%d", "too many to be classes"}, {21, 105, "w%d", "classification"}, {30, 150, "w%d", "classification"},
+		{20, 20, "w%d", "classification"}, {21, 104, "w%d", "too many to be classes"},
+		{21, 105, "w%d", "classification"}, {30, 150, "w%d", "classification"},
 		{3, 12, "%d/5/2020", "a date"},
 	} {
 		var b strings.Builder
@@ -85,7 +90,8 @@ func TestCodingErrors(t *testing.T) {
 	x := points.NewDense(2, 1, nil)
 	fails(t, errOf((Coding{}).Encode(&Dataset{Name: "d", X: x})), "d: no numbers to fit")
 	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).Encode(&Dataset{Name: "d", X: x})), "d: no classes to fit")
-	if y, err := (Coding{}).Encode(&Dataset{X: x, Target: []float64{maxTarget, -maxTarget}}); err != nil || y.At(1, 0) != -maxTarget {
+	if y, err := (Coding{}).Encode(&Dataset{X: x, Target: []float64{maxTarget, -maxTarget}}); err != nil ||
+		y.At(1, 0) != -maxTarget {
 		t.Errorf("%v, %v", y, err)
 	}
 	for n, want := range []int{1, 1, 1, 3, 4} {

@@ -28,14 +28,16 @@ func TestEndless(t *testing.T) {
 		return s
 	}
 	whole := slice(endlessDeformation, 1, 0, 100)
-	if !slices.Equal(whole.X.(*points.Dense32).Data[:30*784], base.X.(*points.Dense32).Data) || strings.Contains(slice(endlessDeformation, 1, 0, 30).Source, "generated from") {
+	if !slices.Equal(whole.X.(*points.Dense32).Data[:30*784], base.X.(*points.Dense32).Data) ||
+		strings.Contains(slice(endlessDeformation, 1, 0, 30).Source, "generated from") {
 		t.Error("the first rows are not the given ones")
 	}
 	if !strings.Contains(whole.Source, "generated from synthetic-digits") {
 		t.Errorf("source %q", whole.Source)
 	}
 	part := slice(endlessDeformation, 1, 40, 75)
-	if !slices.Equal(part.X.(*points.Dense32).Data, whole.X.(*points.Dense32).Data[40*784:75*784]) || !slices.Equal(part.Class, whole.Class[40:75]) {
+	if !slices.Equal(part.X.(*points.Dense32).Data, whole.X.(*points.Dense32).Data[40*784:75*784]) ||
+		!slices.Equal(part.Class, whole.Class[40:75]) {
 		t.Error("rows 40 to 75 depend on where the slice begins")
 	}
 	threads := accel.Threads()
@@ -46,7 +48,8 @@ func TestEndless(t *testing.T) {
 		t.Error("the rows depend on the number of threads")
 	}
 	row := func(s *Dataset, i int) []float32 { return s.X.(*points.Dense32).Row(i) }
-	if slices.Equal(row(whole, 30), row(whole, 60)) || slices.Equal(row(whole, 30), row(slice(endlessDeformation, 2, 0, 31), 30)) {
+	if slices.Equal(row(whole, 30), row(whole, 60)) || slices.Equal(row(whole, 30),
+		row(slice(endlessDeformation, 2, 0, 31), 30)) {
 		t.Error("a deformation is drawn twice")
 	}
 	for i := range 100 {
@@ -54,7 +57,8 @@ func TestEndless(t *testing.T) {
 			t.Errorf("row %d has class %d, its original %d", i, whole.Class[i], base.Class[i%30])
 		}
 	}
-	if still := slice(Deformation{}, 1, 30, 60); !slices.Equal(still.X.(*points.Dense32).Data, base.X.(*points.Dense32).Data) {
+	if still := slice(Deformation{}, 1, 30, 60); !slices.Equal(still.X.(*points.Dense32).Data,
+		base.X.(*points.Dense32).Data) {
 		t.Error("no deformation deforms")
 	}
 }
@@ -137,7 +141,8 @@ func TestElasticField(t *testing.T) {
 		}
 	}
 	want := d.Alpha / (2 * d.Sigma * math.Sqrt(3*math.Pi))
-	for name, got := range map[string]float64{"inside": math.Sqrt(sum / (2 * draws * side * side)), "at the border": math.Sqrt(border / (2 * draws * side))} {
+	for name, got := range map[string]float64{"inside": math.Sqrt(sum / (2 * draws * side * side)),
+		"at the border": math.Sqrt(border / (2 * draws * side))} {
 		// Some 2·200·(16/(2√π·3))² = 900 independent values, for the border 200: 5 standard errors.
 		if math.Abs(got/want-1) > 0.18 {
 			t.Errorf("the field has the root mean square %.3g %s, want %.3g", got, name, want)
@@ -164,10 +169,12 @@ func TestSyntheticDigits(t *testing.T) {
 			t.Errorf("%d of the digit %d", c, k)
 		}
 	}
-	if a, b := SyntheticDigits(5, 1), SyntheticDigits(9, 1); !slices.Equal(a.X.(*points.Dense32).Data, b.X.(*points.Dense32).Data[:5*784]) {
+	if a, b := SyntheticDigits(5, 1), SyntheticDigits(9, 1); !slices.Equal(a.X.(*points.Dense32).Data,
+		b.X.(*points.Dense32).Data[:5*784]) {
 		t.Error("the first rows depend on n")
 	}
-	if e := fitDense(t, p.Train, p.Test.Head(200), kernel.Gaussian{Sigma: p.Info.Sigma}, p.Info.Lambda); e < 0.01 || e > 0.3 {
+	if e := fitDense(t, p.Train, p.Test.Head(200), kernel.Gaussian{Sigma: p.Info.Sigma}, p.Info.Lambda); e < 0.01 ||
+		e > 0.3 {
 		t.Errorf("error %g with 300 digits", e)
 	}
 }
@@ -187,7 +194,8 @@ func TestEndlessLoad(t *testing.T) {
 		labels = append(labels, byte(c))
 	}
 	for _, part := range []string{"train", "t10k"} {
-		for name, b := range map[string][]byte{part + "-images-idx3-ubyte": images, part + "-labels-idx1-ubyte": labels} {
+		for name, b := range map[string][]byte{part + "-images-idx3-ubyte": images,
+			part + "-labels-idx1-ubyte": labels} {
 			if err := os.WriteFile(filepath.Join(dir, "mnist", name), b, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -205,7 +213,8 @@ func TestEndlessLoad(t *testing.T) {
 	if !slices.Equal(p.Train.X.(*points.Bytes).Data[:5*784], q.Train.X.(*points.Bytes).Data) {
 		t.Error("the first rows are not MNIST's")
 	}
-	if p.Train.Name != "mnist-infinite" || !strings.Contains(p.Train.Source, "generated from MNIST") || !strings.Contains(p.Note(), "generated from MNIST") {
+	if p.Train.Name != "mnist-infinite" || !strings.Contains(p.Train.Source, "generated from MNIST") ||
+		!strings.Contains(p.Note(), "generated from MNIST") {
 		t.Errorf("name %q, source %q, note %q", p.Train.Name, p.Train.Source, p.Note())
 	}
 	p.Info.N = 5 // as if these files were all there is

@@ -86,7 +86,8 @@ func (c *csvReader) fault() error {
 		case f.date:
 			words, drop = append(words, c.name(j)+" has dates or times"), append(drop, c.flagName(j))
 		default:
-			words = append(words, fmt.Sprintf("%s has words (%d, such as %s)", c.name(j), len(f.values), quote(f.first)))
+			words = append(words, fmt.Sprintf("%s has words (%d, such as %s)", c.name(j), len(f.values),
+				quote(f.first)))
 			if few {
 				code = append(code, c.flagName(j))
 			} else {

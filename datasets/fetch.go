@@ -199,7 +199,8 @@ func (o *FetchOptions) receive(file *os.File, resp *http.Response, dst string, h
 		}
 	}
 	if max(w.total, w.done) > most {
-		err := fmt.Errorf("the server sends more than %s, which the data set cannot have: not the file", accel.Bytes(most))
+		err := fmt.Errorf("the server sends more than %s, which the data set cannot have: not the file",
+			accel.Bytes(most))
 		return cmp.Or(file.Truncate(0), err)
 	}
 	return file.Sync()

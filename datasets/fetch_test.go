@@ -35,11 +35,14 @@ func TestDownload(t *testing.T) {
 		{name: "no checksum known", part: "garbage", serve: whole(packed)},
 		{name: "resume", part: packed[:100], serve: ranged(packed), sum: good, request: "bytes=100-"},
 		{name: "resume without ranges", part: "garbage", serve: whole(packed), sum: good, request: "bytes=7-"},
-		{name: "already whole", part: packed, serve: ranged(packed), sum: good, request: fmt.Sprintf("bytes=%d-", len(packed))},
-		{name: "part of another file", part: strings.Repeat("x", 100), serve: ranged(packed), sum: good, want: "", keeps: false, request: "bytes=100-"},
+		{name: "already whole", part: packed, serve: ranged(packed), sum: good,
+			request: fmt.Sprintf("bytes=%d-", len(packed))},
+		{name: "part of another file", part: strings.Repeat("x", 100), serve: ranged(packed), sum: good, want: "",
+			keeps: false, request: "bytes=100-"},
 		{name: "broken off", serve: broken(packed), sum: good, want: "broken off after", keeps: true},
 		{name: "wrong checksum", serve: whole(gzipped("other")), sum: good, want: "bad checksum"},
-		{name: "not found", serve: func(w http.ResponseWriter, _ *http.Request) { http.NotFound(w, nil) }, sum: good, want: "404"},
+		{name: "not found", serve: func(w http.ResponseWriter, _ *http.Request) { http.NotFound(w, nil) }, sum: good,
+			want: "404"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var asked string
@@ -121,7 +124,8 @@ func TestMirrors(t *testing.T) {
 		}
 		last = done
 	}}
-	if err := o.file(context.Background(), File{Paths: []string{"f"}, URLs: []string{bad.URL, good.URL}}, dir); err != nil || last != 4 {
+	if err := o.file(context.Background(), File{Paths: []string{"f"}, URLs: []string{bad.URL, good.URL}},
+		dir); err != nil || last != 4 {
 		t.Errorf("%v, %d bytes", err, last)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -204,7 +208,8 @@ func TestFetchLimit(t *testing.T) {
 			w.WriteHeader(200)
 		},
 		"endless": func(w http.ResponseWriter, r *http.Request) {
-			for sent := 0; sent < 64*most && r.Context().Err() == nil; sent += 1 << 15 { // no disk is filled if the limit fails
+			// no disk is filled if the limit fails
+			for sent := 0; sent < 64*most && r.Context().Err() == nil; sent += 1 << 15 {
 				if _, err := w.Write(make([]byte, 1<<15)); err != nil {
 					return
 				}
@@ -229,7 +234,8 @@ func TestFetchLimit(t *testing.T) {
 	}
 	for _, i := range Registry() {
 		for _, f := range i.Files {
-			if most := i.mostBytes(&f); most < int64(i.N)*int64(i.D) || strings.Contains(f.Paths[0], "mnist8m.bz2") && most < 20e9 {
+			if most := i.mostBytes(&f); most < int64(i.N)*int64(i.D) || strings.Contains(f.Paths[0], "mnist8m.bz2") &&
+				most < 20e9 {
 				t.Errorf("%s may have %d bytes", f.Paths[0], most)
 			}
 		}
@@ -264,7 +270,10 @@ func TestFetchDowngrade(t *testing.T) {
 	if err := get(away.URL); err != nil {
 		t.Errorf("from http to http: %v", err)
 	}
-	round := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) }))
+	round := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		http.Redirect(w, r, "/", http.StatusFound)
+	}))
 	defer round.Close()
 	fails(t, get(round.URL), "more than 10 redirections")
 }

@@ -64,13 +64,17 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 		if o.DimOf == "" {
 			return nil, s.fail(widest, 0, "%s", o.wrongDim(x.D))
 		}
-		return nil, s.fail(widest, 0, "%s; where the last features of sparse data are all zero, say --dim %d for both files", o.wrongDim(x.D), x.D)
+		return nil, s.fail(widest, 0,
+			"%s; where the last features of sparse data are all zero, say --dim %d for both files", o.wrongDim(x.D),
+			x.D)
 	}
 	if o.Dim > x.D {
 		x.D, widest = o.Dim, 0
 	}
 	if need := vectorsHeld * 8 * float64(x.D); need > small && s.memory() > 0 && need > float64(s.memory()) {
-		return nil, s.fail(widest, 0, "index %d: vectors of that length need %s, and %s of memory are available: number the features without gaps",
+		return nil, s.fail(widest, 0,
+			"index %d: vectors of that length need %s, and %s of memory are available: "+
+				"number the features without gaps",
 			x.D, accel.Bytes(int64(need)), accel.Bytes(s.memory()))
 	}
 	if x.D == 0 {
@@ -120,10 +124,13 @@ func (s *source) libsvmLine(x *points.CSR, text []byte, line int, o *ReadOptions
 		col, err := strconv.Atoi(string(word[:colon]))
 		switch {
 		case err == nil && col == 0:
-			return "", false, s.fail(line, item, "index 0: LIBSVM counts features from 1, want indices from 1; add 1 to all of them "+
-				"(in scikit-learn dump_svmlight_file(…, zero_based=False)); of a kernel matrix, see --kernel precomputed")
+			return "", false, s.fail(line, item,
+				"index 0: LIBSVM counts features from 1, want indices from 1; add 1 to all of them "+
+					"(in scikit-learn dump_svmlight_file(…, zero_based=False)); of a kernel matrix, see --kernel "+
+					"precomputed")
 		case err != nil || col < 1 || col > maxColumn:
-			return "", false, s.fail(line, item, "index %s: want a whole number from 1 to %d", quote(word[:colon]), maxColumn)
+			return "", false, s.fail(line, item, "index %s: want a whole number from 1 to %d", quote(word[:colon]),
+				maxColumn)
 		case col <= last:
 			return "", false, s.fail(line, item, "index %d after index %d: indices must increase", col, last)
 		}
@@ -252,7 +259,8 @@ func (s *source) idxLabels(total, n int) ([]string, error) {
 	dir, base := filepath.Split(s.name)
 	name := strings.NewReplacer("images-idx3", "labels-idx1", "images.idx3", "labels.idx1").Replace(base)
 	if name == base || s.file == nil {
-		return nil, s.fail(0, 0, "an idx file of images must be named like train-images-idx3-ubyte, with train-labels-idx1-ubyte beside it")
+		return nil, s.fail(0, 0,
+			"an idx file of images must be named like train-images-idx3-ubyte, with train-labels-idx1-ubyte beside it")
 	}
 	bare := bareOf(name)
 	l, err := open(s.ctx, filepath.Join(dir, bare))
@@ -325,7 +333,9 @@ func (s *source) take(bytes, rows int) error {
 	if limit := s.memory(); limit == 0 || s.held <= limit {
 		return nil
 	}
-	return s.fail(0, 0, "reading more than %d rows takes more than %s, the memory there is for it: read fewer by --n, or allow more by --memory",
+	return s.fail(0, 0,
+		"reading more than %d rows takes more than %s, the memory there is for it: read fewer by --n, or allow "+
+			"more by --memory",
 		rows, accel.Bytes(s.limit))
 }
 
@@ -342,7 +352,8 @@ func (s *source) checkLine(line int, bytes int64) error {
 	if bytes <= limit {
 		return nil
 	}
-	return s.fail(line, 0, "the line is longer than %s, more than there is memory for: is it a file of this format?", accel.Bytes(limit))
+	return s.fail(line, 0, "the line is longer than %s, more than there is memory for: is it a file of this format?",
+		accel.Bytes(limit))
 }
 
 // lineGuard ends a reader that gives too much without a line's end.

@@ -11,7 +11,8 @@ import (
 
 // missingWords are cells that stand for a missing value, in any case.
 var missingWords = []string{
-	"", "na", "n/a", "n.a.", "null", "(null)", "none", "missing", "nan", "nat", "?", "-", "--", "---", ".", "..", "...", `\n`,
+	"", "na", "n/a", "n.a.", "null", "(null)", "none", "missing", "nan", "nat", "?", "-", "--", "---", ".", "..",
+	"...", `\n`,
 	"<na>", "#n/a", "#na", "#n/a n/a", "#null!", "#div/0!", "#value!", "#ref!", "#name?", "#num!",
 }
 
@@ -322,7 +323,8 @@ func findColumn(first []string, column string) (col int, named bool, err error) 
 			return 0, false, fmt.Errorf("no column is named %s: %s", quote(column), namesIn(first))
 		}
 		if slices.Contains(first[i+1:], column) {
-			return 0, false, fmt.Errorf("several columns are named %s: say which by its number, counted from 0", quote(column))
+			return 0, false, fmt.Errorf("several columns are named %s: say which by its number, counted from 0",
+				quote(column))
 		}
 		return i, true, nil
 	}

@@ -78,7 +78,8 @@ func TestAutoScaling(t *testing.T) {
 		{"bytes", &Dataset{X: points.NewBytes(3, 2, 1, []uint8{0, 200, 1, 100, 0, 0})}, "none", nil},
 		{"constant", &Dataset{X: constant}, "none", nil},
 		{"one", &Dataset{X: columnsOf(9, 5)}, "none", nil},
-		{"an index of 2^31−2", &Dataset{X: &points.CSR{N: 1, D: math.MaxInt32 - 1, Ptr: []int{0, 1}, Col: []int32{math.MaxInt32 - 2}, Val: []float64{1}}}, "none", nil},
+		{"an index of 2^31−2", &Dataset{X: &points.CSR{N: 1, D: math.MaxInt32 - 1, Ptr: []int{0, 1},
+			Col: []int32{math.MaxInt32 - 2}, Val: []float64{1}}}, "none", nil},
 	} {
 		kind, why := c.d.AutoScaling()
 		if kind != c.kind || (why == "") != (c.want == nil) || strings.ContainsAny(why, "\n\x1b") {
@@ -96,7 +97,8 @@ func TestAutoScaling(t *testing.T) {
 	}
 }
 
-// TestTaskHint: whole numbers, three or more, may be classes or counts; words, two classes and other numbers are what they are.
+// TestTaskHint: whole numbers, three or more, may be classes or counts; words, two classes and other numbers are what
+// they are.
 func TestTaskHint(t *testing.T) {
 	for _, c := range []struct {
 		values int
@@ -135,7 +137,8 @@ func TestIDHint(t *testing.T) {
 		for i := range x.N {
 			x.Row(i)[1] = c.at(i)
 		}
-		if got := (&Dataset{X: x, Columns: []string{"a", "id"}}).IDHint(); (got != "") != c.want || c.want && !strings.HasPrefix(got, `"id" counts the rows`) {
+		if got := (&Dataset{X: x, Columns: []string{"a", "id"}}).IDHint(); (got != "") != c.want || c.want &&
+			!strings.HasPrefix(got, `"id" counts the rows`) {
 			t.Errorf("%s: %q", c.name, got)
 		}
 	}

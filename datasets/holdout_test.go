@@ -18,10 +18,11 @@ func classed(class []int, labels ...string) *Dataset {
 	return &Dataset{Name: "made", Task: Classification, X: x, Class: class, Labels: labels}
 }
 
-// TestHoldout: the parts are disjoint, whole, in order, the same for one seed and others for another, and every row is held out as
-// often, whatever its class.
+// TestHoldout: the parts are disjoint, whole, in order, the same for one seed and others for another, and every row
+// is held out as often, whatever its class.
 func TestHoldout(t *testing.T) {
-	class := slices.Concat(slices.Repeat([]int{0}, 50), slices.Repeat([]int{1}, 23), slices.Repeat([]int{2}, 4), []int{3})
+	class := slices.Concat(slices.Repeat([]int{0}, 50), slices.Repeat([]int{1}, 23), slices.Repeat([]int{2}, 4),
+		[]int{3})
 	d := classed(class, "a", "b", "c", "d")
 	for _, share := range []float64{0.01, 0.2, 0.5, 0.9} {
 		train, held, err := d.Holdout(share, 7)
@@ -102,7 +103,8 @@ func TestHoldoutTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if held.Len() < 18 || train.Len()+held.Len() != 60 || slices.ContainsFunc(held.Class, func(c int) bool { return slices.Contains(train.Class, c) }) {
+			if held.Len() < 18 || train.Len()+held.Len() != 60 ||
+				slices.ContainsFunc(held.Class, func(c int) bool { return slices.Contains(train.Class, c) }) {
 				t.Errorf("%s: %v and %v", name, train.Class, held.Class)
 			}
 		}

@@ -131,7 +131,8 @@ func endless(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions
 }
 
 // firstColumn is ownFiles for tables whose first column has the answers.
-func firstColumn(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+func firstColumn(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset,
+	err error) {
 	table := func(path string, rows int) (*Dataset, error) {
 		opt := i.options(o)
 		opt.Target, opt.MaxRows = "0", rows
@@ -218,10 +219,12 @@ func NewEndless(base *Dataset, d Deformation, seed uint64) (*Endless, error) {
 		return nil, fmt.Errorf("%s: points of dimension %d are not square pictures", base.Name, base.Dim())
 	case base.Class == nil:
 		return nil, fmt.Errorf("%s: pictures without labels", base.Name)
-	case !(d.Shift >= 0 && d.Rotate >= 0 && d.Alpha >= 0 && d.Sigma >= 0) || math.IsInf(d.Shift+d.Rotate+d.Alpha+d.Sigma, 0):
+	case !(d.Shift >= 0 && d.Rotate >= 0 && d.Alpha >= 0 && d.Sigma >= 0) ||
+		math.IsInf(d.Shift+d.Rotate+d.Alpha+d.Sigma, 0):
 		return nil, fmt.Errorf("%s: a deformation of %v: want numbers ≥ 0", base.Name, d)
 	}
-	return &Endless{base, side, d, rng.New(seed).Sub("endless"), fmt.Sprintf("generated from %s: %v, seed %d", base.Name, d, seed)}, nil
+	return &Endless{base, side, d, rng.New(seed).Sub("endless"),
+		fmt.Sprintf("generated from %s: %v, seed %d", base.Name, d, seed)}, nil
 }
 
 // Slice returns rows i, …, j−1 of the sequence. It panics if i < 0 or j < i.
@@ -231,10 +234,12 @@ func (e *Endless) Slice(ctx context.Context, i, j int) (*Dataset, error) {
 	}
 	n, d := e.base.X.Dims()
 	if need, has := 4*float64(j-i)*float64(d), float64(accel.MemoryAvailable()); has > 0 && need > has {
-		return nil, fmt.Errorf("%s: %d rows of %d numbers take %s, more than the machine has: take fewer", e.base.Name, j-i, d, accel.Bytes(int64(need)))
+		return nil, fmt.Errorf("%s: %d rows of %d numbers take %s, more than the machine has: take fewer", e.base.Name,
+			j-i, d, accel.Bytes(int64(need)))
 	}
 	x := points.NewDense32(j-i, d, nil)
-	out := &Dataset{Name: e.base.Name, Task: Classification, X: x, Class: make([]int, j-i), Labels: e.base.Labels, Source: e.base.Source, Scaling: e.base.Scaling}
+	out := &Dataset{Name: e.base.Name, Task: Classification, X: x, Class: make([]int, j-i), Labels: e.base.Labels,
+		Source: e.base.Source, Scaling: e.base.Scaling}
 	if j > n {
 		out.Source += "; " + e.text
 	}

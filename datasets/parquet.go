@@ -29,7 +29,8 @@ type parquetRow struct {
 	cells []parquet.Value
 }
 
-// text returns strings as they are, booleans as Python writes them, dates and times in ISO 8601, and numbers so that no two are one.
+// text returns strings as they are, booleans as Python writes them, dates and times in ISO 8601, and numbers so that
+// no two are one.
 func (r *parquetRow) text(j int) string {
 	v := r.cells[j]
 	if v.IsNull() {
@@ -85,7 +86,8 @@ func (r *parquetRow) number(j int) (float64, error) {
 	return parse(r.text(j))
 }
 
-// decimalText returns the decimal number of an integer, or of a big-endian one in bytes, that is to be divided by 10^scale.
+// decimalText returns the decimal number of an integer, or of a big-endian one in bytes, that is to be divided by
+// 10^scale.
 func decimalText(v parquet.Value, scale int) string {
 	i := new(big.Int)
 	switch v.Kind() {
@@ -143,7 +145,8 @@ func (s *source) parquetFault(err error) error {
 	return s.fail(0, 0, "damaged Parquet data (%s); get the file again", plain(err.Error()))
 }
 
-// parquetColumns finds the columns that are wanted, and returns an empty row and to which column each leaf of the schema belongs.
+// parquetColumns finds the columns that are wanted, and returns an empty row and to which column each leaf of the
+// schema belongs.
 func (c *csvReader) parquetColumns(f *parquet.File) (row *parquetRow, leaf []int, err error) {
 	var names []string
 	row = &parquetRow{}
@@ -176,7 +179,8 @@ func (c *csvReader) parquetColumns(f *parquet.File) (row *parquetRow, leaf []int
 	c.read.Header = "yes (the columns have names)"
 	for j := range names {
 		if other[j] && (slices.Contains(c.keep, j) || slices.Contains(c.more, j) || j == c.target || j == c.weight) {
-			return nil, nil, c.s.fail(0, j+1, "%s has lists, groups or times of 96 bits: leave it out by --drop", quote(names[j]))
+			return nil, nil, c.s.fail(0, j+1, "%s has lists, groups or times of 96 bits: leave it out by --drop",
+				quote(names[j]))
 		}
 	}
 	return row, leaf, nil

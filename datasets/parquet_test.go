@@ -41,7 +41,8 @@ func tableOf[T any](t testing.TB, rows []T, o ...parquet.WriterOption) string {
 
 func houses() (rows []house) {
 	for i := range 12 {
-		h := house{Index: int64(i), Age: int32(i%4 + 1), Area: float32(i) / 2, Sold: i%2 == 0, Cost: int64(-150 + 7*i), Id: 1<<63 + uint64(i%2), Tags: []string{"a"}, Price: float64(i) + 0.25}
+		h := house{Index: int64(i), Age: int32(i%4 + 1), Area: float32(i) / 2, Sold: i%2 == 0, Cost: int64(-150 + 7*i),
+			Id: 1<<63 + uint64(i%2), Tags: []string{"a"}, Price: float64(i) + 0.25}
 		if i != 4 {
 			rooms, town := float64(i%3), []string{"Ulm", "Köln"}[i%2]
 			h.Rooms, h.Town = &rooms, &town
@@ -62,16 +63,25 @@ func TestParquet(t *testing.T) {
 		want       string // columns, row 5, its target, labels
 	}{
 		{"numbers", whole, small, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
-		{"compressed", tableOf(t, houses(), parquet.Compression(&parquet.Zstd)), small, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
-		{"groups", tableOf(t, houses(), parquet.MaxRowsPerRowGroup(5)), small, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
+		{"compressed", tableOf(t, houses(), parquet.Compression(&parquet.Zstd)), small,
+			"[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
+		{"groups", tableOf(t, houses(), parquet.MaxRowsPerRowGroup(5)), small,
+			"[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
 		{"packed", packed(t, "xz", whole), small, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
-		{"missing", whole, ReadOptions{Drop: drop("town", "id", "sold", "cost"), KeepMissing: true}, "[age rooms area] [2 2 2.5] 5.25 []"},
-		{"words", whole, ReadOptions{Drop: drop("rooms", "id", "sold", "cost"), Categorical: []Category{{Column: "town"}}}, "[age area town= town=Köln town=Ulm] [2 2.5 0 1 0] 5.25 []"},
-		{"booleans as words", whole, ReadOptions{Drop: drop("rooms", "id", "town", "cost"), Categorical: []Category{{Column: "sold"}}}, "[age area sold=False sold=True] [2 2.5 1 0] 5.25 []"},
-		{"another target", whole, ReadOptions{Drop: drop("rooms", "town", "id"), Target: "cost"}, "[age area sold price] [2 2.5 0 5.25] -1.15 []"},
-		{"labels", whole, ReadOptions{Drop: drop("rooms", "town"), Target: "id"}, "[age area sold cost price] [2 2.5 0 -1.15 5.25] 1 [9223372036854775808 9223372036854775809]"},
-		{"by name", whole, ReadOptions{Columns: []string{"cost", "age"}, Dim: 2, TargetOptional: true}, "[cost age] [-1.15 2]-[]"},
-		{"rows", whole, ReadOptions{Drop: drop("rooms", "town", "id"), MaxRows: 6}, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
+		{"missing", whole, ReadOptions{Drop: drop("town", "id", "sold", "cost"), KeepMissing: true},
+			"[age rooms area] [2 2 2.5] 5.25 []"},
+		{"words", whole, ReadOptions{Drop: drop("rooms", "id", "sold", "cost"),
+			Categorical: []Category{{Column: "town"}}}, "[age area town= town=Köln town=Ulm] [2 2.5 0 1 0] 5.25 []"},
+		{"booleans as words", whole, ReadOptions{Drop: drop("rooms", "id", "town", "cost"),
+			Categorical: []Category{{Column: "sold"}}}, "[age area sold=False sold=True] [2 2.5 1 0] 5.25 []"},
+		{"another target", whole, ReadOptions{Drop: drop("rooms", "town", "id"), Target: "cost"},
+			"[age area sold price] [2 2.5 0 5.25] -1.15 []"},
+		{"labels", whole, ReadOptions{Drop: drop("rooms", "town"), Target: "id"},
+			"[age area sold cost price] [2 2.5 0 -1.15 5.25] 1 [9223372036854775808 9223372036854775809]"},
+		{"by name", whole, ReadOptions{Columns: []string{"cost", "age"}, Dim: 2, TargetOptional: true},
+			"[cost age] [-1.15 2]-[]"},
+		{"rows", whole, ReadOptions{Drop: drop("rooms", "town", "id"), MaxRows: 6},
+			"[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := must(Read(strings.NewReader(c.file), "houses.parquet", &c.o))
@@ -95,15 +105,18 @@ func TestParquetFaults(t *testing.T) {
 	whole := tableOf(t, houses())
 	checkReadings(t, []reading{
 		{"all at once", whole, ReadOptions{Drop: []string{"tags"}}, `!"when" has dates or times`},
-		{"remedy", whole, ReadOptions{Drop: []string{"tags", "id"}}, `!rooms: the cell is empty; fill in or remove missing values; add --drop when --categorical town --impute median`},
+		{"remedy", whole, ReadOptions{Drop: []string{"tags", "id"}},
+			`!rooms: the cell is empty; fill in or remove missing values; add --drop when --categorical town --impute median`},
 		{"lists", whole, ReadOptions{}, `!"tags" has lists, groups or times of 96 bits: leave it out by --drop`},
 		{"no target", whole, ReadOptions{Target: "value"}, `!no column is named "value"`},
 		{"no rows", tableOf(t, []house{}), ReadOptions{Drop: []string{"tags"}}, "!the file has no rows"},
 		{"cut", whole[:len(whole)/2], ReadOptions{}, "!damaged Parquet data"},
-		{"page", whole[:4] + strings.Repeat("\xff", 40) + whole[44:], ReadOptions{Drop: []string{"tags"}}, "!damaged Parquet data"},
+		{"page", whole[:4] + strings.Repeat("\xff", 40) + whole[44:], ReadOptions{Drop: []string{"tags"}},
+			"!damaged Parquet data"},
 		{"no footer", "PAR1PAR1", ReadOptions{Format: "parquet"}, "!damaged Parquet data"},
 		{"text", "a,b\n1,2\n", ReadOptions{Format: "parquet"}, "!damaged Parquet data"},
-		{"memory", tableOf(t, make([]house, 20000)), ReadOptions{Drop: []string{"tags", "when", "rooms", "town"}, Memory: 1 << 20}, "!the memory there is for it"},
+		{"memory", tableOf(t, make([]house, 20000)), ReadOptions{Drop: []string{"tags", "when", "rooms", "town"},
+			Memory: 1 << 20}, "!the memory there is for it"},
 	})
 }
 

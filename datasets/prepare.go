@@ -16,10 +16,12 @@ var Imputations = []string{"none", "median", "mean"}
 
 // Impute returns d with the missing values of each feature (NaN, as ReadOptions.KeepMissing leaves them) replaced by
 // the median or the mean of its others, and says how many there were of which. What Scale fits to d, or to a part of
-// it, keeps these numbers as Scaling.Fill and fills other data by them. It is an error if a feature has no value at all.
+// it, keeps these numbers as Scaling.Fill and fills other data by them. It is an error if a feature has no value at
+// all.
 func (d *Dataset) Impute(how string) (filled *Dataset, count []int, err error) {
 	_, table := d.X.(*points.Dense)
-	if err := known("imputation", how, Imputations); err != nil || how == "none" || !table { // elsewhere none is missing
+	// elsewhere none is missing
+	if err := known("imputation", how, Imputations); err != nil || how == "none" || !table {
 		return d, nil, err
 	}
 	n, dim := d.X.Dims()
@@ -50,13 +52,15 @@ func (d *Dataset) Impute(how string) (filled *Dataset, count []int, err error) {
 
 // Stretch divides feature j of the points by length[j], on top of how they are scaled, in both data sets; test may be
 // nil. A kernel of ‖x−z‖ with σ = 1 then has the length scale length[j] for each feature (automatic relevance
-// determination, ARD). Both Scaling fields say so. Without lengths, nil, nothing is divided. It is an error if the lengths are not positive, one for each feature.
+// determination, ARD). Both Scaling fields say so. Without lengths, nil, nothing is divided. It is an error if the
+// lengths are not positive, one for each feature.
 func Stretch(length []float64, train, test *Dataset) (strain, stest *Dataset, err error) {
 	if length == nil {
 		return train, test, nil
 	}
 	if len(length) != train.Dim() {
-		return nil, nil, fmt.Errorf("%d length scales for %d feature%s: want one for each", len(length), train.Dim(), map[bool]string{false: "s"}[train.Dim() == 1])
+		return nil, nil, fmt.Errorf("%d length scales for %d feature%s: want one for each", len(length), train.Dim(),
+			map[bool]string{false: "s"}[train.Dim() == 1])
 	}
 	by := &Scaling{Kind: "lengths", Scale: make([]float64, len(length))}
 	for j, v := range length {

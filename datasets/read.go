@@ -57,15 +57,13 @@ type ReadOptions struct {
 	Separator string `flag:"separator" default:"auto" with:"train|in|test"`
 	Header    string `flag:"header" default:"auto" check:"one of auto yes no" with:"train|in|test"`
 	Comment   string `flag:"comment" with:"train|in|test"`
-	// Columns are the names of the features wanted, as those of Dataset.Columns: where the header has them, features are
-	// found by their names, in this order, and other columns are left out.
+	// Columns are the names of the features wanted, as those of Dataset.Columns: where the header has them, features
+	// are found by their names, in this order, and other columns are left out.
 	Columns []string
-	// Target is the column of a csv file that holds the answers: an index from 0,
-	// one from the end (-1 is the last), a name in the header, several names as in a line of csv (the others are More), or
-	// "none". Default:
-	// the last, or none if Dim is set and the file has just Dim columns. Files of other
-	// formats have a separate place for their answers: for them Target may be "none",
-	// and a column other than -1 is an error.
+	// Target is the column of a csv file that holds the answers: an index from 0, one from the end (-1 is the last), a
+	// name in the header, several names as in a line of csv (the others are More), or "none". Default: the last, or
+	// none if Dim is set and the file has just Dim columns. Files of other formats have a separate place for their
+	// answers: for them Target may be "none", and a column other than -1 is an error.
 	Target string `flag:"target" with:"train|in|test"`
 	// More are columns of a csv file with the answers of further targets, which are numbers, as in Target. If
 	// TargetOptional is set, a file without Target has none of them.
@@ -110,20 +108,22 @@ type ReadOptions struct {
 func (ReadOptions) Help() map[string]string {
 	return map[string]string{
 		"format": "format of the files: auto, idx, libsvm, csv, npy, parquet",
-		"separator": "what separates the cells of a csv file: a character, or comma, semicolon, tab, pipe or blank (auto: " +
-			"by the first rows)",
+		"separator": "what separates the cells of a csv file: a character, or comma, semicolon, tab, pipe or " +
+			"blank (auto: by the first rows)",
 		"header":  "whether the first row of a csv file is a header: yes, no, or auto, by the first rows",
 		"comment": "character that begins lines to be skipped, or none (default: # before the first row)",
 		"target": "target column of a csv file: a number counted from 0, -1 for the last, or a header name; several, " +
-			"separated by commas (quoted as in csv where a name has one), for a regression with several targets; other " +
-			"formats have a separate place for it",
+			"separated by commas (quoted as in csv where a name has one), for a regression with several targets; " +
+			"other formats have a separate place for it",
 		"drop": "columns of a csv file that are not features, such as an index: names or numbers as for --target, " +
 			"separated by commas",
-		"task": "auto, classification or regression; auto takes as classes words, and whole numbers with at most 20 values, " +
+		"task": "auto, classification or regression; auto takes as classes words, and whole numbers with at most " +
+			"20 values, " +
 			"each in 5 rows or more on average",
 		"dim":     "number of features of a libsvm file, if its last columns are all zero (default: its largest index)",
 		"weights": "column of a csv file with the weights of the rows: 2 counts as two equal rows",
-		"keep": "columns of a csv file --in, such as an id, that are copied to the output: names or numbers, separated by " +
+		"keep": "columns of a csv file --in, such as an id, that are copied to the output: names or numbers, " +
+			"separated by " +
 			"commas",
 	}
 }
@@ -158,11 +158,10 @@ func known(what, word string, words []string) error {
 	return fmt.Errorf("unknown %s %q: want one of %s", what, word, strings.Join(words, ", "))
 }
 
-// ReadFile reads a data set from a file, which may be packed with gzip, bzip2, xz,
-// zstd, or zip if it is the one file there (known by its first bytes). MNIST's images want their labels in a file beside
-// them, named with labels-idx1 in place of images-idx3. Errors are of type
-// *ParseError where the content is at fault. When ctx ends first its error is returned, but a read that
-// waits for the system, as of a pipe, is not ended.
+// ReadFile reads a data set from a file, which may be packed with gzip, bzip2, xz, zstd, or zip if it is the one file
+// there (known by its first bytes). MNIST's images want their labels in a file beside them, named with labels-idx1 in
+// place of images-idx3. Errors are of type *ParseError where the content is at fault. When ctx ends first its error is
+// returned, but a read that waits for the system, as of a pipe, is not ended.
 func ReadFile(ctx context.Context, name string, o *ReadOptions) (*Dataset, error) {
 	s, err := open(ctx, name)
 	if err != nil {
@@ -257,7 +256,8 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 	}
 	text := format == "csv" || format == "libsvm"
 	if head, _ := s.r.Peek(1 << 12); text && bytes.IndexByte(head, 0) >= 0 {
-		return nil, s.fail(0, 0, "the file is not text: save the table as CSV, in UTF-8")
+		return nil, s.fail(0, 0,
+			"the file is neither text nor of a known binary format: save the table as CSV in UTF-8, Parquet or .npz")
 	}
 	if why != "" {
 		why = " (" + why + ")"
@@ -329,7 +329,8 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 	if format == "idx" {
 		place = "in a separate file"
 	}
-	return s.fail(0, 0, "a file of format %s has its answers %s: --target %s is for csv files; leave it out", format, place, printable(o.Target))
+	return s.fail(0, 0, "a file of format %s has its answers %s: --target %s is for csv files; leave it out", format,
+		place, printable(o.Target))
 }
 
 // baseName is the file's name without folders and endings.

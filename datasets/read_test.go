@@ -114,9 +114,11 @@ func TestRead(t *testing.T) {
 		{"numbers", bare, ReadOptions{Drop: []string{"0", "1", "-1"}, Target: "-2"}, "[[1] [3]] [0.5 1.5] [] [] []"},
 		{"dim is of what is left", named, ReadOptions{Drop: []string{"0", "1"}, Target: "y", Dim: 2},
 			"[[1 2] [3 4]] [0.5 1.5] [] [] [a b]"},
-		{"no target", "id,a,b\n7,1,2\n", ReadOptions{Drop: []string{"id", "name"}, Target: "y", TargetOptional: true, Dim: 2},
+		{"no target", "id,a,b\n7,1,2\n", ReadOptions{Drop: []string{"id", "name"}, Target: "y", TargetOptional: true,
+			Dim: 2},
 			"[[1 2]] [] [] [] [a b]"},
-		{"the features alone", "a,b\n1,2\n", ReadOptions{Drop: []string{"0"}, Target: "1", TargetOptional: true, Dim: 2},
+		{"the features alone", "a,b\n1,2\n", ReadOptions{Drop: []string{"0"}, Target: "1", TargetOptional: true,
+			Dim: 2},
 			"[[1 2]] [] [] [] [a b]"},
 		{"with the target", named, ReadOptions{Drop: []string{"0", "name"}, Target: "y", TargetOptional: true, Dim: 2},
 			"[[1 2] [3 4]] [0.5 1.5] [] [] [a b]"},
@@ -216,24 +218,28 @@ func TestRead(t *testing.T) {
 			"!f, line 2: target: the cell is empty; fill in or remove missing values"},
 		{"many blocks", strings.Repeat("1,2,0.5\n", 5003), ReadOptions{}, "5003 rows of 2 features"},
 		{"wider than data of the same LIBSVM file", "1 1:2\n1 64:1\n2 3:1\n", ReadOptions{Dim: 63, DimOf: "train.svm"},
-			"!f, line 2: points have 64 features, train.svm has 63; where the last features of sparse data are all zero, say --dim 64 for both files"},
+			"!f, line 2: points have 64 features, train.svm has 63; where the last features of sparse data are " +
+				"all zero, say --dim 64 for both files"},
 		{"LIBSVM, zeros, comments and blanks", "1.5\t1:2  3:0 4:-1 # 9:9\n# all\n\n \r\n2.5 2:7\r\n3.5", ReadOptions{},
 			"[[2 0 0 -1] [0 7 0 0] [0 0 0 0]] [1.5 2.5 3.5] [] [] []"},
 		{"LIBSVM, the first rows", "1.5 1:2\n2.5 2:3\n3.5 9:1\n", ReadOptions{MaxRows: 2},
 			"[[2 0] [0 3]] [1.5 2.5] [] [] []"},
 		{"LIBSVM, more features than are there", "1.5 1:2\n", ReadOptions{Dim: 3}, "[[2 0 0]] [1.5] [] [] []"},
-		{"LIBSVM, one line longer than any buffer", "1 1:1\n3 " + strings.Repeat(" ", 1<<19) + "2:5\n", ReadOptions{Task: "regression"},
+		{"LIBSVM, one line longer than any buffer", "1 1:1\n3 " + strings.Repeat(" ", 1<<19) + "2:5\n",
+			ReadOptions{Task: "regression"},
 			"[[1 0] [0 5]] [1 3] [] [] []"},
 		{"LIBSVM, classes", "+1 1:0.5\n-1 2:1e-3\n+1\n", ReadOptions{Task: "classification"},
 			"[[0.5 0] [0 0.001] [0 0]] [] [-1 1] [1 0 1] []"},
-		{"", "1.5 0:1\n", ReadOptions{Format: "libsvm"}, "!f, line 1, column 2: index 0: LIBSVM counts features from 1"},
+		{"", "1.5 0:1\n", ReadOptions{Format: "libsvm"},
+			"!f, line 1, column 2: index 0: LIBSVM counts features from 1"},
 		{"", "1.5 2:1 2:1\n", ReadOptions{}, "!index 2 after index 2"},
 		{"", "1.5 1:x\n", ReadOptions{Format: "libsvm"}, `!value of index 1: "x"`},
 		{"", "1.5 1:1\n2.5 5:1\n3.5 2:1\n", ReadOptions{Dim: 3}, "!f, line 2: "},
 		{"no such format", "1,2\n", ReadOptions{Format: "xls"}, "!xls"},
 		{"no such task", "1,2\n", ReadOptions{Task: "rank"}, "!rank"},
 		// Targets in a local number format, dates and texts of all kinds are no classes unless the user says so.
-		{"five decimal commas", "a;b;y\n" + lines(5, func(i int) string { return fmt.Sprintf("1;2;%d,5", 10+i) }), ReadOptions{},
+		{"five decimal commas", "a;b;y\n" + lines(5, func(i int) string { return fmt.Sprintf("1;2;%d,5", 10+i) }),
+			ReadOptions{},
 			`!line 2: target: "10,5" is not a number: decimal comma? write 10.5; if the answers are classes, say --task classification`},
 		{"thousands", lines(300, func(i int) string { return fmt.Sprintf(`1;"1,%03d,567"`, i) }), ReadOptions{},
 			`!"1,000,567" is not a number: separators of thousands? write 1000567;`},
@@ -261,7 +267,8 @@ func TestRead(t *testing.T) {
 	fails(t, errOf(ReadFile(t.Context(), "no/such/file", nil)), "no/such/file")
 }
 
-// idxFiles writes n images of h×w pixels, pixel j of image i being 10i+j, and their labels and returns the images' path.
+// idxFiles writes n images of h×w pixels, pixel j of image i being 10i+j, and their labels and returns the images'
+// path.
 func idxFiles(t *testing.T, n, h, w int, edit func(images, labels []byte) (i, l []byte)) string {
 	images := binary.BigEndian.AppendUint32(nil, idxImages)
 	labels := binary.BigEndian.AppendUint32(nil, idxLabels)
@@ -288,8 +295,10 @@ func idxFiles(t *testing.T, n, h, w int, edit func(images, labels []byte) (i, l 
 
 // TestIDX: images of few pixels, and of more in all than are read at once.
 func TestIDX(t *testing.T) {
-	for _, c := range []struct{ n, h, w, most, want int }{{4, 2, 3, 3, 3}, {700, 50, 50, 0, 700}, {700, 50, 50, 9999, 700}} {
-		d := must(ReadFile(t.Context(), idxFiles(t, c.n, c.h, c.w, nil), &ReadOptions{Task: "classification", MaxRows: c.most}))
+	for _, c := range []struct{ n, h, w, most, want int }{{4, 2, 3, 3, 3}, {700, 50, 50, 0, 700},
+		{700, 50, 50, 9999, 700}} {
+		d := must(ReadFile(t.Context(), idxFiles(t, c.n, c.h, c.w, nil),
+			&ReadOptions{Task: "classification", MaxRows: c.most}))
 		x := d.X.(*points.Bytes)
 		if x.N != c.want || x.D != c.h*c.w || !slices.Equal(d.Labels, []string{"0", "1", "2"}) {
 			t.Fatalf("%v: %d×%d, labels %q", c, x.N, x.D, d.Labels)
@@ -300,7 +309,8 @@ func TestIDX(t *testing.T) {
 			}
 		}
 	}
-	if d, err := ReadFile(t.Context(), idxFiles(t, 2, 2, 3, func(i, _ []byte) (_, _ []byte) { return i, nil }), &ReadOptions{Target: "none"}); err != nil || d.HasAnswers() {
+	if d, err := ReadFile(t.Context(), idxFiles(t, 2, 2, 3, func(i, _ []byte) (_, _ []byte) { return i, nil }),
+		&ReadOptions{Target: "none"}); err != nil || d.HasAnswers() {
 		t.Errorf("without labels: %v", err)
 	}
 }

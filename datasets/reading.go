@@ -21,11 +21,12 @@ type Reading struct {
 	Target    string `json:"target,omitempty"`  // its name, or number counted from 0
 	Features  int    `json:"features"`
 	// Dropped are columns that are left out since the options say so, Ignored those that the model does not have.
-	Dropped  []string     `json:"dropped,omitempty"`
-	Ignored  []string     `json:"ignored,omitempty"`
-	Labels   []LabelCount `json:"labels,omitempty"`
-	Missing  int          `json:"missing,omitempty"`  // cells without a value, to be filled in
-	Repeated int          `json:"repeated,omitempty"` // rows whose features equal an earlier one's; 0 also where there are no answers
+	Dropped []string     `json:"dropped,omitempty"`
+	Ignored []string     `json:"ignored,omitempty"`
+	Labels  []LabelCount `json:"labels,omitempty"`
+	Missing int          `json:"missing,omitempty"` // cells without a value, to be filled in
+	// rows whose features equal an earlier one's; 0 also where there are no answers
+	Repeated int `json:"repeated,omitempty"`
 	// Unjudged says why the answers of a file that needs none were left out.
 	Unjudged string   `json:"unjudged,omitempty"`
 	Notes    []string `json:"notes,omitempty"`

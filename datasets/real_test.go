@@ -22,10 +22,12 @@ func realData(t testing.TB) string {
 func TestRealData(t *testing.T) {
 	dir := realData(t)
 	counts := map[string][2][]int{ // points per class, training and test
-		"mnist":  {{5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949}, {980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}},
+		"mnist": {{5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949},
+			{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}},
 		"adult":  {{24720, 7841}, {12435, 3846}},
 		"ijcnn1": {{45137, 4853}, {82989, 8712}},
-		"usps":   {{1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644}, {359, 264, 198, 166, 200, 160, 170, 147, 166, 177}},
+		"usps": {{1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644},
+			{359, 264, 198, 166, 200, 160, 170, 147, 166, 177}},
 	}
 	for _, info := range Registry() {
 		if _, missing := info.Find([]string{dir}); len(missing) > 0 || info.BuiltIn() {
@@ -42,7 +44,8 @@ func TestRealData(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Train.Len() != info.N || p.Test.Len() != info.TestN || p.Train.Dim() != info.D || p.Test.Dim() != info.D {
+			if p.Train.Len() != info.N || p.Test.Len() != info.TestN || p.Train.Dim() != info.D ||
+				p.Test.Dim() != info.D {
 				t.Errorf("%d + %d points of dimension %d, %d; the registry says %d + %d of %d",
 					p.Train.Len(), p.Test.Len(), p.Train.Dim(), p.Test.Dim(), info.N, info.TestN, info.D)
 			}
@@ -55,7 +58,8 @@ func TestRealData(t *testing.T) {
 				}
 			}
 			if want, ok := counts[info.Name]; ok {
-				if got := [2][]int{classCounts(p.Train), classCounts(p.Test)}; !slices.Equal(got[0], want[0]) || !slices.Equal(got[1], want[1]) {
+				if got := [2][]int{classCounts(p.Train), classCounts(p.Test)}; !slices.Equal(got[0], want[0]) ||
+					!slices.Equal(got[1], want[1]) {
 					t.Errorf("points per class %v, want %v", got, want)
 				}
 			}

@@ -154,7 +154,8 @@ func (f *File) Verify(name string) (known bool, err error) {
 		return true, err
 	}
 	if sum != f.SHA256 {
-		return true, &ParseError{File: name, Reason: fmt.Sprintf("bad checksum: the content has sha256 %s, expected %s; get it again", sum, f.SHA256)}
+		return true, &ParseError{File: name,
+			Reason: fmt.Sprintf("bad checksum: the content has sha256 %s, expected %s; get it again", sum, f.SHA256)}
 	}
 	return true, nil
 }

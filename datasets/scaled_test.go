@@ -19,14 +19,16 @@ func TestScaled(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := d.Scaling
-	if s == nil || other.Scaling != s || other.X.(*points.Dense).Data[0] != d.X.(*points.Dense).Data[4] || raw.Scaling != nil || raw.X.(*points.Dense).Data[0] != 1 {
+	if s == nil || other.Scaling != s || other.X.(*points.Dense).Data[0] != d.X.(*points.Dense).Data[4] ||
+		raw.Scaling != nil || raw.X.(*points.Dense).Data[0] != 1 {
 		t.Fatalf("%+v, %+v of %+v", d, other, raw)
 	}
 	in, out, err := d.Holdout(0.5, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, part := range map[string]*Dataset{"slice": d.Slice(1, 4), "head": d.Head(2), "subset": d.Subset([]int{5, 0}), "kept": in, "held out": out} {
+	for what, part := range map[string]*Dataset{"slice": d.Slice(1, 4), "head": d.Head(2),
+		"subset": d.Subset([]int{5, 0}), "kept": in, "held out": out} {
 		if part.Scaling != s {
 			t.Errorf("%s: %v", what, part.Scaling)
 		}
@@ -65,7 +67,8 @@ func TestScaled(t *testing.T) {
 		{&Scaling{Kind: "standard", Shift: s.Shift, Scale: []float64{1, 2}}, d, "scaled already"},
 		{&Scaling{Kind: "pixel", Scale: make([]float64, 3)}, raw, "points of 2 features, and a scaling (pixel) of 3"},
 	} {
-		if got, err := c.s.Apply(c.d); got != nil || err == nil || !strings.HasPrefix(err.Error(), "made: ") || !strings.Contains(err.Error(), c.want) {
+		if got, err := c.s.Apply(c.d); got != nil || err == nil || !strings.HasPrefix(err.Error(), "made: ") ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.s, err, c.want)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 // training points only and applied to all. A data set says by its field Scaling what was applied. A missing value (NaN)
 // of feature j is Fill_j first.
 type Scaling struct {
-	Kind  string    `json:"kind"`            // unit, standard or pixel; fill or lengths where Impute or Stretch alone was
+	// unit, standard or pixel; fill or lengths where Impute or Stretch alone was
+	Kind  string    `json:"kind"`
 	Shift []float64 `json:"shift,omitempty"` // nil means zeros
 	Scale []float64 `json:"scale"`           // 0 for a constant feature
 	Fill  []float64 `json:"fill,omitempty"`  // nil: no value may be missing
@@ -102,7 +103,9 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 	for j := range lo {
 		// The squares of what passes neither overflow nor vanish.
 		if most := max(math.Abs(lo[j]), math.Abs(hi[j])); lo[j] < hi[j] && most < 1e-100 || !(most <= 1e100) {
-			return nil, fmt.Errorf("feature %d goes from %g to %g: want values from 1e-100 to 1e100, give it in another unit", j, lo[j], hi[j])
+			return nil,
+				fmt.Errorf("feature %d goes from %g to %g: want values from 1e-100 to 1e100, give it in another unit",
+					j, lo[j], hi[j])
 		}
 	}
 	if kind == "unit" {
@@ -254,7 +257,8 @@ func (s *Scaling) Validate() error {
 	case s.Shift != nil && len(s.Shift) != len(s.Scale):
 		return fmt.Errorf("scaling of %d features has %d shifts", len(s.Scale), len(s.Shift))
 	case s.Fill != nil && len(s.Fill) != len(s.Scale) || s.Lengths != nil && len(s.Lengths) != len(s.Scale):
-		return fmt.Errorf("scaling of %d features fills %d of them, and has %d lengths", len(s.Scale), len(s.Fill), len(s.Lengths))
+		return fmt.Errorf("scaling of %d features fills %d of them, and has %d lengths", len(s.Scale), len(s.Fill),
+			len(s.Lengths))
 	}
 	for j, v := range s.Scale {
 		if !isFinite(v) || s.Shift != nil && !isFinite(s.Shift[j]) || s.Fill != nil && !isFinite(s.Fill[j]) {
@@ -274,9 +278,12 @@ func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 	case s.equal(d.Scaling):
 		return d, nil
 	case s == nil:
-		return nil, fmt.Errorf("%s: the points are scaled (%s), want them unscaled: pass them as they were read", name, d.Scaling.Kind)
+		return nil, fmt.Errorf("%s: the points are scaled (%s), want them unscaled: pass them as they were read", name,
+			d.Scaling.Kind)
 	case d.Scaling != nil:
-		return nil, fmt.Errorf("%s: the points are scaled already (%s), by other numbers than those wanted (%s): pass them as they were read", name, d.Scaling.Kind, s.Kind)
+		return nil,
+			fmt.Errorf("%s: the points are scaled already (%s), by other numbers than those wanted (%s): pass "+
+				"them as they were read", name, d.Scaling.Kind, s.Kind)
 	case s.Dim() != d.Dim():
 		return nil, fmt.Errorf("%s: points of %d features, and a scaling (%s) of %d", name, d.Dim(), s.Kind, s.Dim())
 	}
@@ -286,13 +293,15 @@ func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 }
 
 func (s *Scaling) equal(r *Scaling) bool {
-	return s == r || s != nil && r != nil && slices.Equal(s.Shift, r.Shift) && slices.Equal(s.Scale, r.Scale) && slices.Equal(s.Fill, r.Fill)
+	return s == r || s != nil && r != nil && slices.Equal(s.Shift, r.Shift) && slices.Equal(s.Scale, r.Scale) &&
+		slices.Equal(s.Fill, r.Fill)
 }
 
 // uniform returns the one scale of all features, if they have one and no shift, that keeps bytes bytes.
 func (s *Scaling) uniform() (scale float64, ok bool) {
 	differs := func(v float64) bool { return v != s.Scale[0] }
-	if len(s.Scale) == 0 || s.Fill != nil || slices.ContainsFunc(s.Scale, differs) || slices.ContainsFunc(s.Shift, func(v float64) bool { return v != 0 }) {
+	if len(s.Scale) == 0 || s.Fill != nil || slices.ContainsFunc(s.Scale, differs) ||
+		slices.ContainsFunc(s.Shift, func(v float64) bool { return v != 0 }) {
 		return 0, false
 	}
 	return s.Scale[0], true
@@ -343,10 +352,10 @@ func (s *Scaling) points(x points.Points) points.Points {
 	return out
 }
 
-// Holdout splits the points into those to train on and those held out to judge the fit: round(share·n) of them, at least one, drawn
-// by the seed, and both in the order of d. They are drawn at random, whatever their classes, as scores of held-out points (package
-// interval) must be those of any; equal points (points.Same) are on the same side, which may make them more. It returns an error
-// unless 0 < share < 1 and both parts have points.
+// Holdout splits the points into those to train on and those held out to judge the fit: round(share·n) of them, at
+// least one, drawn by the seed, and both in the order of d. They are drawn at random, whatever their classes, as
+// scores of held-out points (package interval) must be those of any; equal points (points.Same) are on the same side,
+// which may make them more. It returns an error unless 0 < share < 1 and both parts have points.
 func (d *Dataset) Holdout(share float64, seed uint64) (train, held *Dataset, err error) {
 	n := d.Len()
 	if !(share > 0 && share < 1) {
@@ -367,7 +376,9 @@ func (d *Dataset) Holdout(share float64, seed uint64) (train, held *Dataset, err
 		}
 	}
 	if len(in) == 0 {
-		return nil, nil, fmt.Errorf("a holdout of %g of %d rows, of which %d are different, leaves no row to train on: give more rows, or a test file", share, n, len(groups))
+		return nil, nil,
+			fmt.Errorf("a holdout of %g of %d rows, of which %d are different, leaves no row to train on: give "+
+				"more rows, or a test file", share, n, len(groups))
 	}
 	slices.Sort(in)
 	slices.Sort(out)

@@ -141,7 +141,8 @@ var pen = [10][][][2]float64{
 	{{{16, 1}, {5, 1}, {5, 8}, {11, 8}, {15, 10}, {16, 14}, {13, 18}, {8, 19}, {3, 17}}},
 	{{{13, 1}, {7, 6}, {4, 13}, {6, 18}, {10, 19}, {14, 18}, {16, 14}, {13, 11}, {8, 11}, {5, 13}}},
 	{{{3, 2}, {16, 2}, {11, 10}, {8, 19}}},
-	{{{10, 1}, {6, 3}, {6, 7}, {10, 9}, {14, 7}, {14, 3}, {10, 1}}, {{10, 9}, {5, 12}, {5, 17}, {10, 19}, {15, 17}, {15, 12}, {10, 9}}},
+	{{{10, 1}, {6, 3}, {6, 7}, {10, 9}, {14, 7}, {14, 3}, {10, 1}},
+		{{10, 9}, {5, 12}, {5, 17}, {10, 19}, {15, 17}, {15, 12}, {10, 9}}},
 	{{{15, 7}, {12, 9}, {8, 9}, {5, 6}, {7, 2}, {11, 1}, {15, 3}, {15, 7}, {15, 12}, {12, 19}}},
 }
 
@@ -216,7 +217,8 @@ type Deformation struct {
 }
 
 func (d Deformation) String() string {
-	return fmt.Sprintf("shifts to %g pixels, rotations to %g degrees, elastic α = %g, σ = %g", d.Shift, d.Rotate, d.Alpha, d.Sigma)
+	return fmt.Sprintf("shifts to %g pixels, rotations to %g degrees, elastic α = %g, σ = %g", d.Shift, d.Rotate,
+		d.Alpha, d.Sigma)
 }
 
 // deformer applies deformations to pictures of side×side pixels. It holds work space: each
@@ -304,7 +306,8 @@ func (f *deformer) value(src []float32, x, y float64) float64 {
 	x0, y0 := math.Floor(x), math.Floor(y)
 	a, b := x-x0, y-y0
 	i, j := int(y0), int(x0)
-	return (1-b)*((1-a)*f.pixel(src, i, j)+a*f.pixel(src, i, j+1)) + b*((1-a)*f.pixel(src, i+1, j)+a*f.pixel(src, i+1, j+1))
+	return (1-b)*((1-a)*f.pixel(src, i, j)+a*f.pixel(src, i, j+1)) + b*((1-a)*f.pixel(src, i+1, j)+a*f.pixel(src, i+1,
+		j+1))
 }
 
 // pixel returns the pixel in row i, column j; 0 outside.

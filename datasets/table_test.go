@@ -42,12 +42,15 @@ func TestMissingCells(t *testing.T) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 	_, err = Read(strings.NewReader("1,2,2.5\n1,,\n1,,3.5\n"), "file", nil)
-	if err == nil || !strings.HasSuffix(err.Error(), "in 3 rows 3 cells are missing: column 2 2, the target 1; rows without a target have to be removed") {
+	if err == nil ||
+		!strings.HasSuffix(err.Error(),
+			"in 3 rows 3 cells are missing: column 2 2, the target 1; rows without a target have to be removed") {
 		t.Errorf("without a header: %v", err)
 	}
 	wide := strings.Repeat("x,", 30) + "y\n" + strings.Repeat("1,", 30) + "2.5\n" + strings.Repeat(",", 30) + "2.5\n"
 	fails(t, errOf(Read(strings.NewReader(wide), "file", nil)), "and 10 more")
-	if d, err := Read(strings.NewReader("a,b,y\n1,,2.5\n1,,3.5\n"), "file", &ReadOptions{Drop: []string{"b"}}); err != nil || d.Dim() != 1 {
+	if d, err := Read(strings.NewReader("a,b,y\n1,,2.5\n1,,3.5\n"), "file",
+		&ReadOptions{Drop: []string{"b"}}); err != nil || d.Dim() != 1 {
 		t.Errorf("dropped: %v", err)
 	}
 }
@@ -132,7 +135,8 @@ func TestBombs(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			_, err := Read(&repeated{head: c.head, text: c.text, n: size}, "bomb", &ReadOptions{Format: c.format, Target: map[string]string{"idx": "none"}[c.format], Memory: limit})
+			_, err := Read(&repeated{head: c.head, text: c.text, n: size}, "bomb",
+				&ReadOptions{Format: c.format, Target: map[string]string{"idx": "none"}[c.format], Memory: limit})
 			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want %q", err, c.want)
@@ -151,7 +155,8 @@ func TestBombs(t *testing.T) {
 	fails(t, errOf(Read(&packed, "bomb.gz", &ReadOptions{Memory: limit})), "rows takes more than 8.39 MB")
 	// An index of 2^31−2 is one number, but vectors of as many are not to be had.
 	wide := "1 1:1\n1 2147483646:1\n2 1:1\n"
-	fails(t, errOf(Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 30})), "wide.svm, line 2: index 2147483646: vectors of that length need")
+	fails(t, errOf(Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 30})),
+		"wide.svm, line 2: index 2147483646: vectors of that length need")
 	d, err := Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 40})
 	if err != nil || d.X.(*points.CSR).NNZ() != 3 {
 		t.Errorf("a wide row on a machine for it: %v", err)

@@ -10,12 +10,14 @@ import (
 // TestShown looks at what a notebook shows of data sets.
 func TestShown(t *testing.T) {
 	x := points.NewDense(7, 10, nil)
-	d := &Dataset{Name: "a<b", Task: Classification, X: x, Class: []int{0, 1, 0, 1, 0, 1, 0}, Labels: []string{"no", "yes"}, Source: "a.csv", Columns: []string{"age"}}
+	d := &Dataset{Name: "a<b", Task: Classification, X: x, Class: []int{0, 1, 0, 1, 0, 1, 0},
+		Labels: []string{"no", "yes"}, Source: "a.csv", Columns: []string{"age"}}
 	scaled := d.Head(3)
 	scaled.Scaling = &Scaling{Kind: "standard"}
 	for name, c := range map[string]struct{ text, want string }{
-		"line":          {d.String(), "a<b: classification, n = 7, d = 10, classes no, yes; a.csv"},
-		"many classes":  {(&Dataset{Task: Classification, X: x, Class: d.Class, Labels: make([]string, 40)}).String(), "data set: classification, n = 7, d = 10, 40 classes"},
+		"line": {d.String(), "a<b: classification, n = 7, d = 10, classes no, yes; a.csv"},
+		"many classes": {(&Dataset{Task: Classification, X: x, Class: d.Class, Labels: make([]string, 40)}).String(),
+			"data set: classification, n = 7, d = 10, 40 classes"},
 		"no answers":    {(&Dataset{Name: "u", X: x}).String(), "no answers"},
 		"no points":     {(&Dataset{Name: "u"}).String(), "no points"},
 		"pair":          {(&Pair{Train: scaled}).String(), "classes no, yes, scaled: standard; a.csv\ntest     none\n"},

@@ -112,7 +112,8 @@ func (d *drawing) drawAxisLabels() {
 	b, p := d.box, d.pen
 	mid := vg.Point{X: (b.Min.X + b.Max.X) / 2, Y: (b.Min.Y + b.Max.Y) / 2}
 	if !d.hideX {
-		p.text(d.f.X.Label, vg.Point{X: mid.X, Y: b.Min.Y - tickLength - tickSize*1.25 - labelSize*1.2}, labelSize, ink, 0.5, false, false)
+		p.text(d.f.X.Label, vg.Point{X: mid.X, Y: b.Min.Y - tickLength - tickSize*1.25 - labelSize*1.2}, labelSize,
+			ink, 0.5, false, false)
 	}
 	if !d.hideY {
 		x := b.Min.X - tickLength - 3 - maxWidth(d.y.ticks) - labelSize*0.8

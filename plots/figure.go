@@ -200,7 +200,8 @@ func (f *Figure) String() string {
 	if n := len(f.Panels); n > 0 {
 		fmt.Fprintf(&b, "%d panels\n", n)
 		for i := range f.Panels {
-			b.WriteString("  " + strings.ReplaceAll(strings.TrimSuffix(f.Panels[i].String(), "\n"), "\n", "\n  ") + "\n")
+			b.WriteString("  " + strings.ReplaceAll(strings.TrimSuffix(f.Panels[i].String(), "\n"), "\n",
+				"\n  ") + "\n")
 		}
 		return b.String()
 	}
@@ -274,7 +275,8 @@ func (s *Series) validate() error {
 	case s.X != nil && len(s.X) != len(s.Y):
 		return fmt.Errorf(": series %q has %d values of x and %d of y", s.Name, len(s.X), len(s.Y))
 	case (s.Lo != nil || s.Hi != nil) && (len(s.Lo) != len(s.Y) || len(s.Hi) != len(s.Y)):
-		return fmt.Errorf(": series %q has %d values of y with %d lower and %d upper bounds", s.Name, len(s.Y), len(s.Lo), len(s.Hi))
+		return fmt.Errorf(": series %q has %d values of y with %d lower and %d upper bounds", s.Name, len(s.Y),
+			len(s.Lo), len(s.Hi))
 	case s.Style < Line || s.Style > Steps:
 		return fmt.Errorf(": series %q has the unknown style %d", s.Name, int(s.Style))
 	}

@@ -56,7 +56,8 @@ func TestFormats(t *testing.T) {
 		t.Errorf("the PNG of 5×4 inches has %v pixels, want 800×640", s)
 	}
 	h := f.HTML()
-	if !strings.HasPrefix(h, "<figure class=\"krr-figure\">\n<svg style=") || !strings.Contains(h, "<figcaption>a &lt;b&gt; caption</figcaption>") {
+	if !strings.HasPrefix(h, "<figure class=\"krr-figure\">\n<svg style=") ||
+		!strings.Contains(h, "<figcaption>a &lt;b&gt; caption</figcaption>") {
 		t.Errorf("HTML: %.80q", h)
 	}
 	if err := f.Encode(io.Discard, "bmp"); err == nil {
@@ -74,7 +75,8 @@ func TestSameBytes(t *testing.T) {
 		if !bytes.Equal(a.Bytes(), b.Bytes()) {
 			t.Errorf("two drawings of one figure differ as %s", format)
 		}
-		if format == "pdf" && (!bytes.HasPrefix(a.Bytes(), []byte("%PDF-")) || !bytes.Contains(a.Bytes(), []byte("D:20000101000000"))) {
+		if format == "pdf" && (!bytes.HasPrefix(a.Bytes(), []byte("%PDF-")) ||
+			!bytes.Contains(a.Bytes(), []byte("D:20000101000000"))) {
 			t.Error("the PDF has a date, or is none")
 		}
 	}
@@ -172,18 +174,20 @@ func TestHardData(t *testing.T) {
 		many.Series = append(many.Series, Series{Name: strings.Repeat("long name ", 12), Y: []float64{1, 2}})
 	}
 	for name, f := range map[string]*Figure{
-		"one point":     {Series: []Series{{Y: []float64{3}}}},
-		"zero":          {Series: []Series{{Y: []float64{0, 0}}}},
-		"constant":      {Y: Axis{Log: true}, Series: []Series{{Y: []float64{1e-300, 1e-300}}}},
-		"huge":          {Series: []Series{{Y: []float64{-math.MaxFloat64, math.MaxFloat64}}}},
-		"huge log":      {Y: Axis{Log: true}, Series: []Series{{Y: []float64{5e-324, math.MaxFloat64}}}},
-		"tiny range":    {Series: []Series{{Y: []float64{1, 1 + 1e-15, 1}}}},
-		"tiny log":      {Y: Axis{Log: true}, Series: []Series{{Y: []float64{1, 1.0001}}}},
-		"outside":       {Y: Axis{Min: 10, Max: 11}, X: Axis{Min: math.NaN(), Max: -5}, Series: []Series{{Y: []float64{1, 2}}}},
-		"outside log":   {Y: Axis{Log: true, Min: 10, Max: math.NaN()}, Series: []Series{{Y: []float64{1, 2}}}},
-		"long":          {Series: []Series{{Y: big}}},
-		"many":          many,
-		"small":         {Width: 1, Height: 1, Title: strings.Repeat("title ", 20), X: Axis{Label: "x"}, Y: Axis{Label: "y"}, Series: []Series{{Name: "n", Y: []float64{1, 2}}}},
+		"one point":  {Series: []Series{{Y: []float64{3}}}},
+		"zero":       {Series: []Series{{Y: []float64{0, 0}}}},
+		"constant":   {Y: Axis{Log: true}, Series: []Series{{Y: []float64{1e-300, 1e-300}}}},
+		"huge":       {Series: []Series{{Y: []float64{-math.MaxFloat64, math.MaxFloat64}}}},
+		"huge log":   {Y: Axis{Log: true}, Series: []Series{{Y: []float64{5e-324, math.MaxFloat64}}}},
+		"tiny range": {Series: []Series{{Y: []float64{1, 1 + 1e-15, 1}}}},
+		"tiny log":   {Y: Axis{Log: true}, Series: []Series{{Y: []float64{1, 1.0001}}}},
+		"outside": {Y: Axis{Min: 10, Max: 11}, X: Axis{Min: math.NaN(), Max: -5},
+			Series: []Series{{Y: []float64{1, 2}}}},
+		"outside log": {Y: Axis{Log: true, Min: 10, Max: math.NaN()}, Series: []Series{{Y: []float64{1, 2}}}},
+		"long":        {Series: []Series{{Y: big}}},
+		"many":        many,
+		"small": {Width: 1, Height: 1, Title: strings.Repeat("title ", 20), X: Axis{Label: "x"},
+			Y: Axis{Label: "y"}, Series: []Series{{Name: "n", Y: []float64{1, 2}}}},
 		"odd text":      {Title: "_a^ ^{ _{} 日本 \x00", Series: []Series{{Name: "^", Y: []float64{1, 2}}}},
 		"two marks":     {Series: []Series{{Y: []float64{1, 2}}}, Marks: []Mark{{0, 1, "a"}, {0, 1, "b"}}},
 		"band of lines": {Series: []Series{{Y: []float64{1}, Lo: []float64{0}, Hi: []float64{2}}}},
@@ -197,7 +201,8 @@ func TestHardData(t *testing.T) {
 			}
 		}
 	}
-	odd := (&Figure{Title: "a\x00b\nc\xff", Caption: "\x01", Series: []Series{{Name: "\x02<", Y: []float64{1, 2}}}}).SVG()
+	odd := (&Figure{Title: "a\x00b\nc\xff", Caption: "\x01",
+		Series: []Series{{Name: "\x02<", Y: []float64{1, 2}}}}).SVG()
 	if err := xml.Unmarshal([]byte(odd), new(struct{})); err != nil {
 		t.Errorf("control characters: %v, or the SVG is not well-formed", err)
 	}

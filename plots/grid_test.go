@@ -13,9 +13,11 @@ import (
 )
 
 func sampleGrid() *Figure {
-	a := Convergence("first", 1e-3, Series{Name: "pcg", Y: []float64{1, 0.1, 1e-4}}, Series{Name: "cg", Y: []float64{1, 0.8, 0.5}})
+	a := Convergence("first", 1e-3, Series{Name: "pcg", Y: []float64{1, 0.1, 1e-4}},
+		Series{Name: "cg", Y: []float64{1, 0.8, 0.5}})
 	b := Convergence("second", 1e-3, Series{Name: "cg", Y: []float64{1, 0.8, 0.5, 0.2, 0.1}})
-	c := Convergence("third", 1e-3, Series{Name: "cg", Y: []float64{1, 0.9}}, Series{Name: "direct", Y: []float64{1e-9}, Style: Points})
+	c := Convergence("third", 1e-3, Series{Name: "cg", Y: []float64{1, 0.9}},
+		Series{Name: "direct", Y: []float64{1e-9}, Style: Points})
 	return Grid("grid", 2, a, b, c)
 }
 
@@ -34,13 +36,16 @@ func TestGridLayout(t *testing.T) {
 	if ds[0].x.Max == ds[1].x.Max || ds[0].y.Min == ds[2].y.Min {
 		t.Error("own axes are the same")
 	}
-	if !near(ds[0].box.Min.X, ds[2].box.Min.X) || !near(ds[0].box.Min.Y, ds[1].box.Min.Y) || !near(ds[0].box.Max.Y, ds[1].box.Max.Y) {
+	if !near(ds[0].box.Min.X, ds[2].box.Min.X) || !near(ds[0].box.Min.Y, ds[1].box.Min.Y) ||
+		!near(ds[0].box.Max.Y, ds[1].box.Max.Y) {
 		t.Errorf("plots are not in line: %v %v %v", ds[0].box, ds[1].box, ds[2].box)
 	}
 	f.ShareX, f.ShareY = true, true
 	ds = arranged(f)
 	for i, d := range ds {
-		if d.x.Min != ds[0].x.Min || d.x.Max != ds[0].x.Max || !reflect.DeepEqual(labels(d.x.ticks), labels(ds[0].x.ticks)) || d.y.Min != ds[0].y.Min || d.y.Max != ds[0].y.Max {
+		if d.x.Min != ds[0].x.Min || d.x.Max != ds[0].x.Max ||
+			!reflect.DeepEqual(labels(d.x.ticks), labels(ds[0].x.ticks)) || d.y.Min != ds[0].y.Min ||
+			d.y.Max != ds[0].y.Max {
 			t.Errorf("panel %d does not share its axes", i)
 		}
 		if size := d.box.Size(); !near(size.X, ds[0].box.Size().X) || !near(size.Y, ds[0].box.Size().Y) {
@@ -165,14 +170,16 @@ func TestPanelTitles(t *testing.T) {
 
 // TestGroupAlike: on one axis all numbers of four digits have a comma if a longer one has.
 func TestGroupAlike(t *testing.T) {
-	for want, ticks := range map[string][]float64{"625 2,500 10,000": {625, 2500, 10000}, "625 2500 5000": {625, 2500, 5000}} {
+	for want, ticks := range map[string][]float64{"625 2,500 10,000": {625, 2500, 10000},
+		"625 2500 5000": {625, 2500, 5000}} {
 		a := Axis{Ticks: ticks, Log: true}
 		s := (&Figure{}).fit(&a, 600, 11000, 5, func(*scale) bool { return false })
 		if got := strings.Join(labels(s.ticks), " "); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	for text, want := range map[string]string{"5000": "5,000", "−5000.5": "−5,000.5", "5×10³": "5×10³", "500": "500", "20,000": "20,000"} {
+	for text, want := range map[string]string{"5000": "5,000", "−5000.5": "−5,000.5", "5×10³": "5×10³", "500": "500",
+		"20,000": "20,000"} {
 		if got := commas(text, 4); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}

@@ -22,7 +22,8 @@ func sampleMap() *Figure {
 func TestMapCells(t *testing.T) {
 	f := sampleMap()
 	d := laidOut(f)
-	if first, last := d.cell(0, 0), d.cell(1, 2); distance(first.Min, d.box.Min) > 1e-6 || distance(last.Max, d.box.Max) > 1e-6 {
+	if first, last := d.cell(0, 0), d.cell(1, 2); distance(first.Min, d.box.Min) > 1e-6 ||
+		distance(last.Max, d.box.Max) > 1e-6 {
 		t.Errorf("cells from %v to %v do not fill %v", first.Min, last.Max, d.box)
 	}
 	if math.Abs(float64(d.cell(0, 1).Size().X-d.box.Size().X/3)) > 1e-6 {
@@ -32,7 +33,8 @@ func TestMapCells(t *testing.T) {
 		x, y float64
 		i, j int
 		ok   bool
-	}{{500, 1e-6, 0, 0, true}, {720, 1e-4, 1, 1, true}, {700, 1e-4, 1, 0, true}, {3000, 1e-6, 0, 0, false}, {0, 1, 0, 0, false}} {
+	}{{500, 1e-6, 0, 0, true}, {720, 1e-4, 1, 1, true}, {700, 1e-4, 1, 0, true}, {3000, 1e-6, 0, 0, false}, {0, 1, 0,
+		0, false}} {
 		if i, j, ok := f.cellAt(c.x, c.y); ok != c.ok || ok && (i != c.i || j != c.j) {
 			t.Errorf("cellAt(%g, %g) = %d, %d, %v", c.x, c.y, i, j, ok)
 		}
@@ -47,8 +49,9 @@ func TestMapCells(t *testing.T) {
 
 func TestMapText(t *testing.T) {
 	m := &HeatMap{}
-	for v, want := range map[float64]string{1.234: "1.23", 12.34: "12.3", 999.7: "1000", 12345: "12,345", 2.5e6: "2.5×10⁶",
-		1e-5: "10⁻⁵", 0: "0", -0.5: "−0.5", math.Inf(1): "∞"} {
+	for v, want := range map[float64]string{1.234: "1.23", 12.34: "12.3", 999.7: "1000", 12345: "12,345",
+		2.5e6: "2.5×10⁶",
+		1e-5:  "10⁻⁵", 0: "0", -0.5: "−0.5", math.Inf(1): "∞"} {
 		if got := m.text(v); got != want {
 			t.Errorf("text(%g) = %q, want %q", v, got, want)
 		}
@@ -114,7 +117,8 @@ func TestMapValidate(t *testing.T) {
 		f := sampleMap()
 		change(f.Map)
 		err := f.Encode(io.Discard, "svg")
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), `plots: figure "κ": `) {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), `plots: figure "κ": `) {
 			t.Errorf("%v, want %q", err, want)
 			continue
 		}
@@ -134,12 +138,16 @@ func TestHardMaps(t *testing.T) {
 	for name, f := range map[string]*Figure{
 		"one cell": Map("", "", "", "", []float64{1}, []float64{1}, one),
 		"zero":     {Map: &HeatMap{X: []float64{0}, Y: []float64{0}, Z: [][]float64{{0}}}},
-		"huge":     {Map: &HeatMap{X: []float64{-math.MaxFloat64, math.MaxFloat64}, Y: []float64{0}, Z: [][]float64{{-math.MaxFloat64, math.MaxFloat64}}}},
-		"huge log": Map("", "", "", "", []float64{5e-324, math.MaxFloat64}, []float64{1}, [][]float64{{5e-324, math.MaxFloat64}}),
-		"many":     Map("t", "x", "y", "z", many, many, z),
-		"outside":  {X: Axis{Min: 5, Max: 6}, Map: &HeatMap{X: []float64{1}, Y: []float64{1}, Z: one}},
-		"small":    {Width: 1, Height: 1, Map: &HeatMap{X: []float64{1}, Y: []float64{1}, Z: one, Color: Axis{Label: "κ"}}},
-		"series":   {Map: &HeatMap{X: []float64{1}, Y: []float64{1}, Z: one}, Series: []Series{{Name: "path", Y: []float64{1, 2}}}},
+		"huge": {Map: &HeatMap{X: []float64{-math.MaxFloat64, math.MaxFloat64}, Y: []float64{0},
+			Z: [][]float64{{-math.MaxFloat64, math.MaxFloat64}}}},
+		"huge log": Map("", "", "", "", []float64{5e-324, math.MaxFloat64}, []float64{1},
+			[][]float64{{5e-324, math.MaxFloat64}}),
+		"many":    Map("t", "x", "y", "z", many, many, z),
+		"outside": {X: Axis{Min: 5, Max: 6}, Map: &HeatMap{X: []float64{1}, Y: []float64{1}, Z: one}},
+		"small": {Width: 1, Height: 1, Map: &HeatMap{X: []float64{1}, Y: []float64{1}, Z: one,
+			Color: Axis{Label: "κ"}}},
+		"series": {Map: &HeatMap{X: []float64{1}, Y: []float64{1}, Z: one},
+			Series: []Series{{Name: "path", Y: []float64{1, 2}}}},
 	} {
 		for _, format := range []string{"svg", "pdf", "png"} {
 			var b strings.Builder

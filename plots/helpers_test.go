@@ -16,7 +16,8 @@ func TestSpectrum(t *testing.T) {
 	}
 	in := []Series{{Name: "K", Y: y}, {Name: "Ritz", X: []float64{1, 60}, Y: []float64{1, 0.02}, Style: Points}}
 	f := Spectrum("t", 0.1, in...)
-	if !f.X.Log || !f.Y.Log || f.Series[0].X[0] != 1 || f.Series[0].X[59] != 60 || f.Series[1].X[1] != 60 || f.HLines[0].At != 0.1 {
+	if !f.X.Log || !f.Y.Log || f.Series[0].X[0] != 1 || f.Series[0].X[59] != 60 || f.Series[1].X[1] != 60 ||
+		f.HLines[0].At != 0.1 {
 		t.Errorf("%+v", f)
 	}
 	if in[0].X != nil {
@@ -31,7 +32,8 @@ func TestLadder(t *testing.T) {
 	a := Series{Name: "a", X: []float64{1000, 2000}, Y: []float64{60, 20}}
 	b := Series{Name: "b", X: []float64{500, 1000}, Y: []float64{90, 30}, Style: Steps}
 	f := Ladder("t", "κ", 30, 1, a, b)
-	if !reflect.DeepEqual(f.X.Ticks, []float64{500, 1000, 2000}) || f.Series[0].Style != Points || f.Series[1].Style != Steps {
+	if !reflect.DeepEqual(f.X.Ticks, []float64{500, 1000, 2000}) || f.Series[0].Style != Points ||
+		f.Series[1].Style != Steps {
 		t.Errorf("%+v", f)
 	}
 	if len(f.Marks) != 1 || f.Marks[0] != (Mark{2000, 20, "s = 2000"}) || f.HLines[0] != (RefLine{30, "target 30"}) {
@@ -79,7 +81,8 @@ func TestSVGText(t *testing.T) {
 	svg := (&Figure{Title: "κ of M⁻¹A <λ_p>", X: Axis{Label: "10⁻³ s"}, Series: []Series{{Y: []float64{1, 2}}}}).SVG()
 	var end float64
 	for _, want := range []string{"κ of M", "−1", "A &lt;λ", "p", "&gt;"} {
-		m := regexp.MustCompile(`<text x="([0-9.]+)"[^>]* textLength="([0-9.]+)"[^>]*>` + want + `</text>`).FindStringSubmatch(svg)
+		m := regexp.MustCompile(`<text x="([0-9.]+)"[^>]* textLength="([0-9.]+)"[^>]*>` + want +
+			`</text>`).FindStringSubmatch(svg)
 		if m == nil {
 			t.Fatalf("no %q", want)
 		}
@@ -93,7 +96,8 @@ func TestSVGText(t *testing.T) {
 	if i := strings.IndexFunc(svg, isMark); i >= 0 {
 		t.Errorf("a mark is left: %.80q", svg[i:])
 	}
-	if svg := (&Figure{Title: "a\ue001\ue000b", Series: []Series{{Y: []float64{1, 2}}}}).SVG(); !strings.Contains(svg, ">a  b</text>") {
+	if svg := (&Figure{Title: "a\ue001\ue000b", Series: []Series{{Y: []float64{1, 2}}}}).SVG(); !strings.Contains(svg,
+		">a  b</text>") {
 		t.Error("private characters in a label")
 	}
 }

@@ -63,7 +63,8 @@ func (f *Figure) HTML() string {
 	}
 	b.WriteString(`<script type="application/json">` + f.data(drawn) + "</script>\n")
 	if c := f.Controls; c != nil {
-		fmt.Fprintf(&b, "<script>(window.krrControls ??= {})[%q] = %s;</script>\n", c.Name, strings.TrimSpace(slim(c.Script)))
+		fmt.Fprintf(&b, "<script>(window.krrControls ??= {})[%q] = %s;</script>\n", c.Name,
+			strings.TrimSpace(slim(c.Script)))
 	}
 	b.WriteString(liveScript + "</figure>\n")
 	return b.String()
@@ -88,9 +89,13 @@ func (f *Figure) inline() (svg string, drawn []*drawing, err error) {
 
 // page returns the figure as a whole HTML document.
 func (f *Figure) page() []byte {
-	return []byte("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
-		html.EscapeString(flat(f.Title)) + "</title>\n<style>body{font-family:sans-serif;color:#222;max-width:60em;margin:1em auto;padding:0 1em}figure{margin:0}" +
-		"figure>svg{width:100%}figcaption{margin-top:.5em}</style>\n</head>\n<body>\n" + f.HTML() + "</body>\n</html>\n")
+	return []byte("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" " +
+		"content=\"width=device-width\">\n<title>" +
+		html.EscapeString(flat(f.Title)) +
+		"</title>\n<style>body{font-family:sans-serif;color:#222;max-width:60em;margin:1em auto;padding:0 " +
+		"1em}figure{margin:0}" +
+		"figure>svg{width:100%}figcaption{margin-top:.5em}</style>\n</head>\n<body>\n" + f.HTML() +
+		"</body>\n</html>\n")
 }
 
 // numbers are values as JSON has them: null for NaN, and a number beyond all others for an infinite one.
@@ -231,7 +236,8 @@ const mostSamples = 4000
 
 func (d *drawing) seriesData(i int) seriesData {
 	s, l := &d.f.Series[i], d.lookOf(i)
-	out := seriesData{Name: flat(s.Name), Style: s.Style.String(), Color: fmt.Sprintf("#%02X%02X%02X", l.color.R, l.color.G, l.color.B), Marker: markers[l.marker].svg(),
+	out := seriesData{Name: flat(s.Name), Style: s.Style.String(),
+		Color: fmt.Sprintf("#%02X%02X%02X", l.color.R, l.color.G, l.color.B), Marker: markers[l.marker].svg(),
 		X: numbers{}, Y: numbers{}}
 	for _, w := range l.dash {
 		out.Dashes = strings.TrimSpace(fmt.Sprintf("%s %g", out.Dashes, w.Points()))

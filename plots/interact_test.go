@@ -13,7 +13,8 @@ import (
 func TestInteractive(t *testing.T) {
 	f := sample()
 	f.Series[0].Name = `one</script>"<`
-	f.Controls = &Controls{Name: "c", Sliders: []Slider{{Name: "λ", Min: 1, Max: 2, Value: 1}}, Script: "// what\n  () => 1\n", Data: []float64{3}}
+	f.Controls = &Controls{Name: "c", Sliders: []Slider{{Name: "λ", Min: 1, Max: 2, Value: 1}},
+		Script: "// what\n  () => 1\n", Data: []float64{3}}
 	h := f.HTML()
 	if n := strings.Count(h, "</script>"); n != 3 || strings.Count(h, "<script") != 3 {
 		t.Errorf("%d scripts end, want 3", n)
@@ -43,10 +44,12 @@ func TestInteractive(t *testing.T) {
 		t.Fatalf("%v\n%s", err, js)
 	}
 	p := d.Panels[0]
-	if !p.X.Log || !p.Y.Log || p.Y.Min != 1e-3 || !(p.Y.Max > 5) || len(p.Series) != 3 || len(p.H) != 1 || len(p.V) != 2 || len(p.Marks) != 1 || p.Fixed {
+	if !p.X.Log || !p.Y.Log || p.Y.Min != 1e-3 || !(p.Y.Max > 5) || len(p.Series) != 3 || len(p.H) != 1 ||
+		len(p.V) != 2 || len(p.Marks) != 1 || p.Fixed {
 		t.Errorf("%+v", p)
 	}
-	if s := p.Series[1]; s.N != "two" || s.S != "steps" || *s.Y[0] != 2 || *s.Y[1] != 1e300 || *s.Hi[2] != 1e300 || s.Hi[3] != nil || s.C != "#D55E00" || s.D != "6 2.5" {
+	if s := p.Series[1]; s.N != "two" || s.S != "steps" || *s.Y[0] != 2 || *s.Y[1] != 1e300 || *s.Hi[2] != 1e300 ||
+		s.Hi[3] != nil || s.C != "#D55E00" || s.D != "6 2.5" {
 		t.Errorf("%+v", s)
 	}
 	if p.Series[0].Y[1] != nil || len(d.Controls.Sliders) != 1 {
@@ -56,11 +59,14 @@ func TestInteractive(t *testing.T) {
 	if err != nil || len(drawn) != 1 {
 		t.Fatal(err)
 	}
-	contains(t, svg, `<g class="krr-axes" data-name="">`, `<g class="krr-data" data-name="">`, `<g class="krr-entry" data-name="one&lt;/script&gt;`, `data-name="two">`)
-	if strings.ContainsAny(svg, "\ue000\ue001\ue002\ue003\ue004") || strings.Count(svg, "<g") != strings.Count(svg, "</g>") || strings.Contains(f.SVG(), "krr-") {
+	contains(t, svg, `<g class="krr-axes" data-name="">`, `<g class="krr-data" data-name="">`,
+		`<g class="krr-entry" data-name="one&lt;/script&gt;`, `data-name="two">`)
+	if strings.ContainsAny(svg, "\ue000\ue001\ue002\ue003\ue004") ||
+		strings.Count(svg, "<g") != strings.Count(svg, "</g>") || strings.Contains(f.SVG(), "krr-") {
 		t.Error("marks of groups are left")
 	}
-	if page := OneScript(h + h); strings.Count(page, liveScript) != 1 || !strings.HasSuffix(page, liveScript+"</figure>\n") {
+	if page := OneScript(h + h); strings.Count(page, liveScript) != 1 ||
+		!strings.HasSuffix(page, liveScript+"</figure>\n") {
 		t.Error("a page of two figures has not one script at its end")
 	}
 	long := &Figure{Series: []Series{{Y: make([]float64, 3*mostSamples)}}}
@@ -68,7 +74,8 @@ func TestInteractive(t *testing.T) {
 	if n := strings.Count(long.HTML(), "0,0,0,0"); n > mostSamples {
 		t.Errorf("a long series is carried whole")
 	}
-	if g := Grid("g", 0, sample(), Map("m", "x", "y", "z", []float64{1}, []float64{1}, [][]float64{{2}})); !strings.Contains(g.HTML(), `"z":[[2]]},"fixed":true`) {
+	if g := Grid("g", 0, sample(), Map("m", "x", "y", "z", []float64{1}, []float64{1},
+		[][]float64{{2}})); !strings.Contains(g.HTML(), `"z":[[2]]},"fixed":true`) {
 		t.Error("no map for the script")
 	}
 }

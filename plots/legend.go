@@ -87,7 +87,8 @@ func (e entry) draw(p pen, pt vg.Point) {
 	p.group("krr-entry", e.name, func() {
 		p.text(e.name, vg.Point{X: pt.X + thumb + thumbTo, Y: pt.Y}, legendSize, ink, 0, false, false)
 		mid := pt.Y + legendSize*0.33
-		e.Thumbnail(&draw.Canvas{Canvas: p.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: pt.X, Y: mid - 5}, Max: vg.Point{X: pt.X + thumb, Y: mid + 5}}})
+		e.Thumbnail(&draw.Canvas{Canvas: p.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: pt.X, Y: mid - 5},
+			Max: vg.Point{X: pt.X + thumb, Y: mid + 5}}})
 	})
 }
 
@@ -95,14 +96,16 @@ func (e entry) draw(p pen, pt vg.Point) {
 func (e entry) Thumbnail(c *draw.Canvas) {
 	p, mid, r := penOn(c), c.Center(), c.Rectangle
 	if e.mark {
-		p.frame(vg.Rectangle{Min: mid.Sub(vg.Point{X: 8, Y: 4.5}), Max: mid.Add(vg.Point{X: 8, Y: 4.5})}, e.d.rings.of(e.name, e.index))
+		p.frame(vg.Rectangle{Min: mid.Sub(vg.Point{X: 8, Y: 4.5}), Max: mid.Add(vg.Point{X: 8, Y: 4.5})},
+			e.d.rings.of(e.name, e.index))
 		return
 	}
 	s, l := &e.d.f.Series[e.index], e.d.lookOf(e.index)
 	c = &draw.Canvas{Canvas: p.Canvas, Rectangle: r}
 	if s.Style != Points {
 		if s.Lo != nil {
-			c.FillPolygon(l.tint(), []vg.Point{{X: r.Min.X, Y: mid.Y - 4}, {X: r.Max.X, Y: mid.Y - 4}, {X: r.Max.X, Y: mid.Y + 4}, {X: r.Min.X, Y: mid.Y + 4}})
+			c.FillPolygon(l.tint(), []vg.Point{{X: r.Min.X, Y: mid.Y - 4}, {X: r.Max.X, Y: mid.Y - 4},
+				{X: r.Max.X, Y: mid.Y + 4}, {X: r.Min.X, Y: mid.Y + 4}})
 		}
 		c.StrokeLine2(draw.LineStyle{Color: l.color, Width: lineWidth, Dashes: l.dash}, r.Min.X, mid.Y, r.Max.X, mid.Y)
 	} else if s.Lo != nil {
@@ -272,7 +275,8 @@ func (d *drawing) placeLabels(keep ...vg.Rectangle) {
 		}
 		w := textWidth(m.Label, markSize, false)
 		var at []vg.Point
-		for _, o := range []vg.Point{{X: 7, Y: 5}, {X: -w - 7, Y: 5}, {X: 7, Y: -markSize - 5}, {X: -w - 7, Y: -markSize - 5},
+		for _, o := range []vg.Point{{X: 7, Y: 5}, {X: -w - 7, Y: 5}, {X: 7, Y: -markSize - 5},
+			{X: -w - 7, Y: -markSize - 5},
 			{X: -w / 2, Y: 9}, {X: -w / 2, Y: -markSize - 9}, {X: 9, Y: -markSize / 2}, {X: -w - 9, Y: -markSize / 2}} {
 			at = append(at, pt.Add(o))
 		}

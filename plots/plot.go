@@ -20,7 +20,8 @@ import (
 // each of which has a plot of its own, or if Validate refuses it.
 func (f *Figure) Plot() (*plot.Plot, error) {
 	if n := len(f.Panels); n > 0 {
-		return nil, fmt.Errorf("plots: figure %q has %d panels; take the plot of each, such as Panels[0].Plot()", oneLine(f.Title), n)
+		return nil, fmt.Errorf("plots: figure %q has %d panels; take the plot of each, such as Panels[0].Plot()",
+			oneLine(f.Title), n)
 	}
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -138,7 +139,8 @@ func (l layer) GlyphBoxes(*plot.Plot) (boxes []plot.GlyphBox) {
 		boxes = append(boxes, plot.GlyphBox{X: 0.5, Y: 1, Rectangle: vg.Rectangle{Max: vg.Point{Y: l.above}}})
 	}
 	if l.of.color != nil {
-		boxes = append(boxes, plot.GlyphBox{X: 1, Y: 0.5, Rectangle: vg.Rectangle{Max: vg.Point{X: l.of.w - l.of.box.Max.X}}})
+		boxes = append(boxes,
+			plot.GlyphBox{X: 1, Y: 0.5, Rectangle: vg.Rectangle{Max: vg.Point{X: l.of.w - l.of.box.Max.X}}})
 	}
 	return boxes
 }

@@ -49,11 +49,13 @@ func decoded(t *testing.T, f *Figure) image.Image {
 // TestPlot draws figures both ways and compares what must be the same.
 func TestPlot(t *testing.T) {
 	sweep := Sweep("κ of λ_p", "λ_p", "κ", []RefLine{{1e-6, "λ"}},
-		Series{Name: "κ", X: []float64{1e-7, 1e-6, 1e-5, 1e-4}, Y: []float64{90, 20, 5, 60}, Lo: []float64{80, 18, 4, 50}, Hi: []float64{99, 25, 6, 70}},
+		Series{Name: "κ", X: []float64{1e-7, 1e-6, 1e-5, 1e-4}, Y: []float64{90, 20, 5, 60},
+			Lo: []float64{80, 18, 4, 50}, Hi: []float64{99, 25, 6, 70}},
 		Series{Name: "measured", X: []float64{1e-7, 1e-5}, Y: []float64{80, 6}, Style: Points})
 	sweep.Marks = []Mark{{1e-5, 5, "least"}}
 	for name, f := range map[string]*Figure{"sweep": sweep, "map": sampleMap(), "sample": sample(),
-		"convergence": Convergence("c", 1e-3, Series{Name: "pcg", Y: []float64{1, 0.1, 1e-4}}, Series{Y: []float64{1, 0.9, 0.8}})} {
+		"convergence": Convergence("c", 1e-3, Series{Name: "pcg", Y: []float64{1, 0.1, 1e-4}},
+			Series{Y: []float64{1, 0.9, 0.8}})} {
 		w, h := f.size()
 		d := &drawing{f: f, w: vg.Length(w) * vg.Inch, h: vg.Length(h) * vg.Inch, extent: f.extent()}
 		key, _ := d.arrange()
@@ -67,8 +69,10 @@ func TestPlot(t *testing.T) {
 			of   Axis
 		}{{p.X, d.x, f.X}, {p.Y, d.y, f.Y}} {
 			ticks := a.got.Tick.Marker.Ticks(a.got.Min, a.got.Max)
-			if a.got.Min != a.want.Min || a.got.Max != a.want.Max || a.got.Label.Text != a.of.Label || !reflect.DeepEqual(labels(ticks), labels(a.want.ticks)) {
-				t.Errorf("%s: axis %q in [%g, %g] with %v, want [%g, %g] with %v", name, a.got.Label.Text, a.got.Min, a.got.Max, labels(ticks),
+			if a.got.Min != a.want.Min || a.got.Max != a.want.Max || a.got.Label.Text != a.of.Label ||
+				!reflect.DeepEqual(labels(ticks), labels(a.want.ticks)) {
+				t.Errorf("%s: axis %q in [%g, %g] with %v, want [%g, %g] with %v", name, a.got.Label.Text, a.got.Min,
+					a.got.Max, labels(ticks),
 					a.want.Min, a.want.Max, labels(a.want.ticks))
 			}
 		}

@@ -76,7 +76,8 @@ func columns(s string) (n int) {
 }
 
 var markdownEscape = strings.NewReplacer("\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`",
-	"<", "&lt;", ">", "&gt;", "&", "&amp;", "[", "\\[", "]", "\\]", "~", "\\~", "$", "\\$", "\r\n", "<br>", "\n", "<br>", "\r", " ")
+	"<", "&lt;", ">", "&gt;", "&", "&amp;", "[", "\\[", "]", "\\]", "~", "\\~", "$", "\\$", "\r\n", "<br>", "\n",
+	"<br>", "\r", " ")
 
 // Markdown returns the table in the form GitHub and Jupyter know, with the title in
 // bold above and the caption below.
@@ -161,8 +162,8 @@ func (t *Table) HTML() string {
 	return b.String()
 }
 
-// PreHTML returns lines of text as HTML that keeps them: a line that is too wide is scrolled to, not broken. What a name at the
-// head of a line loses by its subscripts the blanks after it make good.
+// PreHTML returns lines of text as HTML that keeps them: a line that is too wide is scrolled to, not broken. What a
+// name at the head of a line loses by its subscripts the blanks after it make good.
 func PreHTML(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -180,7 +181,8 @@ func PreHTML(text string) string {
 
 // FoldedHTML returns HTML that is shown at a click on its name.
 func FoldedHTML(name, inner string) string {
-	return `<details><summary style="display:list-item;cursor:pointer;text-decoration:underline">show ` + html.EscapeString(name) + "</summary>\n" + inner + "</details>\n"
+	return `<details><summary style="display:list-item;cursor:pointer;text-decoration:underline">show ` +
+		html.EscapeString(name) + "</summary>\n" + inner + "</details>\n"
 }
 
 // fonts holds Liberation Sans among others, whose metrics are those of Helvetica and Arial.
@@ -267,13 +269,15 @@ func script(rs []rune, i int) (group string, next int, ok bool) {
 		return "", 0, false
 	}
 	word := func(j int) bool {
-		return j >= 0 && j < len(rs) && translate[rs[j]].level == 0 && (unicode.IsLetter(rs[j]) || unicode.IsDigit(rs[j]) || rs[j] == '_')
+		return j >= 0 && j < len(rs) && translate[rs[j]].level == 0 &&
+			(unicode.IsLetter(rs[j]) || unicode.IsDigit(rs[j]) || rs[j] == '_')
 	}
 	base, end := rs[i-1], i+2
 	if !word(i+1) || rs[i+1] == '_' {
 		return "", 0, false
 	}
-	if base == '‖' || base > unicode.MaxASCII && unicode.IsLetter(base) { // a symbol: a short word, as of λ_max and λ_pI
+	// a symbol: a short word, as of λ_max and λ_pI
+	if base == '‖' || base > unicode.MaxASCII && unicode.IsLetter(base) {
 		for end < len(rs) && unicode.IsLower(rs[i+1]) && unicode.IsLower(rs[end]) {
 			end++
 		}
@@ -284,7 +288,8 @@ func script(rs []rune, i int) (group string, next int, ok bool) {
 	return string(rs[i+1]), end, unicode.IsLetter(base) && alone && after
 }
 
-// scripted returns a line with its sub- and superscripts as write has them, of a text and a level, and the rest as plain has it.
+// scripted returns a line with its sub- and superscripts as write has them, of a text and a level, and the rest as
+// plain has it.
 func scripted(s string, plain func(string) string, write func(text string, level int) string) string {
 	var b strings.Builder
 	rs, from := []rune(s), 0
@@ -299,8 +304,8 @@ func scripted(s string, plain func(string) string, write func(text string, level
 	return b.String() + plain(string(rs[from:]))
 }
 
-// flat returns a text in one line with sub- and superscripts in the characters that Unicode has of them: λₚ, λₘₐₓ; those that it
-// has not remain as they are written.
+// flat returns a text in one line with sub- and superscripts in the characters that Unicode has of them: λₚ, λₘₐₓ;
+// those that it has not remain as they are written.
 func flat(s string) string {
 	same := func(s string) string { return s }
 	return scripted(oneLine(s), same, func(text string, level int) string {

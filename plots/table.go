@@ -67,7 +67,8 @@ func Text(s string) Cell { return Cell{kind: words, text: s} }
 // Number returns a cell that holds a number; whole numbers are numbers too.
 func Number(v float64) Cell { return Cell{kind: numeral, value: v} }
 
-// AtLeast returns the cell of a lower bound, such as the lower end of an interval: what is shown of it is not larger than v.
+// AtLeast returns the cell of a lower bound, such as the lower end of an interval: what is shown of it is not larger
+// than v.
 func AtLeast(v float64) Cell { return Cell{kind: numeral, value: v, side: -1} }
 
 // AtMost returns the cell of an upper bound: what is shown of it is not smaller than v.
@@ -180,8 +181,8 @@ func (t *Table) show(i, j int) string {
 	}
 }
 
-// rounded writes the cell's number: of a bound that the digits put on the wrong side, the next number that they can write. Steps from it
-// that double find that one, for the first to reach it is shorter than a unit of the last digit.
+// rounded writes the cell's number: of a bound that the digits put on the wrong side, the next number that they can
+// write. Steps from it that double find that one, for the first to reach it is shorter than a unit of the last digit.
 func (c Cell) rounded(write func(float64) string) string {
 	s, step := write(c.value), max(math.Abs(c.value)*0x1p-52, math.SmallestNonzeroFloat64)
 	for side := float64(c.side); side != 0; step *= 2 {

@@ -15,7 +15,8 @@ import (
 
 func results() *Table {
 	t := &Table{Title: "Results", Caption: "s_λ & 100 %",
-		Columns: []Column{{Name: "data set"}, {Name: "n"}, {Name: "time", Unit: "s", Format: "%.1f"}, {Name: "κ"}, {Name: "note", Align: Right}}}
+		Columns: []Column{{Name: "data set"}, {Name: "n"}, {Name: "time", Unit: "s", Format: "%.1f"}, {Name: "κ"},
+			{Name: "note", Align: Right}}}
 	t.Add("mnist", 60000, 115.04, 2.34567e-5, "a|b, \"q\"\n<i>")
 	t.Add("cal_housing", 640, math.NaN(), -1e300, nil)
 	t.Add("50 %", nil, math.Inf(1), 12)
@@ -79,8 +80,10 @@ func TestTableHTML(t *testing.T) {
 
 func TestLaTeX(t *testing.T) {
 	got := results().LaTeX()
-	contains(t, got, "\\begin{tabular}{lrrrr}\n\\toprule\n", "data set & n & time (s) & $\\kappa$ & note \\\\\n\\midrule\n",
-		"mnist & 60,000 & 115.0 & $2.346\\times 10^{-5}$ & a\\textbar{}b, \\textquotedbl{}q\\textquotedbl{} \\textless{}i\\textgreater{} \\\\",
+	contains(t, got, "\\begin{tabular}{lrrrr}\n\\toprule\n",
+		"data set & n & time (s) & $\\kappa$ & note \\\\\n\\midrule\n",
+		"mnist & 60,000 & 115.0 & $2.346\\times 10^{-5}$ & a\\textbar{}b, \\textquotedbl{}q\\textquotedbl{} "+
+			"\\textless{}i\\textgreater{} \\\\",
 		"cal\\_housing & 640 & NaN & $-1\\times 10^{300}$ &  \\\\", "50 \\% &  & $\\infty$ & 12 &  \\\\",
 		"\\caption{Results. s\\_$\\lambda$ \\& 100 \\%}", "\\bottomrule\n\\end{tabular}\n\\end{table}\n")
 	if got := latex(`10⁻³ \x{} ~^ ZZᵀ λₚ`); got != `10$^{-3}$ \textbackslash{}x\{\} \textasciitilde{}\textasciicircum{} ZZ$^{T}$ $\lambda$$_{p}$` {
@@ -111,7 +114,8 @@ func TestAddPanics(t *testing.T) {
 	}
 }
 
-// TestBounds: what is shown of a bound is one, and less than a unit of the last digit from it, whatever the format; CSV has all digits.
+// TestBounds: what is shown of a bound is one, and less than a unit of the last digit from it, whatever the format;
+// CSV has all digits.
 func TestBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	values := []float64{0, 1500, 9.9996, 9.9994, -9.9996, 99999.6, 150003.9, 0.1, 1e-300, 5e-324, math.MaxFloat64 / 2}
@@ -124,7 +128,8 @@ func TestBounds(t *testing.T) {
 		return strings.ReplaceAll(tab.show(0, 0), ",", "")
 	}
 	for _, v := range values {
-		for format, unit := range map[string]float64{"": 1e-3 * math.Abs(v), "%.4g": 1e-3 * math.Abs(v), "%.2e": 1e-2 * math.Abs(v), "%.2f": 0.01} {
+		for format, unit := range map[string]float64{"": 1e-3 * math.Abs(v), "%.4g": 1e-3 * math.Abs(v),
+			"%.2e": 1e-2 * math.Abs(v), "%.2f": 0.01} {
 			lo, e1 := strconv.ParseFloat(show(AtLeast(v), format), 64)
 			hi, e2 := strconv.ParseFloat(show(AtMost(v), format), 64)
 			if e1 != nil || e2 != nil || lo > v || hi < v || hi-lo > unit+1e-15*math.Abs(v)+5e-324 {
@@ -133,8 +138,10 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	for want, got := range map[string]string{
-		"1.501e5": show(AtMost(150003.9), ""), "1.5e5": show(AtLeast(150003.9), ""), "∞": show(AtMost(math.Inf(1)), ""), "-∞": show(AtLeast(math.Inf(-1)), ""),
-		"NaN": show(AtMost(math.NaN()), ""), "150004": show(AtMost(150004), ""), "12.4 %": show(AtMost(12.36), "%.1f %%"),
+		"1.501e5": show(AtMost(150003.9), ""), "1.5e5": show(AtLeast(150003.9), ""),
+		"∞": show(AtMost(math.Inf(1)), ""), "-∞": show(AtLeast(math.Inf(-1)), ""),
+		"NaN": show(AtMost(math.NaN()), ""), "150004": show(AtMost(150004), ""),
+		"12.4 %": show(AtMost(12.36), "%.1f %%"),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

@@ -50,13 +50,15 @@ func TestScripts(t *testing.T) {
 			t.Errorf("markup(%q) = %q, want %q", c.in, got, c.markup)
 		}
 	}
-	if got := PreHTML("λ_max  4\n x_y  λ_p\n"); got != `<pre style="white-space:pre;overflow-x:auto">`+"λₘₐₓ   4\n x<sub>y</sub>  λ<sub>p</sub>\n</pre>\n" {
+	if got := PreHTML("λ_max  4\n x_y  λ_p\n"); got != `<pre style="white-space:pre;overflow-x:auto">`+
+		"λₘₐₓ   4\n x<sub>y</sub>  λ<sub>p</sub>\n</pre>\n" {
 		t.Error(got)
 	}
 }
 
 func TestScientific(t *testing.T) {
-	for v, want := range map[float64]string{1e-3: "10⁻³", 2.5e-4: "2.5×10⁻⁴", 0.1: "0.1", 20: "20", -1e5: "−10⁵", 0: "0", 1e10: "10¹⁰", 1: "1"} {
+	for v, want := range map[float64]string{1e-3: "10⁻³", 2.5e-4: "2.5×10⁻⁴", 0.1: "0.1", 20: "20", -1e5: "−10⁵",
+		0: "0", 1e10: "10¹⁰", 1: "1"} {
 		if got := scientific(v); got != want {
 			t.Errorf("scientific(%g) = %q, want %q", v, got, want)
 		}

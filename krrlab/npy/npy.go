@@ -1,9 +1,10 @@
 // Package npy reads and writes arrays in NumPy's .npy format
-// (NEP 1, https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html): it reads numbers of any type and byte order, in
-// C or Fortran order, and texts; it writes uint8, float32, float64, int32 and int64, little-endian in C order.
+// (NEP 1, https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html): it reads numbers of any type and
+// byte order, in C or Fortran order, and texts; it writes uint8, float32, float64, int32 and int64, little-endian in
+// C order.
 //
-// It exists because the model file needs what github.com/sbinet/npyio does not give: two-dimensional float32 arrays, and a
-// reader that allocates no more than the caller allows whatever the header claims.
+// It exists because the model file needs what github.com/sbinet/npyio does not give: two-dimensional float32 arrays,
+// and a reader that allocates no more than the caller allows whatever the header claims.
 package npy
 
 import (
@@ -310,15 +311,16 @@ func value(dict, key, end string) string {
 }
 
 // Read reads an array. It returns an error, and allocates nothing, if its
-// elements would take more than limit bytes. data is a []uint8 (also for bool), []float32 (also for float16), []float64,
-// []int32, []int64 (also for integers of fewer bits), []uint64 or []string, in C order.
+// elements would take more than limit bytes. data is a []uint8 (also for bool), []float32 (also for float16),
+// []float64, []int32, []int64 (also for integers of fewer bits), []uint64 or []string, in C order.
 func Read(r io.Reader, limit int64) (h Header, data any, err error) {
 	h, err = ReadHeader(r)
 	if err != nil {
 		return h, nil, err
 	}
 	if held := h.Held(); held > limit {
-		return h, nil, fmt.Errorf("npy: array of shape %v needs %d bytes; at most %d were expected", h.Shape, held, limit)
+		return h, nil, fmt.Errorf("npy: array of shape %v needs %d bytes; at most %d were expected", h.Shape, held,
+			limit)
 	}
 	data, err = h.Read(r)
 	return h, data, err

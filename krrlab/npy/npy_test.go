@@ -61,14 +61,15 @@ func TestReadRefuses(t *testing.T) {
 		limit int64
 		want  string
 	}{
-		"empty":   {"", 100, "no header"},
-		"magic":   {"x" + g[1:], 100, "not an array"},
-		"cut":     {g[:140], 100, "cut short"},
-		"limit":   {g, 23, "needs 24 bytes"},
-		"type":    {strings.Replace(g, "<f8", "<c8", 1), 100, "neither numbers nor short texts"},
-		"object":  {strings.Replace(g, "'<f8'", "'|O' ", 1), 100, "neither numbers nor short texts"},
-		"fields":  {strings.Replace(g, "'<f8'", "[('a','<f8')]", 1), 200, "neither numbers nor short texts"},
-		"fortran": {strings.Replace(strings.Replace(g, "False", "True ", 1), "(3,), }    ", "(1,1,3), } ", 1), 100, "Fortran order"},
+		"empty":  {"", 100, "no header"},
+		"magic":  {"x" + g[1:], 100, "not an array"},
+		"cut":    {g[:140], 100, "cut short"},
+		"limit":  {g, 23, "needs 24 bytes"},
+		"type":   {strings.Replace(g, "<f8", "<c8", 1), 100, "neither numbers nor short texts"},
+		"object": {strings.Replace(g, "'<f8'", "'|O' ", 1), 100, "neither numbers nor short texts"},
+		"fields": {strings.Replace(g, "'<f8'", "[('a','<f8')]", 1), 200, "neither numbers nor short texts"},
+		"fortran": {strings.Replace(strings.Replace(g, "False", "True ", 1), "(3,), }    ", "(1,1,3), } ", 1), 100,
+			"Fortran order"},
 		"version": {g[:6] + "\x04" + g[7:], 100, "versions 1 to 3"},
 		"wide":    {strings.Replace(g, "<f8", "<U4", 1), 95, "needs 96 bytes"},
 		"shape":   {strings.Replace(g, "(3,)", "(-3)", 1), 100, "bad shape"},
@@ -108,12 +109,14 @@ func TestTypes(t *testing.T) {
 		{">U1", "\x00\x00\x00n\x00\x00\x00\xfc", []string{"n", "ü"}},
 		{"|S3", "yesno\x00", []string{"yes", "no"}},
 	} {
-		if _, got, err := Read(strings.NewReader(file(c.descr, "False", "(2,)", c.elements)), 100); err != nil || !reflect.DeepEqual(got, c.want) {
+		if _, got, err := Read(strings.NewReader(file(c.descr, "False", "(2,)", c.elements)), 100); err != nil ||
+			!reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v, %v, want %v", c.descr, got, err, c.want)
 		}
 	}
 	want := []int64{1, 2, 3, 4, 5, 6}
-	if _, got, err := Read(strings.NewReader(file("|i1", "True", "(2, 3)", "\x01\x04\x02\x05\x03\x06")), 100); err != nil || !reflect.DeepEqual(got, want) {
+	if _, got, err := Read(strings.NewReader(file("|i1", "True", "(2, 3)", "\x01\x04\x02\x05\x03\x06")),
+		100); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Fortran order: %v, %v", got, err)
 	}
 	long := file("|u1", "False", "(1,)", "\x07")
