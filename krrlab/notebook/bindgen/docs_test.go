@@ -2,11 +2,13 @@ package bindgen
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/printer"
 	"go/types"
+	"reflect"
 	"strings"
 )
 
@@ -147,7 +149,8 @@ func (p *Package) members(out map[string]Entry, o *types.TypeName, ix Index, qua
 		for i := range s.NumFields() {
 			if f := s.Field(i); f.Exported() {
 				key := o.Name() + "." + f.Name()
-				out[key] = Entry{Decl: types.ObjectString(f, qual), Doc: ix[p.Path+"."+key]}
+				help := reflect.StructTag(s.Tag(i)).Get("help") // an option's
+				out[key] = Entry{Decl: types.ObjectString(f, qual), Doc: cmp.Or(ix[p.Path+"."+key], help)}
 			}
 		}
 	}
