@@ -8,10 +8,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/krrlab/lab/krrlab/notebook/jupyter"
-	"github.com/krrlab/lab/krrlab/notebook/zmtp"
-	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // TestExecute runs cells and reads every message that comes of them.
@@ -64,34 +60,6 @@ func BenchmarkExecute(b *testing.B) {
 	b.ReportMetric(took[len(took)/2].Seconds()*1000, "ms/output(median)")
 }
 
-// TestAbort sends cells behind one that fails.
-func TestAbort(t *testing.T) {
-	c := start(t)
-	c.run("import \"time\"")
-	for _, stop := range []bool{true, false} {
-		for _, code := range []string{"time.Sleep(time.Second); panic(1)", "2", "3"} {
-			c.send(c.shell, "execute_request", map[string]any{"code": code, "stop_on_error": stop})
-		}
-		want := []string{"error", "ok", "ok"}
-		if stop {
-			want = []string{"error", "aborted", "aborted"}
-		}
-		seen := map[string]int{}
-		for range want {
-			reply := fields(c.wait(c.answers[c.shell], "execute_reply"))
-			seen[fmt.Sprint(reply["status"])]++
-			if _, numbered := reply["execution_count"]; numbered == (reply["status"] == "aborted") {
-				t.Errorf("a cell that was not run has a number, or one that was has none: %v", reply)
-			}
-		}
-		for _, w := range want {
-			if seen[w]--; seen[w] < 0 {
-				t.Errorf("stop_on_error %v: want %v, %v left", stop, want, seen)
-			}
-		}
-	}
-}
-
 // TestQuestions asks all that is not a cell.
 func TestQuestions(t *testing.T) {
 	c := start(t)
@@ -113,113 +81,6 @@ func TestQuestions(t *testing.T) {
 	}
 	if r = c.ask("inspect", map[string]any{"code": "zzz", "cursor_pos": 3}); r["found"] != false || r["status"] != "ok" {
 		t.Errorf("inspect: %v", r)
-	}
-	for code, want := range map[string]string{"x := 1": "complete", "for {": "incomplete", "}": "invalid"} {
-		r := c.ask("is_complete", map[string]any{"code": code})
-		if r["status"] != want || want == "incomplete" && r["indent"] != "\t" {
-			t.Errorf("is_complete %q: %v", code, r)
-		}
-	}
-	c.run("7")
-	for _, h := range []struct {
-		req  map[string]any
-		want string
-	}{
-		{map[string]any{"hist_access_type": "tail", "n": 1, "output": true}, "[[1 2 [7 7]]]"},
-		{map[string]any{"hist_access_type": "range", "session": 0, "start": 2, "stop": 3}, "[[1 2 7]]"},
-		{map[string]any{"hist_access_type": "search", "pattern": "*", "n": 1, "unique": true}, "[[1 2 7]]"},
-		{map[string]any{"hist_access_type": "search", "pattern": "zz*"}, "[]"},
-	} {
-		if r := c.ask("history", h.req); fmt.Sprint(r["history"]) != h.want {
-			t.Errorf("history %v: %v, want %s", h.req, r, h.want)
-		}
-	}
-	if r := c.ask("comm_info", map[string]any{}); r["status"] != "ok" || len(r["comms"].(map[string]any)) != 0 {
-		t.Errorf("comm_info: %v", r)
-	}
-	id := c.send(c.shell, "comm_open", map[string]any{"comm_id": "1", "target_name": "t", "data": map[string]any{}})
-	if got := c.until(id); got != "busy|comm_close" {
-		t.Errorf("comm_open: %q", got)
-	}
-	for _, typ := range []string{"comm_msg", "comm_close"} {
-		if got := c.until(c.send(c.shell, typ, map[string]any{"comm_id": "1", "data": map[string]any{}})); got != "busy" {
-			t.Errorf("%s: %q", typ, got)
-		}
-	}
-	if r := c.ask("nosuch", map[string]any{}); r["status"] != "error" {
-		t.Errorf("nosuch_request: %v", r)
-	}
-}
-
-// TestSignature sends messages that are not signed, and garbage: they are dropped, and the
-// next is answered.
-func TestSignature(t *testing.T) {
-	c := start(t)
-	frames, err := jupyter.Encode(nil, "execute_request", "s", nil, map[string]any{"code": "x := 1"}, []byte("another key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range [][][]byte{frames, {[]byte("<IDS|MSG>")}, {[]byte("x")}, {[]byte("<IDS|MSG>"), nil, nil, nil, nil, nil}} {
-		if err := c.shell.Send(f...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, _ := c.run("x := 5\nx"); got != "busy|in 1|execute_result 5" {
-		t.Errorf("%q", got)
-	}
-}
-
-// TestReplay sends a signed message again, on the same connection and on others, and what the kernel
-// has published as a request: nothing runs twice.
-func TestReplay(t *testing.T) {
-	c := start(t)
-	c.run("n := 0")
-	frames, err := jupyter.Encode(nil, "execute_request", "s", nil, map[string]any{"code": "n++"}, []byte(c.conn.Key))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := c.dial("DEALER", "other", c.conn.ShellPort)
-	defer other.Close()
-	for _, conn := range []*zmtp.Conn{c.shell, c.shell, other, c.control} {
-		if err := conn.Send(frames...); err != nil {
-			t.Fatal(err)
-		}
-		if conn == c.shell {
-			c.run("")
-		}
-	}
-	again := c.dial("DEALER", "again", c.conn.ShellPort)
-	defer again.Close()
-	reader := c.dial("SUB", "", c.conn.IOPubPort)
-	defer reader.Close()
-	if err := reader.Send([]byte{1}); err != nil {
-		t.Fatal(err)
-	}
-	published, err := reader.Recv()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.Send(published...); err != nil {
-		t.Fatal(err)
-	}
-	for _, conn := range []*zmtp.Conn{other, again} { // what was sent before has been dealt with when this is answered
-		f, err := jupyter.Encode(nil, "kernel_info_request", "s", nil, map[string]any{}, []byte(c.conn.Key))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.Send(f...); err != nil {
-			t.Fatal(err)
-		}
-		frames, err := conn.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m, err := jupyter.Decode(frames, []byte(c.conn.Key)); err != nil || m.Header.Type != "kernel_info_reply" {
-			t.Errorf("%s, %v", frames, err)
-		}
-	}
-	if got, _ := c.run("n"); !strings.HasSuffix(got, "execute_result 1") {
-		t.Errorf("%q", got)
 	}
 }
 
@@ -343,19 +204,6 @@ func TestShutdown(t *testing.T) {
 		}
 	case <-time.After(2 * time.Minute):
 		t.Error("the kernel did not end")
-	}
-}
-
-// TestMuchOutput prints more than a cell may.
-func TestMuchOutput(t *testing.T) {
-	n := suite.Scale(10, 10, 100)
-	c := start(t)
-	c.run("import (\"fmt\"; \"strings\"; \"os\")\nmega := strings.Repeat(\"0123456789\", 100000)")
-	for _, f := range []string{"fmt.Print(mega)", "os.Stdout.WriteString(mega)"} {
-		got, r := c.run(fmt.Sprintf("for i := 0; i < %d; i++ { %s }", n, f))
-		if r["status"] != "ok" || !strings.Contains(got, "output cut after 4194304 bytes") || len(got) > 5<<20 || !strings.Contains(got, fmt.Sprintf("%d more bytes", n*1000000-4194304)) {
-			t.Errorf("%s: %v, %d bytes, ends %q", f, r["status"], len(got), got[max(0, len(got)-200):])
-		}
 	}
 }
 

@@ -82,9 +82,9 @@ func TestCells(t *testing.T) {
 	reply, words = f.ask("execute_request", content{"code": "fail", "store_history": true})
 	f.same("a failure", reply, `{"status":"error","execution_count":3,"payload":[],"user_expressions":{},"ename":"Bad","evalue":"why","traceback":["where"]}`)
 	f.same("a failure", words[2], `"error {\"ename\":\"Bad\",\"evalue\":\"why\",\"traceback\":[\"where\"]}"`)
-	reply, words = f.ask("execute_request", content{"code": "name", "user_expressions": map[string]string{"n": "name", "f": "fail"}})
+	reply, words = f.ask("execute_request", content{"code": "name", "user_expressions": map[string]string{"n": "name", "f": "fail", "o": "next"}})
 	f.same("names", words[2], `"execute_result {\"data\":{\"text/plain\":\"Cell 4\"},\"execution_count\":4,\"metadata\":{}}"`)
-	f.same("names", reply["user_expressions"], `{"n":{"status":"ok","data":{"text/plain":"expression n"},"metadata":{}},"f":{"status":"error","ename":"Bad","evalue":"why","traceback":["where"]}}`)
+	f.same("names", reply["user_expressions"], `{"n":{"status":"ok","data":{"text/plain":"expression n"},"metadata":{}},"f":{"status":"error","ename":"Bad","evalue":"why","traceback":["where"]},"o":{"status":"ok","data":{},"metadata":{}}}`)
 	f.ask("execute_request", content{"code": "x"})
 	for request, want := range map[string]string{
 		`{"hist_access_type":"tail","n":2}`:                               `[[1,4,"name"],[1,5,"x"]]`,
@@ -129,19 +129,6 @@ func TestAborted(t *testing.T) {
 	}
 }
 
-// TestAbort: of what waits only cells are dropped.
-func TestAbort(t *testing.T) {
-	s := testkit.Must(Listen(Connection{IP: "127.0.0.1"}, scripted{}))
-	defer s.Close()
-	for _, typ := range []string{"execute_request", "comm_msg", "execute_request", "history_request"} {
-		s.queue = append(s.queue, &Message{Header: Header{Type: typ}})
-	}
-	s.abort()
-	if len(s.queue) != 2 || s.queue[0].Header.Type != "comm_msg" || s.queue[1].Header.Type != "history_request" {
-		t.Errorf("%d requests are left", len(s.queue))
-	}
-}
-
 // TestID: identifiers are random UUIDs of version 4, in their usual form.
 func TestID(t *testing.T) {
 	form, seen := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`), map[string]bool{}
@@ -181,19 +168,6 @@ func TestReplays(t *testing.T) {
 		if reply, _ := open.ask("comm_info_request", content{}); reply["status"] != "ok" {
 			t.Errorf("%v", reply)
 		}
-	}
-	s := signatures{limit: 2}
-	sign := func(i int) []byte { return fmt.Appendf(nil, "%032x", i) }
-	for i := range 4 {
-		if !s.fresh(sign(i+1)) || s.fresh(sign(i+1)) {
-			t.Errorf("signature %d", i)
-		}
-	}
-	if s.fresh(sign(1)) || len(s.last) != 2 || len(s.before) != 2 { // four are remembered
-		t.Errorf("%d and %d are remembered", len(s.last), len(s.before))
-	}
-	if !s.fresh(sign(5)) || s.fresh(sign(3)) || !s.fresh(sign(1)) {
-		t.Error("of six the last four are not remembered, or more")
 	}
 }
 

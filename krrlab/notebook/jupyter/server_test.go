@@ -65,30 +65,6 @@ func TestInterruptInVain(t *testing.T) {
 	within(t, "the kernel", served)
 }
 
-// answers is a language whose expressions have a value, fail, or have none.
-type answers struct{ deaf }
-
-func (answers) Run(_, code string, _ *Cell) Outcome {
-	switch code {
-	case "value":
-		return Outcome{Value: &Data{Data: map[string]any{"text/plain": "3"}}}
-	case "failure":
-		return Outcome{Failure: &Failure{Name: "Bad"}}
-	}
-	return Outcome{}
-}
-
-// TestExpressions: every one of user_expressions is answered, those without a value too.
-func TestExpressions(t *testing.T) {
-	s := &Server{lang: answers{}}
-	got := s.evaluate(&Message{}, map[string]string{"a": "value", "b": "failure", "c": "nothing"})
-	for name, want := range map[string]string{"a": "ok", "b": "error", "c": "ok"} {
-		if r, _ := got[name].(map[string]any); r["status"] != want || want == "ok" && (r["data"] == nil || r["metadata"] == nil) {
-			t.Errorf("%s: %v", name, got[name])
-		}
-	}
-}
-
 // TestSubscriberThatDoesNotRead shuts down while a subscriber has more to read than connections
 // hold.
 func TestSubscriberThatDoesNotRead(t *testing.T) {
