@@ -70,60 +70,6 @@ func (cs cells) run(t *testing.T) {
 	}
 }
 
-// TestIdentity uses a type of one cell in others, and in compiled code: it is the same type.
-func TestIdentity(t *testing.T) {
-	cells{
-		{"type w []int\nfunc (x w) Len() int { return len(x) }\nfunc (x w) Less(i, j int) bool { return x[i] < x[j] }\nfunc (x w) Swap(i, j int) { x[i], x[j] = x[j], x[i] }", ""},
-		{"a := w{3, 1, 2}", ""},
-		{"sort.Sort(a)\na", "→[1 2 3]"},
-		{"type my struct{ n int }\nfunc (m my) Error() string { return fmt.Sprint(\"my\", m.n) }", ""},
-		{"var e error = my{3}\ne", "→my3"},
-		{"var m my\nerrors.Is(e, my{3}), errors.As(fmt.Errorf(\"x: %w\", e), &m), m.n", "→true→true→3"},
-		{"var m my\nfmt.Println(errors.Is(e, my{3}), errors.As(fmt.Errorf(\"x: %w\", e), &m), m.n)", "true true 3\n"},
-		{"my{4}.n", "→4"},
-		{"type box[T any] struct{ v T }\nfunc (b *box[T]) set(v T) { b.v = v }\nfunc (b box[T]) String() string { return fmt.Sprint(\"box of \", b.v) }", ""},
-		{"var b box[my]", ""},
-		{"b.set(my{7})\nb", "→box of my7"},
-		{"var s fmt.Stringer = &b\ns", "→box of my7"},
-		{"_, same := s.(*box[my])\nsame", "→true"},
-		{"fmt.Sprintf(\"%T %T\", a, m)", "→main.w main.my"},
-		{"type ring[T any] struct { vs []T; of *ring[T] }\nfunc (r *ring[T]) lazy() *ring[T] { if r.of == nil { r.of = r }; return r.of }\nfunc (r *ring[T]) Push(v T) int { r.lazy().vs = append(r.vs, v); return len(r.vs) }", ""},
-		{"var r ring[string]\nr.Push(\"a\") + r.lazy().Push(\"b\")", "→3"},
-	}.run(t)
-}
-
-// TestLaterType gives functions and goroutines of one cell values of types that later cells declare.
-func TestLaterType(t *testing.T) {
-	cells{
-		{"type named interface{ name() string }\nshow := func(n named) string { defer n.name(); return n.name() }\nin, out := make(chan named), make(chan string)\ngo func() { for n := range in { out <- n.name() } }()", ""},
-		{"func call(f interface{ two(int, string) (int, string) }) string { a, b := f.two(1, \"x\"); return fmt.Sprint(a, b) }\nkeep := call", ""},
-		{"type later struct{ s string }\nfunc (l later) name() string { return l.s }\nfunc (l later) two(i int, s string) (int, string) { return i + 1, s + l.s }", ""},
-		{"show(later{\"a\"})", "→a"},
-		{"in <- later{\"b\"}\n<-out", "→b"},
-		{"keep(later{\"c\"})", "→2xc"},
-		{"var n named = &later{\"d\"}\ngo n.name()\nshow(n)", "→d"},
-	}.run(t)
-}
-
-// TestParallel swaps variables in loops: all of them take their values at once.
-func TestParallel(t *testing.T) {
-	cells{
-		{"a, b, c := 1, 2, 3\nfor i := 0; i < 4; i++ { a, b, c = b, c, a }\nfmt.Sprint(a, b, c)", "→2 3 1"},
-		{"func gcd(a, b int) int { for b != 0 { a, b = b, a%b }; return a }\ngcd(84, 36)", "→12"},
-		{"func ends(s []int) (int, int) { i, j := 0, len(s)-1; for i < j { s[i], s[j] = s[j], s[i]; i, j = i+1, j-1 }; return s[0], i }\nfmt.Sprint(ends([]int{1, 2, 3}))", "→3 1"},
-		{"func odd(n int) bool { x, y := true, false; for range n { x, y = y, x }; return y }\nfmt.Sprint(odd(3), odd(4))", "→true false"},
-	}.run(t)
-}
-
-// TestDefers defers in loops over functions: the calls run when the function ends.
-func TestDefers(t *testing.T) {
-	cells{
-		{"func two(y func(int) bool) { _ = y(1) && y(2) }\nfunc f() (out []int) {\n\tn := 0\n\tfunc() {\n\t\tfor range two { for range two { n++; defer func(n int) { out = append(out, n) }(n) } }\n\t}()\n\treturn\n}\nf()", "→[4 3 2 1]"},
-		{"func g() (out []int) { func() { for i := range two { defer func() { out = append(out, i) }() } }(); return }\ng()", "→[2 1]"},
-		{"func h() (err error) { for i := range two { for j := range two { defer func() { if r := recover(); r != nil { err = fmt.Errorf(\"%d%d %v\", i, j, r) } }() } }; panic(\"p\") }\nfmt.Sprint(h())", "→22 p"},
-	}.run(t)
-}
-
 // TestResults calls a function with several results from many goroutines.
 func TestResults(t *testing.T) {
 	_, run := open(t)
@@ -239,39 +185,4 @@ func TestMembers(t *testing.T) {
 	if want := []string{"B", "Get", "V", "a", "in"}; !sort.StringsAreSorted(got) || strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("%v, want %v", got, want)
 	}
-}
-
-// TestNils has nil as a key and as an element of maps, where ixgo panics and deletes.
-func TestNils(t *testing.T) {
-	cells{
-		{"m := map[string]any{\"a\": nil}\nvar x any\nm[\"b\"] = x\nv, ok := m[\"b\"]\nfmt.Println(len(m), v, ok)", "2 <nil> true\n"},
-		{"k := map[any]int{nil: 1}\nvar e any\nk[e] += 2\n_, ok := k[\"no\"]\nfmt.Println(k[nil], k[e], ok)\ndelete(k, nil)\nlen(k)", "3 3 false\n→0"},
-		{"p := map[error]error{}\np[nil] = nil\nfmt.Println(len(p), p[nil] == nil, p)", "1 true map[<nil>:<nil>]\n"},
-		{"func get[K comparable, V any](m map[K]V, k K) (V, bool) { m[k] = *new(V); v, ok := m[k]; return v, ok }\nget(map[any]error{}, nil)", "→<nil>→true"},
-	}.run(t)
-}
-
-// TestConstraints has type arguments that do not satisfy their constraints: go/types calls these errors soft, as
-// those of variables that are not used, and a program with them ended the process.
-func TestConstraints(t *testing.T) {
-	cells{
-		{"func same[N int | float64](x N) N { return x }\nfunc text[S interface{ String() string }](s S) string { return s.String() }", ""},
-		{"same(\"a\")", "✗cell:1:32: string does not satisfy int | float64"},
-		{"same[string](\"a\")", "✗cell:1:37: string does not satisfy int | float64"},
-		{"text(5)", "✗cell:1:32: int does not satisfy interface{String() string}"},
-		{"type list[N int | float64] struct{ a N }\nvar l list[string]", "✗cell:2:12: string does not satisfy int | float64"},
-		{"for a, b := range 3 { }", "✗cell:1:39: range over 3 (untyped int constant) permits only one iteration variable"},
-		{"func f() { x := 1; y, z := 2, 3; _ = y\nunused: }", ""},
-	}.run(t)
-}
-
-// TestShared calls methods of several compiled types by one instruction in several goroutines; the race
-// detector sees what ixgo shares.
-func TestShared(t *testing.T) {
-	cells{
-		{"var b strings.Builder\n_, _ = b.WriteString(\"b\")", ""},
-		{"type S interface { Len() int }\nfunc length(s S) int { return s.Len() }\nvar wg sync.WaitGroup\nvar mu sync.Mutex\nbad := 0\n" +
-			"for g := range 8 { wg.Add(1); go func() { defer wg.Done(); for range 20000 {\n" +
-			"if g%2 == 0 { if length(strings.NewReader(\"abc\")) != 3 { mu.Lock(); bad++; mu.Unlock() }\n} else if length(&b) != 1 { mu.Lock(); bad++; mu.Unlock() } } }() }\nwg.Wait()\nbad", "→0"},
-	}.run(t)
 }

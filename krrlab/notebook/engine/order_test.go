@@ -110,13 +110,3 @@ func TestNotImported(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-// TestUnique makes handles in several cells: those of equal values are equal.
-func TestUnique(t *testing.T) {
-	cells{
-		{"import \"unique\"\na, b := unique.Make(\"x\"), unique.Make(any(1))", ""},
-		{"fmt.Println(a == unique.Make(\"x\"), a == unique.Make(\"y\"), b == unique.Make(any(1)), b == unique.Make(any(int8(1))), a.Value())", "true false true false x\n"},
-		{"type p struct{ x, y int }\nc := unique.Make(p{1, 2})", ""},
-		{"c == unique.Make(p{1, 2})", "→true"},
-	}.run(t)
-}

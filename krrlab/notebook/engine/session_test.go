@@ -1,246 +1,38 @@
 package engine
 
 import (
-	"fmt"
+	_ "embed"
+	"regexp"
+	"strings"
 	"testing"
 )
 
-// TestSessions runs sessions of many cells: what is declared again, what closures keep, and values of types of before.
+// sessions are sessions of many cells, each behind a title. A cell ends with a line of -- and how what comes of it
+// begins: what it prints, its values behind →, its error behind ✗.
+//
+//go:embed testdata/sessions.txt
+var sessions string
+
+var (
+	cellEnd  = regexp.MustCompile(`\n-- ?(.*)\n?`)
+	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n")
+)
+
+// TestSessions runs each session: what is declared again, what closures keep, and values of types of before.
 func TestSessions(t *testing.T) {
-	for i, cs := range []cells{
-		{ // closures across cells
-			{"x := 1\ninc := func() int { x++; return x }", ""},
-			{"inc() + inc()", "→5"},
-			{"x", "→3"},
-			{"x := 10", ""},
-			{"inc()", "→11"},
-			{"x := \"s\"", ""},
-			{"inc()", "→12"},
-			{"x", "→s"},
-			{"var fs []func() int\nfor i := range 3 { fs = append(fs, func() int { i++; return i }) }", ""},
-			{"fmt.Println(fs[0](), fs[0](), fs[1](), fs[2]())", "1 2 2 3\n"},
-		},
-		{ // function redefinition
-			{"func g() int { return 1 }\nfunc f() int { return g() }", ""},
-			{"func g() int { return 2 }", ""},
-			{"fmt.Println(f(), g())", "2 2\n"},
-			{"func f() int { return g() }\nf()", "→2"},
-			{"func fact(n int) int { if n < 2 { return 1 }; return n * fact(n-1) }", ""},
-			{"h := fact\nfunc fact(n int) int { return -1 }", ""},
-			{"fmt.Println(fact(5), h(5))", "-1 120\n"},
-		},
-		{ // functions declared again with the same type: all call the new one
-			{"func g(n int) int { return n }\nfunc f() int { return g(1) }\nc := func() int { return g(2) }\ntype t struct{}\nfunc (t) String() string { return fmt.Sprint(g(3)) }\norig := g", ""},
-			{"var s fmt.Stringer = t{}\nch := make(chan int)\ngo func() { for range 3 { <-ch; ch <- g(4) } }()\nch <- 0\n<-ch", "→4"},
-			{"func g(n int) int { return 10 * orig(n) }\nfmt.Println(f(), c(), s, t{}, orig(5))", "10 20 30 30 5\n"},
-			{"func g(n int) int { return 100 * n }\nfmt.Println(f(), c(), s, t{}, orig(5))", "100 200 300 300 5\n"},
-			{"ch <- 0\n<-ch", "→400"},
-			{"func g(s string) int { return -1 }\nfmt.Println(f(), c(), s, t{}, orig(5))", "100 200 300 300 5\n"},
-			{"func each(xs []int, f func(int) int) (out []int) { for _, x := range xs { out = append(out, f(x)) }; return }\nfunc sq(x int) int { return x * x }", ""},
-			{"func all() []int { return each([]int{1, 2, 3}, sq) }\nall()", "→[1 4 9]"},
-			{"func sq(x int) int { return -x }\nall()", "→[-1 -2 -3]"},
-			{"func two() (int, error) { return 1, nil }\nfunc v(a any, xs ...int) string { return \"a\" }\nd := func() (string, int, error) { a, err := two(); return v(nil) + v(1, 2, 3), a, err }", ""},
-			{"func two() (int, error) { return 2, fmt.Errorf(\"EOF\") }\nfunc v(a any, xs ...int) string { return fmt.Sprint(a, xs) }", ""},
-			{"fmt.Println(d())", "<nil> []1 [2 3] 2 EOF\n"},
-			{"func id[T any](x T) T { return x }\nfunc useID() int { return id(3) }", ""},
-			{"func id[T any](x T) (y T) { return }\nuseID()", "→0"},
-			{"func bad() { panic(\"new\") }\nfunc safe() (s string) { defer func() { s = fmt.Sprint(recover()) }(); bad(); return }\nk := safe", ""},
-			{"func bad() { var m map[string]int; m[\"a\"] = 1 }\nsafe() + k()", "→assignment to entry in nil mapassignment to entry in nil map"},
-		},
-		{ // redefine types: old values
-			{"type t struct{ a int }\nfunc (x t) M() int { return x.a }\nv := t{1}\nvar i interface{ M() int } = v", ""},
-			{"type t struct{ b string }\nfunc (x t) M() int { return len(x.b) }", ""},
-			{"w := t{\"abc\"}\nfmt.Println(v.M(), w.M(), i.M(), v.a, w.b)", "1 3 1 1 abc\n"},
-			{"_, ok := any(v).(t)\nok", "→false"},
-			{"i = w\ni.M()", "→3"},
-			{"v = w", "✗"},
-			{"fmt.Sprintf(\"%v %+v %T\", v, w, w)", "→{1} {b:abc} main.t"},
-		},
-		{ // generics across cells
-			{"type num interface { ~int | ~float64 }\nfunc sum[T num](xs ...T) (s T) { for _, x := range xs { s += x }; return }", ""},
-			{"type my int\nfunc (m my) String() string { return fmt.Sprint(\"my\", int(m)) }", ""},
-			{"sum(my(1), my(2))", "→my3"},
-			{"type stack[T any] struct { xs []T }\nfunc (s *stack[T]) Push(x T) { s.xs = append(s.xs, x) }\nfunc (s *stack[T]) Pop() (x T, ok bool) { if len(s.xs) == 0 { return }; x = s.xs[len(s.xs)-1]; s.xs = s.xs[:len(s.xs)-1]; return x, true }", ""},
-			{"var s stack[my]\ns.Push(3); s.Push(4)", ""},
-			{"a, ok := s.Pop()\nfmt.Println(a, ok, len(s.xs))", "my4 true 1\n"},
-			{"func mapf[A, B any](xs []A, f func(A) B) []B { var out []B; for _, x := range xs { out = append(out, f(x)) }; return out }", ""},
-			{"mapf([]int{1, 2}, func(i int) stack[my] { return stack[my]{[]my{my(i)}} })", "→[{[1]} {[2]}]"},
-			{"type tree[K comparable, V any] struct{ m map[K]V; sub *tree[K, V] }\nfunc (t *tree[K, V]) at(k K) V { return t.m[k] }\nt := tree[string, func() int]{m: map[string]func() int{\"a\": func() int { return 7 }}}", ""},
-			{"t.at(\"a\")()", "→7"},
-			{"slices.SortFunc(s.xs, func(a, b my) int { return int(a - b) })\nfmt.Println(slices.Max([]my{2, 5, 3}), slices.Index([]my{1, 2}, 2))", "my5 1\n"},
-			{"var p interface{ Pop() (my, bool) } = &s\nx, y := p.Pop()\nfmt.Println(x, y)", "my3 true\n"},
-		},
-		{ // goroutines outliving
-			{"ch := make(chan int)\nstop := make(chan bool)\nn := 0\ngo func() { for { select { case ch <- n: n++; case <-stop: return } } }()", ""},
-			{"fmt.Println(<-ch, <-ch, <-ch)", "0 1 2\n"},
-			{"type m struct{ k int }\nfunc (x m) K() int { return x.k }\nboxes := make(chan any)\nback := make(chan int)\ngo func() { for b := range boxes { if k, ok := b.(interface{ K() int }); ok { back <- k.K() } else { back <- -1 } } }()", ""},
-			{"boxes <- m{5}\n<-back", "→5"},
-			{"type m2 struct{ m }\nboxes <- m2{m{6}}\n<-back", "→6"},
-			{"func (x m) J() int { return x.k * 100 }\nfunc (x m) K() int { return x.J() }", ""},
-			{"boxes <- m{7}\n<-back", "→700"},
-			{"boxes <- 3\n<-back", "→-1"},
-			{"close(stop)", ""},
-		},
-		{ // panics
-			{"func bad(i int) int { var a []int; return a[i] }", ""},
-			{"func() (s string) { defer func() { s = fmt.Sprint(recover()) }(); bad(3); return }()", "→runtime error: index out of range [3] with length 0"},
-			{"func() (err error) { defer func() { if r := recover(); r != nil { err = r.(error) } }(); var m map[string]int; m[\"a\"] = 1; return }()", "→assignment to entry in nil map"},
-			{"var np *struct{ x int }\nnp.x", "✗"},
-			{"1 + 1", "→2"},
-			{"a, b := 1, 0\na / b", "✗"},
-			{"func() (s string) { defer func() { s = fmt.Sprint(recover()) }(); return fmt.Sprint(a / b) }()", "→runtime error: integer divide by zero"},
-			{"var e any = \"s\"\nfunc() (s string) { defer func() { s = fmt.Sprint(recover()) }(); return fmt.Sprint(e.(int)) }()", "→interface conversion: interface {} is string, not int"},
-		},
-		{ // constants, iota, shadowing
-			{"const (\n\tA = iota\n\tB\n\tC\n)\ntype day int\nconst ( mon day = iota + 1; tue )\nfunc (d day) String() string { return [...]string{\"?\", \"Mon\", \"Tue\"}[d] }", ""},
-			{"fmt.Println(A, B, C, mon, tue)", "0 1 2 Mon Tue\n"},
-			{"len := func(s string) int { return 42 }\nlen(\"a\")", "→42"},
-			{"type string int\nvar s string = 5\ns", "→5"},
-			{"fmt.Println(\"x\" + \"y\")", "xy\n"},
-		},
-		{ // multiple assignment, partial failure
-			{"a, b := 1, 2\na, c := 3, 4\nfmt.Println(a, b, c)", "3 2 4\n"},
-			{"z := 5\npanic(\"p\")\nq := 6", "✗p"},
-			{"z", "→5"},
-			{"q", "✗cell:1:32: undefined: q"},
-			{"a, b = b, a\nfmt.Println(a, b)", "2 3\n"},
-			{"arr := [3]int{1, 2, 3}\nbrr := arr\nbrr[0] = 9\nfmt.Println(arr, brr)", "[1 2 3] [9 2 3]\n"},
-			{"type s struct{ a [2]int; in struct{ b int } }\nv := s{}\nw := v\nw.a[1], w.in.b = 1, 2\nu := &v\nu.a[0]++\nfmt.Println(v, w, *u)", "{[1 0] {0}} {[0 1] {2}} {[1 0] {0}}\n"},
-			{"m := map[string]s{\"a\": v}\nx := m[\"a\"]\nx.a[0] = 50\nfmt.Println(m, x)", "map[a:{[1 0] {0}}] {[50 0] {0}}\n"},
-			{"fs := []s{v, w}\nfor _, f := range fs { f.in.b = 77 }\nfor i := range fs { fs[i].a[1] = 8 }\nfmt.Println(fs)", "[{[1 8] {0}} {[0 8] {2}}]\n"},
-			{"var ia any = v\nv.in.b = 5\nfmt.Println(ia, ia == any(v), ia.(s).in.b)", "{[1 0] {0}} false 0\n"},
-			{"func ret() (out s) { defer func() { out.in.b++ }(); out.in.b = 3; return out }\nret().in.b", "→4"},
-			{"lab: for i := range 3 { for j := range 3 { if j == 1 { continue lab }; if i == 2 { break lab }; fmt.Println(i, j) } }", "0 0\n1 0\n"},
-			{"switch x := any(v).(type) { case int: fmt.Println(\"int\"); case s: fmt.Println(\"s\", x.in.b); default: fmt.Println(\"no\") }", "s 5\n"},
-			{"i := 0\nloop:\nif i < 3 { i++; goto loop }\ni", "→3"},
-			{"k := uint8(200)\nk += 100\nfmt.Println(k, int8(k), ^k, k << 3, -7 / 2, -7 % 3, 7 &^ 5, 1 << 3 | 1)", "44 44 211 96 -3 -1 2 9\n"},
-			{"var f32 float32 = 16777216\nf32++\nfmt.Println(f32 == 16777216, 0.1+0.2 == 0.3, float32(0.1) == 0.1)", "true true true\n"},
-			{"str := \"aé\"\nfor i, r := range str { fmt.Println(i, string(r)) }\nfmt.Println(len(str), str[1], []byte(str), []rune(str))", "0 a\n1 é\n3 195 [97 195 169] [97 233]\n"},
-		},
-		{ // types that are hidden by others of the same name
-			{"type n struct{ v int }\nfunc (x n) Foo() int { return x.v }", ""},
-			{"type m struct{ n n; ns map[string][]*n }\nvar a m\nfunc mk() m { return m{n{3}, map[string][]*n{\"k\": {{4}}}} }", ""},
-			{"type n string", ""},
-			{"1", "→1"},
-			{"a = mk()", ""},
-			{"fmt.Println(a.n.Foo(), a.ns[\"k\"][0].Foo(), n(\"x\"))", "3 4 x\n"},
-			{"var f any = a.n\n_, ok := f.(interface{ Foo() int })\nok", "→true"},
-			{"func (x m) Bar() int { return x.n.Foo() }", ""},
-			{"fmt.Println(a.Bar(), a.n.Foo())", "3 3\n"},
-			{"type m int", ""},
-			{"a.Bar() + mk().Bar()", "→6"},
-			{"func (x n) Foo() string { return string(x) + \"!\" }\nfmt.Println(n(\"y\").Foo(), a.n.Foo(), a.Bar())", "y! 3 3\n"},
-			{"func mk() int { return 1 }\nh := func(x interface{ Foo() int }) int { return x.Foo() }", ""},
-			{"h(a.n)", "→3"},
-		},
-		{ // closures and functions hold what is hidden
-			{"type p struct{ v int }\nfunc (x *p) Add(d int) int { x.v += d; return x.v }\nfunc helper(x *p) int { return x.Add(1) }\nfn := func() func() int { x := &p{}; return func() int { return helper(x) } }()", ""},
-			{"type p bool\nfunc helper() {}", ""},
-			{"fmt.Println(fn(), fn())", "1 2\n"},
-			{"gen := func() any { type loc struct{ f func() int }; return loc{fn} }", ""},
-			{"fmt.Println(gen() == nil, fn())", "false 3\n"},
-			{"type iface interface{ Add(int) int }\nvar k iface", ""},
-			{"func set[T any](x T) { var a any = x; k, _ = a.(iface) }", ""},
-			{"type q struct{ n int }\nfunc (x q) Add(i int) int { return x.n + i }\nset(q{1})\nk.Add(2)", "→3"},
-		},
-		{ // methods of embedded types, promoted through pointers and interfaces, in later cells
-			{"type base struct{ id int }\nfunc (b *base) Set(i int) { b.id = i }\nfunc (b base) Get() int { return b.id }", ""},
-			{"type mid struct{ *base; name string }\ntype top struct { mid; fmt.Stringer }", ""},
-			{"t := top{mid: mid{&base{1}, \"n\"}}\nt.Set(5)\nfmt.Println(t.Get(), t.mid.base.id, t.name)", "5 5 n\n"},
-			{"type str string\nfunc (s str) String() string { return \"s:\" + string(s) }\nt.Stringer = str(\"x\")\nfmt.Println(t.String(), t)", "s:x s:x\n"},
-			{"var gs interface{ Get() int; Set(int) } = t\ngs.Set(8)\nfmt.Println(t.Get(), gs.Get())", "8 8\n"},
-			{"func (b *base) Twice() int { return 2 * b.id }", ""},
-			{"fmt.Println(t.Twice(), any(t).(interface{ Twice() int }).Twice())", "16 16\n"},
-			{"f := t.Get\nt.Set(9)\nfmt.Println(f(), top.Get(t), (*base).Twice(t.base))", "8 9 18\n"},
-		},
-		{ // compiled code calls methods added later
-			{"type byLen []string\nx := byLen{\"ccc\", \"a\", \"bb\"}", ""},
-			{"func (b byLen) Len() int { return len(b) }\nfunc (b byLen) Less(i, j int) bool { return len(b[i]) < len(b[j]) }", ""},
-			{"sort.Sort(x)", "✗"},
-			{"func (b byLen) Swap(i, j int) { b[i], b[j] = b[j], b[i] }\nsort.Sort(x)\nx", "→[a bb ccc]"},
-			{"func (b byLen) Less(i, j int) bool { return len(b[i]) > len(b[j]) }\nsort.Sort(x)\nx", "→[ccc bb a]"},
-			{"type myErr struct{ code int }\nerrs := []any{myErr{1}, &myErr{2}}", ""},
-			{"func (e myErr) Error() string { return fmt.Sprint(\"code \", e.code) }\nfor _, e := range errs { err := e.(error); fmt.Println(err, errors.Is(err, myErr{1})) }", "code 1 true\ncode 2 false\n"},
-			{"wrapped := fmt.Errorf(\"w: %w\", myErr{3})\nvar m myErr\nfmt.Println(errors.As(wrapped, &m), m.code)", "true 3\n"},
-			{"func (e myErr) Is(t error) bool { _, ok := t.(myErr); return ok }\nerrors.Is(wrapped, myErr{0})", "→false"},
-			{"errors.Is(fmt.Errorf(\"w: %w\", myErr{3}), myErr{0})", "→true"},
-		},
-		{ // named func types, methods on func and map types
-			{"type hf func(int) int\nfunc (h hf) Do(i int) int { return h(i) }\ntype doer interface{ Do(int) int }", ""},
-			{"var d doer = hf(func(i int) int { return i * 3 })\nd.Do(4)", "→12"},
-			{"type set map[string]bool\nfunc (s set) Add(k string) set { s[k] = true; return s }\nset{}.Add(\"a\").Add(\"b\")", "→map[a:true b:true]"},
-			{"func (h hf) Twice(i int) int { return h(h(i)) }\nd.(hf).Twice(1)", "→9"},
-			{"type opt func(*cfg)\ntype cfg struct{ n int; s string }\nfunc withN(n int) opt { return func(c *cfg) { c.n = n } }\nfunc mk(os ...opt) cfg { c := cfg{s: \"d\"}; for _, o := range os { o(&c) }; return c }", ""},
-			{"mk(withN(3), func(c *cfg) { c.s = \"z\" })", "→{3 z}"},
-			{"func (c cfg) Str() string { return fmt.Sprint(c.n, c.s) }\nmk(withN(4)).Str()", "→4d"},
-		},
-		{ // iterators
-			{"func count(n int) func(func(int) bool) { return func(y func(int) bool) { for i := range n { if !y(i) { return } } } }", ""},
-			{"s := 0\nfor i := range count(10) { if i == 5 { break }; if i%2 == 0 { continue }; s += i }\ns", "→4"},
-			{"func first(n int) (r int) { for i := range count(n) { if i == 3 { return i * 10 } }; return -1 }\nfmt.Println(first(5), first(2))", "30 -1\n"},
-			{"import (\"iter\"; \"maps\")\nfunc pairs[K comparable, V any](m map[K]V) iter.Seq2[K, V] { return func(y func(K, V) bool) { for k, v := range m { if !y(k, v) { return } } } }\nm := map[string]int{\"a\": 1, \"b\": 2}\nfmt.Println(len(maps.Collect(pairs(m))), slices.Sorted(maps.Keys(m)))", "2 [a b]\n"},
-			{"next, stop := iter.Pull(iter.Seq[int](count(3)))\na, ok := next()\nb, _ := next()\nstop()\n_, end := next()\nfmt.Println(a, ok, b, end)", "0 true 1 false\n"},
-			{"for range 3 { defer fmt.Println(\"end\") }\nfmt.Println(\"first\")", "first\nend\nend\nend\n"},
-			{"for i, l := range strings.Lines(\"a\\nb\") { fmt.Println(i, l) }", "✗"},
-			{"for l := range strings.SplitSeq(\"a,b\", \",\") { fmt.Println(l) }", "a\nb\n"},
-			{"outer:\nfor i := range count(3) { for j := range count(3) { if j == 1 { continue outer }; if i == 2 { break outer }; fmt.Println(i, j) } }", "0 0\n1 0\n"},
-		},
-		{ // defer, recover
-			{"func f() (n int) { defer func() { n *= 2 }(); defer func() { if r := recover(); r != nil { n = r.(int) } }(); panic(21) }\nf()", "→42"},
-			{"func g() { defer fmt.Println(\"d1\"); defer func() { defer func() { fmt.Println(\"in\", recover()) }(); panic(\"second\") }(); panic(\"first\") }\ng()", "in second\nd1\n✗first"},
-			{"func h() (err error) { defer func() { if r := recover(); r != nil { err = fmt.Errorf(\"got: %v\", r) } }(); var p *struct{ n int }; p.n = 1; return nil }\nfmt.Sprint(h())", "→got: runtime error: invalid memory address or nil pointer dereference"},
-			{"func k() { for i := range 3 { defer func() { fmt.Print(); fmt.Println(i) }() } }\nk()", "2\n1\n0\n"},
-			{"func nested() string { return func() (s string) { defer func() { s = fmt.Sprint(recover(), recover()) }(); panic(\"a\") }() }\nnested()", "→a<nil>"},
-			{"type ender struct{}\nfunc (ender) Close() error { fmt.Println(\"closed\"); return nil }\nfunc use() { e := ender{}; defer e.Close(); fmt.Println(\"use\") }\nuse()", "use\nclosed\n"},
-		},
-		{ // select, sync, context
-			{"import \"context\"\nimport \"time\"\nc, cancel := context.WithCancel(context.Background())\ndone := make(chan string)\ngo func() { <-c.Done(); done <- fmt.Sprint(c.Err()) }()", ""},
-			{"cancel()\n<-done", "→context canceled"},
-			{"var mu sync.Mutex\nvar wg sync.WaitGroup\ntotal := 0\nfor i := range 50 { wg.Add(1); go func() { defer wg.Done(); mu.Lock(); defer mu.Unlock(); total += i }() }\nwg.Wait()\ntotal", "→1225"},
-			{"ch := make(chan int, 1)\nselect { case v := <-ch: fmt.Println(v); default: fmt.Println(\"none\") }\nch <- 1\nselect { case v, ok := <-ch: fmt.Println(v, ok); case <-time.After(time.Hour): }", "none\n1 true\n"},
-			{"once := sync.OnceValue(func() int { fmt.Println(\"once\"); return 5 })\nfmt.Println(once() + once())", "once\n10\n"},
-			{"var pool = sync.Pool{New: func() any { return new(int) }}\np := pool.Get().(*int)\n*p = 3\npool.Put(p)", ""},
-			{"import \"sync/atomic\"\nvar ptr atomic.Pointer[[]int]\nvar cnt atomic.Int64\nptr.Store(&[]int{1})\nfor range 20 { wg.Go(func() { cnt.Add(1) }) }\nwg.Wait()\nfmt.Println(*ptr.Load(), cnt.Load())", "[1] 20\n"},
-			{"go func() { panic(\"lost\") }()\ntime.Sleep(20 * time.Millisecond)\n1", "→1"},
-		},
-		{ // struct tags, json, reflect on types of cells and added methods
-			{"import (\"encoding/json\"; \"reflect\")\ntype rec struct { Name string `json:\"name\"`; In *rec `json:\"in,omitempty\"`; hidden int }\nb, err := json.Marshal(rec{\"a\", &rec{Name: \"b\"}, 3})\nfmt.Println(string(b), err)", "{\"name\":\"a\",\"in\":{\"name\":\"b\"}} <nil>\n"},
-			{"func (r rec) MarshalText() ([]byte, error) { return []byte(\"T\" + r.Name), nil }\nb, err = json.Marshal([]rec{{Name: \"x\"}})\nfmt.Println(string(b))", "[\"Tx\"]\n"},
-			{"func (r *rec) UnmarshalText(t []byte) error { r.Name = \"U\" + string(t); return nil }\nvar back []rec\nerr = json.Unmarshal(b, &back)\nfmt.Println(back[0].Name, err, reflect.TypeOf(back[0]).NumMethod(), reflect.TypeOf(&back[0]).NumMethod())", "UTx <nil> 1 2\n"},
-			{"t := reflect.TypeOf(rec{})\nf, _ := t.FieldByName(\"Name\")\nfmt.Println(t.Name(), t.Kind(), f.Tag.Get(\"json\"), t == reflect.TypeOf(back[0]))", "rec struct name true\n"},
-			{"reflect.DeepEqual(rec{Name: \"a\"}, rec{Name: \"a\"})", "→true"},
-		},
-		{ // comparisons, map keys of types of cells, before and after a method was added
-			{"type key struct{ a int; b string }\nm := map[key]int{{1, \"x\"}: 10}\nma := map[any]int{key{1, \"x\"}: 11}\narr := [2]key{{1, \"x\"}, {2, \"y\"}}", ""},
-			{"fmt.Println(m[key{1, \"x\"}], ma[key{1, \"x\"}], arr[0] == key{1, \"x\"}, any(arr[0]) == any(key{1, \"x\"}))", "10 11 true true\n"},
-			{"func (k key) Hash() int { return k.a }", ""},
-			{"fmt.Println(m[key{1, \"x\"}], arr[0] == key{1, \"x\"}, any(arr[0]) == any(key{1, \"x\"}))\nm[arr[1]] = 20\nfmt.Println(len(m), m[key{2, \"y\"}], arr[1].Hash())", "10 true true\n2 20 2\n"},
-			{"ma[key{1, \"x\"}]", "→11"},
-			{"for k := range ma { fmt.Println(k.(key).Hash()) }", "1\n"},
-		},
-		{ // channels of types of cells, before and after
-			{"type msg struct{ n int }\nc := make(chan msg, 3)\nd := make(chan any, 3)\nc <- msg{1}\nd <- msg{2}\nf := func(m msg) msg { return msg{m.n + 1} }\nfs := map[string]func(msg) msg{\"f\": f}", ""},
-			{"func (m msg) N() int { return m.n }", ""},
-			{"c <- f(msg{4})\nfmt.Println((<-c).N(), (<-c).N(), fs[\"f\"](msg{6}).N())", "1 5 7\n"},
-			{"g := f\ng = func(m msg) msg { return f(f(m)) }\ng(msg{0}).N()", "→2"},
-			{"select { case m := <-c: fmt.Println(m); case c <- msg{9}: fmt.Println((<-c).N()) }", "9\n"},
-			{"type st struct{ f func(msg) int; c chan msg }\ns := st{func(m msg) int { return m.N() }, c}\ns.f(msg{3})", "→3"},
-			{"func (m msg) N() int { return 10 * m.n }", ""},
-			{"s.f(msg{3})", "→3"},
-			{"s.c <- msg{5}\n(<-s.c).N()", "→50"},
-		},
-		{ // imports by a dot
-			{"import . \"math\"\nSqrt(4)", "→2"},
-			{"func f(x float64) float64 { return Floor(x) + Trunc(Pi) }\nf(1.5)", "→4"},
-			{"Floor := 1\nfunc Trunc(x float64) float64 { return -x }\nfmt.Println(Floor, Trunc(2), f(1.5), Ceil(0.5))", "1 -2 4 1\n"},
-			{"import . \"os\"\nvar Args []string\nvar Stdin *File\nfmt.Println(len(Args), Stdin == nil, ErrNotExist)", "0 true file does not exist\n"},
-		},
-		{ // names of the standard library that came after Go 1.18
-			{"import (\"reflect\"; \"flag\"; \"net/http\"; \"runtime/debug\")\nx, ok := reflect.TypeAssert[int](reflect.ValueOf(3))\n_, no := reflect.TypeAssert[string](reflect.ValueOf(3))\nfmt.Println(x, ok, no)", "3 true false\n"},
-			{"fs := flag.NewFlagSet(\"f\", flag.ContinueOnError)\non := \"\"\nfs.BoolFunc(\"on\", \"\", func(s string) error { on = s; return nil })\nfs.Parse([]string{\"-on\"})\non", "→true"},
-			{"c, err := http.ParseCookie(\"a=b\")\nfmt.Println(c[0].Value, err, debug.SetMemoryLimit(-1) > 0)", "b <nil> true\n"},
-		},
-	} {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { cs.run(t) })
+	for s := range strings.SplitSeq(strings.TrimPrefix(sessions, "## "), "\n## ") {
+		title, text, _ := strings.Cut(s, "\n")
+		t.Run(title, func(t *testing.T) {
+			var cs cells
+			begin := 0
+			for _, m := range cellEnd.FindAllStringSubmatchIndex(text, -1) {
+				cs = append(cs, struct{ code, want string }{text[begin:m[0]], unescape.Replace(text[m[2]:m[3]])})
+				begin = m[1]
+			}
+			if begin < len(text) {
+				t.Fatalf("a cell without an end: %s", text[begin:])
+			}
+			cs.run(t)
+		})
 	}
 }
