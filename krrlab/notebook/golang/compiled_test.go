@@ -44,89 +44,7 @@ func numbered(s *Session, number int, code string) string {
 // TestCompiled calls compiled functions of every kind from cells.
 func TestCompiled(t *testing.T) {
 	s := openGo(t)
-	for i, c := range []struct{ code, want string }{
-		{`%%go
-import "errors"
-
-// Point is sent, with its private fields.
-type Point struct {
-	X, y float64
-	name string
-	w    []float64
-}
-
-type level uint8
-
-const high level = 3
-
-var calls int
-
-func helper(m map[string]int) int { return m["a"] }
-
-func Add(a, b float64) float64 { return a + b }
-
-func Swap(a int, s string) (string, int) { calls++; return s + strings.Repeat("!", helper(map[string]int{"a": 2})), -a }
-
-func Scale(x []float64, by ...float64) []float64 {
-	for i := range x {
-		x[i] *= by[len(by)-1]
-	}
-	return x[1:]
-}
-
-func (p Point) Norm() float64 { return math.Sqrt(p.X*p.X+p.y*p.y) + float64(len(p.name)) + p.w[0] }
-
-func Level(l level, on bool, _ float32) (level, bool, float32) { return l + high, !on, 0.1 }
-
-func Root(x float64) (float64, error) {
-	if x < 0 {
-		return 0, errors.New("negative")
-	}
-	return math.Sqrt(x), nil
-}
-
-func None() []float64 { return nil }
-
-func Calls() int { return calls }
-
-func Say(x int) { fmt.Println("said", x) }`, ""},
-		{"Add(1, 2.5)", "→3.5"},
-		{`Swap(3, "ab")`, "→ab!!, -3"},
-		{"x := []float64{1, 2, 3}\nScale(x[1:], 5, 2)", "→[6]"},
-		{"x", "→[1 4 6]"},
-		{"Scale(nil, 1)", "✗Panic: slice bounds out of range [1:0] (in a function of Cell 0, line 27)"},
-		{`Point{3, 4, "ab", []float64{0.5}}.Norm()`, "→7.5"},
-		{"high", "→3"},
-		{"Level(high, true, 1)", "→6, false, 0.1"},
-		{"Root(4)", "→2"},
-		{"Root(-1)", "✗Error: negative"},
-		{"None() == nil", "→true"},
-		{"Calls()", "→1"},
-		{"calls", "✗CompileError: undefined: calls"},
-		{"helper(nil)", "✗CompileError: undefined: helper"},
-		{"Say(4); time.Sleep(0)", "stdout: said 4\n"},
-		{"func twice(x float64) float64 { return Add(x, x) }\ntwice(math.NaN()) == 0", "→false"},
-		{"%%go\nfunc Add(a, b float64) float64 { return a - b }", ""},
-		{"twice(2)", "→0"},
-		{"Calls()", "→1"}, // of another program
-		{"%%go\nfunc Add(a, b float64) float64 { return a * b }", ""},
-		{"twice(3)", "→9"},
-		{"%%go\n", ""}, // and %%go without anything leaves the others alone
-		{"Calls()", "→1"},
-		{"%%go\ntype heap []int\n\nfunc (h heap) Len() int { return len(h) }\n\nfunc Heap() int { return heap{1, 2}.Len() }", ""},
-		{"Heap()", "→2"},
-		{"p := Point{3, 4, \"\", []float64{0.5}}", ""},
-		{"%%go\ntype Point struct{ X float64 }\n\nfunc (p Point) Norm() float64 { return -p.X }", ""},
-		{"Point{3}.Norm()", "→-3"},
-		{"p.Norm()", "→5.5"}, // of the program of before
-		{"Calls()", "→1"},
-		{"%%go\nfunc main() { fmt.Print(\"ran\") }", "stdout: ran"},
-		{"%goflags -ldflags=-X=notebook/cell.mark=set", "stdout: -ldflags"},
-		{"%%go\nvar mark = \"none\"\n\nfunc Mark() string { return mark }", ""},
-		{"Mark()", "→set"},
-		{"%goflags -nosuch", "stdout: -nosuch\n"},
-		{"%%go\nfunc Mark() string { return \"\" }", "✗CompileError: flag provided but not defined: -nosuch"},
-	} {
+	for i, c := range script(t, "Compiled") {
 		got := numbered(s, i, c.code)
 		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
@@ -141,20 +59,7 @@ func TestCompiledErrors(t *testing.T) {
 		"func Spin() {\n\tfor {\n\t}\n}\nfunc Exit() { runtime.Goexit() }"); got != "" {
 		t.Fatal(got)
 	}
-	for _, c := range []struct{ code, want string }{
-		{"%%go\n\nfunc F() int {\n\treturn nosuch\n}", "CompileError: undefined: nosuch"},
-		{"%%go\n\nx := 1", "SyntaxError: expected declaration, found x (Cell 2, line 3)"},
-		{"%%go\nfunc F(m map[string]int) {}", "CompileError: F takes map[string]int; a compiled function takes"},
-		{"%%go\ntype T struct{ n int }\n\nfunc (t *T) M() {}", "CompileError: M takes *T; a compiled"},
-		{"%%go\nfunc F[T any](x T) {}", "CompileError: F is generic; a compiled"},
-		{"%%go\nimport \"no/such\"\nfunc F() { such.F() }", "CompileError: package no/such is not in std"},
-		{"%%go\nimport \"ex.org/no/such\"\nfunc F() { such.F() }", "ex.org/no/such: not in the module cache"},
-		{"%%go\n\nvar x = []int{}[len(os.Args)]\n\nfunc F() {}", "the variables or init of the cell have ended its program (exit status 2)"},
-		{"At(0)", "→1"},
-		{"At(3)", "✗Panic: index out of range [3] with length 1 (in a function of Cell 1, line 6)"},
-		{"Exit()", "✗Panic: runtime.Goexit ended the call (in a function of Cell 1, line "},
-		{"At(0)", "→1"},
-	} {
+	for _, c := range script(t, "CompiledErrors") {
 		if got := numbered(s, 2, c.code); !strings.Contains(got, c.want) || strings.Contains(got, "\n\n") {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}

@@ -35,17 +35,7 @@ func TestInterpreted(t *testing.T) {
 		}
 	}
 	s := open(t, &Options{Packages: &modules.Kernel{Dir: t.TempDir()}})
-	cells(t, s, strings.Contains,
-		"import \"ex.org/here/mine\"\nmine.Twice(4)", "stdout: ex.org/here/mine (ex.org/here) is interpreted, slower than compiled; %install ex.org/here/mine compiles it\n→8",
-		"import \"./mine\"\nmine.Twice(5)", "→10",
-		"import \"ex.org/here/gen\"\ngen.Of(1)", "stdout: ex.org/here/gen (ex.org/here) is interpreted: its API is generic\n→[1]",
-		"mine.Fail()", "✗Panic: here",
-		"import \"ex.org/here/c\"", "Fast is not written in Go",
-		"import \"ex.org/none/at/all\"", "package ex.org/none/at/all is not in this kernel; %install ex.org/none/at/all downloads it and builds a kernel with it (nothing of the cell was imported",
-		"import \"go/nowhere\"", "package go/nowhere is not in this kernel (nothing",
-		"%install", "✗CommandError: want packages: %install github.com/google/uuid",
-		"!sed -i.old 's/2 . x/3 * x/' mine/mine.go\n%reset\nimport \"ex.org/here/mine\"\nmine.Twice(4)", "→12",
-	)
+	cells(t, s, strings.Contains, script(t, "Interpreted")...)
 	for _, code := range []string{"mine.Spin()", "mine.Wait()"} {
 		done := make(chan string)
 		go func() { done <- run(s, code) }()

@@ -1,9 +1,11 @@
 package golang
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -76,57 +78,7 @@ func outcome(r Result, p *sheet) string {
 // TestCells runs cells one after the other in one session.
 func TestCells(t *testing.T) {
 	s := open(t, nil)
-	for _, c := range []struct{ code, want string }{
-		{"", ""},
-		{"// nothing", ""},
-		{`import ("fmt"; "os"; "strings"; "time"; "sort"; "context"; "errors"; "math")`, ""},
-		{"x := 3", ""},
-		{"x + 1", "→4"},
-		{"x", "→3"},
-		{"x;", ""},
-		{`fmt.Println("hi", x)`, "stdout: hi 3\n"},
-		{`fmt.Println("a"); fmt.Fprintln(os.Stderr, "b"); fmt.Println("c"); Display(5); fmt.Println("d")`, "stdout: a\n|stderr: b\n|stdout: c\n|display: 5|stdout: d\n"},
-		{`os.Stdout.WriteString("raw "); fmt.Print("cooked")`, "stdout: raw cooked"},
-		{"func f(a, b int) (int, string) { return a + b, \"ok\" }", ""},
-		{"f(1, 2)", "→3, ok"},
-		{`type P struct { S float64; Name string }
-func (p P) HTML() string { return "<p>" + p.Name + "</p>" }`, ""},
-		{`p := P{S: 1.5, Name: "n"}
-p`, "→{S:1.5 Name:n}"},
-		{"p.HTML()", "→<p>n</p>"},
-		{"func fail() (int, error) { return 7, errors.New(\"no luck\") }", ""},
-		{"fail()", "display: 7✗Error: no luck"},
-		{"strings.Repeat(\"ü\", 3)", "→üüü"},
-		{"for i := range 3 { fmt.Print(i) }", "stdout: 012"},
-		{"for i := range x { fmt.Print(i) }", "stdout: 012"},
-		{"for i := range 3 { i *= 2; fmt.Print(i) }", "stdout: 024"},
-		{"func each(x []int) int { s := 0; for i := range x { s += x[i] }; return s }\neach([]int{1, 2})", "→3"},
-		{"n := 2\nfor i := range n { fmt.Print(i) }\nif true { x := []int{5}; for i := range x { fmt.Print(x[i]) } }", "stdout: 015"},
-		{"os.Remove(\"nosuch\")", "✗Error: remove nosuch: no such file or directory"},
-		{"os.Setenv(\"KRRLAB_TEST\", \"\")", ""},
-		{"failure := errors.New(\"seen\")\nfailure", "→seen"},
-		{"y := []int{3, 1, 2}\nsort.Ints(y)\ny", "→[1 2 3]"},
-		{"math.Pi", "→3.141592653589793"},
-		{"var e error\ne", "→nil"},
-		{"DisplayID(\"a\", 1); Update(\"a\", 2); Clear()", "display: 1|update a: 2|clear true"},
-		{"ch := make(chan int)\ngo func(v int) { ch <- v }(4)\n<-ch", "→4"},
-		{"func add(a float64, c chan float64) { c <- a + 1 }\ncf := make(chan float64)\ngo add(1, cf)\n<-cf", "→2"},
-		{"context.Background() == ctx", "→true"},
-		{"1, 2", "→1, 2"},
-		{"x, strings.ToUpper(\"b\"), []int{1, 2}", "→3, B, [1 2]"},
-		{"x, f(1, 2)", "✗CompileError: multiple-value f(1, 2) (value of type (int, string)) in single-value context (Cell 1, line 1)"},
-		{"x, failure", "display: 3✗Error: seen"},
-		{"p, 3", "display: {S:1.5 Name:n}→3"},
-		{"h1() + (H{4}).Get()\nfunc h1() int { return h2() }\nfunc (h H) Get() int { return h.v }\ntype H struct{ v int }\nfunc h2() int { return 1 }\nh1()", "→1"},
-		{"fmt.Println(h3())\nfunc h3() int { return x }", "stdout: 3\n"},
-		{"k3()\nk := 1\nfunc k3() int { return k }", "✗CompileError: undefined: k; declare it above, or run the cell that does, or import its package (Cell 1, line 3)"},
-		{"Must(strconv.Atoi(\"7\")) + 1", "→8"},
-		{"_, err := os.Open(\"nosuch\")", "stderr: err is not nil (line 1): open nosuch: no such file or directory; look at it, or write Must(…) around the call\n"},
-		{"a, err := strconv.Atoi(\"x\")\nb, err2 := strconv.Atoi(\"y\")\nif err2 != nil { b = 2 }\na + b", "stderr: err is not nil (line 1): strconv.Atoi: parsing \"x\": invalid syntax; look at it, or write Must(…) around the call\n→2"},
-		{"_, err = os.Open(\"nosuch\")\n_, err = os.Stat(\".\")", ""},
-		{"_, err = os.Open(\"nosuch\")\nfmt.Println(err != nil)", "stdout: true\n"},
-		{"func Must(x int) int { return -x }\nMust(2)", "→-2"},
-	} {
+	for _, c := range script(t, "Cells") {
 		if got := run(s, c.code); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
@@ -137,62 +89,7 @@ p`, "→{S:1.5 Name:n}"},
 func TestErrors(t *testing.T) {
 	s := open(t, nil)
 	s.Run("Cell 0", "import (\"fmt\"; \"strings\"; \"time\"; \"os\")\nn := 1\nword := \"w\"\nfunc at(i int) int {\n\tvar a []int\n\treturn a[i]\n}\ntype P struct { Name string }", &sheet{})
-	for _, c := range []struct{ code, want string }{
-		{"1 + \"a\"", "CompileError: invalid operation: 1 + \"a\" (mismatched types untyped int and untyped string) (Cell 1, line 1)"},
-		{"\n\nn + \"a\"", "CompileError: invalid operation: n + \"a\" (mismatched types int and untyped string) (Cell 1, line 3)"},
-		{"word + 1", "CompileError: invalid operation: word + 1 (mismatched types string and untyped int)"},
-		{"word == 1", "CompileError: invalid operation: word == 1 (mismatched types string and untyped int)"},
-		{"var s string = 65", "as string value in "},
-		{"word = 65", "as string value in "},
-		{"strings.ToUpper(5)", "as string value in "},
-		{"map[string]int{1: 2}", "as string value in "},
-		{"[]string{1}", "as string value in "},
-		{"P{Name: 3}", "as string value in "},
-		{"func g() string { return 3 }", "as string value in "},
-		{"n = \"a\"", "CompileError: cannot use \"a\" (untyped string constant) as int value in assignment"},
-		{"import \"golang.org/x/nowhere/slices\"", "CompileError: package golang.org/x/nowhere/slices is not in this kernel"},
-		{"import \"krrlab\"", "there is github.com/krrlab/lab/krrlab"},
-		{"func (p P) Late() string { return p.Name + \"!\" }\nP{Name: \"x\"}.Late()", "→x!"},
-		{"type Q struct{ A int }\nq, all := Q{1}, []Q{}", ""},
-		{"type Q struct{ A, B int }", ""},
-		{"q = Q{1, 2}", "as Q value in assignment; one of them is the Q of before it was declared again: run the cells again"},
-		{"q == Q{}", "(mismatched types Q and Q); one of them is the Q of before"},
-		{"append(all, Q{})", "as Q value in argument to append; one of them is the Q of before"},
-		{"type G[T any] struct{ v T }", ""},
-		{"func (g G[T]) Late() {}", "CompileError: the generic type G[T] is of an earlier cell: declare it again in this cell, with all of its methods (Cell 1, line 1)"},
-		{"nosuch", "CompileError: undefined: nosuch; declare it"},
-		{"x := 1\ny := x + ) 2", "SyntaxError: unexpected ) (Cell 1, line 2)"},
-		{"fmt.Printn(1)", "CompileError: undefined: fmt.Printn; press Tab"},
-		{"import \"reflect\"\nvar tag reflect.StructTag = \"a\"\ntag", "→a"},
-		{"import \"reflect\"\ntag := \"a\"\nreflect.StructTag(tag)", "→a"},
-		{"x := 1\n_ = x\nat(3)", "Panic: index out of range [3] with length 0 (in a function of Cell 0, line 6)"},
-		{"x := 1\n_ = x\nvar a []int\na[3] = 1", "Panic: index out of range [3] with length 0 (Cell 1, line 4)"},
-		{"for i := 0; i < 3; i++ {\n\tif i == 2 {\n\t\tpanic(\"boom\")\n\t}\n}", "Panic: boom"},
-		{"x := 1\npanic(x)", "Panic: 1 (Cell 1, line 2)"},
-		{"panic(\"alone\")", "Panic: alone (Cell 1, line 1)"},
-		{"var p *P\np.Name", "Panic: "},
-		{"os.Exit(1)", "Panic: os.Exit(1) would end the kernel"},
-		{"1, 2;", "SyntaxError: expected 1 expression"},
-		{"1, nosuch", "CompileError: undefined: nosuch"},
-		{"1+", "SyntaxError: expected operand, found 'EOF'; the cell ends too early: a bracket or an operand is missing (Cell 1, line 1)"},
-		{"y := n *\n\n", "SyntaxError: expected operand, found 'EOF'; the cell ends too early: a bracket or an operand is missing (Cell 1, line 1)"},
-		{"\nfor i := range 3 {\n\tif i > 1 {\n\t\tfmt.Println(i)\n}\n", "SyntaxError: this { is not closed (Cell 1, line 2)"},
-		{"\nfmt.Println(1,", "SyntaxError: this ( is not closed (Cell 1, line 2)"},
-		{"func f() {\n\tx := []int{1,\n\t\t2", "SyntaxError: this { is not closed (Cell 1, line 2)"},
-		{"if n == 1", "SyntaxError: "},
-		{"import _ \"embed\"\n//go:embed x.txt\nvar es string\nes", "SyntaxError: //go:embed has no effect in a cell; read the file: os.ReadFile (Cell 1, line 2)"},
-		{"//go:linkname now time.now\nfunc now() int64", "SyntaxError: //go:linkname has no effect in a cell; use exported names (Cell 1, line 1)"},
-		{"// about //go:embed\nn", "→1"},
-		{"var z int\nfmt.Scan(&z)\nz", "Panic: no reader (Cell 1, line 2)"},
-		{"if true { var z string; fmt.Scanf(\"%s\", &z) }", "Panic: no reader (Cell 1, line 1)"},
-		{"Must(os.Open(\"nosuch\"))", "Panic: open nosuch: no such file or directory (Cell 1, line 1)"},
-		{"import \"gonum.org/v1/plot/plotter\"\np := plot.New()\np.Y.Scale = plot.LogScale{}\nl, _ := plotter.NewLine(plotter.XYs{{X: 1, Y: 0}, {X: 2, Y: 10}})\np.Add(l)\np",
-			"display: plot \"\"✗DisplayError: it cannot be shown: display panicked: Values must be greater than 0"},
-		{"Display(&plots.Figure{})", "✗Panic: it cannot be shown: figure: "},
-		{"%nosuch", "CommandError: unknown command %nosuch"},
-		{"!exit 3", "CommandError: exit 3: exit status 3"},
-		{"strings.Repeat(\"a\", -1)", "Panic: strings: negative Repeat count"},
-	} {
+	for _, c := range script(t, "Errors") {
 		p := &sheet{reply: func(string) (string, error) { return "", errors.New("no reader") }}
 		if got := outcome(s.Run("Cell 1", c.code, p), p); !strings.Contains(got, c.want) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
@@ -207,14 +104,7 @@ func TestErrors(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import (\"fmt\"; \"time\"; \"context\"; \"sort\")\nkept := 0\nfunc wait(ctx context.Context) int { <-ctx.Done(); return 7 }\nfunc spin() { for { } }")
-	for _, c := range []struct{ code, want string }{
-		{"for { }", "✗Interrupted: "},
-		{"for { kept++ }", "✗Interrupted: the cell was interrupted (Cell 1, line 1)"},
-		{"spin()", "✗Interrupted: "},
-		{"time.Sleep(time.Hour)", "✗Interrupted: "},
-		{"!sleep 100", "✗Interrupted: the cell was interrupted"},
-		{"sort.Slice([]int{3, 2, 1}, func(i, j int) bool { for { }; return false })", "✗Interrupted: "},
-	} {
+	for _, c := range script(t, "Interrupt") {
 		for i := range 20 {
 			go interruptAfter(s, time.Duration(5+i)*time.Millisecond)
 			if got := run(s, c.code); !strings.HasPrefix(got, c.want) {
@@ -346,55 +236,7 @@ func TestMany(t *testing.T) {
 func TestCommands(t *testing.T) {
 	s := open(t, nil)
 	t.Chdir(t.TempDir())
-	for _, c := range []struct{ code, want string }{
-		{"!echo hi", "stdout: hi\n"},
-		{"!echo a >&2", "stderr: a\n"},
-		{"x := 1\n!echo mid\nx + 1", "stdout: mid\n→2"},
-		{"%time x + 5", "→6"},
-		{"%time\nx", "→1"},
-		{"!mkdir sub\n%cd sub", "sub\n"},
-		{"%who", "x  int"},
-		{"s := `\n%cd nowhere\n`\nlen(s)", "→13"},
-		{"%help", "%reset                 forget them all"},
-		{"%env KRRLAB_TEST_A=b c", "KRRLAB_TEST_A=b c\n"},
-		{"!echo $KRRLAB_TEST_A", "stdout: b c\n"},
-		{"%env KRRLAB_TEST_A", "stdout: b c\n"},
-		{"%env KRRLAB_TEST_NONE", "stdout: KRRLAB_TEST_NONE is not set\n"},
-		{"\n%%bash\nfor i in 1 2; do echo \"$i)\"; done; [[ 1 == 1 ]] && (exit 3)", "stdout: 1)\n2)\n✗CommandError: for i in"},
-		{"%%writefile 'a b.txt'\nline {\n%cd x", "stdout: Writing a b.txt\n"},
-		{"%%writefile -a a b.txt\nmore", "stdout: Appending to a b.txt\n"},
-		{"!cat 'a b.txt'", "stdout: line {\n%cd x\nmore\n"},
-		{"%%writefile", "✗CommandError: want the name of a file"},
-		{"fmt.Print(0)\n%capture c.txt\nfmt.Println(1)\nos.Stdout.WriteString(\"2\\n\")\n!echo 3\n4", "3\n→4"},
-		{"%capture -a c.txt\nfmt.Println(5)", "stdout: 5\n"},
-		{"fmt.Println(6)\n!cat c.txt", "6\n1\n2\n3\n5\n"},
-		{"%capture", "✗CommandError: want the name of a file: %capture out.txt"},
-		{"%capture /dev/full\nfmt.Println(7)\nfmt.Println(8)", "%capture: write /dev/full: no space left on device\n"},
-		{"%goflags -tags=a  -gcflags=-N", "stdout: -tags=a -gcflags=-N\n"},
-		{"%goflags", "stdout: -tags=a -gcflags=-N\n"},
-		{"%load nowhere.go", "✗CommandError: open nowhere.go"},
-		{"%%html\n<b>x</b>", "display: <text/html"},
-		{"%%nosuch\nx", "✗CommandError: unknown command %%nosuch"},
-		{"%install gonum.org/v1/gonum/mat", "works: it is linked into the kernel"},
-		{"%install github.com/x/y@latest", "✗CommandError: packages cannot be added here"},
-		{"%test", "✗CommandError: %test: this notebook declares no function TestXxx"},
-		{"func twice(x int) int { return 2 * x }\nfunc TestTwice(t *testing.T) { if twice(2) != 4 { t.Error(\"no\") } }\n%test", "ok: 1 passed\n"},
-		{"func TestFails(t *testing.T) { t.Run(\"sub\", func(t *testing.T) { t.Fatalf(\"got %d\", twice(3)) }) }\n%test", "got 6"},
-		{"%test Fails", "✗Error: a test failed"},
-		{"%test Twi", "ok: 1 passed\n"},
-		{"%test -v Twice", "--- PASS: TestTwice"},
-		{"func BenchmarkTwice(b *testing.B) { for i := 0; i < b.N; i++ { twice(i) } }\n%bench Tw", "ns/op"},
-		{"func TestPanics(t *testing.T) { panic(\"oh\") }\n%test Panics", "panic: oh"},
-		{"func BenchmarkBad(b *testing.B) { var a []int; a[3]++ }\n%bench Bad", "✗Panic: index out of range [3] with length 0"},
-		{"b, i := 2, []int{1}\n%timeit b + i[0]", " a run, average of "},
-		{"%timeit i[b]", "✗Panic: index out of range [2] with length 1"},
-		{"%doc fmt", "package fmt"},
-		{"import \"gonum.org/v1/gonum/mat\"\n%doc mat.NewDense", "NewDense creates a new Dense matrix"},
-		{"%doc gonum.org/v1/gonum/mat", "Package mat provides"},
-		{"%doc nosuch.Name", "✗CommandError: no documentation of nosuch.Name; of a package it takes the import first"},
-		{"%doc", "gonum.org/v1/gonum/mat\n"},
-		{"%reset\nx", "undefined: x"},
-	} {
+	for _, c := range script(t, "Commands") {
 		if got := run(s, c.code); !strings.Contains(got, c.want) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
@@ -438,15 +280,7 @@ func (p *P) Beta() *P { return p }
 p := &P{}
 var lab *krrlab.Lab
 m := mat.NewDense(2, 2, nil)`)
-	for _, c := range []struct{ code, want string }{
-		{"lamb", "lambda"}, {"fmt.Printl", "Println"}, {"strings.NewRead", "NewReader"}, {"p.Al", "Alpha"}, {"p.Beta().Be", "Beta"},
-		{"lab.Config().Lam", "Lambda"}, {"m.T().Di", "Dims"}, {"kernel.Gaussian{Sigma: 1}.Ev", "Eval"}, {"q := kernel.Gaussian{}\nq.Sig", "Sigma"},
-		{"sol, err := lab.Solve(ctx)\nsol.Itera", "Iterations"}, {"import \"gonum.org/v1/gonum/sta", "gonum.org/v1/gonum/stat"},
-		{"import (\n\t\"fmt\"\n\t\"distu", "gonum.org/v1/gonum/stat/distuv"}, {"x := \"poi", "points.csv"}, {"%ti", "%time"}, {"%%wr", "%%writefile"}, {"%load poi", "points.csv"}, {"var longname int\nlongn", "longname"},
-		{"Disp", "Display"}, {"retu", "return"}, {"p.in", "inner"}, {"krrlab.New(nil, krrlab.Config{Lam", "Lambda"},
-		{"krrlab.New(nil, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1},\n\tLam", "Lambda"}, {"p = &P{", "Alpha"}, {"x := P{Alpha: 1, ", "inner"}, {"P{Alpha: lamb", "lambda"}, {"[]P{P{inn", "inner"},
-		{"func f() P { Al", ""}, {"if lambda == 3 { Al", ""}, {"P{Alpha: Al", ""},
-	} {
+	for _, c := range script(t, "Complete") {
 		got, start, end := s.Complete(c.code, len(c.code))
 		if c.want == "" {
 			if len(got) > 0 {
@@ -470,11 +304,7 @@ func TestInspect(t *testing.T) {
 var lab *krrlab.Lab
 x := 3
 func f(a int) string { return "" }`)
-	for _, c := range []struct{ code, want string }{
-		{"krrlab.New", "New checks the data"}, {"krrlab.New(nil, ", "func New(train"}, {"lab.Solve", "Solve"}, {"lab.Config().Lambda", "ridge λ > 0"},
-		{"mat.NewDense(2, 3, nil).T", "T performs an implicit transpose"}, {"kernel.Gaussian", "type Gaussian struct"}, {"x", "x int"}, {"f", "func f(a int) string"},
-		{"ctx", "an interrupt cancels it"}, {"krrlab", "Package krrlab is the bench"}, {"strings.ToUpper", "ToUpper"}, {"m := mat.NewDense(1, 1, nil)\nm.At(", "At returns the element"},
-	} {
+	for _, c := range script(t, "Inspect") {
 		got, ok := s.Inspect(c.code, len(c.code), false)
 		if !ok || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %v %.200q, want %q", c.code, ok, got, c.want)
@@ -504,12 +334,41 @@ func TestIsComplete(t *testing.T) {
 
 func equal(got, want string) bool { return got == want }
 
-// cells runs cells and compares what comes of each with what follows it.
-func cells(t *testing.T, s *Session, match func(got, want string) bool, codes ...string) {
+// step is a cell, and what is to come of it.
+type step struct{ code, want string }
+
+// scripts are the cells of tests, behind their names. A cell ends with a line of -- and what is to come of it.
+//
+//go:embed testdata/cells.txt
+var scripts string
+
+var (
+	cellEnd  = regexp.MustCompile(`(?:^|\n)-- ?(.*)\n`)
+	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\s`, " ")
+)
+
+// script returns the cells of a test.
+func script(t *testing.T, name string) (out []step) {
 	t.Helper()
-	for i := 0; i < len(codes); i += 2 {
-		if got := run(s, codes[i]); !match(got, codes[i+1]) {
-			t.Errorf("%s\n got %q\nwant %q", codes[i], got, codes[i+1])
+	_, text, found := strings.Cut("\n"+scripts, "\n## "+name+"\n")
+	if !found {
+		t.Fatalf("no script %s", name)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	begin := 0
+	for _, m := range cellEnd.FindAllStringSubmatchIndex(text+"\n", -1) {
+		out = append(out, step{text[begin:m[0]], unescape.Replace(text[m[2]:m[3]])})
+		begin = m[1]
+	}
+	return out
+}
+
+// cells runs cells and compares what comes of each.
+func cells(t *testing.T, s *Session, match func(got, want string) bool, steps ...step) {
+	t.Helper()
+	for _, c := range steps {
+		if got := run(s, c.code); !match(got, c.want) {
+			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
 	}
 }

@@ -10,27 +10,7 @@ import (
 // variables, and with the same type they see the new value.
 func TestRetyped(t *testing.T) {
 	s := open(t, nil)
-	cells(t, s, equal,
-		"sigma := 2", "",
-		"func k(d float64) float64 { return d / float64(sigma) }", "",
-		"sigma := 4\nk(1)", "→0.25",
-		"sigma := 0.5\nsigma", "→0.5",
-		"k(1)", "→0.25",
-		"func k(d float64) float64 { return d / sigma }\nk(1)", "→2",
-		"word := \"a\"", "",
-		"func g() string { return word }", "",
-		"word := []int{1}\nword", "→[1]",
-		"g()", "→a",
-		"func h() string { return g() + \"!\" }", "",
-		"func g() int { return len(word) }\ng()", "→1",
-		"h()", "→a!",
-		"sigma := int(sigma * 10)\nsigma", "→5",
-		"func depth(n int) int { if n == 0 { return 0 }; return 1 + depth(n-1) }", "",
-		"func depth(n float64) float64 { if n < 1 { return 0 }; return 1 + depth(n-1) }\ndepth(3)", "→3",
-		"part := 1\ntold := func() int { return part }\npart := 0.5\ntold()", "→1",
-		"type P struct{ A int }\nfunc (p P) Twice() int { return 2 * p.A }\np := P{A: 1}\np.Twice()", "→2",
-		"type P struct{ A, B int }\nfunc (p P) Twice() int { return 3 * p.B }\np := P{A: 5, B: 6}\np.Twice()", "→18",
-	)
+	cells(t, s, equal, script(t, "Retyped")...)
 }
 
 // TestAfterError makes sure that a failed cell leaves no variables without a value, and
