@@ -168,15 +168,6 @@ func TestMeant(t *testing.T) {
 	want one character, or none
 2$ fit --data moons --comment %
 	--comment goes with --train`)
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"fit", "", 3}, {"", "fit", 3}, {"fti", "fit", 1}, {"kappa", "kapa", 1}, {"σ", "s", 1},
-		{"abc", "ca", 3}} {
-		if got := typos(c.a, c.b); got != c.want {
-			t.Errorf("%q and %q: %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
 }
 
 // TestHelp: the exit codes are told, no default is told twice.

@@ -11,43 +11,20 @@ import (
 	"github.com/krrlab/lab/datasets"
 )
 
-// nearest returns the word that a mistyped one most likely stands for: the one of the fewest
-// typing errors away, at most a third of its letters; "" if there is none.
+// nearest returns the word that a mistyped one most likely stands for: the first of the fewest letters put in, left out
+// or exchanged, at most a third of them and one, as cobra finds subcommands; "" if there is none.
 func nearest(typed string, words []string) string {
-	best, least := "", len(typed)/3+1
+	list := &cobra.Command{}
 	for _, w := range words {
-		if d := typos(typed, w); d < least {
-			best, least = w, d
+		list.AddCommand(&cobra.Command{Use: w, Run: func(*cobra.Command, []string) {}})
+	}
+	for least := 1; least <= (len(typed)+3)/3; least++ {
+		list.SuggestionsMinimumDistance = least
+		if near := list.SuggestionsFor(typed); len(near) > 0 {
+			return near[0]
 		}
 	}
-	return best
-}
-
-// typos returns the number of letters to put in, leave out, exchange or swap with their neighbor
-// to make b of a (the optimal string alignment distance).
-func typos(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	d := make([][]int, len(x)+1)
-	for i := range d {
-		d[i] = make([]int, len(y)+1)
-		d[i][0] = i
-	}
-	for j := range d[0] {
-		d[0][j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		for j := 1; j <= len(y); j++ {
-			exchange := d[i-1][j-1]
-			if x[i-1] != y[j-1] {
-				exchange++
-			}
-			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, exchange)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
-			}
-		}
-	}
-	return d[len(x)][len(y)]
+	return ""
 }
 
 // meant puts the question into words; "" where there is nothing to ask.

@@ -120,11 +120,12 @@ func (f *Field) read(text string) error {
 // wrong names the option in the error of a type that reads itself, and the text where the error only says what it
 // wants.
 func (f *Field) wrong(text string, err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case strings.HasPrefix(err.Error(), "want "):
-		return fmt.Errorf("%s %q: %w", f.title(), text, err)
+	}
+	what, want, ok := strings.Cut(": "+err.Error(), ": want ")
+	if ok && (what == "" || strings.Contains(what, strconv.Quote(text))) {
+		return fmt.Errorf("%s %q: want %s", f.title(), text, want)
 	}
 	return fmt.Errorf("%s: %w", f.title(), err)
 }

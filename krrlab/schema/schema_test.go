@@ -128,7 +128,7 @@ func TestErrors(t *testing.T) {
 		"--counts=":               `--counts "": want whole numbers separated by commas`,
 		`--drop="a`:               `--drop "\"a": want words separated by commas, those with one in quotes`,
 		"--level=90%":             "--level goes with --keep",
-		"--level=x":               `--level: "x": want a level such as 90%`,
+		"--level=x":               `--level "x": want a level such as 90%`,
 		"--limit=0s":              "--limit 0s: want a positive time",
 		"--limit=5":               `--limit "5": want a time such as 30s or 5m`,
 		"--mode=maybe":            `--mode "maybe": want one of auto, yes, no`,
