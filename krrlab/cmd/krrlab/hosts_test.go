@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/suite"
 )
@@ -114,9 +112,7 @@ func (h *hosts) on(ctx context.Context, words ...string) *exec.Cmd {
 // link sets host a's end of the cable up or down.
 func (h *hosts) link(t *testing.T, state string) {
 	t.Helper()
-	if text, err := h.on(t.Context(), "ip", "link", "set", "krr0", state).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
+	runs(t, h.on(t.Context(), "ip", "link", "set", "krr0", state))
 }
 
 // krrlab returns the command on two ranks of each host, TCP between them. The launcher notices
@@ -158,17 +154,12 @@ func TestTwoHosts(t *testing.T) {
 			"--tol", "1e-6",
 			"--blas", "go", "--out", filepath.Join(h.dir, name)}
 	}
-	text, err := h.krrlab(limited(t), t, 30, fit("two.krr")...).CombinedOutput()
-	if err != nil || strings.Count(string(text), "converged after") != 1 ||
-		!strings.Contains(string(text), "ranks        4 (2 on this machine)") {
-		t.Fatalf("%v:\n%s", err, text)
+	text := runs(t, h.krrlab(limited(t), t, 30, fit("two.krr")...), "ranks        4 (2 on this machine)")
+	if strings.Count(text, "converged after") != 1 {
+		t.Error(text)
 	}
-	if text, err := krrlab(limited(t), t, 0, 1, fit("one.krr")...).CombinedOutput(); err != nil {
-		t.Fatalf("%v:\n%s", err, text)
-	}
-	if !mat.Equal(coefficients(t, filepath.Join(h.dir, "two.krr")), coefficients(t, filepath.Join(h.dir, "one.krr"))) {
-		t.Error("two hosts have other coefficients than one rank")
-	}
+	runs(t, krrlab(limited(t), t, 0, 1, fit("one.krr")...))
+	same(t, filepath.Join(h.dir, "two.krr"), coefficients(filepath.Join(h.dir, "one.krr")))
 }
 
 // TestFaultsOfHosts kills a rank of the other host and cuts the cable, and with KRRLAB_LONG=1
@@ -231,13 +222,8 @@ func TestFaultsOfHosts(t *testing.T) {
 		})
 	}
 	h.link(t, "up")
-	text, err := h.krrlab(limited(t), t, 30, slow(dir, "--resume")...).CombinedOutput()
-	if err != nil || !strings.Contains(string(text), "resuming from the checkpoint") {
-		t.Fatalf("%v:\n%s", err, text)
-	}
-	if !mat.Equal(coefficients(t, filepath.Join(dir, "m.krr")), unbroken(t, true)) {
-		t.Error("after all faults: other coefficients than the unbroken run's")
-	}
+	runs(t, h.krrlab(limited(t), t, 30, slow(dir, "--resume")...), "resuming from the checkpoint")
+	same(t, filepath.Join(dir, "m.krr"), unbroken(t, true))
 }
 
 // TestDiskFull fills the disk with a checkpoint: the run ends and says so, the checkpoint
@@ -255,17 +241,12 @@ func TestDiskFull(t *testing.T) {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	gone(t, h.dir, string(text))
-	if text, err := h.on(t.Context(), "rm", filepath.Join(full, "ballast")).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
+	runs(t, h.on(t.Context(), "rm", filepath.Join(full, "ballast")))
+	again := runs(t, h.krrlab(limited(t), t, 30, fit("--resume")...), "resuming from the checkpoint")
+	if strings.Contains(again, "refused") {
+		t.Error(again)
 	}
-	text, err = h.krrlab(limited(t), t, 30, fit("--resume")...).CombinedOutput()
-	if err != nil || !strings.Contains(string(text), "resuming from the checkpoint") ||
-		strings.Contains(string(text), "refused") {
-		t.Fatalf("%v:\n%s", err, text)
-	}
-	if !mat.Equal(coefficients(t, filepath.Join(h.dir, "m.krr")), unbroken(t, true)) {
-		t.Error("other coefficients than the unbroken run's")
-	}
+	same(t, filepath.Join(h.dir, "m.krr"), unbroken(t, true))
 }
 
 // TestFileLimit writes a checkpoint that is larger than files may be, in one process: as a full
@@ -293,12 +274,8 @@ func TestFileLimit(t *testing.T) {
 	if now := newestCheckpoint(dir); now != newest {
 		t.Errorf("checkpoint %d is the newest, it was %d", now, newest)
 	}
-	if text, err := krrlab(limited(t), t, -1, 1, slow(dir, "--resume")...).CombinedOutput(); err != nil {
-		t.Fatalf("%v:\n%s", err, text)
-	}
-	if !mat.Equal(coefficients(t, filepath.Join(dir, "m.krr")), unbroken(t, false)) {
-		t.Error("other coefficients than the unbroken run's")
-	}
+	runs(t, krrlab(limited(t), t, -1, 1, slow(dir, "--resume")...))
+	same(t, filepath.Join(dir, "m.krr"), unbroken(t, false))
 }
 
 // said returns the lines that krrlab itself has written, without what it resumes from.

@@ -77,11 +77,9 @@ func TestKills(t *testing.T) {
 		if err := findLauncher(launchers[0].name); err != nil && l == 0 {
 			continue
 		}
-		if text, err := krrlab(limited(t), t, l, 2, brief(dir)...).CombinedOutput(); err != nil {
-			t.Fatalf("%v:\n%s", err, text)
-		}
+		runs(t, krrlab(limited(t), t, l, 2, brief(dir)...))
 		k.takes[r] = time.Since(start)
-		whole[r] = coefficients(t, filepath.Join(dir, "m.krr"))
+		whole[r] = coefficients(filepath.Join(dir, "m.krr"))
 	}
 	for life := 0; k.kills < n; life++ {
 		r := life % 2
@@ -91,7 +89,7 @@ func TestKills(t *testing.T) {
 		dir := t.TempDir()
 		for !k.run(t, dir, r == 1, k.kills < n) {
 		}
-		if !mat.Equal(coefficients(t, filepath.Join(dir, "m.krr")), whole[r]) {
+		if !mat.Equal(coefficients(filepath.Join(dir, "m.krr")), whole[r]) {
 			t.Fatalf("after %v: other coefficients than the unbroken run's", k.tally)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "kept", "*")); len(left) > 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,10 +92,25 @@ func limited(t *testing.T) context.Context {
 }
 
 // coefficients reads C of a model file.
-func coefficients(t *testing.T, name string) *mat.Dense {
+func coefficients(name string) *mat.Dense { return testkit.Must(model.Load(name)).C }
+
+// same compares the coefficients of a model file.
+func same(t *testing.T, name string, want *mat.Dense) {
 	t.Helper()
-	m := testkit.Must(model.Load(name))
-	return m.C
+	if !mat.Equal(coefficients(name), want) {
+		t.Errorf("other coefficients in %s than wanted", name)
+	}
+}
+
+// runs runs a command that must end well and print what is wanted, and returns what it prints.
+func runs(t *testing.T, cmd *exec.Cmd, wants ...string) string {
+	t.Helper()
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	testkit.Contains(t, string(text), wants...)
+	return string(text)
 }
 
 // TestFitOnRanks fits on 1, 2 and 4 ranks of each MPI: one report, one model, the same
@@ -109,18 +125,12 @@ func TestFitOnRanks(t *testing.T) {
 				cmd := krrlab(limited(t), t, l, p, "fit", "--data", "synthetic-classes", "--n", "1200", "--features",
 					"100",
 					"--lambda", "0.1", "--tol", "1e-6", "--blas", "go", "--out", out, "--json", js)
-				text, err := cmd.CombinedOutput()
-				if err != nil || strings.Count(string(text), "converged after") != 1 ||
-					!strings.Contains(string(text), fmt.Sprintf("ranks        %d (%d on this machine)", p, p)) {
-					t.Fatalf("%v:\n%s", err, text)
+				text := runs(t, cmd, fmt.Sprintf("ranks        %d (%d on this machine)", p, p))
+				if strings.Count(text, "converged after") != 1 {
+					t.Error(text)
 				}
-				c := coefficients(t, out)
-				if first == nil {
-					first = c
-				}
-				if !mat.Equal(c, first) {
-					t.Error("other coefficients than on the first number of ranks")
-				}
+				first = cmp.Or(first, coefficients(out))
+				same(t, out, first)
 				var r struct {
 					Ranks struct {
 						Count          int
@@ -157,7 +167,7 @@ func TestUnsolvedOnRanks(t *testing.T) {
 				!strings.Contains(string(text), "converged after") {
 				t.Fatalf("%v:\n%s", err, text)
 			}
-			coefficients(t, out)
+			coefficients(out)
 			if _, err := os.Stat(picture); err != nil {
 				t.Error(err)
 			}
@@ -169,11 +179,10 @@ func TestUnsolvedOnRanks(t *testing.T) {
 func TestOtherCommandsOnRanks(t *testing.T) {
 	for l := range launchers {
 		t.Run(launchers[l].name, func(t *testing.T) {
-			text, err := krrlab(limited(t), t, l, 3, "version").CombinedOutput()
-			if err != nil || strings.Count(string(text), "krrlab ") != 1 {
-				t.Errorf("%v:\n%s", err, text)
+			if text := runs(t, krrlab(limited(t), t, l, 3, "version")); strings.Count(text, "krrlab ") != 1 {
+				t.Error(text)
 			}
-			text, err = krrlab(limited(t), t, l, 3, "fit", "--data", "no-such-data").CombinedOutput()
+			text, err := krrlab(limited(t), t, l, 3, "fit", "--data", "no-such-data").CombinedOutput()
 			if err == nil || strings.Count(string(text), "no-such-data") != 1 {
 				t.Errorf("%v:\n%s", err, text)
 			}
@@ -241,11 +250,8 @@ func unbroken(t *testing.T, ranks bool) *mat.Dense {
 	}
 	u.Do(func() {
 		dir := t.TempDir()
-		text, err := krrlab(limited(t), t, l, 2, slow(dir)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v:\n%s", err, text)
-		}
-		u.c = coefficients(t, filepath.Join(dir, "m.krr"))
+		runs(t, krrlab(limited(t), t, l, 2, slow(dir)...))
+		u.c = coefficients(filepath.Join(dir, "m.krr"))
 	})
 	if u.c == nil {
 		t.Skip("no unbroken run to compare with")
@@ -332,13 +338,8 @@ func TestFaults(t *testing.T) {
 				}
 				gone(t, dir, text.String())
 			}
-			text, err := krrlab(limited(t), t, l, max(1, p-1), slow(dir, "--resume")...).CombinedOutput()
-			if err != nil || !strings.Contains(string(text), "resuming from the checkpoint") {
-				t.Fatalf("%v:\n%s", err, text)
-			}
-			if !mat.Equal(coefficients(t, filepath.Join(dir, "m.krr")), unbroken(t, l >= 0)) {
-				t.Error("resumed twice: other coefficients than the unbroken run's")
-			}
+			runs(t, krrlab(limited(t), t, l, max(1, p-1), slow(dir, "--resume")...), "resuming from the checkpoint")
+			same(t, filepath.Join(dir, "m.krr"), unbroken(t, l >= 0))
 		})
 	}
 }
