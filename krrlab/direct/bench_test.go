@@ -30,7 +30,8 @@ func BenchmarkSolve(b *testing.B) {
 		b.Run(p.String(), func(b *testing.B) {
 			var forming, factoring float64
 			for b.Loop() {
-				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 8.5}, x, 0.1, y, &direct.Options{Precision: p})
+				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 8.5}, x, 0.1, y,
+					&direct.Options{Precision: p})
 				if err != nil || res.Status != pcg.Converged {
 					b.Fatal(res, err)
 				}

@@ -88,8 +88,10 @@ func worst(v []float64) float64 {
 
 func (r *Result) String() string {
 	n, t := r.X.Dims()
-	return fmt.Sprintf("cholesky %v, n = %d, t = %d: %v, true residual %.3g (asked %.3g) after %s of refinement; kernel %.3g s, factor %.3g s, solve %.3g s, residual %.3g s",
-		r.Precision, n, t, r.Status, r.MaxTrueRelRes(), r.Tol, plural.Count(r.Rounds, "round"), r.Seconds.Kernel, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
+	return fmt.Sprintf("cholesky %v, n = %d, t = %d: %v, true residual %.3g (asked %.3g) after %s of refinement; "+
+		"kernel %.3g s, factor %.3g s, solve %.3g s, residual %.3g s",
+		r.Precision, n, t, r.Status, r.MaxTrueRelRes(), r.Tol, plural.Count(r.Rounds, "round"), r.Seconds.Kernel,
+		r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
 }
 
 // Need returns the bytes that Solve takes for n points and t right-hand sides: the n×n
@@ -110,9 +112,10 @@ func Left(n int, largest, lambda float64) float64 {
 // Definite reports whether K+λI, K positive semidefinite, is sure to have a factor in float32: λ ≥ n·u·max k(x,x).
 func Definite(n int, largest, lambda float64) bool { return lambda >= float64(n)*0x1p-24*largest }
 
-// Faster returns the precision that is likely to take less time: Float32Refined saves half of the n³/3 flops, and costs a second
-// true residual, n²/2 entries in float64, which is less beyond 2,000 points (at 10 ns an entry and 100 GFLOP/s in float32, n > 1,500) if one round of refinement
-// is enough. Up to 4,000 points that has to be sure, Left² ≤ τ, and that the factor is there; beyond, float32 saves memory, too.
+// Faster returns the precision that is likely to take less time: Float32Refined saves half of the n³/3 flops, and costs
+// a second true residual, n²/2 entries in float64, which is less beyond 2,000 points (at 10 ns an entry and 100 GFLOP/s
+// in float32, n > 1,500) if one round of refinement is enough. Up to 4,000 points that has to be sure, Left² ≤ τ, and
+// that the factor is there; beyond, float32 saves memory, too.
 func Faster(n int, largest, lambda, tol float64) Precision {
 	left := Left(n, largest, lambda)
 	if n > 4000 || n > 2000 && left*left <= tol && Definite(n, largest, lambda) {
@@ -130,7 +133,8 @@ func Faster(n int, largest, lambda, tol float64) Precision {
 // memory allowed is too little, K+λI is not positive definite in the
 // precision asked, or ctx ends. Missing the tolerance is a Status. It panics if y has not
 // one row for each point, or an option is negative.
-func Solve(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*Result, error) {
+func Solve(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*Result,
+	error) {
 	start := time.Now()
 	d, err := newState(ctx, k, x, lambda, y, o)
 	if err != nil {
@@ -186,7 +190,8 @@ type state struct {
 	res    *Result
 }
 
-func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*state, error) {
+func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*state,
+	error) {
 	d := &state{k: k, y: y, lambda: lambda}
 	if o != nil {
 		d.opt = *o
@@ -207,7 +212,8 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	if err != nil {
 		return nil, err
 	}
-	if once := 4 * int64(d.n) * int64(d.n+tileSize); kernel.Costly(k) && (d.opt.Memory == 0 || need+once <= d.opt.Memory) {
+	if once := 4 * int64(d.n) * int64(d.n+tileSize); kernel.Costly(k) &&
+		(d.opt.Memory == 0 || need+once <= d.opt.Memory) {
 		need += once
 		d.exact, err = gram.New(ctx, k, x, lambda, &gram.Options{Storage: gram.Float64, Progress: d.opt.Progress})
 	} else {
@@ -216,7 +222,8 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	if err != nil {
 		return nil, err
 	}
-	view, arith, _ := kernel.AccuratePoints(k, x, lambda/10/float64(d.n)) // the factor's ‖E‖₂ ≤ λ/10: refinement contracts
+	// the factor's ‖E‖₂ ≤ λ/10: refinement contracts
+	view, arith, _ := kernel.AccuratePoints(k, x, lambda/10/float64(d.n))
 	d.p, d.arith = points.NewPanel(view), arith
 	if d.opt.Precision == Float64 {
 		d.factor = &factorOf[float64]{n: d.n, t: d.t, tile: kernel.Tile64, potrf: accel.Dpotrf}
@@ -224,7 +231,8 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 		d.factor = &factorOf[float32]{n: d.n, t: d.t, tile: kernel.Tile32, potrf: accel.Spotrf}
 	}
 	d.res = &Result{
-		X: mat.NewDense(d.n, d.t, nil), Precision: d.opt.Precision, Tol: d.opt.Tol, Bytes: need, KError: d.exact.Choice().Error,
+		X: mat.NewDense(d.n, d.t, nil), Precision: d.opt.Precision, Tol: d.opt.Tol, Bytes: need,
+		KError: d.exact.Choice().Error,
 	}
 	return d, nil
 }
@@ -238,7 +246,8 @@ func (d *state) checkTargets() error {
 	for i := range d.n {
 		for j, v := range d.y.RawRowView(i) {
 			if !(math.Abs(v) <= 1e100) {
-				return fmt.Errorf("direct: the targets have %v in row %d, column %d: want numbers of size 1e100 at most", v, i, j)
+				return fmt.Errorf("direct: the targets have %v in row %d, column %d: want numbers of size 1e100 at "+
+					"most", v, i, j)
 			}
 		}
 	}
@@ -298,6 +307,7 @@ func (d *state) notDefinite() error {
 		unit, try = 0x1p-24, "float64, or a larger λ"
 	}
 	top := max(0, slices.Max(d.exact.Diag()))
-	return fmt.Errorf("direct: K+λI of %d points is not positive definite in %v at λ = %g (pivot %d): take %s (λ ≥ n·u·max k(x,x) = %.2g is enough if the kernel %v is positive semidefinite)",
+	return fmt.Errorf("direct: K+λI of %d points is not positive definite in %v at λ = %g (pivot %d): take %s (λ ≥ "+
+		"n·u·max k(x,x) = %.2g is enough if the kernel %v is positive semidefinite)",
 		d.n, d.opt.Precision, d.lambda, d.factor.badPivot(), try, float64(d.n)*unit*top, d.k)
 }

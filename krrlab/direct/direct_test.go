@@ -65,7 +65,8 @@ func full(k kernel.Kernel, x *points.Dense, lambda float64) *mat.SymDense {
 	return a
 }
 
-func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts points.Points, lambda float64, y *mat.Dense, o *direct.Options) {
+func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts points.Points, lambda float64,
+	y *mat.Dense, o *direct.Options) {
 	t.Helper()
 	res, err := direct.Solve(context.Background(), k, pts, lambda, y, o)
 	if err != nil {
@@ -82,7 +83,8 @@ func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts poi
 	for j, v := range res.TrueRelRes {
 		proved = proved && v+res.Rounding[j] <= res.Tol
 	}
-	if (res.Status == pcg.Converged) != proved || !proved && res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() <= res.Tol) {
+	if (res.Status == pcg.Converged) != proved || !proved && res.Status != pcg.Inaccurate ||
+		!(res.MaxTrueRelRes() <= res.Tol) {
 		t.Errorf("%s: %v", label, res)
 	}
 	r.Mul(a, res.X)
@@ -92,7 +94,8 @@ func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts poi
 		if size == 0 {
 			continue
 		}
-		if rel := mat.Norm(r.ColView(j), 2) / size; rel > 1.1*res.Tol || math.Abs(rel-res.TrueRelRes[j]) > min(1e-11, 2*res.Rounding[j]) {
+		if rel := mat.Norm(r.ColView(j), 2) / size; rel > 1.1*res.Tol ||
+			math.Abs(rel-res.TrueRelRes[j]) > min(1e-11, 2*res.Rounding[j]) {
 			t.Errorf("%s: column %d: residual %.3g, reported %.3g", label, j, rel, res.TrueRelRes[j])
 		}
 	}
@@ -114,7 +117,8 @@ func TestAgainstDense(t *testing.T) {
 		for _, p := range precisions {
 			for _, cols := range []int{1, 2, 3, 10, 17} {
 				for _, pts := range []points.Points{x, sparse(x)} {
-					check(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, pts), k, x, pts, 0.1, targets(uint64(cols), x.N, cols), &direct.Options{Precision: p, Tol: 1e-10})
+					check(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, pts), k, x, pts, 0.1,
+						targets(uint64(cols), x.N, cols), &direct.Options{Precision: p, Tol: 1e-10})
 				}
 			}
 		}
@@ -128,12 +132,13 @@ func TestTiles(t *testing.T) {
 	run := func(t *testing.T) {
 		for _, p := range precisions {
 			last := 0
-			check(t, p.String(), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y, &direct.Options{Precision: p, Tol: 1e-10, Progress: func(done, total int) {
-				if total != 6 || done != last+1 {
-					t.Errorf("progress %d of %d after %d", done, total, last)
-				}
-				last = done
-			}})
+			check(t, p.String(), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
+				&direct.Options{Precision: p, Tol: 1e-10, Progress: func(done, total int) {
+					if total != 6 || done != last+1 {
+						t.Errorf("progress %d of %d after %d", done, total, last)
+					}
+					last = done
+				}})
 			if last != 6 {
 				t.Errorf("%d tiles", last)
 			}
@@ -165,7 +170,8 @@ func TestEdges(t *testing.T) {
 	}
 	for _, p := range precisions {
 		check(t, p.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y, &direct.Options{Precision: p, Tol: 1e-10})
-		check(t, p.String(), kernel.Gaussian{Sigma: 1}, draw(4, 1, 3), draw(4, 1, 3), 0.05, targets(3, 1, 2), &direct.Options{Precision: p, Tol: 1e-10})
+		check(t, p.String(), kernel.Gaussian{Sigma: 1}, draw(4, 1, 3), draw(4, 1, 3), 0.05, targets(3, 1, 2),
+			&direct.Options{Precision: p, Tol: 1e-10})
 	}
 }
 
@@ -181,7 +187,8 @@ func TestFarGroups(t *testing.T) {
 		}
 		y := targets(9, x.N, 2)
 		for _, p := range precisions {
-			check(t, fmt.Sprintf("%v, groups at ±%g", p, far), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y, &direct.Options{Precision: p, Tol: 1e-9})
+			check(t, fmt.Sprintf("%v, groups at ±%g", p, far), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
+				&direct.Options{Precision: p, Tol: 1e-9})
 		}
 	}
 }
@@ -205,8 +212,10 @@ func TestRefinement(t *testing.T) {
 	x := draw(5, 300, 2)
 	y := targets(4, 300, 2)
 	k := kernel.Gaussian{Sigma: 3}
-	res, err := direct.Solve(context.Background(), k, x, 0.01, y, &direct.Options{Precision: direct.Float32Refined, Tol: 1e-12})
-	if err != nil || res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() <= 1e-12) || res.Rounds < 1 || len(res.History) != res.Rounds+1 || !(res.History[0][0] > 1e-9) {
+	res, err := direct.Solve(context.Background(), k, x, 0.01, y,
+		&direct.Options{Precision: direct.Float32Refined, Tol: 1e-12})
+	if err != nil || res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() <= 1e-12) || res.Rounds < 1 ||
+		len(res.History) != res.Rounds+1 || !(res.History[0][0] > 1e-9) {
 		t.Errorf("%v, %v", res, err)
 	}
 	// No float64 residual is 1e-20.
@@ -239,7 +248,8 @@ func TestErrors(t *testing.T) {
 	bad := kernel.Func{Name: "not psd", F: func(x, z []float64) float64 { return -x[0] * z[0] }}
 	for _, p := range precisions {
 		_, err := direct.Solve(ctx, bad, x, 1e-3, y, &direct.Options{Precision: p})
-		if err == nil || !strings.Contains(err.Error(), "not positive definite in "+p.String()) || !strings.Contains(err.Error(), "λ = 0.001") || strings.Contains(err.Error(), "pivot 0") {
+		if err == nil || !strings.Contains(err.Error(), "not positive definite in "+p.String()) ||
+			!strings.Contains(err.Error(), "λ = 0.001") || strings.Contains(err.Error(), "pivot 0") {
 			t.Errorf("%v: %v", p, err)
 		}
 	}
@@ -278,7 +288,8 @@ func TestMemory(t *testing.T) {
 		bytes := int64(math.MaxInt64)
 		for range 3 {
 			bytes = min(bytes, testkit.Allocated(func() {
-				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, draw(7, n, 3), 1, targets(6, n, 1), &direct.Options{Precision: p})
+				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, draw(7, n, 3), 1,
+					targets(6, n, 1), &direct.Options{Precision: p})
 				if err != nil || res.Bytes != direct.Need(p, n, 1) {
 					t.Fatal(res, err)
 				}

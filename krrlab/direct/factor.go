@@ -101,8 +101,8 @@ func (f *factorOf[T]) take(ctx context.Context, d *state) error {
 
 func (f *factorOf[T]) cholesky() bool { return f.potrf(f.n, f.a, f.n) }
 
-// The blocks of a triangular solve: blockRows rows of L are solved by themselves after what is left of them, stripRows by each
-// worker, or, of Lᵀ, before what is above them, stripColumns by each.
+// The blocks of a triangular solve: blockRows rows of L are solved by themselves after what is left of them, stripRows
+// by each worker, or, of Lᵀ, before what is above them, stripColumns by each.
 const (
 	blockRows    = 96
 	stripRows    = 24

@@ -70,7 +70,8 @@ func (e *Interval) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	*e = Interval{or(j.Value, math.NaN()), or(j.Lo, math.Inf(-1)), or(j.Hi, math.Inf(1)), j.Confidence, j.Method, j.Seconds}
+	*e = Interval{or(j.Value, math.NaN()), or(j.Lo, math.Inf(-1)), or(j.Hi, math.Inf(1)), j.Confidence, j.Method,
+		j.Seconds}
 	return nil
 }
 

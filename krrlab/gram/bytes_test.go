@@ -36,7 +36,8 @@ func TestBytesMatrix(t *testing.T) {
 	const lambda = 1e-3
 	m := mustNew(t, k, x, lambda, nil)
 	c := m.Choice()
-	if c.Storage != gram.Float32 || !c.Whole || c.Error > c.Accuracy || !strings.Contains(c.String(), "points in bytes, products exact in integers") {
+	if c.Storage != gram.Float32 || !c.Whole || c.Error > c.Accuracy ||
+		!strings.Contains(c.String(), "points in bytes, products exact in integers") {
 		t.Errorf("bytes: %v", c)
 	}
 	numbers := mustNew(t, k, dense, lambda, &gram.Options{Storage: gram.Float32}).Choice()
@@ -67,7 +68,8 @@ func TestBytesMatrix(t *testing.T) {
 		}
 		want.Sub(want, out)
 		bound := certain.Rounding(ones)[0]
-		if off := mat.Norm(want, 2); off > bound || bound > 1e-9 || !certain.Choice().Whole || certain.Choice().Arithmetic != kernel.Float64 {
+		if off := mat.Norm(want, 2); off > bound || bound > 1e-9 || !certain.Choice().Whole ||
+			certain.Choice().Arithmetic != kernel.Float64 {
 			t.Errorf("%v: a product is off by %g, %g is certain; %v", s, off, bound, certain.Choice())
 		}
 		if v := m.Exact(0).EntryError(); !(v < 1e-14) || math.IsInf(v, 0) {
@@ -76,8 +78,9 @@ func TestBytesMatrix(t *testing.T) {
 	}
 }
 
-// TestShift: float32 tiles of a wide kernel of few distances hold K less its mean, to the rounding of these differences; products, columns
-// and the dense matrix are of K, and products lose less than the numbers in float32 have digits for.
+// TestShift: float32 tiles of a wide kernel of few distances hold K less its mean, to the rounding of these
+// differences; products, columns and the dense matrix are of K, and products lose less than the numbers in float32 have
+// digits for.
 func TestShift(t *testing.T) {
 	const n, d, lambda = 700, 60, 0.01
 	x := points.NewBytes(n, d, 1, nil)
@@ -103,7 +106,8 @@ func TestShift(t *testing.T) {
 			t.Fatalf("%v: %v", s, kept)
 		}
 		all, cols, out := mat.NewDense(n, n, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, 2, nil)
-		testkit.OK(t, errors.Join(m.DenseTo(t.Context(), all), m.Columns(t.Context(), idx, cols), m.KMulTo(t.Context(), out, c)))
+		testkit.OK(t, errors.Join(m.DenseTo(t.Context(), all), m.Columns(t.Context(), idx, cols),
+			m.KMulTo(t.Context(), out, c)))
 		entry := 0x1p-24 * (1 - kept.Shift)
 		for i := range n {
 			for j := range n {
@@ -113,7 +117,8 @@ func TestShift(t *testing.T) {
 			}
 			for q, j := range idx {
 				if cols.At(i, q) != all.At(i, j) {
-					t.Fatalf("%v: column %d has %v in row %d, the dense matrix %v", s, j, cols.At(i, q), i, all.At(i, j))
+					t.Fatalf("%v: column %d has %v in row %d, the dense matrix %v", s, j, cols.At(i, q), i,
+						all.At(i, j))
 				}
 			}
 		}
@@ -139,7 +144,8 @@ func TestShift(t *testing.T) {
 	}
 	for _, shift := range []float64{0, 0.625} { // as before, whatever this sample's mean is
 		as := &gram.Choice{Storage: gram.Float32, Shift: shift}
-		if m := mustNew(t, k, x, lambda, &gram.Options{As: as}); m.Choice().Shift != shift || errorNorm(t, m) > m.Choice().Error {
+		if m := mustNew(t, k, x, lambda, &gram.Options{As: as}); m.Choice().Shift != shift ||
+			errorNorm(t, m) > m.Choice().Error {
 			t.Errorf("as with %g: %v", shift, m.Choice())
 		}
 	}
@@ -160,8 +166,8 @@ func (undefined) Profile(dst, sq []float64) {
 	}
 }
 
-// TestUndefinedDistance: a user-defined kernel that is not a number at one distance is refused, whether or not the rows that are looked
-// at have it.
+// TestUndefinedDistance: a user-defined kernel that is not a number at one distance is refused, whether or not the rows
+// that are looked at have it.
 func TestUndefinedDistance(t *testing.T) {
 	const n = 1600
 	for _, at := range []int{7, 8, 9, 1204, 1205, 1206} {
@@ -170,7 +176,8 @@ func TestUndefinedDistance(t *testing.T) {
 			x.Row(i)[0] = 5
 		}
 		x.Row(at)[0] = 2
-		if m, err := gram.New(t.Context(), undefined{radial{1, 0, 0}}, x, 1, &gram.Options{Storage: gram.Float32}); err == nil || !strings.Contains(err.Error(), fmt.Sprint(at)) {
+		if m, err := gram.New(t.Context(), undefined{radial{1, 0, 0}}, x, 1,
+			&gram.Options{Storage: gram.Float32}); err == nil || !strings.Contains(err.Error(), fmt.Sprint(at)) {
 			t.Errorf("point %d: %v, %v", at, m, err)
 		}
 		m, err := gram.New(t.Context(), undefined{radial{1, 0, 0}}, x, 1, &gram.Options{Storage: gram.Recompute})

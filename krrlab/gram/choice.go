@@ -23,15 +23,17 @@ type Choice struct {
 	Bytes      int64             // see Matrix.Bytes
 	Accuracy   float64           // asked of ‖E‖₂
 	Error      float64           // bound of ‖E‖₂, see Certain
-	Certain    bool              // Error is proved, for entries in float64 that are recomputed or evaluated by pairs; else predicted, see Estimate
-	Reason     string            // why this storage
-	Sparse     *Sparse           // what is left out; nil of all tiles
-	Tried      []Estimate        // what was measured, in order; the last or best was taken
+	// Error is proved, for entries in float64 that are recomputed or evaluated by pairs; else predicted, see Estimate
+	Certain bool
+	Reason  string     // why this storage
+	Sparse  *Sparse    // what is left out; nil of all tiles
+	Tried   []Estimate // what was measured, in order; the last or best was taken
 }
 
 // Same reports whether K is stored and computed in the same way.
 func (c Choice) Same(o Choice) bool {
-	if (c.Sparse == nil) != (o.Sparse == nil) || c.Sparse != nil && (c.Sparse.Far != o.Sparse.Far || c.Sparse.Least != o.Sparse.Least) {
+	if (c.Sparse == nil) != (o.Sparse == nil) || c.Sparse != nil &&
+		(c.Sparse.Far != o.Sparse.Far || c.Sparse.Least != o.Sparse.Least) {
 		return false
 	}
 	return c.Storage == o.Storage && c.Arithmetic == o.Arithmetic && c.Centred == o.Centred && c.Shift == o.Shift
@@ -64,7 +66,8 @@ func (c Choice) String() string {
 		if s.Told {
 			told = " if the kernel decreases as it says"
 		}
-		by += fmt.Sprintf("\n%.2g %% of the entries formed, %.2g %% kept; ‖·‖₂ of what is left out at most %.2g%s", 100*s.Formed, 100*s.Kept, s.Dropped, told)
+		by += fmt.Sprintf("\n%.2g %% of the entries formed, %.2g %% kept; ‖·‖₂ of what is left out at most %.2g%s",
+			100*s.Formed, 100*s.Kept, s.Dropped, told)
 	}
 	return fmt.Sprintf("K %d×%d in %s, %s; %s (%s)\n‖E‖₂ ≲ %.2g %s, %s the %.2g asked",
 		c.N, c.N, tiles, accel.Bytes(c.Bytes), by, c.Reason, c.Error, how, verdict, c.Accuracy)
@@ -112,7 +115,8 @@ func (f *frame) view(centered bool) points.Points {
 // extent is that of the points as float64 takes them.
 func (m *Matrix) extent() kernel.Extent {
 	_, d := m.x.Dims()
-	return kernel.Extent{Dim: d, MaxSq: slices.Max(m.frame.norms), Sparse: m.frame.sparse && !m.frame.far, Moved: m.frame.far, Whole: kernel.Whole(m.k, m.x)}
+	return kernel.Extent{Dim: d, MaxSq: slices.Max(m.frame.norms), Sparse: m.frame.sparse && !m.frame.far,
+		Moved: m.frame.far, Whole: kernel.Whole(m.k, m.x)}
 }
 
 // accurate returns the cheapest way to compute entries in float64 for which ‖E‖₂ is certain to be at
@@ -167,7 +171,8 @@ func (m *Matrix) methods(wide bool) []method {
 
 // choose decides storage and arithmetic, by a sample of the rows.
 func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) {
-	c := Choice{N: m.tiling.n, Tile: m.tiling.size, Storage: o.Storage, Accuracy: o.Accuracy, Reason: "asked for", Whole: kernel.Whole(m.k, m.x)}
+	c := Choice{N: m.tiling.n, Tile: m.tiling.size, Storage: o.Storage, Accuracy: o.Accuracy, Reason: "asked for",
+		Whole: kernel.Whole(m.k, m.x)}
 	var largest float64 // |k(x, z)| ≤ max k(x, x)
 	for _, v := range m.sizes {
 		largest = max(largest, math.Abs(v))
@@ -176,10 +181,13 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 		return c, fmt.Errorf("gram: %v reaches %.3g, too large for float32; use float64", m.k, largest)
 	}
 	if o.Storage == Fixed16 && !m.fixable() {
-		return c, fmt.Errorf("gram: fixed16 is for kernels with values in [0, 1] and k(x, x) = 1, %v is not known to be one: take float32", m.k)
+		return c, fmt.Errorf("gram: fixed16 is for kernels with values in [0, 1] and k(x, x) = 1, %v is not known to "+
+			"be one: take float32", m.k)
 	}
-	wanted := o.Storage == Float64 || o.Storage == Auto && o.Prefer < 0x1p-27*largest && m.fits(Float64, o.Memory, d) // float32 rounds more
-	if by, bound := m.accurate(0); kernel.Costly(m.k) && wanted && (o.As == nil || o.As.Storage == Float64) {         // nothing to look at
+	// float32 rounds more
+	wanted := o.Storage == Float64 || o.Storage == Auto && o.Prefer < 0x1p-27*largest && m.fits(Float64, o.Memory, d)
+	// nothing to look at
+	if by, bound := m.accurate(0); kernel.Costly(m.k) && wanted && (o.As == nil || o.As.Storage == Float64) {
 		c.Storage, c.Reason = Float64, "evaluated once"
 		c.Arithmetic, c.Centred, c.Error, c.Certain = by.arith, by.centered, bound, true
 		return c, m.checkMemory(&c, o, d)
@@ -231,7 +239,8 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 		best, err = m.auto(ctx, s, &c, narrow, wide, o, d)
 	}
 	if err == nil && len(c.Tried) == 0 {
-		err = fmt.Errorf("gram: K was stored as %v with distances in %v, which these points and %v do not allow", o.As.Storage, o.As.Arithmetic, m.k)
+		err = fmt.Errorf("gram: K was stored as %v with distances in %v, which these points and %v do not allow",
+			o.As.Storage, o.As.Arithmetic, m.k)
 	}
 	if err != nil {
 		return c, err
@@ -247,7 +256,8 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 // auto takes float32 if it is as accurate as preferred, else float64 where that fits,
 // else float32 if it is accurate enough; and recomputes, in the cheapest arithmetic
 // that is accurate enough, what does not fit. K that is given is not copied.
-func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []method, o *Options, d int) (best Estimate, err error) {
+func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []method, o *Options,
+	d int) (best Estimate, err error) {
 	if kernel.Given(m.k) != nil && m.fits(Recompute, o.Memory, d) {
 		c.Storage, c.Reason = Recompute, "given, and read where it is"
 		return s.best(ctx, c, wide, o.Accuracy)
@@ -285,7 +295,8 @@ func (m *Matrix) fixed(ctx context.Context, s *sample, c *Choice, narrow []metho
 	}
 	best, err = s.best(ctx, c, narrow, c.Accuracy)
 	if err == nil && !(best.Bound <= m.lambda/2) {
-		err = fmt.Errorf("gram: in fixed16 ‖E‖₂ would be about %.2g, more than λ/2 = %.2g, and refinement would not converge: take float32", best.Bound, m.lambda/2)
+		err = fmt.Errorf("gram: in fixed16 ‖E‖₂ would be about %.2g, more than λ/2 = %.2g, and refinement would not "+
+			"converge: take float32", best.Bound, m.lambda/2)
 	}
 	return best, err
 }

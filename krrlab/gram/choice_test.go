@@ -51,7 +51,8 @@ func TestPrediction(t *testing.T) {
 					}
 					m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: 64, Accuracy: accuracy})
 					c, e := m.Choice(), errorNorm(t, m)
-					t.Logf("%v moved by %g, %v/%v centered=%v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c.Storage, c.Arithmetic, c.Centred, e, c.Error)
+					t.Logf("%v moved by %g, %v/%v centered=%v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c.Storage,
+						c.Arithmetic, c.Centred, e, c.Error)
 					if e > 2*c.Error+1e-12 || c.Error > 20*e+1e-12 {
 						t.Errorf("%v moved by %g, %v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c, e, c.Error)
 					}
@@ -115,7 +116,8 @@ func TestPrefer(t *testing.T) {
 		{1e-9, 150e3, gram.Float32},
 		{1e-9, 100e3, gram.Recompute},
 	} {
-		m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Memory: c.memory, TileSize: 32, Prefer: c.prefer})
+		m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Memory: c.memory, TileSize: 32,
+			Prefer: c.prefer})
 		got := m.Choice()
 		if got.Storage != c.want {
 			t.Errorf("preferred %g, memory %d: %v", c.prefer, c.memory, got)
@@ -147,7 +149,8 @@ func TestFixed16(t *testing.T) {
 		t.Errorf("‖E‖₂ = %.2g, predicted %.2g", off, e)
 	}
 	for _, by := range []float64{1.9, 2.1} { // λ/‖E‖₂
-		_, err := gram.New(ctx, kernel.Gaussian{Sigma: 2}, x, by*e, &gram.Options{Storage: gram.Fixed16, Accuracy: 1e-3})
+		_, err := gram.New(ctx, kernel.Gaussian{Sigma: 2}, x, by*e,
+			&gram.Options{Storage: gram.Fixed16, Accuracy: 1e-3})
 		if (err == nil) != (by > 2) {
 			t.Errorf("‖E‖₂ ≲ %.2g is λ/%g: %v", e, by, err)
 		}
@@ -161,17 +164,20 @@ func TestMemoryError(t *testing.T) {
 	if !errors.As(err, &e) || e.Have != 4e6 || e.Need < 4e6 || len(e.Fits) != 3 {
 		t.Fatalf("error %v", err)
 	}
-	for _, part := range []string{"1000 points", "4.", "MB as float64", "4 MB is allowed", "float32 (2.", "fixed16 (1.", "recompute (", " fit"} {
+	for _, part := range []string{"1000 points", "4.", "MB as float64", "4 MB is allowed", "float32 (2.", "fixed16 (1.",
+		"recompute (", " fit"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("error %q does not say %q", err, part)
 		}
 	}
-	_, err = gram.New(ctx, kernel.Polynomial{Gamma: 1, Degree: 2}, x, 0.1, &gram.Options{Storage: gram.Float64, Memory: 4e6, TileSize: 50})
+	_, err = gram.New(ctx, kernel.Polynomial{Gamma: 1, Degree: 2}, x, 0.1,
+		&gram.Options{Storage: gram.Float64, Memory: 4e6, TileSize: 50})
 	if !errors.As(err, &e) || !slices.Equal(e.Fits, []gram.Storage{gram.Float32, gram.Recompute}) {
 		t.Errorf("values may leave [0, 1]: %v", err)
 	}
 	_, err = gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Memory: 1000})
-	if !errors.As(err, &e) || len(e.Fits) != 0 || !strings.Contains(err.Error(), "as auto") || !strings.Contains(err.Error(), "no storage fits") {
+	if !errors.As(err, &e) || len(e.Fits) != 0 || !strings.Contains(err.Error(), "as auto") ||
+		!strings.Contains(err.Error(), "no storage fits") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -290,12 +296,14 @@ func TestAs(t *testing.T) {
 		for _, accuracy := range []float64{1e-20, 1e3} {
 			m := mustNew(t, k, x, 100, &gram.Options{As: &was, Accuracy: accuracy})
 			testkit.OK(t, m.MulTo(ctx, got, src))
-			if c := m.Choice(); c.Storage != was.Storage || c.Arithmetic != was.Arithmetic || c.Centred != was.Centred || !mat.Equal(got, want) {
+			if c := m.Choice(); c.Storage != was.Storage || c.Arithmetic != was.Arithmetic ||
+				c.Centred != was.Centred || !mat.Equal(got, want) {
 				t.Errorf("%v\nas\n%v", c, was)
 			}
 		}
 		var full *gram.MemoryError
-		if _, err := gram.New(ctx, k, x, 100, &gram.Options{As: &was, Memory: 1000}); !errors.As(err, &full) || full.Storage != was.Storage {
+		if _, err := gram.New(ctx, k, x, 100, &gram.Options{As: &was, Memory: 1000}); !errors.As(err, &full) ||
+			full.Storage != was.Storage {
 			t.Errorf("as %v in 1 kB: %v", was.Storage, err)
 		}
 	}

@@ -37,7 +37,8 @@ func TestColumnsLayout(t *testing.T) {
 					if s == gram.Recompute {
 						tol = tolerance(s, m.Choice().Arithmetic)
 					}
-					checkColumns(t, fmt.Sprintf("n=%d tile=%d %T %v, %d columns", c.n, c.tile, x, s, len(idx)), whole, dense, idx, tol)
+					checkColumns(t, fmt.Sprintf("n=%d tile=%d %T %v, %d columns", c.n, c.tile, x, s, len(idx)), whole,
+						dense, idx, tol)
 				}
 			}
 		}

@@ -34,15 +34,16 @@
 //
 // # Sparse tiles
 //
-// K of a kernel that decreases with the distance (kernel.Beyond) may be next to nothing for most pairs of points. The points
-// are then ordered by a tree (package tree), whose leaves are the blocks. Tiles of two leaves between which the kernel is
-// certainly below ε₁ are never formed, and of those that are formed float32 and float64 tiles keep the entries of at least ε₂, with a
-// bit for each entry, unless more than three quarters are. What is left out, E ≥ 0, is summed by rows: ‖E‖₂ ≤ max_i Σ_j E_ij, at
-// most Options.Drop and part of Choice.Error. ε₁ = Drop/(2n) makes half of that by construction, and ε₂ is the power of two below
-// which 128 rows sum to an eighth of it at most; if other rows sum to more than half, ε₂ = ε₁ and the tiles are formed again. The
-// order is the matrix's own affair: vectors, columns and neighbors are by the points as they were given. Options.Tiles
-// auto takes sparse tiles from 4,096 points on where at most 0.4 of the entries are to be formed. Exact forms the same tiles and
-// more, with a bound of its own, and all where a user-defined kernel only says that it decreases.
+// K of a kernel that decreases with the distance (kernel.Beyond) may be next to nothing for most pairs of points. The
+// points are then ordered by a tree (package tree), whose leaves are the blocks. Tiles of two leaves between which the
+// kernel is certainly below ε₁ are never formed, and of those that are formed float32 and float64 tiles keep the
+// entries of at least ε₂, with a bit for each entry, unless more than three quarters are. What is left out, E ≥ 0, is
+// summed by rows: ‖E‖₂ ≤ max_i Σ_j E_ij, at most Options.Drop and part of Choice.Error. ε₁ = Drop/(2n) makes half of
+// that by construction, and ε₂ is the power of two below which 128 rows sum to an eighth of it at most; if other rows
+// sum to more than half, ε₂ = ε₁ and the tiles are formed again. The order is the matrix's own affair: vectors, columns
+// and neighbors are by the points as they were given. Options.Tiles auto takes sparse tiles from 4,096 points on where
+// at most 0.4 of the entries are to be formed. Exact forms the same tiles and more, with a bound of its own, and all
+// where a user-defined kernel only says that it decreases.
 //
 // # Products
 //

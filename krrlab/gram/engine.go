@@ -49,8 +49,8 @@ type engine[T float] struct {
 
 // tile is a tile of K as it is kept.
 type tile[T float] struct {
-	// words are the entries of Fixed16, round(65535·v) for v in [0, 1]; else (cols+15)/16 for each row, with a bit for each
-	// entry, set for those that are kept, or nil where all are.
+	// words are the entries of Fixed16, round(65535·v) for v in [0, 1]; else (cols+15)/16 for each row, with a bit for
+	// each entry, set for those that are kept, or nil where all are.
 	words   []uint16
 	entries []T
 }
@@ -219,7 +219,8 @@ func (e *engine[T]) check(p int, t []T) error {
 		i0, _ := e.block(int(r.i))
 		j0, _ := e.block(int(r.j))
 		cols := e.rows(int(r.j))
-		return fmt.Errorf("gram: kernel %v of points %d and %d is %v%s", e.k, e.point(i0+q/cols), e.point(j0+q%cols), v, want)
+		return fmt.Errorf("gram: kernel %v of points %d and %d is %v%s", e.k, e.point(i0+q/cols), e.point(j0+q%cols), v,
+			want)
 	}
 	return nil
 }
@@ -244,8 +245,8 @@ func (e *engine[T]) tile(w *worker[T], p int) []T {
 	return e.tiles[p].entries
 }
 
-// mulTile sets yi = T·xj, rows×t, and yj = Tᵀ·xi, cols×t, for tile p. Blocks of vectors are stored by columns: entry (r, c) of
-// xi is xi[c*rows+r]. This is the loop in which the solver spends its time.
+// mulTile sets yi = T·xj, rows×t, and yj = Tᵀ·xi, cols×t, for tile p. Blocks of vectors are stored by columns: entry
+// (r, c) of xi is xi[c*rows+r]. This is the loop in which the solver spends its time.
 func (e *engine[T]) mulTile(w *worker[T], p int, yi, yj []T, rows, cols int, xi, xj []T, t int) {
 	clear(yi)
 	clear(yj)

@@ -50,8 +50,8 @@ type Estimate struct {
 	Bound      float64 // predicted ‖E_n‖₂; +Inf if an entry is not finite
 }
 
-// The number of rows of a sample: enough for an honest rms, cheap beside K, of which the sample of few points would be much.
-// The Laplacian's distances and kernels by pairs are slow to form.
+// The number of rows of a sample: enough for an honest rms, cheap beside K, of which the sample of few points would be
+// much. The Laplacian's distances and kernels by pairs are slow to form.
 const (
 	sampleRows    = 1024 // at most
 	sampleRowsL1  = 512  // and at least
@@ -78,7 +78,8 @@ type sample struct {
 // newSample forms a sample for estimates that matter above the given ‖E‖₂.
 func (m *Matrix) newSample(ctx context.Context, prefer float64, seed uint64) (*sample, error) {
 	s := &sample{m: m}
-	s.idx, s.random = kernel.ProbeRows(m.frame.norms, m.sampleRows(), farRows, rng.New(seed).Sub("rows of K that are looked at"))
+	s.idx, s.random = kernel.ProbeRows(m.frame.norms, m.sampleRows(), farRows,
+		rng.New(seed).Sub("rows of K that are looked at"))
 	s.x = points.Gather(m.x, s.idx)
 	n := len(s.idx)
 	s.k = make([]float64, n*n)
@@ -190,7 +191,8 @@ func (s *sample) measure(ctx context.Context, by method) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	r := Estimate{Arithmetic: by.arith, Centred: by.centered, Entries: Float32, Rows: rows, NormK: s.normK, Bound: math.Inf(1)}
+	r := Estimate{Arithmetic: by.arith, Centred: by.centered, Entries: Float32, Rows: rows, NormK: s.normK,
+		Bound: math.Inf(1)}
 	switch {
 	case by.wide:
 		r.Entries = Float64
@@ -252,7 +254,8 @@ func (s *sample) best(ctx context.Context, c *Choice, list []method, enough floa
 }
 
 // power returns ‖A‖₂ of the symmetric m×m matrix whose lower half is a, of rows with the
-// given stride, from below, by power iteration from a fixed start, until a step adds 10⁻¹² of it at most, and the vector reached.
+// given stride, from below, by power iteration from a fixed start, until a step adds 10⁻¹² of it at most, and the
+// vector reached.
 func power(a []float64, m, stride int) (norm float64, v []float64) {
 	v, w := make([]float64, m), make([]float64, m)
 	h := uint64(1)
@@ -287,7 +290,8 @@ func symv(y, a, x []float64, stride int) {
 		b = blocks - 1 - b // the long ones first
 		lo, hi := b*sampleBlock, min((b+1)*sampleBlock, m)
 		d := blas64.Symmetric{Uplo: blas.Lower, N: hi - lo, Stride: stride, Data: a[lo*stride+lo:]}
-		blas64.Symv(1, d, blas64.Vector{N: hi - lo, Inc: 1, Data: x[lo:]}, 0, blas64.Vector{N: hi - lo, Inc: 1, Data: y[lo:]})
+		blas64.Symv(1, d, blas64.Vector{N: hi - lo, Inc: 1, Data: x[lo:]}, 0,
+			blas64.Vector{N: hi - lo, Inc: 1, Data: y[lo:]})
 		if lo > 0 {
 			simd.Both(hi-lo, lo, a[lo*stride:], stride, x[:lo], above[b*m:b*m+lo], x[lo:hi], y[lo:hi], 1, &work[who])
 		}

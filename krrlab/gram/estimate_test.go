@@ -40,7 +40,8 @@ func TestMeasure(t *testing.T) {
 	scale(v)
 	by := method{wide: true, arith: kernel.Differences}
 	for _, c := range []struct{ lead, size, far, normK float64 }{
-		{1, 1e-3, 0, 50}, {2.05, 1e-3, 0, 50}, {2.3, 1e-3, 0, 50}, {10, 1e-3, 0, 50}, {10, 1e-3, 300, 50}, {0, 0, 0, 50}, {1, 1e-3, 0, 1e16},
+		{1, 1e-3, 0, 50}, {2.05, 1e-3, 0, 50}, {2.3, 1e-3, 0, 50}, {10, 1e-3, 0, 50}, {10, 1e-3, 300, 50},
+		{0, 0, 0, 50}, {1, 1e-3, 0, 1e16},
 	} {
 		d := make([]float64, m)
 		for i := range d {
@@ -51,7 +52,8 @@ func TestMeasure(t *testing.T) {
 		em := withSpectrum(7, d)
 		e.Slice(0, m, 0, m).(*mat.Dense).Copy(em)
 		e.Set(m+3, m+3, c.size*c.far)
-		s := &sample{m: mx, random: m, idx: make([]int, rows), x: x.Slice(0, rows), k: make([]float64, rows*rows), error: 0.25 * c.size, normK: c.normK, v: v}
+		s := &sample{m: mx, random: m, idx: make([]int, rows), x: x.Slice(0, rows), k: make([]float64, rows*rows),
+			error: 0.25 * c.size, normK: c.normK, v: v}
 		a := mat.NewDense(rows, rows, nil)
 		for i := range rows {
 			s.idx[i] = i
@@ -80,7 +82,8 @@ func TestMeasure(t *testing.T) {
 		norm := max(top, c.size*c.far)
 		bound := max(2*rms*math.Sqrt(n)+along*n/m, 1.1*norm, 0x1p-52*c.normK*n/m) + s.error
 		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*b+1e-14 }
-		if !near(got.Rms, rms) || !near(got.Norm, norm) || !near(got.Bound, bound) || got.Rows != rows || got.NormK != c.normK {
+		if !near(got.Rms, rms) || !near(got.Norm, norm) || !near(got.Bound, bound) || got.Rows != rows ||
+			got.NormK != c.normK {
 			t.Errorf("%+v: %+v, want rms %g, norm %g and bound %g", c, got, rms, norm, bound)
 		}
 		s.k[50*rows+20] = math.Inf(1)

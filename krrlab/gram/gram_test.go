@@ -296,7 +296,8 @@ func TestPositive(t *testing.T) {
 		m := mustNew(t, k, x, 0.1, &gram.Options{TileSize: 50})
 		dense := mat.NewDense(120, 120, nil)
 		testkit.OK(t, m.DenseTo(ctx, dense))
-		if low := slices.Min(testkit.Eigenvalues(t, mat.NewSymDense(120, dense.RawMatrix().Data))); low < -2*m.Choice().Error-1e-12*maxAbs(dense)*120 {
+		if low := slices.Min(testkit.Eigenvalues(t, mat.NewSymDense(120,
+			dense.RawMatrix().Data))); low < -2*m.Choice().Error-1e-12*maxAbs(dense)*120 {
 			t.Errorf("%v: least eigenvalue %v, ‖E‖₂ predicted %v", k, low, m.Choice().Error)
 		}
 	}

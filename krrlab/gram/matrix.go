@@ -65,8 +65,8 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 	return m, nil
 }
 
-// form forms the tiles, and again if more was dropped than expected, of which n entries below Least cannot be the cause then. Those of
-// an earlier choice are as they were, also where sums are rounded otherwise.
+// form forms the tiles, and again if more was dropped than expected, of which n entries below Least cannot be the cause
+// then. Those of an earlier choice are as they were, also where sums are rounded otherwise.
 func (m *Matrix) form(ctx context.Context, o *Options) error {
 	m.build()
 	if err := comm.Agree(ctx, m.comm, m.ops.formAll(ctx, o.Progress)); err != nil {
@@ -106,7 +106,8 @@ func (u *Unformed) Look(ctx context.Context) (Choice, error) {
 // Rows returns the most rows that Look looks at.
 func (u *Unformed) Rows() int { return min(u.m.tiling.n, u.m.sampleRows()+farRows) }
 
-// First returns how New first tries to form tiles for a storage: the arithmetic, and whether of points moved to their mean.
+// First returns how New first tries to form tiles for a storage: the arithmetic, and whether of points moved to their
+// mean.
 func (u *Unformed) First(s Storage) (kernel.Arithmetic, bool) {
 	by := u.m.methods(s == Float64)[0]
 	return by.arith, by.centered
@@ -140,7 +141,8 @@ func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matri
 		return nil, opt, err
 	}
 	diag := kernel.Diag(k, x)
-	m := &Matrix{k: k, x: x, lambda: lambda, diag: diag, sizes: kernel.Sizes(k, x, diag), frame: fr, levels: kernel.NewLevels(k, x, fr.norms), comm: opt.Comm}
+	m := &Matrix{k: k, x: x, lambda: lambda, diag: diag, sizes: kernel.Sizes(k, x, diag), frame: fr,
+		levels: kernel.NewLevels(k, x, fr.norms), comm: opt.Comm}
 	m.tiling = newTiling(n, opt.TileSize, share{m.comm.Rank(), m.comm.Size()})
 	m.choice = Choice{N: n, Tile: m.tiling.size}
 	for i, v := range m.diag {
@@ -234,7 +236,8 @@ func (m *Matrix) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 func (m *Matrix) mulTo(ctx context.Context, dst, src *mat.Dense, lambda float64) error {
 	n, t := src.Dims()
 	if dn, dt := dst.Dims(); n != m.tiling.n || dn != n || dt != t {
-		panic(fmt.Sprintf("gram: product of a %d×%d matrix with %d×%d into %d×%d", m.tiling.n, m.tiling.n, n, t, dn, dt))
+		panic(fmt.Sprintf("gram: product of a %d×%d matrix with %d×%d into %d×%d", m.tiling.n, m.tiling.n, n, t, dn,
+			dt))
 	}
 	return m.counted(func() error { return m.ops.mul(ctx, dst.RawMatrix(), src.RawMatrix(), lambda) })
 }
@@ -246,18 +249,22 @@ const exactTile = 128
 // residuals are taken with. Distances are formed from inner products where ‖E‖₂ is then certain to
 // be at most the accuracy given, and from differences otherwise; Choice().Error is the certain
 // bound, Rounding that of a product. It holds no K; a product costs n²d flops (n²d/2
-// multiply-adds) and the kernel values, differences some ten times as much. Where a kernel.Costly is kept in float64 it is that.
+// multiply-adds) and the kernel values, differences some ten times as much. Where a kernel.Costly is kept in float64 it
+// is that.
 func (m *Matrix) Exact(accuracy float64) *Matrix {
 	if m.choice.Certain && m.choice.Storage == Float64 {
 		return m
 	}
 	n := m.tiling.n
-	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, sizes: m.sizes, frame: m.frame, levels: m.levels, comm: m.comm}
+	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, sizes: m.sizes, frame: m.frame, levels: m.levels,
+		comm: m.comm}
 	e.tiling = newTiling(n, min(n, exactTile), share{m.comm.Rank(), m.comm.Size()})
-	e.choice = Choice{N: n, Storage: Recompute, Accuracy: accuracy, Certain: true, Reason: "exact", Whole: kernel.Whole(m.k, m.x)}
+	e.choice = Choice{N: n, Storage: Recompute, Accuracy: accuracy, Certain: true, Reason: "exact",
+		Whole: kernel.Whole(m.k, m.x)}
 	e.leaveOutAs(m, accuracy/2)
 	by, bound := m.accurate(accuracy - e.choice.dropped())
-	e.choice.Tile, e.choice.Arithmetic, e.choice.Centred, e.choice.Error = e.tiling.size, by.arith, by.centered, bound+e.choice.dropped()
+	e.choice.Tile, e.choice.Arithmetic, e.choice.Centred, e.choice.Error = e.tiling.size, by.arith, by.centered,
+		bound+e.choice.dropped()
 	e.build()
 	e.choice.Bytes = e.Bytes()
 	return e

@@ -112,19 +112,40 @@ func TestErrors(t *testing.T) {
 	}
 	m := mustNew(t, kernels[0], x, 1, nil)
 	for name, f := range map[string]func(){
-		"product of a 20×20":                    func() { _ = m.MulTo(ctx, mat.NewDense(20, 1, nil), mat.NewDense(20, 2, nil)) },
-		"with 19×2 into 20×2":                   func() { _ = m.MulTo(ctx, mat.NewDense(20, 2, nil), mat.NewDense(19, 2, nil)) },
-		"with 20×2 into 19×2":                   func() { _ = m.MulTo(ctx, mat.NewDense(19, 2, nil), mat.NewDense(20, 2, nil)) },
-		"with 19×2 into 19×2":                   func() { _ = m.MulTo(ctx, mat.NewDense(19, 2, nil), mat.NewDense(19, 2, nil)) },
-		"with 20×2 into 20×3":                   func() { _ = m.MulTo(ctx, mat.NewDense(20, 3, nil), mat.NewDense(20, 2, nil)) },
+		"product of a 20×20": func() {
+			_ = m.MulTo(ctx, mat.NewDense(20, 1, nil),
+				mat.NewDense(20, 2, nil))
+		},
+		"with 19×2 into 20×2": func() {
+			_ = m.MulTo(ctx, mat.NewDense(20, 2, nil),
+				mat.NewDense(19, 2, nil))
+		},
+		"with 20×2 into 19×2": func() {
+			_ = m.MulTo(ctx, mat.NewDense(19, 2, nil),
+				mat.NewDense(20, 2, nil))
+		},
+		"with 19×2 into 19×2": func() {
+			_ = m.MulTo(ctx, mat.NewDense(19, 2, nil),
+				mat.NewDense(19, 2, nil))
+		},
+		"with 20×2 into 20×3": func() {
+			_ = m.MulTo(ctx, mat.NewDense(20, 3, nil),
+				mat.NewDense(20, 2, nil))
+		},
 		"1 columns of a 20×20 matrix into 19×1": func() { _ = m.Columns(ctx, []int{1}, mat.NewDense(19, 1, nil)) },
 		"column -1 of 20":                       func() { _ = m.Columns(ctx, []int{-1}, mat.NewDense(20, 1, nil)) },
 		"into 20×19":                            func() { _ = m.DenseTo(ctx, mat.NewDense(20, 19, nil)) },
 		"columns of a 20×20":                    func() { _ = m.Columns(ctx, []int{1}, mat.NewDense(20, 2, nil)) },
 		"column 20 of 20":                       func() { _ = m.Columns(ctx, []int{20}, mat.NewDense(20, 1, nil)) },
 		"into 19×20":                            func() { _ = m.DenseTo(ctx, mat.NewDense(19, 20, nil)) },
-		"unknown storage":                       func() { _, _ = gram.New(ctx, kernels[0], x, 1, &gram.Options{Storage: 9}) },
-		"negative option":                       func() { _, _ = gram.New(ctx, kernels[0], x, 1, &gram.Options{Memory: -1}) },
+		"unknown storage": func() {
+			_, _ = gram.New(ctx, kernels[0], x, 1,
+				&gram.Options{Storage: 9})
+		},
+		"negative option": func() {
+			_, _ = gram.New(ctx, kernels[0], x, 1,
+				&gram.Options{Memory: -1})
+		},
 	} {
 		func() {
 			defer func() {

@@ -32,10 +32,10 @@ func (n *Near) Of(i int) (index []int32, value []float32) {
 }
 
 // Neighbors returns for every point i the count points j with before[j] < before[i] of largest
-// |K_ij|/√(K_ii·K_jj), or all of these if they are fewer; of equal values the smaller j, with sparse tiles in their order. before holds the
-// places of the points in an order. The entries are those of K as stored, read once, rounded to float32, and those
-// that are 0 are left out; the result does not depend on the number of threads or ranks. It takes 8·n·count bytes, and
-// as many while it runs, on ranks each of them.
+// |K_ij|/√(K_ii·K_jj), or all of these if they are fewer; of equal values the smaller j, with sparse tiles in their
+// order. before holds the places of the points in an order. The entries are those of K as stored, read once, rounded to
+// float32, and those that are 0 are left out; the result does not depend on the number of threads or ranks. It takes
+// 8·n·count bytes, and as many while it runs, on ranks each of them.
 // It panics if before has not n entries or count is not positive.
 func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*Near, error) {
 	n := m.tiling.n
@@ -43,7 +43,8 @@ func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*Nea
 		panic(fmt.Sprintf("gram: %d neighbors in an order of %d of %d points", count, len(before), n))
 	}
 	s := &search{
-		before: placed(m.tiling, before), floor: make([]float32, n), held: make([]int32, n), locks: make([]sync.Mutex, m.tiling.blocks),
+		before: placed(m.tiling, before), floor: make([]float32, n), held: make([]int32, n),
+		locks: make([]sync.Mutex, m.tiling.blocks),
 		count: count, keys: make([]uint64, n*count),
 	}
 	for i := range s.floor {
@@ -87,8 +88,8 @@ type search struct {
 	locks  []sync.Mutex
 }
 
-// key is larger for a nearer neighbor, and of equal values for the smaller index: the size of the value, then the index,
-// then the sign.
+// key is larger for a nearer neighbor, and of equal values for the smaller index: the size of the value, then the
+// index, then the sign.
 func key(j int, w float32) uint64 {
 	b := math.Float32bits(w)
 	return uint64(b&^(1<<31))<<32 | uint64(math.MaxInt32-j)<<1 | uint64(b>>31)
@@ -115,7 +116,8 @@ func (e *engine[T]) scan(ctx context.Context, s *search) error {
 				defer s.locks[i].Unlock()
 			}
 			for a := lo; a < min(lo+lockedRows, i1); a++ {
-				w.offer(s, a, j0, tile[(a-i0)*(j1-j0):][:min(j1, max(a, j0))-j0], e.shift) // of a diagonal tile what is left of the diagonal
+				// of a diagonal tile what is left of the diagonal
+				w.offer(s, a, j0, tile[(a-i0)*(j1-j0):][:min(j1, max(a, j0))-j0], e.shift)
 			}
 		}
 		for lo := i0; lo < i1; lo += lockedRows {
@@ -235,8 +237,8 @@ type BlockWorkspace struct {
 	norms  []float64
 }
 
-// Block sets the upper triangle of dst, in rows of stride ld, to that of K(idx, idx) in float64; some of what is below it
-// is overwritten. The matrix is one that Exact returns; others panic.
+// Block sets the upper triangle of dst, in rows of stride ld, to that of K(idx, idx) in float64; some of what is below
+// it is overwritten. The matrix is one that Exact returns; others panic.
 func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
 	e, ok := m.ops.(*engine[float64])
 	if !ok {
@@ -273,8 +275,8 @@ func (e *engine[T]) among(idx []int, w *BlockWorkspace) points.Panel {
 	return points.Panel{X: &w.x, Norms: norms}
 }
 
-// Lie returns the points in an order in which those that are near each other lie together, if the tiles have one, and else in
-// their own.
+// Lie returns the points in an order in which those that are near each other lie together, if the tiles have one, and
+// else in their own.
 func (m *Matrix) Lie() []int {
 	lie := make([]int, m.tiling.n)
 	for place := range lie {

@@ -29,10 +29,12 @@ func TestNeighbors(t *testing.T) {
 		k kernel.Kernel
 		s gram.Storage
 	}{
-		{kernel.Gaussian{Sigma: 1}, gram.Float64}, {kernel.Gaussian{Sigma: 1}, gram.Float32}, {kernel.Gaussian{Sigma: 1}, gram.Fixed16},
+		{kernel.Gaussian{Sigma: 1}, gram.Float64}, {kernel.Gaussian{Sigma: 1}, gram.Float32},
+		{kernel.Gaussian{Sigma: 1}, gram.Fixed16},
 		{kernel.Laplacian{Sigma: 1}, gram.Recompute}, {kernel.Polynomial{Gamma: 1, Coef0: 0, Degree: 3}, gram.Float32},
 	} {
-		a := testkit.Must(gram.New(t.Context(), c.k, points.NewDense(n, 3, x), 1, &gram.Options{Storage: c.s, TileSize: 32}))
+		a := testkit.Must(gram.New(t.Context(), c.k, points.NewDense(n, 3, x), 1,
+			&gram.Options{Storage: c.s, TileSize: 32}))
 		near := testkit.Must(a.Neighbors(t.Context(), before, count))
 		k := mat.NewDense(n, n, nil)
 		testkit.OK(t, a.DenseTo(t.Context(), k))
@@ -50,15 +52,20 @@ func TestNeighbors(t *testing.T) {
 					want = append(want, j)
 				}
 			}
-			slices.SortStableFunc(want, func(p, q int) int { return cmp.Compare(math.Abs(value(i, q)), math.Abs(value(i, p))) })
+			slices.SortStableFunc(want, func(p, q int) int {
+				return cmp.Compare(math.Abs(value(i, q)),
+					math.Abs(value(i, p)))
+			})
 			index, values := near.Of(i)
 			if len(index) != min(count, len(want)) {
 				t.Fatalf("%v %v: point %d has %d neighbors of %d", c.k, c.s, i, len(index), len(want))
 			}
 			for a, j := range index {
 				got, least := value(i, int(j)), value(i, want[a])
-				if before[j] >= before[i] || math.Abs(math.Abs(got)-math.Abs(least)) > 1e-6 || math.Abs(got-float64(values[a])) > 1e-6 {
-					t.Errorf("%v %v: neighbor %d of point %d is %d of %g (%g), want %d of %g", c.k, c.s, a, i, j, got, values[a], want[a], least)
+				if before[j] >= before[i] || math.Abs(math.Abs(got)-math.Abs(least)) > 1e-6 ||
+					math.Abs(got-float64(values[a])) > 1e-6 {
+					t.Errorf("%v %v: neighbor %d of point %d is %d of %g (%g), want %d of %g", c.k, c.s, a, i, j, got,
+						values[a], want[a], least)
 				}
 			}
 		}

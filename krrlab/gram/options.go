@@ -71,7 +71,8 @@ type Options struct {
 	// As, if not nil, is the choice of an earlier matrix of the same points and kernel: its storage
 	// is taken in place of Storage, and entries are computed as they were there.
 	As *Choice
-	// Chosen, if not nil, is the choice of Look with the same arguments but Memory, which New takes if it fits. Not on ranks.
+	// Chosen, if not nil, is the choice of Look with the same arguments but Memory, which New takes if it fits. Not on
+	// ranks.
 	Chosen *Choice
 	// Memory is the number of bytes that the matrix may take, 0 for no limit.
 	Memory int64
@@ -113,7 +114,8 @@ func (o *Options) settled(n int, lambda float64) Options {
 		panic(fmt.Sprintf("gram: unknown storage %v", s.Storage))
 	}
 	if s.TileSize < 0 || s.Memory < 0 || s.Accuracy < 0 || s.Prefer < 0 || s.Drop < 0 {
-		panic(fmt.Sprintf("gram: negative option: tile size %d, memory %d, accuracy %v, preferred %v", s.TileSize, s.Memory, s.Accuracy, s.Prefer))
+		panic(fmt.Sprintf("gram: negative option: tile size %d, memory %d, accuracy %v, preferred %v", s.TileSize,
+			s.Memory, s.Accuracy, s.Prefer))
 	}
 	if s.TileSize == 0 {
 		eighth := (n + 7) / 8
@@ -153,5 +155,6 @@ func (e *MemoryError) Error() string {
 	default:
 		which = strings.Join(fits, " and ") + " fit"
 	}
-	return fmt.Sprintf("gram: K of %d points needs %s as %v, but %s is allowed; %s", e.N, accel.Bytes(e.Need), e.Storage, accel.Bytes(e.Have), which)
+	return fmt.Sprintf("gram: K of %d points needs %s as %v, but %s is allowed; %s", e.N, accel.Bytes(e.Need),
+		e.Storage, accel.Bytes(e.Have), which)
 }

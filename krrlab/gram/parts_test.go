@@ -68,7 +68,8 @@ func TestExtent(t *testing.T) {
 	const n, d = 60, 3
 	for _, by := range []float64{0, 1e4} {
 		for _, sparse := range []bool{false, true} {
-			for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, tilted{}} {
+			for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2},
+				kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, tilted{}} {
 				x := offset(n, d, by, sparse)
 				m, _, err := begin(k, x, 1, nil)
 				if err != nil {
@@ -95,7 +96,8 @@ func TestExtent(t *testing.T) {
 					largest, atOrigin = max(largest, sum), max(atOrigin, sum0)
 				}
 				e := m.extent()
-				if e.Dim != d || e.Sparse != (sparse && !far) || e.Moved != far || math.Abs(e.MaxSq-largest) > 1e-6*largest {
+				if e.Dim != d || e.Sparse != (sparse && !far) || e.Moved != far ||
+					math.Abs(e.MaxSq-largest) > 1e-6*largest {
 					t.Errorf("%v, %T moved by %g: %+v, want the largest ‖x‖² %v", k, x, by, e, largest)
 				}
 				if math.Abs(m.frame.maxSq-atOrigin) > 1e-6*atOrigin {
@@ -117,7 +119,8 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
 			want = kernel.Differences
 		}
 		bound := kernel.EntryError(m.k, want, e)
-		if c.Arithmetic != want || c.Centred != (want == kernel.Float64 && e.Moved) || c.Error != bound*m.Trace() || !c.Certain || c.Accuracy != accuracy || c.Bytes != exact.Bytes() || c.N != exact.Dim() {
+		if c.Arithmetic != want || c.Centred != (want == kernel.Float64 && e.Moved) || c.Error != bound*m.Trace() ||
+			!c.Certain || c.Accuracy != accuracy || c.Bytes != exact.Bytes() || c.N != exact.Dim() {
 			t.Errorf("%v: exact %+v, want %v and an error of %g", m.k, c, want, bound*m.Trace())
 		}
 		if !kernel.BuiltIn(m.k) {
@@ -129,7 +132,8 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
 	}
 	if kernel.ShiftInvariant(m.k) { // inner products from their own bound on
 		least := kernel.EntryError(m.k, kernel.Float64, e) * m.Trace()
-		if at, below := m.Exact(1.001*least).Choice(), m.Exact(0.999*least).Choice(); at.Arithmetic != kernel.Float64 || below.Arithmetic != kernel.Differences {
+		if at, below := m.Exact(1.001*least).Choice(), m.Exact(0.999*least).Choice(); at.Arithmetic != kernel.Float64 ||
+			below.Arithmetic != kernel.Differences {
 			t.Errorf("%v: %v at an error of %g, %v below", m.k, at.Arithmetic, least, below.Arithmetic)
 		}
 	}
@@ -140,13 +144,16 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
 
 // TestChoiceWords: what a choice says of itself.
 func TestChoiceWords(t *testing.T) {
-	c := Choice{N: 100, Tile: 64, Storage: Float32, Arithmetic: kernel.Float64, Bytes: 2e6, Accuracy: 1e-3, Error: 1e-3, Reason: "asked for"}
+	c := Choice{N: 100, Tile: 64, Storage: Float32, Arithmetic: kernel.Float64, Bytes: 2e6, Accuracy: 1e-3, Error: 1e-3,
+		Reason: "asked for"}
 	for _, v := range []struct {
 		set  func()
 		want string
 	}{
-		{func() {}, "K 100×100 in float32 tiles of 64, 2 MB; distances in float64 (asked for)\n‖E‖₂ ≲ 0.001 predicted, within the 0.001 asked"},
-		{func() { c.Centred, c.Certain = true, true }, "K 100×100 in float32 tiles of 64, 2 MB; distances in float64, points moved to their mean (asked for)\n‖E‖₂ ≲ 0.001 at most, within the 0.001 asked"},
+		{func() {}, "K 100×100 in float32 tiles of 64, 2 MB; distances in float64 (asked for)\n‖E‖₂ ≲ 0.001 " +
+			"predicted, within the 0.001 asked"},
+		{func() { c.Centred, c.Certain = true, true }, "K 100×100 in float32 tiles of 64, 2 MB; distances in " +
+			"float64, points moved to their mean (asked for)\n‖E‖₂ ≲ 0.001 at most, within the 0.001 asked"},
 		{func() { c.Error = math.NaN() }, "‖E‖₂ ≲ NaN at most, above the 0.001 asked"},
 		{func() { c.Error = 0.002 }, "‖E‖₂ ≲ 0.002 at most, above the 0.001 asked"},
 	} {
@@ -155,9 +162,11 @@ func TestChoiceWords(t *testing.T) {
 		}
 	}
 	for fits, want := range map[*MemoryError]string{
-		{Need: 2000, Have: 1000, Storage: Float64}:                                                         "2 kB as float64, but 1 kB is allowed; no storage fits",
-		{Storage: Float64, Fits: []Storage{Recompute}, Bytes: []int64{5}}:                                  "; recompute (5 B) fits",
-		{Storage: Float64, Fits: []Storage{Float32, Fixed16, Recompute}, Bytes: []int64{3000, 2000, 1000}}: "; float32 (3 kB) and fixed16 (2 kB) and recompute (1 kB) fit",
+		{Need: 2000, Have: 1000, Storage: Float64}: "2 kB as float64, but 1 kB is allowed; no " +
+			"storage fits",
+		{Storage: Float64, Fits: []Storage{Recompute}, Bytes: []int64{5}}: "; recompute (5 B) fits",
+		{Storage: Float64, Fits: []Storage{Float32, Fixed16, Recompute},
+			Bytes: []int64{3000, 2000, 1000}}: "; float32 (3 kB) and fixed16 (2 kB) and recompute (1 kB) fit",
 	} {
 		if got := fits.Error(); !strings.HasSuffix(got, want) {
 			t.Errorf("%q, want %q at its end", got, want)
@@ -192,7 +201,8 @@ func TestNotFinite(t *testing.T) {
 		y := points.NewDense(4, 1, []float64{0, 1, c, 2})
 		testkit.Fails(t, testkit.ErrOf(NewExact(kernel.Gaussian{Sigma: 1}, y, 1, 0, comm.Alone())), want)
 	}
-	if _, err := NewExact(kernel.Func{Name: "one", F: func(_, _ []float64) float64 { return 1 }}, points.NewDense(2, 1, []float64{1e200, 1}), 1, 0, nil); err != nil {
+	if _, err := NewExact(kernel.Func{Name: "one", F: func(_, _ []float64) float64 { return 1 }},
+		points.NewDense(2, 1, []float64{1e200, 1}), 1, 0, nil); err != nil {
 		t.Errorf("a user's kernel needs no norms: %v", err)
 	}
 	if _, err := NewExact(kernel.Gaussian{Sigma: 1}, x, math.Inf(1), 0, nil); err == nil {

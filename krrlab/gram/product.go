@@ -194,11 +194,13 @@ func (p *product[T]) reduce(ctx context.Context, src blas64.General) error {
 		return err
 	}
 	if tail[1] != own*int64(c.Size()) {
-		return fmt.Errorf("gram: the ranks have computed different vectors: their processors or libraries round differently; " +
+		return fmt.Errorf("gram: the ranks have computed different vectors: their processors or libraries round " +
+			"differently; " +
 			"give all of them the Go BLAS (--blas go) and the same instructions (--cpu)")
 	}
 	if tail[0] != 0 {
-		return fmt.Errorf("gram: a product with K is larger than its diagonal allows: kernel %v is not positive semi-definite, or has values that are not finite", p.e.k)
+		return fmt.Errorf("gram: a product with K is larger than its diagonal allows: kernel %v is not positive "+
+			"semi-definite, or has values that are not finite", p.e.k)
 	}
 	return nil
 }

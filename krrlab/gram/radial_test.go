@@ -56,7 +56,9 @@ func TestRadial(t *testing.T) {
 				name := fmt.Sprintf("%v %T %v", k, x, s)
 				m, err := gram.New(ctx, k, x, lambda, &gram.Options{Storage: s, TileSize: 16, Accuracy: 1e-3})
 				if s == gram.Fixed16 && (k.one != 1 || k.c > 0.5) {
-					if word := map[bool]string{true: "[0, 1] of fixed16", false: "is not known to be one"}[k.one == 1]; err == nil || !strings.Contains(err.Error(), word) {
+					if word := map[bool]string{true: "[0, 1] of fixed16",
+						false: "is not known to be one"}[k.one == 1]; err == nil ||
+						!strings.Contains(err.Error(), word) {
 						t.Errorf("%s: %v, want %q", name, err, word)
 					}
 					continue

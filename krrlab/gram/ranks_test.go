@@ -63,7 +63,8 @@ func TestRanks(t *testing.T) {
 			}
 			o := Options{Storage: st, TileSize: 64}
 			lone := testkit.Must(New(t.Context(), k, x, 0.5, &o))
-			want, wantCols, wantAll := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, n, nil)
+			want, wantCols, wantAll := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil),
+				mat.NewDense(n, n, nil)
 			testkit.OK(t, lone.MulTo(t.Context(), want, b))
 			_ = lone.Columns(t.Context(), idx, wantCols)
 			_ = lone.DenseTo(t.Context(), wantAll)

@@ -49,7 +49,8 @@ func TestRounding(t *testing.T) {
 			norm += c.At(i, 0) * c.At(i, 0)
 		}
 		bound := m.Rounding(c)
-		if most := p.most*math.Sqrt(m.Trace())*size + 0x1p-50*lambda*math.Sqrt(norm); !(math.Sqrt(off) <= bound[0] && bound[0] <= most) {
+		if most := p.most*math.Sqrt(m.Trace())*size + 0x1p-50*lambda*math.Sqrt(norm); !(math.Sqrt(off) <= bound[0] &&
+			bound[0] <= most) {
 			t.Errorf("%v: off by %.3g, bound %.3g, at most %.3g wanted", p.k, math.Sqrt(off), bound[0], most)
 		}
 		// As it is documented, of 150 points in tiles of 128.

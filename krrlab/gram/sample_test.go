@@ -50,10 +50,12 @@ func TestLook(t *testing.T) {
 		t.Fatal(look, unformed.Rows(), err)
 	}
 	m := mustNew(t, k, x, 0.1, o)
-	if c, l := m.Choice(), look; c.Storage != l.Storage || c.Arithmetic != l.Arithmetic || c.Centred != l.Centred || c.Error != l.Error {
+	if c, l := m.Choice(), look; c.Storage != l.Storage || c.Arithmetic != l.Arithmetic || c.Centred != l.Centred ||
+		c.Error != l.Error {
 		t.Errorf("%v, and by Look %v", c, l)
 	}
-	if arith, centred := unformed.Exact(1e-3); arith != m.Exact(1e-3).Choice().Arithmetic || centred != m.Exact(1e-3).Choice().Centred {
+	if arith, centred := unformed.Exact(1e-3); arith != m.Exact(1e-3).Choice().Arithmetic ||
+		centred != m.Exact(1e-3).Choice().Centred {
 		t.Errorf("exact in %v", arith)
 	}
 	told := look
@@ -62,10 +64,12 @@ func TestLook(t *testing.T) {
 	again := mustNew(t, k, x, 0.1, o)
 	one, two := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
 	y := normal(5, n, 2)
-	if err := errors.Join(m.MulTo(ctx, one, y), again.MulTo(ctx, two, y)); err != nil || !mat.Equal(one, two) || again.Choice().Reason != "told" {
+	if err := errors.Join(m.MulTo(ctx, one, y), again.MulTo(ctx, two, y)); err != nil || !mat.Equal(one, two) ||
+		again.Choice().Reason != "told" {
 		t.Errorf("%v: other products than of the matrix that decides itself: %v", again.Choice(), err)
 	}
-	if arith, centred := unformed.First(gram.Float32); arith != look.Tried[0].Arithmetic || centred != look.Tried[0].Centred {
+	if arith, centred := unformed.First(gram.Float32); arith != look.Tried[0].Arithmetic ||
+		centred != look.Tried[0].Centred {
 		t.Errorf("%v is tried first, not %+v", arith, look.Tried[0])
 	}
 	if _, err := gram.NewUnformed(k, x, -1, o); err == nil {

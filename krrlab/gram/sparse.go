@@ -15,10 +15,11 @@ import (
 	"github.com/krrlab/lab/krrlab/tree"
 )
 
-// Sparse is what is left out of a K that is next to nothing for most pairs of points: the tiles of pairs of leaves of a tree
-// (package tree) between which the kernel is below Far everywhere are never formed, and of those that are formed entries below
-// Least are not kept. What is left out is E ≥ 0 with ‖E‖₂ ≤ max_i Σ_j E_ij ≤ Dropped, summed while it is left out: the bound of the
-// kernel between two leaves for tiles, the entries themselves for others. It is certain if the kernel decreases as it says.
+// Sparse is what is left out of a K that is next to nothing for most pairs of points: the tiles of pairs of leaves of a
+// tree (package tree) between which the kernel is below Far everywhere are never formed, and of those that are formed
+// entries below Least are not kept. What is left out is E ≥ 0 with ‖E‖₂ ≤ max_i Σ_j E_ij ≤ Dropped, summed while it is
+// left out: the bound of the kernel between two leaves for tiles, the entries themselves for others. It is certain if
+// the kernel decreases as it says.
 type Sparse struct {
 	Leaves  int     // of the tree
 	Leaf    int     // its points at most
@@ -72,7 +73,8 @@ func (m *Matrix) leave(ctx context.Context, s *sample, o *Options) (*Sparse, err
 		c := *o.As.Sparse
 		return &c, m.leaveOut(ctx, &c)
 	case o.Tiles == SparseTiles && (most == nil || !(target > 0)):
-		return nil, fmt.Errorf("gram: sparse tiles are for kernels that decrease with the distance and λ > 0, and %v with λ = %v is not one: take dense tiles", m.k, m.lambda)
+		return nil, fmt.Errorf("gram: sparse tiles are for kernels that decrease with the distance and λ > 0, and %v "+
+			"with λ = %v is not one: take dense tiles", m.k, m.lambda)
 	case o.Tiles == DenseTiles || most == nil || !(target > 0):
 		return nil, nil
 	case o.Tiles == AutoTiles && (m.tiling.n < leastSparse || s.share(far) > mostFormed):
@@ -161,13 +163,14 @@ func (m *Matrix) cut(ctx context.Context) error {
 		return err
 	}
 	if sum[0] != int64(h)*int64(m.comm.Size()) {
-		return fmt.Errorf("gram: the ranks have cut the points into different tiles: their processors round differently; take dense tiles (--tiles dense)")
+		return fmt.Errorf("gram: the ranks have cut the points into different tiles: their processors round " +
+			"differently; take dense tiles (--tiles dense)")
 	}
 	return nil
 }
 
-// leaveOutAs leaves out tiles where another matrix of the points does, so that the bound of what is dropped is at most the target; none
-// where it is only told that the kernel decreases, as residuals are to notice if it does not.
+// leaveOutAs leaves out tiles where another matrix of the points does, so that the bound of what is dropped is at most
+// the target; none where it is only told that the kernel decreases, as residuals are to notice if it does not.
 func (m *Matrix) leaveOutAs(other *Matrix, target float64) {
 	if other.leaves == nil || other.choice.Sparse.Told || !(target > 0) {
 		return
@@ -180,8 +183,8 @@ func (m *Matrix) leaveOutAs(other *Matrix, target float64) {
 	}
 }
 
-// tail returns the largest power of two of at most the target below which the entries of a row sum to no more than that, on
-// rows drawn from the given points, and the share of entries that are not below.
+// tail returns the largest power of two of at most the target below which the entries of a row sum to no more than
+// that, on rows drawn from the given points, and the share of entries that are not below.
 func (m *Matrix) tail(ctx context.Context, drawn []int, target float64) (least, kept float64, err error) {
 	const octaves, together = 256, 8
 	var idx []int
@@ -234,7 +237,8 @@ func (m *Matrix) tail(ctx context.Context, drawn []int, target float64) (least, 
 	return math.Ldexp(1, top-at), kept, err
 }
 
-// drop is what entries below a size come to, in units of 2⁻²⁴ of it, by place: integers, so that the order does not matter.
+// drop is what entries below a size come to, in units of 2⁻²⁴ of it, by place: integers, so that the order does not
+// matter.
 type drop struct {
 	least float64
 	rows  []atomic.Int64
@@ -258,7 +262,8 @@ func (e *engine[T]) pack(w *worker[T], p int, t []T) {
 	clear(lost)
 	held := 0
 	for a := range rows {
-		n, sum := simd.Pack(values[held:], bits[a*words:(a+1)*words], t[a*cols:(a+1)*cols], T(e.drop.least), lost[rows:])
+		n, sum := simd.Pack(values[held:], bits[a*words:(a+1)*words], t[a*cols:(a+1)*cols], T(e.drop.least),
+			lost[rows:])
 		held += n
 		lost[a] = sum
 	}
@@ -292,8 +297,8 @@ func (e *engine[T]) unpack(w *worker[T], p int) []T {
 	return t
 }
 
-// leftOut returns what of the tiles of this rank was dropped, by place, and then how many entries are kept, those off the
-// diagonal tiles twice; nil where nothing is dropped.
+// leftOut returns what of the tiles of this rank was dropped, by place, and then how many entries are kept, those off
+// the diagonal tiles twice; nil where nothing is dropped.
 func (e *engine[T]) leftOut() []int64 {
 	if e.drop == nil {
 		return nil

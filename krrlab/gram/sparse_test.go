@@ -111,15 +111,16 @@ func (flat) Slope() float64 { return math.Inf(1) }
 func (flat) String() string { return "flat" }
 func (flat) Decreasing()    {}
 
-// TestSparse holds sparse tiles of every storage against K by its definition: the bound of what is left out is at least its
-// norm, and products, columns and the whole matrix are those of K to the error that is said.
+// TestSparse holds sparse tiles of every storage against K by its definition: the bound of what is left out is at least
+// its norm, and products, columns and the whole matrix are those of K to the error that is said.
 func TestSparse(t *testing.T) {
 	draws := 4
 	if os.Getenv("KRRLAB_LONG") != "" {
 		draws = 72
 	}
 	ctx := context.Background()
-	kernels := []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.5}, kernel.Matern52{Sigma: 0.5}, flat{}}
+	kernels := []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.5},
+		kernel.Matern52{Sigma: 0.5}, flat{}}
 	left := 0
 	for draw := range draws * 7 {
 		g := rng.New(uint64(draw)).Sub("narrow")
@@ -148,7 +149,8 @@ func TestSparse(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			kept, rounding := mat.DenseCopyOf(truth), 0.0 // K without what is left out, and how far entries that are there are off
+			// K without what is left out, and how far entries that are there are off
+			kept, rounding := mat.DenseCopyOf(truth), 0.0
 			for i := range n {
 				for j := range n {
 					switch v, w := truth.At(i, j), dense.At(i, j); {
@@ -159,7 +161,8 @@ func TestSparse(t *testing.T) {
 					}
 				}
 			}
-			if norm := largestRow(kept, truth); norm > c.Sparse.Dropped*(1+1e-12)+1e-25 { // what is below 2⁻¹⁰⁰ is 0 in float32
+			// what is below 2⁻¹⁰⁰ is 0 in float32
+			if norm := largestRow(kept, truth); norm > c.Sparse.Dropped*(1+1e-12)+1e-25 {
 				t.Errorf("%s: a row of what is left out sums to %.3g, said %.3g", name, norm, c.Sparse.Dropped)
 			}
 			rounding = max(rounding, 1e-5*map[Storage]float64{Fixed16: 1}[s]) * float64(n)
@@ -169,8 +172,10 @@ func TestSparse(t *testing.T) {
 			}
 			for q, j := range idx {
 				for i := range n {
-					if d := math.Abs(columns.At(i, q) - dense.At(i, j)); d > 0 && (s != Recompute || d > c.Sparse.Far+2*rounding+1e-6) {
-						t.Fatalf("%s: column %d has %v in row %d, K has %v", name, j, columns.At(i, q), i, dense.At(i, j))
+					if d := math.Abs(columns.At(i, q) - dense.At(i, j)); d > 0 &&
+						(s != Recompute || d > c.Sparse.Far+2*rounding+1e-6) {
+						t.Fatalf("%s: column %d has %v in row %d, K has %v", name, j, columns.At(i, q), i,
+							dense.At(i, j))
 					}
 				}
 			}
@@ -208,7 +213,8 @@ func (bumped) Profile(dst, sq []float64) {
 	}
 }
 
-// TestSparseTold: where a kernel lies about decreasing, its sparse tiles are wrong, and Exact, which residuals are taken with, is not.
+// TestSparseTold: where a kernel lies about decreasing, its sparse tiles are wrong, and Exact, which residuals are
+// taken with, is not.
 func TestSparseTold(t *testing.T) {
 	const n = 200
 	x := points.NewDense(n, 1, nil)
@@ -236,7 +242,8 @@ func TestSparseTold(t *testing.T) {
 	}
 }
 
-// TestSparseRanks has the same bits for ranks and threads, the same neighbors as all tiles, and the same matrix by an earlier choice.
+// TestSparseRanks has the same bits for ranks and threads, the same neighbors as all tiles, and the same matrix by an
+// earlier choice.
 func TestSparseRanks(t *testing.T) {
 	ctx, n := context.Background(), 300
 	x := narrow(n, 1, rng.New(9))
@@ -259,7 +266,8 @@ func TestSparseRanks(t *testing.T) {
 	least := one.Choice().Sparse.Least
 	for i := range all.Index {
 		if all.Value[i] > float32(2*least) && math.Abs(float64(all.Value[i]-some.Value[i])) > 1e-3 {
-			t.Fatalf("neighbor %d of point %d is %d at %v, of all tiles %d at %v", i%3, i/3, some.Index[i], some.Value[i], all.Index[i], all.Value[i])
+			t.Fatalf("neighbor %d of point %d is %d at %v, of all tiles %d at %v", i%3, i/3, some.Index[i],
+				some.Value[i], all.Index[i], all.Value[i])
 		}
 	}
 	was := one.Choice()
@@ -271,7 +279,8 @@ func TestSparseRanks(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		if now := m.Choice(); !now.Same(was) || now.Sparse.Dropped != was.Sparse.Dropped || now.Sparse.Kept != was.Sparse.Kept {
+		if now := m.Choice(); !now.Same(was) || now.Sparse.Dropped != was.Sparse.Dropped ||
+			now.Sparse.Kept != was.Sparse.Kept {
 			t.Errorf("on ranks %+v, want %+v", *now.Sparse, *was.Sparse)
 		}
 		got := mat.NewDense(n, 1, nil)
@@ -281,14 +290,16 @@ func TestSparseRanks(t *testing.T) {
 	})
 }
 
-// TestSparseChosen takes sparse tiles by itself where most of K is nothing, and says why it cannot where it is asked to.
+// TestSparseChosen takes sparse tiles by itself where most of K is nothing, and says why it cannot where it is asked
+// to.
 func TestSparseChosen(t *testing.T) {
 	ctx := context.Background()
 	x := narrow(5000, 1, rng.New(5))
 	for _, c := range []struct {
 		k    kernel.Kernel
 		want bool
-	}{{kernel.Gaussian{Sigma: 1}, true}, {kernel.Laplacian{Sigma: 0.3}, true}, {kernel.Gaussian{Sigma: 300}, false}, {kernel.Polynomial{Gamma: 1, Degree: 2}, false}} {
+	}{{kernel.Gaussian{Sigma: 1}, true}, {kernel.Laplacian{Sigma: 0.3}, true}, {kernel.Gaussian{Sigma: 300}, false},
+		{kernel.Polynomial{Gamma: 1, Degree: 2}, false}} {
 		m := testkit.Must(New(ctx, c.k, x, 0.1, nil))
 		if s := m.Choice().Sparse; (s != nil) != c.want {
 			t.Errorf("%v: %v", c.k, m.Choice())

@@ -10,8 +10,8 @@ import (
 // ref is a tile: its block row i ≥ block column j.
 type ref struct{ i, j int32 }
 
-// tiling cuts n points into blocks and orders the tiles of the lower half that there are: all, or those of pairs of leaves of a
-// tree, whose order of the points is then the one of all blocks. A point's number in it is its place.
+// tiling cuts n points into blocks and orders the tiles of the lower half that there are: all, or those of pairs of
+// leaves of a tree, whose order of the points is then the one of all blocks. A point's number in it is its place.
 //
 // Tiles go by diagonals: (0,0), (1,1), …, then (1,0), (2,1), …, then (2,0), …
 // Neighbors in this order contribute to different blocks of y, but for the

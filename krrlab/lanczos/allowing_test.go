@@ -9,7 +9,8 @@ import (
 
 // TestAllowingByHand: the ends of κ, λ_min and λ_max for an allowance, and what is no allowance.
 func TestAllowingByHand(t *testing.T) {
-	r := &Result{N: 9, Min: estimate.Interval{Value: 1.5, Lo: 1, Hi: 2}, Max: estimate.Interval{Value: 9, Lo: 8, Hi: 10}}
+	r := &Result{N: 9, Min: estimate.Interval{Value: 1.5, Lo: 1, Hi: 2},
+		Max: estimate.Interval{Value: 9, Lo: 8, Hi: 10}}
 	for e, want := range map[float64][6]float64{
 		0:   {4, 10, 1, 2, 8, 10},
 		0.1: {4 / 1.1 * 0.9, 10 * 1.1 / 0.9, 1 / 1.1, 2 / 0.9, 8 / 1.1, 10 / 0.9},

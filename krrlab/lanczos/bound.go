@@ -111,8 +111,10 @@ func (r *Result) judge(o *Options) {
 		delta /= 2
 	}
 	mass := mass(r.N, delta)
-	r.Min = estimate.Interval{Value: least, Lo: math.Inf(-1), Hi: least + r.Slack, Confidence: 1 - delta, Method: method, Seconds: r.Seconds}
-	r.Max = estimate.Interval{Value: most, Lo: most - r.Slack, Hi: math.Inf(1), Confidence: 1 - delta, Method: method, Seconds: r.Seconds}
+	r.Min = estimate.Interval{Value: least, Lo: math.Inf(-1), Hi: least + r.Slack, Confidence: 1 - delta,
+		Method: method, Seconds: r.Seconds}
+	r.Max = estimate.Interval{Value: most, Lo: most - r.Slack, Hi: math.Inf(1), Confidence: 1 - delta, Method: method,
+		Seconds: r.Seconds}
 	r.Max.Hi = beyond(r.Alpha, r.Beta, 1, most, mass) + r.Slack
 	done := r.Max.Width() <= o.Tol
 	if o.Ends == Both {

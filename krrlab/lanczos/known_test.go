@@ -17,8 +17,12 @@ func TestKnownInside(t *testing.T) {
 				continue
 			}
 			kappa, low, high := lanczos.Known(
-				estimate.Interval{Value: off * least, Hi: off * least, Confidence: 1, Method: "m"}, estimate.Interval{Value: off * most, Lo: off * most, Hi: math.Inf(1), Confidence: 1, Method: "m"}).Allowing(e)
-			if low.Hi < least || low.Lo != 0 || high.Lo > most || !math.IsInf(high.Hi, 1) || kappa.Lo > most/least || kappa.Lo < 1 || !math.IsInf(kappa.Hi, 1) || kappa.Value != most/least || kappa.Confidence != 1 || kappa.Method != "m" {
+				estimate.Interval{Value: off * least, Hi: off * least, Confidence: 1, Method: "m"},
+				estimate.Interval{Value: off * most, Lo: off * most, Hi: math.Inf(1), Confidence: 1,
+					Method: "m"}).Allowing(e)
+			if low.Hi < least || low.Lo != 0 || high.Lo > most || !math.IsInf(high.Hi, 1) || kappa.Lo > most/least ||
+				kappa.Lo < 1 || !math.IsInf(kappa.Hi, 1) || kappa.Value != most/least || kappa.Confidence != 1 ||
+				kappa.Method != "m" {
 				t.Errorf("e = %g, A = %gA': κ %v, λ_min %v, λ_max %v", e, off, kappa, low, high)
 			}
 		}
@@ -35,7 +39,8 @@ func TestKnownEnds(t *testing.T) {
 	if kappa, _, _ = ends.Allowing(0.25); math.Abs(kappa.Lo-3.8*0.6) > 1e-12 || math.Abs(kappa.Hi-7/0.6) > 1e-12 {
 		t.Errorf("off by a quarter: %+v", kappa)
 	}
-	if kappa, _, _ = lanczos.Known(estimate.Exact(0.4, 0.5, "m"), estimate.Exact(10, 0.5, "m")).Allowing(0); !math.IsInf(kappa.Hi, 1) || kappa.Lo != 9.5/0.9 {
+	if kappa, _, _ = lanczos.Known(estimate.Exact(0.4, 0.5, "m"),
+		estimate.Exact(10, 0.5, "m")).Allowing(0); !math.IsInf(kappa.Hi, 1) || kappa.Lo != 9.5/0.9 {
 		t.Errorf("%+v", kappa)
 	}
 }

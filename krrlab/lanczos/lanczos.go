@@ -89,8 +89,10 @@ func (o *Options) settled(n int) Options {
 	s.Steps = cmp.Or(s.Steps, 100)
 	s.Tol = cmp.Or(s.Tol, 0.1)
 	s.Confidence = cmp.Or(s.Confidence, estimate.DefaultConfidence)
-	if s.Steps < 0 || math.IsNaN(s.Tol) || s.Ends < Both || s.Ends > Largest || (s.Norm || s.Cond) && s.Ends != Both || s.Norm && s.Cond {
-		panic(fmt.Sprintf("lanczos: %d steps, tolerance %g, ends %d, norm %v, κ %v", s.Steps, s.Tol, s.Ends, s.Norm, s.Cond))
+	if s.Steps < 0 || math.IsNaN(s.Tol) || s.Ends < Both || s.Ends > Largest || (s.Norm || s.Cond) && s.Ends != Both ||
+		s.Norm && s.Cond {
+		panic(fmt.Sprintf("lanczos: %d steps, tolerance %g, ends %d, norm %v, κ %v", s.Steps, s.Tol, s.Ends, s.Norm,
+			s.Cond))
 	}
 	if estimate.CheckConfidence(s.Confidence) != nil {
 		panic(fmt.Sprintf("lanczos: confidence %g, want it in (0, 1)", s.Confidence))
@@ -125,8 +127,8 @@ type Result struct {
 	confidence float64 // of all that was asked for
 }
 
-// Known returns a Result that has the ends of a spectrum alone, as something else found them: dense eigenvalues, or one-sided
-// those that lie inside.
+// Known returns a Result that has the ends of a spectrum alone, as something else found them: dense eigenvalues, or
+// one-sided those that lie inside.
 func Known(least, most estimate.Interval) *Result {
 	return &Result{Min: least, Max: most, confidence: min(least.Confidence, most.Confidence)}
 }
@@ -140,7 +142,8 @@ func (r *Result) Indefinite() bool { return r.Min.Hi < 0 }
 // Cond returns the interval of κ = λ_max/λ_min. Its upper end is +Inf where λ_min may be 0
 // or less, and its confidence that of Options where Both ends were asked for.
 func (r *Result) Cond() estimate.Interval {
-	e := estimate.Interval{Value: math.NaN(), Lo: 1, Hi: math.Inf(1), Confidence: r.confidence, Method: r.Min.Method, Seconds: r.Seconds}
+	e := estimate.Interval{Value: math.NaN(), Lo: 1, Hi: math.Inf(1), Confidence: r.confidence, Method: r.Min.Method,
+		Seconds: r.Seconds}
 	if r.Min.Hi > 0 {
 		e.Lo = max(1, r.Max.Lo/r.Min.Hi)
 	}

@@ -305,7 +305,8 @@ func TestErrors(t *testing.T) {
 	if !errors.Is(err, boom) || res == nil || res.Steps != 2 {
 		t.Errorf("%v, %v", res, err)
 	}
-	if _, err = Run(t.Context(), &failing{diagonal: diagonal(v)}, nil); err == nil || !strings.Contains(err.Error(), "finite") {
+	if _, err = Run(t.Context(), &failing{diagonal: diagonal(v)}, nil); err == nil ||
+		!strings.Contains(err.Error(), "finite") {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -321,17 +322,20 @@ func TestErrors(t *testing.T) {
 	if res, err = Run(ctx, diagonal(v), nil); err == nil || res != nil {
 		t.Errorf("a context that has ended: %v, %v", res, err)
 	}
-	if _, err = Run(t.Context(), diagonal(v), &Options{Monitor: func(*Result) error { return boom }}); !errors.Is(err, boom) {
+	if _, err = Run(t.Context(), diagonal(v), &Options{Monitor: func(*Result) error { return boom }}); !errors.Is(err,
+		boom) {
 		t.Error(err)
 	}
-	if _, err = RunPencil(t.Context(), diagonal(v), indefinite{euclid{30}}, nil); err == nil || !strings.Contains(err.Error(), "not positive definite") {
+	if _, err = RunPencil(t.Context(), diagonal(v), indefinite{euclid{30}}, nil); err == nil ||
+		!strings.Contains(err.Error(), "not positive definite") {
 		t.Error(err)
 	}
 }
 
 func TestMisuse(t *testing.T) {
 	v := diagonal(spectra(30)["even"])
-	for _, o := range []Options{{Steps: -1}, {Confidence: 1}, {Confidence: -0.1}, {Tol: math.NaN()}, {Ends: 7}, {Ends: Largest, Norm: true}, {Norm: true, Cond: true}} {
+	for _, o := range []Options{{Steps: -1}, {Confidence: 1}, {Confidence: -0.1}, {Tol: math.NaN()}, {Ends: 7},
+		{Ends: Largest, Norm: true}, {Norm: true, Cond: true}} {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -407,7 +411,8 @@ func TestMany(t *testing.T) {
 	many := testkit.Must(RunMany(t.Context(), diagonal(v), m, 3, o))
 	for c, res := range many {
 		alone := testkit.Must(RunPencil(t.Context(), diagonal(v), single{m, c}, o))
-		if !slices.Equal(alone.Alpha, res.Alpha) || !slices.Equal(alone.Beta, res.Beta) || alone.Converged != res.Converged {
+		if !slices.Equal(alone.Alpha, res.Alpha) || !slices.Equal(alone.Beta, res.Beta) ||
+			alone.Converged != res.Converged {
 			t.Errorf("shift %g: %v\nalone %v", m.shifts[c], res, alone)
 		}
 		low, high := v[0]/(v[0]+m.shifts[c]), v[399]/(v[399]+m.shifts[c])

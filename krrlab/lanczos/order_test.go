@@ -35,7 +35,8 @@ func TestIndefinite(t *testing.T) {
 		}
 	}
 	v[0] = 0
-	r, err := Run(context.Background(), diagonal(v), &Options{Definite: true, Start: rng.New(3), Steps: len(v), Tol: -1})
+	r, err := Run(context.Background(), diagonal(v), &Options{Definite: true, Start: rng.New(3), Steps: len(v),
+		Tol: -1})
 	if err != nil || r.Indefinite() || !ordered(r.Min) || !r.Min.Covers(0) || r.Min.Lo != 0 {
 		t.Errorf("with λ_min = 0: indefinite %v, λ_min %v, %v", r.Indefinite(), r.Min, err)
 	}
@@ -84,13 +85,15 @@ func TestRandomSpectra(t *testing.T) {
 		}
 		room := 1e-13 * max(-least, most)
 		o.Monitor = func(r *Result) error {
-			for name, e := range map[string]estimate.Interval{"λ_min": r.Min, "λ_max": r.Max, "κ": r.Cond(), "norm": r.Norm()} {
+			for name, e := range map[string]estimate.Interval{"λ_min": r.Min, "λ_max": r.Max, "κ": r.Cond(),
+				"norm": r.Norm()} {
 				if !ordered(e) {
 					t.Fatalf("problem %d, step %d: %s %+v", p, r.Steps, name, e)
 				}
 			}
 			if r.Min.Hi < least-room || r.Max.Lo > most+room || r.Norm().Lo > max(-least, most)+room {
-				t.Errorf("problem %d, step %d: inner ends %g and %g of a spectrum from %g to %g", p, r.Steps, r.Min.Hi, r.Max.Lo, least, most)
+				t.Errorf("problem %d, step %d: inner ends %g and %g of a spectrum from %g to %g", p, r.Steps, r.Min.Hi,
+					r.Max.Lo, least, most)
 			}
 			return nil
 		}
@@ -141,7 +144,8 @@ func TestAllowing(t *testing.T) {
 		if !kappa.Covers(hi/lo) || !least.Covers(lo) || !most.Covers(hi) {
 			missed++
 		}
-		if r.Indefinite() && !(math.IsInf(kappa.Hi, 1) && math.IsInf(least.Hi, 1) && math.IsInf(most.Hi, 1) && math.IsNaN(kappa.Value)) {
+		if r.Indefinite() && !(math.IsInf(kappa.Hi, 1) && math.IsInf(least.Hi, 1) && math.IsInf(most.Hi, 1) &&
+			math.IsNaN(kappa.Value)) {
 			t.Errorf("problem %d: bounds of an indefinite matrix: κ %v, λ_min %v, λ_max %v", p, kappa, least, most)
 		}
 	}

@@ -28,7 +28,8 @@ func TestPolynomials(t *testing.T) {
 			}
 			u := beyond(alpha, beta, sign, theta, mass)
 			// At a mass of ½ the sum is above the limit at once.
-			if step := 1e-9 * (u - theta); !(u >= theta) || mass < 0.5 && christoffel(alpha, beta, sign, u-step, 1/mass) || !christoffel(alpha, beta, sign, u, 1/mass) {
+			if step := 1e-9 * (u - theta); !(u >= theta) || mass < 0.5 &&
+				christoffel(alpha, beta, sign, u-step, 1/mass) || !christoffel(alpha, beta, sign, u, 1/mass) {
 				t.Errorf("sign %g, mass %g: %g beyond %g", sign, mass, u, theta)
 			}
 		}

@@ -34,8 +34,8 @@ func RitzIterations(alpha, beta []float64, tau, kappa float64) float64 {
 	return math.Ceil(float64(len(res)) + math.Log(tau/last)/math.Log((root-1)/(root+1)))
 }
 
-// Residuals returns ‖r_k‖_{M⁻¹}/‖r_0‖_{M⁻¹} for k = 1, 2, … from the tridiagonal T of the Lanczos process (RitzIterations),
-// up to 0 or to where T is not positive definite, and whether it is.
+// Residuals returns ‖r_k‖_{M⁻¹}/‖r_0‖_{M⁻¹} for k = 1, 2, … from the tridiagonal T of the Lanczos process
+// (RitzIterations), up to 0 or to where T is not positive definite, and whether it is.
 func Residuals(alpha, beta []float64) (res []float64, definite bool) {
 	r, d := 1.0, 0.0
 	for j, a := range alpha {

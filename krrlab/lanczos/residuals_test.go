@@ -21,7 +21,8 @@ func TestRitzIterations(t *testing.T) {
 	if got := RitzIterations(alpha, beta, 0.2/8.9, 4); got != 6 {
 		t.Errorf("extrapolated to %g, want 6", got)
 	}
-	for _, c := range []float64{RitzIterations([]float64{1, 0.5}, beta, 1e-3, 4), RitzIterations(alpha, beta, 1e-3, math.Inf(1)), RitzIterations(alpha, beta, 1e-3, math.NaN())} {
+	for _, c := range []float64{RitzIterations([]float64{1, 0.5}, beta, 1e-3, 4),
+		RitzIterations(alpha, beta, 1e-3, math.Inf(1)), RitzIterations(alpha, beta, 1e-3, math.NaN())} {
 		if !math.IsInf(c, 1) {
 			t.Errorf("%g where nothing can be said", c)
 		}

@@ -142,10 +142,12 @@ func (p *build) check() error {
 	floor := slack * slices.Max(p.diag)
 	for i, v := range p.d {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("lowrank: row %d of F does not fit float32; the diagonal entry of K is %.3g", i, p.diag[i])
+			return fmt.Errorf("lowrank: row %d of F does not fit float32; the diagonal entry of K is %.3g", i,
+				p.diag[i])
 		}
 		if v < -indefinite*p.diag[i]-floor {
-			return fmt.Errorf("lowrank: K is not positive semi-definite: its diagonal entry %d is %.6g, that of K̂ is %.6g", i, p.diag[i], p.diag[i]-v)
+			return fmt.Errorf("lowrank: K is not positive semi-definite: its diagonal entry %d is %.6g, that of K̂ "+
+				"is %.6g", i, p.diag[i], p.diag[i]-v)
 		}
 	}
 	return nil
@@ -153,7 +155,8 @@ func (p *build) check() error {
 
 // finish returns the factor, F being the first len(marks) columns of p.f.
 func (p *build) finish(method string, marks []int, nu float64) *Factor {
-	f := &Factor{Method: method, F: narrow(p.f, len(marks)), Landmarks: marks, Asked: p.f.D, Columns: p.formed, Trace: p.trace, Shift: nu}
+	f := &Factor{Method: method, F: narrow(p.f, len(marks)), Landmarks: marks, Asked: p.f.D, Columns: p.formed,
+		Trace: p.trace, Shift: nu}
 	p.certify(f)
 	p.sec.Total = time.Since(p.start).Seconds()
 	p.sec.Update = p.sec.Total - p.sec.Columns

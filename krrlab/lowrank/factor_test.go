@@ -29,7 +29,8 @@ func kappa(t *testing.T, k mat.Symmetric, f *lowrank.Factor, lambda, lambdaP flo
 // TestCondBound holds the bound to the condition number, and the bound without
 // allowance to its formula.
 func TestCondBound(t *testing.T) {
-	for name, k := range map[string]*dense{"gaussian": gaussian(1, 80, 4, 1.5), "smooth": gaussian(2, 80, 1, 2), "scaled": spread(gaussian(3, 80, 4, 2))} {
+	for name, k := range map[string]*dense{"gaussian": gaussian(1, 80, 4, 1.5), "smooth": gaussian(2, 80, 1, 2),
+		"scaled": spread(gaussian(3, 80, 4, 2))} {
 		for what, m := range methods {
 			for _, rank := range []int{3, 20, 60} {
 				f := must2(t)(m(ctx, k, rank, rng.New(9), nil))
@@ -38,10 +39,12 @@ func TestCondBound(t *testing.T) {
 					for _, ratio := range []float64{0.1, 1, 1.5, 10, 1000} {
 						got, bound := kappa(t, k, f, lambda, ratio*lambda), f.CondBound(lambda, ratio*lambda)
 						if !(got <= bound*(1+1e-9)) {
-							t.Errorf("%s, %s, rank %d, λ = %g, λ_p = %gλ: κ = %v, bound %v", name, what, rank, lambda, ratio, got, bound)
+							t.Errorf("%s, %s, rank %d, λ = %g, λ_p = %gλ: κ = %v, bound %v", name, what, rank, lambda,
+								ratio, got, bound)
 						}
 					}
-					if b, want := f.CondBound(lambda, lambda), 1+max(0, f.Residual)/lambda; math.Abs(b-want) > 4*f.Rounding/lambda*want {
+					if b, want := f.CondBound(lambda, lambda),
+						1+max(0, f.Residual)/lambda; math.Abs(b-want) > 4*f.Rounding/lambda*want {
 						t.Errorf("%s, %s, rank %d: bound %v, want about %v", name, what, rank, b, want)
 					}
 				}
@@ -96,10 +99,11 @@ func TestDuplicates(t *testing.T) {
 			name := fmt.Sprintf("%s, block %d", what, block)
 			var calls []int
 			var last int
-			f := must2(t)(m(ctx, gaussianOf(x, 1), 50, rng.New(1), &lowrank.Options{Block: block, Progress: func(done, total int) {
-				calls = append(calls, done)
-				last = total
-			}}))
+			f := must2(t)(m(ctx, gaussianOf(x, 1), 50, rng.New(1),
+				&lowrank.Options{Block: block, Progress: func(done, total int) {
+					calls = append(calls, done)
+					last = total
+				}}))
 			verify(t, name, gaussianOf(x, 1), f)
 			if f.Rank() != 12 || math.Abs(f.Residual) > 1e-6*f.Trace {
 				t.Errorf("%s: %v", name, f)
@@ -164,13 +168,15 @@ func TestGram(t *testing.T) {
 		}
 		csr.Ptr = append(csr.Ptr, len(csr.Val))
 	}
-	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Gaussian{Sigma: 20}, kernel.Laplacian{Sigma: 3}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Gaussian{Sigma: 20}, kernel.Laplacian{Sigma: 3},
+		kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
 		for what, m := range methods {
 			var first []int
 			for _, p := range []points.Points{x, x32, csr} {
 				for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
 					name := fmt.Sprintf("%s, %v, %T, %v", what, k, p, s)
-					a := testkit.Must(gram.New(ctx, k, p, 0.1, &gram.Options{Storage: s, TileSize: 48, Accuracy: 1e-12}))
+					a := testkit.Must(gram.New(ctx, k, p, 0.1,
+						&gram.Options{Storage: s, TileSize: 48, Accuracy: 1e-12}))
 					e := a.Exact(1e-9)
 					if f := must2(t)(m(ctx, a, 40, rng.New(2), nil)); f.Certain() {
 						t.Errorf("%s: certain of columns as stored", name)
@@ -273,7 +279,8 @@ func (l *liar) Diag() []float64 {
 
 // TestString looks at the line that says what a factor is.
 func TestString(t *testing.T) {
-	f := &lowrank.Factor{Method: "RPCholesky", F: points.NewDense32(100, 7, nil), Asked: 10, Columns: 12, Trace: 100, Residual: 0.25}
+	f := &lowrank.Factor{Method: "RPCholesky", F: points.NewDense32(100, 7, nil), Asked: 10, Columns: 12, Trace: 100,
+		Residual: 0.25}
 	want := "RPCholesky, n = 100, rank 7 (10 asked); tr(K−K̂) = 0.25, 0.0025 of tr K; 12 columns of K 0 s, update 0 s"
 	if got := f.String(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

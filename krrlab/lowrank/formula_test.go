@@ -34,7 +34,8 @@ func (s *numbers) Columns(_ context.Context, idx []int, dst *mat.Dense) error {
 // excepted.
 func TestSmallLandmarks(t *testing.T) {
 	b := &build{n: 3, f: points.NewDense32(3, 1, nil), d: make([]float64, 3), diag: []float64{2, 0, 0}}
-	for v, certain := range map[float64]bool{1: true, 0x1p-89: true, 0x1p-89 * (1 - 0x1p-52): false, 0x1p-200: false, 0: true} {
+	for v, certain := range map[float64]bool{1: true, 0x1p-89: true, 0x1p-89 * (1 - 0x1p-52): false, 0x1p-200: false,
+		0: true} {
 		b.diag[1] = v
 		f := &Factor{Landmarks: []int{0, 1}}
 		if b.certify(f); math.IsInf(f.EntryError, 1) == certain {

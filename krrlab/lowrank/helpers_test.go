@@ -106,7 +106,8 @@ func spread(k *dense) *dense {
 }
 
 // method is Nystrom or RPCholesky.
-type method func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error)
+type method func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
+	error)
 
 var methods = map[string]method{"Nyström": lowrank.Nystrom, "RPCholesky": lowrank.RPCholesky}
 
@@ -158,7 +159,8 @@ func rest(k mat.Symmetric, f *lowrank.Factor) *mat.SymDense {
 func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 	t.Helper()
 	n := k.SymmetricDim()
-	if f.F.N != n || f.F.D != len(f.Landmarks) || f.Rank() != f.F.D || f.F.D < 1 || f.F.D > f.Asked || f.Bytes() != int64(4*n*f.F.D) {
+	if f.F.N != n || f.F.D != len(f.Landmarks) || f.Rank() != f.F.D || f.F.D < 1 || f.F.D > f.Asked ||
+		f.Bytes() != int64(4*n*f.F.D) {
 		t.Fatalf("%s: F is %d×%d with %d landmarks, %d bytes", name, f.F.N, f.F.D, len(f.Landmarks), f.Bytes())
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(f.Landmarks)))) != len(f.Landmarks) {

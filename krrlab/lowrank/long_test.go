@@ -68,7 +68,8 @@ func TestIterations(t *testing.T) {
 	for name, m := range methods {
 		f := must2(t)(m(ctx, k, rank, rng.New(1), nil))
 		t.Log(f)
-		t.Logf("rounding %.3g, bound %.4g, %.4g at 10λ", f.Rounding, f.CondBound(lambda, lambda), f.CondBound(lambda, 10*lambda))
+		t.Logf("rounding %.3g, bound %.4g, %.4g at 10λ", f.Rounding, f.CondBound(lambda, lambda),
+			f.CondBound(lambda, 10*lambda))
 		solve(name, f.F)
 		if f.Rank() != rank {
 			t.Errorf("%s: rank %d", name, f.Rank())

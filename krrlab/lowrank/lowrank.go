@@ -138,5 +138,6 @@ func (f *Factor) String() string {
 		stopped = fmt.Sprintf(" (%d asked)", f.Asked)
 	}
 	return fmt.Sprintf("%s, n = %d, rank %d%s; tr(K−K̂) = %.3g, %.2g of tr K; %s of K %.3g s, update %.3g s",
-		f.Method, f.F.N, f.Rank(), stopped, f.Residual, f.Residual/f.Trace, plural.Count(f.Columns, "column"), f.Seconds.Columns, f.Seconds.Update)
+		f.Method, f.F.N, f.Rank(), stopped, f.Residual, f.Residual/f.Trace, plural.Count(f.Columns, "column"),
+		f.Seconds.Columns, f.Seconds.Update)
 }

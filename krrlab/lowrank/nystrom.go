@@ -142,7 +142,8 @@ func (p *nystrom) factor() error {
 			return nil
 		}
 		if p.nu *= 10; !(p.nu <= largest) {
-			return fmt.Errorf("lowrank: K is not positive semi-definite: with %.1g of its diagonal added to it K(S,S), of order %d, has no Cholesky factor", p.nu/10, r)
+			return fmt.Errorf("lowrank: K is not positive semi-definite: with %.1g of its diagonal added to it "+
+				"K(S,S), of order %d, has no Cholesky factor", p.nu/10, r)
 		}
 	}
 }

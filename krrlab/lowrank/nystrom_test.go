@@ -41,7 +41,8 @@ func reference(t *testing.T, k mat.Symmetric, s []int, nu float64) *mat.Dense {
 // conditioned.
 func TestNystromReference(t *testing.T) {
 	for name, k := range map[string]*dense{
-		"gaussian": gaussian(1, 90, 5, 1.5), "ill conditioned": gaussian(2, 90, 2, 2.5), "scaled": spread(gaussian(3, 90, 4, 1.5)),
+		"gaussian": gaussian(1, 90, 5, 1.5), "ill conditioned": gaussian(2, 90, 2, 2.5),
+		"scaled":              spread(gaussian(3, 90, 4, 1.5)),
 		"larger than a panel": gaussian(4, 300, 6, 2),
 	} {
 		for _, rank := range []int{1, 8, 25} {
@@ -104,7 +105,8 @@ func TestNystromAt(t *testing.T) {
 	k, g := gaussian(1, 90, 5, 1.5), rng.New(4)
 	f := must2(t)(lowrank.Nystrom(ctx, k, 20, g, nil))
 	marks := g.Sub("landmarks").Perm(90)[:20]
-	if at := must2(t)(lowrank.NystromAt(ctx, k, marks, nil)); !slices.Equal(f.F.Data, at.F.Data) || !slices.Equal(at.Landmarks, f.Landmarks) {
+	if at := must2(t)(lowrank.NystromAt(ctx, k, marks, nil)); !slices.Equal(f.F.Data, at.F.Data) ||
+		!slices.Equal(at.Landmarks, f.Landmarks) {
 		t.Error("another factor")
 	}
 	for want, marks := range map[string][]int{

@@ -139,7 +139,8 @@ func (p *partial) residual(ctx context.Context, s []int, c blas64.General) error
 		}
 		if fs.Cols > 0 {
 			top := blas64.General{Rows: hi - lo, Cols: fs.Cols, Stride: fs.Stride, Data: fs.Data[lo*fs.Stride:]}
-			blas64.Gemm(blas.NoTrans, blas.Trans, -1, top, fs, 1, blas64.General{Rows: hi - lo, Cols: m, Stride: m, Data: p.h[lo*m:]})
+			blas64.Gemm(blas.NoTrans, blas.Trans, -1, top, fs, 1,
+				blas64.General{Rows: hi - lo, Cols: m, Stride: m, Data: p.h[lo*m:]})
 		}
 	})
 }
@@ -197,7 +198,8 @@ func (p *partial) append(ctx context.Context, uniq, taken []int, c blas64.Genera
 		pick(g, taken, buffer.Grow(&w.row, a))
 		for k0 := 0; k0 < r; k0 += panelCols { // G ← G − F·F(A,:)ᵀ
 			k1 := min(k0+panelCols, r)
-			wide := blas64.General{Rows: hi - lo, Cols: k1 - k0, Stride: k1 - k0, Data: buffer.Grow(&w.wide, (hi-lo)*(k1-k0))}
+			wide := blas64.General{Rows: hi - lo, Cols: k1 - k0, Stride: k1 - k0,
+				Data: buffer.Grow(&w.wide, (hi-lo)*(k1-k0))}
 			for i := lo; i < hi; i++ {
 				p.wide(wide.Data[(i-lo)*wide.Stride:(i-lo+1)*wide.Stride], i, k0, k1)
 			}

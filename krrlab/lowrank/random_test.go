@@ -91,8 +91,10 @@ func TestCertain(t *testing.T) {
 			r := rest(k, f)
 			v := testkit.Eigenvalues(t, r)
 			room := 1e-14 * float64(n) * f.Trace // of the reference
-			if !f.Certain() || v[0] < -f.Rounding-room || v[n-1] > max(0, f.Residual)+2*f.Rounding+room || math.Abs(f.Residual-mat.Trace(r)) > f.Rounding+room {
-				t.Errorf("problem %d, %s, rank %d: K−K̂ from %g to %g with trace %g; Residual %g, Rounding %g", p, what, f.Rank(), v[0], v[n-1], mat.Trace(r), f.Residual, f.Rounding)
+			if !f.Certain() || v[0] < -f.Rounding-room || v[n-1] > max(0, f.Residual)+2*f.Rounding+room ||
+				math.Abs(f.Residual-mat.Trace(r)) > f.Rounding+room {
+				t.Errorf("problem %d, %s, rank %d: K−K̂ from %g to %g with trace %g; Residual %g, Rounding %g", p, what,
+					f.Rank(), v[0], v[n-1], mat.Trace(r), f.Residual, f.Rounding)
 			}
 			for _, lambda := range []float64{1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12} {
 				lambda *= f.Trace / float64(n)
@@ -103,7 +105,8 @@ func TestCertain(t *testing.T) {
 				}
 				finite++
 				if got := kappa(t, k, f, lambda, lambda); got > bound*(1+1e-9+10*room/lambda) {
-					t.Errorf("problem %d, %s, rank %d, λ = %g: κ = %.10g, bound %.10g", p, what, f.Rank(), lambda, got, bound)
+					t.Errorf("problem %d, %s, rank %d, λ = %g: κ = %.10g, bound %.10g", p, what, f.Rank(), lambda, got,
+						bound)
 				}
 			}
 		}

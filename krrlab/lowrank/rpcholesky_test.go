@@ -84,7 +84,8 @@ func TestPivotLaw(t *testing.T) {
 // TestRPCholesky holds factors of any block to what must be true of them.
 func TestRPCholesky(t *testing.T) {
 	for name, k := range map[string]*dense{
-		"gaussian": gaussian(1, 90, 5, 1.5), "ill conditioned": gaussian(2, 90, 2, 2.5), "scaled": spread(gaussian(3, 90, 4, 1.5)),
+		"gaussian": gaussian(1, 90, 5, 1.5), "ill conditioned": gaussian(2, 90, 2, 2.5),
+		"scaled":              spread(gaussian(3, 90, 4, 1.5)),
 		"larger than a panel": gaussian(4, 300, 6, 2), "smooth": gaussian(5, 80, 1, 3),
 	} {
 		for _, rank := range []int{1, 9, 40} {

@@ -127,7 +127,8 @@ func TestBlockReference(t *testing.T) {
 				var d, e, f mat.VecDense
 				d.SubVec(res.X.ColView(j), want.ColView(j))
 				if aNorm(a, &d) > 1e-9*aNorm(a, x.ColView(j)) {
-					t.Errorf("preconditioned %v, %d iterations: column %d is off by %.3g of %.3g", pre != nil, iters, j, aNorm(a, &d), aNorm(a, x.ColView(j)))
+					t.Errorf("preconditioned %v, %d iterations: column %d is off by %.3g of %.3g", pre != nil, iters, j,
+						aNorm(a, &d), aNorm(a, x.ColView(j)))
 				}
 				e.SubVec(res.X.ColView(j), x.ColView(j))
 				f.SubVec(alone.X.ColView(j), x.ColView(j))
@@ -174,7 +175,8 @@ func TestBlockDependent(t *testing.T) {
 					t.Errorf("%s: ‖x‖ = %v for y = 0", label, v)
 				}
 				// Of columns rounded by the coarse M⁻¹ more may be independent, by the arithmetic's rounding.
-				if want := 3*res.Iterations + 9; e == 0 && name != "coarse" && len(res.History.Restarts) == 0 && res.Stats.MulTo.Columns != want {
+				if want := 3*res.Iterations + 9; e == 0 && name != "coarse" && len(res.History.Restarts) == 0 &&
+					res.Stats.MulTo.Columns != want {
 					t.Errorf("%s: %d columns multiplied, want %d", label, res.Stats.MulTo.Columns, want)
 				}
 			}
@@ -204,7 +206,8 @@ func TestBlockSinks(t *testing.T) {
 	for _, tol := range []float64{1e-4, 1e-12} {
 		res := solveBlock(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
 		accurate(t, "eigenvectors", a, b, res)
-		if res.Iterations > 5 || len(res.History.Restarts) > 0 || res.Columns[1].Iterations != 1 || res.Columns[4].Iterations > 2 {
+		if res.Iterations > 5 || len(res.History.Restarts) > 0 || res.Columns[1].Iterations != 1 ||
+			res.Columns[4].Iterations > 2 {
 			t.Errorf("%v %+v", res, res.Columns)
 		}
 		if res.Stats.MulTo.Columns >= (res.Iterations+1)*k {

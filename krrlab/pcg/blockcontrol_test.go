@@ -43,7 +43,8 @@ func TestBlockIndefinite(t *testing.T) {
 			spectrum[n/2] = low
 			bad := spd(26, spectrum)
 			res := solveBlock(t, dense{bad}, nil, b, &pcg.Options{Tol: 1e-10})
-			if c := res.Columns[k-1]; res.Status != pcg.Indefinite || !(c.Curvature < 0) || !strings.Contains(res.String(), "A is not positive definite") {
+			if c := res.Columns[k-1]; res.Status != pcg.Indefinite || !(c.Curvature < 0) ||
+				!strings.Contains(res.String(), "A is not positive definite") {
 				t.Errorf("A, t = %d: %v %+v", k, res, c)
 			}
 			res = solveBlock(t, dense{good}, dense2{bad}, b, &pcg.Options{Tol: 1e-10})
@@ -68,7 +69,8 @@ func TestBlockIndefinite(t *testing.T) {
 		for i := 1; i < n; i++ {
 			zero[i] = 1
 		}
-		if res = solveBlock(t, zero, nil, e, nil); k == 1 && res.Status != pcg.Indefinite || res.Status == pcg.Converged {
+		if res = solveBlock(t, zero, nil, e, nil); k == 1 && res.Status != pcg.Indefinite ||
+			res.Status == pcg.Converged {
 			t.Errorf("semidefinite A, t = %d: %v", k, res)
 		}
 		nan := fn{n, func(_ context.Context, dst, src *mat.Dense) error {
@@ -99,7 +101,8 @@ func (m dense2) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 func TestInaccurate(t *testing.T) {
 	const n = 100
 	a := spd(27, geometric(n, 1e4))
-	for i, solve := range append(slices.Repeat([]func(testing.TB, pcg.Operator, pcg.Preconditioner, *mat.Dense, *pcg.Options) *pcg.Result{solveBlock}, 3), solve) {
+	for i, solve := range append(slices.Repeat([]func(testing.TB, pcg.Operator, pcg.Preconditioner, *mat.Dense,
+		*pcg.Options) *pcg.Result{solveBlock}, 3), solve) {
 		k := []int{1, 3, 10, 3}[i]
 		b := random(28, n, k)
 		res := solve(t, rounded(a), nil, b, &pcg.Options{Tol: 1e-12, MaxIter: 10000})
@@ -156,12 +159,15 @@ func TestBlockGuess(t *testing.T) {
 // TestEnds: a hopeless tolerance ends, and a slow solve is not stagnation.
 func TestEnds(t *testing.T) {
 	for _, k := range []int{1, 2, 20} {
-		res := solveBlock(t, dense{spd(33, geometric(50, 100))}, nil, random(34, 50, k), &pcg.Options{Tol: 1e-30, MaxIter: 100_000})
-		if res.Status != pcg.Stagnated && res.Status != pcg.Inaccurate || res.Iterations > 1000 || !(res.MaxTrueRelRes() < 1e-12) {
+		res := solveBlock(t, dense{spd(33, geometric(50, 100))}, nil, random(34, 50, k),
+			&pcg.Options{Tol: 1e-30, MaxIter: 100_000})
+		if res.Status != pcg.Stagnated && res.Status != pcg.Inaccurate || res.Iterations > 1000 ||
+			!(res.MaxTrueRelRes() < 1e-12) {
 			t.Errorf("τ = 1e-30, t = %d: %v", k, res)
 		}
 	}
-	if res := solve(t, dense{spd(61, geometric(50, 100))}, nil, random(62, 50, 2), &pcg.Options{Tol: 1e-30, MaxIter: 100_000}); res.Status != pcg.Stagnated || res.Iterations > 2000 {
+	if res := solve(t, dense{spd(61, geometric(50, 100))}, nil, random(62, 50, 2),
+		&pcg.Options{Tol: 1e-30, MaxIter: 100_000}); res.Status != pcg.Stagnated || res.Iterations > 2000 {
 		t.Errorf("τ = 1e-30: %v", res)
 	}
 	slow := diagonal(geometric(300, 1e10))
@@ -175,7 +181,8 @@ func TestEnds(t *testing.T) {
 			t.Errorf("slow, to the end: %v, %v", res, err)
 		}
 	}
-	if res := solveBlock(t, slow, nil, mat.NewDense(300, 2, nil), nil); res.Status != pcg.Converged || res.Iterations != 0 || mat.Norm(res.X, 2) != 0 {
+	if res := solveBlock(t, slow, nil, mat.NewDense(300, 2, nil), nil); res.Status != pcg.Converged ||
+		res.Iterations != 0 || mat.Norm(res.X, 2) != 0 {
 		t.Errorf("B = 0: %v", res)
 	}
 }
@@ -196,7 +203,8 @@ func TestBlockFlops(t *testing.T) {
 	}
 }
 
-// BenchmarkSolveBlock measures an iteration over its products and solves, here with diagonal matrices, and its own work.
+// BenchmarkSolveBlock measures an iteration over its products and solves, here with diagonal matrices, and its own
+// work.
 func BenchmarkSolveBlock(b *testing.B) {
 	const n = 60000
 	d, m := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2))

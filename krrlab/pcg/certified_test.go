@@ -54,7 +54,8 @@ func TestResumeWithinRounding(t *testing.T) {
 		if err != nil {
 			t.Fatalf("state %d of %d: %v", k, len(states), err)
 		}
-		if !mat.Equal(res.X, want.X) || !reflect.DeepEqual(res.TrueRelRes, want.TrueRelRes) || res.Status != want.Status {
+		if !mat.Equal(res.X, want.X) || !reflect.DeepEqual(res.TrueRelRes, want.TrueRelRes) ||
+			res.Status != want.Status {
 			t.Errorf("state %d: %v, another answer", k, res.Status)
 		}
 	}
@@ -91,17 +92,21 @@ func TestConvergedIsProved(t *testing.T) {
 
 // TestTrueResidual: norms against those of the targets, with the bound of a product where there is one.
 func TestTrueResidual(t *testing.T) {
-	y, c, r := mat.NewDense(2, 4, []float64{10, 0, 0, 1, 0, 0, 1, 1}), mat.NewDense(2, 4, []float64{7, 0, 0, math.NaN(), -4, 0, 0, 1}), mat.NewDense(2, 4, nil)
+	y, c, r := mat.NewDense(2, 4, []float64{10, 0, 0, 1, 0, 0, 1, 1}),
+		mat.NewDense(2, 4, []float64{7, 0, 0, math.NaN(), -4, 0, 0, 1}), mat.NewDense(2, 4, nil)
 	y.Set(0, 2, 0)
 	one := dense{mat.NewSymDense(2, []float64{1, 0, 0, 1})}
 	rel, rounding, err := pcg.TrueResidual(t.Context(), r, one, y, c)
-	if err != nil || rounding != nil || rel[0] != 0.5 || rel[1] != 0 || rel[2] != 1 || !math.IsNaN(rel[3]) || r.At(0, 0) != 3 || r.At(1, 0) != 4 {
+	if err != nil || rounding != nil || rel[0] != 0.5 || rel[1] != 0 || rel[2] != 1 || !math.IsNaN(rel[3]) ||
+		r.At(0, 0) != 3 || r.At(1, 0) != 4 {
 		t.Errorf("%v, %v, %v", rel, rounding, err)
 	}
 	y.Set(1, 2, 0)
 	c.Set(0, 2, 5)
-	rel, rounding, err = pcg.TrueResidual(t.Context(), r, bounded{one, func(*mat.Dense) []float64 { return []float64{1e-3, 1, 1, 0} }}, y, c)
-	if err != nil || !math.IsInf(rel[2], 1) || rounding[0] != 1e-4+12*0x1p-53*0.5 || rounding[1] != 0 || rounding[2] != 0 {
+	rel, rounding, err = pcg.TrueResidual(t.Context(), r, bounded{one,
+		func(*mat.Dense) []float64 { return []float64{1e-3, 1, 1, 0} }}, y, c)
+	if err != nil || !math.IsInf(rel[2], 1) || rounding[0] != 1e-4+12*0x1p-53*0.5 || rounding[1] != 0 ||
+		rounding[2] != 0 {
 		t.Errorf("%v, %v, %v", rel, rounding, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -54,7 +54,8 @@ func TestColumnPreconditioner(t *testing.T) {
 	var steps []int
 	for c := range 4 {
 		alone := testkit.Must(pcg.Solve(t.Context(), a, m[c], mat.DenseCopyOf(b.Slice(0, n, c, c+1)), o))
-		if alone.Iterations != res.Columns[c].Iterations || !mat.EqualApprox(alone.X, res.X.Slice(0, n, c, c+1), 1e-12) {
+		if alone.Iterations != res.Columns[c].Iterations || !mat.EqualApprox(alone.X, res.X.Slice(0, n, c, c+1),
+			1e-12) {
 			t.Errorf("column %d: %d iterations, alone %d", c, res.Columns[c].Iterations, alone.Iterations)
 		}
 		steps = append(steps, alone.Iterations)

@@ -38,14 +38,17 @@ func TestCancel(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || res == nil {
 			t.Fatalf("%v, %v", res, err)
 		}
-		if res.Status != pcg.Canceled || res.Iterations != 7 || len(res.History.RelRes) != 8 || !math.IsNaN(res.TrueRelRes[0]) || res.Columns[2].Status != pcg.Canceled {
+		if res.Status != pcg.Canceled || res.Iterations != 7 || len(res.History.RelRes) != 8 ||
+			!math.IsNaN(res.TrueRelRes[0]) || res.Columns[2].Status != pcg.Canceled {
 			t.Errorf("%v", res)
 		}
-		if part, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7}); err != nil || !mat.Equal(part.X, res.X) {
+		if part, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7}); err != nil ||
+			!mat.Equal(part.X, res.X) {
 			t.Error("the partial answer is not that after 7 iterations")
 		}
 		res, err = run(ctx, dense{a}, nil, b, nil)
-		if res == nil || !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || res.Columns[1].Status != pcg.Canceled {
+		if res == nil || !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled ||
+			res.Columns[1].Status != pcg.Canceled {
 			t.Errorf("canceled before: %v, %v", res, err)
 		}
 		// A column of zeros is solved whenever the others end.
@@ -53,7 +56,8 @@ func TestCancel(t *testing.T) {
 		mixed := mat.DenseCopyOf(b)
 		mixed.SetCol(0, make([]float64, n))
 		res, err = run(ctx, dense{a}, nil, mixed, o)
-		if c := res.Columns; !errors.Is(err, context.Canceled) || c[0].Status != pcg.Converged || c[1].Status != pcg.Canceled {
+		if c := res.Columns; !errors.Is(err, context.Canceled) || c[0].Status != pcg.Converged ||
+			c[1].Status != pcg.Canceled {
 			t.Errorf("canceled beside zeros: %v, %v", err, c)
 		}
 		// The last product, for the true residual, is canceled: nothing may claim success.
@@ -73,12 +77,13 @@ func TestStop(t *testing.T) {
 	a, b := spd(20, geometric(n, 1e5)), random(21, n, 3)
 	for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
 		for _, stop := range []error{pcg.ErrStop, fmt.Errorf("enough: %w", pcg.ErrStop)} {
-			res, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
-				if it.Index == 7 {
-					return stop
-				}
-				return nil
-			}})
+			res, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10,
+				Monitor: func(it *pcg.Iteration) error {
+					if it.Index == 7 {
+						return stop
+					}
+					return nil
+				}})
 			if err != nil || res.Status != pcg.Stopped || res.Iterations != 7 || res.Columns[2].Status != pcg.Stopped {
 				t.Fatalf("%v, %v", res, err)
 			}
@@ -106,7 +111,8 @@ func TestErrors(t *testing.T) {
 			}}
 			o := &pcg.Options{MaxIter: 3}
 			res, err := run(context.Background(), fail, nil, b, o)
-			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Columns[0].Status != pcg.Failed || res.Iterations != calls {
+			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Columns[0].Status != pcg.Failed ||
+				res.Iterations != calls {
 				t.Errorf("A fails: %v, %v", res, err)
 			}
 			if calls == 3 {
@@ -118,13 +124,15 @@ func TestErrors(t *testing.T) {
 				t.Errorf("M fails: %v, %v", res, err)
 			}
 		}
-		res, err := run(context.Background(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
-			if it.Index == 5 {
-				return boom
-			}
-			return nil
-		}})
-		if err != boom || res.Status != pcg.Stopped || res.Iterations != 5 || res.Columns[0].Status != pcg.Stopped || !(res.MaxTrueRelRes() > 0) {
+		res, err := run(context.Background(), dense{a}, nil, b,
+			&pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
+				if it.Index == 5 {
+					return boom
+				}
+				return nil
+			}})
+		if err != boom || res.Status != pcg.Stopped || res.Iterations != 5 || res.Columns[0].Status != pcg.Stopped ||
+			!(res.MaxTrueRelRes() > 0) {
 			t.Errorf("monitor: %v, %v", res, err)
 		}
 		if v := residuals(a, res.X, b); math.Abs(v[1]-res.TrueRelRes[1]) > 1e-12 {
@@ -139,26 +147,31 @@ func TestMonitor(t *testing.T) {
 	b := random(25, n, 4)
 	var next, active = 1, 4
 	res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, Monitor: func(it *pcg.Iteration) error {
-		if it.Index != next || it.Active > active || it.MaxRelRes != slices.Max(it.RelRes) || it.Elapsed < 0 || len(it.RelRes) != 4 {
+		if it.Index != next || it.Active > active || it.MaxRelRes != slices.Max(it.RelRes) || it.Elapsed < 0 ||
+			len(it.RelRes) != 4 {
 			t.Errorf("iteration %+v after %d", it, next-1)
 		}
 		next, active = it.Index+1, it.Active
 		return nil
 	}})
-	if next != res.Iterations+1 || active != 0 || res.Stats.MulTo.Calls != res.Iterations+1 || res.Stats.SolveTo.Calls != 0 {
+	if next != res.Iterations+1 || active != 0 || res.Stats.MulTo.Calls != res.Iterations+1 ||
+		res.Stats.SolveTo.Calls != 0 {
 		t.Errorf("%d calls, %d active at the end, %+v", next-1, active, res.Stats)
 	}
-	if len(res.History.RelRes) != res.Iterations+1 || len(res.History.Alpha) != res.Iterations || len(res.History.Beta) != res.Iterations {
+	if len(res.History.RelRes) != res.Iterations+1 || len(res.History.Alpha) != res.Iterations ||
+		len(res.History.Beta) != res.Iterations {
 		t.Errorf("history of %d, %d, %d rows", len(res.History.RelRes), len(res.History.Alpha), len(res.History.Beta))
 	}
 }
 
-// TestDeterministic: the same bits each time, on any number of threads, and in any scale of the columns; those of Solve alone, too.
+// TestDeterministic: the same bits each time, on any number of threads, and in any scale of the columns; those of Solve
+// alone, too.
 func TestDeterministic(t *testing.T) {
 	const n, k = 1100, 5 // more than two blocks of rows
 	a, m := diagonal(geometric(n, 1e4)), diagonal(geometric(n, 10))
 	o := &pcg.Options{Tol: 1e-9}
-	for name, solve := range map[string]func(testing.TB, pcg.Operator, pcg.Preconditioner, *mat.Dense, *pcg.Options) *pcg.Result{"single": solve, "block": solveBlock} {
+	for name, solve := range map[string]func(testing.TB, pcg.Operator, pcg.Preconditioner, *mat.Dense,
+		*pcg.Options) *pcg.Result{"single": solve, "block": solveBlock} {
 		b := random(36, n, k)
 		first := solve(t, a, m, b, o)
 		accurate(t, name, mat.NewDiagDense(n, a), b, first)
@@ -171,7 +184,8 @@ func TestDeterministic(t *testing.T) {
 			}
 		}
 		for j := range k {
-			if alone := solve(t, a, m, mat.DenseCopyOf(b.Slice(0, n, j, j+1)), o); name == "single" && !mat.Equal(alone.X, first.X.Slice(0, n, j, j+1)) {
+			if alone := solve(t, a, m, mat.DenseCopyOf(b.Slice(0, n, j, j+1)), o); name == "single" &&
+				!mat.Equal(alone.X, first.X.Slice(0, n, j, j+1)) {
 				t.Errorf("column %d differs when solved alone", j)
 			}
 		}
@@ -181,7 +195,8 @@ func TestDeterministic(t *testing.T) {
 		scaled := solve(t, a, m, b, o)
 		for i := range n {
 			for j := range k {
-				if v := first.X.At(i, j); j == 2 && scaled.X.At(i, j) != math.Ldexp(v, 300) || j != 2 && scaled.X.At(i, j) != v {
+				if v := first.X.At(i, j); j == 2 && scaled.X.At(i, j) != math.Ldexp(v, 300) || j != 2 &&
+					scaled.X.At(i, j) != v {
 					t.Fatalf("%s: the scale of a column changes entry (%d, %d)", name, i, j)
 				}
 			}
@@ -260,7 +275,8 @@ func TestAim(t *testing.T) {
 	all := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
 	half := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Aim: 0.5})
 	// Ended by the number of iterations on the way to a half of the tolerance, but within it.
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Aim: 0.5, MaxIter: all.Iterations}); r.Status != pcg.Converged || r.TrueRelRes[0] > tol {
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Aim: 0.5,
+		MaxIter: all.Iterations}); r.Status != pcg.Converged || r.TrueRelRes[0] > tol {
 		t.Errorf("aim ½, as many iterations as for aim 1: %v", r)
 	}
 	if all.RelRes[0] <= tol/2 || half.RelRes[0] > tol/2 || half.Iterations <= all.Iterations {
@@ -282,18 +298,22 @@ func TestAim(t *testing.T) {
 	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: near, Exact: off}); len(r.History.Restarts) == 0 {
 		t.Errorf("aim 1, products off: %v without a restart", r)
 	}
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: near, Exact: off, Aim: 0.5}); len(r.History.Restarts) != 0 || r.Status != pcg.Converged {
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: near, Exact: off, Aim: 0.5}); len(r.History.Restarts) != 0 ||
+		r.Status != pcg.Converged {
 		t.Errorf("aim ½, products off: %v, restarts %v", r, r.History.Restarts)
 	}
 }
 
-// TestTakenBack: where A is a third of the matrix that the true residual is taken with, a restart doubles it: of 2 it becomes 4, and is taken back.
+// TestTakenBack: where A is a third of the matrix that the true residual is taken with, a restart doubles it: of 2 it
+// becomes 4, and is taken back.
 func TestTakenBack(t *testing.T) {
 	b := mat.NewDense(4, 2, []float64{1, 0, 2, 1, -1, 3, 0.5, -2})
 	o := &pcg.Options{Exact: diagonal{3, 3, 3, 3}}
-	for name, res := range map[string]*pcg.Result{"pcg": solve(t, diagonal{1, 1, 1, 1}, nil, b, o), "block": solveBlock(t, diagonal{1, 1, 1, 1}, nil, b, o)} {
+	for name, res := range map[string]*pcg.Result{"pcg": solve(t, diagonal{1, 1, 1, 1}, nil, b, o),
+		"block": solveBlock(t, diagonal{1, 1, 1, 1}, nil, b, o)} {
 		if !mat.EqualApprox(res.X, b, 1e-12) || res.Status != pcg.Inaccurate || len(res.History.Restarts) != 1 {
-			t.Errorf("%s: %v after restarts at %v: x = %v", name, res.Status, res.History.Restarts, mat.Formatted(res.X))
+			t.Errorf("%s: %v after restarts at %v: x = %v", name, res.Status, res.History.Restarts,
+				mat.Formatted(res.X))
 		}
 		for c, rel := range res.TrueRelRes {
 			if math.Abs(rel-2) > 1e-12 {

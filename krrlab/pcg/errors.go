@@ -36,7 +36,8 @@ func newBounds(mu float64, t, size, rows int) bounds {
 	if mu == 0 {
 		return bounds{}
 	}
-	return bounds{mu: mu, gamma: make([]float64, size), left: make([]float64, size), next: make([]float64, size), all: newTable(t, rows)}
+	return bounds{mu: mu, gamma: make([]float64, size), left: make([]float64, size), next: make([]float64, size),
+		all: newTable(t, rows)}
 }
 
 // add appends a row, that of before to begin with.

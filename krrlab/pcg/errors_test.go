@@ -15,7 +15,8 @@ import (
 
 // errorsOf runs a solve and returns ‖x_j−x_jk‖_A/‖y_j‖₂ after every iteration, by columns, of iterates that
 // solves of so many iterations end with.
-func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o pcg.Options) (*pcg.Result, [][]float64) {
+func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pcg.Preconditioner, b *mat.Dense,
+	o pcg.Options) (*pcg.Result, [][]float64) {
 	t.Helper()
 	var chol mat.Cholesky
 	if !chol.Factorize(a) {
@@ -158,7 +159,8 @@ func TestErrorBoundsRestart(t *testing.T) {
 	exact, rough := stored(60)
 	b := random(72, 60, 2)
 	_, least := pencil(t, rough, nil)
-	res, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &pcg.Options{Tol: 1e-5, Exact: dense{exact}, LambdaMin: 0.9 * least})
+	res, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &pcg.Options{Tol: 1e-5, Exact: dense{exact},
+		LambdaMin: 0.9 * least})
 	if err != nil || len(res.History.Restarts) == 0 {
 		t.Fatalf("%v, %v: not the case that was meant", res, err)
 	}
@@ -219,7 +221,8 @@ func TestErrorBoundsOptions(t *testing.T) {
 		for j, v := range fallen {
 			var e mat.VecDense
 			e.SubVec(exact.ColView(j), x.ColView(j))
-			want := (mat.Dot(exact.ColView(j), b.ColView(j)) - mat.Inner(&e, a, &e)) / mat.Dot(b.ColView(j), b.ColView(j))
+			want := (mat.Dot(exact.ColView(j), b.ColView(j)) - mat.Inner(&e, a, &e)) / mat.Dot(b.ColView(j),
+				b.ColView(j))
 			if len(fallen) != 3 || math.Abs(v-want) > 1e-9*want {
 				t.Errorf("%s, column %d: the error has fallen by %.12g, want ‖x‖_A²−‖e‖_A² = %.12g", name, j, v, want)
 			}

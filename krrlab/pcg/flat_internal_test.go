@@ -15,9 +15,11 @@ func TestExactNotFinite(t *testing.T) {
 	nan := small{mat.NewSymDense(2, []float64{2, 0, 0, math.NaN()})}
 	b := mat.NewDense(2, 1, []float64{2, 4})
 	counted := 0
-	for name, solve := range map[string]func(context.Context, Operator, Preconditioner, *mat.Dense, *Options) (*Result, error){"Solve": Solve, "SolveBlock": SolveBlock} {
+	for name, solve := range map[string]func(context.Context, Operator, Preconditioner, *mat.Dense, *Options) (*Result,
+		error){"Solve": Solve, "SolveBlock": SolveBlock} {
 		res, err := solve(t.Context(), a, nil, b, &Options{Exact: nan, Tol: 1e-9})
-		if err != nil || res.Columns[0].Status != Breakdown || res.Status != Breakdown || !math.IsNaN(res.Columns[0].Curvature) {
+		if err != nil || res.Columns[0].Status != Breakdown || res.Status != Breakdown ||
+			!math.IsNaN(res.Columns[0].Curvature) {
 			t.Errorf("%s: %v, %+v, %v", name, res, res.Columns, err)
 		}
 		m := counting{&counted}

@@ -229,7 +229,8 @@ func (f *factor) factorise(g []float64, k int, least, margin float64) Status {
 	}
 	accept := max(least, margin*f.noise)
 	copy(f.t, f.scaled[:k*k])
-	_, f.rank, _ = lapack64.Pstrf(blas64.Symmetric{N: k, Stride: k, Data: f.t[:k*k], Uplo: blas.Upper}, f.piv[:k], accept, f.work[:2*k])
+	_, f.rank, _ = lapack64.Pstrf(blas64.Symmetric{N: k, Stride: k, Data: f.t[:k*k], Uplo: blas.Upper}, f.piv[:k],
+		accept, f.work[:2*k])
 	for i := range f.rank {
 		f.low = min(f.low, f.t[i*k+i]*f.t[i*k+i])
 	}

@@ -90,14 +90,15 @@ var ErrStop = errors.New("stopped by the monitor")
 
 // Iteration is what a Monitor sees. It and its slice are valid during the call only.
 type Iteration struct {
-	Index     int           // 1, 2, …
-	MaxRelRes float64       // largest of RelRes
-	RelRes    []float64     // ‖r_j‖₂/‖y_j‖₂ by recurrence, all t columns
-	Error     []float64     // upper bounds of ‖x−x_j‖_A/‖y_j‖₂, see Options.LambdaMin; nil without
-	Fallen    []float64     // (‖e_j‖_A² at first − now)/‖y_j‖₂² until the first restart: of ‖x‖_A² at least so much, begun at 0
-	Active    int           // columns still iterating
-	Restart   int           // how often columns have been restarted from the true residual
-	Elapsed   time.Duration // since Solve began
+	Index     int       // 1, 2, …
+	MaxRelRes float64   // largest of RelRes
+	RelRes    []float64 // ‖r_j‖₂/‖y_j‖₂ by recurrence, all t columns
+	Error     []float64 // upper bounds of ‖x−x_j‖_A/‖y_j‖₂, see Options.LambdaMin; nil without
+	// (‖e_j‖_A² at first − now)/‖y_j‖₂² until the first restart: of ‖x‖_A² at least so much, begun at 0
+	Fallen  []float64
+	Active  int           // columns still iterating
+	Restart int           // how often columns have been restarted from the true residual
+	Elapsed time.Duration // since Solve began
 
 	s *solver
 }
@@ -138,8 +139,8 @@ const (
 	Stopped
 	// Failed: A, M or Exact returned an error.
 	Failed
-	// Undecided: the true residual is at most Tol as it is computed, and its certain rounding hides whether it is. Solve does not return it: who
-	// called it may judge an Inaccurate answer so.
+	// Undecided: the true residual is at most Tol as it is computed, and its certain rounding hides whether it is.
+	// Solve does not return it: who called it may judge an Inaccurate answer so.
 	Undecided
 )
 

@@ -108,7 +108,8 @@ func TestFrozen(t *testing.T) {
 	res := solve(t, op, nil, b, &pcg.Options{Tol: 1e-8, MaxIter: 5000, Monitor: func(it *pcg.Iteration) error {
 		for j, r := range it.RelRes {
 			if frozen[j] > 0 && r != frozen[j] {
-				t.Errorf("iteration %d: column %d moved from %v to %v after it had converged", it.Index, j, frozen[j], r)
+				t.Errorf("iteration %d: column %d moved from %v to %v after it had converged", it.Index, j, frozen[j],
+					r)
 			}
 			if r <= 1e-8 {
 				frozen[j] = r
@@ -127,7 +128,8 @@ func TestFrozen(t *testing.T) {
 	if res.Columns[0].Iterations != res.Columns[3].Iterations {
 		t.Errorf("scaling a column changed its iterations: %v", res.Columns)
 	}
-	if widths[0] != 5 || widths[len(widths)-2] != 1 && widths[len(widths)-2] != 2 || widths[len(widths)-1] != 6 || !slices.IsSortedFunc(widths[:len(widths)-1], func(x, y int) int { return y - x }) {
+	if widths[0] != 5 || widths[len(widths)-2] != 1 && widths[len(widths)-2] != 2 || widths[len(widths)-1] != 6 ||
+		!slices.IsSortedFunc(widths[:len(widths)-1], func(x, y int) int { return y - x }) {
 		t.Errorf("products of %v columns", widths)
 	}
 	want := solveDense(t, a, b)
@@ -177,16 +179,19 @@ func TestIndefinite(t *testing.T) {
 		b.Set(i, 1, v.At(i, n-1)) // never leaves the positive part
 	}
 	res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-8})
-	if res.Status != pcg.Indefinite || res.Columns[0].Status != pcg.Indefinite || res.Columns[1].Status != pcg.Converged {
+	if res.Status != pcg.Indefinite || res.Columns[0].Status != pcg.Indefinite ||
+		res.Columns[1].Status != pcg.Converged {
 		t.Errorf("%v", res)
 	}
-	if c := res.Columns[0].Curvature; !(c < 0) || !strings.Contains(res.String(), "column 0") || !strings.Contains(res.String(), "A is not positive definite") {
+	if c := res.Columns[0].Curvature; !(c < 0) || !strings.Contains(res.String(), "column 0") ||
+		!strings.Contains(res.String(), "A is not positive definite") {
 		t.Errorf("curvature %v, %v", c, res)
 	}
 	good := spd(14, geometric(n, 100))
 	neg := fn{n, func(ctx context.Context, dst, src *mat.Dense) error { dst.Scale(-1, src); return nil }}
 	res = solve(t, dense{good}, neg, b, nil)
-	if res.Status != pcg.IndefinitePreconditioner || !(res.Columns[2].Curvature < 0) || !strings.Contains(res.String(), "preconditioner is not") {
+	if res.Status != pcg.IndefinitePreconditioner || !(res.Columns[2].Curvature < 0) ||
+		!strings.Contains(res.String(), "preconditioner is not") {
 		t.Errorf("M = −I: %v", res)
 	}
 	// A mildly indefinite preconditioner is noticed when a residual meets it.
@@ -208,14 +213,16 @@ func TestNaN(t *testing.T) {
 	kept := b.At(3, 1)
 	for _, v := range []float64{math.NaN(), math.Inf(-1)} {
 		b.Set(3, 1, v)
-		if res, err := pcg.Solve(context.Background(), dense{a}, nil, b, nil); res != nil || err == nil || !strings.Contains(err.Error(), "row 3, column 1") {
+		if res, err := pcg.Solve(context.Background(), dense{a}, nil, b, nil); res != nil || err == nil ||
+			!strings.Contains(err.Error(), "row 3, column 1") {
 			t.Errorf("B with %v: %v, %v", v, res, err)
 		}
 		if res, err := pcg.SolveBlock(context.Background(), dense{a}, nil, b, nil); err == nil || res != nil {
 			t.Errorf("block, B with %v: %v, %v", v, res, err)
 		}
 		b.Set(3, 1, kept)
-		if _, err := pcg.Solve(context.Background(), dense{a}, nil, b, &pcg.Options{InitX: mat.NewDense(n, 2, slices.Repeat([]float64{v}, 2*n))}); err == nil {
+		if _, err := pcg.Solve(context.Background(), dense{a}, nil, b,
+			&pcg.Options{InitX: mat.NewDense(n, 2, slices.Repeat([]float64{v}, 2*n))}); err == nil {
 			t.Errorf("InitX with %v: no error", v)
 		}
 		for from := range 4 {

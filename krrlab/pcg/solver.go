@@ -178,7 +178,8 @@ func (s *solver) reshape(d *mat.Dense, i, k int) {
 func (s *solver) measure() error {
 	for c := range s.ynorm {
 		if top := mat.Norm(s.b.ColView(c), math.Inf(1)); top != 0 && !(top >= 1e-100 && top <= 1e100) {
-			return fmt.Errorf("pcg: column %d of the right-hand side is of size %.2g: want 0, or 1e-100 to 1e100", c, top)
+			return fmt.Errorf("pcg: column %d of the right-hand side is of size %.2g: want 0, or 1e-100 to 1e100", c,
+				top)
 		}
 		var sum float64
 		for i := range s.n {
@@ -319,7 +320,8 @@ func (s *solver) report() error {
 	}
 	s.it = Iteration{
 		Index: s.res.Iterations, MaxRelRes: largest(s.res.RelRes), RelRes: s.res.RelRes,
-		Error: s.bounds.all.last(), Fallen: s.fallen, Active: active, Restart: len(s.res.History.Restarts), Elapsed: time.Since(s.began), s: s,
+		Error: s.bounds.all.last(), Fallen: s.fallen, Active: active, Restart: len(s.res.History.Restarts),
+		Elapsed: time.Since(s.began), s: s,
 	}
 	s.stopped = s.opt.Monitor(&s.it)
 	return s.stopped

@@ -33,8 +33,10 @@ func TestRitz(t *testing.T) {
 			part := solve(t, dense{a}, prec, random(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: k})
 			for j := range 3 {
 				ritz := part.Ritz(j)
-				if len(ritz) != k || ritz[0] < exact[0]*(1-1e-9) || ritz[k-1] > exact[n-1]*(1+1e-9) || !slices.IsSorted(ritz) {
-					t.Errorf("%d iterations, column %d: Ritz values %v outside [%v, %v]", k, j, ritz, exact[0], exact[n-1])
+				if len(ritz) != k || ritz[0] < exact[0]*(1-1e-9) || ritz[k-1] > exact[n-1]*(1+1e-9) ||
+					!slices.IsSorted(ritz) {
+					t.Errorf("%d iterations, column %d: Ritz values %v outside [%v, %v]", k, j, ritz, exact[0],
+						exact[n-1])
 				}
 			}
 			if c := part.Cond(); c > kappa*(1+1e-9) {
@@ -128,7 +130,8 @@ func TestRestartsHelp(t *testing.T) {
 		if by.status == pcg.Converged {
 			accurate(t, "restarted", exact, b, res)
 		} else if want := math.Pow(by.s-1, 2); restarts > 1 || math.Abs(res.TrueRelRes[0]/want-1) > 1e-3 {
-			t.Errorf("s = %g: residual %g after %d restarts, want %g after one", by.s, res.TrueRelRes[0], restarts, want)
+			t.Errorf("s = %g: residual %g after %d restarts, want %g after one", by.s, res.TrueRelRes[0], restarts,
+				want)
 		}
 	}
 }

@@ -86,7 +86,8 @@ func (s *solver) restore(b *block) error {
 		return fmt.Errorf("pcg: the state to resume: %w", err)
 	}
 	if v.N != s.n || v.T != s.t || v.Block != (b != nil) || v.LambdaMin != s.opt.LambdaMin {
-		return fmt.Errorf("pcg: the state to resume is of %d×%d numbers in another kind of solve than this of %d×%d", v.N, v.T, s.n, s.t)
+		return fmt.Errorf("pcg: the state to resume is of %d×%d numbers in another kind of solve than this of %d×%d",
+			v.N, v.T, s.n, s.t)
 	}
 	if v.Iterations >= s.opt.MaxIter {
 		return fmt.Errorf("pcg: the state to resume has %d iterations, of at most %d", v.Iterations, s.opt.MaxIter)

@@ -60,7 +60,8 @@ func TestResume(t *testing.T) {
 		}
 		want := testkit.Must(solve(t.Context(), dense{rough}, m, b, &o))
 		if len(want.History.Restarts) == 0 || len(states) < 10 {
-			t.Fatalf("%s: %v with restarts %v, %d states: not the case that was meant", name, want, want.History.Restarts, len(states))
+			t.Fatalf("%s: %v with restarts %v, %d states: not the case that was meant", name, want,
+				want.History.Restarts, len(states))
 		}
 		o.Checkpoint = nil
 		for k, state := range states {
@@ -68,7 +69,8 @@ func TestResume(t *testing.T) {
 			got := testkit.Must(solve(t.Context(), dense{rough}, m, b, &o))
 			if !mat.Equal(got.X, want.X) || got.Iterations != want.Iterations || got.Status != want.Status ||
 				!reflect.DeepEqual(got.Columns, want.Columns) || !reflect.DeepEqual(got.History, want.History) ||
-				!reflect.DeepEqual(got.TrueRelRes, want.TrueRelRes) || !reflect.DeepEqual(got.Gap, want.Gap) || got.Cond() != want.Cond() {
+				!reflect.DeepEqual(got.TrueRelRes, want.TrueRelRes) || !reflect.DeepEqual(got.Gap, want.Gap) ||
+				got.Cond() != want.Cond() {
 				t.Errorf("%s resumed from state %d: %v, unbroken %v", name, k, got, want)
 			}
 		}
@@ -112,7 +114,8 @@ func TestResumeOther(t *testing.T) {
 	if _, err := pcg.SolveBlock(t.Context(), dense{exact}, nil, b, &pcg.Options{Resume: state}); err == nil {
 		t.Error("a block solve goes on from another")
 	}
-	if _, err := pcg.Solve(t.Context(), dense{exact}, nil, mat.NewDense(20, 2, nil), &pcg.Options{Resume: state}); err == nil {
+	if _, err := pcg.Solve(t.Context(), dense{exact}, nil, mat.NewDense(20, 2, nil),
+		&pcg.Options{Resume: state}); err == nil {
 		t.Error("two columns go on from one")
 	}
 }

@@ -81,7 +81,8 @@ type crossRows solver
 
 func (s *crossRows) rows(i0, i1 int, sum, _ []float64) {
 	k := s.new
-	blas64.Gemm(blas.Trans, blas.NoTrans, 1, rowsOf(s.left, i0, i1, k), rowsOf(s.right, i0, i1, k), 0, rowsOf(sum, 0, k, k))
+	blas64.Gemm(blas.Trans, blas.NoTrans, 1, rowsOf(s.left, i0, i1, k), rowsOf(s.right, i0, i1, k), 0,
+		rowsOf(sum, 0, k, k))
 }
 
 // times sets the n×k block at the start of buf to add + XF, X the n×old block there and F old×k; a
@@ -117,7 +118,8 @@ func thin(c float64, x, f, dst blas64.General) {
 	const some = 128
 	for i := 0; i < x.Rows; i += some {
 		end := min(i+some, x.Rows)
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, c, rowsOf(x.Data, i, end, x.Cols), f, 1, rowsOf(dst.Data, i, end, dst.Cols))
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, c, rowsOf(x.Data, i, end, x.Cols), f, 1,
+			rowsOf(dst.Data, i, end, dst.Cols))
 	}
 }
 

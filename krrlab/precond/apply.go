@@ -221,7 +221,8 @@ func (p *solve) second(worker, b int) {
 		for row := range t {
 			clear(p.v[row*s+c0 : row*s+c1])
 		}
-		simd.Backward(s-c0, c1-c0, p.w.factor[c0*s+c0:], s, p.v[c0:], s, p.u[c0:], s, t, &p.workers[worker].simd) // v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
+		// v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
+		simd.Backward(s-c0, c1-c0, p.w.factor[c0*s+c0:], s, p.v[c0:], s, p.u[c0:], s, t, &p.workers[worker].simd)
 		return
 	}
 	if p.w.form == FormLInv {

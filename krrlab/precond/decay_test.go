@@ -58,7 +58,8 @@ func TestMeasuredError(t *testing.T) {
 	}
 	cases := map[string]*points.Dense32{
 		"even": cosines(1500, 300), "decaying": decaying(5000, 60, 0.7), "slowly decaying": decaying(3000, 120, 0.97),
-		"steep": decaying(6000, 40, 0.1), "repeated rows": repeated, "few large rows": peaked, "one column": decaying(5000, 1, 1),
+		"steep": decaying(6000, 40, 0.1), "repeated rows": repeated, "few large rows": peaked,
+		"one column": decaying(5000, 1, 1),
 	}
 	run := func(t *testing.T) {
 		for name, z := range cases {

@@ -47,8 +47,10 @@ func (w *Woodbury) notDefinite(trace float64) error {
 			break
 		}
 	}
-	return fmt.Errorf("precond: ZᵀZ+λ_pI is not positive definite in float64: %s is not positive, at λ_p = %.3g and tr ZᵀZ = %.3g; "+
-		"take λ_p above s·2⁻⁵²·tr ZᵀZ = %.3g, fewer features, or the eigen form", where, w.lambdaP, trace, float64(w.s)*0x1p-52*trace)
+	return fmt.Errorf("precond: ZᵀZ+λ_pI is not positive definite in float64: %s is not positive, at λ_p = %.3g and "+
+		"tr ZᵀZ = %.3g; "+
+		"take λ_p above s·2⁻⁵²·tr ZᵀZ = %.3g, fewer features, or the eigen form", where, w.lambdaP, trace,
+		float64(w.s)*0x1p-52*trace)
 }
 
 // invert overwrites L by L⁻¹.
@@ -73,7 +75,8 @@ func (w *Woodbury) statL() float64 {
 		for i := range cols {
 			x[i*cols+i] = 1
 		}
-		blas64.Trsm(blas.Left, blas.NoTrans, 1, w.lower(j, rows), blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: x})
+		blas64.Trsm(blas.Left, blas.NoTrans, 1, w.lower(j, rows),
+			blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: x})
 		sums[b] = sumSquares(x)
 	})
 	var norm float64
@@ -158,12 +161,14 @@ func (w *Woodbury) Eigenvalues() []float64 { return append([]float64(nil), w.sig
 // λ_p is not positive and finite.
 func (w *Woodbury) WithLambda(lambdaP float64) (*Woodbury, error) {
 	if w.form != FormEigen {
-		return nil, fmt.Errorf("precond: form %v is factored for λ_p = %g only; another λ_p needs the eigen form", w.form, w.lambdaP)
+		return nil, fmt.Errorf("precond: form %v is factored for λ_p = %g only; another λ_p needs the eigen form",
+			w.form, w.lambdaP)
 	}
 	if !(lambdaP > 0) || math.IsInf(lambdaP, 1) {
 		return nil, fmt.Errorf("precond: λ_p = %v, want a positive number", lambdaP)
 	}
-	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, rows: w.rows, z: w.z, factor: w.factor, sigma2: w.sigma2, seconds: w.seconds}
+	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, rows: w.rows, z: w.z, factor: w.factor,
+		sigma2: w.sigma2, seconds: w.seconds}
 	v.statEigen()
 	return v, nil
 }

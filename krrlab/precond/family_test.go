@@ -38,14 +38,16 @@ func TestFamily(t *testing.T) {
 		}
 	}
 	x := mat.NewDense(n, 4, nil)
-	if err := f.SolveTo(t.Context(), x, r); err != nil || math.Abs(x.At(3, 3)-got.At(3, 3)) > 1e-12*math.Abs(got.At(3, 3)) {
+	if err := f.SolveTo(t.Context(), x, r); err != nil || math.Abs(x.At(3, 3)-got.At(3, 3)) > 1e-12*math.Abs(got.At(3,
+		3)) {
 		t.Errorf("SolveTo is not SolveColumnsTo of all (%v)", err)
 	}
 	testkit.OK(t, f.NormalColumnsTo(t.Context(), x, rng.New(9)))
 	for c, l := range lambdas { // as Woodbury draws with that λ_p
 		w := testkit.Must(build(t, z, 1, precond.FormEigen).WithLambda(l))
 		one := mat.NewDense(n, 1, nil)
-		if err := w.NormalTo(t.Context(), one, rng.New(9)); err != nil || !mat.EqualApprox(one, x.Slice(0, n, c, c+1), 1e-11) {
+		if err := w.NormalTo(t.Context(), one, rng.New(9)); err != nil ||
+			!mat.EqualApprox(one, x.Slice(0, n, c, c+1), 1e-11) {
 			t.Errorf("λ_p = %g: another draw than NormalTo's (%v)", l, err)
 		}
 	}

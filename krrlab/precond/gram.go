@@ -68,9 +68,11 @@ func (g *gramSum) panel(w *gramScratch, b gramBlock, p0, m int) {
 		y := blas32.General{Rows: m, Cols: b.cols, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.j:]}
 		if half {
 			clear(w.out32) // some libraries read what β = 0 is for
-			blas32.Syrk(blas.Trans, 1, x, 0, blas32.Symmetric{Uplo: blas.Lower, N: b.rows, Stride: b.cols, Data: w.out32})
+			blas32.Syrk(blas.Trans, 1, x, 0, blas32.Symmetric{Uplo: blas.Lower, N: b.rows, Stride: b.cols,
+				Data: w.out32})
 		} else {
-			blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas32.General{Rows: b.rows, Cols: b.cols, Stride: b.cols, Data: w.out32})
+			blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0,
+				blas32.General{Rows: b.rows, Cols: b.cols, Stride: b.cols, Data: w.out32})
 		}
 		for i := range b.rows {
 			lo, hi := i*b.cols, i*b.cols+b.width(i)
@@ -87,7 +89,8 @@ func (g *gramSum) panel(w *gramScratch, b gramBlock, p0, m int) {
 		if b.i != b.j {
 			y = g.columns(&w.y, p0, m, b.j, b.cols)
 		}
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas64.General{Rows: b.rows, Cols: b.cols, Stride: b.cols, Data: w.out})
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas64.General{Rows: b.rows, Cols: b.cols, Stride: b.cols,
+			Data: w.out})
 	}
 	for i := range b.rows {
 		lo, hi := i*b.cols, i*b.cols+b.width(i)

@@ -172,9 +172,9 @@ func Cost(form Form, n, s, t, iterations int) float64 {
 	panic(fmt.Sprintf("precond: Cost of form %v", form))
 }
 
-// choose returns Linv or U, that of less Cost for t columns and as many uses as a solve has. L, which saves s³/3 at first,
-// never is: StatDim would take them after all. U is left out where its 8ns bytes are more than the 4ns + 8s² of the other,
-// about n > 2s.
+// choose returns Linv or U, that of less Cost for t columns and as many uses as a solve has. L, which saves s³/3 at
+// first, never is: StatDim would take them after all. U is left out where its 8ns bytes are more than the 4ns + 8s² of
+// the other, about n > 2s.
 func choose(n, s, t int) Form {
 	const uses = 100
 	if n <= 2*s && Cost(FormU, n, s, t, uses) < Cost(FormLInv, n, s, t, uses) {

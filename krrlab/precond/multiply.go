@@ -75,7 +75,8 @@ func (w *Woodbury) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) e
 
 func (w *Woodbury) keepsZ() error {
 	if w.form == FormU {
-		return fmt.Errorf("precond: the form U keeps no Z to multiply by: take another form (%w)", errors.ErrUnsupported)
+		return fmt.Errorf("precond: the form U keeps no Z to multiply by: take another form (%w)",
+			errors.ErrUnsupported)
 	}
 	return nil
 }

@@ -75,7 +75,8 @@ func TestNormal(t *testing.T) {
 		t.Errorf("xᵀM⁻¹x has mean %g and variance %g, want %d and %d", mean, square, n, 2*n)
 	}
 	one := mat.NewDense(n, 1, nil)
-	if err := w.NormalTo(t.Context(), one, rng.New(3)); err != nil || !mat.EqualApprox(one, x.Slice(0, n, 0, 1), 1e-14) {
+	if err := w.NormalTo(t.Context(), one, rng.New(3)); err != nil ||
+		!mat.EqualApprox(one, x.Slice(0, n, 0, 1), 1e-14) {
 		t.Errorf("column 0 depends on the others (%v)", err)
 	}
 	if err := build(t, z, 0.2, precond.FormU).NormalTo(t.Context(), one, rng.New(3)); err == nil {

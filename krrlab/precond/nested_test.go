@@ -42,7 +42,8 @@ func TestGramGrows(t *testing.T) {
 	if g.s != z.D {
 		t.Fatalf("order %d", g.s)
 	}
-	for _, p := range [][2]int{{0, 0}, {39, 39}, {40, 39}, {79, 3}, {512, 80}, {513, 512}, {699, 0}, {699, 520}, {699, 698}, {699, 699}} {
+	for _, p := range [][2]int{{0, 0}, {39, 39}, {40, 39}, {79, 3}, {512, 80}, {513, 512}, {699, 0}, {699, 520},
+		{699, 698}, {699, 699}} {
 		var want float64
 		for i := range z.N {
 			want += float64(z.Row(i)[p[0]]) * float64(z.Row(i)[p[1]])
@@ -176,7 +177,8 @@ func TestGramRows(t *testing.T) {
 		if g.s != 0 {
 			t.Errorf("order %d left", g.s)
 		}
-		for _, p := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {399, 399}, {399, 17}, {17, 399}, {519, 518}, {519, 519}, {518, 519}} {
+		for _, p := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {399, 399}, {399, 17}, {17, 399}, {519, 518}, {519, 519},
+			{518, 519}} {
 			var want float64
 			for i := range wide.N {
 				want += float64(wide.Row(i)[40+p[0]]) * float64(wide.Row(i)[40+p[1]])

@@ -118,7 +118,8 @@ func TestInverse(t *testing.T) {
 						got := apply(t, w, r)
 						got.Sub(got, &want)
 						if e := mat.Norm(got, 2) / mat.Norm(&want, 2); !(e < 1e-9) {
-							t.Errorf("n = %d, s = %d, λ_p = %g, form %v, t = %d: relative error %.3g", dim.n, dim.s, lambdaP, form, k, e)
+							t.Errorf("n = %d, s = %d, λ_p = %g, form %v, t = %d: relative error %.3g", dim.n, dim.s,
+								lambdaP, form, k, e)
 						}
 					}
 				}
@@ -214,7 +215,8 @@ func TestStatDim(t *testing.T) {
 			}
 			for _, form := range forms {
 				if got := build(t, z, lambdaP, form).StatDim(); math.Abs(got-want) > 1e-10*float64(dim.s) {
-					t.Errorf("n = %d, s = %d, λ_p = %g, form %v: s_λ = %.12g, want %.12g", dim.n, dim.s, lambdaP, form, got, want)
+					t.Errorf("n = %d, s = %d, λ_p = %g, form %v: s_λ = %.12g, want %.12g", dim.n, dim.s, lambdaP, form,
+						got, want)
 				}
 			}
 		}
@@ -339,7 +341,8 @@ func TestStrides(t *testing.T) {
 			go func() {
 				defer wg.Done()
 				for range 5 {
-					if x := apply(t, w, mat.DenseCopyOf(r.Slice(0, 200, 0, k))); !mat.EqualApprox(x, want.Slice(0, 200, 0, k), 1e-12) {
+					if x := apply(t, w, mat.DenseCopyOf(r.Slice(0, 200, 0, k))); !mat.EqualApprox(x,
+						want.Slice(0, 200, 0, k), 1e-12) {
 						t.Errorf("form %v: wrong beside other callers", form)
 					}
 				}
@@ -399,7 +402,8 @@ func TestPanics(t *testing.T) {
 		"product": func() { _ = w.MulTo(t.Context(), mat.NewDense(9, 1, nil), mat.NewDense(9, 1, nil)) },
 		"normal":  func() { _ = w.NormalTo(t.Context(), mat.NewDense(9, 1, nil), rng.New(1)) },
 		"basis": func() {
-			_ = build(t, z, 1, precond.FormEigen).ZVMulTo(t.Context(), mat.NewDense(9, 1, nil), false, mat.NewDense(3, 1, nil))
+			_ = build(t, z, 1, precond.FormEigen).ZVMulTo(t.Context(), mat.NewDense(9, 1, nil), false,
+				mat.NewDense(3, 1, nil))
 		},
 		"zero": func() { precond.ZeroGram(0) },
 		"grow": func() { _ = precond.ZeroGram(4).Grow(t.Context(), nil, z) },
@@ -421,7 +425,8 @@ func TestChoice(t *testing.T) {
 		o    *precond.Options
 		want precond.Form
 	}{
-		{900, 120, nil, precond.FormLInv}, {241, 120, &precond.Options{RHS: 10}, precond.FormLInv}, {240, 120, &precond.Options{RHS: 10}, precond.FormU},
+		{900, 120, nil, precond.FormLInv}, {241, 120, &precond.Options{RHS: 10}, precond.FormLInv},
+		{240, 120, &precond.Options{RHS: 10}, precond.FormU},
 	} {
 		z, _ := features(12, c.n, c.s, 0.99)
 		w, err := precond.New(context.Background(), z, 1, c.o)
@@ -443,7 +448,8 @@ func TestBytes(t *testing.T) {
 	const n, s = 700, 90
 	z, _ := features(13, n, s, 0.9)
 	for form, want := range map[precond.Form]int64{
-		precond.FormL: 4*n*s + 8*s*s, precond.FormLInv: 4*n*s + 8*s*s, precond.FormU: 8 * n * s, precond.FormEigen: 4*n*s + 8*s*s + 8*s,
+		precond.FormL: 4*n*s + 8*s*s, precond.FormLInv: 4*n*s + 8*s*s, precond.FormU: 8 * n * s,
+		precond.FormEigen: 4*n*s + 8*s*s + 8*s,
 	} {
 		w := build(t, z, 1, form)
 		if got := w.Bytes(); got != want {

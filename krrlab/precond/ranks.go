@@ -46,7 +46,8 @@ func newRows(ctx context.Context, c comm.Comm, z *source) (*rows, error) {
 	}
 	lo, hi := comm.Rows(k.n, RankRows, c.Rank(), c.Size())
 	if z.n != hi-lo || k.n < 1 || z.s < 1 {
-		panic(fmt.Sprintf("precond: Z is %d×%d, with %d rows at rank %d of %d, want %d", k.n, z.s, z.n, c.Rank(), c.Size(), hi-lo))
+		panic(fmt.Sprintf("precond: Z is %d×%d, with %d rows at rank %d of %d, want %d", k.n, z.s, z.n, c.Rank(),
+			c.Size(), hi-lo))
 	}
 	k.first, k.own = lo, hi-lo
 	peaks := make([]float64, c.Size()*z.s)

@@ -35,8 +35,10 @@ func TestRanks(t *testing.T) {
 			n, s int
 			o    Options
 		}{
-			"L": {1700, 520, Options{Form: FormL}}, "Linv": {1700, 520, Options{Form: FormLInv}}, "eigen": {1700, 90, Options{Form: FormEigen}},
-			"U": {1200, 520, Options{Form: FormU}}, "fast": {1700, 520, Options{Fast: true}}, "auto": {1030, 520, Options{}},
+			"L": {1700, 520, Options{Form: FormL}}, "Linv": {1700, 520, Options{Form: FormLInv}},
+			"eigen": {1700, 90, Options{Form: FormEigen}},
+			"U":     {1200, 520, Options{Form: FormU}}, "fast": {1700, 520, Options{Fast: true}},
+			"auto": {1030, 520, Options{}},
 		} {
 			t.Run(name, func(t *testing.T) { sameOnRanks(t, c.n, c.s, 3, c.o) })
 		}
@@ -101,7 +103,8 @@ func sameOnRanks(t *testing.T, n, s, cols int, o Options) {
 // TestRanksRefuse asks for what ranks cannot do.
 func TestRanksRefuse(t *testing.T) {
 	z := points.NewDense32(600, 2, nil)
-	for at, bad := range map[int]float64{1199: math.Inf(1), 1100: math.NaN()} { // of the second rank; the last, and one before others
+	// of the second rank; the last, and one before others
+	for at, bad := range map[int]float64{1199: math.Inf(1), 1100: math.NaN()} {
 		clear(z.Data)
 		z.Data[at] = float32(bad)
 		onRanks(2, z, func(c comm.Comm, own *points.Dense32) {

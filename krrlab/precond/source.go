@@ -169,7 +169,8 @@ type Family struct {
 // error, as it does if a λ_c is not positive and finite, or there is none.
 func (w *Woodbury) Family(lambdas []float64) (*Family, error) {
 	if w.form != FormEigen {
-		return nil, fmt.Errorf("precond: form %v is factored for λ_p = %g only; many λ_p need the eigen form", w.form, w.lambdaP)
+		return nil, fmt.Errorf("precond: form %v is factored for λ_p = %g only; many λ_p need the eigen form", w.form,
+			w.lambdaP)
 	}
 	if len(lambdas) == 0 {
 		return nil, fmt.Errorf("precond: no λ_p")
@@ -200,7 +201,8 @@ func (f *Family) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 func (f *Family) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
 	n, t := r.Dims()
 	if dn, dt := dst.Dims(); n != f.w.n || dn != n || dt != t || t != len(cols) {
-		panic(fmt.Sprintf("precond: solve of order %d for %d columns with %d×%d into %d×%d", f.w.n, len(cols), n, t, dn, dt))
+		panic(fmt.Sprintf("precond: solve of order %d for %d columns with %d×%d into %d×%d", f.w.n, len(cols), n, t, dn,
+			dt))
 	}
 	p := f.w.acquire(t)
 	p.dst, p.r, p.what, p.ridges = dst.RawMatrix(), r.RawMatrix(), inverse, make([]float64, t)

@@ -11,7 +11,8 @@ import (
 
 // The plain problem of two weighted points.
 func Example() {
-	train := &datasets.Dataset{X: points.NewDense(2, 1, []float64{0, 1}), Target: []float64{3, 4}, Weights: []float64{1, 4}}
+	train := &datasets.Dataset{X: points.NewDense(2, 1, []float64{0, 1}), Target: []float64{3, 4},
+		Weights: []float64{1, 4}}
 	plain, k, err := weighted.Problem(train, kernel.Gaussian{Sigma: 1})
 	if err != nil {
 		fmt.Println(err)

@@ -55,7 +55,8 @@ func Problem(train *datasets.Dataset, k kernel.Kernel) (*datasets.Dataset, kerne
 	x := points.NewDense(n, d+1, nil)
 	for i, s := range roots(train.Weights) {
 		if w := train.Weights[i]; !(s > 0) || s > 1e75 {
-			return nil, nil, fmt.Errorf("the weight of row %d (counted from 0) is %g: want a positive number up to 1e150; leave rows of weight 0 out", i, w)
+			return nil, nil, fmt.Errorf("the weight of row %d (counted from 0) is %g: want a positive number up to "+
+				"1e150; leave rows of weight 0 out", i, w)
 		}
 		train.X.RowTo(x.Row(i)[:d], i)
 		x.Row(i)[d] = s

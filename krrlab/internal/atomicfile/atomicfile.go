@@ -114,7 +114,8 @@ func target(name string) string {
 func temporary(name string) (*os.File, error) {
 	dir, base := filepath.Split(name)
 	for {
-		f, err := os.OpenFile(fmt.Sprintf("%s.%s.%08x.part", dir, base, rand.Uint32()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := os.OpenFile(fmt.Sprintf("%s.%s.%08x.part", dir, base, rand.Uint32()), os.O_RDWR|os.O_CREATE|os.O_EXCL,
+			0o666)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}

@@ -189,8 +189,8 @@ func (s *Store) remove(list []int) error {
 	return nil
 }
 
-// Clear removes all checkpoints, and the files of these names beside them, when the computation has ended. After Close it
-// leaves those of a run that has gone on from them since.
+// Clear removes all checkpoints, and the files of these names beside them, when the computation has ended. After Close
+// it leaves those of a run that has gone on from them since.
 func (s *Store) Clear(beside ...string) error {
 	if s.held == nil {
 		var other *HeldError
@@ -237,7 +237,8 @@ func (s *Store) Load() (state []byte, refused []error, err error) {
 	for _, err := range refused {
 		why = append(why, err.Error())
 	}
-	return nil, nil, fmt.Errorf("no checkpoint can be used; continue with the data and options that they are of, or take another folder: %s", strings.Join(why, "; "))
+	return nil, nil, fmt.Errorf("no checkpoint can be used; continue with the data and options that they are of, or "+
+		"take another folder: %s", strings.Join(why, "; "))
 }
 
 // Read returns the state in a file of Write, if it is whole and of the computation with that fingerprint.

@@ -109,7 +109,8 @@ func TestOther(t *testing.T) {
 	_ = s.Save([]byte("mine"))
 	_ = s.Save([]byte("mine too"))
 	s.Close()
-	if _, _, err := open(t, dir, 2).Load(); err == nil || strings.Count(err.Error(), "of other data or another configuration") != 2 || strings.Contains(err.Error(), "\n") {
+	if _, _, err := open(t, dir, 2).Load(); err == nil || strings.Count(err.Error(),
+		"of other data or another configuration") != 2 || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
 	if _, err := Open(filepath.Join(dir, "checkpoint-00000000.krrc", "x"), [32]byte{}); err == nil {
@@ -123,7 +124,8 @@ func TestFolderNames(t *testing.T) {
 	parent := t.TempDir()
 	dir, other := filepath.Join(parent, "run[1]"), filepath.Join(parent, "run1")
 	s := open(t, dir, 1)
-	own, foreign := filepath.Join(dir, ".checkpoint-00000000.krrc.1.part"), filepath.Join(other, ".checkpoint-00000000.krrc.1.part")
+	own, foreign := filepath.Join(dir, ".checkpoint-00000000.krrc.1.part"),
+		filepath.Join(other, ".checkpoint-00000000.krrc.1.part")
 	if err := os.Mkdir(other, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +145,8 @@ func TestFolderNames(t *testing.T) {
 	}
 }
 
-// TestBegin: a folder is begun in if it has no state, and resumed from if it has one, where that is asked for; a run that was
-// refused does not keep others out.
+// TestBegin: a folder is begun in if it has no state, and resumed from if it has one, where that is asked for; a run
+// that was refused does not keep others out.
 func TestBegin(t *testing.T) {
 	dir := t.TempDir()
 	var notes []string
@@ -157,10 +159,12 @@ func TestBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	if _, _, err := Begin(dir, [32]byte{1}, false, note); err == nil || !strings.Contains(err.Error(), "resume from it") {
+	if _, _, err := Begin(dir, [32]byte{1}, false, note); err == nil ||
+		!strings.Contains(err.Error(), "resume from it") {
 		t.Error(err)
 	}
-	if _, _, err := Begin(dir, [32]byte{2}, true, note); err == nil || !strings.Contains(err.Error(), "another configuration") {
+	if _, _, err := Begin(dir, [32]byte{2}, true, note); err == nil ||
+		!strings.Contains(err.Error(), "another configuration") {
 		t.Error(err)
 	}
 	if s, found, err = Begin(dir, [32]byte{1}, true, note); err != nil || string(found) != "state" {

@@ -35,7 +35,8 @@ func (s *Store) lock() error {
 	name := filepath.Join(s.dir, lockName)
 	for {
 		if f, err := os.Lstat(name); err == nil && !f.Mode().IsRegular() {
-			return fmt.Errorf("checkpoint folder: %s is no regular file, and a link would be followed: remove it, or take another folder", name)
+			return fmt.Errorf("checkpoint folder: %s is no regular file, and a link would be followed: remove it, or "+
+				"take another folder", name)
 		}
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {
@@ -56,7 +57,8 @@ func (s *Store) lock() error {
 		s.held = f
 		host, _ := os.Hostname()
 		_ = f.Truncate(0)
-		_, _ = fmt.Fprintf(f, "process %d on %s since %s\n", os.Getpid(), host, time.Now().Format(time.DateTime)) // for others' errors
+		// for others' errors
+		_, _ = fmt.Fprintf(f, "process %d on %s since %s\n", os.Getpid(), host, time.Now().Format(time.DateTime))
 		return nil
 	}
 }

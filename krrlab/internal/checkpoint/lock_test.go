@@ -74,7 +74,8 @@ func TestKilledRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if _, e := Open(dir, [32]byte{1}); e == nil || !strings.Contains(e.Error(), fmt.Sprintf("process %d ", cmd.Process.Pid)) {
+	if _, e := Open(dir, [32]byte{1}); e == nil || !strings.Contains(e.Error(),
+		fmt.Sprintf("process %d ", cmd.Process.Pid)) {
 		t.Errorf("the folder of a run that says %q, %v: %v", line, err, e)
 	}
 	_ = cmd.Process.Kill()
@@ -106,7 +107,8 @@ func TestFolderTaken(t *testing.T) {
 	}
 }
 
-// TestLockNoFile: a lock that is a link, to a file, to none or to a folder, or no file, is refused, and what it leads to stays as it is.
+// TestLockNoFile: a lock that is a link, to a file, to none or to a folder, or no file, is refused, and what it leads
+// to stays as it is.
 func TestLockNoFile(t *testing.T) {
 	for name, make := range map[string]func(lock, target string) error{
 		"link":        func(lock, target string) error { return os.Symlink(target, lock) },
@@ -123,7 +125,8 @@ func TestLockNoFile(t *testing.T) {
 			t.Skip(err)
 		}
 		_, err := Open(dir, [32]byte{1})
-		if text, e := os.ReadFile(target); err == nil || !strings.Contains(err.Error(), "no regular file") || string(text) != "text" || e != nil {
+		if text, e := os.ReadFile(target); err == nil || !strings.Contains(err.Error(), "no regular file") ||
+			string(text) != "text" || e != nil {
 			t.Errorf("%s: %v; %q, %v", name, err, text, e)
 		}
 		if _, err := os.Stat(target + "2"); err == nil {

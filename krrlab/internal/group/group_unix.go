@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package group starts commands in process groups of their own, with what they start: what a terminal, or Jupyter, sends to
-// this process's group does not reach them, and they can be ended together.
+// Package group starts commands in process groups of their own, with what they start: what a terminal, or Jupyter,
+// sends to this process's group does not reach them, and they can be ended together.
 package group
 
 import (

@@ -21,7 +21,8 @@ func filesOf(u *unit) fileGraph {
 		ast.Inspect(f, func(n ast.Node) bool {
 			id, _ := n.(*ast.Ident)
 			if o := u.info.Uses[id]; o != nil && o.Pkg() == u.pkg {
-				if to := filepath.Base(fset.Position(o.Pos()).Filename); to != from && !slices.Contains(g[from][to], id.Name) {
+				if to := filepath.Base(fset.Position(o.Pos()).Filename); to != from &&
+					!slices.Contains(g[from][to], id.Name) {
 					g[from][to] = append(g[from][to], id.Name)
 				}
 			}
@@ -52,7 +53,8 @@ func (g fileGraph) cycles() (out []string) {
 	for from, uses := range g {
 		for to, names := range uses {
 			if back := g.path(to, from, map[string]bool{}); back != nil {
-				out = append(out, fmt.Sprintf("%s uses %s of %s, which leads back to it by %s: move a declaration", from, strings.Join(names, ", "), to, strings.Join(back, " → ")))
+				out = append(out, fmt.Sprintf("%s uses %s of %s, which leads back to it by %s: move a declaration",
+					from, strings.Join(names, ", "), to, strings.Join(back, " → ")))
 			}
 		}
 	}

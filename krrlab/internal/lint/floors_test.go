@@ -124,8 +124,9 @@ var allowed = map[[2]string]string{
 
 // only lists the packages that may import a module: gota's data frames and gonum/plot, which a notebook shows.
 var only = map[string][]string{
-	"github.com/go-gota/gota": {"datasets", "krrlab", "experiments", "krrlab/notebook/bindings", "krrlab/notebook/display"},
-	"gonum.org/v1/plot":       {"plots", "krrlab/notebook/bindings", "krrlab/notebook/display"},
+	"github.com/go-gota/gota": {"datasets", "krrlab", "experiments", "krrlab/notebook/bindings",
+		"krrlab/notebook/display"},
+	"gonum.org/v1/plot": {"plots", "krrlab/notebook/bindings", "krrlab/notebook/display"},
 }
 
 // importRule returns what is wrong with an import, "" if nothing is.
@@ -147,9 +148,11 @@ func importRule(pkg, imp string) string {
 	case target == "plots" && floor < stages:
 		return fmt.Sprintf("%s imports plots; below floor %d return numbers and let the caller draw", pkg, stages)
 	case pkg == "krrlab/pcg" && (target == "krrlab/gram" || target == "krrlab/precond"):
-		return fmt.Sprintf("pcg imports %s; it must know an operator and a preconditioner by its own interfaces only", target)
+		return fmt.Sprintf("pcg imports %s; it must know an operator and a preconditioner by its own interfaces only",
+			target)
 	case other > floor:
-		return fmt.Sprintf("%s (floor %d) imports %s (floor %d); move what is needed down, or the package up", pkg, floor, target, other)
+		return fmt.Sprintf("%s (floor %d) imports %s (floor %d); move what is needed down, or the package up", pkg,
+			floor, target, other)
 	case other == floor && allowed[[2]string{pkg, target}] == "":
 		return fmt.Sprintf("%s imports %s of its own floor %d; move what both need down, or add the pair with its reason to allowed", pkg, target, floor)
 	}
@@ -162,7 +165,8 @@ var processUses = regexp.MustCompile(`^os\.(Exit|Getenv|LookupEnv|Environ|Expand
 
 // ownUses are those that a package has all the same, for its default: accel.EnvBLAS, datasets.Dirs.
 var ownUses = map[string]bool{
-	"krrlab/accel os.Getenv": true, "krrlab/suite os.Getenv": true, "datasets os.Getenv": true, "datasets os.UserCacheDir": true,
+	"krrlab/accel os.Getenv": true, "krrlab/suite os.Getenv": true, "datasets os.Getenv": true,
+	"datasets os.UserCacheDir":                                true,
 	"krrlab/internal/testkit " + module + "/krrlab/accel.Use": true,
 }
 

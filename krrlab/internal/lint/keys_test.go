@@ -44,7 +44,8 @@ var written = [][2]string{
 var foreignKeys = []string{"krrlab/notebook/", "plots."}
 
 // standIns have a MarshalJSON of their own: what it writes.
-var standIns = map[string]string{"krrlab/stage.Number": "number or null", "krrlab/estimate.Interval": "krrlab/estimate.intervalJSON"}
+var standIns = map[string]string{"krrlab/stage.Number": "number or null",
+	"krrlab/estimate.Interval": "krrlab/estimate.intervalJSON"}
 
 // schema collects the keys of struct types.
 type schema struct {
@@ -145,7 +146,8 @@ func TestJSONKeys(t *testing.T) {
 		for i := range st.NumFields() {
 			tagged = tagged || reflect.StructTag(st.Tag(i)).Get("json") != ""
 		}
-		if tagged && s.keys[n] == nil && !slices.ContainsFunc(foreignKeys, func(p string) bool { return strings.HasPrefix(n, p) }) {
+		if tagged && s.keys[n] == nil && !slices.ContainsFunc(foreignKeys,
+			func(p string) bool { return strings.HasPrefix(n, p) }) {
 			t.Errorf("%s has keys for JSON and is part of nothing in written: add what writes it, or remove them", n)
 		}
 	}

@@ -81,8 +81,10 @@ func TestRules(t *testing.T) {
 	}{
 		{"krrlab/rng", "fmt.Println", false}, {"krrlab/cli", "fmt.Println", true}, {"krrlab/rng", "fmt.Sprint", true},
 		{"krrlab/rng", "os.Stderr", false}, {"krrlab/rng", "log.Print", false}, {"krrlab/rng", "println", false},
-		{"krrlab/cli", "os.Exit", false}, {"experiments", "os.Getenv", false}, {"datasets", "os.Getenv", true}, {"datasets", "os.Args", false},
-		{"krrlab/cli", "log.Fatalf", false}, {"krrlab/cli", module + "/krrlab/accel.Use", false}, {"krrlab/cmd/krrlab", "os.Exit", true},
+		{"krrlab/cli", "os.Exit", false}, {"experiments", "os.Getenv", false}, {"datasets", "os.Getenv", true},
+		{"datasets", "os.Args", false},
+		{"krrlab/cli", "log.Fatalf", false}, {"krrlab/cli", module + "/krrlab/accel.Use", false},
+		{"krrlab/cmd/krrlab", "os.Exit", true},
 	} {
 		if got := useRule(c.pkg, c.object); (got == "") != c.fine {
 			t.Errorf("%s uses %s: %q", c.pkg, c.object, got)
@@ -121,8 +123,9 @@ func TestFormat(t *testing.T) {
 	goroot := testkit.Must(exec.Command("go", "env", "GOROOT").Output())
 	words := `\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`
 	for what, line := range map[string][]string{
-		"run gofmt -w on":      {filepath.Join(strings.TrimSpace(string(goroot)), "bin", "gofmt"), "-l", "."},
-		"finish what is begun": {"git", "grep", "-nE", words, "--", "*.go", "*.md", "*.py", "*.sh", "*.s", "*.c", "*.h", "Makefile"},
+		"run gofmt -w on": {filepath.Join(strings.TrimSpace(string(goroot)), "bin", "gofmt"), "-l", "."},
+		"finish what is begun": {"git", "grep", "-nE", words, "--", "*.go", "*.md", "*.py", "*.sh", "*.s", "*.c", "*.h",
+			"Makefile"},
 	} {
 		cmd := exec.Command(line[0], line[1:]...)
 		cmd.Dir = root

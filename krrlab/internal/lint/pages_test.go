@@ -23,7 +23,8 @@ var (
 func pages(t *testing.T) []string {
 	var names []string
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "out" || d.Name() == "bin") {
+		if err == nil && d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" ||
+			d.Name() == "out" || d.Name() == "bin") {
 			return filepath.SkipDir
 		}
 		if err == nil && filepath.Ext(path) == ".md" {
@@ -99,7 +100,8 @@ var foreign = []struct {
 	{regexp.MustCompile(`\b(is|are) made good\b`), "workaround"},
 	{regexp.MustCompile(`\bbound anew\b`), "regenerate the bindings"},
 	{regexp.MustCompile(`\b(behaviour|colour|neighbour|favour|centred|cancelled|labelled)`), "American spelling"},
-	{regexp.MustCompile(`\b\w*(factoris|orthogonalis|normalis|serialis|initialis)(e|ed|es|ing|ation)\b`), "American spelling, -ize"},
+	{regexp.MustCompile(`\b\w*(factoris|orthogonalis|normalis|serialis|initialis)(e|ed|es|ing|ation)\b`),
+		"American spelling, -ize"},
 }
 
 // TestLanguage: no page has one of these phrases.
@@ -141,7 +143,8 @@ func TestPrograms(t *testing.T) {
 					imports += fmt.Sprintf("import %q\n", path)
 				}
 			}
-			if got := run(t, "package main\n"+imports+"func main() {\n"+m[2]+"}\n"); !strings.Contains(got, "converged") {
+			if got := run(t, "package main\n"+imports+"func main() {\n"+m[2]+"}\n"); !strings.Contains(got,
+				"converged") {
 				t.Errorf("README prints\n%s", got)
 			}
 		}

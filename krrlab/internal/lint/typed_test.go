@@ -55,9 +55,10 @@ var units = sync.OnceValues(func() ([]*unit, error) {
 		exports[l.ImportPath] = l.Export
 		all = append(all, l)
 	}
-	conf := types.Config{Error: func(error) {}, Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(exports[path])
-	})}
+	conf := types.Config{Error: func(error) {}, Importer: importer.ForCompiler(fset, "gc",
+		func(path string) (io.ReadCloser, error) {
+			return os.Open(exports[path])
+		})}
 	var us []*unit
 	for _, l := range all {
 		path, ours := strings.CutPrefix(l.ImportPath, module)
@@ -66,7 +67,8 @@ var units = sync.OnceValues(func() ([]*unit, error) {
 		}
 		parse := func(names []string) (files []*ast.File) {
 			for _, name := range names {
-				f, err := parser.ParseFile(fset, filepath.Join(l.Dir, name), nil, parser.SkipObjectResolution|parser.ParseComments)
+				f, err := parser.ParseFile(fset, filepath.Join(l.Dir, name), nil,
+					parser.SkipObjectResolution|parser.ParseComments)
 				if err == nil {
 					files = append(files, f)
 				}
@@ -74,7 +76,8 @@ var units = sync.OnceValues(func() ([]*unit, error) {
 			return files
 		}
 		check := func(u *unit, files []*ast.File) {
-			u.path, u.info = strings.TrimPrefix(path, "/"), types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
+			u.path, u.info = strings.TrimPrefix(path, "/"), types.Info{Uses: map[*ast.Ident]types.Object{},
+				Defs: map[*ast.Ident]types.Object{}}
 			u.pkg, _ = conf.Check(l.ImportPath, fset, files, &u.info)
 			us = append(us, u)
 		}

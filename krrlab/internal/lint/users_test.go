@@ -40,7 +40,8 @@ var kept = map[string]string{
 }
 
 // customaryCalls are the methods that packages of the standard library call without an interface of ours.
-var customaryCalls = []string{"Error", "String", "Unwrap", "Is", "As", "MarshalText", "UnmarshalText", "MarshalJSON", "UnmarshalJSON"}
+var customaryCalls = []string{"Error", "String", "Unwrap", "Is", "As", "MarshalText", "UnmarshalText", "MarshalJSON",
+	"UnmarshalJSON"}
 
 // TestUsers: an exported name has a user in another package (its tests too), a notebook or a page. A type
 // has one too if an exported declaration is made of it, a constant if one of its block or its type has, a
@@ -67,11 +68,13 @@ func TestUsers(t *testing.T) {
 			method = method && o.Parent() == nil
 			isError := types.NewMethodSet(types.NewPointer(o.Type())).Lookup(nil, "Error") != nil
 			switch {
-			case used[n] || used["."+o.Name()] || blocks[n] || isError || strings.HasPrefix(o.Name(), "Err") || method && calls[o.Name()]:
+			case used[n] || used["."+o.Name()] || blocks[n] || isError || strings.HasPrefix(o.Name(), "Err") ||
+				method && calls[o.Name()]:
 			case kept[n] != "" || kept[n[:strings.LastIndex(n, ".")]+".*"] != "" || kept[u.path+".*"] != "":
 				idle[n], idle[n[:strings.LastIndex(n, ".")]+".*"], idle[u.path+".*"] = true, true, true
 			default:
-				t.Errorf("%s: nothing uses %s but its own package: remove it, unexport it, or give it a user", fset.Position(o.Pos()), n)
+				t.Errorf("%s: nothing uses %s but its own package: remove it, unexport it, or give it a user",
+					fset.Position(o.Pos()), n)
 			}
 		}
 	}
@@ -149,7 +152,8 @@ func constBlocks(u *unit, used map[string]bool) map[string]bool {
 					c := u.info.Defs[id]
 					names = append(names, name(c))
 					typ, ok := c.Type().(*types.Named)
-					known = known || used[name(c)] || used["."+id.Name] || ok && typ.Obj().Pkg() == u.pkg && used[name(typ.Obj())]
+					known = known || used[name(c)] || used["."+id.Name] || ok && typ.Obj().Pkg() == u.pkg &&
+						used[name(typ.Obj())]
 				}
 			}
 			for _, n := range names {
@@ -233,7 +237,8 @@ func TestExamples(t *testing.T) {
 		}
 		for _, f := range u.files {
 			for _, d := range f.Decls {
-				if fn, ok := d.(*ast.FuncDecl); ok && u.test && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Example") {
+				if fn, ok := d.(*ast.FuncDecl); ok && u.test && fn.Recv == nil &&
+					strings.HasPrefix(fn.Name.Name, "Example") {
 					delete(missing, u.path)
 				}
 			}

@@ -22,7 +22,8 @@ func Span(lo, hi float64, digits int) string {
 	return "[" + Down(lo, digits) + ", " + Up(hi, digits) + "]"
 }
 
-// Plain writes v in the given number of digits for a person: 63,310 and 0.1006, with an exponent only below 10⁻⁴ and from 10⁹ on.
+// Plain writes v in the given number of digits for a person: 63,310 and 0.1006, with an exponent only below 10⁻⁴ and
+// from 10⁹ on.
 func Plain(v float64, digits int) string { return plain(strconv.FormatFloat(v, 'g', digits, 64)) }
 
 // PlainSpan is Span in the form of Plain.

@@ -16,7 +16,8 @@ func Example() {
 // TestOutward: what is printed bounds the number, and is less than one unit of the last digit from it.
 func TestOutward(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	values := []float64{0, 1, -1, 1500, 9.9996, 9.9994, 99999.6, -9.9996, 0.1, 1e-300, math.MaxFloat64 / 2, math.Inf(1), math.Inf(-1)}
+	values := []float64{0, 1, -1, 1500, 9.9996, 9.9994, 99999.6, -9.9996, 0.1, 1e-300, math.MaxFloat64 / 2, math.Inf(1),
+		math.Inf(-1)}
 	for range 10000 {
 		values = append(values, r.NormFloat64()*math.Pow(10, float64(r.IntN(40)-20)))
 	}
@@ -37,7 +38,8 @@ func TestOutward(t *testing.T) {
 
 func TestPlain(t *testing.T) {
 	for v, want := range map[float64]string{
-		63312.4: "63,310", 0.10061: "0.1006", 1234: "1234", 12345.6: "12,350", 0: "0", -98765.4: "-98,770", 1.5e-7: "1.5e-07", 123456789: "123,500,000",
+		63312.4: "63,310", 0.10061: "0.1006", 1234: "1234", 12345.6: "12,350", 0: "0", -98765.4: "-98,770",
+		1.5e-7: "1.5e-07", 123456789: "123,500,000",
 		2.5e9: "2.5e+09", 0.00012345: "0.0001234", 9999.9: "10,000", math.Inf(1): "+Inf",
 	} {
 		if got := Plain(v, 4); got != want {

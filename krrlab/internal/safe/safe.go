@@ -1,5 +1,6 @@
-// Package safe writes text that others chose, such as labels, columns and names of files, for a terminal and for a shell.
-// Line and Writer are for reports and messages, Name for a name among other words, Shell for a command to be pasted.
+// Package safe writes text that others chose, such as labels, columns and names of files, for a terminal and for a
+// shell. Line and Writer are for reports and messages, Name for a name among other words, Shell for a command to be
+// pasted.
 package safe
 
 import (
@@ -59,8 +60,8 @@ func (w Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Shell returns the text as one word for a POSIX shell: as it is where all of it is plain, else in single quotes, and as
-// $'…' where some of it does not print.
+// Shell returns the text as one word for a POSIX shell: as it is where all of it is plain, else in single quotes, and
+// as $'…' where some of it does not print.
 func Shell(text string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+"
 	if text != "" && strings.Trim(text, plain) == "" {

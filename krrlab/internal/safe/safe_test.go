@@ -9,8 +9,10 @@ import (
 // TestShell has bash read each word back.
 func TestShell(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "''", "a.csv": "a.csv", "it's": `'it'\''s'`, "a`id`.csv": "'a`id`.csv'", "[ab].csv": "'[ab].csv'", "$HOME": "'$HOME'", "~/x": "'~/x'",
-		"a b!{c,d}#": "'a b!{c,d}#'", "Größe": "'Größe'", "a\\'\x1b[2J\nb": `$'a\\\'\033[2J\012b'`, "\xff": `$'\377'`, "a\tü": `$'a\011\303\274'`,
+		"": "''", "a.csv": "a.csv", "it's": `'it'\''s'`, "a`id`.csv": "'a`id`.csv'", "[ab].csv": "'[ab].csv'",
+		"$HOME": "'$HOME'", "~/x": "'~/x'",
+		"a b!{c,d}#": "'a b!{c,d}#'", "Größe": "'Größe'", "a\\'\x1b[2J\nb": `$'a\\\'\033[2J\012b'`, "\xff": `$'\377'`,
+		"a\tü": `$'a\011\303\274'`,
 	} {
 		if got := Shell(text); got != want {
 			t.Errorf("Shell(%q) = %s, want %s", text, got, want)

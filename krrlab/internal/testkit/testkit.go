@@ -1,5 +1,6 @@
 // Package testkit has what tests of several packages need: what a function allocates, the JSON of a
-// value without its times, dense eigenvalues, and a Python. It is for tests only. What one package alone needs stays with its tests.
+// value without its times, dense eigenvalues, and a Python. It is for tests only. What one package alone needs stays
+// with its tests.
 package testkit
 
 import (

@@ -158,7 +158,8 @@ func (s *suite) symmetric() {
 		}
 		for j := range i {
 			u, v := mat.Dot(col(s.x, i), col(s.y, j)), mat.Dot(col(s.x, j), col(s.y, i))
-			size := max(mat.Norm(col(s.x, i), 2)*mat.Norm(col(s.y, j), 2), mat.Norm(col(s.x, j), 2)*mat.Norm(col(s.y, i), 2))
+			size := max(mat.Norm(col(s.x, i), 2)*mat.Norm(col(s.y, j), 2),
+				mat.Norm(col(s.x, j), 2)*mat.Norm(col(s.y, i), 2))
 			if symmetric && math.Abs(u-v) > s.o.Tol*size {
 				s.add("not symmetric: xᵀAz = %.17g, zᵀAx = %.17g (probes %d, %d)", u, v, i, j)
 				symmetric = false

@@ -53,11 +53,13 @@ func (s *suite) metric(m lanczos.Metric) {
 			square += e * e / (draws - 1)
 		}
 		if off := sigmas / math.Sqrt(draws-1); !(math.Abs(mean) <= off) {
-			s.add("NormalTo does not have mean 0: %.3g standard deviations in direction %d, want 0 to %.2g", mean, j, off)
+			s.add("NormalTo does not have mean 0: %.3g standard deviations in direction %d, want 0 to %.2g", mean, j,
+				off)
 			return
 		}
 		if off := sigmas * math.Sqrt(2./(draws-1)); !(math.Abs(square-1) <= off) {
-			s.add("NormalTo does not have the covariance M: its variance is %.3g of M's in direction %d, want 1 to %.2g", square, j, off)
+			s.add("NormalTo does not have the covariance M: its variance is %.3g of M's in direction %d, want 1 to "+
+				"%.2g", square, j, off)
 			return
 		}
 	}

@@ -125,7 +125,8 @@ func (s *suite) threads() {
 // shapes checks that blocks of the wrong shape are refused.
 func (s *suite) shapes() {
 	n := s.m.Dim()
-	for _, c := range [][4]int{{n + 1, 1, n + 1, 1}, {n, 1, n + 1, 1}, {n, 1, n, 2}, {n, 2, n, 1}, {n - 1, 1, n - 1, 1}} {
+	for _, c := range [][4]int{{n + 1, 1, n + 1, 1}, {n, 1, n + 1, 1}, {n, 1, n, 2}, {n, 2, n, 1},
+		{n - 1, 1, n - 1, 1}} {
 		if c[0] == 0 {
 			continue
 		}

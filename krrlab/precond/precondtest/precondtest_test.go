@@ -135,7 +135,12 @@ func TestBroken(t *testing.T) {
 		}
 	}
 	for want, m := range map[string]double{
-		"M⁻¹: not linear":            {solve: then(func(dst, _ *mat.Dense) { dst.Apply(func(_, _ int, v float64) float64 { return v + v*v*v }, dst) })},
+		"M⁻¹: not linear": {solve: then(func(dst, _ *mat.Dense) {
+			dst.Apply(func(_, _ int,
+				v float64) float64 {
+				return v + v*v*v
+			}, dst)
+		})},
 		"M⁻¹: not symmetric":         {solve: then(func(dst, _ *mat.Dense) { row(dst, 3, 30) })},
 		"M⁻¹: not positive definite": {solve: then(func(dst, _ *mat.Dense) { dst.Scale(-1, dst) })},
 		"when it is one of": {solve: then(func(dst, _ *mat.Dense) {
@@ -152,16 +157,23 @@ func TestBroken(t *testing.T) {
 			calls++
 			dst.Set(0, 0, dst.At(0, 0)*(1+float64(calls)*1e-15))
 		})},
-		"M⁻¹: after the context was canceled":    {solve: func(ctx context.Context, dst, r *mat.Dense) error { return diagonal{}.SolveTo(noContext(ctx), dst, r) }},
+		"M⁻¹: after the context was canceled": {solve: func(ctx context.Context, dst,
+			r *mat.Dense) error {
+			return diagonal{}.SolveTo(noContext(ctx), dst, r)
+		}},
 		"M⁻¹: entry (0, 0) of the result is NaN": {solve: then(func(dst, _ *mat.Dense) { dst.Set(0, 0, math.NaN()) })},
-		"M⁻¹: unexpected error: gone":            {solve: func(context.Context, *mat.Dense, *mat.Dense) error { return errors.New("gone") }},
-		"M⁻¹: the order is 0":                    {dim: -order},
+		"M⁻¹: unexpected error: gone": {solve: func(context.Context, *mat.Dense,
+			*mat.Dense) error {
+			return errors.New("gone")
+		}},
+		"M⁻¹: the order is 0": {dim: -order},
 		"SolveTo has other bits on 5 threads": {solve: then(func(dst, _ *mat.Dense) {
 			if accel.Threads() == 5 {
 				nudge(dst)
 			}
 		})},
-		"SolveTo of 41×1 into 41×1, at order 40, gives an answer": {solve: func(ctx context.Context, dst, r *mat.Dense) error {
+		"SolveTo of 41×1 into 41×1, at order 40, gives an answer": {solve: func(ctx context.Context, dst,
+			r *mat.Dense) error {
 			dst.Apply(func(i, _ int, v float64) float64 { return v / at(i) }, r)
 			return ctx.Err()
 		}},
@@ -237,7 +249,8 @@ func TestBroken(t *testing.T) {
 			}
 			return err
 		}},
-		"its variance is": {normal: func(ctx context.Context, dst *mat.Dense, g rng.Stream) error { // with M's trace, M⁻¹-weighted
+		// with M's trace, M⁻¹-weighted
+		"its variance is": {normal: func(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 			err := diagonal{}.NormalTo(ctx, dst, g)
 			dst.Set(0, 0, 0)
 			dst.Set(1, 0, math.Sqrt2*dst.At(1, 0))
