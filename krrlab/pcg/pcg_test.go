@@ -12,13 +12,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/pcg/pcgtest"
 	"github.com/krrlab/lab/krrlab/precond/precondtest"
 )
 
 func TestConformance(t *testing.T) {
 	a := spd(1, geometric(40, 100))
-	if err := pcgtest.Operator(t.Context(), dense{a}, nil); err != nil {
+	if err := precondtest.Operator(t.Context(), dense{a}, nil); err != nil {
 		t.Error(err)
 	}
 	for _, m := range []pcg.Preconditioner{invert(t, a), diagonal{1, 2, 3}} {

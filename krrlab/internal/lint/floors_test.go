@@ -48,7 +48,6 @@ var floors = map[string]int{
 	"krrlab/lanczos":     2,
 	"krrlab/lowrank":     2,
 	"krrlab/pcg":         2,
-	"krrlab/pcg/pcgtest": 2,
 	"krrlab/precond":     2,
 	"krrlab/weighted":    2,
 
@@ -113,7 +112,6 @@ var allowed = map[[2]string]string{
 	{"krrlab/cli", "krrlab/notebook"}:                      "krrlab kernel and krrlab notebook are commands",
 	{"krrlab/notebook", "krrlab/notebook/golang"}:          "the kernel is the protocol around the interpreter",
 	{"krrlab/notebook/golang", "krrlab/notebook/bindings"}: "the interpreter knows what cells may import",
-	{"krrlab/pcg/pcgtest", "krrlab/pcg"}:                   "the conformance suite of pcg's interfaces",
 	{"krrlab/interval", "krrlab/model"}:                    "it is about a model's predictions",
 	{"krrlab/interval", "krrlab/loo"}:                      "jackknife+ leaves one out",
 	{"krrlab/bound", "krrlab/model"}:                       "a model keeps the bounds of its answer",

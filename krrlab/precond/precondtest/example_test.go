@@ -28,3 +28,13 @@ func ExampleTest() {
 	// <nil>
 	// false
 }
+
+// A user-defined matrix, and one that is not symmetric.
+func ExampleOperator() {
+	fmt.Println(precondtest.Operator(context.Background(), diagonal{}, nil))
+	skew := double{dim: order, mul: last{}.SolveTo}
+	fmt.Println(precondtest.Operator(context.Background(), skew, nil) == nil)
+	// Output:
+	// <nil>
+	// false
+}

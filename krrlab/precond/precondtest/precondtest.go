@@ -13,10 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/pcg/pcgtest"
 )
 
-// Options of Test. Zero values, and nil, mean the defaults.
+// Options of the checks. Zero values, and nil, mean the defaults.
 type Options struct {
 	// Tol is the error allowed, relative to the norms of the vectors involved; MulTo undoes
 	// SolveTo to about κ(M)·10⁻¹⁵. Default 1e-10.
@@ -36,30 +35,28 @@ type Options struct {
 // wrong. It takes some 30 solves and 500 draws, and changes the number of threads on the way, so
 // that nothing else may run beside it: no parallel tests.
 func Test(ctx context.Context, m pcg.Preconditioner, o *Options) error {
-	opt := *cmp.Or(o, &Options{})
-	opt.Tol = cmp.Or(opt.Tol, 1e-10)
-	probes := &pcgtest.Options{Tol: opt.Tol, Seed: opt.Seed}
-	if err := pcgtest.Operator(ctx, inverse{m}, probes); err != nil {
+	if err := Operator(ctx, inverse{m}, o); err != nil {
 		return each("M⁻¹", err)
 	}
-	s := &suite{ctx: ctx, m: m, o: opt, x: pcgtest.Probes(m.Dim(), 3, opt.Seed+1)}
-	s.y = s.must("SolveTo", inverse{m}, s.x)
+	s := newSuite(ctx, inverse{m}, o)
+	s.x = probes(m.Dim(), 3, s.o.Seed+1)
+	s.y = s.must("SolveTo", s.a, s.x)
 	s.threads()
 	s.shapes()
-	if opt.InPlace {
+	if s.o.InPlace {
 		s.inPlace()
 	}
-	if opt.Strided {
+	if s.o.Strided {
 		s.strided()
 	}
-	if opt.Columns {
+	if s.o.Columns {
 		s.columns()
 	}
-	if opt.Concurrent {
+	if s.o.Concurrent {
 		s.concurrent()
 	}
 	if a, ok := m.(pcg.Operator); ok {
-		s.product(a, probes)
+		s.product(a)
 	}
 	if metric, ok := m.(lanczos.Metric); ok {
 		s.metric(metric)
@@ -74,13 +71,19 @@ func (m inverse) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return m.SolveTo(ctx, dst, src)
 }
 
-// suite is a preconditioner under test, with Y = M⁻¹X for probes X.
+// suite is an operator A under test, with Y = AX for probes X; of a preconditioner it is M⁻¹.
 type suite struct {
 	ctx   context.Context
-	m     pcg.Preconditioner
+	a     pcg.Operator
 	o     Options
 	x, y  *mat.Dense
 	wrong []error
+}
+
+func newSuite(ctx context.Context, a pcg.Operator, o *Options) *suite {
+	s := &suite{ctx: ctx, a: a, o: *cmp.Or(o, &Options{})}
+	s.o.Tol = cmp.Or(s.o.Tol, 1e-10)
+	return s
 }
 
 func (s *suite) add(format string, args ...any) {
@@ -89,7 +92,7 @@ func (s *suite) add(format string, args ...any) {
 
 // must returns AX, or notes the error and returns zeros.
 func (s *suite) must(what string, a pcg.Operator, x *mat.Dense) *mat.Dense {
-	y, err := pcgtest.Product(s.ctx, a, x)
+	y, err := product(s.ctx, a, x)
 	if err != nil {
 		s.add("%s: %w", what, err)
 		return mat.NewDense(x.RawMatrix().Rows, x.RawMatrix().Cols, nil)
@@ -115,7 +118,7 @@ func (s *suite) threads() {
 	defer accel.SetThreads(accel.Threads())
 	for _, n := range []int{1, 2, 5} {
 		accel.SetThreads(n)
-		if y := s.must("SolveTo", inverse{s.m}, s.x); !mat.Equal(y, s.y) {
+		if y := s.must("SolveTo", s.a, s.x); !mat.Equal(y, s.y) {
 			s.add("SolveTo has other bits on %d threads, off by %.3g", n, apart(y, s.y))
 			return
 		}
@@ -124,7 +127,7 @@ func (s *suite) threads() {
 
 // shapes checks that blocks of the wrong shape are refused.
 func (s *suite) shapes() {
-	n := s.m.Dim()
+	n := s.a.Dim()
 	for _, c := range [][4]int{{n + 1, 1, n + 1, 1}, {n, 1, n + 1, 1}, {n, 1, n, 2}, {n, 2, n, 1},
 		{n - 1, 1, n - 1, 1}} {
 		if c[0] == 0 {
@@ -152,13 +155,13 @@ func (s *suite) refuses(dst, r *mat.Dense) (refused bool, message string) {
 			}
 		}
 	}()
-	return s.m.SolveTo(s.ctx, dst, r) != nil, ""
+	return s.a.MulTo(s.ctx, dst, r) != nil, ""
 }
 
 // inPlace checks dst = r.
 func (s *suite) inPlace() {
 	x := mat.DenseCopyOf(s.x)
-	if err := s.m.SolveTo(s.ctx, x, x); err != nil || !s.near(x, s.y) {
+	if err := s.a.MulTo(s.ctx, x, x); err != nil || !s.near(x, s.y) {
 		s.add("SolveTo in place is off by %.3g, error %v", apart(x, s.y), err)
 	}
 }
@@ -172,7 +175,7 @@ func (s *suite) strided() {
 	dst.Apply(func(i, j int, _ float64) float64 { return outside }, dst)
 	r, y := src.Slice(0, n, 1, k+1).(*mat.Dense), dst.Slice(0, n, 2, k+2).(*mat.Dense)
 	r.Copy(s.x)
-	if err := s.m.SolveTo(s.ctx, y, r); err != nil || !s.near(y, s.y) {
+	if err := s.a.MulTo(s.ctx, y, r); err != nil || !s.near(y, s.y) {
 		s.add("SolveTo between columns of wider matrices is off by %.3g, error %v", apart(y, s.y), err)
 	}
 	y.Zero()
@@ -185,7 +188,7 @@ func (s *suite) strided() {
 func (s *suite) columns() {
 	n, k := s.x.Dims()
 	for j := range k {
-		y := s.must("SolveTo", inverse{s.m}, mat.DenseCopyOf(s.x.Slice(0, n, j, j+1)))
+		y := s.must("SolveTo", s.a, mat.DenseCopyOf(s.x.Slice(0, n, j, j+1)))
 		if want := s.y.Slice(0, n, j, j+1); !mat.Equal(y, want) {
 			s.add("column %d alone has other bits than in a block of %d, off by %.3g", j, k, apart(y, want))
 			return
@@ -207,7 +210,7 @@ func (s *suite) concurrent() {
 			want := s.y.Slice(0, n, c%2, k-c%2)
 			y := mat.NewDense(n, k-c%2*2, nil)
 			for range calls {
-				if err := s.m.SolveTo(s.ctx, y, x); err != nil || !s.near(y, want) {
+				if err := s.a.MulTo(s.ctx, y, x); err != nil || !s.near(y, want) {
 					off[c] = fmt.Errorf("SolveTo beside other calls is off by %.3g, error %v", apart(y, want), err)
 					return
 				}
@@ -225,8 +228,8 @@ func (s *suite) concurrent() {
 }
 
 // product checks that MulTo is an operator, and the inverse of SolveTo.
-func (s *suite) product(a pcg.Operator, o *pcgtest.Options) {
-	err := pcgtest.Operator(s.ctx, a, o)
+func (s *suite) product(a pcg.Operator) {
+	err := Operator(s.ctx, a, &s.o)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		return
@@ -237,7 +240,7 @@ func (s *suite) product(a pcg.Operator, o *pcgtest.Options) {
 	if x := s.must("MulTo", a, s.y); !s.near(x, s.x) {
 		s.add("M·M⁻¹x is off x by %.3g", apart(x, s.x))
 	}
-	if x := s.must("SolveTo", inverse{s.m}, s.must("MulTo", a, s.x)); !s.near(x, s.x) {
+	if x := s.must("SolveTo", s.a, s.must("MulTo", a, s.x)); !s.near(x, s.x) {
 		s.add("M⁻¹·Mx is off x by %.3g", apart(x, s.x))
 	}
 }

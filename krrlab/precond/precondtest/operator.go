@@ -1,16 +1,4 @@
-// Package pcgtest is the conformance suite of pcg.Operator: every type that implements it
-// should pass.
-//
-//	if err := pcgtest.Operator(ctx, a, nil); err != nil {
-//		t.Error(err)
-//	}
-//
-// It checks by probes that A is linear, symmetric and positive definite, that the columns of
-// a block do not influence each other, that a block of one column and one of many give the
-// same, that sources are not changed, that old contents of the destination do not matter,
-// that a call repeated gives the same bits, and that the end of the context is an error.
-// Preconditioners have a suite of their own, precondtest.
-package pcgtest
+package precondtest
 
 import (
 	"context"
@@ -24,68 +12,34 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
-// Options of the checks. Zero values, and nil, mean the defaults.
-type Options struct {
-	// Tol is the error allowed, relative to the norms of the vectors involved.
-	// Default 1e-10.
-	Tol float64
-	// Probes is the number of random vectors. Default 8.
-	Probes int
-	// Seed of the random vectors.
-	Seed uint64
-}
-
 // Operator returns what is wrong with A, one line for each property that fails; nil if nothing
-// is wrong. It returns the first error of a product.
+// is wrong. It returns the first error of a product. Of o it takes Tol and Seed.
 func Operator(ctx context.Context, a pcg.Operator, o *Options) error {
-	opt := Options{Tol: 1e-10, Probes: 8}
-	if o != nil {
-		opt.Seed = o.Seed
-		if o.Tol > 0 {
-			opt.Tol = o.Tol
-		}
-		if o.Probes > 0 {
-			opt.Probes = o.Probes
-		}
-	}
 	if n := a.Dim(); n < 1 {
 		return fmt.Errorf("the order is %d, want at least 1", n)
 	}
-	x := Probes(a.Dim(), opt.Probes, opt.Seed)
-	before := mat.DenseCopyOf(x)
-	y, err := Product(ctx, a, x)
-	if err != nil {
+	s := newSuite(ctx, a, o)
+	s.x = probes(a.Dim(), 8, s.o.Seed)
+	before := mat.DenseCopyOf(s.x)
+	var err error
+	if s.y, err = product(ctx, a, s.x); err != nil {
 		return err
 	}
-	s := &suite{ctx: ctx, a: a, o: opt, x: x, y: y}
-	for _, check := range []func() error{s.linear, s.columns, s.effects} {
+	for _, check := range []func() error{s.linear, s.blocks, s.effects} {
 		if err := check(); err != nil {
 			return errors.Join(append(s.wrong, err)...)
 		}
 	}
-	if !mat.Equal(x, before) {
+	if !mat.Equal(s.x, before) {
 		s.add("the source was changed")
 	}
 	s.symmetric()
 	return errors.Join(s.wrong...)
 }
 
-// suite is an operator under test, with Y = AX for probes X.
-type suite struct {
-	ctx   context.Context
-	a     pcg.Operator
-	o     Options
-	x, y  *mat.Dense
-	wrong []error
-}
-
-func (s *suite) add(format string, args ...any) {
-	s.wrong = append(s.wrong, fmt.Errorf(format, args...))
-}
-
-// Probes returns as many random vectors of length n as asked, the vector of ones, an
+// probes returns as many random vectors of length n as asked, the vector of ones, an
 // alternating one, and the first and last unit vectors.
-func Probes(n, random int, seed uint64) *mat.Dense {
+func probes(n, random int, seed uint64) *mat.Dense {
 	rnd := rand.New(rand.NewPCG(seed, 0x70726f6265))
 	x := mat.NewDense(n, random+4, nil)
 	for i := range n {
@@ -100,8 +54,8 @@ func Probes(n, random int, seed uint64) *mat.Dense {
 	return x
 }
 
-// Product returns AX, or an error if an entry is not overwritten or not finite.
-func Product(ctx context.Context, a pcg.Operator, x *mat.Dense) (*mat.Dense, error) {
+// product returns AX, or an error if an entry is not overwritten or not finite.
+func product(ctx context.Context, a pcg.Operator, x *mat.Dense) (*mat.Dense, error) {
 	n, k := x.Dims()
 	y := mat.NewDense(n, k, nil)
 	y.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, y) // must be overwritten
@@ -129,7 +83,7 @@ func (s *suite) linear() error {
 		for i := range n {
 			comb.Set(i, 0, a*s.x.At(i, j-1)+b*s.x.At(i, j))
 		}
-		y, err := Product(s.ctx, s.a, comb)
+		y, err := product(s.ctx, s.a, comb)
 		if err != nil {
 			return err
 		}
@@ -168,11 +122,11 @@ func (s *suite) symmetric() {
 	}
 }
 
-// columns checks that blocks of 1, 2, … columns give the columns of the large one.
-func (s *suite) columns() error {
+// blocks checks that blocks of 1, 2, … columns give the columns of the large one.
+func (s *suite) blocks() error {
 	n, k := s.x.Dims()
 	for j, w := 0, 1; j+w <= k; j, w = j+w, w+1 {
-		part, err := Product(s.ctx, s.a, mat.DenseCopyOf(s.x.Slice(0, n, j, j+w)))
+		part, err := product(s.ctx, s.a, mat.DenseCopyOf(s.x.Slice(0, n, j, j+w)))
 		if err != nil {
 			return err
 		}
@@ -192,7 +146,7 @@ func (s *suite) columns() error {
 // effects checks that a repeated call gives the same bits, and that the end of a context is
 // its error.
 func (s *suite) effects() error {
-	again, err := Product(s.ctx, s.a, s.x)
+	again, err := product(s.ctx, s.a, s.x)
 	if err != nil {
 		return err
 	}
