@@ -14,7 +14,8 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/precond/precondtest"] = imports.Package{
 		Name: "precondtest",
 		Binds: map[string]r.Value{
-			"Test": r.ValueOf(precondtest.Test),
+			"Operator": r.ValueOf(precondtest.Operator),
+			"Test":     r.ValueOf(precondtest.Test),
 		},
 		Types: map[string]r.Type{
 			"Options": r.TypeOf((*precondtest.Options)(nil)).Elem(),
