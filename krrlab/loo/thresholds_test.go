@@ -1,0 +1,57 @@
+package loo
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestThresholds: a row is wrong if and only if its leverage is below its threshold, of one column and of several.
+func TestThresholds(t *testing.T) {
+	g := rand.New(rand.NewPCG(8, 9))
+	for _, cols := range []int{1, 2, 4} {
+		const n = 100
+		y, r := mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)
+		for i := range n {
+			for j := range cols {
+				y.Set(i, j, -1)
+				r.Set(i, j, g.NormFloat64())
+			}
+			y.Set(i, g.IntN(cols), 1-2*float64(g.IntN(2)*(1/cols)))
+		}
+		for i, tau := range thresholds(y, r) {
+			for _, p := range []float64{0.05, 0.3, 0.7, 1} {
+				f := make([]float64, cols)
+				for j := range f {
+					f[j] = y.At(i, j) - r.At(i, j)/p
+				}
+				if wrong := datasets.Label(f) != datasets.Label(y.RawRowView(i)); wrong != (p < tau) {
+					t.Errorf("t = %d: p = %g, threshold %g, wrong %v", cols, p, tau, wrong)
+				}
+			}
+		}
+	}
+}
+
+// TestEnergy: bᵀx of each λ and column, which the tolerance of the subspace is relative to, is that of the solution.
+func TestEnergy(t *testing.T) {
+	p, _, _, _ := small(t, 150, &Options{Tol: 0.003})
+	testkit.OK(t, p.solve(t.Context()))
+	_, q := p.b.Dims()
+	for j, l := range p.lambdas {
+		x, _, err := p.solution(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range q {
+			if want := mat.Dot(p.b.ColView(c), x.ColView(c)); math.Abs(p.s.energy[j*q+c]/want-1) > 1e-9 {
+				t.Errorf("λ = %g, column %d: bᵀx = %g, want %g", l, c, p.s.energy[j*q+c], want)
+			}
+		}
+	}
+}
