@@ -8,17 +8,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/interval"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 )
-
-// factorBelow is up to how many points a Gaussian process's variance is found by a factorization.
-var factorBelow = 10_000
 
 // intervals returns the intervals that predict is asked for.
 func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d *datasets.Dataset,
@@ -42,7 +37,7 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 	if c != nil && c.Method == method {
 		return interval.FromScores(c, p, level)
 	}
-	s, err := a.system(ctx, m, method)
+	s, err := a.system(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +55,7 @@ func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model
 			f.Model)
 	}
 	if m.Calibration == nil || m.Calibration.Slope == nil {
-		s, err := a.system(ctx, m, interval.Jackknife)
+		s, err := a.system(ctx, m)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +78,7 @@ func probableText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) string {
 }
 
 // system makes what solves with K+λI of a model.
-func (a *app) system(ctx context.Context, m *model.Model, method string) (*interval.System, error) {
+func (a *app) system(ctx context.Context, m *model.Model) (*interval.System, error) {
 	if m.Weighted {
 		return nil, fmt.Errorf("%s was fitted with weights, which its model does not hold and leave-one-out and "+
 			"variances need: fit with --holdout or --test, whose rows are then used", m.Origin.Dataset)
@@ -92,28 +87,7 @@ func (a *app) system(ctx context.Context, m *model.Model, method string) (*inter
 		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are "+
 			"then used", m.Origin.Dataset)
 	}
-	n, _, _ := m.Dims()
-	if method != interval.Gaussian || n <= factorBelow {
-		return interval.Cholesky(ctx, m, accel.MemoryAvailable())
-	}
-	cfg := krrlab.Config{Kernel: m.Kernel, Lambda: m.Lambda, Solver: krrlab.PCG, Storage: gram.Float64}
-	if 8*int64(n)*int64(n) > accel.MemoryAvailable()*8/10 {
-		cfg.Storage = gram.Recompute
-	}
-	lab, err := krrlab.New(&datasets.Dataset{Name: m.Origin.Dataset, Task: datasets.Regression, X: m.X,
-		Target: make([]float64, n)}, cfg)
-	if err != nil {
-		return nil, err
-	}
-	p, err := lab.M(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	k, err := lab.K(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return interval.Iterative(ctx, m, k, p)
+	return interval.Cholesky(ctx, m, accel.MemoryAvailable())
 }
 
 var errNoTestRows = usagef("--calibrate test: there are no test rows: want --test FILE or --holdout SHARE")
@@ -126,7 +100,7 @@ func (a *app) calibrate(ctx context.Context, how string, r *fitted) (err error) 
 	case !a.first() || how == "none" || how == "auto" && (r.test == nil || m.Targets != nil):
 		return nil
 	case how == "loo":
-		s, err := a.system(ctx, m, interval.Jackknife)
+		s, err := a.system(ctx, m)
 		if err != nil {
 			return err
 		}

@@ -35,8 +35,10 @@ func TestClaims(t *testing.T) {
 
 // TestCoverageOfTargets counts by hand, answers on the ends of their intervals included, of two targets.
 func TestCoverageOfTargets(t *testing.T) {
-	d := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, []float64{1, 2, 3}), Target: []float64{1, 2, 3}, More: [][]float64{{4, 5, 6}}}
-	v := &Intervals{Lo: mat.NewDense(3, 2, []float64{1, 0, 0, 5.5, 3.5, 0}), Hi: mat.NewDense(3, 2, []float64{9, 4, 1, 9, 9, 5})}
+	d := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, []float64{1, 2, 3}),
+		Target: []float64{1, 2, 3}, More: [][]float64{{4, 5, 6}}}
+	v := &Intervals{Lo: mat.NewDense(3, 2, []float64{1, 0, 0, 5.5, 3.5, 0}),
+		Hi: mat.NewDense(3, 2, []float64{9, 4, 1, 9, 9, 5})}
 	if got := v.Coverage(&model.Prediction{}, d); got != 2.0/6 {
 		t.Errorf("coverage %g, want 2 of 6", got)
 	}
@@ -53,7 +55,8 @@ func TestNoProbabilities(t *testing.T) {
 	}{
 		"regression":     {fit, &model.Prediction{Decision: f}},
 		"no calibration": {nil, &model.Prediction{Decision: f, Labels: labels}},
-		"of other width": {&model.Calibration{Slope: []float64{1}, Offset: []float64{0}}, &model.Prediction{Decision: f, Labels: labels}},
+		"of other width": {&model.Calibration{Slope: []float64{1}, Offset: []float64{0}},
+			&model.Prediction{Decision: f, Labels: labels}},
 	} {
 		if got, err := Probabilities(c.c, c.p); err == nil {
 			t.Errorf("%s: %v", name, got)
@@ -68,20 +71,5 @@ func TestNoProbabilities(t *testing.T) {
 		if want := 1 / (1 + math.Exp(-f.At(0, j))) / sum; math.Abs(got.At(0, j)-want) > 1e-15 {
 			t.Errorf("probability %d is %g, want %g", j, got.At(0, j), want)
 		}
-	}
-}
-
-// TestUnknownShare: of 4 of 10 rows with labels that the model does not know no level above 6/11 can be had.
-func TestUnknownShare(t *testing.T) {
-	scores := mat.NewDense(10, 1, nil)
-	for i := range 10 {
-		scores.Set(i, 0, float64(i))
-		if i >= 6 {
-			scores.Set(i, 0, math.Inf(1))
-		}
-	}
-	_, err := FromScores(&model.Calibration{Method: Split, Scores: scores}, &model.Prediction{Decision: mat.NewDense(1, 2, []float64{1, 2}), Labels: []string{"a", "b"}}, 0.8)
-	if err == nil || !strings.Contains(err.Error(), "4 of the 10 rows") || !strings.Contains(err.Error(), "54.54 % at most") {
-		t.Errorf("%v", err)
 	}
 }

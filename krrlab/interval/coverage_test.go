@@ -25,7 +25,8 @@ func seeds(few, many int) int {
 	return few
 }
 
-// covers fails unless a share of n draws, each of the variance v at most, is the level within 3.5 standard errors, or above if over is set.
+// covers fails unless a share of n draws, each of the variance v at most, is the level within 3.5 standard errors, or
+// above if over is set.
 func covers(t *testing.T, name string, share, level float64, n int, v float64, over bool) {
 	t.Helper()
 	if off := 3.5 * math.Sqrt(v/float64(n)); share < level-off || share > level+off && !over {
@@ -33,8 +34,8 @@ func covers(t *testing.T, name string, share, level float64, n int, v float64, o
 	}
 }
 
-// TestGaussianCoverage: of few draws of the Gaussian process, of an unknown variance and with an unknown constant or without, intervals
-// cover at their level, beyond what order statistics of so few could.
+// TestGaussianCoverage: of few draws of the Gaussian process, of an unknown variance and with an unknown constant or
+// without, intervals cover at their level, beyond what order statistics of so few could.
 func TestGaussianCoverage(t *testing.T) {
 	const n, lambda = 8, 0.3
 	k := kernel.Gaussian{Sigma: 1}
@@ -131,7 +132,8 @@ func TestLevels(t *testing.T) {
 		p := &model.Prediction{Value: []float64{1}, Decision: mat.NewDense(1, 1, []float64{1})}
 		for _, level := range []float64{5e-324, 1e-300, 1e-12, 1e-9, 0.04, 0.5, 0.95, 0.9501, 1 - 1e-9, 1 - 0x1p-53} {
 			v, err := FromScores(&model.Calibration{Method: Split, Scores: scores}, p, level)
-			if fits := level <= float64(m)/float64(m+1)+1e-12; (err == nil) != fits || err == nil && v.Lo.At(0, 0) != 1 {
+			if fits := level <= float64(m)/float64(m+1)+1e-12; (err == nil) != fits ||
+				err == nil && v.Lo.At(0, 0) != 1 {
 				t.Errorf("%d scores, level %g: %v", m, level, err)
 			}
 			if err != nil && (!strings.Contains(err.Error(), "want at least") || strings.Contains(err.Error(), "\n")) {
@@ -150,8 +152,9 @@ func TestDoubt(t *testing.T) {
 		d    *datasets.Dataset
 		want string
 	}{
-		"new": {d.Slice(30, 60), "covers with probability 0.8 at least"}, "one another": {d.Subset([]int{30, 31, 32, 33, 31, 31}), "2 of 6 rows repeat others"},
-		"the fit's": {d.Slice(28, 40), "2 of 12 rows repeat others"},
+		"new":         {d.Slice(30, 60), "covers with probability 0.8 at least"},
+		"one another": {d.Subset([]int{30, 31, 32, 33, 31, 31}), "2 of 6 rows repeat others"},
+		"the fit's":   {d.Slice(28, 40), "2 of 12 rows repeat others"},
 	} {
 		s := testkit.Must(Calibrate(m, predict(t, m, c.d), c.d))
 		v, err := FromScores(s, predict(t, m, train), 0.8)

@@ -16,9 +16,9 @@
 // least 1−2α, and mostly near 1−α. Jackknife has no guarantee, but is near 1−α where leaving out one point moves the
 // prediction little. Gaussian holds if the data are a draw of a Gaussian process of covariance s²k with noise of
 // variance s²λ; for real data that is an assumption, and the interval often poor. All of these concern the coverage on
-// average over points, not at each point. They are lost if kernel, λ or scaling were chosen to fit the very rows of
-// the scores, and if rows repeat, as copies are not exchangeable with a new row: Intervals.Guarantee says so where it is known.
-// Equal rows are left out together, and the mean of the targets is that of the rows that are left.
+// average over points, not at each point. They are lost if kernel, λ or scaling were chosen to fit the very rows of the
+// scores, and if rows repeat, as copies are not exchangeable with a new row: Intervals.Guarantee says so where it is
+// known. Equal rows are left out together, and the mean of the targets is that of the rows that are left.
 //
 // For classes Split and Jackknife return sets: the labels j with max_{k≠j} f_k(z) − f_j(z) at most the same order
 // statistic of that score of the true labels, and always the predicted label, so that they cover at least as often as
@@ -26,14 +26,14 @@
 //
 // # Probabilities
 //
-// For classes, Probabilities fits Platt's map p_j = 1/(1+exp(−a_jf_j−b_j)) to decision values of the same rows, held out
-// or left out one by one. Leave-one-out assumes that rows are exchangeable. Rows of a time series are predicted by their
-// neighbors, and the probabilities are then overconfident.
+// For classes, Probabilities fits Platt's map p_j = 1/(1+exp(−a_jf_j−b_j)) to decision values of the same rows, held
+// out or left out one by one. Leave-one-out assumes that rows are exchangeable. Rows of a time series are predicted by
+// their neighbors, and the probabilities are then overconfident.
 //
 // # Accuracy of the model
 //
-// Jackknife, JackknifePlus and Gaussian need an accurate solution. A model file has no Y, and AC is taken for it, which C
-// fits without error however coarsely it was solved for. So a model that is too far from the solution is refused
+// Jackknife, JackknifePlus and Gaussian need an accurate solution. A model file has no Y, and AC is taken for it, which
+// C fits without error however coarsely it was solved for. So a model that is too far from the solution is refused
 // (ErrUnsolved, Cholesky). Split takes any model.
 //
 // # How to choose
@@ -44,10 +44,10 @@
 //
 // # References
 //
-// V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World (2005). J. Lei, M. G'Sell, A. Rinaldo,
-// R. J. Tibshirani, L. Wasserman, Distribution-free predictive inference for regression, JASA 113 (2018),
+// V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World (2005). J. Lei, M. G'Sell, A. Rinaldo, R. J.
+// Tibshirani, L. Wasserman, Distribution-free predictive inference for regression, JASA 113 (2018),
 // doi:10.1080/01621459.2017.1307116. R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani, Predictive inference with
-// the jackknife+, Ann. Statist. 49 (2021), doi:10.1214/20-AOS1965. J. C. Platt, Probabilistic outputs for support vector machines, in: Advances in
-// Large Margin Classifiers (2000). C. E. Rasmussen, C. K. I. Williams, Gaussian
+// the jackknife+, Ann. Statist. 49 (2021), doi:10.1214/20-AOS1965. J. C. Platt, Probabilistic outputs for support
+// vector machines, in: Advances in Large Margin Classifiers (2000). C. E. Rasmussen, C. K. I. Williams, Gaussian
 // Processes for Machine Learning (2006), section 2.2.
 package interval

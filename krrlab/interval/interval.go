@@ -43,8 +43,8 @@ func (v *Intervals) Guarantee() string {
 	return fmt.Sprintf("coverage mostly near %g, not guaranteed", v.Level)
 }
 
-// doubt says why a guarantee does not hold of scores of rows that repeat as said (points.Same), counted from before on, "" if it does:
-// copies are not exchangeable with a new row.
+// doubt says why a guarantee does not hold of scores of rows that repeat as said (points.Same), counted from before on,
+// "" if it does: copies are not exchangeable with a new row.
 func doubt(same []int, before int) string {
 	count := 0
 	for i, first := range same {
@@ -58,8 +58,8 @@ func doubt(same []int, before int) string {
 	return fmt.Sprintf("%d of %d rows repeat others", count, len(same))
 }
 
-// Calibrate returns the scores of m's prediction p of the rows of d, which must not have been trained on, for Split (m is looked at for
-// rows of d that it was fitted to all the same; nil is not):
+// Calibrate returns the scores of m's prediction p of the rows of d, which must not have been trained on, for Split (m
+// is looked at for rows of d that it was fitted to all the same; nil is not):
 // |y−f| of each target of regression, of classes max_{k≠y} f_k − f_y (of two classes twice the f of the other one), +∞
 // where the model does not know the label; and of classes what Probabilities takes.
 func Calibrate(m *model.Model, p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
@@ -96,7 +96,8 @@ func Calibrate(m *model.Model, p *model.Prediction, d *datasets.Dataset) (*model
 	return probable(sorted(Split, s, doubted), p.Decision, class), nil
 }
 
-// LeaveOneOut returns the scores of Jackknife, and what Probabilities takes: of the training points, each predicted without it.
+// LeaveOneOut returns the scores of Jackknife, and what Probabilities takes: of the training points, each predicted
+// without it.
 func LeaveOneOut(s *System) *model.Calibration {
 	r := s.LeaveOneOut()
 	if s.m.Labels == nil {
@@ -152,9 +153,9 @@ type Intervals struct {
 	Sets   [][]int
 }
 
-// FromScores returns the intervals, or sets, of Split or Jackknife around a prediction. It returns an error if the level
-// is not in (0, 1), the scores are too few for it, or so many of them are of labels that the model does not know that
-// no set covers as often.
+// FromScores returns the intervals, or sets, of Split or Jackknife around a prediction. It returns an error if the
+// level is not in (0, 1), the scores are too few for it, or so many of them are of labels that the model does not know
+// that no set covers as often.
 func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Intervals, error) {
 	m, _ := c.Scores.Dims()
 	k, err := rank(level, m)
@@ -189,7 +190,8 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 
 // FromSystem returns the intervals of JackknifePlus, for which s must be of Cholesky, or Gaussian around the prediction
 // of the points of d, of regression.
-func FromSystem(ctx context.Context, s *System, method string, p *model.Prediction, d *datasets.Dataset, level float64) (*Intervals, error) {
+func FromSystem(ctx context.Context, s *System, method string, p *model.Prediction, d *datasets.Dataset,
+	level float64) (*Intervals, error) {
 	n, _, _ := s.m.Dims()
 	if p.Labels != nil {
 		return nil, fmt.Errorf("interval: %s gives intervals for regression, and the model is for classification: take split or jackknife", method)
@@ -226,7 +228,8 @@ func FromSystem(ctx context.Context, s *System, method string, p *model.Predicti
 	return v, nil
 }
 
-// jackknifePlus takes f_{−G}(z) = f(z) − δ(1−1ᵀA⁻¹k_z) − r_Gᵀ(A⁻¹k_z)_G of the rows G that equal row i: see System.LeaveOneOut.
+// jackknifePlus takes f_{−G}(z) = f(z) − δ(1−1ᵀA⁻¹k_z) − r_Gᵀ(A⁻¹k_z)_G of the rows G that equal row i: see
+// System.LeaveOneOut.
 func (s *System) jackknifePlus(ctx context.Context, v *Intervals, k int, f *mat.Dense, d *datasets.Dataset) error {
 	z, err := s.points(d)
 	if err != nil {

