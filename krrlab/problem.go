@@ -58,35 +58,6 @@ func (p *problem) freeFactor() {
 	p.z.factor, p.g.Gram, p.m.Woodbury, p.v.Inverse, p.begun = nil, nil, nil, nil, nil
 }
 
-// Held returns the bytes of K, Z and M that are held for the stages to come.
-func (l *Lab) Held() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	held := l.heldFactor()
-	if l.k.a != nil {
-		held += l.k.a.Bytes()
-	}
-	return held
-}
-
-// heldFactor returns the bytes of Z, ZᵀZ and M. M holds the Z it was made of.
-func (p *problem) heldFactor() (held int64) {
-	switch {
-	case p.m.Woodbury != nil:
-		held = p.m.Bytes()
-	case p.z.factor != nil:
-		held = 4 * int64(p.z.z.N) * int64(p.z.z.D)
-	}
-	if p.v.Inverse != nil {
-		held += p.v.Bytes()
-	}
-	if p.g.Gram != nil {
-		s := int64(p.z.z.D)
-		held += 8 * s * s
-	}
-	return held
-}
-
 // K returns K+λI, formed by the first stage that needs it and held for those that follow (Free), with the error that
 // solve.Policy prefers.
 func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {

@@ -244,7 +244,7 @@ func (a *app) job(ctx context.Context, f *rankFlags, file string) error {
 	if err := a.join(ctx, f); err != nil {
 		return err
 	}
-	o := remote.Options{Comm: a.group(), Dirs: a.dirs(), Memory: memoryOr(0)}
+	o := remote.Options{Comm: a.group(), Memory: memoryOr(0)}
 	if a.party != nil {
 		o.Memory /= int64(a.party.node.Ranks)
 	}

@@ -35,24 +35,13 @@ type Backend struct {
 	// (kernel.Register) and calls cli.Main as krrlab does. Default: this program if its name begins
 	// with krrlab, and otherwise the one on the path.
 	Program string
-	// Flags go to krrlab job: --threads, --blas, --data-dir and others of its help.
+	// Flags go to krrlab job: --threads, --blas and others of its help.
 	Flags []string
 	// Dir is the folder of jobs, which all hosts must see. Default: a temporary folder for each
 	// run, where there are neither Hosts nor Slurm.
 	Dir string
 	// Limit is how long a rank waits for the others. Default: comm.DefaultLimit.
 	Limit time.Duration
-	// Named says which data set the training data are, if they are of the registry: the ranks
-	// then read it themselves, and refuse it if the numbers are not the same. Default: nil, the
-	// data travel.
-	Named *NamedData
-}
-
-// NamedData is a data set of the registry, as datasets.Load reads it.
-type NamedData struct {
-	Name  string `json:"name"`
-	N     int    `json:"n,omitempty"`     // first rows; 0 means all
-	Scale string `json:"scale,omitempty"` // default: the registry's
 }
 
 // Submission is the error of a stage whose job waits to be submitted.

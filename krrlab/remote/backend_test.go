@@ -250,11 +250,8 @@ func TestJobRefuses(t *testing.T) {
 		}, "damaged or changed"},
 		"no data":    {func(_ *testing.T, root string, j *job) { os.Remove(filepath.Join(root, j.Data.Files["class"])) }, "no such file"},
 		"other data": {func(_ *testing.T, _ string, j *job) { j.Data.Sum = strings.Repeat("0", 64) }, "not those of the job"},
-		"named": {func(_ *testing.T, _ string, j *job) {
-			j.Data.Named = &NamedData{Name: "synthetic-classes", N: 50}
-		}, "not those of the job"},
-		"classes": {func(_ *testing.T, _ string, j *job) { j.Data.Labels = nil }, "do not fit"},
-		"shape":   {func(_ *testing.T, _ string, j *job) { j.Data.N = 49 }, "x has shape [50 4], want [49 4]"},
+		"classes":    {func(_ *testing.T, _ string, j *job) { j.Data.Labels = nil }, "do not fit"},
+		"shape":      {func(_ *testing.T, _ string, j *job) { j.Data.N = 49 }, "x has shape [50 4], want [49 4]"},
 		"scaling": {func(_ *testing.T, _ string, j *job) {
 			j.Data.Scaling = &datasets.Scaling{Kind: "unit", Scale: []float64{1}}
 		}, "the scaling of 50 points in R^4 do not fit"},
@@ -290,7 +287,7 @@ func TestScaledData(t *testing.T) {
 				t.Fatal(err)
 			}
 			root := t.TempDir()
-			j, err := writeData(root, train, nil)
+			j, err := writeData(root, train)
 			var b []byte
 			if err == nil {
 				b, err = json.Marshal(j)
@@ -301,30 +298,11 @@ func TestScaledData(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := j.read(t.Context(), root, nil)
+			got, err := j.read(root)
 			if err != nil || !reflect.DeepEqual(got.Scaling, train.Scaling) || !reflect.DeepEqual(got.Mean, train.Mean) {
 				t.Errorf("%s, %s: %v, %+v", kind, scale, err, got)
 			}
 		}
-	}
-}
-
-// TestNamedData lets the ranks read the data set themselves.
-func TestNamedData(t *testing.T) {
-	p, err := datasets.Load(t.Context(), "synthetic-classes", &datasets.LoadOptions{N: 120})
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := t.TempDir()
-	b := testBackend(root)
-	b.Named = &NamedData{Name: "synthetic-classes", N: 120}
-	l, dir := newLab(t, p.Train, withBackend(krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}}, b)), &jobDir{root: root}
-	if _, err := b.writeJob(dir, l, "quality", krrlab.QualityOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	runJob(t, dir.path(jobFile), 2)
-	if files, _ := filepath.Glob(filepath.Join(root, "*.npy")); len(files) > 0 {
-		t.Errorf("named data travelled: %v", files)
 	}
 }
 

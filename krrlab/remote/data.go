@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -17,16 +16,14 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// data says where ranks find the training data: in the registry, or in .npy files beside
-// the jobs, each named by the sha256 of its bytes.
+// data says where ranks find the training data: in .npy files beside the jobs, each named by the sha256 of its bytes.
 type data struct {
-	Named  *NamedData `json:"named,omitempty"`
-	Title  string     `json:"title"`
-	Source string     `json:"source,omitempty"`
-	Task   string     `json:"task"`
-	Labels []string   `json:"labels,omitempty"`
-	N      int        `json:"n"`
-	D      int        `json:"d"`
+	Title  string   `json:"title"`
+	Source string   `json:"source,omitempty"`
+	Task   string   `json:"task"`
+	Labels []string `json:"labels,omitempty"`
+	N      int      `json:"n"`
+	D      int      `json:"d"`
 	// Scaling is what the points were scaled by; nil if they are raw.
 	Scaling *datasets.Scaling `json:"scaling,omitempty"`
 	Mean    []float64         `json:"mean,omitempty"`   // Dataset.Mean
@@ -37,15 +34,12 @@ type data struct {
 	Sum   string            `json:"fingerprint"` // of all numbers, Fingerprint
 }
 
-// writeData writes what is not named into the folder.
-func writeData(root string, d *datasets.Dataset, named *NamedData) (data, error) {
+// writeData writes the data into the folder.
+func writeData(root string, d *datasets.Dataset) (data, error) {
 	sum := d.Fingerprint()
-	j := data{Named: named, Title: d.Name, Source: d.Source, Task: d.Task.String(), Labels: d.Labels, N: d.Len(), D: d.Dim(), Scaling: d.Scaling, Mean: d.Mean, Sum: hex.EncodeToString(sum[:])}
+	j := data{Title: d.Name, Source: d.Source, Task: d.Task.String(), Labels: d.Labels, N: d.Len(), D: d.Dim(), Scaling: d.Scaling, Mean: d.Mean, Sum: hex.EncodeToString(sum[:])}
 	if d.More != nil {
 		return j, fmt.Errorf("krrlab: %s: several targets are not sent to ranks: take one, or no Backend", d.Name)
-	}
-	if named != nil {
-		return j, nil
 	}
 	j.Files = map[string]string{}
 	var err error
@@ -108,21 +102,15 @@ func readNamed(root, name string) (h npy.Header, data any, err error) {
 	return h, data, nil
 }
 
-// read returns the data, from the folder or from those of named data sets.
-func (j *data) read(ctx context.Context, root string, dirs []string) (*datasets.Dataset, error) {
+// read returns the data from the folder.
+func (j *data) read(root string) (*datasets.Dataset, error) {
 	d := &datasets.Dataset{Name: j.Title, Source: j.Source, Labels: j.Labels, Scaling: j.Scaling}
-	if j.Named != nil {
-		p, err := datasets.Load(ctx, j.Named.Name, &datasets.LoadOptions{Dirs: dirs, N: j.Named.N, Scale: j.Named.Scale})
-		if err != nil {
-			return nil, err
-		}
-		d = p.Train
-	} else if err := j.readFiles(root, d); err != nil {
+	if err := j.readFiles(root, d); err != nil {
 		return nil, err
 	}
 	d.Mean = j.Mean
 	if sum := d.Fingerprint(); hex.EncodeToString(sum[:]) != j.Sum {
-		return nil, fmt.Errorf("the data read here, %s, are not those of the job: other files, another scale or another number of rows", d.Name)
+		return nil, fmt.Errorf("the data read here, %s, are not those of the job", d.Name)
 	}
 	return d, nil
 }

@@ -93,7 +93,7 @@ func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage stage.Name, options
 	if err := os.MkdirAll(dir.root, 0o755); err != nil {
 		return nil, fmt.Errorf("krrlab: job: %w", err)
 	}
-	if j.Data, err = writeData(dir.root, l.Train(), b.Named); err != nil {
+	if j.Data, err = writeData(dir.root, l.Train()); err != nil {
 		return nil, err
 	}
 	text, err := json.MarshalIndent(j, "", "  ")
@@ -163,7 +163,6 @@ func readOutcome(dir *jobDir) (*outcome, error) {
 // Options of RunJob.
 type Options struct {
 	Comm    comm.Comm                // the ranks, which call RunJob together; nil for one process
-	Dirs    []string                 // folders to look for named data in; default: datasets.Dirs()
 	Memory  int64                    // that a rank may take where the job says nothing; 0 for no limit
 	Monitor func(krrlab.Event) error // as of Config; nil is silent
 	Note    func(string)             // as of Checkpoint; nil is silent
@@ -175,7 +174,7 @@ type Options struct {
 func RunJob(ctx context.Context, file string, o Options) error {
 	c := comm.OrAlone(o.Comm)
 	agree := func(err error) error { return comm.Agree(ctx, c, err) }
-	j, lab, err := openJob(ctx, file, o)
+	j, lab, err := openJob(file, o)
 	if err := agree(err); err != nil {
 		return err
 	}
@@ -240,7 +239,7 @@ func (out *outcome) decode(value any, dir string) error {
 	return nil
 }
 
-func openJob(ctx context.Context, file string, o Options) (*job, *krrlab.Lab, error) {
+func openJob(file string, o Options) (*job, *krrlab.Lab, error) {
 	j, err := readJob(file)
 	if err != nil {
 		return nil, nil, err
@@ -254,7 +253,7 @@ func openJob(ctx context.Context, file string, o Options) (*job, *krrlab.Lab, er
 	if cfg.Checkpoint != nil {
 		cfg.Checkpoint.Note = o.Note
 	}
-	train, err := j.Data.read(ctx, filepath.Dir(filepath.Dir(file)), o.Dirs)
+	train, err := j.Data.read(filepath.Dir(filepath.Dir(file)))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,7 +21,6 @@ var kept = map[string]string{
 	"krrlab/race.Decide":        "the rule of the manual, to be tried without a clock",
 
 	"krrlab.DirectBelow": "a default that is documented",
-	"krrlab.Lab.Held":    "what Free would give back",
 
 	"datasets.NewEndless":    "other pictures deformed",
 	"datasets.FromFrame":     "users' data",
