@@ -20,7 +20,6 @@ func init() {
 			"FromScores":    r.ValueOf(interval.FromScores),
 			"FromSystem":    r.ValueOf(interval.FromSystem),
 			"Gaussian":      r.ValueOf(""),
-			"Iterative":     r.ValueOf(interval.Iterative),
 			"Jackknife":     r.ValueOf(""),
 			"JackknifePlus": r.ValueOf(""),
 			"LeaveOneOut":   r.ValueOf(interval.LeaveOneOut),

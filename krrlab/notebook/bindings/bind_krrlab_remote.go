@@ -18,7 +18,6 @@ func init() {
 		},
 		Types: map[string]r.Type{
 			"Backend":    r.TypeOf((*remote.Backend)(nil)).Elem(),
-			"NamedData":  r.TypeOf((*remote.NamedData)(nil)).Elem(),
 			"Options":    r.TypeOf((*remote.Options)(nil)).Elem(),
 			"Submission": r.TypeOf((*remote.Submission)(nil)).Elem(),
 		},
