@@ -2,8 +2,6 @@ package gemm
 
 import "golang.org/x/sys/cpu"
 
-//go:generate sh -c "cd _asm && go run ."
-
 // byPath are the micro-kernels by simd.Path, none for Portable.
 var byPath = []*kernels{nil, &avx2, &avx512}
 

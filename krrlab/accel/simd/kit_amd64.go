@@ -2,7 +2,7 @@ package simd
 
 import "golang.org/x/sys/cpu"
 
-//go:generate sh -c "cd _asm && go run ."
+//go:generate sh -c "cd ../_asm && go run ."
 
 // candidates are the paths that the processor has the instructions for, by Path.
 func candidates() (paths [numPaths]*kit) {

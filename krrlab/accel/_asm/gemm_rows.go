@@ -3,38 +3,29 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // copier is a routine that copies rows of some bytes, those of a row of B in a panel,
 // with instructions of AVX.
 type copier struct {
-	letter, goType string
-	size           int // bytes of an element
-	bytes          int // of a row
+	format
+	bytes int // of a row
 }
 
 var copiers = []copier{
-	{"s", "float32", 4, 64}, {"s", "float32", 4, 128},
-	{"d", "float64", 8, 64}, {"d", "float64", 8, 128},
+	{float32s, 64}, {float32s, 128},
+	{float64s, 64}, {float64s, 128},
 }
 
 func (t copier) build(c *build.Context) {
 	w := t.bytes / t.size
 	name := fmt.Sprintf("%scopy%d", t.letter, w)
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.SignatureExpr(fmt.Sprintf("func(n int, src *%s, ld int, dst *%s)", t.goType, t.goType))
-	c.Doc(fmt.Sprintf("%s sets dst[p·%d+i] = src[p·ld+i] for i < %d and p < n, with AVX.", name, w, w))
+	param := begin(c, name, fmt.Sprintf("func(n int, src *%s, ld int, dst *%s)", t.number, t.number),
+		fmt.Sprintf("%s sets dst[p·%d+i] = src[p·ld+i] for i < %d and p < n, with AVX.", name, w, w))
 
-	n := c.Load(c.Param("n"), c.GP64()).(reg.GPVirtual)
-	src := c.Load(c.Param("src"), c.GP64()).(reg.GPVirtual)
-	ld := c.Load(c.Param("ld"), c.GP64()).(reg.GPVirtual)
-	dst := c.Load(c.Param("dst"), c.GP64()).(reg.GPVirtual)
+	n, src, ld, dst := param("n"), param("src"), param("ld"), param("dst")
 	c.SHLQ(operand.U8(map[int]int{4: 2, 8: 3}[t.size]), ld)
 	c.TESTQ(n, n)
 	c.JZ(operand.LabelRef("done"))

@@ -17,10 +17,6 @@ func pairs(c *build.Context, s set, f format, absolute bool, magnitudes operand.
 	param := begin(c, name, fmt.Sprintf("func(n int, dst, x, z *%s)", f.number),
 		fmt.Sprintf("%s sets dst to the sums over n coordinates for the %d points z, which lie by coordinates.", name, pairLanes))
 	n, dst, x, z := param("n"), param("dst"), param("x"), param("z")
-	sub, mul := (*build.Context).VSUBPD, (*build.Context).VMULPD
-	if f.size == 4 {
-		sub, mul = (*build.Context).VSUBPS, (*build.Context).VMULPS
-	}
 	v, sign := s.reg(c), s.reg(c)
 	if absolute {
 		c.VBROADCASTSD(magnitudes, sign)
@@ -36,10 +32,10 @@ func pairs(c *build.Context, s set, f format, absolute bool, magnitudes operand.
 	f.broadcast(c, operand.Mem{Base: x}, v)
 	for k := range sums {
 		e := s.reg(c)
-		sub(c, operand.Mem{Base: z, Disp: k * s.bytes}, v, e)
+		f.sub(c, operand.Mem{Base: z, Disp: k * s.bytes}, v, e)
 		switch {
 		case !absolute:
-			mul(c, e, e, e)
+			f.mul(c, e, e, e)
 		case s.bytes == 64:
 			c.VPANDQ(sign, e, e)
 		default:

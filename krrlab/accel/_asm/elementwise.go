@@ -404,11 +404,7 @@ func butterfly(c *build.Context, f format) {
 		f.move(c, am, u)
 		f.move(c, bm, v)
 		f.add(c, v, u, w)
-		if f.size == 4 {
-			c.VSUBPS(v, u, u)
-		} else {
-			c.VSUBPD(v, u, u)
-		}
+		f.sub(c, v, u, u)
 		f.move(c, w, am)
 		f.move(c, u, bm)
 	})

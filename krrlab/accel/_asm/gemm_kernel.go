@@ -3,41 +3,9 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-)
-
-// format is a number format.
-type format struct {
-	letter string // as in sgemm and dgemm
-	goType string
-	size   int // bytes
-
-	move, broadcast, fma231, fma213, mul func(c *build.Context, ops ...operand.Op)
-}
-
-var (
-	float32s = format{"s", "float32", 4, (*build.Context).VMOVUPS, (*build.Context).VBROADCASTSS,
-		(*build.Context).VFMADD231PS, (*build.Context).VFMADD213PS, (*build.Context).VMULPS}
-	float64s = format{"d", "float64", 8, (*build.Context).VMOVUPD, (*build.Context).VBROADCASTSD,
-		(*build.Context).VFMADD231PD, (*build.Context).VFMADD213PD, (*build.Context).VMULPD}
-)
-
-// set is an instruction set.
-type set struct {
-	name  string
-	bytes int // of a register
-	reg   func(c *build.Context) reg.VecVirtual
-	zero  func(c *build.Context, r operand.Op)
-}
-
-var (
-	avx2 = set{"AVX2", 32, (*build.Context).YMM,
-		func(c *build.Context, r operand.Op) { c.VXORPS(r, r, r) }}
-	avx512 = set{"AVX-512F", 64, (*build.Context).ZMM,
-		func(c *build.Context, r operand.Op) { c.VPXORD(r, r, r) }} // VXORPS on ZMM would need AVX-512DQ
 )
 
 // kernel is a micro-kernel: rows × two registers of elements of C.
@@ -54,7 +22,7 @@ var kernels = []kernel{
 
 const (
 	vectors = 2 // registers of one row of C
-	unroll  = 4 // steps p in one turn of the loop
+	steps   = 4 // steps p in one turn of the loop
 )
 
 func (k kernel) cols() int    { return vectors * k.set.bytes / k.size }
@@ -63,17 +31,10 @@ func (k kernel) name() string { return fmt.Sprintf("%sgemm%dx%d", k.letter, k.ro
 // build writes the kernel. Its registers are rows·vectors sums, one row of B (vectors)
 // and two elements of A in turn: all 16 of AVX2 for 6 rows, all 32 of AVX-512 for 14.
 func (k kernel) build(c *build.Context) {
-	c.Function(k.name())
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.SignatureExpr(fmt.Sprintf("func(k int, a, b, c *%s, ldc int, alpha %s, add bool)", k.goType, k.goType))
-	c.Doc(fmt.Sprintf("%s is a micro-kernel of %s; see kernel.", k.name(), k.set.name))
+	param := begin(c, k.name(), fmt.Sprintf("func(k int, a, b, c *%s, ldc int, alpha %s, add bool)", k.number, k.number),
+		fmt.Sprintf("%s is a micro-kernel of %s; see kernel.", k.name(), k.set.name))
 
-	n := c.Load(c.Param("k"), c.GP64()).(reg.GPVirtual)
-	a := c.Load(c.Param("a"), c.GP64()).(reg.GPVirtual)
-	b := c.Load(c.Param("b"), c.GP64()).(reg.GPVirtual)
-	out := c.Load(c.Param("c"), c.GP64()).(reg.GPVirtual)
-	ldc := c.Load(c.Param("ldc"), c.GP64()).(reg.GPVirtual)
+	n, a, b, out, ldc := param("k"), param("a"), param("b"), param("c"), param("ldc")
 	c.Comment("The stride in bytes.")
 	c.SHLQ(operand.U8(map[int]int{4: 2, 8: 3}[k.size]), ldc)
 
@@ -108,7 +69,7 @@ func (k kernel) build(c *build.Context) {
 		for i := range sums {
 			k.broadcast(c, operand.Mem{Base: a, Disp: (p*k.rows + i) * k.size}, x[i%2])
 			for v := range y {
-				k.fma231(c, y[v], x[i%2], sums[i][v])
+				k.fma(c, y[v], x[i%2], sums[i][v])
 			}
 		}
 	}
@@ -117,21 +78,21 @@ func (k kernel) build(c *build.Context) {
 		c.ADDQ(operand.U32(p*vectors*k.set.bytes), b)
 	}
 
-	c.Comment(fmt.Sprintf("%d steps in a turn: sums += a·b.", unroll))
+	c.Comment(fmt.Sprintf("%d steps in a turn: sums += a·b.", steps))
 	turns := c.GP64()
 	c.MOVQ(n, turns)
 	c.SHRQ(operand.U8(2), turns)
 	c.JZ(operand.LabelRef("rest"))
 	c.Label("turn")
-	for p := range unroll {
+	for p := range steps {
 		step(p)
 	}
-	advance(unroll)
+	advance(steps)
 	c.DECQ(turns)
 	c.JNZ(operand.LabelRef("turn"))
 
 	c.Label("rest")
-	c.ANDQ(operand.U8(unroll-1), n)
+	c.ANDQ(operand.U8(steps-1), n)
 	c.JZ(operand.LabelRef("write"))
 	c.Label("one")
 	step(0)

@@ -16,21 +16,29 @@ type format struct {
 	stored int    // bytes of a tile's entry
 	size   int    // bytes of a vector's entry
 
-	load, move, broadcast, fma, add, store1, add1 op
+	load, move, broadcast, fma, add, store1, add1, sub, mul, fma213 op
 }
 
 var (
-	float32s = format{"s", "float32", "float32", 4, 4, (*build.Context).VMOVUPS, (*build.Context).VMOVUPS, (*build.Context).VBROADCASTSS,
-		(*build.Context).VFMADD231PS, (*build.Context).VADDPS, (*build.Context).VMOVSS, (*build.Context).VADDSS}
-	float64s = format{"d", "float64", "float64", 8, 8, (*build.Context).VMOVUPD, (*build.Context).VMOVUPD, (*build.Context).VBROADCASTSD,
-		(*build.Context).VFMADD231PD, (*build.Context).VADDPD, (*build.Context).VMOVSD, (*build.Context).VADDSD}
+	float32s = format{"s", "float32", "float32", 4, 4,
+		(*build.Context).VMOVUPS, (*build.Context).VMOVUPS, (*build.Context).VBROADCASTSS, (*build.Context).VFMADD231PS,
+		(*build.Context).VADDPS, (*build.Context).VMOVSS, (*build.Context).VADDSS, (*build.Context).VSUBPS,
+		(*build.Context).VMULPS, (*build.Context).VFMADD213PS}
+	float64s = format{"d", "float64", "float64", 8, 8,
+		(*build.Context).VMOVUPD, (*build.Context).VMOVUPD, (*build.Context).VBROADCASTSD, (*build.Context).VFMADD231PD,
+		(*build.Context).VADDPD, (*build.Context).VMOVSD, (*build.Context).VADDSD, (*build.Context).VSUBPD,
+		(*build.Context).VMULPD, (*build.Context).VFMADD213PD}
 	// A tile of 16-bit whole numbers times vectors of float32.
-	fixed = format{"h", "uint16", "float32", 2, 4, unpack, (*build.Context).VMOVUPS, (*build.Context).VBROADCASTSS,
-		(*build.Context).VFMADD231PS, (*build.Context).VADDPS, (*build.Context).VMOVSS, (*build.Context).VADDSS}
+	fixed = float32s.of("h", "uint16", 2, unpack)
 	// A tile of float32 times vectors of float64.
-	widened = format{"w", "float32", "float64", 4, 8, (*build.Context).VCVTPS2PD, (*build.Context).VMOVUPD, (*build.Context).VBROADCASTSD,
-		(*build.Context).VFMADD231PD, (*build.Context).VADDPD, (*build.Context).VMOVSD, (*build.Context).VADDSD}
+	widened = float64s.of("w", "float32", 4, (*build.Context).VCVTPS2PD)
 )
+
+// of is the format of a tile of other numbers.
+func (f format) of(letter, tile string, stored int, load op) format {
+	f.letter, f.tile, f.stored, f.load = letter, tile, stored, load
+	return f
+}
 
 // unpack loads 16-bit numbers and converts them, exactly. The units for shuffles and
 // conversions are not those for multiplications.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
@@ -52,13 +51,11 @@ func (p tilePass) name() string {
 //
 // Registers: rows·k sums, rows·k broadcast z, rows of T, and one for x and y.
 func (p tilePass) build(c *build.Context) {
-	c.Function(p.name())
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.SignatureExpr(fmt.Sprintf("func(groups, cols int, tile *%s, ld int, x, y *%[2]s, stride int, z, u *%[2]s, rowStride int, ahead *%s, step int)", p.tile, p.number, p.tile))
-	c.Doc(fmt.Sprintf("%s is a pass of %s over groups of %d rows for %d right-hand sides; see pass.", p.name(), p.set.name, p.rows, p.k))
+	param := begin(c, p.name(), fmt.Sprintf("func(groups, cols int, tile *%s, ld int, x, y *%[2]s, stride int, "+
+		"z, u *%[2]s, rowStride int, ahead *%[1]s, step int)", p.tile, p.number),
+		fmt.Sprintf("%s is a pass of %s over groups of %d rows for %d right-hand sides; see pass.",
+			p.name(), p.set.name, p.rows, p.k))
 
-	param := func(name string) reg.GPVirtual { return c.Load(c.Param(name), c.GP64()).(reg.GPVirtual) }
 	groups, tile, ld, stride := param("groups"), param("tile"), param("ld"), param("stride")
 	z, u, rowStride, ahead, pace := param("z"), param("u"), param("rowStride"), param("ahead"), param("step")
 	if !p.both() { // from the end of what is fetched beside a group on to the next

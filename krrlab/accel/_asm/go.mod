@@ -1,4 +1,4 @@
-module github.com/krrlab/lab/krrlab/accel/gemm/asm
+module github.com/krrlab/lab/krrlab/accel/asm
 
 go 1.26.0
 

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -12,34 +11,25 @@ import (
 // transposer is a routine that transposes rows × n elements, 4 columns at a time, with
 // instructions of AVX.
 type transposer struct {
-	letter, goType string
-	size           int // bytes of an element
-	rows           int
+	format
+	rows int
 	// square transposes rows×4 elements: row i is at(i), column p goes to to(p).
 	square func(c *build.Context, at, to func(i int) operand.Mem)
-	single func(c *build.Context, ops ...operand.Op) // moves one element
 }
 
 var transposers = []transposer{
-	{"s", "float32", 4, 4, square4x4s, (*build.Context).VMOVSS},
-	{"s", "float32", 4, 2, square2x4s, (*build.Context).VMOVSS},
-	{"d", "float64", 8, 4, square4x4d, (*build.Context).VMOVSD},
-	{"d", "float64", 8, 2, square2x4d, (*build.Context).VMOVSD},
+	{float32s, 4, square4x4s},
+	{float32s, 2, square2x4s},
+	{float64s, 4, square4x4d},
+	{float64s, 2, square2x4d},
 }
 
 func (t transposer) build(c *build.Context) {
 	name := fmt.Sprintf("%spack%d", t.letter, t.rows)
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.SignatureExpr(fmt.Sprintf("func(n int, src *%s, ld int, dst *%s, w int)", t.goType, t.goType))
-	c.Doc(fmt.Sprintf("%s sets dst[p·w+i] = src[i·ld+p] for i < %d and p < n, with AVX.", name, t.rows))
+	param := begin(c, name, fmt.Sprintf("func(n int, src *%s, ld int, dst *%s, w int)", t.number, t.number),
+		fmt.Sprintf("%s sets dst[p·w+i] = src[i·ld+p] for i < %d and p < n, with AVX.", name, t.rows))
 
-	n := c.Load(c.Param("n"), c.GP64()).(reg.GPVirtual)
-	src := c.Load(c.Param("src"), c.GP64()).(reg.GPVirtual)
-	ld := c.Load(c.Param("ld"), c.GP64()).(reg.GPVirtual)
-	dst := c.Load(c.Param("dst"), c.GP64()).(reg.GPVirtual)
-	w := c.Load(c.Param("w"), c.GP64()).(reg.GPVirtual)
+	n, src, ld, dst, w := param("n"), param("src"), param("ld"), param("dst"), param("w")
 	shift := operand.U8(map[int]int{4: 2, 8: 3}[t.size])
 	c.Comment("Strides in bytes, and three of each.")
 	c.SHLQ(shift, ld)
@@ -76,8 +66,8 @@ func (t transposer) build(c *build.Context) {
 	c.Label("one")
 	for i := range t.rows {
 		x := c.XMM()
-		t.single(c, at(i), x)
-		t.single(c, x, operand.Mem{Base: dst, Disp: i * t.size})
+		t.store1(c, at(i), x)
+		t.store1(c, x, operand.Mem{Base: dst, Disp: i * t.size})
 	}
 	c.ADDQ(operand.U8(t.size), src)
 	c.ADDQ(w, dst)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -24,8 +23,8 @@ var byteKernels = []byteKernel{
 		c.VPMADDWD(y, x, t)
 		c.VPADDD(t, sum, sum)
 	}},
-	{set{"AVX-512 VNNI", 64, avx512.reg, avx512.zero}, 14,
-		func(c *build.Context, y, x, sum reg.VecVirtual) { c.VPDPBUSD(x, y, sum) }}, // y's bytes unsigned, x's signed
+	{avx512, 14,
+		func(c *build.Context, y, x, sum reg.VecVirtual) { c.VPDPBUSD(x, y, sum) }}, // of VNNI: y's bytes unsigned, x's signed
 }
 
 func (k byteKernel) cols() int    { return vectors * k.set.bytes / 4 }
@@ -34,18 +33,10 @@ func (k byteKernel) name() string { return fmt.Sprintf("igemm%dx%d", k.rows, k.c
 // build writes the kernel, with the registers of kernel.build; AVX2 has one for a product in
 // place of the second element of A.
 func (k byteKernel) build(c *build.Context) {
-	c.Function(k.name())
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.SignatureExpr("func(k int, a, b *uint32, start, c *int32, ldc int)")
-	c.Doc(fmt.Sprintf("%s is a micro-kernel of %s; see byteKernel.", k.name(), k.set.name))
+	param := begin(c, k.name(), "func(k int, a, b *uint32, start, c *int32, ldc int)",
+		fmt.Sprintf("%s is a micro-kernel of %s; see byteKernel.", k.name(), k.set.name))
 
-	n := c.Load(c.Param("k"), c.GP64()).(reg.GPVirtual)
-	a := c.Load(c.Param("a"), c.GP64()).(reg.GPVirtual)
-	b := c.Load(c.Param("b"), c.GP64()).(reg.GPVirtual)
-	start := c.Load(c.Param("start"), c.GP64()).(reg.GPVirtual)
-	out := c.Load(c.Param("c"), c.GP64()).(reg.GPVirtual)
-	ldc := c.Load(c.Param("ldc"), c.GP64()).(reg.GPVirtual)
+	n, a, b, start, out, ldc := param("k"), param("a"), param("b"), param("start"), param("c"), param("ldc")
 	c.SHLQ(operand.U8(2), ldc)
 
 	sums := make([][vectors]reg.VecVirtual, k.rows)
