@@ -139,19 +139,6 @@ func trxm[T real](l *Library, fn uintptr, s blas.Side, ul blas.Uplo, t blas.Tran
 	f.free()
 }
 
-// symm calls xSYMM at fn: C = α·A·B + β·C or α·B·A + β·C with symmetric A.
-func symm[T real](l *Library, fn uintptr, s blas.Side, ul blas.Uplo, m, n int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
-	f := frames.Get().(*frame)
-	f.c = [4]byte{flipSide(s), flipUplo(ul)}
-	f.i = [8]int32{int32(n), int32(m), int32(lda), int32(ldb), int32(ldc)}
-	scalar(&f.alpha, alpha)
-	scalar(&f.beta, beta)
-	f.p = [4]unsafe.Pointer{base(a), base(b), base(c)}
-	l.call(f, fn, f.char(0), f.char(1), f.num(0), f.num(1), f.alphaAddr(),
-		f.ptr(0), f.num(2), f.ptr(1), f.num(3), f.betaAddr(), f.ptr(2), f.num(4), 1, 1)
-	f.free()
-}
-
 // gemv calls xGEMV at fn: y = α·op(A)·x + β·y.
 func gemv[T real](l *Library, fn uintptr, t blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T, y []T, incY int) {
 	if beta == 0 { // as in syrk
@@ -203,12 +190,6 @@ func (o float32s) Strmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Dia
 	level3of32.trxm(o.lib(), ownTrmm, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
-// Ssymm computes C = α·A·B + β·C or, from the right, α·B·A + β·C, B and C m×n
-// and A symmetric with one triangle stored.
-func (o float32s) Ssymm(s blas.Side, ul blas.Uplo, m, n int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	level3of32.symm(o.lib(), s, ul, m, n, alpha, a, lda, b, ldb, beta, c, ldc)
-}
-
 // Sgemv computes y = α·op(A)·x + β·y, A m×n.
 func (o float32s) Sgemv(tA blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int, beta float32, y []float32, incY int) {
 	level3of32.gemv(o.lib(), tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
@@ -244,12 +225,6 @@ func (o float64s) Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Dia
 // triangular.
 func (o float64s) Dtrmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
 	level3of64.trxm(o.lib(), ownTrmm, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
-}
-
-// Dsymm computes C = α·A·B + β·C or, from the right, α·B·A + β·C, B and C m×n
-// and A symmetric with one triangle stored.
-func (o float64s) Dsymm(s blas.Side, ul blas.Uplo, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
-	level3of64.symm(o.lib(), s, ul, m, n, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
 // Dgemv computes y = α·op(A)·x + β·y, A m×n.

@@ -206,14 +206,6 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref overridden[T]) {
 			r(s, ul, tA, d, m, n, alpha, a, lda, want, ldb)
 			check(b, want, order(s, m, n), "%s %c%c%c%c %d %d α=%v", name, s, ul, tA, d, m, n, alpha)
 		}
-
-		a, lda = g.triangle(ul, blas.NonUnit, order(s, m, n))
-		b, ldb = g.matrix(m, n)
-		c, ldc = g.output(m, n, beta)
-		want = clone(c)
-		ours.symm(s, ul, m, n, alpha, a, lda, b, ldb, beta, c, ldc)
-		ref.symm(s, ul, m, n, alpha, a, lda, b, ldb, beta, want, ldc)
-		check(c, want, order(s, m, n), "symm %c%c %d %d α=%v β=%v", s, ul, m, n, alpha, beta)
 	}
 }
 
@@ -315,9 +307,6 @@ func testMisuse[T real](t *testing.T, ours, ref overridden[T]) {
 		}
 		compare("trsm", func(l overridden[T], b []T) { l.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
 		compare("trmm", func(l overridden[T], b []T) { l.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
-		compare("symm", func(l overridden[T], c []T) {
-			l.symm(s, ul, m, n, alpha, a, lda, b, ldb, beta, c, ldc)
-		}, g.slice(length(m, n, ldc)))
 
 		m, n = 3*m, 3*n
 		incX, incY := g.IntN(5)-2, g.IntN(5)-2

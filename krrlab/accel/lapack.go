@@ -82,34 +82,25 @@ func (o lapacks) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) 
 // Dsyev computes the eigenvalues w, ascending, and with jobz = EVCompute the
 // eigenvectors, in the columns of a, of the symmetric a with triangle ul stored.
 // It runs LAPACK's divide and conquer, dsyevd, with workspace of its own, 2n²
-// numbers (work is only checked); where that is more than 32 bits count, above
-// n = 32,000, the QR iteration dsyev.
+// numbers (work is only checked); gonum's where that is more than 32 bits count, above n = 32,000.
 func (o lapacks) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64, lwork int) (ok bool) {
 	l := o.lib()
-	if l == nil || n < lapackOrder || jobz != lapack.EVNone && jobz != lapack.EVCompute || !isUplo(ul) ||
+	if l == nil || n < lapackOrder || n > 32000 || jobz != lapack.EVNone && jobz != lapack.EVCompute || !isUplo(ul) ||
 		!matrix(n, n, lda, len(a)) || len(w) < n || lwork < 3*n-1 || len(work) < lwork || hasNaN(ul, n, a, lda) {
 		return o.Implementation.Dsyev(jobz, ul, n, a, lda, w, work, lwork)
 	}
 	f := frames.Get().(*frame)
 	f.c = [4]byte{byte(jobz), flipUplo(ul)}
 	f.info = 0
-	if n <= 32000 {
-		lw, liw := 1+2*n, 1
-		if jobz == lapack.EVCompute {
-			lw, liw = 1+6*n+2*n*n, 3+5*n
-		}
-		wk, iwk := make([]float64, lw), make([]int32, liw)
-		f.i = [8]int32{int32(n), int32(lda), int32(lw), int32(liw)}
-		f.p = [4]unsafe.Pointer{base(a), base(w), base(wk), unsafe.Pointer(&iwk[0])}
-		l.call(f, l.dsyevd, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.ptr(1),
-			f.ptr(2), f.num(2), f.ptr(3), f.num(3), f.infoAddr(), 1, 1)
-	} else {
-		wk := make([]float64, 34*n)
-		f.i = [8]int32{int32(n), int32(lda), int32(len(wk))}
-		f.p = [4]unsafe.Pointer{base(a), base(w), base(wk)}
-		l.call(f, l.dsyev, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.ptr(1),
-			f.ptr(2), f.num(2), f.infoAddr(), 1, 1)
+	lw, liw := 1+2*n, 1
+	if jobz == lapack.EVCompute {
+		lw, liw = 1+6*n+2*n*n, 3+5*n
 	}
+	wk, iwk := make([]float64, lw), make([]int32, liw)
+	f.i = [8]int32{int32(n), int32(lda), int32(lw), int32(liw)}
+	f.p = [4]unsafe.Pointer{base(a), base(w), base(wk), unsafe.Pointer(&iwk[0])}
+	l.call(f, l.dsyevd, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.ptr(1),
+		f.ptr(2), f.num(2), f.ptr(3), f.num(3), f.infoAddr(), 1, 1)
 	ok = f.info == 0
 	f.free()
 	if ok && jobz == lapack.EVCompute {

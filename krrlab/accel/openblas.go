@@ -43,12 +43,12 @@ type Library struct {
 
 	getThreads, setThreads uintptr // openblas_[gs]et_num_threads, 0 in some serial builds
 
-	d, s                  routines
-	dtrtri, dsyev, dsyevd uintptr
+	d, s           routines
+	dtrtri, dsyevd uintptr
 }
 
 // routines are the addresses of a library's routines in one precision.
-type routines struct{ gemm, syrk, trsm, trmm, symm, gemv, potrf uintptr }
+type routines struct{ gemm, syrk, trsm, trmm, gemv, potrf uintptr }
 
 // Info describes the library.
 func (l *Library) Info() BLAS { return l.info }
@@ -75,10 +75,9 @@ func (l *Library) symbols() []struct {
 		{"dsyrk_", &l.d.syrk}, {"ssyrk_", &l.s.syrk},
 		{"dtrsm_", &l.d.trsm}, {"strsm_", &l.s.trsm},
 		{"dtrmm_", &l.d.trmm}, {"strmm_", &l.s.trmm},
-		{"dsymm_", &l.d.symm}, {"ssymm_", &l.s.symm},
 		{"dgemv_", &l.d.gemv}, {"sgemv_", &l.s.gemv},
 		{"dpotrf_", &l.d.potrf}, {"spotrf_", &l.s.potrf},
-		{"dtrtri_", &l.dtrtri}, {"dsyev_", &l.dsyev}, {"dsyevd_", &l.dsyevd},
+		{"dtrtri_", &l.dtrtri}, {"dsyevd_", &l.dsyevd},
 	}
 }
 

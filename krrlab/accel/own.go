@@ -250,16 +250,15 @@ type overridden[T real] struct {
 	gemm       func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
 	syrk       func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int)
 	trsm, trmm triangularFunc[T]
-	symm       func(s blas.Side, ul blas.Uplo, m, n int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
 	gemv       func(tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T, y []T, incY int)
 }
 
 func of64(i blas.Float64) overridden[float64] {
-	return overridden[float64]{i.Dgemm, i.Dsyrk, i.Dtrsm, i.Dtrmm, i.Dsymm, i.Dgemv}
+	return overridden[float64]{i.Dgemm, i.Dsyrk, i.Dtrsm, i.Dtrmm, i.Dgemv}
 }
 
 func of32(i blas.Float32) overridden[float32] {
-	return overridden[float32]{i.Sgemm, i.Ssyrk, i.Strsm, i.Strmm, i.Ssymm, i.Sgemv}
+	return overridden[float32]{i.Sgemm, i.Ssyrk, i.Strsm, i.Strmm, i.Sgemv}
 }
 
 var (
@@ -330,16 +329,6 @@ func (p *level3[T]) trxm(l *Library, kind ownKind, s blas.Side, ul blas.Uplo, tA
 	default:
 		trxm(l, fn(p.of(l)), s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 	}
-}
-
-func (p *level3[T]) symm(l *Library, s blas.Side, ul blas.Uplo, m, n int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
-	q := order(s, m, n)
-	if l == nil || !large(m, n, q, gemmWork) || !isSide(s) || !isUplo(ul) || alpha == 0 ||
-		!matrix(q, q, lda, len(a)) || !matrix(m, n, ldb, len(b)) || !matrix(m, n, ldc, len(c)) {
-		p.gonum.symm(s, ul, m, n, alpha, a, lda, b, ldb, beta, c, ldc)
-		return
-	}
-	symm(l, p.of(l).symm, s, ul, m, n, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
 func (p *level3[T]) gemv(l *Library, tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T, y []T, incY int) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/blas"
@@ -61,17 +62,24 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram []f
 	for j := range s {
 		norm += math.Abs(gram[j*s+j])
 	}
-	sym := blas64.Symmetric{Uplo: blas.Lower, N: s, Stride: s, Data: gram}
+	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: s, Stride: s, Data: gram}
 	logSize := 0.0
 	for range measureSteps {
 		if err := m.product(ctx, norm); err != nil {
 			return 0, err
 		}
 		v := blas64.General{Rows: t, Cols: s, Stride: s, Data: m.v}
-		u := blas64.General{Rows: t, Cols: s, Stride: s, Data: m.u}
+		turned := blas64.General{Rows: t, Cols: s, Stride: s, Data: slices.Clone(m.v)}
+		for k, x := range m.v {
+			m.u[k] += gram[k%s*(s+1)] * x
+		}
 		err := accel.ForEach(ctx, 1, func(_, _ int) { // on one thread of the BLAS, as all products are
-			blas64.Symm(blas.Right, 1, sym, v, -1, u) // V ← CV − ZᵀZV, by rows
+			blas64.Trmm(blas.Right, blas.NoTrans, 1, l, v)
+			blas64.Trmm(blas.Right, blas.Trans, 1, l, turned)
 		})
+		for k, x := range m.v { // V ← CV − ZᵀZV, by rows: C = L+Lᵀ−diag C
+			m.u[k] = x + turned.Data[k] - m.u[k]
+		}
 		if err = comm.Agree(ctx, c, err); err != nil {
 			return 0, err
 		}
