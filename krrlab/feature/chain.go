@@ -108,10 +108,6 @@ type chainSpace struct {
 	tmp    []float64
 }
 
-func (c *chainSpace) bytes() int64 {
-	return c.first.Bytes() + c.sketch.Bytes() + 4*int64(cap(c.z32)) + 8*int64(cap(c.z64)+cap(c.tmp))
-}
-
 // MapTo implements Map.
 func (m *ChainMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
 	c := w.chained()

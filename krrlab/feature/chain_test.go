@@ -56,9 +56,6 @@ func TestChain(t *testing.T) {
 		if slices.Max(z[s:ld]) != 0 {
 			t.Errorf("%v: wrote behind a row", c)
 		}
-		if len(c.Sketches) > 0 && w.Bytes() < int64(12*256*c.Width) {
-			t.Errorf("%v: %d bytes of scratch, less than the panels", c, w.Bytes())
-		}
 	}
 }
 

@@ -57,15 +57,6 @@ type Workspace struct {
 	chain *chainSpace
 }
 
-// Bytes returns the size of the scratch, without what the FFT of a TensorSketch keeps.
-func (w *Workspace) Bytes() int64 {
-	b := 8*int64(cap(w.x64)+cap(w.w64)+cap(w.phase64)+cap(w.norms)+cap(w.far)+cap(w.seq)) + 4*int64(cap(w.x32)) + 16*int64(cap(w.prod)+cap(w.next))
-	if w.chain != nil {
-		b += w.chain.bytes()
-	}
-	return b
-}
-
 // For returns the distribution the paper pairs with a kernel: Fourier features for
 // those with a spectral measure, TensorSketch for the polynomial. The error says
 // which kernels have one.

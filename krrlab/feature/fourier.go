@@ -172,9 +172,6 @@ func (m *FourierMap) Frequency(w []float64, j int) (b float64) {
 	return m.b[j]
 }
 
-// Bytes returns the memory the map holds.
-func (m *FourierMap) Bytes() int64 { return 4*int64(len(m.wt)) + 20*int64(m.s) }
-
 // drawOrthogonal fills W with blocks of at most d frequencies of orthogonal
 // directions (Yu et al. 2016, section 3): with G d×r, r ≤ d, of independent
 // standard normals and G = QR, diag R > 0, the columns of Q are the first r of a

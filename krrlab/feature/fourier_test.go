@@ -268,9 +268,6 @@ func TestFourierFormula(t *testing.T) {
 	const n, d, s = 300, 40, 37
 	for _, dist := range fourierDists() {
 		m := sample(t, dist, d, s, 21).(*feature.FourierMap)
-		if m.Bytes() < 4*d*s {
-			t.Errorf("%v: %d bytes", dist, m.Bytes())
-		}
 		x, csr := sparsify(normal(n, d, 0.5, 2))
 		x32 := single(x)
 		for i, v := range csr.Val {

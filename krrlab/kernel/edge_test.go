@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -47,7 +48,7 @@ func TestWideOwn(t *testing.T) {
 	}
 	p := points.NewPanel(x)
 	got, w := make([]float64, n*n), &kernel.Workspace{}
-	kernel.Tile64(got, n, own{}, p, p, kernel.Float64, w)
+	bytes := testkit.Allocated(func() { kernel.Tile64(got, n, own{}, p, p, kernel.Float64, w) })
 	a, b := make([]float64, d), make([]float64, d)
 	for i := range n {
 		for j := range n {
@@ -58,7 +59,7 @@ func TestWideOwn(t *testing.T) {
 			}
 		}
 	}
-	if bytes := w.Bytes(); bytes != 8*3*d {
+	if bytes > 9*3*d {
 		t.Errorf("scratch of %d bytes, want that of three points, %d", bytes, 8*3*d)
 	}
 }

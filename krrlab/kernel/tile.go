@@ -38,11 +38,6 @@ type Workspace struct {
 	to    []int     // rows of a Precomputed
 }
 
-// Bytes returns the size of the scratch.
-func (w *Workspace) Bytes() int64 {
-	return w.pairs.Bytes() + 8*int64(cap(w.inner)+cap(w.zeros)+cap(w.whole)+cap(w.row)+cap(w.x)+cap(w.z)+cap(w.to)) + 4*int64(cap(w.ints)+cap(w.sq))
-}
-
 // Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64, with the inner
 // products or distances formed as arith says; Float32 counts as Float64. Of points.Bytes of one scale inner products
 // are exact, and so are squared distances, but for the rounding of one product with the scale, whatever arith

@@ -11,12 +11,12 @@ import (
 // ‖a‖²+‖b‖²−2aᵀb, which cancels, it is right to (d+3)·2⁻⁵³ of itself. Sparse points are made
 // dense: their nonzeros alone do not tell the sum without cancellation.
 func SqDist64(dst []float64, ld int, a, b Points, w *Workspace) {
-	w.pairwise64(dst, ld, a, b, simd.Squares)
+	pairwise(dst, ld, a, b, &w.dense64, &w.pairs64, simd.Squares)
 }
 
 // SumDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ as Σ_c |a_ic − b_jc| in float64, for sparse points too.
 func SumDist64(dst []float64, ld int, a, b Points, w *Workspace) {
-	w.pairwise64(dst, ld, a, b, simd.Absolutes)
+	pairwise(dst, ld, a, b, &w.dense64, &w.pairs64, simd.Absolutes[float64])
 }
 
 // L1Dist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ for all pairs, in float64.
@@ -26,35 +26,17 @@ func SumDist64(dst []float64, ld int, a, b Points, w *Workspace) {
 //
 //	‖x−z‖₁ = ‖x‖₁ + ‖z‖₁ + Σ_{c: x_c, z_c ≠ 0} (|x_c−z_c| − |x_c| − |z_c|).
 func L1Dist64(dst []float64, ld int, a, b Points, w *Workspace) {
-	na, nb, _ := pairDims(a, b, ld)
-	if na == 0 || nb == 0 {
-		return
-	}
-	if sa, sb, ok := bothSparse(a, b); ok && w.transpose(sa, sb, false) {
-		w.sparseL1(sa, sb, func(i int, acc []float64) { copy(dst[i*ld:i*ld+nb], acc) })
-		return
-	}
-	w.pairwise64(dst, ld, a, b, simd.Absolutes)
-}
-
-// pairwise64 sets dst to sums over the coordinates of all pairs of points, made dense.
-func (w *Workspace) pairwise64(dst []float64, ld int, a, b Points, sums func(dst *[simd.PairLanes]float64, x, z []float64)) {
-	na, nb, d := pairDims(a, b, ld)
-	if na == 0 || nb == 0 {
-		return
-	}
-	zeroTile(dst, ld, na, nb)
-	for c0, step := 0, chunkColumns(max(na, nb), d); c0 < d; c0 += step {
-		c1 := min(c0+step, d)
-		x, z := w.operand64(0, a, c0, c1), w.operand64(1, b, c0, c1)
-		pairAdd(dst, ld, matrix[float64](x.Rows, x.Cols, x.Stride, x.Data), matrix[float64](z.Rows, z.Cols, z.Stride, z.Data), sums, &w.pairs64)
-	}
+	l1(dst, ld, a, b, w, &w.dense64, &w.pairs64)
 }
 
 // L1Dist32 is L1Dist64 with dense points rounded to float32 and differences
 // formed and added in float32.
 func L1Dist32(dst []float32, ld int, a, b Points, w *Workspace) {
-	na, nb, d := pairDims(a, b, ld)
+	l1(dst, ld, a, b, w, &w.dense32, &w.pairs32)
+}
+
+func l1[T float](dst []T, ld int, a, b Points, w *Workspace, sides *[2][]T, scratch *pairScratch[T]) {
+	na, nb, _ := pairDims(a, b, ld)
 	if na == 0 || nb == 0 {
 		return
 	}
@@ -62,22 +44,21 @@ func L1Dist32(dst []float32, ld int, a, b Points, w *Workspace) {
 		w.sparseL1(sa, sb, func(i int, acc []float64) { convert(dst[i*ld:i*ld+nb], acc) })
 		return
 	}
+	pairwise(dst, ld, a, b, sides, scratch, simd.Absolutes[T])
+}
+
+// pairwise sets dst to sums over the coordinates of all pairs of points, made dense.
+func pairwise[T float](dst []T, ld int, a, b Points, sides *[2][]T, scratch *pairScratch[T], sums func(dst *[simd.PairLanes]T, x, z []T)) {
+	na, nb, d := pairDims(a, b, ld)
+	if na == 0 || nb == 0 {
+		return
+	}
 	zeroTile(dst, ld, na, nb)
 	for c0, step := 0, chunkColumns(max(na, nb), d); c0 < d; c0 += step {
 		c1 := min(c0+step, d)
-		x, z := w.operand32(0, a, c0, c1), w.operand32(1, b, c0, c1)
-		pairAdd(dst, ld, matrix[float32](x.Rows, x.Cols, x.Stride, x.Data), matrix[float32](z.Rows, z.Cols, z.Stride, z.Data), simd.Absolutes, &w.pairs32)
+		pairAdd(dst, ld, operand(&sides[0], a, c0, c1), operand(&sides[1], b, c0, c1), sums, scratch)
 	}
 }
-
-type rows[T float] struct {
-	n, d, ld int
-	data     []T
-}
-
-func matrix[T float](n, d, ld int, data []T) rows[T] { return rows[T]{n, d, ld, data} }
-
-func (r rows[T]) row(i int) []T { return r.data[i*r.ld : i*r.ld+r.d] }
 
 // pairBlock is the number of columns of a block of pairAdd: that of points by coordinates stays in the second cache.
 const pairBlock = 512

@@ -44,70 +44,66 @@ func chunkColumns(n, d int) int { return min(d, max(64, chunk/max(n, 1))) }
 // converted panel by panel into w. Two sparse panels that share few columns are
 // multiplied by walking their nonzeros. Inner64 panics if dimensions differ.
 func Inner64(dst []float64, ld int, a, b Points, w *Workspace) {
-	na, nb, d := pairDims(a, b, ld)
-	if na == 0 || nb == 0 {
-		return
-	}
-	if sa, sb, ok := bothSparse(a, b); ok && w.transpose(sa, sb, false) {
-		w.sparseInner(sa, nb, false, func(i int, acc []float64) { copy(dst[i*ld:i*ld+nb], acc) })
-		return
-	}
-	if d == 0 {
-		zeroTile(dst, ld, na, nb)
-		return
-	}
-	out := blas64.General{Rows: na, Cols: nb, Stride: ld, Data: dst}
-	step := d
-	if !inPlace64(a) || !inPlace64(b) {
-		step = chunkColumns(max(na, nb), d)
-	}
-	for c0, beta := 0, 0.0; c0 < d; c0, beta = c0+step, 1 {
-		c1 := min(c0+step, d)
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, w.operand64(0, a, c0, c1), w.operand64(1, b, c0, c1), beta, out)
-	}
+	inner(dst, ld, a, b, w, &w.dense64, false, false, func(x, z rows[float64], beta float64) {
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, blas64.General{Rows: x.n, Cols: x.d, Stride: x.ld, Data: x.data},
+			blas64.General{Rows: z.n, Cols: z.d, Stride: z.ld, Data: z.data}, beta,
+			blas64.General{Rows: x.n, Cols: z.n, Stride: ld, Data: dst})
+	})
 }
 
 // Inner32 is Inner64 for the points rounded to float32: products are formed and,
 // on the dense path, accumulated in float32; on the sparse path they are
 // accumulated in float64 and rounded once.
 func Inner32(dst []float32, ld int, a, b Points, w *Workspace) {
+	same := samePoints(a, b) // half the work
+	na, _ := a.Dims()
+	if same {
+		zeroTile(dst, ld, na, na) // some libraries read what β = 0 is for
+	}
+	inner(dst, ld, a, b, w, &w.dense32, true, same, func(x, z rows[float32], beta float32) {
+		xg := blas32.General{Rows: x.n, Cols: x.d, Stride: x.ld, Data: x.data}
+		if same {
+			blas32.Syrk(blas.NoTrans, 1, xg, beta, blas32.Symmetric{Uplo: blas.Lower, N: x.n, Stride: ld, Data: dst})
+			return
+		}
+		blas32.Gemm(blas.NoTrans, blas.Trans, 1, xg, blas32.General{Rows: z.n, Cols: z.d, Stride: z.ld, Data: z.data}, beta,
+			blas32.General{Rows: x.n, Cols: z.n, Stride: ld, Data: dst})
+	})
+	for i := range na {
+		for j := range i {
+			if same {
+				dst[j*ld+i] = dst[i*ld+j]
+			}
+		}
+	}
+}
+
+// inner is Inner64 or Inner32; mul adds the products of some columns to β times those before. Of the same points z is x.
+func inner[T float](dst []T, ld int, a, b Points, w *Workspace, sides *[2][]T, round, same bool, mul func(x, z rows[T], beta T)) {
 	na, nb, d := pairDims(a, b, ld)
 	if na == 0 || nb == 0 {
 		return
 	}
-	if sa, sb, ok := bothSparse(a, b); ok && w.transpose(sa, sb, true) {
-		w.sparseInner(sa, nb, true, func(i int, acc []float64) { convert(dst[i*ld:i*ld+nb], acc) })
+	if sa, sb, ok := bothSparse(a, b); ok && w.transpose(sa, sb, round) {
+		w.sparseInner(sa, nb, round, func(i int, acc []float64) { convert(dst[i*ld:i*ld+nb], acc) })
 		return
 	}
 	if d == 0 {
 		zeroTile(dst, ld, na, nb)
 		return
 	}
-	out := blas32.General{Rows: na, Cols: nb, Stride: ld, Data: dst}
-	same := samePoints(a, b) // half the work
-	if same {
-		zeroTile(dst, ld, na, nb) // some libraries read what β = 0 is for
-	}
 	step := d
-	if !inPlace32(a) || !inPlace32(b) {
+	if dense[T](a) == nil || dense[T](b) == nil {
 		step = chunkColumns(max(na, nb), d)
 	}
-	for c0, beta := 0, float32(0); c0 < d; c0, beta = c0+step, 1 {
+	for c0, beta := 0, T(0); c0 < d; c0, beta = c0+step, 1 {
 		c1 := min(c0+step, d)
-		x := w.operand32(0, a, c0, c1)
-		if same {
-			blas32.Syrk(blas.NoTrans, 1, x, beta, blas32.Symmetric{Uplo: blas.Lower, N: na, Stride: ld, Data: dst})
-			continue
+		x := operand(&sides[0], a, c0, c1)
+		z := x
+		if !same {
+			z = operand(&sides[1], b, c0, c1)
 		}
-		blas32.Gemm(blas.NoTrans, blas.Trans, 1, x, w.operand32(1, b, c0, c1), beta, out)
-	}
-	if !same {
-		return
-	}
-	for i := range na {
-		for j := range i {
-			dst[j*ld+i] = dst[i*ld+j]
-		}
+		mul(x, z, beta)
 	}
 }
 
@@ -140,34 +136,35 @@ func zeroTile[T any](dst []T, ld, rows, cols int) {
 	}
 }
 
-func inPlace64(x Points) bool { _, ok := x.(*Dense); return ok }
-func inPlace32(x Points) bool { _, ok := x.(*Dense32); return ok }
-
-// operand64 returns columns c0, …, c1-1 of x as a matrix for BLAS, where it is
-// or converted into the scratch of the given side.
-func (w *Workspace) operand64(side int, x Points, c0, c1 int) blas64.General {
-	if x, ok := x.(*Dense); ok {
-		return blas64.General{Rows: x.N, Cols: c1 - c0, Stride: x.Stride, Data: x.Data[c0:]}
-	}
-	n, _ := x.Dims()
-	buf := buffer.Grow(&w.dense64[side], n*(c1-c0))
-	columnsTo(buf, c1-c0, x, c0, c1)
-	return blas64.General{Rows: n, Cols: c1 - c0, Stride: c1 - c0, Data: buf}
+// rows are those of some columns of points.
+type rows[T float] struct {
+	n, d, ld int
+	data     []T
 }
 
-func (w *Workspace) operand32(side int, x Points, c0, c1 int) blas32.General {
-	if x, ok := x.(*Dense32); ok {
-		return blas32.General{Rows: x.N, Cols: c1 - c0, Stride: x.Stride, Data: x.Data[c0:]}
+func (r rows[T]) row(i int) []T { return r.data[i*r.ld : i*r.ld+r.d] }
+
+// dense returns the numbers of points that are held as T; nil of others.
+func dense[T float](x Points) *rows[T] {
+	switch x := x.(type) {
+	case *Dense:
+		if data, ok := any(&x.Data).(*[]T); ok {
+			return &rows[T]{x.N, x.D, x.Stride, *data}
+		}
+	case *Dense32:
+		if data, ok := any(&x.Data).(*[]T); ok {
+			return &rows[T]{x.N, x.D, x.Stride, *data}
+		}
 	}
-	n, _ := x.Dims()
-	buf := buffer.Grow(&w.dense32[side], n*(c1-c0))
-	columnsTo(buf, c1-c0, x, c0, c1)
-	return blas32.General{Rows: n, Cols: c1 - c0, Stride: c1 - c0, Data: buf}
+	return nil
 }
 
-// Bytes returns the size of the scratch.
-func (w *Workspace) Bytes() int64 {
-	f64 := cap(w.dense64[0]) + cap(w.dense64[1]) + cap(w.val) + cap(w.acc) + cap(w.one[0]) + cap(w.one[1]) + cap(w.pairs64.z)
-	f32 := cap(w.dense32[0]) + cap(w.dense32[1]) + cap(w.ptr) + cap(w.row) + cap(w.ints) + cap(w.part) + cap(w.pairs32.z)
-	return 8*int64(f64) + 4*int64(f32)
+// operand returns columns c0, …, c1-1 of x, where they are or converted into buf.
+func operand[T float](buf *[]T, x Points, c0, c1 int) rows[T] {
+	if r := dense[T](x); r != nil {
+		return rows[T]{r.n, c1 - c0, r.ld, r.data[c0:]}
+	}
+	n, _ := x.Dims()
+	columnsTo(buffer.Grow(buf, n*(c1-c0)), c1-c0, x, c0, c1)
+	return rows[T]{n, c1 - c0, c1 - c0, *buf}
 }

@@ -161,8 +161,8 @@ func TestSparseWalks(t *testing.T) {
 	_, _, s := random(4, 512, 47000, 0.002)
 	dst := make([]float32, 512*512)
 	Inner32(dst, 512, s, s, &w)
-	if w.Bytes() > 4<<20 {
-		t.Errorf("a product of sparse panels 512×47000 left %d bytes of scratch: it was made dense", w.Bytes())
+	if len(w.dense32[0]) > 0 {
+		t.Error("a product of sparse panels 512×47000 was made dense")
 	}
 }
 

@@ -244,8 +244,8 @@ func TestAllocations(t *testing.T) {
 			op.Apply64(dst, 10, src, 100, 5, &w)
 			op.Apply32(dst32, 10, src32, 100, 5, &w)
 		})
-		if n != 0 || w.Bytes() == 0 {
-			t.Errorf("%v: %v allocations, %d bytes of scratch", d, n, w.Bytes())
+		if n != 0 {
+			t.Errorf("%v: %v allocations", d, n)
 		}
 	}
 }

@@ -48,16 +48,6 @@ type Workspace struct {
 	panel64 [2][]float64
 }
 
-// Bytes returns the size of the scratch.
-func (w *Workspace) Bytes() int64 {
-	n32, n64 := cap(w.row32), cap(w.row64)+cap(w.wide)
-	for i := range w.panel32 {
-		n32 += cap(w.panel32[i])
-		n64 += cap(w.panel64[i])
-	}
-	return 4*int64(n32) + 8*int64(n64)
-}
-
 type float interface{ float32 | float64 }
 
 // Parse returns the distribution of that name: "countsketch", "srht" or "gaussian".
