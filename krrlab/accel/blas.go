@@ -88,7 +88,8 @@ func (f *frame) alphaAddr() uintptr { return uintptr(unsafe.Pointer(&f.alpha)) }
 func (f *frame) betaAddr() uintptr  { return uintptr(unsafe.Pointer(&f.beta)) }
 
 // gemm calls xGEMM at fn: C = α·op(A)·op(B) + β·C as Cᵀ = α·op(B)ᵀ·op(A)ᵀ + β·Cᵀ.
-func gemm[T real](l *Library, fn uintptr, tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+func gemm[T real](l *Library, fn uintptr, tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int,
+	beta T, c []T, ldc int) {
 	f := frames.Get().(*frame)
 	f.c = [4]byte{byte(tB), byte(tA)}
 	f.i = [8]int32{int32(n), int32(m), int32(k), int32(ldb), int32(lda), int32(ldc)}
@@ -101,7 +102,8 @@ func gemm[T real](l *Library, fn uintptr, tA, tB blas.Transpose, m, n, k int, al
 }
 
 // syrk calls xSYRK at fn: C = α·op(A)·op(A)ᵀ + β·C, one triangle of n×n C.
-func syrk[T real](l *Library, fn uintptr, ul blas.Uplo, t blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
+func syrk[T real](l *Library, fn uintptr, ul blas.Uplo, t blas.Transpose, n, k int, alpha T, a []T, lda int, beta T,
+	c []T, ldc int) {
 	if beta == 0 {
 		clearTriangle(ul, n, c, ldc) // some builds scale by β, and 0·NaN = NaN
 	}
@@ -128,7 +130,8 @@ func clearTriangle[T real](ul blas.Uplo, n int, c []T, ldc int) {
 
 // trxm calls xTRSM or xTRMM at fn: B = α·op(A)⁻¹·B or α·op(A)·B, or with op(A)
 // on the right.
-func trxm[T real](l *Library, fn uintptr, s blas.Side, ul blas.Uplo, t blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int) {
+func trxm[T real](l *Library, fn uintptr, s blas.Side, ul blas.Uplo, t blas.Transpose, d blas.Diag, m, n int, alpha T,
+	a []T, lda int, b []T, ldb int) {
 	f := frames.Get().(*frame)
 	f.c = [4]byte{flipSide(s), flipUplo(ul), byte(t), byte(d)}
 	f.i = [8]int32{int32(n), int32(m), int32(lda), int32(ldb)}
@@ -140,7 +143,8 @@ func trxm[T real](l *Library, fn uintptr, s blas.Side, ul blas.Uplo, t blas.Tran
 }
 
 // gemv calls xGEMV at fn: y = α·op(A)·x + β·y.
-func gemv[T real](l *Library, fn uintptr, t blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T, y []T, incY int) {
+func gemv[T real](l *Library, fn uintptr, t blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T,
+	y []T, incY int) {
 	if beta == 0 { // as in syrk
 		lenY, _ := opDims(t, m, n)
 		for i, inc := 0, max(incY, -incY); i < lenY; i++ {
@@ -168,30 +172,35 @@ type float32s struct {
 var _ blas.Float32 = float32s{}
 
 // Sgemm computes C = α·op(A)·op(B) + β·C, C m×n, op(A) m×k, op(B) k×n.
-func (o float32s) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (o float32s) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	level3of32.gemm(o.lib(), tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
 // Ssyrk computes one triangle of C = α·A·Aᵀ + β·C, A n×k, or with tA of
 // C = α·Aᵀ·A + β·C, A k×n.
-func (o float32s) Ssyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float32, a []float32, lda int, beta float32, c []float32, ldc int) {
+func (o float32s) Ssyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float32, a []float32, lda int, beta float32,
+	c []float32, ldc int) {
 	level3of32.syrk(o.lib(), ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 }
 
 // Strsm computes B = α·op(A)⁻¹·B or, from the right, α·B·op(A)⁻¹, B m×n and A
 // triangular.
-func (o float32s) Strsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32, lda int, b []float32, ldb int) {
+func (o float32s) Strsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32,
+	lda int, b []float32, ldb int) {
 	level3of32.trxm(o.lib(), ownTrsm, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
 // Strmm computes B = α·op(A)·B or, from the right, α·B·op(A), B m×n and A
 // triangular.
-func (o float32s) Strmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32, lda int, b []float32, ldb int) {
+func (o float32s) Strmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32,
+	lda int, b []float32, ldb int) {
 	level3of32.trxm(o.lib(), ownTrmm, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
 // Sgemv computes y = α·op(A)·x + β·y, A m×n.
-func (o float32s) Sgemv(tA blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int, beta float32, y []float32, incY int) {
+func (o float32s) Sgemv(tA blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int,
+	beta float32, y []float32, incY int) {
 	level3of32.gemv(o.lib(), tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
 }
 
@@ -205,29 +214,34 @@ type float64s struct {
 var _ blas.Float64 = float64s{}
 
 // Dgemm computes C = α·op(A)·op(B) + β·C, C m×n, op(A) m×k, op(B) k×n.
-func (o float64s) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
+func (o float64s) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int,
+	beta float64, c []float64, ldc int) {
 	level3of64.gemm(o.lib(), tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
 // Dsyrk computes one triangle of C = α·A·Aᵀ + β·C, A n×k, or with tA of
 // C = α·Aᵀ·A + β·C, A k×n.
-func (o float64s) Dsyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float64, a []float64, lda int, beta float64, c []float64, ldc int) {
+func (o float64s) Dsyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float64, a []float64, lda int, beta float64,
+	c []float64, ldc int) {
 	level3of64.syrk(o.lib(), ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 }
 
 // Dtrsm computes B = α·op(A)⁻¹·B or, from the right, α·B·op(A)⁻¹, B m×n and A
 // triangular.
-func (o float64s) Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
+func (o float64s) Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64,
+	lda int, b []float64, ldb int) {
 	level3of64.trxm(o.lib(), ownTrsm, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
 // Dtrmm computes B = α·op(A)·B or, from the right, α·B·op(A), B m×n and A
 // triangular.
-func (o float64s) Dtrmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
+func (o float64s) Dtrmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64,
+	lda int, b []float64, ldb int) {
 	level3of64.trxm(o.lib(), ownTrmm, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
 // Dgemv computes y = α·op(A)·x + β·y, A m×n.
-func (o float64s) Dgemv(tA blas.Transpose, m, n int, alpha float64, a []float64, lda int, x []float64, incX int, beta float64, y []float64, incY int) {
+func (o float64s) Dgemv(tA blas.Transpose, m, n int, alpha float64, a []float64, lda int, x []float64, incX int,
+	beta float64, y []float64, incY int) {
 	level3of64.gemv(o.lib(), tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
 }

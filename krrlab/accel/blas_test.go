@@ -191,11 +191,14 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref overridden[T]) {
 			continue
 		}
 		a, lda = g.triangle(ul, d, order(s, m, n))
-		for name, f := range map[string]func() (o, r func(blas.Side, blas.Uplo, blas.Transpose, blas.Diag, int, int, T, []T, int, []T, int)){
-			"trsm": func() (o, r func(blas.Side, blas.Uplo, blas.Transpose, blas.Diag, int, int, T, []T, int, []T, int)) {
+		for name, f := range map[string]func() (o, r func(blas.Side, blas.Uplo, blas.Transpose, blas.Diag, int, int, T,
+			[]T, int, []T, int)){
+			"trsm": func() (o, r func(blas.Side, blas.Uplo, blas.Transpose, blas.Diag, int, int, T, []T, int, []T,
+				int)) {
 				return ours.trsm, ref.trsm
 			},
-			"trmm": func() (o, r func(blas.Side, blas.Uplo, blas.Transpose, blas.Diag, int, int, T, []T, int, []T, int)) {
+			"trmm": func() (o, r func(blas.Side, blas.Uplo, blas.Transpose, blas.Diag, int, int, T, []T, int, []T,
+				int)) {
 				return ours.trmm, ref.trmm
 			},
 		} {

@@ -83,7 +83,8 @@ func (op tiles[T]) cholesky(n int, a []T, lda int) bool {
 		below := blocks - j - 1
 		each(below, func(i int) {
 			i += j + 1
-			op.trsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, order(i), order(j), 1, at(j, j), lda, at(i, j), lda)
+			op.trsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, order(i), order(j), 1, at(j, j), lda, at(i, j),
+				lda)
 		})
 		each(below*(below+1)/2, func(q int) {
 			i := 0
@@ -95,7 +96,8 @@ func (op tiles[T]) cholesky(n int, a []T, lda int) bool {
 				op.syrk(blas.Lower, blas.NoTrans, order(i), order(j), -1, at(i, j), lda, 1, at(i, i), lda)
 				return
 			}
-			op.gemm(blas.NoTrans, blas.Trans, order(i), order(k), order(j), -1, at(i, j), lda, at(k, j), lda, 1, at(i, k), lda)
+			op.gemm(blas.NoTrans, blas.Trans, order(i), order(k), order(j), -1, at(i, j), lda, at(k, j), lda, 1,
+				at(i, k), lda)
 		})
 	}
 	return true
@@ -140,7 +142,8 @@ func Dtrtri(n int, a []float64, lda int) bool {
 			}
 			bi.Dtrmm(blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, order(i), ld, -1, at(i, i), lda, dst, lda)
 			for k := j + 1; k < i; k++ {
-				bi.Dgemm(blas.NoTrans, blas.NoTrans, order(i), ld, order(k), -1, at(i, k), lda, rows(k), ld, 1, dst, lda)
+				bi.Dgemm(blas.NoTrans, blas.NoTrans, order(i), ld, order(k), -1, at(i, k), lda, rows(k), ld, 1, dst,
+					lda)
 			}
 		})
 	}

@@ -83,7 +83,8 @@ func (o lapacks) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) 
 // eigenvectors, in the columns of a, of the symmetric a with triangle ul stored.
 // It runs LAPACK's divide and conquer, dsyevd, with workspace of its own, 2n²
 // numbers (work is only checked); gonum's where that is more than 32 bits count, above n = 32,000.
-func (o lapacks) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64, lwork int) (ok bool) {
+func (o lapacks) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
+	lwork int) (ok bool) {
 	l := o.lib()
 	if l == nil || n < lapackOrder || n > 32000 || jobz != lapack.EVNone && jobz != lapack.EVCompute || !isUplo(ul) ||
 		!matrix(n, n, lda, len(a)) || len(w) < n || lwork < 3*n-1 || len(work) < lwork || hasNaN(ul, n, a, lda) {

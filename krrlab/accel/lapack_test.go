@@ -176,7 +176,8 @@ func TestLapackMisuse(t *testing.T) {
 						} {
 							got, want := panicOf(func() { f(o) }), panicOf(func() { f(ref) })
 							if got != want {
-								t.Errorf("case %d %c m=%d ld=%d short=%d lwork=%d: panics with %v, gonum's with %v", i, ul, m, ld, short, lwork, got, want)
+								t.Errorf("case %d %c m=%d ld=%d short=%d lwork=%d: panics with %v, gonum's with %v", i,
+									ul, m, ld, short, lwork, got, want)
 							}
 						}
 					}

@@ -19,7 +19,8 @@ func TestMachine(t *testing.T) {
 	words := []string{runtime.GOARCH, "loops:" + simd.InUse().String(),
 		fmt.Sprintf("threads:%d", accel.Threads()), "blas:" + accel.InUse().Name}
 	if lib, err := accel.OpenBLAS(); err == nil {
-		for _, core := range []string{"Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids"} {
+		for _, core := range []string{"Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "Cooperlake",
+			"Sapphirerapids"} {
 			if strings.Contains(strings.ToLower(lib.Info().Config), strings.ToLower(core)) {
 				words = append(words, "core:"+core)
 			}

@@ -42,8 +42,8 @@ func MemoryAvailable() int64 { return here.memoryAvailable() }
 // so far, 0 if the system does not say.
 func PeakRSS() int64 { return here.peakRSS() }
 
-// Occupied returns the bytes of physical memory that the process holds now, without what Go's heap has for use again, 0 if the system
-// does not say.
+// Occupied returns the bytes of physical memory that the process holds now, without what Go's heap has for use again, 0
+// if the system does not say.
 func Occupied() int64 {
 	kb, _ := field(here.read("/proc/self/status"), "VmRSS:")
 	var m runtime.MemStats
@@ -171,7 +171,8 @@ func (m machine) cgroupLimits() []limit {
 		case f[0] == "0" && f[1] == "" && v2 != nil:
 			all = append(all, m.ancestors(*v2, f[2], "memory.max", "memory.current", "inactive_file ")...)
 		case slices.Contains(strings.Split(f[1], ","), "memory") && v1 != nil:
-			all = append(all, m.ancestors(*v1, f[2], "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ")...)
+			all = append(all, m.ancestors(*v1, f[2], "memory.limit_in_bytes", "memory.usage_in_bytes",
+				"total_inactive_file ")...)
 		}
 	}
 	return all

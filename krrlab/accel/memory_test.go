@@ -111,7 +111,8 @@ func TestMemoryLimit(t *testing.T) {
 		{"one of two limits used up", map[string]string{
 			"/proc/meminfo": meminfo,
 		}, []limit{{1 << 30, 2 << 30, "a"}, {6 << 30, 0, "b"}}, 1 << 30, "a", 1},
-		{"used up, the machine's memory unknown", nil, []limit{{1 << 30, 2 << 30, "a"}, {6 << 30, 0, "b"}}, 1 << 30, "a", 1},
+		{"used up, the machine's memory unknown", nil, []limit{{1 << 30, 2 << 30, "a"}, {6 << 30, 0, "b"}}, 1 << 30,
+			"a", 1},
 		{"nothing left of the machine's", map[string]string{
 			"/proc/meminfo": "MemTotal: 16777216 kB\nMemAvailable: 0 kB\n",
 		}, []limit{{6 << 30, 0, "b"}}, 6 << 30, "b", 1},
@@ -234,7 +235,8 @@ func TestBoundGarbage(t *testing.T) {
 
 // TestBytes checks the units.
 func TestBytes(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 12345678: "12.3 MB", 7.26e9: "7.26 GB", 5e15: "5e+03 TB"} {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 12345678: "12.3 MB", 7.26e9: "7.26 GB",
+		5e15: "5e+03 TB"} {
 		if got := Bytes(n); got != want {
 			t.Errorf("%d bytes are %q, want %q", n, got, want)
 		}

@@ -13,7 +13,8 @@ import (
 func TestOpenBLASInfo(t *testing.T) {
 	l := library(t)
 	t.Logf("%v; %s; %d", l.Info(), l.Info().Config, l.par)
-	if i := l.Info(); i.Name != "openblas" || i.Version == "" || i.Path == "" || !strings.Contains(i.Config, "OpenBLAS") {
+	if i := l.Info(); i.Name != "openblas" || i.Version == "" || i.Path == "" ||
+		!strings.Contains(i.Config, "OpenBLAS") {
 		t.Errorf("%+v", i)
 	}
 	if again, err := OpenBLAS(); again != l || err != nil {
@@ -59,8 +60,12 @@ func TestMappedFile(t *testing.T) {
 // TestNarrow: a library that leaves AVX-512 unused is not asked for large products where the processor has it.
 func TestNarrow(t *testing.T) {
 	for config, want := range map[string]bool{
-		"OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=64": true, "OpenBLAS 0.3.21 NO_AFFINITY SkylakeX": false,
-		"OpenBLAS 0.3.26 Cooperlake": false, "OpenBLAS 0.3.26 SAPPHIRERAPIDS": false, "OpenBLAS 0.3.26 Zen": true, "": true,
+		"OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=64": true,
+		"OpenBLAS 0.3.21 NO_AFFINITY SkylakeX":                            false,
+		"OpenBLAS 0.3.26 Cooperlake":                                      false,
+		"OpenBLAS 0.3.26 SAPPHIRERAPIDS":                                  false,
+		"OpenBLAS 0.3.26 Zen":                                             true,
+		"":                                                                true,
 	} {
 		if narrow(config) != want {
 			t.Errorf("%s: AVX-512 left unused %v, want %v", config, !want, want)
@@ -72,7 +77,8 @@ func TestNarrow(t *testing.T) {
 		order int
 		want  bool
 	}{
-		{nil, 1, simd.InUse() != simd.Portable}, {&Library{}, 1000, false}, {&Library{narrow: true}, narrowOrder, wide}, {&Library{narrow: true}, narrowOrder - 1, false},
+		{nil, 1, simd.InUse() != simd.Portable}, {&Library{}, 1000, false}, {&Library{narrow: true}, narrowOrder, wide},
+		{&Library{narrow: true}, narrowOrder - 1, false},
 	} {
 		if got := ours(c.l, c.order); got != c.want {
 			t.Errorf("%+v, order %d: %v, want %v", c.l, c.order, got, c.want)

@@ -36,10 +36,12 @@ func newOwned[T real]() *owned[T] {
 	}}}
 }
 
-type triangularFunc[T real] func(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int)
+type triangularFunc[T real] func(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T,
+	lda int, b []T, ldb int)
 
 // gemm computes C = α·op(A)·op(B) + β·C in pieces of C.
-func (o *owned[T]) gemm(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+func (o *owned[T]) gemm(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T,
+	ldc int) {
 	threads := int(ownThreads.Load())
 	if threads == 1 || !large(m, n, k, ownWork) {
 		gogemm.Gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
@@ -70,7 +72,8 @@ func (o *owned[T]) syrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []
 
 // trxm computes B = α·op(A)⁻¹·B or α·op(A)·B, or with op(A) on the right, in pieces of
 // columns of B or, from the right, of rows.
-func (o *owned[T]) trxm(kind ownKind, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int) {
+func (o *owned[T]) trxm(kind ownKind, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T,
+	a []T, lda int, b []T, ldb int) {
 	q, vectors := m, n
 	if s == blas.Right {
 		q, vectors = n, m
@@ -263,17 +266,19 @@ func of32(i blas.Float32) overridden[float32] {
 
 var (
 	level3of64 = &level3[float64]{
-		own: newOwned[float64](), ownOrder: math.MaxInt, of: func(l *Library) *routines { return &l.d }, gonum: of64(gonum.Implementation{}),
+		own: newOwned[float64](), ownOrder: math.MaxInt, of: func(l *Library) *routines { return &l.d },
+		gonum: of64(gonum.Implementation{}),
 	}
 	// With AVX2, on one thread, gemm takes less time than OpenBLAS 0.3.21: 512×512×784 in 0.97 of it on Zen 3.
 	level3of32 = &level3[float32]{
-		own: newOwned[float32](), ownOrder: 128, of: func(l *Library) *routines { return &l.s }, gonum: of32(gonum.Implementation{}),
+		own: newOwned[float32](), ownOrder: 128, of: func(l *Library) *routines { return &l.s },
+		gonum: of32(gonum.Implementation{}),
 	}
 )
 
-// narrowOrder is the least dimension from which package gemm takes less time with AVX-512 than a library with AVX2: on Zen 5,
-// which OpenBLAS 0.3.21 takes for a Haswell, 0.4 to 0.8 of the library's for products from 512×512×512 and rank-k updates
-// from 256 on, and 1.0 to 1.6 for products of 128×128×128.
+// narrowOrder is the least dimension from which package gemm takes less time with AVX-512 than a library with AVX2: on
+// Zen 5, which OpenBLAS 0.3.21 takes for a Haswell, 0.4 to 0.8 of the library's for products from 512×512×512 and
+// rank-k updates from 256 on, and 1.0 to 1.6 for products of 128×128×128.
 const narrowOrder = 256
 
 // ours reports whether package gemm is used for a product whose least dimension is the given one.
@@ -285,10 +290,12 @@ func ours(l *Library, order int) bool {
 	return l.narrow && path == simd.AVX512 && order >= narrowOrder
 }
 
-func (p *level3[T]) gemm(l *Library, tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+func (p *level3[T]) gemm(l *Library, tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int,
+	beta T, c []T, ldc int) {
 	ra, ca := opDims(tA, m, k)
 	rb, cb := opDims(tB, k, n)
-	good := isTrans(tA) && isTrans(tB) && alpha != 0 && matrix(ra, ca, lda, len(a)) && matrix(rb, cb, ldb, len(b)) && matrix(m, n, ldc, len(c))
+	good := isTrans(tA) && isTrans(tB) && alpha != 0 && matrix(ra, ca, lda, len(a)) && matrix(rb, cb, ldb, len(b)) &&
+		matrix(m, n, ldc, len(c))
 	switch {
 	case good && ours(l, min(m, n, k)):
 		p.own.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
@@ -301,7 +308,8 @@ func (p *level3[T]) gemm(l *Library, tA, tB blas.Transpose, m, n, k int, alpha T
 	}
 }
 
-func (p *level3[T]) syrk(l *Library, ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
+func (p *level3[T]) syrk(l *Library, ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T,
+	ldc int) {
 	ra, ca := opDims(tA, n, k)
 	good := isUplo(ul) && isTrans(tA) && alpha != 0 && matrix(ra, ca, lda, len(a)) && matrix(n, n, ldc, len(c))
 	switch {
@@ -314,13 +322,15 @@ func (p *level3[T]) syrk(l *Library, ul blas.Uplo, tA blas.Transpose, n, k int, 
 	}
 }
 
-func (p *level3[T]) trxm(l *Library, kind ownKind, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int) {
+func (p *level3[T]) trxm(l *Library, kind ownKind, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int,
+	alpha T, a []T, lda int, b []T, ldb int) {
 	ref, fn := p.gonum.trsm, func(r *routines) uintptr { return r.trsm }
 	if kind == ownTrmm {
 		ref, fn = p.gonum.trmm, func(r *routines) uintptr { return r.trmm }
 	}
 	q := order(s, m, n)
-	good := isSide(s) && isUplo(ul) && isTrans(tA) && isDiag(d) && alpha != 0 && matrix(q, q, lda, len(a)) && matrix(m, n, ldb, len(b))
+	good := isSide(s) && isUplo(ul) && isTrans(tA) && isDiag(d) && alpha != 0 && matrix(q, q, lda, len(a)) &&
+		matrix(m, n, ldb, len(b))
 	switch {
 	case good && ours(l, 0) && large(m, n, q, ownTrxmWork):
 		p.own.trxm(kind, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
@@ -331,7 +341,8 @@ func (p *level3[T]) trxm(l *Library, kind ownKind, s blas.Side, ul blas.Uplo, tA
 	}
 }
 
-func (p *level3[T]) gemv(l *Library, tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T, y []T, incY int) {
+func (p *level3[T]) gemv(l *Library, tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T,
+	y []T, incY int) {
 	lenY, lenX := opDims(tA, m, n)
 	if l == nil || !large(m, n, 1, gemvWork) || !isTrans(tA) || alpha == 0 ||
 		!matrix(m, n, lda, len(a)) || !vector(lenX, incX, len(x)) || !vector(lenY, incY, len(y)) {

@@ -19,8 +19,14 @@ func TestOwn(t *testing.T) {
 	t.Cleanup(func() { Use(nil) })
 	withThreads(t, 3)
 	Use(nil)
-	t.Run("float32", func(t *testing.T) { testOwn(t, 0x1p-24, of32(float32s{lib: only(nil)}), of32(gonum.Implementation{})) })
-	t.Run("float64", func(t *testing.T) { testOwn(t, 0x1p-53, of64(float64s{lib: only(nil)}), of64(gonum.Implementation{})) })
+	t.Run("float32", func(t *testing.T) {
+		testOwn(t, 0x1p-24, of32(float32s{lib: only(nil)}),
+			of32(gonum.Implementation{}))
+	})
+	t.Run("float64", func(t *testing.T) {
+		testOwn(t, 0x1p-53, of64(float64s{lib: only(nil)}),
+			of64(gonum.Implementation{}))
+	})
 }
 
 func testOwn[T real](t *testing.T, u float64, own, ref overridden[T]) {
@@ -55,7 +61,8 @@ func TestOwnThreads(t *testing.T) {
 
 func testOwnThreads[T real](t *testing.T, u float64, own, ref overridden[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(31, 32))}
-	for _, s := range [][3]int{{200, 90, 100}, {1, 3000, 400}, {3000, 1, 400}, {7, 400, 500}, {520, 1030, 30}, {130, 130, 130}} {
+	for _, s := range [][3]int{{200, 90, 100}, {1, 3000, 400}, {3000, 1, 400}, {7, 400, 500}, {520, 1030, 30},
+		{130, 130, 130}} {
 		m, n, k := s[0], s[1], s[2]
 		for q := range 4 {
 			tA, tB, beta := g.trans(), g.trans(), T(q%2)
@@ -139,7 +146,8 @@ func TestPieces(t *testing.T) {
 func testPieces[T real](t *testing.T, o *owned[T]) {
 	mr, nr := gogemm.Tile[T]()
 	for _, threads := range []int{2, 3, 7, 16, 64} {
-		for _, s := range [][2]int{{1, 1}, {1, 5000}, {5000, 1}, {512, 512}, {256, 2000}, {2000, 256}, {20000, 20000}, {7, 33}} {
+		for _, s := range [][2]int{{1, 1}, {1, 5000}, {5000, 1}, {512, 512}, {256, 2000}, {2000, 256}, {20000, 20000},
+			{7, 33}} {
 			rows, cols := o.pieces(s[0], s[1], threads)
 			count := (s[0] + rows - 1) / rows * ((s[1] + cols - 1) / cols)
 			tiles := (s[0] + mr - 1) / mr * ((s[1] + nr - 1) / nr)

@@ -67,7 +67,8 @@ func TestForEachPanic(t *testing.T) {
 				})
 			})
 			p, ok := v.(*WorkerPanic)
-			if !ok || !errors.Is(p, boom) || !strings.Contains(p.Error(), "boom") || !strings.Contains(string(p.Stack), "TestForEachPanic") {
+			if !ok || !errors.Is(p, boom) || !strings.Contains(p.Error(), "boom") ||
+				!strings.Contains(string(p.Stack), "TestForEachPanic") {
 				t.Fatalf("panic with %#v", v)
 			}
 		}

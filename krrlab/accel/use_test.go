@@ -92,7 +92,8 @@ func TestChoice(t *testing.T) {
 	}
 	t.Setenv(EnvBLAS, "OpenBLAS")
 	chosen.Store(nil)
-	if v := fmt.Sprint(panicOf(func() { InUse() })); !strings.Contains(v, `KRRLAB_BLAS="OpenBLAS": want auto, openblas or go`) {
+	if v := fmt.Sprint(panicOf(func() { InUse() })); !strings.Contains(v,
+		`KRRLAB_BLAS="OpenBLAS": want auto, openblas or go`) {
 		t.Error(v)
 	}
 }
@@ -136,7 +137,8 @@ func TestChoiceInLimit(t *testing.T) {
 		t.Skip("needs ulimit -v and no emulator, and the race detector takes more addresses than that")
 	}
 	for _, gb := range []float64{1.9, 3.5} {
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf(`ulimit -s 8192 && ulimit -v %.0f && exec "$0" "$@"`, gb*1e9/1024),
+		cmd := exec.CommandContext(t.Context(), "sh", "-c",
+			fmt.Sprintf(`ulimit -s 8192 && ulimit -v %.0f && exec "$0" "$@"`, gb*1e9/1024),
 			os.Args[0], "-test.run=^TestMachine$", "-test.v")
 		cmd.Env = append(os.Environ(), "GOMAXPROCS=2", "KRRLAB_MACHINE=", EnvBLAS+"=auto")
 		text, err := cmd.CombinedOutput()

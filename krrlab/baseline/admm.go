@@ -72,7 +72,8 @@ type passTask struct{ r0, r1 int }
 //
 // It returns an error if the features are not finite, the memory allowed is too little, or ctx ends. It panics if
 // shapes do not fit or there are more blocks than columns. Targets of Hinge are ±1.
-func NewADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense, loss Loss, o *ADMMOptions) (*ADMM, error) {
+func NewADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense, loss Loss,
+	o *ADMMOptions) (*ADMM, error) {
 	began := time.Now()
 	opt := *cmp.Or(o, &ADMMOptions{})
 	n, dx := x.Dims()
@@ -165,10 +166,12 @@ func (a *ADMM) factor(ctx context.Context, progress func(stage string, done, tot
 		now := time.Now()
 		a.setup.Gram += now.Sub(start).Seconds()
 		if pivot := cholesky(l, k); pivot > 0 {
-			return fmt.Errorf("baseline: I+ZᵀZ of block %d of Z is not positive definite in float64 (pivot %d of %d): scale the kernel down", j, pivot, k)
+			return fmt.Errorf("baseline: I+ZᵀZ of block %d of Z is not positive definite in float64 (pivot %d of "+
+				"%d): scale the kernel down", j, pivot, k)
 		}
 		if !accel.Dtrtri(k, l, k) {
-			return fmt.Errorf("baseline: the Cholesky factor of I+ZᵀZ of block %d of Z is singular: scale the kernel down", j)
+			return fmt.Errorf("baseline: the Cholesky factor of I+ZᵀZ of block %d of Z is singular: scale the "+
+				"kernel down", j)
 		}
 		f := &triangle{k, l}
 		a.factors = append(a.factors, f)
@@ -244,7 +247,8 @@ func (a *ADMM) start(rho float64) *admmState {
 	s := &admmState{
 		a: a, rho: rho, y: make([]float64, nt), yd: make([]float64, nt), yj: vectors(a.blocks(), nt),
 		x: v[0], xd: v[1], xj: v[2], xjd: v[3], g: v[4], c: v[5], tmp: v[6],
-		part: vectors(len(a.tasks), st), sums: make([]residuals, len(a.tasks)), work: make([]passScratch, accel.Threads()),
+		part: vectors(len(a.tasks), st), sums: make([]residuals, len(a.tasks)),
+		work: make([]passScratch, accel.Threads()),
 	}
 	for i := range s.work {
 		s.work[i].out, s.work[i].step = make([]float64, a.blocks()*a.t*a.panel), make([]float64, a.panel)

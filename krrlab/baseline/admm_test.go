@@ -43,7 +43,8 @@ func TestLoss(t *testing.T) {
 					for _, h := range []float64{1, 0.1, 1e-3, 1e-5} {
 						for _, d := range []float64{h, -h} {
 							if low := f(o) + rho/2*d*d - 1e-14*(1+rho); f(o+d) < low {
-								t.Errorf("%v y = %g v = %g ρ = %g: prox %g, but %g has a value less by %g", l, y, v, rho, o, o+d, low-f(o+d))
+								t.Errorf("%v y = %g v = %g ρ = %g: prox %g, but %g has a value less by %g", l, y, v,
+									rho, o, o+d, low-f(o+d))
 							}
 						}
 					}
@@ -175,7 +176,8 @@ func TestADMM2000(t *testing.T) {
 			a := newADMM(t, m, x, lambda, y, l, &baseline.ADMMOptions{FeatureBlocks: blocks})
 			r := solved(t, a, &baseline.ADMMSolve{Rho: 0.5, Tol: 1e-6, MaxIter: 8000, Every: 100})
 			own := lossObjective(l, z, y, r.W, lambda)
-			if r.Status != pcg.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || !(math.Abs(own-r.Objective) <= 1e-10*best) || !(r.Dual <= best*(1+1e-9)) {
+			if r.Status != pcg.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) ||
+				!(math.Abs(own-r.Objective) <= 1e-10*best) || !(r.Dual <= best*(1+1e-9)) {
 				t.Errorf("%v: objective %.10g, of W %.10g, optimum %.10g", r, r.Objective, own, best)
 			}
 		}
@@ -197,7 +199,8 @@ func TestADMMDual(t *testing.T) {
 			for _, k := range []int{1, 10} {
 				r := solved(t, a, &baseline.ADMMSolve{Rho: rho, Tol: 1e-12, MaxIter: k})
 				if !(r.Dual >= 0 && r.Dual <= best && r.Gap >= 0 && r.Gap <= 1) || l != baseline.Square && r.Dual == 0 {
-					t.Errorf("%v, ρ = %g, %d iterations: dual value %g, gap %g, optimum %g", l, rho, k, r.Dual, r.Gap, best)
+					t.Errorf("%v, ρ = %g, %d iterations: dual value %g, gap %g, optimum %g", l, rho, k, r.Dual, r.Gap,
+						best)
 				}
 			}
 		}
@@ -239,7 +242,8 @@ func TestADMMIsRandomFeatures(t *testing.T) {
 	rf := testkit.Must(baseline.RandomFeatures(context.Background(), m, x, 0.5, y, nil))
 	a := newADMM(t, m, x, 0.5, y, baseline.Square, nil)
 	grid, err := a.TuneRho(context.Background(), []float64{0.01, 0.3, 100}, 50)
-	if err != nil || grid.Best != 0.3 || len(grid.Objective) != 3 || !(grid.Objective[1] < grid.Objective[0] && grid.Objective[1] < grid.Objective[2]) {
+	if err != nil || grid.Best != 0.3 || len(grid.Objective) != 3 ||
+		!(grid.Objective[1] < grid.Objective[0] && grid.Objective[1] < grid.Objective[2]) {
 		t.Fatalf("%v, %v", grid, err)
 	}
 	r := solved(t, a, &baseline.ADMMSolve{Rho: grid.Best, Tol: 1e-11, MaxIter: 5000, Every: 5000})
@@ -286,10 +290,12 @@ func TestADMMErrors(t *testing.T) {
 	x := draw(25, 60, 2)
 	y := wave(x, 1)
 	m := sample(t, gaussian, 2, 20)
-	testkit.Fails(t, testkit.ErrOf(baseline.NewADMM(ctx, m, x, 1, y, baseline.Square, &baseline.ADMMOptions{Memory: 1000})), "n = 60, s = 20, 1 blocks")
+	testkit.Fails(t, testkit.ErrOf(baseline.NewADMM(ctx, m, x, 1, y, baseline.Square,
+		&baseline.ADMMOptions{Memory: 1000})), "n = 60, s = 20, 1 blocks")
 	far := draw(25, 60, 2)
 	far.Row(3)[0] = 1e30
-	testkit.Fails(t, testkit.ErrOf(baseline.NewADMM(ctx, sample(t, sketched, 2, 20), far, 1, y, baseline.Square, nil)), "point 3")
+	testkit.Fails(t, testkit.ErrOf(baseline.NewADMM(ctx, sample(t, sketched, 2, 20), far, 1, y, baseline.Square, nil)),
+		"point 3")
 	a := newADMM(t, m, x, 1, y, baseline.Square, nil)
 	testkit.Panics(t, map[string]func(){
 		"rows": func() { _, _ = baseline.NewADMM(ctx, m, x, 1, targets(1, 59, 1), baseline.Square, nil) },
@@ -303,7 +309,8 @@ func TestADMMErrors(t *testing.T) {
 	})
 	// Zero targets: W = 0 at once.
 	zero := newADMM(t, m, x, 1, mat.NewDense(60, 1, nil), baseline.Square, nil)
-	if r, err := zero.Solve(ctx, nil); err != nil || r.Status != pcg.Converged || r.Objective != 0 || r.Gap != 0 || mat.Norm(r.W, 2) != 0 {
+	if r, err := zero.Solve(ctx, nil); err != nil || r.Status != pcg.Converged || r.Objective != 0 || r.Gap != 0 ||
+		mat.Norm(r.W, 2) != 0 {
 		t.Errorf("%v, %v", r, err)
 	}
 }
@@ -358,7 +365,8 @@ func ExampleADMM_Solve() {
 		fmt.Println(err)
 		return
 	}
-	a, err := baseline.NewADMM(context.Background(), m, x, 0.1, y, baseline.Hinge, &baseline.ADMMOptions{FeatureBlocks: 2})
+	a, err := baseline.NewADMM(context.Background(), m, x, 0.1, y, baseline.Hinge,
+		&baseline.ADMMOptions{FeatureBlocks: 2})
 	if err != nil {
 		fmt.Println(err)
 		return

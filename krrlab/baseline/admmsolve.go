@@ -105,7 +105,8 @@ func (a *ADMM) Solve(ctx context.Context, o *ADMMSolve) (*ADMMResult, error) {
 func (a *ADMM) solveOptions(o *ADMMSolve) ADMMSolve {
 	opt := *cmp.Or(o, &ADMMSolve{})
 	if !(opt.Rho >= 0) || !(opt.Tol >= 0) || opt.MaxIter < 0 || opt.Every < 0 {
-		panic(fmt.Sprintf("baseline: ρ = %v, tolerance %v, %d iterations, measured every %d", opt.Rho, opt.Tol, opt.MaxIter, opt.Every))
+		panic(fmt.Sprintf("baseline: ρ = %v, tolerance %v, %d iterations, measured every %d", opt.Rho, opt.Tol,
+			opt.MaxIter, opt.Every))
 	}
 	opt.Rho, opt.Tol = cmp.Or(opt.Rho, 1), cmp.Or(opt.Tol, 1e-4)
 	opt.MaxIter, opt.Every = cmp.Or(opt.MaxIter, 1000), cmp.Or(opt.Every, 10)
@@ -172,7 +173,8 @@ func (s *admmState) measure(ctx context.Context, res *ADMMResult) error {
 	if d := res.Objective - res.Dual; d > 0 {
 		res.Gap = d / math.Abs(res.Objective)
 	}
-	res.History = append(res.History, ADMMStep{res.Iterations, res.Seconds.Iterate, res.Objective, res.Dual, primal, dual})
+	res.History = append(res.History, ADMMStep{res.Iterations, res.Seconds.Iterate, res.Objective, res.Dual, primal,
+		dual})
 	return nil
 }
 

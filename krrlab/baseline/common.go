@@ -18,7 +18,8 @@ import (
 // fits returns an error if need is more than the limit, 0 being none.
 func fits(method, size string, need, limit int64, hint string) error {
 	if limit > 0 && need > limit {
-		return fmt.Errorf("baseline: %s with %s needs %s, %s is allowed; %s", method, size, accel.Bytes(need), accel.Bytes(limit), hint)
+		return fmt.Errorf("baseline: %s with %s needs %s, %s is allowed; %s", method, size, accel.Bytes(need),
+			accel.Bytes(limit), hint)
 	}
 	return nil
 }

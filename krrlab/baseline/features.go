@@ -92,7 +92,8 @@ func FeatureNeed(n, s, t int, keep bool) int64 {
 //
 // It returns an error if the features are not finite, the memory allowed is too little, the matrix is not positive
 // definite in float64, or ctx ends. Missing 10⁻¹⁰ of the gradient is a Status. It panics if shapes do not fit.
-func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense, o *FeatureOptions) (*FeatureResult, error) {
+func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense,
+	o *FeatureOptions) (*FeatureResult, error) {
 	p, err := newRidge(m, x, lambda, y, o)
 	if err == nil {
 		err = p.factorize(ctx)

@@ -134,7 +134,8 @@ func TestRandomFeatures(t *testing.T) {
 		for _, s := range []int{1, 90, 300, 900} {
 			m := sample(t, dist, d, s)
 			ref := newReference(t, m, x, y, lambda)
-			ref.check(t, fmt.Sprintf("%v s = %d", dist, s), testkit.Must(baseline.RandomFeatures(t.Context(), m, x, lambda, y, nil)))
+			ref.check(t, fmt.Sprintf("%v s = %d", dist, s), testkit.Must(baseline.RandomFeatures(t.Context(), m, x,
+				lambda, y, nil)))
 		}
 	}
 }
@@ -165,7 +166,8 @@ func TestFeaturesSameBits(t *testing.T) {
 	for _, threads := range []int{1, 2, 3} {
 		accel.SetThreads(threads)
 		for _, keep := range []bool{false, true} {
-			r := testkit.Must(baseline.RandomFeatures(t.Context(), m, x, 0.01, y, &baseline.FeatureOptions{Memory: baseline.FeatureNeed(n, s, 2, keep)}))
+			r := testkit.Must(baseline.RandomFeatures(t.Context(), m, x, 0.01, y,
+				&baseline.FeatureOptions{Memory: baseline.FeatureNeed(n, s, 2, keep)}))
 			if want == nil {
 				want = r.W
 			}
@@ -180,7 +182,8 @@ func TestFeaturePredict(t *testing.T) {
 	x, other := draw(14, 300, 3), draw(15, 700, 3)
 	y := wave(x, 2)
 	for _, dist := range []feature.Dist{gaussian, sketched} {
-		r := testkit.Must(baseline.RandomFeatures(context.Background(), sample(t, dist, 3, 120), sparse(x), 0.01, y, nil))
+		r := testkit.Must(baseline.RandomFeatures(context.Background(), sample(t, dist, 3, 120), sparse(x), 0.01, y,
+			nil))
 		f := testkit.Must(r.Predict(context.Background(), other))
 		var want mat.Dense
 		want.Mul(denseZ(t, r.Map, other), r.W)
@@ -200,22 +203,26 @@ func TestFeatureErrors(t *testing.T) {
 	far := draw(18, 600, 3)
 	far.Row(599)[2] = 1e30
 	streamed := &baseline.FeatureOptions{Memory: baseline.FeatureNeed(600, 40, 1, false)}
-	testkit.Fails(t, testkit.ErrOf(baseline.RandomFeatures(t.Context(), sample(t, sketched, 3, 40), far, 1, y, streamed)), "point 599")
-	testkit.Fails(t, testkit.ErrOf(baseline.RandomFeatures(t.Context(), m, x, 1, y, &baseline.FeatureOptions{Memory: 1000})), "n = 600, s = 50 needs")
+	testkit.Fails(t, testkit.ErrOf(baseline.RandomFeatures(t.Context(), sample(t, sketched, 3, 40), far, 1, y,
+		streamed)), "point 599")
+	testkit.Fails(t, testkit.ErrOf(baseline.RandomFeatures(t.Context(), m, x, 1, y,
+		&baseline.FeatureOptions{Memory: 1000})), "n = 600, s = 50 needs")
 	// ZᵀZ of rank 3, λ below rounding.
 	flat := points.NewDense(600, 3, nil)
-	testkit.Fails(t, testkit.ErrOf(baseline.RandomFeatures(t.Context(), m, flat, 1e-18, y, nil)), "not positive definite at λ = 1e-18")
+	testkit.Fails(t, testkit.ErrOf(baseline.RandomFeatures(t.Context(), m, flat, 1e-18, y, nil)),
+		"not positive definite at λ = 1e-18")
 	testkit.Panics(t, map[string]func(){
 		"rows": func() { _, _ = baseline.RandomFeatures(t.Context(), m, x, 1, targets(1, 599, 1), nil) },
 		"dim":  func() { _, _ = baseline.RandomFeatures(t.Context(), sample(t, gaussian, 4, 5), x, 1, y, nil) },
 	})
 	for _, at := range []string{"features", "gram", "residual"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err := baseline.RandomFeatures(ctx, m, x, 0.01, y, &baseline.FeatureOptions{Progress: func(stage string, done, total int) {
-			if stage == at && done == total {
-				cancel()
-			}
-		}})
+		_, err := baseline.RandomFeatures(ctx, m, x, 0.01, y,
+			&baseline.FeatureOptions{Progress: func(stage string, done, total int) {
+				if stage == at && done == total {
+					cancel()
+				}
+			}})
 		if at != "residual" && !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", at, err)
 		}

@@ -14,7 +14,8 @@ import (
 )
 
 // newADMM makes a solver or ends the test.
-func newADMM(t testing.TB, m feature.Map, x points.Points, lambda float64, y *mat.Dense, loss baseline.Loss, o *baseline.ADMMOptions) *baseline.ADMM {
+func newADMM(t testing.TB, m feature.Map, x points.Points, lambda float64, y *mat.Dense, loss baseline.Loss,
+	o *baseline.ADMMOptions) *baseline.ADMM {
 	t.Helper()
 	a := testkit.Must(baseline.NewADMM(context.Background(), m, x, lambda, y, loss, o))
 	return a

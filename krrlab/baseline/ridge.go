@@ -50,7 +50,8 @@ func newRidge(m feature.Map, x points.Points, lambda float64, y *mat.Dense, o *F
 	}
 	p.n, p.s, p.t, p.y, p.src = n, s, t, byCols(y), newRows(m, x, p.opt.Progress)
 	p.res = &FeatureResult{Map: m, Kept: keep, Bytes: FeatureNeed(n, s, t, keep)}
-	return p, fits("random features", fmt.Sprintf("n = %d, s = %d", n, s), p.res.Bytes, p.opt.Memory, "take fewer features")
+	return p, fits("random features", fmt.Sprintf("n = %d, s = %d", n, s), p.res.Bytes, p.opt.Memory,
+		"take fewer features")
 }
 
 // factorize forms Z, if it is kept, ZᵀY and ZᵀZ+λI, and factors that.
@@ -75,7 +76,8 @@ func (p *ridge) factorize(ctx context.Context) error {
 		trace += p.factor[j*p.s+j]
 	}
 	if pivot := cholesky(p.factor, p.s); pivot > 0 {
-		return fmt.Errorf("baseline: ZᵀZ+λI of %d points and %d features is not positive definite at λ = %g (pivot %d): take λ above s·2⁻⁵²·tr ZᵀZ = %.2g",
+		return fmt.Errorf("baseline: ZᵀZ+λI of %d points and %d features is not positive definite at λ = %g (pivot "+
+			"%d): take λ above s·2⁻⁵²·tr ZᵀZ = %.2g",
 			p.n, p.s, p.lambda, pivot, float64(p.s)*0x1p-52*trace)
 	}
 	sec.Factor = time.Since(start).Seconds()

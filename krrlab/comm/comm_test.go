@@ -51,7 +51,8 @@ func TestWatchdog(t *testing.T) {
 	for _, r := range []int{0, 2} {
 		var e *comm.Error
 		// the other of the two may come too late as well, on a busy machine
-		if !errors.As(errs[r], &e) || e.Rank != r || !regexp.MustCompile(fmt.Sprintf(`missing: \[(%d )?1( %d)?\]`, 2-r, 2-r)).MatchString(e.Error()) {
+		if !errors.As(errs[r], &e) || e.Rank != r || !regexp.MustCompile(fmt.Sprintf(`missing: \[(%d )?1( %d)?\]`, 2-r,
+			2-r)).MatchString(e.Error()) {
 			t.Errorf("rank %d: %v", r, errs[r])
 		}
 	}
@@ -108,13 +109,15 @@ func TestDetect(t *testing.T) {
 		ok   bool
 	}{
 		{"", comm.Launch{}, false},
-		{"OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3 PMIX_RANK=3", comm.Launch{Launcher: "Open MPI", Rank: 3, Size: 4, Lost: 480 * time.Second}, true},
+		{"OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3 PMIX_RANK=3",
+			comm.Launch{Launcher: "Open MPI", Rank: 3, Size: 4, Lost: 480 * time.Second}, true},
 		{"OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_MCA_oob_tcp_keepalive_time=10 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=x",
 			comm.Launch{Launcher: "Open MPI", Size: 2, Lost: 28 * time.Second}, true},
 		{"PMI_SIZE=2 PMI_RANK=0", comm.Launch{Launcher: "MPICH", Size: 2}, true},
 		{"PMIX_RANK=1", comm.Launch{Launcher: "PMIx", Rank: 1}, true},
 		{"PMIX_RANK=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8}, true},
-		{"PMIX_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1", comm.Launch{Launcher: "PMIx"}, true}, // of another launcher within a step
+		// of another launcher within a step
+		{"PMIX_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1", comm.Launch{Launcher: "PMIx"}, true},
 		{"SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "Slurm", Rank: 5, Size: 8}, true},
 		{"SLURM_PROCID=0 SLURM_NTASKS=8", comm.Launch{}, false}, // a batch script
 		{"PMI_RANK=x PMI_SIZE=2", comm.Launch{}, false},
@@ -172,10 +175,13 @@ func TestFixed(t *testing.T) {
 		}
 	}
 	// What fits ends at 2⁶² units, on either side, scaled or not; a term there shows whatever follows.
-	for v, fits := range map[float64]bool{4: true, -4: true, math.Nextafter(4, 5): false, math.Nextafter(-4, -5): false} {
+	for v, fits := range map[float64]bool{4: true, -4: true, math.Nextafter(4, 5): false,
+		math.Nextafter(-4, -5): false} {
 		two, rest, narrow := []int64{0, 0}, []int64{0, 0}, float32(v)
 		if f.Add(two, []float64{v, 1}) != fits || f.AddScaled(two, []float64{v / 2, 1}, []float64{2, 1}) != fits ||
-			f.AddFine(two, rest, []float64{8 * v, 1}, []float64{0.125, 1}) != fits || f.AddScaled32(two, []float32{2 * narrow, 1}, []float64{0.5, 1}) != (float64(narrow) == 4 || float64(narrow) == -4) {
+			f.AddFine(two, rest, []float64{8 * v, 1}, []float64{0.125, 1}) != fits ||
+			f.AddScaled32(two, []float32{2 * narrow, 1}, []float64{0.5, 1}) != (float64(narrow) == 4 ||
+				float64(narrow) == -4) {
 			t.Errorf("%v of 4: fits is not %v", v, fits)
 		}
 	}

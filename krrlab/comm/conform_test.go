@@ -11,8 +11,8 @@ import (
 )
 
 // conform runs what every implementation of comm.Comm must do, on any number of ranks, all of which call it at once. It
-// returns what is wrong as that rank sees it, nil if nothing is; the group is usable after it. Failures of peers and the
-// end of a context break a group: those tests lie beside the implementations.
+// returns what is wrong as that rank sees it, nil if nothing is; the group is usable after it. Failures of peers and
+// the end of a context break a group: those tests lie beside the implementations.
 func conform(ctx context.Context, c comm.Comm) error {
 	var all []error
 	for _, k := range []struct {

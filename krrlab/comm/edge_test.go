@@ -40,8 +40,10 @@ func TestFixedRange(t *testing.T) {
 	}
 	for _, bound := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		f, sum, rest := FixedFor(bound), []int64{0}, []int64{0}
-		fits := f.Add(sum, []float64{bound}) && f.AddScaled(sum, []float64{bound}, []float64{1}) && f.AddScaled32(sum, []float32{1}, []float64{1}) && f.AddFine(sum, rest, []float64{bound}, []float64{1})
-		if !fits || sum[0] != 0 || rest[0] != 0 || !math.IsNaN(f.Value(5)) || !math.IsNaN(f.Fine(5, 0)) || !math.IsNaN(f.Over(2).Value(5)) {
+		fits := f.Add(sum, []float64{bound}) && f.AddScaled(sum, []float64{bound}, []float64{1}) &&
+			f.AddScaled32(sum, []float32{1}, []float64{1}) && f.AddFine(sum, rest, []float64{bound}, []float64{1})
+		if !fits || sum[0] != 0 || rest[0] != 0 || !math.IsNaN(f.Value(5)) || !math.IsNaN(f.Fine(5, 0)) ||
+			!math.IsNaN(f.Over(2).Value(5)) {
 			t.Errorf("a bound of %g: fits %v, %d and %d", bound, fits, sum[0], rest[0])
 		}
 	}
@@ -112,7 +114,8 @@ func TestAgreeRanks(t *testing.T) {
 		}
 		err := Agree(t.Context(), c, own[c.Rank()])
 		var e *RankError
-		if !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Text != "one" || err.Error() != "rank 1 of 3: one" || errors.Is(err, own[1]) != (c.Rank() == 1) {
+		if !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Text != "one" || err.Error() != "rank 1 of 3: one" ||
+			errors.Is(err, own[1]) != (c.Rank() == 1) {
 			t.Errorf("rank %d: %#v", c.Rank(), err)
 		}
 		if c.Rank() != 1 && errors.Unwrap(err) != nil {
@@ -152,7 +155,8 @@ func TestShared(t *testing.T) {
 		for _, of := range []struct {
 			all  [3]int64
 			want int64
-		}{{[3]int64{0, 0, 0}, 0}, {[3]int64{5, 0, 3}, 3}, {[3]int64{3, 5, 0}, 3}, {[3]int64{-1, 4, 9}, 4}, {[3]int64{0, 0, 1}, 1}} {
+		}{{[3]int64{0, 0, 0}, 0}, {[3]int64{5, 0, 3}, 3}, {[3]int64{3, 5, 0}, 3}, {[3]int64{-1, 4, 9}, 4},
+			{[3]int64{0, 0, 1}, 1}} {
 			if v, err := Least(t.Context(), c, of.all[c.Rank()]); err != nil || v != of.want {
 				t.Errorf("the least of %v: %d, %v", of.all, v, err)
 			}
@@ -167,7 +171,8 @@ func TestTraffic(t *testing.T) {
 		want := func(calls, bytes int64) {
 			t.Helper()
 			if got := c.Traffic(); got.Calls != calls || got.Bytes != bytes {
-				t.Errorf("rank %d of %d: %d bytes in %d calls, want %d in %d", c.Rank(), c.Size(), got.Bytes, got.Calls, bytes, calls)
+				t.Errorf("rank %d of %d: %d bytes in %d calls, want %d in %d", c.Rank(), c.Size(), got.Bytes, got.Calls,
+					bytes, calls)
 			}
 		}
 		_ = c.AllReduce(ctx, make([]float64, 5))
@@ -219,7 +224,8 @@ func TestUnlikeCalls(t *testing.T) {
 		"another length": func(c Comm) error { return c.Broadcast(t.Context(), make([]byte, 4+c.Rank()), 0) },
 	} {
 		together(2, Options{}, func(c Comm) {
-			if err := f(c); err == nil || !strings.Contains(err.Error(), "rank 0 called") || !strings.Contains(err.Error(), "rank 1 ") {
+			if err := f(c); err == nil || !strings.Contains(err.Error(), "rank 0 called") ||
+				!strings.Contains(err.Error(), "rank 1 ") {
 				t.Errorf("%s: %v", name, err)
 			}
 		})
@@ -232,7 +238,8 @@ func TestBroken(t *testing.T) {
 	cancel()
 	g := Local(3, Options{})
 	var e *Error
-	if err := g[1].Barrier(done); !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Op != opBarrier || !errors.Is(err, context.Canceled) {
+	if err := g[1].Barrier(done); !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Op != opBarrier ||
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	g[0].Abort(1)

@@ -98,7 +98,8 @@ func loadLibrary(name string) (*library, error) {
 	if dl.Sym(handle, "ompi_mpi_comm_world") != 0 {
 		return l, l.openMPI(handle)
 	}
-	if v := l.version(); !strings.Contains(v, "MPICH") && !strings.Contains(v, "MVAPICH") && !strings.Contains(v, "Intel(R) MPI") {
+	if v := l.version(); !strings.Contains(v, "MPICH") && !strings.Contains(v, "MVAPICH") &&
+		!strings.Contains(v, "Intel(R) MPI") {
 		return nil, fmt.Errorf("neither Open MPI nor of MPICH's ABI: %s", v)
 	}
 	l.mpich()

@@ -58,7 +58,8 @@ func (r *request) finish(start func(req *handle) int32) int32 {
 	}
 	began := time.Now()
 	for {
-		if code := invoke(r.lib.test, uintptr(unsafe.Pointer(h)), uintptr(unsafe.Pointer(done)), r.lib.statusIgnore); code != 0 || *done != 0 {
+		if code := invoke(r.lib.test, uintptr(unsafe.Pointer(h)), uintptr(unsafe.Pointer(done)),
+			r.lib.statusIgnore); code != 0 || *done != 0 {
 			return code
 		}
 		if r.stop.Load() {
@@ -100,15 +101,19 @@ func Open(launch Launch, o Options) (*World, error) {
 	w.rank, w.size = int(*rank), int(*size)
 	if launch.Size > 0 && w.size != launch.Size {
 		_ = w.Close()
-		return nil, fmt.Errorf("comm: %s started %d ranks, but %s (%s) sees %d: install or load the MPI library of the launcher",
-			launch.Launcher, launch.Size, lib.kind, lib.name, w.size)
+		return nil,
+			fmt.Errorf("comm: %s started %d ranks, but %s (%s) sees %d: install or load the MPI library of the "+
+				"launcher",
+				launch.Launcher, launch.Size, lib.kind, lib.name, w.size)
 	}
 	if w.rank != launch.Rank {
 		if w.size == 1 { // peers may see no fault, and not come to the end
 			_ = w.Close()
 		}
-		return nil, fmt.Errorf("comm: %s started this as rank %d, but %s (%s) sees rank %d of %d: install or load the MPI library of the launcher; srun takes --mpi=pmix for Open MPI and --mpi=pmi2 for MPICH",
-			launch.Launcher, launch.Rank, lib.kind, lib.name, w.rank, w.size)
+		return nil,
+			fmt.Errorf("comm: %s started this as rank %d, but %s (%s) sees rank %d of %d: install or load the MPI "+
+				"library of the launcher; srun takes --mpi=pmix for Open MPI and --mpi=pmi2 for MPICH",
+				launch.Launcher, launch.Rank, lib.kind, lib.name, w.rank, w.size)
 	}
 	return w, nil
 }
@@ -194,11 +199,13 @@ func (p *process) fail(cause error) error {
 }
 
 func (c *mpiComm) AllReduce(ctx context.Context, x []float64) error {
-	return c.reduce(ctx, opReduce, len(x), func(i int) uintptr { return uintptr(unsafe.Pointer(&x[i])) }, c.p.lib.float64)
+	return c.reduce(ctx, opReduce, len(x), func(i int) uintptr { return uintptr(unsafe.Pointer(&x[i])) },
+		c.p.lib.float64)
 }
 
 func (c *mpiComm) AllReduceInt64(ctx context.Context, x []int64) error {
-	return c.reduce(ctx, opReduce64, len(x), func(i int) uintptr { return uintptr(unsafe.Pointer(&x[i])) }, c.p.lib.int64)
+	return c.reduce(ctx, opReduce64, len(x), func(i int) uintptr { return uintptr(unsafe.Pointer(&x[i])) },
+		c.p.lib.int64)
 }
 
 // reduce adds n numbers in place, in pieces of at most MaxCount.
@@ -247,7 +254,8 @@ func (c *mpiComm) AllGather(ctx context.Context, x []float64, counts []int) erro
 	return c.collective(ctx, opGather, bytes, func(r *request) int32 {
 		return r.finish(func(req *handle) int32 {
 			return invoke(l.iallgatherv, l.inPlace, 0, l.float64, uintptr(unsafe.Pointer(&x[0])),
-				uintptr(unsafe.Pointer(&n[0])), uintptr(unsafe.Pointer(&at[0])), l.float64, c.handle, uintptr(unsafe.Pointer(req)))
+				uintptr(unsafe.Pointer(&n[0])), uintptr(unsafe.Pointer(&at[0])), l.float64, c.handle,
+				uintptr(unsafe.Pointer(req)))
 		})
 	})
 }
@@ -261,7 +269,8 @@ func (c *mpiComm) gatherParts(ctx context.Context, x []float64, counts []int, by
 		for root, m := range counts {
 			for i := 0; i < m; i += limit {
 				code := r.finish(func(req *handle) int32 {
-					return invoke(l.ibcast, uintptr(unsafe.Pointer(&x[lo+i])), uintptr(min(limit, m-i)), l.float64, uintptr(root), c.handle, uintptr(unsafe.Pointer(req)))
+					return invoke(l.ibcast, uintptr(unsafe.Pointer(&x[lo+i])), uintptr(min(limit, m-i)), l.float64,
+						uintptr(root), c.handle, uintptr(unsafe.Pointer(req)))
 				})
 				if code != 0 {
 					return code
@@ -280,13 +289,17 @@ func (c *mpiComm) Broadcast(ctx context.Context, x []byte, root int) error {
 		bytes = len(x)
 	}
 	return c.pieces(ctx, opBroadcast, bytes, len(x), func(lo, m int, req *handle) int32 {
-		return invoke(l.ibcast, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), l.byte, uintptr(root), c.handle, uintptr(unsafe.Pointer(req)))
+		return invoke(l.ibcast, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), l.byte, uintptr(root), c.handle,
+			uintptr(unsafe.Pointer(req)))
 	})
 }
 
 func (c *mpiComm) Barrier(ctx context.Context) error {
 	return c.collective(ctx, opBarrier, 0, func(r *request) int32 {
-		return r.finish(func(req *handle) int32 { return invoke(c.p.lib.ibarrier, c.handle, uintptr(unsafe.Pointer(req))) })
+		return r.finish(func(req *handle) int32 {
+			return invoke(c.p.lib.ibarrier, c.handle,
+				uintptr(unsafe.Pointer(req)))
+		})
 	})
 }
 

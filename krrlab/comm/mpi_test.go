@@ -229,7 +229,8 @@ func TestAloneThoughRanked(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, self)
-		cmd.Env = append(os.Environ(), playVariable+"=suite", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+		cmd.Env = append(os.Environ(), playVariable+"=suite", "OMPI_ALLOW_RUN_AS_ROOT=1",
+			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 		cmd.Env = append(cmd.Env, strings.Fields(env)...)
 		text, err := cmd.CombinedOutput()
 		if strings.Contains(string(text), "no MPI library found") {

@@ -36,7 +36,8 @@ func TestLocate(t *testing.T) {
 	for _, c := range Local(3, Options{}) {
 		wg.Go(func() {
 			n, err := Locate(t.Context(), c)
-			if want := max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/3); err != nil || n.Ranks != 3 || n.CPUs != want {
+			if want := max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/3); err != nil || n.Ranks != 3 ||
+				n.CPUs != want {
 				t.Errorf("%+v, %v, want %d processors", n, err, want)
 			}
 		})

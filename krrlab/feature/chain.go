@@ -111,13 +111,19 @@ type chainSpace struct {
 // MapTo implements Map.
 func (m *ChainMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
 	c := w.chained()
-	through(m, z, ld, x, &c.z64, &c.sketch, func(z []float64, ld int, x points.Points) { m.first.MapTo(z, ld, x, &c.first) }, m.ops.Apply64)
+	through(m, z, ld, x, &c.z64, &c.sketch, func(z []float64, ld int,
+		x points.Points) {
+		m.first.MapTo(z, ld, x, &c.first)
+	}, m.ops.Apply64)
 }
 
 // MapTo32 implements Map32: float32 all the way.
 func (m *ChainMap) MapTo32(z []float32, ld int, x points.Points, w *Workspace) {
 	c := w.chained()
-	through(m, z, ld, x, &c.z32, &c.sketch, func(z []float32, ld int, x points.Points) { mapTo32(m.first, z, ld, x, &c.first, &c.tmp) }, m.ops.Apply32)
+	through(m, z, ld, x, &c.z32, &c.sketch, func(z []float32, ld int,
+		x points.Points) {
+		mapTo32(m.first, z, ld, x, &c.first, &c.tmp)
+	}, m.ops.Apply32)
 }
 
 // chained returns the scratch of a chain.
@@ -130,7 +136,8 @@ func (w *Workspace) chained() *chainSpace {
 
 // through takes the points through all levels, a panel at a time, by way of Z₁ of a panel.
 func through[T float32 | float64](m *ChainMap, z []T, ld int, x points.Points, z1 *[]T, w *sketch.Workspace,
-	features func(z []T, ld int, x points.Points), apply func(dst []T, ldd int, src []T, lds, rows int, w *sketch.Workspace)) {
+	features func(z []T, ld int, x points.Points), apply func(dst []T, ldd int, src []T, lds, rows int,
+		w *sketch.Workspace)) {
 	n := checkMap(m, len(z), ld, x)
 	_, width := m.first.Dims()
 	for i := 0; i < n; i += panelRows {

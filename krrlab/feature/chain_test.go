@@ -19,8 +19,10 @@ import (
 func chains() []feature.Chain {
 	gauss, tensor := fourierDists()[0], feature.TensorSketch{Kernel: poly}
 	return []feature.Chain{
-		{Features: gauss, Width: 70, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 30}, {Dist: sketch.Gaussian{}, Width: 12}}},
-		{Features: tensor, Width: 64, Sketches: sketch.Composition{{Dist: sketch.CountSketch{}, Width: 40}, {Dist: sketch.Gaussian{}}}},
+		{Features: gauss, Width: 70, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 30},
+			{Dist: sketch.Gaussian{}, Width: 12}}},
+		{Features: tensor, Width: 64, Sketches: sketch.Composition{{Dist: sketch.CountSketch{}, Width: 40},
+			{Dist: sketch.Gaussian{}}}},
 		{Features: tensor, Width: 33, Sketches: sketch.Composition{{Dist: sketch.SRHT{}}}},
 		{Features: gauss, Width: 12},
 	}
@@ -90,9 +92,12 @@ func TestChainErrors(t *testing.T) {
 		{feature.Chain{}, 5, "without features"},
 		{feature.Chain{Features: gauss, Width: 5}, 4, "no sketch has that width"},
 		{feature.Chain{Features: gauss, Sketches: sketch.Composition{{Dist: sketch.SRHT{}}}}, 4, "0 features"},
-		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 17}, {Dist: sketch.Gaussian{}}}}, 4, "s ≤ 16"},
-		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 5}}}, 4, "4 are asked for"},
-		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}}}}, 0, "at least 1"},
+		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 17},
+			{Dist: sketch.Gaussian{}}}}, 4, "s ≤ 16"},
+		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 5}}}, 4,
+			"4 are asked for"},
+		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}}}}, 0,
+			"at least 1"},
 	} {
 		testkit.Fails(t, testkit.ErrOf(c.chain.Sample(3, c.s, rng.New(1))), c.want)
 	}

@@ -82,7 +82,8 @@ func (f Doubling) Part(d, from, to int, g rng.Stream) (Map, error) {
 // tail returns the map of features from, …, s-1, scaled to the mean k(x, z).
 func (m *FourierMap) tail(from int) *FourierMap {
 	s := m.s - from
-	t := &FourierMap{d: m.d, s: s, wt: make([]float32, m.d*s), b: m.b[from:], b32: m.b32[from:], norm: m.norm[from:], scale: math.Sqrt(2 / float64(s))}
+	t := &FourierMap{d: m.d, s: s, wt: make([]float32, m.d*s), b: m.b[from:], b32: m.b32[from:], norm: m.norm[from:],
+		scale: math.Sqrt(2 / float64(s))}
 	for c := range m.d {
 		copy(t.wt[c*s:(c+1)*s], m.wt[c*m.s+from:(c+1)*m.s])
 	}

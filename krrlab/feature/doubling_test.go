@@ -114,7 +114,8 @@ func TestStack(t *testing.T) {
 	x := doublingPoints(20, 4)
 	var parts []Map
 	for j, s := range []int{5, 9, 2} {
-		m := testkit.Must(TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 2}}.Sample(4, s, rng.New(uint64(j))))
+		m := testkit.Must(TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 2}}.Sample(4, s,
+			rng.New(uint64(j))))
 		parts = append(parts, m)
 	}
 	fourier := Fourier{Kernel: kernel.Gaussian{Sigma: 1}}

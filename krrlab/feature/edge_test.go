@@ -32,7 +32,8 @@ func sparse(n, d int, size float64) (*points.Dense, *points.CSR) {
 // ones: in float64, in float32, and where some or all of the features go by float64 for their size.
 func TestWalkedPhases(t *testing.T) {
 	const n, d, s = 40, 64, 48
-	for _, dist := range []Dist{Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, Fourier{Kernel: kernel.Laplacian{Sigma: 1}}} {
+	for _, dist := range []Dist{Fourier{Kernel: kernel.Gaussian{Sigma: 1}},
+		Fourier{Kernel: kernel.Laplacian{Sigma: 1}}} {
 		m := testkit.Must(dist.Sample(d, s, rng.New(5)))
 		f := m.(*FourierMap)
 		for _, size := range []float64{0.1, 30, 100, 1e3, 1e6} {
@@ -74,7 +75,8 @@ func TestWalkedPhases(t *testing.T) {
 					t.Fatalf("%v, size %g: feature %d is %v, of dense points %v", dist, size, i, got[i], want[i])
 				}
 				if math.Abs(float64(z[i])-want[i]) > tol32 {
-					t.Fatalf("%v, size %g, %d of %d far: float32 feature %d is %v, want %v within %.2g", dist, size, far, s, i, z[i], want[i], tol32)
+					t.Fatalf("%v, size %g, %d of %d far: float32 feature %d is %v, want %v within %.2g", dist, size,
+						far, s, i, z[i], want[i], tol32)
 				}
 			}
 		}

@@ -119,14 +119,16 @@ func Matrix(ctx context.Context, m Map, x points.Points, progress func(done, tot
 
 // MatrixTo is Matrix into columns from, …, from+s-1 of z, which has a row for every point.
 // After an error these columns are undefined.
-func MatrixTo(ctx context.Context, z *points.Dense32, from int, m Map, x points.Points, progress func(done, total int)) error {
+func MatrixTo(ctx context.Context, z *points.Dense32, from int, m Map, x points.Points,
+	progress func(done, total int)) error {
 	d, s := m.Dims()
 	n, dx := x.Dims()
 	if dx != d {
 		panic(fmt.Sprintf("feature: points of dimension %d given to a map of R^%d", dx, d))
 	}
 	if z.N != n || from < 0 || from+s > z.D {
-		panic(fmt.Sprintf("feature: %d features of %d points do not fit columns %d and on of a %d×%d matrix", s, n, from, z.N, z.D))
+		panic(fmt.Sprintf("feature: %d features of %d points do not fit columns %d and on of a %d×%d matrix", s, n,
+			from, z.N, z.D))
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -163,7 +165,8 @@ func MatrixTo(ctx context.Context, z *points.Dense32, from int, m Map, x points.
 		return err
 	}
 	if bad < n {
-		return fmt.Errorf("feature: point %d (counted from 0) has features that are not finite in float32: scale the points down", bad)
+		return fmt.Errorf("feature: point %d (counted from 0) has features that are not finite in float32: scale "+
+			"the points down", bad)
 	}
 	return nil
 }

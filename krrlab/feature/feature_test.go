@@ -27,7 +27,8 @@ func allDists() (dists []feature.Dist) {
 	}
 	dists = append(dists, feature.TensorSketch{Kernel: poly})
 	for _, f := range []feature.Dist{fourierDists()[0], feature.TensorSketch{Kernel: poly}} {
-		dists = append(dists, feature.Chain{Features: f, Width: 90, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 50}, {Dist: sketch.Gaussian{}}}})
+		dists = append(dists, feature.Chain{Features: f, Width: 90,
+			Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 50}, {Dist: sketch.Gaussian{}}}})
 	}
 	return dists
 }
@@ -77,7 +78,8 @@ func TestMatrix(t *testing.T) {
 func TestSeeds(t *testing.T) {
 	x := normal(3, 5, 1, 1)
 	for _, dist := range allDists() {
-		a, b, c := mapped(sample(t, dist, 5, 8, 1), x), mapped(sample(t, dist, 5, 8, 1), x), mapped(sample(t, dist, 5, 8, 2), x)
+		a, b, c := mapped(sample(t, dist, 5, 8, 1), x), mapped(sample(t, dist, 5, 8, 1), x),
+			mapped(sample(t, dist, 5, 8, 2), x)
 		if !slices.Equal(a, b) || slices.Equal(a, c) {
 			t.Errorf("%v: the map is not a function of its seed", dist)
 		}
@@ -119,7 +121,11 @@ func TestSampleErrors(t *testing.T) {
 		{feature.TensorSketch{Kernel: poly}, 5, math.MaxInt32 + 1, "at most"},
 		{feature.TensorSketch{}, 5, 5, "polynomial"},
 	} {
-		fails(t, fmt.Sprint(c.dist, c.d, c.s), c.want, func() error { _, err := c.dist.Sample(c.d, c.s, rng.New(1)); return err })
+		fails(t, fmt.Sprint(c.dist, c.d, c.s), c.want, func() error {
+			_,
+				err := c.dist.Sample(c.d, c.s, rng.New(1))
+			return err
+		})
 	}
 }
 

@@ -76,15 +76,21 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 	}
 	mix, isotropic := f.Kernel.(kernel.Mixture)
 	if f.Orthogonal && !isotropic {
-		return nil, fmt.Errorf("feature: no orthogonal random features for %v: gaussian, matern32, matern52 and user-defined kernels with a method Spread have them", f.Kernel)
+		return nil,
+			fmt.Errorf("feature: no orthogonal random features for %v: gaussian, matern32, matern52 and "+
+				"user-defined kernels with a method Spread have them", f.Kernel)
 	}
 	if err := checkSample(f, d, s); err != nil {
 		return nil, err
 	}
-	if need, have := need(d, s, accel.Threads(), f.Orthogonal), accel.MemoryAvailable(); have > 0 && need > float64(have) {
-		return nil, fmt.Errorf("feature: %d Fourier features of points of dimension %d need %.3g GB for their frequencies, %.3g GB are free: use fewer features", s, d, need/1e9, float64(have)/1e9)
+	if need, have := need(d, s, accel.Threads(), f.Orthogonal), accel.MemoryAvailable(); have > 0 &&
+		need > float64(have) {
+		return nil,
+			fmt.Errorf("feature: %d Fourier features of points of dimension %d need %.3g GB for their frequencies, "+
+				"%.3g GB are free: use fewer features", s, d, need/1e9, float64(have)/1e9)
 	}
-	m := &FourierMap{d: d, s: s, wt: make([]float32, d*s), b: make([]float64, s), b32: make([]float32, s), norm: make([]float64, s), scale: math.Sqrt(2 / float64(s))}
+	m := &FourierMap{d: d, s: s, wt: make([]float32, d*s), b: make([]float64, s), b32: make([]float32, s),
+		norm: make([]float64, s), scale: math.Sqrt(2 / float64(s))}
 	origin := make([]float64, d)
 	m.scale *= math.Sqrt(f.Kernel.Eval(origin, origin))
 	g.Sub("phases").Float64s(m.b, 0)
@@ -99,7 +105,9 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 	}
 	for j, v := range m.norm {
 		if !(v <= math.MaxFloat32) {
-			return nil, fmt.Errorf("feature: frequency %d of %v has length %g, beyond float32: scale the points and σ up", j, f, v)
+			return nil,
+				fmt.Errorf("feature: frequency %d of %v has length %g, beyond float32: scale the points and σ up", j, f,
+					v)
 		}
 		m.most = max(m.most, v)
 	}
@@ -245,7 +253,9 @@ func spectral(k kernel.Kernel) bool {
 }
 
 func noFeatures(what string, k kernel.Kernel) error {
-	return fmt.Errorf("feature: no %s features for the kernel %v: gaussian, laplacian, matern32, matern52 and user-defined kernels with a method Spread or Frequency have Fourier features, polynomial has TensorSketch", what, k)
+	return fmt.Errorf("feature: no %s features for the kernel %v: gaussian, laplacian, matern32, matern52 and "+
+		"user-defined kernels with a method Spread or Frequency have Fourier features, polynomial has "+
+		"TensorSketch", what, k)
 }
 
 // frequency writes w_j, a function of (g, j).

@@ -74,7 +74,8 @@ func TestFourierMoments(t *testing.T) {
 			}
 			if off(p, want) {
 				mean, se := meanOf(p)
-				t.Errorf("%v, pair %d: variance of a feature's product is %.4f ± %.4f, want %.4f", dist, i, mean, se, want)
+				t.Errorf("%v, pair %d: variance of a feature's product is %.4f ± %.4f, want %.4f", dist, i, mean, se,
+					want)
 			}
 		}
 	}
@@ -133,7 +134,8 @@ func TestUserDefinedMeasure(t *testing.T) {
 	n, d := x.Dims()
 	mix, cos := quadric{1.7}, cosine{[]float64{0.3, -1, 0.5}}
 	for _, dist := range []feature.Fourier{{Kernel: mix}, {Kernel: mix, Orthogonal: true}, {Kernel: cos}} {
-		if got, err := feature.For(dist.Kernel); err != nil || got.String() != (feature.Fourier{Kernel: dist.Kernel}).String() {
+		if got, err := feature.For(dist.Kernel); err != nil ||
+			got.String() != (feature.Fourier{Kernel: dist.Kernel}).String() {
 			t.Errorf("For(%v) = %v, %v", dist.Kernel, got, err)
 		}
 		m := sample(t, dist, d, 60000, 13)
@@ -162,7 +164,8 @@ func TestOrthogonalVariance(t *testing.T) {
 		z.Data[c] = 1 / math.Sqrt(d)
 	}
 	var variance [2]float64
-	for o, dist := range []feature.Fourier{{Kernel: kernel.Gaussian{Sigma: 1}}, {Kernel: kernel.Gaussian{Sigma: 1}, Orthogonal: true}} {
+	for o, dist := range []feature.Fourier{{Kernel: kernel.Gaussian{Sigma: 1}},
+		{Kernel: kernel.Gaussian{Sigma: 1}, Orthogonal: true}} {
 		// The phases' share of the variance is the same; cos wᵀδ is what changes.
 		v := make([]float64, draws)
 		w := make([]float64, d)

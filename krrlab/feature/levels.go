@@ -26,7 +26,8 @@ func ParseLevels(spec string) (Levels, error) {
 		name, width, ok := strings.Cut(strings.TrimSpace(part), ":")
 		s, err := strconv.Atoi(width)
 		if !ok || err != nil {
-			return nil, fmt.Errorf("level %q: want a name and a width, as in features:16000,srht:4000,gaussian:2000", part)
+			return nil, fmt.Errorf("level %q: want a name and a width, as in features:16000,srht:4000,gaussian:2000",
+				part)
 		}
 		levels = append(levels, ChainLevel{name, s})
 	}
@@ -60,7 +61,8 @@ func (levels Levels) Hint() string {
 // and no level is wider than the one before.
 func (levels Levels) Check() error {
 	if len(levels) == 0 {
-		return fmt.Errorf("no levels: want features:WIDTH first, then sketches, as in features:16000,srht:4000,gaussian:2000")
+		return fmt.Errorf("no levels: want features:WIDTH first, then sketches, as in " +
+			"features:16000,srht:4000,gaussian:2000")
 	}
 	for k, l := range levels {
 		_, err := sketch.Parse(l.Sketch)
@@ -72,7 +74,8 @@ func (levels Levels) Check() error {
 		case k > 0 && err != nil:
 			return fmt.Errorf("level %d: %w", k+1, err)
 		case k > 0 && l.Width > levels[k-1].Width:
-			return fmt.Errorf("level %d, %s:%d, is wider than the %d of the level before it", k+1, l.Sketch, l.Width, levels[k-1].Width)
+			return fmt.Errorf("level %d, %s:%d, is wider than the %d of the level before it", k+1, l.Sketch, l.Width,
+				levels[k-1].Width)
 		}
 	}
 	return nil
@@ -104,7 +107,9 @@ func ForKernel(k kernel.Kernel, orthogonal bool) (Dist, error) {
 	}
 	f, ok := dist.(Fourier)
 	if !ok {
-		return nil, fmt.Errorf("no orthogonal random features for %v: gaussian, matern32, matern52 and user-defined kernels with a method Spread have them", k)
+		return nil,
+			fmt.Errorf("no orthogonal random features for %v: gaussian, matern32, matern52 and user-defined kernels "+
+				"with a method Spread have them", k)
 	}
 	f.Orthogonal = true
 	return f, nil

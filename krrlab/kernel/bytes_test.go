@@ -35,7 +35,9 @@ func TestBytesTile(t *testing.T) {
 		nx, nz := 5, 21
 		px, pz := points.NewPanel(nearBytes(nx, d, scale)), points.NewPanel32(nearBytes(nz, d, scale))
 		extent := kernel.ExtentOf(px)
-		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.7}, kernel.Matern52{Sigma: 0.3}, kernel.Polynomial{Gamma: 1e-4, Coef0: 1, Degree: 3}, kernel.Laplacian{Sigma: 2}, rational{}} {
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.7},
+			kernel.Matern52{Sigma: 0.3}, kernel.Polynomial{Gamma: 1e-4, Coef0: 1, Degree: 3},
+			kernel.Laplacian{Sigma: 2}, rational{}} {
 			if !kernel.Whole(k, px.X) != (fmt.Sprintf("%T", k) == "kernel.Laplacian") {
 				t.Errorf("%v: whole", k)
 			}
@@ -53,7 +55,8 @@ func TestBytesTile(t *testing.T) {
 					}
 					for i := range t64 {
 						if _, l1 := k.(kernel.Laplacian); !l1 && (t64[i] != first64[i] || t32[i] != first32[i]) {
-							t.Fatalf("%v, d = %d, %v: entry %d is %v and %v on %v, %v and %v in Go", k, d, arith, i, t64[i], t32[i], p, first64[i], first32[i])
+							t.Fatalf("%v, d = %d, %v: entry %d is %v and %v on %v, %v and %v in Go", k, d, arith, i,
+								t64[i], t32[i], p, first64[i], first32[i])
 						}
 					}
 				}
@@ -62,7 +65,8 @@ func TestBytesTile(t *testing.T) {
 					for b := range nz {
 						px.X.RowTo(x, a)
 						pz.X.RowTo(z, b)
-						want, size := exactValue(k, px.X.(*points.Bytes).Row(a), pz.X.(*points.Bytes).Row(b), scale, x, z)
+						want, size := exactValue(k, px.X.(*points.Bytes).Row(a), pz.X.(*points.Bytes).Row(b), scale, x,
+							z)
 						slack := kernel.EntryError(k, arith, extent)
 						if _, own := k.(rational); own {
 							slack = 0x1p-48

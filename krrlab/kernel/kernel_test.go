@@ -74,7 +74,8 @@ func (errStrange) Error() string { return "strange" }
 
 func TestSpecRoundTrip(t *testing.T) {
 	for _, k := range []kernel.Kernel{
-		kernel.Gaussian{Sigma: 8.5}, kernel.Laplacian{Sigma: 1.0 / 3}, kernel.Matern32{Sigma: 1e-3}, kernel.Matern52{Sigma: 1e5},
+		kernel.Gaussian{Sigma: 8.5}, kernel.Laplacian{Sigma: 1.0 / 3}, kernel.Matern32{Sigma: 1e-3},
+		kernel.Matern52{Sigma: 1e5},
 		kernel.Polynomial{Gamma: 0.01, Coef0: 1, Degree: 3}, kernel.Polynomial{Gamma: 2, Degree: 1},
 	} {
 		s := testkit.Must(kernel.ToSpec(k))
@@ -121,9 +122,10 @@ func TestDiag(t *testing.T) {
 // TestShort: a kernel is named for a reader with its parameters to four digits.
 func TestShort(t *testing.T) {
 	for spec, want := range map[kernel.Spec]string{
-		{Name: "polynomial", Gamma: 0.0123456, Coef0: 1.00004, Degree: 3}: "polynomial(gamma=0.01235, coef0=1, degree=3)",
-		{Name: "matern52", Sigma: 8.5}:                                    "matern52(sigma=8.5)",
-		{Name: "my kernel"}:                                               "my kernel",
+		{Name: "polynomial", Gamma: 0.0123456, Coef0: 1.00004,
+			Degree: 3}: "polynomial(gamma=0.01235, coef0=1, degree=3)",
+		{Name: "matern52", Sigma: 8.5}: "matern52(sigma=8.5)",
+		{Name: "my kernel"}:            "my kernel",
 	} {
 		if got := spec.Short(); got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -132,7 +134,9 @@ func TestShort(t *testing.T) {
 	if own := (kernel.Func{F: kernel.Gaussian{Sigma: 1}.Eval}); own.String() != "func" || kernel.Validate(own) != nil {
 		t.Error(own)
 	}
-	if got := (kernel.Spec{Name: "gaussian", Sigma: 2.0 / 3}).Shorten("features of gaussian(sigma=0.6666666666666666)"); got != "features of gaussian(sigma=0.6667)" {
+	if got := (kernel.Spec{Name: "gaussian",
+		Sigma: 2.0 / 3}).Shorten("features of gaussian(sigma=0.6666666666666666)"); got != "features of "+
+		"gaussian(sigma=0.6667)" {
 		t.Error(got)
 	}
 }

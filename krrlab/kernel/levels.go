@@ -12,9 +12,10 @@ import (
 // mostLevels is the largest squared distance, in units of Scale², of a table.
 const mostLevels = 4096
 
-// Levels are the values of a Radial at the squared distances of points.Bytes, which are whole numbers times Scale²: where these are few,
-// as for points of 0 and 1, one table has them all. Entries in float32 are correctly rounded then, and can be those of k − c:
-// a wide kernel has values near some c, from which float32 tells differences that it does not tell from 0.
+// Levels are the values of a Radial at the squared distances of points.Bytes, which are whole numbers times Scale²:
+// where these are few, as for points of 0 and 1, one table has them all. Entries in float32 are correctly rounded then,
+// and can be those of k − c: a wide kernel has values near some c, from which float32 tells differences that it does
+// not tell from 0.
 type Levels struct {
 	unit  float64
 	wide  []float64 // k at r² = i·unit
@@ -68,8 +69,8 @@ func (l *Levels) Tile32(dst []float32, ld int, x, z points.Panel, w *Workspace) 
 	look(dst, ld, points.Over(dst), ld, l.less, l.unit, x, z, w)
 }
 
-// look sets dst to the numbers of the table at the squared distances. inner, of rows of length step, takes the inner products; it may
-// be the memory of dst.
+// look sets dst to the numbers of the table at the squared distances. inner, of rows of length step, takes the inner
+// products; it may be the memory of dst.
 func look[T float](dst []T, ld int, inner []int32, step int, table []T, unit float64, x, z points.Panel, w *Workspace) {
 	points.InnerInt(inner, step, x.X, z.X, &w.pairs) // x and z are some of the points of the table
 	xx, zz := w.wholeNorms(x, z, unit)

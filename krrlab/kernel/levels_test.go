@@ -23,14 +23,16 @@ func few(n, d int, scale float64) *points.Bytes {
 	return x
 }
 
-// TestLevels: tiles of a table have the bits of the kernel's in float64, and in float32 those of the difference, rounded once.
+// TestLevels: tiles of a table have the bits of the kernel's in float64, and in float32 those of the difference,
+// rounded once.
 func TestLevels(t *testing.T) {
 	defer simd.Use(simd.InUse())
 	const nx, nz, ld = 7, 19, 23
 	for _, d := range []int{1, 9, 130} {
 		x, z := points.NewPanel(few(nx, d, 0.25)), points.NewPanel32(few(nz, d, 0.25))
 		norms := append(append([]float64{}, x.Norms...), z.Norms...)
-		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 3}, kernel.Gaussian{Sigma: 0.06}, kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 0.02}, rational{}} {
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 3}, kernel.Gaussian{Sigma: 0.06},
+			kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 0.02}, rational{}} {
 			l := kernel.NewLevels(k, x.X, norms)
 			if l == nil {
 				t.Fatalf("%v, d = %d: no table", k, d)
@@ -52,7 +54,8 @@ func TestLevels(t *testing.T) {
 							v = 0
 						}
 						if got[i] != float32(v) {
-							t.Fatalf("%v less %v, d = %d, %v: entry %d is %v, want %v", k, shift, d, p, i, got[i], float32(v))
+							t.Fatalf("%v less %v, d = %d, %v: entry %d is %v, want %v", k, shift, d, p, i, got[i],
+								float32(v))
 						}
 					}
 				}

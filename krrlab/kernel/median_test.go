@@ -28,13 +28,15 @@ func TestMedianDistance(t *testing.T) {
 	if got := kernel.MedianDistance(points.NewDense(3, 1, []float64{2, 2, 2}), true); got != 0 {
 		t.Errorf("all points alike: %g, want 0", got)
 	}
-	far := &points.CSR{N: 3, D: math.MaxInt32, Ptr: []int{0, 1, 2, 3}, Col: []int32{0, 5, math.MaxInt32 - 1}, Val: []float64{3, 4, 0}}
+	far := &points.CSR{N: 3, D: math.MaxInt32, Ptr: []int{0, 1, 2, 3}, Col: []int32{0, 5, math.MaxInt32 - 1},
+		Val: []float64{3, 4, 0}}
 	if got := kernel.MedianDistance(far, false); got != 4 {
 		t.Errorf("of points of dimension 2³¹: %g, want 4", got)
 	}
 }
 
-// TestMedianOfMany: of more than 1,000 points a sample counts, the same in every form, that the order of the points does not mislead.
+// TestMedianOfMany: of more than 1,000 points a sample counts, the same in every form, that the order of the points
+// does not mislead.
 func TestMedianOfMany(t *testing.T) {
 	const n = 5000
 	x, sparse := points.NewDense(n, 3, nil), &points.CSR{N: n, D: 3, Ptr: []int{0}}

@@ -15,16 +15,17 @@ import (
 // k(x_i, x_j) = K_ij. A new point z, which has no row, is the N numbers k(z, x_0) … k(z, x_{N−1}): of it and point j,
 // k is the j-th. Two new points have no k: NaN. That K is positive semi-definite is not known (Semidefinite).
 type Precomputed struct {
-	n     int
-	sum   string        // checksum of the lower half of K
-	k     points.Points // *points.Dense or *points.Dense32, of which the lower half counts; nil in a model that was loaded
-	sizes []float64     // max_j |K_ij|
+	n   int
+	sum string // checksum of the lower half of K
+	// *points.Dense or *points.Dense32, of which the lower half counts; nil in a model that was loaded
+	k     points.Points
+	sizes []float64 // max_j |K_ij|
 }
 
 var _ Kernel = (*Precomputed)(nil)
 
-// asymmetry is what K_ij and K_ji may differ by, relative to √(K_iiK_jj), or to themselves where they are larger: rounding in
-// float32, but no more.
+// asymmetry is what K_ij and K_ji may differ by, relative to √(K_iiK_jj), or to themselves where they are larger:
+// rounding in float32, but no more.
 const asymmetry = 1e-6
 
 // NewPrecomputed returns the kernel of K, which is not copied if it is points.Dense or points.Dense32, and must not
@@ -53,8 +54,10 @@ func NewPrecomputed(k points.Points) (*Precomputed, error) {
 			p.sizes[i], p.sizes[j] = max(p.sizes[i], math.Abs(v)), max(p.sizes[j], math.Abs(v))
 			off, size := math.Abs(v-p.at(j, i)), math.Sqrt(math.Abs(row[i]))*math.Sqrt(math.Abs(p.at(j, j)))
 			if off > asymmetry*max(size, math.Abs(v)) {
-				return nil, fmt.Errorf("kernel: K is not symmetric: entry (%d, %d) is %g and (%d, %d) is %g, %.3g apart, more than %g of √(K_iiK_jj): want K(train, train), such as (K+Kᵀ)/2",
-					i, j, v, j, i, p.at(j, i), off, asymmetry)
+				return nil,
+					fmt.Errorf("kernel: K is not symmetric: entry (%d, %d) is %g and (%d, %d) is %g, %.3g apart, "+
+						"more than %g of √(K_iiK_jj): want K(train, train), such as (K+Kᵀ)/2",
+						i, j, v, j, i, p.at(j, i), off, asymmetry)
 			}
 		}
 		for _, v := range row[:i+1] {
@@ -98,8 +101,8 @@ func Given(k Kernel) *Precomputed {
 // it is what being a Kernel means.
 func Semidefinite(k Kernel) bool { return Given(k) == nil }
 
-// Sizes returns s with |k(x_i, x_j)| ≤ √(s_i·s_j), given the diagonal of K: that itself, or of a kernel that is not known
-// to be positive semi-definite, the largest |K_ij| of row i.
+// Sizes returns s with |k(x_i, x_j)| ≤ √(s_i·s_j), given the diagonal of K: that itself, or of a kernel that is not
+// known to be positive semi-definite, the largest |K_ij| of row i.
 func Sizes(k Kernel, x points.Points, diag []float64) []float64 {
 	z, ok := k.(sized)
 	if !ok || Semidefinite(k) {
@@ -181,8 +184,8 @@ func (k *Precomputed) tile(x, z points.Points, w *Workspace, set func(a int, row
 	}
 }
 
-// Same is points.Same of points of a kernel: of a given K, whose points are numbers, that of the rows of K. New points of a given K are
-// told apart from all.
+// Same is points.Same of points of a kernel: of a given K, whose points are numbers, that of the rows of K. New points
+// of a given K are told apart from all.
 func Same(k Kernel, sets ...points.Points) []int {
 	p := Given(k)
 	if p == nil || p.k == nil {
@@ -213,7 +216,8 @@ func Same(k Kernel, sets ...points.Points) []int {
 func (k *Precomputed) CheckRows(x points.Points) error {
 	n, d := x.Dims()
 	if d != 1 {
-		return fmt.Errorf("kernel: points of a precomputed K have dimension %d: want the numbers of its rows (kernel.Rows)", d)
+		return fmt.Errorf("kernel: points of a precomputed K have dimension %d: want the numbers of its rows "+
+			"(kernel.Rows)", d)
 	}
 	var v [1]float64
 	for i := range n {

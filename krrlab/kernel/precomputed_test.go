@@ -18,7 +18,8 @@ func ExampleNewPrecomputed() {
 		return
 	}
 	x := kernel.Rows(2)
-	fmt.Println(k.Eval(x.Row(0), x.Row(1)), "of rows of K;", k.Eval([]float64{0.3, 0.2}, x.Row(1)), "of a new point and a row")
+	fmt.Println(k.Eval(x.Row(0), x.Row(1)), "of rows of K;", k.Eval([]float64{0.3, 0.2}, x.Row(1)),
+		"of a new point and a row")
 	// Output: 0.5 of rows of K; 0.2 of a new point and a row
 }
 
@@ -43,7 +44,8 @@ func TestPrecomputed(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		x, z := points.NewPanel(points.Gather(kernel.Rows(n), rows)), points.NewPanel(points.Gather(kernel.Rows(n), cols))
+		x, z := points.NewPanel(points.Gather(kernel.Rows(n), rows)),
+			points.NewPanel(points.Gather(kernel.Rows(n), cols))
 		var w kernel.Workspace
 		d64, d32 := make([]float64, 20), make([]float32, 20)
 		kernel.Tile64(d64, 5, p, x, z, kernel.Float64, &w)
@@ -51,7 +53,8 @@ func TestPrecomputed(t *testing.T) {
 		for a, i := range rows {
 			for b, j := range cols {
 				want := k.Row(max(i, j))[min(i, j)]
-				if d64[a*5+b] != want || d32[a*5+b] != float32(want) || p.Eval([]float64{float64(i)}, []float64{float64(j)}) != want {
+				if d64[a*5+b] != want || d32[a*5+b] != float32(want) ||
+					p.Eval([]float64{float64(i)}, []float64{float64(j)}) != want {
 					t.Errorf("%s: entry (%d, %d) is %v, %v, want %v", name, i, j, d64[a*5+b], d32[a*5+b], want)
 				}
 			}
@@ -59,7 +62,8 @@ func TestPrecomputed(t *testing.T) {
 		// The same kernel comes back, without K, and has no entries.
 		spec := testkit.Must(kernel.ToSpec(p))
 		back, err := kernel.FromSpec(spec)
-		if err != nil || back.String() != p.String() || !math.IsNaN(back.Eval([]float64{0}, []float64{0})) || kernel.Given(back).Bytes() != 0 {
+		if err != nil || back.String() != p.String() || !math.IsNaN(back.Eval([]float64{0}, []float64{0})) ||
+			kernel.Given(back).Bytes() != 0 {
 			t.Errorf("%s: %v, %v", name, back, err)
 		}
 		testkit.Fails(t, kernel.Check(back, kernel.Rows(n)), "holds no K")
@@ -111,8 +115,8 @@ func TestPrecomputedRefused(t *testing.T) {
 	}
 }
 
-// TestSymmetryBySize: what entries may be off depends on their own rows, not on the largest entry of K; and rows of K that are equal
-// are the same point.
+// TestSymmetryBySize: what entries may be off depends on their own rows, not on the largest entry of K; and rows of K
+// that are equal are the same point.
 func TestSymmetryBySize(t *testing.T) {
 	for _, c := range []struct {
 		name string

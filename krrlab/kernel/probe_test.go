@@ -22,7 +22,8 @@ func TestProbeRows(t *testing.T) {
 		far[i] = i
 	}
 	slices.SortFunc(far, func(a, b int) int { return int(norms[b] - norms[a]) })
-	for _, c := range []struct{ n, random, far int }{{103, 10, 5}, {103, 98, 4}, {103, 98, 5}, {103, 100, 4}, {103, 1, 0}, {103, 20, 20}} {
+	for _, c := range []struct{ n, random, far int }{{103, 10, 5}, {103, 98, 4}, {103, 98, 5}, {103, 100, 4},
+		{103, 1, 0}, {103, 20, 20}} {
 		idx, first := kernel.ProbeRows(norms[:c.n], c.random, c.far, rng.New(1))
 		if c.n <= c.random+c.far {
 			if len(idx) != c.n || first != c.n || !slices.IsSorted(idx) {
@@ -76,8 +77,9 @@ func TestAccurateChoice(t *testing.T) {
 		accuracy float64
 		want     kernel.Arithmetic
 	}{
-		"near": {gauss, near, 1e-12, kernel.Float64}, "far": {gauss, far, 1e-12, kernel.Differences}, "far, coarse": {gauss, far, 1, kernel.Float64},
-		"polynomial": {poly, far, 0, kernel.Float64}, "nothing will do": {gauss, near, 0, kernel.Differences},
+		"near": {gauss, near, 1e-12, kernel.Float64}, "far": {gauss, far, 1e-12, kernel.Differences},
+		"far, coarse": {gauss, far, 1, kernel.Float64},
+		"polynomial":  {poly, far, 0, kernel.Float64}, "nothing will do": {gauss, near, 0, kernel.Differences},
 	} {
 		arith, bound := kernel.Accurate(c.k, c.e, c.accuracy)
 		if arith != c.want || bound != kernel.EntryError(c.k, arith, c.e) || !(bound >= 0) || math.IsInf(bound, 1) {
@@ -130,7 +132,8 @@ func TestMovedDistances(t *testing.T) {
 			x.Row(i)[1] = 1e-9 + 1e-10*g.Float64(uint64(n+i))
 		}
 	}
-	for _, k := range []kernel.Kernel{kernel.Laplacian{Sigma: 1e-10}, kernel.Gaussian{Sigma: 1e-10}, kernel.Laplacian{Sigma: 1e-3}, kernel.Matern32{Sigma: 1}} {
+	for _, k := range []kernel.Kernel{kernel.Laplacian{Sigma: 1e-10}, kernel.Gaussian{Sigma: 1e-10},
+		kernel.Laplacian{Sigma: 1e-3}, kernel.Matern32{Sigma: 1}} {
 		move := kernel.Origin(k, points.NewPanel(x))
 		if move == nil {
 			t.Fatal("the points are not far")
@@ -146,7 +149,8 @@ func TestMovedDistances(t *testing.T) {
 				}
 			}
 		}
-		if view, arith, moved := kernel.AccuratePoints(k, x, 1e-12); bound > 1e-12 && (arith != kernel.Differences || moved != nil || view != points.Points(x)) {
+		if view, arith, moved := kernel.AccuratePoints(k, x, 1e-12); bound > 1e-12 &&
+			(arith != kernel.Differences || moved != nil || view != points.Points(x)) {
 			t.Errorf("%v: %v of points moved by %v", k, arith, moved)
 		}
 	}

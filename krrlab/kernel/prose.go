@@ -7,7 +7,8 @@ import (
 
 // Prose names the kernel in words, for the title of a picture: "Gaussian kernel, σ = 0.3", to four significant digits.
 func (s Spec) Prose() string {
-	names := map[string]string{"gaussian": "Gaussian", "laplacian": "Laplacian", "matern32": "Matérn 3/2", "matern52": "Matérn 5/2"}
+	names := map[string]string{"gaussian": "Gaussian", "laplacian": "Laplacian", "matern32": "Matérn 3/2",
+		"matern52": "Matérn 5/2"}
 	switch name, ok := names[s.Name]; {
 	case ok:
 		return fmt.Sprintf("%s kernel, σ = %.4g", name, s.Sigma)

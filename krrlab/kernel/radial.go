@@ -144,13 +144,14 @@ func cauchy(u float64) float64 {
 const checked = 64
 
 // Check compares what a user-defined Radial says of itself on some pairs of the points: that Profile is
-// Eval, and that k(x, x) is the largest value; that g does not fall from 0 faster than Slope allows; and that a Decreasing
-// one does not rise at distances like these. Of a kernel that is evaluated by EvalTile it compares that with Eval. Of a Precomputed it looks whether K is there and the points are rows of it. Other kernels
-// it passes.
+// Eval, and that k(x, x) is the largest value; that g does not fall from 0 faster than Slope allows; and that a
+// Decreasing one does not rise at distances like these. Of a kernel that is evaluated by EvalTile it compares that with
+// Eval. Of a Precomputed it looks whether K is there and the points are rows of it. Other kernels it passes.
 func Check(k Kernel, x points.Points) error {
 	if p, ok := k.(*Precomputed); ok {
 		if p.k == nil {
-			return fmt.Errorf("kernel: a model of a precomputed K holds no K: it can only predict, from K(test, train) with %d numbers per row", p.n)
+			return fmt.Errorf("kernel: a model of a precomputed K holds no K: it can only predict, from K(test, "+
+				"train) with %d numbers per row", p.n)
 		}
 		return p.CheckRows(x)
 	}
@@ -163,14 +164,16 @@ func Check(k Kernel, x points.Points) error {
 	}
 	one, slope := atZero(r), r.Slope()
 	if !(one > 0) || math.IsInf(one, 1) || !(slope > 0) {
-		return fmt.Errorf("kernel: %v has g(0) = %v and Slope() = %v: want positive numbers, or +Inf for a slope that is not known", k, one, slope)
+		return fmt.Errorf("kernel: %v has g(0) = %v and Slope() = %v: want positive numbers, or +Inf for a slope "+
+			"that is not known", k, one, slope)
 	}
 	rounding := 1e-9 * one
 	for t := range 10 { // |g(0)−g(r²)| ≤ |g′(0)|r²
 		g := []float64{math.Ldexp(one/slope, -2*t)}
 		sq := g[0]
 		if r.Profile(g, g); one-g[0] > slope*sq+rounding {
-			return fmt.Errorf("kernel: %v falls by %.4g from r² = 0 to %g, more than Slope() = %g allows: want |g′(0)|, or +Inf where it is not known", k, one-g[0], sq, slope)
+			return fmt.Errorf("kernel: %v falls by %.4g from r² = 0 to %g, more than Slope() = %g allows: want "+
+				"|g′(0)|, or +Inf where it is not known", k, one-g[0], sq, slope)
 		}
 	}
 	n, d := x.Dims()
@@ -185,9 +188,11 @@ func Check(k Kernel, x points.Points) error {
 		sq, eval := g[0], k.Eval(a, b)
 		switch r.Profile(g, g); {
 		case !(math.Abs(g[0]-eval) <= rounding): // NaN too
-			return fmt.Errorf("kernel: %v of points %d and %d, at r² = %g, is %v by Profile and %v by Eval: want one kernel", k, i, j, sq, g[0], eval)
+			return fmt.Errorf("kernel: %v of points %d and %d, at r² = %g, is %v by Profile and %v by Eval: want "+
+				"one kernel", k, i, j, sq, g[0], eval)
 		case math.Abs(g[0]) > one+rounding:
-			return fmt.Errorf("kernel: %v of points %d and %d is %v, above k(x, x) = %v: it is not positive semi-definite", k, i, j, g[0], one)
+			return fmt.Errorf("kernel: %v of points %d and %d is %v, above k(x, x) = %v: it is not positive "+
+				"semi-definite", k, i, j, g[0], one)
 		}
 		farthest = max(farthest, sq)
 	}
@@ -197,7 +202,8 @@ func Check(k Kernel, x points.Points) error {
 	return nil
 }
 
-// checkDecreasing looks whether g is nowhere negative and never rises at 256 places up to twice the distance that was seen.
+// checkDecreasing looks whether g is nowhere negative and never rises at 256 places up to twice the distance that was
+// seen.
 func checkDecreasing(k Decreasing, farthest float64) error {
 	var at, g [256]float64
 	for i := range at {
@@ -206,7 +212,8 @@ func checkDecreasing(k Decreasing, farthest float64) error {
 	k.Profile(g[:], at[:])
 	for i, v := range g {
 		if !(v >= 0) || i > 0 && v > g[i-1]*(1+1e-9) {
-			return fmt.Errorf("kernel: %v says that it decreases, and is %v at r² = %g after %v: leave the method Decreasing out", k, v, at[i], g[max(i-1, 0)])
+			return fmt.Errorf("kernel: %v says that it decreases, and is %v at r² = %g after %v: leave the method "+
+				"Decreasing out", k, v, at[i], g[max(i-1, 0)])
 		}
 	}
 	return nil
@@ -231,14 +238,15 @@ func checkTile(k Kernel, t tiler, p points.Points) error {
 	}
 	for i, v := range evals {
 		if by := tile[i]; by != v && !(math.Abs(by-v) <= 1e-9*most) && !(math.IsNaN(by) && math.IsNaN(v)) {
-			return fmt.Errorf("kernel: %v of points %d and %d is %v by EvalTile and %v by Eval: want one kernel", k, i/nz, n-nz+i%nz, by, v)
+			return fmt.Errorf("kernel: %v of points %d and %d is %v by EvalTile and %v by Eval: want one kernel", k,
+				i/nz, n-nz+i%nz, by, v)
 		}
 	}
 	return nil
 }
 
-// Decreasing is a Radial with 0 ≤ g(t) ≤ g(s) for all s ≤ t, so that K has nothing where the points are far apart. A kernel
-// that says so and does not is noticed only by the pairs that Check looks at.
+// Decreasing is a Radial with 0 ≤ g(t) ≤ g(s) for all s ≤ t, so that K has nothing where the points are far apart. A
+// kernel that says so and does not is noticed only by the pairs that Check looks at.
 type Decreasing interface {
 	Radial
 	Decreasing()
@@ -253,8 +261,9 @@ func (Matern32) Decreasing() {}
 // Decreasing says that (1+u+u²/3)e^−u never rises.
 func (Matern52) Decreasing() {}
 
-// Beyond returns what k is at most for points whose distance is at least the argument, and which distance that is. It is
-// certain for the Laplacian and the Decreasing kernels of this package; nil for those that are not known to decrease.
+// Beyond returns what k is at most for points whose distance is at least the argument, and which distance that is. It
+// is certain for the Laplacian and the Decreasing kernels of this package; nil for those that are not known to
+// decrease.
 func Beyond(k Kernel) (most func(distance float64) float64, by tree.Metric) {
 	p, ok := k.(profile)
 	switch k.(type) {

@@ -115,7 +115,8 @@ func TestCheck(t *testing.T) {
 		k    kernel.Kernel
 		want string
 	}{
-		{one, ""}, {ramp{}, ""}, {own{}, ""}, {kernel.Gaussian{Sigma: 1e-3}, ""}, {multiquadric{7, 1e-3}, ""}, {multiquadric{7, 1e3}, ""},
+		{one, ""}, {ramp{}, ""}, {own{}, ""}, {kernel.Gaussian{Sigma: 1e-3}, ""}, {multiquadric{7, 1e-3}, ""},
+		{multiquadric{7, 1e3}, ""},
 		{liar{one, 1, 0.5, false}, ""},
 		{liar{one, 1, math.Inf(1), false}, ""},
 		{liar{one, 1, 0.499, false}, "Slope() = 0.499"},
@@ -126,7 +127,8 @@ func TestCheck(t *testing.T) {
 		{liar{one, 1, 0.5, true}, "above k(x, x) = 1"},
 		{embedded{kernel.Gaussian{Sigma: 1}}, "by Profile and"},
 		{falling{one}, ""}, {waving{falling{one}}, "says that it decreases"},
-		{tiled{own{}, new(int)}, ""}, {transposed{tiled{own{}, new(int)}}, "by EvalTile and"}, {narrow{tiled{own{}, new(int)}}, "is NaN by EvalTile and"},
+		{tiled{own{}, new(int)}, ""}, {transposed{tiled{own{}, new(int)}}, "by EvalTile and"},
+		{narrow{tiled{own{}, new(int)}}, "is NaN by EvalTile and"},
 	} {
 		err := kernel.Check(c.k, x)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -174,7 +176,8 @@ func TestRegister(t *testing.T) {
 		if err != nil || json.Unmarshal(b, &back) != nil || back != s {
 			t.Errorf("%s: %+v, %v, want %+v", b, back, err, s)
 		}
-		if got, err := kernel.FromSpec(back); err != nil || got.String() != k.String() || got.Eval([]float64{1}, []float64{3}) != k.Eval([]float64{1}, []float64{3}) {
+		if got, err := kernel.FromSpec(back); err != nil || got.String() != k.String() ||
+			got.Eval([]float64{1}, []float64{3}) != k.Eval([]float64{1}, []float64{3}) {
 			t.Errorf("%s: %v, %v", b, got, err)
 		}
 	}
@@ -189,13 +192,15 @@ func TestRegister(t *testing.T) {
 		"no such parameter: {Name:multiquad": {Name: "multiquadric", Params: `{"C":1}`, Sigma: 2},
 		"gaussian has no such parameter":     {Name: "gaussian", Sigma: 1, Params: "{}"},
 	} {
-		if k, err := kernel.FromSpec(s); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if k, err := kernel.FromSpec(s); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v, %v, want %q", s, k, err, want)
 		}
 	}
 	testkit.Fails(t, testkit.ErrOf(kernel.ToSpec(own{})), "kernel.Register(name, kernel_test.own{…})")
 	for name, k := range map[string]kernel.Kernel{
-		"": own{}, "gaussian": own{}, "taken": multiquadric{}, "multiquadric": own{}, "built-in": kernel.Gaussian{}, "nil": nil,
+		"": own{}, "gaussian": own{}, "taken": multiquadric{}, "multiquadric": own{}, "built-in": kernel.Gaussian{},
+		"nil":  nil,
 		"func": kernel.Func{F: own{}.Eval}, "hidden": hidden{c: 1},
 	} {
 		func() {

@@ -39,7 +39,8 @@ func ExtentOf(p points.Panel) Extent {
 //	             (d+6)u·(‖x‖+‖z‖)², and points moved to their mean by as much again
 //	Laplacian    (d+16)u; where the points are sparse or moved, as Float64, of ‖x‖₁ ≤ √d‖x‖₂
 //	whole        as Differences or the polynomial of d = 3: r² or xᵀz is an integer times Scale²
-//	with a Base  that of the kernel it is made of, evaluated pair by pair as for Differences, and 4u for two factors that are rounded
+//	with a Base  that of the kernel it is made of, evaluated pair by pair as for Differences, and 4u for two
+//	             factors that are rounded
 //	polynomial   (q(d+4)+8)u, as the base is wrong by (d+4)u of γ‖x‖‖z‖+c, whose q-th power is
 //	             at most √(k(x,x)·k(z,z))
 //
@@ -91,7 +92,8 @@ func Accurate(k Kernel, e Extent, accuracy float64) (arith Arithmetic, bound flo
 
 // AccuratePoints is Accurate for the points x: it returns x as the tiles are to have it, moved by
 // Origin for inner products and as it is for differences, with the move, nil for none.
-func AccuratePoints(k Kernel, x points.Points, accuracy float64) (view points.Points, arith Arithmetic, move []float64) {
+func AccuratePoints(k Kernel, x points.Points, accuracy float64) (view points.Points, arith Arithmetic,
+	move []float64) {
 	p := points.NewPanel(x)
 	view, move = x, Origin(k, p)
 	if move != nil {
@@ -136,10 +138,9 @@ func ProbeRows(norms []float64, random, far int, g rng.Stream) (idx []int, first
 //
 //	max‖x_i−m‖² < max‖x_i‖²/16,
 //
-// and k is known to depend on x−z only, and not exact as they are (Whole); else nil. Distances formed from inner products are
-// then to be formed of points.Shift(·, m), points to be compared with those of p moved by
-// the same m: the error ε·max‖x‖² becomes ε·max‖x−m‖². In the usual case a few points are
-// looked at.
+// and k is known to depend on x−z only, and not exact as they are (Whole); else nil. Distances formed from inner
+// products are then to be formed of points.Shift(·, m), points to be compared with those of p moved by the same m: the
+// error ε·max‖x‖² becomes ε·max‖x−m‖². In the usual case a few points are looked at.
 func Origin(k Kernel, p points.Panel) []float64 {
 	n, d := p.X.Dims()
 	if n == 0 || !ShiftInvariant(k) || Whole(k, p.X) {

@@ -8,8 +8,8 @@ import (
 )
 
 // Spec is a kernel as data: what a model file or a report stores. Name is
-// "gaussian", "laplacian", "matern32", "matern52", "polynomial", "precomputed" or that of a registered kernel, which two have
-// Params; fields that the kernel does not have are zero.
+// "gaussian", "laplacian", "matern32", "matern52", "polynomial", "precomputed" or that of a registered kernel, which
+// two have Params; fields that the kernel does not have are zero.
 type Spec struct {
 	Name   string  `json:"name"`
 	Sigma  float64 `json:"sigma,omitempty"`
@@ -47,7 +47,9 @@ func FromSpec(s Spec) (Kernel, error) {
 	default:
 		t, ok := registered(s.Name)
 		if !ok {
-			return nil, fmt.Errorf("kernel: unknown kernel %q, want one of %s; a user-defined one has to be registered in this program: kernel.Register(%q, …)", s.Name, strings.Join(Names(), ", "), s.Name)
+			return nil,
+				fmt.Errorf("kernel: unknown kernel %q, want one of %s; a user-defined one has to be registered in "+
+					"this program: kernel.Register(%q, …)", s.Name, strings.Join(Names(), ", "), s.Name)
 		}
 		var err error
 		if k, err = decode(t, s.Params); err != nil {
@@ -82,11 +84,15 @@ func ToSpec(k Kernel) (Spec, error) {
 		return Spec{}, Validate(k)
 	}
 	if f, ok := k.(Func); ok {
-		return Spec{}, fmt.Errorf("kernel: %v is a Go function and cannot be stored or sent: make it a type with Eval and String, and register that (kernel.Register)", f)
+		return Spec{},
+			fmt.Errorf("kernel: %v is a Go function and cannot be stored or sent: make it a type with Eval and "+
+				"String, and register that (kernel.Register)", f)
 	}
 	name, ok := nameOf(reflect.TypeOf(k))
 	if !ok {
-		return Spec{}, fmt.Errorf("kernel: %v is user-defined and cannot be stored or sent before it is registered: kernel.Register(name, %T{…})", k, k)
+		return Spec{},
+			fmt.Errorf("kernel: %v is user-defined and cannot be stored or sent before it is registered: "+
+				"kernel.Register(name, %T{…})", k, k)
 	}
 	p, err := encode(k)
 	if err != nil {

@@ -145,8 +145,8 @@ func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	}
 }
 
-// byTile reports whether k is a user-defined kernel whose Profile is called once for all entries of a tile: a call may cost what
-// thousands of entries do.
+// byTile reports whether k is a user-defined kernel whose Profile is called once for all entries of a tile: a call may
+// cost what thousands of entries do.
 func byTile(k Kernel) bool {
 	_, row := k.(profile32)
 	return !row && !BuiltIn(k)
@@ -325,7 +325,8 @@ func (k Polynomial) Profile(dst, inner []float64) {
 type float interface{ float32 | float64 }
 
 // apply32 sets dst to the kernel values of a row of what k is a function of, or, for a Radial, of inner
-// products. dst and row may be the same. u is scratch of len(dst); for a kernel by tiles it takes r², and dst is not set.
+// products. dst and row may be the same. u is scratch of len(dst); for a kernel by tiles it takes r², and dst is not
+// set.
 func apply32[T float](k profile, dst []float32, row []T, xx float64, zz []float64, u []float64) {
 	_, radial := k.(Radial)
 	if g, ok := k.(Gaussian); ok {

@@ -178,9 +178,11 @@ func TestFarPoints(t *testing.T) {
 		return e
 	}
 	shifted := points.Shift(x, points.Mean(x))
-	e32, e64, es := worst(points.NewPanel32(x), kernel.Float32), worst(points.NewPanel(x), kernel.Float64), worst(points.NewPanel32(shifted), kernel.Float32)
+	e32, e64, es := worst(points.NewPanel32(x), kernel.Float32), worst(points.NewPanel(x), kernel.Float64),
+		worst(points.NewPanel32(shifted), kernel.Float32)
 	if e32 < 0.1 || e64 > 1e-5 || es > 1e-5 {
-		t.Errorf("worst errors: float32 %.1g (want > 0.1), float64 %.1g, moved to the mean %.1g (want < 1e-5)", e32, e64, es)
+		t.Errorf("worst errors: float32 %.1g (want > 0.1), float64 %.1g, moved to the mean %.1g (want < 1e-5)", e32,
+			e64, es)
 	}
 }
 
@@ -200,7 +202,8 @@ func TestFlush(t *testing.T) {
 	var w kernel.Workspace
 	t32, t64 := make([]float32, n*n), make([]float64, n*n)
 	p := points.NewPanel(x)
-	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 0.4}, kernel.Matern32{Sigma: 0.5}, kernel.Matern52{Sigma: 0.5}} {
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 0.4},
+		kernel.Matern32{Sigma: 0.5}, kernel.Matern52{Sigma: 0.5}} {
 		for _, a := range []kernel.Arithmetic{kernel.Float32, kernel.Float64} {
 			kernel.Tile32(t32, n, k, p, p, a, &w)
 			zeros := 0
@@ -222,7 +225,8 @@ func TestFlush(t *testing.T) {
 			}
 		}
 	}
-	for _, k := range []kernel.Kernel{kernel.Polynomial{Gamma: 1e-30, Degree: 2}, constant(0x1p-127), constant(-0x1p-127)} {
+	for _, k := range []kernel.Kernel{kernel.Polynomial{Gamma: 1e-30, Degree: 2}, constant(0x1p-127),
+		constant(-0x1p-127)} {
 		kernel.Tile32(t32, n, k, p, p, kernel.Float64, &w)
 		for _, v := range t32 {
 			if v != 0 {
@@ -322,7 +326,8 @@ func TestTogether(t *testing.T) {
 			for _, k := range []kernel.Kernel{tiled{own{}, &calls}, counted{multiquadric{1, 30}, &calls}} {
 				for i := range xs {
 					x, z := points.NewPanel(xs[i]), points.NewPanel(zs[i])
-					one, all, single, narrow := make([]float64, 1), make([]float64, 9*ld), make([]float32, 1), make([]float32, 9*ld)
+					one, all, single, narrow := make([]float64, 1), make([]float64, 9*ld), make([]float32, 1),
+						make([]float32, 9*ld)
 					calls = 0
 					kernel.Tile64(all, ld, k, x, z, kernel.Differences, &w)
 					kernel.Tile32(narrow, ld, k, x, z, kernel.Float64, &w)
@@ -336,7 +341,8 @@ func TestTogether(t *testing.T) {
 							kernel.Tile64(one, 1, k, x, z, kernel.Differences, &w)
 							kernel.Tile32(single, 1, k, x, z, kernel.Differences, &w)
 							if all[a*ld+b] != one[0] || narrow[a*ld+b] != single[0] {
-								t.Fatalf("%v of %T, ld = %d: (%d, %d) is %v and %v, want %v and %v", k, xs[i], ld, a, b, all[a*ld+b], narrow[a*ld+b], one[0], single[0])
+								t.Fatalf("%v of %T, ld = %d: (%d, %d) is %v and %v, want %v and %v", k, xs[i], ld, a, b,
+									all[a*ld+b], narrow[a*ld+b], one[0], single[0])
 							}
 						}
 					}

@@ -21,7 +21,8 @@ func ToArrays(x Points) (kind string, unit float64, arrays []Array) {
 			ptr[i] = int64(x.Ptr[i] - lo)
 		}
 		return "csr", 0, []Array{
-			{"x_indptr", ptr, []int{n + 1}}, {"x_indices", x.Col[lo:hi], []int{hi - lo}}, {"x_data", x.Val[lo:hi], []int{hi - lo}},
+			{"x_indptr", ptr, []int{n + 1}}, {"x_indices", x.Col[lo:hi], []int{hi - lo}},
+			{"x_data", x.Val[lo:hi], []int{hi - lo}},
 		}
 	case *Bytes:
 		return "bytes", x.Scale, []Array{{"x", compact(x.Data, n, d, x.Stride), []int{n, d}}}

@@ -37,7 +37,8 @@ func onGemmPaths(t *testing.T, f func(t *testing.T)) {
 func TestInnerWhole(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	onGemmPaths(t, func(t *testing.T) {
-		for _, s := range [][3]int{{1, 1, 1}, {4, 3, 0}, {5, 37, 255}, {16, 7, 258}, {3, 33, 785}, {6, 4, gemm.BytesDepth}, {6, 4, 2*gemm.BytesDepth + 5}} {
+		for _, s := range [][3]int{{1, 1, 1}, {4, 3, 0}, {5, 37, 255}, {16, 7, 258}, {3, 33, 785},
+			{6, 4, gemm.BytesDepth}, {6, 4, 2*gemm.BytesDepth + 5}} {
 			a, b := drawBytes(g, s[0], s[2], 0.25), drawBytes(g, s[1], s[2], 0.25)
 			ld := s[1] + 2
 			whole, ints := filled[float64](s[0]*ld), make([]int32, s[0]*ld)
@@ -55,7 +56,8 @@ func TestInnerWhole(t *testing.T) {
 							want.Add(want, big.NewInt(int64(v)*int64(b.Row(j)[c])))
 						}
 					}
-					if whole[i*ld+j] != float64(want.Int64()) || j < s[1] && s[2] <= gemm.BytesDepth && int64(ints[i*ld+j]) != want.Int64() {
+					if whole[i*ld+j] != float64(want.Int64()) || j < s[1] && s[2] <= gemm.BytesDepth &&
+						int64(ints[i*ld+j]) != want.Int64() {
 						t.Fatalf("%v (%d, %d): %v and %d, want %v", s, i, j, whole[i*ld+j], ints[i*ld+j], want)
 					}
 				}
@@ -64,8 +66,8 @@ func TestInnerWhole(t *testing.T) {
 	})
 }
 
-// TestBytesPoints: bytes are the points that their numbers are, sliced, gathered, by rows and by columns, and their norms
-// come back as whole numbers.
+// TestBytesPoints: bytes are the points that their numbers are, sliced, gathered, by rows and by columns, and their
+// norms come back as whole numbers.
 func TestBytesPoints(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 4))
 	for _, scale := range []float64{1, 1.0 / 255, 0.3, minScale, maxScale} {
@@ -82,7 +84,9 @@ func TestBytesPoints(t *testing.T) {
 					}
 				}
 			}
-			for _, p := range [][2]Points{{x.Slice(2, 8), dense.Slice(2, 8)}, {x.Slice(2, 8).Slice(1, 1), dense.Slice(3, 3)}, {Gather(x, []int{5, 5, 0}), Gather(dense, []int{5, 5, 0})}} {
+			for _, p := range [][2]Points{{x.Slice(2, 8), dense.Slice(2, 8)},
+				{x.Slice(2, 8).Slice(1, 1), dense.Slice(3, 3)},
+				{Gather(x, []int{5, 5, 0}), Gather(dense, []int{5, 5, 0})}} {
 				n, _ := p[0].Dims()
 				got, want := make([]float32, n*d), make([]float32, n*d)
 				p[0].Panel32To(got, d)
@@ -112,10 +116,12 @@ func TestSameBytes(t *testing.T) {
 	for i, c := range []struct {
 		a, b Points
 		ok   bool
-	}{{x, x, true}, {x, x.Slice(0, 1), true}, {x, y, false}, {x, NewDense(2, 3, nil), false}, {NewDense(2, 3, nil), x, false}, {Shift(x, make([]float64, 3)), x, false}} {
+	}{{x, x, true}, {x, x.Slice(0, 1), true}, {x, y, false}, {x, NewDense(2, 3, nil), false},
+		{NewDense(2, 3, nil), x, false}, {Shift(x, make([]float64, 3)), x, false}} {
 		unit, ok := SameBytes(c.a, c.b)
 		var w Workspace
-		if ok != c.ok || ok && unit != 0.25 || InnerWhole(make([]float64, 4), 2, c.a, c.b, &w) != ok || InnerInt(make([]int32, 4), 2, c.a, c.b, &w) != ok {
+		if ok != c.ok || ok && unit != 0.25 || InnerWhole(make([]float64, 4), 2, c.a, c.b, &w) != ok ||
+			InnerInt(make([]int32, 4), 2, c.a, c.b, &w) != ok {
 			t.Errorf("case %d: %v, %v", i, unit, ok)
 		}
 	}

@@ -48,7 +48,8 @@ func l1[T float](dst []T, ld int, a, b Points, w *Workspace, sides *[2][]T, scra
 }
 
 // pairwise sets dst to sums over the coordinates of all pairs of points, made dense.
-func pairwise[T float](dst []T, ld int, a, b Points, sides *[2][]T, scratch *pairScratch[T], sums func(dst *[simd.PairLanes]T, x, z []T)) {
+func pairwise[T float](dst []T, ld int, a, b Points, sides *[2][]T, scratch *pairScratch[T],
+	sums func(dst *[simd.PairLanes]T, x, z []T)) {
 	na, nb, d := pairDims(a, b, ld)
 	if na == 0 || nb == 0 {
 		return

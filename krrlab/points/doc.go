@@ -9,8 +9,8 @@
 // carry a relative error of 6e-8). A CSR keeps only the nonzeros; it pays below
 // about one nonzero in ten, and always when d is in the tens of thousands. Bytes
 // hold whole numbers from 0 to 255 times one scale, such as pictures or data of 0 and 1: a
-// byte each, with products that are exact. A Shifted is a view of points moved to another origin, for points that lie far
-// from zero.
+// byte each, with products that are exact. A Shifted is a view of points moved to another origin, for points that lie
+// far from zero.
 //
 // # Products
 //

@@ -66,7 +66,8 @@ func Inner32(dst []float32, ld int, a, b Points, w *Workspace) {
 			blas32.Syrk(blas.NoTrans, 1, xg, beta, blas32.Symmetric{Uplo: blas.Lower, N: x.n, Stride: ld, Data: dst})
 			return
 		}
-		blas32.Gemm(blas.NoTrans, blas.Trans, 1, xg, blas32.General{Rows: z.n, Cols: z.d, Stride: z.ld, Data: z.data}, beta,
+		blas32.Gemm(blas.NoTrans, blas.Trans, 1, xg, blas32.General{Rows: z.n, Cols: z.d, Stride: z.ld, Data: z.data},
+			beta,
 			blas32.General{Rows: x.n, Cols: z.n, Stride: ld, Data: dst})
 	})
 	for i := range na {
@@ -78,8 +79,10 @@ func Inner32(dst []float32, ld int, a, b Points, w *Workspace) {
 	}
 }
 
-// inner is Inner64 or Inner32; mul adds the products of some columns to β times those before. Of the same points z is x.
-func inner[T float](dst []T, ld int, a, b Points, w *Workspace, sides *[2][]T, round, same bool, mul func(x, z rows[T], beta T)) {
+// inner is Inner64 or Inner32; mul adds the products of some columns to β times those before. Of the same points z is
+// x.
+func inner[T float](dst []T, ld int, a, b Points, w *Workspace, sides *[2][]T, round, same bool,
+	mul func(x, z rows[T], beta T)) {
 	na, nb, d := pairDims(a, b, ld)
 	if na == 0 || nb == 0 {
 		return

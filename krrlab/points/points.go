@@ -113,7 +113,8 @@ func (x *CSR) NNZ() int { return x.Ptr[x.N] - x.Ptr[0] }
 // nonzeros, and in each row columns that rise, below D.
 func (x *CSR) Check() error {
 	if x.N < 0 || len(x.Ptr) != x.N+1 || len(x.Col) != len(x.Val) || x.Ptr[0] != 0 || x.Ptr[x.N] != len(x.Col) {
-		return fmt.Errorf("sparse points: %d columns, %d values, and offsets that do not fit %d rows", len(x.Col), len(x.Val), x.N)
+		return fmt.Errorf("sparse points: %d columns, %d values, and offsets that do not fit %d rows", len(x.Col),
+			len(x.Val), x.N)
 	}
 	for i := range x.N {
 		if x.Ptr[i] > x.Ptr[i+1] || x.Ptr[i+1] > len(x.Col) {

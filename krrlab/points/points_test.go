@@ -69,7 +69,8 @@ func TestPairs(t *testing.T) {
 	shapes := []struct {
 		na, nb, d int
 		density   float64
-	}{{1, 1, 1, 1}, {3, 5, 0, 1}, {7, 4, 9, 1}, {6, 5, 1, 1}, {5, 3, 2, 0.5}, {20, 33, 40, 0.3}, {30, 31, 600, 0.01}, {5, 6, 1100, 0.6}, {8, 9, 30, 0}, {20, 10, 60000, 0.001}, {0, 4, 3, 1}}
+	}{{1, 1, 1, 1}, {3, 5, 0, 1}, {7, 4, 9, 1}, {6, 5, 1, 1}, {5, 3, 2, 0.5}, {20, 33, 40, 0.3}, {30, 31, 600, 0.01},
+		{5, 6, 1100, 0.6}, {8, 9, 30, 0}, {20, 10, 60000, 0.001}, {0, 4, 3, 1}}
 	for _, c := range shapes {
 		a64, a32, as := random(1, c.na, c.d, c.density)
 		b64, b32, bs := random(2, c.nb, c.d, c.density)
@@ -116,7 +117,8 @@ func checkPair(t *testing.T, a, b Points, wantIn, wantL1 []float64, w *Workspace
 		for i := range na {
 			for j := range nb {
 				if got, want := dst[i*ld+j], c.want[i*nb+j]; !(math.Abs(got-want) <= c.eps*scale) {
-					t.Fatalf("%s of %T %d×%d and %T %d×%d: (%d, %d) is %v, want %v", c.name, a, na, d, b, nb, d, i, j, got, want)
+					t.Fatalf("%s of %T %d×%d and %T %d×%d: (%d, %d) is %v, want %v", c.name, a, na, d, b, nb, d, i, j,
+						got, want)
 				}
 			}
 			for j := nb; j < ld; j++ {
@@ -197,7 +199,8 @@ func TestPanel(t *testing.T) {
 			for i := range 5 {
 				row := make([]float64, 5)
 				q.X.RowTo(row, i)
-				if want := dot(a.Row(i+2), a.Row(i+2)); !slices.Equal(row, a.Row(i+2)) || math.Abs(q.Norms[i]-want) > 1e-14 {
+				if want := dot(a.Row(i+2), a.Row(i+2)); !slices.Equal(row, a.Row(i+2)) ||
+					math.Abs(q.Norms[i]-want) > 1e-14 {
 					t.Errorf("%T: point %d has norm %v, want %v", x, i, q.Norms[i], want)
 				}
 			}

@@ -13,7 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/streams.golden: every seeded result of the project changes with it")
+var update = flag.Bool("update", false,
+	"rewrite testdata/streams.golden: every seeded result of the project changes with it")
 
 // TestKnownAnswers holds the generator to the vectors published with Random123
 // (kat_vectors, philox4x32 10).
@@ -57,12 +58,14 @@ func TestFrozen(t *testing.T) {
 		{"New(1).Sub(features)", rng.New(1).Sub("features")},
 		{"New(1).Sub(features, 0)", rng.New(1).Sub("features", 0)},
 		{"New(1).Sub(features, 0, 2).Sub(phase)", rng.New(1).Sub("features", 0, 2).Sub("phase")},
-		{"New(2^64-1).Sub(a name of more than sixteen bytes, 2^64-1)", rng.New(1<<64-1).Sub("a name of more than sixteen bytes", 1<<64-1)},
+		{"New(2^64-1).Sub(a name of more than sixteen bytes, 2^64-1)",
+			rng.New(1<<64-1).Sub("a name of more than sixteen bytes", 1<<64-1)},
 	} {
 		fmt.Fprintf(&b, "%s\n", c.name)
 		for _, i := range []uint64{0, 1, 2, 1 << 40, 1<<64 - 1} {
 			fmt.Fprintf(&b, "  %d: word %016x uniform %v int %d normal %.12g chi-square(5) %.12g gamma(0.3) %.12g\n",
-				i, c.s.Uint64(i), c.s.Float64(i), c.s.IntN(i, 1000), c.s.Normal(i), c.s.ChiSquare(i, 5), c.s.Gamma(i, 0.3))
+				i, c.s.Uint64(i), c.s.Float64(i), c.s.IntN(i, 1000), c.s.Normal(i), c.s.ChiSquare(i, 5),
+				c.s.Gamma(i, 0.3))
 		}
 		fmt.Fprintf(&b, "  perm %v\n", c.s.Perm(12))
 	}
@@ -90,7 +93,8 @@ func TestFills(t *testing.T) {
 			s.Float64s(u, first)
 			for k := range n {
 				if i := first + uint64(k); x[k] != s.Normal(i) || u[k] != s.Float64(i) {
-					t.Fatalf("first %d, length %d, element %d: %v, %v, want %v, %v", first, n, k, x[k], u[k], s.Normal(i), s.Float64(i))
+					t.Fatalf("first %d, length %d, element %d: %v, %v, want %v, %v", first, n, k, x[k], u[k],
+						s.Normal(i), s.Float64(i))
 				}
 			}
 		}
@@ -102,9 +106,12 @@ func TestFills(t *testing.T) {
 func TestPaths(t *testing.T) {
 	r := rng.New(1)
 	all := []rng.Stream{
-		r, rng.New(2), r.Sub(""), r.Sub("", 0), r.Sub("", 0, 0), r.Sub("").Sub(""), r.Sub("a"), r.Sub("a", 0), r.Sub("a", 1), r.Sub("b"),
-		r.Sub("a").Sub("b"), r.Sub("b").Sub("a"), r.Sub("ab"), r.Sub("a\x00"), r.Sub("a\x00\x00"), r.Sub("\x00a"), r.Sub("a", 1, 2), r.Sub("a", 2, 1),
-		r.Sub("a", 1).Sub("", 2), r.Sub("abcdefgh"), r.Sub("abcdefgh", 0), r.Sub("abcdefghi"), r.Sub("a", 'b'), r.Sub("a", 'b', 0), rng.New(2).Sub("a"),
+		r, rng.New(2), r.Sub(""), r.Sub("", 0), r.Sub("", 0, 0), r.Sub("").Sub(""), r.Sub("a"), r.Sub("a", 0),
+		r.Sub("a", 1), r.Sub("b"),
+		r.Sub("a").Sub("b"), r.Sub("b").Sub("a"), r.Sub("ab"), r.Sub("a\x00"), r.Sub("a\x00\x00"), r.Sub("\x00a"),
+		r.Sub("a", 1, 2), r.Sub("a", 2, 1),
+		r.Sub("a", 1).Sub("", 2), r.Sub("abcdefgh"), r.Sub("abcdefgh", 0), r.Sub("abcdefghi"), r.Sub("a", 'b'),
+		r.Sub("a", 'b', 0), rng.New(2).Sub("a"),
 	}
 	for i := range uint64(20000) {
 		all = append(all, r.Sub("a", 200+i), r.Sub("a", 0, i), rng.New(3+i), rng.New(3+i).Sub("a"))
@@ -171,7 +178,8 @@ func TestNoAllocation(t *testing.T) {
 		g := s.Sub("a", 1, 2)
 		g.Normals(buf, 1)
 		g.Float64s(buf, 3)
-		sink += g.Gamma(3, 0.5) + g.ChiSquare(2, 4) + g.Float64(9) + g.Normal(2) + float64(g.Uint64(3)) + float64(g.IntN(3, 3<<(strconv.IntSize-3)))
+		sink += g.Gamma(3, 0.5) + g.ChiSquare(2, 4) + g.Float64(9) + g.Normal(2) + float64(g.Uint64(3)) +
+			float64(g.IntN(3, 3<<(strconv.IntSize-3)))
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -12,7 +12,8 @@ import (
 // probability stated at each is that of failing at a fresh seed, if the numbers
 // were truly random.
 
-var streams = []rng.Stream{rng.New(0), rng.New(1), rng.New(1 << 63), rng.New(1).Sub("a"), rng.New(1).Sub("a", 1), rng.New(1).Sub("a", 2), rng.New(2).Sub("b").Sub("c")}
+var streams = []rng.Stream{rng.New(0), rng.New(1), rng.New(1 << 63), rng.New(1).Sub("a"), rng.New(1).Sub("a", 1),
+	rng.New(1).Sub("a", 2), rng.New(2).Sub("b").Sub("c")}
 
 // ks returns √m·sup|F_m − F| of a sample; above 2.7 with probability 2e^(−2·2.7²) = 9e-7.
 func ks(x []float64, cdf func(float64) float64) float64 {

@@ -49,7 +49,8 @@ func checkProduct(t *testing.T, op sketch.Operator, rows int) {
 			want := dot(a[i], x)
 			size := norm * math.Sqrt(dot(a[i], a[i]))
 			if !(math.Abs(got-want) <= 1e-13*size) || !(math.Abs(got32-want) <= 3e-6*size) {
-				t.Fatalf("%T %d→%d: (Sx)_%d of row %d is %v in float64 and %v in float32, want %v", op, m, s, i, r, got, got32, want)
+				t.Fatalf("%T %d→%d: (Sx)_%d of row %d is %v in float64 and %v in float32, want %v", op, m, s, i, r, got,
+					got32, want)
 			}
 		}
 	}
@@ -72,7 +73,8 @@ func TestApply(t *testing.T) {
 		checkProduct(t, draw(t, d, 77, 9, rng.New(3)), 300)
 	}
 	inner := sketch.Composition{{Dist: sketch.SRHT{}, Width: 50}, {Dist: sketch.CountSketch{}}}
-	nested := sketch.Composition{{Dist: sketch.CountSketch{}, Width: 70}, {Dist: inner, Width: 40}, {Dist: inner[0].Dist, Width: 30}, {Dist: sketch.Gaussian{}}}
+	nested := sketch.Composition{{Dist: sketch.CountSketch{}, Width: 70}, {Dist: inner, Width: 40},
+		{Dist: inner[0].Dist, Width: 30}, {Dist: sketch.Gaussian{}}}
 	checkProduct(t, draw(t, nested, 77, 9, rng.New(3)), 5)
 }
 
@@ -167,7 +169,8 @@ func TestMatrixApply(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := sketch.Apply(ctx, draw(t, sketch.SRHT{}, 4, 2, rng.New(1)), points.NewDense32(3, 4, nil), nil); !errors.Is(err, context.Canceled) {
+	if _, err := sketch.Apply(ctx, draw(t, sketch.SRHT{}, 4, 2, rng.New(1)), points.NewDense32(3, 4, nil),
+		nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }
@@ -175,12 +178,14 @@ func TestMatrixApply(t *testing.T) {
 // TestDraws checks that a draw is a function of the stream and the sizes, and prefixes.
 func TestDraws(t *testing.T) {
 	for _, d := range dists {
-		a, b, c := matrix(t, draw(t, d, 40, 8, rng.New(1))), matrix(t, draw(t, d, 40, 8, rng.New(1))), matrix(t, draw(t, d, 40, 8, rng.New(2)))
+		a, b, c := matrix(t, draw(t, d, 40, 8, rng.New(1))), matrix(t, draw(t, d, 40, 8, rng.New(1))),
+			matrix(t, draw(t, d, 40, 8, rng.New(2)))
 		if fmt.Sprint(a) != fmt.Sprint(b) || fmt.Sprint(a) == fmt.Sprint(c) {
 			t.Errorf("%v: want the same draw for the same stream, and another for another", d)
 		}
 	}
-	short, long := matrix(t, draw(t, sketch.Gaussian{}, 30, 6, rng.New(1))), matrix(t, draw(t, sketch.Gaussian{}, 30, 12, rng.New(1)))
+	short, long := matrix(t, draw(t, sketch.Gaussian{}, 30, 6, rng.New(1))),
+		matrix(t, draw(t, sketch.Gaussian{}, 30, 12, rng.New(1)))
 	for i, row := range short {
 		for j, v := range row {
 			if math.Abs(v-math.Sqrt2*long[i][j]) > 1e-15 {
@@ -210,7 +215,8 @@ func TestBadArguments(t *testing.T) {
 		{sketch.SRHT{}, 33, 65, "s ≤ 64"},
 		{sketch.Composition{}, 5, 3, "no sketches"},
 		{sketch.Composition{{Dist: sketch.SRHT{}}, {Dist: sketch.Gaussian{}}}, 5, 3, "width 0"},
-		{sketch.Composition{{Dist: sketch.SRHT{}, Width: 4}, {Dist: sketch.Gaussian{}, Width: 2}}, 5, 3, "ends with 2 numbers, 3"},
+		{sketch.Composition{{Dist: sketch.SRHT{}, Width: 4}, {Dist: sketch.Gaussian{}, Width: 2}}, 5, 3,
+			"ends with 2 numbers, 3"},
 		{sketch.Composition{{Dist: sketch.SRHT{}, Width: 9}, {Dist: sketch.Gaussian{}, Width: 2}}, 5, 2, "s ≤ 8"},
 	} {
 		testkit.Fails(t, testkit.ErrOf(c.d.Sample(c.m, c.s, rng.New(1))), c.want)
@@ -226,16 +232,26 @@ func TestBadArguments(t *testing.T) {
 	none.Apply64(nil, 4, nil, 10, 0, nil)
 	op := draw(t, sketch.SRHT{}, 10, 4, rng.New(1))
 	testkit.Panics(t, map[string]func(){
-		"short source":      func() { op.Apply32(make([]float32, 8), 4, make([]float32, 19), 10, 2, &sketch.Workspace{}) },
-		"short destination": func() { op.Apply64(make([]float64, 7), 4, make([]float64, 20), 10, 2, &sketch.Workspace{}) },
-		"small stride":      func() { op.Apply64(make([]float64, 8), 4, make([]float64, 20), 9, 2, &sketch.Workspace{}) },
-		"wrong length":      func() { sketch.Apply(t.Context(), op, points.NewDense32(3, 9, nil), nil) },
+		"short source": func() {
+			op.Apply32(make([]float32, 8), 4, make([]float32, 19), 10, 2,
+				&sketch.Workspace{})
+		},
+		"short destination": func() {
+			op.Apply64(make([]float64, 7), 4, make([]float64, 20), 10, 2,
+				&sketch.Workspace{})
+		},
+		"small stride": func() {
+			op.Apply64(make([]float64, 8), 4, make([]float64, 20), 9, 2,
+				&sketch.Workspace{})
+		},
+		"wrong length": func() { sketch.Apply(t.Context(), op, points.NewDense32(3, 9, nil), nil) },
 	})
 }
 
 // TestAllocations checks that a warm Apply32 and Apply64 allocate nothing.
 func TestAllocations(t *testing.T) {
-	for _, d := range []sketch.Dist{sketch.CountSketch{}, sketch.SRHT{}, sketch.Composition{{Dist: sketch.CountSketch{}, Width: 64}, {Dist: sketch.SRHT{}}}} {
+	for _, d := range []sketch.Dist{sketch.CountSketch{}, sketch.SRHT{},
+		sketch.Composition{{Dist: sketch.CountSketch{}, Width: 64}, {Dist: sketch.SRHT{}}}} {
 		op := draw(t, d, 100, 10, rng.New(1))
 		src, dst := make([]float64, 500), make([]float64, 50)
 		src32, dst32 := make([]float32, 500), make([]float32, 50)

@@ -47,7 +47,9 @@ func (d Gaussian) Sample(m, s int, g rng.Stream) (Operator, error) {
 		return nil, err
 	}
 	if need, have := 4*float64(m)*float64(s), float64(accel.MemoryAvailable()); lacks(need, have) {
-		return nil, fmt.Errorf("sketch: a gaussian from %d to %d numbers needs %.3g GB, %.3g GB are free: put an srht before it", m, s, need/1e9, have/1e9)
+		return nil,
+			fmt.Errorf("sketch: a gaussian from %d to %d numbers needs %.3g GB, %.3g GB are free: put an srht "+
+				"before it", m, s, need/1e9, have/1e9)
 	}
 	o := &GaussianOperator{m: m, s: s, g: make([]float32, m*s), scale: 1 / math.Sqrt(float64(s))}
 	rows := make([][]float64, accel.Threads())
@@ -94,6 +96,7 @@ func (o *GaussianOperator) Apply64(dst []float64, ldd int, src []float64, lds, r
 			block[j] = float64(v)
 		}
 		y := blas64.General{Rows: rows, Cols: k, Stride: ldd, Data: dst[i:]}
-		blas64.Gemm(blas.NoTrans, blas.Trans, o.scale, x, blas64.General{Rows: k, Cols: o.m, Stride: o.m, Data: block}, 0, y)
+		blas64.Gemm(blas.NoTrans, blas.Trans, o.scale, x, blas64.General{Rows: k, Cols: o.m, Stride: o.m, Data: block},
+			0, y)
 	}
 }

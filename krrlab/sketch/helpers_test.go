@@ -13,7 +13,8 @@ import (
 var dists = []sketch.Dist{
 	sketch.CountSketch{}, sketch.SRHT{}, sketch.Gaussian{},
 	sketch.Composition{{Dist: sketch.SRHT{}, Width: 14}, {Dist: sketch.Gaussian{}}},
-	sketch.Composition{{Dist: sketch.CountSketch{}, Width: 30}, {Dist: sketch.SRHT{}, Width: 25}, {Dist: sketch.Gaussian{}}},
+	sketch.Composition{{Dist: sketch.CountSketch{}, Width: 30}, {Dist: sketch.SRHT{}, Width: 25},
+		{Dist: sketch.Gaussian{}}},
 }
 
 func draw(t testing.TB, d sketch.Dist, m, s int, g rng.Stream) sketch.Operator {

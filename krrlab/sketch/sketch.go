@@ -76,7 +76,8 @@ func checkSample(d Dist, m, s int) error {
 func checkApply(o Operator, dst, ldd, src, lds, rows int) {
 	m, s := o.Dims()
 	if rows < 0 || ldd < s || lds < m || rows > 0 && (dst < (rows-1)*ldd+s || src < (rows-1)*lds+m) {
-		panic(fmt.Sprintf("sketch: %d rows from R^%d to R^%d: %d numbers of stride %d into %d of stride %d", rows, m, s, src, lds, dst, ldd))
+		panic(fmt.Sprintf("sketch: %d rows from R^%d to R^%d: %d numbers of stride %d into %d of stride %d", rows, m, s,
+			src, lds, dst, ldd))
 	}
 }
 
@@ -89,7 +90,8 @@ const panelRows = 256
 // each thread. The result does not depend on the number of threads. progress, if not nil, is
 // told how many rows of all are done, one call at a time, in ascending order. Apply
 // returns ctx's error if that ends, and panics if Z has not m columns.
-func Apply(ctx context.Context, o Operator, z *points.Dense32, progress func(done, total int)) (*points.Dense32, error) {
+func Apply(ctx context.Context, o Operator, z *points.Dense32, progress func(done, total int)) (*points.Dense32,
+	error) {
 	m, s := o.Dims()
 	if z.D != m {
 		panic(fmt.Sprintf("sketch: a map of R^%d given rows of length %d", m, z.D))

@@ -46,9 +46,12 @@ func (d SRHT) Sample(m, s int, g rng.Stream) (Operator, error) {
 	}
 	size := 1 << bits.Len(uint(m-1))
 	if s > size {
-		return nil, fmt.Errorf("sketch: srht from %d to %d numbers: it samples rows of the transform of length %d without replacement, want s ≤ %d", m, s, size, size)
+		return nil,
+			fmt.Errorf("sketch: srht from %d to %d numbers: it samples rows of the transform of length %d without "+
+				"replacement, want s ≤ %d", m, s, size, size)
 	}
-	o := &SRHTOperator{m: m, s: s, size: size, signs: make([]float32, m), rows: make([]int32, s), scale: 1 / math.Sqrt(float64(s))}
+	o := &SRHTOperator{m: m, s: s, size: size, signs: make([]float32, m), rows: make([]int32, s),
+		scale: 1 / math.Sqrt(float64(s))}
 	sign := g.Sub("srht sign")
 	for j := range o.signs {
 		o.signs[j] = 1 - 2*float32(sign.Uint64(uint64(j))&1)

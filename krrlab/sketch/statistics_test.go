@@ -17,7 +17,10 @@ const sigmas = 5
 func TestIdentityInTheMean(t *testing.T) {
 	const m, s, draws = 11, 5, 4000
 	for _, d := range dists {
-		if entry, z := worstEntry(t, draws, m, func(r uint64) [][]float64 { return matrix(t, draw(t, d, m, s, rng.New(1).Sub("draw", r))) }); z > sigmas {
+		if entry, z := worstEntry(t, draws, m, func(r uint64) [][]float64 {
+			return matrix(t,
+				draw(t, d, m, s, rng.New(1).Sub("draw", r)))
+		}); z > sigmas {
 			t.Errorf("%v: an entry of the mean of SᵀS is %v, %.1f standard errors off", d, entry, z)
 		}
 	}
@@ -41,7 +44,8 @@ func TestMisprintedScale(t *testing.T) {
 	if v, z := worstEntry(t, draws, m, scaled(1/math.Sqrt(s))); z > sigmas {
 		t.Errorf("s^(−1/2)PHD: %v, %.1f standard errors off", v, z)
 	}
-	if v, z := worstEntry(t, draws, m, scaled(math.Sqrt(m/float64(s))/math.Sqrt(m))); z > sigmas { // H/√m is orthonormal
+	// H/√m is orthonormal
+	if v, z := worstEntry(t, draws, m, scaled(math.Sqrt(m/float64(s))/math.Sqrt(m))); z > sigmas {
 		t.Errorf("√(M/s)·P·(H/√M)·D: %v, %.1f standard errors off", v, z)
 	}
 	if v, z := worstEntry(t, draws, m, scaled(math.Sqrt(m/float64(s)))); z <= sigmas || math.Abs(v-m) > 1e-9 {

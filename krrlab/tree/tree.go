@@ -112,7 +112,8 @@ func (t *Tree) bound(ctx context.Context, x points.Points) error {
 		for c := range lo {
 			lo[c], hi[c], center[c] = min(lo1[c], lo2[c]), max(hi1[c], hi2[c]), (center1[c]+center2[c])/2
 		}
-		v.radius = max(distance(center, center1)+t.nodes[v.left].radius, distance(center, center2)+t.nodes[v.right].radius)
+		v.radius = max(distance(center, center1)+t.nodes[v.left].radius,
+			distance(center, center2)+t.nodes[v.right].radius)
 		v.radius *= 1 + float64(t.d+16)*0x1p-52
 	}
 	return err
@@ -178,8 +179,8 @@ func (w *cutter) cut(x points.Points, idx []int) int {
 	return len(below)
 }
 
-// where returns the feature and the number that count of the points are cut at, the lower ones inclusive; !ok if they are all
-// the same.
+// where returns the feature and the number that count of the points are cut at, the lower ones inclusive; !ok if they
+// are all the same.
 func (w *cutter) where(x points.Points, idx []int, count int) (f int, at float64, ok bool) {
 	_, d := x.Dims()
 	sum, squares := make([]float64, d), make([]float64, d)
@@ -272,10 +273,12 @@ type Pair struct {
 	Bound float64
 }
 
-// Pairs returns the pairs of a leaf of t and a leaf of u for which bound of their least distance is at least least, ordered by A
-// and B, and, for each leaf of both, the sum over the points of the leaves left out of that bound: what a row of the
-// matrix of numbers of at most bound(distance) lacks. bound must not rise. If u is t, pairs are taken once, A ≥ B.
-func (t *Tree) Pairs(ctx context.Context, u *Tree, by Metric, bound func(float64) float64, least float64) (near []Pair, a, b []float64, err error) {
+// Pairs returns the pairs of a leaf of t and a leaf of u for which bound of their least distance is at least least,
+// ordered by A and B, and, for each leaf of both, the sum over the points of the leaves left out of that bound: what a
+// row of the matrix of numbers of at most bound(distance) lacks. bound must not rise. If u is t, pairs are taken once,
+// A ≥ B.
+func (t *Tree) Pairs(ctx context.Context, u *Tree, by Metric, bound func(float64) float64, least float64) (near []Pair,
+	a, b []float64, err error) {
 	w := walk{t, u, by, bound, least}
 	tasks := []Pair{{}}
 	for len(tasks) < 256 { // the nodes of pairs that are walked at once

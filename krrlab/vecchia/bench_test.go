@@ -48,8 +48,8 @@ func fastest(f func()) float64 {
 	return best.Seconds()
 }
 
-// BenchmarkNew compares the search for neighbors with a product with K, which reads as much, and making G with its floor: its
-// multiply-adds at the rate at which all threads together factorize matrices of order k.
+// BenchmarkNew compares the search for neighbors with a product with K, which reads as much, and making G with its
+// floor: its multiply-adds at the rate at which all threads together factorize matrices of order k.
 func BenchmarkNew(b *testing.B) {
 	const n, k, d, times = 8192, 60, 54, 200
 	p, order := accel.Threads(), k+1
@@ -81,7 +81,8 @@ func BenchmarkNew(b *testing.B) {
 	b.ReportMetric(least.Factor/(n*(k*k*d/2+k*k*k/6)/rate), "floors")
 }
 
-// BenchmarkSolveTo compares an application with the time in which all threads together read as many bytes as G and Gᵀ have.
+// BenchmarkSolveTo compares an application with the time in which all threads together read as many bytes as G and Gᵀ
+// have.
 func BenchmarkSolveTo(b *testing.B) {
 	const n, k, rows = 1 << 14, 60, 512
 	m, _ := made(b, n, k)
@@ -89,7 +90,8 @@ func BenchmarkSolveTo(b *testing.B) {
 	reading := fastest(func() {
 		accel.ForEach(context.Background(), len(tile)/(rows*rows), func(_, q int) {
 			x := make([]float32, 4*rows)
-			simd.Both(rows, rows, tile[q*rows*rows:], rows, x[:rows], x[rows:2*rows], x[2*rows:3*rows], x[3*rows:], 1, new(simd.Workspace))
+			simd.Both(rows, rows, tile[q*rows*rows:], rows, x[:rows], x[rows:2*rows], x[2*rows:3*rows], x[3*rows:], 1,
+				new(simd.Workspace))
 		})
 	})
 	in, out := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)

@@ -101,7 +101,8 @@ func (b *build) factor(ctx context.Context) error {
 		}
 	})
 	if i := bad.Load(); err == nil && i > 0 {
-		err = fmt.Errorf("vecchia: K+λI among point %d and its neighbors is not positive definite: take a larger λ", i-1)
+		err = fmt.Errorf("vecchia: K+λI among point %d and its neighbors is not positive definite: take a larger λ",
+			i-1)
 	}
 	if err != nil {
 		return err
@@ -268,8 +269,8 @@ func stride(k int) int { return (k + lanes - 1) &^ (lanes - 1) }
 // together is the number of rows of a Cholesky factor that are made together.
 const together = 4
 
-// cholesky overwrites the upper triangle of w.a, of order k, by U of UᵀU, and reports whether there is one. With the rows
-// above known, a few rows J are at a time
+// cholesky overwrites the upper triangle of w.a, of order k, by U of UᵀU, and reports whether there is one. With the
+// rows above known, a few rows J are at a time
 //
 //	A(J, j:) − U(:j, J)ᵀ·U(:j, j:),
 //

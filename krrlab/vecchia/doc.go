@@ -32,8 +32,8 @@
 //
 // # Cost
 //
-// One reading of K as it is stored finds the neighbors (Matrix.Neighbors of package gram), and takes a pass over K where
-// that is recomputed. Then n(k²(d+r)/2 + k³/6 + 3kr) multiply-adds make G, on all threads.
+// One reading of K as it is stored finds the neighbors (Matrix.Neighbors of package gram), and takes a pass over K
+// where that is recomputed. Then n(k²(d+r)/2 + k³/6 + 3kr) multiply-adds make G, on all threads.
 //
 // # References
 //

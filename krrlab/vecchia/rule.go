@@ -15,7 +15,8 @@ import (
 // MostNeighbors is the largest k that is chosen.
 const MostNeighbors = firstK << doublings
 
-// RuleRows is how many points the rule for k and ω looks at: the last ones of the order, which have all others before them.
+// RuleRows is how many points the rule for k and ω looks at: the last ones of the order, which have all others before
+// them.
 const RuleRows = 128
 
 // How the rule looks at them.

@@ -24,7 +24,8 @@ type Options struct {
 	// Neighbors is the number k of entries in a row of G beside the diagonal; more than n−1 are n−1, and a negative
 	// number is none. Default: 15, 30, 60 or 120, doubled as long as that lowers the conditional variances by 5 %.
 	Neighbors int
-	// Damping is ω in (0, 1]. Default: max(ρ³, 0.05), ρ being the share of the neighbors in the squared correlations of R.
+	// Damping is ω in (0, 1]. Default: max(ρ³, 0.05), ρ being the share of the neighbors in the squared correlations of
+	// R.
 	Damping float64
 	// Order holds the place of each point in π. Default: a random order, from Seed.
 	Order []int32
@@ -79,7 +80,8 @@ func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*I
 	for _, step := range []struct {
 		seconds *float64
 		take    func(context.Context) error
-	}{{&m.seconds.Rule, b.settle}, {&m.seconds.Neighbors, b.neighbors}, {&m.seconds.Factor, b.factor}, {&m.seconds.Inverse, b.inverse}} {
+	}{{&m.seconds.Rule, b.settle}, {&m.seconds.Neighbors, b.neighbors}, {&m.seconds.Factor, b.factor},
+		{&m.seconds.Inverse, b.inverse}} {
 		start := time.Now()
 		if err := step.take(ctx); err != nil {
 			return nil, err
@@ -93,8 +95,10 @@ func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*I
 func begin(k *gram.Matrix, f *points.Dense32, o *Options) *build {
 	opt := *cmp.Or(o, &Options{})
 	n := k.Dim()
-	if !(opt.Damping >= 0 && opt.Damping <= 1) || !(k.Lambda() > 0) || opt.Order != nil && len(opt.Order) != n || f != nil && f.N != n {
-		panic(fmt.Sprintf("vecchia: %d neighbors, damping %v, λ = %v, n = %d", opt.Neighbors, opt.Damping, k.Lambda(), n))
+	if !(opt.Damping >= 0 && opt.Damping <= 1) || !(k.Lambda() > 0) || opt.Order != nil && len(opt.Order) != n ||
+		f != nil && f.N != n {
+		panic(fmt.Sprintf("vecchia: %d neighbors, damping %v, λ = %v, n = %d", opt.Neighbors, opt.Damping, k.Lambda(),
+			n))
 	}
 	if opt.Order == nil {
 		opt.Order = make([]int32, n)
@@ -151,7 +155,8 @@ func (m *Inverse) What() string {
 }
 
 func (m *Inverse) String() string {
-	return fmt.Sprintf("%s, n = %d; rule %.3g s, neighbors %.3g s, G %.3g s, inverse %.3g s", m.What(), m.n, m.seconds.Rule, m.seconds.Neighbors, m.seconds.Factor, m.seconds.Inverse)
+	return fmt.Sprintf("%s, n = %d; rule %.3g s, neighbors %.3g s, G %.3g s, inverse %.3g s", m.What(), m.n,
+		m.seconds.Rule, m.seconds.Neighbors, m.seconds.Factor, m.seconds.Inverse)
 }
 
 // applyRows is the number of rows of G that a worker multiplies by at a time.

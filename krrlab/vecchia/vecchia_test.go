@@ -74,7 +74,8 @@ func denseOf(t *testing.T, a *gram.Matrix) *mat.Dense {
 }
 
 // byDefinition returns M = FFᵀ+V, V = (GᵀG)⁻¹ with rows of G by dense solves, and neighbors by sorting; and ωR+λI.
-func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega float64, order []int32) (m, left *mat.Dense) {
+func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega float64, order []int32) (m,
+	left *mat.Dense) {
 	t.Helper()
 	n := a.Dim()
 	kk := denseOf(t, a)
@@ -179,7 +180,10 @@ func sound(m *vecchia.Inverse, order []int32) error {
 // TestDefinition: M, its inverse and G against dense matrices in float64, however K is given and stored.
 func TestDefinition(t *testing.T) {
 	narrow, wide := kernel.Gaussian{Sigma: 0.3}, kernel.Gaussian{Sigma: 1}
-	rational := kernel.Func{Name: "rational", F: func(x, z []float64) float64 { return 1 / (1 + math.Pow(x[0]-z[0], 2) + math.Pow(x[1]-z[1], 2)) }}
+	rational := kernel.Func{Name: "rational", F: func(x, z []float64) float64 {
+		return 1 / (1 + math.Pow(x[0]-z[0], 2) +
+			math.Pow(x[1]-z[1], 2))
+	}}
 	for _, c := range []struct {
 		n, k, r int
 		omega   float64
@@ -215,7 +219,8 @@ func TestDefinition(t *testing.T) {
 		}
 		got, inv, one := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
 		e0 := mat.DenseCopyOf(id.Slice(0, c.n, 0, 1))
-		if err := errors.Join(m.MulTo(t.Context(), got, id), m.SolveTo(t.Context(), inv, id), m.SolveTo(t.Context(), one, e0), sound(m, o.Order)); err != nil {
+		if err := errors.Join(m.MulTo(t.Context(), got, id), m.SolveTo(t.Context(), inv, id),
+			m.SolveTo(t.Context(), one, e0), sound(m, o.Order)); err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
 		off := func(what string, got, want mat.Matrix, most float64) {
@@ -351,7 +356,8 @@ func TestConforms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := precondtest.Test(t.Context(), m, &precondtest.Options{InPlace: true, Strided: true, Concurrent: true}); err != nil {
+		if err := precondtest.Test(t.Context(), m, &precondtest.Options{InPlace: true, Strided: true,
+			Concurrent: true}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -367,7 +373,8 @@ func TestSame(t *testing.T) {
 	in.Set(0, 0, 1)
 	in.Set(n-1, 1, 1)
 	answer := func(p points.Points, c comm.Comm, order []int32, in *mat.Dense) (*mat.Dense, error) {
-		a, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 0.7}, p, lambda, &gram.Options{Comm: c, TileSize: 40, Storage: gram.Float32})
+		a, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 0.7}, p, lambda,
+			&gram.Options{Comm: c, TileSize: 40, Storage: gram.Float32})
 		if err != nil {
 			return nil, err
 		}
@@ -413,7 +420,8 @@ func TestRule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if k, damping, err := vecchia.Look(t.Context(), a, nil); r == 0 && (k != m.Neighbors() || damping != m.Damping() || err != nil) {
+		if k, damping, err := vecchia.Look(t.Context(), a, nil); r == 0 &&
+			(k != m.Neighbors() || damping != m.Damping() || err != nil) {
 			t.Errorf("%v, but by looking k = %d, ω = %g, %v", m, k, damping, err)
 		}
 		return m
@@ -432,7 +440,8 @@ func TestNotDefinite(t *testing.T) {
 	f := points.NewDense32(50, 1, nil)
 	f.Row(0)[0] = 9 // FFᵀ is above K
 	a, _ := problem(t, 50, 0, kernel.Gaussian{Sigma: 1}, "", nil)
-	if m, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 5}); err == nil || !strings.Contains(err.Error(), "not positive definite") {
+	if m, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 5}); err == nil ||
+		!strings.Contains(err.Error(), "not positive definite") {
 		t.Errorf("%v, %v", m, err)
 	}
 }

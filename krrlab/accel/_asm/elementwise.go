@@ -154,7 +154,8 @@ func exp(c *build.Context) {
 // ranged writes the routine of a function f(x) that lanes computes within a range.
 func ranged(c *build.Context, name, f string, lanes func() func(y [2]reg.VecVirtual)) {
 	param := begin(c, name, "func(n int, dst, x *float32, lo, hi float32) int",
-		name+" sets dst to "+f+" for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], and returns how many it did.")
+		name+" sets dst to "+f+" for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], "+
+			"and returns how many it did.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	lo, hi := c.YMM(), c.YMM()
 	broadcastParam(c, "lo", lo)
@@ -281,8 +282,10 @@ func exp64(c *build.Context) {
 // gaussian writes the row of a Gaussian tile: inner products to kernel values.
 func gaussian(c *build.Context, f format) {
 	name := "gaussian" + map[string]string{"float32": "32", "float64": "64", "int32": "Int"}[f.tile] + "AVX2"
-	param := begin(c, name, fmt.Sprintf("func(n int, dst *float32, inner *%s, zz *float64, xx, scale, flush float64)", f.tile),
-		name+" sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 8.")
+	param := begin(c, name, fmt.Sprintf("func(n int, dst *float32, inner *%s, zz *float64, xx, scale, flush float64)",
+		f.tile),
+		name+" sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple "+
+			"of 8.")
 	n, dst, inner, zz := param("n"), param("dst"), param("inner"), param("zz")
 	xx := c.YMM()
 	broadcastParam64(c, "xx", xx)
@@ -311,7 +314,8 @@ func gaussian(c *build.Context, f format) {
 }
 
 // squaredDistances returns max(0, xx + zz − 2·inner) of the four numbers from 4h on.
-func squaredDistances(c *build.Context, f format, inner, zz, i reg.Register, h int, xx, zero reg.VecVirtual) reg.VecVirtual {
+func squaredDistances(c *build.Context, f format, inner, zz, i reg.Register, h int, xx,
+	zero reg.VecVirtual) reg.VecVirtual {
 	p, d := c.YMM(), c.YMM()
 	f.load(c, operand.Mem{Base: inner, Index: i, Scale: uint8(f.stored), Disp: 4 * f.stored * h}, p)
 	c.VADDPD(operand.Mem{Base: zz, Index: i, Scale: 8, Disp: 32 * h}, xx, d)
@@ -331,7 +335,8 @@ func distances(c *build.Context, f format) {
 	c.VXORPD(zero, zero, zero)
 	loop(c, n, 8, func(i reg.GPVirtual) {
 		for h := range 2 {
-			c.VMOVUPD(squaredDistances(c, f, inner, zz, i, h, xx, zero), operand.Mem{Base: dst, Index: i, Scale: 8, Disp: 32 * h})
+			c.VMOVUPD(squaredDistances(c, f, inner, zz, i, h, xx, zero),
+				operand.Mem{Base: dst, Index: i, Scale: 8, Disp: 32 * h})
 		}
 	})
 }
@@ -396,11 +401,13 @@ func narrow16(c *build.Context) {
 // butterfly writes (a, b) ← (a+b, a−b).
 func butterfly(c *build.Context, f format) {
 	param := begin(c, f.letter+"ButterflyAVX2", fmt.Sprintf("func(n int, a, b *%s)", f.number),
-		fmt.Sprintf("%sButterflyAVX2 sets (a, b) to (a+b, a−b) for n numbers, n a multiple of %d.", f.letter, 32/f.size))
+		fmt.Sprintf("%sButterflyAVX2 sets (a, b) to (a+b, a−b) for n numbers, n a multiple of %d.", f.letter,
+			32/f.size))
 	n, a, b := param("n"), param("a"), param("b")
 	loop(c, n, 32/f.size, func(i reg.GPVirtual) {
 		u, v, w := c.YMM(), c.YMM(), c.YMM()
-		am, bm := operand.Mem{Base: a, Index: i, Scale: uint8(f.size)}, operand.Mem{Base: b, Index: i, Scale: uint8(f.size)}
+		am, bm := operand.Mem{Base: a, Index: i, Scale: uint8(f.size)},
+			operand.Mem{Base: b, Index: i, Scale: uint8(f.size)}
 		f.move(c, am, u)
 		f.move(c, bm, v)
 		f.add(c, v, u, w)

@@ -24,7 +24,8 @@ var byteKernels = []byteKernel{
 		c.VPADDD(t, sum, sum)
 	}},
 	{avx512, 14,
-		func(c *build.Context, y, x, sum reg.VecVirtual) { c.VPDPBUSD(x, y, sum) }}, // of VNNI: y's bytes unsigned, x's signed
+		// of VNNI: y's bytes unsigned, x's signed
+		func(c *build.Context, y, x, sum reg.VecVirtual) { c.VPDPBUSD(x, y, sum) }},
 }
 
 func (k byteKernel) cols() int    { return vectors * k.set.bytes / 4 }

@@ -31,7 +31,8 @@ func (k kernel) name() string { return fmt.Sprintf("%sgemm%dx%d", k.letter, k.ro
 // build writes the kernel. Its registers are rows·vectors sums, one row of B (vectors)
 // and two elements of A in turn: all 16 of AVX2 for 6 rows, all 32 of AVX-512 for 14.
 func (k kernel) build(c *build.Context) {
-	param := begin(c, k.name(), fmt.Sprintf("func(k int, a, b, c *%s, ldc int, alpha %s, add bool)", k.number, k.number),
+	param := begin(c, k.name(), fmt.Sprintf("func(k int, a, b, c *%s, ldc int, alpha %s, add bool)", k.number,
+		k.number),
 		fmt.Sprintf("%s is a micro-kernel of %s; see kernel.", k.name(), k.set.name))
 
 	n, a, b, out, ldc := param("k"), param("a"), param("b"), param("c"), param("ldc")

@@ -33,7 +33,8 @@ func main() {
 func files() (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for name, build := range map[string]func(c *build.Context){"simd": loops, "gemm": products} {
-		for kind, make := range map[string]printer.Builder{"%s_amd64.s": printer.NewGoAsm, "stub_amd64.go": printer.NewStubs} {
+		for kind, make := range map[string]printer.Builder{"%s_amd64.s": printer.NewGoAsm,
+			"stub_amd64.go": printer.NewStubs} {
 			kind = name + "/" + strings.ReplaceAll(kind, "%s", name)
 			var err error
 			if out[kind], err = text(name, build, make); err != nil {
@@ -42,7 +43,8 @@ func files() (map[string][]byte, error) {
 		}
 	}
 	tables := kits()
-	for name, text := range map[string]string{"kit_generated_amd64.go": tables, "stub_generated.go": others(string(out["simd/stub_amd64.go"]), tables)} {
+	for name, text := range map[string]string{"kit_generated_amd64.go": tables,
+		"stub_generated.go": others(string(out["simd/stub_amd64.go"]), tables)} {
 		var err error
 		if out["simd/"+name], err = gofmt.Source([]byte(text)); err != nil {
 			return nil, err
@@ -87,10 +89,13 @@ func kits() string {
 			}
 			T, V := k.tile, k.number
 			passes := fmt.Sprintf("[mostSides+1]pass[%s, %s]{nil, ", T, V)
-			out += fmt.Sprintf("%s: &passes[%s, %s]{sums: %v, adds: %v, lanes: %d, most: %d, rows: [mostSides+1]int{0, %s},\nwide: %s},\nstream: %s},\nnarrow: %s}},\n",
-				k.field, T, V, k.sums, k.adds, unroll*s.bytes/k.size, len(shapes)/2, rows, passes+wide, passes+stream, passes+narrow)
+			out += fmt.Sprintf("%s: &passes[%s, %s]{sums: %v, adds: %v, lanes: %d, most: %d, "+
+				"rows: [mostSides+1]int{0, %s},\nwide: %s},\nstream: %s},\nnarrow: %s}},\n",
+				k.field, T, V, k.sums, k.adds, unroll*s.bytes/k.size, len(shapes)/2, rows, passes+wide, passes+stream,
+				passes+narrow)
 		}
-		out += strings.ReplaceAll("vectors: true, pack: sPack$, unpack: sUnpack$, squares64: dSquares$, absolutes64: dAbsolutes$, absolutes32: sAbsolutes$,\n},\n", "$", s.name)
+		out += strings.ReplaceAll("vectors: true, pack: sPack$, unpack: sUnpack$, squares64: dSquares$, "+
+			"absolutes64: dAbsolutes$, absolutes32: sAbsolutes$,\n},\n", "$", s.name)
 	}
 	return out + "}\n"
 }
@@ -144,9 +149,9 @@ func registers(fn *ir.Function) error {
 	return nil
 }
 
-// products builds the routines of package gemm. Every micro-kernel, of float32 or float64, for AVX2 or AVX-512, is written
-// by kernel.build, those of bytes by byteKernel.build, and the packing routines, of AVX, by transposer.build and
-// copier.build.
+// products builds the routines of package gemm. Every micro-kernel, of float32 or float64, for AVX2 or AVX-512, is
+// written by kernel.build, those of bytes by byteKernel.build, and the packing routines, of AVX, by transposer.build
+// and copier.build.
 func products(c *build.Context) {
 	for _, k := range kernels {
 		k.build(c)

@@ -81,13 +81,16 @@ func at(base, i reg.Register, disp int) operand.Mem {
 // begin starts the routine.
 func (p packing) begin(name, signature, doc string) (packing, func(string) reg.GPVirtual) {
 	param := begin(p.Context, name+p.name, signature, name+p.name+doc)
-	p.values, p.mask, p.row, p.i, p.lanes = param("values"), param("mask"), param("row"), p.GP64().(reg.GPVirtual), p.K()
+	p.values, p.mask, p.row, p.i, p.lanes = param("values"), param("mask"), param("row"), p.GP64().(reg.GPVirtual),
+		p.K()
 	return p, param
 }
 
 // pack writes the routine that packs a row.
 func (p packing) pack() {
-	p, param := p.begin("sPack", "func(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) (done, kept int, sum float32)",
+	p, param := p.begin("sPack",
+		"func(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) "+
+			"(done, kept int, sum float32)",
 		" packs the first done of n entries, and returns how many it kept and the sum of the others.")
 	n, dropped, table := param("n"), param("dropped"), param("table")
 	least, magnitude, sum := p.reg(p.Context), p.reg(p.Context), p.reg(p.Context)
@@ -149,7 +152,8 @@ func (p packing) pack() {
 
 // unpack writes the routine that unpacks a row.
 func (p packing) unpack() {
-	p, param := p.begin("sUnpack", "func(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done, read int)",
+	p, param := p.begin("sUnpack",
+		"func(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done, read int)",
 		" unpacks the first done of n entries from length values, and returns how many it read.")
 	n, end, table, start, none := param("n"), param("length"), param("table"), p.GP64(), p.reg(p.Context)
 	p.MOVQ(p.values, start)
@@ -195,9 +199,11 @@ func (p packing) unpack() {
 // candidates writes the routine that finds the numbers that are not below their floors.
 func candidates(c *build.Context, magnitudes operand.Mem) {
 	p := packing{Context: c, set: avx2}
-	param := begin(c, "candidates32AVX2", "func(n int, at *int32, row, floors *float32, before *int32, own float32, place int32, table *uint64) int",
+	param := begin(c, "candidates32AVX2",
+		"func(n int, at *int32, row, floors *float32, before *int32, own float32, place int32, table *uint64) int",
 		"candidates32AVX2 is Candidates for n numbers, n a multiple of 8.")
-	n, row, floors, before, table, start := param("n"), param("row"), param("floors"), param("before"), param("table"), c.GP64()
+	n, row, floors, before, table, start := param("n"), param("row"), param("floors"), param("before"), param("table"),
+		c.GP64()
 	p.values = param("at")
 	c.MOVQ(p.values, start)
 	own, place, magnitude := c.YMM(), c.YMM(), c.YMM()

@@ -11,11 +11,13 @@ import (
 // pairLanes is the number of points that pairs takes at once.
 const pairLanes = 32
 
-// pairs writes the sums of (x_c−z_cj)², or |x_c−z_cj|, over c, added in the order of c and rounded at each step, as Go does.
+// pairs writes the sums of (x_c−z_cj)², or |x_c−z_cj|, over c, added in the order of c and rounded at each step, as Go
+// does.
 func pairs(c *build.Context, s set, f format, absolute bool, magnitudes operand.Mem) {
 	name := f.letter + map[bool]string{false: "Squares", true: "Absolutes"}[absolute] + s.name
 	param := begin(c, name, fmt.Sprintf("func(n int, dst, x, z *%s)", f.number),
-		fmt.Sprintf("%s sets dst to the sums over n coordinates for the %d points z, which lie by coordinates.", name, pairLanes))
+		fmt.Sprintf("%s sets dst to the sums over n coordinates for the %d points z, which lie by coordinates.", name,
+			pairLanes))
 	n, dst, x, z := param("n"), param("dst"), param("x"), param("z")
 	v, sign := s.reg(c), s.reg(c)
 	if absolute {

@@ -80,7 +80,8 @@ func (p tilePass) build(c *build.Context) {
 			}
 		}
 	}
-	xp, yp, tp, tp2, ahead2, left := newColumns(c, stride, p.k), newColumns(c, stride, p.k), c.GP64().(reg.GPVirtual), c.GP64().(reg.GPVirtual), c.GP64().(reg.GPVirtual), c.GP64()
+	xp, yp, tp, tp2, ahead2, left := newColumns(c, stride, p.k), newColumns(c, stride, p.k), c.GP64().(reg.GPVirtual),
+		c.GP64().(reg.GPVirtual), c.GP64().(reg.GPVirtual), c.GP64()
 
 	c.Label("group")
 	c.TESTQ(groups, groups)
@@ -177,7 +178,8 @@ func (p tilePass) build(c *build.Context) {
 
 // columns writes the n-th register of columns of a turn of the loop. Of the rows of T and the
 // right-hand sides the fewer are kept in registers and the others loaded one after the other.
-func (p tilePass) columns(c *build.Context, n int, tileAt func(r int) operand.Mem, xp, yp columns, sums, zs [][]reg.VecVirtual) {
+func (p tilePass) columns(c *build.Context, n int, tileAt func(r int) operand.Mem, xp, yp columns, sums,
+	zs [][]reg.VecVirtual) {
 	disp := n * p.bytes
 	load := func(r int) reg.VecVirtual {
 		t, v := tileAt(r), p.reg(c)

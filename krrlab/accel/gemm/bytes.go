@@ -39,8 +39,10 @@ var bytePool = sync.Pool{New: func() any { return new(byteSpace) }}
 // negative or above BytesDepth or a matrix does not fit its slice. No row of A or B needs to begin at a
 // multiple of anything; strides that are multiples of 4 are faster.
 func Bytes(m, n, k int, a []uint8, lda int, b []uint8, ldb int, c []int32, ldc int) {
-	if k < 0 || k > BytesDepth || !byteMatrix(m, k, lda, len(a)) || !byteMatrix(n, k, ldb, len(b)) || !byteMatrix(m, n, ldc, len(c)) {
-		panic(fmt.Sprintf("gemm: Bytes of %d×%d and %d×%d with strides %d, %d and %d in slices of %d, %d and %d", m, k, n, k, lda, ldb, ldc, len(a), len(b), len(c)))
+	if k < 0 || k > BytesDepth || !byteMatrix(m, k, lda, len(a)) || !byteMatrix(n, k, ldb, len(b)) ||
+		!byteMatrix(m, n, ldc, len(c)) {
+		panic(fmt.Sprintf("gemm: Bytes of %d×%d and %d×%d with strides %d, %d and %d in slices of %d, %d and %d", m, k,
+			n, k, lda, ldb, ldc, len(a), len(b), len(c)))
 	}
 	if m == 0 || n == 0 {
 		return

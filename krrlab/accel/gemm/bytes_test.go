@@ -32,11 +32,13 @@ func TestBytesExact(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	draws := map[string]func() uint8{
 		"any": func() uint8 { return uint8(g.Uint32()) }, "0 and 255": func() uint8 { return uint8(255 * g.IntN(2)) },
-		"0 and 1": func() uint8 { return uint8(g.IntN(2)) }, "255": func() uint8 { return 255 }, "0": func() uint8 { return 0 },
+		"0 and 1": func() uint8 { return uint8(g.IntN(2)) }, "255": func() uint8 { return 255 },
+		"0": func() uint8 { return 0 },
 	}
 	onEveryPath(t, func(t *testing.T) {
 		for name, draw := range draws {
-			for _, s := range [][3]int{{1, 1, 1}, {1, 1, 0}, {3, 5, 4}, {7, 17, 2}, {13, 31, 3}, {14, 32, 8}, {15, 33, 123}, {29, 65, 30}, {6, 16, 785}, {50, 40, 7}} {
+			for _, s := range [][3]int{{1, 1, 1}, {1, 1, 0}, {3, 5, 4}, {7, 17, 2}, {13, 31, 3}, {14, 32, 8},
+				{15, 33, 123}, {29, 65, 30}, {6, 16, 785}, {50, 40, 7}} {
 				for _, gap := range []int{0, 1, 5, (8 - s[2]%4) % 4} {
 					m, n, k := s[0], s[1], s[2]
 					lda, ldb, ldc := k+gap, k+2*gap, n+gap
@@ -58,11 +60,13 @@ func TestBytesExact(t *testing.T) {
 							if j < n {
 								want.SetInt64(0)
 								for p := range k {
-									want.Add(want, new(big.Int).Mul(big.NewInt(int64(a[i*lda+p])), big.NewInt(int64(b[j*ldb+p]))))
+									want.Add(want, new(big.Int).Mul(big.NewInt(int64(a[i*lda+p])),
+										big.NewInt(int64(b[j*ldb+p]))))
 								}
 							}
 							if int64(c[i*ldc+j]) != want.Int64() {
-								t.Fatalf("%s, %v, gap %d: (%d, %d) is %d, want %v", name, s, gap, i, j, c[i*ldc+j], want)
+								t.Fatalf("%s, %v, gap %d: (%d, %d) is %d, want %v", name, s, gap, i, j, c[i*ldc+j],
+									want)
 							}
 						}
 					}

@@ -186,7 +186,8 @@ func testSizes[T Real](t *testing.T) {
 		}
 	}
 	for _, s := range [][3]int{
-		{rowsMax + 1, 40, 9}, {3, colsMax + 1, 5}, {2*rowsMax - 1, 33, depthMax + 1}, {1, 3*colsMax - 1, 2}, {700, 3, 20},
+		{rowsMax + 1, 40, 9}, {3, colsMax + 1, 5}, {2*rowsMax - 1, 33, depthMax + 1}, {1, 3*colsMax - 1, 2},
+		{700, 3, 20},
 	} {
 		for q := range 4 {
 			testCase[T](t, g, transposes[q%2], transposes[q/2], s[0], s[1], s[2], 0.5, T(q%2))
@@ -272,7 +273,8 @@ func testSpecial[T Real](t *testing.T) {
 // TestExact multiplies integers, plain ones and multiples of the least subnormal
 // number, which must not be flushed to zero.
 func TestExact(t *testing.T) {
-	onPaths(t, func(t *testing.T) { testExact[float32](t, 0x1p-149) }, func(t *testing.T) { testExact[float64](t, 0x1p-1074) })
+	onPaths(t, func(t *testing.T) { testExact[float32](t, 0x1p-149) },
+		func(t *testing.T) { testExact[float64](t, 0x1p-1074) })
 }
 
 func testExact[T Real](t *testing.T, least T) {

@@ -12,8 +12,10 @@ import (
 // row-major, on the calling goroutine. What a column of B (from the right, a row) becomes does not depend on the
 // others. A solve multiplies by the reciprocals of A's diagonal. The package comment bounds its error. Arguments are
 // as Gemm's.
-func Triangular[T Real](solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int) {
-	x := triangular[T]{s == blas.Left, ul == blas.Lower, tA != blas.NoTrans, d == blas.Unit, solve, m, n, alpha, a, lda, b, ldb}
+func Triangular[T Real](solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T,
+	lda int, b []T, ldb int) {
+	x := triangular[T]{s == blas.Left, ul == blas.Lower, tA != blas.NoTrans, d == blas.Unit, solve, m, n, alpha, a, lda,
+		b, ldb}
 	w := pool.Get().(*workspaces)
 	of[*workspace[T]](&w.s, &w.d).triangular(*kernelOf[T](current()), *kernelOf[T](triangles()), &x)
 	pool.Put(w)

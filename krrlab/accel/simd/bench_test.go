@@ -18,7 +18,8 @@ func BenchmarkBoth(b *testing.B) {
 	}
 }
 
-func benchmarkTiles[T uint16 | float32](b *testing.B, name string, p Path, t, tiles int, f func(rows, cols int, tile []T, ld int, x, y, z, u []float32, t int, w *Workspace)) {
+func benchmarkTiles[T uint16 | float32](b *testing.B, name string, p Path, t, tiles int,
+	f func(rows, cols int, tile []T, ld int, x, y, z, u []float32, t int, w *Workspace)) {
 	const n = 512
 	for cores := 1; cores <= 2; cores++ {
 		b.Run(fmt.Sprintf("%s/cores=%d", name, cores), func(b *testing.B) {
@@ -53,7 +54,8 @@ func benchmarkTiles[T uint16 | float32](b *testing.B, name string, p Path, t, ti
 func BenchmarkElements(b *testing.B) {
 	const n = 4096
 	wide, out := make([]float64, n), make([]float64, n)
-	x, phases, dst, inner, zz := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n)
+	x, phases, dst, inner, zz := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n),
+		make([]float64, n)
 	for i := range x {
 		u := float32(i*911%n) / n
 		x[i], phases[i], inner[i], zz[i] = -20*u, 40*u-20, 60+20*u, 94

@@ -28,8 +28,8 @@
 // # Elementwise functions
 //
 // Exp32, Cos32 and GaussianRow compute in float64 and round once; Exp64 is right to an ulp of
-// float64. The assembly of these and of SquaredDistances and Round does the same operations in the same order as the Go code, which says by math.FMA where products and sums
-// are fused, and gives the same bits on every processor.
+// float64. The assembly of these and of SquaredDistances and Round does the same operations in the same order as the Go
+// code, which says by math.FMA where products and sums are fused, and gives the same bits on every processor.
 //
 // # Packed rows
 //

@@ -57,7 +57,8 @@ func vectors(n, together int) int {
 
 // inEights does as much as fast can, eight numbers within [lo, hi] at a time, and leaves the
 // rest to slow.
-func inEights(dst, x []float32, lo, hi float32, fast func(n int, dst, x *float32, lo, hi float32) int, slow func(dst, x []float32)) {
+func inEights(dst, x []float32, lo, hi float32, fast func(n int, dst, x *float32, lo, hi float32) int,
+	slow func(dst, x []float32)) {
 	for len(x) > 0 {
 		k := 0
 		if n := len(x) &^ 7; n > 0 {
@@ -69,7 +70,8 @@ func inEights(dst, x []float32, lo, hi float32, fast func(n int, dst, x *float32
 	}
 }
 
-// Exp64 sets dst[i] = e^a, a = scale·x[i], and 0 where a < flush, for a from −700 to 0; e^NaN is NaN. The error is at most
+// Exp64 sets dst[i] = e^a, a = scale·x[i], and 0 where a < flush, for a from −700 to 0; e^NaN is NaN. The error is at
+// most
 // 0.9 ulp of float64, beside that of a, which is rounded. dst may be x. Exp64 panics if dst is shorter than x.
 //
 // With n = round(a/ln 2) and r = a − n·ln 2, |r| ≤ ½·ln 2, ln 2 in two parts, of which n times the first is exact,

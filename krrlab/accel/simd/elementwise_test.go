@@ -93,9 +93,11 @@ func TestExp64(t *testing.T) { onEach(t, testExp64) }
 func testExp64(t *testing.T) {
 	const flush = -200 * math.Ln2
 	g := rand.New(rand.NewPCG(19, 20))
-	x := []float64{0, 0x1p-1074, 1e-300, 1e-17, math.Nextafter(-flush, 0), -flush, math.Nextafter(-flush, 1e3), 1e3, 1e300, math.Inf(1), math.NaN()}
+	x := []float64{0, 0x1p-1074, 1e-300, 1e-17, math.Nextafter(-flush, 0), -flush, math.Nextafter(-flush, 1e3), 1e3,
+		1e300, math.Inf(1), math.NaN()}
 	for k := range 40 { // near where n changes, and anywhere
-		x = append(x, (float64(k)+0.5)*math.Ln2, math.Nextafter((float64(k)+0.5)*math.Ln2, 0), 2*g.Float64(), -flush*g.Float64(), math.Exp(-30*g.Float64()))
+		x = append(x, (float64(k)+0.5)*math.Ln2, math.Nextafter((float64(k)+0.5)*math.Ln2, 0), 2*g.Float64(),
+			-flush*g.Float64(), math.Exp(-30*g.Float64()))
 	}
 	worst := 0.0
 	got := make([]float64, len(x))

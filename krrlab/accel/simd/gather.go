@@ -18,7 +18,8 @@ func GatherDot(start []int64, col []int32, value []float32, x, y []float64, t in
 		return
 	}
 	if end := start[rows]; len(y) < rows*t || int64(len(col)) < end || int64(len(value)) < end || len(x) < t {
-		panic(fmt.Sprintf("simd: GatherDot: %d rows and %d entries of %d columns and %d values, with %d into %d numbers",
+		panic(fmt.Sprintf("simd: GatherDot: %d rows and %d entries of %d columns and %d values, with %d into %d "+
+			"numbers",
 			rows, end, len(col), len(value), len(x), len(y)))
 	}
 	switch {

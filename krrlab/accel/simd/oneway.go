@@ -76,7 +76,8 @@ func (p *passes[T, V]) oneWay(rows, body int, tile []T, ld int, x, y []V, stride
 			multiply := func(f pass[T, V], groups, from, step int) {
 				if groups > 0 {
 					f(groups, a.k, &tile[r*ld+a.c], ld, at(x, c*stride+a.c), at(y, c*stride+a.c), stride,
-						at(z, c*rowStride+r), at(u, c*rowStride+r), rowStride, &tile[min(from, len(tile)-1)], step*ld*int(unsafe.Sizeof(tile[0])))
+						at(z, c*rowStride+r), at(u, c*rowStride+r), rowStride, &tile[min(from, len(tile)-1)],
+						step*ld*int(unsafe.Sizeof(tile[0])))
 				}
 			}
 			groups := a.m / p.rows[k]

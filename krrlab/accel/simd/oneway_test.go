@@ -80,7 +80,8 @@ func TestShare(t *testing.T) {
 			for rows := 2; rows <= 4; rows++ {
 				streamed, wide := share(want, groups, rows)
 				got := streamed*rows + wide
-				if streamed < 0 || wide < 0 || streamed+wide > groups || got < min(want, groups*rows) || got >= want+rows {
+				if streamed < 0 || wide < 0 || streamed+wide > groups || got < min(want, groups*rows) ||
+					got >= want+rows {
 					t.Errorf("%d rows beside %d groups of %d: %d and %d", want, groups, rows, streamed, wide)
 				}
 			}

@@ -8,7 +8,8 @@ import (
 // rowPacker packs the first entries of a row, as many as it can, rowUnpacker unpacks them. The tables are packed and
 // unpacked.
 type (
-	rowPacker   func(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) (done, kept int, sum float32)
+	rowPacker func(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32,
+		table *uint64) (done, kept int, sum float32)
 	rowUnpacker func(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done, read int)
 )
 
@@ -39,7 +40,8 @@ func Pack[T number](values []T, mask []uint16, row []T, least T, dropped []T) (n
 	if row, single := any(row).([]float32); single && len(row) > 0 {
 		if f := current().pack; f != nil {
 			var part float32
-			done, n, part = f(len(row), any(&values[0]).(*float32), &mask[0], &row[0], float32(least), any(&dropped[0]).(*float32), &packed[0])
+			done, n, part = f(len(row), any(&values[0]).(*float32), &mask[0], &row[0], float32(least),
+				any(&dropped[0]).(*float32), &packed[0])
 			done, sum = min(done, len(row)), T(part)
 		}
 	}
@@ -79,8 +81,8 @@ func Unpack[T number](row []T, mask []uint16, values []T) (n int) {
 	return n
 }
 
-// Candidates sets at to the places b, in ascending order, of the numbers with |row_b| at least own where before_b < place
-// and at least floors_b elsewhere, and returns how many there are. It panics if a slice is shorter than row.
+// Candidates sets at to the places b, in ascending order, of the numbers with |row_b| at least own where before_b <
+// place and at least floors_b elsewhere, and returns how many there are. It panics if a slice is shorter than row.
 func Candidates(at []int32, row, floors []float32, before []int32, own float32, place int32) (n int) {
 	at, floors, before = at[:len(row)], floors[:len(row)], before[:len(row)]
 	done := vectors(len(row), 8)

@@ -134,7 +134,8 @@ func TestPackPanics(t *testing.T) {
 // BenchmarkPack packs and unpacks tiles of 256×256, 45 % full: GB/s of the rows.
 func BenchmarkPack(b *testing.B) {
 	const n, least = 256, 0.55
-	tile, values, mask, dropped := make([]float32, n*n), make([]float32, n*n+n), make([]uint16, n*n/16), make([]float32, n)
+	tile, values, mask, dropped := make([]float32, n*n), make([]float32, n*n+n), make([]uint16, n*n/16),
+		make([]float32, n)
 	g := rand.New(rand.NewPCG(3, 4))
 	for i := range tile {
 		tile[i] = g.Float32()

@@ -19,7 +19,8 @@ type (
 // it is, beside each group, cols columns of one row or of as many as the group has, with
 // stride ld, and the next group fetches step bytes on. Pointers that a way of passing has no
 // use for may be nil.
-type pass[T entry, V number] = func(groups, cols int, tile *T, ld int, x, y *V, stride int, z, u *V, rowStride int, ahead *T, step int)
+type pass[T entry, V number] = func(groups, cols int, tile *T, ld int, x, y *V, stride int, z, u *V, rowStride int,
+	ahead *T, step int)
 
 // mostSides is the largest number of right-hand sides of a pass.
 const mostSides = 6
@@ -84,11 +85,13 @@ func (p *passes[T, V]) both(rows, body int, tile []T, ld int, x, y []V, stride i
 				if step > p.row() {
 					f = p.stream[k]
 				}
-				f(groups, body, &tile[r0*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rowStride+r0), at(u, c*rowStride+r0), rowStride, &tile[min(ahead, len(tile)-1)], step)
+				f(groups, body, &tile[r0*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rowStride+r0),
+					at(u, c*rowStride+r0), rowStride, &tile[min(ahead, len(tile)-1)], step)
 				ahead += groups * (body / p.lanes) * step / int(unsafe.Sizeof(tile[0]))
 			}
 			if rest := r0 + m - r1; rest > 0 {
-				p.narrow[k](rest, body, &tile[r1*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rowStride+r1), at(u, c*rowStride+r1), rowStride, &tile[r0*ld], 0)
+				p.narrow[k](rest, body, &tile[r1*ld], ld, at(x, c*stride), at(y, c*stride), stride,
+					at(z, c*rowStride+r1), at(u, c*rowStride+r1), rowStride, &tile[r0*ld], 0)
 			}
 			c += k
 		}
@@ -126,7 +129,8 @@ func at[V number](x []V, i int) *V {
 }
 
 // portable multiplies by columns j0, …, cols-1 of the tile.
-func portable[T entry, V number](sums, adds bool, rows, j0, cols int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
+func portable[T entry, V number](sums, adds bool, rows, j0, cols int, tile []T, ld int, x, y []V, stride int, z, u []V,
+	rowStride, t int) {
 	for r := range rows {
 		row := tile[r*ld+j0 : r*ld+cols]
 		for c := range t {
@@ -184,8 +188,9 @@ func portable[T entry, V number](sums, adds bool, rows, j0, cols int, tile []T, 
 //	u += T·x  (rows×t)   and   y += Tᵀ·z  (cols×t)
 //
 // with vectors by columns: x[c*cols+j], y[c*cols+j], z[c*rows+r], u[c*rows+r]. Vectors are float32 for tiles of float32
-// and of 16-bit numbers, which are taken as whole numbers 0 … 65535 and converted in registers, and float64 for tiles of
-// float64. It allocates nothing once w has served tiles of that size. It panics if a slice is too short or ld < cols.
+// and of 16-bit numbers, which are taken as whole numbers 0 … 65535 and converted in registers, and float64 for tiles
+// of float64. It allocates nothing once w has served tiles of that size. It panics if a slice is too short or ld <
+// cols.
 func Both[T entry, V number](rows, cols int, tile []T, ld int, x, y, z, u []V, t int, w *Workspace) {
 	k := current()
 	p, buf := pick[*passes[T, V]](k.both32, k.both16, k.both64), pick[*[]V](&w.v32, &w.v64)

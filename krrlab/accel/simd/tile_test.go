@@ -34,7 +34,8 @@ func draw[T number](g *rand.Rand, n int) []T {
 
 // testProducts compares a product with its definition in float64. The error of a sum of m
 // products is at most (m+2)·u of the sum of their magnitudes.
-func testProducts[T, V number](t *testing.T, sums, adds bool, u float64, f func(rows, cols int, tile []T, ld int, x, y, z, s []V, k int, w *Workspace)) {
+func testProducts[T, V number](t *testing.T, sums, adds bool, u float64,
+	f func(rows, cols int, tile []T, ld int, x, y, z, s []V, k int, w *Workspace)) {
 	g := rand.New(rand.NewPCG(1, 2))
 	var w Workspace
 	for _, rows := range edges {
@@ -58,14 +59,16 @@ func testProducts[T, V number](t *testing.T, sums, adds bool, u float64, f func(
 			for c := range k {
 				for r := range rows {
 					if m := cols; sums {
-						check("u", r, c, s[c*rows+r], s0[c*rows+r], m, func(j int) float64 { return float64(tile[r*ld+j]) * float64(x[c*cols+j]) })
+						check("u", r, c, s[c*rows+r], s0[c*rows+r], m,
+							func(j int) float64 { return float64(tile[r*ld+j]) * float64(x[c*cols+j]) })
 					} else if s[c*rows+r] != s0[c*rows+r] {
 						t.Fatal("u was written")
 					}
 				}
 				for j := range cols {
 					if adds {
-						check("y", j, c, y[c*cols+j], y0[c*cols+j], rows, func(r int) float64 { return float64(tile[r*ld+j]) * float64(z[c*rows+r]) })
+						check("y", j, c, y[c*cols+j], y0[c*cols+j], rows,
+							func(r int) float64 { return float64(tile[r*ld+j]) * float64(z[c*rows+r]) })
 					} else if y[c*cols+j] != y0[c*cols+j] {
 						t.Fatal("y was written")
 					}
@@ -86,10 +89,12 @@ func TestProducts(t *testing.T) {
 }
 
 func testOneWay[T number](t *testing.T) {
-	testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []T, ld int, x, _, _, u []float64, k int, _ *Workspace) {
+	testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []T, ld int, x, _, _, u []float64, k int,
+		_ *Workspace) {
 		Forward(rows, cols, tile, ld, x, cols, u, rows, k)
 	})
-	testProducts(t, false, true, 0x1p-53, func(rows, cols int, tile []T, ld int, _, y, z, _ []float64, k int, w *Workspace) {
+	testProducts(t, false, true, 0x1p-53, func(rows, cols int, tile []T, ld int, _, y, z, _ []float64, k int,
+		w *Workspace) {
 		Backward(rows, cols, tile, ld, y, cols, z, rows, k, w)
 	})
 }
@@ -137,7 +142,8 @@ func TestBoth16Values(t *testing.T) {
 					tile[r*ld+j] = uint16(r<<8 + j ^ 0x1357*k)
 				}
 			}
-			x, y, z, u := make([]float32, cols*k), make([]float32, cols*k), make([]float32, rows*k), make([]float32, rows*k)
+			x, y, z, u := make([]float32, cols*k), make([]float32, cols*k), make([]float32, rows*k),
+				make([]float32, rows*k)
 			for r := range rows { // one row at a time: y is that row, u one column of it
 				clear(y)
 				clear(z)
@@ -171,7 +177,8 @@ func TestBoth16Specials(t *testing.T) {
 			for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1)), 0x1p-140} {
 				for _, at := range []int{0, 15, 16, 28} {
 					tile := slices.Repeat([]uint16{3}, rows*cols)
-					x, y, z, u := make([]float32, cols*k), make([]float32, cols*k), make([]float32, rows*k), make([]float32, rows*k)
+					x, y, z, u := make([]float32, cols*k), make([]float32, cols*k), make([]float32, rows*k),
+						make([]float32, rows*k)
 					x[(k-1)*cols+at], z[(k-1)*rows+at] = bad, bad
 					Both(rows, cols, tile, cols, x, y, z, u, k, &Workspace{})
 					for i, v := range y {
@@ -308,7 +315,8 @@ func TestSameBits(t *testing.T) {
 		x[i] *= 60
 	}
 	for i := 0; i < len(x); i += 97 { // out of range, here and there
-		x[i] = []float32{1e30, -1e30, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 100, -100, 3e6}[i/97%8]
+		x[i] = []float32{1e30, -1e30, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 100, -100,
+			3e6}[i/97%8]
 	}
 	zz, inner64 := make([]float64, len(x)), make([]float64, len(x))
 	for i := range zz {
@@ -372,14 +380,16 @@ func TestSquaredDistances(t *testing.T) {
 		SquaredDistances(dst, inner, zz, 0.1)
 		SquaredDistances(wide, wide, zz, 0.1)
 		for i, v := range inner {
-			if want := max(0, 0.1+zz[i]-2*float64(v)); (dst[i] != want || wide[i] != want) && !(want != want && dst[i] != dst[i] && wide[i] != wide[i]) {
+			if want := max(0, 0.1+zz[i]-2*float64(v)); (dst[i] != want || wide[i] != want) &&
+				!(want != want && dst[i] != dst[i] && wide[i] != wide[i]) {
 				t.Errorf("%d: %g and %g, want %g", i, dst[i], wide[i], want)
 			}
 			wide[i] = math.Ldexp(float64(v), -126)
 		}
 		Round(inner, wide)
 		for i, v := range wide {
-			if want := float32(v); want == want && inner[i] != want && math.Abs(v) >= 0x1p-126 || inner[i] != 0 && math.Abs(v) < 0x1p-126 {
+			if want := float32(v); want == want && inner[i] != want && math.Abs(v) >= 0x1p-126 || inner[i] != 0 &&
+				math.Abs(v) < 0x1p-126 {
 				t.Errorf("%g is rounded to %g", v, inner[i])
 			}
 		}
