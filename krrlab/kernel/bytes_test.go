@@ -78,7 +78,8 @@ func TestBytesTile(t *testing.T) {
 							continue
 						}
 						// Arguments −a of the exponential are rounded to float32 for Matérn kernels.
-						if got := first32[a*(nz+1)+b]; math.Abs(float64(got)-want) > want*(0x1p-22+0x1p-23*math.Abs(math.Log(want+0x1p-140)))+0x1p-100 {
+						tol := want*(0x1p-22+0x1p-23*math.Abs(math.Log(want+0x1p-140))) + 0x1p-100
+						if got := first32[a*(nz+1)+b]; math.Abs(float64(got)-want) > tol {
 							t.Errorf("%v in float32, d = %d, %v (%d, %d): %v, want %v", k, d, arith, a, b, got, want)
 						}
 					}
