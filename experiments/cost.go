@@ -50,8 +50,6 @@ const (
 	// Auto by n², as measured on COVTYPE, the data that it is here for, whole: 100 s with one column and 240 s with
 	// seven on two cores, and 11.8 GB.
 	autoSeconds, autoColumn, autoBytes = 6.5e-10, 2e-10, 0.1
-
-	polynomial, fftValue = "polynomial", 4.4 // a value of one FFT of a TensorSketch, in cosines, times log₂ s
 )
 
 // costOf predicts the cost of a case of the given size whose solve takes the given number of
@@ -76,9 +74,6 @@ func costOf(r *plan.Rates, c Case, size extent, iterations int) caseCost {
 	}
 	plan.Cost{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1), Tests: size.TestN}.Of(&way)
 	out := caseCost{way.Seconds, way.Bytes}
-	if way.Precond == plan.Features && c.Kernel.Name == polynomial { // the q+1 FFTs of a TensorSketch
-		out.Features = n * s * math.Log2(max(2, s)) * float64(c.Kernel.Degree+1) * fftValue / r.Cos
-	}
 	switch c.Method {
 	case RandomFeatures:
 		out.Kernel, out.Solve, out.Residual = 0, 0, 0

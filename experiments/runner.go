@@ -3,7 +3,6 @@ package experiments
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -203,34 +202,18 @@ func (r *runner) run(ctx context.Context, j *job) error {
 	}
 	r.took += time.Since(r.began).Seconds()
 	r.cost += j.cost.Sum()
-	res = ended(res, err)
-	if j.result = res; res.Data.Name == "" {
-		res.Data.Name = j.c.Data
+	if err != nil {
+		res = &Result{Status: Failed, Reason: oneLine(err), Data: Data{Name: j.c.Data}}
 	}
 	res.Machine, res.Commit, res.Bytes = machine(), r.opt.Version, accel.PeakRSS()
 	res.Date = time.Now().UTC().Format(time.RFC3339)
-	if r.opt.Out != "" && res.Ran() {
-		err := saveCase(r.opt.Out, j.c, res)
-		if _, not := errors.AsType[*json.UnsupportedValueError](err); not { // a number that is not finite
-			j.result = &Result{Status: Failed, Reason: oneLine(err), Data: res.Data}
-		} else if err != nil {
+	if j.result = res; r.opt.Out != "" && res.Ran() {
+		if err := saveCase(r.opt.Out, j.c, res); err != nil {
 			return err
 		}
 	}
 	r.opt.Finished(j.c, j.result)
 	return nil
-}
-
-// ended returns the result of a case that ended with err: with an error nothing but the data of it counts.
-func ended(res *Result, err error) *Result {
-	if err == nil {
-		return res
-	}
-	failed := &Result{Status: Failed, Reason: oneLine(err)}
-	if res != nil {
-		failed.Data = res.Data
-	}
-	return failed
 }
 
 // oneLine is the first line of an error, without the package's name.
@@ -267,26 +250,19 @@ func (r *runner) measure(ctx context.Context, c Case) (res *Result, err error) {
 // open makes the session of a case's group the current one, and lets go of what this case
 // has no use for.
 func (r *runner) open(ctx context.Context, c Case) error {
-	if r.session != nil && r.group == groupOf(c) {
-		if m := c.Method; m != PCG && m != BlockPCG && m != CG {
-			if r.session.lab != nil {
-				r.session.lab.Free()
-			}
-			debug.FreeOSMemory()
-		}
-		return nil
+	if g := groupOf(c); g != r.group || r.session == nil {
+		r.session, r.group = nil, g
+		debug.FreeOSMemory()
+		r.session, r.failed = openSession(ctx, g, r.opt, r.watch)
 	}
-	if r.failed != nil && r.group == groupOf(c) {
+	if r.failed != nil {
 		return r.failed
 	}
-	r.session = nil
-	debug.FreeOSMemory()
-	r.group = groupOf(c)
-	r.session, r.failed = openSession(ctx, r.group, r.opt, r.watch)
-	if r.failed != nil {
-		r.session = nil
+	if m := c.Method; m != PCG && m != BlockPCG && m != CG && r.session.lab != nil {
+		r.session.lab.Free()
+		debug.FreeOSMemory()
 	}
-	return r.failed
+	return nil
 }
 
 // watch reports a stage of the job under way.

@@ -45,7 +45,7 @@ func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.E
 	start := time.Now()
 	pair, err := datasets.Load(ctx, g.data, &datasets.LoadOptions{Dirs: o.Dirs, N: g.n})
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	s.train, s.test, s.load = pair.Train, pair.Test, time.Since(start).Seconds()
 	s.info, err = provenance(pair, o.Dirs)

@@ -103,15 +103,9 @@ func (e *experiment) scaling() (out []scaled) {
 	for _, dim := range scalingDims {
 		rank := int(math.Ceil(float64(dim) / 0.9))
 		g := e.g.Sub("flat", uint64(dim))
-		y := normals(g, rank, rank+8)
-		var svd mat.SVD
-		svd.Factorize(y, mat.SVDThin)
-		var v mat.Dense
-		svd.VTo(&v) // rows of Vᵀ are orthonormal: QQᵀ = 0.9·I
-		q := points.NewDense(rank, rank+8, mat.DenseCopyOf(v.T()).RawMatrix().Data)
-		for i := range q.Data {
-			q.Data[i] *= math.Sqrt(0.9)
-		}
+		rows := mat.DenseCopyOf(orthogonal(g, rank+8).Slice(0, rank, 0, rank+8))
+		rows.Scale(math.Sqrt(0.9), rows) // QQᵀ = 0.9·I
+		q := points.NewDense(rank, rank+8, rows.RawMatrix().Data)
 		statDim := 0.9 * float64(rank)
 		s2 := int(16 * statDim * math.Max(1, math.Log(statDim)))
 		c := feature.Chain{Features: e.parts.TensorSketch(plain(1)), Width: s1, Sketches: sketch.Composition{{Dist: e.parts.SRHT}}}
