@@ -54,14 +54,16 @@ func (s *session) randomFeatures(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	fit, err := baseline.RandomFeatures(ctx, m, s.train.X, c.Lambda, y, &baseline.FeatureOptions{Memory: s.room(), Progress: s.stages()})
+	fit, err := baseline.RandomFeatures(ctx, m, s.train.X, c.Lambda, y,
+		&baseline.FeatureOptions{Memory: s.room(), Progress: s.stages()})
 	if err != nil {
 		return nil, err
 	}
 	r := s.begin(c)
 	r.Status, r.Converged, r.Iterations = Status(fit.Status.String()), fit.Status == pcg.Converged, fit.Rounds
 	sec := fit.Seconds
-	r.Seconds.Load, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = s.load, sec.Features, sec.Factor+sec.Gram, sec.Solve+sec.Residual
+	r.Seconds.Load, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = s.load, sec.Features, sec.Factor+sec.Gram,
+		sec.Solve+sec.Residual
 	r.Values = finite(map[string]float64{"objective": fit.Objective, "residual": fit.MaxRelRes()})
 	return r, s.score(ctx, c, r, coding, fit.Predict)
 }
@@ -103,7 +105,8 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := baseline.NewADMM(ctx, m, s.train.X, c.Lambda, y, loss, &baseline.ADMMOptions{Memory: s.room(), Progress: s.stages()})
+	a, err := baseline.NewADMM(ctx, m, s.train.X, c.Lambda, y, loss,
+		&baseline.ADMMOptions{Memory: s.room(), Progress: s.stages()})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +120,8 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 	fit, err := a.Solve(ctx, &baseline.ADMMSolve{
 		Rho: grid.Best, Tol: c.Tol, MaxIter: c.MaxIter,
 		Monitor: func(x baseline.ADMMStep) error {
-			s.monitor(krrlab.Event{Stage: stage.Solve, Iteration: x.Iteration, Residual: max(x.Primal, x.DualRes), Remaining: -1})
+			s.monitor(krrlab.Event{Stage: stage.Solve, Iteration: x.Iteration, Residual: max(x.Primal, x.DualRes),
+				Remaining: -1})
 			return nil
 		},
 	})
@@ -139,7 +143,8 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 
 // score predicts the test rows of a case, if there are any, and puts the judgment into the
 // result.
-func (s *session) score(ctx context.Context, c Case, r *Result, coding datasets.Coding, predict func(context.Context, points.Points) (*mat.Dense, error)) error {
+func (s *session) score(ctx context.Context, c Case, r *Result, coding datasets.Coding,
+	predict func(context.Context, points.Points) (*mat.Dense, error)) error {
 	test := s.tests(c)
 	if test == nil {
 		return nil

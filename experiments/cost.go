@@ -57,7 +57,8 @@ const (
 // of Algorithm 1, and ADMM passes over Z.
 func costOf(r *plan.Rates, c Case, size extent, iterations int) caseCost {
 	n, t, s := float64(size.N), float64(size.T), float64(c.S)
-	way := plan.Candidate{Solver: string(c.Method), Precond: plan.None, Storage: gram.Float32, Iterations: cmp.Or(iterations, guessPlain)}
+	way := plan.Candidate{Solver: string(c.Method), Precond: plan.None, Storage: gram.Float32,
+		Iterations: cmp.Or(iterations, guessPlain)}
 	switch c.Method {
 	case Auto:
 		return caseCost{plan.Seconds{Solve: n * n * (autoSeconds + autoColumn*t)}, int64(autoBytes * n * n)}
@@ -66,7 +67,8 @@ func costOf(r *plan.Rates, c Case, size extent, iterations int) caseCost {
 	case PCG, BlockPCG, RandomFeatures, ADMM:
 		way.Precond, way.S, way.Iterations = plan.Features, min(c.S, size.N), cmp.Or(iterations, guessPreconditioned)
 	}
-	if c.Storage == gram.Float64.String() || c.Storage == "" && c.Tol > 0 && c.Tol <= fineStorage && c.Method != Direct {
+	if c.Storage == gram.Float64.String() || c.Storage == "" && c.Tol > 0 && c.Tol <= fineStorage &&
+		c.Method != Direct {
 		way.Storage = gram.Float64
 	}
 	if way.Precond == plan.Features && c.Method != PCG && c.Method != BlockPCG {
@@ -81,7 +83,8 @@ func costOf(r *plan.Rates, c Case, size extent, iterations int) caseCost {
 		out.Bytes = int64(4*n*s + 16*math.Pow(min(n, s), 2))
 	case ADMM:
 		out.Kernel, out.Factor, out.Residual = 0, 0, 0
-		out.Solve = float64(cmp.Or(iterations, admmIterations)+rhoTrial*len(rhoGrid)) * (8*n*s/r.Read + 4*n*s*t/r.Gemm32)
+		out.Solve = float64(cmp.Or(iterations, admmIterations)+rhoTrial*len(rhoGrid)) * (8*n*s/r.Read +
+			4*n*s*t/r.Gemm32)
 		out.Bytes = int64(4*n*s + 160*n*t)
 	}
 	if c.CountOnly {

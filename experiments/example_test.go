@@ -29,15 +29,18 @@ func ExamplePublished() {
 
 // A user-defined experiment: does the tolerance matter to the error?
 func ExampleRun() {
-	own := &experiments.Experiment{ID: "own", Title: "Two tolerances", Plan: func(experiments.Scale) []experiments.Entry {
-		c := experiments.Case{
-			Data: "synthetic-classes", N: 500, TestN: 500, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5}, Lambda: 0.5,
-			Method: experiments.PCG, S: 100, LambdaP: 0.5, Seed: 1,
-		}
-		coarse, fine := c, c
-		coarse.Tol, fine.Tol = 1e-1, 1e-6
-		return []experiments.Entry{{Row: "classes", Role: "coarse", Case: coarse}, {Row: "classes", Role: "fine", Case: fine}}
-	}}
+	own := &experiments.Experiment{ID: "own", Title: "Two tolerances",
+		Plan: func(experiments.Scale) []experiments.Entry {
+			c := experiments.Case{
+				Data: "synthetic-classes", N: 500, TestN: 500, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5},
+				Lambda: 0.5,
+				Method: experiments.PCG, S: 100, LambdaP: 0.5, Seed: 1,
+			}
+			coarse, fine := c, c
+			coarse.Tol, fine.Tol = 1e-1, 1e-6
+			return []experiments.Entry{{Row: "classes", Role: "coarse", Case: coarse},
+				{Row: "classes", Role: "fine", Case: fine}}
+		}}
 	plan := experiments.NewPlan(own, experiments.Smoke)
 	reports, err := experiments.Run(context.Background(), []*experiments.Plan{plan}, nil)
 	if err != nil {

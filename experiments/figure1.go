@@ -54,7 +54,8 @@ func figure1Plan(scale Scale) []Entry {
 	z := figure1Sizes[scale]
 	var out []Entry
 	for k, kern := range figure1Kernels {
-		c := Case{Data: z.data, N: z.n, TestN: z.testN, Kernel: kern.spec, Lambda: 0.01, Method: PCG, LambdaP: 0.01, Tol: 1e-3}
+		c := Case{Data: z.data, N: z.n, TestN: z.testN, Kernel: kern.spec, Lambda: 0.01, Method: PCG, LambdaP: 0.01,
+			Tol: 1e-3}
 		for i, expect := range z.expect[k] {
 			c.S = z.points >> (z.from[k] - i)
 			out = append(out, reseeded(kern.name, exactRole, c, z.seeds, expect)...)
@@ -79,17 +80,19 @@ func reseeded(row, role string, c Case, seeds, expect int) []Entry {
 }
 
 func figure1Tables(r *Report) []*plots.Table {
-	return r.curveTable("Figure 1: ", "The exact method is Algorithm 1 with λ_p = λ = 0.01, τ = 10⁻³; random features: ridge "+
-		"regression on s features, the same λ.", "kernel", bySketch, exactRole, featuresRole)
+	return r.curveTable("Figure 1: ", "The exact method is Algorithm 1 with λ_p = λ = 0.01, τ = 10⁻³; random "+
+		"features: ridge regression on s features, the same λ.", "kernel", bySketch, exactRole, featuresRole)
 }
 
 // curveTable returns the table with a row for each place of the curves of roles that has a result.
 func (r *Report) curveTable(title, caption, row string, by func(Case) float64, roles ...string) []*plots.Table {
 	t := &plots.Table{
 		Title: title + r.Title,
-		Caption: "Medians of the seeds, and the least and most. Seconds: of training, K and Z included. " + caption + " " +
+		Caption: "Medians of the seeds, and the least and most. Seconds: of training, K and Z included. " + caption +
+			" " +
 			r.dataCaption(),
-		Columns: []plots.Column{{Name: row}, {Name: "method"}, {Name: "n"}, {Name: "s"}, {Name: "seeds", Align: plots.Right},
+		Columns: []plots.Column{{Name: row}, {Name: "method"}, {Name: "n"}, {Name: "s"},
+			{Name: "seeds", Align: plots.Right},
 			textual("error (%)"), textual("time (s)"), textual("iterations")},
 	}
 	for _, row := range r.Rows() {
@@ -148,7 +151,8 @@ func figure1Figures(r *Report) []Figure {
 	var panels []*plots.Figure
 	n := 0
 	for _, row := range r.ranRows() {
-		e := &plots.Figure{Title: row, X: plots.Axis{Label: "random features s", Log: true}, Y: plots.Axis{Label: "test error (%)", Log: true}}
+		e := &plots.Figure{Title: row, X: plots.Axis{Label: "random features s", Log: true},
+			Y: plots.Axis{Label: "test error (%)", Log: true}}
 		s := &plots.Figure{Title: row, X: e.X, Y: plots.Axis{Label: "training time (s)", Log: true}}
 		for _, role := range []string{exactRole, featuresRole} {
 			curve := r.curve(row, role, bySketch)
@@ -163,9 +167,9 @@ func figure1Figures(r *Report) []Figure {
 		return nil
 	}
 	f := plots.Grid("Random features against the exact method, n = "+thousands(n), 2, panels...)
-	f.Caption = "Test error (left) and seconds of training (right) against the number s of random features, which are the whole " +
-		"model of the random features method and only the preconditioner of the exact one; up to s = n. Lines: medians of the " +
-		"seeds, bands: least to most. " + r.dataCaption()
+	f.Caption = "Test error (left) and seconds of training (right) against the number s of random features, which " +
+		"are the whole model of the random features method and only the preconditioner of the exact one; up to s = " +
+		"n. Lines: medians of the seeds, bands: least to most. " + r.dataCaption()
 	return []Figure{{r.ID, f}}
 }
 
@@ -183,10 +187,11 @@ func allErrors(curve []*sample) []float64 {
 const near = 1.05
 
 func figure1Verdicts(r *Report) []Verdict {
-	gap := &evidence{claim: "the gap of random features persists at s = n: every seed's error is above every one of the exact method"}
+	gap := &evidence{claim: "the gap of random features persists at s = n: every seed's error is above every one of " +
+		"the exact method"}
 	flat := &evidence{claim: "s does not change the exact method's error: all s and seeds within 0.1 %"}
-	slow := &evidence{claim: "random features take longer to come within 5 % of the exact error than the exact method, or do not " +
-		"reach it with s ≤ n"}
+	slow := &evidence{claim: "random features take longer to come within 5 % of the exact error than the exact " +
+		"method, or do not reach it with s ≤ n"}
 	all := []*evidence{gap, flat, slow}
 	for _, row := range r.Rows() {
 		exact, features := r.curve(row, exactRole, bySketch), r.curve(row, featuresRole, bySketch)
@@ -208,7 +213,8 @@ func figure1Verdicts(r *Report) []Verdict {
 		isNear := func(p *sample) bool { return median(p.errors) <= near*median(errors) }
 		if i := slices.IndexFunc(features, isNear); i >= 0 {
 			p := features[i]
-			slow.add(known(p.train() > fastest.train()), "%s: s = %d in %.0f s, against %s", row, p.c.S, p.train(), quick)
+			slow.add(known(p.train() > fastest.train()), "%s: s = %d in %.0f s, against %s", row, p.c.S, p.train(),
+				quick)
 		} else {
 			slow.add(Holds, "%s: not by s = n, in %.0f s, against %s", row, last.train(), quick)
 		}

@@ -63,11 +63,14 @@ type figure2Row struct {
 
 var figure2Rows = map[Scale][]figure2Row{
 	Smoke: {
-		{name: "built-in digits", data: "synthetic-digits", n: []int{100, 200, 400}, testN: 300, share: 1. / 6, seeds: 5},
-		{name: "built-in classes", data: "synthetic-classes", n: []int{100, 200, 400}, testN: 300, share: 0.12, seeds: 5},
+		{name: "built-in digits", data: "synthetic-digits", n: []int{100, 200, 400}, testN: 300, share: 1. / 6,
+			seeds: 5},
+		{name: "built-in classes", data: "synthetic-classes", n: []int{100, 200, 400}, testN: 300, share: 0.12,
+			seeds: 5},
 	},
 	Laptop: {
-		{name: "MNIST", data: "mnist", n: []int{1000, 2000, 5000, 10000, 20000, 50000}, share: 1. / 6, seeds: 5, its: 110},
+		{name: "MNIST", data: "mnist", n: []int{1000, 2000, 5000, 10000, 20000, 50000}, share: 1. / 6, seeds: 5,
+			its: 110},
 		{name: "COVTYPE, a subset", data: "covtype-sample", n: []int{1000, 2000, 5000, 10000, 20000, 50000},
 			share: 55000. / 464809, seeds: 5, its: 650, grows: 0.5,
 			auto: []int{1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 0}, paper: "COVTYPE"},
@@ -75,8 +78,9 @@ var figure2Rows = map[Scale][]figure2Row{
 	Paper: {
 		{name: "MNIST, generated beyond 60,000", data: "mnist-infinite", n: []int{10000, 30000, 100000, 200000, 450000},
 			share: 35000. / 400000, seeds: 1, its: 100, first: 20000},
-		{name: "COVTYPE", data: "covtype", n: []int{10000, 30000, 100000, 200000, 464809}, share: 55000. / 464809, seeds: 1,
-			its: 555, grows: 0.2, first: 20000, paper: "COVTYPE"},
+		{name: "COVTYPE", data: "covtype", n: []int{10000, 30000, 100000, 200000, 464809}, share: 55000. / 464809,
+			seeds: 1,
+			its:   555, grows: 0.2, first: 20000, paper: "COVTYPE"},
 	},
 }
 
@@ -88,14 +92,16 @@ func figure2Plan(scale Scale) []Entry {
 			panic(err) // the sets are written down above
 		}
 		most := w.n[len(w.n)-1]
-		c := Case{Data: w.data, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma}, Lambda: info.Lambda}
+		c := Case{Data: w.data, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
+			Lambda: info.Lambda}
 		for _, n := range w.n {
 			seeds := w.seeds
 			if n > 20000 {
 				seeds = min(seeds, 3)
 			}
 			e := c
-			e.N, e.Method, e.LambdaP, e.Tol, e.S = n, PCG, info.Lambda, 1e-3, max(1, int(math.Round(w.share*float64(n))))
+			e.N, e.Method, e.LambdaP, e.Tol, e.S = n, PCG, info.Lambda, 1e-3,
+				max(1, int(math.Round(w.share*float64(n))))
 			its := int(w.its * math.Pow(float64(n)/float64(most), w.grows))
 			out = append(out, reseeded(w.name, exactRole, e, seeds, its)...)
 			for _, role := range profiles {
@@ -119,8 +125,9 @@ func figure2Plan(scale Scale) []Entry {
 const figure2Caption = "The constant s is 0.2n at 2/9 of the largest n, as the paper's 20,000 is."
 
 func figure2Tables(r *Report) []*plots.Table {
-	return r.curveTable("Figure 2: ", "Gaussian kernel with table 1's σ and λ; the exact method is Algorithm 1 with table 1's "+
-		"share of n for s, λ_p = λ and τ = 10⁻³; auto is what the plan chooses, the plan's seconds included. "+figure2Caption,
+	return r.curveTable("Figure 2: ", "Gaussian kernel with table 1's σ and λ; the exact method is Algorithm 1 with "+
+		"table 1's share of n for s, λ_p = λ and τ = 10⁻³; auto is what the plan chooses, the plan's seconds "+
+		"included. "+figure2Caption,
 		"data", byPoints, roles2...)
 }
 
@@ -132,7 +139,8 @@ func (r *Report) publishedPoint(row string) (byN, byTime []plots.Series) {
 	}
 	p := printed{"table1", figure2Rows[r.Scale][i].paper}
 	at := func(column string) []plots.Series {
-		s := plots.Series{Name: fmt.Sprintf("paper, %v iterations, %v", p.cell("iterations"), p.cell("resources")), Style: plots.Points}
+		s := plots.Series{Name: fmt.Sprintf("paper, %v iterations, %v", p.cell("iterations"), p.cell("resources")),
+			Style: plots.Points}
 		s.Add(p.number(column), 100*p.number("error_rate"))
 		return []plots.Series{s}
 	}
@@ -142,7 +150,8 @@ func (r *Report) publishedPoint(row string) (byN, byTime []plots.Series) {
 func figure2Figures(r *Report) []Figure {
 	var panels []*plots.Figure
 	for _, row := range r.ranRows() {
-		byN := &plots.Figure{Title: row, X: plots.Axis{Label: "training points n", Log: true}, Y: plots.Axis{Label: "test error (%)", Log: true}}
+		byN := &plots.Figure{Title: row, X: plots.Axis{Label: "training points n", Log: true},
+			Y: plots.Axis{Label: "test error (%)", Log: true}}
 		byTime := &plots.Figure{Title: row, X: plots.Axis{Label: "training time (s)", Log: true}, Y: byN.Y}
 		for _, role := range roles2 {
 			curve := r.curve(row, role, byPoints)
@@ -157,17 +166,19 @@ func figure2Figures(r *Report) []Figure {
 		return nil
 	}
 	f := plots.Grid("Error against data and against time", 2, panels...)
-	f.Caption = "Test error against the number n of training points (left) and against the seconds of training on them (right; the " +
-		"points of a line are the n of the left). Lines: medians of the seeds, bands: least to most. " + figure2Caption + " " +
+	f.Caption = "Test error against the number n of training points (left) and against the seconds of training on " +
+		"them (right; the points of a line are the n of the left). Lines: medians of the seeds, bands: least to " +
+		"most. " + figure2Caption + " " +
 		r.dataCaption()
 	return []Figure{{r.ID, f}}
 }
 
 func figure2Verdicts(r *Report) []Verdict {
-	more := &evidence{claim: "the exact method's error is below that of random features with each profile of s at the largest n"}
+	more := &evidence{claim: "the exact method's error is below that of random features with each profile of s at " +
+		"the largest n"}
 	grow := &evidence{claim: "the exact method's error keeps falling as n grows"}
-	time := &evidence{claim: "in the time that the exact method takes at the largest n, random features of no profile and no n reach a " +
-		"smaller error"}
+	time := &evidence{claim: "in the time that the exact method takes at the largest n, random features of no " +
+		"profile and no n reach a smaller error"}
 	for _, row := range r.Rows() {
 		exact := r.curve(row, exactRole, byPoints)
 		last, prev := exact[len(exact)-1], exact[len(exact)-2]
@@ -187,7 +198,8 @@ func figure2Verdicts(r *Report) []Verdict {
 		if r.decides([]*evidence{more}, on, row, ends...) {
 			for i, p := range ends {
 				most, least := last.errors[len(last.errors)-1], p.errors[0]
-				more.add(known(least > most), "%s, n = %d: at least %s by %s, at most %s exactly", row, p.c.N, percent(least),
+				more.add(known(least > most), "%s, n = %d: at least %s by %s, at most %s exactly", row, p.c.N,
+					percent(least),
 					profiles[i], percent(most))
 			}
 		}
@@ -196,7 +208,8 @@ func figure2Verdicts(r *Report) []Verdict {
 		}
 		inTime := func(p *sample) bool { return p.train() <= last.train() }
 		if p := best(features, inTime, leastError); p != nil {
-			time.add(known(median(p.errors) >= median(last.errors)), "%s: %s in %.0f s at best, with n = %d and s = %d, against %s in %.0f s",
+			time.add(known(median(p.errors) >= median(last.errors)), "%s: %s in %.0f s at best, with n = %d and s = "+
+				"%d, against %s in %.0f s",
 				row, percent(median(p.errors)), p.train(), p.c.N, p.c.S, percent(median(last.errors)), last.train())
 		}
 	}

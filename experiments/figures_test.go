@@ -51,7 +51,8 @@ func TestCurve(t *testing.T) {
 		t.Fatalf("%d places", len(curve))
 	}
 	p, q := curve[0], curve[1]
-	if !slices.Equal(p.errors, []float64{0.01, 0.02, 0.03, 0.05}) || median(p.errors) != 0.025 || p.ran != 5 || p.complete() {
+	if !slices.Equal(p.errors, []float64{0.01, 0.02, 0.03, 0.05}) || median(p.errors) != 0.025 || p.ran != 5 ||
+		p.complete() {
 		t.Errorf("%+v", p)
 	}
 	if got := spread(perCent(p), "%.1f"); got != "2.5 (1.0–5.0)" {
@@ -137,7 +138,8 @@ func TestFigure1(t *testing.T) {
 	tab := r.Tables()[0]
 	found := false
 	for _, row := range tab.Rows {
-		if row[0].String() == figure1Kernels[0].name && row[1].String() == featuresRole && row[2].String() == "20000" && row[3].String() == "10000" {
+		if row[0].String() == figure1Kernels[0].name && row[1].String() == featuresRole && row[2].String() == "20000" &&
+			row[3].String() == "10000" {
 			found = true
 			// 2 % + 0.4 %·2 + 0.01 %·seed; 1+2+25+4 seconds
 			if row[4].String() != "5" || row[5].String() != "2.83 (2.81–2.85)" || row[6].String() != "32" {
@@ -156,7 +158,8 @@ func TestFigure1(t *testing.T) {
 		t.Errorf("title %q", title)
 	}
 	p := figs[0].Figure.Panels[0]
-	if len(p.Series) != 2 || p.Series[0].Name != exactRole || len(p.Series[0].X) != 4 || len(p.Series[1].X) != 6 || p.Series[1].X[5] != 20000 {
+	if len(p.Series) != 2 || p.Series[0].Name != exactRole || len(p.Series[0].X) != 4 || len(p.Series[1].X) != 6 ||
+		p.Series[1].X[5] != 20000 {
 		t.Errorf("error panel %+v", p.Series)
 	}
 	if y := figs[0].Figure.Panels[1].Series[1].Y[5]; y != 57 {
@@ -206,12 +209,18 @@ func TestFigure2(t *testing.T) {
 		without func(e *Entry) bool
 		open    []string
 	}{
-		"the largest n":          {func(e *Entry) bool { return e.Case.N == 50000 }, []string{below, falls, time}},
-		"a seed":                 {func(e *Entry) bool { return e.Case.N == 50000 && e.Role == exactRole && e.Case.Seed == 2 }, []string{below, falls, time}},
-		"random features":        {func(e *Entry) bool { return e.Role != exactRole }, []string{below, time}},
-		"a profile at one n":     {func(e *Entry) bool { return e.Role == shareRole && e.Case.N == 10000 }, []string{time}},
-		"the n before the last":  {func(e *Entry) bool { return e.Role == exactRole && e.Case.N == 20000 }, []string{falls}},
-		"a profile at the end":   {func(e *Entry) bool { return e.Role == rootRole && e.Case.N == 50000 }, []string{below, time}},
+		"the largest n": {func(e *Entry) bool { return e.Case.N == 50000 }, []string{below, falls, time}},
+		"a seed": {func(e *Entry) bool {
+			return e.Case.N == 50000 && e.Role == exactRole &&
+				e.Case.Seed == 2
+		}, []string{below, falls, time}},
+		"random features": {func(e *Entry) bool { return e.Role != exactRole }, []string{below, time}},
+		"a profile at one n": {func(e *Entry) bool { return e.Role == shareRole && e.Case.N == 10000 },
+			[]string{time}},
+		"the n before the last": {func(e *Entry) bool { return e.Role == exactRole && e.Case.N == 20000 },
+			[]string{falls}},
+		"a profile at the end": {func(e *Entry) bool { return e.Role == rootRole && e.Case.N == 50000 },
+			[]string{below, time}},
 		"nothing that was asked": {func(e *Entry) bool { return false }, nil},
 	} {
 		r := invented(t, "figure2", func(e *Entry) *Result {
@@ -256,7 +265,8 @@ func TestFigure2(t *testing.T) {
 	}
 	// COVTYPE has Auto too, up to all rows, and the paper's point.
 	whole := figs[0].Figure.Panels[2].Series
-	if len(whole) != 6 || whole[1].X[8] != 341278 || whole[5].X[0] != 464809 || math.Abs(whole[5].Y[0]-4.13) > 1e-9 || figs[0].Figure.Panels[3].Series[5].X[0] != 6180 {
+	if len(whole) != 6 || whole[1].X[8] != 341278 || whole[5].X[0] != 464809 || math.Abs(whole[5].Y[0]-4.13) > 1e-9 ||
+		figs[0].Figure.Panels[3].Series[5].X[0] != 6180 {
 		t.Errorf("COVTYPE: %+v", whole)
 	}
 	if x, want := right.Series[0].X[5], 1+2+3+250.0; math.Abs(x-want) > 1e-9 {
@@ -282,7 +292,8 @@ func TestFigure2(t *testing.T) {
 func TestFiguresSmoke(t *testing.T) {
 	suite.Long(t, "two figures, whole")
 	rates := ReferenceRates()
-	reports, err := Run(context.Background(), []*Plan{NewPlan(&figure1, Smoke), NewPlan(&figure2, Smoke)}, &Options{Rates: &rates})
+	reports, err := Run(context.Background(), []*Plan{NewPlan(&figure1, Smoke), NewPlan(&figure2, Smoke)},
+		&Options{Rates: &rates})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +323,8 @@ func TestFiguresSmoke(t *testing.T) {
 
 // TestThousands: numbers of five digits and more have commas.
 func TestThousands(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 9999: "9999", 10000: "10,000", 123456: "123,456", 1234567: "1,234,567"} {
+	for n, want := range map[int]string{0: "0", 999: "999", 9999: "9999", 10000: "10,000", 123456: "123,456",
+		1234567: "1,234,567"} {
 		if got := thousands(n); got != want {
 			t.Errorf("%d: %s", n, got)
 		}

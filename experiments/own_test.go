@@ -14,7 +14,8 @@ import (
 
 func TestMeasure(t *testing.T) {
 	rates := ReferenceRates()
-	c := Case{Data: "synthetic-classes", N: 200, TestN: 100, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5}, Lambda: 0.5, Method: Direct, Seed: 1}
+	c := Case{Data: "synthetic-classes", N: 200, TestN: 100, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5},
+		Lambda: 0.5, Method: Direct, Seed: 1}
 	f := c
 	f.Method, f.S = PCG, 50
 	bad := f
@@ -38,7 +39,8 @@ func TestMeasure(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if got, err := Measure(ctx, []Case{c}, &Options{Rates: &rates}); !errors.Is(err, context.Canceled) || len(got) != 1 || got[0] != nil {
+	if got, err := Measure(ctx, []Case{c}, &Options{Rates: &rates}); !errors.Is(err, context.Canceled) ||
+		len(got) != 1 || got[0] != nil {
 		t.Errorf("canceled: %v, %v", got, err)
 	}
 }

@@ -48,7 +48,8 @@ func refuses(t *testing.T, script string, lines ...[]string) {
 func TestPeers(t *testing.T) {
 	modules(t, "numpy, sklearn.kernel_ridge", "python3-sklearn")
 	selfTest(t, "krr_sklearn.py")
-	refuses(t, "krr_sklearn.py", []string{"--lambda", "0"}, []string{"--sigma", "nan"}, []string{"--kernel", "none"}, []string{"--train", "x.npy"},
+	refuses(t, "krr_sklearn.py", []string{"--lambda", "0"}, []string{"--sigma", "nan"}, []string{"--kernel", "none"},
+		[]string{"--train", "x.npy"},
 		[]string{"--train", "none.npy", "--target", "none.npy", "--test", "none.npy", "--out", "none/p.npy"},
 		[]string{"--mnist", "0"}, []string{"--mnist", "9", "--kernel", "laplacian"}, []string{"--mnist", "9"})
 }
@@ -57,7 +58,8 @@ func TestPeers(t *testing.T) {
 func TestNumPy(t *testing.T) {
 	modules(t, "numpy", "python3-numpy")
 	selfTest(t, "krr_numpy.py")
-	refuses(t, "krr_numpy.py", []string{"--n", "0"}, []string{"--lambda", "nan"}, []string{"--precond", "ichol"}, []string{"--seed", "-1"},
+	refuses(t, "krr_numpy.py", []string{"--n", "0"}, []string{"--lambda", "nan"}, []string{"--precond", "ichol"},
+		[]string{"--seed", "-1"},
 		[]string{"--n", "9", "--features", "10", "--precond", "nystrom"}, []string{"--n", "9"})
 }
 
@@ -75,7 +77,8 @@ func TestBenchPeers(t *testing.T) {
 		packed(t, filepath.Join(dir, "mnist", part+"-images-idx3-ubyte.gz"), images, n, 28, 28)
 		packed(t, filepath.Join(dir, "mnist", part+"-labels-idx1-ubyte.gz"), labels, n)
 	}
-	cmd := exec.Command(python, "peers/bench_peers.py", "--krrlab", krrlab, "--n", "80", "--features", "20", "--dir", filepath.Join(dir, "out"))
+	cmd := exec.Command(python, "peers/bench_peers.py", "--krrlab", krrlab, "--n", "80", "--features", "20", "--dir",
+		filepath.Join(dir, "out"))
 	cmd.Env = append(cmd.Environ(), "KRRLAB_DATA="+dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -83,7 +86,8 @@ func TestBenchPeers(t *testing.T) {
 	}
 	for _, name := range []string{"bench-peers.txt", "bench-peers.md"} {
 		b := must(os.ReadFile(filepath.Join(dir, "out", name)))
-		contains(t, string(b), "n = 80, s = 20", "krrlab, random features", "NumPy, Nystrom", "scikit-learn takes", "times the memory of krrlab", "krrlab, its own choice")
+		contains(t, string(b), "n = 80, s = 20", "krrlab, random features", "NumPy, Nystrom", "scikit-learn takes",
+			"times the memory of krrlab", "krrlab, its own choice")
 	}
 	if strings.Contains(string(out), "failed") || strings.Contains(string(out), "not converged") {
 		t.Errorf("%s", out)

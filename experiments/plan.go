@@ -57,7 +57,8 @@ func jobs(plans []*Plan, o *Options) []*job {
 		switch {
 		case j.skip != "":
 		case o.Memory > 0 && j.cost.Bytes > o.Memory:
-			j.skip = fmt.Sprintf("needs about %s of memory, of which one machine such as this gives %s: at least %d ranks on as many machines",
+			j.skip = fmt.Sprintf("needs about %s of memory, of which one machine such as this gives %s: at least %d "+
+				"ranks on as many machines",
 				accel.Bytes(j.cost.Bytes), accel.Bytes(o.Memory), (j.cost.Bytes+o.Memory-1)/o.Memory)
 		default:
 			j.skip = missing(j.c.Data, o.Dirs)
@@ -81,7 +82,8 @@ func missing(data string, dirs []string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(noFile+"%s is not at hand; krrlab data info %s says where to get it", files[0].Paths[0], info.Name)
+	return fmt.Sprintf(noFile+"%s is not at hand; krrlab data info %s says where to get it", files[0].Paths[0],
+		info.Name)
 }
 
 // methodOrder puts methods that use the K of the session first.
@@ -159,7 +161,8 @@ func Predict(ctx context.Context, plans []*Plan, o *Options) (*Estimate, error) 
 	est := &Estimate{Table: &plots.Table{
 		Title: "What is to be run",
 		Columns: []plots.Column{
-			{Name: "data"}, {Name: "n"}, {Name: "case"}, {Name: "for"}, {Name: "predicted", Align: plots.Right}, {Name: "memory"}, {Name: "note"},
+			{Name: "data"}, {Name: "n"}, {Name: "case"}, {Name: "for"}, {Name: "predicted", Align: plots.Right},
+			{Name: "memory"}, {Name: "note"},
 		},
 	}}
 	if err := recall(list, &opt); err != nil {
@@ -168,7 +171,8 @@ func Predict(ctx context.Context, plans []*Plan, o *Options) (*Estimate, error) 
 	for _, j := range list {
 		est.add(j)
 	}
-	est.Table.Caption = fmt.Sprintf("%d cases to run, %d done before, %d not to be run.", est.Cases, est.Done, est.Skipped)
+	est.Table.Caption = fmt.Sprintf("%d cases to run, %d done before, %d not to be run.", est.Cases, est.Done,
+		est.Skipped)
 	return est, nil
 }
 
@@ -190,7 +194,8 @@ func (est *Estimate) add(j *job) {
 		est.Bytes = max(est.Bytes, j.cost.Bytes)
 	}
 	size := sizeOf(j.c)
-	est.Table.Add(j.c.Data, size.N, j.c.settings(), strings.Join(j.ids, " "), Spell(j.cost.Sum()), accel.Bytes(j.cost.Bytes), note)
+	est.Table.Add(j.c.Data, size.N, j.c.settings(), strings.Join(j.ids, " "), Spell(j.cost.Sum()),
+		accel.Bytes(j.cost.Bytes), note)
 }
 
 // Scale says how large the cases of an experiment are.

@@ -64,7 +64,8 @@ func TestLaptopBudget(t *testing.T) {
 
 // atHand are the data sets with files that the laptop scale counts on.
 var atHand = map[string]bool{
-	"adult": true, "ijcnn1": true, "mnist": true, "covtype-sample": true, "covtype7-sample": true, "cal-housing": true, "protein": true,
+	"adult": true, "ijcnn1": true, "mnist": true, "covtype-sample": true, "covtype7-sample": true, "cal-housing": true,
+	"protein": true,
 }
 
 func mustLookup(t *testing.T, name string) (*datasets.Info, int) {
@@ -152,7 +153,8 @@ func TestTableSettings(t *testing.T) {
 			continue
 		}
 		x := got[0].Case
-		if x.S != c.s || x.Kernel.Sigma != c.sigma || x.Lambda != c.lambda || x.Tol != c.tol || x.LambdaP != c.lambdaP || x.N != 0 || x.CountOnly {
+		if x.S != c.s || x.Kernel.Sigma != c.sigma || x.Lambda != c.lambda || x.Tol != c.tol ||
+			x.LambdaP != c.lambdaP || x.N != 0 || x.CountOnly {
 			t.Errorf("%s, %s, %s: %+v", c.table, c.row, c.role, x)
 		}
 		if !got[0].sameProblem() {
@@ -165,7 +167,8 @@ func TestTableSettings(t *testing.T) {
 		}
 	}
 	e, _ := Find("table2")
-	if x := newReport(NewPlan(e, Laptop)).Find("COVTYPE, 40,000 rows of a subset", asPrinted)[0]; x.Case.LambdaP != 0.2 || x.Case.S != 3442 || x.sameProblem() {
+	if x := newReport(NewPlan(e, Laptop)).Find("COVTYPE, 40,000 rows of a subset",
+		asPrinted)[0]; x.Case.LambdaP != 0.2 || x.Case.S != 3442 || x.sameProblem() {
 		t.Errorf("COVTYPE: %+v", x.Case)
 	}
 }
@@ -196,7 +199,8 @@ func TestCaseKey(t *testing.T) {
 	}
 	keys := map[string]bool{c.Key(): true}
 	for _, change := range []func(*Case){
-		func(c *Case) { c.Seed = 2 }, func(c *Case) { c.S = 5001 }, func(c *Case) { c.LambdaP = 0.1 }, func(c *Case) { c.CountOnly = true },
+		func(c *Case) { c.Seed = 2 }, func(c *Case) { c.S = 5001 }, func(c *Case) { c.LambdaP = 0.1 },
+		func(c *Case) { c.CountOnly = true },
 		func(c *Case) { c.N = 100 }, func(c *Case) { c.Kernel.Sigma = 7 },
 	} {
 		d := c

@@ -24,7 +24,8 @@ func value(t *testing.T, id, dataset, column string) float64 {
 }
 
 func TestShapes(t *testing.T) {
-	for id, want := range map[string][2]int{"table1": {9, 11}, "table2": {9, 9}, "table3": {5, 8}, "table4": {9, 7}, "table5": {8, 5}} {
+	for id, want := range map[string][2]int{"table1": {9, 11}, "table2": {9, 9}, "table3": {5, 8}, "table4": {9, 7},
+		"table5": {8, 5}} {
 		tab := table(t, id)
 		if got := [2]int{len(tab.Rows), len(tab.Columns)}; got != want {
 			t.Errorf("%s has %v rows and columns, want %v", id, got, want)
@@ -77,7 +78,8 @@ func TestSpotValues(t *testing.T) {
 			t.Errorf("%s without preconditioner: %v, want FAIL", name, c)
 		}
 	}
-	for _, none := range []plots.Cell{printed{"table1", "NONE"}.cell("n"), printed{"table1", "MNIST"}.cell("none"), printed{}.cell("n")} {
+	for _, none := range []plots.Cell{printed{"table1", "NONE"}.cell("n"), printed{"table1", "MNIST"}.cell("none"),
+		printed{}.cell("n")} {
 		if !none.IsBlank() {
 			t.Errorf("what is not there: %v", none)
 		}

@@ -217,7 +217,8 @@ func (r *Report) Markdown() string {
 	if t := r.NotRun(); len(t.Rows) > 0 {
 		fmt.Fprintf(&b, "\n%s", t.Markdown())
 	}
-	fmt.Fprintf(&b, "\nMeasured on %s. Dates, versions, files and their checksums: [%s](%[2]s).\n", machines(r), r.FileName())
+	fmt.Fprintf(&b, "\nMeasured on %s. Dates, versions, files and their checksums: [%s](%[2]s).\n", machines(r),
+		r.FileName())
 	return b.String()
 }
 
@@ -241,7 +242,8 @@ func (r *Report) HTML() string {
 
 func (r *Report) String() string { return r.Text() }
 
-// short returns the verdict with a text in place of the numbers, which stand in tables and figures, of a claim that holds.
+// short returns the verdict with a text in place of the numbers, which stand in tables and figures, of a claim that
+// holds.
 func (v Verdict) short(text string) Verdict {
 	if v.Outcome == Holds {
 		v.Detail = text
@@ -303,7 +305,8 @@ func FindReport(id string, s Scale) (*Report, error) {
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			return nil, fmt.Errorf("experiments: no %s is kept yet in %s, here or above: krrlab reproduce %s --scale %s measures it", name, resultsDir, id, s)
+			return nil, fmt.Errorf("experiments: no %s is kept yet in %s, here or above: krrlab reproduce %s --scale "+
+				"%s measures it", name, resultsDir, id, s)
 		}
 		dir = up
 	}

@@ -22,7 +22,8 @@ func invented(t *testing.T, id string, of func(e *Entry) *Result) *Report {
 		if x.Result = of(x); x.Result != nil {
 			size := sizeOf(x.Case)
 			x.Result.Data = Data{Name: x.Case.Data, N: size.N, Of: size.N, TestN: size.TestN, T: size.T}
-			x.Result.Machine, x.Result.Date, x.Result.Commit = Machine{CPU: "a processor", Threads: 2}, "2017-01-02T03:04:05Z", "v1"
+			x.Result.Machine, x.Result.Date, x.Result.Commit = Machine{CPU: "a processor", Threads: 2},
+				"2017-01-02T03:04:05Z", "v1"
 		}
 	}
 	return r
@@ -92,7 +93,8 @@ func table1Report(t *testing.T, off float64) *Report {
 			return answer(500, 0.1)
 		case covtypeAuto:
 			x := answer(41, 0.0376)
-			x.Seconds.Plan, x.Chosen, x.Values = 12, "a sparse inverse", map[string]float64{"kept": 0.035, "dropped": 9e-6}
+			x.Seconds.Plan, x.Chosen, x.Values = 12, "a sparse inverse",
+				map[string]float64{"kept": 0.035, "dropped": 9e-6}
 			return x
 		}
 		return nil
@@ -107,21 +109,27 @@ func TestTable1(t *testing.T) {
 	}
 	// 1+2+3+4 seconds of training, without the 100 of predicting.
 	expectCells(t, tab, "MNIST", map[int]string{
-		2: "60000", 3: "10000", 4: "90 (85–95)", 5: "85", 6: fmt.Sprint(90. / 85), 7: "10", 8: "115", 9: fmt.Sprint(10. / 115), 10: "1 c4.8xlarge", 11: "1.33 %", 12: "1.33 %",
+		2: "60000", 3: "10000", 4: "90 (85–95)", 5: "85", 6: fmt.Sprint(90. / 85), 7: "10", 8: "115",
+		9: fmt.Sprint(10. / 115), 10: "1 c4.8xlarge", 11: "1.33 %", 12: "1.33 %",
 	})
 	expectCells(t, tab, "ADULT", map[int]string{4: "FAIL (1000)", 5: "13", 6: ""})
 	expectCells(t, tab, covtype, map[int]string{3: "4733", 4: "500", 5: "555", 6: "", 8: "6180", 9: ""})
-	// What Auto took is beside the paper's, its plan's seconds among ours, without ratios: the rows are not the paper's.
-	expectCells(t, tab, covtypeAuto, map[int]string{2: "341278", 3: "", 4: "41", 5: "555", 6: "", 7: "22", 8: "6180", 9: "", 11: "3.76 %", 12: "4.13 %"})
-	contains(t, tab.Caption, covtypeAuto+": a sparse inverse; 3.5 % of the entries of K are kept, ‖·‖₂ of the others is at most 9.0e-06; a processor with 2 threads.")
+	// What Auto took is beside the paper's, its plan's seconds among ours, without ratios: the rows are not the
+	// paper's.
+	expectCells(t, tab, covtypeAuto, map[int]string{2: "341278", 3: "", 4: "41", 5: "555", 6: "", 7: "22", 8: "6180",
+		9: "", 11: "3.76 %", 12: "4.13 %"})
+	contains(t, tab.Caption, covtypeAuto+": a sparse inverse; 3.5 % of the entries of K are kept, ‖·‖₂ of the others "+
+		"is at most 9.0e-06; a processor with 2 threads.")
 	if o, d := outcome(t, r, "errors agree"); o != Holds || !strings.Contains(d, "MNIST 1.33 % against 1.33 %") {
 		t.Errorf("errors: %s, %s", o, d)
 	}
-	if o, d := outcome(t, table1Report(t, 0.0006), "errors agree"); o != Fails || !strings.HasPrefix(d, "MNIST 1.39 %") {
+	if o, d := outcome(t, table1Report(t, 0.0006), "errors agree"); o != Fails ||
+		!strings.HasPrefix(d, "MNIST 1.39 %") {
 		t.Errorf("errors off by 0.06 %%: %s, %s", o, d)
 	}
 	// ADULT took 1000, 13 are published.
-	if o, d := outcome(t, r, "iterations of table 1"); o != Fails || strings.Contains(d, "COVTYPE") || !strings.HasPrefix(d, "ADULT more than 1000 iterations against 13") {
+	if o, d := outcome(t, r, "iterations of table 1"); o != Fails || strings.Contains(d, "COVTYPE") ||
+		!strings.HasPrefix(d, "ADULT more than 1000 iterations against 13") {
 		t.Errorf("iterations: %s, %s", o, d)
 	}
 	none := invented(t, "table1", func(*Entry) *Result { return nil })
@@ -265,7 +273,8 @@ func TestTable3(t *testing.T) {
 		})
 	}
 	r := report(0.0195)
-	expectCells(t, r.Tables()[0], "MNIST", map[int]string{2: "15000", 3: "15000", 4: "0.1", 5: "200", 6: "0.01", 7: "10", 8: "102", 10: "1.95 %", 11: "1.95 %", 12: "10", 13: "115", 15: "1.33 %", 16: "1.33 %"})
+	expectCells(t, r.Tables()[0], "MNIST", map[int]string{2: "15000", 3: "15000", 4: "0.1", 5: "200", 6: "0.01",
+		7: "10", 8: "102", 10: "1.95 %", 11: "1.95 %", 12: "10", 13: "115", 15: "1.33 %", 16: "1.33 %"})
 	if o, _ := outcome(t, r, "the method's error"); o != Holds {
 		t.Error(o)
 	}
@@ -281,7 +290,10 @@ func TestTable3(t *testing.T) {
 	if o, d := outcome(t, r, "the method's error"); o != Holds || !strings.Contains(d, "(gap 0.5)") {
 		t.Errorf("%s, %s", o, d)
 	}
-	stand := invented(t, "table3", func(e *Entry) *Result { return answer(85, map[string]float64{admmRole: 0.1}[e.Role]) })
+	stand := invented(t, "table3", func(e *Entry) *Result {
+		return answer(85,
+			map[string]float64{admmRole: 0.1}[e.Role])
+	})
 	for _, v := range stand.Verdicts() {
 		if strings.Contains(v.Detail+v.On, "stand-in") || !strings.Contains(v.On, covtype) {
 			t.Errorf("%+v", v)
@@ -292,7 +304,8 @@ func TestTable3(t *testing.T) {
 func TestTable4(t *testing.T) {
 	report := func(ijcnn1 int) *Report {
 		return invented(t, "table4", func(e *Entry) *Result {
-			its := map[string][2]int{"MNIST": {979, 85}, "ADULT": {369, 13}, "IJCNN1": {ijcnn1, 120}, covtype: {1000, 500}}[e.Row]
+			its := map[string][2]int{"MNIST": {979, 85}, "ADULT": {369, 13}, "IJCNN1": {ijcnn1, 120},
+				covtype: {1000, 500}}[e.Row]
 			switch {
 			case its[0] == 0:
 				return nil
@@ -308,7 +321,8 @@ func TestTable4(t *testing.T) {
 	}
 	r := report(764)
 	tab := r.Tables()[0]
-	expectCells(t, tab, "IJCNN1", map[int]string{2: "764", 3: "764", 4: "1", 6: "230", 10: "10000", 11: "120", 12: "120", 18: "6.4"})
+	expectCells(t, tab, "IJCNN1", map[int]string{2: "764", 3: "764", 4: "1", 6: "230", 10: "10000", 11: "120",
+		12: "120", 18: "6.4"})
 	expectCells(t, tab, covtype, map[int]string{2: "FAIL (1000)", 3: "913", 4: "", 7: "", 8: "0.02", 18: "≥ 2.0"})
 	for _, c := range []struct {
 		its  int
@@ -342,7 +356,8 @@ func TestTable5(t *testing.T) {
 	}
 	r := report(0.0137)
 	// The first seed's own solve took 54; the others passed 10⁻² after 56 and 59.
-	expectCells(t, r.Tables()[0], "MNIST", map[int]string{3: "56 (54–59)", 4: "54", 6: "1.37 %", 8: "85", 13: "+0.04 %"})
+	expectCells(t, r.Tables()[0], "MNIST", map[int]string{3: "56 (54–59)", 4: "54", 6: "1.37 %", 8: "85",
+		13: "+0.04 %"})
 	if o, _ := outcome(t, r, "τ = 10⁻² costs"); o != Holds {
 		t.Error(o)
 	}
@@ -377,7 +392,8 @@ func TestFilesAreDeterministic(t *testing.T) {
 				t.Errorf("%s: %v, %v, the same bytes: %v", name, err, err2, slices.Equal(x, y))
 			}
 		}
-		if !slices.Contains(names, filepath.Join(a, r.ID+".laptop.md")) || !slices.Contains(names, filepath.Join(a, r.ID+".laptop.tex")) {
+		if !slices.Contains(names, filepath.Join(a, r.ID+".laptop.md")) ||
+			!slices.Contains(names, filepath.Join(a, r.ID+".laptop.tex")) {
 			t.Errorf("files %v", names)
 		}
 	}
@@ -387,34 +403,6 @@ func TestPower(t *testing.T) {
 	for v, want := range map[float64]string{1e-3: "10⁻³", 1e-5: "10⁻⁵", 1e-12: "10⁻¹²", 0.02: "0.02", 100: "100"} {
 		if got := power(v); got != want {
 			t.Errorf("%g: %q, want %q", v, got, want)
-		}
-	}
-}
-
-// must returns v of a call that a test begins with, and panics with its error.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-func errOf[T any](_ T, err error) error { return err }
-
-// fails reports an error that does not say what it is to say, or that there is none.
-func fails(t *testing.T, err error, want string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want one with %q", err, want)
-	}
-}
-
-// contains reports the parts that a text lacks.
-func contains(t testing.TB, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("no %q in\n%s", part, text)
 		}
 	}
 }

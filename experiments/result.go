@@ -188,7 +188,8 @@ func (r *Report) Provenance() *plots.Table {
 func (m Machine) short() string { return fmt.Sprintf("%s with %d threads", m.CPU, m.Threads) }
 
 func (m Machine) String() string {
-	return fmt.Sprintf("%s, %d threads, %s of memory, BLAS %s, %s", m.CPU, m.Threads, accel.Bytes(m.Memory), m.BLAS, m.OS)
+	return fmt.Sprintf("%s, %d threads, %s of memory, BLAS %s, %s", m.CPU, m.Threads, accel.Bytes(m.Memory), m.BLAS,
+		m.OS)
 }
 
 // String describes the data in one line: rows, source, what is special, checksums.

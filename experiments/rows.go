@@ -44,7 +44,8 @@ func rowsOf(table string, s Scale) []row {
 			}
 			return n
 		}
-		w := row{name: x[1], paper: x[2], data: x[3], n: number(4), testN: number(5), seeds: number(6), auto: x[7] != "", skip: x[8]}
+		w := row{name: x[1], paper: x[2], data: x[3], n: number(4), testN: number(5), seeds: number(6),
+			auto: x[7] != "", skip: x[8]}
 		if x[0] != string(s) || w.auto && table != "table1" && table != "table4" {
 			continue
 		}
@@ -89,7 +90,8 @@ func (w row) width(table, column string) int {
 func (w row) solve(m Method) Case {
 	info := w.info()
 	return Case{
-		Data: w.data, N: w.n, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma}, Lambda: info.Lambda,
+		Data: w.data, N: w.n, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
+		Lambda: info.Lambda,
 		Method: m, Tol: w.tol(), Seed: 1,
 	}
 }
@@ -121,8 +123,8 @@ func (w row) seeded(role string, c Case, table, column string) []Entry {
 	return out
 }
 
-// proposed returns the entries of Algorithm 1 with the s of a published table, whose iterations are in a column; of Auto
-// in a row of its own.
+// proposed returns the entries of Algorithm 1 with the s of a published table, whose iterations are in a column; of
+// Auto in a row of its own.
 func (w row) proposed(table, iterations string) []Entry {
 	if w.auto {
 		return w.seeded(autoRole, w.solve(Auto), "", "")

@@ -297,5 +297,6 @@ func machine() Machine {
 	if blas.Path != "" {
 		blas.Path = filepath.Base(blas.Path)
 	}
-	return Machine{CPU: accel.CPU().Model, Threads: accel.Threads(), Memory: limit, BLAS: blas.String(), OS: runtime.GOOS + "/" + runtime.GOARCH}
+	return Machine{CPU: accel.CPU().Model, Threads: accel.Threads(), Memory: limit, BLAS: blas.String(),
+		OS: runtime.GOOS + "/" + runtime.GOARCH}
 }

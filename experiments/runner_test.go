@@ -130,16 +130,20 @@ func TestMethods(t *testing.T) {
 		}
 	}
 	for _, e := range es[:4] {
-		if x := e.Result; x.TestError == nil || *x.TestError != want || x.TestN != 300 || x.TrueResidual == nil || *x.TrueResidual > 1e-8 {
+		if x := e.Result; x.TestError == nil || *x.TestError != want || x.TestN != 300 || x.TrueResidual == nil ||
+			*x.TrueResidual > 1e-8 {
 			t.Errorf("%v: error %v, want %v; residual %v", e.Case, x.TestError, want, x.TrueResidual)
 		}
 	}
 	// ½‖ZW−Y‖²+(λ/2)‖W‖² is half the random features objective.
-	if a, b := es[6].Result, es[4].Result; math.Abs(2*a.Values["objective"]/b.Values["objective"]-1) > 1e-4 || a.Values["rho"] <= 0 {
+	if a, b := es[6].Result, es[4].Result; math.Abs(2*a.Values["objective"]/b.Values["objective"]-1) > 1e-4 ||
+		a.Values["rho"] <= 0 {
 		t.Errorf("ADMM's objective %v, the direct one %v", a.Values, b.Values)
 	}
 	d := es[0].Result.Data
-	if d.N != 400 || d.Of != 4000 || d.TestN != 300 || !strings.Contains(d.Note, "the first 400 of 4000 training rows") || !strings.Contains(d.Note, "the first 300 of 2000 test rows") {
+	if d.N != 400 || d.Of != 4000 || d.TestN != 300 ||
+		!strings.Contains(d.Note, "the first 400 of 4000 training rows") ||
+		!strings.Contains(d.Note, "the first 300 of 2000 test rows") {
 		t.Errorf("data %+v", d)
 	}
 }
@@ -159,7 +163,8 @@ func TestReached(t *testing.T) {
 	if h := es[0].Result.History; len(h) != es[0].Result.Iterations+1 || h[0] != 1 {
 		t.Errorf("history of %d entries that begins with %g", len(h), h[0])
 	}
-	if !reflect.DeepEqual(es[1].Result.Shared, []string{"features", "factor", "kernel"}) && !reflect.DeepEqual(es[0].Result.Shared, []string{"features", "factor", "kernel"}) {
+	if !reflect.DeepEqual(es[1].Result.Shared, []string{"features", "factor", "kernel"}) &&
+		!reflect.DeepEqual(es[0].Result.Shared, []string{"features", "factor", "kernel"}) {
 		t.Errorf("shared %q and %q", es[0].Result.Shared, es[1].Result.Shared)
 	}
 }
@@ -243,15 +248,18 @@ func TestFailures(t *testing.T) {
 	absent.Data, absent.N = "adult", 100
 	large := small(CG)
 	large.N = 4000
-	es := run(t, toy(unknown, wide, none, method, absent, large, small(CG)), &Options{Out: t.TempDir(), Dirs: []string{t.TempDir()}, Memory: 20e6})
+	es := run(t, toy(unknown, wide, none, method, absent, large, small(CG)),
+		&Options{Out: t.TempDir(), Dirs: []string{t.TempDir()}, Memory: 20e6})
 	for i, want := range []struct {
 		status Status
 		reason string
 	}{
-		{Failed, "none"}, {Failed, "s = 401 features for n = 400 points"}, {Failed, `unknown data set "nothing"`}, {Failed, `unknown method "guess"`},
+		{Failed, "none"}, {Failed, "s = 401 features for n = 400 points"},
+		{Failed, `unknown data set "nothing"`}, {Failed, `unknown method "guess"`},
 		{NotRun, "adult/a9a is not at hand"}, {NotRun, "at least 4 ranks"},
 	} {
-		if x := es[i].Result; x.Ran() || x.Status != want.status || !strings.Contains(x.Reason, want.reason) || strings.Contains(x.Reason, "\n") {
+		if x := es[i].Result; x.Ran() || x.Status != want.status || !strings.Contains(x.Reason, want.reason) ||
+			strings.Contains(x.Reason, "\n") {
 			t.Errorf("%v: %s: %s, want %q", es[i].Case, x.Status, x.Reason, want.reason)
 		}
 	}
@@ -289,7 +297,8 @@ func TestStore(t *testing.T) {
 		}
 		fails(t, errOf(Run(t.Context(), []*Plan{toy(c)}, &Options{Out: out, Resume: true, Rates: &reference})), c.Key())
 	}
-	if _, err := Run(t.Context(), []*Plan{toy(c)}, &Options{Out: filepath.Join(caseFile(out, c), "below"), Rates: &reference}); err == nil {
+	if _, err := Run(t.Context(), []*Plan{toy(c)}, &Options{Out: filepath.Join(caseFile(out, c), "below"),
+		Rates: &reference}); err == nil {
 		t.Error("a folder that cannot be made passed")
 	}
 }
@@ -341,7 +350,8 @@ func TestTime(t *testing.T) {
 			t.Errorf("%v: %s: %s", e.Case, e.Result.Status, e.Result.Reason)
 		}
 	}
-	if r, err := os.ReadFile(filepath.Join(out, "toy.smoke.json")); err != nil || !strings.Contains(string(r), "the allowed 1ns") {
+	if r, err := os.ReadFile(filepath.Join(out, "toy.smoke.json")); err != nil ||
+		!strings.Contains(string(r), "the allowed 1ns") {
 		t.Errorf("the report: %v", err)
 	}
 	for _, e := range run(t, toy(cases...), &Options{Out: out, Resume: true, Time: time.Hour}) {
@@ -358,7 +368,8 @@ func TestBeginAnew(t *testing.T) {
 	a, b, other := featured(PCG, 30), featured(PCG, 60), small(CG)
 	run(t, toy(a, b, other), &Options{Out: out})
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Run(ctx, []*Plan{toy(a, b)}, &Options{Out: out, Rates: &reference, Finished: func(Case, *Result) { cancel() }})
+	_, err := Run(ctx, []*Plan{toy(a, b)},
+		&Options{Out: out, Rates: &reference, Finished: func(Case, *Result) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}

@@ -51,7 +51,8 @@ func Section(reports []*Report) string {
 		"[experiments/results](../experiments/results):\n\n", tally(counts))
 	for _, r := range laptop {
 		for _, v := range r.Verdicts() {
-			fmt.Fprintf(&b, "- [%s](../experiments/results/%s.md) %s\n", firstUpper(r.ID[:len(r.ID)-1])+" "+r.ID[len(r.ID)-1:], r.base(), v.short(""))
+			fmt.Fprintf(&b, "- [%s](../experiments/results/%s.md) %s\n",
+				firstUpper(r.ID[:len(r.ID)-1])+" "+r.ID[len(r.ID)-1:], r.base(), v.short(""))
 		}
 	}
 	return b.String()
@@ -62,12 +63,14 @@ func Section(reports []*Report) string {
 func summaryTable(one, two, four *Report) *plots.Table {
 	t := &plots.Table{
 		Title: "The paper's table 1 on this laboratory",
-		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds the median of those of training, " +
-			machines(one) + ". Published numbers are given only where data and n are the paper's. All tables and figures: " +
-			"experiments/results." + one.autoText(),
+		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds the median of those of " +
+			"training, " +
+			machines(one) + ". Published numbers are given only where data and n are the paper's. All tables and " +
+			"figures: experiments/results." + one.autoText(),
 		Columns: []plots.Column{
 			dataColumn, {Name: "n"}, {Name: "s"}, textual("iterations"), textual("published"), textual("with 10λ"),
-			textual("without preconditioner"), {Name: "seconds", Format: "%.0f"}, textual("error"), textual("published"),
+			textual("without preconditioner"), {Name: "seconds", Format: "%.0f"}, textual("error"),
+			textual("published"),
 		},
 	}
 	for _, row := range one.ranRows() {
@@ -80,7 +83,8 @@ func summaryTable(one, two, four *Report) *plots.Table {
 			p = one.printed("table1", row)
 		}
 		t.Add(slices.Concat([]any{row, s.first.Result.Data.N, s.width(), s.text(), p.cell("iterations"),
-			iterationsIn(two, row, tenLambda, s.c.S), iterationsIn(four, row, plainRole, 0), s.train()}, s.besideError(p, "error_rate"))...)
+			iterationsIn(two, row, tenLambda, s.c.S), iterationsIn(four, row, plainRole, 0), s.train()},
+			s.besideError(p, "error_rate"))...)
 	}
 	return t
 }

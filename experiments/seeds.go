@@ -18,7 +18,8 @@ type sample struct {
 	seeds, ran int     // planned, and of these those that ran
 	capped     *Entry  // a seed that did not converge; nil if all did
 
-	// Ascending: training of the seeds that ran, iterations of those that converged, errors of those that were tested too.
+	// Ascending: training of the seeds that ran, iterations of those that converged, errors of those that were tested
+	// too.
 	seconds, iterations, errors []float64
 }
 

@@ -101,8 +101,8 @@ func (s *session) tests(c Case) *datasets.Dataset {
 	return s.test
 }
 
-// kept is the file of a case below a folder, written whole or not at all as soon as the case is done. The case stands in
-// it for the reader's sake, and to tell a file of another case or version.
+// kept is the file of a case below a folder, written whole or not at all as soon as the case is done. The case stands
+// in it for the reader's sake, and to tell a file of another case or version.
 type kept struct {
 	Version int     `json:"version"`
 	Case    Case    `json:"case"`
@@ -111,7 +111,9 @@ type kept struct {
 
 func caseFile(out string, c Case) string { return filepath.Join(out, "cases", c.Key()+".json") }
 
-func saveCase(out string, c Case, r *Result) error { return writeJSON(caseFile(out, c), kept{resultVersion, c, r}) }
+func saveCase(out string, c Case, r *Result) error {
+	return writeJSON(caseFile(out, c), kept{resultVersion, c, r})
+}
 
 // loadCase returns the result of a case that was kept; nil if there is none. A file that
 // cannot be read for what it is, damaged or of another case, is an error that names it.

@@ -14,7 +14,8 @@ import (
 )
 
 // solvers are the methods that a krrlab.Lab solves by.
-var solvers = map[Method]krrlab.Solver{Auto: krrlab.AutoSolver, PCG: krrlab.PCG, BlockPCG: krrlab.BlockPCG, CG: krrlab.CG, Direct: krrlab.Direct}
+var solvers = map[Method]krrlab.Solver{Auto: krrlab.AutoSolver, PCG: krrlab.PCG, BlockPCG: krrlab.BlockPCG,
+	CG: krrlab.CG, Direct: krrlab.Direct}
 
 // solve runs a case of one of the solvers.
 func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
@@ -41,7 +42,8 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	}
 	r := s.begin(c)
 	r.Status, r.Converged, r.Iterations = Status(sol.Status.String()), sol.Converged(), sol.Iterations
-	r.TrueResidual, r.SampledResidual, r.Kappa = finitePtr(float64(sol.TrueResidual)), finitePtr(float64(sol.SampledResidual)), finitePtr(float64(sol.Kappa))
+	r.TrueResidual, r.SampledResidual, r.Kappa = finitePtr(float64(sol.TrueResidual)),
+		finitePtr(float64(sol.SampledResidual)), finitePtr(float64(sol.Kappa))
 	r.ResidualKind = sol.ResidualKind
 	r.History, r.Reached = history(sol.History), reached(sol.History)
 	r.Seconds, r.Shared = sol.Seconds, sol.Shared
@@ -59,8 +61,8 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	return r, nil
 }
 
-// labOf returns a lab that shares its matrices with those of the session's other cases, with Auto one that does not: what
-// is there would make another method the fastest.
+// labOf returns a lab that shares its matrices with those of the session's other cases, with Auto one that does not:
+// what is there would make another method the fastest.
 func (s *session) labOf(cfg krrlab.Config) (*krrlab.Lab, error) {
 	if cfg.Solver == krrlab.AutoSolver {
 		return krrlab.New(s.train, cfg)
@@ -73,8 +75,9 @@ func (s *session) labOf(cfg krrlab.Config) (*krrlab.Lab, error) {
 	return s.lab.With(func(c *krrlab.Config) { *c = cfg })
 }
 
-// inDouble reports whether a case of n points is conjugate gradients without a preconditioner that are counted in double precision, as
-// the paper's are: where nothing else is asked for and K takes 5 GB at most. In float32 orthogonality is lost sooner (ADULT: 557 iterations for 366).
+// inDouble reports whether a case of n points is conjugate gradients without a preconditioner that are counted in
+// double precision, as the paper's are: where nothing else is asked for and K takes 5 GB at most. In float32
+// orthogonality is lost sooner (ADULT: 557 iterations for 366).
 func (c Case) inDouble(n int) bool { return c.Method == CG && c.Storage == "" && n <= 35_000 }
 
 // config turns a case into a configuration.

@@ -50,7 +50,8 @@ func (r *Report) autoText() string {
 		}
 		fmt.Fprintf(&text, " %s: %s", row, x.Chosen)
 		if kept, ok := x.Values["kept"]; ok {
-			fmt.Fprintf(&text, "; %.2g %% of the entries of K are kept, ‖·‖₂ of the others is at most %.1e", 100*kept, x.Values["dropped"])
+			fmt.Fprintf(&text, "; %.2g %% of the entries of K are kept, ‖·‖₂ of the others is at most %.1e", 100*kept,
+				x.Values["dropped"])
 		}
 		fmt.Fprintf(&text, "; %s.", x.Machine.short())
 	}
@@ -60,10 +61,13 @@ func (r *Report) autoText() string {
 func table1Tables(r *Report) []*plots.Table {
 	t := &plots.Table{
 		Title: "Table 1: " + r.Title,
-		Caption: r.caption("Algorithm 1 with λ_p = λ, τ = 10⁻³ for classification and 10⁻⁵ for regression. The residual is "+
-			"the worst column's, recomputed from the answer; κ is of M⁻¹A, estimated from the iteration.") + r.autoText(),
-		Columns: slices.Concat([]plots.Column{dataColumn, {Name: "n"}, {Name: "s"}}, iterationColumns(""), secondsColumns(""),
-			[]plots.Column{textual("on")}, errorColumns(""), []plots.Column{residual("residual"), {Name: "κ", Format: "%.3g"}}),
+		Caption: r.caption("Algorithm 1 with λ_p = λ, τ = 10⁻³ for classification and 10⁻⁵ for regression. The "+
+			"residual is the worst column's, recomputed from the answer; κ is of M⁻¹A, estimated from the iteration.") +
+			r.autoText(),
+		Columns: slices.Concat([]plots.Column{dataColumn, {Name: "n"}, {Name: "s"}}, iterationColumns(""),
+			secondsColumns(""),
+			[]plots.Column{textual("on")}, errorColumns(""),
+			[]plots.Column{residual("residual"), {Name: "κ", Format: "%.3g"}}),
 	}
 	for _, row := range r.ranRows() {
 		s := r.oursOf(row)
@@ -71,8 +75,10 @@ func table1Tables(r *Report) []*plots.Table {
 		if x == nil {
 			continue
 		}
-		t.Add(slices.Concat([]any{row, x.Data.N, s.width()}, s.besideIterations(p, "iterations"), s.besideSeconds(p, "time"),
-			[]any{p.cell("resources")}, s.besideError(p, "error_rate"), []any{optional(x.residual()), optional(x.Kappa)})...)
+		t.Add(slices.Concat([]any{row, x.Data.N, s.width()}, s.besideIterations(p, "iterations"),
+			s.besideSeconds(p, "time"),
+			[]any{p.cell("resources")}, s.besideError(p, "error_rate"),
+			[]any{optional(x.residual()), optional(x.Kappa)})...)
 	}
 	return []*plots.Table{t}
 }
@@ -106,5 +112,7 @@ func table1Verdicts(r *Report) []Verdict {
 // published returns the first entry of a published row, of the paper's data and n, that ran,
 // converged or not: the seed that was tested, if it did; nil if there is none.
 func (r *Report) published(name, role string) *Entry {
-	return r.first(func(e *Entry) bool { return e.Paper == name && e.Role == role && e.sameProblem() && e.Result.Ran() })
+	return r.first(func(e *Entry) bool {
+		return e.Paper == name && e.Role == role && e.sameProblem() && e.Result.Ran()
+	})
 }

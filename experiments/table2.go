@@ -66,9 +66,9 @@ func publishedFor(e *Entry) (p printed, prefix string) {
 func table2Tables(r *Report) []*plots.Table {
 	t := &plots.Table{
 		Title: "Table 2: " + r.Title,
-		Caption: r.caption("Algorithm 1 with the s of the paper's table 2. The published numbers beside λ_p = λ are those of " +
-			"table 1 or 4, where s is the same; ADULT's λ_p is blank in the paper, and its numbers stand beside 10λ. " +
-			"Against λ is ours over ours with λ_p = λ."),
+		Caption: r.caption("Algorithm 1 with the s of the paper's table 2. The published numbers beside λ_p = λ are " +
+			"those of table 1 or 4, where s is the same; ADULT's λ_p is blank in the paper, and its numbers stand " +
+			"beside 10λ. Against λ is ours over ours with λ_p = λ."),
 		Columns: slices.Concat([]plots.Column{dataColumn, {Name: "s"}, {Name: "λ_p"}}, iterationColumns(""),
 			[]plots.Column{{Name: "against λ", Format: "%.2f"}}, secondsColumns("")),
 	}

@@ -46,13 +46,16 @@ func table3Plan(scale Scale) []Entry {
 func table3Tables(r *Report) []*plots.Table {
 	t := &plots.Table{
 		Title: "Table 3: " + r.Title,
-		Caption: r.caption("ADMM: hinge loss, for regression square loss, as many random features as s says, at most 400 " +
-			"iterations, fewer where its residuals are within 10⁻³; gap is what its objective may be above its minimum, " +
-			"relative, by a dual bound, 1 where nothing is known. ρ is the one of " + strings.Trim(fmt.Sprint(rhoGrid), "[]") +
-			fmt.Sprintf(" with the least objective after %d iterations; the seconds are without those of choosing it. ", rhoTrial) +
+		Caption: r.caption("ADMM: hinge loss, for regression square loss, as many random features as s says, at most " +
+			"400 iterations, fewer where its residuals are within 10⁻³; gap is what its objective may be above its " +
+			"minimum, relative, by a dual bound, 1 where nothing is known. ρ is the one of " +
+			strings.Trim(fmt.Sprint(rhoGrid), "[]") +
+			fmt.Sprintf(" with the least objective after %d iterations; the seconds are without those of choosing it. ",
+				rhoTrial) +
 			"Proposed: as in table 1."),
 		Columns: slices.Concat(
-			[]plots.Column{dataColumn, {Name: "ADMM s"}, {Name: "published"}, {Name: "ρ"}, textual("iterations"), {Name: "gap", Format: "%.1e"}},
+			[]plots.Column{dataColumn, {Name: "ADMM s"}, {Name: "published"}, {Name: "ρ"}, textual("iterations"),
+				{Name: "gap", Format: "%.1e"}},
 			secondsColumns("ADMM "), errorColumns("ADMM "), secondsColumns("proposed "), errorColumns("proposed ")),
 	}
 	for _, row := range r.ranRows() {
@@ -69,7 +72,8 @@ func table3Tables(r *Report) []*plots.Table {
 
 func table3Verdicts(r *Report) []Verdict {
 	j := evidence{
-		claim:     fmt.Sprintf("the method's error is below that of ADMM on random features after at most %d iterations", admmMost),
+		claim: fmt.Sprintf("the method's error is below that of ADMM on random features after at most %d iterations",
+			admmMost),
 		undecided: "no row of the paper's has both",
 	}
 	for _, row := range r.ranRows() {

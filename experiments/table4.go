@@ -45,10 +45,12 @@ func table4Plan(scale Scale) []Entry {
 func table4Tables(r *Report) []*plots.Table {
 	t := &plots.Table{
 		Title: "Table 4: " + r.Title,
-		Caption: r.caption("FAIL, as in the paper: the tolerance, 10⁻³ for classification and 10⁻⁵ for regression, was not "+
-			"reached in 1000 iterations; the residual and the error are then those of the answer after them.") + r.autoText(),
+		Caption: r.caption("FAIL, as in the paper: the tolerance, 10⁻³ for classification and 10⁻⁵ for regression, "+
+			"was not reached in 1000 iterations; the residual and the error are then those of the answer after them.") +
+			r.autoText(),
 		Columns: slices.Concat([]plots.Column{dataColumn}, iterationColumns("CG "), secondsColumns("CG "),
-			[]plots.Column{residual("CG residual"), textual("CG error"), {Name: "s"}}, iterationColumns(""), secondsColumns(""),
+			[]plots.Column{residual("CG residual"), textual("CG error"), {Name: "s"}}, iterationColumns(""),
+			secondsColumns(""),
 			[]plots.Column{textual("error"), textual("CG/proposed")}),
 	}
 	for _, row := range r.ranRows() {
@@ -82,7 +84,8 @@ func timesMore(a, b *sample) plots.Cell {
 const severalTimes = 3
 
 func table4Verdicts(r *Report) []Verdict {
-	j := evidence{claim: fmt.Sprintf("plain CG needs several (at least %d) times the iterations on MNIST, ADULT and IJCNN1", severalTimes)}
+	j := evidence{claim: fmt.Sprintf("plain CG needs several (at least %d) times the iterations on MNIST, ADULT and "+
+		"IJCNN1", severalTimes)}
 	for _, name := range []string{"MNIST", "ADULT", "IJCNN1"} {
 		a, b := r.published(name, plainRole), r.published(name, proposed)
 		if a == nil || b == nil {

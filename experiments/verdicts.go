@@ -149,7 +149,10 @@ func (r *Report) beside(role, column string) func(row string) (ours *sample, the
 // for none. A row that did not run leaves the claim open, unless its data are not at hand; the
 // verdict names the rows that it was judged on.
 func (r *Report) iterationsAgree(what string, of func(row string) (ours *sample, theirs float64)) Verdict {
-	j := evidence{claim: what + " within 25 % of the published", undecided: "no case has the paper's data and n at this scale"}
+	j := evidence{
+		claim:     what + " within 25 % of the published",
+		undecided: "no case has the paper's data and n at this scale",
+	}
 	for _, row := range r.Rows() {
 		s, theirs := of(row)
 		e := cmp.Or(s.first, r.planned(row))

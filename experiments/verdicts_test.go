@@ -45,7 +45,8 @@ func TestClaimsFollowTheTruth(t *testing.T) {
 				true    bool // of the truth
 				decided bool // by what is known of it
 			}{
-				{agrees, truth >= 735 && truth <= 1223, known || allowed >= 1223}, // 979·0.75 = 734.25, 979·1.25 = 1223.75
+				// 979·0.75 = 734.25, 979·1.25 = 1223.75
+				{agrees, truth >= 735 && truth <= 1223, known || allowed >= 1223},
 				{several, truth >= 3*with, known || allowed >= 3*with-1},
 			} {
 				want := Open
@@ -75,8 +76,10 @@ func TestClaimsFollowTheTruth(t *testing.T) {
 // open, and so does no row at all.
 func TestRuleForClaims(t *testing.T) {
 	for rows, want := range map[string]string{
-		"holds": "holds: c (0)", "holds holds": "holds: c (0; 1)", "holds fails": "fails: c (1; 0)", "open fails": "fails: c (1; 0)",
-		"holds open": "open: c (1; 0)", "open": "open: c (0)", "missing holds": "open: c (not run at the paper's n: 0; 1)", "missing fails": "fails: c (1; not run at the paper's n: 0)",
+		"holds": "holds: c (0)", "holds holds": "holds: c (0; 1)", "holds fails": "fails: c (1; 0)",
+		"open fails": "fails: c (1; 0)",
+		"holds open": "open: c (1; 0)", "open": "open: c (0)", "missing holds": "open: c (not run at the paper's n: " +
+			"0; 1)", "missing fails": "fails: c (1; not run at the paper's n: 0)",
 		"": "open: c (nothing)",
 	} {
 		j := evidence{claim: "c", undecided: "nothing"}
@@ -98,6 +101,34 @@ func TestRuleForClaims(t *testing.T) {
 	} {
 		if got := tally(counts); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// must returns v of a call that a test begins with, and panics with its error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+// fails reports an error that does not say what it is to say, or that there is none.
+func fails(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
+}
+
+// contains reports the parts that a text lacks.
+func contains(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
 		}
 	}
 }

@@ -140,7 +140,8 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestBadOptions(t *testing.T) {
-	if _, err := Check(context.Background(), Claims(), &Options{Trials: 3}, nil); err == nil || !strings.Contains(err.Error(), "at least 20") {
+	if _, err := Check(context.Background(), Claims(), &Options{Trials: 3}, nil); err == nil ||
+		!strings.Contains(err.Error(), "at least 20") {
 		t.Error(err)
 	}
 	if _, err := Find("theorem8"); err == nil || !strings.Contains(err.Error(), "theorem7") {
@@ -225,5 +226,30 @@ func TestFalseAlarms(t *testing.T) {
 				t.Errorf("seed %d: %v", 1000+seed, &c)
 			}
 		}
+	}
+}
+
+// TestMargin: of random pairs with (1−ε)A ≼ M ≼ (1+ε)A those with ε within the margin of a preset meet its conditions.
+func TestMargin(t *testing.T) {
+	used := 0
+	for i := range uint64(2000) {
+		g := rng.New(7).Sub("pair", i)
+		p, lambda := newTwin(g, 6), spread(g.Sub("lambda"), 0, 0.1, 100)
+		zz := outer(whole(p.z))
+		v := eigenvalues(between(factor(shifted(zz, lambda)), shifted(p.k, lambda))) // of M⁻¹A
+		eps := max(1/v[0]-1, 1-1/v[len(v)-1])
+		for _, want := range presets[1:] {
+			if eps >= want.Margin() {
+				continue
+			}
+			used++
+			if got, ok := conditions(p.k, zz, lambda, want.Theta); !ok || got.Alpha > want.Alpha ||
+				got.Gamma > want.Gamma {
+				t.Errorf("%s: ε = %g < %g and still %+v", want.Name, eps, want.Margin(), got)
+			}
+		}
+	}
+	if used < 100 {
+		t.Errorf("only %d usable cases", used)
 	}
 }

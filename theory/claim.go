@@ -140,7 +140,8 @@ func Check(ctx context.Context, claims []Claim, o *Options, each func(*Result)) 
 			if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 				return rep, err
 			}
-			r = &Result{Claim: c.Name, Kind: c.Kind, Place: c.Place, Verdict: Fail, Margin: -worstRatio, Error: err.Error()}
+			r = &Result{Claim: c.Name, Kind: c.Kind, Place: c.Place, Verdict: Fail, Margin: -worstRatio,
+				Error: err.Error()}
 		}
 		rep.Claims = append(rep.Claims, *r)
 		if each != nil {
@@ -226,7 +227,8 @@ func (r *Result) worst() Measure {
 
 // Line says what was found in one line.
 func (r *Result) Line() string {
-	return fmt.Sprintf("%-13s %-11s %9d trials %6d failures  margin %9.3g  %s  %6.1f s", r.Claim, r.Kind, r.Trials, r.Failures, r.Margin, r.Verdict, r.Seconds)
+	return fmt.Sprintf("%-13s %-11s %9d trials %6d failures  margin %9.3g  %s  %6.1f s", r.Claim, r.Kind, r.Trials,
+		r.Failures, r.Margin, r.Verdict, r.Seconds)
 }
 
 // String is Line, and one line more for each measure.
@@ -267,7 +269,8 @@ func (r *Report) Failed() (names []string) {
 func (r *Report) Table() *plots.Table {
 	t := &plots.Table{
 		Title: fmt.Sprintf("The theory, %d trials, seed %d", r.Trials, r.Seed),
-		Columns: []plots.Column{{Name: "claim"}, {Name: "kind"}, {Name: "trials"}, {Name: "failures"}, {Name: "margin", Format: "%.3f"},
+		Columns: []plots.Column{{Name: "claim"}, {Name: "kind"}, {Name: "trials"}, {Name: "failures"},
+			{Name: "margin", Format: "%.3f"},
 			{Name: "verdict"}, {Name: "time", Unit: "s", Format: "%.1f"}, {Name: "nearest to failing"}},
 	}
 	for _, c := range r.Claims {

@@ -17,11 +17,14 @@ import (
 
 var definition1 = Claim{
 	Name: "definition1", Place: "Definition 1, section 3.2", Kind: Identity,
-	Statement: "A = LQ with LLᵀ = AAᵀ+λI, L lower triangular, exists for every m×n matrix A and λ > 0, of any rank and shape: Q = L⁻¹A.\nFor λ = 0 and rank m Q has orthonormal rows.\n" +
-		"With A = Zᵀ it is U: (ZZᵀ+λI)⁻¹ = λ⁻¹(I−QᵀQ).",
-	Measured: "A−LQ and LLᵀ−AAᵀ−λI with the project's Cholesky factor, the entries of L above the diagonal, QQᵀ−I at λ = 0, and (I−λM⁻¹)−QᵀQ with M⁻¹ as each form of the preconditioner applies it.",
-	Fails:    "a factor that is upper triangular, U from L⁻ᵀ in place of L⁻¹ (as printed), or λ where λ_p belongs, is no such Q.",
-	run:      checkDefinition1,
+	Statement: "A = LQ with LLᵀ = AAᵀ+λI, L lower triangular, exists for every m×n matrix A and λ > 0, of any rank " +
+		"and shape: Q = L⁻¹A.\nFor λ = 0 and rank m Q has orthonormal rows.\nWith A = Zᵀ it is U: (ZZᵀ+λI)⁻¹ = " +
+		"λ⁻¹(I−QᵀQ).",
+	Measured: "A−LQ and LLᵀ−AAᵀ−λI with the project's Cholesky factor, the entries of L above the diagonal, QQᵀ−I at " +
+		"λ = 0, and (I−λM⁻¹)−QᵀQ with M⁻¹ as each form of the preconditioner applies it.",
+	Fails: "a factor that is upper triangular, U from L⁻ᵀ in place of L⁻¹ (as printed), or λ where λ_p belongs, is " +
+		"no such Q.",
+	run: checkDefinition1,
 }
 
 // forms are the ways to hold M⁻¹.
@@ -91,7 +94,8 @@ func orthonormal(g rng.Stream) float64 {
 	m := 1 + size.IntN(0, 8)
 	n := m + size.IntN(1, 6)
 	var a mat.Dense
-	a.Mul(root(g.Sub("orthonormal"), values(m, func(i int) float64 { return 1 + float64(i) })), orthogonal(g.Sub("rows"), n).Slice(0, m, 0, n))
+	a.Mul(root(g.Sub("orthonormal"), values(m, func(i int) float64 { return 1 + float64(i) })),
+		orthogonal(g.Sub("rows"), n).Slice(0, m, 0, n))
 	return apart(outer(solved(tiled(outer(&a)), &a)), identity(m))
 }
 
@@ -106,11 +110,14 @@ func values(n int, f func(i int) float64) []float64 {
 
 var definition2 = Claim{
 	Name: "definition2", Place: "Definition 2, section 3.3", Kind: Probability,
-	Statement: "Approximate multiplication with f(ν, ξ, δ): with s ≥ f features ‖Z_UZ_Vᵀ − K(U,V)‖_F² ≤ ν²·tr K(U,U)·tr K(V,V) + ξ²\n" +
-		"with probability 1−δ for all finite U, V ⊂ H_k. TensorSketch has f = (2+3^q)/(ν²δ), for any ξ.\nFor random Fourier features no f is known; for given U and V Chebyshev's inequality gives one.",
-	Measured: "the share of draws that exceed, for combinations u = Σα_i k(x_i, ·) of kernels (γxᵀz+c)^q and of a Gaussian; the mean of ‖·‖_F² against its closed form, two-sided.",
-	Fails:    "a wrong scale of the features exceeds in every draw.",
-	run:      checkDefinition2,
+	Statement: "Approximate multiplication with f(ν, ξ, δ): with s ≥ f features ‖Z_UZ_Vᵀ − K(U,V)‖_F² ≤ ν²·tr " +
+		"K(U,U)·tr K(V,V) + ξ²\nwith probability 1−δ for all finite U, V ⊂ H_k. TensorSketch has f = (2+3^q)/(ν²δ), " +
+		"for any ξ.\nFor random Fourier features no f is known; for given U and V Chebyshev's inequality gives " +
+		"one.",
+	Measured: "the share of draws that exceed, for combinations u = Σα_i k(x_i, ·) of kernels (γxᵀz+c)^q and of a " +
+		"Gaussian; the mean of ‖·‖_F² against its closed form, two-sided.",
+	Fails: "a wrong scale of the features exceeds in every draw.",
+	run:   checkDefinition2,
 }
 
 func checkDefinition2(e *experiment) {
@@ -124,8 +131,10 @@ func checkDefinition2(e *experiment) {
 		s int // 0: Chebyshev's
 	}{
 		{newProducts("TensorSketch", poly, x, e.parts.TensorSketch(poly),
-			func(s int) covariance { return tensorSketchCovariance(lifted(poly, x), poly.Degree, s) }, alpha, beta), multiplyFeatures(2, nu, delta)},
-		{newProducts("Fourier", gauss, x, e.parts.Fourier(gauss), func(s int) covariance { return fourierCovariance(gauss, x, s) }, alpha, beta), 0},
+			func(s int) covariance { return tensorSketchCovariance(lifted(poly, x), poly.Degree, s) }, alpha, beta),
+			multiplyFeatures(2, nu, delta)},
+		{newProducts("Fourier", gauss, x, e.parts.Fourier(gauss),
+			func(s int) covariance { return fourierCovariance(gauss, x, s) }, alpha, beta), 0},
 	} {
 		p, s := c.p, c.s
 		if s == 0 {
@@ -134,7 +143,8 @@ func checkDefinition2(e *experiment) {
 		for i, s := range []int{s, 24} {
 			v := p.misses(e, s)
 			if i == 0 {
-				e.share(fmt.Sprintf("share above ν²·tr·tr, %s, s = %d, δ = %g", p.name, s, delta), v, nu*nu*p.size, delta)
+				e.share(fmt.Sprintf("share above ν²·tr·tr, %s, s = %d, δ = %g", p.name, s, delta), v, nu*nu*p.size,
+					delta)
 				if c.s > 0 { // hardly a collision in most draws: see skewness
 					continue
 				}
@@ -146,11 +156,13 @@ func checkDefinition2(e *experiment) {
 
 var definition3 = Claim{
 	Name: "definition3", Place: "Definition 3, section 4", Kind: Identity,
-	Statement: "SRHT: S = s^(−1/2)·P·H·D, H_ij = (−1)^|i∧j| of order m, a power of two, HᵀH = mI, D random signs, P s rows without replacement.\n" +
-		"E[SᵀS] = I, and SᵀS = I for s = m.",
-	Measured: "S·x by the fast transform against S entry by entry, in float64 and float32; |SᵀS−I| at s = m; the means of ‖Sx‖² and of ‖Y(SᵀS−I)Yᵀ‖_F² against their closed form, two-sided; the same for CountSketch.",
-	Fails:    "without its scale S is √s too large; with rows sampled with replacement SᵀS ≠ I at s = m; without D the mean square is another.",
-	run:      checkDefinition3,
+	Statement: "SRHT: S = s^(−1/2)·P·H·D, H_ij = (−1)^|i∧j| of order m, a power of two, HᵀH = mI, D random signs, P " +
+		"s rows without replacement.\nE[SᵀS] = I, and SᵀS = I for s = m.",
+	Measured: "S·x by the fast transform against S entry by entry, in float64 and float32; |SᵀS−I| at s = m; the " +
+		"means of ‖Sx‖² and of ‖Y(SᵀS−I)Yᵀ‖_F² against their closed form, two-sided; the same for CountSketch.",
+	Fails: "without its scale S is √s too large; with rows sampled with replacement SᵀS ≠ I at s = m; without D the " +
+		"mean square is another.",
+	run: checkDefinition3,
 }
 
 // rowed is an SRHT that says what it is made of. *sketch.SRHTOperator is one.

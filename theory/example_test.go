@@ -18,7 +18,8 @@ func ExampleCheck() {
 	}
 	got := r.Claims[0]
 	fmt.Println(got.Claim, got.Kind, got.Verdict, got.Failures, "failures")
-	fmt.Printf("bound %q comes to %.0f %% of it\n", got.Measures[4].Name[:len("κ over its bound")], 100*got.Measures[4].Value)
+	fmt.Printf("bound %q comes to %.0f %% of it\n", got.Measures[4].Name[:len("κ over its bound")],
+		100*got.Measures[4].Value)
 	// Output:
 	// lambda-p bound pass 0 failures
 	// bound "κ over its bound" comes to 100 % of it

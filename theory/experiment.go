@@ -136,7 +136,8 @@ func (t *trial) atMost(name string, v, limit float64) {
 }
 
 func (t *trial) share(name string, v, limit, delta float64) {
-	t.seen = append(t.seen, observation{name, v, func(e *experiment, all []float64) { e.share(name, all, limit, delta) }})
+	t.seen = append(t.seen, observation{name, v,
+		func(e *experiment, all []float64) { e.share(name, all, limit, delta) }})
 }
 
 func (t *trial) mean(name string, v, want float64) {
@@ -276,10 +277,13 @@ type Parts struct {
 	CountSketch  sketch.Dist
 	Gaussian     sketch.Dist
 	// Precond returns M⁻¹ for M = ZZᵀ+λ_pI, where the system is K+λI.
-	Precond func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64, form precond.Form) (Preconditioner, error)
+	Precond func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64, form precond.Form) (Preconditioner,
+		error)
 	// Kernel returns K, n×n, as it is stored.
-	Kernel func(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, storage gram.Storage) (*mat.Dense, error)
-	Solve  func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result, error)
+	Kernel func(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64,
+		storage gram.Storage) (*mat.Dense, error)
+	Solve func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result,
+		error)
 	// LowRank are the factors K̂ = FFᵀ of some columns of K.
 	LowRank []lowRank
 	// RidgeBound is the bound of κ for λ, λ_p and η, TestBound are the ends of the spectrum of M⁻¹A
@@ -291,11 +295,13 @@ type Parts struct {
 	PredictionBound func(diag, residual, lambda float64) float64
 	// LeaveOneOut returns the residuals of the points left out, given c and diag A⁻¹.
 	LeaveOneOut func(c, diag []float64) []float64
-	Search      func(ctx context.Context, p sketchsize.Problem, o *sketchsize.Options, g rng.Stream) (*sketchsize.Result, error)
+	Search      func(ctx context.Context, p sketchsize.Problem, o *sketchsize.Options,
+		g rng.Stream) (*sketchsize.Result, error)
 }
 
 // lowRank makes a factor K̂ = FFᵀ of rank columns of K. lowrank.Nystrom is one.
-type lowRank = func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error)
+type lowRank = func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream,
+	o *lowrank.Options) (*lowrank.Factor, error)
 
 // Preconditioner is M⁻¹ and s_{λ_p}(ZZᵀ). *precond.Woodbury is one.
 type Preconditioner interface {
@@ -322,7 +328,8 @@ func builtinParts() Parts {
 		SRHT:         sketch.SRHT{},
 		CountSketch:  sketch.CountSketch{},
 		Gaussian:     sketch.Gaussian{},
-		Precond: func(ctx context.Context, z *points.Dense32, _, lambdaP float64, form precond.Form) (Preconditioner, error) {
+		Precond: func(ctx context.Context, z *points.Dense32, _, lambdaP float64, form precond.Form) (Preconditioner,
+			error) {
 			return precond.New(ctx, z, lambdaP, &precond.Options{Form: form})
 		},
 		Kernel:     storedKernel,
@@ -342,7 +349,8 @@ func builtinParts() Parts {
 }
 
 // storedKernel is K as package gram stores it.
-func storedKernel(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, storage gram.Storage) (*mat.Dense, error) {
+func storedKernel(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64,
+	storage gram.Storage) (*mat.Dense, error) {
 	a, err := gram.New(ctx, k, x, lambda, &gram.Options{Storage: storage, Accuracy: math.MaxFloat64})
 	if err != nil {
 		return nil, err

@@ -21,222 +21,6 @@ import (
 	"github.com/krrlab/lab/krrlab/sketchsize"
 )
 
-// scaledDist draws maps whose features are multiplied by a number.
-type scaledDist struct {
-	feature.Dist
-	by float64
-}
-
-func (d scaledDist) Sample(dim, s int, g rng.Stream) (feature.Map, error) {
-	m, err := d.Dist.Sample(dim, s, g)
-	return scaledMap{m, d.by}, err
-}
-
-type scaledMap struct {
-	feature.Map
-	by float64
-}
-
-func (m scaledMap) MapTo(z []float64, ld int, x points.Points, w *feature.Workspace) {
-	m.Map.MapTo(z, ld, x, w)
-	_, s := m.Dims()
-	n, _ := x.Dims()
-	for i := range n {
-		for j := range s {
-			z[i*ld+j] *= m.by
-		}
-	}
-}
-
-// Hash lets a scaled TensorSketch say what its hashes are.
-func (m scaledMap) Hash(t, i int) (int, float64) { return m.Map.(hashed).Hash(t, i) }
-
-// tuples is a TensorSketch by the definition, with signs of its own: all tuples of coordinates in
-// turn.
-type tuples struct {
-	k    kernel.Polynomial
-	sign func(m hashed, index []int) float64
-}
-
-func (d tuples) String() string { return "TensorSketch by tuples" }
-
-func (d tuples) Sample(dim, s int, g rng.Stream) (feature.Map, error) {
-	m, err := feature.TensorSketch{Kernel: d.k}.Sample(dim, s, g)
-	if err != nil {
-		return nil, err
-	}
-	return tuplesMap{m.(*feature.TensorSketchMap), d}, nil
-}
-
-type tuplesMap struct {
-	*feature.TensorSketchMap
-	tuples
-}
-
-func (m tuplesMap) String() string { return m.tuples.String() }
-
-func (m tuplesMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Workspace) {
-	n, d := x.Dims()
-	_, s := m.Dims()
-	q := m.k.Degree
-	row, index := make([]float64, d+1), make([]int, q)
-	for i := range n {
-		x.RowTo(row[:d], i)
-		for j := range d {
-			row[j] *= math.Sqrt(m.k.Gamma)
-		}
-		row[d] = math.Sqrt(m.k.Coef0)
-		out := z[i*ld : i*ld+s]
-		clear(out)
-		for c := range power(d+1, q) {
-			h, v := 0, 1.0
-			for t, rest := 0, c; t < q; t, rest = t+1, rest/(d+1) {
-				index[t] = rest % (d + 1)
-				a, _ := m.Hash(t, index[t])
-				h += a
-				v *= row[index[t]]
-			}
-			out[h%s] += v * m.sign(m.TensorSketchMap, index)
-		}
-	}
-}
-
-// MapTo32 hides the real one.
-func (m tuplesMap) MapTo32(z []float32, ld int, x points.Points, w *feature.Workspace) {
-	n, _ := x.Dims()
-	_, s := m.Dims()
-	wide := make([]float64, n*s)
-	m.MapTo(wide, s, x, w)
-	for i := range n {
-		for j := range s {
-			z[i*ld+j] = float32(wide[i*s+j])
-		}
-	}
-}
-
-// rightSign is g₁(i₁)g₂(i₂)…, and printedSign has g₂(i₁).
-func rightSign(m hashed, index []int) float64 {
-	g := 1.0
-	for t, i := range index {
-		_, v := m.Hash(t, i)
-		g *= v
-	}
-	return g
-}
-
-func printedSign(m hashed, index []int) float64 {
-	g := 1.0
-	for t, i := range index {
-		if t == 1 {
-			i = index[0]
-		}
-		_, v := m.Hash(t, i)
-		g *= v
-	}
-	return g
-}
-
-// changed is a sketch whose output, and what it says of itself, is changed.
-type changed struct {
-	sketch.Dist
-	out func(o sketch.Operator, v []float64)
-}
-
-func (d changed) Sample(m, s int, g rng.Stream) (sketch.Operator, error) {
-	o, err := d.Dist.Sample(m, s, g)
-	if err != nil {
-		return nil, err
-	}
-	if r, ok := o.(rowed); ok {
-		return changedRows{changedOp{o, d.out}, r}, nil
-	}
-	return changedOp{o, d.out}, nil
-}
-
-type changedOp struct {
-	sketch.Operator
-	out func(o sketch.Operator, v []float64)
-}
-
-type changedRows struct {
-	changedOp
-	rowed
-}
-
-func (o changedOp) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *sketch.Workspace) {
-	o.Operator.Apply64(dst, ldd, src, lds, rows, w)
-	_, s := o.Dims()
-	for r := range rows {
-		o.out(o.Operator, dst[r*ldd:r*ldd+s])
-	}
-}
-
-func (o changedOp) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *sketch.Workspace) {
-	o.Operator.Apply32(dst, ldd, src, lds, rows, w)
-	_, s := o.Dims()
-	wide := make([]float64, s)
-	for r := range rows {
-		for j := range s {
-			wide[j] = float64(dst[r*ldd+j])
-		}
-		o.out(o.Operator, wide)
-		for j := range s {
-			dst[r*ldd+j] = float32(wide[j])
-		}
-	}
-}
-
-// withReplacement is an SRHT whose row 1 is its row 0 once more.
-func withReplacement(_ sketch.Operator, v []float64) {
-	if len(v) > 1 {
-		v[1] = v[0]
-	}
-}
-
-// transposed is M⁻¹ by the text's U = L⁻ᵀZᵀ.
-type transposed struct {
-	inv *mat.Dense
-	precond.Identity
-}
-
-func (m transposed) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	dst.Mul(m.inv, r)
-	return ctx.Err()
-}
-
-func (m transposed) StatDim() float64 { return 0 }
-
-func printedU(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precond.Form) (Preconditioner, error) {
-	w := whole(z)
-	var c mat.Dense
-	c.Mul(w.T(), w)
-	l := factor(shifted(symmetrized(&c), lambdaP))
-	var u, inv mat.Dense
-	if err := l.SolveTo(&u, true, w.T()); err != nil { // L⁻ᵀZᵀ
-		if _, badly := err.(mat.Condition); !badly {
-			return nil, err
-		}
-	}
-	inv.Mul(u.T(), &u)
-	inv.Sub(identity(z.N), &inv)
-	inv.Scale(1/lambdaP, &inv)
-	return transposed{&inv, precond.Identity{N: z.N}}, nil
-}
-
-// halfRidge is M⁻¹ with λ in C and λ_p in front.
-type halfRidge struct {
-	Preconditioner
-	by float64
-}
-
-func (m halfRidge) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	if err := m.Preconditioner.SolveTo(ctx, dst, r); err != nil {
-		return err
-	}
-	dst.Scale(m.by, dst)
-	return nil
-}
-
 // fault is one thing broken, and the claims whose checks must notice.
 type fault struct {
 	name   string
@@ -265,26 +49,37 @@ func faults() []fault {
 		}
 	}
 	return []fault{
-		{"Fourier features without √2", Parts{Fourier: fourier(1 / math.Sqrt2)}, []string{"features", "definition2", "theorem5"}, 0},
-		{"TensorSketch times √2", Parts{TensorSketch: tensor(math.Sqrt2)}, []string{"features", "lemma4", "theorem1", "definition2", "theorem5", "theorem6"}, 0},
-		{"TensorSketch with g₂(i₁)", Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist { return tuples{k, printedSign} }}, []string{"features", "lemma4"}, 1000},
-		{"SRHT without its scale", Parts{SRHT: changed{own.SRHT, unscaled}}, []string{"features", "definition3", "theorem6"}, 0},
-		{"SRHT with the scale of an orthonormal H left out", Parts{SRHT: changed{own.SRHT, orthonormalScale}}, []string{"features", "definition3", "theorem6"}, 0},
+		{"Fourier features without √2", Parts{Fourier: fourier(1 / math.Sqrt2)},
+			[]string{"features", "definition2", "theorem5"}, 0},
+		{"TensorSketch times √2", Parts{TensorSketch: tensor(math.Sqrt2)},
+			[]string{"features", "lemma4", "theorem1", "definition2", "theorem5", "theorem6"}, 0},
+		{"TensorSketch with g₂(i₁)", Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist {
+			return tuples{k,
+				printedSign}
+		}}, []string{"features", "lemma4"}, 1000},
+		{"SRHT without its scale", Parts{SRHT: changed{own.SRHT, unscaled}},
+			[]string{"features", "definition3", "theorem6"}, 0},
+		{"SRHT with the scale of an orthonormal H left out", Parts{SRHT: changed{own.SRHT, orthonormalScale}},
+			[]string{"features", "definition3", "theorem6"}, 0},
 		{"SRHT with a row twice", Parts{SRHT: changed{own.SRHT, withReplacement}}, []string{"definition3"}, 0},
 		{"CountSketch without signs", Parts{CountSketch: changed{own.CountSketch, func(_ sketch.Operator, v []float64) {
 			for i := range v {
 				v[i] = math.Abs(v[i])
 			}
 		}}}, []string{"definition3"}, 0},
-		{"λ in place of λ_p", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, _ float64, form precond.Form) (Preconditioner, error) {
+		{"λ in place of λ_p", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, _ float64,
+			form precond.Form) (Preconditioner, error) {
 			return own.Precond(ctx, z, lambda, lambda, form)
 		}}, []string{"lambda-p"}, 0},
-		{"λ in C, λ_p in front", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64, form precond.Form) (Preconditioner, error) {
+		{"λ in C, λ_p in front", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64,
+			form precond.Form) (Preconditioner, error) {
 			m, err := own.Precond(ctx, z, lambda, lambda, form)
 			return halfRidge{m, lambda / lambdaP}, err
 		}}, []string{"lambda-p"}, 0},
-		{"U = L⁻ᵀZᵀ, a transposition missing", Parts{Precond: printedU}, []string{"definition1", "proposition2", "theorem1", "lambda-p", "general"}, 0},
-		{"K of another scale", Parts{Kernel: func(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, st gram.Storage) (*mat.Dense, error) {
+		{"U = L⁻ᵀZᵀ, a transposition missing", Parts{Precond: printedU},
+			[]string{"definition1", "proposition2", "theorem1", "lambda-p", "general"}, 0},
+		{"K of another scale", Parts{Kernel: func(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64,
+			st gram.Storage) (*mat.Dense, error) {
 			m, err := own.Kernel(ctx, k, x, lambda, st)
 			if err == nil {
 				m.Scale(1.001, m)
@@ -292,25 +87,42 @@ func faults() []fault {
 			return m, err
 		}}, []string{"remark1", "proposition8", "proposition9", "remark3", "fixed16"}, 0},
 		{"16-bit numbers truncated", Parts{Kernel: truncated}, []string{"fixed16"}, 0},
-		{"half of the iterations", Parts{Iterations: func(kappa, eps float64) int { return (pcg.IterationBound(kappa, eps) + 1) / 2 }}, []string{"iterations"}, 0},
-		{"a λ_p bound with one factor", Parts{RidgeBound: func(lambda, lambdaP, eta float64) float64 { return math.Max(1, (lambda+eta)/lambdaP) }}, []string{"lambda-p"}, 0},
+		{"half of the iterations", Parts{Iterations: func(kappa,
+			eps float64) int {
+			return (pcg.IterationBound(kappa, eps) + 1) / 2
+		}}, []string{"iterations"}, 0},
+		{"a λ_p bound with one factor", Parts{RidgeBound: func(lambda, lambdaP,
+			eta float64) float64 {
+			return math.Max(1, (lambda+eta)/lambdaP)
+		}}, []string{"lambda-p"}, 0},
 		{"Theorem 7 without the cross term", Parts{TestBound: func(c sketchsize.Test) (float64, float64) {
 			return (1 - c.Gamma) / (1 + c.Theta), 1 + c.Gamma + c.Alpha
 		}}, []string{"general"}, 0},
-		{"a prediction bound with λ for √λ", Parts{PredictionBound: func(diag, r, lambda float64) float64 { return math.Sqrt(diag) * r / (2 * lambda) }}, []string{"prediction"}, 0},
-		{"leave-one-out by the fit of all", Parts{LeaveOneOut: func(c, diag []float64) []float64 { return slices.Clone(c) }}, []string{"leave-one-out"}, 0},
-		{"a test that accepts by looser constants", Parts{Search: func(ctx context.Context, p sketchsize.Problem, o *sketchsize.Options, g rng.Stream) (*sketchsize.Result, error) {
-			loose := *o
-			loose.Constants = sketchsize.Test{Theta: o.Constants.Theta, Alpha: 1.5 * o.Constants.Alpha, Gamma: min(1.5*o.Constants.Gamma, 0.99)}
-			return sketchsize.Search(ctx, p, &loose, g)
-		}}, []string{"theorem7"}, 0},
-		{"a solver that stops at ten times τ", Parts{Solve: func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result, error) {
-			loose := *o
-			loose.Tol *= 10
-			return pcg.Solve(ctx, a, m, b, &loose)
-		}}, []string{"remark2"}, 0},
+		{"a prediction bound with λ for √λ",
+			Parts{PredictionBound: func(diag, r, lambda float64) float64 { return math.Sqrt(diag) * r / (2 * lambda) }},
+			[]string{"prediction"}, 0},
+		{"leave-one-out by the fit of all",
+			Parts{LeaveOneOut: func(c, diag []float64) []float64 { return slices.Clone(c) }}, []string{"leave-one-out"},
+			0},
+		{"a test that accepts by looser constants",
+			Parts{Search: func(ctx context.Context, p sketchsize.Problem, o *sketchsize.Options,
+				g rng.Stream) (*sketchsize.Result,
+				error) {
+				loose := *o
+				loose.Constants = sketchsize.Test{Theta: o.Constants.Theta, Alpha: 1.5 * o.Constants.Alpha,
+					Gamma: min(1.5*o.Constants.Gamma, 0.99)}
+				return sketchsize.Search(ctx, p, &loose, g)
+			}}, []string{"theorem7"}, 0},
+		{"a solver that stops at ten times τ",
+			Parts{Solve: func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense,
+				o *pcg.Options) (*pcg.Result, error) {
+				loose := *o
+				loose.Tol *= 10
+				return pcg.Solve(ctx, a, m, b, &loose)
+			}}, []string{"remark2"}, 0},
 		{"a low-rank factor above K", Parts{LowRank: []lowRank{
-			func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
+			func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
+				error) {
 				f, err := lowrank.Nystrom(ctx, src, rank, g, o)
 				if err == nil {
 					for i := range f.F.Data {
@@ -323,7 +135,8 @@ func faults() []fault {
 }
 
 // truncated rounds the numbers of 16 bits down.
-func truncated(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, st gram.Storage) (*mat.Dense, error) {
+func truncated(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, st gram.Storage) (*mat.Dense,
+	error) {
 	m, err := storedKernel(ctx, k, x, lambda, gram.Float64)
 	if err == nil && st == gram.Fixed16 {
 		m.Apply(func(_, _ int, v float64) float64 { return math.Floor(v/fixedStep) * fixedStep }, m)
@@ -340,7 +153,8 @@ func TestFaults(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r, err := Check(context.Background(), []Claim{c}, &Options{Trials: max(40, f.trials), Parts: f.parts}, nil)
+				r, err := Check(context.Background(), []Claim{c}, &Options{Trials: max(40, f.trials), Parts: f.parts},
+					nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -362,7 +176,8 @@ func TestTuplesAreTensorSketch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := c.Check(context.Background(), &Options{Trials: 40, Parts: parts}); err != nil || r.Verdict != Pass {
+		if r, err := c.Check(context.Background(), &Options{Trials: 40, Parts: parts}); err != nil ||
+			r.Verdict != Pass {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
 	}

@@ -15,11 +15,14 @@ import (
 
 var features = Claim{
 	Name: "features", Place: "section 2.2", Kind: Probability,
-	Statement: "E[φ(x)ᵀφ(z)] = k(x, z): Fourier features √(2/s)·cos(Wx+b), w ~ N(0, I/σ²), b ~ U(0, 2π); TensorSketch, a CountSketch of x⊗…⊗x with\n" +
-		"H = Σ h_j(i_j) mod s and G = Π g_j(i_j); E[SᵀS] = I for the sketches that follow, and for chains of them.",
-	Measured: "the means of vᵀZZᵀv over draws for fixed directions v, and E‖ZZᵀ−K‖_F² of single maps against its closed form, two-sided; φ(x) = S·v_q(x) entry by entry.",
-	Fails:    "a wrong scale moves every mean by that factor squared, and signs that depend on one index twice move them too: 16 becomes 19 for all-ones points of R⁴, q = 2, s = 16.",
-	run:      checkFeatures,
+	Statement: "E[φ(x)ᵀφ(z)] = k(x, z): Fourier features √(2/s)·cos(Wx+b), w ~ N(0, I/σ²), b ~ U(0, 2π); " +
+		"TensorSketch, a CountSketch of x⊗…⊗x with\nH = Σ h_j(i_j) mod s and G = Π g_j(i_j); E[SᵀS] = I for the " +
+		"sketches that follow, and for chains of them.",
+	Measured: "the means of vᵀZZᵀv over draws for fixed directions v, and E‖ZZᵀ−K‖_F² of single maps against its " +
+		"closed form, two-sided; φ(x) = S·v_q(x) entry by entry.",
+	Fails: "a wrong scale moves every mean by that factor squared, and signs that depend on one index twice move " +
+		"them too: 16 becomes 19 for all-ones points of R⁴, q = 2, s = 16.",
+	run: checkFeatures,
 }
 
 func checkFeatures(e *experiment) {
@@ -47,8 +50,10 @@ func checkFeatures(e *experiment) {
 		{"Fourier", gauss, e.parts.Fourier(gauss), x, 16, fourierCovariance(gauss, x, 16)},
 		{"Fourier of a Matérn", kernel.Matern52{Sigma: 1.2}, e.parts.Fourier(kernel.Matern52{Sigma: 1.2}), x, 16, nil},
 		{"TensorSketch", poly, e.parts.TensorSketch(poly), x, 15, tensorSketchCovariance(lifted(poly, x), 2, 15)},
-		{"TensorSketch of all ones", plain(2), e.parts.TensorSketch(plain(2)), ones, 16, tensorSketchCovariance(ones, 2, 16)},
-		{"TensorSketch, q = 3", plain(3), e.parts.TensorSketch(plain(3)), ones, 16, tensorSketchCovariance(ones, 3, 16)},
+		{"TensorSketch of all ones", plain(2), e.parts.TensorSketch(plain(2)), ones, 16,
+			tensorSketchCovariance(ones, 2, 16)},
+		{"TensorSketch, q = 3", plain(3), e.parts.TensorSketch(plain(3)), ones, 16,
+			tensorSketchCovariance(ones, 3, 16)},
 		{"chain with SRHT and Gaussian", poly, chain(e.parts.SRHT, e.parts.Gaussian), x, 16, nil},
 		{"chain with CountSketch", poly, chain(e.parts.CountSketch), x, 16, nil},
 	} {
@@ -76,7 +81,8 @@ func (e *experiment) unbiased(name string, k kernel.Kernel, d feature.Dist, x *p
 		u.Mul(z.T(), v) // Zᵀv
 		for j := range 3 {
 			want := mat.Inner(v.ColView(j), gram, v.ColView(j))
-			t.mean(fmt.Sprintf("mean of vᵀZZᵀv, %s, direction %d", name, j+1), mat.Dot(u.ColView(j), u.ColView(j)), want)
+			t.mean(fmt.Sprintf("mean of vᵀZZᵀv, %s, direction %d", name, j+1), mat.Dot(u.ColView(j), u.ColView(j)),
+				want)
 		}
 		if cov != nil {
 			diff := outer(z)

@@ -18,11 +18,12 @@ import (
 
 var general = Claim{
 	Name: "general", Place: "Theorem 7's first part, for any constants (θ, α, γ)", Kind: Bound,
-	Statement: "P projects on the eigenvectors of ZZᵀ above θλ. If ‖(I−P)K(I−P)‖₂ ≤ αλ and ‖VᵀPx‖² = (1±γ)‖ZᵀPx‖², the spectrum of M⁻¹A lies between\n" +
-		"min_t [1+(√((1−γ)t)−√α)₊²]/(1+θ+t) and max_t [1+(√((1+γ)t)+√α)²]/(1+t).",
-	Measured: "the ends of the spectrum over these, with the least α and γ that hold measured on random pairs; and on pairs of order 2 and 3 that come to the bounds as their largest eigenvalue grows.",
-	Fails:    "an inequality that loses a square root's cross term, or a P above another threshold.",
-	run:      checkGeneral,
+	Statement: "P projects on the eigenvectors of ZZᵀ above θλ. If ‖(I−P)K(I−P)‖₂ ≤ αλ and ‖VᵀPx‖² = (1±γ)‖ZᵀPx‖², " +
+		"the spectrum of M⁻¹A lies between\nmin_t [1+(√((1−γ)t)−√α)₊²]/(1+θ+t) and max_t [1+(√((1+γ)t)+√α)²]/(1+t).",
+	Measured: "the ends of the spectrum over these, with the least α and γ that hold measured on random pairs; and " +
+		"on pairs of order 2 and 3 that come to the bounds as their largest eigenvalue grows.",
+	Fails: "an inequality that loses a square root's cross term, or a P above another threshold.",
+	run:   checkGeneral,
 }
 
 // conditions returns the least α and γ for which K and ZZᵀ meet the conditions at θ; ok is false
@@ -89,8 +90,10 @@ func (e *experiment) tightConditions() {
 			down := e.tightPair(big, c.Theta, math.Sqrt((1-c.Gamma)*big), math.Sqrt(c.Alpha))
 			highs, lows = append(highs, up[1]/high), append(lows, low/down[0])
 		}
-		e.atMost(fmt.Sprintf("the largest eigenvalue over the upper bound, %s, pairs that come to it", c.Name), highs, 1+1e-6)
-		e.atMost(fmt.Sprintf("the lower bound over the least eigenvalue, %s, pairs that come to it", c.Name), lows, 1+1e-6)
+		e.atMost(fmt.Sprintf("the largest eigenvalue over the upper bound, %s, pairs that come to it", c.Name), highs,
+			1+1e-6)
+		e.atMost(fmt.Sprintf("the lower bound over the least eigenvalue, %s, pairs that come to it", c.Name), lows,
+			1+1e-6)
 	}
 }
 
@@ -104,11 +107,13 @@ func (e *experiment) tightPair(z1, z2, v1, v2 float64) []float64 {
 
 var lambdaP = Claim{
 	Name: "lambda-p", Place: "section 6.3 has no theory; this is the project's", Kind: Bound,
-	Statement: "For M = ZZᵀ+λ_pI, A = K+λI and η = ‖K−ZZᵀ‖₂, κ(M⁻¹A) ≤ max(1, (λ+η)/λ_p)·max(1, (λ_p+η)/λ):\n" +
-		"(1+η/λ)(1+η/λ_p) for |λ−λ_p| ≤ η. It is least at λ_p = λ+η, where it is 1+2η/λ. And M⁻¹ = λ_p⁻¹(I−UᵀU).",
-	Measured: "κ over the bound, for random pairs, λ_p over four decades either side and the project's M⁻¹; the pairs for which the bound is met; M·M⁻¹−I.",
-	Fails:    "with λ in place of λ_p κ is that of λ, which breaks the bound at λ_p = λ+η, and M·M⁻¹ is not I.",
-	run:      checkLambdaP, figure: figureLambdaP,
+	Statement: "For M = ZZᵀ+λ_pI, A = K+λI and η = ‖K−ZZᵀ‖₂, κ(M⁻¹A) ≤ max(1, (λ+η)/λ_p)·max(1, " +
+		"(λ_p+η)/λ):\n(1+η/λ)(1+η/λ_p) for |λ−λ_p| ≤ η. It is least at λ_p = λ+η, where it is 1+2η/λ. And M⁻¹ = " +
+		"λ_p⁻¹(I−UᵀU).",
+	Measured: "κ over the bound, for random pairs, λ_p over four decades either side and the project's M⁻¹; the " +
+		"pairs for which the bound is met; M·M⁻¹−I.",
+	Fails: "with λ in place of λ_p κ is that of λ, which breaks the bound at λ_p = λ+η, and M·M⁻¹ is not I.",
+	run:   checkLambdaP, figure: figureLambdaP,
 }
 
 func checkLambdaP(e *experiment) {
@@ -135,8 +140,10 @@ func checkLambdaP(e *experiment) {
 // tightRidge returns κ over the bound for the pair that meets it at every λ_p in [λ−η, λ+η].
 func (e *experiment) tightRidge() (out []float64) {
 	p := &twin{k: mat.NewSymDense(2, []float64{1, 0, 0, 0}), z: points.NewDense32(2, 1, []float32{0, 1}), eta: 1}
-	for _, c := range []struct{ lambda, lambdaP float64 }{{0.5, 0.5}, {0.5, 1.5}, {0.5, 1}, {2, 1}, {2, 3}, {0.01, 1.01}} {
-		out = append(out, cond(p.spectrum(e, c.lambda, c.lambdaP, precond.FormLInv))/e.parts.RidgeBound(c.lambda, c.lambdaP, 1))
+	for _, c := range []struct{ lambda, lambdaP float64 }{{0.5, 0.5}, {0.5, 1.5}, {0.5, 1}, {2, 1}, {2, 3},
+		{0.01, 1.01}} {
+		out = append(out, cond(p.spectrum(e, c.lambda, c.lambdaP, precond.FormLInv))/e.parts.RidgeBound(c.lambda,
+			c.lambdaP, 1))
 	}
 	return out
 }
@@ -197,10 +204,12 @@ func (p *twin) spectrum(e *experiment, lambda, lambdaP float64, form precond.For
 
 var nystrom = Claim{
 	Name: "nystrom", Place: "section 1.1 compares with it; the bound is the project's", Kind: Bound,
-	Statement: "For K̂ ≼ K from columns of K (Nyström, randomly pivoted Cholesky), κ((K̂+λI)⁻¹(K+λI)) ≤ 1 + tr(K−K̂)/λ, for certain.",
-	Measured:  "κ with the project's M⁻¹ over the bound, for Gaussian and polynomial kernels of any rank; with one column less than the rank of K, where K−K̂ has rank one and the bound is met.",
-	Fails:     "a factor that is not below K, or a column of it that is scaled.",
-	run:       checkNystrom,
+	Statement: "For K̂ ≼ K from columns of K (Nyström, randomly pivoted Cholesky), κ((K̂+λI)⁻¹(K+λI)) ≤ 1 + " +
+		"tr(K−K̂)/λ, for certain.",
+	Measured: "κ with the project's M⁻¹ over the bound, for Gaussian and polynomial kernels of any rank; with one " +
+		"column less than the rank of K, where K−K̂ has rank one and the bound is met.",
+	Fails: "a factor that is not below K, or a column of it that is scaled.",
+	run:   checkNystrom,
 }
 
 func checkNystrom(e *experiment) {
@@ -211,7 +220,10 @@ func checkNystrom(e *experiment) {
 			x := cloud(g, 4+size.IntN(0, 12), 3, 0.8)
 			gram := evaluated(manyKernels[i%len(manyKernels)], x)
 			lambda := spread(g.Sub("lambda"), 0, 1e-2, 1)
-			at := func(j uint64, rank int) float64 { return lowRankRatio(e, build, gram, rank, lambda, g.Sub("draw", j)) }
+			at := func(j uint64, rank int) float64 {
+				return lowRankRatio(e, build, gram, rank, lambda,
+					g.Sub("draw", j))
+			}
 			t.atMost(name+", any rank", at(0, 1+size.IntN(1, x.N-1)), 1+1e-6)
 			t.atMost(name+", rank n−1", at(1, x.N-1), 1+1e-6)
 		})

@@ -36,10 +36,12 @@ func Features(q int, statDim, delta float64) float64 {
 
 var iterations = Claim{
 	Name: "iterations", Place: "Theorem 1 (Shewchuk 1994)", Kind: Bound,
-	Statement: "‖c̃−c‖_A ≤ ε‖c‖_A after ⌈(√κ/2)·ln(2/ε)⌉ iterations of PCG from zero, κ = κ(M⁻¹A). It bounds the error, not the residual.",
-	Measured:  "the error over ε after that count with the project's PCG, for random spectra, and for spectra at Chebyshev's points, the hardest ones.",
-	Fails:     "a count that is too low by a factor, √κ/4 say, or a loop that loses an iteration's step.",
-	run:       checkIterations, figure: figureIterations,
+	Statement: "‖c̃−c‖_A ≤ ε‖c‖_A after ⌈(√κ/2)·ln(2/ε)⌉ iterations of PCG from zero, κ = κ(M⁻¹A). It bounds the " +
+		"error, not the residual.",
+	Measured: "the error over ε after that count with the project's PCG, for random spectra, and for spectra at " +
+		"Chebyshev's points, the hardest ones.",
+	Fails: "a count that is too low by a factor, √κ/4 say, or a loop that loses an iteration's step.",
+	run:   checkIterations, figure: figureIterations,
 }
 
 func checkIterations(e *experiment) {
@@ -87,7 +89,8 @@ func (e *experiment) hardest() {
 				y.SetVec(i, math.Sqrt(x[i]*weight))
 			}
 			eps = math.Min(eps, 1)
-			ratios = append(ratios, solveErrorFor(e, a, precond.Identity{N: k + 1}, y, e.parts.Iterations(kappa, eps))/eps)
+			ratios = append(ratios, solveErrorFor(e, a, precond.Identity{N: k + 1}, y,
+				e.parts.Iterations(kappa, eps))/eps)
 		}
 	}
 	e.atMost("‖c̃−c‖_A/‖c‖_A over ε, the hardest right-hand sides", ratios, 1)
@@ -107,7 +110,8 @@ func figureIterations(e *experiment) *plots.Figure {
 		add(&easy, k, solveError(e, a, m, g, k))
 		add(&hard, k, solveError(e, b, m, g, k))
 	}
-	f := plots.Sweep("The count ⌈(√κ/2)·ln(2/ε)⌉: κ = 30", "iterations k", "‖c̃−c‖_{A} / ‖c‖_{A}", nil, bound, hard, easy)
+	f := plots.Sweep("The count ⌈(√κ/2)·ln(2/ε)⌉: κ = 30", "iterations k", "‖c̃−c‖_{A} / ‖c‖_{A}", nil, bound, hard,
+		easy)
 	f.X.Log = false
 	return f
 }
@@ -123,9 +127,11 @@ func PredictionBound(diag, residual, lambda float64) float64 {
 var prediction = Claim{
 	Name: "prediction", Place: "the project's; the paper has no such bound", Kind: Bound,
 	Statement: "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖₂/(2√λ) for every x, r = y−(K+λI)c̃.",
-	Measured:  "the difference over the bound at new points and at training points, f by a dense solve and f̃ by package model from PCG stopped early; the same by package verify; and the case that meets it: one point with k(x,x) = λ.",
-	Fails:     "a residual against another K, λ in place of √λ, or the recurrence's residual, which drifts.",
-	run:       checkPrediction,
+	Measured: "the difference over the bound at new points and at training points, f by a dense solve and f̃ by " +
+		"package model from PCG stopped early; the same by package verify; and the case that meets it: one point " +
+		"with k(x,x) = λ.",
+	Fails: "a residual against another K, λ in place of √λ, or the recurrence's residual, which drifts.",
+	run:   checkPrediction,
 }
 
 func checkPrediction(e *experiment) {
@@ -149,7 +155,8 @@ func checkPrediction(e *experiment) {
 
 // predicted returns the largest |f−f̃| over the bound, and over that of package verify, at the
 // points x and z, for coefficients off by some per cent.
-func (e *experiment) predicted(k kernel.Kernel, x, z *points.Dense, lambda float64, g rng.Stream) (ratio, verified float64) {
+func (e *experiment) predicted(k kernel.Kernel, x, z *points.Dense, lambda float64,
+	g rng.Stream) (ratio, verified float64) {
 	a := shifted(evaluated(k, x), lambda)
 	y := vector(g.Sub("y"), x.N)
 	exact := solution(a, y)
@@ -183,7 +190,8 @@ func (e *experiment) predicted(k kernel.Kernel, x, z *points.Dense, lambda float
 // where that is the solution, half of it.
 func (e *experiment) early(k kernel.Kernel, x *points.Dense, lambda float64, y *mat.VecDense, g rng.Stream) *mat.Dense {
 	op := must(gram.New(e.ctx, k, x, lambda, &gram.Options{Storage: gram.Float64}))
-	r := must(e.parts.Solve(e.ctx, op, precond.Identity{N: x.N}, column(y), &pcg.Options{Tol: spread(g.Sub("tol"), 0, 1e-2, 0.5), MaxIter: 2}))
+	r := must(e.parts.Solve(e.ctx, op, precond.Identity{N: x.N}, column(y),
+		&pcg.Options{Tol: spread(g.Sub("tol"), 0, 1e-2, 0.5), MaxIter: 2}))
 	if x.N == 1 {
 		r.X.Scale(0.5, r.X)
 	}
@@ -240,11 +248,13 @@ func (e *experiment) fitted(k kernel.Kernel, x *points.Dense, lambda float64, y 
 
 var fixed16 = Claim{
 	Name: "fixed16", Place: "the project's: K in 16-bit fixed point", Kind: Bound,
-	Statement: "Entries of k in [0, 1] are rounded to multiples of h = 1/65535: |E_ij| ≤ h/2 (and what float32 distances add, 3 %), rms h/√12 = 4.4e-6, ‖E‖₂ ≈ 2·rms·√n.\n" +
-		"Refinement x ← x + (K̃+λI)⁻¹(y−Ax) contracts the residual by ‖E‖₂/(λ−‖E‖₂) or more a solve.",
-	Measured: "the entries, their rms and the norm, of the project's tiles against the kernel's formula; residuals after one, two and three solves over the bound.",
-	Fails:    "truncation in place of rounding doubles the largest error, and gives E a mean, so that ‖E‖₂ grows as n.",
-	run:      checkFixed16, figure: figureFixed16,
+	Statement: "Entries of k in [0, 1] are rounded to multiples of h = 1/65535: |E_ij| ≤ h/2 (and what float32 " +
+		"distances add, 3 %), rms h/√12 = 4.4e-6, ‖E‖₂ ≈ 2·rms·√n.\nRefinement x ← x + (K̃+λI)⁻¹(y−Ax) contracts the " +
+		"residual by ‖E‖₂/(λ−‖E‖₂) or more a solve.",
+	Measured: "the entries, their rms and the norm, of the project's tiles against the kernel's formula; residuals " +
+		"after one, two and three solves over the bound.",
+	Fails: "truncation in place of rounding doubles the largest error, and gives E a mean, so that ‖E‖₂ grows as n.",
+	run:   checkFixed16, figure: figureFixed16,
 }
 
 // fixedStep is the distance of 16-bit numbers on [0, 1].
@@ -284,7 +294,8 @@ func checkFixed16(e *experiment) {
 			r.MulVec(a, x)
 			r.SubVec(y, r)
 			rate := math.Max(math.Pow(size/(lambda-size), j), 1e-10)
-			t.atMost(fmt.Sprintf("residual after %g solves over (‖E‖₂/(λ−‖E‖₂))^%g", j, j), mat.Norm(r, 2)/mat.Norm(y, 2)/rate, 1+1e-6)
+			t.atMost(fmt.Sprintf("residual after %g solves over (‖E‖₂/(λ−‖E‖₂))^%g", j, j),
+				mat.Norm(r, 2)/mat.Norm(y, 2)/rate, 1+1e-6)
 		}
 	})
 }
@@ -294,10 +305,11 @@ func figureFixed16(e *experiment) *plots.Figure {
 	seen := plots.Series{Name: "‖E‖₂, median and 5 to 95 %", Style: plots.Points}
 	sizes := []int{16, 32, 64, 128, 256}
 	for _, n := range sizes {
-		out := e.sample(fmt.Sprintf("figure %d", n), max(minTrials, e.trials/8), 1, func(_ int, g rng.Stream, out []float64) {
-			d, _ := e.storedError(n, g)
-			out[0] = norm(d)
-		})
+		out := e.sample(fmt.Sprintf("figure %d", n), max(minTrials, e.trials/8), 1,
+			func(_ int, g rng.Stream, out []float64) {
+				d, _ := e.storedError(n, g)
+				out[0] = norm(d)
+			})
 		addDraws(&seen, float64(n), out[0])
 		add(&semicircle, n, 2*fixedStep/math.Sqrt(12*1.0)*math.Sqrt(float64(n)))
 	}

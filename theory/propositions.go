@@ -20,9 +20,10 @@ import (
 var proposition2 = Claim{
 	Name: "proposition2", Place: "Proposition 2, section 3.2", Kind: Identity,
 	Statement: "QQᵀ + λL⁻¹L⁻ᵀ = I for the λ-LQ factorization A = LQ.",
-	Measured:  "the largest entry of the difference, with QQᵀ = L⁻¹(A·M⁻¹·Aᵀ)L from the preconditioner's M⁻¹ = (AᵀA+λI)⁻¹.",
-	Fails:     "M⁻¹ of another λ, or with a factor transposed, gives another QQᵀ.",
-	run:       checkProposition2,
+	Measured: "the largest entry of the difference, with QQᵀ = L⁻¹(A·M⁻¹·Aᵀ)L from the preconditioner's M⁻¹ = " +
+		"(AᵀA+λI)⁻¹.",
+	Fails: "M⁻¹ of another λ, or with a factor transposed, gives another QQᵀ.",
+	run:   checkProposition2,
 }
 
 func checkProposition2(e *experiment) {
@@ -45,9 +46,10 @@ func checkProposition2(e *experiment) {
 var proposition3 = Claim{
 	Name: "proposition3", Place: "Proposition 3, section 3.2", Kind: Identity,
 	Statement: "‖Q‖_F² = s_λ(AAᵀ) = tr((AAᵀ+λI)⁻¹AAᵀ) = m − λ·tr((AAᵀ+λI)⁻¹) (the print has AAᵀ+I in the last).",
-	Measured:  "‖Q‖_F², the statistical dimension that each form of the preconditioner states, and that of package statdim, against Σ σ²/(σ²+λ).",
-	Fails:     "the printed proof's AAᵀ+I gives another number wherever λ ≠ 1, and so does a λ that is not λ_p's.",
-	run:       checkProposition3,
+	Measured: "‖Q‖_F², the statistical dimension that each form of the preconditioner states, and that of package " +
+		"statdim, against Σ σ²/(σ²+λ).",
+	Fails: "the printed proof's AAᵀ+I gives another number wherever λ ≠ 1, and so does a λ that is not λ_p's.",
+	run:   checkProposition3,
 }
 
 func checkProposition3(e *experiment) {
@@ -73,9 +75,10 @@ func checkProposition3(e *experiment) {
 var proposition8 = Claim{
 	Name: "proposition8", Place: "Proposition 8, appendix", Kind: Identity,
 	Statement: "K(Q,Q) + λL⁻¹L⁻ᵀ = I for q_i = Σ_j (L⁻¹)_ij k(x_j, ·), K+λI = LLᵀ.",
-	Measured:  "the largest entry of the difference, with L from K as package gram stores it and the inner products ⟨q_i, q_j⟩ from the kernel's formula, for all kernels.",
-	Fails:     "a K that is not the kernel's, or a factor transposed.",
-	run:       checkProposition8,
+	Measured: "the largest entry of the difference, with L from K as package gram stores it and the inner products " +
+		"⟨q_i, q_j⟩ from the kernel's formula, for all kernels.",
+	Fails: "a K that is not the kernel's, or a factor transposed.",
+	run:   checkProposition8,
 }
 
 // manyKernels are the kernels of Propositions 8 and 9.
@@ -86,7 +89,8 @@ var manyKernels = []kernel.Kernel{
 
 // innerProducts returns K(Q, Q), its inner products by the kernel's formula, λL⁻¹L⁻ᵀ, K as stored, λ, and
 // s_λ(K) by the eigenvalues of the formula's.
-func (e *experiment) innerProducts(i int, g rng.Stream) (kqq, rest *mat.SymDense, stored *mat.Dense, lambda, statDim float64) {
+func (e *experiment) innerProducts(i int, g rng.Stream) (kqq, rest *mat.SymDense, stored *mat.Dense, lambda,
+	statDim float64) {
 	k := manyKernels[i%len(manyKernels)]
 	size := g.Sub("sizes")
 	x := cloud(g, 1+size.IntN(0, 14), 1+size.IntN(1, 4), 0.8)
@@ -140,7 +144,8 @@ func checkRemark1(e *experiment) {
 	e.try("trial", func(_ int, g rng.Stream, t *trial) {
 		size := g.Sub("sizes")
 		k := kernel.Polynomial{
-			Gamma: spread(g.Sub("gamma"), 0, 0.1, 10), Coef0: spread(g.Sub("c"), 0, 0.1, 10), Degree: 1 + size.IntN(0, 4),
+			Gamma: spread(g.Sub("gamma"), 0, 0.1, 10), Coef0: spread(g.Sub("c"), 0, 0.1, 10),
+			Degree: 1 + size.IntN(0, 4),
 		}
 		x := cloud(g, 1+size.IntN(1, 8), 1+size.IntN(2, 6), 0.9)
 		up := lifted(k, x)
@@ -155,10 +160,12 @@ func checkRemark1(e *experiment) {
 
 var remark2 = Claim{
 	Name: "remark2", Place: "second remark on Theorem 1, section 3.2", Kind: Bound,
-	Statement: "Stop by the residual, not by the count: PCG that stops at ‖y−Ac̃‖₂ ≤ τ‖y‖₂ is right in every draw,\n‖c̃−c‖_A ≤ τ√κ(A)·‖c‖_A; the count ⌈(√3/2)·ln(2/ε)⌉ fails with the features.",
-	Measured:  "the true residual and the error over their limits, with so few features that κ ≤ 3 fails for most draws; among these draws the count must be seen to fail.",
-	Fails:     "a solver that reports the recurrence's residual, or stops early, exceeds the limits.",
-	run:       checkRemark2,
+	Statement: "Stop by the residual, not by the count: PCG that stops at ‖y−Ac̃‖₂ ≤ τ‖y‖₂ is right in every " +
+		"draw,\n‖c̃−c‖_A ≤ τ√κ(A)·‖c‖_A; the count ⌈(√3/2)·ln(2/ε)⌉ fails with the features.",
+	Measured: "the true residual and the error over their limits, with so few features that κ ≤ 3 fails for most " +
+		"draws; among these draws the count must be seen to fail.",
+	Fails: "a solver that reports the recurrence's residual, or stops early, exceeds the limits.",
+	run:   checkRemark2,
 }
 
 func checkRemark2(e *experiment) {
@@ -197,9 +204,10 @@ func (e *experiment) wanted(name string, value, limit float64, seen bool) {
 var remark3 = Claim{
 	Name: "remark3", Place: "first remark on Theorem 6, section 4", Kind: Bound,
 	Statement: "κ(K+λI) ≤ 1+‖K‖₂/λ; so κ ≤ 2 if λ ≥ ‖K‖₂, and plain CG needs ⌈(√2/2)·ln(2/ε)⌉ iterations.",
-	Measured:  "κ of K+λI over its bound, for spectra with and without a zero eigenvalue (where the bound is met), and the error of CG after the count over ε.",
-	Fails:     "an identity that is not I, a count that is too low, or a K of another scale.",
-	run:       checkRemark3,
+	Measured: "κ of K+λI over its bound, for spectra with and without a zero eigenvalue (where the bound is met), " +
+		"and the error of CG after the count over ε.",
+	Fails: "an identity that is not I, a count that is too low, or a K of another scale.",
+	run:   checkRemark3,
 }
 
 func checkRemark3(e *experiment) {
@@ -229,11 +237,14 @@ func solveErrorFor(e *experiment, a *mat.SymDense, m pcg.Preconditioner, y *mat.
 
 var remark4 = Claim{
 	Name: "remark4", Place: "second remark on Theorem 6, section 4", Kind: Probability,
-	Statement: "Of R candidates take the i whose list of ‖c̃_i−c̃_j‖_A has the least median. If more than R/2 are within ε, it is within 3ε;\n" +
-		"so if each is with probability 1−p, p < ½, it fails with probability at most P(Binomial(R, p) ≥ R/2) ≤ e^(−2R(½−p)²).",
-	Measured: "the choice of pcg.MedianByNorm among PCG runs with features of their own, cut off after a fixed count: its error over 3ε where most are within ε, and the share of failures against δ, both sides of which come from p's draws.",
-	Fails:    "the mean or the last candidate in place of the median one, or candidates that share their features.",
-	run:      checkRemark4,
+	Statement: "Of R candidates take the i whose list of ‖c̃_i−c̃_j‖_A has the least median. If more than R/2 are " +
+		"within ε, it is within 3ε;\nso if each is with probability 1−p, p < ½, it fails with probability at most " +
+		"P(Binomial(R, p) ≥ R/2) ≤ e^(−2R(½−p)²).",
+	Measured: "the choice of pcg.MedianByNorm among PCG runs with features of their own, cut off after a fixed " +
+		"count: its error over 3ε where most are within ε, and the share of failures against δ, both sides of which " +
+		"come from p's draws.",
+	Fails: "the mean or the last candidate in place of the median one, or candidates that share their features.",
+	run:   checkRemark4,
 }
 
 func checkRemark4(e *experiment) {

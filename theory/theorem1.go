@@ -17,11 +17,14 @@ import (
 
 var theorem1 = Claim{
 	Name: "theorem1", Place: "Theorem 1, section 3.2", Kind: Probability,
-	Statement: "For k = (xᵀz)^q and TensorSketch with s ≥ 4(2+3^q)s_λ(K)²/δ features, with probability 1−δ\n" +
-		"‖QSᵀSQᵀ − QQᵀ‖_F ≤ ½, hence κ(M⁻¹A) ≤ 3, hence ‖c̃−c‖_A ≤ ε‖c‖_A after ⌈(√3/2)·ln(2/ε)⌉ iterations from zero; M = ZZᵀ+λI.",
-	Measured: "the shares of draws that miss each of the three, with the project's M⁻¹ and PCG; and the mean of ‖QSᵀSQᵀ−QQᵀ‖_F² against its expectation in closed form, two-sided, for that s and for less.",
-	Fails:    "the s is some ten times what the chain needs, so the shares are 0 for good parts; for bad ones they are 1, and the mean is another.",
-	run:      checkTheorem1, figure: figureTheorem1,
+	Statement: "For k = (xᵀz)^q and TensorSketch with s ≥ 4(2+3^q)s_λ(K)²/δ features, with probability 1−δ\n‖QSᵀSQᵀ " +
+		"− QQᵀ‖_F ≤ ½, hence κ(M⁻¹A) ≤ 3, hence ‖c̃−c‖_A ≤ ε‖c‖_A after ⌈(√3/2)·ln(2/ε)⌉ iterations from zero; M = " +
+		"ZZᵀ+λI.",
+	Measured: "the shares of draws that miss each of the three, with the project's M⁻¹ and PCG; and the mean of " +
+		"‖QSᵀSQᵀ−QQᵀ‖_F² against its expectation in closed form, two-sided, for that s and for less.",
+	Fails: "the s is some ten times what the chain needs, so the shares are 0 for good parts; for bad ones they are " +
+		"1, and the mean is another.",
+	run: checkTheorem1, figure: figureTheorem1,
 }
 
 // epsilon is the ε of the checks that run PCG.
@@ -134,7 +137,8 @@ func figureTheorem1(e *experiment) *plots.Figure {
 		add(&bound, s, p.bound(q, s))
 		addKappa(&three, s, p.bound(q, s)/delta)
 	}
-	left, right := p.chain(e, e.parts.TensorSketch(plain(q)), sizes, func(s int) float64 { return p.expected(q, s) }, "E‖QSᵀSQᵀ − QQᵀ‖_{F}^{2}", delta,
+	left, right := p.chain(e, e.parts.TensorSketch(plain(q)), sizes, func(s int) float64 { return p.expected(q, s) },
+		"E‖QSᵀSQᵀ − QQᵀ‖_{F}^{2}", delta,
 		plots.RefLine{At: Features(q, p.statDim, delta), Label: "s of Theorem 1"}, three)
 	left.Series = append([]plots.Series{bound}, left.Series...)
 	return pair("Theorem 1: (xᵀz)², s_λ = 2, δ = 0.2", left, right)
@@ -149,7 +153,8 @@ func addKappa(to *plots.Series, s int, square float64) {
 
 // chain draws what the proof of Theorems 1 and 5 bounds, and the κ that it implies, against s: draws of
 // the features d beside the expectation and the bound of κ.
-func (p *problem) chain(e *experiment, d feature.Dist, sizes []int, expected func(s int) float64, square string, delta float64, need plots.RefLine, bound plots.Series) (left, right *plots.Figure) {
+func (p *problem) chain(e *experiment, d feature.Dist, sizes []int, expected func(s int) float64, square string,
+	delta float64, need plots.RefLine, bound plots.Series) (left, right *plots.Figure) {
 	exact := plots.Series{Name: "expectation"}
 	mean := plots.Series{Name: "mean of draws", Style: plots.Points}
 	kappa := plots.Series{Name: "κ of draws, median and 5 to 95 %", Style: plots.Points}
@@ -176,10 +181,12 @@ func pair(title string, left, right *plots.Figure) *plots.Figure {
 
 var lemma4 = Claim{
 	Name: "lemma4", Place: "Lemma 4, section 3.2 (Avron, Nguyễn and Woodruff 2014)", Kind: Probability,
-	Statement: "For s ≥ (2+3^q)/(ν²δ) and any A, B with d^q columns, P(‖ASᵀSBᵀ − ABᵀ‖_F² ≤ ν²‖A‖_F²‖B‖_F²) ≥ 1−δ;\nby way of E‖ASᵀSBᵀ − ABᵀ‖_F² ≤ (2+3^q)/s·‖A‖_F²‖B‖_F².",
-	Measured:  "the share of draws that exceed, for s as stated; and, as Chebyshev's inequality leaves a wide margin there, the mean of ‖·‖_F² against its expectation in closed form, two-sided.",
-	Fails:     "features of a wrong scale or with dependent signs have another mean, and exceed in every draw.",
-	run:       checkLemma4, figure: figureLemma4,
+	Statement: "For s ≥ (2+3^q)/(ν²δ) and any A, B with d^q columns, P(‖ASᵀSBᵀ − ABᵀ‖_F² ≤ ν²‖A‖_F²‖B‖_F²) ≥ " +
+		"1−δ;\nby way of E‖ASᵀSBᵀ − ABᵀ‖_F² ≤ (2+3^q)/s·‖A‖_F²‖B‖_F².",
+	Measured: "the share of draws that exceed, for s as stated; and, as Chebyshev's inequality leaves a wide margin " +
+		"there, the mean of ‖·‖_F² against its expectation in closed form, two-sided.",
+	Fails: "features of a wrong scale or with dependent signs have another mean, and exceed in every draw.",
+	run:   checkLemma4, figure: figureLemma4,
 }
 
 // products are two sets A = αφ(x) and B = βφ(x) of combinations of the images of some points, for
@@ -194,7 +201,8 @@ type products struct {
 	size        float64 // ‖A‖_F²‖B‖_F² = tr(αKαᵀ)·tr(βKβᵀ)
 }
 
-func newProducts(name string, k kernel.Kernel, x *points.Dense, d feature.Dist, cov func(s int) covariance, alpha, beta *mat.Dense) *products {
+func newProducts(name string, k kernel.Kernel, x *points.Dense, d feature.Dist, cov func(s int) covariance,
+	alpha, beta *mat.Dense) *products {
 	p := &products{name: name, x: x, dist: d, cov: cov, gram: evaluated(k, x), alpha: alpha, beta: beta}
 	var a, b mat.Dense
 	a.Product(alpha, p.gram, alpha.T())
@@ -213,7 +221,8 @@ func (e *experiment) tensorProducts(q, d int) *products {
 		x.Data[i] = math.Abs(v)
 	}
 	cov := func(s int) covariance { return tensorSketchCovariance(x, q, s) }
-	return newProducts(fmt.Sprintf("q %d s", q), plain(q), x, e.parts.TensorSketch(plain(q)), cov, normals(g.Sub("alpha"), rows, n), normals(g.Sub("beta"), rows, n))
+	return newProducts(fmt.Sprintf("q %d s", q), plain(q), x, e.parts.TensorSketch(plain(q)), cov,
+		normals(g.Sub("alpha"), rows, n), normals(g.Sub("beta"), rows, n))
 }
 
 // expected returns E‖ASᵀSBᵀ−ABᵀ‖_F² for s features.
@@ -250,10 +259,12 @@ func checkLemma4(e *experiment) {
 		for i, s := range []int{multiplyFeatures(c.q, nu, c.delta), 32, 15} {
 			v := p.misses(e, s)
 			if i == 0 {
-				e.share(fmt.Sprintf("share above ν²‖A‖²‖B‖², q = %d, s = %d, δ = %g", c.q, s, c.delta), v, nu*nu*p.size, c.delta)
+				e.share(fmt.Sprintf("share above ν²‖A‖²‖B‖², q = %d, s = %d, δ = %g", c.q, s, c.delta), v, nu*nu*p.size,
+					c.delta)
 				continue
 			}
-			e.mean(fmt.Sprintf("mean of ‖ASᵀSBᵀ−ABᵀ‖_F², q = %d, s = %d", c.q, s), v, p.expected(s), multiplyBound(c.q, s)*p.size)
+			e.mean(fmt.Sprintf("mean of ‖ASᵀSBᵀ−ABᵀ‖_F², q = %d, s = %d", c.q, s), v, p.expected(s),
+				multiplyBound(c.q, s)*p.size)
 		}
 	}
 	e.anyMatrices()
@@ -276,7 +287,8 @@ func (e *experiment) anyMatrices() {
 		got.Sub(&got, &ab)
 		out[0] = frobenius(&got)
 	})
-	e.share(fmt.Sprintf("share above ν²‖A‖²‖B‖², any A and B, s = %d, δ = %g", s, delta), out[0], nu*nu*frobenius(a)*frobenius(b), delta)
+	e.share(fmt.Sprintf("share above ν²‖A‖²‖B‖², any A and B, s = %d, δ = %g", s, delta), out[0],
+		nu*nu*frobenius(a)*frobenius(b), delta)
 }
 
 func figureLemma4(e *experiment) *plots.Figure {
@@ -295,18 +307,21 @@ func figureLemma4(e *experiment) *plots.Figure {
 		}
 		series = append(series, bound, exact, mean)
 	}
-	f := plots.Sweep("Lemma 4: the error of a product of sketches", "s", "E‖ASᵀSBᵀ − ABᵀ‖_{F}^{2} / ‖A‖_{F}^{2}‖B‖_{F}^{2}", nil, series...)
+	f := plots.Sweep("Lemma 4: the error of a product of sketches", "s", "E‖ASᵀSBᵀ − ABᵀ‖_{F}^{2} / "+
+		"‖A‖_{F}^{2}‖B‖_{F}^{2}", nil, series...)
 	f.X.Ticks = ticks(sizes)
 	return f
 }
 
 var theorem5 = Claim{
 	Name: "theorem5", Place: "Theorem 5, section 3.3", Kind: Probability,
-	Statement: "A map that has the property with f gives κ(M⁻¹A) ≤ 3, and ε after ⌈(√3/2)·ln(2/ε)⌉ iterations, with probability 1−δ\n" +
-		"for s ≥ f(1/(2s_λ), 0, δ) or s ≥ f(1/(2√2·s_λ), 1/(2√2), δ).",
-	Measured: "the shares of draws that miss, for TensorSketch of (γxᵀz+c)^q with either s, and for Fourier features with s = E/δ·4, E being s times the expectation of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², in closed form; the means of that, two-sided.",
-	Fails:    "as Theorem 1; for Fourier features the s has no slack but Chebyshev's.",
-	run:      checkTheorem5, figure: figureTheorem5,
+	Statement: "A map that has the property with f gives κ(M⁻¹A) ≤ 3, and ε after ⌈(√3/2)·ln(2/ε)⌉ iterations, with " +
+		"probability 1−δ\nfor s ≥ f(1/(2s_λ), 0, δ) or s ≥ f(1/(2√2·s_λ), 1/(2√2), δ).",
+	Measured: "the shares of draws that miss, for TensorSketch of (γxᵀz+c)^q with either s, and for Fourier features " +
+		"with s = E/δ·4, E being s times the expectation of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², in closed form; the means of that, " +
+		"two-sided.",
+	Fails: "as Theorem 1; for Fourier features the s has no slack but Chebyshev's.",
+	run:   checkTheorem5, figure: figureTheorem5,
 }
 
 func (e *experiment) gaussProblem() (*problem, kernel.Gaussian) {
@@ -321,7 +336,8 @@ func checkTheorem5(e *experiment) {
 	g := e.g.Sub("polynomial problem")
 	p := newProblem(g, poly, cloud(g, 16, 12, 0.8), 2)
 	half := 1 / (2 * p.statDim)
-	e.atMost("ν²s_λ²+ξ² over ¼ for ν = 1/(2√2·s_λ), ξ = 1/(2√2)", []float64{4 * (half*half/2*p.statDim*p.statDim + 1.0/8)}, 1+1e-12)
+	e.atMost("ν²s_λ²+ξ² over ¼ for ν = 1/(2√2·s_λ), ξ = 1/(2√2)",
+		[]float64{4 * (half*half/2*p.statDim*p.statDim + 1.0/8)}, 1+1e-12)
 	d := e.parts.TensorSketch(poly)
 	for _, nu := range []float64{half, half / math.Sqrt2} {
 		s := multiplyFeatures(2, nu, delta)

@@ -19,11 +19,14 @@ import (
 
 var theorem6 = Claim{
 	Name: "theorem6", Place: "Theorem 6, section 4", Kind: Probability,
-	Statement: "For k = (xᵀz)^q, ‖K‖₂ ≥ λ, TensorSketch S₁ to s₁ ≥ 32(2+3^q)s_λ²/δ and an SRHT S₂ to s₂ = Ω(s_λ·log s_λ/δ²), with probability 1−δ\n" +
-		"‖QS₁ᵀS₁Qᵀ−QQᵀ‖ ≤ ¼ and ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ ≤ ¼, hence κ(M⁻¹A) ≤ 3 for M = Z₂Z₂ᵀ+λI. The constant taken here: s₂ = 4·s_λ·max(1, ln s_λ)/δ².",
-	Measured: "the shares that miss each quarter (δ/2), κ ≤ 3 and ε after the iterations; the mean of the square of the first against its closed form, and that of the second given S₁; the power of s_λ with which the s₂ grows that brings the second norm to ¼.",
-	Fails:    "an SRHT without its scale misses in every draw; a sketch that needs s_λ² has the power 2, not 1.",
-	run:      checkTheorem6, figure: figureTheorem6,
+	Statement: "For k = (xᵀz)^q, ‖K‖₂ ≥ λ, TensorSketch S₁ to s₁ ≥ 32(2+3^q)s_λ²/δ and an SRHT S₂ to s₂ = Ω(s_λ·log " +
+		"s_λ/δ²), with probability 1−δ\n‖QS₁ᵀS₁Qᵀ−QQᵀ‖ ≤ ¼ and ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ ≤ ¼, hence κ(M⁻¹A) ≤ 3 for M = " +
+		"Z₂Z₂ᵀ+λI. The constant taken here: s₂ = 4·s_λ·max(1, ln s_λ)/δ².",
+	Measured: "the shares that miss each quarter (δ/2), κ ≤ 3 and ε after the iterations; the mean of the square of " +
+		"the first against its closed form, and that of the second given S₁; the power of s_λ with which the s₂ " +
+		"grows that brings the second norm to ¼.",
+	Fails: "an SRHT without its scale misses in every draw; a sketch that needs s_λ² has the power 2, not 1.",
+	run:   checkTheorem6, figure: figureTheorem6,
 }
 
 // srhtConstant is the constant of Theorem 6's Ω. It was found by trying: with 2, 3 to 12 % of the
@@ -58,14 +61,16 @@ func checkTheorem6(e *experiment) {
 	e.mean(fmt.Sprintf("mean of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F², s₁ = %d", few), first[0], p.expected(q, few), p.bound(q, few))
 	e.mean("mean of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖_F² over its expectation given S₁", out[4], 1, 0)
 	e.sharp(name, [][]float64{nil, out[5], out[2], nil})
-	e.atMost(fmt.Sprintf("power of s_λ in the s₂ that brings the second norm to ¼, over 1.5 (s_λ = %v)", scalingDims), []float64{growth(e.scaling()) / 1.5}, 1)
+	e.atMost(fmt.Sprintf("power of s_λ in the s₂ that brings the second norm to ¼, over 1.5 (s_λ = %v)", scalingDims),
+		[]float64{growth(e.scaling()) / 1.5}, 1)
 }
 
 // twoLevels draws Z₁ = V_qS₁ᵀ and Z₂ = Z₁S₂ᵀ and sets out to ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F², the norm of what
 // S₂ adds, κ, the error of PCG, the square of what S₂ adds over its expectation given S₁, and the
 // norm of both together.
 func (p *problem) twoLevels(e *experiment, q, s1, s2 int, g rng.Stream, out []float64) {
-	c := feature.Chain{Features: e.parts.TensorSketch(plain(q)), Width: s1, Sketches: sketch.Composition{{Dist: e.parts.SRHT}}}
+	c := feature.Chain{Features: e.parts.TensorSketch(plain(q)), Width: s1,
+		Sketches: sketch.Composition{{Dist: e.parts.SRHT}}}
 	m := must(c.Sample(p.x.D, s2, g))
 	levels := m.(*feature.ChainMap)
 	z1 := must(feature.Matrix(e.ctx, levels.Level(1), p.x, nil))
@@ -108,17 +113,19 @@ func (e *experiment) scaling() (out []scaled) {
 		q := points.NewDense(rank, rank+8, rows.RawMatrix().Data)
 		statDim := 0.9 * float64(rank)
 		s2 := int(16 * statDim * math.Max(1, math.Log(statDim)))
-		c := feature.Chain{Features: e.parts.TensorSketch(plain(1)), Width: s1, Sketches: sketch.Composition{{Dist: e.parts.SRHT}}}
-		norms := e.sample(fmt.Sprintf("flat %d", dim), max(minTrials, e.trials/4), 1, func(_ int, g rng.Stream, out []float64) {
-			m := must(c.Sample(q.D, s2, g))
-			z2, z1 := mat.NewDense(rank, s2, nil), mat.NewDense(rank, s1, nil)
-			w := new(feature.Workspace)
-			m.MapTo(z2.RawMatrix().Data, s2, q, w)
-			m.(*feature.ChainMap).Level(1).MapTo(z1.RawMatrix().Data, s1, q, w)
-			diff := outer(z2)
-			subtract(diff, outer(z1))
-			out[0] = norm(diff)
-		})
+		c := feature.Chain{Features: e.parts.TensorSketch(plain(1)), Width: s1,
+			Sketches: sketch.Composition{{Dist: e.parts.SRHT}}}
+		norms := e.sample(fmt.Sprintf("flat %d", dim), max(minTrials, e.trials/4), 1,
+			func(_ int, g rng.Stream, out []float64) {
+				m := must(c.Sample(q.D, s2, g))
+				z2, z1 := mat.NewDense(rank, s2, nil), mat.NewDense(rank, s1, nil)
+				w := new(feature.Workspace)
+				m.MapTo(z2.RawMatrix().Data, s2, q, w)
+				m.(*feature.ChainMap).Level(1).MapTo(z1.RawMatrix().Data, s1, q, w)
+				diff := outer(z2)
+				subtract(diff, outer(z1))
+				out[0] = norm(diff)
+			})
 		sorted := slices.Sorted(slices.Values(norms[0]))
 		out = append(out, scaled{statDim, s2, stat.Quantile(1-scalingDelta, stat.Empirical, sorted, nil)})
 	}
@@ -149,7 +156,8 @@ func figureTheorem6(e *experiment) *plots.Figure {
 		out = p.draws(e, fmt.Sprintf("one level %d", s), e.parts.TensorSketch(plain(q)), s, e.trials, false)
 		addDraws(&one, float64(s)*1.12, out[2])
 	}
-	left := plots.Sweep("κ after the second level", "s₂", "κ(M⁻¹A)", []plots.RefLine{{At: float64(srhtFeatures(p.statDim, 0.2)), Label: "s₂ of the check"}}, kappa, one)
+	left := plots.Sweep("κ after the second level", "s₂", "κ(M⁻¹A)",
+		[]plots.RefLine{{At: float64(srhtFeatures(p.statDim, 0.2)), Label: "s₂ of the check"}}, kappa, one)
 	left.HLines = []plots.RefLine{{At: 3, Label: "3"}}
 	points := e.scaling()
 	need := plots.Series{Name: "s₂ that brings ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ to ¼", Style: plots.Points}
@@ -158,10 +166,12 @@ func figureTheorem6(e *experiment) *plots.Figure {
 	last := points[0]
 	for _, s := range points {
 		need.Add(s.statDim, s.needed())
-		line.Add(s.statDim, last.needed()*s.statDim*math.Max(1, math.Log(s.statDim))/(last.statDim*math.Max(1, math.Log(last.statDim))))
+		line.Add(s.statDim, last.needed()*s.statDim*math.Max(1, math.Log(s.statDim))/(last.statDim*math.Max(1,
+			math.Log(last.statDim))))
 		square.Add(s.statDim, last.needed()*s.statDim*s.statDim/(last.statDim*last.statDim))
 	}
-	right := plots.Sweep(fmt.Sprintf("Growth with s_λ: power %.2f", growth(points)), "s_λ", "s₂", nil, square, line, need)
+	right := plots.Sweep(fmt.Sprintf("Growth with s_λ: power %.2f", growth(points)), "s_λ", "s₂", nil, square, line,
+		need)
 	right.X.Ticks = ticks(scalingDims)
 	return pair("Theorem 6: an SRHT after TensorSketch", left, right)
 }

@@ -21,11 +21,15 @@ import (
 
 var theorem7 = Claim{
 	Name: "theorem7", Place: "Theorem 7, section 5", Kind: Probability,
-	Statement: "Conditions 1 and 2 with (θ, α, γ) imply κ(M⁻¹A) ≤ 2.13 (paper: 0.05, 0.1, 0.1), 4.99 (0.26, 0.36, 0.30) or 9.95 (0.36, 0.56, 0.54).\n" +
-		"The test of package sketchsize accepts what does not meet them with probability δ at most, and rejects what does for no draw but by rounding.",
-	Measured: "false accepts and false rejects against dense algebra, on a designed spectrum whose features are off by so much that some draws of each preset meet the conditions and some do not, and on TensorSketch; κ of what was accepted over the bound; the mean of what was accepted.",
-	Fails:    "power iteration in place of a bound, a threshold θ without λ, γ tested on one side, or features that are not those of the kernel.",
-	run:      checkTheorem7, figure: figureTheorem7,
+	Statement: "Conditions 1 and 2 with (θ, α, γ) imply κ(M⁻¹A) ≤ 2.13 (paper: 0.05, 0.1, 0.1), 4.99 (0.26, 0.36, " +
+		"0.30) or 9.95 (0.36, 0.56, 0.54).\nThe test of package sketchsize accepts what does not meet them with " +
+		"probability δ at most, and rejects what does for no draw but by rounding.",
+	Measured: "false accepts and false rejects against dense algebra, on a designed spectrum whose features are off " +
+		"by so much that some draws of each preset meet the conditions and some do not, and on TensorSketch; κ of " +
+		"what was accepted over the bound; the mean of what was accepted.",
+	Fails: "power iteration in place of a bound, a threshold θ without λ, γ tested on one side, or features that are " +
+		"not those of the kernel.",
+	run: checkTheorem7, figure: figureTheorem7,
 }
 
 // presets are the constants that are checked: the printed ones, and those that guarantee κ ≤ 5 and κ ≤ 10.
@@ -95,7 +99,8 @@ type arena struct {
 // features shaken so that a share of the draws meets the preset; and TensorSketch of a polynomial.
 func (e *experiment) arenas(c sketchsize.Test) []arena {
 	const n, d = 70, 10
-	most := map[string]float64{sketchsize.PaperTest.Name: 0.08, sketchsize.Kappa5.Name: 0.22, sketchsize.Kappa10.Name: 0.45}[c.Name]
+	most := map[string]float64{sketchsize.PaperTest.Name: 0.08, sketchsize.Kappa5.Name: 0.22,
+		sketchsize.Kappa10.Name: 0.45}[c.Name]
 	g := e.g.Sub("design")
 	left := orthogonal(g.Sub("left"), n).Slice(0, n, 0, d)
 	x := mat.DenseCopyOf(left)
@@ -109,7 +114,8 @@ func (e *experiment) arenas(c sketchsize.Test) []arena {
 	}
 	return []arena{
 		{"designed", plain(1), points.NewDense(n, d, x.RawMatrix().Data), shaken{most}, 1, d},
-		{"TensorSketch", kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}, wide, e.parts.TensorSketch(kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}), 1, 17},
+		{"TensorSketch", kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}, wide,
+			e.parts.TensorSketch(kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}), 1, 17},
 	}
 }
 
@@ -119,7 +125,9 @@ const searchDelta = 0.05
 // that of the whole ladder.
 func (a arena) climb(e *experiment, op *gram.Matrix, k *mat.SymDense, c sketchsize.Test, g rng.Stream) (out []outcome) {
 	p := sketchsize.Problem{K: op, X: a.x, Map: a.dist, Lambda: a.lambda, Error: op.Choice().Error}
-	r := must(e.parts.Search(e.ctx, p, &sketchsize.Options{Test: sketchsize.Theorem7, Constants: c, First: a.s, Max: 4 * a.s, Confidence: 1 - searchDelta}, g))
+	r := must(e.parts.Search(e.ctx, p, &sketchsize.Options{Test: sketchsize.Theorem7, Constants: c, First: a.s,
+		Max:        4 * a.s,
+		Confidence: 1 - searchDelta}, g))
 	for _, rung := range r.Rungs {
 		j := a.truth(e, k, c, rung.S, g)
 		j.verdict = rung.Verdict
@@ -140,7 +148,8 @@ func (a arena) truth(e *experiment, k *mat.SymDense, c sketchsize.Test, s int, g
 
 // nearest returns the nearer of the two conditions over its limit, and κ, for a draw of the features; ok
 // is false if γ ≥ 1.
-func (a arena) nearest(e *experiment, k *mat.SymDense, c sketchsize.Test, m feature.Map) (worst float64, ok bool, kappa float64) {
+func (a arena) nearest(e *experiment, k *mat.SymDense, c sketchsize.Test,
+	m feature.Map) (worst float64, ok bool, kappa float64) {
 	z := must(feature.Matrix(e.ctx, m, a.x, nil))
 	seen, ok := conditions(k, outer(whole(z)), a.lambda, c.Theta)
 	v := (&twin{k: k, z: z}).spectrum(e, a.lambda, a.lambda, precond.FormEigen)
@@ -168,7 +177,8 @@ func checkTheorem7(e *experiment) {
 						}
 					}
 					if accepted {
-						t.share("share of κ above the bound where accepted, "+name, j.kappa*low/high, 1+1e-6, searchDelta)
+						t.share("share of κ above the bound where accepted, "+name, j.kappa*low/high, 1+1e-6,
+							searchDelta)
 					}
 					// Z is rounded to float32, which the test sees and so does the truth.
 					if accepted && j.margin < -1e-6 {
@@ -183,8 +193,10 @@ func checkTheorem7(e *experiment) {
 			})
 			all, met := float64(rungs.Load()), float64(holds.Load())
 			lost := float64(missed.Load()) / math.Max(met, 1)
-			e.add(Measure{Name: "share of rungs that meet the conditions and were not accepted, " + name, Value: lost, Limit: 0.5, Ratio: lost / 0.5})
-			e.wanted("share of rungs that meet the conditions (wanted: neither none nor all), "+name, met/all, 1, met > 0 && met < all)
+			e.add(Measure{Name: "share of rungs that meet the conditions and were not accepted, " + name, Value: lost,
+				Limit: 0.5, Ratio: lost / 0.5})
+			e.wanted("share of rungs that meet the conditions (wanted: neither none nor all), "+name, met/all, 1,
+				met > 0 && met < all)
 			climbed := all / float64(e.trials)
 			e.wanted("mean rungs climbed (wanted: more than one), "+name, climbed, 3, climbed > 1)
 		}
@@ -197,7 +209,8 @@ func figureTheorem7(e *experiment) *plots.Figure {
 	for _, c := range presets {
 		a := e.arenas(c)[0]
 		k := evaluated(a.k, a.x)
-		s := plots.Series{Name: fmt.Sprintf("κ where the conditions hold, %s (%g, %g, %g)", c.Name, c.Theta, c.Alpha, c.Gamma), Style: plots.Points}
+		s := plots.Series{Name: fmt.Sprintf("κ where the conditions hold, %s (%g, %g, %g)", c.Name, c.Theta, c.Alpha,
+			c.Gamma), Style: plots.Points}
 		low, high := e.parts.TestBound(c)
 		type sample struct{ x, kappa float64 }
 		all := make([]sample, max(minTrials, e.trials/4))
@@ -215,7 +228,8 @@ func figureTheorem7(e *experiment) *plots.Figure {
 		series = append(series, s)
 		lines = append(lines, plots.RefLine{At: high / low, Label: fmt.Sprintf("bound, %s: %.3g", c.Name, high/low)})
 	}
-	f := plots.Sweep("Theorem 7: what its conditions guarantee, and what they find", "the nearer condition over its limit", "κ(M⁻¹A)", nil, series...)
+	f := plots.Sweep("Theorem 7: what its conditions guarantee, and what they find", "the nearer condition over its "+
+		"limit", "κ(M⁻¹A)", nil, series...)
 	f.X.Log = false
 	f.HLines = lines
 	return f
