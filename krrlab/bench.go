@@ -87,7 +87,7 @@ func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.Drawn, err
 	if err != nil {
 		return nil, err
 	}
-	z := &stage.Drawn{Z: f.it.z, Low: f.it.low, Seconds: f.seconds}
+	z := &stage.Drawn{Z: f.it.z, Low: f.it.low, Seconds: f.seconds, Text: r.String()}
 	z.Whole = func(ctx context.Context) (*points.Dense32, error) {
 		switch random, ok := r.Preconditioner.(Features); {
 		case z.Low != nil:

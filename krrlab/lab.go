@@ -16,7 +16,6 @@ import (
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/results"
 	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/vecchia"
@@ -28,8 +27,6 @@ type (
 	Stage  = stage.Stage
 	Header = stage.Header
 	Number = stage.Number
-
-	LeaveOneOut = results.LeaveOneOut
 )
 
 // Of package solve: what Solve takes and returns.

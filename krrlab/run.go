@@ -12,11 +12,10 @@ import (
 
 // runners run the stages that have a name, with options as JSON.
 var runners = map[stage.Name]func(ctx context.Context, l *Lab, options []byte) (Stage, error){
-	stage.Solve:       func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
-	stage.Plan:        runner((*Lab).Plan),
-	stage.Race:        runner((*Lab).Race),
-	stage.Tune:        runner((*Lab).Tune),
-	stage.LeaveOneOut: runner((*Lab).LeaveOneOut),
+	stage.Solve: func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
+	stage.Plan:  runner((*Lab).Plan),
+	stage.Race:  runner((*Lab).Race),
+	stage.Tune:  runner((*Lab).Tune),
 }
 
 // runner makes a runner of a stage's method.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/lambdap"
+	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/multilevel"
 	"github.com/krrlab/lab/krrlab/quality"
 	"github.com/krrlab/lab/krrlab/sketchsize"
@@ -17,7 +18,7 @@ import (
 
 // stages are the built-in ones, each in a package of its own.
 var stages = []stage.Definition{
-	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage, multilevel.Stage,
+	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage, multilevel.Stage, loo.Stage,
 }
 
 // Stages returns what the built-in stages are called, take and return.
@@ -139,4 +140,15 @@ type (
 // MultiLevel measures each level of Algorithm 2, and features alone; nil means the default options.
 func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel, error) {
 	return as[*MultiLevel](l.Run(ctx, *cmp.Or(o, &MultiLevelOptions{})))
+}
+
+// What LeaveOneOut takes and returns: see package loo.
+type (
+	LeaveOneOutOptions = loo.Options
+	LeaveOneOut        = loo.Result
+)
+
+// LeaveOneOut finds the leave-one-out error and GCV for each λ of a grid.
+func (l *Lab) LeaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneOut, error) {
+	return as[*LeaveOneOut](l.Run(ctx, o))
 }

@@ -20,15 +20,15 @@ import (
 //
 //	A = LLᵀ,  (A⁻¹)_ii = Σ_k (L⁻¹)²_ki,  C = L⁻ᵀL⁻¹Y,  y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii,
 //
-// Y n×t; equal rows are left out together, and the mean is that of the others, as Options say. Scores are in the order of lambdas. Intervals have confidence 1. They hold for rounding and for
-// Options.KError: with ε ≥ ‖E‖₂, E what A is off by, 2(n+1)·2⁻⁵³·tr A for the factorization (Higham, Accuracy and
+// Y n×t; equal rows are left out together, and the mean is that of the others, as Problem says. Scores are in the order of lambdas. Intervals have confidence 1. They hold for rounding and for
+// Problem.KError: with ε ≥ ‖E‖₂, E what A is off by, 2(n+1)·2⁻⁵³·tr A for the factorization (Higham, Accuracy and
 // Stability, theorem 10.3) and as much for L⁻¹ (theorem 14.1) included,
 //
 //	|δ(A⁻¹)_ii| ≤ ε/(λ−ε)·(A⁻¹)_ii,  ‖δc‖₂ ≤ ε/(λ−ε)·‖c‖₂.
 //
 // Work: 2n³/3 multiply-adds for each λ, memory: 8n² bytes. It returns an error if K+λI is not positive definite in
 // float64 or ctx ends, and panics if the shapes differ.
-func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Options) ([]Score, error) {
+func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) ([]Score, error) {
 	n, cols := k.Dims()
 	if cols != n {
 		panic(fmt.Sprintf("loo: K is %d×%d", n, cols))
@@ -119,7 +119,7 @@ func (f *Factor) Forward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.NoTrans, 1,
 func (f *Factor) Backward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.Trans, 1, f.l, b.RawMatrix()) }
 
 // exact makes the score of X = Ã⁻¹[Ỹ, b̃] and diag(Ã⁻¹) that Ã is known to ε for.
-func (m *merged) exact(x *mat.Dense, d []float64, lambda, eps float64, o *Options) Score {
+func (m *merged) exact(x *mat.Dense, d []float64, lambda, eps float64, o *Problem) Score {
 	s := Score{Lambda: lambda}
 	num, reach, c, used := m.shift(x)
 	u, t := c.Dims()

@@ -19,7 +19,7 @@ func TestDense(t *testing.T) {
 		const n = 40
 		k, y := problem(n, 3, c.t, 2, c.classes, uint64(c.t))
 		before := mat.DenseCopyOf(k)
-		scores := testkit.Must(Dense(context.Background(), k, y, lambdas, &Options{Classes: c.classes, Residuals: true}))
+		scores := testkit.Must(Dense(context.Background(), k, y, lambdas, &Problem{Classes: c.classes, Residuals: true}))
 		if !mat.Equal(k, before) {
 			t.Error("K was changed")
 		}
@@ -72,7 +72,7 @@ func TestDenseAllows(t *testing.T) {
 	const n, lambda, e = 60, 0.1, 0.002
 	for _, classes := range []bool{false, true} {
 		k, y := problem(n, 2, 1, 1, classes, 3)
-		s, err := Dense(context.Background(), k, y, []float64{lambda}, &Options{Classes: classes, KError: e})
+		s, err := Dense(context.Background(), k, y, []float64{lambda}, &Problem{Classes: classes, KError: e})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestDenseAllows(t *testing.T) {
 				t.Errorf("classes %v: %v misses %g of K+E", classes, s[0].Error, want)
 			}
 		}
-		s, err = Dense(context.Background(), k, y, []float64{lambda}, &Options{Classes: classes, KError: 2 * lambda})
+		s, err = Dense(context.Background(), k, y, []float64{lambda}, &Problem{Classes: classes, KError: 2 * lambda})
 		if err != nil {
 			t.Fatal(err)
 		}

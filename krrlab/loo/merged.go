@@ -37,7 +37,7 @@ type merged struct {
 }
 
 // groups makes the merged problem of n rows, without targets.
-func (o *Options) groups(n int) *merged {
+func (o *Problem) groups(n int) *merged {
 	m := &merged{of: make([]int, n), p: make([]float64, n), w: o.Weights, mean: o.Mean}
 	for i := range n {
 		if o.Same == nil || o.Same[i] == i {
@@ -67,7 +67,7 @@ func (m *merged) weight(i int) float64 {
 }
 
 // merge makes the merged problem of Y, less its weighted mean if that is asked for.
-func (o *Options) merge(y *mat.Dense) (*merged, error) {
+func (o *Problem) merge(y *mat.Dense) (*merged, error) {
 	n, t := y.Dims()
 	m := o.groups(n)
 	if len(m.first) < 2 {
@@ -191,14 +191,14 @@ func (m *merged) residuals(e *mat.Dense) *mat.Dense {
 
 // mergedMatrix is PᵀKP.
 type mergedMatrix struct {
-	Matrix
+	matrix
 	m *merged
 }
 
 func (k mergedMatrix) Dim() int { return len(k.m.first) }
 
 func (k mergedMatrix) Diag() []float64 {
-	diag := k.Matrix.Diag()
+	diag := k.matrix.Diag()
 	out := make([]float64, len(k.m.first))
 	for g, i := range k.m.first {
 		out[g] = diag[i] / (k.m.p[i] * k.m.p[i])
@@ -213,15 +213,15 @@ func (k mergedMatrix) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 		floats.AddScaled(v.RawRowView(i), k.m.p[i], src.RawRowView(g))
 	}
 	kv := mat.NewDense(len(k.m.of), t, nil)
-	if err := k.Matrix.KMulTo(ctx, kv, v); err != nil {
+	if err := k.matrix.KMulTo(ctx, kv, v); err != nil {
 		return err
 	}
 	dst.Copy(k.m.fold(kv))
 	return nil
 }
 
-// Merged returns PᵀZ, which makes the m of Path where rows repeat: row g is √(W_g/w_i) times that of the rows of its group.
-func (o *Options) Merged(z *points.Dense32) *points.Dense32 {
+// merged returns PᵀZ, which makes the m of Path where rows repeat: row g is √(W_g/w_i) times that of the rows of its group.
+func (o *Problem) merged(z *points.Dense32) *points.Dense32 {
 	if n, _ := z.Dims(); len(o.groups(n).first) == n {
 		return z
 	}

@@ -18,7 +18,7 @@ import (
 
 // refit returns y_i − f(x_i) of each row by a fit to the rows that are not equal to it: the minimizer of
 // Σ w (y−ȳ−f)² + λ‖f‖², ȳ their weighted mean if that is taken; and n‖(I−H)y‖²/tr(I−H)² of the same problem, each group one row.
-func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Options) *mat.Dense {
+func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense {
 	n, cols := y.Dims()
 	e := mat.NewDense(n, cols, nil)
 	for i := range n {
@@ -62,7 +62,7 @@ func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Options) *mat.Dense
 }
 
 // repeating returns K and Y of n points of which those from different on repeat others, in no order, with weights.
-func repeating(n, different, t int, classes, weights bool, seed uint64) (k, y *mat.Dense, o *Options) {
+func repeating(n, different, t int, classes, weights bool, seed uint64) (k, y *mat.Dense, o *Problem) {
 	g := rand.New(rand.NewPCG(seed, 5))
 	few, _ := problem(different, 2, t, 1, false, seed)
 	of := g.Perm(n)
@@ -72,7 +72,7 @@ func repeating(n, different, t int, classes, weights bool, seed uint64) (k, y *m
 		}
 	}
 	k, y = mat.NewDense(n, n, nil), mat.NewDense(n, t, nil)
-	o = &Options{Classes: classes, Residuals: true, Weights: slices.Repeat([]float64{1}, n)}
+	o = &Problem{Classes: classes, Residuals: true, Weights: slices.Repeat([]float64{1}, n)}
 	k.Apply(func(i, j int, _ float64) float64 { return few.At(of[i], of[j]) }, k)
 	for i := range n {
 		o.Same = append(o.Same, slices.Index(of, of[i]))
@@ -151,7 +151,7 @@ func TestTogether(t *testing.T) {
 			t.Errorf("y = 1, 2: mean square %g", scores[0].Error.Value)
 		}
 	}
-	if _, err := Dense(context.Background(), mat.NewDense(3, 3, nil), mat.NewDense(3, 1, nil), []float64{1}, &Options{Same: []int{0, 0, 0}}); err == nil {
+	if _, err := Dense(context.Background(), mat.NewDense(3, 3, nil), mat.NewDense(3, 1, nil), []float64{1}, &Problem{Same: []int{0, 0, 0}}); err == nil {
 		t.Error("all rows are equal")
 	}
 }
@@ -165,7 +165,7 @@ func sum(v []float64) (s float64) {
 
 // smoother returns GCV and the trace of the hat matrix H of one row for each group, of its weight and mean target:
 // Σ_g W_g((I−H)ȳ)_g²/(1−tr H/u)²/(S·t), and what the groups' rows are off their means.
-func smoother(k, y *mat.Dense, lambda float64, o *Options) (gcv, dim float64) {
+func smoother(k, y *mat.Dense, lambda float64, o *Problem) (gcv, dim float64) {
 	n, t := y.Dims()
 	var first []int
 	w, at := map[int]float64{}, map[int]int{}
@@ -265,17 +265,17 @@ func TestPathTogether(t *testing.T) {
 				z.Row(i)[j] = float32(v.At(i, n-1-j) * math.Sqrt(max(0, eig.Values(nil)[n-1-j])))
 			}
 		}
-		m := testkit.Must(precond.New(context.Background(), o.Merged(z), 0.1, &precond.Options{Form: precond.FormEigen}))
+		m := testkit.Must(precond.New(context.Background(), o.merged(z), 0.1, &precond.Options{Form: precond.FormEigen}))
 		lambdas := []float64{0.05, 1}
 		exact := testkit.Must(Dense(context.Background(), pk, py, lambdas, o))
-		got := testkit.Must(Path(context.Background(), denseMatrix{pk}, m, py, lambdas, o))
+		got := testkit.Must(scorePath(context.Background(), denseMatrix{pk}, m, py, lambdas, o))
 		for j, s := range got {
 			if want := exact[j]; !(s.Error.Lo <= want.Error.Value && want.Error.Value <= s.Error.Hi) || math.Abs(s.GCV/want.GCV-1) > 0.1 || math.Abs(s.S/want.S-1) > 0.1 {
 				t.Errorf("seed %d: %v, GCV %g, s_λ %g, want %v, %g, %g", seed, s.Error, s.GCV, s.S, want.Error, want.GCV, want.S)
 			}
 		}
 		o.Classes = true
-		if _, err := Path(context.Background(), denseMatrix{pk}, m, py, lambdas, o); err == nil {
+		if _, err := scorePath(context.Background(), denseMatrix{pk}, m, py, lambdas, o); err == nil {
 			t.Error("classes")
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// Matrix is the symmetric positive semi-definite n×n matrix K. *gram.Matrix is one.
-type Matrix interface {
+// matrix is the symmetric positive semi-definite n×n matrix K. *gram.Matrix is one.
+type matrix interface {
 	Dim() int
 	// Diag returns the n diagonal entries.
 	Diag() []float64
@@ -23,7 +23,7 @@ type Matrix interface {
 	KMulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
-// Path scores all λ from products with K alone. m is ZZᵀ+λ_pI in the eigen form with any λ_p: its eigenvectors
+// scorePath scores all λ from products with K alone. m is ZZᵀ+λ_pI in the eigen form with any λ_p: its eigenvectors
 // give M_λ = ZZᵀ+λI for each λ. With m probes G of signs, (K+λI)X = [Y, G] is solved for all λ in one subspace
 // that grows by a direction M_λ⁻¹r for each column and pass over K, r the residual of the λ that is worst off. With
 //
@@ -35,20 +35,17 @@ type Matrix interface {
 //
 // An interval has these parts: the probes, by the jackknife and Student's law, for labels with the points near
 // their threshold, and its distance from estimates by other assumptions; the solves, by how much one more step
-// with M changes the result; and Options.KError, as if its effect were spread evenly over the points. Where the probes' noise is above a fifth of (A⁻¹)_ii,
+// with M changes the result; and Problem.KError, as if its effect were spread evenly over the points. Where the probes' noise is above a fifth of (A⁻¹)_ii,
 // or points that are far from all others and from the landmarks would move the error out of it, it has only the
-// ends that 1/(K_ii+λ) ≤ (A⁻¹)_ii and, where Options.Below is known, (A⁻¹)_ii ≤ (M⁻¹)_ii prove: more columns of Z
-// or more probes narrow it. Where Options.KError is not below λ/2 it has none. It returns an error if the λ or options are bad, K+λI is not positive definite as stored, or
+// ends that 1/(K_ii+λ) ≤ (A⁻¹)_ii and, where Problem.Below is known, (A⁻¹)_ii ≤ (M⁻¹)_ii prove: more columns of Z
+// or more probes narrow it. Where Problem.KError is not below λ/2 it has none. It returns an error if the λ or options are bad, K+λI is not positive definite as stored, or
 // ctx ends.
-func Path(ctx context.Context, k Matrix, m *precond.Woodbury, y *mat.Dense, lambdas []float64, o *Options) ([]Score, error) {
+func scorePath(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lambdas []float64, o *Problem) ([]Score, error) {
 	n := k.Dim()
 	if err := check(n, y, lambdas); err != nil {
 		return nil, err
 	}
 	opt := o.settled()
-	if err := opt.check(); err != nil {
-		return nil, err
-	}
 	y, unit := inUnit(y)
 	rows, err := opt.merge(y)
 	if err != nil {
@@ -90,13 +87,13 @@ func Path(ctx context.Context, k Matrix, m *precond.Woodbury, y *mat.Dense, lamb
 
 // path is the state of a Path.
 type path struct {
-	k       Matrix
+	k       matrix
 	m       *precond.Woodbury
 	rows    *merged
 	b       *mat.Dense // B = [Ỹ, b̃, G]
 	t       int        // of [Ỹ, b̃]
 	lambdas []float64
-	o       *Options
+	o       *Problem
 	s       *space
 	hat     *mat.Dense // diag(ZZᵀ(ZZᵀ+λ_jI)⁻¹), n×len(lambdas)
 	left    []float64  // diag(K−ZZᵀ)

@@ -95,12 +95,12 @@ func TestPath(t *testing.T) {
 	for _, s := range sets(t, n) {
 		dense := mat.NewDense(n, n, nil)
 		testkit.OK(t, s.k.DenseTo(ctx, dense))
-		want := testkit.Must(Dense(ctx, dense, s.y, lambdas, &Options{Classes: s.classes, Residuals: true}))
+		want := testkit.Must(Dense(ctx, dense, s.y, lambdas, &Problem{Classes: s.classes, Residuals: true}))
 		covered, claimed := make([]int, len(lambdas)), make([]int, len(lambdas))
 		width, off := make([]float64, len(lambdas)), make([]float64, len(lambdas))
 		for seed := range seeds {
 			m, e := precondOf(t, s.k, n/8, uint64(seed))
-			got := testkit.Must(Path(ctx, s.k, m, s.y, lambdas, &Options{Classes: s.classes, Residuals: true, Below: e, Stream: rng.New(uint64(seed))}))
+			got := testkit.Must(scorePath(ctx, s.k, m, s.y, lambdas, &Problem{Classes: s.classes, Residuals: true, Below: e, Stream: rng.New(uint64(seed))}))
 			for j, g := range got {
 				truth := want[j].Error.Value
 				if g.Error.Covers(truth) {
@@ -132,7 +132,7 @@ func TestPathCoarse(t *testing.T) {
 	for _, s := range sets(t, 120) {
 		m, e := precondOf(t, s.k, 30, 1)
 		for _, kError := range []float64{0.6, 1, 3, 100} {
-			got := testkit.Must(Path(context.Background(), s.k, m, s.y, []float64{1}, &Options{Classes: s.classes, Below: e + kError, KError: kError}))
+			got := testkit.Must(scorePath(context.Background(), s.k, m, s.y, []float64{1}, &Problem{Classes: s.classes, Below: e + kError, KError: kError}))
 			hi := math.Inf(1)
 			if s.classes {
 				hi = 1
@@ -165,7 +165,7 @@ func TestPathAlone(t *testing.T) {
 	claimed := 0
 	for seed := range uint64(10) {
 		m, e := precondOf(t, k, 10, seed)
-		got := testkit.Must(Path(context.Background(), k, m, y, lambdas, &Options{Below: e, Stream: rng.New(seed)}))
+		got := testkit.Must(scorePath(context.Background(), k, m, y, lambdas, &Problem{Below: e, Stream: rng.New(seed)}))
 		for j, v := range got {
 			if !v.Error.Covers(want[j].Error.Value) {
 				t.Errorf("seed %d, λ = %g: %v misses %g", seed, lambdas[j], v.Error, want[j].Error.Value)

@@ -19,10 +19,10 @@ func TestUnits(t *testing.T) {
 		m, e := precondOf(t, set.k, 30, 1)
 		methods := map[string]func(y *mat.Dense) ([]Score, error){
 			"dense": func(y *mat.Dense) ([]Score, error) {
-				return Dense(t.Context(), k, y, lambdas, &Options{Classes: classes, Residuals: true})
+				return Dense(t.Context(), k, y, lambdas, &Problem{Classes: classes, Residuals: true})
 			},
 			"path": func(y *mat.Dense) ([]Score, error) {
-				return Path(t.Context(), set.k, m, y, lambdas, &Options{Classes: classes, Residuals: true, Below: e, Stream: rng.New(1)})
+				return scorePath(t.Context(), set.k, m, y, lambdas, &Problem{Classes: classes, Residuals: true, Below: e, Stream: rng.New(1)})
 			},
 		}
 		for name, run := range methods {

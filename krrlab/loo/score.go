@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// Options of Dense and Path. Zero values, and a nil *Options, mean the defaults.
-type Options struct {
+// Problem says what is left out, and how Path goes about it. Zero values, and a nil *Problem, mean the defaults.
+type Problem struct {
 	// Classes says that Y is coded by ±1, one column for each class or one for two classes: Error is then the
 	// share of labels that leave-one-out predicts wrongly. Default: the mean square.
 	Classes bool
@@ -47,27 +47,14 @@ type Options struct {
 }
 
 // settled returns a copy of o with the defaults filled in.
-func (o *Options) settled() Options {
-	s := *cmp.Or(o, &Options{})
+func (o *Problem) settled() Problem {
+	s := *cmp.Or(o, &Problem{})
 	s.Probes, s.MaxIter = cmp.Or(s.Probes, 8), cmp.Or(s.MaxIter, 200)
 	s.Confidence, s.Tol = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Tol, 0.003)
 	if s.Progress == nil {
 		s.Progress = func(_, _ int) {}
 	}
 	return s
-}
-
-// check returns an error for options that no data could make right.
-func (o *Options) check() error {
-	switch {
-	case o.Probes < 4:
-		return fmt.Errorf("loo: %d probes: want at least 4", o.Probes)
-	case o.MaxIter < 1:
-		return fmt.Errorf("loo: maximum of %d passes over K: want at least 1", o.MaxIter)
-	case !(o.Tol > 0 && o.Tol < 1):
-		return fmt.Errorf("loo: tolerance %g: want a number in (0, 1)", o.Tol)
-	}
-	return estimate.CheckConfidence(o.Confidence)
 }
 
 // Score is what leave-one-out says of one λ.
@@ -77,7 +64,7 @@ type Score struct {
 	Error estimate.Interval `json:"error"`
 	GCV   float64           `json:"gcv"`      // n‖C‖²_F/(t·(tr A⁻¹)²), with the mean and equal rows as Error has them
 	S     float64           `json:"stat_dim"` // s_λ = n − λ·tr A⁻¹, the degrees of freedom, and one of the mean
-	// Residuals are y_i − f_{−i}(x_i), n×t; nil unless Options.Residuals.
+	// Residuals are y_i − f_{−i}(x_i), n×t; nil unless Problem.Residuals.
 	Residuals *mat.Dense `json:"-"`
 }
 

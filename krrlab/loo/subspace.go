@@ -21,7 +21,7 @@ import (
 //
 // of all its vectors the nearest in the norm of K+λ_jI: one product KV serves all λ_j.
 type space struct {
-	k       Matrix
+	k       matrix
 	lambdas []float64
 	b       *mat.Dense   // n×q
 	v, kv   *mat.Dense   // n×k
@@ -35,7 +35,7 @@ type space struct {
 	ratio   []float64    // rᵀM⁻¹r/(‖r‖²/λ) last seen, by c
 }
 
-func newSpace(k Matrix, b *mat.Dense, lambdas []float64) *space {
+func newSpace(k matrix, b *mat.Dense, lambdas []float64) *space {
 	_, q := b.Dims()
 	s := &space{k: k, lambdas: lambdas, b: b, bb: make([]float64, q), w: make([]*mat.Dense, len(lambdas)), done: make([]bool, len(lambdas)*q), ratio: make([]float64, q)}
 	s.rr, s.energy = make([]float64, len(lambdas)*q), make([]float64, len(lambdas)*q)

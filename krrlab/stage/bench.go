@@ -71,6 +71,7 @@ type Drawn struct {
 	Z       *points.Dense32 // on ranks the rows of this one
 	Low     *lowrank.Factor // of landmarks: what is certain of it; nil otherwise
 	Seconds float64         // that it took
+	Text    string          // what made it, for reports
 	// Whole returns all rows, on any rank.
 	Whole func(ctx context.Context) (*points.Dense32, error)
 }

@@ -19,7 +19,6 @@ const (
 	Plan        Name = "plan"
 	Race        Name = "race"
 	Tune        Name = "tune"
-	LeaveOneOut Name = "loo"
 )
 
 // Parts of their work, in Events.

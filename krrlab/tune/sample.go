@@ -159,7 +159,7 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*Lo
 		}
 		l = Lose(y, e, s.classes)
 	} else {
-		scores, err := loo.Dense(ctx, s.k, s.y, []float64{lambda}, &loo.Options{Classes: s.classes, Residuals: true, Same: s.same, Mean: s.mean})
+		scores, err := loo.Dense(ctx, s.k, s.y, []float64{lambda}, &loo.Problem{Classes: s.classes, Residuals: true, Same: s.same, Mean: s.mean})
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ var written = [][2]string{
 	{"krrlab/multilevel.Result", "krrlab multilevel --json"},
 	{"krrlab/lambdap.Result", "krrlab lambda-p --json"},
 	{"krrlab/quality.Result", "krrlab quality --json"},
-	{"krrlab/results.LeaveOneOut", "krrlab loo --json"},
+	{"krrlab/loo.Result", "krrlab loo --json"},
 	{"krrlab/race.Report", "krrlab race --json"},
 	{"krrlab/tune.Result", "krrlab tune --json"},
 	{"krrlab/tune.kept", "krrlab tune --state"},

@@ -7,9 +7,7 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
 	loo "github.com/krrlab/lab/krrlab/loo"
-	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
@@ -18,32 +16,17 @@ func init() {
 		Binds: map[string]r.Value{
 			"Dense":     r.ValueOf(loo.Dense),
 			"NewFactor": r.ValueOf(loo.NewFactor),
-			"Path":      r.ValueOf(loo.Path),
+			"Stage":     r.ValueOf(&loo.Stage).Elem(),
 		},
 		Types: map[string]r.Type{
 			"Factor":  r.TypeOf((*loo.Factor)(nil)).Elem(),
-			"Matrix":  r.TypeOf((*loo.Matrix)(nil)).Elem(),
 			"Options": r.TypeOf((*loo.Options)(nil)).Elem(),
+			"Problem": r.TypeOf((*loo.Problem)(nil)).Elem(),
+			"Result":  r.TypeOf((*loo.Result)(nil)).Elem(),
 			"Score":   r.TypeOf((*loo.Score)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Matrix": r.TypeOf((*proxy_krrlab_loo_Matrix)(nil)).Elem(),
-		},
+		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_krrlab_loo_Matrix implements loo.Matrix by functions of the interpreter.
-type proxy_krrlab_loo_Matrix struct {
-	Object  any
-	Diag_   func(_ any) []float64
-	Dim_    func(_ any) int
-	KMulTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-}
-
-func (p *proxy_krrlab_loo_Matrix) Diag() []float64 { return p.Diag_(p.Object) }
-func (p *proxy_krrlab_loo_Matrix) Dim() int        { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_loo_Matrix) KMulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.KMulTo_(p.Object, a0, a1, a2)
 }

@@ -32,7 +32,6 @@ func init() {
 			"Kernel":      r.ValueOf(stage.Kernel),
 			"KernelBound": r.ValueOf(stage.KernelBound),
 			"Lanczos":     r.ValueOf(stage.Lanczos),
-			"LeaveOneOut": r.ValueOf(stage.LeaveOneOut),
 			"Load":        r.ValueOf(stage.Load),
 			"Plan":        r.ValueOf(stage.Plan),
 			"Predict":     r.ValueOf(stage.Predict),

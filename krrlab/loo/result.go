@@ -1,4 +1,4 @@
-package results
+package loo
 
 import (
 	"fmt"
@@ -6,17 +6,16 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/internal/outward"
-	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
-// LeaveOneOut is the error of leave-one-out and GCV for each λ of a grid.
-type LeaveOneOut struct {
+// Result is the error of leave-one-out and GCV for each λ of a grid.
+type Result struct {
 	stage.Header
-	Classes bool        `json:"classes"` // errors are shares of wrong labels, else mean squares
-	Scores  []loo.Score `json:"scores"`
-	Best    int         `json:"best"` // index of the least error
+	Classes bool    `json:"classes"` // errors are shares of wrong labels, else mean squares
+	Scores  []Score `json:"scores"`
+	Best    int     `json:"best"` // index of the least error
 
 	// Repeated is how many rows have the features of an earlier one: they are left out together, or Unclaimed says why not, and no
 	// interval is claimed then.
@@ -31,7 +30,7 @@ type LeaveOneOut struct {
 }
 
 // unit says what an error is that is shown.
-func (r *LeaveOneOut) unit() string {
+func (r *Result) unit() string {
 	if r.Classes {
 		return "share of wrong labels"
 	}
@@ -45,7 +44,7 @@ func (r *LeaveOneOut) unit() string {
 }
 
 // gcv names what is shown of GCV: its root beside an RMSE.
-func (r *LeaveOneOut) gcv() string {
+func (r *Result) gcv() string {
 	if r.Classes {
 		return "GCV"
 	}
@@ -53,7 +52,7 @@ func (r *LeaveOneOut) gcv() string {
 }
 
 // shown returns the scores as they are shown: of regression the roots of the mean squares and of GCV.
-func (r *LeaveOneOut) shown() []loo.Score {
+func (r *Result) shown() []Score {
 	if r.Classes {
 		return r.Scores
 	}
@@ -66,7 +65,7 @@ func (r *LeaveOneOut) shown() []loo.Score {
 }
 
 // end says that the least error is at an end of the grid, beyond which it may be less; "" where it is not.
-func (r *LeaveOneOut) end() string {
+func (r *Result) end() string {
 	var less, more bool // than the best is on the grid
 	for _, s := range r.Scores {
 		less, more = less || s.Lambda < r.Scores[r.Best].Lambda, more || s.Lambda > r.Scores[r.Best].Lambda
@@ -80,7 +79,7 @@ func (r *LeaveOneOut) end() string {
 	return "; it is the largest λ of the grid: a larger one may be better (--grid)"
 }
 
-func (r *LeaveOneOut) String() string {
+func (r *Result) String() string {
 	var b stage.Lines
 	b.Problem(&r.Header)
 	how := "dense factors, exact up to rounding"
@@ -127,7 +126,7 @@ func (r *LeaveOneOut) String() string {
 }
 
 // Table gives a row for each λ.
-func (r *LeaveOneOut) Table() *plots.Table {
+func (r *Result) Table() *plots.Table {
 	t := &plots.Table{Columns: []plots.Column{
 		{Name: "λ"}, {Name: r.unit()}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: r.gcv()}, {Name: "s_λ"}, {Name: "method"},
 	}}
@@ -139,7 +138,7 @@ func (r *LeaveOneOut) Table() *plots.Table {
 
 // Plot draws the error against λ with its band and GCV, the least marked. An interval without upper end
 // reaches to the top.
-func (r *LeaveOneOut) Plot() *plots.Figure {
+func (r *Result) Plot() *plots.Figure {
 	shown := r.shown()
 	best := shown[r.Best]
 	f := &plots.Figure{
@@ -172,4 +171,4 @@ func (r *LeaveOneOut) Plot() *plots.Figure {
 }
 
 // HTML gives the lines, the picture and the table, for a notebook.
-func (r *LeaveOneOut) HTML() string { return stage.HTML(r) }
+func (r *Result) HTML() string { return stage.HTML(r) }
