@@ -202,7 +202,7 @@ func (p *Pair) String() string {
 }
 
 // FromFrame returns the rows of a gota data frame as a data set. target names the column
-// of the answers, "" means that there is none; task is one of Tasks. All other columns
+// of the answers, "" means that there is none; task is auto, classification or regression. All other columns
 // must hold finite numbers.
 func FromFrame(df dataframe.DataFrame, target, task string) (*Dataset, error) {
 	if df.Err != nil {
@@ -212,7 +212,7 @@ func FromFrame(df dataframe.DataFrame, target, task string) (*Dataset, error) {
 	if target != "" && !slices.Contains(names, target) {
 		return nil, fmt.Errorf("data frame: no column is named %q", target)
 	}
-	if err := known("task", task, Tasks); err != nil {
+	if err := known("task", task, tasks); err != nil {
 		return nil, err
 	}
 	s := &source{name: "data frame"}

@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// Imputations are the words that Impute takes.
-var Imputations = []string{"none", "median", "mean"}
+// imputations are the words that Impute takes.
+var imputations = []string{"none", "median", "mean"}
 
 // Impute returns d with the missing values of each feature (NaN, as ReadOptions.KeepMissing leaves them) replaced by
 // the median or the mean of its others, and says how many there were of which. What Scale fits to d, or to a part of
@@ -21,7 +21,7 @@ var Imputations = []string{"none", "median", "mean"}
 func (d *Dataset) Impute(how string) (filled *Dataset, count []int, err error) {
 	_, table := d.X.(*points.Dense)
 	// elsewhere none is missing
-	if err := known("imputation", how, Imputations); err != nil || how == "none" || !table {
+	if err := known("imputation", how, imputations); err != nil || how == "none" || !table {
 		return d, nil, err
 	}
 	n, dim := d.X.Dims()

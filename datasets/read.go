@@ -18,9 +18,9 @@ import (
 	"github.com/krrlab/lab/krrlab/schema"
 )
 
-// Tasks and Scalings are the words that options take.
+// Scalings are the scalings of features.
 var (
-	Tasks    = []string{"auto", "classification", "regression"}
+	tasks    = []string{"auto", "classification", "regression"}
 	Scalings = []string{"auto", "none", "unit", "standard", "pixel"}
 )
 

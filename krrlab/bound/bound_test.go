@@ -21,13 +21,13 @@ func TestParseStop(t *testing.T) {
 	for text, want := range map[string]Stop{
 		"": {}, "residual": {}, "anorm": {Rule: ANorm}, "labels=1%": {Labels, 0.01}, "labels=0.01": {Labels, 0.01}, "labels=2.5 %": {Labels, 0.025},
 	} {
-		s, err := ParseStop(text)
-		if again, e := ParseStop(s.String()); err != nil || s != want || e != nil || again != s {
+		s, err := parseStop(text)
+		if again, e := parseStop(s.String()); err != nil || s != want || e != nil || again != s {
 			t.Errorf("%q: %v, %v, and again %v, %v", text, s, err, again, e)
 		}
 	}
 	for _, text := range []string{"labels", "labels=", "labels=0", "labels=100%", "labels=-1%", "labels=NaN", "labels=1", "error", "anorm=1"} {
-		if s, err := ParseStop(text); err == nil {
+		if s, err := parseStop(text); err == nil {
 			t.Errorf("%q: %v", text, s)
 		}
 	}

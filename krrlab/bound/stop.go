@@ -21,8 +21,8 @@ type Stop struct {
 	Share float64 // of Labels, in (0, 1)
 }
 
-// ParseStop reads a Stop: residual, anorm or labels=P with a share P such as 1% or 0.01. No text is residual.
-func ParseStop(text string) (Stop, error) {
+// parseStop reads a Stop: residual, anorm or labels=P with a share P such as 1% or 0.01. No text is residual.
+func parseStop(text string) (Stop, error) {
 	switch text {
 	case "", "residual":
 		return Stop{}, nil
@@ -54,7 +54,7 @@ func (s Stop) Check() error {
 	return nil
 }
 
-// String is what ParseStop reads.
+// String is what parseStop reads.
 func (s Stop) String() string {
 	switch s.Rule {
 	case ANorm:
@@ -70,6 +70,6 @@ func (s Stop) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *Stop) UnmarshalText(b []byte) (err error) {
-	*s, err = ParseStop(string(b))
+	*s, err = parseStop(string(b))
 	return err
 }

@@ -52,15 +52,12 @@ var tilesNames = []string{"auto", "dense", "sparse"}
 
 func (t Tiles) String() string { return enum.Name(tilesNames, t) }
 
-// ParseTiles is the inverse of String.
-func ParseTiles(name string) (Tiles, error) { return enum.Parse[Tiles]("tiles", tilesNames, name) }
-
 // MarshalText implements encoding.TextMarshaler.
 func (t Tiles) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (t *Tiles) UnmarshalText(b []byte) (err error) {
-	*t, err = ParseTiles(string(b))
+	*t, err = enum.Parse[Tiles]("tiles", tilesNames, string(b))
 	return err
 }
 

@@ -30,15 +30,12 @@ var formNames = []string{"auto", "L", "Linv", "U", "eigen"}
 
 func (f Form) String() string { return enum.Name(formNames, f) }
 
-// ParseForm is the inverse of String.
-func ParseForm(name string) (Form, error) { return enum.Parse[Form]("form", formNames, name) }
-
 // MarshalText implements encoding.TextMarshaler.
 func (f Form) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (f *Form) UnmarshalText(b []byte) (err error) {
-	*f, err = ParseForm(string(b))
+	*f, err = enum.Parse[Form]("form", formNames, string(b))
 	return err
 }
 

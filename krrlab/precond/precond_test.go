@@ -434,12 +434,13 @@ func TestChoice(t *testing.T) {
 			t.Errorf("n = %d, s = %d, %+v: form %v, want %v; %v", c.n, c.s, c.o, w.Form(), c.want, err)
 		}
 	}
+	var g precond.Form
 	for _, f := range append(forms, precond.AutoForm) {
-		if g, err := precond.ParseForm(f.String()); g != f || err != nil {
-			t.Errorf("ParseForm(%v) = %v, %v", f, g, err)
+		if err := g.UnmarshalText([]byte(f.String())); g != f || err != nil {
+			t.Errorf("%v is read as %v, %v", f, g, err)
 		}
 	}
-	if _, err := precond.ParseForm("l"); err == nil {
+	if err := g.UnmarshalText([]byte("l")); err == nil {
 		t.Error("form l accepted")
 	}
 }

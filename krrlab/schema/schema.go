@@ -47,9 +47,12 @@ func read(options any) *Schema {
 	return s
 }
 
+// helper is a struct of options that has texts for their flags, by name.
+type helper interface{ Help() map[string]string }
+
 // add adds the options of a struct, and of those that it embeds; help has the texts that those around it have for them.
 func (s *Schema) add(v reflect.Value, help map[string]string) {
-	if h, ok := reflect.New(v.Type()).Interface().(interface{ Help() map[string]string }); ok {
+	if h, ok := reflect.New(v.Type()).Interface().(helper); ok {
 		inner := h.Help()
 		maps.Copy(inner, help)
 		help = inner

@@ -20,7 +20,6 @@ func init() {
 			"NewRows":     r.ValueOf(bound.NewRows),
 			"NewSample":   r.ValueOf(bound.NewSample),
 			"Open":        r.ValueOf(bound.Open),
-			"ParseStop":   r.ValueOf(bound.ParseStop),
 			"Residual":    r.ValueOf(bound.Residual),
 			"Roots":       r.ValueOf(bound.Roots),
 			"RowsChecked": r.ValueOf(0),

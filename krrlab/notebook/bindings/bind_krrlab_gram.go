@@ -24,7 +24,6 @@ func init() {
 			"NewExact":     r.ValueOf(gram.NewExact),
 			"NewUnformed":  r.ValueOf(gram.NewUnformed),
 			"ParseStorage": r.ValueOf(gram.ParseStorage),
-			"ParseTiles":   r.ValueOf(gram.ParseTiles),
 			"RankBytes":    r.ValueOf(gram.RankBytes),
 			"Recompute":    r.ValueOf(gram.Recompute),
 			"SparseTiles":  r.ValueOf(gram.SparseTiles),

@@ -27,7 +27,6 @@ func init() {
 			"NewGram":     r.ValueOf(precond.NewGram),
 			"NewOuter":    r.ValueOf(precond.NewOuter),
 			"NewOuterOf":  r.ValueOf(precond.NewOuterOf),
-			"ParseForm":   r.ValueOf(precond.ParseForm),
 			"RankRows":    r.ValueOf(0),
 			"SolveBytes":  r.ValueOf(precond.SolveBytes),
 			"ZeroGram":    r.ValueOf(precond.ZeroGram),
