@@ -26,9 +26,9 @@ type fitFlags struct {
 	checkpointFlags
 	Tune      bool   `flag:"tune" not:"warm"`
 	ARD       string `flag:"ard" default:"auto" check:"one of auto no"`
-	Out       string `flag:"out" help:"write the model to this file"`
+	Out       string `flag:"out" file:"write" help:"write the model to this file"`
 	Calibrate string `flag:"calibrate" default:"auto" check:"one of auto test loo none"`
-	Warm      string `flag:"warm"`
+	Warm      string `flag:"warm" file:"read"`
 
 	model *model.Model // of Warm
 }
@@ -161,8 +161,7 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 // prepare loads the data and turns the flags into a configuration; what is not set comes from the registry's settings
 // for the data, then from the defaults the flags' help states.
 func (a *app) prepare(ctx context.Context, f *fitFlags, progress *progress) (*loaded, krrlab.Config, error) {
-	reads := []namedFile{{"--train", f.Train}, {"--test", f.Test}, {"--warm", f.Warm}}
-	err := a.start(ctx, &f.rankFlags, reads, append([]namedFile{{"--out", f.Out}}, f.writes()...))
+	err := a.start(ctx, &f.rankFlags, f.flags)
 	if err == nil {
 		err = a.agree(ctx, f.loadWarm())
 	}

@@ -256,13 +256,13 @@ func TestOutputsApart(t *testing.T) {
 2$ fit --train a.csv --json link
 	the file of --train
 2$ fit --train a.csv --out other.json --json ../`+filepath.Base(dir)+`/other.json
-	the file of --out
+	the file of --json
 2$ statdim --train a.csv --json a.csv
 	the file of --train
 2$ plan --train a.csv --json p.svg --plot p.svg
 	the file of --json
 2$ verify a.csv --json link
-	the file of the model
+	the file of --model
 2$ predict --model other.json --in a.csv --out link
 	the file of --in
 $ fit --train a.csv --test a.csv --out `+os.DevNull+" --json "+os.DevNull)

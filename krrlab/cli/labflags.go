@@ -127,9 +127,9 @@ const machineShare = 0.9
 
 // stageFiles are where a stage is written to; "" is nowhere.
 type stageFiles struct {
-	JSON  string      `flag:"json" help:"write the stage as JSON to this file"`
-	CSV   string      `flag:"csv"`
-	Plot  string      `flag:"plot"`
+	JSON  string      `flag:"json" file:"write" help:"write the stage as JSON to this file"`
+	CSV   string      `flag:"csv" file:"write"`
+	Plot  string      `flag:"plot" file:"write"`
 	Title *string     `flag:"title" with:"plot" help:"title of the picture in place of its own; \"\" for none"`
 	Size  pictureSize `flag:"size" with:"plot"`
 }
@@ -144,10 +144,6 @@ func (stageFiles) Help() map[string]string {
 		"plot": "draw the stage" + formats,
 		"size": "width and height of the picture in inches, such as 5x3 (default: its own, mostly 6.5x4)",
 	}
-}
-
-func (f *stageFiles) writes() []namedFile {
-	return []namedFile{{"--json", f.JSON}, {"--csv", f.CSV}, {"--plot", f.Plot}}
 }
 
 // save writes the picture.

@@ -14,14 +14,14 @@ import (
 // dataFlags say which data to fit.
 type dataFlags struct {
 	Data  string `flag:"data" not:"train|test|holdout" help:"data set by name (krrlab data list)"`
-	Train string `flag:"train"`
+	Train string `flag:"train" file:"read"`
 	datasets.ReadOptions
 	Words   []string `flag:"categorical" with:"train|in"`
 	Impute  string   `flag:"impute" default:"none" check:"one of none median mean" with:"train"`
 	Scale   string   `flag:"scale" check:"one of auto none unit standard pixel"`
 	Center  string   `flag:"center" default:"auto" check:"one of auto yes no"`
 	Classes string   `flag:"class-weights" default:"none" check:"one of none balanced"`
-	Test    string   `flag:"test" with:"train" not:"holdout" help:"test data, a file of the same form as --train"`
+	Test    string   `flag:"test" file:"read" with:"train" not:"holdout" help:"test data, a file of the same form as --train"`
 	Holdout float64  `flag:"holdout" check:"(0,1)" with:"train"`
 }
 

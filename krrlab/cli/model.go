@@ -22,7 +22,7 @@ import (
 
 // modelFlag is the model file of a command: its argument, or --model.
 type modelFlag struct {
-	Model string `flag:"model" help:"model file written by fit, if it is not the argument"`
+	Model string `flag:"model" file:"read" help:"model file written by fit, if it is not the argument"`
 }
 
 func (f *modelFlag) take(cmd *cobra.Command, args []string) error {
@@ -33,6 +33,13 @@ func (f *modelFlag) take(cmd *cobra.Command, args []string) error {
 		f.Model, args = args[0], args[1:]
 	}
 	return noArgs(cmd, args)
+}
+
+// modelInfoFlags are the flags of krrlab model info.
+type modelInfoFlags struct {
+	modelFlag
+	JSON  string `flag:"json" file:"write" help:"write it as JSON to this file"`
+	flags *schema.Schema
 }
 
 // modelInfo is what krrlab model info writes: model.json with the size of the file.
@@ -48,10 +55,8 @@ func (a *app) modelCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	var f struct {
-		modelFlag
-		JSON string `flag:"json" help:"write it as JSON to this file"`
-	}
+	f := &modelInfoFlags{}
+	f.flags = schema.Of(f)
 	cmd.AddCommand(withOptions(&cobra.Command{
 		Use:   "info FILE",
 		Short: "Print kernel, λ, sizes, scaling, columns, origin and bounds of a model file",
@@ -59,20 +64,20 @@ func (a *app) modelCommand() *cobra.Command {
 what it was fitted on, how the fit ended, and, if known, how far its coefficients are from the
 exact solution. --json writes all of the file's metadata.`,
 		Args: f.take,
-	}, schema.Of(&f), func(context.Context, []string) error { return a.modelInfo(f.Model, f.JSON) }))
+	}, f.flags, func(context.Context, []string) error { return a.modelInfo(f) }))
 	return cmd
 }
 
 // modelInfo prints what is in the named model file.
-func (a *app) modelInfo(name, js string) error {
-	if err := checkFiles([]namedFile{{"the model", name}}, []namedFile{{"--json", js}}); err != nil {
+func (a *app) modelInfo(f *modelInfoFlags) error {
+	if err := checkFiles(filesOf(f.flags)); err != nil {
 		return err
 	}
-	m, err := model.Load(name)
+	m, err := model.Load(f.Model)
 	if err != nil {
 		return err
 	}
-	st, err := os.Stat(name)
+	st, err := os.Stat(f.Model)
 	if err != nil {
 		return err
 	}
@@ -81,14 +86,14 @@ func (a *app) modelInfo(name, js string) error {
 		return err
 	}
 	a.printf("%s", i.text(m))
-	if js == "" {
+	if f.JSON == "" {
 		return nil
 	}
-	if err := stage.WriteJSON(js, i); err != nil {
-		return err
+	err = stage.WriteJSON(f.JSON, i)
+	if err == nil {
+		a.printf("%-12s %s\n", "wrote", f.JSON)
 	}
-	a.printf("%-12s %s\n", "wrote", js)
-	return nil
+	return err
 }
 
 func (i *modelInfo) text(m *model.Model) string {

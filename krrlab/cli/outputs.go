@@ -17,11 +17,25 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/internal/safe"
+	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/plots"
 )
 
 // namedFile is a file and the flag that names it.
 type namedFile struct{ flag, path string }
+
+// filesOf returns the files that options name.
+func filesOf(s *schema.Schema) (reads, writes []namedFile) {
+	for _, o := range s.Fields {
+		switch f := (namedFile{"--" + o.Name, o.String()}); o.File {
+		case "read":
+			reads = append(reads, f)
+		case "write":
+			writes = append(writes, f)
+		}
+	}
+	return reads, writes
+}
 
 // checkFiles reports which of the files to write cannot be written, or is one that is read or
 // another that is written, before any work is done. A path of "" is no file.

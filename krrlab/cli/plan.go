@@ -52,7 +52,7 @@ func (a *app) plan(ctx context.Context, f *fitFlags) error {
 		return err
 	}
 	a.printf("%s", p)
-	a.printWrote(f.writes())
+	a.printWrote(f.flags)
 	return nil
 }
 

@@ -27,9 +27,9 @@ import (
 type predictFlags struct {
 	modelFlag
 	Data string `flag:"data" not:"in" help:"points of a named data set: NAME:test or NAME:train"`
-	In   string `flag:"in" help:"points in a file, or the rows of K(test, train) in a .npy file"`
+	In   string `flag:"in" file:"read" help:"points in a file, or the rows of K(test, train) in a .npy file"`
 	datasets.ReadOptions
-	Out           string `flag:"out"`
+	Out           string `flag:"out" file:"write"`
 	Decision      bool   `flag:"decision" help:"write the decision values too"`
 	Bound         bool   `flag:"bound" help:"write bounds of the distance to the predictions of the exact solution"`
 	Probabilities bool   `flag:"probabilities"`
@@ -123,8 +123,7 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	reads := []namedFile{{"--model", f.Model}, {"--in", f.In}}
-	if err := a.start(ctx, &f.rankFlags, reads, []namedFile{{"--out", f.Out}}); err != nil {
+	if err := a.start(ctx, &f.rankFlags, f.flags); err != nil {
 		return err
 	}
 	m, err := model.Load(f.Model)

@@ -87,10 +87,10 @@ func (a *app) agree(ctx context.Context, err error) error {
 }
 
 // start joins the ranks and checks the files, before any work is done.
-func (a *app) start(ctx context.Context, f *rankFlags, reads, writes []namedFile) error {
+func (a *app) start(ctx context.Context, f *rankFlags, s *schema.Schema) error {
 	err := a.join(ctx, f)
 	if err == nil && a.first() {
-		err = checkFiles(reads, writes)
+		err = checkFiles(filesOf(s))
 	}
 	return a.agree(ctx, err)
 }

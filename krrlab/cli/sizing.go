@@ -96,7 +96,7 @@ func (a *app) sizing(f *sizingFlags) error {
 		if err := atomicfile.Put(f.Markdown, t.Markdown()); err != nil {
 			return err
 		}
-		a.printWrote([]namedFile{{"", f.Markdown}})
+		a.printf("%-14s %s\n", "wrote", f.Markdown)
 	}
 	if f.Memory == 0 {
 		return nil

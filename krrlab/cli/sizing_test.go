@@ -26,7 +26,7 @@ $ ranks --n 60000 --d 784 --t 10 --features 6000 --memory 3GB --counts 1,8 --mar
 2$ ranks --n 10 --d 3 --storage auto
 	name a storage
 2$ ranks --n 10 --d 3 --storage x
-	unknown storage
+	--storage "x": want one of auto
 2$ ranks --n 10 --d 3 --features 11
 	want 1 to n
 2$ ranks --n 10 --d 3 --precond vecchia --features 11

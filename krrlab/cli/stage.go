@@ -39,7 +39,7 @@ type stageCommand struct {
 	// test is a file to judge by, with what is to be done with it once it is read; nil: none.
 	test   *string
 	tested func(*datasets.Dataset)
-	tables []stageTable  // beside that of the result
+	tables []stage.Table // beside that of the result
 	hint   func() string // what a user may want to know of the options; nil or "": nothing
 	run    func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error)
 }
@@ -62,7 +62,11 @@ func (a *app) stageCommand(c stageCommand) *cobra.Command {
 	if f.preconds = taken["precond"]; f.preconds != "" {
 		f.flags.Lookup("precond").Help = "what approximates K: " + strings.ReplaceAll(f.preconds, ",", ", ")
 	}
-	f.flags.Fields = append(schema.Of(c.options).Fields, f.flags.Fields...)
+	own := schema.Of(c.options).Fields
+	for _, t := range c.tables {
+		own = append(own, tableFile(t))
+	}
+	f.flags.Fields = append(own, f.flags.Fields...)
 	if _, ok := taken["tol"]; ok && c.tol > 0 {
 		f.flags.Lookup("tol").Help = "tolerance τ of ‖y−Ac‖/‖y‖ to which iterations are counted"
 	}
@@ -71,10 +75,14 @@ func (a *app) stageCommand(c stageCommand) *cobra.Command {
 	}
 	cmd := &cobra.Command{Use: c.use, Short: c.short, Long: c.long, Example: c.example, Args: noArgs,
 		Annotations: onRanks}
-	for _, t := range c.tables {
-		cmd.Flags().StringVar(t.path, t.Flag, "", t.Help)
-	}
 	return withOptions(cmd, f.flags, func(ctx context.Context, _ []string) error { return a.stage(ctx, &f, &c) })
+}
+
+// tableFile is the option of a file for a table.
+func tableFile(t stage.Table) *schema.Field {
+	tag := fmt.Sprintf(`flag:%q help:%q file:"write"`, t.Flag, t.Help)
+	path := reflect.StructField{Name: "Path", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(tag)}
+	return schema.Of(reflect.New(reflect.StructOf([]reflect.StructField{path})).Interface()).Fields[0]
 }
 
 // stage runs a stage, prints it and writes what was asked for.
@@ -90,17 +98,13 @@ func (a *app) stage(ctx context.Context, f *labFlags, c *stageCommand) error {
 			return err
 		}
 	}
-	writes := f.writes()
-	for _, t := range c.tables {
-		writes = append(writes, namedFile{"--" + t.Flag, *t.path})
-	}
 	if c.test != nil {
 		f.Test = *c.test
 	}
 	progress := a.newProgress()
 	defer progress.clear()
 	start := time.Now()
-	if err := a.start(ctx, &f.rankFlags, []namedFile{{"--train", f.Train}}, writes); err != nil {
+	if err := a.start(ctx, &f.rankFlags, f.flags); err != nil {
 		return err
 	}
 	data, err := a.loadSame(ctx, f, progress)
@@ -126,8 +130,8 @@ func (a *app) stage(ctx context.Context, f *labFlags, c *stageCommand) error {
 	}
 	err = a.writeStage(&f.stageFiles, s)
 	for _, t := range c.tables {
-		if err == nil && *t.path != "" && a.first() {
-			err = writeTable(*t.path, t.Of(s))
+		if file := f.flags.Lookup(t.Flag).String(); err == nil && file != "" && a.first() {
+			err = writeTable(file, t.Of(s))
 		}
 	}
 	if !interrupted {
@@ -137,7 +141,7 @@ func (a *app) stage(ctx context.Context, f *labFlags, c *stageCommand) error {
 		return err
 	}
 	a.printf("%s%s", s, a.ranksText())
-	a.printWrote(writes)
+	a.printWrote(f.flags)
 	if interrupted {
 		if a.first() {
 			fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until "+
@@ -192,7 +196,8 @@ func writeTable(name string, t *plots.Table) error {
 }
 
 // printWrote names the files that were written.
-func (a *app) printWrote(writes []namedFile) {
+func (a *app) printWrote(s *schema.Schema) {
+	_, writes := filesOf(s)
 	for _, w := range writes {
 		if w.path != "" {
 			a.printf("%-14s %s\n", "wrote", w.path)

@@ -15,7 +15,7 @@ func (a *app) definedCommand(d *stage.Definition) *cobra.Command {
 	options := reflect.New(reflect.TypeOf(d.Options)) // a pointer to them
 	c := stageCommand{
 		use: string(d.Name) + " (--data NAME | --train FILE)", short: d.Short, long: d.Long, example: d.Example,
-		options: options.Interface(), flags: d.Flags, tol: 1e-3,
+		options: options.Interface(), flags: d.Flags, tol: 1e-3, tables: d.Tables,
 		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) {
 			return l.Run(ctx, options.Elem().Interface().(stage.Runner))
 		},
@@ -23,14 +23,5 @@ func (a *app) definedCommand(d *stage.Definition) *cobra.Command {
 	if _, ok := d.Options.(interface{ Hint() string }); ok {
 		c.hint = func() string { return options.Elem().Interface().(interface{ Hint() string }).Hint() }
 	}
-	for _, t := range d.Tables {
-		c.tables = append(c.tables, stageTable{t, new(string)})
-	}
 	return a.stageCommand(c)
-}
-
-// stageTable is a table of a stage, and the file it is written to.
-type stageTable struct {
-	stage.Table
-	path *string
 }

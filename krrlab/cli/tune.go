@@ -18,7 +18,7 @@ const ardUsage = "length scales for each feature: auto, where they are seen to b
 type tuneFlags struct {
 	tune.Options
 	Lengths   string `flag:"ard" default:"auto" check:"one of auto no"`
-	ValidFile string `flag:"valid" help:"file of rows to judge by, of the same form as --train"`
+	ValidFile string `flag:"valid" file:"read" help:"file of rows to judge by, of the same form as --train"`
 }
 
 func (tuneFlags) Help() map[string]string { return map[string]string{"ard": ardUsage} }

@@ -23,11 +23,13 @@ type verifyFlags struct {
 	datasets.ReadOptions
 	stageFiles
 	Data   string `flag:"data" not:"train|test"`
-	Train  string `flag:"train"`
-	Test   string `flag:"test" help:"test data, a file of the same form"`
+	Train  string `flag:"train" file:"read"`
+	Test   string `flag:"test" file:"read" help:"test data, a file of the same form"`
 	Passes int    `flag:"passes" check:">=1"`
 	Memory int64  `flag:"memory" unit:"bytes"`
 	Seed   uint64 `flag:"seed" default:"1" help:"seed of the Lanczos start"`
+
+	flags *schema.Schema
 }
 
 func (verifyFlags) Help() map[string]string {
@@ -44,6 +46,7 @@ func (verifyFlags) Help() map[string]string {
 
 func (a *app) verifyCommand() *cobra.Command {
 	f := &verifyFlags{rankFlags: rankFlags{comm.DefaultLimit}}
+	f.flags = schema.Of(f).Without("task", "drop", "weights", "keep", "dim", "n")
 	return withOptions(&cobra.Command{
 		Use:   "verify MODEL [--data NAME | --train FILE [--test FILE]]",
 		Short: "Recompute what is proved of a model: residual, κ, prediction bound",
@@ -57,16 +60,14 @@ that the residual is above the tolerance of the fit.`,
   krrlab verify m.krr --train train.csv --test test.csv --target price --json proof.json`,
 		Args:        f.take,
 		Annotations: onRanks,
-	}, schema.Of(f).Without("task", "drop", "weights", "keep", "dim", "n"),
-		func(ctx context.Context, _ []string) error { return a.verify(ctx, f) })
+	}, f.flags, func(ctx context.Context, _ []string) error { return a.verify(ctx, f) })
 }
 
 func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	if err := cmp.Or(knownData(f.Data), checkPlot(f.Plot)); err != nil {
 		return err
 	}
-	reads := []namedFile{{"the model", f.Model}, {"--train", f.Train}, {"--test", f.Test}}
-	if err := a.start(ctx, &f.rankFlags, reads, f.writes()); err != nil {
+	if err := a.start(ctx, &f.rankFlags, f.flags); err != nil {
 		return err
 	}
 	m, err := model.Load(f.Model)
@@ -93,7 +94,7 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	if err := a.agree(ctx, a.writeStage(&f.stageFiles, v)); err != nil {
 		return err
 	}
-	a.printWrote(f.writes())
+	a.printWrote(f.flags)
 	if v.Residual.Known() && float64(v.Residual)-float64(v.Rounding) > v.Tol {
 		if a.first() {
 			again := "--residual exact"

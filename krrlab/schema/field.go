@@ -16,6 +16,7 @@ type Field struct {
 	Name    string // of its flag, "" where it has none
 	Help    string // of the flag
 	Default string // as help shows it, "" for none
+	File    string // "read" or "write" where the value names a file
 
 	of    reflect.StructField
 	value reflect.Value
