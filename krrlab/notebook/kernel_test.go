@@ -187,26 +187,6 @@ func TestInputAgain(t *testing.T) {
 	}
 }
 
-// TestShutdown ends the kernel while a cell runs.
-func TestShutdown(t *testing.T) {
-	c := start(t)
-	c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
-	time.Sleep(20 * time.Millisecond)
-	c.send(c.control, "shutdown_request", map[string]any{"restart": true})
-	if r := fields(c.wait(c.answers[c.control], "shutdown_reply")); r["restart"] != true || r["status"] != "ok" {
-		t.Errorf("%v", r)
-	}
-	select {
-	case err := <-c.ended:
-		c.ended <- err
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(2 * time.Minute):
-		t.Error("the kernel did not end")
-	}
-}
-
 // TestMonitor solves a problem that takes a while: one line shows how far it is.
 func TestMonitor(t *testing.T) {
 	c := start(t)

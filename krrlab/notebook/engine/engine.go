@@ -263,12 +263,3 @@ func (e *Engine) Variables(f func(name string, v reflect.Value)) {
 		}
 	}
 }
-
-// Import makes a package known to cells by its name.
-func (e *Engine) Import(path string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if p := e.Package(path); p != nil {
-		e.view.imports[p.Name()] = path
-	}
-}

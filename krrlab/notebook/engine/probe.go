@@ -180,13 +180,8 @@ func ObjectString(o types.Object) string { return types.ObjectString(o, qualifie
 
 // Member returns a field or method of a type.
 func Member(t types.Type, name string) types.Object {
-	for _, exact := range []bool{false, true} {
-		pkg := types.NewPackage(mainPath, "main")
-		if o, _, _ := types.LookupFieldOrMethod(t, !exact, pkg, name); o != nil {
-			return o
-		}
-	}
-	return nil
+	o, _, _ := types.LookupFieldOrMethod(t, true, types.NewPackage(mainPath, "main"), name)
+	return o
 }
 
 // Parse reports what is wrong with the syntax of a cell.

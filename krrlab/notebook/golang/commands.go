@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/types"
 	"os"
 	"regexp"
 	"slices"
@@ -224,24 +225,28 @@ func benchmark(limit, code, tell string) string {
 		`nil { panic(krrlab_p) }; %s }; `, limit, code, tell)
 }
 
-// declared returns the functions of cells that have a prefix and a type, and whose names match.
+// declared returns the functions of cells that have a prefix and take one argument of a type, and whose names match.
 func (s *Session) declared(prefix, typ, match string) (found []string) {
 	re, err := regexp.Compile(match)
 	if err != nil {
 		re = regexp.MustCompile(regexp.QuoteMeta(match))
 	}
-	for _, n := range s.names() {
-		if name, t, _ := strings.Cut(n, "  "); strings.HasPrefix(name, prefix) && t == typ && re.MatchString(name) {
+	objects, _ := s.e.Names()
+	for name, o := range objects {
+		f, ok := o.(*types.Func)
+		if ok && strings.HasPrefix(name, prefix) && re.MatchString(name) && f.Signature().Params().Len() == 1 &&
+			f.Signature().Params().At(0).Type().String() == typ {
 			found = append(found, name)
 		}
 	}
+	slices.Sort(found)
 	return found
 }
 
 // testing returns code that runs the tests of this notebook.
 func (s *Session) testing(arg string) string {
 	match, verbose := strings.CutPrefix(arg, "-v")
-	all := s.declared("Test", "func(*testing.T)", strings.TrimSpace(match))
+	all := s.declared("Test", "*testing.T", strings.TrimSpace(match))
 	if len(all) == 0 {
 		return ""
 	}
@@ -265,7 +270,7 @@ func (s *Session) testing(arg string) string {
 // benchmarks returns code that runs the benchmarks of this notebook.
 func (s *Session) benchmarks(arg string) string {
 	var code string
-	for _, name := range s.declared("Benchmark", "func(*testing.B)", arg) {
+	for _, name := range s.declared("Benchmark", "*testing.B", arg) {
 		code += benchmark("1s", name+"(krrlab_b)",
 			fmt.Sprintf(`fmt.Printf("%%s %%v %%v\n", %q, krrlab_r, krrlab_r.MemString())`, name))
 	}

@@ -236,7 +236,6 @@ func (s *Session) declare() {
 		"ctx": &ctx, "DataDirs": &dirs, "Display": &show, "Update": &update, "DisplayID": &named, "Clear": &empty,
 		"Input": &input, "Password": &password, "Progress": &progress,
 	})
-	s.e.Import("display")
 }
 
 // withID marks data with the name by which it can be replaced.

@@ -115,7 +115,7 @@ func packagesNamed(name string) (std, others []string) {
 		}
 		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
 			others = append(others, path)
-		} else if path != "display" {
+		} else {
 			std = append(std, path)
 		}
 	}

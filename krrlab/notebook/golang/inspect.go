@@ -4,6 +4,7 @@ import (
 	"context"
 	"go/types"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -45,18 +46,10 @@ func candidates(code string, cursor int) []string {
 	if tailWord(code[:end]) != "" {
 		out = append(out, tailExpr(code[:end]))
 	}
-	depth := 0
-	for i := cursor - 1; i >= 0; i-- {
-		switch code[i] {
-		case ')', '}', ']':
-			depth++
-		case '(', '{', '[':
-			if depth--; depth < 0 {
-				depth = 0
-				if name := tailExpr(strings.TrimRight(code[:i], " ")); name != "" {
-					out = append(out, name)
-				}
-			}
+	open, _ := engine.Brackets(code[:cursor])
+	for _, i := range slices.Backward(open) {
+		if name := tailExpr(strings.TrimRight(code[:i], " ")); name != "" {
+			out = append(out, name)
 		}
 	}
 	return out

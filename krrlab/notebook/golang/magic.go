@@ -145,7 +145,7 @@ func (s *Session) names() (out []string) {
 		if strings.HasPrefix(name, engine.Hidden) || o.Pkg().Path() != "main" {
 			continue
 		}
-		what := engine.TypeString(unnamed(o.Type()))
+		what := engine.TypeString(o.Type())
 		if _, ok := o.(*types.TypeName); ok {
 			what = "type"
 		}
@@ -156,22 +156,6 @@ func (s *Session) names() (out []string) {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// unnamed returns the type of a function without the names of its parameters.
-func unnamed(t types.Type) types.Type {
-	f, ok := t.(*types.Signature)
-	if !ok || f.TypeParams() != nil {
-		return t
-	}
-	without := func(named *types.Tuple) *types.Tuple {
-		var vars []*types.Var
-		for v := range named.Variables() {
-			vars = append(vars, types.NewVar(v.Pos(), v.Pkg(), "", v.Type()))
-		}
-		return types.NewTuple(vars...)
-	}
-	return types.NewSignatureType(nil, nil, nil, without(f.Params()), without(f.Results()), f.Variadic())
 }
 
 func (s *Session) changeDir(dir string) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"unicode/utf8"
 
@@ -18,11 +19,16 @@ type Cell struct {
 	stdin  bool
 }
 
+// publish sends a message about the cell to all who listen.
+func (c *Cell) publish(typ string, content map[string]any) {
+	if !c.silent {
+		c.s.publish(typ, c.parent.RawHeader, content)
+	}
+}
+
 // Stream sends text that was printed.
 func (c *Cell) Stream(name, text string) {
-	if !c.silent {
-		c.s.publish("stream", c.parent.RawHeader, map[string]any{"name": name, "text": text})
-	}
+	c.publish("stream", map[string]any{"name": name, "text": text})
 }
 
 // Display shows a value.
@@ -32,18 +38,18 @@ func (c *Cell) Display(d Data) { c.show("display_data", d) }
 func (c *Cell) Update(d Data) { c.show("update_display_data", d) }
 
 func (c *Cell) show(typ string, d Data) {
-	if !c.silent {
-		c.s.publish(typ, c.parent.RawHeader, map[string]any{"data": carried(d.Data), "metadata": carried(d.Metadata),
-			"transient": carried(d.Transient)})
-	}
+	content := represented(d)
+	content["transient"] = carried(d.Transient)
+	c.publish(typ, content)
+}
+
+// represented is a value in its representations, as messages have it.
+func represented(d Data) map[string]any {
+	return map[string]any{"data": carried(d.Data), "metadata": carried(d.Metadata)}
 }
 
 // Clear removes what the cell has shown; with wait, when it shows something new.
-func (c *Cell) Clear(wait bool) {
-	if !c.silent {
-		c.s.publish("clear_output", c.parent.RawHeader, map[string]any{"wait": wait})
-	}
-}
+func (c *Cell) Clear(wait bool) { c.publish("clear_output", map[string]any{"wait": wait}) }
 
 // carried returns what JSON can carry of m.
 func carried(m map[string]any) map[string]any {
@@ -128,35 +134,26 @@ func (s *Server) execute(m *Message, req request) {
 		s.count++
 	}
 	n := s.count
-	if !req.Silent {
-		s.publish("execute_input", m.RawHeader, map[string]any{"code": req.Code, "execution_count": n})
-	}
 	cell := &Cell{s: s, parent: m, silent: req.Silent, stdin: req.AllowStdin}
+	cell.publish("execute_input", map[string]any{"code": req.Code, "execution_count": n})
 	out := s.lang.Run(fmt.Sprintf("Cell %d", n), req.Code, cell)
-	content := map[string]any{"status": "ok", "execution_count": n, "payload": []any{},
-		"user_expressions": map[string]any{}}
+	content := map[string]any{"status": "ok", "payload": []any{}, "user_expressions": map[string]any{}}
 	if out.Next != "" && !req.Silent {
 		content["payload"] = []any{map[string]any{"source": "set_next_input", "text": out.Next, "replace": true}}
 	}
 	text := ""
 	if v := out.Value; v != nil {
 		text, _ = v.Data["text/plain"].(string)
-		if !req.Silent {
-			s.publish("execute_result", m.RawHeader, map[string]any{"execution_count": n, "data": carried(v.Data),
-				"metadata": carried(v.Metadata)})
-		}
+		shown := represented(*v)
+		shown["execution_count"] = n
+		cell.publish("execute_result", shown)
 	}
 	if store {
 		s.history = append(s.history, entry{n, req.Code, text})
 	}
 	if f := out.Failure; f != nil {
-		fields := map[string]any{"ename": f.Name, "evalue": f.Value, "traceback": f.Traceback}
-		if !req.Silent {
-			s.publish("error", m.RawHeader, fields)
-		}
-		for k, v := range fields {
-			content[k] = v
-		}
+		cell.publish("error", f.content())
+		maps.Copy(content, f.content())
 		content["status"] = "error"
 		if req.StopOnError == nil || *req.StopOnError {
 			s.abort()
@@ -164,7 +161,13 @@ func (s *Server) execute(m *Message, req request) {
 	} else {
 		content["user_expressions"] = s.evaluate(m, req.UserExpressions)
 	}
+	content["execution_count"] = n
 	s.reply(m, "execute_reply", content)
+}
+
+// content is how a cell failed, as messages have it.
+func (f *Failure) content() map[string]any {
+	return map[string]any{"ename": f.Name, "evalue": f.Value, "traceback": f.Traceback}
 }
 
 // evaluate returns the values of a request's user_expressions.
@@ -172,16 +175,15 @@ func (s *Server) evaluate(m *Message, exprs map[string]string) map[string]any {
 	values := map[string]any{}
 	for name, expr := range exprs {
 		out := s.lang.Run("expression "+name, expr, &Cell{s: s, parent: m, silent: true})
-		switch {
-		case out.Failure != nil:
-			values[name] = map[string]any{"status": "error", "ename": out.Failure.Name, "evalue": out.Failure.Value,
-				"traceback": out.Failure.Traceback}
-		case out.Value != nil:
-			values[name] = map[string]any{"status": "ok", "data": carried(out.Value.Data),
-				"metadata": carried(out.Value.Metadata)}
-		default:
-			values[name] = map[string]any{"status": "ok", "data": map[string]any{}, "metadata": map[string]any{}}
+		value := represented(Data{})
+		value["status"] = "ok"
+		if out.Failure != nil {
+			value = out.Failure.content()
+			value["status"] = "error"
+		} else if out.Value != nil {
+			maps.Copy(value, represented(*out.Value))
 		}
+		values[name] = value
 	}
 	return values
 }

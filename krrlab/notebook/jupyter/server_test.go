@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
@@ -83,18 +82,4 @@ func TestSubscriberThatDoesNotRead(t *testing.T) {
 	s.publish("stream", nil, map[string]any{"name": "stdout", "text": strings.Repeat("x", 32<<20)})
 	s.end()
 	within(t, "the kernel", served)
-}
-
-// TestDeafHeartbeat sends heartbeats and reads none: the connection is dropped.
-func TestDeafHeartbeat(t *testing.T) {
-	s, _ := serve(t)
-	conn := testkit.Must(zmtp.Dial("tcp://"+s.hb.Addr().String(), "REQ", "", zmtp.Limits{}))
-	defer conn.Close()
-	beat := make([]byte, 3000)
-	for range 50000 {
-		if conn.Send(nil, beat) != nil {
-			return
-		}
-	}
-	t.Error("150 MB were taken")
 }

@@ -47,12 +47,10 @@ type Conn struct {
 	limits  Limits
 	message atomic.Int64 // limit of a message
 	peer    ready
-	command func(name string, body []byte)
 }
 
 func newConn(rw net.Conn, l Limits) *Conn {
-	c := &Conn{rw: rw, r: bufio.NewReader(rw), w: bufio.NewWriter(&deadlineWriter{rw, l.Write}), limits: l,
-		command: func(string, []byte) {}}
+	c := &Conn{rw: rw, r: bufio.NewReader(rw), w: bufio.NewWriter(&deadlineWriter{rw, l.Write}), limits: l}
 	c.message.Store(int64(l.Message))
 	return c
 }
@@ -100,7 +98,7 @@ func (c *Conn) Send(frames ...[]byte) error {
 
 // Recv returns the next message.
 func (c *Conn) Recv() ([][]byte, error) {
-	return readMessage(c.r, int(c.message.Load()), c.limits.Frames, c.command)
+	return readMessage(c.r, int(c.message.Load()), c.limits.Frames)
 }
 
 // Close closes the connection.

@@ -64,7 +64,7 @@ func FuzzFrames(f *testing.F) {
 		limit = min(limit, 1<<20)
 		r := bufio.NewReader(bytes.NewReader(b))
 		for {
-			m, err := readMessage(r, limit, 8, func(string, []byte) {})
+			m, err := readMessage(r, limit, 8)
 			if err != nil {
 				return
 			}
@@ -76,7 +76,7 @@ func FuzzFrames(f *testing.F) {
 			if err := c.Send(m...); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := readMessage(bufio.NewReader(&again), limit, 8, nil); err != nil || !reflect.DeepEqual(got, m) {
+			if got, err := readMessage(bufio.NewReader(&again), limit, 8); err != nil || !reflect.DeepEqual(got, m) {
 				t.Fatalf("%q, %v, want %q", got, err, m)
 			}
 		}

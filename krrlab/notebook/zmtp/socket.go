@@ -169,21 +169,14 @@ type Peer struct {
 
 	mu      sync.Mutex
 	wake    *sync.Cond
-	queue   []outgoing
-	waiting int // bytes of the queue, and of what is being written
+	queue   [][][]byte // messages
+	waiting int        // bytes of the queue, and of what is being written
 	closed  bool
-}
-
-// outgoing is a message, or a PONG.
-type outgoing struct {
-	frames [][]byte
-	pong   []byte
 }
 
 func newPeer(s *Socket, rw net.Conn) *Peer {
 	p := &Peer{socket: s, conn: newConn(rw, s.o.Limits)}
 	p.wake = sync.NewCond(&p.mu)
-	p.conn.command = p.command
 	return p
 }
 
@@ -224,22 +217,11 @@ func (p *Peer) leave() {
 	p.Close()
 }
 
-// command answers a PING, which is its time to live in two bytes and what the PONG repeats.
-func (p *Peer) command(name string, body []byte) {
-	if name == "PING" && len(body) >= 2 && len(body) <= 2+16 {
-		p.put(outgoing{pong: body[2:]}, len(body)+frameOverhead)
-	}
-}
-
 // Send queues a message. It reports whether the peer is there; a peer for which too much waits is
 // dropped.
 func (p *Peer) Send(frames [][]byte) bool {
-	return len(frames) > 0 && p.put(outgoing{frames: frames}, size(frames))
-}
-
-func (p *Peer) put(o outgoing, size int) bool {
 	p.mu.Lock()
-	if p.closed {
+	if p.closed || len(frames) == 0 {
 		p.mu.Unlock()
 		return false
 	}
@@ -248,8 +230,8 @@ func (p *Peer) put(o outgoing, size int) bool {
 		p.Close()
 		return false
 	}
-	p.queue = append(p.queue, o)
-	p.waiting += size
+	p.queue = append(p.queue, frames)
+	p.waiting += size(frames)
 	p.wake.Broadcast()
 	p.mu.Unlock()
 	return true
@@ -274,20 +256,15 @@ func (p *Peer) write() {
 			p.mu.Unlock()
 			return
 		}
-		o := p.queue[0]
-		p.queue[0] = outgoing{}
+		frames := p.queue[0]
+		p.queue[0] = nil
 		p.queue = p.queue[1:]
 		p.mu.Unlock()
-		n := size(o.frames)
-		if o.pong != nil {
-			n = len(o.pong) + 2 + frameOverhead
-			writeCommand(p.conn.w, "PONG", o.pong)
-		}
-		if p.conn.Send(o.frames...) != nil {
+		if p.conn.Send(frames...) != nil {
 			return
 		}
 		p.mu.Lock()
-		p.waiting -= n
+		p.waiting -= size(frames)
 		p.wake.Broadcast()
 		p.mu.Unlock()
 	}

@@ -110,11 +110,11 @@ func TestMalformed(t *testing.T) {
 		t.Errorf("%d bytes allocated", n)
 	}
 	c := raw(t, s)
-	if _, err := io.WriteString(c, hello+"\x04\x0a\x04PING\x00\x00abc"+"\x00\x02hi"); err != nil {
+	if _, err := io.WriteString(c, hello+"\x04\x05\x04NONE"+"\x00\x02hi"); err != nil {
 		t.Fatal(err)
 	}
 	_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
-	want := "\x04\x08\x04PONGabc\x00\x02hi"
+	want := "\x00\x02hi"
 	all := make([]byte, 64+2+41+len(want)) // the greeting, READY of two properties, what is asked for
 	if _, err := io.ReadFull(c, all); err != nil || !strings.HasSuffix(string(all), want) {
 		t.Errorf("%q, %v", all, err)

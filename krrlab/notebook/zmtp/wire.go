@@ -79,19 +79,17 @@ func readBody(r io.Reader, n int) ([]byte, error) {
 }
 
 // readMessage reads the frames of a message: limit bytes in all, frames of them at most. Commands
-// that come before or between are handed to command.
-func readMessage(r *bufio.Reader, limit, frames int, command func(name string, body []byte)) (m [][]byte, err error) {
+// that come before or between say nothing in version 3.0.
+func readMessage(r *bufio.Reader, limit, frames int) (m [][]byte, err error) {
 	for {
 		flags, body, err := readFrame(r, limit-frameOverhead)
 		if err != nil {
 			return nil, err
 		}
 		if flags&flagCommand != 0 {
-			name, rest, err := commandName(body)
-			if err != nil {
+			if _, _, err := commandName(body); err != nil {
 				return nil, err
 			}
-			command(name, rest)
 			continue
 		}
 		limit -= len(body) + frameOverhead
