@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"image/png"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -14,16 +13,13 @@ import (
 
 // MIME types of a notebook.
 const (
-	MIMETypeHTML       = "text/html"
-	MIMETypeJavaScript = "application/javascript"
-	MIMETypeJPEG       = "image/jpeg"
-	MIMETypeJSON       = "application/json"
-	MIMETypeLatex      = "text/latex"
-	MIMETypeMarkdown   = "text/markdown"
-	MIMETypePNG        = "image/png"
-	MIMETypePDF        = "application/pdf"
-	MIMETypeSVG        = "image/svg+xml"
-	MIMETypeText       = "text/plain"
+	MIMETypeHTML     = "text/html"
+	MIMETypeJPEG     = "image/jpeg"
+	MIMETypeLatex    = "text/latex"
+	MIMETypeMarkdown = "text/markdown"
+	MIMETypePNG      = "image/png"
+	MIMETypeSVG      = "image/svg+xml"
+	MIMETypeText     = "text/plain"
 )
 
 // MIMEMap holds one value in several representations, by MIME type.
@@ -65,20 +61,8 @@ func MakeData3(mimeType, plaintext string, data any) Data {
 	return Data{Data: MIMEMap{MIMETypeText: plaintext, mimeType: data}}
 }
 
-// MIME returns data in the representations given.
-func MIME(data, metadata MIMEMap) Data { return Data{Data: data, Metadata: metadata} }
-
 // HTML shows a piece of HTML.
 func HTML(html string) Data { return MakeData(MIMETypeHTML, html) }
-
-// JavaScript runs a script in the browser.
-func JavaScript(script string) Data { return MakeData(MIMETypeJavaScript, script) }
-
-// JPEG shows a picture.
-func JPEG(jpeg []byte) Data { return MakeData(MIMETypeJPEG, jpeg) }
-
-// JSON shows a tree of values.
-func JSON(json map[string]any) Data { return MakeData(MIMETypeJSON, json) }
 
 // Latex shows a formula in the line.
 func Latex(latex string) Data {
@@ -93,43 +77,19 @@ func Math(latex string) Data {
 // Markdown shows formatted text.
 func Markdown(markdown string) Data { return MakeData(MIMETypeMarkdown, markdown) }
 
-// PDF shows a document.
-func PDF(pdf []byte) Data { return MakeData(MIMETypePDF, pdf) }
-
 // PNG shows a picture.
 func PNG(png []byte) Data { return MakeData(MIMETypePNG, png) }
 
 // SVG shows a drawing.
 func SVG(svg string) Data { return MakeData(MIMETypeSVG, svg) }
 
-// Image shows a picture.
-func Image(img image.Image) Data { return Render(img) }
-
-// Auto shows a value as Render does, and bytes, readers and io.WriterTos by their
-// content.
-func Auto(data any) Data { return Any("", data) }
-
-// Any is Auto for data whose MIME type is known.
+// Any shows text or bytes of a MIME type, which may be left to what the bytes look like, and other values as Render does.
 func Any(mimeType string, data any) Data {
-	var b []byte
-	switch x := data.(type) {
-	case []byte:
-		b = x
-	case io.Reader:
-		var err error
-		if b, err = io.ReadAll(x); err != nil {
-			return MakeData(MIMETypeText, err.Error())
-		}
-	case io.WriterTo:
-		var buf bytes.Buffer
-		if _, err := x.WriteTo(&buf); err != nil {
-			return MakeData(MIMETypeText, err.Error())
-		}
-		b = buf.Bytes()
-	case string:
-		mimeType = cmp.Or(mimeType, MIMETypeText)
-		return MakeData(mimeType, x)
-	default:
+	b, ok := data.([]byte)
+	if text, isText := data.(string); isText {
+		return MakeData(cmp.Or(mimeType, MIMETypeText), text)
+	}
+	if !ok {
 		return Render(data)
 	}
 	if mimeType == "" {

@@ -120,7 +120,7 @@ func TestRender(t *testing.T) {
 		"config":     {config{Kernel: gaussian, Lambda: 0.5}, seen("{Kernel:gaussian(sigma=2) Lambda:0.5 … 9 fields are zero}")},
 		"no config":  {&config{Kernel: kernel.Polynomial{Degree: 2}}, map[string]string{"text/plain": "&{Kernel:poly"}},
 		"data":       {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
-		"bytes":      {display.Auto([]byte("\x89PNG\r\n\x1a\n")), map[string]string{"image/png": "", "text/plain": "8 bytes"}},
+		"bytes":      {display.Any("", []byte("\x89PNG\r\n\x1a\n")), map[string]string{"image/png": "", "text/plain": "8 bytes"}},
 	} {
 		if _, err := display.Show(c.v); (err != nil) != unshown[name] || err != nil && !strings.HasPrefix(err.Error(), "it cannot be shown: ") {
 			t.Errorf("%s: %v", name, err)

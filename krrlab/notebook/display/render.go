@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"image"
+	"maps"
 	"math"
 	"reflect"
 	"strings"
@@ -25,13 +26,8 @@ import (
 // methods are the methods that show a value, and what they return.
 var methods = []struct{ name, mime string }{
 	{"HTML", MIMETypeHTML}, {"SVG", MIMETypeSVG}, {"Markdown", MIMETypeMarkdown}, {"Latex", MIMETypeLatex},
-	{"JavaScript", MIMETypeJavaScript}, {"JSON", MIMETypeJSON}, {"PNG", MIMETypePNG}, {"JPEG", MIMETypeJPEG},
-	{"PDF", MIMETypePDF},
+	{"PNG", MIMETypePNG},
 }
-
-// superfluous are the representations that a drawing in SVG makes so. An image in PNG is kept: a
-// notebook that is not trusted shows no SVG.
-var superfluous = map[string]bool{MIMETypeJPEG: true, MIMETypePDF: true}
 
 // maxText is the length of the text of a value; what is longer is cut.
 const maxText = 20000
@@ -80,9 +76,6 @@ func rendered(v any) (d Data, trouble []string) {
 	if !isNil(v) {
 		attempt("Render", func() error { return general(v, &d) })
 		for _, m := range methods {
-			if d.Data[MIMETypeSVG] != nil && superfluous[m.mime] {
-				continue
-			}
 			attempt(m.name, func() error { return byMethod(v, m.name, m.mime, &d) })
 		}
 		attempt("figure", func() error { return settle(v, &d) })
@@ -138,40 +131,26 @@ func withText(d Data) Data {
 	return d
 }
 
-// general calls the methods that return whole bundles, and encodes pictures.
+// general calls the method that returns a whole bundle, and encodes pictures.
 func general(v any, d *Data) error {
-	merge := func(dst *MIMEMap, src MIMEMap) {
-		for k, x := range src {
-			if *dst == nil {
-				*dst = MIMEMap{}
-			}
-			(*dst)[k] = x
-		}
-	}
 	if r, ok := v.(interface{ Render() Data }); ok {
 		x := r.Render()
-		merge(&d.Data, x.Data)
-		merge(&d.Metadata, x.Metadata)
-		merge(&d.Transient, x.Transient)
-	}
-	if r, ok := v.(interface{ SimpleRender() map[string]any }); ok {
-		merge(&d.Data, r.SimpleRender())
+		maps.Copy(d.Data, x.Data)
+		d.Metadata, d.Transient = x.Metadata, x.Transient
 	}
 	if img, ok := v.(image.Image); ok {
 		b, meta, err := encodePNG(img)
 		if err != nil {
 			return err
 		}
-		d.Data[MIMETypePNG] = b
-		merge(&d.Metadata, meta)
+		d.Data[MIMETypePNG], d.Metadata = b, meta
 	}
 	return nil
 }
 
 var (
 	errorType = reflect.TypeFor[error]()
-	results   = map[reflect.Type]bool{reflect.TypeFor[string](): true, reflect.TypeFor[[]byte](): true,
-		reflect.TypeFor[map[string]any](): true}
+	results   = map[reflect.Type]bool{reflect.TypeFor[string](): true, reflect.TypeFor[[]byte](): true}
 )
 
 // byMethod calls the method if v has it with a signature of the conventions.
