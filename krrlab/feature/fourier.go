@@ -76,9 +76,7 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 	}
 	mix, isotropic := f.Kernel.(kernel.Mixture)
 	if f.Orthogonal && !isotropic {
-		return nil,
-			fmt.Errorf("feature: no orthogonal random features for %v: gaussian, matern32, matern52 and "+
-				"user-defined kernels with a method Spread have them", f.Kernel)
+		return nil, fmt.Errorf("feature: %w", noOrthogonal(f.Kernel))
 	}
 	if err := checkSample(f, d, s); err != nil {
 		return nil, err
@@ -256,6 +254,11 @@ func noFeatures(what string, k kernel.Kernel) error {
 	return fmt.Errorf("feature: no %s features for the kernel %v: gaussian, laplacian, matern32, matern52 and "+
 		"user-defined kernels with a method Spread or Frequency have Fourier features, polynomial has "+
 		"TensorSketch", what, k)
+}
+
+func noOrthogonal(k kernel.Kernel) error {
+	return fmt.Errorf("no orthogonal random features for %v: gaussian, matern32, matern52 and user-defined "+
+		"kernels with a method Spread have them", k)
 }
 
 // frequency writes w_j, a function of (g, j).

@@ -107,9 +107,7 @@ func ForKernel(k kernel.Kernel, orthogonal bool) (Dist, error) {
 	}
 	f, ok := dist.(Fourier)
 	if !ok {
-		return nil,
-			fmt.Errorf("no orthogonal random features for %v: gaussian, matern32, matern52 and user-defined kernels "+
-				"with a method Spread have them", k)
+		return nil, noOrthogonal(k)
 	}
 	f.Orthogonal = true
 	return f, nil

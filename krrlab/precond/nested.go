@@ -85,15 +85,15 @@ func (g *Gram) AddRows(ctx context.Context, z *points.Dense32, fast bool) error 
 	return err
 }
 
-// ColumnStrip is how many columns AddColumns transposes at a time: 4·512·n bytes for n rows.
-const ColumnStrip = 512
+// columnStrip is how many columns AddColumns transposes at a time: 4·512·n bytes for n rows.
+const columnStrip = 512
 
 // AddColumns adds zzᵀ for a Gram matrix of the order n of z's rows: AddRows of zᵀ, a strip of columns
 // of z transposed at a time. each, if not nil, is called with the columns that are done.
 func (g *Gram) AddColumns(ctx context.Context, z *points.Dense32, fast bool, each func(done int)) error {
-	strip := make([]float32, min(ColumnStrip, z.D)*z.N)
-	for c0 := 0; c0 < z.D; c0 += ColumnStrip {
-		c1 := min(c0+ColumnStrip, z.D)
+	strip := make([]float32, min(columnStrip, z.D)*z.N)
+	for c0 := 0; c0 < z.D; c0 += columnStrip {
+		c1 := min(c0+columnStrip, z.D)
 		const block = 64
 		err := accel.ForEach(ctx, (z.N+block-1)/block, func(_, b int) {
 			for i := b * block; i < min((b+1)*block, z.N); i++ {

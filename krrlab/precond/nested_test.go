@@ -200,7 +200,7 @@ func TestGramRows(t *testing.T) {
 // TestAddColumns compares zzᵀ by strips of columns, of which the last is narrower, with plain sums, with
 // and without word of the columns that are done.
 func TestAddColumns(t *testing.T) {
-	z := randomFeatures(70, ColumnStrip+30)
+	z := randomFeatures(70, columnStrip+30)
 	var done []int
 	for _, each := range []func(int){nil, func(c int) { done = append(done, c) }} {
 		g := ZeroGram(z.N)
@@ -217,7 +217,7 @@ func TestAddColumns(t *testing.T) {
 			}
 		}
 	}
-	if len(done) != 2 || done[0] != ColumnStrip || done[1] != z.D {
+	if len(done) != 2 || done[0] != columnStrip || done[1] != z.D {
 		t.Errorf("done %v of %d", done, z.D)
 	}
 }

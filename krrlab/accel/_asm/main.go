@@ -94,7 +94,7 @@ func kits() string {
 				k.field, T, V, k.sums, k.adds, unroll*s.bytes/k.size, len(shapes)/2, rows, passes+wide, passes+stream,
 				passes+narrow)
 		}
-		out += strings.ReplaceAll("vectors: true, pack: sPack$, unpack: sUnpack$, squares64: dSquares$, "+
+		out += strings.ReplaceAll("vectors: true, pack: sPackAVX2, unpack: sUnpack$, squares64: dSquares$, "+
 			"absolutes64: dAbsolutes$, absolutes32: sAbsolutes$,\n},\n", "$", s.name)
 	}
 	return out + "}\n"
@@ -194,10 +194,9 @@ func loops(c *build.Context) {
 	butterfly(c, float32s)
 	butterfly(c, float64s)
 	magnitudes := bits(c, "magnitudes", 1<<63-1-1<<31)
-	for _, s := range []set{avx2, avx512} {
-		packing{Context: c, set: s, magnitude: magnitudes}.pack()
-		packing{Context: c, set: s, magnitude: magnitudes}.unpack()
-	}
+	packing{Context: c, set: avx2, magnitude: magnitudes}.pack()
+	packing{Context: c, set: avx2}.unpack()
+	packing{Context: c, set: avx512}.unpack()
 	candidates(c, magnitudes)
 	gather(c)
 	gathers(c)

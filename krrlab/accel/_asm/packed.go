@@ -86,7 +86,7 @@ func (p packing) begin(name, signature, doc string) (packing, func(string) reg.G
 	return p, param
 }
 
-// pack writes the routine that packs a row.
+// pack writes the routine that packs a row: with AVX-512 it takes as long, so that there is one of AVX2 alone.
 func (p packing) pack() {
 	p, param := p.begin("sPack",
 		"func(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) "+
@@ -114,26 +114,6 @@ func (p packing) pack() {
 			p.VPERMPS(v, p.order(table, bits), v)
 			p.VMOVUPS(v, operand.Mem{Base: p.values})
 			p.advance(p.count(bits))
-		}
-	}
-	if p.bytes == 64 {
-		turn = func() {
-			v, size, was, bits, keep, drop := p.ZMM(), p.ZMM(), p.ZMM(), p.GP32(), p.K(), p.K()
-			p.VMOVUPS_Z(at(p.row, p.i, 0), p.lanes, v)
-			p.VPANDD(v, magnitude, size)
-			p.VCMPPS(operand.Imm(5), least, size, p.lanes, keep)
-			p.KANDNW(p.lanes, keep, drop)
-			p.KMOVW(keep, bits)
-			p.MOVW(bits.As16(), operand.Mem{Base: p.mask})
-			p.VADDPS(size, sum, drop, sum)
-			p.VMOVUPS_Z(at(dropped, p.i, 0), p.lanes, was)
-			p.VADDPS(size, was, drop, was)
-			p.VMOVUPS(was, p.lanes, at(dropped, p.i, 0))
-			p.VCOMPRESSPS_Z(v, keep, v)
-			count := p.count(bits) // to memory it is slow
-			p.first(count, keep)
-			p.VMOVUPS(v, keep, operand.Mem{Base: p.values})
-			p.advance(count)
 		}
 	}
 	p.turns(n, turn, func() {

@@ -15,7 +15,7 @@ const (
 )
 
 // product holds the arguments of one product, plain ones.
-type product[T Real] struct {
+type product[T real] struct {
 	transA, transB bool
 	m, n, k        int
 	alpha          T
@@ -51,7 +51,7 @@ func (p part) columns(i, j, n int) (lo, hi int) {
 }
 
 // workspace is what one product needs.
-type workspace[T Real] struct {
+type workspace[T real] struct {
 	a, b []T // packed blocks of A and B
 	tile []T // a tile of C at its border
 
@@ -153,7 +153,7 @@ func (w *workspace[T]) block(k kernel[T], x *product[T], i0, j0, m, n, kp int, a
 }
 
 // grow returns a slice of at least n elements that begins at a cache line.
-func grow[T Real](s []T, n int) []T {
+func grow[T real](s []T, n int) []T {
 	if n <= len(s) {
 		return s
 	}

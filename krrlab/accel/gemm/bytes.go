@@ -28,8 +28,8 @@ type byteKernel struct {
 
 // byteSpace is what one product of bytes needs.
 type byteSpace struct {
-	a, b                []uint32
-	start, tile, border []int32
+	a, b        []uint32
+	start, tile []int32
 }
 
 var bytePool = sync.Pool{New: func() any { return new(byteSpace) }}

@@ -38,14 +38,14 @@ func onPaths(t *testing.T, f32, f64 func(t *testing.T)) {
 }
 
 // unit returns the unit roundoff of T, 2⁻²⁴ or 2⁻⁵³.
-func unit[T Real]() float64 {
+func unit[T real]() float64 {
 	if unsafe.Sizeof(T(0)) == 4 {
 		return 0x1p-24
 	}
 	return 0x1p-53
 }
 
-func values[T Real](g *rand.Rand, n int) []T {
+func values[T real](g *rand.Rand, n int) []T {
 	s := make([]T, n)
 	for i := range s {
 		s[i] = T(2*g.Float64() - 1)
@@ -54,13 +54,13 @@ func values[T Real](g *rand.Rand, n int) []T {
 }
 
 // operand is an r×c matrix within a longer, unaligned slice that is NaN elsewhere.
-type operand[T Real] struct {
+type operand[T real] struct {
 	r, c, ld int
 	data     []T // from element (0, 0) to the last
 	whole    []T
 }
 
-func newOperand[T Real](g *rand.Rand, t blas.Transpose, r, c int) operand[T] {
+func newOperand[T real](g *rand.Rand, t blas.Transpose, r, c int) operand[T] {
 	if t != blas.NoTrans {
 		r, c = c, r
 	}
@@ -91,7 +91,7 @@ func (x operand[T]) at(t blas.Transpose, i, j int) float64 {
 var transposes = []blas.Transpose{blas.NoTrans, blas.Trans, blas.ConjTrans}
 
 // testCase computes one product and compares it with the definition in float64.
-func testCase[T Real](t *testing.T, g *rand.Rand, tA, tB blas.Transpose, m, n, k int, alpha, beta T) {
+func testCase[T real](t *testing.T, g *rand.Rand, tA, tB blas.Transpose, m, n, k int, alpha, beta T) {
 	t.Helper()
 	a, b := newOperand[T](g, tA, m, k), newOperand[T](g, tB, k, n)
 	c := newOperand[T](g, blas.NoTrans, m, n)
@@ -117,7 +117,7 @@ func testCase[T Real](t *testing.T, g *rand.Rand, tA, tB blas.Transpose, m, n, k
 
 // checkCase compares c with α·op(A)·op(B) + β·old within the bound of the package
 // comment, (d + ⌈k/d⌉ + 1)·u·(|α||A||B| + |β||C|).
-func checkCase[T Real](t *testing.T, tA, tB blas.Transpose, k int, alpha, beta T, a, b, old, c operand[T]) {
+func checkCase[T real](t *testing.T, tA, tB blas.Transpose, k int, alpha, beta T, a, b, old, c operand[T]) {
 	t.Helper()
 	d := max(1, min(k, depthMax))
 	count := d + (k+d-1)/d + 1
@@ -156,7 +156,7 @@ func TestSizes(t *testing.T) {
 	onPaths(t, testSizes[float32], testSizes[float64])
 }
 
-func testSizes[T Real](t *testing.T) {
+func testSizes[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	mn := []int{1, 5, 6, 7, 13, 14, 15, 16, 17, 31, 32, 33}
 	ks := []int{1, 2, 3, 4, 5, 7, 8, 9, 33}
@@ -201,7 +201,7 @@ func TestSyrk(t *testing.T) {
 	onPaths(t, testSyrk[float32], testSyrk[float64])
 }
 
-func testSyrk[T Real](t *testing.T) {
+func testSyrk[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(13, 14))
 	orders := []int{1, 5, 6, 7, 16, 17, 33, 100, 169, 400}
 	if suite.Small() || race.Enabled {
@@ -248,7 +248,7 @@ func TestSpecial(t *testing.T) {
 	onPaths(t, testSpecial[float32], testSpecial[float64])
 }
 
-func testSpecial[T Real](t *testing.T) {
+func testSpecial[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(5, 6))
 	special := []T{T(math.NaN()), T(math.Inf(1)), T(math.Inf(-1)), 0}
 	for trial := range 200 {
@@ -277,7 +277,7 @@ func TestExact(t *testing.T) {
 		func(t *testing.T) { testExact[float64](t, 0x1p-1074) })
 }
 
-func testExact[T Real](t *testing.T, least T) {
+func testExact[T real](t *testing.T, least T) {
 	g := rand.New(rand.NewPCG(7, 8))
 	const m, n, k = 30, 50, 300
 	a, b, c := make([]T, m*k), make([]T, k*n), make([]T, m*n)
@@ -313,7 +313,7 @@ func TestNoAllocation(t *testing.T) {
 	onPaths(t, testNoAllocation[float32], testNoAllocation[float64])
 }
 
-func testNoAllocation[T Real](t *testing.T) {
+func testNoAllocation[T real](t *testing.T) {
 	const n = 70
 	a, b, c := make([]T, n*n), make([]T, n*n), make([]T, n*n)
 	if avg := testing.AllocsPerRun(50, func() {

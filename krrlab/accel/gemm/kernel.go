@@ -1,7 +1,7 @@
 package gemm
 
-// Real is a number format that there are kernels for.
-type Real interface{ float32 | float64 }
+// real is a number format that there are kernels for.
+type real interface{ float32 | float64 }
 
 // kernel is a micro-kernel. mul computes one tile of C, mr×nr, from a panel a of
 // packed A and a panel b of packed B,
@@ -16,7 +16,7 @@ type Real interface{ float32 | float64 }
 // pack4 and pack2, if not nil, transpose as it packs, for 4 and 2 vectors:
 // dst[p·w+i] = src[i·ld+p] for p < n. pack, if not nil, copies rows of nr elements:
 // dst[p·nr+i] = src[p·ld+i] for p < n.
-type kernel[T Real] struct {
+type kernel[T real] struct {
 	mr, nr       int
 	mul          func(k int, a, b, c *T, ldc int, alpha T, add bool)
 	pack4, pack2 func(n int, src *T, ld int, dst *T, w int)

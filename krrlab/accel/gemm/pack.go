@@ -7,7 +7,7 @@ package gemm
 
 // packAlong packs n vectors of k elements, element p of vector i being src[p·ld+i].
 // f has the routine to do so, or none.
-func packAlong[T Real](f kernel[T], dst, src []T, ld, n, k, w int) {
+func packAlong[T real](f kernel[T], dst, src []T, ld, n, k, w int) {
 	for i := 0; i < n; i += w {
 		panel := dst[i*k : i*k+w*k]
 		if f.pack != nil && w == f.nr && w <= n-i {
@@ -31,7 +31,7 @@ func packAlong[T Real](f kernel[T], dst, src []T, ld, n, k, w int) {
 
 // packAcross packs n vectors of k elements, element p of vector i being src[i·ld+p].
 // f has the routines to do so, or none.
-func packAcross[T Real](f kernel[T], dst, src []T, ld, n, k, w int) {
+func packAcross[T real](f kernel[T], dst, src []T, ld, n, k, w int) {
 	for i := 0; i < n; i += w {
 		panel := dst[i*k : i*k+w*k]
 		r, rows := 0, min(w, n-i)

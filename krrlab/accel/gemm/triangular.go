@@ -12,7 +12,7 @@ import (
 // row-major, on the calling goroutine. What a column of B (from the right, a row) becomes does not depend on the
 // others. A solve multiplies by the reciprocals of A's diagonal. The package comment bounds its error. Arguments are
 // as Gemm's.
-func Triangular[T Real](solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T,
+func Triangular[T real](solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T,
 	lda int, b []T, ldb int) {
 	x := triangular[T]{s == blas.Left, ul == blas.Lower, tA != blas.NoTrans, d == blas.Unit, solve, m, n, alpha, a, lda,
 		b, ldb}
@@ -24,7 +24,7 @@ func Triangular[T Real](solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose
 // triangular holds the arguments of Triangular, which come down to
 // X ← α·T⁻¹·X or X ← α·T·X: from the left T is op(A) and X is B, from the right T is
 // op(A)ᵀ and X is Bᵀ.
-type triangular[T Real] struct {
+type triangular[T real] struct {
 	left, lower, trans, unit, solve bool // of A as it is stored
 	m, n                            int
 	alpha                           T
@@ -230,7 +230,7 @@ func (x *triangular[T]) unpack(src []T, i0, h, v, cols, nr int) {
 // diagonal. The triangle is lower if down.
 //
 //	x_r ← (x_r − Σ_q t_rq·x_q)·t_rr⁻¹,  q from the diagonal's far end
-func solveTile[T Real](t, x []T, mr, nr int, down bool) {
+func solveTile[T real](t, x []T, mr, nr int, down bool) {
 	for i := range mr {
 		r, q0, q1 := i, 0, i
 		if !down {
@@ -248,7 +248,7 @@ func solveTile[T Real](t, x []T, mr, nr int, down bool) {
 // multiplyTile computes x ← tx for the rows of a tile, in the other order.
 //
 //	x_r ← t_rr·x_r + Σ_q t_rq·x_q
-func multiplyTile[T Real](t, x []T, mr, nr int, down bool) {
+func multiplyTile[T real](t, x []T, mr, nr int, down bool) {
 	for i := range mr {
 		r, q0, q1 := i, i+1, mr
 		if down {
@@ -264,7 +264,7 @@ func multiplyTile[T Real](t, x []T, mr, nr int, down bool) {
 }
 
 // subtract computes x ← x − v·y, four elements at a time: nr is a multiple of 4.
-func subtract[T Real](x, y []T, v T) {
+func subtract[T real](x, y []T, v T) {
 	for len(x) >= 4 && len(y) >= 4 {
 		x[0] -= v * y[0]
 		x[1] -= v * y[1]
@@ -274,7 +274,7 @@ func subtract[T Real](x, y []T, v T) {
 	}
 }
 
-func scale[T Real](x []T, v T) {
+func scale[T real](x []T, v T) {
 	for i := range x {
 		x[i] *= v
 	}

@@ -38,7 +38,7 @@ func shapes() (out []shape) {
 }
 
 // drawTriangle draws a triangular matrix with NaN where it must not be read.
-func drawTriangle[T Real](g *rand.Rand, s shape, q int) operand[T] {
+func drawTriangle[T real](g *rand.Rand, s shape, q int) operand[T] {
 	a := newOperand[T](g, blas.NoTrans, q, q)
 	for i := range q {
 		for j := range q {
@@ -70,7 +70,7 @@ func (s shape) element(i, j int, at func(t blas.Transpose, i, j int) float64) fl
 
 // testTriangular computes with one triangular matrix and checks the bounds of the
 // package comment: of a solve for op(A)·X − α·B, of a product for X − α·op(A)·B.
-func testTriangular[T Real](t *testing.T, solve bool, g *rand.Rand, s shape, q, vectors int, alpha T) {
+func testTriangular[T real](t *testing.T, solve bool, g *rand.Rand, s shape, q, vectors int, alpha T) {
 	t.Helper()
 	m, n := q, vectors
 	if s.s == blas.Right {
@@ -129,7 +129,7 @@ func testTriangular[T Real](t *testing.T, solve bool, g *rand.Rand, s shape, q, 
 
 func TestTriangular(t *testing.T) { onPaths(t, testTriangulars[float32], testTriangulars[float64]) }
 
-func testTriangulars[T Real](t *testing.T) {
+func testTriangulars[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(41, 42))
 	for _, s := range shapes() {
 		orders := []int{1, 2, 3, 5, 6, 7, 12, 13, 14, 15, 64, 251, 252, 253}
@@ -154,7 +154,7 @@ func TestTriangularSpecial(t *testing.T) {
 	onPaths(t, testTriangularSpecial[float32], testTriangularSpecial[float64])
 }
 
-func testTriangularSpecial[T Real](t *testing.T) {
+func testTriangularSpecial[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(45, 46))
 	const q, vectors = 40, 11
 	for _, s := range shapes() {

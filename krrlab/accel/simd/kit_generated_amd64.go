@@ -63,6 +63,6 @@ var kitsOf = [numPaths]*kit{
 			wide:   [mostSides + 1]pass[float64, float64]{nil, dBackward4x1AVX512, dBackward4x2AVX512, dBackward4x3AVX512, dBackward4x4AVX512, dBackward4x5AVX512, dBackward4x6AVX512},
 			stream: [mostSides + 1]pass[float64, float64]{nil, dBackwardStream4x1AVX512, dBackwardStream4x2AVX512, dBackwardStream4x3AVX512, dBackwardStream4x4AVX512, dBackwardStream4x5AVX512, dBackwardStream4x6AVX512},
 			narrow: [mostSides + 1]pass[float64, float64]{nil, dBackward1x1AVX512, dBackward1x2AVX512, dBackward1x3AVX512, dBackward1x4AVX512, dBackward1x5AVX512, dBackward1x6AVX512}},
-		vectors: true, pack: sPackAVX512, unpack: sUnpackAVX512, squares64: dSquaresAVX512, absolutes64: dAbsolutesAVX512, absolutes32: sAbsolutesAVX512,
+		vectors: true, pack: sPackAVX2, unpack: sUnpackAVX512, squares64: dSquaresAVX512, absolutes64: dAbsolutesAVX512, absolutes32: sAbsolutesAVX512,
 	},
 }

@@ -1007,11 +1007,6 @@ func sPackAVX2(n int, values *float32, mask *uint16, row *float32, least float32
 //go:noescape
 func sUnpackAVX2(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done int, read int)
 
-// sPackAVX512 packs the first done of n entries, and returns how many it kept and the sum of the others.
-//
-//go:noescape
-func sPackAVX512(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) (done int, kept int, sum float32)
-
 // sUnpackAVX512 unpacks the first done of n entries from length values, and returns how many it read.
 //
 //go:noescape

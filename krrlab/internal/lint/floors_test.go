@@ -98,6 +98,8 @@ var floors = map[string]int{
 // allowed lists the imports within one floor, with the reason for each.
 var allowed = map[[2]string]string{
 	{"krrlab/accel", "krrlab/accel/gemm"}:                  "the BLAS of a machine without OpenBLAS",
+	{"krrlab/accel", "krrlab/accel/simd"}:                  "products run on its path",
+	{"krrlab/accel/gemm", "krrlab/accel/simd"}:             "one path for loops and products",
 	{"krrlab/accel", "krrlab/internal/dl"}:                 "OpenBLAS is a shared library",
 	{"krrlab/comm", "krrlab/internal/dl"}:                  "MPI is a shared library",
 	{"krrlab/points", "krrlab/internal/buffer"}:            "its loops keep what they work in",
