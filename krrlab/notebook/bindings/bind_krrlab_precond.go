@@ -15,7 +15,6 @@ func init() {
 		Name: "precond",
 		Binds: map[string]r.Value{
 			"AutoForm":    r.ValueOf(precond.AutoForm),
-			"ColumnStrip": r.ValueOf(0),
 			"Cost":        r.ValueOf(precond.Cost),
 			"FastError":   r.ValueOf(precond.FastError),
 			"FormEigen":   r.ValueOf(precond.FormEigen),
@@ -45,8 +44,7 @@ func init() {
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
-			"ColumnStrip": "int:512",
-			"RankRows":    "int:512",
+			"RankRows": "int:512",
 		},
 	}
 }
