@@ -1,7 +1,6 @@
 package krrlab
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -139,7 +138,10 @@ type (
 
 // MultiLevel measures each level of Algorithm 2, and features alone; nil means the default options.
 func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel, error) {
-	return as[*MultiLevel](l.Run(ctx, *cmp.Or(o, &MultiLevelOptions{})))
+	if o == nil {
+		o = new(MultiLevelOptions)
+	}
+	return as[*MultiLevel](l.Run(ctx, *o))
 }
 
 // What LeaveOneOut takes and returns: see package loo.

@@ -1,0 +1,168 @@
+package lint
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/suite"
+)
+
+// usesStage lists the packages that need what a stage computes, beside krrlab, where it is registered, with the reason.
+var usesStage = map[[2]string]string{
+	{"krrlab/tune", "krrlab/loo"}:     "it judges by leave-one-out",
+	{"krrlab/interval", "krrlab/loo"}: "jackknife+ leaves one out",
+	{"theory", "krrlab/statdim"}:      "a claim of Proposition 3",
+	{"theory", "krrlab/sketchsize"}:   "Theorem 7",
+	{"theory", "krrlab/lambdap"}:      "the bound of κ by η",
+}
+
+// stageFolders returns the paths of the packages that define a stage, in the module, and the units of others.
+func stageFolders(t *testing.T) (stages []string, others []*unit) {
+	for _, u := range checked(t) {
+		if v := u.pkg.Scope().Lookup("Stage"); v != nil && !u.test && name(v) == u.path+".Stage" {
+			if _, ok := v.(*types.Var); ok {
+				stages = append(stages, u.path)
+				continue
+			}
+		}
+		others = append(others, u)
+	}
+	return stages, others
+}
+
+// TestStageFolders: the options of a stage, its numbers, its result, with all that is shown of it, and the texts of its
+// command stand in its folder; others know of it by its definition.
+func TestStageFolders(t *testing.T) {
+	stages, others := stageFolders(t)
+	if len(stages) < 6 {
+		t.Fatalf("stages %q", stages)
+	}
+	for _, u := range others {
+		if u.test || u.path == bindings {
+			continue
+		}
+		for id, o := range u.info.Uses {
+			if o.Pkg() == nil {
+				continue
+			}
+			path, at := strings.TrimPrefix(o.Pkg().Path(), module+"/"), fset.Position(id.Pos())
+			switch {
+			case !slices.Contains(stages, path) || usesStage[[2]string{u.path, path}] != "":
+			case u.path != "krrlab" || filepath.Base(at.Filename) != "stages.go":
+				t.Errorf("%s: %s of the stage %s: move what uses it into the stage; krrlab/stages.go registers stages", at, id.Name, path)
+			}
+		}
+	}
+}
+
+// TestStageRemoved: without the folder of a stage, and its declarations in krrlab/stages.go, everything else builds, but what
+// usesStage says needs it. Of loo that is the laboratory itself, by tune.
+func TestStageRemoved(t *testing.T) {
+	stages, _ := stageFolders(t)
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{join .Deps " "}}`, module+"/...").Output()
+	testkit.OK(t, err)
+	for _, stage := range stages {
+		if stage == "krrlab/loo" || suite.Scale(0, 1, 1) == 0 && stage != "krrlab/multilevel" {
+			continue
+		}
+		t.Run(stage, func(t *testing.T) {
+			replace, gone := map[string]string{}, withoutStage(t, stage)
+			dir := t.TempDir()
+			put := func(file string, content []byte) {
+				to := ""
+				if content != nil {
+					to = filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(file, root), "/", "_"))
+					testkit.OK(t, os.WriteFile(to, content, 0o600))
+				}
+				replace[testkit.Must(filepath.Abs(file))] = to
+			}
+			for file, content := range gone {
+				put(file, content)
+			}
+			overlay := filepath.Join(dir, "overlay.json")
+			testkit.OK(t, os.WriteFile(overlay, testkit.Must(json.Marshal(map[string]any{"Replace": replace})), 0o600))
+			args := []string{"build", "-overlay", overlay}
+			for line := range strings.Lines(string(out)) {
+				words := strings.Fields(line)
+				needs := func(path string) bool {
+					path = strings.TrimPrefix(path, module+"/")
+					return path == bindings || usesStage[[2]string{path, stage}] != ""
+				}
+				if words[1] != "main" && words[0] != module+"/"+stage && !slices.ContainsFunc(append(words[2:], words[0]), needs) {
+					args = append(args, words[0])
+				}
+			}
+			if len(args) < 40 || !slices.Contains(args, module+"/krrlab") {
+				t.Fatalf("too little is built: %q", args)
+			}
+			build := exec.Command("go", args...)
+			build.Dir = root
+			if text, err := build.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, text)
+			}
+		})
+	}
+}
+
+// withoutStage returns what files become without a stage: nil for gone.
+func withoutStage(t *testing.T, stage string) map[string][]byte {
+	files := map[string][]byte{}
+	for _, file := range testkit.Must(filepath.Glob(filepath.Join(root, stage, "*.go"))) {
+		files[file] = nil
+	}
+	file := filepath.Join(root, "krrlab", "stages.go")
+	set := token.NewFileSet()
+	f := testkit.Must(parser.ParseFile(set, file, nil, 0))
+	lost := map[string]bool{filepath.Base(stage): true} // names that are gone with it
+	of := func(n ast.Node) (is bool) {
+		ast.Inspect(n, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && lost[id.Name] {
+				is = true
+			}
+			return !is
+		})
+		return is
+	}
+	f.Decls = slices.DeleteFunc(f.Decls, func(d ast.Decl) bool {
+		g, ok := d.(*ast.GenDecl)
+		if !ok {
+			return of(d)
+		}
+		g.Specs = slices.DeleteFunc(g.Specs, func(s ast.Spec) bool {
+			switch s := s.(type) {
+			case *ast.ImportSpec:
+				return s.Path.Value == `"`+module+"/"+stage+`"`
+			case *ast.TypeSpec:
+				lost[s.Name.Name] = lost[s.Name.Name] || of(s.Type)
+				return lost[s.Name.Name]
+			case *ast.ValueSpec:
+				if list, ok := s.Values[0].(*ast.CompositeLit); ok {
+					list.Elts = slices.DeleteFunc(list.Elts, func(e ast.Expr) bool { return of(e) })
+					return false
+				}
+				return of(s.Values[0])
+			}
+			return false
+		})
+		return len(g.Specs) == 0
+	})
+	if !bytes.Contains(testkit.Must(os.ReadFile(file)), []byte(filepath.Base(stage)+".Stage")) {
+		t.Errorf("%s is not registered in %s", stage, file)
+	}
+	var b bytes.Buffer
+	testkit.OK(t, format.Node(&b, set, f))
+	files[file] = b.Bytes()
+	return files
+}

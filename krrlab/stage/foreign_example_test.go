@@ -1,0 +1,105 @@
+package stage_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// Growth are the options of a user-defined stage: ‖K‖₂ by the power method.
+type Growth struct {
+	Steps int `flag:"steps" default:"20" check:">=1" help:"products with K"`
+}
+
+// Norms are what it returns.
+type Norms struct {
+	stage.Header
+	Norms []float64 `json:"norms"`
+}
+
+// Run implements stage.Runner: it takes K of the bench, reports progress, and keeps what it has where it is stopped.
+func (o Growth) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+	if err := schema.Settle(&o); err != nil {
+		return nil, err
+	}
+	k, err := b.K(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	r, v := &Norms{Header: b.Problem().Header}, mat.NewDense(k.Dim(), 1, nil)
+	v.Apply(func(int, int, float64) float64 { return 1 }, v)
+	for ctx.Err() == nil && len(r.Norms) < o.Steps {
+		v.Scale(1/mat.Norm(v, 2), v)
+		if err := k.KMulTo(ctx, v, v); err != nil {
+			return r, err
+		}
+		r.Norms = append(r.Norms, mat.Norm(v, 2))
+		b.Tell(ctx, stage.Event{Stage: "growth", Done: len(r.Norms), Total: o.Steps})
+	}
+	return r, ctx.Err()
+}
+
+func (r *Norms) String() string {
+	var b stage.Lines
+	b.Problem(&r.Header)
+	b.Add("‖K‖₂", "at least %.4g after %d products", r.Norms[len(r.Norms)-1], len(r.Norms))
+	return b.String()
+}
+
+func (r *Norms) Table() *plots.Table {
+	t := &plots.Table{Columns: []plots.Column{{Name: "‖K‖₂"}}}
+	for _, v := range r.Norms {
+		t.Add(v)
+	}
+	return t
+}
+
+func (r *Norms) Plot() *plots.Figure {
+	s := plots.Series{Name: "‖K‖₂"}
+	for i, v := range r.Norms {
+		s.Add(float64(i+1), v)
+	}
+	return &plots.Figure{X: plots.Axis{Label: "products"}, Y: plots.Axis{Label: "‖K‖₂, at least"}, Series: []plots.Series{s}}
+}
+
+func (r *Norms) HTML() string { return stage.HTML(r) }
+
+// A stage of a user's own: its monitor ends it after three products, and it is shown and kept as ours are.
+func Example_userDefined() {
+	lab, err := krrlab.New(datasets.SyntheticRegression(200, 2, 0.1, 1), krrlab.Config{
+		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Monitor: func(e stage.Event) error {
+			if e.Stage == "growth" && e.Done == 3 {
+				return context.Canceled
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := lab.Run(context.Background(), Growth{})
+	fmt.Println(err)
+	fmt.Print(r)
+	js, _ := json.Marshal(r)
+	var back Norms
+	fmt.Println(json.Unmarshal(js, &back), len(back.Norms), len(r.Table().Rows), r.Plot().Validate())
+	_, err = lab.Run(context.Background(), Growth{Steps: -1})
+	fmt.Println(err)
+	// Output:
+	// context canceled
+	// data           synthetic-regression: regression, n = 200, d = 2, t = 1
+	// problem        kernel gaussian(sigma=1), λ = 0.1
+	// ‖K‖₂           at least 115.6 after 3 products
+	// <nil> 3 3 <nil>
+	// Steps -1: want at least 1
+}
