@@ -2,9 +2,6 @@ package experiments
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -372,31 +369,6 @@ func TestTable5(t *testing.T) {
 		}
 	}
 	expectCells(t, r.Tables()[0], "MNIST", map[int]string{3: "FAIL (1000)"})
-}
-
-// TestFilesAreDeterministic: the same report gives the same bytes, in all files.
-func TestFilesAreDeterministic(t *testing.T) {
-	for _, r := range []*Report{table1Report(t, 0), table2Report(t, 37, 17)} {
-		a, b := t.TempDir(), t.TempDir()
-		names, err := r.WriteFiles(a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.WriteFiles(b); err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			x, err := os.ReadFile(name)
-			y, err2 := os.ReadFile(filepath.Join(b, filepath.Base(name)))
-			if err != nil || err2 != nil || len(x) == 0 || !slices.Equal(x, y) {
-				t.Errorf("%s: %v, %v, the same bytes: %v", name, err, err2, slices.Equal(x, y))
-			}
-		}
-		if !slices.Contains(names, filepath.Join(a, r.ID+".laptop.md")) ||
-			!slices.Contains(names, filepath.Join(a, r.ID+".laptop.tex")) {
-			t.Errorf("files %v", names)
-		}
-	}
 }
 
 func TestPower(t *testing.T) {

@@ -25,7 +25,7 @@ func TestResultsPageIsCurrent(t *testing.T) {
 }
 
 // TestResultsAreCurrent: the tables and figures that lie beside the kept results are those that they
-// give, all of them and no others.
+// give, byte for byte, all of them and no others.
 func TestResultsAreCurrent(t *testing.T) {
 	reports, err := LoadReports("results")
 	if err != nil {
