@@ -161,8 +161,8 @@ func TestReportFields(t *testing.T) {
 	script(t, "$ fit --train train.csv --test test.csv --target y --solver pcg --features 100 --sigma 2 --lambda "+
 		"0.01 --json r.json")
 	r := report(t, "r.json")
-	fields(t, r, `dataset task n d t kernel lambda lambda_p s solver storage blas threads seed iterations status true_residual
-		kappa rmse relative_error r2 peak_bytes seconds history`)
+	fields(t, r, `dataset task n d t kernel lambda lambda_p s solver storage blas threads seed iterations status
+		true_residual 		kappa rmse relative_error r2 peak_bytes seconds history`)
 	fields(t, r["seconds"], "load kernel features factor solve predict total")
 	if r["n"] != 150.0 || r["d"] != 3.0 || r["t"] != 1.0 || r["s"] != 100.0 || r["task"] != "regression" ||
 		r["status"] != "converged" {

@@ -23,7 +23,8 @@ func TestCenter(t *testing.T) {
 	rmse := map[string]float64{}
 	for _, center := range []string{"auto", "yes", "no"} {
 		bang := map[bool]string{true: "!"}[center == "no"]
-		script(t, "$ fit --train a.csv --test a.csv --sigma 1 --lambda 1 --out m.krr --json r.json --center "+center+"\n"+bang+"y less its mean 500")
+		script(t, "$ fit --train a.csv --test a.csv --sigma 1 --lambda 1 --out m.krr --json r.json --center "+
+			center+"\n"+bang+"y less its mean 500")
 		r := report(t, "r.json")
 		if (r["mean"] == nil) != (center == "no") {
 			t.Errorf("%s: mean %v", center, r["mean"])
@@ -108,7 +109,7 @@ $ predict --model w.krr --in test.csv --interval 90%%
 2$ fit --data mnist --weights w
 	--weights goes with --train (see krrlab fit --help)
 1$ predict --model w.krr --in test.csv --interval 0.9 --method jackknife+
-	weights, which its model does not hold and leave-one-out and variances need: fit with --holdout or --test, whose rows are then used
+	weights, which its model does not hold and leave-one-out and variances need: fit with --holdout or --test
 1$ verify w.krr --train once.csv
 	the model was fitted with weights, which its file does not have: its residual cannot be recomputed
 1$ fit --train once.csv --weights w --solver pcg --precond features --features 9`)
@@ -154,7 +155,8 @@ func TestImpute(t *testing.T) {
 		write(t, ".", "filled.csv", rows(func(int) string { return strconv.FormatFloat(fill, 'g', -1, 64) }))
 		for _, scale := range []string{"none", "standard"} {
 			common := " --sigma 2 --task regression --scale " + scale + " --out "
-			got := script(t, "$ fit --train a.csv --test a.csv --impute "+how+common+"a.krr\nnote: --impute "+how+": filled 3 missing values in the training rows, in 1 of 2 features"+`
+			got := script(t, "$ fit --train a.csv --test a.csv --impute "+how+common+"a.krr\nnote: --impute "+how+
+				": filled 3 missing values in the training rows, in 1 of 2 features"+`
 $ verify a.krr --train a.csv
 	the points are those of the model
 $ predict --model a.krr --in a.csv`)
@@ -214,7 +216,7 @@ $ predict --model m.krr --in %[1]s`, train, args))
 2$ fit --train a.csv --sigma 1,0
 	krrlab: --sigma: "0": want a positive number (see krrlab fit --help)
 2$ fit --train a.csv --sigma none.txt
-	krrlab: --sigma "none.txt": want a number, one for each feature separated by commas, or a file of numbers (see krrlab fit --help)
+	krrlab: --sigma "none.txt": want a number, one for each feature separated by commas, or a file of numbers
 2$ fit --train a.csv --kernel polynomial --sigma 1,2
 	krrlab: --sigma and --kernel polynomial exclude each other (see krrlab fit --help)
 1$ statdim --train a.csv --sigma 1,2,3 --features 10

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,26 +103,18 @@ func (a *app) demoFit(ctx context.Context, c demoCase, solver krrlab.Solver) (*f
 }
 
 func demoRow(r *krrlab.Solution) []any {
-	s, quality, best := "–", "–", "–"
-	if r.S > 0 {
-		s = strconv.Itoa(r.S)
-	}
-	kappa := "–"
-	if r.Kappa.Known() {
-		kappa = fmt.Sprintf("%.3g", r.Kappa)
-	}
-	if r.TestError.Known() {
-		quality = fmt.Sprintf("%.2f %%", 100*r.TestError)
-		if r.BestError.Known() {
-			best = fmt.Sprintf("%.2f %%", 100*r.BestError)
+	text := func(format string, v krrlab.Number, known bool) string {
+		if !known {
+			return "–"
 		}
-	} else if r.RMSE.Known() {
-		quality = fmt.Sprintf("RMSE %.4f", r.RMSE)
-		if r.BestError.Known() {
-			best = fmt.Sprintf("RMSE %.4f", r.BestError)
-		}
+		return fmt.Sprintf(format, v)
 	}
-	return []any{r.Dataset, r.N, s, r.Solver.String(), r.Iterations, r.Status.String(),
-		fmt.Sprintf("%.1e", r.TrueResidual),
-		kappa, quality, best, fmt.Sprintf("%.1f", r.Seconds.Total)}
+	of, value, unit := "%.2f %%", r.TestError, krrlab.Number(100)
+	if !value.Known() {
+		of, value, unit = "RMSE %.4f", r.RMSE, 1
+	}
+	return []any{r.Dataset, r.N, text("%.0f", krrlab.Number(r.S), r.S > 0), r.Solver.String(), r.Iterations,
+		r.Status.String(), fmt.Sprintf("%.1e", r.TrueResidual), text("%.3g", r.Kappa, r.Kappa.Known()),
+		text(of, unit*value, value.Known()), text(of, unit*r.BestError, r.BestError.Known()),
+		fmt.Sprintf("%.1f", r.Seconds.Total)}
 }

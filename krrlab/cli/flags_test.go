@@ -123,7 +123,7 @@ func TestMeant(t *testing.T) {
 2$ fti --train a.csv
 	krrlab: unknown argument or command "fti"; did you mean fit? (see krrlab --help)
 2$ fit --sigma abc
-	krrlab: --sigma "abc": want a number, one for each feature separated by commas, or a file of numbers (see krrlab fit --help)
+	krrlab: --sigma "abc": want a number, one for each feature separated by commas, or a file of numbers
 2$ fit --n 1.5
 	krrlab: --n "1.5": want a whole number (see krrlab fit --help)
 2$ fit --seed -1
@@ -186,7 +186,9 @@ func TestHelp(t *testing.T) {
 
 // TestOutputsFirst: where an output cannot be written nothing is run.
 func TestOutputsFirst(t *testing.T) {
-	files(t, map[string]string{"n.ipynb": `{"cells": [{"cell_type": "code", "metadata": {}, "source": "import \"os\"\nos.WriteFile(\"ran\", nil, 0o644)"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`})
+	files(t, map[string]string{"n.ipynb": `{"cells": [{"cell_type": "code", "metadata": {}, "source": ` +
+		`"import \"os\"\nos.WriteFile(\"ran\", nil, 0o644)"}], ` +
+		`"metadata": {}, "nbformat": 4, "nbformat_minor": 5}`})
 	script(t, `
 1$ notebook run n.ipynb --out no/x.ipynb
 	krrlab: cannot write no/x.ipynb: no such file or directory`)
@@ -198,7 +200,8 @@ func TestOutputsFirst(t *testing.T) {
 // TestNothingDropped: what would have no effect is refused, or said.
 func TestNothingDropped(t *testing.T) {
 	script(t, strings.NewReplacer("DATA", "--data synthetic-classes --n 80",
-		"POLY", "no orthogonal random features for polynomial(gamma=0.01, coef0=1, degree=3): gaussian, matern32, matern52 and user-defined kernels with a method Spread have them").Replace(`
+		"POLY", "no orthogonal random features for polynomial(gamma=0.01, coef0=1, degree=3): "+
+			"gaussian, matern32, matern52 and user-defined kernels with a method Spread have them").Replace(`
 1$ fit DATA --kernel polynomial --orthogonal
 	krrlab: POLY
 1$ fit DATA --kernel polynomial --orthogonal --sketch features:40

@@ -39,7 +39,8 @@ func TestIntervals(t *testing.T) {
 	measured := func() (inside, width float64) {
 		got := readColumns(t, "pred.csv")
 		for i, text := range got["lo"] {
-			lo, mid, hi, y := number(text), number(got["prediction"][i]), number(got["hi"][i]), number(strings.Split(whole[301+i], ",")[3])
+			lo, mid, hi, y := number(text), number(got["prediction"][i]), number(got["hi"][i]),
+				number(strings.Split(whole[301+i], ",")[3])
 			if !(lo < mid && mid < hi) {
 				t.Fatalf("row %d: %g, %g, %g", i, lo, mid, hi)
 			}
@@ -59,7 +60,8 @@ func TestIntervals(t *testing.T) {
 		{"calibrate none", "--method jackknife", "by jackknife, "},
 		{"calibrate none", "--method gp", "by gp, right if"},
 	} {
-		script(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.01 --out m.krr --"+c.fit+"\n"+predict+"90% "+c.flags+"\n"+c.want+"\nof the 400 answers are inside")
+		script(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.01 --out m.krr --"+c.fit+"\n"+predict+"90% "+c.flags+
+			"\n"+c.want+"\nof the 400 answers are inside")
 		inside, width := measured()
 		widths[c.fit+c.flags] = width
 		// 400 rows by 120 scores or more: a standard deviation of 3 %
@@ -91,7 +93,8 @@ func TestSets(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(300, []string{"low", "mid", "high"}, true)})
 	script(t, "$ fit --train train.csv --sigma 1.5 --holdout 0.4 --out m.krr")
 	for _, method := range []string{"split", "jackknife"} {
-		script(t, "$ predict --model m.krr --in train.csv --interval 0.97 --out pred.csv --method "+method+"\n97 % by "+method+"\nlabels a set; ")
+		script(t, "$ predict --model m.krr --in train.csv --interval 0.97 --out pred.csv --method "+method+
+			"\n97 % by "+method+"\nlabels a set; ")
 		got, large := readColumns(t, "pred.csv"), 0
 		for i, set := range got["set"] {
 			if !strings.Contains("|"+set+"|", "|"+got["prediction"][i]+"|") {

@@ -44,9 +44,12 @@ func TestSecondCommand(t *testing.T) {
 	})
 	first := []string{"fit", "--train", "it's train.csv", "--target", "price", "--holdout", "0.2", "--out", "m.krr"}
 	code, _, errs := command(t, first...)
-	want := `krrlab: it's train.csv: columns that are no numbers: "sold on" has dates or times, "street, no" has words (3, such as "Main"), ` +
-		`"color" has words (2, such as "red"), "name" has words (200, such as "house 0"); in 200 rows 8 cells are missing: "size" 4, "rooms" 4; ` +
-		`say krrlab fit --train 'it'\''s train.csv' --target price --holdout 0.2 --out m.krr --drop 'Id,sold on,name' --categorical '"street, no",color' --impute median` + "\n"
+	want := `krrlab: it's train.csv: columns that are no numbers: "sold on" has dates or times, ` +
+		`"street, no" has words (3, such as "Main"), ` +
+		`"color" has words (2, such as "red"), "name" has words (200, such as "house 0"); ` +
+		`in 200 rows 8 cells are missing: "size" 4, "rooms" 4; ` +
+		`say krrlab fit --train 'it'\''s train.csv' --target price --holdout 0.2 --out m.krr ` +
+		`--drop 'Id,sold on,name' --categorical '"street, no",color' --impute median` + "\n"
 	if code != exitError || errs != want {
 		t.Fatalf("exit %d, %swant %s", code, errs, want)
 	}

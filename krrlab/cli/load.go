@@ -21,7 +21,7 @@ type dataFlags struct {
 	Scale   string   `flag:"scale" check:"one of auto none unit standard pixel"`
 	Center  string   `flag:"center" default:"auto" check:"one of auto yes no"`
 	Classes string   `flag:"class-weights" default:"none" check:"one of none balanced"`
-	Test    string   `flag:"test" file:"read" with:"train" not:"holdout" help:"test data, a file of the same form as --train"`
+	Test    string   `flag:"test" file:"read" with:"train" not:"holdout"`
 	Holdout float64  `flag:"holdout" check:"(0,1)" with:"train"`
 }
 
@@ -40,6 +40,7 @@ func (dataFlags) Help() map[string]string {
 			"(the paper's problem)",
 		"class-weights": "balanced: equal total weight for all classes, by row weights n/(classes·rows of the " +
 			"class); or none",
+		"test": "test data, a file of the same form as --train",
 		"holdout": "hold out this share of the training rows as test rows, such as 0.2: drawn at random, the same " +
 			"every time, equal rows together",
 	}

@@ -19,7 +19,7 @@ func TestDim(t *testing.T) {
 	files(t, map[string]string{"train.svm": rows(""), "test.svm": rows(" 5:1")})
 	out := script(t, `
 1$ fit --train train.svm --test test.svm --out m.krr --quiet
-	krrlab: test.svm, line 1: points have 5 features, train.svm has 3; where the last features of sparse data are all zero, say --dim 5 for both files
+	krrlab: test.svm, line 1: points have 5 features, train.svm has 3; where the last features of sparse
 1$ fit --train train.svm --dim 2
 	krrlab: train.svm, line 1: points have 3 features, want 2
 2$ fit --train train.svm --dim 0
@@ -47,7 +47,8 @@ func ids(n int) string {
 // asked for.
 func TestHints(t *testing.T) {
 	files(t, map[string]string{"a.csv": ids(50)})
-	const scale = `note: --scale auto: standard, since the spreads of the features differ by a factor of 5000 (standard deviation 1.44e+03 of "b", 0.289 of "a")` + "\n"
+	const scale = `note: --scale auto: standard, since the spreads of the features differ by a factor ` +
+		`of 5000 (standard deviation 1.44e+03 of "b", 0.289 of "a")` + "\n"
 	const id = `note: "id" counts the rows: if it is an index and no feature, leave it out by --drop` + "\n"
 	const tune = "note: the scale of the kernel and λ are defaults: --tune chooses them by the data\n"
 	const test = "note: there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts\n"
@@ -144,8 +145,9 @@ func TestUseless(t *testing.T) {
 		"--train train.csv --test test.csv --sigma 0.01 --task regression": "note         R² is not above 0: the " +
 			"mean of the answers predicts as well; try another --sigma, a larger --lambda, or --scale standard\n",
 		"--train train.csv --test train.csv --sigma 0.5 --task regression": "",
-		"--train words.csv --test words.csv --sigma 100 --lambda 1000":     `note         always "a", the most frequent class, has an error of 32.50 %, no more than the model; try another --sigma, a larger --lambda, or --scale standard` + "\n",
-		"--train words.csv --test words.csv --sigma 0.3":                   "",
+		"--train words.csv --test words.csv --sigma 100 --lambda 1000": `note         always "a", the most frequent class, has an error of ` +
+			`32.50 %, no more than the model; try another --sigma, a larger --lambda, or --scale standard` + "\n",
+		"--train words.csv --test words.csv --sigma 0.3": "",
 	} {
 		out := script(t, "$ fit "+args)
 		if i := strings.Index(out, "note    "); want == "" && i >= 0 || want != "" && (i < 0 || out[i:] != want) {

@@ -43,7 +43,8 @@ func TestExtended(t *testing.T) {
 	}
 	current := func(version string) {
 		write(t, dir, "current.json",
-			fmt.Sprintf(`{"program": %q, "version": %q, "folder": "kernel-1", "packages": [{"path": "ex.org/a", "version": "v1.2.3"}, {"path": "ex.org/b", "dir": "/b", "interpreted": true}], "tables": []}`, self, version))
+			fmt.Sprintf(`{"program": %q, "version": %q, "folder": "kernel-1", `+
+				`"packages": [{"path": "ex.org/a", "version": "v1.2.3"}, {"path": "ex.org/b", "dir": "/b", "interpreted": true}], "tables": []}`, self, version))
 	}
 	if started, out, errs := main("notebook", "list"); started+out+errs != "" {
 		t.Error(started, out, errs)

@@ -26,9 +26,9 @@ const (
 // training returns the predicted seconds without those of the test points.
 func training(c *plan.Candidate) float64 { return c.Seconds.Total - c.Seconds.Predict }
 
-// TestPlanAgainstCandidates prints what was predicted of the candidates of a plan beside what krrlab fit took with each,
-// and auto beside the best of them: of KRRLAB_PLAN, the flags of krrlab plan, which make bench-plan sets, or else of a
-// few points.
+// TestPlanAgainstCandidates prints what was predicted of the candidates of a plan beside what krrlab fit took with
+// each, and auto beside the best of them: of KRRLAB_PLAN, the flags of krrlab plan, which make bench-plan sets, or else
+// of a few points.
 func TestPlanAgainstCandidates(t *testing.T) {
 	args := os.Getenv("KRRLAB_PLAN")
 	if args == "" {

@@ -25,7 +25,8 @@ func TestQualityCommand(t *testing.T) {
 func TestLambdaPCommand(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(120, nil, true)})
 	for extra, want := range map[string]int{"--points 4": 1, "--map --points 3": 4, "--sizes 10,20 --grid 0.1,1": 2} {
-		script(t, "$ lambda-p --train train.csv --target y --features 40 --sigma 2 --json l.json "+extra+"\nη = ‖K−ZZᵀ‖₂\nbest")
+		script(t, "$ lambda-p --train train.csv --target y --features 40 --sigma 2 --json l.json "+extra+
+			"\nη = ‖K−ZZᵀ‖₂\nbest")
 		l := report(t, "l.json")
 		sweeps := l["sweeps"].([]any)
 		counted := sweeps[0].(map[string]any)["points"].([]any)[0].(map[string]any)["iterations"] != nil

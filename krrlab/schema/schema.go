@@ -63,7 +63,8 @@ func (s *Schema) add(v reflect.Value, help map[string]string) {
 			s.add(v.Field(i), help)
 			continue
 		}
-		f := &Field{Name: of.Tag.Get("flag"), Help: of.Tag.Get("help"), File: of.Tag.Get("file"), of: of, value: v.Field(i)}
+		tag := of.Tag.Get
+		f := &Field{Name: tag("flag"), Help: tag("help"), File: tag("file"), of: of, value: v.Field(i)}
 		if f.Name == "" && f.tag("default") == "" && f.tag("check") == "" {
 			continue
 		}

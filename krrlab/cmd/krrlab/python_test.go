@@ -18,16 +18,20 @@ y = np.sin(X[:, 0]) + X[:, 1] / 10
 gaps = X.copy(); gaps[3, 1] = np.nan
 def predicted(path, z, *flags):
     np.save("z.npy", z)
-    subprocess.run([krrlab.PROGRAM, "predict", path, "--in", "z.npy", "--out", "f.npy", *flags], check=True, capture_output=True)
+    subprocess.run([krrlab.PROGRAM, "predict", path, "--in", "z.npy", "--out", "f.npy", *flags],
+                   check=True, capture_output=True)
     return np.load("f.npy")
 for k, (x, t, flags) in enumerate([
-    (X, y, {}), (X.astype(np.float32), y, dict(kernel="laplacian")), (np.asfortranarray(X), y, dict(kernel="matern52", center="no")),
+    (X, y, {}), (X.astype(np.float32), y, dict(kernel="laplacian")),
+    (np.asfortranarray(X), y, dict(kernel="matern52", center="no")),
     (X, y.astype(">f4"), dict(kernel="polynomial", degree=2)), (gaps, y, dict(impute="median", kernel="matern32")),
-    (X, (y > 0) * 2 - 1, {}), (X, (y * 2).astype(int).clip(-1, 1), {}), ((X * 10).astype(np.int16), y, dict(class_weights="none")),
+    (X, (y > 0) * 2 - 1, {}), (X, (y * 2).astype(int).clip(-1, 1), {}),
+    ((X * 10).astype(np.int16), y, dict(class_weights="none")),
 ]):
     m, z = krrlab.fit(x, t, f"m{k}.krr", **flags), Z if k != 4 else np.where(Z > 50, np.nan, Z)
     assert m.x.shape == x.shape
-    np.testing.assert_allclose(m.predict(z).astype(float), predicted(f"m{k}.krr", z), rtol=1e-4, atol=1e-6, err_msg=str(k))
+    np.testing.assert_allclose(m.predict(z).astype(float), predicted(f"m{k}.krr", z),
+                               rtol=1e-4, atol=1e-6, err_msg=str(k))
 words = krrlab.fit(X, np.where(y > 0, "high", "low"), "w.krr")
 assert set(words.predict(Z)) == {"high", "low"}, words.predict(Z)
 both = predicted("m0.krr", Z, "--interval", "90%", "--method", "jackknife+")
