@@ -35,7 +35,6 @@ type Engine struct {
 	loader  *loader
 	pkg     *types.Package // of the unit that is checked, and of the fields of all types
 	view    view           // what later cells see
-	own     map[string]bool
 	units   map[*types.Package]*unit
 	hooks   map[string]any
 	sources map[string]*unit
@@ -70,7 +69,6 @@ type unit struct {
 func New(hooks map[string]any) *Engine {
 	registerAll()
 	e := &Engine{pkg: types.NewPackage(mainPath, "main"), view: view{map[string]types.Object{}, map[string]string{}},
-		own:   map[string]bool{},
 		units: map[*types.Package]*unit{}, hooks: map[string]any{}, sources: map[string]*unit{},
 		panics: make(chan ixgo.PanicError)}
 	maps.Copy(e.hooks, hooks)
@@ -157,7 +155,6 @@ func (e *Engine) Declare(vars map[string]any) {
 		u.pkg.Scope().Insert(o)
 		u.vars[name] = v
 		e.view.set(name, o)
-		e.own[name] = true
 	}
 	e.units[u.pkg] = u
 }
@@ -166,7 +163,7 @@ func (e *Engine) Declare(vars map[string]any) {
 func (e *Engine) Adopt(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.own[name], e.units[e.view.names[name].Pkg()].base = true, true
+	e.units[e.view.names[name].Pkg()].base = true
 }
 
 // typeOf returns the type of a compiled one.
@@ -226,7 +223,7 @@ func (e *Engine) Names() (objects map[string]types.Object, imported map[string]s
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	objects = maps.Clone(e.view.names)
-	for name := range e.own {
+	for name := range objects {
 		if e.isOwn(name) {
 			delete(objects, name)
 		}
@@ -250,7 +247,7 @@ func (e *Engine) Own(name string) bool {
 
 func (e *Engine) isOwn(name string) bool {
 	o := e.view.names[name]
-	return o != nil && e.own[name] && e.units[o.Pkg()] != nil && e.units[o.Pkg()].base
+	return o != nil && e.units[o.Pkg()] != nil && e.units[o.Pkg()].base
 }
 
 // Variables calls f with each variable that cells know.
