@@ -104,7 +104,8 @@ func newAdverse(i int) *adverse {
 	gaps = append(gaps, 1)
 	slices.Sort(gaps)
 	sigma := gaps[len(gaps)/pick(c, 4, 2, 2, 10)] * between(f, 0, -2, 2)
-	k := pick[kernel.Kernel](c, 5, kernel.Gaussian{Sigma: sigma}, kernel.Gaussian{Sigma: sigma}, kernel.Laplacian{Sigma: sigma},
+	k := pick[kernel.Kernel](c, 5, kernel.Gaussian{Sigma: sigma}, kernel.Gaussian{Sigma: sigma},
+		kernel.Laplacian{Sigma: sigma},
 		kernel.Matern32{Sigma: sigma}, kernel.Matern52{Sigma: sigma},
 		kernel.Polynomial{Gamma: between(f, 1, -2, 0) / norm, Coef0: f.Float64(2), Degree: 1 + c.IntN(6, 4)})
 	y := make([]float64, n*t)
@@ -145,8 +146,10 @@ func newAdverse(i int) *adverse {
 		h.cfg.Precond, h.cfg.Repeat = nil, 1
 	}
 	h.large = pick(c, 13, false, true)
-	h.name = fmt.Sprintf("problem %d (%s, n = %d, d = %d, t = %d, %v, λ = %.2g, τ = %.2g, %v, %v, %v, residual %v, large %v)",
-		i, kind, n, d, t, h.cfg.Kernel, h.cfg.Lambda, h.cfg.Tol, h.cfg.Storage, h.cfg.Solver, h.cfg.Precond, h.cfg.Exact, h.large)
+	h.name = fmt.Sprintf("problem %d (%s, n = %d, d = %d, t = %d, %v, λ = %.2g, τ = %.2g, %v, %v, %v, residual %v, "+
+		"large %v)",
+		i, kind, n, d, t, h.cfg.Kernel, h.cfg.Lambda, h.cfg.Tol, h.cfg.Storage, h.cfg.Solver, h.cfg.Precond,
+		h.cfg.Exact, h.large)
 	return h
 }
 
@@ -161,25 +164,37 @@ func TestAdverseProblems(t *testing.T) {
 	count := map[string]int{}
 	for i := range problems() {
 		h := newAdverse(i)
-		lab, err := New(h.train, h.cfg)
-		if err != nil {
-			t.Errorf("%s: %v", h.name, err)
-			continue
-		}
-		if h.large {
-			lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
-		}
-		sol, err := lab.Solve(t.Context())
-		if err != nil {
-			count["refused"]++
-			if !rightlyRefused(t, lab, h.rows, err) {
-				t.Errorf("%s: %v", h.name, err)
-			}
-			continue
-		}
-		count[sol.Status.String()]++
-		h.judge(t, sol)
+		h.solve(t, count)
 	}
+	enough(t, count)
+}
+
+// solve solves the problem, judges the answer, or the refusal, and counts how it ended.
+func (h *adverse) solve(t *testing.T, count map[string]int) {
+	t.Helper()
+	lab, err := New(h.train, h.cfg)
+	if err != nil {
+		t.Errorf("%s: %v", h.name, err)
+		return
+	}
+	if h.large {
+		lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
+	}
+	sol, err := lab.Solve(t.Context())
+	if err != nil {
+		count["refused"]++
+		if !rightlyRefused(t, lab, h.rows, err) {
+			t.Errorf("%s: %v", h.name, err)
+		}
+		return
+	}
+	count[sol.Status.String()]++
+	h.judge(t, sol)
+}
+
+// enough fails unless a third of the problems converged.
+func enough(t *testing.T, count map[string]int) {
+	t.Helper()
 	t.Logf("%v", count)
 	if count["converged"] < problems()/3 {
 		t.Errorf("%d of %d converged: %v", count["converged"], problems(), count)
@@ -192,11 +207,13 @@ func (h *adverse) judge(t *testing.T, sol *Solution) []float64 {
 	want := trueResiduals(h.cfg.Kernel, h.rows, h.cfg.Lambda, sol.Model.C, sol.System.Y)
 	for j, r := range want {
 		if sol.Converged() && !(r <= h.cfg.Tol*(1+1e-12)) {
-			t.Errorf("%s: column %d converged, by %s, with a residual of %.3g; reported %.3g, rounding %.3g, storage %.3g",
+			t.Errorf("%s: column %d converged, by %s, with a residual of %.3g; reported %.3g, rounding %.3g, "+
+				"storage %.3g",
 				h.name, j, sol.ResidualKind, r, sol.TrueResiduals[j], sol.Roundings, sol.StorageResiduals)
 		}
 		if sol.Roundings != nil && math.Abs(r-sol.TrueResiduals[j]) > sol.Roundings[j]*(1+1e-9) {
-			t.Errorf("%s: column %d has a residual of %.6g, reported %.6g ± %.2g", h.name, j, r, sol.TrueResiduals[j], sol.Roundings[j])
+			t.Errorf("%s: column %d has a residual of %.6g, reported %.6g ± %.2g", h.name, j, r, sol.TrueResiduals[j],
+				sol.Roundings[j])
 		}
 	}
 	if v := h.verify(t, sol, 1); v != nil {
@@ -300,7 +317,8 @@ func TestAdverseCertificates(t *testing.T) {
 		}
 		for _, step := range q.Trace {
 			if !(step.Min.Lo <= step.Min.Hi && step.Max.Lo <= step.Max.Hi) {
-				t.Errorf("%s: step %d: λ_min in [%g, %g], λ_max in [%g, %g]", h.name, step.Step, step.Min.Lo, step.Min.Hi, step.Max.Lo, step.Max.Hi)
+				t.Errorf("%s: step %d: λ_min in [%g, %g], λ_max in [%g, %g]", h.name, step.Step, step.Min.Lo,
+					step.Min.Hi, step.Max.Lo, step.Max.Hi)
 				break
 			}
 		}
@@ -342,7 +360,8 @@ func TestAdverseCertificates(t *testing.T) {
 			t.Logf("%s: s_λ = %.9g, in [%.9g, %.9g] by %s", h.name, want, s.Estimate.Lo, s.Estimate.Hi, s.Method)
 		}
 	}
-	t.Logf("κ held %d of %d, s_λ %d of %d, %d certain bounds of κ", kappa.held, kappa.held+kappa.missed, dim.held, dim.held+dim.missed, certain)
+	t.Logf("κ held %d of %d, s_λ %d of %d, %d certain bounds of κ", kappa.held, kappa.held+kappa.missed, dim.held,
+		dim.held+dim.missed, certain)
 	for name, r := range map[string]rate{"κ": kappa, "s_λ": dim} {
 		trials := float64(r.held + r.missed)
 		if allowed := 0.05*trials + 3*math.Sqrt(0.05*0.95*trials); float64(r.missed) > allowed {
@@ -385,10 +404,13 @@ func TestStricterIsBetter(t *testing.T) {
 		for _, solver := range []Solver{PCG, BlockPCG, CG} {
 			last := math.Inf(1)
 			for _, tol := range []float64{1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14} {
-				sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.01, Precond: precondFor(solver, Features{S: 60}), Tol: tol, Solver: solver, Storage: storage, MaxIter: 2000})
+				sol := mustSolve(t, classes(x, 3),
+					Config{Kernel: gauss, Lambda: 0.01, Precond: precondFor(solver, Features{S: 60}), Tol: tol,
+						Solver: solver, Storage: storage, MaxIter: 2000})
 				want := worst(newReference(t, gauss, x, 0.01, sol.System.Y).residuals(sol.Model.C, sol.System.Y))
 				if !(want <= max(1.5*last, worst(sol.Roundings))) || tol >= 1e-8 && !sol.Converged() {
-					t.Errorf("%v, %v, τ = %g: %s, residual %.3g, with the tolerance before %.3g", storage, solver, tol, sol.Status, want, last)
+					t.Errorf("%v, %v, τ = %g: %s, residual %.3g, with the tolerance before %.3g", storage, solver, tol,
+						sol.Status, want, last)
 				}
 				last = want
 			}

@@ -25,7 +25,8 @@ func rightlyRefused(t *testing.T, l *Lab, x [][]float64, err error) bool {
 	case cfg.Storage == gram.Fixed16 && strings.Contains(s, "fixed16 is for kernels"):
 		return !kernel.Bounded01(cfg.Kernel)
 	case cfg.Storage == gram.Fixed16 && strings.Contains(s, "more than λ/2"):
-		// Predicted is 2‖E‖_F/√n + ‖E‖₂ ≤ 3‖E‖₂ at most, all rows being looked at, and what entries in float64 are off by.
+		// Predicted is 2‖E‖_F/√n + ‖E‖₂ ≤ 3‖E‖₂ at most, all rows being looked at, and what entries in float64 are off
+		// by.
 		return 3.1*coarseness(t, cfg.Kernel, x)+n*float64(len(x[0])+10)*0x1p-52 > cfg.Lambda/2
 	case cfg.Solver == Direct && strings.Contains(s, "direct: K+λI"):
 		unit := 0x1p-53

@@ -22,13 +22,15 @@ func largeProblem(name string, x [][]float64, cfg Config) *adverse {
 		y[i] = math.Sin(x[i][0]) + 0.3*rng.New(79).Normal(uint64(i))
 	}
 	h := &adverse{rows: x, cfg: cfg}
-	h.train = &datasets.Dataset{Name: "large", Task: datasets.Regression, X: points.NewDense(len(x), len(x[0]), slices.Concat(x...)), Target: y}
-	h.name = fmt.Sprintf("%s (n = %d, d = %d, %v, λ = %.2g, τ = %.2g, %v)", name, len(x), len(x[0]), cfg.Kernel, cfg.Lambda, cfg.Tol, cfg.Precond)
+	h.train = &datasets.Dataset{Name: "large", Task: datasets.Regression,
+		X: points.NewDense(len(x), len(x[0]), slices.Concat(x...)), Target: y}
+	h.name = fmt.Sprintf("%s (n = %d, d = %d, %v, λ = %.2g, τ = %.2g, %v)", name, len(x), len(x[0]), cfg.Kernel,
+		cfg.Lambda, cfg.Tol, cfg.Precond)
 	return h
 }
 
-// TestAdverseWide: of a kernel so wide that landmarks leave less than float32 and 16 bits round, the landmarks are never
-// refused as indefinite, and what is called certain of κ holds, however K is stored.
+// TestAdverseWide: of a kernel so wide that landmarks leave less than float32 and 16 bits round, the landmarks are
+// never refused as indefinite, and what is called certain of κ holds, however K is stored.
 func TestAdverseWide(t *testing.T) {
 	for i := range problems() / 75 {
 		g := rng.New(82).Sub("wide", uint64(i))
@@ -37,7 +39,8 @@ func TestAdverseWide(t *testing.T) {
 		rows, lambda := adversePoints("plain", n, d, g), between(f, 1, -2.5, -1.5)
 		for _, storage := range []gram.Storage{gram.Float32, gram.Fixed16} {
 			h := largeProblem(fmt.Sprintf("wide kernel, number %d, %v", i, storage), rows, Config{
-				Kernel: kernel.Gaussian{Sigma: math.Sqrt(float64(d)) * between(f, 0, 0.7, 1.6)}, Lambda: lambda, Tol: 1e-3, Seed: uint64(i),
+				Kernel: kernel.Gaussian{Sigma: math.Sqrt(float64(d)) * between(f, 0, 0.7, 1.6)}, Lambda: lambda,
+				Tol: 1e-3, Seed: uint64(i),
 				Solver: PCG, Storage: storage, Precond: sized(RPCholesky{}, n/10+c.IntN(2, n/3), lambda),
 			})
 			lab := newLab(t, h.train, h.cfg)

@@ -12,7 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// as makes the problem one of points of another type, moved, or with a user-defined kernel; "ranks" leaves it to the solve.
+// as makes the problem one of points of another type, moved, or with a user-defined kernel; "ranks" leaves it to the
+// solve.
 func (h *adverse) as(kind string) {
 	n, d := len(h.rows), len(h.rows[0])
 	switch kind {
@@ -113,8 +114,8 @@ func TestAdversePoints(t *testing.T) {
 	}
 }
 
-// TestAdverseVecchia is TestAdverseProblems with the sparse inverse: far groups, duplicates, one dense cluster among noise,
-// equal points, dimensions 1 and 500, coordinates of very different scale, with tiny and huge λ.
+// TestAdverseVecchia is TestAdverseProblems with the sparse inverse: far groups, duplicates, one dense cluster among
+// noise, equal points, dimensions 1 and 500, coordinates of very different scale, with tiny and huge λ.
 func TestAdverseVecchia(t *testing.T) {
 	count := map[string]int{}
 	for i := range problems() {
@@ -126,32 +127,13 @@ func TestAdverseVecchia(t *testing.T) {
 			h.rows = adversePoints(kind, n, d, g)
 			h.train.X = points.NewDense(n, d, slices.Concat(h.rows...))
 		}
-		h.cfg.Precond = Vecchia{S: pick(g, 1, 0, 1+n/10), Neighbors: pick(g, 2, 0, -1, 5, n), Damping: pick(g, 3, 0, 0.1, 1)}
+		h.cfg.Precond = Vecchia{S: pick(g, 1, 0, 1+n/10), Neighbors: pick(g, 2, 0, -1, 5, n),
+			Damping: pick(g, 3, 0, 0.1, 1)}
 		if h.cfg.Solver != BlockPCG {
 			h.cfg.Solver = PCG
 		}
 		h.name = fmt.Sprintf("%s, %+v, %s", kind, h.cfg.Precond, h.name)
-		lab, err := New(h.train, h.cfg)
-		if err != nil {
-			t.Errorf("%s: %v", h.name, err)
-			continue
-		}
-		if h.large {
-			lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
-		}
-		sol, err := lab.Solve(t.Context())
-		if err != nil {
-			count["refused"]++
-			if !rightlyRefused(t, lab, h.rows, err) {
-				t.Errorf("%s: %v", h.name, err)
-			}
-			continue
-		}
-		count[sol.Status.String()]++
-		h.judge(t, sol)
+		h.solve(t, count)
 	}
-	t.Logf("%v", count)
-	if count["converged"] < problems()/3 {
-		t.Errorf("%d of %d converged: %v", count["converged"], problems(), count)
-	}
+	enough(t, count)
 }

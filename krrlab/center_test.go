@@ -38,7 +38,8 @@ func TestCenter(t *testing.T) {
 	}
 	k := kernel.Gaussian{Sigma: 1.5}
 	exact := solveWith(t, ctx, centered, Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12})
-	for _, cfg := range []Config{{Solver: Direct}, {Solver: CG, Tol: 1e-6}, {Solver: PCG, Precond: Nystrom{S: 40}, Tol: 1e-6, Stop: bound.Stop{Rule: bound.ANorm}}} {
+	for _, cfg := range []Config{{Solver: Direct}, {Solver: CG, Tol: 1e-6},
+		{Solver: PCG, Precond: Nystrom{S: 40}, Tol: 1e-6, Stop: bound.Stop{Rule: bound.ANorm}}} {
 		cfg.Kernel, cfg.Lambda = k, 0.1
 		got, want := solveWith(t, ctx, centered, cfg), solveWith(t, ctx, &less, cfg)
 		if !mat.Equal(got.Model.C, want.Model.C) || got.TrueResidual != want.TrueResidual {
@@ -50,11 +51,13 @@ func TestCenter(t *testing.T) {
 		bounds := testkit.Must(got.Model.Bounds(test))
 		for i, v := range f.Value {
 			if off := math.Abs(v - e.Value[i]); off > bounds.At(i, 0)+1e-8 || math.Abs(v-by) > 10 {
-				t.Errorf("%v: row %d is predicted %g, by the exact solution %g, bound %g", got.Solver, i, v, e.Value[i], bounds.At(i, 0))
+				t.Errorf("%v: row %d is predicted %g, by the exact solution %g, bound %g", got.Solver, i, v, e.Value[i],
+					bounds.At(i, 0))
 			}
 		}
 		v, err := Verify(ctx, got.Model, VerifyOptions{Train: train, Test: test})
-		if err != nil || v.Mean[0] != mean || math.Abs(float64(v.Residual)-float64(got.TrueResidual)) > float64(v.Rounding+got.Rounding) ||
+		if err != nil || v.Mean[0] != mean ||
+			math.Abs(float64(v.Residual)-float64(got.TrueResidual)) > float64(v.Rounding+got.Rounding) ||
 			math.Abs(float64(v.TestError)-f.Score(test).RMSE) > 1e-9 {
 			t.Errorf("%v: verify: %v, %v", got.Solver, v, err)
 		}

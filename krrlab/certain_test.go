@@ -16,7 +16,8 @@ func TestStoredAllowance(t *testing.T) {
 	alone := 0
 	for seed := range uint64(6) {
 		train := regression(kinds(120, 4, seed)["float64"])
-		cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1e-3, Solver: CG, Precond: None{}, Storage: gram.Fixed16, Seed: seed}
+		cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1e-3, Solver: CG, Precond: None{},
+			Storage: gram.Fixed16, Seed: seed}
 		a := testkit.Must(newLab(t, train, cfg).K(t.Context()))
 		cfg.Lambda = 2.1 * a.Choice().Error // the least that 16 bits allow, nearly
 		l := newLab(t, train, cfg)

@@ -116,7 +116,8 @@ func TestCheckpoint(t *testing.T) {
 					}
 					got = interrupted(t, p, step, cfg)
 				}
-				if !mat.Equal(got.Model.C, want.Model.C) || got.Iterations != want.Iterations || got.Status != want.Status {
+				if !mat.Equal(got.Model.C, want.Model.C) || got.Iterations != want.Iterations ||
+					got.Status != want.Status {
 					t.Errorf("resumed: %s after %d iterations, unbroken %s after %d, or other coefficients",
 						got.Status, got.Iterations, want.Status, want.Iterations)
 				}
@@ -144,7 +145,8 @@ func TestCheckpointStorage(t *testing.T) {
 		"float64": {0, tight},
 		"float32": {tight, 0},
 	} {
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Precond: Features{S: 100}, Solver: PCG, Tol: 1e-8, Memory: memory.first}
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Precond: Features{S: 100}, Solver: PCG, Tol: 1e-8,
+			Memory: memory.first}
 		want := interrupted(t, 0, -1, cfg)
 		if want.Storage != storage {
 			t.Fatalf("K as %s with %d bytes, want %s", want.Storage, memory.first, storage)
@@ -196,7 +198,8 @@ func TestCheckpointRefused(t *testing.T) {
 	if sol := interrupted(t, 0, -1, cfg); sol == nil || !sol.Converged() {
 		t.Errorf("%v", sol)
 	}
-	if all := strings.Join(notes, "; "); !strings.Contains(all, "cut off after 1 byte") || !strings.Contains(all, "resuming") {
+	if all := strings.Join(notes, "; "); !strings.Contains(all, "cut off after 1 byte") ||
+		!strings.Contains(all, "resuming") {
 		t.Errorf("notes: %s", all)
 	}
 	own := cfg
@@ -257,12 +260,14 @@ func TestCheckpointFails(t *testing.T) {
 		return nil
 	}
 	lab := newLab(t, ranksProblem(kept), cfg)
-	if _, err := lab.Solve(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "checkpoint") {
+	if _, err := lab.Solve(t.Context()); !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), "checkpoint") {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestRefusedLeavesPlan: what is refused a folder changes nothing in it, and a run that ends well leaves nothing there, weights or not.
+// TestRefusedLeavesPlan: what is refused a folder changes nothing in it, and a run that ends well leaves nothing there,
+// weights or not.
 func TestRefusedLeavesPlan(t *testing.T) {
 	train := regression(kinds(DirectBelow+100, 3, 5)["float64"])
 	weighted := *train
@@ -272,7 +277,8 @@ func TestRefusedLeavesPlan(t *testing.T) {
 	}
 	planned := func(train *datasets.Dataset, s int, k *Checkpoint) *Lab {
 		lab := newLab(t, train, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual, Checkpoint: k})
-		lab.planned = &plan.Plan{Report: plan.Report{Choice: plan.Candidate{Solver: plan.PCG, Precond: plan.Nystrom, S: s, LambdaP: 1, Stored: "float32"}}}
+		lab.planned = &plan.Plan{Report: plan.Report{Choice: plan.Candidate{Solver: plan.PCG, Precond: plan.Nystrom,
+			S: s, LambdaP: 1, Stored: "float32"}}}
 		return lab
 	}
 	for name, train := range map[string]*datasets.Dataset{"plain": train, "weights": &weighted} {
@@ -290,7 +296,8 @@ func TestRefusedLeavesPlan(t *testing.T) {
 			if err != nil || !sol.Converged() {
 				t.Fatal(name, sol, err)
 			}
-			if p, err := plan.Saved(dir); err != nil || p == nil || p.Choice.S != 63 || refused == nil || !strings.Contains(refused.Error(), "in use by process") {
+			if p, err := plan.Saved(dir); err != nil || p == nil || p.Choice.S != 63 || refused == nil ||
+				!strings.Contains(refused.Error(), "in use by process") {
 				t.Errorf("%s: %+v, %v; the other: %v", name, p, err, refused)
 			}
 			if err := sol.Forget(); err != nil {

@@ -19,11 +19,10 @@ import (
 	"github.com/krrlab/lab/krrlab/weighted"
 )
 
-// New checks the data and the configuration and codes the targets: ±1 in one column
-// for two classes, one column per class for more, the values themselves for
-// regression, less train.Mean. With train.Weights the problem is that of package weighted: K, residuals and bounds are of
-// W^½KW^½, and the model's coefficients are W^½ĉ. The points are taken as they are; scale them before (package
-// datasets).
+// New checks the data and the configuration and codes the targets: ±1 in one column for two classes, one column per
+// class for more, the values themselves for regression, less train.Mean. With train.Weights the problem is that of
+// package weighted: K, residuals and bounds are of W^½KW^½, and the model's coefficients are W^½ĉ. The points are taken
+// as they are; scale them before (package datasets).
 func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train == nil || train.X == nil {
 		return nil, fmt.Errorf("krrlab: no training points: the data set is nil; check the error of what loaded it")
@@ -98,10 +97,12 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 		}
 	}
 	if cfg.Stop.Rule == bound.Labels && p.coding.Labels == nil {
-		return nil, fmt.Errorf("krrlab: stop %v is for classification, and the data are for regression: take residual or anorm", cfg.Stop)
+		return nil, fmt.Errorf("krrlab: stop %v is for classification, and the data are for regression: take "+
+			"residual or anorm", cfg.Stop)
 	}
 	if cfg.Kernel != nil && kernel.Given(cfg.Kernel) != nil && (cfg.Stop.Rule != bound.Residual || cfg.onRanks()) {
-		return nil, fmt.Errorf("krrlab: a precomputed K takes only stop residual, as it is not known to be positive semi-definite, and neither Comm nor Backend")
+		return nil, fmt.Errorf("krrlab: a precomputed K takes only stop residual, as it is not known to be positive " +
+			"semi-definite, and neither Comm nor Backend")
 	}
 	var err error
 	l.asked.solver, l.asked.precond = cfg.Solver, cfg.Precond
@@ -111,7 +112,8 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 	}
 	for j := range t {
 		if y := mat.Norm(p.y.ColView(j), math.Inf(1)); y > 0 && !(inRange(y) && inRange(y/l.cfg.Lambda)) {
-			return nil, fmt.Errorf("krrlab: targets of size %.2g, λ = %g: want both and y/λ from 1e-100 to 1e100; give the targets in another unit", y, l.cfg.Lambda)
+			return nil, fmt.Errorf("krrlab: targets of size %.2g, λ = %g: want both and y/λ from 1e-100 to 1e100; "+
+				"give the targets in another unit", y, l.cfg.Lambda)
 		}
 	}
 	p.mu.Lock()
@@ -172,7 +174,8 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	case plain(c.Solver) && (c.Precond == nil || c.Precond == Preconditioner(None{})):
 		c.Precond = None{}
 	case plain(c.Solver):
-		return c, fmt.Errorf("krrlab: solver %v has no preconditioner, and Precond is %v: leave Precond out, or take pcg", c.Solver, c.Precond)
+		return c, fmt.Errorf("krrlab: solver %v has no preconditioner, and Precond is %v: leave Precond out, or "+
+			"take pcg", c.Solver, c.Precond)
 	case c.Precond == nil:
 		c.Precond = Features{}
 		if noFeatures(c.Kernel) {
@@ -228,11 +231,13 @@ func (c Config) validate() error {
 	case c.Checkpoint != nil && c.Checkpoint.Dir == "":
 		return fmt.Errorf("krrlab: no folder for checkpoints")
 	case c.Checkpoint != nil && (c.Checkpoint.Every < 0 || c.Checkpoint.EveryIter < 0):
-		return fmt.Errorf("checkpoints every %v or %d iterations: want numbers ≥ 0", c.Checkpoint.Every, c.Checkpoint.EveryIter)
+		return fmt.Errorf("checkpoints every %v or %d iterations: want numbers ≥ 0", c.Checkpoint.Every,
+			c.Checkpoint.EveryIter)
 	case c.Repeat > 1 && c.Precond == Preconditioner(None{}):
 		return fmt.Errorf("%d repetitions without a preconditioner give the same answer each time: want one", c.Repeat)
 	case c.Stop.Rule != bound.Residual && (c.Solver == Direct || c.Repeat > 1):
-		return fmt.Errorf("stop %v ends one iteration, and the solver is %v with %d repetitions: take pcg, block-pcg or cg, once", c.Stop, c.Solver, c.Repeat)
+		return fmt.Errorf("stop %v ends one iteration, and the solver is %v with %d repetitions: take pcg, "+
+			"block-pcg or cg, once", c.Stop, c.Solver, c.Repeat)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/weighted"
 )
 
-// leastKnown returns what the eigenvalues of K+λI are known to be at least, which bounds of errors rest on: λ, or 0 where
-// K is not known to be positive semi-definite.
+// leastKnown returns what the eigenvalues of K+λI are known to be at least, which bounds of errors rest on: λ, or 0
+// where K is not known to be positive semi-definite.
 func (l *Lab) leastKnown() float64 {
 	if kernel.Semidefinite(l.cfg.Kernel) {
 		return l.cfg.Lambda
@@ -31,8 +31,9 @@ func (l *Lab) pointBytes() int64 {
 // kError bounds what K as stored is off a positive semi-definite K, whose intervals stages give.
 func (l *Lab) kError(k *gram.Matrix) float64 { return k.Choice().Error + l.under }
 
-// semidefinite sees to it that K+under·I is positive semi-definite, under at most λ/100, where K is given: by a Cholesky factor, of
-// more than 4,000 points, or than the memory allows, by one of as many of its rows, which is no proof, and noted.
+// semidefinite sees to it that K+under·I is positive semi-definite, under at most λ/100, where K is given: by a
+// Cholesky factor, of more than 4,000 points, or than the memory allows, by one of as many of its rows, which is no
+// proof, and noted.
 func (l *Lab) semidefinite(ctx context.Context) error {
 	if kernel.Semidefinite(l.cfg.Kernel) || l.under > 0 {
 		return nil
@@ -62,12 +63,14 @@ func (l *Lab) semidefinite(ctx context.Context) error {
 		for i := range n {
 			factor.Set(i, i, k.At(i, i)+share*l.cfg.Lambda)
 		}
-		if accel.Dpotrf(n, factor.RawMatrix().Data, n) { // off by at most (n+1)u·tr (Higham, Accuracy and Stability, theorem 10.3)
+		// off by at most (n+1)u·tr (Higham, Accuracy and Stability, theorem 10.3)
+		if accel.Dpotrf(n, factor.RawMatrix().Data, n) {
 			l.under = share*l.cfg.Lambda + 2*float64(n+1)*0x1p-53*(mat.Trace(k)+float64(n)*l.cfg.Lambda)
 			return nil
 		}
 	}
-	return fmt.Errorf("krrlab: the given K is not positive semi-definite, which this stage's intervals rest on: it has an eigenvalue near or below −λ/100 = %.3g; clip its negative eigenvalues, or take a larger λ",
+	return fmt.Errorf("krrlab: the given K is not positive semi-definite, which this stage's intervals rest on: it "+
+		"has an eigenvalue near or below −λ/100 = %.3g; clip its negative eigenvalues, or take a larger λ",
 		-l.cfg.Lambda/100)
 }
 

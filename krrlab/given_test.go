@@ -20,7 +20,8 @@ import (
 )
 
 // given returns a data set, the same with the rows of K for points, and K, in float32 or float64.
-func given(t *testing.T, n int, k kernel.Kernel, single bool) (byPoints, byRows *datasets.Dataset, p *kernel.Precomputed) {
+func given(t *testing.T, n int, k kernel.Kernel, single bool) (byPoints, byRows *datasets.Dataset,
+	p *kernel.Precomputed) {
 	t.Helper()
 	x := points.NewDense(n, 3, nil)
 	rng.New(3).Normals(x.Data, 0)
@@ -52,7 +53,8 @@ func TestGiven(t *testing.T) {
 	gauss := kernel.Gaussian{Sigma: 2}
 	for name, cfg := range map[string]Config{
 		"direct": {Solver: Direct}, "pcg": {Solver: PCG}, "nystrom": {Solver: PCG, Precond: Nystrom{S: 30}},
-		"block": {Solver: BlockPCG, Precond: RPCholesky{S: 30}}, "vecchia": {Precond: Vecchia{S: 9}}, "cg": {Solver: CG}, "float32 tiles": {Solver: PCG, Storage: gram.Float32}, "auto": {},
+		"block": {Solver: BlockPCG, Precond: RPCholesky{S: 30}}, "vecchia": {Precond: Vecchia{S: 9}},
+		"cg": {Solver: CG}, "float32 tiles": {Solver: PCG, Storage: gram.Float32}, "auto": {},
 	} {
 		for _, single := range []bool{false, true} {
 			byPoints, byRows, p := given(t, n, gauss, single)
@@ -85,11 +87,14 @@ func TestGiven(t *testing.T) {
 			}
 			var diff mat.Dense
 			diff.Sub(sol.Model.C, answer[false].Model.C)
-			if !sol.Converged() || !(float64(sol.TrueResidual+sol.Rounding) <= 1e-6) || mat.Norm(&diff, 2) > off*mat.Norm(sol.Model.C, 2) {
+			if !sol.Converged() || !(float64(sol.TrueResidual+sol.Rounding) <= 1e-6) ||
+				mat.Norm(&diff, 2) > off*mat.Norm(sol.Model.C, 2) {
 				t.Errorf("%s: off by %.2g of %.2g, %v", name, mat.Norm(&diff, 2), mat.Norm(sol.Model.C, 2), sol)
 			}
-			if sol.Error != nil || sol.Model.Error != nil || sol.KappaBound.Known() || sol.History != nil && sol.History[len(sol.History)-1].Bound.Known() {
-				t.Errorf("%s: bounds %v, %v, κ %v", name, sol.Error, sol.History[len(sol.History)-1].Bound, sol.KappaBound)
+			if sol.Error != nil || sol.Model.Error != nil || sol.KappaBound.Known() ||
+				sol.History != nil && sol.History[len(sol.History)-1].Bound.Known() {
+				t.Errorf("%s: bounds %v, %v, κ %v", name, sol.Error, sol.History[len(sol.History)-1].Bound,
+					sol.KappaBound)
 			}
 			if name == "pcg" && sol.Weighted && sol.Storage != "recompute" {
 				t.Errorf("K is stored as %s", sol.Storage)
@@ -115,7 +120,8 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// TestGivenStages: leave-one-out, statistical dimension and quality of a given K are those of the kernel, within their intervals.
+// TestGivenStages: leave-one-out, statistical dimension and quality of a given K are those of the kernel, within their
+// intervals.
 func TestGivenStages(t *testing.T) {
 	byPoints, byRows, p := given(t, 120, kernel.Gaussian{Sigma: 1}, false)
 	labs := map[string]*Lab{}
@@ -141,7 +147,8 @@ func TestGivenStages(t *testing.T) {
 	for _, m := range []StatDimMethod{ExactStatDim, SLQ} {
 		want := testkit.Must(labs["points"].StatDim(t.Context(), StatDimOptions{Method: ExactStatDim}))
 		got, err := labs["rows"].StatDim(t.Context(), StatDimOptions{Method: m})
-		if err != nil || want.Estimate.Value < got.Estimate.Lo*(1-1e-9) || want.Estimate.Value > got.Estimate.Hi*(1+1e-9) {
+		if err != nil || want.Estimate.Value < got.Estimate.Lo*(1-1e-9) ||
+			want.Estimate.Value > got.Estimate.Hi*(1+1e-9) {
 			t.Errorf("%v: %v is not in %v, %v", m, want.Estimate, got.Estimate, err)
 		}
 	}
@@ -152,8 +159,8 @@ func TestGivenStages(t *testing.T) {
 	}
 }
 
-// TestGivenIndefinite: with a K that is not positive semi-definite the residual is certified, against sums in 200 bits, and
-// what rests on K ≽ 0 is refused.
+// TestGivenIndefinite: with a K that is not positive semi-definite the residual is certified, against sums in 200 bits,
+// and what rests on K ≽ 0 is refused.
 func TestGivenIndefinite(t *testing.T) {
 	const n = 80
 	_, d, _ := given(t, n, kernel.Gaussian{Sigma: 1}, false)
@@ -188,7 +195,8 @@ func TestGivenIndefinite(t *testing.T) {
 		if r := math.Sqrt(rr / yy); !(math.Abs(r-float64(sol.TrueResidual)) <= float64(sol.Rounding)) {
 			t.Errorf("%v: residual %.3g, reported %.3g ± %.1g", solver, r, sol.TrueResidual, sol.Rounding)
 		}
-		testkit.Fails(t, testkit.ErrOf(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{})), "not positive semi-definite")
+		testkit.Fails(t, testkit.ErrOf(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{})),
+			"not positive semi-definite")
 	}
 	// Products in float64 are off by more than the diagonal would say.
 	a := testkit.Must(gram.NewExact(p, d.X, 0, 0, nil))
@@ -205,7 +213,8 @@ func TestGivenIndefinite(t *testing.T) {
 func TestGivenRefused(t *testing.T) {
 	_, d, p := given(t, 30, kernel.Gaussian{Sigma: 1}, false)
 	for want, cfg := range map[string]Config{
-		"no random features": {Precond: Features{}}, "stop residual": {Stop: bound.Stop{Rule: bound.ANorm}}, "neither Comm": {Comm: comm.Alone()},
+		"no random features": {Precond: Features{}}, "stop residual": {Stop: bound.Stop{Rule: bound.ANorm}},
+		"neither Comm": {Comm: comm.Alone()},
 	} {
 		cfg.Kernel, cfg.Lambda, cfg.Solver = p, 1, PCG
 		testkit.Fails(t, testkit.ErrOf(New(d, cfg)), want)

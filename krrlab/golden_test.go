@@ -20,20 +20,22 @@ const goldenRows = 40
 func goldenLab(t *testing.T, dir string, note func(string)) *Lab {
 	t.Helper()
 	const n = goldenRows
-	train := &datasets.Dataset{Name: "golden", Task: datasets.Regression, X: points.NewDense(n, 2, nil), Target: make([]float64, n)}
+	train := &datasets.Dataset{Name: "golden", Task: datasets.Regression, X: points.NewDense(n, 2, nil),
+		Target: make([]float64, n)}
 	for i := range n {
 		row := train.X.(*points.Dense).Row(i)
 		row[0], row[1], train.Target[i] = float64(i*i%37)/16, float64(i*11%29)/16, float64(i%5)-1.75
 	}
 	return newLab(t, train, Config{
-		Kernel: gauss, Lambda: 1.0 / 64, Precond: Features{S: 8}, Solver: PCG, Repeat: 2, Tol: 1e-6, Storage: gram.Float64, Seed: 3,
+		Kernel: gauss, Lambda: 1.0 / 64, Precond: Features{S: 8}, Solver: PCG, Repeat: 2, Tol: 1e-6,
+		Storage: gram.Float64, Seed: 3,
 		Checkpoint: &Checkpoint{Dir: dir, EveryIter: 1, Resume: true, Note: note},
 	})
 }
 
 // TestCheckpointGolden: a checkpoint that version 0.3.0 wrote, in the second of two repetitions, is read in all its
-// parts and gone on from to the answer of an unbroken solve; of another problem it is refused. It changes only if the format
-// does, on purpose.
+// parts and gone on from to the answer of an unbroken solve; of another problem it is refused. It changes only if the
+// format does, on purpose.
 func TestCheckpointGolden(t *testing.T) {
 	state := testkit.Must(os.ReadFile("testdata/checkpoint/checkpoint-00000015.krrc"))
 	dir := t.TempDir()
@@ -46,8 +48,10 @@ func TestCheckpointGolden(t *testing.T) {
 	}
 	want := solveLab(t, goldenLab(t, t.TempDir(), nil))
 	var off mat.Dense
-	if off.Sub(sol.Model.C, want.Model.C); !sol.Converged() || !(mat.Norm(&off, 2) <= 1e-3*mat.Norm(want.Model.C, 2)) || sol.Iterations <= 15 {
-		t.Errorf("%v after %d iterations, off by %g of %g", sol.Status, sol.Iterations, mat.Norm(&off, 2), mat.Norm(want.Model.C, 2))
+	if off.Sub(sol.Model.C, want.Model.C); !sol.Converged() || !(mat.Norm(&off, 2) <= 1e-3*mat.Norm(want.Model.C, 2)) ||
+		sol.Iterations <= 15 {
+		t.Errorf("%v after %d iterations, off by %g of %g", sol.Status, sol.Iterations, mat.Norm(&off, 2),
+			mat.Norm(want.Model.C, 2))
 	}
 	other := testkit.Must(l.With(func(c *Config) { c.Tol = 1e-5 }))
 	testkit.Fails(t, testkit.ErrOf(other.Solve(t.Context())), "of other data or another configuration")

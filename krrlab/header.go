@@ -65,7 +65,8 @@ func (l *Lab) header() Header {
 		spec = kernel.Spec{Name: k.String()}
 	}
 	h := Header{
-		Note: l.note, Dataset: l.given.Name, Source: l.given.Source, Task: l.given.Task.String(), Scaling: l.given.Scaling.String(), Mean: l.coding.Mean, Weighted: weighs, N: n, D: d, T: t,
+		Note: l.note, Dataset: l.given.Name, Source: l.given.Source, Task: l.given.Task.String(),
+		Scaling: l.given.Scaling.String(), Mean: l.coding.Mean, Weighted: weighs, N: n, D: d, T: t,
 		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
 	}
 	if l.given.Read != nil {

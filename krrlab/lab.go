@@ -76,12 +76,13 @@ type Config struct {
 
 	// Stop is what PCG, BlockPCG and CG end by. Default: the residual. By bound.ANorm they end where the bound of
 	// ‖c_j−c_j*‖_A/‖c_j*‖_A is at most Tol, by bound.Labels where at most a share of the labels of StopRows (nil: the
-	// training points) may still change, or at Tol. Status is then pcg.Stopped, and Solution.Criterion says what was met.
+	// training points) may still change, or at Tol. Status is then pcg.Stopped, and Solution.Criterion says what was
+	// met.
 	Stop     bound.Stop        `json:"stop" flag:"stop" default:"residual"`
 	StopRows *datasets.Dataset `json:"-"`
 
-	// Start, n×t, is where PCG, BlockPCG and CG begin, such as model.Model.Start of an earlier answer; the answer is the
-	// same within Tol. Direct does not look at it. Default: nil, they begin at 0.
+	// Start, n×t, is where PCG, BlockPCG and CG begin, such as model.Model.Start of an earlier answer; the answer is
+	// the same within Tol. Direct does not look at it. Default: nil, they begin at 0.
 	Start *mat.Dense `json:"-"`
 
 	// Monitor, if not nil, is called as the work goes on. If it returns an error, the stage ends, and

@@ -124,7 +124,8 @@ func TestOwnKernelDefault(t *testing.T) {
 			if e := apart(sol.Model.C, &ref.c); !(e <= 1e-6) || !sol.Converged() || sol.Precond != "rpcholesky" {
 				t.Errorf("%s, %v: %s with %q, coefficients off by %.3g", name, solver, sol.Status, sol.Precond, e)
 			}
-			if text := sol.String(); !strings.Contains(text, "randomly pivoted Cholesky (the kernel has no random features)") {
+			if text := sol.String(); !strings.Contains(text,
+				"randomly pivoted Cholesky (the kernel has no random features)") {
 				t.Errorf("%s: no reason in\n%s", name, text)
 			}
 		}
@@ -140,7 +141,8 @@ func TestOwnKernelDefault(t *testing.T) {
 		}
 	}
 	train := regression(kinds(DirectBelow+1, 2, 3)["float64"])
-	lab, err := New(train, Config{Kernel: kernel.Func{Name: "min", F: func(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }}, Lambda: 1})
+	lab, err := New(train, Config{Kernel: kernel.Func{Name: "min",
+		F: func(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }}, Lambda: 1})
 	if err != nil || lab.cfg.Precond.(RPCholesky).S != DefaultFeatures(DirectBelow+1) {
 		t.Errorf("above the direct limit: %+v, %v", lab, err)
 	}
@@ -149,8 +151,10 @@ func TestOwnKernelDefault(t *testing.T) {
 // TestRepeat checks that the median of several answers is one of them, and converged.
 func TestRepeat(t *testing.T) {
 	x := kinds(80, 4, 3)["float64"]
-	for policy, close := range map[ResidualPolicy]float64{ExactResidual: 1e-6, StoredResidual: 3} { // at 1e-5 float32 products are as far off as the residual
-		sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 30}, Repeat: 3, Tol: 1e-5, Exact: policy})
+	// at 1e-5 float32 products are as far off as the residual
+	for policy, close := range map[ResidualPolicy]float64{ExactResidual: 1e-6, StoredResidual: 3} {
+		sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 30}, Repeat: 3,
+			Tol: 1e-5, Exact: policy})
 		y := sol.System.Y
 		ref := newReference(t, gauss, x, 0.1, y)
 		for j, r := range ref.residuals(sol.Model.C, y) {
@@ -158,7 +162,8 @@ func TestRepeat(t *testing.T) {
 				t.Errorf("%v: residual %.3g of column %d, reported %.3g", policy, r, j, sol.TrueResiduals[j])
 			}
 		}
-		once := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 30}, Tol: 1e-5, Exact: policy})
+		once := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 30}, Tol: 1e-5,
+			Exact: policy})
 		if !sol.Converged() || sol.Iterations < 2*once.Iterations {
 			t.Errorf("%s after %d iterations in all, one run took %d", sol.Status, sol.Iterations, once.Iterations)
 		}
@@ -170,7 +175,8 @@ func TestRepeat(t *testing.T) {
 func TestResiduals(t *testing.T) {
 	x := kinds(100, 4, 5)["float64"]
 	for _, policy := range []ResidualPolicy{AutoResidual, ExactResidual, StoredResidual} {
-		sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 30}, Tol: 1e-4, Storage: gram.Float32, Exact: policy})
+		sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 30}, Tol: 1e-4,
+			Storage: gram.Float32, Exact: policy})
 		y := sol.System.Y
 		want := newReference(t, gauss, x, 0.1, y).residuals(sol.Model.C, y)
 		if policy == StoredResidual {
@@ -200,12 +206,15 @@ func TestResiduals(t *testing.T) {
 func TestRefine(t *testing.T) {
 	x := kinds(100, 4, 5)["float64"]
 	for tol, kind := range map[float64]string{1e-2: solve.AsStored, 1e-8: solve.InFloat64} {
-		lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 1e-3, Precond: Features{S: 60}, Tol: tol, Storage: gram.Float32})
+		lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 1e-3, Precond: Features{S: 60}, Tol: tol,
+			Storage: gram.Float32})
 		lab.policy.ExactWork = 0 // as for a large problem
 		sol := solveLab(t, lab)
 		want := newReference(t, gauss, x, 1e-3, sol.System.Y).residuals(sol.Model.C, sol.System.Y)
-		if !sol.Converged() || sol.ResidualKind != kind || worst(want) > tol || (sol.SampledResiduals == nil) != (kind == solve.InFloat64) {
-			t.Errorf("τ = %g: %s, %s, residual %.3g, sampled %v", tol, sol.Status, sol.ResidualKind, worst(want), sol.SampledResiduals)
+		if !sol.Converged() || sol.ResidualKind != kind || worst(want) > tol ||
+			(sol.SampledResiduals == nil) != (kind == solve.InFloat64) {
+			t.Errorf("τ = %g: %s, %s, residual %.3g, sampled %v", tol, sol.Status, sol.ResidualKind, worst(want),
+				sol.SampledResiduals)
 		}
 		if !sol.Kappa.Known() {
 			t.Errorf("τ = %g: κ is lost", tol)
@@ -223,14 +232,17 @@ func TestFixed16(t *testing.T) {
 			if large { // too much for float64
 				tol, kind = 2e-4, "K recomputed in float32"
 			}
-			lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: precondFor(solver, Features{S: 100}), Tol: tol, Solver: solver, Storage: gram.Fixed16})
+			lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02,
+				Precond: precondFor(solver, Features{S: 100}), Tol: tol, Solver: solver, Storage: gram.Fixed16})
 			if large {
 				lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
 			}
 			sol := solveLab(t, lab)
 			want := newReference(t, gauss, x, 0.02, lab.Targets()).residuals(sol.Model.C, lab.Targets())
-			if !sol.Converged() || sol.Storage != "fixed16" || sol.ResidualKind != kind || worst(want) > tol || (sol.SampledResiduals != nil) != large {
-				t.Errorf("%v, large %v: %s by %s, residual %.3g, sampled %v", solver, large, sol.Status, sol.ResidualKind, worst(want), sol.SampledResiduals)
+			if !sol.Converged() || sol.Storage != "fixed16" || sol.ResidualKind != kind || worst(want) > tol ||
+				(sol.SampledResiduals != nil) != large {
+				t.Errorf("%v, large %v: %s by %s, residual %.3g, sampled %v", solver, large, sol.Status,
+					sol.ResidualKind, worst(want), sol.SampledResiduals)
 			}
 			if sol.KBytes > 2*300*310+20000 {
 				t.Errorf("K takes %d bytes", sol.KBytes)
@@ -238,7 +250,8 @@ func TestFixed16(t *testing.T) {
 		}
 	}
 	poly := kernels[4]
-	lab := newLab(t, classes(x, 3), Config{Kernel: poly, Lambda: 0.02, Precond: Features{S: 100}, Solver: PCG, Storage: gram.Fixed16})
+	lab := newLab(t, classes(x, 3), Config{Kernel: poly, Lambda: 0.02, Precond: Features{S: 100}, Solver: PCG,
+		Storage: gram.Fixed16})
 	testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), "[0, 1]")
 }
 
@@ -246,10 +259,12 @@ func TestFixed16(t *testing.T) {
 // predicted, not proved, is checked by rows as others are.
 func TestRefinedIsChecked(t *testing.T) {
 	x := kinds(300, 4, 5)["float64"]
-	lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: Features{S: 100}, Tol: 1e-8, Solver: PCG, Storage: gram.Fixed16})
+	lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: Features{S: 100}, Tol: 1e-8,
+		Solver: PCG, Storage: gram.Fixed16})
 	lab.policy.ExactWork = 0
 	sol := solveLab(t, lab)
-	if !sol.Converged() || sol.ResidualKind != "K recomputed in float64" || sol.Roundings == nil && sol.StorageResiduals == nil {
+	if !sol.Converged() || sol.ResidualKind != "K recomputed in float64" ||
+		sol.Roundings == nil && sol.StorageResiduals == nil {
 		t.Errorf("%s by %s, rounding %v, by rows %v", sol.Status, sol.ResidualKind, sol.Roundings, sol.StorageResiduals)
 	}
 }
@@ -260,8 +275,10 @@ func TestNotConverged(t *testing.T) {
 	sol := mustSolve(t, regression(x), Config{Kernel: gauss, Lambda: 1e-4, Solver: CG, Tol: 1e-10, MaxIter: 3})
 	y := sol.System.Y
 	want := newReference(t, gauss, x, 1e-4, y).residuals(sol.Model.C, y)
-	if sol.Converged() || sol.Iterations != 3 || sol.Status != pcg.MaxIterations || math.Abs(sol.TrueResiduals[0]/want[0]-1) > 1e-6 {
-		t.Errorf("%s after %d iterations, residual %.6g, want %.6g", sol.Status, sol.Iterations, sol.TrueResiduals[0], want[0])
+	if sol.Converged() || sol.Iterations != 3 || sol.Status != pcg.MaxIterations ||
+		math.Abs(sol.TrueResiduals[0]/want[0]-1) > 1e-6 {
+		t.Errorf("%s after %d iterations, residual %.6g, want %.6g", sol.Status, sol.Iterations, sol.TrueResiduals[0],
+			want[0])
 	}
 }
 
@@ -272,7 +289,8 @@ func TestDegenerate(t *testing.T) {
 		copy(x.Row(i), []float64{float64(i % 4), 7, 0})
 	}
 	for _, solver := range []Solver{PCG, CG, Direct} {
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: solver, Precond: precondFor(solver, Features{S: 20}), Tol: 1e-6}
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: solver, Precond: precondFor(solver, Features{S: 20}),
+			Tol: 1e-6}
 		sol := mustSolve(t, regression(x), cfg)
 		ref := newReference(t, gauss, x, 0.1, sol.System.Y)
 		if e := apart(sol.Model.C, &ref.c); e > 1e-4 || !sol.Converged() {
@@ -312,7 +330,8 @@ func seedsAndThreads(t *testing.T) {
 			seed    uint64
 		}{{1, 1}, {2, 1}, {3, 1}, {2, 2}} {
 			accel.SetThreads(run.threads)
-			sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: precondFor(solver, Features{S: 60}), Solver: solver, Seed: run.seed})
+			sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: precondFor(solver, Features{S: 60}),
+				Solver: solver, Seed: run.seed})
 			c = append(c, sol.Model.C)
 		}
 		if !mat.Equal(c[0], c[1]) || !mat.Equal(c[0], c[2]) {
@@ -357,12 +376,13 @@ func TestCancel(t *testing.T) {
 	train := regression(kinds(600, 5, 6)["float64"])
 	for _, name := range []stage.Name{stage.Features, stage.Factor, stage.Kernel, stage.Solve} {
 		ctx, cancel := context.WithCancel(t.Context())
-		lab := testkit.Must(New(train, Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Tol: 1e-12, Monitor: func(e Event) error {
-			if e.Stage == name {
-				cancel()
-			}
-			return nil
-		}}))
+		lab := testkit.Must(New(train, Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Tol: 1e-12,
+			Monitor: func(e Event) error {
+				if e.Stage == name {
+					cancel()
+				}
+				return nil
+			}}))
 		if sol, err := lab.Solve(ctx); !errors.Is(err, context.Canceled) || (sol != nil) != (name == stage.Solve) {
 			t.Errorf("cancelled in %s: %v, %v", name, sol, err)
 		}
@@ -398,9 +418,12 @@ func TestNoNumbers(t *testing.T) {
 	train := regression(kinds(5, 3, 1)["float64"])
 	train.X = points.NewDense(5, 0, nil)
 	testkit.Fails(t, testkit.ErrOf(New(train, Config{Kernel: gauss, Lambda: 1})), "dimension 0")
-	sol := mustSolve(t, regression(kinds(40, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 10}})
+	sol := mustSolve(t, regression(kinds(40, 3, 1)["float64"]),
+		Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 10}})
 	sol.Model.Scaling = &datasets.Scaling{Kind: "unit", Scale: []float64{1, 1, 1}}
-	testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), sol.Model, VerifyOptions{Train: sol.System.Train, Test: regression(kinds(4, 2, 1)["float64"])})), "the test data have 2 features, the model was fitted on 3")
+	testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), sol.Model,
+		VerifyOptions{Train: sol.System.Train, Test: regression(kinds(4, 2, 1)["float64"])})),
+		"the test data have 2 features, the model was fitted on 3")
 }
 
 // TestParse checks the names.
@@ -411,7 +434,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%v: %v, %v", s, got, err)
 		}
 	}
-	for _, p := range []Preconditioner{None{}, Features{S: 3, LambdaP: 2, Form: precond.FormEigen, Orthogonal: true}, Nystrom{S: 3}, RPCholesky{LambdaP: 1}} {
+	for _, p := range []Preconditioner{None{}, Features{S: 3, LambdaP: 2, Form: precond.FormEigen, Orthogonal: true},
+		Nystrom{S: 3}, RPCholesky{LambdaP: 1}} {
 		spec := testkit.Must(SpecOf(p, gauss))
 		if got, err := spec.Preconditioner(gauss); err != nil || got != p {
 			t.Errorf("%#v: %#v, %v", p, got, err)

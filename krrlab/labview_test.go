@@ -12,7 +12,8 @@ import (
 // TestShown looks at what a notebook shows of a problem and of its solution.
 func TestShown(t *testing.T) {
 	pair := testkit.Must(datasets.Load(t.Context(), "synthetic-regression", &datasets.LoadOptions{N: 200}))
-	lab := newLab(t, pair.Train, Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.1, Solver: PCG, Precond: Features{S: 50}})
+	lab := newLab(t, pair.Train, Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.1, Solver: PCG,
+		Precond: Features{S: 50}})
 	sol := solveLab(t, lab)
 	dense := newLab(t, pair.Train, Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.1, Solver: Direct})
 	exact := solveLab(t, dense)

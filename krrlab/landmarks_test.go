@@ -88,11 +88,13 @@ func TestChosenLandmarks(t *testing.T) {
 		t.Errorf("FFᵀ is off by %.3g", e)
 	}
 	q, err := l.Quality(t.Context(), QualityOptions{})
-	if err != nil || !(q.Certain > 1) || q.Exact.Value > q.Certain || q.Precond != "Nyström landmarks (farthest points)" || q.S != s {
+	if err != nil || !(q.Certain > 1) || q.Exact.Value > q.Certain ||
+		q.Precond != "Nyström landmarks (farthest points)" || q.S != s {
 		t.Errorf("%+v, %v", q, err)
 	}
 	sol := mustSolve(t, train, cfg)
-	if text := sol.String(); !sol.Converged() || !strings.Contains(text, "pcg, Nyström landmarks (farthest points), s = 30") {
+	if text := sol.String(); !sol.Converged() ||
+		!strings.Contains(text, "pcg, Nyström landmarks (farthest points), s = 30") {
 		t.Error(text)
 	}
 	onEachRank(t, 2, n, cfg, func(rank int, other *Solution) {
@@ -113,7 +115,8 @@ func TestChosenLandmarks(t *testing.T) {
 	if fewer := mustSolve(t, train, cfg); fewer.S != s-5 {
 		t.Errorf("rank %d of %d landmarks", fewer.S, s-5)
 	}
-	if m, err := newLab(t, train, cfg).LambdaP(t.Context(), LambdaPOptions{Points: 2, Sizes: []int{10, 20}}); err != nil || len(m.Sweeps) != 2 {
+	if m, err := newLab(t, train, cfg).LambdaP(t.Context(),
+		LambdaPOptions{Points: 2, Sizes: []int{10, 20}}); err != nil || len(m.Sweeps) != 2 {
 		t.Errorf("%v, %v", m, err)
 	}
 }

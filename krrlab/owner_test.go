@@ -17,7 +17,8 @@ import (
 func TestOwner(t *testing.T) {
 	owner := func(train *datasets.Dataset, change func(*Config)) [32]byte {
 		t.Helper()
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20, LambdaP: 0.2}, Tol: 1e-6, Seed: 3, Storage: gram.Float64}
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20, LambdaP: 0.2}, Tol: 1e-6,
+			Seed: 3, Storage: gram.Float64}
 		if change != nil {
 			change(&cfg)
 		}
@@ -50,11 +51,18 @@ func TestOwner(t *testing.T) {
 		differs(what, owner(train, change))
 	}
 	for what, change := range map[string]func(d *datasets.Dataset){
-		"a class":      func(d *datasets.Dataset) { d.Class[7] = (d.Class[7] + 1) % len(d.Labels) },
-		"a label":      func(d *datasets.Dataset) { d.Labels[1] += "x" },
-		"a number":     func(d *datasets.Dataset) { x := d.X.(*points.Dense); x.Data[5] = math.Nextafter(x.Data[5], 9) },
-		"a row less":   func(d *datasets.Dataset) { *d = *d.Head(39) },
-		"numbers as y": func(d *datasets.Dataset) { d.Task, d.Target, d.Class = datasets.Regression, make([]float64, 40), nil },
+		"a class": func(d *datasets.Dataset) { d.Class[7] = (d.Class[7] + 1) % len(d.Labels) },
+		"a label": func(d *datasets.Dataset) { d.Labels[1] += "x" },
+		"a number": func(d *datasets.Dataset) {
+			x := d.X.(*points.Dense)
+			x.Data[5] = math.Nextafter(x.Data[5],
+				9)
+		},
+		"a row less": func(d *datasets.Dataset) { *d = *d.Head(39) },
+		"numbers as y": func(d *datasets.Dataset) {
+			d.Task, d.Target, d.Class = datasets.Regression,
+				make([]float64, 40), nil
+		},
 		"another y": func(d *datasets.Dataset) {
 			d.Task, d.Target, d.Class = datasets.Regression, make([]float64, 40), nil
 			d.Target[39] = 1e-3

@@ -42,18 +42,21 @@ func TestScikitLearn(t *testing.T) {
 		for _, k := range kernels[:suite.Scale(2, len(kernels), len(kernels))] { // a start of Python each
 			spec := testkit.Must(kernel.ToSpec(k))
 			number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-			args := []string{script, "--train", file("x"), "--target", file("y"), "--test", file("at"), "--out", file("p"), "--kernel", spec.Name, "--lambda", "0.02"}
+			args := []string{script, "--train", file("x"), "--target", file("y"), "--test", file("at"), "--out",
+				file("p"), "--kernel", spec.Name, "--lambda", "0.02"}
 			if spec.Sigma > 0 {
 				args = append(args, "--sigma", number(spec.Sigma))
 			} else {
-				args = append(args, "--gamma", number(spec.Gamma), "--coef0", number(spec.Coef0), "--degree", strconv.Itoa(spec.Degree))
+				args = append(args, "--gamma", number(spec.Gamma), "--coef0", number(spec.Coef0), "--degree",
+					strconv.Itoa(spec.Degree))
 			}
 			if out, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
 			want := mat.NewDense(m, cols, readArray(t, file("p")))
 			for solver, m := range map[Solver]Preconditioner{PCG: Features{S: 100}, CG: nil, Direct: nil} {
-				sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.02, Precond: m, Solver: solver, Tol: 1e-6, MaxIter: 5000})
+				sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.02, Precond: m, Solver: solver, Tol: 1e-6,
+					MaxIter: 5000})
 				for _, float64s := range []bool{false, true} {
 					f := testkit.Must(sol.Model.Decision(t.Context(), at, &model.Options{Float64: float64s}))
 					if e := apart(f, want); !(e <= 1e-3) || !sol.Converged() {

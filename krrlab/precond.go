@@ -90,11 +90,12 @@ func (f Features) settled(k kernel.Kernel, n int, lambda float64) (approximation
 }
 
 func (f Features) recipe() *recipe {
-	return &recipe{f, "features", f.S, f.LambdaP, f.Form, Features{Map: f.Map, Orthogonal: f.Orthogonal}, func(ctx context.Context, l *Lab, s, rep int) (*factor, error) {
-		lo, hi := l.featureRows()
-		z, err := l.features(ctx, f.Map, s, rep, lo, hi)
-		return &factor{z: z}, err
-	}}
+	return &recipe{f, "features", f.S, f.LambdaP, f.Form, Features{Map: f.Map, Orthogonal: f.Orthogonal},
+		func(ctx context.Context, l *Lab, s, rep int) (*factor, error) {
+			lo, hi := l.featureRows()
+			z, err := l.features(ctx, f.Map, s, rep, lo, hi)
+			return &factor{z: z}, err
+		}}
 }
 
 // String returns "Nyström landmarks", and how they are chosen.
@@ -127,9 +128,11 @@ func (p Nystrom) recipe() *recipe {
 				return nil, fmt.Errorf("krrlab: the landmarks %v: %w", p.Landmarks, err)
 			}
 			if len(chosen) > s {
-				return nil, fmt.Errorf("krrlab: the landmarks %v are %d points: want at most s = %d", p.Landmarks, len(chosen), s)
+				return nil, fmt.Errorf("krrlab: the landmarks %v are %d points: want at most s = %d", p.Landmarks,
+					len(chosen), s)
 			}
-			return landmarks(func(ctx context.Context, k lowrank.Source, _ int, _ rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
+			return landmarks(func(ctx context.Context, k lowrank.Source, _ int, _ rng.Stream,
+				o *lowrank.Options) (*lowrank.Factor, error) {
 				return lowrank.NystromAt(ctx, k, chosen, o)
 			})(ctx, l, s, rep)
 		}
@@ -214,8 +217,8 @@ func checkRank(s, n int) error {
 	return nil
 }
 
-// checkSize is the door of a problem's numbers: targets, λ, λ_p, and y/λ, the size of coefficients. Squares of what comes in,
-// and their sums, are normal numbers of float64, and nothing behind the door guards against others.
+// checkSize is the door of a problem's numbers: targets, λ, λ_p, and y/λ, the size of coefficients. Squares of what
+// comes in, and their sums, are normal numbers of float64, and nothing behind the door guards against others.
 func checkSize(what string, v float64) error {
 	if !inRange(v) {
 		return fmt.Errorf("%s = %g: want a positive number from 1e-100 to 1e100", what, v)
@@ -233,7 +236,8 @@ func (l *Lab) features(ctx context.Context, dist feature.Dist, s, rep, lo, hi in
 	n, d, _ := l.Dims()
 	need := 4 * int64(hi-lo) * int64(s)
 	if l.cfg.Memory > 0 && need > l.cfg.Memory {
-		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features", n, s, accel.Bytes(need), accel.Bytes(l.cfg.Memory))
+		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features", n, s,
+			accel.Bytes(need), accel.Bytes(l.cfg.Memory))
 	}
 	m, err := dist.Sample(d, s, rng.New(l.cfg.Seed).Sub("features", uint64(rep)))
 	if err != nil {
@@ -246,14 +250,17 @@ func (l *Lab) features(ctx context.Context, dist feature.Dist, s, rep, lo, hi in
 // columns of K. However K is stored, the columns are formed anew in float64, by differences where inner
 // products would cancel beyond what a factorization of this rank rounds: what the factor says for
 // certain is said of K itself.
-func landmarks(method func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor, error)) func(context.Context, *Lab, int, int) (*factor, error) {
+func landmarks(method func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor,
+	error)) func(context.Context, *Lab, int, int) (*factor, error) {
 	return func(ctx context.Context, l *Lab, s, rep int) (*factor, error) {
 		trace := mat.Trace(mat.NewDiagDense(l.train.Len(), kernel.Diag(l.cfg.Kernel, l.train.X)))
-		k, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, max(l.cfg.Lambda/1000, 0x1p-52*float64(s)*trace), l.comm)
+		k, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, max(l.cfg.Lambda/1000, 0x1p-52*float64(s)*trace),
+			l.comm)
 		if err != nil {
 			return nil, err
 		}
-		f, err := method(ctx, k, s, rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep)), &lowrank.Options{Progress: l.watch(ctx, stage.Features)})
+		f, err := method(ctx, k, s, rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep)),
+			&lowrank.Options{Progress: l.watch(ctx, stage.Features)})
 		if err != nil {
 			return nil, err
 		}

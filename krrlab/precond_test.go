@@ -57,7 +57,8 @@ func TestUserDefined(t *testing.T) {
 		l := newLab(t, train, cfg)
 		sol := solveLab(t, l)
 		ref := newReference(t, gauss, train.X, 0.1, l.y)
-		if e := apart(sol.Model.C, &ref.c); e > 1e-5 || !sol.Converged() || sol.Solver != PCG || sol.Precond != p.String() || sol.LambdaP.Known() || sol.S != 0 {
+		if e := apart(sol.Model.C, &ref.c); e > 1e-5 || !sol.Converged() || sol.Solver != PCG ||
+			sol.Precond != p.String() || sol.LambdaP.Known() || sol.S != 0 {
 			t.Errorf("%v: off by %.3g; %+v", p, e, sol)
 		}
 		if text := sol.String(); !strings.Contains(text, "pcg, preconditioner "+p.String()) {
@@ -75,10 +76,13 @@ func TestUserDefined(t *testing.T) {
 		}
 		kappa := svd.Cond()
 		q, err := l.Quality(t.Context(), QualityOptions{})
-		if err != nil || q.Kappa.Lo > kappa*(1+1e-9) || q.Kappa.Lo < kappa/2 || !math.IsInf(q.Kappa.Hi, 1) || q.Bound != 0 || q.Exact == nil || !(q.Exact.Lo <= kappa*(1+1e-9) && kappa <= q.Exact.Hi*(1+1e-9)) || *q.Actual < 1 {
+		if err != nil || q.Kappa.Lo > kappa*(1+1e-9) || q.Kappa.Lo < kappa/2 || !math.IsInf(q.Kappa.Hi, 1) ||
+			q.Bound != 0 || q.Exact == nil || !(q.Exact.Lo <= kappa*(1+1e-9) && kappa <= q.Exact.Hi*(1+1e-9)) ||
+			*q.Actual < 1 {
 			t.Errorf("%v: κ = %.6g, %+v, %v", p, kappa, q, err)
 		}
-		if err := q.Plot().Validate(); err != nil || !strings.Contains(q.String(), p.String()) || !strings.Contains(q.String(), "one-sided") || q.APriori.Known() {
+		if err := q.Plot().Validate(); err != nil || !strings.Contains(q.String(), p.String()) ||
+			!strings.Contains(q.String(), "one-sided") || q.APriori.Known() {
 			t.Errorf("%v:\n%s", err, q)
 		}
 		onEachRank(t, 2, n, cfg, func(rank int, s *Solution) {
@@ -122,7 +126,11 @@ func TestUserDefinedRefused(t *testing.T) {
 			_, err := l.Solve(t.Context())
 			return err
 		},
-		"method free needs": func(l *Lab) error { _, err := l.StatDim(t.Context(), StatDimOptions{Method: FreeStatDim}); return err },
+		"method free needs": func(l *Lab) error {
+			_,
+				err := l.StatDim(t.Context(), StatDimOptions{Method: FreeStatDim})
+			return err
+		},
 	} {
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{}})
 		testkit.Fails(t, run(l), want)
@@ -136,11 +144,12 @@ func TestUserDefinedRefused(t *testing.T) {
 	}
 }
 
-// TestPrecondKept: a preconditioner that is given, to New, to With or as JSON, is the one that solves and that Quality judges, whatever the
-// solver was where that was left open, and with a solver that has none it is an error of a line.
+// TestPrecondKept: a preconditioner that is given, to New, to With or as JSON, is the one that solves and that Quality
+// judges, whatever the solver was where that was left open, and with a solver that has none it is an error of a line.
 func TestPrecondKept(t *testing.T) {
 	train := ranksProblem(60)
-	for _, p := range []Preconditioner{Features{}, Features{S: 20}, Nystrom{S: 30}, RPCholesky{S: 30}, RPCholesky{LambdaP: 2}, Vecchia{S: 10}, Vecchia{Neighbors: 5}, Given{M: diagonal{60}}, scaled{}} {
+	for _, p := range []Preconditioner{Features{}, Features{S: 20}, Nystrom{S: 30}, RPCholesky{S: 30},
+		RPCholesky{LambdaP: 2}, Vecchia{S: 10}, Vecchia{Neighbors: 5}, Given{M: diagonal{60}}, scaled{}} {
 		if spec, err := SpecOf(p, gauss); err == nil && spec.Name != "" { // through JSON
 			if p, err = spec.Preconditioner(gauss); err != nil {
 				t.Fatal(err)
@@ -163,8 +172,10 @@ func TestPrecondKept(t *testing.T) {
 			for _, l := range []*Lab{now, later} {
 				q := testkit.Must(l.Quality(t.Context(), QualityOptions{Steps: 3, NoSolve: true, ExactBelow: -1}))
 				first, _, _ := strings.Cut(q.String(), "\n")
-				if plain(l.cfg.Solver) || !strings.HasPrefix(l.cfg.Precond.String(), p.String()) && q.Features == "" || !strings.Contains(first, cmp.Or(q.Features, l.precondName())) {
-					t.Errorf("%v, %v: solver %v, preconditioner %v, judged: %s", asked, p, l.cfg.Solver, l.cfg.Precond, first)
+				if plain(l.cfg.Solver) || !strings.HasPrefix(l.cfg.Precond.String(), p.String()) && q.Features == "" ||
+					!strings.Contains(first, cmp.Or(q.Features, l.precondName())) {
+					t.Errorf("%v, %v: solver %v, preconditioner %v, judged: %s", asked, p, l.cfg.Solver, l.cfg.Precond,
+						first)
 				}
 			}
 			if l, err := later.With(func(c *Config) { c.Solver = Direct }); err == nil {
@@ -172,7 +183,8 @@ func TestPrecondKept(t *testing.T) {
 			}
 		}
 	}
-	for want, change := range map[Solver]func(*Config){PCG: func(c *Config) { c.Solver = PCG }, Direct: func(c *Config) { c.Tol = 1e-5 }, CG: func(c *Config) { c.Solver = CG }} {
+	for want, change := range map[Solver]func(*Config){PCG: func(c *Config) { c.Solver = PCG },
+		Direct: func(c *Config) { c.Tol = 1e-5 }, CG: func(c *Config) { c.Solver = CG }} {
 		m, err := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1}).With(change)
 		if err != nil || m.cfg.Solver != want || m.plain() != plain(want) {
 			t.Errorf("want %v: %v, %v", want, m, err)

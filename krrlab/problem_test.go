@@ -21,7 +21,8 @@ import (
 func TestShared(t *testing.T) {
 	ctx := context.Background()
 	train := datasets.SyntheticClasses(400, 3, 4, 0.05, 3)
-	base := Config{Kernel: kernel.Gaussian{Sigma: 0.7}, Lambda: 0.05, Precond: Features{S: 60}, Tol: 1e-6, Storage: gram.Float64, Seed: 7}
+	base := Config{Kernel: kernel.Gaussian{Sigma: 0.7}, Lambda: 0.05, Precond: Features{S: 60}, Tol: 1e-6,
+		Storage: gram.Float64, Seed: 7}
 	first := newLab(t, train, base)
 	for _, c := range []struct {
 		name   string
@@ -31,20 +32,23 @@ func TestShared(t *testing.T) {
 		{"first", func(c *Config) {}, nil},
 		{"tolerance", func(c *Config) { c.Tol = 1e-2 }, []string{"features", "factor", "kernel"}},
 		{"λ_p", func(c *Config) { c.Precond = Features{S: 60, LambdaP: 0.5} }, []string{"features", "ZᵀZ", "kernel"}},
-		{"form", func(c *Config) { c.Precond = Features{S: 60, LambdaP: 0.5, Form: 2} }, []string{"features", "ZᵀZ", "kernel"}},
+		{"form", func(c *Config) { c.Precond = Features{S: 60, LambdaP: 0.5, Form: 2} },
+			[]string{"features", "ZᵀZ", "kernel"}},
 		{"seed", func(c *Config) { c.Seed = 8 }, []string{"kernel"}},
 		{"s", func(c *Config) { c.Seed, c.Precond = 8, Features{S: 90} }, []string{"kernel"}},
 		{"landmarks", func(c *Config) { c.Precond = Nystrom{S: 60} }, []string{"kernel"}},
 		{"no preconditioner", func(c *Config) { c.Solver, c.Precond = CG, nil }, []string{"kernel"}},
 		{"storage", func(c *Config) { c.Storage, c.Solver, c.Precond = gram.Float32, CG, nil }, nil},
-		{"two preconditioners", func(c *Config) { c.Storage, c.Repeat, c.Tol = gram.Float32, 2, 1e-6 }, []string{"kernel"}},
+		{"two preconditioners", func(c *Config) { c.Storage, c.Repeat, c.Tol = gram.Float32, 2, 1e-6 },
+			[]string{"kernel"}},
 	} {
 		cfg := base
 		c.change(&cfg)
 		alone := solveWith(t, ctx, train, cfg)
 		l := testkit.Must(first.With(func(c *Config) { *c = cfg }))
 		got := testkit.Must(l.Solve(ctx))
-		if !mat.Equal(alone.Model.C, got.Model.C) || alone.Iterations != got.Iterations || !reflect.DeepEqual(alone.TrueResiduals, got.TrueResiduals) {
+		if !mat.Equal(alone.Model.C, got.Model.C) || alone.Iterations != got.Iterations ||
+			!reflect.DeepEqual(alone.TrueResiduals, got.TrueResiduals) {
 			t.Errorf("%s: not the same answer as alone", c.name)
 		}
 		if !slices.Equal(got.Shared, c.want) {
@@ -72,7 +76,8 @@ func solveWith(t *testing.T, ctx context.Context, train *datasets.Dataset, cfg C
 func TestSharedRefines(t *testing.T) {
 	ctx := context.Background()
 	train := datasets.SyntheticRegression(400, 3, 0.1, 3)
-	coarse := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Precond: Features{S: 60}, Tol: 1e-1, Solver: PCG, Seed: 7})
+	coarse := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Precond: Features{S: 60},
+		Tol: 1e-1, Solver: PCG, Seed: 7})
 	if sol, err := coarse.Solve(ctx); err != nil || sol.Storage != "float32" {
 		t.Fatalf("storage %s at τ = 0.1, %v", sol.Storage, err)
 	}

@@ -66,9 +66,11 @@ func TestRadialAgainstDense(t *testing.T) {
 		for kind, x := range kinds(n, d, 7) {
 			train := regression(x)
 			for _, cfg := range []Config{
-				{}, {Solver: PCG}, {Solver: BlockPCG, Precond: Features{S: 60, Orthogonal: true}}, {Precond: Nystrom{S: 40}},
+				{}, {Solver: PCG}, {Solver: BlockPCG, Precond: Features{S: 60, Orthogonal: true}},
+				{Precond: Nystrom{S: 40}},
 				{Precond: RPCholesky{S: 40}, Storage: gram.Fixed16}, {Solver: CG, Storage: gram.Recompute},
-				{Solver: PCG, Kernel: unsloped{k}}, {Precond: RPCholesky{S: 40}, Kernel: unsloped{k}, Storage: gram.Float32},
+				{Solver: PCG, Kernel: unsloped{k}},
+				{Precond: RPCholesky{S: 40}, Kernel: unsloped{k}, Storage: gram.Float32},
 			} {
 				if cfg.Kernel == nil {
 					cfg.Kernel = k
@@ -77,7 +79,8 @@ func TestRadialAgainstDense(t *testing.T) {
 				sol := mustSolve(t, train, cfg)
 				ref := newReference(t, k, x, lambda, sol.System.Y)
 				if e := apart(sol.Model.C, &ref.c); !sol.Converged() || e > 1e-6 {
-					t.Errorf("%v, %s points, %T by %v, %v: %v, coefficients off by %.3g", path, kind, cfg.Kernel, sol.Solver, cfg.Precond, sol.Status, e)
+					t.Errorf("%v, %s points, %T by %v, %v: %v, coefficients off by %.3g", path, kind, cfg.Kernel,
+						sol.Solver, cfg.Precond, sol.Status, e)
 				}
 				f := testkit.Must(sol.Model.Decision(t.Context(), test, nil))
 				if e := apart(f, ref.predict(test)); e > 2e-5 {
@@ -104,7 +107,8 @@ func TestRegisteredKernel(t *testing.T) {
 		t.Errorf("the model that was read predicts otherwise: %v", err)
 	}
 	v, err := Verify(t.Context(), m, VerifyOptions{Train: train})
-	if err != nil || !(float64(v.Residual) <= 1e-6) || !strings.Contains(v.String(), ": proved\n") || !strings.Contains(v.String(), "not covered") {
+	if err != nil || !(float64(v.Residual) <= 1e-6) || !strings.Contains(v.String(), ": proved\n") ||
+		!strings.Contains(v.String(), "not covered") {
 		t.Errorf("verified: %v, %v", v, err)
 	}
 	other := mustSolve(t, train, Config{Kernel: unsloped{quadric{2}}, Lambda: 0.1})
@@ -143,8 +147,9 @@ func TestFuncWith(t *testing.T) {
 	}
 }
 
-// TestEvaluatedOnce: a kernel of which only Eval is known is evaluated once for each pair of points, and for the columns of landmarks, and its residuals are in float64 with
-// a certain rounding all the same; beyond the memory for that, or of more points, residuals are of K as stored.
+// TestEvaluatedOnce: a kernel of which only Eval is known is evaluated once for each pair of points, and for the
+// columns of landmarks, and its residuals are in float64 with a certain rounding all the same; beyond the memory for
+// that, or of more points, residuals are of K as stored.
 func TestEvaluatedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		n    int
@@ -162,7 +167,8 @@ func TestEvaluatedOnce(t *testing.T) {
 		"asked for":        {600, Config{Solver: CG, Exact: ExactResidual}, 1.25},
 	} {
 		var calls atomic.Int64
-		c.cfg.Kernel = kernel.Func{Name: "own", F: func(x, z []float64) float64 { calls.Add(1); return gauss.Eval(x, z) }}
+		c.cfg.Kernel = kernel.Func{Name: "own",
+			F: func(x, z []float64) float64 { calls.Add(1); return gauss.Eval(x, z) }}
 		c.cfg.Lambda = 0.1
 		train := regression(kinds(c.n, 3, 5)["float64"])
 		sol := mustSolve(t, train, c.cfg)
@@ -171,9 +177,12 @@ func TestEvaluatedOnce(t *testing.T) {
 		}
 		exact := trueResiduals(c.cfg.Kernel, rows(train.X), 0.1, sol.Model.C, sol.System.Y)[0]
 		if !sol.Converged() || sol.Roundings == nil || !(math.Abs(sol.TrueResiduals[0]-exact) <= sol.Roundings[0]) {
-			t.Errorf("%s: %v, residual %v ± %v, and it is %g", name, sol.Status, sol.TrueResiduals, sol.Roundings, exact)
+			t.Errorf("%s: %v, residual %v ± %v, and it is %g", name, sol.Status, sol.TrueResiduals, sol.Roundings,
+				exact)
 		}
-		if text := newLab(t, train, c.cfg).String() + sol.String(); strings.Contains(text, "as the residual is not") || !strings.Contains(text, "not certain, as nothing proves that the kernel is positive semi-definite") || !strings.Contains(text, "cannot be saved") {
+		if text := newLab(t, train, c.cfg).String() + sol.String(); strings.Contains(text, "as the residual is not") ||
+			!strings.Contains(text, "not certain, as nothing proves that the kernel is positive semi-definite") ||
+			!strings.Contains(text, "cannot be saved") {
 			t.Errorf("%s:\n%s", name, text)
 		}
 	}

@@ -54,10 +54,13 @@ func sameAnswer(a, b *Solution) string {
 	case !mat.Equal(a.Model.C, b.Model.C):
 		return fmt.Sprintf("coefficients that differ by %.2g", apart(a.Model.C, b.Model.C))
 	case !slices.Equal(a.TrueResiduals, b.TrueResiduals) || !slices.Equal(a.SampledResiduals, b.SampledResiduals):
-		return fmt.Sprintf("residuals %v, %v, want %v, %v", a.TrueResiduals, a.SampledResiduals, b.TrueResiduals, b.SampledResiduals)
-	case !reflect.DeepEqual(a.Error, b.Error) || a.Criterion != b.Criterion || a.LabelsOpen != b.LabelsOpen || a.LabelsOf != b.LabelsOf:
+		return fmt.Sprintf("residuals %v, %v, want %v, %v", a.TrueResiduals, a.SampledResiduals, b.TrueResiduals,
+			b.SampledResiduals)
+	case !reflect.DeepEqual(a.Error, b.Error) || a.Criterion != b.Criterion || a.LabelsOpen != b.LabelsOpen ||
+		a.LabelsOf != b.LabelsOf:
 		return fmt.Sprintf("bounds %+v, %s, want %+v, %s", a.Error, a.Criterion, b.Error, b.Criterion)
-	case fmt.Sprint(a.Kappa, a.KappaBound, a.StatDim, a.KBound) != fmt.Sprint(b.Kappa, b.KappaBound, b.StatDim, b.KBound):
+	case fmt.Sprint(a.Kappa, a.KappaBound, a.StatDim, a.KBound) != fmt.Sprint(b.Kappa, b.KappaBound, b.StatDim,
+		b.KBound):
 		return "κ, its bound, s_λ or ‖E‖₂"
 	}
 	return ""
@@ -89,7 +92,8 @@ func TestRanks(t *testing.T) {
 					continue
 				}
 				library := []string{"go", "openblas"}[(i+j+k)%2] // either has half of them, and all pairs
-				cases[library][fmt.Sprintf("%v %v %v", p.recipe().name, s, st)] = Config{Solver: s, Precond: p, Storage: st, Tol: 1e-6}
+				cases[library][fmt.Sprintf("%v %v %v", p.recipe().name, s, st)] = Config{Solver: s, Precond: p,
+					Storage: st, Tol: 1e-6}
 			}
 		}
 	}
@@ -99,7 +103,8 @@ func TestRanks(t *testing.T) {
 				cfg.Kernel, cfg.Lambda, cfg.Seed = gauss, max(cfg.Lambda, 0.1), 5
 				accel.SetThreads(2)
 				lone := mustSolve(t, ranksProblem(n), cfg)
-				if !(float64(lone.TrueResidual) <= cfg.Tol || cfg.Tol == 0 && lone.Converged()) { // float64 reaches 1e-12, certainly or not
+				// float64 reaches 1e-12, certainly or not
+				if !(float64(lone.TrueResidual) <= cfg.Tol || cfg.Tol == 0 && lone.Converged()) {
 					t.Errorf("%s, residual %.2g", lone.Status, lone.TrueResidual)
 				}
 				for _, threads := range []int{1, 8}[suite.Scale(1, 0, 0):] {
@@ -114,7 +119,8 @@ func TestRanks(t *testing.T) {
 						if d := sameAnswer(sol, lone); d != "" {
 							t.Errorf("rank %d of %d: %s", rank, p, d)
 						}
-						if r := sol.Ranks; r.Count != p || r.Products == 0 || r.ProductBytes != r.ProductFormula || r.SolveBytes != r.SolveFormula && rank == 0 || p > 1 && (r.SolveBytes > 0) != (sol.S > 0) {
+						if r := sol.Ranks; r.Count != p || r.Products == 0 || r.ProductBytes != r.ProductFormula ||
+							r.SolveBytes != r.SolveFormula && rank == 0 || p > 1 && (r.SolveBytes > 0) != (sol.S > 0) {
 							t.Errorf("rank %d of %d: %+v", rank, p, *r)
 						}
 						if s := sol.String(); !strings.Contains(s, fmt.Sprintf("ranks        %d; each sends", p)) {
@@ -169,7 +175,8 @@ func TestRanksMemory(t *testing.T) {
 			if err == nil {
 				_, err = lab.Solve(t.Context())
 			}
-			if err == nil || !strings.Contains(err.Error(), "each of 3 ranks would hold") || !strings.Contains(err.Error(), "the factor of ZᵀZ+λ_pI") {
+			if err == nil || !strings.Contains(err.Error(), "each of 3 ranks would hold") ||
+				!strings.Contains(err.Error(), "the factor of ZᵀZ+λ_pI") {
 				t.Errorf("rank %d: %v", c.Rank(), err)
 			}
 		})
@@ -184,5 +191,6 @@ func TestRanksDefaults(t *testing.T) {
 	if err != nil || lab.Config().Solver != PCG {
 		t.Errorf("%v, %v", err, lab.Config().Solver)
 	}
-	testkit.Fails(t, testkit.ErrOf(New(train, Config{Kernel: gauss, Lambda: 0.1, Comm: comm.Alone(), Solver: Direct})), "direct")
+	testkit.Fails(t, testkit.ErrOf(New(train, Config{Kernel: gauss, Lambda: 0.1, Comm: comm.Alone(), Solver: Direct})),
+		"direct")
 }

@@ -40,7 +40,8 @@ func TestStagesAgainstDense(t *testing.T) {
 					p := testkit.Must(precond.New(t.Context(), z, 3*lambda, &precond.Options{Form: form}))
 					for _, storage := range storages {
 						name := fmt.Sprintf("%v, %s points, t=%d, form %v, %v", k, kind, cols, form, storage)
-						a := testkit.Must(gram.New(t.Context(), k, x, lambda, &gram.Options{Storage: storage, TileSize: 32}))
+						a := testkit.Must(gram.New(t.Context(), k, x, lambda,
+							&gram.Options{Storage: storage, TileSize: 32}))
 						res, err := pcg.Solve(t.Context(), a, p, y, &pcg.Options{Tol: tol, Exact: a.Exact(0)})
 						if err != nil || res.Status != pcg.Converged {
 							t.Fatalf("%s: %v, %v", name, res.Status, err)
@@ -80,7 +81,9 @@ func TestSolversAgainstDense(t *testing.T) {
 							continue
 						}
 						name := fmt.Sprintf("%v, %s points, %d classes, %v, %v", k, kind, size, solver, storage)
-						sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.1, Solver: solver, Storage: storage, Precond: precondFor(solver, Features{S: 40}), Tol: tol})
+						sol := mustSolve(t, train,
+							Config{Kernel: k, Lambda: 0.1, Solver: solver, Storage: storage,
+								Precond: precondFor(solver, Features{S: 40}), Tol: tol})
 						y := sol.System.Y
 						ref := newReference(t, k, x, 0.1, y)
 						if !sol.Converged() {
@@ -88,7 +91,8 @@ func TestSolversAgainstDense(t *testing.T) {
 						}
 						for j, r := range ref.residuals(sol.Model.C, y) {
 							if r > 1.01*tol || sol.TrueResiduals[j] > tol {
-								t.Errorf("%s: residual %.3g, reported %.3g, asked %g", name, r, sol.TrueResiduals[j], tol)
+								t.Errorf("%s: residual %.3g, reported %.3g, asked %g", name, r, sol.TrueResiduals[j],
+									tol)
 							}
 						}
 						f := testkit.Must(sol.Model.Decision(t.Context(), test[kind], &model.Options{Float64: true}))

@@ -12,7 +12,8 @@ import (
 // TestCertainOfLandmarks: the bound of κ is that of the factor, and what M⁻¹ in float32 adds: it is that
 // of M to a tenth, so that κ grows by (1+0.1)/(1−0.1) at most.
 func TestCertainOfLandmarks(t *testing.T) {
-	l := newLab(t, regression(kinds(200, 4, 6)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Precond: RPCholesky{S: 30}, Solver: PCG})
+	l := newLab(t, regression(kinds(200, 4, 6)["float64"]),
+		Config{Kernel: gauss, Lambda: 0.1, Precond: RPCholesky{S: 30}, Solver: PCG})
 	sol := solveLab(t, l)
 	f := l.z.low
 	if want := f.CondBound(l.cfg.Lambda, ridge(l)) * 11 / 9; math.Abs(float64(sol.KappaBound)/want-1) > 1e-12 {
@@ -30,7 +31,8 @@ func TestSampledResidual(t *testing.T) {
 			for i := range 32 { // all of one place in the order
 				x.Row(n/2 + i)[0] += 20 + float64(i)
 			}
-			l := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 100}, Tol: 1e-2, Seed: seed, Storage: gram.Float32, Exact: StoredResidual, Solver: PCG})
+			l := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 100}, Tol: 1e-2,
+				Seed: seed, Storage: gram.Float32, Exact: StoredResidual, Solver: PCG})
 			sol := solveLab(t, l)
 			want := newReference(t, gauss, x, 0.1, l.y).residuals(sol.Model.C, l.y)
 			if sol.SampledRows != bound.RowsChecked {

@@ -31,15 +31,19 @@ func TestFewBadRows(t *testing.T) {
 		for i := range train.Target {
 			train.Target[i] = 1 + 0.1*g.Sub("y").Normal(uint64(i))
 		}
-		lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Tol: 1e-3, Solver: CG, Precond: None{}, MaxIter: 500, Seed: seed})
+		lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Tol: 1e-3, Solver: CG,
+			Precond: None{}, MaxIter: 500, Seed: seed})
 		lab.policy.ExactWork, lab.policy.RefineWork = 0, 0 // as for a problem too large for residuals in float64
 		sol := solveLab(t, lab)
 		v := verified(t, sol.Model, VerifyOptions{Train: train, Passes: 1})
-		if !strings.Contains(sol.Choice, "float32 tiles") || !strings.Contains(sol.Choice, "distances in float32") || float64(v.Residual) < 2e-3 {
+		if !strings.Contains(sol.Choice, "float32 tiles") || !strings.Contains(sol.Choice, "distances in float32") ||
+			float64(v.Residual) < 2e-3 {
 			t.Fatalf("seed %d: %s, residual %.3g: nothing to be found", seed, sol.Choice, float64(v.Residual))
 		}
-		if sol.Converged() || !(math.Abs(sol.SampledResiduals[0]-float64(v.Residual)) < 0.05*float64(v.Residual)) || sol.SampledRows != outliers+pairs+256 {
-			t.Errorf("seed %d: %s with a residual of %.3g; reported %.3g, %.3g by %d rows", seed, sol.Status, float64(v.Residual), sol.TrueResiduals[0], sol.SampledResiduals[0], sol.SampledRows)
+		if sol.Converged() || !(math.Abs(sol.SampledResiduals[0]-float64(v.Residual)) < 0.05*float64(v.Residual)) ||
+			sol.SampledRows != outliers+pairs+256 {
+			t.Errorf("seed %d: %s with a residual of %.3g; reported %.3g, %.3g by %d rows", seed, sol.Status,
+				float64(v.Residual), sol.TrueResiduals[0], sol.SampledResiduals[0], sol.SampledRows)
 		}
 	}
 }

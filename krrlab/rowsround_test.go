@@ -34,7 +34,8 @@ func TestRowsRounding(t *testing.T) {
 		}
 		h.cfg = Config{
 			Kernel: kernel.Matern52{Sigma: sigma}, Lambda: between(f, 1, -10, -5),
-			Precond: Nystrom{S: n / 2}, Solver: PCG, Storage: gram.Float64, Exact: StoredResidual, Seed: uint64(i), MaxIter: 1000,
+			Precond: Nystrom{S: n / 2}, Solver: PCG, Storage: gram.Float64, Exact: StoredResidual, Seed: uint64(i),
+			MaxIter: 1000,
 		}
 		h.cfg.Tol = between(f, 2, -1, 2) * 0x1p-53 * math.Sqrt(float64(n)) / h.cfg.Lambda
 		sol := mustSolve(t, h.train, h.cfg)

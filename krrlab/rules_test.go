@@ -36,7 +36,8 @@ func TestFingerprintOf(t *testing.T) {
 	if len(seen) != 14 {
 		t.Errorf("%d fingerprints of 14 data sets", len(seen))
 	}
-	if view := (&points.CSR{N: 3, D: d, Ptr: []int{0, 0, d, 2 * d}, Col: sparse.Col, Val: sparse.Val}).Slice(1, 3); of(view) != of(sparse) {
+	if view := (&points.CSR{N: 3, D: d, Ptr: []int{0, 0, d, 2 * d}, Col: sparse.Col, Val: sparse.Val}).Slice(1,
+		3); of(view) != of(sparse) {
 		t.Error("a view of the same rows has another")
 	}
 }
@@ -47,9 +48,11 @@ func TestKeptWhenDue(t *testing.T) {
 		every time.Duration
 		iter  int
 		kept  bool
-	}{{time.Hour, 0, false}, {time.Hour, 1 << 30, false}, {0, 1 << 30, false}, {0, 1, true}, {time.Hour, 3, true}, {1, 0, true}} {
+	}{{time.Hour, 0, false}, {time.Hour, 1 << 30, false}, {0, 1 << 30, false}, {0, 1, true}, {time.Hour, 3, true},
+		{1, 0, true}} {
 		dir := t.TempDir()
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-6, Solver: CG, Precond: None{}, Checkpoint: &Checkpoint{Dir: dir, Every: c.every, EveryIter: c.iter}}
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-6, Solver: CG, Precond: None{},
+			Checkpoint: &Checkpoint{Dir: dir, Every: c.every, EveryIter: c.iter}}
 		l := newLab(t, ranksProblem(40), cfg)
 		if sol, err := l.Solve(t.Context()); err != nil || sol.Iterations < 5 {
 			t.Fatalf("%v, %v", sol, err)

@@ -90,7 +90,8 @@ func TestVerifyScaled(t *testing.T) {
 	both := scale(t, "standard", train, test)
 	m := mustSolve(t, both[0], Config{Kernel: gauss, Lambda: 0.1}).Model
 	var first string
-	for i, o := range []VerifyOptions{{Train: train, Test: test}, {Train: both[0], Test: both[1]}, {Train: both[0], Test: test}} {
+	for i, o := range []VerifyOptions{{Train: train, Test: test}, {Train: both[0], Test: both[1]},
+		{Train: both[0], Test: test}} {
 		v := verified(t, m, o)
 		if text := fmt.Sprint(v.Residual, v.Rounding, v.TestError, v.Bound); i == 0 {
 			first = text

@@ -17,7 +17,8 @@ func TestConstantTarget(t *testing.T) {
 		train.Target[i] = 3
 	}
 	for _, solver := range []Solver{Direct, CG, PCG, BlockPCG} {
-		sol := mustSolve(t, train.Center(), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: solver, Exact: ExactResidual})
+		sol := mustSolve(t, train.Center(), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: solver,
+			Exact: ExactResidual})
 		if e := sol.Model.Error; e == nil || !e.Certain || e.ANorm[0] != 0 {
 			t.Errorf("%v: error %+v", solver, e)
 		}

@@ -16,7 +16,8 @@ import (
 func solved(t *testing.T, solver Solver) *Solution {
 	t.Helper()
 	x := kinds(90, 4, 3)["float64"]
-	sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: precondFor(solver, Features{S: 30}), Solver: solver, Seed: 7})
+	sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: precondFor(solver, Features{S: 30}),
+		Solver: solver, Seed: 7})
 	score := testkit.Must(sol.Model.Evaluate(t.Context(), classes(x, 3), nil))
 	sol.SetScore(score)
 	return sol
@@ -35,21 +36,24 @@ func TestReportJSON(t *testing.T) {
 		if again, err := json.MarshalIndent(&back, "", "  "); err != nil || string(again)+"\n" != string(b) {
 			t.Errorf("%v: after JSON\n%s\nwant\n%s", solver, again, b)
 		}
-		if fmt.Sprint(back.Kappa, back.TestError, back.R2, back.Status, back.Solver) != fmt.Sprint(r.Kappa, r.TestError, r.R2, r.Status, r.Solver) {
+		if fmt.Sprint(back.Kappa, back.TestError, back.R2, back.Status, back.Solver) != fmt.Sprint(r.Kappa, r.TestError,
+			r.R2, r.Status, r.Solver) {
 			t.Errorf("%v: after JSON %+v", solver, back)
 		}
 		var m map[string]any
 		testkit.OK(t, json.Unmarshal(b, &m))
 		for field, set := range map[string]bool{
 			"lambda_p": solver == PCG, "stat_dim_features": solver == PCG, "kappa": solver != Direct,
-			"test_error": true, "rmse": false, "r2": false, "true_residual": true, "sampled_residual": false, "best_possible_error": false,
+			"test_error": true, "rmse": false, "r2": false, "true_residual": true, "sampled_residual": false,
+			"best_possible_error": false,
 		} {
 			if v, ok := m[field]; !ok || (v != nil) != set {
 				t.Errorf("%v: %s is %v", solver, field, v)
 			}
 		}
 		if len(r.History) == 0 || (solver != Direct && len(r.History) != r.Iterations+1) || len(r.TrueResiduals) != 3 {
-			t.Errorf("%v: %d rows of history, %d iterations, %d residuals", solver, len(r.History), r.Iterations, len(r.TrueResiduals))
+			t.Errorf("%v: %d rows of history, %d iterations, %d residuals", solver, len(r.History), r.Iterations,
+				len(r.TrueResiduals))
 		}
 	}
 }
@@ -57,7 +61,8 @@ func TestReportJSON(t *testing.T) {
 // TestReportText checks that the lines say what happened.
 func TestReportText(t *testing.T) {
 	for solver, words := range map[Solver][]string{
-		PCG:    {"n = 90, d = 4, t = 3", "gaussian(sigma=1.5), λ = 0.1", "s = 30, λ_p = 0.1", "converged after", "κ(M⁻¹A)", "error", "seconds"},
+		PCG: {"n = 90, d = 4, t = 3", "gaussian(sigma=1.5), λ = 0.1", "s = 30, λ_p = 0.1", "converged after",
+			"κ(M⁻¹A)", "error", "seconds"},
 		CG:     {"cg", "converged after", "κ(M⁻¹A)"},
 		Direct: {"direct", "converged, true residual", "dense float64"},
 	} {

@@ -154,7 +154,8 @@ func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
 		return sum, fmt.Errorf("%w; or take no checkpoint", err)
 	}
 	if _, err := SpecOf(c.Precond, c.Kernel); err != nil {
-		return sum, fmt.Errorf("the preconditioner %v is user-defined, and two of them cannot be told apart: take a built-in one, or no checkpoint", c.Precond)
+		return sum, fmt.Errorf("the preconditioner %v is user-defined, and two of them cannot be told apart: take a "+
+			"built-in one, or no checkpoint", c.Precond)
 	}
 	data := l.train.Fingerprint()
 	text := fmt.Sprintf("%x %v λ=%x %v %v %d τ=%x %v %d %v", data, c.Kernel, c.Lambda, c.Solver, c.Precond, c.Repeat,

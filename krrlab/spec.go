@@ -56,7 +56,8 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 		return RPCholesky{s.S, s.LambdaP, s.Form}, nil
 	case "vecchia":
 		if s.LambdaP != 0 || s.Form != precond.AutoForm {
-			return nil, fmt.Errorf("the preconditioner vecchia has no λ_p and one form: leave --lambda-p and --form out")
+			return nil, fmt.Errorf("the preconditioner vecchia has no λ_p and one form: leave --lambda-p and --form " +
+				"out")
 		}
 		return Vecchia{S: s.S, Neighbors: s.Neighbors, Damping: s.Damping}, nil
 	case "none":

@@ -25,7 +25,8 @@ import (
 // The long run has 100 problems.
 func TestErrorBoundsHold(t *testing.T) {
 	problems := suite.Scale(4, 8, 100)
-	for name, p := range map[string]Preconditioner{"none": None{}, "features": Features{}, "nystrom": Nystrom{}, "rpcholesky": RPCholesky{}, "vecchia": Vecchia{S: 10}} {
+	for name, p := range map[string]Preconditioner{"none": None{}, "features": Features{}, "nystrom": Nystrom{},
+		"rpcholesky": RPCholesky{}, "vecchia": Vecchia{S: 10}} {
 		for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16} {
 			var near, nearCertain []float64
 			for i := range problems {
@@ -33,8 +34,10 @@ func TestErrorBoundsHold(t *testing.T) {
 				x := points.NewDense(60+g.Sub("n").IntN(0, 90), 3, nil)
 				g.Sub("x").Normals(x.Data, 0)
 				cfg := Config{
-					Kernel: kernel.Gaussian{Sigma: math.Pow(10, 1.2*g.Sub("sigma").Float64(0)-0.5)}, Lambda: math.Pow(10, -3*g.Sub("lambda").Float64(0)),
-					Precond: p, Solver: []Solver{PCG, BlockPCG}[i%2], Storage: storage, Seed: uint64(i), Tol: []float64{1e-2, 1e-4}[i/2%2], MaxIter: 400,
+					Kernel:  kernel.Gaussian{Sigma: math.Pow(10, 1.2*g.Sub("sigma").Float64(0)-0.5)},
+					Lambda:  math.Pow(10, -3*g.Sub("lambda").Float64(0)),
+					Precond: p, Solver: []Solver{PCG, BlockPCG}[i%2], Storage: storage, Seed: uint64(i),
+					Tol: []float64{1e-2, 1e-4}[i/2%2], MaxIter: 400,
 					Exact: []ResidualPolicy{ExactResidual, StoredResidual}[i%3/2],
 				}
 				if a, ok := p.(approximation); ok {
@@ -52,7 +55,8 @@ func TestErrorBoundsHold(t *testing.T) {
 					continue
 				}
 				if (sol.Error.Certain != nil) != (cfg.Exact == ExactResidual) {
-					t.Errorf("%s, %v, problem %d: certain %v of a residual of %s", name, storage, i, sol.Error.Certain, sol.ResidualKind)
+					t.Errorf("%s, %v, problem %d: certain %v of a residual of %s", name, storage, i, sol.Error.Certain,
+						sol.ResidualKind)
 				}
 				ref := newReference(t, cfg.Kernel, x, cfg.Lambda, l.y)
 				for j, bound := range sol.Error.Bounds {
@@ -60,20 +64,25 @@ func TestErrorBoundsHold(t *testing.T) {
 					e.SubVec(ref.c.ColView(j), sol.Model.C.ColView(j))
 					size := math.Sqrt(mat.Inner(ref.c.ColView(j), ref.a, ref.c.ColView(j)))
 					is, slack := math.Sqrt(mat.Inner(&e, ref.a, &e)), 1e-9*size // of the reference
-					if is > bound+slack || sol.Error.Certain != nil && is > sol.Error.Certain[j]+slack || sol.Error.Sizes[j] > size+slack {
-						t.Errorf("%s, %v, problem %d, column %d: ‖e‖_A = %.4g, ‖c‖_A = %.4g, bounds %+v", name, storage, i, j, is, size, sol.Error)
+					if is > bound+slack || sol.Error.Certain != nil && is > sol.Error.Certain[j]+slack ||
+						sol.Error.Sizes[j] > size+slack {
+						t.Errorf("%s, %v, problem %d, column %d: ‖e‖_A = %.4g, ‖c‖_A = %.4g, bounds %+v", name, storage,
+							i, j, is, size, sol.Error)
 					}
 					near = append(near, bound/is)
 					decision := sol.Error.Decisions()[j]
-					if residual := (sol.TrueResiduals[j] + 1e-6) * mat.Norm(l.y.ColView(j), 2) / (2 * math.Sqrt(cfg.Lambda)); cfg.Exact == ExactResidual && decision > residual*(1+1e-6) {
-						t.Errorf("%s, %v, problem %d: decision values within %.4g, half of ‖r‖/√λ is %.4g", name, storage, i, decision, residual)
+					if residual := (sol.TrueResiduals[j] + 1e-6) * mat.Norm(l.y.ColView(j),
+						2) / (2 * math.Sqrt(cfg.Lambda)); cfg.Exact == ExactResidual && decision > residual*(1+1e-6) {
+						t.Errorf("%s, %v, problem %d: decision values within %.4g, half of ‖r‖/√λ is %.4g", name,
+							storage, i, decision, residual)
 					}
 					var f, want mat.VecDense
 					f.MulVec(ref.a, &e) // (K+λI)e
 					want.ScaleVec(cfg.Lambda, &e)
 					f.SubVec(&f, &want)
 					if worst := mat.Norm(&f, math.Inf(1)); worst > decision+slack {
-						t.Errorf("%s, %v, problem %d, column %d: decision values differ by %.4g, bound %.4g", name, storage, i, j, worst, decision)
+						t.Errorf("%s, %v, problem %d, column %d: decision values differ by %.4g, bound %.4g", name,
+							storage, i, j, worst, decision)
 					}
 					if sol.Error.Certain != nil {
 						nearCertain = append(nearCertain, sol.Error.Certain[j]/is)
@@ -86,7 +95,8 @@ func TestErrorBoundsHold(t *testing.T) {
 				continue
 			}
 			m := near[len(near)/2]
-			t.Logf("%s, %v: bounds %.3g times the error in the median, at most %.3g; certain ones %.3g", name, storage, m, near[len(near)-1], nearCertain[len(nearCertain)/2])
+			t.Logf("%s, %v: bounds %.3g times the error in the median, at most %.3g; certain ones %.3g", name, storage,
+				m, near[len(near)-1], nearCertain[len(nearCertain)/2])
 			if _, low := p.(approximation); storage == gram.Float64 && low && name != "features" && m > 3 {
 				t.Errorf("%s: bounds are %.3g times the error in the median", name, m)
 			}
@@ -99,7 +109,8 @@ func TestStopANorm(t *testing.T) {
 	x := kinds(200, 3, 4)["float64"]
 	for _, p := range []Preconditioner{None{}, sized(RPCholesky{}, 30, 0.1), sized(Features{}, 60, 0.01)} {
 		for _, solver := range []Solver{PCG, BlockPCG} {
-			cfg := Config{Kernel: gauss, Lambda: 0.01, Precond: p, Solver: solver, Tol: 1e-2, Stop: bound.Stop{Rule: bound.ANorm}}
+			cfg := Config{Kernel: gauss, Lambda: 0.01, Precond: p, Solver: solver, Tol: 1e-2,
+				Stop: bound.Stop{Rule: bound.ANorm}}
 			var last Event
 			cfg.Monitor = func(e Event) error {
 				if e.Iteration > 0 {
@@ -114,16 +125,22 @@ func TestStopANorm(t *testing.T) {
 			for j := range 3 {
 				var e mat.VecDense
 				e.SubVec(ref.c.ColView(j), sol.Model.C.ColView(j))
-				worst = max(worst, math.Sqrt(mat.Inner(&e, ref.a, &e)/mat.Inner(ref.c.ColView(j), ref.a, ref.c.ColView(j))))
+				worst = max(worst, math.Sqrt(mat.Inner(&e, ref.a, &e)/mat.Inner(ref.c.ColView(j), ref.a,
+					ref.c.ColView(j))))
 			}
 			row := sol.History[len(sol.History)-1]
-			if sol.Status != pcg.Stopped || sol.Criterion != "anorm" || !sol.Reached() || worst > sol.Error.Relative || sol.Error.Relative > 1e-2 {
-				t.Errorf("%v, %v: %v, criterion %q, error %.3g, bound %.3g", p, solver, sol.Status, sol.Criterion, worst, sol.Error.Relative)
+			if sol.Status != pcg.Stopped || sol.Criterion != "anorm" || !sol.Reached() || worst > sol.Error.Relative ||
+				sol.Error.Relative > 1e-2 {
+				t.Errorf("%v, %v: %v, criterion %q, error %.3g, bound %.3g", p, solver, sol.Status, sol.Criterion,
+					worst, sol.Error.Relative)
 			}
-			if last.Bound != float64(row.Bound) || last.Bound > 1e-2 || worst > last.Bound*(1+1e-6) || !strings.Contains(last.String(), "error ≤") {
-				t.Errorf("%v, %v: the last event's bound %g, of the history %g, error %.3g", p, solver, last.Bound, row.Bound, worst)
+			if last.Bound != float64(row.Bound) || last.Bound > 1e-2 || worst > last.Bound*(1+1e-6) ||
+				!strings.Contains(last.String(), "error ≤") {
+				t.Errorf("%v, %v: the last event's bound %g, of the history %g, error %.3g", p, solver, last.Bound,
+					row.Bound, worst)
 			}
-			if f := sol.Plot(); len(f.Series) != 2 || len(f.Series[1].X) != len(sol.History) || !strings.Contains(sol.String(), "anorm: met") {
+			if f := sol.Plot(); len(f.Series) != 2 || len(f.Series[1].X) != len(sol.History) ||
+				!strings.Contains(sol.String(), "anorm: met") {
 				t.Errorf("%v: %d series drawn; %s", p, len(f.Series), sol)
 			}
 		}
@@ -162,8 +179,10 @@ func TestStopLabels(t *testing.T) {
 			}
 		}
 		open := float64(sol.LabelsOpen) / float64(sol.LabelsOf)
-		if sol.Status != pcg.Stopped || sol.Criterion != "labels" || sol.LabelsOf != rows.Len() || open > 0.05 || changed > sol.LabelsOpen || wrong > 0 {
-			t.Errorf("%v, criterion %q: %d of %d open; %d changed, %d of them settled", sol.Status, sol.Criterion, sol.LabelsOpen, sol.LabelsOf, changed, wrong)
+		if sol.Status != pcg.Stopped || sol.Criterion != "labels" || sol.LabelsOf != rows.Len() || open > 0.05 ||
+			changed > sol.LabelsOpen || wrong > 0 {
+			t.Errorf("%v, criterion %q: %d of %d open; %d changed, %d of them settled", sol.Status, sol.Criterion,
+				sol.LabelsOpen, sol.LabelsOf, changed, wrong)
 		}
 		if sol.Iterations >= full.Iterations || !strings.Contains(sol.String(), "labels are settled") {
 			t.Errorf("%d iterations, %d in full; %s", sol.Iterations, full.Iterations, sol)
@@ -175,24 +194,27 @@ func TestStopLabels(t *testing.T) {
 	}
 }
 
-// TestStopLabelsOfStored: where the residual by recurrence ends the iteration, and that recomputed leaves more labels open
-// than asked, as K is stored in 16 bits, the solve goes on to the tolerance of the residual.
+// TestStopLabelsOfStored: where the residual by recurrence ends the iteration, and that recomputed leaves more labels
+// open than asked, as K is stored in 16 bits, the solve goes on to the tolerance of the residual.
 func TestStopLabelsOfStored(t *testing.T) {
 	x := kinds(200, 2, 7)["float64"]
 	for _, solver := range []Solver{PCG, BlockPCG} {
 		for _, sigma := range []float64{1, 3} {
-			cfg := Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Precond: sized(RPCholesky{}, 60, 0.01), Solver: solver, Storage: gram.Fixed16, Tol: 1e-9,
+			cfg := Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Precond: sized(RPCholesky{}, 60, 0.01),
+				Solver: solver, Storage: gram.Fixed16, Tol: 1e-9,
 				Stop: bound.Stop{Rule: bound.Labels, Share: 0.1}}
 			sol := mustSolve(t, classes(x, 3), cfg)
-			if is := float64(sol.LabelsOpen) / float64(sol.LabelsOf); sol.Criterion == "labels" && is > 0.1 || !sol.Reached() || sol.Status == pcg.Stopped != (sol.Criterion == "labels") {
-				t.Errorf("%v, σ = %g: %v, criterion %q with %.2g of the labels open", solver, sigma, sol.Status, sol.Criterion, is)
+			if is := float64(sol.LabelsOpen) / float64(sol.LabelsOf); sol.Criterion == "labels" && is > 0.1 ||
+				!sol.Reached() || sol.Status == pcg.Stopped != (sol.Criterion == "labels") {
+				t.Errorf("%v, σ = %g: %v, criterion %q with %.2g of the labels open", solver, sigma, sol.Status,
+					sol.Criterion, is)
 			}
 		}
 	}
 }
 
-// TestSettledRounding: a label that rests on the rounding of its prediction is open, however near the answer is: that of
-// points between classes that mirror each other.
+// TestSettledRounding: a label that rests on the rounding of its prediction is open, however near the answer is: that
+// of points between classes that mirror each other.
 func TestSettledRounding(t *testing.T) {
 	x := points.NewDense(60, 2, nil)
 	rng.New(3).Normals(x.Data, 0)
@@ -214,12 +236,14 @@ func TestSettledRounding(t *testing.T) {
 	for i := range 40 {
 		between.Row(i)[1] = float64(i) / 10
 	}
-	rows := &datasets.Dataset{Name: "between", Task: datasets.Classification, X: between, Labels: d.Labels, Class: make([]int, 40)}
+	rows := &datasets.Dataset{Name: "between", Task: datasets.Classification, X: between, Labels: d.Labels,
+		Class: make([]int, 40)}
 	for _, o := range []*model.Options{sol.PredictOptions(), {Float64: true}} {
 		p := testkit.Must(sol.Model.Predict(t.Context(), rows, o))
 		clear(sol.Error.Bounds)
 		if sol.SetSettled(p, rows); sol.LabelsOf != 40 || sol.LabelsOpen != 40 {
-			t.Errorf("%d of %d labels are open, which rounding decides: |f| ≤ %g", sol.LabelsOpen, sol.LabelsOf, mat.Norm(p.Decision, math.Inf(1)))
+			t.Errorf("%d of %d labels are open, which rounding decides: |f| ≤ %g", sol.LabelsOpen, sol.LabelsOf,
+				mat.Norm(p.Decision, math.Inf(1)))
 		}
 	}
 }
@@ -249,8 +273,9 @@ func TestStopRefused(t *testing.T) {
 func TestStopRulesOnRanks(t *testing.T) {
 	const n = 560 // two units of rows
 	for name, cfg := range map[string]Config{
-		"anorm":  {Precond: sized(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-2, Stop: bound.Stop{Rule: bound.ANorm}},
-		"labels": {Precond: sized(RPCholesky{}, 30, 0.1), Solver: BlockPCG, Tol: 1e-6, Stop: bound.Stop{Rule: bound.Labels, Share: 0.1}},
+		"anorm": {Precond: sized(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-2, Stop: bound.Stop{Rule: bound.ANorm}},
+		"labels": {Precond: sized(RPCholesky{}, 30, 0.1), Solver: BlockPCG, Tol: 1e-6,
+			Stop: bound.Stop{Rule: bound.Labels, Share: 0.1}},
 	} {
 		cfg.Kernel, cfg.Lambda, cfg.Storage = gauss, 0.1, gram.Float64
 		want := mustSolve(t, ranksProblem(n), cfg)

@@ -71,12 +71,13 @@ var stopCases = map[string]struct {
 	cfg Config
 	at  int
 }{
-	"pcg":          {Config{Solver: PCG, Precond: Features{S: 60}}, 5},
-	"block-pcg":    {Config{Solver: BlockPCG, Precond: Features{S: 60}}, 5},
-	"cg":           {Config{Solver: CG}, 5},
-	"K as stored":  {Config{Solver: PCG, Precond: Features{S: 60}, Exact: StoredResidual}, 5},
-	"second run":   {Config{Solver: PCG, Precond: Features{S: 60}, Repeat: 3}, -1},
-	"second, rows": {Config{Solver: PCG, Precond: Features{S: 60}, Repeat: 3, Exact: StoredResidual, Storage: gram.Float64}, -1},
+	"pcg":         {Config{Solver: PCG, Precond: Features{S: 60}}, 5},
+	"block-pcg":   {Config{Solver: BlockPCG, Precond: Features{S: 60}}, 5},
+	"cg":          {Config{Solver: CG}, 5},
+	"K as stored": {Config{Solver: PCG, Precond: Features{S: 60}, Exact: StoredResidual}, 5},
+	"second run":  {Config{Solver: PCG, Precond: Features{S: 60}, Repeat: 3}, -1},
+	"second, rows": {Config{Solver: PCG, Precond: Features{S: 60}, Repeat: 3, Exact: StoredResidual,
+		Storage: gram.Float64}, -1},
 }
 
 // stopLab returns a lab of one of stopCases, and the iteration that it is to be ended in.
@@ -114,7 +115,8 @@ func TestStop(t *testing.T) {
 			if !near(float64(sol.TrueResidual), want) {
 				t.Errorf("%s: a residual of %g, dense %g", name, sol.TrueResidual, want)
 			}
-			if second := c.at < 0; second != (want < 1e-5) { // the answer of the first run, not two iterations of the second
+			// the answer of the first run, not two iterations of the second
+			if second := c.at < 0; second != (want < 1e-5) {
 				t.Errorf("%s: a residual of %g", name, want)
 			}
 			if stored := c.cfg.Exact == StoredResidual; stored != sol.SampledResidual.Known() {
@@ -172,7 +174,8 @@ func TestStopStages(t *testing.T) {
 	}
 	sol := mustSolve(t, ranksProblem(300), Config{Kernel: gauss, Lambda: 0.1})
 	for _, by := range []error{pcg.ErrStop, boom} {
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20}, Monitor: in(by, stage.Lanczos, 5)}
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20},
+			Monitor: in(by, stage.Lanczos, 5)}
 		q, err := newLab(t, ranksProblem(300), cfg).Quality(t.Context(), QualityOptions{Width: 1e-6, ExactBelow: -1})
 		if q == nil || q.Steps != 5 || by == boom && err != boom || by == pcg.ErrStop && err != nil {
 			t.Errorf("%v: %v, %v", by, q, err)
@@ -195,7 +198,8 @@ func TestStopStages(t *testing.T) {
 			t.Errorf("%v in Verify: %v, %v", by, v, err)
 		}
 		cfg.Monitor = in(by, stage.Plan, 0)
-		if v, err := newLab(t, ranksProblem(300), cfg).RunNamed(t.Context(), stage.Plan, []byte("{}")); v != nil || err != by {
+		if v, err := newLab(t, ranksProblem(300), cfg).RunNamed(t.Context(), stage.Plan, []byte("{}")); v != nil ||
+			err != by {
 			t.Errorf("%v in a plan: %v, %v", by, v, err)
 		}
 		cfg.Monitor = in(by, stage.Tune, 0)
@@ -214,7 +218,8 @@ func TestStopRanks(t *testing.T) {
 		sols, errs := make([]*Solution, p), make([]error, p)
 		var wg sync.WaitGroup
 		for r, c := range comm.Local(p, comm.Options{}) {
-			cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Tol: 1e-8, Solver: PCG, Precond: Features{S: 60}, Comm: c}
+			cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Tol: 1e-8, Solver: PCG, Precond: Features{S: 60},
+				Comm: c}
 			if r == which {
 				cfg.Monitor = endAt(5, func() error { return by })
 			}
@@ -228,10 +233,12 @@ func TestStopRanks(t *testing.T) {
 		}
 		wg.Wait()
 		for r, sol := range sols {
-			if sol == nil || sol.Status != pcg.Stopped || sol.Iterations != 5 || !mat.Equal(sol.Model.C, sols[0].Model.C) || sol.TrueResidual != sols[0].TrueResidual {
+			if sol == nil || sol.Status != pcg.Stopped || sol.Iterations != 5 ||
+				!mat.Equal(sol.Model.C, sols[0].Model.C) || sol.TrueResidual != sols[0].TrueResidual {
 				t.Fatalf("rank %d: %v, %v", r, sol, errs[r])
 			}
-			if by == pcg.ErrStop && errs[r] != nil || by == boom && (errs[r] == nil || !strings.Contains(errs[r].Error(), "boom")) {
+			if by == pcg.ErrStop && errs[r] != nil ||
+				by == boom && (errs[r] == nil || !strings.Contains(errs[r].Error(), "boom")) {
 				t.Errorf("rank %d: %v", r, errs[r])
 			}
 		}
@@ -269,11 +276,13 @@ func TestStopResume(t *testing.T) {
 		if err != nil || sol.Status != pcg.Stopped || sol.Iterations >= want.Iterations {
 			t.Fatalf("%s: %v, %v", name, sol, err)
 		}
-		if res := denseResidual(sol.System, sol.Model.C); !near(float64(sol.TrueResidual), res) && !near(float64(sol.SampledResidual), res) {
+		if res := denseResidual(sol.System, sol.Model.C); !near(float64(sol.TrueResidual), res) &&
+			!near(float64(sol.SampledResidual), res) {
 			t.Errorf("%s: a residual of %g, %g by rows, dense %g", name, sol.TrueResidual, sol.SampledResidual, res)
 		}
 		cfg.Checkpoint.Resume, cfg.Monitor = true, nil
-		if sol, err = solve(); err != nil || !mat.Equal(sol.Model.C, want.Model.C) || sol.Iterations != want.Iterations {
+		if sol, err = solve(); err != nil || !mat.Equal(sol.Model.C, want.Model.C) ||
+			sol.Iterations != want.Iterations {
 			t.Errorf("%s resumed: %v, %v", name, sol, err)
 		}
 	}

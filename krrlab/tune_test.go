@@ -20,7 +20,8 @@ func TestTune(t *testing.T) {
 	lab := newLab(t, set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Seed: 3})
 	r := testkit.Must(lab.Tune(ctx, tune.Options{Kernels: []string{"gaussian"}, Rows: 200}))
 	last := r.Levels[len(r.Levels)-1]
-	if last.Name != "140 rows held out, fits of 560" || r.N != 700 || r.Lambda != r.Best.Lambda || r.Header.Kernel != r.Best.Spec() {
+	if last.Name != "140 rows held out, fits of 560" || r.N != 700 || r.Lambda != r.Best.Lambda ||
+		r.Header.Kernel != r.Best.Spec() {
 		t.Errorf("%+v, %+v", last, r.Header)
 	}
 	train, held, err := set.Holdout(0.2, 3)
@@ -57,7 +58,8 @@ func TestTuneRareClasses(t *testing.T) {
 func TestTuneUnconverged(t *testing.T) {
 	set := datasets.SyntheticRegression(400, 2, 0.1, 1)
 	lab := newLab(t, set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Solver: CG, MaxIter: 1, Seed: 3})
-	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(), tune.Options{Kernels: []string{"gaussian"}, Rows: 100, Points: 5})), "did not converge")
+	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(),
+		tune.Options{Kernels: []string{"gaussian"}, Rows: 100, Points: 5})), "did not converge")
 }
 
 // TestTuneTargets: the units of several targets do not count, on the subsample, on all rows and on rows to validate by.
@@ -85,11 +87,13 @@ func TestTuneTargets(t *testing.T) {
 			if want == nil {
 				want, wants[valid == nil] = r, r
 			}
-			if len(r.Points) != len(want.Points) || !strings.Contains(r.String(), "in units of its root mean square") || !strings.Contains(r.Short(), "(of all 2 targets, each in units of its root mean square) with 95 %") {
+			if len(r.Points) != len(want.Points) || !strings.Contains(r.String(), "in units of its root mean square") ||
+				!strings.Contains(r.Short(), "(of all 2 targets, each in units of its root mean square) with 95 %") {
 				t.Fatalf("%d points, want %d: %s", len(r.Points), len(want.Points), r)
 			}
 			for i, p := range r.Points {
-				if math.Abs(float64(p.Error/want.Points[i].Error)-1) > 0.01 { // predictions are as accurate as the tolerance asks
+				// predictions are as accurate as the tolerance asks
+				if math.Abs(float64(p.Error/want.Points[i].Error)-1) > 0.01 {
 					t.Errorf("unit %g, point %d: error %g, want %g", unit, i, p.Error, want.Points[i].Error)
 				}
 			}

@@ -15,7 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// distance returns the largest ‖c_j−c_j*‖_A/‖c_j*‖_A, C* by dense linear algebra, and that of each bound to what it bounds.
+// distance returns the largest ‖c_j−c_j*‖_A/‖c_j*‖_A, C* by dense linear algebra, and that of each bound to what it
+// bounds.
 func distance(t *testing.T, l *Lab, sol *Solution) (relative, excess float64) {
 	t.Helper()
 	ref := newReference(t, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.y)
@@ -32,8 +33,8 @@ func distance(t *testing.T, l *Lab, sol *Solution) (relative, excess float64) {
 	return relative, excess
 }
 
-// TestWarmStart: from the answer for fewer rows or another λ every solver comes to the answer of a fresh solve within the
-// tolerance, with bounds that hold; from its own answer it takes no more iterations than from 0.
+// TestWarmStart: from the answer for fewer rows or another λ every solver comes to the answer of a fresh solve within
+// the tolerance, with bounds that hold; from its own answer it takes no more iterations than from 0.
 func TestWarmStart(t *testing.T) {
 	const n, added, tol = 150, 30, 1e-6
 	for i, solver := range []Solver{PCG, BlockPCG, CG} {
@@ -44,7 +45,8 @@ func TestWarmStart(t *testing.T) {
 			if i == 1 {
 				all = classes(x, 3)
 			}
-			cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.05, Solver: solver, Storage: storage, Tol: tol, MaxIter: 2000}
+			cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.05, Solver: solver, Storage: storage, Tol: tol,
+				MaxIter: 2000}
 			first := mustSolve(t, all.Head(n), cfg).Model
 			for _, c := range []struct {
 				rows   int
@@ -64,13 +66,15 @@ func TestWarmStart(t *testing.T) {
 				most := tol * math.Sqrt((c.lambda+float64(c.rows))/c.lambda)
 				rel, excess := distance(t, l, warm)
 				if !warm.Converged() || !(float64(warm.TrueResidual) <= tol) || !(rel <= most) || !(excess <= 1) {
-					t.Errorf("%v, %v, %+v: %v, %g off, bounds %g too small", solver, storage, c, warm.Status, rel, excess)
+					t.Errorf("%v, %v, %+v: %v, %g off, bounds %g too small", solver, storage, c, warm.Status, rel,
+						excess)
 				}
 				if e := apart(warm.Model.C, fresh.Model.C); !(e <= 2*most*math.Sqrt(float64(c.rows)/c.lambda)) {
 					t.Errorf("%v, %v, %+v: %g apart from the fresh answer", solver, storage, c, e)
 				}
 				if c.rows == n && c.lambda == 0.05 && !(warm.Iterations < fresh.Iterations) {
-					t.Errorf("%v, %v: %d iterations from the answer, %d from 0", solver, storage, warm.Iterations, fresh.Iterations)
+					t.Errorf("%v, %v: %d iterations from the answer, %d from 0", solver, storage, warm.Iterations,
+						fresh.Iterations)
 				}
 			}
 		}
@@ -82,7 +86,8 @@ func TestWarmStart(t *testing.T) {
 func TestWarmBounds(t *testing.T) {
 	x := points.NewDense(120, 2, nil)
 	rng.New(6).Normals(x.Data, 0)
-	cfg := Config{Kernel: kernel.Gaussian{Sigma: 0.8}, Lambda: 0.02, Solver: CG, Storage: gram.Float64, Tol: 1e-2, MaxIter: 3000, Stop: bound.Stop{Rule: bound.ANorm}}
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 0.8}, Lambda: 0.02, Solver: CG, Storage: gram.Float64, Tol: 1e-2,
+		MaxIter: 3000, Stop: bound.Stop{Rule: bound.ANorm}}
 	answer := mustSolve(t, regression(x), cfg).Model.C
 	for _, times := range []float64{300, -300, 0} {
 		start := mat.DenseCopyOf(answer)
@@ -90,8 +95,10 @@ func TestWarmBounds(t *testing.T) {
 		cfg.Start = start
 		l := newLab(t, regression(x), cfg)
 		sol := solveLab(t, l)
-		if rel, excess := distance(t, l, sol); !sol.Reached() || !(rel <= cfg.Tol) || !(excess <= 1) || !(sol.Error.Relative >= rel) {
-			t.Errorf("%g times the answer: %v by %q, %g off, said at most %g", times, sol.Status, sol.Criterion, rel, sol.Error.Relative)
+		if rel, excess := distance(t, l, sol); !sol.Reached() || !(rel <= cfg.Tol) || !(excess <= 1) ||
+			!(sol.Error.Relative >= rel) {
+			t.Errorf("%g times the answer: %v by %q, %g off, said at most %g", times, sol.Status, sol.Criterion, rel,
+				sol.Error.Relative)
 		}
 		if start.At(3, 0) != times*answer.At(3, 0) {
 			t.Error("the start was changed")
@@ -115,18 +122,42 @@ func TestWarmRefusals(t *testing.T) {
 	}
 	wide := points.NewDense(40, 3, nil)
 	for want, f := range map[string]func() error{
-		"the model has the kernel gaussian(sigma=1), the fit gaussian(sigma=2)": func() error { _, err := m.Start(d, kernel.Gaussian{Sigma: 2}, 1); return err },
-		"the model is for regression":                                           func() error { _, err := m.Start(classes(x, 3), k, 1); return err },
-		"the model has 30 points of 2 features, the training data 20 of 2":      func() error { _, err := m.Start(d.Head(20), k, 1); return err },
-		"the model has 30 points of 2 features, the training data 40 of 3":      func() error { _, err := m.Start(regression(wide), k, 1); return err },
+		"the model has the kernel gaussian(sigma=1), the fit gaussian(sigma=2)": func() error {
+			_,
+				err := m.Start(d, kernel.Gaussian{Sigma: 2}, 1)
+			return err
+		},
+		"the model is for regression": func() error {
+			_,
+				err := m.Start(classes(x, 3), k, 1)
+			return err
+		},
+		"the model has 30 points of 2 features, the training data 20 of 2": func() error {
+			_,
+				err := m.Start(d.Head(20), k, 1)
+			return err
+		},
+		"the model has 30 points of 2 features, the training data 40 of 3": func() error {
+			_,
+				err := m.Start(regression(wide), k, 1)
+			return err
+		},
 		"have weights": func() error {
 			heavy := *d
 			heavy.Weights = make([]float64, 40)
 			_, err := m.Start(&heavy, k, 1)
 			return err
 		},
-		"not scaled as the model's points":                               func() error { _, err := m.Start(scaled, k, 1); return err },
-		"row 0 (counted from 0) of the training data is not the model's": func() error { _, err := m.Start(other, k, 1); return err },
+		"not scaled as the model's points": func() error {
+			_,
+				err := m.Start(scaled, k, 1)
+			return err
+		},
+		"row 0 (counted from 0) of the training data is not the model's": func() error {
+			_,
+				err := m.Start(other, k, 1)
+			return err
+		},
 		"Start is 30×1, want 40×1": func() error {
 			cfg := cfg
 			cfg.Start = m.C

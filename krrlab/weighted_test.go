@@ -22,7 +22,8 @@ import (
 func TestWeights(t *testing.T) {
 	ctx := context.Background()
 	k := kernel.Gaussian{Sigma: 1.2}
-	for _, all := range []*datasets.Dataset{datasets.SyntheticRegression(150, 3, 0.1, 5), datasets.SyntheticClasses(150, 3, 3, 0.1, 5)} {
+	for _, all := range []*datasets.Dataset{datasets.SyntheticRegression(150, 3, 0.1, 5),
+		datasets.SyntheticClasses(150, 3, 3, 0.1, 5)} {
 		train, test := all.Slice(0, 120), all.Slice(120, 150)
 		var repeated []int
 		w := make([]float64, train.Len())
@@ -36,9 +37,11 @@ func TestWeights(t *testing.T) {
 		weighty := *train
 		weighty.Weights = w
 		given := weighty.Center()
-		want := predictions(t, solveWith(t, ctx, times, Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12}).Model, test)
+		want := predictions(t, solveWith(t, ctx, times,
+			Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12}).Model, test)
 		for _, cfg := range []Config{
-			{Solver: Direct, Tol: 1e-11}, {Solver: CG, Tol: 1e-10}, {Precond: Nystrom{S: 30}, Tol: 1e-10}, {Precond: RPCholesky{S: 30}, Tol: 1e-10, Solver: BlockPCG}, {Solver: CG, Tol: 0.03},
+			{Solver: Direct, Tol: 1e-11}, {Solver: CG, Tol: 1e-10}, {Precond: Nystrom{S: 30}, Tol: 1e-10},
+			{Precond: RPCholesky{S: 30}, Tol: 1e-10, Solver: BlockPCG}, {Solver: CG, Tol: 0.03},
 			{Precond: Vecchia{S: 9}, Tol: 1e-10},
 		} {
 			cfg.Kernel, cfg.Lambda = k, 0.1
@@ -55,10 +58,12 @@ func TestWeights(t *testing.T) {
 					t.Errorf("%v: value %d is off by %g, bound %g", cfg.Solver, i, v-want.RawMatrix().Data[i], b)
 				}
 			}
-			if n, d, _ := sol.Model.Dims(); n != 120 || d != 3 || sol.D != 3 || !sol.Weighted || sol.Model.Kernel != kernel.Kernel(k) {
+			if n, d, _ := sol.Model.Dims(); n != 120 || d != 3 || sol.D != 3 || !sol.Weighted ||
+				sol.Model.Kernel != kernel.Kernel(k) {
 				t.Errorf("%v: a model of %d points in R^%d, report %+v", cfg.Solver, n, d, sol.Header)
 			}
-			testkit.Fails(t, testkit.ErrOf(newLab(t, given, Config{Kernel: k, Lambda: 0.1}).Tune(ctx, tune.Options{})), "weights")
+			testkit.Fails(t, testkit.ErrOf(newLab(t, given, Config{Kernel: k, Lambda: 0.1}).Tune(ctx, tune.Options{})),
+				"weights")
 			testkit.Fails(t, testkit.ErrOf(Verify(ctx, sol.Model, VerifyOptions{})), "weights")
 		}
 	}
@@ -67,12 +72,13 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestWeightsLeftOut: leave-one-out of weighted rows is that of fits to the others with their weights, by dense factors and
-// within the intervals of the subspace.
+// TestWeightsLeftOut: leave-one-out of weighted rows is that of fits to the others with their weights, by dense factors
+// and within the intervals of the subspace.
 func TestWeightsLeftOut(t *testing.T) {
 	const n = 60
 	k, lambda := kernel.Gaussian{Sigma: 1.2}, 0.3
-	for _, all := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 5), datasets.SyntheticClasses(n, 3, 3, 0.1, 5)} {
+	for _, all := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 5),
+		datasets.SyntheticClasses(n, 3, 3, 0.1, 5)} {
 		train := *all
 		train.Weights = make([]float64, n)
 		for i := range n {
@@ -89,7 +95,8 @@ func TestWeightsLeftOut(t *testing.T) {
 					others = append(others, j)
 				}
 			}
-			one := solveWith(t, t.Context(), train.Subset(others), Config{Kernel: k, Lambda: lambda, Solver: Direct, Tol: 1e-11})
+			one := solveWith(t, t.Context(), train.Subset(others),
+				Config{Kernel: k, Lambda: lambda, Solver: Direct, Tol: 1e-11})
 			p := testkit.Must(one.Model.Predict(t.Context(), train.Slice(i, i+1), &model.Options{Float64: true}))
 			r := y.At(i, 0) - p.Decision.At(0, 0)
 			residuals = append(residuals, r)
@@ -103,9 +110,11 @@ func TestWeightsLeftOut(t *testing.T) {
 			want = wrong / n
 		}
 		for _, below := range []int{0, -1} {
-			r := testkit.Must(newLab(t, &train, Config{Kernel: k, Lambda: lambda}).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{lambda}, ExactBelow: below, Residuals: true}))
+			r := testkit.Must(newLab(t, &train, Config{Kernel: k, Lambda: lambda}).LeaveOneOut(t.Context(),
+				LeaveOneOutOptions{Lambdas: []float64{lambda}, ExactBelow: below, Residuals: true}))
 			s := r.Scores[0]
-			if s.Error.Lo > want*(1+1e-6) || s.Error.Hi < want*(1-1e-6) || below == 0 && math.Abs(s.Error.Value-want) > 1e-6*want {
+			if s.Error.Lo > want*(1+1e-6) || s.Error.Hi < want*(1-1e-6) ||
+				below == 0 && math.Abs(s.Error.Value-want) > 1e-6*want {
 				t.Errorf("%v, exact below %d: %v, want %g", train.Task, below, s.Error, want)
 			}
 			if below == 0 {
@@ -122,18 +131,21 @@ func TestWeightsLeftOut(t *testing.T) {
 // TestWeightedGCV: equal weights are a lesser λ, of regression and of classes, for the error, GCV and s_λ.
 func TestWeightedGCV(t *testing.T) {
 	const n, w, lambda = 50, 2.5, 0.3
-	for _, train := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 5), datasets.SyntheticClasses(n, 3, 3, 0.1, 5)} {
+	for _, train := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 5),
+		datasets.SyntheticClasses(n, 3, 3, 0.1, 5)} {
 		weighty := *train
 		weighty.Weights = make([]float64, n)
 		for i := range n {
 			weighty.Weights[i] = w
 		}
 		score := func(d *datasets.Dataset, lambda float64) loo.Score {
-			r := testkit.Must(newLab(t, d, Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: lambda}).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{lambda}}))
+			r := testkit.Must(newLab(t, d, Config{Kernel: kernel.Gaussian{Sigma: 1.2},
+				Lambda: lambda}).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{lambda}}))
 			return r.Scores[0]
 		}
 		want, got := score(train, lambda), score(&weighty, w*lambda)
-		for name, v := range map[string][2]float64{"error": {got.Error.Value, want.Error.Value}, "GCV": {got.GCV, want.GCV}, "s_λ": {got.S, want.S}} {
+		for name, v := range map[string][2]float64{"error": {got.Error.Value, want.Error.Value},
+			"GCV": {got.GCV, want.GCV}, "s_λ": {got.S, want.S}} {
 			if math.Abs(v[0]-v[1]) > 1e-8*v[1] {
 				t.Errorf("%v: %s %g, want %g", train.Task, name, v[0], v[1])
 			}
@@ -141,7 +153,8 @@ func TestWeightedGCV(t *testing.T) {
 	}
 }
 
-// TestMemoryChooses: where dense factors or all eigenvalues do not fit the memory the other way is taken, which says so.
+// TestMemoryChooses: where dense factors or all eigenvalues do not fit the memory the other way is taken, which says
+// so.
 func TestMemoryChooses(t *testing.T) {
 	train := datasets.SyntheticRegression(1200, 3, 0.1, 5)
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1, Solver: PCG, Precond: RPCholesky{S: 40}}
@@ -151,14 +164,17 @@ func TestMemoryChooses(t *testing.T) {
 	}
 	cfg.Memory = 11e6 // 16n² and 8n² are 23 and 11.5 MB
 	got, err := newLab(t, train, cfg).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{1}})
-	if err != nil || got.S == 0 || !strings.Contains(got.String(), "as dense factors need 23 MB, the limit is 11 MB") || !got.Scores[0].Error.Covers(want.Scores[0].Error.Value) {
+	if err != nil || got.S == 0 || !strings.Contains(got.String(), "as dense factors need 23 MB, the limit is 11 MB") ||
+		!got.Scores[0].Error.Covers(want.Scores[0].Error.Value) {
 		t.Errorf("%v, %v", got, err)
 	}
 	s, err := newLab(t, train, cfg).StatDim(t.Context(), StatDimOptions{})
-	if err != nil || !strings.Contains(s.Why, "all eigenvalues need 11.5 MB, the limit is 11 MB") && !strings.Contains(s.Why, "did not reach the width") {
+	if err != nil || !strings.Contains(s.Why, "all eigenvalues need 11.5 MB, the limit is 11 MB") &&
+		!strings.Contains(s.Why, "did not reach the width") {
 		t.Errorf("%v, %v", s, err)
 	}
-	testkit.Fails(t, testkit.ErrOf(newLab(t, train, cfg).StatDim(t.Context(), StatDimOptions{Method: ExactStatDim})), "n = 1200 need 11.5 MB, the limit is 11 MB: take another method")
+	testkit.Fails(t, testkit.ErrOf(newLab(t, train, cfg).StatDim(t.Context(), StatDimOptions{Method: ExactStatDim})),
+		"n = 1200 need 11.5 MB, the limit is 11 MB: take another method")
 }
 
 // TestWeightsRefused: what weights cannot be.
@@ -192,9 +208,11 @@ func predictions(t *testing.T, m *model.Model, d *datasets.Dataset) *mat.Dense {
 	return p.Decision
 }
 
-// TestWeightsRounding: what is certain of a residual with weights covers the rounding of K, the more the more features there are.
+// TestWeightsRounding: what is certain of a residual with weights covers the rounding of K, the more the more features
+// there are.
 func TestWeightsRounding(t *testing.T) {
-	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Laplacian{Sigma: 70}, kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 1, Degree: 3}} {
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Laplacian{Sigma: 70},
+		kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 1, Degree: 3}} {
 		for _, d := range []int{20000, 6000, 3} {
 			for seed := range uint64(3) {
 				const n = 3
@@ -204,7 +222,8 @@ func TestWeightsRounding(t *testing.T) {
 				}
 				train := regression(x)
 				train.Weights = []float64{1, 2.5, 0.3}
-				for _, cfg := range []Config{{Solver: Direct, Tol: 1e-12}, {Solver: CG, Tol: 1e-12, Exact: ExactResidual}} {
+				for _, cfg := range []Config{{Solver: Direct, Tol: 1e-12},
+					{Solver: CG, Tol: 1e-12, Exact: ExactResidual}} {
 					cfg.Kernel, cfg.Lambda = k, 1e-6
 					sol := mustSolve(t, train, cfg)
 					c := mat.DenseCopyOf(sol.Model.C)

@@ -19,14 +19,16 @@ import (
 
 func TestParseStop(t *testing.T) {
 	for text, want := range map[string]Stop{
-		"": {}, "residual": {}, "anorm": {Rule: ANorm}, "labels=1%": {Labels, 0.01}, "labels=0.01": {Labels, 0.01}, "labels=2.5 %": {Labels, 0.025},
+		"": {}, "residual": {}, "anorm": {Rule: ANorm}, "labels=1%": {Labels, 0.01}, "labels=0.01": {Labels, 0.01},
+		"labels=2.5 %": {Labels, 0.025},
 	} {
 		s, err := parseStop(text)
 		if again, e := parseStop(s.String()); err != nil || s != want || e != nil || again != s {
 			t.Errorf("%q: %v, %v, and again %v, %v", text, s, err, again, e)
 		}
 	}
-	for _, text := range []string{"labels", "labels=", "labels=0", "labels=100%", "labels=-1%", "labels=NaN", "labels=1", "error", "anorm=1"} {
+	for _, text := range []string{"labels", "labels=", "labels=0", "labels=100%", "labels=-1%", "labels=NaN",
+		"labels=1", "error", "anorm=1"} {
 		if s, err := parseStop(text); err == nil {
 			t.Errorf("%q: %v", text, s)
 		}
@@ -41,14 +43,16 @@ func TestOpen(t *testing.T) {
 	one := func(f, root, e float64) int {
 		return Open(mat.NewDense(1, 1, []float64{f}), []float64{root}, []float64{e})
 	}
-	if one(0.5, 2, 0.2) != 0 || one(-0.5, 2, 0.2) != 0 || one(0.4, 2, 0.2) != 1 || one(math.NaN(), 1, 0.1) != 1 || one(1, 1, math.NaN()) != 1 {
+	if one(0.5, 2, 0.2) != 0 || one(-0.5, 2, 0.2) != 0 || one(0.4, 2, 0.2) != 1 || one(math.NaN(), 1, 0.1) != 1 ||
+		one(1, 1, math.NaN()) != 1 {
 		t.Error("one column")
 	}
 	f := mat.NewDense(3, 3, []float64{1, 0.5, 0, 1, 0.5, 0.45, 0, 0, 0})
 	for _, c := range []struct {
 		errors []float64
 		want   int
-	}{{[]float64{0.2, 0.2, 0.2}, 1}, {[]float64{0.2, 0.3, 0.2}, 3}, {[]float64{0.2, 0.2, 0.36}, 2}, {[]float64{0, 0, 0}, 1}} {
+	}{{[]float64{0.2, 0.2, 0.2}, 1}, {[]float64{0.2, 0.3, 0.2}, 3}, {[]float64{0.2, 0.2, 0.36}, 2},
+		{[]float64{0, 0, 0}, 1}} {
 		if got := Open(f, []float64{1, 1, 1}, c.errors); got != c.want {
 			t.Errorf("errors %v: %d open, want %d", c.errors, got, c.want)
 		}
@@ -60,7 +64,8 @@ func TestAtMost(t *testing.T) {
 	for _, c := range []struct {
 		k, n int
 		p, w float64
-	}{{0, 3, 0.5, 0.125}, {1, 3, 0.5, 0.5}, {3, 3, 0.5, 1}, {2, 4, 0.1, 0.6561 + 0.2916 + 0.0486}, {0, 1024, 0.01, math.Pow(0.99, 1024)}} {
+	}{{0, 3, 0.5, 0.125}, {1, 3, 0.5, 0.5}, {3, 3, 0.5, 1}, {2, 4, 0.1, 0.6561 + 0.2916 + 0.0486},
+		{0, 1024, 0.01, math.Pow(0.99, 1024)}} {
 		if got := atMost(c.k, c.n, c.p); math.Abs(got-c.w) > 1e-10 {
 			t.Errorf("P(X ≤ %d) of %d, %g: %g, want %g", c.k, c.n, c.p, got, c.w)
 		}
@@ -127,14 +132,17 @@ func TestLambdaMin(t *testing.T) {
 		z := mat.NewDense(40, 1, nil)
 		testkit.OK(t, p.m.SolveTo(t.Context(), z, r))
 		e := p.size(t, r.ColView(0))
-		if mu := LambdaMin(p.f, 0.1, 0.5, 0); !(mu > 0.17 && mu < 0.181) || mu*e*e > mat.Dot(r.ColView(0), z.ColView(0)) {
+		if mu := LambdaMin(p.f, 0.1, 0.5, 0); !(mu > 0.17 && mu < 0.181) ||
+			mu*e*e > mat.Dot(r.ColView(0), z.ColView(0)) {
 			t.Fatalf("μ = %g: rᵀA⁻¹r = %g, rᵀM⁻¹r = %g", mu, e*e, mat.Dot(r.ColView(0), z.ColView(0)))
 		}
 	}
-	if mu := LambdaMin(nil, 0.1, 0, 0.04); mu > 0.06 || mu < 0.059 || mu*math.Ldexp(1, 11) != math.Floor(mu*math.Ldexp(1, 11)) {
+	if mu := LambdaMin(nil, 0.1, 0, 0.04); mu > 0.06 || mu < 0.059 ||
+		mu*math.Ldexp(1, 11) != math.Floor(mu*math.Ldexp(1, 11)) {
 		t.Errorf("μ = %v without M", mu)
 	}
-	if LambdaMin(nil, 0.1, 0, 0.1) != 0 || LambdaMin(p.f, 0.1, 0.1, 0.2) != 0 || LambdaMin(&lowrank.Factor{EntryError: math.Inf(1)}, 1, 1, 0) != 0 {
+	if LambdaMin(nil, 0.1, 0, 0.1) != 0 || LambdaMin(p.f, 0.1, 0.1, 0.2) != 0 ||
+		LambdaMin(&lowrank.Factor{EntryError: math.Inf(1)}, 1, 1, 0) != 0 {
 		t.Error("a bound where none is known")
 	}
 }
@@ -167,8 +175,10 @@ func TestSharpen(t *testing.T) {
 			got := b.Final(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true, PCG: res})
 			direct := got.Certain[0]
 			testkit.OK(t, got.Sharpen(t.Context(), b, wrong{p.m, off}, p.f, 0.05, res.R, rounding))
-			if v := got.Certain[0]; v < e*(1-1e-10) || v > direct || got.Bounds[0] > v || off == 0 && v > 1.01*math.Sqrt(p.f.CondBound(0.01, 0.05))*e {
-				t.Errorf("answer %d, M⁻¹ off by %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i, off, e, v, direct)
+			if v := got.Certain[0]; v < e*(1-1e-10) || v > direct || got.Bounds[0] > v ||
+				off == 0 && v > 1.01*math.Sqrt(p.f.CondBound(0.01, 0.05))*e {
+				t.Errorf("answer %d, M⁻¹ off by %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i, off, e, v,
+					direct)
 			}
 		}
 	}
@@ -219,7 +229,8 @@ func TestSample(t *testing.T) {
 		for _, share := range []float64{0.02, 0.1, 0.3, 0.9} {
 			s := testkit.Must(NewSample(t.Context(), k, p.x, rows, share, rng.New(1)))
 			few, err := s.few(t.Context(), c, errors)
-			if err != nil || few != (open <= share*37) || !s.due(errors) || s.due(errors) || s.due([]float64{e, 0, 0.9 * e}) || !s.due([]float64{e / 2, 0, 0}) {
+			if err != nil || few != (open <= share*37) || !s.due(errors) || s.due(errors) ||
+				s.due([]float64{e, 0, 0.9 * e}) || !s.due([]float64{e / 2, 0, 0}) {
 				t.Errorf("%g of 37 open, share %g: %v, %v", open, share, few, err)
 			}
 		}

@@ -15,7 +15,8 @@ import (
 
 // Basis is what is known of a problem before it is solved.
 type Basis struct {
-	Lambda float64 // a bound of the eigenvalues of K+λI from below: λ if K is positive semi-definite; 0: none, and no error is bounded
+	// a bound of the eigenvalues of K+λI from below: λ if K is positive semi-definite; 0: none, and no error is bounded
+	Lambda float64
 	// Off bounds ‖E‖₂, E what K as it is multiplied by is off K; it is predicted where K is stored.
 	Off   float64
 	Mu    float64   // 0 < μ ≤ λ_min(M⁻¹(K+E+λI)) for every such E; 0: none is known
@@ -167,8 +168,8 @@ func (b *Basis) Final(a *Answer) *Errors {
 	return e
 }
 
-// size returns a lower bound of ‖c*‖_A ≥ yᵀc/‖c‖_A, ‖c‖_A² = cᵀ(y−r) ≤ yᵀc + ‖c‖₂‖r‖₂, given ‖y‖₂ and ‖r‖₂ at most; 0 if there is
-// none. The product is of unit vectors, right to (n+8)u, as it may cancel.
+// size returns a lower bound of ‖c*‖_A ≥ yᵀc/‖c‖_A, ‖c‖_A² = cᵀ(y−r) ≤ yᵀc + ‖c‖₂‖r‖₂, given ‖y‖₂ and ‖r‖₂ at most; 0
+// if there is none. The product is of unit vectors, right to (n+8)u, as it may cancel.
 func size(c, y mat.Vector, ynorm, rnorm float64) float64 {
 	length := mat.Norm(c, 2)
 	if length == 0 || ynorm == 0 {
@@ -249,7 +250,8 @@ type metric interface {
 //	‖e‖_A ≤ √(zᵀMz/θ) + ‖δ‖₂/√λ,
 //
 // so that what M⁻¹ is off costs no certainty. The product Mz is wrong by at most 8(n+s)u·(‖F‖_F²+λ_p)·‖z‖₂.
-func (e *Errors) Sharpen(ctx context.Context, b *Basis, m pcg.Preconditioner, f *lowrank.Factor, lambdaP float64, r *mat.Dense, rounding []float64) error {
+func (e *Errors) Sharpen(ctx context.Context, b *Basis, m pcg.Preconditioner, f *lowrank.Factor, lambdaP float64,
+	r *mat.Dense, rounding []float64) error {
 	w, ok := m.(metric)
 	if e == nil || e.Certain == nil || !ok || f == nil || r == nil {
 		return nil

@@ -66,7 +66,8 @@ type Sample struct {
 
 // NewSample draws at most 1,024 of the rows, for the training points x, scaled as they are, and forms their kernel
 // values in float64, 8·1,024·n bytes.
-func NewSample(ctx context.Context, k kernel.Kernel, x, rows points.Points, share float64, g rng.Stream) (*Sample, error) {
+func NewSample(ctx context.Context, k kernel.Kernel, x, rows points.Points, share float64, g rng.Stream) (*Sample,
+	error) {
 	n, _ := x.Dims()
 	all, _ := rows.Dims()
 	s := &Sample{n: n, m: min(all, sampleRows), all: all, share: share, below: math.Inf(1)}
@@ -114,7 +115,8 @@ func (s *Sample) few(ctx context.Context, c *mat.Dense, errors []float64) (bool,
 	right, out := c.RawMatrix(), f.RawMatrix()
 	err := s.strips(ctx, func(_, lo, hi int) {
 		left := blas64.General{Rows: hi - lo, Cols: s.n, Stride: s.n, Data: s.k[lo*s.n:]}
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, left, right, 0, blas64.General{Rows: hi - lo, Cols: t, Stride: t, Data: out.Data[lo*t:]})
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, left, right, 0,
+			blas64.General{Rows: hi - lo, Cols: t, Stride: t, Data: out.Data[lo*t:]})
 	})
 	if err != nil {
 		return false, err

@@ -25,8 +25,10 @@ func TestRows(t *testing.T) {
 			for i := range far { // all of one place in the order
 				x.Row(n/2 + i)[0] += 20 + float64(i)
 			}
-			r := NewRows(kernel.Gaussian{Sigma: 1.5}, x, 0.1, 1e-2, gram.Choice{}, rng.New(seed)) // by float32 inner products, which tell these distances
-			if r.Len() != min(n, RowsChecked) || r.far != min(n, farRows) || slices.Min(r.at[:far]) != n/2 || slices.Max(r.at[:far]) != n/2+far-1 {
+			// by float32 inner products, which tell these distances
+			r := NewRows(kernel.Gaussian{Sigma: 1.5}, x, 0.1, 1e-2, gram.Choice{}, rng.New(seed))
+			if r.Len() != min(n, RowsChecked) || r.far != min(n, farRows) || slices.Min(r.at[:far]) != n/2 ||
+				slices.Max(r.at[:far]) != n/2+far-1 {
 				t.Errorf("%d rows, the far ones %v", r.Len(), r.at[:r.far])
 			}
 			if slices.Sort(r.at); len(slices.Compact(r.at)) != min(n, RowsChecked) {
@@ -36,8 +38,9 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestEstimate: of all rows the residual is that of K, computed here entry by entry, and what it is off another one as far as
-// they are apart; of a sample both are to the slack. Targets of zeros have none, and those whose squares are 0 the same.
+// TestEstimate: of all rows the residual is that of K, computed here entry by entry, and what it is off another one as
+// far as they are apart; of a sample both are to the slack. Targets of zeros have none, and those whose squares are 0
+// the same.
 func TestEstimate(t *testing.T) {
 	k, lambda := kernel.Gaussian{Sigma: 1.5}, 0.1
 	for _, n := range []int{1200, RowsChecked} {
@@ -77,7 +80,8 @@ func TestEstimate(t *testing.T) {
 		d.Sub(r, stored)
 		for j := range 2 {
 			size := mat.Norm(y.ColView(j), 2)
-			for what, v := range map[string][2]float64{"residual": {residual[j], mat.Norm(r.ColView(j), 2) / size}, "off": {off[j], mat.Norm(d.ColView(j), 2) / size}, "all": {all[j], residual[j]}} {
+			for what, v := range map[string][2]float64{"residual": {residual[j], mat.Norm(r.ColView(j), 2) / size},
+				"off": {off[j], mat.Norm(d.ColView(j), 2) / size}, "all": {all[j], residual[j]}} {
 				if ratio := v[0] / v[1]; ratio > Slack(n)*(1+1e-9) || ratio < 1/Slack(n)*(1-1e-9) {
 					t.Errorf("n = %d, column %d: %s is %.6g, want %.6g", n, j, what, v[0], v[1])
 				}
@@ -100,8 +104,11 @@ func TestDoubtful(t *testing.T) {
 		kept gram.Choice
 		want int
 	}{
-		{5, 1.001, gram.Choice{}, 5}, {5, 0.999, gram.Choice{}, 0}, {8, 1.001, gram.Choice{}, 8}, {9, 1.001, gram.Choice{}, 0}, {0, 1, gram.Choice{}, 0},
-		{5, 1.001, gram.Choice{Arithmetic: kernel.Float64}, 0}, {5, 1.01 * 0x1p29, gram.Choice{Arithmetic: kernel.Float64}, 5}, {5, 0x1p29, gram.Choice{Arithmetic: kernel.Differences}, 0},
+		{5, 1.001, gram.Choice{}, 5}, {5, 0.999, gram.Choice{}, 0}, {8, 1.001, gram.Choice{}, 8},
+		{9, 1.001, gram.Choice{}, 0}, {0, 1, gram.Choice{}, 0},
+		{5, 1.001, gram.Choice{Arithmetic: kernel.Float64}, 0},
+		{5, 1.01 * 0x1p29, gram.Choice{Arithmetic: kernel.Float64}, 5},
+		{5, 0x1p29, gram.Choice{Arithmetic: kernel.Differences}, 0},
 	} {
 		norms := make([]float64, n)
 		for i := range c.far {

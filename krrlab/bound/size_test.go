@@ -35,7 +35,8 @@ func TestSize(t *testing.T) {
 		}
 	}
 	for _, e := range []int{0, -300, 300} { // of y, and so of c
-		y, c := mat.NewDense(2, 1, []float64{math.Ldexp(3, e), math.Ldexp(4, e)}), mat.NewDense(2, 1, []float64{math.Ldexp(1, e), math.Ldexp(2, e)})
+		y, c := mat.NewDense(2, 1, []float64{math.Ldexp(3, e), math.Ldexp(4, e)}),
+			mat.NewDense(2, 1, []float64{math.Ldexp(1, e), math.Ldexp(2, e)})
 		b := &Basis{Lambda: 1, Norms: []float64{math.Ldexp(5, e)}}
 		got := b.Final(&Answer{C: c, Y: y, Residuals: []float64{0}, Rounding: []float64{0}}).Sizes[0]
 		if want := math.Ldexp(math.Sqrt(11), e); !(got <= want && got > (1-1e-7)*want) {

@@ -7,7 +7,8 @@
 //	Jackknife      f(z) ± the same of the n residuals of leave-one-out, r_i = c_i/(A⁻¹)_ii
 //	JackknifePlus  from the ⌊α(n+1)⌋-th smallest f_{−i}(z)−|r_i| to the ⌈(1−α)(n+1)⌉-th smallest f_{−i}(z)+|r_i|,
 //	               with f_{−i}(z) = f(z) − r_i(A⁻¹k_z)_i, what is fitted without point i
-//	Gaussian       f(z) ± t·√(s²(v(z)+λ)), v(z) = k(z,z) − k_zᵀA⁻¹k_z, t that of Student's law of n, with a mean n−1, degrees
+//	Gaussian       f(z) ± t·√(s²(v(z)+λ)), v(z) = k(z,z) − k_zᵀA⁻¹k_z, t that of Student's law of n, with a mean
+//	               n−1, degrees
 //
 // # What is guaranteed
 //

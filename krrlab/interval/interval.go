@@ -38,7 +38,8 @@ func (v *Intervals) Guarantee() string {
 	case v.Method == Split:
 		return fmt.Sprintf("covers with probability %g at least if rows are exchangeable", v.Level)
 	case v.Method == JackknifePlus:
-		return fmt.Sprintf("covers with probability %.4g at least if rows are exchangeable and did not choose kernel, λ and scaling, mostly near %g", max(0, 2*v.Level-1), v.Level)
+		return fmt.Sprintf("covers with probability %.4g at least if rows are exchangeable and did not choose "+
+			"kernel, λ and scaling, mostly near %g", max(0, 2*v.Level-1), v.Level)
 	}
 	return fmt.Sprintf("coverage mostly near %g, not guaranteed", v.Level)
 }
@@ -138,7 +139,8 @@ func rank(level float64, m int) (int, error) {
 	}
 	k := max(1, int(math.Ceil(level*float64(m+1)-1e-9)))
 	if k > m {
-		return 0, fmt.Errorf("interval: %d scores are too few for intervals of level %.6g: want at least %.0f, or a lower level", m, level, math.Ceil(level/(1-level)-1e-9))
+		return 0, fmt.Errorf("interval: %d scores are too few for intervals of level %.6g: want at least %.0f, or a "+
+			"lower level", m, level, math.Ceil(level/(1-level)-1e-9))
 	}
 	return k, nil
 }
@@ -165,7 +167,9 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 	q := c.Scores.RawRowView(k - 1)
 	if math.IsInf(q[0], 1) {
 		known, _ := slices.BinarySearch(mat.Col(nil, 0, c.Scores), q[0])
-		return nil, fmt.Errorf("interval: %d of the %d rows that the scores are of have labels that the model does not know, so that no set of its labels covers %g %%: want a level of %g %% at most, or fit with rows of all labels",
+		return nil, fmt.Errorf("interval: %d of the %d rows that the scores are of have labels that the model does "+
+			"not know, so that no set of its labels covers %g %%: want a level of %g %% at most, or fit with rows "+
+			"of all labels",
 			m-known, m, 100*level, math.Floor(1e4*float64(known)/float64(m+1))/100)
 	}
 	rows, t := p.Decision.Dims()
@@ -194,7 +198,8 @@ func FromSystem(ctx context.Context, s *System, method string, p *model.Predicti
 	level float64) (*Intervals, error) {
 	n, _, _ := s.m.Dims()
 	if p.Labels != nil {
-		return nil, fmt.Errorf("interval: %s gives intervals for regression, and the model is for classification: take split or jackknife", method)
+		return nil, fmt.Errorf("interval: %s gives intervals for regression, and the model is for classification: "+
+			"take split or jackknife", method)
 	}
 	rows, t := p.Decision.Dims()
 	v := &Intervals{Method: method, Level: level, Lo: mat.NewDense(rows, t, nil), Hi: mat.NewDense(rows, t, nil)}

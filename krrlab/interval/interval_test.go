@@ -131,7 +131,9 @@ func TestScores(t *testing.T) {
 			t.Errorf("level %g: %v, %v, want ±%g", level, v, err, q)
 		}
 	}
-	for level, want := range map[float64]string{0.95: "9 scores are too few for intervals of level 0.95: want at least 19", 0.9990000000000001: "of level 0.999: want at least 999, or a lower level", 1: "between 0 and 1", 0: "between 0 and 1"} {
+	for level, want := range map[float64]string{0.95: "9 scores are too few for intervals of level 0.95: want at " +
+		"least 19", 0.9990000000000001: "of level 0.999: want at least 999, or a lower level", 1: "between 0 and 1",
+		0: "between 0 and 1"} {
 		testkit.Fails(t, testkit.ErrOf(FromScores(c, p, level)), want)
 	}
 	three := &model.Prediction{Labels: []string{"a", "b", "c"}, Class: []int{0, 1},

@@ -21,7 +21,8 @@ import (
 func Probabilities(c *model.Calibration, p *model.Prediction) (*mat.Dense, error) {
 	rows, t := p.Decision.Dims()
 	if p.Labels == nil || c == nil || len(c.Slope) != t {
-		return nil, fmt.Errorf("interval: no probabilities: want a classifier, and a calibration made by this version of krrlab")
+		return nil, fmt.Errorf("interval: no probabilities: want a classifier, and a calibration made by this " +
+			"version of krrlab")
 	}
 	out := mat.NewDense(rows, len(p.Labels), nil)
 	for i := range rows {

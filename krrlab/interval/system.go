@@ -44,9 +44,11 @@ type System struct {
 }
 
 // ErrUnsolved is that of a model whose coefficients are too far from the solution.
-var ErrUnsolved = errors.New("interval: the model is too far from the solution of (K+λI)C = Y for leave-one-out and variances: fit with a smaller tolerance, or take split conformal intervals")
+var ErrUnsolved = errors.New("interval: the model is too far from the solution of (K+λI)C = Y for leave-one-out and " +
+	"variances: fit with a smaller tolerance, or take split conformal intervals")
 
-var errWeighted = errors.New("interval: the model was fitted with weights, which its file does not have: take split conformal intervals")
+var errWeighted = errors.New("interval: the model was fitted with weights, which its file does not have: take split " +
+	"conformal intervals")
 
 func newSystem(m *model.Model) *System {
 	s := &System{m: m, x: points.NewPanel(m.X), same: kernel.Same(m.Kernel, m.X)}
@@ -68,7 +70,8 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 	}
 	n, _, t := m.Dims()
 	if need := 8 * int64(n) * int64(n); memory > 0 && need > memory {
-		return nil, fmt.Errorf("interval: the factor of K+λI of %d points needs %s, %s is allowed: take split conformal intervals", n, accel.Bytes(need), accel.Bytes(memory))
+		return nil, fmt.Errorf("interval: the factor of K+λI of %d points needs %s, %s is allowed: take split "+
+			"conformal intervals", n, accel.Bytes(need), accel.Bytes(memory))
 	}
 	s := newSystem(m)
 	a := mat.NewDense(n, n, nil)

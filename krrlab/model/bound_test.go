@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// TestBoundsOfBytes: points that are no bytes of the model's scale have the rounding of inner products in their bounds, far
-// from zero; bytes do not.
+// TestBoundsOfBytes: points that are no bytes of the model's scale have the rounding of inner products in their bounds,
+// far from zero; bytes do not.
 func TestBoundsOfBytes(t *testing.T) {
 	const n, d = 3, 500
 	x := points.NewBytes(n, d, 1, nil)
@@ -33,7 +33,8 @@ func TestBoundsOfBytes(t *testing.T) {
 	if v := bound(whole); !(v > 0 && v < 1e-14) {
 		t.Errorf("bytes: %g", v)
 	}
-	if v, least := bound(between), kernel.EntryError(m.Kernel, kernel.Float64, kernel.Extent{Dim: d, MaxSq: d * 255 * 255}); !(v >= least/2) {
+	if v, least := bound(between), kernel.EntryError(m.Kernel, kernel.Float64,
+		kernel.Extent{Dim: d, MaxSq: d * 255 * 255}); !(v >= least/2) {
 		t.Errorf("numbers between them: %g, below %g", v, least)
 	}
 }

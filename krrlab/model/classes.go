@@ -14,16 +14,18 @@ import (
 
 // Classes says how the predictions of a classifier err, class by class.
 type Classes struct {
-	Labels   []string `json:"labels"`              // the model's, then others of the answers, which are never predicted
-	Counts   [][]int  `json:"confusion,omitempty"` // Counts[i][j]: rows of class i that are taken for class j; nil of more than 100 classes
-	Errors   []Share  `json:"errors"`              // of each class: rows that are taken for another
-	BaseRate float64  `json:"base_rate"`           // share of the largest class in the rows: 1−BaseRate is the error if all were taken for it
-	Largest  string   `json:"base_class"`          // the largest class, the first of equals
+	Labels []string `json:"labels"` // the model's, then others of the answers, which are never predicted
+	// Counts[i][j]: rows of class i that are taken for class j; nil of more than 100 classes
+	Counts [][]int `json:"confusion,omitempty"`
+	Errors []Share `json:"errors"` // of each class: rows that are taken for another
+	// share of the largest class in the rows: 1−BaseRate is the error if all were taken for it
+	BaseRate float64 `json:"base_rate"`
+	Largest  string  `json:"base_class"` // the largest class, the first of equals
 	// Confusions are how often which class is taken for which other one, the most frequent first.
 	Confusions []Confusion `json:"confusions"`
-	// AUC is the area under the ROC curve, the probability that a row of a class has a larger decision value than one of
-	// another, equal ones counted by half; of several classes the mean over each against the rest. Rows with labels that the
-	// model does not know are left out; nil where less than two classes are left.
+	// AUC is the area under the ROC curve, the probability that a row of a class has a larger decision value than one
+	// of another, equal ones counted by half; of several classes the mean over each against the rest. Rows with labels
+	// that the model does not know are left out; nil where less than two classes are left.
 	AUC   *float64 `json:"auc"`
 	AUCOf string   `json:"auc_of,omitempty"` // which AUC: one of two classes, or the mean over several
 }
@@ -94,13 +96,15 @@ func (c *Classes) count(counts map[[2]int]int) {
 			c.Counts[i] = make([]int, k)
 		}
 	}
-	pairs := slices.SortedFunc(maps.Keys(counts), func(a, b [2]int) int { return cmp.Or(counts[b]-counts[a], slices.Compare(a[:], b[:])) })
+	pairs := slices.SortedFunc(maps.Keys(counts),
+		func(a, b [2]int) int { return cmp.Or(counts[b]-counts[a], slices.Compare(a[:], b[:])) })
 	for _, v := range pairs {
 		if c.Counts != nil {
 			c.Counts[v[0]][v[1]] = counts[v]
 		}
 		if v[0] != v[1] {
-			c.Confusions = append(c.Confusions, Confusion{c.Labels[v[0]], c.Labels[v[1]], Share{counts[v], c.Errors[v[0]].Of}})
+			c.Confusions = append(c.Confusions,
+				Confusion{c.Labels[v[0]], c.Labels[v[1]], Share{counts[v], c.Errors[v[0]].Of}})
 		}
 	}
 }
@@ -120,7 +124,8 @@ func (c *Classes) rank(f *mat.Dense, truth []int, k int) {
 		if t == 1 { // the one value is the second class's
 			positive = 1
 		}
-		if v, ok := auc(known, func(i int) float64 { return f.At(i, j) }, func(i int) bool { return truth[i] == positive }); ok {
+		if v, ok := auc(known, func(i int) float64 { return f.At(i, j) },
+			func(i int) bool { return truth[i] == positive }); ok {
 			sum, count = sum+v, count+1
 		}
 	}
@@ -133,8 +138,8 @@ func (c *Classes) rank(f *mat.Dense, truth []int, k int) {
 	}
 }
 
-// auc returns (R − p(p+1)/2)/(pq) for p positive rows with ranks of sum R among all p+q, equal values with their mean rank
-// (Mann and Whitney); false where p or q is 0.
+// auc returns (R − p(p+1)/2)/(pq) for p positive rows with ranks of sum R among all p+q, equal values with their mean
+// rank (Mann and Whitney); false where p or q is 0.
 func auc(rows []int, value func(int) float64, positive func(int) bool) (float64, bool) {
 	rows = slices.Clone(rows)
 	slices.SortFunc(rows, func(a, b int) int { return cmp.Compare(value(a), value(b)) })
@@ -152,8 +157,8 @@ func auc(rows []int, value func(int) float64, positive func(int) bool) (float64,
 	return (ranks - float64(p)*float64(p+1)/2) / (float64(p) * float64(q)), p > 0 && q > 0
 }
 
-// Trained returns the prediction of the n rows that the model was fitted on, d with its weights w, without a pass over K:
-// as (K+λW⁻¹)c = y−r, it is f = mean+Kc = mean+y−λW⁻¹c but for the residual r.
+// Trained returns the prediction of the n rows that the model was fitted on, d with its weights w, without a pass over
+// K: as (K+λW⁻¹)c = y−r, it is f = mean+Kc = mean+y−λW⁻¹c but for the residual r.
 func (m *Model) Trained(d *datasets.Dataset) (*Prediction, error) {
 	f, err := m.Coding().Encode(d)
 	if err != nil {

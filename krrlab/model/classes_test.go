@@ -30,8 +30,8 @@ func bruteAUC(f []float64, positive []bool) (float64, bool) {
 	return right / pairs, pairs > 0
 }
 
-// TestClasses compares with counts of rows and of pairs of rows: values with many ties, classes without rows, labels in another
-// order and of their own in the answers.
+// TestClasses compares with counts of rows and of pairs of rows: values with many ties, classes without rows, labels in
+// another order and of their own in the answers.
 func TestClasses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
@@ -39,15 +39,19 @@ func TestClasses(t *testing.T) {
 		rows           int
 		values         int // different decision values
 	}{
-		{[]string{"a", "b"}, []string{"a", "b"}, 60, 5}, {[]string{"a", "b"}, []string{"b", "z", "a"}, 40, 1000}, {[]string{"a", "b"}, []string{"a"}, 9, 4},
-		{[]string{"a", "b"}, []string{"z"}, 5, 4}, {[]string{"1", "2", "3"}, []string{"3", "1", "2"}, 70, 3}, {[]string{"1", "2", "3", "4"}, []string{"4", "2", "x", "y"}, 50, 1},
+		{[]string{"a", "b"}, []string{"a", "b"}, 60, 5}, {[]string{"a", "b"}, []string{"b", "z", "a"}, 40, 1000},
+		{[]string{"a", "b"}, []string{"a"}, 9, 4},
+		{[]string{"a", "b"}, []string{"z"}, 5, 4}, {[]string{"1", "2", "3"}, []string{"3", "1", "2"}, 70, 3},
+		{[]string{"1", "2", "3", "4"}, []string{"4", "2", "x", "y"}, 50, 1},
 		{[]string{"a", "b"}, []string{"b", "a"}, 1, 9},
 	} {
 		cols := len(c.model)
 		if cols == 2 {
 			cols = 1
 		}
-		f, d := mat.NewDense(c.rows, cols, nil), &datasets.Dataset{X: points.NewDense(c.rows, 1, make([]float64, c.rows)), Task: datasets.Classification, Labels: c.answers, Class: make([]int, c.rows)}
+		f, d := mat.NewDense(c.rows, cols, nil),
+			&datasets.Dataset{X: points.NewDense(c.rows, 1, make([]float64, c.rows)), Task: datasets.Classification,
+				Labels: c.answers, Class: make([]int, c.rows)}
 		for i := range c.rows {
 			d.Class[i] = rng.IntN(len(c.answers))
 			for j := range cols {
@@ -70,7 +74,8 @@ func TestClasses(t *testing.T) {
 		for _, n := range largest {
 			most = max(most, n)
 		}
-		if largest[got.Largest] != most || got.BaseRate != float64(most)/float64(c.rows) || p.Score(d).ErrorRate != float64(wrong)/float64(c.rows) {
+		if largest[got.Largest] != most || got.BaseRate != float64(most)/float64(c.rows) ||
+			p.Score(d).ErrorRate != float64(wrong)/float64(c.rows) {
 			t.Errorf("%v: largest %q %g, error %g", c, got.Largest, got.BaseRate, p.Score(d).ErrorRate)
 		}
 		pairs := 0
@@ -87,7 +92,8 @@ func TestClasses(t *testing.T) {
 			}
 		}
 		for i, v := range got.Confusions {
-			if v.Wrong != counts[[2]string{v.Class, v.For}] || v.Of != largest[v.Class] || i > 0 && v.Wrong > got.Confusions[i-1].Wrong {
+			if v.Wrong != counts[[2]string{v.Class, v.For}] || v.Of != largest[v.Class] ||
+				i > 0 && v.Wrong > got.Confusions[i-1].Wrong {
 				t.Errorf("%v: confusions %v", c, got.Confusions)
 			}
 		}
@@ -146,7 +152,8 @@ func TestTrained(t *testing.T) {
 		testkit.OK(t, c.SolveVec(a, rhs))
 		want.MulVec(k, &c)
 		m := &Model{Lambda: lambda, C: mat.NewDense(4, 1, c.RawVector().Data), Mean: []float64{mean}}
-		p := testkit.Must(m.Trained(&datasets.Dataset{X: points.NewDense(4, 1, make([]float64, 4)), Task: datasets.Regression, Target: y, Weights: weights}))
+		p := testkit.Must(m.Trained(&datasets.Dataset{X: points.NewDense(4, 1, make([]float64, 4)),
+			Task: datasets.Regression, Target: y, Weights: weights}))
 		for i, v := range p.Value {
 			if math.Abs(v-mean-want.AtVec(i)) > 1e-12 {
 				t.Errorf("weights %v, row %d: %g, want %g", weights, i, v, mean+want.AtVec(i))
@@ -158,14 +165,16 @@ func TestTrained(t *testing.T) {
 // TestManyClasses: beyond 100 classes there is no matrix, and the pairs are there all the same.
 func TestManyClasses(t *testing.T) {
 	var labels []string
-	f, d := mat.NewDense(101, 101, nil), &datasets.Dataset{X: points.NewDense(101, 1, make([]float64, 101)), Task: datasets.Classification}
+	f, d := mat.NewDense(101, 101, nil), &datasets.Dataset{X: points.NewDense(101, 1, make([]float64, 101)),
+		Task: datasets.Classification}
 	for i := range 101 {
 		labels, d.Class = append(labels, string(rune('A'+i))), append(d.Class, i)
 		f.Set(i, (i+1)%101, 1)
 	}
 	d.Labels = labels
 	got := (&Model{Labels: labels}).prediction(f).Score(d).Classes
-	if want := (Confusion{"A", "B", Share{1, 1}}); got.Counts != nil || len(got.Confusions) != 101 || !reflect.DeepEqual(got.Confusions[0], want) {
+	if want := (Confusion{"A", "B", Share{1, 1}}); got.Counts != nil || len(got.Confusions) != 101 ||
+		!reflect.DeepEqual(got.Confusions[0], want) {
 		t.Errorf("%v, %d pairs, first %v", got.Counts, len(got.Confusions), got.Confusions[0])
 	}
 }

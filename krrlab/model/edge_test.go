@@ -24,7 +24,8 @@ func TestScoreOfZero(t *testing.T) {
 	if s := (&Prediction{Value: []float64{0, 0}}).Score(d); s.RelErr != 0 || s.R2 != 1 || s.RMSE != 0 {
 		t.Errorf("nothing wrong: %+v", s)
 	}
-	if s := (&Prediction{Value: []float64{3, 4}}).Score(d); !math.IsInf(s.RelErr, 1) || !math.IsInf(s.R2, -1) || math.Abs(s.RMSE-math.Sqrt(12.5)) > 1e-15 || !strings.Contains(s.String(), "R² undefined") {
+	if s := (&Prediction{Value: []float64{3, 4}}).Score(d); !math.IsInf(s.RelErr, 1) || !math.IsInf(s.R2, -1) ||
+		math.Abs(s.RMSE-math.Sqrt(12.5)) > 1e-15 || !strings.Contains(s.String(), "R² undefined") {
 		t.Errorf("answers of zero: %+v", s)
 	}
 }

@@ -26,7 +26,8 @@ func TestFarLeaves(t *testing.T) {
 	}
 	c := mat.NewDense(n, 2, nil)
 	rng.New(5).Normals(c.RawMatrix().Data, 0)
-	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Laplacian{Sigma: 0.2}, kernel.Matern52{Sigma: 0.2}, kernel.Gaussian{Sigma: 100}} {
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Laplacian{Sigma: 0.2},
+		kernel.Matern52{Sigma: 0.2}, kernel.Gaussian{Sigma: 100}} {
 		m := &Model{Kernel: k, Lambda: 1, X: x, C: c}
 		o := &Options{Accuracy: 1e-4}
 		got := testkit.Must(m.Decision(context.Background(), z, o))

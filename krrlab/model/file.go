@@ -63,7 +63,8 @@ func (m *Model) Save(name string) error {
 		return err
 	}
 	if r := m.Origin.TrueResidual; r != nil && (math.IsNaN(*r) || math.IsInf(*r, 0)) {
-		return fmt.Errorf("model: not saved: the residual of its answer is %g, beyond the range of float64: fit with targets in another unit, or a larger λ", *r)
+		return fmt.Errorf("model: not saved: the residual of its answer is %g, beyond the range of float64: fit "+
+			"with targets in another unit, or a larger λ", *r)
 	}
 	meta, err := m.Info()
 	if err != nil {
@@ -82,7 +83,8 @@ func (m *Model) Info() (*Info, error) {
 	n, d, t := m.Dims()
 	meta := &Info{
 		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
-		Labels: m.Labels, Targets: m.Targets, Mean: m.Mean, Weighted: m.Weighted, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Calibration: m.Calibration, Origin: m.Origin,
+		Labels: m.Labels, Targets: m.Targets, Mean: m.Mean, Weighted: m.Weighted, Scaling: m.Scaling,
+		Columns: m.Columns, Error: m.Error, Calibration: m.Calibration, Origin: m.Origin,
 	}
 	switch x := m.X.(type) {
 	case *points.CSR:
@@ -175,18 +177,21 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Targets: meta.Targets, Mean: meta.Mean, Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Origin: meta.Origin}
+	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Targets: meta.Targets, Mean: meta.Mean,
+		Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Origin: meta.Origin}
 	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}
 	c := array(a, &err, "c.npy", meta.N, meta.T)
-	if err == nil && meta.Points == "csr" { // x_indptr once more, and the vectors that predictions hold beside sparse points
+	// x_indptr once more, and the vectors that predictions hold beside sparse points
+	if err == nil && meta.Points == "csr" {
 		err = a.take(8 * (int64(meta.N) + 4*int64(meta.D)))
 	}
 	if err == nil {
-		m.X, err = points.FromArrays(meta.Points, meta.N, meta.D, meta.Unit, func(name string, shape ...int) (any, error) {
-			return a.read(name+".npy", shape)
-		})
+		m.X, err = points.FromArrays(meta.Points, meta.N, meta.D, meta.Unit,
+			func(name string, shape ...int) (any, error) {
+				return a.read(name+".npy", shape)
+			})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
@@ -287,7 +292,8 @@ func (a *archive) metadata() (meta Info, err error) {
 		return meta, fmt.Errorf("not a model file: format is %q", meta.Format)
 	}
 	if meta.Version < 1 || meta.Version > formatVersion {
-		return meta, fmt.Errorf("model file of version %d; this krrlab reads up to version %d: update krrlab", meta.Version, formatVersion)
+		return meta, fmt.Errorf("model file of version %d; this krrlab reads up to version %d: update krrlab",
+			meta.Version, formatVersion)
 	}
 	const most = math.MaxInt32
 	if meta.N < 1 || meta.D < 1 || meta.T < 1 || meta.N > most || meta.D > most || meta.T > most {

@@ -45,7 +45,8 @@ func models() []*Model {
 	}
 	empty := &points.CSR{N: 2, D: 3, Ptr: []int{0, 0, 0}} // no nonzeros
 	sliced := kinds(9, 3, 1)["sparse"].Slice(2, 6)
-	return append(all, random(kernels[0], empty, 1), random(kernels[0], sliced, 1), random(kernels[0], kinds(9, 3, 1)["float64"].Slice(3, 5), 1))
+	return append(all, random(kernels[0], empty, 1), random(kernels[0], sliced, 1),
+		random(kernels[0], kinds(9, 3, 1)["float64"].Slice(3, 5), 1))
 }
 
 // save returns the bytes of a model's file.
@@ -79,8 +80,10 @@ func TestRoundTrip(t *testing.T) {
 		if !reflect.DeepEqual(a, b) || fmt.Sprintf("%T", got.X) != fmt.Sprintf("%T", m.X) {
 			t.Errorf("%v: points %T are not the %T saved", m, got.X, m.X)
 		}
-		if !mat.Equal(got.C, m.C) || got.Kernel != m.Kernel || got.Lambda != m.Lambda || !reflect.DeepEqual(got.Origin, m.Origin) ||
-			!reflect.DeepEqual(got.Labels, m.Labels) || !reflect.DeepEqual(got.Scaling, m.Scaling) || !reflect.DeepEqual(got.Columns, m.Columns) {
+		if !mat.Equal(got.C, m.C) || got.Kernel != m.Kernel || got.Lambda != m.Lambda ||
+			!reflect.DeepEqual(got.Origin, m.Origin) ||
+			!reflect.DeepEqual(got.Labels, m.Labels) || !reflect.DeepEqual(got.Scaling, m.Scaling) ||
+			!reflect.DeepEqual(got.Columns, m.Columns) {
 			t.Errorf("saved\n%+v\nloaded\n%+v", m, got)
 		}
 		z := kinds(4, d, 5)["float64"]
@@ -105,7 +108,8 @@ func TestSaveFails(t *testing.T) {
 	named.Columns = []string{"a", "b"}
 	lost := random(kernels[0], x, 1)
 	lost.Origin.TrueResidual = new(math.NaN())
-	for want, m := range map[string]*Model{"the residual of its answer is NaN": lost, "own": own, "6 rows of coefficients for 7 points": short, "2 names for 3 features": named} {
+	for want, m := range map[string]*Model{"the residual of its answer is NaN": lost, "own": own,
+		"6 rows of coefficients for 7 points": short, "2 names for 3 features": named} {
 		testkit.Fails(t, m.Save(name), want)
 	}
 	if err := random(kernels[0], x, 1).Save(filepath.Join(dir, "no", "m.krr")); err == nil {
@@ -230,7 +234,8 @@ func TestContradictions(t *testing.T) {
 		{dense, "model.json", func([]byte) []byte { return []byte("{") }, "model.json"},
 		{dense, "model.json", swap("krrlab-model", "other"), "not a model file"},
 		{dense, "model.json", swap(`"version": 1`, `"version": 4`), "version 4"},
-		{dense, "model.json", swap(`"points": "dense",`, `"points": "dense", "mean": [1, 2],`), "means [1 2] of the targets"},
+		{dense, "model.json", swap(`"points": "dense",`, `"points": "dense", "mean": [1, 2],`),
+			"means [1 2] of the targets"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 8`), "shape is [7 1], want [8 1]"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 0`), "n=0"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 2147483648`), "n=2147483648"},
@@ -275,7 +280,8 @@ func TestContradictions(t *testing.T) {
 	if err := os.WriteFile(name, []byte("hello"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(name); err == nil || !strings.Contains(err.Error(), "text.krr") || !strings.Contains(err.Error(), "not a model") {
+	if _, err := Load(name); err == nil || !strings.Contains(err.Error(), "text.krr") ||
+		!strings.Contains(err.Error(), "not a model") {
 		t.Errorf("text: %v", err)
 	}
 }
@@ -387,7 +393,8 @@ func FuzzRead(f *testing.F) {
 		entries := []struct {
 			name string
 			data []byte
-		}{{"model.json", meta}, {"c.npy", c}, {"x.npy", x}, {"x_indptr.npy", x}, {"x_indices.npy", col}, {"x_data.npy", val}}
+		}{{"model.json", meta}, {"c.npy", c}, {"x.npy", x}, {"x_indptr.npy", x}, {"x_indices.npy", col},
+			{"x_data.npy", val}}
 		for _, e := range entries {
 			w := testkit.Must(z.CreateHeader(&zip.FileHeader{Name: e.name, Method: zip.Store}))
 			w.Write(e.data)
@@ -406,7 +413,8 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		// The one error that is right is that of numbers that overflow.
-		if _, err := m.Decision(t.Context(), points.NewDense(1, d, nil), nil); err != nil && !strings.Contains(err.Error(), "kernel values overflow") {
+		if _, err := m.Decision(t.Context(), points.NewDense(1, d, nil), nil); err != nil &&
+			!strings.Contains(err.Error(), "kernel values overflow") {
 			t.Fatal(err)
 		}
 	})

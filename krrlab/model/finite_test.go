@@ -23,7 +23,8 @@ func TestDecisionNotFinite(t *testing.T) {
 	for _, labels := range [][]string{nil, {"a", "b"}} {
 		m := random(kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 3}, kinds(30, 3, 1)["float64"], 1, labels...)
 		for _, o := range []*Options{nil, {Float64: true}} {
-			if p, err := m.Predict(t.Context(), &datasets.Dataset{X: z}, o); err == nil || !strings.Contains(err.Error(), "the prediction of row 271 (counted from 0)") {
+			if p, err := m.Predict(t.Context(), &datasets.Dataset{X: z}, o); err == nil ||
+				!strings.Contains(err.Error(), "the prediction of row 271 (counted from 0)") {
 				t.Errorf("labels %q: %v, %v", labels, p != nil, err)
 			}
 		}
@@ -62,14 +63,17 @@ func TestPrecisionAt(t *testing.T) {
 // TestTrialOfFar: differences are taken where the certain error of inner products is too large for the points that are
 // predicted, though it is small enough for those of the fit; and not at a little more than the error.
 func TestTrialOfFar(t *testing.T) {
-	x, z := points.NewDense(30, 1, floats.Span(make([]float64, 30), 0, 100)), points.NewDense(30, 1, floats.Span(make([]float64, 30), 0, 200))
+	x, z := points.NewDense(30, 1, floats.Span(make([]float64, 30), 0, 100)),
+		points.NewDense(30, 1, floats.Span(make([]float64, 30), 0, 200))
 	m := random(kernel.Gaussian{Sigma: 20}, x, 1)
 	scale := 100 * mat.Norm(m.C, 1) / maxAbs(mustDecide(t, m, z, &Options{Float64: true}))
 	bound := func(p points.Points) float64 { // of the accuracy that inner products have
 		return scale * kernel.EntryError(m.Kernel, kernel.Float64, kernel.ExtentOf(points.NewPanel(p)))
 	}
-	for accuracy, want := range map[float64]kernel.Arithmetic{1.01 * bound(z): kernel.Float64, 0.99 * bound(z): kernel.Differences, 1.01 * bound(x): kernel.Differences} {
-		p := &predictor{m: m, n: 30, t: 1, x: points.NewPanel(x), z: points.NewPanel(z), work: make([]worker, accel.Threads())}
+	for accuracy, want := range map[float64]kernel.Arithmetic{1.01 * bound(z): kernel.Float64,
+		0.99 * bound(z): kernel.Differences, 1.01 * bound(x): kernel.Differences} {
+		p := &predictor{m: m, n: 30, t: 1, x: points.NewPanel(x), z: points.NewPanel(z),
+			work: make([]worker, accel.Threads())}
 		p.cut(nil)
 		if err := p.choose(t.Context(), &Options{Accuracy: accuracy, Float64: true}); err != nil || p.arith != want {
 			t.Errorf("accuracy %g: %v, want %v, %v", accuracy, p.arith, want, err)

@@ -48,7 +48,8 @@ func random(k kernel.Kernel, x points.Points, t int, labels ...string) *Model {
 	n, _ := x.Dims()
 	m := &Model{
 		Kernel: k, Lambda: 0.25, X: x, C: mat.NewDense(n, t, nil), Labels: labels,
-		Origin: Origin{Dataset: "test", Solver: "pcg", Status: "converged", Tol: 1e-3, TrueResidual: new(9e-4), Seed: 7, Version: "v0", Created: "2026-01-02T03:04:05Z"},
+		Origin: Origin{Dataset: "test", Solver: "pcg", Status: "converged", Tol: 1e-3, TrueResidual: new(9e-4), Seed: 7,
+			Version: "v0", Created: "2026-01-02T03:04:05Z"},
 	}
 	rng.New(99).Normals(m.C.RawMatrix().Data, 0)
 	return m

@@ -28,7 +28,8 @@ func TestMean(t *testing.T) {
 	if meta := string(entry(t, b, "model.json")); !strings.Contains(meta, `"version": 3`) {
 		t.Error(meta)
 	}
-	if meta := string(entry(t, save(t, &plain), "model.json")); !strings.Contains(meta, `"version": 1`) || strings.Contains(meta, "mean") {
+	if meta := string(entry(t, save(t, &plain), "model.json")); !strings.Contains(meta, `"version": 1`) ||
+		strings.Contains(meta, "mean") {
 		t.Error(meta)
 	}
 	o := &Options{Float64: true}
@@ -38,12 +39,15 @@ func TestMean(t *testing.T) {
 	narrow := testkit.Must(plain.Bounds(z))
 	for i := range z.Len() {
 		off := math.Abs((with.At(i, 0) - 1e6) - without.At(i, 0)) // the difference is exact
-		if p.Value[i] != with.At(i, 0) || off > wide.At(i, 0)+narrow.At(i, 0) || wide.At(i, 0) < narrow.At(i, 0)+1e6*0x1p-53 {
-			t.Fatalf("row %d: %g with the mean, %g without; bounds %g, %g", i, with.At(i, 0), without.At(i, 0), wide.At(i, 0), narrow.At(i, 0))
+		if p.Value[i] != with.At(i, 0) || off > wide.At(i, 0)+narrow.At(i, 0) ||
+			wide.At(i, 0) < narrow.At(i, 0)+1e6*0x1p-53 {
+			t.Fatalf("row %d: %g with the mean, %g without; bounds %g, %g", i, with.At(i, 0), without.At(i, 0),
+				wide.At(i, 0), narrow.At(i, 0))
 		}
 	}
 	for _, bad := range []*Model{
-		{Mean: []float64{math.NaN()}}, {Mean: []float64{1, 2}}, {Mean: []float64{}}, {Mean: []float64{1}, Labels: []string{"a", "b"}},
+		{Mean: []float64{math.NaN()}}, {Mean: []float64{1, 2}}, {Mean: []float64{}},
+		{Mean: []float64{1}, Labels: []string{"a", "b"}},
 	} {
 		m := *m
 		m.Mean, m.Labels = bad.Mean, bad.Labels

@@ -25,8 +25,9 @@ type Model struct {
 	// With two labels t = 1 and f(x) > 0 stands for Labels[1]; otherwise t is the
 	// number of labels and the largest f_j(x) wins.
 	Labels  []string
-	Targets []string          // names of the targets of a regression with several; nil for one
-	Mean    []float64         // added to f, of each column: what was taken off the targets of a regression; nil for zeros
+	Targets []string // names of the targets of a regression with several; nil for one
+	// added to f, of each column: what was taken off the targets of a regression; nil for zeros
+	Mean    []float64
 	Scaling *datasets.Scaling // from raw features to X's, that of the training data; nil means none
 	Columns []string          // names of the features; nil where the data had none
 	// Weighted says that the rows had weights at the fit: C is then W^½Ĉ with (W^½KW^½+λI)Ĉ = W^½Y, and Error and the
@@ -38,8 +39,8 @@ type Model struct {
 	Origin      Origin
 }
 
-// Calibration has scores, how badly answers were predicted by what was not fitted to them: each column ascending, one for
-// each target, of classes a single one.
+// Calibration has scores, how badly answers were predicted by what was not fitted to them: each column ascending, one
+// for each target, of classes a single one.
 type Calibration struct {
 	Method string     `json:"method"` // interval.Split or interval.Jackknife
 	Scores *mat.Dense `json:"-"`
@@ -53,29 +54,34 @@ type Calibration struct {
 // Error bounds the error of the coefficients, c_j* those of (K+λI)C* = Y.
 type Error struct {
 	ANorm []float64 `json:"anorm"` // ‖c_j−c_j*‖_A at most, of every column; A = K+λI
-	// Decision are bounds of |f_j*(z)−f_j(z)|/√k(z, z), the same for every z: at most ANorm, which holds where they are not known.
+	// Decision are bounds of |f_j*(z)−f_j(z)|/√k(z, z), the same for every z: at most ANorm, which holds where they are
+	// not known.
 	Decision []float64 `json:"decision,omitempty"`
-	Certain  bool      `json:"certain"` // it is proved from the data on; else it rests on the iteration, or on rows of K
+	// it is proved from the data on; else it rests on the iteration, or on rows of K
+	Certain bool `json:"certain"`
 }
 
-// Origin says where a model comes from. It informs; of it only Status, Tol and TrueResidual are computed with, which say how accurate C is.
+// Origin says where a model comes from. It informs; of it only Status, Tol and TrueResidual are computed with, which
+// say how accurate C is.
 type Origin struct {
 	Dataset string   `json:"dataset"`
 	Target  string   `json:"target,omitempty"` // csv column of the target at the fit
 	Drop    []string `json:"drop,omitempty"`   // csv columns that were left out at the fit
 	// Categorical are the csv columns of words that features were made of, with their values.
-	Categorical  []datasets.Category `json:"categorical,omitempty"`
-	Rows         int                 `json:"rows,omitempty"`    // of the training file that were read, where a part of them was held out
-	Holdout      float64             `json:"holdout,omitempty"` // that part: what was not trained on
-	Tuned        bool                `json:"tuned,omitempty"`   // kernel and λ were chosen by the error on the rows of the fit
-	Solver       string              `json:"solver"`
-	Method       string              `json:"method,omitempty"` // the solver, and the preconditioner where it has one
-	Status       string              `json:"status"`
-	Tol          float64             `json:"tol"`
-	TrueResidual *float64            `json:"true_residual"` // worst ‖y−Ac‖₂/‖y‖₂ of the columns; nil: not measured
-	Seed         uint64              `json:"seed"`
-	Version      string              `json:"krrlab_version"`
-	Created      string              `json:"created"` // RFC 3339
+	Categorical []datasets.Category `json:"categorical,omitempty"`
+	// of the training file that were read, where a part of them was held out
+	Rows    int     `json:"rows,omitempty"`
+	Holdout float64 `json:"holdout,omitempty"` // that part: what was not trained on
+	// kernel and λ were chosen by the error on the rows of the fit
+	Tuned        bool     `json:"tuned,omitempty"`
+	Solver       string   `json:"solver"`
+	Method       string   `json:"method,omitempty"` // the solver, and the preconditioner where it has one
+	Status       string   `json:"status"`
+	Tol          float64  `json:"tol"`
+	TrueResidual *float64 `json:"true_residual"` // worst ‖y−Ac‖₂/‖y‖₂ of the columns; nil: not measured
+	Seed         uint64   `json:"seed"`
+	Version      string   `json:"krrlab_version"`
+	Created      string   `json:"created"` // RFC 3339
 }
 
 // Task returns what the model predicts.
@@ -103,7 +109,8 @@ func (m *Model) String() string {
 	if m.Mean != nil {
 		mean = "mean + "
 	}
-	return fmt.Sprintf("%v, f(x) = %sΣ c_i k(x_i, x): n=%d, d=%d, t=%d, λ=%g, %v", m.Task(), mean, n, d, t, m.Lambda, m.Kernel)
+	return fmt.Sprintf("%v, f(x) = %sΣ c_i k(x_i, x): n=%d, d=%d, t=%d, λ=%g, %v", m.Task(), mean, n, d, t, m.Lambda,
+		m.Kernel)
 }
 
 func (m *Model) check() error {
@@ -123,11 +130,13 @@ func (m *Model) check() error {
 	case t != want:
 		return fmt.Errorf("model: %d columns of coefficients, want %d for %d labels", t, want, len(m.Labels))
 	case m.Mean != nil && (m.Labels != nil || len(m.Mean) != t || finite("mean", m.Mean) != nil):
-		return fmt.Errorf("model: means %v of the targets, want a finite one for each of %d columns of a regression", m.Mean, t)
+		return fmt.Errorf("model: means %v of the targets, want a finite one for each of %d columns of a regression",
+			m.Mean, t)
 	case m.Columns != nil && len(m.Columns) != d:
 		return fmt.Errorf("model: %d names for %d features", len(m.Columns), d)
 	case m.Calibration != nil && !m.Calibration.fits(t, m.Labels != nil):
-		return fmt.Errorf("model: the scores of its calibration are not columns of ascending numbers, one for each of %d targets or one of classes", t)
+		return fmt.Errorf("model: the scores of its calibration are not columns of ascending numbers, one for each "+
+			"of %d targets or one of classes", t)
 	case m.Error != nil && !m.Error.fits(t):
 		return fmt.Errorf("model: bounds %v of the error, want a number ≥ 0 for each of %d columns", *m.Error, t)
 	case m.Scaling != nil && m.Scaling.Dim() != d:
@@ -141,7 +150,8 @@ func (m *Model) check() error {
 
 // fits reports whether the scores are columns as they should be, for t targets or classes.
 func (c *Calibration) fits(t int, classes bool) bool {
-	if c.Scores == nil || len(c.Slope) != len(c.Offset) || c.Slope != nil && (!classes || len(c.Slope) != t) || finite("slope", append(c.Slope[:len(c.Slope):len(c.Slope)], c.Offset...)) != nil {
+	if c.Scores == nil || len(c.Slope) != len(c.Offset) || c.Slope != nil && (!classes || len(c.Slope) != t) ||
+		finite("slope", append(c.Slope[:len(c.Slope):len(c.Slope)], c.Offset...)) != nil {
 		return false
 	}
 	_, columns := c.Scores.Dims()
@@ -188,7 +198,8 @@ func (s Score) String() string {
 	if math.IsInf(s.R2, 0) {
 		r2 = "R² undefined, since all answers are alike,"
 	}
-	return fmt.Sprintf("RMSE %s%s, ‖ŷ−y‖/‖y‖ %s, %s on %s", outward.Plain(s.RMSE, 4), best, outward.Plain(s.RelErr, 4), r2, plural.Count(s.N, "point"))
+	return fmt.Sprintf("RMSE %s%s, ‖ŷ−y‖/‖y‖ %s, %s on %s", outward.Plain(s.RMSE, 4), best, outward.Plain(s.RelErr, 4),
+		r2, plural.Count(s.N, "point"))
 }
 
 // Prediction holds what the model says of points: Class, with indices into
@@ -306,7 +317,8 @@ func CheckDecision(f *mat.Dense) error {
 	for i := range rows {
 		for _, v := range f.RawRowView(i) {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("model: the prediction of row %d (counted from 0) is %g: its features are so large that kernel values overflow; correct the row, or fit with --scale standard", i, v)
+				return fmt.Errorf("model: the prediction of row %d (counted from 0) is %g: its features are so "+
+					"large that kernel values overflow; correct the row, or fit with --scale standard", i, v)
 			}
 		}
 	}

@@ -53,17 +53,16 @@ type Options struct {
 // tolerance tol: a quarter of it, between 1e-6 and 2.5e-4.
 func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 
-// Decision returns F, m×t, with F_aj = mean_j + Σ_i C_ij k(x_i, z_a), the model's Mean, for the m points z_a of
-// raw, to which the model's scaling is applied first. (Points that were scaled already are given to
-// Predict, in a data set that says so: &datasets.Dataset{X: z, Scaling: m.Scaling}.) Kernel values are formed in
-// tiles and summed in float64, so that beside the result only tiles are held. The
-// tiles are formed in float32 where 64 points, the 16 of largest norm and others drawn at random,
-// predicted in both precisions, differ by at most Options.Accuracy of their largest |F|, of each column by itself if these are not of classes, and in
-// float64 otherwise: from differences where the certain bound of inner products, δ·‖c_j‖₁ with δ of
-// kernel.EntryError, exceeds a hundredth of that. Of a kernel that decreases, leaves of points (package tree) that are so far
-// apart that they change no decision value by a hundredth of it are left out, unless all tiles are to be in float64, as Bounds
-// wants them. Where the training points lie far from zero, all
-// points are moved by their mean first (kernel.Origin).
+// Decision returns F, m×t, with F_aj = mean_j + Σ_i C_ij k(x_i, z_a), the model's Mean, for the m points z_a of raw, to
+// which the model's scaling is applied first. (Points that were scaled already are given to Predict, in a data set that
+// says so: &datasets.Dataset{X: z, Scaling: m.Scaling}.) Kernel values are formed in tiles and summed in float64, so
+// that beside the result only tiles are held. The tiles are formed in float32 where 64 points, the 16 of largest norm
+// and others drawn at random, predicted in both precisions, differ by at most Options.Accuracy of their largest |F|, of
+// each column by itself if these are not of classes, and in float64 otherwise: from differences where the certain bound
+// of inner products, δ·‖c_j‖₁ with δ of kernel.EntryError, exceeds a hundredth of that. Of a kernel that decreases,
+// leaves of points (package tree) that are so far apart that they change no decision value by a hundredth of it are
+// left out, unless all tiles are to be in float64, as Bounds wants them. Where the training points lie far from zero,
+// all points are moved by their mean first (kernel.Origin).
 //
 // Of a kernel.Precomputed the points are the rows of K(test, train), or rows of K where the model has it.
 //
@@ -213,11 +212,12 @@ func (p *predictor) cut(leaves *tree.Tree) {
 	}
 }
 
-// Arithmetic returns how Decision forms tiles, for Decision itself and to predict its seconds: in float32 where single says that this changes
-// decision values by at most o.Accuracy of the largest |F| of a column, and else in float64: from differences where the certain bound of inner
-// products, δ·sum with δ of kernel.EntryError and sum = max_j ‖c_j‖₁ ÷ max|F_j|, exceeds a hundredth of that. If only
-// differences will do, single is not asked.
-func Arithmetic(k kernel.Kernel, e kernel.Extent, o *Options, sum float64, single func() (float64, error)) (kernel.Arithmetic, error) {
+// Arithmetic returns how Decision forms tiles, for Decision itself and to predict its seconds: in float32 where single
+// says that this changes decision values by at most o.Accuracy of the largest |F| of a column, and else in float64:
+// from differences where the certain bound of inner products, δ·sum with δ of kernel.EntryError and sum = max_j ‖c_j‖₁
+// ÷ max|F_j|, exceeds a hundredth of that. If only differences will do, single is not asked.
+func Arithmetic(k kernel.Kernel, e kernel.Extent, o *Options, sum float64,
+	single func() (float64, error)) (kernel.Arithmetic, error) {
 	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
 	arith, _ := kernel.Accurate(k, e, accuracy/100/sum)
 	if o.Float64 || arith == kernel.Differences && exact(k) == kernel.Float64 {
@@ -230,7 +230,8 @@ func Arithmetic(k kernel.Kernel, e kernel.Extent, o *Options, sum float64, singl
 	return arith, err
 }
 
-// exact is the arithmetic that predictions are compared with: nothing is certain of inner products where the slope is not known.
+// exact is the arithmetic that predictions are compared with: nothing is certain of inner products where the slope is
+// not known.
 func exact(k kernel.Kernel) kernel.Arithmetic {
 	if k, ok := k.(kernel.Radial); ok && math.IsInf(k.Slope(), 1) {
 		return kernel.Differences
@@ -257,14 +258,15 @@ func (p *predictor) choose(ctx context.Context, o *Options) error {
 	extent := kernel.ExtentOf(p.x)
 	extent.MaxSq = max(extent.MaxSq, slices.Max(p.z.Norms))
 	_, extent.Whole = points.SameBytes(p.x.X, p.z.X)
-	p.arith, err = Arithmetic(p.m.Kernel, extent, o, max(most(ones, sizes), math.SmallestNonzeroFloat64), func() (float64, error) {
-		single, err := p.trial(ctx, z, kernel.Float32)
-		if err != nil || mat.Equal(single, f) {
-			return 0, err
-		}
-		single.Sub(single, f)
-		return most(largest(single), sizes), nil
-	})
+	p.arith, err = Arithmetic(p.m.Kernel, extent, o, max(most(ones, sizes), math.SmallestNonzeroFloat64),
+		func() (float64, error) {
+			single, err := p.trial(ctx, z, kernel.Float32)
+			if err != nil || mat.Equal(single, f) {
+				return 0, err
+			}
+			single.Sub(single, f)
+			return most(largest(single), sizes), nil
+		})
 	return err
 }
 
@@ -317,7 +319,8 @@ func (p *predictor) batch(w *worker, f *mat.Dense, z points.Panel, arith kernel.
 		}
 		buffer.Grow(&w.t64, batchRows*tileCols)
 		kernel.Tile64(w.t64, cols, p.m.Kernel, z, x, arith, &w.kernel)
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, byColumns(c, p.t, cols), blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: w.t64},
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, byColumns(c, p.t, cols),
+			blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: w.t64},
 			1, byColumns(w.f, p.t, rows)) // fᵀ += C_bᵀ T_bᵀ
 	}
 	for a := range rows {

@@ -47,8 +47,8 @@ func TestDecision(t *testing.T) {
 	}
 }
 
-// TestPrecision: points far from zero, and those of groups far from each other, are predicted as exactly as those near it.
-// Float32 tiles are given up where they are not accurate enough, moving points by their mean where it costs digits.
+// TestPrecision: points far from zero, and those of groups far from each other, are predicted as exactly as those near
+// it. Float32 tiles are given up where they are not accurate enough, moving points by their mean where it costs digits.
 func TestPrecision(t *testing.T) {
 	// cloud returns n points of which f makes the numbers, with a normal one.
 	cloud := func(n, d int, seed uint64, f func(i, j int, v float64) float64) *points.Dense {
@@ -81,7 +81,8 @@ func TestPrecision(t *testing.T) {
 		return func(i, _ int, _ float64) float64 { return float64(i) * step }
 	}
 	gauss := kernel.Gaussian{Sigma: 1}
-	far := []kernel.Kernel{kernel.Gaussian{Sigma: 1e3}, kernel.Matern32{Sigma: 1e3}, kernel.Matern52{Sigma: 1e3}, kernel.Laplacian{Sigma: 1e3}}
+	far := []kernel.Kernel{kernel.Gaussian{Sigma: 1e3}, kernel.Matern32{Sigma: 1e3}, kernel.Matern52{Sigma: 1e3},
+		kernel.Laplacian{Sigma: 1e3}}
 	for _, c := range []struct {
 		what           string
 		kernels        []kernel.Kernel
@@ -94,22 +95,29 @@ func TestPrecision(t *testing.T) {
 		{"farther", kernels[:1], cloud(200, 4, 1, shifted(1e6)), cloud(90, 4, 2, shifted(1e6)), 2e-5, 1e-9, "false"},
 		{"two groups", kernels[:1], cloud(200, 4, 1, apartBy(1e3)), cloud(90, 4, 2, apartBy(1e3)), 2e-5, 1e-9, "true"},
 		{"seconds since 1970", far, cloud(120, 1, 1, unix), cloud(90, 1, 2, unix), 2e-5, 1e-9, ""},
-		{"two groups far from zero", []kernel.Kernel{gauss, kernel.Matern52{Sigma: 1}}, cloud(60, 2, 1, both), cloud(50, 2, 2, both), 1e-12, 1e-12, ""},
-		{"three of many", []kernel.Kernel{gauss}, cloud(200, 2, 1, few(200)), cloud(3000, 2, 2, few(3000)), defaultAccuracy, 1e-9, ""},
-		{"sorted", []kernel.Kernel{gauss}, cloud(2000, 1, 1, sorted(1./2)), cloud(6000, 1, 1, sorted(1./6)), defaultAccuracy, 1e-9, ""},
+		{"two groups far from zero", []kernel.Kernel{gauss, kernel.Matern52{Sigma: 1}}, cloud(60, 2, 1, both),
+			cloud(50, 2, 2, both), 1e-12, 1e-12, ""},
+		{"three of many", []kernel.Kernel{gauss}, cloud(200, 2, 1, few(200)), cloud(3000, 2, 2, few(3000)),
+			defaultAccuracy, 1e-9, ""},
+		{"sorted", []kernel.Kernel{gauss}, cloud(2000, 1, 1, sorted(1./2)), cloud(6000, 1, 1, sorted(1./6)),
+			defaultAccuracy, 1e-9, ""},
 	} {
 		for _, k := range c.kernels {
 			m := random(k, c.x, 1)
-			got, exact, want := mustDecide(t, m, c.z, nil), mustDecide(t, m, c.z, &Options{Float64: true}), reference(m, c.z)
-			if e, double := apart(got, want), apart(exact, want); e > c.within || double > c.double || !strings.Contains(fmt.Sprint(mat.Equal(got, exact)), c.is) {
-				t.Errorf("%s, %v: off by %.2g, in float64 %.2g, which it is: %v", c.what, k, e, double, mat.Equal(got, exact))
+			got, exact, want := mustDecide(t, m, c.z, nil), mustDecide(t, m, c.z, &Options{Float64: true}),
+				reference(m, c.z)
+			if e, double := apart(got, want),
+				apart(exact, want); e > c.within || double > c.double ||
+				!strings.Contains(fmt.Sprint(mat.Equal(got, exact)), c.is) {
+				t.Errorf("%s, %v: off by %.2g, in float64 %.2g, which it is: %v", c.what, k, e, double,
+					mat.Equal(got, exact))
 			}
 		}
 	}
 }
 
-// TestPrecisionOfColumns: each target is predicted as accurately as is asked for in its own unit, whatever the others', also one that coefficients
-// which cancel make up.
+// TestPrecisionOfColumns: each target is predicted as accurately as is asked for in its own unit, whatever the others',
+// also one that coefficients which cancel make up.
 func TestPrecisionOfColumns(t *testing.T) {
 	x := kinds(300, 3, 1)["float64"].(*points.Dense)
 	for i := range x.Data { // near each other, so that K is nearly of rank one
@@ -161,7 +169,8 @@ func TestScaling(t *testing.T) {
 		}
 	}
 	other, _ := (&datasets.Scaling{Kind: "unit", Scale: []float64{1, 2, 3, 4}}).Apply(raw)
-	testkit.Fails(t, testkit.ErrOf(m.Predict(t.Context(), other, nil)), "model: z: the points are scaled already (unit)")
+	testkit.Fails(t, testkit.ErrOf(m.Predict(t.Context(), other, nil)),
+		"model: z: the points are scaled already (unit)")
 	m.Scaling = nil
 	testkit.Fails(t, testkit.ErrOf(m.Predict(t.Context(), given, nil)), "want them unscaled")
 }
@@ -214,8 +223,10 @@ func TestDecisionErrors(t *testing.T) {
 func TestPredict(t *testing.T) {
 	x := points.NewDense(3, 1, []float64{0, 100, 200}) // so far apart that K = I
 	k := kernel.Gaussian{Sigma: 1}
-	two := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 1, []float64{-1, 2, -3}), Labels: []string{"no", "yes"}}
-	three := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 3, []float64{1, 2, 3, 5, 4, 3, -1, 0, -2}), Labels: []string{"a", "b", "c"}}
+	two := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 1, []float64{-1, 2, -3}),
+		Labels: []string{"no", "yes"}}
+	three := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 3, []float64{1, 2, 3, 5, 4, 3, -1, 0, -2}),
+		Labels: []string{"a", "b", "c"}}
 	real1 := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 1, []float64{1.5, -2, 0})}
 	for _, c := range []struct {
 		m    *Model
@@ -232,15 +243,18 @@ func TestPredict(t *testing.T) {
 func TestScore(t *testing.T) {
 	for _, zero := range []float64{0, 1e8} { // far from zero beside their spread too
 		p := &Prediction{Value: []float64{zero + 1, zero + 2, zero + 4}}
-		s := p.Score(&datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, nil), Target: []float64{zero + 1, zero + 3, zero + 2}})
+		s := p.Score(&datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, nil),
+			Target: []float64{zero + 1, zero + 3, zero + 2}})
 		// e = (0, −1, 2): RMSE √(5/3), Σ(y−2)² = 2, and from zero ‖y‖ = √14.
-		if math.Abs(s.RMSE-math.Sqrt(5.0/3)) > 1e-15 || zero == 0 && math.Abs(s.RelErr-math.Sqrt(5.0/14)) > 1e-15 || math.Abs(s.R2-(1-5.0/2)) > 1e-7*zero/1e8+1e-15 || !math.IsNaN(s.ErrorRate) || s.N != 3 {
+		if math.Abs(s.RMSE-math.Sqrt(5.0/3)) > 1e-15 || zero == 0 && math.Abs(s.RelErr-math.Sqrt(5.0/14)) > 1e-15 ||
+			math.Abs(s.R2-(1-5.0/2)) > 1e-7*zero/1e8+1e-15 || !math.IsNaN(s.ErrorRate) || s.N != 3 {
 			t.Errorf("from %g: %+v", zero, s)
 		}
 	}
 	// Labels are compared by text; one that the model does not know is an error.
 	p := &Prediction{Class: []int{0, 1, 1, 0}, Labels: []string{"a", "b"}}
-	d := &datasets.Dataset{Task: datasets.Classification, X: points.NewDense(4, 1, nil), Class: []int{2, 0, 1, 2}, Labels: []string{"b", "c", "a"}}
+	d := &datasets.Dataset{Task: datasets.Classification, X: points.NewDense(4, 1, nil), Class: []int{2, 0, 1, 2},
+		Labels: []string{"b", "c", "a"}}
 	if s := p.Score(d); s.ErrorRate != 0.25 || !math.IsNaN(s.RMSE) { // truth a b c a
 		t.Errorf("error rate %v, want 0.25", s.ErrorRate)
 	}
@@ -252,8 +266,9 @@ func TestScore(t *testing.T) {
 func TestScoreText(t *testing.T) {
 	nan := math.NaN()
 	for want, s := range map[string]Score{
-		"error 12.50 % (best possible 10.00 %) on 8 points":         {N: 8, ErrorRate: 0.125, BestError: 0.1},
-		"RMSE 0.5 (best possible 0.4), ‖ŷ−y‖/‖y‖ 0, R² 1.0000 on 8": {N: 8, ErrorRate: nan, RMSE: 0.5, R2: 1, BestError: 0.4},
+		"error 12.50 % (best possible 10.00 %) on 8 points": {N: 8, ErrorRate: 0.125, BestError: 0.1},
+		"RMSE 0.5 (best possible 0.4), ‖ŷ−y‖/‖y‖ 0, R² 1.0000 on 8": {N: 8, ErrorRate: nan, RMSE: 0.5, R2: 1,
+			BestError: 0.4},
 	} {
 		if got := s.String(); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)

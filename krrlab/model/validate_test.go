@@ -33,7 +33,10 @@ func TestValidate(t *testing.T) {
 		{"two columns of three labels", false, func(m *Model) { m.C = mat.NewDense(7, 2, nil) }},
 		{"one label", false, func(m *Model) { m.C, m.Labels = mat.NewDense(7, 1, nil), []string{"a"} }},
 		{"two labels", true, func(m *Model) { m.C, m.Labels = mat.NewDense(7, 1, nil), []string{"a", "b"} }},
-		{"two labels and columns", false, func(m *Model) { m.C, m.Labels = mat.NewDense(7, 2, nil), []string{"a", "b"} }},
+		{"two labels and columns", false, func(m *Model) {
+			m.C, m.Labels = mat.NewDense(7, 2, nil),
+				[]string{"a", "b"}
+		}},
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		changes = append(changes,
@@ -89,14 +92,17 @@ func TestDealt(t *testing.T) {
 	}
 }
 
-// TestGivenRows: a model of a precomputed K whose points are no rows of it is refused, and does not reach beyond K(test, train).
+// TestGivenRows: a model of a precomputed K whose points are no rows of it is refused, and does not reach beyond
+// K(test, train).
 func TestGivenRows(t *testing.T) {
 	k := testkit.Must(kernel.NewPrecomputed(points.NewDense(3, 3, []float64{2, 1, 0, 1, 2, 1, 0, 1, 2})))
 	m := &Model{Kernel: k, Lambda: 1, X: kernel.Rows(3), C: mat.NewDense(3, 1, []float64{1, 2, 3})}
 	if _, err := read(save(t, m)); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range []*points.Dense{points.NewDense(3, 1, []float64{0, 1, 3}), points.NewDense(3, 1, []float64{0, -1, 2}), points.NewDense(3, 1, []float64{0, 0.5, 2}), points.NewDense(3, 2, nil)} {
+	for _, x := range []*points.Dense{points.NewDense(3, 1, []float64{0, 1, 3}),
+		points.NewDense(3, 1, []float64{0, -1, 2}), points.NewDense(3, 1, []float64{0, 0.5, 2}),
+		points.NewDense(3, 2, nil)} {
 		m.X = x
 		testkit.Fails(t, m.check(), "precomputed K")
 	}

@@ -16,7 +16,8 @@ import (
 // sameRow is by how much a feature may differ from the model's, which may be kept in float32, relative to the largest.
 const sameRow = 1e-6
 
-var errOtherScaling = errors.New("the training data are not scaled as the model's points are: apply the model's scaling to them (fit --warm does so if --scale is left out)")
+var errOtherScaling = errors.New("the training data are not scaled as the model's points are: apply the model's " +
+	"scaling to them (fit --warm does so if --scale is left out)")
 
 // Start returns where a solve of (K+λI)C' = Y' with the kernel k may begin: the first rows of d, scaled as the model's
 // points are, must be these, and more may follow. It is s_jc_j, 0 for rows that follow, with
@@ -29,13 +30,16 @@ func (m *Model) Start(d *datasets.Dataset, k kernel.Kernel, lambda float64) (*ma
 	n, dim, t := m.Dims()
 	switch {
 	case m.Weighted || d.Weights != nil:
-		return nil, errors.New("the model or the training data have weights, and a solve with weights cannot start from a model: fit without --warm")
+		return nil, errors.New("the model or the training data have weights, and a solve with weights cannot start " +
+			"from a model: fit without --warm")
 	case !reflect.DeepEqual(m.Kernel, k):
 		return nil, fmt.Errorf("the model has the kernel %v, the fit %v: want the same kernel", m.Kernel, k)
 	case d.Task != m.Task() || !reflect.DeepEqual(append([]string{}, d.Labels...), append([]string{}, m.Labels...)):
-		return nil, fmt.Errorf("the model is for %v with the labels %q, the training data for %v with %q", m.Task(), m.Labels, d.Task, d.Labels)
+		return nil, fmt.Errorf("the model is for %v with the labels %q, the training data for %v with %q", m.Task(),
+			m.Labels, d.Task, d.Labels)
 	case d.Len() < n || d.Dim() != dim:
-		return nil, fmt.Errorf("the model has %d points of %d features, the training data %d of %d: the model's rows must come first, added ones after them", n, dim, d.Len(), d.Dim())
+		return nil, fmt.Errorf("the model has %d points of %d features, the training data %d of %d: the model's "+
+			"rows must come first, added ones after them", n, dim, d.Len(), d.Dim())
 	case (d.Scaling == nil) != (m.Scaling == nil):
 		return nil, errOtherScaling
 	}
@@ -46,7 +50,8 @@ func (m *Model) Start(d *datasets.Dataset, k kernel.Kernel, lambda float64) (*ma
 		return nil, err
 	}
 	if i := otherRow(m.X, d.X); i >= 0 {
-		return nil, fmt.Errorf("row %d (counted from 0) of the training data is not the model's: its rows must come first, unchanged, added ones after them", i)
+		return nil, fmt.Errorf("row %d (counted from 0) of the training data is not the model's: its rows must come "+
+			"first, unchanged, added ones after them", i)
 	}
 	y, err := m.Coding().Encode(d.Head(n))
 	if err != nil {

@@ -51,7 +51,8 @@ type Submission struct {
 }
 
 func (s *Submission) Error() string {
-	return fmt.Sprintf("the job is written but not started: run sbatch %s, and repeat this call when it has ended", s.Script)
+	return fmt.Sprintf("the job is written but not started: run sbatch %s, and repeat this call when it has ended",
+		s.Script)
 }
 
 // Check implements krrlab.Backend: it refuses what cannot be meant, or sent.
@@ -73,7 +74,8 @@ func (b *Backend) check() error {
 		return fmt.Errorf("ranks on other machines need a folder that all of them see: set Dir of the Backend")
 	}
 	for field, words := range map[string][]string{
-		"Dir": {b.Dir}, "Launcher": {b.Launcher}, "Program": {b.Program}, "Hosts": b.Hosts, "Options": b.Options, "Flags": b.Flags,
+		"Dir": {b.Dir}, "Launcher": {b.Launcher}, "Program": {b.Program}, "Hosts": b.Hosts, "Options": b.Options,
+		"Flags": b.Flags,
 	} {
 		for _, w := range words {
 			if strings.ContainsFunc(w, unicode.IsControl) { // a line of its own in a script
@@ -102,7 +104,8 @@ func (b *Backend) program(file string) ([]string, error) {
 		if err == nil && strings.HasPrefix(filepath.Base(self), "krrlab") {
 			name = self
 		} else if name, err = exec.LookPath("krrlab"); err != nil {
-			return nil, fmt.Errorf("the ranks need the command krrlab, which is not on the path: install it, or set Program of the Backend")
+			return nil, fmt.Errorf("the ranks need the command krrlab, which is not on the path: install it, or set " +
+				"Program of the Backend")
 		}
 	}
 	limit := cmp.Or(b.Limit, comm.DefaultLimit)
@@ -118,7 +121,8 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 	}
 	name := cmp.Or(b.Launcher, "mpirun")
 	if _, err := exec.LookPath(name); err != nil {
-		return nil, fmt.Errorf("%s, which starts the ranks, was not found: install Open MPI or MPICH (Debian, Ubuntu: openmpi-bin or mpich)", name)
+		return nil, fmt.Errorf("%s, which starts the ranks, was not found: install Open MPI or MPICH (Debian, "+
+			"Ubuntu: openmpi-bin or mpich)", name)
 	}
 	words := []string{name, "-n", fmt.Sprint(b.Ranks)}
 	switch {
@@ -184,8 +188,10 @@ func (b *Backend) script(job *job, dir, file string) (string, error) {
 		return "", err
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "#!/bin/sh\n#SBATCH --job-name=krrlab-%s\n#SBATCH --ntasks=%d\n#SBATCH --output=%s\n", job.Stage, b.Ranks,
-		safe.Shell(strings.ReplaceAll(dir, "%", "%%")+string(filepath.Separator)+"slurm-%j.txt")) // % begins a name of Slurm's
+	fmt.Fprintf(&s, "#!/bin/sh\n#SBATCH --job-name=krrlab-%s\n#SBATCH --ntasks=%d\n#SBATCH --output=%s\n", job.Stage,
+		b.Ranks,
+		// % begins a name of Slurm's
+		safe.Shell(strings.ReplaceAll(dir, "%", "%%")+string(filepath.Separator)+"slurm-%j.txt"))
 	if len(b.Hosts) > 0 {
 		fmt.Fprintf(&s, "#SBATCH --nodelist=%s\n", safe.Shell(strings.Join(bareHosts(b.Hosts), ",")))
 	}

@@ -42,22 +42,35 @@ func TestJobs(t *testing.T) {
 		options any
 		run     func(ctx context.Context, l *krrlab.Lab) (any, error)
 	}{
-		"statdim": {krrlab.Config{Precond: krrlab.Features{S: 30}}, "statdim", krrlab.StatDimOptions{Method: krrlab.SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}},
+		"statdim": {krrlab.Config{Precond: krrlab.Features{S: 30}}, "statdim",
+			krrlab.StatDimOptions{Method: krrlab.SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}},
 			func(ctx context.Context, l *krrlab.Lab) (any, error) {
-				return l.StatDim(ctx, krrlab.StatDimOptions{Method: krrlab.SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}})
+				return l.StatDim(ctx, krrlab.StatDimOptions{Method: krrlab.SLQ, MaxProbes: 16,
+					Lambdas: []float64{0.1, 1}})
 			}},
-		"sketch size": {krrlab.Config{}, "sketch-size", krrlab.SketchSizeOptions{Max: 64}, func(ctx context.Context, l *krrlab.Lab) (any, error) {
-			return l.SketchSize(ctx, krrlab.SketchSizeOptions{Max: 64})
-		}},
-		"multilevel": {krrlab.Config{Precond: krrlab.Features{Orthogonal: true}}, "multilevel", &krrlab.MultiLevelOptions{Levels: levels}, func(ctx context.Context, l *krrlab.Lab) (any, error) {
-			return l.MultiLevel(ctx, &krrlab.MultiLevelOptions{Levels: levels})
-		}},
-		"multilevel nil":    {krrlab.Config{Precond: krrlab.Features{S: 20}}, "multilevel", (*krrlab.MultiLevelOptions)(nil), func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.MultiLevel(ctx, nil) }},
-		"registered kernel": {krrlab.Config{Kernel: inverse{0.7}, Solver: krrlab.PCG}, "quality", krrlab.QualityOptions{}, func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Quality(ctx, krrlab.QualityOptions{}) }},
-		"lambda-p": {krrlab.Config{Precond: krrlab.RPCholesky{S: 20}}, "lambda-p", krrlab.LambdaPOptions{Points: 2}, func(ctx context.Context, l *krrlab.Lab) (any, error) {
-			return l.LambdaP(ctx, krrlab.LambdaPOptions{Points: 2})
-		}},
-		"quality": {krrlab.Config{Precond: krrlab.Features{Map: chain, S: 30, Form: 1, LambdaP: 0.5}, Storage: gram.Float64}, "quality", krrlab.QualityOptions{}, func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Quality(ctx, krrlab.QualityOptions{}) }},
+		"sketch size": {krrlab.Config{}, "sketch-size", krrlab.SketchSizeOptions{Max: 64},
+			func(ctx context.Context, l *krrlab.Lab) (any, error) {
+				return l.SketchSize(ctx, krrlab.SketchSizeOptions{Max: 64})
+			}},
+		"multilevel": {krrlab.Config{Precond: krrlab.Features{Orthogonal: true}}, "multilevel",
+			&krrlab.MultiLevelOptions{Levels: levels}, func(ctx context.Context, l *krrlab.Lab) (any, error) {
+				return l.MultiLevel(ctx, &krrlab.MultiLevelOptions{Levels: levels})
+			}},
+		"multilevel nil": {krrlab.Config{Precond: krrlab.Features{S: 20}}, "multilevel",
+			(*krrlab.MultiLevelOptions)(nil),
+			func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.MultiLevel(ctx, nil) }},
+		"registered kernel": {krrlab.Config{Kernel: inverse{0.7}, Solver: krrlab.PCG}, "quality",
+			krrlab.QualityOptions{}, func(ctx context.Context, l *krrlab.Lab) (any,
+				error) {
+				return l.Quality(ctx, krrlab.QualityOptions{})
+			}},
+		"lambda-p": {krrlab.Config{Precond: krrlab.RPCholesky{S: 20}}, "lambda-p", krrlab.LambdaPOptions{Points: 2},
+			func(ctx context.Context, l *krrlab.Lab) (any, error) {
+				return l.LambdaP(ctx, krrlab.LambdaPOptions{Points: 2})
+			}},
+		"quality": {krrlab.Config{Precond: krrlab.Features{Map: chain, S: 30, Form: 1, LambdaP: 0.5},
+			Storage: gram.Float64}, "quality", krrlab.QualityOptions{},
+			func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Quality(ctx, krrlab.QualityOptions{}) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.cfg.Lambda, c.cfg.Seed, c.cfg.Tol = 0.3, 5, 1e-4
@@ -139,7 +152,8 @@ func runJob(t *testing.T, file string, p int) {
 	wg.Wait()
 }
 
-func onTwoRanks(t *testing.T, train *datasets.Dataset, cfg krrlab.Config, run func(ctx context.Context, l *krrlab.Lab) (any, error)) (any, error) {
+func onTwoRanks(t *testing.T, train *datasets.Dataset, cfg krrlab.Config,
+	run func(ctx context.Context, l *krrlab.Lab) (any, error)) (any, error) {
 	values, errs := make([]any, 2), make([]error, 2)
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{}) {
@@ -160,7 +174,8 @@ func TestJobSolve(t *testing.T) {
 	for kind, x := range kinds(260, 4) {
 		for _, train := range []*datasets.Dataset{classes(x, 3), classes(x, 2), regression(x).Center()} {
 			train = train.Slice(3, 257) // rows that do not begin at 0
-			cfg := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Nystrom{S: 40}, Tol: 1e-5, Seed: 7, Exact: krrlab.StoredResidual}
+			cfg := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Nystrom{S: 40}, Tol: 1e-5, Seed: 7,
+				Exact: krrlab.StoredResidual}
 			sender := newLab(t, train, withBackend(cfg, testBackend(root)))
 			dir := &jobDir{root: root}
 			if _, err := testBackend(root).writeJob(dir, sender, "solve", nil); err != nil {
@@ -175,7 +190,8 @@ func TestJobSolve(t *testing.T) {
 			if err := out.decode(got, dir.path("")); err != nil {
 				t.Fatal(err)
 			}
-			value := testkit.Must(onTwoRanks(t, train, cfg, func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Solve(ctx) }))
+			value := testkit.Must(onTwoRanks(t, train, cfg,
+				func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Solve(ctx) }))
 			want := value.(*krrlab.Solution)
 			if !mat.Equal(got.Model.C, want.Model.C) {
 				t.Fatalf("%s, %v: other coefficients", kind, train.Task)
@@ -212,19 +228,22 @@ func TestBackendRefuses(t *testing.T) {
 		"hosts, no folder":  {func(c *krrlab.Config, b *Backend) { b.Hosts, b.Dir = []string{"a"}, "" }, "set Dir"},
 		"slurm, no folder":  {func(c *krrlab.Config, b *Backend) { b.Launcher, b.Dir = "srun", "" }, "set Dir"},
 		"ranks and backend": {func(c *krrlab.Config, b *Backend) { c.Comm = comm.Alone() }, "want at most one of them"},
-		"direct":            {func(c *krrlab.Config, b *Backend) { c.Solver, c.Precond = krrlab.Direct, nil }, "direct solver"},
-		"negative limit":    {func(c *krrlab.Config, b *Backend) { b.Limit = -time.Second }, "positive time"},
+		"direct": {func(c *krrlab.Config, b *Backend) { c.Solver, c.Precond = krrlab.Direct, nil },
+			"direct solver"},
+		"negative limit": {func(c *krrlab.Config, b *Backend) { b.Limit = -time.Second }, "positive time"},
 	} {
 		b := testBackend(t.TempDir())
 		cfg := withBackend(ok, b)
 		c.change(&cfg, b)
-		if _, err := krrlab.New(train, cfg); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := krrlab.New(train, cfg); err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
 		}
 	}
 	b := testBackend(t.TempDir())
 	b.Launcher, b.Program = "/nowhere/mpirun", "/bin/true"
-	testkit.Fails(t, testkit.ErrOf(newLab(t, train, withBackend(ok, b)).Solve(t.Context())), "/nowhere/mpirun, which starts the ranks, was not found")
+	testkit.Fails(t, testkit.ErrOf(newLab(t, train, withBackend(ok, b)).Solve(t.Context())),
+		"/nowhere/mpirun, which starts the ranks, was not found")
 }
 
 // TestJobRefuses changes what a job consists of.
@@ -248,17 +267,22 @@ func TestJobRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "damaged or changed"},
-		"no data":    {func(_ *testing.T, root string, j *job) { os.Remove(filepath.Join(root, j.Data.Files["class"])) }, "no such file"},
-		"other data": {func(_ *testing.T, _ string, j *job) { j.Data.Sum = strings.Repeat("0", 64) }, "not those of the job"},
-		"classes":    {func(_ *testing.T, _ string, j *job) { j.Data.Labels = nil }, "do not fit"},
-		"shape":      {func(_ *testing.T, _ string, j *job) { j.Data.N = 49 }, "x has shape [50 4], want [49 4]"},
+		"no data": {func(_ *testing.T, root string,
+			j *job) {
+			os.Remove(filepath.Join(root, j.Data.Files["class"]))
+		}, "no such file"},
+		"other data": {func(_ *testing.T, _ string, j *job) { j.Data.Sum = strings.Repeat("0", 64) },
+			"not those of the job"},
+		"classes": {func(_ *testing.T, _ string, j *job) { j.Data.Labels = nil }, "do not fit"},
+		"shape":   {func(_ *testing.T, _ string, j *job) { j.Data.N = 49 }, "x has shape [50 4], want [49 4]"},
 		"scaling": {func(_ *testing.T, _ string, j *job) {
 			j.Data.Scaling = &datasets.Scaling{Kind: "unit", Scale: []float64{1}}
 		}, "the scaling of 50 points in R^4 do not fit"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			root := t.TempDir()
-			l := newLab(t, train, withBackend(krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}}, testBackend(root)))
+			l := newLab(t, train, withBackend(krrlab.Config{Kernel: gauss, Lambda: 0.1,
+				Precond: krrlab.Features{S: 10}}, testBackend(root)))
 			dir := &jobDir{root: root}
 			j, err := testBackend(root).writeJob(dir, l, "quality", krrlab.QualityOptions{})
 			if err != nil {
@@ -299,7 +323,8 @@ func TestScaledData(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := j.read(root)
-			if err != nil || !reflect.DeepEqual(got.Scaling, train.Scaling) || !reflect.DeepEqual(got.Mean, train.Mean) {
+			if err != nil || !reflect.DeepEqual(got.Scaling, train.Scaling) ||
+				!reflect.DeepEqual(got.Mean, train.Mean) {
 				t.Errorf("%s, %s: %v, %+v", kind, scale, err, got)
 			}
 		}

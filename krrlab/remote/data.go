@@ -37,7 +37,8 @@ type data struct {
 // writeData writes the data into the folder.
 func writeData(root string, d *datasets.Dataset) (data, error) {
 	sum := d.Fingerprint()
-	j := data{Title: d.Name, Source: d.Source, Task: d.Task.String(), Labels: d.Labels, N: d.Len(), D: d.Dim(), Scaling: d.Scaling, Mean: d.Mean, Sum: hex.EncodeToString(sum[:])}
+	j := data{Title: d.Name, Source: d.Source, Task: d.Task.String(), Labels: d.Labels, N: d.Len(), D: d.Dim(),
+		Scaling: d.Scaling, Mean: d.Mean, Sum: hex.EncodeToString(sum[:])}
 	if d.More != nil {
 		return j, fmt.Errorf("krrlab: %s: several targets are not sent to ranks: take one, or no Backend", d.Name)
 	}

@@ -58,7 +58,8 @@ func newConfig(c *krrlab.Config) (j config, err error) {
 		return j, fmt.Errorf("krrlab: Start is not sent to ranks: leave it out, or take no Backend")
 	}
 	if c.StopRows != nil {
-		return j, fmt.Errorf("krrlab: StopRows are not sent to ranks: leave them out, for the training points, or take no Backend")
+		return j, fmt.Errorf("krrlab: StopRows are not sent to ranks: leave them out, for the training points, or " +
+			"take no Backend")
 	}
 	if k := c.Checkpoint; k != nil {
 		j.Checkpoint = new(*k)
@@ -126,7 +127,8 @@ func parseJob(b []byte) (*job, error) {
 		return nil, err
 	}
 	if j.Version != jobVersion {
-		return nil, fmt.Errorf("format version %d, want %d: the ranks run another version of krrlab than the one that wrote it", j.Version, jobVersion)
+		return nil, fmt.Errorf("format version %d, want %d: the ranks run another version of krrlab than the one "+
+			"that wrote it", j.Version, jobVersion)
 	}
 	if !krrlab.HasStage(j.Stage) {
 		return nil, fmt.Errorf("unknown stage %q", j.Stage)
@@ -155,7 +157,8 @@ func readOutcome(dir *jobDir) (*outcome, error) {
 		return nil, fmt.Errorf("krrlab: %s: %w", dir.result(), err)
 	}
 	if out.Version != jobVersion {
-		return nil, fmt.Errorf("%s is of format version %d, want %d: the ranks run another version of krrlab", dir.result(), out.Version, jobVersion)
+		return nil, fmt.Errorf("%s is of format version %d, want %d: the ranks run another version of krrlab",
+			dir.result(), out.Version, jobVersion)
 	}
 	return out, nil
 }

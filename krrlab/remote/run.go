@@ -55,7 +55,8 @@ func (b *Backend) Run(ctx context.Context, l *krrlab.Lab, name stage.Name, optio
 // run sends a stage to ranks and waits for its outcome, which is good once it is written; out is
 // not nil beside an error where the ranks had something when they were ended. A temporary folder
 // is left to the caller where there is an outcome.
-func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, options any) (dir *jobDir, out *outcome, err error) {
+func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, options any) (dir *jobDir, out *outcome,
+	err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -95,7 +96,8 @@ func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, optio
 	case ctx.Err() != nil:
 		return dir, out, ctx.Err()
 	case err == nil && failed != nil:
-		return dir, out, fmt.Errorf("krrlab: the ranks were interrupted; this is what they had measured until then: %w", failed)
+		return dir, out, fmt.Errorf("krrlab: the ranks were interrupted; this is what they had measured until then: %w",
+			failed)
 	case err == nil:
 		return dir, out, errors.New("krrlab: the ranks were interrupted; this is what they had measured until then")
 	case failed != nil:

@@ -18,20 +18,24 @@ import (
 
 // TestCommands checks what launchers are told.
 func TestCommands(t *testing.T) {
-	b := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Program: "/opt/krrlab", Options: []string{"--quiet"}, Flags: []string{"--blas", "go"}, Limit: time.Minute}
+	b := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Program: "/opt/krrlab", Options: []string{"--quiet"},
+		Flags: []string{"--blas", "go"}, Limit: time.Minute}
 	if got, want := strings.Join(b.mpirunWords("HYDRA build details"), " "), "-hosts n1:2,n2"; got != want {
 		t.Errorf("MPICH: %s", got)
 	}
 	got := strings.Join(b.mpirunWords("mpirun (Open MPI) 4.1.4"), " ")
-	testkit.Contains(t, got, "--bind-to none", "--host n1:2,n2", "--mca oob_tcp_keepalive_time 12 --mca oob_tcp_keepalive_intvl 4 --mca oob_tcp_keepalive_probes 2")
+	testkit.Contains(t, got, "--bind-to none", "--host n1:2,n2",
+		"--mca oob_tcp_keepalive_time 12 --mca oob_tcp_keepalive_intvl 4 --mca oob_tcp_keepalive_probes 2")
 	if strings.Contains(got, "oversubscribe") {
 		t.Error("hosts are oversubscribed")
 	}
-	if got := strings.Join((&Backend{Ranks: 10000}).mpirunWords("Open MPI"), " "); !strings.Contains(got, "--oversubscribe") || strings.Contains(got, "keepalive") {
+	if got := strings.Join((&Backend{Ranks: 10000}).mpirunWords("Open MPI"), " "); !strings.Contains(got,
+		"--oversubscribe") || strings.Contains(got, "keepalive") {
 		t.Errorf("one machine: %s", got)
 	}
 	words, err := b.program("/jobs/a b/job.json")
-	if want := []string{"/opt/krrlab", "job", "--rank-timeout", "1m0s", "--blas", "go", "/jobs/a b/job.json"}; err != nil || !reflect.DeepEqual(words, want) {
+	if want := []string{"/opt/krrlab", "job", "--rank-timeout", "1m0s", "--blas", "go",
+		"/jobs/a b/job.json"}; err != nil || !reflect.DeepEqual(words, want) {
 		t.Errorf("%v, %q", err, words)
 	}
 	b.Launcher = "sbatch"
@@ -50,7 +54,8 @@ exec srun --mpi=pmix /opt/krrlab job --rank-timeout 1m0s --blas go '/jobs/a b/jo
 	}
 	b.Hosts = []string{"node[1-3]:8"}
 	text, err = b.script(&job{Stage: "quality"}, "/jobs 50%/it's", "job.json")
-	if want := `--output='/jobs 50%%/it'\''s/slurm-%j.txt'`; err != nil || !strings.Contains(text, want) || !strings.Contains(text, "--nodelist='node[1-3]'") {
+	if want := `--output='/jobs 50%%/it'\''s/slurm-%j.txt'`; err != nil || !strings.Contains(text, want) ||
+		!strings.Contains(text, "--nodelist='node[1-3]'") {
 		t.Errorf("%v, want %s:\n%s", err, want, text)
 	}
 }
@@ -71,7 +76,8 @@ func TestBackendLines(t *testing.T) {
 			b.Dir = "/jobs"
 		}
 		_, err := krrlab.New(problem(20), krrlab.Config{Kernel: gauss, Lambda: 1, Backend: b})
-		if err == nil || !strings.Contains(err.Error(), field+" of the Backend") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), field+" of the Backend") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -98,20 +104,22 @@ func TestBackendRuns(t *testing.T) {
 	var stop error   // of the Monitor then
 	lab := func(script string) *krrlab.Lab {
 		events, notes = nil, nil
-		return newLab(t, train, krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}, Monitor: func(e krrlab.Event) error {
-			if events = append(events, e); e.Stage == "ready" {
-				end()
-				return stop
-			}
-			return nil
-		},
+		return newLab(t, train, krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10},
+			Monitor: func(e krrlab.Event) error {
+				if events = append(events, e); e.Stage == "ready" {
+					end()
+					return stop
+				}
+				return nil
+			},
 			Checkpoint: &krrlab.Checkpoint{Dir: "kept", Note: func(s string) { notes = append(notes, s) }},
 			Backend:    &Backend{Ranks: 2, Dir: t.TempDir(), Program: "/bin/true", Launcher: pretend(t, script)}})
 	}
 	const quality = `echo '{"version":1,"stage":"quality","value":{"n":50,"steps":7}%s}' >$(dirname "$file")/result.json
 `
 	done := fmt.Sprintf(quality, "")
-	q, err := lab("printf '{\"event\":{\"Stage\":\"solve\",\"Iteration\":3}}\\n{\"note\":\"resuming\"}\\nnoise\\n{bad\\n'\n"+done).Quality(t.Context(), krrlab.QualityOptions{})
+	const says = "printf '{\"event\":{\"Stage\":\"solve\",\"Iteration\":3}}\\n{\"note\":\"resuming\"}\\nnoise\\n{bad\\n'\n"
+	q, err := lab(says+done).Quality(t.Context(), krrlab.QualityOptions{})
 	if err != nil || q.N != 50 || q.Steps != 7 {
 		t.Errorf("%v, %+v", err, q)
 	}
@@ -119,16 +127,20 @@ func TestBackendRuns(t *testing.T) {
 		t.Errorf("events %+v, notes %q", events, notes)
 	}
 	for script, want := range map[string]string{
-		"echo noise; echo 'krrlab: λ = 0: want more' >&2; echo later; exit 2": "the job on 2 ranks failed: exit status 2: λ = 0: want more",
-		"echo first; echo last >&2; exit 9":                                   "exit status 9: last",
-		"exit 7":                                                              "exit status 7: no output",
-		"exit 0":                                                              "ended without a result",
-		fmt.Sprintf(quality, `,"interrupted":true`):                           "were interrupted",
-		fmt.Sprintf(quality, `,"interrupted":true`) + "echo 'krrlab: a scheduler'; exit 130": "until then: the job on 2 ranks failed: exit status 130: a scheduler",
-		"echo '{\"version\":5}' >$(dirname \"$file\")/result.json":                           "format version 5",
-		"echo '{\"version\":1,\"value\":3}' >$(dirname \"$file\")/result.json\n":             "the value of quality",
+		"echo noise; echo 'krrlab: λ = 0: want more' >&2; echo later; exit 2": "the job on 2 ranks failed: exit " +
+			"status 2: λ = 0: want more",
+		"echo first; echo last >&2; exit 9": "exit status 9: last",
+		"exit 7":                            "exit status 7: no output",
+		"exit 0":                            "ended without a result",
+		fmt.Sprintf(quality, `,"interrupted":true`): "were interrupted",
+		fmt.Sprintf(quality, `,"interrupted":true`) +
+			"echo 'krrlab: a scheduler'; exit 130": "until then: the job on 2 ranks failed: exit status 130: a " +
+			"scheduler",
+		"echo '{\"version\":5}' >$(dirname \"$file\")/result.json":               "format version 5",
+		"echo '{\"version\":1,\"value\":3}' >$(dirname \"$file\")/result.json\n": "the value of quality",
 	} {
-		if _, err := lab(script).Quality(t.Context(), krrlab.QualityOptions{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := lab(script).Quality(t.Context(), krrlab.QualityOptions{}); err == nil ||
+			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}
 	}
@@ -136,7 +148,8 @@ func TestBackendRuns(t *testing.T) {
 	if err == nil || q == nil || q.Steps != 7 {
 		t.Errorf("interrupted by others: %v, %+v", err, q)
 	}
-	if q, err = lab(done+"echo 'krrlab: not all ranks ended'; exit 1").Quality(t.Context(), krrlab.QualityOptions{}); err != nil || q.Steps != 7 {
+	if q, err = lab(done+"echo 'krrlab: not all ranks ended'; exit 1").Quality(t.Context(),
+		krrlab.QualityOptions{}); err != nil || q.Steps != 7 {
 		t.Errorf("a failure after the result: %v, %+v", err, q)
 	}
 	const ready = `echo '{"event":{"Stage":"ready"}}'
@@ -144,20 +157,23 @@ func TestBackendRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	end = cancel
-	if q, err = lab("trap 'exit 143' TERM\n"+done+ready+"while :; do sleep 0.05; done").Quality(ctx, krrlab.QualityOptions{}); err != nil || q.Steps != 7 {
+	if q, err = lab("trap 'exit 143' TERM\n"+done+ready+"while :; do sleep 0.05; done").Quality(ctx,
+		krrlab.QualityOptions{}); err != nil || q.Steps != 7 {
 		t.Errorf("an end after the result: %v, %+v", err, q)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
 	end = cancel
-	q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' TERM\nkept='{\"version\":1,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
+	q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
+		"TERM\nkept='{\"version\":1,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 		ready+"while :; do sleep 0.05; done").Quality(ctx, krrlab.QualityOptions{})
 	if !errors.Is(err, context.Canceled) || q == nil || q.Steps != 4 {
 		t.Errorf("%v, %+v", err, q)
 	}
 	end = func() {}
 	for _, stop = range []error{pcg.ErrStop, errors.New("boom")} { // of the Monitor: the ranks are told to end
-		q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' TERM\nkept='{\"version\":1,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
+		q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
+			"TERM\nkept='{\"version\":1,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 			ready+"while :; do sleep 0.05; done").Quality(t.Context(), krrlab.QualityOptions{})
 		if q == nil || q.Steps != 4 || stop == pcg.ErrStop && err != nil || stop != pcg.ErrStop && err != stop {
 			t.Errorf("%v: %v, %+v", stop, err, q)
@@ -165,14 +181,16 @@ func TestBackendRuns(t *testing.T) {
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if q, err = lab("exec sleep 60").Quality(ctx, krrlab.QualityOptions{}); !errors.Is(err, context.DeadlineExceeded) || q != nil {
+	if q, err = lab("exec sleep 60").Quality(ctx, krrlab.QualityOptions{}); !errors.Is(err, context.DeadlineExceeded) ||
+		q != nil {
 		t.Errorf("%v, %+v", err, q)
 	}
 }
 
 // TestSubmission writes a script for sbatch, and reads the value when that has run.
 func TestSubmission(t *testing.T) {
-	cfg := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}, Backend: &Backend{Ranks: 2, Dir: t.TempDir(), Launcher: "sbatch", Program: "/opt/krrlab"}}
+	cfg := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10},
+		Backend: &Backend{Ranks: 2, Dir: t.TempDir(), Launcher: "sbatch", Program: "/opt/krrlab"}}
 	l := newLab(t, problem(60), cfg)
 	_, err := l.Quality(t.Context(), krrlab.QualityOptions{})
 	var s *Submission

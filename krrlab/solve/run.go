@@ -28,8 +28,8 @@ type run struct {
 	bounds   bound.Watch
 }
 
-// Run solves t with the matrices of from, and fills sol, which says what is asked, with all that is known of the answer C,
-// n×t, but for its model. C is nil beside an error if there is none; beside that of ctx or of the Monitor it may be
+// Run solves t with the matrices of from, and fills sol, which says what is asked, with all that is known of the answer
+// C, n×t, but for its model. C is nil beside an error if there is none; beside that of ctx or of the Monitor it may be
 // what the solve had come to.
 func Run(ctx context.Context, t *System, from Source, sol *Solution) (*mat.Dense, error) {
 	s := &run{System: t, source: from, sol: sol}

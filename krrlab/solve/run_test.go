@@ -127,7 +127,8 @@ func TestCheckpointGolden(t *testing.T) {
 	}
 }
 
-// TestWithin: stored residuals with what the rows say they are off by, or those of the rows, either with its sampling error.
+// TestWithin: stored residuals with what the rows say they are off by, or those of the rows, either with its sampling
+// error.
 func TestWithin(t *testing.T) {
 	const tau = 1e-3
 	for _, c := range []struct {
@@ -135,11 +136,13 @@ func TestWithin(t *testing.T) {
 		stored, diff, sampled float64 // in units of τ
 		want                  bool
 	}{
-		{1000, 0.5, 0.42, 9, true}, {1000, 0.5, 0.45, 9, false}, {1000, 0.99, 9, 0.86, true}, {1000, 0.99, 9, 0.88, false},
+		{1000, 0.5, 0.42, 9, true}, {1000, 0.5, 0.45, 9, false}, {1000, 0.99, 9, 0.86, true},
+		{1000, 0.99, 9, 0.88, false},
 		{1000, 0.5, math.NaN(), math.NaN(), false}, {200, 0.5, 0.49, 9, true}, {200, 0.5, 0.51, 9, false},
 	} {
 		s := &run{System: &System{Train: &datasets.Dataset{X: points.NewDense(c.n, 1, nil)}, Tol: tau}, sol: &Solution{
-			TrueResiduals: []float64{0, c.stored * tau}, StorageResiduals: []float64{0, c.diff * tau}, SampledResiduals: []float64{0, c.sampled * tau}}}
+			TrueResiduals: []float64{0, c.stored * tau}, StorageResiduals: []float64{0, c.diff * tau},
+			SampledResiduals: []float64{0, c.sampled * tau}}}
 		if s.within() != c.want {
 			t.Errorf("%+v: %v", c, !c.want)
 		}

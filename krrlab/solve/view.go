@@ -36,7 +36,8 @@ func (s *Solution) String() string {
 			s.KDropped)
 	}
 	if s.Kernel.Name == "precomputed" {
-		whole = "; given: the residual is of its entries, and no error is bounded, as K is not known to be positive semi-definite"
+		whole = "; given: the residual is of its entries, and no error is bounded, as K is not known to be positive " +
+			"semi-definite"
 	}
 	b.Add("K", "%s, %s%s%s", s.Storage, accel.Bytes(s.KBytes), stage.KernelBound(s.KBound), whole)
 	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
@@ -73,13 +74,15 @@ func (s *Solution) String() string {
 	b.Took(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,
 		"solve", t.Solve, "residual", t.Residual, "predict", t.Predict)
 	if p := s.Plan; p != nil {
-		b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks for it by name",
+		b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s "+
+			"asks for it by name",
 			t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), t.Total-t.Load-t.Plan, p.Flags)
 		q, its := p.Seconds, fmt.Sprintf("; iterations %d, %d", p.Choice.Iterations, s.Iterations)
 		if s.Solver == Direct {
 			its = ""
 		}
-		b.Add("", "predicted, taken: kernel %.2g, %.2g s; features and factor %.2g, %.2g s; solve %.2g, %.2g s; residual %.2g, %.2g s%s",
+		b.Add("", "predicted, taken: kernel %.2g, %.2g s; features and factor %.2g, %.2g s; solve %.2g, %.2g s; "+
+			"residual %.2g, %.2g s%s",
 			q.Kernel, t.Kernel, q.Features+q.Factor, t.Features+t.Factor, q.Solve, t.Solve, q.Residual, t.Residual, its)
 		if p.Over != "" {
 			b.Add("", "over to %s", p.Over)

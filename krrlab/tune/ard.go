@@ -17,21 +17,26 @@ import (
 )
 
 // relevance is the leave-one-out error of some rows as a function of θ = (log ℓ_1, …, log ℓ_d, log λ), for a kernel of
-// s = Σ_j (x_j−z_j)²/ℓ_j², or of Σ_j |x_j−z_j|/ℓ_j for the Laplacian. With A = K+λI, G = A⁻¹, C = GY and residuals e_i = c_i/G_ii,
+// s = Σ_j (x_j−z_j)²/ℓ_j², or of Σ_j |x_j−z_j|/ℓ_j for the Laplacian. With A = K+λI, G = A⁻¹, C = GY and residuals e_i
+// = c_i/G_ii,
 //
 //	de_i = (−(G dA C)_i + e_i (G dA G)_ii)/G_ii,
 //
-// so that f = ½ log(Σ_i‖e_i‖²/n) with w_i = e_i/(G_ii Σ‖e‖²), U = GW and D = diag(‖e_i‖²/(G_ii Σ‖e‖²)) has df = tr(M dA),
+// so that f = ½ log(Σ_i‖e_i‖²/n) with w_i = e_i/(G_ii Σ‖e‖²), U = GW and D = diag(‖e_i‖²/(G_ii Σ‖e‖²)) has df = tr(M
+// dA),
 //
 //	M = GDG − ½(UCᵀ+CUᵀ)
 //
-// (S. Sundararajan and S. S. Keerthi, Predictive approaches for choosing hyperparameters in Gaussian processes, Neural Computation 13,
-// 2001; Rasmussen and Williams, section 5.4.2). By log λ it is λ·tr M. With P_ab = M_ab·k′(s_ab), by log ℓ_j it is
+// (S. Sundararajan and S. S. Keerthi, Predictive approaches for choosing hyperparameters in Gaussian processes, Neural
+// Computation 13, 2001; Rasmussen and Williams, section 5.4.2). By log λ it is λ·tr M. With P_ab = M_ab·k′(s_ab), by
+// log ℓ_j it is
 //
-//	−2 Σ_ab P_ab (x_aj−x_bj)²/ℓ_j² = −4 Σ_a (x_aj/ℓ_j) ((x_aj/ℓ_j)(P1)_a − (PX)_aj/ℓ_j),  or  −Σ_ab P_ab |x_aj−x_bj|/ℓ_j.
+//	−2 Σ_ab P_ab (x_aj−x_bj)²/ℓ_j² = −4 Σ_a (x_aj/ℓ_j) ((x_aj/ℓ_j)(P1)_a − (PX)_aj/ℓ_j),
 //
-// Classes are judged by the squares too: of few wrong labels hardly any row has a gradient, and lengths are fitted to these.
-// A value takes 4n³/3 multiply-adds, and n²d for the products with P.
+// or −Σ_ab P_ab |x_aj−x_bj|/ℓ_j.
+//
+// Classes are judged by the squares too: of few wrong labels hardly any row has a gradient, and lengths are fitted to
+// these. A value takes 4n³/3 multiply-adds, and n²d for the products with P.
 type relevance struct {
 	x      *points.Dense // n×d
 	y      *mat.Dense    // n×t

@@ -7,9 +7,9 @@
 //	KFold       each of k parts of the rows predicted by the others
 //	Validation  rows of their own
 //
-// The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its 95 % interval covers the sampling of rows: Wilson's
-// for a share, Student's of the logarithm for squares. It does not cover the choice of a point by its error. Two points
-// of the search are compared row by row, which detects differences far smaller than their intervals.
+// The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its 95 % interval covers the sampling of rows:
+// Wilson's for a share, Student's of the logarithm for squares. It does not cover the choice of a point by its error.
+// Two points of the search are compared row by row, which detects differences far smaller than their intervals.
 //
 // # Levels
 //
@@ -27,14 +27,16 @@
 //
 // # Length scales
 //
-// After the last subsample the length scales of the features are searched for the kernels that are left, by the gradient of
-// the leave-one-out squared error of some rows (relevance has the formulas). They are taken where rows that took no part are off
-// by less, by more than two standard errors of the difference, and the kernel with its lengths joins the search as one more kernel.
+// After the last subsample the length scales of the features are searched for the kernels that are left, by the
+// gradient of the leave-one-out squared error of some rows (relevance has the formulas). They are taken where rows that
+// took no part are off by less, by more than two standard errors of the difference, and the kernel with its lengths
+// joins the search as one more kernel.
 //
 // # The choice
 //
 // On the last level the point of least error by the model wins, and of points that are no worse by more than one
-// standard error of the difference and Options.Tie the smoothest: without length scales first, then the smoother kernel, then the larger λ.
+// standard error of the difference and half a percent the smoothest: without length scales first, then the smoother
+// kernel, then the larger λ.
 //
 // # References
 //

@@ -16,12 +16,14 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	r, err := tune.Run(context.Background(), &tune.Data{Train: train, Y: y}, tune.Options{Kernels: []string{"gaussian"}}, nil, nil)
+	r, err := tune.Run(context.Background(), &tune.Data{Train: train, Y: y},
+		tune.Options{Kernels: []string{"gaussian"}}, nil, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(r.Best.Kernel, "RMSE below 0.13:", r.Best.Error < 0.13, "interval around it:", r.Best.Lo < r.Best.Error && r.Best.Error < r.Best.Hi)
+	fmt.Println(r.Best.Kernel, "RMSE below 0.13:", r.Best.Error < 0.13, "interval around it:",
+		r.Best.Lo < r.Best.Error && r.Best.Error < r.Best.Hi)
 	// Output:
 	// gaussian RMSE below 0.13: true interval around it: true
 }

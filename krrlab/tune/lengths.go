@@ -38,7 +38,8 @@ type Lengths struct {
 	Sigma  float64 `json:"sigma"` // geometric mean
 	Lambda float64 `json:"lambda"`
 	Rows   int     `json:"rows"` // that were fitted
-	// Judging rows took no part: Error is theirs, and Isotropic that of the best kernel with one length, fitted to the same rows.
+	// Judging rows took no part: Error is theirs, and Isotropic that of the best kernel with one length, fitted to the
+	// same rows.
 	Judging   int     `json:"judging"`
 	Error     float64 `json:"error"`
 	Isotropic float64 `json:"isotropic"`
@@ -53,12 +54,14 @@ type Lengths struct {
 
 // text says it in a line.
 func (l *Lengths) text(classes bool) string {
-	errors := fmt.Sprintf("RMSE %s, with one length %s", outward.Plain(float64(l.Error), 4), outward.Plain(float64(l.Isotropic), 4))
+	errors := fmt.Sprintf("RMSE %s, with one length %s", outward.Plain(float64(l.Error), 4),
+		outward.Plain(float64(l.Isotropic), 4))
 	if classes {
 		errors = fmt.Sprintf("error %.2f %%, with one length %.2f %%", 100*l.Error, 100*l.Isotropic)
 	}
 	verdict := map[bool]string{true: "taken", false: "not taken"}[l.Accepted]
-	return fmt.Sprintf("one for each feature, %s: %s of %d rows that took no part; %.2g %% ± %.1g %% less", verdict, errors, l.Judging, 100*l.Gain, 100*l.Deviation)
+	return fmt.Sprintf("one for each feature, %s: %s of %d rows that took no part; %.2g %% ± %.1g %% less", verdict,
+		errors, l.Judging, 100*l.Gain, 100*l.Deviation)
 }
 
 // most names the most relevant features.
@@ -66,13 +69,14 @@ func (l *Lengths) most() string {
 	return strings.Join(l.Relevant[:min(5, len(l.Relevant))], ", ")
 }
 
-// stretch searches a length scale for each feature, once level q is done, and lets the kernel with these join the search there if
-// the error of rows that took no part is less by more than two standard errors of the difference.
+// stretch searches a length scale for each feature, once level q is done, and lets the kernel with these join the
+// search there if the error of rows that took no part is less by more than two standard errors of the difference.
 func (s *search) stretch(ctx context.Context, q int) error {
 	n, d := len(s.distinct()), s.data.Train.Dim()
 	m := min(fittedRows, n/2)
 	best, _ := s.best(q)
-	if best == nil || best.f.name == "polynomial" || !s.opt.ARD || s.opt.Sigma > 0 || d < 2 || d > mostFeatures || m < max(leastFitted, rowsEach*d) {
+	if best == nil || best.f.name == "polynomial" || !s.opt.ARD || s.opt.Sigma > 0 || d < 2 || d > mostFeatures ||
+		m < max(leastFitted, rowsEach*d) {
 		return nil
 	}
 	if s.state.Lengths == nil {
@@ -100,9 +104,10 @@ func (s *search) stretch(ctx context.Context, q int) error {
 	return s.explore(ctx, q, []*family{&f})
 }
 
-// lengths finds length scales on m rows: those of half of them for each kernel that is left, from its best σ and λ, of which the
-// other half and some rows more choose one kernel beside the best with one length; then those of all m, judged by rows beyond all
-// these. It returns nil where K+λI is not positive definite in float64, and where nothing is left to gain.
+// lengths finds length scales on m rows: those of half of them for each kernel that is left, from its best σ and λ, of
+// which the other half and some rows more choose one kernel beside the best with one length; then those of all m,
+// judged by rows beyond all these. It returns nil where K+λI is not positive definite in float64, and where nothing is
+// left to gain.
 func (s *search) lengths(ctx context.Context, q int, best *point, m int) (*Lengths, error) {
 	begun := time.Now()
 	rows := s.distinct() // or the rows that judge would know those that are fitted
@@ -110,7 +115,8 @@ func (s *search) lengths(ctx context.Context, q int, best *point, m int) (*Lengt
 	choosing := min(choosingRows, left/3)
 	judging := min(judgingRows, left-choosing)
 	all := s.plain(rows[:m+choosing+judging])
-	r := &reach{x: dense(all.x), y: all.y, classes: all.classes, mean: all.mean, lambda: s.opt.Lambda == 0, tell: s.tell}
+	r := &reach{x: dense(all.x), y: all.y, classes: all.classes, mean: all.mean, lambda: s.opt.Lambda == 0,
+		tell: s.tell}
 	var runners []*runner
 	for _, f := range s.active(q) {
 		if f.name != "polynomial" && s.model(q, f) != nil {
@@ -142,7 +148,7 @@ func (s *search) lengths(ctx context.Context, q int, best *point, m int) (*Lengt
 	l.Isotropic, _, _ = same.Error()
 	l.Gain, l.Deviation = each.worse(same)
 	l.Gain = -l.Gain
-	l.Accepted = l.Gain > max(2*l.Deviation, s.opt.Tie)
+	l.Accepted = l.Gain > max(2*l.Deviation, tie)
 	s.shape(l, r.x, won.theta)
 	l.Seconds = time.Since(begun).Seconds()
 	return l, nil
@@ -155,14 +161,18 @@ type runner struct {
 	loss          *Loss
 }
 
-// run takes each runner on with n rows, and returns them by the loss of rows from … to, the best first, without those that have none.
+// run takes each runner on with n rows, and returns them by the loss of rows from … to, the best first, without those
+// that have none.
 func (r *reach) run(ctx context.Context, runners []*runner, n, from, to int) (left []*runner) {
 	x, y := r.rows(0, n)
 	for _, v := range runners {
 		if r.tell != nil {
-			r.tell(stage.Event{Stage: stage.Tune, Detail: fmt.Sprintf("length scales of %d features for %s on %d rows", r.x.D, v.f.name, n), Remaining: -1})
+			r.tell(stage.Event{Stage: stage.Tune,
+				Detail:    fmt.Sprintf("length scales of %d features for %s on %d rows", r.x.D, v.f.name, n),
+				Remaining: -1})
 		}
-		value := &relevance{x: x, y: y, k: v.f.kernel(1), lambda: r.lambda, origin: v.origin, pull: 1 / (float64(n) * priorSpread * priorSpread)}
+		value := &relevance{x: x, y: y, k: v.f.kernel(1), lambda: r.lambda, origin: v.origin,
+			pull: 1 / (float64(n) * priorSpread * priorSpread)}
 		var err error
 		if v.theta, err = value.descend(ctx, v.theta); err != nil {
 			continue
@@ -256,7 +266,8 @@ func (r *relevance) descend(ctx context.Context, theta []float64) ([]float64, er
 		return nil, failed
 	}
 	got, _ := optimize.Minimize(p, theta, &optimize.Settings{
-		FuncEvaluations: descent, GradientThreshold: 1e-4, Converger: &optimize.FunctionConverge{Absolute: 1e-3, Iterations: 3},
+		FuncEvaluations: descent, GradientThreshold: 1e-4,
+		Converger: &optimize.FunctionConverge{Absolute: 1e-3, Iterations: 3},
 	}, &optimize.LBFGS{}) // whose error is that of ctx, or that no step is downhill any more
 	if ctx.Err() != nil || got == nil {
 		return nil, cmp.Or(ctx.Err(), fmt.Errorf("tune: no length scales to begin at"))

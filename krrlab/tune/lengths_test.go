@@ -18,15 +18,17 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// TestRelevanceGradient compares the gradient by all log ℓ_j and log λ with central differences, and the value with leave-one-out
-// by refits.
+// TestRelevanceGradient compares the gradient by all log ℓ_j and log λ with central differences, and the value with
+// leave-one-out by refits.
 func TestRelevanceGradient(t *testing.T) {
 	ctx := context.Background()
 	const n, d = 30, 3
-	for name, set := range map[string]*datasets.Dataset{"regression": datasets.SyntheticRegression(n, d, 0.1, 1), "two classes": cut(columns(n, d, bowl), 0), "three": cut(columns(n, d, bowl), -0.7, 0.4)} {
+	for name, set := range map[string]*datasets.Dataset{"regression": datasets.SyntheticRegression(n, d, 0.1, 1),
+		"two classes": cut(columns(n, d, bowl), 0), "three": cut(columns(n, d, bowl), -0.7, 0.4)} {
 		one := data(t, set)
 		x := dense(set.X)
-		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1}, kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
+			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
 			r := &relevance{x: x, y: one.Y, k: k, lambda: true, pull: 0.01, origin: []float64{0, 0.1, 0.2, 0}}
 			theta, grad := []float64{-0.3, 0.4, 0.9, math.Log(0.2)}, make([]float64, d+1)
 			value, err := r.value(ctx, theta, grad)
@@ -102,8 +104,8 @@ func cut(set *datasets.Dataset, at ...float64) *datasets.Dataset {
 	return set
 }
 
-// TestLengths: columns that do not matter get long lengths, which are taken by rows that took no part, and say so; without such columns
-// nothing is taken.
+// TestLengths: columns that do not matter get long lengths, which are taken by rows that took no part, and say so;
+// without such columns nothing is taken.
 func TestLengths(t *testing.T) {
 	ctx := context.Background()
 	f := func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + 0.1*noise }
@@ -116,14 +118,18 @@ func TestLengths(t *testing.T) {
 	o.ARD, o.State = true, filepath.Join(t.TempDir(), "state.json")
 	each := testkit.Must(Run(ctx, d, o, nil, nil))
 	l := each.ARD
-	if l == nil || !l.Accepted || len(each.Best.Lengths) != 8 || float64(each.Best.Error) > 0.6*float64(same.Best.Error) {
+	if l == nil || !l.Accepted || len(each.Best.Lengths) != 8 ||
+		float64(each.Best.Error) > 0.6*float64(same.Best.Error) {
 		t.Fatalf("%+v: %+v", each.Best, l)
 	}
 	least := slices.Min(each.Best.Lengths[2:])
-	if m := max(each.Best.Lengths[0], each.Best.Lengths[1]); m > least/3 || !slices.Contains(l.Relevant[:2], "x0") || !slices.Contains(l.Relevant[:2], "x1") {
+	if m := max(each.Best.Lengths[0], each.Best.Lengths[1]); m > least/3 || !slices.Contains(l.Relevant[:2], "x0") ||
+		!slices.Contains(l.Relevant[:2], "x1") {
 		t.Errorf("lengths %v, %v", each.Best.Lengths, l.Relevant)
 	}
-	if k := each.Best.Spec(); k.Sigma != 1 || !strings.Contains(each.Best.Flags(), fmt.Sprintf("--sigma %g,%g,", each.Best.Lengths[0], each.Best.Lengths[1])) {
+	if k := each.Best.Spec(); k.Sigma != 1 ||
+		!strings.Contains(each.Best.Flags(), fmt.Sprintf("--sigma %g,%g,", each.Best.Lengths[0],
+			each.Best.Lengths[1])) {
 		t.Errorf("%+v, %s", k, each.Best.Flags())
 	}
 	for _, text := range []string{each.String(), each.Short(), each.Table().Caption, each.Plot().Caption} {
@@ -147,10 +153,12 @@ func TestLengths(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := 0; i < 450; i += 90 { // of a few rows, by refits of the result
-		e.SetRow(i, predict(t, &Data{Train: train, Y: d.Y}, k, each.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]), []int{i}).RawRowView(0))
+		e.SetRow(i, predict(t, &Data{Train: train, Y: d.Y}, k, each.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]),
+			[]int{i}).RawRowView(0))
 	}
 	known := map[float64]bool{}
-	st, err := openState(&search{opt: o.settled(), data: d, levels: []level{{name: "loo, 225 rows"}, {name: "loo, 450 rows"}}})
+	st, err := openState(&search{opt: o.settled(), data: d,
+		levels: []level{{name: "loo, 225 rows"}, {name: "loo, 450 rows"}}})
 	if err != nil || st.Lengths == nil {
 		t.Fatal(err)
 	}
@@ -165,15 +173,19 @@ func TestLengths(t *testing.T) {
 		}
 	}
 	again, err := Run(ctx, d, o, nil, nil)
-	if err != nil || again.ARD.Seconds != l.Seconds || !slices.Equal(again.Best.Lengths, each.Best.Lengths) || again.Best.Error != each.Best.Error {
+	if err != nil || again.ARD.Seconds != l.Seconds || !slices.Equal(again.Best.Lengths, each.Best.Lengths) ||
+		again.Best.Error != each.Best.Error {
 		t.Errorf("resumed: %+v, want %+v (%v)", again.Best, each.Best, err)
 	}
 	o.State = ""
-	alike, err := Run(ctx, data(t, columns(450, 2, func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + noise })), o, nil, nil)
-	if err != nil || alike.ARD == nil || alike.ARD.Accepted || alike.Best.Lengths != nil || !strings.Contains(alike.String(), "not taken") {
+	alike, err := Run(ctx, data(t, columns(450, 2,
+		func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + noise })), o, nil, nil)
+	if err != nil || alike.ARD == nil || alike.ARD.Accepted || alike.Best.Lengths != nil ||
+		!strings.Contains(alike.String(), "not taken") {
 		t.Errorf("alike: %+v, %v", alike, err)
 	}
-	for name, change := range map[string]func(*Options){"σ held": func(o *Options) { o.Sigma = 1 }, "polynomial": func(o *Options) { o.Kernels = []string{"polynomial"}; o.Degree = 2 }} {
+	for name, change := range map[string]func(*Options){"σ held": func(o *Options) { o.Sigma = 1 },
+		"polynomial": func(o *Options) { o.Kernels = []string{"polynomial"}; o.Degree = 2 }} {
 		with := o
 		if change(&with); name != "polynomial" {
 			with.Kernels = []string{"gaussian"}

@@ -52,8 +52,8 @@ func Lose(y, e *mat.Dense, classes bool) *Loss {
 // z95 is the 97.5 % point of the normal distribution.
 const z95 = 1.959964
 
-// Error returns the error and its 95 % interval over samples of rows: Wilson's of a share, and of a root mean square m^½ that
-// of log m^½ by Student's law, as its errors are less skewed than those of m.
+// Error returns the error and its 95 % interval over samples of rows: Wilson's of a share, and of a root mean square
+// m^½ that of log m^½ by Student's law, as its errors are less skewed than those of m.
 func (l *Loss) Error() (v, lo, hi float64) {
 	mean, se := moments(l.Rows)
 	n := float64(len(l.Rows))
@@ -116,9 +116,9 @@ func moments(v []float64) (mean, se float64) {
 	return mean, math.Sqrt(s/n) / math.Sqrt(n)
 }
 
-// InUnits divides the columns of Y, or of residuals, of a regression with several targets by the root mean squares of those of the
-// fit and √t, so that the units of targets do not count: errors are then relative, in the root mean square of all targets. Classes
-// have no units.
+// InUnits divides the columns of Y, or of residuals, of a regression with several targets by the root mean squares of
+// those of the fit and √t, so that the units of targets do not count: errors are then relative, in the root mean square
+// of all targets. Classes have no units.
 func InUnits(y, of *mat.Dense, classes bool) *mat.Dense {
 	n, t := of.Dims()
 	if t == 1 || classes {

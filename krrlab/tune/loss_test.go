@@ -7,8 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// TestErrorCovers: the interval of an RMSE covers that of the law of the errors nearly as often as stated for few rows too; of
-// one row nothing is known.
+// TestErrorCovers: the interval of an RMSE covers that of the law of the errors nearly as often as stated for few rows
+// too; of one row nothing is known.
 func TestErrorCovers(t *testing.T) {
 	const trials = 2000
 	for n, least := range map[int]float64{3: 0.85, 5: 0.89, 20: 0.90, 100: 0.92} {

@@ -35,8 +35,9 @@ type Options struct {
 	Degree  int      // default: 2, 3 and 4 are tried
 	Lambda  float64  // default: searched
 
-	// ARD lets the search look for a length scale of each feature (automatic relevance determination), which Point.Lengths
-	// are then if rows that took no part in it say so. The result is that of data divided by them (datasets.Stretch).
+	// ARD lets the search look for a length scale of each feature (automatic relevance determination), which
+	// Point.Lengths are then if rows that took no part in it say so. The result is that of data divided by them
+	// (datasets.Stretch).
 	ARD bool
 
 	Criterion string `flag:"criterion" default:"loo" check:"one of loo kfold validation"`
@@ -47,9 +48,6 @@ type Options struct {
 	Points int `flag:"points" default:"120" check:">=1" help:"maximum number of points of the first level"`
 	// Gain ends a level where less than this part of the error is expected to be gained.
 	Gain float64 `flag:"gain" default:"0.002" check:"positive"`
-	// Tie is by which part of its error a smoother point may be worse than the best, within one standard error.
-	// Default: 0.005; negative: none.
-	Tie float64 `default:"0.005"`
 	// State is a file that keeps what is known, for a search that goes on where it was interrupted. Default: none.
 	State string `flag:"state" help:"save the search in this file, so that an interrupted one can continue"`
 	Seed  uint64
@@ -76,8 +74,8 @@ type Data struct {
 	Mean  bool       // a fit takes the mean of its targets off them
 }
 
-// NewData returns the data of a fit to y, n×t, coded, and of rows to validate by, nil without any; several targets of a regression in
-// their units (InUnits).
+// NewData returns the data of a fit to y, n×t, coded, and of rows to validate by, nil without any; several targets of a
+// regression in their units (InUnits).
 func NewData(train *datasets.Dataset, y *mat.Dense, c datasets.Coding, valid *datasets.Dataset) (*Data, error) {
 	classes := train.Class != nil
 	d := &Data{Train: train, Y: InUnits(mat.DenseCopyOf(y), y, classes), Mean: c.Mean != nil}

@@ -10,7 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// errand is what the first rank, which searches, says to the others: a point to evaluate for all rows together, an event, or how it ended.
+// errand is what the first rank, which searches, says to the others: a point to evaluate for all rows together, an
+// event, or how it ended.
 type errand struct {
 	Kernel *kernel.Spec
 	Shape  []float64
@@ -22,7 +23,8 @@ type errand struct {
 
 // RunOnRanks is Run where all ranks of c call it: the first searches and keeps the state, all evaluate full, which is
 // not nil, together, and have the same result. tell is called on each.
-func RunOnRanks(ctx context.Context, c comm.Comm, data *Data, o Options, full *Full, tell func(stage.Event)) (*Result, error) {
+func RunOnRanks(ctx context.Context, c comm.Comm, data *Data, o Options, full *Full, tell func(stage.Event)) (*Result,
+	error) {
 	if c.Size() == 1 {
 		return Run(ctx, data, o, full, tell)
 	}
@@ -40,7 +42,8 @@ func RunOnRanks(ctx context.Context, c comm.Comm, data *Data, o Options, full *F
 		}
 		return err
 	}
-	together := &Full{Name: full.Name, Loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*Loss, error) {
+	together := &Full{Name: full.Name, Loss: func(ctx context.Context, shape []float64, k kernel.Kernel,
+		lambda float64) (*Loss, error) {
 		spec, err := kernel.ToSpec(k)
 		if err == nil {
 			err = say(errand{Kernel: &spec, Shape: shape, Lambda: lambda})

@@ -17,8 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestRunOnRanks: all ranks evaluate the same points on all rows and have one result, that of one process; where the first cannot
-// go on, or the context of one ends, all return.
+// TestRunOnRanks: all ranks evaluate the same points on all rows and have one result, that of one process; where the
+// first cannot go on, or the context of one ends, all return.
 func TestRunOnRanks(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(500, 2, 0.1, 1))
 	o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 150, Seed: 1, ARD: true}
@@ -33,7 +33,8 @@ func TestRunOnRanks(t *testing.T) {
 		if c != nil {
 			rank = c.Rank()
 		}
-		full := &Full{Name: "made up", Loss: func(_ context.Context, shape []float64, k kernel.Kernel, lambda float64) (*Loss, error) {
+		full := &Full{Name: "made up", Loss: func(_ context.Context, shape []float64, k kernel.Kernel,
+			lambda float64) (*Loss, error) {
 			e.asked = append(e.asked, key(0, shape, k, lambda))
 			l := &Loss{Rows: make([]float64, 50)}
 			for i := range l.Rows {
@@ -83,7 +84,8 @@ func TestRunOnRanks(t *testing.T) {
 	}
 	for p := 1; p <= 3; p++ {
 		for r, got := range all(p, o, same, nothing) {
-			if got.err != nil || got.js != want.js || strings.Join(got.asked, "\n") != strings.Join(want.asked, "\n") || got.events != want.events {
+			if got.err != nil || got.js != want.js || strings.Join(got.asked, "\n") != strings.Join(want.asked, "\n") ||
+				got.events != want.events {
 				t.Errorf("rank %d of %d: %+v\nwant %+v", r, p, got, want)
 			}
 		}

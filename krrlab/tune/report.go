@@ -31,14 +31,16 @@ func (p *Point) short() string {
 // prose names the kernel and its scale for a title.
 func (p *Point) prose() string {
 	if p.Lengths != nil {
-		return fmt.Sprintf("%s kernel, %d length scales of geometric mean %.3g", inWords(p.Kernel), len(p.Lengths), p.Sigma)
+		return fmt.Sprintf("%s kernel, %d length scales of geometric mean %.3g", inWords(p.Kernel), len(p.Lengths),
+			p.Sigma)
 	}
 	return p.Spec().Prose()
 }
 
 // inWords names a kernel as prose does.
 func inWords(name string) string {
-	return strings.NewReplacer("gaussian", "Gaussian", "laplacian", "Laplacian", "matern32", "Matérn 3/2", "matern52", "Matérn 5/2").Replace(name)
+	return strings.NewReplacer("gaussian", "Gaussian", "laplacian", "Laplacian", "matern32", "Matérn 3/2", "matern52",
+		"Matérn 5/2").Replace(name)
 }
 
 // name tells the kernel from others of the search.
@@ -55,9 +57,11 @@ func (p *Point) error(classes bool) string {
 		return "no fit: K+λI is not positive definite in float64, or the solve did not converge"
 	}
 	if classes {
-		return fmt.Sprintf("error %.2f %%, in [%.2f %%, %.2f %%]", 100*p.Error, math.Floor(1e4*float64(p.Lo))/100, math.Ceil(1e4*float64(p.Hi))/100)
+		return fmt.Sprintf("error %.2f %%, in [%.2f %%, %.2f %%]", 100*p.Error, math.Floor(1e4*float64(p.Lo))/100,
+			math.Ceil(1e4*float64(p.Hi))/100)
 	}
-	return fmt.Sprintf("RMSE %s, in %s", outward.Plain(float64(p.Error), 4), outward.PlainSpan(float64(p.Lo), float64(p.Hi), 4))
+	return fmt.Sprintf("RMSE %s, in %s", outward.Plain(float64(p.Error), 4),
+		outward.PlainSpan(float64(p.Lo), float64(p.Hi), 4))
 }
 
 // units says what the errors of several targets are in; "" of one.
@@ -157,8 +161,10 @@ func (r *Result) Table() *plots.Table {
 	t := &plots.Table{
 		Title: "tune: " + r.Dataset,
 		Columns: []plots.Column{
-			{Name: "rows"}, {Name: "kernel"}, {Name: "σ", Format: "%.3g"}, {Name: "γ", Format: "%.3g"}, {Name: "λ", Format: "%.3g"},
-			{Name: "error", Format: "%.4g"}, {Name: "from", Format: "%.4g"}, {Name: "to", Format: "%.4g"}, {Name: "by the model", Format: "%.4g"}, {Name: "time", Unit: "s", Format: "%.3g"},
+			{Name: "rows"}, {Name: "kernel"}, {Name: "σ", Format: "%.3g"}, {Name: "γ", Format: "%.3g"},
+			{Name: "λ", Format: "%.3g"},
+			{Name: "error", Format: "%.4g"}, {Name: "from", Format: "%.4g"}, {Name: "to", Format: "%.4g"},
+			{Name: "by the model", Format: "%.4g"}, {Name: "time", Unit: "s", Format: "%.3g"},
 		},
 	}
 	cell := func(v stage.Number, make func(float64) plots.Cell) any {
@@ -173,10 +179,12 @@ func (r *Result) Table() *plots.Table {
 		if p.Degree > 0 {
 			name = fmt.Sprintf("%s %d", name, p.Degree)
 		}
-		t.Add(r.Levels[p.Level].Rows, name, known(stage.Number(p.Sigma)), known(stage.Number(p.Gamma)), p.Lambda, known(p.Error), cell(p.Lo, plots.AtLeast), cell(p.Hi, plots.AtMost), known(p.Model), p.Seconds)
+		t.Add(r.Levels[p.Level].Rows, name, known(stage.Number(p.Sigma)), known(stage.Number(p.Gamma)), p.Lambda,
+			known(p.Error), cell(p.Lo, plots.AtLeast), cell(p.Hi, plots.AtMost), known(p.Model), p.Seconds)
 	}
 	if r.Best.Lengths != nil {
-		t.Caption = "σ of a kernel with lengths is the geometric mean of one for each feature; the most relevant features: " + r.ARD.most()
+		t.Caption = "σ of a kernel with lengths is the geometric mean of one for each feature; the most relevant " +
+			"features: " + r.ARD.most()
 	}
 	return t
 }
@@ -192,11 +200,14 @@ func (r *Result) Plot() *plots.Figure {
 	if r.Map != nil {
 		panels = append([]*plots.Figure{r.heat(quantity)}, panels...)
 	}
-	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %.3g", r.Dataset, r.N, r.Best.prose(), r.Lambda), len(panels), panels...)
-	f.Caption = "The error of rows that the fit has not seen. The frame and the ring are the point that was chosen; other points of the map were tried, between them it is by the model, " +
+	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %.3g", r.Dataset, r.N, r.Best.prose(), r.Lambda), len(panels),
+		panels...)
+	f.Caption = "The error of rows that the fit has not seen. The frame and the ring are the point that was chosen; " +
+		"other points of the map were tried, between them it is by the model, " +
 		"and errors of twice the least and more have one color."
 	if r.Best.Lengths != nil {
-		f.Caption += " Each feature has its own length scale, σ is their geometric mean; the most relevant features: " + r.ARD.most() + "."
+		f.Caption += " Each feature has its own length scale, σ is their geometric mean; the most relevant features: " +
+			r.ARD.most() + "."
 	}
 	return f
 }
@@ -205,7 +216,8 @@ func (r *Result) Plot() *plots.Figure {
 func (r *Result) heat(quantity string) *plots.Figure {
 	label, title := "σ", inWords(r.Best.Kernel)
 	if r.Best.Lengths != nil {
-		title = inWords(r.Best.name()) + ": " + strings.Join(r.ARD.Relevant[:min(3, len(r.ARD.Relevant))], ", ") + " matter most"
+		title = inWords(r.Best.name()) + ": " + strings.Join(r.ARD.Relevant[:min(3, len(r.ARD.Relevant))], ", ") +
+			" matter most"
 	}
 	if r.Best.Gamma > 0 {
 		label = "γ"
@@ -220,7 +232,8 @@ func (r *Result) heat(quantity string) *plots.Figure {
 	tried := plots.Series{Name: "tried", Style: plots.Points}
 	for _, p := range r.Points {
 		x := p.Sigma + p.Gamma
-		if p.name() == r.Best.name() && p.Degree == r.Best.Degree && p.Level == r.Best.Level && slices.Contains(r.Map.Scale, x) && slices.Contains(r.Map.Lambda, p.Lambda) {
+		if p.name() == r.Best.name() && p.Degree == r.Best.Degree && p.Level == r.Best.Level &&
+			slices.Contains(r.Map.Scale, x) && slices.Contains(r.Map.Lambda, p.Lambda) {
 			tried.X, tried.Y = append(tried.X, x), append(tried.Y, p.Lambda)
 		}
 	}
@@ -230,7 +243,8 @@ func (r *Result) heat(quantity string) *plots.Figure {
 
 // errors returns the errors of the last level, with their intervals.
 func (r *Result) errors(quantity string) *plots.Figure {
-	f := &plots.Figure{Title: r.Levels[r.last()].Name, X: plots.Axis{Label: "λ", Log: true}, Y: plots.Axis{Label: quantity}}
+	f := &plots.Figure{Title: r.Levels[r.last()].Name, X: plots.Axis{Label: "λ", Log: true},
+		Y: plots.Axis{Label: quantity}}
 	for _, name := range r.names() {
 		one := plots.Series{Name: inWords(name), Style: plots.Points}
 		for _, p := range r.Points {
@@ -264,7 +278,8 @@ func (r *Result) HTML() string { return stage.HTML(r) }
 func (r *Result) Short() string {
 	var b stage.Lines
 	b.Width = 12
-	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.text(r.classes()), r.units(), r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
+	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.text(r.classes()), r.units(),
+		r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
 	if text := r.repeats(); text != "" {
 		b.Add("", "%s", text)
 	}
@@ -280,7 +295,8 @@ func (r *Result) Short() string {
 // Flags returns the point as flags of krrlab fit.
 func (p *Point) Flags() string {
 	if p.Sigma == 0 {
-		return fmt.Sprintf(" --kernel %s --gamma %g --coef0 %g --degree %d --lambda %g", p.Kernel, p.Gamma, p.Coef0, p.Degree, p.Lambda)
+		return fmt.Sprintf(" --kernel %s --gamma %g --coef0 %g --degree %d --lambda %g", p.Kernel, p.Gamma, p.Coef0,
+			p.Degree, p.Lambda)
 	}
 	sigma := fmt.Sprint(p.Sigma)
 	if p.Lengths != nil {

@@ -21,7 +21,8 @@ type Point struct {
 	Coef0  float64 `json:"coef0,omitempty"`
 	Degree int     `json:"degree,omitempty"`
 	Lambda float64 `json:"lambda"`
-	// Lengths are the length scales of the features, as krrlab fit --sigma and datasets.Stretch take them; nil: σ for all.
+	// Lengths are the length scales of the features, as krrlab fit --sigma and datasets.Stretch take them; nil: σ for
+	// all.
 	Lengths []float64 `json:"lengths,omitempty"`
 	// Error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n); null where K+λI is not positive definite in
 	// float64, or the solve did not converge. Lo and Hi are its 95 % interval over samples of rows.
@@ -89,7 +90,8 @@ func (s *search) result() *Result {
 	if best == nil {
 		return nil
 	}
-	r := &Result{Criterion: s.opt.Criterion, Gain: stage.Number(s.gain), Best: s.describe(best), ARD: s.stretched, Seconds: time.Since(s.start).Seconds()}
+	r := &Result{Criterion: s.opt.Criterion, Gain: stage.Number(s.gain), Best: s.describe(best), ARD: s.stretched,
+		Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})
 	}
@@ -176,7 +178,7 @@ func (s *search) choose(q int) *point {
 			continue
 		}
 		share, se := p.loss.worse(best.loss)
-		if p == best || share <= min(se, s.opt.Tie) && s.model(q, p.f).mean(p.at)-least <= s.opt.Tie {
+		if p == best || share <= min(se, tie) && s.model(q, p.f).mean(p.at)-least <= tie {
 			tied = append(tied, p)
 		}
 	}
@@ -187,7 +189,8 @@ func (s *search) choose(q int) *point {
 			}
 			return len(Kernels) + p.f.degree
 		}
-		return cmp.Or(cmp.Compare(len(a.f.shape), len(b.f.shape)), cmp.Compare(smooth(a), smooth(b)), cmp.Compare(b.at[1], a.at[1]), cmp.Compare(b.at[0], a.at[0]))
+		return cmp.Or(cmp.Compare(len(a.f.shape), len(b.f.shape)), cmp.Compare(smooth(a), smooth(b)),
+			cmp.Compare(b.at[1], a.at[1]), cmp.Compare(b.at[0], a.at[0]))
 	})
 }
 
@@ -199,7 +202,8 @@ func (s *search) describe(p *point) Point {
 	}
 	r := Point{
 		Kernel: spec.Name, Sigma: spec.Sigma, Gamma: spec.Gamma, Coef0: spec.Coef0, Degree: spec.Degree,
-		Lambda: p.lambda(), Level: p.level, Error: stage.Unknown, Lo: stage.Unknown, Hi: stage.Unknown, Model: stage.Unknown,
+		Lambda: p.lambda(), Level: p.level, Error: stage.Unknown, Lo: stage.Unknown, Hi: stage.Unknown,
+		Model: stage.Unknown,
 	}
 	for _, v := range p.f.shape {
 		r.Lengths = append(r.Lengths, rounded(r.Sigma*v, 6)) // exactly, of two numbers of three digits

@@ -159,7 +159,8 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*Lo
 		}
 		l = Lose(y, e, s.classes)
 	} else {
-		scores, err := loo.Dense(ctx, s.k, s.y, []float64{lambda}, &loo.Problem{Classes: s.classes, Residuals: true, Same: s.same, Mean: s.mean})
+		scores, err := loo.Dense(ctx, s.k, s.y, []float64{lambda},
+			&loo.Problem{Classes: s.classes, Residuals: true, Same: s.same, Mean: s.mean})
 		if err != nil {
 			return nil, err
 		}
@@ -296,7 +297,8 @@ func (s *sample) typical(ctx context.Context, f *family) (float64, error) {
 		return 1, nil // all points coincide
 	}
 	if !(scale > 1e-100 && scale < 1e100) { // kernels have scales up to 1e150
-		return 0, fmt.Errorf("tune: the median distance of rows is %.3g: scale the features before, or give them in other units", scale)
+		return 0, fmt.Errorf("tune: the median distance of rows is %.3g: scale the features before, or give them in "+
+			"other units", scale)
 	}
 	return scale, nil
 }
@@ -328,7 +330,8 @@ func (s *search) plain(rows []int) *sample {
 	for p, i := range rows {
 		y.SetRow(p, s.data.Y.RawRowView(i))
 	}
-	return &sample{x: set.X, y: y, classes: set.Class != nil, same: points.Same(set.X), mean: s.data.Mean, tables: map[string][]float64{}}
+	return &sample{x: set.X, y: y, classes: set.Class != nil, same: points.Same(set.X), mean: s.data.Mean,
+		tables: map[string][]float64{}}
 }
 
 // sample makes the subsample of some rows as the criterion judges it, with the validation rows.

@@ -20,6 +20,9 @@ import (
 // laterPoints are the most points of a level after the first; the last one of a large problem has half of them.
 const laterPoints = 12
 
+// tie is by which part of its error a smoother point may be worse than the best, within one standard error.
+const tie = 0.005
+
 // level is one size of the problem.
 type level struct {
 	name string
@@ -68,7 +71,8 @@ func Run(ctx context.Context, data *Data, o Options, full *Full, tell func(stage
 		return nil, err
 	}
 	if most := mat.Norm(data.Y, math.Inf(1)); most > 1e70 || most > 0 && most < 1e-70 {
-		return nil, fmt.Errorf("tune: targets of size %.2g are out of range, as squared errors are squared: give them in another unit", most)
+		return nil, fmt.Errorf("tune: targets of size %.2g are out of range, as squared errors are squared: give "+
+			"them in another unit", most)
 	}
 	s := &search{opt: o.settled(), data: data, tell: tell, start: time.Now()}
 	s.fams = s.opt.families()
@@ -219,7 +223,7 @@ func (s *search) smoothest(p *process, f *family) at {
 	x, least := s.lowest(p, f)
 	for _, v := range f.grid[1] {
 		for _, u := range f.grid[0] {
-			if v >= x[1] && p.mean(at{u, v}) <= least+max(0, s.opt.Tie)/2 {
+			if v >= x[1] && p.mean(at{u, v}) <= least+tie/2 {
 				x = at{u, v}
 			}
 		}
@@ -227,7 +231,8 @@ func (s *search) smoothest(p *process, f *family) at {
 	return x
 }
 
-// active returns the families that a level looks at: those that the level before does not rule out, and the best without length scales.
+// active returns the families that a level looks at: those that the level before does not rule out, and the best
+// without length scales.
 func (s *search) active(q int) []*family {
 	if q == 0 {
 		return s.fams
@@ -249,7 +254,8 @@ func (s *search) active(q int) []*family {
 		within = 0.02
 	}
 	var active []*family
-	plain := slices.IndexFunc(all, func(r rank) bool { return r.f.shape == nil }) // rows that length scales were fitted to favor these
+	// rows that length scales were fitted to favor these
+	plain := slices.IndexFunc(all, func(r rank) bool { return r.f.shape == nil })
 	for i, r := range all {
 		if r.y <= all[0].y+within || i == plain {
 			active = append(active, r.f)
@@ -350,12 +356,13 @@ func (s *search) next(q int, active []*family) (best *family, x at, gain float64
 	return best, x, gain
 }
 
-// near returns which points a level looks at: after the first level those that are promising by the one before, and with lengths those
-// about where they were found.
+// near returns which points a level looks at: after the first level those that are promising by the one before, and
+// with lengths those about where they were found.
 func (s *search) near(q int, f *family) func(at) bool {
 	if q == f.born {
 		return func(x at) bool {
-			return f.shape == nil || math.Abs(x[0]-f.first[0][0]) < math.Log(2) && math.Abs(x[1]-f.first[1][0]) < math.Log(30)
+			return f.shape == nil || math.Abs(x[0]-f.first[0][0]) < math.Log(2) &&
+				math.Abs(x[1]-f.first[1][0]) < math.Log(30)
 		}
 	}
 	before := s.model(q-1, f)

@@ -35,7 +35,7 @@ func openState(s *search) (*state, error) {
 	}
 	opt := s.opt
 	opt.Valid = nil
-	opt.State, opt.ARD, opt.Points, opt.Gain, opt.Tie = "", false, 0, 0, 0 // may change
+	opt.State, opt.ARD, opt.Points, opt.Gain = "", false, 0, 0 // may change
 	js, err := json.Marshal(opt)
 	if err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
@@ -60,7 +60,8 @@ func openState(s *search) (*state, error) {
 		err = json.Unmarshal(b, &st.kept)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("tune: the state of this search cannot be read, name another file, or remove it: %w", err)
+		return nil, fmt.Errorf("tune: the state of this search cannot be read, name another file, or remove it: %w",
+			err)
 	}
 	return st, nil
 }

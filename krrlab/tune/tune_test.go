@@ -67,10 +67,12 @@ func TestCriteria(t *testing.T) {
 	for i := range rows {
 		rows[i] = i
 	}
-	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 1), datasets.SyntheticClasses(n, 3, 3, 0.05, 1)} {
+	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 1),
+		datasets.SyntheticClasses(n, 3, 3, 0.05, 1)} {
 		d := data(t, set)
 		_, cols := d.Y.Dims()
-		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Laplacian{Sigma: 2}, kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Laplacian{Sigma: 2},
+			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
 			for _, criterion := range []string{LOO, KFold, Validation} {
 				want, y := mat.NewDense(n, cols, nil), d.Y
 				parts := map[string]int{LOO: n, KFold: 4, Validation: 1}[criterion]
@@ -90,7 +92,8 @@ func TestCriteria(t *testing.T) {
 				}
 				s := &search{opt: Options{Criterion: criterion, Folds: 4}, data: d}
 				if criterion == Validation {
-					s.opt.Valid, s.data = set.Slice(n-10, n), &Data{Train: set, Y: d.Y, Valid: mat.DenseCopyOf(d.Y.Slice(n-10, n, 0, cols))}
+					s.opt.Valid, s.data = set.Slice(n-10, n),
+						&Data{Train: set, Y: d.Y, Valid: mat.DenseCopyOf(d.Y.Slice(n-10, n, 0, cols))}
 					want, y = mat.DenseCopyOf(want.Slice(n-10, n, 0, cols)), s.data.Valid
 				}
 				in := rows
@@ -145,10 +148,12 @@ func TestLoss(t *testing.T) {
 	y := mat.NewDense(4, 1, []float64{1, -1, 1, -1})
 	e := mat.NewDense(4, 1, []float64{0.5, -0.5, 1.5, 0}) // predictions 0.5, -0.5, -0.5, -1
 	l := Lose(y, e, true)
-	if v, lo, hi := l.Error(); v != 0.25 || math.Abs(lo-0.0456) > 1e-3 || math.Abs(hi-0.6994) > 1e-3 { // Wilson's of 1 of 4
+	// Wilson's of 1 of 4
+	if v, lo, hi := l.Error(); v != 0.25 || math.Abs(lo-0.0456) > 1e-3 || math.Abs(hi-0.6994) > 1e-3 {
 		t.Errorf("%g in [%g, %g]", v, lo, hi)
 	}
-	three := Lose(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}), mat.NewDense(2, 3, []float64{0.1, 0, 0, 0, 1.5, -1}), true)
+	three := Lose(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
+		mat.NewDense(2, 3, []float64{0.1, 0, 0, 0, 1.5, -1}), true)
 	if three.Rows[0] != 0 || three.Rows[1] != 1 { // the second: −1, −0.5, 0
 		t.Errorf("%v", three.Rows)
 	}
@@ -165,18 +170,21 @@ func TestLoss(t *testing.T) {
 // TestSearch: what the search finds is as good as the best of a grid, or within its interval.
 func TestSearch(t *testing.T) {
 	ctx := context.Background()
-	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(160, 3, 0.2, 1), datasets.SyntheticClasses(160, 3, 2, 0.05, 1)} {
+	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(160, 3, 0.2, 1),
+		datasets.SyntheticClasses(160, 3, 2, 0.05, 1)} {
 		d, o := data(t, set), Options{Kernels: []string{"gaussian"}, Points: 200, Seed: 1}
 		var events int
 		var loss float64
 		r := testkit.Must(Run(ctx, d, o, nil, func(e stage.Event) {
 			events++
 			loss = e.Loss
-			if !(e.Loss > 0) || e.Done < 0 || e.Done > e.Total || e.Remaining < 0 || !strings.Contains(e.Detail, "best of") {
+			if !(e.Loss > 0) || e.Done < 0 || e.Done > e.Total || e.Remaining < 0 ||
+				!strings.Contains(e.Detail, "best of") {
 				t.Errorf("event %+v", e)
 			}
 		}))
-		if set.Target != nil && !slices.ContainsFunc(r.Points, func(p Point) bool { return math.Abs(loss-float64(p.Error)) < 1e-6*loss }) {
+		if set.Target != nil && !slices.ContainsFunc(r.Points,
+			func(p Point) bool { return math.Abs(loss-float64(p.Error)) < 1e-6*loss }) {
 			t.Errorf("the last event says %g, which is the error of no point", loss)
 		}
 		if events != len(r.Points) || !(float64(r.Gain) < 0.002) {
@@ -216,7 +224,8 @@ func TestHeld(t *testing.T) {
 		}
 	}
 	c := 0.5
-	r, err = Run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567, Seed: 1}, nil, nil)
+	r, err = Run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567, Seed: 1},
+		nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +234,8 @@ func TestHeld(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if flags := r.Best.Flags(); !strings.Contains(flags, "--kernel polynomial --gamma ") || !strings.HasSuffix(flags, "--coef0 0.5 --degree 3 --lambda 0.051234567") {
+	if flags := r.Best.Flags(); !strings.Contains(flags, "--kernel polynomial --gamma ") ||
+		!strings.HasSuffix(flags, "--coef0 0.5 --degree 3 --lambda 0.051234567") {
 		t.Error(flags)
 	}
 	r, err = Run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678, Seed: 1}, nil, nil)
@@ -237,19 +247,21 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestSmoothest: where λ makes no difference, the largest is chosen, though no step of the search needs it; where it does,
-// it is not.
+// TestSmoothest: where λ makes no difference, the largest is chosen, though no step of the search needs it; where it
+// does, it is not.
 func TestSmoothest(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
-		full := &Full{Name: name, Loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64) (*Loss, error) {
+		full := &Full{Name: name, Loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64) (*Loss,
+			error) {
 			l := &Loss{Rows: make([]float64, 50)}
 			for i := range l.Rows {
 				l.Rows[i] = (1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1)))
 			}
 			return l, nil
 		}}
-		s := &search{opt: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1, Seed: 1}.settled(), data: d, start: time.Now()}
+		s := &search{opt: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1, Seed: 1}.settled(), data: d,
+			start: time.Now()}
 		s.fams = s.opt.families()
 		testkit.OK(t, s.prepare(t.Context(), full))
 		s.levels = s.levels[len(s.levels)-1:]
@@ -257,7 +269,8 @@ func TestSmoothest(t *testing.T) {
 		s.models = append(s.models, make([]*process, len(s.fams)))
 		testkit.OK(t, s.explore(t.Context(), 0, s.fams))
 		grid := s.fams[0].grid[1]
-		if p := s.choose(0); slope == 0 && p.at[1] != grid[len(grid)-1] || slope > 0 && math.Abs(math.Log(p.lambda()/0.1)) > 1 {
+		if p := s.choose(0); slope == 0 && p.at[1] != grid[len(grid)-1] ||
+			slope > 0 && math.Abs(math.Log(p.lambda()/0.1)) > 1 {
 			t.Errorf("%s: λ = %g", name, p.lambda())
 		}
 	}
@@ -281,7 +294,8 @@ func TestEdge(t *testing.T) {
 		}
 	}
 	f := &family{name: "polynomial", degree: 2, grid: [2][]float64{{0, 1, 2}, {-1, 0, 1}}}
-	for want, x := range map[string]at{"γ = 1 is the largest that is searched": {0, 0}, "γ = 0.135 is the least that is searched; λ = 2.72 is the largest that is searched": {2, 1}, "": {1, 0}} {
+	for want, x := range map[string]at{"γ = 1 is the largest that is searched": {0, 0},
+		"γ = 0.135 is the least that is searched; λ = 2.72 is the largest that is searched": {2, 1}, "": {1, 0}} {
 		if got := (&point{f: f, at: x}).edge(); got != want {
 			t.Errorf("%v: %q, want %q", x, got, want)
 		}
@@ -292,7 +306,8 @@ func TestEdge(t *testing.T) {
 func TestLevels(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	var calls int
-	full := &Full{Name: "made up", Loss: func(_ context.Context, _ []float64, k kernel.Kernel, lambda float64) (*Loss, error) {
+	full := &Full{Name: "made up", Loss: func(_ context.Context, _ []float64, k kernel.Kernel, lambda float64) (*Loss,
+		error) {
 		calls++
 		l := &Loss{Rows: make([]float64, 50)}
 		for i := range l.Rows {
@@ -300,9 +315,11 @@ func TestLevels(t *testing.T) {
 		}
 		return l, nil
 	}}
-	r := testkit.Must(Run(context.Background(), d, Options{Kernels: []string{"gaussian"}, Rows: 200, Seed: 1, Lambda: 0.1}, full, nil))
+	r := testkit.Must(Run(context.Background(), d,
+		Options{Kernels: []string{"gaussian"}, Rows: 200, Seed: 1, Lambda: 0.1}, full, nil))
 	last := r.Levels[len(r.Levels)-1]
-	if last.Name != "made up" || last.Rows != 900 || calls != last.Points || r.Best.Level != len(r.Levels)-1 || calls > laterPoints/2 {
+	if last.Name != "made up" || last.Rows != 900 || calls != last.Points || r.Best.Level != len(r.Levels)-1 ||
+		calls > laterPoints/2 {
 		t.Errorf("%d calls, %+v, %+v", calls, r.Levels, r.Best)
 	}
 	first := r.Points[0]
@@ -343,7 +360,8 @@ func TestResume(t *testing.T) {
 	}
 	for range 2 {
 		got := testkit.Must(Run(context.Background(), d, o, nil, nil))
-		if len(got.Points) != len(want.Points) || got.Best.Sigma != want.Best.Sigma || got.Best.Lambda != want.Best.Lambda || got.Best.Error != want.Best.Error {
+		if len(got.Points) != len(want.Points) || got.Best.Sigma != want.Best.Sigma ||
+			got.Best.Lambda != want.Best.Lambda || got.Best.Error != want.Best.Error {
 			t.Errorf("resumed: %+v, want %+v", got.Best, want.Best)
 		}
 	}
@@ -351,7 +369,9 @@ func TestResume(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(Run(context.Background(), d, o, nil, nil)), "of other data or another configuration")
 	o.Kernels = append(o.Kernels, "matern32")
 	whole := testkit.Must(os.ReadFile(o.State))
-	damaged := [][]byte{nil, []byte("{"), []byte(`{"search":"","losses":{"0 gaussian(sigma=1) 1":{"rows":[],"seconds":0}}}`), whole[:len(whole)-1], whole[:len(whole)/2], append(slices.Clone(whole), 0)}
+	const old = `{"search":"","losses":{"0 gaussian(sigma=1) 1":{"rows":[],"seconds":0}}}`
+	damaged := [][]byte{nil, []byte("{"), []byte(old), whole[:len(whole)-1], whole[:len(whole)/2],
+		append(slices.Clone(whole), 0)}
 	for at := 0; at < len(whole); at += len(whole)/9 + 1 {
 		b := slices.Clone(whole)
 		b[at] ^= 1
@@ -359,12 +379,13 @@ func TestResume(t *testing.T) {
 	}
 	for _, b := range damaged {
 		testkit.OK(t, os.WriteFile(o.State, b, 0o644))
-		testkit.Fails(t, testkit.ErrOf(Run(context.Background(), d, o, nil, nil)), "the state of this search cannot be read")
+		testkit.Fails(t, testkit.ErrOf(Run(context.Background(), d, o, nil, nil)),
+			"the state of this search cannot be read")
 	}
 }
 
-// TestRepeated: of rows that occur two or three times, with their answers, no criterion knows the answer of a row that it judges: the
-// error is not below the noise, and random labels are no better than chance.
+// TestRepeated: of rows that occur two or three times, with their answers, no criterion knows the answer of a row that
+// it judges: the error is not below the noise, and random labels are no better than chance.
 func TestRepeated(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	for _, times := range []int{2, 3} {
@@ -379,17 +400,22 @@ func TestRepeated(t *testing.T) {
 			rows = append(rows, g.Perm(240/times)...)
 		}
 		for _, criterion := range []string{LOO, KFold} {
-			for name, set := range map[string]*datasets.Dataset{"noise": one.Subset(rows).Center(), "coin": coin.Subset(rows)} {
+			for name, set := range map[string]*datasets.Dataset{"noise": one.Subset(rows).Center(),
+				"coin": coin.Subset(rows)} {
 				d := data(t, set)
 				d.Mean = set.Mean != nil
 				r := testkit.Must(Run(t.Context(), d, Options{Criterion: criterion, Seed: 1, ARD: true}, nil, nil))
-				if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least || r.Repeated != 240-240/times || !strings.Contains(r.String(), "rows repeat others") || !strings.Contains(r.Short(), "rows repeat others") {
+				if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least ||
+					r.Repeated != 240-240/times || !strings.Contains(r.String(), "rows repeat others") ||
+					!strings.Contains(r.Short(), "rows repeat others") {
 					t.Errorf("%s, %d times, by %s: %v", name, times, criterion, r)
 				}
 			}
 		}
 	}
-	testkit.Fails(t, testkit.ErrOf(Run(t.Context(), data(t, datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9))), Options{}, nil, nil)), "the same features")
+	testkit.Fails(t, testkit.ErrOf(Run(t.Context(),
+		data(t, datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9))), Options{}, nil, nil)),
+		"the same features")
 }
 
 func TestCheck(t *testing.T) {
@@ -416,10 +442,12 @@ func TestCheck(t *testing.T) {
 // TestReport: lines, table and picture of a search.
 func TestReport(t *testing.T) {
 	d := data(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
-	r := testkit.Must(Run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}, Seed: 1}, nil, nil))
+	r := testkit.Must(Run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}, Seed: 1}, nil,
+		nil))
 	r.Dataset, r.Task, r.N, r.Command = "blobs", "classification", 120, "krrlab fit"+r.Best.Flags()
 	text := r.String()
-	for _, want := range []string{"blobs", "loo, 120 rows", "gaussian", "matern32", "chosen", " %, in [", "fit with", "krrlab fit --kernel", "expected to gain"} {
+	for _, want := range []string{"blobs", "loo, 120 rows", "gaussian", "matern32", "chosen", " %, in [", "fit with",
+		"krrlab fit --kernel", "expected to gain"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -434,7 +462,8 @@ func TestReport(t *testing.T) {
 	}{{least.Model, false}, {2 * least.Model, true}} {
 		other := *r
 		other.Best.Model, other.Scaling = c.model, "standard"
-		if s := other.String(); strings.Contains(s, "the smoothest of those not told apart") != c.said || !strings.Contains(s, ", scaled: standard\n") {
+		if s := other.String(); strings.Contains(s, "the smoothest of those not told apart") != c.said ||
+			!strings.Contains(s, ", scaled: standard\n") {
 			t.Errorf("model %g of the least %g:\n%s", c.model, least.Model, s)
 		}
 	}
@@ -450,14 +479,15 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestFewRows: of a few hundred rows half come first, and all of them get some points whatever is expected; the work is a small part of
-// that of all points with all rows. Of fewer than 200 there is one level.
+// TestFewRows: of a few hundred rows half come first, and all of them get some points whatever is expected; the work is
+// a small part of that of all points with all rows. Of fewer than 200 there is one level.
 func TestFewRows(t *testing.T) {
 	for _, c := range []struct {
 		n    int
 		rows []int
 	}{{150, []int{150}}, {300, []int{150, 300}}, {600, []int{250, 600}}} {
-		r := testkit.Must(Run(context.Background(), data(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)), Options{Seed: 1}, nil, nil))
+		r := testkit.Must(Run(context.Background(), data(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)),
+			Options{Seed: 1}, nil, nil))
 		var rows []int
 		var work float64
 		for _, l := range r.Levels {

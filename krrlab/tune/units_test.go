@@ -7,7 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestInUnits: targets in other units have the same errors, all together in the root mean square; one target, and classes, stay.
+// TestInUnits: targets in other units have the same errors, all together in the root mean square; one target, and
+// classes, stay.
 func TestInUnits(t *testing.T) {
 	of := mat.NewDense(2, 2, []float64{3, 0.3, 4, 0.4})
 	y := InUnits(mat.DenseCopyOf(of), of, false)

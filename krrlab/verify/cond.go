@@ -51,7 +51,8 @@ func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Str
 	}
 	s.Passes = passes
 	lo, hi = max(0, lo-slack), min(hi+slack, most)
-	s.Largest = estimate.Interval{Value: lo, Lo: lo, Hi: max(lo, hi), Confidence: 1, Method: "Rayleigh quotients, Collatz–Wielandt"}
+	s.Largest = estimate.Interval{Value: lo, Lo: lo, Hi: max(lo, hi), Confidence: 1,
+		Method: "Rayleigh quotients, Collatz–Wielandt"}
 	least = max(0, least) + slack
 	s.Smallest = estimate.Interval{Value: least, Lo: 0, Hi: least, Confidence: 1, Method: "Rayleigh quotients, K ≽ 0"}
 	c := estimate.Interval{

@@ -38,7 +38,8 @@ type Matrix struct {
 // to the ranks of c, in groups of 16, each of which forms and holds its own where the 8n²/P bytes
 // are at most the memory of each. All ranks have the points and call the methods together, which
 // give all of them the same bits for any number of ranks. A nil c means comm.Alone().
-func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, memory int64, progress func(done, total int)) (*Matrix, error) {
+func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, memory int64,
+	progress func(done, total int)) (*Matrix, error) {
 	f, err := newFunction(spec)
 	if err != nil {
 		return nil, err

@@ -76,17 +76,10 @@ type Verification struct {
 	TestError stage.Number   `json:"test_error"`        // share of wrong labels, or RMSE
 	Classes   *model.Classes `json:"classes,omitempty"` // which classes are taken for which
 	Open      stage.Number   `json:"labels_open"`       // share of test labels that the bound leaves open
-	OpenCurve []OpenShare    `json:"open,omitempty"`    // the same were the residual another
 
 	Stored  bool    `json:"k_stored"`
 	Passes  int     `json:"passes"`
 	Seconds float64 `json:"seconds"`
-}
-
-// OpenShare is the share of test labels left open at a worst relative residual.
-type OpenShare struct {
-	Residual float64 `json:"residual"`
-	Share    float64 `json:"share"`
 }
 
 // Model recomputes in float64 what can be proved of a model: the residual
@@ -136,10 +129,13 @@ type checker struct {
 
 func newChecker(m *model.Model, o *Options) (*checker, error) {
 	if m.Weighted {
-		return nil, fmt.Errorf("the model was fitted with weights, which its file does not have: its residual cannot be recomputed")
+		return nil, fmt.Errorf("the model was fitted with weights, which its file does not have: its residual " +
+			"cannot be recomputed")
 	}
 	if kernel.Given(m.Kernel) != nil {
-		return nil, fmt.Errorf("the model is of a precomputed K, which its file does not have: the residual that the fit reported was taken with the entries themselves; experiments/peers/verify_model.py --matrix takes K")
+		return nil, fmt.Errorf("the model is of a precomputed K, which its file does not have: the residual that " +
+			"the fit reported was taken with the entries themselves; experiments/peers/verify_model.py --matrix " +
+			"takes K")
 	}
 	n, d, t := m.Dims()
 	spec, err := kernel.ToSpec(m.Kernel)
@@ -156,7 +152,8 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 	c := &checker{m: m, o: o, c: mat.DenseCopyOf(m.C).RawMatrix().Data, v: &Verification{
 		Model: m.Origin.Dataset, N: n, D: d, T: t, Kernel: spec, Lambda: m.Lambda, Tol: m.Origin.Tol,
 		Claimed: m.Origin.TrueResidual, Targets: targetsUnknown, Mean: m.Mean,
-		Residual: stage.Unknown, Rounding: stage.Unknown, Norm: stage.Unknown, Bound: stage.Unknown, TestError: stage.Unknown, Open: stage.Unknown,
+		Residual: stage.Unknown, Rounding: stage.Unknown, Norm: stage.Unknown, Bound: stage.Unknown,
+		TestError: stage.Unknown, Open: stage.Unknown,
 	}}
 	for _, d := range []*datasets.Dataset{o.Train, o.Test} {
 		if d != nil && d.Read != nil {
@@ -203,7 +200,8 @@ func (c *checker) targets(train *datasets.Dataset) error {
 		return fmt.Errorf("the training data have %d rows, the model was fitted on %d", n, c.v.N)
 	}
 	if i := firstDifference(train.X, c.m.X); i >= 0 {
-		return fmt.Errorf("row %d of the training data is not the model's: these are not the data, or not the order, that it was fitted on", i)
+		return fmt.Errorf("row %d of the training data is not the model's: these are not the data, or not the "+
+			"order, that it was fitted on", i)
 	}
 	y, err := c.m.Coding().Encode(train)
 	if err != nil {
@@ -258,7 +256,8 @@ func (c *checker) residual(ctx context.Context) error {
 		norm = max(norm, v+c.r.Rounding[j])
 	}
 	bound := math.Sqrt(c.k.Largest) * norm / (2 * math.Sqrt(c.v.Lambda))
-	c.v.Residual, c.v.Rounding, c.v.Norm, c.v.Bound = stage.Number(worst), stage.Number(upper-worst), stage.Number(norm), stage.Number(bound)
+	c.v.Residual, c.v.Rounding, c.v.Norm, c.v.Bound = stage.Number(worst), stage.Number(upper-worst),
+		stage.Number(norm), stage.Number(bound)
 	return nil
 }
 
@@ -332,14 +331,6 @@ func (c *checker) predict(ctx context.Context) error {
 		score := pred.Score(c.test)
 		c.v.TestError, c.v.Classes = stage.Number(score.ErrorRate), score.Classes
 	}
-	c.v.Open = stage.Number(p.Open(1))
-	top := 20 // ten times the residual, or where that is less, the tolerance
-	if asked := 20 * math.Log10(c.v.Tol/float64(c.v.Residual)); asked > 20 && asked < 400 {
-		top = int(math.Ceil(asked))
-	}
-	for i := -60; i <= top; i++ {
-		by := math.Pow(10, float64(i)/20)
-		c.v.OpenCurve = append(c.v.OpenCurve, OpenShare{Residual: float64(c.v.Residual) * by, Share: p.Open(by)})
-	}
+	c.v.Open = stage.Number(p.Open())
 	return nil
 }

@@ -56,7 +56,8 @@ func TestRanks(t *testing.T) {
 					for _, group := range comm.Local(p, comm.Options{}) {
 						wg.Go(func() {
 							if got := one(group); !reflect.DeepEqual(got, want) {
-								t.Errorf("%s, density %g, memory %d: rank %d of %d:\n%+v\none process:\n%+v", spec.Name, density, memory, group.Rank(), p, got, want)
+								t.Errorf("%s, density %g, memory %d: rank %d of %d:\n%+v\none process:\n%+v", spec.Name,
+									density, memory, group.Rank(), p, got, want)
 							}
 						})
 					}

@@ -42,8 +42,9 @@ func (m *Matrix) Apply(ctx context.Context, c []float64, t int, lambda float64) 
 // Residual takes Y less v = (K+λI)C as Apply has it.
 func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *Residual {
 	n := m.N
-	r := &Residual{R: make([]float64, n*t), Norm: make([]float64, t), Target: make([]float64, t), Rounding: make([]float64, t),
-		Cross: make([]float64, t*t), OneNorm: oneNorms(c, t)}
+	r := &Residual{R: make([]float64, n*t), Norm: make([]float64, t), Target: make([]float64, t),
+		Rounding: make([]float64, t),
+		Cross:    make([]float64, t*t), OneNorm: oneNorms(c, t)}
 	for p, yv := range y {
 		r.R[p] = yv - v[p]
 	}
@@ -103,7 +104,8 @@ type Prediction struct {
 }
 
 // Predict evaluates f̃(z) = Σ_i C_ij k(x_i, z) at the points z by plain sums.
-func (m *Matrix) Predict(ctx context.Context, z points.Points, c []float64, t int, r *Residual, lambda float64) (*Prediction, error) {
+func (m *Matrix) Predict(ctx context.Context, z points.Points, c []float64, t int, r *Residual,
+	lambda float64) (*Prediction, error) {
 	rows, d := z.Dims()
 	if d != m.D {
 		return nil, fmt.Errorf("verify: test points of dimension %d for a model of dimension %d", d, m.D)
@@ -159,12 +161,11 @@ func (m *Matrix) gap(f, b, x []float64, r *Residual, lambda float64) float64 {
 	return least
 }
 
-// Open returns the share of points whose label is not proved if the residual were the given
-// multiple of what it is; one whose bound overflows float64 is not.
-func (p *Prediction) Open(multiple float64) float64 {
+// Open returns the share of points whose label is not proved; one whose bound overflows float64 is not.
+func (p *Prediction) Open() float64 {
 	open := 0
 	for _, g := range p.Gap {
-		if !(g > multiple) {
+		if !(g > 1) {
 			open++
 		}
 	}

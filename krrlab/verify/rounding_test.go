@@ -25,7 +25,8 @@ func TestRoundingOfPredictions(t *testing.T) {
 		c[i] *= 1e9
 	}
 	m := formed(t, spec, x, 1<<30)
-	r := &Residual{Norm: make([]float64, cols), Rounding: make([]float64, cols), Cross: make([]float64, cols*cols), OneNorm: oneNorms(c, cols)}
+	r := &Residual{Norm: make([]float64, cols), Rounding: make([]float64, cols), Cross: make([]float64, cols*cols),
+		OneNorm: oneNorms(c, cols)}
 	p := testkit.Must(m.Predict(t.Context(), z, c, cols, r, lambda))
 	exact := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
 	seen := 0.0
@@ -51,7 +52,8 @@ func TestRoundingOfPredictions(t *testing.T) {
 			}
 			seen = max(seen, math.Abs(off)/bound)
 		}
-		if want := math.Abs(p.F[a*cols]-p.F[a*cols+1]) / (p.Bound[a*cols] + p.Bound[a*cols+1]); math.Abs(p.Gap[a]-want) > 1e-9*want {
+		if want := math.Abs(p.F[a*cols]-p.F[a*cols+1]) / (p.Bound[a*cols] +
+			p.Bound[a*cols+1]); math.Abs(p.Gap[a]-want) > 1e-9*want {
 			t.Errorf("point %d: gap %g, want %g", a, p.Gap[a], want)
 		}
 	}
@@ -78,7 +80,8 @@ func TestEntryError(t *testing.T) {
 	}
 	sum := new(big.Float).SetPrec(300).SetFloat64(0.1)
 	s, _ := sum.Mul(sum, sum).Mul(sum, big.NewFloat(d)).Float64()
-	for _, spec := range []kernel.Spec{{Name: "gaussian", Sigma: 4}, {Name: "matern32", Sigma: 4}, {Name: "matern52", Sigma: 4}} {
+	for _, spec := range []kernel.Spec{{Name: "gaussian", Sigma: 4}, {Name: "matern32", Sigma: 4},
+		{Name: "matern52", Sigma: 4}} {
 		m := formed(t, spec, x, 1<<30)
 		r := math.Sqrt(s) / spec.Sigma
 		want := map[string]float64{

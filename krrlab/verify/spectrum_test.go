@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// TestRankOne: the certain ends of spectrum and κ hold of K = xxᵀ, whose one eigenvalue ‖x‖² is computed in more digits, for x of
-// all sizes.
+// TestRankOne: the certain ends of spectrum and κ hold of K = xxᵀ, whose one eigenvalue ‖x‖² is computed in more
+// digits, for x of all sizes.
 func TestRankOne(t *testing.T) {
 	for trial := range uint64(200) {
 		g := rng.New(trial)
@@ -37,7 +37,8 @@ func TestRankOne(t *testing.T) {
 			}
 			within := func(what string, v *big.Float, lo, hi float64) {
 				if v.Cmp(big.NewFloat(lo)) < 0 || v.Cmp(big.NewFloat(hi)) > 0 {
-					t.Errorf("n = %d, x of 2^%d, %d passes: %s is %.20g, in [%.20g, %.20g]", n, e, passes, what, v, lo, hi)
+					t.Errorf("n = %d, x of 2^%d, %d passes: %s is %.20g, in [%.20g, %.20g]", n, e, passes, what, v, lo,
+						hi)
 				}
 			}
 			within("λ_max", exact, s.Largest.Lo, s.Largest.Hi)

@@ -20,13 +20,17 @@ func (v *Verification) String() string {
 		if v.Claimed != nil {
 			says = fmt.Sprintf("%.4e", *v.Claimed)
 		}
-		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %s, asked %g: %s",
+		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %s, asked "+
+			"%g: %s",
 			float64(v.Residual), float64(v.Rounding), says, v.Tol, v.verdict())
 	}
-	b.Add("κ(K+λI)", "in %s, certain; at most 1+n·max k/λ = %s", outward.Span(v.Cond.Lo, v.Cond.Hi, 4), outward.Up(v.Simple, 4))
-	b.Add("eigenvalues", "λ_max(K) in %s, λ_min(K) in [0, %s], %d passes over K", outward.Span(v.Largest.Lo, v.Largest.Hi, 5), outward.Up(v.Smallest.Hi, 3), v.Passes)
+	b.Add("κ(K+λI)", "in %s, certain; at most 1+n·max k/λ = %s", outward.Span(v.Cond.Lo, v.Cond.Hi, 4),
+		outward.Up(v.Simple, 4))
+	b.Add("eigenvalues", "λ_max(K) in %s, λ_min(K) in [0, %s], %d passes over K",
+		outward.Span(v.Largest.Lo, v.Largest.Hi, 5), outward.Up(v.Smallest.Hi, 3), v.Passes)
 	if v.Bound.Known() {
-		b.Add("prediction", "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) ≤ %s where k(x,x) is as on the training points", outward.Up(float64(v.Bound), 4))
+		b.Add("prediction", "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) ≤ %s where k(x,x) is as on the training points",
+			outward.Up(float64(v.Bound), 4))
 	}
 	if v.TestN > 0 {
 		b.Add("test", "%s", v.testText())
@@ -66,19 +70,24 @@ func (v *Verification) testText() string {
 	if v.TestError.Known() && v.Open.Known() {
 		s += fmt.Sprintf(", error %.2f %%", 100*float64(v.TestError))
 	} else if v.TestError.Known() {
-		s += fmt.Sprintf(", RMSE %s%s", outward.Plain(float64(v.TestError), 4), map[bool]string{true: " of all targets together, whatever their units"}[v.T > 1])
+		s += fmt.Sprintf(", RMSE %s%s", outward.Plain(float64(v.TestError), 4),
+			map[bool]string{true: " of all targets together, whatever their units"}[v.T > 1])
 	}
 	if v.Open.Known() {
-		s += fmt.Sprintf("; %.2f %% of the labels are proved those of the exact answer, %.2f %% open at this residual", 100*(1-float64(v.Open)), 100*float64(v.Open))
+		s += fmt.Sprintf("; %.2f %% of the labels are proved those of the exact answer, %.2f %% open at this residual",
+			100*(1-float64(v.Open)), 100*float64(v.Open))
 	}
 	return s
 }
 
 // Table returns what was recomputed, a line each.
 func (v *Verification) Table() *plots.Table {
-	t := &plots.Table{Columns: []plots.Column{{Name: "quantity"}, {Name: "value"}, {Name: "lower end"}, {Name: "upper end"}}}
+	t := &plots.Table{Columns: []plots.Column{{Name: "quantity"}, {Name: "value"}, {Name: "lower end"},
+		{Name: "upper end"}}}
 	if v.Residual.Known() {
-		t.Add("residual, worst column", float64(v.Residual), plots.AtLeast(max(0, float64(v.Residual)-float64(v.Rounding))), plots.AtMost(float64(v.Residual)+float64(v.Rounding)))
+		t.Add("residual, worst column", float64(v.Residual),
+			plots.AtLeast(max(0, float64(v.Residual)-float64(v.Rounding))),
+			plots.AtMost(float64(v.Residual)+float64(v.Rounding)))
 		for j, r := range v.Columns {
 			t.Add(fmt.Sprintf("residual of column %d", j+1), r, plots.Blank(), plots.Blank())
 		}
@@ -93,35 +102,26 @@ func (v *Verification) Table() *plots.Table {
 	return t
 }
 
-// Plot draws the share of test labels that stay open against the residual, this one's marked;
-// without a test the residuals of the columns, and without targets the eigenvalue bounds.
+// Plot draws the residuals of the columns, and without targets the bounds of κ.
 func (v *Verification) Plot() *plots.Figure {
 	f := &plots.Figure{Title: fmt.Sprintf("Verified: %s, n = %d, λ = %g", v.Model, v.N, v.Lambda)}
-	switch {
-	case len(v.OpenCurve) > 0:
-		f.X, f.Y = plots.Axis{Label: "relative residual ‖r‖/‖y‖", Log: true}, plots.Axis{Label: "test labels open (%)"}
-		s := plots.Series{Name: "open by the prediction bound"}
-		for _, o := range v.OpenCurve {
-			s.Add(o.Residual, 100*o.Share)
-		}
-		f.Series = []plots.Series{s}
-		f.VLines = []plots.RefLine{{At: float64(v.Residual), Label: "this answer"}}
-		f.Caption = "How many test labels a residual leaves open, were it this large: those whose decision values lie nearer than the prediction bound."
-	case v.Residual.Known():
-		f.Y = plots.Axis{Label: "relative residual", Log: true}
+	if v.Residual.Known() {
 		s := plots.Series{Name: "recomputed", Style: plots.Points}
 		for j, r := range v.Columns {
 			s.Add(float64(j+1), math.Max(r, math.SmallestNonzeroFloat64))
 		}
-		f.X, f.Series = plots.Axis{Label: "column", Ticks: s.X}, []plots.Series{s}
+		f.X, f.Y, f.Series = plots.Axis{Label: "column", Ticks: s.X}, plots.Axis{Label: "relative residual", Log: true},
+			[]plots.Series{s}
 		if v.Tol > 0 {
 			f.HLines = []plots.RefLine{{At: v.Tol, Label: "asked"}}
 		}
-	default:
-		f.X, f.Y = plots.Axis{Label: "bound", Ticks: []float64{1}}, plots.Axis{Label: "κ(K+λI)", Log: true}
-		f.Series = []plots.Series{{Name: "certain interval", Style: plots.Points, X: []float64{1}, Y: []float64{v.Cond.Value}, Lo: []float64{v.Cond.Lo}, Hi: []float64{v.Cond.Hi}}}
-		f.HLines = []plots.RefLine{{At: v.Simple, Label: "1+n·max k/λ"}}
+		return f
 	}
+	f.X, f.Y = plots.Axis{Label: "bound", Ticks: []float64{1}}, plots.Axis{Label: "κ(K+λI)", Log: true}
+	one := plots.Series{Name: "certain interval", Style: plots.Points, Lo: []float64{v.Cond.Lo},
+		Hi: []float64{v.Cond.Hi}}
+	one.Add(1, v.Cond.Value)
+	f.Series, f.HLines = []plots.Series{one}, []plots.RefLine{{At: v.Simple, Label: "1+n·max k/λ"}}
 	return f
 }
 
