@@ -118,7 +118,8 @@ func TestBackendRuns(t *testing.T) {
 	const quality = `echo '{"version":1,"stage":"quality","value":{"n":50,"steps":7}%s}' >$(dirname "$file")/result.json
 `
 	done := fmt.Sprintf(quality, "")
-	const says = "printf '{\"event\":{\"Stage\":\"solve\",\"Iteration\":3}}\\n{\"note\":\"resuming\"}\\nnoise\\n{bad\\n'\n"
+	const says = "printf " +
+		"'{\"event\":{\"Stage\":\"solve\",\"Iteration\":3}}\\n{\"note\":\"resuming\"}\\nnoise\\n{bad\\n'\n"
 	q, err := lab(says+done).Quality(t.Context(), krrlab.QualityOptions{})
 	if err != nil || q.N != 50 || q.Steps != 7 {
 		t.Errorf("%v, %+v", err, q)
