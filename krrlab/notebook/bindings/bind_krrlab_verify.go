@@ -19,7 +19,6 @@ func init() {
 		},
 		Types: map[string]r.Type{
 			"Matrix":       r.TypeOf((*verify.Matrix)(nil)).Elem(),
-			"OpenShare":    r.TypeOf((*verify.OpenShare)(nil)).Elem(),
 			"Options":      r.TypeOf((*verify.Options)(nil)).Elem(),
 			"Prediction":   r.TypeOf((*verify.Prediction)(nil)).Elem(),
 			"Residual":     r.TypeOf((*verify.Residual)(nil)).Elem(),
