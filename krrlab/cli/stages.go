@@ -20,8 +20,8 @@ func (a *app) definedCommand(d *stage.Definition) *cobra.Command {
 			return l.Run(ctx, options.Elem().Interface().(stage.Runner))
 		},
 	}
-	if _, ok := d.Options.(interface{ Hint() string }); ok {
-		c.hint = func() string { return options.Elem().Interface().(interface{ Hint() string }).Hint() }
+	if h, ok := options.Interface().(stage.Hinter); ok {
+		c.hint = func() string { return h.Hint() }
 	}
 	return a.stageCommand(c)
 }

@@ -50,8 +50,8 @@ type Seconds struct {
 	Kappa  float64 `json:"kappa"` // of κ
 }
 
-// Fit returns those of a fit.
-func (s *Seconds) Fit() float64 { return s.Form + s.Factor + s.Solve }
+// fit returns those of a fit.
+func (s *Seconds) fit() float64 { return s.Form + s.Factor + s.Solve }
 
 // Measured is what was measured of one Z.
 type Measured struct {

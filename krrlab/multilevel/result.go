@@ -47,7 +47,7 @@ func (m *Result) String() string {
 			note += "; K+λI as stored is indefinite: its error is above λ, take float64 storage or a larger λ"
 		}
 		s := l.Seconds
-		b.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, l.Seconds.Fit(), s.Form, s.Factor, s.Solve, note)
+		b.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, l.Seconds.fit(), s.Form, s.Factor, s.Solve, note)
 	}
 	for i := range m.Chain {
 		row(fmt.Sprintf("level %d", m.Chain[i].Level), &m.Chain[i])
@@ -81,7 +81,7 @@ func (m *Result) Table() *plots.Table {
 			return
 		}
 		k := l.Kappa
-		t.Add(name, l.Sketch, l.Width, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), k.Value, plots.AtLeast(k.Lo), plots.AtMost(k.Hi), l.Iterations, s.Form, s.Factor, s.Solve, l.Seconds.Fit())
+		t.Add(name, l.Sketch, l.Width, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), k.Value, plots.AtLeast(k.Lo), plots.AtMost(k.Hi), l.Iterations, s.Form, s.Factor, s.Solve, l.Seconds.fit())
 	}
 	for i := range m.Chain {
 		add(fmt.Sprint(m.Chain[i].Level), &m.Chain[i])
@@ -110,7 +110,7 @@ func (m *Result) Plot() *plots.Figure {
 		return v, v, v, l.Kappa != nil
 	}
 	seconds := func(l *Level) (v, lo, hi float64, ok bool) {
-		v = l.Seconds.Fit()
+		v = l.Seconds.fit()
 		return v, v, v, l.Kappa != nil
 	}
 	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda), 2)

@@ -16,8 +16,7 @@ type Runner interface {
 }
 
 // Definition makes a stage known by a name: to the command line, and to ranks, which get its options and give its
-// value as JSON. The tags of its options are those of package schema; with a Hint() string, they say on the command
-// line what its user may want to know of them.
+// value as JSON. The tags of its options are those of package schema.
 type Definition struct {
 	Name    Name
 	Options Runner // a value; zero fields mean the defaults
@@ -27,6 +26,9 @@ type Definition struct {
 	Flags                string  // of the method, that its command takes: precond and those beside it, tol, max-iter; precond=a,b takes these alone
 	Tables               []Table // that its command can write, beside that of the result
 }
+
+// Hinter is a Runner that may know what the user of its command may want to know of its options; "" for nothing.
+type Hinter interface{ Hint() string }
 
 // Table is a table that the command of a stage can write to a file.
 type Table struct {
