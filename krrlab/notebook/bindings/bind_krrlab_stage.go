@@ -60,6 +60,7 @@ func init() {
 			"Event":         r.TypeOf((*stage.Event)(nil)).Elem(),
 			"Gram":          r.TypeOf((*stage.Gram)(nil)).Elem(),
 			"Header":        r.TypeOf((*stage.Header)(nil)).Elem(),
+			"Hinter":        r.TypeOf((*stage.Hinter)(nil)).Elem(),
 			"Lines":         r.TypeOf((*stage.Lines)(nil)).Elem(),
 			"Name":          r.TypeOf((*stage.Name)(nil)).Elem(),
 			"Number":        r.TypeOf((*stage.Number)(nil)).Elem(),
@@ -71,6 +72,7 @@ func init() {
 		},
 		Proxies: map[string]r.Type{
 			"Bench":  r.TypeOf((*proxy_krrlab_stage_Bench)(nil)).Elem(),
+			"Hinter": r.TypeOf((*proxy_krrlab_stage_Hinter)(nil)).Elem(),
 			"Runner": r.TypeOf((*proxy_krrlab_stage_Runner)(nil)).Elem(),
 			"Stage":  r.TypeOf((*proxy_krrlab_stage_Stage)(nil)).Elem(),
 		},
@@ -110,6 +112,14 @@ func (p *proxy_krrlab_stage_Bench) Tell(a0 context.Context, a1 stage.Event) {
 func (p *proxy_krrlab_stage_Bench) Z(a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error) {
 	return p.Z_(p.Object, a0, a1)
 }
+
+// proxy_krrlab_stage_Hinter implements stage.Hinter by functions of the interpreter.
+type proxy_krrlab_stage_Hinter struct {
+	Object any
+	Hint_  func(_ any) string
+}
+
+func (p *proxy_krrlab_stage_Hinter) Hint() string { return p.Hint_(p.Object) }
 
 // proxy_krrlab_stage_Runner implements stage.Runner by functions of the interpreter.
 type proxy_krrlab_stage_Runner struct {
