@@ -160,8 +160,8 @@ func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 	t.Helper()
 	n := k.SymmetricDim()
 	if f.F.N != n || f.F.D != len(f.Landmarks) || f.Rank() != f.F.D || f.F.D < 1 || f.F.D > f.Asked ||
-		f.Bytes() != int64(4*n*f.F.D) {
-		t.Fatalf("%s: F is %d×%d with %d landmarks, %d bytes", name, f.F.N, f.F.D, len(f.Landmarks), f.Bytes())
+		len(f.F.Data) != n*f.F.D {
+		t.Fatalf("%s: F is %d×%d with %d landmarks, %d numbers", name, f.F.N, f.F.D, len(f.Landmarks), len(f.F.Data))
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(f.Landmarks)))) != len(f.Landmarks) {
 		t.Errorf("%s: a landmark twice in %v", name, f.Landmarks)

@@ -92,9 +92,6 @@ type Factor struct {
 // Rank returns r, the number of columns of F.
 func (f *Factor) Rank() int { return f.F.D }
 
-// Bytes returns the memory that F takes, 4nr.
-func (f *Factor) Bytes() int64 { return 4 * int64(len(f.F.Data)) }
-
 // Certain reports whether what is said of Rounding holds: the error of the columns is known, and
 // Residual is not so far below 0 that K cannot be positive semi-definite.
 func (f *Factor) Certain() bool {

@@ -322,3 +322,19 @@ func TestTakenBack(t *testing.T) {
 		}
 	}
 }
+
+// TestDoor: right-hand sides whose squares might under- or overflow are refused, a column of zeros is not.
+func TestDoor(t *testing.T) {
+	a := diagonal{1, 2}
+	for size, want := range map[float64]string{0: "", 1e-99: "", 1e99: "", 1e-101: "column 1", 1e101: "column 1"} {
+		b := mat.NewDense(2, 2, []float64{1, size, 1, size / 2})
+		for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
+			res, err := run(t.Context(), a, nil, b, nil)
+			if want != "" {
+				testkit.Fails(t, err, want)
+			} else if err != nil || res.Status != pcg.Converged {
+				t.Errorf("%g: %v, %v", size, res, err)
+			}
+		}
+	}
+}

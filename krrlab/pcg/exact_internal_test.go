@@ -40,3 +40,13 @@ func (m counting) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	dst.Copy(r)
 	return nil
 }
+
+// small is a positive definite matrix as an operator.
+type small struct{ *mat.SymDense }
+
+func (a small) Dim() int { return a.SymmetricDim() }
+
+func (a small) MulTo(_ context.Context, dst, x *mat.Dense) error {
+	dst.Mul(a.SymDense, x)
+	return nil
+}
