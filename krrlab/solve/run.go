@@ -168,7 +168,7 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kind 
 	}
 	s.resumeRace(o)
 	s.Aim(o, s.A, finer)
-	o.MaxIter, o.Monitor = s.MaxIter, s.Watch(ctx, sol.Iterations, s.bounds.Enough)
+	o.MaxIter, o.Monitor = s.MaxIter, s.watch(ctx, sol.Iterations, s.bounds.Enough)
 	if sol.ResidualKind = AsStored; finer != nil {
 		sol.ResidualKind = kind
 	}

@@ -127,10 +127,10 @@ func (t *System) columns() int {
 
 func (t *System) tell(ctx context.Context, e stage.Event) { stage.Tell(ctx, t.Monitor, e) }
 
-// Watch returns a monitor that reports the residual and the time left, as race.Forecast has it, with the bound of the
+// watch returns a monitor that reports the residual and the time left, as race.Forecast has it, with the bound of the
 // error that enough returns, nil for none; an error of it ends the solve, and so does a plan by which it is late after
 // those iterations and the ones done before. On ranks all return an error if one or the Monitor of one does.
-func (t *System) Watch(ctx context.Context, before int,
+func (t *System) watch(ctx context.Context, before int,
 	enough func(context.Context, *pcg.Iteration) (float64, error)) func(*pcg.Iteration) error {
 	start, residuals := time.Now(), []float64{1}
 	return func(it *pcg.Iteration) error {
