@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,7 +43,7 @@ func (o *Options) withDefaults(ctx context.Context) Options {
 		opt.Dirs = datasets.Dirs()
 	}
 	if opt.Rates == nil {
-		r, err := plan.ReadRates(ctx, plan.RatesFile(), opt.Memory, math.MaxInt)
+		r, err := plan.ReadRates(ctx, plan.RatesFile(), opt.Memory)
 		if err != nil { // ctx has ended
 			r = plan.Reference()
 		}

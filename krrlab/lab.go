@@ -195,7 +195,6 @@ type problem struct {
 		rep     int
 		seconds float64 // it took, with F
 	}
-	begun *solve.Begun // where a race ended; nil for none
 
 	// where K is given, of a Lab.semidefinite that succeeded:
 	under float64 // K+under·I is positive semi-definite

@@ -39,7 +39,6 @@ func (l source) Matrices(ctx context.Context, rep int, as *gram.Choice, sol *Sol
 		}
 		m.A, err = l.kernel(ctx, held, as, sol)
 	}
-	m.Begun = l.begun
 	return err
 }
 

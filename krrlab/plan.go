@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -75,12 +74,12 @@ func (l *Lab) choose(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	if l.comm.Size() > 1 {
 		cache = "" // what a rank does while the others do as much is not what one process does
 	}
-	rates, err := plan.ReadRates(ctx, cache, l.cfg.Memory, l.train.Len())
+	rates, err := plan.ReadRates(ctx, cache, l.cfg.Memory)
 	if err != nil || l.comm.Rank() > 0 {
 		return nil, err
 	}
 	task := l.planTask()
-	task.Tests, task.Predict = o.Tests, l.system().PredictOptions()
+	task.Tests = o.Tests
 	return plan.Choose(ctx, task, rates)
 }
 
@@ -88,8 +87,9 @@ func (l *Lab) choose(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 func (l *Lab) planTask() *plan.Task {
 	c, s := l.cfg, l.system()
 	t := &plan.Task{
-		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Prefer: s.Accuracy(), Seed: c.Seed, Order: Vecchia{}.stream(l, 0), Memory: c.Memory,
-		PointBytes: l.pointBytes(), Storage: c.Storage, Tiles: c.Tiles, Drop: s.Preferred() / 4, NoFeatures: noFeatures(c.Kernel),
+		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, Prefer: s.Accuracy(), Seed: c.Seed,
+		Order: Vecchia{}.stream(l, 0), Memory: c.Memory, PointBytes: l.pointBytes(), Storage: c.Storage, Tiles: c.Tiles,
+		Drop: s.Preferred() / 4, NoFeatures: noFeatures(c.Kernel),
 		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Tiles == gram.SparseTiles || c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
 	}
 	if l.open != nil && l.open.fixed {
@@ -111,8 +111,14 @@ func (l *Lab) planTask() *plan.Task {
 	if l.open != nil {
 		t.S, t.LambdaP = l.open.s, l.open.lambdaP
 	} else {
-		p := l.candidate(l.cfg.Precond)
-		t.Precond, t.S, t.LambdaP = cmp.Or(p.Precond, plan.None), p.S, p.LambdaP
+		t.Precond = plan.None
+		switch z := c.Precond.(type) {
+		case approximation:
+			r := z.recipe()
+			t.Precond, t.S, t.LambdaP = r.name, r.s, r.lambdaP
+		case Vecchia:
+			t.Precond, t.S = plan.Vecchia, z.S
+		}
 	}
 	return t
 }
@@ -148,30 +154,18 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
-	var lost, kept float64
-	if l.planned != nil && p == &l.planned.Report && l.cfg.Checkpoint == nil {
-		if p, m, lost, kept, err = m.decide(ctx, l.planned); err != nil && err != solve.ErrLate {
-			return nil, err
-		}
-	}
 	begun := time.Now()
-	var sol *Solution
-	if err == nil {
-		sol, err = m.solve(ctx)
-	}
+	sol, err := m.solve(ctx)
+	var lost float64
 	if over := m.over(sol, err); over != nil {
 		if m, err = l.chosen(over); err != nil {
 			return nil, err
 		}
 		l.Free()
-		lost, kept, p = lost+kept+time.Since(begun).Seconds(), 0, over
+		lost, p = time.Since(begun).Seconds(), over
 		sol, err = m.solve(ctx)
 	}
 	if sol != nil {
-		sol.Seconds.Solve += kept
-		if n := p.Choice.Iterations; n > 0 && sol.Iterations > 0 && l.comm.Size() == 1 {
-			plan.Doubt(plan.RatesFile(), p.Choice.Seconds.Solve/float64(n), sol.Seconds.Solve/float64(sol.Iterations), sol.Seconds.Solve)
-		}
 		if wide := fmt.Sprintf("dense %v", direct.Float64); sol.Storage == wide && p.Choice.Storage != gram.Float64 { // float32 did not come to τ
 			again := *p
 			again.Flags = "--solver direct --storage float64"
@@ -183,64 +177,22 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	return sol, err
 }
 
-// over returns the direct solver as what is chosen after all, and why, where a planned solve or race went wrong, by the plan or by how it ended; else nil.
+// over returns the direct solver as what is chosen after all, and why, where a planned solve went wrong,
+// by the plan or by how it ended; else nil.
 func (l *Lab) over(sol *Solution, err error) *plan.Report {
 	ended := err == nil && !sol.Reached() && sol.Status != pcg.Stopped && l.plan.Worth(sol.Iterations)
 	if l.plan.Instead == nil || err != solve.ErrLate && !ended {
 		return nil
 	}
 	r := *l.plan
-	came := "a race"
-	if sol != nil {
-		came = plural.Count(sol.Iterations, "iteration")
-		if k := len(sol.History); k > 0 {
-			came += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
-		}
+	came := plural.Count(sol.Iterations, "iteration")
+	if k := len(sol.History); k > 0 {
+		came += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
 	}
-	r.Over = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)", r.Instead, came, plural.Count(r.Choice.Iterations, "iteration"), l.cfg.Tol, &r.Choice)
+	r.Over = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)",
+		r.Instead, came, plural.Count(r.Choice.Iterations, "iteration"), l.cfg.Tol, &r.Choice)
 	r.Choice, r.Seconds, r.Flags, r.Instead = *r.Instead, r.Instead.Seconds, r.Instead.Flags(), nil
 	return &r
-}
-
-// decide lets the rivals of a plan race, and returns the winner with its lab, the seconds that the race lost, and those of the
-// winner's iterations, which a solve goes on from. K and the winner's M are kept, too.
-func (l *Lab) decide(ctx context.Context, p *plan.Plan) (won *plan.Report, m *Lab, lost, kept float64, err error) {
-	var o RaceOptions
-	var names []string
-	field := []*plan.Candidate{nil} // of the race, which has none first
-	for _, c := range p.Rivals {
-		names = append(names, c.String())
-		if c.Precond == plan.None {
-			field[0] = c
-			continue
-		}
-		field = append(field, c)
-		o.Runners = append(o.Runners, RaceRunner{planned(c), c.Alone(p.T), c.Seconds.Features + c.Seconds.Factor})
-	}
-	if len(o.Runners) == 0 {
-		return &p.Report, l, 0, 0, nil
-	}
-	r, err := l.race(ctx, o)
-	if ctx.Err() != nil {
-		return nil, nil, 0, 0, ctx.Err()
-	}
-	if err == solve.ErrLate {
-		m := *l
-		m.plan = new(p.Report)
-		m.plan.Race = fmt.Sprintf("between %s: %.2g s, %s, and none of them near", strings.Join(names, "; "), r.Seconds, plural.Count(r.Steps, "step"))
-		return m.plan, &m, r.Seconds, 0, err
-	}
-	if err != nil || r.Kept < 0 || field[r.Kept] == nil { // the solve says what is wrong, if anything is
-		return &p.Report, l, 0, 0, nil
-	}
-	best, report := &r.Racers[r.Kept], p.Of(field[r.Kept])
-	if l.begun != nil {
-		kept = float64(best.Iterations)*r.Product + best.Spent
-	}
-	lost = max(0, r.Seconds-r.KTime-best.Build-kept)
-	report.Race = fmt.Sprintf("between %s: %.2g s beside K, M and the winner's iterations", strings.Join(names, "; "), lost)
-	m, err = l.chosen(&report)
-	return &report, m, lost, kept, err
 }
 
 // settledPlan returns the plan that a checkpoint has, or that of Plan, or makes one, and the seconds that took;

@@ -55,7 +55,7 @@ func (l *Lab) Free() {
 
 // freeFactor frees Z, what was made of it, and where a race ended.
 func (p *problem) freeFactor() {
-	p.z.factor, p.g.Gram, p.m.Woodbury, p.v.Inverse, p.begun = nil, nil, nil, nil, nil
+	p.z.factor, p.g.Gram, p.m.Woodbury, p.v.Inverse = nil, nil, nil, nil
 }
 
 // K returns K+λI, formed by the first stage that needs it and held for those that follow (Free), with the error that
@@ -91,7 +91,7 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	if suits {
 		return formed[*gram.Matrix]{k.a, k.seconds, true}, nil
 	}
-	k.a, l.v.Inverse, l.begun = nil, nil, nil // of the one before
+	k.a, l.v.Inverse = nil, nil // of the one before
 	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, As: as, Seed: l.cfg.Seed, Drop: t.Preferred() / 4,
 		Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
 	if t.Checked() {
@@ -146,7 +146,7 @@ func (l *Lab) inverse(ctx context.Context, recipe *recipe, rep int) (m formed[*p
 	if l.m.Woodbury != nil && l.m.lambdaP == lambdaP && l.m.form == form {
 		return formed[*precond.Woodbury]{l.m.Woodbury, l.g.seconds + l.m.seconds, true}, "factor", nil
 	}
-	l.m.Woodbury, l.v.Inverse, l.begun = nil, nil, nil
+	l.m.Woodbury, l.v.Inverse = nil, nil
 	l.Tell(ctx, Event{Stage: stage.Factor})
 	o := &precond.Options{Form: form, RHS: l.columns(), Fast: true, Comm: l.comm}
 	start := time.Now()

@@ -14,7 +14,6 @@ import (
 var runners = map[stage.Name]func(ctx context.Context, l *Lab, options []byte) (Stage, error){
 	stage.Solve: func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
 	stage.Plan:  runner((*Lab).Plan),
-	stage.Race:  runner((*Lab).Race),
 	stage.Tune:  runner((*Lab).Tune),
 }
 

@@ -70,7 +70,7 @@ func (p Vecchia) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner,
 		defer l.mu.Unlock()
 		return held.Inverse, nil
 	}
-	held.Inverse, l.m.Woodbury, l.begun = nil, nil, nil
+	held.Inverse, l.m.Woodbury = nil, nil
 	l.mu.Unlock()
 	start := time.Now()
 	var f *points.Dense32

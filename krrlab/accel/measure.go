@@ -11,20 +11,28 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// best calls f, which does work units of something, once to warm up and then for
-// about the window, and returns the best rate seen, in units per second: other
-// processes can only make it slower. It is 0 if ctx is done before a call ended.
-func best(ctx context.Context, window time.Duration, work float64, f func()) float64 {
+// least is the share of a call that the process is on the processors at least where their seconds count: with less, nothing is
+// known of them.
+const least = 1. / 32
+
+// Rate calls f, which does work units of something on all Threads(), once to warm up and then for about the window, and returns
+// the best rate seen, in units per second: other processes can only make it slower. What they take of the processors does not
+// count, where the system tells. It is 0 if ctx is done before a call ended.
+func Rate(ctx context.Context, window time.Duration, work float64, f func()) float64 {
 	rate := 0.0
 	start := time.Now()
 	for i := 0; ctx.Err() == nil && (i < 2 || time.Since(start) < window); i++ {
-		t := time.Now()
+		t, before := time.Now(), processorSeconds()
 		f()
-		if i == 0 && time.Since(t) < window {
+		took := max(time.Since(t).Seconds(), 1e-9)
+		if i == 0 && took < window.Seconds() {
 			start = time.Now()
 			continue
 		}
-		rate = max(rate, work/time.Since(t).Seconds())
+		if own := (processorSeconds() - before) / float64(Threads()); own > took*least {
+			took = min(took, own)
+		}
+		rate = max(rate, work/took)
 	}
 	return rate
 }
@@ -55,7 +63,7 @@ func ReadRate(ctx context.Context, threads, bytes int, window time.Duration) flo
 			s[i] = uint64(i)
 		}
 	})
-	return best(ctx, window, float64(words*word), func() {
+	return Rate(ctx, window, float64(words*word), func() {
 		sweep(func(s []uint64) { sink.Add(sum(s)) })
 	})
 }
@@ -100,7 +108,7 @@ func gemmRate[T real](ctx context.Context, name string, blasOf overridden[T], n 
 	for i := range a {
 		a[i], b[i] = T(i%7), T(i%7)/2
 	}
-	return best(ctx, window, 2*float64(n)*float64(n)*float64(n), func() {
+	return Rate(ctx, window, 2*float64(n)*float64(n)*float64(n), func() {
 		blasOf.gemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
 	})
 }

@@ -7,3 +7,5 @@ func processLimits() []limit { return goLimit() }
 func maxRSS() (bytes int64, ok bool) { return 0, false }
 
 func addresses() (bound, used int64, limited bool) { return 0, 0, false }
+
+func processorSeconds() float64 { return 0 }

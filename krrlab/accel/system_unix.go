@@ -31,6 +31,15 @@ func addresses() (bound, used int64, limited bool) {
 	return int64(r.Cur), kb << 10, true
 }
 
+// processorSeconds returns those that all threads of the process have taken.
+func processorSeconds() float64 {
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
+		return 0
+	}
+	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
+}
+
 func maxRSS() (bytes int64, ok bool) {
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {

@@ -19,9 +19,9 @@ func (a *app) planCommand() *cobra.Command {
 		Long: `Plan takes the flags of krrlab fit for data, kernel and solver. It prints the solver,
 preconditioner, rank and λ_p that fit would choose, the predicted seconds of each stage, the
 runner-up, and what would change the choice. Seconds are predicted from the rates of this machine,
-which are measured once, in 0.6 s, and kept in the user's cache folder. Iterations are those that a
-rule expects; fit observes them in a race, and goes over to the direct solver where that would be
-done sooner. What a flag sets holds for all candidates. Nothing is solved.`,
+which are measured once, in 0.2 s, and kept in the user's cache folder. Iterations are those that a
+rule expects; fit observes them, and goes over to the direct solver where that would be done sooner.
+What a flag sets holds for all candidates. Nothing is solved.`,
 		Example: `  krrlab plan --data mnist --n 20000
   krrlab plan --train train.csv --target price --sigma 2 --json plan.json --plot plan.svg`,
 		Args: noArgs,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,7 +92,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	o.Memory = memoryOr(f.Memory)
 	rates := experiments.ReferenceRates() // for seconds that hardly matter
 	if scale != experiments.Smoke || f.List {
-		if rates, err = plan.ReadRates(ctx, plan.RatesFile(), o.Memory, math.MaxInt); err != nil {
+		if rates, err = plan.ReadRates(ctx, plan.RatesFile(), o.Memory); err != nil {
 			return err
 		}
 	}

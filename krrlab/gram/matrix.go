@@ -113,12 +113,6 @@ func (u *Unformed) First(s Storage) (kernel.Arithmetic, bool) {
 	return by.arith, by.centered
 }
 
-// Exact returns how Matrix.Exact forms entries for that accuracy.
-func (u *Unformed) Exact(accuracy float64) (kernel.Arithmetic, bool) {
-	by, _ := u.m.accurate(accuracy)
-	return by.arith, by.centered
-}
-
 // begin checks the arguments and returns a Matrix without a choice of how to keep K.
 func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matrix, Options, error) {
 	var opt Options

@@ -9,6 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 // powerNorm returns ‖E‖₂ of E = K as stored − K by power iteration, from below.
@@ -74,5 +75,26 @@ func TestLook(t *testing.T) {
 	}
 	if _, err := gram.NewUnformed(k, x, -1, o); err == nil {
 		t.Error("λ = −1 is looked at")
+	}
+}
+
+// TestLookSparse: a K of sparse tiles that is formed as Look has cut the points is the one that New cuts itself.
+func TestLookSparse(t *testing.T) {
+	const n = 900
+	x, k := points.NewDense(n, 2, normal(3, n, 2).RawMatrix().Data), kernel.Gaussian{Sigma: 0.05}
+	o := &gram.Options{Prefer: 1e-5, Seed: 7, Tiles: gram.SparseTiles, Drop: 1e-6}
+	alone := mustNew(t, k, x, 0.1, o)
+	look, err := testkit.Must(gram.NewUnformed(k, x, 0.1, o)).Look(ctx)
+	if err != nil || look.Sparse == nil {
+		t.Fatal(look, err)
+	}
+	o.Chosen = &look
+	told := mustNew(t, k, x, 0.1, o)
+	one, two, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), normal(5, n, 2)
+	if err := errors.Join(alone.MulTo(ctx, one, y), told.MulTo(ctx, two, y)); err != nil || !mat.Equal(one, two) {
+		t.Errorf("other products, %v", err)
+	}
+	if a, b := alone.Choice().Sparse, told.Choice().Sparse; a.Formed != b.Formed || a.Kept != b.Kept || a.Dropped != b.Dropped {
+		t.Errorf("%+v, told %+v", a, b)
 	}
 }

@@ -29,6 +29,15 @@ type Sparse struct {
 	Kept    float64 // and kept
 	Dropped float64
 	Told    bool // that the kernel decreases is known from a user-defined kernel only
+
+	laid *laid // as Look has cut the points; nil where that is to be done again
+}
+
+// laid is how the points are cut into leaves, and which tiles there are.
+type laid struct {
+	leaves *tree.Tree
+	tiling *tiling
+	lost   []float64
 }
 
 // What decides that tiles are left out, and how.
@@ -125,6 +134,7 @@ func (m *Matrix) leaveOut(ctx context.Context, c *Sparse) (err error) {
 		return err
 	}
 	m.tiling, m.lost = treeTiling(m.leaves, near, m.tiling.share), lost
+	c.laid = &laid{m.leaves, m.tiling, lost}
 	c.Leaves = m.leaves.Leaves()
 	var formed float64
 	for _, r := range m.tiling.order {
@@ -145,6 +155,9 @@ func (m *Matrix) cut(ctx context.Context) error {
 	}
 	s := *c.Sparse
 	c.Sparse = &s
+	if m.leaves == nil && s.laid != nil {
+		m.leaves, m.tiling, m.lost = s.laid.leaves, s.laid.tiling, s.laid.lost
+	}
 	if m.leaves == nil {
 		if err := m.leaveOut(ctx, &s); err != nil {
 			return err

@@ -212,11 +212,11 @@ func (p *predictor) cut(leaves *tree.Tree) {
 	}
 }
 
-// Arithmetic returns how Decision forms tiles, for Decision itself and to predict its seconds: in float32 where single
+// arithmetic returns how Decision forms tiles, for Decision itself and to predict its seconds: in float32 where single
 // says that this changes decision values by at most o.Accuracy of the largest |F| of a column, and else in float64:
 // from differences where the certain bound of inner products, δ·sum with δ of kernel.EntryError and sum = max_j ‖c_j‖₁
 // ÷ max|F_j|, exceeds a hundredth of that. If only differences will do, single is not asked.
-func Arithmetic(k kernel.Kernel, e kernel.Extent, o *Options, sum float64,
+func arithmetic(k kernel.Kernel, e kernel.Extent, o *Options, sum float64,
 	single func() (float64, error)) (kernel.Arithmetic, error) {
 	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
 	arith, _ := kernel.Accurate(k, e, accuracy/100/sum)
@@ -258,7 +258,7 @@ func (p *predictor) choose(ctx context.Context, o *Options) error {
 	extent := kernel.ExtentOf(p.x)
 	extent.MaxSq = max(extent.MaxSq, slices.Max(p.z.Norms))
 	_, extent.Whole = points.SameBytes(p.x.X, p.z.X)
-	p.arith, err = Arithmetic(p.m.Kernel, extent, o, max(most(ones, sizes), math.SmallestNonzeroFloat64),
+	p.arith, err = arithmetic(p.m.Kernel, extent, o, max(most(ones, sizes), math.SmallestNonzeroFloat64),
 		func() (float64, error) {
 			single, err := p.trial(ctx, z, kernel.Float32)
 			if err != nil || mat.Equal(single, f) {

@@ -21,8 +21,7 @@ type Problem struct {
 	// S is the number of features, or the rank of landmarks; 0 means no preconditioner.
 	S         int
 	Landmarks bool
-	Neighbors int  // of a sparse inverse
-	Raced     bool // K is there when the factor is formed, which else comes first
+	Neighbors int // of a sparse inverse
 }
 
 // Memory is what a rank holds, in bytes; of ranks that differ by a tile or a block of rows, the
@@ -67,12 +66,6 @@ func Of(p Problem, ranks int) Memory {
 	m.Solving = m.Points + m.Kernel + m.Features + m.Factor + m.Vectors
 	if p.Landmarks {
 		m.Forming = max(m.Points+m.Kernel+m.Features+m.Columns, m.Forming+m.Kernel)
-	}
-	if p.Raced {
-		m.Forming = m.Points + m.Kernel + m.Features + 2*m.Factor
-		if p.Landmarks { // beside F what it is off to float32, and columns of K
-			m.Forming += m.Features + m.Columns
-		}
 	}
 	if k := int64(p.Neighbors); k > 0 { // the lists that they are chosen of
 		m.Forming = max(m.Forming, m.Points+m.Kernel+m.Features+24*n*k)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	decision "github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -36,17 +35,15 @@ type Task struct {
 	Tol        float64 // τ
 	Prefer     float64 // ‖E‖₂ of K as stored; 0: 20τλ
 	Drop       float64 // as in gram.Options
-	MaxIter    int
 	Seed       uint64
-	Order      rng.Stream        // draws the order of points of a sparse inverse
-	Memory     int64             // bytes in all; 0: no limit
-	PointBytes int64             // of X
-	Beside     int64             // bytes that the process holds beside X
-	Peak       int64             // the most that it has held
-	Ranks      int               // that share the work, each with Memory; 0 means 1
-	Tests      int               // points to predict
-	Predict    *decision.Options // these with
-	ExactWork  float64           // n²d up to which residuals are taken with K recomputed
+	Order      rng.Stream // draws the order of points of a sparse inverse
+	Memory     int64      // bytes in all; 0: no limit
+	PointBytes int64      // of X
+	Beside     int64      // bytes that the process holds beside X
+	Peak       int64      // the most that it has held
+	Ranks      int        // that share the work, each with Memory; 0 means 1
+	Tests      int        // points to predict
+	ExactWork  float64    // n²d up to which residuals are taken with K recomputed
 
 	// What is held: zero values leave the choice to the plan.
 	Solver     string
@@ -113,28 +110,8 @@ func (c *Candidate) Flags() string {
 	return fmt.Sprintf("%s --precond %s --features %d --lambda-p %g", f, c.Precond, c.S, c.LambdaP)
 }
 
-// storage returns how K will be stored: by its error, where the pilot has looked, and by what fits the memory; one that is given is read where it is.
-func (m *model) storage() gram.Storage {
-	if m.Storage != gram.Auto {
-		return m.Storage
-	}
-	m.cost.K = m.pilot.choice
-	fits := func(s gram.Storage) bool {
-		return m.Memory == 0 || m.PointBytes+m.cost.kernelBytes(s)+80*int64(m.n)*int64(m.t) <= m.Memory
-	}
-	switch {
-	case kernel.Given(m.Kernel) != nil:
-		return gram.Recompute
-	case m.pilot.stored == gram.Float64 && fits(gram.Float64):
-		return gram.Float64
-	case fits(gram.Float32):
-		return gram.Float32
-	}
-	return gram.Recompute
-}
-
 // settle checks the task and sets its sizes.
 func (t *Task) settle() {
 	t.n, t.t = t.Y.Dims()
-	t.Tol, t.MaxIter = cmp.Or(t.Tol, 1e-3), cmp.Or(t.MaxIter, 1000)
+	t.Tol = cmp.Or(t.Tol, 1e-3)
 }

@@ -1,10 +1,8 @@
 package race
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
 	"time"
@@ -15,72 +13,74 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// Runner is a preconditioner that takes part. M = I always does, beside those given.
-type Runner struct {
-	Name string
-	// Make makes M, with a lower bound of λ_min(M⁻¹A) for bounds of the error (pcg.Options.LambdaMin), 0 if none is
+// runner is a preconditioner that takes part. M = I always does, beside those given.
+type runner struct {
+	name string
+	// build makes M, with a lower bound of λ_min(M⁻¹A) for bounds of the error (pcg.Options.LambdaMin), 0 if none is
 	// known. Its error puts the runner out of the race, unless ctx has ended.
-	Make func(ctx context.Context) (m pcg.Preconditioner, lambdaMin float64, err error)
-	// Build are the seconds that Make is expected to take, and Solve what M⁻¹R is, in products with A.
-	Build, Solve float64
-	// Iterations are those expected, of a pilot. Default: Times twice the root of those that M = I is predicted, or
-	// half of those of the best that is built if that is more.
-	Iterations float64
-	Times      float64 // default: 1
+	build func(ctx context.Context) (m pcg.Preconditioner, lambdaMin float64, err error)
 }
 
-// Options of Run. Zero values, and a nil *Options, mean the defaults.
-type Options struct {
-	// PCG are the options of every runner: what Tol, Aim, MaxIter, Exact and Refine are there. Monitor,
-	// Checkpoint, Resume, InitX and LambdaMin are the race's own.
-	PCG pcg.Options
-	// LambdaMin is a lower bound of λ_min(A), for M = I. 0: none is known.
-	LambdaMin float64
-	// Finish goes on until one has reached τ.
-	Finish bool
-	// Stream draws the signs of the columns for t > 1.
-	Stream rng.Stream
-	// Share, if not nil, sets seconds to those of one rank, on all. They are what Decide rests on.
-	Share func(ctx context.Context, seconds []float64) error
-	// Monitor, if not nil, is called after every step. If it returns an error, the race ends, and Run
-	// returns that error, or none if it is pcg.ErrStop. The standings are valid during the call only.
-	Monitor func(field []Standing) error
+// terms of a race. Zero values, and a nil *terms, mean the defaults.
+type terms struct {
+	pcg       pcg.Options // of every runner: Tol and MaxIter
+	lambdaMin float64     // a lower bound of λ_min(A), for M = I. 0: none is known
+	stream    rng.Stream  // draws the signs of the columns for t > 1
+	// share, if not nil, sets seconds to those of one rank, on all.
+	share func(ctx context.Context, seconds []float64) error
+	// step, if not nil, is called after every step with the standings, which are valid during the call only.
+	step func(field []Standing)
 }
 
-// Result is how a race went.
-type Result struct {
-	Winner int        // in Field; −1 if none came through, or the race was ended from outside before there was one
-	Field  []Standing // M = I first, then the runners given
-	// M is the winner's preconditioner, nil for M = I, and State what its solve goes on from
-	// (pcg.Options.Resume): nil for t > 1, and where it is done.
-	M         pcg.Preconditioner
-	LambdaMin float64 // the winner's
-	State     []byte
-	// Solved is the winner's solve if it has reached τ, of one right-hand side: for t > 1 the combination.
-	Solved  *pcg.Result
-	Product float64 // seconds of a product with A for all right-hand sides
-	Steps   int     // products with A of the race, each of one column for every runner that took part
-	Columns int     // of them, in all
-	Seconds float64 // of the whole race, with what was built
+// Phase is where a runner is in the race.
+type Phase string
+
+// The phases.
+const (
+	Running Phase = "running" // or overtaken, when the race is over
+	Done    Phase = "done"    // it has reached τ
+	Out     Phase = "out"     // it failed: see Standing.Why
+)
+
+// Standing is what is known of a runner.
+type Standing struct {
+	Name       string    `json:"name"`
+	Phase      Phase     `json:"phase"`
+	Iterations int       `json:"iterations"`          // done
+	Residuals  []float64 `json:"residuals,omitempty"` // ‖r‖₂/‖y‖₂ by recurrence after 0, 1, …, Iterations
+	// Bounds are upper bounds of ‖x−x_k‖_A/‖y‖₂ (pcg.History.Error) after k = 1, 2, … iterations, where λ_min is known.
+	Bounds []float64 `json:"bounds,omitempty"`
+	Build  float64   `json:"build_seconds"` // of building M
+	Solve  float64   `json:"solve_seconds"` // of M⁻¹R for all right-hand sides
+	Why    string    `json:"why,omitempty"` // of Out
 }
 
-// Run lets M = I and the runners race for AX = Y, A n×n and Y n×t. Memory: what they build, and 5n numbers
-// for each that runs. An error is returned if ctx ends, if A or Options.Share returns one, or the
-// Monitor: beside what is known so far. It panics if there are no right-hand sides or shapes do not fit.
-func Run(ctx context.Context, a pcg.Operator, y *mat.Dense, runners []Runner, o *Options) (*Result, error) {
+// outcome is how a race went.
+type outcome struct {
+	winner  int        // in field; −1 if none came through, or the race was ended from outside before there was one
+	field   []Standing // M = I first, then the runners given
+	product float64    // seconds of a product with A for all right-hand sides
+	steps   int        // products with A of the race, each of one column for every runner that took part
+	columns int        // of them, in all
+	seconds float64    // of the whole race, with what was built
+}
+
+// clock returns the seconds that a runner takes alone for so many iterations.
+func (r *outcome) clock(s *Standing, iterations float64) float64 {
+	return s.Build + iterations*(r.product+s.Solve)
+}
+
+// hold lets M = I and the runners race for AX = Y, A n×n and Y n×t. Memory: what they build, and 5n numbers
+// for each. An error is returned if ctx ends, or if A or terms.share returns one: beside what is known so far.
+func hold(ctx context.Context, a pcg.Operator, y *mat.Dense, runners []runner, o *terms) (*outcome, error) {
 	start := time.Now()
-	r := &race{a: a, y: y, res: &Result{Winner: -1}}
+	r := &race{a: a, y: y, res: &outcome{winner: -1}}
 	if o != nil {
 		r.o = *o
 	}
-	n, t := y.Dims()
-	if n != a.Dim() || t < 1 {
-		panic(fmt.Sprintf("race: A is %d×%d, Y %d×%d", a.Dim(), a.Dim(), n, t))
-	}
-	r.o.PCG.Tol = cmp.Or(r.o.PCG.Tol, 1e-3)
-	for _, one := range append([]Runner{{Name: "none"}}, runners...) {
-		r.lanes = append(r.lanes, &lane{Runner: one, mu: r.o.LambdaMin})
-		r.res.Field = append(r.res.Field, Standing{Name: one.Name, Build: one.Build, Expected: one.Iterations, Times: cmp.Or(one.Times, 1)})
+	for _, one := range append([]runner{{name: "none"}}, runners...) {
+		r.lanes = append(r.lanes, &lane{runner: one, mu: r.o.lambdaMin})
+		r.res.field = append(r.res.field, Standing{Name: one.name, Phase: Running})
 	}
 	defer func() {
 		for _, l := range r.lanes {
@@ -91,45 +91,34 @@ func Run(ctx context.Context, a pcg.Operator, y *mat.Dense, runners []Runner, o 
 	}()
 	r.combine()
 	err := r.run(ctx)
-	if errors.Is(err, pcg.ErrStop) {
-		err = nil
-	}
-	r.res.Seconds = time.Since(start).Seconds()
+	r.res.seconds = time.Since(start).Seconds()
 	return r.res, err
 }
 
 // race is one under way.
 type race struct {
-	o     Options
+	o     terms
 	a     pcg.Operator
 	y, b  *mat.Dense // b is what the runners solve for, n×1
 	lanes []*lane
 	panel [2][]float64
-	alone float64 // least seconds of a product of one column
-	res   *Result
+	res   *outcome
 }
 
 // lane is where one runner runs: a coroutine that asks for products with A.
 type lane struct {
-	Runner
-	m     pcg.Preconditioner
-	mu    float64 // at most λ_min(M⁻¹A)
-	next  func() (*request, bool)
-	stop  func()
-	ask   *request
-	state *pcg.State  // between two iterations, while it waits for the product of the second; else nil
-	res   *pcg.Result // once it has ended
-	err   error
+	runner
+	m    pcg.Preconditioner
+	mu   float64 // at most λ_min(M⁻¹A)
+	next func() (*request, bool)
+	stop func()
+	ask  *request
+	res  *pcg.Result // once it has ended
+	err  error
 }
 
 // errOut is what a product returns to a runner that is out of the race.
 var errOut = errors.New("race: over")
-
-// one reports whether there is one right-hand side.
-func (r *race) one() bool {
-	_, t := r.y.Dims()
-	return t == 1
-}
 
 // combine sets b = y, or for t > 1 the sum of the columns with random signs.
 func (r *race) combine() {
@@ -137,7 +126,7 @@ func (r *race) combine() {
 	r.b = mat.NewDense(n, 1, nil)
 	for c := range t {
 		sign := 1.0
-		if t > 1 && r.o.Stream.Uint64(uint64(c))&1 == 1 {
+		if t > 1 && r.o.stream.Uint64(uint64(c))&1 == 1 {
 			sign = -1
 		}
 		for i := range n {
@@ -148,149 +137,131 @@ func (r *race) combine() {
 
 // run runs the race.
 func (r *race) run(ctx context.Context) error {
-	if err := r.measureProduct(ctx); err != nil {
+	if err := r.measure(ctx); err != nil {
 		return err
 	}
-	if err := r.enter(ctx, 0); err != nil {
-		return err
+	for i := range r.lanes {
+		if err := r.enter(ctx, i); err != nil {
+			return err
+		}
 	}
 	for {
-		for i := range r.res.Field {
-			if r.res.Field[i].Phase == Done {
-				return r.win(i)
-			}
+		turn := r.turn()
+		if len(turn) == 0 {
+			return nil
 		}
-		c, err := r.decide(ctx)
-		if err != nil {
+		if err := r.multiply(ctx, turn); err != nil {
 			return err
 		}
-		switch {
-		case c.Build >= 0:
-			if err := r.enter(ctx, c.Build); err != nil {
-				return err
-			}
-			continue
-		case c.Leader < 0:
-			return nil // all are out
-		case c.Over && !r.o.Finish:
-			return r.win(c.Leader)
-		}
-		if err := r.multiply(ctx, c.Run); err != nil {
-			return err
-		}
-		for _, i := range c.Run {
+		for _, i := range turn {
 			if err := r.advance(ctx, i); err != nil {
 				return err
 			}
 		}
-		if r.o.Monitor != nil {
-			if err := r.o.Monitor(r.res.Field); err != nil {
-				return err
-			}
+		if r.o.step != nil {
+			r.o.step(r.res.field)
 		}
 	}
 }
 
-// measureProduct measures AY; of one column the steps of the race show it.
-func (r *race) measureProduct(ctx context.Context) error {
-	r.alone = math.Inf(1)
-	if r.one() {
+// turn returns the runners that take part in the next step, by their own clocks: the one whose next iteration ends first,
+// and those that begin one before that. None is left once it would end no sooner than the best that has reached τ, the winner.
+func (r *race) turn() (turn []int) {
+	clock := func(i, ahead int) float64 {
+		s := &r.res.field[i]
+		return r.res.clock(s, float64(s.Iterations+ahead))
+	}
+	best, end := math.Inf(1), math.Inf(1)
+	for i, s := range r.res.field {
+		switch {
+		case s.Phase == Done && clock(i, 0) < best:
+			best, r.res.winner = clock(i, 0), i
+		case s.Phase == Running:
+			end = min(end, clock(i, 1))
+		}
+	}
+	if end >= best {
 		return nil
 	}
+	for i, s := range r.res.field {
+		if s.Phase == Running && clock(i, 0) <= end && clock(i, 1) < best {
+			turn = append(turn, i)
+		}
+	}
+	return turn
+}
+
+// measure builds each M, and times it and products with A on Y, by the seconds of one rank.
+func (r *race) measure(ctx context.Context) error {
+	f, seconds := r.res.field, make([]float64, 1, 1+2*len(r.lanes))
+	took := func(f func() error) (seconds float64, err error) {
+		start := time.Now()
+		err = f()
+		return time.Since(start).Seconds(), err
+	}
 	n, t := r.y.Dims()
-	start := time.Now()
-	err := r.a.MulTo(ctx, mat.NewDense(n, t, nil), r.y)
-	r.res.Product = time.Since(start).Seconds()
-	return err
-}
-
-// decide calls Decide with the seconds of one rank.
-func (r *race) decide(ctx context.Context) (Choice, error) {
-	f := r.res.Field
-	x := []float64{r.res.Product}
-	for i := range f {
-		if f[i].Phase == Waiting {
-			f[i].Solve = r.lanes[i].Solve * r.res.Product
+	to := mat.NewDense(n, t, nil)
+	var err error
+	if seconds[0], err = took(func() error { return r.a.MulTo(ctx, to, r.y) }); err != nil {
+		return err
+	}
+	for i, l := range r.lanes {
+		var build, solve float64
+		if l.build != nil {
+			if build, err = took(func() (err error) { l.m, l.mu, err = l.build(ctx); return err }); err == nil {
+				solve, err = took(func() error { return l.m.SolveTo(ctx, to, r.y) })
+			}
 		}
-		x = append(x, f[i].Build, f[i].Solve, f[i].Spent)
-	}
-	if r.o.Share != nil {
-		if err := r.o.Share(ctx, x); err != nil {
-			return Choice{}, err
-		}
-	}
-	r.res.Product = x[0]
-	for i := range f {
-		f[i].Build, f[i].Solve, f[i].Spent = x[3*i+1], x[3*i+2], x[3*i+3]
-	}
-	c := Decide(Terms{r.o.PCG.Tol, r.res.Product, r.one()}, f)
-	for i := range f {
-		if f[i].built() {
-			f[i].Phase = Resting
-		}
-	}
-	for _, i := range c.Run {
-		f[i].Phase = Running
-	}
-	return c, nil
-}
-
-// enter builds the M of runner i and takes it to its first product.
-func (r *race) enter(ctx context.Context, i int) error {
-	l, s := r.lanes[i], &r.res.Field[i]
-	start := time.Now()
-	if l.Make != nil {
-		var err error
-		if l.m, l.mu, err = l.Make(ctx); ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return ctx.Err()
-		} else if err != nil {
-			s.Phase, s.Why = Out, err.Error()
-			return nil
 		}
-		s.Build = time.Since(start).Seconds()
+		if err != nil {
+			f[i].Phase, f[i].Why = Out, err.Error()
+		}
+		seconds = append(seconds, build, solve)
 	}
-	o := r.o.PCG
-	o.InitX, o.Resume, o.LambdaMin = nil, nil, l.mu
-	o.Checkpoint = func(st *pcg.State) error { l.state = st; return nil }
+	if r.o.share != nil {
+		if err := r.o.share(ctx, seconds); err != nil {
+			return err
+		}
+	}
+	r.res.product = seconds[0]
+	for i := range f {
+		f[i].Build, f[i].Solve = seconds[2*i+1], seconds[2*i+2]
+	}
+	return nil
+}
+
+// enter takes runner i to its first product.
+func (r *race) enter(ctx context.Context, i int) error {
+	l, s := r.lanes[i], &r.res.field[i]
+	if s.Phase == Out {
+		return nil
+	}
+	o := r.o.pcg
+	o.LambdaMin = l.mu
 	o.Monitor = func(it *pcg.Iteration) error {
 		s.Iterations, s.Residuals = it.Index, append(s.Residuals, it.MaxRelRes)
 		if it.Error != nil && !math.IsNaN(it.Error[0]) {
 			s.Bounds = append(s.Bounds, it.Error[0])
 		}
+		if it.MaxRelRes <= o.Tol { // by recurrence, whatever K as stored is accurate to
+			s.Phase = Done
+		}
 		return nil
 	}
-	var m pcg.Preconditioner
-	if l.m != nil {
-		m = &timed{l.m, s, r.one(), math.Inf(1)}
-		if err := r.measureSolve(ctx, l, s); err != nil {
-			return err
-		}
-	}
-	s.Phase, s.Residuals = Running, []float64{1}
+	s.Residuals = []float64{1}
 	l.next, l.stop = iter.Pull(func(yield func(*request) bool) {
-		l.res, l.err = pcg.Solve(ctx, asking{r.a, yield}, m, r.b, &o)
+		l.res, l.err = pcg.Solve(ctx, asking{r.a, yield}, l.m, r.b, &o)
 	})
 	return r.advance(ctx, i)
 }
 
-// measureSolve measures M⁻¹Y; of one column the steps of the race show it.
-func (r *race) measureSolve(ctx context.Context, l *lane, s *Standing) error {
-	if r.one() {
-		return nil
-	}
-	n, t := r.y.Dims()
-	start := time.Now()
-	err := l.m.SolveTo(ctx, mat.NewDense(n, t, nil), r.y)
-	s.Solve = time.Since(start).Seconds()
-	return err
-}
-
 // advance takes runner i to its next product, or its end.
 func (r *race) advance(ctx context.Context, i int) error {
-	l, s := r.lanes[i], &r.res.Field[i]
+	l, s := r.lanes[i], &r.res.field[i]
 	var more bool
-	l.state = nil // unless an iteration ends before the next product is asked for
-	if l.ask, more = l.next(); more {
+	if l.ask, more = l.next(); more || s.Phase == Done {
 		return nil
 	}
 	if ctx.Err() != nil {
@@ -299,35 +270,13 @@ func (r *race) advance(ctx context.Context, i int) error {
 	if l.res == nil { // it is Y that is wrong
 		return l.err
 	}
-	s.Phase = Out
 	switch {
 	case l.err != nil:
-		s.Why = l.err.Error()
-	case l.res.Status == pcg.Converged:
-		s.Phase, s.Left, s.Seconds = Done, 0, 0
+		s.Phase, s.Why = Out, l.err.Error()
+	case l.res.Status == pcg.Converged: // Y is 0
+		s.Phase = Done
 	default:
-		s.Why = l.res.Status.String()
+		s.Phase, s.Why = Out, l.res.Status.String()
 	}
 	return nil
-}
-
-// win ends the race with runner i.
-func (r *race) win(i int) error {
-	l := r.lanes[i]
-	r.res.Winner, r.res.M, r.res.LambdaMin = i, l.m, l.mu
-	for j := range r.res.Field {
-		if s := &r.res.Field[j]; j != i && s.Phase == Running {
-			s.Phase = Resting
-		}
-	}
-	if r.res.Field[i].Phase == Done {
-		r.res.Solved = l.res
-		return nil
-	}
-	if !r.one() || l.state == nil {
-		return nil
-	}
-	var err error
-	r.res.State, err = l.state.MarshalBinary()
-	return err
 }

@@ -1,4 +1,4 @@
-package race_test
+package race
 
 import (
 	"context"
@@ -20,7 +20,6 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/race"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -118,75 +117,60 @@ func maker(t testing.TB, k *mat.SymDense, lambdaP float64) func(context.Context)
 }
 
 // clock makes seconds of no clock: a product takes 1, building and M⁻¹R what it says for each runner.
-func clock(build, solve []float64, field func() []race.Standing) func(context.Context, []float64) error {
+func clock(build, solve []float64) func(context.Context, []float64) error {
 	return func(_ context.Context, s []float64) error {
 		s[0] = 1
 		for i := range build {
-			its := 0
-			if field != nil {
-				its = field()[i].Iterations
-			}
-			s[3*i+1], s[3*i+2], s[3*i+3] = build[i], solve[i], solve[i]*float64(its)
+			s[2*i+1], s[2*i+2] = build[i], solve[i]
 		}
 		return nil
 	}
 }
 
 // run races with seconds of no clock.
-func run(t testing.TB, y *mat.Dense, a pcg.Operator, runners []race.Runner, build, solve []float64, o race.Options) *race.Result {
+func run(t testing.TB, y *mat.Dense, a pcg.Operator, runners []runner, build, solve []float64, o terms) *outcome {
 	t.Helper()
-	var last []race.Standing
-	o.Share = clock(build, solve, func() []race.Standing {
-		if last == nil {
-			return make([]race.Standing, len(build))
-		}
-		return last
-	})
-	monitor := o.Monitor
-	o.Monitor = func(field []race.Standing) error {
-		last = field
-		if monitor != nil {
-			return monitor(field)
-		}
-		return nil
-	}
-	res, err := race.Run(t.Context(), a, y, runners, &o)
+	o.share = clock(build, solve)
+	res, err := hold(t.Context(), a, y, runners, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return res
 }
 
-// TestAlone: every runner, those that rest or wait among them, has the residuals bit for bit that it has
-// alone, the winner its iterates too, and a solve that goes on from its state ends where it ends alone.
+// TestAlone: every runner has the residuals bit for bit that it has alone; the winner is the first by the clocks that they have
+// alone, and no other iterates longer than that takes.
 func TestAlone(t *testing.T) {
 	a, k, y := problem(1)
 	free := func(ctx context.Context) (pcg.Preconditioner, float64, error) {
 		m, _, err := maker(t, k, 1000*ridge)(ctx)
 		return m, 0, err
 	}
-	runners := []race.Runner{{Name: "poor", Make: free}, {Name: "good", Make: maker(t, k, 10*ridge)}, {Name: "middling", Make: maker(t, k, 50*ridge)}}
+	runners := []runner{{"poor", free}, {"good", maker(t, k, 10*ridge)}, {"middling", maker(t, k, 50*ridge)}}
 	alone := make([]*pcg.Result, 4)
 	for i := range alone {
 		o := &pcg.Options{Tol: 1e-9}
 		var m pcg.Preconditioner
 		if i > 0 {
-			m, o.LambdaMin, _ = runners[i-1].Make(t.Context())
+			m, o.LambdaMin, _ = runners[i-1].build(t.Context())
 		}
 		var err error
 		if alone[i], err = pcg.Solve(t.Context(), a, m, y, o); err != nil || alone[i].Status != pcg.Converged {
 			t.Fatal(alone[i], err)
 		}
 	}
-	for _, finish := range []bool{false, true} {
-		o := race.Options{PCG: pcg.Options{Tol: 1e-9}, Finish: finish}
-		res := run(t, y, a, runners, []float64{0, 0.1, 0.2, 0.3}, []float64{0, 0.1, 0.1, 0.1}, o)
-		if res.Winner != 2 {
-			t.Fatalf("finish %t: winner %d, want 2: %+v", finish, res.Winner, res.Field)
+	for winner, build := range map[int][]float64{2: {0, 0.1, 0.2, 0.3}, 3: {0, 0.1, 1000, 0.3}, 0: {0, 1e6, 1e6, 1e6}} {
+		solve := []float64{0, 0.1, 0.1, 0.1}
+		res := run(t, y, a, runners, build, solve, terms{pcg: pcg.Options{Tol: 1e-9}})
+		if res.winner != winner || res.field[winner].Phase != Done || res.field[winner].Iterations != alone[winner].Iterations {
+			t.Fatalf("winner %d, want %d: %+v", res.winner, winner, res.field)
 		}
-		for i, s := range res.Field {
-			if s.Iterations+1 != len(s.Residuals) && s.Phase != race.Waiting {
-				t.Errorf("%s: %d iterations, %d residuals", s.Name, s.Iterations, len(s.Residuals))
+		end, columns := build[winner]+float64(alone[winner].Iterations)*(1+solve[winner]), 0
+		for i, s := range res.field {
+			columns += s.Iterations
+			most := int((end - build[i]) / (1 + solve[i]))
+			if s.Iterations+1 != len(s.Residuals) || i != winner && s.Iterations > max(0, most+1) || i != winner && s.Iterations < most-1 {
+				t.Errorf("%s: %d iterations, %d residuals, of some %d that the winner has time for", s.Name, s.Iterations, len(s.Residuals), most)
 			}
 			for j, v := range s.Residuals {
 				if want := alone[i].History.RelRes[j][0]; v != want {
@@ -199,74 +183,12 @@ func TestAlone(t *testing.T) {
 				}
 			}
 		}
-		if len(res.Field[2].Bounds) != res.Field[2].Iterations || res.Field[1].Bounds != nil {
-			t.Errorf("bounds of %d and %d iterations, want %d and none", len(res.Field[2].Bounds), len(res.Field[1].Bounds), res.Field[2].Iterations)
+		if f := res.field; len(f[2].Bounds) != f[2].Iterations || f[1].Bounds != nil {
+			t.Errorf("bounds of %d and %d iterations, want %d and none", len(f[2].Bounds), len(f[1].Bounds), f[2].Iterations)
 		}
-		end := res.Solved
-		if finish != (end != nil) || finish != (res.State == nil) {
-			t.Fatalf("finish %t: solved %v, a state of %d bytes", finish, end, len(res.State))
+		if res.columns < columns || res.columns > columns || res.steps > res.columns {
+			t.Errorf("%d products of %d columns for %d iterations", res.steps, res.columns, columns)
 		}
-		if !finish {
-			var err error
-			if end, err = pcg.Solve(t.Context(), a, res.M, y, &pcg.Options{Tol: 1e-9, LambdaMin: res.LambdaMin, Resume: res.State}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if !reflect.DeepEqual(end.X, alone[2].X) || end.Iterations != alone[2].Iterations {
-			t.Errorf("finish %t: another answer, after %d iterations, than alone, after %d", finish, end.Iterations, alone[2].Iterations)
-		}
-		var chol mat.Cholesky
-		chol.Factorize(a)
-		var want mat.Dense
-		if err := chol.SolveTo(&want, y); err != nil {
-			t.Fatal(err)
-		}
-		want.Sub(&want, end.X)
-		if off := mat.Norm(&want, 2); !(off <= 1e-9*mat.Norm(y, 2)/ridge) {
-			t.Errorf("off the dense answer by %g", off)
-		}
-	}
-}
-
-// TestGram: the same with K of package gram and landmarks' like, on any number of threads: the bits of K·P do
-// not depend on how many run.
-func TestGram(t *testing.T) {
-	const n = 400
-	x := make([]float64, 3*n)
-	rng.New(5).Normals(x, 0)
-	data := make([]float64, n)
-	rng.New(6).Normals(data, 0)
-	y := mat.NewDense(n, 1, data)
-	for _, storage := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute} {
-		a, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(n, 3, x), 0.1, &gram.Options{Storage: storage})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := func(c float64) func(context.Context) (pcg.Preconditioner, float64, error) {
-			return func(context.Context) (pcg.Preconditioner, float64, error) { return scaled{n, c}, 0, nil }
-		}
-		alone, err := pcg.Solve(t.Context(), a, scaled{n, 2}, y, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		was := runtime.GOMAXPROCS(0)
-		for _, threads := range []int{1, 3} {
-			runtime.GOMAXPROCS(threads)
-			res := run(t, y, a, []race.Runner{{Name: "a", Make: m(2)}, {Name: "b", Make: m(3)}}, make([]float64, 3), []float64{0.5, 0.1, 0.2}, race.Options{Finish: true})
-			if res.Winner < 0 {
-				t.Fatalf("%v: %+v", storage, res.Field)
-			}
-			if s := res.Field[1]; s.Iterations < 4 {
-				t.Errorf("%v: %d iterations of the first", storage, s.Iterations)
-			} else {
-				for j, v := range s.Residuals {
-					if want := alone.History.RelRes[j][0]; v != want {
-						t.Fatalf("%v, %d threads: residual %v after %d iterations, %v alone", storage, threads, v, j, want)
-					}
-				}
-			}
-		}
-		runtime.GOMAXPROCS(was)
 	}
 }
 
@@ -307,14 +229,13 @@ func TestOut(t *testing.T) {
 			return &after{scaled{order, 1}, 3, -1}, 0, nil
 		}, "indefinite-preconditioner"},
 	} {
-		o := race.Options{PCG: pcg.Options{Tol: 1e-8}, Finish: true}
-		res := run(t, y, strict, []race.Runner{{Name: name, Make: c.make, Iterations: 1}, {Name: "good", Make: maker(t, k, 10*ridge), Iterations: 5}},
-			[]float64{0, 0.1, 0.2}, []float64{0, 0.1, 0.1}, o)
-		if s := res.Field[1]; s.Phase != race.Out || !strings.Contains(s.Why, c.why) {
+		res := run(t, y, strict, []runner{{name, c.make}, {"good", maker(t, k, 10*ridge)}},
+			[]float64{0, 0.1, 0.2}, []float64{0, 0.1, 0.1}, terms{pcg: pcg.Options{Tol: 1e-8}})
+		if s := res.field[1]; s.Phase != Out || !strings.Contains(s.Why, c.why) {
 			t.Errorf("%s: %v, %q; want out, %q", name, s.Phase, s.Why, c.why)
 		}
-		if res.Winner != 2 || res.Solved == nil || res.Solved.Status != pcg.Converged {
-			t.Errorf("%s: winner %d, want 2: %+v", name, res.Winner, res.Field)
+		if res.winner != 2 || res.field[2].Phase != Done {
+			t.Errorf("%s: winner %d, want 2: %+v", name, res.winner, res.field)
 		}
 	}
 }
@@ -343,27 +264,9 @@ func (m *after) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 func TestAllOut(t *testing.T) {
 	a, _, y := problem(1)
 	bad := func(context.Context) (pcg.Preconditioner, float64, error) { return nil, 0, errors.New("no") }
-	res := run(t, y, a, []race.Runner{{Name: "bad", Make: bad}}, []float64{0, 0}, []float64{0, 0}, race.Options{PCG: pcg.Options{Tol: 1e-12, MaxIter: 3}})
-	if res.Winner != -1 || res.Field[0].Why != "max-iterations" || res.Field[1].Why != "no" {
-		t.Errorf("winner %d: %+v", res.Winner, res.Field)
-	}
-}
-
-// TestRests: one that cannot win stops, and the one that is dear to build is not built.
-func TestRests(t *testing.T) {
-	a, k, y := problem(1)
-	built := 0
-	dear := func(ctx context.Context) (pcg.Preconditioner, float64, error) {
-		built++
-		return maker(t, k, ridge)(ctx)
-	}
-	runners := []race.Runner{{Name: "good", Make: maker(t, k, 10*ridge)}, {Name: "dear", Make: dear}}
-	res := run(t, y, a, runners, []float64{0, 2, 1e6}, []float64{0, 0.1, 0.1}, race.Options{PCG: pcg.Options{Tol: 1e-9}, Finish: true})
-	if f := res.Field; built != 0 || f[2].Phase != race.Waiting || f[0].Phase != race.Resting || f[1].Phase != race.Done || f[0].Iterations > f[1].Iterations+12 {
-		t.Errorf("built %d times: %+v", built, res.Field)
-	}
-	if res.Columns != res.Field[0].Iterations+res.Field[1].Iterations+1 || res.Steps >= res.Columns { // 1 for the true residual
-		t.Errorf("%d products of %d columns for %d and %d iterations", res.Steps, res.Columns, res.Field[0].Iterations, res.Field[1].Iterations)
+	res := run(t, y, a, []runner{{"bad", bad}}, []float64{0, 0}, []float64{0, 0}, terms{pcg: pcg.Options{Tol: 1e-12, MaxIter: 3}})
+	if res.winner != -1 || res.field[0].Why != "max-iterations" || res.field[1].Why != "no" {
+		t.Errorf("winner %d: %+v", res.winner, res.field)
 	}
 }
 
@@ -392,11 +295,11 @@ func TestColumns(t *testing.T) {
 			return m.SolveTo(ctx, dst, r)
 		}}, mu, err
 	}
-	res, err := race.Run(t.Context(), counted, y, []race.Runner{{Name: "good", Make: wider, Iterations: 3}}, &race.Options{Stream: g, Share: clock([]float64{0, 1}, []float64{0, 0.1}, nil)})
-	if err != nil || res.Winner != 1 || res.State != nil || res.Solved != nil {
-		t.Fatalf("winner %d, %d bytes, %v, %v", res.Winner, len(res.State), res.Solved, err)
+	res, err := hold(t.Context(), counted, y, []runner{{"good", wider}}, &terms{stream: g, pcg: pcg.Options{Tol: 1e-3}, share: clock([]float64{0, 1}, []float64{0, 0.1})})
+	if err != nil || res.winner != 1 {
+		t.Fatalf("winner %d, %v", res.winner, err)
 	}
-	for j, v := range res.Field[0].Residuals {
+	for j, v := range res.field[0].Residuals {
 		if v != want.History.RelRes[j][0] {
 			t.Fatalf("residual %v after %d iterations, want %v", v, j, want.History.RelRes[j][0])
 		}
@@ -429,50 +332,39 @@ func (m fn) MulTo(ctx context.Context, dst, src *mat.Dense) error { return m.f(c
 
 func (m fn) SolveTo(ctx context.Context, dst, r *mat.Dense) error { return m.f(ctx, dst, r) }
 
-// TestEnded: the end of ctx, the Monitor, and a product that fails.
+// TestEnded: the end of ctx, a product that fails, and targets that are not finite, or 0.
 func TestEnded(t *testing.T) {
 	a, k, y := problem(1)
-	runners := []race.Runner{{Name: "good", Make: maker(t, k, 10*ridge), Iterations: 5}}
-	broken := errors.New("broken")
-	for name, c := range map[string]struct {
-		monitor func(cancel func()) error
-		want    error
-	}{
-		"canceled": {func(cancel func()) error { cancel(); return nil }, context.Canceled},
-		"stopped":  {func(func()) error { return pcg.ErrStop }, nil},
-		"broken":   {func(func()) error { return broken }, broken},
-	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		steps := 0
-		o := &race.Options{PCG: pcg.Options{Tol: 1e-9}, Share: clock([]float64{0, 0.1}, []float64{0, 0.1}, nil), Monitor: func([]race.Standing) error {
-			if steps++; steps == 6 {
-				return c.monitor(cancel)
-			}
-			return nil
-		}}
-		before := runtime.NumGoroutine()
-		res, err := race.Run(ctx, a, y, runners, o)
-		if !errors.Is(err, c.want) || res == nil || res.Winner != -1 || steps != 6 || res.Field[0].Iterations < 4 {
-			t.Errorf("%s: %v after %d steps: %+v", name, err, steps, res)
+	runners := []runner{{"good", maker(t, k, 10*ridge)}}
+	ctx, cancel := context.WithCancel(t.Context())
+	steps := 0
+	o := &terms{pcg: pcg.Options{Tol: 1e-9}, share: clock([]float64{0, 0.1}, []float64{0, 0.1}), step: func([]Standing) {
+		if steps++; steps == 6 {
+			cancel()
 		}
-		for i := 0; runtime.NumGoroutine() > before; i++ { // those of a library may still be about to end
-			if i > 1e6 {
-				t.Fatalf("%s: %d goroutines, %d before", name, runtime.NumGoroutine(), before)
-			}
-			runtime.Gosched()
-		}
-		cancel()
+	}}
+	before := runtime.NumGoroutine()
+	res, err := hold(ctx, a, y, runners, o)
+	if !errors.Is(err, context.Canceled) || res == nil || res.winner != -1 || steps != 6 || res.field[0].Iterations < 4 {
+		t.Errorf("%v after %d steps: %+v", err, steps, res)
 	}
+	for i := 0; runtime.NumGoroutine() > before; i++ { // those of a library may still be about to end
+		if i > 1e6 {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+		runtime.Gosched()
+	}
+	broken := errors.New("broken")
 	failing := &failsAfter{Operator: a, left: 5, err: broken}
-	if res, err := race.Run(t.Context(), failing, y, runners, nil); !errors.Is(err, broken) || res.Winner != -1 {
+	if res, err := hold(t.Context(), failing, y, runners, nil); !errors.Is(err, broken) || res.winner != -1 {
 		t.Errorf("a product that fails: %v, %+v", err, res)
 	}
 	y.Set(7, 0, math.NaN())
-	if _, err := race.Run(t.Context(), a, y, runners, nil); err == nil || !strings.Contains(err.Error(), "row 7") {
+	if _, err := hold(t.Context(), a, y, runners, nil); err == nil || !strings.Contains(err.Error(), "row 7") {
 		t.Errorf("targets that are not finite: %v", err)
 	}
 	y.Zero()
-	if res, err := race.Run(t.Context(), a, y, runners, nil); err != nil || res.Winner != 0 || res.Solved == nil || res.Steps != 0 {
+	if res, err := hold(t.Context(), a, y, runners, nil); err != nil || res.winner != 0 || res.steps != 0 {
 		t.Errorf("targets of 0: %v, %+v", err, res)
 	}
 }
@@ -490,17 +382,6 @@ func (a *failsAfter) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return a.Operator.MulTo(ctx, dst, src)
 }
 
-// TestPanics: shapes that do not fit.
-func TestPanics(t *testing.T) {
-	a, _, _ := problem(1)
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
-	}()
-	_, _ = race.Run(t.Context(), a, mat.NewDense(order-1, 1, nil), nil, nil)
-}
-
 // TestRanks: ranks whose clocks differ decide by that of the first, so that all have the same runs.
 func TestRanks(t *testing.T) {
 	accel.Use(nil)
@@ -508,7 +389,7 @@ func TestRanks(t *testing.T) {
 	x, data := make([]float64, 3*n), make([]float64, n)
 	rng.New(5).Normals(x, 0)
 	rng.New(6).Normals(data, 0)
-	results := make([]*race.Result, size)
+	results := make([]*outcome, size)
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(size, comm.Options{}) {
 		wg.Go(func() {
@@ -520,9 +401,9 @@ func TestRanks(t *testing.T) {
 			m := func(c float64) func(context.Context) (pcg.Preconditioner, float64, error) {
 				return func(context.Context) (pcg.Preconditioner, float64, error) { return scaled{n, c}, 0, nil }
 			}
-			results[r], err = race.Run(t.Context(), a, mat.NewDense(n, 1, slices.Clone(data)), []race.Runner{{Name: "a", Make: m(2)}, {Name: "b", Make: m(3)}}, &race.Options{
-				PCG: pcg.Options{Tol: 1e-6},
-				Share: func(ctx context.Context, s []float64) error {
+			results[r], err = hold(t.Context(), a, mat.NewDense(n, 1, slices.Clone(data)), []runner{{"a", m(2)}, {"b", m(3)}}, &terms{
+				pcg: pcg.Options{Tol: 1e-6},
+				share: func(ctx context.Context, s []float64) error {
 					for i := range s {
 						s[i] = float64(1 + (i*7+r*5)%11) // clocks that differ
 					}
@@ -539,11 +420,51 @@ func TestRanks(t *testing.T) {
 		return
 	}
 	for r, res := range results[1:] {
-		if res.Winner != results[0].Winner || !reflect.DeepEqual(res.Field, results[0].Field) || !slices.Equal(res.State, results[0].State) {
-			t.Errorf("rank %d: winner %d, %+v\nrank 0: winner %d, %+v", r+1, res.Winner, res.Field, results[0].Winner, results[0].Field)
+		if res.winner != results[0].winner || !reflect.DeepEqual(res.field, results[0].field) {
+			t.Errorf("rank %d: winner %d, %+v\nrank 0: winner %d, %+v", r+1, res.winner, res.field, results[0].winner, results[0].field)
 		}
 	}
-	if results[0].Field[1].Iterations == 0 {
-		t.Error("nothing was built")
+}
+
+// TestForecast compares forecasts with what geometric sequences do, and with the formula.
+func TestForecast(t *testing.T) {
+	for _, c := range []struct {
+		rate float64
+		k    int
+	}{{0.5, 4}, {0.5, 9}, {0.9, 20}, {0.99, 300}} {
+		var r []float64
+		for j := range c.k + 1 {
+			r = append(r, math.Pow(c.rate, float64(j)))
+		}
+		tol := math.Pow(c.rate, float64(c.k)+17)
+		low, mid, high := Forecast(r, tol)
+		f := 1 + 8/float64(c.k)
+		if math.Abs(mid-17) > 1e-9*17 || math.Abs(low*f-17) > 1e-6 || math.Abs(high/f-17) > 1e-6 {
+			t.Errorf("rate %g after %d: %g iterations left in [%g, %g], want 17, by %g", c.rate, c.k, mid, low, high, f)
+		}
+	}
+	inf := math.Inf(1)
+	for name, c := range map[string]struct {
+		r    []float64
+		want [3]float64
+	}{
+		"none":       {[]float64{1}, [3]float64{0, inf, inf}},
+		"few":        {[]float64{1, 0.1}, [3]float64{0, 2, inf}},
+		"flat":       {[]float64{1, 1, 1, 1, 1}, [3]float64{inf, inf, inf}},
+		"rising":     {[]float64{1, 2, 3, 4, 5}, [3]float64{inf, inf, inf}},
+		"done":       {[]float64{1, 1e-1, 1e-3}, [3]float64{0, 0, 0}},
+		"there once": {[]float64{1, 1e-4, 1e-1, 1, 1, 1}, [3]float64{0, 0, 0}},
+		"least":      {[]float64{1, 0.1, 0.5, 0.01, 0.02}, [3]float64{1 / 3.0, 1, 3}}, // from r_2, of which 0.1 is the least so far, to 0.01
+	} {
+		low, mid, high := Forecast(c.r, 1e-3)
+		if name == "least" { // ln 10 in 2 iterations, ln 10 to go
+			c.want = [3]float64{2.0 / 3, 2, 6}
+		}
+		for i, v := range []float64{low, mid, high} {
+			if v != c.want[i] && !(math.Abs(v-c.want[i]) < 1e-9) {
+				t.Errorf("%s: %v, want %v", name, []float64{low, mid, high}, c.want)
+				break
+			}
+		}
 	}
 }

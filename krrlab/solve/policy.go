@@ -159,8 +159,8 @@ func (t *System) Precision() direct.Precision {
 	return direct.Faster(t.Train.Len(), slices.Max(kernel.Diag(t.Kernel, t.Train.X)), t.Lambda, t.Tol)
 }
 
-// Aim sets what the recurrence aims at for products with a, and how it is held against K where that is finer.
-func (t *System) Aim(o *pcg.Options, a, finer *gram.Matrix) {
+// aim sets what the recurrence aims at for products with a, and how it is held against K where that is finer.
+func (t *System) aim(o *pcg.Options, a, finer *gram.Matrix) {
 	p, stored := &t.Policy, a.Choice()
 	// leave room for what the rows will find
 	if o.Aim = p.Aim; finer == nil && o.InitX == t.Start && a.Storage() != gram.Float64 {

@@ -166,8 +166,7 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kind 
 	if err := s.beginBounds(ctx, o); err != nil {
 		return nil, err
 	}
-	s.resumeRace(o)
-	s.Aim(o, s.A, finer)
+	s.aim(o, s.A, finer)
 	o.MaxIter, o.Monitor = s.MaxIter, s.watch(ctx, sol.Iterations, s.bounds.Enough)
 	if sol.ResidualKind = AsStored; finer != nil {
 		sol.ResidualKind = kind
@@ -194,19 +193,6 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kind 
 		return nil, err
 	}
 	return res.X, err
-}
-
-// resumeRace lets a solve with the winner of a race continue from where that ended.
-func (s *run) resumeRace(o *pcg.Options) {
-	w := s.Begun
-	if w == nil || w.State == nil || o.Resume != nil || o.InitX != nil || o.LambdaMin != w.LambdaMin || s.A != w.A ||
-		s.M != w.M {
-		return
-	}
-	if s.Solver != BlockPCG && o.Tol == w.Tol && s.MaxIter > w.Iterations {
-		o.Resume = w.State
-		s.sol.Shared = append(s.sol.Shared, "race")
-	}
 }
 
 // median picks the answer of least median A-norm distance to the others, column by

@@ -192,14 +192,11 @@ func (s *Solution) Forget() error {
 // PredictOptions are model options that report the prediction's progress to the Monitor, and ask for no more accuracy
 // than the solve's tolerance gives, or than labels that are to be settled need.
 func (s *Solution) PredictOptions() *model.Options {
-	o := s.System.PredictOptions()
-	o.Progress, o.Comm = stage.Progress(context.Background(), s.System.tell, stage.Predict), s.System.Comm
-	return o
-}
-
-// PredictOptions are those of Solution.PredictOptions that say how accurate predictions are to be.
-func (t *System) PredictOptions() *model.Options {
-	return &model.Options{Accuracy: model.AccuracyFor(t.Tol), Float64: t.Stop.Rule == bound.Labels}
+	t := s.System
+	return &model.Options{
+		Accuracy: model.AccuracyFor(t.Tol), Float64: t.Stop.Rule == bound.Labels,
+		Progress: stage.Progress(context.Background(), t.tell, stage.Predict), Comm: t.Comm,
+	}
 }
 
 // finish fills in what is known at the end of the solve.

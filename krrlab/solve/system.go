@@ -102,21 +102,10 @@ type Matrices struct {
 	M       pcg.Preconditioner // nil for I
 	Low     *lowrank.Factor    // of M = FFᵀ+λ_pI, where it is of landmarks
 	LambdaP float64
-	Rows    int    // of Z, this rank's
-	Begun   *Begun // where a race left off; nil for none
+	Rows    int // of Z, this rank's
 }
 
-// Begun is where a race ended: what a solve with the same K and M continues from.
-type Begun struct {
-	A          *gram.Matrix
-	M          pcg.Preconditioner
-	LambdaMin  float64 // of M⁻¹A at least
-	Tol        float64
-	Iterations int
-	State      []byte
-}
-
-// ErrLate ends a planned solve or race that goes wrong; the direct solver follows.
+// ErrLate ends a planned solve that goes wrong; the direct solver follows.
 var ErrLate = errors.New("krrlab: the iteration takes longer than planned")
 
 // columns returns the number t of right-hand sides.

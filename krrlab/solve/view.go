@@ -87,9 +87,6 @@ func (s *Solution) String() string {
 		if p.Over != "" {
 			b.Add("", "over to %s", p.Over)
 		}
-		if p.Race != "" {
-			b.Add("", "race %s", p.Race)
-		}
 	}
 	if s.Ranks != nil {
 		b.Add("ranks", "%v", s.Ranks)

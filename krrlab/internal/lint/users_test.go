@@ -19,7 +19,6 @@ var kept = map[string]string{
 	"krrlab/baseline.FeatureNeed": "memory known in advance",
 	"krrlab/baseline.Loss.*":      "the formulas of the manual",
 	"krrlab.Auto":                 "what nil means with AutoSolver, with parts of it held",
-	"krrlab/race.Decide":          "the rule of the manual, to be tried without a clock",
 
 	"krrlab.DirectBelow": "a default that is documented",
 

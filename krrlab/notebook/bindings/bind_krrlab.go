@@ -36,7 +36,6 @@ func init() {
 			"New":             r.ValueOf(krrlab.New),
 			"PCG":             r.ValueOf(krrlab.PCG),
 			"PrecondNames":    r.ValueOf(&krrlab.PrecondNames).Elem(),
-			"Runners":         r.ValueOf(krrlab.Runners),
 			"SLQ":             r.ValueOf(krrlab.SLQ),
 			"SpecOf":          r.ValueOf(krrlab.SpecOf),
 			"Stages":          r.ValueOf(krrlab.Stages),
@@ -72,8 +71,8 @@ func init() {
 			"Quality":            r.TypeOf((*krrlab.Quality)(nil)).Elem(),
 			"QualityOptions":     r.TypeOf((*krrlab.QualityOptions)(nil)).Elem(),
 			"RPCholesky":         r.TypeOf((*krrlab.RPCholesky)(nil)).Elem(),
+			"Race":               r.TypeOf((*krrlab.Race)(nil)).Elem(),
 			"RaceOptions":        r.TypeOf((*krrlab.RaceOptions)(nil)).Elem(),
-			"RaceRunner":         r.TypeOf((*krrlab.RaceRunner)(nil)).Elem(),
 			"Ranks":              r.TypeOf((*krrlab.Ranks)(nil)).Elem(),
 			"ResidualPolicy":     r.TypeOf((*krrlab.ResidualPolicy)(nil)).Elem(),
 			"Seconds":            r.TypeOf((*krrlab.Seconds)(nil)).Elem(),
@@ -95,9 +94,7 @@ func init() {
 			"Preconditioner": r.TypeOf((*proxy_krrlab_Preconditioner)(nil)).Elem(),
 			"Stage":          r.TypeOf((*proxy_krrlab_Stage)(nil)).Elem(),
 		},
-		Wrappers: map[string][]string{
-			"RaceRunner": []string{"Preconditioner"},
-		},
+		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"DirectBelow": "int:3000",
 		},

@@ -31,6 +31,7 @@ func init() {
 			"Occupied":        r.ValueOf(accel.Occupied),
 			"OpenBLAS":        r.ValueOf(accel.OpenBLAS),
 			"PeakRSS":         r.ValueOf(accel.PeakRSS),
+			"Rate":            r.ValueOf(accel.Rate),
 			"ReadRate":        r.ValueOf(accel.ReadRate),
 			"SetThreads":      r.ValueOf(accel.SetThreads),
 			"Spotrf":          r.ValueOf(accel.Spotrf),

@@ -15,7 +15,6 @@ func init() {
 		Name: "model",
 		Binds: map[string]r.Value{
 			"AccuracyFor":   r.ValueOf(model.AccuracyFor),
-			"Arithmetic":    r.ValueOf(model.Arithmetic),
 			"CheckDecision": r.ValueOf(model.CheckDecision),
 			"Load":          r.ValueOf(model.Load),
 			"Read":          r.ValueOf(model.Read),

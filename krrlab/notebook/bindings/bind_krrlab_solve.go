@@ -33,7 +33,6 @@ func init() {
 			"StoredResidual": r.ValueOf(solve.StoredResidual),
 		},
 		Types: map[string]r.Type{
-			"Begun":          r.TypeOf((*solve.Begun)(nil)).Elem(),
 			"Checkpoint":     r.TypeOf((*solve.Checkpoint)(nil)).Elem(),
 			"HistRow":        r.TypeOf((*solve.HistRow)(nil)).Elem(),
 			"Matrices":       r.TypeOf((*solve.Matrices)(nil)).Elem(),

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// Report is a choice, and what it is predicted to take, for the report of a solve.
+type Report struct {
+	Choice  Candidate `json:"choice"`
+	Seconds Seconds   `json:"predicted_seconds"`
+	Bytes   int64     `json:"predicted_bytes"` // of the process, at their most
+	Flags   string    `json:"flags"`           // of krrlab fit that ask for the choice by name
+	// Instead is the direct solver that a solve which goes wrong goes over to (Late), nil where it does not; Over says that it
+	// did, and why.
+	Instead *Candidate `json:"instead,omitempty"`
+	Over    string     `json:"over,omitempty"`
+}
+
+// report returns a candidate as a choice, with what the process holds beside, and no less than it has held.
+func (m *model) report(list []*Candidate, c *Candidate) Report {
+	r := Report{Choice: *c, Seconds: c.Seconds, Bytes: max(m.Beside+c.Bytes, m.Peak), Flags: c.Flags()}
+	r.Instead = instead(list, c)
+	return r
+}
+
+// instead returns the best direct solver that can be taken in place of c and fits the machine.
+func instead(list []*Candidate, c *Candidate) *Candidate {
+	most, _ := accel.MemoryLimit() // of the machine, where the task has no limit
+	for _, o := range list {
+		if o.Solver == Direct && o.Refused == "" && o.Bytes <= most/10*9 && c.Solver != Direct {
+			return o
+		}
+	}
+	return nil
+}
+
+// What a solve does before it goes over to the direct solver, in parts of the seconds of that.
+const (
+	fewSpent = 0.25 // before the slope is believed that says more is left than the direct solver takes
+	fewLeft  = 0.125
+	// overTimes is how many times as long as iterations that came to nothing it may take.
+	overTimes = 10
+)
+
+// Late reports whether the direct solver would be done sooner than iterations of which so many are done, and so many are
+// left as the slope of their residuals forecasts, at least low: these take longer than the direct solver, and a quarter of its
+// seconds is spent, K and M included; or its seconds are spent, and more than an eighth of them is left or was spent since. So
+// at most some twice what the direct solver alone would take is spent. By the seconds predicted: no clock enters.
+func (r *Report) Late(done int, low, left float64) bool {
+	if r == nil || r.Instead == nil {
+		return false
+	}
+	direct, each := r.Instead.Seconds.training(), r.Choice.each()
+	spent := (r.Seconds.training() - r.Seconds.Solve - r.Seconds.Residual + float64(done)*each) / direct
+	return spent >= fewSpent && low*each >= direct || spent >= 1 && left*each > fewLeft*direct || spent >= 1+fewLeft
+}
+
+// Worth reports whether the direct solver is worth its seconds after so many iterations that did not reach τ: they are
+// at most ten times those of the iterations.
+func (r *Report) Worth(done int) bool {
+	return r != nil && r.Instead != nil && r.Instead.Seconds.training() <= overTimes*float64(done)*r.Choice.each()
+}
+
+// each returns the seconds of an iteration.
+func (c *Candidate) each() float64 { return c.Seconds.Solve / float64(c.Iterations+1) }
+
+// ReportFile is where a folder of checkpoints keeps what was chosen.
+const ReportFile = "plan.json"
+
+// Save writes a report into a folder of checkpoints.
+func (r *Report) Save(dir string) error {
+	return stage.WriteJSON(filepath.Join(dir, ReportFile), r)
+}
+
+// Saved returns the report in a folder of checkpoints, nil where there is none.
+func Saved(dir string) (*Report, error) {
+	text, err := os.ReadFile(filepath.Join(dir, ReportFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("krrlab: checkpoint: %w", err)
+	}
+	r := new(Report)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("krrlab: the checkpoint in %s has a damaged %s: %w: name its solver and preconditioner", dir, ReportFile, err)
+	}
+	return r, nil
+}
