@@ -55,10 +55,6 @@ func TestLook(t *testing.T) {
 		c.Error != l.Error {
 		t.Errorf("%v, and by Look %v", c, l)
 	}
-	if arith, centred := unformed.Exact(1e-3); arith != m.Exact(1e-3).Choice().Arithmetic ||
-		centred != m.Exact(1e-3).Choice().Centred {
-		t.Errorf("exact in %v", arith)
-	}
 	told := look
 	told.Reason = "told"
 	o.Chosen = &told
