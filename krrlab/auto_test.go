@@ -33,20 +33,21 @@ func TestAutoLeaves(t *testing.T) {
 		cfg   Config
 		plans bool
 	}{
-		"nothing set":       {3001, Config{}, true},
-		"few points":        {3000, Config{}, false},
-		"auto":              {3001, Config{Precond: Auto{S: 70}}, true},
-		"auto, a solver":    {3001, Config{Precond: Auto{}, Solver: PCG}, true},
-		"storage":           {3001, Config{Storage: gram.Float32}, true},
-		"pcg alone":         {3001, Config{Solver: PCG}, false},
-		"direct":            {3001, Config{Solver: Direct}, false},
-		"auto and direct":   {3001, Config{Solver: Direct, Precond: Auto{}}, false},
-		"a preconditioner":  {3001, Config{Precond: Nystrom{}}, false},
-		"ranks":             {3001, Config{Comm: comm.Alone()}, true},
-		"few on ranks":      {3000, Config{Comm: comm.Alone()}, false},
-		"repeated":          {3001, Config{Repeat: 3}, false},
-		"auto, few points":  {300, Config{Precond: Auto{S: 70, LambdaP: 2}}, false},
-		"auto, no features": {300, Config{Precond: Auto{S: 70}, Kernel: kernel.Func{Name: "own", F: gauss.Eval}}, false},
+		"nothing set":      {3001, Config{}, true},
+		"few points":       {3000, Config{}, false},
+		"auto":             {3001, Config{Precond: Auto{S: 70}}, true},
+		"auto, a solver":   {3001, Config{Precond: Auto{}, Solver: PCG}, true},
+		"storage":          {3001, Config{Storage: gram.Float32}, true},
+		"pcg alone":        {3001, Config{Solver: PCG}, false},
+		"direct":           {3001, Config{Solver: Direct}, false},
+		"auto and direct":  {3001, Config{Solver: Direct, Precond: Auto{}}, false},
+		"a preconditioner": {3001, Config{Precond: Nystrom{}}, false},
+		"ranks":            {3001, Config{Comm: comm.Alone()}, true},
+		"few on ranks":     {3000, Config{Comm: comm.Alone()}, false},
+		"repeated":         {3001, Config{Repeat: 3}, false},
+		"auto, few points": {300, Config{Precond: Auto{S: 70, LambdaP: 2}}, false},
+		"auto, no features": {300, Config{Precond: Auto{S: 70}, Kernel: kernel.Func{Name: "own", F: gauss.Eval}},
+			false},
 	} {
 		if c.cfg.Lambda = 0.1; c.cfg.Kernel == nil {
 			c.cfg.Kernel = gauss
@@ -55,14 +56,16 @@ func TestAutoLeaves(t *testing.T) {
 		if (left != nil && !left.fixed) != c.plans {
 			t.Errorf("%s: left to the plan: %+v", name, left)
 		}
-		if left != nil && (left.solver != (c.cfg.Solver != AutoSolver) || c.cfg.Precond == Preconditioner(Auto{S: 70}) && left.s != 70) {
+		if left != nil && (left.solver != (c.cfg.Solver != AutoSolver) ||
+			c.cfg.Precond == Preconditioner(Auto{S: 70}) && left.s != 70) {
 			t.Errorf("%s: %+v", name, left)
 		}
 		got, err := cfg.withDefaults(c.n, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, ok := got.Precond.(approximation); ok && strings.HasPrefix(name, "auto, few") && (got.Solver != PCG || r.recipe().s != 70 || r.recipe().lambdaP != 2) {
+		if r, ok := got.Precond.(approximation); ok && strings.HasPrefix(name, "auto, few") &&
+			(got.Solver != PCG || r.recipe().s != 70 || r.recipe().lambdaP != 2) {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if _, ok := got.Precond.(RPCholesky); ok != (name == "auto, no features") {
@@ -74,7 +77,8 @@ func TestAutoLeaves(t *testing.T) {
 // TestSolvesAsPlanned: Solve does what Plan chose, and planning again chooses the same.
 func TestSolvesAsPlanned(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	lab, err := New(regression(kinds(DirectBelow+100, 3, 5)["float64"]), Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual})
+	lab, err := New(regression(kinds(DirectBelow+100, 3, 5)["float64"]),
+		Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual})
 	if err != nil || !lab.Planning() {
 		t.Fatal(err)
 	}
@@ -96,10 +100,13 @@ func TestSolvesAsPlanned(t *testing.T) {
 		t.Fatal(sol, err)
 	}
 	c := sol.Plan.Choice
-	if c != p.Choice || sol.Solver.String() != c.Solver || sol.S > c.S || c.S > 0 && (testkit.Must(lab.chosen(sol.Plan)).approximation().s != c.S || sol.Precond != c.Precond || float64(sol.LambdaP) != c.LambdaP) {
+	if c != p.Choice || sol.Solver.String() != c.Solver || sol.S > c.S || c.S > 0 &&
+		(testkit.Must(lab.chosen(sol.Plan)).approximation().s != c.S || sol.Precond != c.Precond ||
+			float64(sol.LambdaP) != c.LambdaP) {
 		t.Errorf("%v chosen, solved by %v, %s, s = %d, λ_p = %g", &c, sol.Solver, sol.Precond, sol.S, sol.LambdaP)
 	}
-	if text := sol.String(); !strings.Contains(text, sol.Plan.Flags) || sol.Plan.Flags != p.Flags || sol.Seconds.Plan != p.Took {
+	if text := sol.String(); !strings.Contains(text, sol.Plan.Flags) || sol.Plan.Flags != p.Flags ||
+		sol.Seconds.Plan != p.Took {
 		t.Error(text)
 	}
 	var back Solution
@@ -112,15 +119,16 @@ func TestSolvesAsPlanned(t *testing.T) {
 	}
 }
 
-// TestDirectPrecision: a direct solve whose precision is not asked for, by name or as planned, is in float32 where that takes less time, and in float64 again where
-// it does not come to τ.
+// TestDirectPrecision: a direct solve whose precision is not asked for, by name or as planned, is in float32 where
+// that takes less time, and in float64 again where it does not come to τ.
 func TestDirectPrecision(t *testing.T) {
 	train := regression(kinds(2001, 2, 5)["float64"])
 	for _, c := range []struct {
 		lambda, tol float64
 		n           int
 		storage     string
-	}{{1, 1e-3, 2001, "dense float32-refined"}, {1, 1e-3, 2000, "dense float64"}, {1e-5, 1e-3, 2001, "dense float64"}, {1, 1e-9, 2001, "dense float64"}} {
+	}{{1, 1e-3, 2001, "dense float32-refined"}, {1, 1e-3, 2000, "dense float64"}, {1e-5, 1e-3, 2001,
+		"dense float64"}, {1, 1e-9, 2001, "dense float64"}} {
 		lab, err := New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol, Solver: Direct})
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +140,8 @@ func TestDirectPrecision(t *testing.T) {
 		if lab, err = New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol}); err != nil {
 			t.Fatal(err)
 		}
-		if task := lab.planTask(); task.Small == gram.Auto || "dense float64" == c.storage != (task.Small == gram.Float64) {
+		if task := lab.planTask(); task.Small == gram.Auto ||
+			"dense float64" == c.storage != (task.Small == gram.Float64) {
 			t.Errorf("%+v: planned in %v", c, task.Small)
 		}
 	}
@@ -149,14 +158,16 @@ func TestDirectPrecision(t *testing.T) {
 		}
 		return 0
 	}}
-	for name, cfg := range map[string]Config{"by name": {Solver: Direct}, "as planned": {}, "float32": {Solver: Direct, Storage: gram.Float32}} {
+	for name, cfg := range map[string]Config{"by name": {Solver: Direct}, "as planned": {},
+		"float32": {Solver: Direct, Storage: gram.Float32}} {
 		cfg.Kernel, cfg.Lambda = near, 1
 		lab, err := New(regression(x), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if name == "as planned" {
-			p := &plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float32, Stored: "float32"}}
+			p := &plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float32,
+				Stored: "float32"}}
 			if lab, err = lab.chosen(p); err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +197,8 @@ func TestDirectPrecision(t *testing.T) {
 		t.Errorf("canceled in the second try: %v, %v", sol, err)
 	}
 	small := newLab(t, regression(x), Config{Kernel: near, Lambda: 1, Solver: Direct, Memory: 40e6})
-	if small.cfg.Memory = small.pointBytes() + direct.Need(direct.Float32Refined, 2001, 1); direct.Need(direct.Float64, 2001, 1) <= small.cfg.Memory {
+	if small.cfg.Memory = small.pointBytes() + direct.Need(direct.Float32Refined, 2001, 1); direct.Need(direct.Float64,
+		2001, 1) <= small.cfg.Memory {
 		t.Fatal("memory for float64")
 	}
 	if sol, err := small.Solve(t.Context()); err != nil || sol.Converged() || sol.Storage != "dense float32-refined" {
@@ -194,7 +206,8 @@ func TestDirectPrecision(t *testing.T) {
 	}
 }
 
-// TestDirectRounding: where rounding hides which side of τ a residual is on, float64 would tell no more, and a direct solve in float32 is not repeated.
+// TestDirectRounding: where rounding hides which side of τ a residual is on, float64 would tell no more, and a direct
+// solve in float32 is not repeated.
 func TestDirectRounding(t *testing.T) {
 	const n = 600
 	x, y := points.NewDense(n, 6, nil), make([]float64, n)
@@ -202,18 +215,20 @@ func TestDirectRounding(t *testing.T) {
 	rng.New(2).Normals(y, 0)
 	train := &datasets.Dataset{Name: "noise", Task: datasets.Regression, X: x, Target: y}
 	lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 4e-4, Tol: 1e-9})
-	lab, err := lab.chosen(&plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float32, Stored: "float32"}})
+	lab, err := lab.chosen(&plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None,
+		Storage: gram.Float32, Stored: "float32"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sol, err := lab.Solve(t.Context())
-	if err != nil || sol.Status != pcg.Undecided || !sol.Reached() || sol.Storage != "dense float32-refined" || !(float64(sol.TrueResidual) <= 1e-9) {
+	if err != nil || sol.Status != pcg.Undecided || !sol.Reached() || sol.Storage != "dense float32-refined" ||
+		!(float64(sol.TrueResidual) <= 1e-9) {
 		t.Errorf("%v, %v", sol, err)
 	}
 }
 
-// TestNearDuplicates: pairs of points at distances from 1e-5 to 1 end converged, by the direct solver or by a sparse inverse,
-// which holds such pairs, in few iterations, also where rates say that factorizations are slow.
+// TestNearDuplicates: pairs of points at distances from 1e-5 to 1 end converged, by the direct solver or by a sparse
+// inverse, which holds such pairs, in few iterations, also where rates say that factorizations are slow.
 func TestNearDuplicates(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	n := DirectBelow + 100
@@ -232,7 +247,8 @@ func TestNearDuplicates(t *testing.T) {
 		r.Keep(plan.RatesFile())
 		sol := mustSolve(t, regression(pairs), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 1e-5, Tol: 1e-5})
 		soon := sol.Plan.Choice.Precond == plan.Vecchia && sol.Iterations <= 10
-		if !sol.Converged() || (sol.Solver == Direct) != (sol.Plan.Choice.Solver == plan.Direct) || sol.Solver != Direct && !soon {
+		if !sol.Converged() || (sol.Solver == Direct) != (sol.Plan.Choice.Solver == plan.Direct) ||
+			sol.Solver != Direct && !soon {
 			t.Errorf("factorizations %g times slower: %v", slow, sol)
 		}
 	}
@@ -262,7 +278,8 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	cfg.Monitor, cfg.Checkpoint = nil, &Checkpoint{Dir: dir, EveryIter: 1, Resume: true}
 	lab = newLab(t, train, cfg)
 	sol, err := lab.Solve(t.Context())
-	if err != nil || !sol.Converged() || testkit.Must(lab.chosen(sol.Plan)).approximation().s != 63 || float64(sol.LambdaP) != 2 || sol.Precond != plan.Nystrom || sol.Iterations < 3 {
+	if err != nil || !sol.Converged() || testkit.Must(lab.chosen(sol.Plan)).approximation().s != 63 ||
+		float64(sol.LambdaP) != 2 || sol.Precond != plan.Nystrom || sol.Iterations < 3 {
 		t.Fatal(sol, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "plan.json"), []byte("{"), 0o666); err != nil {
@@ -272,7 +289,8 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	if err := sol.Forget(); err != nil {
 		t.Fatal(err)
 	}
-	if p, _, err := lab.settledPlan(t.Context()); err != nil || p.Choice.Solver == "" { // nothing is left to resume: planned anew
+	// nothing is left to resume: planned anew
+	if p, _, err := lab.settledPlan(t.Context()); err != nil || p.Choice.Solver == "" {
 		t.Error(p, err)
 	}
 }
@@ -280,26 +298,29 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 // TestPlanOnRanks: ranks take what the first plans, and come to one answer.
 func TestPlanOnRanks(t *testing.T) {
 	sols := make([]*Solution, 2)
-	onEachRank(t, len(sols), DirectBelow+100, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual}, func(rank int, s *Solution) { sols[rank] = s })
+	onEachRank(t, len(sols), DirectBelow+100, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual},
+		func(rank int, s *Solution) { sols[rank] = s })
 	if slices.Contains(sols, nil) {
 		t.Fatal("a rank has no answer")
 	}
 	for rank, s := range sols {
-		if s.Plan == nil || s.Plan.Choice.Solver == plan.Direct || s.Plan.Choice != sols[0].Plan.Choice || s.Plan.Bytes != sols[0].Plan.Bytes {
+		if s.Plan == nil || s.Plan.Choice.Solver == plan.Direct || s.Plan.Choice != sols[0].Plan.Choice ||
+			s.Plan.Bytes != sols[0].Plan.Bytes {
 			t.Fatalf("rank %d: %+v", rank, s.Plan)
 		}
 		if diff := sameAnswer(s, sols[0]); diff != "" || !s.Converged() {
 			t.Errorf("rank %d: %v, %s", rank, s.Status, diff)
 		}
 	}
-	alone := plan.Of(plan.Problem{N: sols[0].N, D: sols[0].D, T: sols[0].T, Storage: gram.Float32, S: sols[0].Plan.Choice.S}, 1)
+	alone := plan.Of(plan.Problem{N: sols[0].N, D: sols[0].D, T: sols[0].T, Storage: gram.Float32,
+		S: sols[0].Plan.Choice.S}, 1)
 	if sols[0].Plan.Bytes >= alone.Most {
 		t.Errorf("a rank of two is to hold %d bytes, one alone %d", sols[0].Plan.Bytes, alone.Most)
 	}
 }
 
-// TestGoesOver: a planned solve that goes wrong, by its iterations or by how it ends, goes over to the direct solver, says so, and comes to the same answer; one that is
-// as planned, or only somewhat slower, does not. No clock enters.
+// TestGoesOver: a planned solve that goes wrong, by its iterations or by how it ends, goes over to the direct solver,
+// says so, and comes to the same answer; one that is as planned, or only somewhat slower, does not. No clock enters.
 func TestGoesOver(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	pairs := kinds(DirectBelow+100, 4, 5)["float64"].(*points.Dense)
@@ -323,9 +344,12 @@ func TestGoesOver(t *testing.T) {
 	} {
 		c.cfg.Kernel, c.cfg.Exact = gauss, StoredResidual
 		lab := newLab(t, train, c.cfg)
-		cg := &plan.Candidate{Solver: plan.CG, Precond: plan.None, Stored: "float32", Iterations: c.planned, Seconds: plan.Seconds{Solve: float64(c.planned + 1), Total: float64(c.planned + 1)}}
-		direct := &plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float64, Stored: "float64", Seconds: plan.Seconds{Factor: c.direct, Total: c.direct}}
-		lab.planned = &plan.Plan{Report: plan.Report{Choice: *cg, Seconds: cg.Seconds, Flags: cg.Flags(), Instead: direct}}
+		cg := &plan.Candidate{Solver: plan.CG, Precond: plan.None, Stored: "float32", Iterations: c.planned,
+			Seconds: plan.Seconds{Solve: float64(c.planned + 1), Total: float64(c.planned + 1)}}
+		direct := &plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float64, Stored: "float64",
+			Seconds: plan.Seconds{Factor: c.direct, Total: c.direct}}
+		lab.planned = &plan.Plan{Report: plan.Report{Choice: *cg, Seconds: cg.Seconds, Flags: cg.Flags(),
+			Instead: direct}}
 		sol, err := lab.Solve(t.Context())
 		if err != nil {
 			t.Fatal(name, err)
@@ -337,7 +361,9 @@ func TestGoesOver(t *testing.T) {
 			continue
 		}
 		done := fmt.Sprintf(" after %d iterations to a residual", c.most)
-		if sol.Solver != Direct || !sol.Converged() || sol.Plan.Choice.Solver != plan.Direct || !strings.Contains(sol.Plan.Over, done) || !strings.Contains(sol.String(), sol.Plan.Over) || sol.Seconds.Plan > sol.Seconds.Total {
+		if sol.Solver != Direct || !sol.Converged() || sol.Plan.Choice.Solver != plan.Direct ||
+			!strings.Contains(sol.Plan.Over, done) || !strings.Contains(sol.String(), sol.Plan.Over) ||
+			sol.Seconds.Plan > sol.Seconds.Total {
 			t.Errorf("%s: %v", name, sol)
 		}
 	}

@@ -33,7 +33,8 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%-3v %s; fewer than 50 iterations: %v; RMSE %.3f, noise 0.1\n", sol.Solver, sol.Status, sol.Iterations < 50, score.RMSE)
+		fmt.Printf("%-3v %s; fewer than 50 iterations: %v; RMSE %.3f, noise 0.1\n", sol.Solver, sol.Status,
+			sol.Iterations < 50, score.RMSE)
 	}
 	// Output:
 	// pcg converged; fewer than 50 iterations: true; RMSE 0.104, noise 0.1

@@ -12,7 +12,8 @@ import (
 )
 
 func lambdaPConfig() Config {
-	return Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 0.01, Solver: PCG, Precond: Features{S: 60}, Tol: 1e-4, Seed: 2, Storage: gram.Float64}
+	return Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 0.01, Solver: PCG, Precond: Features{S: 60}, Tol: 1e-4,
+		Seed: 2, Storage: gram.Float64}
 }
 
 // TestLambdaP compares the sweep with dense spectra and with Solve at each λ_p, for features of
@@ -36,7 +37,8 @@ func TestLambdaP(t *testing.T) {
 				t.Errorf("%s: λ_p = %g: κ %v, bound %g, is %g", name, p.LambdaP, p.Kappa, p.Bound, kappa)
 			}
 			size := l.approximation().s
-			cfg.Precond, cfg.MaxIter = sized(l.cfg.Precond.(approximation), size, p.LambdaP), 200 // Solve's M is a tenth off where that is cheaper (precond.Options.Fast)
+			// Solve's M is a tenth off where that is cheaper (precond.Options.Fast)
+			cfg.Precond, cfg.MaxIter = sized(l.cfg.Precond.(approximation), size, p.LambdaP), 200
 			sol := mustSolve(t, l.train, cfg)
 			if math.Abs(float64(*p.Iterations-sol.Iterations)) > 2+0.15*float64(sol.Iterations) {
 				t.Errorf("%s: λ_p = %g: %d iterations, Solve takes %d", name, p.LambdaP, *p.Iterations, sol.Iterations)
@@ -46,7 +48,8 @@ func TestLambdaP(t *testing.T) {
 			}
 		}
 		if best := r.At(s.BestLambdaP); s.BestS != z.D || best == nil || *best.Iterations != least {
-			t.Errorf("%s: the choice is s = %d, λ_p = %g; the least is %d iterations", name, s.BestS, s.BestLambdaP, least)
+			t.Errorf("%s: the choice is s = %d, λ_p = %g; the least is %d iterations", name, s.BestS, s.BestLambdaP,
+				least)
 		}
 	}
 }

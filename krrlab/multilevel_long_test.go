@@ -19,7 +19,8 @@ func TestMultiLevelLong(t *testing.T) {
 	dir := suite.RealData(t)
 	for _, name := range []string{"mnist", "ijcnn1"} {
 		p := testkit.Must(datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000}))
-		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: p.Info.Sigma}, kernel.Polynomial{Gamma: 0.01, Coef0: 1, Degree: 3}} {
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: p.Info.Sigma},
+			kernel.Polynomial{Gamma: 0.01, Coef0: 1, Degree: 3}} {
 			t.Run(name+" "+k.String(), func(t *testing.T) { countLevels(t, p.Train, k) })
 		}
 	}
@@ -37,10 +38,12 @@ func countLevels(t *testing.T, train *datasets.Dataset, k kernel.Kernel) {
 		check := func(l MeasuredLevel, fm feature.Map) {
 			norm, kappa := denseLevel(t, lab, fm)
 			all++
-			if l.Error.Lo <= norm*1.001 && l.Error.Hi >= norm*0.999 && l.Kappa.Lo <= kappa*1.001 && l.Kappa.Hi >= kappa*0.999 {
+			if l.Error.Lo <= norm*1.001 && l.Error.Hi >= norm*0.999 && l.Kappa.Lo <= kappa*1.001 &&
+				l.Kappa.Hi >= kappa*0.999 {
 				covered++
 			} else {
-				t.Logf("seed %d, %s:%d: error %v, exactly %g; κ %v, exactly %g", seed, l.Sketch, l.Width, l.Error, norm, *l.Kappa, kappa)
+				t.Logf("seed %d, %s:%d: error %v, exactly %g; κ %v, exactly %g", seed, l.Sketch, l.Width, l.Error,
+					norm, *l.Kappa, kappa)
 			}
 			if kappa <= 100 {
 				small++

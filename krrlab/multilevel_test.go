@@ -68,7 +68,8 @@ func checkLevel(t *testing.T, lab *Lab, l MeasuredLevel, dist feature.Dist, same
 	z := testkit.Must(fit.Z(t.Context(), 0))
 	a := testkit.Must(fit.K(t.Context()))
 	w := testkit.Must(precond.New(t.Context(), z, ridge(fit), &precond.Options{Form: precond.FormLInv}))
-	res := testkit.Must(pcg.Solve(t.Context(), a, w, fit.y, &pcg.Options{Tol: cfg.Tol, Aim: solve.Default.Aim, MaxIter: cfg.MaxIter}))
+	res := testkit.Must(pcg.Solve(t.Context(), a, w, fit.y, &pcg.Options{Tol: cfg.Tol, Aim: solve.Default.Aim,
+		MaxIter: cfg.MaxIter}))
 	if res.Iterations != l.Iterations || res.Status != l.Status {
 		t.Errorf("%v: %d iterations (%s), PCG takes %d (%v)", dist, l.Iterations, l.Status, res.Iterations, res.Status)
 	}

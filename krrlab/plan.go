@@ -31,13 +31,16 @@ type PlanOptions struct {
 // Planning reports whether Solve does what Plan chooses.
 func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixed }
 
-// Plan predicts the seconds and bytes of the ways to solve the problem, from counts and the rates of this machine and the
-// iterations that a rule expects, and chooses the one of least training time: what Solve does with AutoSolver. What the
-// configuration sets is held. Seconds depend on the machine and on what else it does, and so may the
-// choice. Package plan has the method. On ranks the first plans, at rates that all measure together, and the others do the same. With a Backend it fails.
+// Plan predicts the seconds and bytes of the ways to solve the problem, from counts and the rates of this machine and
+// the iterations that a rule expects, and chooses the one of least training time: what Solve does with AutoSolver.
+// What the configuration sets is held. Seconds depend on the machine and on what else it does, and so may the choice.
+// Package plan has the method. On ranks the first plans, at rates that all measure together, and the others do the
+// same. With a Backend it fails.
 func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	if l.cfg.Backend != nil {
-		return nil, fmt.Errorf("krrlab: no plan with a Backend: its ranks take pcg or block-pcg with the default preconditioner, or what the Config names")
+		return nil,
+			fmt.Errorf("krrlab: no plan with a Backend: its ranks take pcg or block-pcg with the default " +
+				"preconditioner, or what the Config names")
 	}
 	return run(ctx, l, stage.Plan, o, func(ctx context.Context) (*plan.Plan, error) { return l.makePlan(ctx, o) })
 }
@@ -90,7 +93,8 @@ func (l *Lab) planTask() *plan.Task {
 		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, Prefer: s.Accuracy(), Seed: c.Seed,
 		Order: Vecchia{}.stream(l, 0), Memory: c.Memory, PointBytes: l.pointBytes(), Storage: c.Storage, Tiles: c.Tiles,
 		Drop: s.Preferred() / 4, NoFeatures: noFeatures(c.Kernel),
-		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Tiles == gram.SparseTiles || c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
+		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Tiles == gram.SparseTiles || c.Checkpoint != nil ||
+			c.Stop.Rule != bound.Residual,
 	}
 	if l.open != nil && l.open.fixed {
 		t.Small = gram.Float64
@@ -123,12 +127,12 @@ func (l *Lab) planTask() *plan.Task {
 	return t
 }
 
-// Solve computes the coefficients with the configured solver, or with what Plan chooses where that is left to it. Where ctx or the Monitor ends the iteration
-// it returns the Solution as far as it came, beside the error of ctx or of the Monitor (nil for
-// pcg.ErrStop), with Status Canceled or Stopped. Its coefficients are the last iterate, of least A-norm
-// error so far, or with Repeat > 1 those of a run that was finished. After a stop by the Monitor in an
-// iteration the residuals are recomputed as ever. After the end of ctx they are unknown: History has those
-// by recurrence. Checkpoints stay as they are, to resume from.
+// Solve computes the coefficients with the configured solver, or with what Plan chooses where that is left to it.
+// Where ctx or the Monitor ends the iteration it returns the Solution as far as it came, beside the error of ctx or
+// of the Monitor (nil for pcg.ErrStop), with Status Canceled or Stopped. Its coefficients are the last iterate, of
+// least A-norm error so far, or with Repeat > 1 those of a run that was finished. After a stop by the Monitor in an
+// iteration the residuals are recomputed as ever. After the end of ctx they are unknown: History has those by
+// recurrence. Checkpoints stay as they are, to resume from.
 //
 // There is nothing, and Solve returns nil beside the error, before the first iteration and of the direct
 // solver. On ranks all stop at the iteration at which the Monitor of one says so; where the context of one
@@ -166,7 +170,8 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 		sol, err = m.solve(ctx)
 	}
 	if sol != nil {
-		if wide := fmt.Sprintf("dense %v", direct.Float64); sol.Storage == wide && p.Choice.Storage != gram.Float64 { // float32 did not come to τ
+		// float32 did not come to τ
+		if wide := fmt.Sprintf("dense %v", direct.Float64); sol.Storage == wide && p.Choice.Storage != gram.Float64 {
 			again := *p
 			again.Flags = "--solver direct --storage float64"
 			p = &again

@@ -23,7 +23,8 @@ import (
 )
 
 // denseSpectrum returns the eigenvalues of M⁻¹A, ascending, from Eval and the features' entries alone.
-func denseSpectrum(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, z *points.Dense32, lambdaP float64) []float64 {
+func denseSpectrum(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, z *points.Dense32,
+	lambdaP float64) []float64 {
 	t.Helper()
 	at := rows(x)
 	n := len(at)
@@ -56,13 +57,16 @@ func TestQualityAgainstDense(t *testing.T) {
 				t.Errorf("%v: eigenvalue %d is %v, want %v", k, i, v, want[i])
 			}
 		}
-		if kappa := want[149] / want[0]; !q.Kappa.Covers(kappa) || !q.Exact.Covers(kappa) || !q.Min.Covers(want[0]) || !q.Max.Covers(want[149]) {
+		if kappa := want[149] / want[0]; !q.Kappa.Covers(kappa) || !q.Exact.Covers(kappa) || !q.Min.Covers(want[0]) ||
+			!q.Max.Covers(want[149]) {
 			t.Errorf("%v: κ = %v, ends %v and %v\n%v", k, kappa, want[0], want[149], q)
 		}
-		if !q.Reached || q.Kappa.Width() > 0.051 || q.Kappa.Confidence != 0.95 || len(q.Trace) != q.Steps || len(q.Ritz) != q.Steps {
+		if !q.Reached || q.Kappa.Width() > 0.051 || q.Kappa.Confidence != 0.95 || len(q.Trace) != q.Steps ||
+			len(q.Ritz) != q.Steps {
 			t.Errorf("%v: %v", k, q)
 		}
-		if its := plainIterations(t, l, z); *q.Actual != its || q.Status != pcg.Converged || q.Bound < *q.Actual/4 || math.Abs(float64(q.Predicted-*q.Actual)) > 0.3*float64(*q.Actual)+3 {
+		if its := plainIterations(t, l, z); *q.Actual != its || q.Status != pcg.Converged || q.Bound < *q.Actual/4 ||
+			math.Abs(float64(q.Predicted-*q.Actual)) > 0.3*float64(*q.Actual)+3 {
 			t.Errorf("%v: %d iterations, bound %d, predicted %d; PCG takes %d", k, *q.Actual, q.Bound, q.Predicted, its)
 		}
 	}
@@ -74,7 +78,8 @@ func plainIterations(t *testing.T, l *Lab, z *points.Dense32) int {
 	t.Helper()
 	a := testkit.Must(l.K(t.Context()))
 	m := testkit.Must(precond.New(t.Context(), z, ridge(l), &precond.Options{Form: precond.FormLInv}))
-	res := testkit.Must(pcg.Solve(t.Context(), a, m, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: solve.Default.Aim, MaxIter: l.cfg.MaxIter}))
+	res := testkit.Must(pcg.Solve(t.Context(), a, m, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: solve.Default.Aim,
+		MaxIter: l.cfg.MaxIter}))
 	return res.Iterations
 }
 
@@ -89,7 +94,8 @@ func TestQualityForms(t *testing.T) {
 	}
 	ref := newReference(t, cfg.Kernel, x, 0.1, mat.NewDense(120, 1, nil))
 	v := testkit.Eigenvalues(t, ref.a)
-	if !q.Kappa.Covers(v[119]/v[0]) || math.Abs(q.Exact.Value-v[119]/v[0]) > 1e-8*q.Exact.Value || q.Actual != nil || q.S != 0 {
+	if !q.Kappa.Covers(v[119]/v[0]) || math.Abs(q.Exact.Value-v[119]/v[0]) > 1e-8*q.Exact.Value || q.Actual != nil ||
+		q.S != 0 {
 		t.Errorf("κ(A) = %v: %v", v[119]/v[0], q)
 	}
 	cfg.Precond = Nystrom{S: 40}
@@ -100,7 +106,8 @@ func TestQualityForms(t *testing.T) {
 }
 
 // kappaCoverage counts over seeds how often κ's interval covers the exact value, and how often hi/lo is at most 1.5.
-func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, seeds int, o QualityOptions) (covered, narrow int, most float64) {
+func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, seeds int, o QualityOptions) (covered,
+	narrow int, most float64) {
 	t.Helper()
 	o.NoSolve = true
 	for i := range seeds {
@@ -134,7 +141,8 @@ func TestQualityCoverage(t *testing.T) {
 	dir := os.Getenv("KRRLAB_DATA")
 	if suite.Scale(0, 0, 1) == 0 || dir == "" {
 		x := kinds(250, 6, 2)["float32"]
-		check("small", regression(x), Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG, Precond: Features{S: 100, LambdaP: 0.1}}, 20)
+		check("small", regression(x), Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG,
+			Precond: Features{S: 100, LambdaP: 0.1}}, 20)
 		return
 	}
 	if lib, err := accel.OpenBLAS(); err == nil {
@@ -151,12 +159,13 @@ func TestQualityCoverage(t *testing.T) {
 	}
 }
 
-// TestVecchiaCoverage: intervals of the sparse inverse's κ cover the exact one at the rate they state, less three standard
-// deviations, with pivots, with neighbors and with both, after few steps of Lanczos as after many.
+// TestVecchiaCoverage: intervals of the sparse inverse's κ cover the exact one at the rate they state, less three
+// standard deviations, with pivots, with neighbors and with both, after few steps of Lanczos as after many.
 func TestVecchiaCoverage(t *testing.T) {
 	starts := suite.Scale(20, 60, 200)
 	train := regression(kinds(150, 3, 2)["float32"])
-	for _, p := range []Vecchia{{S: 10, Neighbors: 6, Damping: 0.5}, {Neighbors: 6, Damping: 1}, {S: 10, Neighbors: -1}} {
+	for _, p := range []Vecchia{{S: 10, Neighbors: 6, Damping: 0.5}, {Neighbors: 6, Damping: 1},
+		{S: 10, Neighbors: -1}} {
 		for _, o := range []QualityOptions{{}, {Confidence: 0.6, Steps: 12}} {
 			cfg := Config{Kernel: kernel.Matern32{Sigma: 1}, Lambda: 0.01, Precond: p, Storage: gram.Float64}
 			covered, _, kappa := kappaCoverage(t, train, cfg, starts, o)
@@ -169,21 +178,23 @@ func TestVecchiaCoverage(t *testing.T) {
 	}
 }
 
-// TestQualityUnknown: where rows repeat and λ is below the rounding of K nothing bounds κ from above, and no eigenvalue tells it:
-// the lines say so in words.
+// TestQualityUnknown: where rows repeat and λ is below the rounding of K nothing bounds κ from above, and no
+// eigenvalue tells it: the lines say so in words.
 func TestQualityUnknown(t *testing.T) {
 	x := make([]float64, 60)
 	for i := range x {
 		x[i] = float64(i % 10)
 	}
-	train := &datasets.Dataset{Name: "repeated", Task: datasets.Regression, X: points.NewDense(60, 1, x), Target: slices.Clone(x)}
+	train := &datasets.Dataset{Name: "repeated", Task: datasets.Regression, X: points.NewDense(60, 1, x),
+		Target: slices.Clone(x)}
 	lab := testkit.Must(New(train, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 1e-18, Precond: None{}}))
 	q := testkit.Must(lab.Quality(t.Context(), QualityOptions{}))
 	if q.Exact == nil || !math.IsNaN(q.Exact.Value) || !math.IsInf(q.Exact.Hi, 1) {
 		t.Fatalf("κ = %v by all eigenvalues", q.Exact)
 	}
 	lines := q.String() + q.Plot().Title
-	if strings.Contains(lines, "NaN") || strings.Contains(lines, "Inf") || !strings.Contains(lines, "without an upper bound, as rounding in float64 may hide the least of them") {
+	if strings.Contains(lines, "NaN") || strings.Contains(lines, "Inf") ||
+		!strings.Contains(lines, "without an upper bound, as rounding in float64 may hide the least of them") {
 		t.Error(lines)
 	}
 }

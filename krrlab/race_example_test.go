@@ -11,7 +11,8 @@ import (
 
 // Landmarks race against no preconditioner.
 func ExampleLab_Race() {
-	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG, Precond: krrlab.Nystrom{S: 200}}
+	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG,
+		Precond: krrlab.Nystrom{S: 200}}
 	lab, err := krrlab.New(datasets.SyntheticRegression(1000, 4, 0.1, 1), cfg)
 	if err != nil {
 		panic(err)

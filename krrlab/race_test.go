@@ -18,14 +18,16 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestRace: each runner has the residuals that a solve by its name has, the winner reaches τ, several right-hand sides race too, and
-// K is left for what follows.
+// TestRace: each runner has the residuals that a solve by its name has, the winner reaches τ, several right-hand
+// sides race too, and K is left for what follows.
 func TestRace(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 1}
-	cfg := Config{Kernel: k, Lambda: 0.3, Seed: 4, Solver: PCG, Precond: Nystrom{S: 60}, Tol: 1e-8, Exact: StoredResidual}
+	cfg := Config{Kernel: k, Lambda: 0.3, Seed: 4, Solver: PCG, Precond: Nystrom{S: 60}, Tol: 1e-8,
+		Exact: StoredResidual}
 	lab := sketchLab(t, cfg)
 	r, err := lab.Race(t.Context(), RaceOptions{})
-	if err != nil || len(r.Racers) != 5 || r.Racers[0].Name != "none" || r.Best() == nil || r.Best().Phase != race.Done || r.Columns < r.Steps {
+	if err != nil || len(r.Racers) != 5 || r.Racers[0].Name != "none" || r.Best() == nil ||
+		r.Best().Phase != race.Done || r.Columns < r.Steps {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if w := r.Best(); !(slices.Min(w.Residuals) <= 1e-8) || float64(w.Predicted) != float64(w.Iterations) {
@@ -59,7 +61,8 @@ func TestRace(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Lambda = 0.1
-	if r, err = newLab(t, data.Train, cfg).Race(t.Context(), RaceOptions{Runners: []string{"nystrom"}}); err != nil || r.T < 2 || r.Best() == nil || r.Product == 0 {
+	if r, err = newLab(t, data.Train, cfg).Race(t.Context(), RaceOptions{Runners: []string{"nystrom"}}); err != nil ||
+		r.T < 2 || r.Best() == nil || r.Product == 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -72,7 +75,8 @@ func TestRaceOnRanks(t *testing.T) {
 		var wg sync.WaitGroup
 		for rank, c := range comm.Local(size, comm.Options{}) {
 			wg.Go(func() {
-				lab, err := New(ranksProblem(700), Config{Kernel: gauss, Lambda: 0.3, Seed: 5, Solver: PCG, Tol: 1e-6, Comm: c})
+				lab, err := New(ranksProblem(700), Config{Kernel: gauss, Lambda: 0.3, Seed: 5, Solver: PCG, Tol: 1e-6,
+					Comm: c})
 				if err == nil {
 					reports[rank], err = lab.Race(t.Context(), RaceOptions{})
 				}
@@ -99,14 +103,17 @@ func TestRaceLimits(t *testing.T) {
 	}
 	lab.cfg.Memory = lab.vectors() + k.Bytes() + 4*500*60 + 24*60*60 // for one of them
 	r, err := lab.Race(t.Context(), RaceOptions{Runners: []string{"nystrom", "rpcholesky"}})
-	if err != nil || r.Racers[1].Phase == race.Out || r.Racers[2].Phase != race.Out || !strings.Contains(r.String(), "more than the limit") {
+	if err != nil || r.Racers[1].Phase == race.Out || r.Racers[2].Phase != race.Out ||
+		!strings.Contains(r.String(), "more than the limit") {
 		t.Errorf("%v, %v", r, err)
 	}
 	lab.cfg.Memory = 0
 	testkit.Fails(t, testkit.ErrOf(lab.Race(t.Context(), RaceOptions{Runners: []string{"magic"}})), "magic")
-	testkit.Fails(t, testkit.ErrOf(sketchLab(t, Config{Kernel: gauss, Lambda: 1, Solver: CG}).Race(t.Context(), RaceOptions{})), "no rank that all could have")
+	testkit.Fails(t, testkit.ErrOf(sketchLab(t, Config{Kernel: gauss, Lambda: 1, Solver: CG}).Race(t.Context(),
+		RaceOptions{})), "no rank that all could have")
 	eval := kernel.Func{Name: "eval", F: kernel.Gaussian{Sigma: 1}.Eval}
-	if r, err := sketchLab(t, Config{Kernel: eval, Lambda: 0.3, Solver: PCG, Precond: RPCholesky{}}).Race(t.Context(), RaceOptions{}); err != nil || len(r.Racers) != 4 {
+	if r, err := sketchLab(t, Config{Kernel: eval, Lambda: 0.3, Solver: PCG, Precond: RPCholesky{}}).Race(t.Context(),
+		RaceOptions{}); err != nil || len(r.Racers) != 4 {
 		t.Errorf("a kernel without features: %v, %v", r, err)
 	}
 }
@@ -130,14 +137,16 @@ func TestRaceEnded(t *testing.T) {
 		return nil
 	}
 	r, err := sketchLab(t, cfg).Race(ctx, RaceOptions{Runners: []string{"nystrom"}})
-	if !errors.Is(err, context.Canceled) || r == nil || r.Best() != nil || len(seen) != 2 || !strings.Contains(r.String(), "nobody") {
+	if !errors.Is(err, context.Canceled) || r == nil || r.Best() != nil || len(seen) != 2 ||
+		!strings.Contains(r.String(), "nobody") {
 		t.Errorf("%v, %v, seen %v", r, err, seen)
 	}
 }
 
 // TestRaceShown: the report's lines, table, picture and JSON.
 func TestRaceShown(t *testing.T) {
-	lab := sketchLab(t, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.3, Tol: 1e-6, Solver: PCG, Precond: Features{S: 60}})
+	lab := sketchLab(t, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.3, Tol: 1e-6, Solver: PCG,
+		Precond: Features{S: 60}})
 	r, err := lab.Race(t.Context(), RaceOptions{Runners: []string{"nystrom", "features"}})
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +166,8 @@ func TestRaceShown(t *testing.T) {
 		t.Errorf("%d rows", rows)
 	}
 	f := r.Plot()
-	if len(f.Panels) < 1 || len(f.Panels[0].Series) < 2 || f.Panels[0].Series[0].Name != "M = I" || f.Panels[0].Series[0].X[0] != 0 || len(f.Panels[0].Marks) != 1 {
+	if len(f.Panels) < 1 || len(f.Panels[0].Series) < 2 || f.Panels[0].Series[0].Name != "M = I" ||
+		f.Panels[0].Series[0].X[0] != 0 || len(f.Panels[0].Marks) != 1 {
 		t.Errorf("%+v", f)
 	}
 	if !strings.Contains(r.HTML(), "winner") {

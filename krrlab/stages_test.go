@@ -38,7 +38,8 @@ var stageCases = map[string]struct {
 		`{"Test": "theorem7", "Constants": {"Theta": 0.36, "Alpha": 0.56, "Gamma": 0.54}, "First": 64, "Max": 64, "Sketched": true}`},
 	"multilevel": {Config{Precond: Features{S: 40}}, "multilevel",
 		`{"Levels": [{"Sketch": "features", "Width": 900}, {"Sketch": "srht", "Width": 128}, {"Sketch": "gaussian", "Width": 40}]}`},
-	"multilevel without room": {Config{Precond: Features{S: 40}, Memory: 700_000, Storage: gram.Recompute}, "multilevel",
+	"multilevel without room": {Config{Precond: Features{S: 40}, Memory: 700_000, Storage: gram.Recompute},
+		"multilevel",
 		`{"Levels": [{"Sketch": "features", "Width": 256}, {"Sketch": "gaussian", "Width": 40}]}`},
 	"lambda-p":          {Config{Precond: Features{S: 40}}, "lambda-p", `{"Points": 3, "Columns": 1}`},
 	"lambda-p map":      {Config{Precond: RPCholesky{S: 40}}, "lambda-p", `{"Grid": [0.1, 1], "Sizes": [20, 40]}`},
@@ -53,8 +54,9 @@ var stageCases = map[string]struct {
 	"tune exact": {Config{}, stage.Tune, `{"Kernels": ["gaussian"]}`},
 }
 
-// TestStages runs every stage without ranks on 1 and 2 threads, after another stage, and on 1, 2 and 3 ranks (make test: on 2):
-// the same JSON, times aside, that comes back as the same value, and a table, a picture and a page of it.
+// TestStages runs every stage without ranks on 1 and 2 threads, after another stage, and on 1, 2 and 3 ranks (make
+// test: on 2): the same JSON, times aside, that comes back as the same value, and a table, a picture and a page of
+// it.
 func TestStages(t *testing.T) {
 	accel.Use(nil)
 	setThreads(t, 1)
@@ -83,7 +85,11 @@ func TestStages(t *testing.T) {
 				if group == nil {
 					checkStage(t, s)
 				}
-				return testkit.Timeless(s, func(key string, of map[string]any) bool { return key == "s" && of["status"] == string(sketchsize.None) })
+				return testkit.Timeless(s,
+					func(key string,
+						of map[string]any) bool {
+						return key == "s" && of["status"] == string(sketchsize.None)
+					})
 			}
 			lone := one(nil, false)
 			accel.SetThreads(2)
@@ -132,7 +138,8 @@ func checkStage(t *testing.T, s Stage) {
 	if err := s.Plot().Validate(); err != nil {
 		t.Error(err)
 	}
-	if page := s.HTML(); len(s.Table().Rows) == 0 || !strings.Contains(page, "<svg") || !strings.Contains(page, "<table") {
+	if page := s.HTML(); len(s.Table().Rows) == 0 || !strings.Contains(page, "<svg") ||
+		!strings.Contains(page, "<table") {
 		t.Errorf("the views lack something:\n%s", page)
 	}
 	if lines := s.String(); lines == "" || strings.Contains(lines, "NaN") || strings.Contains(lines, "Inf") {
@@ -144,25 +151,34 @@ func checkStage(t *testing.T, s Stage) {
 func TestStageArguments(t *testing.T) {
 	for name, cases := range map[stage.Name]map[string]string{
 		"lambda-p": {
-			`{"Grid": [0, 1]}`: "Grid 0", `{"Grid": [-2]}`: "Grid -2", `{"Sizes": [10, 51]}`: "s = 51", `{"Confidence": 1.5}`: "Confidence 1.5",
-			`{"Points": -1}`: "Points -1", `{"Width": -0.1}`: "Width -0.1", `{"Map": true, "Sizes": [3]}`: "exclude each other", `{"Columns": 2}`: "there are 1",
+			`{"Grid": [0, 1]}`: "Grid 0", `{"Grid": [-2]}`: "Grid -2", `{"Sizes": [10, 51]}`: "s = 51",
+			`{"Confidence": 1.5}`: "Confidence 1.5",
+			`{"Points": -1}`:      "Points -1", `{"Width": -0.1}`: "Width -0.1",
+			`{"Map": true, "Sizes": [3]}`: "exclude each other", `{"Columns": 2}`: "there are 1",
 		},
-		"quality": {`{"Confidence": 1}`: "Confidence 1", `{"Confidence": -0.5}`: "Confidence -0.5", `{"Width": -1}`: "Width -1", `{"Steps": -3}`: "Steps -3"},
+		"quality": {`{"Confidence": 1}`: "Confidence 1", `{"Confidence": -0.5}`: "Confidence -0.5",
+			`{"Width": -1}`: "Width -1", `{"Steps": -3}`: "Steps -3"},
 		"statdim": {
-			`{"Method": "nine"}`: `Method "nine": want one of`, `{"Confidence": 1}`: "Confidence 1", `{"Width": -1}`: "Width -1",
-			`{"MaxProbes": 3}`: "at least 16", `{"Lambdas": [1, 0]}`: "Lambdas 0", `{"Measure": true}`: "Measure goes with Method free",
+			`{"Method": "nine"}`: `Method "nine": want one of`, `{"Confidence": 1}`: "Confidence 1",
+			`{"Width": -1}`:    "Width -1",
+			`{"MaxProbes": 3}`: "at least 16", `{"Lambdas": [1, 0]}`: "Lambdas 0",
+			`{"Measure": true}`: "Measure goes with Method free",
 		},
 		"sketch-size": {
-			`{"Max": 51}`: "s = 51", `{"First": 60}`: "s = 60", `{"Target": 0.5}`: "Target 0.5", `{"Test": "none"}`: `"none"`, `{"Confidence": 1}`: "Confidence 1",
+			`{"Max": 51}`: "s = 51", `{"First": 60}`: "s = 60", `{"Target": 0.5}`: "Target 0.5",
+			`{"Test": "none"}`: `"none"`, `{"Confidence": 1}`: "Confidence 1",
 			`{"Test": "theorem7"}`: "λ_p = 3",
 		},
 		"multilevel": {
-			`{"Confidence": 1}`: "Confidence 1", `{"Work": -1}`: "want a positive number", `{"Levels": [{"Sketch": "features", "Width": 51}]}`: "s = 51 for n = 50",
+			`{"Confidence": 1}`: "Confidence 1", `{"Work": -1}`: "want a positive number",
+			`{"Levels": [{"Sketch": "features", "Width": 51}]}`: "s = 51 for n = 50",
 		},
 	} {
 		for o, want := range cases {
-			l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20, LambdaP: 3}})
-			if s, err := l.RunNamed(t.Context(), name, []byte(o)); s != nil || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			l := newLab(t, regression(kinds(50, 3, 1)["float64"]),
+				Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20, LambdaP: 3}})
+			if s, err := l.RunNamed(t.Context(), name, []byte(o)); s != nil || err == nil ||
+				!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s, %s: %v, want %q", name, o, err, want)
 			}
 			if name == "sketch-size" && l.k.a != nil {
@@ -198,14 +214,17 @@ func TestStagesInterrupted(t *testing.T) {
 			p := s.(*LambdaP)
 			return len(p.Sweeps) == 2 && p.Sweeps[1].Points[0].Steps == 3 && p.BestS != 0
 		}},
-		{"sketch-size", `{"First": 16, "Target": 1.01}`, func(e Event) bool { return e.Stage == "sketch-size" && e.Done == 1 }, func(s Stage) bool {
-			z := s.(*SketchSize)
-			return len(z.Rungs) == 1 && z.Status == sketchsize.Interrupted && z.S == 16
-		}},
-		{"multilevel", `{"Levels": [{"Sketch": "features", "Width": 100}, {"Sketch": "srht", "Width": 50}, {"Sketch": "gaussian", "Width": 20}]}`,
+		{"sketch-size", `{"First": 16, "Target": 1.01}`,
+			func(e Event) bool { return e.Stage == "sketch-size" && e.Done == 1 }, func(s Stage) bool {
+				z := s.(*SketchSize)
+				return len(z.Rungs) == 1 && z.Status == sketchsize.Interrupted && z.S == 16
+			}},
+		{"multilevel",
+			`{"Levels": [{"Sketch": "features", "Width": 100}, {"Sketch": "srht", "Width": 50}, {"Sketch": "gaussian", "Width": 20}]}`,
 			func(e Event) bool { return strings.HasPrefix(e.Detail, "level 1, features:100") }, func(s Stage) bool {
 				m := s.(*MultiLevel)
-				return len(m.Chain) == 2 && len(m.OneLevel) == 2 && m.Chain[0].Level == 2 && strings.Contains(m.String(), "level 3")
+				return len(m.Chain) == 2 && len(m.OneLevel) == 2 && m.Chain[0].Level == 2 &&
+					strings.Contains(m.String(), "level 3")
 			}},
 		{"statdim", `{"Method": "hutchinson", "Width": 1e-4}`, secondBatch, sixteenProbes},
 		{"statdim", `{"Method": "slq", "Width": 1e-4}`, secondBatch, sixteenProbes},
@@ -246,7 +265,8 @@ func TestMultiLevelMemory(t *testing.T) {
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{Limit: 10 * time.Second}) {
 		wg.Go(func() {
-			cfg := Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40}, Storage: gram.Recompute, Seed: 5, Comm: c}
+			cfg := Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40}, Storage: gram.Recompute, Seed: 5,
+				Comm: c}
 			if r == 1 {
 				cfg.Memory = 700_000
 			}
@@ -255,7 +275,8 @@ func TestMultiLevelMemory(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			m, err := lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: feature.Levels{{Sketch: "features", Width: 256}, {Sketch: "gaussian", Width: 40}}})
+			m, err := lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: feature.Levels{{Sketch: "features",
+				Width: 256}, {Sketch: "gaussian", Width: 40}}})
 			if err != nil {
 				t.Errorf("rank %d: %v", r, err)
 				return
@@ -296,7 +317,8 @@ func TestStagesOnRanksMemory(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, c := range comm.Local(2, comm.Options{Limit: 2 * time.Second}) {
 			wg.Go(func() {
-				lab, err := New(ranksProblem(300), Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40}, Storage: gram.Recompute, Comm: c})
+				lab, err := New(ranksProblem(300), Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40},
+					Storage: gram.Recompute, Comm: c})
 				if err == nil {
 					err = run(lab)
 				}

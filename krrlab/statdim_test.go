@@ -46,19 +46,22 @@ func statDimLab(t testing.TB, cfg Config) *Lab {
 // TestStatDim checks every method and preconditioner against the eigenvalues of K, at the λ
 // asked and along the curve.
 func TestStatDim(t *testing.T) {
-	for _, p := range []Preconditioner{Features{S: 60, LambdaP: 0.1}, Nystrom{S: 60, LambdaP: 0.1}, RPCholesky{S: 60, LambdaP: 0.1}, None{}} {
+	for _, p := range []Preconditioner{Features{S: 60, LambdaP: 0.1}, Nystrom{S: 60, LambdaP: 0.1},
+		RPCholesky{S: 60, LambdaP: 0.1}, None{}} {
 		l := statDimLab(t, Config{Lambda: 0.05, Seed: 3, Precond: p, Storage: gram.Float64})
 		mu := eigenvalues(t, l)
 		for _, m := range statDimMethods {
 			if m == FreeStatDim && p == Preconditioner(None{}) {
 				continue
 			}
-			s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m, Confidence: 0.999, Measure: m == FreeStatDim}))
+			s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m, Confidence: 0.999,
+				Measure: m == FreeStatDim}))
 			if exact := dimension(mu, 0.05); !s.Estimate.Covers(exact) || m != FreeStatDim && !s.Reached {
 				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", p, m, exact, s.Estimate, s.Reached)
 			}
 			for _, c := range s.Curve {
-				if exact := dimension(mu, c.Lambda); !c.Estimate.Covers(exact) || c.Estimate.Lo > c.Estimate.Value || c.Estimate.Hi < c.Estimate.Value {
+				if exact := dimension(mu, c.Lambda); !c.Estimate.Covers(exact) || c.Estimate.Lo > c.Estimate.Value ||
+					c.Estimate.Hi < c.Estimate.Value {
 					t.Errorf("%v, %v: s_%g = %.6g, got %v", p, m, c.Lambda, exact, c.Estimate)
 				}
 			}
@@ -87,7 +90,8 @@ func TestStatDimCoverage(t *testing.T) {
 		for _, m := range []StatDimMethod{Hutchinson, SLQ} {
 			covered, reached, start := 0, 0, time.Now()
 			for seed := range 100 {
-				l := newLab(t, p.Train, Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Solver: PCG, Seed: uint64(seed)})
+				l := newLab(t, p.Train, Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Solver: PCG,
+					Seed: uint64(seed)})
 				if shared == nil {
 					if shared, err = l.K(t.Context()); err != nil {
 						t.Fatal(err)
@@ -103,7 +107,8 @@ func TestStatDimCoverage(t *testing.T) {
 					reached++
 				}
 			}
-			t.Logf("%s, %v: s_λ = %.5g covered in %d of 100 seeds, width reached in %d, %.0f s", name, m, exact, covered, reached, time.Since(start).Seconds())
+			t.Logf("%s, %v: s_λ = %.5g covered in %d of 100 seeds, width reached in %d, %.0f s", name, m, exact,
+				covered, reached, time.Since(start).Seconds())
 			if covered < 90 || reached < 90 {
 				t.Errorf("%s, %v: covered %d, reached %d of 100", name, m, covered, reached)
 			}

@@ -17,14 +17,19 @@ import (
 // TestTablesOutward: tables show the ends of intervals, and bounds, rounded outward, as the lines do.
 func TestTablesOutward(t *testing.T) {
 	e := estimate.Interval{Value: 2, Lo: 1.23456, Hi: 2.34543, Confidence: 0.95}
-	rung := sketchsize.Rung{Kappa: estimate.Interval{Value: 2, Lo: 1, Hi: 3}, Conditions: &sketchsize.Conditions{Norm: e, Low: e, High: e}}
+	rung := sketchsize.Rung{Kappa: estimate.Interval{Value: 2, Lo: 1, Hi: 3},
+		Conditions: &sketchsize.Conditions{Norm: e, Low: e, High: e}}
 	for _, s := range []stage.Stage{
-		&loo.Result{Classes: true, Scores: []loo.Score{{Error: e}}}, &statdim.Result{Numbers: statdim.Numbers{Estimate: e}},
+		&loo.Result{Classes: true, Scores: []loo.Score{{Error: e}}},
+		&statdim.Result{Numbers: statdim.Numbers{Estimate: e}},
 		&lambdap.Result{Sweeps: []*lambdap.Sweep{{Points: []lambdap.Point{{Kappa: e, Bound: 2.34543}}}}},
-		&multilevel.Result{Chain: []multilevel.Level{{Measured: multilevel.Measured{Error: e, Kappa: &e}}}}, &quality.Result{Kappa: e, Max: e, Min: e, Certain: 2.34543},
-		&sketchsize.Result{Test: sketchsize.Theorem7, Rungs: []sketchsize.Rung{rung}}, &sketchsize.Result{Rungs: []sketchsize.Rung{{Kappa: e}}},
+		&multilevel.Result{Chain: []multilevel.Level{{Measured: multilevel.Measured{Error: e, Kappa: &e}}}},
+		&quality.Result{Kappa: e, Max: e, Min: e, Certain: 2.34543},
+		&sketchsize.Result{Test: sketchsize.Theorem7, Rungs: []sketchsize.Rung{rung}},
+		&sketchsize.Result{Rungs: []sketchsize.Rung{{Kappa: e}}},
 	} {
-		if text := s.Table().Text(); !strings.Contains(text, "1.234") || !strings.Contains(text, "2.346") || strings.Contains(text, "1.235") || strings.Contains(text, "2.345") {
+		if text := s.Table().Text(); !strings.Contains(text, "1.234") || !strings.Contains(text, "2.346") ||
+			strings.Contains(text, "1.235") || strings.Contains(text, "2.345") {
 			t.Errorf("%T:\n%s", s, text)
 		}
 	}

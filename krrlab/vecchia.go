@@ -16,8 +16,9 @@ import (
 // F leaves, ω(K−FFᵀ)+λI, on the neighbors of each point (package vecchia). It is for narrow kernels, of whose K no
 // features or landmarks capture much.
 type Vecchia struct {
-	S         int     // rank r of F, 0 ≤ r ≤ n; default: 0, no F
-	Neighbors int     // entries k in a row of G beside the diagonal, negative: none; default: by a rule, 15 to 120 (vecchia.Options)
+	S int // rank r of F, 0 ≤ r ≤ n; default: 0, no F
+	// entries k in a row of G beside the diagonal, negative: none; default: by a rule, 15 to 120 (vecchia.Options)
+	Neighbors int
 	Damping   float64 // ω in (0, 1]; default: by a rule
 }
 

@@ -29,7 +29,8 @@ var generated = map[string]struct {
 	"clusters": {6, func(i, c, n int, e []float64) float64 {
 		return 2*e[6*cluster(i, n)+c] + e[6*i+c]/math.Sqrt(float64(1+cluster(i, n)))
 	}},
-	"jittered grid":   {2, func(i, c, n int, e []float64) float64 { return (float64([]int{i % 50, i / 50}[c]) + e[2*i+c]/5) / 50 }},
+	"jittered grid": {2,
+		func(i, c, n int, e []float64) float64 { return (float64([]int{i % 50, i / 50}[c]) + e[2*i+c]/5) / 50 }},
 	"near duplicates": {5, func(i, c, n int, e []float64) float64 { return e[5*(i%(n/3))+c] + e[5*i+c]/1000 }},
 	"noise in R⁵⁰":    {50, func(i, c, n int, e []float64) float64 { return e[50*i+c] }},
 }
@@ -44,7 +45,8 @@ func generate(name string, n int) *datasets.Dataset {
 	for what, to := range map[string][]float64{"points": e, "weights": w, "noise": noise} {
 		rng.New(11).Sub(name).Sub(what).Normals(to, 0)
 	}
-	out := &datasets.Dataset{Name: name, Task: datasets.Regression, X: points.NewDense(n, d, nil), Target: make([]float64, n)}
+	out := &datasets.Dataset{Name: name, Task: datasets.Regression, X: points.NewDense(n, d, nil),
+		Target: make([]float64, n)}
 	for i := range n {
 		var sum float64
 		for c := range d {
@@ -58,9 +60,9 @@ func generate(name string, n int) *datasets.Dataset {
 }
 
 // TestVecchiaAgainstPivots: with its own k and ω the sparse inverse on n/40 and n/10 pivots takes at most 0.75 of the
-// iterations that the pivots alone take, with the better of λ_p = λ and 10λ, in the median over ten problems, and at most
-// 1.05 on each (n = 3,000, λ = 0.01, three seeds). Below the line are problems that the rule was not made for. The rows
-// are those of docs/stages/vecchia.md.
+// iterations that the pivots alone take, with the better of λ_p = λ and 10λ, in the median over ten problems, and at
+// most 1.05 on each (n = 3,000, λ = 0.01, three seeds). Below the line are problems that the rule was not made for.
+// The rows are those of docs/stages/vecchia.md.
 func TestVecchiaAgainstPivots(t *testing.T) {
 	dir := suite.RealData(t)
 	var ratios []float64
@@ -69,11 +71,15 @@ func TestVecchiaAgainstPivots(t *testing.T) {
 		k    kernel.Kernel
 		most float64
 	}{
-		{"mnist", kernel.Gaussian{Sigma: 8.5}, 1.05}, {"covtype-sample", kernel.Gaussian{Sigma: 0.1}, 1.05}, {"covtype-sample", kernel.Gaussian{Sigma: 0.3}, 1.05},
-		{"ijcnn1", kernel.Gaussian{Sigma: 0.3}, 1.05}, {"protein", kernel.Gaussian{Sigma: 1}, 1.05}, {"cal-housing", kernel.Gaussian{Sigma: 1}, 1.05},
-		{"abalone", kernel.Gaussian{Sigma: 3}, 1.05}, {"adult", kernel.Gaussian{Sigma: 8}, 1.05}, {"usps", kernel.Gaussian{Sigma: 8}, 1.05},
+		{"mnist", kernel.Gaussian{Sigma: 8.5}, 1.05}, {"covtype-sample", kernel.Gaussian{Sigma: 0.1}, 1.05},
+		{"covtype-sample", kernel.Gaussian{Sigma: 0.3}, 1.05},
+		{"ijcnn1", kernel.Gaussian{Sigma: 0.3}, 1.05}, {"protein", kernel.Gaussian{Sigma: 1}, 1.05},
+		{"cal-housing", kernel.Gaussian{Sigma: 1}, 1.05},
+		{"abalone", kernel.Gaussian{Sigma: 3}, 1.05}, {"adult", kernel.Gaussian{Sigma: 8}, 1.05},
+		{"usps", kernel.Gaussian{Sigma: 8}, 1.05},
 		{"synthetic-regression", kernel.Gaussian{Sigma: 1}, 1.05},
-		{"protein", kernel.Laplacian{Sigma: 1}, 0}, {"protein", kernel.Matern32{Sigma: 1}, 0}, {"mnist", kernel.Gaussian{Sigma: 3}, 0}, {"clusters", kernel.Gaussian{Sigma: 1}, 0},
+		{"protein", kernel.Laplacian{Sigma: 1}, 0}, {"protein", kernel.Matern32{Sigma: 1}, 0},
+		{"mnist", kernel.Gaussian{Sigma: 3}, 0}, {"clusters", kernel.Gaussian{Sigma: 1}, 0},
 		{"jittered grid", kernel.Gaussian{Sigma: 0.1}, 0}, {"near duplicates", kernel.Gaussian{Sigma: 1}, 0},
 		{"curve in R²⁰", kernel.Gaussian{Sigma: 1}, 0}, {"noise in R⁵⁰", kernel.Gaussian{Sigma: 7}, 0},
 	} {
@@ -81,7 +87,8 @@ func TestVecchiaAgainstPivots(t *testing.T) {
 		if _, made := generated[c.name]; made {
 			train = generate(c.name, 3000)
 		} else {
-			pair := testkit.Must(datasets.Load(t.Context(), c.name, &datasets.LoadOptions{Dirs: []string{dir}, N: 3000}))
+			pair := testkit.Must(datasets.Load(t.Context(), c.name,
+				&datasets.LoadOptions{Dirs: []string{dir}, N: 3000}))
 			train = pair.Train
 		}
 		none := 0
@@ -89,7 +96,8 @@ func TestVecchiaAgainstPivots(t *testing.T) {
 			var took, alone, alone10 []int
 			var choice string
 			for seed := range uint64(3) {
-				l := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: c.k, Lambda: 0.01, Precond: krrlab.None{}, Solver: krrlab.CG, Seed: seed + 1, Storage: gram.Float32}))
+				l := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: c.k, Lambda: 0.01, Precond: krrlab.None{},
+					Solver: krrlab.CG, Seed: seed + 1, Storage: gram.Float32}))
 				if none == 0 {
 					none, _ = iterations(t, l, nil)
 				}
@@ -105,7 +113,8 @@ func TestVecchiaAgainstPivots(t *testing.T) {
 			}
 			mid := func(of []int) int { slices.Sort(of); return of[1] }
 			ratio := float64(mid(took)) / float64(min(mid(alone), mid(alone10)))
-			t.Logf("| %s, %v | %d | %d | %d, %d | %s | %d | %.2f |", c.name, c.k, train.Len()/part, none, mid(alone), mid(alone10), choice, mid(took), ratio)
+			t.Logf("| %s, %v | %d | %d | %d, %d | %s | %d | %.2f |", c.name, c.k, train.Len()/part, none, mid(alone),
+				mid(alone10), choice, mid(took), ratio)
 			if c.most > 0 {
 				if ratios = append(ratios, ratio); ratio > c.most {
 					t.Errorf("%s: %.2f of the iterations of pivots, want at most %g", c.name, ratio, c.most)

@@ -28,7 +28,8 @@ func ExampleVerify() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("targets %s; residual at most 1e-5: %v; κ(K+λI) ≤ %.0f\n", v.Targets, float64(v.Residual)+float64(v.Rounding) <= 1e-5, v.Cond.Hi)
+	fmt.Printf("targets %s; residual at most 1e-5: %v; κ(K+λI) ≤ %.0f\n", v.Targets,
+		float64(v.Residual)+float64(v.Rounding) <= 1e-5, v.Cond.Hi)
 	// Output:
 	// targets given; residual at most 1e-5: true; κ(K+λI) ≤ 1730
 }

@@ -91,7 +91,8 @@ func TestOutputsKept(t *testing.T) {
 				continue
 			}
 			if n++; c.Count != n {
-				t.Errorf("%s: code cell %d has number %d; run: bin/krrlab notebook run notebooks/%s", name, n, c.Count, name)
+				t.Errorf("%s: code cell %d has number %d; run: bin/krrlab notebook run notebooks/%s", name, n, c.Count,
+					name)
 				break
 			}
 			for _, o := range c.Outputs {
@@ -128,12 +129,14 @@ func TestSource(t *testing.T) {
 		}
 		for _, c := range nb.Cells {
 			for _, line := range c.Source {
-				if n := len([]rune(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    "))); c.Type == "code" && n > 102 {
+				if n := len([]rune(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t",
+					"    "))); c.Type == "code" && n > 102 {
 					t.Errorf("%s: a line of %d columns: %s", name, n, line)
 				}
 			}
 			for _, o := range c.Outputs {
-				if o.Data["image/svg+xml"] != nil && (o.Data["image/png"] == nil || o.Data["text/html"] == nil) || strings.Contains(string(o.Data["text/html"]), "<svg") {
+				if o.Data["image/svg+xml"] != nil && (o.Data["image/png"] == nil || o.Data["text/html"] == nil) ||
+					strings.Contains(string(o.Data["text/html"]), "<svg") {
 					t.Errorf("%s: a drawing without an image; run: bin/krrlab notebook run notebooks/%s", name, name)
 				}
 			}
@@ -198,12 +201,14 @@ func install(t *testing.T) []string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, mode := range []string{"message", "signal"} {
-		if out, err := exec.Command(program, "notebook", "install", "--prefix", dir, "--name", "krrlab-"+mode, "--interrupt", mode).CombinedOutput(); err != nil {
+		if out, err := exec.Command(program, "notebook", "install", "--prefix", dir, "--name", "krrlab-"+mode,
+			"--interrupt", mode).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
 	t.Cleanup(func() {
-		if out, err := exec.Command(program, "notebook", "uninstall", "--prefix", dir, "--name", "krrlab-signal").CombinedOutput(); err != nil {
+		if out, err := exec.Command(program, "notebook", "uninstall", "--prefix", dir, "--name",
+			"krrlab-signal").CombinedOutput(); err != nil {
 			t.Errorf("uninstall: %v: %s", err, out)
 		}
 	})
@@ -251,7 +256,8 @@ func TestGophernotes(t *testing.T) {
 	if out, err := exec.Command("../.ci/gophernotes", program).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	spec, err := json.Marshal(map[string]any{"argv": []string{program, "{connection_file}"}, "display_name": "gophernotes", "language": "go"})
+	spec, err := json.Marshal(map[string]any{"argv": []string{program, "{connection_file}"},
+		"display_name": "gophernotes", "language": "go"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,6 +269,7 @@ func TestGophernotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range all(t) {
-		runPython(t, append(os.Environ(), "JUPYTER_PATH="+filepath.Join(dir, "share", "jupyter")), "execute.py", "gophernotes", name)
+		runPython(t, append(os.Environ(), "JUPYTER_PATH="+filepath.Join(dir, "share", "jupyter")), "execute.py",
+			"gophernotes", name)
 	}
 }

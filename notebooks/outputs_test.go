@@ -53,13 +53,14 @@ func joined(v any) string {
 }
 
 var (
-	took    = regexp.MustCompile(`^[\d.]+ seconds$`)                // what is left of a line of progress
-	labeled = regexp.MustCompile(`(?m)^([\pL][\pL ()⁻¹₂‖]*?)  +\S`) // a line of a stage: its name, two blanks or more, and what it says
+	took = regexp.MustCompile(`^[\d.]+ seconds$`) // what is left of a line of progress
+	// a line of a stage: its name, two blanks or more, and what it says
+	labeled = regexp.MustCompile(`(?m)^([\pL][\pL ()⁻¹₂‖]*?)  +\S`)
 	columns = regexp.MustCompile(`<th[^>]*>\s*([^<]+)`)
 )
 
-// form is what a cell's outputs have in common however many points it takes and however fast the machine is: in what representations
-// each is, the names of its lines, and the columns of its tables.
+// form is what a cell's outputs have in common however many points it takes and however fast the machine is: in what
+// representations each is, the names of its lines, and the columns of its tables.
 func form(c cell) (out []string) {
 	for _, o := range c.Outputs {
 		text := joined(o.Data["text/plain"])
@@ -91,13 +92,15 @@ func present(t *testing.T, name, run string) {
 	kept, now := cells(t, name), cells(t, run)
 	for i, c := range kept {
 		if a, b := form(c), form(now[i]); !slices.Equal(a, b) {
-			t.Errorf("%s: the outputs of cell [%d] are not those of the present code; run: bin/krrlab notebook run notebooks/%s\nkept %q\n now %q", name, c.Count, name, a, b)
+			t.Errorf("%s: the outputs of cell [%d] are not those of the present code; run: bin/krrlab notebook "+
+				"run notebooks/%s\nkept %q\n now %q", name, c.Count, name, a, b)
 		}
 	}
 }
 
-// TestPictures converts notebooks to HTML with Debian's nbconvert, all of them where time is no matter: the page has every picture that
-// the notebook keeps. Of a drawing in SVG without an image beside it nbconvert leaves an svg element without a path.
+// TestPictures converts notebooks to HTML with Debian's nbconvert, all of them where time is no matter: the page has
+// every picture that the notebook keeps. Of a drawing in SVG without an image beside it nbconvert leaves an svg
+// element without a path.
 func TestPictures(t *testing.T) {
 	if out, err := exec.Command(python, "-m", "nbconvert", "--version").CombinedOutput(); err != nil {
 		t.Skipf("no nbconvert for %s (apt-get install python3-nbconvert): %s", python, out)
@@ -107,7 +110,8 @@ func TestPictures(t *testing.T) {
 	if os.Getenv("KRRLAB_LONG") == "" {
 		names = []string{"00_start.ipynb", "02_statistical_dimension.ipynb"}
 	}
-	if out, err := exec.Command(python, append([]string{"-m", "nbconvert", "--to", "html", "--output-dir", dir}, names...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(python, append([]string{"-m", "nbconvert", "--to", "html", "--output-dir", dir},
+		names...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	pictures := 0

@@ -11,13 +11,13 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// least is the share of a call that the process is on the processors at least where their seconds count: with less, nothing is
-// known of them.
+// least is the share of a call that the process is on the processors at least where their seconds count: with less,
+// nothing is known of them.
 const least = 1. / 32
 
-// Rate calls f, which does work units of something on all Threads(), once to warm up and then for about the window, and returns
-// the best rate seen, in units per second: other processes can only make it slower. What they take of the processors does not
-// count, where the system tells. It is 0 if ctx is done before a call ended.
+// Rate calls f, which does work units of something on all Threads(), once to warm up and then for about the window,
+// and returns the best rate seen, in units per second: other processes can only make it slower. What they take of the
+// processors does not count, where the system tells. It is 0 if ctx is done before a call ended.
 func Rate(ctx context.Context, window time.Duration, work float64, f func()) float64 {
 	rate := 0.0
 	start := time.Now()

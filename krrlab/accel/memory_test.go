@@ -27,9 +27,10 @@ func fake(files map[string]string, own ...limit) machine {
 }
 
 const (
-	meminfo   = "MemTotal:       16777216 kB\nMemFree:         1000 kB\nMemAvailable:    8388608 kB\n"
-	unified   = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
-	version1  = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n35 31 0:32 / /sys/fs/cgroup/memory rw shared:9 - cgroup cgroup rw,memory\n"
+	meminfo  = "MemTotal:       16777216 kB\nMemFree:         1000 kB\nMemAvailable:    8388608 kB\n"
+	unified  = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+	version1 = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n35 31 0:32 / /sys/fs/cgroup/memory rw shared:9 " +
+		"- cgroup cgroup rw,memory\n"
 	container = "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
 )
 
@@ -79,8 +80,9 @@ func TestMemoryLimit(t *testing.T) {
 			"/proc/self/cgroup":    "9:cpu,cpuacct:/x\n4:memory:/batch/job_7\n0::/\n",
 			"/sys/fs/cgroup/memory/batch/job_7/memory.limit_in_bytes": "2147483648\n",
 			"/sys/fs/cgroup/memory/batch/job_7/memory.usage_in_bytes": "1073741824\n",
-			"/sys/fs/cgroup/memory/batch/job_7/memory.stat":           "inactive_file 1\ntotal_inactive_file 536870912\n",
-			"/sys/fs/cgroup/memory/memory.limit_in_bytes":             "9223372036854771712\n",
+			"/sys/fs/cgroup/memory/batch/job_7/memory.stat": "inactive_file 1\ntotal_inactive_file " +
+				"536870912\n",
+			"/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
 		}, nil, 2 << 30, "job_7/memory.limit_in_bytes", 3 << 29},
 		{"v1, container", map[string]string{
 			"/proc/meminfo":                               meminfo,
@@ -172,7 +174,8 @@ func TestOccupied(t *testing.T) {
 func TestPeakRSSAndModel(t *testing.T) {
 	m := fake(map[string]string{
 		"/proc/self/status": "Name:\tx\nVmHWM:\t    2048 kB\n",
-		"/proc/cpuinfo":     "processor\t: 0\nmodel\t\t: 1\nmodel name\t: Some CPU @ 2 GHz\n\nprocessor\t: 1\nmodel name\t: Other\n",
+		"/proc/cpuinfo": "processor\t: 0\nmodel\t\t: 1\nmodel name\t: Some CPU @ 2 GHz\n\nprocessor\t: " +
+			"1\nmodel name\t: Other\n",
 	})
 	if got := m.peakRSS(); got != 2<<20 {
 		t.Errorf("peak %d", got)

@@ -60,7 +60,8 @@ func TestIntervals(t *testing.T) {
 		{"calibrate none", "--method jackknife", "by jackknife, "},
 		{"calibrate none", "--method gp", "by gp, right if"},
 	} {
-		script(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.01 --out m.krr --"+c.fit+"\n"+predict+"90% "+c.flags+
+		script(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.01 --out m.krr --"+c.fit+"\n"+predict+
+			"90% "+c.flags+
 			"\n"+c.want+"\nof the 400 answers are inside")
 		inside, width := measured()
 		widths[c.fit+c.flags] = width

@@ -17,7 +17,8 @@ func TestRaceCommand(t *testing.T) {
 			t.Fatalf("%v: %s", extra, out)
 		}
 		racers, winner := r["racers"].([]any), int(r["winner"].(float64))
-		if want := map[bool]int{false: 5, true: 2}[len(extra) > 0 && extra[0] == "--runners"]; len(racers) != want || winner < 0 || winner >= want {
+		if want := map[bool]int{false: 5, true: 2}[len(extra) > 0 && extra[0] == "--runners"]; len(racers) != want ||
+			winner < 0 || winner >= want {
 			t.Errorf("%v: %d racers, winner %d", extra, len(racers), winner)
 		}
 		if won := racers[winner].(map[string]any); len(extra) > 0 && extra[0] == "--runners" && won["phase"] != "done" {

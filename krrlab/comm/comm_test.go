@@ -111,7 +111,8 @@ func TestDetect(t *testing.T) {
 		{"", comm.Launch{}, false},
 		{"OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3 PMIX_RANK=3",
 			comm.Launch{Launcher: "Open MPI", Rank: 3, Size: 4, Lost: 480 * time.Second}, true},
-		{"OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_MCA_oob_tcp_keepalive_time=10 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=x",
+		{"OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_MCA_oob_tcp_keepalive_time=10 " +
+			"OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=x",
 			comm.Launch{Launcher: "Open MPI", Size: 2, Lost: 28 * time.Second}, true},
 		{"PMI_SIZE=2 PMI_RANK=0", comm.Launch{Launcher: "MPICH", Size: 2}, true},
 		{"PMIX_RANK=1", comm.Launch{Launcher: "PMIx", Rank: 1}, true},

@@ -58,7 +58,8 @@ func TestRounding(t *testing.T) {
 		if size > 0 {
 			root = size / math.Sqrt(m.Trace())
 		}
-		if want := (m.Choice().Error+(128+2+8)*0x1p-53*m.Trace())*root + 4*0x1p-53*lambda*math.Sqrt(norm); math.Abs(bound[0]-want) > 1e-12*want {
+		if want := (m.Choice().Error+(128+2+8)*0x1p-53*m.Trace())*root +
+			4*0x1p-53*lambda*math.Sqrt(norm); math.Abs(bound[0]-want) > 1e-12*want {
 			t.Errorf("%v: bound %g, want %g", p.k, bound[0], want)
 		}
 		c.Scale(0x1p-40, c)

@@ -90,7 +90,8 @@ func TestLookSparse(t *testing.T) {
 	if err := errors.Join(alone.MulTo(ctx, one, y), told.MulTo(ctx, two, y)); err != nil || !mat.Equal(one, two) {
 		t.Errorf("other products, %v", err)
 	}
-	if a, b := alone.Choice().Sparse, told.Choice().Sparse; a.Formed != b.Formed || a.Kept != b.Kept || a.Dropped != b.Dropped {
+	if a, b := alone.Choice().Sparse, told.Choice().Sparse; a.Formed != b.Formed || a.Kept != b.Kept ||
+		a.Dropped != b.Dropped {
 		t.Errorf("%+v, told %+v", a, b)
 	}
 }

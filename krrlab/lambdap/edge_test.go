@@ -19,14 +19,16 @@ func TestFinish(t *testing.T) {
 		best   int
 		second float64 // of the best
 	}{
-		"the least":            {[]Point{point(20, nil, 0, 1), point(10, nil, 0, 9), point(30, nil, 0, 1)}, 1, 3 + 10*0.5},
+		"the least": {[]Point{point(20, nil, 0, 1), point(10, nil, 0, 9), point(30, nil, 0, 1)}, 1,
+			3 + 10*0.5},
 		"the first":            {[]Point{point(10, nil, 0, 1), point(20, nil, 0, 1)}, 0, 8},
 		"one iteration":        {[]Point{point(1, nil, 0, 1), point(20, nil, 0, 1)}, 0, 3.5},
 		"equal, the smaller κ": {[]Point{point(10, nil, 0, 5), point(10, nil, 0, 4), point(10, nil, 0, 4)}, 1, 8},
 		"unknown":              {[]Point{point(0, nil, 0, 1), point(50, nil, 0, 1)}, 1, 28},
 		"measured":             {[]Point{point(10, its(40), pcg.Converged, 1), point(30, nil, 0, 1)}, 1, 18},
-		"not converged":        {[]Point{point(10, its(5), pcg.MaxIterations, 1), point(30, its(30), pcg.Converged, 1)}, 1, 18},
-		"none":                 {[]Point{point(0, nil, 0, 1)}, -1, 0},
+		"not converged": {[]Point{point(10, its(5), pcg.MaxIterations, 1),
+			point(30, its(30), pcg.Converged, 1)}, 1, 18},
+		"none": {[]Point{point(0, nil, 0, 1)}, -1, 0},
 	} {
 		s := &sweep{res: &Sweep{Points: c.points, Best: -1, SetUp: 3, PerIter: 0.5}}
 		s.finish()

@@ -35,14 +35,16 @@ func TestExplore(t *testing.T) {
 	sweep := &Sweep{S: 5, Lambda: lambda, Best: -1}
 	for _, p := range []float64{0.01, 0.1, 0.7, 5} {
 		lo, hi := ends(p)
-		at := Point{LambdaP: p, Kappa: around(hi / lo), Min: around(lo), Max: around(hi), Residuals: []float64{0.5, 0.2 + p/10, 0.01 + p/100}, Predicted: 1}
+		at := Point{LambdaP: p, Kappa: around(hi / lo), Min: around(lo), Max: around(hi),
+			Residuals: []float64{0.5, 0.2 + p/10, 0.01 + p/100}, Predicted: 1}
 		at.Kappa.Confidence = confidence
 		sweep.Points = append(sweep.Points, at)
 	}
 	s := &Result{Sweeps: []*Sweep{sweep}}
 	s.Lambda, s.Tol = lambda, tau
 	c := s.Plot().Controls
-	if c == nil || len(c.Sliders) != 2 || c.Sliders[0].Value != lambda || len(c.Sliders[0].Values) != 25 || c.Sliders[1].Value != tau {
+	if c == nil || len(c.Sliders) != 2 || c.Sliders[0].Value != lambda || len(c.Sliders[0].Values) != 25 ||
+		c.Sliders[1].Value != tau {
 		t.Fatalf("sliders %+v", c)
 	}
 	var values [][]float64
@@ -52,7 +54,8 @@ func TestExplore(t *testing.T) {
 	data, _ := json.Marshal(c.Data)
 	all, _ := json.Marshal(values)
 	file := filepath.Join(t.TempDir(), "a.js")
-	src := "const f =\n" + c.Script + ";\nconsole.log(JSON.stringify(" + string(all) + ".map((v) => f(" + string(data) + ", v, String).numbers)))\n"
+	src := "const f =\n" + c.Script + ";\nconsole.log(JSON.stringify(" + string(all) + ".map((v) => f(" +
+		string(data) + ", v, String).numbers)))\n"
 	if err := os.WriteFile(file, []byte(src), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -32,12 +32,14 @@ func (s *sweep) prepare(ctx context.Context, z *points.Dense32, formed float64) 
 	}
 	gram := lap()
 	var err error
-	if s.w, err = precond.NewFromGram(ctx, z, &g, s.res.Lambda, &precond.Options{Form: precond.FormEigen, Comm: s.o.comm}); err != nil {
+	if s.w, err = precond.NewFromGram(ctx, z, &g, s.res.Lambda,
+		&precond.Options{Form: precond.FormEigen, Comm: s.o.comm}); err != nil {
 		return err
 	}
 	s.res.Eigen = lap()
 	m, factor := s.w, s.res.Eigen
-	if w, err := precond.NewFromGram(ctx, z, &g, s.res.Lambda, &precond.Options{Form: precond.FormLInv, Comm: s.o.comm}); err == nil {
+	if w, err := precond.NewFromGram(ctx, z, &g, s.res.Lambda,
+		&precond.Options{Form: precond.FormLInv, Comm: s.o.comm}); err == nil {
 		m, factor = w, lap()
 	} else if ctx.Err() != nil {
 		return ctx.Err()

@@ -146,7 +146,8 @@ func TestBound(t *testing.T) {
 func TestGrid(t *testing.T) {
 	const lambda, eta = 0.02, 7.0
 	g := gridOf(lambda, eta, 13)
-	if !slices.IsSorted(g) || math.Abs(g[0]/(lambda/100)-1) > 1e-12 || math.Abs(g[len(g)-1]/(100*(lambda+eta))-1) > 1e-12 {
+	if !slices.IsSorted(g) || math.Abs(g[0]/(lambda/100)-1) > 1e-12 ||
+		math.Abs(g[len(g)-1]/(100*(lambda+eta))-1) > 1e-12 {
 		t.Errorf("%v", g)
 	}
 	for _, m := range []float64{lambda, 10 * lambda, lambda + eta} {
@@ -167,7 +168,8 @@ func TestSweep(t *testing.T) {
 	y := mat.NewDense(n, 3, nil)
 	rng.New(4).Normals(y.RawMatrix().Data, 0)
 	parts := map[string]bool{}
-	r := testkit.Must(swept(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5), progress: func(p string, _, _ int) { parts[p] = true }}))
+	r := testkit.Must(swept(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5),
+		progress: func(p string, _, _ int) { parts[p] = true }}))
 	zz := outer(z)
 	v := testkit.Eigenvalues(t, less(a.k, zz))
 	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
@@ -180,17 +182,21 @@ func TestSweep(t *testing.T) {
 			t.Errorf("λ_p = %g: κ %v, bound %g, is %g", p.LambdaP, p.Kappa, p.Bound, kappa)
 		}
 		w := testkit.Must(precond.New(t.Context(), z, p.LambdaP, &precond.Options{Form: precond.FormEigen}))
-		res := testkit.Must(pcg.Solve(t.Context(), a, w, mat.DenseCopyOf(y.Slice(0, n, 0, 2)), &pcg.Options{MaxIter: 200, Aim: stage.Aim}))
+		res := testkit.Must(pcg.Solve(t.Context(), a, w, mat.DenseCopyOf(y.Slice(0, n, 0, 2)),
+			&pcg.Options{MaxIter: 200, Aim: stage.Aim}))
 		// The two M⁻¹ round differently, which moves a residual by less than a factor of two: the counts
 		// are apart by less than what it takes to halve the error.
-		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > float64(pcg.IterationBound(kappa, 0.5)) || p.Status != res.Status {
+		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > float64(pcg.IterationBound(kappa,
+			0.5)) || p.Status != res.Status {
 			t.Errorf("λ_p = %g: %s, alone %v after %d", p.LambdaP, fmt.Sprint(p), res.Status, res.Iterations)
 		}
 		if best := r.Points[r.Best]; p.Status == pcg.Converged && *p.Iterations < *best.Iterations {
-			t.Errorf("λ_p = %g takes %d iterations, the choice %g takes %d", p.LambdaP, *p.Iterations, best.LambdaP, *best.Iterations)
+			t.Errorf("λ_p = %g takes %d iterations, the choice %g takes %d", p.LambdaP, *p.Iterations, best.LambdaP,
+				*best.Iterations)
 		}
 	}
-	if r.SetUp < 0.5 || !(r.PerIter > 0) || !reflect.DeepEqual(parts, map[string]bool{"eta": true, "lanczos": true, "solve": true}) {
+	if r.SetUp < 0.5 || !(r.PerIter > 0) || !reflect.DeepEqual(parts,
+		map[string]bool{"eta": true, "lanczos": true, "solve": true}) {
 		t.Errorf("set-up %g s, an iteration %g s, progress %v", r.SetUp, r.PerIter, parts)
 	}
 	if p := r.At(lambda); p == nil || p.LambdaP != lambda || r.At(17) != nil {
@@ -220,7 +226,8 @@ func TestSweepStored(t *testing.T) {
 		if !p.Kappa.Covers(m[n-1] / m[0]) {
 			t.Errorf("λ_p = %g: κ %v, is %g", p.LambdaP, p.Kappa, m[n-1]/m[0])
 		}
-		if !(p.Min.Lo <= m[0]*(1+1e-8) && m[0]*(1-1e-8) <= p.Min.Hi && p.Max.Lo <= m[n-1]*(1+1e-8) && m[n-1]*(1-1e-8) <= p.Max.Hi) {
+		if !(p.Min.Lo <= m[0]*(1+1e-8) && m[0]*(1-1e-8) <= p.Min.Hi && p.Max.Lo <= m[n-1]*(1+1e-8) &&
+			m[n-1]*(1-1e-8) <= p.Max.Hi) {
 			t.Errorf("λ_p = %g: λ_min %v, is %g; λ_max %v, is %g", p.LambdaP, p.Min, m[0], p.Max, m[n-1])
 		}
 	}
@@ -293,7 +300,8 @@ func TestRanksChoose(t *testing.T) {
 			lo, hi := comm.Rows(n, precond.RankRows, r, 2)
 			o := &Options{Grid: []float64{0.1, 1, 10}, Steps: 10, NoSolve: true, stream: rng.New(3), comm: c}
 			var err error
-			if all[r], err = swept(t.Context(), slow{a, r}, z.Slice(lo, hi).(*points.Dense32), y, float64(r), o); err != nil {
+			if all[r], err = swept(t.Context(), slow{a, r}, z.Slice(lo, hi).(*points.Dense32), y, float64(r),
+				o); err != nil {
 				t.Errorf("rank %d: %v", r, err)
 			}
 		})

@@ -26,7 +26,8 @@ func TestKappaOfBoth(t *testing.T) {
 		{"never below", at(1, 1), at(2.5, 2.5), 0, 2.5, 2.5},
 	} {
 		s := &sweep{o: &Options{kError: c.kError, Confidence: 0.9}, res: &Sweep{Lambda: 1, Eta: at(2, 3)}}
-		if k, _, _ := s.kappa(&lanczos.Result{Min: c.least, Max: c.most}, 2); math.Abs(k.Lo-c.lo) > 1e-14*c.lo || math.Abs(k.Hi-c.hi) > 1e-14*c.hi || k.Confidence != 0.9 {
+		if k, _, _ := s.kappa(&lanczos.Result{Min: c.least, Max: c.most}, 2); math.Abs(k.Lo-c.lo) > 1e-14*c.lo ||
+			math.Abs(k.Hi-c.hi) > 1e-14*c.hi || k.Confidence != 0.9 {
 			t.Errorf("%s: %+v, want [%g, %g]", c.what, k, c.lo, c.hi)
 		}
 	}
@@ -43,6 +44,7 @@ func TestAt(t *testing.T) {
 		t.Error("points by their λ_p")
 	}
 	testkit.Panics(t, map[string]func(){
-		"λ = 0": func() { Bound(0, 1, 1) }, "λ_p = 0": func() { Bound(1, 0, 1) }, "η = -1e-300": func() { Bound(1, 1, -1e-300) },
+		"λ = 0": func() { Bound(0, 1, 1) }, "λ_p = 0": func() { Bound(1, 0, 1) },
+		"η = -1e-300": func() { Bound(1, 1, -1e-300) },
 	})
 }

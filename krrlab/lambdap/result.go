@@ -43,7 +43,8 @@ func (s *Result) String() string {
 	b.Add("Z", "%s, s = %s", s.Features, s.sizes())
 	for _, r := range s.Sweeps {
 		b.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", stage.Bounds(r.Eta), r.S)
-		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", r.PerIter, r.SetUp, plural.Count(len(r.Points), "value"))
+		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", r.PerIter, r.SetUp,
+			plural.Count(len(r.Points), "value"))
 		if r.Best >= 0 {
 			b.Add("  best", "%s", pointText(&r.Points[r.Best]))
 		}
@@ -91,8 +92,10 @@ func (s *Result) Table() *plots.Table {
 	t := &plots.Table{
 		Title: "λ_p: " + s.Dataset,
 		Columns: []plots.Column{
-			{Name: "s"}, {Name: "λ_p", Format: "%.4g"}, {Name: "κ(M⁻¹A)", Format: "%.4g"}, {Name: "lower", Format: "%.4g"}, {Name: "upper", Format: "%.4g"},
-			{Name: "bound by η", Format: "%.4g"}, {Name: "iterations"}, {Name: "status"}, {Name: "predicted iterations"}, {Name: "predicted time", Unit: "s", Format: "%.3g"},
+			{Name: "s"}, {Name: "λ_p", Format: "%.4g"}, {Name: "κ(M⁻¹A)", Format: "%.4g"},
+			{Name: "lower", Format: "%.4g"}, {Name: "upper", Format: "%.4g"},
+			{Name: "bound by η", Format: "%.4g"}, {Name: "iterations"}, {Name: "status"},
+			{Name: "predicted iterations"}, {Name: "predicted time", Unit: "s", Format: "%.3g"},
 		},
 	}
 	for _, r := range s.Sweeps {
@@ -107,7 +110,8 @@ func (s *Result) Table() *plots.Table {
 			if p.Seconds > 0 {
 				seconds = p.Seconds
 			}
-			t.Add(r.S, p.LambdaP, p.Kappa.Value, plots.AtLeast(p.Kappa.Lo), plots.AtMost(p.Kappa.Hi), plots.AtMost(p.Bound), its, status, predicted, seconds)
+			t.Add(r.S, p.LambdaP, p.Kappa.Value, plots.AtLeast(p.Kappa.Lo), plots.AtMost(p.Kappa.Hi),
+				plots.AtMost(p.Bound), its, status, predicted, seconds)
 		}
 	}
 	return t
@@ -122,10 +126,13 @@ func (s *Result) Plot() *plots.Figure {
 	}
 	r := s.Sweeps[0]
 	kappa, bound, iterations := series(r)
-	f := plots.Sweep(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda), "λ_p", "κ(M⁻¹A); iterations",
-		[]plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"}, {At: s.Lambda + r.Eta.Value, Label: "λ+η"}},
+	f := plots.Sweep(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda), "λ_p",
+		"κ(M⁻¹A); iterations",
+		[]plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"},
+			{At: s.Lambda + r.Eta.Value, Label: "λ+η"}},
 		kappa, bound, iterations)
-	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.", s.Kernel.InProse(s.Features), r.S, 100*r.Points[0].Kappa.Confidence)
+	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.",
+		s.Kernel.InProse(s.Features), r.S, 100*r.Points[0].Kappa.Confidence)
 	f.Controls = s.controls()
 	if r.Best >= 0 {
 		p := &r.Points[r.Best]
@@ -174,7 +181,8 @@ func (s *Result) plotMap() *plots.Figure {
 	f := plots.Grid(fmt.Sprintf("%s, λ = %g: features and ridge of the preconditioner", s.Dataset, s.Lambda), 1,
 		panel("κ(M⁻¹A)", kappa), panel("time (s)", seconds))
 	f.ShareX, f.Controls = true, s.controls()
-	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s. Time: predicted, set-up and iterations to τ = %g for t = %d right-hand sides.", s.Kernel.InProse(s.Features), s.Tol, s.T)
+	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s. Time: predicted, set-up and iterations to τ = %g for t = %d "+
+		"right-hand sides.", s.Kernel.InProse(s.Features), s.Tol, s.T)
 	return f
 }
 

@@ -15,7 +15,8 @@ import (
 
 // Stage is the definition of the stage.
 var Stage = stage.Definition{
-	Name: "lambda-p", Options: Options{}, Result: (*Result)(nil), Flags: "precond=features,nystrom,rpcholesky features orthogonal tol",
+	Name: "lambda-p", Options: Options{}, Result: (*Result)(nil),
+	Flags: "precond=features,nystrom,rpcholesky features orthogonal tol",
 	Short: "Sweep the preconditioner's ridge λ_p, or map (s, λ_p)",
 	Long: `Lambda-p measures how good M = ZZᵀ+λ_pI is for λ_p from λ/100 to 100(λ+η),
 η = ‖K−ZZᵀ‖₂: an interval of κ(M⁻¹A), the iterations PCG takes, and the predicted time.
@@ -27,19 +28,22 @@ with K. With --map or --sizes it does so for several numbers of features.`,
 
 // Options of the stage. Zero values mean the defaults.
 type Options struct {
-	Grid   []float64 `flag:"grid" check:"positive" help:"values of λ_p, separated by commas (default: λ/100 to 100(λ+η))"`
-	Points int       `flag:"points" default:"13" check:">=2" help:"number of values of the default grid"` // λ, 10λ and λ+η aside
-	Map    bool      `flag:"map" not:"sizes" help:"map (s, λ_p), for s/8, s/4, s/2 and s"`
+	Grid []float64 `flag:"grid" check:"positive" help:"values of λ_p, separated by commas (default: λ/100 to 100(λ+η))"`
+	// λ, 10λ and λ+η aside
+	Points int  `flag:"points" default:"13" check:">=2" help:"number of values of the default grid"`
+	Map    bool `flag:"map" not:"sizes" help:"map (s, λ_p), for s/8, s/4, s/2 and s"`
 	// Sizes asks for the map over (s, λ_p): a sweep for each number of features s, of which
 	// those of Fourier maps are nested. Iterations are then predicted, not counted, unless
 	// Columns is set. Default: the configuration's s alone.
 	Sizes      []int   `flag:"sizes" check:">=1" help:"map (s, λ_p) for these s, separated by commas"`
 	Confidence float64 `flag:"confidence" default:"0.95" check:"(0,1)" help:"of each interval, between 0 and 1"`
 	Width      float64 `flag:"width" default:"0.3" check:"positive" help:"relative width of κ's interval at which to stop"`
-	Steps      int     `flag:"steps" default:"150" check:">=1" help:"maximum number of Lanczos steps"` // for κ and for η
-	Columns    int     `flag:"columns" check:">=1" help:"number of right-hand sides with which iterations are counted (default: 1, with --map or --sizes 0)"`
-	NoSolve    bool    `flag:"no-solve" not:"columns" help:"only predict iterations; do not run PCG"`
-	MaxIter    int     `flag:"max-iter" default:"200" check:">=1" help:"maximum number of iterations"` // where counting ends
+	// for κ and for η
+	Steps   int  `flag:"steps" default:"150" check:">=1" help:"maximum number of Lanczos steps"`
+	Columns int  `flag:"columns" check:">=1" help:"number of right-hand sides with which iterations are counted (default: 1, with --map or --sizes 0)"`
+	NoSolve bool `flag:"no-solve" not:"columns" help:"only predict iterations; do not run PCG"`
+	// where counting ends
+	MaxIter int `flag:"max-iter" default:"200" check:">=1" help:"maximum number of iterations"`
 
 	tol      float64 // τ
 	kError   float64 // bounds ‖K_stored−K‖₂, for which the intervals are widened
@@ -49,8 +53,8 @@ type Options struct {
 }
 
 // Run sweeps λ_p for the features of the configuration. Cost: K, Z, one eigendecomposition of ZᵀZ (9s³ flops) for each
-// s, and a product with K of as many columns as there are λ_p for a step of Lanczos or an iteration; 16nk bytes are held
-// for each λ_p and k steps. If ctx ends it returns the points it has beside ctx's error.
+// s, and a product with K of as many columns as there are λ_p for a step of Lanczos or an iteration; 16nk bytes are
+// held for each λ_p and k steps. If ctx ends it returns the points it has beside ctx's error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start, p := time.Now(), b.Problem()
 	if err := o.settle(p); err != nil {
@@ -104,7 +108,8 @@ func (o *Options) settle(p *stage.Problem) error {
 		return err
 	}
 	if o.Columns > p.T {
-		return fmt.Errorf("iterations counted with %d right-hand sides: there are %d; take at most as many (Columns, --columns)", o.Columns, p.T)
+		return fmt.Errorf("iterations counted with %d right-hand sides: there are %d; take at most as many "+
+			"(Columns, --columns)", o.Columns, p.T)
 	}
 	if p.Z == nil {
 		return fmt.Errorf("the preconditioner %s has no λ_p: take features, nystrom or rpcholesky, with the solver pcg", p.Precond)

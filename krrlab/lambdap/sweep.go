@@ -67,7 +67,8 @@ type Sweep struct {
 // it returns what is known by then beside ctx's error: intervals are valid, if wide, after
 // any step. Work: ns² + 9s³ flops, and a product with K of as many columns as there are λ_p
 // for a step or an iteration.
-func measure(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Sweep, error) {
+func measure(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Sweep,
+	error) {
 	start := time.Now()
 	n, _ := y.Dims()
 	s := &sweep{a: a, y: y, o: o, res: &Sweep{N: n, S: z.D, Lambda: a.Lambda(), Best: -1}}
@@ -126,7 +127,8 @@ func (s *sweep) kappas(ctx context.Context) error {
 	}
 	done := 0
 	results, err := lanczos.RunMany(ctx, s.a, f, len(grid), &lanczos.Options{
-		Steps: s.o.Steps, Tol: s.o.Width, Confidence: s.o.half(), Cond: true, Definite: true, Start: s.o.stream.Sub("kappa"),
+		Steps: s.o.Steps, Tol: s.o.Width, Confidence: s.o.half(), Cond: true, Definite: true,
+		Start: s.o.stream.Sub("kappa"),
 		Monitor: func(r *lanczos.Result) error {
 			if r.Steps > done {
 				done = r.Steps
@@ -182,10 +184,11 @@ func (s *sweep) solves(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	res, err := pcg.Solve(ctx, s.a, f, b, &pcg.Options{Tol: s.o.tol, Aim: stage.Aim, MaxIter: s.o.MaxIter, Monitor: func(it *pcg.Iteration) error {
-		s.o.progress("solve", it.Index, s.o.MaxIter)
-		return nil
-	}})
+	res, err := pcg.Solve(ctx, s.a, f, b, &pcg.Options{Tol: s.o.tol, Aim: stage.Aim, MaxIter: s.o.MaxIter,
+		Monitor: func(it *pcg.Iteration) error {
+			s.o.progress("solve", it.Index, s.o.MaxIter)
+			return nil
+		}})
 	if res == nil {
 		return err
 	}
@@ -218,7 +221,8 @@ func (s *sweep) finish() {
 			continue
 		}
 		p.Seconds = r.SetUp + float64(its)*r.PerIter
-		if r.Best < 0 || p.Seconds < r.Points[r.Best].Seconds || p.Seconds == r.Points[r.Best].Seconds && p.Kappa.Value < r.Points[r.Best].Kappa.Value {
+		if r.Best < 0 || p.Seconds < r.Points[r.Best].Seconds || p.Seconds == r.Points[r.Best].Seconds &&
+			p.Kappa.Value < r.Points[r.Best].Kappa.Value {
 			r.Best = i
 		}
 	}

@@ -20,9 +20,10 @@ import (
 //
 //	A = LLᵀ,  (A⁻¹)_ii = Σ_k (L⁻¹)²_ki,  C = L⁻ᵀL⁻¹Y,  y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii,
 //
-// Y n×t; equal rows are left out together, and the mean is that of the others, as Problem says. Scores are in the order of lambdas. Intervals have confidence 1. They hold for rounding and for
-// Problem.KError: with ε ≥ ‖E‖₂, E what A is off by, 2(n+1)·2⁻⁵³·tr A for the factorization (Higham, Accuracy and
-// Stability, theorem 10.3) and as much for L⁻¹ (theorem 14.1) included,
+// Y n×t; equal rows are left out together, and the mean is that of the others, as Problem says. Scores are in the
+// order of lambdas. Intervals have confidence 1. They hold for rounding and for Problem.KError: with ε ≥ ‖E‖₂, E what
+// A is off by, 2(n+1)·2⁻⁵³·tr A for the factorization (Higham, Accuracy and Stability, theorem 10.3) and as much for
+// L⁻¹ (theorem 14.1) included,
 //
 //	|δ(A⁻¹)_ii| ≤ ε/(λ−ε)·(A⁻¹)_ii,  ‖δc‖₂ ≤ ε/(λ−ε)·‖c‖₂.
 //
@@ -82,7 +83,8 @@ func NewFactor(n int, a []float64) (*Factor, error) {
 	if !accel.Dpotrf(n, a, n) || !accel.Dtrtri(n, a, n) { // L, then L⁻¹
 		return nil, errors.New("K+λI is not positive definite in float64: take a larger λ")
 	}
-	f := &Factor{Diag: make([]float64, n), l: blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: a}}
+	f := &Factor{Diag: make([]float64, n), l: blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n,
+		Data: a}}
 	for i := range n {
 		for j, v := range a[i*n : i*n+i+1] {
 			f.Diag[j] += v * v
@@ -91,8 +93,8 @@ func NewFactor(n int, a []float64) (*Factor, error) {
 	return f, nil
 }
 
-// Together returns diag(PᵀA⁻¹P) for groups of equal rows G, with p_i = 1/√|G|, each in the place of its first row, same as points.Same
-// has them. Work: n²/2 multiply-adds.
+// Together returns diag(PᵀA⁻¹P) for groups of equal rows G, with p_i = 1/√|G|, each in the place of its first row,
+// same as points.Same has them. Work: n²/2 multiply-adds.
 func (f *Factor) Together(same []int) []float64 {
 	n := f.l.N
 	size, sum, out := make([]float64, n), make([]float64, n), make([]float64, n)

@@ -19,7 +19,8 @@ func TestDense(t *testing.T) {
 		const n = 40
 		k, y := problem(n, 3, c.t, 2, c.classes, uint64(c.t))
 		before := mat.DenseCopyOf(k)
-		scores := testkit.Must(Dense(context.Background(), k, y, lambdas, &Problem{Classes: c.classes, Residuals: true}))
+		scores := testkit.Must(Dense(context.Background(), k, y, lambdas,
+			&Problem{Classes: c.classes, Residuals: true}))
 		if !mat.Equal(k, before) {
 			t.Error("K was changed")
 		}
@@ -29,7 +30,8 @@ func TestDense(t *testing.T) {
 			if !mat.EqualApprox(e, s.Residuals, 1e-8) {
 				t.Errorf("t = %d, λ = %g: residuals differ", c.t, lambdas[q])
 			}
-			if want := score(y, e, c.classes); s.Lambda != lambdas[q] || math.Abs(s.Error.Value-want) > 1e-8 || !s.Error.Covers(want) || s.Error.Hi-s.Error.Lo > 1e-3 {
+			if want := score(y, e, c.classes); s.Lambda != lambdas[q] || math.Abs(s.Error.Value-want) > 1e-8 ||
+				!s.Error.Covers(want) || s.Error.Hi-s.Error.Lo > 1e-3 {
 				t.Errorf("t = %d, λ = %g: %v, want %g", c.t, lambdas[q], s.Error, want)
 			}
 			gcv, dim := reference(t, k, y, lambdas[q])

@@ -10,8 +10,9 @@
 //
 // replaces each (A⁻¹)_ii by their mean: both are functions of one solution and of diag(A⁻¹).
 //
-// Rows that equal one another are left out together, as a fit that has one of them knows the others, and the mean of the targets is
-// that of the rows that are left: see Problem. Both are exact, by one row for each group and one right-hand side more.
+// Rows that equal one another are left out together, as a fit that has one of them knows the others, and the mean of
+// the targets is that of the rows that are left: see Problem. Both are exact, by one row for each group and one
+// right-hand side more.
 //
 // # The methods
 //

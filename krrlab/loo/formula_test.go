@@ -95,7 +95,8 @@ func TestPathStopped(t *testing.T) {
 		var values [2][]Score
 		for i, passes := range []int{2, 0} {
 			var err error
-			values[i], err = scorePath(context.Background(), s.k, m, s.y, lambdas, &Problem{MaxIter: passes, Below: e, Stream: rng.New(seed)})
+			values[i], err = scorePath(context.Background(), s.k, m, s.y, lambdas,
+				&Problem{MaxIter: passes, Below: e, Stream: rng.New(seed)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,11 +16,11 @@ import (
 //	q_ik = λ(M⁻¹)_ii + λ·g_ik·((A⁻¹−M⁻¹)g_k)_i.
 //
 // They are too noisy to divide by one at a time: E[1/q²] is far above 1/p². Points are sorted into bins by
-// v_i = E_ii·(M⁻¹)_ii, E = K−ZZᵀ, and by u_i, what the error depends on (where p and the residual depend on one another,
-// a mean over all residuals would be biased). In each bin p is modeled by λ(M⁻¹)_ii/(1+κv_i) (κ = 1 is right for a
-// point that E links to no other, κ = 0 for E = 0), κ from the bin's mean, and the spread of p about that
-// from the spread of q beyond its noise. p_i then has the mean μ_i and the squared coefficient of variation cv²_i
-// of the normal law given the bin and the point's own q, taken as lognormal:
+// v_i = E_ii·(M⁻¹)_ii, E = K−ZZᵀ, and by u_i, what the error depends on (where p and the residual depend on one
+// another, a mean over all residuals would be biased). In each bin p is modeled by λ(M⁻¹)_ii/(1+κv_i) (κ = 1 is right
+// for a point that E links to no other, κ = 0 for E = 0), κ from the bin's mean, and the spread of p about that from
+// the spread of q beyond its noise. p_i then has the mean μ_i and the squared coefficient of variation cv²_i of the
+// normal law given the bin and the point's own q, taken as lognormal:
 //
 //	E[1/p] = (1+cv²)/μ,  E[1/p²] = (1+cv²)³/μ².
 type leverages struct {
@@ -104,8 +104,8 @@ func (l *leverages) given(left int) *law {
 	return out
 }
 
-// denied reports whether a point's own estimates, of the given mean and its variance, are far from μ, what the law of its
-// bin says: a point that is unlike the others there, such as one far from all points and landmarks.
+// denied reports whether a point's own estimates, of the given mean and its variance, are far from μ, what the law of
+// its bin says: a point that is unlike the others there, such as one far from all points and landmarks.
 func denied(mu, mean, variance float64) bool {
 	off := 3 * math.Sqrt(variance)
 	return mean+off < 0.8*mu || mean-off > mu/0.8
@@ -247,7 +247,8 @@ func (l *leverages) unbiased(d *law, r *mat.Dense) float64 {
 
 // extrapolated returns the share of p_i < τ_i without a law of p: the shares by the means of all m probes, of halves
 // and of quarters of them have noise of variance 1, 2 and 4 times that of the first, and the parabola through
-// them is taken at 0. (J. R. Cook, L. A. Stefanski, J. Amer. Statist. Assoc. 89 (1994), doi:10.1080/01621459.1994.10476871.)
+// them is taken at 0. (J. R. Cook, L. A. Stefanski, J. Amer. Statist. Assoc. 89 (1994),
+// doi:10.1080/01621459.1994.10476871.)
 func (l *leverages) extrapolated(tau []float64) float64 {
 	n, m := l.q.Dims()
 	var shares [3]float64

@@ -11,13 +11,13 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// merged is the problem in which equal rows are one, of weight W_g = Σw_i and target Σw_iy_i/W_g. With P, n×u, whose entries
-// are p_i = √(w_i/W_g) for the rows i of group g,
+// merged is the problem in which equal rows are one, of weight W_g = Σw_i and target Σw_iy_i/W_g. With P, n×u, whose
+// entries are p_i = √(w_i/W_g) for the rows i of group g,
 //
 //	K̃ = PᵀKP,  Ỹ = PᵀY,  PᵀP = I.
 //
-// A = K+λI maps the span of P to itself and is λ on its complement. So a fit without row g here is one without all rows of the
-// group: r_G = ((A⁻¹)_GG)⁻¹c_G, of its residuals Ẽ
+// A = K+λI maps the span of P to itself and is λ on its complement. So a fit without row g here is one without all
+// rows of the group: r_G = ((A⁻¹)_GG)⁻¹c_G, of its residuals Ẽ
 //
 //	E = Y − PỸ + PẼ,  ‖E‖² = ‖Y−PỸ‖² + ‖Ẽ‖².
 //
@@ -71,7 +71,9 @@ func (o *Problem) merge(y *mat.Dense) (*merged, error) {
 	n, t := y.Dims()
 	m := o.groups(n)
 	if len(m.first) < 2 {
-		return nil, fmt.Errorf("loo: all %d rows are equal, so that none is left when they are left out together: want at least 2 different ones", n)
+		return nil,
+			fmt.Errorf("loo: all %d rows are equal, so that none is left when they are left out together: want at "+
+				"least 2 different ones", n)
 	}
 	if m.full = y; m.mean {
 		m.full = mat.DenseCopyOf(y)
@@ -143,8 +145,8 @@ func (m *merged) sides() *mat.Dense {
 	return &out
 }
 
-// shift returns the numerators of Ẽ of [C̃, Ã⁻¹b̃], by how much they are off at most for each unit that these are off relative to their
-// norms, and C̃ and b̃ᵀÃ⁻¹b̃/S.
+// shift returns the numerators of Ẽ of [C̃, Ã⁻¹b̃], by how much they are off at most for each unit that these are off
+// relative to their norms, and C̃ and b̃ᵀÃ⁻¹b̃/S.
 func (m *merged) shift(x *mat.Dense) (num *mat.Dense, reach float64, c *mat.Dense, used float64) {
 	u, t := m.y.Dims()
 	c = mat.DenseCopyOf(x.Slice(0, u, 0, t))
@@ -169,8 +171,8 @@ func (m *merged) shift(x *mat.Dense) (num *mat.Dense, reach float64, c *mat.Dens
 	return num, reach, c, used
 }
 
-// square returns the mean square of E of the sum of the squares of Ẽ, and gcv that with all (Ã⁻¹)_gg at the mean of their degrees of
-// freedom.
+// square returns the mean square of E of the sum of the squares of Ẽ, and gcv that with all (Ã⁻¹)_gg at the mean of
+// their degrees of freedom.
 func (m *merged) square(sum float64) float64 {
 	_, t := m.y.Dims()
 	return (sum + m.within) / (m.total * float64(t))
@@ -220,7 +222,8 @@ func (k mergedMatrix) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// merged returns PᵀZ, which makes the m of Path where rows repeat: row g is √(W_g/w_i) times that of the rows of its group.
+// merged returns PᵀZ, which makes the m of Path where rows repeat: row g is √(W_g/w_i) times that of the rows of its
+// group.
 func (o *Problem) merged(z *points.Dense32) *points.Dense32 {
 	if n, _ := z.Dims(); len(o.groups(n).first) == n {
 		return z

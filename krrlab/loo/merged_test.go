@@ -17,7 +17,8 @@ import (
 )
 
 // refit returns y_i − f(x_i) of each row by a fit to the rows that are not equal to it: the minimizer of
-// Σ w (y−ȳ−f)² + λ‖f‖², ȳ their weighted mean if that is taken; and n‖(I−H)y‖²/tr(I−H)² of the same problem, each group one row.
+// Σ w (y−ȳ−f)² + λ‖f‖², ȳ their weighted mean if that is taken; and n‖(I−H)y‖²/tr(I−H)² of the same problem, each
+// group one row.
 func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense {
 	n, cols := y.Dims()
 	e := mat.NewDense(n, cols, nil)
@@ -103,8 +104,9 @@ func plainOf(k, y *mat.Dense, w []float64) (pk, py *mat.Dense) {
 	return pk, py
 }
 
-// TestTogether: rows that are equal are left out together, with the mean of the others, with weights, of several targets and classes:
-// the residuals and errors are those of a fit for each group. GCV is that of the group problem's hat matrix, s_λ its trace.
+// TestTogether: rows that are equal are left out together, with the mean of the others, with weights, of several
+// targets and classes: the residuals and errors are those of a fit for each group. GCV is that of the group problem's
+// hat matrix, s_λ its trace.
 func TestTogether(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -113,8 +115,10 @@ func TestTogether(t *testing.T) {
 		classes        bool
 		weights, means bool
 	}{
-		{"pairs", 24, 12, 1, false, false, false}, {"means", 20, 20, 2, false, false, true}, {"means and weights", 20, 20, 1, false, true, true},
-		{"all", 30, 11, 2, false, true, true}, {"two left", 9, 2, 1, false, false, true}, {"two rows", 2, 2, 1, false, false, true},
+		{"pairs", 24, 12, 1, false, false, false}, {"means", 20, 20, 2, false, false, true},
+		{"means and weights", 20, 20, 1, false, true, true},
+		{"all", 30, 11, 2, false, true, true}, {"two left", 9, 2, 1, false, false, true},
+		{"two rows", 2, 2, 1, false, false, true},
 		{"classes", 40, 15, 1, true, false, false}, {"three columns, weights", 40, 15, 3, true, true, false},
 	} {
 		k, y, o := repeating(c.n, c.different, c.t, c.classes, c.weights, 3)
@@ -140,8 +144,10 @@ func TestTogether(t *testing.T) {
 			}
 			var off mat.Dense
 			off.Sub(e, s.Residuals)
-			if mat.Norm(&off, math.Inf(1)) > 1e-8 || math.Abs(s.Error.Value-want) > 1e-8*max(1, want) || !(s.Error.Lo <= want+1e-12 && want <= s.Error.Hi+1e-12) {
-				t.Errorf("%s, λ = %g: %v, residuals off by %g, want error %g", c.name, s.Lambda, s.Error, mat.Norm(&off, math.Inf(1)), want)
+			if mat.Norm(&off, math.Inf(1)) > 1e-8 || math.Abs(s.Error.Value-want) > 1e-8*max(1, want) ||
+				!(s.Error.Lo <= want+1e-12 && want <= s.Error.Hi+1e-12) {
+				t.Errorf("%s, λ = %g: %v, residuals off by %g, want error %g", c.name, s.Lambda, s.Error,
+					mat.Norm(&off, math.Inf(1)), want)
 			}
 			if gcv, dim := smoother(k, y, s.Lambda, o); math.Abs(s.GCV/gcv-1) > 1e-6 || math.Abs(s.S-dim) > 1e-6 {
 				t.Errorf("%s, λ = %g: GCV %g, s_λ %g, want %g, %g", c.name, s.Lambda, s.GCV, s.S, gcv, dim)
@@ -151,7 +157,8 @@ func TestTogether(t *testing.T) {
 			t.Errorf("y = 1, 2: mean square %g", scores[0].Error.Value)
 		}
 	}
-	if _, err := Dense(context.Background(), mat.NewDense(3, 3, nil), mat.NewDense(3, 1, nil), []float64{1}, &Problem{Same: []int{0, 0, 0}}); err == nil {
+	if _, err := Dense(context.Background(), mat.NewDense(3, 3, nil), mat.NewDense(3, 1, nil), []float64{1},
+		&Problem{Same: []int{0, 0, 0}}); err == nil {
 		t.Error("all rows are equal")
 	}
 }
@@ -241,8 +248,8 @@ func (k denseMatrix) KMulTo(_ context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// TestPathTogether: probes leave equal rows out together too, with the mean of the others, of regression: 95 % intervals hold the
-// exact error, and of classes they say so.
+// TestPathTogether: probes leave equal rows out together too, with the mean of the others, of regression: 95 %
+// intervals hold the exact error, and of classes they say so.
 func TestPathTogether(t *testing.T) {
 	const n, different = 260, 200
 	for seed := range uint64(4) {
@@ -265,13 +272,16 @@ func TestPathTogether(t *testing.T) {
 				z.Row(i)[j] = float32(v.At(i, n-1-j) * math.Sqrt(max(0, eig.Values(nil)[n-1-j])))
 			}
 		}
-		m := testkit.Must(precond.New(context.Background(), o.merged(z), 0.1, &precond.Options{Form: precond.FormEigen}))
+		m := testkit.Must(precond.New(context.Background(), o.merged(z), 0.1,
+			&precond.Options{Form: precond.FormEigen}))
 		lambdas := []float64{0.05, 1}
 		exact := testkit.Must(Dense(context.Background(), pk, py, lambdas, o))
 		got := testkit.Must(scorePath(context.Background(), denseMatrix{pk}, m, py, lambdas, o))
 		for j, s := range got {
-			if want := exact[j]; !(s.Error.Lo <= want.Error.Value && want.Error.Value <= s.Error.Hi) || math.Abs(s.GCV/want.GCV-1) > 0.1 || math.Abs(s.S/want.S-1) > 0.1 {
-				t.Errorf("seed %d: %v, GCV %g, s_λ %g, want %v, %g, %g", seed, s.Error, s.GCV, s.S, want.Error, want.GCV, want.S)
+			if want := exact[j]; !(s.Error.Lo <= want.Error.Value && want.Error.Value <= s.Error.Hi) ||
+				math.Abs(s.GCV/want.GCV-1) > 0.1 || math.Abs(s.S/want.S-1) > 0.1 {
+				t.Errorf("seed %d: %v, GCV %g, s_λ %g, want %v, %g, %g", seed, s.Error, s.GCV, s.S, want.Error,
+					want.GCV, want.S)
 			}
 		}
 		o.Classes = true

@@ -35,12 +35,13 @@ type matrix interface {
 //
 // An interval has these parts: the probes, by the jackknife and Student's law, for labels with the points near
 // their threshold, and its distance from estimates by other assumptions; the solves, by how much one more step
-// with M changes the result; and Problem.KError, as if its effect were spread evenly over the points. Where the probes' noise is above a fifth of (A⁻¹)_ii,
-// or points that are far from all others and from the landmarks would move the error out of it, it has only the
-// ends that 1/(K_ii+λ) ≤ (A⁻¹)_ii and, where Problem.Below is known, (A⁻¹)_ii ≤ (M⁻¹)_ii prove: more columns of Z
-// or more probes narrow it. Where Problem.KError is not below λ/2 it has none. It returns an error if the λ or options are bad, K+λI is not positive definite as stored, or
-// ctx ends.
-func scorePath(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lambdas []float64, o *Problem) ([]Score, error) {
+// with M changes the result; and Problem.KError, as if its effect were spread evenly over the points. Where the
+// probes' noise is above a fifth of (A⁻¹)_ii, or points that are far from all others and from the landmarks would
+// move the error out of it, it has only the ends that 1/(K_ii+λ) ≤ (A⁻¹)_ii and, where Problem.Below is known,
+// (A⁻¹)_ii ≤ (M⁻¹)_ii prove: more columns of Z or more probes narrow it. Where Problem.KError is not below λ/2 it has
+// none. It returns an error if the λ or options are bad, K+λI is not positive definite as stored, or ctx ends.
+func scorePath(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lambdas []float64,
+	o *Problem) ([]Score, error) {
 	n := k.Dim()
 	if err := check(n, y, lambdas); err != nil {
 		return nil, err
@@ -53,7 +54,9 @@ func scorePath(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense,
 	}
 	if u := len(rows.first); u < n {
 		if opt.Classes {
-			return nil, fmt.Errorf("loo: %d of %d rows repeat others, which probes leave out together of regression only", n-u, n)
+			return nil,
+				fmt.Errorf("loo: %d of %d rows repeat others, which probes leave out together of regression only", n-u,
+					n)
 		}
 		k, n, opt.Below = mergedMatrix{k, rows}, u, 0
 	}
@@ -258,7 +261,8 @@ func (p *path) estimate(j int, x, g, mg *mat.Dense) *estimated {
 	num, _, c, used := p.rows.shift(x)
 	e := &estimated{p: p, lambda: lambda, c: c, r: new(mat.Dense), free: -used}
 	e.r.Scale(lambda, num)
-	l := &leverages{top: make([]float64, n), v: make([]float64, n), least: make([]float64, n), most: make([]float64, n), q: mat.NewDense(n, q-p.t, nil)}
+	l := &leverages{top: make([]float64, n), v: make([]float64, n), least: make([]float64, n),
+		most: make([]float64, n), q: mat.NewDense(n, q-p.t, nil)}
 	diag := p.k.Diag()
 	for i := range n {
 		l.top[i] = max(1-p.hat.At(i, j), lambda/(diag[i]+lambda))

@@ -74,7 +74,8 @@ func sets(t *testing.T, n int) (out []set) {
 				sq += (row[j] - x.Row(0)[j]) * (row[j] - x.Row(0)[j]) / float64(n)
 			}
 		}
-		k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: math.Sqrt(sq / 2)}, x, 1e-3, &gram.Options{Storage: gram.Float64}))
+		k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: math.Sqrt(sq / 2)}, x, 1e-3,
+			&gram.Options{Storage: gram.Float64}))
 		out = append(out, set{s.name, s.classes, y, k})
 	}
 	return out
@@ -100,7 +101,8 @@ func TestPath(t *testing.T) {
 		width, off := make([]float64, len(lambdas)), make([]float64, len(lambdas))
 		for seed := range seeds {
 			m, e := precondOf(t, s.k, n/8, uint64(seed))
-			got := testkit.Must(scorePath(ctx, s.k, m, s.y, lambdas, &Problem{Classes: s.classes, Residuals: true, Below: e, Stream: rng.New(uint64(seed))}))
+			got := testkit.Must(scorePath(ctx, s.k, m, s.y, lambdas,
+				&Problem{Classes: s.classes, Residuals: true, Below: e, Stream: rng.New(uint64(seed))}))
 			for j, g := range got {
 				truth := want[j].Error.Value
 				if g.Error.Covers(truth) {
@@ -115,7 +117,8 @@ func TestPath(t *testing.T) {
 				off[j] += (g.Error.Value/truth - 1) / float64(seeds)
 			}
 		}
-		t.Logf("%s: λ = %v, covered %v of %d, %v by probes; half-widths %.4f, bias %.4f", s.name, lambdas, covered, seeds, claimed, width, off)
+		t.Logf("%s: λ = %v, covered %v of %d, %v by probes; half-widths %.4f, bias %.4f", s.name, lambdas, covered,
+			seeds, claimed, width, off)
 		for j, c := range covered {
 			if c < rate(seeds) {
 				t.Errorf("%s, λ = %g: %d of %d intervals cover", s.name, lambdas[j], c, seeds)
@@ -132,7 +135,8 @@ func TestPathCoarse(t *testing.T) {
 	for _, s := range sets(t, 120) {
 		m, e := precondOf(t, s.k, 30, 1)
 		for _, kError := range []float64{0.6, 1, 3, 100} {
-			got := testkit.Must(scorePath(context.Background(), s.k, m, s.y, []float64{1}, &Problem{Classes: s.classes, Below: e + kError, KError: kError}))
+			got := testkit.Must(scorePath(context.Background(), s.k, m, s.y, []float64{1},
+				&Problem{Classes: s.classes, Below: e + kError, KError: kError}))
 			hi := math.Inf(1)
 			if s.classes {
 				hi = 1
@@ -144,8 +148,8 @@ func TestPathCoarse(t *testing.T) {
 	}
 }
 
-// TestPathAlone: points far from all others and from the landmarks are their own, and no rate is claimed where the laws of
-// bins, which hold most of all like points, miss what leaving them out does.
+// TestPathAlone: points far from all others and from the landmarks are their own, and no rate is claimed where the
+// laws of bins, which hold most of all like points, miss what leaving them out does.
 func TestPathAlone(t *testing.T) {
 	const n, far = 300, 30
 	g := rand.New(rand.NewPCG(8, 9))
@@ -157,7 +161,8 @@ func TestPathAlone(t *testing.T) {
 		}
 		y.Set(i, 0, math.Sin(x.Row(i)[0]))
 	}
-	k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: 2}, x, 1e-3, &gram.Options{Storage: gram.Float64}))
+	k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: 2}, x, 1e-3,
+		&gram.Options{Storage: gram.Float64}))
 	dense := mat.NewDense(n, n, nil)
 	testkit.OK(t, k.DenseTo(context.Background(), dense))
 	lambdas := []float64{1e-2, 1e-4}
@@ -165,7 +170,8 @@ func TestPathAlone(t *testing.T) {
 	claimed := 0
 	for seed := range uint64(10) {
 		m, e := precondOf(t, k, 10, seed)
-		got := testkit.Must(scorePath(context.Background(), k, m, y, lambdas, &Problem{Below: e, Stream: rng.New(seed)}))
+		got := testkit.Must(scorePath(context.Background(), k, m, y, lambdas,
+			&Problem{Below: e, Stream: rng.New(seed)}))
 		for j, v := range got {
 			if !v.Error.Covers(want[j].Error.Value) {
 				t.Errorf("seed %d, λ = %g: %v misses %g", seed, lambdas[j], v.Error, want[j].Error.Value)

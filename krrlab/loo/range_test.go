@@ -22,7 +22,8 @@ func TestUnits(t *testing.T) {
 				return Dense(t.Context(), k, y, lambdas, &Problem{Classes: classes, Residuals: true})
 			},
 			"path": func(y *mat.Dense) ([]Score, error) {
-				return scorePath(t.Context(), set.k, m, y, lambdas, &Problem{Classes: classes, Residuals: true, Below: e, Stream: rng.New(1)})
+				return scorePath(t.Context(), set.k, m, y, lambdas,
+					&Problem{Classes: classes, Residuals: true, Below: e, Stream: rng.New(1)})
 			},
 		}
 		for name, run := range methods {
@@ -42,8 +43,11 @@ func TestUnits(t *testing.T) {
 					if classes {
 						square = 1
 					}
-					if g.Error.Value != square*w.Error.Value || g.Error.Lo != square*w.Error.Lo || g.Error.Hi != square*w.Error.Hi || g.GCV != unit*unit*w.GCV || g.Residuals.At(3, 0) != unit*w.Residuals.At(3, 0) {
-						t.Errorf("%s, classes %v, targets times %g, λ = %g: %v, GCV %g, want %v, GCV %g, times it", name, classes, unit, w.Lambda, g.Error, g.GCV, w.Error, w.GCV)
+					if g.Error.Value != square*w.Error.Value || g.Error.Lo != square*w.Error.Lo ||
+						g.Error.Hi != square*w.Error.Hi || g.GCV != unit*unit*w.GCV ||
+						g.Residuals.At(3, 0) != unit*w.Residuals.At(3, 0) {
+						t.Errorf("%s, classes %v, targets times %g, λ = %g: %v, GCV %g, want %v, GCV %g, times it",
+							name, classes, unit, w.Lambda, g.Error, g.GCV, w.Error, w.GCV)
 					}
 				}
 			}

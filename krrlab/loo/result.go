@@ -17,8 +17,8 @@ type Result struct {
 	Scores  []Score `json:"scores"`
 	Best    int     `json:"best"` // index of the least error
 
-	// Repeated is how many rows have the features of an earlier one: they are left out together, or Unclaimed says why not, and no
-	// interval is claimed then.
+	// Repeated is how many rows have the features of an earlier one: they are left out together, or Unclaimed says
+	// why not, and no interval is claimed then.
 	Repeated  int    `json:"repeated,omitempty"`
 	Unclaimed string `json:"unclaimed,omitempty"`
 
@@ -91,7 +91,9 @@ func (r *Result) String() string {
 	}
 	b.Add("leave-one-out", "%s; by %s", r.unit(), how)
 	if r.Unclaimed != "" {
-		b.Add("repeats", "%d of %d rows repeat others and are not left out together, so that errors are too small and no interval is claimed: %s", r.Repeated, r.N, r.Unclaimed)
+		b.Add("repeats",
+			"%d of %d rows repeat others and are not left out together, so that errors are too small and no "+
+				"interval is claimed: %s", r.Repeated, r.N, r.Unclaimed)
 	} else if r.Repeated > 0 {
 		b.Add("repeats", "%d of %d rows repeat others: equal rows are left out together", r.Repeated, r.N)
 	}
@@ -106,10 +108,13 @@ func (r *Result) String() string {
 		if i == r.Best {
 			mark = "  ← least"
 		}
-		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  %s %-10.5g s_λ = %.5g%s", s.Error.Value, wide, ends[i], r.gcv(), s.GCV, s.S, mark)
+		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  %s %-10.5g s_λ = %.5g%s", s.Error.Value, wide, ends[i],
+			r.gcv(), s.GCV, s.S, mark)
 	}
 	if c := r.Scores[r.Best].Error.Confidence; c < 1 && r.Unclaimed == "" {
-		b.Add("confidence", "%.4g %% at each λ; the probes and the solves are covered, K as stored as if its error were spread evenly", 100*c)
+		b.Add("confidence",
+			"%.4g %% at each λ; the probes and the solves are covered, K as stored as if its error were spread evenly",
+			100*c)
 	}
 	least := shown[r.Best]
 	what := fmt.Sprintf("RMSE %.4g", least.Error.Value)
@@ -128,10 +133,12 @@ func (r *Result) String() string {
 // Table gives a row for each λ.
 func (r *Result) Table() *plots.Table {
 	t := &plots.Table{Columns: []plots.Column{
-		{Name: "λ"}, {Name: r.unit()}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: r.gcv()}, {Name: "s_λ"}, {Name: "method"},
+		{Name: "λ"}, {Name: r.unit()}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: r.gcv()},
+		{Name: "s_λ"}, {Name: "method"},
 	}}
 	for _, s := range r.shown() {
-		t.Add(s.Lambda, s.Error.Value, plots.AtLeast(s.Error.Lo), plots.AtMost(s.Error.Hi), s.Error.Confidence, s.GCV, s.S, s.Error.Method)
+		t.Add(s.Lambda, s.Error.Value, plots.AtLeast(s.Error.Lo), plots.AtMost(s.Error.Hi), s.Error.Confidence, s.GCV,
+			s.S, s.Error.Method)
 	}
 	return t
 }
@@ -142,11 +149,12 @@ func (r *Result) Plot() *plots.Figure {
 	shown := r.shown()
 	best := shown[r.Best]
 	f := &plots.Figure{
-		Title:   fmt.Sprintf("Leave-one-out: %s, n = %d", r.Dataset, r.N),
-		Caption: fmt.Sprintf("Leave-one-out error (%s) against λ, %s; least at λ = %.3g: %v.", r.unit(), r.Kernel.Prose(), best.Lambda, best.Error),
-		X:       plots.Axis{Label: "ridge λ", Log: true},
-		Y:       plots.Axis{Label: r.unit()},
-		VLines:  []plots.RefLine{{At: best.Lambda, Label: fmt.Sprintf("λ = %.3g", best.Lambda)}},
+		Title: fmt.Sprintf("Leave-one-out: %s, n = %d", r.Dataset, r.N),
+		Caption: fmt.Sprintf("Leave-one-out error (%s) against λ, %s; least at λ = %.3g: %v.", r.unit(),
+			r.Kernel.Prose(), best.Lambda, best.Error),
+		X:      plots.Axis{Label: "ridge λ", Log: true},
+		Y:      plots.Axis{Label: r.unit()},
+		VLines: []plots.RefLine{{At: best.Lambda, Label: fmt.Sprintf("λ = %.3g", best.Lambda)}},
 	}
 	c, g := plots.Series{Name: "leave-one-out"}, plots.Series{Name: r.gcv()}
 	var top float64

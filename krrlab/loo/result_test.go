@@ -12,7 +12,8 @@ import (
 func TestPlot(t *testing.T) {
 	r := &Result{Best: 1}
 	for i, hi := range []float64{math.Inf(1), 3, 7} {
-		r.Scores = append(r.Scores, Score{Lambda: float64(i + 1), Error: estimate.Interval{Value: 2, Lo: 1, Hi: hi, Confidence: 0.95}})
+		r.Scores = append(r.Scores, Score{Lambda: float64(i + 1),
+			Error: estimate.Interval{Value: 2, Lo: 1, Hi: hi, Confidence: 0.95}})
 	}
 	if s := r.Plot().Series[0]; s.Hi[0] != math.Sqrt(7) || s.Hi[1] != math.Sqrt(3) || s.Lo[0] != 1 {
 		t.Errorf("band %v to %v", s.Lo, s.Hi)
@@ -23,7 +24,8 @@ func TestPlot(t *testing.T) {
 func TestLines(t *testing.T) {
 	r := &Result{Best: 1}
 	for i, hi := range []float64{math.Inf(1), 4.5, 1.23456e9} {
-		r.Scores = append(r.Scores, Score{Lambda: float64(i + 1), Error: estimate.Interval{Value: 4, Lo: 1, Hi: hi, Confidence: 1}})
+		r.Scores = append(r.Scores, Score{Lambda: float64(i + 1),
+			Error: estimate.Interval{Value: 4, Lo: 1, Hi: hi, Confidence: 1}})
 	}
 	text := r.String()
 	at := map[int]bool{}
@@ -35,7 +37,8 @@ func TestLines(t *testing.T) {
 	if len(at) != 1 || !strings.Contains(text, "--lambda 2: RMSE 2 by leave-one-out") {
 		t.Error(text)
 	}
-	if !strings.Contains(text, "λ = 2          2 ") || !strings.Contains(text, "RMSE; by") || strings.Contains(text, "of the grid") {
+	if !strings.Contains(text, "λ = 2          2 ") || !strings.Contains(text, "RMSE; by") ||
+		strings.Contains(text, "of the grid") {
 		t.Error(text) // the root of 4
 	}
 	for best, want := range map[int]string{0: "it is the least λ of the grid", 2: "it is the largest λ of the grid"} {

@@ -19,12 +19,14 @@ type Problem struct {
 	Classes bool
 	// KError bounds ‖K_stored−K‖₂, which intervals allow for. Default 0.
 	KError float64
-	// Same has of each row the first that equals it (points.Same): they are left out together. Default: nil, none is equal.
+	// Same has of each row the first that equals it (points.Same): they are left out together. Default: nil, none is
+	// equal.
 	Same []int
-	// Weights are those of the rows, by which Y and K are already multiplied (package weighted): errors of regression and GCV are
-	// weighted means. Default: nil, ones.
+	// Weights are those of the rows, by which Y and K are already multiplied (package weighted): errors of regression
+	// and GCV are weighted means. Default: nil, ones.
 	Weights []float64
-	// Mean says that a fit takes the mean of its targets, weighted, off them: one without a row takes that of the others.
+	// Mean says that a fit takes the mean of its targets, weighted, off them: one without a row takes that of the
+	// others.
 	Mean bool
 	// Residuals says that Score.Residuals is wanted, 8nt bytes for each λ.
 	Residuals bool

@@ -36,14 +36,17 @@ type Options struct {
 	Confidence float64   `flag:"confidence" default:"0.95" check:"(0,1)" help:"of the intervals, between 0 and 1"`
 	Probes     int       `flag:"probes" default:"8" check:">=4" help:"random probes for the diagonal; more give narrower intervals"`
 	ExactBelow int       `flag:"exact-below" default:"4000" check:">=-1" zero:"-1" help:"largest n for which dense factors are used, if they fit --memory; -1 for never"`
-	// Precond and Rank are of the landmarks. Default: those of the configuration, if it has some, else pivoted Cholesky's.
-	Precond   string `flag:"precond" check:"one of rpcholesky nystrom" help:"what approximates K: rpcholesky (the default) or nystrom"`
-	Rank      int    `flag:"rank" check:">=1" help:"landmarks s, 1 ≤ s ≤ n (default: n/5, at least 500, at most 1000)"` // 9s³ flops
-	Residuals bool   // keep y_i − f_{−i}(x_i) of each λ, which JSON leaves out
+	// Precond and Rank are of the landmarks. Default: those of the configuration, if it has some, else pivoted
+	// Cholesky's.
+	Precond string `flag:"precond" check:"one of rpcholesky nystrom" help:"what approximates K: rpcholesky (the default) or nystrom"`
+	// 9s³ flops
+	Rank      int  `flag:"rank" check:">=1" help:"landmarks s, 1 ≤ s ≤ n (default: n/5, at least 500, at most 1000)"`
+	Residuals bool // keep y_i − f_{−i}(x_i) of each λ, which JSON leaves out
 }
 
-// Run finds the leave-one-out error and GCV for each λ of a grid: exactly for small n, else by one subspace for all λ, with
-// intervals. Of rows with weights it is Σw_i(y_i−f_{−i}(x_i))²/Σw_i, of classes the share of wrong rows, each counted once.
+// Run finds the leave-one-out error and GCV for each λ of a grid: exactly for small n, else by one subspace for all
+// λ, with intervals. Of rows with weights it is Σw_i(y_i−f_{−i}(x_i))²/Σw_i, of classes the share of wrong rows, each
+// counted once.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start, p := time.Now(), b.Problem()
 	if err := schema.Settle(&o); err != nil {
@@ -59,7 +62,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	r := &Result{Header: p.Header, Classes: p.Train.Task == datasets.Classification}
 	q := &Problem{
-		Classes: r.Classes, Same: kernel.Same(p.Kernel, p.Train.X), Weights: p.Train.Weights, Mean: p.Coding.Mean != nil,
+		Classes: r.Classes, Same: kernel.Same(p.Kernel, p.Train.X), Weights: p.Train.Weights,
+		Mean:       p.Coding.Mean != nil,
 		Confidence: o.Confidence, Probes: o.Probes, Residuals: o.Residuals,
 		Stream: rng.New(p.Seed).Sub("leave one out"), Progress: stage.Progress(ctx, b.Tell, stage.Probes),
 	}
@@ -99,7 +103,8 @@ func (r *Result) dense(ctx context.Context, b stage.Bench, q *Problem, lambdas [
 
 func (r *Result) path(ctx context.Context, b stage.Bench, q *Problem, o *Options) error {
 	p := b.Problem()
-	z := stage.Approximation{Method: cmp.Or(o.Precond, "rpcholesky"), S: cmp.Or(o.Rank, min(max(500, r.N/5), r.N, 1000)), LambdaP: p.Lambda}
+	z := stage.Approximation{Method: cmp.Or(o.Precond, "rpcholesky"),
+		S: cmp.Or(o.Rank, min(max(500, r.N/5), r.N, 1000)), LambdaP: p.Lambda}
 	if a := p.Z; a != nil && a.Features == nil && a.Method != "" && o.Precond == "" && o.Rank == 0 {
 		z = *a
 	}
@@ -118,7 +123,8 @@ func (r *Result) path(ctx context.Context, b stage.Bench, q *Problem, o *Options
 	}
 	b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
 	if r.Repeated > 0 && (q.Classes || p.Comm.Size() > 1) {
-		q.Same, r.Unclaimed = nil, "probes leave them out together of regression in one process only: --exact-below takes dense factors"
+		q.Same, r.Unclaimed = nil, "probes leave them out together of regression in one process only: "+
+			"--exact-below takes dense factors"
 	}
 	m, err := precond.New(ctx, q.merged(drawn.Z), z.LambdaP, &precond.Options{Form: precond.FormEigen, Comm: p.Comm})
 	if err != nil {

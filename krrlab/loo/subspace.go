@@ -37,7 +37,8 @@ type space struct {
 
 func newSpace(k matrix, b *mat.Dense, lambdas []float64) *space {
 	_, q := b.Dims()
-	s := &space{k: k, lambdas: lambdas, b: b, bb: make([]float64, q), w: make([]*mat.Dense, len(lambdas)), done: make([]bool, len(lambdas)*q), ratio: make([]float64, q)}
+	s := &space{k: k, lambdas: lambdas, b: b, bb: make([]float64, q), w: make([]*mat.Dense, len(lambdas)),
+		done: make([]bool, len(lambdas)*q), ratio: make([]float64, q)}
 	s.rr, s.energy = make([]float64, len(lambdas)*q), make([]float64, len(lambdas)*q)
 	for c := range q {
 		s.bb[c] = dot(b, b, c, c)
@@ -223,7 +224,8 @@ func (s *space) extend(ctx context.Context, u *mat.Dense) error {
 	err = accel.ForEach(ctx, len(s.lambdas), func(_, j int) { failed[j] = !s.solve(j) })
 	for j, f := range failed {
 		if err == nil && f {
-			err = fmt.Errorf("loo: K+λI as stored is not positive definite at λ = %g: take a larger λ or more accurate storage", s.lambdas[j])
+			err = fmt.Errorf("loo: K+λI as stored is not positive definite at λ = %g: take a larger λ or more "+
+				"accurate storage", s.lambdas[j])
 		}
 	}
 	return err

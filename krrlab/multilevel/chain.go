@@ -19,7 +19,8 @@ type Level struct {
 // measureChain measures every level of a chain, which has the given widths, and features alone of each width after the
 // first, the narrowest first; it returns them in the order of the levels. The maps are those that g.Sub("features", 0)
 // samples. If ctx ends, what was finished is returned beside its error.
-func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels feature.Levels, g rng.Stream, o *Options) (all, alone []Level, err error) {
+func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels feature.Levels, g rng.Stream,
+	o *Options) (all, alone []Level, err error) {
 	opt := *o
 	last := len(levels) - 1
 	_, d := p.X.Dims()
@@ -44,7 +45,8 @@ func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels f
 			l := feature.ChainLevel{Sketch: "features", Width: l.Width}
 			var m feature.Map
 			if m, err = chain.Features.Sample(d, l.Width, g.Sub("features", 0)); err == nil {
-				err = level(&alone, fmt.Sprintf("features alone, %d", l.Width), k, l, m, g.Sub("multilevel one level", uint64(k)))
+				err = level(&alone, fmt.Sprintf("features alone, %d", l.Width), k, l, m,
+					g.Sub("multilevel one level", uint64(k)))
 			}
 		}
 		if err == nil {

@@ -11,11 +11,12 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// TestMeasureChain: every level is what Measure says of the map that the seed draws, in the order of the chain, and features alone
-// come once for a width; the progress names each; the end of ctx leaves those that were finished.
+// TestMeasureChain: every level is what Measure says of the map that the seed draws, in the order of the chain, and
+// features alone come once for a width; the progress names each; the end of ctx leaves those that were finished.
 func TestMeasureChain(t *testing.T) {
 	p, _ := setup(t, 120, 0.1, 0.1)
-	levels := feature.Levels{{Sketch: "features", Width: 80}, {Sketch: "srht", Width: 40}, {Sketch: "gaussian", Width: 40}, {Sketch: "gaussian", Width: 20}}
+	levels := feature.Levels{{Sketch: "features", Width: 80}, {Sketch: "srht", Width: 40},
+		{Sketch: "gaussian", Width: 40}, {Sketch: "gaussian", Width: 20}}
 	chain := testkit.Must(feature.ChainFor(gauss, false, levels))
 	var names []string
 	o := &Options{progress: func(level, _ string, _, _ int) {
@@ -28,7 +29,8 @@ func TestMeasureChain(t *testing.T) {
 	if err != nil || len(all) != 4 || len(alone) != 2 {
 		t.Fatalf("%+v, %+v, %v", all, alone, err)
 	}
-	if want := []string{"features alone, 20", "level 4, gaussian:20", "features alone, 40", "level 3, gaussian:40", "level 2, srht:40", "level 1, features:80"}; !slices.Equal(names, want) {
+	if want := []string{"features alone, 20", "level 4, gaussian:20", "features alone, 40", "level 3, gaussian:40",
+		"level 2, srht:40", "level 1, features:80"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
 	same := func(got Level, m feature.Map, g rng.Stream) {
@@ -60,7 +62,8 @@ func TestMeasureChain(t *testing.T) {
 			cancel()
 		}
 	}
-	if all, alone, err := measureChain(ctx, p, chain, levels, g, o); err == nil || len(all) != 2 || all[0].Level != 3 || len(alone) != 2 {
+	if all, alone, err := measureChain(ctx, p, chain, levels, g, o); err == nil || len(all) != 2 ||
+		all[0].Level != 3 || len(alone) != 2 {
 		t.Errorf("ended: %d levels, %d of features alone, %v", len(all), len(alone), err)
 	}
 }

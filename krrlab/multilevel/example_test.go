@@ -34,7 +34,8 @@ func Example() {
 		fmt.Printf("level %d, %s to %d: %s\n", l.Level, l.Sketch, l.Width, l.Status)
 	}
 	for k, l := range m.OneLevel {
-		fmt.Printf("features alone to %d: κ surely larger than the chain's: %t\n", l.Width, l.Kappa.Lo > m.Chain[k+1].Kappa.Hi)
+		fmt.Printf("features alone to %d: κ surely larger than the chain's: %t\n", l.Width,
+			l.Kappa.Lo > m.Chain[k+1].Kappa.Hi)
 	}
 	// Output:
 	// level 1, features to 2000: converged

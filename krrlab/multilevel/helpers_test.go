@@ -45,7 +45,8 @@ func drawn(t testing.TB, width int, sketches sketch.Composition, seed uint64) fe
 	if k := len(sketches); k > 0 {
 		s = sketches[k-1].Width
 	}
-	m := testkit.Must(feature.Chain{Features: feature.Fourier{Kernel: gauss}, Width: width, Sketches: sketches}.Sample(4, s, rng.New(seed)))
+	m := testkit.Must(feature.Chain{Features: feature.Fourier{Kernel: gauss}, Width: width,
+		Sketches: sketches}.Sample(4, s, rng.New(seed)))
 	return m
 }
 

@@ -176,8 +176,8 @@ func (l *Measured) prepare(ctx context.Context, p *problem, z *source) (metric, 
 	return w, nil
 }
 
-// measureKappa sets κ(M⁻¹A), A = K+λI with K and not as it is stored. Where the process leaves λ_min open, the error bounds it: with
-// η ≥ ‖ZZᵀ−K‖₂,
+// measureKappa sets κ(M⁻¹A), A = K+λI with K and not as it is stored. Where the process leaves λ_min open, the error
+// bounds it: with η ≥ ‖ZZᵀ−K‖₂,
 //
 //	M ≼ K+(η+λ_p)I ≼ max(1, (η+λ_p)/λ)·A,  so  λ_min(M⁻¹A) ≥ 1/max(1, (η+λ_p)/λ).
 func (l *Measured) measureKappa(ctx context.Context, p *problem, m metric, g rng.Stream, o *Options) error {

@@ -83,7 +83,8 @@ func TestDense(t *testing.T) {
 		var chol mat.Cholesky
 		chol.Factorize(ref)
 		inv := testkit.Must(newDense(t.Context(), z.held, c.lambdaP))
-		if err := precondtest.Test(t.Context(), inv, &precondtest.Options{Tol: c.tol, InPlace: true, Strided: true, Concurrent: true}); err != nil {
+		if err := precondtest.Test(t.Context(), inv, &precondtest.Options{Tol: c.tol, InPlace: true, Strided: true,
+			Concurrent: true}); err != nil {
 			t.Errorf("λ_p = %g: %v", c.lambdaP, err)
 		}
 		var want mat.Dense
@@ -132,7 +133,8 @@ func TestCoverage(t *testing.T) {
 			if l.Kappa.Hi <= 1.5*l.Kappa.Lo && l.Error.Hi <= 1.3*l.Error.Lo {
 				narrow++
 			}
-			if l.Error.Confidence != 0.975 || l.Kappa.Confidence != 0.95 || !l.Converged || l.TrueResidual > 1e-3 || l.Left != "" {
+			if l.Error.Confidence != 0.975 || l.Kappa.Confidence != 0.95 || !l.Converged || l.TrueResidual > 1e-3 ||
+				l.Left != "" {
 				t.Fatalf("%s, seed %d: %+v", c.name, seed, l)
 			}
 			_, s := m.Dims()
@@ -167,7 +169,8 @@ func TestLimits(t *testing.T) {
 	p, _ := setup(t, n, 0.1, 0.1)
 	m := drawn(t, 90, nil, 1)
 	full := testkit.Must(measure(t.Context(), p, m, rng.New(1), &Options{}))
-	for what, o := range map[string]*Options{"flops": {Work: 1e5}, "GB": {memory: 1000}, "GB beside Z": {memory: 4*n*90 + 1000}} {
+	for what, o := range map[string]*Options{"flops": {Work: 1e5}, "GB": {memory: 1000},
+		"GB beside Z": {memory: 4*n*90 + 1000}} {
 		l := testkit.Must(measure(t.Context(), p, m, rng.New(1), o))
 		unit, _, _ := strings.Cut(what, " ")
 		if !strings.Contains(l.Left, unit) || l.Iterations != 0 || l.Form != "" {

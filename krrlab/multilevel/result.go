@@ -21,17 +21,19 @@ type Result struct {
 	Levels     feature.Levels `json:"levels"` // what was asked for
 	Features   string         `json:"features"`
 	Confidence float64        `json:"confidence"`
-	KError     stage.Number   `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which the intervals allow for
-	Chain      []Level        `json:"chain"`              // of the levels; those not reached are missing
-	OneLevel   []Level        `json:"one_level"`          // features alone, at the widths of the levels after the first
-	Seconds    float64        `json:"seconds"`            // in all, without K
+	// predicted bound of ‖K_stored−K‖₂, which the intervals allow for
+	KError   stage.Number `json:"kernel_error_bound"`
+	Chain    []Level      `json:"chain"`     // of the levels; those not reached are missing
+	OneLevel []Level      `json:"one_level"` // features alone, at the widths of the levels after the first
+	Seconds  float64      `json:"seconds"`   // in all, without K
 }
 
 func (m *Result) String() string {
 	var b stage.Lines
 	b.Problem(&m.Header)
 	b.Add("chain", "%s of %s, λ_p = %g, τ = %g", m.Levels.String(), m.Features, m.LambdaP, m.Tol)
-	b.Add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps", "seconds: form+factor+solve")
+	b.Add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps",
+		"seconds: form+factor+solve")
 	row := func(name string, l *Level) {
 		e := stage.Span(l.Error, "")
 		if l.Left != "" {
@@ -47,7 +49,8 @@ func (m *Result) String() string {
 			note += "; K+λI as stored is indefinite: its error is above λ, take float64 storage or a larger λ"
 		}
 		s := l.Seconds
-		b.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, l.Seconds.fit(), s.Form, s.Factor, s.Solve, note)
+		b.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations,
+			l.Seconds.fit(), s.Form, s.Factor, s.Solve, note)
 	}
 	for i := range m.Chain {
 		row(fmt.Sprintf("level %d", m.Chain[i].Level), &m.Chain[i])
@@ -58,17 +61,20 @@ func (m *Result) String() string {
 	if m.KError.Known() {
 		b.Add("allowed", "‖K_stored−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", m.KError)
 	}
-	b.Add("confidence", "%g that both intervals of a level hold; %.1f seconds in all, without K", m.Confidence, m.Seconds)
+	b.Add("confidence", "%g that both intervals of a level hold; %.1f seconds in all, without K", m.Confidence,
+		m.Seconds)
 	return b.String()
 }
 
 // Table gives a row for each level, and for features alone of the same widths.
 func (m *Result) Table() *plots.Table {
 	t := &plots.Table{
-		Title:   fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda),
-		Caption: fmt.Sprintf("λ_p = %g, τ = %g; the two intervals of a level hold with probability %g; form is the time of Z_k with all levels before it.", m.LambdaP, m.Tol, m.Confidence),
+		Title: fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda),
+		Caption: fmt.Sprintf("λ_p = %g, τ = %g; the two intervals of a level hold with probability %g; form is "+
+			"the time of Z_k with all levels before it.", m.LambdaP, m.Tol, m.Confidence),
 		Columns: []plots.Column{
-			{Name: "level"}, {Name: "map"}, {Name: "s_k"}, {Name: "‖Z_kZ_kᵀ−K‖₂"}, {Name: "at least"}, {Name: "at most"},
+			{Name: "level"}, {Name: "map"}, {Name: "s_k"}, {Name: "‖Z_kZ_kᵀ−K‖₂"}, {Name: "at least"},
+			{Name: "at most"},
 			{Name: "κ(M_k⁻¹A)"}, {Name: "at least"}, {Name: "at most"}, {Name: "iterations"},
 			{Name: "form", Unit: "s", Format: "%.2f"}, {Name: "factor", Unit: "s", Format: "%.2f"},
 			{Name: "solve", Unit: "s", Format: "%.2f"}, {Name: "in all", Unit: "s", Format: "%.2f"},
@@ -81,7 +87,8 @@ func (m *Result) Table() *plots.Table {
 			return
 		}
 		k := l.Kappa
-		t.Add(name, l.Sketch, l.Width, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), k.Value, plots.AtLeast(k.Lo), plots.AtMost(k.Hi), l.Iterations, s.Form, s.Factor, s.Solve, l.Seconds.fit())
+		t.Add(name, l.Sketch, l.Width, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), k.Value, plots.AtLeast(k.Lo),
+			plots.AtMost(k.Hi), l.Iterations, s.Form, s.Factor, s.Solve, l.Seconds.fit())
 	}
 	for i := range m.Chain {
 		add(fmt.Sprint(m.Chain[i].Level), &m.Chain[i])
@@ -115,13 +122,15 @@ func (m *Result) Plot() *plots.Figure {
 	}
 	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda), 2)
 	f.ShareX = true
-	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of the same widths; "+
+	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of "+
+		"the same widths; "+
 		"the two intervals of a level hold with probability %g.", m.Levels.String(), m.Confidence)
 	for _, p := range []struct {
 		label  string
 		banded bool
 		value  func(l *Level) (v, lo, hi float64, ok bool)
-	}{{"κ(M_k⁻¹A)", true, kappa}, {"iterations", false, iterations}, {"‖Z_{k}Z_{k}ᵀ−K‖₂", true, norm}, {"seconds of a fit, without K", false, seconds}} {
+	}{{"κ(M_k⁻¹A)", true, kappa}, {"iterations", false, iterations}, {"‖Z_{k}Z_{k}ᵀ−K‖₂", true,
+		norm}, {"seconds of a fit, without K", false, seconds}} {
 		if panel := m.panel(p.label, p.banded, p.value); len(panel.Series) > 0 {
 			f.Panels = append(f.Panels, panel)
 		}
@@ -131,7 +140,8 @@ func (m *Result) Plot() *plots.Figure {
 
 // panel draws one number against the width.
 func (m *Result) panel(label string, banded bool, value func(l *Level) (v, lo, hi float64, ok bool)) plots.Figure {
-	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()}, Y: plots.Axis{Log: true}}
+	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()},
+		Y: plots.Axis{Log: true}}
 	for _, line := range []struct {
 		name   string
 		levels []Level

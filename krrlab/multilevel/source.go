@@ -99,7 +99,9 @@ func newDense(ctx context.Context, z *points.Dense32, lambdaP float64) (*dense, 
 	}
 	m := &dense{n: z.N, l: g.Take(lambdaP)} // M = ZZᵀ + λ_pI
 	if !accel.Dpotrf(m.n, m.l, m.n) {       // M = LLᵀ
-		return nil, fmt.Errorf("multilevel: ZZᵀ+λ_pI of order %d is not positive definite in float64 at λ_p = %.3g: increase λ_p", m.n, lambdaP)
+		return nil,
+			fmt.Errorf("multilevel: ZZᵀ+λ_pI of order %d is not positive definite in float64 at λ_p = %.3g: "+
+				"increase λ_p", m.n, lambdaP)
 	}
 	return m, ctx.Err()
 }

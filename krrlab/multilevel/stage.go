@@ -33,13 +33,14 @@ type Options struct {
 	Confidence float64        `flag:"confidence" default:"0.95" check:"(0,1)" help:"probability that the two intervals of a level cover, in (0, 1)"`
 	Work       float64        `flag:"work" default:"5e12" check:"positive" help:"flops that setting up one preconditioner may take; of wider levels only the error is measured"`
 
-	width   float64 // relative width that ends the Lanczos process, of ‖ZZᵀ−K‖₂ and of each end of the spectrum of M⁻¹A; default: 0.2
+	// relative width that ends the Lanczos process, of ‖ZZᵀ−K‖₂ and of each end of the spectrum of M⁻¹A; default: 0.2
+	width   float64
 	steps   int     // most steps of it; default: 200
 	tol     float64 // τ of the solve; default: 1e-3
 	maxIter int     // of it; default: 1000
 	memory  int64   // bytes that Z and the preconditioner may take, the same on all ranks; default: no limit
-	// progress is told of "features", "error", "factor", "kappa" and "solve": points mapped, steps or iterations taken. A
-	// total of 0 means unknown. measureChain names the level.
+	// progress is told of "features", "error", "factor", "kappa" and "solve": points mapped, steps or iterations
+	// taken. A total of 0 means unknown. measureChain names the level.
 	progress func(level, part string, done, total int)
 }
 
@@ -50,16 +51,17 @@ func (o Options) Hint() string { return o.Levels.Hint() }
 func (o *Options) settled() Options {
 	s := *o
 	s.Confidence, s.Work = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Work, 5e12)
-	s.width, s.steps, s.tol, s.maxIter = cmp.Or(s.width, 0.2), cmp.Or(s.steps, 200), cmp.Or(s.tol, 1e-3), cmp.Or(s.maxIter, 1000)
+	s.width, s.steps, s.tol, s.maxIter = cmp.Or(s.width, 0.2), cmp.Or(s.steps, 200), cmp.Or(s.tol,
+		1e-3), cmp.Or(s.maxIter, 1000)
 	if s.progress == nil {
 		s.progress = func(string, string, int, int) {}
 	}
 	return s
 }
 
-// Run measures each level of a chain, and features alone of each width after the first, the narrowest first. The chain is
-// the one that a solve takes whose features have Map from feature.ChainFor; the features alone are those it takes without.
-// If ctx ends, what was finished is returned beside its error.
+// Run measures each level of a chain, and features alone of each width after the first, the narrowest first. The
+// chain is the one that a solve takes whose features have Map from feature.ChainFor; the features alone are those it
+// takes without. If ctx ends, what was finished is returned beside its error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	p := b.Problem()
 	r, chain, err := o.begin(p)
@@ -106,7 +108,8 @@ func (o *Options) begin(p *stage.Problem) (*Result, feature.Chain, error) {
 	}
 	r := &Result{Header: p.Header, LambdaP: z.LambdaP, Levels: slices.Clone(o.Levels), Confidence: o.Confidence}
 	if len(r.Levels) == 0 {
-		r.Levels = feature.Levels{{Sketch: "features", Width: 8 * z.S}, {Sketch: "srht", Width: 2 * z.S}, {Sketch: "gaussian", Width: z.S}}
+		r.Levels = feature.Levels{{Sketch: "features", Width: 8 * z.S}, {Sketch: "srht", Width: 2 * z.S},
+			{Sketch: "gaussian", Width: z.S}}
 	}
 	chain, err := feature.ChainFor(p.Kernel, z.Orthogonal, r.Levels)
 	if err != nil {

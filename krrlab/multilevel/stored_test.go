@@ -64,10 +64,12 @@ func TestStored(t *testing.T) {
 				t.Errorf("error %g along eigenvector %d: indefinite %v", size, col, l.Indefinite)
 			}
 			if size != -0.2 && !(l.Error.Lo <= norm*1.0001 && norm <= l.Error.Hi*1.0001) {
-				t.Errorf("error %g along eigenvector %d: ‖ZZᵀ−K‖₂ in [%g, %g], want %g", size, col, l.Error.Lo, l.Error.Hi, norm)
+				t.Errorf("error %g along eigenvector %d: ‖ZZᵀ−K‖₂ in [%g, %g], want %g", size, col, l.Error.Lo,
+					l.Error.Hi, norm)
 			}
 			if (size != -0.2 || indefinite) && !(l.Kappa.Lo <= kappa*1.0001 && kappa <= l.Kappa.Hi*1.0001) {
-				t.Errorf("error %g along eigenvector %d: κ in [%g, %g], want %g", size, col, l.Kappa.Lo, l.Kappa.Hi, kappa)
+				t.Errorf("error %g along eigenvector %d: κ in [%g, %g], want %g", size, col, l.Kappa.Lo, l.Kappa.Hi,
+					kappa)
 			}
 			if l.Kappa.Lo > l.Kappa.Hi || l.Error.Lo > l.Error.Hi {
 				t.Errorf("an interval upside down: %+v", l)

@@ -145,7 +145,8 @@ func (a *attacker) changed(b []byte) []byte {
 
 // request returns the frames of a request to run code that counts how often it ran.
 func (a *attacker) request(key string) [][]byte {
-	frames, err := jupyter.Encode(nil, "execute_request", "attacker", nil, map[string]any{"code": "hits++"}, []byte(key))
+	frames, err := jupyter.Encode(nil, "execute_request", "attacker", nil, map[string]any{"code": "hits++"},
+		[]byte(key))
 	if err != nil {
 		panic(err)
 	}
@@ -166,7 +167,8 @@ func attacks() []attack {
 	return []attack{
 		{"silent connection", anyPort, func(*attacker) []byte { return nil }, kept},
 		{"half a greeting", anyPort, func(a *attacker) []byte { return []byte(zmtpGreeting)[:1+a.rnd.IntN(63)] }, kept},
-		{"half-open after part of a handshake", anyPort, func(a *attacker) []byte { return hello("DEALER")[:1+a.rnd.IntN(90)] }, drained},
+		{"half-open after part of a handshake", anyPort,
+			func(a *attacker) []byte { return hello("DEALER")[:1+a.rnd.IntN(90)] }, drained},
 		{"random bytes", anyPort, func(a *attacker) []byte { return append(a.garbage(200), 0) }, drained},
 		{"HTTP", anyPort, func(*attacker) []byte { return []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }, refused},
 		{"changed handshake", anyPort, func(a *attacker) []byte { return a.changed(hello("DEALER")) }, drained},
@@ -174,21 +176,26 @@ func attacks() []attack {
 		{"frame of 2^62 bytes", routers, badFrames(1 << 62), refused},
 		{"part of a large frame", routers, badFrames(1 << 19), kept},
 		{"random frames", routers, after("DEALER", func(a *attacker) []byte { return a.garbage(500) }), drained},
-		{"1000 frames", routers, after("DEALER", func(*attacker) []byte { return bytes.Repeat([]byte{1, 1, 'x'}, 1000) }), refused},
+		{"1000 frames", routers,
+			after("DEALER", func(*attacker) []byte { return bytes.Repeat([]byte{1, 1, 'x'}, 1000) }), refused},
 		{"message that is none", routers, after("DEALER", func(a *attacker) []byte {
 			return zmtpMessage([][]byte{a.garbage(99), []byte("<IDS|MSG>"), a.garbage(99)})
 		}), drained},
-		{"unsigned message", routers, after("DEALER", func(a *attacker) []byte { return zmtpMessage(a.request("")) }), drained},
-		{"message with a wrong signature", routers, after("DEALER", func(a *attacker) []byte { return zmtpMessage(a.request("guess")) }), drained},
+		{"unsigned message", routers, after("DEALER", func(a *attacker) []byte { return zmtpMessage(a.request("")) }),
+			drained},
+		{"message with a wrong signature", routers, after("DEALER",
+			func(a *attacker) []byte { return zmtpMessage(a.request("guess")) }), drained},
 		{"changed message", routers, after("DEALER", func(a *attacker) []byte {
 			m := a.request("guess")
 			i := a.rnd.IntN(len(m))
 			m[i] = a.changed(m[i])
 			return zmtpMessage(m)
 		}), drained},
-		{"replayed message", routers, after("DEALER", func(a *attacker) []byte { return zmtpMessage(a.signed) }), drained},
+		{"replayed message", routers, after("DEALER", func(a *attacker) []byte { return zmtpMessage(a.signed) }),
+			drained},
 		{"subscriber that does not read", iopub, after("SUB", func(*attacker) []byte { return []byte{0, 1, 1} }), kept},
-		{"subscriber of 1000 topics", iopub, after("SUB", func(*attacker) []byte { return bytes.Repeat([]byte{0, 2, 1, 'x'}, 1000) }), refused},
+		{"subscriber of 1000 topics", iopub,
+			after("SUB", func(*attacker) []byte { return bytes.Repeat([]byte{0, 2, 1, 'x'}, 1000) }), refused},
 		{"heartbeat that does not read", heart, after("REQ", func(a *attacker) []byte {
 			return bytes.Repeat([]byte{1, 0, 0, 4, 'p', 'i', 'n', 'g'}, 1000+a.rnd.IntN(9000))
 		}), kept},
@@ -300,7 +307,8 @@ func TestAttack(t *testing.T) {
 	var counts map[string]int
 	for counts == nil {
 		cells++
-		if got, r := c.run("n++\nn"); r["status"] != "ok" || !strings.HasSuffix(got, fmt.Sprint("execute_result ", cells)) {
+		if got, r := c.run("n++\nn"); r["status"] != "ok" ||
+			!strings.HasSuffix(got, fmt.Sprint("execute_result ", cells)) {
 			t.Fatalf("cell %d: %q, %v", cells, got, r)
 		}
 		if err := hb.Send(nil, []byte("ping")); err != nil {
@@ -329,7 +337,8 @@ func TestAttack(t *testing.T) {
 		kinds = append(kinds, fmt.Sprintf("%s: %d", k, n))
 	}
 	slices.Sort(kinds)
-	t.Logf("%d attacks in %.1f s, %d cells run meanwhile, peak %.0f MB (%.0f before), now %.0f\n%s", total, seconds, cells, peak, calm, memory(pid, "VmRSS"), strings.Join(kinds, "\n"))
+	t.Logf("%d attacks in %.1f s, %d cells run meanwhile, peak %.0f MB (%.0f before), now %.0f\n%s", total, seconds,
+		cells, peak, calm, memory(pid, "VmRSS"), strings.Join(kinds, "\n"))
 	if !t.Failed() && total != n {
 		t.Errorf("%d attacks of %d", total, n)
 	}

@@ -14,7 +14,8 @@ import (
 func TestBackend(t *testing.T) {
 	dir := t.TempDir()
 	launcher := filepath.Join(dir, "mpirun")
-	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exit\ntrap ': >%s/ended; exit 1' TERM\n: >%s/begun\nwhile :; do sleep 0.05; echo '{\"event\":{\"Stage\":\"solve\",\"Iteration\":7}}'; done\n", dir, dir)
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exit\ntrap ': >%s/ended; exit 1' TERM\n: "+
+		">%s/begun\nwhile :; do sleep 0.05; echo '{\"event\":{\"Stage\":\"solve\",\"Iteration\":7}}'; done\n", dir, dir)
 	if err := os.WriteFile(launcher, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

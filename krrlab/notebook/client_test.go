@@ -42,7 +42,8 @@ func freePorts(t testing.TB, n int) []int {
 // newConnection writes a connection file.
 func newConnection(t testing.TB) (jupyter.Connection, string) {
 	p := freePorts(t, 5)
-	c := jupyter.Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256", Key: "a key", ShellPort: p[0], IOPubPort: p[1], StdinPort: p[2], ControlPort: p[3], HBPort: p[4]}
+	c := jupyter.Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256", Key: "a key",
+		ShellPort: p[0], IOPubPort: p[1], StdinPort: p[2], ControlPort: p[3], HBPort: p[4]}
 	js, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +79,8 @@ func (c *client) connect() {
 		conn    **zmtp.Conn
 		typ, id string
 		port    int
-	}{{&c.shell, "DEALER", id, c.conn.ShellPort}, {&c.control, "DEALER", id, c.conn.ControlPort}, {&c.stdin, "DEALER", id, c.conn.StdinPort}, {&c.iopub, "SUB", "", c.conn.IOPubPort}} {
+	}{{&c.shell, "DEALER", id, c.conn.ShellPort}, {&c.control, "DEALER", id, c.conn.ControlPort}, {&c.stdin, "DEALER",
+		id, c.conn.StdinPort}, {&c.iopub, "SUB", "", c.conn.IOPubPort}} {
 		*x.conn = c.dial(x.typ, x.id, x.port)
 	}
 	if err := c.iopub.Send([]byte{1}); err != nil {
@@ -173,7 +175,8 @@ func fields(m *jupyter.Message) map[string]any {
 // the reply.
 func (c *client) run(code string, more ...map[string]any) (string, map[string]any) {
 	c.t.Helper()
-	content := map[string]any{"code": code, "silent": false, "store_history": true, "allow_stdin": true, "stop_on_error": true, "user_expressions": map[string]string{}}
+	content := map[string]any{"code": code, "silent": false, "store_history": true, "allow_stdin": true,
+		"stop_on_error": true, "user_expressions": map[string]string{}}
 	for _, m := range more {
 		for k, v := range m {
 			content[k] = v

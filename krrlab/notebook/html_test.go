@@ -15,14 +15,16 @@ func TestExport(t *testing.T) {
 	dir := t.TempDir()
 	file, page := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "a.html")
 	write := func(cells string) {
-		if err := os.WriteFile(file, []byte(`{"cells":[`+cells+`],"metadata":{},"nbformat":4,"nbformat_minor":5}`), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(`{"cells":[`+cells+`],"metadata":{},"nbformat":4,"nbformat_minor":5}`),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	code := func(src string) string {
 		return `{"cell_type":"code","metadata":{},"outputs":[],"execution_count":null,"source":` + src + `}`
 	}
-	write(`{"cell_type":"markdown","metadata":{},"source":["# The *title*\n","$a_i<b_i$ and _so_ $5 or 6, ` + "`$x_1$`" + `\n\n","$$\\sum_i\nx_i$$\n\n| a | b |\n|---|---|\n| 1 | $x_j$ |\n\n$\\unknown<x$\n"]},` +
+	write(`{"cell_type":"markdown","metadata":{},"source":["# The *title*\n","$a_i<b_i$ and _so_ $5 or 6, ` +
+		"`$x_1$`" + `\n\n","$$\\sum_i\nx_i$$\n\n| a | b |\n|---|---|\n| 1 | $x_j$ |\n\n$\\unknown<x$\n"]},` +
 		code(`["import \"github.com/krrlab/lab/plots\"\n","fmt.Println(\"a < b\")\n","plots.Convergence(\"one\", 0, plots.Series{Y: []float64{1, 0.1}})"]`) + `,` +
 		code(`"plots.Convergence(\"two\", 0, plots.Series{Y: []float64{1, 0.1}})"`) + `,` + code(`"panic(\"<here>\")"`))
 	before, _ := os.ReadFile(file)
@@ -35,9 +37,11 @@ func TestExport(t *testing.T) {
 	b := testkit.Must(os.ReadFile(page))
 	got := string(b)
 	testkit.Contains(t, got,
-		"<title>The *title*</title>", "<em>title</em>", "<math><mrow><msub><mi>a</mi><mi>i</mi></msub><mo>&lt;</mo><msub><mi>b</mi><mi>i</mi></msub></mrow></math> and <em>so</em> $5 or 6, <code>$x_1$</code>",
+		"<title>The *title*</title>", "<em>title</em>",
+		"<math><mrow><msub><mi>a</mi><mi>i</mi></msub><mo>&lt;</mo><msub><mi>b</mi><mi>i</mi></msub></mrow></math> and <em>so</em> $5 or 6, <code>$x_1$</code>",
 		`<p><math display="block"><mrow><msub><mo>∑</mo><mi>i</mi></msub><msub><mi>x</mi><mi>i</mi></msub></mrow></math></p>`, "<td><math><mrow><msub><mi>x</mi><mi>j</mi></msub></mrow></math></td>", "$\\unknown&lt;x$",
-		"<span>[1]</span><pre>import &#34;github.com/krrlab/lab/plots&#34;\nfmt.Println(&#34;a &lt; b&#34;)", `<pre class="stdout">a &lt; b`, `<figure class="krr-figure">`, `<pre class="error">`, "&lt;here&gt;",
+		"<span>[1]</span><pre>import &#34;github.com/krrlab/lab/plots&#34;\nfmt.Println(&#34;a &lt; b&#34;)",
+		`<pre class="stdout">a &lt; b`, `<figure class="krr-figure">`, `<pre class="error">`, "&lt;here&gt;",
 	)
 	if n := strings.Count(got, "class Panel"); n != 1 || strings.Contains(got, "\x1b") {
 		t.Errorf("%d scripts, or colors of a terminal", n)

@@ -58,7 +58,8 @@ func TestOtherKernels(t *testing.T) {
 			}
 		}
 		for what, f := range map[string]func(Spec) (string, error){"install": Install, "uninstall": Uninstall} {
-			if _, err := f(s); err == nil || !strings.Contains(err.Error(), file+" is another kernel") || !strings.Contains(err.Error(), "--force") || strings.Contains(err.Error(), "\n") {
+			if _, err := f(s); err == nil || !strings.Contains(err.Error(), file+" is another kernel") ||
+				!strings.Contains(err.Error(), "--force") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s over %s: %v", what, other, err)
 			}
 			if b, err := os.ReadFile(file); err != nil || string(b) != other {

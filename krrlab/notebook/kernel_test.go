@@ -19,7 +19,8 @@ func TestExecute(t *testing.T) {
 		{"import (\"fmt\"; \"os\")", "", "ok"},
 		{"x := 3\nx", "|execute_result 3", "ok"},
 		{"fmt.Println(\"ü\"); fmt.Fprint(os.Stderr, \"e\"); Display(x)", "|stdout ü\n|stderr e|display_data 3", "ok"},
-		{"DisplayID(\"a\", 1); Update(\"a\", 2); Clear()", "|display_data#a 1|update_display_data#a 2|clear_output true", "ok"},
+		{"DisplayID(\"a\", 1); Update(\"a\", 2); Clear()",
+			"|display_data#a 1|update_display_data#a 2|clear_output true", "ok"},
 		{"nosuch", "|error CompileError", "error"},
 		{"panic(\"p\")", "|error Panic", "error"},
 		{"x", "|execute_result 3", "ok"},
@@ -32,7 +33,8 @@ func TestExecute(t *testing.T) {
 			t.Errorf("%s: %v", x.code, reply)
 		}
 	}
-	got, reply := c.run("y := x + 1\ny", map[string]any{"silent": true, "user_expressions": map[string]string{"a": "y * 2", "b": "nosuch"}})
+	got, reply := c.run("y := x + 1\ny", map[string]any{"silent": true,
+		"user_expressions": map[string]string{"a": "y * 2", "b": "nosuch"}})
 	exprs := reply["user_expressions"].(map[string]any)
 	a, b := exprs["a"].(map[string]any), exprs["b"].(map[string]any)
 	if got != "busy" || a["data"].(map[string]any)["text/plain"] != "8" || b["status"] != "error" {
@@ -65,7 +67,8 @@ func TestQuestions(t *testing.T) {
 	c := start(t)
 	info := c.ask("kernel_info", map[string]any{})
 	lang := info["language_info"].(map[string]any)
-	if info["status"] != "ok" || info["protocol_version"] != "5.4" || info["implementation"] != "krrlab" || lang["name"] != "go" || lang["file_extension"] != ".go" || info["banner"] == "" {
+	if info["status"] != "ok" || info["protocol_version"] != "5.4" || info["implementation"] != "krrlab" ||
+		lang["name"] != "go" || lang["file_extension"] != ".go" || info["banner"] == "" {
 		t.Errorf("kernel_info: %v", info)
 	}
 	c.send(c.control, "kernel_info_request", map[string]any{})
@@ -76,10 +79,12 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("complete: %v", r)
 	}
 	r = c.ask("inspect", map[string]any{"code": "mat.NewDense", "cursor_pos": 12, "detail_level": 0})
-	if text := fmt.Sprint(r["data"].(map[string]any)["text/plain"]); r["found"] != true || !strings.Contains(text, "func NewDense(r int, c int") {
+	if text := fmt.Sprint(r["data"].(map[string]any)["text/plain"]); r["found"] != true ||
+		!strings.Contains(text, "func NewDense(r int, c int") {
 		t.Errorf("inspect: %v", r)
 	}
-	if r = c.ask("inspect", map[string]any{"code": "zzz", "cursor_pos": 3}); r["found"] != false || r["status"] != "ok" {
+	if r = c.ask("inspect", map[string]any{"code": "zzz", "cursor_pos": 3}); r["found"] != false ||
+		r["status"] != "ok" {
 		t.Errorf("inspect: %v", r)
 	}
 }
@@ -155,7 +160,8 @@ func TestInputRequest(t *testing.T) {
 	if got, _ := c.run("line"); !strings.HasSuffix(got, "execute_result me") {
 		t.Errorf("%q", got)
 	}
-	if _, r := c.run("Input(\"x\")", map[string]any{"allow_stdin": false}); !strings.Contains(fmt.Sprint(r["evalue"]), "takes no input") {
+	if _, r := c.run("Input(\"x\")", map[string]any{"allow_stdin": false}); !strings.Contains(fmt.Sprint(r["evalue"]),
+		"takes no input") {
 		t.Errorf("%v", r)
 	}
 	c.send(c.shell, "execute_request", map[string]any{"code": "Input(\"x\")", "allow_stdin": true})
@@ -191,8 +197,10 @@ func TestInputAgain(t *testing.T) {
 func TestMonitor(t *testing.T) {
 	c := start(t)
 	c.run("import (\"time\"; \"github.com/krrlab/lab/krrlab\"; \"github.com/krrlab/lab/krrlab/stage\")\np := Progress()")
-	got, _ := c.run("for i := 0; i < 20; i++ { p(krrlab.Event{Stage: stage.Solve, Iteration: i + 1, Residual: 0.5}); time.Sleep(100 * time.Millisecond) }")
-	if strings.Count(got, "|display_data#") != 1 || strings.Count(got, "|update_display_data#") < 2 || !strings.Contains(got, "solve: iteration") || !strings.HasSuffix(got, "seconds") {
+	got, _ := c.run("for i := 0; i < 20; i++ { p(krrlab.Event{Stage: stage.Solve, Iteration: i + 1, Residual: " +
+		"0.5}); time.Sleep(100 * time.Millisecond) }")
+	if strings.Count(got, "|display_data#") != 1 || strings.Count(got, "|update_display_data#") < 2 ||
+		!strings.Contains(got, "solve: iteration") || !strings.HasSuffix(got, "seconds") {
 		t.Errorf("%q", got)
 	}
 }

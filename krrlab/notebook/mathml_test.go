@@ -33,8 +33,10 @@ func TestMathML(t *testing.T) {
 
 // TestHostileFormulas: no formula brings elements of its own into a page, and none, however long or deep, holds it up.
 func TestHostileFormulas(t *testing.T) {
-	for _, tex := range []string{"\\mathbb%s", "\\mathrm%s", "\\operatorname%s", "\\text%s", "{\\rm %s}", "\\hat%s", "\\left%s", "\\frac%s1", "\\sqrt%s", "x_%s", "%s"} {
-		for _, text := range []string{"{<img src=x onerror=y>}", "<b>", "{\"'&lt;&}", "{</mi><script>}", "\\text{<i>}"} {
+	for _, tex := range []string{"\\mathbb%s", "\\mathrm%s", "\\operatorname%s", "\\text%s", "{\\rm %s}", "\\hat%s",
+		"\\left%s", "\\frac%s1", "\\sqrt%s", "x_%s", "%s"} {
+		for _, text := range []string{"{<img src=x onerror=y>}", "<b>", "{\"'&lt;&}", "{</mi><script>}",
+			"\\text{<i>}"} {
 			got := mathML("$" + strings.Replace(tex, "%s", text, 1) + "$")
 			for _, tag := range regexp.MustCompile(`</?(\w+)`).FindAllStringSubmatch(got, -1) {
 				if !strings.HasPrefix(tag[1], "m") {
@@ -43,7 +45,8 @@ func TestHostileFormulas(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"$" + strings.Repeat("{", 3_000_000) + "x$", strings.Repeat("$x ", 200_000), "$$" + strings.Repeat("\\hat", 500_000) + "$$",
+	for _, text := range []string{"$" + strings.Repeat("{", 3_000_000) + "x$", strings.Repeat("$x ", 200_000),
+		"$$" + strings.Repeat("\\hat", 500_000) + "$$",
 		"$" + strings.Repeat("x_{", 100_000) + strings.Repeat("}", 100_000) + "$"} {
 		if h, err := markdown(text); err != nil || strings.Contains(string(h), "<math") {
 			t.Errorf("%.20s…: %.80s, %v", text, h, err)

@@ -30,7 +30,9 @@ func TestPageTaken(t *testing.T) {
 	value := display.Data{Data: display.MIMEMap{"text/plain": "7"}}
 	got := p.take(result(1, golang.Result{Value: &value})...)
 	want := text(got)
-	if len(got) != 4 || !strings.Contains(want, `"data":{"text/plain":"7"},"execution_count":1,"metadata":{},"output_type":"execute_result"`) {
+	if len(got) != 4 ||
+		!strings.Contains(want,
+			`"data":{"text/plain":"7"},"execution_count":1,"metadata":{},"output_type":"execute_result"`) {
 		t.Errorf("%s", want)
 	}
 	q := &page{shown: &shownAs{}}
@@ -60,14 +62,17 @@ func TestRunOutputs(t *testing.T) {
 		{"DisplayID(\"x\", 1); DisplayID(\"y\", 1)", "display_data 3|display_data 4"},
 		{"DisplayID(\"x\", 2); Update(\"x\", 3); Update(\"nosuch\", 5)", "display_data 3"},
 		{"Update(\"y\", 4)", ""},
-		{"m := map[string]interface{}{\"<a>\": 1}\nDisplay(display.Data{Data: display.MIMEMap{\"application/json\": m}, Metadata: m})\nm[\"<a>\"] = 2", `display_data map[<a>:1] map[<a>:1]`},
+		{"m := map[string]interface{}{\"<a>\": 1}\nDisplay(display.Data{Data: " +
+			"display.MIMEMap{\"application/json\": m}, Metadata: m})\nm[\"<a>\"] = 2",
+			`display_data map[<a>:1] map[<a>:1]`},
 		{"fmt.Println(\"b\"); Clear(); panic(\"p\")", "error Panic"},
 		{"1", "old"},
 	}
 	var list []any
 	for _, c := range cells {
 		_, tag, _ := strings.Cut(c.code, "// ")
-		list = append(list, map[string]any{"cell_type": "code", "source": c.code, "outputs": []any{map[string]any{"output_type": "old"}}, "metadata": map[string]any{"tags": []string{"other", tag}}})
+		list = append(list, map[string]any{"cell_type": "code", "source": c.code,
+			"outputs": []any{map[string]any{"output_type": "old"}}, "metadata": map[string]any{"tags": []string{"other", tag}}})
 	}
 	b, err := json.Marshal(map[string]any{"cells": list, "nbformat": 4})
 	if err != nil {
@@ -143,7 +148,8 @@ func TestOtherLanguage(t *testing.T) {
 		cell := `{"cell_type": "code", "metadata": {}, "execution_count": 3, "outputs": [{"output_type": "stream", "name": "stdout", "text": "old"}], "source": ` +
 			fmt.Sprintf("%q", `os.WriteFile("ran", nil, 0o600)`)
 		if metadata == `{"vscode": "python"}` {
-			metadata, cell = `{}`, strings.Replace(cell, `"metadata": {}`, `"metadata": {"vscode": {"languageId": "python"}}`, 1)
+			metadata, cell = `{}`, strings.Replace(cell, `"metadata": {}`,
+				`"metadata": {"vscode": {"languageId": "python"}}`, 1)
 		}
 		text := `{"cells": [` + cell + `}], "metadata": ` + metadata + `, "nbformat": 4, "nbformat_minor": 4}`
 		name := filepath.Join(dir, "n.ipynb")
@@ -156,7 +162,8 @@ func TestOtherLanguage(t *testing.T) {
 		switch {
 		case want == "" && (err != nil || begun != nil):
 			t.Errorf("%s: %v, %v", metadata, err, begun)
-		case want != "" && (err == nil || !strings.Contains(err.Error(), "a notebook in "+want+", not in Go") || strings.Contains(err.Error(), "\n")):
+		case want != "" && (err == nil || !strings.Contains(err.Error(), "a notebook in "+want+", not in Go") ||
+			strings.Contains(err.Error(), "\n")):
 			t.Errorf("%s: %v", metadata, err)
 		case want != "" && (begun == nil || string(after) != text):
 			t.Errorf("%s: run, or changed", metadata)

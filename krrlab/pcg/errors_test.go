@@ -210,7 +210,8 @@ func TestErrorBoundsOptions(t *testing.T) {
 			}
 			return nil
 		}})
-		if len(at) != 3 || stopped.Status != pcg.Stopped || stopped.Iterations >= run(pcg.Options{Tol: 1e-10}).Iterations {
+		if len(at) != 3 || stopped.Status != pcg.Stopped ||
+			stopped.Iterations >= run(pcg.Options{Tol: 1e-10}).Iterations {
 			t.Errorf("%s: %v after %v", name, stopped, at)
 		}
 		if !mat.EqualApprox(x, stopped.X, 1e-15) {

@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
-// margin is the share of the training time of what the rule prefers below which another candidate is chosen: what is nearer is
-// within what seconds of entries vary by from run to run.
+// margin is the share of the training time of what the rule prefers below which another candidate is chosen: what is
+// nearer is within what seconds of entries vary by from run to run.
 const margin = 0.95
 
 // model is a task, what is known of it, and what it costs.
@@ -25,13 +25,14 @@ type model struct {
 	pilot *Pilot
 }
 
-// Choose predicts seconds and bytes of the candidates of the task by counts at the rates, with the iterations that a rule
-// expects, and chooses the one of least training time, or one that is as good by the margin and comes before.
+// Choose predicts seconds and bytes of the candidates of the task by counts at the rates, with the iterations that a
+// rule expects, and chooses the one of least training time, or one that is as good by the margin and comes before.
 func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	t.settle()
 	_, d := t.X.Dims()
 	m := &model{Task: t, cost: Cost{
-		Rates: rates, N: t.n, D: d, T: t.t, Tests: t.Tests, PointBytes: t.PointBytes, Ranks: t.Ranks, ExactWork: t.ExactWork,
+		Rates: rates, N: t.n, D: d, T: t.t, Tests: t.Tests, PointBytes: t.PointBytes, Ranks: t.Ranks,
+		ExactWork: t.ExactWork,
 	}}
 	var err error
 	if m.pilot, err = newPilot(ctx, t); err != nil {
@@ -60,8 +61,8 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	return p, nil
 }
 
-// looking predicts the seconds of look: K of some rows is formed as accurately as need be and as it is kept, and norms of both
-// are taken in some thirty products each.
+// looking predicts the seconds of look: K of some rows is formed as accurately as need be and as it is kept, and
+// norms of both are taken in some thirty products each.
 func (m *model) looking() float64 {
 	const passes = 90
 	rows, p := float64(m.pilot.k.Rows()), m.pilot
@@ -120,8 +121,8 @@ func (m *model) ruled(c *Candidate) bool {
 	return m.Small != gram.Auto && c.Solver == Direct && c.Storage == m.Small
 }
 
-// rounds predicts the rounds of refinement of a candidate by what its solve leaves of the residual: iterations with float32 tiles
-// what products with them are off (package gram),
+// rounds predicts the rounds of refinement of a candidate by what its solve leaves of the residual: iterations with
+// float32 tiles what products with them are off (package gram),
 //
 //	4u·(rms(K)·√n·‖c‖₂ + ‖Kc‖₂)/‖y‖₂,  u = 2⁻²⁴,
 //
@@ -139,8 +140,8 @@ func (m *model) rounds(c *Candidate) int {
 	return max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(min(left, 0.5))))-1)
 }
 
-// storage returns how K will be stored: by its error, where the pilot has looked, and by what fits the memory; one that is given
-// is read where it is.
+// storage returns how K will be stored: by its error, where the pilot has looked, and by what fits the memory; one
+// that is given is read where it is.
 func (m *model) storage() gram.Storage {
 	fits := func(s gram.Storage) bool {
 		return m.Memory == 0 || m.PointBytes+m.cost.kernelBytes(s)+80*int64(m.n)*int64(m.t) <= m.Memory
@@ -173,7 +174,8 @@ func (p *Plan) flips(m *model) {
 		}
 		if b.Solver != Direct {
 			limit := float64(b.Iterations) + gain/b.each()
-			say("more than %.0f iterations where %d are expected: then %v is faster", math.Floor(limit), b.Iterations, r)
+			say("more than %.0f iterations where %d are expected: then %v is faster", math.Floor(limit), b.Iterations,
+				r)
 		}
 		if limit := float64(r.Iterations) - gain/r.each(); r.Solver != Direct && limit >= 1 {
 			say("fewer than %.0f iterations of %v where %d are expected", math.Ceil(limit), r, r.Iterations)
@@ -190,12 +192,14 @@ func (p *Plan) flips(m *model) {
 // advice says where another tool is better.
 func (m *model) advice() string {
 	if m.cost.D <= 3 && m.n >= 20000 {
-		return fmt.Sprintf("d = %d and n = %d: for a smooth shift-invariant kernel in so few dimensions equispaced Fourier methods "+
+		return fmt.Sprintf("d = %d and n = %d: for a smooth shift-invariant kernel in so few dimensions "+
+			"equispaced Fourier methods "+
 			"take O(n) time and memory, where this program takes O(n²)", m.cost.D, m.n)
 	}
 	for s := 16; s <= m.n/50 && s <= m.pilot.M/2; s *= 2 {
 		if float64(m.n)*m.pilot.residual(float64(s)) <= m.Lambda {
-			return fmt.Sprintf("K has about %d eigenvalues that count beside λ: a regression on that many random features or landmarks "+
+			return fmt.Sprintf("K has about %d eigenvalues that count beside λ: a regression on that many random "+
+				"features or landmarks "+
 				"gives the same predictions in O(ns²) time without K", s)
 		}
 	}

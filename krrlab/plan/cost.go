@@ -30,8 +30,9 @@ func (s *Seconds) Sum() float64 {
 // training returns the total without the predictions.
 func (s *Seconds) training() float64 { return s.Total - s.Predict }
 
-// What a stage takes in units of the Rates, as measured on two cores (docs/benchmarks.md): how many times its flops at the rate of
-// a product of matrices, bytes that are read (…Bytes), or exponentials for a number of its loops (…Values).
+// What a stage takes in units of the Rates, as measured on two cores (docs/benchmarks.md): how many times its flops
+// at the rate of a product of matrices, bytes that are read (…Bytes), or exponentials for a number of its loops
+// (…Values).
 const (
 	tileSlow      = 1.4   // tiles of K that were not timed
 	touchValues   = 1.1   // a byte that is written for the first time
@@ -80,9 +81,9 @@ type Cost struct {
 	K *gram.Choice
 }
 
-// Of sets the seconds and bytes of a candidate of which method, rank, solver, storage and iterations are known: with n points,
-// rank s, t right-hand sides, ε seconds an entry of K as it is stored and exact, G the rates of products of matrices, B that
-// of reading and E that of exponentials
+// Of sets the seconds and bytes of a candidate of which method, rank, solver, storage and iterations are known: with
+// n points, rank s, t right-hand sides, ε seconds an entry of K as it is stored and exact, G the rates of products of
+// matrices, B that of reading and E that of exponentials
 //
 //	K           n²/2·ε + 1.1·bytes/E             Z          ns(1.4·2d/G₃₂ + 5.4/E)
 //	landmarks   ns(ε_exact + 18/E + 2.2s/G₆₄)    ZᵀZ, L⁻¹   ns(4/E + 1.7s/G₃₂) + chol(s) + 3.4·(s³/3)/G₆₄
@@ -93,8 +94,8 @@ type Cost struct {
 //	direct      n²/2·ε + bytes/E, chol(n), two readings of L and a residual for each round
 //	test        n·n_test·(ε + 2t/G₃₂)
 //
-// On P ranks K, Z, products with them and columns of K take 1/P of that; the landmarks' factor, L⁻¹ and vectors are each rank's
-// own.
+// On P ranks K, Z, products with them and columns of K take 1/P of that; the landmarks' factor, L⁻¹ and vectors are
+// each rank's own.
 func (m Cost) Of(c *Candidate) {
 	m.Ranks = max(m.Ranks, 1)
 	if m.Stored == 0 {
@@ -166,10 +167,12 @@ func (m *Cost) build(c *Candidate) {
 			c.Seconds.Factor += vecchia.RuleRows * n * (m.Exact + 2*s/m.Gemm64)
 		}
 	}
-	c.Seconds.Factor += own*s*(gramValues/m.Exp+gramSlow*s/m.Gemm32) + cholesky(s, m.Gemm64) + inverseSlow*s*s*s/3/m.Gemm64
+	c.Seconds.Factor += own*s*(gramValues/m.Exp+gramSlow*s/m.Gemm32) + cholesky(s,
+		m.Gemm64) + inverseSlow*s*s*s/3/m.Gemm64
 }
 
-// near returns how many entries of K, in random order, are among the count largest so far of their rows: n·count·(1+ln(n/count)).
+// near returns how many entries of K, in random order, are among the count largest so far of their rows:
+// n·count·(1+ln(n/count)).
 func near(n, count float64) float64 { return n * count * (1 + math.Log(max(1, n/max(1, count)))) }
 
 // iteration returns the seconds of a product with a rank's part of K and of an iteration.
@@ -222,13 +225,13 @@ func (m *Cost) kernelBytes(s gram.Storage) int64 {
 	return gram.RankBytes(m.N, s, max(m.Ranks, 1))
 }
 
-// blockShare is the share of the iterations that block PCG needs, 1 − ⅒·log₂t: 0.84 for t = 3, 0.67 for t = 10, the least gain
-// measured (package pcg).
+// blockShare is the share of the iterations that block PCG needs, 1 − ⅒·log₂t: 0.84 for t = 3, 0.67 for t = 10, the
+// least gain measured (package pcg).
 func blockShare(t int) float64 { return max(0.3, 1-0.1*math.Log2(float64(t))) }
 
-// BlockPays predicts, at the rates of the Reference machine, whether t right-hand sides take less time together in block PCG
-// than each by itself, with K in float32 and an M of rank s: by a tenth at least, as the share of the iterations was measured
-// for few columns only.
+// BlockPays predicts, at the rates of the Reference machine, whether t right-hand sides take less time together in
+// block PCG than each by itself, with K in float32 and an M of rank s: by a tenth at least, as the share of the
+// iterations was measured for few columns only.
 func BlockPays(n, s, t int) bool {
 	m := Cost{Rates: Reference(), N: n, T: t}
 	_, alone := m.iteration(&Candidate{Solver: PCG, Storage: gram.Float32, S: s})
@@ -245,15 +248,16 @@ func (m *Cost) direct(c *Candidate) {
 	rounds := float64(c.Iterations + 1)
 	sec.Kernel = n * n / 2 * (entry + bytes*touchValues/m.Exp) // of the upper half nothing is touched
 	sec.Factor = cholesky(n, gemm)
-	sec.Solve = rounds * bytes * n * n / 2 * max(m.columns(applyValues, applyColumn)/4, 2/m.Read) // L is read twice, as Z is
+	// L is read twice, as Z is
+	sec.Solve = rounds * bytes * n * n / 2 * max(m.columns(applyValues, applyColumn)/4, 2/m.Read)
 	sec.Residual = rounds * m.recomputed(m.Exact)
 	c.Bytes = m.PointBytes + direct.Need(precision, m.N, m.T)
 }
 
-// cholesky returns the seconds of a Cholesky factorization of order n. Of tiles of order b on p threads (package accel) products
-// take n³/3 flops at 1/1.12 of the rate of gemm, as measured for n = 2,048 to 7,291; what order 1,024 takes beside them,
-// half as much again, are factors of tiles, one after the other, and triangular solves with these: pnb²/3 and bn²/2 flops of p
-// threads.
+// cholesky returns the seconds of a Cholesky factorization of order n. Of tiles of order b on p threads (package
+// accel) products take n³/3 flops at 1/1.12 of the rate of gemm, as measured for n = 2,048 to 7,291; what order 1,024
+// takes beside them, half as much again, are factors of tiles, one after the other, and triangular solves with these:
+// pnb²/3 and bn²/2 flops of p threads.
 func cholesky(n, gemm float64) float64 {
 	const tile, slow, order, beside = 384, 1.12, 1024, 0.52
 	panels := func(n float64) float64 { return n * (n + 2./3*float64(accel.Threads())*tile) }

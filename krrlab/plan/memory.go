@@ -78,7 +78,8 @@ func Of(p Problem, ranks int) Memory {
 // or an error that says which part is in the way of any number up to most.
 func Ranks(p Problem, bytes int64, most int) (int, error) {
 	if last := Of(p, most); last.Most > bytes {
-		return 0, fmt.Errorf("on %d ranks each would hold %s of the %s allowed: %s", most, accel.Bytes(last.Most), accel.Bytes(bytes), last.Reason())
+		return 0, fmt.Errorf("on %d ranks each would hold %s of the %s allowed: %s", most, accel.Bytes(last.Most),
+			accel.Bytes(bytes), last.Reason())
 	}
 	lo, hi := 1, most // hi is enough
 	for lo < hi {
@@ -128,7 +129,8 @@ func (m Memory) Reason() string {
 // String says it in one line.
 func (m Memory) String() string {
 	var parts []string
-	for _, p := range []part{{"points", "", m.Points}, {"K", "", m.Kernel}, {"features", "", m.Features}, {"factor", "", m.Factor}, {"vectors", "", m.Vectors}} {
+	for _, p := range []part{{"points", "", m.Points}, {"K", "", m.Kernel}, {"features", "", m.Features},
+		{"factor", "", m.Factor}, {"vectors", "", m.Vectors}} {
 		if p.bytes > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", p.name, accel.Bytes(p.bytes)))
 		}

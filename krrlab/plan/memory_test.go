@@ -34,21 +34,24 @@ func TestHeld(t *testing.T) {
 			}
 			for _, c := range group {
 				wg.Go(func() {
-					k, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 1, &gram.Options{Storage: storage, Comm: c})
+					k, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 1,
+						&gram.Options{Storage: storage, Comm: c})
 					if err != nil {
 						t.Error(err)
 						return
 					}
 					one := comm.OrAlone(c)
 					lo, hi := comm.Rows(n, precond.RankRows, one.Rank(), one.Size())
-					w, err := precond.New(t.Context(), z.Slice(lo, hi).(*points.Dense32), 1, &precond.Options{Form: precond.FormL, Comm: c})
+					w, err := precond.New(t.Context(), z.Slice(lo, hi).(*points.Dense32), 1,
+						&precond.Options{Form: precond.FormL, Comm: c})
 					if err != nil {
 						t.Error(err)
 						return
 					}
 					mu.Lock()
 					defer mu.Unlock()
-					most, rows, factor = max(most, k.Bytes()), max(rows, 4*int64(hi-lo)*s), max(factor, w.Bytes()-4*int64(hi-lo)*s)
+					most, rows, factor = max(most, k.Bytes()), max(rows, 4*int64(hi-lo)*s), max(factor,
+						w.Bytes()-4*int64(hi-lo)*s)
 				})
 			}
 			wg.Wait()
@@ -57,7 +60,8 @@ func TestHeld(t *testing.T) {
 				t.Errorf("%v on %d ranks: K of %d bytes predicted, %d held", storage, ranks, m.Kernel, most)
 			}
 			if m.Features != rows || m.Factor != factor {
-				t.Errorf("%d ranks: %d and %d bytes of features and factor predicted, %d and %d held", ranks, m.Features, m.Factor, rows, factor)
+				t.Errorf("%d ranks: %d and %d bytes of features and factor predicted, %d and %d held", ranks,
+					m.Features, m.Factor, rows, factor)
 			}
 		}
 	}

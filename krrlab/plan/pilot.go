@@ -23,8 +23,8 @@ import (
 type Pilot struct {
 	M       int     `json:"m"`
 	Seconds float64 `json:"seconds"` // it took
-	// Look is the seconds of deciding how K is kept, which a candidate's do not include; 0 where a direct solver is chosen
-	// before.
+	// Look is the seconds of deciding how K is kept, which a candidate's do not include; 0 where a direct solver is
+	// chosen before.
 	Look float64 `json:"look_seconds"`
 	Entries
 
@@ -35,9 +35,10 @@ type Pilot struct {
 	largest float64       // k(x, x)
 	mean    float64       // of k(x, x)
 	rms     float64       // of k(x, z)
-	norm    float64       // the largest sum of |k(x, z)| of a row that was looked at: about ‖K‖₂ where K is local, more elsewhere
-	c       float64       // the largest ‖c_j‖₂/‖y_j‖₂ of those m points alone
-	e       []float64     // e[j] = E‖residual of a point by j others‖², the squared pivots of K in random order
+	// the largest sum of |k(x, z)| of a row that was looked at: about ‖K‖₂ where K is local, more elsewhere
+	norm float64
+	c    float64   // the largest ‖c_j‖₂/‖y_j‖₂ of those m points alone
+	e    []float64 // e[j] = E‖residual of a point by j others‖², the squared pivots of K in random order
 	// neighbors and damping are k and ω of a sparse inverse without pivots: by its rule, once K has been looked at.
 	neighbors int
 	damping   float64
@@ -90,7 +91,8 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 // entry returns the seconds of an entry of K of the pilot's points, by products for which it is formed.
 func (p *Pilot) entry(ctx context.Context, k *gram.Matrix) (seconds float64, err error) {
 	x, y := mat.NewDense(p.M, 1, nil), mat.NewDense(p.M, 1, nil)
-	rate := accel.Rate(ctx, time.Millisecond, float64(p.M)*float64(p.M)/2, func() { err = cmp.Or(err, k.MulTo(ctx, y, x)) })
+	rate := accel.Rate(ctx, time.Millisecond, float64(p.M)*float64(p.M)/2,
+		func() { err = cmp.Or(err, k.MulTo(ctx, y, x)) })
 	return 1 / rate, cmp.Or(err, ctx.Err())
 }
 
@@ -142,8 +144,9 @@ func (p *Pilot) look(ctx context.Context) error {
 	return nil
 }
 
-// factor sets what factors of K of the pilot's points in random order tell: the square of pivot j is the residual of a point
-// after projection on j others, tr(K−K̂)/(n−j) of Nyström's K̂ of rank j in expectation; and coefficients of these points.
+// factor sets what factors of K of the pilot's points in random order tell: the square of pivot j is the residual of
+// a point after projection on j others, tr(K−K̂)/(n−j) of Nyström's K̂ of rank j in expectation; and coefficients of
+// these points.
 func (p *Pilot) factor(k *mat.Dense, rows []int) {
 	m, t := p.M, p.task
 	diag := make([]float64, m)
@@ -178,7 +181,8 @@ func (p *Pilot) factor(k *mat.Dense, rows []int) {
 		}
 		p.c = min(p.c, cmp.Or(most, p.c))
 	}
-	for shift := max(1e-13*p.largest*float64(m), 0x1p-1022); !cholesky(shift) && shift < p.largest; { // the least that it can be factored with
+	// the least that it can be factored with
+	for shift := max(1e-13*p.largest*float64(m), 0x1p-1022); !cholesky(shift) && shift < p.largest; {
 		shift *= 100
 	}
 	p.e = make([]float64, m)
@@ -187,9 +191,9 @@ func (p *Pilot) factor(k *mat.Dense, rows []int) {
 	}
 }
 
-// residual returns e(s), the mean of the curve about s. Beyond what the subsample has, the odds (k−e)/e of a point's being
-// explained, k the mean of k(x, x), go on as a power of s: they are 1/e where e is small, and 1−e/k where s points hardly
-// explain others.
+// residual returns e(s), the mean of the curve about s. Beyond what the subsample has, the odds (k−e)/e of a point's
+// being explained, k the mean of k(x, x), go on as a power of s: they are 1/e where e is small, and 1−e/k where s
+// points hardly explain others.
 func (p *Pilot) residual(s float64) float64 {
 	mean := func(s float64) float64 {
 		lo, hi := int(0.8*s), max(int(1.2*s), int(0.8*s)+1)

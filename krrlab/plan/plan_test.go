@@ -31,7 +31,8 @@ func smooth(n, d int) *Task {
 	for i := range n {
 		y.Set(i, 0, math.Sin(2*x.Row(i)[0])+0.3*rng.New(2).Normal(uint64(i)))
 	}
-	return &Task{Kernel: kernel.Gaussian{Sigma: 1}, X: x, Y: y, Lambda: 0.05, Seed: 1, PointBytes: 8 * int64(n*d), ExactWork: 2e10}
+	return &Task{Kernel: kernel.Gaussian{Sigma: 1}, X: x, Y: y, Lambda: 0.05, Seed: 1, PointBytes: 8 * int64(n*d),
+		ExactWork: 2e10}
 }
 
 // choose plans a task.
@@ -55,10 +56,11 @@ func pilotOf(t *testing.T, task *Task) *Pilot {
 	return p
 }
 
-// TestCache: rates that are kept are taken, beside those of other machines, what is damaged is replaced, a folder that cannot be
-// written stops nothing, and rates of a busy machine are raised.
+// TestCache: rates that are kept are taken, beside those of other machines, what is damaged is replaced, a folder
+// that cannot be written stops nothing, and rates of a busy machine are raised.
 func TestCache(t *testing.T) {
-	idle := Rates{Machine: here(), Read: 1e18, Gemm32: 1e18, Gemm64: 1e18, Exp: 1e18, Seconds: 1} // no machine is faster
+	// no machine is faster
+	idle := Rates{Machine: here(), Read: 1e18, Gemm32: 1e18, Gemm64: 1e18, Exp: 1e18, Seconds: 1}
 	before := measured.Rates
 	t.Cleanup(func() { measured.Rates = before })
 	name := filepath.Join(t.TempDir(), "sub", "rates.json")
@@ -76,7 +78,8 @@ func TestCache(t *testing.T) {
 	if read(name) != idle || inFile(name)[Reference().Machine] != Reference() {
 		t.Errorf("%+v", inFile(name))
 	}
-	for what, text := range map[string]string{"cut off": `{"a": {`, "nothing": "", "a zero": `{"` + here() + `": {"machine": "` + here() + `"}}`} {
+	for what, text := range map[string]string{"cut off": `{"a": {`, "nothing": "",
+		"a zero": `{"` + here() + `": {"machine": "` + here() + `"}}`} {
 		measured.Rates = Rates{}
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -112,7 +115,8 @@ func TestMeasure(t *testing.T) {
 	}
 	measure()
 	memory = limit
-	if got := testkit.Allocated(measure); got > limit/2 && !race.Enabled { // with the detector pools lose what they have
+	// with the detector pools lose what they have
+	if got := testkit.Allocated(measure); got > limit/2 && !race.Enabled {
 		t.Errorf("of %g bytes it allocates %d", limit, got)
 	}
 }
@@ -177,9 +181,9 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestCosts: no iteration is faster than memory; an iteration in float32 leaves what products with float32 tiles are off, so that
-// a small τ takes a second residual; less of K is read where tiles are left out; and the panels of a small factorization do not
-// slow a large one.
+// TestCosts: no iteration is faster than memory; an iteration in float32 leaves what products with float32 tiles are
+// off, so that a small τ takes a second residual; less of K is read where tiles are left out; and the panels of a
+// small factorization do not slow a large one.
 func TestCosts(t *testing.T) {
 	task := smooth(1500, 4)
 	task.Precond = Nystrom
@@ -205,9 +209,11 @@ func TestCosts(t *testing.T) {
 	all := Candidate{Solver: CG, Precond: None, Storage: gram.Float32, Iterations: 100}
 	part := all
 	cost.Of(&all)
-	cost.K = &gram.Choice{Storage: gram.Float32, Bytes: gram.RankBytes(30000, gram.Float32, 1) / 100, Sparse: &gram.Sparse{Formed: 0.05, Kept: 0.01}}
+	cost.K = &gram.Choice{Storage: gram.Float32, Bytes: gram.RankBytes(30000, gram.Float32, 1) / 100,
+		Sparse: &gram.Sparse{Formed: 0.05, Kept: 0.01}}
 	cost.Of(&part)
-	if k := part.Seconds.Kernel / all.Seconds.Kernel; k > 0.06 || part.Seconds.Solve > 0.1*all.Seconds.Solve || part.Bytes > all.Bytes/20 {
+	if k := part.Seconds.Kernel / all.Seconds.Kernel; k > 0.06 || part.Seconds.Solve > 0.1*all.Seconds.Solve ||
+		part.Bytes > all.Bytes/20 {
 		t.Errorf("%+v of %d bytes, dense %+v of %d", part.Seconds, part.Bytes, all.Seconds, all.Bytes)
 	}
 	const gemm = 1e11
@@ -216,28 +222,35 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestChoice: what is set is held, what does not fit is refused, and the choice is the least of what is left, or as good.
+// TestChoice: what is set is held, what does not fit is refused, and the choice is the least of what is left, or as
+// good.
 func TestChoice(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  func(*Task)
 		want func(c *Candidate) bool
 	}{
-		"nothing":     {func(*Task) {}, func(*Candidate) bool { return true }},
-		"solver":      {func(t *Task) { t.Solver = CG }, func(c *Candidate) bool { return c.Solver == CG }},
-		"direct":      {func(t *Task) { t.Solver = Direct }, func(c *Candidate) bool { return c.Solver == Direct }},
-		"method":      {func(t *Task) { t.Precond, t.S, t.LambdaP = RPCholesky, 77, 0.3 }, func(c *Candidate) bool { return c.Precond == RPCholesky && c.S == 77 && c.LambdaP == 0.3 }},
-		"nystrom":     {func(t *Task) { t.Precond, t.S = Nystrom, 77 }, func(c *Candidate) bool { return c.Precond == Nystrom && c.S == 77 }},
-		"rank":        {func(t *Task) { t.S = 99 }, func(c *Candidate) bool { return c.S == 99 }},
-		"ridge":       {func(t *Task) { t.LambdaP = 0.7 }, func(c *Candidate) bool { return c.LambdaP == 0.7 }},
-		"storage":     {func(t *Task) { t.Storage = gram.Fixed16 }, func(c *Candidate) bool { return c.Stored == "fixed16" && c.Solver != Direct }},
-		"recomputed":  {func(t *Task) { t.Storage = gram.Recompute }, func(c *Candidate) bool { return c.Stored == "recompute" }},
-		"no features": {func(t *Task) { t.NoFeatures = true }, func(c *Candidate) bool { return c.Precond != Features }},
-		"iterative":   {func(t *Task) { t.Iterative = true }, func(c *Candidate) bool { return c.Solver != Direct }},
+		"nothing": {func(*Task) {}, func(*Candidate) bool { return true }},
+		"solver":  {func(t *Task) { t.Solver = CG }, func(c *Candidate) bool { return c.Solver == CG }},
+		"direct":  {func(t *Task) { t.Solver = Direct }, func(c *Candidate) bool { return c.Solver == Direct }},
+		"method": {func(t *Task) { t.Precond, t.S, t.LambdaP = RPCholesky, 77, 0.3 },
+			func(c *Candidate) bool { return c.Precond == RPCholesky && c.S == 77 && c.LambdaP == 0.3 }},
+		"nystrom": {func(t *Task) { t.Precond, t.S = Nystrom, 77 },
+			func(c *Candidate) bool { return c.Precond == Nystrom && c.S == 77 }},
+		"rank":  {func(t *Task) { t.S = 99 }, func(c *Candidate) bool { return c.S == 99 }},
+		"ridge": {func(t *Task) { t.LambdaP = 0.7 }, func(c *Candidate) bool { return c.LambdaP == 0.7 }},
+		"storage": {func(t *Task) { t.Storage = gram.Fixed16 },
+			func(c *Candidate) bool { return c.Stored == "fixed16" && c.Solver != Direct }},
+		"recomputed": {func(t *Task) { t.Storage = gram.Recompute },
+			func(c *Candidate) bool { return c.Stored == "recompute" }},
+		"no features": {func(t *Task) { t.NoFeatures = true },
+			func(c *Candidate) bool { return c.Precond != Features }},
+		"iterative": {func(t *Task) { t.Iterative = true }, func(c *Candidate) bool { return c.Solver != Direct }},
 		"columns": {func(t *Task) {
 			t.Y = mat.NewDense(1200, 3, append(t.Y.RawMatrix().Data, make([]float64, 2400)...))
 			t.Solver = BlockPCG
 		}, func(c *Candidate) bool { return c.Solver == BlockPCG }},
-		"little memory": {func(t *Task) { t.Memory = 2e6 }, func(c *Candidate) bool { return c.Refused != "" || c.Bytes <= 2e6 }},
+		"little memory": {func(t *Task) { t.Memory = 2e6 },
+			func(c *Candidate) bool { return c.Refused != "" || c.Bytes <= 2e6 }},
 	} {
 		task := smooth(1200, 4)
 		c.set(task)
@@ -247,14 +260,17 @@ func TestChoice(t *testing.T) {
 				t.Errorf("%s: %v, %+v", name, o, o)
 			}
 			s := o.Seconds
-			if sum := s.Kernel + s.Features + s.Factor + s.Solve + s.Residual + s.Predict; !(sum > 0) || math.Abs(sum-s.Total) > 1e-12*sum || o.Bytes <= 0 {
+			if sum := s.Kernel + s.Features + s.Factor + s.Solve + s.Residual + s.Predict; !(sum > 0) ||
+				math.Abs(sum-s.Total) > 1e-12*sum || o.Bytes <= 0 {
 				t.Errorf("%s: %v: %+v, %d bytes", name, o, s, o.Bytes)
 			}
-			if o.Refused == "" && s.training() < margin*p.Choice.Seconds.training() || i > 0 && o.Refused == "" && p.Candidates[i-1].Refused != "" {
+			if o.Refused == "" && s.training() < margin*p.Choice.Seconds.training() || i > 0 && o.Refused == "" &&
+				p.Candidates[i-1].Refused != "" {
 				t.Errorf("%s: %v is number %d, the choice %v", name, o, i, &p.Choice)
 			}
 		}
-		if *p.Candidates[0] != p.Choice || p.Choice.Refused != "" || !strings.Contains(p.Flags, "--solver "+p.Choice.Solver) {
+		if *p.Candidates[0] != p.Choice || p.Choice.Refused != "" ||
+			!strings.Contains(p.Flags, "--solver "+p.Choice.Solver) {
 			t.Errorf("%s: %v, by name %s", name, &p.Choice, p.Flags)
 		}
 	}
@@ -266,8 +282,9 @@ func TestChoice(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(Choose(t.Context(), task, rates())), "no method has")
 }
 
-// TestRule: pivots where K has low rank, more of them and a larger λ_p the less they leave; the sparse inverse where K is local, by
-// its rule; a direct solver where factorizations are fast; and float64 where float32 takes too many rounds.
+// TestRule: pivots where K has low rank, more of them and a larger λ_p the less they leave; the sparse inverse where
+// K is local, by its rule; a direct solver where factorizations are fast; and float64 where float32 takes too many
+// rounds.
 func TestRule(t *testing.T) {
 	ridge := func(sigma float64) (least, most float64) {
 		task := smooth(2000, 4)
@@ -293,7 +310,8 @@ func TestRule(t *testing.T) {
 	local := smooth(4000, 2)
 	local.Kernel, local.Iterative, local.Lambda = kernel.Gaussian{Sigma: 0.02}, true, 0.01
 	p := choose(t, local, rates())
-	if c := &p.Choice; c.Precond != Vecchia || c.S > 0 || c.Damping == 0 || !strings.Contains(p.Flags, "--precond vecchia --neighbors ") {
+	if c := &p.Choice; c.Precond != Vecchia || c.S > 0 || c.Damping == 0 ||
+		!strings.Contains(p.Flags, "--precond vecchia --neighbors ") {
 		t.Errorf("a local K: %v", c)
 	}
 	if p.Pilot.choice == nil || p.Chosen(gram.Auto, 0) != p.Pilot.choice || p.Chosen(gram.Float64, 0) != nil {
@@ -333,7 +351,8 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// TestSmall: where the fixed rule holds it is direct, as stored by the rule; also of one point, with seconds that are finite.
+// TestSmall: where the fixed rule holds it is direct, as stored by the rule; also of one point, with seconds that are
+// finite.
 func TestSmall(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 300, 1200} {
 		task := smooth(n, 2)
@@ -351,8 +370,8 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// TestTinyEntries: a plan of a K that is 0, or whose entries are about or below the least normal number, ends, also of one that is
-// indefinite by their rounding.
+// TestTinyEntries: a plan of a K that is 0, or whose entries are about or below the least normal number, ends, also
+// of one that is indefinite by their rounding.
 func TestTinyEntries(t *testing.T) {
 	for _, size := range []float64{0, 5e-324, 1e-310, 1e-300} {
 		for name, k := range map[string]func(x, z []float64) float64{
@@ -375,7 +394,8 @@ func TestTinyEntries(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	wide := smooth(3000, 4)
 	wide.Kernel, wide.Lambda = kernel.Gaussian{Sigma: 50}, 1
-	for want, task := range map[string]*Task{"equispaced Fourier methods": smooth(20000, 2), "random features or landmarks": wide, "": smooth(3000, 4)} {
+	for want, task := range map[string]*Task{"equispaced Fourier methods": smooth(20000, 2),
+		"random features or landmarks": wide, "": smooth(3000, 4)} {
 		if got := choose(t, task, rates()).Advice; !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -401,7 +421,8 @@ func TestShown(t *testing.T) {
 func TestInstead(t *testing.T) {
 	pcg := &Candidate{Solver: PCG, Precond: Nystrom, Iterations: 9, Seconds: Seconds{Solve: 10, Total: 10}}
 	direct := func(total float64, bytes int64, refused string) *Candidate {
-		return &Candidate{Solver: Direct, Precond: None, Seconds: Seconds{Factor: total, Total: total}, Bytes: bytes, Refused: refused}
+		return &Candidate{Solver: Direct, Precond: None, Seconds: Seconds{Factor: total, Total: total}, Bytes: bytes,
+			Refused: refused}
 	}
 	for name, c := range map[string]struct {
 		list []*Candidate
@@ -424,7 +445,8 @@ func TestInstead(t *testing.T) {
 		done      int
 		low, left float64
 		late      bool
-	}{{3, 100, 200, false}, {4, 16, 45, true}, {4, 15, 42, false}, {4, math.Inf(1), math.Inf(1), true}, {16, 1, 2.1, true}, {16, 1, 2, false}, {17, 0, 1, false}, {18, 0, 1, true}} {
+	}{{3, 100, 200, false}, {4, 16, 45, true}, {4, 15, 42, false}, {4, math.Inf(1), math.Inf(1), true}, {16, 1, 2.1,
+		true}, {16, 1, 2, false}, {17, 0, 1, false}, {18, 0, 1, true}} {
 		if r.Late(c.done, c.low, c.left) != c.late {
 			t.Errorf("%+v", c)
 		}

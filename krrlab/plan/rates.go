@@ -29,7 +29,8 @@ type Rates struct {
 
 // Reference returns the rates of the two-core machine of docs/benchmarks.md (AVX2, OpenBLAS).
 func Reference() Rates {
-	return Rates{Machine: "two cores, AVX2, OpenBLAS", Read: 28.1e9, Gemm32: 185e9, Gemm64: 86.3e9, Exp: 2.78e9, Seconds: 1}
+	return Rates{Machine: "two cores, AVX2, OpenBLAS", Read: 28.1e9, Gemm32: 185e9, Gemm64: 86.3e9, Exp: 2.78e9,
+		Seconds: 1}
 }
 
 // here names what the rates of this process hold for: processor, threads, BLAS, inner loops.
@@ -43,25 +44,28 @@ var measured struct {
 	Rates
 }
 
-// RatesFile returns the file in the user's cache that keeps the rates of this machine, "" where there is no folder for it.
+// RatesFile returns the file in the user's cache that keeps the rates of this machine, "" where there is no folder
+// for it.
 func RatesFile() string {
 	if dir := datasets.CacheDir(); dir != "" {
-		return filepath.Join(dir, "rates-5.json") // the number changes with what is measured, and with the loops that are
+		// the number changes with what is measured, and with the loops that are
+		return filepath.Join(dir, "rates-5.json")
 	}
 	return ""
 }
 
 const (
-	// faster is how many times as fast as the rates say products of matrices are now where the machine was busy when they were
-	// measured; they are measured again then.
+	// faster is how many times as fast as the rates say products of matrices are now where the machine was busy when
+	// they were measured; they are measured again then.
 	faster = 4. / 3
 	// quickOrder is that of those products, which take some milliseconds.
 	quickOrder = 512
 )
 
-// ReadRates returns the rates that the file has for this machine, or measures them and writes them there. A file that is not
-// there, damaged or of another machine is replaced. Rates of a machine that was busy are raised as it is found idle, so that
-// plans of a problem come to go by the same. Measuring takes some 0.2 s, and a quarter of the memory at most, 0 for no limit.
+// ReadRates returns the rates that the file has for this machine, or measures them and writes them there. A file that
+// is not there, damaged or of another machine is replaced. Rates of a machine that was busy are raised as it is found
+// idle, so that plans of a problem come to go by the same. Measuring takes some 0.2 s, and a quarter of the memory at
+// most, 0 for no limit.
 func ReadRates(ctx context.Context, name string, memory int64) (Rates, error) {
 	measured.Lock()
 	defer measured.Unlock()

@@ -18,8 +18,8 @@ type Report struct {
 	Seconds Seconds   `json:"predicted_seconds"`
 	Bytes   int64     `json:"predicted_bytes"` // of the process, at their most
 	Flags   string    `json:"flags"`           // of krrlab fit that ask for the choice by name
-	// Instead is the direct solver that a solve which goes wrong goes over to (Late), nil where it does not; Over says that it
-	// did, and why.
+	// Instead is the direct solver that a solve which goes wrong goes over to (Late), nil where it does not; Over
+	// says that it did, and why.
 	Instead *Candidate `json:"instead,omitempty"`
 	Over    string     `json:"over,omitempty"`
 }
@@ -50,10 +50,11 @@ const (
 	overTimes = 10
 )
 
-// Late reports whether the direct solver would be done sooner than iterations of which so many are done, and so many are
-// left as the slope of their residuals forecasts, at least low: these take longer than the direct solver, and a quarter of its
-// seconds is spent, K and M included; or its seconds are spent, and more than an eighth of them is left or was spent since. So
-// at most some twice what the direct solver alone would take is spent. By the seconds predicted: no clock enters.
+// Late reports whether the direct solver would be done sooner than iterations of which so many are done, and so many
+// are left as the slope of their residuals forecasts, at least low: these take longer than the direct solver, and a
+// quarter of its seconds is spent, K and M included; or its seconds are spent, and more than an eighth of them is
+// left or was spent since. So at most some twice what the direct solver alone would take is spent. By the seconds
+// predicted: no clock enters.
 func (r *Report) Late(done int, low, left float64) bool {
 	if r == nil || r.Instead == nil {
 		return false
@@ -91,7 +92,8 @@ func Saved(dir string) (*Report, error) {
 	}
 	r := new(Report)
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("krrlab: the checkpoint in %s has a damaged %s: %w: name its solver and preconditioner", dir, ReportFile, err)
+		return nil, fmt.Errorf("krrlab: the checkpoint in %s has a damaged %s: %w: name its solver and preconditioner",
+			dir, ReportFile, err)
 	}
 	return r, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// The rule: what is a candidate, and the iterations that are expected of it. The factors of iterations are of the twelve
-// problems of make bench-plan.
+// The rule: what is a candidate, and the iterations that are expected of it. The factors of iterations are of the
+// twelve problems of make bench-plan.
 const (
 	fewPivots    = 1. / 40 // of n, beside a sparse inverse
 	usualPivots  = 1. / 20 // of n, where the rank is to be one
@@ -85,20 +85,20 @@ func (m *model) candidates() (list []*Candidate) {
 	return list
 }
 
-// gamma returns γ(s) = (n−s)·e(s)/s, the ridge at which K has about s degrees of freedom: what is left of K without s of its
-// points is γ(s) in s directions, on average, and at most the largest sum of a row.
+// gamma returns γ(s) = (n−s)·e(s)/s, the ridge at which K has about s degrees of freedom: what is left of K without s
+// of its points is γ(s) in s directions, on average, and at most the largest sum of a row.
 func (m *model) gamma(s float64) float64 {
 	return min((float64(m.n)-s)*m.pilot.residual(s)/s, m.pilot.norm)
 }
 
-// expected returns the iterations that a rule expects. Of landmarks of rank r, none of which is r = 0, that conjugate gradients
-// spend an iteration on each of k large eigenvalues that they leave (a block of t columns on t of them), and on the others
-// what the condition number allows,
+// expected returns the iterations that a rule expects. Of landmarks of rank r, none of which is r = 0, that conjugate
+// gradients spend an iteration on each of k large eigenvalues that they leave (a block of t columns on t of them),
+// and on the others what the condition number allows,
 //
 //	min over k of k/t + ½√κ(k)·ln(2/τ),  κ(k) = max(λ_p/λ, 1+γ(r+k)/λ),  r+k ≥ 1.
 //
-// A sparse inverse has 0.6·(60/k)^0.35·ω^−0.7 times the root of what is expected without M, beside pivots 0.8 times what the better
-// of both takes alone.
+// A sparse inverse has 0.6·(60/k)^0.35·ω^−0.7 times the root of what is expected without M, beside pivots 0.8 times
+// what the better of both takes alone.
 func (m *model) expected(c *Candidate) float64 {
 	block := 1.0
 	if c.Solver == BlockPCG {

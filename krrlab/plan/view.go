@@ -17,7 +17,8 @@ import (
 type Plan struct {
 	stage.Header
 	Report
-	RunnerUp   *Candidate   `json:"runner_up"`        // the best of another solver or preconditioner; nil if there is none
+	// the best of another solver or preconditioner; nil if there is none
+	RunnerUp   *Candidate   `json:"runner_up"`
 	Flips      []string     `json:"flips"`            // what would change the choice
 	Advice     string       `json:"advice,omitempty"` // where another tool is better
 	Candidates []*Candidate `json:"candidates"`       // in order of predicted training time, those refused last
@@ -75,7 +76,8 @@ func candidateText(c *Candidate) string {
 // Table gives a row for each candidate.
 func (p *Plan) Table() *plots.Table {
 	t := &plots.Table{Title: "Plan: " + p.Dataset, Columns: []plots.Column{
-		{Name: "solver"}, {Name: "preconditioner"}, {Name: "s"}, {Name: "λ_p", Format: "%.3g"}, {Name: "K"}, {Name: "iterations"},
+		{Name: "solver"}, {Name: "preconditioner"}, {Name: "s"}, {Name: "λ_p", Format: "%.3g"}, {Name: "K"},
+		{Name: "iterations"},
 	}}
 	for _, name := range []string{"kernel", "features", "factor", "solve", "residual", "predict", "total"} {
 		t.Columns = append(t.Columns, plots.Column{Name: name, Unit: "s", Format: "%.3g"})
@@ -83,7 +85,8 @@ func (p *Plan) Table() *plots.Table {
 	t.Columns = append(t.Columns, plots.Column{Name: "memory"}, plots.Column{Name: "refused"})
 	for _, c := range p.Candidates {
 		s := c.Seconds
-		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Stored, c.Iterations, s.Kernel, s.Features, s.Factor, s.Solve, s.Residual,
+		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Stored, c.Iterations, s.Kernel, s.Features, s.Factor, s.Solve,
+			s.Residual,
 			s.Predict, s.Total, accel.Bytes(c.Bytes), c.Refused)
 	}
 	return t

@@ -23,7 +23,8 @@ func decaying(n, s int, rate float64) *points.Dense32 {
 	for i := range n {
 		x := g.Float64(uint64(i))
 		for j := range s {
-			z.Data[i*s+j] = float32(math.Pow(rate, float64(j)) * (0.99 - 0.01*math.Cos(float64(j+1)*x)) * math.Cos(float64(j)*x))
+			z.Data[i*s+j] = float32(math.Pow(rate,
+				float64(j)) * (0.99 - 0.01*math.Cos(float64(j+1)*x)) * math.Cos(float64(j)*x))
 		}
 	}
 	return z

@@ -14,7 +14,8 @@ import (
 func Example() {
 	train := datasets.SyntheticRegression(400, 4, 0.1, 1)
 	lab, err := krrlab.New(train, krrlab.Config{
-		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG, Precond: krrlab.Features{S: 200, LambdaP: 0.2},
+		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG,
+		Precond: krrlab.Features{S: 200, LambdaP: 0.2},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -25,8 +26,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("κ(M⁻¹A) in [%.0f, %.0f] covers the exact one: %v\n", q.Kappa.Lo, q.Kappa.Hi, q.Kappa.Covers(q.Exact.Value))
-	fmt.Printf("predicted within 5 of the actual iterations: %v\n", q.Predicted-*q.Actual <= 5 && *q.Actual-q.Predicted <= 5)
+	fmt.Printf("κ(M⁻¹A) in [%.0f, %.0f] covers the exact one: %v\n", q.Kappa.Lo, q.Kappa.Hi,
+		q.Kappa.Covers(q.Exact.Value))
+	fmt.Printf("predicted within 5 of the actual iterations: %v\n", q.Predicted-*q.Actual <= 5 &&
+		*q.Actual-q.Predicted <= 5)
 	// Output:
 	// κ(M⁻¹A) in [15, 18] covers the exact one: true
 	// predicted within 5 of the actual iterations: true

@@ -91,7 +91,9 @@ func (q *Result) String() string {
 	b.Add("M", "%s", q.metricText())
 	b.Problem(&q.Header)
 	if q.Indefinite {
-		b.Add("K", "K+λI as stored has a negative eigenvalue: ‖K_stored−K‖₂ is above λ = %g (predicted %.2g), and nothing is known of κ; take float64 storage or a larger λ", q.Lambda, q.KError)
+		b.Add("K",
+			"K+λI as stored has a negative eigenvalue: ‖K_stored−K‖₂ is above λ = %g (predicted %.2g), and "+
+				"nothing is known of κ; take float64 storage or a larger λ", q.Lambda, q.KError)
 	}
 	b.Add("κ(M⁻¹A)", "%s", stage.Bounds(q.Kappa))
 	b.Add("λ_max, λ_min", "%s; %s", stage.Bounds(q.Max), stage.Bounds(q.Min))
@@ -106,9 +108,11 @@ func (q *Result) String() string {
 		reached = "the width asked was not reached"
 	}
 	if q.APriori.Known() {
-		b.Add("Lanczos", "%s, %s; a priori error ≤ %s", plural.Count(q.Steps, "step"), reached, outward.Up(float64(q.APriori), 2))
+		b.Add("Lanczos", "%s, %s; a priori error ≤ %s", plural.Count(q.Steps, "step"), reached,
+			outward.Up(float64(q.APriori), 2))
 	} else {
-		b.Add("one-sided", "by the Ritz values of %s, in exact arithmetic: M has no NormalTo (lanczos.Metric)", plural.Count(q.Steps, "iteration"))
+		b.Add("one-sided", "by the Ritz values of %s, in exact arithmetic: M has no NormalTo (lanczos.Metric)",
+			plural.Count(q.Steps, "iteration"))
 	}
 	b.Add("iterations", "%s", q.iterationText())
 	s := q.Seconds
@@ -120,7 +124,8 @@ func (q *Result) String() string {
 // exactText says what all eigenvalues tell of κ.
 func (q *Result) exactText() string {
 	if e := q.Exact; math.IsInf(e.Hi, 1) {
-		return fmt.Sprintf("%s, as rounding in float64 may hide the least of them, %.2g", stage.Range(*e, 4, ""), q.Spectrum[0])
+		return fmt.Sprintf("%s, as rounding in float64 may hide the least of them, %.2g", stage.Range(*e, 4, ""),
+			q.Spectrum[0])
 	}
 	return stage.Range(*q.Exact, 6, "")
 }
@@ -155,8 +160,9 @@ func (q *Result) iterationText() string {
 // Table gives a row for each number.
 func (q *Result) Table() *plots.Table {
 	t := &plots.Table{
-		Title:   "quality of the preconditioner: " + q.Dataset,
-		Columns: []plots.Column{{Name: "quantity"}, {Name: "value", Format: "%.4g"}, {Name: "lower", Format: "%.4g"}, {Name: "upper", Format: "%.4g"}, {Name: "confidence", Format: "%.4g"}, {Name: "how"}},
+		Title: "quality of the preconditioner: " + q.Dataset,
+		Columns: []plots.Column{{Name: "quantity"}, {Name: "value", Format: "%.4g"}, {Name: "lower", Format: "%.4g"},
+			{Name: "upper", Format: "%.4g"}, {Name: "confidence", Format: "%.4g"}, {Name: "how"}},
 	}
 	add := func(name string, e estimate.Interval) {
 		t.Add(name, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), e.Confidence, e.Method)
@@ -182,7 +188,8 @@ func (q *Result) Table() *plots.Table {
 	return t
 }
 
-// spectrumTable has the eigenvalues of M⁻¹A in descending order, all of them where they are known, or else the Ritz values.
+// spectrumTable has the eigenvalues of M⁻¹A in descending order, all of them where they are known, or else the Ritz
+// values.
 func (q *Result) spectrumTable() *plots.Table {
 	name, values := "eigenvalue", slices.Clone(q.Spectrum)
 	if len(values) == 0 {
@@ -226,7 +233,8 @@ func (q *Result) Plot() *plots.Figure {
 	}
 	f := &plots.Figure{
 		Title: q.Dataset + ": κ(M⁻¹A) " + stage.Range(q.Kappa, 3, ""),
-		Caption: fmt.Sprintf("Eigenvalues of M⁻¹A, %s, as the Lanczos process finds them. Bands: where the spectrum ends with %.3g %% confidence.",
+		Caption: fmt.Sprintf("Eigenvalues of M⁻¹A, %s, as the Lanczos process finds them. Bands: where the "+
+			"spectrum ends with %.3g %% confidence.",
 			q.Kernel.InProse(q.metricText()), 100*q.Kappa.Confidence),
 		X: plots.Axis{Label: "step of Lanczos (products with K)"},
 		Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true},
@@ -238,7 +246,8 @@ func (q *Result) Plot() *plots.Figure {
 		f.Series = append(f.Series, inner)
 	}
 	if k := len(q.Spectrum); k > 0 {
-		f.HLines = []plots.RefLine{{At: q.Spectrum[k-1], Label: "exact λ_max"}, {At: q.Spectrum[0], Label: "exact λ_min"}}
+		f.HLines = []plots.RefLine{{At: q.Spectrum[k-1], Label: "exact λ_max"},
+			{At: q.Spectrum[0], Label: "exact λ_min"}}
 	}
 	if !(f.Y.Min > 0) || math.IsInf(f.Y.Max, 1) {
 		f.Y.Min, f.Y.Max = 0, 0
@@ -253,9 +262,11 @@ func (q *Result) plotRitz() *plots.Figure {
 		s.Add(float64(i+1), v)
 	}
 	return &plots.Figure{
-		Title:   fmt.Sprintf("%s: κ(M⁻¹A) at least %s", q.Dataset, outward.Down(q.Kappa.Lo, 3)),
-		Caption: fmt.Sprintf("Ritz values of M⁻¹A, %s, by conjugate gradients from a random right-hand side; they lie inside the spectrum.", q.Kernel.InProse(q.metricText())),
-		X:       plots.Axis{Label: "number, ascending"}, Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true}, Series: []plots.Series{s},
+		Title: fmt.Sprintf("%s: κ(M⁻¹A) at least %s", q.Dataset, outward.Down(q.Kappa.Lo, 3)),
+		Caption: fmt.Sprintf("Ritz values of M⁻¹A, %s, by conjugate gradients from a random right-hand side; they "+
+			"lie inside the spectrum.", q.Kernel.InProse(q.metricText())),
+		X: plots.Axis{Label: "number, ascending"}, Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true},
+		Series: []plots.Series{s},
 	}
 }
 
@@ -272,5 +283,6 @@ func (q *Result) controls() *plots.Controls {
 	if q.LambdaP > 0 {
 		point["p"] = q.LambdaP
 	}
-	return stage.Explore(map[string]any{"p": point["p"], "sweeps": [][]map[string]any{{point}}}, q.Kappa.Confidence, q.Tol)
+	return stage.Explore(map[string]any{"p": point["p"], "sweeps": [][]map[string]any{{point}}}, q.Kappa.Confidence,
+		q.Tol)
 }

@@ -30,7 +30,8 @@ import (
 // multiply-adds; memory: 8n² bytes beside k. The last third runs on one thread, so that the bits
 // do not depend on their number. It returns an error if ctx ends between the steps or M
 // is not positive definite in float64, and panics if the orders differ.
-func spectrum(ctx context.Context, k *mat.Dense, lambda float64, z *points.Dense32, lambdaP float64) (values []float64, slack float64, err error) {
+func spectrum(ctx context.Context, k *mat.Dense, lambda float64, z *points.Dense32, lambdaP float64) (values []float64,
+	slack float64, err error) {
 	raw := k.RawMatrix()
 	n := raw.Rows
 	if raw.Cols != n || z != nil && z.N != n {
@@ -52,9 +53,11 @@ func spectrum(ctx context.Context, k *mat.Dense, lambda float64, z *points.Dense
 	return values, slack, err
 }
 
-// spectrumBy is spectrum for an M of which the inverse is there: with M⁻¹ = LLᵀ, the eigenvalues of Lᵀ(K+λI)L. It takes n
-// columns with M⁻¹, and 16n² bytes beside k. ok is false where M⁻¹ as applied is not positive definite in float64.
-func spectrumBy(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Preconditioner) (values []float64, slack float64, ok bool, err error) {
+// spectrumBy is spectrum for an M of which the inverse is there: with M⁻¹ = LLᵀ, the eigenvalues of Lᵀ(K+λI)L. It
+// takes n columns with M⁻¹, and 16n² bytes beside k. ok is false where M⁻¹ as applied is not positive definite in
+// float64.
+func spectrumBy(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Preconditioner) (values []float64,
+	slack float64, ok bool, err error) {
 	raw := k.RawMatrix()
 	n := raw.Rows
 	l, size := mat.NewDense(n, n, nil), 0. // size = ‖A‖_∞ ≥ ‖A‖₂
@@ -95,7 +98,8 @@ func ascending(ctx context.Context, raw blas64.General) ([]float64, error) {
 	lapack64.Syev(lapack.EVNone, a, values, query, -1)
 	work := make([]float64, int(query[0]))
 	ok := false
-	if err := accel.ForEach(ctx, 1, func(_, _ int) { ok = lapack64.Syev(lapack.EVNone, a, values, work, len(work)) }); err != nil {
+	if err := accel.ForEach(ctx, 1,
+		func(_, _ int) { ok = lapack64.Syev(lapack.EVNone, a, values, work, len(work)) }); err != nil {
 		return nil, err
 	}
 	if !ok {
@@ -147,10 +151,11 @@ func byBlocks(ctx context.Context, a blas64.General, left, right func(blas64.Gen
 	})
 }
 
-// below bounds the ends of the spectrum of M⁻¹A from inside, for an M of which no more than the inverse is known: by the Ritz values that
-// conjugate gradients with M give for a random right-hand side drawn from g, in exact arithmetic, in at most so many steps. Monitor, if not nil,
-// is called after each.
-func below(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, g rng.Stream, steps int, monitor func(*pcg.Iteration) error) (*lanczos.Result, error) {
+// below bounds the ends of the spectrum of M⁻¹A from inside, for an M of which no more than the inverse is known: by
+// the Ritz values that conjugate gradients with M give for a random right-hand side drawn from g, in exact
+// arithmetic, in at most so many steps. Monitor, if not nil, is called after each.
+func below(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, g rng.Stream, steps int,
+	monitor func(*pcg.Iteration) error) (*lanczos.Result, error) {
 	start := time.Now()
 	b := mat.NewDense(a.Dim(), 1, nil)
 	g.Normals(b.RawMatrix().Data, 0)
@@ -160,11 +165,13 @@ func below(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, g rng.Stre
 	}
 	ritz := res.Ritz(0)
 	if len(ritz) == 0 || !(ritz[0] > 0) {
-		return nil, fmt.Errorf("PCG ends %v after %s, without a bound of κ", res.Status, plural.Count(res.Iterations, "iteration"))
+		return nil, fmt.Errorf("PCG ends %v after %s, without a bound of κ", res.Status,
+			plural.Count(res.Iterations, "iteration"))
 	}
 	const how = "Ritz values of PCG: one-sided, in exact arithmetic"
 	least, most := ritz[0], ritz[len(ritz)-1]
-	r := lanczos.Known(estimate.Interval{Value: least, Hi: least, Confidence: 1, Method: how}, estimate.Interval{Value: most, Lo: most, Hi: math.Inf(1), Confidence: 1, Method: how})
+	r := lanczos.Known(estimate.Interval{Value: least, Hi: least, Confidence: 1, Method: how},
+		estimate.Interval{Value: most, Lo: most, Hi: math.Inf(1), Confidence: 1, Method: how})
 	r.Steps, r.Ritz, r.Seconds = res.Iterations, ritz, time.Since(start).Seconds()
 	return r, nil
 }

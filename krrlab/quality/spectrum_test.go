@@ -55,7 +55,8 @@ func TestSpectrum(t *testing.T) {
 		t.Errorf("slack %g", slack)
 	}
 	m := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormLInv}))
-	for share, want := range map[float64][]float64{0: want, 0.01: want, 3: nil} { // of M⁻¹, added to one entry beside its diagonal
+	// of M⁻¹, added to one entry beside its diagonal
+	for share, want := range map[float64][]float64{0: want, 0.01: want, 3: nil} {
 		got, slack, ok, err := spectrumBy(t.Context(), mat.DenseCopyOf(&k), lambda, skewed{m, share / lambdaP})
 		if err != nil || ok != (want != nil) || share == 0 && slack > 1e-8 {
 			t.Fatalf("by M⁻¹: slack %g, definite %v (%v)", slack, ok, err)
@@ -75,7 +76,8 @@ func TestSpectrum(t *testing.T) {
 			t.Errorf("without M eigenvalue %d is %v, want %v", i, plain[i], v+lambda)
 		}
 	}
-	if _, _, err := spectrum(t.Context(), mat.DenseCopyOf(&k), lambda, z, 1e-30); err == nil || !strings.Contains(err.Error(), "positive definite") {
+	if _, _, err := spectrum(t.Context(), mat.DenseCopyOf(&k), lambda, z, 1e-30); err == nil ||
+		!strings.Contains(err.Error(), "positive definite") {
 		t.Errorf("λ_p = 1e-30: %v", err)
 	}
 }
@@ -89,7 +91,8 @@ func TestSpectrumSlack(t *testing.T) {
 	}
 	z := points.NewDense32(3, 1, []float32{1, 0, 0}) // M = diag(3, 2, 2)
 	v, slack, err = spectrum(t.Context(), mat.DenseCopyOf(k), 1, z, 2)
-	if err != nil || math.Abs(v[0]-1) > 1e-15 || math.Abs(v[1]-2) > 1e-15 || math.Abs(v[2]-2.5) > 1e-15 || slack != 3*0x1p-53*6 {
+	if err != nil || math.Abs(v[0]-1) > 1e-15 || math.Abs(v[1]-2) > 1e-15 || math.Abs(v[2]-2.5) > 1e-15 ||
+		slack != 3*0x1p-53*6 {
 		t.Errorf("%v, slack %g, %v", v, slack, err)
 	}
 }

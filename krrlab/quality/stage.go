@@ -33,8 +33,9 @@ rows of K and not covered by the probability.`,
   krrlab quality --data ijcnn1 --n 2000 --precond nystrom --features 300 --json q.json`,
 	Tables: []stage.Table{{
 		Flag: "spectrum",
-		Help: "write all eigenvalues of M⁻¹A, or where they are not computed the Ritz values, to this file (.csv or .npy)",
-		Of:   func(r stage.Stage) *plots.Table { return r.(*Result).spectrumTable() },
+		Help: "write all eigenvalues of M⁻¹A, or where they are not computed the Ritz values, to this file (.csv " +
+			"or .npy)",
+		Of: func(r stage.Stage) *plots.Table { return r.(*Result).spectrumTable() },
 	}},
 }
 

@@ -1,6 +1,7 @@
 // Package race runs conjugate gradients with several preconditioners M_1 … M_r, and with M = I, for the same system
 // AX = Y, A = K+λI, side by side, and says which is done first. Each runner is a plain pcg.Solve; they share the
-// products with A, the expensive part: the directions of all that take part form one panel P, and one AP serves them all.
+// products with A, the expensive part: the directions of all that take part form one panel P, and one AP serves them
+// all.
 //
 // # The course
 //
@@ -17,8 +18,8 @@
 // # What depends on the clock
 //
 // Who wins may differ between two runs, as seconds are measured. What a runner computes does not: its iterates have the
-// bits that it has alone, wherever a column of a product with A does not depend on those beside it, as with gram.Matrix.
-// On ranks all go by the seconds of the first (Options.Share).
+// bits that it has alone, wherever a column of a product with A does not depend on those beside it, as with
+// gram.Matrix. On ranks all go by the seconds of the first (Options.Share).
 //
 // # References
 //

@@ -164,8 +164,9 @@ func (r *race) run(ctx context.Context) error {
 	}
 }
 
-// turn returns the runners that take part in the next step, by their own clocks: the one whose next iteration ends first,
-// and those that begin one before that. None is left once it would end no sooner than the best that has reached τ, the winner.
+// turn returns the runners that take part in the next step, by their own clocks: the one whose next iteration ends
+// first, and those that begin one before that. None is left once it would end no sooner than the best that has
+// reached τ, the winner.
 func (r *race) turn() (turn []int) {
 	clock := func(i, ahead int) float64 {
 		s := &r.res.field[i]

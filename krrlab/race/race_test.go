@@ -138,8 +138,8 @@ func run(t testing.TB, y *mat.Dense, a pcg.Operator, runners []runner, build, so
 	return res
 }
 
-// TestAlone: every runner has the residuals bit for bit that it has alone; the winner is the first by the clocks that they have
-// alone, and no other iterates longer than that takes.
+// TestAlone: every runner has the residuals bit for bit that it has alone; the winner is the first by the clocks that
+// they have alone, and no other iterates longer than that takes.
 func TestAlone(t *testing.T) {
 	a, k, y := problem(1)
 	free := func(ctx context.Context) (pcg.Preconditioner, float64, error) {
@@ -162,15 +162,18 @@ func TestAlone(t *testing.T) {
 	for winner, build := range map[int][]float64{2: {0, 0.1, 0.2, 0.3}, 3: {0, 0.1, 1000, 0.3}, 0: {0, 1e6, 1e6, 1e6}} {
 		solve := []float64{0, 0.1, 0.1, 0.1}
 		res := run(t, y, a, runners, build, solve, terms{pcg: pcg.Options{Tol: 1e-9}})
-		if res.winner != winner || res.field[winner].Phase != Done || res.field[winner].Iterations != alone[winner].Iterations {
+		if res.winner != winner || res.field[winner].Phase != Done ||
+			res.field[winner].Iterations != alone[winner].Iterations {
 			t.Fatalf("winner %d, want %d: %+v", res.winner, winner, res.field)
 		}
 		end, columns := build[winner]+float64(alone[winner].Iterations)*(1+solve[winner]), 0
 		for i, s := range res.field {
 			columns += s.Iterations
 			most := int((end - build[i]) / (1 + solve[i]))
-			if s.Iterations+1 != len(s.Residuals) || i != winner && s.Iterations > max(0, most+1) || i != winner && s.Iterations < most-1 {
-				t.Errorf("%s: %d iterations, %d residuals, of some %d that the winner has time for", s.Name, s.Iterations, len(s.Residuals), most)
+			if s.Iterations+1 != len(s.Residuals) || i != winner && s.Iterations > max(0, most+1) || i != winner &&
+				s.Iterations < most-1 {
+				t.Errorf("%s: %d iterations, %d residuals, of some %d that the winner has time for", s.Name,
+					s.Iterations, len(s.Residuals), most)
 			}
 			for j, v := range s.Residuals {
 				if want := alone[i].History.RelRes[j][0]; v != want {
@@ -184,7 +187,8 @@ func TestAlone(t *testing.T) {
 			}
 		}
 		if f := res.field; len(f[2].Bounds) != f[2].Iterations || f[1].Bounds != nil {
-			t.Errorf("bounds of %d and %d iterations, want %d and none", len(f[2].Bounds), len(f[1].Bounds), f[2].Iterations)
+			t.Errorf("bounds of %d and %d iterations, want %d and none", len(f[2].Bounds), len(f[1].Bounds),
+				f[2].Iterations)
 		}
 		if res.columns < columns || res.columns > columns || res.steps > res.columns {
 			t.Errorf("%d products of %d columns for %d iterations", res.steps, res.columns, columns)
@@ -207,9 +211,18 @@ func TestOut(t *testing.T) {
 		make func(context.Context) (pcg.Preconditioner, float64, error)
 		why  string
 	}{
-		"cannot be built": {func(context.Context) (pcg.Preconditioner, float64, error) { return nil, 0, errors.New("no room") }, "no room"},
-		"indefinite":      {func(context.Context) (pcg.Preconditioner, float64, error) { return scaled{order, -1}, 0, nil }, "indefinite-preconditioner"},
-		"not a number":    {func(context.Context) (pcg.Preconditioner, float64, error) { return scaled{order, math.NaN()}, 0, nil }, "breakdown"},
+		"cannot be built": {func(context.Context) (pcg.Preconditioner, float64, error) {
+			return nil, 0,
+				errors.New("no room")
+		}, "no room"},
+		"indefinite": {func(context.Context) (pcg.Preconditioner, float64, error) {
+			return scaled{order, -1}, 0,
+				nil
+		}, "indefinite-preconditioner"},
+		"not a number": {func(context.Context) (pcg.Preconditioner, float64,
+			error) {
+			return scaled{order, math.NaN()}, 0, nil
+		}, "breakdown"},
 		"overflows": {func(context.Context) (pcg.Preconditioner, float64, error) {
 			return scaled{order, math.MaxFloat64}, 0, nil
 		}, "breakdown"},
@@ -264,7 +277,8 @@ func (m *after) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 func TestAllOut(t *testing.T) {
 	a, _, y := problem(1)
 	bad := func(context.Context) (pcg.Preconditioner, float64, error) { return nil, 0, errors.New("no") }
-	res := run(t, y, a, []runner{{"bad", bad}}, []float64{0, 0}, []float64{0, 0}, terms{pcg: pcg.Options{Tol: 1e-12, MaxIter: 3}})
+	res := run(t, y, a, []runner{{"bad", bad}}, []float64{0, 0}, []float64{0, 0},
+		terms{pcg: pcg.Options{Tol: 1e-12, MaxIter: 3}})
 	if res.winner != -1 || res.field[0].Why != "max-iterations" || res.field[1].Why != "no" {
 		t.Errorf("winner %d: %+v", res.winner, res.field)
 	}
@@ -295,7 +309,8 @@ func TestColumns(t *testing.T) {
 			return m.SolveTo(ctx, dst, r)
 		}}, mu, err
 	}
-	res, err := hold(t.Context(), counted, y, []runner{{"good", wider}}, &terms{stream: g, pcg: pcg.Options{Tol: 1e-3}, share: clock([]float64{0, 1}, []float64{0, 0.1})})
+	res, err := hold(t.Context(), counted, y, []runner{{"good", wider}},
+		&terms{stream: g, pcg: pcg.Options{Tol: 1e-3}, share: clock([]float64{0, 1}, []float64{0, 0.1})})
 	if err != nil || res.winner != 1 {
 		t.Fatalf("winner %d, %v", res.winner, err)
 	}
@@ -304,7 +319,8 @@ func TestColumns(t *testing.T) {
 			t.Fatalf("residual %v after %d iterations, want %v", v, j, want.History.RelRes[j][0])
 		}
 	}
-	if counted.wide[0] != columns || slices.Max(counted.wide[1:]) != 2 || wide[0] != columns || slices.Max(wide[1:]) != 1 {
+	if counted.wide[0] != columns || slices.Max(counted.wide[1:]) != 2 || wide[0] != columns ||
+		slices.Max(wide[1:]) != 1 {
 		t.Errorf("products of %v columns, solves of %v", counted.wide, wide)
 	}
 }
@@ -338,14 +354,16 @@ func TestEnded(t *testing.T) {
 	runners := []runner{{"good", maker(t, k, 10*ridge)}}
 	ctx, cancel := context.WithCancel(t.Context())
 	steps := 0
-	o := &terms{pcg: pcg.Options{Tol: 1e-9}, share: clock([]float64{0, 0.1}, []float64{0, 0.1}), step: func([]Standing) {
-		if steps++; steps == 6 {
-			cancel()
-		}
-	}}
+	o := &terms{pcg: pcg.Options{Tol: 1e-9}, share: clock([]float64{0, 0.1}, []float64{0, 0.1}),
+		step: func([]Standing) {
+			if steps++; steps == 6 {
+				cancel()
+			}
+		}}
 	before := runtime.NumGoroutine()
 	res, err := hold(ctx, a, y, runners, o)
-	if !errors.Is(err, context.Canceled) || res == nil || res.winner != -1 || steps != 6 || res.field[0].Iterations < 4 {
+	if !errors.Is(err, context.Canceled) || res == nil || res.winner != -1 || steps != 6 ||
+		res.field[0].Iterations < 4 {
 		t.Errorf("%v after %d steps: %+v", err, steps, res)
 	}
 	for i := 0; runtime.NumGoroutine() > before; i++ { // those of a library may still be about to end
@@ -393,7 +411,8 @@ func TestRanks(t *testing.T) {
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(size, comm.Options{}) {
 		wg.Go(func() {
-			a, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(n, 3, x), 0.1, &gram.Options{Comm: c})
+			a, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(n, 3, x), 0.1,
+				&gram.Options{Comm: c})
 			if err != nil {
 				t.Error(err)
 				return
@@ -401,15 +420,16 @@ func TestRanks(t *testing.T) {
 			m := func(c float64) func(context.Context) (pcg.Preconditioner, float64, error) {
 				return func(context.Context) (pcg.Preconditioner, float64, error) { return scaled{n, c}, 0, nil }
 			}
-			results[r], err = hold(t.Context(), a, mat.NewDense(n, 1, slices.Clone(data)), []runner{{"a", m(2)}, {"b", m(3)}}, &terms{
-				pcg: pcg.Options{Tol: 1e-6},
-				share: func(ctx context.Context, s []float64) error {
-					for i := range s {
-						s[i] = float64(1 + (i*7+r*5)%11) // clocks that differ
-					}
-					return comm.ShareNumbers(ctx, c, s, 0)
-				},
-			})
+			results[r], err = hold(t.Context(), a, mat.NewDense(n, 1, slices.Clone(data)),
+				[]runner{{"a", m(2)}, {"b", m(3)}}, &terms{
+					pcg: pcg.Options{Tol: 1e-6},
+					share: func(ctx context.Context, s []float64) error {
+						for i := range s {
+							s[i] = float64(1 + (i*7+r*5)%11) // clocks that differ
+						}
+						return comm.ShareNumbers(ctx, c, s, 0)
+					},
+				})
 			if err != nil {
 				t.Error(err)
 			}
@@ -421,7 +441,8 @@ func TestRanks(t *testing.T) {
 	}
 	for r, res := range results[1:] {
 		if res.winner != results[0].winner || !reflect.DeepEqual(res.field, results[0].field) {
-			t.Errorf("rank %d: winner %d, %+v\nrank 0: winner %d, %+v", r+1, res.winner, res.field, results[0].winner, results[0].field)
+			t.Errorf("rank %d: winner %d, %+v\nrank 0: winner %d, %+v", r+1, res.winner, res.field, results[0].winner,
+				results[0].field)
 		}
 	}
 }
@@ -454,7 +475,8 @@ func TestForecast(t *testing.T) {
 		"rising":     {[]float64{1, 2, 3, 4, 5}, [3]float64{inf, inf, inf}},
 		"done":       {[]float64{1, 1e-1, 1e-3}, [3]float64{0, 0, 0}},
 		"there once": {[]float64{1, 1e-4, 1e-1, 1, 1, 1}, [3]float64{0, 0, 0}},
-		"least":      {[]float64{1, 0.1, 0.5, 0.01, 0.02}, [3]float64{1 / 3.0, 1, 3}}, // from r_2, of which 0.1 is the least so far, to 0.01
+		// from r_2, of which 0.1 is the least so far, to 0.01
+		"least": {[]float64{1, 0.1, 0.5, 0.01, 0.02}, [3]float64{1 / 3.0, 1, 3}},
 	} {
 		low, mid, high := Forecast(c.r, 1e-3)
 		if name == "least" { // ln 10 in 2 iterations, ln 10 to go

@@ -14,8 +14,8 @@ type Result struct {
 	stage.Header
 	Storage string  `json:"storage"`            // of K
 	KError  float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
-	// Racers are those that took part, no preconditioner first, and Winner the one that takes the least time alone: −1 if
-	// none came through.
+	// Racers are those that took part, no preconditioner first, and Winner the one that takes the least time alone:
+	// −1 if none came through.
 	Racers  []Racer `json:"racers"`
 	Winner  int     `json:"winner"`
 	Product float64 `json:"product_seconds"` // of K with all t right-hand sides
@@ -31,8 +31,8 @@ type Racer struct {
 	Standing
 	S       int     `json:"s"` // 0 for none, and for a sparse inverse alone
 	LambdaP float64 `json:"lambda_p"`
-	// Predicted are the iterations and Total the seconds, with building but without K, that it takes alone: of one that was
-	// overtaken as its residuals forecast; null where it gets no nearer to τ, and of one that is out.
+	// Predicted are the iterations and Total the seconds, with building but without K, that it takes alone: of one
+	// that was overtaken as its residuals forecast; null where it gets no nearer to τ, and of one that is out.
 	Predicted stage.Number `json:"predicted_iterations"`
 	Total     stage.Number `json:"predicted_seconds"`
 }
@@ -83,7 +83,8 @@ func (r *Result) String() string {
 		case s.Phase == Out:
 			text += ": " + s.Why
 		case s.Total.Known():
-			text += fmt.Sprintf("; alone %s, %.3g s", plural.Count(int(math.Ceil(float64(s.Predicted))), "iteration"), s.Total)
+			text += fmt.Sprintf("; alone %s, %.3g s", plural.Count(int(math.Ceil(float64(s.Predicted))), "iteration"),
+				s.Total)
 		}
 		b.Add(s.name(), "%s", text)
 	}
@@ -130,8 +131,8 @@ func (r *Result) Table() *plots.Table {
 }
 
 // Plot draws the residual of each racer against the seconds that it takes alone, building included: as far as it was
-// raced, and straight on to where it is predicted to meet the tolerance; where bounds of all errors are known these in a
-// panel below. The ring is the winner's end.
+// raced, and straight on to where it is predicted to meet the tolerance; where bounds of all errors are known these
+// in a panel below. The ring is the winner's end.
 func (r *Result) Plot() *plots.Figure {
 	residuals := plots.Convergence("residual, by recurrence", r.Tol)
 	bounds := plots.Convergence("upper bound of the error", 0)
@@ -169,12 +170,15 @@ func (r *Result) Plot() *plots.Figure {
 	}
 	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Kernel.Prose(), r.Lambda), 1, panels...)
 	f.ShareX = true
-	f.Caption = fmt.Sprintf("Each preconditioner against the seconds that building it and its iterations with all t = %d right-hand sides take. "+
-		"The last segment of a line that was overtaken is predicted: to where it meets τ. The winner's end is in the ring.", r.T)
+	f.Caption = fmt.Sprintf("Each preconditioner against the seconds that building it and its iterations with all "+
+		"t = %d right-hand sides take. "+
+		"The last segment of a line that was overtaken is predicted: to where it meets τ. The winner's end is in "+
+		"the ring.", r.T)
 	return f
 }
 
-// wideRace is how many times the seconds to the first iteration of any racer the last end takes for a logarithmic axis of time.
+// wideRace is how many times the seconds to the first iteration of any racer the last end takes for a logarithmic
+// axis of time.
 const wideRace = 30
 
 // HTML gives the lines, the picture and the numbers.

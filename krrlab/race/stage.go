@@ -37,15 +37,17 @@ type Options struct {
 	Runners []string `flag:"runners" check:"one of features nystrom rpcholesky vecchia" help:"preconditioners beside none, separated by commas: features, nystrom, rpcholesky, vecchia (default: all that the kernel has, vecchia with r = 0)"`
 }
 
-// Run lets the preconditioners race. If ctx ends it returns what is known beside its error. On ranks all go by the clock of
-// the first.
+// Run lets the preconditioners race. If ctx ends it returns what is known beside its error. On ranks all go by the
+// clock of the first.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start, p := time.Now(), b.Problem()
 	if err := schema.Settle(&o); err != nil {
 		return nil, err
 	}
 	if p.Z == nil {
-		return nil, fmt.Errorf("race: the preconditioner %s has no rank that all could have: take features, nystrom or rpcholesky", p.Precond)
+		return nil,
+			fmt.Errorf("race: the preconditioner %s has no rank that all could have: take features, nystrom or "+
+				"rpcholesky", p.Precond)
 	}
 	if len(o.Runners) == 0 {
 		if o.Runners = []string{"features", "nystrom", "rpcholesky", local}; !hasFeatures(p) {
@@ -68,7 +70,10 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		if name != local {
 			r.Racers[i+1].S, r.Racers[i+1].LambdaP = p.Z.S, p.Z.LambdaP
 		}
-		runners = append(runners, runner{name, func(ctx context.Context) (pcg.Preconditioner, float64, error) { return e.build(ctx, name) }})
+		runners = append(runners, runner{name, func(ctx context.Context) (pcg.Preconditioner, float64,
+			error) {
+			return e.build(ctx, name)
+		}})
 	}
 	res, err := hold(ctx, k, p.Y, runners, &terms{
 		pcg:       pcg.Options{Tol: r.Tol, MaxIter: p.MaxIter},
@@ -78,7 +83,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		step: func(field []Standing) {
 			for _, f := range field {
 				if f.Phase == Running {
-					b.Tell(ctx, stage.Event{Stage: stage.Race, Detail: f.Name, Iteration: f.Iterations, Residual: f.Residuals[f.Iterations], Remaining: -1})
+					b.Tell(ctx, stage.Event{Stage: stage.Race, Detail: f.Name, Iteration: f.Iterations,
+						Residual: f.Residuals[f.Iterations], Remaining: -1})
 				}
 			}
 		},
@@ -113,14 +119,16 @@ type entrants struct {
 func (e *entrants) build(ctx context.Context, name string) (m pcg.Preconditioner, mu float64, err error) {
 	p, bytes := e.p, held(e.p, name)
 	if left := p.Left(e.k); left > 0 && e.held+bytes > left {
-		err = fmt.Errorf("with K and the preconditioners built it would need %s more than the limit", accel.Bytes(e.held+bytes-left))
+		err = fmt.Errorf("with K and the preconditioners built it would need %s more than the limit",
+			accel.Bytes(e.held+bytes-left))
 	}
 	if err = comm.Agree(ctx, p.Comm, err); err != nil {
 		return nil, 0, err
 	}
 	e.held += bytes
 	if name == local {
-		m, err = vecchia.New(ctx, e.k.Matrix, nil, &vecchia.Options{Seed: rng.New(p.Seed).Sub("vecchia", 0), Comm: p.Comm})
+		m, err = vecchia.New(ctx, e.k.Matrix, nil, &vecchia.Options{Seed: rng.New(p.Seed).Sub("vecchia", 0),
+			Comm: p.Comm})
 		return m, 0, err
 	}
 	a := *p.Z

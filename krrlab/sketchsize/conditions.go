@@ -180,7 +180,8 @@ func (a *quotient) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 
 // conditions measures both conditions of c on the ladder's Z, with the probability 1−delta, of
 // which condition 1 takes one part and the two ends of condition 2 two.
-func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float64, g rng.Stream) (out *Conditions, products int, err error) {
+func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float64, g rng.Stream) (out *Conditions,
+	products int, err error) {
 	began := time.Now()
 	p, err := newSpectral(ctx, l, c.Theta*s.p.Lambda)
 	if err != nil {
@@ -215,7 +216,8 @@ func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float6
 
 // second measures condition 2 with probability 1−delta, with independent features in place of K
 // first where that is asked for. It returns the products with K.
-func (s *search) second(ctx context.Context, l *ladder, p *spectral, gamma, delta float64, g rng.Stream, out *Conditions) (products int, err error) {
+func (s *search) second(ctx context.Context, l *ladder, p *spectral, gamma, delta float64, g rng.Stream,
+	out *Conditions) (products int, err error) {
 	if s.o.Sketched {
 		z, width, err := s.check(ctx, l, g)
 		if err != nil {
@@ -259,7 +261,8 @@ func (s *search) norm(ctx context.Context, p *spectral, alpha, delta float64, g 
 }
 
 // ratios finds the ends of the spectrum of (WᵀKW, WᵀZZᵀW) and compares them, widened by e, with 1±γ.
-func (s *search) ratios(ctx context.Context, p *spectral, k multiplier, gamma, e, delta float64, g rng.Stream) (*lanczos.Result, error) {
+func (s *search) ratios(ctx context.Context, p *spectral, k multiplier, gamma, e, delta float64,
+	g rng.Stream) (*lanczos.Result, error) {
 	judge := func(r *lanczos.Result) judgement { return ofRatios(r, e, gamma) }
 	a := &quotient{p, k, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
 	return finished(lanczos.Run(ctx, a, s.options(1-delta, g.Sub("condition 2"), judge)))

@@ -15,10 +15,11 @@ import (
 // doubled until a test of Z accepts.
 type Result struct {
 	stage.Header
-	LambdaP  float64      `json:"lambda_p"`
-	Features string       `json:"features"`
-	Storage  string       `json:"storage"`
-	KBound   stage.Number `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which all allows for; that it holds is not part of the confidence
+	LambdaP  float64 `json:"lambda_p"`
+	Features string  `json:"features"`
+	Storage  string  `json:"storage"`
+	// predicted bound of ‖K_stored−K‖₂, which all allows for; that it holds is not part of the confidence
+	KBound stage.Number `json:"kernel_error_bound"`
 
 	Test       Kind    `json:"test"`
 	Target     float64 `json:"target"`    // largest κ wanted: asked for, or guaranteed by Constants
@@ -26,8 +27,9 @@ type Result struct {
 	Confidence float64 `json:"confidence"`
 	Note       string  `json:"note,omitempty"` // what the test covers here
 
-	Status  Status  `json:"status"`
-	S       int     `json:"s"`     // of the rung accepted, or else of the one of least predicted time; 0 if there is none
+	Status Status `json:"status"`
+	// of the rung accepted, or else of the one of least predicted time; 0 if there is none
+	S       int     `json:"s"`
 	Max     int     `json:"max"`   // last rung there could be
 	Limit   string  `json:"limit"` // what sets it: n, asked or memory
 	Rungs   []Rung  `json:"rungs"`
@@ -54,7 +56,8 @@ func (s *Result) String() string {
 func (s *Result) testText() string {
 	if s.Test == Theorem7 {
 		c := s.Constants
-		return fmt.Sprintf("Theorem 7, %s: θ = %g, α = %g, γ = %g, which imply κ(M⁻¹A) ≤ %.3g; confidence %g", c.Name, c.Theta, c.Alpha, c.Gamma, s.Target, s.Confidence)
+		return fmt.Sprintf("Theorem 7, %s: θ = %g, α = %g, γ = %g, which imply κ(M⁻¹A) ≤ %.3g; confidence %g", c.Name,
+			c.Theta, c.Alpha, c.Gamma, s.Target, s.Confidence)
 	}
 	return fmt.Sprintf("κ(M⁻¹A) ≤ %g; confidence %g", s.Target, s.Confidence)
 }
@@ -62,23 +65,28 @@ func (s *Result) testText() string {
 func (s *Result) rungText(r Rung) string {
 	t := fmt.Sprintf("%-7s κ %-18s", r.Verdict, outward.Span(r.Kappa.Lo, r.Kappa.Hi, 4))
 	if c := r.Conditions; c != nil {
-		t += fmt.Sprintf(" ‖(I−P)K(I−P)‖/λ %-18s WᵀKW/WᵀZZᵀW %s, rank %d,", outward.Span(c.Norm.Lo, c.Norm.Hi, 4), outward.Span(c.Low.Lo, c.High.Hi, 3), c.Rank)
+		t += fmt.Sprintf(" ‖(I−P)K(I−P)‖/λ %-18s WᵀKW/WᵀZZᵀW %s, rank %d,", outward.Span(c.Norm.Lo, c.Norm.Hi, 4),
+			outward.Span(c.Low.Lo, c.High.Hi, 3), c.Rank)
 	}
-	return t + fmt.Sprintf(" %15s, %6.2f s predicted, %6.2f s taken", plural.Count(r.Iterations, "iteration"), r.Predicted, r.Seconds.Rung)
+	return t + fmt.Sprintf(" %15s, %6.2f s predicted, %6.2f s taken", plural.Count(r.Iterations, "iteration"),
+		r.Predicted, r.Seconds.Rung)
 }
 
 func (s *Result) resultText() string {
 	if s.S == 0 {
 		return fmt.Sprintf("%s: no rung", s.Status)
 	}
-	why := map[string]string{"n": "its double is not below n", "asked": "the largest asked for", "memory": "its double does not fit the memory"}[s.Limit]
+	why := map[string]string{"n": "its double is not below n", "asked": "the largest asked for",
+		"memory": "its double does not fit the memory"}[s.Limit]
 	switch s.Status {
 	case Found:
 		return fmt.Sprintf("%s: s = %d", s.Status, s.S)
 	case None:
-		return fmt.Sprintf("%s: no s up to %d (%s) is accepted; s = %d has the least predicted time", s.Status, s.Max, why, s.S)
+		return fmt.Sprintf("%s: no s up to %d (%s) is accepted; s = %d has the least predicted time", s.Status, s.Max,
+			why, s.S)
 	}
-	return fmt.Sprintf("%s: of %s s = %d has the least predicted time", s.Status, plural.Count(len(s.Rungs), "rung"), s.S)
+	return fmt.Sprintf("%s: of %s s = %d has the least predicted time", s.Status, plural.Count(len(s.Rungs), "rung"),
+		s.S)
 }
 
 // HTML returns the stage for a notebook.
@@ -96,7 +104,8 @@ func (s *Result) Table() *plots.Table {
 	}}
 	theorem := s.Test == Theorem7
 	if theorem {
-		for _, name := range []string{"rank of P", "condition 1", "low", "high", "verdict 1", "least ratio", "low", "largest ratio", "high", "verdict 2"} {
+		for _, name := range []string{"rank of P", "condition 1", "low", "high", "verdict 1", "least ratio", "low",
+			"largest ratio", "high", "verdict 2"} {
 			t.Columns = append(t.Columns, plots.Column{Name: name})
 		}
 	}
@@ -107,12 +116,14 @@ func (s *Result) Table() *plots.Table {
 	for _, r := range s.Rungs {
 		row := []any{r.S, r.Kappa.Value, plots.AtLeast(r.Kappa.Lo), plots.AtMost(r.Kappa.Hi)}
 		if c := r.Conditions; theorem && c != nil {
-			row = append(row, c.Rank, c.Norm.Value, plots.AtLeast(c.Norm.Lo), plots.AtMost(c.Norm.Hi), c.First, c.Low.Value, plots.AtLeast(c.Low.Lo), c.High.Value, plots.AtMost(c.High.Hi), c.Second)
+			row = append(row, c.Rank, c.Norm.Value, plots.AtLeast(c.Norm.Lo), plots.AtMost(c.Norm.Hi), c.First,
+				c.Low.Value, plots.AtLeast(c.Low.Lo), c.High.Value, plots.AtMost(c.High.Hi), c.Second)
 		} else if theorem {
 			row = append(row, make([]any, 10)...)
 		}
 		took := r.Seconds
-		t.Add(append(row, r.Verdict, r.Iterations, r.Predicted, took.Features, took.Gram, took.Factor, took.Test, took.Rung)...)
+		t.Add(append(row, r.Verdict, r.Iterations, r.Predicted, took.Features, took.Gram, took.Factor, took.Test,
+			took.Rung)...)
 	}
 	return t
 }
@@ -153,7 +164,8 @@ func (s *Result) conditionSeries() []plots.Series {
 		if c := r.Conditions; c != nil {
 			at, alpha, gamma := float64(r.S), s.Constants.Alpha, s.Constants.Gamma
 			first.AddBand(at, c.Norm.Value/alpha, c.Norm.Lo/alpha, c.Norm.Hi/alpha)
-			second.AddBand(at, math.Max(1-c.Low.Value, c.High.Value-1)/gamma, math.Max(1-c.Low.Hi, c.High.Lo-1)/gamma, math.Max(1-c.Low.Lo, c.High.Hi-1)/gamma)
+			second.AddBand(at, math.Max(1-c.Low.Value, c.High.Value-1)/gamma, math.Max(1-c.Low.Hi, c.High.Lo-1)/gamma,
+				math.Max(1-c.Low.Lo, c.High.Hi-1)/gamma)
 		}
 	}
 	if len(first.X) == 0 {

@@ -72,7 +72,8 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 	}
 	best := -1
 	c := s.p.Comm
-	l := &ladder{x: s.p.X.Slice(comm.Rows(s.n, precond.RankRows, c.Rank(), c.Size())), comm: s.p.Comm, dist: feature.Doubling{Dist: s.p.Map, First: s.o.First}, g: g.Sub("features", 0)}
+	l := &ladder{x: s.p.X.Slice(comm.Rows(s.n, precond.RankRows, c.Rank(), c.Size())), comm: s.p.Comm,
+		dist: feature.Doubling{Dist: s.p.Map, First: s.o.First}, g: g.Sub("features", 0)}
 	if d, ok := s.p.Map.(feature.Doubling); ok {
 		l.dist.Dist = d.Dist
 	}
@@ -139,7 +140,9 @@ func settle(p Problem, o *Options) (*search, *Result, error) {
 	}
 	for opt.memory > 0 && s.bytes(res.Max) > opt.memory {
 		if res.Max == opt.First {
-			return nil, nil, fmt.Errorf("sketchsize: s = %d features of n = %d points need %s, but only %s of the memory limit is left", opt.First, s.n, accel.Bytes(s.bytes(opt.First)), accel.Bytes(opt.memory))
+			return nil, nil,
+				fmt.Errorf("sketchsize: s = %d features of n = %d points need %s, but only %s of the memory limit "+
+					"is left", opt.First, s.n, accel.Bytes(s.bytes(opt.First)), accel.Bytes(opt.memory))
 		}
 		res.Max, res.Limit = res.Max/2, "memory"
 	}
@@ -225,7 +228,8 @@ func (s *search) kappa(ctx context.Context, out *Rung, m *metric, delta float64,
 	out.Kappa, out.Min, out.Max = r.Allowing(e)
 	out.Products = r.MulTo.Calls
 	if !(out.Kappa.Value >= 1) {
-		return fmt.Errorf("sketchsize: the spectrum of M⁻¹A at s = %d reaches down to %.3g: K as stored is off by more than λ, take float64 storage or a larger λ", out.S, r.Min.Value)
+		return fmt.Errorf("sketchsize: the spectrum of M⁻¹A at s = %d reaches down to %.3g: K as stored is off by "+
+			"more than λ, take float64 storage or a larger λ", out.S, r.Min.Value)
 	}
 	out.Verdict = atMost(out.Kappa, limit)
 	return nil

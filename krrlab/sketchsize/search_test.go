@@ -38,7 +38,8 @@ func TestAgainstDense(t *testing.T) {
 				want float64
 			}{
 				"κ": {r.Kappa, ref.kappa}, "λ_min": {r.Min, ref.lambdaMin}, "λ_max": {r.Max, ref.lamMax},
-				"‖(I−P)K(I−P)‖/λ": {c.Norm, ref.norm}, "least ratio": {c.Low, ref.low}, "largest ratio": {c.High, ref.high},
+				"‖(I−P)K(I−P)‖/λ": {c.Norm, ref.norm}, "least ratio": {c.Low, ref.low},
+				"largest ratio": {c.High, ref.high},
 			} {
 				e.got.Lo *= 1 - 1e-5 // Z in float32, scaled in another order
 				e.got.Hi *= 1 + 1e-5
@@ -80,7 +81,8 @@ func TestKappa(t *testing.T) {
 	}
 	for i, r := range none.Rungs {
 		if r.Verdict == Accept || r.Predicted < none.Rungs[chosen(none)].Predicted {
-			t.Errorf("rung %d: %s, %g s predicted, the chosen one %g s", i, r.Verdict, r.Predicted, none.Rungs[chosen(none)].Predicted)
+			t.Errorf("rung %d: %s, %g s predicted, the chosen one %g s", i, r.Verdict, r.Predicted,
+				none.Rungs[chosen(none)].Predicted)
 		}
 	}
 	if last := none.Rungs[len(none.Rungs)-1].S; last != 256 {
@@ -96,7 +98,8 @@ func TestRefuted(t *testing.T) {
 	short := search1(t, p, Options{Test: Theorem7, First: 16, Max: 64, Eigen: -1}, 3)
 	long := search1(t, p, Options{Test: Theorem7, First: 16, Max: 64}, 3)
 	for i, r := range short.Rungs {
-		if r.Conditions != nil || r.Verdict != Reject || long.Rungs[i].Verdict != Reject || long.Rungs[i].Conditions == nil {
+		if r.Conditions != nil || r.Verdict != Reject || long.Rungs[i].Verdict != Reject ||
+			long.Rungs[i].Conditions == nil {
 			t.Errorf("s = %d: %s without and %s with conditions", r.S, r.Verdict, long.Rungs[i].Verdict)
 		}
 	}

@@ -57,8 +57,9 @@ type Options struct {
 	Confidence float64 `flag:"confidence" default:"0.95" check:"(0,1)" help:"probability that no s is accepted wrongly"`
 	Steps      int     `default:"150" check:">=1"` // of the Lanczos process at most
 
-	memory   int64                 // bytes that the features and their factors may take; 0 for no limit
-	progress func(done, total int) // called before every rung and after the last with the work done, about (s/First)² of a rung
+	memory int64 // bytes that the features and their factors may take; 0 for no limit
+	// called before every rung and after the last with the work done, about (s/First)² of a rung
+	progress func(done, total int)
 }
 
 // settle puts the defaults for n points in place of zeros, or says what is wrong; λ_p is not 0.
@@ -67,7 +68,8 @@ func (o *Options) settle(n int, lambda, lambdaP float64) error {
 		return err
 	}
 	if o.Constants == (Test{}) {
-		o.Constants = map[string]Test{"paper": PaperTest, "kappa10": Kappa10, "kappa5": Kappa5}[cmp.Or(o.Preset, "kappa5")]
+		o.Constants = map[string]Test{"paper": PaperTest, "kappa10": Kappa10,
+			"kappa5": Kappa5}[cmp.Or(o.Preset, "kappa5")]
 		o.Preset = ""
 	}
 	o.First = cmp.Or(o.First, max(1, min(128, n/8)))
@@ -76,16 +78,18 @@ func (o *Options) settle(n int, lambda, lambdaP float64) error {
 	case o.First >= n:
 		return fmt.Errorf("first s = %d for n = %d points: want 1 ≤ s < n", o.First, n)
 	case o.Max < o.First || o.Max >= n:
-		return fmt.Errorf("largest s = %d with first s = %d and n = %d points: want first ≤ largest < n", o.Max, o.First, n)
+		return fmt.Errorf("largest s = %d with first s = %d and n = %d points: want first ≤ largest < n", o.Max,
+			o.First, n)
 	case o.Test == Theorem7 && lambdaP != lambda:
 		return fmt.Errorf("λ_p = %g with λ = %g: Theorem 7 needs λ_p = λ", lambdaP, lambda)
 	}
 	return o.Constants.Validate()
 }
 
-// Run doubles s until a test of the features accepts. With Fourier features, the preconditioner Features of the same seed
-// with S: s has the very Z that was tested; with others that whose Map is feature.Doubling{Dist, First}. Theorem7 is about
-// λ_p = λ, and other values are an error. When ctx ends, it returns the rungs there are beside ctx's error.
+// Run doubles s until a test of the features accepts. With Fourier features, the preconditioner Features of the same
+// seed with S: s has the very Z that was tested; with others that whose Map is feature.Doubling{Dist, First}.
+// Theorem7 is about λ_p = λ, and other values are an error. When ctx ends, it returns the rungs there are beside
+// ctx's error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	began, p := time.Now(), b.Problem()
 	task := Problem{Comm: p.Comm, X: p.X, Lambda: p.Lambda, LambdaP: p.Lambda, RHS: p.T, Tol: p.Tol}

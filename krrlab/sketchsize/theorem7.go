@@ -54,7 +54,8 @@ func (Test) Type() string { return "θ,α,γ" }
 func (c Test) Validate() error {
 	if !(c.Theta >= 0 && c.Alpha >= 0 && c.Gamma >= 0 && c.Gamma < 1) ||
 		math.IsInf(c.Theta, 1) || math.IsInf(c.Alpha, 1) {
-		return fmt.Errorf("sketchsize: test with θ=%g, α=%g, γ=%g: want θ ≥ 0, α ≥ 0 and 0 ≤ γ < 1", c.Theta, c.Alpha, c.Gamma)
+		return fmt.Errorf("sketchsize: test with θ=%g, α=%g, γ=%g: want θ ≥ 0, α ≥ 0 and 0 ≤ γ < 1", c.Theta, c.Alpha,
+			c.Gamma)
 	}
 	return nil
 }
@@ -175,7 +176,10 @@ func coverage(k kernel.Kernel, dist feature.Dist, bound float64) string {
 		dist = f.Dist
 	}
 	if _, sketch := dist.(feature.TensorSketch); poly && sketch {
-		return fmt.Sprintf("Theorem 7 covers this kernel: the conditions imply κ ≤ %.3g, and s of the order of s_λ²/δ passes them with probability 1−δ", bound)
+		return fmt.Sprintf("Theorem 7 covers this kernel: the conditions imply κ ≤ %.3g, and s of the order of "+
+			"s_λ²/δ passes them with probability 1−δ", bound)
 	}
-	return fmt.Sprintf("Theorem 7 is stated for polynomial kernels with TensorSketch. That the conditions imply κ ≤ %.3g holds for every kernel and Z; that s of the order of s_λ²/δ passes them is not proved for this one", bound)
+	return fmt.Sprintf("Theorem 7 is stated for polynomial kernels with TensorSketch. That the conditions imply κ "+
+		"≤ %.3g holds for every kernel and Z; that s of the order of s_λ²/δ passes them is not proved for this one",
+		bound)
 }

@@ -7,7 +7,8 @@ import (
 
 // TestExtremes compares the bounds' extremes over t, and where they lie, with a fine grid.
 func TestExtremes(t *testing.T) {
-	for _, c := range []Test{PaperTest, Kappa5, Kappa10, {Theta: 0.3, Alpha: 0.5, Gamma: 0.2}, {Theta: 0, Alpha: 0, Gamma: 0.5}, {Theta: 3, Alpha: 0.01, Gamma: 0.9}, {Theta: 5, Alpha: 4, Gamma: 0}} {
+	for _, c := range []Test{PaperTest, Kappa5, Kappa10, {Theta: 0.3, Alpha: 0.5, Gamma: 0.2},
+		{Theta: 0, Alpha: 0, Gamma: 0.5}, {Theta: 3, Alpha: 0.01, Gamma: 0.9}, {Theta: 5, Alpha: 4, Gamma: 0}} {
 		hiAt := func(x float64) float64 {
 			return (1 + math.Pow(math.Sqrt((1+c.Gamma)*x)+math.Sqrt(c.Alpha), 2)) / (1 + x)
 		}
@@ -25,8 +26,10 @@ func TestExtremes(t *testing.T) {
 		if math.Abs(hi-most) > 1e-5*most || math.Abs(lo-least) > 1e-5*least {
 			t.Errorf("%+v: hi %.9g and lo %.9g, on a grid %.9g and %.9g", c, hi, lo, most, least)
 		}
-		if !math.IsInf(at, 1) && math.Abs(hiAt(at)-hi) > 1e-12*hi || !math.IsInf(below, 1) && math.Abs(loAt(below)-lo) > 1e-12*lo {
-			t.Errorf("%+v: hi(%g) = %.9g, want %.9g; lo(%g) = %.9g, want %.9g", c, at, hiAt(at), hi, below, loAt(below), lo)
+		if !math.IsInf(at, 1) && math.Abs(hiAt(at)-hi) > 1e-12*hi || !math.IsInf(below, 1) &&
+			math.Abs(loAt(below)-lo) > 1e-12*lo {
+			t.Errorf("%+v: hi(%g) = %.9g, want %.9g; lo(%g) = %.9g, want %.9g", c, at, hiAt(at), hi, below,
+				loAt(below), lo)
 		}
 		if b := c.Bound(); math.Abs(b-hi/lo) > 1e-14*b {
 			t.Errorf("%+v: bound %g of %g/%g", c, b, hi, lo)

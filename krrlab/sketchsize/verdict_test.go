@@ -31,10 +31,12 @@ func TestThresholds(t *testing.T) {
 		scale         float64
 		first, second Verdict
 	}{{1 + near, Accept, Accept}, {1 - near, Reject, Reject}} {
-		o := Options{Test: Theorem7, First: 4, Max: 4, Constants: Test{Theta: 0.3, Alpha: c.scale * ref.norm, Gamma: c.scale * gamma}, Steps: 200}
+		o := Options{Test: Theorem7, First: 4, Max: 4, Constants: Test{Theta: 0.3, Alpha: c.scale * ref.norm,
+			Gamma: c.scale * gamma}, Steps: 200}
 		r := search1(t, p, o, 3).Rungs[0].Conditions
 		if r.First != c.first || r.Second != c.second {
-			t.Errorf("α and γ at %g of what Z has: %s and %s, want %s and %s", c.scale, r.First, r.Second, c.first, c.second)
+			t.Errorf("α and γ at %g of what Z has: %s and %s, want %s and %s", c.scale, r.First, r.Second, c.first,
+				c.second)
 		}
 	}
 }
@@ -168,7 +170,8 @@ func TestStored(t *testing.T) {
 				want float64
 			}{
 				"κ": {r.Kappa, ref.kappa}, "λ_min": {r.Min, ref.lambdaMin}, "λ_max": {r.Max, ref.lamMax},
-				"‖(I−P)K(I−P)‖/λ": {c.Norm, ref.norm}, "least ratio": {c.Low, ref.low}, "largest ratio": {c.High, ref.high},
+				"‖(I−P)K(I−P)‖/λ": {c.Norm, ref.norm}, "least ratio": {c.Low, ref.low},
+				"largest ratio": {c.High, ref.high},
 			} {
 				if e.got.Lo > e.got.Hi || !(e.got.Lo*(1-1e-5) <= e.want && e.want <= e.got.Hi*(1+1e-5)) {
 					t.Errorf("error %g along eigenvector %d: %s = %v, dense %g", size, col, what, e.got, e.want)
@@ -200,11 +203,15 @@ func TestJudgements(t *testing.T) {
 		{"norm with an error", ofNorm(r, 0.5, 10), judgement{Open, 0.25, 8}},
 		{"norm far below", ofNorm(r, 0, 400), judgement{Accept, 0.05, 8}}, // of a tenth of the limit
 		{"norm above", ofNorm(r, 0.5, 7), judgement{Reject, 0.25, 8}},
-		{"ratios", ofRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0, 0.5), judgement{Accept, 0.3 / 0.9, 1.2 / 0.9}},
-		{"ratios with an error", ofRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0.2, 0.5), judgement{Open, 0.3 / 0.9, 1.2 / 0.9}},
-		{"a ratio of nothing", ofRatios(&lanczos.Result{Min: at(0.5, 0.25, 0), Max: at(1, 1, 2)}, 0, 0.5), judgement{Reject, 1, 0x1p50}},
+		{"ratios", ofRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0, 0.5),
+			judgement{Accept, 0.3 / 0.9, 1.2 / 0.9}},
+		{"ratios with an error", ofRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0.2, 0.5),
+			judgement{Open, 0.3 / 0.9, 1.2 / 0.9}},
+		{"a ratio of nothing", ofRatios(&lanczos.Result{Min: at(0.5, 0.25, 0), Max: at(1, 1, 2)}, 0, 0.5),
+			judgement{Reject, 1, 0x1p50}},
 	} {
-		if c.got.verdict != c.want.verdict || math.Abs(c.got.width-c.want.width) > 1e-14 || math.Abs(c.got.inner-c.want.inner) > 1e-14*c.want.inner {
+		if c.got.verdict != c.want.verdict || math.Abs(c.got.width-c.want.width) > 1e-14 ||
+			math.Abs(c.got.inner-c.want.inner) > 1e-14*c.want.inner {
 			t.Errorf("%s: %+v, want %+v", c.what, c.got, c.want)
 		}
 	}

@@ -17,12 +17,15 @@ func TestAgreeToStop(t *testing.T) {
 	for _, c := range []struct {
 		said        []error
 		fails, stop bool
-	}{{[]error{nil, nil, nil}, false, false}, {[]error{nil, pcg.ErrStop, nil}, false, true}, {[]error{pcg.ErrStop, nil, bad}, true, false}, {[]error{bad}, true, false}, {[]error{pcg.ErrStop}, false, true}} {
+	}{{[]error{nil, nil, nil}, false, false}, {[]error{nil, pcg.ErrStop, nil}, false,
+		true}, {[]error{pcg.ErrStop, nil, bad}, true, false}, {[]error{bad}, true, false},
+		{[]error{pcg.ErrStop}, false, true}} {
 		var wg sync.WaitGroup
 		for r, ranks := range comm.Local(len(c.said), comm.Options{}) {
 			wg.Go(func() {
 				err := stage.AgreeToStop(context.Background(), ranks, c.said[r])
-				if errors.Is(err, pcg.ErrStop) != c.stop || (err != nil) != (c.stop || c.fails) || c.fails && c.said[r] == bad && !errors.Is(err, bad) {
+				if errors.Is(err, pcg.ErrStop) != c.stop || (err != nil) != (c.stop || c.fails) || c.fails &&
+					c.said[r] == bad && !errors.Is(err, bad) {
 					t.Errorf("%v: rank %d: %v", c.said, r, err)
 				}
 			})

@@ -27,7 +27,8 @@ func Example() {
 	fmt.Println(ended(true, ctx.Err()))
 
 	var b stage.Lines
-	b.Problem(&stage.Header{Dataset: "blobs", Task: "classification", N: 300, D: 2, T: 1, Kernel: kernel.Spec{Name: "gaussian", Sigma: 2.0 / 3}, Lambda: 0.1})
+	b.Problem(&stage.Header{Dataset: "blobs", Task: "classification", N: 300, D: 2, T: 1,
+		Kernel: kernel.Spec{Name: "gaussian", Sigma: 2.0 / 3}, Lambda: 0.1})
 	b.Add("probes", "%d of 3", done)
 	b.Took(0.02, "products", 0.015)
 	fmt.Print(&b)

@@ -25,7 +25,8 @@ func Explore(data map[string]any, confidence, tau float64, more ...plots.Slider)
 }
 
 // Explored is a measured λ_p for explore.js.
-func Explored(lambdaP float64, kappa, least, most estimate.Interval, residuals []float64, definite bool) map[string]any {
+func Explored(lambdaP float64, kappa, least, most estimate.Interval, residuals []float64,
+	definite bool) map[string]any {
 	ends := func(e estimate.Interval) []Number {
 		return []Number{Number(e.Lo), Number(e.Hi)}
 	}
@@ -33,5 +34,6 @@ func Explored(lambdaP float64, kappa, least, most estimate.Interval, residuals [
 	for i, v := range residuals {
 		r[i], _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 7, 64), 64) // short in the page
 	}
-	return map[string]any{"p": lambdaP, "k": append([]Number{Number(kappa.Value)}, ends(kappa)...), "least": ends(least), "most": ends(most), "r": r, "broken": !definite}
+	return map[string]any{"p": lambdaP, "k": append([]Number{Number(kappa.Value)}, ends(kappa)...),
+		"least": ends(least), "most": ends(most), "r": r, "broken": !definite}
 }

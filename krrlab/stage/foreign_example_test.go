@@ -68,7 +68,8 @@ func (r *Norms) Plot() *plots.Figure {
 	for i, v := range r.Norms {
 		s.Add(float64(i+1), v)
 	}
-	return &plots.Figure{X: plots.Axis{Label: "products"}, Y: plots.Axis{Label: "‖K‖₂, at least"}, Series: []plots.Series{s}}
+	return &plots.Figure{X: plots.Axis{Label: "products"}, Y: plots.Axis{Label: "‖K‖₂, at least"},
+		Series: []plots.Series{s}}
 }
 
 func (r *Norms) HTML() string { return stage.HTML(r) }

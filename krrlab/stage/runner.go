@@ -22,9 +22,10 @@ type Definition struct {
 	Options Runner // a value; zero fields mean the defaults
 	Result  Stage  // a nil pointer of the type that Run returns
 
-	Short, Long, Example string  // of its command
-	Flags                string  // of the method, that its command takes: precond and those beside it, tol, max-iter; precond=a,b takes these alone
-	Tables               []Table // that its command can write, beside that of the result
+	Short, Long, Example string // of its command
+	// of the method, that its command takes: precond and those beside it, tol, max-iter; precond=a,b takes these alone
+	Flags  string
+	Tables []Table // that its command can write, beside that of the result
 }
 
 // Hinter is a Runner that may know what the user of its command may want to know of its options; "" for nothing.

@@ -81,7 +81,8 @@ func (b *Lines) confusions(c *model.Classes) {
 	}
 	const most = 12
 	if more := len(errors) - most; more > 0 {
-		errors = append(errors[:most], fmt.Sprintf("%s in the JSON", map[bool]string{true: "1 other class", false: fmt.Sprint(more, " other classes")}[more == 1]))
+		errors = append(errors[:most], fmt.Sprintf("%s in the JSON",
+			map[bool]string{true: "1 other class", false: fmt.Sprint(more, " other classes")}[more == 1]))
 	}
 	b.Add("errors", "%s", strings.Join(errors, ", "))
 }

@@ -9,13 +9,15 @@ import (
 
 func TestClassesLines(t *testing.T) {
 	auc := 0.75
-	small := &model.Classes{Labels: []string{"lo\x1b", "high"}, Counts: [][]int{{12, 1}, {0, 7}}, Errors: []model.Share{{Wrong: 1, Of: 13}, {Of: 7}},
+	small := &model.Classes{Labels: []string{"lo\x1b", "high"}, Counts: [][]int{{12, 1}, {0, 7}},
+		Errors:   []model.Share{{Wrong: 1, Of: 13}, {Of: 7}},
 		BaseRate: 0.65, Largest: "lo\x1b", AUC: &auc, AUCOf: "of a against b"}
 	large := &model.Classes{BaseRate: 0.5, Largest: "c"}
 	for i := range 15 {
 		name := string(rune('a' + i))
 		large.Labels, large.Errors = append(large.Labels, name), append(large.Errors, model.Share{Wrong: 1, Of: 4})
-		large.Confusions = append(large.Confusions, model.Confusion{Class: name, For: "x", Share: model.Share{Wrong: 1, Of: 4}})
+		large.Confusions = append(large.Confusions, model.Confusion{Class: name, For: "x",
+			Share: model.Share{Wrong: 1, Of: 4}})
 	}
 	for want, c := range map[string]*model.Classes{
 		"": nil,

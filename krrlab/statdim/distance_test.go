@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// TestDistances: the eigenvalues of K lie as far from those of FFᵀ as the factor says for certain, and as is measured, and no closer by
-// much; the degrees are those of the eigenvalues.
+// TestDistances: the eigenvalues of K lie as far from those of FFᵀ as the factor says for certain, and as is
+// measured, and no closer by much; the degrees are those of the eigenvalues.
 func TestDistances(t *testing.T) {
 	const n = 60
 	x := points.NewDense(n, 2, nil)
@@ -36,11 +36,12 @@ func TestDistances(t *testing.T) {
 	sigma2 := slices.Sorted(slices.Values(w.Eigenvalues()))
 	slices.Reverse(sigma2)
 	calls := 0
-	measured, eta, err := measureDistance(t.Context(), w.Outer().From(a), 1e-9, 0.95, rng.New(3), func(done, total int) {
-		if calls++; done != calls || total != 20 {
-			t.Errorf("step %d of %d, call %d", done, total, calls)
-		}
-	})
+	measured, eta, err := measureDistance(t.Context(), w.Outer().From(a), 1e-9, 0.95, rng.New(3),
+		func(done, total int) {
+			if calls++; done != calls || total != 20 {
+				t.Errorf("step %d of %d, call %d", done, total, calls)
+			}
+		})
 	if err != nil || calls == 0 || measured.Confidence != 0.95 || eta.Hi > 2*f.Residual || !(eta.Lo > 0) {
 		t.Errorf("%+v, %v, %v", measured, eta, err)
 	}

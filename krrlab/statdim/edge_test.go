@@ -23,7 +23,8 @@ func TestControlExplains(t *testing.T) {
 			if i == 1 {
 				p.Control = control(t, d.features(100, 1e-3, 5), s.lambda)
 			}
-			r := testkit.Must(m.run(t.Context(), p, &Options{probes: 16, MaxProbes: 16, Width: 1e-5, stream: rng.New(2)}))
+			r := testkit.Must(m.run(t.Context(), p, &Options{probes: 16, MaxProbes: 16, Width: 1e-5,
+				stream: rng.New(2)}))
 			width[i] = r.Estimate.Width()
 			if i == 0 && r.Explained != 0 || i == 1 && !(r.Explained > 0.99) {
 				t.Errorf("%s, control %v: explains %g", m.name, i == 1, r.Explained)
@@ -54,7 +55,8 @@ func TestTraceBoundsAttained(t *testing.T) {
 func TestRadauPivot(t *testing.T) {
 	const lambda = 0.5
 	for _, last := range []float64{1, 0.5} { // pivots 1 and last − 1
-		tr := &tridiagonals{n: 9, m: 1, alpha: [][]float64{{1, last}}, beta: [][]float64{{1, 0.5}}, done: make([]bool, 1)}
+		tr := &tridiagonals{n: 9, m: 1, alpha: [][]float64{{1, last}}, beta: [][]float64{{1, 0.5}},
+			done: make([]bool, 1)}
 		lo, hi := tr.inverse(0, lambda, 0)
 		if want := 1 / (1 + lambda - 1/(last+lambda)); math.Abs(lo-want) > 1e-14*want || hi != 1/lambda {
 			t.Errorf("last diagonal %g: [%g, %g], want [%g, %g]", last, lo, hi, want, 1/lambda)
@@ -62,8 +64,8 @@ func TestRadauPivot(t *testing.T) {
 	}
 }
 
-// TestUnseen: where a group of equal rows among others is all that probes vary by, a few of them may have the same value: the
-// interval still covers s_λ as often as it says.
+// TestUnseen: where a group of equal rows among others is all that probes vary by, a few of them may have the same
+// value: the interval still covers s_λ as often as it says.
 func TestUnseen(t *testing.T) {
 	const seeds, lambda = 200, 0.01
 	for _, c := range []struct{ n, group int }{{30, 3}, {60, 50}, {2, 2}} {
@@ -77,10 +79,12 @@ func TestUnseen(t *testing.T) {
 		}
 		g, rest := float64(c.group), float64(c.n-c.group)
 		want := g/(g+lambda) + rest/(1+lambda)
-		for name, f := range map[string]func(context.Context, *problem, *Options) (*Numbers, error){"hutchinson": hutchinson, "slq": slq} {
+		for name, f := range map[string]func(context.Context, *problem, *Options) (*Numbers,
+			error){"hutchinson": hutchinson, "slq": slq} {
 			covered := 0
 			for seed := range seeds {
-				r := testkit.Must(f(t.Context(), &problem{K: dense{k}, Lambda: lambda}, &Options{probes: 8, MaxProbes: 32, stream: rng.New(uint64(seed))}))
+				r := testkit.Must(f(t.Context(), &problem{K: dense{k}, Lambda: lambda},
+					&Options{probes: 8, MaxProbes: 32, stream: rng.New(uint64(seed))}))
 				if r.Estimate.Covers(want) {
 					covered++
 				}

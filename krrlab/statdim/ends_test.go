@@ -6,15 +6,16 @@ import (
 	"testing"
 )
 
-// TestMajorization: in boxes [0, 1], [1, 3] and [0, 2] with sum 4 the vector that majorizes all has the upper ends first,
-// and the one that all majorize is as level as the boxes let it.
+// TestMajorization: in boxes [0, 1], [1, 3] and [0, 2] with sum 4 the vector that majorizes all has the upper ends
+// first, and the one that all majorize is as level as the boxes let it.
 func TestMajorization(t *testing.T) {
 	lo, hi := []float64{1, 0, 0}, []float64{3, 2, 1}
 	for _, c := range []struct {
 		sum         float64
 		most, least []float64
 	}{
-		{4, []float64{3, 1, 0}, []float64{1.5, 1.5, 1}}, {1, []float64{1, 0, 0}, []float64{1, 0, 0}}, {6, []float64{3, 2, 1}, []float64{3, 2, 1}},
+		{4, []float64{3, 1, 0}, []float64{1.5, 1.5, 1}}, {1, []float64{1, 0, 0}, []float64{1, 0, 0}},
+		{6, []float64{3, 2, 1}, []float64{3, 2, 1}},
 		{1.5, []float64{1.5, 0, 0}, []float64{1, 0.25, 0.25}}, {5.5, []float64{3, 2, 0.5}, []float64{2.5, 2, 1}},
 	} {
 		most, least := majorant(c.sum, lo, hi), minorant(c.sum, lo, hi)
@@ -33,7 +34,8 @@ func TestMajorization(t *testing.T) {
 			t.Errorf("box %d is [%g, %g], want [%g, %g]", i, lo[i], hi[i], want[0], want[1]+more)
 		}
 	}
-	lo, hi = boxes(2, 3, []float64{4, 2}, distance{Below: 0, Above: 9, Confidence: 1}) // hi ≤ 3, 1.5, lo with them: 4.5 is too much
+	// hi ≤ 3, 1.5, lo with them: 4.5 is too much
+	lo, hi = boxes(2, 3, []float64{4, 2}, distance{Below: 0, Above: 9, Confidence: 1})
 	if math.Abs(lo[0]-2) > 1e-15 || math.Abs(lo[1]-1) > 1e-15 || hi[0] != 3 || hi[1] != 1.5 {
 		t.Errorf("boxes [%v, %v]", lo, hi)
 	}
@@ -60,7 +62,8 @@ func TestInterval(t *testing.T) {
 	} {
 		p, r := &problem{K: dense{id}, Lambda: 1, Error: c.e}, &Numbers{Sampling: c.sampling, Truncation: c.truncation}
 		got := p.interval(r, c.value, 1, &Options{Confidence: 0.9}, "m")
-		for i, v := range [][2]float64{{got.Value, c.want}, {got.Lo, c.wantLo}, {got.Hi, c.wantHi}, {r.Storage, c.storage}} {
+		for i, v := range [][2]float64{{got.Value, c.want}, {got.Lo, c.wantLo}, {got.Hi, c.wantHi},
+			{r.Storage, c.storage}} {
 			if math.Abs(v[0]-v[1]) > 1e-12 {
 				t.Errorf("%+v, number %d: %v, want %v", c, i, v[0], v[1])
 			}

@@ -34,7 +34,8 @@ func eigenvalues(k *mat.Dense) ([]float64, error) {
 	lapack64.Syev(lapack.EVNone, a, mu, query, -1)
 	work := make([]float64, int(query[0]))
 	ok := false
-	err := accel.ForEach(context.Background(), 1, func(_, _ int) { ok = lapack64.Syev(lapack.EVNone, a, mu, work, len(work)) })
+	err := accel.ForEach(context.Background(), 1,
+		func(_, _ int) { ok = lapack64.Syev(lapack.EVNone, a, mu, work, len(work)) })
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +89,8 @@ type distance struct {
 // unknown is the distance of random features of which nothing has been measured.
 var unknown = distance{math.Inf(1), math.Inf(1), 1}
 
-// factorDistance is that of landmarks' FFᵀ from K itself, however K is stored, with the rounding of FᵀF and its eigenvalues; unknown
-// where nothing is certain of it.
+// factorDistance is that of landmarks' FFᵀ from K itself, however K is stored, with the rounding of FᵀF and its
+// eigenvalues; unknown where nothing is certain of it.
 func factorDistance(f *lowrank.Factor) distance {
 	if !f.Certain() {
 		return unknown
@@ -98,9 +99,10 @@ func factorDistance(f *lowrank.Factor) distance {
 	return distance{Below: e, Above: max(0, f.Residual) + 2*e, Confidence: 1}
 }
 
-// measureDistance brackets the eigenvalues of K−ZZᵀ by the Lanczos process, of a confidence, and returns ‖K−ZZᵀ‖₂ too; off bounds
-// what K is off in the difference.
-func measureDistance(ctx context.Context, difference lanczos.Operator, off, confidence float64, g rng.Stream, progress func(done, total int)) (distance, estimate.Interval, error) {
+// measureDistance brackets the eigenvalues of K−ZZᵀ by the Lanczos process, of a confidence, and returns ‖K−ZZᵀ‖₂
+// too; off bounds what K is off in the difference.
+func measureDistance(ctx context.Context, difference lanczos.Operator, off, confidence float64, g rng.Stream,
+	progress func(done, total int)) (distance, estimate.Interval, error) {
 	const steps = 20
 	r, err := lanczos.Run(ctx, difference, &lanczos.Options{
 		Steps: steps, Confidence: confidence, Start: g,

@@ -13,7 +13,8 @@ import (
 // quantiles are those of Student's distribution at 0.975 and at 0.9, by degrees of freedom,
 // from the usual tables.
 var quantiles = map[int][2]float64{
-	6: {2.446912, 1.439756}, 7: {2.364624, 1.414924}, 9: {2.262157, 1.383029}, 13: {2.160369, 1.350171}, 14: {2.144787, 1.345030}, 15: {2.131450, 1.340606},
+	6: {2.446912, 1.439756}, 7: {2.364624, 1.414924}, 9: {2.262157, 1.383029}, 13: {2.160369, 1.350171},
+	14: {2.144787, 1.345030}, 15: {2.131450, 1.340606},
 }
 
 // line returns the value at x of the least-squares line through (w_i, y_i) without row out.
@@ -28,8 +29,8 @@ func line(w, y []float64, out int, x float64) float64 {
 	return sy/m + slope*(x-sw/m)
 }
 
-// TestFit compares the fit with the textbook's regression, by normal equations, and with refits that leave out one probe each, for
-// samples with and without a control.
+// TestFit compares the fit with the textbook's regression, by normal equations, and with refits that leave out one
+// probe each, for samples with and without a control.
 func TestFit(t *testing.T) {
 	for _, c := range []struct {
 		m       int
@@ -93,7 +94,8 @@ func TestFit(t *testing.T) {
 			a, sampling, trunc, explained := s.fit(at, confidence)
 			for k, got := range []float64{a, sampling, trunc, explained} {
 				if math.Abs(got-want[k]) > 1e-6*(1+math.Abs(want[k])) {
-					t.Errorf("m = %d, control %v, %g: %s %.9g, want %.9g", c.m, c.control, confidence, []string{"value", "half-width", "truncation", "explained"}[k], got, want[k])
+					t.Errorf("m = %d, control %v, %g: %s %.9g, want %.9g", c.m, c.control, confidence,
+						[]string{"value", "half-width", "truncation", "explained"}[k], got, want[k])
 				}
 			}
 		}
@@ -129,7 +131,8 @@ func TestFitCoverage(t *testing.T) {
 				more += 0.035
 			}
 			if share < confidence-slack || share > confidence+more {
-				t.Errorf("control %v: %.4f of the intervals at %g hold the value, want within %.4f", controlled, share, confidence, slack)
+				t.Errorf("control %v: %.4f of the intervals at %g hold the value, want within %.4f", controlled, share,
+					confidence, slack)
 			}
 		}
 	}
@@ -146,7 +149,8 @@ func TestCoverageRate(t *testing.T) {
 			d := s.design(n, 11)
 			p := &problem{K: d.k, Lambda: s.lambda}
 			for seed := range each {
-				r := testkit.Must(m.run(t.Context(), p, &Options{stream: rng.New(uint64(seed)).Sub(s.name), probes: 12, MaxProbes: 12, Width: 1e-4}))
+				r := testkit.Must(m.run(t.Context(), p, &Options{stream: rng.New(uint64(seed)).Sub(s.name), probes: 12,
+					MaxProbes: 12, Width: 1e-4}))
 				count++
 				if r.Estimate.Covers(d.exact) {
 					covered++
@@ -160,8 +164,9 @@ func TestCoverageRate(t *testing.T) {
 	}
 }
 
-// TestOneDirection: where K has one large eigenvalue, and the control's eigenvector is near to its own, the largest errors are of the
-// probes far from the mean. 16 of them cover more often than by Student's interval alone, in 346 of 400.
+// TestOneDirection: where K has one large eigenvalue, and the control's eigenvector is near to its own, the largest
+// errors are of the probes far from the mean. 16 of them cover more often than by Student's interval alone, in 346 of
+// 400.
 func TestOneDirection(t *testing.T) {
 	const n, m, count = 60, 16, 400
 	covered := 0

@@ -19,16 +19,18 @@ type Point struct {
 // Numbers are s_λ(K) with how it was found. Sampling, Truncation and Storage are the parts of
 // the half-width of the interval.
 type Numbers struct {
-	Estimate   estimate.Interval `json:"estimate"`
-	Reached    bool              `json:"width_reached"`     // that was asked for
-	Curve      []Point           `json:"curve,omitempty"`   // ascending in λ, the asked λ among them; nil where there is one λ only
-	Probes     int               `json:"probes,omitempty"`  // m
-	Steps      int               `json:"steps,omitempty"`   // of Lanczos, or iterations of all solves
-	Columns    int               `json:"columns,omitempty"` // vectors that K was multiplied with
-	Sampling   float64           `json:"half_width_sampling"`
-	Truncation float64           `json:"half_width_truncation"`
-	Storage    float64           `json:"half_width_storage"`
-	Explained  float64           `json:"variance_explained"` // share of the probes' variance that the control variate removed
+	Estimate estimate.Interval `json:"estimate"`
+	Reached  bool              `json:"width_reached"` // that was asked for
+	// ascending in λ, the asked λ among them; nil where there is one λ only
+	Curve      []Point `json:"curve,omitempty"`
+	Probes     int     `json:"probes,omitempty"`  // m
+	Steps      int     `json:"steps,omitempty"`   // of Lanczos, or iterations of all solves
+	Columns    int     `json:"columns,omitempty"` // vectors that K was multiplied with
+	Sampling   float64 `json:"half_width_sampling"`
+	Truncation float64 `json:"half_width_truncation"`
+	Storage    float64 `json:"half_width_storage"`
+	// share of the probes' variance that the control variate removed
+	Explained float64 `json:"variance_explained"`
 }
 
 // Result is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval.
@@ -67,13 +69,15 @@ func (s *Result) String() string {
 		confidence = fmt.Sprintf("%.4g %% confidence", 100*e.Confidence)
 	}
 	b.Add("s_λ(K)", "%.5g at λ = %g", e.Value, s.Lambda)
-	b.Add("interval", "%s, %s, width %.2g %% of the value%s", outward.Span(e.Lo, e.Hi, 5), confidence, 100*e.Width(), s.missed())
+	b.Add("interval", "%s, %s, width %.2g %% of the value%s", outward.Span(e.Lo, e.Hi, 5), confidence, 100*e.Width(),
+		s.missed())
 	if s.Probes > 0 {
 		b.Add("half-width", "sampling %.3g, truncation %.3g, K as stored %.3g", s.Sampling, s.Truncation, s.Storage)
 		b.Add("probes", "%d, %s, %s multiplied by K", s.Probes, s.stepText(), plural.Count(s.Columns, "vector"))
 	}
 	if s.S > 0 {
-		b.Add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %g%s", s.Precond, s.S, s.USquared, s.LambdaP, s.explainedText())
+		b.Add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %g%s", s.Precond, s.S, s.USquared, s.LambdaP,
+			s.explainedText())
 	}
 	if s.Eta != nil {
 		b.Add("‖K−ZZᵀ‖₂", "%v", *s.Eta)
@@ -120,7 +124,8 @@ func (s *Result) points() []Point {
 // Table returns s_λ against λ.
 func (s *Result) Table() *plots.Table {
 	t := &plots.Table{Columns: []plots.Column{
-		{Name: "λ"}, {Name: "s_λ(K)"}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: "width"}, {Name: "method"},
+		{Name: "λ"}, {Name: "s_λ(K)"}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: "width"},
+		{Name: "method"},
 	}}
 	for _, p := range s.points() {
 		e := p.Estimate
@@ -135,11 +140,12 @@ func (s *Result) Table() *plots.Table {
 // Plot draws s_λ against λ with its band on log axes, the asked λ marked.
 func (s *Result) Plot() *plots.Figure {
 	f := &plots.Figure{
-		Title:   fmt.Sprintf("Statistical dimension: %s, n = %d", s.Dataset, s.N),
-		Caption: fmt.Sprintf("s_λ(K) = tr(K(K+λI)⁻¹) against λ, %s; at λ = %g: %v.", s.Kernel.Prose(), s.Lambda, s.Estimate),
-		X:       plots.Axis{Label: "ridge λ", Log: true},
-		Y:       plots.Axis{Label: "statistical dimension s_λ", Log: true},
-		VLines:  []plots.RefLine{{At: s.Lambda, Label: fmt.Sprintf("λ = %.3g", s.Lambda)}},
+		Title: fmt.Sprintf("Statistical dimension: %s, n = %d", s.Dataset, s.N),
+		Caption: fmt.Sprintf("s_λ(K) = tr(K(K+λI)⁻¹) against λ, %s; at λ = %g: %v.", s.Kernel.Prose(), s.Lambda,
+			s.Estimate),
+		X:      plots.Axis{Label: "ridge λ", Log: true},
+		Y:      plots.Axis{Label: "statistical dimension s_λ", Log: true},
+		VLines: []plots.RefLine{{At: s.Lambda, Label: fmt.Sprintf("λ = %.3g", s.Lambda)}},
 	}
 	if len(s.Curve) > 0 {
 		c := plots.Series{Name: s.curveName()}

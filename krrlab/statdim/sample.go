@@ -70,8 +70,9 @@ func extend(n int, trace float64, at Point, lambdas []float64) []Point {
 	return out
 }
 
-// storage returns (e/λ)·min(n−s, 2s) + u·√(s(n−s)), the allowance for K as stored and for products with it at an estimate s: of
-// products K(I+D)v, ‖D‖₂ ≤ u, the form zᵀ(I−λA⁻¹)z is off by (KA⁻¹z)ᵀD(λA⁻¹z), and ‖KA⁻¹z‖² ≤ s, ‖λA⁻¹z‖² ≤ n−s on average.
+// storage returns (e/λ)·min(n−s, 2s) + u·√(s(n−s)), the allowance for K as stored and for products with it at an
+// estimate s: of products K(I+D)v, ‖D‖₂ ≤ u, the form zᵀ(I−λA⁻¹)z is off by (KA⁻¹z)ᵀD(λA⁻¹z), and ‖KA⁻¹z‖² ≤ s,
+// ‖λA⁻¹z‖² ≤ n−s on average.
 func (p *problem) storage(lambda, s float64) float64 {
 	n := float64(p.K.Dim())
 	return p.Error/lambda*max(0, min(n-s, 2*s)) + p.Unit*math.Sqrt(max(0, s*(n-s)))
@@ -81,9 +82,10 @@ func (p *problem) storage(lambda, s float64) float64 {
 // λ/2, where K is too coarse for λ and Storage says so.
 func (p *problem) room(lambda float64) float64 { return max(lambda-p.Error, lambda/2) }
 
-// unseen returns the least half-width by m probes of signs that is claimed at an estimate s without a control variate: that of one
-// direction of KA⁻¹, of variance 2θ², θ = min(tr K/(tr K+λ), n−s), as if it were normal. A group of equal rows is such a direction,
-// and few probes may hardly see it: their spread is then far below the truth, or 0.
+// unseen returns the least half-width by m probes of signs that is claimed at an estimate s without a control
+// variate: that of one direction of KA⁻¹, of variance 2θ², θ = min(tr K/(tr K+λ), n−s), as if it were normal. A group
+// of equal rows is such a direction, and few probes may hardly see it: their spread is then far below the truth, or
+// 0.
 func (p *problem) unseen(s, lambda float64, m int, confidence float64) float64 {
 	if p.Control != nil {
 		return 0
@@ -107,9 +109,10 @@ func (p *problem) interval(r *Numbers, value, lambda float64, o *Options, method
 	}
 }
 
-// narrow lets batches go on to m probes in all, and to more, until the interval is as narrow as asked, or no more can make
-// it so. If one fails it returns what those before gave, beside the error.
-func (p *problem) narrow(o *Options, m int, batch func(m int, tol float64, so *Numbers) (*Numbers, error)) (res *Numbers, err error) {
+// narrow lets batches go on to m probes in all, and to more, until the interval is as narrow as asked, or no more can
+// make it so. If one fails it returns what those before gave, beside the error.
+func (p *problem) narrow(o *Options, m int, batch func(m int, tol float64, so *Numbers) (*Numbers,
+	error)) (res *Numbers, err error) {
 	start := time.Now()
 	for s := p.guess(); ; s = res.Estimate.Value {
 		next, err := batch(m, p.tolerance(o, s), res)
@@ -149,8 +152,9 @@ const fewest = 8
 // t·σ̂·√(1/m + (mean−w̄)²/S_ww), and the truncation Σ_i |v_i|·half_i. Without controls it is
 // the mean of y with m−1 degrees of freedom. explained is 1 − (residual sum of squares)/S_yy.
 //
-// Where y−w varies mostly along one direction the probes far from w̄ have the large errors, which σ̂ averages out: the half-width is
-// no less than t times the jackknife's deviation, √(Σ_i v_i²r_i²/(1−h_i)²), h_i = 1/m + (w_i−w̄)²/S_ww.
+// Where y−w varies mostly along one direction the probes far from w̄ have the large errors, which σ̂ averages out:
+// the half-width is no less than t times the jackknife's deviation, √(Σ_i v_i²r_i²/(1−h_i)²), h_i = 1/m +
+// (w_i−w̄)²/S_ww.
 func (s *sample) fit(mean, confidence float64) (a, sampling, truncation, explained float64) {
 	m := float64(len(s.y))
 	ybar, wbar, slope, sww := average(s.y), 0.0, 0.0, 0.0

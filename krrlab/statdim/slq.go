@@ -198,7 +198,8 @@ type tridiagonals struct {
 // newTridiagonals starts from the columns of z.
 func newTridiagonals(z *mat.Dense) *tridiagonals {
 	n, m := z.Dims()
-	t := &tridiagonals{n: n, m: m, done: make([]bool, m), norm: make([]float64, m), v: mat.NewDense(n, m, nil), w: mat.NewDense(n, m, nil)}
+	t := &tridiagonals{n: n, m: m, done: make([]bool, m), norm: make([]float64, m), v: mat.NewDense(n, m, nil),
+		w: mat.NewDense(n, m, nil)}
 	t.alpha, t.beta = make([][]float64, m), make([][]float64, m)
 	for j, zz := range dots(z, z) {
 		for i := range n {

@@ -21,7 +21,8 @@ import (
 
 // Stage is the definition of the stage.
 var Stage = stage.Definition{
-	Name: "statdim", Options: Options{}, Result: (*Result)(nil), Flags: "precond features orthogonal neighbors damping lambda-p",
+	Name: "statdim", Options: Options{}, Result: (*Result)(nil),
+	Flags: "precond features orthogonal neighbors damping lambda-p",
 	Short: "Statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval",
 	Long: `Statdim estimates s_λ(K), the degrees of freedom of the regression, with an interval that
 includes the truncation of the solves; most methods also give the curve λ ↦ s_λ.
@@ -232,7 +233,8 @@ func (r *run) free(ctx context.Context) error {
 	start := time.Now()
 	z := r.p.Z
 	if z == nil {
-		return fmt.Errorf("method free needs features or landmarks; the configuration has the preconditioner %s", r.p.Precond)
+		return fmt.Errorf("method free needs features or landmarks; the configuration has the preconditioner %s",
+			r.p.Precond)
 	}
 	w, d, err := r.inEigenForm(ctx, z)
 	if err != nil {
@@ -245,9 +247,11 @@ func (r *run) free(ctx context.Context) error {
 		}
 		r.KError, r.Eta = k.Choice().Error+k.Error, new(estimate.Interval)
 		stream := rng.New(r.Seed).Sub("statdim eta")
-		d, *r.Eta, err = measureDistance(ctx, w.Outer().From(k), r.KError, r.o.Confidence, stream, func(done, total int) {
-			r.b.Tell(ctx, stage.Event{Stage: stage.Lanczos, Detail: "‖K−ZZᵀ‖", Done: done, Total: total, Remaining: -1})
-		})
+		d, *r.Eta, err = measureDistance(ctx, w.Outer().From(k), r.KError, r.o.Confidence, stream,
+			func(done, total int) {
+				r.b.Tell(ctx, stage.Event{Stage: stage.Lanczos, Detail: "‖K−ZZᵀ‖", Done: done, Total: total,
+					Remaining: -1})
+			})
 		if err != nil {
 			return err
 		}

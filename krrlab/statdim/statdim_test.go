@@ -49,10 +49,12 @@ func TestCoverage(t *testing.T) {
 						}
 						probes += r.Probes
 						if r.Reached != (r.Estimate.Width() <= 0.1) || !r.Reached && r.Probes < min(256, n/2) {
-							t.Errorf("seed %d: %v of width %.3g with %d probes, reached %v", seed, r.Estimate, r.Estimate.Width(), r.Probes, r.Reached)
+							t.Errorf("seed %d: %v of width %.3g with %d probes, reached %v", seed, r.Estimate,
+								r.Estimate.Width(), r.Probes, r.Reached)
 						}
 					}
-					t.Logf("s_λ = %.4g: %d of %d covered, %d reached 10 %%, %.1f probes", d.exact, covered, count, reached, float64(probes)/float64(count))
+					t.Logf("s_λ = %.4g: %d of %d covered, %d reached 10 %%, %.1f probes", d.exact, covered, count,
+						reached, float64(probes)/float64(count))
 					if covered < least(count) {
 						t.Errorf("95 %% interval covers %.6g in %d of %d seeds", d.exact, covered, count)
 					}
@@ -114,7 +116,8 @@ func TestForms(t *testing.T) {
 // and never said to be exact.
 func TestTinyRidge(t *testing.T) {
 	const n, m, lambda = 60, 4, 1e-7
-	d := spectrum{"steep", func(i, n int) float64 { return 1e6 * float64(n) * math.Exp(-float64(i)/1.5) }, lambda}.design(n, 3)
+	d := spectrum{"steep", func(i, n int) float64 { return 1e6 * float64(n) * math.Exp(-float64(i)/1.5) },
+		lambda}.design(n, 3)
 	z := estimate.Signs(n, 0, m, rng.New(1))
 	var uz mat.Dense
 	uz.Mul(d.u.T(), z)
@@ -204,7 +207,8 @@ func TestFree(t *testing.T) {
 	if math.Abs(c[0].Estimate.Lo-lo) > 1e-9 || math.Abs(c[0].Estimate.Hi-hi) > 1e-9 {
 		t.Errorf("%v, want the trace's bounds [%g, %g]", c, lo, hi)
 	}
-	if x := minorant(6, []float64{0, 0, 1}, []float64{5, 2, 5}); math.Abs(x[0]-2) > 1e-12 || math.Abs(x[1]-2) > 1e-12 || math.Abs(x[2]-2) > 1e-12 {
+	if x := minorant(6, []float64{0, 0, 1}, []float64{5, 2, 5}); math.Abs(x[0]-2) > 1e-12 ||
+		math.Abs(x[1]-2) > 1e-12 || math.Abs(x[2]-2) > 1e-12 {
 		t.Errorf("minorant %v", x)
 	}
 	if x := majorant(6, []float64{0, 0, 0}, []float64{5, 2, 1}); x[0] != 5 || x[1] != 1 || x[2] != 0 {
@@ -239,9 +243,12 @@ func TestUnit(t *testing.T) {
 	for i := range n {
 		k.SetSym(i, i, 1)
 	}
-	for name, f := range map[string]func(context.Context, *problem, *Options) (*Numbers, error){"hutchinson": hutchinson, "slq": slq} {
-		r := testkit.Must(f(t.Context(), &problem{K: rounded{dense{k}, u}, Lambda: lambda, Unit: u, Control: control(t, points.NewDense32(n, 1, nil), lambda)}, &Options{stream: rng.New(1)}))
-		if want := n / (1 + lambda); !r.Estimate.Covers(want) || math.Abs(r.Estimate.Value-want) < u*want/10 || r.Storage > 2*u*want {
+	for name, f := range map[string]func(context.Context, *problem, *Options) (*Numbers,
+		error){"hutchinson": hutchinson, "slq": slq} {
+		r := testkit.Must(f(t.Context(), &problem{K: rounded{dense{k}, u}, Lambda: lambda, Unit: u,
+			Control: control(t, points.NewDense32(n, 1, nil), lambda)}, &Options{stream: rng.New(1)}))
+		if want := n / (1 + lambda); !r.Estimate.Covers(want) || math.Abs(r.Estimate.Value-want) < u*want/10 ||
+			r.Storage > 2*u*want {
 			t.Errorf("%s: [%.8g, %.8g], want %.8g", name, r.Estimate.Lo, r.Estimate.Hi, want)
 		}
 	}
@@ -274,8 +281,10 @@ func TestStorage(t *testing.T) {
 		p := &problem{K: d.k, Lambda: s.lambda, Error: mat.Norm(e, 2)}
 		var off mat.SymDense
 		off.AddSym(d.k.SymDense, e)
-		if got := sum(degrees(testkit.Eigenvalues(t, &off), s.lambda)); math.Abs(got-d.exact) > p.storage(s.lambda, d.exact) {
-			t.Errorf("%s: s_λ moves from %.8g to %.8g, allowance %.3g", s.name, d.exact, got, p.storage(s.lambda, d.exact))
+		if got := sum(degrees(testkit.Eigenvalues(t, &off), s.lambda)); math.Abs(got-d.exact) > p.storage(s.lambda,
+			d.exact) {
+			t.Errorf("%s: s_λ moves from %.8g to %.8g, allowance %.3g", s.name, d.exact, got,
+				p.storage(s.lambda, d.exact))
 		}
 	}
 }

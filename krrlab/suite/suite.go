@@ -9,7 +9,8 @@ import (
 // too, which rows of .ci/machines run; 1, also hundreds of seeds and real data, which make test-long runs.
 const variable = "KRRLAB_LONG"
 
-// Scale returns the size of a test, its seeds or problems: for make test and -short, for a long suite, and for make test-long.
+// Scale returns the size of a test, its seeds or problems: for make test and -short, for a long suite, and for make
+// test-long.
 func Scale(small, suite, many int) int {
 	switch long := os.Getenv(variable); {
 	case long == "" || testing.Short():

@@ -75,7 +75,8 @@ func TestFileCycles(t *testing.T) {
 
 func TestCyclesCanFail(t *testing.T) {
 	g := fileGraph{"a": {"b": {"B"}}, "b": {"c": {"C"}}, "c": {"a": {"A"}, "d": {"D"}}, "d": nil}
-	if got := g.cycles(); len(got) != 3 || got[0] != "a uses B of b, which leads back to it by b → c → a: move a declaration" {
+	if got := g.cycles(); len(got) != 3 ||
+		got[0] != "a uses B of b, which leads back to it by b → c → a: move a declaration" {
 		t.Errorf("%q", got)
 	}
 	delete(g["c"], "a")

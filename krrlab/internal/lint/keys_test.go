@@ -168,7 +168,8 @@ func TestJSONKeys(t *testing.T) {
 	want, got := strings.Split(read(t, golden), "\n"), strings.Split(b.String(), "\n")
 	for i := range max(len(want), len(got)) {
 		if i >= len(want) || i >= len(got) || want[i] != got[i] {
-			t.Fatalf("from line %d on the keys are not those of %s: name the successor of an old key in CHANGELOG.md and run go test ./krrlab/internal/lint -run JSONKeys -update", i+1, golden)
+			t.Fatalf("from line %d on the keys are not those of %s: name the successor of an old key in "+
+				"CHANGELOG.md and run go test ./krrlab/internal/lint -run JSONKeys -update", i+1, golden)
 		}
 	}
 }

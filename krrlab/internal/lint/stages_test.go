@@ -61,14 +61,15 @@ func TestStageFolders(t *testing.T) {
 			switch {
 			case !slices.Contains(stages, path) || usesStage[[2]string{u.path, path}] != "":
 			case u.path != "krrlab" || filepath.Base(at.Filename) != "stages.go":
-				t.Errorf("%s: %s of the stage %s: move what uses it into the stage; krrlab/stages.go registers stages", at, id.Name, path)
+				t.Errorf("%s: %s of the stage %s: move what uses it into the stage; krrlab/stages.go registers stages",
+					at, id.Name, path)
 			}
 		}
 	}
 }
 
-// TestStageRemoved: without the folder of a stage, and its declarations in krrlab/stages.go, everything else builds, but what
-// usesStage says needs it. Of loo that is the laboratory itself, by tune.
+// TestStageRemoved: without the folder of a stage, and its declarations in krrlab/stages.go, everything else builds,
+// but what usesStage says needs it. Of loo that is the laboratory itself, by tune.
 func TestStageRemoved(t *testing.T) {
 	stages, _ := stageFolders(t)
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{join .Deps " "}}`, module+"/...").Output()
@@ -100,7 +101,8 @@ func TestStageRemoved(t *testing.T) {
 					path = strings.TrimPrefix(path, module+"/")
 					return path == bindings || usesStage[[2]string{path, stage}] != ""
 				}
-				if words[1] != "main" && words[0] != module+"/"+stage && !slices.ContainsFunc(append(words[2:], words[0]), needs) {
+				if words[1] != "main" && words[0] != module+"/"+stage &&
+					!slices.ContainsFunc(append(words[2:], words[0]), needs) {
 					args = append(args, words[0])
 				}
 			}

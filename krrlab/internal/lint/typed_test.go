@@ -32,7 +32,8 @@ var fset = token.NewFileSet()
 // units type-checks the module once for all tests: each package, and then its tests, of which what does
 // not resolve (the exports of export_test.go, packages that only tests import) is left out.
 var units = sync.OnceValues(func() ([]*unit, error) {
-	list := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,TestGoFiles,XTestGoFiles,DepOnly", "./...", "testing")
+	list := exec.Command("go", "list", "-export", "-deps",
+		"-json=ImportPath,Dir,Export,GoFiles,TestGoFiles,XTestGoFiles,DepOnly", "./...", "testing")
 	list.Dir = root
 	out, err := list.Output()
 	if err != nil {

@@ -148,7 +148,8 @@ func hidden() {}
 	}
 	docs := p.Docs(NewIndex([]*Package{p}))
 	for key, want := range map[string]string{
-		"Pi": "Pi is a number.", "N": "N is another.", "V": "V holds it.", "S.M": "M does a thing.", "S.F": "F is a field.", "I.Eval": "Eval evaluates.",
+		"Pi": "Pi is a number.", "N": "N is another.", "V": "V holds it.", "S.M": "M does a thing.",
+		"S.F": "F is a field.", "I.Eval": "Eval evaluates.",
 	} {
 		if docs[key].Doc != want {
 			t.Errorf("%s: %q, want %q", key, docs[key].Doc, want)

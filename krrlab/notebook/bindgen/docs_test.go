@@ -105,7 +105,8 @@ func (ix Index) genDecl(path string, d *ast.GenDecl) {
 // Docs returns the declarations and comments of the exported names of p, of the methods
 // and of the fields of its types (as Type.Name), and its own comment under PackageKey.
 func (p *Package) Docs(ix Index) map[string]Entry {
-	out := map[string]Entry{PackageKey: {Decl: fmt.Sprintf("package %s // import %q", p.Types.Name(), p.Path), Doc: strings.TrimSpace(ix[p.Path])}}
+	out := map[string]Entry{PackageKey: {Decl: fmt.Sprintf("package %s // import %q", p.Types.Name(), p.Path),
+		Doc: strings.TrimSpace(ix[p.Path])}}
 	qual := func(q *types.Package) string { // as one writes it in a cell
 		if q == p.Types {
 			return ""

@@ -22,19 +22,26 @@ var Patterns = []string{
 	"work", // all of the module: a path with ... would need the go.mod of modules for other systems
 	"gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat", "gonum.org/v1/gonum/stat/distuv", "gonum.org/v1/gonum/floats",
 	"gonum.org/v1/gonum/optimize",
-	"gonum.org/v1/gonum/lapack", "gonum.org/v1/gonum/lapack/lapack64", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/blas/blas64",
-	"gonum.org/v1/gonum/graph", "gonum.org/v1/gonum/graph/simple", "gonum.org/v1/gonum/graph/path", "gonum.org/v1/gonum/graph/topo",
+	"gonum.org/v1/gonum/lapack", "gonum.org/v1/gonum/lapack/lapack64", "gonum.org/v1/gonum/blas",
+	"gonum.org/v1/gonum/blas/blas64",
+	"gonum.org/v1/gonum/graph", "gonum.org/v1/gonum/graph/simple", "gonum.org/v1/gonum/graph/path",
+	"gonum.org/v1/gonum/graph/topo",
 	"gonum.org/v1/gonum/graph/traverse", "gonum.org/v1/gonum/graph/network", "gonum.org/v1/gonum/graph/spectral",
-	"gonum.org/v1/gonum/dsp/fourier", "gonum.org/v1/gonum/dsp/window", "gonum.org/v1/gonum/integrate", "gonum.org/v1/gonum/integrate/quad",
+	"gonum.org/v1/gonum/dsp/fourier", "gonum.org/v1/gonum/dsp/window", "gonum.org/v1/gonum/integrate",
+	"gonum.org/v1/gonum/integrate/quad",
 	"gonum.org/v1/gonum/interp", "gonum.org/v1/gonum/diff/fd",
-	"gonum.org/v1/gonum/stat/combin", "gonum.org/v1/gonum/stat/distmat", "gonum.org/v1/gonum/stat/distmv", "gonum.org/v1/gonum/stat/sampleuv",
-	"gonum.org/v1/gonum/stat/samplemv", "gonum.org/v1/gonum/spatial/kdtree", "gonum.org/v1/gonum/spatial/vptree", "gonum.org/v1/gonum/spatial/r2", "gonum.org/v1/gonum/spatial/r3",
-	"gonum.org/v1/plot", "gonum.org/v1/plot/plotter", "gonum.org/v1/plot/vg", "gonum.org/v1/plot/vg/draw", "gonum.org/v1/plot/palette",
+	"gonum.org/v1/gonum/stat/combin", "gonum.org/v1/gonum/stat/distmat", "gonum.org/v1/gonum/stat/distmv",
+	"gonum.org/v1/gonum/stat/sampleuv",
+	"gonum.org/v1/gonum/stat/samplemv", "gonum.org/v1/gonum/spatial/kdtree", "gonum.org/v1/gonum/spatial/vptree",
+	"gonum.org/v1/gonum/spatial/r2", "gonum.org/v1/gonum/spatial/r3",
+	"gonum.org/v1/plot", "gonum.org/v1/plot/plotter", "gonum.org/v1/plot/vg", "gonum.org/v1/plot/vg/draw",
+	"gonum.org/v1/plot/palette",
 	"github.com/go-gota/gota/dataframe", "github.com/go-gota/gota/series",
 }
 
 // Unbound are the packages of the module, with those below them, that no cell has a use for.
-var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd", "krrlab/internal", "krrlab/notebook", "krrlab/suite", "notebooks"}
+var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd", "krrlab/internal",
+	"krrlab/notebook", "krrlab/suite", "notebooks"}
 
 // Skipped are the exported names that are not bound.
 var Skipped = Skip{
@@ -79,7 +86,8 @@ func Generate(dir string) (map[string][]byte, error) {
 		files["docs/"+Stem(p.name())+".json"] = js
 	}
 	for key := range left {
-		bad = append(bad, fmt.Sprintf("bindgen: %s is in the list of skipped names, but no exported name; take it out", key))
+		bad = append(bad, fmt.Sprintf("bindgen: %s is in the list of skipped names, but no exported name; take it out",
+			key))
 	}
 	if len(bad) > 0 {
 		slices.Sort(bad)
@@ -114,7 +122,8 @@ func Source(name string, p *Package, skip Skip) (src []byte, used []string, err 
 			continue
 		}
 		if err := w.object(o); err != nil {
-			return nil, nil, fmt.Errorf("bindgen: %s: %w; make it unexported, or add it to the list of skipped names with the reason", key, err)
+			return nil, nil,
+				fmt.Errorf("bindgen: %s: %w; make it unexported, or add it to the list of skipped names with the reason", key, err)
 		}
 	}
 	src, err = format.Source(w.file(name))
@@ -143,18 +152,24 @@ const stdRelease = "go1.26"
 // Std are the packages of the standard library of which the interpreter, whose table is that of Go 1.18, gets
 // the names that came later, and packages that did. None of them depends on the platform.
 var Std = []string{
-	"archive/tar", "archive/zip", "bufio", "bytes", "context", "crypto/rand", "crypto/subtle", "encoding", "encoding/base64",
-	"encoding/binary", "encoding/csv", "encoding/hex", "encoding/json", "errors", "flag", "fmt", "go/ast", "go/types", "hash", "hash/crc32",
-	"hash/fnv", "hash/maphash", "io", "io/fs", "log", "log/slog", "math", "math/big", "math/bits", "math/cmplx", "math/rand", "math/rand/v2",
-	"net", "net/http", "net/http/httptest", "net/netip", "net/url", "os", "os/exec", "path", "path/filepath", "reflect", "regexp", "runtime",
-	"runtime/debug", "sort", "strconv", "strings", "sync", "sync/atomic", "testing", "text/tabwriter", "text/template", "time", "unicode",
+	"archive/tar", "archive/zip", "bufio", "bytes", "context", "crypto/rand", "crypto/subtle", "encoding",
+	"encoding/base64",
+	"encoding/binary", "encoding/csv", "encoding/hex", "encoding/json", "errors", "flag", "fmt", "go/ast", "go/types",
+	"hash", "hash/crc32",
+	"hash/fnv", "hash/maphash", "io", "io/fs", "log", "log/slog", "math", "math/big", "math/bits", "math/cmplx",
+	"math/rand", "math/rand/v2",
+	"net", "net/http", "net/http/httptest", "net/netip", "net/url", "os", "os/exec", "path", "path/filepath",
+	"reflect", "regexp", "runtime",
+	"runtime/debug", "sort", "strconv", "strings", "sync", "sync/atomic", "testing", "text/tabwriter", "text/template",
+	"time", "unicode",
 	"unicode/utf16", "unicode/utf8",
 }
 
 // StdFiles returns the files of the packages Std: in each what the interpreter's own table lacks and can carry, which
 // no generics are. It returns nil under another release of Go, whose library is another.
 func StdFiles(dir string) (map[string][]byte, error) {
-	if v := runtime.Version(); v != stdRelease && !strings.HasPrefix(v, stdRelease+".") && !strings.HasPrefix(v, stdRelease+"-") {
+	if v := runtime.Version(); v != stdRelease && !strings.HasPrefix(v, stdRelease+".") &&
+		!strings.HasPrefix(v, stdRelease+"-") {
 		return nil, nil
 	}
 	ps, err := Load(dir, Std...)

@@ -61,7 +61,8 @@ func TestLookup(t *testing.T) {
 		{"github.com/krrlab/lab/krrlab", "New", "func New(train *", "New checks the data"},
 		{"github.com/krrlab/lab/krrlab", "Lab.Solve", "func (*Lab).Solve(ctx context.Context)", "Solve"},
 		{"github.com/krrlab/lab/krrlab", "Config.Lambda", "field Lambda float64", "ridge λ > 0"},
-		{"gonum.org/v1/gonum/mat", "Dense.Mul", "func (*Dense).Mul(a Matrix, b Matrix)", "Mul takes the matrix product"},
+		{"gonum.org/v1/gonum/mat", "Dense.Mul", "func (*Dense).Mul(a Matrix, b Matrix)",
+			"Mul takes the matrix product"},
 		{"gonum.org/v1/gonum/mat", "", "package mat", "Package mat provides"},
 	} {
 		e, ok := Lookup(c.path, c.name)

@@ -83,7 +83,8 @@ func PNG(png []byte) Data { return MakeData(MIMETypePNG, png) }
 // SVG shows a drawing.
 func SVG(svg string) Data { return MakeData(MIMETypeSVG, svg) }
 
-// Any shows text or bytes of a MIME type, which may be left to what the bytes look like, and other values as Render does.
+// Any shows text or bytes of a MIME type, which may be left to what the bytes look like, and other values as Render
+// does.
 func Any(mimeType string, data any) Data {
 	b, ok := data.([]byte)
 	if text, isText := data.(string); isText {

@@ -59,8 +59,10 @@ func TestRender(t *testing.T) {
 	nested := node{Name: "n", X: make([]float64, 5000), M: map[int]int{10: 2, 2: 1}, In: &node{Err: errors.New("ink")}}
 	x := points.NewDense(7, 10, nil)
 	x.Row(0)[0] = 1.5
-	set := &datasets.Dataset{Name: "a<b", Task: datasets.Classification, X: x, Class: []int{0, 1, 0, 1, 0, 1, 0}, Labels: []string{"no", "yes"}, Columns: []string{"age"}}
-	frame := dataframe.New(series.New([]float64{1.5, 2}, series.Float, "a<b"), series.New([]string{"x", "y"}, series.String, "s"))
+	set := &datasets.Dataset{Name: "a<b", Task: datasets.Classification, X: x, Class: []int{0, 1, 0, 1, 0, 1, 0},
+		Labels: []string{"no", "yes"}, Columns: []string{"age"}}
+	frame := dataframe.New(series.New([]float64{1.5, 2}, series.Float, "a<b"),
+		series.New([]string{"x", "y"}, series.String, "s"))
 	broken := plot.New()
 	broken.Title.Text, broken.Y.Scale, broken.Y.Min = "b", plot.LogScale{}, -1
 	gaussian := kernel.Gaussian{Sigma: 2}
@@ -88,41 +90,61 @@ func TestRender(t *testing.T) {
 		"slice":     {make([]int, 5000), map[string]string{"text/plain": "5000 elements"}},
 		"long":      {strings.Repeat("ü", 20000), map[string]string{"text/plain": "40000 bytes"}},
 		"HTML":      {page{}, map[string]string{"text/html": "<b>x</b>", "text/plain": "x"}},
-		"SVG":       {&drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "", "text/html": `src="data:image/svg+xml;base64,PHN2Zy8+">`, "text/plain": "err"}},
-		"fails":     {&drawing{errors.New("ink")}, map[string]string{"image/png": "", "text/plain": "SVG: ink"}},
-		"by value":  {drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "", "text/html": `src="data:image/svg+xml;base64,PHN2Zy8+">`, "text/plain": "err"}},
-		"panics":    {wild{}, map[string]string{"text/plain": "wild\nHTML panicked: no"}},
-		"image":     {image.NewGray(image.Rect(0, 0, 2, 3)), map[string]string{"image/png": "", "text/plain": ""}},
-		"figure":    {figure, map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/html": `<figure class="krr-figure">`, "text/plain": ""}},
-		"captioned": {&captioned, map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/html": `alt="c &lt;d&gt;" src="data:image/svg+xml;base64,`, "text/plain": ""}},
+		"SVG": {&drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "",
+			"text/html": `src="data:image/svg+xml;base64,PHN2Zy8+">`, "text/plain": "err"}},
+		"fails": {&drawing{errors.New("ink")}, map[string]string{"image/png": "", "text/plain": "SVG: ink"}},
+		"by value": {drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "",
+			"text/html": `src="data:image/svg+xml;base64,PHN2Zy8+">`, "text/plain": "err"}},
+		"panics": {wild{}, map[string]string{"text/plain": "wild\nHTML panicked: no"}},
+		"image":  {image.NewGray(image.Rect(0, 0, 2, 3)), map[string]string{"image/png": "", "text/plain": ""}},
+		"figure": {figure, map[string]string{"image/svg+xml": "<svg", "image/png": "",
+			"text/html": `<figure class="krr-figure">`, "text/plain": ""}},
+		"captioned": {&captioned, map[string]string{"image/svg+xml": "<svg", "image/png": "",
+			"text/html": `alt="c &lt;d&gt;" src="data:image/svg+xml;base64,`, "text/plain": ""}},
 		"by stage": {stage{figure}, map[string]string{"text/html": `<p>a</p><figure class="krr-figure">
 <img `, "text/plain": ""}},
-		"plot":       {plot.New(), map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/html": `<img style="max-width:100%;height:auto" alt="plot &#34;&#34;" src=`, "text/plain": "plot"}},
-		"no plot":    {broken, map[string]string{"text/plain": "plot \"b\"\ndisplay panicked: Values must be greater than 0 for a log scale."}},
-		"no figure":  {&plots.Figure{Title: "t"}, map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/html": "<pre>", "text/plain": "figure: "}},
-		"drawn":      {display.SVG("<svg/>"), map[string]string{"image/svg+xml": "<svg/>", "text/html": `alt="&lt;image/svg+xml, 6 bytes&gt;" src="data:image/svg+xml;base64,PHN2Zy8+">`, "text/plain": "6 bytes"}},
-		"drawn, too": {display.Any("image/svg+xml", []byte("<svg/>")), map[string]string{"image/svg+xml": "<svg/>", "text/html": "PHN2Zy8+", "text/plain": "6 bytes"}},
-		"data set":   {set, map[string]string{"text/html": "The first 5 of 7 points, 8 of 10 features.", "text/plain": "a<b: classification, n = 7, d = 10, classes no, yes"}},
-		"pair":       {&datasets.Pair{Train: set}, map[string]string{"text/html": ">1.5<", "text/plain": "test     none"}},
-		"no pair":    {&datasets.Pair{}, map[string]string{"text/html": "training none", "text/plain": "test     none"}},
-		"nested":     {&nested, map[string]string{"text/plain": "&{Name:n X:[0 0 0 0 0 0 0 0 0 0 0 0 … 5000 elements in all] In:&{Name: X:[] In:nil Err:ink M:map[]} Err:nil M:map[2:1 10:2]}"}},
-		"huge":       {make([][20]node, 50), map[string]string{"text/plain": "show its fields one by one"}},
-		"matrix":     {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},
-		"no matrix":  {*mat.NewDense(3, 2, nil), map[string]string{"text/html": "3 × 2", "text/plain": "3 × 2"}},
-		"empty":      {mat.SymDense{}, map[string]string{"text/html": "0 × 0", "text/plain": "0 × 0"}},
-		"set":        {*set, map[string]string{"text/html": "The first 5 of 7 points", "text/plain": "a<b: classification"}},
-		"frame":      {frame, map[string]string{"text/html": "a&lt;b<br>", "text/plain": "DataFrame"}},
-		"series":     {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
-		"K":          {k, seen("K+λI, kernel gaussian(sigma=2), λ = 0.5; K 7×7 in float")},
-		"Z":          {x, seen("7 × 10 *points.Dense")},
-		"M":          {precond.Identity{N: 3}, seen("M, {N:3}")},
-		"kernel":     {kernel.Laplacian{Sigma: 3}, seen("laplacian(sigma=3)")},
-		"config":     {config{Kernel: gaussian, Lambda: 0.5}, seen("{Kernel:gaussian(sigma=2) Lambda:0.5 … 9 fields are zero}")},
-		"no config":  {&config{Kernel: kernel.Polynomial{Degree: 2}}, map[string]string{"text/plain": "&{Kernel:poly"}},
-		"data":       {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
-		"bytes":      {display.Any("", []byte("\x89PNG\r\n\x1a\n")), map[string]string{"image/png": "", "text/plain": "8 bytes"}},
+		"plot": {plot.New(), map[string]string{"image/svg+xml": "<svg", "image/png": "",
+			"text/html": `<img style="max-width:100%;height:auto" alt="plot &#34;&#34;" src=`, "text/plain": "plot"}},
+		"no plot": {broken,
+			map[string]string{"text/plain": "plot \"b\"\ndisplay panicked: Values must be greater than 0 for a " +
+				"log scale."}},
+		"no figure": {&plots.Figure{Title: "t"}, map[string]string{"image/svg+xml": "<svg", "image/png": "",
+			"text/html": "<pre>", "text/plain": "figure: "}},
+		"drawn": {display.SVG("<svg/>"), map[string]string{"image/svg+xml": "<svg/>",
+			"text/html":  `alt="&lt;image/svg+xml, 6 bytes&gt;" src="data:image/svg+xml;base64,PHN2Zy8+">`,
+			"text/plain": "6 bytes"}},
+		"drawn, too": {display.Any("image/svg+xml", []byte("<svg/>")),
+			map[string]string{"image/svg+xml": "<svg/>", "text/html": "PHN2Zy8+", "text/plain": "6 bytes"}},
+		"data set": {set, map[string]string{"text/html": "The first 5 of 7 points, 8 of 10 features.",
+			"text/plain": "a<b: classification, n = 7, d = 10, classes no, yes"}},
+		"pair": {&datasets.Pair{Train: set}, map[string]string{"text/html": ">1.5<",
+			"text/plain": "test     none"}},
+		"no pair": {&datasets.Pair{}, map[string]string{"text/html": "training none",
+			"text/plain": "test     none"}},
+		"nested": {&nested,
+			map[string]string{"text/plain": "&{Name:n X:[0 0 0 0 0 0 0 0 0 0 0 0 … 5000 elements in all] " +
+				"In:&{Name: X:[] In:nil Err:ink M:map[]} Err:nil M:map[2:1 10:2]}"}},
+		"huge":      {make([][20]node, 50), map[string]string{"text/plain": "show its fields one by one"}},
+		"matrix":    {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},
+		"no matrix": {*mat.NewDense(3, 2, nil), map[string]string{"text/html": "3 × 2", "text/plain": "3 × 2"}},
+		"empty":     {mat.SymDense{}, map[string]string{"text/html": "0 × 0", "text/plain": "0 × 0"}},
+		"set": {*set, map[string]string{"text/html": "The first 5 of 7 points",
+			"text/plain": "a<b: classification"}},
+		"frame":  {frame, map[string]string{"text/html": "a&lt;b<br>", "text/plain": "DataFrame"}},
+		"series": {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
+		"K":      {k, seen("K+λI, kernel gaussian(sigma=2), λ = 0.5; K 7×7 in float")},
+		"Z":      {x, seen("7 × 10 *points.Dense")},
+		"M":      {precond.Identity{N: 3}, seen("M, {N:3}")},
+		"kernel": {kernel.Laplacian{Sigma: 3}, seen("laplacian(sigma=3)")},
+		"config": {config{Kernel: gaussian, Lambda: 0.5},
+			seen("{Kernel:gaussian(sigma=2) Lambda:0.5 … 9 fields are zero}")},
+		"no config": {&config{Kernel: kernel.Polynomial{Degree: 2}}, map[string]string{"text/plain": "&{Kernel:poly"}},
+		"data":      {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
+		"bytes": {display.Any("", []byte("\x89PNG\r\n\x1a\n")),
+			map[string]string{"image/png": "", "text/plain": "8 bytes"}},
 	} {
-		if _, err := display.Show(c.v); (err != nil) != unshown[name] || err != nil && !strings.HasPrefix(err.Error(), "it cannot be shown: ") {
+		if _, err := display.Show(c.v); (err != nil) != unshown[name] || err != nil &&
+			!strings.HasPrefix(err.Error(), "it cannot be shown: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 		got := display.Render(c.v).Data

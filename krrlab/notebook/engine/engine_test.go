@@ -33,7 +33,8 @@ func open(t testing.TB) (*Engine, func(code string) string) {
 	}
 	e := New(hooks)
 	e.Named = func(name string) string {
-		return map[string]string{"fmt": "fmt", "sort": "sort", "errors": "errors", "sync": "sync", "strings": "strings", "slices": "slices", "runtime": "runtime"}[name]
+		return map[string]string{"fmt": "fmt", "sort": "sort", "errors": "errors", "sync": "sync",
+			"strings": "strings", "slices": "slices", "runtime": "runtime"}[name]
 	}
 	return e, func(code string) string {
 		out.b.Reset()
@@ -92,7 +93,8 @@ bad`)
 	}
 }
 
-// TestCollected runs the garbage collector while compiled code calls methods of cells with values that nothing else holds.
+// TestCollected runs the garbage collector while compiled code calls methods of cells with values that nothing else
+// holds.
 func TestCollected(t *testing.T) {
 	e, run := open(t)
 	sum := func(f interface {
@@ -107,7 +109,8 @@ func TestCollected(t *testing.T) {
 		return n
 	}
 	e.Declare(map[string]any{"sum": &sum})
-	if got := run("type adder struct{ a, b *int }\nfunc (a adder) Add(p *[]int, s string) string { runtime.GC(); return s + fmt.Sprint((*p)[1]-(*p)[0])[:1] }\nx := 1\nsum(adder{&x, &x})"); got != "→1830" {
+	if got := run("type adder struct{ a, b *int }\nfunc (a adder) Add(p *[]int, s string) string { runtime.GC(); " +
+		"return s + fmt.Sprint((*p)[1]-(*p)[0])[:1] }\nx := 1\nsum(adder{&x, &x})"); got != "→1830" {
 		t.Errorf("%q", got)
 	}
 }
@@ -116,7 +119,8 @@ func TestCollected(t *testing.T) {
 func TestManyTypes(t *testing.T) {
 	_, run := open(t)
 	for i := range 300 {
-		if got := run(fmt.Sprintf("type t%d struct{ v int }\nfunc (t t%d) String() string { return fmt.Sprint(\"t\", t.v) }\nfmt.Sprint(t%d{%d})", i%7, i%7, i%7, i)); got != fmt.Sprint("→t", i) {
+		if got := run(fmt.Sprintf("type t%d struct{ v int }\nfunc (t t%d) String() string { return "+
+			"fmt.Sprint(\"t\", t.v) }\nfmt.Sprint(t%d{%d})", i%7, i%7, i%7, i)); got != fmt.Sprint("→t", i) {
 			t.Fatalf("%d: %q", i, got)
 		}
 	}
@@ -160,7 +164,9 @@ func TestStop(t *testing.T) {
 	begun := make(chan uint64)
 	begin := func() { begun <- Goid() }
 	e.Declare(map[string]any{"begin": &begin})
-	for _, code := range []string{"begin()\nfor { }", "func f(n int) int { return f(n+1) + f(n) }\nbegin()\nf(0)", "begin()\nsort.Slice([]int{2, 1}, func(i, j int) bool { for { } })", "begin()\nfor { func() { defer func() { recover() }(); for { } }() }"} {
+	for _, code := range []string{"begin()\nfor { }", "func f(n int) int { return f(n+1) + f(n) }\nbegin()\nf(0)",
+		"begin()\nsort.Slice([]int{2, 1}, func(i, j int) bool { for { } })", "begin()\nfor { func() { defer " +
+			"func() { recover() }(); for { } }() }"} {
 		go func() { Stop(<-begun, true) }()
 		done := make(chan string)
 		go func() { done <- run(code); Stop(Goid(), false) }()
@@ -176,13 +182,15 @@ func TestStop(t *testing.T) {
 // TestMembers lists what can stand behind a dot.
 func TestMembers(t *testing.T) {
 	e, run := open(t)
-	run("type in struct{ a int }\nfunc (i *in) B() {}\ntype P[T any] struct { in; V T }\nfunc (p P[T]) Get() T { return p.V }\nvar p P[int]")
+	run("type in struct{ a int }\nfunc (i *in) B() {}\ntype P[T any] struct { in; V T }\nfunc (p P[T]) Get() T { " +
+		"return p.V }\nvar p P[int]")
 	typ, o := e.Probe("x := p\nif true { fmt.Println(", "x")
 	if typ == nil || o == nil || TypeString(typ) != "P[int]" {
 		t.Fatal(typ, o)
 	}
 	got := Members(typ)
-	if want := []string{"B", "Get", "V", "a", "in"}; !sort.StringsAreSorted(got) || strings.Join(got, " ") != strings.Join(want, " ") {
+	if want := []string{"B", "Get", "V", "a", "in"}; !sort.StringsAreSorted(got) ||
+		strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -11,7 +11,9 @@ import (
 func TestLaterMethodChain(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(8 << 20))
 	cells{
-		{"type link struct { v any; next *link }\ntype end struct{}\nvar head *link\nfor i := range 50_000 { head = &link{i, head} }\nlast := head\nfor last.next != nil { last = last.next }\nlast.v = []any{end{}}\nlast = nil", ""},
+		{"type link struct { v any; next *link }\ntype end struct{}\nvar head *link\nfor i := range 50_000 { head " +
+			"= &link{i, head} }\nlast := head\nfor last.next != nil { last = last.next }\nlast.v = " +
+			"[]any{end{}}\nlast = nil", ""},
 		{"func (end) M() int { return 7 }", ""},
 		{"l := head\nfor l.next != nil { l = l.next }\nl.v.([]any)[0].(interface{ M() int }).M()", "→7"},
 	}.run(t)
@@ -24,7 +26,8 @@ func TestLaterMethodAgain(t *testing.T) {
 	run("func (v p) M() int { return -1 }\nfunc (v p) K() int { return v.n }")
 	run("func first() int { return x.M() }")
 	for n := range 40 {
-		if got := run(fmt.Sprintf("func (v p) M() int { return %d }\nx.M() + i.(interface{ M() int }).M() + first() + x.K()", n)); got != fmt.Sprint("→", 2*n) {
+		if got := run(fmt.Sprintf("func (v p) M() int { return %d }\nx.M() + i.(interface{ M() int }).M() + "+
+			"first() + x.K()", n)); got != fmt.Sprint("→", 2*n) {
 			t.Fatalf("%d: %s", n, got)
 		}
 	}
@@ -43,7 +46,8 @@ func TestNoRoom(t *testing.T) {
 		t.Fatal(got)
 	}
 	spare = 100
-	for code, want := range map[string]string{"x.B()": "✗cell:1:34: x.B undefined", "x.A()": "→3", "_, ok := i.(p)\nok": "→true", "var j interface{ A() int } = x\ni == j": "→true"} {
+	for code, want := range map[string]string{"x.B()": "✗cell:1:34: x.B undefined", "x.A()": "→3",
+		"_, ok := i.(p)\nok": "→true", "var j interface{ A() int } = x\ni == j": "→true"} {
 		if got := run(code); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}

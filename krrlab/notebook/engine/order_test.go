@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
-// TestImportOrder imports all packages in several orders, each time into a fresh engine: each is whole and the same, and none
-// comes from Go's source.
+// TestImportOrder imports all packages in several orders, each time into a fresh engine: each is whole and the same,
+// and none comes from Go's source.
 func TestImportOrder(t *testing.T) {
 	paths := slices.Sorted(maps.Keys(Packages()))
 	first := map[string]string{}
@@ -28,7 +28,8 @@ func TestImportOrder(t *testing.T) {
 	for seed := range seeds {
 		e := New(nil)
 		for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(paths)) {
-			if p, err := e.loader.Import(paths[i]); err != nil || !p.Complete() || p.Name() != Packages()[paths[i]] && paths[i] != "unsafe" {
+			if p, err := e.loader.Import(paths[i]); err != nil || !p.Complete() || p.Name() != Packages()[paths[i]] &&
+				paths[i] != "unsafe" {
 				t.Errorf("seed %d: %s: %v, %v", seed, paths[i], p, err)
 			}
 		}
@@ -97,7 +98,8 @@ func contents(p *types.Package) string {
 func TestNotImported(t *testing.T) {
 	e, run := open(t)
 	testkit.Fails(t, testkit.ErrOf(e.loader.Import("go/nowhere")), "package go/nowhere is not in this kernel")
-	ixgo.RegisterPackage(&ixgo.Package{Name: "broken", Path: "broken", UntypedConsts: map[string]ixgo.UntypedConst{"C": {Typ: "none.such"}}})
+	ixgo.RegisterPackage(&ixgo.Package{Name: "broken", Path: "broken",
+		UntypedConsts: map[string]ixgo.UntypedConst{"C": {Typ: "none.such"}}})
 	defer delete(Packages(), "broken")
 	Packages()["broken"] = "broken"
 	_ = e.loader.SetImport("broken", types.NewPackage("broken", "broken"), nil)

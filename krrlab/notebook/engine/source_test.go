@@ -70,8 +70,10 @@ func (h *hidden) Inc() int { h.n++; return h.n }
 
 func Hidden() interface{ Inc() int } { return &hidden{} }
 `},
-	"ex.org/deep":   {"go1.26", "package deep\n\nvar calls int\n\nfunc Base() int { calls++; return 10 * calls }\n"},
-	"ex.org/old":    {"go1.20", "package old\n\nfunc Loop() (out []int) { var fs []func() int; for i := 0; i < 3; i++ { fs = append(fs, func() int { return i }) }; for _, f := range fs { out = append(out, f()) }; return }\n"},
+	"ex.org/deep": {"go1.26", "package deep\n\nvar calls int\n\nfunc Base() int { calls++; return 10 * calls }\n"},
+	"ex.org/old": {"go1.20",
+		"package old\n\nfunc Loop() (out []int) { var fs []func() int; for i := 0; i < 3; i++ { fs = append(fs, " +
+			"func() int { return i }) }; for _, f := range fs { out = append(out, f()) }; return }\n"},
 	"ex.org/asm":    {"go1.26", "package asm\n\nfunc Fast() int\n"},
 	"ex.org/broken": {"go1.26", "package broken\n\nfunc F() int { return \"\" }\n"},
 	"ex.org/deeper": {"go1.26", "package deeper\n\nimport _ \"ex.org/none\"\n"},
@@ -90,7 +92,8 @@ func findSource(path string) (*Source, error) {
 	return s, nil
 }
 
-// TestSource imports packages that are interpreted: they are initialized once, and all cells see the same variables and types.
+// TestSource imports packages that are interpreted: they are initialized once, and all cells see the same variables
+// and types.
 func TestSource(t *testing.T) {
 	e, run := open(t)
 	e.Find = findSource
@@ -100,7 +103,8 @@ func TestSource(t *testing.T) {
 		{`func more() int { n, _ := count.Add(2); return n }`, ""},
 		{`more()`, "→14"},
 		{`import c "ex.org/count"` + "\nc.Add(0)", "→14→<nil>"},
-		{`_, err := count.Add(-1); fmt.Println(err, count.IsFault(err), errors.Is(err, count.Err))`, "fault: none true true\n"},
+		{`_, err := count.Add(-1); fmt.Println(err, count.IsFault(err), errors.Is(err, count.Err))`,
+			"fault: none true true\n"},
 		{`fmt.Println(err == error(count.Err), count.Kind)`, "true kind\n"},
 		{`fmt.Println(count.Sort(3, 1, 2), count.Sort("b", "a"))`, "[1 2 3] [a b]\n"},
 		{`s := count.New(5, 4)`, ""},
@@ -109,10 +113,15 @@ func TestSource(t *testing.T) {
 		{`fmt.Println(h.Inc()); type loud struct{ *count.Sorted[int] }`, "2\n"},
 		{`fmt.Println(loud{s}, sort.IsSorted(loud{s}))`, "sorted true\n"},
 		{`import "ex.org/old"` + "\nfmt.Println(old.Loop())", "[3 3 3]\n"},
-		{`import "ex.org/asm"`, "✗cell:1:21: ex.org/asm cannot be interpreted: ex.org/asm/0.go:3:1: Fast is not written in Go"},
-		{`import "ex.org/broken"`, "✗cell:1:21: ex.org/broken cannot be interpreted: ex.org/broken/0.go:3:23: cannot use \"\" (untyped string constant) as int value in return statement"},
+		{`import "ex.org/asm"`,
+			"✗cell:1:21: ex.org/asm cannot be interpreted: ex.org/asm/0.go:3:1: Fast is not written in Go"},
+		{`import "ex.org/broken"`,
+			"✗cell:1:21: ex.org/broken cannot be interpreted: ex.org/broken/0.go:3:23: cannot use \"\" (untyped " +
+				"string constant) as int value in return statement"},
 		{`import "ex.org/none"`, "✗not in this kernel: ex.org/none"},
-		{`import "ex.org/deeper"`, "✗cell:1:21: ex.org/deeper cannot be interpreted: ex.org/deeper/0.go:3:10: could not import ex.org/none (not in this kernel: ex.org/none)"},
+		{`import "ex.org/deeper"`,
+			"✗cell:1:21: ex.org/deeper cannot be interpreted: ex.org/deeper/0.go:3:10: could not import " +
+				"ex.org/none (not in this kernel: ex.org/none)"},
 		{`import "ex.org/boom"` + "\nboom.X", "✗at once"},
 		{`count.Add(0)`, "→14→<nil>"},
 	} {
@@ -133,7 +142,9 @@ func TestSourceCost(t *testing.T) {
 	var big strings.Builder
 	big.WriteString("package big\n\nfunc One() int { return 1 }\n")
 	for i := range 300 {
-		fmt.Fprintf(&big, "func F%d(x []int) (n int) { for i := range x { if x[i] > %d { n += F%d(x[:i]) } }; return n }\n", i, i, max(i-1, 0))
+		fmt.Fprintf(&big,
+			"func F%d(x []int) (n int) { for i := range x { if x[i] > %d { n += F%d(x[:i]) } }; return n }\n", i, i,
+			max(i-1, 0))
 	}
 	e, run := open(t)
 	e.Find = func(string) (*Source, error) {

@@ -55,8 +55,9 @@ func TestCompiled(t *testing.T) {
 // TestCompiledErrors: what is wrong with a compiled cell is one line, that of the reader.
 func TestCompiledErrors(t *testing.T) {
 	s := openGo(t)
-	if got := numbered(s, 1, "\n%%go\n\nfunc At(i int) float64 {\n\tx := []float64{1}\n\treturn x[i]\n}\n\nfunc Die() { os.Exit(3) }\n\n"+
-		"func Spin() {\n\tfor {\n\t}\n}\nfunc Exit() { runtime.Goexit() }"); got != "" {
+	if got := numbered(s, 1,
+		"\n%%go\n\nfunc At(i int) float64 {\n\tx := []float64{1}\n\treturn x[i]\n}\n\nfunc Die() { os.Exit(3) }\n\n"+
+			"func Spin() {\n\tfor {\n\t}\n}\nfunc Exit() { runtime.Goexit() }"); got != "" {
 		t.Fatal(got)
 	}
 	for _, c := range script(t, "CompiledErrors") {
@@ -65,7 +66,9 @@ func TestCompiledErrors(t *testing.T) {
 		}
 	}
 	const ended = "(in a function of Cell 1, line 1)"
-	for _, c := range []struct{ code, after string }{{"for { At(0) }", "→1"}, {"done := make(chan bool)\ngo func() { defer close(done); Spin() }()\n<-done", "✗Panic: the compiled program has ended (signal: killed): run its cell again " + ended}} {
+	for _, c := range []struct{ code, after string }{{"for { At(0) }", "→1"},
+		{"done := make(chan bool)\ngo func() { defer close(done); Spin() }()\n<-done",
+			"✗Panic: the compiled program has ended (signal: killed): run its cell again " + ended}} {
 		came := make(chan string)
 		go func() { came <- numbered(s, 3, c.code) }()
 		interruptAfter(s, 50*time.Millisecond)
@@ -137,8 +140,8 @@ func same(k kernel.Kernel) (bool, error) {
 	return true, nil
 }`
 
-// TestCompiledKernel: the K of a compiled kernel has the bits of one that is linked in, and takes a call a tile. One that fails
-// within the compiled loops fails the cell.
+// TestCompiledKernel: the K of a compiled kernel has the bits of one that is linked in, and takes a call a tile. One
+// that fails within the compiled loops fails the cell.
 func TestCompiledKernel(t *testing.T) {
 	s := openGo(t)
 	var mine kernel.Kernel = Inverse{32}
@@ -149,7 +152,8 @@ func TestCompiledKernel(t *testing.T) {
 	for i, c := range []struct {
 		cell string
 		mine kernel.Kernel
-	}{{compiledKernel(t, true), Inverse{32}}, {compiledKernel(t, false), kernel.Func{Name: "inverse", F: Inverse{32}.Eval}}} {
+	}{{compiledKernel(t, true), Inverse{32}}, {compiledKernel(t, false),
+		kernel.Func{Name: "inverse", F: Inverse{32}.Eval}}} {
 		mine = c.mine
 		if got := numbered(s, 2, c.cell); got != "" {
 			t.Fatal(got)
@@ -182,7 +186,9 @@ func TestCompiledKernel(t *testing.T) {
 		{"form(Inverse{33}, gram.Float64)", "✗Error: kernel: inverse(33) of points "},
 		{"form(Inverse{34}, gram.Float64)", "✗Error: gram: kernel inverse(34) of points "},
 		{"form(Inverse{35}, gram.Float64)", "✗Panic: far (in a function of Cell 2, line 24)"},
-		{"form(Inverse{36}, gram.Float64)", "✗Panic: the compiled program has ended (exit status 7): run its cell again (in a function of Cell 2, line 1)"},
+		{"form(Inverse{36}, gram.Float64)",
+			"✗Panic: the compiled program has ended (exit status 7): run its cell again (in a function of Cell 2, " +
+				"line 1)"},
 	} {
 		if got := numbered(s, 3, c.form); !strings.HasPrefix(got, c.want) || strings.Contains(got, "\n") {
 			t.Errorf("%s\n got %q\nwant %q", c.form, got, c.want)
@@ -199,8 +205,8 @@ func TestCompiledKernel(t *testing.T) {
 	}
 }
 
-// TestCompiledLeavesNothing: while a compiled program runs nothing of it is in the folder of temporary files, and it ends with the
-// session.
+// TestCompiledLeavesNothing: while a compiled program runs nothing of it is in the folder of temporary files, and it
+// ends with the session.
 func TestCompiledLeavesNothing(t *testing.T) {
 	needGo(t)
 	temp := t.TempDir()
@@ -271,7 +277,8 @@ func TestBuildEnds(t *testing.T) {
 func TestCompiledWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	s := open(t, nil)
-	if got := numbered(s, 1, "\n%%go\nfunc Twice(x float64) float64 { return 2 * math.Abs(x) }"); got != "stderr: Go is not installed (go.dev/dl), so this cell is interpreted, some hundred times slower\n" {
+	if got := numbered(s, 1,
+		"\n%%go\nfunc Twice(x float64) float64 { return 2 * math.Abs(x) }"); got != "stderr: Go is not installed (go.dev/dl), so this cell is interpreted, some hundred times slower\n" {
 		t.Errorf("%q", got)
 	}
 	if got := numbered(s, 2, "Twice(-2)"); got != "→4" {
@@ -299,7 +306,9 @@ func TestCompiledAgain(t *testing.T) {
 	if got := numbered(s, 30, "T{}.Of() + Other()"); got != "→3" {
 		t.Error(got)
 	}
-	if got := numbered(s, 30, "old.Of()"); got != "✗Panic: the compiled program was ended because its cell was run again: compute again the values made before that (in a function of Cell 0, line 1)" {
+	if got := numbered(s, 30,
+		"old.Of()"); got != "✗Panic: the compiled program was ended because its cell was run again: compute again "+
+		"the values made before that (in a function of Cell 0, line 1)" {
 		t.Error(got)
 	}
 	if n := len(s.compiled.programs) + len(s.compiled.spare); n != maxSpare+2 {

@@ -39,7 +39,9 @@ func partial(ctx context.Context) (int, error) { <-ctx.Done(); return 7, ctx.Err
 // TestSleepOfGoroutine interrupts a cell while a goroutine of another one sleeps: that sleeps on.
 func TestSleepOfGoroutine(t *testing.T) {
 	s := open(t, nil)
-	run(s, "import \"time\"\nwoken := make(chan time.Duration, 1)\nstart := time.Now()\ngo func() { time.Sleep(300*time.Millisecond); woken <- time.Since(start) }()")
+	run(s,
+		"import \"time\"\nwoken := make(chan time.Duration, 1)\nstart := time.Now()\ngo func() { "+
+			"time.Sleep(300*time.Millisecond); woken <- time.Since(start) }()")
 	go interruptAfter(s, 10*time.Millisecond)
 	run(s, "time.Sleep(time.Hour)")
 	if got := run(s, "<-woken >= 300*time.Millisecond"); got != "→true" {

@@ -13,8 +13,11 @@ import (
 // on with what there was.
 func TestLeave(t *testing.T) {
 	s := open(t, nil)
-	run(s, "import (\"sync\"; \"fmt\")\nkept := 41\nch, full := make(chan int), make(chan int)\nvar wg sync.WaitGroup\nvar mu sync.Mutex\nmu.Lock()\nfunc add(i int) int { return kept + i }")
-	for _, code := range []string{"<-ch", "select {}", "wg.Add(1); wg.Wait()", "full <- 1", "mu.Lock()", "take := func() { x := <-ch; for i := 0; i < 1000; i++ { if i == 999 { kept = x } } }\ntake()"} {
+	run(s,
+		"import (\"sync\"; \"fmt\")\nkept := 41\nch, full := make(chan int), make(chan int)\nvar wg "+
+			"sync.WaitGroup\nvar mu sync.Mutex\nmu.Lock()\nfunc add(i int) int { return kept + i }")
+	for _, code := range []string{"<-ch", "select {}", "wg.Add(1); wg.Wait()", "full <- 1", "mu.Lock()",
+		"take := func() { x := <-ch; for i := 0; i < 1000; i++ { if i == 999 { kept = x } } }\ntake()"} {
 		go interruptAfter(s, 20*time.Millisecond)
 		got := run(s, code)
 		if !strings.Contains(got, "left behind") || !strings.Contains(got, "✗Interrupted: ") {
@@ -84,7 +87,8 @@ func TestGoexit(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"runtime\"\nkept := 1")
 	for range 2 {
-		if got := run(s, "kept := 0.5\nlost := func() int { runtime.Goexit(); return 1 }()"); !strings.Contains(got, "✗Panic: runtime.Goexit") {
+		if got := run(s, "kept := 0.5\nlost := func() int { runtime.Goexit(); return 1 }()"); !strings.Contains(got,
+			"✗Panic: runtime.Goexit") {
 			t.Errorf("Goexit: %q", got)
 		}
 		done := make(chan string, 1)
@@ -106,7 +110,9 @@ func TestGoexit(t *testing.T) {
 // TestRecursion runs functions that call themselves for ever.
 func TestRecursion(t *testing.T) {
 	s := open(t, nil)
-	run(s, "func deep(i int) int { return deep(i + 1) + 1 }\nfunc ping(i int) { pong(i) }\nvar pong func(int)\npong = func(i int) { ping(i) }\nfunc sum(n int) int { if n == 0 { return 0 }; return n + sum(n-1) }")
+	run(s,
+		"func deep(i int) int { return deep(i + 1) + 1 }\nfunc ping(i int) { pong(i) }\nvar pong func(int)\npong "+
+			"= func(i int) { ping(i) }\nfunc sum(n int) int { if n == 0 { return 0 }; return n + sum(n-1) }")
 	for _, code := range []string{"deep(0)", "var pang func(int)\npang = func(i int) { pang(i) }\npang(0)"} {
 		if got := run(s, code); !strings.Contains(got, "✗Panic: the recursion is too deep") {
 			t.Errorf("%s: %q", code, got)

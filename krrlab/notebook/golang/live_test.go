@@ -35,7 +35,8 @@ func TestGrowth(t *testing.T) {
 	p := &progressLine{id: "a", start: start}
 	for i := range 1000 {
 		for _, name := range []string{"none", "features"} {
-			p.event(s, krrlab.Event{Stage: stage.Race, Detail: name, Iteration: i + 1, Residual: math.Exp(-float64(i) / 100), Remaining: -1}, start.Add(time.Duration(i)*10*time.Millisecond))
+			p.event(s, krrlab.Event{Stage: stage.Race, Detail: name, Iteration: i + 1,
+				Residual: math.Exp(-float64(i) / 100), Remaining: -1}, start.Add(time.Duration(i)*10*time.Millisecond))
 		}
 	}
 	if n := len(a.pages); n < 10 || n > 20 {
@@ -43,11 +44,13 @@ func TestGrowth(t *testing.T) {
 	}
 	p.end(s, start.Add(10*time.Second))
 	last := a.pages[len(a.pages)-1]
-	if !strings.Contains(last, "10.0 seconds") || !regexp.MustCompile(`(?s)<details>.*data:image/svg\+xml;base64,`).MatchString(last) {
+	if !strings.Contains(last, "10.0 seconds") ||
+		!regexp.MustCompile(`(?s)<details>.*data:image/svg\+xml;base64,`).MatchString(last) {
 		t.Errorf("at the end %.300s", last)
 	}
 	f := p.grown.figure()
-	if len(f.Series) != 2 || f.Series[0].Name != "none" || len(f.Series[0].Y) > mostGrown || f.Series[1].X[len(f.Series[1].X)-1] != 9.99 || f.Validate() != nil {
+	if len(f.Series) != 2 || f.Series[0].Name != "none" || len(f.Series[0].Y) > mostGrown ||
+		f.Series[1].X[len(f.Series[1].X)-1] != 9.99 || f.Validate() != nil {
 		t.Errorf("%v", f)
 	}
 	var g growth

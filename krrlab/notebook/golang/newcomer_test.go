@@ -22,7 +22,9 @@ func TestNewcomer(t *testing.T) {
 // TestLoopVariables keeps the variables of loops in functions and by pointers: each iteration has its own.
 func TestLoopVariables(t *testing.T) {
 	s := open(t, nil)
-	run(s, "var fs []func() int\nvar ps []*int\nfunc all() (out []int) {\n\tfor _, f := range fs { out = append(out, f()) }\n\tfs = nil\n\treturn\n}")
+	run(s,
+		"var fs []func() int\nvar ps []*int\nfunc all() (out []int) {\n\tfor _, f := range fs { out = append(out, "+
+			"f()) }\n\tfs = nil\n\treturn\n}")
 	for _, c := range script(t, "LoopVariables") {
 		if got := run(s, c.code); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
@@ -43,7 +45,8 @@ few := pair.Train.Head(20)`)
 	with := func(data, kernel string) string {
 		return run(s, "lab, err := krrlab.New("+data+", "+strings.Replace(config, "%s", kernel, 1)+"\n1")
 	}
-	if got := with("pair.Train", "Cauchy{1}"); !strings.Contains(got, "stderr: the kernel cauchy is interpreted: ") || !strings.HasSuffix(got, "→1") {
+	if got := with("pair.Train", "Cauchy{1}"); !strings.Contains(got, "stderr: the kernel cauchy is interpreted: ") ||
+		!strings.HasSuffix(got, "→1") {
 		t.Errorf("interpreted: %q", got)
 	}
 	for _, got := range []string{with("few", "Cauchy{1}"), with("pair.Train", "kernel.Gaussian{Sigma: 1}")} {

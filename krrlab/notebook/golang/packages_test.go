@@ -20,11 +20,13 @@ func TestInterpreted(t *testing.T) {
 	t.Setenv("GOFLAGS", "")
 	t.Chdir(t.TempDir())
 	files := map[string]string{
-		"go.mod":       "module ex.org/here\n\ngo 1.21\n",
-		"mine/mine.go": "package mine\n\nimport \"time\"\n\n// Twice is two times x.\nfunc Twice(x int) int { return 2 * x }\n\nfunc Wait() { time.Sleep(time.Hour) }\n\nfunc Spin() { for { } }\n\nfunc Fail() { panic(\"here\") }\n",
-		"gen/gen.go":   "package gen\n\nfunc Of[T any](x T) []T { return []T{x} }\n",
-		"c/c.go":       "package c\n\nfunc Fast() int\n",
-		"c/c.s":        "",
+		"go.mod": "module ex.org/here\n\ngo 1.21\n",
+		"mine/mine.go": "package mine\n\nimport \"time\"\n\n// Twice is two times x.\nfunc Twice(x int) int { " +
+			"return 2 * x }\n\nfunc Wait() { time.Sleep(time.Hour) }\n\nfunc Spin() { for { } }\n\nfunc Fail() { " +
+			"panic(\"here\") }\n",
+		"gen/gen.go": "package gen\n\nfunc Of[T any](x T) []T { return []T{x} }\n",
+		"c/c.go":     "package c\n\nfunc Fast() int\n",
+		"c/c.s":      "",
 	}
 	for name, text := range files {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -61,8 +63,9 @@ func TestNoGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	s := open(t, &Options{Packages: &modules.Kernel{Dir: t.TempDir(), Bound: func(string) bool { return false }}})
 	for code, want := range map[string]string{
-		"import \"github.com/google/uuid\"": "package github.com/google/uuid is not in this kernel; to have it, install Go (go.dev/dl)",
-		"%install github.com/google/uuid":   "packages are added by compiling them: Go is not installed (go.dev/dl)",
+		"import \"github.com/google/uuid\"": "package github.com/google/uuid is not in this kernel; to have it, " +
+			"install Go (go.dev/dl)",
+		"%install github.com/google/uuid": "packages are added by compiling them: Go is not installed (go.dev/dl)",
 	} {
 		if got := run(s, code); !strings.Contains(got, want) {
 			t.Errorf("%s\n got %q\nwant %q", code, got, want)

@@ -88,7 +88,9 @@ func TestCells(t *testing.T) {
 // TestErrors has one cell for each way to fail.
 func TestErrors(t *testing.T) {
 	s := open(t, nil)
-	s.Run("Cell 0", "import (\"fmt\"; \"strings\"; \"time\"; \"os\")\nn := 1\nword := \"w\"\nfunc at(i int) int {\n\tvar a []int\n\treturn a[i]\n}\ntype P struct { Name string }", &sheet{})
+	s.Run("Cell 0",
+		"import (\"fmt\"; \"strings\"; \"time\"; \"os\")\nn := 1\nword := \"w\"\nfunc at(i int) int {\n\tvar a "+
+			"[]int\n\treturn a[i]\n}\ntype P struct { Name string }", &sheet{})
 	for _, c := range script(t, "Errors") {
 		p := &sheet{reply: func(string) (string, error) { return "", errors.New("no reader") }}
 		if got := outcome(s.Run("Cell 1", c.code, p), p); !strings.Contains(got, c.want) {
@@ -103,7 +105,9 @@ func TestErrors(t *testing.T) {
 // TestInterrupt interrupts cells of every kind, twenty times each, and goes on.
 func TestInterrupt(t *testing.T) {
 	s := open(t, nil)
-	run(s, "import (\"fmt\"; \"time\"; \"context\"; \"sort\")\nkept := 0\nfunc wait(ctx context.Context) int { <-ctx.Done(); return 7 }\nfunc spin() { for { } }")
+	run(s,
+		"import (\"fmt\"; \"time\"; \"context\"; \"sort\")\nkept := 0\nfunc wait(ctx context.Context) int { "+
+			"<-ctx.Done(); return 7 }\nfunc spin() { for { } }")
 	for _, c := range script(t, "Interrupt") {
 		for i := range 20 {
 			go interruptAfter(s, time.Duration(5+i)*time.Millisecond)
@@ -178,7 +182,8 @@ func TestGoroutinePanic(t *testing.T) {
 			t.Errorf("%s: %q", code, got)
 		}
 	}
-	if got := run(s, "var w sync.WaitGroup\nw.Go(func() { bad(7) })\nw.Wait()"); !strings.HasPrefix(got, "stderr: a goroutine of the cell panicked: ") {
+	if got := run(s, "var w sync.WaitGroup\nw.Go(func() { bad(7) })\nw.Wait()"); !strings.HasPrefix(got,
+		"stderr: a goroutine of the cell panicked: ") {
 		t.Errorf("waited for: %q", got)
 	}
 	if got := run(s, "1"); got != "→1" {
@@ -191,10 +196,12 @@ func TestOutput(t *testing.T) {
 	s := open(t, &Options{MaxOutput: 1000})
 	run(s, "import (\"fmt\"; \"os\"; \"strings\")")
 	got := run(s, "for i := 0; i < 100; i++ { fmt.Println(strings.Repeat(\"x\", 1000)) }")
-	if !strings.Contains(got, "[output cut after 1000 bytes") || !strings.Contains(got, "[99100 more bytes were printed and omitted]") || len(got) > 1300 {
+	if !strings.Contains(got, "[output cut after 1000 bytes") ||
+		!strings.Contains(got, "[99100 more bytes were printed and omitted]") || len(got) > 1300 {
 		t.Errorf("%d bytes: %q", len(got), got)
 	}
-	got = run(s, "b := []byte(\"aü€😀z\")\nfor _, c := range b { os.Stdout.Write([]byte{c}); for i := 0; i < 30000; i++ { } }")
+	got = run(s,
+		"b := []byte(\"aü€😀z\")\nfor _, c := range b { os.Stdout.Write([]byte{c}); for i := 0; i < 30000; i++ { } }")
 	if strings.ReplaceAll(strings.ReplaceAll(got, "stdout: ", ""), "|", "") != "aü€😀z" {
 		t.Errorf("%q", got)
 	}
@@ -219,13 +226,15 @@ func TestMany(t *testing.T) {
 	cell := 0
 	for k, mark := range marks {
 		for ; cell < mark; cell++ {
-			if got, want := run(s, fmt.Sprintf("x := %d\ntotal += x\nfmt.Println(x)\ntotal", cell)), fmt.Sprintf("stdout: %d\n→%d", cell, cell*(cell+1)/2); got != want {
+			if got, want := run(s, fmt.Sprintf("x := %d\ntotal += x\nfmt.Println(x)\ntotal",
+				cell)), fmt.Sprintf("stdout: %d\n→%d", cell, cell*(cell+1)/2); got != want {
 				t.Fatalf("cell %d: %q, want %q", cell, got, want)
 			}
 		}
 		at[k] = heap()
 	}
-	// What is allocated once, and what other tests leave to the collector, is in one of the halves; what cells leave is in both.
+	// What is allocated once, and what other tests leave to the collector, is in one of the halves; what cells leave
+	// is in both.
 	grown, cells := min(at[1]-at[0], at[2]-at[1]), marks[2]-marks[1]
 	if t.Logf("%d cells left %d bytes", cells, grown); grown > int64(cells)*1500 {
 		t.Errorf("%d cells left %d bytes in either half", cells, grown)
@@ -257,11 +266,13 @@ func TestInput(t *testing.T) {
 	if got := outcome(s.Run("Cell 2", "Input(\"? \")", p), p); got != "→12 b" {
 		t.Errorf("Input: %q", got)
 	}
-	if got := outcome(s.Run("Cell 3", "var i int; var w string\nfmt.Scanln(&i, &w)\nfmt.Println(i + 1, w)", p), p); got != "stdout: 13 b\n" {
+	if got := outcome(s.Run("Cell 3", "var i int; var w string\nfmt.Scanln(&i, &w)\nfmt.Println(i + 1, w)", p),
+		p); got != "stdout: 13 b\n" {
 		t.Errorf("Scanln: %q", got)
 	}
 	p = &sheet{reply: p.reply}
-	if got := outcome(s.Run("Cell 4", "var s string\nfmt.Scanln(&i, &s, &i)\ni", p), p); got != "stderr: fmt.Scan: unexpected newline\n→12" {
+	if got := outcome(s.Run("Cell 4", "var s string\nfmt.Scanln(&i, &s, &i)\ni", p),
+		p); got != "stderr: fmt.Scan: unexpected newline\n→12" {
 		t.Errorf("a line too short: %q", got)
 	}
 }
@@ -319,8 +330,10 @@ func f(a int) string { return "" }`)
 func TestIsComplete(t *testing.T) {
 	s := open(t, nil)
 	for code, want := range map[string]string{
-		"": "complete", "x := 1": "complete", "for {": "incomplete", "f(1,": "incomplete", "x :=": "incomplete", "x +": "incomplete", "s := `a": "incomplete",
-		"/* a": "incomplete", "f(]": "invalid", "}": "invalid", "x := := 1": "invalid", "func f() {\n}": "complete", "%time x": "complete", "!ls (": "complete", "%%bash\nls (": "complete", "if x {\n\tif y {": "incomplete",
+		"": "complete", "x := 1": "complete", "for {": "incomplete", "f(1,": "incomplete", "x :=": "incomplete",
+		"x +": "incomplete", "s := `a": "incomplete",
+		"/* a": "incomplete", "f(]": "invalid", "}": "invalid", "x := := 1": "invalid", "func f() {\n}": "complete",
+		"%time x": "complete", "!ls (": "complete", "%%bash\nls (": "complete", "if x {\n\tif y {": "incomplete",
 	} {
 		got, indent := s.IsComplete(code)
 		if got != want {

@@ -19,7 +19,8 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	out := run(s, "func TestGood(t *testing.T) {}\nfunc TestBad(t *testing.T) { t.Fatal(\"is bad\") }\n%test Good") + run(s, "%test")
+	out := run(s, "func TestGood(t *testing.T) {}\nfunc TestBad(t *testing.T) { t.Fatal(\"is bad\") }\n%test Good") +
+		run(s, "%test")
 	if err := os.WriteFile(name, []byte(out), 0o600); err != nil { // the session has the standard output
 		panic(err)
 	}
@@ -34,7 +35,8 @@ func TestUnprepared(t *testing.T) {
 		t.Fatalf("%v: %s", err, b)
 	}
 	b, err := os.ReadFile(name)
-	if out := string(b); err != nil || !strings.Contains(out, "ok: 1 passed") || strings.Count(out, "is bad") != 1 || !strings.Contains(out, "✗Error: a test failed") || strings.Contains(out, "no tests to run") {
+	if out := string(b); err != nil || !strings.Contains(out, "ok: 1 passed") || strings.Count(out, "is bad") != 1 ||
+		!strings.Contains(out, "✗Error: a test failed") || strings.Contains(out, "no tests to run") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

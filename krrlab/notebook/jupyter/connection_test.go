@@ -12,7 +12,8 @@ import (
 func TestReadConnection(t *testing.T) {
 	const ports = `"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":65535`
 	for _, x := range []struct{ file, address, want string }{
-		{`{"transport":"tcp","ip":"127.0.0.1","signature_scheme":"hmac-sha256","key":"k","kernel_name":"x",` + ports + `}`, "tcp://127.0.0.1:1", ""},
+		{`{"transport":"tcp","ip":"127.0.0.1","signature_scheme":"hmac-sha256","key":"k","kernel_name":"x",` + ports +
+			`}`, "tcp://127.0.0.1:1", ""},
 		{`{` + ports + `}`, "tcp://127.0.0.1:1", ""},
 		{`{"key":"k",` + ports + `}`, "tcp://127.0.0.1:1", ""},
 		{`{"ip":"::1",` + ports + `}`, "tcp://[::1]:1", ""},
@@ -29,7 +30,8 @@ func TestReadConnection(t *testing.T) {
 		{`{"ip":"example.org",` + ports + `}`, "", "no key with ip example.org"},
 		{`{"transport":"udp",` + ports + `}`, "", `transport "udp": want tcp or ipc`},
 		{`{"transport":"ipc",` + ports + `}`, "", "transport ipc without ip"},
-		{`{"signature_scheme":"hmac-md5","key":"k",` + ports + `}`, "", `signature_scheme "hmac-md5": want hmac-sha256`},
+		{`{"signature_scheme":"hmac-md5","key":"k",` + ports + `}`, "",
+			`signature_scheme "hmac-md5": want hmac-sha256`},
 		{`{"signature_scheme":"none",` + ports + `}`, "", `signature_scheme "none"`},
 		{`[]`, "", "cannot unmarshal"},
 	} {
@@ -41,7 +43,8 @@ func TestReadConnection(t *testing.T) {
 		switch {
 		case x.want == "" && (err != nil || c.address(c.ShellPort) != x.address):
 			t.Errorf("%s: %v, %v", x.file, c.address(c.ShellPort), err)
-		case x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n")):
+		case x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want) ||
+			!strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n")):
 			t.Errorf("%s: %v, want %s", x.file, err, x.want)
 		}
 	}

@@ -62,7 +62,8 @@ type front struct {
 // connect starts a kernel with that key and connects to it.
 func connect(t *testing.T, key string) *front {
 	t.Helper()
-	lang := scripted{Info{Implementation: "impl", Version: "3", Banner: "welcome", Language: map[string]any{"name": "go"}, Links: [][2]string{{"text", "address"}}}}
+	lang := scripted{Info{Implementation: "impl", Version: "3", Banner: "welcome",
+		Language: map[string]any{"name": "go"}, Links: [][2]string{{"text", "address"}}}}
 	s, err := Listen(Connection{IP: "127.0.0.1", Key: key}, lang)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,8 @@ import (
 // encoded returns the frames of an execute_request.
 func encoded(t testing.TB, key string) [][]byte {
 	t.Helper()
-	frames := testkit.Must(Encode([][]byte{[]byte("id")}, "execute_request", "s", nil, map[string]any{"code": "x := 1"}, []byte(key)))
+	frames := testkit.Must(Encode([][]byte{[]byte("id")}, "execute_request", "s", nil,
+		map[string]any{"code": "x := 1"}, []byte(key)))
 	return frames
 }
 
@@ -24,12 +25,14 @@ func TestDecode(t *testing.T) {
 	const key = "a key"
 	frames := encoded(t, key)
 	m, err := Decode(frames, []byte(key))
-	if err != nil || m.Header.Type != "execute_request" || m.Header.Session != "s" || string(m.Content) != `{"code":"x := 1"}` || fmt.Sprintf("%s", m.Identities) != "[id]" {
+	if err != nil || m.Header.Type != "execute_request" || m.Header.Session != "s" ||
+		string(m.Content) != `{"code":"x := 1"}` || fmt.Sprintf("%s", m.Identities) != "[id]" {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	right := frames[2]
 	for what, signature := range map[string][]byte{
-		"empty": {}, "nil": nil, "of another key": encoded(t, "another key")[2], "cut short": right[:63], "longer": append(bytes.Clone(right), '0'),
+		"empty": {}, "nil": nil, "of another key": encoded(t, "another key")[2], "cut short": right[:63],
+		"longer":      append(bytes.Clone(right), '0'),
 		"in capitals": bytes.ToUpper(right), "zeros": []byte(strings.Repeat("0", 64)), "of no key": encoded(t, "")[2],
 	} {
 		bad := slices.Clone(frames)
@@ -77,7 +80,8 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		if !whole || !bytes.Equal(frames[i+1], sign(key, frames[i+2:i+6])) || len(m.Identities) != i || !json.Valid(m.RawHeader) {
+		if !whole || !bytes.Equal(frames[i+1], sign(key, frames[i+2:i+6])) || len(m.Identities) != i ||
+			!json.Valid(m.RawHeader) {
 			t.Errorf("%q: %+v", frames, m)
 		}
 	})

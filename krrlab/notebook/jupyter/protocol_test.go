@@ -24,16 +24,22 @@ func TestRequests(t *testing.T) {
 		content any
 		want    string
 	}{
-		{"kernel_info_request", content{}, `{"status":"ok","protocol_version":"5.4","implementation":"impl","implementation_version":"3","banner":"welcome","language_info":{"name":"go"},"help_links":[{"text":"text","url":"address"}],"debugger":false}`},
-		{"complete_request", content{"code": "äöü.xy", "cursor_pos": 4}, `{"status":"ok","matches":["äöü."],"cursor_start":3,"cursor_end":6,"metadata":{}}`},
-		{"complete_request", content{"code": "äö", "cursor_pos": 9}, `{"status":"ok","matches":["äö"],"cursor_start":2,"cursor_end":2,"metadata":{}}`},
-		{"inspect_request", content{"code": "äb", "cursor_pos": 1}, `{"status":"ok","found":true,"data":{"text/plain":"2 false"},"metadata":{}}`},
-		{"inspect_request", content{"code": "äb", "cursor_pos": 0, "detail_level": 1}, `{"status":"ok","found":true,"data":{"text/plain":"0 true"},"metadata":{}}`},
+		{"kernel_info_request", content{},
+			`{"status":"ok","protocol_version":"5.4","implementation":"impl","implementation_version":"3","banner":"welcome","language_info":{"name":"go"},"help_links":[{"text":"text","url":"address"}],"debugger":false}`},
+		{"complete_request", content{"code": "äöü.xy", "cursor_pos": 4},
+			`{"status":"ok","matches":["äöü."],"cursor_start":3,"cursor_end":6,"metadata":{}}`},
+		{"complete_request", content{"code": "äö", "cursor_pos": 9},
+			`{"status":"ok","matches":["äö"],"cursor_start":2,"cursor_end":2,"metadata":{}}`},
+		{"inspect_request", content{"code": "äb", "cursor_pos": 1},
+			`{"status":"ok","found":true,"data":{"text/plain":"2 false"},"metadata":{}}`},
+		{"inspect_request", content{"code": "äb", "cursor_pos": 0, "detail_level": 1},
+			`{"status":"ok","found":true,"data":{"text/plain":"0 true"},"metadata":{}}`},
 		{"inspect_request", content{"code": "unknown"}, `{"status":"ok","found":false,"data":{},"metadata":{}}`},
 		{"is_complete_request", content{"code": "incomplete"}, `{"status":"incomplete","indent":"  "}`},
 		{"is_complete_request", content{"code": "complete"}, `{"status":"complete"}`},
 		{"comm_info_request", content{}, `{"status":"ok","comms":{}}`},
-		{"odd_request", content{}, `{"status":"error","ename":"ProtocolError","evalue":"a message of type odd_request is not known","traceback":[]}`},
+		{"odd_request", content{},
+			`{"status":"error","ename":"ProtocolError","evalue":"a message of type odd_request is not known","traceback":[]}`},
 	} {
 		reply, words := f.ask(c.typ, c.content)
 		f.same(c.typ, reply, c.want)
@@ -42,7 +48,8 @@ func TestRequests(t *testing.T) {
 	if reply, _ := f.ask("execute_request", []int{1}); reply["status"] != "error" || reply["ename"] != "ProtocolError" {
 		t.Errorf("%v", reply)
 	}
-	if w := f.tell("comm_open", content{"comm_id": "7"}); len(w) != 3 || w[1] != `comm_close {"comm_id":"7","data":{}}` {
+	if w := f.tell("comm_open", content{"comm_id": "7"}); len(w) != 3 ||
+		w[1] != `comm_close {"comm_id":"7","data":{}}` {
 		t.Errorf("%q", w)
 	}
 	for _, typ := range []string{"comm_msg", "comm_close"} {
@@ -50,7 +57,8 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%s: %q", typ, w)
 		}
 	}
-	for typ, want := range map[string]string{"a_request": "a_reply", "_request": "_request_reply", "comm_open": "comm_open_reply", "request": "request_reply"} {
+	for typ, want := range map[string]string{"a_request": "a_reply", "_request": "_request_reply",
+		"comm_open": "comm_open_reply", "request": "request_reply"} {
 		if got := replyType(typ); got != want {
 			t.Errorf("%s is answered by %s", typ, got)
 		}
@@ -61,12 +69,15 @@ func TestRequests(t *testing.T) {
 func TestCells(t *testing.T) {
 	f := connect(t, "k")
 	reply, words := f.ask("execute_request", content{"code": "x", "user_expressions": map[string]string{"e": "y"}})
-	f.same("a value", reply, `{"status":"ok","execution_count":1,"payload":[],"user_expressions":{"e":{"status":"ok","data":{"text/plain":"value of y"},"metadata":{}}}}`)
-	f.same("a value", words, fmt.Sprintf(`[%q,%q,%q,%q]`, busy, `execute_input {"code":"x","execution_count":1}`, `execute_result {"data":{"text/plain":"value of x"},"execution_count":1,"metadata":{}}`, idle))
+	f.same("a value", reply,
+		`{"status":"ok","execution_count":1,"payload":[],"user_expressions":{"e":{"status":"ok","data":{"text/plain":"value of y"},"metadata":{}}}}`)
+	f.same("a value", words, fmt.Sprintf(`[%q,%q,%q,%q]`, busy, `execute_input {"code":"x","execution_count":1}`,
+		`execute_result {"data":{"text/plain":"value of x"},"execution_count":1,"metadata":{}}`, idle))
 	reply, words = f.ask("execute_request", content{"code": "x", "silent": true})
 	f.same("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
 	f.same("silence", reply["execution_count"], `1`)
-	if reply, words = f.ask("execute_request", content{"code": "fail", "silent": true}); len(words) != 2 || reply["status"] != "error" {
+	if reply, words = f.ask("execute_request", content{"code": "fail", "silent": true}); len(words) != 2 ||
+		reply["status"] != "error" {
 		t.Errorf("%v, %q", reply, words)
 	}
 	reply, _ = f.ask("execute_request", content{"code": "next", "store_history": false})
@@ -76,15 +87,21 @@ func TestCells(t *testing.T) {
 	reply, _ = f.ask("execute_request", content{"code": "y", "store_history": false})
 	f.same("not kept", reply["execution_count"], `1`)
 	_, words = f.ask("execute_request", content{"code": "show"})
-	f.same("shown", words, fmt.Sprintf(`[%q,%q,%q,%q,%q,%q,%q]`, busy, `execute_input {"code":"show","execution_count":2}`,
-		`stream {"name":"stdout","text":"printed"}`, `display_data {"data":{"a":1,"b":"NaN (json: unsupported value: NaN)"},"metadata":{},"transient":{"display_id":"7"}}`,
+	f.same("shown", words, fmt.Sprintf(`[%q,%q,%q,%q,%q,%q,%q]`, busy,
+		`execute_input {"code":"show","execution_count":2}`,
+		`stream {"name":"stdout","text":"printed"}`,
+		`display_data {"data":{"a":1,"b":"NaN (json: unsupported value: NaN)"},"metadata":{},"transient":{"display_id":"7"}}`,
 		`update_display_data {"data":{},"metadata":{"c":2},"transient":{}}`, `clear_output {"wait":true}`, idle))
 	reply, words = f.ask("execute_request", content{"code": "fail", "store_history": true})
-	f.same("a failure", reply, `{"status":"error","execution_count":3,"payload":[],"user_expressions":{},"ename":"Bad","evalue":"why","traceback":["where"]}`)
+	f.same("a failure", reply,
+		`{"status":"error","execution_count":3,"payload":[],"user_expressions":{},"ename":"Bad","evalue":"why","traceback":["where"]}`)
 	f.same("a failure", words[2], `"error {\"ename\":\"Bad\",\"evalue\":\"why\",\"traceback\":[\"where\"]}"`)
-	reply, words = f.ask("execute_request", content{"code": "name", "user_expressions": map[string]string{"n": "name", "f": "fail", "o": "next"}})
-	f.same("names", words[2], `"execute_result {\"data\":{\"text/plain\":\"Cell 4\"},\"execution_count\":4,\"metadata\":{}}"`)
-	f.same("names", reply["user_expressions"], `{"n":{"status":"ok","data":{"text/plain":"expression n"},"metadata":{}},"f":{"status":"error","ename":"Bad","evalue":"why","traceback":["where"]},"o":{"status":"ok","data":{},"metadata":{}}}`)
+	reply, words = f.ask("execute_request", content{"code": "name",
+		"user_expressions": map[string]string{"n": "name", "f": "fail", "o": "next"}})
+	f.same("names", words[2],
+		`"execute_result {\"data\":{\"text/plain\":\"Cell 4\"},\"execution_count\":4,\"metadata\":{}}"`)
+	f.same("names", reply["user_expressions"],
+		`{"n":{"status":"ok","data":{"text/plain":"expression n"},"metadata":{}},"f":{"status":"error","ename":"Bad","evalue":"why","traceback":["where"]},"o":{"status":"ok","data":{},"metadata":{}}}`)
 	f.ask("execute_request", content{"code": "x"})
 	for request, want := range map[string]string{
 		`{"hist_access_type":"tail","n":2}`:                               `[[1,4,"name"],[1,5,"x"]]`,
@@ -114,7 +131,8 @@ func TestAborted(t *testing.T) {
 		for _, c := range []struct {
 			typ  string
 			body content
-		}{{"execute_request", content{"code": "fail", "stop_on_error": stop}}, {"execute_request", content{"code": "x"}}, {"comm_info_request", content{}}, {"execute_request", content{"code": "y"}}} {
+		}{{"execute_request", content{"code": "fail", "stop_on_error": stop}}, {"execute_request",
+			content{"code": "x"}}, {"comm_info_request", content{}}, {"execute_request", content{"code": "y"}}} {
 			frames, _ := f.request(c.typ, c.body)
 			m := testkit.Must(Decode(frames, f.s.key))
 			f.s.queue = append(f.s.queue, m)
@@ -185,7 +203,8 @@ func TestQuestions(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, body := f.recv(f.stdin)
-		if m.Header.Type != "input_request" || body["prompt"] != "who? " || body["password"] != true || string(m.Parent) != header {
+		if m.Header.Type != "input_request" || body["prompt"] != "who? " || body["password"] != true ||
+			string(m.Parent) != header {
 			t.Errorf("%+v, %v", m, body)
 		}
 		want, c := "me<nil>", f.stdin
@@ -243,7 +262,8 @@ func TestTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, m := range []string{"\x01status", "\x01str", "\x00status", "\x01status", "\x01st", "\x00status", "\x00none", "\x02x", "\x00st", "\x01err"} {
+	for _, m := range []string{"\x01status", "\x01str", "\x00status", "\x01status", "\x01st", "\x00status", "\x00none",
+		"\x02x", "\x00st", "\x01err"} {
 		_ = c.Send([]byte(m))
 		if m[0] == 1 {
 			if m, body := f.recv(c); m.Header.Type != "iopub_welcome" || body["subscription"] == nil {
@@ -277,7 +297,8 @@ func TestNoReply(t *testing.T) {
 	l := f.s.lang.(scripted)
 	l.info.Language["x"] = math.Inf(1) // the map is the kernel's own
 	reply, _ := f.ask("kernel_info_request", content{})
-	if reply["status"] != "error" || reply["ename"] != "ReplyError" || !strings.Contains(fmt.Sprint(reply["evalue"]), "unsupported value") {
+	if reply["status"] != "error" || reply["ename"] != "ReplyError" ||
+		!strings.Contains(fmt.Sprint(reply["evalue"]), "unsupported value") {
 		t.Errorf("%v", reply)
 	}
 	var e *json.UnsupportedValueError
@@ -289,7 +310,8 @@ func TestNoReply(t *testing.T) {
 // TestOwner: the sockets are for the owner of the connection file.
 func TestOwner(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "c.json")
-	if err := os.WriteFile(name, []byte(`{"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":5}`), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte(`{"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":5}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	_ = os.Chown(name, 12345, -1) // where that may be done
@@ -338,7 +360,8 @@ func listenTwice(i, taken int) error {
 		return fmt.Errorf("%d sockets", len(ports))
 	}
 	ports[i] = taken
-	c := Connection{IP: "127.0.0.1", ShellPort: ports[0], ControlPort: ports[1], StdinPort: ports[2], HBPort: ports[3], IOPubPort: ports[4]}
+	c := Connection{IP: "127.0.0.1", ShellPort: ports[0], ControlPort: ports[1], StdinPort: ports[2], HBPort: ports[3],
+		IOPubPort: ports[4]}
 	if s, err := Listen(c, scripted{}); err == nil {
 		s.Close()
 		return fmt.Errorf("socket %d listens at port %d, which is taken", i, taken)

@@ -23,19 +23,29 @@ import (
 
 // published are the modules of the test's proxy: module@version, then files.
 var published = map[string]map[string]string{
-	"example.test/plain@v1.0.0": {"go.mod": "module example.test/plain\n\ngo 1.21\n", "plain.go": "package plain\n\nfunc One() int { return 1 }\n"},
+	"example.test/plain@v1.0.0": {"go.mod": "module example.test/plain\n\ngo 1.21\n",
+		"plain.go": "package plain\n\nfunc One() int { return 1 }\n"},
 	"example.test/plain@v1.1.0": {"go.mod": "module example.test/plain\n\ngo 1.21\n", "plain.go": plainSource,
-		"fast.go": "//go:build !purego\n\npackage plain\n\nfunc fast() int\n", "fast.s": "", "pure.go": "//go:build purego\n\npackage plain\n\nfunc fast() int { return 2 }\n",
-		"sub/sub.go": "package sub\n\ntype T struct{ N int }\n", "cmd/tool/main.go": "package main\n\nfunc main() {}\n"},
+		"fast.go": "//go:build !purego\n\npackage plain\n\nfunc fast() int\n", "fast.s": "",
+		"pure.go":          "//go:build purego\n\npackage plain\n\nfunc fast() int { return 2 }\n",
+		"sub/sub.go":       "package sub\n\ntype T struct{ N int }\n",
+		"cmd/tool/main.go": "package main\n\nfunc main() {}\n"},
 	"example.test/gen@v0.2.0": {"go.mod": "module example.test/gen\n\ngo 1.22\n\nrequire example.test/plain v1.1.0\n",
-		"gen.go": "package gen\n\nimport \"example.test/plain\"\n\nfunc Map[T, U any](x []T, f func(T) U) (out []U) { for _, v := range x { out = append(out, f(v)) }; return out }\n\nvar One = plain.One()\n"},
-	"example.test/floats@v1.0.0": {"go.mod": "module example.test/floats\n\ngo 1.21\n\nrequire golang.org/x/mod v0.99.0\n",
+		"gen.go": "package gen\n\nimport \"example.test/plain\"\n\nfunc Map[T, U any](x []T, f func(T) U) (out " +
+			"[]U) { for _, v := range x { out = append(out, f(v)) }; return out }\n\nvar One = plain.One()\n"},
+	"example.test/floats@v1.0.0": {"go.mod": "module example.test/floats\n\ngo 1.21\n\nrequire golang.org/x/mod " +
+		"v0.99.0\n",
 		"floats.go": "package floats\n\nimport \"golang.org/x/mod/semver\"\n\nvar Sum = semver.Compare\n"},
-	"example.test/base@v0.9.0":                 {"go.mod": "module example.test/base\n", "base.go": "package base\n"},
-	"example.test/base@v1.0.0":                 {"go.mod": "module example.test/base\n", "base.go": "package base\n"},
-	"example.test/base@v1.1.0":                 {"go.mod": "module example.test/base\n", "base.go": "package base\n", "more/more.go": "package more\n\nvar X = 1\n"},
-	"github.com/gopherdata/gophernotes@v0.9.9": {"go.mod": "module github.com/gopherdata/gophernotes\n", "imports/imports.go": "package imports\n\nimport \"reflect\"\n\ntype Package struct { Name string; Binds map[string]reflect.Value; Types, Proxies map[string]reflect.Type; Wrappers map[string][]string; Untypeds map[string]string }\n\nvar Packages = map[string]Package{}\n"},
-	"golang.org/x/mod@v0.99.0":                 {"go.mod": "module golang.org/x/mod\n", "semver/semver.go": "package semver\n\nfunc Compare(a, b string) int { return 0 }\n"},
+	"example.test/base@v0.9.0": {"go.mod": "module example.test/base\n", "base.go": "package base\n"},
+	"example.test/base@v1.0.0": {"go.mod": "module example.test/base\n", "base.go": "package base\n"},
+	"example.test/base@v1.1.0": {"go.mod": "module example.test/base\n", "base.go": "package base\n",
+		"more/more.go": "package more\n\nvar X = 1\n"},
+	"github.com/gopherdata/gophernotes@v0.9.9": {"go.mod": "module github.com/gopherdata/gophernotes\n",
+		"imports/imports.go": "package imports\n\nimport \"reflect\"\n\ntype Package struct { Name string; Binds " +
+			"map[string]reflect.Value; Types, Proxies map[string]reflect.Type; Wrappers map[string][]string; " +
+			"Untypeds map[string]string }\n\nvar Packages = map[string]Package{}\n"},
+	"golang.org/x/mod@v0.99.0": {"go.mod": "module golang.org/x/mod\n",
+		"semver/semver.go": "package semver\n\nfunc Compare(a, b string) int { return 0 }\n"},
 }
 
 const plainSource = `package plain
@@ -84,7 +94,9 @@ func proxied(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, _ := os.ReadFile(filepath.Join(at, "list"))
-		for file, text := range map[string][]byte{"list": append(list, version+"\n"...), version + ".info": []byte(`{"Version":"` + version + `"}`), version + ".mod": []byte(files["go.mod"]), version + ".zip": b.Bytes()} {
+		for file, text := range map[string][]byte{"list": append(list, version+"\n"...),
+			version + ".info": []byte(`{"Version":"` + version + `"}`), version +
+				".mod": []byte(files["go.mod"]), version + ".zip": b.Bytes()} {
 			if err := os.WriteFile(filepath.Join(at, file), text, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +143,8 @@ func TestFind(t *testing.T) {
 	if _, err := f.Find(t.Context(), "example.test/gen"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("before it was downloaded: %v", err)
 	}
-	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/gen v0.2.0\n", "x.go": "package x\n\nimport _ \"example.test/gen\"\n", "mine/m.go": "package mine\n"})
+	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/gen v0.2.0\n",
+		"x.go": "package x\n\nimport _ \"example.test/gen\"\n", "mine/m.go": "package mine\n"})
 	if _, err := run(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"); err != nil {
 		t.Fatal(err)
 	}
@@ -142,11 +155,13 @@ func TestFind(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	p, err := f.Find(t.Context(), "example.test/gen")
-	if err != nil || p.Module != "example.test/gen v0.2.0" || p.Go != "go1.22" || !slices.Equal(p.Files, []string{"gen.go"}) || !p.Asked {
+	if err != nil || p.Module != "example.test/gen v0.2.0" || p.Go != "go1.22" ||
+		!slices.Equal(p.Files, []string{"gen.go"}) || !p.Asked {
 		t.Errorf("%+v, %v", p, err)
 	}
 	p, err = f.Find(t.Context(), "example.test/plain")
-	if err != nil || p.Module != "example.test/plain v1.1.0" || !slices.Equal(p.Files, []string{"plain.go", "pure.go"}) || p.Asked {
+	if err != nil || p.Module != "example.test/plain v1.1.0" ||
+		!slices.Equal(p.Files, []string{"plain.go", "pure.go"}) || p.Asked {
 		t.Errorf("what it imports: %+v, %v", p, err)
 	}
 	if _, err := f.Find(t.Context(), "example.test/none"); !errors.Is(err, ErrNotFound) {
@@ -162,7 +177,8 @@ func TestFind(t *testing.T) {
 	}
 	t.Setenv("GOMODCACHE", t.TempDir())
 	g := &Finder{Compiled: none}
-	if p, err := g.Find(t.Context(), "example.test/gen"); err != nil || p.Dir != filepath.Join(dir, "vendor", "example.test", "gen") {
+	if p, err := g.Find(t.Context(), "example.test/gen"); err != nil ||
+		p.Dir != filepath.Join(dir, "vendor", "example.test", "gen") {
 		t.Errorf("from the vendor folder: %+v, %v", p, err)
 	}
 }
@@ -174,7 +190,8 @@ func TestProgram(t *testing.T) {
 	}
 	proxied(t)
 	at := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module example.test/here/v2\n", "sub.go": "package here\n\nimport \"example.test/gen\"\n\nvar Three = gen.One + 2\n",
+	for name, text := range map[string]string{"go.mod": "module example.test/here/v2\n",
+		"sub.go":         "package here\n\nimport \"example.test/gen\"\n\nvar Three = gen.One + 2\n",
 		"apart/apart.go": "package apart\n\nimport \"example.test/none\"\n\nvar Four = none.Four\n"} {
 		err := os.MkdirAll(filepath.Dir(filepath.Join(at, name)), 0o755)
 		if err == nil {
@@ -187,7 +204,8 @@ func TestProgram(t *testing.T) {
 	if _, err := run(t.Context(), at, nil, "get", "example.test/gen@v0.2.0"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t.Context(), at, nil, "mod", "download", "example.test/gen@v0.2.0", "example.test/plain@v1.1.0"); err != nil {
+	if _, err := run(t.Context(), at, nil, "mod", "download", "example.test/gen@v0.2.0",
+		"example.test/plain@v1.1.0"); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("GOPROXY", "off")
@@ -206,7 +224,8 @@ func TestProgram(t *testing.T) {
 		{"example.test/none", "", "example.test/none: not in the module cache"},
 		{"", "nosuch()", "undefined: nosuch"},
 	} {
-		files := map[string]string{"main.go": "package main\n\nimport \"fmt\"\nimport \"notebook/cell\"\n\nfunc main() { cell.F(); fmt.Print() }\n",
+		files := map[string]string{"main.go": "package main\n\nimport \"fmt\"\nimport \"notebook/cell\"\n\nfunc " +
+			"main() { cell.F(); fmt.Print() }\n",
 			"cell/c.go": "package cell\n\nimport \"fmt\"\n\nfunc F() {" + c.text + "; fmt.Print() }\n"}
 		var imports []string
 		if c.imports != "" {
@@ -238,17 +257,20 @@ func TestProgram(t *testing.T) {
 func TestNewer(t *testing.T) {
 	proxied(t)
 	t.Chdir(t.TempDir())
-	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/floats v1.0.0\n", "x.go": "package x\n\nimport _ \"example.test/floats\"\n"})
+	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/floats v1.0.0\n",
+		"x.go": "package x\n\nimport _ \"example.test/floats\"\n"})
 	if _, err := run(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"); err != nil {
 		t.Fatal(err)
 	}
 	was := linked
 	defer func() { linked = was }()
-	linked = func() map[string]string { return map[string]string{"golang.org/x/mod": "v0.32.0"} } // a test's program does not know
+	// a test's program does not know
+	linked = func() map[string]string { return map[string]string{"golang.org/x/mod": "v0.32.0"} }
 	f := &Finder{Compiled: func(path string) bool { return path == "golang.org/x/mod/semver" }}
 	defer f.Close()
 	p, err := f.Find(t.Context(), "example.test/floats")
-	if err != nil || len(p.Newer) != 1 || !strings.Contains(p.Newer[0], "golang.org/x/mod v0.") || !strings.HasSuffix(p.Newer[0], ", not v0.99.0") {
+	if err != nil || len(p.Newer) != 1 || !strings.Contains(p.Newer[0], "golang.org/x/mod v0.") ||
+		!strings.HasSuffix(p.Newer[0], ", not v0.99.0") {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
@@ -258,14 +280,18 @@ func kernel(t *testing.T) *Kernel {
 	t.Helper()
 	lab := t.TempDir()
 	write(t, lab, map[string]string{
-		"go.mod":                    "module github.com/krrlab/lab\n\ngo 1.26.0\n\nrequire example.test/base v1.0.0\n\nrequire github.com/gopherdata/gophernotes v0.9.9\n",
-		"bin/krrlab":                "",
-		"krrlab/cmd/krrlab/main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t_ \"example.test/base\"\n\t\"github.com/gopherdata/gophernotes/imports\"\n)\n\nvar tag string\n\nfunc main() { fmt.Println(tag, len(imports.Packages)) }\n",
+		"go.mod": "module github.com/krrlab/lab\n\ngo 1.26.0\n\nrequire example.test/base " +
+			"v1.0.0\n\nrequire github.com/gopherdata/gophernotes v0.9.9\n",
+		"bin/krrlab": "",
+		"krrlab/cmd/krrlab/main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t_ " +
+			"\"example.test/base\"\n\t\"github.com/gopherdata/gophernotes/imports\"\n)\n\nvar tag string\n\nfunc " +
+			"main() { fmt.Println(tag, len(imports.Packages)) }\n",
 	})
 	if _, err := run(t.Context(), lab, []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"); err != nil {
 		t.Fatal(err)
 	}
-	return &Kernel{Dir: filepath.Join(t.TempDir(), "notebook"), Program: filepath.Join(lab, "bin", "krrlab"), Version: "devel-1a2b3c", Bound: none}
+	return &Kernel{Dir: filepath.Join(t.TempDir(), "notebook"), Program: filepath.Join(lab, "bin", "krrlab"),
+		Version: "devel-1a2b3c", Bound: none}
 }
 
 // TestAdd builds kernels: versions, tables, what is generic, a local package; from the proxy, and without it.
@@ -273,13 +299,15 @@ func TestAdd(t *testing.T) {
 	proxied(t)
 	k := kernel(t)
 	local := t.TempDir()
-	write(t, local, map[string]string{"go.mod": "module mine/v2\n\ngo 1.21\n\nrequire example.test/plain v1.0.0\n", "sub/s.go": "package sub\n\nimport \"example.test/plain\"\n\nfunc Two() int { return 2 * plain.One() }\n"})
+	write(t, local, map[string]string{"go.mod": "module mine/v2\n\ngo 1.21\n\nrequire example.test/plain v1.0.0\n",
+		"sub/s.go": "package sub\n\nimport \"example.test/plain\"\n\nfunc Two() int { return 2 * plain.One() }\n"})
 	var log bytes.Buffer
 	a, err := k.Add(t.Context(), &log, "example.test/plain/sub", "example.test/gen@v0.2.0", "example.test/base")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := a.Packages; got[0].Version != "v1.1.0" || got[0].Interpreted || !got[1].Interpreted || got[2].Version != "v1.0.0" {
+	if got := a.Packages; got[0].Version != "v1.1.0" || got[0].Interpreted || !got[1].Interpreted ||
+		got[2].Version != "v1.0.0" {
 		t.Errorf("%v", got)
 	}
 	if !strings.Contains(log.String(), "adding example.test/gen v0.2.0 (interpreted: its API is generic)\n") {
@@ -290,7 +318,8 @@ func TestAdd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := a.Packages; len(got) != 5 || got[3].Path != "mine/v2/sub" || got[3].Dir != local || got[4].Version != "v1.1.0" {
+	if got := a.Packages; len(got) != 5 || got[3].Path != "mine/v2/sub" || got[3].Dir != local ||
+		got[4].Version != "v1.1.0" {
 		t.Errorf("%v", got)
 	}
 	out, err := exec.CommandContext(t.Context(), a.Path()).Output()
@@ -298,7 +327,8 @@ func TestAdd(t *testing.T) {
 		t.Errorf("%q, %v", out, err)
 	}
 	text, err := os.ReadFile(filepath.Join(a.Module(), "bind_example_test_plain_.go"))
-	for _, want := range []string{"package main", `"Square": r.TypeOf((*plain.Square)(nil)).Elem()`, `"Big": "int:1180591620717411303424"`} {
+	for _, want := range []string{"package main", `"Square": r.TypeOf((*plain.Square)(nil)).Elem()`,
+		`"Big": "int:1180591620717411303424"`} {
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%v, no %s in\n%s", err, want, text)
 		}
@@ -313,7 +343,9 @@ func TestAdd(t *testing.T) {
 	if p, err := f.Find(t.Context(), "example.test/gen"); err != nil || p.Module != "example.test/gen v0.2.0" {
 		t.Errorf("what is generic, from the module of the kernel: %+v, %v", p, err)
 	}
-	if a, err = k.Remove(t.Context(), &log, "mine/v2/sub", "example.test/plain", "example.test/base", "example.test/gen"); err != nil || len(a.Packages) != 1 || !slices.Equal(a.Tables, []string{"example.test/plain/sub"}) {
+	if a, err = k.Remove(t.Context(), &log, "mine/v2/sub", "example.test/plain", "example.test/base",
+		"example.test/gen"); err != nil || len(a.Packages) != 1 ||
+		!slices.Equal(a.Tables, []string{"example.test/plain/sub"}) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if a, err = k.Remove(t.Context(), &log, "example.test/plain/sub"); a != nil || err != nil {
@@ -340,8 +372,9 @@ func TestRefused(t *testing.T) {
 		"example.test/none":                             add("example.test/none"),
 		"go.mod file not found":                         add(t.TempDir()),
 		"is not a checkout of github.com/krrlab/lab":    (&builder{Kernel: &Kernel{Source: t.TempDir()}}).laboratory(),
-		"name a checkout of it by --source":             (&builder{Kernel: &Kernel{Program: "/bin/krrlab", Version: "devel-1a2b3c"}}).laboratory(),
-		"github.com/x/y was not added":                  func() error { _, err := k.Remove(t.Context(), nil, "github.com/x/y"); return err }(),
+		"name a checkout of it by --source": (&builder{Kernel: &Kernel{Program: "/bin/krrlab",
+			Version: "devel-1a2b3c"}}).laboratory(),
+		"github.com/x/y was not added": func() error { _, err := k.Remove(t.Context(), nil, "github.com/x/y"); return err }(),
 		"context canceled": func() error {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(30*time.Millisecond, cancel)
@@ -369,7 +402,8 @@ func TestRelease(t *testing.T) {
 	mod := "module github.com/krrlab/lab\n\ngo 1.26.0\n"
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	for name, text := range map[string]string{"go.mod": mod, "krrlab/cmd/krrlab/main.go": "package main\n\nfunc main() {}\n"} {
+	for name, text := range map[string]string{"go.mod": mod,
+		"krrlab/cmd/krrlab/main.go": "package main\n\nfunc main() {}\n"} {
 		w, err := z.Create("github.com/krrlab/lab@v0.9.1/" + name)
 		if err == nil {
 			_, err = w.Write([]byte(text))
@@ -381,9 +415,11 @@ func TestRelease(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	write(t, at, map[string]string{"list": "v0.9.1\n", "v0.9.1.info": `{"Version":"v0.9.1"}`, "v0.9.1.mod": mod, "v0.9.1.zip": b.String()})
+	write(t, at, map[string]string{"list": "v0.9.1\n", "v0.9.1.info": `{"Version":"v0.9.1"}`, "v0.9.1.mod": mod,
+		"v0.9.1.zip": b.String()})
 	for range 2 { // from the proxy, then from the module cache
-		d := &builder{Kernel: &Kernel{Program: "/bin/krrlab", Version: "v0.9.1", Bound: none}, ctx: t.Context(), dir: t.TempDir()}
+		d := &builder{Kernel: &Kernel{Program: "/bin/krrlab", Version: "v0.9.1", Bound: none}, ctx: t.Context(),
+			dir: t.TempDir()}
 		entries := []Entry{{Path: "example.test/plain", Version: "v1.1.0"}}
 		if err := d.module(entries); err != nil || d.version != "v0.9.1" || !checkout(d.lab) {
 			t.Errorf("%v, %s of %s", err, d.version, d.lab)
@@ -397,7 +433,9 @@ func TestRelease(t *testing.T) {
 // TestFresh: a kernel is that of one program, as it was when it was built.
 func TestFresh(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"krrlab": "", "kernel-1/krrlab": "", "current.json": `{"program": "` + filepath.ToSlash(filepath.Join(dir, "krrlab")) + `", "version": "v1", "folder": "kernel-1"}`})
+	write(t, dir, map[string]string{"krrlab": "", "kernel-1/krrlab": "",
+		"current.json": `{"program": "` + filepath.ToSlash(filepath.Join(dir,
+			"krrlab")) + `", "version": "v1", "folder": "kernel-1"}`})
 	before := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(dir, "krrlab"), before, before); err != nil {
 		t.Fatal(err)
@@ -410,7 +448,8 @@ func TestFresh(t *testing.T) {
 		t.Error("of another program")
 	}
 	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "krrlab"), later, later); err != nil || a.Fresh(filepath.Join(dir, "krrlab"), "v1") {
+	if err := os.Chtimes(filepath.Join(dir, "krrlab"), later, later); err != nil ||
+		a.Fresh(filepath.Join(dir, "krrlab"), "v1") {
 		t.Error("of an older build", err)
 	}
 	write(t, dir, map[string]string{"current.json": "{"})
@@ -421,7 +460,8 @@ func TestFresh(t *testing.T) {
 func TestKilled(t *testing.T) {
 	const child = "KRRLAB_TEST_BUILDS"
 	if os.Getenv(child) != "" {
-		signal.Notify(make(chan os.Signal, 1), os.Interrupt) // what is caught has its default in a build, even in the background
+		// what is caught has its default in a build, even in the background
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 		_, _ = (&Finder{}).Program(t.Context(), map[string]string{"main.go": "package main"}, nil)
 		return
 	}

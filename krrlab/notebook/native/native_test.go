@@ -101,13 +101,15 @@ func TestCall(t *testing.T) {
 		t.Fatal(e)
 	}
 	in.A++
-	if on || err.Error() != "ü" || !math.IsNaN(out.d[1]) || out.A != -127 || out.b != in.b || out.c != in.c || out.e != in.e {
+	if on || err.Error() != "ü" || !math.IsNaN(out.d[1]) || out.A != -127 || out.b != in.b || out.c != in.c ||
+		out.e != in.e {
 		t.Errorf("%+v, %v, %v", out, on, err)
 	}
 	for _, x := range [][]float64{nil, {}, {5}} {
 		var y []float64
 		var empty bool
-		if e := errors.Join(p.call(nil, 3, []any{x}, []any{&y}), p.call(nil, 4, []any{x}, []any{&empty})); e != nil || len(y) != len(x)+1 || empty != (x == nil) {
+		if e := errors.Join(p.call(nil, 3, []any{x}, []any{&y}), p.call(nil, 4, []any{x}, []any{&empty})); e != nil ||
+			len(y) != len(x)+1 || empty != (x == nil) {
 			t.Errorf("%v: %v, %v, %v", x, y, empty, e)
 		}
 	}
@@ -126,7 +128,8 @@ func TestOverlap(t *testing.T) {
 				}
 				m := 5000*n + 3
 				functions[0].(func(_, _ []float64))(here[at[0]:][:m], here[at[1]:][:m])
-				if err := p.call(nil, 0, []any{there[at[0]:][:m], there[at[1]:][:m]}, nil); err != nil || !reflect.DeepEqual(here, there) {
+				if err := p.call(nil, 0, []any{there[at[0]:][:m], there[at[1]:][:m]}, nil); err != nil ||
+					!reflect.DeepEqual(here, there) {
 					t.Errorf("%d at %v: %v", m, at, err)
 				}
 			}
@@ -138,7 +141,8 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestEnds: a program ends when its parent has gone, which closes the pipe, also while a call goes on; and a call ends with the program.
+// TestEnds: a program ends when its parent has gone, which closes the pipe, also while a call goes on; and a call
+// ends with the program.
 func TestEnds(t *testing.T) {
 	p := served(t)
 	ended := make(chan error)
@@ -147,7 +151,8 @@ func TestEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.requests.Close()
-	if err := <-ended; err == nil || err.Error() != "the compiled program has ended (exit status 0): run its cell again (Cell 1, line 1)" {
+	if err := <-ended; err == nil ||
+		err.Error() != "the compiled program has ended (exit status 0): run its cell again (Cell 1, line 1)" {
 		t.Error(err)
 	}
 	if err := p.call(nil, 4, []any{[]float64{}}, []any{new(bool)}); err == nil {
@@ -166,7 +171,8 @@ func TestEnds(t *testing.T) {
 func TestLeftBehind(t *testing.T) {
 	t.Setenv("KRRLAB_TEST_FOLDER", t.TempDir())
 	p := served(t)
-	if err := p.call(nil, 6, nil, nil); err == nil || !strings.HasPrefix(err.Error(), "the compiled program has ended (exit status 3): run its cell again") {
+	if err := p.call(nil, 6, nil, nil); err == nil || !strings.HasPrefix(err.Error(),
+		"the compiled program has ended (exit status 3): run its cell again") {
 		t.Error(err)
 	}
 }
@@ -179,7 +185,8 @@ func TestBeforeServing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("KRRLAB_TEST_SERVE", "exit")
-	if _, _, err := start(t.Context(), "Cell 1", path); err == nil || err.Error() != "the variables or init of the cell have ended its program (exit status 2) (Cell 1, line 1)" {
+	if _, _, err := start(t.Context(), "Cell 1", path); err == nil ||
+		err.Error() != "the variables or init of the cell have ended its program (exit status 2) (Cell 1, line 1)" {
 		t.Error(err)
 	}
 	t.Setenv("KRRLAB_TEST_SERVE", "spin")
@@ -192,7 +199,8 @@ func TestBeforeServing(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := start(t.Context(), "Cell 1", path); err == nil || !strings.HasSuffix(err.Error(), "; set TMPDIR to a folder that programs may be started from") {
+	if _, _, err := start(t.Context(), "Cell 1", path); err == nil ||
+		!strings.HasSuffix(err.Error(), "; set TMPDIR to a folder that programs may be started from") {
 		t.Error(err)
 	}
 }

@@ -44,7 +44,8 @@ func FuzzHandshake(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := newConn(&tape{Reader: bytes.NewReader(b)}, Limits{}.complete())
-		if err := c.open(ready{typ: "ROUTER"}); err == nil && (!slices.Contains(talksTo["ROUTER"], c.peer.typ) || len(c.peer.identity) > 255) {
+		if err := c.open(ready{typ: "ROUTER"}); err == nil &&
+			(!slices.Contains(talksTo["ROUTER"], c.peer.typ) || len(c.peer.identity) > 255) {
 			t.Errorf("%+v", c.peer)
 		}
 	})

@@ -76,23 +76,25 @@ func TestMalformed(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for what, b := range map[string]string{
-		"http":                 "GET / HTTP/1.1\r\n\r\n",
-		"version 2":            "\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x01\x00",
-		"curve":                curve,
-		"short property":       string(greeting[:]) + string(readyShort),
-		"long property":        string(greeting[:]) + "\x04\x0c\x05READY\x01A\xff\xff\xff\xff",
-		"no name":              string(greeting[:]) + "\x04\x0b\x05READY\x00\x00\x00\x00\x00",
-		"long identity":        string(greeting[:]) + "\x06\x00\x00\x00\x00\x00\x00\x01\x13\x05READY\x08Identity\x00\x00\x01\x00" + strings.Repeat("i", 256),
-		"short command":        string(greeting[:]) + "\x04\x01\x05",
-		"empty command":        string(greeting[:]) + "\x04\x00",
-		"message":              string(greeting[:]) + "\x00\x05READY",
-		"type":                 string(greeting[:]) + "\x04\x1b\x05READY\x0bSocket-Type\x00\x00\x00\x05XPUSH",
-		"no type":              string(greeting[:]) + "\x04\x06\x05READY",
-		"2^62 bytes":           hello + string(wire(0, 1<<62, "x")),
-		"2^63 bytes":           hello + string(wire(0, 1<<63, "x")),
-		"2^36 bytes":           hello + string(wire(0, 1<<36, "x")),
-		"2^36 bytes of READY":  string(greeting[:]) + string(wire(flagCommand, 1<<36, "x")),
-		"limit in two frames":  hello + string(wire(flagMore, 1<<19, strings.Repeat("x", 1<<19))) + string(wire(0, 1<<19, "")),
+		"http":           "GET / HTTP/1.1\r\n\r\n",
+		"version 2":      "\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x01\x00",
+		"curve":          curve,
+		"short property": string(greeting[:]) + string(readyShort),
+		"long property":  string(greeting[:]) + "\x04\x0c\x05READY\x01A\xff\xff\xff\xff",
+		"no name":        string(greeting[:]) + "\x04\x0b\x05READY\x00\x00\x00\x00\x00",
+		"long identity": string(greeting[:]) +
+			"\x06\x00\x00\x00\x00\x00\x00\x01\x13\x05READY\x08Identity\x00\x00\x01\x00" + strings.Repeat("i", 256),
+		"short command":       string(greeting[:]) + "\x04\x01\x05",
+		"empty command":       string(greeting[:]) + "\x04\x00",
+		"message":             string(greeting[:]) + "\x00\x05READY",
+		"type":                string(greeting[:]) + "\x04\x1b\x05READY\x0bSocket-Type\x00\x00\x00\x05XPUSH",
+		"no type":             string(greeting[:]) + "\x04\x06\x05READY",
+		"2^62 bytes":          hello + string(wire(0, 1<<62, "x")),
+		"2^63 bytes":          hello + string(wire(0, 1<<63, "x")),
+		"2^36 bytes":          hello + string(wire(0, 1<<36, "x")),
+		"2^36 bytes of READY": string(greeting[:]) + string(wire(flagCommand, 1<<36, "x")),
+		"limit in two frames": hello + string(wire(flagMore, 1<<19, strings.Repeat("x", 1<<19))) + string(wire(0,
+			1<<19, "")),
 		"unknown flag":         hello + "\x08\x01x",
 		"command with more":    hello + "\x05\x05\x04PING",
 		"257 frames":           hello + strings.Repeat("\x01\x00", 257),
@@ -145,8 +147,8 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestPeers opens more connections than there may be: those in handshake give way first, then those that have sent nothing, then, if
-// peers may be replaced, the one not trusted that has been silent for longest.
+// TestPeers opens more connections than there may be: those in handshake give way first, then those that have sent
+// nothing, then, if peers may be replaced, the one not trusted that has been silent for longest.
 func TestPeers(t *testing.T) {
 	trusting := func(p *Peer, m [][]byte) {
 		if string(m[0]) == "trust" {
