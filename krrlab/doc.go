@@ -26,7 +26,9 @@
 // Precond, the method is a Cholesky factorization up to DirectBelow points, and for more points the one that Plan
 // predicts to be fastest on this machine. Solve runs all that it needs:
 //
-//	lab, err := krrlab.New(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 8.5}, Lambda: 0.01, Precond: krrlab.Features{S: 6000}})
+//	lab, err := krrlab.New(train, krrlab.Config{
+//		Kernel: kernel.Gaussian{Sigma: 8.5}, Lambda: 0.01, Precond: krrlab.Features{S: 6000},
+//	})
 //	sol, err := lab.Solve(ctx)
 //	score, err := sol.Model.Evaluate(ctx, test, nil)
 //

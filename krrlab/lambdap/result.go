@@ -188,7 +188,7 @@ func (s *Result) plotMap() *plots.Figure {
 
 // series returns κ with its interval, its bound by η, and the iterations that were counted, or else those predicted.
 func series(r *Sweep) (kappa, bound, iterations plots.Series) {
-	kappa, bound, iterations = plots.Series{Name: "κ"}, plots.Series{Name: "bound of κ by η"}, plots.Series{Name: "predicted iterations"}
+	kappa.Name, bound.Name, iterations.Name = "κ", "bound of κ by η", "predicted iterations"
 	counted := slices.ContainsFunc(r.Points, func(p Point) bool { return p.Iterations != nil })
 	if counted {
 		iterations.Name = "PCG iterations"

@@ -112,7 +112,8 @@ func (o *Options) settle(p *stage.Problem) error {
 			"(Columns, --columns)", o.Columns, p.T)
 	}
 	if p.Z == nil {
-		return fmt.Errorf("the preconditioner %s has no λ_p: take features, nystrom or rpcholesky, with the solver pcg", p.Precond)
+		return fmt.Errorf("the preconditioner %s has no λ_p: take features, nystrom or rpcholesky, with the solver pcg",
+			p.Precond)
 	}
 	if s := p.Z.S; o.Map && len(o.Sizes) == 0 {
 		o.Sizes = []int{max(1, s/8), max(1, s/4), max(1, s/2), s}

@@ -1,14 +1,28 @@
 package race_test
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/race"
 )
 
-// The residual has fallen to a tenth in the last four of eight iterations: to 10⁻³ it is as far again, and twice that.
-func ExampleForecast() {
-	low, mid, high := race.Forecast([]float64{1, 1, 1, 1, 1, 0.6, 0.3, 0.2, 0.1}, 1e-3)
-	fmt.Printf("%.1f, between %.1f and %.1f iterations more\n", mid, low, high)
-	// Output: 8.0, between 4.0 and 16.0 iterations more
+// Landmarks race against no preconditioner.
+func Example() {
+	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG,
+		Precond: krrlab.Nystrom{S: 200}}
+	lab, err := krrlab.New(datasets.SyntheticRegression(1000, 4, 0.1, 1), cfg)
+	if err != nil {
+		panic(err)
+	}
+	r, err := lab.Race(context.Background(), race.Options{Runners: []string{"nystrom", "rpcholesky"}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(len(r.Racers), "racers; the winner is", r.Best().Phase)
+	// Output:
+	// 3 racers; the winner is done
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/krrlab/internal/plural"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -45,7 +46,7 @@ func (r *Result) take(res *outcome) {
 	for i, s := range res.field {
 		one := &r.Racers[i]
 		one.Standing, one.Predicted, one.Total = s, stage.Unknown, stage.Unknown
-		if _, left, _ := Forecast(s.Residuals, r.Tol); s.Phase != Out {
+		if _, left, _ := pcg.Forecast(s.Residuals, r.Tol); s.Phase != Out {
 			one.Predicted = stage.Number(float64(s.Iterations) + left)
 			one.Total = stage.Number(res.clock(&s, float64(one.Predicted)))
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
-	"github.com/krrlab/lab/krrlab/race"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -116,7 +115,7 @@ func (t *System) columns() int {
 
 func (t *System) tell(ctx context.Context, e stage.Event) { stage.Tell(ctx, t.Monitor, e) }
 
-// watch returns a monitor that reports the residual and the time left, as race.Forecast has it, with the bound of the
+// watch returns a monitor that reports the residual and the time left, as pcg.Forecast has it, with the bound of the
 // error that enough returns, nil for none; an error of it ends the solve, and so does a plan by which it is late after
 // those iterations and the ones done before. On ranks all return an error if one or the Monitor of one does.
 func (t *System) watch(ctx context.Context, before int,
@@ -125,7 +124,7 @@ func (t *System) watch(ctx context.Context, before int,
 	return func(it *pcg.Iteration) error {
 		e := stage.Event{Stage: stage.Solve, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
 		residuals = append(residuals, it.MaxRelRes)
-		low, left, _ := race.Forecast(residuals, t.Tol)
+		low, left, _ := pcg.Forecast(residuals, t.Tol)
 		if it.Index > 2 && !math.IsInf(left, 1) {
 			e.Remaining = time.Duration(min(left,
 				float64(t.MaxIter-it.Index)) * float64(time.Since(start)) / float64(it.Index))

@@ -1,4 +1,4 @@
-package race
+package pcg
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	fewest = 4 // iterations before which nothing is said of a runner
+	fewest = 4 // iterations before which nothing is said
 	spread = 8 // a forecast after k iterations may be off by the factor 1 + spread/k
 )
 
