@@ -23,6 +23,7 @@ func init() {
 			"Converged":                r.ValueOf(pcg.Converged),
 			"ErrStop":                  r.ValueOf(&pcg.ErrStop).Elem(),
 			"Failed":                   r.ValueOf(pcg.Failed),
+			"Forecast":                 r.ValueOf(pcg.Forecast),
 			"Inaccurate":               r.ValueOf(pcg.Inaccurate),
 			"Indefinite":               r.ValueOf(pcg.Indefinite),
 			"IndefinitePreconditioner": r.ValueOf(pcg.IndefinitePreconditioner),

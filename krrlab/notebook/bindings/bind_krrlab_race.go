@@ -14,11 +14,10 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/race"] = imports.Package{
 		Name: "race",
 		Binds: map[string]r.Value{
-			"Done":     r.ValueOf(race.Done),
-			"Forecast": r.ValueOf(race.Forecast),
-			"Out":      r.ValueOf(race.Out),
-			"Running":  r.ValueOf(race.Running),
-			"Stage":    r.ValueOf(&race.Stage).Elem(),
+			"Done":    r.ValueOf(race.Done),
+			"Out":     r.ValueOf(race.Out),
+			"Running": r.ValueOf(race.Running),
+			"Stage":   r.ValueOf(&race.Stage).Elem(),
 		},
 		Types: map[string]r.Type{
 			"Options":  r.TypeOf((*race.Options)(nil)).Elem(),
