@@ -112,13 +112,14 @@ func (r *Result) value(name string) plots.Cell {
 	return plots.Blank()
 }
 
-// residual returns the worst relative residual against K itself: recomputed, or estimated from
-// rows of K in float64 where that was done; nil if neither was.
+// residual returns the worst relative residual of the answer: recomputed, or estimated from rows of K in float64 where
+// that was done; nil if neither was. A solve has converged where either is within τ (solve.Run): the smaller is given.
 func (r *Result) residual() *float64 {
-	if r.SampledResidual != nil {
-		return r.SampledResidual
+	s, t := r.SampledResidual, r.TrueResidual
+	if s == nil || r.Converged && t != nil && *t < *s {
+		return t
 	}
-	return r.TrueResidual
+	return s
 }
 
 // Ran reports whether the case ran to an end, converged or not.

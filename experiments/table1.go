@@ -62,7 +62,8 @@ func table1Tables(r *Report) []*plots.Table {
 	t := &plots.Table{
 		Title: "Table 1: " + r.Title,
 		Caption: r.caption("Algorithm 1 with λ_p = λ, τ = 10⁻³ for classification and 10⁻⁵ for regression. The "+
-			"residual is the worst column's, recomputed from the answer; κ is of M⁻¹A, estimated from the iteration.") +
+			"residual is the worst column's, recomputed from the answer, with K as stored or by rows of it; κ is "+
+			"of M⁻¹A, estimated from the iteration.") +
 			r.autoText(),
 		Columns: slices.Concat([]plots.Column{dataColumn, {Name: "n"}, {Name: "s"}}, iterationColumns(""),
 			secondsColumns(""),

@@ -6,7 +6,7 @@
 //
 // Choose lists the candidates of a Task, predicts each one's seconds from the Rates of the machine and its
 // iterations on the spectrum of K, of which a Pilot, a subsample of the points, tells, and returns a Plan.
-// docs/stages/plan.md has the method and how often its predictions held.
+// docs/stages/plan.md has the method.
 //
 // # What a rank holds
 //
