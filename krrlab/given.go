@@ -28,7 +28,7 @@ func (l *Lab) pointBytes() int64 {
 	return points.Held(l.train.X) + kernel.Given(l.cfg.Kernel).Bytes()
 }
 
-// kError bounds what K as stored is off a positive semi-definite K, whose intervals stages give.
+// kError bounds the distance of K as stored from a positive semi-definite K, whose intervals stages give.
 func (l *Lab) kError(k *gram.Matrix) float64 { return k.Choice().Error + l.under }
 
 // semidefinite sees to it that K+under·I is positive semi-definite, under at most λ/100, where K is given: by a

@@ -85,7 +85,7 @@ func TestChosenLandmarks(t *testing.T) {
 	}
 	got.Mul(wide, wide.T())
 	if e := apart(&got, &want); e > 1e-5 {
-		t.Errorf("FFᵀ is off by %.3g", e)
+		t.Errorf("FFᵀ has an error of %.3g", e)
 	}
 	q, err := l.Quality(t.Context(), QualityOptions{})
 	if err != nil || !(q.Certain > 1) || q.Exact.Value > q.Certain ||

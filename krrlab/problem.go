@@ -218,7 +218,7 @@ func (l *Lab) vectors() int64 {
 	return held
 }
 
-// dense returns K in float64, and what it is off at most.
+// dense returns K in float64, and a bound of its error.
 func (l *Lab) dense(ctx context.Context) (k *mat.Dense, off float64, err error) {
 	a, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.system().Exactness(), l.comm)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestStagesAgainstDense(t *testing.T) {
 							var e mat.VecDense
 							e.SubVec(res.X.ColView(j), ref.c.ColView(j))
 							if bound := 1.01 * tol * mat.Norm(y.ColView(j), 2) / lambda; mat.Norm(&e, 2) > bound {
-								t.Errorf("%s: c_%d is off by %.3g, want at most %.3g", name, j, mat.Norm(&e, 2), bound)
+								t.Errorf("%s: c_%d: error %.3g, want at most %.3g", name, j, mat.Norm(&e, 2), bound)
 							}
 						}
 					}

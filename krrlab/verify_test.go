@@ -70,7 +70,7 @@ func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Mode
 		bound := math.Sqrt(k.Eval(p, p)) * float64(v.Norm) / (2 * math.Sqrt(0.1))
 		for j := range v.T {
 			if e := math.Abs(exact.At(a, j) - f.At(a, j)); e > bound+1e-9 {
-				t.Errorf("%v: f̃ is off by %.3g, bound %.3g", k, e, bound)
+				t.Errorf("%v: f̃ has an error of %.3g, bound %.3g", k, e, bound)
 			}
 		}
 	}

@@ -55,7 +55,7 @@ func TestWeights(t *testing.T) {
 			bounds := testkit.Must(sol.Model.Bounds(test))
 			for i, v := range got.RawMatrix().Data {
 				if b := bounds.RawMatrix().Data[i]; math.Abs(v-want.RawMatrix().Data[i]) > b+1e-9 {
-					t.Errorf("%v: value %d is off by %g, bound %g", cfg.Solver, i, v-want.RawMatrix().Data[i], b)
+					t.Errorf("%v: value %d has an error of %g, bound %g", cfg.Solver, i, v-want.RawMatrix().Data[i], b)
 				}
 			}
 			if n, d, _ := sol.Model.Dims(); n != 120 || d != 3 || sol.D != 3 || !sol.Weighted ||

@@ -99,10 +99,10 @@ func TestErratum3(t *testing.T) {
 	z := someFeatures(6, 4)
 	want := exactInverse(t, z, 0.5)
 	if d := apart(applied(t, builtinParts().Precond, z, 0.5, 0.5), want); d > 1e-12 {
-		t.Errorf("U = L⁻¹Zᵀ is off by %g", d)
+		t.Errorf("U = L⁻¹Zᵀ has an error of %g", d)
 	}
 	if d := apart(applied(t, printedU, z, 0.5, 0.5), want); d < 0.1 {
-		t.Errorf("U = L⁻ᵀZᵀ is off by %g only", d)
+		t.Errorf("U = L⁻ᵀZᵀ has an error of only %g", d)
 	}
 }
 
@@ -114,12 +114,12 @@ func TestErratum4(t *testing.T) {
 	own := builtinParts().Precond
 	want := exactInverse(t, z, lambdaP)
 	if d := apart(applied(t, own, z, lambda, lambdaP), want); d > 1e-12 {
-		t.Errorf("λ_p in both places is off by %g", d)
+		t.Errorf("λ_p in both places has an error of %g", d)
 	}
 	inC := applied(t, own, z, lambda, lambda) // λ in C and in front
 	inC.Scale(lambda/lambdaP, inC)            // λ_p in front
 	if d := apart(inC, want); d < 0.1 {
-		t.Errorf("λ in C is off by %g only", d)
+		t.Errorf("λ in C has an error of only %g", d)
 	}
 	inFront := mat.DenseCopyOf(want)
 	inFront.Scale(lambdaP/lambda, inFront)
@@ -214,14 +214,14 @@ func TestErratum7(t *testing.T) {
 			t.Errorf("λ = %g: n − λ·tr((K+λI)⁻¹) = %g, want %g", lambda, right, want)
 		}
 		if off := math.Abs(printed - want); (off < 0.1) != (lambda == 1) {
-			t.Errorf("λ = %g: the printed form is off by %g", lambda, off)
+			t.Errorf("λ = %g: the printed form has an error of %g", lambda, off)
 		}
 	}
 	// A wide A of deficient rank has its λ-LQ factorization, for all that Definition 1 asks.
 	a := mat.NewDense(3, 2, []float64{1, 2, 2, 4, 3, 6})
 	q := solved(factor(shifted(outer(a), 0.5)), a)
 	if d := frobenius(q) - 70/70.5; math.Abs(d) > 1e-12 { // one singular value, √70
-		t.Errorf("‖Q‖_F² is off by %g for m > n and rank 1", d)
+		t.Errorf("‖Q‖_F² has an error of %g for m > n and rank 1", d)
 	}
 }
 

@@ -73,7 +73,7 @@ func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, ld
 			for i := range n {
 				for j := range i + 1 {
 					if d := math.Abs(p.At(i, j) - want.At(i, j)); !(d <= tol) {
-						t.Fatalf("n = %d: (LLᵀ)(%d, %d) is off by %.3g", n, i, j, d)
+						t.Fatalf("n = %d: (LLᵀ)(%d, %d) has an error of %.3g", n, i, j, d)
 					}
 				}
 			}
@@ -175,7 +175,7 @@ func TestTiledDtrtri(t *testing.T) {
 						want = 1
 					}
 					if d := math.Abs(p.At(i, j) - want); !(d <= float64(n)*0x1p-52*(1+size.At(i, j))) {
-						t.Fatalf("n = %d: (L⁻¹L)(%d, %d) is off by %.3g", n, i, j, d)
+						t.Fatalf("n = %d: (L⁻¹L)(%d, %d) has an error of %.3g", n, i, j, d)
 					}
 				}
 			}

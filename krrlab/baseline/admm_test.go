@@ -250,7 +250,7 @@ func TestADMMIsRandomFeatures(t *testing.T) {
 	var d mat.Dense
 	d.Sub(r.W, rf.W)
 	if e := mat.Norm(&d, 2) / mat.Norm(rf.W, 2); !(e < 1e-8) {
-		t.Errorf("W is off by %.3g: %v", e, r)
+		t.Errorf("W has an error of %.3g: %v", e, r)
 	}
 	z := draw(23, 40, 3)
 	f := testkit.Must(r.Predict(context.Background(), z))

@@ -119,7 +119,7 @@ func (ref *reference) check(t *testing.T, label string, r *baseline.FeatureResul
 	var d mat.Dense
 	d.Sub(r.W, ref.w)
 	if e := mat.Norm(&d, 2) / mat.Norm(ref.w, 2); !(e < 1e-6) {
-		t.Errorf("%s: W is off by %.3g", label, e)
+		t.Errorf("%s: W has an error of %.3g", label, e)
 	}
 	if r.Status != pcg.Converged || !(r.MaxRelRes() <= 1e-10) || len(r.History) != r.Rounds+1 {
 		t.Errorf("%s: %v", label, r)

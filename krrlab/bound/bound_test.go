@@ -147,7 +147,7 @@ func TestLambdaMin(t *testing.T) {
 	}
 }
 
-// wrong is M with an inverse that is off by far.
+// wrong is M with an inverse that is far from right.
 type wrong struct {
 	*precond.Woodbury
 	off float64

@@ -17,7 +17,7 @@ import (
 type Basis struct {
 	// a bound of the eigenvalues of K+λI from below: λ if K is positive semi-definite; 0: none, and no error is bounded
 	Lambda float64
-	// Off bounds ‖E‖₂, E what K as it is multiplied by is off K; it is predicted where K is stored.
+	// Off bounds ‖E‖₂, where products are with K+E; it is predicted where K is stored.
 	Off   float64
 	Mu    float64   // 0 < μ ≤ λ_min(M⁻¹(K+E+λI)) for every such E; 0: none is known
 	Norms []float64 // ‖y_j‖₂
@@ -45,7 +45,7 @@ func LambdaMin(f *lowrank.Factor, lambda, lambdaP, off float64) float64 {
 
 // Errors sets dst_j to a bound of ‖e_j‖_A, given ‖r_j‖₂/‖y_j‖₂ by recurrence and the upper bound of
 // pcg.Iteration.Error, nil for none: the lesser of √(1+Off/λ) times this and ‖r_j‖₂/√λ. It is for the residual by
-// recurrence: what that is off, by rounding and by K as stored, is in Final.
+// recurrence: the error of that, by rounding and by K as stored, is in Final.
 func (b *Basis) Errors(dst, relres, upper []float64) {
 	for j, y := range b.Norms {
 		dst[j] = relres[j] * y / math.Sqrt(b.Lambda)
@@ -110,14 +110,14 @@ type Answer struct {
 // Errors are bounds of an answer, for every column: of ‖e_j‖_A, e_j = c_j*−c_j, and of ‖c_j*‖_A.
 type Errors struct {
 	// Bounds are of ‖e_j‖_A: the least that is known, by the Gauss–Radau rule where Mu is known, with
-	// ‖f_j‖₂/√λ added, f_j what the residual by recurrence is off the one recomputed and Rounding. That the
+	// ‖f_j‖₂/√λ added; f_j is the residual by recurrence less the one recomputed, with Rounding. That the
 	// rule holds for the numbers the iteration came to, in floating point, is not proved.
 	Bounds []float64 `json:"bounds"`
 	// Certain are proved from the data on, whatever the iteration did: by the residual recomputed with its certain
 	// rounding, ‖e_j‖_A ≤ ‖r_j‖₂/√λ, or by M where FFᵀ ≼ K is certain. Nil where the residual is not, or K is not
 	// known to be positive semi-definite.
 	Certain []float64 `json:"certain,omitempty"`
-	// Residual are ‖r_j‖₂/√λ, with what r may be off: at least Bounds, and twice what decision values are off for
+	// Residual are ‖r_j‖₂/√λ, with what errors r may have: at least Bounds, and twice the error of decision values at
 	// points of k(x, x) = 1 (Decisions).
 	Residual []float64 `json:"residual"`
 	// Sizes are lower bounds of ‖c_j*‖_A, by |y_jᵀc_j| ≤ ‖c_j*‖_A·‖c_j‖_A.
@@ -249,7 +249,7 @@ type metric interface {
 //
 //	‖e‖_A ≤ √(zᵀMz/θ) + ‖δ‖₂/√λ,
 //
-// so that what M⁻¹ is off costs no certainty. The product Mz is wrong by at most 8(n+s)u·(‖F‖_F²+λ_p)·‖z‖₂.
+// so that the error of M⁻¹ costs no certainty. The product Mz is wrong by at most 8(n+s)u·(‖F‖_F²+λ_p)·‖z‖₂.
 func (e *Errors) Sharpen(ctx context.Context, b *Basis, m pcg.Preconditioner, f *lowrank.Factor, lambdaP float64,
 	r *mat.Dense, rounding []float64) error {
 	w, ok := m.(metric)

@@ -101,7 +101,7 @@ func (r *Rows) doubtful(norms []float64, kept gram.Choice) int {
 // Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.at) }
 
-// Estimate returns for every column of C, n×t, ‖r_j‖₂/‖y_j‖₂ and the same of what the residual by K as stored is off,
+// Estimate returns for every column of C, n×t, ‖r_j‖₂/‖y_j‖₂ and the same of the error of the residual by K as stored,
 // which is mostly a small part of it, so that the sampling error matters little; of a nil residual all of it is. Both
 // have what rounding may make of the rows added (rounding). Ranks that share the work all call it.
 func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.Dense) (residual, off []float64,

@@ -38,8 +38,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestEstimate: of all rows the residual is that of K, computed here entry by entry, and what it is off another one as
-// far as they are apart; of a sample both are to the slack. Targets of zeros have none, and those whose squares are 0
+// TestEstimate: of all rows the residual is that of K, computed here entry by entry, and its difference from
+// another one is exact; of a sample both are to the slack. Targets of zeros have none, and those whose squares are 0
 // the same.
 func TestEstimate(t *testing.T) {
 	k, lambda := kernel.Gaussian{Sigma: 1.5}, 0.1

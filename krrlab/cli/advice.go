@@ -59,7 +59,7 @@ func advice(r *krrlab.Solution) string {
 	rounding := r.Status == pcg.Inaccurate || r.Status == pcg.Stagnated
 	switch {
 	case r.Status == pcg.Indefinite && r.Storage != gram.Float64.String() && r.Kernel.Name != "precomputed":
-		return fmt.Sprintf("K+λI as stored in %s is not positive definite, so K is off by more than λ: try --storage "+
+		return fmt.Sprintf("K+λI as stored in %s is not positive definite, so K has an error above λ: try --storage "+
 			"float64, or a larger --lambda", r.Storage)
 	case r.Status == pcg.Indefinite:
 		return "K+λI is not positive definite: rounding exceeds λ, or the kernel is not positive semi-definite; try " +

@@ -166,7 +166,7 @@ func TestReportFields(t *testing.T) {
 	fields(t, r["seconds"], "load kernel features factor solve predict total")
 	if r["n"] != 150.0 || r["d"] != 3.0 || r["t"] != 1.0 || r["s"] != 100.0 || r["task"] != "regression" ||
 		r["status"] != "converged" {
-		t.Errorf("report is off: %v", r)
+		t.Errorf("wrong report: %v", r)
 	}
 	if v := r["true_residual"].(float64); !(v > 0 && v <= 1e-5) {
 		t.Errorf("true residual %g, asked 1e-5", v)

@@ -204,7 +204,7 @@ $ predict --model m.krr --in %[1]s`, train, args))
 	all, _ := fitted("a.csv", "--sigma 1.5 --scale standard")
 	each, _ := fitted("a.csv", "--sigma 1.5,1.5 --scale standard")
 	if far := farthest(t, each, all, 40); !(far <= 1e-4) {
-		t.Errorf("a length for each is off by %g of one for all", far)
+		t.Errorf("a length for each differs by %g from one for all", far)
 	}
 	script(t, `
 1$ fit --train a.csv --sigma 1,2,3

@@ -130,7 +130,7 @@ func TestPredictBound(t *testing.T) {
 			}
 		}
 		if moved < 1e-4 {
-			t.Errorf("%s: the loose fit is off by %g only", name, moved)
+			t.Errorf("%s: the loose fit differs by only %g", name, moved)
 		}
 		m, err := model.Load("loose")
 		if err != nil || m.Error == nil || !m.Error.Certain {

@@ -58,7 +58,7 @@ func TestFixedRange(t *testing.T) {
 	}
 }
 
-// TestFine: with its rest a sum is off by 2⁻⁴⁰ units a term, and its value by one rounding.
+// TestFine: with its rest a sum has an error of 2⁻⁴⁰ units per term, and its value one rounding more.
 func TestFine(t *testing.T) {
 	f := FixedFor(1000)
 	sum, rest, scale := []int64{0}, []int64{0}, []float64{0.5}
@@ -77,7 +77,7 @@ func TestFine(t *testing.T) {
 	got.Add(got, new(big.Float).SetInt64(sum[0])).Mul(got, unit)
 	off, _ := new(big.Float).Sub(got, want).Float64()
 	if math.Abs(off) > terms*f.down*0x1p-40 {
-		t.Errorf("the sum is off by %g units", off/f.down)
+		t.Errorf("the sum has an error of %g units", off/f.down)
 	}
 	exact, _ := want.Float64()
 	if v := f.Fine(sum[0], rest[0]); math.Abs(v-exact) > 0x1p-51*math.Abs(exact) {

@@ -12,7 +12,7 @@ import (
 // off towards zero. Sums of such integers are exact, so they are the same in any order
 // and for any distribution over workers and ranks, as long as the terms are.
 //
-// With |Σ v| ≤ B, also for partial sums, and m terms the sum is off by at most m·q with
+// With |Σ v| ≤ B, also for partial sums, and m terms the sum has an error of at most m·q with
 //
 //	q = 2^-e,  B·2^e ∈ [2⁶¹, 2⁶²),  q ≤ B·2⁻⁶¹.
 type Fixed struct {
@@ -83,7 +83,7 @@ func addScaled[T float32 | float64](f Fixed, dst []int64, src []T, scale []float
 }
 
 // AddFine is AddScaled with what is cut off, which is exact in float64, added to rest in units of
-// q·2⁻⁴⁰: together the sum of m ≤ 2²² terms is off by at most m·q·2⁻⁴⁰, less than m·B·2⁻¹⁰¹.
+// q·2⁻⁴⁰: together the sum of m ≤ 2²² terms has an error of at most m·q·2⁻⁴⁰, less than m·B·2⁻¹⁰¹.
 func (f Fixed) AddFine(dst, rest []int64, src, scale []float64) bool {
 	if !f.valid {
 		return true

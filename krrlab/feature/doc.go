@@ -47,7 +47,7 @@
 // W is kept once, in float32: its numbers are rounded when they are drawn, so that
 // all paths see the same W. MapTo computes in float64. Matrix, and MapTo32
 // below it, form the phases Wx+b by float32 products where
-// ‖w_j‖·‖x_i‖ ≤ 1024, and in float64 where not: a float32 product is off by about
+// ‖w_j‖·‖x_i‖ ≤ 1024, and in float64 where not: a float32 product has an error of about
 // 2⁻²⁴·‖w_j‖·‖x_i‖, so that the rule bounds the error of a phase by some 1e-4 (1e-6 for
 // MNIST at σ = 8.5) and that of a feature by √(2/s) times as much. It matters for
 // the heavy tails of Cauchy and Student t frequencies. TensorSketch is computed in

@@ -70,7 +70,7 @@ func TestBytesMatrix(t *testing.T) {
 		bound := certain.Rounding(ones)[0]
 		if off := mat.Norm(want, 2); off > bound || bound > 1e-9 || !certain.Choice().Whole ||
 			certain.Choice().Arithmetic != kernel.Float64 {
-			t.Errorf("%v: a product is off by %g, %g is certain; %v", s, off, bound, certain.Choice())
+			t.Errorf("%v: a product has an error of %g, %g is certain; %v", s, off, bound, certain.Choice())
 		}
 		if v := m.Exact(0).EntryError(); !(v < 1e-14) || math.IsInf(v, 0) {
 			t.Errorf("%v: entries are right to %g", s, v)
@@ -112,7 +112,7 @@ func TestShift(t *testing.T) {
 		for i := range n {
 			for j := range n {
 				if off := math.Abs(all.At(i, j) - truth.At(i, j)); off > entry {
-					t.Fatalf("%v: entry (%d, %d) is off by %g, want %g at most", s, i, j, off, entry)
+					t.Fatalf("%v: entry (%d, %d) has an error of %g, want %g at most", s, i, j, off, entry)
 				}
 			}
 			for q, j := range idx {

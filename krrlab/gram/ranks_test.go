@@ -158,7 +158,7 @@ func TestExactSums(t *testing.T) {
 			diff, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
 			bound := (width+4)*u*size + (n/width+2)*0x1p-99*math.Sqrt(k.At(i, i))*norm*1.002
 			if math.Abs(diff) > bound {
-				t.Fatalf("%v: row %d is off by %.3g, more than %.3g", p.k, i, diff, bound)
+				t.Fatalf("%v: row %d has an error of %.3g, more than %.3g", p.k, i, diff, bound)
 			}
 		}
 	}

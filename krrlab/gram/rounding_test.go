@@ -67,7 +67,7 @@ func TestRounding(t *testing.T) {
 			t.Errorf("%v: of 2⁻⁴⁰c %g, of c %g", p.k, small, bound[0])
 		}
 		if bound[1] != 0 {
-			t.Errorf("%v: K·0 is off by %g", p.k, bound[1])
+			t.Errorf("%v: K·0 has an error of %g", p.k, bound[1])
 		}
 	}
 }

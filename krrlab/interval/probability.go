@@ -45,8 +45,8 @@ const least = 1e-15
 func logistic(q float64) float64 { return 1 / (1 + math.Exp(-q)) }
 
 // Reliability judges probabilities of labels by the answers of d: by the mean of −log p of the right labels, and by how
-// far the probability of the likeliest label is off the share of rows where it is right, the mean over ten bins of that
-// probability, each counted by its rows (the expected calibration error).
+// far the probability of the likeliest label is from the share of rows where it is right: the mean over ten bins of
+// that probability, weighted by their rows (the expected calibration error).
 func Reliability(prob *mat.Dense, labels []string, d *datasets.Dataset) (logLoss, off float64) {
 	rows, _ := prob.Dims()
 	at := d.ClassIn(labels)

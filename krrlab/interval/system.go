@@ -60,7 +60,7 @@ func newSystem(m *model.Model) *System {
 
 // Cholesky forms A again from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory: 8n²
 // bytes. It returns an error if that is more than memory allows, A is not positive definite in float64, or ctx ends,
-// and one that is ErrUnsolved where C may be off the solution C* by more than is said there: ‖c_j−c_j*‖_A, by the
+// and one that is ErrUnsolved where C may differ from the solution C* by more than the limits there: ‖c_j−c_j*‖_A, by the
 // model's Error or else its residual, by a tenth of ‖c_j‖_A, or the residual by a tenth of ‖r_j‖₂ of LeaveOneOut. AC,
 // which stands for Y, would then be fitted without error, and its intervals would hold few answers. A residual that was
 // not measured is not known, and of a given K λ bounds no eigenvalue.
@@ -186,7 +186,7 @@ func (s *System) deviation(j int) float64 {
 	return size * math.Sqrt(max(0, 1-cosine*cosine)/s.freedom())
 }
 
-// LeaveOneOut returns what y_i is off the prediction of a fit without the rows G that equal it, and itself, n×t, as
+// LeaveOneOut returns y_i less the prediction of a fit without the rows G, i and those that equal it, n×t, as
 // exactly as C solves AC = Y, with the mean of the targets that are left:
 //
 //	r_G = ((A⁻¹)_GG)⁻¹(C+δA⁻¹1)_G,  δ = Σ_G(y_i−ȳ)/(n−|G|), 0 where no mean was taken off.
@@ -224,7 +224,7 @@ func (s *System) leave() {
 }
 
 // Variance returns v(z) = k(z,z) − k_zᵀA⁻¹k_z ≥ 0 of each point of d, raw or scaled as the model's were; where the mean
-// ȳ of the targets was taken off, and is added to f(z), (1−1ᵀA⁻¹k_z)²·1ᵀA1/n² more, by which ȳ is off the constant.
+// ȳ of the targets was taken off, and is added to f(z), (1−1ᵀA⁻¹k_z)²·1ᵀA1/n² more, the error of ȳ as the constant.
 func (s *System) Variance(ctx context.Context, d *datasets.Dataset) ([]float64, error) {
 	z, err := s.points(d)
 	if err != nil {

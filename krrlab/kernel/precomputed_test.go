@@ -81,7 +81,7 @@ func largest(k *points.Dense, i int) (most float64) {
 	return most
 }
 
-// TestPrecomputedRefused: what is no kernel matrix is refused with the place and how far it is off.
+// TestPrecomputedRefused: what is no kernel matrix is refused with the place and the size of the error.
 func TestPrecomputedRefused(t *testing.T) {
 	change := func(i, j int, v float64) points.Points {
 		k := points.NewDense(4, 4, nil)
@@ -115,7 +115,7 @@ func TestPrecomputedRefused(t *testing.T) {
 	}
 }
 
-// TestSymmetryBySize: what entries may be off depends on their own rows, not on the largest entry of K; and rows of K
+// TestSymmetryBySize: the error that entries may have depends on their own rows, not on the largest entry of K; and rows of K
 // that are equal are the same point.
 func TestSymmetryBySize(t *testing.T) {
 	for _, c := range []struct {

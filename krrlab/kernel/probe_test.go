@@ -145,7 +145,7 @@ func TestMovedDistances(t *testing.T) {
 		for i := range n {
 			for j := range n {
 				if e := math.Abs(tile[i*n+j] - k.Eval(x.Row(i), x.Row(j))); e > bound+20*0x1p-53 { // and Eval's
-					t.Fatalf("%v: entry (%d, %d) is off by %g, at most %g", k, i, j, e, bound)
+					t.Fatalf("%v: entry (%d, %d) has an error of %g, at most %g", k, i, j, e, bound)
 				}
 			}
 		}

@@ -45,8 +45,8 @@ func ExtentOf(p points.Panel) Extent {
 //	             at most √(k(x,x)·k(z,z))
 //
 // u = 2⁻⁵³. Kernels in [0, 1] are never wrong by more than 1. A user-defined kernel is what its Eval
-// returns, or its Profile of r² as Differences has it: 0. By inner products a Radial is off by no more
-// than (s/k(x,x) in place of s) as long as its Slope is right, and never by more than 2.
+// returns, or its Profile of r² as Differences has it: 0. By inner products a Radial has an error of no
+// more than (s/k(x,x) for s) as long as its Slope is right, and never of more than 2.
 // Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
 func EntryError(k Kernel, arith Arithmetic, e Extent) float64 {
 	n := float64(e.Dim)

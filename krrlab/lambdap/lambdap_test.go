@@ -204,7 +204,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepStored: the intervals allow for what K as stored is off by, here all of the diagonal.
+// TestSweepStored: the intervals allow for the error of K as stored, here all of the diagonal.
 func TestSweepStored(t *testing.T) {
 	const n, lambda, e = 200, 0.01, 0.4 * 0.01
 	a, z := problem(n, 50, lambda, 3)

@@ -29,7 +29,7 @@ func TestKnownInside(t *testing.T) {
 	}
 }
 
-// TestKnownEnds: of both ends known to a rounding κ is, and what K as stored is off is allowed for.
+// TestKnownEnds: κ is known to a rounding if both ends are, and the error of K as stored is allowed for.
 func TestKnownEnds(t *testing.T) {
 	ends := lanczos.Known(estimate.Exact(2, 0.5, "m"), estimate.Exact(10, 0.5, "m"))
 	kappa, _, _ := ends.Allowing(0)

@@ -135,8 +135,8 @@ func Known(least, most estimate.Interval) *Result {
 
 // Indefinite reports whether a Ritz value is below −Slack, which proves that the matrix, as it
 // multiplies, has a negative eigenvalue. The interval of λ_min is then not cut off at 0, whatever
-// Options.Definite says, so that Lo ≤ Hi < 0. For A = K+λI it means that K as stored is off by more
-// than λ.
+// Options.Definite says, so that Lo ≤ Hi < 0. For A = K+λI it means that K as stored has an error
+// above λ.
 func (r *Result) Indefinite() bool { return r.Min.Hi < 0 }
 
 // Cond returns the interval of κ = λ_max/λ_min. Its upper end is +Inf where λ_min may be 0

@@ -21,8 +21,8 @@ import (
 //	A = LLᵀ,  (A⁻¹)_ii = Σ_k (L⁻¹)²_ki,  C = L⁻ᵀL⁻¹Y,  y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii,
 //
 // Y n×t; equal rows are left out together, and the mean is that of the others, as Problem says. Scores are in the
-// order of lambdas. Intervals have confidence 1. They hold for rounding and for Problem.KError: with ε ≥ ‖E‖₂, E what
-// A is off by, 2(n+1)·2⁻⁵³·tr A for the factorization (Higham, Accuracy and Stability, theorem 10.3) and as much for
+// order of lambdas. Intervals have confidence 1. They hold for rounding and for Problem.KError: with ε ≥ ‖E‖₂, E the
+// error of A, 2(n+1)·2⁻⁵³·tr A for the factorization (Higham, Accuracy and Stability, theorem 10.3) and as much for
 // L⁻¹ (theorem 14.1) included,
 //
 //	|δ(A⁻¹)_ii| ≤ ε/(λ−ε)·(A⁻¹)_ii,  ‖δc‖₂ ≤ ε/(λ−ε)·‖c‖₂.

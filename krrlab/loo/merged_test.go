@@ -171,7 +171,7 @@ func sum(v []float64) (s float64) {
 }
 
 // smoother returns GCV and the trace of the hat matrix H of one row for each group, of its weight and mean target:
-// Σ_g W_g((I−H)ȳ)_g²/(1−tr H/u)²/(S·t), and what the groups' rows are off their means.
+// Σ_g W_g((I−H)ȳ)_g²/(1−tr H/u)²/(S·t), and the groups' rows less their means.
 func smoother(k, y *mat.Dense, lambda float64, o *Problem) (gcv, dim float64) {
 	n, t := y.Dims()
 	var first []int

@@ -195,7 +195,7 @@ func (p *path) solve(ctx context.Context) error {
 	return nil
 }
 
-// probeTol is the tolerance of probes' columns over that of Y's: what they are off by is averaged over.
+// probeTol is the tolerance of probes' columns over that of Y's: their error is averaged out.
 const probeTol = 8
 
 // solution returns X_j = VW_j, and X_j + M⁻¹(B−(K+λ_jI)X_j), a step further.

@@ -92,7 +92,7 @@ func TestDense(t *testing.T) {
 		got := mat.NewDense(n, 3, nil)
 		testkit.OK(t, inv.SolveTo(t.Context(), got, p.Y))
 		if e := apart(got, &want); e > c.tol {
-			t.Errorf("λ_p = %g: M⁻¹r is off by %g", c.lambdaP, e)
+			t.Errorf("λ_p = %g: M⁻¹r has an error of %g", c.lambdaP, e)
 		}
 		draw, g := mat.NewDense(n, 1, nil), mat.NewVecDense(n, nil)
 		testkit.OK(t, inv.NormalTo(t.Context(), draw, rng.New(3)))
@@ -102,7 +102,7 @@ func TestDense(t *testing.T) {
 		var lg mat.Dense
 		lg.Mul(&l, g)
 		if e := apart(draw, &lg); e > 1e-4 {
-			t.Errorf("λ_p = %g: the draw is off by %g", c.lambdaP, e)
+			t.Errorf("λ_p = %g: the draw has an error of %g", c.lambdaP, e)
 		}
 	}
 	testkit.Fails(t, testkit.ErrOf(newDense(t.Context(), z.held, -10)), "not positive definite")

@@ -56,7 +56,7 @@ func TestAgainstDense(t *testing.T) {
 						d.SubVec(res.X.ColView(j), want.ColView(j))
 						// ‖x−x*‖ ≤ ‖A⁻¹‖·‖r‖, λ_min = 1
 						if e := mat.Norm(&d, 2); e > 2*tol*mat.Norm(b.ColView(j), 2) {
-							t.Errorf("%s: column %d is off by %.3g", label, j, e)
+							t.Errorf("%s: column %d has an error of %.3g", label, j, e)
 						}
 					}
 				}
@@ -127,7 +127,7 @@ func TestBlockReference(t *testing.T) {
 				var d, e, f mat.VecDense
 				d.SubVec(res.X.ColView(j), want.ColView(j))
 				if aNorm(a, &d) > 1e-9*aNorm(a, x.ColView(j)) {
-					t.Errorf("preconditioned %v, %d iterations: column %d is off by %.3g of %.3g", pre != nil, iters, j,
+					t.Errorf("preconditioned %v, %d iterations: column %d: error %.3g of %.3g", pre != nil, iters, j,
 						aNorm(a, &d), aNorm(a, x.ColView(j)))
 				}
 				e.SubVec(res.X.ColView(j), x.ColView(j))

@@ -122,7 +122,7 @@ func (m *model) ruled(c *Candidate) bool {
 }
 
 // rounds predicts the rounds of refinement of a candidate by what its solve leaves of the residual: iterations with
-// float32 tiles what products with them are off (package gram),
+// float32 tiles the error of products with them (package gram),
 //
 //	4u·(rms(K)·√n·‖c‖₂ + ‖Kc‖₂)/‖y‖₂,  u = 2⁻²⁴,
 //
@@ -159,7 +159,7 @@ func (m *model) storage() gram.Storage {
 	return gram.Recompute
 }
 
-// flips says by how much what is expected may be off before the runner-up wins, and what memory would change.
+// flips says by how much a prediction may be wrong before the runner-up wins, and what memory would change.
 func (p *Plan) flips(m *model) {
 	b, r := &p.Choice, p.RunnerUp
 	say := func(format string, args ...any) { p.Flips = append(p.Flips, fmt.Sprintf(format, args...)) }

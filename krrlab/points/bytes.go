@@ -191,7 +191,7 @@ func SameBytes(a, b Points) (unit float64, ok bool) {
 
 // WholeNorms sets dst to the squared norms of Bytes in units of Scale², whole numbers again, from those of a Panel.
 func WholeNorms(dst, norms []float64, unit float64) {
-	for i, v := range norms { // v/unit is off by 2⁻⁵¹ of itself
+	for i, v := range norms { // v/unit has a relative error of 2⁻⁵¹
 		dst[i] = math.Round(v / unit)
 	}
 }

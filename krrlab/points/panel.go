@@ -15,7 +15,7 @@ func NewPanel(x Points) Panel { return Panel{x, SqNorms(x)} }
 // NewPanel32 returns x with the squared norms of its points *rounded to float32*,
 // accumulated in float64. Beside inner products of the rounded points (Inner32)
 // these are the right norms: ‖x‖²+‖z‖²−2xᵀz is then the squared distance of the
-// rounded points, which is off by ε‖x−z‖·‖x‖, and not by ε‖x‖². Bytes are not rounded.
+// rounded points, which has an error of ε‖x−z‖·‖x‖, not of ε‖x‖². Bytes are not rounded.
 func NewPanel32(x Points) Panel {
 	return Panel{x, rowSums(x, sumSq32)}
 }

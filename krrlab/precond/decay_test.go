@@ -124,7 +124,7 @@ func withinTenth(t *testing.T, z *points.Dense32, lambdaP float64) error {
 	var c mat.Dense
 	c.Mul(l, l.T())
 	if e := spectralNorm(t, c.RawMatrix().Data, exact, s); e > lambdaP/10+1e-14*trace(exact, s) {
-		return fmt.Errorf("the factor is off by %.3g", e)
+		return fmt.Errorf("the factor has an error of %.3g", e)
 	}
 	return nil
 }

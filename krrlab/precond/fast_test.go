@@ -45,8 +45,8 @@ func fastError(z *points.Dense32) float64 {
 	return FastError(norm, z.N, z.D)
 }
 
-// TestFastError checks that ZᵀZ by float32 products is off by less than predicted, not by far
-// less than nothing, and the same for any number of threads.
+// TestFastError checks that ZᵀZ by float32 products has an error of at most what is predicted, which is
+// not 0, and the same for any number of threads.
 func TestFastError(t *testing.T) {
 	run := func(t *testing.T) {
 		for _, size := range [][2]int{{3, 5}, {700, 60}, {2500, 530}} {

@@ -39,7 +39,7 @@ func NewGram(ctx context.Context, z *points.Dense32, lambdaP float64) (*Gram, er
 	return &Gram{s: z.D, data: c, err: e}, nil
 }
 
-// Error returns the ‖E‖₂ by which ZᵀZ is off for products in float32: what NewGram measured, or
+// Error returns ‖E‖₂ of the error E of ZᵀZ by products in float32: what NewGram measured, or
 // what FastError predicts of AddRows; 0 if there are none.
 func (g *Gram) Error() float64 { return g.err }
 
@@ -57,7 +57,7 @@ func ZeroGram(s int) *Gram {
 //	ZᵀZ ← ZᵀZ + zᵀz,
 //
 // in float64, or where fast is set in float32 by panels of 512 rows, whose sums are added in
-// float64: half the time, and off by about FastError, which Error then tells. Beside g it
+// float64: half the time, and an error of about FastError, which Error then tells. Beside g it
 // takes some 10 MB a thread. After an error, of ctx or of a number in z that is not finite, g is
 // undefined. It panics if z has no rows or not s columns.
 func (g *Gram) AddRows(ctx context.Context, z *points.Dense32, fast bool) error {
@@ -128,7 +128,7 @@ func (g *Gram) Take(ridge float64) []float64 {
 	return data
 }
 
-// FastError predicts the ‖E‖₂ by which a fast AddRows of all n rows is off, Z being n×s with
+// FastError predicts ‖E‖₂ of the error E of a fast AddRows of all n rows, Z being n×s with
 // ‖Z‖_F² = normSq:
 //
 //	‖E‖₂ ≲ 2·2⁻²⁴·min(n, 512)·‖Z‖_F²/√(ns).

@@ -60,7 +60,7 @@ func TestGramGrows(t *testing.T) {
 	testkit.OK(t, whole.SolveTo(ctx, b, r))
 	b.Sub(a, b)
 	if e := mat.Norm(b, 2) / mat.Norm(a, 2); e > 1e-12 {
-		t.Errorf("M⁻¹ from the grown ZᵀZ is off by %.3g", e)
+		t.Errorf("M⁻¹ from the grown ZᵀZ has an error of %.3g", e)
 	}
 	z.Row(7)[699] = float32(math.NaN())
 	before := g.data[0]

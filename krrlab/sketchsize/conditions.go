@@ -268,7 +268,7 @@ func (s *search) ratios(ctx context.Context, p *spectral, k multiplier, gamma, e
 	return finished(lanczos.Run(ctx, a, s.options(1-delta, g.Sub("condition 2"), judge)))
 }
 
-// widened returns the interval of a number ≥ 0 that is off by at most e.
+// widened returns the interval of a number ≥ 0 that has an error of at most e.
 func widened(i estimate.Interval, e float64) estimate.Interval {
 	i.Lo, i.Hi = max(0, i.Lo-e), max(0, i.Hi+e)
 	i.Value = max(0, i.Value)

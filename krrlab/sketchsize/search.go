@@ -228,8 +228,8 @@ func (s *search) kappa(ctx context.Context, out *Rung, m *metric, delta float64,
 	out.Kappa, out.Min, out.Max = r.Allowing(e)
 	out.Products = r.MulTo.Calls
 	if !(out.Kappa.Value >= 1) {
-		return fmt.Errorf("sketchsize: the spectrum of M⁻¹A at s = %d reaches down to %.3g: K as stored is off by "+
-			"more than λ, take float64 storage or a larger λ", out.S, r.Min.Value)
+		return fmt.Errorf("sketchsize: the spectrum of M⁻¹A at s = %d reaches down to %.3g: K as stored has "+
+			"an error above λ, take float64 storage or a larger λ", out.S, r.Min.Value)
 	}
 	out.Verdict = atMost(out.Kappa, limit)
 	return nil

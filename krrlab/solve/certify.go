@@ -91,7 +91,7 @@ func (s *run) answer(c *mat.Dense) *bound.Errors {
 	a := &bound.Answer{C: c, Y: s.Y, Residuals: sol.TrueResiduals, Rounding: sol.Roundings, PCG: sol.Result,
 		Certain: sol.Roundings != nil && s.Proved}
 	if a.Residuals == nil || a.Rounding == nil && sol.StorageResiduals == nil {
-		return nil // what K as stored is off is not known
+		return nil // the error of K as stored is not known
 	}
 	if a.Rounding == nil {
 		a.Rounding = make([]float64, s.columns())

@@ -23,7 +23,7 @@ const (
 	// bound of rounding (Solution.Rounding). If K as stored was too coarse for the tolerance, the
 	// answer is refined by it.
 	ExactResidual
-	// StoredResidual takes one product with K as it is stored, and estimates by how much that is off
+	// StoredResidual takes one product with K as it is stored, and estimates the error of that
 	// from rows of K in float64, 256 drawn at random and the 32 farthest from the mean
 	// (Solution.StorageResidual).
 	StoredResidual
@@ -59,8 +59,8 @@ type Policy struct {
 	Prefer float64
 	// λ/Coarsest is the largest ‖E‖₂ that is asked for in any case: what a residual does not decide.
 	Coarsest float64
-	// τλ/Finest is the largest ‖E‖₂ of K recomputed: the true residual is off by at most τ/Finest. Larger ones take
-	// differences where inner products would do.
+	// τλ/Finest is the largest ‖E‖₂ of K recomputed: the true residual has an error of at most τ/Finest. Larger ones
+	// take differences where inner products would do.
 	Finest float64
 
 	// Aim is the share of τ at which the recurrence ends: the rest is left for what it misses by, at a few more

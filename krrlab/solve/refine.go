@@ -112,7 +112,7 @@ func (s *run) checkRows(ctx context.Context, c *mat.Dense) error {
 }
 
 // within reports whether the residuals are at most τ by the rows checked: as they estimate them, or with
-// what they say K as stored is off by, either with its sampling error.
+// their estimate of the error of K as stored, either with its sampling error.
 func (s *run) within() bool {
 	slack := bound.Slack(s.Train.Len())
 	for j, v := range s.sol.TrueResiduals {

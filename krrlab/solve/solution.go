@@ -61,7 +61,7 @@ type Solution struct {
 	SampledResidual  stage.Number `json:"sampled_residual"`
 	SampledResiduals []float64    `json:"sampled_residuals,omitempty"`
 	// StorageResidual is ‖(K−K_stored)c_j‖₂/‖y_j‖₂ estimated from the same rows, with the rounding of
-	// products and of the rows: by how much at most TrueResidual is off. Converged means that TrueResidual and 1.15
+	// products and of the rows: the error of TrueResidual is at most that. Converged means that TrueResidual and 1.15
 	// times this, or 1.15 times SampledResidual, are at most τ: 15 % are three standard errors of what is
 	// spread over all rows. What a few rows hold that were not looked at is not in it.
 	StorageResidual  stage.Number `json:"storage_residual"`
@@ -146,7 +146,7 @@ type HistRow struct {
 	Iteration int       `json:"iteration"`
 	Residual  float64   `json:"residual"`          // worst column, by recurrence
 	Columns   []float64 `json:"columns,omitempty"` // every column
-	// Bound is of the worst column's ‖c_j−c_j*‖_A/‖c_j*‖_A, but for what K is off as stored.
+	// Bound is of the worst column's ‖c_j−c_j*‖_A/‖c_j*‖_A, but for the error of K as stored.
 	Bound stage.Number `json:"bound"`
 }
 

@@ -27,8 +27,8 @@ type Bench interface {
 	// K returns K+λI as it is stored, where the stage holds so many bytes beside it and what Problem.Held counts. It
 	// fails where no storage fits into the memory.
 	K(ctx context.Context, beside int64) (*Gram, error)
-	// Dense returns K in float64, n×n, and a bound of what that is off in the 2-norm. It fails by a *TooLarge where
-	// so many bytes for each entry, those of K among them, are more than the memory; 0 leaves that to the caller.
+	// Dense returns K in float64, n×n, and a bound of its error in the 2-norm. It fails by a *TooLarge where
+	// bytes for each entry, those of K among them, exceed the memory; 0 leaves that to the caller.
 	Dense(ctx context.Context, bytes int64) (k *mat.Dense, off float64, err error)
 	// Z draws, or returns what was drawn as said.
 	Z(ctx context.Context, a Approximation) (*Drawn, error)

@@ -45,7 +45,7 @@ type Event struct {
 	Done, Total int     // parts of the work; Total 0 means unknown
 	Iteration   int     // of the solve
 	Residual    float64 // of the solve: worst ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence
-	// of the solve: worst ‖c_j−c_j*‖_A/‖c_j*‖_A is at most that, but for what K is off as stored
+	// of the solve: worst ‖c_j−c_j*‖_A/‖c_j*‖_A is at most that, but for the error of K as stored
 	Bound float64
 	// of tune: the leave-one-out error of the best so far, on the rows that Detail names; 0 for none
 	Loss      float64

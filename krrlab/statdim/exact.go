@@ -100,7 +100,7 @@ func factorDistance(f *lowrank.Factor) distance {
 }
 
 // measureDistance brackets the eigenvalues of K−ZZᵀ by the Lanczos process, of a confidence, and returns ‖K−ZZᵀ‖₂
-// too; off bounds what K is off in the difference.
+// too; off bounds the error of K in the difference.
 func measureDistance(ctx context.Context, difference lanczos.Operator, off, confidence float64, g rng.Stream,
 	progress func(done, total int)) (distance, estimate.Interval, error) {
 	const steps = 20

@@ -28,7 +28,7 @@ type problem struct {
 	Lambda float64 // λ > 0
 	// Error is e ≥ ‖K_stored−K‖₂, 0 for a K that is exact.
 	Error float64
-	// Unit is u where a product Kv is off by u·‖Kv‖₂ more: float32 tiles round v.
+	// Unit is u where a product Kv has a further error of u·‖Kv‖₂: float32 tiles round v.
 	Unit float64
 	// Control is M = ZZᵀ+λ_pI in the eigen form: preconditioner and control variate. Nil
 	// means neither.
@@ -71,7 +71,7 @@ func extend(n int, trace float64, at Point, lambdas []float64) []Point {
 }
 
 // storage returns (e/λ)·min(n−s, 2s) + u·√(s(n−s)), the allowance for K as stored and for products with it at an
-// estimate s: of products K(I+D)v, ‖D‖₂ ≤ u, the form zᵀ(I−λA⁻¹)z is off by (KA⁻¹z)ᵀD(λA⁻¹z), and ‖KA⁻¹z‖² ≤ s,
+// estimate s: of products K(I+D)v, ‖D‖₂ ≤ u, the form zᵀ(I−λA⁻¹)z has the error (KA⁻¹z)ᵀD(λA⁻¹z), and ‖KA⁻¹z‖² ≤ s,
 // ‖λA⁻¹z‖² ≤ n−s on average.
 func (p *problem) storage(lambda, s float64) float64 {
 	n := float64(p.K.Dim())

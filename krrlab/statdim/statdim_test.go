@@ -236,7 +236,7 @@ func sum(v []float64) (s float64) {
 	return s
 }
 
-// TestUnit: where nothing but the products' rounding is off, as for K = I, the interval allows for it.
+// TestUnit: where the products' rounding is the only error, as for K = I, the interval allows for it.
 func TestUnit(t *testing.T) {
 	const n, u, lambda = 40, 1e-3, 0.5
 	k := mat.NewSymDense(n, nil)

@@ -227,7 +227,7 @@ func TestDefinition(t *testing.T) {
 			var diff mat.Dense
 			diff.Sub(got, want)
 			if e := mat.Norm(&diff, 2) / mat.Norm(want, 2); !(e < most) {
-				t.Errorf("%+v: %s is off by %.2g of its norm", c, what, e)
+				t.Errorf("%+v: %s has a relative error of %.2g", c, what, e)
 			}
 		}
 		var unit mat.Dense
@@ -298,7 +298,7 @@ func TestPermuted(t *testing.T) {
 	for i := range n {
 		for j := range n {
 			if d := math.Abs(got.At(i, j) - want.At(perm[i], perm[j])); !(d < 1e-4*size) {
-				t.Fatalf("entry (%d, %d) of M⁻¹ is off by %g of %g", i, j, d, size)
+				t.Fatalf("entry (%d, %d) of M⁻¹ has an error of %g of %g", i, j, d, size)
 			}
 		}
 	}

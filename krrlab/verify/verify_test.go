@@ -65,7 +65,7 @@ func TestMatrix(t *testing.T) {
 				for i := range n {
 					for j, v := range m.rows(i, i+1)[0] {
 						if e := math.Abs(v - k.At(i, j)); e > 2*m.Entry { // both are rounded
-							t.Fatalf("%s: entry (%d, %d) is off by %.2g, bound %.2g", spec.Name, i, j, e, m.Entry)
+							t.Fatalf("%s: entry (%d, %d) has an error of %.2g, bound %.2g", spec.Name, i, j, e, m.Entry)
 						}
 					}
 				}
@@ -190,7 +190,7 @@ func TestBounds(t *testing.T) {
 			for q := range z.N {
 				for j := range cols {
 					if e := math.Abs(p.F[q*cols+j] - exact.F[q*cols+j]); e > p.Bound[q*cols+j] {
-						t.Errorf("%s: f is off by %.3g, bound %.3g", spec.Name, e, p.Bound[q*cols+j])
+						t.Errorf("%s: f has an error of %.3g, bound %.3g", spec.Name, e, p.Bound[q*cols+j])
 					}
 				}
 				if p.Gap[q] > 1 {

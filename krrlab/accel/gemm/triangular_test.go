@@ -112,7 +112,7 @@ func testTriangular[T real](t *testing.T, solve bool, g *rand.Rand, s shape, q, 
 				size /= math.Abs(float64(alpha))
 			}
 			if d := math.Abs(got - want); !(d <= 2*float64(q+5)*unit[T]()*size) {
-				t.Fatalf("%v order %d, %d vectors, α=%v, solve %v: row %d of vector %d is off by %.3g, allowed %.3g",
+				t.Fatalf("%v order %d, %d vectors, α=%v, solve %v: row %d of vector %d is wrong by %.3g, allowed %.3g",
 					s, q, vectors, alpha, solve, i, v, d, 2*float64(q+5)*unit[T]()*size)
 			}
 		}

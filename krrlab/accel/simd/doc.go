@@ -22,8 +22,8 @@
 // rows of the next one, so that the tile may be all of a matrix.
 //
 // Float32 sums are formed in lanes: as many as a register has, at least 8, in assembly and 4 in
-// Go. A sum over c columns in l lanes is off by at most about (c/l+3)·2⁻²⁴ of the sum of
-// magnitudes.
+// Go. A sum over c columns in l lanes has an error of at most about (c/l+3)·2⁻²⁴ times the sum
+// of magnitudes.
 //
 // # Elementwise functions
 //

@@ -153,7 +153,7 @@ const cosMax = 1 << 20
 // NaN. dst may be x. Cos32 panics if dst is shorter than x.
 //
 // With n = round(x/π) and r = x − n·π, |r| ≤ π/2, in float64 arithmetic with fused
-// multiply-adds (the float64 π is off by 1.2e-16, so that r is by at most 4.1e-11)
+// multiply-adds (the float64 π has an error of 1.2e-16, hence r one of at most 4.1e-11)
 //
 //	cos x = (−1)ⁿ·q(r²),  q the minimax polynomial of degree 5, |q(r²) − cos r| ≤ 2.2e-10.
 func Cos32(dst, x []float32) {

@@ -12,7 +12,7 @@ import (
 )
 
 // feature is a part of the language that cells have by way of fields that ixgo or go/types do not export. Where another
-// version of these lacks one of the fields, the feature is off, and the kernel says so.
+// version of these lacks one of the fields, the feature is disabled, and the kernel reports it.
 type feature struct {
 	name, without string
 	fields        []*field

@@ -30,5 +30,5 @@
 //
 // Probes find what is wrong in almost every direction or in simple ones; they prove nothing. The
 // statistics of NormalTo have fixed seeds and bounds of six standard deviations: a covariance that
-// is off by less than half in the directions probed, and by less than 6·√(2/500n) in all, passes.
+// has an error of less than half in the directions probed, and of less than 6·√(2/500n) in all, passes.
 package precondtest

@@ -162,7 +162,7 @@ func (s *suite) refuses(dst, r *mat.Dense) (refused bool, message string) {
 func (s *suite) inPlace() {
 	x := mat.DenseCopyOf(s.x)
 	if err := s.a.MulTo(s.ctx, x, x); err != nil || !s.near(x, s.y) {
-		s.add("SolveTo in place is off by %.3g, error %v", apart(x, s.y), err)
+		s.add("SolveTo in place is wrong by %.3g, error %v", apart(x, s.y), err)
 	}
 }
 
@@ -176,7 +176,7 @@ func (s *suite) strided() {
 	r, y := src.Slice(0, n, 1, k+1).(*mat.Dense), dst.Slice(0, n, 2, k+2).(*mat.Dense)
 	r.Copy(s.x)
 	if err := s.a.MulTo(s.ctx, y, r); err != nil || !s.near(y, s.y) {
-		s.add("SolveTo between columns of wider matrices is off by %.3g, error %v", apart(y, s.y), err)
+		s.add("SolveTo between columns of wider matrices is wrong by %.3g, error %v", apart(y, s.y), err)
 	}
 	y.Zero()
 	if want := float64(3 * outside * n); mat.Sum(dst) != want {
@@ -211,7 +211,7 @@ func (s *suite) concurrent() {
 			y := mat.NewDense(n, k-c%2*2, nil)
 			for range calls {
 				if err := s.a.MulTo(s.ctx, y, x); err != nil || !s.near(y, want) {
-					off[c] = fmt.Errorf("SolveTo beside other calls is off by %.3g, error %v", apart(y, want), err)
+					off[c] = fmt.Errorf("SolveTo beside other calls is wrong by %.3g, error %v", apart(y, want), err)
 					return
 				}
 			}
@@ -238,10 +238,10 @@ func (s *suite) product(a pcg.Operator) {
 		return
 	}
 	if x := s.must("MulTo", a, s.y); !s.near(x, s.x) {
-		s.add("M·M⁻¹x is off x by %.3g", apart(x, s.x))
+		s.add("M·M⁻¹x differs from x by %.3g", apart(x, s.x))
 	}
 	if x := s.must("SolveTo", s.a, s.must("MulTo", a, s.x)); !s.near(x, s.x) {
-		s.add("M⁻¹·Mx is off x by %.3g", apart(x, s.x))
+		s.add("M⁻¹·Mx differs from x by %.3g", apart(x, s.x))
 	}
 }
 

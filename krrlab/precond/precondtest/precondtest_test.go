@@ -182,12 +182,12 @@ func TestBroken(t *testing.T) {
 			dst.Apply(func(i, _ int, v float64) float64 { m[i] = at(i); return v / m[i] }, r)
 			return ctx.Err()
 		}},
-		"SolveTo in place is off": {solve: then(func(dst, r *mat.Dense) {
+		"SolveTo in place is wrong": {solve: then(func(dst, r *mat.Dense) {
 			if dst == r {
 				dst.Zero()
 			}
 		})},
-		"between columns of wider matrices is off": {solve: then(func(dst, r *mat.Dense) {
+		"between columns of wider matrices is wrong": {solve: then(func(dst, r *mat.Dense) {
 			if raw := dst.RawMatrix(); raw.Stride != raw.Cols {
 				dst.Zero()
 			}
@@ -202,7 +202,7 @@ func TestBroken(t *testing.T) {
 				nudge(dst)
 			}
 		})},
-		"beside other calls is off": {solve: func(ctx context.Context, dst, r *mat.Dense) error {
+		"beside other calls is wrong": {solve: func(ctx context.Context, dst, r *mat.Dense) error {
 			err := diagonal{}.SolveTo(ctx, dst, r)
 			if inside.Add(1) > 1 {
 				dst.Zero()
@@ -218,7 +218,7 @@ func TestBroken(t *testing.T) {
 			dst.Apply(func(_, _ int, v float64) float64 { return v + v*v*v }, dst)
 			return err
 		}},
-		"M·M⁻¹x is off": {mul: func(ctx context.Context, dst, src *mat.Dense) error {
+		"M·M⁻¹x differs": {mul: func(ctx context.Context, dst, src *mat.Dense) error {
 			err := diagonal{}.MulTo(ctx, dst, src)
 			dst.Scale(1.001, dst)
 			return err
