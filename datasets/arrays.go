@@ -299,7 +299,7 @@ func (s *source) choose(all []*array, o *ReadOptions) (x, y *array, err error) {
 }
 
 // ReadMatrix reads a matrix of numbers, which need not be finite, from a .npy file, or an .npz file with one matrix,
-// packed or not. It is to take at most so many bytes of memory, 0 for what the machine has.
+// packed or not. It takes at most memory bytes; 0 stands for what the machine has.
 func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, error) {
 	s, err := open(ctx, name)
 	if err != nil {

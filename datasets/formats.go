@@ -339,7 +339,7 @@ func (s *source) take(bytes, rows int) error {
 		rows, accel.Bytes(s.limit))
 }
 
-// checkLine returns an error if a line of so many bytes is too long: if it takes more than a part of
+// checkLine returns an error if a line of that length is too long: if it takes more than a part of
 // the memory.
 func (s *source) checkLine(line int, bytes int64) error {
 	if bytes <= small/lineShare {

@@ -395,7 +395,7 @@ func TestReadFileEnds(t *testing.T) {
 	}
 }
 
-// counted is a context that ends when it was asked more than so many times.
+// counted is a context that ends when it was asked more than most times.
 type counted struct {
 	context.Context
 	most, asked int

@@ -69,7 +69,7 @@ func figure1Plan(scale Scale) []Entry {
 	return out
 }
 
-// reseeded returns an entry for each of so many seeds, all of them tested.
+// reseeded returns an entry for each seed, all of them tested.
 func reseeded(row, role string, c Case, seeds, expect int) []Entry {
 	var out []Entry
 	for k := range seeds {

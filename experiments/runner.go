@@ -31,7 +31,7 @@ type Options struct {
 	Time    time.Duration
 	Rates   *plan.Rates // of the machine; nil: those of the user's cache, measured if it has none
 	Version string      // of the program, for the results
-	// Monitor is told how it goes on, Finished each case that ended; nil is silent.
+	// Monitor is told of the progress, Finished each case that ended; nil is silent.
 	Monitor  func(Progress)
 	Finished func(c Case, r *Result)
 }
@@ -72,7 +72,7 @@ type Progress struct {
 // data are missing, has the reason in its result, and the others go on.
 //
 // If the context ends, Run returns its error with the reports as far as they are; the cases
-// done are kept, and a run with Resume goes on after them. Only complete reports are
+// done are kept, and a run with Resume continues after them. Only complete reports are
 // written, as <id>.<scale>.json in o.Out. Any other error is of keeping results.
 func Run(ctx context.Context, plans []*Plan, o *Options) ([]*Report, error) {
 	opt := o.withDefaults(ctx)

@@ -185,7 +185,7 @@ func strip(es []Entry) []Entry {
 	return out
 }
 
-// TestResume interrupts a run after two cases and goes on: what was done is not run again, and
+// TestResume interrupts a run after two cases and resumes it: what was done is not run again, and
 // all is as without the interruption.
 func TestResume(t *testing.T) {
 	cases := []Case{featured(PCG, 30), featured(PCG, 60), featured(BlockPCG, 60), small(CG)}
@@ -362,7 +362,7 @@ func TestTime(t *testing.T) {
 }
 
 // TestBeginAnew: without Resume the kept results of the same cases are put aside, so that what an
-// interrupted run goes on from is its own; those of other cases stay.
+// interrupted run continues from is its own; those of other cases stay.
 func TestBeginAnew(t *testing.T) {
 	out := t.TempDir()
 	a, b, other := featured(PCG, 30), featured(PCG, 60), small(CG)

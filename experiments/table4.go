@@ -66,7 +66,7 @@ func table4Tables(r *Report) []*plots.Table {
 	return []*plots.Table{t}
 }
 
-// timesMore returns how many times the iterations of b those of a are; at least so many where
+// timesMore returns how many times the iterations of b those of a are; a lower bound of it where
 // a did not converge.
 func timesMore(a, b *sample) plots.Cell {
 	least, format := a.median(), "%.1f"

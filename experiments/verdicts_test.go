@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// stopped is what a solve that needs so many iterations gives when it is allowed so many.
+// stopped is the result of a solve that needs and is allowed the given iterations.
 func stopped(needs, allowed int) *Result {
 	x := answer(min(needs, allowed), 0.01)
 	if needs > allowed {

@@ -335,12 +335,12 @@ func TestGoesOver(t *testing.T) {
 		direct  float64 // seconds
 		most    int     // iterations done; −1: it stays
 	}{
-		"near duplicates":        {Config{Lambda: 1e-6, Tol: 1e-6}, 10, 30, 9},
-		"direct takes as long":   {Config{Lambda: 1e-6, Tol: 1e-6}, 20, 20, 5},
-		"direct is soon done":    {Config{Lambda: 1e-6, Tol: 1e-6}, 10, 5, 4},
-		"at the maximum":         {Config{Lambda: 1e-6, Tol: 1e-6, MaxIter: 7}, 5, 40, 7},
-		"somewhat slower":        {Config{Lambda: 1, Tol: 1e-3}, 2, 1000, -1},
-		"direct is far too dear": {Config{Lambda: 1e-6, Tol: 1e-6, MaxIter: 9}, 3, 1000, -1},
+		"near duplicates":       {Config{Lambda: 1e-6, Tol: 1e-6}, 10, 30, 9},
+		"direct takes as long":  {Config{Lambda: 1e-6, Tol: 1e-6}, 20, 20, 5},
+		"direct is soon done":   {Config{Lambda: 1e-6, Tol: 1e-6}, 10, 5, 4},
+		"at the maximum":        {Config{Lambda: 1e-6, Tol: 1e-6, MaxIter: 7}, 5, 40, 7},
+		"somewhat slower":       {Config{Lambda: 1, Tol: 1e-3}, 2, 1000, -1},
+		"direct costs far more": {Config{Lambda: 1e-6, Tol: 1e-6, MaxIter: 9}, 3, 1000, -1},
 	} {
 		c.cfg.Kernel, c.cfg.Exact = gauss, StoredResidual
 		lab := newLab(t, train, c.cfg)

@@ -81,7 +81,7 @@ func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 	return sol
 }
 
-// TestCheckpoint interrupts solves of each kind again and again, goes on from the newest
+// TestCheckpoint interrupts solves of each kind again and again, continues from the newest
 // state, and compares with the unbroken solve: bitwise the same coefficients. On ranks
 // their number changes each time, from none on; make test leaves out those without ranks.
 func TestCheckpoint(t *testing.T) {

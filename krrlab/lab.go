@@ -85,7 +85,7 @@ type Config struct {
 	// the same within Tol. Direct does not look at it. Default: nil, they begin at 0.
 	Start *mat.Dense `json:"-"`
 
-	// Monitor, if not nil, is called as the work goes on. If it returns an error, the stage ends, and
+	// Monitor, if not nil, is called as the work proceeds. If it returns an error, the stage ends, and
 	// returns what it has beside that error: without it if that is pcg.ErrStop and there is something.
 	// What it does not end are K, Z and M called alone, and predictions.
 	Monitor func(Event) error `json:"-"`

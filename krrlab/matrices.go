@@ -42,11 +42,11 @@ func (l source) Matrices(ctx context.Context, rep int, as *gram.Choice, sol *Sol
 	return err
 }
 
-// kernel makes K where so many bytes are held beside it.
+// kernel makes K where held bytes are kept beside it.
 func (l source) kernel(ctx context.Context, held int64, as *gram.Choice, sol *Solution) (*gram.Matrix, error) {
 	k, err := l.matrix(ctx, held, as)
 	if _, full := errors.AsType[*gram.MemoryError](err); full && as != nil {
-		return nil, fmt.Errorf("krrlab: the checkpoint in %s has K as %v, and no other goes on from it: %w",
+		return nil, fmt.Errorf("krrlab: the checkpoint in %s has K as %v, and no other storage resumes it: %w",
 			l.cfg.Checkpoint.Dir, as.Storage, err)
 	}
 	if err != nil {

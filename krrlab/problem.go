@@ -19,7 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// formed is a matrix that was formed, in so many seconds, now or by an earlier stage.
+// formed is a matrix that was formed, in seconds, now or by an earlier stage.
 type formed[T any] struct {
 	it      T
 	seconds float64
@@ -65,7 +65,7 @@ func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {
 	return k.it, err
 }
 
-// matrix returns K+λI where a stage holds so many bytes beside it and the vectors: the one there is if it
+// matrix returns K+λI where a stage holds held bytes beside it and the vectors: the one there is if it
 // is of the storage and the accuracy asked for and fits, or is what is resumed (as, nil for none). It fails
 // where no storage fits into the configured memory.
 func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed[*gram.Matrix], err error) {
@@ -230,7 +230,7 @@ func (l *Lab) dense(ctx context.Context) (k *mat.Dense, off float64, err error) 
 	return k, l.kError(a), a.DenseTo(ctx, k)
 }
 
-// tooMuch says what work on K in float64 needs, so many bytes for each entry, beside K where it is given, if a rank
+// tooMuch says what work on K in float64 needs, that many bytes for each entry, beside K where it is given, if a rank
 // does not allow it; "" where all do.
 func (l *Lab) tooMuch(ctx context.Context, bytes int64) (string, error) {
 	n := int64(l.train.Len())

@@ -195,7 +195,7 @@ func TestStopLabels(t *testing.T) {
 }
 
 // TestStopLabelsOfStored: where the residual by recurrence ends the iteration, and that recomputed leaves more labels
-// open than asked, as K is stored in 16 bits, the solve goes on to the tolerance of the residual.
+// open than asked, as K is stored in 16 bits, the solve continues to the tolerance of the residual.
 func TestStopLabelsOfStored(t *testing.T) {
 	x := kinds(200, 2, 7)["float64"]
 	for _, solver := range []Solver{PCG, BlockPCG} {

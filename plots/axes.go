@@ -286,7 +286,7 @@ func minus(s string) string {
 // number of five digits or more.
 func group(s string) string { return commas(s, 5) }
 
-// commas is group for numbers of so many digits or more.
+// commas is group for numbers of from digits or more.
 func commas(s string, from int) string {
 	sign := ""
 	for _, m := range []string{"−", "-"} {

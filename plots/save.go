@@ -105,8 +105,8 @@ func (f *Figure) encode(format string) ([]byte, error) {
 	return render(format, w, h, f.Title, f.Caption, func(p pen, w, h vg.Length) { f.drawTo(p, w, h) })
 }
 
-// render draws on a canvas of so many inches in one of the three formats, or as "groups": SVG with those of pen.group.
-// SVG has the title and the caption.
+// render draws on a canvas of width×height inches in one of the three formats, or as "groups": SVG with those of
+// pen.group. SVG has the title and the caption.
 func render(format string, width, height float64, title, caption string, draw func(p pen, w, h vg.Length)) ([]byte,
 	error) {
 	w, h := vg.Length(width)*vg.Inch, vg.Length(height)*vg.Inch

@@ -92,7 +92,7 @@ type arena struct {
 	x      *points.Dense
 	dist   feature.Dist
 	lambda float64
-	s      int // the first; the ladder goes on with 2s and 4s
+	s      int // the first; the ladder continues with 2s and 4s
 }
 
 // arenas returns the designs: the spectrum of xᵀz on points with singular values that pass λ, with

@@ -57,7 +57,7 @@ func (g draw[T]) slice(n int) []T {
 }
 
 // matrix draws an r×c matrix with a stride that may be more than c, and a slice
-// that ends with the last element or goes on beyond it.
+// that ends with the last element or extends beyond it.
 func (g draw[T]) matrix(r, c int) (a []T, ld int) {
 	ld = c + g.IntN(2)*g.IntN(9)
 	return g.slice((r-1)*ld + c + g.IntN(2)*g.IntN(20)), ld

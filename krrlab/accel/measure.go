@@ -38,7 +38,7 @@ func Rate(ctx context.Context, window time.Duration, work float64, f func()) flo
 }
 
 // ReadRate measures for about the window the bytes per second at which memory is read by that
-// many threads, up to Threads(), each summing its part of a buffer of so many bytes (or
+// many threads, up to Threads(), each summing its part of a buffer of that many bytes (or
 // an eighth of the memory available if that is less), which should be well above what caches
 // hold. It is 0 if ctx is done first. It panics if threads < 1.
 func ReadRate(ctx context.Context, threads, bytes int, window time.Duration) float64 {

@@ -103,7 +103,7 @@ func (p *ownProduct[T]) triangular(m, n int, b []T) {
 }
 
 // pieces returns the size of the pieces that C, m×n, is cut into: at least one for
-// each thread if C has so many tiles, a multiple of the number of threads if they are
+// each thread if C has enough tiles, a multiple of the number of threads if they are
 // few, and none larger than ownRows×ownCols.
 func (o *owned[T]) pieces(m, n, threads int) (rows, cols int) {
 	mr, nr := gogemm.Tile[T]()

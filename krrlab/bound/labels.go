@@ -54,7 +54,7 @@ const sampleRows = 1024
 // SampleBytes returns the memory of a Sample for n training points.
 func SampleBytes(n int) int64 { return 8 * sampleRows * int64(n) }
 
-// Sample decides while an iteration goes on whether few labels are open, from rows drawn at random and their
+// Sample decides during an iteration whether few labels are open, from rows drawn at random and their
 // kernel values, which it holds.
 type Sample struct {
 	n, m, all int

@@ -20,7 +20,7 @@ import (
 const (
 	drawnRows = 256  // rows that are looked at, drawn at random
 	farRows   = 32   // and those of largest norm
-	mostFar   = 1024 // or so many, where K as stored may fail far from the origin
+	mostFar   = 1024 // of those, where K as stored may fail far from the origin
 )
 
 // RowsChecked is how many Rows there are for points that K as stored does not fail for.

@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 )
 
-// TestCheckpoint stops a fit at its iterations' end, says what is kept, and goes on.
+// TestCheckpoint stops a fit at its iteration limit, reports what is kept, and continues.
 func TestCheckpoint(t *testing.T) {
 	files(t, nil)
 	const fit = "fit --data synthetic-classes --n 300 --features 20 --lambda 0.01 --tol 1e-6 --checkpoint kept " +

@@ -309,7 +309,7 @@ $ predict --model m.krr --in alone.csv`)
 	krrlab: a.csv, line 1: --target a,b: several targets need --task regression`)
 }
 
-// farthest returns by how much two files of so many predictions differ at most.
+// farthest returns the largest difference of the predictions, rows of them, in two files.
 func farthest(t *testing.T, a, b string, rows int) (far float64) {
 	t.Helper()
 	x, z := strings.Fields(a), strings.Fields(b)

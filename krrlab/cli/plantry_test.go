@@ -15,8 +15,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Of the candidates, so many of each solver, preconditioner and λ_p are tried, those that are predicted to take at most
-// likelyFactor times the choice, without a preconditioner directFactor times.
+// At most triedOfKind candidates of each solver, preconditioner and λ_p are tried: those that are predicted to take at
+// most likelyFactor times the choice, or directFactor times without a preconditioner.
 const (
 	triedOfKind  = 2
 	likelyFactor = 2

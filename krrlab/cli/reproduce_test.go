@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestReproduce runs an experiment as a user would, goes on with it, and makes its tables anew
+// TestReproduce runs an experiment as a user would, resumes it, and makes its tables again
 // from the report.
 func TestReproduce(t *testing.T) {
 	files(t, map[string]string{"results.md": "before\n" + experiments.SectionBegin + "\n" + experiments.SectionEnd +
@@ -98,7 +98,7 @@ left out because data are missing: epsilon, covtype-sample, covtype7-sample, yea
 	}
 }
 
-// TestReproduceInterrupted: what was done is kept, and the command that goes on is said.
+// TestReproduceInterrupted: what was done is kept, and the command that resumes is printed.
 func TestReproduceInterrupted(t *testing.T) {
 	out := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())

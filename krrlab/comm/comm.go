@@ -180,8 +180,8 @@ func stepSize(getenv func(string) string, rank int) int {
 }
 
 // openMPILost returns when Open MPI 4's mpirun and its daemons give a silent connection up:
-// TCP's keep-alive, after so many seconds of silence and so many probes; its defaults where
-// nothing else was asked for.
+// TCP's keep-alive, after the seconds of silence and the probes that getenv sets, or else its
+// defaults.
 func openMPILost(getenv func(string) string) time.Duration {
 	seconds := func(name string, def int) int {
 		if v, err := strconv.Atoi(getenv("OMPI_MCA_oob_tcp_keepalive_" + name)); err == nil && v > 0 {

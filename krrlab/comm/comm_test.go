@@ -67,7 +67,7 @@ func TestCancel(t *testing.T) {
 		}
 		err := c.Barrier(ctx)
 		if again := c.Barrier(t.Context()); again == nil {
-			t.Errorf("rank %d: a broken group goes on", c.Rank())
+			t.Errorf("rank %d: a broken group continues", c.Rank())
 		}
 		return err
 	})

@@ -24,7 +24,7 @@ func Signs(n, first, m int, g rng.Stream) *mat.Dense {
 	return z
 }
 
-// Student returns the half-width of the two-sided interval of a Student variable of so many degrees of freedom.
+// Student returns the half-width of the two-sided interval of Student's t with freedom degrees of freedom.
 func Student(confidence, freedom float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(0.5 + confidence/2)
 }

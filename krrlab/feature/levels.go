@@ -57,7 +57,7 @@ func (levels Levels) Hint() string {
 	return fmt.Sprintf("a chain of one level is %d features without a sketch", levels[0].Width)
 }
 
-// Check returns an error unless the chain starts with features, goes on with sketches,
+// Check returns an error unless the chain starts with features, continues with sketches,
 // and no level is wider than the one before.
 func (levels Levels) Check() error {
 	if len(levels) == 0 {

@@ -34,7 +34,7 @@ import (
 // farRows points of largest norm are looked at in any case, and the bound is at least ‖E‖₂ on
 // them and the others. m is an eighth of n, from 512 to 1,024; up to n = 1,152 all rows are looked at.
 //
-// K_m itself comes from differences in float64, or, where those are dear, from inner products if the
+// K_m itself comes from differences in float64, or, where those are expensive, from inner products if the
 // certain bound of their error is a hundredth of what is preferred. That bound is added.
 //
 // What no row that was looked at shows, such as a few points close together at a middle distance
@@ -65,7 +65,7 @@ const (
 // sample is K on some points, in float64.
 type sample struct {
 	m      *Matrix
-	random int           // m: so many of the points were drawn at random and come first
+	random int           // m: the number of points drawn at random, which come first
 	idx    []int         // the points
 	x      points.Points // themselves
 	k      []float64     // lower half

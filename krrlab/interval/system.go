@@ -60,8 +60,8 @@ func newSystem(m *model.Model) *System {
 
 // Cholesky forms A again from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory: 8n²
 // bytes. It returns an error if that is more than memory allows, A is not positive definite in float64, or ctx ends,
-// and one that is ErrUnsolved where C may differ from the solution C* by more than the limits there: ‖c_j−c_j*‖_A, by the
-// model's Error or else its residual, by a tenth of ‖c_j‖_A, or the residual by a tenth of ‖r_j‖₂ of LeaveOneOut. AC,
+// and one that is ErrUnsolved where C may differ from the solution C* by too much: ‖c_j−c_j*‖_A, by the model's
+// Error or else its residual, by more than a tenth of ‖c_j‖_A, or the residual by a tenth of ‖r_j‖₂ of LeaveOneOut. AC,
 // which stands for Y, would then be fitted without error, and its intervals would hold few answers. A residual that was
 // not measured is not known, and of a given K λ bounds no eigenvalue.
 func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error) {

@@ -115,8 +115,8 @@ func TestPrecomputedRefused(t *testing.T) {
 	}
 }
 
-// TestSymmetryBySize: the error that entries may have depends on their own rows, not on the largest entry of K; and rows of K
-// that are equal are the same point.
+// TestSymmetryBySize: the error that entries may have depends on their own rows, not on the largest entry of K; rows of
+// K that are equal are the same point.
 func TestSymmetryBySize(t *testing.T) {
 	for _, c := range []struct {
 		name string

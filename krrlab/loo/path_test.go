@@ -127,7 +127,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// rate returns how many of so many 95 % intervals cover at least but with a probability of some 1e-4.
+// rate returns how many of that many 95 % intervals cover at least, except with a probability of some 1e-4.
 func rate(seeds int) int { return seeds - 3 - seeds/10 }
 
 // TestPathCoarse: where K may be off by more than λ, nothing is claimed: neither (K+λI)⁻¹ nor C is known.

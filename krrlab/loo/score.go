@@ -44,7 +44,7 @@ type Problem struct {
 	MaxIter int
 	// Stream is where Path draws the probes from.
 	Stream rng.Stream
-	// Progress, if not nil, is called as the work goes on.
+	// Progress, if not nil, is called as the work proceeds.
 	Progress func(done, total int)
 }
 

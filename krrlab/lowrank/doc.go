@@ -31,7 +31,7 @@
 // and at n = 5,000, r = 500 (TestIterations): 207 and 82, 32 and 29, 33 and 28. So take
 // RPCholesky, whatever the data; on even data like these Nystrom is as good and a
 // little faster. Features are made of the points alone, without columns of K: take
-// them to follow the paper, or where a kernel value is very dear.
+// them to follow the paper, or where a kernel value is very expensive.
 //
 // The condition number is bounded (CondBound) by 1+tr(K−K̂)/λ, for any λ_p in [λ, λ+tr(K−K̂)]:
 // more rank helps until tr(K−K̂) is near λ. The bound is far above the condition

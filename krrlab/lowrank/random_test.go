@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// rounded is K of which the columns are rounded: to so many steps in [0, 1], or to float32. What it says
+// rounded is K with rounded columns: to steps levels in [0, 1], or to float32. What it says
 // of them is true, or nothing.
 type rounded struct {
 	*dense

@@ -264,7 +264,7 @@ func (a *archive) open(name string) (io.ReadCloser, int64, error) {
 	return nil, 0, fmt.Errorf("%s is missing", name)
 }
 
-// take counts bytes of arrays, and returns an error if the machine has not so many.
+// take counts bytes of arrays, and returns an error if the machine has fewer.
 func (a *archive) take(bytes int64) error {
 	if a.held += bytes; a.held <= small {
 		return nil

@@ -162,7 +162,7 @@ func TestOpenEnd(t *testing.T) {
 	}
 }
 
-// TestLimits checks that a level too dear to make a preconditioner of is measured for its
+// TestLimits checks that a level too expensive to make a preconditioner of is measured for its
 // error alone, and that with too little memory for Z the same bits come out.
 func TestLimits(t *testing.T) {
 	const n = 300

@@ -182,7 +182,7 @@ func runCells(ctx context.Context, s *golang.Session, file string, cells []any) 
 	return nil
 }
 
-// mayFail reports whether a cell has the tag raises-exception, for which nbclient goes on, too.
+// mayFail reports whether a cell has the tag raises-exception, after which nbclient continues, too.
 func mayFail(cell map[string]any) bool {
 	meta, _ := cell["metadata"].(map[string]any)
 	tags, _ := meta["tags"].([]any)

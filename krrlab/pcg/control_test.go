@@ -266,7 +266,7 @@ func TestPanics(t *testing.T) {
 	})
 }
 
-// TestAim checks that the recurrence goes on to Aim·Tol, and that this saves the restart
+// TestAim checks that the recurrence continues to Aim·Tol, and that this saves the restart
 // of products that are not exact.
 func TestAim(t *testing.T) {
 	const n, tol = 200, 1e-3

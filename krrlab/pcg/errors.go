@@ -156,7 +156,7 @@ func (s *solver) setGap() {
 	}
 }
 
-// turnErrors goes on to the next γ_j, with β_j.
+// turnErrors advances to the next γ_j, with β_j.
 func (s *solver) turnErrors() {
 	b := &s.bounds
 	if b.mu == 0 {

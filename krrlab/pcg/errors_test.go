@@ -14,7 +14,7 @@ import (
 )
 
 // errorsOf runs a solve and returns ‖x_j−x_jk‖_A/‖y_j‖₂ after every iteration, by columns, of iterates that
-// solves of so many iterations end with.
+// solves of that many iterations end with.
 func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pcg.Preconditioner, b *mat.Dense,
 	o pcg.Options) (*pcg.Result, [][]float64) {
 	t.Helper()

@@ -80,7 +80,7 @@ type Options struct {
 	// error.
 	Checkpoint func(*State) error
 	// Resume is what State.WriteTo wrote in a solve with the same A, M, B and options: the
-	// solve goes on from there. Stats count from there, InitX is left alone. A state of
+	// solve continues from there. Stats count from there, InitX is left alone. A state of
 	// another shape is an error; that its bytes are whole is for its keeper to check. Default nil: begin.
 	Resume []byte
 }

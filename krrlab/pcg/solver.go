@@ -52,7 +52,7 @@ type solver struct {
 	sweep       sweep
 	left, right []float64 // the blocks of a sweep
 	by          []float64 // and the matrix that they are multiplied by,
-	old, new    int       // of so many rows and columns
+	old, new    int       // its rows and columns
 
 	relres, alphas, betas table
 	alphaRow, betaRow     []float64 // of this iteration, by column
@@ -62,7 +62,7 @@ type solver struct {
 	last                  *mat.Dense // residuals by recurrence as columns ended, n×t; nil without bounds
 	hold                  func(j, c int)
 	bounds                bounds
-	resumed               bool // the loop goes on where the state restored left it
+	resumed               bool // the loop continues where the state restored left it
 	began                 time.Time
 	it                    Iteration
 	stopped               error // what the monitor returned

@@ -43,7 +43,7 @@ type saved struct {
 }
 
 // MarshalBinary returns the state: a solve with the same A, M, B and options that Options.Resume
-// gives it goes on to the same result, bit for bit. It takes some 27nt bytes, 9nt more
+// gives it continues to the same result, bit for bit. It takes some 27nt bytes, 9nt more
 // with Options.LambdaMin, and after a restart.
 func (st *State) MarshalBinary() ([]byte, error) {
 	s := st.s

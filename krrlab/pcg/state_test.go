@@ -112,7 +112,7 @@ func TestResumeOther(t *testing.T) {
 		t.Errorf("%v, %v", res, err)
 	}
 	if _, err := pcg.SolveBlock(t.Context(), dense{exact}, nil, b, &pcg.Options{Resume: state}); err == nil {
-		t.Error("a block solve goes on from another")
+		t.Error("a block solve resumes from another")
 	}
 	if _, err := pcg.Solve(t.Context(), dense{exact}, nil, mat.NewDense(20, 2, nil),
 		&pcg.Options{Resume: state}); err == nil {

@@ -135,13 +135,13 @@ func (m *Cost) bytes(c *Candidate) int64 {
 	}, max(1, m.Ranks)).Most
 }
 
-// recomputed returns the seconds of a product with K whose tiles are formed, in so many seconds an entry, and each
+// recomputed returns the seconds of a product with K whose tiles are formed, in entry seconds per entry, and each
 // multiplied twice in cache, as those of four bytes are.
 func (m *Cost) recomputed(entry float64) float64 {
 	return m.entries() * (entry + 4*m.columns(productValues, productColumn))
 }
 
-// columns returns the seconds of a loop of so many exponentials, and so many more for each column.
+// columns returns the seconds of a loop that costs values exponentials, and each more for each column.
 func (m *Cost) columns(values, each float64) float64 { return (values + each*float64(m.T)) / m.Exp }
 
 // build sets the seconds of Z or the landmarks' factor, and of what M⁻¹ is made of.

@@ -74,8 +74,8 @@ func Of(p Problem, ranks int) Memory {
 	return m
 }
 
-// Ranks returns the least number of ranks on each of which the solve takes at most so many bytes,
-// or an error that says which part is in the way of any number up to most.
+// Ranks returns the least number of ranks on each of which the solve takes at most that many bytes,
+// or an error that names the part that rules out every number up to most.
 func Ranks(p Problem, bytes int64, most int) (int, error) {
 	if last := Of(p, most); last.Most > bytes {
 		return 0, fmt.Errorf("on %d ranks each would hold %s of the %s allowed: %s", most, accel.Bytes(last.Most),

@@ -417,7 +417,7 @@ func TestShown(t *testing.T) {
 }
 
 // TestInstead: a solve may go over to the first direct solver that is not refused and fits the machine, is late by the
-// seconds predicted alone, and at its end goes over to nothing that is far dearer than it was.
+// seconds predicted alone, and at its end goes over to nothing that is far more expensive than it was.
 func TestInstead(t *testing.T) {
 	pcg := &Candidate{Solver: PCG, Precond: Nystrom, Iterations: 9, Seconds: Seconds{Solve: 10, Total: 10}}
 	direct := func(total float64, bytes int64, refused string) *Candidate {

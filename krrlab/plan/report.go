@@ -50,11 +50,11 @@ const (
 	overTimes = 10
 )
 
-// Late reports whether the direct solver would be done sooner than iterations of which so many are done, and so many
-// are left as the slope of their residuals forecasts, at least low: these take longer than the direct solver, and a
-// quarter of its seconds is spent, K and M included; or its seconds are spent, and more than an eighth of them is
-// left or was spent since. So at most some twice what the direct solver alone would take is spent. By the seconds
-// predicted: no clock enters.
+// Late reports whether the direct solver would finish sooner than the iterations: done are done, and left remain by
+// the slope of their residuals, at least low. It would where those take longer than the direct solver, and a quarter
+// of its seconds is spent, K and M included; or where its seconds are spent, and more than an eighth of them is left or
+// was spent since. So at most some twice what the direct solver alone would take is spent. By the seconds predicted: no
+// clock enters.
 func (r *Report) Late(done int, low, left float64) bool {
 	if r == nil || r.Instead == nil {
 		return false
@@ -64,7 +64,7 @@ func (r *Report) Late(done int, low, left float64) bool {
 	return spent >= fewSpent && low*each >= direct || spent >= 1 && left*each > fewLeft*direct || spent >= 1+fewLeft
 }
 
-// Worth reports whether the direct solver is worth its seconds after so many iterations that did not reach τ: they are
+// Worth reports whether the direct solver is worth its seconds after done iterations that did not reach τ: they are
 // at most ten times those of the iterations.
 func (r *Report) Worth(done int) bool {
 	return r != nil && r.Instead != nil && r.Instead.Seconds.training() <= overTimes*float64(done)*r.Choice.each()

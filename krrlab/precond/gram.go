@@ -103,7 +103,7 @@ func (g *gramSum) value(sum int64, i, j int) float64 {
 	return g.fixed.Value(sum) / g.scale[i] / g.scale[j]
 }
 
-// columns converts so many columns from j on of m rows from p0 on.
+// columns converts cols columns, from j on, of m rows from p0 on.
 func (g *gramSum) columns(buf *[]float64, p0, m, j, cols int) blas64.General {
 	buffer.Grow(buf, m*cols)
 	for i := range m {

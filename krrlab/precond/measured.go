@@ -18,7 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// The measurement of E: so many random columns, and so many products with E. A sum of squares
+// The measurement of E: the random columns, and the products with E. A sum of squares
 // of measureColumns standard normal numbers is below measureTail with probability 1e-6.
 const (
 	measureColumns = 8

@@ -153,7 +153,7 @@ func byBlocks(ctx context.Context, a blas64.General, left, right func(blas64.Gen
 
 // below bounds the ends of the spectrum of M⁻¹A from inside, for an M of which no more than the inverse is known: by
 // the Ritz values that conjugate gradients with M give for a random right-hand side drawn from g, in exact
-// arithmetic, in at most so many steps. Monitor, if not nil, is called after each.
+// arithmetic, within steps iterations. Monitor, if not nil, is called after each.
 func below(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, g rng.Stream, steps int,
 	monitor func(*pcg.Iteration) error) (*lanczos.Result, error) {
 	start := time.Now()

@@ -65,7 +65,7 @@ type outcome struct {
 	seconds float64    // of the whole race, with what was built
 }
 
-// clock returns the seconds that a runner takes alone for so many iterations.
+// clock returns the seconds that a runner takes alone for that many iterations.
 func (r *outcome) clock(s *Standing, iterations float64) float64 {
 	return s.Build + iterations*(r.product+s.Solve)
 }

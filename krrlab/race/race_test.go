@@ -253,7 +253,7 @@ func TestOut(t *testing.T) {
 	}
 }
 
-// after is c·I for so many solves, and then spoils what it gives, or fails.
+// after is c·I for that many solves, and then spoils what it gives, or fails.
 type after struct {
 	scaled
 	solves int

@@ -22,7 +22,7 @@
 //
 // with V = ‖x‖²‖y‖² + (xᵀy)² and M the least power of two ≥ m. To embed a subspace of dimension
 // k to a given accuracy a Gaussian needs s of the order of k, an SRHT of k·log k, a
-// CountSketch of k². So a chain goes from wide and cheap to narrow and dear: CountSketch or
+// CountSketch of k². So a chain goes from wide and cheap to narrow and expensive: CountSketch or
 // SRHT first, Gaussian last. On dense data that is in general position all three do about
 // equally well at equal s, as the variances say; the orders differ in the worst case.
 //

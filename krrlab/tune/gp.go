@@ -35,7 +35,7 @@ var (
 	noises  = []float64{1e-6, 1e-4, 1e-2}
 )
 
-// What is expected of s before there are values, as if from so many of them.
+// What is expected of s before there are values, as if from assumed values.
 const (
 	spread  = 0.3 // of the error itself
 	drift   = 0.1 // of what a level differs by from the one before

@@ -48,7 +48,7 @@ type Options struct {
 	Points int `flag:"points" default:"120" check:">=1" help:"maximum number of points of the first level"`
 	// Gain ends a level where less than this part of the error is expected to be gained.
 	Gain float64 `flag:"gain" default:"0.002" check:"positive"`
-	// State is a file that keeps what is known, for a search that goes on where it was interrupted. Default: none.
+	// State is a file that keeps what is known, for a search that continues where it was interrupted. Default: none.
 	State string `flag:"state" help:"save the search in this file, so that an interrupted one can continue"`
 	Seed  uint64
 

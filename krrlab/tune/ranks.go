@@ -95,7 +95,7 @@ func follow(ctx context.Context, c comm.Comm, full *Full, tell func(stage.Event)
 			if err == nil {
 				_, err = full.Loss(ctx, e.Shape, k, e.Lambda)
 			}
-			if err != nil && ctx.Err() != nil { // else the first has the same, and goes on
+			if err != nil && ctx.Err() != nil { // else the first has the same, and continues
 				return nil, err
 			}
 		}

@@ -334,7 +334,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestResume: a search that is interrupted returns what it has, and goes on from its file to the same end.
+// TestResume: a search that is interrupted returns what it has, and continues from its file to the same end.
 func TestResume(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(150, 2, 0.1, 1))
 	o := Options{Kernels: []string{"gaussian", "matern32"}, Seed: 1}

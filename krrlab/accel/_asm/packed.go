@@ -46,7 +46,7 @@ func (p packing) turns(n reg.GPVirtual, turn, end func()) {
 	p.RET()
 }
 
-// first sets the first so many lanes of k.
+// first sets the first count lanes of k.
 func (p packing) first(count operand.Op, k reg.OpmaskVirtual) {
 	ones, bits := p.GP32(), p.GP32()
 	p.MOVL(count, bits)
@@ -62,7 +62,7 @@ func (p packing) count(word reg.Register) reg.Register {
 	return n
 }
 
-// advance moves on by so many values.
+// advance moves on by count values.
 func (p packing) advance(count reg.Register) {
 	p.LEAQ(operand.Mem{Base: p.values, Index: count.(reg.GPVirtual).As64(), Scale: 4}, p.values)
 }

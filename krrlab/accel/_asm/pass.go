@@ -257,7 +257,7 @@ func (b *columns) start(c *build.Context, base reg.GPVirtual) {
 	}
 }
 
-// add moves on by so many bytes.
+// add moves on by that many bytes.
 func (b *columns) add(c *build.Context, bytes int) {
 	c.ADDQ(operand.U32(bytes), b.base)
 	if b.k > 3 {

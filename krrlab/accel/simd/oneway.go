@@ -98,8 +98,8 @@ func (p *passes[T, V]) oneWay(rows, body int, tile []T, ld int, x, y []V, stride
 	}
 }
 
-// share returns beside how many of the groups of so many rows as many rows are to be fetched,
-// and beside how many one, for want rows in all.
+// share returns how many of the groups, of rows rows each, have as many rows fetched beside them,
+// and how many have one, for want rows in all.
 func share(want, groups, rows int) (streamed, wide int) {
 	if want > groups {
 		streamed = min(groups, (want-groups+rows-2)/(rows-1))

@@ -164,7 +164,7 @@ func TestTwoHosts(t *testing.T) {
 
 // TestFaultsOfHosts kills a rank of the other host and cuts the cable, and with KRRLAB_LONG=1
 // stops ranks and ends the run as a scheduler does: each time all ranks and the launcher end,
-// the run says why in one line and has a code other than 0, and in the end it goes on from its
+// the run says why in one line and has a code other than 0, and in the end it continues from its
 // checkpoint to the coefficients of an unbroken run.
 func TestFaultsOfHosts(t *testing.T) {
 	t.Parallel()
@@ -227,7 +227,7 @@ func TestFaultsOfHosts(t *testing.T) {
 }
 
 // TestDiskFull fills the disk with a checkpoint: the run ends and says so, the checkpoint
-// before is whole, and the run goes on from it where there is room.
+// before is whole, and the run continues from it where there is room.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)

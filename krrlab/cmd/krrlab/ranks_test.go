@@ -307,7 +307,7 @@ func gone(t *testing.T, dir, text string) {
 }
 
 // TestFaults kills a rank, and ends a run as a scheduler does, for one process and for both
-// MPIs: the run ends with a code other than 0 and leaves no process, and what goes on from its
+// MPIs: the run ends with a code other than 0 and leaves no process, and a run resumed from its
 // checkpoint has the coefficients of an unbroken run.
 func TestFaults(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {

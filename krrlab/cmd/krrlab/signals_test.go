@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// TestHangUp: SIGHUP ends a command as SIGTERM does, with a word and its code; under nohup it goes on.
+// TestHangUp: SIGHUP ends a command as SIGTERM does, with a word and its code; under nohup it continues.
 func TestHangUp(t *testing.T) {
 	// what is caught here has its default in a program started, even if we are under nohup
 	caught := make(chan os.Signal, 1)

@@ -68,8 +68,8 @@ func (e *Engine) replace(u *unit, f *types.Func) {
 	}
 }
 
-// calls lets the calls of functions of cells go to their targets. A function goes on calling itself: who keeps it as a
-// value, to call it in a new one of its name, wants what it was.
+// calls lets the calls of functions of cells go to their targets. A function continues to call itself: code that keeps
+// it as a value, to call it in a new one of the same name, wants the earlier one.
 func (e *Engine) calls(u *unit, fn function) {
 	within := fn.ssa
 	for within.Parent() != nil {

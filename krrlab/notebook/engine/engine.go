@@ -112,7 +112,7 @@ type turn struct {
 	show func([]any)    // called with the values of the last expression
 }
 
-// turn returns what is executed. A goroutine that was left behind has no turn: another one goes on.
+// turn returns what is executed. A goroutine that was left behind has no turn: another one continues.
 func (e *Engine) turn() *turn {
 	t := e.now.Load()
 	if t.goid != Goid() {

@@ -158,7 +158,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestStop stops a loop, a recursion and a callback of compiled code, and goes on.
+// TestStop stops a loop, a recursion and a callback of compiled code, and continues.
 func TestStop(t *testing.T) {
 	e, run := open(t)
 	begun := make(chan uint64)

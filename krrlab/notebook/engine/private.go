@@ -79,7 +79,7 @@ type field struct {
 	found     bool
 }
 
-// find looks for a field by its path, which goes on through pointers and elements of maps.
+// find looks for a field by its path, which continues through pointers and elements of maps.
 func find(t reflect.Type, path, typ string) *field {
 	out := &field{path: t.String() + "." + path, typ: typ}
 	for name := range strings.SplitSeq(path, ".") {

@@ -90,7 +90,7 @@ func (s *Session) compile(c *cell, p part) Result {
 		n.Stop()
 		return Result{}
 	}
-	// of its own: what knows an earlier program goes on calling that
+	// its own name: what knows an earlier program continues to call that
 	name := fmt.Sprint(engine.Hidden, "go", s.compiled.add(n))
 	call := func(f int, in, out []any) {
 		s.compiled.calls.Add(1)

@@ -264,9 +264,9 @@ func TestBuildEnds(t *testing.T) {
 	}
 	s.Close()
 	<-cell
-	_ = held.SetReadDeadline(time.Now().Add(5 * time.Minute)) // far less than what a build that goes on takes
+	_ = held.SetReadDeadline(time.Now().Add(5 * time.Minute)) // far less than what a build that continues takes
 	if n, err := held.Read(buf); err != io.EOF {
-		t.Errorf("a build goes on: %d, %v", n, err)
+		t.Errorf("a build continues: %d, %v", n, err)
 	}
 	if left, err := os.ReadDir(temp); len(left) > 0 || err != nil {
 		t.Errorf("%v, left %v", err, left)

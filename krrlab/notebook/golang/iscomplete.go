@@ -7,7 +7,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
-// unfinished is what Parse says of code that may go on.
+// unfinished matches what Parse says about code that may continue.
 var unfinished = regexp.MustCompile(`is not closed|found 'EOF'|(raw string literal|comment) not terminated`)
 
 // IsComplete reports whether a cell can be run as it is: complete, incomplete (with the

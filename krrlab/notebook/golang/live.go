@@ -22,7 +22,7 @@ type growth struct {
 // mostGrown is how many samples a curve has before every other one is dropped.
 const mostGrown = 1000
 
-// add takes what an event says after so many seconds.
+// add takes what an event reports after that many seconds.
 func (g *growth) add(e krrlab.Event, seconds float64) {
 	if e.Loss > 0 {
 		rows, _, _ := strings.Cut(e.Detail, ":")

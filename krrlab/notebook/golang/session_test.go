@@ -102,7 +102,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestInterrupt interrupts cells of every kind, twenty times each, and goes on.
+// TestInterrupt interrupts cells of every kind, twenty times each, and continues.
 func TestInterrupt(t *testing.T) {
 	s := open(t, nil)
 	run(s,

@@ -326,8 +326,8 @@ func (f *Finder) Program(ctx context.Context, files map[string]string, imports [
 // lastGrace is how long the go command may take to end once it is told to.
 const lastGrace = time.Second
 
-// together runs a command so that its end is that of the compilers too that it has started: none of them is there
-// when it returns, and none goes on when this process is killed.
+// together runs a command such that the compilers that it has started end with it: none of them is left when it
+// returns, and none survives when this process is killed.
 func (f *Finder) together(cmd *exec.Cmd) error {
 	group.Cancel(cmd, syscall.SIGINT)
 	cmd.WaitDelay = lastGrace

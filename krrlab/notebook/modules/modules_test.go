@@ -494,6 +494,6 @@ func TestKilled(t *testing.T) {
 	}
 	_ = held.SetReadDeadline(time.Now().Add(5 * time.Minute))
 	if _, err := held.Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("a build goes on: %v", err)
+		t.Errorf("a build continues: %v", err)
 	}
 }

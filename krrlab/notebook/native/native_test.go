@@ -141,7 +141,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestEnds: a program ends when its parent has gone, which closes the pipe, also while a call goes on; and a call
+// TestEnds: a program ends when its parent has gone, which closes the pipe, also during a call; and a call
 // ends with the program.
 func TestEnds(t *testing.T) {
 	p := served(t)
@@ -167,7 +167,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestLeftBehind: a call ends with the program also where that has started another one, which goes on.
+// TestLeftBehind: a call ends with the program also where that has started another one, which continues.
 func TestLeftBehind(t *testing.T) {
 	t.Setenv("KRRLAB_TEST_FOLDER", t.TempDir())
 	p := served(t)
