@@ -7,7 +7,7 @@ import (
 )
 
 // TestCategorical: a column of words becomes a feature for each of its values, in its place and sorted, with a header
-// or without, a missing cell a value of its own; other files are coded by the same values, and unknown ones are
+// or without, a missing cell a separate value; other files are coded by the same values, and unknown ones are
 // zeros.
 func TestCategorical(t *testing.T) {
 	const text = "size,color,y\n1,red,10\n2,blue,20\n3,,30\n4,red,40\n"

@@ -365,7 +365,7 @@ func localForm(text string) string {
 	case clock.MatchString(text):
 		return ": a time of day? write a number, such as the seconds since midnight"
 	case exponent.MatchString(text):
-		return ": an exponent of Fortran? write E in place of its letter"
+		return ": an exponent of Fortran? write E instead of its letter"
 	case sixteen.MatchString(text):
 		return ": hexadecimal? write decimal digits"
 	case under.MatchString(text):

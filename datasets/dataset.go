@@ -64,7 +64,7 @@ type Dataset struct {
 	// Weights are how much the points count in a fit, positive; nil for ones. A weight of 2 is as two equal points.
 	Weights []float64
 
-	fill   []float64 // what Impute put in place of missing values
+	fill   []float64 // what Impute put for missing values
 	oracle []float64 // built-in data: the best predictor's squared or 0/1 error on each point
 }
 

@@ -84,7 +84,7 @@ var covtypeSample = File{
 
 const (
 	shuffled = "a fixed random 80 % of the rows train, the rest test (the paper trains on 80 %)"
-	ownTest  = "a test file of its own"
+	ownTest  = "a separate test file"
 )
 
 // mnist8mHead is a set of the first rows of MNIST8M, with what the paper's table 1 has of it.

@@ -242,7 +242,7 @@ func (r *Report) HTML() string {
 
 func (r *Report) String() string { return r.Text() }
 
-// short returns the verdict with a text in place of the numbers, which stand in tables and figures, of a claim that
+// short returns the verdict with a text for the numbers, which stand in tables and figures, of a claim that
 // holds.
 func (v Verdict) short(text string) Verdict {
 	if v.Outcome == Holds {

@@ -20,7 +20,7 @@ type row struct {
 	n, testN int    // the first rows of training and test; 0: all
 	seeds    int
 	skip     string
-	auto     bool // solved by Auto, in place of Algorithm 1
+	auto     bool // solved by Auto, instead of Algorithm 1
 }
 
 // sets has the rows of the tables at each scale, at Paper those printed.
@@ -124,7 +124,7 @@ func (w row) seeded(role string, c Case, table, column string) []Entry {
 }
 
 // proposed returns the entries of Algorithm 1 with the s of a published table, whose iterations are in a column; of
-// Auto in a row of its own.
+// Auto in a separate row.
 func (w row) proposed(table, iterations string) []Entry {
 	if w.auto {
 		return w.seeded(autoRole, w.solve(Auto), "", "")

@@ -11,7 +11,7 @@ import (
 
 const (
 	proposed = "proposed" // the role of Algorithm 1 with the table's s and λ_p = λ
-	autoRole = "auto"     // that of what the plan chooses, in rows of its own
+	autoRole = "auto"     // that of what the plan chooses, in its own rows
 )
 
 var table1 = Experiment{

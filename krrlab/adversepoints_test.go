@@ -39,7 +39,7 @@ func (h *adverse) as(kind string) {
 			}
 		}
 		h.train.X = x
-	case "moved": // along a coordinate of their own, so that the others keep their digits
+	case "moved": // along a separate coordinate, so that the others keep their digits
 		top := 1.0
 		for _, row := range h.rows {
 			for _, v := range row {

@@ -83,7 +83,7 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 		if l.cfg.Memory > 0 && held+k.a.Bytes() > l.cfg.Memory {
 			state = full
 		}
-		if state, err = comm.Least(ctx, l.comm, state); err != nil { // ranks have limits of their own
+		if state, err = comm.Least(ctx, l.comm, state); err != nil { // each rank has its own limit
 			return f, err
 		}
 		suits = state == fits

@@ -67,7 +67,7 @@ type (
 	Verification  = verify.Verification
 )
 
-// Verify is verify.Model: what can be proved of a model, recomputed by code of its own.
+// Verify is verify.Model: what can be proved of a model, recomputed by independent code.
 func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification, error) {
 	return verify.Model(ctx, m, o)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/statdim"
 )
 
-// stages are the built-in ones, each in a package of its own.
+// stages are the built-in ones, each in its own package.
 var stages = []stage.Definition{
 	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage, multilevel.Stage, loo.Stage, race.Stage,
 }

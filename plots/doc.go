@@ -79,7 +79,7 @@
 // drawn as outlines, so that Greek letters appear everywhere and no font is embedded.
 // The same figure gives the same bytes each time: nothing holds a date.
 //
-// HTML is the SVG, its data, and a script of its own without library or network: values on hover and by the arrow
+// HTML is the SVG, its data, and its own script, without library or network: values on hover and by the arrow
 // keys, zoom by dragging, series on and off by their names, logarithms by buttons, and Controls, sliders that
 // recompute something. Where scripts are forbidden the picture is the static one.
 //

@@ -331,7 +331,7 @@ func (m *HeatMap) validate(f *Figure) error {
 
 func (f *Figure) validatePanels() error {
 	if len(f.Series) > 0 || f.Map != nil || len(f.HLines)+len(f.VLines)+len(f.Marks) > 0 {
-		return fmt.Errorf(" has panels and data of its own; put the data into a panel")
+		return fmt.Errorf(" has both panels and data; put the data into a panel")
 	}
 	if f.Columns < 0 {
 		return fmt.Errorf(" has %d columns of panels", f.Columns)

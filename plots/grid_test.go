@@ -104,7 +104,7 @@ func TestGridColumns(t *testing.T) {
 
 func TestGridValidate(t *testing.T) {
 	for want, change := range map[string]func(f *Figure){
-		"panels and data of its own":             func(f *Figure) { f.HLines = []RefLine{{At: 1}} },
+		"has both panels and data":               func(f *Figure) { f.HLines = []RefLine{{At: 1}} },
 		`panel 2 ("second") has no series`:       func(f *Figure) { f.Panels[1].Series = nil },
 		`panel 1 ("first") has panels`:           func(f *Figure) { f.Panels[0] = *sampleGrid(); f.Panels[0].Title = "first" },
 		"panels 1 and 3 cannot share":            func(f *Figure) { f.ShareY = true; f.Panels[2].Y.Log = false },

@@ -17,7 +17,7 @@ import (
 // axes with their ends, ticks and labels, its legend, and plotters for its data, to which
 // more can be added. Width and Height are the size at which the ticks do not touch; they
 // follow the axes where the ends are changed. It is an error if the figure has panels,
-// each of which has a plot of its own, or if Validate refuses it.
+// each of which has its own plot, or if Validate refuses it.
 func (f *Figure) Plot() (*plot.Plot, error) {
 	if n := len(f.Panels); n > 0 {
 		return nil, fmt.Errorf("plots: figure %q has %d panels; take the plot of each, such as Panels[0].Plot()",

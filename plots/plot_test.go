@@ -90,7 +90,7 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-// TestPlotGoesOn checks that axes that were changed have ticks of their own.
+// TestPlotGoesOn checks that axes that were changed have their own ticks.
 func TestPlotGoesOn(t *testing.T) {
 	p, err := Convergence("c", 1e-3, Series{Name: "pcg", Y: []float64{1, 0.1, 1e-4}}).Plot()
 	if err != nil {

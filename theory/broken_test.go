@@ -44,7 +44,7 @@ func (m scaledMap) MapTo(z []float64, ld int, x points.Points, w *feature.Worksp
 // Hash lets a scaled TensorSketch say what its hashes are.
 func (m scaledMap) Hash(t, i int) (int, float64) { return m.Map.(hashed).Hash(t, i) }
 
-// tuples is a TensorSketch by the definition, with signs of its own: all tuples of coordinates in
+// tuples is a TensorSketch by the definition, with its own signs: all tuples of coordinates in
 // turn.
 type tuples struct {
 	k    kernel.Polynomial

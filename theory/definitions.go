@@ -22,7 +22,7 @@ var definition1 = Claim{
 		"λ⁻¹(I−QᵀQ).",
 	Measured: "A−LQ and LLᵀ−AAᵀ−λI with the project's Cholesky factor, the entries of L above the diagonal, QQᵀ−I at " +
 		"λ = 0, and (I−λM⁻¹)−QᵀQ with M⁻¹ as each form of the preconditioner applies it.",
-	Fails: "a factor that is upper triangular, U from L⁻ᵀ in place of L⁻¹ (as printed), or λ where λ_p belongs, is " +
+	Fails: "a factor that is upper triangular, U from L⁻ᵀ instead of L⁻¹ (as printed), or λ where λ_p belongs, is " +
 		"no such Q.",
 	run: checkDefinition1,
 }

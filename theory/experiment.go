@@ -68,7 +68,7 @@ func run(f func()) (err error) {
 	return nil
 }
 
-// each calls body for trials 0, …, n−1 on Threads() goroutines, each with the stream of its own
+// each calls body for trials 0, …, n−1 on Threads() goroutines, each with its own stream
 // g.Sub(name, i), whatever the number of threads. It ends the check with the error of the first trial
 // that had one, or ctx's.
 func (e *experiment) each(name string, n int, body func(i int, g rng.Stream)) {
@@ -237,7 +237,7 @@ const skewness = 10
 // mean adds the measure of numbers whose expectation is known: the ratio is Student's t over its
 // quantile q of level 1e-6, on both sides; below the expectation over q + skewness·(2q²+1)/(6√n), the first
 // term of the Cornish–Fisher expansion (P. Hall, The Bootstrap and Edgeworth Expansion, 1992). bound, if
-// not 0, is what the claim has in place of the expectation, for the tightness.
+// not 0, is what the claim has for the expectation, for the tightness.
 func (e *experiment) mean(name string, values []float64, want, bound float64) {
 	n := float64(len(values))
 	mean, sd := stat.MeanStdDev(values, nil)

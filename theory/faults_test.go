@@ -67,7 +67,7 @@ func faults() []fault {
 				v[i] = math.Abs(v[i])
 			}
 		}}}, []string{"definition3"}, 0},
-		{"λ in place of λ_p", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, _ float64,
+		{"λ instead of λ_p", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, _ float64,
 			form precond.Form) (Preconditioner, error) {
 			return own.Precond(ctx, z, lambda, lambda, form)
 		}}, []string{"lambda-p"}, 0},

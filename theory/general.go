@@ -112,7 +112,7 @@ var lambdaP = Claim{
 		"λ_p⁻¹(I−UᵀU).",
 	Measured: "κ over the bound, for random pairs, λ_p over four decades either side and the project's M⁻¹; the " +
 		"pairs for which the bound is met; M·M⁻¹−I.",
-	Fails: "with λ in place of λ_p κ is that of λ, which breaks the bound at λ_p = λ+η, and M·M⁻¹ is not I.",
+	Fails: "with λ instead of λ_p κ is that of λ, which breaks the bound at λ_p = λ+η, and M·M⁻¹ is not I.",
 	run:   checkLambdaP, figure: figureLambdaP,
 }
 

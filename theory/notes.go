@@ -130,7 +130,7 @@ var prediction = Claim{
 	Measured: "the difference over the bound at new points and at training points, f by a dense solve and f̃ by " +
 		"package model from PCG stopped early; the same by package verify; and the case that meets it: one point " +
 		"with k(x,x) = λ.",
-	Fails: "a residual against another K, λ in place of √λ, or the recurrence's residual, which drifts.",
+	Fails: "a residual against another K, λ instead of √λ, or the recurrence's residual, which drifts.",
 	run:   checkPrediction,
 }
 
@@ -213,7 +213,7 @@ var leaveOneOut = Claim{
 	Name: "leave-one-out", Place: "the project's; classical (Allen, Wahba)", Kind: Identity,
 	Statement: "y_i − f₋ᵢ(x_i) = c_i/(A⁻¹)_ii, f₋ᵢ fitted without point i.",
 	Measured:  "c and f₋ᵢ by the project's K and PCG, for every i; the two sides of the equation.",
-	Fails:     "A_ii in place of 1/(A⁻¹)_ii, or y−f of the whole fit in place of it.",
+	Fails:     "A_ii instead of 1/(A⁻¹)_ii, or y−f of the whole fit instead.",
 	run:       checkLeaveOneOut,
 }
 
@@ -253,7 +253,7 @@ var fixed16 = Claim{
 		"residual by ‖E‖₂/(λ−‖E‖₂) or more a solve.",
 	Measured: "the entries, their rms and the norm, of the project's tiles against the kernel's formula; residuals " +
 		"after one, two and three solves over the bound.",
-	Fails: "truncation in place of rounding doubles the largest error, and gives E a mean, so that ‖E‖₂ grows as n.",
+	Fails: "truncation instead of rounding doubles the largest error, and gives E a mean, so that ‖E‖₂ grows as n.",
 	run:   checkFixed16, figure: figureFixed16,
 }
 

@@ -136,7 +136,7 @@ var remark1 = Claim{
 	Name: "remark1", Place: "first remark on Theorem 1, section 3.2", Kind: Identity,
 	Statement: "(γxᵀz+c)^q is the homogeneous kernel of the points (√γ·x, √c): one constant feature more.",
 	Measured:  "K of either, and Z of either from one stream, entry by entry.",
-	Fails:     "a constant c in place of √c, or a constant outside of the sketch, gives another K and another Z.",
+	Fails:     "a constant c instead of √c, or a constant outside of the sketch, gives another K and another Z.",
 	run:       checkRemark1,
 }
 
@@ -240,10 +240,10 @@ var remark4 = Claim{
 	Statement: "Of R candidates take the i whose list of ‖c̃_i−c̃_j‖_A has the least median. If more than R/2 are " +
 		"within ε, it is within 3ε;\nso if each is with probability 1−p, p < ½, it fails with probability at most " +
 		"P(Binomial(R, p) ≥ R/2) ≤ e^(−2R(½−p)²).",
-	Measured: "the choice of pcg.MedianByNorm among PCG runs with features of their own, cut off after a fixed " +
+	Measured: "the choice of pcg.MedianByNorm among PCG runs with separate features, cut off after a fixed " +
 		"count: its error over 3ε where most are within ε, and the share of failures against δ, both sides of which " +
 		"come from p's draws.",
-	Fails: "the mean or the last candidate in place of the median one, or candidates that share their features.",
+	Fails: "the mean or the last candidate instead of the median one, or candidates that share their features.",
 	run:   checkRemark4,
 }
 

@@ -34,7 +34,7 @@ const epsilon = 1e-3
 const solveSlack = 1e-9
 
 // condensed returns the n×n matrix R of Z = RW with WWᵀ = I, for which RRᵀ = ZZᵀ: the same M with
-// n features in place of s, of which the theorems ask for many more than n. It returns z if s ≤ n.
+// n features instead of s, of which the theorems ask for many more than n. It returns z if s ≤ n.
 func condensed(z *points.Dense32) *points.Dense32 {
 	if z.D <= z.N {
 		return z

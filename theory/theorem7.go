@@ -27,7 +27,7 @@ var theorem7 = Claim{
 	Measured: "false accepts and false rejects against dense algebra, on a designed spectrum whose features are off " +
 		"by so much that some draws of each preset meet the conditions and some do not, and on TensorSketch; κ of " +
 		"what was accepted over the bound; the mean of what was accepted.",
-	Fails: "power iteration in place of a bound, a threshold θ without λ, γ tested on one side, or features that are " +
+	Fails: "power iteration instead of a bound, a threshold θ without λ, γ tested on one side, or features that are " +
 		"not those of the kernel.",
 	run: checkTheorem7, figure: figureTheorem7,
 }

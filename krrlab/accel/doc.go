@@ -8,7 +8,7 @@
 // # Threads
 //
 // ForEach is the project's one parallel loop and SetThreads the one place where
-// a number of threads is chosen. The BLAS has threads of its own; so that Go
+// a number of threads is chosen. The BLAS has its own threads; so that Go
 // workers and BLAS threads never oversubscribe the cores, a BLAS call runs on
 // all Threads() outside ForEach and on one inside it. Hence two ways to write a
 // dense computation:

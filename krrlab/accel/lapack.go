@@ -81,7 +81,7 @@ func (o lapacks) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) 
 
 // Dsyev computes the eigenvalues w, ascending, and with jobz = EVCompute the
 // eigenvectors, in the columns of a, of the symmetric a with triangle ul stored.
-// It runs LAPACK's divide and conquer, dsyevd, with workspace of its own, 2n²
+// It runs LAPACK's divide and conquer, dsyevd, with its own workspace, 2n²
 // numbers (work is only checked); gonum's where that is more than 32 bits count, above n = 32,000.
 func (o lapacks) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
 	lwork int) (ok bool) {

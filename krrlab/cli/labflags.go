@@ -130,7 +130,7 @@ type stageFiles struct {
 	JSON  string      `flag:"json" file:"write" help:"write the stage as JSON to this file"`
 	CSV   string      `flag:"csv" file:"write"`
 	Plot  string      `flag:"plot" file:"write"`
-	Title *string     `flag:"title" with:"plot" help:"title of the picture in place of its own; \"\" for none"`
+	Title *string     `flag:"title" with:"plot" help:"title of the picture instead of the default; \"\" for none"`
 	Size  pictureSize `flag:"size" with:"plot"`
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestExtended: a kernel that packages were added to runs in place of the program that it was built of, and of no
+// TestExtended: a kernel with added packages runs instead of the program that it was built of, and of no
 // other.
 func TestExtended(t *testing.T) {
 	cache := t.TempDir()

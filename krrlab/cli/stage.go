@@ -22,7 +22,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// stageCommand makes the command of a stage. options points to a struct with those of its own, flags names those of the
+// stageCommand makes the command of a stage. options points to a struct with its own options, flags names those of the
 // method that it has, as stage.Definition does. check, if there is one, refuses flags that no data could
 // make right, and run runs it; a stage that was interrupted returns what it has beside the context's error.
 type stageCommand struct {

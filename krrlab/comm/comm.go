@@ -89,7 +89,7 @@ func (o Options) settled() Options {
 }
 
 // Error is a failure of communication. Its rank alone knows of it; peers find out by
-// errors of their own.
+// their own errors.
 type Error struct {
 	Rank, Size int
 	Op         string // "all-reduce", "barrier", …

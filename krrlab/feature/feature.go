@@ -25,7 +25,7 @@ type Dist interface {
 }
 
 // Map is a feature map φ: R^d → R^s. It is immutable and safe for concurrent use,
-// each goroutine with a Workspace of its own.
+// each goroutine with its own Workspace.
 type Map interface {
 	// Dims returns the dimension d of the points and the number s of features.
 	Dims() (d, s int)

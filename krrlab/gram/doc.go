@@ -42,7 +42,7 @@
 // that by construction, and ε₂ is the power of two below which 128 rows sum to an eighth of it at most; if other rows
 // sum to more than half, ε₂ = ε₁ and the tiles are formed again. The order is the matrix's own affair: vectors, columns
 // and neighbors are by the points as they were given. Options.Tiles auto takes sparse tiles from 4,096 points on where
-// at most 0.4 of the entries are to be formed. Exact forms the same tiles and more, with a bound of its own, and all
+// at most 0.4 of the entries are to be formed. Exact forms the same tiles and more, with its own bound, and all
 // where a user-defined kernel only says that it decreases.
 //
 // # Products

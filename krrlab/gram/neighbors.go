@@ -151,7 +151,7 @@ func (w *worker[T]) offer(s *search, i, j0 int, row []T, shift float64) {
 	}
 }
 
-// push puts a neighbor of i in place of the farthest one, or where there is room.
+// push replaces the farthest neighbor of i by another, or adds that where there is room.
 func (s *search) push(i int, k uint64) {
 	heap, at := s.keys[i*s.count:(i+1)*s.count], int(s.held[i])
 	if at < len(heap) { // sift up

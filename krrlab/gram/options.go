@@ -66,7 +66,7 @@ type Options struct {
 	// Storage of the tiles. Default Auto.
 	Storage Storage
 	// As, if not nil, is the choice of an earlier matrix of the same points and kernel: its storage
-	// is taken in place of Storage, and entries are computed as they were there.
+	// is taken instead of Storage, and entries are computed as they were there.
 	As *Choice
 	// Chosen, if not nil, is the choice of Look with the same arguments but Memory, which New takes if it fits. Not on
 	// ranks.

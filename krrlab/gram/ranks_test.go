@@ -230,7 +230,7 @@ func TestRanksMemory(t *testing.T) {
 	})
 }
 
-// TestRanksApart multiplies vectors that are not the same on all ranks: an error, in place of a
+// TestRanksApart multiplies vectors that are not the same on all ranks: an error, instead of a
 // product of neither.
 func TestRanksApart(t *testing.T) {
 	x := cloud(300, 3)

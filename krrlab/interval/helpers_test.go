@@ -95,7 +95,7 @@ func without(d *datasets.Dataset, i int) *datasets.Dataset {
 	return d
 }
 
-// repeated returns d with the features of some rows in place of those of others.
+// repeated returns d with the features of some rows replaced by those of others.
 func repeated(d *datasets.Dataset) *datasets.Dataset {
 	rows := make([]int, d.Len())
 	for i := range rows {

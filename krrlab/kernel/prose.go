@@ -20,7 +20,7 @@ func (s Spec) Prose() string {
 	return "kernel " + s.Short()
 }
 
-// InProse returns a text that names the kernel, such as that of a feature map, with Prose in place of it.
+// InProse returns a text that names the kernel, such as that of a feature map, with Prose for it.
 func (s Spec) InProse(text string) string {
 	if k, err := FromSpec(s); err == nil {
 		text = strings.ReplaceAll(text, "of "+k.String(), "of the "+s.Prose())

@@ -45,7 +45,7 @@ var registry struct {
 func Register(name string, k Kernel) {
 	t := reflect.TypeOf(k)
 	if name == "" || slices.Contains(append(Names(), "precomputed"), name) || k == nil || BuiltIn(k) {
-		panic(fmt.Sprintf("kernel: Register(%q, %T): want a name of its own and a user-defined kernel", name, k))
+		panic(fmt.Sprintf("kernel: Register(%q, %T): want an unused name and a user-defined kernel", name, k))
 	}
 	if _, err := encode(k); err != nil {
 		panic(fmt.Sprintf("kernel: Register(%q, %T): %v", name, k, err))

@@ -115,7 +115,7 @@ func (s Spec) Short() string {
 	return s.Name
 }
 
-// Shorten returns a text that names the kernel, such as that of a feature map, with Short in place of it.
+// Shorten returns a text that names the kernel, such as that of a feature map, with Short for it.
 func (s Spec) Shorten(text string) string {
 	k, err := FromSpec(s)
 	if err != nil {

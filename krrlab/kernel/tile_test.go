@@ -45,7 +45,7 @@ func (k multiquadric) Profile(dst, sq []float64) {
 
 func (k multiquadric) Slope() float64 { return k.C / (2 * k.Sigma * k.Sigma) }
 
-// multiquadric32 has a row of float32 of its own.
+// multiquadric32 has its own row of float32.
 type multiquadric32 struct{ multiquadric }
 
 func (k multiquadric32) Profile32(dst []float32, sq []float64) {

@@ -104,7 +104,7 @@ func mustTry(lambda, eta float64) []float64 {
 }
 
 // gridOf returns points values of λ_p from λ/100 to 100(λ+η), equally spaced in their
-// logarithms, and the marks, in place of what lies within a quarter of a spacing of them.
+// logarithms, and the marks, which replace what lies within a quarter of a spacing of them.
 func gridOf(lambda, eta float64, points int) []float64 {
 	lo, hi := math.Log(lambda/100), math.Log(100*(lambda+eta))
 	step := (hi - lo) / float64(points-1)

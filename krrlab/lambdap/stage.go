@@ -102,7 +102,7 @@ func (o *Options) size(ctx context.Context, b stage.Bench, k *stage.Gram, s int)
 	return measure(ctx, k, z.Z, b.Problem().Y, z.Seconds, o)
 }
 
-// settle checks the options, and puts in place of zeros what the problem says.
+// settle checks the options, and replaces zeros by what the problem says.
 func (o *Options) settle(p *stage.Problem) error {
 	if err := schema.Settle(o); err != nil {
 		return err

@@ -45,7 +45,7 @@ func APriori(n, k int, delta float64) float64 {
 }
 
 // christoffel reports whether Σ_{j≤k} p_j(x)² exceeds limit, where sign·x lies outside of
-// the Ritz values; sign = −1 stands for −T in place of T:
+// the Ritz values; sign = −1 stands for −T instead of T:
 //
 //	β_j p_j = (x−α_j)p_{j−1} − β_{j−1}p_{j−2},  p_0 = 1.
 func christoffel(alpha, beta []float64, sign, x, limit float64) bool {

@@ -118,7 +118,7 @@ func (f *Factor) CondBound(lambda, lambdaP float64) float64 {
 }
 
 // LambdaMin returns the lower end in CondBound, θ = min(1, (λ−e)/λ_p) with A ≽ θM; 0, which says nothing, if e ≥ λ
-// or f is not Certain. For K off by E in products with it, λ−‖E‖₂ goes in place of λ. It panics if λ < 0 or λ_p ≤ 0.
+// or f is not Certain. For K off by E in products with it, λ−‖E‖₂ replaces λ. It panics if λ < 0 or λ_p ≤ 0.
 func (f *Factor) LambdaMin(lambda, lambdaP float64) float64 {
 	if !(lambda >= 0) || !(lambdaP > 0) {
 		panic(fmt.Sprintf("lowrank: λ = %v, λ_p = %v", lambda, lambdaP))

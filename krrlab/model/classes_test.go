@@ -30,8 +30,8 @@ func bruteAUC(f []float64, positive []bool) (float64, bool) {
 	return right / pairs, pairs > 0
 }
 
-// TestClasses compares with counts of rows and of pairs of rows: values with many ties, classes without rows, labels in
-// another order and of their own in the answers.
+// TestClasses compares with counts of rows and of pairs of rows: values with many ties, classes without rows, and
+// answers with labels in another order and with other labels.
 func TestClasses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {

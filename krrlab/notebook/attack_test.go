@@ -35,7 +35,7 @@ func TestKernelProcess(t *testing.T) {
 	}
 }
 
-// startProcess runs a kernel in a process of its own and connects to it.
+// startProcess runs a kernel in a separate process and connects to it.
 func startProcess(t *testing.T) (c *client, pid int) {
 	t.Helper()
 	conn, file := newConnection(t)

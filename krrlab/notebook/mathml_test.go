@@ -31,7 +31,7 @@ func TestMathML(t *testing.T) {
 	}
 }
 
-// TestHostileFormulas: no formula brings elements of its own into a page, and none, however long or deep, holds it up.
+// TestHostileFormulas: no formula brings its own elements into a page, and none, however long or deep, holds it up.
 func TestHostileFormulas(t *testing.T) {
 	for _, tex := range []string{"\\mathbb%s", "\\mathrm%s", "\\operatorname%s", "\\text%s", "{\\rm %s}", "\\hat%s",
 		"\\left%s", "\\frac%s1", "\\sqrt%s", "x_%s", "%s"} {

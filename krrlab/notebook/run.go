@@ -101,7 +101,7 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 var goKernels = []string{"krrlab", "gophernotes", "gonb", "go", "golang"}
 
 // otherLanguage returns the language that a notebook says it is in, or its kernel where it names no language, unless
-// that is Go; "" for Go and for a notebook that says nothing. A cell may have a language of its own, by VS Code.
+// that is Go; "" for Go and for a notebook that says nothing. In VS Code a cell may have its own language.
 func otherLanguage(nb map[string]any) string {
 	object := func(of map[string]any, name string) map[string]any { m, _ := of[name].(map[string]any); return m }
 	text := func(of map[string]any, name string) string { s, _ := of[name].(string); return s }

@@ -18,7 +18,7 @@ type columns []diagonal
 func (m columns) Dim() int { return len(m[0]) }
 
 func (m columns) SolveTo(context.Context, *mat.Dense, *mat.Dense) error {
-	panic("SolveTo where columns have preconditioners of their own")
+	panic("SolveTo where columns have their own preconditioners")
 }
 
 func (m columns) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {

@@ -214,7 +214,7 @@ func TestMemory(t *testing.T) {
 
 // testMemory solves for k columns of n = 4000 rows in few and in many iterations: many allocate at most
 // limit bytes, and no more often than few. It counts on one thread and without the collector: each thread
-// has scratch of its own in a pool, which the collector empties.
+// has its own scratch in a pool, which the collector empties.
 func testMemory(t *testing.T, solve solver, k, few, many, limit int) {
 	t.Helper()
 	if race.Enabled {

@@ -68,7 +68,7 @@
 //
 // # Block conjugate gradients, and when they pay
 //
-// In Solve every column searches a space of its own. SolveBlock searches the sum of
+// In Solve every column searches its own space. SolveBlock searches the sum of
 // these spaces for all columns, with the same products: after k iterations each x_j is
 // the point nearest to the solution in the A-norm out of
 //

@@ -39,7 +39,7 @@ type Preconditioner interface {
 	SolveTo(ctx context.Context, dst, r *mat.Dense) error
 }
 
-// ColumnPreconditioner is a Preconditioner with a matrix M_c of its own for each column c of
+// ColumnPreconditioner is a Preconditioner with a separate matrix M_c for each column c of
 // B, which Solve then solves M_c⁻¹Ax_c = M_c⁻¹b_c with: many preconditioners compared at the
 // price of one product with A for all. SolveBlock, where columns are combined, panics for it.
 type ColumnPreconditioner interface {

@@ -15,7 +15,7 @@
 //	points X             all of them                8nd, 4nd in float32, 12 a nonzero
 //	kernel K             1/P of its tiles           w·n²/(2P), w = 8, 4, 2 or 0 bytes an entry
 //	features Z           1/P of the rows            4ns/P
-//	landmark factor F    all of it, in place of Z   4ns, and some columns of K on the way
+//	landmark factor F    all of it, instead of Z    4ns, and some columns of K on the way
 //	factor of ZᵀZ+λ_pI   all of it                  8s², twice that while it is formed
 //	vectors              all of them                80nt
 //

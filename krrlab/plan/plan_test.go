@@ -438,7 +438,7 @@ func TestInstead(t *testing.T) {
 		}
 	}
 	if one := direct(1, 1, ""); instead([]*Candidate{one}, one) != nil {
-		t.Error("direct in place of direct")
+		t.Error("direct instead of direct")
 	}
 	r := &Report{Choice: *pcg, Seconds: pcg.Seconds, Instead: direct(16, 1e6, "")} // an iteration takes 1 s
 	for _, c := range []struct {

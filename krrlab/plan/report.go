@@ -31,7 +31,7 @@ func (m *model) report(list []*Candidate, c *Candidate) Report {
 	return r
 }
 
-// instead returns the best direct solver that can be taken in place of c and fits the machine.
+// instead returns the best direct solver that can be taken instead of c and fits the machine.
 func instead(list []*Candidate, c *Candidate) *Candidate {
 	most, _ := accel.MemoryLimit() // of the machine, where the task has no limit
 	for _, o := range list {

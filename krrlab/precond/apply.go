@@ -94,7 +94,7 @@ func (p *solve) run(ctx context.Context) error {
 	return p.expand(ctx) // λ_p⁻¹(r − Zv)
 }
 
-// middle sets v = (ZᵀZ+λ_pI)⁻¹v; with U in place of Z there is nothing to do.
+// middle sets v = (ZᵀZ+λ_pI)⁻¹v; with U instead of Z there is nothing to do.
 func (p *solve) middle(ctx context.Context) error {
 	switch p.w.form {
 	case FormL:

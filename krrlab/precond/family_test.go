@@ -19,7 +19,7 @@ var (
 	_ lanczos.Metric           = (*precond.Woodbury)(nil)
 )
 
-// TestFamily compares each column with a dense solve of its own λ_p, in any order.
+// TestFamily compares each column with a dense solve with its own λ_p, in any order.
 func TestFamily(t *testing.T) {
 	const n = 700
 	z, wide := features(21, n, 60, 0.97)

@@ -66,14 +66,14 @@ type Seconds struct {
 }
 
 // Woodbury is M = ZZᵀ+λ_pI with its inverse. Its methods may be called by several
-// goroutines at once; each SolveTo under way has scratch of its own.
+// goroutines at once; each SolveTo under way has its own scratch.
 type Woodbury struct {
 	n, s    int
 	lambdaP float64
 	form    Form
 	rows    *rows // of Z that are here
 	z       *source
-	u       []float64 // Uᵀ in place of z, for FormU
+	u       []float64 // Uᵀ instead of z, for FormU
 	factor  []float64 // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU
 	sigma2  []float64 // eigenvalues σ² of ZᵀZ, for FormEigen
 	seconds Seconds

@@ -205,7 +205,7 @@ func (q *Result) spectrumTable() *plots.Table {
 
 const (
 	ritzColumns = 12 // steps that the figure shows more Ritz values of,
-	ritzEach    = 4  // so many at each end
+	ritzEach    = 4  // shown at each end
 )
 
 // Plot draws how the ends of the spectrum of M⁻¹A are closed in on: against the step the Ritz

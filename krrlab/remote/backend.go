@@ -78,7 +78,7 @@ func (b *Backend) check() error {
 		"Flags": b.Flags,
 	} {
 		for _, w := range words {
-			if strings.ContainsFunc(w, unicode.IsControl) { // a line of its own in a script
+			if strings.ContainsFunc(w, unicode.IsControl) { // would be a separate line of the script
 				return fmt.Errorf("%s of the Backend has %q: want one line of printable characters", field, w)
 			}
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Files of a job, in a folder of its own.
+// Files of a job, in its own folder.
 const (
 	jobFile    = "job.json"
 	resultFile = "result.json"

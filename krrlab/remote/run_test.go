@@ -60,7 +60,7 @@ exec srun --mpi=pmix /opt/krrlab job --rank-timeout 1m0s --blas go '/jobs/a b/jo
 	}
 }
 
-// TestBackendLines: what would be a line of its own in the script of a job is refused.
+// TestBackendLines: what would be a separate line in the script of a job is refused.
 func TestBackendLines(t *testing.T) {
 	const evil = "x\ntouch /tmp/pwned"
 	for field, b := range map[string]*Backend{

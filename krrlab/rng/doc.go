@@ -12,7 +12,7 @@
 // Methods of one Stream called with one index share random bits (Normal(0) is a
 // function of Uint64(0) and Uint64(1)), so use one kind of method on a stream, and
 // Sub for the next kind. Gamma, ChiSquare and IntN draw what rejection needs from
-// substreams of their own and reject without shifting other indices.
+// separate substreams and reject without shifting other indices.
 //
 // # Generator
 //

@@ -24,6 +24,6 @@
 // read themselves: by Set(string) error, or by UnmarshalText. A type with a method Names() []string, as enumerations
 // have, must be one of these names.
 //
-// A Go caller's options are settled by [Settle]: defaults put in place of zeros, and all checked. A command takes the
-// fields of [Of], each of which is a Value of package flag and of pflag, and settles them when the flags are parsed.
+// A Go caller's options are settled by [Settle]: zeros are replaced by defaults, and all are checked. A command takes
+// the fields of [Of], each a Value of package flag and of pflag, and settles them when the flags are parsed.
 package schema

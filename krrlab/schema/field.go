@@ -45,7 +45,7 @@ func (f *Field) title() string {
 	return f.of.Name
 }
 
-// settle puts the default in place of zero.
+// settle replaces zero by the default.
 func (f *Field) settle() {
 	if text := f.tag("default"); text != "" && f.value.IsZero() && !f.given {
 		if err := f.read(text); err != nil {

@@ -14,8 +14,8 @@ type Schema struct {
 	Fields []*Field
 }
 
-// Of returns the options of the struct that options points to, for the flags of a command. Defaults are put in place of
-// zeros; what is not zero is the default itself. Tags that cannot be read are a programmer's misuse and panic.
+// Of returns the options of the struct that options points to, for the flags of a command. Defaults replace zeros;
+// what is not zero is the default itself. Tags that cannot be read are a programmer's misuse and panic.
 func Of(options any) *Schema {
 	s := read(options)
 	for _, f := range s.Fields {
@@ -27,7 +27,7 @@ func Of(options any) *Schema {
 	return s
 }
 
-// Settle puts the defaults of the options, in the struct that options points to, in place of zeros, and says what is
+// Settle replaces zeros by the defaults of the options, in the struct that options points to, and reports what is
 // wrong with the others.
 func Settle(options any) error {
 	s := read(options)
@@ -98,7 +98,7 @@ func (s *Schema) Lookup(flag string) *Field {
 	return nil
 }
 
-// Settle puts defaults in place of zeros, and says what is wrong: options that exclude each other, that go with another
+// Settle replaces zeros by defaults, and reports what is wrong: options that exclude each other, that go with another
 // which is not given, and values that fail their check.
 func (s *Schema) Settle() error {
 	for _, f := range s.Fields {

@@ -22,7 +22,7 @@ type Dist interface {
 }
 
 // Operator is a linear map S: R^m → R^s, an s×m matrix. It is immutable and safe for
-// concurrent use, each goroutine with a Workspace of its own.
+// concurrent use, each goroutine with its own Workspace.
 type Operator interface {
 	// Dims returns m and s.
 	Dims() (m, s int)

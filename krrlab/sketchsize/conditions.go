@@ -214,7 +214,7 @@ func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float6
 	return out, products, nil
 }
 
-// second measures condition 2 with probability 1−delta, with independent features in place of K
+// second measures condition 2 with probability 1−delta, with independent features instead of K
 // first where that is asked for. It returns the products with K.
 func (s *search) second(ctx context.Context, l *ladder, p *spectral, gamma, delta float64, g rng.Stream,
 	out *Conditions) (products int, err error) {

@@ -15,7 +15,7 @@ import (
 
 // design is a spectrum for which some 30 to 70 % of the draws of Z have κ ≤ 5: that of the
 // polynomial (xᵀz+½)² on 150 points of R^r whose coordinates have standard deviations 1, ρ,
-// ρ², …, which has (r+1)(r+2)/2 eigenvalues. In coordinates of their own, few hashes meet, and
+// ρ², …, which has (r+1)(r+2)/2 eigenvalues. In their own coordinates, few hashes meet, and
 // TensorSketch is either exact or far off; turned into R⁴⁰, all meet and none dominates. In the
 // second design the eigenvalues reach down to about λ.
 type design struct {

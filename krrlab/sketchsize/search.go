@@ -153,7 +153,7 @@ func settle(p Problem, o *Options) (*search, *Result, error) {
 }
 
 // bytes returns the memory of a rung: Z and the one before, ZᵀZ, the one before, and a
-// factor; for the eigenvectors, which LAPACK finds with 16s² bytes of its own, as many again.
+// factor; for the eigenvectors, which LAPACK finds with 16s² bytes of workspace, as many again.
 func (s *search) bytes(width int) int64 {
 	n, w := int64(s.n), int64(width)
 	b := 6*n*w + 18*w*w

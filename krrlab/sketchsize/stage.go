@@ -42,8 +42,8 @@ type Options struct {
 	Target float64 `flag:"kappa-target" default:"30" check:">1" help:"largest κ(M⁻¹A) that kappa accepts, above 1"`
 	// Constants are of Theorem7, where Preset does not name them.
 	Preset    string `flag:"preset" check:"one of paper kappa5 kappa10" not:"constants" help:"constants of theorem7: paper, kappa5 or kappa10 (default: kappa5)"`
-	Constants Test   `flag:"constants" help:"θ,α,γ of theorem7, in place of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
-	// Sketched looks at condition 2 with Z'Z'ᵀ in place of K first, with Z' of Check·s features
+	Constants Test   `flag:"constants" help:"θ,α,γ of theorem7, instead of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
+	// Sketched looks at condition 2 with Z'Z'ᵀ instead of K first, with Z' of Check·s features
 	// independent of Z: a rung that does not pass it is not accepted, and costs no product with K for
 	// that condition; one that does is tested with K.
 	Sketched bool `flag:"product-free" help:"test condition 2 with independent features first, and with K only if they pass"`
@@ -62,7 +62,7 @@ type Options struct {
 	progress func(done, total int)
 }
 
-// settle puts the defaults for n points in place of zeros, or says what is wrong; λ_p is not 0.
+// settle replaces zeros by the defaults for n points, or reports what is wrong; λ_p is not 0.
 func (o *Options) settle(n int, lambda, lambdaP float64) error {
 	if err := schema.Settle(o); err != nil {
 		return err

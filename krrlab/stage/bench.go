@@ -24,8 +24,8 @@ import (
 // On ranks all of them call each method together.
 type Bench interface {
 	Problem() *Problem
-	// K returns K+λI as it is stored, where the stage holds so many bytes beside it and what Problem.Held counts. It
-	// fails where no storage fits into the memory.
+	// K returns K+λI as it is stored, where the stage holds beside bytes in addition to it and to what Problem.Held
+	// counts. It fails where no storage fits into the memory.
 	K(ctx context.Context, beside int64) (*Gram, error)
 	// Dense returns K in float64, n×n, and a bound of its error in the 2-norm. It fails by a *TooLarge where
 	// bytes for each entry, those of K among them, exceed the memory; 0 leaves that to the caller.

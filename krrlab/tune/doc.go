@@ -5,7 +5,7 @@
 //
 //	LOO         leave-one-out: each row predicted by all others, y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii (package loo)
 //	KFold       each of k parts of the rows predicted by the others
-//	Validation  rows of their own
+//	Validation  separate rows
 //
 // The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its 95 % interval covers the sampling of rows:
 // Wilson's for a share, Student's of the logarithm for squares. It does not cover the choice of a point by its error.

@@ -43,7 +43,7 @@ func TestAddresses(t *testing.T) {
 				t.Fatalf("%v:\n%s", err, text)
 			}
 			if _, err := accel.OpenBLAS(); err == nil && c.args[0] == "fit" &&
-				!strings.Contains(string(text), "in place of OpenBLAS") {
+				!strings.Contains(string(text), "instead of OpenBLAS") {
 				t.Errorf("no word of what is slower:\n%s", text)
 			}
 		})

@@ -17,7 +17,7 @@ import (
 )
 
 // hosts are two machines with their own names, addresses and network: namespaces joined by a
-// virtual cable. a is where mpirun runs; agent starts what it wants on b, in place of ssh.
+// virtual cable. a is where mpirun runs; agent starts what it wants on b, instead of ssh.
 type hosts struct {
 	dir   string
 	a, b  int // the processes that keep the namespaces

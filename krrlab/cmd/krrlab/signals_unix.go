@@ -8,5 +8,5 @@ import (
 )
 
 // ignoreFileLimit makes a write beyond the limit of file sizes (ulimit -f) an error like any
-// other, in place of a signal that ends the program.
+// other, instead of a signal that ends the program.
 func ignoreFileLimit() { signal.Ignore(syscall.SIGXFSZ) }

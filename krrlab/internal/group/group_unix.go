@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package group starts commands in process groups of their own, with what they start: what a terminal, or Jupyter,
+// Package group starts commands in separate process groups, with what they start: what a terminal, or Jupyter,
 // sends to this process's group does not reach them, and they can be ended together.
 package group
 
@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Own puts a command that is about to be started into a group of its own.
+// Own puts a command that is about to be started into a separate group.
 func Own(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // Cancel does so too, and sends a signal to the group when the context of the command ends, and under Linux to the

@@ -152,7 +152,7 @@ func importRule(pkg, imp string) string {
 		return fmt.Sprintf("%s (floor %d) imports %s (floor %d); move what is needed down, or the package up", pkg,
 			floor, target, other)
 	case other == floor && allowed[[2]string{pkg, target}] == "":
-		return fmt.Sprintf("%s imports %s of its own floor %d; move what both need down, or add the pair with its "+
+		return fmt.Sprintf("%s imports %s on its own floor %d; move what both need down, or add the pair with its "+
 			"reason to allowed", pkg, target, floor)
 	}
 	return ""

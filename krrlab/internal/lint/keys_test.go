@@ -43,7 +43,7 @@ var written = [][2]string{
 // foreignKeys begin types whose keys others have chosen, or within one page of HTML.
 var foreignKeys = []string{"krrlab/notebook/", "plots."}
 
-// standIns have a MarshalJSON of their own: what it writes.
+// standIns have their own MarshalJSON: what it writes.
 var standIns = map[string]string{"krrlab/stage.Number": "number or null",
 	"krrlab/estimate.Interval": "krrlab/estimate.intervalJSON"}
 

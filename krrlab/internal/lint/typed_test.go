@@ -21,7 +21,7 @@ import (
 // unit is the Go files of one folder that are compiled together, with their types.
 type unit struct {
 	path  string // in the module
-	test  bool   // the files are those of a test, checked together with the package's or in a package of their own
+	test  bool   // the files are those of a test, checked together with the package's or in a separate package
 	files []*ast.File
 	pkg   *types.Package
 	info  types.Info

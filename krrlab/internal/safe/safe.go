@@ -24,8 +24,8 @@ func prints(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// Line returns the text with escapes in place of what does not print, which a terminal could take for a command
-// or which would begin a line of its own.
+// Line returns the text with escapes for what does not print, which a terminal could take for a command
+// or which would begin a new line.
 func Line(text string) string { return escape(text, "") }
 
 // escape is Line but for the characters kept.
@@ -48,7 +48,7 @@ func escape(text, kept string) string {
 	return b.String()
 }
 
-// Writer passes on text to a terminal with escapes in place of what does not print, but for the ends of lines,
+// Writer passes on text to a terminal with escapes for what does not print, but for the ends of lines,
 // tabs and the carriage return of a line that updates in place. A write has whole characters.
 type Writer struct{ W io.Writer }
 

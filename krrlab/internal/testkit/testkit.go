@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// Allocated returns the bytes that f allocates in all when it runs again, on one thread: each thread has a
-// workspace of its own for products, kept in a pool, and how many come to need one, and when, is the
+// Allocated returns the bytes that f allocates in all when it runs again, on one thread: each thread has its
+// own workspace for products, kept in a pool, and how many come to need one, and when, is the
 // scheduler's and the collector's choice.
 func Allocated(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

@@ -64,7 +64,7 @@ func TestBindings(t *testing.T) {
 	}
 }
 
-// load writes one package into a module of its own and loads it.
+// load writes one package into a separate module and loads it.
 func load(t *testing.T, src string) *Package {
 	t.Helper()
 	dir := t.TempDir()

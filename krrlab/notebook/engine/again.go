@@ -30,7 +30,7 @@ func (e *Engine) target(u *unit, f *types.Func) *target {
 	return u.targets[f.Name()]
 }
 
-// replace makes earlier functions call a function in place of that of the same name and type: units that are compiled
+// replace makes earlier functions call a function instead of that of the same name and type: units that are compiled
 // again by what go/types notes of their names, and code that is there already, closures and methods say, by the target.
 func (e *Engine) replace(u *unit, f *types.Func) {
 	old, ok := e.view.names[f.Name()].(*types.Func)

@@ -57,7 +57,7 @@ func (e *Engine) types(src *source, names map[string]types.Object, signatures bo
 	return first
 }
 
-// moved moves what was checked into a package of its own. All are checked in the same one, for
+// moved moves what was checked into a separate package. All are checked in the same one, for
 // go/types keeps the fields of a type from literals of another package.
 func (e *Engine) moved() *types.Package {
 	p := newPackage()

@@ -21,7 +21,7 @@ import (
 const mainPath = "main"
 
 // newPackage returns a package for a unit. All have the same path, so that the fields and methods of their types are
-// within reach of each other, but each a string of its own, by which the loader tells them apart.
+// within reach of each other, but each its own string, by which the loader tells them apart.
 func newPackage() *types.Package { return types.NewPackage(strings.Clone(mainPath), "main") }
 
 // Engine is what cells have declared, and what compiled packages they can import.

@@ -126,7 +126,7 @@ func TestManyTypes(t *testing.T) {
 	}
 }
 
-// TestRoom declares more methods than there is room for, in a process of its own: the cell fails, not the process.
+// TestRoom declares more methods than there is room for, in a separate process: the cell fails, not the process.
 func TestRoom(t *testing.T) {
 	if os.Getenv("KRRLAB_ROOM") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestRoom$", "-test.v")

@@ -187,7 +187,7 @@ func (e *Engine) cannotAdd(m *types.Func, to *types.Named, home map[*types.Named
 	return why
 }
 
-// add gives a type a method, in place of that of the same name.
+// add gives a type a method, which replaces that of the same name.
 func add(m method) {
 	list := at[[]*types.Func](m.of, typeMethods)
 	with := slices.Clone(*list)

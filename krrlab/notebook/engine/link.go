@@ -210,7 +210,7 @@ func table(path string, p imports.Package) *ixgo.Package {
 	return t
 }
 
-// plainSeq returns a function that gives an iterator as a plain function type in place of an iter.Seq of some type: by
+// plainSeq returns a function that gives an iterator as a plain function type instead of an iter.Seq of some type: by
 // reflection that type is no instance of iter.Seq.
 func plainSeq(f reflect.Value) reflect.Value {
 	t := f.Type()

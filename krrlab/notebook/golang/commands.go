@@ -23,7 +23,7 @@ var magics = [][3]string{
 	{"%%go", "", "compile the functions of the rest of the cell, which has declarations alone; it needs Go"},
 	{"%cd", "[DIR]", "change the folder, or say which it is"},
 	{"%env", "[NAME[=VALUE]]", "show or set variables of the environment"},
-	{"%load", "FILE", "put the content of a file in place of the cell"},
+	{"%load", "FILE", "replace the cell by the content of a file"},
 	{"%%writefile", "[-a] FILE", "write the rest of the cell to a file, with -a at its end"},
 	{"%capture", "[-a] FILE", "write what the cell prints from here on to a file too, with -a at its end"},
 	{"%goflags", "[FLAG...]", "flags for the go build of %%go cells; without one: say which they are"},
@@ -43,7 +43,7 @@ var magics = [][3]string{
 
 // help is what %help shows.
 func help() string {
-	b := "Commands, each on a line of its own; one that begins with %% is the first line of a cell:\n"
+	b := "Commands, each on its own line; one that begins with %% is the first line of a cell:\n"
 	for _, m := range magics {
 		if m[2] != "" {
 			b += fmt.Sprintf("  %-22s %s\n", strings.TrimSpace(m[0]+" "+m[1]), m[2])
@@ -217,7 +217,7 @@ func timing(code string) string {
 }
 
 // benchmark returns code that runs other code, for krrlab_b, and then tells of krrlab_r. Package testing runs it in a
-// goroutine of its own, where a panic would end the process.
+// separate goroutine, where a panic would end the process.
 func benchmark(limit, code, tell string) string {
 	return fmt.Sprintf(`if true { testing.Init(); flag.Set("test.benchtime", %q); var krrlab_p any; krrlab_r := `+
 		`testing.Benchmark(func(krrlab_b *testing.B) { `+

@@ -117,7 +117,7 @@ func (p *progressLine) put(s *Session, text string, part float64, picture string
 	})
 }
 
-// endProgress leaves in place of the line how long it took.
+// endProgress replaces the line by how long it took.
 func (s *Session) endProgress() {
 	progressNow.Lock()
 	p := progressNow.line

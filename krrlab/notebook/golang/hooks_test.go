@@ -14,7 +14,7 @@ type noisy struct{}
 
 func (noisy) HTML() string { log.Print("drawn"); return "<b>n</b>" }
 
-// TestUpdatePrints puts a value that prints while it is rendered in place of another.
+// TestUpdatePrints replaces a value by one that prints while it is rendered.
 func TestUpdatePrints(t *testing.T) {
 	s := testkit.Must(New(nil))
 	s.do(func() { v := any(noisy{}); s.e.Declare(map[string]any{"v": &v}) })

@@ -169,7 +169,7 @@ var helpers = map[string]string{
 		"is the same in a cell.",
 	"Display":   "func Display(v any)\n\nDisplay shows a value as the last expression of a cell is shown.",
 	"DisplayID": "func DisplayID(id string, v any)\n\nDisplayID shows a value that Update can replace.",
-	"Update":    "func Update(id string, v any)\n\nUpdate shows v in place of what DisplayID showed with the same id.",
+	"Update":    "func Update(id string, v any)\n\nUpdate replaces what DisplayID showed with the same id by v.",
 	"Clear":     "func Clear()\n\nClear empties the output of the cell when the next output comes.",
 	"Input":     "func Input(prompt string) string\n\nInput asks the reader for a line; without one the cell fails.",
 	"Password":  "func Password(prompt string) string\n\nPassword asks the reader for a line that is not shown.",

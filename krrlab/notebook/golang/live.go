@@ -104,7 +104,7 @@ func (p *progressLine) event(s *Session, e krrlab.Event, now time.Time) {
 	p.put(s, e.String(), share(e), picture)
 }
 
-// end leaves in place of the line how long it took, and the picture at a click.
+// end replaces the line by how long it took, with the picture at a click.
 func (p *progressLine) end(s *Session, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -33,7 +33,7 @@ type Options struct {
 type Result struct {
 	Value *display.Data // of the last expression; nil if it has none
 	Err   *Error        // nil if the cell came to its end
-	Next  string        // what a front end puts in place of the cell: %load
+	Next  string        // what a front end replaces the cell by: %load
 }
 
 // Session is one interpreter with the variables that its cells made.

@@ -34,7 +34,7 @@ func (c *Cell) Stream(name, text string) {
 // Display shows a value.
 func (c *Cell) Display(d Data) { c.show("display_data", d) }
 
-// Update shows a value in place of that with the same display_id.
+// Update replaces the value with the same display_id.
 func (c *Cell) Update(d Data) { c.show("update_display_data", d) }
 
 func (c *Cell) show(typ string, d Data) {

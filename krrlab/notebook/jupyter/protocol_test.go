@@ -81,7 +81,7 @@ func TestCells(t *testing.T) {
 		t.Errorf("%v, %q", reply, words)
 	}
 	reply, _ = f.ask("execute_request", content{"code": "next", "store_history": false})
-	f.same("in place of the cell", reply["payload"], `[{"source":"set_next_input","text":"x := 1","replace":true}]`)
+	f.same("instead of the cell", reply["payload"], `[{"source":"set_next_input","text":"x := 1","replace":true}]`)
 	_, words = f.ask("execute_request", content{"code": "show", "silent": true})
 	f.same("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
 	reply, _ = f.ask("execute_request", content{"code": "y", "store_history": false})

@@ -6,10 +6,10 @@
 // module cache, of which it takes the newest version. It never uses the network.
 //
 // Add builds a program from the laboratory's own main package, the packages named and tables of their exported names
-// (package bindgen), in a module of its own; the laboratory is taken at this program's version from the module
+// (package bindgen), in a separate module; the laboratory is taken at this program's version from the module
 // cache or proxy, or from a checkout. What is built lies in one folder of the user's cache, and a file that is
 // replaced in one step says which folder counts: a build that fails or is interrupted changes nothing. Current
-// reads that, and Fresh says whether the program found there is to run in place of another.
+// reads that, and Fresh says whether the program found there is to run instead of another.
 //
 // Both use the go command and need Go to be installed.
 package modules

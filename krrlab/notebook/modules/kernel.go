@@ -175,7 +175,7 @@ func (k *Kernel) sweep(keep string, age time.Duration) {
 	}
 }
 
-// build builds the kernel in a folder of its own, and makes it the one that counts.
+// build builds the kernel in a separate folder, and makes it the one that counts.
 func (k *Kernel) build(ctx context.Context, log io.Writer, entries []Entry) (a *Added, err error) {
 	old, err := k.Current()
 	if err != nil {

@@ -158,7 +158,7 @@ func (s *Socket) Close() {
 	}
 }
 
-// Peer is a connection of a Socket. What is sent to it waits in a queue of its own, so that one that
+// Peer is a connection of a Socket. What is sent to it waits in its own queue, so that one that
 // does not read holds nobody up.
 type Peer struct {
 	socket  *Socket
