@@ -70,11 +70,12 @@ func Inner32(dst []float32, ld int, a, b Points, w *Workspace) {
 			beta,
 			blas32.General{Rows: x.n, Cols: z.n, Stride: ld, Data: dst})
 	})
+	if !same {
+		return
+	}
 	for i := range na {
 		for j := range i {
-			if same {
-				dst[j*ld+i] = dst[i*ld+j]
-			}
+			dst[j*ld+i] = dst[i*ld+j]
 		}
 	}
 }
