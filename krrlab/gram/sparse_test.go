@@ -161,6 +161,9 @@ func TestSparse(t *testing.T) {
 					}
 				}
 			}
+			if most := 2*(c.Error-c.Sparse.Dropped) + 1e-12; rounding > most {
+				t.Errorf("%s: an entry is off by %.3g, said %.3g", name, rounding, most)
+			}
 			// what is below 2⁻¹⁰⁰ is 0 in float32
 			if norm := largestRow(kept, truth); norm > c.Sparse.Dropped*(1+1e-12)+1e-25 {
 				t.Errorf("%s: a row of what is left out sums to %.3g, said %.3g", name, norm, c.Sparse.Dropped)
