@@ -74,8 +74,10 @@ func (h *table) add() []float64 {
 func (h *table) last() []float64 { return h.data[max(0, len(h.data)-h.t):] }
 
 func (h *table) rows() [][]float64 {
-	t := max(h.t, 1)
-	return slices.AppendSeq(make([][]float64, 0, len(h.data)/t), slices.Chunk(h.data, t))
+	if h.t == 0 {
+		return nil
+	}
+	return slices.AppendSeq(make([][]float64, 0, len(h.data)/h.t), slices.Chunk(h.data, h.t))
 }
 
 // rowTimes sets dst = row·F for F with len(row) rows and len(dst) columns.
