@@ -15,9 +15,8 @@ import (
 )
 
 // Columns sets dst, n×len(idx), to the columns idx of K (without λ), as stored;
-// a matrix that is recomputed forms just these columns. It panics if dst has
-// another shape or an index is out of range, and returns ctx's error when ctx is
-// done.
+// a matrix that is recomputed forms just these columns, or the tiles if that is less. It panics
+// if dst has another shape or an index is out of range, and returns ctx's error when ctx is done.
 func (m *Matrix) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
 	n := m.tiling.n
 	if dn, dt := dst.Dims(); dn != n || dt != len(idx) {
@@ -44,7 +43,8 @@ func (m *Matrix) DenseTo(ctx context.Context, dst *mat.Dense) error {
 func (e *engine[T]) columns(ctx context.Context, dst blas64.General, idx []int) error {
 	e.clearTo(dst)
 	form := e.pick
-	if e.storage == Recompute && 2*len(idx) < e.n { // else half of the tiles is less
+	// of many columns the tiles are less, if all are there: EntryError is that of entries in no tile, too
+	if e.storage == Recompute && (2*len(idx) < e.n || e.points != nil) {
 		form = e.formColumns
 	}
 	if err := form(ctx, dst, idx); err != nil {
@@ -102,7 +102,7 @@ func (e *engine[T]) pick(ctx context.Context, dst blas64.General, idx []int) err
 }
 
 // formColumns forms k(x_i, x_c) for the columns c of idx, a block of rows at a time: on ranks
-// block b is rank b mod P'e.
+// block b is rank b mod P's.
 func (e *engine[T]) formColumns(ctx context.Context, dst blas64.General, idx []int) error {
 	workers := make([]worker[T], accel.Threads())
 	for k0 := 0; k0 < len(idx); k0 += e.size {

@@ -190,6 +190,11 @@ func TestSparse(t *testing.T) {
 					t.Errorf("%s: exact product off by %.3g, said %.3g", name, off, bound)
 				}
 			}
+			testkit.OK(t, exact.DenseTo(ctx, dense))
+			dense.Sub(dense, truth)
+			if off := mat.Norm(dense, 2); !(off <= float64(n)*exact.EntryError()+1e-12) {
+				t.Errorf("%s: exact entries off by %.3g, said %.3g each", name, off, exact.EntryError())
+			}
 		}
 	}
 	if left < draws {
