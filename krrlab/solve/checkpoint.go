@@ -39,7 +39,7 @@ type checkpoints struct {
 }
 
 // Checkpoint says where and how often a solve by conjugate gradients keeps its state, and
-// whether it continues from one. The state is that of the iteration, 24 to 40nt bytes; features and
+// whether it continues from one. The state is that of the iteration, 27 to 45nt bytes; features and
 // K are a function of the data and the configuration and are formed again, K as it was stored and
 // computed before, whatever the memory allows now: where that does not fit, it is an error. A
 // solve that is resumed gives the coefficients of an unbroken one, bit for bit with the same
