@@ -46,7 +46,7 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	return sol, err
 }
 
-// run runs a stage here or by the Backend.
+// run runs Solve, Plan or Tune, which claim nothing of a given K, here or by the Backend.
 func run[T any](ctx context.Context, l *Lab, name stage.Name, options any, work func(context.Context) (*T, error)) (*T,
 	error) {
 	ctx, ended := stage.Watch(ctx)
@@ -59,11 +59,6 @@ func run[T any](ctx context.Context, l *Lab, name stage.Name, options any, work 
 			return nil, err
 		}
 		defer end()
-		if name != stage.Solve && name != stage.Plan && name != stage.Race { // which claim nothing of it
-			if err := l.semidefinite(ctx); err != nil {
-				return nil, err
-			}
-		}
 		return work(ctx)
 	}()
 	return v, ended(v != nil, err)
