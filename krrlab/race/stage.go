@@ -72,7 +72,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		}
 		runners = append(runners, runner{name, func(ctx context.Context) (pcg.Preconditioner, float64,
 			error) {
-			return e.build(ctx, name)
+			m, mu, err := e.build(ctx, name)
+			return m, mu, comm.Agree(ctx, p.Comm, err)
 		}})
 	}
 	res, err := hold(ctx, k, p.Y, runners, &terms{
