@@ -21,7 +21,7 @@ func (e *Error) fits(t int) bool {
 // Bounds returns B, m×t, with |f_j*(z_a) − F_aj| ≤ B_aj for the points z_a of d and decision values F of them that
 // were predicted with Options.Float64:
 //
-//	B_aj = √k(z_a, z_a)·(D_j + (δ+(n+9)u)·Σ_i √k(x_i, x_i)·|C_ij|) + u·|mean_j| + (n+8)·2⁻¹⁰⁷⁴,
+//	B_aj = √k(z_a, z_a)·(D_j + (δ+(n+9)u)·Σ_i √k(x_i, x_i)·|C_ij|) + u·|mean_j|,
 //
 // f* that of the solution and the model's Mean, D_j of Error.Decision, or else ‖c_j−c_j*‖_A. What follows D_j is the
 // rounding of F, with the error δ of kernel values (kernel.EntryError) and u = 2⁻⁵³. It returns an error if the model
