@@ -131,7 +131,7 @@ func recomputed(a kernel.Arithmetic) string { return fmt.Sprintf("K recomputed i
 // that of ZᵀZ and its factor, or of the direct solve's.
 type Seconds struct {
 	Load     float64 `json:"load"`
-	Plan     float64 `json:"plan,omitempty"` // that it took to choose, a race included but for what of it is kept
+	Plan     float64 `json:"plan,omitempty"` // that it took to choose, and what was given up for Plan.Over
 	Kernel   float64 `json:"kernel"`
 	Features float64 `json:"features"`
 	Factor   float64 `json:"factor"`
