@@ -117,6 +117,11 @@ func TestSolvesAsPlanned(t *testing.T) {
 	if err != nil || back.Plan == nil || back.Plan.Choice.Solver != c.Solver || back.Plan.Bytes != p.Bytes {
 		t.Errorf("%s, %v", js, err)
 	}
+	local := plan.Candidate{Solver: plan.PCG, Precond: plan.Vecchia, Neighbors: 17, Damping: 0.75, Stored: "float32"}
+	lab.planned = &plan.Plan{Report: plan.Report{Choice: local}}
+	if sol, err = lab.Solve(t.Context()); err != nil || sol.Neighbors != 17 || sol.Damping != 0.75 {
+		t.Errorf("%d neighbors, ω = %g: %v, %v", local.Neighbors, local.Damping, sol, err)
+	}
 }
 
 // TestDirectPrecision: a direct solve whose precision is not asked for, by name or as planned, is in float32 where
