@@ -127,9 +127,7 @@ func TestUserDefinedRefused(t *testing.T) {
 			return err
 		},
 		"method free needs": func(l *Lab) error {
-			_,
-				err := l.StatDim(t.Context(), StatDimOptions{Method: FreeStatDim})
-			return err
+			return testkit.ErrOf(l.StatDim(t.Context(), StatDimOptions{Method: FreeStatDim}))
 		},
 	} {
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{}})

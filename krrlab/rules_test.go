@@ -36,8 +36,8 @@ func TestFingerprintOf(t *testing.T) {
 	if len(seen) != 14 {
 		t.Errorf("%d fingerprints of 14 data sets", len(seen))
 	}
-	if view := (&points.CSR{N: 3, D: d, Ptr: []int{0, 0, d, 2 * d}, Col: sparse.Col, Val: sparse.Val}).Slice(1,
-		3); of(view) != of(sparse) {
+	view := &points.CSR{N: 3, D: d, Ptr: []int{0, 0, d, 2 * d}, Col: sparse.Col, Val: sparse.Val}
+	if of(view.Slice(1, 3)) != of(sparse) {
 		t.Error("a view of the same rows has another")
 	}
 }

@@ -121,51 +121,21 @@ func TestWarmRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	wide := points.NewDense(40, 3, nil)
-	for want, f := range map[string]func() error{
-		"the model has the kernel gaussian(sigma=1), the fit gaussian(sigma=2)": func() error {
-			_,
-				err := m.Start(d, kernel.Gaussian{Sigma: 2}, 1)
-			return err
-		},
-		"the model is for regression": func() error {
-			_,
-				err := m.Start(classes(x, 3), k, 1)
-			return err
-		},
-		"the model has 30 points of 2 features, the training data 20 of 2": func() error {
-			_,
-				err := m.Start(d.Head(20), k, 1)
-			return err
-		},
-		"the model has 30 points of 2 features, the training data 40 of 3": func() error {
-			_,
-				err := m.Start(regression(wide), k, 1)
-			return err
-		},
-		"have weights": func() error {
-			heavy := *d
-			heavy.Weights = make([]float64, 40)
-			_, err := m.Start(&heavy, k, 1)
-			return err
-		},
-		"not scaled as the model's points": func() error {
-			_,
-				err := m.Start(scaled, k, 1)
-			return err
-		},
-		"row 0 (counted from 0) of the training data is not the model's": func() error {
-			_,
-				err := m.Start(other, k, 1)
-			return err
-		},
-		"Start is 30×1, want 40×1": func() error {
-			cfg := cfg
-			cfg.Start = m.C
-			_, err := New(d, cfg)
-			return err
-		},
+	heavy, short := *d, cfg
+	heavy.Weights, short.Start = make([]float64, 40), m.C
+	for want, err := range map[string]error{
+		"the model has the kernel gaussian(sigma=1), the fit gaussian(sigma=2)": testkit.ErrOf(m.Start(d,
+			kernel.Gaussian{Sigma: 2}, 1)),
+		"the model is for regression":                                      testkit.ErrOf(m.Start(classes(x, 3), k, 1)),
+		"the model has 30 points of 2 features, the training data 20 of 2": testkit.ErrOf(m.Start(d.Head(20), k, 1)),
+		"the model has 30 points of 2 features, the training data 40 of 3": testkit.ErrOf(m.Start(regression(wide),
+			k, 1)),
+		"have weights":                     testkit.ErrOf(m.Start(&heavy, k, 1)),
+		"not scaled as the model's points": testkit.ErrOf(m.Start(scaled, k, 1)),
+		"row 0 (counted from 0) of the training data is not the model's": testkit.ErrOf(m.Start(other, k, 1)),
+		"Start is 30×1, want 40×1":                                       testkit.ErrOf(New(d, short)),
 	} {
-		testkit.Fails(t, f(), want)
+		testkit.Fails(t, err, want)
 	}
 	with := cfg
 	if with.Start, err = m.Start(d, k, 0.1); err != nil {

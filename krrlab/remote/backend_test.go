@@ -267,8 +267,7 @@ func TestJobRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "damaged or changed"},
-		"no data": {func(_ *testing.T, root string,
-			j *job) {
+		"no data": {func(_ *testing.T, root string, j *job) {
 			os.Remove(filepath.Join(root, j.Data.Files["class"]))
 		}, "no such file"},
 		"other data": {func(_ *testing.T, _ string, j *job) { j.Data.Sum = strings.Repeat("0", 64) },
