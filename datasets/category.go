@@ -93,7 +93,7 @@ func (w *category) of(value string) (int, error) {
 }
 
 // coded returns the points and names with a feature for each value of the categorical columns, whose numbers c.data
-// has, and sets what d says of them.
+// has, and sets what d holds about them.
 func (c *csvReader) coded(d *Dataset) error {
 	if len(c.words) == 0 {
 		return nil

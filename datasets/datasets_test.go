@@ -140,7 +140,7 @@ func TestHeadSubset(t *testing.T) {
 	}
 }
 
-// TestSynthetic checks that the noise is what is said, that prefixes agree, and that
+// TestSynthetic checks that the noise is as documented, that prefixes agree, and that
 // kernel ridge regression, solved densely, comes near the best possible error with the
 // registry's settings.
 func TestSynthetic(t *testing.T) {

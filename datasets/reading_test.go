@@ -18,7 +18,7 @@ func classesOf(n int, words ...string) string {
 		func(i int) string { return fmt.Sprintf("%.2f,%d,%s", 0.37*float64(i)-3.02, i%7, words[i%len(words)]) })
 }
 
-// TestReading: what is decided of a file is said, or the file is refused with the flag to say.
+// TestReading: what is decided about a file is reported, or the file is refused with the flag that decides.
 func TestReading(t *testing.T) {
 	checkReadings(t, []reading{
 		// Separators are those that give the rows one width and numbers in the cells.

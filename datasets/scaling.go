@@ -32,7 +32,7 @@ const roundedMean = 1e-12
 // may be nil. Both Scaling fields of what it returns say what was applied. Kinds are
 //
 //	none      points stay as they are
-//	auto      none or standard, which AutoScaling says of the training points
+//	auto      none or standard, which AutoScaling chooses by the training points
 //	unit      (x_j − min_j)/(max_j − min_j), in [0, 1]; sparse points, whose zeros must stay,
 //	          x_j/max|x_j|, in [−1, 1]
 //	standard  (x_j − mean_j)/sd_j, sd_j² the mean squared deviation; sparse points become dense

@@ -204,7 +204,7 @@ func TestFigure2(t *testing.T) {
 	if got, _ := outcome(t, slower, time); got != Holds {
 		t.Errorf("random features are better in twice the time: %s", got)
 	}
-	// What did not run leaves open what it would decide, and nothing is said of it.
+	// What did not run leaves open what it would decide, and is not mentioned.
 	for name, c := range map[string]struct {
 		without func(e *Entry) bool
 		open    []string

@@ -278,7 +278,7 @@ func TestTable3(t *testing.T) {
 	if o, _ := outcome(t, report(0.0130), "the method's error"); o != Fails {
 		t.Error(o)
 	}
-	// How far an ADMM that was stopped may be from its optimum is said; stand-ins are not judged.
+	// The report says how far an ADMM that was stopped may be from its optimum; stand-ins are not judged.
 	for i := range r.Entries {
 		if e := &r.Entries[i]; e.Role == admmRole && e.Result != nil {
 			e.Result.Values["gap"] = 0.5

@@ -17,7 +17,7 @@ const (
 // noResults is the section where there are no laptop results.
 const noResults = "No results at laptop scale are kept yet: `krrlab reproduce all --scale laptop` makes them.\n"
 
-// Section returns what docs/results.md says of the reports at scale Laptop: the result table,
+// Section returns what docs/results.md says about the reports at scale Laptop: the result table,
 // figure 1, and the verdicts, with the numbers they were judged by where a claim does not
 // hold; a line that says so if there are no reports.
 func Section(reports []*Report) string {

@@ -248,8 +248,8 @@ func (l *Lab) features(ctx context.Context, dist feature.Dist, s, rep, lo, hi in
 
 // landmarks returns what draws the factor F of K ≈ FFᵀ, n×r, that a method of package lowrank makes of
 // columns of K. However K is stored, the columns are formed anew in float64, by differences where inner
-// products would cancel beyond what a factorization of this rank rounds: what the factor says for
-// certain is said of K itself.
+// products would cancel beyond what a factorization of this rank rounds: what the factor claims as
+// certain refers to K itself.
 func landmarks(method func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor,
 	error)) func(context.Context, *Lab, int, int) (*factor, error) {
 	return func(ctx context.Context, l *Lab, s, rep int) (*factor, error) {

@@ -104,7 +104,7 @@ func TestInverseOnly(t *testing.T) {
 	}
 }
 
-// TestUserDefinedRefused: what a preconditioner without a name in files, or without Z, cannot do is said in a
+// TestUserDefinedRefused: what a preconditioner without a name in files, or without Z, cannot do is reported in one
 // line, and errors of Make are the solve's, on all ranks.
 func TestUserDefinedRefused(t *testing.T) {
 	train := ranksProblem(30)

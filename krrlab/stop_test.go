@@ -127,7 +127,7 @@ func TestStop(t *testing.T) {
 }
 
 // TestInterrupt ends the context of solves of each kind: the answer comes beside the error, with the residual by
-// recurrence in its history, and no residual is said to be recomputed that is not.
+// recurrence in its history, and no residual is reported as recomputed that is not.
 func TestInterrupt(t *testing.T) {
 	for name, c := range stopCases {
 		ctx, cancel := context.WithCancel(t.Context())

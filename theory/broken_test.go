@@ -129,7 +129,7 @@ func printedSign(m hashed, index []int) float64 {
 	return g
 }
 
-// changed is a sketch whose output, and what it says of itself, is changed.
+// changed is a sketch whose output, and what it reports about itself, is changed.
 type changed struct {
 	sketch.Dist
 	out func(o sketch.Operator, v []float64)

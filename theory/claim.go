@@ -159,7 +159,7 @@ const (
 	Fail Verdict = "fail" // one does, or nothing could be measured
 )
 
-// Measure is one quantity of a check, beside what the claim says of it.
+// Measure is one quantity of a check, beside what the claim says about it.
 type Measure struct {
 	Name string `json:"name"`
 	// Value is what was measured (the worst error, the largest ratio, the share of failures,

@@ -51,7 +51,7 @@ func (h *howOften) Set(text string) (err error) {
 	return nil
 }
 
-// keep puts the flags into a configuration. What is resumed or refused is said on stderr, unless --quiet.
+// keep puts the flags into a configuration. What is resumed or refused is reported on stderr, unless --quiet.
 func (a *app) keep(cfg *krrlab.Config, f *checkpointFlags, progress *progress) {
 	if a.kept = f.Dir; f.Dir == "" {
 		return

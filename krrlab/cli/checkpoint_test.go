@@ -35,7 +35,7 @@ $ FIT --resume
 	}
 }
 
-// TestInterruptedSolve: how far an interrupted solve came is said in one line, and nothing is written.
+// TestInterruptedSolve: one line reports how far an interrupted solve came, and nothing is written.
 func TestInterruptedSolve(t *testing.T) {
 	dir := t.TempDir()
 	kept, m, js := filepath.Join(dir, "kept"), filepath.Join(dir, "m.krr"), filepath.Join(dir, "fit.json")

@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestFlagsBeforeData: what is wrong with a command line is said before any file is looked for, in
+// TestFlagsBeforeData: what is wrong with a command line is reported before any file is opened, in
 // one line that says where its help is.
 func TestFlagsBeforeData(t *testing.T) {
 	script(t, strings.ReplaceAll(`

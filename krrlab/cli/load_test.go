@@ -43,7 +43,7 @@ func ids(n int) string {
 	})
 }
 
-// TestHints: what a newcomer may want to know is said before the work begins, and not where it was
+// TestHints: what a newcomer may want to know is printed before the work begins, and not where it was
 // asked for.
 func TestHints(t *testing.T) {
 	files(t, map[string]string{"a.csv": ids(50)})

@@ -49,7 +49,7 @@ func (levels Levels) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Hint says of a chain that has no sketch what it is; "" of another.
+// Hint describes a chain that has no sketch; it is "" for others.
 func (levels Levels) Hint() string {
 	if len(levels) != 1 {
 		return ""

@@ -142,7 +142,7 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
 	}
 }
 
-// TestChoiceWords: what a choice says of itself.
+// TestChoiceWords: the text of a choice.
 func TestChoiceWords(t *testing.T) {
 	c := Choice{N: 100, Tile: 64, Storage: Float32, Arithmetic: kernel.Float64, Bytes: 2e6, Accuracy: 1e-3, Error: 1e-3,
 		Reason: "asked for"}

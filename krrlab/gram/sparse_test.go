@@ -112,7 +112,7 @@ func (flat) String() string { return "flat" }
 func (flat) Decreasing()    {}
 
 // TestSparse holds sparse tiles of every storage against K by its definition: the bound of what is left out is at least
-// its norm, and products, columns and the whole matrix are those of K to the error that is said.
+// its norm, and products, columns and the whole matrix are those of K to the error reported.
 func TestSparse(t *testing.T) {
 	draws := 4
 	if os.Getenv("KRRLAB_LONG") != "" {

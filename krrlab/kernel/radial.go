@@ -143,7 +143,7 @@ func cauchy(u float64) float64 {
 // checked is the number of pairs of points that Check looks at.
 const checked = 64
 
-// Check compares what a user-defined Radial says of itself on some pairs of the points: that Profile is
+// Check tests the claims of a user-defined Radial on some pairs of the points: that Profile is
 // Eval, and that k(x, x) is the largest value; that g does not fall from 0 faster than Slope allows; and that a
 // Decreasing one does not rise at distances like these. Of a kernel that is evaluated by EvalTile it compares that with
 // Eval. Of a Precomputed it looks whether K is there and the points are rows of it. Other kernels it passes.

@@ -107,7 +107,7 @@ func (k waving) Eval(x, z []float64) float64 {
 	return math.Cos(math.Sqrt(1/math.Pow(k.falling.Eval(x, z), 2) - 1))
 }
 
-// TestCheck: what a radial kernel says of itself is compared with its values, and a line says what is wrong.
+// TestCheck: the claims of a radial kernel are compared with its values, and a line says what is wrong.
 func TestCheck(t *testing.T) {
 	one := multiquadric{1, 1}
 	x := draw(9, 200, 1, 1)[0]

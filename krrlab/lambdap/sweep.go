@@ -153,7 +153,7 @@ func (s *sweep) kappas(ctx context.Context) error {
 }
 
 // kappa returns the intervals of κ, λ_min and λ_max for λ_p: that of Lanczos, allowing for ‖K_stored−K‖₂ ≤ e·λ, and
-// no wider than what η alone says of the ends (see Bound). Each has half of the failure
+// no wider than what η alone says about the ends (see Bound). Each has half of the failure
 // probability.
 func (s *sweep) kappa(r *lanczos.Result, lambdaP float64) (k, least, most estimate.Interval) {
 	lambda, eta := s.res.Lambda, s.res.Eta.Hi

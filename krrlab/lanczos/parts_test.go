@@ -8,7 +8,7 @@ import (
 )
 
 // TestPolynomials: Σ p_j(x)² of T with diagonal 1, 2, 3 and β = 1, 2, 1, by hand: 1, 4, 5½, 3 at x = 5, and
-// 1, 1, ½, −½ of −T at 0. Beyond the Ritz values it reaches the limit where it is said to.
+// 1, 1, ½, −½ of −T at 0. Beyond the Ritz values it reaches the limit where documented.
 func TestPolynomials(t *testing.T) {
 	alpha, beta := []float64{1, 2, 3}, []float64{1, 2, 1}
 	for _, c := range []struct{ sign, x, sum float64 }{{1, 5, 56.25}, {-1, 0, 2.5}} {
@@ -57,7 +57,7 @@ func TestScarce(t *testing.T) {
 	}
 }
 
-// TestAtZero: where λ_min is 0 nothing is said of κ, and the matrix is not called indefinite.
+// TestAtZero: where λ_min is 0 nothing is claimed about κ, and the matrix is not called indefinite.
 func TestAtZero(t *testing.T) {
 	r := &Result{Min: estimate.Interval{}, Max: estimate.Interval{Value: 2, Lo: 2, Hi: 3}}
 	if k := r.Cond(); !math.IsNaN(k.Value) || k.Lo != 1 || !math.IsInf(k.Hi, 1) || r.Indefinite() {

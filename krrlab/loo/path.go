@@ -243,7 +243,7 @@ func (p *path) score(ctx context.Context, j int) (Score, error) {
 	return after.score(before), ctx.Err()
 }
 
-// estimated is what a solution X says of λ.
+// estimated is what a solution X says about λ.
 type estimated struct {
 	p      *path
 	lambda float64

@@ -59,7 +59,7 @@ func (o *Problem) settled() Problem {
 	return s
 }
 
-// Score is what leave-one-out says of one λ.
+// Score is the result of leave-one-out for one λ.
 type Score struct {
 	Lambda float64 `json:"lambda"`
 	// Error is the mean of (y_i−f_{−i}(x_i))² over points and right-hand sides, or the share of wrong labels.

@@ -24,7 +24,7 @@ type Source interface {
 	Columns(ctx context.Context, idx []int, dst *mat.Dense) error
 	// EntryError returns a certain ε ≥ 0 such that every entry (i, j) of Diag and Columns is that
 	// of K to ε√(K_ii·K_jj), K being positive semi-definite exactly; +Inf if none is known, as
-	// of columns that were rounded to float32. All that a Factor says for certain is said of this K.
+	// of columns that were rounded to float32. All that a Factor claims as certain refers to this K.
 	EntryError() float64
 }
 
@@ -92,7 +92,7 @@ type Factor struct {
 // Rank returns r, the number of columns of F.
 func (f *Factor) Rank() int { return f.F.D }
 
-// Certain reports whether what is said of Rounding holds: the error of the columns is known, and
+// Certain reports whether what Rounding claims holds: the error of the columns is known, and
 // Residual is not so far below 0 that K cannot be positive semi-definite.
 func (f *Factor) Certain() bool {
 	return !math.IsInf(f.EntryError, 1) && f.Residual >= -f.Rounding

@@ -32,7 +32,7 @@ const (
 // damaged or hostile file cannot claim more memory than its own size allows.
 const maxInflate = 1032
 
-// Info is model.json: what a model file says of itself beside its arrays.
+// Info is model.json: what a model file holds besides its arrays.
 type Info struct {
 	Format   string            `json:"format"`
 	Version  int               `json:"version"`

@@ -202,7 +202,7 @@ func (s Score) String() string {
 		r2, plural.Count(s.N, "point"))
 }
 
-// Prediction holds what the model says of points: Class, with indices into
+// Prediction holds the answers of the model for points: Class, with indices into
 // Labels, for classification and Value for regression, of several targets the first; Decision holds f itself, m×t.
 type Prediction struct {
 	Class    []int

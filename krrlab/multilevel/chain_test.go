@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// TestMeasureChain: every level is what Measure says of the map that the seed draws, in the order of the chain, and
+// TestMeasureChain: every level is what Measure returns for the map that the seed draws, in the order of the chain, and
 // features alone come once for a width; the progress names each; the end of ctx leaves those that were finished.
 func TestMeasureChain(t *testing.T) {
 	p, _ := setup(t, 120, 0.1, 0.1)

@@ -44,7 +44,7 @@ type Options struct {
 	progress func(level, part string, done, total int)
 }
 
-// Hint says of a chain that has no sketch what it is.
+// Hint describes a chain that has no sketch.
 func (o Options) Hint() string { return o.Levels.Hint() }
 
 // settled returns a copy with the defaults in place.

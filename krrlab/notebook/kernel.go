@@ -72,7 +72,7 @@ func (l language) Run(name, code string, cell *jupyter.Cell) jupyter.Outcome {
 	return out
 }
 
-// Info is what the kernel says of itself.
+// Info describes the kernel.
 func (l language) Info() jupyter.Info {
 	return jupyter.Info{
 		Implementation: "krrlab", Version: l.version,

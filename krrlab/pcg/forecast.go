@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	fewest = 4 // iterations before which nothing is said
+	fewest = 4 // iterations before the first forecast
 	spread = 8 // a forecast after k iterations may be off by the factor 1 + spread/k
 )
 

@@ -362,7 +362,7 @@ func TestSmall(t *testing.T) {
 			t.Errorf("n = %d: %+v", n, p)
 		}
 		if len(p.Flips) != 1 || !strings.Contains(p.Flips[0], "fixed rule") {
-			t.Errorf("n = %d: the choice is said to change with %q", n, p.Flips)
+			t.Errorf("n = %d: the choice is reported to change with %q", n, p.Flips)
 		}
 		if _, err := json.Marshal(p); err != nil {
 			t.Error(n, err)

@@ -168,7 +168,7 @@ func onTwoRanks(t *testing.T, train *datasets.Dataset, cfg krrlab.Config,
 }
 
 // TestJobSolve brings a solution back from two ranks, for every kind of points and answers: the
-// bits of the coefficients, and all that is said of them.
+// bits of the coefficients, and all that is reported about them.
 func TestJobSolve(t *testing.T) {
 	root := t.TempDir()
 	for kind, x := range kinds(260, 4) {

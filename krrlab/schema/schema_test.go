@@ -110,7 +110,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// What is wrong is said in one line that names the flag, or the field of a Go caller.
+// What is wrong is reported in one line that names the flag, or the field of a Go caller.
 func TestErrors(t *testing.T) {
 	for args, want := range map[string]string{
 		"--share=1":               "--share 1: want a number between 0 and 1, such as 0.95",

@@ -42,7 +42,7 @@ func sylvester(n int) [][]float64 {
 	return h
 }
 
-// matrix returns S, s×m, from what an operator says of its draw, not from its products.
+// matrix returns S, s×m, from what an operator reports about its draw, not from its products.
 func matrix(t testing.TB, op sketch.Operator) [][]float64 {
 	t.Helper()
 	m, s := op.Dims()

@@ -34,7 +34,7 @@
 // probability 1−Confidence at most, for the whole ladder: each of its rungs gets an equal
 // share, of which condition 1 takes a third and condition 2 two. Reject: by the inner ends,
 // which are Ritz values and certain up to rounding. Open, where the threshold lies within, is
-// not accepted. All is said of K itself: the intervals are those of K as it is multiplied by, widened for
+// not accepted. All claims are about K itself: the intervals are those of K as it is multiplied by, widened for
 // Problem.Error. Where that is a prediction, the confidence is given that it holds.
 //
 // Where the Ritz values of M⁻¹A leave the range that the conditions imply, they cannot both

@@ -30,8 +30,8 @@ type Problem struct {
 	LambdaP float64 // λ_p; 0 means λ
 	RHS     int     // right-hand sides t of the solve to come; 0 means 1
 	Tol     float64 // its tolerance τ; 0 means 1e-3
-	// Error is e ≥ ‖K_stored−K‖₂ of the K that is multiplied by; all that is said is said of K itself,
-	// and allows for it. Default 0.
+	// Error is e ≥ ‖K_stored−K‖₂ of the K that is multiplied by; all claims are about K itself,
+	// and allow for it. Default 0.
 	Error float64
 	// Comm is the group of ranks that share K and the rows of the features; all have X, and
 	// call Search together. Default: comm.Alone().

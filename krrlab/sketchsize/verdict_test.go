@@ -140,7 +140,7 @@ func (k stored) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return k.add(dst, src, k.Operator.KMulTo(ctx, dst, src))
 }
 
-// TestStored: what is said is said of K itself, within the error with which it is stored; one that
+// TestStored: all claims are about K itself, within the error with which it is stored; one that
 // makes K+λI indefinite is an error.
 func TestStored(t *testing.T) {
 	const lambda = 0.5

@@ -112,8 +112,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestTinyRidge: with a λ below the rounding of ‖K‖ the quadratic forms are as far from the truth as is said,
-// and never said to be exact.
+// TestTinyRidge: with a λ below the rounding of ‖K‖ the quadratic forms are as far from the truth as reported,
+// and never claimed to be exact.
 func TestTinyRidge(t *testing.T) {
 	const n, m, lambda = 60, 4, 1e-7
 	d := spectrum{"steep", func(i, n int) float64 { return 1e6 * float64(n) * math.Exp(-float64(i)/1.5) },

@@ -40,7 +40,7 @@ func clouds(n int) map[string]points.Points {
 }
 
 // TestTree: leaves hold each point once and no more points than asked; no pair of points is nearer than the pair of
-// leaves is said to be, and what Pairs leaves out is summed.
+// leaves is reported to be, and what Pairs leaves out is summed.
 func TestTree(t *testing.T) {
 	const n, size = 300, 16
 	ctx := context.Background()

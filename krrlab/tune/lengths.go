@@ -215,7 +215,7 @@ func (r *reach) judge(ctx context.Context, f *family, n, from, to int, theta []f
 	return one.loss(ctx, f.kernel(1), math.Exp(theta[d]))
 }
 
-// shape sets what is said of the lengths of θ.
+// shape sets what is reported about the lengths of θ.
 func (s *search) shape(l *Lengths, x *points.Dense, theta []float64) {
 	d := x.D
 	mean := stat.Mean(theta[:d], nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/estimate"
 )
 
-// Loss is what a criterion says of one kernel and one λ, row by row, in an order that is the same for all.
+// Loss is what a criterion returns for one kernel and one λ, row by row, in an order that is the same for all.
 type Loss struct {
 	// Rows are (y_i−f(x_i))², summed over the right-hand sides, or 1 where the label is wrong and 0 where it is right.
 	Rows []float64 `json:"rows"`

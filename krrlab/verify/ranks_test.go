@@ -9,7 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// found is all that a Matrix says of an answer.
+// found is all that a Matrix reports about an answer.
 type found struct {
 	Applied, Rounding []float64
 	Spectrum          *Spectrum

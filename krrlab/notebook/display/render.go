@@ -32,7 +32,7 @@ var methods = []struct{ name, mime string }{
 // maxText is the length of the text of a value; what is longer is cut.
 const maxText = 20000
 
-// Render returns v in all representations it has, and always as text. What goes wrong is said in the text.
+// Render returns v in all representations it has, and always as text. The text reports what goes wrong.
 func Render(v any) Data {
 	d, trouble := rendered(v)
 	if len(trouble) > 0 {

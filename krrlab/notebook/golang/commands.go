@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
-// magics are the commands with what %help says of them: name, argument, text.
+// magics are the commands with what %help prints about them: name, argument, text.
 var magics = [][3]string{
 	{"!cmd", "", "run a command of the shell"},
 	{"%%bash", "", "run the rest of the cell in bash; %%sh in sh"},

@@ -22,8 +22,8 @@
 // several values, and the last of its values is an error, the cell fails with it; a nil error is not shown.
 //
 // Cells are all of Go; packages of the standard library need no import, and others that the go command finds are
-// interpreted from their source (package modules). What is wrong in a cell is said in the words of go/types, on the
-// reader's own lines, before any of it runs.
+// interpreted from their source (package modules). What is wrong in a cell is reported in the words of go/types, on
+// the reader's own lines, before any of it runs.
 //
 // A name declared again with another type is another variable: functions declared before keep the
 // old one. After an error or an interrupt, names declared by the failing statement and those after it are as before the

@@ -160,7 +160,7 @@ var undefinedName = regexp.MustCompile(`^undefined: (\w+)(\.\w+)?$`)
 // twice finds two types that do not fit, which are written alike if one is of an earlier cell.
 var twice = regexp.MustCompile(`(?: type | types )(\S+?)\)? (?:as|and) (\S+?)(?: value |\))`)
 
-// hint says of a message of go/types what to do about it.
+// hint returns what to do about a message of go/types.
 func hint(text string) string {
 	text = strings.ReplaceAll(text, "main.", "")
 	m := undefinedName.FindStringSubmatch(text)

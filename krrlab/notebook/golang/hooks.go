@@ -65,7 +65,7 @@ func (s *Session) hook() map[string]any {
 	return hooks
 }
 
-// panics says of the goroutines of cells that end by a panic that they did.
+// panics reports goroutines of cells that end by a panic.
 func (s *Session) panics(e *engine.Engine) {
 	for {
 		select {
@@ -101,7 +101,7 @@ func direct(w io.Writer) io.Writer {
 	return w
 }
 
-// scan reads a line from the reader of the notebook. What it cannot read of that is said, for many cells do not look.
+// scan reads a line from the reader of the notebook. It reports what it cannot read, for many cells ignore the error.
 func scan(f func(string) (int, error)) (int, error) {
 	s := current.Load()
 	n, err := f(s.input("", false) + "\n")
@@ -142,7 +142,7 @@ func newLab(train *datasets.Dataset, cfg krrlab.Config) (*krrlab.Lab, error) {
 // slowKernel is how long K may take to form before a cell is told that its kernel is interpreted.
 const slowKernel = time.Second
 
-// warnSlow says of a kernel that a cell declares how long K takes with it.
+// warnSlow reports how long K takes with a kernel that a cell declares.
 func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
 	t := reflect.TypeOf(k)
 	if t != nil && t.Kind() == reflect.Pointer {

@@ -49,7 +49,7 @@ type Session struct {
 	added       *modules.Kernel
 	finder      *modules.Finder
 	interpreted []*modules.Package // of which nothing was said yet
-	missing     []string           // what the kernel lacks, until it is said
+	missing     []string           // what the kernel lacks, until it is reported
 	compiled    compiled           // cells
 	worker      atomic.Int32       // number of the goroutine that runs cells
 }

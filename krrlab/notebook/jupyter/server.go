@@ -31,7 +31,7 @@ type Outcome struct {
 	Next    string // text that takes the place of the cell's
 }
 
-// Info is what a kernel says of itself.
+// Info describes a kernel.
 type Info struct {
 	Implementation, Version, Banner string
 	Language                        map[string]any // language_info

@@ -253,7 +253,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// TestNewer: where a package asks for a newer version of what is compiled in, that is said.
+// TestNewer: a package that asks for a newer version of what is compiled in is reported.
 func TestNewer(t *testing.T) {
 	proxied(t)
 	t.Chdir(t.TempDir())
@@ -356,7 +356,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be added is said in one line, and nothing is left of it.
+// TestRefused: what cannot be added is reported in one line, and nothing is left of it.
 func TestRefused(t *testing.T) {
 	proxied(t)
 	k := kernel(t)

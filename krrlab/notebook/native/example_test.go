@@ -8,7 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/native"
 )
 
-// What the go command says of a cell becomes an error on the cell's own line.
+// The go command's message about a cell becomes an error on the cell's own line.
 func ExampleCompile() {
 	build := func(context.Context, map[string]string, []string) (string, error) {
 		return "", errors.New("# notebook/cell; Cell 5:2: undefined: y; too many errors")

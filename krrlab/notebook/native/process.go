@@ -38,7 +38,7 @@ type lane struct {
 	reply  chan *message // closed when the process has ended
 }
 
-// start runs the program of a cell, which prints where this one does. It returns what the program says of its
+// start runs the program of a cell, which prints where this one does. It returns what the program reports about its
 // functions.
 func start(ctx context.Context, cell, path string) (p *process, hello *message, err error) {
 	p = &process{cell: cell, cmd: exec.Command(path)}

@@ -24,7 +24,7 @@
 // mean 0 and covariance M, the M whose inverse SolveTo applies, and depend on the stream
 // alone. One with MulTo is a pcg.Operator: MulTo must undo SolveTo, and passes Operator too. A method
 // that is there but cannot serve this M returns an error that wraps errors.ErrUnsupported, and is
-// then not tested. What else a type promises is said in Options.
+// then not tested. What else a type promises is stated in Options.
 //
 // # Limits
 //
