@@ -168,13 +168,15 @@ func (o *FetchOptions) download(ctx context.Context, url, dst string, checked bo
 	switch from := resp.Header.Get("Content-Range"); {
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
 		return nil // it is whole, or the checksum refuses it
-	case resp.StatusCode == http.StatusPartialContent && !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", have)):
-		return fmt.Errorf("asked for the bytes from %d on, the server sends %s", have, quote(from))
+	case resp.StatusCode == http.StatusPartialContent && have > 0:
+		if !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", have)) {
+			err = fmt.Errorf("asked for the bytes from %d on, the server sends %s", have, quote(from))
+		}
 	case resp.StatusCode == http.StatusOK:
 		if have, err = file.Seek(0, io.SeekStart); err == nil {
 			err = file.Truncate(0)
 		}
-	case resp.StatusCode != http.StatusPartialContent:
+	default:
 		err = fmt.Errorf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	if err != nil {
