@@ -46,7 +46,7 @@ func (b *bench) K(ctx context.Context, beside int64) (*stage.Gram, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stage.Gram{Matrix: k.it, Seconds: k.seconds, Error: k.it.Choice().Error + b.under}, nil
+	return &stage.Gram{Matrix: k.it, Seconds: k.seconds, Error: b.kError(k.it)}, nil
 }
 
 func (b *bench) Dense(ctx context.Context, bytes int64) (*mat.Dense, float64, error) {
@@ -65,7 +65,7 @@ func (b *bench) Dense(ctx context.Context, bytes int64) (*mat.Dense, float64, er
 	}
 	b.Tell(ctx, Event{Stage: stage.Kernel, Remaining: -1})
 	k := mat.NewDense(n, n, nil)
-	return k, a.Choice().Error + b.under, a.DenseTo(ctx, k)
+	return k, b.kError(a), a.DenseTo(ctx, k)
 }
 
 func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.Drawn, error) {

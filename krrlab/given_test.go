@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"errors"
 	"math"
 	"math/big"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/tune"
 )
 
@@ -230,8 +232,9 @@ func TestGivenRefused(t *testing.T) {
 	}
 	for _, less := range []int64{0, 1} { // dense factors beside K
 		lab.cfg.Memory = (16+8)*30*30 - less
-		if much, err := lab.tooMuch(t.Context(), 16); err != nil || (much == "") != (less == 0) {
-			t.Errorf("%d bytes: %q, %v", lab.cfg.Memory, much, err)
+		_, _, err := (&bench{Lab: lab}).Dense(t.Context(), 16)
+		if _, much := errors.AsType[*stage.TooLarge](err); much != (less == 1) || !much && err != nil {
+			t.Errorf("%d bytes: %v", lab.cfg.Memory, err)
 		}
 	}
 	// Of less memory than K the fewest rows are looked at.

@@ -6,13 +6,9 @@ import (
 	"reflect"
 	"time"
 
-	"gonum.org/v1/gonum/mat"
-
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -216,27 +212,4 @@ func (l *Lab) vectors() int64 {
 		held += bound.SampleBytes(n)
 	}
 	return held
-}
-
-// dense returns K in float64, and a bound of its error.
-func (l *Lab) dense(ctx context.Context) (k *mat.Dense, off float64, err error) {
-	a, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.system().Exactness(), l.comm)
-	if err != nil {
-		return nil, 0, err
-	}
-	l.Tell(ctx, Event{Stage: stage.Kernel, Remaining: -1})
-	n := l.train.Len()
-	k = mat.NewDense(n, n, nil)
-	return k, l.kError(a), a.DenseTo(ctx, k)
-}
-
-// tooMuch says what work on K in float64 needs, that many bytes for each entry, beside K where it is given, if a rank
-// does not allow it; "" where all do.
-func (l *Lab) tooMuch(ctx context.Context, bytes int64) (string, error) {
-	n := int64(l.train.Len())
-	most, err := comm.Least(ctx, l.comm, l.cfg.Memory)
-	if need := bytes*n*n + kernel.Given(l.cfg.Kernel).Bytes(); most > 0 && need > most {
-		return fmt.Sprintf("%s, the limit is %s", accel.Bytes(need), accel.Bytes(most)), nil
-	}
-	return "", err
 }

@@ -73,7 +73,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	began := time.Now()
-	q := &problem{Comm: p.Comm, A: k, X: p.X, Y: p.Y, LambdaP: r.LambdaP, Error: k.Choice().Error}
+	q := &problem{Comm: p.Comm, A: k, X: p.X, Y: p.Y, LambdaP: r.LambdaP, Error: k.Error}
 	r.KError, o.tol, o.maxIter = stage.Number(q.Error), p.Tol, p.MaxIter
 	o.progress = func(level, part string, done, total int) {
 		e := stage.Event{Stage: stage.Name(part), Detail: level, Done: done, Total: total, Remaining: -1}

@@ -107,7 +107,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	task.K, task.Error = k, k.Choice().Error
+	task.K, task.Error = k, k.Error
 	o.memory = accel.MemoryAvailable()
 	if left := p.Left(k); left > 0 && (o.memory == 0 || left < o.memory) {
 		o.memory = left
