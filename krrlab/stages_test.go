@@ -173,6 +173,10 @@ func TestStageArguments(t *testing.T) {
 			`{"Confidence": 1}`: "Confidence 1", `{"Work": -1}`: "want a positive number",
 			`{"Levels": [{"Sketch": "features", "Width": 51}]}`: "s = 51 for n = 50",
 		},
+		"loo": {
+			`{"Lambdas": [1, 0]}`: "Lambdas 0", `{"Confidence": 1}`: "Confidence 1", `{"Probes": 3}`: "at least 4",
+			`{"Rank": 51}`: "s = 51", `{"Precond": "features"}`: "want one of rpcholesky, nystrom",
+		},
 	} {
 		for o, want := range cases {
 			l := newLab(t, regression(kinds(50, 3, 1)["float64"]),

@@ -119,6 +119,7 @@ func TestErrors(t *testing.T) {
 		"--size=2 --color=green":  "--size and --color green exclude each other",
 		"--bytes=2X":              `--bytes "2X": want a number of bytes such as 20GB, 512MiB or 8e9`,
 		"--share=0":               "--share 0: want a number between 0 and 1, such as 0.95",
+		"--share=nan":             "--share NaN: want a number between 0 and 1, such as 0.95",
 		"--damping=2":             "--damping 2: want a number above 0 and at most 1",
 		"--target=1":              "--target 1: want a number above 1",
 		"--target=inf":            "--target +Inf: want a number above 1",
