@@ -1,13 +1,17 @@
 package accel
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"unsafe"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
+	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
 // lapacks is the lapack.Float64 in use: gonum's, with the factorizations overridden
@@ -108,6 +112,20 @@ func (o lapacks) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda 
 		transpose(n, a, lda) // eigenvector i lies in row i
 	}
 	return ok
+}
+
+// Eigen returns the eigenvalues of the symmetric matrix a, ascending, in 4n³/3 flops on one thread: on more the bits
+// depend on their number. It overwrites a, with jobz = EVCompute by the eigenvectors, in its columns.
+func Eigen(ctx context.Context, jobz lapack.EVJob, a blas64.Symmetric) ([]float64, error) {
+	values, query := make([]float64, a.N), make([]float64, 1)
+	lapack64.Syev(jobz, a, values, query, -1)
+	work := make([]float64, int(query[0]))
+	ok := false
+	err := ForEach(ctx, 1, func(_, _ int) { ok = lapack64.Syev(jobz, a, values, work, len(work)) })
+	if err == nil && !ok {
+		err = fmt.Errorf("the eigenvalues of a matrix of order %d did not converge", a.N)
+	}
+	return values, err
 }
 
 // hasNaN reports whether the triangle ul of a has a NaN, with which LAPACK's

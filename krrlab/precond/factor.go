@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
-	"gonum.org/v1/gonum/lapack/lapack64"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -121,21 +120,12 @@ func (w *Woodbury) project(ctx context.Context) error {
 	return nil
 }
 
-// eigen overwrites ZᵀZ by its eigenvectors V, ZᵀZ = VΣ²Vᵀ, on one thread: on more the
-// library's result depends on their number.
-func (w *Woodbury) eigen() error {
-	s := w.s
-	w.sigma2 = make([]float64, s)
-	a := blas64.Symmetric{Uplo: blas.Lower, N: s, Stride: s, Data: w.factor}
-	query := make([]float64, 1)
-	lapack64.Syev(lapack.EVCompute, a, w.sigma2, query, -1)
-	work := make([]float64, int(query[0]))
-	ok := false
-	_ = accel.ForEach(context.Background(), 1, func(_, _ int) {
-		ok = lapack64.Syev(lapack.EVCompute, a, w.sigma2, work, len(work))
-	})
-	if !ok {
-		return fmt.Errorf("precond: the eigenvalues of ZᵀZ, of order %d, did not converge", s)
+// eigen overwrites ZᵀZ by its eigenvectors V, ZᵀZ = VΣ²Vᵀ.
+func (w *Woodbury) eigen() (err error) {
+	w.sigma2, err = accel.Eigen(context.Background(), lapack.EVCompute,
+		blas64.Symmetric{Uplo: blas.Lower, N: w.s, Stride: w.s, Data: w.factor})
+	if err != nil {
+		return fmt.Errorf("precond: ZᵀZ: %w", err)
 	}
 	for k, v := range w.sigma2 {
 		w.sigma2[k] = max(v, 0) // rounding

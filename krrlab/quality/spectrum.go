@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
-	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -92,20 +91,8 @@ func spectrumBy(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Precond
 
 // ascending returns the eigenvalues of the symmetric matrix with this lower triangle, which is overwritten.
 func ascending(ctx context.Context, raw blas64.General) ([]float64, error) {
-	values := make([]float64, raw.Rows)
-	a := blas64.Symmetric{Uplo: blas.Lower, N: raw.Rows, Stride: raw.Stride, Data: raw.Data}
-	query := make([]float64, 1)
-	lapack64.Syev(lapack.EVNone, a, values, query, -1)
-	work := make([]float64, int(query[0]))
-	ok := false
-	if err := accel.ForEach(ctx, 1,
-		func(_, _ int) { ok = lapack64.Syev(lapack.EVNone, a, values, work, len(work)) }); err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, fmt.Errorf("quality: the eigenvalues of M⁻¹A, of order %d, did not converge", raw.Rows)
-	}
-	return values, nil
+	return accel.Eigen(ctx, lapack.EVNone,
+		blas64.Symmetric{Uplo: blas.Lower, N: raw.Rows, Stride: raw.Stride, Data: raw.Data})
 }
 
 // reduce overwrites A by L⁻¹AL⁻ᵀ, LLᵀ = ZZᵀ+λ_pI.

@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
-	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -20,29 +19,14 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// eigenvalues returns the eigenvalues of the symmetric n×n matrix k, ascending, in 4n³/3
-// flops on one thread, so that they have the same bits on any number. It overwrites k.
+// eigenvalues returns those of the symmetric n×n matrix k, ascending. It overwrites k.
 func eigenvalues(k *mat.Dense) ([]float64, error) {
 	raw := k.RawMatrix()
-	n := raw.Rows
-	if raw.Cols != n {
-		panic(fmt.Sprintf("statdim: eigenvalues of a %d×%d matrix", n, raw.Cols))
+	if raw.Cols != raw.Rows {
+		panic(fmt.Sprintf("statdim: eigenvalues of a %d×%d matrix", raw.Rows, raw.Cols))
 	}
-	mu := make([]float64, n)
-	a := blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: raw.Stride, Data: raw.Data}
-	query := make([]float64, 1)
-	lapack64.Syev(lapack.EVNone, a, mu, query, -1)
-	work := make([]float64, int(query[0]))
-	ok := false
-	err := accel.ForEach(context.Background(), 1,
-		func(_, _ int) { ok = lapack64.Syev(lapack.EVNone, a, mu, work, len(work)) })
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, fmt.Errorf("statdim: the eigenvalues of K, of order %d, did not converge", n)
-	}
-	return mu, nil
+	return accel.Eigen(context.Background(), lapack.EVNone,
+		blas64.Symmetric{Uplo: blas.Lower, N: raw.Rows, Stride: raw.Stride, Data: raw.Data})
 }
 
 // Dense computes s_λ = Σ_i μ_i/(μ_i+λ) from all eigenvalues of K, which it overwrites, for
