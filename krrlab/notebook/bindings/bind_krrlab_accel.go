@@ -20,6 +20,7 @@ func init() {
 			"Dpotrf":          r.ValueOf(accel.Dpotrf),
 			"Dsterf":          r.ValueOf(accel.Dsterf),
 			"Dtrtri":          r.ValueOf(accel.Dtrtri),
+			"Eigen":           r.ValueOf(accel.Eigen),
 			"EnvBLAS":         r.ValueOf(""),
 			"ErrAddresses":    r.ValueOf(&accel.ErrAddresses).Elem(),
 			"ForEach":         r.ValueOf(accel.ForEach),
