@@ -69,8 +69,8 @@ func pencil(t *testing.T, a, m *mat.SymDense) (pcg.Preconditioner, float64) {
 	return inv, e.Values(nil)[0]
 }
 
-// TestErrorBounds: lower and upper bounds enclose the error of every iterate, for a node at and below the
-// smallest eigenvalue; and the upper ones are near where the node is.
+// TestErrorBounds: bounds are at least the error of every iterate, for a node at and below the
+// smallest eigenvalue; and they are near where the node is.
 func TestErrorBounds(t *testing.T) {
 	const n, cols = 60, 3
 	for name, solve := range map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock} {
