@@ -60,7 +60,7 @@
 //
 // CPU, MemoryLimit, MemoryAvailable and PeakRSS are read from the operating
 // system (cgroup limits included, since batch systems and containers use them);
-// ReadBandwidth, GemmRate64 and GemmRate32 are measured.
+// ReadRate, GemmRate64 and GemmRate32 are measured.
 //
 // # References
 //

@@ -37,16 +37,12 @@ func Rate(ctx context.Context, window time.Duration, work float64, f func()) flo
 	return rate
 }
 
-// ReadRate measures for about the window the bytes per second at which memory is read by that
-// many threads, up to Threads(), each summing its part of a buffer of that many bytes (or
-// an eighth of the memory available if that is less), which should be well above what caches
-// hold. It is 0 if ctx is done first. It panics if threads < 1.
-func ReadRate(ctx context.Context, threads, bytes int, window time.Duration) float64 {
-	if threads < 1 {
-		panic(fmt.Sprintf("accel: ReadRate: threads = %d < 1", threads))
-	}
+// ReadRate measures for about the window the bytes per second at which memory is read by all
+// Threads(), each summing its part of a buffer of that many bytes (or an eighth of the memory
+// available if that is less), which should be well above what caches hold. It is 0 if ctx is done first.
+func ReadRate(ctx context.Context, bytes int, window time.Duration) float64 {
 	const word = 8
-	words := bytes / word
+	threads, words := Threads(), bytes/word
 	if a := MemoryAvailable(); a > 0 {
 		words = min(words, max(1<<20, int(a/8/word)))
 	}

@@ -137,7 +137,7 @@ func Measure(ctx context.Context, memory int64) Rates {
 	if memory > 0 && memory < 4*most {
 		bytes, side = int(memory/4), quickOrder/2
 	}
-	r.Read = accel.ReadRate(ctx, accel.Threads(), bytes, 4*window)
+	r.Read = accel.ReadRate(ctx, bytes, 4*window)
 	r.Gemm32, r.Gemm64 = accel.GemmRate32(ctx, side, window), accel.GemmRate64(ctx, side, window)
 	src, dst := make([]float32, few), make([][]float32, accel.Threads())
 	for i := range src {

@@ -15,7 +15,7 @@ type Rates struct{ Read, Gemm32, Gemm64 float64 }
 func MeasureRates() Rates {
 	ctx, window := context.Background(), 400*time.Millisecond
 	return Rates{
-		Read:   accel.ReadRate(ctx, accel.Threads(), 512<<20, window),
+		Read:   accel.ReadRate(ctx, 512<<20, window),
 		Gemm32: accel.GemmRate32(ctx, 2048, window),
 		Gemm64: accel.GemmRate64(ctx, 1536, window),
 	}
