@@ -58,7 +58,7 @@ type Dataset struct {
 	// Scaling is what X was scaled by; nil if X is raw, as read. Scale sets it, and what is made of
 	// the points (Slice, Subset, Holdout) has it too.
 	Scaling *Scaling
-	// Mean is what a fit takes off the answers of a regression, of each column of them; nil for zeros. Center sets it.
+	// Mean is what a fit subtracts from the answers of a regression, by column; nil for zeros. Center sets it.
 	// The answers themselves stay as they are.
 	Mean []float64
 	// Weights are how much the points count in a fit, positive; nil for ones. A weight of 2 is as two equal points.

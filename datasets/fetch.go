@@ -31,7 +31,7 @@ type FetchOptions struct {
 
 // Fetch downloads the missing files of a data set into dir. A download goes to NAME.part and takes its name only when
 // it is whole and its content has the checksum of the registry; so such a file that has its name is a good one, and a
-// download that was broken off is continued. Where the registry has no checksum, a download starts anew, and the file
+// download that was broken off is continued. Where the registry has no checksum, a download starts again, and the file
 // must begin like data and have the length that the server stated. The URLs of a file are tried in order; the error
 // names each with its fault. A redirection from https to http is refused, as is more than the set can take.
 func Fetch(ctx context.Context, name, dir string, o *FetchOptions) error {

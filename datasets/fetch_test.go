@@ -64,7 +64,7 @@ func TestDownload(t *testing.T) {
 			o := &FetchOptions{Client: s.Client()}
 			f := File{Paths: []string{"set/file.gz"}, URLs: []string{s.URL}, SHA256: c.sum}
 			err := o.file(context.Background(), f, dir)
-			if c.name == "part of another file" { // found out by the checksum; the next try starts anew
+			if c.name == "part of another file" { // found out by the checksum; the next try starts again
 				if err == nil || !strings.Contains(err.Error(), s.URL) {
 					t.Fatalf("error %v", err)
 				}

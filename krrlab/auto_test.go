@@ -294,7 +294,7 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	if err := sol.Forget(); err != nil {
 		t.Fatal(err)
 	}
-	// nothing is left to resume: planned anew
+	// nothing is left to resume: planned again
 	if p, _, err := lab.settledPlan(t.Context()); err != nil || p.Choice.Solver == "" {
 		t.Error(p, err)
 	}

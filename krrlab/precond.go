@@ -247,7 +247,7 @@ func (l *Lab) features(ctx context.Context, dist feature.Dist, s, rep, lo, hi in
 }
 
 // landmarks returns what draws the factor F of K ≈ FFᵀ, n×r, that a method of package lowrank makes of
-// columns of K. However K is stored, the columns are formed anew in float64, by differences where inner
+// columns of K. However K is stored, the columns are formed again in float64, by differences where inner
 // products would cancel beyond what a factorization of this rank rounds: what the factor claims as
 // certain refers to K itself.
 func landmarks(method func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor,

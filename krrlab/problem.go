@@ -41,7 +41,7 @@ func (p *problem) begin(ctx context.Context) (end func(), err error) {
 }
 
 // Free gives back the memory of K, Z and M, which stages of labs of this problem (With) share. Stages
-// form them anew.
+// form them again.
 func (l *Lab) Free() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -71,7 +71,7 @@ func solveWith(t *testing.T, ctx context.Context, train *datasets.Dataset, cfg C
 	return sol
 }
 
-// TestSharedRefines: a K too coarse for a finer tolerance is formed anew, and a finer one
+// TestSharedRefines: a K too coarse for a finer tolerance is formed again, and a finer one
 // serves a coarser tolerance.
 func TestSharedRefines(t *testing.T) {
 	ctx := context.Background()

@@ -61,7 +61,7 @@ const (
 func panelRows(s int) int { return max(512, min(panelEntries/s, 8192)&^511) }
 
 // rows gives Z, n×s, the features of n points, by panels of rows: from where it is kept, or
-// formed anew in each pass.
+// formed again in each pass.
 type rows struct {
 	m    feature.Map
 	x    points.Points

@@ -197,7 +197,7 @@ func TestOutputsFirst(t *testing.T) {
 	}
 }
 
-// TestNothingDropped: what would have no effect is refused, or said.
+// TestNothingDropped: what would have no effect is refused or reported.
 func TestNothingDropped(t *testing.T) {
 	script(t, strings.NewReplacer("DATA", "--data synthetic-classes --n 80",
 		"POLY", "no orthogonal random features for polynomial(gamma=0.01, coef0=1, degree=3): "+

@@ -71,7 +71,7 @@ func TestIntervals(t *testing.T) {
 		}
 	}
 	if a, b := widths["calibrate loo"], widths["calibrate none--method jackknife"]; !(math.Abs(a/b-1) < 1e-9) {
-		t.Errorf("scores kept or found anew: widths %g, %g", a, b)
+		t.Errorf("scores kept or recomputed: widths %g, %g", a, b)
 	}
 	script(t, predict+"57% --method jackknife\n57 % by jackknife, coverage mostly near 0.57,\n")
 	script(t, `

@@ -45,7 +45,7 @@ func (a *app) kernels() (k *modules.Kernel, now *modules.Added, inside bool, err
 	return k, now, inside, err
 }
 
-// extended continues as the kernel with more packages, if there is one of this program, and returns what can be said of
+// extended continues as the kernel with more packages, if this program has one, and returns what can be said about
 // packages to cells.
 func (a *app) extended() *modules.Kernel {
 	k, now, inside, err := a.kernels()

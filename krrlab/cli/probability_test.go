@@ -41,7 +41,7 @@ func TestProbabilities(t *testing.T) {
 				for i, v := range column {
 					a, _ := strconv.ParseFloat(v, 64)
 					if b, _ := strconv.ParseFloat(first[i], 64); math.Abs(a-b) > 1e-6 {
-						t.Fatalf("row %d: kept %g, found anew %g", i, b, a)
+						t.Fatalf("row %d: kept %g, recomputed %g", i, b, a)
 					}
 				}
 			}

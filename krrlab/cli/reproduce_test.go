@@ -47,7 +47,7 @@ $ reproduce table5 --into out --out elsewhere --page results.md
 $ reproduce --from out --out again --page results.md
 	table5.smoke.md`)
 	if string(read(t, "again/table5.smoke.md")) != md {
-		t.Error("tables made anew differ")
+		t.Error("tables rendered again differ")
 	}
 	if b := string(read(t, "results.md")); !strings.Contains(b, "No results at laptop scale") ||
 		!strings.HasSuffix(b, "after\n") {

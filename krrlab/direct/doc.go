@@ -20,7 +20,7 @@
 // does the same rounds if the first residual misses the tolerance.
 //
 // K is formed in one n×n array, lower triangle only, and factored in place; there is
-// never another. Every residual is taken with kernel values formed anew, in float64,
+// never another. Every residual is taken with kernel values formed again, in float64,
 // tile by tile (gram.Matrix.Exact), so the residual reported is that of the problem, not
 // of what was factored.
 //

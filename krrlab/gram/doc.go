@@ -15,7 +15,7 @@
 //	Float32    2n² bytes; ‖E‖₂ as predicted in Choice
 //	Fixed16    n² bytes; kernels with values in [0, 1] and k(x, x) = 1, each rounded to a
 //	           multiple of 1/65535: ‖E‖₂ ≈ 2·4.4e-6·√n, checked to be at most λ/2
-//	Recompute  no K: tiles are formed anew for each product, n²d flops each time
+//	Recompute  no K: tiles are formed again for each product, n²d flops each time
 //	Auto       the smallest of these that is accurate enough and fits
 //
 // Auto, the default, measures the error E = K_stored − K on a subset of the rows

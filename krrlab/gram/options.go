@@ -17,7 +17,7 @@ const (
 	Auto      Storage = iota // the smallest that is accurate enough and fits
 	Float64                  // 8 bytes an entry of the lower half: 4n² bytes
 	Float32                  // 4 bytes an entry of the lower half: 2n² bytes
-	Recompute                // tiles are formed anew for every product
+	Recompute                // tiles are formed again for every product
 	Fixed16                  // 2 bytes an entry of the lower half, n² bytes; kernels with values in [0, 1]
 )
 

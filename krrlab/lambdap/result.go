@@ -18,7 +18,7 @@ type Result struct {
 	Features string `json:"features"` // what made Z
 	// Sweeps holds one for each s, ascending.
 	Sweeps []*Sweep `json:"sweeps"`
-	// BestS and BestLambdaP are those of least predicted time; 0 if nothing can be said.
+	// BestS and BestLambdaP are those of least predicted time; 0 if none is known.
 	BestS       int     `json:"best_s"`
 	BestLambdaP float64 `json:"best_lambda_p"`
 	KError      float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂

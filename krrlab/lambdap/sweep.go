@@ -34,7 +34,7 @@ type Point struct {
 	Max     estimate.Interval `json:"lambda_max"`
 	Steps   int               `json:"steps"` // of Lanczos
 	Bound   float64           `json:"bound"` // Bound for η's upper end
-	// Predicted are the iterations to τ by lanczos.RitzIterations; 0 if nothing can be said.
+	// Predicted are the iterations to τ by lanczos.RitzIterations; 0 if unknown.
 	Predicted int `json:"iterations_predicted"`
 	// Residuals are the relative residuals after 1, 2, … iterations that go with it (lanczos.Residuals).
 	Residuals []float64 `json:"residuals_predicted"`
@@ -43,7 +43,7 @@ type Point struct {
 	Iterations *int       `json:"iterations"`
 	Status     pcg.Status `json:"status,omitempty"` // of PCG, where iterations were counted
 	// Seconds is the predicted time of a solve for all right-hand sides, set-up included; 0 if
-	// nothing can be said.
+	// unknown.
 	Seconds float64 `json:"seconds_predicted"`
 }
 

@@ -18,7 +18,7 @@ func ordered(e estimate.Interval) bool {
 	return math.IsNaN(e.Value) || e.Lo <= e.Value && e.Value <= e.Hi
 }
 
-// TestIndefinite: where Definite was said of a spectrum that reaches below zero, the interval of λ_min
+// TestIndefinite: where Definite was claimed of a spectrum that reaches below zero, the interval of λ_min
 // is not cut off at 0 and turned upside down, and the result says so.
 func TestIndefinite(t *testing.T) {
 	v := []float64{-10.8}

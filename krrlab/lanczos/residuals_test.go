@@ -24,7 +24,7 @@ func TestRitzIterations(t *testing.T) {
 	for _, c := range []float64{RitzIterations([]float64{1, 0.5}, beta, 1e-3, 4),
 		RitzIterations(alpha, beta, 1e-3, math.Inf(1)), RitzIterations(alpha, beta, 1e-3, math.NaN())} {
 		if !math.IsInf(c, 1) {
-			t.Errorf("%g where nothing can be said", c)
+			t.Errorf("%g where nothing is known", c)
 		}
 	}
 	if its := RitzIterations([]float64{1, -1}, []float64{1, 0}, 0.1, 1); !math.IsInf(its, 1) {

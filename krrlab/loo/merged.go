@@ -145,8 +145,8 @@ func (m *merged) sides() *mat.Dense {
 	return &out
 }
 
-// shift returns the numerators of Ẽ of [C̃, Ã⁻¹b̃], by how much they are off at most for each unit that these are off
-// relative to their norms, and C̃ and b̃ᵀÃ⁻¹b̃/S.
+// shift returns the numerators of Ẽ of [C̃, Ã⁻¹b̃], the largest error of them per unit of error of these, relative
+// to their norms, and C̃ and b̃ᵀÃ⁻¹b̃/S.
 func (m *merged) shift(x *mat.Dense) (num *mat.Dense, reach float64, c *mat.Dense, used float64) {
 	u, t := m.y.Dims()
 	c = mat.DenseCopyOf(x.Slice(0, u, 0, t))

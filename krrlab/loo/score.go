@@ -115,7 +115,7 @@ func check(n int, y *mat.Dense, lambdas []float64) error {
 }
 
 // wrong returns how many rows of Y−E have another label than Y's, and how many may have one or the other if
-// the entries of row i of E are off by within(i).
+// the entries of row i of E are in error by at most within(i).
 func wrong(y, e *mat.Dense, within func(i int) float64) (count, open int) {
 	n, t := y.Dims()
 	f := make([]float64, t)

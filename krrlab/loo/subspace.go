@@ -194,7 +194,7 @@ func (s *space) orthonormalize(ctx context.Context, z *mat.Dense) (*mat.Dense, e
 	return mat.DenseCopyOf(z.Slice(0, n, 0, kept)), nil
 }
 
-// extend adds the columns of u, orthonormal to V, and solves anew for every λ_j.
+// extend adds the columns of u, orthonormal to V, and solves again for every λ_j.
 func (s *space) extend(ctx context.Context, u *mat.Dense) error {
 	n, add := u.Dims()
 	ku := mat.NewDense(n, add, nil)

@@ -46,7 +46,7 @@
 //	          RPCholesky:  8br + 16b² + 33n
 //
 // Seconds measured on two cores with OpenBLAS, K in float32 tiles: n = 5,000, r = 500 0.1
-// and 0.16; n = 10,000, r = 1,000 0.55 and 0.7. Columns formed anew in float64 take n·r·d multiply-adds beside:
+// and 0.16; n = 10,000, r = 1,000 0.55 and 0.7. Columns formed again in float64 take n·r·d multiply-adds beside:
 // at n = 5,000, r = 500, d = 784 the factor then took 0.8 and 1.2 seconds on two cores under a load of 30.
 //
 // # Precision
@@ -70,7 +70,7 @@
 // RPCholesky takes no pivot below 2⁻²⁰k(x, x). Once nothing above that is left K̂ is K to
 // the rounding of F, and it stops.
 //
-// What is certain is so of the positive semi-definite K that the columns are said to come from, to the
+// What is certain holds for the positive semi-definite K that the columns are said to come from, to the
 // EntryError of the Source. Columns of a K that was rounded to float32 or 16 bits have no such
 // error: it may have negative eigenvalues of the size of that rounding, K−K̂ some times as much, and
 // CondBound then gives no bound. So take columns of gram's Exact, in float64: n·r entries, beside the n²/2 that

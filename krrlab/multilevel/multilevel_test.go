@@ -22,7 +22,7 @@ import (
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
-// TestOuter compares ZZᵀv − Kv, with Z held and mapped anew, with dense matrices, and the bits
+// TestOuter compares ZZᵀv − Kv, with Z held and mapped again, with dense matrices, and the bits
 // over threads and over the ways of having Z.
 func TestOuter(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())

@@ -24,7 +24,7 @@
 //
 // A column converges when ‖y−Ax‖₂ ≤ τ‖y‖₂, τ = Options.Tol. In the loop r is
 // the residual by recurrence, which drifts from the true one by rounding. So at the
-// end y−Ax is formed anew, with Options.Exact if there is one. A column that the
+// end y−Ax is recomputed, with Options.Exact if there is one. A column that the
 // recurrence saw converged and the true residual does not is taken up again from
 // the true residual, with a smaller target if little is missing, as long as that helps, and what a
 // restart made worse is taken back. With another Exact than A this is iterative refinement: it

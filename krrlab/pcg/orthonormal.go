@@ -29,7 +29,7 @@ const (
 // up to the pivot acceptable. QD⁻¹·[T_1 T_2; 0 I]⁻¹ has first the accepted directions,
 // orthonormal up to ε by the last pivot, and then what is left of the others, of the
 // squared size E_jj. If that is too small it is dropped, otherwise the next pass,
-// with M⁻¹ applied anew, sees it at full size, where the first saw rounding errors.
+// with M⁻¹ applied again, sees it at full size, where the first saw rounding errors.
 // Cholesky QR twice is as good as Householder's (Yamamoto and others 2015) as long as
 // the first pass is not beyond 1/√ε, which the pivots make sure of.
 //

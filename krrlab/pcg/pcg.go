@@ -219,7 +219,7 @@ type Result struct {
 	// Rounding bounds the error of TrueRelRes where Options.Exact is Bounded; nil otherwise.
 	Rounding []float64
 	// Gap is ‖(y_j−Ax_j)−r_j‖₂/‖y_j‖₂, the residual recomputed with Options.Exact beside that by recurrence, which
-	// the bounds of the error are of: what the products with A are off by, all told. NaN where one is unknown; nil
+	// the bounds of the error are of: the total error of the products with A. NaN where one is unknown; nil
 	// without Options.LambdaMin.
 	Gap     []float64
 	Columns []Column // how each column ended

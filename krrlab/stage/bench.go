@@ -30,7 +30,7 @@ type Bench interface {
 	// Dense returns K in float64, n×n, and a bound of its error in the 2-norm. It fails by a *TooLarge where
 	// bytes for each entry, those of K among them, exceed the memory; 0 leaves that to the caller.
 	Dense(ctx context.Context, bytes int64) (k *mat.Dense, off float64, err error)
-	// Z draws, or returns what was drawn as said.
+	// Z draws the Z that a specifies, or returns it where it was drawn before.
 	Z(ctx context.Context, a Approximation) (*Drawn, error)
 	// M returns the configured preconditioner, nil for M = I.
 	M(ctx context.Context) (pcg.Preconditioner, error)

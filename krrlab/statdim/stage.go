@@ -207,7 +207,7 @@ func (r *run) random(ctx context.Context) error {
 	return err
 }
 
-// inEigenForm returns ZZᵀ+λ_pI in the eigen form, with how far ZZᵀ is from K, and fills in what the stage reports about it.
+// inEigenForm returns ZZᵀ+λ_pI in the eigen form, with how far ZZᵀ is from K, and fills in what the stage reports.
 func (r *run) inEigenForm(ctx context.Context, a *stage.Approximation) (*precond.Woodbury, distance, error) {
 	z, err := r.b.Z(ctx, *a)
 	if err != nil {

@@ -25,7 +25,7 @@ type Matrix struct {
 	f    *function
 	x    []float64 // n×d
 	diag []float64
-	k    []float64 // n×n, or nil: rows are formed anew for each product
+	k    []float64 // n×n, or nil: rows are formed again for each product
 	sq   []float64 // ‖x_i‖², where most coordinates are zero and s = ‖x‖²+‖z‖²−2xᵀz
 	norm float64   // the largest of them
 	// Progress, if not nil, is called with the rows done of each pass over K.

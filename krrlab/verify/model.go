@@ -27,7 +27,7 @@ type Options struct {
 	// and a regression's residual stays unknown.
 	Train *datasets.Dataset
 	Test  *datasets.Dataset // likewise; nil means none
-	// Memory is what K may take, 8n² bytes; where it takes more, rows are formed anew for
+	// Memory is what K may take, 8n² bytes; where it takes more, rows are formed again for
 	// every pass. Default: half of what the machine has available.
 	Memory int64
 	// Passes over K for the interval of κ. Default: 30 where K is held, and otherwise 3.

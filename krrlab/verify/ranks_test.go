@@ -18,7 +18,7 @@ type found struct {
 }
 
 // TestRanks proves the same on 1, 2, 3 and 5 ranks as in one process, number by number, with K
-// held and formed anew.
+// held and formed again.
 func TestRanks(t *testing.T) {
 	const n, cols, lambda = 333, 2, 0.1
 	for _, spec := range specs {

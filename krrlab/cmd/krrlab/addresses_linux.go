@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// spareAddresses begins anew with MALLOC_ARENA_MAX=1 in the environment where addresses are limited (ulimit -v):
+// spareAddresses restarts with MALLOC_ARENA_MAX=1 in the environment where addresses are limited (ulimit -v):
 // glibc's malloc, which reads it once, before main, would take up to 128 MiB of them for each thread, though Go's
 // memory is not C's.
 func spareAddresses() {

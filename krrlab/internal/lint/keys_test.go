@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write testdata/json.txt anew")
+var update = flag.Bool("update", false, "rewrite testdata/json.txt")
 
 // written lists what the program writes as JSON, and the type of it.
 var written = [][2]string{

@@ -201,7 +201,7 @@ func add(m method) {
 
 // growth is what the methods change that a unit declares of earlier types.
 type growth struct {
-	was  map[*types.Named]reflect.Type // types that are made anew, with what they were
+	was  map[*types.Named]reflect.Type // types that are made again, with what they were
 	undo []func()
 }
 
@@ -290,7 +290,7 @@ func (f *finder) bind(in *ixgo.Interp) {
 	}
 }
 
-// renew makes the types anew that grow has forgotten, and gives the variables of the session and what they hold their
+// renew makes the types again that grow has forgotten, and gives the variables of the session and what they hold their
 // new types: the memory stays where it is, for nothing but methods has changed.
 func (e *Engine) renew(record *ixgo.TypesRecord, g *growth) {
 	now := changed{types: map[reflect.Type]reflect.Type{}, boxes: map[reflect.Type]bool{}, seen: map[seen]bool{}}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Halted is what a goroutine of a cell panics with that is to stop.
+// Halted is what a goroutine of a cell that is to stop panics with.
 type Halted struct {
 	File string // where it was, "" if that is not known
 	Line int

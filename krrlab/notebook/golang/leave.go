@@ -81,7 +81,7 @@ const maxStack = 192 << 20
 // unwinding is how long the calls on such a stack may take to end: seconds on a busy machine.
 const unwinding = time.Minute
 
-// elided is what a trace prints for a goroutine that has 50,000 calls and more to end: some 10,000 of a cell's functions.
+// elided is what a trace prints for a goroutine with 50,000 calls or more to end: some 10,000 of a cell's functions.
 var elided = regexp.MustCompile(`(?m)^\.\.\.([5-9]\d{4}|\d{6,}) frames elided\.\.\.$`)
 
 // recursion reports whether a goroutine is that deep. Stacks also grow where there are many goroutines, or where

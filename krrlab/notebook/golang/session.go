@@ -48,7 +48,7 @@ type Session struct {
 	dirs        []string
 	added       *modules.Kernel
 	finder      *modules.Finder
-	interpreted []*modules.Package // of which nothing was said yet
+	interpreted []*modules.Package // not yet reported
 	missing     []string           // what the kernel lacks, until it is reported
 	compiled    compiled           // cells
 	worker      atomic.Int32       // number of the goroutine that runs cells
