@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -55,36 +53,4 @@ func TestAdverseWide(t *testing.T) {
 			}
 		}
 	}
-}
-
-// basis returns an orthonormal basis of the range of Z, but for directions that float64 does not tell from rounding.
-func basis(t *testing.T, z *points.Dense32) *mat.Dense {
-	t.Helper()
-	q := mat.NewDense(z.N, z.D, nil)
-	for i := range z.N {
-		for j, v := range z.Row(i) {
-			q.Set(i, j, float64(v))
-		}
-	}
-	for range 2 { // the second time for orthogonality
-		var g mat.SymDense
-		g.SymOuterK(1, q.T())
-		var eig mat.EigenSym
-		if !eig.Factorize(&g, true) {
-			t.Fatal("no eigenvalues")
-		}
-		var v, next mat.Dense
-		eig.VectorsTo(&v)
-		values := eig.Values(nil)
-		s := len(values)
-		first := slices.IndexFunc(values, func(x float64) bool { return x > 1e-12*values[s-1] })
-		for j := first; j < s; j++ {
-			for i := range s {
-				v.Set(i, j, v.At(i, j)/math.Sqrt(values[j]))
-			}
-		}
-		next.Mul(q, v.Slice(0, s, first, s))
-		q = &next
-	}
-	return q
 }

@@ -9,15 +9,6 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// featureBytes returns what a stage holds of s features: Z in float32, ZᵀZ, its factor, and
-// room to form that.
-func (l *Lab) featureBytes(s int) int64 {
-	if l.plain() {
-		return 0
-	}
-	return 4*int64(l.train.Len())*int64(s) + 24*int64(s)*int64(s)
-}
-
 // String describes the problem and the way to solve it, as configured; nothing is computed.
 func (l *Lab) String() string {
 	var b stage.Lines
