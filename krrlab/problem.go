@@ -49,7 +49,7 @@ func (l *Lab) Free() {
 	l.freeFactor()
 }
 
-// freeFactor frees Z, what was made of it, and where a race ended.
+// freeFactor frees Z and what was made of it.
 func (p *problem) freeFactor() {
 	p.z.factor, p.g.Gram, p.m.Woodbury, p.v.Inverse = nil, nil, nil, nil
 }

@@ -19,7 +19,7 @@
 //
 // Who wins may differ between two runs, as seconds are measured. What a runner computes does not: its iterates have the
 // bits that it has alone, wherever a column of a product with A does not depend on those beside it, as with
-// gram.Matrix. On ranks all go by the seconds of the first (Options.Share).
+// gram.Matrix. On ranks all go by the seconds of the first.
 //
 // # References
 //
