@@ -159,6 +159,11 @@ func TestGivenStages(t *testing.T) {
 	if err != nil || got.Certain != 0 || got.Kappa.Hi < want.Kappa.Lo || got.Kappa.Lo > want.Kappa.Hi {
 		t.Errorf("κ %v, want %v; %v", got, want.Kappa, err)
 	}
+	rows := labs["rows"] // K+under·I is what is known to be positive semi-definite
+	if e := rows.k.a.Choice().Error; !(rows.under > 0) || got.KError != e+rows.under ||
+		!(got.Exact.Hi > got.Exact.Value*(1+rows.under/rows.cfg.Lambda)) {
+		t.Errorf("%g off as stored, %g in all, under %g; exactly κ is %v", e, got.KError, rows.under, got.Exact)
+	}
 }
 
 // TestGivenIndefinite: with a K that is not positive semi-definite the residual is certified, against sums in 200 bits,
