@@ -377,7 +377,7 @@ func (d *Dataset) Holdout(share float64, seed uint64) (train, held *Dataset, err
 	}
 	if len(in) == 0 {
 		return nil, nil,
-			fmt.Errorf("a holdout of %g of %d rows, of which %d are different, leaves no row to train on: give "+
+			fmt.Errorf("a holdout of %g of %d rows, %d of them distinct, leaves no row to train on: give "+
 				"more rows, or a test file", share, n, len(groups))
 	}
 	slices.Sort(in)

@@ -31,7 +31,7 @@ type Options struct {
 	Time    time.Duration
 	Rates   *plan.Rates // of the machine; nil: those of the user's cache, measured if it has none
 	Version string      // of the program, for the results
-	// Monitor is told of the progress, Finished each case that ended; nil is silent.
+	// Monitor is called with the progress, Finished with each case that ended; nil is silent.
 	Monitor  func(Progress)
 	Finished func(c Case, r *Result)
 }

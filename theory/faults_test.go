@@ -183,7 +183,7 @@ func TestTuplesAreTensorSketch(t *testing.T) {
 	}
 }
 
-// TestAllPass checks the project's own parts, and that every claim is told in full.
+// TestAllPass checks the project's own parts, and that every claim is stated in full.
 func TestAllPass(t *testing.T) {
 	for _, c := range Claims() {
 		if c.Name == "" || c.Place == "" || c.Statement == "" || c.Measured == "" || c.Fails == "" {

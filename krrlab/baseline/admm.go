@@ -25,7 +25,7 @@ const (
 type ADMMOptions struct {
 	FeatureBlocks int   // C ≥ 1 blocks of columns of Z. Default ⌈s/2048⌉
 	Memory        int64 // bytes that may be taken, 0 for no limit
-	// Progress, if not nil, is told how far the setup is: "features" (points), "factor" (blocks).
+	// Progress, if not nil, is called with the progress of the setup: "features" (points), "factor" (blocks).
 	Progress func(stage string, done, total int)
 }
 

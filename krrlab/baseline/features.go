@@ -18,7 +18,7 @@ type FeatureOptions struct {
 	// Memory is the number of bytes that may be taken, 0 for no limit. Z is kept if it fits, without a limit if it
 	// takes at most half of what the machine has left.
 	Memory int64
-	// Progress, if not nil, is told how far each stage is: "features", "gram" and "residual" (points).
+	// Progress, if not nil, is called with the progress of each stage: "features", "gram" and "residual" (points).
 	Progress func(stage string, done, total int)
 }
 

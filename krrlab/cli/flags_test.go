@@ -170,7 +170,7 @@ func TestMeant(t *testing.T) {
 	--comment goes with --train`)
 }
 
-// TestHelp: the exit codes are told, no default is told twice.
+// TestHelp: the exit codes are listed, no default is shown twice.
 func TestHelp(t *testing.T) {
 	if _, out, _ := command(t, "help"); !strings.Contains(
 		out, "Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached") {

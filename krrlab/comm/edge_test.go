@@ -207,7 +207,7 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// TestUnlikeCalls: ranks that do not do the same are told so.
+// TestUnlikeCalls: ranks that make different calls get an error.
 func TestUnlikeCalls(t *testing.T) {
 	x := make([]float64, 4)
 	for name, f := range map[string]func(c Comm) error{

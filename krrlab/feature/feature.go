@@ -102,7 +102,7 @@ const panelRows = 256
 // Matrix returns Z, n×s in float32 with rows φ(x_i)ᵀ. Panels of 256 points are
 // mapped in parallel, each straight into its place; beyond Z the memory is a panel
 // and its scratch for each thread. The result does not depend on the number of
-// threads. progress, if not nil, is told how many points of all are done, one call
+// threads. progress, if not nil, is called with how many of all points are done, one call
 // at a time, in ascending order.
 //
 // Matrix returns ctx's error if that ends, and an error that names the first point

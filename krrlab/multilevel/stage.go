@@ -39,7 +39,7 @@ type Options struct {
 	tol     float64 // τ of the solve; default: 1e-3
 	maxIter int     // of it; default: 1000
 	memory  int64   // bytes that Z and the preconditioner may take, the same on all ranks; default: no limit
-	// progress is told of "features", "error", "factor", "kappa" and "solve": points mapped, steps or iterations
+	// progress is called for "features", "error", "factor", "kappa" and "solve": points mapped, steps or iterations
 	// taken. A total of 0 means unknown. measureChain names the level.
 	progress func(level, part string, done, total int)
 }

@@ -34,7 +34,7 @@ type Bench interface {
 	Z(ctx context.Context, a Approximation) (*Drawn, error)
 	// M returns the configured preconditioner, nil for M = I.
 	M(ctx context.Context) (pcg.Preconditioner, error)
-	// Tell reports progress, and ends ctx where the one who is told wants the stage to end.
+	// Tell reports progress, and ends ctx where the receiver wants the stage to end.
 	Tell(ctx context.Context, e Event)
 }
 

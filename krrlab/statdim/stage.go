@@ -72,7 +72,7 @@ type Options struct {
 	probes   int // the first batch, at least 8; default: 16
 	maxSteps int // of a Lanczos process, or iterations of a solve; default: 400
 	stream   rng.Stream
-	// progress is told the share of the batch under way that is done, and what is estimated so far (Value 0 before
+	// progress is called with the share of the present batch that is done, and what is estimated so far (Value 0 before
 	// the first batch).
 	progress func(done, total int, e estimate.Interval)
 }

@@ -66,7 +66,7 @@ func Open(dir string, owner [sha256.Size]byte) (*Store, error) {
 }
 
 // Begin opens the store in dir, and returns the newest state to resume, nil where there is none. Without resume
-// the folder must have none. note is told which files are refused, and that there is none.
+// the folder must have none. note receives which files are refused, and that there is none.
 func Begin(dir string, owner [sha256.Size]byte, resume bool, note func(string)) (s *Store, found []byte, err error) {
 	if s, err = Open(dir, owner); err != nil {
 		return nil, nil, err

@@ -126,7 +126,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// begins declares a function begun, whose calls are told on the channel to whoever listens.
+// begins declares a function begun, whose calls are reported on the channel to whoever listens.
 func begins(s *Session) <-chan bool {
 	told := make(chan bool, 1)
 	s.do(func() {

@@ -168,7 +168,7 @@ func require(ctx context.Context, dir, path, version string) error {
 	if err != nil {
 		return err
 	}
-	err = fmt.Errorf("no version of %s is there", path)
+	err = fmt.Errorf("found no version of %s", path)
 	for prefix := path; prefix != "."; prefix = gopath.Dir(prefix) {
 		escaped, e := module.EscapePath(prefix)
 		if e != nil {

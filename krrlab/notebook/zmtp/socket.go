@@ -17,7 +17,7 @@ type Options struct {
 
 	// Receive takes the messages of a peer, one after the other; those of several peers at a time.
 	Receive func(*Peer, [][]byte)
-	// Connected and Gone are told of peers that have made their handshake; nil for nobody.
+	// Connected and Gone are called for peers that have completed their handshake; nil for none.
 	Connected, Gone func(*Peer)
 	// Replaceable says that a peer which is not trusted may be dropped in favor of a new one although it has sent
 	// messages. Without it a socket whose peers have all sent some is full.
