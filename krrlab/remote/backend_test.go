@@ -253,7 +253,7 @@ func TestJobRefuses(t *testing.T) {
 		change func(t *testing.T, root string, j *job)
 		want   string
 	}{
-		"version": {func(_ *testing.T, _ string, j *job) { j.Version = 99 }, "format version 99"},
+		"version": {func(_ *testing.T, _ string, j *job) { j.Version = 1 }, "format version 1, want 2"},
 		"stage":   {func(_ *testing.T, _ string, j *job) { j.Stage = "dance" }, `unknown stage "dance"`},
 		"kernel":  {func(_ *testing.T, _ string, j *job) { j.Config.Spec.Name = "x" }, "kernel"},
 		"damaged data": {func(t *testing.T, root string, j *job) {

@@ -25,7 +25,7 @@ import (
 const (
 	jobFile    = "job.json"
 	resultFile = "result.json"
-	jobVersion = 1
+	jobVersion = 2 // 1: of options and arrays by other names
 )
 
 // job is what ranks are asked to do.
