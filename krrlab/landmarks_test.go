@@ -22,7 +22,7 @@ func (farthest) String() string { return "farthest points" }
 func (f farthest) Choose(_ context.Context, x points.Points, s int, g rng.Stream) ([]int, error) {
 	n, d := x.Dims()
 	if f.long > n {
-		return nil, errors.New("there are not so many")
+		return nil, errors.New("there are fewer")
 	}
 	near := make([]float64, n)
 	for i := range near {
@@ -125,12 +125,12 @@ func TestChosenLandmarks(t *testing.T) {
 func TestChosenLandmarksRefused(t *testing.T) {
 	train := ranksProblem(30)
 	for want, p := range map[string]Nystrom{
-		"row 30: want different rows of 30":                    {Landmarks: Indices{1, 30}},
-		"landmark 1 of 2 is row 1: want different":             {Landmarks: Indices{1, 1}},
-		"landmarks 3 points: 4 are asked for":                  {S: 4, Landmarks: Indices{1, 2, 3}},
-		"are 7 points: want at most s = 5":                     {S: 5, Landmarks: farthest{long: 2}},
-		"the landmarks farthest points: there are not so many": {S: 5, Landmarks: farthest{long: 99}},
-		"landmarks 0 points: 30 are asked for":                 {Landmarks: Indices{}},
+		"row 30: want different rows of 30":              {Landmarks: Indices{1, 30}},
+		"landmark 1 of 2 is row 1: want different":       {Landmarks: Indices{1, 1}},
+		"landmarks 3 points: 4 are asked for":            {S: 4, Landmarks: Indices{1, 2, 3}},
+		"are 7 points: want at most s = 5":               {S: 5, Landmarks: farthest{long: 2}},
+		"the landmarks farthest points: there are fewer": {S: 5, Landmarks: farthest{long: 99}},
+		"landmarks 0 points: 30 are asked for":           {Landmarks: Indices{}},
 	} {
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: p})
 		testkit.Fails(t, testkit.ErrOf(l.Solve(t.Context())), want)

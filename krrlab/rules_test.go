@@ -42,7 +42,7 @@ func TestFingerprintOf(t *testing.T) {
 	}
 }
 
-// TestKeptWhenDue: states are kept after so many iterations or so much time, and not before.
+// TestKeptWhenDue: states are kept after the iterations or the time asked for, and not before.
 func TestKeptWhenDue(t *testing.T) {
 	for _, c := range []struct {
 		every time.Duration

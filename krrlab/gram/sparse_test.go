@@ -162,7 +162,7 @@ func TestSparse(t *testing.T) {
 				}
 			}
 			if most := 2*(c.Error-c.Sparse.Dropped) + 1e-12; rounding > most {
-				t.Errorf("%s: an entry is off by %.3g, said %.3g", name, rounding, most)
+				t.Errorf("%s: an entry has an error of %.3g, bound %.3g", name, rounding, most)
 			}
 			// what is below 2⁻¹⁰⁰ is 0 in float32
 			if norm := largestRow(kept, truth); norm > c.Sparse.Dropped*(1+1e-12)+1e-25 {
