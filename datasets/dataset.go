@@ -45,6 +45,7 @@ type Dataset struct {
 	Class   []int    // classification: the answers, indices into Labels
 	Labels  []string // original labels, sorted by value if all are numbers, else as text
 	Source  string   // file or generator
+	Note    string   // what is special about the points: a subset, a stand-in
 	Read    *Reading // what was decided of the file; nil where the points are of none
 	// Columns are the names of the features in the file's header; nil without one.
 	Columns []string

@@ -64,6 +64,7 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 	if o.N > 0 {
 		p.Train = p.Train.Head(o.N)
 	}
+	p.Train.Note = p.Note()
 	p.Train, p.Test, err = Scale(cmp.Or(o.Scale, info.Scale), p.Train, p.Test)
 	return p, err
 }

@@ -145,7 +145,7 @@ func TestDirectPrecision(t *testing.T) {
 		if lab, err = New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol}); err != nil {
 			t.Fatal(err)
 		}
-		if task := lab.planTask(); task.Small == gram.Auto ||
+		if task := (&bench{Lab: lab}).PlanTask(); task.Small == gram.Auto ||
 			"dense float64" == c.storage != (task.Small == gram.Float64) {
 			t.Errorf("%+v: planned in %v", c, task.Small)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -102,3 +103,10 @@ func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.Drawn, err
 }
 
 func (b *bench) M(ctx context.Context) (pcg.Preconditioner, error) { return b.Lab.M(ctx, 0) }
+
+// keepPlan keeps a plan for Solve.
+func (l *Lab) keepPlan(p *plan.Plan) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.planned = p
+}

@@ -1,6 +1,8 @@
 package krrlab
 
 import (
+	"cmp"
+
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/plural"
@@ -56,7 +58,7 @@ func (l *Lab) header() Header {
 		spec = kernel.Spec{Name: k.String()}
 	}
 	h := Header{
-		Note: l.note, Dataset: l.given.Name, Source: l.given.Source, Task: l.given.Task.String(),
+		Note: cmp.Or(l.note, l.given.Note), Dataset: l.given.Name, Source: l.given.Source, Task: l.given.Task.String(),
 		Scaling: l.given.Scaling.String(), Mean: l.coding.Mean, Weighted: weighs, N: n, D: d, T: t,
 		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
 	}

@@ -1,9 +1,7 @@
 package krrlab
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"runtime"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
-	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
@@ -22,72 +19,12 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// PlanOptions are the options of Plan.
-type PlanOptions struct {
-	Tests int    // points that are to be predicted; default: none
-	Cache string // file that keeps the rates of this machine; default: in the user's cache folder
-}
-
 // Planning reports whether Solve does what Plan chooses.
 func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixed }
 
-// Plan predicts the seconds and bytes of the ways to solve the problem, from counts and the rates of this machine and
-// the iterations that a rule expects, and chooses the one of least training time: what Solve does with AutoSolver.
-// What the configuration sets is held. Seconds depend on the machine and on what else it does, and so may the choice.
-// Package plan has the method. On ranks the first plans, at rates that all measure together, and the others do the
-// same. With a Backend it fails.
-func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
-	if l.cfg.Backend != nil {
-		return nil,
-			fmt.Errorf("krrlab: no plan with a Backend: its ranks take pcg or block-pcg with the default " +
-				"preconditioner, or what the Config names")
-	}
-	return run(ctx, l, stage.Plan, o, func(ctx context.Context) (*plan.Plan, error) { return l.makePlan(ctx, o) })
-}
-
-func (l *Lab) makePlan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
-	start := time.Now()
-	l.Tell(ctx, Event{Stage: stage.Plan})
-	p, err := l.choose(ctx, o)
-	if err = comm.Agree(ctx, l.comm, err); err != nil {
-		return nil, err
-	}
-	if l.comm.Size() > 1 {
-		text, err := json.Marshal(p)
-		if err == nil {
-			text, err = comm.Share(ctx, l.comm, text, 0)
-		}
-		if p = new(plan.Plan); err == nil {
-			err = json.Unmarshal(text, p)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	p.Header, p.Took = l.header(), time.Since(start).Seconds()
-	l.mu.Lock()
-	l.planned = p
-	l.mu.Unlock()
-	return p, nil
-}
-
-// choose returns the plan of the first rank, nil on the others.
-func (l *Lab) choose(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
-	cache := cmp.Or(o.Cache, plan.RatesFile())
-	if l.comm.Size() > 1 {
-		cache = "" // what a rank does while the others do as much is not what one process does
-	}
-	rates, err := plan.ReadRates(ctx, cache, l.cfg.Memory)
-	if err != nil || l.comm.Rank() > 0 {
-		return nil, err
-	}
-	task := l.planTask()
-	task.Tests = o.Tests
-	return plan.Choose(ctx, task, rates)
-}
-
-// planTask returns the problem, and what is held of the way to solve it.
-func (l *Lab) planTask() *plan.Task {
+// PlanTask returns the problem, and what is held of the way to solve it.
+func (b *bench) PlanTask() *plan.Task {
+	l := b.Lab
 	c, s := l.cfg, l.system()
 	t := &plan.Task{
 		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, Prefer: s.Accuracy(), Seed: c.Seed,
@@ -215,12 +152,13 @@ func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, er
 	made := l.planned
 	l.mu.Unlock()
 	if made == nil {
-		if made, err = l.makePlan(ctx, PlanOptions{}); err != nil && ctx.Err() == nil {
+		if made, err = as[*plan.Plan](plan.Options{}.Run(ctx, &bench{Lab: l})); err != nil && ctx.Err() == nil {
 			return nil, 0, nil // the fixed rule, and the error of its solve if there is one
 		}
 		if err != nil {
 			return nil, 0, err
 		}
+		l.keepPlan(made)
 	}
 	return &made.Report, made.Took, nil
 }

@@ -13,7 +13,6 @@ import (
 // runners run the stages that have a name, with options as JSON.
 var runners = map[stage.Name]func(ctx context.Context, l *Lab, options []byte) (Stage, error){
 	stage.Solve: func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
-	stage.Plan:  runner((*Lab).Plan),
 	stage.Tune:  runner((*Lab).Tune),
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/multilevel"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/quality"
 	"github.com/krrlab/lab/krrlab/race"
 	"github.com/krrlab/lab/krrlab/sketchsize"
@@ -19,6 +20,7 @@ import (
 // stages are the built-in ones, each in its own package.
 var stages = []stage.Definition{
 	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage, multilevel.Stage, loo.Stage, race.Stage,
+	plan.Stage,
 }
 
 // Stages returns what the built-in stages are called, take and return.
@@ -34,21 +36,34 @@ func defined(name stage.Name) *stage.Definition {
 	return nil
 }
 
+// definition returns that of a built-in stage, one without a name for others.
+func definition(s stage.Runner) stage.Definition {
+	for _, d := range stages {
+		if reflect.TypeOf(d.Options) == reflect.TypeOf(s) {
+			return d
+		}
+	}
+	return stage.Definition{}
+}
+
 // Run runs a stage, built-in or user-defined, with the problem and the matrices of the lab. It may return part of the
 // value beside an error.
 func (l *Lab) Run(ctx context.Context, s stage.Runner) (Stage, error) {
 	ctx, ended := stage.Watch(ctx)
 	v, err := func() (Stage, error) {
+		d := definition(s)
 		if l.cfg.Backend != nil {
-			return l.send(ctx, s)
+			return l.send(ctx, s, &d)
 		}
 		end, err := l.begin(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer end()
-		if err := l.semidefinite(ctx); err != nil {
-			return nil, err
+		if !d.Indefinite {
+			if err := l.semidefinite(ctx); err != nil {
+				return nil, err
+			}
 		}
 		return s.Run(ctx, &bench{Lab: l})
 	}()
@@ -56,18 +71,19 @@ func (l *Lab) Run(ctx context.Context, s stage.Runner) (Stage, error) {
 }
 
 // send runs a stage by the Backend, which knows those of Stages.
-func (l *Lab) send(ctx context.Context, s stage.Runner) (Stage, error) {
-	for i := range stages {
-		if d := &stages[i]; reflect.TypeOf(d.Options) == reflect.TypeOf(s) {
-			v := d.New()
-			some, err := l.cfg.Backend.Run(ctx, l, d.Name, s, v)
-			if !some {
-				return nil, err
-			}
-			return v, err
-		}
+func (l *Lab) send(ctx context.Context, s stage.Runner, d *stage.Definition) (Stage, error) {
+	switch {
+	case d.Name == "":
+		return nil, fmt.Errorf("krrlab: a user-defined stage (%T) cannot be sent to ranks: run it without a Backend", s)
+	case d.Here != "":
+		return nil, fmt.Errorf("krrlab: no %s with a Backend: %s", d.Name, d.Here)
 	}
-	return nil, fmt.Errorf("krrlab: a user-defined stage (%T) cannot be sent to ranks: run it without a Backend", s)
+	v := d.New()
+	some, err := l.cfg.Backend.Run(ctx, l, d.Name, s, v)
+	if !some {
+		return nil, err
+	}
+	return v, err
 }
 
 // as returns the value of a stage by its type, nil for none.
@@ -165,4 +181,20 @@ type (
 // Race lets preconditioners of the rank and λ_p of the configuration race against each other and against none.
 func (l *Lab) Race(ctx context.Context, o RaceOptions) (*Race, error) {
 	return as[*Race](l.Run(ctx, o))
+}
+
+// PlanOptions are the options of Plan.
+type PlanOptions = plan.Options
+
+// Plan predicts the seconds and bytes of the ways to solve the problem, from counts and the rates of this machine and
+// the iterations that a rule expects, and chooses the one of least training time: what Solve does with AutoSolver.
+// What the configuration sets is held. Seconds depend on the machine and on what else it does, and so may the choice.
+// Package plan has the method. On ranks the first plans, at rates that all measure together, and the others do the
+// same. With a Backend it fails.
+func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
+	p, err := as[*plan.Plan](l.Run(ctx, o))
+	if p != nil {
+		l.keepPlan(p)
+	}
+	return p, err
 }

@@ -180,12 +180,11 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	addOptions(root.PersistentFlags(), a.flags)
 	root.AddCommand(a.fitCommand(), a.predictCommand(), a.tuneCommand(), a.verifyCommand(), a.modelCommand(),
 		a.dataCommand(), a.demoCommand(),
-		a.planCommand(),
 		a.checkCommand(), a.reproduceCommand(),
 		a.notebookCommand(), a.sizingCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(),
 		a.kernelCommand(), a.jobCommand())
 	for _, d := range krrlab.Stages() {
-		root.AddCommand(a.definedCommand(&d))
+		root.AddCommand(a.stageCommand(&d))
 	}
 	arrange(root)
 	strictHelp(root)

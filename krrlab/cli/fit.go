@@ -46,21 +46,24 @@ func (fitFlags) Help() map[string]string {
 			"them, or λ may differ; kernel, λ, scaling and target are the model's unless flags say otherwise",
 		"json": "write the report as JSON to this file",
 		"plot": "draw the convergence (for a direct solve predictions against answers)" + formats,
-		"memory": "memory limit of the solve, and of a file while it is read, such as 20GB (default: what " +
-			"the machine allows)",
-		"precond":  "preconditioner: auto, which krrlab plan chooses, " + precondNames,
-		"lambda-p": "ridge λ_p > 0 of the preconditioner (default: with --precond auto the plan's, else λ)",
-		"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond " +
-			"auto the plan's, else n/10, at least 500, at most 10,000), or that of the factor of vecchia (default: " +
-			"none)",
 	}
 }
 
-// newFitFlags returns the flags, but for those that a command leaves out.
-func newFitFlags(without ...string) *fitFlags {
+// plannedHelp has the texts of flags where the method is left to the plan.
+var plannedHelp = map[string]string{
+	"memory": "memory limit of the solve, and of a file while it is read, such as 20GB (default: what " +
+		"the machine allows)",
+	"precond":  "preconditioner: auto, which krrlab plan chooses, " + precondNames,
+	"lambda-p": "ridge λ_p > 0 of the preconditioner (default: with --precond auto the plan's, else λ)",
+	"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond " +
+		"auto the plan's, else n/10, at least 500, at most 10,000), or that of the factor of vecchia (default: " +
+		"none)",
+}
+
+func newFitFlags() *fitFlags {
 	f := &fitFlags{labFlags: newLabFlags()}
 	f.Name = "auto"
-	f.flags = schema.Of(f).Without(append(without, "keep")...)
+	f.flags = schema.Of(f).Without("keep").Describe(plannedHelp)
 	return f
 }
 
@@ -175,11 +178,10 @@ func (a *app) prepare(ctx context.Context, f *fitFlags, progress *progress) (*lo
 	if err != nil {
 		return nil, krrlab.Config{}, err
 	}
-	fits := f.flags.Lookup("out") != nil // krrlab plan tests nothing
-	if data.test == nil && f.Train != "" && data.given == nil && fits {
+	if data.test == nil && f.Train != "" && data.given == nil {
 		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
 	}
-	if f.Train != "" && fits && !f.Tune && f.model == nil && data.given == nil &&
+	if f.Train != "" && !f.Tune && f.model == nil && data.given == nil &&
 		!f.flags.Given("sigma", "gamma", "lambda") {
 		data.hint("the scale of the kernel and λ are defaults: --tune chooses them by the data")
 	}
@@ -211,7 +213,11 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 		return nil, err
 	}
 	if lab.Planning() {
-		if _, err := lab.Plan(ctx, planOptions(data)); err != nil && ctx.Err() != nil {
+		var o krrlab.PlanOptions
+		if data.test != nil {
+			o.Tests = data.test.Len()
+		}
+		if _, err := lab.Plan(ctx, o); err != nil && ctx.Err() != nil {
 			return nil, err
 		}
 	}
@@ -220,7 +226,7 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 		a.reached = reachedText(sol)
 		return nil, err
 	}
-	sol.Version, sol.Note = a.env.Version, data.note
+	sol.Version = a.env.Version
 	origin := &sol.Model.Origin
 	origin.Version, origin.Categorical = a.env.Version, data.train.Categories
 	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.rows, data.holdout
@@ -304,13 +310,7 @@ func (a *app) finish(f *fitFlags, r *fitted, wrote []string) error {
 
 // check refuses what no data could make right.
 func (f *fitFlags) check() error {
-	plain := f.plain() && f.Name != "none"
 	switch weights := f.Weights != "" || f.Classes == "balanced"; {
-	case plain && f.flags.Given("precond", "sketch", "form", "orthogonal"):
-		return usagef("--solver %v has no preconditioner: leave --precond, --sketch, --form and --orthogonal out",
-			f.Solver)
-	case f.Stop.Rule != bound.Residual && (f.Solver == krrlab.Direct || f.Repeat > 1):
-		return usagef("--stop %v ends one iteration: --solver direct and --repeat do not go with it", f.Stop)
 	case f.Calibrate == "test" && f.Train != "" && f.Test == "" && f.Holdout == 0:
 		return errNoTestRows
 	case f.Calibrate == "loo" && weights:

@@ -108,10 +108,14 @@ func (f *kernelFlags) check() error {
 
 // build returns the kernel of the flags with bandwidth sigma.
 func (f *kernelFlags) build(sigma float64) (kernel.Kernel, error) {
+	return kernel.FromSpec(f.spec(sigma))
+}
+
+func (f *kernelFlags) spec(sigma float64) kernel.Spec {
 	if f.KernelName == "polynomial" {
-		return kernel.FromSpec(kernel.Spec{Name: "polynomial", Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree})
+		return kernel.Spec{Name: "polynomial", Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}
 	}
-	return kernel.FromSpec(kernel.Spec{Name: string(f.KernelName), Sigma: sigma})
+	return kernel.Spec{Name: string(f.KernelName), Sigma: sigma}
 }
 
 // kernelFor returns the kernel for the data; σ is the flag's, the registry's for the Gaussian, or the median distance.

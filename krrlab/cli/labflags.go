@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/schema"
@@ -78,6 +79,13 @@ func (labFlags) Help() map[string]string {
 func (f *labFlags) check() error {
 	if f.Matrix != "" && f.Name == "features" {
 		return usagef("--matrix and --precond features exclude each other: a precomputed K has no random features")
+	}
+	if f.plain() && f.Name != "none" && f.flags.Given("precond", "sketch", "form", "orthogonal") {
+		return usagef("--solver %v has no preconditioner: leave --precond, --sketch, --form and --orthogonal out",
+			f.Solver)
+	}
+	if f.Stop.Rule != bound.Residual && (f.Solver == krrlab.Direct || f.Repeat > 1) {
+		return usagef("--stop %v ends one iteration: --solver direct and --repeat do not go with it", f.Stop)
 	}
 	return cmp.Or(usage(f.dataFlags.check()), usage(f.kernelFlags.check()), checkPlot(f.Plot))
 }

@@ -57,10 +57,9 @@ func (f *dataFlags) check() error {
 // loaded is data ready to fit, training and test points scaled.
 type loaded struct {
 	train, test   *datasets.Dataset // test is nil if there is none
-	note          string
-	target        string   // csv column
-	drop          []string // csv columns left out
-	rows          int      // read, of which holdout is the share that is the test data; 0 without one
+	target        string            // csv column
+	drop          []string          // csv columns left out
+	rows          int               // read, of which holdout is the share that is the test data; 0 without one
 	holdout       float64
 	sigma, lambda float64 // the registry's settings; 0 if it has none
 	hints         []string
@@ -104,7 +103,7 @@ func (a *app) loadNamed(ctx context.Context, f *labFlags) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &loaded{train: p.Train, test: p.Test, note: p.Note(), sigma: p.Info.Sigma, lambda: p.Info.Lambda}
+	d := &loaded{train: p.Train, test: p.Test, sigma: p.Info.Sigma, lambda: p.Info.Lambda}
 	d.fewer(f.MaxRows, f.Data)
 	return d, nil
 }

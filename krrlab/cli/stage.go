@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/krrlab/schema"
@@ -22,60 +23,73 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// stageCommand makes the command of a stage. options points to a struct with its own options, flags names those of the
-// method that it has, as stage.Definition does. check, if there is one, refuses flags that no data could
-// make right, and run runs it; a stage that was interrupted returns what it has beside the context's error.
-type stageCommand struct {
-	use, short, long, example string
-
-	options any
-	help    map[string]string // of flags that other commands have too
-	flags   string
-	tol     float64 // the default of --tol; 0: by the task
-	maxIter int     // the default of --max-iter; 0: 1000
-	check   func(f *labFlags) error
-	// cfg completes the configuration, where options of the stage belong to it.
-	cfg func(f *labFlags, c *krrlab.Config) error
-	// test is a file to judge by, with what is to be done with it once it is read; nil: none.
-	test   *string
-	tested func(*datasets.Dataset)
-	tables []stage.Table // beside that of the result
-	hint   func() string // what a user may want to know of the options; nil or "": nothing
-	run    func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error)
+// stageCommand makes the command of a stage.
+func (a *app) stageCommand(d *stage.Definition) *cobra.Command {
+	options := reflect.New(reflect.TypeOf(d.Options)) // a pointer to them
+	c := &stageCommand{Definition: d, options: options.Interface(), labFlags: newLabFlags()}
+	c.setFlags()
+	use := string(d.Name) + " (--data NAME | --train FILE"
+	if c.flags.Lookup("test") != nil {
+		use += " [--test FILE | --holdout SHARE]"
+	}
+	cmd := &cobra.Command{Use: use + ")", Short: d.Short, Long: d.Long, Example: d.Example, Args: noArgs,
+		Annotations: onRanks}
+	return withOptions(cmd, c.flags, func(ctx context.Context, _ []string) error { return a.stage(ctx, c) })
 }
 
-func (a *app) stageCommand(c stageCommand) *cobra.Command {
-	f := newLabFlags()
-	f.Tol, f.MaxIter = c.tol, c.maxIter
-	f.flags = schema.Of(&f).Without("test", "holdout", "keep", "solver", "repeat", "residual", "stop")
+// stageCommand is the command of a stage: a stage that was interrupted returns what it has beside the context's error.
+type stageCommand struct {
+	*stage.Definition
+	labFlags
+	options  any  // a pointer to those of the stage
+	auto     bool // the method is left to the plan, unless flags say otherwise
+	prepared stage.Command
+}
+
+// methodFlags are those that Definition.Flags chooses from.
+const methodFlags = "test holdout precond features sketch orthogonal neighbors damping form lambda-p tol max-iter " +
+	"solver repeat residual stop"
+
+// setFlags puts the flags together: the stage's, and of the others those that it takes.
+func (c *stageCommand) setFlags() {
 	taken := map[string]string{}
-	for _, word := range strings.Fields(c.flags) {
+	for _, word := range strings.Fields(c.Flags) {
 		name, values, _ := strings.Cut(word, "=")
 		taken[name] = values
 	}
-	for _, name := range strings.Fields("precond features sketch orthogonal neighbors damping form lambda-p tol " +
-		"max-iter") {
+	solver, fits := taken["solver"]
+	if c.auto = fits; solver != "" {
+		fits = false
+		delete(taken, "solver")
+	}
+	if _, ok := taken["tol"]; ok && !fits {
+		c.Tol = 1e-3
+	}
+	f := schema.Of(&c.labFlags).Without("keep")
+	for _, name := range strings.Fields(methodFlags) {
 		if _, ok := taken[name]; !ok {
-			f.flags.Without(name)
+			f.Without(name)
 		}
 	}
-	if f.preconds = taken["precond"]; f.preconds != "" {
-		f.flags.Lookup("precond").Help = "what approximates K: " + strings.ReplaceAll(f.preconds, ",", ", ")
+	if c.preconds = taken["precond"]; c.preconds != "" {
+		f.Lookup("precond").Help = "what approximates K: " + strings.ReplaceAll(c.preconds, ",", ", ")
+	}
+	if c.Tol > 0 {
+		f.Lookup("tol").Help = "tolerance τ of ‖y−Ac‖/‖y‖ to which iterations are counted"
+	}
+	if fits {
+		c.PrecondSpec.Name = "auto"
+		f.Describe(plannedHelp)
 	}
 	own := schema.Of(c.options).Fields
-	for _, t := range c.tables {
+	if h, ok := c.options.(interface{ Help() map[string]string }); ok {
+		f.Describe(h.Help())
+	}
+	for _, t := range c.Tables {
 		own = append(own, tableFile(t))
 	}
-	f.flags.Fields = append(own, f.flags.Fields...)
-	if _, ok := taken["tol"]; ok && c.tol > 0 {
-		f.flags.Lookup("tol").Help = "tolerance τ of ‖y−Ac‖/‖y‖ to which iterations are counted"
-	}
-	for name, text := range c.help {
-		f.flags.Lookup(name).Help = text
-	}
-	cmd := &cobra.Command{Use: c.use, Short: c.short, Long: c.long, Example: c.example, Args: noArgs,
-		Annotations: onRanks}
-	return withOptions(cmd, f.flags, func(ctx context.Context, _ []string) error { return a.stage(ctx, &f, &c) })
+	f.Fields = append(own, f.Fields...)
+	c.flags = f
 }
 
 // tableFile is the option of a file for a table.
@@ -86,51 +100,41 @@ func tableFile(t stage.Table) *schema.Field {
 }
 
 // stage runs a stage, prints it and writes what was asked for.
-func (a *app) stage(ctx context.Context, f *labFlags, c *stageCommand) error {
-	if err := f.check(); err != nil {
+func (a *app) stage(ctx context.Context, c *stageCommand) error {
+	if err := c.prepare(); err != nil {
 		return err
-	}
-	if f.preconds != "" && f.Name != "" && !slices.Contains(strings.Split(f.preconds, ","), f.Name) {
-		return usagef("--precond %s: want one of %s", f.Name, strings.ReplaceAll(f.preconds, ",", ", "))
-	}
-	if c.check != nil {
-		if err := c.check(f); err != nil {
-			return err
-		}
-	}
-	if c.test != nil {
-		f.Test = *c.test
 	}
 	progress := a.newProgress()
 	defer progress.clear()
 	start := time.Now()
-	if err := a.start(ctx, &f.rankFlags, f.flags); err != nil {
+	if err := a.start(ctx, &c.rankFlags, c.flags); err != nil {
 		return err
 	}
-	data, err := a.loadSame(ctx, f, progress)
+	data, err := a.loadSame(ctx, &c.labFlags, progress)
 	if err != nil {
 		return err
 	}
-	if c.tested != nil {
-		c.tested(data.test)
+	if c.prepared.Tested != nil && data.test != nil {
+		c.prepared.Tested(data.test)
 	}
-	if c.hint != nil {
-		data.hint("%s", c.hint())
+	data.hint("%s", c.Levels.Hint())
+	if h, ok := c.options.(stage.Hinter); ok {
+		data.hint("%s", h.Hint())
 	}
 	a.showHints(data, progress)
-	lab, err := a.lab(f, data, c, progress)
+	lab, err := a.lab(c, data, progress)
 	if err != nil {
 		return err
 	}
-	s, err := c.run(ctx, lab)
+	s, err := run(ctx, lab, c.options)
 	progress.clear()
 	interrupted := err != nil && ctx.Err() != nil && hasValue(s)
 	if err != nil && !interrupted {
 		return err
 	}
-	err = a.writeStage(&f.stageFiles, s)
-	for _, t := range c.tables {
-		if file := f.flags.Lookup(t.Flag).String(); err == nil && file != "" && a.first() {
+	err = a.writeStage(&c.stageFiles, s)
+	for _, t := range c.Tables {
+		if file := c.flags.Lookup(t.Flag).String(); err == nil && file != "" && a.first() {
 			err = writeTable(file, t.Of(s))
 		}
 	}
@@ -141,7 +145,7 @@ func (a *app) stage(ctx context.Context, f *labFlags, c *stageCommand) error {
 		return err
 	}
 	a.printf("%s%s", s, a.ranksText())
-	a.printWrote(f.flags)
+	a.printWrote(c.flags)
 	if interrupted {
 		if a.first() {
 			fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until "+
@@ -151,6 +155,43 @@ func (a *app) stage(ctx context.Context, f *labFlags, c *stageCommand) error {
 		return errStatus(exitInterrupted)
 	}
 	return nil
+}
+
+// prepare refuses what no data could make right, and completes the options.
+func (c *stageCommand) prepare() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if name := c.PrecondSpec.Name; c.preconds != "" && name != "" &&
+		!slices.Contains(strings.Split(c.preconds, ","), name) {
+		return usagef("--precond %s: want one of %s", name, strings.ReplaceAll(c.preconds, ",", ", "))
+	}
+	p, ok := c.options.(stage.Preparer)
+	if !ok {
+		return nil
+	}
+	c.prepared = *c.command()
+	if err := p.Prepare(&c.prepared); err != nil {
+		return errUsage{err}
+	}
+	c.Test = cmp.Or(c.prepared.TestFile, c.Test)
+	return nil
+}
+
+// command returns what the flags say of the problem.
+func (f *labFlags) command() *stage.Command {
+	return &stage.Command{
+		Given: f.flags.Given, Kernel: f.spec(f.Sigma.value), Lengths: f.Sigma.lengths, Lambda: f.Lambda,
+		Fit: f.fitCommandLine(),
+	}
+}
+
+// run runs the stage with the options that it points to.
+func run(ctx context.Context, l *krrlab.Lab, options any) (krrlab.Stage, error) {
+	if t, ok := options.(*tuneFlags); ok {
+		return t.run(ctx, l)
+	}
+	return l.Run(ctx, reflect.ValueOf(options).Elem().Interface().(stage.Runner))
 }
 
 // writeStage writes a stage to the files that are named.
@@ -215,19 +256,20 @@ func hasValue(s krrlab.Stage) bool {
 }
 
 // lab makes the bench for the data and the flags.
-func (a *app) lab(f *labFlags, data *loaded, c *stageCommand, progress *progress) (*krrlab.Lab, error) {
-	cfg, err := f.settled(data)
+func (a *app) lab(c *stageCommand, data *loaded, progress *progress) (*krrlab.Lab, error) {
+	cfg, err := c.settled(data)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Solver, cfg.Monitor = krrlab.PCG, progress.show; f.flags.Lookup("tol") == nil {
+	if cfg.Monitor = progress.show; !c.auto {
+		cfg.Solver = krrlab.PCG
+	}
+	if c.flags.Lookup("tol") == nil {
 		cfg.Tol = 0
 	}
-	if c.cfg != nil {
-		if err := c.cfg(f, &cfg); err != nil {
-			return nil, err
-		}
+	if cfg.Stop.Rule == bound.Labels {
+		cfg.StopRows = data.test
 	}
-	a.deal(f, &cfg)
+	a.deal(&c.labFlags, &cfg)
 	return krrlab.New(data.train, cfg)
 }

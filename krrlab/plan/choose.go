@@ -25,9 +25,9 @@ type model struct {
 	pilot *Pilot
 }
 
-// Choose predicts seconds and bytes of the candidates of the task by counts at the rates, with the iterations that a
+// choose predicts seconds and bytes of the candidates of the task by counts at the rates, with the iterations that a
 // rule expects, and chooses the one of least training time, or one that is as good by the margin and comes before.
-func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
+func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	t.settle()
 	_, d := t.X.Dims()
 	m := &model{Task: t, cost: Cost{

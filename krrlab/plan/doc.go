@@ -4,7 +4,7 @@
 //
 // # Choice
 //
-// Choose lists the candidates of a Task, predicts each one's seconds from the Rates of the machine and its
+// Options.Run lists the candidates of a Task, predicts each one's seconds from the Rates of the machine and its
 // iterations on the spectrum of K, of which a Pilot, a subsample of the points, tells, and returns a Plan.
 // docs/stages/plan.md has the method.
 //

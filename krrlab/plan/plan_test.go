@@ -35,10 +35,10 @@ func smooth(n, d int) *Task {
 		ExactWork: 2e10}
 }
 
-// choose plans a task.
-func choose(t *testing.T, task *Task, r Rates) *Plan {
+// chosen plans a task.
+func chosen(t *testing.T, task *Task, r Rates) *Plan {
 	t.Helper()
-	p, err := Choose(t.Context(), task, r)
+	p, err := choose(t.Context(), task, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestCosts(t *testing.T) {
 	task.Precond = Nystrom
 	residual := func(s gram.Storage, tol float64) float64 {
 		task.Storage, task.Tol = s, tol
-		p := choose(t, task, rates())
+		p := chosen(t, task, rates())
 		return p.Choice.Seconds.Residual / p.Pilot.Exact
 	}
 	one, two, wide := residual(gram.Float32, 1e-2), residual(gram.Float32, 1e-6), residual(gram.Float64, 1e-6)
@@ -254,7 +254,7 @@ func TestChoice(t *testing.T) {
 	} {
 		task := smooth(1200, 4)
 		c.set(task)
-		p := choose(t, task, rates())
+		p := chosen(t, task, rates())
 		for i, o := range p.Candidates {
 			if !c.want(o) {
 				t.Errorf("%s: %v, %+v", name, o, o)
@@ -276,10 +276,10 @@ func TestChoice(t *testing.T) {
 	}
 	task := smooth(1200, 4)
 	task.Memory = 1000
-	testkit.Fails(t, testkit.ErrOf(Choose(t.Context(), task, rates())), "no way to solve fits")
+	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no way to solve fits")
 	task = smooth(1200, 4)
 	task.Solver, task.Precond = Direct, Nystrom
-	testkit.Fails(t, testkit.ErrOf(Choose(t.Context(), task, rates())), "no method has")
+	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no method has")
 }
 
 // TestRule: pivots where K has low rank, more of them and a larger λ_p the less they leave; the sparse inverse where
@@ -289,7 +289,7 @@ func TestRule(t *testing.T) {
 	ridge := func(sigma float64) (least, most float64) {
 		task := smooth(2000, 4)
 		task.Kernel, task.Iterative, task.Precond = kernel.Gaussian{Sigma: sigma}, true, RPCholesky
-		list := choose(t, task, rates()).Candidates
+		list := chosen(t, task, rates()).Candidates
 		ranks := map[int]bool{}
 		least = math.Inf(1)
 		for _, c := range list {
@@ -309,7 +309,7 @@ func TestRule(t *testing.T) {
 	}
 	local := smooth(4000, 2)
 	local.Kernel, local.Iterative, local.Lambda = kernel.Gaussian{Sigma: 0.02}, true, 0.01
-	p := choose(t, local, rates())
+	p := chosen(t, local, rates())
 	if c := &p.Choice; c.Precond != Vecchia || c.S > 0 || c.Damping == 0 ||
 		!strings.Contains(p.Flags, "--precond vecchia --neighbors ") {
 		t.Errorf("a local K: %v", c)
@@ -319,12 +319,12 @@ func TestRule(t *testing.T) {
 	}
 	quick := rates()
 	quick.Gemm32, quick.Gemm64 = 1e16, 1e16
-	if p := choose(t, smooth(2000, 4), quick); p.Choice.Solver != Direct || p.Instead != nil {
+	if p := chosen(t, smooth(2000, 4), quick); p.Choice.Solver != Direct || p.Instead != nil {
 		t.Errorf("fast factorizations: %v", &p.Choice)
 	}
 	task := smooth(1500, 2)
 	task.Kernel, task.Lambda, task.Tol, task.NoFeatures, task.Iterative = kernel.Matern52{Sigma: 30}, 1e-5, 1e-6, true, true
-	if p := choose(t, task, rates()); p.Choice.Storage != gram.Float64 {
+	if p := chosen(t, task, rates()); p.Choice.Storage != gram.Float64 {
 		t.Errorf("%v in %v", &p.Choice, p.Choice.Storage)
 	}
 }
@@ -344,7 +344,7 @@ func TestGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.Kernel, x.X, x.NoFeatures = given, kernel.Rows(n), true
-	for _, c := range choose(t, x, rates()).Candidates {
+	for _, c := range chosen(t, x, rates()).Candidates {
 		if c.Solver != Direct && c.Storage != gram.Recompute {
 			t.Errorf("%v: %v", c, c.Storage)
 		}
@@ -357,7 +357,7 @@ func TestSmall(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 300, 1200} {
 		task := smooth(n, 2)
 		task.Tests, task.Small = 1, gram.Float64-gram.Storage(n%2)+1 // float64 of an odd n, else float32
-		p := choose(t, task, rates())
+		p := chosen(t, task, rates())
 		if p.Choice.Solver != Direct || p.Choice.Storage != task.Small {
 			t.Errorf("n = %d: %+v", n, p)
 		}
@@ -381,7 +381,7 @@ func TestTinyEntries(t *testing.T) {
 		} {
 			task := smooth(300, 1)
 			task.Kernel, task.NoFeatures = kernel.Func{Name: name, F: k}, true
-			for _, c := range choose(t, task, rates()).Candidates {
+			for _, c := range chosen(t, task, rates()).Candidates {
 				if !(c.Seconds.Total >= 0) || math.IsInf(c.Seconds.Total, 1) || c.Iterations < 0 {
 					t.Errorf("%s of %g: %+v", name, size, c)
 				}
@@ -396,7 +396,7 @@ func TestAdvice(t *testing.T) {
 	wide.Kernel, wide.Lambda = kernel.Gaussian{Sigma: 50}, 1
 	for want, task := range map[string]*Task{"equispaced Fourier methods": smooth(20000, 2),
 		"random features or landmarks": wide, "": smooth(3000, 4)} {
-		if got := choose(t, task, rates()).Advice; !strings.Contains(got, want) || want == "" && got != "" {
+		if got := chosen(t, task, rates()).Advice; !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -406,7 +406,7 @@ func TestAdvice(t *testing.T) {
 func TestShown(t *testing.T) {
 	r := rates()
 	r.Machine = "a processor, 2 threads, openblas 0.3.21 (/usr/lib/some-where/libopenblas.so), avx2"
-	p := choose(t, smooth(1200, 4), r)
+	p := chosen(t, smooth(1200, 4), r)
 	testkit.Contains(t, p.String(), "openblas 0.3.21 (libopenblas.so), avx2", "choice", "runner-up", "by name")
 	if rows := len(p.Table().Rows); rows != len(p.Candidates) {
 		t.Errorf("%d rows of %d candidates", rows, len(p.Candidates))

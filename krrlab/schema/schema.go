@@ -83,6 +83,14 @@ func (s *Schema) Without(flags ...string) *Schema {
 	return s
 }
 
+// Describe gives the options with these flags other texts; other flags are ignored.
+func (s *Schema) Describe(texts map[string]string) *Schema {
+	for _, f := range s.Fields {
+		f.Help = cmp.Or(texts[f.Name], f.Help)
+	}
+	return s
+}
+
 // Given reports whether any of the options with these flags was set.
 func (s *Schema) Given(flags ...string) bool {
 	return slices.ContainsFunc(s.Fields, func(f *Field) bool { return f.given && slices.Contains(flags, f.Name) })

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -23,13 +25,35 @@ type Definition struct {
 	Result  Stage  // a nil pointer of the type that Run returns
 
 	Short, Long, Example string // of its command
-	// of the method, that its command takes: precond and those beside it, tol, max-iter; precond=a,b takes these alone
+	// Flags are those of the test rows and the method that its command takes: test, holdout, precond and those beside
+	// it, tol, max-iter, solver and those beside it. precond=a,b takes these alone. With solver they are those of krrlab
+	// fit; solver=auto leaves the method to the plan, without a flag. What a Help of the options says of flags that
+	// other commands have too goes for this one.
 	Flags  string
 	Tables []Table // that its command can write, beside that of the result
+
+	Indefinite bool   // K need not be positive semi-definite
+	Here       string // why no Backend runs it, and what to do; "": one does
 }
 
 // Hinter is a Runner that may know what the user of its command may want to know of its options; "" for nothing.
 type Hinter interface{ Hint() string }
+
+// Preparer is a pointer to a Runner that its command completes before the data are read.
+type Preparer interface{ Prepare(c *Command) error }
+
+// Command is what the command of a stage knows of the problem before the data are read.
+type Command struct {
+	Given  func(flags ...string) bool // whether any of these flags was set
+	Kernel kernel.Spec                // as the flags have it
+	// Lengths are those of --sigma, for each feature; nil: it has one for all.
+	Lengths []float64
+	Lambda  float64 // 0: by the data
+	Fit     string  // the krrlab fit command of the data
+	// TestFile is read as --test is, if the stage sets it, and Tested, unless nil, called with the test rows.
+	TestFile string
+	Tested   func(*datasets.Dataset)
+}
 
 // Table is a table that the command of a stage can write to a file.
 type Table struct {

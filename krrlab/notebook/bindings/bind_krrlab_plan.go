@@ -7,7 +7,11 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
+	context "context"
+	pcg "github.com/krrlab/lab/krrlab/pcg"
 	plan "github.com/krrlab/lab/krrlab/plan"
+	stage "github.com/krrlab/lab/krrlab/stage"
+	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
@@ -17,7 +21,6 @@ func init() {
 			"BlockPCG":   r.ValueOf(""),
 			"BlockPays":  r.ValueOf(plan.BlockPays),
 			"CG":         r.ValueOf(""),
-			"Choose":     r.ValueOf(plan.Choose),
 			"Direct":     r.ValueOf(""),
 			"Features":   r.ValueOf(""),
 			"Measure":    r.ValueOf(plan.Measure),
@@ -32,13 +35,16 @@ func init() {
 			"Reference":  r.ValueOf(plan.Reference),
 			"ReportFile": r.ValueOf(""),
 			"Saved":      r.ValueOf(plan.Saved),
+			"Stage":      r.ValueOf(&plan.Stage).Elem(),
 			"Vecchia":    r.ValueOf(""),
 		},
 		Types: map[string]r.Type{
+			"Bench":     r.TypeOf((*plan.Bench)(nil)).Elem(),
 			"Candidate": r.TypeOf((*plan.Candidate)(nil)).Elem(),
 			"Cost":      r.TypeOf((*plan.Cost)(nil)).Elem(),
 			"Entries":   r.TypeOf((*plan.Entries)(nil)).Elem(),
 			"Memory":    r.TypeOf((*plan.Memory)(nil)).Elem(),
+			"Options":   r.TypeOf((*plan.Options)(nil)).Elem(),
 			"Pilot":     r.TypeOf((*plan.Pilot)(nil)).Elem(),
 			"Plan":      r.TypeOf((*plan.Plan)(nil)).Elem(),
 			"Problem":   r.TypeOf((*plan.Problem)(nil)).Elem(),
@@ -47,7 +53,9 @@ func init() {
 			"Seconds":   r.TypeOf((*plan.Seconds)(nil)).Elem(),
 			"Task":      r.TypeOf((*plan.Task)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{},
+		Proxies: map[string]r.Type{
+			"Bench": r.TypeOf((*proxy_krrlab_plan_Bench)(nil)).Elem(),
+		},
 		Wrappers: map[string][]string{
 			"Cost": []string{"Keep"},
 			"Plan": []string{"Late", "Save", "Worth"},
@@ -65,4 +73,32 @@ func init() {
 			"Vecchia":    "string:vecchia",
 		},
 	}
+}
+
+// proxy_krrlab_plan_Bench implements plan.Bench by functions of the interpreter.
+type proxy_krrlab_plan_Bench struct {
+	Object    any
+	Dense_    func(_ any, a0 context.Context, a1 int64) (*mat.Dense, float64, error)
+	K_        func(_ any, a0 context.Context, a1 int64) (*stage.Gram, error)
+	M_        func(_ any, a0 context.Context) (pcg.Preconditioner, error)
+	PlanTask_ func(_ any) *plan.Task
+	Problem_  func(_ any) *stage.Problem
+	Tell_     func(_ any, a0 context.Context, a1 stage.Event)
+	Z_        func(_ any, a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error)
+}
+
+func (p *proxy_krrlab_plan_Bench) Dense(a0 context.Context, a1 int64) (*mat.Dense, float64, error) {
+	return p.Dense_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_plan_Bench) K(a0 context.Context, a1 int64) (*stage.Gram, error) {
+	return p.K_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_plan_Bench) M(a0 context.Context) (pcg.Preconditioner, error) {
+	return p.M_(p.Object, a0)
+}
+func (p *proxy_krrlab_plan_Bench) PlanTask() *plan.Task                    { return p.PlanTask_(p.Object) }
+func (p *proxy_krrlab_plan_Bench) Problem() *stage.Problem                 { return p.Problem_(p.Object) }
+func (p *proxy_krrlab_plan_Bench) Tell(a0 context.Context, a1 stage.Event) { p.Tell_(p.Object, a0, a1) }
+func (p *proxy_krrlab_plan_Bench) Z(a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error) {
+	return p.Z_(p.Object, a0, a1)
 }

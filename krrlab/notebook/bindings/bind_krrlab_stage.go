@@ -55,6 +55,7 @@ func init() {
 		Types: map[string]r.Type{
 			"Approximation": r.TypeOf((*stage.Approximation)(nil)).Elem(),
 			"Bench":         r.TypeOf((*stage.Bench)(nil)).Elem(),
+			"Command":       r.TypeOf((*stage.Command)(nil)).Elem(),
 			"Definition":    r.TypeOf((*stage.Definition)(nil)).Elem(),
 			"Drawn":         r.TypeOf((*stage.Drawn)(nil)).Elem(),
 			"Event":         r.TypeOf((*stage.Event)(nil)).Elem(),
@@ -64,6 +65,7 @@ func init() {
 			"Lines":         r.TypeOf((*stage.Lines)(nil)).Elem(),
 			"Name":          r.TypeOf((*stage.Name)(nil)).Elem(),
 			"Number":        r.TypeOf((*stage.Number)(nil)).Elem(),
+			"Preparer":      r.TypeOf((*stage.Preparer)(nil)).Elem(),
 			"Problem":       r.TypeOf((*stage.Problem)(nil)).Elem(),
 			"Runner":        r.TypeOf((*stage.Runner)(nil)).Elem(),
 			"Stage":         r.TypeOf((*stage.Stage)(nil)).Elem(),
@@ -71,10 +73,11 @@ func init() {
 			"TooLarge":      r.TypeOf((*stage.TooLarge)(nil)).Elem(),
 		},
 		Proxies: map[string]r.Type{
-			"Bench":  r.TypeOf((*proxy_krrlab_stage_Bench)(nil)).Elem(),
-			"Hinter": r.TypeOf((*proxy_krrlab_stage_Hinter)(nil)).Elem(),
-			"Runner": r.TypeOf((*proxy_krrlab_stage_Runner)(nil)).Elem(),
-			"Stage":  r.TypeOf((*proxy_krrlab_stage_Stage)(nil)).Elem(),
+			"Bench":    r.TypeOf((*proxy_krrlab_stage_Bench)(nil)).Elem(),
+			"Hinter":   r.TypeOf((*proxy_krrlab_stage_Hinter)(nil)).Elem(),
+			"Preparer": r.TypeOf((*proxy_krrlab_stage_Preparer)(nil)).Elem(),
+			"Runner":   r.TypeOf((*proxy_krrlab_stage_Runner)(nil)).Elem(),
+			"Stage":    r.TypeOf((*proxy_krrlab_stage_Stage)(nil)).Elem(),
 		},
 		Wrappers: map[string][]string{
 			"Gram": []string{"Block", "Bytes", "Choice", "Columns", "DenseTo", "Diag", "Dim", "EntryError", "Exact", "KMulTo", "Kernel", "Lambda", "Lie", "MulTo", "Neighbors", "Points", "ProductBytes", "Rounding", "Storage", "Trace", "Traffic", "Unit"},
@@ -120,6 +123,16 @@ type proxy_krrlab_stage_Hinter struct {
 }
 
 func (p *proxy_krrlab_stage_Hinter) Hint() string { return p.Hint_(p.Object) }
+
+// proxy_krrlab_stage_Preparer implements stage.Preparer by functions of the interpreter.
+type proxy_krrlab_stage_Preparer struct {
+	Object   any
+	Prepare_ func(_ any, a0 *stage.Command) error
+}
+
+func (p *proxy_krrlab_stage_Preparer) Prepare(a0 *stage.Command) error {
+	return p.Prepare_(p.Object, a0)
+}
 
 // proxy_krrlab_stage_Runner implements stage.Runner by functions of the interpreter.
 type proxy_krrlab_stage_Runner struct {

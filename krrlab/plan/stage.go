@@ -1,0 +1,100 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// Stage is the definition of the stage.
+var Stage = stage.Definition{
+	Name: stage.Plan, Options: Options{}, Result: (*Plan)(nil), Indefinite: true,
+	Here: "its ranks take pcg or block-pcg with the default preconditioner, or what the Config names",
+	Flags: "test holdout precond features sketch orthogonal neighbors damping form lambda-p tol max-iter solver repeat " +
+		"residual stop",
+	Short: "Predict seconds and memory of every way to fit, and choose one",
+	Long: `Plan takes the flags of krrlab fit for data, kernel and solver. It prints the solver,
+preconditioner, rank and λ_p that fit would choose, the predicted seconds of each stage, the
+runner-up, and what would change the choice. Seconds are predicted from the rates of this machine,
+which are measured once, in 0.2 s, and kept in the user's cache folder. Iterations are those that a
+rule expects; fit observes them, and goes over to the direct solver where that would be done sooner.
+What a flag sets holds for all candidates. Nothing is solved.`,
+	Example: `  krrlab plan --data mnist --n 20000
+  krrlab plan --train train.csv --target price --sigma 2 --json plan.json --plot plan.svg`,
+}
+
+// Options of the stage.
+type Options struct {
+	Tests int    // points that are to be predicted; default: none
+	Cache string // file that keeps the rates of this machine; default: in the user's cache folder
+}
+
+// Help has the texts of flags that other commands have too.
+func (Options) Help() map[string]string {
+	return map[string]string{
+		"json": "write the plan as JSON to this file",
+		"plot": "draw predicted seconds against the rank to this file (.svg, .png, .pdf, or .html with values on " +
+			"hover and zoom)",
+	}
+}
+
+// Prepare counts the test rows.
+func (o *Options) Prepare(c *stage.Command) error {
+	c.Tested = func(d *datasets.Dataset) { o.Tests = d.Len() }
+	return nil
+}
+
+// Bench is a stage.Bench that knows what of the way to solve its problem is held, and what the process holds.
+type Bench interface {
+	stage.Bench
+	PlanTask() *Task
+}
+
+// Run plans: on ranks the first, at rates that all measure together, for all of them.
+func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+	start, p := time.Now(), b.Problem()
+	b.Tell(ctx, stage.Event{Stage: stage.Plan})
+	made, err := o.choose(ctx, b)
+	if err = comm.Agree(ctx, p.Comm, err); err != nil {
+		return nil, err
+	}
+	if p.Comm.Size() > 1 {
+		text, err := json.Marshal(made)
+		if err == nil {
+			text, err = comm.Share(ctx, p.Comm, text, 0)
+		}
+		if made = new(Plan); err == nil {
+			err = json.Unmarshal(text, made)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	made.Header, made.Took = p.Header, time.Since(start).Seconds()
+	return made, nil
+}
+
+// choose returns the plan of the first rank, nil on the others.
+func (o Options) choose(ctx context.Context, b stage.Bench) (*Plan, error) {
+	p, cache := b.Problem(), cmp.Or(o.Cache, RatesFile())
+	if p.Comm.Size() > 1 {
+		cache = "" // what a rank does while the others do as much is not what one process does
+	}
+	rates, err := ReadRates(ctx, cache, p.Memory)
+	if err != nil || p.Comm.Rank() > 0 {
+		return nil, err
+	}
+	held, ok := b.(Bench)
+	if !ok {
+		return nil, fmt.Errorf("plan: a %T does not say what is held of the way to solve: plan by krrlab.Lab", b)
+	}
+	task := held.PlanTask()
+	task.Tests = o.Tests
+	return choose(ctx, task, rates)
+}
