@@ -109,7 +109,7 @@ fuzz:
 	done
 
 # The inner loops; the metric x-floor is the time over the least the machine could take (docs/benchmarks.md).
-LOOPS := ./krrlab/accel/simd ./krrlab/gram ./krrlab/feature ./krrlab/precond ./krrlab/pcg ./krrlab/direct ./krrlab/baseline
+LOOPS := ./krrlab/accel/simd ./krrlab/gram ./krrlab/feature ./krrlab/precond ./krrlab/pcg ./krrlab/direct
 bench:
 	@.ci/install libopenblas0
 	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -count $(or $(REPEAT),1) -timeout 60m $(LOOPS)

@@ -40,34 +40,6 @@ func (s *session) onFeatures(c Case) (coding datasets.Coding, y *mat.Dense, m fe
 	return coding, y, m, err
 }
 
-// stages turns a baseline's progress into events.
-func (s *session) stages() func(stage string, done, total int) {
-	return func(name string, done, total int) {
-		s.monitor(krrlab.Event{Stage: stage.Name(name), Done: done, Total: total, Remaining: -1})
-	}
-}
-
-// randomFeatures runs the random features method on one case. Values: "objective", and
-// "residual", the largest relative residual of the normal equations.
-func (s *session) randomFeatures(ctx context.Context, c Case) (*Result, error) {
-	coding, y, m, err := s.onFeatures(c)
-	if err != nil {
-		return nil, err
-	}
-	fit, err := baseline.RandomFeatures(ctx, m, s.train.X, c.Lambda, y,
-		&baseline.FeatureOptions{Memory: s.room(), Progress: s.stages()})
-	if err != nil {
-		return nil, err
-	}
-	r := s.begin(c)
-	r.Status, r.Converged, r.Iterations = Status(fit.Status.String()), fit.Status == pcg.Converged, fit.Rounds
-	sec := fit.Seconds
-	r.Seconds.Load, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = s.load, sec.Features, sec.Factor+sec.Gram,
-		sec.Solve+sec.Residual
-	r.Values = finite(map[string]float64{"objective": fit.Objective, "residual": fit.MaxRelRes()})
-	return r, s.score(ctx, c, r, coding, fit.Predict)
-}
-
 // room returns the memory that a baseline may take beside the points.
 func (s *session) room() int64 {
 	if s.opt.Memory <= 0 {
@@ -94,50 +66,43 @@ var rhoGrid = []float64{0.03, 0.1, 0.3, 1, 3}
 
 const rhoTrial = 30
 
-// admm runs block ADMM on random features. Values: "rho", the ρ chosen, and "objective@ρ" for each
-// of the grid; "objective", "gap"; "tune_seconds" of choosing ρ, which are in no stage.
-func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
-	loss, err := baseline.ParseLoss(c.Loss)
-	if err != nil {
-		return nil, err
-	}
+// baseline runs the random features method or ADMM. Values: "objective", and "residual" of the former; of ADMM "gap",
+// "rho", the ρ chosen, "objective@ρ" for each of the grid, and "tune_seconds" of choosing it, which are in no stage.
+func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 	coding, y, m, err := s.onFeatures(c)
 	if err != nil {
 		return nil, err
 	}
-	a, err := baseline.NewADMM(ctx, m, s.train.X, c.Lambda, y, loss,
-		&baseline.ADMMOptions{Memory: s.room(), Progress: s.stages()})
-	if err != nil {
-		return nil, err
+	o := baseline.Options{Memory: s.room(), Progress: func(name string, done, total int) {
+		s.monitor(krrlab.Event{Stage: stage.Name(name), Done: done, Total: total, Remaining: -1})
+	}}
+	var fit *baseline.Result
+	values := map[string]float64{}
+	if c.Method == RandomFeatures {
+		if fit, err = baseline.RandomFeatures(ctx, m, s.train.X, c.Lambda, y, &o); err != nil {
+			return nil, err
+		}
+		values["residual"] = fit.Residual
+	} else {
+		loss, err := baseline.ParseLoss(c.Loss)
+		if err != nil {
+			return nil, err
+		}
+		if fit, err = baseline.ADMM(ctx, m, s.train.X, c.Lambda, y, &baseline.ADMMOptions{Options: o, Loss: loss,
+			Rho: rhoGrid, Trial: rhoTrial, Tol: c.Tol, MaxIter: c.MaxIter}); err != nil {
+			return nil, err
+		}
+		values["rho"], values["gap"], values["tune_seconds"] = fit.Rho, fit.Gap, fit.Seconds.Rho
+		for i, rho := range rhoGrid {
+			values[fmt.Sprintf("objective@%g", rho)] = fit.Tried[i]
+		}
 	}
-	start := time.Now()
-	s.monitor(krrlab.Event{Stage: stage.Solve, Detail: "choosing ρ"})
-	grid, err := a.TuneRho(ctx, rhoGrid, rhoTrial)
-	if err != nil {
-		return nil, err
-	}
-	tuned := time.Since(start).Seconds()
-	fit, err := a.Solve(ctx, &baseline.ADMMSolve{
-		Rho: grid.Best, Tol: c.Tol, MaxIter: c.MaxIter,
-		Monitor: func(x baseline.ADMMStep) error {
-			s.monitor(krrlab.Event{Stage: stage.Solve, Iteration: x.Iteration, Residual: max(x.Primal, x.DualRes),
-				Remaining: -1})
-			return nil
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
+	values["objective"] = fit.Objective
 	r := s.begin(c)
 	r.Status, r.Converged, r.Iterations = Status(fit.Status.String()), fit.Status == pcg.Converged, fit.Iterations
-	r.Seconds.Load = s.load
-	set := fit.Seconds.Setup
-	r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = set.Features, set.Gram+set.Factor, fit.Seconds.Iterate
-	r.Values = map[string]float64{"rho": fit.Rho, "objective": fit.Objective, "gap": fit.Gap, "tune_seconds": tuned}
-	for i, rho := range grid.Rho {
-		r.Values[fmt.Sprintf("objective@%g", rho)] = grid.Objective[i]
-	}
-	finite(r.Values)
+	r.Seconds.Load, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = s.load, fit.Seconds.Features,
+		fit.Seconds.Factor, fit.Seconds.Solve
+	r.Values = finite(values)
 	return r, s.score(ctx, c, r, coding, fit.Predict)
 }
 

@@ -237,11 +237,8 @@ func (r *runner) measure(ctx context.Context, c Case) (res *Result, err error) {
 	if _, ok := solvers[c.Method]; ok {
 		return r.session.solve(ctx, c)
 	}
-	switch c.Method {
-	case RandomFeatures:
-		return r.session.randomFeatures(ctx, c)
-	case ADMM:
-		return r.session.admm(ctx, c)
+	if c.Method == RandomFeatures || c.Method == ADMM {
+		return r.session.baseline(ctx, c)
 	}
 	return nil, fmt.Errorf("unknown method %q", c.Method)
 }

@@ -2,7 +2,6 @@ package baseline_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -163,6 +161,17 @@ func targetsOf(l baseline.Loss, x *points.Dense, t int) *mat.Dense {
 	return y
 }
 
+// held checks that a result is of the optimum, its objective that of W, and its dual value a lower bound.
+func held(t testing.TB, label string, r *baseline.Result, l baseline.Loss, z, y *mat.Dense, lambda float64) {
+	t.Helper()
+	best, own := lossOptimum(t, l, z, y, lambda), lossObjective(l, z, y, r.W, lambda)
+	if r.Status != pcg.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || r.Gap > 1e-5 ||
+		!(math.Abs(own-r.Objective) <= 1e-10*best) || !(r.Dual <= best*(1+1e-6)) {
+		t.Errorf("%s, %v: %v, objective %.10g, of W %.10g, optimum %.10g, dual value %.10g", label, l, r.Status,
+			r.Objective, own, best, r.Dual)
+	}
+}
+
 // TestADMM2000 is the size at which every method must reach its optimum to 1e-6.
 func TestADMM2000(t *testing.T) {
 	const n, d, s, lambda = 2000, 6, 500, 1
@@ -171,15 +180,10 @@ func TestADMM2000(t *testing.T) {
 	z := denseZ(t, m, x)
 	for _, l := range losses {
 		y := targetsOf(l, x, 1)
-		best := lossOptimum(t, l, z, y, lambda)
 		for _, blocks := range []int{1, 3} {
-			a := newADMM(t, m, x, lambda, y, l, &baseline.ADMMOptions{FeatureBlocks: blocks})
-			r := solved(t, a, &baseline.ADMMSolve{Rho: 0.5, Tol: 1e-6, MaxIter: 8000, Every: 100})
-			own := lossObjective(l, z, y, r.W, lambda)
-			if r.Status != pcg.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) ||
-				!(math.Abs(own-r.Objective) <= 1e-10*best) || !(r.Dual <= best*(1+1e-9)) {
-				t.Errorf("%v: objective %.10g, of W %.10g, optimum %.10g", r, r.Objective, own, best)
-			}
+			r := testkit.Must(baseline.ADMM(t.Context(), m, x, lambda, y, &baseline.ADMMOptions{Loss: l, Blocks: blocks,
+				Rho: []float64{0.5}, Tol: 1e-6, MaxIter: 8000}))
+			held(t, fmt.Sprint(blocks, " blocks"), r, l, z, y, lambda)
 		}
 	}
 }
@@ -194,11 +198,13 @@ func TestADMMDual(t *testing.T) {
 	for _, l := range losses {
 		y := targetsOf(l, x, 1)
 		best := lossOptimum(t, l, z, y, lambda)
-		a := newADMM(t, m, x, lambda, y, l, nil)
 		for _, rho := range []float64{0.001, 0.03, 1, 30} {
 			for _, k := range []int{1, 10} {
-				r := solved(t, a, &baseline.ADMMSolve{Rho: rho, Tol: 1e-12, MaxIter: k})
-				if !(r.Dual >= 0 && r.Dual <= best && r.Gap >= 0 && r.Gap <= 1) || l != baseline.Square && r.Dual == 0 {
+				r := testkit.Must(baseline.ADMM(t.Context(), m, x, lambda, y, &baseline.ADMMOptions{Loss: l,
+					Rho: []float64{rho}, Tol: 1e-12, MaxIter: k}))
+				if r.Iterations != k || r.Status != pcg.MaxIterations ||
+					!(r.Dual >= 0 && r.Dual <= best && r.Gap >= 0 && r.Gap <= 1) ||
+					l != baseline.Square && r.Dual == 0 {
 					t.Errorf("%v, ρ = %g, %d iterations: dual value %g, gap %g, optimum %g", l, rho, k, r.Dual, r.Gap,
 						best)
 				}
@@ -207,8 +213,7 @@ func TestADMMDual(t *testing.T) {
 	}
 }
 
-// TestADMMBlocks: uneven blocks, several columns, sparse points, a TensorSketch; and the
-// residual test alone.
+// TestADMMBlocks: uneven blocks, several columns, sparse points, a TensorSketch.
 func TestADMMBlocks(t *testing.T) {
 	const n, d, lambda = 203, 4, 2
 	x := draw(21, n, d)
@@ -218,146 +223,40 @@ func TestADMMBlocks(t *testing.T) {
 		b    int
 	}{{gaussian, 67, 4}, {sketched, 40, 2}, {gaussian, 300, 1}} {
 		m := sample(t, c.dist, d, c.s)
-		z := denseZ(t, m, x)
 		for _, l := range losses {
 			y := targetsOf(l, x, 3)
-			a := newADMM(t, m, sparse(x), lambda, y, l, &baseline.ADMMOptions{FeatureBlocks: c.b})
-			r := solved(t, a, &baseline.ADMMSolve{Rho: 0.5, Tol: 3e-7, MaxIter: 20000, Every: 1000})
-			best := lossOptimum(t, l, z, y, lambda)
-			if r.Status != pcg.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || r.Gap > 1e-5 {
-				t.Errorf("%v, %v: objective %.10g, optimum %.10g", c, r, r.Objective, best)
-			}
-			if own := lossObjective(l, z, y, r.W, lambda); !(math.Abs(own-r.Objective) <= 1e-10*best) {
-				t.Errorf("%v, %v: objective of W %.10g", c, r, own)
-			}
+			r := testkit.Must(baseline.ADMM(t.Context(), m, sparse(x), lambda, y, &baseline.ADMMOptions{Loss: l,
+				Blocks: c.b, Rho: []float64{0.5}, Tol: 3e-7, MaxIter: 20000}))
+			held(t, fmt.Sprint(c), r, l, denseZ(t, m, x), y, lambda)
 		}
 	}
 }
 
-// TestADMMIsRandomFeatures: with the square loss W is that of RandomFeatures with the same λ.
+// TestADMMIsRandomFeatures: with the square loss W is that of RandomFeatures with the same λ; ρ is the one of the
+// least objective.
 func TestADMMIsRandomFeatures(t *testing.T) {
 	x := draw(22, 400, 3)
 	y := wave(x, 2)
 	m := sample(t, gaussian, 3, 64)
-	rf := testkit.Must(baseline.RandomFeatures(context.Background(), m, x, 0.5, y, nil))
-	a := newADMM(t, m, x, 0.5, y, baseline.Square, nil)
-	grid, err := a.TuneRho(context.Background(), []float64{0.01, 0.3, 100}, 50)
-	if err != nil || grid.Best != 0.3 || len(grid.Objective) != 3 ||
-		!(grid.Objective[1] < grid.Objective[0] && grid.Objective[1] < grid.Objective[2]) {
-		t.Fatalf("%v, %v", grid, err)
+	rf := testkit.Must(baseline.RandomFeatures(t.Context(), m, x, 0.5, y, nil))
+	r := testkit.Must(baseline.ADMM(t.Context(), m, x, 0.5, y, &baseline.ADMMOptions{Rho: []float64{0.01, 0.3, 100},
+		Trial: 50, Tol: 1e-11, MaxIter: 5000}))
+	if o := r.Tried; r.Rho != 0.3 || len(o) != 3 || !(o[1] < o[0] && o[1] < o[2]) || o[1] < r.Objective {
+		t.Fatalf("ρ = %g of %v", r.Rho, o)
 	}
-	r := solved(t, a, &baseline.ADMMSolve{Rho: grid.Best, Tol: 1e-11, MaxIter: 5000, Every: 5000})
 	var d mat.Dense
 	d.Sub(r.W, rf.W)
-	if e := mat.Norm(&d, 2) / mat.Norm(rf.W, 2); !(e < 1e-8) {
-		t.Errorf("W has an error of %.3g: %v", e, r)
+	if e := mat.Norm(&d, 2) / mat.Norm(rf.W, 2); !(e < 1e-8) || r.Iterations == 5000 {
+		t.Errorf("W has an error of %.3g after %d iterations", e, r.Iterations)
 	}
-	z := draw(23, 40, 3)
-	f := testkit.Must(r.Predict(context.Background(), z))
-	want, err := rf.Predict(context.Background(), z)
-	if err != nil || !mat.EqualApprox(f, want, 1e-7) {
-		t.Errorf("predictions differ, %v", err)
-	}
-}
-
-func TestADMMSameBits(t *testing.T) {
-	x := draw(24, 900, 3)
-	y := signs(wave(x, 2))
-	m := sample(t, gaussian, 3, 150)
-	before := accel.Threads()
-	defer accel.SetThreads(before)
-	for _, blocks := range []baseline.ADMMOptions{{FeatureBlocks: 2}, {}} {
-		var want *mat.Dense
-		for _, threads := range []int{1, 2, 3} {
-			accel.SetThreads(threads)
-			a := newADMM(t, m, x, 1, y, baseline.Hinge, &blocks)
-			r, err := a.Solve(context.Background(), &baseline.ADMMSolve{MaxIter: 7})
-			if err != nil || r.Status != pcg.MaxIterations || r.Iterations != 7 || len(r.History) != 1 {
-				t.Fatal(r, err)
-			}
-			if want == nil {
-				want = r.W
-			}
-			if !mat.Equal(r.W, want) {
-				t.Errorf("%v: other bits on %d threads", blocks, threads)
-			}
-		}
-	}
-}
-
-func TestADMMErrors(t *testing.T) {
-	ctx := context.Background()
-	x := draw(25, 60, 2)
-	y := wave(x, 1)
-	m := sample(t, gaussian, 2, 20)
-	testkit.Fails(t, testkit.ErrOf(baseline.NewADMM(ctx, m, x, 1, y, baseline.Square,
-		&baseline.ADMMOptions{Memory: 1000})), "n = 60, s = 20, 1 blocks")
-	far := draw(25, 60, 2)
-	far.Row(3)[0] = 1e30
-	testkit.Fails(t, testkit.ErrOf(baseline.NewADMM(ctx, sample(t, sketched, 2, 20), far, 1, y, baseline.Square, nil)),
-		"point 3")
-	a := newADMM(t, m, x, 1, y, baseline.Square, nil)
-	testkit.Panics(t, map[string]func(){
-		"rows": func() { _, _ = baseline.NewADMM(ctx, m, x, 1, targets(1, 59, 1), baseline.Square, nil) },
-		"dim":  func() { _, _ = baseline.NewADMM(ctx, sample(t, gaussian, 3, 5), x, 1, y, baseline.Square, nil) },
-		"blocks": func() {
-			_, _ = baseline.NewADMM(ctx, m, x, 1, y, baseline.Square, &baseline.ADMMOptions{FeatureBlocks: 21})
-		},
-		"ρ":      func() { _, _ = a.Solve(ctx, &baseline.ADMMSolve{Rho: -1}) },
-		"grid":   func() { _, _ = a.TuneRho(ctx, nil, 5) },
-		"zero ρ": func() { _, _ = a.TuneRho(ctx, []float64{0}, 5) },
-	})
 	// Zero targets: W = 0 at once.
-	zero := newADMM(t, m, x, 1, mat.NewDense(60, 1, nil), baseline.Square, nil)
-	if r, err := zero.Solve(ctx, nil); err != nil || r.Status != pcg.Converged || r.Objective != 0 || r.Gap != 0 ||
-		mat.Norm(r.W, 2) != 0 {
-		t.Errorf("%v, %v", r, err)
+	zero := testkit.Must(baseline.ADMM(t.Context(), m, x, 1, mat.NewDense(400, 1, nil), nil))
+	if zero.Iterations != 1 || zero.Objective != 0 || zero.Gap != 0 || mat.Norm(zero.W, 2) != 0 {
+		t.Errorf("zero targets: %+v", zero)
 	}
 }
 
-// TestADMMInterrupted: what was reached is returned and its objective is that of W.
-func TestADMMInterrupted(t *testing.T) {
-	x := draw(26, 300, 2)
-	y := wave(x, 1)
-	m := sample(t, gaussian, 2, 40)
-	z := denseZ(t, m, x)
-	for _, blocks := range []baseline.ADMMOptions{{}, {FeatureBlocks: 10}} {
-		a := newADMM(t, m, x, 1, y, baseline.Square, &blocks)
-		ctx, cancel := context.WithCancel(context.Background())
-		stop := errors.New("enough")
-		for _, c := range []struct {
-			want    pcg.Status
-			monitor func(baseline.ADMMStep) error
-			err     error
-		}{
-			{pcg.Stopped, func(s baseline.ADMMStep) error {
-				if s.Iteration == 6 {
-					return stop
-				}
-				return nil
-			}, stop},
-			{pcg.Canceled, func(s baseline.ADMMStep) error {
-				if s.Iteration == 4 {
-					cancel()
-				}
-				return nil
-			}, context.Canceled},
-		} {
-			r, err := a.Solve(ctx, &baseline.ADMMSolve{Tol: 1e-15, Every: 2, Monitor: c.monitor})
-			if !errors.Is(err, c.err) || r == nil || r.Status != c.want || r.Iterations > 6 || r.Iterations < 4 {
-				t.Fatalf("%v: %v, %v", blocks, r, err)
-			}
-			if own := lossObjective(baseline.Square, z, y, r.W, 1); math.Abs(own-r.Objective) > 1e-10*own {
-				t.Errorf("%v: objective %g, of W %g", r, r.Objective, own)
-			}
-		}
-		if g, err := a.TuneRho(ctx, []float64{1, 2}, 5); !errors.Is(err, context.Canceled) || g != nil {
-			t.Errorf("%v, %v", g, err)
-		}
-	}
-}
-
-func ExampleADMM_Solve() {
+func ExampleADMM() {
 	x := points.NewDense(6, 1, []float64{0, 1, 2, 3, 4, 5})
 	y := mat.NewDense(6, 1, []float64{-1, -1, -1, 1, 1, 1})
 	m, err := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}.Sample(1, 100, rng.New(1))
@@ -365,18 +264,8 @@ func ExampleADMM_Solve() {
 		fmt.Println(err)
 		return
 	}
-	a, err := baseline.NewADMM(context.Background(), m, x, 0.1, y, baseline.Hinge,
-		&baseline.ADMMOptions{FeatureBlocks: 2})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	rhos, err := a.TuneRho(context.Background(), []float64{0.1, 1, 10}, 20)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	r, err := a.Solve(context.Background(), &baseline.ADMMSolve{Rho: rhos.Best})
+	r, err := baseline.ADMM(context.Background(), m, x, 0.1, y, &baseline.ADMMOptions{Loss: baseline.Hinge,
+		Blocks: 2, Rho: []float64{0.1, 1, 10}, Trial: 20})
 	if err != nil {
 		fmt.Println(err)
 		return

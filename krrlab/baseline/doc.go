@@ -7,14 +7,12 @@
 //	ADMM                 Σ loss(y, ZW) + (λ/2)‖W‖²          nsd + ns²/2C, then 2nst an iteration
 //
 // λ is the same ridge in both, that of K+λI: as ZZᵀ → K they tend to the exact method. (The square
-// loss of ADMM is ½(y−o)².)
+// loss of ADMM is ½(y−o)².) Both keep Z, in float32.
 //
 // # Random features
 //
-// RandomFeatures solves the problem of the features themselves, to rounding, by the normal equations, of order s. Z is
-// kept if it fits, and otherwise formed again panel by panel. Products for ZᵀZ may be in float32 (twice as fast);
-// iterative refinement with the gradient in float64 then corrects the result, and bounds the distance of the objective
-// from its minimum.
+// RandomFeatures solves the problem of the features themselves by the inverse that package precond makes of ZᵀZ+λI,
+// and PCG: products for ZᵀZ may then be in float32 (twice as fast), as the iteration corrects the result.
 //
 // # Block ADMM
 //
@@ -32,15 +30,10 @@
 //	w_j ← (w_j^½+x_j)/2,  y, y_j ← the nearest with y = Σ_j y_j
 //	the duals are increased by what the last line took away.
 //
-// The projection needs a factor of I+Z_jᵀZ_j; it does not depend on ρ. One pass over Z does the second
+// The projection needs the inverse of I+Z_jᵀZ_j; it does not depend on ρ. One pass over Z does the second
 // product of one iteration and the first of the next. The loop ends by the residuals of the splitting
-// (ADMMSolve.Tol); the duality gap, measured from the subgradients at the proximal points, bounds the error of the
-// objective whatever they say. Speed depends on ρ, which TuneRho chooses from a grid.
-//
-// # How to read a result
-//
-// Each result has its numbers as fields, the status, the history, the seconds of its stages and the bytes
-// taken. An interrupted run of ADMM returns what it has, with Status Canceled.
+// (ADMMOptions.Tol); the duality gap, measured from the subgradients at the proximal points, bounds the error of the
+// objective whatever they say. Speed depends on ρ, which is chosen from a grid.
 //
 // # References
 //

@@ -1,32 +1,12 @@
 package baseline_test
 
 import (
-	"context"
 	"math/rand/v2"
-	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/baseline"
-	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 )
-
-// newADMM makes a solver or ends the test.
-func newADMM(t testing.TB, m feature.Map, x points.Points, lambda float64, y *mat.Dense, loss baseline.Loss,
-	o *baseline.ADMMOptions) *baseline.ADMM {
-	t.Helper()
-	a := testkit.Must(baseline.NewADMM(context.Background(), m, x, lambda, y, loss, o))
-	return a
-}
-
-// solved is what a solver ends with; an error ends the test.
-func solved(t testing.TB, a *baseline.ADMM, o *baseline.ADMMSolve) *baseline.ADMMResult {
-	t.Helper()
-	r := testkit.Must(a.Solve(context.Background(), o))
-	return r
-}
 
 func draw(seed uint64, n, d int) *points.Dense {
 	rnd := rand.New(rand.NewPCG(seed, 5))

@@ -42,7 +42,7 @@ func fastError(z *points.Dense32) float64 {
 	for _, v := range points.SqNorms(z) {
 		norm += v
 	}
-	return FastError(norm, z.N, z.D)
+	return predictedError(norm, z.N, z.D)
 }
 
 // TestFastError checks that ZᵀZ by float32 products has an error of at most what is predicted, which is

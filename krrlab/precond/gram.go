@@ -189,5 +189,5 @@ func (b gramBlock) width(i int) int {
 // small: it says when float32 products are worth a try, and measuredError what came of them.
 func (k *rows) fastError(ctx context.Context, z *points.Dense32) (float64, error) {
 	norm, err := k.normSq(ctx, z)
-	return FastError(norm, k.n, z.D), err
+	return predictedError(norm, k.n, z.D), err
 }

@@ -40,7 +40,7 @@ func NewGram(ctx context.Context, z *points.Dense32, lambdaP float64) (*Gram, er
 }
 
 // Error returns ‖E‖₂ of the error E of ZᵀZ by products in float32: what NewGram measured, or
-// what FastError predicts of AddRows; 0 if there are none.
+// what predictedError predicts of AddRows; 0 if there are none.
 func (g *Gram) Error() float64 { return g.err }
 
 // ZeroGram returns the Gram matrix of s features of no points, which is 0. It panics if
@@ -57,7 +57,7 @@ func ZeroGram(s int) *Gram {
 //	ZᵀZ ← ZᵀZ + zᵀz,
 //
 // in float64, or where fast is set in float32 by panels of 512 rows, whose sums are added in
-// float64: half the time, and an error of about FastError, which Error then tells. Beside g it
+// float64: half the time, and an error of about predictedError, which Error then tells. Beside g it
 // takes some 10 MB a thread. After an error, of ctx or of a number in z that is not finite, g is
 // undefined. It panics if z has no rows or not s columns.
 func (g *Gram) AddRows(ctx context.Context, z *points.Dense32, fast bool) error {
@@ -128,7 +128,7 @@ func (g *Gram) Take(ridge float64) []float64 {
 	return data
 }
 
-// FastError predicts ‖E‖₂ of the error E of a fast AddRows of all n rows, Z being n×s with
+// predictedError predicts ‖E‖₂ of the error E of a fast AddRows of all n rows, Z being n×s with
 // ‖Z‖_F² = normSq:
 //
 //	‖E‖₂ ≲ 2·2⁻²⁴·min(n, 512)·‖Z‖_F²/√(ns).
@@ -136,7 +136,7 @@ func (g *Gram) Take(ridge float64) []float64 {
 // This takes the errors of sums of 512 products for independent, which they are for random
 // features: columns of like norm, and rows that do not repeat. For others it may be several
 // times too small; New and NewGram measure what they formed.
-func FastError(normSq float64, n, s int) float64 {
+func predictedError(normSq float64, n, s int) float64 {
 	m := float64(min(RankRows, n))
 	return 2 * 0x1p-24 * m * normSq / math.Sqrt(float64(s)*float64(n))
 }

@@ -165,7 +165,7 @@ func TestGramRows(t *testing.T) {
 	for _, fast := range []bool{false, true} {
 		g, tol := ZeroGram(520), 1e-12
 		if fast {
-			tol = FastError(norm, 1100, 520)
+			tol = predictedError(norm, 1100, 520)
 		}
 		for _, p := range [][2]int{{0, 1}, {1, 700}, {700, 1100}} {
 			testkit.OK(t, g.AddRows(ctx, view(p[0], p[1]), fast))

@@ -1,0 +1,70 @@
+package baseline
+
+import (
+	"math"
+
+	"github.com/krrlab/lab/krrlab/internal/enum"
+)
+
+// Loss is a convex loss of one output o against one target y. Hinge has
+// y = ±1, one column for each class against the rest.
+type Loss int
+
+const (
+	Square Loss = iota // ½(y−o)²
+	Hinge              // max(0, 1−yo)
+)
+
+var lossNames = []string{"square", "hinge"}
+
+func (l Loss) String() string { return enum.Name(lossNames, l) }
+
+// ParseLoss is the inverse of String.
+func ParseLoss(name string) (Loss, error) { return enum.Parse[Loss]("loss", lossNames, name) }
+
+// Value returns the loss.
+func (l Loss) Value(y, o float64) float64 {
+	if l == Square {
+		return (y - o) * (y - o) / 2
+	}
+	return max(0, 1-y*o)
+}
+
+// Conjugate returns the convex conjugate sup_o (uo − loss(y, o)): uy + ½u² of Square; of Hinge uy for
+// −1 ≤ uy ≤ 0, and +Inf outside.
+func (l Loss) Conjugate(y, u float64) float64 {
+	switch a := -u * y; {
+	case l == Square:
+		return u*y + u*u/2
+	case !(a >= 0 && a <= 1):
+		return math.Inf(1)
+	default:
+		return -a
+	}
+}
+
+// Prox returns the proximal point argmin_o loss(y, o) + (ρ/2)(o−v)²:
+//
+//	square  (y+ρv)/(1+ρ)
+//	hinge   v if yv ≥ 1, v + y/ρ if yv ≤ 1−1/ρ, and y between
+func (l Loss) Prox(y, v, rho float64) float64 {
+	switch m := y * v; {
+	case l == Square:
+		return (y + rho*v) / (1 + rho)
+	case m >= 1:
+		return v
+	case m <= 1-1/rho:
+		return v + y/rho
+	}
+	return y
+}
+
+// dualPoint returns the subgradient u = ρ(v−o) of the loss at o = Prox(y, v, ρ), of which
+// rounding is not let leave the conjugate's domain.
+func (l Loss) dualPoint(y, v, rho float64) float64 {
+	u := rho * (v - l.Prox(y, v, rho))
+	if l == Square {
+		return u
+	}
+	return -y * max(0, min(1, -u*y))
+}
