@@ -16,7 +16,6 @@ func init() {
 		Binds: map[string]r.Value{
 			"AutoForm":    r.ValueOf(precond.AutoForm),
 			"Cost":        r.ValueOf(precond.Cost),
-			"FastError":   r.ValueOf(precond.FastError),
 			"FormEigen":   r.ValueOf(precond.FormEigen),
 			"FormL":       r.ValueOf(precond.FormL),
 			"FormLInv":    r.ValueOf(precond.FormLInv),
