@@ -102,12 +102,7 @@ func (e *Engine) calls(u *unit, fn function) {
 			stack := stackOf(fr)
 			args := make([]reflect.Value, len(from))
 			for j, r := range from {
-				in := f.Type().In(j)
-				// of a type that has been given methods since
-				if args[j] = valueAs(stack[r], in); !args[j].Type().AssignableTo(in) {
-					direct(fr)
-					return
-				}
+				args[j] = valueAs(stack[r], f.Type().In(j))
 			}
 			if v := called(*f, args); f.Type().NumOut() > 0 {
 				stack[to] = v

@@ -59,7 +59,8 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 	}
 	c, err = e.compile(name, code, parts(items), closed)
 	// As in Go, what is declared may stand behind what uses it.
-	if wrong := (types.Error{}); errors.As(err, &wrong) && strings.Contains(wrong.Msg, "undefined") {
+	if wrong := (types.Error{}); errors.As(err, &wrong) &&
+		(strings.Contains(wrong.Msg, "undefined") || strings.Contains(wrong.Msg, "non-local type")) {
 		closed = closed || items[len(items)-1].kind != statement
 		slices.SortStableFunc(items, func(a, b item) int {
 			switch {
@@ -96,9 +97,7 @@ func (e *Engine) compile(name, code string, all []part, closed bool) (c *Cell, e
 		keepDefers(file)
 		var u *unit
 		if p.kind == declaration {
-			var undo func()
-			u, undo, err = e.declarations(file, sees)
-			defer undo()
+			u, err = e.declarations(file, sees)
 		} else {
 			u, err = e.statements(c, file, sees, i+1 == len(all) && !closed)
 		}
@@ -248,16 +247,11 @@ func (e *Engine) autoImport(file *ast.File, sees view) {
 	file.Decls = append(specs, file.Decls...)
 }
 
-// declarations checks a unit of declarations. What undo undoes is done again when the unit is built.
-func (e *Engine) declarations(file *ast.File, sees view) (u *unit, undo func(), err error) {
-	undo = func() {}
-	if of := e.extended(file, sees); len(of) > 0 && extending.on() {
-		u, undo, err = e.extend(file, sees, of)
-	} else {
-		u, err = e.check(file, sees.names)
-	}
+// declarations checks a unit of declarations.
+func (e *Engine) declarations(file *ast.File, sees view) (*unit, error) {
+	u, err := e.check(file, sees.names)
 	if err != nil {
-		return nil, undo, err
+		return nil, err
 	}
 	u.line = e.fset.Position(without(file.Decls, token.IMPORT)[0].Pos()).Line
 	for _, name := range u.pkg.Scope().Names() {
@@ -268,7 +262,7 @@ func (e *Engine) declarations(file *ast.File, sees view) (u *unit, undo func(), 
 		sees.set(name, o)
 		u.names = append(u.names, declared{name, o, 0})
 	}
-	return u, undo, nil
+	return u, nil
 }
 
 // same notes that a variable is an earlier one of the same type and name, declared again.
@@ -546,9 +540,6 @@ func (e *Engine) publish(u *unit, step int) {
 }
 
 func (e *Engine) declared(u *unit, step int) {
-	if u.added != nil {
-		e.units[u.pkg] = u
-	}
 	for _, d := range u.names {
 		if _, isVar := d.o.(*types.Var); isVar && d.step >= step {
 			continue

@@ -56,8 +56,6 @@ type unit struct {
 	again   map[string]*types.Var    // earlier variables that it declares again
 	vars    map[string]reflect.Value // pointers to variables
 	needs   map[*unit]bool
-	added   []method                // of types of earlier units
-	methods []*unit                 // that declare methods of its types
 	pkgs    map[*types.Package]bool // compiled packages, and those of the standard library that are sources
 	targets map[string]*target      // of its functions, by name
 	before  map[string][]*target    // of functions that those of it replace

@@ -17,12 +17,6 @@ import (
 // build makes a unit executable.
 func (e *Engine) build(u *unit) error {
 	e.needs(u)
-	g := e.grow(u)
-	defer func() {
-		if u.run == nil {
-			g.back()
-		}
-	}()
 	units, pkgs := map[*unit]bool{}, map[*types.Package]bool{}
 	e.closure(u, units, pkgs)
 	mode := ssa.InstantiateGenerics | ssa.BuildSerially // serially: a panic stays in this goroutine
@@ -38,9 +32,9 @@ func (e *Engine) build(u *unit) error {
 		}
 	}
 	kept := e.kept(u, units)
-	all, n := e.withMethods(u, g, kept)
-	if n > 0 && !invoking.on() {
-		return errors.New("types with methods need what this kernel lacks (see what it said at first)")
+	all, n := e.withMethods(u, kept)
+	if n > 0 && !invoking.on() || len(all) > 0 && !sharing.on() {
+		return errors.New("types of cells need what this kernel lacks (see what it said at first)")
 	}
 	if !room(n) {
 		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare (%d in all): "+
@@ -69,15 +63,6 @@ func (e *Engine) build(u *unit) error {
 		}
 	}
 	ctx := e.context()
-	find := &finder{}
-	if len(g.was) > 0 || !sharing.on() {
-		var own *ixgo.TypesRecord
-		own, find = e.newRecord(ctx, prog)
-		e.renew(own, g)
-		if !sharing.on() {
-			e.know(own, all)
-		}
-	}
 	e.loader.mu.Lock()
 	clear(e.loader.cells)
 	for v, p := range made {
@@ -103,12 +88,8 @@ func (e *Engine) build(u *unit) error {
 		return err
 	}
 	e.adapt(u, in)
-	find.bind(in)
-	e.loader.mu.Lock()
-	asked := slices.Clone(e.loader.asked)
-	e.loader.mu.Unlock()
 	if sharing.on() {
-		e.know(*at[*ixgo.TypesRecord](in, record), asked)
+		e.loader.know(*at[*ixgo.TypesRecord](in, record))
 	}
 	for name, m := range made[u].Members {
 		if _, ok := m.(*ssa.Global); ok {
@@ -123,7 +104,7 @@ func (e *Engine) build(u *unit) error {
 
 // withMethods returns all types of cells that a unit mentions, and how many methods those of them have
 // that are new.
-func (e *Engine) withMethods(u *unit, g *growth, kept map[types.Object]bool) (all []types.Type, methods int) {
+func (e *Engine) withMethods(u *unit, kept map[types.Object]bool) (all []types.Type, methods int) {
 	w := typeWalker{seen: map[types.Type]bool{}}
 	w.named = func(n *types.Named) {
 		if p := n.Obj().Pkg(); p == nil || p.Path() != mainPath && e.units[p] == nil || types.IsInterface(n) ||
@@ -134,9 +115,6 @@ func (e *Engine) withMethods(u *unit, g *growth, kept map[types.Object]bool) (al
 		if _, known := e.loader.known.At(n).(reflect.Type); !known {
 			methods += 2 * types.NewMethodSet(types.NewPointer(n)).Len()
 		}
-	}
-	for n := range g.was {
-		w.visit(n)
 	}
 	for o := range kept {
 		if t, ok := o.(*types.TypeName); ok {
@@ -231,9 +209,6 @@ func (e *Engine) closure(u *unit, units map[*unit]bool, pkgs map[*types.Package]
 	for v := range u.needs {
 		e.closure(v, units, pkgs)
 	}
-	for _, v := range u.methods {
-		e.closure(v, units, pkgs)
-	}
 }
 
 func (e *Engine) imported(p *types.Package, pkgs map[*types.Package]bool) {
@@ -264,7 +239,7 @@ func (u *unit) initialized(name string) bool {
 func (e *Engine) done(u *unit) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	u.run, u.lines, u.again, u.added = nil, nil, nil, nil
+	u.run, u.lines, u.again = nil, nil, nil
 	functions := false
 	for _, d := range u.src.files[0].Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -298,9 +273,6 @@ func (e *Engine) sweep() {
 		}
 		live[u.pkg] = u
 		for v := range u.needs {
-			mark(v)
-		}
-		for _, v := range u.methods {
 			mark(v)
 		}
 		for _, name := range u.pkg.Scope().Names() {

@@ -69,9 +69,6 @@ func (e *Engine) adapt(u *unit, in *ixgo.Interp) {
 		if nilEntries.on() {
 			f.nils()
 		}
-		if recovering.on() {
-			f.recovers()
-		}
 		if results.on() && f.ssa.Signature.Results().Len() > 1 {
 			// Several results lie in the frame of the call until they are taken. A frame that is used again for
 			// another call, in another goroutine, would change them: those of this function are not.

@@ -143,11 +143,17 @@ func (l *loader) LookupReflect(t types.Type) (reflect.Type, bool) {
 	return nil, false
 }
 
-// know makes a type known.
-func (l *loader) know(t types.Type, rt reflect.Type) {
+// know makes known the types that were asked for, as an interpreter has made them.
+func (l *loader) know(record *ixgo.TypesRecord) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.known.Set(t, rt)
+	asked := slices.Clone(l.asked)
+	l.mu.Unlock()
+	for _, t := range asked {
+		rt, _ := record.ToType(t) // asks
+		l.mu.Lock()
+		l.known.Set(t, rt)
+		l.mu.Unlock()
+	}
 }
 
 // Installed returns the table of a package.

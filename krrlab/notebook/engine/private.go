@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"go/types"
 	"reflect"
 	"strings"
 	"unsafe"
@@ -11,7 +10,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// feature is a part of the language that cells have by way of fields that ixgo or go/types do not export. Where another
+// feature is a part of the language that cells have by way of fields that ixgo does not export. Where another
 // version of these lacks one of the fields, the feature is disabled, and the kernel reports it.
 type feature struct {
 	name, without string
@@ -32,22 +31,16 @@ var (
 	nilEntries = &feature{"nil as a key or element of a map",
 		"as a key it panics, and storing an interface that may be nil is refused",
 		[]*field{funcs, instrs, ssaInstrs, registers, stack}}
-	recovering = &feature{"recover in deferred functions of other cells", "it returns nil there",
-		[]*field{funcs, instrs, ssaInstrs, registers, stack, caller, callee, calleeSSA, panicked, panicArg, panicEnds,
-			defers, deferFunc}}
 	results = &feature{"frames used again", "calls take longer", []*field{funcs, used}}
 	reports = &feature{"panics in goroutines", "such a goroutine stops without a word", []*field{goPanics}}
-	sharing = &feature{"one type in all cells", "instances of generic types are other types in each cell",
-		[]*field{record}}
-	extending = &feature{"methods declared in a later cell than their type", "they are refused", []*field{typeMethods}}
+	sharing = &feature{"types of cells", "cells that declare one are refused", []*field{record}}
 
-	features = []*feature{halting, parallel, invoking, replacing, nilEntries, recovering, results, reports, sharing,
-		extending}
+	features = []*feature{halting, parallel, invoking, replacing, nilEntries, results, reports, sharing}
 )
 
 // Names of types that ixgo does not export are those of reflection.
 var (
-	interp, frame, named = reflect.TypeFor[ixgo.Interp](), reflect.TypeFor[ixgo.Frame](), reflect.TypeFor[types.Named]()
+	interp, frame = reflect.TypeFor[ixgo.Interp](), reflect.TypeFor[ixgo.Frame]()
 
 	funcs      = find(interp, "funcs", "map[*ssa.Function]*ixgo.function")
 	instrs     = find(interp, "funcs.Instrs", "[]func(*ixgo.frame)")
@@ -60,16 +53,6 @@ var (
 	record     = find(interp, "record", "*ixgo.TypesRecord")
 	stack      = find(frame, "stack", "[]interface {}")
 	pred       = find(frame, "pred", "int")
-	caller     = find(frame, "caller", "*ixgo.frame")
-	callee     = find(frame, "pfn", "*ixgo.function")
-	calleeSSA  = find(frame, "pfn.Fn", "*ssa.Function")
-	panicked   = find(frame, "_panic", "*ixgo._panic")
-	panicArg   = find(frame, "_panic.arg", "interface {}")
-	panicEnds  = find(frame, "_panic.recovered", "bool")
-	defers     = find(frame, "_defer", "*ixgo._defer")
-	deferFunc  = find(frame, "_defer.fn", "interface {}")
-
-	typeMethods = find(named, "methods", "[]*types.Func")
 )
 
 // field is a field of a struct that a program cannot name.

@@ -165,9 +165,8 @@ func hint(text string) string {
 	text = strings.ReplaceAll(text, "main.", "")
 	m := undefinedName.FindStringSubmatch(text)
 	if t, ok := strings.CutPrefix(text, "cannot define new methods on non-local type "); ok &&
-		strings.Contains(t, "[") {
-		return fmt.Sprintf("the generic type %s is of an earlier cell: declare it again in this cell, with all of "+
-			"its methods", t)
+		!strings.Contains(t, ".") && types.Universe.Lookup(t) == nil {
+		return fmt.Sprintf("%s is of an earlier cell: declare its methods there, or embed it in a type of this one", t)
 	}
 	if t := twice.FindStringSubmatch(text); t != nil && t[1] == t[2] {
 		return fmt.Sprintf("%s; one of them is the %s of before it was declared again: run the cells again that made "+
