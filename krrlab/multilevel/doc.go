@@ -9,17 +9,10 @@
 // how much of a wide level's quality a narrow one keeps, and whether features alone of the
 // narrow width would do as well; package sketchsize chooses one width instead.
 //
-// # The error
+// # The measurements
 //
-// ‖ZZᵀ−K‖₂ comes from the Lanczos process with v ↦ Z(Zᵀv) − Kv. Z is held in float32, and
-// multiplied in float64, where it fits the memory allowed; otherwise each product maps the
-// points again, panel by panel, twice.
-//
-// # The preconditioner
-//
-// For s < n it is Woodbury's form (package precond), ns² + s³/3 flops to set up. For s ≥ n,
-// where that would be more than the problem itself, it is the dense Cholesky factor of the
-// n×n matrix ZZᵀ+λ_pI, n²s + n³/3 flops and 8n² bytes. A level whose set-up would take more
+// ‖ZZᵀ−K‖₂ comes from the Lanczos process with v ↦ Z(Zᵀv) − Kv, Z in float32 and the products in float64. The
+// preconditioner is Woodbury's form (package precond), ns² + s³/3 flops to set up. A level whose set-up would take more
 // than Options.Work, or than the memory, is measured for its error alone, and says so.
 //
 // # References

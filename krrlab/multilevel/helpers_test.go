@@ -74,19 +74,6 @@ func exact(t testing.TB, zz, k *mat.SymDense, lambda, lambdaP float64) (norm, ka
 	return max(math.Abs(v[0]), math.Abs(v[n-1])), w[n-1] / w[0]
 }
 
-// apart returns the largest difference of a and b over the largest entry of b.
-func apart(a, b mat.Matrix) float64 {
-	var d mat.Dense
-	d.Sub(a, b)
-	return mat.Max(absolute(&d)) / mat.Max(absolute(b))
-}
-
-func absolute(a mat.Matrix) mat.Matrix {
-	var d mat.Dense
-	d.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, a)
-	return &d
-}
-
 // canceled is a context that has ended.
 func canceled() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())

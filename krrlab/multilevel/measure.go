@@ -61,7 +61,7 @@ type Measured struct {
 	// λ, whatever problem.Error says: then nothing is known of κ.
 	Indefinite bool `json:"stored_indefinite,omitempty"`
 	// What follows is nil or zero where M was not made.
-	Form         string             `json:"precond_form,omitempty"` // of M⁻¹: a form of package precond, or "dense"
+	Form         string             `json:"precond_form,omitempty"` // of M⁻¹: a form of package precond
 	Kappa        *estimate.Interval `json:"kappa"`                  // κ(M⁻¹A)
 	Iterations   int                `json:"iterations"`             // of PCG
 	Status       pcg.Status         `json:"status,omitempty"`       // how it ended
@@ -84,18 +84,16 @@ func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Op
 	_, s := m.Dims()
 	n := p.A.Dim()
 	l := &Measured{}
-	work, need := cost(n, s)
-	size := 4 * int64(n) * int64(s)
-	fits := func(b int64) bool { return opt.memory == 0 || b <= opt.memory }
+	work := float64(s) * float64(s) * (float64(n) + float64(s)/3)
+	need := p.bytes(s) + 24*int64(s)*int64(s) // ZᵀZ, its factor and its inverse
 	switch {
-	case !fits(need + size):
-		l.Left = fmt.Sprintf("it would take %.3g GB", float64(need+size)/1e9)
+	case opt.memory > 0 && need > opt.memory:
+		l.Left = fmt.Sprintf("it would take %.3g GB", float64(need)/1e9)
 	case work > opt.Work:
 		l.Left = fmt.Sprintf("its set-up would take %.2g flops", work)
 	}
-
 	lap := stopwatch()
-	z, err := form(ctx, m, p, fits(size), func(done, total int) { opt.progress("", "features", done, total) })
+	z, err := form(ctx, m, p, func(done, total int) { opt.progress("", "features", done, total) })
 	if err != nil {
 		return nil, err
 	}
@@ -134,18 +132,30 @@ func stopwatch() func() float64 {
 	}
 }
 
-// cost returns the flops and the bytes, beside Z, of M's set-up.
-func cost(n, s int) (flops float64, bytes int64) {
-	a, b := float64(min(n, s)), float64(max(n, s))
-	return b*a*a + a*a*a/3, 8 * int64(a) * int64(a)
+// form maps the points of this rank.
+func form(ctx context.Context, m feature.Map, p *problem, progress func(done, total int)) (*points.Dense32, error) {
+	n, _ := p.X.Dims()
+	z, err := feature.Matrix(ctx, m, p.X.Slice(comm.Rows(n, precond.RankRows, p.Comm.Rank(), p.Comm.Size())), progress)
+	return z, comm.Agree(ctx, p.Comm, err)
+}
+
+// bytes returns those of the rows of Z that a rank has, at most.
+func (p *problem) bytes(s int) int64 {
+	n, unit := p.A.Dim(), precond.RankRows*p.Comm.Size()
+	return 4 * int64(min(n, (n+unit-1)/unit*precond.RankRows)) * int64(s)
 }
 
 // half returns the confidence of each of two statements that hold together with confidence c.
 func half(c float64) float64 { return (1 + c) / 2 }
 
 // measureError sets ‖ZZᵀ−K‖₂, for K and not as it is stored.
-func (l *Measured) measureError(ctx context.Context, p *problem, z *source, g rng.Stream, o *Options) error {
-	res, err := lanczos.Run(ctx, z.outer.From(p.A), &lanczos.Options{
+func (l *Measured) measureError(ctx context.Context, p *problem, z *points.Dense32, g rng.Stream,
+	o *Options) error {
+	outer, err := precond.NewOuter(ctx, p.Comm, z)
+	if err != nil {
+		return err
+	}
+	res, err := lanczos.Run(ctx, outer.From(p.A), &lanczos.Options{
 		Steps: o.steps, Tol: o.width, Confidence: half(o.Confidence), Norm: true, Start: g.Sub("error"),
 		Monitor: func(r *lanczos.Result) error { o.progress("", "error", r.Steps, 0); return nil },
 	})
@@ -158,17 +168,13 @@ func (l *Measured) measureError(ctx context.Context, p *problem, z *source, g rn
 }
 
 // prepare sets up M.
-func (l *Measured) prepare(ctx context.Context, p *problem, z *source) (metric, error) {
-	if z.s >= z.n {
-		l.Form = "dense"
-		return newMetric(ctx, p, z)
-	}
+func (l *Measured) prepare(ctx context.Context, p *problem, z *points.Dense32) (metric, error) {
 	_, t := p.Y.Dims()
 	o := &precond.Options{RHS: t, Form: precond.FormLInv, Comm: p.Comm} // not Fast: what is measured is M
-	if precond.Cost(precond.FormL, z.n, z.s, t, 100) < precond.Cost(precond.FormLInv, z.n, z.s, t, 100) {
+	if n := p.A.Dim(); precond.Cost(precond.FormL, n, z.D, t, 100) < precond.Cost(precond.FormLInv, n, z.D, t, 100) {
 		o.Form = precond.FormL
 	}
-	w, err := precond.New(ctx, z.held, p.LambdaP, o)
+	w, err := precond.New(ctx, z, p.LambdaP, o)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
@@ -87,6 +88,12 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	if o.memory, err = comm.Least(ctx, p.Comm, o.memory); err != nil { // one memory decides what all leave out
 		return nil, err
+	}
+	for _, l := range r.Levels {
+		if z := q.bytes(l.Width); o.memory > 0 && z > o.memory {
+			return nil, fmt.Errorf("Z of n = %d points and s = %d features takes %s, %s are left: choose narrower levels",
+				r.N, l.Width, accel.Bytes(z), accel.Bytes(o.memory))
+		}
 	}
 	r.Chain, r.OneLevel, err = measureChain(ctx, q, chain, r.Levels, rng.New(p.Seed), &o)
 	if len(r.Chain)+len(r.OneLevel) == 0 {

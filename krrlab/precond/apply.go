@@ -31,7 +31,6 @@ type solve struct {
 	kernels bool // package simd has assembly
 
 	colBlocks int
-	shares    int // tasks that the blocks of columns of a unit of rows make: one where these must be filled in
 
 	dst, r  blas64.General // n×t
 	what    product        // and
@@ -52,16 +51,15 @@ type solve struct {
 
 // scratch of one worker.
 type scratch struct {
-	rt    []float64 // t×RankRows
-	out   []float64 // t×colBlock
-	panel []float32 // of Z, where it is not held
-	simd  simd.Workspace
+	rt   []float64 // t×RankRows
+	out  []float64 // t×colBlock
+	simd simd.Workspace
 }
 
 func (p *solve) bytes() int64 {
 	b := cap(p.sums) + cap(p.v) + cap(p.u) + cap(p.dense)
 	for _, w := range p.workers {
-		b += cap(w.rt) + cap(w.out) + cap(w.panel)/2 + int(w.simd.Bytes()/8)
+		b += cap(w.rt) + cap(w.out) + int(w.simd.Bytes()/8)
 	}
 	return 8 * int64(b)
 }
@@ -131,9 +129,6 @@ func (w *Woodbury) acquire(t int) *solve {
 		p.gatherBody, p.scatterBody = p.gather, p.scatter
 		p.firstBody, p.secondBody, p.trsmBody = p.first, p.second, p.trsm
 		p.colBlocks = (w.s + colBlock - 1) / colBlock
-		if p.shares = p.colBlocks; w.z != nil && w.z.held == nil {
-			p.shares = 1
-		}
 		p.locks = make([]sync.Mutex, p.colBlocks)
 	}
 	p.t, p.skinny, p.kernels = t, t <= gemvColumns(), simd.InUse() != simd.Portable
@@ -243,7 +238,7 @@ func (p *solve) scatter(worker, panel int) {
 		return
 	}
 	zv := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: p.workers[worker].rt}
-	p.w.forward(p, zv, blas64.General{Rows: t, Cols: s, Stride: s, Data: p.v}, i0, &p.workers[worker].panel) // Zv
+	p.w.forward(p, zv, blas64.General{Rows: t, Cols: s, Stride: s, Data: p.v}, i0) // Zv
 	for i := i0; i < i1; i++ {
 		at := k.first + i
 		out, r := p.dst.Data[at*p.dst.Stride:at*p.dst.Stride+t], p.r.Data[at*p.r.Stride:at*p.r.Stride+t]

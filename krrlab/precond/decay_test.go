@@ -141,7 +141,7 @@ func TestMeasuredOnRanks(t *testing.T) {
 		var first []float64
 		for _, p := range []int{1, 3} {
 			onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-				k, err := newRows(t.Context(), c, held(own))
+				k, err := newRows(t.Context(), c, own)
 				if err != nil {
 					t.Error(err)
 					return

@@ -96,7 +96,7 @@ func (w *Woodbury) project(ctx context.Context) error {
 			return
 		}
 		for i := i0; i < i1; i++ {
-			w.z.held.RowTo(u[i*w.s:(i+1)*w.s], i)
+			w.z.RowTo(u[i*w.s:(i+1)*w.s], i)
 		}
 		rows := blas64.General{Rows: i1 - i0, Cols: w.s, Stride: w.s, Data: u[i0*w.s:]}
 		blas64.Trsm(blas.Right, blas.Trans, 1, w.lower(0, w.s), rows) // U = L⁻¹Zᵀ

@@ -29,7 +29,7 @@ func cosines(n, s int) *points.Dense32 {
 
 // gram returns ZᵀZ of a process without ranks, by float32 products if fast is set.
 func gram(ctx context.Context, z *points.Dense32, fast bool) ([]float64, error) {
-	k, err := newRows(ctx, nil, held(z))
+	k, err := newRows(ctx, nil, z)
 	if err != nil {
 		return nil, err
 	}

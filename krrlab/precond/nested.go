@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -28,7 +27,7 @@ type Gram struct {
 // then measured, and in float64 otherwise. Work: ns² flops. It returns an error for a number in z that
 // is not finite, and ctx's.
 func NewGram(ctx context.Context, z *points.Dense32, lambdaP float64) (*Gram, error) {
-	k, err := newRows(ctx, nil, held(z))
+	k, err := newRows(ctx, nil, z)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +63,7 @@ func (g *Gram) AddRows(ctx context.Context, z *points.Dense32, fast bool) error 
 	if z.D != g.s || z.N < 1 {
 		panic(fmt.Sprintf("precond: %d rows of %d features for a Gram matrix of %d", z.N, z.D, g.s))
 	}
-	k, err := newRows(ctx, nil, held(z))
+	k, err := newRows(ctx, nil, z)
 	if err != nil {
 		return err
 	}
@@ -83,36 +82,6 @@ func (g *Gram) AddRows(ctx context.Context, z *points.Dense32, fast bool) error 
 		g.err = math.Hypot(g.err, e) // panels round independently
 	}
 	return err
-}
-
-// columnStrip is how many columns AddColumns transposes at a time: 4·512·n bytes for n rows.
-const columnStrip = 512
-
-// AddColumns adds zzᵀ for a Gram matrix of the order n of z's rows: AddRows of zᵀ, a strip of columns
-// of z transposed at a time. each, if not nil, is called with the columns that are done.
-func (g *Gram) AddColumns(ctx context.Context, z *points.Dense32, fast bool, each func(done int)) error {
-	strip := make([]float32, min(columnStrip, z.D)*z.N)
-	for c0 := 0; c0 < z.D; c0 += columnStrip {
-		c1 := min(c0+columnStrip, z.D)
-		const block = 64
-		err := accel.ForEach(ctx, (z.N+block-1)/block, func(_, b int) {
-			for i := b * block; i < min((b+1)*block, z.N); i++ {
-				for c, v := range z.Row(i)[c0:c1] {
-					strip[c*z.N+i] = v
-				}
-			}
-		})
-		if err == nil {
-			err = g.AddRows(ctx, points.NewDense32(c1-c0, z.N, strip[:(c1-c0)*z.N]), fast)
-		}
-		if err != nil {
-			return err
-		}
-		if each != nil {
-			each(c1)
-		}
-	}
-	return nil
 }
 
 // Take returns ZᵀZ + ridge·I, s×s and row-major with zeros above the diagonal, in g's own memory, and leaves g to
@@ -150,7 +119,7 @@ func (g *Gram) Grow(ctx context.Context, c comm.Comm, z *points.Dense32) error {
 	if s < from {
 		panic(fmt.Sprintf("precond: a Gram matrix of %d features grown by %d×%d features", from, z.N, s))
 	}
-	k, err := newRows(ctx, c, held(z))
+	k, err := newRows(ctx, c, z)
 	if err != nil {
 		return err
 	}

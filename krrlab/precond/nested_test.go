@@ -196,28 +196,3 @@ func TestGramRows(t *testing.T) {
 	wide.Row(3)[45] = float32(math.Inf(1))
 	testkit.Fails(t, ZeroGram(520).AddRows(ctx, view(0, 9), true), "row 3, feature 5")
 }
-
-// TestAddColumns compares zzᵀ by strips of columns, of which the last is narrower, with plain sums, with
-// and without word of the columns that are done.
-func TestAddColumns(t *testing.T) {
-	z := randomFeatures(70, columnStrip+30)
-	var done []int
-	for _, each := range []func(int){nil, func(c int) { done = append(done, c) }} {
-		g := ZeroGram(z.N)
-		testkit.OK(t, g.AddColumns(t.Context(), z, false, each))
-		for i := range z.N {
-			for j := range i + 1 {
-				var want float64
-				for c, v := range z.Row(i) {
-					want += float64(v) * float64(z.Row(j)[c])
-				}
-				if got := g.data[i*g.s+j]; math.Abs(got-want) > 1e-12 {
-					t.Fatalf("(zzᵀ)_%d,%d = %.15g, want %.15g", i, j, got, want)
-				}
-			}
-		}
-	}
-	if len(done) != 2 || done[0] != columnStrip || done[1] != z.D {
-		t.Errorf("done %v of %d", done, z.D)
-	}
-}

@@ -16,23 +16,11 @@ type Outer struct{ w *Woodbury }
 // comm.Rows deals it in units of RankRows; nil is for all rows in one process. z is kept. All
 // ranks call its methods together.
 func NewOuter(ctx context.Context, c comm.Comm, z *points.Dense32) (*Outer, error) {
-	return newOuter(ctx, c, held(z))
-}
-
-// NewOuterOf is NewOuter for a Z too large to be held: fill sets dst, row-major without gaps, to rows
-// i, …, j-1 of those of this rank, n×s, each time that they are needed. It must set them to the same
-// each time, and is called by several goroutines at once. A product fills Z twice, a panel of
-// RankRows or fewer rows on each thread.
-func NewOuterOf(ctx context.Context, c comm.Comm, n, s int, fill func(dst []float32, i, j int)) (*Outer, error) {
-	return newOuter(ctx, c, &source{n: n, s: s, fill: fill})
-}
-
-func newOuter(ctx context.Context, c comm.Comm, z *source) (*Outer, error) {
 	k, err := newRows(ctx, c, z)
 	if err != nil {
 		return nil, err
 	}
-	return &Outer{&Woodbury{n: k.n, s: z.s, form: FormL, z: z, rows: k}}, nil
+	return &Outer{&Woodbury{n: k.n, s: z.D, form: FormL, z: z, rows: k}}, nil
 }
 
 // Outer returns ZZᵀ of M = ZZᵀ+λ_pI. FormU keeps no Z, and products return an error.

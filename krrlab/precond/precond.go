@@ -72,7 +72,7 @@ type Woodbury struct {
 	lambdaP float64
 	form    Form
 	rows    *rows // of Z that are here
-	z       *source
+	z       *points.Dense32
 	u       []float64 // Uᵀ instead of z, for FormU
 	factor  []float64 // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU
 	sigma2  []float64 // eigenvalues σ² of ZᵀZ, for FormEigen
@@ -125,11 +125,11 @@ func begin(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) 
 	if !(lambdaP > 0) || math.IsInf(lambdaP, 1) {
 		return nil, fmt.Errorf("precond: λ_p = %v, want a positive number", lambdaP)
 	}
-	k, err := newRows(ctx, opt.Comm, held(z))
+	k, err := newRows(ctx, opt.Comm, z)
 	if err != nil {
 		return nil, err
 	}
-	w := &Woodbury{n: k.n, s: z.D, lambdaP: lambdaP, form: opt.Form, z: held(z), rows: k}
+	w := &Woodbury{n: k.n, s: z.D, lambdaP: lambdaP, form: opt.Form, z: z, rows: k}
 	if w.form == AutoForm {
 		w.form = choose(w.n, w.s, cmp.Or(opt.RHS, 1))
 	}
@@ -188,7 +188,7 @@ func (w *Woodbury) Seconds() Seconds { return w.seconds }
 func (w *Woodbury) Bytes() int64 {
 	b := 8 * int64(len(w.u)+len(w.factor)+len(w.sigma2))
 	if w.z != nil {
-		b += 4 * int64(w.z.n) * int64(w.z.s)
+		b += 4 * int64(w.z.N) * int64(w.z.D)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

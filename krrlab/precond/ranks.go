@@ -33,10 +33,10 @@ type rows struct {
 
 // newRows returns what is known of Z, of which this rank has the rows z. It returns an error for
 // a number that is not finite, and panics if the rows are not those that comm.Rows deals.
-func newRows(ctx context.Context, c comm.Comm, z *source) (*rows, error) {
+func newRows(ctx context.Context, c comm.Comm, z *points.Dense32) (*rows, error) {
 	c = comm.OrAlone(c)
 	counts := make([]int64, c.Size())
-	counts[c.Rank()] = int64(z.n)
+	counts[c.Rank()] = int64(z.N)
 	if err := c.AllReduceInt64(ctx, counts); err != nil {
 		return nil, err
 	}
@@ -45,24 +45,24 @@ func newRows(ctx context.Context, c comm.Comm, z *source) (*rows, error) {
 		k.n += int(m)
 	}
 	lo, hi := comm.Rows(k.n, RankRows, c.Rank(), c.Size())
-	if z.n != hi-lo || k.n < 1 || z.s < 1 {
-		panic(fmt.Sprintf("precond: Z is %d×%d, with %d rows at rank %d of %d, want %d", k.n, z.s, z.n, c.Rank(),
+	if z.N != hi-lo || k.n < 1 || z.D < 1 {
+		panic(fmt.Sprintf("precond: Z is %d×%d, with %d rows at rank %d of %d, want %d", k.n, z.D, z.N, c.Rank(),
 			c.Size(), hi-lo))
 	}
 	k.first, k.own = lo, hi-lo
-	peaks := make([]float64, c.Size()*z.s)
-	err := k.largest(ctx, peaks[c.Rank()*z.s:][:z.s], z)
+	peaks := make([]float64, c.Size()*z.D)
+	err := k.largest(ctx, peaks[c.Rank()*z.D:][:z.D], z)
 	if err = comm.Agree(ctx, c, err); err != nil {
 		return nil, err
 	}
 	if err := c.AllReduce(ctx, peaks); err != nil {
 		return nil, err
 	}
-	k.scale = make([]float64, z.s)
+	k.scale = make([]float64, z.D)
 	for j := range k.scale {
 		var peak float64
 		for r := range c.Size() {
-			peak = max(peak, peaks[r*z.s+j])
+			peak = max(peak, peaks[r*z.D+j])
 		}
 		_, exp := math.Frexp(peak) // of 0 is 0
 		k.scale[j] = math.Ldexp(1, -exp)
@@ -74,17 +74,15 @@ func newRows(ctx context.Context, c comm.Comm, z *source) (*rows, error) {
 func (k *rows) units() int { return (k.own + RankRows - 1) / RankRows }
 
 // largest sets peaks_j to max_i|Z_ij| of this rank's rows, or names a number that is not finite.
-func (k *rows) largest(ctx context.Context, peaks []float64, z *source) error {
+func (k *rows) largest(ctx context.Context, peaks []float64, z *points.Dense32) error {
 	const sign = 1 << 31
 	work := make([][]uint32, accel.Threads()) // bits of |Z_ij|, which are in the order of the numbers
-	bufs := make([][]float32, accel.Threads())
 	err := accel.ForEach(ctx, k.units(), func(worker, u int) {
-		buffer.Grow(&work[worker], z.s) // zeros at first
+		buffer.Grow(&work[worker], z.D) // zeros at first
 		most := work[worker]
 		i0, i1 := u*RankRows, min((u+1)*RankRows, k.own)
-		data, ld := z.panel(i0, i1, &bufs[worker])
-		for i := range i1 - i0 {
-			for j, v := range data[i*ld : i*ld+len(most)] {
+		for i := i0; i < i1; i++ {
+			for j, v := range z.Row(i) {
 				most[j] = max(most[j], math.Float32bits(v)&^sign)
 			}
 		}
@@ -105,20 +103,15 @@ func (k *rows) largest(ctx context.Context, peaks []float64, z *source) error {
 }
 
 // notFinite names the first number of z that is not finite.
-func (k *rows) notFinite(z *source) error {
-	var buf []float32
-	for i0 := 0; i0 < k.own; i0 += RankRows {
-		i1 := min(i0+RankRows, k.own)
-		data, ld := z.panel(i0, i1, &buf)
-		for i := range i1 - i0 {
-			for j, v := range data[i*ld : i*ld+z.s] {
-				if v-v != 0 {
-					return fmt.Errorf("precond: Z has %v in row %d, feature %d", v, k.first+i0+i, j)
-				}
+func (k *rows) notFinite(z *points.Dense32) error {
+	for i := range k.own {
+		for j, v := range z.Row(i) {
+			if v-v != 0 {
+				return fmt.Errorf("precond: Z has %v in row %d, feature %d", v, k.first+i, j)
 			}
 		}
 	}
-	return fmt.Errorf("precond: a number of Z that is not finite is another one when it is filled in again")
+	return nil
 }
 
 // normSq returns ‖Z‖_F².
@@ -157,7 +150,7 @@ func (p *solve) project(ctx context.Context) error {
 	for c, v := range p.norm {
 		p.fixed[c] = comm.FixedFor(v * (1 + 1e-3)) // rounding of products
 	}
-	if err := accel.ForEach(ctx, k.units()*p.shares, p.gatherBody); err != nil {
+	if err := accel.ForEach(ctx, k.units()*p.colBlocks, p.gatherBody); err != nil {
 		return err
 	}
 	before := k.comm.Traffic()
@@ -229,10 +222,10 @@ func (w *Woodbury) agree(ctx context.Context, err error) error {
 	return nil
 }
 
-// gather adds the product of a unit of rows and a share of the blocks of columns of Z to v.
+// gather adds the product of a unit of rows and a block of columns of Z to v.
 func (p *solve) gather(worker, task int) {
 	w, s, t, k := &p.workers[worker], p.w.s, p.t, p.w.rows
-	i0 := task / p.shares * RankRows
+	i0 := task / p.colBlocks * RankRows
 	i1 := min(i0+RankRows, k.own)
 	rt := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: w.rt}
 	for i := i0; i < i1; i++ {
@@ -241,17 +234,15 @@ func (p *solve) gather(worker, task int) {
 			rt.Data[c*rt.Stride+i-i0] = v
 		}
 	}
-	z, ld := p.w.z.panel(i0, i1, &w.panel)
-	for b := task % p.shares; b < p.colBlocks; b += p.shares {
-		c0, c1 := b*colBlock, min((b+1)*colBlock, s)
-		out := blas64.General{Rows: t, Cols: c1 - c0, Stride: colBlock, Data: w.out}
-		p.w.backward(p, out, rt, z, ld, i0, c0, &w.simd) // Z_pᵀr_p
-		p.locks[b].Lock()
-		for c, f := range p.fixed {
-			f.AddScaled(p.sums[c*s+c0:c*s+c1], out.Data[c*colBlock:c*colBlock+c1-c0], k.scale[c0:])
-		}
-		p.locks[b].Unlock()
+	b := task % p.colBlocks
+	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
+	out := blas64.General{Rows: t, Cols: c1 - c0, Stride: colBlock, Data: w.out}
+	p.w.backward(p, out, rt, i0, c0, &w.simd) // Z_pᵀr_p
+	p.locks[b].Lock()
+	for c, f := range p.fixed {
+		f.AddScaled(p.sums[c*s+c0:c*s+c1], out.Data[c*colBlock:c*colBlock+c1-c0], k.scale[c0:])
 	}
+	p.locks[b].Unlock()
 }
 
 // SolveBytes returns what a rank that has the given number of Z's rows hands to others for a

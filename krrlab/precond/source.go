@@ -11,41 +11,17 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
-	"github.com/krrlab/lab/krrlab/internal/buffer"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
-
-// source gives the rows of Z that this rank has: held, or filled in each time that they are needed.
-type source struct {
-	n, s int
-	held *points.Dense32 // nil if they are not
-	fill func(dst []float32, i, j int)
-}
-
-func held(z *points.Dense32) *source { return &source{n: z.N, s: z.D, held: z} }
-
-// panel returns rows i, …, j-1 and their stride, perhaps in *buf; nil of no Z.
-func (z *source) panel(i, j int, buf *[]float32) (data []float32, ld int) {
-	switch {
-	case z == nil:
-		return nil, 0
-	case z.held != nil:
-		return z.held.Data[i*z.held.Stride:], z.held.Stride
-	}
-	buffer.Grow(buf, (j-i)*z.s)
-	z.fill(*buf, i, j)
-	return *buf, z.s
-}
 
 // ut returns rows i0, …, i0+m-1 and columns c0, …, c0+k-1 of Uᵀ.
 func (w *Woodbury) ut(i0, m, c0, k int) blas64.General {
 	return blas64.General{Rows: m, Cols: k, Stride: w.s, Data: w.u[i0*w.s+c0:]}
 }
 
-// backward sets y = r·Z_p, t×k, for the rows z of Z from i0 on and its columns from c0 on; with U,
+// backward sets y = r·Z_p, t×k, for the rows of Z from i0 on and its columns from c0 on; with U,
 // whose transpose stands for Z, the same.
-func (w *Woodbury) backward(p *solve, y, r blas64.General, z []float32, ld, i0, c0 int, space *simd.Workspace) {
+func (w *Woodbury) backward(p *solve, y, r blas64.General, i0, c0 int, space *simd.Workspace) {
 	if w.u != nil {
 		p.mul(y, r, w.ut(i0, r.Cols, c0, y.Cols), 0)
 		return
@@ -53,15 +29,14 @@ func (w *Woodbury) backward(p *solve, y, r blas64.General, z []float32, ld, i0, 
 	for c := range y.Rows {
 		clear(y.Data[c*y.Stride : c*y.Stride+y.Cols])
 	}
-	simd.Backward(r.Cols, y.Cols, z[c0:], ld, y.Data, y.Stride, r.Data, r.Stride, r.Rows, space)
+	simd.Backward(r.Cols, y.Cols, w.z.Data[i0*w.z.Stride+c0:], w.z.Stride, y.Data, y.Stride, r.Data, r.Stride, r.Rows, space)
 }
 
 // forward sets y = v·Z_pᵀ, t×m, for the m rows of Z from i0 on; with U as backward.
-func (w *Woodbury) forward(p *solve, y, v blas64.General, i0 int, buf *[]float32) {
+func (w *Woodbury) forward(p *solve, y, v blas64.General, i0 int) {
 	if w.u == nil {
-		z, ld := w.z.panel(i0, i0+y.Cols, buf)
 		clear(y.Data[:y.Rows*y.Stride])
-		simd.Forward(y.Cols, w.s, z, ld, v.Data, v.Stride, y.Data, y.Stride, y.Rows)
+		simd.Forward(y.Cols, w.s, w.z.Data[i0*w.z.Stride:], w.z.Stride, v.Data, v.Stride, y.Data, y.Stride, y.Rows)
 		return
 	}
 	for c0, beta := 0, 0.0; c0 < w.s; c0, beta = c0+colBlock, 1 {
