@@ -24,7 +24,6 @@ func init() {
 			"NewFromGram": r.ValueOf(precond.NewFromGram),
 			"NewGram":     r.ValueOf(precond.NewGram),
 			"NewOuter":    r.ValueOf(precond.NewOuter),
-			"NewOuterOf":  r.ValueOf(precond.NewOuterOf),
 			"RankRows":    r.ValueOf(0),
 			"SolveBytes":  r.ValueOf(precond.SolveBytes),
 			"ZeroGram":    r.ValueOf(precond.ZeroGram),
