@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 
@@ -35,16 +36,18 @@ type Options struct {
 // wrong. It takes some 30 solves and 500 draws, and changes the number of threads on the way, so
 // that nothing else may run beside it: no parallel tests.
 func Test(ctx context.Context, m pcg.Preconditioner, o *Options) error {
-	if err := Operator(ctx, inverse{m}, o); err != nil {
-		return each("M⁻¹", err)
+	s := newSuite(ctx, o)
+	s.solve = inverse{m}
+	if !s.operator("M⁻¹: ", s.solve) {
+		return errors.Join(s.wrong...)
 	}
-	s := newSuite(ctx, inverse{m}, o)
 	s.x = probes(m.Dim(), 3, s.o.Seed+1)
-	s.y = s.must("SolveTo", s.a, s.x)
+	s.y = s.must("SolveTo", s.solve, s.x)
 	s.threads()
 	s.shapes()
 	if s.o.InPlace {
-		s.inPlace()
+		x := mat.DenseCopyOf(s.x)
+		s.expect("SolveTo in place", m.SolveTo(ctx, x, x), x, s.y)
 	}
 	if s.o.Strided {
 		s.strided()
@@ -55,8 +58,9 @@ func Test(ctx context.Context, m pcg.Preconditioner, o *Options) error {
 	if s.o.Concurrent {
 		s.concurrent()
 	}
-	if a, ok := m.(pcg.Operator); ok {
-		s.product(a)
+	if a, ok := m.(pcg.Operator); ok && s.operator("M: ", a) {
+		s.expect("M·M⁻¹x", nil, s.must("MulTo", a, s.y), s.x)
+		s.expect("M⁻¹·Mx", nil, s.must("SolveTo", s.solve, s.must("MulTo", a, s.x)), s.x)
 	}
 	if metric, ok := m.(lanczos.Metric); ok {
 		s.metric(metric)
@@ -71,17 +75,17 @@ func (m inverse) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return m.SolveTo(ctx, dst, src)
 }
 
-// suite is an operator A under test, with Y = AX for probes X; of a preconditioner it is M⁻¹.
+// suite is a preconditioner under test, with Y = M⁻¹X for probes X.
 type suite struct {
 	ctx   context.Context
-	a     pcg.Operator
+	solve pcg.Operator // M⁻¹
 	o     Options
 	x, y  *mat.Dense
 	wrong []error
 }
 
-func newSuite(ctx context.Context, a pcg.Operator, o *Options) *suite {
-	s := &suite{ctx: ctx, a: a, o: *cmp.Or(o, &Options{})}
+func newSuite(ctx context.Context, o *Options) *suite {
+	s := &suite{ctx: ctx, o: *cmp.Or(o, &Options{})}
 	s.o.Tol = cmp.Or(s.o.Tol, 1e-10)
 	return s
 }
@@ -90,9 +94,16 @@ func (s *suite) add(format string, args ...any) {
 	s.wrong = append(s.wrong, fmt.Errorf(format, args...))
 }
 
+// expect notes an error, or a result that is not near what it should be.
+func (s *suite) expect(what string, err error, got *mat.Dense, want mat.Matrix) {
+	if err != nil || !s.near(got, want) {
+		s.add("%s is wrong by %.3g, error %v", what, apart(got, want), err)
+	}
+}
+
 // must returns AX, or notes the error and returns zeros.
 func (s *suite) must(what string, a pcg.Operator, x *mat.Dense) *mat.Dense {
-	y, err := product(s.ctx, a, x)
+	y, err := s.product(a, x)
 	if err != nil {
 		s.add("%s: %w", what, err)
 		return mat.NewDense(x.RawMatrix().Rows, x.RawMatrix().Cols, nil)
@@ -100,25 +111,12 @@ func (s *suite) must(what string, a pcg.Operator, x *mat.Dense) *mat.Dense {
 	return y
 }
 
-// each puts what was tested before every line of an error.
-func each(what string, err error) error {
-	all, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	var lines []error
-	for _, err := range all.Unwrap() {
-		lines = append(lines, fmt.Errorf("%s: %w", what, err))
-	}
-	return errors.Join(lines...)
-}
-
 // threads checks that the number of threads does not change a bit.
 func (s *suite) threads() {
 	defer accel.SetThreads(accel.Threads())
 	for _, n := range []int{1, 2, 5} {
 		accel.SetThreads(n)
-		if y := s.must("SolveTo", s.a, s.x); !mat.Equal(y, s.y) {
+		if y := s.must("SolveTo", s.solve, s.x); !mat.Equal(y, s.y) {
 			s.add("SolveTo has other bits on %d threads, off by %.3g", n, apart(y, s.y))
 			return
 		}
@@ -127,57 +125,44 @@ func (s *suite) threads() {
 
 // shapes checks that blocks of the wrong shape are refused.
 func (s *suite) shapes() {
-	n := s.a.Dim()
+	n := s.solve.Dim()
 	for _, c := range [][4]int{{n + 1, 1, n + 1, 1}, {n, 1, n + 1, 1}, {n, 1, n, 2}, {n, 2, n, 1},
 		{n - 1, 1, n - 1, 1}} {
 		if c[0] == 0 {
 			continue
 		}
-		what := fmt.Sprintf("SolveTo of %d×%d into %d×%d, at order %d,", c[2], c[3], c[0], c[1], n)
-		switch refused, message := s.refuses(mat.NewDense(c[0], c[1], nil), mat.NewDense(c[2], c[3], nil)); {
-		case !refused:
-			s.add("%s gives an answer: want an error, or a panic that says what is wrong", what)
-			return
-		case message != "":
-			s.add("%s panics with %q: want an error, or a panic that says what is wrong", what, message)
+		if fault := s.fault(mat.NewDense(c[0], c[1], nil), mat.NewDense(c[2], c[3], nil)); fault != "" {
+			s.add("SolveTo of %d×%d into %d×%d, at order %d, %s: want an error, or a panic that says what is wrong",
+				c[2], c[3], c[0], c[1], n, fault)
 			return
 		}
 	}
 }
 
-// refuses reports whether SolveTo returns an error or panics, with the message if it is the run time's.
-func (s *suite) refuses(dst, r *mat.Dense) (refused bool, message string) {
+// fault says what SolveTo does where it should refuse: "" if it returns an error or panics with a message of its own.
+func (s *suite) fault(dst, r *mat.Dense) (fault string) {
 	defer func() {
 		if e := recover(); e != nil {
-			refused = true
+			fault = ""
 			if e, ok := e.(runtime.Error); ok {
-				message = e.Error()
+				fault = fmt.Sprintf("panics with %q", e.Error())
 			}
 		}
 	}()
-	return s.a.MulTo(s.ctx, dst, r) != nil, ""
-}
-
-// inPlace checks dst = r.
-func (s *suite) inPlace() {
-	x := mat.DenseCopyOf(s.x)
-	if err := s.a.MulTo(s.ctx, x, x); err != nil || !s.near(x, s.y) {
-		s.add("SolveTo in place is wrong by %.3g, error %v", apart(x, s.y), err)
+	if s.solve.MulTo(s.ctx, dst, r) == nil {
+		return "gives an answer"
 	}
+	return ""
 }
 
 // strided checks columns of wider matrices.
 func (s *suite) strided() {
 	const outside = 7
 	n, k := s.x.Dims()
-	src, dst := mat.NewDense(n, k+2, nil), mat.NewDense(n, k+3, nil)
-	src.Apply(func(i, j int, _ float64) float64 { return outside }, src)
-	dst.Apply(func(i, j int, _ float64) float64 { return outside }, dst)
+	src, dst := filled(n, k+2, outside), filled(n, k+3, outside)
 	r, y := src.Slice(0, n, 1, k+1).(*mat.Dense), dst.Slice(0, n, 2, k+2).(*mat.Dense)
 	r.Copy(s.x)
-	if err := s.a.MulTo(s.ctx, y, r); err != nil || !s.near(y, s.y) {
-		s.add("SolveTo between columns of wider matrices is wrong by %.3g, error %v", apart(y, s.y), err)
-	}
+	s.expect("SolveTo between columns of wider matrices", s.solve.MulTo(s.ctx, y, r), y, s.y)
 	y.Zero()
 	if want := float64(3 * outside * n); mat.Sum(dst) != want {
 		s.add("SolveTo into columns of a wider matrix changes the others")
@@ -188,7 +173,7 @@ func (s *suite) strided() {
 func (s *suite) columns() {
 	n, k := s.x.Dims()
 	for j := range k {
-		y := s.must("SolveTo", s.a, mat.DenseCopyOf(s.x.Slice(0, n, j, j+1)))
+		y := s.must("SolveTo", s.solve, mat.DenseCopyOf(s.x.Slice(0, n, j, j+1)))
 		if want := s.y.Slice(0, n, j, j+1); !mat.Equal(y, want) {
 			s.add("column %d alone has other bits than in a block of %d, off by %.3g", j, k, apart(y, want))
 			return
@@ -200,18 +185,17 @@ func (s *suite) columns() {
 func (s *suite) concurrent() {
 	const callers, calls = 4, 8
 	n, k := s.x.Dims()
-	off := make([]error, callers)
 	start := make(chan struct{})
 	var group sync.WaitGroup
+	var first sync.Once
 	for c := range callers {
 		group.Go(func() {
 			<-start
-			x := mat.DenseCopyOf(s.x.Slice(0, n, c%2, k-c%2))
-			want := s.y.Slice(0, n, c%2, k-c%2)
+			x, want := mat.DenseCopyOf(s.x.Slice(0, n, c%2, k-c%2)), s.y.Slice(0, n, c%2, k-c%2)
 			y := mat.NewDense(n, k-c%2*2, nil)
 			for range calls {
-				if err := s.a.MulTo(s.ctx, y, x); err != nil || !s.near(y, want) {
-					off[c] = fmt.Errorf("SolveTo beside other calls is wrong by %.3g, error %v", apart(y, want), err)
+				if err := s.solve.MulTo(s.ctx, y, x); err != nil || !s.near(y, want) {
+					first.Do(func() { s.expect("SolveTo beside other calls", err, y, want) })
 					return
 				}
 			}
@@ -219,30 +203,6 @@ func (s *suite) concurrent() {
 	}
 	close(start)
 	group.Wait()
-	for _, err := range off {
-		if err != nil {
-			s.wrong = append(s.wrong, err)
-			return
-		}
-	}
-}
-
-// product checks that MulTo is an operator, and the inverse of SolveTo.
-func (s *suite) product(a pcg.Operator) {
-	err := Operator(s.ctx, a, &s.o)
-	switch {
-	case errors.Is(err, errors.ErrUnsupported):
-		return
-	case err != nil:
-		s.wrong = append(s.wrong, each("M", err))
-		return
-	}
-	if x := s.must("MulTo", a, s.y); !s.near(x, s.x) {
-		s.add("M·M⁻¹x differs from x by %.3g", apart(x, s.x))
-	}
-	if x := s.must("SolveTo", s.a, s.must("MulTo", a, s.x)); !s.near(x, s.x) {
-		s.add("M⁻¹·Mx differs from x by %.3g", apart(x, s.x))
-	}
 }
 
 // apart returns ‖x−y‖_F/‖y‖_F.
@@ -262,4 +222,26 @@ func (s *suite) near(x *mat.Dense, y mat.Matrix) bool {
 		}
 	}
 	return true
+}
+
+// filled returns an n×k matrix of one number.
+func filled(n, k int, v float64) *mat.Dense {
+	x := mat.NewDense(n, k, nil)
+	x.Apply(func(_, _ int, _ float64) float64 { return v }, x)
+	return x
+}
+
+// product returns AX, or an error if an entry is not overwritten or not finite.
+func (s *suite) product(a pcg.Operator, x *mat.Dense) (*mat.Dense, error) {
+	n, k := x.Dims()
+	y := filled(n, k, math.NaN())
+	if err := a.MulTo(s.ctx, y, x); err != nil {
+		return nil, fmt.Errorf("unexpected error: %w", err)
+	}
+	for i, v := range y.RawMatrix().Data {
+		if v-v != 0 {
+			return nil, fmt.Errorf("entry (%d, %d) of the result is %v", i/k, i%k, v)
+		}
+	}
+	return y, nil
 }

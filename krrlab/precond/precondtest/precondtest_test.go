@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -47,36 +48,51 @@ func (d diagonal) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) er
 	return d.each(ctx, dst, dst, func(i int, _ float64) float64 { return math.Sqrt(at(i)) * g.Normal(uint64(i)) })
 }
 
-// double is diagonal with methods replaced.
+// double is diagonal with faults, by the names of methods.
 type double struct {
 	diagonal
-	dim    int
-	solve  func(ctx context.Context, dst, r *mat.Dense) error
-	mul    func(ctx context.Context, dst, src *mat.Dense) error
-	normal func(ctx context.Context, dst *mat.Dense, g rng.Stream) error
+	dim   int
+	after map[string]func(dst, src *mat.Dense) // follows the method
+	err   map[string]error                     // comes instead of it
+	deaf  string                               // the method that does not notice the end of the context
+	solve func(v float64, i int) float64       // instead of SolveTo's, with no check of shapes
 }
 
 func (d double) Dim() int { return d.dim }
 
+func (d double) run(ctx context.Context, name string, dst, src *mat.Dense, good func(ctx context.Context) error) error {
+	if err := d.err[name]; err != nil {
+		return err
+	}
+	if d.deaf == name {
+		ctx = context.WithoutCancel(ctx)
+	}
+	err := good(ctx)
+	if f := d.after[name]; f != nil && err == nil {
+		f(dst, src)
+	}
+	return err
+}
+
 func (d double) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	if d.solve != nil {
-		return d.solve(ctx, dst, r)
+		dst.Apply(func(i, _ int, v float64) float64 { return d.solve(v, i) }, r)
+		return ctx.Err()
 	}
-	return d.diagonal.SolveTo(ctx, dst, r)
+	return d.run(ctx, "SolveTo", dst, r, func(ctx context.Context) error { return d.diagonal.SolveTo(ctx, dst, r) })
 }
 
 func (d double) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	if d.mul != nil {
-		return d.mul(ctx, dst, src)
-	}
-	return d.diagonal.MulTo(ctx, dst, src)
+	return d.run(ctx, "MulTo", dst, src, func(ctx context.Context) error { return d.diagonal.MulTo(ctx, dst, src) })
 }
 
 func (d double) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	if d.normal != nil {
-		return d.normal(ctx, dst, g)
-	}
-	return d.diagonal.NormalTo(ctx, dst, g)
+	return d.run(ctx, "NormalTo", dst, dst, func(ctx context.Context) error { return d.diagonal.NormalTo(ctx, dst, g) })
+}
+
+// fault is diagonal with something that follows a method.
+func fault(method string, f func(dst, src *mat.Dense)) double {
+	return double{dim: order, after: map[string]func(dst, src *mat.Dense){method: f}}
 }
 
 // bare is no more than a pcg.Preconditioner.
@@ -88,14 +104,8 @@ func (b bare) SolveTo(ctx context.Context, dst, r *mat.Dense) error { return b.m
 var all = &precondtest.Options{InPlace: true, Strided: true, Columns: true, Concurrent: true}
 
 func TestGood(t *testing.T) {
-	unsupported := double{dim: order,
-		mul: func(context.Context, *mat.Dense, *mat.Dense) error {
-			return fmt.Errorf("no Z: %w", errors.ErrUnsupported)
-		},
-		normal: func(context.Context, *mat.Dense, rng.Stream) error {
-			return fmt.Errorf("no Z: %w", errors.ErrUnsupported)
-		},
-	}
+	none := fmt.Errorf("no Z: %w", errors.ErrUnsupported)
+	unsupported := double{dim: order, err: map[string]error{"MulTo": none, "NormalTo": none}}
 	for _, m := range []pcg.Preconditioner{diagonal{}, bare{diagonal{}}, unsupported} {
 		for seed := range uint64(20) {
 			o := *all
@@ -110,100 +120,88 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// then is SolveTo of diagonal, followed by something.
-func then(f func(dst, r *mat.Dense)) func(ctx context.Context, dst, r *mat.Dense) error {
-	return func(ctx context.Context, dst, r *mat.Dense) error {
-		if err := (diagonal{}).SolveTo(ctx, dst, r); err != nil {
-			return err
-		}
-		f(dst, r)
-		return nil
-	}
-}
-
 // nudge moves the first entry by one unit in the last place.
 func nudge(dst *mat.Dense) { dst.Set(0, 0, math.Nextafter(dst.At(0, 0), 9)) }
 
+// spoil sets the first entry to NaN.
+func spoil(dst, _ *mat.Dense) { dst.Set(0, 0, math.NaN()) }
+
+func cubic(dst, _ *mat.Dense) {
+	dst.Apply(func(_, _ int, v float64) float64 { return v + v*v*v }, dst)
+}
+
+// scaled multiplies rows up to the given one.
+func scaled(by float64, rows int) func(dst, _ *mat.Dense) {
+	return func(dst, _ *mat.Dense) {
+		_, k := dst.Dims()
+		part := dst.Slice(0, rows, 0, k).(*mat.Dense)
+		part.Scale(by, part)
+	}
+}
+
 // TestBroken: every property that is tested can fail, and is then the one that is named.
 func TestBroken(t *testing.T) {
-	calls, inside := 0, atomic.Int32{}
-	noContext := context.WithoutCancel
-	row := func(dst *mat.Dense, i, j int) { // row i takes up row j
-		_, k := dst.Dims()
-		for c := range k {
-			dst.Set(i, c, dst.At(i, c)+0.1*dst.At(j, c))
-		}
+	calls, inside, gone := 0, atomic.Int32{}, errors.New("gone")
+	again := func(dst, _ *mat.Dense) { // another result each time
+		calls++
+		dst.Set(0, 0, dst.At(0, 0)*(1+float64(calls)*1e-15))
+	}
+	wide := func(f func(dst *mat.Dense, raw blas64.General)) double { // of columns of wider matrices
+		return fault("SolveTo", func(dst, _ *mat.Dense) {
+			if raw := dst.RawMatrix(); raw.Stride != raw.Cols {
+				f(dst, raw)
+			}
+		})
 	}
 	for want, m := range map[string]double{
-		"M⁻¹: not linear": {solve: then(func(dst, _ *mat.Dense) {
-			dst.Apply(func(_, _ int,
-				v float64) float64 {
-				return v + v*v*v
-			}, dst)
-		})},
-		"M⁻¹: not symmetric":         {solve: then(func(dst, _ *mat.Dense) { row(dst, 3, 30) })},
-		"M⁻¹: not positive definite": {solve: then(func(dst, _ *mat.Dense) { dst.Scale(-1, dst) })},
-		"when it is one of": {solve: then(func(dst, _ *mat.Dense) {
+		"M⁻¹: not linear": fault("SolveTo", cubic),
+		"M⁻¹: not symmetric": fault("SolveTo", func(dst, _ *mat.Dense) { // row 3 takes up row 30
+			_, k := dst.Dims()
+			for c := range k {
+				dst.Set(3, c, dst.At(3, c)+0.1*dst.At(30, c))
+			}
+		}),
+		"M⁻¹: not positive definite": fault("SolveTo", scaled(-1, order)),
+		"is one of": fault("SolveTo", func(dst, _ *mat.Dense) {
 			if _, k := dst.Dims(); k == 2 {
 				dst.Set(0, 1, 2*dst.At(0, 0))
 			}
-		})},
-		"source was changed": {solve: then(func(dst, r *mat.Dense) {
+		}),
+		"source was changed": fault("SolveTo", func(dst, r *mat.Dense) {
 			if dst != r {
 				r.Zero()
 			}
-		})},
-		"M⁻¹: the same call gave another result": {solve: then(func(dst, _ *mat.Dense) {
-			calls++
-			dst.Set(0, 0, dst.At(0, 0)*(1+float64(calls)*1e-15))
-		})},
-		"M⁻¹: after the context was canceled": {solve: func(ctx context.Context, dst,
-			r *mat.Dense) error {
-			return diagonal{}.SolveTo(noContext(ctx), dst, r)
-		}},
-		"M⁻¹: entry (0, 0) of the result is NaN": {solve: then(func(dst, _ *mat.Dense) { dst.Set(0, 0, math.NaN()) })},
-		"M⁻¹: unexpected error: gone": {solve: func(context.Context, *mat.Dense,
-			*mat.Dense) error {
-			return errors.New("gone")
-		}},
-		"M⁻¹: the order is 0": {dim: -order},
-		"SolveTo has other bits on 5 threads": {solve: then(func(dst, _ *mat.Dense) {
+		}),
+		"M⁻¹: the same call gave another result":       fault("SolveTo", again),
+		"M⁻¹: after the context was canceled":          {dim: order, deaf: "SolveTo"},
+		"M⁻¹: entry (0, 0) of the result is NaN":       fault("SolveTo", spoil),
+		"M⁻¹: unexpected error: gone":                  {dim: order, err: map[string]error{"SolveTo": gone}},
+		"M⁻¹: unexpected error: unsupported operation": {dim: order, err: map[string]error{"SolveTo": errors.ErrUnsupported}},
+		"M⁻¹: the order is 0":                          {},
+		"SolveTo has other bits on 5 threads": fault("SolveTo", func(dst, _ *mat.Dense) {
 			if accel.Threads() == 5 {
 				nudge(dst)
 			}
-		})},
-		"SolveTo of 41×1 into 41×1, at order 40, gives an answer": {solve: func(ctx context.Context, dst,
-			r *mat.Dense) error {
-			dst.Apply(func(i, _ int, v float64) float64 { return v / at(i) }, r)
-			return ctx.Err()
-		}},
-		"panics with \"runtime error: index out of range": {solve: func(ctx context.Context, dst, r *mat.Dense) error {
-			m := make([]float64, order)
-			dst.Apply(func(i, _ int, v float64) float64 { m[i] = at(i); return v / m[i] }, r)
-			return ctx.Err()
-		}},
-		"SolveTo in place is wrong": {solve: then(func(dst, r *mat.Dense) {
+		}),
+		"SolveTo of 41×1 into 41×1, at order 40, gives an answer": {dim: order,
+			solve: func(v float64, i int) float64 { return v / at(i) }},
+		"panics with \"runtime error: index out of range": {dim: order,
+			solve: func(v float64, i int) float64 { return v / at(make([]int, order)[i]+i) }},
+		"SolveTo in place is wrong": fault("SolveTo", func(dst, r *mat.Dense) {
 			if dst == r {
 				dst.Zero()
 			}
-		})},
-		"between columns of wider matrices is wrong": {solve: then(func(dst, r *mat.Dense) {
-			if raw := dst.RawMatrix(); raw.Stride != raw.Cols {
-				dst.Zero()
-			}
-		})},
-		"into columns of a wider matrix changes the others": {solve: then(func(dst, _ *mat.Dense) {
-			if raw := dst.RawMatrix(); raw.Stride != raw.Cols {
-				raw.Data[raw.Cols] = 0
-			}
-		})},
-		"alone has other bits": {solve: then(func(dst, _ *mat.Dense) {
+		}),
+		"between columns of wider matrices is wrong": wide(func(dst *mat.Dense, _ blas64.General) { dst.Zero() }),
+		"into columns of a wider matrix changes the others": wide(func(_ *mat.Dense, raw blas64.General) {
+			raw.Data[raw.Cols] = 0
+		}),
+		"alone has other bits": fault("SolveTo", func(dst, _ *mat.Dense) {
 			if _, k := dst.Dims(); k == 1 {
 				nudge(dst)
 			}
-		})},
-		"beside other calls is wrong": {solve: func(ctx context.Context, dst, r *mat.Dense) error {
-			err := diagonal{}.SolveTo(ctx, dst, r)
+		}),
+		"beside other calls is wrong": fault("SolveTo", func(dst, _ *mat.Dense) {
 			if inside.Add(1) > 1 {
 				dst.Zero()
 			}
@@ -211,53 +209,23 @@ func TestBroken(t *testing.T) {
 				runtime.Gosched()
 			}
 			inside.Add(-1)
-			return err
-		}},
-		"M: not linear": {mul: func(ctx context.Context, dst, src *mat.Dense) error {
-			err := diagonal{}.MulTo(ctx, dst, src)
-			dst.Apply(func(_, _ int, v float64) float64 { return v + v*v*v }, dst)
-			return err
-		}},
-		"M·M⁻¹x differs": {mul: func(ctx context.Context, dst, src *mat.Dense) error {
-			err := diagonal{}.MulTo(ctx, dst, src)
-			dst.Scale(1.001, dst)
-			return err
-		}},
-		"NormalTo: gone": {normal: func(context.Context, *mat.Dense, rng.Stream) error { return errors.New("gone") }},
-		"NormalTo: the sum of a draw is NaN": {normal: func(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-			keep := dst.At(0, 0)
-			err := diagonal{}.NormalTo(ctx, dst, g)
-			dst.Set(0, 0, keep)
-			return err
-		}},
-		"NormalTo with the same stream": {normal: func(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-			calls++
-			return diagonal{}.NormalTo(ctx, dst, g.Sub("call", uint64(calls)))
-		}},
-		"NormalTo after the context": {normal: func(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-			return diagonal{}.NormalTo(noContext(ctx), dst, g)
-		}},
-		"the mean of xᵀM⁻¹x is": {normal: func(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-			err := diagonal{}.NormalTo(ctx, dst, g)
-			dst.Scale(1.05, dst)
-			return err
-		}},
-		"NormalTo does not have mean 0": {normal: func(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-			err := diagonal{}.NormalTo(ctx, dst, g)
-			for i := range order {
-				dst.Set(i, 0, math.Abs(dst.At(i, 0)))
-			}
-			return err
-		}},
-		// with M's trace, M⁻¹-weighted
-		"its variance is": {normal: func(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-			err := diagonal{}.NormalTo(ctx, dst, g)
+		}),
+		"M: not linear":                      fault("MulTo", cubic),
+		"M·M⁻¹x is wrong":                    fault("MulTo", scaled(1.001, order)),
+		"NormalTo: gone":                     {dim: order, err: map[string]error{"NormalTo": gone}},
+		"NormalTo: the sum of a draw is NaN": fault("NormalTo", spoil),
+		"NormalTo with the same stream":      fault("NormalTo", again),
+		"NormalTo: after the context":        {dim: order, deaf: "NormalTo"},
+		"the mean of xᵀM⁻¹x is":              fault("NormalTo", scaled(1.05, order)),
+		"NormalTo does not have mean 0": fault("NormalTo", func(dst, _ *mat.Dense) {
+			dst.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, dst)
+		}),
+		"its variance is": fault("NormalTo", func(dst, _ *mat.Dense) { // with M's trace, M⁻¹-weighted
 			dst.Set(0, 0, 0)
 			dst.Set(1, 0, math.Sqrt2*dst.At(1, 0))
-			return err
-		}},
+		}),
 	} {
-		calls, m.dim = 0, order+m.dim
+		calls = 0
 		err := precondtest.Test(t.Context(), m, all)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
