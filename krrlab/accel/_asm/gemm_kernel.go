@@ -3,22 +3,35 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
 )
 
-// kernel is a micro-kernel: rows × two registers of elements of C.
+// kernel is a micro-kernel: rows × two registers of elements of C. Its registers are rows·vectors sums, one row of B
+// (vectors) and two more, for elements of A in turn: all 16 of AVX2 for 6 rows, all 32 of AVX-512 for 14.
 type kernel struct {
 	format
 	set  set
 	rows int
+	// dot, of a kernel of integers, adds the products of the numbers of y, of B, and x, of A, to sum. An element of a
+	// panel is then a word of 32 bits: two numbers of 16 bits for AVX2, four bytes for VNNI.
+	dot func(y, x, sum VecVirtual)
 }
 
 var kernels = []kernel{
-	{float32s, avx2, 6}, {float64s, avx2, 6},
-	{float32s, avx512, 14}, {float64s, avx512, 14},
+	{float32s, avx2, 6, nil}, {float64s, avx2, 6, nil},
+	{float32s, avx512, 14, nil}, {float64s, avx512, 14, nil},
+	{words, avx2, 6, func(y, x, sum VecVirtual) {
+		t := YMM()
+		VPMADDWD(y, x, t)
+		VPADDD(t, sum, sum)
+	}},
+	{words, avx512, 14, func(y, x, sum VecVirtual) { VPDPBUSD(x, y, sum) }}, // y's bytes unsigned, x's signed
 }
+
+// words are elements of a kernel of integers.
+var words = float32s.of("i", "uint32", 4, nil)
 
 const (
 	vectors = 2 // registers of one row of C
@@ -28,114 +41,134 @@ const (
 func (k kernel) cols() int    { return vectors * k.set.bytes / k.size }
 func (k kernel) name() string { return fmt.Sprintf("%sgemm%dx%d", k.letter, k.rows, k.cols()) }
 
-// build writes the kernel. Its registers are rows·vectors sums, one row of B (vectors)
-// and two elements of A in turn: all 16 of AVX2 for 6 rows, all 32 of AVX-512 for 14.
-func (k kernel) build(c *build.Context) {
-	param := begin(c, k.name(), fmt.Sprintf("func(k int, a, b, c *%s, ldc int, alpha %s, add bool)", k.number,
-		k.number),
-		fmt.Sprintf("%s is a micro-kernel of %s; see kernel.", k.name(), k.set.name))
-
-	n, a, b, out, ldc := param("k"), param("a"), param("b"), param("c"), param("ldc")
-	c.Comment("The stride in bytes.")
-	c.SHLQ(operand.U8(map[int]int{4: 2, 8: 3}[k.size]), ldc)
-
-	c.Comment("C will be needed in the end.")
-	row := c.GP64()
-	c.MOVQ(out, row)
-	for i := range k.rows {
-		for v := 0; v < vectors*k.set.bytes; v += 64 {
-			c.PREFETCHT0(operand.Mem{Base: row, Disp: v})
-		}
-		if i < k.rows-1 {
-			c.ADDQ(ldc, row)
-		}
+// build writes the kernel.
+func (k kernel) build() {
+	doc := fmt.Sprintf("%s is a micro-kernel of %s; see ", k.name(), k.set.name)
+	if k.dot == nil {
+		k.floats(begin(k.name(), fmt.Sprintf("func(k int, a, b, c *%s, ldc int, alpha %[1]s, add bool)", k.number),
+			doc+"kernel."))
+		return
 	}
+	param := begin(k.name(), "func(k int, a, b *uint32, start, c *int32, ldc int)", doc+"byteKernel.")
+	n, a, b, start, out, ldc := param("k"), param("a"), param("b"), param("start"), param("c"), param("ldc")
+	SHLQ(Imm(2), ldc)
+	sums := make([][vectors]VecVirtual, k.rows)
+	k.each(sums, nil, nil, func(_, v int, sum *VecVirtual) {
+		*sum = k.set.reg()
+		k.move(Mem{Base: start, Disp: v * k.set.bytes}, *sum)
+	})
+	k.accumulate(n, a, b, sums, 1, k.dot)
+	k.each(sums, ldc, out, func(_, v int, sum *VecVirtual) { k.move(*sum, Mem{Base: out, Disp: v * k.set.bytes}) })
+	VZEROUPPER()
+	RET()
+}
 
-	sums := make([][vectors]reg.VecVirtual, k.rows)
+// each calls f for every register of sums, row by row; after each row but the last one out moves on, if it is given.
+func (k kernel) each(sums [][vectors]VecVirtual, ld, out Register, f func(i, v int, sum *VecVirtual)) {
 	for i := range sums {
 		for v := range sums[i] {
-			sums[i][v] = k.set.reg(c)
-			k.set.zero(c, sums[i][v])
+			f(i, v, &sums[i][v])
+		}
+		if out != nil && i < k.rows-1 {
+			ADDQ(ld, out)
 		}
 	}
-	var y [vectors]reg.VecVirtual
-	for v := range y {
-		y[v] = k.set.reg(c)
+}
+
+// floats writes a kernel of float32 or float64.
+func (k kernel) floats(param func(name string) GPVirtual) {
+	n, a, b, out, ldc := param("k"), param("a"), param("b"), param("c"), param("ldc")
+	Comment("The stride in bytes.")
+	SHLQ(Imm(shift[k.size]), ldc)
+
+	Comment("C will be needed in the end.")
+	row := GP64()
+	MOVQ(out, row)
+	for i := range k.rows {
+		for v := 0; v < vectors*k.set.bytes; v += 64 {
+			PREFETCHT0(Mem{Base: row, Disp: v})
+		}
+		if i < k.rows-1 {
+			ADDQ(ldc, row)
+		}
 	}
-	x := [2]reg.VecVirtual{k.set.reg(c), k.set.reg(c)}
+	sums := make([][vectors]VecVirtual, k.rows)
+	k.each(sums, nil, nil, func(_, _ int, sum *VecVirtual) {
+		*sum = k.set.reg()
+		k.set.zero(*sum)
+	})
+	alpha := k.accumulate(n, a, b, sums, 2, func(y, x, sum VecVirtual) { k.fma(y, x, sum) })
+
+	addr, err := Param("alpha").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	k.broadcast(addr.Addr, alpha)
+	add := Load(Param("add"), GP32()).(GPVirtual)
+	TESTL(add, add)
+	JZ(LabelRef("store"))
+	write := func(comment string, scale func(at Mem, sum VecVirtual)) {
+		Comment(comment)
+		k.each(sums, ldc, out, func(_, v int, sum *VecVirtual) {
+			at := Mem{Base: out, Disp: v * k.set.bytes}
+			scale(at, *sum)
+			k.move(*sum, at)
+		})
+		VZEROUPPER()
+		RET()
+	}
+	write("C += alpha·sums, rounded once.", func(at Mem, sum VecVirtual) { k.fma213(at, alpha, sum) })
+	Label("store")
+	write("C = alpha·sums.", func(_ Mem, sum VecVirtual) { k.mul(alpha, sum, sum) })
+}
+
+// accumulate writes sums += a·b, and returns a register that is free then; so many are for elements of A.
+func (k kernel) accumulate(n, a, b GPVirtual, sums [][vectors]VecVirtual, elements int,
+	dot func(y, x, sum VecVirtual)) VecVirtual {
+	var y [vectors]VecVirtual
+	for v := range y {
+		y[v] = k.set.reg()
+	}
+	x := make([]VecVirtual, elements)
+	for i := range x {
+		x[i] = k.set.reg()
+	}
 	step := func(p int) {
 		for v := range y {
-			k.move(c, operand.Mem{Base: b, Disp: (p*vectors + v) * k.set.bytes}, y[v])
+			k.move(Mem{Base: b, Disp: (p*vectors + v) * k.set.bytes}, y[v])
 		}
-		for i := range sums {
-			k.broadcast(c, operand.Mem{Base: a, Disp: (p*k.rows + i) * k.size}, x[i%2])
-			for v := range y {
-				k.fma(c, y[v], x[i%2], sums[i][v])
+		k.each(sums, nil, nil, func(i, v int, sum *VecVirtual) {
+			if v == 0 {
+				k.broadcast(Mem{Base: a, Disp: (p*k.rows + i) * k.size}, x[i%len(x)])
 			}
-		}
+			dot(y[v], x[i%len(x)], *sum)
+		})
 	}
 	advance := func(p int) {
-		c.ADDQ(operand.U32(p*k.rows*k.size), a)
-		c.ADDQ(operand.U32(p*vectors*k.set.bytes), b)
+		ADDQ(U32(p*k.rows*k.size), a)
+		ADDQ(U32(p*vectors*k.set.bytes), b)
 	}
-
-	c.Comment(fmt.Sprintf("%d steps in a turn: sums += a·b.", steps))
-	turns := c.GP64()
-	c.MOVQ(n, turns)
-	c.SHRQ(operand.U8(2), turns)
-	c.JZ(operand.LabelRef("rest"))
-	c.Label("turn")
+	Comment(fmt.Sprintf("%d steps in a turn: sums += a·b.", steps))
+	turns := GP64()
+	MOVQ(n, turns)
+	SHRQ(Imm(2), turns)
+	JZ(LabelRef("rest"))
+	Label("turn")
 	for p := range steps {
 		step(p)
 	}
 	advance(steps)
-	c.DECQ(turns)
-	c.JNZ(operand.LabelRef("turn"))
+	DECQ(turns)
+	JNZ(LabelRef("turn"))
 
-	c.Label("rest")
-	c.ANDQ(operand.U8(steps-1), n)
-	c.JZ(operand.LabelRef("write"))
-	c.Label("one")
+	Label("rest")
+	ANDQ(U8(steps-1), n)
+	JZ(LabelRef("write"))
+	Label("one")
 	step(0)
 	advance(1)
-	c.DECQ(n)
-	c.JNZ(operand.LabelRef("one"))
-
-	c.Label("write")
-	alpha := y[0]
-	addr, err := c.Param("alpha").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	k.broadcast(c, addr.Addr, alpha)
-	add := c.Load(c.Param("add"), c.GP32()).(reg.GPVirtual)
-	c.TESTL(add, add)
-	c.JZ(operand.LabelRef("store"))
-	c.Comment("C += alpha·sums, rounded once.")
-	for i := range sums {
-		for v := range sums[i] {
-			at := operand.Mem{Base: out, Disp: v * k.set.bytes}
-			k.fma213(c, at, alpha, sums[i][v])
-			k.move(c, sums[i][v], at)
-		}
-		if i < k.rows-1 {
-			c.ADDQ(ldc, out)
-		}
-	}
-	c.VZEROUPPER()
-	c.RET()
-
-	c.Label("store")
-	c.Comment("C = alpha·sums.")
-	for i := range sums {
-		for v := range sums[i] {
-			k.mul(c, alpha, sums[i][v], sums[i][v])
-			k.move(c, sums[i][v], operand.Mem{Base: out, Disp: v * k.set.bytes})
-		}
-		if i < k.rows-1 {
-			c.ADDQ(ldc, out)
-		}
-	}
-	c.VZEROUPPER()
-	c.RET()
+	DECQ(n)
+	JNZ(LabelRef("one"))
+	Label("write")
+	return y[0]
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
 )
 
 // copier is a routine that copies rows of some bytes, those of a row of B in a panel,
@@ -19,31 +19,31 @@ var copiers = []copier{
 	{float64s, 64}, {float64s, 128},
 }
 
-func (t copier) build(c *build.Context) {
+func (t copier) build() {
 	w := t.bytes / t.size
 	name := fmt.Sprintf("%scopy%d", t.letter, w)
-	param := begin(c, name, fmt.Sprintf("func(n int, src *%s, ld int, dst *%s)", t.number, t.number),
+	param := begin(name, fmt.Sprintf("func(n int, src *%s, ld int, dst *%s)", t.number, t.number),
 		fmt.Sprintf("%s sets dst[p·%d+i] = src[p·ld+i] for i < %d and p < n, with AVX.", name, w, w))
 
 	n, src, ld, dst := param("n"), param("src"), param("ld"), param("dst")
-	c.SHLQ(operand.U8(map[int]int{4: 2, 8: 3}[t.size]), ld)
-	c.TESTQ(n, n)
-	c.JZ(operand.LabelRef("done"))
-	c.Label("row")
-	c.Comment("The panels to come will read on in these rows.")
+	SHLQ(Imm(shift[t.size]), ld)
+	TESTQ(n, n)
+	JZ(LabelRef("done"))
+	Label("row")
+	Comment("The panels to come will read on in these rows.")
 	for at := 0; at < t.bytes; at += 64 {
-		c.PREFETCHT0(operand.Mem{Base: src, Disp: 2*t.bytes + at})
+		PREFETCHT0(Mem{Base: src, Disp: 2*t.bytes + at})
 	}
 	for at := 0; at < t.bytes; at += 32 {
-		y := c.YMM()
-		c.VMOVUPS(operand.Mem{Base: src, Disp: at}, y)
-		c.VMOVUPS(y, operand.Mem{Base: dst, Disp: at})
+		y := YMM()
+		VMOVUPS(Mem{Base: src, Disp: at}, y)
+		VMOVUPS(y, Mem{Base: dst, Disp: at})
 	}
-	c.ADDQ(ld, src)
-	c.ADDQ(operand.U32(t.bytes), dst)
-	c.DECQ(n)
-	c.JNZ(operand.LabelRef("row"))
-	c.Label("done")
-	c.VZEROUPPER()
-	c.RET()
+	ADDQ(ld, src)
+	ADDQ(U32(t.bytes), dst)
+	DECQ(n)
+	JNZ(LabelRef("row"))
+	Label("done")
+	VZEROUPPER()
+	RET()
 }

@@ -1,56 +1,69 @@
-// Command asm writes the assembly of packages simd and gemm, its Go declarations, and simd's tables of it:
+// Command asm writes the assembly of package simd or gemm, its Go declarations, and simd's tables of it, beside these:
 //
 //	cd krrlab/accel/simd && go generate
 package main
 
 import (
+	"flag"
 	"fmt"
 	gofmt "go/format"
 	"log"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 
-	"github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/ir"
-	"github.com/mmcloughlin/avo/pass"
-	"github.com/mmcloughlin/avo/printer"
-	"github.com/mmcloughlin/avo/reg"
+	. "github.com/mmcloughlin/avo/build"
 )
 
 func main() {
-	out, err := files()
-	for name, text := range out {
-		if err == nil {
-			err = os.WriteFile("../"+name, text, 0o644)
-		}
+	flag.Parse()
+	value := func(name string) string { return flag.Lookup(name).Value.String() }
+	if value("pkg") == "gemm" {
+		products()
+	} else {
+		loops()
+	}
+	Generate()
+	err := registers(value("out"))
+	if err == nil && value("pkg") == "simd" {
+		err = tables(value("stubs"))
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// files are all that is written, by name.
-func files() (map[string][]byte, error) {
-	out := map[string][]byte{}
-	for name, build := range map[string]func(c *build.Context){"simd": loops, "gemm": products} {
-		for kind, make := range map[string]printer.Builder{"%s_amd64.s": printer.NewGoAsm,
-			"stub_amd64.go": printer.NewStubs} {
-			kind = name + "/" + strings.ReplaceAll(kind, "%s", name)
-			var err error
-			if out[kind], err = text(name, build, make); err != nil {
-				return nil, err
-			}
+// beyond finds the registers that AVX2 does not have: avo goes on to those of AVX-512.
+var beyond = regexp.MustCompile(`\b[XY](1[6-9]|2[0-9]|3[01])\b`)
+
+// registers reports a routine of AVX2, of that file, that uses more than its 16 registers.
+func registers(file string) error {
+	text, err := os.ReadFile(file)
+	for _, routine := range strings.Split(string(text), "\nTEXT ·")[1:] {
+		name, body, _ := strings.Cut(routine, "(")
+		if r := beyond.FindString(body); r != "" && strings.HasSuffix(name, avx2.name) {
+			return fmt.Errorf("%s uses %s", name, r)
 		}
 	}
-	tables := kits()
-	for name, text := range map[string]string{"kit_generated_amd64.go": tables,
-		"stub_generated.go": others(string(out["simd/stub_amd64.go"]), tables)} {
-		var err error
-		if out["simd/"+name], err = gofmt.Source([]byte(text)); err != nil {
-			return nil, err
+	return err
+}
+
+// tables writes what is made of the kinds of passes and of the declarations in stubs, beside these.
+func tables(stubs string) error {
+	declared, err := os.ReadFile(stubs)
+	kits := kits()
+	for name, text := range map[string]string{"kit_generated_amd64.go": kits,
+		"stub_generated.go": others(string(declared), kits)} {
+		var out []byte
+		if out, err = gofmt.Source([]byte(text)); err == nil {
+			err = os.WriteFile(filepath.Join(filepath.Dir(stubs), name), out, 0o644)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // header begins a generated file.
@@ -110,100 +123,58 @@ var kinds = []struct {
 	{"forward64", float64s, forward}, {"backward", widened, backward}, {"backward64", float64s, backward},
 }
 
-// text prints the routines of a package in one form.
-func text(pkg string, routines func(c *build.Context), make printer.Builder) ([]byte, error) {
-	c := build.NewContext()
-	clear(constants) // those of another file
-	routines(c)
-	f, err := c.Result()
-	if err == nil {
-		err = pass.Compile.Execute(f)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, fn := range f.Functions() {
-		if err := registers(fn); err != nil {
-			return nil, err
-		}
-	}
-	return make(printer.Config{
-		Name: "krrlab/accel/_asm with avo v0.6.0, run by go generate in krrlab/accel/simd",
-		Pkg:  pkg,
-	}).Print(f)
-}
-
-// registers reports a routine of AVX2 that uses more than the 16 registers of AVX2: avo goes
-// on to those of AVX-512.
-func registers(fn *ir.Function) error {
-	if !strings.HasSuffix(fn.Name, avx2.name) {
-		return nil
-	}
-	for _, i := range fn.Instructions() {
-		for _, r := range i.Registers() {
-			if p := reg.ToPhysical(r); p != nil && p.Kind() == reg.KindVector && p.PhysicalIndex() > 15 {
-				return fmt.Errorf("%s: %s uses %s", fn.Name, i.Opcode, p.Asm())
-			}
-		}
-	}
-	return nil
-}
-
-// products builds the routines of package gemm. Every micro-kernel, of float32 or float64, for AVX2 or AVX-512, is
-// written by kernel.build, those of bytes by byteKernel.build, and the packing routines, of AVX, by transposer.build
+// products builds the routines of package gemm. Every micro-kernel, of float32, float64 or bytes, for AVX2 or AVX-512, is
+// written by kernel.build, and the packing routines, of AVX, by transposer.build
 // and copier.build.
-func products(c *build.Context) {
+func products() {
 	for _, k := range kernels {
-		k.build(c)
-	}
-	for _, k := range byteKernels {
-		k.build(c)
+		k.build()
 	}
 	for _, t := range transposers {
-		t.build(c)
+		t.build()
 	}
 	for _, t := range copiers {
-		t.build(c)
+		t.build()
 	}
 }
 
 // loops builds those of package simd.
-func loops(c *build.Context) {
+func loops() {
 	for _, s := range []set{avx2, avx512} {
 		for _, k := range kinds {
 			p := tilePass{format: k.format, set: s, way: k.way}
 			for _, shape := range p.shapes() {
 				p.rows, p.k = shape[0], shape[1]
 				for _, p.stream = range []bool{false, true}[:min(2, p.rows)] {
-					p.build(c)
+					p.build()
 				}
 			}
 		}
 	}
-	widen16(c)
-	narrow16(c)
-	exp(c)
-	exp64(c)
-	cos(c)
-	gaussian(c, widened)
-	gaussian(c, float64s)
-	distances(c, widened)
-	distances(c, float64s)
-	round(c)
-	gaussian(c, format{tile: "int32", stored: 4, load: (*build.Context).VCVTDQ2PD})
-	butterfly(c, float32s)
-	butterfly(c, float64s)
-	magnitudes := bits(c, "magnitudes", 1<<63-1-1<<31)
-	packing{Context: c, set: avx2, magnitude: magnitudes}.pack()
-	packing{Context: c, set: avx2}.unpack()
-	packing{Context: c, set: avx512}.unpack()
-	candidates(c, magnitudes)
-	gather(c)
-	gathers(c)
-	magnitudes64 := bits(c, "magnitudes64", 1<<63-1)
+	widen16()
+	narrow16()
+	exp()
+	exp64()
+	cos()
+	gaussian(widened)
+	gaussian(float64s)
+	distances(widened)
+	distances(float64s)
+	round()
+	gaussian(format{tile: "int32", stored: 4, load: VCVTDQ2PD})
+	butterfly(float32s)
+	butterfly(float64s)
+	magnitudes := bits("magnitudes", 1<<63-1-1<<31)
+	packing{set: avx2, magnitude: magnitudes}.pack()
+	packing{set: avx2}.unpack()
+	packing{set: avx512}.unpack()
+	candidates(magnitudes)
+	gather()
+	gathers()
+	magnitudes64 := bits("magnitudes64", 1<<63-1)
 	for _, s := range []set{avx2, avx512} {
-		pairs(c, s, float32s, true, magnitudes)
-		pairs(c, s, float64s, true, magnitudes64)
-		pairs(c, s, float64s, false, magnitudes64)
+		pairs(s, float32s, true, magnitudes)
+		pairs(s, float64s, true, magnitudes64)
+		pairs(s, float64s, false, magnitudes64)
 	}
 }

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/ir"
-	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
 )
 
 // shift are the logarithms of sizes in bytes.
@@ -50,8 +50,8 @@ func (p tilePass) name() string {
 //	sum_rc += T_rj·x_jc   and   y_jc += Σ_r T_rj·z_rc;   then u_rc += Σ_j sum_rc.
 //
 // Registers: rows·k sums, rows·k broadcast z, rows of T, and one for x and y.
-func (p tilePass) build(c *build.Context) {
-	param := begin(c, p.name(), fmt.Sprintf("func(groups, cols int, tile *%s, ld int, x, y *%[2]s, stride int, "+
+func (p tilePass) build() {
+	param := begin(p.name(), fmt.Sprintf("func(groups, cols int, tile *%s, ld int, x, y *%[2]s, stride int, "+
 		"z, u *%[2]s, rowStride int, ahead *%[1]s, step int)", p.tile, p.number),
 		fmt.Sprintf("%s is a pass of %s over groups of %d rows for %d right-hand sides; see pass.",
 			p.name(), p.set.name, p.rows, p.k))
@@ -59,180 +59,180 @@ func (p tilePass) build(c *build.Context) {
 	groups, tile, ld, stride := param("groups"), param("tile"), param("ld"), param("stride")
 	z, u, rowStride, ahead, pace := param("z"), param("u"), param("rowStride"), param("ahead"), param("step")
 	if !p.both() { // from the end of what is fetched beside a group on to the next
-		bytes := c.Load(c.Param("cols"), c.GP64())
-		c.SHLQ(operand.Imm(shift[p.stored]), bytes)
-		c.SUBQ(bytes, pace)
+		bytes := Load(Param("cols"), GP64())
+		SHLQ(Imm(shift[p.stored]), bytes)
+		SUBQ(bytes, pace)
 	}
-	c.Comment("Strides in bytes.")
-	c.SHLQ(operand.Imm(shift[p.stored]), ld)
-	c.SHLQ(operand.Imm(shift[p.size]), stride)
-	c.SHLQ(operand.Imm(shift[p.size]), rowStride)
+	Comment("Strides in bytes.")
+	SHLQ(Imm(shift[p.stored]), ld)
+	SHLQ(Imm(shift[p.size]), stride)
+	SHLQ(Imm(shift[p.size]), rowStride)
 
-	sums, zs := make([][]reg.VecVirtual, p.rows), make([][]reg.VecVirtual, p.rows)
+	sums, zs := make([][]VecVirtual, p.rows), make([][]VecVirtual, p.rows)
 	for r := range p.rows {
-		sums[r], zs[r] = make([]reg.VecVirtual, p.k), make([]reg.VecVirtual, p.k)
+		sums[r], zs[r] = make([]VecVirtual, p.k), make([]VecVirtual, p.k)
 		for k := range p.k {
 			if p.sums {
-				sums[r][k] = p.reg(c)
+				sums[r][k] = p.reg()
 			}
 			if p.adds {
-				zs[r][k] = p.reg(c)
+				zs[r][k] = p.reg()
 			}
 		}
 	}
-	xp, yp, tp, tp2, ahead2, left := newColumns(c, stride, p.k), newColumns(c, stride, p.k), c.GP64().(reg.GPVirtual),
-		c.GP64().(reg.GPVirtual), c.GP64().(reg.GPVirtual), c.GP64()
+	xp, yp, tp, tp2, ahead2, left := newColumns(stride, p.k), newColumns(stride, p.k), GP64(),
+		GP64(), GP64(), GP64()
 
-	c.Label("group")
-	c.TESTQ(groups, groups)
-	c.JZ(operand.LabelRef("done"))
-	zp := newColumns(c, rowStride, p.k)
+	Label("group")
+	TESTQ(groups, groups)
+	JZ(LabelRef("done"))
+	zp := newColumns(rowStride, p.k)
 	if p.adds {
-		zp.start(c, z)
+		zp.start(z)
 	}
 	for r := range p.rows {
 		for k := range p.k {
 			if p.sums {
-				p.zero(c, sums[r][k])
+				p.zero(sums[r][k])
 			}
 			if p.adds {
-				p.broadcast(c, zp.at(k, r*p.size), zs[r][k])
+				p.broadcast(zp.at(k, r*p.size), zs[r][k])
 			}
 		}
 	}
 	if p.sums {
-		c.Load(c.Param("x"), xp.base)
-		xp.start(c, xp.base)
+		Load(Param("x"), xp.base)
+		xp.start(xp.base)
 	}
 	if p.adds {
-		c.Load(c.Param("y"), yp.base)
-		yp.start(c, yp.base)
+		Load(Param("y"), yp.base)
+		yp.start(yp.base)
 	}
-	c.MOVQ(tile, tp)
+	MOVQ(tile, tp)
 	if p.rows > 2 {
-		c.LEAQ(operand.Mem{Base: tile, Index: ld, Scale: 2}, tp2)
+		LEAQ(Mem{Base: tile, Index: ld, Scale: 2}, tp2)
 		if p.stream && !p.both() {
-			c.LEAQ(operand.Mem{Base: ahead, Index: ld, Scale: 2}, ahead2)
+			LEAQ(Mem{Base: ahead, Index: ld, Scale: 2}, ahead2)
 		}
 	}
-	c.Load(c.Param("cols"), left)
-	tileAt := func(r int) operand.Mem { return rowAt(tp, tp2, ld, r) }
+	Load(Param("cols"), left)
+	tileAt := func(r int) Mem { return rowAt(tp, tp2, ld, r) }
 
 	lanes := p.bytes / p.size
-	align(c)
-	c.Label("columns")
-	p.fetch(c, ahead, ahead2, ld)
+	align()
+	Label("columns")
+	p.fetch(ahead, ahead2, ld)
 	for n := range unroll {
-		p.columns(c, n, tileAt, xp, yp, sums, zs)
+		p.columns(n, tileAt, xp, yp, sums, zs)
 	}
 	step := unroll * lanes * p.stored
-	c.ADDQ(operand.U32(step), tp)
+	ADDQ(U32(step), tp)
 	if p.rows > 2 {
-		c.ADDQ(operand.U32(step), tp2)
+		ADDQ(U32(step), tp2)
 	}
 	if p.both() {
-		c.ADDQ(pace, ahead)
+		ADDQ(pace, ahead)
 	} else {
-		c.ADDQ(operand.U32(step), ahead)
+		ADDQ(U32(step), ahead)
 		if p.stream && p.rows > 2 {
-			c.ADDQ(operand.U32(step), ahead2)
+			ADDQ(U32(step), ahead2)
 		}
 	}
 	if p.sums {
-		xp.add(c, unroll*p.bytes)
+		xp.add(unroll * p.bytes)
 	}
 	if p.adds {
-		yp.add(c, unroll*p.bytes)
+		yp.add(unroll * p.bytes)
 	}
-	c.SUBQ(operand.U32(unroll*lanes), left)
-	c.JNZ(operand.LabelRef("columns"))
+	SUBQ(U32(unroll*lanes), left)
+	JNZ(LabelRef("columns"))
 
 	if p.sums {
-		c.Comment("The sums of the lanes.")
-		up := newColumns(c, rowStride, p.k)
-		up.start(c, u)
+		Comment("The sums of the lanes.")
+		up := newColumns(rowStride, p.k)
+		up.start(u)
 		for r := range p.rows {
 			for k := range p.k {
-				p.flush(c, sums[r][k], up.at(k, r*p.size))
+				p.flush(sums[r][k], up.at(k, r*p.size))
 			}
 		}
 	}
 	for range p.rows {
-		c.ADDQ(ld, tile)
+		ADDQ(ld, tile)
 	}
 	if !p.both() {
-		c.ADDQ(pace, ahead)
+		ADDQ(pace, ahead)
 	}
 	if p.adds {
-		c.ADDQ(operand.U32(p.rows*p.size), z)
+		ADDQ(U32(p.rows*p.size), z)
 	}
 	if p.sums {
-		c.ADDQ(operand.U32(p.rows*p.size), u)
+		ADDQ(U32(p.rows*p.size), u)
 	}
-	c.DECQ(groups)
-	c.JMP(operand.LabelRef("group"))
-	c.Label("done")
-	c.VZEROUPPER()
-	c.RET()
+	DECQ(groups)
+	JMP(LabelRef("group"))
+	Label("done")
+	VZEROUPPER()
+	RET()
 }
 
 // columns writes the n-th register of columns of a turn of the loop. Of the rows of T and the
 // right-hand sides the fewer are kept in registers and the others loaded one after the other.
-func (p tilePass) columns(c *build.Context, n int, tileAt func(r int) operand.Mem, xp, yp columns, sums,
-	zs [][]reg.VecVirtual) {
+func (p tilePass) columns(n int, tileAt func(r int) Mem, xp, yp columns, sums,
+	zs [][]VecVirtual) {
 	disp := n * p.bytes
-	load := func(r int) reg.VecVirtual {
-		t, v := tileAt(r), p.reg(c)
+	load := func(r int) VecVirtual {
+		t, v := tileAt(r), p.reg()
 		t.Disp = disp / p.size * p.stored
-		p.load(c, t, v)
+		p.load(t, v)
 		return v
 	}
 	if p.rows > p.k && !p.both() {
-		vs := make([]reg.VecVirtual, p.k) // of x, or of y
+		vs := make([]VecVirtual, p.k) // of x, or of y
 		from := xp
 		if p.adds {
 			from = yp
 		}
 		for k := range vs {
-			vs[k] = p.reg(c)
-			p.move(c, from.at(k, disp), vs[k])
+			vs[k] = p.reg()
+			p.move(from.at(k, disp), vs[k])
 		}
 		for r := range p.rows {
 			t := load(r)
 			for k, v := range vs {
 				if p.sums {
-					p.fma(c, v, t, sums[r][k])
+					p.fma(v, t, sums[r][k])
 				} else {
-					p.fma(c, zs[r][k], t, v)
+					p.fma(zs[r][k], t, v)
 				}
 			}
 		}
 		for k, v := range vs {
 			if p.adds {
-				p.move(c, v, yp.at(k, disp))
+				p.move(v, yp.at(k, disp))
 			}
 		}
 		return
 	}
-	ts := make([]reg.VecVirtual, p.rows)
+	ts := make([]VecVirtual, p.rows)
 	for r := range ts {
 		ts[r] = load(r)
 	}
 	for k := range p.k {
 		if p.sums {
-			v := p.reg(c)
-			p.move(c, xp.at(k, disp), v)
+			v := p.reg()
+			p.move(xp.at(k, disp), v)
 			for r, t := range ts {
-				p.fma(c, v, t, sums[r][k])
+				p.fma(v, t, sums[r][k])
 			}
 		}
 		if p.adds {
-			v := p.reg(c)
-			p.move(c, yp.at(k, disp), v)
+			v := p.reg()
+			p.move(yp.at(k, disp), v)
 			for r, t := range ts {
-				p.fma(c, zs[r][k], t, v)
+				p.fma(zs[r][k], t, v)
 			}
-			p.move(c, v, yp.at(k, disp))
+			p.move(v, yp.at(k, disp))
 		}
 	}
 }
@@ -240,34 +240,34 @@ func (p tilePass) columns(c *build.Context, n int, tileAt func(r int) operand.Me
 // columns addresses k columns of a block with a stride: the first three from base, the others
 // from high, three columns on.
 type columns struct {
-	base, high, stride reg.GPVirtual
+	base, high, stride GPVirtual
 	k                  int
 }
 
-func newColumns(c *build.Context, stride reg.GPVirtual, k int) columns {
-	return columns{c.GP64().(reg.GPVirtual), c.GP64().(reg.GPVirtual), stride, k}
+func newColumns(stride GPVirtual, k int) columns {
+	return columns{GP64(), GP64(), stride, k}
 }
 
 // start sets the address of the first column.
-func (b *columns) start(c *build.Context, base reg.GPVirtual) {
+func (b *columns) start(base GPVirtual) {
 	b.base = base
 	if b.k > 3 {
-		c.LEAQ(operand.Mem{Base: base, Index: b.stride, Scale: 2}, b.high)
-		c.ADDQ(b.stride, b.high)
+		LEAQ(Mem{Base: base, Index: b.stride, Scale: 2}, b.high)
+		ADDQ(b.stride, b.high)
 	}
 }
 
 // add moves on by that many bytes.
-func (b *columns) add(c *build.Context, bytes int) {
-	c.ADDQ(operand.U32(bytes), b.base)
+func (b *columns) add(bytes int) {
+	ADDQ(U32(bytes), b.base)
 	if b.k > 3 {
-		c.ADDQ(operand.U32(bytes), b.high)
+		ADDQ(U32(bytes), b.high)
 	}
 }
 
 // at is the address disp bytes on in column k.
-func (b *columns) at(k, disp int) operand.Mem {
-	m := operand.Mem{Base: b.base, Disp: disp}
+func (b *columns) at(k, disp int) Mem {
+	m := Mem{Base: b.base, Disp: disp}
 	if k >= 3 {
 		m.Base, k = b.high, k-3
 	}
@@ -279,25 +279,25 @@ func (b *columns) at(k, disp int) operand.Mem {
 
 // align starts a loop at the start of a cache line: what the decoders make of that of a pass
 // fits their cache, and the time does not depend on what is written before.
-func align(c *build.Context) {
-	c.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(64)}})
+func align() {
+	Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(64)}})
 }
 
 // fetch fetches what is ahead, of a tile to be multiplied both ways a row of the turn's columns
 // or as much as is read, and else the next columns of one row or of as many as are read.
-func (p tilePass) fetch(c *build.Context, ahead, ahead2, ld reg.GPVirtual) {
+func (p tilePass) fetch(ahead, ahead2, ld GPVirtual) {
 	row := unroll * p.bytes / p.size * p.stored
 	switch {
 	case !p.both() && p.stream:
 		for r := range p.rows {
-			c.PREFETCHT1(rowAt(ahead, ahead2, ld, r))
+			PREFETCHT1(rowAt(ahead, ahead2, ld, r))
 		}
 	case p.both() && p.stream:
 		row *= p.rows
 		fallthrough
 	default:
 		for l := range (row + 63) / 64 {
-			c.PREFETCHT1(operand.Mem{Base: ahead, Disp: 64 * l})
+			PREFETCHT1(Mem{Base: ahead, Disp: 64 * l})
 		}
 	}
 }
@@ -306,8 +306,8 @@ func (p tilePass) fetch(c *build.Context, ahead, ahead2, ld reg.GPVirtual) {
 func (p tilePass) both() bool { return p.sums && p.adds }
 
 // rowAt is row r ≤ 3 of rows of stride ld, two of which are at low and two at high.
-func rowAt(low, high, ld reg.GPVirtual, r int) operand.Mem {
-	m := operand.Mem{Base: low}
+func rowAt(low, high, ld GPVirtual, r int) Mem {
+	m := Mem{Base: low}
 	if r >= 2 {
 		m.Base = high
 	}
@@ -318,33 +318,33 @@ func rowAt(low, high, ld reg.GPVirtual, r int) operand.Mem {
 }
 
 // flush adds the lanes of a register to a number in memory.
-func (p tilePass) flush(c *build.Context, sum reg.VecVirtual, to operand.Mem) {
-	p.reduce(c, sum)
-	p.add1(c, to, sum.AsX(), sum.AsX())
-	p.store1(c, sum.AsX(), to)
+func (p tilePass) flush(sum VecVirtual, to Mem) {
+	p.reduce(sum)
+	p.add1(to, sum.AsX(), sum.AsX())
+	p.store1(sum.AsX(), to)
 }
 
 // reduce leaves the sum of the lanes of a register in the first.
-func (p tilePass) reduce(c *build.Context, sum reg.VecVirtual) {
-	half := c.YMM()
+func (p tilePass) reduce(sum VecVirtual) {
+	half := YMM()
 	low, one := sum.AsY(), sum.AsX()
 	if p.bytes == 64 {
-		c.VEXTRACTF64X4(operand.Imm(1), sum, half)
-		p.add(c, half, low, low)
+		VEXTRACTF64X4(Imm(1), sum, half)
+		p.add(half, low, low)
 	}
-	quarter := c.XMM()
+	quarter := XMM()
 	if p.bytes == 64 { // registers above 15 have EVEX forms only
-		c.VEXTRACTF32X4(operand.Imm(1), low, quarter)
+		VEXTRACTF32X4(Imm(1), low, quarter)
 	} else {
-		c.VEXTRACTF128(operand.Imm(1), low, quarter)
+		VEXTRACTF128(Imm(1), low, quarter)
 	}
-	p.add(c, quarter, one, one)
+	p.add(quarter, one, one)
 	if p.size == 4 {
-		c.VMOVHLPS(one, one, quarter)
-		c.VADDPS(quarter, one, one)
-		c.VMOVSHDUP(one, quarter)
+		VMOVHLPS(one, one, quarter)
+		VADDPS(quarter, one, one)
+		VMOVSHDUP(one, quarter)
 	} else {
-		c.VUNPCKHPD(one, one, quarter)
+		VUNPCKHPD(one, one, quarter)
 	}
-	p.add1(c, quarter, one, one)
+	p.add1(quarter, one, one)
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
 )
 
-type op = func(c *build.Context, ops ...operand.Op)
+type op = func(ops ...Op)
 
 // format is how the entries of a tile lie in memory and how they are computed with.
 type format struct {
@@ -21,17 +21,17 @@ type format struct {
 
 var (
 	float32s = format{"s", "float32", "float32", 4, 4,
-		(*build.Context).VMOVUPS, (*build.Context).VMOVUPS, (*build.Context).VBROADCASTSS, (*build.Context).VFMADD231PS,
-		(*build.Context).VADDPS, (*build.Context).VMOVSS, (*build.Context).VADDSS, (*build.Context).VSUBPS,
-		(*build.Context).VMULPS, (*build.Context).VFMADD213PS}
+		VMOVUPS, VMOVUPS, VBROADCASTSS, VFMADD231PS,
+		VADDPS, VMOVSS, VADDSS, VSUBPS,
+		VMULPS, VFMADD213PS}
 	float64s = format{"d", "float64", "float64", 8, 8,
-		(*build.Context).VMOVUPD, (*build.Context).VMOVUPD, (*build.Context).VBROADCASTSD, (*build.Context).VFMADD231PD,
-		(*build.Context).VADDPD, (*build.Context).VMOVSD, (*build.Context).VADDSD, (*build.Context).VSUBPD,
-		(*build.Context).VMULPD, (*build.Context).VFMADD213PD}
+		VMOVUPD, VMOVUPD, VBROADCASTSD, VFMADD231PD,
+		VADDPD, VMOVSD, VADDSD, VSUBPD,
+		VMULPD, VFMADD213PD}
 	// A tile of 16-bit whole numbers times vectors of float32.
 	fixed = float32s.of("h", "uint16", 2, unpack)
 	// A tile of float32 times vectors of float64.
-	widened = float64s.of("w", "float32", 4, (*build.Context).VCVTPS2PD)
+	widened = float64s.of("w", "float32", 4, VCVTPS2PD)
 )
 
 // of is the format of a tile of other numbers.
@@ -42,25 +42,25 @@ func (f format) of(letter, tile string, stored int, load op) format {
 
 // unpack loads 16-bit numbers and converts them, exactly. The units for shuffles and
 // conversions are not those for multiplications.
-func unpack(c *build.Context, ops ...operand.Op) {
-	c.VPMOVZXWD(ops...)
-	c.VCVTDQ2PS(ops[1], ops[1])
+func unpack(ops ...Op) {
+	VPMOVZXWD(ops...)
+	VCVTDQ2PS(ops[1], ops[1])
 }
 
 // set is an instruction set.
 type set struct {
 	name  string
 	bytes int // of a register
-	reg   func(c *build.Context) reg.VecVirtual
-	zero  func(c *build.Context, r operand.Op)
+	reg   func() VecVirtual
+	zero  func(r Op)
 	// rows of a pass by right-hand sides, both ways, forward and backward
 	both, forward, backward []int
 }
 
 var (
-	avx2 = set{"AVX2", 32, (*build.Context).YMM, func(c *build.Context, r operand.Op) { c.VXORPS(r, r, r) },
+	avx2 = set{"AVX2", 32, YMM, func(r Op) { VXORPS(r, r, r) },
 		[]int{4, 3, 2}, []int{4, 4, 4, 3, 2, 2}, []int{4, 4, 4, 3}}
-	avx512 = set{"AVX512", 64, (*build.Context).ZMM, func(c *build.Context, r operand.Op) { c.VPXORD(r, r, r) },
+	avx512 = set{"AVX512", 64, ZMM, func(r Op) { VPXORD(r, r, r) },
 		[]int{4, 4, 4}, []int{4, 4, 4, 4, 4, 4}, []int{4, 4, 4, 4, 4, 4}}
 )
 

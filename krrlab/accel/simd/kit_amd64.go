@@ -2,7 +2,8 @@ package simd
 
 import "golang.org/x/sys/cpu"
 
-//go:generate sh -c "cd ../_asm && go run ."
+//go:generate go -C ../_asm run . -pkg simd -out ../simd/simd_amd64.s -stubs ../simd/stub_amd64.go
+//go:generate go -C ../_asm run . -pkg gemm -out ../gemm/gemm_amd64.s -stubs ../gemm/stub_amd64.go
 
 // candidates are the paths that the processor has the instructions for, by Path.
 func candidates() (paths [numPaths]*kit) {
