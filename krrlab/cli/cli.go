@@ -42,8 +42,6 @@ type Env struct {
 	// UseBLAS installs a BLAS: "auto" (OpenBLAS if it is found), "openblas" (or an
 	// error) or "go". The note, if any, says in a line why it is slower than it could be.
 	UseBLAS func(ctx context.Context, name string) (note string, err error)
-	// Exec puts another program in the place of this process, with the same arguments; nil if that cannot be.
-	Exec func(program string) error
 	// Launch says how the process was started as a rank; nil if it was not.
 	Launch *comm.Launch
 }
@@ -262,7 +260,7 @@ var plain = []string{
 	"krrlab", "krrlab version", "krrlab licenses", "krrlab data", "krrlab data list", "krrlab data info",
 	"krrlab data fetch", "krrlab ranks",
 	"krrlab model", "krrlab model info", "krrlab notebook", "krrlab notebook install", "krrlab notebook uninstall",
-	"krrlab notebook add", "krrlab notebook remove", "krrlab notebook list",
+	"krrlab notebook add",
 }
 
 // useCPU makes the inner loops run on the instructions named.

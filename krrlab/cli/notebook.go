@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/krrlab/notebook"
+	"github.com/krrlab/lab/krrlab/notebook/engine"
+	"github.com/krrlab/lab/krrlab/notebook/modules"
 	"github.com/krrlab/lab/krrlab/schema"
 )
 
@@ -25,7 +27,6 @@ func (a *app) kernelCommand() *cobra.Command {
 		Args:   oneArg("want the connection file, which Jupyter gives"),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			packages := a.extended()
 			// An interrupt ends the cell, not the kernel.
 			interrupt := make(chan os.Signal, 1)
 			signal.Notify(interrupt, os.Interrupt)
@@ -33,7 +34,7 @@ func (a *app) kernelCommand() *cobra.Command {
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), EndSignals()[1:]...)
 			defer stop()
 			return notebook.Kernel(ctx, args[0], &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(),
-				Packages: packages, Interrupt: interrupt})
+				Interrupt: interrupt})
 		},
 	}
 }
@@ -41,12 +42,11 @@ func (a *app) kernelCommand() *cobra.Command {
 func (a *app) notebookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notebook",
-		Short: "Install the Jupyter kernel, add packages to it, or run a notebook",
+		Short: "Install the Jupyter kernel, download packages for it, or run a notebook",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.installCommand(), a.uninstallCommand(), a.runCommand(), a.addCommand(), a.removeCommand(),
-		a.listCommand())
+	cmd.AddCommand(a.installCommand(), a.uninstallCommand(), a.runCommand(), a.addCommand())
 	return cmd
 }
 
@@ -126,6 +126,28 @@ func (a *app) uninstallCommand() *cobra.Command {
 	})
 }
 
+func (a *app) addCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "add PACKAGE[@VERSION]...",
+		Short: "Download packages for notebooks to import",
+		Example: `  krrlab notebook add github.com/google/uuid
+  krrlab notebook add github.com/google/uuid@v1.6.0 golang.org/x/text/collate`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f := &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
+			defer f.Close()
+			for _, name := range args {
+				p, err := f.Download(cmd.Context(), name)
+				if err != nil {
+					return err
+				}
+				a.printf("%s (%s) can be imported\n", p.Path, p.Module)
+			}
+			return nil
+		},
+	}
+}
+
 func (a *app) runCommand() *cobra.Command {
 	var f struct {
 		Out   string `flag:"out" not:"check" help:"write the notebook with its outputs here instead"`
@@ -156,7 +178,7 @@ func (a *app) runCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		o := &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), Packages: a.extended(), HTML: f.HTML}
+		o := &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), HTML: f.HTML}
 		err = notebook.Run(ctx, args[0], to, o)
 		if failed := (*notebook.CellError)(nil); errors.As(err, &failed) && to == args[0] {
 			return fmt.Errorf("%w; the notebook is as it was: --out FILE keeps what its cells showed", err)

@@ -8,14 +8,12 @@ import (
 
 	"github.com/krrlab/lab/krrlab/notebook/golang"
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
-	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
 // Options are those of Kernel and Run.
 type Options struct {
 	Version   string           // of the program
 	DataDirs  []string         // folders to look for data in
-	Packages  *modules.Kernel  // the packages that cells can add; nil for none
 	MaxOutput int              // bytes of text a cell may print; default 4 MB
 	Interrupt <-chan os.Signal // a signal interrupts the cell that runs; nil for none
 	HTML      string           // file for Run to write the notebook with its outputs to as a page of HTML; "" for none
@@ -31,7 +29,7 @@ func Kernel(ctx context.Context, connectionFile string, o *Options) error {
 	if err != nil {
 		return err
 	}
-	s, err := golang.New(&golang.Options{MaxOutput: o.MaxOutput, DataDirs: o.DataDirs, Packages: o.Packages})
+	s, err := golang.New(&golang.Options{MaxOutput: o.MaxOutput, DataDirs: o.DataDirs})
 	if err != nil {
 		return err
 	}

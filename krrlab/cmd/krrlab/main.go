@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 
 	"golang.org/x/term"
 
@@ -49,9 +48,6 @@ func main() {
 		DataDirs: datasets.Dirs(), JupyterData: jupyterData(runtime.GOOS, os.Getenv),
 		Version: version(),
 		UseBLAS: useBLAS,
-		Exec: func(program string) error {
-			return syscall.Exec(program, append([]string{program}, os.Args[1:]...), os.Environ())
-		},
 	})
 	stop()
 	os.Exit(code)

@@ -3,6 +3,7 @@ package bindgen
 import (
 	"bytes"
 	"flag"
+	"go/types"
 	"maps"
 	"os"
 	"path/filepath"
@@ -86,15 +87,8 @@ func TestRefused(t *testing.T) {
 		{"type u struct{}\n\ntype I interface{ M(u) }", "m.I: method M: its type u is not exported"},
 	} {
 		p := load(t, c.src)
-		_, _, err := Source("b", p, nil)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.src, err, c.want)
-			continue
-		}
-		key := strings.SplitN(c.want, ":", 2)[0]
-		if _, used, err := Source("b", p, Skip{key: "a test"}); err != nil || len(used) != 1 {
-			t.Errorf("%s: skipped: %v, %v", key, used, err)
-		}
+		_, err := Source("b", p, func(types.Object) bool { return true })
+		testkit.Fails(t, err, c.want)
 	}
 }
 
@@ -130,8 +124,10 @@ type I interface {
 }
 
 func hidden() {}
+
+func Left() {}
 `)
-	src, _, err := Source("b", p, nil)
+	src, err := Source("b", p, func(o types.Object) bool { return o.Name() != "Left" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +139,8 @@ func hidden() {}
 			t.Errorf("no %s in\n%s", want, src)
 		}
 	}
-	if strings.Contains(string(src), "hidden") {
-		t.Error("an unexported name is bound")
+	if strings.Contains(string(src), "hidden") || strings.Contains(string(src), "Left") {
+		t.Error("an unexported name is bound, or one that is left out")
 	}
 	docs := p.Docs(NewIndex([]*Package{p}))
 	for key, want := range map[string]string{

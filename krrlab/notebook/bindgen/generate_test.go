@@ -2,6 +2,7 @@ package bindgen
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/format"
 	"go/types"
@@ -43,11 +44,6 @@ var Patterns = []string{
 var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd", "krrlab/internal",
 	"krrlab/notebook", "krrlab/suite", "notebooks"}
 
-// Skipped are the exported names that are not bound.
-var Skipped = Skip{
-	module + "/krrlab/accel.Use": "only a main chooses the BLAS of the process",
-}
-
 // Generate returns the files of krrlab/notebook/bindings, by name. dir is a folder of the
 // module.
 func Generate(dir string) (map[string][]byte, error) {
@@ -61,22 +57,17 @@ func Generate(dir string) (map[string][]byte, error) {
 	}
 	ix := NewIndex(ps)
 	files := map[string][]byte{}
-	left := map[string]bool{}
-	for key := range Skipped {
-		left[key] = true
-	}
 	var bad []string
 	for _, p := range ps {
 		if p.Path == displayPath {
 			p.As = "display"
 		}
-		src, used, err := Source("bindings", p, Skipped)
+		src, err := Source("bindings", p, func(o types.Object) bool {
+			return p.Path+"."+o.Name() != module+"/krrlab/accel.Use" // only a main chooses the BLAS of the process
+		})
 		if err != nil {
 			bad = append(bad, err.Error())
 			continue
-		}
-		for _, key := range used {
-			delete(left, key)
 		}
 		files["bind_"+Stem(p.name())+".go"] = src
 		js, err := JSON(p.Docs(ix))
@@ -85,13 +76,8 @@ func Generate(dir string) (map[string][]byte, error) {
 		}
 		files["docs/"+Stem(p.name())+".json"] = js
 	}
-	for key := range left {
-		bad = append(bad, fmt.Sprintf("bindgen: %s is in the list of skipped names, but no exported name; take it out",
-			key))
-	}
-	if len(bad) > 0 {
-		slices.Sort(bad)
-		return nil, fmt.Errorf("%s", strings.Join(bad, "\n"))
+	if bad != nil {
+		return nil, errors.New(strings.Join(bad, "\n"))
 	}
 	return files, nil
 }
@@ -106,31 +92,18 @@ func unbound(path string) bool {
 	})
 }
 
-// Skip lists exported names that are not bound, as path.Name or path.Type.Method, with the
-// reason.
-type Skip map[string]string
-
-// Source returns the file of package name that registers p, and the names of skip that
-// it made use of.
-func Source(name string, p *Package, skip Skip) (src []byte, used []string, err error) {
-	w := &writer{pkg: p, imports: map[string]string{}, taken: map[string]bool{"r": true, "imports": true}}
-	w.name(p.Types)
+// Source returns the file of package name that registers those exported names of p that are to be bound.
+func Source(name string, p *Package, bound func(types.Object) bool) ([]byte, error) {
+	w := newWriter(p)
 	for _, o := range p.exported() {
-		key := p.Path + "." + o.Name()
-		if skip[key] != "" {
-			used = append(used, key)
+		if !bound(o) {
 			continue
 		}
 		if err := w.object(o); err != nil {
-			return nil, nil,
-				fmt.Errorf("bindgen: %s: %w; make it unexported, or add it to the list of skipped names with the reason", key, err)
+			return nil, fmt.Errorf("bindgen: %s.%s: %w; make it unexported, or leave it out in Generate", p.Path, o.Name(), err)
 		}
 	}
-	src, err = format.Source(w.file(name))
-	if err != nil {
-		return nil, nil, fmt.Errorf("bindgen: %s: %w", p.Path, err)
-	}
-	return src, used, nil
+	return format.Source(w.file(name))
 }
 
 // Paths returns the paths of the packages that the patterns name, whether they compile or
@@ -178,19 +151,11 @@ func StdFiles(dir string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for _, p := range ps {
-		skip := Skip{}
-		names := 0
-		for _, o := range p.exported() {
-			if has(p.Path, o.Name()) || carriable(p, o) != nil {
-				skip[p.Path+"."+o.Name()] = "the interpreter has it, or cannot carry it"
-				continue
-			}
-			names++
-		}
-		if names == 0 {
+		lacks := func(o types.Object) bool { return !has(p.Path, o.Name()) && newWriter(p).object(o) == nil }
+		if !slices.ContainsFunc(p.exported(), lacks) {
 			continue
 		}
-		src, _, err := Source("bindings", p, skip)
+		src, err := Source("bindings", p, lacks)
 		if err != nil {
 			return nil, err
 		}
@@ -210,10 +175,4 @@ func has(path, name string) bool {
 	}
 	_, typ := p.Types[name]
 	return typ || p.Binds[name].IsValid()
-}
-
-// carriable returns why the interpreter cannot carry a name.
-func carriable(p *Package, o types.Object) error {
-	w := &writer{pkg: p, imports: map[string]string{}, taken: map[string]bool{"r": true, "imports": true}}
-	return w.object(o)
 }

@@ -227,18 +227,3 @@ func (s *source) part(kept map[types.Object]bool, first bool) ([]*ast.File, *typ
 	}
 	return files, &info
 }
-
-// Generic reports whether an interpreted package exports generic names, which cannot be compiled into a kernel.
-func (e *Engine) Generic(path string) bool {
-	p := e.Package(path)
-	return p != nil && slices.ContainsFunc(p.Scope().Names(), func(name string) bool {
-		switch o := p.Scope().Lookup(name).(type) {
-		case *types.Func:
-			return o.Exported() && o.Signature().TypeParams().Len() > 0
-		case *types.TypeName:
-			iface, ok := o.Type().Underlying().(*types.Interface)
-			return o.Exported() && (generic(o.Type()) || ok && !iface.IsMethodSet())
-		}
-		return false
-	})
-}

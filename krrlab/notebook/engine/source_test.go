@@ -129,9 +129,6 @@ func TestSource(t *testing.T) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
 	}
-	if !e.Generic("ex.org/count") || e.Generic("ex.org/old") {
-		t.Error("what is generic")
-	}
 	if p := e.Package("ex.org/count"); p == nil || p.Scope().Lookup("Add") == nil {
 		t.Error("completion does not know the package")
 	}

@@ -35,7 +35,7 @@ var magics = [][3]string{
 	{"%%html", "", "show the rest of the cell as HTML; %%markdown as formatted text"},
 	{"%%markdown", "", ""},
 	{"%doc", "[NAME]", "documentation of a package, name or method; without a name: the packages"},
-	{"%install", "PACKAGE[@VERSION]", "build a kernel with more packages, as krrlab notebook add does"},
+	{"%install", "PACKAGE[@VERSION]", "download a package, as krrlab notebook add does"},
 	{"%who", "", "the variables and functions of this notebook"},
 	{"%reset", "", "forget them all"},
 	{"%help", "", "this list"},
@@ -294,25 +294,19 @@ func (s *Session) completeMagic(line string) (found []string, n int, ok bool) {
 	return nil, 0, false
 }
 
-// install builds a kernel with packages.
+// install downloads packages.
 func (s *Session) install(arg string) error {
 	arg = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(arg, "-U "), "go get "))
 	names := strings.Fields(arg)
-	path, _, _ := strings.Cut(arg, "@")
-	switch {
-	case len(names) == 0:
-		return errors.New("want packages: %install github.com/google/uuid@v1.6.0, or the folder of a local one")
-	case len(names) == 1 && slices.Contains(paths(), path):
-		s.out.write(stdout, fmt.Appendf(nil, "import %q works: it is linked into the kernel.\n", path))
-		return nil
-	case s.added == nil:
-		return errors.New("packages cannot be added here: the user has no cache folder")
+	if len(names) == 0 {
+		return errors.New("want packages: %install github.com/google/uuid@v1.6.0")
 	}
-	_, err := s.added.Add(s.ctx.Load(), writer{s.out, stdout}, names...)
-	if err == nil {
-		s.out.write(stdout,
-			[]byte("import it now, and it is interpreted; after a restart (Jupyter: Kernel, Restart) it is compiled: "+
-				"the notebook and its outputs stay, the variables go\n"))
+	for _, name := range names {
+		p, err := s.finder.Download(s.ctx.Load(), name)
+		if err != nil {
+			return err
+		}
+		s.out.write(stdout, fmt.Appendf(nil, "import %q works: %s\n", p.Path, p.Module))
 	}
-	return err
+	return nil
 }

@@ -26,8 +26,8 @@ func (s *Session) missingText(paths []string) string {
 	if first, _, _ := strings.Cut(paths[0], "/"); strings.Contains(first, ".") {
 		if _, err := exec.LookPath("go"); err != nil {
 			texts = append(texts, "to have it, install Go (go.dev/dl)")
-		} else if s.added != nil {
-			texts = append(texts, fmt.Sprintf("%%install %s downloads it and builds a kernel with it", paths[0]))
+		} else {
+			texts = append(texts, fmt.Sprintf("%%install %s downloads it", paths[0]))
 		}
 	}
 	return strings.Join(texts, "; ") + " (nothing of the cell was imported; %doc lists the packages)"
@@ -38,13 +38,6 @@ func (s *Session) find(path string) (*engine.Source, error) {
 	first, _, _ := strings.Cut(path, "/")
 	if !strings.Contains(first, ".") && engine.Packages()[first] != "" {
 		return nil, &engine.MissingError{Paths: []string{path}} // of the standard library
-	}
-	if s.added != nil {
-		if a, err := s.added.Current(); err != nil {
-			return nil, err
-		} else if a != nil {
-			s.finder.Dir = a.Module()
-		}
 	}
 	p, err := s.finder.Find(s.ctx.Load(), path)
 	if errors.Is(err, modules.ErrNoGo) || errors.Is(err, modules.ErrNotFound) {
@@ -72,12 +65,7 @@ func (s *Session) note() {
 	}
 	s.missing = nil
 	for _, p := range s.interpreted {
-		text := fmt.Sprintf("%s (%s) is interpreted", p.Path, p.Module)
-		if s.e.Generic(p.Path) {
-			text += ": its API is generic"
-		} else if s.added != nil {
-			text += fmt.Sprintf(", slower than compiled; %%install %s compiles it", p.Path)
-		}
+		text := fmt.Sprintf("%s (%s) is interpreted; in a %%%%go cell it is compiled", p.Path, p.Module)
 		if len(p.Newer) > 0 {
 			text += "; used with " + strings.Join(p.Newer, ", ")
 		}

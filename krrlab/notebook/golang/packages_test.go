@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
 // TestInterpreted imports packages of the module of the folder, and of none.
@@ -36,7 +34,7 @@ func TestInterpreted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := open(t, &Options{Packages: &modules.Kernel{Dir: t.TempDir()}})
+	s := open(t, nil)
 	cells(t, s, strings.Contains, script(t, "Interpreted")...)
 	for _, code := range []string{"mine.Spin()", "mine.Wait()"} {
 		done := make(chan string)
@@ -61,11 +59,11 @@ func TestInterpreted(t *testing.T) {
 // TestNoGo: without Go there is a line that says so.
 func TestNoGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	s := open(t, &Options{Packages: &modules.Kernel{Dir: t.TempDir(), Bound: func(string) bool { return false }}})
+	s := open(t, nil)
 	for code, want := range map[string]string{
 		"import \"github.com/google/uuid\"": "package github.com/google/uuid is not in this kernel; to have it, " +
 			"install Go (go.dev/dl)",
-		"%install github.com/google/uuid": "packages are added by compiling them: Go is not installed (go.dev/dl)",
+		"%install github.com/google/uuid": "Go is not installed (go.dev/dl)",
 	} {
 		if got := run(s, code); !strings.Contains(got, want) {
 			t.Errorf("%s\n got %q\nwant %q", code, got, want)

@@ -24,9 +24,8 @@ type Output interface {
 
 // Options are those of New; zero values mean the defaults.
 type Options struct {
-	MaxOutput int             // bytes of text a cell may print; default 4 MB
-	DataDirs  []string        // value of the cells' variable DataDirs: folders to look for data in
-	Packages  *modules.Kernel // the packages that were added to the kernel; nil: none can be added
+	MaxOutput int      // bytes of text a cell may print; default 4 MB
+	DataDirs  []string // value of the cells' variable DataDirs: folders to look for data in
 }
 
 // Result is how a cell ended.
@@ -46,7 +45,6 @@ type Session struct {
 	ctx         atomic.Pointer[cellContext] // of the cell that runs
 	max         int
 	dirs        []string
-	added       *modules.Kernel
 	finder      *modules.Finder
 	interpreted []*modules.Package // not yet reported
 	missing     []string           // what the kernel lacks, until it is reported
@@ -86,8 +84,7 @@ func New(o *Options) (*Session, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Session{work: make(chan func()), quit: make(chan struct{}), max: o.MaxOutput, dirs: o.DataDirs,
-		added: o.Packages}
+	s := &Session{work: make(chan func()), quit: make(chan struct{}), max: o.MaxOutput, dirs: o.DataDirs}
 	s.max = cmp.Or(s.max, 4<<20)
 	var err error
 	if s.out, err = newCapture(); err != nil {

@@ -1,22 +1,17 @@
 package modules_test
 
 import (
+	"context"
 	"fmt"
-	"os"
 
 	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
-// What packages were added to the kernel, and whether it is of this program.
-func ExampleKernel_Current() {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(dir)
-	k := &modules.Kernel{Dir: dir, Program: "/usr/bin/krrlab", Version: "v0.3.0"}
-	a, err := k.Current()
-	fmt.Println(a == nil, err)
-	// Output: true <nil>
+// What is compiled into the program is imported as it is.
+func ExampleFinder_Download() {
+	f := &modules.Finder{Compiled: func(path string) bool { return path == "gonum.org/v1/gonum/mat" }}
+	defer f.Close()
+	_, err := f.Download(context.Background(), "gonum.org/v1/gonum/mat@latest")
+	fmt.Println(err)
+	// Output: gonum.org/v1/gonum/mat@latest needs no download: import it
 }

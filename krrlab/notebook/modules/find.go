@@ -44,7 +44,6 @@ type Package struct {
 
 // Finder finds the source of packages.
 type Finder struct {
-	Dir      string                 // of a module to look in first, "" for none
 	Compiled func(path string) bool // whether a package is compiled into this program
 	Flags    []string               // of Program's go build, behind its own
 	temp     string                 // folder of modules for what is in the module cache alone
@@ -59,26 +58,47 @@ func (f *Finder) Find(ctx context.Context, path string) (*Package, error) {
 	if p := f.found[path]; p != nil {
 		return p, nil
 	}
-	if _, err := exec.LookPath("go"); err != nil {
-		return nil, ErrNoGo
-	}
-	var err error
-	for _, dir := range []string{f.Dir, "."} {
-		if dir != "" {
-			var p *Package
-			if p, err = f.list(ctx, dir, path, nil); err == nil {
-				return p, nil
-			}
-		}
-	}
-	if strings.HasPrefix(path, ".") {
-		return nil, err
+	p, err := f.list(ctx, ".", path, nil)
+	if err == nil || strings.HasPrefix(path, ".") {
+		return p, err
 	}
 	dir, err := f.get(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	return f.list(ctx, dir, path, offline)
+}
+
+// Download brings a package, path or path@version, and what it imports into the module cache. It returns what Find finds
+// then: an error where that is another version.
+func (f *Finder) Download(ctx context.Context, name string) (*Package, error) {
+	path, version, _ := strings.Cut(name, "@")
+	if first, _, _ := strings.Cut(path, "/"); f.Compiled(path) || !strings.Contains(strings.Trim(first, "."), ".") {
+		return nil, fmt.Errorf("%s needs no download: import it", name)
+	}
+	delete(f.found, path)
+	at := &Finder{}
+	defer at.Close()
+	dir, err := at.module(ctx, "alone")
+	if err != nil {
+		return nil, err
+	}
+	_, err = run(ctx, dir, []string{"GOFLAGS=-mod=mod", "GOWORK=off"}, "get", path+"@"+cmp.Or(version, "upgrade"))
+	text := path + " " + version
+	if err == nil {
+		text, err = run(ctx, dir, offline, "list", "-f", "{{.Module}}", path)
+	}
+	p, missing := f.Find(ctx, path)
+	switch {
+	case missing != nil:
+		return nil, cmp.Or(err, missing)
+	case err != nil && version == "": // there is no network, but the package
+		return p, nil
+	case err == nil && p.Module != strings.TrimSpace(text):
+		err = fmt.Errorf("%s was downloaded, but imports take %s: name the version in a go.mod in the notebook's folder "+
+			"(go mod init, go get %s)", strings.TrimSpace(text), p.Module, name)
+	}
+	return p, err
 }
 
 // offline makes the go command take modules as the module cache has them: verified when they were downloaded.
@@ -92,7 +112,7 @@ func (f *Finder) get(ctx context.Context, path string) (dir string, err error) {
 		if dir, err = f.module(ctx, name); err != nil {
 			return "", err
 		}
-		if err = require(ctx, dir, path, ""); err == nil {
+		if err = newest(ctx, dir, path); err == nil {
 			break
 		}
 	}
@@ -122,48 +142,51 @@ func (f *Finder) module(ctx context.Context, name string) (dir string, err error
 	return dir, err
 }
 
-// here takes a package into the module in a folder from the module that it is part of: this Finder's, that of the
-// current folder, or the checkout around this program. It leaves go.mod as it was if what the package imports is not
-// there.
-func (f *Finder) here(ctx context.Context, dir, path string) bool {
+// here takes a package into the module in a folder as the current folder's module has it, or the checkout around this
+// program, and reports whether one does.
+func here(ctx context.Context, dir, path string) bool {
 	program, _ := os.Executable()
-	file := filepath.Join(dir, "go.mod")
-	before, err := os.ReadFile(file)
-	if err != nil {
-		return false
-	}
-	for _, at := range []string{cmp.Or(f.Dir, "."), ".", filepath.Dir(program)} {
+	for _, at := range []string{".", filepath.Dir(program)} {
 		text, err := run(ctx, at, offline[:1], "list", "-find", "-f",
-			"{{with .Module}}{{if .Main}}{{.Path}}\n{{.Dir}}{{end}}{{end}}", path)
-		m, from, found := strings.Cut(strings.TrimSpace(text), "\n")
-		if err != nil || !found {
+			"{{with .Module}}{{.Path}} {{or .Version 0}} {{if or .Main .Replace}}{{.Dir}}{{end}}{{end}}", path)
+		words := strings.SplitN(strings.TrimSuffix(text, "\n"), " ", 3)
+		if err != nil || len(words) < 3 {
 			continue
 		}
-		if _, err = run(ctx, dir, offline, "mod", "edit", "-require="+m+"@"+zero(m),
-			"-replace="+m+"="+from); err == nil {
-			_, err = run(ctx, dir, offline, "list", "-deps", path)
+		if words[1] == "0" { // a module that is replaced by a folder can be required in any version of its path
+			_, major, _ := module.SplitPathVersion(words[0])
+			words[1] = cmp.Or(strings.TrimLeft(major, "/."), "v0") + ".0.0"
 		}
-		if err == nil {
+		edits := []string{"-require=" + words[0] + "@" + words[1]}
+		if words[2] != "" {
+			edits = append(edits, "-replace="+words[0]+"="+words[2])
+		}
+		if take(ctx, dir, path, edits...) == nil {
 			return true
 		}
-		_ = os.WriteFile(file, before, 0o644)
 	}
 	return false
 }
 
-// zero is a version that a module which is replaced by a folder can be required in.
-func zero(path string) string {
-	_, major, _ := module.SplitPathVersion(path)
-	return cmp.Or(strings.TrimLeft(major, "/."), "v0") + ".0.0"
-}
-
-// require takes the module of a package into that in a folder, as the module cache has it, in the version named or the
-// newest: the go command itself would ask for what a cache need not have.
-func require(ctx context.Context, dir, path, version string) error {
-	before, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+// take changes what the module in a folder requires, unless a package or what that imports is not there then.
+func take(ctx context.Context, dir, path string, edits ...string) error {
+	file := filepath.Join(dir, "go.mod")
+	before, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
+	if _, err = run(ctx, dir, offline, append([]string{"mod", "edit"}, edits...)...); err == nil {
+		_, err = run(ctx, dir, offline, "list", "-deps", path)
+	}
+	if err != nil {
+		_ = os.WriteFile(file, before, 0o644)
+	}
+	return err
+}
+
+// newest takes the module of a package into that in a folder in the newest version in the module cache, a release if
+// there is one: the go command itself would ask for what a cache need not have.
+func newest(ctx context.Context, dir, path string) error {
 	cache, err := run(ctx, "", nil, "env", "GOMODCACHE")
 	if err != nil {
 		return err
@@ -175,26 +198,22 @@ func require(ctx context.Context, dir, path, version string) error {
 			continue
 		}
 		zips, _ := filepath.Glob(filepath.Join(strings.TrimSpace(cache), "cache", "download", escaped, "@v", "*.zip"))
-		var found string
+		var versions []string
 		for _, zip := range zips {
-			v, e := module.UnescapeVersion(strings.TrimSuffix(filepath.Base(zip), ".zip"))
-			if e != nil || version != "" && v != version {
-				continue
-			}
-			if old := semver.Prerelease(found) != "" || found == ""; semver.Prerelease(v) == "" && old ||
-				old == (semver.Prerelease(v) != "") && semver.Compare(v, found) > 0 {
-				found = v
+			if v, e := module.UnescapeVersion(strings.TrimSuffix(filepath.Base(zip), ".zip")); e == nil {
+				versions = append(versions, v)
 			}
 		}
-		if found == "" {
+		if versions == nil {
 			continue
 		}
-		if _, err = run(ctx, dir, offline, "mod", "edit", "-require="+prefix+"@"+found); err == nil {
-			if _, err = run(ctx, dir, offline, "list", "-deps", path); err == nil {
-				return nil
-			}
+		early := func(v string) int { return min(len(semver.Prerelease(v)), 1) }
+		found := slices.MaxFunc(versions, func(a, b string) int {
+			return cmp.Or(early(b)-early(a), semver.Compare(a, b))
+		})
+		if err = take(ctx, dir, path, "-require="+prefix+"@"+found); err == nil {
+			return nil
 		}
-		_ = os.WriteFile(filepath.Join(dir, "go.mod"), before, 0o644)
 	}
 	return err
 }
@@ -277,19 +296,25 @@ func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Pac
 	return named, nil
 }
 
-// run runs the go command and returns what it prints; its error is what it says.
+// run runs the go command and returns what it prints; its error is what it says. What the command has started ends with
+// it: nothing of that is left when it returns, and nothing survives when this process is killed.
 func run(ctx context.Context, dir string, env []string, args ...string) (string, error) {
-	return runBy(ctx, (*exec.Cmd).Run, dir, env, args...)
-}
-
-func runBy(ctx context.Context, start func(*exec.Cmd) error, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Environ(), env...)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	err := start(cmd)
+	group.Cancel(cmd, syscall.SIGINT)
+	cmd.WaitDelay = lastGrace
+	err := cmd.Start()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", ErrNoGo
+	}
+	if err == nil {
+		if err = cmd.Wait(); err != nil {
+			group.Kill(cmd)
+		}
+	}
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
@@ -310,9 +335,6 @@ func runBy(ctx context.Context, start func(*exec.Cmd) error, dir string, env []s
 // Program builds the program of some files without a network, with those of the packages that it imports that are at
 // hand or in the module cache. It returns its folder, which the caller removes; there it is called program.
 func (f *Finder) Program(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
-	if _, err := exec.LookPath("go"); err != nil {
-		return "", ErrNoGo
-	}
 	if dir, err = os.MkdirTemp("", "krrlab-program-"); err != nil {
 		return "", err
 	}
@@ -326,25 +348,10 @@ func (f *Finder) Program(ctx context.Context, files map[string]string, imports [
 // lastGrace is how long the go command may take to end once it is told to.
 const lastGrace = time.Second
 
-// together runs a command such that the compilers that it has started end with it: none of them is left when it
-// returns, and none survives when this process is killed.
-func (f *Finder) together(cmd *exec.Cmd) error {
-	group.Cancel(cmd, syscall.SIGINT)
-	cmd.WaitDelay = lastGrace
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	err := cmd.Wait()
-	if err != nil {
-		group.Kill(cmd)
-	}
-	return err
-}
-
 func (f *Finder) program(ctx context.Context, dir string, files map[string]string, imports []string) error {
 	for _, path := range imports {
 		from, err := f.module(ctx, "with")
-		if err == nil && !f.here(ctx, from, path) {
+		if err == nil && !here(ctx, from, path) {
 			from, err = f.get(ctx, path)
 		}
 		if err != nil {
@@ -375,6 +382,6 @@ func (f *Finder) program(ctx context.Context, dir string, files map[string]strin
 	// An interrupt leaves the temporary files of the go command, in the folder that is removed.
 	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, f.Flags...)
 	env := append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offline...)
-	_, err := runBy(ctx, f.together, dir, env, append(args, "-o", "program", ".")...)
+	_, err := run(ctx, dir, env, append(args, "-o", "program", ".")...)
 	return err
 }

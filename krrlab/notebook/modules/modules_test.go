@@ -3,7 +3,6 @@ package modules
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -23,48 +22,24 @@ import (
 
 // published are the modules of the test's proxy: module@version, then files.
 var published = map[string]map[string]string{
-	"example.test/plain@v1.0.0": {"go.mod": "module example.test/plain\n\ngo 1.21\n",
-		"plain.go": "package plain\n\nfunc One() int { return 1 }\n"},
-	"example.test/plain@v1.1.0": {"go.mod": "module example.test/plain\n\ngo 1.21\n", "plain.go": plainSource,
-		"fast.go": "//go:build !purego\n\npackage plain\n\nfunc fast() int\n", "fast.s": "",
-		"pure.go":          "//go:build purego\n\npackage plain\n\nfunc fast() int { return 2 }\n",
-		"sub/sub.go":       "package sub\n\ntype T struct{ N int }\n",
-		"cmd/tool/main.go": "package main\n\nfunc main() {}\n"},
+	"example.test/plain@v1.1.0": {"go.mod": "module example.test/plain\n\ngo 1.21\n",
+		"plain.go": "package plain\n\nfunc One() int { return 1 }\n",
+		"fast.go":  "//go:build !purego\n\npackage plain\n\nfunc fast() int\n", "fast.s": "",
+		"pure.go": "//go:build purego\n\npackage plain\n\nfunc fast() int { return 2 }\n",
+	},
 	"example.test/gen@v0.2.0": {"go.mod": "module example.test/gen\n\ngo 1.22\n\nrequire example.test/plain v1.1.0\n",
 		"gen.go": "package gen\n\nimport \"example.test/plain\"\n\nfunc Map[T, U any](x []T, f func(T) U) (out " +
 			"[]U) { for _, v := range x { out = append(out, f(v)) }; return out }\n\nvar One = plain.One()\n"},
 	"example.test/floats@v1.0.0": {"go.mod": "module example.test/floats\n\ngo 1.21\n\nrequire golang.org/x/mod " +
 		"v0.99.0\n",
 		"floats.go": "package floats\n\nimport \"golang.org/x/mod/semver\"\n\nvar Sum = semver.Compare\n"},
-	"example.test/base@v0.9.0": {"go.mod": "module example.test/base\n", "base.go": "package base\n"},
-	"example.test/base@v1.0.0": {"go.mod": "module example.test/base\n", "base.go": "package base\n"},
-	"example.test/base@v1.1.0": {"go.mod": "module example.test/base\n", "base.go": "package base\n",
-		"more/more.go": "package more\n\nvar X = 1\n"},
-	"github.com/gopherdata/gophernotes@v0.9.9": {"go.mod": "module github.com/gopherdata/gophernotes\n",
-		"imports/imports.go": "package imports\n\nimport \"reflect\"\n\ntype Package struct { Name string; Binds " +
-			"map[string]reflect.Value; Types, Proxies map[string]reflect.Type; Wrappers map[string][]string; " +
-			"Untypeds map[string]string }\n\nvar Packages = map[string]Package{}\n"},
+	"example.test/base@v0.9.0": {"go.mod": "module example.test/base\n", "base.go": "package base\n\nvar V = 0.9\n"},
+	"example.test/base@v1.0.0": {"go.mod": "module example.test/base\n", "base.go": "package base\n\nvar V = 1.0\n"},
+	"example.test/base@v1.1.0-rc.1": {"go.mod": "module example.test/base\n",
+		"base.go": "package base\n\nvar V = 1.1\n"},
 	"golang.org/x/mod@v0.99.0": {"go.mod": "module golang.org/x/mod\n",
 		"semver/semver.go": "package semver\n\nfunc Compare(a, b string) int { return 0 }\n"},
 }
-
-const plainSource = `package plain
-
-import "example.test/plain/sub"
-
-// Big is no int.
-const Big = 1 << 70
-
-type Shape interface{ Area() float64 }
-
-type Square struct{ Side float64 }
-
-func (s Square) Area() float64 { return s.Side * s.Side }
-
-func One() int { return 1 }
-
-func Make() sub.T { return sub.T{N: 7} }
-`
 
 // proxied makes a proxy of the published modules, and a module cache of the test's own.
 func proxied(t *testing.T) {
@@ -190,23 +165,14 @@ func TestProgram(t *testing.T) {
 	}
 	proxied(t)
 	at := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module example.test/here/v2\n",
+	write(t, at, map[string]string{"go.mod": "module example.test/here/v2\n",
 		"sub.go":         "package here\n\nimport \"example.test/gen\"\n\nvar Three = gen.One + 2\n",
-		"apart/apart.go": "package apart\n\nimport \"example.test/none\"\n\nvar Four = none.Four\n"} {
-		err := os.MkdirAll(filepath.Dir(filepath.Join(at, name)), 0o755)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(at, name), []byte(text), 0o644)
-		}
-		if err != nil {
+		"apart/apart.go": "package apart\n\nimport \"example.test/none\"\n\nvar Four = none.Four\n"})
+	for _, args := range []string{"get example.test/gen@v0.2.0 example.test/base@v0.9.0",
+		"mod download example.test/gen@v0.2.0 example.test/plain@v1.1.0 example.test/base@v1.0.0"} {
+		if _, err := run(t.Context(), at, nil, strings.Fields(args)...); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if _, err := run(t.Context(), at, nil, "get", "example.test/gen@v0.2.0"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run(t.Context(), at, nil, "mod", "download", "example.test/gen@v0.2.0",
-		"example.test/plain@v1.1.0"); err != nil {
-		t.Fatal(err)
 	}
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOOS", "js") // of the reader's own builds
@@ -221,6 +187,7 @@ func TestProgram(t *testing.T) {
 		{"example.test/here/v2/apart", "fmt.Print(apart.Four)", "example.test/here/v2/apart: not in the module cache"},
 		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
 		{"example.test/gen", "fmt.Print(gen.Map([]int{1, 2}, func(i int) int { return i + gen.One }))", "[2 3]"},
+		{"example.test/base", "fmt.Print(base.V)", "0.9"}, // of the folder's module, not the newest
 		{"example.test/none", "", "example.test/none: not in the module cache"},
 		{"", "nosuch()", "undefined: nosuch"},
 	} {
@@ -275,185 +242,36 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-// kernel is one that is built of a small laboratory.
-func kernel(t *testing.T) *Kernel {
-	t.Helper()
-	lab := t.TempDir()
-	write(t, lab, map[string]string{
-		"go.mod": "module github.com/krrlab/lab\n\ngo 1.26.0\n\nrequire example.test/base " +
-			"v1.0.0\n\nrequire github.com/gopherdata/gophernotes v0.9.9\n",
-		"bin/krrlab": "",
-		"krrlab/cmd/krrlab/main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t_ " +
-			"\"example.test/base\"\n\t\"github.com/gopherdata/gophernotes/imports\"\n)\n\nvar tag string\n\nfunc " +
-			"main() { fmt.Println(tag, len(imports.Packages)) }\n",
-	})
-	if _, err := run(t.Context(), lab, []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"); err != nil {
-		t.Fatal(err)
-	}
-	return &Kernel{Dir: filepath.Join(t.TempDir(), "notebook"), Program: filepath.Join(lab, "bin", "krrlab"),
-		Version: "devel-1a2b3c", Bound: none}
-}
-
-// TestAdd builds kernels: versions, tables, what is generic, a local package; from the proxy, and without it.
-func TestAdd(t *testing.T) {
+// TestDownload downloads packages: what an import finds then, and what cannot be had.
+func TestDownload(t *testing.T) {
 	proxied(t)
-	k := kernel(t)
-	local := t.TempDir()
-	write(t, local, map[string]string{"go.mod": "module mine/v2\n\ngo 1.21\n\nrequire example.test/plain v1.0.0\n",
-		"sub/s.go": "package sub\n\nimport \"example.test/plain\"\n\nfunc Two() int { return 2 * plain.One() }\n"})
-	var log bytes.Buffer
-	a, err := k.Add(t.Context(), &log, "example.test/plain/sub", "example.test/gen@v0.2.0", "example.test/base")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := a.Packages; got[0].Version != "v1.1.0" || got[0].Interpreted || !got[1].Interpreted ||
-		got[2].Version != "v1.0.0" {
-		t.Errorf("%v", got)
-	}
-	if !strings.Contains(log.String(), "adding example.test/gen v0.2.0 (interpreted: its API is generic)\n") {
-		t.Error(log.String())
+	t.Chdir(t.TempDir())
+	f := &Finder{Compiled: func(path string) bool { return path == "example.test/bound" }}
+	defer f.Close()
+	for _, c := range []struct{ name, module, wrong string }{
+		{"example.test/base@v1.1.0-rc.1", "example.test/base v1.1.0-rc.1", ""},
+		{"example.test/base", "example.test/base v1.0.0", ""},
+		{"example.test/base@v0.9.0", "", "example.test/base v0.9.0 was downloaded, but imports take example.test/base v1.0.0: "},
+		{"example.test/gen", "example.test/gen v0.2.0", ""},
+		{"example.test/bound", "", "example.test/bound needs no download: import it"},
+		{"./mine", "", "./mine needs no download"},
+		{"math/big", "", "math/big needs no download"},
+		{"example.test/none", "", "example.test/none"},
+		{"example.test/plain@v9", "", "v9"},
+		{"example.test/plain/nowhere", "", "example.test/plain/nowhere"},
+	} {
+		p, err := f.Download(t.Context(), c.name)
+		if c.wrong != "" {
+			testkit.Fails(t, err, c.wrong)
+		} else if err != nil || p.Module != c.module {
+			t.Errorf("%s: %+v, %v", c.name, p, err)
+		}
 	}
 	t.Setenv("GOPROXY", "off")
-	a, err = k.Add(t.Context(), &log, filepath.Join(local, "sub"), "example.test/plain@v1.1.0")
-	if err != nil {
-		t.Fatal(err)
+	if p, err := f.Download(t.Context(), "example.test/gen"); err != nil || p.Module != "example.test/gen v0.2.0" {
+		t.Errorf("without a network: %+v, %v", p, err)
 	}
-	if got := a.Packages; len(got) != 5 || got[3].Path != "mine/v2/sub" || got[3].Dir != local ||
-		got[4].Version != "v1.1.0" {
-		t.Errorf("%v", got)
-	}
-	out, err := exec.CommandContext(t.Context(), a.Path()).Output()
-	if err != nil || string(out) != "devel-1a2b3c 4\n" || !a.Fresh(k.Program, k.Version) {
-		t.Errorf("%q, %v", out, err)
-	}
-	text, err := os.ReadFile(filepath.Join(a.Module(), "bind_example_test_plain_.go"))
-	for _, want := range []string{"package main", `"Square": r.TypeOf((*plain.Square)(nil)).Elem()`,
-		`"Big": "int:1180591620717411303424"`} {
-		if err != nil || !strings.Contains(string(text), want) {
-			t.Errorf("%v, no %s in\n%s", err, want, text)
-		}
-	}
-	if strings.Contains(string(text), "proxy") {
-		t.Error("proxies, which only gophernotes needs")
-	}
-	if old, _ := filepath.Glob(filepath.Join(k.Dir, "kernel-*")); len(old) != 1 {
-		t.Errorf("%v: of kernels one is left", old)
-	}
-	f := &Finder{Dir: a.Module(), Compiled: none}
-	if p, err := f.Find(t.Context(), "example.test/gen"); err != nil || p.Module != "example.test/gen v0.2.0" {
-		t.Errorf("what is generic, from the module of the kernel: %+v, %v", p, err)
-	}
-	if a, err = k.Remove(t.Context(), &log, "mine/v2/sub", "example.test/plain", "example.test/base",
-		"example.test/gen"); err != nil || len(a.Packages) != 1 ||
-		!slices.Equal(a.Tables, []string{"example.test/plain/sub"}) {
-		t.Errorf("%+v, %v", a, err)
-	}
-	if a, err = k.Remove(t.Context(), &log, "example.test/plain/sub"); a != nil || err != nil {
-		t.Errorf("%+v, %v", a, err)
-	}
-	if left, _ := os.ReadDir(k.Dir); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
-}
-
-// TestRefused: what cannot be added is reported in one line, and nothing is left of it.
-func TestRefused(t *testing.T) {
-	proxied(t)
-	k := kernel(t)
-	k.Bound = func(path string) bool { return path == "fmt" }
-	add := func(names ...string) error { _, err := k.Add(t.Context(), new(bytes.Buffer), names...); return err }
-	for want, err := range map[string]error{
-		"fmt is in the kernel already":                  add("fmt"),
-		"name packages one by one":                      add("example.test/..."),
-		"no package was added before":                   add(),
-		"requires example.test/plain@v1.1.0, not":       add("example.test/plain@v1.0.0", "example.test/gen@v0.2.0"),
-		"krrlab requires example.test/base@v1.0.0, not": add("example.test/base@v0.9.0"),
-		"example.test/plain/cmd/tool is a program":      add("example.test/plain/cmd/tool@v1.1.0"),
-		"example.test/none":                             add("example.test/none"),
-		"go.mod file not found":                         add(t.TempDir()),
-		"is not a checkout of github.com/krrlab/lab":    (&builder{Kernel: &Kernel{Source: t.TempDir()}}).laboratory(),
-		"name a checkout of it by --source": (&builder{Kernel: &Kernel{Program: "/bin/krrlab",
-			Version: "devel-1a2b3c"}}).laboratory(),
-		"github.com/x/y was not added": func() error { _, err := k.Remove(t.Context(), nil, "github.com/x/y"); return err }(),
-		"context canceled": func() error {
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(30*time.Millisecond, cancel)
-			_, err := k.Add(ctx, new(bytes.Buffer), "example.test/plain")
-			return err
-		}(),
-	} {
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
-	if left, _ := os.ReadDir(k.Dir); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
-	if a, err := k.Current(); a != nil || err != nil {
-		t.Errorf("%v, %v", a, err)
-	}
-}
-
-// TestRelease takes the laboratory of a released version as a module.
-func TestRelease(t *testing.T) {
-	proxied(t)
-	proxy, _, _ := strings.Cut(os.Getenv("GOPROXY"), ",")
-	at := filepath.Join(strings.TrimPrefix(proxy, "file://"), "github.com", "krrlab", "lab", "@v")
-	mod := "module github.com/krrlab/lab\n\ngo 1.26.0\n"
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for name, text := range map[string]string{"go.mod": mod,
-		"krrlab/cmd/krrlab/main.go": "package main\n\nfunc main() {}\n"} {
-		w, err := z.Create("github.com/krrlab/lab@v0.9.1/" + name)
-		if err == nil {
-			_, err = w.Write([]byte(text))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	write(t, at, map[string]string{"list": "v0.9.1\n", "v0.9.1.info": `{"Version":"v0.9.1"}`, "v0.9.1.mod": mod,
-		"v0.9.1.zip": b.String()})
-	for range 2 { // from the proxy, then from the module cache
-		d := &builder{Kernel: &Kernel{Program: "/bin/krrlab", Version: "v0.9.1", Bound: none}, ctx: t.Context(),
-			dir: t.TempDir()}
-		entries := []Entry{{Path: "example.test/plain", Version: "v1.1.0"}}
-		if err := d.module(entries); err != nil || d.version != "v0.9.1" || !checkout(d.lab) {
-			t.Errorf("%v, %s of %s", err, d.version, d.lab)
-		}
-		t.Setenv("GOPROXY", "off")
-	}
-	d := &builder{Kernel: &Kernel{Program: "/bin/krrlab", Version: "v0.8.0"}, ctx: t.Context(), dir: t.TempDir()}
-	testkit.Fails(t, d.module(nil), "the source of krrlab v0.8.0 cannot be downloaded")
-}
-
-// TestFresh: a kernel is that of one program, as it was when it was built.
-func TestFresh(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, map[string]string{"krrlab": "", "kernel-1/krrlab": "",
-		"current.json": `{"program": "` + filepath.ToSlash(filepath.Join(dir,
-			"krrlab")) + `", "version": "v1", "folder": "kernel-1"}`})
-	before := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "krrlab"), before, before); err != nil {
-		t.Fatal(err)
-	}
-	a, err := (&Kernel{Dir: dir}).Current()
-	if err != nil || !a.Fresh(filepath.Join(dir, "krrlab"), "v1") {
-		t.Fatalf("%+v, %v", a, err)
-	}
-	if a.Fresh(filepath.Join(dir, "krrlab"), "v2") || a.Fresh(filepath.Join(dir, "other"), "v1") {
-		t.Error("of another program")
-	}
-	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "krrlab"), later, later); err != nil ||
-		a.Fresh(filepath.Join(dir, "krrlab"), "v1") {
-		t.Error("of an older build", err)
-	}
-	write(t, dir, map[string]string{"current.json": "{"})
-	testkit.Fails(t, testkit.ErrOf((&Kernel{Dir: dir}).Current()), "remove it to start again")
+	testkit.Fails(t, testkit.ErrOf(f.Download(t.Context(), "example.test/gen@v0.1.0")), "v0.1.0")
 }
 
 // TestKilled: a build does not outlive a program that is killed, nor one whose context ends.
