@@ -1,17 +1,15 @@
 // Package race runs conjugate gradients with several preconditioners M_1 … M_r, and with M = I, for the same system
-// AX = Y, A = K+λI, side by side, and says which is done first. Each runner is a plain pcg.Solve; they share the
-// products with A, the expensive part: the directions of all that take part form one panel P, and one AP serves them
-// all.
+// AX = Y, A = K+λI, side by side, and says which is done first. They are the columns of one pcg.Solve, each with its M,
+// so that one product with A, the expensive part, serves them all.
 //
 // # The course
 //
-// Every M is built, and each runner has the clock that it would have alone:
+// Every M is built, and each racer has the clock that it would have alone:
 //
 //	seconds of building M + iterations × (AP and M⁻¹R of all t right-hand sides, both measured once).
 //
-// A step is an iteration of the runner that would end its next one first, and of all others that would begin theirs
-// before. So the first to reach τ by these clocks is found without a forecast, and no runner iterates longer than the
-// winner takes alone.
+// All iterate together. Once the first has reached τ, a racer that could not be there before by these clocks ends. So
+// the first is found without a forecast.
 //
 // For t > 1 each runs on one combination of the columns of Y with random signs.
 //

@@ -2,8 +2,6 @@ package race
 
 import (
 	"context"
-	"errors"
-	"iter"
 	"math"
 	"time"
 
@@ -13,271 +11,189 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// runner is a preconditioner that takes part. M = I always does, beside those given.
-type runner struct {
-	name string
-	// build makes M, with a lower bound of λ_min(M⁻¹A) for bounds of the error (pcg.Options.LambdaMin), 0 if none is
-	// known. Its error puts the runner out of the race, unless ctx has ended.
-	build func(ctx context.Context) (m pcg.Preconditioner, lambdaMin float64, err error)
-}
+// maker makes the M of a racer; nil is M = I. Its error puts the racer out, unless ctx has ended.
+type maker func(ctx context.Context) (pcg.Preconditioner, error)
 
-// terms of a race. Zero values, and a nil *terms, mean the defaults.
-type terms struct {
-	pcg       pcg.Options // of every runner: Tol and MaxIter
-	lambdaMin float64     // a lower bound of λ_min(A), for M = I. 0: none is known
-	stream    rng.Stream  // draws the signs of the columns for t > 1
-	// share, if not nil, sets seconds to those of one rank, on all.
-	share func(ctx context.Context, seconds []float64) error
-	// step, if not nil, is called after every step with the standings, which are valid during the call only.
-	step func(field []Standing)
-}
-
-// Phase is where a runner is in the race.
+// Phase is where a racer is.
 type Phase string
 
 // The phases.
 const (
 	Running Phase = "running" // or overtaken, when the race is over
 	Done    Phase = "done"    // it has reached τ
-	Out     Phase = "out"     // it failed: see Standing.Why
+	Out     Phase = "out"     // it failed: see Racer.Why
 )
 
-// Standing is what is known of a runner.
-type Standing struct {
-	Name       string    `json:"name"`
-	Phase      Phase     `json:"phase"`
-	Iterations int       `json:"iterations"`          // done
-	Residuals  []float64 `json:"residuals,omitempty"` // ‖r‖₂/‖y‖₂ by recurrence after 0, 1, …, Iterations
-	// Bounds are upper bounds of ‖x−x_k‖_A/‖y‖₂ (pcg.History.Error) after k = 1, 2, … iterations, where λ_min is known.
-	Bounds []float64 `json:"bounds,omitempty"`
-	Build  float64   `json:"build_seconds"` // of building M
-	Solve  float64   `json:"solve_seconds"` // of M⁻¹R for all right-hand sides
-	Why    string    `json:"why,omitempty"` // of Out
+// clock returns the seconds that a racer takes alone for that many iterations.
+func (r *Result) clock(s *Racer, iterations float64) float64 {
+	return s.Build + iterations*(r.Product+s.Solve)
 }
 
-// outcome is how a race went.
-type outcome struct {
-	winner  int        // in field; −1 if none came through, or the race was ended from outside before there was one
-	field   []Standing // M = I first, then the runners given
-	product float64    // seconds of a product with A for all right-hand sides
-	steps   int        // products with A of the race, each of one column for every runner that took part
-	columns int        // of them, in all
-	seconds float64    // of the whole race, with what was built
-}
-
-// clock returns the seconds that a runner takes alone for that many iterations.
-func (r *outcome) clock(s *Standing, iterations float64) float64 {
-	return s.Build + iterations*(r.product+s.Solve)
-}
-
-// hold lets M = I and the runners race for AX = Y, A n×n and Y n×t. Memory: what they build, and 5n numbers
-// for each. An error is returned if ctx ends, or if A or terms.share returns one: beside what is known so far.
-func hold(ctx context.Context, a pcg.Operator, y *mat.Dense, runners []runner, o *terms) (*outcome, error) {
-	start := time.Now()
-	r := &race{a: a, y: y, res: &outcome{winner: -1}}
-	if o != nil {
-		r.o = *o
-	}
-	for _, one := range append([]runner{{name: "none"}}, runners...) {
-		r.lanes = append(r.lanes, &lane{runner: one, mu: r.o.lambdaMin})
-		r.res.field = append(r.res.field, Standing{Name: one.name, Phase: Running})
-	}
-	defer func() {
-		for _, l := range r.lanes {
-			if l.stop != nil {
-				l.stop()
-			}
-		}
-	}()
-	r.combine()
-	err := r.run(ctx)
-	r.res.seconds = time.Since(start).Seconds()
-	return r.res, err
-}
-
-// race is one under way.
+// race is one under way: the preconditioner of a block whose column c has the M of racer c.
 type race struct {
-	o     terms
-	a     pcg.Operator
-	y, b  *mat.Dense // b is what the runners solve for, n×1
-	lanes []*lane
-	panel [2][]float64
-	res   *outcome
+	*Result
+	tell func(*Racer) // called with each that runs, after every step
+	a    pcg.Operator
+	ms   []pcg.Preconditioner // nil: M = I
+	its  int                  // done by those that run
+	best float64              // seconds of the first that has reached τ, by the clocks; +Inf before
+	x, z *mat.Dense           // n×1
 }
 
-// lane is where one runner runs: a coroutine that asks for products with A.
-type lane struct {
-	runner
-	m    pcg.Preconditioner
-	mu   float64 // at most λ_min(M⁻¹A)
-	next func() (*request, bool)
-	stop func()
-	ask  *request
-	res  *pcg.Result // once it has ended
-	err  error
-}
-
-// errOut is what a product returns to a runner that is out of the race.
-var errOut = errors.New("race: over")
-
-// combine sets b = y, or for t > 1 the sum of the columns with random signs.
-func (r *race) combine() {
-	n, t := r.y.Dims()
-	r.b = mat.NewDense(n, 1, nil)
-	for c := range t {
-		sign := 1.0
-		if t > 1 && r.o.stream.Uint64(uint64(c))&1 == 1 {
-			sign = -1
-		}
-		for i := range n {
-			r.b.Set(i, 0, r.b.At(i, 0)+sign*r.y.At(i, c))
-		}
-	}
-}
-
-// run runs the race.
-func (r *race) run(ctx context.Context) error {
-	if err := r.measure(ctx); err != nil {
+// hold lets the racers, M = I and those that are made, run for AX = Y, A n×n and Y n×t, in at most maxIter iterations.
+// stream draws the signs of the columns for t > 1, share sets seconds to those of one rank, on all. Memory: what is
+// made, and 5n numbers for each. An error is returned if ctx ends, or if A or share returns one: beside what is known
+// so far.
+func (r *race) hold(ctx context.Context, y *mat.Dense, makers []maker, maxIter int, stream rng.Stream,
+	share func(ctx context.Context, seconds []float64) error) error {
+	start := time.Now()
+	defer func() { r.Racing = time.Since(start).Seconds() }()
+	r.best, r.x, r.z = math.Inf(1), mat.NewDense(r.Dim(), 1, nil), mat.NewDense(r.Dim(), 1, nil)
+	if err := r.measure(ctx, y, makers, share); err != nil {
 		return err
 	}
-	for i := range r.lanes {
-		if err := r.enter(ctx, i); err != nil {
-			return err
-		}
+	res, err := pcg.Solve(ctx, r.a, r, r.combined(y, stream), &pcg.Options{Tol: r.Tol, MaxIter: maxIter,
+		Monitor: r.step})
+	if res == nil { // it is Y that is wrong
+		return err
 	}
-	for {
-		turn := r.turn()
-		if len(turn) == 0 {
-			return nil
+	r.Steps = res.Iterations
+	for c := range r.Racers {
+		s, col := &r.Racers[c], &res.Columns[c]
+		r.Columns += col.Iterations
+		if s.Phase == Running {
+			s.Iterations = col.Iterations
 		}
-		if err := r.multiply(ctx, turn); err != nil {
-			return err
+		for _, row := range res.History.RelRes[:min(s.Iterations+1, len(res.History.RelRes))] {
+			s.Residuals = append(s.Residuals, row[c])
 		}
-		for _, i := range turn {
-			if err := r.advance(ctx, i); err != nil {
-				return err
-			}
-		}
-		if r.o.step != nil {
-			r.o.step(r.res.field)
-		}
-	}
-}
-
-// turn returns the runners that take part in the next step, by their own clocks: the one whose next iteration ends
-// first, and those that begin one before that. None is left once it would end no sooner than the best that has
-// reached τ, the winner.
-func (r *race) turn() (turn []int) {
-	clock := func(i, ahead int) float64 {
-		s := &r.res.field[i]
-		return r.res.clock(s, float64(s.Iterations+ahead))
-	}
-	best, end := math.Inf(1), math.Inf(1)
-	for i, s := range r.res.field {
 		switch {
-		case s.Phase == Done && clock(i, 0) < best:
-			best, r.res.winner = clock(i, 0), i
-		case s.Phase == Running:
-			end = min(end, clock(i, 1))
+		case s.Phase != Running || s.late:
+		case col.Status == pcg.Converged: // Y is 0
+			s.Phase = Done
+		case col.Status < pcg.Canceled && col.Status != pcg.Active:
+			s.Phase, s.Why = Out, col.Status.String()
+		}
+		if s.Phase == Done && (r.Winner < 0 || r.clock(s, float64(s.Iterations)) <
+			r.clock(r.Best(), float64(r.Best().Iterations))) {
+			r.Winner = c
 		}
 	}
-	if end >= best {
-		return nil
-	}
-	for i, s := range r.res.field {
-		if s.Phase == Running && clock(i, 0) <= end && clock(i, 1) < best {
-			turn = append(turn, i)
-		}
-	}
-	return turn
+	return err
 }
 
-// measure builds each M, and times it and products with A on Y, by the seconds of one rank.
-func (r *race) measure(ctx context.Context) error {
-	f, seconds := r.res.field, make([]float64, 1, 1+2*len(r.lanes))
-	took := func(f func() error) (seconds float64, err error) {
+// combined returns a column for each racer, all the same: y, or for t > 1 the sum of its columns with random signs.
+func (r *race) combined(y *mat.Dense, stream rng.Stream) *mat.Dense {
+	n, t := y.Dims()
+	b := mat.NewDense(n, len(r.ms), nil)
+	for i := range n {
+		var sum float64
+		for c := range t {
+			sign := 1.0
+			if t > 1 && stream.Uint64(uint64(c))&1 == 1 {
+				sign = -1
+			}
+			sum += sign * y.At(i, c)
+		}
+		for j := range r.ms {
+			b.Set(i, j, sum)
+		}
+	}
+	return b
+}
+
+// measure makes each M, and times it and products with A on Y, by the seconds of one rank.
+func (r *race) measure(ctx context.Context, y *mat.Dense, makers []maker,
+	share func(ctx context.Context, seconds []float64) error) (err error) {
+	took := func(f func() error) float64 {
 		start := time.Now()
 		err = f()
-		return time.Since(start).Seconds(), err
+		return time.Since(start).Seconds()
 	}
-	n, t := r.y.Dims()
+	n, t := y.Dims()
 	to := mat.NewDense(n, t, nil)
-	var err error
-	if seconds[0], err = took(func() error { return r.a.MulTo(ctx, to, r.y) }); err != nil {
+	seconds := []float64{took(func() error { return r.a.MulTo(ctx, to, y) })}
+	if err != nil {
 		return err
 	}
-	for i, l := range r.lanes {
-		var build, solve float64
-		if l.build != nil {
-			if build, err = took(func() (err error) { l.m, l.mu, err = l.build(ctx); return err }); err == nil {
-				solve, err = took(func() error { return l.m.SolveTo(ctx, to, r.y) })
+	r.ms = make([]pcg.Preconditioner, len(makers))
+	for i, build := range makers {
+		var made, solve float64
+		if build != nil {
+			if made = took(func() (err error) { r.ms[i], err = build(ctx); return err }); err == nil {
+				solve = took(func() error { return r.ms[i].SolveTo(ctx, to, y) })
 			}
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			f[i].Phase, f[i].Why = Out, err.Error()
+			r.Racers[i].out(err)
 		}
-		seconds = append(seconds, build, solve)
+		seconds = append(seconds, made, solve)
 	}
-	if r.o.share != nil {
-		if err := r.o.share(ctx, seconds); err != nil {
-			return err
-		}
+	if err := share(ctx, seconds); err != nil {
+		return err
 	}
-	r.res.product = seconds[0]
-	for i := range f {
-		f[i].Build, f[i].Solve = seconds[2*i+1], seconds[2*i+2]
+	r.Product = seconds[0]
+	for i := range r.Racers {
+		r.Racers[i].Build, r.Racers[i].Solve = seconds[2*i+1], seconds[2*i+2]
 	}
 	return nil
 }
 
-// enter takes runner i to its first product.
-func (r *race) enter(ctx context.Context, i int) error {
-	l, s := r.lanes[i], &r.res.field[i]
-	if s.Phase == Out {
-		return nil
-	}
-	o := r.o.pcg
-	o.LambdaMin = l.mu
-	o.Monitor = func(it *pcg.Iteration) error {
-		s.Iterations, s.Residuals = it.Index, append(s.Residuals, it.MaxRelRes)
-		if it.Error != nil && !math.IsNaN(it.Error[0]) {
-			s.Bounds = append(s.Bounds, it.Error[0])
+func (s *Racer) out(err error) { s.Phase, s.Why = Out, err.Error() }
+
+// step takes up an iteration of all that run, and ends the race once no other can end before the first.
+func (r *race) step(it *pcg.Iteration) error {
+	r.its = it.Index
+	next := math.Inf(1)
+	for c := range r.Racers {
+		s := &r.Racers[c]
+		if s.Phase != Running || s.late {
+			continue
 		}
-		if it.MaxRelRes <= o.Tol { // by recurrence, whatever K as stored is accurate to
-			s.Phase = Done
+		s.Iterations, s.residual = it.Index, it.RelRes[c]
+		if it.RelRes[c] <= r.Tol { // by recurrence, whatever K as stored is accurate to
+			s.Phase, r.best = Done, min(r.best, r.clock(s, float64(it.Index)))
+			continue
 		}
-		return nil
+		next = min(next, r.clock(s, float64(it.Index+1)))
+		r.tell(s)
 	}
-	s.Residuals = []float64{1}
-	l.next, l.stop = iter.Pull(func(yield func(*request) bool) {
-		l.res, l.err = pcg.Solve(ctx, asking{r.a, yield}, l.m, r.b, &o)
-	})
-	return r.advance(ctx, i)
+	if next >= r.best {
+		return pcg.ErrStop
+	}
+	return nil
 }
 
-// advance takes runner i to its next product, or its end.
-func (r *race) advance(ctx context.Context, i int) error {
-	l, s := r.lanes[i], &r.res.field[i]
-	var more bool
-	if l.ask, more = l.next(); more || s.Phase == Done {
-		return nil
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if l.res == nil { // it is Y that is wrong
-		return l.err
-	}
-	switch {
-	case l.err != nil:
-		s.Phase, s.Why = Out, l.err.Error()
-	case l.res.Status == pcg.Converged: // Y is 0
-		s.Phase = Done
-	default:
-		s.Phase, s.Why = Out, l.res.Status.String()
+// Dim returns n.
+func (r *race) Dim() int { return r.a.Dim() }
+
+// SolveTo is not called: pcg.Solve solves by column.
+func (r *race) SolveTo(context.Context, *mat.Dense, *mat.Dense) error { panic("race: not by column") }
+
+// SolveColumnsTo solves with the M of each racer. A column that is not finite ends its racer: one that has failed, or
+// that cannot end before the first.
+func (r *race) SolveColumnsTo(ctx context.Context, dst, src *mat.Dense, cols []int) error {
+	for j, c := range cols {
+		s, to := &r.Racers[c], dst.ColView(j).(*mat.VecDense)
+		s.late = s.Phase == Running && r.clock(s, float64(r.its+1)) >= r.best
+		if r.ms[c] == nil && s.Phase == Running && !s.late {
+			to.CopyVec(src.ColView(j))
+			continue
+		}
+		r.z.Set(0, 0, math.NaN())
+		if s.Phase == Running && !s.late {
+			r.x.ColView(0).(*mat.VecDense).CopyVec(src.ColView(j))
+			if err := r.ms[c].SolveTo(ctx, r.z, r.x); ctx.Err() != nil {
+				return ctx.Err()
+			} else if err != nil {
+				s.out(err)
+				r.z.Set(0, 0, math.NaN())
+			}
+		}
+		to.CopyVec(r.z.ColView(0))
 	}
 	return nil
 }

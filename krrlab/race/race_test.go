@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,10 +16,12 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // dense is a symmetric matrix whose products have the same bits for any number of columns.
@@ -100,9 +101,9 @@ func problem(t int) (a dense, k *mat.SymDense, y *mat.Dense) {
 	return dense{full}, k, y
 }
 
-// maker makes M = K+λ_pI: the nearer λ_p is to λ the better.
-func maker(t testing.TB, k *mat.SymDense, lambdaP float64) func(context.Context) (pcg.Preconditioner, float64, error) {
-	return func(context.Context) (pcg.Preconditioner, float64, error) {
+// near makes M = K+λ_pI: the nearer λ_p is to λ the better.
+func near(t testing.TB, k *mat.SymDense, lambdaP float64) maker {
+	return func(context.Context) (pcg.Preconditioner, error) {
 		m := mat.NewSymDense(order, nil)
 		m.CopySym(k)
 		for i := range order {
@@ -112,7 +113,7 @@ func maker(t testing.TB, k *mat.SymDense, lambdaP float64) func(context.Context)
 		if !inv.chol.Factorize(m) {
 			t.Error("not positive definite")
 		}
-		return inv, min(1, ridge/lambdaP), nil
+		return inv, nil
 	}
 }
 
@@ -127,71 +128,61 @@ func clock(build, solve []float64) func(context.Context, []float64) error {
 	}
 }
 
-// run races with seconds of no clock.
-func run(t testing.TB, y *mat.Dense, a pcg.Operator, runners []runner, build, solve []float64, o terms) *outcome {
-	t.Helper()
-	o.share = clock(build, solve)
-	res, err := hold(t.Context(), a, y, runners, &o)
-	if err != nil {
-		t.Fatal(err)
+// run races to τ with seconds of no clock.
+func run(ctx context.Context, y *mat.Dense, a pcg.Operator, makers []maker, tol float64, maxIter int,
+	share func(context.Context, []float64) error, tell func(*Racer)) (*Result, error) {
+	r := &Result{Header: stage.Header{Tol: tol}, Winner: -1, Racers: make([]Racer, len(makers))}
+	for i := range r.Racers {
+		r.Racers[i].Phase = Running
 	}
-	return res
+	if tell == nil {
+		tell = func(*Racer) {}
+	}
+	err := (&race{Result: r, a: a, tell: tell}).hold(ctx, y, makers, maxIter, rng.New(9), share)
+	return r, err
 }
 
-// TestAlone: every runner has the residuals bit for bit that it has alone; the winner is the first by the clocks that
-// they have alone, and no other iterates longer than that takes.
+// TestAlone: every racer has the residuals bit for bit that it has alone; the winner is the first by the clocks that
+// they have alone, and no other begins an iteration that would end after it.
 func TestAlone(t *testing.T) {
 	a, k, y := problem(1)
-	free := func(ctx context.Context) (pcg.Preconditioner, float64, error) {
-		m, _, err := maker(t, k, 1000*ridge)(ctx)
-		return m, 0, err
-	}
-	runners := []runner{{"poor", free}, {"good", maker(t, k, 10*ridge)}, {"middling", maker(t, k, 50*ridge)}}
-	alone := make([]*pcg.Result, 4)
-	for i := range alone {
-		o := &pcg.Options{Tol: 1e-9}
+	makers := []maker{nil, near(t, k, 1000*ridge), near(t, k, 10*ridge), near(t, k, 50*ridge)}
+	alone := make([]*pcg.Result, len(makers))
+	for i, build := range makers {
 		var m pcg.Preconditioner
-		if i > 0 {
-			m, o.LambdaMin, _ = runners[i-1].build(t.Context())
+		if build != nil {
+			m, _ = build(t.Context())
 		}
 		var err error
-		if alone[i], err = pcg.Solve(t.Context(), a, m, y, o); err != nil || alone[i].Status != pcg.Converged {
+		if alone[i], err = pcg.Solve(t.Context(), a, m, y, &pcg.Options{Tol: 1e-9}); err != nil ||
+			alone[i].Status != pcg.Converged {
 			t.Fatal(alone[i], err)
 		}
 	}
 	for winner, build := range map[int][]float64{2: {0, 0.1, 0.2, 0.3}, 3: {0, 0.1, 1000, 0.3}, 0: {0, 1e6, 1e6, 1e6}} {
 		solve := []float64{0, 0.1, 0.1, 0.1}
-		res := run(t, y, a, runners, build, solve, terms{pcg: pcg.Options{Tol: 1e-9}})
-		if res.winner != winner || res.field[winner].Phase != Done ||
-			res.field[winner].Iterations != alone[winner].Iterations {
-			t.Fatalf("winner %d, want %d: %+v", res.winner, winner, res.field)
+		res, err := run(t.Context(), y, a, makers, 1e-9, 1000, clock(build, solve), nil)
+		if err != nil || res.Winner != winner || res.Best().Phase != Done ||
+			res.Best().Iterations != alone[winner].Iterations {
+			t.Fatalf("winner %d, want %d: %v, %+v", res.Winner, winner, err, res.Racers)
 		}
 		end, columns := build[winner]+float64(alone[winner].Iterations)*(1+solve[winner]), 0
-		for i, s := range res.field {
+		for i, s := range res.Racers {
 			columns += s.Iterations
-			most := int((end - build[i]) / (1 + solve[i]))
-			if s.Iterations+1 != len(s.Residuals) || i != winner && s.Iterations > max(0, most+1) || i != winner &&
-				s.Iterations < most-1 {
-				t.Errorf("%s: %d iterations, %d residuals, of some %d that the winner has time for", s.Name,
-					s.Iterations, len(s.Residuals), most)
+			most := int((end - build[i]) / (1 + solve[i])) // more only beside those that are as far
+			if s.Iterations+1 != len(s.Residuals) || s.Iterations > max(most, alone[winner].Iterations) ||
+				s.Phase == Running && s.Iterations < most-1 {
+				t.Errorf("%d: %v after %d iterations, %d residuals, of some %d that the winner has time for", i,
+					s.Phase, s.Iterations, len(s.Residuals), most)
 			}
 			for j, v := range s.Residuals {
 				if want := alone[i].History.RelRes[j][0]; v != want {
-					t.Fatalf("%s: residual %v after %d iterations, %v alone", s.Name, v, j, want)
-				}
-			}
-			for j, v := range s.Bounds {
-				if want := alone[i].History.Error[j+1][0]; v != want {
-					t.Fatalf("%s: bound %v after %d iterations, %v alone", s.Name, v, j+1, want)
+					t.Fatalf("%d: residual %v after %d iterations, %v alone", i, v, j, want)
 				}
 			}
 		}
-		if f := res.field; len(f[2].Bounds) != f[2].Iterations || f[1].Bounds != nil {
-			t.Errorf("bounds of %d and %d iterations, want %d and none", len(f[2].Bounds), len(f[1].Bounds),
-				f[2].Iterations)
-		}
-		if res.columns < columns || res.columns > columns || res.steps > res.columns {
-			t.Errorf("%d products of %d columns for %d iterations", res.steps, res.columns, columns)
+		if res.Columns != columns || res.Steps > columns {
+			t.Errorf("%d products of %d columns for %d iterations", res.Steps, res.Columns, columns)
 		}
 	}
 }
@@ -199,57 +190,31 @@ func TestAlone(t *testing.T) {
 // TestOut: what fails is out, says why, and the others go on.
 func TestOut(t *testing.T) {
 	a, k, y := problem(1)
-	strict := fn{order, func(ctx context.Context, dst, src *mat.Dense) error { // as K is
-		for _, v := range src.RawMatrix().Data {
-			if math.IsNaN(v - v) {
-				return errors.New("not finite")
-			}
-		}
-		return a.MulTo(ctx, dst, src)
-	}}
-	for name, c := range map[string]struct {
-		make func(context.Context) (pcg.Preconditioner, float64, error)
-		why  string
-	}{
-		"cannot be built": {func(context.Context) (pcg.Preconditioner, float64, error) {
-			return nil, 0,
-				errors.New("no room")
-		}, "no room"},
-		"indefinite": {func(context.Context) (pcg.Preconditioner, float64, error) {
-			return scaled{order, -1}, 0,
-				nil
-		}, "indefinite-preconditioner"},
-		"not a number": {func(context.Context) (pcg.Preconditioner, float64,
-			error) {
-			return scaled{order, math.NaN()}, 0, nil
-		}, "breakdown"},
-		"overflows": {func(context.Context) (pcg.Preconditioner, float64, error) {
-			return scaled{order, math.MaxFloat64}, 0, nil
-		}, "breakdown"},
-		"a direction overflows": {func(context.Context) (pcg.Preconditioner, float64, error) {
-			return &after{scaled{order, 1e-150}, 2, 1e200}, 0, nil
-		}, "breakdown"},
-		"fails": {func(context.Context) (pcg.Preconditioner, float64, error) {
-			return &after{scaled{order, 1}, 0, 0}, 0, nil
-		}, "it broke"},
-		"fails on the way": {func(context.Context) (pcg.Preconditioner, float64, error) {
-			return &after{scaled{order, 1}, 3, 0}, 0, nil
-		}, "it broke"},
-		"NaN on the way": {func(context.Context) (pcg.Preconditioner, float64, error) {
-			return &after{scaled{order, 1}, 3, math.NaN()}, 0, nil
-		}, "breakdown"},
-		"indefinite on the way": {func(context.Context) (pcg.Preconditioner, float64, error) {
-			return &after{scaled{order, 1}, 3, -1}, 0, nil
-		}, "indefinite-preconditioner"},
+	is := func(m pcg.Preconditioner) maker {
+		return func(context.Context) (pcg.Preconditioner, error) { return m, nil }
+	}
+	for why, make := range map[string]maker{
+		"no room":                   func(context.Context) (pcg.Preconditioner, error) { return nil, errors.New("no room") },
+		"indefinite-preconditioner": is(scaled{order, -1}),
+		"breakdown":                 is(scaled{order, math.NaN()}),
+		"it broke":                  is(&after{scaled{order, 1}, 0, 0}),
+		"it broke ":                 is(&after{scaled{order, 1}, 3, 0}),
+		"breakdown ":                is(&after{scaled{order, 1}, 3, math.NaN()}),
 	} {
-		res := run(t, y, strict, []runner{{name, c.make}, {"good", maker(t, k, 10*ridge)}},
-			[]float64{0, 0.1, 0.2}, []float64{0, 0.1, 0.1}, terms{pcg: pcg.Options{Tol: 1e-8}})
-		if s := res.field[1]; s.Phase != Out || !strings.Contains(s.Why, c.why) {
-			t.Errorf("%s: %v, %q; want out, %q", name, s.Phase, s.Why, c.why)
+		res, err := run(t.Context(), y, a, []maker{nil, make, near(t, k, 10*ridge)}, 1e-8, 1000,
+			clock([]float64{0, 0.1, 0.2}, []float64{0, 0.1, 0.1}), nil)
+		if s := res.Racers[1]; err != nil || s.Phase != Out || s.Why != strings.TrimSpace(why) {
+			t.Errorf("%v, %v, %q; want out, %q", err, s.Phase, s.Why, why)
 		}
-		if res.winner != 2 || res.field[2].Phase != Done {
-			t.Errorf("%s: winner %d, want 2: %+v", name, res.winner, res.field)
+		if res.Winner != 2 || res.Best().Phase != Done {
+			t.Errorf("%s: winner %d, want 2: %+v", why, res.Winner, res.Racers)
 		}
+	}
+	// nobody comes through
+	res, err := run(t.Context(), y, a, []maker{nil, is(scaled{order, -1})}, 1e-12, 3,
+		clock([]float64{0, 0}, []float64{0, 0}), nil)
+	if err != nil || res.Winner != -1 || res.Best() != nil || res.Racers[0].Why != "max-iterations" {
+		t.Errorf("winner %d: %+v", res.Winner, res.Racers)
 	}
 }
 
@@ -273,17 +238,6 @@ func (m *after) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return nil
 }
 
-// TestAllOut: nobody comes through, and nobody wins.
-func TestAllOut(t *testing.T) {
-	a, _, y := problem(1)
-	bad := func(context.Context) (pcg.Preconditioner, float64, error) { return nil, 0, errors.New("no") }
-	res := run(t, y, a, []runner{{"bad", bad}}, []float64{0, 0}, []float64{0, 0},
-		terms{pcg: pcg.Options{Tol: 1e-12, MaxIter: 3}})
-	if res.winner != -1 || res.field[0].Why != "max-iterations" || res.field[1].Why != "no" {
-		t.Errorf("winner %d: %+v", res.winner, res.field)
-	}
-}
-
 // TestColumns: for several right-hand sides the runners take a combination of them with random signs, and
 // what is measured is of all of them.
 func TestColumns(t *testing.T) {
@@ -302,19 +256,19 @@ func TestColumns(t *testing.T) {
 	}
 	counted := &counting{Operator: a}
 	var wide []int
-	wider := func(ctx context.Context) (pcg.Preconditioner, float64, error) {
-		m, mu, err := maker(t, k, 10*ridge)(ctx)
+	wider := func(ctx context.Context) (pcg.Preconditioner, error) {
+		m, err := near(t, k, 10*ridge)(ctx)
 		return fn{order, func(ctx context.Context, dst, r *mat.Dense) error {
 			wide = append(wide, r.RawMatrix().Cols)
 			return m.SolveTo(ctx, dst, r)
-		}}, mu, err
+		}}, err
 	}
-	res, err := hold(t.Context(), counted, y, []runner{{"good", wider}},
-		&terms{stream: g, pcg: pcg.Options{Tol: 1e-3}, share: clock([]float64{0, 1}, []float64{0, 0.1})})
-	if err != nil || res.winner != 1 {
-		t.Fatalf("winner %d, %v", res.winner, err)
+	res, err := run(t.Context(), y, counted, []maker{nil, wider}, 1e-3, 1000, clock([]float64{0, 1}, []float64{0, 0.1}),
+		nil)
+	if err != nil || res.Winner != 1 {
+		t.Fatalf("winner %d, %v", res.Winner, err)
 	}
-	for j, v := range res.field[0].Residuals {
+	for j, v := range res.Racers[0].Residuals {
 		if v != want.History.RelRes[j][0] {
 			t.Fatalf("residual %v after %d iterations, want %v", v, j, want.History.RelRes[j][0])
 		}
@@ -351,38 +305,28 @@ func (m fn) SolveTo(ctx context.Context, dst, r *mat.Dense) error { return m.f(c
 // TestEnded: the end of ctx, a product that fails, and targets that are not finite, or 0.
 func TestEnded(t *testing.T) {
 	a, k, y := problem(1)
-	runners := []runner{{"good", maker(t, k, 10*ridge)}}
+	makers, seconds := []maker{nil, near(t, k, 10*ridge)}, clock([]float64{0, 0.1}, []float64{0, 0.1})
 	ctx, cancel := context.WithCancel(t.Context())
-	steps := 0
-	o := &terms{pcg: pcg.Options{Tol: 1e-9}, share: clock([]float64{0, 0.1}, []float64{0, 0.1}),
-		step: func([]Standing) {
-			if steps++; steps == 6 {
-				cancel()
-			}
-		}}
-	before := runtime.NumGoroutine()
-	res, err := hold(ctx, a, y, runners, o)
-	if !errors.Is(err, context.Canceled) || res == nil || res.winner != -1 || steps != 6 ||
-		res.field[0].Iterations < 4 {
-		t.Errorf("%v after %d steps: %+v", err, steps, res)
-	}
-	for i := 0; runtime.NumGoroutine() > before; i++ { // those of a library may still be about to end
-		if i > 1e6 {
-			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+	res, err := run(ctx, y, a, makers, 1e-9, 1000, seconds, func(s *Racer) {
+		if s.Iterations == 4 {
+			cancel()
 		}
-		runtime.Gosched()
+	})
+	if !errors.Is(err, context.Canceled) || res.Winner != -1 || res.Racers[0].Iterations != 4 ||
+		res.Racers[0].Phase != Running {
+		t.Errorf("%v: %+v", err, res)
 	}
 	broken := errors.New("broken")
 	failing := &failsAfter{Operator: a, left: 5, err: broken}
-	if res, err := hold(t.Context(), failing, y, runners, nil); !errors.Is(err, broken) || res.winner != -1 {
+	if res, err := run(t.Context(), y, failing, makers, 1e-3, 1000, seconds, nil); !errors.Is(err, broken) ||
+		res.Winner != -1 {
 		t.Errorf("a product that fails: %v, %+v", err, res)
 	}
 	y.Set(7, 0, math.NaN())
-	if _, err := hold(t.Context(), a, y, runners, nil); err == nil || !strings.Contains(err.Error(), "row 7") {
-		t.Errorf("targets that are not finite: %v", err)
-	}
+	testkit.Fails(t, testkit.ErrOf(run(t.Context(), y, a, makers, 1e-3, 1000, seconds, nil)), "row 7")
 	y.Zero()
-	if res, err := hold(t.Context(), a, y, runners, nil); err != nil || res.winner != 0 || res.steps != 0 {
+	if res, err := run(t.Context(), y, a, makers, 1e-3, 1000, seconds, nil); err != nil || res.Winner != 0 ||
+		res.Steps != 0 {
 		t.Errorf("targets of 0: %v, %+v", err, res)
 	}
 }
@@ -407,7 +351,7 @@ func TestRanks(t *testing.T) {
 	x, data := make([]float64, 3*n), make([]float64, n)
 	rng.New(5).Normals(x, 0)
 	rng.New(6).Normals(data, 0)
-	results := make([]*outcome, size)
+	results := make([]*Result, size)
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(size, comm.Options{}) {
 		wg.Go(func() {
@@ -417,19 +361,16 @@ func TestRanks(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			m := func(c float64) func(context.Context) (pcg.Preconditioner, float64, error) {
-				return func(context.Context) (pcg.Preconditioner, float64, error) { return scaled{n, c}, 0, nil }
+			m := func(c float64) maker {
+				return func(context.Context) (pcg.Preconditioner, error) { return scaled{n, c}, nil }
 			}
-			results[r], err = hold(t.Context(), a, mat.NewDense(n, 1, slices.Clone(data)),
-				[]runner{{"a", m(2)}, {"b", m(3)}}, &terms{
-					pcg: pcg.Options{Tol: 1e-6},
-					share: func(ctx context.Context, s []float64) error {
-						for i := range s {
-							s[i] = float64(1 + (i*7+r*5)%11) // clocks that differ
-						}
-						return comm.ShareNumbers(ctx, c, s, 0)
-					},
-				})
+			results[r], err = run(t.Context(), mat.NewDense(n, 1, slices.Clone(data)), a, []maker{nil, m(2), m(3)},
+				1e-6, 1000, func(ctx context.Context, s []float64) error {
+					for i := range s {
+						s[i] = float64(1 + (i*7+r*5)%11) // clocks that differ
+					}
+					return comm.ShareNumbers(ctx, c, s, 0)
+				}, nil)
 			if err != nil {
 				t.Error(err)
 			}
@@ -440,9 +381,9 @@ func TestRanks(t *testing.T) {
 		return
 	}
 	for r, res := range results[1:] {
-		if res.winner != results[0].winner || !reflect.DeepEqual(res.field, results[0].field) {
-			t.Errorf("rank %d: winner %d, %+v\nrank 0: winner %d, %+v", r+1, res.winner, res.field, results[0].winner,
-				results[0].field)
+		if res.Winner != results[0].Winner || !reflect.DeepEqual(res.Racers, results[0].Racers) {
+			t.Errorf("rank %d: winner %d, %+v\nrank 0: winner %d, %+v", r+1, res.Winner, res.Racers, results[0].Winner,
+				results[0].Racers)
 		}
 	}
 }

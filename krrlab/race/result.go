@@ -29,26 +29,34 @@ type Result struct {
 
 // Racer is how one preconditioner did.
 type Racer struct {
-	Standing
-	S       int     `json:"s"` // 0 for none, and for a sparse inverse alone
-	LambdaP float64 `json:"lambda_p"`
+	Name       string    `json:"name"`
+	Phase      Phase     `json:"phase"`
+	Iterations int       `json:"iterations"`          // done
+	Residuals  []float64 `json:"residuals,omitempty"` // ‖r‖₂/‖y‖₂ by recurrence after 0, 1, …, Iterations
+	Build      float64   `json:"build_seconds"`       // of building M
+	Solve      float64   `json:"solve_seconds"`       // of M⁻¹R for all right-hand sides
+	Why        string    `json:"why,omitempty"`       // of Out
+	S          int       `json:"s"`                   // 0 for none, and for a sparse inverse alone
+	LambdaP    float64   `json:"lambda_p"`
 	// Predicted are the iterations and Total the seconds, with building but without K, that it takes alone: of one
 	// that was overtaken as its residuals forecast; null where it gets no nearer to τ, and of one that is out.
 	Predicted stage.Number `json:"predicted_iterations"`
 	Total     stage.Number `json:"predicted_seconds"`
+
+	residual float64 // the last, while it runs
+	late     bool    // it is overtaken
 }
 
 var _ stage.Stage = (*Result)(nil)
 
-// take takes up how the race went. The Racers have their S and LambdaP.
-func (r *Result) take(res *outcome) {
-	r.Winner, r.Product, r.Steps, r.Columns, r.Racing = res.winner, res.product, res.steps, res.columns, res.seconds
-	for i, s := range res.field {
-		one := &r.Racers[i]
-		one.Standing, one.Predicted, one.Total = s, stage.Unknown, stage.Unknown
+// predict sets what each racer takes alone.
+func (r *Result) predict() {
+	for i := range r.Racers {
+		s := &r.Racers[i]
+		s.Predicted, s.Total = stage.Unknown, stage.Unknown
 		if _, left, _ := pcg.Forecast(s.Residuals, r.Tol); s.Phase != Out {
-			one.Predicted = stage.Number(float64(s.Iterations) + left)
-			one.Total = stage.Number(res.clock(&s, float64(one.Predicted)))
+			s.Predicted = stage.Number(float64(s.Iterations) + left)
+			s.Total = stage.Number(r.clock(s, float64(s.Predicted)))
 		}
 	}
 }
@@ -99,7 +107,7 @@ func (r *Result) String() string {
 }
 
 // last returns the last residual.
-func (s *Standing) last() float64 {
+func (s *Racer) last() float64 {
 	if len(s.Residuals) == 0 {
 		return 1
 	}
@@ -112,33 +120,27 @@ func (r *Result) Table() *plots.Table {
 		Title: "race: " + r.Dataset,
 		Columns: []plots.Column{
 			{Name: "preconditioner"}, {Name: "s"}, {Name: "λ_p", Format: "%.4g"}, {Name: "phase"}, {Name: "iterations"},
-			{Name: "residual", Format: "%.2e"}, {Name: "bound of ‖e‖_A/‖y‖", Format: "%.2e"},
+			{Name: "residual", Format: "%.2e"},
 			{Name: "building", Unit: "s", Format: "%.3g"}, {Name: "M⁻¹R", Unit: "s", Format: "%.3g"},
 			{Name: "predicted iterations", Format: "%.0f"}, {Name: "predicted time", Unit: "s", Format: "%.3g"},
 		},
 	}
 	for i := range r.Racers {
 		s := &r.Racers[i]
-		var bound, its, total any
-		if k := len(s.Bounds); k > 0 {
-			bound = plots.AtMost(s.Bounds[k-1])
-		}
+		var its, total any
 		if s.Total.Known() {
 			its, total = float64(s.Predicted), float64(s.Total)
 		}
-		t.Add(s.Name, s.S, s.LambdaP, string(s.Phase), s.Iterations, s.last(), bound, s.Build, s.Solve, its, total)
+		t.Add(s.Name, s.S, s.LambdaP, string(s.Phase), s.Iterations, s.last(), s.Build, s.Solve, its, total)
 	}
 	return t
 }
 
 // Plot draws the residual of each racer against the seconds that it takes alone, building included: as far as it was
-// raced, and straight on to where it is predicted to meet the tolerance; where bounds of all errors are known these
-// in a panel below. The ring is the winner's end.
+// raced, and straight on to where it is predicted to meet the tolerance. The ring is the winner's end.
 func (r *Result) Plot() *plots.Figure {
-	residuals := plots.Convergence("residual, by recurrence", r.Tol)
-	bounds := plots.Convergence("upper bound of the error", 0)
-	bounds.Y.Label = "error in the norm of A, over ‖y‖₂"
-	first, last, bounded := math.Inf(1), 0.0, true
+	f := plots.Convergence("residual, by recurrence", r.Tol)
+	first, last := math.Inf(1), 0.0
 	for i := range r.Racers {
 		s := &r.Racers[i]
 		if len(s.Residuals) < 2 {
@@ -148,29 +150,17 @@ func (r *Result) Plot() *plots.Figure {
 		for k, v := range s.Residuals {
 			line.Add(s.Build+float64(k)*step, v)
 		}
-		b := plots.Series{Name: line.Name}
-		for k, v := range s.Bounds {
-			b.Add(s.Build+float64(k+1)*step, v)
-		}
-		bounds.Series, bounded = append(bounds.Series, b), bounded && len(s.Bounds) > 0
 		if s.Total.Known() {
 			line.Add(float64(s.Total), r.Tol)
 		}
 		if i == r.Winner {
-			residuals.Marks = []plots.Mark{{X: float64(s.Total), Y: r.Tol, Label: s.name() + " first"}}
+			f.Marks = []plots.Mark{{X: float64(s.Total), Y: r.Tol, Label: s.name() + " first"}}
 		}
 		first, last = min(first, s.Build+step), max(last, line.X[len(line.X)-1])
-		residuals.Series = append(residuals.Series, line)
+		f.Series = append(f.Series, line)
 	}
-	panels := []*plots.Figure{residuals}
-	if bounded && len(bounds.Series) > 0 {
-		panels = append(panels, bounds)
-	}
-	for _, p := range panels {
-		p.X.Label, p.X.Log = "time alone, without K (s)", last > wideRace*first
-	}
-	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Kernel.Prose(), r.Lambda), 1, panels...)
-	f.ShareX = true
+	f.Title = fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Kernel.Prose(), r.Lambda)
+	f.X.Label, f.X.Log = "time alone, without K (s)", last > wideRace*first
 	f.Caption = fmt.Sprintf("Each preconditioner against the seconds that building it and its iterations with all "+
 		"t = %d right-hand sides take. "+
 		"The last segment of a line that was overtaken is predicted: to where it meets τ. The winner's end is in "+

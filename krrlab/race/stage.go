@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -65,32 +64,28 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	r.Storage, r.KError, r.KTime = k.Storage().String(), k.Error, k.Seconds
 	e := &entrants{b: b, p: p, k: k}
-	var runners []runner
+	r.Racers[0].Name = "none"
+	makers := []maker{nil}
 	for i, name := range o.Runners {
-		if name != local {
-			r.Racers[i+1].S, r.Racers[i+1].LambdaP = p.Z.S, p.Z.LambdaP
+		s := &r.Racers[i+1]
+		if s.Name = name; name != local {
+			s.S, s.LambdaP = p.Z.S, p.Z.LambdaP
 		}
-		runners = append(runners, runner{name, func(ctx context.Context) (pcg.Preconditioner, float64,
-			error) {
-			m, mu, err := e.build(ctx, name)
-			return m, mu, comm.Agree(ctx, p.Comm, err)
-		}})
+		makers = append(makers, func(ctx context.Context) (pcg.Preconditioner, error) {
+			m, err := e.build(ctx, name)
+			return m, comm.Agree(ctx, p.Comm, err)
+		})
 	}
-	res, err := hold(ctx, k, p.Y, runners, &terms{
-		pcg:       pcg.Options{Tol: r.Tol, MaxIter: p.MaxIter},
-		lambdaMin: bound.LambdaMin(nil, r.Lambda, 0, 2*r.KError),
-		stream:    rng.New(r.Seed).Sub("race"),
-		share:     func(ctx context.Context, x []float64) error { return comm.ShareNumbers(ctx, p.Comm, x, 0) },
-		step: func(field []Standing) {
-			for _, f := range field {
-				if f.Phase == Running {
-					b.Tell(ctx, stage.Event{Stage: stage.Race, Detail: f.Name, Iteration: f.Iterations,
-						Residual: f.Residuals[f.Iterations], Remaining: -1})
-				}
-			}
-		},
-	})
-	r.take(res)
+	for i := range r.Racers {
+		r.Racers[i].Phase = Running
+	}
+	run := &race{Result: r, a: k, tell: func(s *Racer) {
+		b.Tell(ctx, stage.Event{Stage: stage.Race, Detail: s.Name, Iteration: s.Iterations, Residual: s.residual,
+			Remaining: -1})
+	}}
+	err = run.hold(ctx, p.Y, makers, p.MaxIter, rng.New(r.Seed).Sub("race"),
+		func(ctx context.Context, x []float64) error { return comm.ShareNumbers(ctx, p.Comm, x, 0) })
+	r.predict()
 	r.Seconds = time.Since(start).Seconds()
 	return r, err
 }
@@ -116,34 +111,26 @@ type entrants struct {
 	held int64 // bytes of those built
 }
 
-// build makes an M, and a lower bound of the spectrum of M⁻¹A for landmarks.
-func (e *entrants) build(ctx context.Context, name string) (m pcg.Preconditioner, mu float64, err error) {
+// build makes an M.
+func (e *entrants) build(ctx context.Context, name string) (m pcg.Preconditioner, err error) {
 	p, bytes := e.p, held(e.p, name)
 	if left := p.Left(e.k); left > 0 && e.held+bytes > left {
 		err = fmt.Errorf("with K and the preconditioners built it would need %s more than the limit",
 			accel.Bytes(e.held+bytes-left))
 	}
 	if err = comm.Agree(ctx, p.Comm, err); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	e.held += bytes
 	if name == local {
-		m, err = vecchia.New(ctx, e.k.Matrix, nil, &vecchia.Options{Seed: rng.New(p.Seed).Sub("vecchia", 0),
+		return vecchia.New(ctx, e.k.Matrix, nil, &vecchia.Options{Seed: rng.New(p.Seed).Sub("vecchia", 0),
 			Comm: p.Comm})
-		return m, 0, err
 	}
 	a := *p.Z
 	a.Method = name
 	z, err := e.b.Z(ctx, a)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	if z.Low != nil {
-		mu = bound.LambdaMin(z.Low, p.Lambda, a.LambdaP, 2*e.k.Error)
-	}
-	w, err := precond.New(ctx, z.Z, a.LambdaP, &precond.Options{RHS: p.T, Fast: true, Comm: p.Comm})
-	if err != nil {
-		return nil, 0, err
-	}
-	return w, mu, nil
+	return precond.New(ctx, z.Z, a.LambdaP, &precond.Options{RHS: p.T, Fast: true, Comm: p.Comm})
 }
