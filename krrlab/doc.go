@@ -47,7 +47,7 @@
 // their memory.
 //
 // Where. The stages run in this process, on all threads. With a remote.Backend in the configuration they are sent
-// to ranks that mpirun, srun or sbatch starts, on this machine or others, and return the same
+// to ranks that mpirun or srun starts, on this machine or others, and return the same
 // values. A program that is itself a rank sets Config.Comm.
 //
 // Not converging is not an error: the Solution says so in its Status, and holds the best

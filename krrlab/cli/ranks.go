@@ -232,8 +232,8 @@ func (a *app) jobCommand() *cobra.Command {
 		Use:   "job FILE",
 		Short: "Run a job that a notebook wrote: what mpirun starts on ranks",
 		Long: `Job runs the stage that a job file names, on its data and configuration, and writes the
-value beside it as result.json. It is what a Backend of package krrlab/remote starts by mpirun,
-srun or sbatch; the first rank writes progress as lines of JSON.`,
+value beside it as result.json. It is what a Backend of package krrlab/remote starts by mpirun
+or srun; the first rank writes progress as lines of JSON.`,
 		Hidden:      true,
 		Annotations: onRanks,
 		Args:        oneArg("want one job: krrlab job FILE"),

@@ -11,26 +11,22 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/internal/safe"
 )
 
 // Backend is the krrlab.Backend that starts ranks, on this machine or on others.
 type Backend struct {
 	Ranks int // P ≥ 1
 	// Hosts the ranks are put on, each with the number of its ranks as in "node1:8"; nil means
-	// this machine, or with srun and sbatch what Slurm gives. The launcher must be able to start
+	// this machine, or with srun what Slurm gives. The launcher must be able to start
 	// programs there, and Program and Dir must be the same there as here.
 	Hosts []string
 	// Launcher starts the ranks: "mpirun", "mpiexec" (Open MPI or MPICH), "srun", or a path that
-	// ends in one of them. "sbatch" starts nothing: the stage returns a *Submission, which says how
-	// to submit the script; once that has run, the same call returns its value. Default: "mpirun".
+	// ends in one of them. Default: "mpirun".
 	Launcher string
-	// Options go to the launcher before the program; with sbatch they are its #SBATCH lines.
-	Options []string
+	Options  []string // go to the launcher before the program
 	// Program is the command krrlab, or with user-defined kernels a program that registers them
 	// (kernel.Register) and calls cli.Main as krrlab does. Default: this program if its name begins
 	// with krrlab, and otherwise the one on the path.
@@ -42,17 +38,6 @@ type Backend struct {
 	Dir string
 	// Limit is how long a rank waits for the others. Default: comm.DefaultLimit.
 	Limit time.Duration
-}
-
-// Submission is the error of a stage whose job waits to be submitted.
-type Submission struct {
-	Script string // file for sbatch
-	Text   string // what is in it
-}
-
-func (s *Submission) Error() string {
-	return fmt.Sprintf("the job is written but not started: run sbatch %s, and repeat this call when it has ended",
-		s.Script)
 }
 
 // Check implements krrlab.Backend: it refuses what cannot be meant, or sent.
@@ -70,18 +55,11 @@ func (b *Backend) check() error {
 		return fmt.Errorf("a backend of %d ranks: want at least 1", b.Ranks)
 	case b.Limit < 0:
 		return fmt.Errorf("rank timeout %v: want a positive time", b.Limit)
-	case b.Dir == "" && (len(b.Hosts) > 0 || b.slurm()):
+	case b.kind() == "sbatch":
+		return fmt.Errorf("the launcher sbatch starts no ranks that are waited for: take srun, or submit a script " +
+			"that ends with srun krrlab")
+	case b.Dir == "" && (len(b.Hosts) > 0 || b.kind() == "srun"):
 		return fmt.Errorf("ranks on other machines need a folder that all of them see: set Dir of the Backend")
-	}
-	for field, words := range map[string][]string{
-		"Dir": {b.Dir}, "Launcher": {b.Launcher}, "Program": {b.Program}, "Hosts": b.Hosts, "Options": b.Options,
-		"Flags": b.Flags,
-	} {
-		for _, w := range words {
-			if strings.ContainsFunc(w, unicode.IsControl) { // would be a separate line of the script
-				return fmt.Errorf("%s of the Backend has %q: want one line of printable characters", field, w)
-			}
-		}
 	}
 	return nil
 }
@@ -93,9 +71,6 @@ func (b *Backend) kind() string {
 	}
 	return filepath.Base(b.Launcher)
 }
-
-// slurm reports whether Slurm places the ranks.
-func (b *Backend) slurm() bool { return b.kind() == "srun" || b.kind() == "sbatch" }
 
 func (b *Backend) program(file string) ([]string, error) {
 	name := b.Program
@@ -180,28 +155,4 @@ func bareHosts(hosts []string) (bare []string) {
 		bare = append(bare, name)
 	}
 	return bare
-}
-
-func (b *Backend) script(job *job, dir, file string) (string, error) {
-	program, err := b.program(file)
-	if err != nil {
-		return "", err
-	}
-	var s strings.Builder
-	fmt.Fprintf(&s, "#!/bin/sh\n#SBATCH --job-name=krrlab-%s\n#SBATCH --ntasks=%d\n#SBATCH --output=%s\n", job.Stage,
-		b.Ranks,
-		// % begins a name of Slurm's
-		safe.Shell(strings.ReplaceAll(dir, "%", "%%")+string(filepath.Separator)+"slurm-%j.txt"))
-	if len(b.Hosts) > 0 {
-		fmt.Fprintf(&s, "#SBATCH --nodelist=%s\n", safe.Shell(strings.Join(bareHosts(b.Hosts), ",")))
-	}
-	for _, o := range b.Options {
-		fmt.Fprintf(&s, "#SBATCH %s\n", o)
-	}
-	fmt.Fprintf(&s, "# --mpi=pmix is for Open MPI; MPICH takes --mpi=pmi2.\nexec srun --mpi=pmix")
-	for _, w := range program {
-		fmt.Fprintf(&s, " %s", safe.Shell(w))
-	}
-	s.WriteString("\n")
-	return s.String(), nil
 }

@@ -82,7 +82,7 @@ func TestJobs(t *testing.T) {
 			for _, p := range []int{0, 2} {
 				dir := &jobDir{root: root}
 				sender := newLab(t, train, withBackend(c.cfg, testBackend(root)))
-				if _, err := testBackend(root).writeJob(dir, sender, c.stage, c.options); err != nil {
+				if err := testBackend(root).writeJob(dir, sender, c.stage, c.options); err != nil {
 					t.Fatal(err)
 				}
 				runJob(t, dir.path(jobFile), p)
@@ -178,7 +178,7 @@ func TestJobSolve(t *testing.T) {
 				Exact: krrlab.StoredResidual}
 			sender := newLab(t, train, withBackend(cfg, testBackend(root)))
 			dir := &jobDir{root: root}
-			if _, err := testBackend(root).writeJob(dir, sender, "solve", nil); err != nil {
+			if err := testBackend(root).writeJob(dir, sender, "solve", nil); err != nil {
 				t.Fatal(err)
 			}
 			runJob(t, dir.path(jobFile), 2)
@@ -227,6 +227,7 @@ func TestBackendRefuses(t *testing.T) {
 		"no ranks":          {func(c *krrlab.Config, b *Backend) { b.Ranks = 0 }, "at least 1"},
 		"hosts, no folder":  {func(c *krrlab.Config, b *Backend) { b.Hosts, b.Dir = []string{"a"}, "" }, "set Dir"},
 		"slurm, no folder":  {func(c *krrlab.Config, b *Backend) { b.Launcher, b.Dir = "srun", "" }, "set Dir"},
+		"sbatch":            {func(c *krrlab.Config, b *Backend) { b.Launcher = "/opt/sbatch" }, "take srun"},
 		"ranks and backend": {func(c *krrlab.Config, b *Backend) { c.Comm = comm.Alone() }, "want at most one of them"},
 		"direct": {func(c *krrlab.Config, b *Backend) { c.Solver, c.Precond = krrlab.Direct, nil },
 			"direct solver"},
@@ -253,40 +254,34 @@ func TestJobRefuses(t *testing.T) {
 		change func(t *testing.T, root string, j *job)
 		want   string
 	}{
-		"version": {func(_ *testing.T, _ string, j *job) { j.Version = 1 }, "format version 1, want 2"},
+		"version": {func(_ *testing.T, _ string, j *job) { j.Version = 1 }, "format version 1, want 3"},
 		"stage":   {func(_ *testing.T, _ string, j *job) { j.Stage = "dance" }, `unknown stage "dance"`},
 		"kernel":  {func(_ *testing.T, _ string, j *job) { j.Config.Spec.Name = "x" }, "kernel"},
 		"damaged data": {func(t *testing.T, root string, j *job) {
-			name := filepath.Join(root, j.Data.Files["x"])
-			b, err := os.ReadFile(name)
-			if err != nil {
+			b := testkit.Must(os.ReadFile(j.Data.path(root)))
+			b[len(b)/2] ^= 1
+			if err := os.WriteFile(j.Data.path(root), b, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			b[len(b)-1] ^= 1
-			if err := os.WriteFile(name, b, 0o644); err != nil {
+		}, "damaged model"},
+		"no data": {func(_ *testing.T, root string, j *job) { os.Remove(j.Data.path(root)) }, "no such file"},
+		"other data": {func(_ *testing.T, root string, j *job) {
+			to := data{Sum: strings.Repeat("0", 64)}
+			if err := os.Rename(j.Data.path(root), to.path(root)); err != nil {
 				t.Fatal(err)
 			}
-		}, "damaged or changed"},
-		"no data": {func(_ *testing.T, root string, j *job) {
-			os.Remove(filepath.Join(root, j.Data.Files["class"]))
-		}, "no such file"},
-		"other data": {func(_ *testing.T, _ string, j *job) { j.Data.Sum = strings.Repeat("0", 64) },
-			"not those of the job"},
-		"classes": {func(_ *testing.T, _ string, j *job) { j.Data.Labels = nil }, "do not fit"},
-		"shape":   {func(_ *testing.T, _ string, j *job) { j.Data.N = 49 }, "x has shape [50 4], want [49 4]"},
-		"scaling": {func(_ *testing.T, _ string, j *job) {
-			j.Data.Scaling = &datasets.Scaling{Kind: "unit", Scale: []float64{1}}
-		}, "the scaling of 50 points in R^4 do not fit"},
+			j.Data = to
+		}, "not those of the job"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			root := t.TempDir()
 			l := newLab(t, train, withBackend(krrlab.Config{Kernel: gauss, Lambda: 0.1,
 				Precond: krrlab.Features{S: 10}}, testBackend(root)))
 			dir := &jobDir{root: root}
-			j, err := testBackend(root).writeJob(dir, l, "quality", krrlab.QualityOptions{})
-			if err != nil {
+			if err := testBackend(root).writeJob(dir, l, "quality", krrlab.QualityOptions{}); err != nil {
 				t.Fatal(err)
 			}
+			j := testkit.Must(readJob(dir.path(jobFile)))
 			c.change(t, root, j)
 			b, err := json.Marshal(j)
 			if err == nil {
@@ -300,31 +295,27 @@ func TestJobRefuses(t *testing.T) {
 	}
 }
 
-// TestScaledData: what the points were scaled by goes to the ranks with them, and a solution of theirs
-// predicts raw points.
-func TestScaledData(t *testing.T) {
+// TestData: points of every kind, scaling, mean, names and answers are read as they were written.
+func TestData(t *testing.T) {
 	for kind, x := range kinds(60, 4) {
-		for _, scale := range datasets.Scalings {
-			train, _, err := datasets.Scale(scale, regression(x).Center(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			root := t.TempDir()
-			j, err := writeData(root, train)
-			var b []byte
-			if err == nil {
-				b, err = json.Marshal(j)
-			}
-			if err == nil {
-				err = json.Unmarshal(b, &j)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := j.read(root)
-			if err != nil || !reflect.DeepEqual(got.Scaling, train.Scaling) ||
-				!reflect.DeepEqual(got.Mean, train.Mean) {
-				t.Errorf("%s, %s: %v, %+v", kind, scale, err, got)
+		several := regression(x)
+		several.More, several.Targets = [][]float64{several.Target[:]}, []string{"a", "b"}
+		several.Columns = []string{"p", "q", "r", "s"}
+		for _, train := range []*datasets.Dataset{several, regression(x).Center(), classes(x, 2), classes(x, 3)} {
+			for _, scale := range datasets.Scalings {
+				want, _, err := datasets.Scale(scale, train, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				root := t.TempDir()
+				j := testkit.Must(writeData(root, want))
+				got, err := j.read(root)
+				if err == nil {
+					got.Read = want.Read
+				}
+				if err != nil || !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, %s, %v: %v, %+v, want %+v", kind, scale, train.Task, err, got, want)
+				}
 			}
 		}
 	}

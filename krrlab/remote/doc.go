@@ -1,7 +1,6 @@
 // Package remote sends the stages of a krrlab.Lab to ranks, on this machine or on others. With a
 // Backend in its configuration Solve, StatDim, SketchSize, MultiLevel, LambdaP and Quality write a job
-// (configuration, stage and options as JSON, the data beside it as .npy files named by their sha256),
-// start
+// (configuration, stage and options as JSON, the data beside it as a model file), start
 //
 //	mpirun -n Ranks krrlab job FILE
 //

@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
@@ -25,7 +23,8 @@ import (
 const (
 	jobFile    = "job.json"
 	resultFile = "result.json"
-	jobVersion = 2 // 1: of options and arrays by other names
+	answerFile = "coefficients.npy" // of a solve
+	jobVersion = 3                  // 2: with arrays in a file each; 1: of options and arrays by other names
 )
 
 // job is what ranks are asked to do.
@@ -80,33 +79,33 @@ func (j *config) config() (c krrlab.Config, err error) {
 }
 
 // writeJob writes the job of a stage and what it needs, in a folder whose name is a function
-// of its content, and names that.
-func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage stage.Name, options any) (*job, error) {
+// of its content, and sets that.
+func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage stage.Name, options any) error {
 	j := &job{Version: jobVersion, Stage: stage}
 	cfg := l.Config()
 	var err error
 	if j.Config, err = newConfig(&cfg); err != nil {
-		return nil, err
+		return err
 	}
 	if j.Options, err = json.Marshal(options); err != nil {
-		return nil, fmt.Errorf("krrlab: job: options of %s: %w", stage, err)
+		return fmt.Errorf("krrlab: job: options of %s: %w", stage, err)
 	}
 	if err := os.MkdirAll(dir.root, 0o755); err != nil {
-		return nil, fmt.Errorf("krrlab: job: %w", err)
+		return fmt.Errorf("krrlab: job: %w", err)
 	}
 	if j.Data, err = writeData(dir.root, l.Train()); err != nil {
-		return nil, err
+		return err
 	}
 	text, err := json.MarshalIndent(j, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("krrlab: job: %w", err)
+		return fmt.Errorf("krrlab: job: %w", err)
 	}
 	sum := sha256.Sum256(text)
 	dir.name = string(stage) + "-" + hex.EncodeToString(sum[:6])
 	if err := os.MkdirAll(dir.path(""), 0o755); err != nil {
-		return nil, fmt.Errorf("krrlab: job: %w", err)
+		return fmt.Errorf("krrlab: job: %w", err)
 	}
-	return j, atomicfile.Put(dir.path(jobFile), append(text, '\n'))
+	return atomicfile.Put(dir.path(jobFile), append(text, '\n'))
 }
 
 func readJob(name string) (*job, error) {
@@ -142,8 +141,6 @@ type outcome struct {
 	Stage       stage.Name      `json:"stage"`
 	Value       json.RawMessage `json:"value"`
 	Interrupted bool            `json:"interrupted,omitempty"` // before its end
-	// Coefficients of a solve are a file in the job's folder.
-	Coefficients string `json:"coefficients,omitempty"`
 }
 
 // readOutcome reads the result of the job in the folder.
@@ -202,8 +199,7 @@ func RunJob(ctx context.Context, file string, o Options) error {
 func (out *outcome) write(dir string, value krrlab.Stage) (err error) {
 	sol, _ := value.(*krrlab.Solution)
 	if sol != nil {
-		n, t := sol.Model.C.Dims()
-		if out.Coefficients, err = writeNamed(dir, mat.DenseCopyOf(sol.Model.C).RawMatrix().Data, n, t); err != nil {
+		if err := writeMatrix(filepath.Join(dir, answerFile), sol.Model.C); err != nil {
 			return err
 		}
 	}
@@ -230,16 +226,9 @@ func (out *outcome) decode(value any, dir string) error {
 	if !ok {
 		return nil
 	}
-	h, data, err := readNamed(dir, out.Coefficients)
-	if err != nil {
-		return err
-	}
-	c, ok := data.([]float64)
-	if !ok || len(h.Shape) != 2 || len(c) != h.Shape[0]*h.Shape[1] || len(c) == 0 {
-		return fmt.Errorf("coefficients of shape %v", h.Shape)
-	}
-	sol.Model = &model.Model{C: mat.NewDense(h.Shape[0], h.Shape[1], c)}
-	return nil
+	c, err := readMatrix(filepath.Join(dir, answerFile))
+	sol.Model = &model.Model{C: c}
+	return err
 }
 
 func openJob(file string, o Options) (*job, *krrlab.Lab, error) {

@@ -73,13 +73,8 @@ func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, optio
 		}
 	}()
 	l.Tell(ctx, krrlab.Event{Stage: stage.Job, Remaining: -1})
-	job, err := b.writeJob(dir, l, name, options)
-	if err != nil {
+	if err := b.writeJob(dir, l, name, options); err != nil {
 		return dir, nil, err
-	}
-	if b.kind() == "sbatch" {
-		out, err = b.submit(dir, job)
-		return dir, out, err
 	}
 	if err := os.Remove(dir.result()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return dir, nil, fmt.Errorf("krrlab: job: %w", err)
@@ -104,23 +99,6 @@ func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, optio
 		return dir, nil, failed
 	}
 	return dir, nil, err
-}
-
-// submit writes the script of a job that sbatch is to run, or reads what it has left.
-func (b *Backend) submit(dir *jobDir, job *job) (*outcome, error) {
-	if out, err := readOutcome(dir); err == nil && !out.Interrupted {
-		return out, nil
-	}
-	text, err := b.script(job, filepath.Join(dir.root, dir.name), dir.path(jobFile))
-	if err != nil {
-		return nil, err
-	}
-	s := &Submission{Script: dir.path("job.sbatch"), Text: text}
-	err = atomicfile.Put(s.Script, text)
-	if err != nil {
-		return nil, err
-	}
-	return nil, s
 }
 
 // start runs the ranks to their end and passes on what they report. When ctx ends they are

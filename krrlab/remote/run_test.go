@@ -38,49 +38,6 @@ func TestCommands(t *testing.T) {
 		"/jobs/a b/job.json"}; err != nil || !reflect.DeepEqual(words, want) {
 		t.Errorf("%v, %q", err, words)
 	}
-	b.Launcher = "sbatch"
-	text, err := b.script(&job{Stage: "quality"}, "/jobs/q", "/jobs/a b/job.json")
-	want := `#!/bin/sh
-#SBATCH --job-name=krrlab-quality
-#SBATCH --ntasks=3
-#SBATCH --output=/jobs/q/slurm-%j.txt
-#SBATCH --nodelist=n1,n2
-#SBATCH --quiet
-# --mpi=pmix is for Open MPI; MPICH takes --mpi=pmi2.
-exec srun --mpi=pmix /opt/krrlab job --rank-timeout 1m0s --blas go '/jobs/a b/job.json'
-`
-	if err != nil || text != want {
-		t.Errorf("%v:\n%s\nwant\n%s", err, text, want)
-	}
-	b.Hosts = []string{"node[1-3]:8"}
-	text, err = b.script(&job{Stage: "quality"}, "/jobs 50%/it's", "job.json")
-	if want := `--output='/jobs 50%%/it'\''s/slurm-%j.txt'`; err != nil || !strings.Contains(text, want) ||
-		!strings.Contains(text, "--nodelist='node[1-3]'") {
-		t.Errorf("%v, want %s:\n%s", err, want, text)
-	}
-}
-
-// TestBackendLines: what would be a separate line in the script of a job is refused.
-func TestBackendLines(t *testing.T) {
-	const evil = "x\ntouch /tmp/pwned"
-	for field, b := range map[string]*Backend{
-		"Dir":      {Dir: evil},
-		"Launcher": {Launcher: "/opt/" + evil + "/sbatch"},
-		"Program":  {Program: evil},
-		"Hosts":    {Hosts: []string{"n1", evil}},
-		"Options":  {Options: []string{"--quiet", evil}},
-		"Flags":    {Flags: []string{evil}},
-	} {
-		b.Ranks = 1
-		if b.Dir == "" {
-			b.Dir = "/jobs"
-		}
-		_, err := krrlab.New(problem(20), krrlab.Config{Kernel: gauss, Lambda: 1, Backend: b})
-		if err == nil || !strings.Contains(err.Error(), field+" of the Backend") ||
-			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", field, err)
-		}
-	}
 }
 
 // pretend makes a launcher that does what the script says, with $file the job's.
@@ -115,7 +72,7 @@ func TestBackendRuns(t *testing.T) {
 			Checkpoint: &krrlab.Checkpoint{Dir: "kept", Note: func(s string) { notes = append(notes, s) }},
 			Backend:    &Backend{Ranks: 2, Dir: t.TempDir(), Program: "/bin/true", Launcher: pretend(t, script)}})
 	}
-	const quality = `echo '{"version":2,"stage":"quality","value":{"n":50,"steps":7}%s}' >$(dirname "$file")/result.json
+	const quality = `echo '{"version":3,"stage":"quality","value":{"n":50,"steps":7}%s}' >$(dirname "$file")/result.json
 `
 	done := fmt.Sprintf(quality, "")
 	const says = "printf " +
@@ -138,7 +95,7 @@ func TestBackendRuns(t *testing.T) {
 			"echo 'krrlab: a scheduler'; exit 130": "until then: the job on 2 ranks failed: exit status 130: a " +
 			"scheduler",
 		"echo '{\"version\":5}' >$(dirname \"$file\")/result.json":               "format version 5",
-		"echo '{\"version\":2,\"value\":3}' >$(dirname \"$file\")/result.json\n": "the value of quality",
+		"echo '{\"version\":3,\"value\":3}' >$(dirname \"$file\")/result.json\n": "the value of quality",
 	} {
 		if _, err := lab(script).Quality(t.Context(), krrlab.QualityOptions{}); err == nil ||
 			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -166,7 +123,7 @@ func TestBackendRuns(t *testing.T) {
 	defer cancel()
 	end = cancel
 	q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
-		"TERM\nkept='{\"version\":2,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
+		"TERM\nkept='{\"version\":3,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 		ready+"while :; do sleep 0.05; done").Quality(ctx, krrlab.QualityOptions{})
 	if !errors.Is(err, context.Canceled) || q == nil || q.Steps != 4 {
 		t.Errorf("%v, %+v", err, q)
@@ -174,7 +131,7 @@ func TestBackendRuns(t *testing.T) {
 	end = func() {}
 	for _, stop = range []error{pcg.ErrStop, errors.New("boom")} { // of the Monitor: the ranks are told to end
 		q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
-			"TERM\nkept='{\"version\":2,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
+			"TERM\nkept='{\"version\":3,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 			ready+"while :; do sleep 0.05; done").Quality(t.Context(), krrlab.QualityOptions{})
 		if q == nil || q.Steps != 4 || stop == pcg.ErrStop && err != nil || stop != pcg.ErrStop && err != stop {
 			t.Errorf("%v: %v, %+v", stop, err, q)
@@ -185,29 +142,5 @@ func TestBackendRuns(t *testing.T) {
 	if q, err = lab("exec sleep 60").Quality(ctx, krrlab.QualityOptions{}); !errors.Is(err, context.DeadlineExceeded) ||
 		q != nil {
 		t.Errorf("%v, %+v", err, q)
-	}
-}
-
-// TestSubmission writes a script for sbatch, and reads the value when that has run.
-func TestSubmission(t *testing.T) {
-	cfg := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10},
-		Backend: &Backend{Ranks: 2, Dir: t.TempDir(), Launcher: "sbatch", Program: "/opt/krrlab"}}
-	l := newLab(t, problem(60), cfg)
-	_, err := l.Quality(t.Context(), krrlab.QualityOptions{})
-	var s *Submission
-	if !errors.As(err, &s) || !strings.Contains(err.Error(), "sbatch "+s.Script) {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(s.Script)
-	if err != nil || string(b) != s.Text || !strings.Contains(s.Text, "srun --mpi=pmix /opt/krrlab job") {
-		t.Fatalf("%v:\n%s", err, b)
-	}
-	runJob(t, filepath.Join(filepath.Dir(s.Script), jobFile), 2)
-	q, err := l.Quality(t.Context(), krrlab.QualityOptions{})
-	if err != nil || q.N != 60 || q.Actual == nil {
-		t.Errorf("%v, %+v", err, q)
-	}
-	if _, err := l.Quality(t.Context(), krrlab.QualityOptions{NoSolve: true}); !errors.As(err, &s) {
-		t.Errorf("other options: %v", err)
 	}
 }
