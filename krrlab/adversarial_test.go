@@ -128,7 +128,6 @@ func newAdverse(i int) *adverse {
 		Storage: pick(c, 7, gram.Auto, gram.Auto, gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16),
 		Solver:  pick(c, 8, PCG, BlockPCG, CG, Direct, AutoSolver),
 		Exact:   pick(c, 10, AutoResidual, AutoResidual, ExactResidual, StoredResidual),
-		Repeat:  pick(c, 12, 1, 1, 1, 3),
 	}
 	if i%10 == 9 { // 16 bits that suffice for λ, and a kernel so wide that landmarks leave less than they
 		h.cfg.Storage, h.cfg.Lambda, h.cfg.Solver = gram.Fixed16, between(f, 3, -3.5, 0), pick(c, 8, PCG, BlockPCG, CG)
@@ -139,11 +138,11 @@ func newAdverse(i int) *adverse {
 		h.cfg.Precond = sized(m, 1+c.IntN(11, n/2), 0)
 	}
 	if h.cfg.Solver == CG || h.cfg.Precond == Preconditioner(None{}) {
-		h.cfg.Solver, h.cfg.Precond, h.cfg.Repeat = CG, None{}, 1
+		h.cfg.Solver, h.cfg.Precond = CG, None{}
 	}
 	if h.cfg.Solver == Direct {
 		h.cfg.Storage = pick(c, 7, gram.Auto, gram.Float64, gram.Float32)
-		h.cfg.Precond, h.cfg.Repeat = nil, 1
+		h.cfg.Precond = nil
 	}
 	h.large = pick(c, 13, false, true)
 	h.name = fmt.Sprintf("problem %d (%s, n = %d, d = %d, t = %d, %v, λ = %.2g, τ = %.2g, %v, %v, %v, residual %v, "+

@@ -42,7 +42,7 @@ func TestAdverseWide(t *testing.T) {
 				Solver: PCG, Storage: storage, Precond: sized(RPCholesky{}, n/10+c.IntN(2, n/3), lambda),
 			})
 			lab := newLab(t, h.train, h.cfg)
-			z, err := lab.Z(t.Context(), 0)
+			z, err := lab.Z(t.Context())
 			if err != nil {
 				t.Errorf("%s: %v", h.name, err)
 				continue

@@ -44,7 +44,6 @@ func TestAutoLeaves(t *testing.T) {
 		"a preconditioner": {3001, Config{Precond: Nystrom{}}, false},
 		"ranks":            {3001, Config{Comm: comm.Alone()}, true},
 		"few on ranks":     {3000, Config{Comm: comm.Alone()}, false},
-		"repeated":         {3001, Config{Repeat: 3}, false},
 		"auto, few points": {300, Config{Precond: Auto{S: 70, LambdaP: 2}}, false},
 		"auto, no features": {300, Config{Precond: Auto{S: 70}, Kernel: kernel.Func{Name: "own", F: gauss.Eval}},
 			false},

@@ -9,7 +9,6 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -85,7 +84,7 @@ func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.Drawn, err
 		}
 		r = z.recipe()
 	}
-	f, err := b.factor(ctx, r.at(a.S), 0)
+	f, err := b.factor(ctx, r.at(a.S))
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +94,12 @@ func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.Drawn, err
 		case z.Low != nil:
 			return z.Low.F, nil
 		case ok && z.Z.N < b.train.Len():
-			return b.features(ctx, random.Map, a.S, 0, 0, b.train.Len())
+			return b.features(ctx, random.Map, a.S, 0, b.train.Len())
 		}
 		return z.Z, nil
 	}
 	return z, nil
 }
-
-func (b *bench) M(ctx context.Context) (pcg.Preconditioner, error) { return b.Lab.M(ctx, 0) }
 
 // keepPlan keeps a plan for Solve.
 func (l *Lab) keepPlan(p *plan.Plan) {

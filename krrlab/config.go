@@ -136,7 +136,7 @@ func (c Config) auto(n int) (*open, Config) {
 		}
 	}
 	left := c.Solver == AutoSolver && (asked || c.Precond == nil) || asked && (c.Solver == PCG || c.Solver == BlockPCG)
-	if !left || c.Repeat > 1 || c.Backend != nil || c.Comm != nil && (n <= DirectBelow || c.Checkpoint != nil) {
+	if !left || c.Backend != nil || c.Comm != nil && (n <= DirectBelow || c.Checkpoint != nil) {
 		return nil, c
 	}
 	return &open{n <= DirectBelow, c.Solver != AutoSolver, a.S, a.LambdaP}, c
@@ -158,7 +158,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		return c, fmt.Errorf("krrlab: %w", err)
 	}
 	if c.Solver == AutoSolver {
-		preset := c.Precond != nil || c.Storage != gram.Auto || c.Tiles == gram.SparseTiles || c.Repeat > 1
+		preset := c.Precond != nil || c.Storage != gram.Auto || c.Tiles == gram.SparseTiles
 		switch {
 		case preset:
 			c.Solver = PCG
@@ -233,11 +233,8 @@ func (c Config) validate() error {
 	case c.Checkpoint != nil && (c.Checkpoint.Every < 0 || c.Checkpoint.EveryIter < 0):
 		return fmt.Errorf("checkpoints every %v or %d iterations: want numbers ≥ 0", c.Checkpoint.Every,
 			c.Checkpoint.EveryIter)
-	case c.Repeat > 1 && c.Precond == Preconditioner(None{}):
-		return fmt.Errorf("%d repetitions without a preconditioner give the same answer each time: want one", c.Repeat)
-	case c.Stop.Rule != bound.Residual && (c.Solver == Direct || c.Repeat > 1):
-		return fmt.Errorf("stop %v ends one iteration, and the solver is %v with %d repetitions: take pcg, "+
-			"block-pcg or cg, once", c.Stop, c.Solver, c.Repeat)
+	case c.Stop.Rule != bound.Residual && c.Solver == Direct:
+		return fmt.Errorf("stop %v ends an iteration, and the direct solver has none: take pcg, block-pcg or cg", c.Stop)
 	}
 	return nil
 }

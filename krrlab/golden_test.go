@@ -26,20 +26,20 @@ func goldenLab(t *testing.T, dir string, note func(string)) *Lab {
 		row := train.X.(*points.Dense).Row(i)
 		row[0], row[1], train.Target[i] = float64(i*i%37)/16, float64(i*11%29)/16, float64(i%5)-1.75
 	}
-	return newLab(t, train, Config{
-		Kernel: gauss, Lambda: 1.0 / 64, Precond: Features{S: 8}, Solver: PCG, Repeat: 2, Tol: 1e-6,
-		Storage: gram.Float64, Seed: 3,
+	l := newLab(t, train, Config{
+		Kernel: gauss, Lambda: 1.0 / 64, Precond: Features{S: 8}, Solver: PCG, Tol: 1e-4, Storage: gram.Fixed16, Seed: 3,
 		Checkpoint: &Checkpoint{Dir: dir, EveryIter: 1, Resume: true, Note: note},
 	})
+	l.policy.ExactWork = -1 // so that it refines
+	return l
 }
 
-// TestCheckpointGolden: a checkpoint that version 0.3.0 wrote, in the second of two repetitions, is read in all its
-// parts and gone on from to the answer of an unbroken solve; of another problem it is refused. It changes only if the
+// TestCheckpointGolden: a checkpoint that version 0.3.0 wrote, in the refinement of an answer, is read in all its parts and gone on from to the answer of an unbroken solve; of another problem it is refused. It changes only if the
 // format does, on purpose.
 func TestCheckpointGolden(t *testing.T) {
-	state := testkit.Must(os.ReadFile("testdata/checkpoint/checkpoint-00000015.krrc"))
+	state := testkit.Must(os.ReadFile("testdata/checkpoint/checkpoint-00000017.krrc"))
 	dir := t.TempDir()
-	testkit.OK(t, os.WriteFile(filepath.Join(dir, "checkpoint-00000015.krrc"), state, 0o644))
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "checkpoint-00000017.krrc"), state, 0o644))
 	var notes []string
 	l := goldenLab(t, dir, func(s string) { notes = append(notes, s) })
 	sol := solveLab(t, l)
@@ -48,8 +48,8 @@ func TestCheckpointGolden(t *testing.T) {
 	}
 	want := solveLab(t, goldenLab(t, t.TempDir(), nil))
 	var off mat.Dense
-	if off.Sub(sol.Model.C, want.Model.C); !sol.Converged() || !(mat.Norm(&off, 2) <= 1e-3*mat.Norm(want.Model.C, 2)) ||
-		sol.Iterations <= 15 {
+	if off.Sub(sol.Model.C, want.Model.C); !sol.Converged() || !(mat.Norm(&off, 2) <= 1e-2*mat.Norm(want.Model.C, 2)) ||
+		sol.Iterations <= 19 {
 		t.Errorf("%v after %d iterations, off by %g of %g", sol.Status, sol.Iterations, mat.Norm(&off, 2),
 			mat.Norm(want.Model.C, 2))
 	}

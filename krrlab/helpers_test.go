@@ -44,7 +44,7 @@ func wholeZ(t testing.TB, l *Lab) *points.Dense32 {
 	if l.plain() {
 		return nil
 	}
-	z := testkit.Must(l.Z(t.Context(), 0))
+	z := testkit.Must(l.Z(t.Context()))
 	return z
 }
 

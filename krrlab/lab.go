@@ -62,15 +62,13 @@ type Config struct {
 	// Precond is by default Auto{} with AutoSolver, None{} with CG and Direct, else Features{}, RPCholesky{} for a
 	// kernel without random features.
 	Precond Preconditioner `json:"-"`
-	// Repeat is how many independent preconditioners there are; the answers' A-norm median is kept.
-	Repeat  int          `json:"repeat,omitempty" flag:"repeat" default:"1" check:">=1"`
-	Solver  Solver       `json:"solver" flag:"solver" default:"auto"`
-	Tol     float64      `json:"tol,omitempty" flag:"tol" check:"(0,1)"`                        // τ; default: 1e-3
-	MaxIter int          `json:"max_iter,omitempty" flag:"max-iter" default:"1000" check:">=1"` // iterations at most
-	Storage gram.Storage `json:"storage" flag:"storage" default:"auto"`                         // of K
-	Tiles   gram.Tiles   `json:"tiles" flag:"tiles" default:"auto"`                             // of K
-	Memory  int64        `json:"memory,omitempty" flag:"memory" check:">=0" unit:"bytes"`       // default: no limit
-	Seed    uint64       `json:"seed" flag:"seed" help:"seed of all random numbers"`
+	Solver  Solver         `json:"solver" flag:"solver" default:"auto"`
+	Tol     float64        `json:"tol,omitempty" flag:"tol" check:"(0,1)"`                        // τ; default: 1e-3
+	MaxIter int            `json:"max_iter,omitempty" flag:"max-iter" default:"1000" check:">=1"` // iterations at most
+	Storage gram.Storage   `json:"storage" flag:"storage" default:"auto"`                         // of K
+	Tiles   gram.Tiles     `json:"tiles" flag:"tiles" default:"auto"`                             // of K
+	Memory  int64          `json:"memory,omitempty" flag:"memory" check:">=0" unit:"bytes"`       // default: no limit
+	Seed    uint64         `json:"seed" flag:"seed" help:"seed of all random numbers"`
 	// Exact says how the true residual is recomputed.
 	Exact ResidualPolicy `json:"residual" flag:"residual" default:"auto"`
 
@@ -104,16 +102,16 @@ type Config struct {
 }
 
 // Preconditioner is a recipe for M ≈ K+λI, with which conjugate gradients solve M⁻¹(K+λI)C = M⁻¹Y.
-// Features, Nystrom, RPCholesky, Vecchia, None and Given are the built-in ones; a user-defined one is any type
-// with these methods.
+// Features, Nystrom, RPCholesky, Vecchia and None are the built-in ones; a user-defined one is any type with these
+// methods.
 type Preconditioner interface {
 	// String describes M in a few words, for reports.
 	String() string
-	// Make makes M number rep (0 … Repeat−1) for the problem of l, with all its randomness from the
-	// seed and rep. On ranks all of them call it together. A pcg.Preconditioner that is a
+	// Make makes M for the problem of l, with all its randomness from the seed. On ranks all of them call it together.
+	// A pcg.Preconditioner that is a
 	// lanczos.Metric too, as a *precond.Woodbury is, gives Quality both ends of the spectrum of
 	// M⁻¹(K+λI); of others it gives a lower bound of κ.
-	Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner, error)
+	Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error)
 }
 
 // Backend runs the stages of a Lab elsewhere. Package remote has the one that sends them to ranks.
@@ -154,7 +152,7 @@ type open struct {
 }
 
 // problem is what the labs of one problem have in common: the data, and the matrices that their
-// stages form, each of them once. It holds at most one K, one Z with its ZᵀZ, and one M; a stage that
+// stages form, each of them once. It holds at most one K, one Z, and one M; a stage that
 // needs another frees the one before first.
 type problem struct {
 	given  *datasets.Dataset
@@ -179,10 +177,6 @@ type problem struct {
 		key     any
 		seconds float64
 	}
-	g struct { // ZᵀZ of z, kept where other labs may want another λ_p
-		*precond.Gram
-		seconds float64
-	}
 	m struct { // of z
 		*precond.Woodbury
 		lambdaP float64
@@ -192,7 +186,6 @@ type problem struct {
 	v struct { // the last sparse inverse, of k.a
 		*vecchia.Inverse
 		of      Preconditioner
-		rep     int
 		seconds float64 // it took, with F
 	}
 
@@ -217,9 +210,9 @@ type recipe struct {
 	s              int
 	lambdaP        float64
 	form           precond.Form
-	drawn          any // all that Z depends on but s, the seed and its number
-	// draw makes Z number rep, of width s.
-	draw func(ctx context.Context, l *Lab, s, rep int) (*factor, error)
+	drawn          any // all that Z depends on but s and the seed
+	// draw makes Z of width s.
+	draw func(ctx context.Context, l *Lab, s int) (*factor, error)
 }
 
 // at returns the recipe of a Z of another width.

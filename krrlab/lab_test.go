@@ -44,7 +44,6 @@ func TestDefaults(t *testing.T) {
 		{300, 1, Config{Precond: Features{LambdaP: 1}}, PCG, 300, 1},
 		{300, 1, Config{Precond: Features{Map: dist}}, PCG, 300, 0.1},
 		{300, 1, Config{Storage: gram.Float32}, PCG, 300, 0.1},
-		{300, 1, Config{Repeat: 3}, PCG, 300, 0.1},
 		{300, 1, Config{Precond: None{}}, CG, 300, 0.1},
 		{300, 1, Config{Precond: Nystrom{}}, PCG, 300, 0.1},
 		{300, 10, Config{Solver: PCG, Precond: None{}}, CG, 300, 0.1},
@@ -60,7 +59,7 @@ func TestDefaults(t *testing.T) {
 				t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)
 			}
 		}
-		if got.Solver != c.solver || got.Tol != 1e-3 || got.MaxIter != 1000 || got.Repeat < 1 {
+		if got.Solver != c.solver || got.Tol != 1e-3 || got.MaxIter != 1000 {
 			t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)
 		}
 		if got.Solver != BlockPCG && (got.Precond == Preconditioner(None{})) != (got.Solver != PCG) {
@@ -86,10 +85,8 @@ func TestConfigErrors(t *testing.T) {
 		{Config{Kernel: gauss, Lambda: 1, Tol: 1}, "Tol 1"},
 		{Config{Kernel: gauss, Lambda: 1, Tol: -1}, "Tol -1"},
 		{Config{Kernel: gauss, Lambda: 1, MaxIter: -1}, "MaxIter -1"},
-		{Config{Kernel: gauss, Lambda: 1, Repeat: -1}, "Repeat -1"},
 		{Config{Kernel: gauss, Lambda: 1, Precond: Features{S: 31}}, "s = 31"},
 		{Config{Kernel: gauss, Lambda: 1, Precond: Nystrom{S: 31}}, "s = 31"},
-		{Config{Kernel: gauss, Lambda: 1, Repeat: 2, Solver: CG}, "2 repetitions"},
 		{Config{Kernel: gauss, Lambda: 1, Precond: Features{S: -1}}, "s = -1"},
 		{Config{Kernel: gauss, Lambda: 1, Memory: -1}, "-1"},
 		{Config{Kernel: gauss, Lambda: 1, Solver: Direct, Storage: gram.Recompute}, "recompute"},
@@ -145,28 +142,6 @@ func TestOwnKernelDefault(t *testing.T) {
 		F: func(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }}, Lambda: 1})
 	if err != nil || lab.cfg.Precond.(RPCholesky).S != DefaultFeatures(DirectBelow+1) {
 		t.Errorf("above the direct limit: %+v, %v", lab, err)
-	}
-}
-
-// TestRepeat checks that the median of several answers is one of them, and converged.
-func TestRepeat(t *testing.T) {
-	x := kinds(80, 4, 3)["float64"]
-	// at 1e-5 float32 products are as far off as the residual
-	for policy, close := range map[ResidualPolicy]float64{ExactResidual: 1e-6, StoredResidual: 3} {
-		sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 30}, Repeat: 3,
-			Tol: 1e-5, Exact: policy})
-		y := sol.System.Y
-		ref := newReference(t, gauss, x, 0.1, y)
-		for j, r := range ref.residuals(sol.Model.C, y) {
-			if r > 1.05e-5 || math.Abs(sol.TrueResiduals[j]/r-1) > close {
-				t.Errorf("%v: residual %.3g of column %d, reported %.3g", policy, r, j, sol.TrueResiduals[j])
-			}
-		}
-		once := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 30}, Tol: 1e-5,
-			Exact: policy})
-		if !sol.Converged() || sol.Iterations < 2*once.Iterations {
-			t.Errorf("%s after %d iterations in all, one run took %d", sol.Status, sol.Iterations, once.Iterations)
-		}
 	}
 }
 

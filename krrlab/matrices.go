@@ -18,32 +18,27 @@ import (
 // (precond.Options.Fast).
 const gramFactor = 1.1 / 0.9
 
-// source is a Lab that makes what a solve multiplies with.
-type source struct{ *Lab }
-
-// Matrices implements solve.Source. K is made after M, when it is known what K may take; before it for a Vecchia, whose
-// neighbors are found in K.
-func (l source) Matrices(ctx context.Context, rep int, as *gram.Choice, sol *Solution, m *solve.Matrices) (err error) {
-	if p, ok := l.cfg.Precond.(Vecchia); ok && m.A == nil {
-		if m.A, err = l.kernel(ctx, p.bytes(l.train.Len()), as, sol); err != nil {
-			return err
+// matrices implements solve.Source. K is made after M, when it is known what K may take; a Vecchia, whose neighbors are
+// found in K, makes K first.
+func (l *Lab) matrices(ctx context.Context, as *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
+	v, first := l.cfg.Precond.(Vecchia)
+	if first {
+		if m.A, err = l.kernel(ctx, v.bytes(l.train.Len()), as, sol); err != nil {
+			return m, err
 		}
 	}
-	if err := l.prepare(ctx, rep, sol, m); err != nil {
-		return err
-	}
-	if m.A == nil {
+	if err = l.prepare(ctx, sol, &m); err == nil && !first {
 		var held int64
 		if w, ok := m.M.(interface{ Bytes() int64 }); ok {
 			held = w.Bytes()
 		}
 		m.A, err = l.kernel(ctx, held, as, sol)
 	}
-	return err
+	return m, err
 }
 
 // kernel makes K where held bytes are kept beside it.
-func (l source) kernel(ctx context.Context, held int64, as *gram.Choice, sol *Solution) (*gram.Matrix, error) {
+func (l *Lab) kernel(ctx context.Context, held int64, as *gram.Choice, sol *Solution) (*gram.Matrix, error) {
 	k, err := l.matrix(ctx, held, as)
 	if _, full := errors.AsType[*gram.MemoryError](err); full && as != nil {
 		return nil, fmt.Errorf("krrlab: the checkpoint in %s has K as %v, and no other storage resumes it: %w",
@@ -63,14 +58,14 @@ func (l source) kernel(ctx context.Context, held int64, as *gram.Choice, sol *So
 	return k.it, nil
 }
 
-// prepare makes preconditioner number rep.
-func (l source) prepare(ctx context.Context, rep int, sol *Solution, to *solve.Matrices) error {
+// prepare makes the preconditioner.
+func (l *Lab) prepare(ctx context.Context, sol *Solution, to *solve.Matrices) error {
 	lo, hi := l.featureRows()
 	to.Rows = hi - lo
 	recipe := l.approximation()
 	if recipe == nil {
 		before := l.v.Inverse
-		err := stage.Timed(&sol.Seconds.Factor, func() (err error) { to.M, err = l.M(ctx, rep); return err })
+		err := stage.Timed(&sol.Seconds.Factor, func() (err error) { to.M, err = l.M(ctx); return err })
 		if v, ok := to.M.(*vecchia.Inverse); ok {
 			if v == before {
 				sol.Seconds.Factor += l.v.seconds
@@ -80,7 +75,7 @@ func (l source) prepare(ctx context.Context, rep int, sol *Solution, to *solve.M
 		}
 		return err
 	}
-	f, err := l.factor(ctx, recipe, rep)
+	f, err := l.factor(ctx, recipe)
 	if err != nil {
 		return err
 	}
@@ -90,11 +85,11 @@ func (l source) prepare(ctx context.Context, rep int, sol *Solution, to *solve.M
 		sol.S = to.Low.Rank()
 		sol.KappaBound = Number(to.Low.CondBound(l.cfg.Lambda, recipe.lambdaP) * gramFactor)
 	}
-	m, what, err := l.inverse(ctx, recipe, rep)
+	m, err := l.inverse(ctx, recipe)
 	if err != nil {
 		return err
 	}
-	share(sol, m.shared, what)
+	share(sol, m.shared, "factor")
 	sol.Seconds.Factor += m.seconds
 	to.M, sol.Form, sol.StatDim = m.it, m.it.Form().String(), Number(m.it.StatDim())
 	return nil

@@ -65,7 +65,7 @@ func checkLevel(t *testing.T, lab *Lab, l MeasuredLevel, dist feature.Dist, same
 	cfg := lab.Config()
 	cfg.Precond = Features{Map: dist, S: l.Width}
 	fit := newLab(t, lab.train, cfg)
-	z := testkit.Must(fit.Z(t.Context(), 0))
+	z := testkit.Must(fit.Z(t.Context()))
 	a := testkit.Must(fit.K(t.Context()))
 	w := testkit.Must(precond.New(t.Context(), z, ridge(fit), &precond.Options{Form: precond.FormLInv}))
 	res := testkit.Must(pcg.Solve(t.Context(), a, w, fit.y, &pcg.Options{Tol: cfg.Tol, Aim: solve.Default.Aim,

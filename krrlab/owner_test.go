@@ -42,7 +42,6 @@ func TestOwner(t *testing.T) {
 		"features":   func(c *Config) { c.Precond = Features{S: 21, LambdaP: 0.2} },
 		"λ_p":        func(c *Config) { c.Precond = Features{S: 20, LambdaP: math.Nextafter(0.2, 1)} },
 		"form":       func(c *Config) { c.Precond = Features{S: 20, LambdaP: 0.2, Form: precond.FormEigen} },
-		"repeat":     func(c *Config) { c.Repeat = 2 },
 		"τ":          func(c *Config) { c.Tol = math.Nextafter(1e-6, 1) },
 		"storage":    func(c *Config) { c.Storage = gram.Float32 },
 		"seed":       func(c *Config) { c.Seed = 4 },

@@ -28,7 +28,7 @@ func (b *bench) PlanTask() *plan.Task {
 	c, s := l.cfg, l.system()
 	t := &plan.Task{
 		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, Prefer: s.Accuracy(), Seed: c.Seed,
-		Order: Vecchia{}.stream(l, 0), Memory: c.Memory, PointBytes: l.pointBytes(), Storage: c.Storage, Tiles: c.Tiles,
+		Order: Vecchia{}.stream(l), Memory: c.Memory, PointBytes: l.pointBytes(), Storage: c.Storage, Tiles: c.Tiles,
 		Drop: s.Preferred() / 4, NoFeatures: noFeatures(c.Kernel),
 		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Tiles == gram.SparseTiles || c.Checkpoint != nil ||
 			c.Stop.Rule != bound.Residual,
@@ -67,7 +67,7 @@ func (b *bench) PlanTask() *plan.Task {
 // Solve computes the coefficients with the configured solver, or with what Plan chooses where that is left to it.
 // Where ctx or the Monitor ends the iteration it returns the Solution as far as it came, beside the error of ctx or
 // of the Monitor (nil for pcg.ErrStop), with Status Canceled or Stopped. Its coefficients are the last iterate, of
-// least A-norm error so far, or with Repeat > 1 those of a run that was finished. After a stop by the Monitor in an
+// least A-norm error so far. After a stop by the Monitor in an
 // iteration the residuals are recomputed as ever. After the end of ctx they are unknown: History has those by
 // recurrence. Checkpoints stay as they are, to resume from.
 //

@@ -10,7 +10,6 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -30,27 +29,13 @@ type Features struct {
 	Form       precond.Form // of M⁻¹; default: the cheapest
 }
 
-// Nystrom is M = FFᵀ+λ_pI with the Nyström approximation FFᵀ of K from S landmarks. Zero values mean
+// Nystrom is M = FFᵀ+λ_pI with the Nyström approximation FFᵀ of K from S landmarks, drawn uniformly. Zero values mean
 // the defaults, those of Features.
 type Nystrom struct {
-	S         int // rank, 1 ≤ s ≤ n
-	LambdaP   float64
-	Form      precond.Form
-	Landmarks Landmarks // how they are chosen; default: uniformly, without replacement
+	S       int // rank, 1 ≤ s ≤ n
+	LambdaP float64
+	Form    precond.Form
 }
-
-// Landmarks chooses points as landmarks. Indices is one; a user-defined one is any type with these
-// methods. Values that reflect.DeepEqual takes for equal choose the same.
-type Landmarks interface {
-	// String describes the choice in a few words, for reports.
-	String() string
-	// Choose returns different rows of x, at least one and at most s, with all its randomness from g:
-	// each of several ranks calls it, and they must come to the same.
-	Choose(ctx context.Context, x points.Points, s int, g rng.Stream) ([]int, error)
-}
-
-// Indices are the rows of the training data that are landmarks. Where S is fewer it is the first S.
-type Indices []int
 
 // RPCholesky is M = FFᵀ+λ_pI with FFᵀ ≈ K by randomly pivoted Cholesky of rank S. Zero values mean
 // the defaults, those of Features.
@@ -63,12 +48,6 @@ type RPCholesky struct {
 // None is M = I.
 type None struct{}
 
-// Given is a matrix M that was made before, n×n.
-type Given struct {
-	M    pcg.Preconditioner
-	Name string // for reports; default: "given"
-}
-
 func (f Features) String() string {
 	if f.Map == nil {
 		return "random features"
@@ -77,8 +56,8 @@ func (f Features) String() string {
 }
 
 // Make implements Preconditioner.
-func (f Features) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner, error) {
-	return l.woodbury(ctx, f, rep)
+func (f Features) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
+	return l.woodbury(ctx, f)
 }
 
 func (f Features) settled(k kernel.Kernel, n int, lambda float64) (approximation, error) {
@@ -91,70 +70,33 @@ func (f Features) settled(k kernel.Kernel, n int, lambda float64) (approximation
 
 func (f Features) recipe() *recipe {
 	return &recipe{f, "features", f.S, f.LambdaP, f.Form, Features{Map: f.Map, Orthogonal: f.Orthogonal},
-		func(ctx context.Context, l *Lab, s, rep int) (*factor, error) {
+		func(ctx context.Context, l *Lab, s int) (*factor, error) {
 			lo, hi := l.featureRows()
-			z, err := l.features(ctx, f.Map, s, rep, lo, hi)
+			z, err := l.features(ctx, f.Map, s, lo, hi)
 			return &factor{z: z}, err
 		}}
 }
 
-// String returns "Nyström landmarks", and how they are chosen.
-func (p Nystrom) String() string {
-	if p.Landmarks == nil {
-		return "Nyström landmarks"
-	}
-	return fmt.Sprintf("Nyström landmarks (%v)", p.Landmarks)
-}
+func (p Nystrom) String() string { return "Nyström landmarks" }
 
 // Make implements Preconditioner.
-func (p Nystrom) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner, error) {
-	return l.woodbury(ctx, p, rep)
+func (p Nystrom) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
+	return l.woodbury(ctx, p)
 }
 
 func (p Nystrom) settled(_ kernel.Kernel, n int, lambda float64) (approximation, error) {
-	if given, ok := p.Landmarks.(Indices); ok && p.S == 0 {
-		p.S = len(given)
-	}
 	return p, settle(&p.S, &p.LambdaP, n, lambda)
 }
 
 func (p Nystrom) recipe() *recipe {
-	r := &recipe{p, "nystrom", p.S, p.LambdaP, p.Form, Nystrom{Landmarks: p.Landmarks}, landmarks(lowrank.Nystrom)}
-	if p.Landmarks != nil {
-		r.name = ""
-		r.draw = func(ctx context.Context, l *Lab, s, rep int) (*factor, error) {
-			chosen, err := p.Landmarks.Choose(ctx, l.train.X, s, rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep)))
-			if err != nil {
-				return nil, fmt.Errorf("krrlab: the landmarks %v: %w", p.Landmarks, err)
-			}
-			if len(chosen) > s {
-				return nil, fmt.Errorf("krrlab: the landmarks %v are %d points: want at most s = %d", p.Landmarks,
-					len(chosen), s)
-			}
-			return landmarks(func(ctx context.Context, k lowrank.Source, _ int, _ rng.Stream,
-				o *lowrank.Options) (*lowrank.Factor, error) {
-				return lowrank.NystromAt(ctx, k, chosen, o)
-			})(ctx, l, s, rep)
-		}
-	}
-	return r
-}
-
-func (i Indices) String() string { return plural.Count(len(i), "point") }
-
-// Choose returns the first s.
-func (i Indices) Choose(_ context.Context, _ points.Points, s int, _ rng.Stream) ([]int, error) {
-	if s > len(i) {
-		return nil, fmt.Errorf("%d are asked for", s)
-	}
-	return i[:s], nil
+	return &recipe{p, "nystrom", p.S, p.LambdaP, p.Form, Nystrom{}, landmarks(lowrank.Nystrom)}
 }
 
 func (p RPCholesky) String() string { return "randomly pivoted Cholesky" }
 
 // Make implements Preconditioner.
-func (p RPCholesky) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner, error) {
-	return l.woodbury(ctx, p, rep)
+func (p RPCholesky) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
+	return l.woodbury(ctx, p)
 }
 
 func (p RPCholesky) settled(_ kernel.Kernel, n int, lambda float64) (approximation, error) {
@@ -168,21 +110,11 @@ func (p RPCholesky) recipe() *recipe {
 func (None) String() string { return "none" }
 
 // Make returns nil, which is M = I.
-func (None) Make(context.Context, *Lab, int) (pcg.Preconditioner, error) { return nil, nil }
-
-func (g Given) String() string {
-	if g.Name == "" {
-		return "given"
-	}
-	return g.Name
-}
-
-// Make returns M.
-func (g Given) Make(context.Context, *Lab, int) (pcg.Preconditioner, error) { return g.M, nil }
+func (None) Make(context.Context, *Lab) (pcg.Preconditioner, error) { return nil, nil }
 
 // Auto leaves the preconditioner to the plan (Lab.Plan), and the solver too unless it is set. What is not zero is
-// held. It is what nil means with AutoSolver. Up to n = DirectBelow, with Repeat and with a Backend it is the
-// fixed rule of AutoSolver, with Features.
+// held. It is what nil means with AutoSolver. Up to n = DirectBelow and with a Backend it is the fixed rule of AutoSolver,
+// with Features.
 type Auto struct {
 	S       int     // rank
 	LambdaP float64 // λ_p
@@ -191,7 +123,7 @@ type Auto struct {
 func (Auto) String() string { return "auto" }
 
 // Make is not called: the preconditioner that the plan chooses is made.
-func (Auto) Make(context.Context, *Lab, int) (pcg.Preconditioner, error) {
+func (Auto) Make(context.Context, *Lab) (pcg.Preconditioner, error) {
 	return nil, fmt.Errorf("krrlab: the preconditioner auto is chosen by New")
 }
 
@@ -231,15 +163,15 @@ func inRange(v float64) bool { return v >= 1e-100 && v <= 1e100 }
 // plain reports whether M = I.
 func (l *Lab) plain() bool { return l.cfg.Precond == Preconditioner(None{}) }
 
-// features returns rows lo … hi−1 of the n×s features number rep.
-func (l *Lab) features(ctx context.Context, dist feature.Dist, s, rep, lo, hi int) (*points.Dense32, error) {
+// features returns rows lo … hi−1 of the n×s features.
+func (l *Lab) features(ctx context.Context, dist feature.Dist, s, lo, hi int) (*points.Dense32, error) {
 	n, d, _ := l.Dims()
 	need := 4 * int64(hi-lo) * int64(s)
 	if l.cfg.Memory > 0 && need > l.cfg.Memory {
 		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features", n, s,
 			accel.Bytes(need), accel.Bytes(l.cfg.Memory))
 	}
-	m, err := dist.Sample(d, s, rng.New(l.cfg.Seed).Sub("features", uint64(rep)))
+	m, err := dist.Sample(d, s, rng.New(l.cfg.Seed).Sub("features", 0))
 	if err != nil {
 		return nil, err
 	}
@@ -251,15 +183,15 @@ func (l *Lab) features(ctx context.Context, dist feature.Dist, s, rep, lo, hi in
 // products would cancel beyond what a factorization of this rank rounds: what the factor claims as
 // certain refers to K itself.
 func landmarks(method func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor,
-	error)) func(context.Context, *Lab, int, int) (*factor, error) {
-	return func(ctx context.Context, l *Lab, s, rep int) (*factor, error) {
+	error)) func(context.Context, *Lab, int) (*factor, error) {
+	return func(ctx context.Context, l *Lab, s int) (*factor, error) {
 		trace := mat.Trace(mat.NewDiagDense(l.train.Len(), kernel.Diag(l.cfg.Kernel, l.train.X)))
 		k, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, max(l.cfg.Lambda/1000, 0x1p-52*float64(s)*trace),
 			l.comm)
 		if err != nil {
 			return nil, err
 		}
-		f, err := method(ctx, k, s, rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep)),
+		f, err := method(ctx, k, s, rng.New(l.cfg.Seed).Sub("landmarks", 0),
 			&lowrank.Options{Progress: l.watch(ctx, stage.Features)})
 		if err != nil {
 			return nil, err

@@ -26,7 +26,7 @@ type scaled struct {
 
 func (scaled) String() string { return "scaled" }
 
-func (s scaled) Make(_ context.Context, l *Lab, _ int) (pcg.Preconditioner, error) {
+func (s scaled) Make(_ context.Context, l *Lab) (pcg.Preconditioner, error) {
 	return diagonal{l.train.Len() - s.short}, s.err
 }
 
@@ -43,7 +43,7 @@ func (d diagonal) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return ctx.Err()
 }
 
-// TestUserDefined solves with user-defined preconditioners, made by the lab and given, alone and on two
+// TestUserDefined solves with user-defined preconditioners, alone and on two
 // ranks, and holds the lower bound of κ to the exact one.
 func TestUserDefined(t *testing.T) {
 	const n = 120
@@ -52,7 +52,7 @@ func TestUserDefined(t *testing.T) {
 	}
 	train := ranksProblem(n)
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-6, Seed: 2}
-	for _, p := range []Preconditioner{scaled{}, Given{M: diagonal{n}}, Given{M: diagonal{n}, Name: "mine"}} {
+	for _, p := range []Preconditioner{scaled{}} {
 		cfg.Precond = p
 		l := newLab(t, train, cfg)
 		sol := solveLab(t, l)
@@ -93,11 +93,19 @@ func TestUserDefined(t *testing.T) {
 	}
 }
 
+// inverted is an M that was made before.
+type inverted struct{ pcg.Preconditioner }
+
+func (inverted) String() string { return "inverted" }
+
+func (m inverted) Make(context.Context, *Lab) (pcg.Preconditioner, error) {
+	return m.Preconditioner, nil
+}
+
 // TestInverseOnly: of an M whose draws are errors.ErrUnsupported, as those of the form U, κ has a lower bound.
 func TestInverseOnly(t *testing.T) {
 	l := newLab(t, ranksProblem(60), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 40, Form: precond.FormU}})
-	m := testkit.Must(l.M(t.Context(), 0))
-	given := testkit.Must(l.With(func(c *Config) { c.Precond = Given{M: m} }))
+	given := testkit.Must(l.With(func(c *Config) { c.Precond = inverted{testkit.Must(l.M(t.Context()))} }))
 	q, err := given.Quality(t.Context(), QualityOptions{})
 	if err != nil || !math.IsInf(q.Kappa.Hi, 1) || !(q.Kappa.Lo > 1) {
 		t.Errorf("%+v, %v", q, err)
@@ -110,7 +118,7 @@ func TestUserDefinedRefused(t *testing.T) {
 	train := ranksProblem(30)
 	for want, run := range map[string]func(l *Lab) error{
 		"is of order 7, for n = 30": func(l *Lab) error {
-			l.cfg.Precond = Given{M: diagonal{7}}
+			l.cfg.Precond = scaled{short: 23}
 			_, err := l.Solve(t.Context())
 			return err
 		},
@@ -120,7 +128,7 @@ func TestUserDefinedRefused(t *testing.T) {
 			return err
 		},
 		"no λ_p":   func(l *Lab) error { _, err := l.LambdaP(t.Context(), LambdaPOptions{}); return err },
-		"has no Z": func(l *Lab) error { _, err := l.Z(t.Context(), 0); return err },
+		"has no Z": func(l *Lab) error { _, err := l.Z(t.Context()); return err },
 		"two of them cannot be told apart": func(l *Lab) error {
 			l.cfg.Checkpoint = &Checkpoint{Dir: t.TempDir()}
 			_, err := l.Solve(t.Context())
@@ -147,7 +155,7 @@ func TestUserDefinedRefused(t *testing.T) {
 func TestPrecondKept(t *testing.T) {
 	train := ranksProblem(60)
 	for _, p := range []Preconditioner{Features{}, Features{S: 20}, Nystrom{S: 30}, RPCholesky{S: 30},
-		RPCholesky{LambdaP: 2}, Vecchia{S: 10}, Vecchia{Neighbors: 5}, Given{M: diagonal{60}}, scaled{}} {
+		RPCholesky{LambdaP: 2}, Vecchia{S: 10}, Vecchia{Neighbors: 5}, scaled{}} {
 		if spec, err := SpecOf(p, gauss); err == nil && spec.Name != "" { // through JSON
 			if p, err = spec.Preconditioner(gauss); err != nil {
 				t.Fatal(err)

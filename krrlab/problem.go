@@ -27,7 +27,6 @@ type drawKey struct {
 	recipe any // recipe.drawn
 	s      int
 	seed   uint64
-	rep    int
 }
 
 // begin waits for other stages of the problem, as long as ctx lets it, and returns what ends this one.
@@ -51,7 +50,7 @@ func (l *Lab) Free() {
 
 // freeFactor frees Z and what was made of it.
 func (p *problem) freeFactor() {
-	p.z.factor, p.g.Gram, p.m.Woodbury, p.v.Inverse = nil, nil, nil, nil
+	p.z.factor, p.m.Woodbury, p.v.Inverse = nil, nil, nil
 }
 
 // K returns K+λI, formed by the first stage that needs it and held for those that follow (Free), with the error that
@@ -108,21 +107,21 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	return formed[*gram.Matrix]{a, k.seconds, false}, nil
 }
 
-// factor returns Z number rep of the recipe.
-func (l *Lab) factor(ctx context.Context, recipe *recipe, rep int) (formed[*factor], error) {
+// factor returns Z of the recipe.
+func (l *Lab) factor(ctx context.Context, recipe *recipe) (formed[*factor], error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lockedFactor(ctx, recipe, rep)
+	return l.lockedFactor(ctx, recipe)
 }
 
-func (l *Lab) lockedFactor(ctx context.Context, recipe *recipe, rep int) (formed[*factor], error) {
-	key := drawKey{recipe.drawn, recipe.s, l.cfg.Seed, rep}
+func (l *Lab) lockedFactor(ctx context.Context, recipe *recipe) (formed[*factor], error) {
+	key := drawKey{recipe.drawn, recipe.s, l.cfg.Seed}
 	if l.z.factor != nil && reflect.DeepEqual(l.z.key, key) {
 		return formed[*factor]{l.z.factor, l.z.seconds, true}, nil
 	}
 	l.freeFactor()
 	start := time.Now()
-	f, err := recipe.draw(ctx, l, recipe.s, rep)
+	f, err := recipe.draw(ctx, l, recipe.s)
 	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return formed[*factor]{}, err
 	}
@@ -130,74 +129,57 @@ func (l *Lab) lockedFactor(ctx context.Context, recipe *recipe, rep int) (formed
 	return formed[*factor]{f, l.z.seconds, false}, nil
 }
 
-// inverse returns (ZZᵀ+λ_pI)⁻¹ of Z number rep of the recipe; what names the part of it that was there.
-func (l *Lab) inverse(ctx context.Context, recipe *recipe, rep int) (m formed[*precond.Woodbury], what string,
-	err error) {
+// inverse returns (ZZᵀ+λ_pI)⁻¹ of Z of the recipe.
+func (l *Lab) inverse(ctx context.Context, recipe *recipe) (m formed[*precond.Woodbury], err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, err := l.lockedFactor(ctx, recipe, rep); err != nil {
-		return m, "", err
+	if _, err := l.lockedFactor(ctx, recipe); err != nil {
+		return m, err
 	}
-	s, lambdaP, form := recipe.s, recipe.lambdaP, recipe.form
-	if l.m.Woodbury != nil && l.m.lambdaP == lambdaP && l.m.form == form {
-		return formed[*precond.Woodbury]{l.m.Woodbury, l.g.seconds + l.m.seconds, true}, "factor", nil
+	held, lambdaP, form := &l.m, recipe.lambdaP, recipe.form
+	if held.Woodbury != nil && held.lambdaP == lambdaP && held.form == form {
+		return formed[*precond.Woodbury]{held.Woodbury, held.seconds, true}, nil
 	}
-	l.m.Woodbury, l.v.Inverse = nil, nil
+	held.Woodbury, l.v.Inverse = nil, nil
 	l.Tell(ctx, Event{Stage: stage.Factor})
-	o := &precond.Options{Form: form, RHS: l.columns(), Fast: true, Comm: l.comm}
 	start := time.Now()
-	z := l.z.z
-	room := l.cfg.Memory == 0 || l.cfg.Memory >= l.vectors()+4*int64(z.N)*int64(s)+24*int64(s)*int64(s)
-	if l.labs < 2 || !room || l.comm.Size() > 1 {
-		l.g.Gram, l.g.seconds = nil, 0
-		l.m.Woodbury, err = precond.New(ctx, z, lambdaP, o)
-	} else {
-		if l.g.Gram != nil && l.g.Error() <= lambdaP/10 {
-			what = "ZᵀZ"
-		} else if l.g.Gram, err = precond.NewGram(ctx, z, lambdaP); err != nil {
-			return m, "", err
-		} else {
-			l.g.seconds = time.Since(start).Seconds()
-			start = time.Now()
-		}
-		l.m.Woodbury, err = precond.NewFromGram(ctx, z, l.g.Gram, lambdaP, o)
-	}
+	held.Woodbury, err = precond.New(ctx, l.z.z, lambdaP,
+		&precond.Options{Form: form, RHS: l.columns(), Fast: true, Comm: l.comm})
 	if err != nil {
-		return m, "", err
+		return m, err
 	}
-	l.m.lambdaP, l.m.form, l.m.seconds = lambdaP, form, time.Since(start).Seconds()
-	return formed[*precond.Woodbury]{l.m.Woodbury, l.g.seconds + l.m.seconds, what != ""}, what, nil
+	held.lambdaP, held.form, held.seconds = lambdaP, form, time.Since(start).Seconds()
+	return formed[*precond.Woodbury]{held.Woodbury, held.seconds, false}, nil
 }
 
-// woodbury makes M number rep of an approximation.
-func (l *Lab) woodbury(ctx context.Context, p approximation, rep int) (*precond.Woodbury, error) {
+// woodbury makes M of an approximation.
+func (l *Lab) woodbury(ctx context.Context, p approximation) (*precond.Woodbury, error) {
 	p, err := p.settled(l.cfg.Kernel, l.train.Len(), l.cfg.Lambda)
 	if err != nil {
 		return nil, err
 	}
-	m, _, err := l.inverse(ctx, p.recipe(), rep)
+	m, err := l.inverse(ctx, p.recipe())
 	return m.it, err
 }
 
-// Z returns Z, n×s, of the configured preconditioner ZZᵀ+λ_pI, number rep (0 … Repeat−1): for
-// Features its rows are φ(x_i)ᵀ, so that E[ZZᵀ] = K. On ranks it has the rows of this one. It is held for
-// the stages to come (Free), and must not be changed.
-func (l *Lab) Z(ctx context.Context, rep int) (*points.Dense32, error) {
+// Z returns Z, n×s, of the configured preconditioner ZZᵀ+λ_pI: for Features its rows are φ(x_i)ᵀ, so that E[ZZᵀ] = K.
+// On ranks it has the rows of this one. It is held for the stages to come (Free), and must not be changed.
+func (l *Lab) Z(ctx context.Context) (*points.Dense32, error) {
 	recipe := l.approximation()
 	if recipe == nil {
 		return nil, fmt.Errorf("krrlab: the preconditioner %v has no Z", l.cfg.Precond)
 	}
-	f, err := l.factor(ctx, recipe, rep)
+	f, err := l.factor(ctx, recipe)
 	if err != nil {
 		return nil, err
 	}
 	return f.it.z, nil
 }
 
-// M returns the configured preconditioner number rep, nil for M = I. Of an approximation ZZᵀ+λ_pI it is
-// a *precond.Woodbury, held for the stages to come (Free).
-func (l *Lab) M(ctx context.Context, rep int) (pcg.Preconditioner, error) {
-	m, err := l.cfg.Precond.Make(ctx, l, rep)
+// M returns the configured preconditioner, nil for M = I. Of an approximation ZZᵀ+λ_pI it is a *precond.Woodbury, held
+// for the stages to come (Free).
+func (l *Lab) M(ctx context.Context) (pcg.Preconditioner, error) {
+	m, err := l.cfg.Precond.Make(ctx, l)
 	if n := l.train.Len(); err == nil && m != nil && m.Dim() != n {
 		err = fmt.Errorf("krrlab: the preconditioner %v is of order %d, for n = %d points", l.cfg.Precond, m.Dim(), n)
 	}

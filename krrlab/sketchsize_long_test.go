@@ -44,7 +44,7 @@ func TestSketchSizeOnData(t *testing.T) {
 			if lab, err = New(p.Train, cfg); err != nil {
 				t.Fatal(err)
 			}
-			z := testkit.Must(lab.Z(ctx, 0))
+			z := testkit.Must(lab.Z(ctx))
 			v := denseSpectrum(t, k, p.Train.X, lambda, z, lambda)
 			kappa := v[z.N-1] / v[0]
 			last := got.Rungs[len(got.Rungs)-1].Kappa

@@ -30,7 +30,7 @@ func TestSketchSizeChoosesZ(t *testing.T) {
 		t.Fatalf("%v", got)
 	}
 	for _, s := range []int{got.S, got.S / 2} {
-		z := testkit.Must(sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4, Precond: Features{S: s}}).Z(ctx, 0))
+		z := testkit.Must(sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4, Precond: Features{S: s}}).Z(ctx))
 		v := denseSpectrum(t, k, lab.train.X, 0.3, z, 0.3)
 		if kappa := v[z.N-1] / v[0]; (kappa <= 20) != (s == got.S) {
 			t.Errorf("s = %d: κ = %g, target 20, chosen %d", s, kappa, got.S)

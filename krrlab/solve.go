@@ -29,7 +29,7 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	sol := l.newSolution()
 	system := l.system()
 	system.Owner = l.owner
-	c, err := solve.Run(ctx, system, source{l}, sol)
+	c, err := solve.Run(ctx, system, l.matrices, sol)
 	if err == solve.ErrLate {
 		return sol, err
 	}
@@ -116,7 +116,7 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
 func (l *Lab) newSolution() *Solution {
 	c := l.cfg
 	s := solve.NewSolution(l.header())
-	s.Stop, s.MaxIter, s.Solver, s.Repeat = c.Stop, c.MaxIter, c.Solver, c.Repeat
+	s.Stop, s.MaxIter, s.Solver = c.Stop, c.MaxIter, c.Solver
 	if !l.plain() {
 		s.Precond = l.precondName()
 	}
@@ -153,8 +153,8 @@ func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
 			"built-in one, or no checkpoint", c.Precond)
 	}
 	data := l.train.Fingerprint()
-	text := fmt.Sprintf("%x %v λ=%x %v %v %d τ=%x %v %d %v", data, c.Kernel, c.Lambda, c.Solver, c.Precond, c.Repeat,
-		c.Tol, c.Storage, c.Seed, c.Exact)
+	text := fmt.Sprintf("%x %v λ=%x %v %v 1 τ=%x %v %d %v", data, c.Kernel, c.Lambda, c.Solver, c.Precond, c.Tol,
+		c.Storage, c.Seed, c.Exact)
 	if spec.Params != "" { // String need not have them
 		text += fmt.Sprintf(" %s%s", spec.Name, spec.Params)
 	}

@@ -256,10 +256,9 @@ func TestStopRefused(t *testing.T) {
 		train *datasets.Dataset
 		cfg   Config
 	}{
-		"classification": {regression(x), Config{Stop: labels}},
-		"ends one":       {classes(x, 2), Config{Stop: labels, Solver: Direct}},
-		"with 3 rep":     {classes(x, 2), Config{Stop: labels, Precond: Features{}, Repeat: 3}},
-		"share 0":        {classes(x, 2), Config{Stop: bound.Stop{Rule: bound.Labels}}},
+		"classification":    {regression(x), Config{Stop: labels}},
+		"ends an iteration": {classes(x, 2), Config{Stop: labels, Solver: Direct}},
+		"share 0":           {classes(x, 2), Config{Stop: bound.Stop{Rule: bound.Labels}}},
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
 		testkit.Fails(t, testkit.ErrOf(New(c.train, c.cfg)), want)

@@ -56,7 +56,7 @@ func (p Vecchia) check(n int) error {
 }
 
 // Make implements Preconditioner. It forms K first. The last M is held for the stages that follow (Lab.Free).
-func (p Vecchia) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner, error) {
+func (p Vecchia) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 	n := l.train.Len()
 	if err := p.check(n); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (p Vecchia) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner,
 	}
 	l.mu.Lock()
 	held := &l.v
-	if held.Inverse != nil && held.of == Preconditioner(p) && held.rep == rep && k.shared {
+	if held.Inverse != nil && held.of == Preconditioner(p) && k.shared {
 		defer l.mu.Unlock()
 		return held.Inverse, nil
 	}
@@ -76,25 +76,25 @@ func (p Vecchia) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner,
 	start := time.Now()
 	var f *points.Dense32
 	if p.S > 0 {
-		z, err := l.factor(ctx, RPCholesky{S: p.S}.recipe(), rep)
+		z, err := l.factor(ctx, RPCholesky{S: p.S}.recipe())
 		if err != nil {
 			return nil, err
 		}
 		f = z.it.low.F
 	}
 	m, err := vecchia.New(ctx, k.it, f, &vecchia.Options{
-		Neighbors: p.Neighbors, Damping: p.Damping, Seed: p.stream(l, rep), Comm: l.comm,
+		Neighbors: p.Neighbors, Damping: p.Damping, Seed: p.stream(l), Comm: l.comm,
 	})
 	if err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	held.Inverse, held.of, held.rep, held.seconds = m, p, rep, time.Since(start).Seconds()
+	held.Inverse, held.of, held.seconds = m, p, time.Since(start).Seconds()
 	return m, nil
 }
 
 // stream draws the order of the points.
-func (p Vecchia) stream(l *Lab, rep int) rng.Stream {
-	return rng.New(l.cfg.Seed).Sub("vecchia", uint64(rep))
+func (p Vecchia) stream(l *Lab) rng.Stream {
+	return rng.New(l.cfg.Seed).Sub("vecchia", 0)
 }

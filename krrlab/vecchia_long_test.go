@@ -140,7 +140,7 @@ func iterations(t *testing.T, l *krrlab.Lab, p krrlab.Preconditioner) (its int, 
 	var m pcg.Preconditioner
 	if p != nil {
 		if l, err = l.With(func(c *krrlab.Config) { c.Solver, c.Precond = krrlab.PCG, p }); err == nil {
-			m, err = l.M(t.Context(), 0)
+			m, err = l.M(t.Context())
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -239,8 +239,6 @@ $ fit DATA --lambda 1 --precond rpcholesky --features 9
 	!of no effect
 $ fit DATA --lambda 1 --solver cg --features 9 --lambda-p 2
 	note: --lambda-p: of no effect without a preconditioner
-$ fit DATA --lambda 1 --solver pcg --features 9 --repeat 2
-	!of no effect
 $ fit DATA --lambda 1 --precond none --features 9 --solver pcg
 	note: --features: of no effect`))
 }

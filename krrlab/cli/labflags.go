@@ -66,7 +66,6 @@ func (labFlags) Help() map[string]string {
 		"solver": "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks pcg or " +
 			"block-pcg), and " +
 			"for more points what krrlab plan chooses (on ranks never direct)",
-		"repeat": "number of independent preconditioners; the A-norm median of their answers is kept",
 		"residual": "K of the true residual: exact (recomputed in float64, with a certain bound of rounding), stored " +
 			"(as stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined if " +
 			"the rows miss the tolerance)",
@@ -84,8 +83,8 @@ func (f *labFlags) check() error {
 		return usagef("--solver %v has no preconditioner: leave --precond, --sketch, --form and --orthogonal out",
 			f.Solver)
 	}
-	if f.Stop.Rule != bound.Residual && (f.Solver == krrlab.Direct || f.Repeat > 1) {
-		return usagef("--stop %v ends one iteration: --solver direct and --repeat do not go with it", f.Stop)
+	if f.Stop.Rule != bound.Residual && f.Solver == krrlab.Direct {
+		return usagef("--stop %v ends an iteration: --solver direct does not go with it", f.Stop)
 	}
 	return cmp.Or(usage(f.dataFlags.check()), usage(f.kernelFlags.check()), checkPlot(f.Plot))
 }

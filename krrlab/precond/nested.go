@@ -22,26 +22,6 @@ type Gram struct {
 	err  float64   // ‖E‖₂ of the float32 products in it, measured (AddRows: predicted)
 }
 
-// NewGram returns ZᵀZ for preconditioners with a ridge of λ_p or more: by float32 products
-// summed in float64, as Options.Fast, where the error E of that is at most λ_p/10, predicted and
-// then measured, and in float64 otherwise. Work: ns² flops. It returns an error for a number in z that
-// is not finite, and ctx's.
-func NewGram(ctx context.Context, z *points.Dense32, lambdaP float64) (*Gram, error) {
-	k, err := newRows(ctx, nil, z)
-	if err != nil {
-		return nil, err
-	}
-	c, e, err := k.gramWithin(ctx, z, lambdaP/10)
-	if err != nil {
-		return nil, err
-	}
-	return &Gram{s: z.D, data: c, err: e}, nil
-}
-
-// Error returns ‖E‖₂ of the error E of ZᵀZ by products in float32: what NewGram measured, or
-// what predictedError predicts of AddRows; 0 if there are none.
-func (g *Gram) Error() float64 { return g.err }
-
 // ZeroGram returns the Gram matrix of s features of no points, which is 0. It panics if
 // s < 1.
 func ZeroGram(s int) *Gram {
@@ -56,7 +36,7 @@ func ZeroGram(s int) *Gram {
 //	ZᵀZ ← ZᵀZ + zᵀz,
 //
 // in float64, or where fast is set in float32 by panels of 512 rows, whose sums are added in
-// float64: half the time, and an error of about predictedError, which Error then tells. Beside g it
+// float64: half the time, and an error of about predictedError. Beside g it
 // takes some 10 MB a thread. After an error, of ctx or of a number in z that is not finite, g is
 // undefined. It panics if z has no rows or not s columns.
 func (g *Gram) AddRows(ctx context.Context, z *points.Dense32, fast bool) error {
@@ -104,7 +84,7 @@ func (g *Gram) Take(ridge float64) []float64 {
 //
 // This takes the errors of sums of 512 products for independent, which they are for random
 // features: columns of like norm, and rows that do not repeat. For others it may be several
-// times too small; New and NewGram measure what they formed.
+// times too small; New measures what it formed.
 func predictedError(normSq float64, n, s int) float64 {
 	m := float64(min(RankRows, n))
 	return 2 * 0x1p-24 * m * normSq / math.Sqrt(float64(s)*float64(n))

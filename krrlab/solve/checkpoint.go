@@ -15,11 +15,11 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
-// progress is what is done of a solve when a run of conjugate gradients begins: run 0 … Repeat-1 is
-// that with a preconditioner, run Repeat the refinement of their answer.
+// progress is what is done of a solve when a run of conjugate gradients begins: run 0, or run 1, the refinement of its
+// answer.
 type progress struct {
 	Run        int
-	Answers    [][]float64 // n×t, of the runs before
+	Answers    [][]float64 // n×t, of the run before
 	Iterations int
 	History    []HistRow
 	K          gram.Choice // how K was kept, with the storage auto a matter of memory and of ranks
@@ -33,7 +33,6 @@ type checkpoints struct {
 	store *checkpoint.Store // nil at ranks but the first, where states are the same
 	now   progress
 	state []byte // of the run to resume; nil if none is
-	from  int    // that run
 	last  time.Time
 	iter  int // iterations at the last checkpoint
 }
@@ -97,7 +96,7 @@ func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoi
 	if err = gob.NewDecoder(bytes.NewReader(found)).Decode(&k.now); err != nil {
 		return nil, nil, fmt.Errorf("krrlab: the checkpoint in %s cannot be read: %w", k.o.Dir, err)
 	}
-	k.from, k.state = k.now.Run, k.now.State
+	k.state = k.now.State
 	sol.Iterations, sol.History = k.now.Iterations, k.now.History
 	if was := k.now.K; was.Storage != gram.Auto {
 		kept = &was
@@ -112,33 +111,27 @@ func (k *checkpoints) close() {
 	}
 }
 
-// answer returns the answer of a run that was done before the state that is resumed, nil if
-// there is none.
-func (k *checkpoints) answer(run int) *mat.Dense {
-	if k == nil || k.state == nil || run >= k.from {
+// answer returns the answer whose refinement is resumed, nil if there is none.
+func (k *checkpoints) answer() *mat.Dense {
+	if k == nil || k.state == nil || len(k.now.Answers) == 0 {
 		return nil
 	}
 	n, t := k.task.Y.Dims()
-	return mat.NewDense(n, t, k.now.Answers[run])
+	return mat.NewDense(n, t, k.now.Answers[0])
 }
 
-// refining reports whether the refinement is what is resumed.
-func (k *checkpoints) refining() bool {
-	return k != nil && k.state != nil && k.from == k.task.Repeat
-}
-
-// begin settles the options of a run with K kept as it says, after those with the given answers.
-func (k *checkpoints) begin(sol *Solution, kept gram.Choice, run int, answers []*mat.Dense, o *pcg.Options) {
+// begin settles the options of a run with K kept as it says, nil or the answer that is refined.
+func (k *checkpoints) begin(sol *Solution, kept gram.Choice, refined *mat.Dense, o *pcg.Options) {
 	if k == nil {
 		return
 	}
-	if k.state != nil && run == k.from {
+	if k.state != nil {
 		o.Resume, k.state = k.state, nil
 		k.o.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.o.Dir))
 	} else {
-		k.now = progress{Run: run, Iterations: sol.Iterations, History: sol.History}
-		for _, a := range answers {
-			k.now.Answers = append(k.now.Answers, a.RawMatrix().Data)
+		k.now = progress{Iterations: sol.Iterations, History: sol.History}
+		if refined != nil {
+			k.now.Run, k.now.Answers = 1, [][]float64{refined.RawMatrix().Data}
 		}
 	}
 	k.now.K = kept

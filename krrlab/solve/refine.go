@@ -17,11 +17,11 @@ import (
 // refine takes the answer c to where K itself meets the tolerance: by K as stored, if the rows checked leave enough of
 // the tolerance for it, else by what residuals can be taken with. Where they can be taken with nothing else, it refines
 // an answer only that ended before K as stored met the tolerance.
-func (s *run) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) (*mat.Dense, error) {
+func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 	sol, tau := s.sol, s.tol()
 	if s.Exact(s.A) {
 		o := &pcg.Options{InitX: c, Tol: tau}
-		s.saved.begin(sol, s.A.Choice(), s.Repeat, answers, o)
+		s.saved.begin(sol, s.A.Choice(), c, o)
 		return s.pcg(ctx, o, s.exactMatrix(), InFloat64)
 	}
 	if sol.SampledResiduals == nil { // resumed
@@ -39,14 +39,14 @@ func (s *run) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) (*
 	if o.Tol, enough = s.refineTol(tau, bound.Slack(s.Train.Len()), slices.Max(sol.StorageResiduals)); !enough {
 		var err error
 		if finer, kind, err = s.finer(ctx); err != nil ||
-			finer == nil && sol.Status != pcg.Stopped && !s.saved.refining() {
+			finer == nil && sol.Status != pcg.Stopped && s.saved.answer() == nil {
 			return c, err
 		}
 		if o.Tol = tau; finer != nil && !finer.Choice().Certain {
 			o.Tol = s.finerTol(tau, finer)
 		}
 	}
-	s.saved.begin(sol, s.A.Choice(), s.Repeat, answers, o)
+	s.saved.begin(sol, s.A.Choice(), c, o)
 	if known := s.answer(c); known != nil {
 		s.known = known.Sizes
 	}

@@ -34,8 +34,7 @@ type Solution struct {
 	Damping   float64      `json:"damping,omitempty"`   // its ω
 	MaxIter   int          `json:"max_iter"`
 	Solver    Solver       `json:"solver"`
-	Form      string       `json:"precond_form,omitempty"` // of the preconditioner's inverse
-	Repeat    int          `json:"repeat"`
+	Form      string       `json:"precond_form,omitempty"`   // of the preconditioner's inverse
 	Storage   string       `json:"storage"`                  // of K
 	Choice    string       `json:"storage_reason,omitempty"` // why
 	KBound    stage.Number `json:"kernel_error_bound"`       // predicted bound of ‖K_stored−K‖₂

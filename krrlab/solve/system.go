@@ -26,7 +26,7 @@ type Solver int
 
 const (
 	// AutoSolver, with the preconditioner Auto{} or nil, takes what Plan chooses where n > DirectBelow. Where there is
-	// no plan (fewer points, Repeat, a Backend) it is a fixed rule: PCG where the preconditioner or the storage was
+	// no plan (fewer points, a Backend) it is a fixed rule: PCG where the preconditioner or the storage was
 	// set, otherwise Direct, in the precision of direct.Faster, where n ≤ DirectBelow and there are no ranks, no
 	// checkpoints and no Stop by bounds, and else BlockPCG or PCG by plan.BlockPays.
 	AutoSolver Solver = iota
@@ -68,7 +68,6 @@ type System struct {
 	Solver       Solver
 	Tol          float64
 	MaxIter      int
-	Repeat       int
 	Storage      gram.Storage
 	RetryFloat64 bool // a direct solve in float32, as planned, that comes short is one in float64
 	Tiles        gram.Tiles
@@ -88,12 +87,9 @@ type System struct {
 	Owner func() ([sha256.Size]byte, error)
 }
 
-// Source makes what a solve multiplies with.
-type Source interface {
-	// Matrices makes preconditioner number rep, and K if m does not have it, as it was when the state that is resumed
-	// was written (nil if none is), and says in s what they are.
-	Matrices(ctx context.Context, rep int, as *gram.Choice, s *Solution, m *Matrices) error
-}
+// Source makes K, as it was when the state that is resumed was written (nil if none is), and the preconditioner, and
+// says in s what they are.
+type Source func(ctx context.Context, as *gram.Choice, s *Solution) (Matrices, error)
 
 // Matrices are K+λI and a preconditioner.
 type Matrices struct {

@@ -10,8 +10,6 @@ import (
 	context "context"
 	krrlab "github.com/krrlab/lab/krrlab"
 	pcg "github.com/krrlab/lab/krrlab/pcg"
-	points "github.com/krrlab/lab/krrlab/points"
-	rng "github.com/krrlab/lab/krrlab/rng"
 	stage "github.com/krrlab/lab/krrlab/stage"
 	plots "github.com/krrlab/lab/plots"
 )
@@ -49,14 +47,11 @@ func init() {
 			"Config":             r.TypeOf((*krrlab.Config)(nil)).Elem(),
 			"Event":              r.TypeOf((*krrlab.Event)(nil)).Elem(),
 			"Features":           r.TypeOf((*krrlab.Features)(nil)).Elem(),
-			"Given":              r.TypeOf((*krrlab.Given)(nil)).Elem(),
 			"Header":             r.TypeOf((*krrlab.Header)(nil)).Elem(),
 			"HistRow":            r.TypeOf((*krrlab.HistRow)(nil)).Elem(),
-			"Indices":            r.TypeOf((*krrlab.Indices)(nil)).Elem(),
 			"Lab":                r.TypeOf((*krrlab.Lab)(nil)).Elem(),
 			"LambdaP":            r.TypeOf((*krrlab.LambdaP)(nil)).Elem(),
 			"LambdaPOptions":     r.TypeOf((*krrlab.LambdaPOptions)(nil)).Elem(),
-			"Landmarks":          r.TypeOf((*krrlab.Landmarks)(nil)).Elem(),
 			"LeaveOneOut":        r.TypeOf((*krrlab.LeaveOneOut)(nil)).Elem(),
 			"LeaveOneOutOptions": r.TypeOf((*krrlab.LeaveOneOutOptions)(nil)).Elem(),
 			"MeasuredLevel":      r.TypeOf((*krrlab.MeasuredLevel)(nil)).Elem(),
@@ -90,7 +85,6 @@ func init() {
 		},
 		Proxies: map[string]r.Type{
 			"Backend":        r.TypeOf((*proxy_krrlab_Backend)(nil)).Elem(),
-			"Landmarks":      r.TypeOf((*proxy_krrlab_Landmarks)(nil)).Elem(),
 			"Preconditioner": r.TypeOf((*proxy_krrlab_Preconditioner)(nil)).Elem(),
 			"Stage":          r.TypeOf((*proxy_krrlab_Stage)(nil)).Elem(),
 		},
@@ -113,27 +107,15 @@ func (p *proxy_krrlab_Backend) Run(a0 context.Context, a1 *krrlab.Lab, a2 stage.
 	return p.Run_(p.Object, a0, a1, a2, a3, a4)
 }
 
-// proxy_krrlab_Landmarks implements krrlab.Landmarks by functions of the interpreter.
-type proxy_krrlab_Landmarks struct {
-	Object  any
-	Choose_ func(_ any, a0 context.Context, a1 points.Points, a2 int, a3 rng.Stream) ([]int, error)
-	String_ func(_ any) string
-}
-
-func (p *proxy_krrlab_Landmarks) Choose(a0 context.Context, a1 points.Points, a2 int, a3 rng.Stream) ([]int, error) {
-	return p.Choose_(p.Object, a0, a1, a2, a3)
-}
-func (p *proxy_krrlab_Landmarks) String() string { return p.String_(p.Object) }
-
 // proxy_krrlab_Preconditioner implements krrlab.Preconditioner by functions of the interpreter.
 type proxy_krrlab_Preconditioner struct {
 	Object  any
-	Make_   func(_ any, a0 context.Context, a1 *krrlab.Lab, a2 int) (pcg.Preconditioner, error)
+	Make_   func(_ any, a0 context.Context, a1 *krrlab.Lab) (pcg.Preconditioner, error)
 	String_ func(_ any) string
 }
 
-func (p *proxy_krrlab_Preconditioner) Make(a0 context.Context, a1 *krrlab.Lab, a2 int) (pcg.Preconditioner, error) {
-	return p.Make_(p.Object, a0, a1, a2)
+func (p *proxy_krrlab_Preconditioner) Make(a0 context.Context, a1 *krrlab.Lab) (pcg.Preconditioner, error) {
+	return p.Make_(p.Object, a0, a1)
 }
 func (p *proxy_krrlab_Preconditioner) String() string { return p.String_(p.Object) }
 

@@ -22,7 +22,6 @@ func init() {
 			"FormU":       r.ValueOf(precond.FormU),
 			"New":         r.ValueOf(precond.New),
 			"NewFromGram": r.ValueOf(precond.NewFromGram),
-			"NewGram":     r.ValueOf(precond.NewGram),
 			"NewOuter":    r.ValueOf(precond.NewOuter),
 			"RankRows":    r.ValueOf(0),
 			"SolveBytes":  r.ValueOf(precond.SolveBytes),

@@ -17,9 +17,8 @@ func init() {
 			"RunJob": r.ValueOf(remote.RunJob),
 		},
 		Types: map[string]r.Type{
-			"Backend":    r.TypeOf((*remote.Backend)(nil)).Elem(),
-			"Options":    r.TypeOf((*remote.Options)(nil)).Elem(),
-			"Submission": r.TypeOf((*remote.Submission)(nil)).Elem(),
+			"Backend": r.TypeOf((*remote.Backend)(nil)).Elem(),
+			"Options": r.TypeOf((*remote.Options)(nil)).Elem(),
 		},
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},

@@ -7,8 +7,6 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
-	gram "github.com/krrlab/lab/krrlab/gram"
 	solve "github.com/krrlab/lab/krrlab/solve"
 )
 
@@ -45,9 +43,7 @@ func init() {
 			"Source":         r.TypeOf((*solve.Source)(nil)).Elem(),
 			"System":         r.TypeOf((*solve.System)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Source": r.TypeOf((*proxy_krrlab_solve_Source)(nil)).Elem(),
-		},
+		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"AsStored":     "string:K as stored",
@@ -55,14 +51,4 @@ func init() {
 			"InFloat64":    "string:K recomputed in float64",
 		},
 	}
-}
-
-// proxy_krrlab_solve_Source implements solve.Source by functions of the interpreter.
-type proxy_krrlab_solve_Source struct {
-	Object    any
-	Matrices_ func(_ any, a0 context.Context, a1 int, a2 *gram.Choice, a3 *solve.Solution, a4 *solve.Matrices) error
-}
-
-func (p *proxy_krrlab_solve_Source) Matrices(a0 context.Context, a1 int, a2 *gram.Choice, a3 *solve.Solution, a4 *solve.Matrices) error {
-	return p.Matrices_(p.Object, a0, a1, a2, a3, a4)
 }
