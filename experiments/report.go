@@ -159,7 +159,7 @@ func (r *Report) Text() string {
 
 // WriteFiles writes the report's tables and figures into a folder, which it makes if it is
 // not there, and returns the names of the files: <id>.<scale>.md with everything, each
-// table as .csv and .tex, each figure as .svg. The same report gives the same
+// table as .csv, each figure as .svg. The same report gives the same
 // bytes.
 func (r *Report) WriteFiles(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -180,9 +180,6 @@ func (r *Report) WriteFiles(dir string) ([]string, error) {
 			base += fmt.Sprintf("-%d", i+1)
 		}
 		if err := write(base+".csv", t.CSV()); err != nil {
-			return names, err
-		}
-		if err := write(base+".tex", t.LaTeX()); err != nil {
 			return names, err
 		}
 	}

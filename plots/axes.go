@@ -10,23 +10,18 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// fit makes the scale of an axis of the figure for data in [lo, hi] with some n labels,
+// fit makes the scale of an axis for data in [lo, hi] with some n labels, or at a map's cells,
 // with fewer while they are crowded.
-func (f *Figure) fit(a *Axis, lo, hi float64, n int, crowded func(*scale) bool) *scale {
-	of, values := a, a.Ticks
-	var cells []float64
-	if f.Map != nil {
-		of, cells = a.tight(lo, hi), f.Map.X
-		if a == &f.Y {
-			cells = f.Map.Y
-		}
+func fit(a *Axis, lo, hi float64, cells []float64, n int, crowded func(*scale) bool) *scale {
+	if cells != nil {
+		a = a.tight(lo, hi)
 	}
 	for every := 1; ; every++ {
-		at := values
+		at := a.Ticks
 		if at == nil && every <= 2 && len(cells) <= 9*every {
 			at = cells
 		}
-		s := newScale(of, lo, hi)
+		s := newScale(a, lo, hi)
 		s.label(max(n+1-every, 1), at, every)
 		if !crowded(s) {
 			return s
@@ -105,7 +100,7 @@ func (d *drawing) drawAxes() {
 		}
 	}
 	ticks(d.x, vg.Point{Y: -tickLength}, vg.Point{Y: -tickLength - tickSize}, 0.5, d.hideX)
-	ticks(d.y, vg.Point{X: -tickLength}, vg.Point{X: -tickLength - 3, Y: -tickSize * 0.35}, 1, d.hideY)
+	ticks(d.y, vg.Point{X: -tickLength}, vg.Point{X: -tickLength - 3, Y: -tickSize * 0.35}, 1, false)
 }
 
 func (d *drawing) drawAxisLabels() {
@@ -115,10 +110,8 @@ func (d *drawing) drawAxisLabels() {
 		p.text(d.f.X.Label, vg.Point{X: mid.X, Y: b.Min.Y - tickLength - tickSize*1.25 - labelSize*1.2}, labelSize,
 			ink, 0.5, false, false)
 	}
-	if !d.hideY {
-		x := b.Min.X - tickLength - 3 - maxWidth(d.y.ticks) - labelSize*0.8
-		p.text(d.f.Y.Label, vg.Point{X: x, Y: mid.Y}, labelSize, ink, 0.5, false, true)
-	}
+	x := b.Min.X - tickLength - 3 - maxWidth(d.y.ticks) - labelSize*0.8
+	p.text(d.f.Y.Label, vg.Point{X: x, Y: mid.Y}, labelSize, ink, 0.5, false, true)
 }
 
 // count returns how many ticks, each of the given room, an axis has place for.
@@ -139,7 +132,7 @@ func (s *scale) crowded(length vg.Length, upright bool) bool {
 		if t.IsMinor() {
 			continue
 		}
-		at, half, gap := length*vg.Length(s.Norm(t.Value)), textWidth(t.Label, tickSize, false)/2, vg.Length(5)
+		at, half, gap := length*vg.Length(s.norm(t.Value)), textWidth(t.Label, tickSize, false)/2, vg.Length(5)
 		if upright {
 			half, gap = 0, tickSize*1.2
 		}

@@ -29,7 +29,7 @@
 //	Ladder        a quantity on each rung of doubled sketch sizes, the target and the rung taken
 //	Sweep         a quantity with its interval, bounds and measurements over a parameter
 //	Map           a heat map over two parameters such as (s, λ_p), values in the cells
-//	Grid          panels in rows, one legend, with shared or own axes
+//	Grid          panels in rows, one legend, with one x axis or each its own
 //
 // How to choose a series' Style: Line for a quantity that has a value between the
 // samples (a bound, a curve over λ), Points for separate measurements, Steps for a
@@ -45,16 +45,11 @@
 // # Maps and panels
 //
 // A figure with a Map draws a HeatMap under its series. Its cells fill the axes, the
-// ticks are the cells' own values while there are few, and reference lines are
-// pointers at the border, for a line would strike out the values in the cells. A Mark
-// frames its cell and stands in the legend. A figure with Panels is a grid: plots in
-// line, one legend above, one look for one name, and with ShareX or ShareY one axis
-// for all, labeled at the grid's edge.
-//
-// # To gonum/plot
-//
-// Plot returns a figure as a *plot.Plot of gonum.org/v1/plot, with its axes, ticks,
-// labels, legend and data, for more plotters, other styles and other formats.
+// ticks are the cells' own values while there are few, and reference lines, at values of
+// x only, are pointers at the upper border, for a line would strike out the values in the
+// cells. A Mark frames its cell and stands in the legend. A figure with Panels is a grid:
+// plots in line, one legend above, one look for one name, and with ShareX one x axis for
+// all, labeled at the grid's edge.
 //
 // # Style
 //
@@ -85,8 +80,8 @@
 //
 // # Tables
 //
-// A Table renders as Text for a terminal, Markdown, CSV, HTML, and LaTeX for the
-// booktabs package. Each escapes what its format treats as special. CSV carries
+// A Table renders as Text for a terminal, Markdown, CSV and HTML. Each escapes what its
+// format treats as special. CSV carries
 // every digit of a number; the others show what Column.Format asks, by default whole
 // numbers in full with separators (60,000) and others to four significant digits.
 //
@@ -95,5 +90,4 @@
 // M. Okabe, K. Ito, "Color Universal Design", 2008, https://jfly.uni-koeln.de/color/.
 // C. Brewer, M. Harrower, ColorBrewer, https://colorbrewer2.org (YlGnBu).
 // W. S. Cleveland, The Elements of Graphing Data, 1994 (grids, bands and tick marks).
-// S. Fear, "Publication quality tables in LaTeX" (booktabs).
 package plots

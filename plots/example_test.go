@@ -6,9 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-
 	"github.com/krrlab/lab/plots"
 )
 
@@ -32,31 +29,6 @@ func ExampleTable() {
 	// data set,n,iterations,time (s)
 	// MNIST,60000,57,278
 	// ADULT,32561,13,
-}
-
-// A figure is taken on as a plot of gonum, and drawn and saved by it.
-func ExampleFigure_Plot() {
-	f := plots.Convergence("Two preconditioners", 1e-3,
-		plots.Series{Name: "λ_p = λ", Y: []float64{1, 0.3, 0.08, 0.02, 5e-3, 9e-4}},
-		plots.Series{Name: "λ_p = 10λ", Y: []float64{1, 0.2, 0.03, 4e-3, 6e-4}},
-	)
-	p, err := f.Plot()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	bound := plotter.NewFunction(func(x float64) float64 { return math.Pow(0.3, x) })
-	p.Add(bound)
-	p.Legend.Add("0.3^{k}", bound)
-	p.X.Max = 8
-	dir, err := os.MkdirTemp("", "plot")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(dir)
-	fmt.Println(p.Title.Text, p.Y.Label.Text, p.Save(6.5*vg.Inch, 4*vg.Inch, filepath.Join(dir, "convergence.png")))
-	// Output: Two preconditioners relative residual <nil>
 }
 
 func ExampleConvergence() {
@@ -133,7 +105,7 @@ func ExampleMap() {
 		[]float64{1000, 2000, 4000}, []float64{1e-6, 1e-4},
 		[][]float64{{24, 12.5, 6.75}, {4.4, 2.8, math.NaN()}})
 	f.Marks = []plots.Mark{{X: 2000, Y: 1e-4, Label: "least seconds"}}
-	f.HLines = []plots.RefLine{{At: 1e-6, Label: "λ"}}
+	f.VLines = []plots.RefLine{{At: 1e3, Label: "s_λ"}}
 	fmt.Print(f)
 	// Output:
 	// Condition number
@@ -148,7 +120,7 @@ func ExampleGrid() {
 			plots.Series{Name: "cg", Y: []float64{1, 0.9, 0.8}})
 	}
 	f := plots.Grid("Two data sets", 2, panel("MNIST", 0.1), panel("IJCNN1", 0.02))
-	f.ShareX, f.ShareY = true, true
+	f.ShareX = true
 	fmt.Print(f)
 	f.Panels[1].Series[0].X = []float64{1}
 	fmt.Print(f.HTML())

@@ -95,7 +95,7 @@ type Figure struct {
 	// Map lies under the series; a figure with a Map needs no series.
 	Map *HeatMap
 
-	HLines []RefLine // at values of Y
+	HLines []RefLine // at values of Y; not on a Map
 	VLines []RefLine // at values of X
 	Marks  []Mark    // on a Map each frames the cell that it is in
 
@@ -105,8 +105,8 @@ type Figure struct {
 	Panels []Figure
 	// Columns is the number of panels side by side; 0 chooses it, three at most.
 	Columns int
-	// ShareX and ShareY give all panels the same axis, labeled at the grid's edge.
-	ShareX, ShareY bool
+	// ShareX gives all panels the same x axis, labeled at the grid's edge.
+	ShareX bool
 
 	// Controls are sliders of the interactive figure (HTML); nil for none.
 	Controls *Controls
@@ -326,6 +326,9 @@ func (m *HeatMap) validate(f *Figure) error {
 	if lo, hi := m.extent(); lo > hi {
 		return fmt.Errorf(": the map has no value that its colors can show")
 	}
+	if len(f.HLines) > 0 {
+		return fmt.Errorf(": a map has reference lines at values of x only")
+	}
 	return m.Color.validate("color")
 }
 
@@ -344,14 +347,8 @@ func (f *Figure) validatePanels() error {
 		if err := p.validate(); err != nil {
 			return fmt.Errorf(": panel %d (%q)%w", i+1, oneLine(p.Title), err)
 		}
-		for _, t := range []struct {
-			name   string
-			shared bool
-			a, b   *Axis
-		}{{"x", f.ShareX, &f.Panels[0].X, &p.X}, {"y", f.ShareY, &f.Panels[0].Y, &p.Y}} {
-			if t.shared && t.a.Log != t.b.Log {
-				return fmt.Errorf(": panels 1 and %d cannot share a logarithmic and a linear %s axis", i+1, t.name)
-			}
+		if f.ShareX && f.Panels[0].X.Log != p.X.Log {
+			return fmt.Errorf(": panels 1 and %d cannot share a logarithmic and a linear x axis", i+1)
 		}
 	}
 	return nil

@@ -218,8 +218,8 @@ func TestLegendClear(t *testing.T) {
 	d := laidOut(f)
 	d.collect()
 	k, inside := d.placeLegend()
-	if !inside || d.covers(k.box) != 0 || k.box.Max.X > (d.box.Min.X+d.box.Max.X)/2 {
-		t.Errorf("rising line: inside %v at %v covers %d samples", inside, k.box, d.covers(k.box))
+	if !inside || d.ink(k.box) != 0 || k.box.Max.X > (d.box.Min.X+d.box.Max.X)/2 {
+		t.Errorf("rising line: inside %v at %v covers %g of data", inside, k.box, d.ink(k.box))
 	}
 	var y []float64
 	for i := range 60 {

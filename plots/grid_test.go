@@ -33,39 +33,29 @@ func near(a, b vg.Length) bool { return a-b < 0.5 && b-a < 0.5 }
 func TestGridLayout(t *testing.T) {
 	f := sampleGrid()
 	ds := arranged(f)
-	if ds[0].x.Max == ds[1].x.Max || ds[0].y.Min == ds[2].y.Min {
+	if ds[0].x.max == ds[1].x.max || ds[0].y.min == ds[2].y.min {
 		t.Error("own axes are the same")
 	}
 	if !near(ds[0].box.Min.X, ds[2].box.Min.X) || !near(ds[0].box.Min.Y, ds[1].box.Min.Y) ||
 		!near(ds[0].box.Max.Y, ds[1].box.Max.Y) {
 		t.Errorf("plots are not in line: %v %v %v", ds[0].box, ds[1].box, ds[2].box)
 	}
-	f.ShareX, f.ShareY = true, true
+	f.ShareX = true
 	ds = arranged(f)
 	for i, d := range ds {
-		if d.x.Min != ds[0].x.Min || d.x.Max != ds[0].x.Max ||
-			!reflect.DeepEqual(labels(d.x.ticks), labels(ds[0].x.ticks)) || d.y.Min != ds[0].y.Min ||
-			d.y.Max != ds[0].y.Max {
-			t.Errorf("panel %d does not share its axes", i)
+		if d.x.min != ds[0].x.min || d.x.max != ds[0].x.max ||
+			!reflect.DeepEqual(labels(d.x.ticks), labels(ds[0].x.ticks)) {
+			t.Errorf("panel %d does not share its axis", i)
 		}
 		if size := d.box.Size(); !near(size.X, ds[0].box.Size().X) || !near(size.Y, ds[0].box.Size().Y) {
 			t.Errorf("panel %d is %v, the first %v", i, size, ds[0].box.Size())
 		}
 	}
-	if x := ds[0].x; x.Max < 4 || ds[0].y.Min > 1e-9 {
-		t.Errorf("shared axes do not show all panels: %v, %v", x, ds[0].y)
+	if ds[0].x.max < 4 {
+		t.Errorf("the shared axis does not show all panels: %v", ds[0].x)
 	}
-	hidden := func(get func(p *panel) bool) (out []bool) {
-		for _, d := range ds {
-			out = append(out, get(&d.panel))
-		}
-		return out
-	}
-	if x := hidden(func(p *panel) bool { return p.hideX }); !reflect.DeepEqual(x, []bool{true, false, false}) {
-		t.Errorf("hidden x labels: %v", x)
-	}
-	if y := hidden(func(p *panel) bool { return p.hideY }); !reflect.DeepEqual(y, []bool{false, true, false}) {
-		t.Errorf("hidden y labels: %v", y)
+	if !ds[0].hideX || ds[1].hideX || ds[2].hideX {
+		t.Error("labels of x hidden: want those of the first panel, which has one below")
 	}
 }
 
@@ -73,7 +63,7 @@ func TestGridLayout(t *testing.T) {
 func TestGridLegend(t *testing.T) {
 	ds := arranged(sampleGrid())
 	var names []string
-	for _, e := range gridKey(ds).entries {
+	for _, e := range entries(ds...) {
 		names = append(names, e.name)
 	}
 	if !reflect.DeepEqual(names, []string{"pcg", "cg", "direct"}) {
@@ -107,7 +97,7 @@ func TestGridValidate(t *testing.T) {
 		"has both panels and data":               func(f *Figure) { f.HLines = []RefLine{{At: 1}} },
 		`panel 2 ("second") has no series`:       func(f *Figure) { f.Panels[1].Series = nil },
 		`panel 1 ("first") has panels`:           func(f *Figure) { f.Panels[0] = *sampleGrid(); f.Panels[0].Title = "first" },
-		"panels 1 and 3 cannot share":            func(f *Figure) { f.ShareY = true; f.Panels[2].Y.Log = false },
+		"panels 1 and 3 cannot share":            func(f *Figure) { f.ShareX = true; f.Panels[2].X.Log = true },
 		"-1 columns":                             func(f *Figure) { f.Columns = -1 },
 		"is 60 by":                               func(f *Figure) { f.Width = 60 },
 		`panel 3 ("third"): series "cg" has 1 v`: func(f *Figure) { f.Panels[2].Series[0].X = []float64{1} },
@@ -173,7 +163,7 @@ func TestGroupAlike(t *testing.T) {
 	for want, ticks := range map[string][]float64{"625 2,500 10,000": {625, 2500, 10000},
 		"625 2500 5000": {625, 2500, 5000}} {
 		a := Axis{Ticks: ticks, Log: true}
-		s := (&Figure{}).fit(&a, 600, 11000, 5, func(*scale) bool { return false })
+		s := fit(&a, 600, 11000, nil, 5, func(*scale) bool { return false })
 		if got := strings.Join(labels(s.ticks), " "); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

@@ -172,12 +172,12 @@ func colorAt(t float64) color.NRGBA {
 	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 0xff}
 }
 
-func (d *drawing) shadeOf(z float64) color.NRGBA { return colorAt(d.color.Norm(z)) }
+func (d *drawing) shadeOf(z float64) color.NRGBA { return colorAt(d.color.norm(z)) }
 
 // inkOn returns the color for text on the cell of a value: the one of black and white
 // with more contrast.
 func (d *drawing) inkOn(z float64) color.NRGBA {
-	if d.f.Map.Color.shows(z) && d.color.Norm(z) > 0.66 {
+	if d.f.Map.Color.shows(z) && d.color.norm(z) > 0.66 {
 		return paper
 	}
 	return ink
@@ -204,8 +204,7 @@ const (
 	barWidth vg.Length = 11
 )
 
-// mapRoom makes the scale of the colors and returns the room that the bar and the tags
-// of horizontal lines need at the right of the plot.
+// mapRoom makes the scale of the colors and returns the room that the bar needs at the right of the plot.
 func (d *drawing) mapRoom() vg.Length {
 	m := d.f.Map
 	if m == nil {
@@ -213,10 +212,9 @@ func (d *drawing) mapRoom() vg.Length {
 	}
 	lo, hi := m.extent()
 	height := d.box.Size().Y
-	d.color = newScale(m.Color.tight(lo, hi), lo, hi)
-	d.color.label(count(height, 24), m.Color.Ticks, 1)
-	d.color.dropLabels(func() bool { return d.color.crowded(height, true) })
-	return barGap + d.sideTags() + barWidth + d.barLabels()
+	d.color = fit(m.Color.tight(lo, hi), lo, hi, nil, count(height, 24),
+		func(s *scale) bool { return s.crowded(height, true) })
+	return barGap + barWidth + d.barLabels()
 }
 
 // barLabels returns the room for the labels of the bar.
@@ -230,7 +228,7 @@ func (d *drawing) barLabels() vg.Length {
 
 // placeBar puts the bar beside the plot.
 func (d *drawing) placeBar() {
-	left := d.box.Max.X + barGap + d.sideTags()
+	left := d.box.Max.X + barGap
 	d.bar = vg.Rectangle{Min: vg.Point{X: left, Y: d.box.Min.Y}, Max: vg.Point{X: left + barWidth, Y: d.box.Max.Y}}
 }
 
@@ -246,7 +244,7 @@ func (d *drawing) drawBar() {
 	c := &draw.Canvas{Canvas: p.Canvas}
 	sty := draw.LineStyle{Color: soft, Width: 0.8}
 	for _, t := range d.color.ticks {
-		at := d.color.Norm(t.Value)
+		at := d.color.norm(t.Value)
 		if t.IsMinor() || at < -1e-9 || at > 1+1e-9 {
 			continue
 		}
@@ -271,47 +269,25 @@ func (d *drawing) tagRoom() vg.Length {
 	return 0
 }
 
-// sideTags returns the room beside a map for the tags of its horizontal lines.
-func (d *drawing) sideTags() (w vg.Length) {
-	for _, l := range d.f.HLines {
-		if l.Label != "" {
-			w = max(w, textWidth(l.Label, markSize, false)+3)
-		}
-	}
-	return w
-}
-
-// tag is a label outside the plot of a map, at a place along its border.
+// tag is a label above the plot of a map, at a place along its border.
 type tag struct {
 	text         string
 	place, start vg.Length // of the pointer, and of the label
 	length       vg.Length
 }
 
-// drawTags draws a pointer at the border of a map for each reference line, and its
-// label outside: a line across the cells would strike out their values.
+// drawTags draws a pointer at the upper border of a map for each reference line, and its
+// label above: a line across the cells would strike out their values.
 func (d *drawing) drawTags() {
-	var above, beside []tag
+	var tags []tag
 	for _, r := range d.refLines() {
-		if r.upright {
-			above = append(above, tag{text: r.label, place: r.a.X, length: textWidth(r.label, markSize, false) + 6})
-		} else {
-			beside = append(beside, tag{text: r.label, place: r.a.Y, length: markSize * 1.2})
-		}
+		tags = append(tags, tag{text: r.label, place: r.a.X, length: textWidth(r.label, markSize, false) + 6})
 	}
-	b, p := d.box, d.pen
-	spread(above, b.Min.X-20, d.w-margin)
-	spread(beside, b.Min.Y-8, b.Max.Y+8)
-	draw := func(t tag, turn float64, pointer, label vg.Point) {
-		p.SetColor(ink)
-		p.Fill(shape{3, turn, 1, 0}.path(pointer, 3))
-		p.text(t.text, label, markSize, ink, 0, false, false)
-	}
-	for _, t := range above {
-		draw(t, -math.Pi/2, vg.Point{X: t.place, Y: b.Max.Y + 4}, vg.Point{X: t.start + 3, Y: b.Max.Y + 10})
-	}
-	for _, t := range beside {
-		draw(t, math.Pi, vg.Point{X: b.Max.X + 4, Y: t.place}, vg.Point{X: b.Max.X + 9, Y: t.start + markSize*0.25})
+	spread(tags, d.box.Min.X-20, d.w-margin)
+	for _, t := range tags {
+		d.pen.SetColor(ink)
+		d.pen.Fill(shape{3, -math.Pi / 2, 1, 0}.path(vg.Point{X: t.place, Y: d.box.Max.Y + 4}, 3))
+		d.pen.text(t.text, vg.Point{X: t.start + 3, Y: d.box.Max.Y + 10}, markSize, ink, 0, false, false)
 	}
 }
 

@@ -13,7 +13,6 @@ func sampleMap() *Figure {
 	f := Map("κ", "s", "λ_p", "κ(M⁻¹A)", []float64{500, 1000, 2000}, []float64{1e-6, 1e-4},
 		[][]float64{{100, 40, 10}, {7, math.NaN(), math.Inf(1)}})
 	f.Marks = []Mark{{X: 500, Y: 1e-4, Label: "chosen"}, {X: 1e9, Y: 1, Label: "nowhere"}}
-	f.HLines = []RefLine{{At: 1e-6, Label: "ridge"}}
 	f.VLines = []RefLine{{At: 800, Label: "dimension"}}
 	return f
 }
@@ -60,7 +59,7 @@ func TestMapText(t *testing.T) {
 		t.Errorf("format: %q", got)
 	}
 	svg := sampleMap().SVG()
-	contains(t, svg, ">100<", ">40<", ">7<", ">∞<", ">ridge<", ">dimension<", ">chosen<")
+	contains(t, svg, ">100<", ">40<", ">7<", ">∞<", ">dimension<", ">chosen<")
 	if strings.Contains(svg, "nowhere") || strings.Contains(svg, "NaN") {
 		t.Error("the map shows what it should not")
 	}
@@ -113,8 +112,12 @@ func TestMapValidate(t *testing.T) {
 		"row 1 of the map has 2 cells":    func(m *HeatMap) { m.Z[1] = m.Z[1][:2] },
 		"no value that its colors":        func(m *HeatMap) { m.Z = [][]float64{{nan, nan, nan}, {0, -1, nan}} },
 		"color axis runs from 2 down to":  func(m *HeatMap) { m.Color.Min, m.Color.Max = 2, 1 },
+		"reference lines at values of x":  nil,
 	} {
 		f := sampleMap()
+		if change == nil {
+			f.HLines, change = []RefLine{{}}, func(*HeatMap) {}
+		}
 		change(f.Map)
 		err := f.Encode(io.Discard, "svg")
 		if err == nil || !strings.Contains(err.Error(), want) ||

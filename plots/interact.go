@@ -124,7 +124,7 @@ func (v numbers) MarshalJSON() ([]byte, error) {
 type (
 	figureData struct {
 		Panels   []panelData   `json:"panels"`
-		Share    string        `json:"share,omitempty"` // axes of all panels
+		ShareX   bool          `json:"shareX,omitempty"`
 		Controls *controlsData `json:"controls,omitempty"`
 	}
 	panelData struct {
@@ -138,7 +138,6 @@ type (
 		Map    *mapData     `json:"map,omitempty"`
 		Fixed  bool         `json:"fixed,omitempty"` // values on hover only
 		HideX  bool         `json:"hideX,omitempty"`
-		HideY  bool         `json:"hideY,omitempty"`
 	}
 	axisData struct {
 		Log   bool    `json:"log"`
@@ -172,14 +171,9 @@ type (
 
 // data returns the JSON for the script, of a figure that was drawn.
 func (f *Figure) data(drawn []*drawing) string {
-	var out figureData
+	out := figureData{ShareX: f.ShareX}
 	for _, d := range drawn {
 		out.Panels = append(out.Panels, d.data())
-	}
-	for name, shared := range map[string]bool{"x": f.ShareX, "y": f.ShareY} {
-		if shared {
-			out.Share += name
-		}
 	}
 	if c := f.Controls; c != nil {
 		out.Controls = &controlsData{c.Name, slices.Clone(c.Sliders), c.Data}
@@ -196,11 +190,11 @@ func (f *Figure) data(drawn []*drawing) string {
 
 // data returns the data of one plot as it was drawn.
 func (d *drawing) data() panelData {
-	axis := func(s *scale) axisData { return axisData{s.of.Log, s.Min, s.Max, flat(s.of.Label)} }
+	axis := func(s *scale) axisData { return axisData{s.of.Log, s.min, s.max, flat(s.of.Label)} }
 	f := d.f
 	p := panelData{
 		Box: numbers{d.box.Min.X.Points(), d.box.Min.Y.Points(), d.box.Max.X.Points(), d.box.Max.Y.Points()},
-		X:   axis(d.x), Y: axis(d.y), HideX: d.hideX, HideY: d.hideY, Fixed: f.Map != nil,
+		X:   axis(d.x), Y: axis(d.y), HideX: d.hideX, Fixed: f.Map != nil,
 		Series: []seriesData{}, H: lines(f.HLines), V: lines(f.VLines), Marks: [][3]any{},
 	}
 	for i := range f.Series {

@@ -141,7 +141,7 @@
           const at = this.to(k, v), x = k === "x";
           element(g, "path", { d: x ? `M${at},${-b}V${-t}` : `M${l},${at}H${r}`, stroke: "#E4E4E4", "stroke-width": 0.6 });
           element(g, "path", { d: x ? `M${at},${-b}v4` : `M${l},${at}h-4`, stroke: "#555", "stroke-width": 0.8 });
-          if (x ? this.spec.hideX : this.spec.hideY) continue;
+          if (x && this.spec.hideX) continue;
           const label = this.text(g, x ? at : l - 7, x ? -b + 13.5 : at + 3.3, write(v), x ? "middle" : "end", 9.5);
           const room = l - 7 - (this.spec.y.label ? 24 : 4);
           const wide = () => (x ? 0 : label.getComputedTextLength());
@@ -421,7 +421,7 @@
     }
     // changed gives the axes that panels share the ends of the one that has changed.
     changed(panel) {
-      for (const k of ["x", "y"]) if (this.data.share && this.data.share.includes(k)) for (const p of this.panels) Object.assign(p.view[k], { min: panel.view[k].min, max: panel.view[k].max });
+      if (this.data.shareX) for (const p of this.panels) Object.assign(p.view.x, { min: panel.view.x.min, max: panel.view.x.max });
       this.draw();
     }
     draw() {

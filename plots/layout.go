@@ -19,8 +19,8 @@ type drawing struct {
 	box    vg.Rectangle // the plot inside its axes
 	bar    vg.Rectangle // the bar of the map's colors
 
-	labels []placed   // of reference lines and marks
-	taken  []vg.Point // samples of everything drawn in box, to place labels by
+	labels []placed // of reference lines and marks
+	ground ground   // everything drawn in box, to place labels by
 
 	panel                  // what it has from the grid that it belongs to
 	names, rings numbering // of series and of marks on a map: one name has one look
@@ -28,10 +28,10 @@ type drawing struct {
 
 // panel is what a drawing has from the grid that it belongs to.
 type panel struct {
-	inGrid       bool
-	least        margins
-	hideX, hideY bool // another panel has the labels of that axis
-	outdented    bool // the title begins at the panel's edge, not at the plot's
+	inGrid    bool
+	least     margins
+	hideX     bool // another panel has the labels of the x axis
+	outdented bool // the title begins at the panel's edge, not at the plot's
 }
 
 // margins is the room around the plot, in points.
@@ -67,7 +67,8 @@ func (f *Figure) drawTo(p pen, w, h vg.Length) []*drawing {
 	if inside {
 		key.drawInside(p)
 	} else {
-		key.drawAbove(p, vg.Point{X: d.box.Min.X, Y: d.box.Max.Y + d.tagRoom() + 8}, d.box.Size().X)
+		w := d.box.Size().X
+		key.draw(p, vg.Point{X: d.box.Min.X, Y: d.box.Max.Y + d.tagRoom() + key.height(w) + 4 - keyRow}, w)
 	}
 	return []*drawing{d}
 }
@@ -78,7 +79,7 @@ func (d *drawing) arrange() (k key, inside bool) {
 	d.placeLabels()
 	if k, inside = d.placeLegend(); !inside {
 		// No free corner: the legend goes above the plot, which shrinks.
-		d.layout(k.rowsHeight(d.box.Size().X))
+		d.layout(k.height(d.box.Size().X))
 		d.placeLabels()
 	}
 	return k, inside
@@ -115,6 +116,10 @@ func (d *drawing) drawData() {
 // between the title and the plot.
 func (d *drawing) layout(above vg.Length) {
 	f, e, least := d.f, d.extent, d.least
+	cells := HeatMap{}
+	if f.Map != nil {
+		cells = *f.Map
+	}
 	top := margin + above + tickSize*0.4 + d.tagRoom()
 	if f.Title != "" {
 		top += d.titleSize() * 1.35
@@ -128,17 +133,14 @@ func (d *drawing) layout(above vg.Length) {
 	}
 	d.box.Min.Y, d.box.Max.Y = max(bottom, least.bottom), d.h-max(top, least.top)
 	height := d.box.Size().Y
-	d.y = f.fit(&f.Y, e.ylo, e.yhi, count(height, 26), func(s *scale) bool { return s.crowded(height, true) })
+	d.y = fit(&f.Y, e.ylo, e.yhi, cells.Y, count(height, 26), func(s *scale) bool { return s.crowded(height, true) })
 
-	left := margin + tickLength
-	if !d.hideY {
-		left += 3 + maxWidth(d.y.ticks)
-		if f.Y.Label != "" {
-			left += labelSize * 1.6
-		}
+	left := margin + tickLength + 3 + maxWidth(d.y.ticks)
+	if f.Y.Label != "" {
+		left += labelSize * 1.6
 	}
 	left, right := max(left, least.left), max(margin+4+d.mapRoom(), least.right)
-	d.x = f.fit(&f.X, e.xlo, e.xhi, count(d.w-left-right, 62), func(s *scale) bool {
+	d.x = fit(&f.X, e.xlo, e.xhi, cells.X, count(d.w-left-right, 62), func(s *scale) bool {
 		d.x = s
 		d.fitX(left, right)
 		return s.crowded(d.box.Size().X, false)
@@ -154,7 +156,7 @@ func (d *drawing) fitX(left, right vg.Length) {
 	d.box.Min.X, d.box.Max.X = left, d.w-right
 	for _, t := range d.x.ticks {
 		over := d.px(t.Value) + textWidth(t.Label, tickSize, false)/2 - (d.w - margin)
-		if !t.IsMinor() && over > 0 && t.Value >= d.x.Min && t.Value <= d.x.Max && !d.hideX {
+		if !t.IsMinor() && over > 0 && t.Value >= d.x.min && t.Value <= d.x.max && !d.hideX {
 			d.box.Max.X -= over
 		}
 	}
@@ -162,11 +164,11 @@ func (d *drawing) fitX(left, right vg.Length) {
 
 // px and py return the place of a value on the canvas.
 func (d *drawing) px(v float64) vg.Length {
-	return d.box.Min.X + vg.Length(d.x.Norm(v))*d.box.Size().X
+	return d.box.Min.X + vg.Length(d.x.norm(v))*d.box.Size().X
 }
 
 func (d *drawing) py(v float64) vg.Length {
-	return d.box.Min.Y + vg.Length(d.y.Norm(v))*d.box.Size().Y
+	return d.box.Min.Y + vg.Length(d.y.norm(v))*d.box.Size().Y
 }
 
 // area returns the plot's rectangle as a canvas that can clip.
@@ -197,22 +199,22 @@ func (f *Figure) gridHeight() float64 {
 		row = 2.1
 	}
 	w, _ := (&Figure{Width: f.Width}).size()
-	k := gridKey(f.panels(pen{}))
-	head := titleSize*1.35 + k.rowsHeight(vg.Length(w)*vg.Inch-2*margin)
+	k := key{entries: entries(f.panels(pen{})...)}
+	head := titleSize*1.35 + k.height(vg.Length(w)*vg.Inch-2*margin)
 	return math.Min(50, row*w/6.5*float64(f.rows())+float64(head/vg.Inch))
 }
 
 // drawPanels draws the panels in rows and columns of equal plots, one legend above.
 func (f *Figure) drawPanels(p pen, w, h vg.Length) []*drawing {
 	ds := f.panels(p)
-	k := gridKey(ds)
+	k := key{entries: entries(ds...)}
 	top := margin
 	if f.Title != "" {
 		top += titleSize * 1.35
 	}
 	above := top
 	if len(k.entries) > 0 {
-		top += k.rowsHeight(w - 2*margin)
+		top += k.height(w - 2*margin)
 	}
 	f.alignPanels(ds, w, h-top)
 	for _, d := range ds { // where one title has no room over its plot all begin at the panels' edges
@@ -227,9 +229,7 @@ func (f *Figure) drawPanels(p pen, w, h vg.Length) []*drawing {
 		size := titleSize * min(1, (w-2*margin)/textWidth(f.Title, titleSize, true))
 		p.text(f.Title, vg.Point{X: margin, Y: h - margin - titleSize*0.8}, size, ink, 0, true, false)
 	}
-	if len(k.entries) > 0 {
-		k.drawAbove(p, vg.Point{X: margin, Y: h - above - k.rowsHeight(w-2*margin) + 8}, w-2*margin)
-	}
+	k.draw(p, vg.Point{X: margin, Y: h - above + 4 - keyRow}, w-2*margin)
 	cols, y := f.columns(), h-top
 	for r := range f.rows() {
 		x := vg.Length(0)
@@ -263,10 +263,6 @@ func (f *Figure) panels(p pen) []*drawing {
 		if f.ShareX {
 			d.extent.xlo, d.extent.xhi, d.hideX = all.xlo, all.xhi, i+cols < len(ds)
 			g.X.Min, g.X.Max = f.Panels[0].X.Min, f.Panels[0].X.Max
-		}
-		if f.ShareY {
-			d.extent.ylo, d.extent.yhi, d.hideY = all.ylo, all.yhi, i%cols > 0
-			g.Y.Min, g.Y.Max = f.Panels[0].Y.Min, f.Panels[0].Y.Max
 		}
 		ds[i] = d
 	}
@@ -308,22 +304,4 @@ func (f *Figure) alignPanels(ds []*drawing, w, h vg.Length) {
 		d.least = margins{s.left, s.right, e.top, e.bottom}
 		d.layout(0)
 	}
-}
-
-// gridKey returns the legend of all panels: each name once.
-func gridKey(ds []*drawing) (k key) {
-	type id struct {
-		name string
-		mark bool
-	}
-	seen := map[id]bool{}
-	for _, d := range ds {
-		for _, e := range d.entries() {
-			if n := (id{e.name, e.mark}); !seen[n] {
-				seen[n] = true
-				k.entries = append(k.entries, e)
-			}
-		}
-	}
-	return k
 }

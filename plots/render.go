@@ -13,10 +13,7 @@ import (
 
 	stdfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgpdf"
 )
 
 func (t *Table) String() string { return t.Text() }
@@ -345,41 +342,26 @@ const (
 
 // set returns the face of a run in a text of font f, and its height above the baseline.
 func (r run) set(f font.Font) (face font.Face, up vg.Length) {
-	size := f.Size
 	switch {
 	case r.level > 0:
-		size, up = size*scriptSize, size*scriptRaise
+		return fonts.Lookup(f, f.Size*scriptSize), f.Size * scriptRaise
 	case r.level < 0:
-		size, up = size*scriptSize, -size*scriptDrop
+		return fonts.Lookup(f, f.Size*scriptSize), -f.Size * scriptDrop
 	}
-	return fonts.Lookup(f, size), up
+	return fonts.Lookup(f, f.Size), 0
 }
 
-// width returns the width of one line of text.
-func width(s string, f font.Font) (w vg.Length) {
+// textWidth returns the width of one line of text.
+func textWidth(s string, size vg.Length, bold bool) (w vg.Length) {
 	for _, r := range runs(s) {
-		face, _ := r.set(f)
+		face, _ := r.set(fontOf(size, bold))
 		w += face.Width(r.text)
 	}
 	return w
 }
 
-// textWidth is width in the package's typeface.
-func textWidth(s string, size vg.Length, bold bool) vg.Length { return width(s, fontOf(size, bold)) }
-
 // pen draws text, markers and frames on a canvas.
 type pen struct{ vg.Canvas }
-
-// penOn returns the pen for a canvas that may be one of gonum/plot's.
-func penOn(c vg.Canvas) pen {
-	switch d := c.(type) {
-	case *draw.Canvas:
-		return penOn(d.Canvas)
-	case *vgpdf.Canvas:
-		return pen{pdfCanvas{d}}
-	}
-	return pen{c}
-}
 
 // text writes one line with its baseline at pt, aligned there by the fraction align of
 // its width (0 left, ½ center, 1 right), turned by a quarter to the left if up.
@@ -395,41 +377,10 @@ func (p pen) text(s string, pt vg.Point, size vg.Length, clr color.Color, align 
 		p.Rotate(math.Pi / 2)
 		pt = vg.Point{}
 	}
-	p.line(s, pt, fontOf(size, bold), align)
-}
-
-// line writes a line in a font, aligned as in text.
-func (p pen) line(s string, pt vg.Point, f font.Font, align float64) {
-	pt.X -= vg.Length(align) * width(s, f)
+	pt.X -= vg.Length(align) * textWidth(s, size, bold)
 	for _, r := range runs(s) {
-		face, up := r.set(f)
+		face, up := r.set(fontOf(size, bold))
 		p.FillString(face, pt.Add(vg.Point{Y: up}), r.text)
 		pt.X += face.Width(r.text)
 	}
-}
-
-// typesetter is gonum/plot's plain text with raised and lowered runs, on one line.
-type typesetter struct{ text.Plain }
-
-// Lines implements text.Handler.
-func (typesetter) Lines(s string) []string { return []string{oneLine(s)} }
-
-// Box implements text.Handler.
-func (t typesetter) Box(s string, f font.Font) (w, height, depth vg.Length) {
-	_, height, depth = t.Plain.Box("", f)
-	return width(s, f), height, depth
-}
-
-// Draw implements text.Handler: the line stands where text.Plain would put it.
-func (t typesetter) Draw(c vg.Canvas, s string, sty text.Style, pt vg.Point) {
-	p := penOn(c)
-	p.Push()
-	defer p.Pop()
-	p.SetColor(sty.Color)
-	p.Rotate(sty.Rotation)
-	sin, cos := math.Sincos(sty.Rotation)
-	x, y := float64(pt.X), float64(pt.Y)
-	pt = vg.Point{X: vg.Length(y*sin + x*cos), Y: vg.Length(y*cos - x*sin)}
-	pt.Y += sty.Height(s)*vg.Length(sty.YAlign) - t.Extents(sty.Font).Ascent + sty.Font.Size
-	p.line(s, pt, sty.Font, -float64(sty.XAlign))
 }

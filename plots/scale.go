@@ -8,25 +8,21 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// scale is an axis of a figure as one of gonum/plot, with its ticks; a minor one has no
-// label.
+// scale is an axis of a figure with its ends and its ticks; a minor one has no label.
 type scale struct {
-	plot.Axis
-	of    *Axis
-	ticks []plot.Tick
+	of       *Axis
+	min, max float64
+	ticks    []plot.Tick
 }
 
 // norm maps the values of an axis to [0, 1]. Values far outside are brought nearer, so
 // that lines to them can be clipped without overflow.
-type norm struct{ *Axis }
-
-// Normalize implements plot.Normalizer.
-func (n norm) Normalize(lo, hi, v float64) float64 {
-	if n.Log && v <= 0 {
+func (s *scale) norm(v float64) float64 {
+	if s.of.Log && v <= 0 {
 		return -1e3
 	}
-	to, _ := n.transform()
-	return math.Min(math.Max((to(v)-to(lo))/(to(hi)-to(lo)), -1e3), 1e3)
+	to, _ := s.of.transform()
+	return min(max((to(v)-to(s.min))/(to(s.max)-to(s.min)), -1e3), 1e3)
 }
 
 // transform returns the functions to where the axis is linear and back, there to a value
@@ -73,8 +69,7 @@ func newScale(a *Axis, lo, hi float64) *scale {
 	if lo > hi { // no data: the caller has fixed the ends
 		lo, hi = 1, 10
 	}
-	s := &scale{Axis: plot.New().X, of: a}
-	s.Scale = norm{a}
+	s := &scale{of: a}
 	to, from := a.transform()
 	l, h := to(lo), to(hi)
 	if l == h {
@@ -87,16 +82,16 @@ func newScale(a *Axis, lo, hi float64) *scale {
 		l, h = l-w, h+w
 	}
 	pad := 0.04*h - 0.04*l
-	s.Min, s.Max = from(l-pad), from(h+pad)
-	if lo >= 0 && s.Min < 0 { // no negative ground under data that has none
-		s.Min = 0
+	s.min, s.max = from(l-pad), from(h+pad)
+	if lo >= 0 && s.min < 0 { // no negative ground under data that has none
+		s.min = 0
 	}
 	fixed, end := a.ends()
 	if !math.IsNaN(fixed) {
-		s.Min = fixed
+		s.min = fixed
 	}
 	if !math.IsNaN(end) {
-		s.Max = end
+		s.max = end
 	}
 	step := func(v float64) float64 {
 		if a.Log {
@@ -105,11 +100,11 @@ func newScale(a *Axis, lo, hi float64) *scale {
 		return math.Max(1, math.Abs(v))
 	}
 	switch { // one end may be fixed beyond the data
-	case s.Min < s.Max:
+	case s.min < s.max:
 	case !math.IsNaN(fixed):
-		s.Max = from(to(s.Min) + step(s.Min))
+		s.max = from(to(s.min) + step(s.min))
 	default:
-		s.Min = from(to(s.Max) - step(s.Max))
+		s.min = from(to(s.max) - step(s.max))
 	}
 	return s
 }
@@ -120,9 +115,9 @@ func (s *scale) label(n int, values []float64, every int) {
 	case values != nil:
 		s.ticks = s.valueTicks(values, every)
 	case s.of.Log:
-		s.ticks = logTicks(s.Min, s.Max, n)
+		s.ticks = logTicks(s.min, s.max, n)
 	default:
-		s.ticks = linearTicks(s.Min, s.Max, n)
+		s.ticks = linearTicks(s.min, s.max, n)
 	}
 	groupAlike(s.ticks)
 }
@@ -136,7 +131,7 @@ func (s *scale) valueTicks(values []float64, every int) (ts []plot.Tick) {
 		}
 	}
 	for i, v := range values {
-		if !s.of.shows(v) || v < s.Min || v > s.Max {
+		if !s.of.shows(v) || v < s.min || v > s.max {
 			continue
 		}
 		t := plot.Tick{Value: v}

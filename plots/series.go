@@ -163,7 +163,7 @@ func (d *drawing) rule(v float64, upright bool, label string) (r rule, ok bool) 
 	if upright {
 		a, s = &d.f.X, d.x
 	}
-	if !a.shows(v) || v < s.Min || v > s.Max {
+	if !a.shows(v) || v < s.min || v > s.max {
 		return r, false
 	}
 	if upright {
@@ -204,20 +204,18 @@ func (d *drawing) drawRefLines() {
 	}
 }
 
+// stroke draws an outline.
+func (p pen) stroke(path vg.Path, sty draw.LineStyle) {
+	p.SetColor(sty.Color)
+	p.SetLineWidth(sty.Width)
+	p.SetLineDash(sty.Dashes, 0)
+	p.Stroke(path)
+}
+
 // frame draws a dark frame with a white rim inside a rectangle; k tells frames apart.
 func (p pen) frame(r vg.Rectangle, k int) {
-	for _, t := range []struct {
-		in, width vg.Length
-		color     color.Color
-		dash      []vg.Length
-	}{{2.2, 1.6, paper, nil}, {0.9, 1.8, ink, dashes[k%len(dashes)]}} {
-		in := vg.Point{X: t.in, Y: t.in}
-		p.SetColor(t.color)
-		p.SetLineWidth(t.width)
-		p.SetLineDash(t.dash, 0)
-		p.Stroke(vg.Rectangle{Min: r.Min.Add(in), Max: r.Max.Sub(in)}.Path())
-	}
-	p.SetLineDash(nil, 0)
+	p.stroke(inset(r, 2.2).Path(), draw.LineStyle{Color: paper, Width: 1.6})
+	p.stroke(inset(r, 0.9).Path(), draw.LineStyle{Color: ink, Width: 1.8, Dashes: dashes[k%len(dashes)]})
 }
 
 // drawMarks draws a ring at each mark, or a frame around its cell.
@@ -228,10 +226,7 @@ func (d *drawing) drawMarks() {
 				d.pen.frame(atLeast(d.cell(i, j), 3*markRadius), d.rings.of(m.Label, k))
 			}
 		} else if pt, ok := d.placeOf(m); ok {
-			d.pen.SetColor(ink)
-			d.pen.SetLineDash(nil, 0)
-			d.pen.SetLineWidth(1.4)
-			d.pen.Stroke(markers[0].path(pt, markRadius*1.7))
+			d.pen.stroke(markers[0].path(pt, markRadius*1.7), draw.LineStyle{Color: ink, Width: 1.4})
 		}
 	}
 }
@@ -363,8 +358,5 @@ func (p pen) marker(k int, pt vg.Point, clr color.Color) {
 	path := markers[k].path(pt, markRadius)
 	p.SetColor(clr)
 	p.Fill(path)
-	p.SetColor(paper)
-	p.SetLineWidth(0.6)
-	p.SetLineDash(nil, 0)
-	p.Stroke(path)
+	p.stroke(path, draw.LineStyle{Color: paper, Width: 0.6})
 }

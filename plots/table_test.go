@@ -78,19 +78,6 @@ func TestTableHTML(t *testing.T) {
 		"<caption><b>Results</b><br>s<sub>λ</sub> &amp; 100 %</caption>")
 }
 
-func TestLaTeX(t *testing.T) {
-	got := results().LaTeX()
-	contains(t, got, "\\begin{tabular}{lrrrr}\n\\toprule\n",
-		"data set & n & time (s) & $\\kappa$ & note \\\\\n\\midrule\n",
-		"mnist & 60,000 & 115.0 & $2.346\\times 10^{-5}$ & a\\textbar{}b, \\textquotedbl{}q\\textquotedbl{} "+
-			"\\textless{}i\\textgreater{} \\\\",
-		"cal\\_housing & 640 & NaN & $-1\\times 10^{300}$ &  \\\\", "50 \\% &  & $\\infty$ & 12 &  \\\\",
-		"\\caption{Results. s\\_$\\lambda$ \\& 100 \\%}", "\\bottomrule\n\\end{tabular}\n\\end{table}\n")
-	if got := latex(`10⁻³ \x{} ~^ ZZᵀ λₚ`); got != `10$^{-3}$ \textbackslash{}x\{\} \textasciitilde{}\textasciicircum{} ZZ$^{T}$ $\lambda$$_{p}$` {
-		t.Errorf("latex: %s", got)
-	}
-}
-
 // TestAddTypes: a string of any type is a text, and so is a number with a name.
 func TestAddTypes(t *testing.T) {
 	type word string
