@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -73,50 +72,35 @@ func (c Choice) String() string {
 		c.N, c.N, tiles, accel.Bytes(c.Bytes), by, c.Reason, c.Error, how, verdict, c.Accuracy)
 }
 
-// frame is where the points lie.
+// frame is where the points lie, as they are and for inner products in float64.
 type frame struct {
-	x      points.Points
+	kernel.Place
 	mean   []float64 // nil unless the kernel depends on x−z only
-	far    bool      // mean is kernel.Origin
 	sparse bool
-	maxSq  float64   // max‖x_i‖²
-	norms  []float64 // ‖x_i‖² of the points as float64 takes them: moved to their mean if far
+	maxSq  float64 // max‖x_i‖² of the points as they are
 }
 
 func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
-	f := frame{x: x}
+	f := frame{Place: kernel.NewPlace(k, x)}
 	_, f.sparse = x.(*points.CSR)
-	p := points.NewPanel(x)
-	for i, v := range p.Norms {
+	for i, v := range f.Given.Norms {
 		if !(v <= math.MaxFloat64) && !kernel.ByPairs(k) {
 			return f, fmt.Errorf("gram: point %d has ‖x‖² = %v", i, v)
 		}
 		f.maxSq = max(f.maxSq, v)
 	}
-	f.norms = p.Norms
-	if !kernel.ShiftInvariant(k) {
-		return f, nil
-	}
-	f.mean = points.Mean(x)
-	if f.far = kernel.Origin(k, p) != nil; f.far {
-		f.norms = points.SqNorms(points.Shift(x, f.mean))
+	if kernel.ShiftInvariant(k) {
+		f.mean = points.Mean(x)
 	}
 	return f, nil
 }
 
 // view returns the points, moved to their mean if asked.
-func (f *frame) view(centered bool) points.Points {
+func (m *Matrix) view(centered bool) points.Points {
 	if centered {
-		return points.Shift(f.x, f.mean)
+		return points.Shift(m.x, m.frame.mean)
 	}
-	return f.x
-}
-
-// extent is that of the points as float64 takes them.
-func (m *Matrix) extent() kernel.Extent {
-	_, d := m.x.Dims()
-	return kernel.Extent{Dim: d, MaxSq: slices.Max(m.frame.norms), Sparse: m.frame.sparse && !m.frame.far,
-		Moved: m.frame.far, Whole: kernel.Whole(m.k, m.x)}
+	return m.x
 }
 
 // accurate returns the cheapest way to compute entries in float64 for which ‖E‖₂ is certain to be at
@@ -124,8 +108,8 @@ func (m *Matrix) extent() kernel.Extent {
 // δ·√(k_ii·k_jj), ‖E‖₂ ≤ ‖E‖_F ≤ δ·tr K.
 func (m *Matrix) accurate(accuracy float64) (method, float64) {
 	trace := m.Trace()
-	a, e := kernel.Accurate(m.k, m.extent(), accuracy/trace)
-	return method{wide: true, arith: a, centered: a == kernel.Float64 && m.frame.far}, trace * e
+	a, e := kernel.Accurate(m.k, m.frame.Extent, accuracy/trace)
+	return method{wide: true, arith: a, centered: a == kernel.Float64 && m.frame.Move != nil}, trace * e
 }
 
 // method is a way to compute the entries of K.
@@ -155,12 +139,12 @@ func (m *Matrix) methods(wide bool) []method {
 	var list []method
 	if !wide && !kernel.ByPairs(m.k) && f.maxSq < largest32 {
 		list = append(list, method{arith: kernel.Float32})
-		if invariant && (!f.sparse || f.far) {
+		if invariant && (!f.sparse || f.Move != nil) {
 			list = append(list, method{arith: kernel.Float32, centered: true})
 		}
 	}
 	list = append(list, method{wide: wide, arith: kernel.Float64})
-	if f.far {
+	if f.Move != nil {
 		list = append(list, method{wide: wide, arith: kernel.Float64, centered: true})
 	}
 	if invariant {

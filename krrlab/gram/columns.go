@@ -160,5 +160,5 @@ func (m *Matrix) EntryError() float64 {
 	if !m.choice.Certain || !kernel.BuiltIn(m.k) {
 		return math.Inf(1)
 	}
-	return kernel.EntryError(m.k, m.choice.Arithmetic, m.extent())
+	return kernel.EntryError(m.k, m.choice.Arithmetic, m.frame.Extent)
 }

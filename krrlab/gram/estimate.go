@@ -78,7 +78,7 @@ type sample struct {
 // newSample forms a sample for estimates that matter above the given ‖E‖₂.
 func (m *Matrix) newSample(ctx context.Context, prefer float64, seed uint64) (*sample, error) {
 	s := &sample{m: m}
-	s.idx, s.random = kernel.ProbeRows(m.frame.norms, m.sampleRows(), farRows,
+	s.idx, s.random = kernel.ProbeRows(m.frame.Panel.Norms, m.sampleRows(), farRows,
 		rng.New(seed).Sub("rows of K that are looked at"))
 	s.x = points.Gather(m.x, s.idx)
 	n := len(s.idx)

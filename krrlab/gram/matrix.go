@@ -136,7 +136,7 @@ func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matri
 	}
 	diag := kernel.Diag(k, x)
 	m := &Matrix{k: k, x: x, lambda: lambda, diag: diag, sizes: kernel.Sizes(k, x, diag), frame: fr,
-		levels: kernel.NewLevels(k, x, fr.norms), comm: opt.Comm}
+		levels: kernel.NewLevels(k, x, fr.Panel.Norms), comm: opt.Comm}
 	m.tiling = newTiling(n, opt.TileSize, share{m.comm.Rank(), m.comm.Size()})
 	m.choice = Choice{N: n, Tile: m.tiling.size}
 	for i, v := range m.diag {

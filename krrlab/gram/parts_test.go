@@ -95,7 +95,7 @@ func TestExtent(t *testing.T) {
 					}
 					largest, atOrigin = max(largest, sum), max(atOrigin, sum0)
 				}
-				e := m.extent()
+				e := m.frame.Extent
 				if e.Dim != d || e.Sparse != (sparse && !far) || e.Moved != far ||
 					math.Abs(e.MaxSq-largest) > 1e-6*largest {
 					t.Errorf("%v, %T moved by %g: %+v, want the largest ‖x‖² %v", k, x, by, e, largest)

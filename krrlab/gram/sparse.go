@@ -205,7 +205,7 @@ func (m *Matrix) tail(ctx context.Context, drawn []int, target float64) (least, 
 		idx = append(idx, drawn[q*len(drawn)/min(tailRows, len(drawn))])
 	}
 	_, top := math.Frexp(slices.Max(m.diag))
-	x := points.NewPanel(m.frame.view(m.frame.far))
+	x := m.frame.Panel
 	rows := points.Panel{X: points.Gather(x.X, idx)}
 	rows.Norms = points.SqNorms(rows.X)
 	type scratch struct {

@@ -15,7 +15,6 @@ func TestOrigin(t *testing.T) {
 		x    []float64
 		want bool
 	}{
-		{g, nil, false},
 		{g, []float64{0, 0}, false},
 		{g, []float64{5}, true},
 		{g, []float64{10, 11, 12}, true},
@@ -29,7 +28,7 @@ func TestOrigin(t *testing.T) {
 		{kernel.Func{F: g.Eval}, []float64{10, 11, 12}, false},
 	} {
 		x := points.NewDense(len(c.x), 1, c.x)
-		m := kernel.Origin(c.k, points.NewPanel(x))
+		m := kernel.NewPlace(c.k, x).Move
 		if (m != nil) != c.want || m != nil && m[0] != points.Mean(x)[0] {
 			t.Errorf("%v of %v: %v", c.k, c.x, m)
 		}

@@ -134,12 +134,11 @@ func TestMovedDistances(t *testing.T) {
 	}
 	for _, k := range []kernel.Kernel{kernel.Laplacian{Sigma: 1e-10}, kernel.Gaussian{Sigma: 1e-10},
 		kernel.Laplacian{Sigma: 1e-3}, kernel.Matern32{Sigma: 1}} {
-		move := kernel.Origin(k, points.NewPanel(x))
-		if move == nil {
+		place := kernel.NewPlace(k, x)
+		if place.Move == nil {
 			t.Fatal("the points are not far")
 		}
-		p := points.NewPanel(points.Shift(x, move))
-		bound := kernel.EntryError(k, kernel.Float64, kernel.ExtentOf(p))
+		p, bound := place.Panel, kernel.EntryError(k, kernel.Float64, place.Extent)
 		tile := make([]float64, n*n)
 		kernel.Tile64(tile, n, k, p, p, kernel.Float64, &kernel.Workspace{})
 		for i := range n {
@@ -149,9 +148,9 @@ func TestMovedDistances(t *testing.T) {
 				}
 			}
 		}
-		if view, arith, moved := kernel.AccuratePoints(k, x, 1e-12); bound > 1e-12 &&
-			(arith != kernel.Differences || moved != nil || view != points.Points(x)) {
-			t.Errorf("%v: %v of points moved by %v", k, arith, moved)
+		if at, arith := place.Accurate(k, 1e-12); bound > 1e-12 &&
+			(arith != kernel.Differences || at.Move != nil || at.Panel.X != points.Points(x)) {
+			t.Errorf("%v: %v of points moved by %v", k, arith, at.Move)
 		}
 	}
 }

@@ -90,22 +90,6 @@ func Accurate(k Kernel, e Extent, accuracy float64) (arith Arithmetic, bound flo
 	return Differences, EntryError(k, Differences, e)
 }
 
-// AccuratePoints is Accurate for the points x: it returns x as the tiles are to have it, moved by
-// Origin for inner products and as it is for differences, with the move, nil for none.
-func AccuratePoints(k Kernel, x points.Points, accuracy float64) (view points.Points, arith Arithmetic,
-	move []float64) {
-	p := points.NewPanel(x)
-	view, move = x, Origin(k, p)
-	if move != nil {
-		view = points.Shift(x, move)
-		p = points.NewPanel(view)
-	}
-	if arith, _ = Accurate(k, ExtentOf(p), accuracy); arith == Differences {
-		return x, arith, nil
-	}
-	return view, arith, move
-}
-
 // ProbeRows chooses points whose tiles tell the error of all: one at random from each of the given
 // number of equal parts of the points, and the far ones of largest norm, for which inner products are
 // least accurate. It returns all points if they are no more than that, and how many of those
@@ -132,34 +116,4 @@ func ProbeRows(norms []float64, random, far int, g rng.Stream) (idx []int, first
 		}
 	}
 	return idx, random
-}
-
-// Origin returns the mean m of the points of p if they lie far from zero beside their spread,
-//
-//	max‖x_i−m‖² < max‖x_i‖²/16,
-//
-// and k is known to depend on x−z only, and not exact as they are (Whole); else nil. Distances formed from inner
-// products are then to be formed of points.Shift(·, m), points to be compared with those of p moved by the same m: the
-// error ε·max‖x‖² becomes ε·max‖x−m‖². In the usual case a few points are looked at.
-func Origin(k Kernel, p points.Panel) []float64 {
-	n, d := p.X.Dims()
-	if n == 0 || !ShiftInvariant(k) || Whole(k, p.X) {
-		return nil
-	}
-	maxSq := slices.Max(p.Norms)
-	first, row := make([]float64, d), make([]float64, d)
-	p.X.RowTo(first, 0)
-	for i := range n {
-		p.X.RowTo(row, i)
-		if !(4*dist2(row, first) < maxSq) { // ‖x_i−x_0‖ ≤ 2·max‖x−m‖ is below max‖x‖/2
-			return nil
-		}
-	}
-	mean := points.Mean(p.X)
-	for _, v := range points.SqNorms(points.Shift(p.X, mean)) {
-		if !(16*v < maxSq) {
-			return nil
-		}
-	}
-	return mean
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
 )
 
 func (e *Error) fits(t int) bool {
@@ -44,10 +43,9 @@ func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 	if dz != dim {
 		return nil, fmt.Errorf("model: points have %d features, the model was fitted on %d", dz, dim)
 	}
-	x, z := m.views(d.X)
-	extent := kernel.ExtentOf(x)
-	extent.MaxSq = max(extent.MaxSq, slices.Max(z.Norms))
-	_, extent.Whole = points.SameBytes(x.X, z.X)
+	place := kernel.NewPlace(m.Kernel, m.X)
+	z := place.Of(d.X)
+	extent := place.With(z)
 	const u = 0x1p-53
 	share := max(kernel.EntryError(m.Kernel, kernel.Float64, extent),
 		kernel.EntryError(m.Kernel, kernel.Differences, extent))

@@ -72,8 +72,8 @@ func TestTrialOfFar(t *testing.T) {
 	}
 	for accuracy, want := range map[float64]kernel.Arithmetic{1.01 * bound(z): kernel.Float64,
 		0.99 * bound(z): kernel.Differences, 1.01 * bound(x): kernel.Differences} {
-		p := &predictor{m: m, n: 30, t: 1, x: points.NewPanel(x), z: points.NewPanel(z),
-			work: make([]worker, accel.Threads())}
+		at := kernel.NewPlace(m.Kernel, x)
+		p := &predictor{m: m, n: 30, t: 1, place: at, x: at.Panel, z: at.Of(z), work: make([]worker, accel.Threads())}
 		p.cut(nil)
 		if err := p.choose(t.Context(), &Options{Accuracy: accuracy, Float64: true}); err != nil || p.arith != want {
 			t.Errorf("accuracy %g: %v, want %v, %v", accuracy, p.arith, want, err)

@@ -62,7 +62,7 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // of inner products, δ·‖c_j‖₁ with δ of kernel.EntryError, exceeds a hundredth of that. Of a kernel that decreases,
 // leaves of points (package tree) that are so far apart that they change no decision value by a hundredth of it are
 // left out, unless all tiles are to be in float64, as Bounds wants them. Where the training points lie far from zero,
-// all points are moved by their mean first (kernel.Origin).
+// all points are moved by their mean first (kernel.NewPlace).
 //
 // Of a kernel.Precomputed the points are the rows of K(test, train), or rows of K where the model has it.
 //
@@ -101,14 +101,15 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 	}
 	z := given.X
 	p := &predictor{m: m, n: n, t: t, f: mat.NewDense(rows, t, nil)}
-	p.x, p.z = m.views(z)
+	p.place = kernel.NewPlace(m.Kernel, m.X)
+	p.x, p.z = p.place.Panel, p.place.Of(z)
 	p.cut(nil)
 	p.work = make([]worker, accel.Threads())
 	if err = p.choose(ctx, o); err != nil {
 		return nil, err
 	}
 	if p.arith == kernel.Differences { // of the points as they are: moving them rounds
-		p.x, p.z = points.NewPanel(m.X), points.NewPanel(z)
+		p.x, p.z = p.place.Given, points.NewPanel(z)
 	}
 	c := comm.OrAlone(o.Comm)
 	if near, err := p.leave(ctx, o); err != nil {
@@ -156,18 +157,10 @@ func (m *Model) AddMean(f []float64) {
 	}
 }
 
-// views returns the training points and z as tiles of inner products have them, moved if they lie far from zero.
-func (m *Model) views(z points.Points) (x, at points.Panel) {
-	x = points.NewPanel(m.X)
-	if c := kernel.Origin(m.Kernel, x); c != nil {
-		return points.NewPanel(points.Shift(m.X, c)), points.NewPanel(points.Shift(z, c))
-	}
-	return x, points.NewPanel(z)
-}
-
 type predictor struct {
 	m     *Model
 	n, t  int
+	place kernel.Place
 	z, x  points.Panel
 	start []int     // first points of the blocks of x, and n
 	all   []int     // the blocks
@@ -255,10 +248,7 @@ func (p *predictor) choose(ctx context.Context, o *Options) error {
 		}
 		ones[j] = mat.Norm(p.m.C.ColView(j), 1)
 	}
-	extent := kernel.ExtentOf(p.x)
-	extent.MaxSq = max(extent.MaxSq, slices.Max(p.z.Norms))
-	_, extent.Whole = points.SameBytes(p.x.X, p.z.X)
-	p.arith, err = arithmetic(p.m.Kernel, extent, o, max(most(ones, sizes), math.SmallestNonzeroFloat64),
+	p.arith, err = arithmetic(p.m.Kernel, p.place.With(p.z), o, max(most(ones, sizes), math.SmallestNonzeroFloat64),
 		func() (float64, error) {
 			single, err := p.trial(ctx, z, kernel.Float32)
 			if err != nil || mat.Equal(single, f) {

@@ -48,10 +48,7 @@ func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) 
 	if t := s.tables[name]; t != nil {
 		return t, nil
 	}
-	x := s.x
-	if mean := kernel.Origin(k, points.NewPanel(x)); mean != nil {
-		x = points.Shift(x, mean)
-	}
+	x := kernel.NewPlace(k, s.x).Panel.X
 	n, _ := x.Dims()
 	t := make([]float64, n*n)
 	work := make([]points.Workspace, accel.Threads())
