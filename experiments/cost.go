@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/plan"
 )
@@ -57,22 +58,22 @@ const (
 // of Algorithm 1, and ADMM passes over Z.
 func costOf(r *plan.Rates, c Case, size extent, iterations int) caseCost {
 	n, t, s := float64(size.N), float64(size.T), float64(c.S)
-	way := plan.Candidate{Solver: string(c.Method), Precond: plan.None, Storage: gram.Float32,
+	way := plan.Candidate{Solver: c.Solver.String(), Precond: plan.None, Storage: gram.Float32,
 		Iterations: cmp.Or(iterations, guessPlain)}
-	switch c.Method {
-	case Auto:
-		return caseCost{plan.Seconds{Solve: n * n * (autoSeconds + autoColumn*t)}, int64(autoBytes * n * n)}
-	case Direct:
-		way.Iterations = 0
-	case PCG, BlockPCG, RandomFeatures, ADMM:
+	switch {
+	case c.Method != "" || c.Solver == krrlab.PCG || c.Solver == krrlab.BlockPCG:
 		way.Precond, way.S, way.Iterations = plan.Features, min(c.S, size.N), cmp.Or(iterations, guessPreconditioned)
+	case c.Solver == krrlab.AutoSolver:
+		return caseCost{plan.Seconds{Solve: n * n * (autoSeconds + autoColumn*t)}, int64(autoBytes * n * n)}
+	case c.Solver == krrlab.Direct:
+		way.Iterations = 0
 	}
-	if c.Storage == gram.Float64.String() || c.Storage == "" && c.Tol > 0 && c.Tol <= fineStorage &&
-		c.Method != Direct {
+	if c.Storage == gram.Float64 || c.Storage == gram.Auto && c.Tol > 0 && c.Tol <= fineStorage &&
+		c.Solver != krrlab.Direct {
 		way.Storage = gram.Float64
 	}
-	if way.Precond == plan.Features && c.Method != PCG && c.Method != BlockPCG {
-		way.Solver = string(PCG)
+	if c.Method != "" {
+		way.Solver = krrlab.PCG.String()
 	}
 	plan.Cost{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1), Tests: size.TestN}.Of(&way)
 	out := caseCost{way.Seconds, way.Bytes}

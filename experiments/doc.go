@@ -12,9 +12,9 @@
 //
 // # Cases
 //
-// A Case says all that its result depends on: data, n, kernel, λ, method, s, λ_p, τ, seed.
-// It is plain data and compares with ==; its Key is a hash of it and of resultVersion. Cases
-// that are equal are run once, whichever experiments ask for them. Predict says what a run would do, with
+// A Case says all that its result depends on: data, n, kernel, and the options of krrlab.New, of Config and
+// PrecondSpec, or a rival's. It is plain data; its Key is a hash of it and of resultVersion. Cases
+// of one Key are run once, whichever experiments ask for them. Predict says what a run would do, with
 // the seconds and bytes of each case by a cost model (package plan, at the Rates of Options); Run does it.
 //
 // Run orders cases so that those of one data set, n, kernel and λ follow each other, share K, and where

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/krrlab/lab/experiments"
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
@@ -33,8 +34,8 @@ func ExampleRun() {
 		Plan: func(experiments.Scale) []experiments.Entry {
 			c := experiments.Case{
 				Data: "synthetic-classes", N: 500, TestN: 500, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5},
-				Lambda: 0.5,
-				Method: experiments.PCG, S: 100, LambdaP: 0.5, Seed: 1,
+				PrecondSpec: krrlab.PrecondSpec{S: 100},
+				Config:      krrlab.Config{Solver: krrlab.PCG, Lambda: 0.5, Seed: 1},
 			}
 			coarse, fine := c, c
 			coarse.Tol, fine.Tol = 1e-1, 1e-6

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/plots"
 )
@@ -92,41 +93,34 @@ func Find(id string) (*Experiment, error) {
 
 // resultVersion is a part of the key of every case. It is raised when the same case would
 // give other numbers, so that results kept from before are not taken for new ones.
-const resultVersion = 1
+const resultVersion = 2 // 1: with options by other names
 
-// Method is the way a case is solved.
+// Method is a rival of krrlab's solvers.
 type Method string
 
 const (
-	Auto           Method = "auto"            // what the plan chooses for data and machine, its seconds included
-	PCG            Method = "pcg"             // Algorithm 1 of the paper: random features of width S, ridge LambdaP
-	BlockPCG       Method = "block-pcg"       // the same, all right-hand sides in one Krylov space
-	CG             Method = "cg"              // conjugate gradients without a preconditioner
-	Direct         Method = "direct"          // dense Cholesky factorization of K+λI
-	RandomFeatures Method = "random-features" // ridge regression on S random features, exact normal equations
+	RandomFeatures Method = "random-features" // ridge regression on S random features, exact
 	ADMM           Method = "admm"            // block ADMM on S random features, Loss
 )
 
-// Case is one thing to measure, as data. Cases that are equal are run once, whichever
-// experiments ask for them. Zero values mean the defaults named.
+// Case is one thing to measure, as data: a problem and the options of krrlab.New for it. Cases of one Key are run
+// once, whichever experiments ask for them. Zero values mean the defaults, those of krrlab.Config too.
 type Case struct {
-	Data    string      `json:"data"`               // name in package datasets
-	N       int         `json:"n,omitempty"`        // the first n training rows; default: all
-	TestN   int         `json:"test_n,omitempty"`   // the first test rows; default: all
-	Kernel  kernel.Spec `json:"kernel"`             // k(x, z)
-	Lambda  float64     `json:"lambda,omitempty"`   // λ
-	Method  Method      `json:"method"`             //
-	S       int         `json:"s,omitempty"`        // features or centers
-	LambdaP float64     `json:"lambda_p,omitempty"` // λ_p; default: λ
-	Tol     float64     `json:"tol,omitempty"`      // τ
-	MaxIter int         `json:"max_iter,omitempty"` // default: 1000
-	Storage string      `json:"storage,omitempty"`  // of K, as gram.ParseStorage; default: auto
-	Loss    string      `json:"loss,omitempty"`     // of ADMM: square or hinge
-	Seed    uint64      `json:"seed"`               // all random numbers are a function of it
+	Data   string      `json:"data"`             // name in package datasets
+	N      int         `json:"n,omitempty"`      // the first n training rows; default: all
+	TestN  int         `json:"test_n,omitempty"` // the first test rows; default: all
+	Kernel kernel.Spec `json:"kernel"`           // k(x, z)
+	krrlab.PrecondSpec
+	krrlab.Config
+	Method Method `json:"method,omitempty"` // default: Config.Solver
+	Loss   string `json:"loss,omitempty"`   // of ADMM: square or hinge
 	// CountOnly leaves out the test: for further seeds, of which only iterations and
 	// seconds are wanted.
 	CountOnly bool `json:"count_only,omitempty"`
 }
+
+// method names what solves the case.
+func (c Case) method() string { return cmp.Or(string(c.Method), c.Solver.String()) }
 
 // Key names the case: the data set, the method, and the first 64 bits of the SHA-256 of its
 // JSON and resultVersion, in hexadecimal.
@@ -137,7 +131,7 @@ func (c Case) Key() string {
 	}
 	sum := sha256.Sum256(fmt.Appendf(js, "\nversion %d", resultVersion))
 	name := cmp.Or(c.Data, "none")
-	return fmt.Sprintf("%s-%s-%s", name, c.Method, hex.EncodeToString(sum[:8]))
+	return fmt.Sprintf("%s-%s-%s", name, c.method(), hex.EncodeToString(sum[:8]))
 }
 
 func (c Case) String() string {
@@ -153,7 +147,7 @@ func (c Case) String() string {
 
 // settings describes what is done with the data, in one line.
 func (c Case) settings() string {
-	parts := []string{string(c.Method)}
+	parts := []string{c.method()}
 	add := func(on bool, format string, args ...any) {
 		if on {
 			parts = append(parts, fmt.Sprintf(format, args...))

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/plots"
 )
@@ -54,13 +55,14 @@ func figure1Plan(scale Scale) []Entry {
 	z := figure1Sizes[scale]
 	var out []Entry
 	for k, kern := range figure1Kernels {
-		c := Case{Data: z.data, N: z.n, TestN: z.testN, Kernel: kern.spec, Lambda: 0.01, Method: PCG, LambdaP: 0.01,
-			Tol: 1e-3}
+		c := Case{Data: z.data, N: z.n, TestN: z.testN, Kernel: kern.spec,
+			PrecondSpec: krrlab.PrecondSpec{LambdaP: 0.01},
+			Config:      krrlab.Config{Solver: krrlab.PCG, Lambda: 0.01, Tol: 1e-3}}
 		for i, expect := range z.expect[k] {
 			c.S = z.points >> (z.from[k] - i)
 			out = append(out, reseeded(kern.name, exactRole, c, z.seeds, expect)...)
 		}
-		c.Method, c.LambdaP, c.Tol = RandomFeatures, 0, 0
+		c.Method, c.Solver, c.LambdaP, c.Tol = RandomFeatures, 0, 0, 0
 		for i := z.first; i >= 0; i-- {
 			c.S = z.points >> i
 			out = append(out, reseeded(kern.name, featuresRole, c, z.seeds, 0)...)

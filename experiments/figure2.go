@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/plots"
 )
@@ -93,14 +94,14 @@ func figure2Plan(scale Scale) []Entry {
 		}
 		most := w.n[len(w.n)-1]
 		c := Case{Data: w.data, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
-			Lambda: info.Lambda}
+			Config: krrlab.Config{Lambda: info.Lambda}}
 		for _, n := range w.n {
 			seeds := w.seeds
 			if n > 20000 {
 				seeds = min(seeds, 3)
 			}
 			e := c
-			e.N, e.Method, e.LambdaP, e.Tol, e.S = n, PCG, info.Lambda, 1e-3,
+			e.N, e.Solver, e.LambdaP, e.Tol, e.S = n, krrlab.PCG, info.Lambda, 1e-3,
 				max(1, int(math.Round(w.share*float64(n))))
 			its := int(w.its * math.Pow(float64(n)/float64(most), w.grows))
 			out = append(out, reseeded(w.name, exactRole, e, seeds, its)...)
@@ -115,7 +116,7 @@ func figure2Plan(scale Scale) []Entry {
 		}
 		for _, n := range w.auto {
 			a := c
-			a.N, a.Method, a.Tol = n, Auto, 1e-3
+			a.N, a.Tol = n, 1e-3
 			out = append(out, reseeded(w.name, autoRole, a, 1, 0)...)
 		}
 	}

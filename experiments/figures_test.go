@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -38,7 +39,8 @@ func TestProfiles(t *testing.T) {
 func TestCurve(t *testing.T) {
 	r := &Report{ID: "figure1", Scale: Laptop}
 	add := func(s int, seed uint64, x *Result) {
-		r.Entries = append(r.Entries, Entry{Row: "a", Role: exactRole, Case: Case{S: s, Seed: seed}, Result: x})
+		r.Entries = append(r.Entries, Entry{Row: "a", Role: exactRole, Case: Case{
+			PrecondSpec: krrlab.PrecondSpec{S: s}, Config: krrlab.Config{Seed: seed}}, Result: x})
 	}
 	for seed, e := range []float64{0.03, 0.01, 0.02, 0.05} {
 		add(10, uint64(seed), answer(10*(seed+1), e))

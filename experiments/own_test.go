@@ -9,15 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
 func TestMeasure(t *testing.T) {
 	rates := ReferenceRates()
 	c := Case{Data: "synthetic-classes", N: 200, TestN: 100, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5},
-		Lambda: 0.5, Method: Direct, Seed: 1}
+		Config: krrlab.Config{Lambda: 0.5, Solver: krrlab.Direct, Seed: 1}}
 	f := c
-	f.Method, f.S = PCG, 50
+	f.Solver, f.S = krrlab.PCG, 50
 	bad := f
 	bad.S = 300
 	dir := t.TempDir()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/plots"
 )
@@ -37,14 +38,14 @@ type job struct {
 // skip it.
 func jobs(plans []*Plan, o *Options) []*job {
 	var out []*job
-	byCase := map[Case]*job{}
+	byKey := map[string]*job{}
 	for _, p := range plans {
 		for i := range p.Entries {
 			e := &p.Entries[i]
-			j := byCase[e.Case]
+			j := byKey[e.Case.Key()]
 			if j == nil {
 				j = &job{c: e.Case, skip: e.Skip, cost: costOf(o.Rates, e.Case, sizeOf(e.Case), e.Expect)}
-				byCase[e.Case] = j
+				byKey[e.Case.Key()] = j
 				out = append(out, j)
 			}
 			if e.Skip == "" {
@@ -86,8 +87,21 @@ func missing(data string, dirs []string) string {
 		info.Name)
 }
 
-// methodOrder puts methods that use the K of the session first.
-var methodOrder = []Method{PCG, BlockPCG, CG, Direct, RandomFeatures, ADMM, Auto}
+// sharesK reports whether a case uses the K of its session.
+func (c Case) sharesK() bool {
+	return c.Method == "" && c.Solver != krrlab.AutoSolver && c.Solver != krrlab.Direct
+}
+
+// order puts cases that use the K of the session first, and those of auto last.
+func (c Case) order() int {
+	switch {
+	case c.sharesK():
+		return int(c.Solver)
+	case c.Method == "" && c.Solver == krrlab.AutoSolver:
+		return 200
+	}
+	return 100
+}
 
 // sortJobs brings together the jobs of a group, and in it those of one Z and one M.
 func sortJobs(list []*job) {
@@ -100,7 +114,8 @@ func sortJobs(list []*job) {
 	slices.SortStableFunc(list, func(a, b *job) int {
 		return cmp.Or(
 			cmp.Compare(first[groupOf(a.c)], first[groupOf(b.c)]),
-			cmp.Compare(slices.Index(methodOrder, a.c.Method), slices.Index(methodOrder, b.c.Method)),
+			cmp.Compare(a.c.order(), b.c.order()),
+			cmp.Compare(a.c.method(), b.c.method()),
 			cmp.Compare(a.c.Seed, b.c.Seed),
 			cmp.Compare(a.c.S, b.c.S),
 			cmp.Compare(a.c.LambdaP, b.c.LambdaP),
@@ -111,13 +126,12 @@ func sortJobs(list []*job) {
 
 // share takes out of the costs what the job before, of the same K, Z and ZᵀZ, has formed.
 func share(list []*job) {
-	kept := map[Method]bool{PCG: true, BlockPCG: true, CG: true}
 	var last *job
 	for _, j := range list {
 		if j.skip != "" {
 			continue
 		}
-		if last != nil && kept[j.c.Method] && kept[last.c.Method] && groupOf(j.c) == groupOf(last.c) {
+		if last != nil && j.c.sharesK() && last.c.sharesK() && groupOf(j.c) == groupOf(last.c) {
 			j.cost.Kernel = 0
 			if j.c.S == last.c.S && j.c.Seed == last.c.Seed {
 				j.cost.Features = 0

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -48,7 +49,9 @@ func LoadReport(name string) (*Report, error) {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	var r Report
-	err = json.Unmarshal(js, &r)
+	d := json.NewDecoder(bytes.NewReader(js))
+	d.DisallowUnknownFields() // else a case of another version would be read as another case
+	err = d.Decode(&r)
 	if err == nil {
 		_, err = Find(r.ID)
 	}
@@ -271,7 +274,7 @@ func Measure(ctx context.Context, cases []Case, o *Options) ([]*Result, error) {
 	opt.Out, opt.Resume = "", false
 	p := &Plan{Experiment: &Experiment{ID: "own", Title: "User-defined cases"}}
 	for _, c := range cases {
-		p.Entries = append(p.Entries, Entry{Row: c.Data, Role: string(c.Method), Case: c})
+		p.Entries = append(p.Entries, Entry{Row: c.Data, Role: c.method(), Case: c})
 	}
 	_, err := Run(ctx, []*Plan{p}, &opt)
 	out := make([]*Result, len(cases))

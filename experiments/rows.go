@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
@@ -86,19 +87,18 @@ func (w row) width(table, column string) int {
 	return min(w.points(), max(50, int(math.Round(s))))
 }
 
-// solve returns the case of a method with the row's data, σ, λ and τ.
-func (w row) solve(m Method) Case {
+// solve returns the case of a solver with the row's data, σ, λ and τ.
+func (w row) solve(s krrlab.Solver) Case {
 	info := w.info()
 	return Case{
 		Data: w.data, N: w.n, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
-		Lambda: info.Lambda,
-		Method: m, Tol: w.tol(), Seed: 1,
+		Config: krrlab.Config{Solver: s, Lambda: info.Lambda, Tol: w.tol(), Seed: 1},
 	}
 }
 
 // pcg returns the case of Algorithm 1 with λ_p = factor·λ.
 func (w row) pcg(s int, factor float64) Case {
-	c := w.solve(PCG)
+	c := w.solve(krrlab.PCG)
 	c.S, c.LambdaP = s, factor*c.Lambda
 	return c
 }
@@ -127,7 +127,7 @@ func (w row) seeded(role string, c Case, table, column string) []Entry {
 // Auto in a separate row.
 func (w row) proposed(table, iterations string) []Entry {
 	if w.auto {
-		return w.seeded(autoRole, w.solve(Auto), "", "")
+		return w.seeded(autoRole, w.solve(krrlab.AutoSolver), "", "")
 	}
 	return w.seeded(proposed, w.pcg(w.width(table, "s"), 1), table, iterations)
 }

@@ -21,14 +21,11 @@ import (
 
 // Options of Run and Predict. Nil means the defaults.
 type Options struct {
-	Dirs   []string  // folders to look for data in; default: datasets.Dirs()
-	Out    string    // folder that keeps cases and reports; empty keeps nothing
-	Resume bool      // take the results of cases that Out has
-	Kept   []*Report // take the results that these have
-	Memory int64     // bytes a case may take; 0: no limit
-	// Time is how long a run may take; 0: no limit. A case that is predicted to end after it is
-	// not begun, and its result says so.
-	Time    time.Duration
+	Dirs    []string    // folders to look for data in; default: datasets.Dirs()
+	Out     string      // folder that keeps cases and reports; empty keeps nothing
+	Resume  bool        // take the results of cases that Out has
+	Kept    []*Report   // take the results that these have
+	Memory  int64       // bytes a case may take; 0: no limit
 	Rates   *plan.Rates // of the machine; nil: those of the user's cache, measured if it has none
 	Version string      // of the program, for the results
 	// Monitor is called with the progress, Finished with each case that ended; nil is silent.
@@ -76,7 +73,7 @@ type Progress struct {
 // written, as <id>.<scale>.json in o.Out. Any other error is of keeping results.
 func Run(ctx context.Context, plans []*Plan, o *Options) ([]*Report, error) {
 	opt := o.withDefaults(ctx)
-	r := &runner{opt: &opt, jobs: jobs(plans, &opt), start: time.Now()}
+	r := &runner{opt: &opt, jobs: jobs(plans, &opt)}
 	if err := recall(r.jobs, &opt); err != nil {
 		return nil, err
 	}
@@ -120,16 +117,16 @@ func Run(ctx context.Context, plans []*Plan, o *Options) ([]*Report, error) {
 
 // recall takes the results of cases that o.Kept and, to resume, o.Out have.
 func recall(list []*job, o *Options) error {
-	kept := map[Case]*Result{}
+	kept := map[string]*Result{}
 	for _, r := range o.Kept {
 		for _, e := range r.Entries {
 			if e.Result.Ran() {
-				kept[e.Case] = e.Result
+				kept[e.Case.Key()] = e.Result
 			}
 		}
 	}
 	for _, j := range list {
-		if j.result = kept[j.c]; j.result != nil || !o.Resume || o.Out == "" {
+		if j.result = kept[j.c.Key()]; j.result != nil || !o.Resume || o.Out == "" {
 			continue
 		}
 		var err error
@@ -142,9 +139,8 @@ func recall(list []*job, o *Options) error {
 
 // runner is one run.
 type runner struct {
-	opt   *Options
-	jobs  []*job
-	start time.Time
+	opt  *Options
+	jobs []*job
 
 	index      int       // of the job under way, from 1
 	began      time.Time // when it did
@@ -160,9 +156,7 @@ func (r *runner) all(ctx context.Context) error {
 		switch {
 		case j.result != nil:
 		case j.skip != "":
-			j.leave(j.skip)
-		case r.late(j):
-			j.leave(fmt.Sprintf("this case was predicted to end after the allowed %v", r.opt.Time))
+			j.result = &Result{Status: NotRun, Reason: j.skip, Data: Data{Name: j.c.Data}}
 		default:
 			r.index = i + 1
 			if err := r.run(ctx, j); err != nil {
@@ -171,17 +165,6 @@ func (r *runner) all(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// leave gives a job that is not run a result that says why.
-func (j *job) leave(why string) {
-	j.result = &Result{Status: NotRun, Reason: why, Data: Data{Name: j.c.Data}}
-}
-
-// late reports whether a job is predicted to end after the time allowed.
-func (r *runner) late(j *job) bool {
-	end := time.Since(r.start) + time.Duration(r.slow()*j.cost.Sum()*float64(time.Second))
-	return r.opt.Time > 0 && end > r.opt.Time
 }
 
 // slow is how much longer than predicted the cases done took.
@@ -234,10 +217,10 @@ func (r *runner) measure(ctx context.Context, c Case) (res *Result, err error) {
 	if err := r.open(ctx, c); err != nil {
 		return nil, err
 	}
-	if _, ok := solvers[c.Method]; ok {
+	switch c.Method {
+	case "":
 		return r.session.solve(ctx, c)
-	}
-	if c.Method == RandomFeatures || c.Method == ADMM {
+	case RandomFeatures, ADMM:
 		return r.session.baseline(ctx, c)
 	}
 	return nil, fmt.Errorf("unknown method %q", c.Method)
@@ -254,7 +237,7 @@ func (r *runner) open(ctx context.Context, c Case) error {
 	if r.failed != nil {
 		return r.failed
 	}
-	if m := c.Method; m != PCG && m != BlockPCG && m != CG && r.session.lab != nil {
+	if !c.sharesK() && r.session.lab != nil {
 		r.session.lab.Free()
 		debug.FreeOSMemory()
 	}

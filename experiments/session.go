@@ -130,7 +130,7 @@ func loadCase(out string, c Case) (*Result, error) {
 	if err := json.Unmarshal(js, &k); err != nil {
 		return nil, fmt.Errorf("experiments: %s is damaged (%v): remove it to run the case again", name, err)
 	}
-	if k.Version != resultVersion || k.Case != c || k.Result == nil {
+	if k.Version != resultVersion || k.Case.Key() != c.Key() || k.Result == nil {
 		return nil, fmt.Errorf("experiments: %s is not the result of %v: remove it to run the case again", name, c)
 	}
 	return k.Result, nil

@@ -13,10 +13,6 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// solvers are the methods that a krrlab.Lab solves by.
-var solvers = map[Method]krrlab.Solver{Auto: krrlab.AutoSolver, PCG: krrlab.PCG, BlockPCG: krrlab.BlockPCG,
-	CG: krrlab.CG, Direct: krrlab.Direct}
-
 // solve runs a case of one of the solvers.
 func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	cfg, err := s.config(c)
@@ -49,7 +45,7 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	r.Seconds, r.Shared = sol.Seconds, sol.Shared
 	r.Seconds.Load = s.load
 	r.Storage, r.Form = sol.Storage, sol.Form
-	if c.Method == Auto {
+	if c.Solver == krrlab.AutoSolver {
 		r.Chosen = sol.Method()
 	}
 	if sol.KKept.Known() {
@@ -78,31 +74,21 @@ func (s *session) labOf(cfg krrlab.Config) (*krrlab.Lab, error) {
 // inDouble reports whether a case of n points is conjugate gradients without a preconditioner that are counted in
 // double precision, as the paper's are: where nothing else is asked for and K takes 5 GB at most. In float32
 // orthogonality is lost sooner (ADULT: 557 iterations for 366).
-func (c Case) inDouble(n int) bool { return c.Method == CG && c.Storage == "" && n <= 35_000 }
+func (c Case) inDouble(n int) bool {
+	return c.Solver == krrlab.CG && c.Storage == gram.Auto && n <= 35_000
+}
 
 // config turns a case into a configuration.
 func (s *session) config(c Case) (cfg krrlab.Config, err error) {
-	if cfg.Kernel, err = kernel.FromSpec(c.Kernel); err != nil {
-		return cfg, err
-	}
-	if c.Storage != "" {
-		if cfg.Storage, err = gram.ParseStorage(c.Storage); err != nil {
-			return cfg, err
-		}
+	cfg = c.Config
+	if cfg.Kernel, err = kernel.FromSpec(c.Kernel); err == nil {
+		cfg.Precond, err = c.Preconditioner(cfg.Kernel)
 	}
 	if n := s.train.Len(); c.inDouble(n) && (s.opt.Memory == 0 || gram.RankBytes(n, gram.Float64, 1) < s.opt.Memory/2) {
 		cfg.Storage = gram.Float64
 	}
-	if c.Method != Auto {
-		spec := krrlab.PrecondSpec{S: c.S, LambdaP: c.LambdaP}
-		if cfg.Precond, err = spec.Preconditioner(cfg.Kernel); err != nil {
-			return cfg, err
-		}
-	}
-	cfg.Solver, cfg.Lambda = solvers[c.Method], c.Lambda
-	cfg.Tol, cfg.MaxIter, cfg.Seed = c.Tol, c.MaxIter, c.Seed
 	cfg.Memory, cfg.Monitor = s.opt.Memory, s.monitor
-	return cfg, nil
+	return cfg, err
 }
 
 // begin returns a result with what is known before a case is run.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -29,8 +30,8 @@ const admmMost = 400
 func table3Plan(scale Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table3", scale) {
-		c := w.solve(ADMM)
-		c.S, c.Loss, c.Tol, c.MaxIter = w.width("table3", "admm_s"), "hinge", 1e-3, admmMost
+		c := w.solve(krrlab.AutoSolver)
+		c.Method, c.S, c.Loss, c.Tol, c.MaxIter = ADMM, w.width("table3", "admm_s"), "hinge", 1e-3, admmMost
 		if (printed{"table3", w.paper}).cell("admm_s").IsBlank() { // the paper's rule
 			c.S = w.points() / 4
 		}

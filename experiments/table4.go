@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -29,7 +30,7 @@ func table4Plan(scale Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table4", scale) {
 		if !w.auto {
-			c := w.solve(CG)
+			c := w.solve(krrlab.CG)
 			c.MaxIter = failAfter
 			e := w.entry(plainRole, c, "table4", "cg_iterations")
 			if e.Expect == 0 {

@@ -62,21 +62,21 @@ type Config struct {
 	// Precond is by default Auto{} with AutoSolver, None{} with CG and Direct, else Features{}, RPCholesky{} for a
 	// kernel without random features.
 	Precond Preconditioner `json:"-"`
-	Solver  Solver         `json:"solver" flag:"solver" default:"auto"`
+	Solver  Solver         `json:"solver,omitzero" flag:"solver" default:"auto"`
 	Tol     float64        `json:"tol,omitempty" flag:"tol" check:"(0,1)"`                        // τ; default: 1e-3
 	MaxIter int            `json:"max_iter,omitempty" flag:"max-iter" default:"1000" check:">=1"` // iterations at most
-	Storage gram.Storage   `json:"storage" flag:"storage" default:"auto"`                         // of K
-	Tiles   gram.Tiles     `json:"tiles" flag:"tiles" default:"auto"`                             // of K
+	Storage gram.Storage   `json:"storage,omitzero" flag:"storage" default:"auto"`                // of K
+	Tiles   gram.Tiles     `json:"tiles,omitzero" flag:"tiles" default:"auto"`                    // of K
 	Memory  int64          `json:"memory,omitempty" flag:"memory" check:">=0" unit:"bytes"`       // default: no limit
 	Seed    uint64         `json:"seed" flag:"seed" help:"seed of all random numbers"`
 	// Exact says how the true residual is recomputed.
-	Exact ResidualPolicy `json:"residual" flag:"residual" default:"auto"`
+	Exact ResidualPolicy `json:"residual,omitzero" flag:"residual" default:"auto"`
 
 	// Stop is what PCG, BlockPCG and CG end by. Default: the residual. By bound.ANorm they end where the bound of
 	// ‖c_j−c_j*‖_A/‖c_j*‖_A is at most Tol, by bound.Labels where at most a share of the labels of StopRows (nil: the
 	// training points) may still change, or at Tol. Status is then pcg.Stopped, and Solution.Criterion says what was
 	// met.
-	Stop     bound.Stop        `json:"stop" flag:"stop" default:"residual"`
+	Stop     bound.Stop        `json:"stop,omitzero" flag:"stop" default:"residual"`
 	StopRows *datasets.Dataset `json:"-"`
 
 	// Start, n×t, is where PCG, BlockPCG and CG begin, such as model.Model.Start of an earlier answer; the answer is

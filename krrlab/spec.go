@@ -16,7 +16,7 @@ var PrecondNames = []string{"features", "none", "nystrom", "rpcholesky", "vecchi
 // PrecondSpec is a built-in preconditioner as data, for flags and files. Zero values mean the defaults.
 type PrecondSpec struct {
 	// Name is one of PrecondNames, or auto; default: features, or rpcholesky for a kernel without them.
-	Name    string  `json:"precond" flag:"precond" check:"one of auto features none nystrom rpcholesky vecchia"`
+	Name    string  `json:"precond,omitempty" flag:"precond" check:"one of auto features none nystrom rpcholesky vecchia"`
 	S       int     `json:"features,omitempty" flag:"features" check:">=1" not:"sketch"`
 	LambdaP float64 `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive" not:"precond=vecchia"`
 	// Levels are those of the feature map, if it is a chain.
@@ -24,7 +24,7 @@ type PrecondSpec struct {
 	Orthogonal bool           `json:"orthogonal,omitempty" flag:"orthogonal" with:"precond=features|precond=auto|precond="`
 	Neighbors  int            `json:"neighbors,omitempty" flag:"neighbors" check:">=-1" zero:"-1" with:"precond=vecchia"`
 	Damping    float64        `json:"damping,omitempty" flag:"damping" check:"(0,1]" with:"precond=vecchia"`
-	Form       precond.Form   `json:"form,omitempty" flag:"form" default:"auto" not:"precond=vecchia|precond=none"`
+	Form       precond.Form   `json:"form,omitzero" flag:"form" default:"auto" not:"precond=vecchia|precond=none"`
 }
 
 // Preconditioner returns the preconditioner for a kernel: nil, a Config's default, where nothing is set.

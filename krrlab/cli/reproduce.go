@@ -22,16 +22,15 @@ import (
 
 // reproduceFlags are the flags of krrlab reproduce.
 type reproduceFlags struct {
-	Scale  string        `flag:"scale" default:"smoke" check:"one of smoke laptop paper" help:"smoke, laptop or paper"`
-	Out    string        `flag:"out"`
-	Resume bool          `flag:"resume" help:"reuse the results in --out, run the other cases"`
-	Memory int64         `flag:"memory" unit:"bytes"`
-	Time   time.Duration `flag:"time" check:"positive"`
-	List   bool          `flag:"list"`
-	Yes    bool          `flag:"yes" help:"start at scale paper"`
-	From   string        `flag:"from" help:"make tables and figures from the reports in this folder; run nothing"`
-	Into   string        `flag:"into" not:"from"`
-	Page   string        `flag:"page" with:"from|into"`
+	Scale  string `flag:"scale" default:"smoke" check:"one of smoke laptop paper" help:"smoke, laptop or paper"`
+	Out    string `flag:"out"`
+	Resume bool   `flag:"resume" help:"reuse the results in --out, run the other cases"`
+	Memory int64  `flag:"memory" unit:"bytes"`
+	List   bool   `flag:"list"`
+	Yes    bool   `flag:"yes" help:"start at scale paper"`
+	From   string `flag:"from" help:"make tables and figures from the reports in this folder; run nothing"`
+	Into   string `flag:"into" not:"from"`
+	Page   string `flag:"page" with:"from|into"`
 
 	flags *schema.Schema
 }
@@ -40,9 +39,7 @@ func (reproduceFlags) Help() map[string]string {
 	return map[string]string{
 		"out":    "folder for results, tables and figures (default: out/reproduce; with --from: that folder)",
 		"memory": "memory a case may take, such as 20GB (default: what the machine allows)",
-		"time": "start no case that is predicted to end after this time, such as 2h (default: no limit); the reports " +
-			"name those left out",
-		"list": "list the experiments and what each scale is predicted to take; run nothing",
+		"list":   "list the experiments and what each scale is predicted to take; run nothing",
 		"into": "run only the cases whose results the reports in this folder lack, and put reports, tables and " +
 			"figures there",
 		"page": "with --from or --into: put the result table into this file, between its markers",
@@ -88,7 +85,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 		return a.renderReports(f, ids)
 	}
 	f.Out = cmp.Or(f.Out, filepath.Join("out", "reproduce"))
-	o := &experiments.Options{Dirs: a.dirs(), Out: f.Out, Resume: f.Resume, Time: f.Time, Version: a.env.Version}
+	o := &experiments.Options{Dirs: a.dirs(), Out: f.Out, Resume: f.Resume, Version: a.env.Version}
 	o.Memory = memoryOr(f.Memory)
 	rates := experiments.ReferenceRates() // for seconds that hardly matter
 	if scale != experiments.Smoke || f.List {

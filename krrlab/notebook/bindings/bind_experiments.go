@@ -15,10 +15,6 @@ func init() {
 		Name: "experiments",
 		Binds: map[string]r.Value{
 			"ADMM":           r.ValueOf(experiments.ADMM),
-			"Auto":           r.ValueOf(experiments.Auto),
-			"BlockPCG":       r.ValueOf(experiments.BlockPCG),
-			"CG":             r.ValueOf(experiments.CG),
-			"Direct":         r.ValueOf(experiments.Direct),
 			"Done":           r.ValueOf(experiments.Done),
 			"Failed":         r.ValueOf(experiments.Failed),
 			"Fails":          r.ValueOf(""),
@@ -33,7 +29,6 @@ func init() {
 			"NewPlan":        r.ValueOf(experiments.NewPlan),
 			"NotRun":         r.ValueOf(experiments.NotRun),
 			"Open":           r.ValueOf(""),
-			"PCG":            r.ValueOf(experiments.PCG),
 			"Paper":          r.ValueOf(experiments.Paper),
 			"ParseScale":     r.ValueOf(experiments.ParseScale),
 			"Predict":        r.ValueOf(experiments.Predict),
@@ -68,8 +63,10 @@ func init() {
 			"Status":     r.TypeOf((*experiments.Status)(nil)).Elem(),
 			"Verdict":    r.TypeOf((*experiments.Verdict)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
+		Proxies: map[string]r.Type{},
+		Wrappers: map[string][]string{
+			"Case": []string{"Preconditioner"},
+		},
 		Untypeds: map[string]string{
 			"Fails":        "string:fails",
 			"Holds":        "string:holds",
