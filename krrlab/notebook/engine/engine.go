@@ -229,13 +229,6 @@ func (e *Engine) Names() (objects map[string]types.Object, imported map[string]s
 	return objects, maps.Clone(e.view.imports)
 }
 
-// Lookup returns what a name means: an object, or the path of a package.
-func (e *Engine) Lookup(name string) (types.Object, string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.view.names[name], e.view.imports[name]
-}
-
 // Own reports whether a name means what Declare has made it.
 func (e *Engine) Own(name string) bool {
 	e.mu.Lock()

@@ -184,11 +184,11 @@ func TestMembers(t *testing.T) {
 	e, run := open(t)
 	run("type in struct{ a int }\nfunc (i *in) B() {}\ntype P[T any] struct { in; V T }\nfunc (p P[T]) Get() T { " +
 		"return p.V }\nvar p P[int]")
-	typ, o := e.Probe("x := p\nif true { fmt.Println(", "x")
-	if typ == nil || o == nil || TypeString(typ) != "P[int]" {
-		t.Fatal(typ, o)
+	o := e.Spot("x := p\nif true { fmt.Println(x").Names["x"]
+	if o == nil || TypeString(o.Type()) != "P[int]" {
+		t.Fatal(o)
 	}
-	got := Members(typ)
+	got := Members(o.Type())
 	if want := []string{"B", "Get", "V", "a", "in"}; !sort.StringsAreSorted(got) ||
 		strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("%v, want %v", got, want)

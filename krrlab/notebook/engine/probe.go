@@ -10,28 +10,33 @@ import (
 	"strings"
 )
 
-// Probe returns the type of an expression that stands behind other code of a cell, and the object that it is
-// if it is a name. Nothing is executed, and what is wrong in the code is passed over.
-func (e *Engine) Probe(before, expr string) (types.Type, types.Object) {
+// Spot is the end of code that is being typed.
+type Spot struct {
+	Path  []ast.Node // what the last name stands in, from the file to the name, an *ast.Ident
+	Info  *types.Info
+	Names map[string]types.Object // what can be named there
+}
+
+// here ends the name at the end of code, which may have no other letters.
+const here = Hidden + "here"
+
+// Spot looks at the code of a cell up to the cursor, nil if no name can stand there. Nothing is executed, and what is
+// wrong in the code is passed over.
+func (e *Engine) Spot(code string) *Spot {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	find := e.Find
 	e.Find = nil // while one types nothing is looked for
 	defer func() { e.Find = find }()
-	const mark = Hidden + "probe"
-	code := before + mark + "(" + expr + ")"
-	if e.view.names[mark] == nil {
-		any := types.NewVar(token.NoPos, nil, "", types.NewSlice(types.Universe.Lookup("any").Type()))
-		f := types.NewFunc(token.NoPos, e.pkg, mark, types.NewSignatureType(nil, nil, nil, types.NewTuple(any), nil,
-			true))
-		e.view.names[mark] = f
-		defer delete(e.view.names, mark)
+	code += here
+	open, _ := Brackets(code)
+	for _, i := range slices.Backward(open) {
+		code += map[byte]string{'(': ")", '[': "]", '{': "}"}[code[i]]
 	}
-	items, _, err := e.items("", code+closers(code))
+	items, _, err := e.items("", code)
 	if err != nil {
-		return nil, nil
+		return nil
 	}
-	code += closers(code)
 	sees := e.view.clone()
 	for _, p := range parts(items) {
 		file, _ := e.parse("", code, p)
@@ -45,74 +50,63 @@ func (e *Engine) Probe(before, expr string) (types.Type, types.Object) {
 		e.autoImport(file, sees)
 		src := &source{files: []*ast.File{file}, info: newInfo()}
 		_ = e.types(src, sees.names, false)
-		for _, name := range e.pkg.Scope().Names() {
-			sees.set(name, e.pkg.Scope().Lookup(name))
-		}
-		var found ast.Expr
-		ast.Inspect(file, func(n ast.Node) bool {
-			if c, ok := n.(*ast.CallExpr); ok && len(c.Args) == 1 {
-				if id, ok := c.Fun.(*ast.Ident); ok && id.Name == mark {
-					found = c.Args[0]
-				}
+		scope, spot := e.pkg.Scope(), &Spot{Info: src.info, Names: sees.names}
+		ast.PreorderStack(file, nil, func(n ast.Node, within []ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if ok && strings.HasSuffix(id.Name, here) {
+				id.Name = strings.TrimSuffix(id.Name, here)
+				spot.Path, scope = append(slices.Clone(within), n), e.pkg.Scope().Child(0).Innermost(n.Pos())
+			} else if ok && id.Name == runName && spot.Path == nil {
+				scope = src.info.Scopes[within[len(within)-1].(*ast.FuncDecl).Type]
 			}
 			return true
 		})
-		if found != nil {
-			var o types.Object
-			if id, ok := found.(*ast.Ident); ok {
-				o = src.info.ObjectOf(id)
-			} else if sel, ok := found.(*ast.SelectorExpr); ok {
-				o = src.info.ObjectOf(sel.Sel)
-			}
-			return src.info.TypeOf(found), o
-		}
-		for _, d := range file.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == runName {
-				for _, st := range fn.Body.List {
-					if a, ok := st.(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
-						for _, x := range a.Lhs {
-							if id, ok := x.(*ast.Ident); ok {
-								if o := src.info.Defs[id]; o != nil {
-									sees.set(id.Name, o)
-								}
-							}
-						}
-					}
+		names := map[string]types.Object{}
+		for ; scope != nil && scope != e.pkg.Scope().Parent(); scope = scope.Parent() {
+			for _, name := range scope.Names() {
+				if _, imported := scope.Lookup(name).(*types.PkgName); !imported && names[name] == nil {
+					names[name] = scope.Lookup(name)
 				}
 			}
 		}
+		for name, o := range names {
+			sees.set(name, o)
+		}
+		if spot.Path != nil {
+			for name, path := range sees.imports {
+				spot.Names[name] = types.NewPkgName(token.NoPos, nil, name, e.Package(path))
+			}
+			return spot
+		}
 	}
-	return nil, nil
+	return nil
 }
 
-// Brackets returns where the brackets stand that are open at the end of code, and its last token.
-func Brackets(code string) (open []int, last token.Token) {
+// Brackets returns where the brackets stand that are open at the end of code, and the quote of a string that is, −1 if
+// none is.
+func Brackets(code string) (open []int, quote int) {
 	var sc scanner.Scanner
 	file := token.NewFileSet().AddFile("", -1, len(code))
-	sc.Init(file, []byte(code), func(token.Position, string) {}, 0)
+	quote = -1
+	sc.Init(file, []byte(code), func(at token.Position, msg string) {
+		if strings.Contains(msg, "string literal not terminated") {
+			quote = at.Offset
+		}
+	}, 0)
 	for {
-		pos, tok, lit := sc.Scan()
+		pos, tok, _ := sc.Scan()
 		switch tok {
 		case token.EOF:
-			return open, last
+			if quote >= 0 && code[quote] == '"' && strings.Contains(code[quote:], "\n") {
+				quote = -1
+			}
+			return open, quote
 		case token.LPAREN, token.LBRACE, token.LBRACK:
 			open = append(open, file.Offset(pos))
 		case token.RPAREN, token.RBRACE, token.RBRACK:
 			open = open[:max(0, len(open)-1)]
 		}
-		if tok != token.SEMICOLON || lit != "\n" {
-			last = tok
-		}
 	}
-}
-
-// closers are the brackets that close those open at the end of code.
-func closers(code string) (out string) {
-	open, _ := Brackets(code)
-	for _, i := range slices.Backward(open) {
-		out += map[byte]string{'(': ")", '[': "]", '{': "}"}[code[i]]
-	}
-	return out
 }
 
 // Members returns the fields and methods that a cell can name of a value of a type, promoted ones too.

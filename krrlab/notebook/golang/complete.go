@@ -2,6 +2,7 @@ package golang
 
 import (
 	"cmp"
+	"go/ast"
 	"go/token"
 	"go/types"
 	"maps"
@@ -41,44 +42,69 @@ func (s *Session) complete(code string, cursor int) ([]string, int) {
 			return found, cursor - n
 		}
 	}
-	if quoted, ok := openString(line); ok {
-		return s.inString(head, quoted), cursor - len(quoted)
+	if _, quote := engine.Brackets(blanked(head)); quote >= 0 {
+		return s.inString(head, head[quote+1:]), quote + 1
 	}
 	word := tailWord(head)
-	before := strings.TrimRight(head[:len(head)-len(word)], " \t")
-	if !strings.HasSuffix(before, ".") {
-		return append(s.fields(head[:len(head)-len(word)], word), s.words(code, word)...), cursor - len(word)
-	}
-	chain := tailExpr(strings.TrimSuffix(before, "."))
-	if p := s.importOf(chain); p != nil {
-		return prefixed(exported(p), word), cursor - len(word)
-	}
-	t, _ := s.probe(chain, head)
-	if t == nil {
+	spot := s.spot(head)
+	if spot == nil {
 		return nil, cursor
 	}
-	return prefixed(engine.Members(t), word), cursor - len(word)
+	n := len(spot.Path) - 1
+	var found []string
+	switch up := spot.Path[n-1].(type) {
+	case *ast.SelectorExpr:
+		if p := imported(spot, up.X); p != nil {
+			found = exported(p)
+		} else if t := spot.Info.TypeOf(up.X); t != nil {
+			found = engine.Members(t)
+		}
+		return prefixed(found, word), cursor - len(word)
+	case *ast.CompositeLit:
+		found = fields(spot.Info.TypeOf(up))
+	}
+	if word != "" {
+		found = append(found, words(spot)...)
+	}
+	return prefixed(found, word), cursor - len(word)
 }
 
-// fields completes the name of a field where one may begin in a composite literal.
-func (s *Session) fields(head, word string) (out []string) {
-	open, last := engine.Brackets(string(blankCommands(strings.Split(head, "\n"))))
-	if len(open) == 0 || last != token.LBRACE && last != token.COMMA {
+// spot looks at a cell up to the cursor; where it cannot be taken apart, at its last line.
+func (s *Session) spot(head string) *engine.Spot {
+	i := strings.LastIndexByte(head, '\n') + 1
+	line := head[i:]
+	if strings.HasPrefix(strings.TrimSpace(line), "%") { // a command about code
+		_, line, _ = strings.Cut(line, " ")
+	}
+	if spot := s.e.Spot(blanked(head[:i]) + line); spot != nil {
+		return spot
+	}
+	return s.e.Spot(line)
+}
+
+// imported returns the package that an expression means, nil if it means none.
+func imported(spot *engine.Spot, x ast.Expr) *types.Package {
+	if id, ok := x.(*ast.Ident); ok {
+		if p, ok := spot.Info.Uses[id].(*types.PkgName); ok {
+			return p.Imported()
+		}
+	}
+	return nil
+}
+
+// fields returns the names of the fields of a struct that cells can set.
+func fields(t types.Type) (out []string) {
+	if t == nil {
 		return nil
 	}
-	at := open[len(open)-1]
-	t, o := s.probe(tailExpr(head[:at]), head[:at]) // nothing where a block begins, behind a space
-	if _, ok := o.(*types.TypeName); !ok {
-		return nil
-	}
-	if st, ok := t.Underlying().(*types.Struct); ok && head[at] == '{' {
+	if st, ok := t.Underlying().(*types.Struct); ok {
 		for f := range st.Fields() {
 			if f.Exported() || f.Pkg().Path() == "main" {
 				out = append(out, f.Name())
 			}
 		}
 	}
-	return prefixed(out, word)
+	return out
 }
 
 // tailWord returns the identifier at the end of s.
@@ -92,67 +118,6 @@ func tailWord(s string) string {
 		i -= n
 	}
 	return s[i:]
-}
-
-// tailExpr returns the operand at the end of s: names, dots, calls and indices.
-func tailExpr(s string) string {
-	i := len(s)
-	for i > 0 {
-		switch c := s[i-1]; {
-		case c == ')' || c == ']' || c == '}':
-			j := opening(s[:i])
-			if j < 0 {
-				return s[i:]
-			}
-			i = j
-		case c == '.' || c == '_' || c >= utf8.RuneSelf || unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)):
-			i--
-		default:
-			return s[i:]
-		}
-	}
-	return s
-}
-
-// opening returns the index of the bracket that the last byte of s closes.
-func opening(s string) int {
-	depth := 0
-	for i := len(s) - 1; i >= 0; i-- {
-		switch s[i] {
-		case ')', ']', '}':
-			depth++
-		case '(', '[', '{':
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
-}
-
-// openString returns what stands in a string that is not closed at the end of a line.
-func openString(line string) (string, bool) {
-	quote, start := byte(0), 0
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case quote == 0 && (c == '"' || c == '`'):
-			quote, start = c, i+1
-		case quote == 0 && c == '\'' && i+2 < len(line):
-			if j := strings.IndexByte(line[i+1:], '\''); j >= 0 {
-				i += j + 1
-			}
-		case quote == '"' && c == '\\':
-			i++
-		case c == quote && quote != 0:
-			quote = 0
-		case quote == 0 && strings.HasPrefix(line[i:], "//"):
-			return "", false
-		}
-	}
-	if quote == 0 {
-		return "", false
-	}
-	return line[start:], true
 }
 
 var importing = regexp.MustCompile(`(?s)(^|\n)\s*import\s*(\([^)]*|[\w.]*\s*)["` + "`" + `][^"` + "`" + `\n]*$`)
@@ -189,43 +154,20 @@ func (s *Session) inString(head, quoted string) []string {
 	return out
 }
 
-// declaredWord finds names that the cell declares.
-var declaredWord = regexp.MustCompile(`(?m)(?:^|[\s({;,])(?:var|const|func|type)?\s*` +
-	`([\pL_][\pL\pN_]*)\s*(?:,\s*[\pL_][\pL\pN_]*\s*)*(?::=|=| [\pL\[*])`)
-
-// words completes a name that stands alone.
-func (s *Session) words(code, word string) []string {
-	if word == "" {
-		return nil
-	}
-	set := map[string]bool{}
-	objects, imported := s.e.Names()
-	for name := range objects {
-		set[name] = true
-	}
-	for name := range imported {
-		set[name] = true
-	}
-	for name := range helpers {
-		set[name] = true
-	}
-	for _, name := range types.Universe.Names() {
-		set[name] = true
-	}
-	for tok := token.BREAK; tok <= token.VAR; tok++ {
-		set[tok.String()] = true
-	}
-	for _, m := range declaredWord.FindAllStringSubmatch(code, -1) {
-		set[m[1]] = true
-	}
-	delete(set, word)
-	names := make([]string, 0, len(set))
-	for name := range set {
-		if !strings.HasPrefix(name, engine.Hidden) && token.IsIdentifier(name) || token.IsKeyword(name) {
-			names = append(names, name)
+// words returns the names that can stand alone.
+func words(spot *engine.Spot) (out []string) {
+	known := slices.Concat(slices.Collect(maps.Keys(spot.Names)), slices.Collect(maps.Keys(helpers)),
+		types.Universe.Names())
+	for _, name := range known {
+		if !strings.HasPrefix(name, engine.Hidden) && token.IsIdentifier(name) {
+			out = append(out, name)
 		}
 	}
-	return prefixed(names, word)
+	for tok := token.BREAK; tok <= token.VAR; tok++ {
+		out = append(out, tok.String())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // prefixed returns the names that begin with word, in order; those that do but for case
@@ -246,21 +188,6 @@ func prefixed(names []string, word string) []string {
 	return out
 }
 
-// importOf returns the package that a name means, nil if it means none.
-func (s *Session) importOf(name string) *types.Package {
-	if !token.IsIdentifier(name) {
-		return nil
-	}
-	o, path := s.e.Lookup(name)
-	if o == nil && path == "" {
-		path = linked(name)
-	}
-	if path == "" {
-		return nil
-	}
-	return s.e.Package(path)
-}
-
 func exported(p *types.Package) (out []string) {
 	for _, name := range p.Scope().Names() {
 		if token.IsExported(name) && token.IsIdentifier(name) { // instances of generic types are no names
@@ -272,25 +199,3 @@ func exported(p *types.Package) (out []string) {
 
 // paths returns the paths of all packages that cells may import, in order.
 func paths() []string { return slices.Sorted(maps.Keys(engine.Packages())) }
-
-// probe returns the type of an expression at the end of the text before the cursor, and what it is the name of.
-func (s *Session) probe(expr, head string) (types.Type, types.Object) {
-	if strings.TrimSpace(expr) == "" {
-		return nil, nil
-	}
-	i := strings.LastIndex(head, expr)
-	if i < 0 {
-		i = len(head)
-	}
-	lines := strings.Split(head[:i], "\n")
-	heads := []string{string(blankCommands(lines)), ""}
-	if n := len(lines) - 1; n > 0 { // the line alone may not be parsed
-		heads = []string{heads[0], string(blankCommands(lines[:n])) + "\n", ""}
-	}
-	for _, h := range heads {
-		if t, o := s.e.Probe(h, expr); t != nil && t != types.Typ[types.Invalid] {
-			return t, o
-		}
-	}
-	return nil, nil
-}

@@ -2,6 +2,7 @@ package golang
 
 import (
 	"context"
+	"go/ast"
 	"go/types"
 	"os/exec"
 	"slices"
@@ -16,67 +17,65 @@ import (
 // Inspect returns the signature and the comment of the name at the cursor, or of the
 // function whose arguments are being written. more asks for all there is.
 func (s *Session) Inspect(code string, cursor int, more bool) (text string, ok bool) {
-	cursor = min(max(cursor, 0), len(code))
+	end := min(max(cursor, 0), len(code))
+	for _, r := range code[end:] {
+		if tailWord(string(r)) == "" {
+			break
+		}
+		end += utf8.RuneLen(r)
+	}
 	s.do(func() {
 		defer func() {
 			if recover() != nil {
 				ok = false
 			}
 		}()
-		for _, name := range candidates(code, cursor) {
-			if text, ok = s.describeIn(name, code[:cursor], more); ok {
-				return
-			}
-		}
+		text, ok = s.describe(code[:end], more)
 	})
 	return text, ok
 }
 
-// candidates returns the names at a cursor, the nearest first.
-func candidates(code string, cursor int) []string {
-	end := cursor
-	for end < len(code) {
-		r, n := utf8.DecodeRuneInString(code[end:])
-		if tailWord(string(r)) == "" {
-			break
-		}
-		end += n
-	}
-	var out []string
-	if tailWord(code[:end]) != "" {
-		out = append(out, tailExpr(code[:end]))
-	}
-	open, _ := engine.Brackets(code[:cursor])
-	for _, i := range slices.Backward(open) {
-		if name := tailExpr(strings.TrimRight(code[:i], " ")); name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// describeIn documents an expression that stands behind head.
-func (s *Session) describeIn(name, head string, more bool) (string, bool) {
-	name = strings.TrimLeft(name, "&*")
-	if p := s.importOf(name); p != nil {
-		if e, ok := bindings.Lookup(p.Path(), ""); ok {
-			return entryText(e, more), true
-		}
-		return goDoc(p.Path(), "")
-	}
-	i := strings.LastIndexByte(name, '.')
-	if i < 0 {
-		return s.describeWord(name, head)
-	}
-	left, member := name[:i], name[i+1:]
-	if p := s.importOf(left); p != nil {
-		return describeBound(p, member, more)
-	}
-	t, _ := s.probe(left, head)
-	if t == nil {
+// describe documents the expression at the end of code, or else the nearest call or literal that it stands in.
+func (s *Session) describe(head string, more bool) (string, bool) {
+	spot := s.spot(head)
+	if spot == nil {
 		return "", false
 	}
-	return describeMember(t, member, more)
+	n := len(spot.Path) - 1
+	found := []ast.Expr{spot.Path[n].(*ast.Ident)}
+	if sel, ok := spot.Path[n-1].(*ast.SelectorExpr); ok {
+		found[0] = sel
+	}
+	for i, at := range slices.Backward(spot.Path[:n]) {
+		switch at := at.(type) {
+		case *ast.CallExpr:
+			if at.Fun != spot.Path[i+1] {
+				found = append(found, at.Fun)
+			}
+		case *ast.CompositeLit:
+			found = append(found, at.Type)
+		case *ast.IndexExpr:
+			found = append(found, at.X)
+		}
+	}
+	for _, x := range found {
+		switch x := x.(type) {
+		case *ast.Ident:
+			if text, ok := s.describeWord(spot, x.Name, more); ok {
+				return text, true
+			}
+		case *ast.SelectorExpr:
+			if p := imported(spot, x.X); p != nil {
+				return describeBound(p, x.Sel.Name, more)
+			}
+			if t := spot.Info.TypeOf(x.X); t != nil {
+				if text, ok := describeMember(t, x.Sel.Name, more); ok {
+					return text, true
+				}
+			}
+		}
+	}
+	return "", false
 }
 
 func entryText(e bindings.Entry, more bool) string {
@@ -144,23 +143,34 @@ func typeDoc(t types.Type, more bool) string {
 	return ""
 }
 
-// describeWord documents a variable, function or type of the notebook.
-func (s *Session) describeWord(name, head string) (string, bool) {
-	if name == "" {
-		return "", false
-	}
+// describeWord documents a variable, function or type of the notebook, or a package.
+func (s *Session) describeWord(spot *engine.Spot, name string, more bool) (string, bool) {
 	if doc, ok := helpers[name]; ok && (s.e.Own(name) || name == "display") {
 		return doc, true
 	}
-	t, o := s.probe(name, head)
-	switch o := o.(type) {
+	path := ""
+	switch o := spot.Names[name].(type) {
 	case nil:
-		return "", false
+		path = linked(name)
+	case *types.PkgName:
+		path = o.Imported().Path()
 	case *types.Var:
-		return name + " " + engine.TypeString(t) + typeDoc(t, false), true
+		return name + " " + engine.TypeString(o.Type()) + typeDoc(o.Type(), false), true
 	default:
-		return engine.ObjectString(o) + typeDoc(t, false), true
+		return engine.ObjectString(o) + typeDoc(o.Type(), false), true
 	}
+	if path == "" {
+		return "", false
+	}
+	return packageDoc(path, more)
+}
+
+// packageDoc documents a package.
+func packageDoc(path string, more bool) (string, bool) {
+	if e, ok := bindings.Lookup(path, ""); ok {
+		return entryText(e, more), true
+	}
+	return goDoc(path, "")
 }
 
 // helpers are the names that cells find without an import.

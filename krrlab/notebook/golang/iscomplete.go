@@ -16,7 +16,7 @@ func (s *Session) IsComplete(code string) (status, indent string) {
 	if wholeCell(strings.TrimLeft(code, "\n")) {
 		return "complete", ""
 	}
-	code = string(blankCommands(strings.Split(code, "\n")))
+	code = blanked(code)
 	var err error
 	s.do(func() { err = s.e.Parse("", code) })
 	switch {

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/internal/group"
-	"github.com/krrlab/lab/krrlab/notebook/bindings"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
@@ -52,7 +51,7 @@ func split(lines []string) []part {
 	}
 	for i, l := range lines {
 		text := strings.TrimSpace(l)
-		if inside[i] || text == "" || !strings.ContainsRune("%!$", rune(text[0])) {
+		if inside[i] || !isCommand(l) {
 			code = append(code, l)
 			continue
 		}
@@ -76,12 +75,10 @@ func split(lines []string) []part {
 // comment.
 func insideLines(lines []string) []bool {
 	out := make([]bool, len(lines))
-	src := []byte(strings.Join(lines, "\n"))
-	// Commands are no Go: their characters are blanked for the scanner.
+	src := []byte(blanked(strings.Join(lines, "\n"))) // commands are no Go
 	file := token.NewFileSet().AddFile("", -1, len(src))
-	blank := blankCommands(lines)
 	var sc scanner.Scanner
-	sc.Init(file, blank, func(token.Position, string) {}, scanner.ScanComments)
+	sc.Init(file, src, func(token.Position, string) {}, scanner.ScanComments)
 	depth, line := 0, 1
 	mark := func(upTo int, in bool) {
 		for ; line < upTo; line++ {
@@ -109,16 +106,21 @@ func insideLines(lines []string) []bool {
 	}
 }
 
-// blankCommands replaces lines that look like commands by spaces.
-func blankCommands(lines []string) []byte {
-	out := make([]string, len(lines))
+// isCommand reports whether a line looks like a command.
+func isCommand(line string) bool {
+	line = strings.TrimSpace(line)
+	return line != "" && strings.ContainsRune("%!$", rune(line[0]))
+}
+
+// blanked is code with spaces in place of lines that look like commands.
+func blanked(code string) string {
+	lines := strings.Split(code, "\n")
 	for i, l := range lines {
-		out[i] = l
-		if t := strings.TrimSpace(l); t != "" && strings.ContainsRune("%!$", rune(t[0])) {
-			out[i] = strings.Repeat(" ", len(l))
+		if isCommand(l) {
+			lines[i] = strings.Repeat(" ", len(l))
 		}
 	}
-	return []byte(strings.Join(out, "\n"))
+	return strings.Join(lines, "\n")
 }
 
 // timed returns what prints the time since, if it is to be.
@@ -236,14 +238,11 @@ func (s *Session) doc(name string) error {
 		s.out.write(stdout, []byte(strings.Join(paths(), "\n")+"\n"))
 		return nil
 	}
-	text, ok := s.describeIn(name, "", true)
-	if !ok {
-		if e, found := bindings.Lookup(name, ""); found {
-			text, ok = e.Decl+"\n\n"+e.Doc, true
-		} else {
-			text, ok = goDoc(name, "")
-		}
+	describe := s.describe
+	if strings.Contains(name, "/") {
+		describe = packageDoc
 	}
+	text, ok := describe(name, true)
 	if !ok {
 		return fmt.Errorf("no documentation of %s; of a package it takes the import first, or the whole path", name)
 	}
