@@ -35,7 +35,6 @@ type capture struct {
 	max      int       // bytes a cell may print
 	sent     int       // bytes of this cell
 	dropped  int       // bytes of this cell beyond max
-	copy     *os.File  // of what this cell prints; nil for none
 	timer    *time.Timer
 	files    [2]*os.File // the writing ends: os.Stdout, os.Stderr
 	ends     [2]*os.File
@@ -93,21 +92,6 @@ func (c *capture) end() {
 		c.out.Stream(streamNames[stderr], fmt.Sprintf("[%d more bytes were printed and omitted]\n", c.dropped))
 	}
 	c.sent, c.dropped = 0, 0
-	if c.copy != nil {
-		_ = c.copy.Close()
-		c.copy = nil
-	}
-}
-
-// copyTo writes what the cell prints to a file too, until its end, also what is beyond the bytes that a cell may print.
-func (c *capture) copyTo(f *os.File) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drain()
-	if c.copy != nil {
-		_ = c.copy.Close()
-	}
-	c.copy = f
 }
 
 // write takes text from the interpreter.
@@ -142,13 +126,6 @@ func (c *capture) output() Output {
 func (c *capture) add(stream int, p []byte) {
 	if len(p) == 0 {
 		return
-	}
-	if c.copy != nil {
-		if _, err := c.copy.Write(p); err != nil { // said once
-			_ = c.copy.Close()
-			c.copy = nil
-			defer c.add(stderr, fmt.Appendf(nil, "%%capture: %v\n", err))
-		}
 	}
 	if c.last != stream {
 		c.flush(false)

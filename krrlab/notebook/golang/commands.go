@@ -25,8 +25,6 @@ var magics = [][3]string{
 	{"%env", "[NAME[=VALUE]]", "show or set variables of the environment"},
 	{"%load", "FILE", "replace the cell by the content of a file"},
 	{"%%writefile", "[-a] FILE", "write the rest of the cell to a file, with -a at its end"},
-	{"%capture", "[-a] FILE", "write what the cell prints from here on to a file too, with -a at its end"},
-	{"%goflags", "[FLAG...]", "flags for the go build of %%go cells; without one: say which they are"},
 	{"%time", "[code]", "say how long code, or the rest of the cell, takes once"},
 	{"%timeit", "code", "say how long code takes on average over many runs; %%timeit: the rest of the cell"},
 	{"%%timeit", "", ""},
@@ -83,17 +81,12 @@ func (s *Session) command(text string) (next string, err error) {
 			say(text)
 		}
 		return "", err
-	case "%capture":
-		_, f, err := fileFor(arg, "%capture out.txt")
+	case "%env":
+		text, err := environment(arg)
 		if err == nil {
-			s.out.copyTo(f)
+			say(text)
 		}
 		return "", err
-	case "%goflags":
-		if arg != "" {
-			s.finder.Flags = strings.Fields(arg)
-		}
-		say(strings.Join(s.finder.Flags, " "))
 	case "%load":
 		b, err := os.ReadFile(unquoted(arg))
 		return string(b), err
@@ -128,39 +121,29 @@ func unquoted(s string) string {
 	return s
 }
 
-// fileFor opens the file that a command names, behind -a to append, and says what becomes of it.
-func fileFor(arg, example string) (does string, f *os.File, err error) {
+// writeFile writes the rest of a cell to a file, behind -a at its end, and says so.
+func writeFile(arg, body string) (string, error) {
 	name, end := strings.CutPrefix(arg, "-a ")
 	name = unquoted(strings.TrimSpace(name))
 	if name == "" || name == "-a" {
-		return "", nil, errors.New("want the name of a file: " + example)
+		return "", errors.New("want the name of a file: %%writefile data.csv")
 	}
-	word, mode := "Writing", os.O_CREATE|os.O_WRONLY|os.O_TRUNC
-	if _, err := os.Stat(name); err == nil {
-		word = "Overwriting"
-	}
+	word, mode := "Writing ", os.O_TRUNC
 	if end {
-		word, mode = "Appending to", os.O_CREATE|os.O_WRONLY|os.O_APPEND
+		word, mode = "Appending to ", os.O_APPEND
+	} else if _, err := os.Stat(name); err == nil {
+		word = "Overwriting "
 	}
-	f, err = os.OpenFile(name, mode, 0o644)
-	return word + " " + name, f, err
-}
-
-// writeFile writes the rest of a cell to a file and says so.
-func writeFile(arg, body string) (string, error) {
-	does, f, err := fileFor(arg, "%%writefile data.csv")
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|mode, 0o644)
 	if err != nil {
 		return "", err
 	}
-	if !strings.HasSuffix(body, "\n") {
-		body += "\n"
-	}
-	_, err = f.WriteString(body)
-	return does, cmp.Or(err, f.Close())
+	_, err = f.WriteString(strings.TrimSuffix(body, "\n") + "\n")
+	return word + name, cmp.Or(err, f.Close())
 }
 
-// environment returns code that shows or sets variables of the environment, which commands of the shell have too.
-func environment(arg string) string {
+// environment shows or sets variables of the environment, which commands of the shell have too.
+func environment(arg string) (string, error) {
 	name, value, set := strings.Cut(arg, "=")
 	if !set {
 		name, value, set = strings.Cut(arg, " ")
@@ -168,13 +151,14 @@ func environment(arg string) string {
 	name, value = strings.TrimSpace(name), unquoted(strings.TrimSpace(value))
 	switch {
 	case set:
-		return fmt.Sprintf("if err := os.Setenv(%q, %q); err != nil { panic(err) }; fmt.Println(%q)", name, value,
-			name+"="+value)
+		return name + "=" + value, os.Setenv(name, value)
 	case name == "":
-		return `for _, v := range os.Environ() { fmt.Println(v) }`
+		return strings.Join(os.Environ(), "\n"), nil
 	}
-	return fmt.Sprintf("if v, ok := os.LookupEnv(%q); ok { fmt.Println(v) } else { fmt.Println(%q) }", name,
-		name+" is not set")
+	if value, set = os.LookupEnv(name); !set {
+		value = name + " is not set"
+	}
+	return value, nil
 }
 
 // asCode turns commands about code into code, which runs as other code does.
@@ -188,8 +172,6 @@ func (s *Session) asCode(p part) part {
 			arg = "\n" + body + "\n"
 		}
 		code = timing(arg)
-	case "%env":
-		code = environment(arg)
 	case "%test":
 		code = s.testing(arg)
 	case "%bench":
@@ -211,18 +193,16 @@ func timing(code string) string {
 			code = "_ = " + code
 		}
 	}
-	return benchmark("300ms", "for krrlab_i := 0; krrlab_i < krrlab_b.N; krrlab_i++ { "+code+" }",
-		`fmt.Printf("%v a run, average of %d; %d bytes in %d allocations a run\n", `+
-			`time.Duration(krrlab_r.NsPerOp()), krrlab_r.N, krrlab_r.AllocedBytesPerOp(), krrlab_r.AllocsPerOp())`)
+	return benchmark("a run", "for range krrlab_b.N { "+code+" }")
 }
 
-// benchmark returns code that runs other code, for krrlab_b, and then tells of krrlab_r. Package testing runs it in a
+// benchmark returns code that runs other code, for krrlab_b, and tells how long it took. Package testing runs it in a
 // separate goroutine, where a panic would end the process.
-func benchmark(limit, code, tell string) string {
-	return fmt.Sprintf(`if true { testing.Init(); flag.Set("test.benchtime", %q); var krrlab_p any; krrlab_r := `+
+func benchmark(name, code string) string {
+	return fmt.Sprintf(`if true { testing.Init(); flag.Set("test.benchtime", "300ms"); var krrlab_p any; krrlab_r := `+
 		`testing.Benchmark(func(krrlab_b *testing.B) { `+
 		`defer func() { if krrlab_p = recover(); krrlab_p != nil { krrlab_b.FailNow() } }(); %s }); if krrlab_p != `+
-		`nil { panic(krrlab_p) }; %s }; `, limit, code, tell)
+		`nil { panic(krrlab_p) }; fmt.Println(%q, krrlab_r, krrlab_r.MemString()) }; `, code, name)
 }
 
 // declared returns the functions of cells that have a prefix and take one argument of a type, and whose names match.
@@ -271,8 +251,7 @@ func (s *Session) testing(arg string) string {
 func (s *Session) benchmarks(arg string) string {
 	var code string
 	for _, name := range s.declared("Benchmark", "*testing.B", arg) {
-		code += benchmark("1s", name+"(krrlab_b)",
-			fmt.Sprintf(`fmt.Printf("%%s %%v %%v\n", %q, krrlab_r, krrlab_r.MemString())`, name))
+		code += benchmark(name, name+"(krrlab_b)")
 	}
 	return strings.TrimSuffix(code, " ")
 }
@@ -288,7 +267,7 @@ func (s *Session) completeMagic(line string) (found []string, n int, ok bool) {
 	}
 	arg = arg[strings.LastIndexByte(arg, ' ')+1:]
 	switch name {
-	case "%cd", "%load", "%%writefile", "%capture":
+	case "%cd", "%load", "%%writefile":
 		return s.inString("", arg), len(arg), true
 	}
 	return nil, 0, false

@@ -45,7 +45,6 @@ type Package struct {
 // Finder finds the source of packages.
 type Finder struct {
 	Compiled func(path string) bool // whether a package is compiled into this program
-	Flags    []string               // of Program's go build, behind its own
 	temp     string                 // folder of modules for what is in the module cache alone
 	found    map[string]*Package
 }
@@ -380,8 +379,7 @@ func (f *Finder) program(ctx context.Context, dir string, files map[string]strin
 		}
 	}
 	// An interrupt leaves the temporary files of the go command, in the folder that is removed.
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, f.Flags...)
 	env := append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offline...)
-	_, err := run(ctx, dir, env, append(args, "-o", "program", ".")...)
+	_, err := run(ctx, dir, env, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
 	return err
 }
