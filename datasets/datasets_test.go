@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-gota/gota/dataframe"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -218,24 +217,6 @@ func fitDense(t *testing.T, train, test *Dataset, k kernel.Kernel, lambda float6
 		}
 	}
 	return e / float64(len(z))
-}
-
-func TestFrame(t *testing.T) {
-	df := dataframe.ReadCSV(strings.NewReader("a,y,b\n1,u,2\n3,v,4\n"))
-	d, err := FromFrame(df, "y", "auto")
-	if err != nil || !slices.EqualFunc(dense(d.X), [][]float64{{1, 2}, {3, 4}}, slices.Equal) ||
-		!slices.Equal(d.Labels, []string{"u", "v"}) {
-		t.Fatalf("%v, %v", d, err)
-	}
-	back := d.Frame()
-	if !slices.Equal(back.Names(), []string{"x0", "x1", "y"}) ||
-		!slices.Equal(back.Col("y").Records(), []string{"u", "v"}) || back.Col("x1").Float()[1] != 4 {
-		t.Errorf("%v", back)
-	}
-	if _, err := FromFrame(df, "z", "auto"); err == nil {
-		t.Error("an unknown column passed")
-	}
-	fails(t, errOf(FromFrame(df, "a", "auto")), `y: "u"`)
 }
 
 // TestRegistry checks that the entries are complete and consistent.

@@ -8,8 +8,7 @@
 // or packed with gzip, bzip2, xz, zstd or zip, as its first bytes tell. Files are streamed: the unpacked
 // text is never held whole, and what is held counts against a limit on memory. Tables are split
 // into records by encoding/csv. Format, separator and header are decided by the first rows, and
-// Dataset.Read says what was decided and why; FromFrame and (*Dataset).Frame go to and from gota's data
-// frames. A fault in a file is a *ParseError with line and column; what it quotes is escaped and cut.
+// Dataset.Read says what was decided and why; a data frame of gota is read by its WriteCSV. A fault in a file is a *ParseError with line and column; what it quotes is escaped and cut.
 //
 // # Names
 //
@@ -22,9 +21,8 @@
 //
 // # Pictures without end
 //
-// Deformation shifts, turns and bends pictures, and Endless makes of n of them a sequence
-// without end, any slice of which is a function of the seed alone: "mnist-infinite" takes any
-// number of rows, MNIST's 60,000 first. SyntheticDigits draws digits where there is no file.
+// "mnist-infinite" takes any number of rows: MNIST's 60,000, and after them shifted, turned and
+// bent ones, each a function of its number. SyntheticDigits draws digits where there is no file.
 //
 // # Answers and scaling
 //

@@ -18,38 +18,31 @@ import (
 // TestEndless: the first rows are the given ones, the others functions of seed and index.
 func TestEndless(t *testing.T) {
 	base := SyntheticDigits(30, 3)
-	slice := func(d Deformation, seed uint64, i, j int) *Dataset {
-		t.Helper()
-		e, err := NewEndless(base, d, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := must(e.Slice(context.Background(), i, j))
-		return s
+	first := func(by deformation, seed uint64, rows int) *Dataset {
+		return must(endless(t.Context(), base, by, seed, rows))
 	}
-	whole := slice(endlessDeformation, 1, 0, 100)
-	if !slices.Equal(whole.X.(*points.Dense32).Data[:30*784], base.X.(*points.Dense32).Data) ||
-		strings.Contains(slice(endlessDeformation, 1, 0, 30).Source, "generated from") {
+	whole := first(endlessDeformation, 1, 100)
+	data := func(d *Dataset, rows int) []float32 { return d.X.(*points.Dense32).Data[:784*rows] }
+	if !slices.Equal(data(whole, 30), data(base, 30)) ||
+		strings.Contains(first(endlessDeformation, 1, 30).Source, "generated from") {
 		t.Error("the first rows are not the given ones")
 	}
 	if !strings.Contains(whole.Source, "generated from synthetic-digits") {
 		t.Errorf("source %q", whole.Source)
 	}
-	part := slice(endlessDeformation, 1, 40, 75)
-	if !slices.Equal(part.X.(*points.Dense32).Data, whole.X.(*points.Dense32).Data[40*784:75*784]) ||
-		!slices.Equal(part.Class, whole.Class[40:75]) {
-		t.Error("rows 40 to 75 depend on where the slice begins")
+	if !slices.Equal(data(first(endlessDeformation, 1, 75), 75), data(whole, 75)) {
+		t.Error("the rows depend on how many follow")
 	}
 	threads := accel.Threads()
 	accel.SetThreads(3)
-	again := slice(endlessDeformation, 1, 0, 100)
+	again := first(endlessDeformation, 1, 100)
 	accel.SetThreads(threads)
-	if !slices.Equal(again.X.(*points.Dense32).Data, whole.X.(*points.Dense32).Data) {
+	if !slices.Equal(data(again, 100), data(whole, 100)) {
 		t.Error("the rows depend on the number of threads")
 	}
 	row := func(s *Dataset, i int) []float32 { return s.X.(*points.Dense32).Row(i) }
 	if slices.Equal(row(whole, 30), row(whole, 60)) || slices.Equal(row(whole, 30),
-		row(slice(endlessDeformation, 2, 0, 31), 30)) {
+		row(first(endlessDeformation, 2, 31), 30)) {
 		t.Error("a deformation is drawn twice")
 	}
 	for i := range 100 {
@@ -57,29 +50,13 @@ func TestEndless(t *testing.T) {
 			t.Errorf("row %d has class %d, its original %d", i, whole.Class[i], base.Class[i%30])
 		}
 	}
-	if still := slice(Deformation{}, 1, 30, 60); !slices.Equal(still.X.(*points.Dense32).Data,
-		base.X.(*points.Dense32).Data) {
+	if still := first(deformation{}, 1, 60); !slices.Equal(data(still, 60)[30*784:], data(base, 30)) {
 		t.Error("no deformation deforms")
 	}
-}
-
-func TestEndlessErrors(t *testing.T) {
-	digits := SyntheticDigits(2, 1)
-	fails(t, errOf(NewEndless(SyntheticClasses(9, 3, 3, 0, 1), Deformation{}, 1)), "square")
-	fails(t, errOf(NewEndless(&Dataset{X: digits.X}, Deformation{}, 1)), "labels")
-	for _, d := range []Deformation{{Shift: -1}, {Rotate: math.NaN()}, {Alpha: math.Inf(1), Sigma: 1}} {
-		if _, err := NewEndless(digits, d, 1); err == nil {
-			t.Errorf("%v passed", d)
-		}
-	}
-	e, err := NewEndless(digits, endlessDeformation, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fails(t, errOf(e.Slice(context.Background(), 0, 1<<40)), "take fewer")
+	fails(t, errOf(endless(t.Context(), base, endlessDeformation, 1, 1<<40)), "take fewer")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := e.Slice(ctx, 0, 1000); err == nil {
+	if _, err := endless(ctx, base, endlessDeformation, 1, 1000); err == nil {
 		t.Error("canceled, and went on")
 	}
 }
@@ -92,7 +69,7 @@ func TestDeformation(t *testing.T) {
 	for i := range src {
 		src[i] = float32(i)
 	}
-	f := newDeformer(Deformation{}, side)
+	f := newDeformer(deformation{}, side)
 	if v := f.value(src, 2.25, 3.5); v != 0.5*(0.75*29+0.25*30)+0.5*(0.75*38+0.25*39) {
 		t.Errorf("interpolated %g", v)
 	}
@@ -102,7 +79,7 @@ func TestDeformation(t *testing.T) {
 	// The rows of a rotation, independently: pixel p has the value at c + R(p−c).
 	g := rng.New(5)
 	u := g.Sub("affine")
-	turn := Deformation{Rotate: 90, Shift: 3}
+	turn := deformation{Rotate: 90, Shift: 3}
 	f = newDeformer(turn, side)
 	got := make([]float32, side*side)
 	f.apply(got, src, g)
@@ -126,7 +103,7 @@ func TestDeformation(t *testing.T) {
 
 func TestElasticField(t *testing.T) {
 	const side, draws = 16, 200
-	d := Deformation{Alpha: 30, Sigma: 3}
+	d := deformation{Alpha: 30, Sigma: 3}
 	f := newDeformer(d, side)
 	var sum, border float64
 	for i := range draws {

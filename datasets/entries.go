@@ -40,15 +40,8 @@ var (
 		mnistFile(TrainLabels, "train-labels-idx1-ubyte",
 			"65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
 	}, mnistTest...)
-	mnist8m = append([]File{allRows(libsvmFile(TrainFile, "mnist8m", "multiclass/mnist8m.bz2", ""), 8100000)},
-		mnistTest...)
+	mnist8m = append([]File{libsvmFile(TrainFile, "mnist8m", "multiclass/mnist8m.bz2", "")}, mnistTest...)
 )
-
-// allRows returns a file that has more rows than its set.
-func allRows(f File, n int) File {
-	f.Rows = n
-	return f
-}
 
 // libsvmFile is a file of the LIBSVM data page, kept in a folder of the set's own.
 func libsvmFile(role Role, folder, file, sum string) File {
@@ -96,7 +89,7 @@ func mnist8mHead(name, thousands string, n, iterations int, seconds, rate float6
 			thousands), Scale: "pixel",
 		Note:    "which rows of MNIST8M the paper took is not said",
 		Licence: mnistLicence, Page: libsvmSite + "multiclass.html#mnist8m", Similar: "mnist8m-sample",
-		Paper: &PaperSettings{8.5, 0.01, 35000, iterations, seconds, rate}, Sigma: 8.5, Lambda: 0.01, load: ownFiles,
+		Paper: &PaperSettings{8.5, 0.01, 35000, iterations, seconds, rate}, Sigma: 8.5, Lambda: 0.01,
 	}
 }
 
@@ -107,7 +100,7 @@ var registry = []Info{
 		Files: libsvmPair("gisette", "binary/gisette_scale.bz2", "", ""),
 		Split: ownTest, Scale: "none", Note: "LIBSVM's form, scaled to [-1, 1]", Licence: libsvmLicence,
 		Page:  libsvmSite + "binary.html#gisette",
-		Paper: &PaperSettings{3, 0.01, 500, 6, 8.1, 0.0350}, Sigma: 3, Lambda: 0.01, load: ownFiles,
+		Paper: &PaperSettings{3, 0.01, 500, 6, 8.1, 0.0350}, Sigma: 3, Lambda: 0.01,
 	},
 	{
 		Name: "adult", Title: "ADULT (a9a), income above 50,000", Task: Classification, N: 32561, TestN: 16281, D: 123,
@@ -115,7 +108,7 @@ var registry = []Info{
 		Files: libsvmPair("adult", "binary/a9a", "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
 			"1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9"),
 		Split: ownTest, Scale: "none", Licence: uciLicence, Page: libsvmSite + "binary.html#a9a",
-		Paper: &PaperSettings{8, 0.01, 5000, 13, 19.8, 0.1499}, Sigma: 8, Lambda: 0.01, load: ownFiles,
+		Paper: &PaperSettings{8, 0.01, 5000, 13, 19.8, 0.1499}, Sigma: 8, Lambda: 0.01,
 	},
 	{
 		Name: "ijcnn1", Title: "IJCNN1, neural network challenge 2001", Task: Classification, N: 49990, TestN: 91701,
@@ -124,14 +117,14 @@ var registry = []Info{
 			"16506cad788cf7c9607454150ed1994788204bac2ff4c9cb3b320036b6950d3f",
 			"e7b0bbd518641980dc322746c6bc59d019d3153934e6258e48f9d8cfae2c4bb8"),
 		Split: ownTest, Scale: "none", Licence: libsvmLicence, Page: libsvmSite + "binary.html#ijcnn1",
-		Paper: &PaperSettings{0.3, 0.01, 12500, 120, 85.1, 0.0139}, Sigma: 0.3, Lambda: 0.01, load: ownFiles,
+		Paper: &PaperSettings{0.3, 0.01, 12500, 120, 85.1, 0.0139}, Sigma: 0.3, Lambda: 0.01,
 	},
 	{
 		Name: "mnist", Title: "MNIST, handwritten digits", Task: Classification, N: 60000, TestN: 10000, D: 784,
 		Classes: 10,
 		Files:   mnistFiles, Split: ownTest, Scale: "pixel", Licence: mnistLicence,
 		Page:  "http://yann.lecun.com/exdb/mnist/",
-		Paper: &PaperSettings{8.5, 0.01, 10000, 85, 115, 0.0133}, Sigma: 8.5, Lambda: 0.01, load: ownFiles,
+		Paper: &PaperSettings{8.5, 0.01, 10000, 85, 115, 0.0133}, Sigma: 8.5, Lambda: 0.01,
 	},
 	mnist8mHead("mnist-400k", "400", 400000, 99, 1580, 0.0089),
 	mnist8mHead("mnist-1m", "1,000", 1000000, 189, 3820, 0.0072),
@@ -141,14 +134,14 @@ var registry = []Info{
 		Files: libsvmPair("epsilon", "binary/epsilon_normalized.bz2", "", ""),
 		Split: ownTest, Scale: "none", Note: "LIBSVM's form, rows of length 1", Licence: libsvmLicence,
 		Page:  libsvmSite + "binary.html#epsilon",
-		Paper: &PaperSettings{8, 0.01, 20000, 12, 526, 0.1021}, Sigma: 8, Lambda: 0.01, load: ownFiles,
+		Paper: &PaperSettings{8, 0.01, 20000, 12, 526, 0.1021}, Sigma: 8, Lambda: 0.01,
 	},
 	{
 		Name: "covtype", Title: "COVTYPE, forest cover, class 2 against the rest", Task: Classification, N: 464809,
 		TestN: 116203, D: 54, Classes: 2,
 		Files: []File{covtypeFile}, Split: shuffled, Scale: "unit", Licence: uciLicence,
 		Page: uciSite + "dataset/31/covertype", Similar: "covtype-sample",
-		Paper: &PaperSettings{0.1, 0.01, 55000, 555, 6180, 0.0413}, Sigma: 0.1, Lambda: 0.01, load: oneFile("2"),
+		Paper: &PaperSettings{0.1, 0.01, 55000, 555, 6180, 0.0413}, Sigma: 0.1, Lambda: 0.01, one: "2",
 	},
 	{
 		Name: "yearpredictionmsd", Title: "YEARPREDICTIONMSD, year of a song", Task: Regression, N: 463715,
@@ -156,7 +149,7 @@ var registry = []Info{
 		Files: libsvmPair("yearpredictionmsd", "regression/YearPredictionMSD.bz2", "", ""),
 		Split: ownTest + ", no artist in both", Scale: "standard", Licence: uciLicence,
 		Page:  uciSite + "dataset/203/yearpredictionmsd",
-		Paper: &PaperSettings{3, 0.001, 15000, 15, 289, 4.58e-3}, Sigma: 3, Lambda: 0.001, load: ownFiles,
+		Paper: &PaperSettings{3, 0.001, 15000, 15, 289, 4.58e-3}, Sigma: 3, Lambda: 0.001,
 	},
 
 	{
@@ -168,7 +161,7 @@ var registry = []Info{
 		}}, mnistTest...),
 		Split: "MNIST's test file tests", Scale: "pixel", Note: "a subset of MNIST8M's 8,100,000 rows",
 		Licence: mnistLicence,
-		Page:    libsvmSite + "multiclass.html#mnist8m", Sigma: 8.5, Lambda: 0.01, load: firstColumn,
+		Page:    libsvmSite + "multiclass.html#mnist8m", Sigma: 8.5, Lambda: 0.01, target: "0",
 	},
 	{
 		Name: "mnist-infinite", Title: "MNIST, and as many digits generated from MNIST as are asked for",
@@ -178,21 +171,20 @@ var registry = []Info{
 		Note: "rows after the first 60,000 are generated from MNIST; they stand for the growth of MNIST-400K " +
 			"and MNIST-1M, and are neither",
 		Licence: mnistLicence, Page: "http://yann.lecun.com/exdb/mnist/", Endless: true, Sigma: 8.5, Lambda: 0.01,
-		load: endless,
 	},
 	{
 		Name: "covtype-sample", Title: "426,598 rows of COVTYPE, class 2 against the rest", Task: Classification,
 		N: 341278, TestN: 85320, D: 54, Classes: 2,
 		Files: []File{covtypeSample}, Split: shuffled, Scale: "unit",
 		Note: "a random subset, 73.4 % of COVTYPE's 581,012 rows", Licence: uciLicence,
-		Page: uciSite + "dataset/31/covertype", Sigma: 0.1, Lambda: 0.01, load: oneFile("2"),
+		Page: uciSite + "dataset/31/covertype", Sigma: 0.1, Lambda: 0.01, one: "2",
 	},
 	{
 		Name: "covtype7-sample", Title: "426,598 rows of COVTYPE, all 7 classes", Task: Classification, N: 341278,
 		TestN: 85320, D: 54, Classes: 7,
 		Files: []File{covtypeSample}, Split: shuffled, Scale: "unit",
 		Note:    "a random subset, 73.4 % of COVTYPE's 581,012 rows; not the paper's task",
-		Licence: uciLicence, Page: uciSite + "dataset/31/covertype", Sigma: 0.1, Lambda: 0.01, load: oneFile(""),
+		Licence: uciLicence, Page: uciSite + "dataset/31/covertype", Sigma: 0.1, Lambda: 0.01,
 	},
 	{
 		Name: "usps", Title: "USPS, handwritten digits of zip codes", Task: Classification, N: 7291, TestN: 2007,
@@ -207,7 +199,7 @@ var registry = []Info{
 		},
 		Split: ownTest, Scale: "none", Note: "a stand-in, not in the paper's tables",
 		Licence: "not stated; data page of The Elements of Statistical Learning",
-		Page:    "https://hastie.su.domains/ElemStatLearn/data.html", Sigma: 8, Lambda: 0.01, load: firstColumn,
+		Page:    "https://hastie.su.domains/ElemStatLearn/data.html", Sigma: 8, Lambda: 0.01, target: "0",
 	},
 	{
 		Name: "cal-housing", Title: "California housing, median house value in dollars", Task: Regression, N: 16512,
@@ -220,7 +212,7 @@ var registry = []Info{
 		Note:    "a stand-in, not in the paper's tables",
 		Licence: "StatLib (Pace and Barry 1997): free to use",
 		Page:    "https://www.dcc.fc.up.pt/~ltorgo/Regression/cal_housing.html",
-		Sigma:   1, Lambda: 0.1, load: oneFile(""),
+		Sigma:   1, Lambda: 0.1,
 	},
 	{
 		Name: "abalone", Title: "Abalone, rings of a shell", Task: Regression, N: 3341, TestN: 836, D: 8,
@@ -228,7 +220,7 @@ var registry = []Info{
 			"b4b37cab1676dc8a782a9bbbcb620ec3b48b3f651ecfaba24ff53a55ec357523")},
 		Split: "a fixed random 80 % of the rows train, the rest test", Scale: "standard",
 		Note:    "a stand-in, not in the paper's tables",
-		Licence: uciLicence, Page: libsvmSite + "regression.html#abalone", Sigma: 3, Lambda: 0.1, load: oneFile(""),
+		Licence: uciLicence, Page: libsvmSite + "regression.html#abalone", Sigma: 3, Lambda: 0.1,
 	},
 	{
 		Name: "protein", Title: "Protein tertiary structure (CASP), standardized", Task: Regression, N: 36584,
@@ -241,7 +233,7 @@ var registry = []Info{
 		Note: "a stand-in, not in the paper's tables; processed by others, so errors do not compare with those " +
 			"on raw data",
 		Licence: uciLicence, Page: uciSite + "dataset/265/physicochemical+properties+of+protein+tertiary+structure",
-		Sigma: 1, Lambda: 0.1, load: oneFile(""),
+		Sigma: 1, Lambda: 0.1,
 	},
 
 	{

@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -25,15 +24,12 @@ import (
 type FetchOptions struct {
 	Client   *http.Client // default: http.DefaultClient
 	Progress func(file string, done, total int64)
-
-	most int64 // bytes that the file can have; 0 if that is not known
 }
 
 // Fetch downloads the missing files of a data set into dir. A download goes to NAME.part and takes its name only when
-// it is whole and its content has the checksum of the registry; so such a file that has its name is a good one, and a
-// download that was broken off is continued. Where the registry has no checksum, a download starts again, and the file
-// must begin like data and have the length that the server stated. The URLs of a file are tried in order; the error
-// names each with its fault. A redirection from https to http is refused, as is more than the set can take.
+// it is whole and its content has the checksum of the registry; where that has none, the file must begin like data and
+// have the length that the server stated. The URLs of a file are tried in order; the error names each with its fault. A
+// redirection from https to http is refused.
 func Fetch(ctx context.Context, name, dir string, o *FetchOptions) error {
 	info, err := Lookup(name)
 	if err != nil {
@@ -48,33 +44,11 @@ func Fetch(ctx context.Context, name, dir string, o *FetchOptions) error {
 		if len(f.URLs) == 0 {
 			return &MissingError{info, []File{f}, []string{dir}}
 		}
-		opt.most = info.mostBytes(&f)
 		if err := opt.file(ctx, f, dir); err != nil {
 			return fmt.Errorf("data set %s: %w", info.Name, err)
 		}
 	}
 	return nil
-}
-
-// mostBytes bounds the length of a file of the set: 32 bytes for each number, which is more than
-// text takes.
-func (i *Info) mostBytes(f *File) int64 {
-	return 1<<20 + 32*int64(max(i.N+i.TestN, f.Rows))*int64(i.D+1)
-}
-
-// secure returns a client that follows no redirection from https to http.
-func secure(c *http.Client) *http.Client {
-	own := *c
-	own.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-		switch {
-		case via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https":
-			return fmt.Errorf("redirected from https to %s: refused", quote(req.URL.Scheme+"://"+req.URL.Host))
-		case len(via) >= 10:
-			return errors.New("more than 10 redirections")
-		}
-		return nil
-	}
-	return &own
 }
 
 // file downloads one file from the first URL that has it.
@@ -83,21 +57,18 @@ func (o *FetchOptions) file(ctx context.Context, f File, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
 		return fmt.Errorf("cannot write to %s: %w", filepath.Dir(dst), err)
 	}
-	var faults error
+	var faults []string
 	for _, url := range f.URLs {
-		err := o.download(ctx, url, dst, f.SHA256 != "")
+		err := o.download(ctx, url, dst)
 		if err == nil {
 			err = settle(&f, dst)
 		}
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		if err = fmt.Errorf("%s: %w", url, err); faults != nil {
-			err = fmt.Errorf("%w; %w", faults, err)
-		}
-		faults = err
+		faults = append(faults, url+": "+err.Error())
 	}
-	return faults
+	return errors.New(strings.Join(faults, "; "))
 }
 
 // settle checks a finished download and gives it its name.
@@ -138,74 +109,33 @@ func looksLikeData(part, name string) error {
 	return nil
 }
 
-// download brings dst.part from url to its end; what is there is kept only where its content will be compared with a
-// checksum.
-func (o *FetchOptions) download(ctx context.Context, url, dst string, checked bool) (err error) {
-	file, err := os.OpenFile(dst+".part", os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, file.Close()) }()
-	have := int64(0)
-	if checked {
-		if have, err = file.Seek(0, io.SeekEnd); err != nil {
-			return err
-		}
-	}
+// download writes what a URL has to dst.part.
+func (o *FetchOptions) download(ctx context.Context, url, dst string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Accept-Encoding", "identity") // the file as it lies there
-	if have > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
-	}
-	resp, err := secure(o.Client).Do(req)
+	resp, err := o.Client.Do(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	switch from := resp.Header.Get("Content-Range"); {
-	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
-		return nil // it is whole, or the checksum refuses it
-	case resp.StatusCode == http.StatusPartialContent && have > 0:
-		if !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", have)) {
-			err = fmt.Errorf("asked for the bytes from %d on, the server sends %s", have, quote(from))
-		}
-	case resp.StatusCode == http.StatusOK:
-		if have, err = file.Seek(0, io.SeekStart); err == nil {
-			err = file.Truncate(0)
-		}
-	default:
-		err = fmt.Errorf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	switch from := resp.Request.URL; {
+	case resp.StatusCode != http.StatusOK:
+		return fmt.Errorf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	case req.URL.Scheme == "https" && from.Scheme != "https":
+		return fmt.Errorf("redirected from https to %s: refused", quote(from.Scheme+"://"+from.Host))
 	}
+	file, err := os.Create(dst + ".part")
 	if err != nil {
 		return err
 	}
-	return o.receive(file, resp, dst, have)
-}
-
-// receive appends the response's body to the file, of which there are have bytes.
-func (o *FetchOptions) receive(file *os.File, resp *http.Response, dst string, have int64) error {
-	w := &counter{w: file, name: filepath.Base(dst), done: have, total: -1, progress: o.Progress}
-	if resp.ContentLength >= 0 {
-		w.total = have + resp.ContentLength
+	w := &counter{w: file, name: filepath.Base(dst), total: resp.ContentLength, progress: o.Progress}
+	if _, err = io.Copy(w, resp.Body); err != nil {
+		err = fmt.Errorf("broken off after %d bytes (run it again): %w", w.done, err)
 	}
-	body, most := io.Reader(resp.Body), int64(math.MaxInt64)
-	if o.most > 0 {
-		body, most = io.LimitReader(body, o.most-have+1), o.most
-	}
-	if w.total <= most {
-		if _, err := io.Copy(w, body); err != nil {
-			return fmt.Errorf("broken off after %d bytes (run it again): %w", w.done, err)
-		}
-	}
-	if max(w.total, w.done) > most {
-		err := fmt.Errorf("the server sends more than %s, which the data set cannot have: not the file",
-			accel.Bytes(most))
-		return cmp.Or(file.Truncate(0), err)
-	}
-	return file.Sync()
+	return cmp.Or(err, file.Sync(), file.Close())
 }
 
 // counter reports the bytes written.

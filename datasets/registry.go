@@ -42,12 +42,10 @@ type Info struct {
 	// for other sets a choice that works; 0 for none.
 	Sigma, Lambda float64
 
-	load     loader
+	target   string                 // the column of the answers in a table; default: the last
+	one      string                 // the class that is told from the rest; default: all classes
 	generate func(i *Info) *Dataset // built-in: all N+TestN rows
 }
-
-// loader reads the files of a set.
-type loader func(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error)
 
 // PaperSettings are a row of the paper's table of running times (Gaussian kernel, λ_p = λ).
 type PaperSettings struct {
@@ -79,8 +77,6 @@ type File struct {
 	URLs []string
 	// SHA256 is the checksum of the unpacked content in hexadecimal; "" if it is not known.
 	SHA256 string
-	// Rows is how many the file has where they are more than the set's; it bounds a download.
-	Rows int
 }
 
 // Registry returns all data sets, in the order of the paper's table, then stand-ins, then

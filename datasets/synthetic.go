@@ -128,7 +128,7 @@ const digitSide = 28
 
 // digitDeformation makes synthetic digits differ so much that they are not told apart
 // without error, yet can be read.
-var digitDeformation = Deformation{Shift: 1.5, Rotate: 12, Alpha: 36, Sigma: 4}
+var digitDeformation = deformation{Shift: 1.5, Rotate: 12, Alpha: 36, Sigma: 4}
 
 // pen holds the strokes of the ten digits: points (x, y) in a square of side 20 in the
 // middle of the picture, y downwards, joined by straight lines.
@@ -174,7 +174,7 @@ func fromLine(x, y float64, a, b [2]float64) float64 {
 
 // SyntheticDigits returns n pictures of 28×28 pixels with values 0 … 255, row by row, in the
 // manner of MNIST: a digit chosen at random, drawn with a pen of radius uniform in (0.8, 2)
-// pixels, shifted, turned and bent (see Deformation). Row i is a function of the seed and i
+// pixels, shifted, turned and bent (see deformation). Row i is a function of the seed and i
 // alone.
 func SyntheticDigits(n int, seed uint64) *Dataset {
 	s := rng.New(seed).Sub("synthetic digits")
@@ -198,7 +198,7 @@ func SyntheticDigits(n int, seed uint64) *Dataset {
 	return out
 }
 
-// Deformation is a distribution over small deformations of a picture: a translation, a
+// deformation is a distribution over small deformations of a picture: a translation, a
 // rotation about its centre c, and the elastic deformation of Simard, Steinkraus and Platt
 // (ICDAR 2003, DOI 10.1109/ICDAR.2003.1227801). Pixel p of the deformed picture has the
 // value of the given one at
@@ -209,14 +209,14 @@ func SyntheticDigits(n int, seed uint64) *Dataset {
 // the Gaussian filter of standard deviation σ, cut off at 3σ and of sum 1. Between pixels
 // values are interpolated bilinearly; outside the picture there is zero. All lengths are in
 // pixels. The zero value leaves pictures as they are.
-type Deformation struct {
+type deformation struct {
 	Shift  float64 // each component of t is uniform in (−Shift, Shift)
 	Rotate float64 // the angle of R is uniform in (−Rotate, Rotate), in degrees
 	Alpha  float64 // α: the field's components have the root mean square α/(2σ√(3π))
 	Sigma  float64 // σ ≥ 0: 0 leaves out the elastic part
 }
 
-func (d Deformation) String() string {
+func (d deformation) String() string {
 	return fmt.Sprintf("shifts to %g pixels, rotations to %g degrees, elastic α = %g, σ = %g", d.Shift, d.Rotate,
 		d.Alpha, d.Sigma)
 }
@@ -224,7 +224,7 @@ func (d Deformation) String() string {
 // deformer applies deformations to pictures of side×side pixels. It holds work space: each
 // goroutine has its own.
 type deformer struct {
-	Deformation
+	deformation
 	side   int
 	filter []float64 // of G_σ; nil for no elastic part
 	noise  []float64 // (side+2r)², r the radius of the filter
@@ -232,8 +232,8 @@ type deformer struct {
 	field  [2][]float64
 }
 
-func newDeformer(d Deformation, side int) *deformer {
-	f := &deformer{Deformation: d, side: side}
+func newDeformer(d deformation, side int) *deformer {
+	f := &deformer{deformation: d, side: side}
 	if d.Alpha == 0 || d.Sigma <= 0 {
 		return f
 	}

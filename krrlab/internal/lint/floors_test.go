@@ -122,9 +122,8 @@ var allowed = map[[2]string]string{
 
 // only lists the packages that may import a module: gota's data frames and gonum/plot, which a notebook shows.
 var only = map[string][]string{
-	"github.com/go-gota/gota": {"datasets", "krrlab", "experiments", "krrlab/notebook/bindings",
-		"krrlab/notebook/display"},
-	"gonum.org/v1/plot": {"plots", "krrlab/notebook/bindings", "krrlab/notebook/display"},
+	"github.com/go-gota/gota": {"krrlab/notebook/bindings", "krrlab/notebook/display"},
+	"gonum.org/v1/plot":       {"plots", "krrlab/notebook/bindings", "krrlab/notebook/display"},
 }
 
 // importRule returns what is wrong with an import, "" if nothing is.

@@ -69,7 +69,7 @@ func TestRules(t *testing.T) {
 		{"krrlab", module + "/plots", ""},
 		{"krrlab", "gonum.org/v1/plot/vg", "krrlab imports gonum.org/v1/plot; only plots"},
 		{"theory", "github.com/go-gota/gota/dataframe", "theory imports"},
-		{"datasets", "github.com/go-gota/gota/dataframe", ""},
+		{"krrlab/notebook/display", "github.com/go-gota/gota/dataframe", ""},
 	} {
 		if got := importRule(c.pkg, c.imp); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s imports %s: %q, want %q", c.pkg, c.imp, got, c.want)

@@ -21,10 +21,6 @@ var kept = map[string]string{
 
 	"krrlab.DirectBelow": "a default that is documented",
 
-	"datasets.NewEndless":    "other pictures deformed",
-	"datasets.FromFrame":     "users' data",
-	"datasets.Dataset.Frame": "users' data",
-
 	"experiments.Report.*": "what a notebook shows of a report",
 
 	"krrlab/feature.FourierMap":               "W and b of a sampled map",
