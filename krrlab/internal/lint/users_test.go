@@ -15,9 +15,9 @@ import (
 
 // kept lists exported names, or all of a folder or a type (.*), that nothing here uses, with the reason.
 var kept = map[string]string{
-	"krrlab/notebook/display.*":   "gophernotes' names, called in cells",
-	"krrlab/baseline.Loss.*":      "the formulas of the manual",
-	"krrlab.Auto":                 "what nil means with AutoSolver, with parts of it held",
+	"krrlab/notebook/display.*": "gophernotes' names, called in cells",
+	"krrlab/baseline.Loss.*":    "the formulas of the manual",
+	"krrlab.Auto":               "what nil means with AutoSolver, with parts of it held",
 
 	"krrlab.DirectBelow": "a default that is documented",
 
