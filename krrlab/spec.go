@@ -8,6 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/schema"
 )
 
 // PrecondNames are the names of the built-in preconditioners.
@@ -25,6 +26,27 @@ type PrecondSpec struct {
 	Neighbors  int            `json:"neighbors,omitempty" flag:"neighbors" check:">=-1" zero:"-1" with:"precond=vecchia"`
 	Damping    float64        `json:"damping,omitempty" flag:"damping" check:"(0,1]" with:"precond=vecchia"`
 	Form       precond.Form   `json:"form,omitzero" flag:"form" default:"auto" not:"precond=vecchia|precond=none"`
+}
+
+// ParsePrecond reads a preconditioner from its name and its options, such as "nystrom features=500 lambda-p=0.1": the
+// options are the flags of a PrecondSpec.
+func ParsePrecond(text string) (s PrecondSpec, err error) {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return s, fmt.Errorf("no name: want one of %s", strings.Join(PrecondNames, ", "))
+	}
+	options := schema.Of(&s)
+	for _, word := range append([]string{"precond=" + words[0]}, words[1:]...) {
+		name, value, ok := strings.Cut(word, "=")
+		f := options.Lookup(name)
+		if !ok || f == nil {
+			return s, fmt.Errorf("%q: want an option and its value, such as features=500", word)
+		}
+		if err := f.Set(value); err != nil {
+			return s, err
+		}
+	}
+	return s, options.Settle()
 }
 
 // Preconditioner returns the preconditioner for a kernel: nil, a Config's default, where nothing is set.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/krrlab/lab/krrlab/compare"
 	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/multilevel"
@@ -21,6 +22,7 @@ import (
 var stages = []stage.Definition{
 	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage, multilevel.Stage, loo.Stage, race.Stage,
 	plan.Stage,
+	compare.Stage,
 }
 
 // Stages returns what the built-in stages are called, take and return.
@@ -197,4 +199,19 @@ func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 		l.keepPlan(p)
 	}
 	return p, err
+}
+
+// What Compare takes and returns: see package compare.
+type (
+	CompareOptions = compare.Options
+	Compare        = compare.Result
+)
+
+// Compare judges preconditioners side by side: those given, beside those of the options, and M = I.
+func (l *Lab) Compare(ctx context.Context, o CompareOptions, with ...Preconditioner) (*Compare, error) {
+	o.With = slices.Clone(o.With)
+	for _, p := range with {
+		o.With = append(o.With, stage.Entry{Value: p})
+	}
+	return as[*Compare](l.Run(ctx, o))
 }

@@ -34,6 +34,11 @@ type Bench interface {
 	Z(ctx context.Context, a Approximation) (*Drawn, error)
 	// M returns the configured preconditioner, nil for M = I.
 	M(ctx context.Context) (pcg.Preconditioner, error)
+	// Entry gives an entry that is a text its value, or says what is wrong with the text.
+	Entry(e Entry) (Entry, error)
+	// Make makes the preconditioner of an entry with a value, for the caller alone, of draw 0, 1, …; 0 is what the
+	// configuration would make.
+	Make(ctx context.Context, e Entry, draw int) (*Made, error)
 	// Tell reports progress, and ends ctx where the receiver wants the stage to end.
 	Tell(ctx context.Context, e Event)
 }
@@ -115,4 +120,52 @@ func Progress(ctx context.Context, tell func(context.Context, Event), part Name)
 		}
 		tell(ctx, e)
 	}
+}
+
+// Entry names a preconditioner of the laboratory.
+type Entry struct {
+	Text  string // its name and its options, as flags have them: "nystrom features=500 lambda-p=0.1"
+	Value any    // the krrlab.Preconditioner; nil: what Text says
+}
+
+func (e Entry) String() string {
+	if e.Text == "" {
+		return fmt.Sprint(e.Value)
+	}
+	return e.Text
+}
+
+// MarshalText implements encoding.TextMarshaler. A user-defined preconditioner has no text.
+func (e Entry) MarshalText() ([]byte, error) {
+	if e.Text == "" {
+		return nil, fmt.Errorf("the preconditioner %v is a value of Go, which cannot be sent to ranks: name it by text", e)
+	}
+	return []byte(e.Text), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (e *Entry) UnmarshalText(text []byte) error {
+	*e = Entry{Text: string(text)}
+	return nil
+}
+
+// Entries are some, each given by a flag of its own.
+type Entries []Entry
+
+// Set implements flag.Value.
+func (e *Entries) Set(text string) error {
+	*e = append(*e, Entry{Text: text})
+	return nil
+}
+
+func (e Entries) String() string { return fmt.Sprint([]Entry(e)) }
+
+// Made is a preconditioner that was made.
+type Made struct {
+	M         pcg.Preconditioner // nil: M = I
+	S         int                // rank
+	LambdaP   float64            // 0: it has none
+	LambdaMin float64            // a lower bound of λ_min(M⁻¹A), 0 if none is known
+	Bytes     int64              // that it holds, as far as it says so
+	Seconds   float64            // that it took, without K
 }

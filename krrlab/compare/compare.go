@@ -1,0 +1,251 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// Stage is the definition of the stage.
+var Stage = stage.Definition{
+	Name: "compare", Options: Options{}, Result: (*Result)(nil), Flags: "features lambda-p max-iter",
+	Short: "Compare preconditioners side by side: iterations, κ, seconds and bytes",
+	Long: `Compare runs conjugate gradients with several preconditioners M side by side, and without one: each product
+with K serves all of them. Of each it tells the iterations to 10⁻², 10⁻³, …, the interval of
+κ(M⁻¹(K+λI)), tr and log det of M⁻¹(K+λI), and the seconds and bytes of M. --with names one, with its
+options; --features and --lambda-p are for those that do not say.`,
+	Example: `  krrlab compare --data mnist --n 5000 --plot compare.svg --csv table.csv
+  krrlab compare --data ijcnn1 --n 10000 --seeds 5 --with "nystrom features=500" \
+      --with "nystrom features=500 lambda-p=10" --with "vecchia features=250 neighbors=30"`,
+}
+
+// Options of the stage. Zero values mean the defaults.
+type Options struct {
+	// With are the preconditioners beside M = I.
+	With       stage.Entries `json:"with,omitempty" flag:"with" help:"a preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1'; once for each (default: features, nystrom, rpcholesky, vecchia, as far as the kernel has them)"`
+	Seeds      int           `json:"seeds,omitempty" flag:"seeds" default:"1" check:">=1" help:"draws of each"`
+	To         float64       `json:"to,omitempty" flag:"to" default:"1e-6" check:"(0,1)" help:"relative residual to iterate to"`
+	Confidence float64       `json:"confidence,omitempty" flag:"confidence" default:"0.95" check:"(0,1)" help:"of each interval of κ"`
+	Width      float64       `json:"width,omitempty" flag:"width" default:"0.2" check:"positive" help:"relative width of κ's interval at which to stop"`
+	Steps      int           `json:"steps,omitempty" flag:"steps" default:"100" check:">=-1" zero:"-1" help:"maximum number of Lanczos steps; 0 for no κ"`
+}
+
+// Run compares. If ctx ends it returns the preconditioners that are judged by then beside its error.
+func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+	start, p := time.Now(), b.Problem()
+	if err := schema.Settle(&o); err != nil {
+		return nil, err
+	}
+	if len(o.With) == 0 {
+		o.With = stage.Entries{{Text: "nystrom"}, {Text: "rpcholesky"}, {Text: "vecchia"}}
+		if _, err := feature.For(p.Kernel); err == nil {
+			o.With = append(stage.Entries{{Text: "features"}}, o.With...)
+		}
+	}
+	for i, e := range o.With {
+		var err error
+		if o.With[i], err = b.Entry(e); err != nil {
+			return nil, err
+		}
+	}
+	k, err := b.K(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Header: p.Header, To: o.To, Storage: k.Storage().String(), KError: k.Error, KBytes: k.Bytes()}
+	r.Seconds.Kernel = k.Seconds
+	c := &comparison{o: &o, b: b, p: p, k: k, res: r, rhs: combined(p)}
+	err = c.all(ctx)
+	r.Seconds.Total = time.Since(start).Seconds()
+	return r, err
+}
+
+// comparison is the stage under way.
+type comparison struct {
+	o   *Options
+	b   stage.Bench
+	p   *stage.Problem
+	k   *stage.Gram
+	rhs *mat.Dense // n×1
+	res *Result
+
+	group []int // the rows that are made and not judged
+	made  []*stage.Made
+	held  int64 // their bytes
+	left  int64 // bytes that they may take, on any rank
+}
+
+// combined returns the targets, of t > 1 the sum of the columns with random signs.
+func combined(p *stage.Problem) *mat.Dense {
+	signs, g := mat.NewVecDense(p.T, nil), rng.New(p.Seed).Sub("compare")
+	for c := range p.T {
+		signs.SetVec(c, 1)
+		if p.T > 1 && g.Uint64(uint64(c))&1 == 1 {
+			signs.SetVec(c, -1)
+		}
+	}
+	b := mat.NewDense(p.N, 1, nil)
+	b.Mul(p.Y, signs)
+	return b
+}
+
+// all judges M = I and every preconditioner, in groups that the memory has room for.
+func (c *comparison) all(ctx context.Context) error {
+	left := c.p.Left(c.k)
+	if left == 0 {
+		left = math.MaxInt64
+	}
+	var err error
+	if c.left, err = comm.Least(ctx, c.p.Comm, left); err != nil {
+		return err
+	}
+	to := mat.NewDense(c.p.N, c.p.T, nil)
+	if err := stage.Timed(&c.res.Product, func() error { return c.k.MulTo(ctx, to, c.p.Y) }); err != nil {
+		return err
+	}
+	c.take(Row{Name: "none"}, &stage.Made{LambdaMin: bound.LambdaMin(nil, c.p.Lambda, 0, 2*c.k.Error)})
+	for _, e := range c.o.With {
+		for seed := range c.o.Seeds {
+			if err := c.enter(ctx, e, seed); err != nil {
+				return err
+			}
+		}
+	}
+	return c.judge(ctx)
+}
+
+// need returns what a preconditioner takes, with the vectors of conjugate gradients and of a Lanczos process.
+func (c *comparison) need(m *stage.Made) int64 {
+	return m.Bytes + 8*int64(c.p.N)*int64(5+2*max(0, c.o.Steps))
+}
+
+// take takes a preconditioner into the group, as the last of the rows.
+func (c *comparison) take(row Row, m *stage.Made) {
+	row.S, row.LambdaP, row.Bytes, row.Build = m.S, m.LambdaP, m.Bytes, m.Seconds
+	row.Why = "the stage ended before" // until it is judged
+	c.group, c.made, c.held = append(c.group, len(c.res.Rows)), append(c.made, m), c.held+c.need(m)
+	c.res.Rows = append(c.res.Rows, row)
+}
+
+// enter makes a preconditioner and takes it into the group, which is judged first where the memory is full.
+func (c *comparison) enter(ctx context.Context, e stage.Entry, seed int) error {
+	row := Row{Name: e.String(), Draw: seed}
+	m, err := c.b.Make(ctx, e, seed)
+	var seconds float64
+	if err == nil {
+		seconds, err = try(ctx, m.M, c.p.Y)
+	}
+	if err = comm.Agree(ctx, c.p.Comm, err); ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err == nil && c.need(m) > c.left {
+		err = fmt.Errorf("it takes %s with vectors, and beside K there are %s", accel.Bytes(c.need(m)), accel.Bytes(c.left))
+	}
+	if err == nil && c.held+c.need(m) > c.left {
+		if err := c.judge(ctx); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		row.Why = err.Error()
+		c.res.Rows = append(c.res.Rows, row)
+		return nil
+	}
+	row.Solve = seconds
+	c.take(row, m)
+	return nil
+}
+
+// judge judges the group, side by side, and lets go of it.
+func (c *comparison) judge(ctx context.Context) error {
+	s := &sides{n: c.p.N, ranks: c.p.Comm, fails: make([]error, len(c.group))}
+	var rows []*Row
+	for i, at := range c.group {
+		rows, s.ms = append(rows, &c.res.Rows[at]), append(s.ms, c.made[i].M)
+	}
+	err := c.iterate(ctx, s, rows)
+	if err == nil && c.o.Steps > 0 {
+		err = c.brackets(ctx, s, rows)
+	}
+	c.group, c.made, c.held = nil, nil, 0
+	return err
+}
+
+// iterate takes conjugate gradients with each M of the group to the residual that is asked.
+func (c *comparison) iterate(ctx context.Context, s *sides, rows []*Row) error {
+	b := mat.NewDense(c.p.N, len(rows), nil)
+	for j := range rows {
+		b.ColView(j).(*mat.VecDense).CopyVec(c.rhs.ColView(0))
+	}
+	res, err := pcg.Solve(ctx, c.k, s, b, &pcg.Options{Tol: c.o.To, Aim: 1, MaxIter: c.p.MaxIter,
+		Monitor: func(it *pcg.Iteration) error {
+			c.b.Tell(ctx, stage.Event{Stage: Stage.Name, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1})
+			if it.Active == 0 { // by recurrence: residuals recomputed are not asked for
+				return pcg.ErrStop
+			}
+			return nil
+		}})
+	if res == nil {
+		return err
+	}
+	for j := range rows {
+		rows[j].take(res, j, c.made[j].LambdaMin, c.p.Lambda)
+		if s.fails[j] != nil {
+			rows[j].Why = s.fails[j].Error()
+		}
+	}
+	return err
+}
+
+// brackets finds the intervals of κ of those that did not fail and can draw.
+func (c *comparison) brackets(ctx context.Context, s *sides, rows []*Row) error {
+	fit := &sides{n: s.n, ranks: s.ranks}
+	var of []int
+	for j, m := range s.ms {
+		if rows[j].Why != "" {
+			continue
+		}
+		can, err := draws(ctx, m)
+		if err = comm.Agree(ctx, s.ranks, err); err != nil {
+			return err
+		}
+		if can {
+			fit.ms, of = append(fit.ms, m), append(of, j)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	fit.fails = make([]error, len(of))
+	done := 0
+	results, err := lanczos.RunMany(ctx, c.k, fit, len(of), &lanczos.Options{
+		Steps: c.o.Steps, Tol: c.o.Width, Confidence: c.o.Confidence, Cond: true, Definite: true,
+		Start: rng.New(c.p.Seed).Sub("compare", 1),
+		Monitor: func(r *lanczos.Result) error {
+			if done = max(done, r.Steps); done == r.Steps {
+				c.b.Tell(ctx, stage.Event{Stage: stage.Lanczos, Done: done, Total: c.o.Steps, Remaining: -1})
+			}
+			return nil
+		},
+	})
+	for i, r := range results {
+		if r != nil {
+			rows[of[i]].bracket(r, c.k.Error/c.p.Lambda)
+		}
+	}
+	return err
+}
+

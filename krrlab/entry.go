@@ -1,0 +1,71 @@
+package krrlab
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/vecchia"
+)
+
+// Entry implements stage.Bench: rank and λ_p that a text leaves out are those of the configuration.
+func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
+	if e.Value != nil {
+		if _, ok := e.Value.(Preconditioner); !ok {
+			return e, fmt.Errorf("krrlab: %T is no Preconditioner", e.Value)
+		}
+		return e, nil
+	}
+	spec, err := ParsePrecond(e.Text)
+	if err == nil {
+		if r := b.approximation(); r != nil && spec.Name != "vecchia" {
+			spec.S, spec.LambdaP = cmp.Or(spec.S, r.s), cmp.Or(spec.LambdaP, r.lambdaP)
+		}
+		e.Value, err = spec.Preconditioner(b.cfg.Kernel)
+	}
+	if err != nil {
+		err = fmt.Errorf("krrlab: the preconditioner %q: %w", e.Text, err)
+	}
+	return e, err
+}
+
+// Make implements stage.Bench.
+func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made, error) {
+	start, p := time.Now(), e.Value.(Preconditioner)
+	a, ok := p.(approximation)
+	if !ok {
+		m, err := p.Make(ctx, b.Lab, draw)
+		made := &stage.Made{M: m, Seconds: time.Since(start).Seconds()}
+		if v, ok := m.(*vecchia.Inverse); ok {
+			made.S, made.Seconds = v.Rank(), b.v.seconds
+		}
+		if held, ok := m.(interface{ Bytes() int64 }); ok {
+			made.Bytes = held.Bytes()
+		}
+		return made, err
+	}
+	a, err := a.settled(b.cfg.Kernel, b.train.Len(), b.cfg.Lambda)
+	if err != nil {
+		return nil, err
+	}
+	r := a.recipe()
+	f, err := b.factor(ctx, r, draw)
+	if err != nil {
+		return nil, err
+	}
+	start = time.Now()
+	w, err := precond.New(ctx, f.it.z, r.lambdaP, &precond.Options{Form: r.form, RHS: b.columns(), Comm: b.comm})
+	if err != nil {
+		return nil, err
+	}
+	made := &stage.Made{M: w, S: r.s, LambdaP: r.lambdaP, Bytes: w.Bytes(),
+		Seconds: f.seconds + time.Since(start).Seconds()}
+	if f.it.low != nil && b.k.a != nil {
+		made.LambdaMin = bound.LambdaMin(f.it.low, b.cfg.Lambda, r.lambdaP, 2*b.kError(b.k.a))
+	}
+	return made, nil
+}
