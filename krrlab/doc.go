@@ -19,7 +19,7 @@
 //	                         ↓
 //	                     Solution: Model, residuals, κ, history
 //
-// The stages are Plan, StatDim, SketchSize, MultiLevel, LambdaP, Quality, LeaveOneOut, Race and Tune. Each is a
+// The stages are Plan, StatDim, SketchSize, MultiLevel, LambdaP, Quality, LeaveOneOut, Compare and Tune. Each is a
 // method of Lab, whose result has String, Table, Plot and JSON. Verify is the stage for a saved model.
 //
 // A Config says what to do; its zero values mean the documented defaults. If it names neither Solver nor

@@ -204,7 +204,7 @@ func TestGivenIndefinite(t *testing.T) {
 		}
 		testkit.Fails(t, testkit.ErrOf(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{})),
 			"not positive semi-definite")
-		testkit.Fails(t, testkit.ErrOf(lab.Race(t.Context(), RaceOptions{})), "not positive semi-definite")
+		testkit.Fails(t, testkit.ErrOf(lab.Compare(t.Context(), CompareOptions{})), "not positive semi-definite")
 	}
 	// Products in float64 are off by more than the diagonal would say.
 	a := testkit.Must(gram.NewExact(p, d.X, 0, 0, nil))

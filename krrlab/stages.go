@@ -12,7 +12,6 @@ import (
 	"github.com/krrlab/lab/krrlab/multilevel"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/quality"
-	"github.com/krrlab/lab/krrlab/race"
 	"github.com/krrlab/lab/krrlab/sketchsize"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/statdim"
@@ -20,9 +19,8 @@ import (
 
 // stages are the built-in ones, each in its own package.
 var stages = []stage.Definition{
-	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage, multilevel.Stage, loo.Stage, race.Stage,
+	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage, multilevel.Stage, loo.Stage, compare.Stage,
 	plan.Stage,
-	compare.Stage,
 }
 
 // Stages returns what the built-in stages are called, take and return.
@@ -172,17 +170,6 @@ type (
 // LeaveOneOut finds the leave-one-out error and GCV for each λ of a grid.
 func (l *Lab) LeaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneOut, error) {
 	return as[*LeaveOneOut](l.Run(ctx, o))
-}
-
-// What Race takes and returns: see package race.
-type (
-	RaceOptions = race.Options
-	Race        = race.Result
-)
-
-// Race lets preconditioners of the rank and λ_p of the configuration race against each other and against none.
-func (l *Lab) Race(ctx context.Context, o RaceOptions) (*Race, error) {
-	return as[*Race](l.Run(ctx, o))
 }
 
 // PlanOptions are the options of Plan.

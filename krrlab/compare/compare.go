@@ -21,7 +21,8 @@ import (
 
 // Stage is the definition of the stage.
 var Stage = stage.Definition{
-	Name: "compare", Options: Options{}, Result: (*Result)(nil), Flags: "features lambda-p max-iter",
+	Name: stage.Compare, Aliases: []string{"race"}, Options: Options{}, Result: (*Result)(nil),
+	Flags: "features lambda-p max-iter",
 	Short: "Compare preconditioners side by side: iterations, κ, seconds and bytes",
 	Long: `Compare runs conjugate gradients with several preconditioners M side by side, and without one: each product
 with K serves all of them. Of each it tells the iterations to 10⁻², 10⁻³, …, the interval of
@@ -192,7 +193,12 @@ func (c *comparison) iterate(ctx context.Context, s *sides, rows []*Row) error {
 	}
 	res, err := pcg.Solve(ctx, c.k, s, b, &pcg.Options{Tol: c.o.To, Aim: 1, MaxIter: c.p.MaxIter,
 		Monitor: func(it *pcg.Iteration) error {
-			c.b.Tell(ctx, stage.Event{Stage: Stage.Name, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1})
+			for j, r := range it.RelRes {
+				if rows[j].Draw == 0 && (it.Index == 1 || r > c.o.To) {
+					c.b.Tell(ctx, stage.Event{Stage: stage.Compare, Detail: rows[j].Name, Iteration: it.Index, Residual: r,
+						Remaining: -1})
+				}
+			}
 			if it.Active == 0 { // by recurrence: residuals recomputed are not asked for
 				return pcg.ErrStop
 			}
@@ -248,4 +254,3 @@ func (c *comparison) brackets(ctx context.Context, s *sides, rows []*Row) error 
 	}
 	return err
 }
-

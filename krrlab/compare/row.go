@@ -63,7 +63,7 @@ func (r *Row) take(res *pcg.Result, j int, mu, lambda float64) {
 			r.Reached = append(r.Reached, k)
 		}
 		e := row[j] / math.Sqrt(lambda) // ‖e‖_A ≤ ‖r‖₂/√λ
-		if k > 0 && mu > 0 { // ‖e_k‖_A² ≤ (γ_{k−1}−α_{k−1})ρ_{k−1}, α_kρ_k = Decrease
+		if k > 0 && mu > 0 {            // ‖e_k‖_A² ≤ (γ_{k−1}−α_{k−1})ρ_{k−1}, α_kρ_k = Decrease
 			a := h.Alpha[k-1][j]
 			left := gamma - nearly*a
 			if a > 0 && left > 0 {

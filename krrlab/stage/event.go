@@ -15,10 +15,10 @@ type Name string
 
 // The stages that krrlab.Lab.Run runs.
 const (
-	Solve Name = "solve"
-	Plan  Name = "plan"
-	Race  Name = "race"
-	Tune  Name = "tune"
+	Solve   Name = "solve"
+	Plan    Name = "plan"
+	Compare Name = "compare"
+	Tune    Name = "tune"
 )
 
 // Parts of their work, in Events.

@@ -21,8 +21,9 @@ type Runner interface {
 // value as JSON. The tags of its options are those of package schema.
 type Definition struct {
 	Name    Name
-	Options Runner // a value; zero fields mean the defaults
-	Result  Stage  // a nil pointer of the type that Run returns
+	Aliases []string // other names of its command
+	Options Runner   // a value; zero fields mean the defaults
+	Result  Stage    // a nil pointer of the type that Run returns
 
 	Short, Long, Example string // of its command
 	// Flags are those of the test rows and the method that its command takes: test, holdout, precond and those beside

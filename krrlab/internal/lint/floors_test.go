@@ -63,7 +63,7 @@ var floors = map[string]int{
 	"krrlab/stage":            stages,
 
 	"krrlab/plan":       5,
-	"krrlab/race":       5,
+	"krrlab/compare":    5,
 	"krrlab/tune":       5,
 	"krrlab/sketchsize": 5,
 	"krrlab/statdim":    5,

@@ -24,7 +24,7 @@ var written = [][2]string{
 	{"krrlab/lambdap.Result", "krrlab lambda-p --json"},
 	{"krrlab/quality.Result", "krrlab quality --json"},
 	{"krrlab/loo.Result", "krrlab loo --json"},
-	{"krrlab/race.Result", "krrlab race --json"},
+	{"krrlab/compare.Result", "krrlab compare --json"},
 	{"krrlab/tune.Result", "krrlab tune --json"},
 	{"krrlab/tune.kept", "krrlab tune --state"},
 	{"krrlab/verify.Verification", "krrlab verify --json"},

@@ -79,8 +79,10 @@ func init() {
 type proxy_krrlab_plan_Bench struct {
 	Object    any
 	Dense_    func(_ any, a0 context.Context, a1 int64) (*mat.Dense, float64, error)
+	Entry_    func(_ any, a0 stage.Entry) (stage.Entry, error)
 	K_        func(_ any, a0 context.Context, a1 int64) (*stage.Gram, error)
 	M_        func(_ any, a0 context.Context) (pcg.Preconditioner, error)
+	Make_     func(_ any, a0 context.Context, a1 stage.Entry, a2 int) (*stage.Made, error)
 	PlanTask_ func(_ any) *plan.Task
 	Problem_  func(_ any) *stage.Problem
 	Tell_     func(_ any, a0 context.Context, a1 stage.Event)
@@ -90,11 +92,17 @@ type proxy_krrlab_plan_Bench struct {
 func (p *proxy_krrlab_plan_Bench) Dense(a0 context.Context, a1 int64) (*mat.Dense, float64, error) {
 	return p.Dense_(p.Object, a0, a1)
 }
+func (p *proxy_krrlab_plan_Bench) Entry(a0 stage.Entry) (stage.Entry, error) {
+	return p.Entry_(p.Object, a0)
+}
 func (p *proxy_krrlab_plan_Bench) K(a0 context.Context, a1 int64) (*stage.Gram, error) {
 	return p.K_(p.Object, a0, a1)
 }
 func (p *proxy_krrlab_plan_Bench) M(a0 context.Context) (pcg.Preconditioner, error) {
 	return p.M_(p.Object, a0)
+}
+func (p *proxy_krrlab_plan_Bench) Make(a0 context.Context, a1 stage.Entry, a2 int) (*stage.Made, error) {
+	return p.Make_(p.Object, a0, a1, a2)
 }
 func (p *proxy_krrlab_plan_Bench) PlanTask() *plan.Task                    { return p.PlanTask_(p.Object) }
 func (p *proxy_krrlab_plan_Bench) Problem() *stage.Problem                 { return p.Problem_(p.Object) }

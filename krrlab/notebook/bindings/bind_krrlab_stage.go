@@ -22,6 +22,7 @@ func init() {
 			"Aim":         r.ValueOf(0.0),
 			"Bounds":      r.ValueOf(stage.Bounds),
 			"Centered":    r.ValueOf(stage.Centered),
+			"Compare":     r.ValueOf(stage.Compare),
 			"Eigenvalues": r.ValueOf(stage.Eigenvalues),
 			"Explore":     r.ValueOf(stage.Explore),
 			"Explored":    r.ValueOf(stage.Explored),
@@ -37,7 +38,6 @@ func init() {
 			"Predict":     r.ValueOf(stage.Predict),
 			"Probes":      r.ValueOf(stage.Probes),
 			"Progress":    r.ValueOf(stage.Progress),
-			"Race":        r.ValueOf(stage.Race),
 			"Range":       r.ValueOf(stage.Range),
 			"Residual":    r.ValueOf(stage.Residual),
 			"Solve":       r.ValueOf(stage.Solve),
@@ -58,11 +58,14 @@ func init() {
 			"Command":       r.TypeOf((*stage.Command)(nil)).Elem(),
 			"Definition":    r.TypeOf((*stage.Definition)(nil)).Elem(),
 			"Drawn":         r.TypeOf((*stage.Drawn)(nil)).Elem(),
+			"Entries":       r.TypeOf((*stage.Entries)(nil)).Elem(),
+			"Entry":         r.TypeOf((*stage.Entry)(nil)).Elem(),
 			"Event":         r.TypeOf((*stage.Event)(nil)).Elem(),
 			"Gram":          r.TypeOf((*stage.Gram)(nil)).Elem(),
 			"Header":        r.TypeOf((*stage.Header)(nil)).Elem(),
 			"Hinter":        r.TypeOf((*stage.Hinter)(nil)).Elem(),
 			"Lines":         r.TypeOf((*stage.Lines)(nil)).Elem(),
+			"Made":          r.TypeOf((*stage.Made)(nil)).Elem(),
 			"Name":          r.TypeOf((*stage.Name)(nil)).Elem(),
 			"Number":        r.TypeOf((*stage.Number)(nil)).Elem(),
 			"Preparer":      r.TypeOf((*stage.Preparer)(nil)).Elem(),
@@ -92,8 +95,10 @@ func init() {
 type proxy_krrlab_stage_Bench struct {
 	Object   any
 	Dense_   func(_ any, a0 context.Context, a1 int64) (*mat.Dense, float64, error)
+	Entry_   func(_ any, a0 stage.Entry) (stage.Entry, error)
 	K_       func(_ any, a0 context.Context, a1 int64) (*stage.Gram, error)
 	M_       func(_ any, a0 context.Context) (pcg.Preconditioner, error)
+	Make_    func(_ any, a0 context.Context, a1 stage.Entry, a2 int) (*stage.Made, error)
 	Problem_ func(_ any) *stage.Problem
 	Tell_    func(_ any, a0 context.Context, a1 stage.Event)
 	Z_       func(_ any, a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error)
@@ -102,11 +107,17 @@ type proxy_krrlab_stage_Bench struct {
 func (p *proxy_krrlab_stage_Bench) Dense(a0 context.Context, a1 int64) (*mat.Dense, float64, error) {
 	return p.Dense_(p.Object, a0, a1)
 }
+func (p *proxy_krrlab_stage_Bench) Entry(a0 stage.Entry) (stage.Entry, error) {
+	return p.Entry_(p.Object, a0)
+}
 func (p *proxy_krrlab_stage_Bench) K(a0 context.Context, a1 int64) (*stage.Gram, error) {
 	return p.K_(p.Object, a0, a1)
 }
 func (p *proxy_krrlab_stage_Bench) M(a0 context.Context) (pcg.Preconditioner, error) {
 	return p.M_(p.Object, a0)
+}
+func (p *proxy_krrlab_stage_Bench) Make(a0 context.Context, a1 stage.Entry, a2 int) (*stage.Made, error) {
+	return p.Make_(p.Object, a0, a1, a2)
 }
 func (p *proxy_krrlab_stage_Bench) Problem() *stage.Problem { return p.Problem_(p.Object) }
 func (p *proxy_krrlab_stage_Bench) Tell(a0 context.Context, a1 stage.Event) {

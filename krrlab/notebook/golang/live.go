@@ -33,7 +33,7 @@ func (g *growth) add(e krrlab.Event, seconds float64) {
 		return
 	}
 	name := e.Detail
-	if name == "" || e.Stage != stage.Race {
+	if name == "" || e.Stage != stage.Compare {
 		name = "relative residual"
 	}
 	g.put(name, seconds, e.Residual)

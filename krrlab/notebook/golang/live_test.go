@@ -35,7 +35,7 @@ func TestGrowth(t *testing.T) {
 	p := &progressLine{id: "a", start: start}
 	for i := range 1000 {
 		for _, name := range []string{"none", "features"} {
-			p.event(s, krrlab.Event{Stage: stage.Race, Detail: name, Iteration: i + 1,
+			p.event(s, krrlab.Event{Stage: stage.Compare, Detail: name, Iteration: i + 1,
 				Residual: math.Exp(-float64(i) / 100), Remaining: -1}, start.Add(time.Duration(i)*10*time.Millisecond))
 		}
 	}
