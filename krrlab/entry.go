@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/vecchia"
@@ -35,13 +36,13 @@ func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 
 // Make implements stage.Bench.
 func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made, error) {
-	start, p := time.Now(), e.Value.(Preconditioner)
+	start, p, l := time.Now(), e.Value.(Preconditioner), b.drawn(draw)
 	a, ok := p.(approximation)
 	if !ok {
-		m, err := p.Make(ctx, b.Lab, draw)
+		m, err := p.Make(ctx, l)
 		made := &stage.Made{M: m, Seconds: time.Since(start).Seconds()}
 		if v, ok := m.(*vecchia.Inverse); ok {
-			made.S, made.Seconds = v.Rank(), b.v.seconds
+			made.S, made.Seconds = v.Rank(), l.v.seconds
 		}
 		if held, ok := m.(interface{ Bytes() int64 }); ok {
 			made.Bytes = held.Bytes()
@@ -53,7 +54,7 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 		return nil, err
 	}
 	r := a.recipe()
-	f, err := b.factor(ctx, r, draw)
+	f, err := l.factor(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -69,3 +70,27 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 	}
 	return made, nil
 }
+
+// drawn returns a lab of the same problem and the same K, but for the seed: the configured one and draw more.
+func (l *Lab) drawn(draw int) *Lab {
+	if draw == 0 {
+		return l
+	}
+	other := *l
+	other.cfg.Seed += uint64(draw)
+	p := l.problem
+	other.problem = &problem{given: p.given, train: p.train, coding: p.coding, y: p.y, comm: p.comm, busy: p.busy, labs: 1,
+		k: p.k, under: p.under, note: p.note}
+	return &other
+}
+
+// Given is a matrix M that was made before, n×n.
+type Given struct {
+	M    pcg.Preconditioner
+	Name string // for reports; default: "given"
+}
+
+func (g Given) String() string { return cmp.Or(g.Name, "given") }
+
+// Make returns M.
+func (g Given) Make(context.Context, *Lab) (pcg.Preconditioner, error) { return g.M, nil }

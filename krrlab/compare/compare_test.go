@@ -62,9 +62,9 @@ func TestAlone(t *testing.T) {
 		var m pcg.Preconditioner
 		switch i {
 		case 1:
-			m, err = krrlab.Nystrom{S: 60, LambdaP: 0.05}.Make(ctx, lab, 0)
+			m, err = krrlab.Nystrom{S: 60, LambdaP: 0.05}.Make(ctx, lab)
 		case 2:
-			m, err = krrlab.Vecchia{S: 20, Neighbors: 10}.Make(ctx, lab, 0)
+			m, err = krrlab.Vecchia{S: 20, Neighbors: 10}.Make(ctx, lab)
 		case 3:
 			m = mine.M
 		}
@@ -266,5 +266,22 @@ func TestRanks(t *testing.T) {
 	testkit.OK(t, json.Unmarshal(js, back))
 	if back.String() != one.String() || !reflect.DeepEqual(back.Table().Rows, one.Table().Rows) {
 		t.Errorf("from JSON:\n%v\nwas\n%v", back, one)
+	}
+}
+
+// TestDraws: draw 1 is what the next seed draws.
+func TestDraws(t *testing.T) {
+	o := krrlab.CompareOptions{Steps: -1, Seeds: 2, With: stage.Entries{{Text: "features features=50"},
+		{Text: "vecchia features=10 neighbors=5"}}}
+	both, err := problem(t, krrlab.Config{Seed: 3}).Compare(context.Background(), o)
+	testkit.OK(t, err)
+	o.Seeds = 1
+	next, err := problem(t, krrlab.Config{Seed: 4}).Compare(context.Background(), o)
+	testkit.OK(t, err)
+	for i, row := range next.Rows[1:] {
+		if first, second := both.Rows[1+2*i], both.Rows[2+2*i]; second.Draw != 1 ||
+			!reflect.DeepEqual(second.Residuals, row.Residuals) || reflect.DeepEqual(first.Residuals, row.Residuals) {
+			t.Errorf("%s: draw %d differs from that of the next seed", row.Name, second.Draw)
+		}
 	}
 }
