@@ -98,7 +98,7 @@ func (c *client) connect() {
 func (c *client) dial(typ, id string, port int) *zmtp.Conn {
 	c.t.Helper()
 	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		conn, err := zmtp.Dial(fmt.Sprintf("tcp://127.0.0.1:%d", port), typ, id, zmtp.Limits{})
+		conn, err := zmtp.Dial(fmt.Sprintf("tcp://127.0.0.1:%d", port), typ, id)
 		if err == nil {
 			return conn
 		}

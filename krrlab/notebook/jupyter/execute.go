@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
@@ -213,25 +214,16 @@ func (s *Server) abort() {
 // stars are those of a pattern that stand together, of which one does.
 var stars = regexp.MustCompile(`\*+`)
 
-// matches reports whether a pattern with * for any text and ? for a character, and no * behind another, is that of a
-// text. It goes back to the last * alone, so that it takes no more than the product of the lengths.
-func matches(pattern, text []rune) bool {
-	i, star, from := 0, -1, 0
-	for j := 0; j < len(text); {
-		switch {
-		case i < len(pattern) && pattern[i] == '*':
-			star, from = i, j
-			i++
-		case i < len(pattern) && (pattern[i] == '?' || pattern[i] == text[j]):
-			i, j = i+1, j+1
-		case star < 0:
-			return false
-		default:
-			from++
-			i, j = star+1, from
-		}
+// maxPattern is the length in bytes of a pattern, its stars taken together; a longer one matches nothing.
+const maxPattern = 10000
+
+// glob is a pattern with * for any text and ? for a character.
+func glob(pattern string) *regexp.Regexp {
+	if pattern = stars.ReplaceAllString(pattern, "*"); len(pattern) > maxPattern {
+		return regexp.MustCompile(`[^\x00-\x{10FFFF}]`)
 	}
-	return i == len(pattern) || i == len(pattern)-1 && pattern[i] == '*'
+	pattern = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
+	return regexp.MustCompile("(?s)^" + pattern + "$")
 }
 
 // entry is a cell that was run.
@@ -252,9 +244,9 @@ func (s *Server) search(req request) [][]any {
 			}
 		}
 	case "search":
-		seen, pattern := map[string]int{}, []rune(stars.ReplaceAllString(req.Pattern, "*"))
+		seen, pattern := map[string]int{}, glob(req.Pattern)
 		for _, e := range s.history {
-			if !matches(pattern, []rune(e.input)) {
+			if !pattern.MatchString(e.input) {
 				continue
 			}
 			if i, again := seen[e.input]; req.Unique && again {

@@ -71,11 +71,11 @@ func connect(t *testing.T, key string) *front {
 	f := &front{t: t, s: s, session: "of the front end", served: make(chan struct{})}
 	t.Cleanup(s.Close)
 	dial := func(x *zmtp.Socket, typ string) *zmtp.Conn {
-		c := testkit.Must(zmtp.Dial("tcp://"+x.Addr().String(), typ, "me", zmtp.Limits{}))
+		c := testkit.Must(zmtp.Dial("tcp://"+x.Addr().String(), typ, "me"))
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	f.io = dial(s.pub.Socket, "SUB")
+	f.io = dial(s.pub, "SUB")
 	if err := f.io.Send([]byte{1}); err != nil {
 		t.Fatal(err)
 	}

@@ -54,10 +54,10 @@ type Server struct {
 	key     []byte
 	session string
 
-	shell, control, stdin, hb *zmtp.Socket
-	pub                       *publisher
-	seen                      signatures
-	controlling               sync.Mutex // one request of the control channel at a time
+	shell, control, stdin, hb, pub *zmtp.Socket
+
+	seen        signatures
+	controlling sync.Mutex // one request of the control channel at a time
 
 	mu     sync.Mutex
 	wake   *sync.Cond
@@ -73,9 +73,6 @@ type Server struct {
 	timeout  time.Duration // how long an interrupt, the last cell and the last messages are waited for
 }
 
-// smallMessage is the limit in bytes of heartbeats and subscriptions.
-const smallMessage = 4 << 10
-
 // Listen opens the sockets that c names. Messages wait until Serve is called.
 func Listen(c Connection, lang Language) (*Server, error) {
 	if err := c.complete(); err != nil {
@@ -86,53 +83,42 @@ func Listen(c Connection, lang Language) (*Server, error) {
 	s.seen.limit = remembered
 	s.wake = sync.NewCond(&s.mu)
 	router := func(handle func(*Message)) zmtp.Options {
-		return zmtp.Options{Type: "ROUTER", Owner: c.owner, Replaceable: true, Receive: s.receive(handle)}
+		return zmtp.Options{Type: "ROUTER", Receive: s.receive(handle)}
 	}
 	stdin := router(s.answered)
 	stdin.Connected = s.askAgain
-	beat := zmtp.Options{Type: "REP", Owner: c.owner, Replaceable: true}
-	beat.Receive = func(p *zmtp.Peer, frames [][]byte) { p.Send(frames) }
-	beat.Limits = zmtp.Limits{Message: smallMessage, Queue: 16 * smallMessage}
 	for _, x := range []struct {
 		socket **zmtp.Socket
 		port   int
 		o      zmtp.Options
-	}{{&s.shell, c.ShellPort, router(s.enqueue)}, {&s.control, c.ControlPort, router(s.direct)}, {&s.stdin, c.StdinPort,
-		stdin}, {&s.hb, c.HBPort, beat}} {
+	}{
+		{&s.shell, c.ShellPort, router(s.enqueue)}, {&s.control, c.ControlPort, router(s.direct)},
+		{&s.stdin, c.StdinPort, stdin}, {&s.hb, c.HBPort, zmtp.Options{Type: "REP"}},
+		{&s.pub, c.IOPubPort, zmtp.Options{Type: "XPUB", Welcome: s.welcome}},
+	} {
 		var err error
+		x.o.Owner = c.owner
 		if *x.socket, err = zmtp.Listen(c.address(x.port), x.o); err != nil {
 			s.Close()
 			return nil, fmt.Errorf("jupyter: %w", err)
 		}
 	}
-	pub, err := listenPub(c.address(c.IOPubPort), zmtp.Options{Owner: c.owner}, s.welcome)
-	if err != nil {
-		s.Close()
-		return nil, fmt.Errorf("jupyter: %w", err)
-	}
-	s.pub = pub
 	return s, nil
 }
 
 // Close closes the sockets.
 func (s *Server) Close() {
 	s.end()
-	for _, x := range s.sockets() {
-		x.Close()
-	}
+	s.close(time.Now())
 }
 
-// sockets are those that are open.
-func (s *Server) sockets() (open []*zmtp.Socket) {
-	for _, x := range []*zmtp.Socket{s.shell, s.control, s.stdin, s.hb} {
+// close closes the sockets when what waits for the front ends is sent, at the latest at end.
+func (s *Server) close(end time.Time) {
+	for _, x := range []*zmtp.Socket{s.shell, s.control, s.stdin, s.hb, s.pub} {
 		if x != nil {
-			open = append(open, x)
+			x.Close(end)
 		}
 	}
-	if s.pub != nil {
-		open = append(open, s.pub.Socket)
-	}
-	return open
 }
 
 // welcome is the first message of a subscriber.
@@ -145,7 +131,7 @@ func (s *Server) welcome(topic []byte) [][]byte {
 	return frames
 }
 
-// Serve answers messages until a shutdown_request comes or ctx ends.
+// Serve answers messages until a shutdown_request comes or ctx ends, and closes the sockets.
 func (s *Server) Serve(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.end)()
 	s.publish("status", nil, map[string]any{"execution_state": "starting"})
@@ -163,10 +149,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	case <-done:
 	case <-time.After(s.timeout):
 	}
-	end := time.Now().Add(s.timeout)
-	for _, x := range s.sockets() {
-		x.Flush(end)
-	}
+	s.close(time.Now().Add(s.timeout))
 	return nil
 }
 
@@ -263,7 +246,7 @@ func (s *Server) reply(m *Message, typ string, content any) {
 func (s *Server) publish(typ string, parent json.RawMessage, content any) {
 	frames, err := Encode([][]byte{[]byte(typ)}, typ, s.session, parent, content, s.key)
 	if err == nil {
-		s.pub.publish(frames)
+		s.pub.Publish(frames)
 	}
 }
 

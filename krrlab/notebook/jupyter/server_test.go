@@ -68,7 +68,7 @@ func TestInterruptInVain(t *testing.T) {
 // hold.
 func TestSubscriberThatDoesNotRead(t *testing.T) {
 	s, served := serve(t)
-	conn, err := zmtp.Dial("tcp://"+s.pub.Addr().String(), "SUB", "", zmtp.Limits{})
+	conn, err := zmtp.Dial("tcp://"+s.pub.Addr().String(), "SUB", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package zmtp_test
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
@@ -15,8 +16,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer s.Close()
-	c, err := zmtp.Dial("tcp://"+s.Addr().String(), "DEALER", "me", zmtp.Limits{})
+	defer s.Close(time.Time{})
+	c, err := zmtp.Dial("tcp://"+s.Addr().String(), "DEALER", "me")
 	if err != nil {
 		panic(err)
 	}

@@ -1,32 +1,57 @@
 package zmtp
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"net"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
+// limits bound what a peer can cost.
+type limits struct {
+	handshake time.Duration // how long a handshake may take
+	write     time.Duration // how long a peer may take nothing of what is sent
+	message   int           // bytes of a message, each frame counting frameOverhead more
+	trusted   int           // the same of a peer that is trusted
+	queue     int           // bytes that wait for a peer
+	peers     int           // connections, with those in handshake
+}
+
+// usual are those of a ROUTER.
+var usual = limits{30 * time.Second, 30 * time.Second, 1 << 20, 64 << 20, 256 << 20, 128}
+
+// MaxTopics is how many topics a subscriber may have; front ends have one, the empty one.
+const MaxTopics = 64
+
 // Options say what a Socket is and who hears from it.
 type Options struct {
-	Type   string // as peers are told: ROUTER, REP or XPUB
-	Owner  int    // of the users of this machine another that may connect; root and our own may
-	Limits Limits
+	Type  string // as peers are told: ROUTER, REP or XPUB
+	Owner int    // of the users of this machine another that may connect; root and our own may
 
-	// Receive takes the messages of a peer, one after the other; those of several peers at a time.
+	// Receive takes the messages of a peer of a ROUTER, one after the other; those of several peers at a time. A REP
+	// sends back what comes.
 	Receive func(*Peer, [][]byte)
-	// Connected and Gone are called for peers that have completed their handshake; nil for none.
-	Connected, Gone func(*Peer)
-	// Replaceable says that a peer which is not trusted may be dropped in favor of a new one although it has sent
-	// messages. Without it a socket whose peers have all sent some is full.
-	Replaceable bool
+	// Connected is called for peers that have completed their handshake; nil for none.
+	Connected func(*Peer)
+	// Welcome is the first message for a subscriber of an XPUB.
+	Welcome func(topic []byte) [][]byte
+
+	limits *limits // nil for those of the type
 }
 
 // Socket listens.
 type Socket struct {
 	o        Options
+	limits   limits
 	listener net.Listener
 
 	mu     sync.Mutex
@@ -38,19 +63,51 @@ type Socket struct {
 
 // Listen opens a socket at an address tcp://HOST:PORT or ipc://FILE.
 func Listen(address string, o Options) (*Socket, error) {
-	l, err := listen(address)
-	if err != nil {
+	s := &Socket{o: o, limits: usual}
+	switch {
+	case o.limits != nil:
+		s.limits = *o.limits
+	case o.Type == "REP": // heartbeats
+		s.limits.queue = 16 * maxCommand
+		fallthrough
+	case o.Type == "XPUB":
+		s.limits.message = maxCommand
+	}
+	var err error
+	if s.listener, err = listen(split(address)); err != nil {
 		return nil, fmt.Errorf("zmtp: %w", err)
 	}
-	o.Limits = o.Limits.complete()
-	for _, f := range []*func(*Peer){&o.Connected, &o.Gone} {
-		if *f == nil {
-			*f = func(*Peer) {}
-		}
-	}
-	s := &Socket{o: o, listener: l}
 	go s.accept()
 	return s, nil
+}
+
+// split turns a ZeroMQ address into what package net takes.
+func split(address string) (network, addr string) {
+	network, addr, _ = strings.Cut(address, "://")
+	if network == "ipc" {
+		network = "unix"
+	}
+	return network, addr
+}
+
+// listen opens a listener. The file of an ipc socket is for its owner alone; one that a kernel left
+// behind when it was killed is replaced.
+func listen(network, addr string) (net.Listener, error) {
+	if network != "unix" {
+		return net.Listen(network, addr)
+	}
+	if st, err := os.Lstat(addr); err == nil && st.Mode().Type() == fs.ModeSocket {
+		if c, err := net.Dial(network, addr); err == nil {
+			c.Close()
+		} else {
+			os.Remove(addr)
+		}
+	}
+	l, err := net.Listen(network, addr)
+	if err == nil {
+		err = os.Chmod(addr, 0o600)
+	}
+	return l, err
 }
 
 // Addr is where the socket listens.
@@ -60,61 +117,50 @@ func (s *Socket) Addr() net.Addr { return s.listener.Addr() }
 func (s *Socket) accept() {
 	for {
 		rw, err := s.listener.Accept()
-		s.mu.Lock()
-		closed := s.closed
-		s.mu.Unlock()
 		switch {
-		case closed && err == nil:
-			rw.Close()
-			return
-		case closed:
+		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // no descriptor is left, or the connection is gone already
 			time.Sleep(10 * time.Millisecond)
-		case foreign(rw, s.o.Owner):
+		case foreign(rw, s.o.Owner) || !s.admit(rw):
 			rw.Close()
-		default:
-			if p := s.admit(rw); p != nil {
-				go p.serve()
-			}
 		}
 	}
 }
 
-// admit makes room for a connection and returns its peer, or closes it and returns nil.
-func (s *Socket) admit(rw net.Conn) *Peer {
+// admit makes room for a connection and serves it, and reports whether there is room.
+func (s *Socket) admit(rw net.Conn) bool {
 	s.mu.Lock()
-	var out *Peer
-	if !s.closed && len(s.peers) >= s.o.Limits.Peers {
-		out = s.leastProven()
+	defer s.mu.Unlock()
+	if len(s.peers) >= s.limits.peers {
+		i := s.leastProven()
+		if i < 0 {
+			return false
+		}
+		s.peers[i].Close()
+		s.peers = slices.Delete(s.peers, i, i+1)
 	}
-	if s.closed || len(s.peers) >= s.o.Limits.Peers && out == nil {
-		s.mu.Unlock()
-		rw.Close()
-		return nil
+	if s.closed {
+		return false
 	}
-	p := newPeer(s, rw)
-	s.peers = append(slices.DeleteFunc(s.peers, func(q *Peer) bool { return q == out }), p)
-	s.mu.Unlock()
-	if out != nil {
-		out.Close()
-	}
-	return p
+	p := &Peer{socket: s, conn: newConn(rw, s.limits), written: make(chan struct{})}
+	p.wake = sync.NewCond(&p.mu)
+	s.peers = append(s.peers, p)
+	go p.serve()
+	go p.write()
+	return true
 }
 
-// leastProven returns the peer that gives way to a new one: the oldest in its handshake, else of those that are not
-// trusted, and have sent nothing unless peers may be replaced, the one that has been silent for longest; nil where
-// there is none.
-func (s *Socket) leastProven() (least *Peer) {
-	for _, p := range s.peers {
-		heard := p.heard.Load()
-		switch {
-		case !p.met.Load():
-			return p
-		case p.trusted.Load() || heard > 0 && !s.o.Replaceable:
-		case least == nil || heard < least.heard.Load():
-			least = p
+// leastProven finds the peer that gives way to a new one, −1 for none: the oldest in its handshake, then the one that
+// has been silent for longest. A trusted peer stays, and a subscriber.
+func (s *Socket) leastProven() (least int) {
+	for i, p := range s.peers {
+		if p.proven.Load() < s.peers[least].proven.Load() {
+			least = i
 		}
+	}
+	if v := s.peers[least].proven.Load(); v == trusted || v > met && s.o.Type == "XPUB" {
+		return -1
 	}
 	return least
 }
@@ -125,7 +171,7 @@ func (s *Socket) each(f func(*Peer)) {
 	peers := slices.Clone(s.peers)
 	s.mu.Unlock()
 	for _, p := range peers {
-		if p.met.Load() {
+		if p.proven.Load() >= met {
 			f(p)
 		}
 	}
@@ -140,72 +186,118 @@ func (s *Socket) SendTo(identity string, frames [][]byte) {
 	})
 }
 
-// Flush waits until all that was sent is written, at most until end: a peer that does not read gets no
-// more.
-func (s *Socket) Flush(end time.Time) {
-	s.each(func(p *Peer) { p.flush(end) })
+// Publish sends to all who subscribed to the topic, the first frame.
+func (s *Socket) Publish(frames [][]byte) {
+	s.each(func(p *Peer) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if slices.ContainsFunc(p.topics, func(t []byte) bool { return bytes.HasPrefix(frames[0], t) }) {
+			p.send(frames)
+		}
+	})
 }
 
-// Close closes the socket and its connections.
-func (s *Socket) Close() {
+// Close closes the socket, and its connections when what waits for each is written, at the latest at end.
+func (s *Socket) Close(end time.Time) {
 	s.mu.Lock()
 	peers := s.peers
 	s.closed, s.peers = true, nil
 	s.mu.Unlock()
 	s.listener.Close()
+	late, stop := context.WithDeadline(context.Background(), end)
+	defer stop()
 	for _, p := range peers {
-		p.Close()
+		p.mu.Lock()
+		p.last = true
+		p.wake.Broadcast()
+		p.mu.Unlock()
+		select {
+		case <-p.written:
+		case <-late.Done():
+			p.Close()
+		}
 	}
 }
+
+// What a peer has proven, beside the number of the socket's messages that was its last, counted from met.
+const (
+	met     = 1 // it has made its handshake
+	trusted = math.MaxInt64
+)
 
 // Peer is a connection of a Socket. What is sent to it waits in its own queue, so that one that
 // does not read holds nobody up.
 type Peer struct {
 	socket  *Socket
 	conn    *Conn
-	met     atomic.Bool // the handshake is made
-	trusted atomic.Bool
-	heard   atomic.Int64 // which of the socket's messages was its last; 0: it has sent none
+	proven  atomic.Int64
+	written chan struct{} // closed when nothing more is written
 
 	mu      sync.Mutex
 	wake    *sync.Cond
 	queue   [][][]byte // messages
 	waiting int        // bytes of the queue, and of what is being written
-	closed  bool
-}
-
-func newPeer(s *Socket, rw net.Conn) *Peer {
-	p := &Peer{socket: s, conn: newConn(rw, s.o.Limits)}
-	p.wake = sync.NewCond(&p.mu)
-	return p
+	last    bool       // no other message is taken
+	topics  [][]byte
 }
 
 // Identity is what the peer calls itself; others may call themselves the same.
 func (p *Peer) Identity() string { return p.conn.peer.identity }
 
-// Trust says that the peer has proven who it is: it may send larger messages and is not replaced.
+// Trust says that the peer, whose message is received, has proven who it is: it may send larger messages and does not
+// give way.
 func (p *Peer) Trust() {
-	p.trusted.Store(true)
-	p.conn.message.Store(int64(p.conn.limits.Trusted))
+	p.proven.Store(trusted)
+	p.conn.limit = p.socket.limits.trusted
 }
 
 // serve makes the handshake and receives until the peer goes.
 func (p *Peer) serve() {
 	defer p.leave()
-	if p.conn.open(ready{typ: p.socket.o.Type}) != nil {
+	o := &p.socket.o
+	if p.conn.open(ready{typ: o.Type}, p.socket.limits.handshake) != nil {
 		return
 	}
-	p.met.Store(true)
-	go p.write()
-	p.socket.o.Connected(p)
-	defer p.socket.o.Gone(p)
+	p.proven.Store(met)
+	if o.Connected != nil {
+		o.Connected(p)
+	}
 	for {
 		m, err := p.conn.Recv()
 		if err != nil {
 			return
 		}
-		p.heard.Store(p.socket.received.Add(1))
-		p.socket.o.Receive(p, m)
+		if p.proven.Load() != trusted {
+			p.proven.Store(met + p.socket.received.Add(1))
+		}
+		switch o.Type {
+		case "XPUB":
+			p.subscribe(m)
+		case "REP":
+			p.Send(m)
+		default:
+			o.Receive(p, m)
+		}
+	}
+}
+
+// subscribe takes a message 1+topic or 0+topic. What is published later comes behind the welcome.
+func (p *Peer) subscribe(frames [][]byte) {
+	if len(frames) != 1 || len(frames[0]) == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	topic := frames[0][1:]
+	i := slices.IndexFunc(p.topics, func(t []byte) bool { return bytes.Equal(t, topic) })
+	switch on := frames[0][0]; {
+	case on == 1 && len(p.topics) == MaxTopics:
+		p.close()
+	case on == 1:
+		p.topics = append(p.topics, topic)
+		p.send(p.socket.o.Welcome(topic))
+	case on == 0 && i >= 0:
+		p.topics = slices.Delete(p.topics, i, i+1)
 	}
 }
 
@@ -221,19 +313,20 @@ func (p *Peer) leave() {
 // dropped.
 func (p *Peer) Send(frames [][]byte) bool {
 	p.mu.Lock()
-	if p.closed || len(frames) == 0 {
-		p.mu.Unlock()
-		return false
+	defer p.mu.Unlock()
+	return p.send(frames)
+}
+
+func (p *Peer) send(frames [][]byte) bool {
+	if p.waiting > p.socket.limits.queue {
+		p.close()
 	}
-	if p.waiting > p.conn.limits.Queue {
-		p.mu.Unlock()
-		p.Close()
+	if p.last || len(frames) == 0 {
 		return false
 	}
 	p.queue = append(p.queue, frames)
 	p.waiting += size(frames)
 	p.wake.Broadcast()
-	p.mu.Unlock()
 	return true
 }
 
@@ -244,15 +337,16 @@ func (p *Peer) Reply(frames [][]byte) {
 	}
 }
 
-// write writes the queue to the connection.
+// write writes the queue to the connection, and closes that behind the last message.
 func (p *Peer) write() {
+	defer close(p.written)
 	defer p.Close()
 	for {
 		p.mu.Lock()
-		for len(p.queue) == 0 && !p.closed {
+		for len(p.queue) == 0 && !p.last {
 			p.wake.Wait()
 		}
-		if p.closed {
+		if len(p.queue) == 0 {
 			p.mu.Unlock()
 			return
 		}
@@ -265,30 +359,19 @@ func (p *Peer) write() {
 		}
 		p.mu.Lock()
 		p.waiting -= size(frames)
-		p.wake.Broadcast()
 		p.mu.Unlock()
-	}
-}
-
-// flush waits until nothing waits, at most until end.
-func (p *Peer) flush(end time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	defer time.AfterFunc(time.Until(end), func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.wake.Broadcast()
-	}).Stop()
-	for p.waiting > 0 && !p.closed && time.Now().Before(end) {
-		p.wake.Wait()
 	}
 }
 
 // Close drops the peer and what waits for it.
 func (p *Peer) Close() {
 	p.mu.Lock()
-	p.closed, p.queue, p.waiting = true, nil, 0
+	defer p.mu.Unlock()
+	p.close()
+}
+
+func (p *Peer) close() {
+	p.last, p.queue = true, nil
 	p.wake.Broadcast()
-	p.mu.Unlock()
 	p.conn.Close()
 }

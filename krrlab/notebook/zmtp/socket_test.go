@@ -25,7 +25,7 @@ func echo(t *testing.T, o Options) *Socket {
 		o.Receive = func(p *Peer, m [][]byte) { p.Send(m) }
 	}
 	s := testkit.Must(Listen("tcp://127.0.0.1:0", o))
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { s.Close(time.Time{}) })
 	return s
 }
 
@@ -40,7 +40,7 @@ func raw(t *testing.T, s *Socket) net.Conn {
 // dial connects as a DEALER.
 func dial(t *testing.T, s *Socket, identity string) *Conn {
 	t.Helper()
-	c := testkit.Must(Dial("tcp://"+s.Addr().String(), "DEALER", identity, Limits{}))
+	c := testkit.Must(Dial("tcp://"+s.Addr().String(), "DEALER", identity))
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -52,7 +52,7 @@ func alive(t *testing.T, what string, c *Conn) {
 	if err := c.Send([]byte(what)); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if m, err := c.Recv(); err != nil || string(bytes.Join(m, nil)) != what {
+	if m, err := c.Recv(); err != nil || string(bytes.Join(m, nil)) != strings.TrimPrefix(what, "\x01") {
 		t.Fatalf("%s: %q, %v", what, m, err)
 	}
 }
@@ -76,14 +76,12 @@ func TestMalformed(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for what, b := range map[string]string{
-		"http":           "GET / HTTP/1.1\r\n\r\n",
-		"version 2":      "\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x01\x00",
-		"curve":          curve,
-		"short property": string(greeting[:]) + string(readyShort),
-		"long property":  string(greeting[:]) + "\x04\x0c\x05READY\x01A\xff\xff\xff\xff",
-		"no name":        string(greeting[:]) + "\x04\x0b\x05READY\x00\x00\x00\x00\x00",
-		"long identity": string(greeting[:]) +
-			"\x06\x00\x00\x00\x00\x00\x00\x01\x13\x05READY\x08Identity\x00\x00\x01\x00" + strings.Repeat("i", 256),
+		"http":                "GET / HTTP/1.1\r\n\r\n",
+		"version 2":           "\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x01" + string(greeting[11:]),
+		"curve":               curve,
+		"short property":      string(greeting[:]) + string(readyShort),
+		"long property":       string(greeting[:]) + "\x04\x0c\x05READY\x01A\xff\xff\xff\xff",
+		"no name":             string(greeting[:]) + "\x04\x0b\x05READY\x00\x00\x00\x00\x00",
 		"short command":       string(greeting[:]) + "\x04\x01\x05",
 		"empty command":       string(greeting[:]) + "\x04\x00",
 		"message":             string(greeting[:]) + "\x00\x05READY",
@@ -126,7 +124,7 @@ func TestMalformed(t *testing.T) {
 // TestSilent connects and says nothing: nobody waits for that, and it ends in time.
 func TestSilent(t *testing.T) {
 	for _, limit := range []time.Duration{time.Hour, 300 * time.Millisecond} {
-		s := echo(t, Options{Limits: Limits{Handshake: limit}})
+		s := echo(t, Options{limits: changed(func(l *limits) { l.handshake = limit })})
 		var silent []net.Conn
 		for i := range 20 {
 			c := raw(t, s)
@@ -147,53 +145,65 @@ func TestSilent(t *testing.T) {
 	}
 }
 
+// changed are the usual limits but what f changes.
+func changed(f func(*limits)) *limits {
+	l := usual
+	f(&l)
+	return &l
+}
+
 // TestPeers opens more connections than there may be: those in handshake give way first, then those that have sent
-// nothing, then, if peers may be replaced, the one not trusted that has been silent for longest.
+// nothing, then the one not trusted that has been silent for longest.
 func TestPeers(t *testing.T) {
-	trusting := func(p *Peer, m [][]byte) {
+	s := echo(t, Options{limits: changed(func(l *limits) { l.peers = 3 }), Receive: func(p *Peer, m [][]byte) {
 		if string(m[0]) == "trust" {
 			p.Trust()
 		}
 		p.Send(m)
+	}})
+	first, second := dial(t, s, "first"), dial(t, s, "second")
+	alive(t, "trust", first)
+	alive(t, "second", second)
+	silent := raw(t, s)
+	idle := dial(t, s, "idle")
+	dropped(t, "in handshake", silent)
+	third := dial(t, s, "third")
+	dropped(t, "idle", idle.rw)
+	alive(t, "third", third)
+	alive(t, "second again", second)
+	fourth := dial(t, s, "fourth")
+	alive(t, "fourth", fourth)
+	dropped(t, "third", third.rw)
+	for _, c := range []*Conn{first, second, fourth} {
+		alive(t, "at last", c)
 	}
-	for _, replaceable := range []bool{true, false} {
-		s := echo(t, Options{Limits: Limits{Peers: 3}, Receive: trusting, Replaceable: replaceable})
-		first, second := dial(t, s, "first"), dial(t, s, "second")
-		alive(t, "trust", first)
-		alive(t, "second", second)
-		silent := raw(t, s)
-		idle := dial(t, s, "idle")
-		dropped(t, "in handshake", silent)
-		third := dial(t, s, "third")
-		dropped(t, "idle", idle.rw)
-		alive(t, "third", third)
-		if replaceable {
-			alive(t, "second again", second)
-			second, third = third, second
+}
+
+// TestSubscribers: those there are stay, and hear.
+func TestSubscribers(t *testing.T) {
+	s := echo(t, Options{Type: "XPUB", limits: changed(func(l *limits) { l.peers = 2 }),
+		Welcome: func(topic []byte) [][]byte { return [][]byte{topic} }})
+	var all []*Conn
+	for range 2 {
+		c := testkit.Must(Dial("tcp://"+s.Addr().String(), "SUB", ""))
+		defer c.Close()
+		alive(t, "\x01a", c)
+		all = append(all, c)
+	}
+	dropped(t, "one too many", raw(t, s))
+	s.Publish([][]byte{[]byte("b")})
+	s.Publish([][]byte{[]byte("ab"), []byte("x")})
+	for _, c := range all {
+		if m, err := c.Recv(); err != nil || string(bytes.Join(m, nil)) != "abx" {
+			t.Errorf("%q, %v", m, err)
 		}
-		fourth, err := Dial("tcp://"+s.Addr().String(), "DEALER", "", Limits{})
-		alive(t, "trusted", first)
-		if !replaceable {
-			if err == nil {
-				t.Error("a fourth peer of three")
-			}
-			alive(t, "second of three", second)
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer fourth.Close()
-		alive(t, "fourth", fourth)
-		dropped(t, "second", second.rw)
 	}
 }
 
 // TestTrust sends a message that only a trusted peer may send.
 func TestTrust(t *testing.T) {
-	o := Options{Receive: func(p *Peer, m [][]byte) { p.Trust(); p.Send(m) }}
-	o.Limits = Limits{Message: 1000, Trusted: 100000}
-	s := echo(t, o)
+	s := echo(t, Options{limits: changed(func(l *limits) { l.message, l.trusted = 1000, 100000 }),
+		Receive: func(p *Peer, m [][]byte) { p.Trust(); p.Send(m) }})
 	large := strings.Repeat("x", 50000)
 	c := dial(t, s, "")
 	if err := c.Send([]byte(large)); err == nil {
@@ -210,24 +220,22 @@ func TestTrust(t *testing.T) {
 // TestDeaf sends to peers that do not read, until too much waits or for too long.
 func TestDeaf(t *testing.T) {
 	part := make([]byte, 1<<20)
-	for _, l := range []Limits{{Queue: 32 << 20, Write: time.Hour}, {Queue: 1 << 40, Write: 300 * time.Millisecond}} {
-		gone := make(chan bool)
-		o := Options{Limits: l, Gone: func(*Peer) { gone <- true }}
-		o.Receive = func(p *Peer, m [][]byte) {
+	for _, l := range []*limits{changed(func(l *limits) { l.queue, l.write = 32<<20, time.Hour }),
+		changed(func(l *limits) { l.queue, l.write = 1<<40, 300*time.Millisecond })} {
+		peers := make(chan *Peer)
+		s := echo(t, Options{limits: l, Receive: func(p *Peer, m [][]byte) {
 			for i := 0; i < 64 && p.Send([][]byte{part}); i++ {
 			}
-		}
-		s := echo(t, o)
+			peers <- p
+		}})
 		c := dial(t, s, "")
 		if err := c.Send([]byte("send")); err != nil {
 			t.Fatal(err)
 		}
 		select {
-		case <-gone:
+		case <-(<-peers).written:
 		case <-time.After(3 * time.Minute):
 			t.Errorf("%+v: still there", l)
-			c.Close()
-			<-gone
 		}
 	}
 }
@@ -266,15 +274,15 @@ func TestIPC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer s.Close(time.Time{})
 	if st, err := os.Stat(name); err != nil || st.Mode().Perm() != 0o600 {
 		t.Error(st.Mode(), err)
 	}
 	if s, err := Listen("ipc://"+name, Options{Type: "REP"}); err == nil {
-		s.Close()
+		s.Close(time.Time{})
 		t.Error("listens twice")
 	}
-	c := testkit.Must(Dial("ipc://"+name, "REQ", "", Limits{}))
+	c := testkit.Must(Dial("ipc://"+name, "REQ", ""))
 	defer c.Close()
 	alive(t, "ipc", c)
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Bits of a frame's first byte.
@@ -20,81 +22,107 @@ const (
 
 const (
 	maxCommand    = 4 << 10  // bytes of a command
+	maxFrames     = 256      // of a message
 	frameOverhead = 64       // bytes that a frame counts beside its content
-	firstPart     = 64 << 10 // memory that a frame gets before any of it has arrived
+	writePart     = 64 << 10 // bytes of which a peer must take some in time
 )
 
 var (
-	errLarge  = errors.New("zmtp: a message above the limit")
-	errFrame  = errors.New("zmtp: a frame with unknown flags")
-	errFrames = errors.New("zmtp: a message of too many frames")
+	errFrame    = errors.New("zmtp: a frame with unknown flags, or above the limits")
+	errCommand  = errors.New("zmtp: a command that is cut short")
+	errGreeting = errors.New("zmtp: not a greeting of ZMTP 3 without a security mechanism")
 )
 
-// readFrame reads a frame whose content has at most room bytes; a command has at most maxCommand.
-func readFrame(r *bufio.Reader, room int) (flags byte, body []byte, err error) {
-	if flags, err = r.ReadByte(); err != nil {
-		return 0, nil, err
+// Conn is one connection after its handshake. One goroutine may receive while another sends.
+type Conn struct {
+	rw    net.Conn
+	r     *bufio.Reader
+	w     *bufio.Writer
+	limit int // bytes of a message
+	peer  ready
+}
+
+func newConn(rw net.Conn, l limits) *Conn {
+	return &Conn{rw: rw, r: bufio.NewReader(rw), w: bufio.NewWriter(&patient{rw, l.write}), limit: l.message}
+}
+
+// Dial connects to a socket as one of the type, DEALER, REQ or SUB. The front end of a kernel has
+// its own; this one is for tests. What it receives is trusted.
+func Dial(address, typ, identity string) (*Conn, error) {
+	rw, err := net.Dial(split(address))
+	if err != nil {
+		return nil, fmt.Errorf("zmtp: %w", err)
 	}
-	if flags&^(flagMore|flagLong|flagCommand) != 0 || flags&flagCommand != 0 && flags&flagMore != 0 {
-		return 0, nil, errFrame
+	c := newConn(rw, usual)
+	c.limit = usual.trusted
+	if err := c.open(ready{typ, identity}, usual.handshake); err != nil {
+		rw.Close()
+		return nil, err
 	}
-	var size uint64
-	if flags&flagLong != 0 {
-		var b [8]byte
-		if _, err := io.ReadFull(r, b[:]); err != nil {
-			return 0, nil, err
+	return c, nil
+}
+
+// Close closes the connection.
+func (c *Conn) Close() error { return c.rw.Close() }
+
+// Send sends a message.
+func (c *Conn) Send(frames ...[]byte) error {
+	for i, f := range frames {
+		flags := byte(flagMore)
+		if i == len(frames)-1 {
+			flags = 0
 		}
-		size = binary.BigEndian.Uint64(b[:])
+		c.frame(flags, f)
+	}
+	return c.w.Flush()
+}
+
+// frame writes a frame; the writer keeps its first error until it is flushed.
+func (c *Conn) frame(flags byte, body []byte) {
+	if len(body) <= 255 {
+		c.w.Write([]byte{flags, byte(len(body))})
 	} else {
-		b, err := r.ReadByte()
-		if err != nil {
-			return 0, nil, err
-		}
-		size = uint64(b)
+		c.w.Write(binary.BigEndian.AppendUint64([]byte{flags | flagLong}, uint64(len(body))))
 	}
-	if flags&flagCommand != 0 {
-		room = maxCommand
-	}
-	if room < 0 || size > uint64(room) {
-		return 0, nil, errLarge
-	}
-	body, err = readBody(r, int(size))
-	return flags, body, err
+	c.w.Write(body)
 }
 
-// readBody reads n bytes into memory that grows with what arrives.
-func readBody(r io.Reader, n int) ([]byte, error) {
-	b := make([]byte, 0, min(n, firstPart))
-	for len(b) < n {
-		if len(b) == cap(b) {
-			b = slices.Grow(b, min(len(b), n-len(b)))
-		}
-		part := b[len(b):min(cap(b), n)]
-		if _, err := io.ReadFull(r, part); err != nil {
-			return nil, err
-		}
-		b = b[:len(b)+len(part)]
-	}
-	return b, nil
+// patient writes as long as the other side takes some of it in time.
+type patient struct {
+	rw    net.Conn
+	limit time.Duration
 }
 
-// readMessage reads the frames of a message: limit bytes in all, frames of them at most. Commands
-// that come before or between say nothing in version 3.0.
-func readMessage(r *bufio.Reader, limit, frames int) (m [][]byte, err error) {
-	for {
-		flags, body, err := readFrame(r, limit-frameOverhead)
+func (p *patient) Write(b []byte) (n int, err error) {
+	for part := range slices.Chunk(b, writePart) {
+		if err := p.rw.SetWriteDeadline(time.Now().Add(p.limit)); err != nil {
+			return n, err
+		}
+		m, err := p.rw.Write(part)
+		if n += m; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// Recv returns the next message, within the limits. Commands that come before or between its frames say nothing in
+// version 3.0.
+func (c *Conn) Recv() (m [][]byte, err error) {
+	for room := c.limit; ; {
+		flags, body, err := c.next(room - frameOverhead)
 		if err != nil {
 			return nil, err
 		}
 		if flags&flagCommand != 0 {
-			if _, _, err := commandName(body); err != nil {
+			if _, _, err := command(body); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		limit -= len(body) + frameOverhead
-		if m = append(m, body); len(m) > frames {
-			return nil, errFrames
+		room -= len(body) + frameOverhead
+		if m = append(m, body); len(m) > maxFrames {
+			return nil, errFrame
 		}
 		if flags&flagMore == 0 {
 			return m, nil
@@ -102,28 +130,41 @@ func readMessage(r *bufio.Reader, limit, frames int) (m [][]byte, err error) {
 	}
 }
 
-// commandName splits a command.
-func commandName(body []byte) (name string, rest []byte, err error) {
+// next reads a frame whose content has at most room bytes; a command has at most maxCommand. Memory grows with what
+// arrives.
+func (c *Conn) next(room int) (flags byte, body []byte, err error) {
+	var head [9]byte
+	if _, err := io.ReadFull(c.r, head[7:]); err != nil {
+		return 0, nil, err
+	}
+	flags = head[7]
+	size := uint64(head[8])
+	if flags&flagLong != 0 {
+		head[0] = head[8]
+		if _, err := io.ReadFull(c.r, head[1:8]); err != nil {
+			return 0, nil, err
+		}
+		size = binary.BigEndian.Uint64(head[:])
+	}
+	if flags&flagCommand != 0 {
+		room = maxCommand
+	}
+	if flags > flagMore|flagLong|flagCommand || flags&flagCommand != 0 && flags&flagMore != 0 || room < 0 ||
+		size > uint64(room) {
+		return 0, nil, errFrame
+	}
+	var b bytes.Buffer
+	_, err = io.CopyN(&b, c.r, int64(size))
+	return flags, b.Bytes(), err
+}
+
+// command splits the content of one.
+func command(body []byte) (name string, rest []byte, err error) {
 	if len(body) == 0 || len(body) < 1+int(body[0]) {
-		return "", nil, fmt.Errorf("zmtp: a command of %d bytes that is cut short", len(body))
+		return "", nil, errCommand
 	}
 	n := 1 + int(body[0])
 	return string(body[1:n]), body[n:], nil
-}
-
-// writeFrame writes a frame.
-func writeFrame(w *bufio.Writer, flags byte, body []byte) {
-	if len(body) <= 255 {
-		w.Write([]byte{flags, byte(len(body))})
-	} else {
-		w.Write(binary.BigEndian.AppendUint64([]byte{flags | flagLong}, uint64(len(body))))
-	}
-	w.Write(body) // the writer keeps its first error until it is flushed
-}
-
-// writeCommand writes a command.
-func writeCommand(w *bufio.Writer, name string, body []byte) {
-	writeFrame(w, flagCommand, append(append([]byte{byte(len(name))}, name...), body...))
 }
 
 // size is what a message counts against limits.
@@ -134,14 +175,10 @@ func size(frames [][]byte) (n int) {
 	return n
 }
 
-// talksTo lists the socket types that each may be connected to.
+// talksTo lists the types of peers that each may be connected to.
 var talksTo = map[string][]string{
-	"ROUTER": {"DEALER", "REQ", "ROUTER"},
-	"REP":    {"REQ", "DEALER"},
-	"XPUB":   {"SUB", "XSUB"},
-	"DEALER": {"ROUTER", "REP", "DEALER"},
-	"REQ":    {"REP", "ROUTER"},
-	"SUB":    {"PUB", "XPUB"},
+	"ROUTER": {"DEALER", "REQ", "ROUTER"}, "REP": {"REQ", "DEALER"}, "XPUB": {"SUB", "XSUB"},
+	"DEALER": {"ROUTER", "REP"}, "REQ": {"REP", "ROUTER"}, "SUB": {"PUB", "XPUB"},
 }
 
 // greeting is the first thing that both sides send: the signature, version 3.0, NULL.
@@ -150,34 +187,6 @@ var greeting = func() [64]byte {
 	copy(g[12:], "NULL")
 	return g
 }()
-
-var (
-	errGreeting  = errors.New("zmtp: not a greeting of ZMTP 3")
-	errMechanism = errors.New("zmtp: a security mechanism other than NULL")
-	errReady     = errors.New("zmtp: a READY command with a property that is cut short")
-)
-
-// readGreeting reads the greeting of a peer; what is none is found out by its first bytes.
-func readGreeting(r io.Reader) error {
-	var g [64]byte
-	for _, part := range []struct {
-		from, to int
-		ok       func() bool
-		err      error
-	}{
-		{0, 1, func() bool { return g[0] == 0xff }, errGreeting},
-		{1, 12, func() bool { return g[9]&1 == 1 && g[10] >= 3 }, errGreeting},
-		{12, 64, func() bool { return bytes.Equal(g[12:32], greeting[12:32]) }, errMechanism},
-	} {
-		if _, err := io.ReadFull(r, g[part.from:part.to]); err != nil {
-			return err
-		}
-		if !part.ok() {
-			return part.err
-		}
-	}
-	return nil
-}
 
 // ready is the content of a READY command.
 type ready struct {
@@ -189,31 +198,28 @@ type ready struct {
 // the name, the length of the value in four, the value. Names that are not known are skipped.
 func parseReady(b []byte) (r ready, err error) {
 	for len(b) > 0 {
-		n := int(b[0])
-		if b = b[1:]; n == 0 || len(b) < n+4 {
-			return ready{}, errReady
+		name, rest, err := command(b)
+		if err != nil || name == "" || len(rest) < 4 {
+			return ready{}, errCommand
 		}
-		name, size := string(b[:n]), binary.BigEndian.Uint32(b[n:])
-		if b = b[n+4:]; uint64(size) > uint64(len(b)) {
-			return ready{}, errReady
+		n := binary.BigEndian.Uint32(rest)
+		if b = rest[4:]; uint64(n) > uint64(len(b)) {
+			return ready{}, errCommand
 		}
-		value := string(b[:size])
-		b = b[size:]
 		switch strings.ToLower(name) {
 		case "socket-type":
-			r.typ = value
+			r.typ = string(b[:n])
 		case "identity":
-			if len(value) > 255 {
-				return ready{}, fmt.Errorf("zmtp: an identity of %d bytes, want at most 255", len(value))
-			}
-			r.identity = value
+			r.identity = string(b[:n])
 		}
+		b = b[n:]
 	}
 	return r, nil
 }
 
-// bytes is the content of a READY command that says r.
-func (r ready) bytes() (b []byte) {
+// bytes is a READY command that says r.
+func (r ready) bytes() []byte {
+	b := []byte("\x05READY")
 	for _, p := range [][2]string{{"Socket-Type", r.typ}, {"Identity", r.identity}} {
 		b = append(append(b, byte(len(p[0]))), p[0]...)
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(p[1]))), p[1]...)
@@ -221,24 +227,34 @@ func (r ready) bytes() (b []byte) {
 	return b
 }
 
-// handshake introduces the two sides to each other. It sets no deadline.
-func (c *Conn) handshake(self ready) error {
+// open introduces the two sides to each other, within a time.
+func (c *Conn) open(self ready, limit time.Duration) error {
+	if err := c.rw.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		return err
+	}
 	c.w.Write(greeting[:])
 	if err := c.w.Flush(); err != nil {
 		return err
 	}
-	if err := readGreeting(c.r); err != nil {
+	if first, err := c.r.Peek(1); err != nil || first[0] != greeting[0] { // what is no greeting may be short
+		return errGreeting
+	}
+	var g [64]byte
+	if _, err := io.ReadFull(c.r, g[:]); err != nil {
 		return err
 	}
-	writeCommand(c.w, "READY", self.bytes())
+	if g[9]&1 != 1 || g[10] < 3 || !bytes.Equal(g[12:32], greeting[12:32]) {
+		return errGreeting
+	}
+	c.frame(flagCommand, self.bytes())
 	if err := c.w.Flush(); err != nil {
 		return err
 	}
-	flags, body, err := readFrame(c.r, maxCommand)
+	flags, body, err := c.next(maxCommand)
 	if err != nil {
 		return err
 	}
-	name, rest, err := commandName(body)
+	name, rest, err := command(body)
 	if err != nil || flags&flagCommand == 0 || name != "READY" {
 		return fmt.Errorf("zmtp: %.40q instead of READY", body)
 	}
@@ -246,10 +262,7 @@ func (c *Conn) handshake(self ready) error {
 		return err
 	}
 	if !slices.Contains(talksTo[self.typ], c.peer.typ) {
-		reason := "a " + self.typ + " socket does not talk to this type"
-		writeCommand(c.w, "ERROR", append([]byte{byte(len(reason))}, reason...))
-		c.w.Flush()
 		return fmt.Errorf("zmtp: a socket of type %.20q, want one of %v", c.peer.typ, talksTo[self.typ])
 	}
-	return nil
+	return c.rw.SetReadDeadline(time.Time{})
 }
