@@ -10,9 +10,6 @@ import (
 	"github.com/krrlab/lab/krrlab/plan"
 )
 
-// ReferenceRates returns plan.Reference(): what the hour of scale Laptop is reckoned with.
-func ReferenceRates() plan.Rates { return plan.Reference() }
-
 // extent is the size of a problem.
 type extent struct{ N, D, T, TestN int }
 

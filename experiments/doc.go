@@ -22,8 +22,8 @@
 // those that the case takes alone: what was shared is charged what forming it took.
 //
 // A case that fails, lacks its data or does not fit the memory has the
-// reason in its result, and the others go on. With Options.Out each result is written when its case is
-// done, and a run with Options.Resume continues one that was stopped.
+// reason in its result, and the others go on. With Options.Out the reports are written when a case is done, and a run
+// takes the results that they have: the same call continues one that was stopped.
 //
 // # Scales
 //

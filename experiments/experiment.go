@@ -2,8 +2,6 @@ package experiments
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -91,10 +89,6 @@ func Find(id string) (*Experiment, error) {
 	return nil, fmt.Errorf("unknown experiment %q; there are %s, and all", id, strings.Join(IDs(), ", "))
 }
 
-// resultVersion is a part of the key of every case. It is raised when the same case would
-// give other numbers, so that results kept from before are not taken for new ones.
-const resultVersion = 2 // 1: with options by other names
-
 // Method is a rival of krrlab's solvers.
 type Method string
 
@@ -103,7 +97,7 @@ const (
 	ADMM           Method = "admm"            // block ADMM on S random features, Loss
 )
 
-// Case is one thing to measure, as data: a problem and the options of krrlab.New for it. Cases of one Key are run
+// Case is one thing to measure, as data: a problem and the options of krrlab.New for it. Equal cases are run
 // once, whichever experiments ask for them. Zero values mean the defaults, those of krrlab.Config too.
 type Case struct {
 	Data   string      `json:"data"`             // name in package datasets
@@ -122,16 +116,13 @@ type Case struct {
 // method names what solves the case.
 func (c Case) method() string { return cmp.Or(string(c.Method), c.Solver.String()) }
 
-// Key names the case: the data set, the method, and the first 64 bits of the SHA-256 of its
-// JSON and resultVersion, in hexadecimal.
-func (c Case) Key() string {
+// key is the JSON of the case.
+func (c Case) key() string {
 	js, err := json.Marshal(c)
 	if err != nil {
 		panic(fmt.Sprintf("experiments: a case is not JSON: %v", err)) // a NaN in it
 	}
-	sum := sha256.Sum256(fmt.Appendf(js, "\nversion %d", resultVersion))
-	name := cmp.Or(c.Data, "none")
-	return fmt.Sprintf("%s-%s-%s", name, c.method(), hex.EncodeToString(sum[:8]))
+	return string(js)
 }
 
 func (c Case) String() string {

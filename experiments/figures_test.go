@@ -293,9 +293,8 @@ func TestFigure2(t *testing.T) {
 // TestFiguresSmoke runs both figures at smoke scale and draws them.
 func TestFiguresSmoke(t *testing.T) {
 	suite.Long(t, "two figures, whole")
-	rates := ReferenceRates()
 	reports, err := Run(context.Background(), []*Plan{NewPlan(&figure1, Smoke), NewPlan(&figure2, Smoke)},
-		&Options{Rates: &rates})
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestAdult(t *testing.T) {
 		p.Entries = slices.DeleteFunc(p.Entries, func(x Entry) bool { return x.Row != "ADULT" })
 		plans = append(plans, p)
 	}
-	reports := must(Run(t.Context(), plans, &Options{Dirs: []string{dir}, Rates: &reference,
+	reports := must(Run(t.Context(), plans, &Options{Dirs: []string{dir},
 		Finished: func(c Case, r *Result) {
 			t.Logf("%v: %s %s, %d iterations, error %.4f, shared %q, %+v", c, r.Status, r.Reason, r.Iterations,
 				r.Error(),

@@ -14,7 +14,6 @@ import (
 )
 
 func TestMeasure(t *testing.T) {
-	rates := ReferenceRates()
 	c := Case{Data: "synthetic-classes", N: 200, TestN: 100, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5},
 		Config: krrlab.Config{Lambda: 0.5, Solver: krrlab.Direct, Seed: 1}}
 	f := c
@@ -22,7 +21,7 @@ func TestMeasure(t *testing.T) {
 	bad := f
 	bad.S = 300
 	dir := t.TempDir()
-	got, err := Measure(context.Background(), []Case{f, c, bad, f}, &Options{Rates: &rates, Out: dir})
+	got, err := Measure(context.Background(), []Case{f, c, bad, f}, &Options{Out: dir})
 	if err != nil || len(got) != 4 {
 		t.Fatalf("%v, %v", got, err)
 	}
@@ -40,7 +39,7 @@ func TestMeasure(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if got, err := Measure(ctx, []Case{c}, &Options{Rates: &rates}); !errors.Is(err, context.Canceled) ||
+	if got, err := Measure(ctx, []Case{c}, nil); !errors.Is(err, context.Canceled) ||
 		len(got) != 1 || got[0] != nil {
 		t.Errorf("canceled: %v, %v", got, err)
 	}

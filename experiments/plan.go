@@ -42,10 +42,10 @@ func jobs(plans []*Plan, o *Options) []*job {
 	for _, p := range plans {
 		for i := range p.Entries {
 			e := &p.Entries[i]
-			j := byKey[e.Case.Key()]
+			j := byKey[e.Case.key()]
 			if j == nil {
 				j = &job{c: e.Case, skip: e.Skip, cost: costOf(o.Rates, e.Case, sizeOf(e.Case), e.Expect)}
-				byKey[e.Case.Key()] = j
+				byKey[e.Case.key()] = j
 				out = append(out, j)
 			}
 			if e.Skip == "" {
@@ -170,7 +170,7 @@ type Estimate struct {
 // and memory, or why it is not run. Cases whose results are kept in o.Out count as done if
 // o.Resume is set.
 func Predict(ctx context.Context, plans []*Plan, o *Options) (*Estimate, error) {
-	opt := o.withDefaults(ctx)
+	opt := o.withDefaults()
 	list := jobs(plans, &opt)
 	est := &Estimate{Table: &plots.Table{
 		Title: "What is to be run",
@@ -179,7 +179,7 @@ func Predict(ctx context.Context, plans []*Plan, o *Options) (*Estimate, error) 
 			{Name: "memory"}, {Name: "note"},
 		},
 	}}
-	if err := recall(list, &opt); err != nil {
+	if err := recall(list, plans, &opt); err != nil {
 		return nil, err
 	}
 	for _, j := range list {

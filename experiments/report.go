@@ -39,11 +39,28 @@ func (r *Report) FileName() string { return r.base() + ".json" }
 
 func (r *Report) base() string { return r.ID + "." + string(r.Scale) }
 
-// Save writes the report as JSON, whole or not at all.
-func (r *Report) Save(name string) error { return writeJSON(name, r) }
+// Save writes the report as JSON, whole or not at all, into a folder that it makes if it is not there.
+func (r *Report) Save(name string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return fmt.Errorf("experiments: %w", err)
+	}
+	return stage.WriteJSON(name, r)
+}
 
 // LoadReport reads the report that Save wrote.
 func LoadReport(name string) (*Report, error) {
+	r, err := readReport(name)
+	if err == nil {
+		if _, err = Find(r.ID); err == nil {
+			return r, nil
+		}
+		err = fmt.Errorf("experiments: %s: %w", name, err)
+	}
+	return nil, err
+}
+
+// readReport reads one of any experiment.
+func readReport(name string) (*Report, error) {
 	js, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
@@ -51,26 +68,23 @@ func LoadReport(name string) (*Report, error) {
 	var r Report
 	d := json.NewDecoder(bytes.NewReader(js))
 	d.DisallowUnknownFields() // else a case of another version would be read as another case
-	err = d.Decode(&r)
-	if err == nil {
-		_, err = Find(r.ID)
-	}
-	if err == nil {
+	if err = d.Decode(&r); err == nil {
 		_, err = ParseScale(string(r.Scale))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("experiments: %s: %w", name, err)
+		return nil, fmt.Errorf("experiments: %s: %w; remove it to run its cases again", name, err)
 	}
 	return &r, nil
 }
 
 // LoadReports reads the reports in a folder, in the order of registry, and of Scales. A folder
 // without any, or that does not exist, gives none.
-func LoadReports(dir string) ([]*Report, error) {
-	var out []*Report
-	for _, id := range IDs() {
+func LoadReports(dir string) ([]*Report, error) { return loadReports(dir, IDs()) }
+
+func loadReports(dir string, ids []string) (out []*Report, err error) {
+	for _, id := range ids {
 		for _, s := range Scales() {
-			r, err := LoadReport(filepath.Join(dir, id+"."+string(s)+".json"))
+			r, err := readReport(filepath.Join(dir, id+"."+string(s)+".json"))
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -271,7 +285,7 @@ func firstUpper(s string) string {
 // the results of what was not reached are nil, and the error is the context's.
 func Measure(ctx context.Context, cases []Case, o *Options) ([]*Result, error) {
 	opt := *cmp.Or(o, &Options{})
-	opt.Out, opt.Resume = "", false
+	opt.Out = ""
 	p := &Plan{Experiment: &Experiment{ID: "own", Title: "User-defined cases"}}
 	for _, c := range cases {
 		p.Entries = append(p.Entries, Entry{Row: c.Data, Role: c.method(), Case: c})

@@ -3,10 +3,7 @@ package experiments
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -22,11 +19,9 @@ import (
 // Options of Run and Predict. Nil means the defaults.
 type Options struct {
 	Dirs    []string    // folders to look for data in; default: datasets.Dirs()
-	Out     string      // folder that keeps cases and reports; empty keeps nothing
-	Resume  bool        // take the results of cases that Out has
-	Kept    []*Report   // take the results that these have
+	Out     string      // folder of reports, whose results are taken and which are written; empty keeps nothing
 	Memory  int64       // bytes a case may take; 0: no limit
-	Rates   *plan.Rates // of the machine; nil: those of the user's cache, measured if it has none
+	Rates   *plan.Rates // of the machine, for predictions; nil: plan.Reference
 	Version string      // of the program, for the results
 	// Monitor is called with the progress, Finished with each case that ended; nil is silent.
 	Monitor  func(Progress)
@@ -34,17 +29,13 @@ type Options struct {
 }
 
 // withDefaults returns the options with their defaults; the caller's are left alone.
-func (o *Options) withDefaults(ctx context.Context) Options {
+func (o *Options) withDefaults() Options {
 	opt := *cmp.Or(o, &Options{})
 	if opt.Dirs == nil {
 		opt.Dirs = datasets.Dirs()
 	}
 	if opt.Rates == nil {
-		r, err := plan.ReadRates(ctx, plan.RatesFile(), opt.Memory)
-		if err != nil { // ctx has ended
-			r = plan.Reference()
-		}
-		opt.Rates = &r
+		opt.Rates = new(plan.Reference())
 	}
 	if opt.Monitor == nil {
 		opt.Monitor = func(Progress) {}
@@ -63,84 +54,69 @@ type Progress struct {
 	Remaining    time.Duration // of the run, by the costs predicted and what the cases done took
 }
 
-// Run runs the plans and returns their reports. Each case is run once, whichever plans ask for
-// it, and its result is kept in o.Out as soon as it is there; without Resume those that o.Out has
-// of the same cases are renamed first, to <name>.old. A case that fails, or whose
-// data are missing, has the reason in its result, and the others go on.
+// Run runs the plans and returns their reports. Each case is run once, whichever plans ask for it, and not at all if a
+// report in o.Out has its result. The reports of the plans are in o.Out, as <id>.<scale>.json, from the first result
+// on, so that a run that was interrupted is continued by the same call. A case that fails, or whose data are missing,
+// has the reason in its result, and the others go on.
 //
-// If the context ends, Run returns its error with the reports as far as they are; the cases
-// done are kept, and a run with Resume continues after them. Only complete reports are
-// written, as <id>.<scale>.json in o.Out. Any other error is of keeping results.
+// If the context ends, Run returns its error with the reports as far as they are. Any other error is of the files.
 func Run(ctx context.Context, plans []*Plan, o *Options) ([]*Report, error) {
-	opt := o.withDefaults(ctx)
+	opt := o.withDefaults()
 	r := &runner{opt: &opt, jobs: jobs(plans, &opt)}
-	if err := recall(r.jobs, &opt); err != nil {
+	if err := recall(r.jobs, plans, &opt); err != nil {
 		return nil, err
 	}
-	if opt.Out != "" {
-		if err := os.MkdirAll(filepath.Join(opt.Out, "cases"), 0o755); err != nil {
-			return nil, fmt.Errorf("experiments: %w", err)
-		}
-	}
-	for _, j := range r.jobs {
-		if opt.Out == "" || j.result != nil {
-			continue
-		}
-		// An interrupted run is not to take it for its own.
-		name := caseFile(opt.Out, j.c)
-		if err := os.Rename(name, name+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("experiments: %w", err)
-		}
+	for _, p := range plans {
+		r.reports = append(r.reports, newReport(p))
 	}
 	err := r.all(ctx)
-	for _, j := range r.jobs {
-		for _, e := range j.entries {
-			if e.Skip == "" {
-				e.Result = j.result
-			}
-		}
+	if err == nil {
+		err = r.save()
 	}
-	var reports []*Report
-	for _, p := range plans {
-		reports = append(reports, newReport(p))
-	}
-	if err != nil || opt.Out == "" {
-		return reports, err
-	}
-	for _, rep := range reports {
-		if err := rep.Save(filepath.Join(opt.Out, rep.FileName())); err != nil {
-			return reports, err
-		}
-	}
-	return reports, nil
+	return r.reports, err
 }
 
-// recall takes the results of cases that o.Kept and, to resume, o.Out have.
-func recall(list []*job, o *Options) error {
+// recall takes the results of cases that the reports in o.Out have.
+func recall(list []*job, plans []*Plan, o *Options) error {
+	if o.Out == "" {
+		return nil
+	}
+	ids := IDs()
+	for _, p := range plans {
+		ids = once(ids, p.Experiment.ID)
+	}
+	reports, err := loadReports(o.Out, ids)
 	kept := map[string]*Result{}
-	for _, r := range o.Kept {
+	for _, r := range reports {
 		for _, e := range r.Entries {
 			if e.Result.Ran() {
-				kept[e.Case.Key()] = e.Result
+				kept[e.Case.key()] = e.Result
 			}
 		}
 	}
 	for _, j := range list {
-		if j.result = kept[j.c.Key()]; j.result != nil || !o.Resume || o.Out == "" {
-			continue
-		}
-		var err error
-		if j.result, err = loadCase(o.Out, j.c); err != nil {
-			return err
+		if x := kept[j.c.key()]; x != nil {
+			j.settle(x)
 		}
 	}
-	return nil
+	return err
+}
+
+// settle gives a job its result, and so the entries that ask for it.
+func (j *job) settle(x *Result) {
+	j.result = x
+	for _, e := range j.entries {
+		if e.Skip == "" {
+			e.Result = x
+		}
+	}
 }
 
 // runner is one run.
 type runner struct {
-	opt  *Options
-	jobs []*job
+	opt     *Options
+	jobs    []*job
+	reports []*Report // whose entries are those of the jobs
 
 	index      int       // of the job under way, from 1
 	began      time.Time // when it did
@@ -156,12 +132,25 @@ func (r *runner) all(ctx context.Context) error {
 		switch {
 		case j.result != nil:
 		case j.skip != "":
-			j.result = &Result{Status: NotRun, Reason: j.skip, Data: Data{Name: j.c.Data}}
+			j.settle(&Result{Status: NotRun, Reason: j.skip, Data: Data{Name: j.c.Data}})
 		default:
 			r.index = i + 1
 			if err := r.run(ctx, j); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// save writes the reports.
+func (r *runner) save() error {
+	if r.opt.Out == "" {
+		return nil
+	}
+	for _, rep := range r.reports {
+		if err := rep.Save(filepath.Join(r.opt.Out, rep.FileName())); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -189,13 +178,9 @@ func (r *runner) run(ctx context.Context, j *job) error {
 	}
 	res.Machine, res.Commit, res.Bytes = machine(), r.opt.Version, accel.PeakRSS()
 	res.Date = time.Now().UTC().Format(time.RFC3339)
-	if j.result = res; r.opt.Out != "" && res.Ran() {
-		if err := saveCase(r.opt.Out, j.c, res); err != nil {
-			return err
-		}
-	}
-	r.opt.Finished(j.c, j.result)
-	return nil
+	j.settle(res)
+	r.opt.Finished(j.c, res)
+	return r.save()
 }
 
 // oneLine is the first line of an error, without the package's name.

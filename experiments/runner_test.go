@@ -52,7 +52,7 @@ func run(t *testing.T, p *Plan, o *Options) []Entry {
 	if o == nil {
 		o = &Options{}
 	}
-	o.Rates, o.Version = &reference, "test"
+	o.Version = "test"
 	reports := must(Run(t.Context(), []*Plan{p}, o))
 	return reports[0].Entries
 }
@@ -137,7 +137,7 @@ func TestResume(t *testing.T) {
 	out := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := 0
-	o := &Options{Out: out, Rates: &reference, Version: "test", Finished: func(Case, *Result) {
+	o := &Options{Out: out, Version: "test", Finished: func(Case, *Result) {
 		if done++; done == 2 {
 			cancel()
 		}
@@ -155,25 +155,17 @@ func TestResume(t *testing.T) {
 	if ran != 2 {
 		t.Errorf("%d results in the report of an interrupted run", ran)
 	}
-	if _, err := os.Stat(filepath.Join(out, "toy.smoke.json")); err == nil {
-		t.Error("the report of an interrupted run was written")
-	}
-	// Into the report of the interrupted run, and resumed from its folder.
-	for _, o := range []*Options{{Kept: reports}, {Out: out, Resume: true}} {
+	for _, want := range []int{2, 0} {
 		var again []Case
-		o.Finished = func(c Case, _ *Result) { again = append(again, c) }
-		es := run(t, toy(cases...), o)
-		if len(again) != 2 {
+		es := run(t, toy(cases...), &Options{Out: out, Finished: func(c Case, _ *Result) { again = append(again, c) }})
+		if len(again) != want {
 			t.Errorf("%d cases were run after the interruption: %v", len(again), again)
 		}
 		if !reflect.DeepEqual(strip(es), strip(whole)) {
 			t.Error("resumed, the results are not those of one run")
 		}
 	}
-	if _, err := os.Stat(filepath.Join(out, "toy.smoke.json")); err != nil {
-		t.Error(err)
-	}
-	left, err := filepath.Glob(filepath.Join(out, "*", ".*"))
+	left, err := filepath.Glob(filepath.Join(out, ".*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
@@ -222,36 +214,11 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestStore: a file that is damaged or of another case is an error that names it.
-func TestStore(t *testing.T) {
-	out := t.TempDir()
-	c, x := small(krrlab.CG), &Result{Status: Done, Iterations: 3, Values: map[string]float64{"a": 1}}
-	if r, err := loadCase(out, c); r != nil || err != nil {
-		t.Errorf("nothing kept: %v, %v", r, err)
-	}
-	if err := errors.Join(os.Mkdir(filepath.Join(out, "cases"), 0o755), saveCase(out, c, x)); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := loadCase(out, c); err != nil || !reflect.DeepEqual(r, x) {
-		t.Errorf("%+v, %v", r, err)
-	}
-	for _, content := range []string{"{", `{"version":0}`} {
-		if err := os.WriteFile(caseFile(out, c), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		fails(t, errOf(Run(t.Context(), []*Plan{toy(c)}, &Options{Out: out, Resume: true, Rates: &reference})), c.Key())
-	}
-	if _, err := Run(t.Context(), []*Plan{toy(c)}, &Options{Out: filepath.Join(caseFile(out, c), "below"),
-		Rates: &reference}); err == nil {
-		t.Error("a folder that cannot be made passed")
-	}
-}
-
 // TestReportJSON: a report comes back from its file as it was.
 func TestReportJSON(t *testing.T) {
 	w := row{name: "built-in", data: "synthetic-classes", n: 300, testN: 100, seeds: 2}
 	p := &Plan{&table1, Smoke, w.seeded(proposed, w.pcg(30, 1), "", "")}
-	reports, err := Run(t.Context(), []*Plan{p}, &Options{Rates: &reference, Out: t.TempDir()})
+	reports, err := Run(t.Context(), []*Plan{p}, &Options{Out: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,29 +249,6 @@ func TestReportJSON(t *testing.T) {
 		}
 		fails(t, errOf(LoadReport(name)), name)
 	}
-}
-
-// TestBeginAnew: without Resume the kept results of the same cases are put aside, so that what an
-// interrupted run continues from is its own; those of other cases stay.
-func TestBeginAnew(t *testing.T) {
-	out := t.TempDir()
-	a, b, other := featured(krrlab.PCG, 30), featured(krrlab.PCG, 60), small(krrlab.CG)
-	run(t, toy(a, b, other), &Options{Out: out})
-	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Run(ctx, []*Plan{toy(a, b)},
-		&Options{Out: out, Rates: &reference, Finished: func(Case, *Result) { cancel() }})
-	if !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	for _, x := range []struct {
-		c    Case
-		kept bool
-	}{{a, true}, {b, false}, {other, true}} {
-		if r, err := loadCase(out, x.c); err != nil || (r != nil) != x.kept {
-			t.Errorf("%v: kept %v, %v; want %v", x.c, r != nil, err, x.kept)
-		}
-	}
-	if _, err := os.Stat(caseFile(out, b) + ".old"); err != nil {
-		t.Error(err)
-	}
+	fails(t, errOf(Run(t.Context(), []*Plan{p}, &Options{Out: filepath.Dir(name)})), name+": ")
+	fails(t, errOf(Run(t.Context(), []*Plan{p}, &Options{Out: filepath.Join(name, "below")})), name)
 }

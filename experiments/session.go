@@ -2,11 +2,6 @@ package experiments
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -99,48 +94,4 @@ func (s *session) tests(c Case) *datasets.Dataset {
 		return s.test.Head(c.TestN)
 	}
 	return s.test
-}
-
-// kept is the file of a case below a folder, written whole or not at all as soon as the case is done. The case stands
-// in it for the reader's sake, and to tell a file of another case or version.
-type kept struct {
-	Version int     `json:"version"`
-	Case    Case    `json:"case"`
-	Result  *Result `json:"result"`
-}
-
-func caseFile(out string, c Case) string { return filepath.Join(out, "cases", c.Key()+".json") }
-
-func saveCase(out string, c Case, r *Result) error {
-	return writeJSON(caseFile(out, c), kept{resultVersion, c, r})
-}
-
-// loadCase returns the result of a case that was kept; nil if there is none. A file that
-// cannot be read for what it is, damaged or of another case, is an error that names it.
-func loadCase(out string, c Case) (*Result, error) {
-	name := caseFile(out, c)
-	js, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
-	}
-	var k kept
-	if err := json.Unmarshal(js, &k); err != nil {
-		return nil, fmt.Errorf("experiments: %s is damaged (%v): remove it to run the case again", name, err)
-	}
-	if k.Version != resultVersion || k.Case.Key() != c.Key() || k.Result == nil {
-		return nil, fmt.Errorf("experiments: %s is not the result of %v: remove it to run the case again", name, c)
-	}
-	return k.Result, nil
-}
-
-// writeJSON writes a value as indented JSON, whole or not at all.
-func writeJSON(name string, v any) error {
-	js, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		return fmt.Errorf("experiments: %w", err)
-	}
-	return stage.WriteFile(name, append(js, '\n'))
 }

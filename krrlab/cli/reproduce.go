@@ -23,8 +23,6 @@ import (
 // reproduceFlags are the flags of krrlab reproduce.
 type reproduceFlags struct {
 	Scale  string `flag:"scale" default:"smoke" check:"one of smoke laptop paper" help:"smoke, laptop or paper"`
-	Out    string `flag:"out"`
-	Resume bool   `flag:"resume" help:"reuse the results in --out, run the other cases"`
 	Memory int64  `flag:"memory" unit:"bytes"`
 	List   bool   `flag:"list"`
 	Yes    bool   `flag:"yes" help:"start at scale paper"`
@@ -37,11 +35,10 @@ type reproduceFlags struct {
 
 func (reproduceFlags) Help() map[string]string {
 	return map[string]string{
-		"out":    "folder for results, tables and figures (default: out/reproduce; with --from: that folder)",
 		"memory": "memory a case may take, such as 20GB (default: what the machine allows)",
 		"list":   "list the experiments and what each scale is predicted to take; run nothing",
-		"into": "run only the cases whose results the reports in this folder lack, and put reports, tables and " +
-			"figures there",
+		"into": "folder of reports, tables and figures; only the cases whose results the reports there lack are run " +
+			"(default: out/reproduce)",
 		"page": "with --from or --into: put the result table into this file, between its markers",
 	}
 }
@@ -54,19 +51,18 @@ func (a *app) reproduceCommand() *cobra.Command {
 		Short: "Compute the paper's tables and figures, ours beside the published",
 		Long: `Reproduce runs each experiment of the paper's section 6 and prints its tables: ours, the
 published numbers, their ratio, what was not run and why, and where the numbers come
-from. Cases that several tables share are run once. Each result is kept in --out as soon
-as it is done: --resume continues an interrupted run.
+from. Cases that several tables share are run once. Each result is kept in the reports in
+--into as soon as it is done, and not measured again: the same command continues an
+interrupted run. Remove a report to have its cases run again.
 
 Scales: smoke takes seconds and needs no data. laptop takes about an hour per experiment on
 two cores with 24 GiB. paper has the published sizes: it prints its plan and starts only with --yes.
-With --from DIR nothing is run: tables and figures are made from the reports in DIR. With
---into DIR the reports in DIR keep their results: only cases that they lack are run, and put there.
+With --from DIR nothing is run: tables and figures are made from the reports in DIR.
 
 Exit code 0 means that every case that could run did. The experiments are
   ` + strings.Join(experiments.IDs(), " ") + `.`,
 		Example: `  krrlab reproduce table1 --scale smoke
   krrlab reproduce all --scale laptop
-  krrlab reproduce all --scale laptop --resume
   krrlab reproduce all --from experiments/results`,
 		Args: cobra.ArbitraryArgs,
 	}, f.flags, func(ctx context.Context, args []string) error { return a.reproduce(ctx, f, args) })
@@ -84,20 +80,14 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	if f.From != "" {
 		return a.renderReports(f, ids)
 	}
-	f.Out = cmp.Or(f.Out, filepath.Join("out", "reproduce"))
-	o := &experiments.Options{Dirs: a.dirs(), Out: f.Out, Resume: f.Resume, Version: a.env.Version}
-	o.Memory = memoryOr(f.Memory)
-	rates := experiments.ReferenceRates() // for seconds that hardly matter
-	if scale != experiments.Smoke || f.List {
-		if rates, err = plan.ReadRates(ctx, plan.RatesFile(), o.Memory); err != nil {
+	f.Into = cmp.Or(f.Into, filepath.Join("out", "reproduce"))
+	o := &experiments.Options{Dirs: a.dirs(), Out: f.Into, Memory: memoryOr(f.Memory), Version: a.env.Version}
+	if scale != experiments.Smoke || f.List { // there seconds hardly matter
+		rates, err := plan.ReadRates(ctx, plan.RatesFile(), o.Memory)
+		if err != nil {
 			return err
 		}
-	}
-	o.Rates = &rates
-	if f.Into != "" {
-		if o.Kept, err = keptReports("--into", f.Into); err != nil {
-			return err
-		}
+		o.Rates = &rates
 	}
 	if f.List {
 		return a.listExperiments(ctx, ids, o)
@@ -218,9 +208,8 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	reports, err := experiments.Run(ctx, plans, o)
 	progress.clear()
 	if err != nil && ctx.Err() != nil {
-		resume := "krrlab reproduce " + strings.Join(ids, " ") + commandLine(f.flags.Without("out", "resume")) +
-			" --resume --out " + f.Out
-		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted; finished cases are kept; to continue: %s\n", resume)
+		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted; finished cases are kept; to continue: krrlab reproduce %s%s\n",
+			strings.Join(ids, " "), commandLine(f.flags))
 		return errStatus(exitInterrupted)
 	}
 	if err != nil {
@@ -229,15 +218,11 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	failed := 0
 	for _, r := range reports {
 		a.printf("\n%s", r.Text())
-		dir := cmp.Or(f.Into, f.Out)
-		if err := r.Save(filepath.Join(dir, r.FileName())); err != nil {
-			return err
-		}
-		names, err := r.WriteFiles(dir)
+		names, err := r.WriteFiles(f.Into)
 		if err != nil {
 			return err
 		}
-		a.printf("wrote %s and %s beside it\n", filepath.Join(dir, r.FileName()), plural.Count(len(names), "file"))
+		a.printf("wrote %s and %s beside it\n", filepath.Join(f.Into, r.FileName()), plural.Count(len(names), "file"))
 		if !r.OK() {
 			failed++
 		}
@@ -254,26 +239,20 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	return a.updatePage(f.Page, f.Into, reports)
 }
 
-// keptReports returns the reports of a folder that a flag names.
-func keptReports(flag, dir string) ([]*experiments.Report, error) {
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		return nil, fmt.Errorf("%s %s: there is no such folder", flag, dir)
-	}
-	return experiments.LoadReports(dir)
-}
-
 // renderReports makes tables and figures of reports that are kept.
 func (a *app) renderReports(f *reproduceFlags, ids []string) error {
-	reports, err := keptReports("--from", f.From)
+	if st, err := os.Stat(f.From); err != nil || !st.IsDir() {
+		return fmt.Errorf("--from %s: there is no such folder", f.From)
+	}
+	reports, err := experiments.LoadReports(f.From)
 	if err != nil {
 		return err
 	}
-	f.Out = cmp.Or(f.Out, f.From)
 	for _, r := range reports {
 		if !slices.Contains(ids, r.ID) {
 			continue
 		}
-		names, err := r.WriteFiles(f.Out)
+		names, err := r.WriteFiles(f.From)
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func TestReproduce(t *testing.T) {
 	files(t, map[string]string{"results.md": "before\n" + experiments.SectionBegin + "\n" + experiments.SectionEnd +
 		"\nafter\n"})
 	script(t, `
-$ reproduce table5 table5 --out out
+$ reproduce table5 table5 --into out
 	Table 5:
 	built-in classes
 	What was not run
@@ -32,21 +32,16 @@ $ reproduce table5 table5 --out out
 	}
 	md := string(read(t, "out/table5.smoke.md"))
 	script(t, `
-$ reproduce table5 --out out --resume
-	0 cases, 
-	!seed 1: converged
-$ reproduce table5 --into out --out elsewhere --page results.md
+$ reproduce table5 --into out --page results.md
 	0 cases, 
 	!seed 1: converged
 	wrote out/table5.smoke.json
 	wrote results.md
 2$ reproduce table5 --into out --from out
 	exclude each other
-1$ reproduce table5 --into nowhere
-	there is no such folder
-$ reproduce --from out --out again --page results.md
+$ reproduce --from out --page results.md
 	table5.smoke.md`)
-	if string(read(t, "again/table5.smoke.md")) != md {
+	if string(read(t, "out/table5.smoke.md")) != md {
 		t.Error("tables rendered again differ")
 	}
 	if b := string(read(t, "results.md")); !strings.Contains(b, "No results at laptop scale") ||
@@ -104,19 +99,19 @@ func TestReproduceInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { // as soon as the first case is kept
 		for ctx.Err() == nil {
-			if m, _ := filepath.Glob(filepath.Join(out, "cases", "*.json")); len(m) > 0 {
+			if m, _ := filepath.Glob(filepath.Join(out, "*.json")); len(m) > 0 {
 				cancel()
 			}
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, _, errs := commandContext(t, ctx, "reproduce", "table2", "--out", out)
+	code, _, errs := commandContext(t, ctx, "reproduce", "table2", "--into", out)
 	cancel()
-	if want := "krrlab reproduce table2 --resume --out " + out; code != exitInterrupted ||
+	if want := "krrlab reproduce table2 --into " + out; code != exitInterrupted ||
 		!strings.Contains(errs, want) {
 		t.Errorf("exit %d, %s", code, errs)
 	}
-	script(t, "$ reproduce table2 --resume --out "+out+"\n!, 0 done before")
+	script(t, "$ reproduce table2 --into "+out+"\n!, 0 done before")
 }
 
 // TestReproducePaper: scale paper prints its plan and does not start unasked.

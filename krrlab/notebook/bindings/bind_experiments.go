@@ -34,7 +34,6 @@ func init() {
 			"Predict":        r.ValueOf(experiments.Predict),
 			"Published":      r.ValueOf(experiments.Published),
 			"RandomFeatures": r.ValueOf(experiments.RandomFeatures),
-			"ReferenceRates": r.ValueOf(experiments.ReferenceRates),
 			"Run":            r.ValueOf(experiments.Run),
 			"Scales":         r.ValueOf(experiments.Scales),
 			"Section":        r.ValueOf(experiments.Section),
