@@ -46,7 +46,7 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	return sol, err
 }
 
-// run runs Solve, Plan or Tune, which claim nothing of a given K, here or by the Backend.
+// run runs Solve, which claims nothing of a given K, here or by the Backend.
 func run[T any](ctx context.Context, l *Lab, name stage.Name, options any, work func(context.Context) (*T, error)) (*T,
 	error) {
 	ctx, ended := stage.Watch(ctx)

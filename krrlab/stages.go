@@ -15,12 +15,13 @@ import (
 	"github.com/krrlab/lab/krrlab/sketchsize"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/statdim"
+	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // stages are the built-in ones, each in its own package.
 var stages = []stage.Definition{
 	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage, multilevel.Stage, loo.Stage, compare.Stage,
-	plan.Stage,
+	plan.Stage, tune.Stage,
 }
 
 // Stages returns what the built-in stages are called, take and return.
@@ -201,4 +202,16 @@ func (l *Lab) Compare(ctx context.Context, o CompareOptions, with ...Preconditio
 		o.With = append(o.With, stage.Entry{Value: p})
 	}
 	return as[*Compare](l.Run(ctx, o))
+}
+
+// What Tune takes and returns: see package tune.
+type (
+	TuneOptions = tune.Options
+	Tune        = tune.Result
+)
+
+// Tune chooses kernel, scale and λ for the lab's data by the error on rows that a fit has not seen, whatever kernel and
+// λ the configuration has.
+func (l *Lab) Tune(ctx context.Context, o TuneOptions) (*Tune, error) {
+	return as[*Tune](l.Run(ctx, o))
 }

@@ -80,7 +80,7 @@ func TestTuneTargets(t *testing.T) {
 			lab := newLab(t, &one, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3, Solver: Direct})
 			o := tune.Options{Kernels: []string{"gaussian"}, Rows: 120, Valid: valid}
 			if valid != nil {
-				o.Criterion, o.Rows = tune.Validation, 500
+				o.Rows = 500
 			}
 			r := testkit.Must(lab.Tune(t.Context(), o))
 			want := wants[valid == nil]

@@ -17,7 +17,6 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // fitFlags are the flags of krrlab fit.
@@ -37,7 +36,7 @@ func (fitFlags) Help() map[string]string {
 	return map[string]string{
 		"tune": "choose by leave-one-out those of kernel, σ and λ that --kernel, --sigma and --lambda do not set " +
 			"(see krrlab tune)",
-		"ard": "with --tune, " + ardUsage,
+		"ard": "with --tune, length scales for each feature: auto, where they are seen to be worth it, or no",
 		"calibrate": "errors that the model keeps for krrlab predict --interval and --probabilities: test, of the " +
 			"test rows; loo, of each training row left out (K is factored once more); or none; auto is test if there " +
 			"are " +
@@ -146,17 +145,19 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 	}
 	load := time.Since(start).Seconds()
 	a.deal(&f.labFlags, &cfg)
-	var tuned *tune.Result
+	var tuned stage.Choice
+	begun := time.Now()
 	if f.Tune {
 		if tuned, err = a.tuned(ctx, f, data, &cfg); err != nil {
 			return nil, err
 		}
 	}
+	took := time.Since(begun).Seconds()
 	a.keep(&cfg, &f.checkpointFlags, progress)
 	r, err := a.run(ctx, data, cfg, load)
 	if err == nil && tuned != nil {
 		r.sol.Tune, r.sol.Model.Origin.Tuned = tuned, true
-		r.sol.Seconds.Total += tuned.Seconds
+		r.sol.Seconds.Total += took
 	}
 	return r, err
 }

@@ -190,16 +190,10 @@ func TestStageArguments(t *testing.T) {
 	exclude each other
 2$ tune --train missing.csv --kernels cosine
 	kernel "cosine"
-2$ tune --train missing.csv --criterion validation
-	--valid FILE
-2$ tune --train missing.csv --folds 1
-	--folds 1
 2$ tune --train missing.csv --rows 3
 	--rows 3
 2$ tune --train missing.csv --gain 0
 	--gain 0
-2$ tune --train missing.csv --criterion loo --valid x.csv
-	--valid FILE
 2$ fit --tune --train missing.csv --ard yes
 	--ard "yes"
 2$ fit --data synthetic-regression --plot p.svg --size 5

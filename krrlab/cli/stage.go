@@ -84,6 +84,11 @@ func (c *stageCommand) setFlags() {
 	own := schema.Of(c.options).Fields
 	if h, ok := c.options.(interface{ Help() map[string]string }); ok {
 		f.Describe(h.Help())
+		for name := range h.Help() {
+			if o := f.Lookup(name); o != nil { // what is said of it says what it is by default
+				o.Default = ""
+			}
+		}
 	}
 	for _, t := range c.Tables {
 		own = append(own, tableFile(t))
@@ -126,7 +131,7 @@ func (a *app) stage(ctx context.Context, c *stageCommand) error {
 	if err != nil {
 		return err
 	}
-	s, err := run(ctx, lab, c.options)
+	s, err := lab.Run(ctx, reflect.ValueOf(c.options).Elem().Interface().(stage.Runner))
 	progress.clear()
 	interrupted := err != nil && ctx.Err() != nil && hasValue(s)
 	if err != nil && !interrupted {
@@ -184,14 +189,6 @@ func (f *labFlags) command() *stage.Command {
 		Given: f.flags.Given, Kernel: f.spec(f.Sigma.value), Lengths: f.Sigma.lengths, Lambda: f.Lambda,
 		Fit: f.fitCommandLine(),
 	}
-}
-
-// run runs the stage with the options that it points to.
-func run(ctx context.Context, l *krrlab.Lab, options any) (krrlab.Stage, error) {
-	if t, ok := options.(*tuneFlags); ok {
-		return t.run(ctx, l)
-	}
-	return l.Run(ctx, reflect.ValueOf(options).Elem().Interface().(stage.Runner))
 }
 
 // writeStage writes a stage to the files that are named.

@@ -99,8 +99,6 @@ func TestTuneCommandLine(t *testing.T) {
 		{"tune --scale standard --lambda 0.3 --kernels matern32", "--lambda 0.3", "lambda", 0.3},
 		{"tune --scale standard --kernel polynomial --degree 2", "--degree 2", "degree", 2.0},
 		{"tune --scale standard --valid train.csv --kernel laplacian", "--kernel laplacian", "kernel", "laplacian"},
-		{"tune --scale standard --criterion kfold --folds 3 --kernel matern32", "--kernel matern32", "kernel",
-			"matern32"},
 	} {
 		script(t, "$ "+c.args+" --train train.csv --target y --json t.json")
 		r := report(t, "t.json")

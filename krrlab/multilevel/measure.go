@@ -85,10 +85,10 @@ func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Op
 	n := p.A.Dim()
 	l := &Measured{}
 	work := float64(s) * float64(s) * (float64(n) + float64(s)/3)
-	need := p.bytes(s) + 24*int64(s)*int64(s) // ZᵀZ, its factor and its inverse
+	need := 24 * int64(s) * int64(s) // ZᵀZ, its factor and its inverse
 	switch {
-	case opt.memory > 0 && need > opt.memory:
-		l.Left = fmt.Sprintf("it would take %.3g GB", float64(need)/1e9)
+	case opt.memory > 0 && p.bytes(s)+need > opt.memory:
+		l.Left = fmt.Sprintf("it would take %.3g GB beside Z", float64(need)/1e9)
 	case work > opt.Work:
 		l.Left = fmt.Sprintf("its set-up would take %.2g flops", work)
 	}

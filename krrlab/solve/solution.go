@@ -16,7 +16,6 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // Solution is the answer C of (K+λI)C = Y with all that is known of it. Its JSON is what
@@ -102,7 +101,7 @@ type Solution struct {
 	KWhole    bool         `json:"kernel_products_exact"` // of points in bytes: see gram.Choice
 	Ranks     *Ranks       `json:"ranks,omitempty"`       // what they sent; nil without ranks
 	Plan      *plan.Report `json:"plan,omitempty"`        // what was chosen; nil where nothing was left to the plan
-	Tune      *tune.Result `json:"tune,omitempty"`        // that chose kernel and λ; nil where they were given
+	Tune      stage.Choice `json:"tune,omitempty"`        // of kernel and λ; nil where they were given
 	Shared    []string     `json:"shared,omitempty"`      // stages taken from an earlier solve on the same problem
 	Seconds   Seconds      `json:"seconds"`
 	History   []HistRow    `json:"history"`

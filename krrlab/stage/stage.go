@@ -20,6 +20,13 @@ type Stage interface {
 	HTML() string        // table and picture, for a notebook
 }
 
+// Choice is a Stage that chooses what a fit takes.
+type Choice interface {
+	Stage
+	Chosen() (k kernel.Spec, lambda float64, lengths []float64) // lengths divide the features; nil: they do not
+	Short() string                                              // a line or more, for the report of the fit
+}
+
 // WriteJSON writes a value to the named file, whole or not at all.
 func WriteJSON(name string, s any) error {
 	js, err := json.MarshalIndent(s, "", "  ")

@@ -1,11 +1,10 @@
 // Package tune chooses the kernel, its scale and the ridge λ of kernel ridge regression by the error on rows that
 // a fit has not seen.
 //
-// # Criteria
+// # The criterion
 //
-//	LOO         leave-one-out: each row predicted by all others, y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii (package loo)
-//	KFold       each of k parts of the rows predicted by the others
-//	Validation  separate rows
+// Each row is predicted by all others, y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii (package loo), or the rows of Options.Valid are
+// by the fit.
 //
 // The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its 95 % interval covers the sampling of rows:
 // Wilson's for a share, Student's of the logarithm for squares. It does not cover the choice of a point by its error.
@@ -19,11 +18,10 @@
 //
 // # The model
 //
-// With Search Model the logarithm of the error is a Gaussian process over (log σ, log λ) for each kernel: Matérn 5/2,
+// The logarithm of the error is a Gaussian process over (log σ, log λ) for each kernel: Matérn 5/2,
 // length scales and noise by maximum likelihood. On a level after the first its mean is the prediction of the level
 // before. The next point is where the expected improvement is largest (Jones, Schonlau, Welch, J. Global Optim. 13,
-// 1998), and a level ends when that is less than Options.Gain of the error. Grid evaluates a grid, Golden searches by
-// golden section along λ and σ in turn.
+// 1998), and a level ends when that is less than Options.Gain of the error.
 //
 // # Length scales
 //

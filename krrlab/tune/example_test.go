@@ -5,19 +5,20 @@ import (
 	"fmt"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // Kernel, σ and λ for a function of two variables; what is set in the options is held.
 func Example() {
 	train := datasets.SyntheticRegression(250, 2, 0.1, 1)
-	y, err := datasets.Coding{}.Encode(train)
+	lab, err := krrlab.New(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	r, err := tune.Run(context.Background(), &tune.Data{Train: train, Y: y},
-		tune.Options{Kernels: []string{"gaussian"}}, nil, nil)
+	r, err := lab.Tune(context.Background(), tune.Options{Kernels: []string{"gaussian"}})
 	if err != nil {
 		fmt.Println(err)
 		return

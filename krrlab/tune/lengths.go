@@ -72,24 +72,17 @@ func (l *Lengths) most() string {
 // stretch searches a length scale for each feature, once level q is done, and lets the kernel with these join the
 // search there if the error of rows that took no part is less by more than two standard errors of the difference.
 func (s *search) stretch(ctx context.Context, q int) error {
-	n, d := len(s.distinct()), s.data.Train.Dim()
+	n, d := len(s.distinct()), s.data.train.Dim()
 	m := min(fittedRows, n/2)
 	best, _ := s.best(q)
 	if best == nil || best.f.name == "polynomial" || !s.opt.ARD || s.opt.Sigma > 0 || d < 2 || d > mostFeatures ||
 		m < max(leastFitted, rowsEach*d) {
 		return nil
 	}
-	if s.state.Lengths == nil {
-		found, err := s.lengths(ctx, q, best, m)
-		if err != nil || found == nil {
-			return err
-		}
-		s.state.Lengths, s.state.dirty = found, s.state.file != ""
-		if err := s.state.save(true); err != nil {
-			return err
-		}
+	l, err := s.lengths(ctx, q, best, m)
+	if err != nil || l == nil {
+		return err
 	}
-	l := s.state.Lengths
 	i := slices.IndexFunc(s.fams, func(f *family) bool { return f.name == l.Kernel })
 	if s.stretched = l; !l.Accepted || i < 0 {
 		return nil
@@ -158,7 +151,7 @@ func (s *search) lengths(ctx context.Context, q int, best *point, m int) (*Lengt
 type runner struct {
 	f             *family
 	origin, theta []float64
-	loss          *Loss
+	loss          *loss
 }
 
 // run takes each runner on with n rows, and returns them by the loss of rows from … to, the best first, without those
@@ -206,7 +199,7 @@ func (r *reach) rows(from, to int) (*points.Dense, *mat.Dense) {
 }
 
 // judge returns the loss of rows from … to, fitted to n.
-func (r *reach) judge(ctx context.Context, f *family, n, from, to int, theta []float64) (*Loss, error) {
+func (r *reach) judge(ctx context.Context, f *family, n, from, to int, theta []float64) (*loss, error) {
 	d := r.x.D
 	x, y := r.rows(0, n)
 	one := &sample{x: stretched(x, theta[:d]), y: y, classes: r.classes, tables: map[string][]float64{}, mean: r.mean}
@@ -228,7 +221,7 @@ func (s *search) shape(l *Lengths, x *points.Dense, theta []float64) {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(spread[b], spread[a]) })
 	for _, j := range order {
 		name := fmt.Sprintf("feature %d", j)
-		if names := s.data.Train.Columns; names != nil {
+		if names := s.data.train.Columns; names != nil {
 			name = names[j]
 		}
 		l.Relevant = append(l.Relevant, name)

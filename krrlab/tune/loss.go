@@ -10,41 +10,41 @@ import (
 	"github.com/krrlab/lab/krrlab/estimate"
 )
 
-// Loss is what a criterion returns for one kernel and one λ, row by row, in an order that is the same for all.
-type Loss struct {
-	// Rows are (y_i−f(x_i))², summed over the right-hand sides, or 1 where the label is wrong and 0 where it is right.
-	Rows []float64 `json:"rows"`
-	// Soft are Rows, for classes with the step smoothed: what the search compares.
-	Soft    []float64 `json:"soft,omitempty"`
-	Classes bool      `json:"classes,omitempty"`
-	Seconds float64   `json:"seconds"`
+// loss is what a criterion returns for one kernel and one λ, row by row, in an order that is the same for all.
+type loss struct {
+	// rows are (y_i−f(x_i))², summed over the right-hand sides, or 1 where the label is wrong and 0 where it is right.
+	rows []float64
+	// soft are rows, for classes with the step smoothed: what the search compares.
+	soft    []float64
+	classes bool
+	seconds float64
 }
 
-// softness is the width of the smoothed step of Soft in units of the coding ±1: it halves the noise of differences
+// softness is the width of the smoothed step of soft in units of the coding ±1: it halves the noise of differences
 // between points of the search, and shifts the optimum by less than that.
 const softness = 0.15
 
-// Lose returns the loss of predictions that are off by e = y−f(x), n×t, where y is coded ±1 if classes is set: one
+// lossOf returns the loss of predictions that are off by e = y−f(x), n×t, where y is coded ±1 if classes is set: one
 // column for two classes, one for each for more.
-func Lose(y, e *mat.Dense, classes bool) *Loss {
+func lossOf(y, e *mat.Dense, classes bool) *loss {
 	n, t := y.Dims()
-	l, f := &Loss{Rows: make([]float64, n), Classes: classes}, make([]float64, t)
+	l, f := &loss{rows: make([]float64, n), classes: classes}, make([]float64, t)
 	if classes {
-		l.Soft = make([]float64, n)
+		l.soft = make([]float64, n)
 	}
 	for i := range n {
 		if !classes {
 			for j := range t {
-				l.Rows[i] += e.At(i, j) * e.At(i, j)
+				l.rows[i] += e.At(i, j) * e.At(i, j)
 			}
 			continue
 		}
 		floats.SubTo(f, y.RawRowView(i), e.RawRowView(i))
 		m := datasets.Margin(f, datasets.Label(y.RawRowView(i))) / 2 // of the right label, in units of the coding
 		if m <= 0 {
-			l.Rows[i] = 1
+			l.rows[i] = 1
 		}
-		l.Soft[i] = 0.5 * math.Erfc(m/(softness*math.Sqrt2))
+		l.soft[i] = 0.5 * math.Erfc(m/(softness*math.Sqrt2))
 	}
 	return l
 }
@@ -54,10 +54,10 @@ const z95 = 1.959964
 
 // Error returns the error and its 95 % interval over samples of rows: Wilson's of a share, and of a root mean square
 // m^½ that of log m^½ by Student's law, as its errors are less skewed than those of m.
-func (l *Loss) Error() (v, lo, hi float64) {
-	mean, se := moments(l.Rows)
-	n := float64(len(l.Rows))
-	if l.Classes { // Wilson
+func (l *loss) Error() (v, lo, hi float64) {
+	mean, se := moments(l.rows)
+	n := float64(len(l.rows))
+	if l.classes { // Wilson
 		z := z95 * z95 / n
 		mid, half := (mean+z/2)/(1+z), z95*math.Sqrt(mean*(1-mean)/n+z/(4*n))/(1+z)
 		return mean, max(0, mid-half), min(1, mid+half)
@@ -75,20 +75,20 @@ func (l *Loss) Error() (v, lo, hi float64) {
 
 // objective returns what the search makes small: half the logarithm of the mean square, or that of the share of
 // wrong labels, smoothed.
-func (l *Loss) objective() float64 {
-	if l.Classes {
-		mean, _ := moments(l.Soft)
-		return math.Log(mean + 0.25/float64(len(l.Soft)))
+func (l *loss) objective() float64 {
+	if l.classes {
+		mean, _ := moments(l.soft)
+		return math.Log(mean + 0.25/float64(len(l.soft)))
 	}
-	mean, _ := moments(l.Rows)
+	mean, _ := moments(l.rows)
 	return 0.5 * math.Log(mean+math.SmallestNonzeroFloat64)
 }
 
 // worse returns by which part of its error l is above m, and the standard error of that, by the differences of rows.
-func (l *Loss) worse(m *Loss) (share, se float64) {
-	a, b, by := l.Rows, m.Rows, 0.5 // of squares
-	if l.Classes {
-		a, b, by = l.Soft, m.Soft, 1
+func (l *loss) worse(m *loss) (share, se float64) {
+	a, b, by := l.rows, m.rows, 0.5 // of squares
+	if l.classes {
+		a, b, by = l.soft, m.soft, 1
 	}
 	d := make([]float64, len(a))
 	for i, v := range a {
@@ -116,10 +116,10 @@ func moments(v []float64) (mean, se float64) {
 	return mean, math.Sqrt(s/n) / math.Sqrt(n)
 }
 
-// InUnits divides the columns of Y, or of residuals, of a regression with several targets by the root mean squares of
+// inUnits divides the columns of Y, or of residuals, of a regression with several targets by the root mean squares of
 // those of the fit and √t, so that the units of targets do not count: errors are then relative, in the root mean square
-// of all targets. Classes have no units.
-func InUnits(y, of *mat.Dense, classes bool) *mat.Dense {
+// of all targets. classes have no units.
+func inUnits(y, of *mat.Dense, classes bool) *mat.Dense {
 	n, t := of.Dims()
 	if t == 1 || classes {
 		return y

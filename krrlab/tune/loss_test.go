@@ -14,11 +14,11 @@ func TestErrorCovers(t *testing.T) {
 	for n, least := range map[int]float64{3: 0.85, 5: 0.89, 20: 0.90, 100: 0.92} {
 		covered := 0
 		for seed := range trials {
-			l := &Loss{Rows: make([]float64, n)}
+			l := &loss{rows: make([]float64, n)}
 			g := rng.New(uint64(seed))
-			for i := range l.Rows {
+			for i := range l.rows {
 				e := 3 * g.Normal(uint64(i))
-				l.Rows[i] = e * e
+				l.rows[i] = e * e
 			}
 			if v, lo, hi := l.Error(); lo <= 3 && 3 <= hi && lo <= v && v <= hi {
 				covered++
@@ -28,7 +28,7 @@ func TestErrorCovers(t *testing.T) {
 			t.Errorf("%d rows: %g of the intervals cover", n, share)
 		}
 	}
-	if v, lo, hi := (&Loss{Rows: []float64{4}}).Error(); v != 2 || lo != 0 || !math.IsInf(hi, 1) {
+	if v, lo, hi := (&loss{rows: []float64{4}}).Error(); v != 2 || lo != 0 || !math.IsInf(hi, 1) {
 		t.Errorf("of one row %g in [%g, %g]", v, lo, hi)
 	}
 }

@@ -2,7 +2,6 @@ package tune
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -16,19 +15,12 @@ import (
 	"github.com/krrlab/lab/krrlab/schema"
 )
 
-// Criteria, by name.
-const (
-	LOO        = "loo"
-	KFold      = "kfold"
-	Validation = "validation"
-)
-
-// Kernels are those tried by default, the smoothest first.
-var Kernels = []string{"gaussian", "matern52", "matern32", "laplacian"}
+// usual are the kernels tried by default, the smoothest first.
+var usual = []string{"gaussian", "matern52", "matern32", "laplacian"}
 
 // Options of a search. Zero values mean the defaults; what is set is held.
 type Options struct {
-	Kernels []string `flag:"kernels" not:"kernel"` // by name; default: Kernels
+	Kernels []string `flag:"kernels" not:"kernel"` // by name; default: gaussian, matern52, matern32, laplacian
 	Sigma   float64  // default: searched about the median distance of rows
 	Gamma   float64  // of the polynomial (γxᵀz+c)^q; default: searched about 1/median ‖x‖²
 	Coef0   *float64 // default: 1
@@ -40,64 +32,47 @@ type Options struct {
 	// (datasets.Stretch).
 	ARD bool
 
-	Criterion string `flag:"criterion" default:"loo" check:"one of loo kfold validation"`
-	Folds     int    `flag:"folds" default:"5" check:">=2" help:"number of folds of kfold"`
 	// Rows are the rows of the subsample. Up to twice as many there is none: leave-one-out takes all.
 	Rows int `flag:"rows" default:"2000" check:">=10"`
 	// Points are the most points on the first level.
 	Points int `flag:"points" default:"120" check:">=1" help:"maximum number of points of the first level"`
 	// Gain ends a level where less than this part of the error is expected to be gained.
 	Gain float64 `flag:"gain" default:"0.002" check:"positive"`
-	// State is a file that keeps what is known, for a search that continues where it was interrupted. Default: none.
-	State string `flag:"state" help:"save the search in this file, so that an interrupted one can continue"`
-	Seed  uint64
-
-	// Valid are the rows of Validation.
+	// Valid are rows to judge by, instead of each row left out.
 	Valid *datasets.Dataset
+
+	// What the command has of ARD and Valid, and what Prepare knows of it.
+	Lengths   string `flag:"ard" default:"auto" check:"one of auto no"`
+	ValidFile string `flag:"valid" file:"read" help:"file of rows to judge by, of the same form as --train"`
+	lengths   []float64
+	fit       string
 }
 
 // Help has the longer texts of the options as flags.
 func (Options) Help() map[string]string {
 	return map[string]string{
-		"kernels":   "kernels to try, separated by commas (default: " + strings.Join(Kernels, ",") + ")",
-		"criterion": "error to choose by: loo, kfold, validation (with --valid)",
-		"rows":      "rows of the subsample; all rows are taken if there are at most twice as many",
-		"gain":      "end a level when the expected reduction of the error is less than this share of it",
+		"ard":     "length scales for each feature: auto, where they are seen to be worth it, or no",
+		"kernel":  "the kernel, if it is not to be searched: gaussian, polynomial, laplacian, matern32 or matern52",
+		"sigma":   "bandwidth σ, if it is not to be searched",
+		"lambda":  "ridge λ > 0, if it is not to be searched",
+		"kernels": "kernels to try, separated by commas (default: " + strings.Join(usual, ",") + ")",
+		"rows":    "rows of the subsample; all rows are taken if there are at most twice as many",
+		"gain":    "end a level when the expected reduction of the error is less than this share of it",
 	}
 }
 
-// Data are the rows to tune for.
-type Data struct {
-	Train *datasets.Dataset
-	Y     *mat.Dense // n×t, as coded for the fit
-	Valid *mat.Dense // as coded, of Options.Valid; nil without any
-	Mean  bool       // a fit takes the mean of its targets off them
+// problem has the rows to tune for.
+type problem struct {
+	train  *datasets.Dataset
+	y      *mat.Dense        // n×t, as coded for the fit, in units (inUnits)
+	valid  *datasets.Dataset // rows to judge by; nil without any
+	validY *mat.Dense        // of these
+	mean   bool              // a fit takes the mean of its targets off them
+	seed   uint64
 }
 
-// NewData returns the data of a fit to y, n×t, coded, and of rows to validate by, nil without any; several targets of a
-// regression in their units (InUnits).
-func NewData(train *datasets.Dataset, y *mat.Dense, c datasets.Coding, valid *datasets.Dataset) (*Data, error) {
-	classes := train.Class != nil
-	d := &Data{Train: train, Y: InUnits(mat.DenseCopyOf(y), y, classes), Mean: c.Mean != nil}
-	if valid != nil {
-		v, err := c.Code(valid)
-		if err != nil {
-			return nil, err
-		}
-		d.Valid = InUnits(v, y, classes)
-	}
-	return d, nil
-}
-
-// Full evaluates a kernel and a λ for all rows, which is what the last level of a large problem does. Losses have
-// the same rows in the same order each time. Where shape is not nil the kernel is of features divided by it.
-type Full struct {
-	Name string // such as "hold-out of 3,000 rows, fits of 13,000"
-	Loss func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*Loss, error)
-}
-
-// Check returns an error for options that nothing can be made of.
-func (o *Options) Check() error {
+// check returns an error for options that nothing can be made of.
+func (o *Options) check() error {
 	for _, k := range o.Kernels {
 		if !slices.Contains(kernel.Names(), k) {
 			return fmt.Errorf("tune: kernel %q: want one of %v", k, kernel.Names())
@@ -105,9 +80,6 @@ func (o *Options) Check() error {
 	}
 	if err := schema.Settle(new(*o)); err != nil {
 		return fmt.Errorf("tune: %w", err)
-	}
-	if o.Criterion == Validation && o.Valid == nil {
-		return fmt.Errorf("tune: criterion validation: want validation rows")
 	}
 	for name, v := range map[string]float64{"σ": o.Sigma, "γ": o.Gamma, "λ": o.Lambda} {
 		if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
@@ -133,13 +105,10 @@ func (o *Options) Check() error {
 // settled returns the options with their defaults.
 func (o Options) settled() Options {
 	if err := schema.Settle(&o); err != nil {
-		panic(err) // Options.Check
+		panic(err) // Options.check
 	}
 	if len(o.Kernels) == 0 {
-		o.Kernels = Kernels
-	}
-	if o.Criterion != Validation {
-		o.Valid = nil
+		o.Kernels = usual
 	}
 	return o
 }
@@ -166,7 +135,7 @@ func (f *family) kernel(scale float64) kernel.Kernel {
 	}
 	k, err := kernel.FromSpec(spec)
 	if err != nil {
-		panic(err) // Options.Check
+		panic(err) // Options.check
 	}
 	return k
 }

@@ -21,12 +21,12 @@ type errand struct {
 	Error  string
 }
 
-// RunOnRanks is Run where all ranks of c call it: the first searches and keeps the state, all evaluate full, which is
-// not nil, together, and have the same result. tell is called on each.
-func RunOnRanks(ctx context.Context, c comm.Comm, data *Data, o Options, full *Full, tell func(stage.Event)) (*Result,
+// runOnRanks is run where all ranks of c call it: the first searches, all evaluate full, which is not nil, together, and
+// have the same result. tell is called on each.
+func runOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full *whole, tell func(stage.Event)) (*Result,
 	error) {
 	if c.Size() == 1 {
-		return Run(ctx, data, o, full, tell)
+		return run(ctx, data, o, full, tell)
 	}
 	if c.Rank() > 0 {
 		return follow(ctx, c, full, tell)
@@ -42,8 +42,8 @@ func RunOnRanks(ctx context.Context, c comm.Comm, data *Data, o Options, full *F
 		}
 		return err
 	}
-	together := &Full{Name: full.Name, Loss: func(ctx context.Context, shape []float64, k kernel.Kernel,
-		lambda float64) (*Loss, error) {
+	together := &whole{name: full.name, loss: func(ctx context.Context, shape []float64, k kernel.Kernel,
+		lambda float64) (*loss, error) {
 		spec, err := kernel.ToSpec(k)
 		if err == nil {
 			err = say(errand{Kernel: &spec, Shape: shape, Lambda: lambda})
@@ -51,11 +51,11 @@ func RunOnRanks(ctx context.Context, c comm.Comm, data *Data, o Options, full *F
 		if err != nil {
 			return nil, err
 		}
-		return full.Loss(ctx, shape, k, lambda)
+		return full.loss(ctx, shape, k, lambda)
 	}}
 	searching, end := context.WithCancel(ctx)
 	defer end()
-	r, err := Run(searching, data, o, together, func(e stage.Event) {
+	r, err := run(searching, data, o, together, func(e stage.Event) {
 		if tell(e); say(errand{Event: &e}) != nil {
 			end()
 		}
@@ -74,7 +74,7 @@ func RunOnRanks(ctx context.Context, c comm.Comm, data *Data, o Options, full *F
 }
 
 // follow does what the first rank says.
-func follow(ctx context.Context, c comm.Comm, full *Full, tell func(stage.Event)) (*Result, error) {
+func follow(ctx context.Context, c comm.Comm, full *whole, tell func(stage.Event)) (*Result, error) {
 	for {
 		b, err := comm.Share(ctx, c, nil, 0)
 		var e errand
@@ -93,7 +93,7 @@ func follow(ctx context.Context, c comm.Comm, full *Full, tell func(stage.Event)
 		default:
 			k, err := kernel.FromSpec(*e.Kernel)
 			if err == nil {
-				_, err = full.Loss(ctx, e.Shape, k, e.Lambda)
+				_, err = full.loss(ctx, e.Shape, k, e.Lambda)
 			}
 			if err != nil && ctx.Err() != nil { // else the first has the same, and continues
 				return nil, err

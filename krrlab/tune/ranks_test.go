@@ -3,8 +3,7 @@ package tune
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -21,7 +19,7 @@ import (
 // first cannot go on, or the context of one ends, all return.
 func TestRunOnRanks(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(500, 2, 0.1, 1))
-	o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 150, Seed: 1, ARD: true}
+	o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 150, ARD: true}
 	type end struct {
 		js     string
 		asked  []string
@@ -33,21 +31,21 @@ func TestRunOnRanks(t *testing.T) {
 		if c != nil {
 			rank = c.Rank()
 		}
-		full := &Full{Name: "made up", Loss: func(_ context.Context, shape []float64, k kernel.Kernel,
-			lambda float64) (*Loss, error) {
-			e.asked = append(e.asked, key(0, shape, k, lambda))
-			l := &Loss{Rows: make([]float64, 50)}
-			for i := range l.Rows {
-				l.Rows[i] = float64(1+i%5) + lambda
+		full := &whole{name: "made up", loss: func(_ context.Context, shape []float64, k kernel.Kernel,
+			lambda float64) (*loss, error) {
+			e.asked = append(e.asked, fmt.Sprint(shape, k, lambda))
+			l := &loss{rows: make([]float64, 50)}
+			for i := range l.rows {
+				l.rows[i] = float64(1+i%5) + lambda
 			}
 			return l, nil
 		}}
 		tell := func(stage.Event) { e.events++; event(rank) }
 		var r *Result
 		if c == nil {
-			r, e.err = Run(ctx, d, o, full, tell)
+			r, e.err = run(ctx, d, o, full, tell)
 		} else {
-			r, e.err = RunOnRanks(ctx, c, d, o, full, tell)
+			r, e.err = runOnRanks(ctx, c, d, o, full, tell)
 		}
 		if r != nil {
 			for i := range r.Points {
@@ -88,14 +86,6 @@ func TestRunOnRanks(t *testing.T) {
 				got.events != want.events {
 				t.Errorf("rank %d of %d: %+v\nwant %+v", r, p, got, want)
 			}
-		}
-	}
-	damaged := o
-	damaged.State = filepath.Join(t.TempDir(), "state.json")
-	testkit.OK(t, os.WriteFile(damaged.State, []byte("{"), 0o600))
-	for r, got := range all(3, damaged, same, nothing) {
-		if got.err == nil || !strings.Contains(got.err.Error(), "the state of this search cannot be read") {
-			t.Errorf("rank %d with a damaged state: %v", r, got.err)
 		}
 	}
 	for who := range 2 {

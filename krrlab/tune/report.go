@@ -9,11 +9,17 @@ import (
 
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
-var _ stage.Stage = (*Result)(nil)
+var _ stage.Choice = (*Result)(nil)
+
+// Chosen implements stage.Choice.
+func (r *Result) Chosen() (k kernel.Spec, lambda float64, lengths []float64) {
+	return r.Best.Spec(), r.Best.Lambda, r.Best.Lengths
+}
 
 // text says a point in one line.
 func (p *Point) text(classes bool) string {
@@ -292,8 +298,8 @@ func (r *Result) Short() string {
 	return b.String()
 }
 
-// Flags returns the point as flags of krrlab fit.
-func (p *Point) Flags() string {
+// flags returns the point as flags of krrlab fit.
+func (p *Point) flags() string {
 	if p.Sigma == 0 {
 		return fmt.Sprintf(" --kernel %s --gamma %g --coef0 %g --degree %d --lambda %g", p.Kernel, p.Gamma, p.Coef0,
 			p.Degree, p.Lambda)

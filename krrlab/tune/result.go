@@ -90,7 +90,7 @@ func (s *search) result() *Result {
 	if best == nil {
 		return nil
 	}
-	r := &Result{Criterion: s.opt.Criterion, Gain: stage.Number(s.gain), Best: s.describe(best), ARD: s.stretched,
+	r := &Result{Criterion: s.data.criterion(), Gain: stage.Number(s.gain), Best: s.describe(best), ARD: s.stretched,
 		Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})
@@ -184,10 +184,10 @@ func (s *search) choose(q int) *point {
 	}
 	return slices.MinFunc(tied, func(a, b *point) int {
 		smooth := func(p *point) int {
-			if i := slices.Index(Kernels, p.f.name); i >= 0 {
+			if i := slices.Index(usual, p.f.name); i >= 0 {
 				return i
 			}
-			return len(Kernels) + p.f.degree
+			return len(usual) + p.f.degree
 		}
 		return cmp.Or(cmp.Compare(len(a.f.shape), len(b.f.shape)), cmp.Compare(smooth(a), smooth(b)),
 			cmp.Compare(b.at[1], a.at[1]), cmp.Compare(b.at[0], a.at[0]))
@@ -212,9 +212,9 @@ func (s *search) describe(p *point) Point {
 		return r
 	}
 	v, lo, hi := p.loss.Error()
-	r.Error, r.Lo, r.Hi, r.Seconds = stage.Number(v), stage.Number(lo), stage.Number(hi), p.loss.Seconds
-	if r.Model = stage.Number(math.Exp(s.model(p.level, p.f).mean(p.at))); p.loss.Classes {
-		r.Model -= stage.Number(0.25 / float64(len(p.loss.Rows)))
+	r.Error, r.Lo, r.Hi, r.Seconds = stage.Number(v), stage.Number(lo), stage.Number(hi), p.loss.seconds
+	if r.Model = stage.Number(math.Exp(s.model(p.level, p.f).mean(p.at))); p.loss.classes {
+		r.Model -= stage.Number(0.25 / float64(len(p.loss.rows)))
 	}
 	return r
 }

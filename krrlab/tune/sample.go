@@ -2,6 +2,7 @@ package tune
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -28,8 +29,7 @@ type sample struct {
 	held    kernel.Kernel // that k is of
 	same    []int         // see points.Same: equal rows are left out together
 	mean    bool          // of the targets that are fitted is taken off them
-	test    []int         // of validation: the last rows, which no fit sees; KFold: nil
-	folds   int
+	fitted  int           // rows, before those that judge; 0: all, and each is left out
 }
 
 // tile is the number of rows and columns of a block of a table.
@@ -139,118 +139,52 @@ func (s *sample) scale(ctx context.Context, k kernel.Kernel) (float64, error) {
 }
 
 // loss returns the loss of one kernel and one λ.
-func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*Loss, error) {
+func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*loss, error) {
 	if err := s.form(ctx, k); err != nil {
 		return nil, err
 	}
-	var l *Loss
-	if s.test != nil || s.folds > 0 {
-		e, err := s.split(ctx, lambda)
-		if err != nil {
-			return nil, err
-		}
-		y := s.y
-		if s.test != nil {
-			_, t := y.Dims()
-			y = mat.DenseCopyOf(y.Slice(s.test[0], s.test[0]+len(s.test), 0, t))
-		}
-		l = Lose(y, e, s.classes)
-	} else {
-		scores, err := loo.Dense(ctx, s.k, s.y, []float64{lambda},
-			&loo.Problem{Classes: s.classes, Residuals: true, Same: s.same, Mean: s.mean})
-		if err != nil {
-			return nil, err
-		}
-		l = Lose(s.y, scores[0].Residuals, s.classes)
+	if s.fitted > 0 {
+		return s.judge(ctx, lambda)
 	}
-	return l, nil
+	scores, err := loo.Dense(ctx, s.k, s.y, []float64{lambda},
+		&loo.Problem{Classes: s.classes, Residuals: true, Same: s.same, Mean: s.mean})
+	if err != nil {
+		return nil, err
+	}
+	return lossOf(s.y, scores[0].Residuals, s.classes), nil
 }
 
-// split returns the residuals of rows predicted by others: of test, or of each fold.
-func (s *sample) split(ctx context.Context, lambda float64) (*mat.Dense, error) {
+// judge returns the loss of the rows after those that are fitted.
+func (s *sample) judge(ctx context.Context, lambda float64) (*loss, error) {
 	n, t := s.y.Dims()
-	if s.test != nil {
-		e := mat.NewDense(len(s.test), t, nil)
-		return e, s.part(ctx, lambda, s.test, func(i int) []float64 { return e.RawRowView(i) })
+	m := s.fitted
+	a, mean := make([]float64, m*m), make([]float64, t)
+	for i := range m {
+		copy(a[i*m:], s.k.RawRowView(i)[:i+1])
+		a[i*m+i] += lambda
 	}
-	e := mat.NewDense(n, t, nil)
-	fold, groups := make([]int, n), 0
-	for i, first := range s.same { // the rows of a sample are in random order
-		if fold[i] = fold[first]; first == i {
-			fold[i] = groups % s.folds
-			groups++
-		}
-	}
-	for f := range s.folds {
-		var out []int
-		for i := range n {
-			if fold[i] == f {
-				out = append(out, i)
-			}
-		}
-		if err := s.part(ctx, lambda, out, func(i int) []float64 { return e.RawRowView(out[i]) }); err != nil {
-			return nil, err
-		}
-	}
-	return e, nil
-}
-
-// part fits the rows that are not out, and sets row(i) to the residual of row out[i].
-func (s *sample) part(ctx context.Context, lambda float64, out []int, row func(i int) []float64) error {
-	n, t := s.y.Dims()
-	is := make([]bool, n)
-	for _, i := range out {
-		is[i] = true
-	}
-	var in []int
-	for i := range n {
-		if !is[i] {
-			in = append(in, i)
-		}
-	}
-	m := len(in)
-	a, c := make([]float64, m*m), mat.NewDense(m, t, nil)
-	for p, i := range in {
-		from := s.k.RawRowView(i)
-		for q, j := range in[:p+1] {
-			a[p*m+q] = from[j]
-		}
-		a[p*m+p] += lambda
-		c.SetRow(p, s.y.RawRowView(i))
-	}
-	mean := make([]float64, t)
+	c := mat.DenseCopyOf(s.y.Slice(0, m, 0, t))
 	for j := 0; s.mean && j < t; j++ {
 		mean[j] = mat.Sum(c.ColView(j)) / float64(m)
 	}
 	c.Apply(func(_, j int, v float64) float64 { return v - mean[j] }, c)
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	if !accel.Dpotrf(m, a, m) {
-		return fmt.Errorf("K+λI is not positive definite in float64: take a larger λ")
+		return nil, errNoLoss
 	}
 	tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: m, Stride: m, Data: a}
 	blas64.Trsm(blas.Left, blas.NoTrans, 1, tri, c.RawMatrix())
 	blas64.Trsm(blas.Left, blas.Trans, 1, tri, c.RawMatrix()) // c ← A⁻¹y
-	b := mat.NewDense(len(out), m, nil)
-	for p, i := range out {
-		to := b.RawRowView(p)
-		for q, j := range in {
-			to[q] = s.k.At(max(i, j), min(i, j))
-		}
+	var e mat.Dense
+	e.Mul(s.k.Slice(m, n, 0, m), c)
+	y := s.y.Slice(m, n, 0, t).(*mat.Dense)
+	e.Apply(func(i, j int, v float64) float64 { return y.At(i, j) - mean[j] - v }, &e)
+	if sum := mat.Sum(&e); math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return nil, errors.New("the predictions have a number that is not finite")
 	}
-	var f mat.Dense
-	f.Mul(b, c)
-	for p, i := range out {
-		for j, v := range f.RawRowView(p) {
-			e := s.y.At(i, j) - mean[j] - v
-			if math.IsNaN(e) || math.IsInf(e, 0) {
-				return fmt.Errorf("the predictions have a number that is not finite")
-			}
-			row(p)[j] = e
-		}
-	}
-	return nil
+	return lossOf(y, &e, s.classes), nil
 }
 
 // join puts rows that no fit sees behind the others.
@@ -262,10 +196,7 @@ func (s *sample) join(x points.Points, y *mat.Dense) {
 	x.Panel64To(all.Data[n*d:], d)
 	both := mat.NewDense(n+m, t, nil)
 	both.Stack(s.y, y)
-	s.x, s.y = all, both
-	for i := range m {
-		s.test = append(s.test, n+i)
-	}
+	s.x, s.y, s.fitted = all, both, n
 }
 
 // typical returns the scale about which a family is searched: the median of the distances, or of a polynomial that of
@@ -321,24 +252,29 @@ func (s *sample) stretch(shape []float64) {
 
 // plain makes the subsample of some rows.
 func (s *search) plain(rows []int) *sample {
-	set := s.data.Train.Subset(rows)
-	_, t := s.data.Y.Dims()
+	set := s.data.train.Subset(rows)
+	_, t := s.data.y.Dims()
 	y := mat.NewDense(len(rows), t, nil)
 	for p, i := range rows {
-		y.SetRow(p, s.data.Y.RawRowView(i))
+		y.SetRow(p, s.data.y.RawRowView(i))
 	}
-	return &sample{x: set.X, y: y, classes: set.Class != nil, same: points.Same(set.X), mean: s.data.Mean,
+	return &sample{x: set.X, y: y, classes: set.Class != nil, same: points.Same(set.X), mean: s.data.mean,
 		tables: map[string][]float64{}}
 }
 
-// sample makes the subsample of some rows as the criterion judges it, with the validation rows.
+// sample makes the subsample of some rows with those to judge by.
 func (s *search) sample(rows []int) *sample {
 	one := s.plain(rows)
-	switch s.opt.Criterion {
-	case KFold:
-		one.folds = min(s.opt.Folds, len(rows)-points.Repeated(one.same))
-	case Validation:
-		one.join(s.opt.Valid.X, s.data.Valid)
+	if s.data.valid != nil {
+		one.join(s.data.valid.X, s.data.validY)
 	}
 	return one
+}
+
+// criterion names what the error is of.
+func (p *problem) criterion() string {
+	if p.valid != nil {
+		return "validation"
+	}
+	return "loo"
 }

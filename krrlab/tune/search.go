@@ -27,7 +27,7 @@ const tie = 0.005
 type level struct {
 	name string
 	rows int // that are fitted
-	loss func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*Loss, error)
+	loss func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error)
 	most int // points
 	few  int // points that are tried whatever is expected of them
 }
@@ -37,7 +37,7 @@ type point struct {
 	f     *family
 	at    at
 	level int
-	loss  *Loss   // nil: K+λI was not positive definite, or the solve did not converge
+	loss  *loss   // nil: K+λI was not positive definite, or the solve did not converge
 	y     float64 // objective
 }
 
@@ -47,7 +47,7 @@ func (p *point) lambda() float64 { return p.f.number(1, p.at) }
 // search is a search at work.
 type search struct {
 	opt       Options
-	data      *Data
+	data      *problem
 	fams      []*family
 	order     []int // of the rows, at random: a sample is the first
 	same      []int // of all rows: see points.Same
@@ -58,25 +58,21 @@ type search struct {
 	models    [][]*process // by level and family; nil where it was not tried
 	gain      float64      // that was expected when the last level ended
 	stretched *Lengths     // nil: no lengths were searched
-	state     *state
 	tell      func(stage.Event)
 	start     time.Time
 	done      float64 // work, in units of rows³
 }
 
-// Run searches. full is the last level of a problem that is too large for factorizations, nil for none: then the
-// last subsample decides. The result is of what was found until then if ctx ends, beside its error.
-func Run(ctx context.Context, data *Data, o Options, full *Full, tell func(stage.Event)) (*Result, error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
-	if most := mat.Norm(data.Y, math.Inf(1)); most > 1e70 || most > 0 && most < 1e-70 {
+// run searches. all is the last level of a problem that is too large for factorizations, nil for
+// none: then the last subsample decides. The result is of what was found until then if ctx ends, beside its error.
+func run(ctx context.Context, data *problem, o Options, all *whole, tell func(stage.Event)) (*Result, error) {
+	if most := mat.Norm(data.y, math.Inf(1)); most > 1e70 || most > 0 && most < 1e-70 {
 		return nil, fmt.Errorf("tune: targets of size %.2g are out of range, as squared errors are squared: give "+
 			"them in another unit", most)
 	}
 	s := &search{opt: o.settled(), data: data, tell: tell, start: time.Now()}
 	s.fams = s.opt.families()
-	if err := s.prepare(ctx, full); err != nil {
+	if err := s.prepare(ctx, all); err != nil {
 		return nil, err
 	}
 	var err error
@@ -89,9 +85,6 @@ func Run(ctx context.Context, data *Data, o Options, full *Full, tell func(stage
 			break
 		}
 	}
-	if e := s.state.save(true); err == nil {
-		err = e
-	}
 	r := s.result()
 	if r == nil && err == nil {
 		err = fmt.Errorf("tune: no fit at any point tried, want a larger λ; the last: %w", cmp.Or(s.failed, errNoLoss))
@@ -100,8 +93,8 @@ func Run(ctx context.Context, data *Data, o Options, full *Full, tell func(stage
 }
 
 // prepare makes the levels, and places the grids.
-func (s *search) prepare(ctx context.Context, full *Full) error {
-	n := s.data.Train.Len()
+func (s *search) prepare(ctx context.Context, all *whole) error {
+	n := s.data.train.Len()
 	sizes := []int{n}
 	if n > 2*s.opt.Rows {
 		sizes = []int{s.opt.Rows}
@@ -109,20 +102,16 @@ func (s *search) prepare(ctx context.Context, full *Full) error {
 	if m := max(sizes[0]/4, min(sizes[0]/2, 250)); m >= 100 {
 		sizes = []int{m, sizes[0]}
 	}
-	if s.same = points.Same(s.data.Train.X); n-points.Repeated(s.same) < 2 {
+	if s.same = points.Same(s.data.train.X); n-points.Repeated(s.same) < 2 {
 		return fmt.Errorf("tune: all %d rows have the same features: want at least 2 different ones", n)
 	}
-	s.order = rng.New(s.opt.Seed).Sub("tune").Perm(n)
+	s.order = rng.New(s.data.seed).Sub("tune").Perm(n)
 	most, few := s.opt.Points, 0
 	for q, m := range sizes {
 		one := s.sample(s.order[:m])
-		name := s.opt.Criterion
-		if name == KFold {
-			name = fmt.Sprintf("%d-fold", s.opt.Folds)
-		}
 		s.levels = append(s.levels, level{
-			name: fmt.Sprintf("%s, %d rows", name, m), rows: m, most: most, few: few,
-			loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*Loss, error) {
+			name: fmt.Sprintf("%s, %d rows", s.data.criterion(), m), rows: m, most: most, few: few,
+			loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
 				one.stretch(shape)
 				return one.loss(ctx, k, lambda)
 			},
@@ -145,13 +134,11 @@ func (s *search) prepare(ctx context.Context, full *Full) error {
 			}
 		}
 	}
-	if full != nil && n > sizes[len(sizes)-1] {
-		s.levels = append(s.levels, level{name: full.Name, rows: n, loss: full.Loss, most: laterPoints / 2})
+	if all != nil && n > sizes[len(sizes)-1] {
+		s.levels = append(s.levels, level{name: all.name, rows: n, loss: all.loss, most: laterPoints / 2})
 	}
 	s.samples = len(sizes)
-	var err error
-	s.state, err = openState(s)
-	return err
+	return nil
 }
 
 // explore tries points of some families where the model expects to gain most.
@@ -275,24 +262,15 @@ func (s *search) try(ctx context.Context, q int, f *family, x at) (*point, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	k := f.kernel(p.scale())
-	loss, known := s.state.known(q, f.shape, k, p.lambda())
-	if !known {
-		var err error
-		start := time.Now()
-		if loss, err = s.levels[q].loss(ctx, f.shape, k, p.lambda()); err != nil && ctx.Err() != nil {
-			return nil, err
-		}
-		if err != nil {
-			loss, s.failed = nil, err
-		}
-		if loss != nil {
-			loss.Seconds = time.Since(start).Seconds()
-		}
-		s.state.add(q, f.shape, k, p.lambda(), loss)
-		if err := s.state.save(false); err != nil {
-			return nil, err
-		}
+	start := time.Now()
+	loss, err := s.levels[q].loss(ctx, f.shape, f.kernel(p.scale()), p.lambda())
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		loss, s.failed = nil, err
+	default:
+		loss.seconds = time.Since(start).Seconds()
 	}
 	if p.loss = loss; loss != nil {
 		p.y = loss.objective()
@@ -411,7 +389,7 @@ func (s *search) report(q int) {
 	if p, _ := s.best(q); p != nil {
 		one := s.describe(p)
 		e.Loss = math.Exp(p.y)
-		e.Detail = fmt.Sprintf("%s: best of %d %s", s.levels[q].name, s.count(q), one.text(p.loss.Classes))
+		e.Detail = fmt.Sprintf("%s: best of %d %s", s.levels[q].name, s.count(q), one.text(p.loss.classes))
 	}
 	if s.tell != nil {
 		s.tell(e)

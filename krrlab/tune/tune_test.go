@@ -4,8 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,21 +19,21 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-func data(t *testing.T, set *datasets.Dataset) *Data {
+func data(t *testing.T, set *datasets.Dataset) *problem {
 	t.Helper()
 	y := testkit.Must(datasets.Coding{Labels: set.Labels}.Encode(set))
-	return &Data{Train: set, Y: y}
+	return &problem{train: set, y: y, seed: 1}
 }
 
 // predict fits the rows in and returns the residuals of the rows out, by dense algebra written plainly.
-func predict(t *testing.T, d *Data, k kernel.Kernel, lambda float64, in, out []int) *mat.Dense {
+func predict(t *testing.T, d *problem, k kernel.Kernel, lambda float64, in, out []int) *mat.Dense {
 	t.Helper()
 	row := func(i int) []float64 {
-		x := make([]float64, d.Train.Dim())
-		d.Train.X.RowTo(x, i)
+		x := make([]float64, d.train.Dim())
+		d.train.X.RowTo(x, i)
 		return x
 	}
-	_, cols := d.Y.Dims()
+	_, cols := d.y.Dims()
 	a, y := mat.NewDense(len(in), len(in), nil), mat.NewDense(len(in), cols, nil)
 	b, e := mat.NewDense(len(out), len(in), nil), mat.NewDense(len(out), cols, nil)
 	for p, i := range in {
@@ -43,7 +41,7 @@ func predict(t *testing.T, d *Data, k kernel.Kernel, lambda float64, in, out []i
 			a.Set(p, q, k.Eval(row(i), row(j)))
 		}
 		a.Set(p, p, a.At(p, p)+lambda)
-		y.SetRow(p, d.Y.RawRowView(i))
+		y.SetRow(p, d.y.RawRowView(i))
 		for q, j := range out {
 			b.Set(q, p, k.Eval(row(j), row(i)))
 		}
@@ -53,7 +51,7 @@ func predict(t *testing.T, d *Data, k kernel.Kernel, lambda float64, in, out []i
 	f.Mul(b, &c)
 	for q, j := range out {
 		for col := range cols {
-			e.Set(q, col, d.Y.At(j, col)-f.At(q, col))
+			e.Set(q, col, d.y.At(j, col)-f.At(q, col))
 		}
 	}
 	return e
@@ -70,41 +68,27 @@ func TestCriteria(t *testing.T) {
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 1),
 		datasets.SyntheticClasses(n, 3, 3, 0.05, 1)} {
 		d := data(t, set)
-		_, cols := d.Y.Dims()
+		_, cols := d.y.Dims()
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Laplacian{Sigma: 2},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
-			for _, criterion := range []string{LOO, KFold, Validation} {
-				want, y := mat.NewDense(n, cols, nil), d.Y
-				parts := map[string]int{LOO: n, KFold: 4, Validation: 1}[criterion]
-				for part := range parts {
-					var in, out []int
-					for i := range n {
-						if criterion == Validation && i >= n-10 || criterion != Validation && i%parts == part {
-							out = append(out, i)
-						} else {
-							in = append(in, i)
-						}
-					}
-					e := predict(t, d, k, 0.1, in, out)
-					for q, i := range out {
-						want.SetRow(i, e.RawRowView(q))
-					}
-				}
-				s := &search{opt: Options{Criterion: criterion, Folds: 4}, data: d}
-				if criterion == Validation {
-					s.opt.Valid, s.data = set.Slice(n-10, n),
-						&Data{Train: set, Y: d.Y, Valid: mat.DenseCopyOf(d.Y.Slice(n-10, n, 0, cols))}
-					want, y = mat.DenseCopyOf(want.Slice(n-10, n, 0, cols)), s.data.Valid
-				}
-				in := rows
-				if criterion == Validation {
+			for _, valid := range []bool{false, true} {
+				want, y, in := mat.NewDense(n, cols, nil), d.y, rows
+				of := &problem{train: set, y: d.y}
+				if valid {
 					in = rows[:n-10]
+					want = predict(t, d, k, 0.1, in, rows[n-10:])
+					y = mat.DenseCopyOf(d.y.Slice(n-10, n, 0, cols))
+					of.valid, of.validY = set.Slice(n-10, n), y
 				}
-				got := testkit.Must(s.sample(in).loss(ctx, k, 0.1))
-				ref := Lose(y, want, set.Class != nil)
-				for i, v := range ref.Rows {
-					if math.Abs(v-got.Rows[i]) > 1e-5*(1+v) {
-						t.Errorf("%s, %v, %s: row %d is %g, want %g", set.Name, k, criterion, i, got.Rows[i], v)
+				for i := 0; i < n && !valid; i++ {
+					e := predict(t, d, k, 0.1, slices.Concat(rows[:i], rows[i+1:]), rows[i:i+1])
+					want.SetRow(i, e.RawRowView(0))
+				}
+				got := testkit.Must((&search{data: of}).sample(in).loss(ctx, k, 0.1))
+				ref := lossOf(y, want, set.Class != nil)
+				for i, v := range ref.rows {
+					if math.Abs(v-got.rows[i]) > 1e-5*(1+v) {
+						t.Errorf("%s, %v, %v: row %d is %g, want %g", set.Name, k, valid, i, got.rows[i], v)
 						break
 					}
 				}
@@ -147,21 +131,21 @@ func TestClusters(t *testing.T) {
 func TestLoss(t *testing.T) {
 	y := mat.NewDense(4, 1, []float64{1, -1, 1, -1})
 	e := mat.NewDense(4, 1, []float64{0.5, -0.5, 1.5, 0}) // predictions 0.5, -0.5, -0.5, -1
-	l := Lose(y, e, true)
+	l := lossOf(y, e, true)
 	// Wilson's of 1 of 4
 	if v, lo, hi := l.Error(); v != 0.25 || math.Abs(lo-0.0456) > 1e-3 || math.Abs(hi-0.6994) > 1e-3 {
 		t.Errorf("%g in [%g, %g]", v, lo, hi)
 	}
-	three := Lose(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
+	three := lossOf(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
 		mat.NewDense(2, 3, []float64{0.1, 0, 0, 0, 1.5, -1}), true)
-	if three.Rows[0] != 0 || three.Rows[1] != 1 { // the second: −1, −0.5, 0
-		t.Errorf("%v", three.Rows)
+	if three.rows[0] != 0 || three.rows[1] != 1 { // the second: −1, −0.5, 0
+		t.Errorf("%v", three.rows)
 	}
-	r := Lose(y, e, false)
+	r := lossOf(y, e, false)
 	if v, lo, hi := r.Error(); math.Abs(v-math.Sqrt(2.75/4)) > 1e-7 || !(lo < v && v < hi) {
 		t.Errorf("%g in [%g, %g]", v, lo, hi)
 	}
-	worse := Lose(y, mat.NewDense(4, 1, []float64{0.55, -0.55, 1.65, 0}), false) // 1.1 times
+	worse := lossOf(y, mat.NewDense(4, 1, []float64{0.55, -0.55, 1.65, 0}), false) // 1.1 times
 	if share, se := worse.worse(r); math.Abs(share-0.105) > 1e-6 || !(se > 0) {
 		t.Errorf("worse by %g ± %g, want half of 1.21−1", share, se)
 	}
@@ -172,10 +156,10 @@ func TestSearch(t *testing.T) {
 	ctx := context.Background()
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(160, 3, 0.2, 1),
 		datasets.SyntheticClasses(160, 3, 2, 0.05, 1)} {
-		d, o := data(t, set), Options{Kernels: []string{"gaussian"}, Points: 200, Seed: 1}
+		d, o := data(t, set), Options{Kernels: []string{"gaussian"}, Points: 200}
 		var events int
 		var loss float64
-		r := testkit.Must(Run(ctx, d, o, nil, func(e stage.Event) {
+		r := testkit.Must(run(ctx, d, o, nil, func(e stage.Event) {
 			events++
 			loss = e.Loss
 			if !(e.Loss > 0) || e.Done < 0 || e.Done > e.Total || e.Remaining < 0 ||
@@ -214,7 +198,7 @@ func TestSearch(t *testing.T) {
 func TestHeld(t *testing.T) {
 	ctx := context.Background()
 	d := data(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
-	r, err := Run(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567, Seed: 1}, nil, nil)
+	r, err := run(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +208,7 @@ func TestHeld(t *testing.T) {
 		}
 	}
 	c := 0.5
-	r, err = Run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567, Seed: 1},
+	r, err = run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567},
 		nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -234,11 +218,11 @@ func TestHeld(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if flags := r.Best.Flags(); !strings.Contains(flags, "--kernel polynomial --gamma ") ||
+	if flags := r.Best.flags(); !strings.Contains(flags, "--kernel polynomial --gamma ") ||
 		!strings.HasSuffix(flags, "--coef0 0.5 --degree 3 --lambda 0.051234567") {
 		t.Error(flags)
 	}
-	r, err = Run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678, Seed: 1}, nil, nil)
+	r, err = run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,15 +236,15 @@ func TestHeld(t *testing.T) {
 func TestSmoothest(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
-		full := &Full{Name: name, Loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64) (*Loss,
+		full := &whole{name: name, loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64) (*loss,
 			error) {
-			l := &Loss{Rows: make([]float64, 50)}
-			for i := range l.Rows {
-				l.Rows[i] = (1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1)))
+			l := &loss{rows: make([]float64, 50)}
+			for i := range l.rows {
+				l.rows[i] = (1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1)))
 			}
 			return l, nil
 		}}
-		s := &search{opt: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1, Seed: 1}.settled(), data: d,
+		s := &search{opt: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1}.settled(), data: d,
 			start: time.Now()}
 		s.fams = s.opt.families()
 		testkit.OK(t, s.prepare(t.Context(), full))
@@ -286,7 +270,7 @@ func TestEdge(t *testing.T) {
 		"λ = 1e-07 is the least that is searched": {Kernels: []string{"laplacian"}, Sigma: 20},
 		"": {Kernels: []string{"laplacian"}, Sigma: 20, Lambda: 1e-7},
 	} {
-		r := testkit.Must(Run(t.Context(), data(t, set), o, nil, nil))
+		r := testkit.Must(run(t.Context(), data(t, set), o, nil, nil))
 		for _, text := range []string{r.String(), r.Short()} {
 			if strings.Contains(text, "searched: others") != (want != "") || !strings.Contains(text, want) {
 				t.Errorf("no %q in %s", want, text)
@@ -306,17 +290,17 @@ func TestEdge(t *testing.T) {
 func TestLevels(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	var calls int
-	full := &Full{Name: "made up", Loss: func(_ context.Context, _ []float64, k kernel.Kernel, lambda float64) (*Loss,
+	full := &whole{name: "made up", loss: func(_ context.Context, _ []float64, k kernel.Kernel, lambda float64) (*loss,
 		error) {
 		calls++
-		l := &Loss{Rows: make([]float64, 50)}
-		for i := range l.Rows {
-			l.Rows[i] = 1 + 0.1*math.Abs(math.Log(k.(kernel.Gaussian).Sigma/0.9)) + float64(i%5)*0.1 // σ = 0.9 is best
+		l := &loss{rows: make([]float64, 50)}
+		for i := range l.rows {
+			l.rows[i] = 1 + 0.1*math.Abs(math.Log(k.(kernel.Gaussian).Sigma/0.9)) + float64(i%5)*0.1 // σ = 0.9 is best
 		}
 		return l, nil
 	}}
-	r := testkit.Must(Run(context.Background(), d,
-		Options{Kernels: []string{"gaussian"}, Rows: 200, Seed: 1, Lambda: 0.1}, full, nil))
+	r := testkit.Must(run(context.Background(), d,
+		Options{Kernels: []string{"gaussian"}, Rows: 200, Lambda: 0.1}, full, nil))
 	last := r.Levels[len(r.Levels)-1]
 	if last.Name != "made up" || last.Rows != 900 || calls != last.Points || r.Best.Level != len(r.Levels)-1 ||
 		calls > laterPoints/2 {
@@ -334,58 +318,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestResume: a search that is interrupted returns what it has, and continues from its file to the same end.
-func TestResume(t *testing.T) {
-	d := data(t, datasets.SyntheticRegression(150, 2, 0.1, 1))
-	o := Options{Kernels: []string{"gaussian", "matern32"}, Seed: 1}
-	want := testkit.Must(Run(context.Background(), d, o, nil, nil))
-	o.State = filepath.Join(t.TempDir(), "state.json")
-	ctx, stop := context.WithCancel(context.Background())
-	var done int
-	part, err := Run(ctx, d, o, nil, func(stage.Event) {
-		if done++; done == 10 {
-			stop()
-		}
-	})
-	if err == nil || part == nil || len(part.Points) != 10 {
-		t.Fatalf("interrupted: %v, %v", err, part)
-	}
-	known := map[string]bool{}
-	st := testkit.Must(openState(&search{opt: o.settled(), data: d, levels: []level{{name: "loo, 150 rows"}}}))
-	for k := range st.Losses {
-		known[k] = true
-	}
-	if len(known) != 10 {
-		t.Errorf("%d losses are kept", len(known))
-	}
-	for range 2 {
-		got := testkit.Must(Run(context.Background(), d, o, nil, nil))
-		if len(got.Points) != len(want.Points) || got.Best.Sigma != want.Best.Sigma ||
-			got.Best.Lambda != want.Best.Lambda || got.Best.Error != want.Best.Error {
-			t.Errorf("resumed: %+v, want %+v", got.Best, want.Best)
-		}
-	}
-	o.Kernels = []string{"gaussian"}
-	testkit.Fails(t, testkit.ErrOf(Run(context.Background(), d, o, nil, nil)), "of other data or another configuration")
-	o.Kernels = append(o.Kernels, "matern32")
-	whole := testkit.Must(os.ReadFile(o.State))
-	const old = `{"search":"","losses":{"0 gaussian(sigma=1) 1":{"rows":[],"seconds":0}}}`
-	damaged := [][]byte{nil, []byte("{"), []byte(old), whole[:len(whole)-1], whole[:len(whole)/2],
-		append(slices.Clone(whole), 0)}
-	for at := 0; at < len(whole); at += len(whole)/9 + 1 {
-		b := slices.Clone(whole)
-		b[at] ^= 1
-		damaged = append(damaged, b)
-	}
-	for _, b := range damaged {
-		testkit.OK(t, os.WriteFile(o.State, b, 0o644))
-		testkit.Fails(t, testkit.ErrOf(Run(context.Background(), d, o, nil, nil)),
-			"the state of this search cannot be read")
-	}
-}
-
-// TestRepeated: of rows that occur two or three times, with their answers, no criterion knows the answer of a row that
-// it judges: the error is not below the noise, and random labels are no better than chance.
+// TestRepeated: of rows that occur two or three times, with their answers, the answer of a row that is
+// judged is not known: the error is not below the noise, and random labels are no better than chance.
 func TestRepeated(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	for _, times := range []int{2, 3} {
@@ -399,21 +333,19 @@ func TestRepeated(t *testing.T) {
 		for range times {
 			rows = append(rows, g.Perm(240/times)...)
 		}
-		for _, criterion := range []string{LOO, KFold} {
-			for name, set := range map[string]*datasets.Dataset{"noise": one.Subset(rows).Center(),
-				"coin": coin.Subset(rows)} {
-				d := data(t, set)
-				d.Mean = set.Mean != nil
-				r := testkit.Must(Run(t.Context(), d, Options{Criterion: criterion, Seed: 1, ARD: true}, nil, nil))
-				if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least ||
-					r.Repeated != 240-240/times || !strings.Contains(r.String(), "rows repeat others") ||
-					!strings.Contains(r.Short(), "rows repeat others") {
-					t.Errorf("%s, %d times, by %s: %v", name, times, criterion, r)
-				}
+		for name, set := range map[string]*datasets.Dataset{"noise": one.Subset(rows).Center(),
+			"coin": coin.Subset(rows)} {
+			d := data(t, set)
+			d.mean = set.Mean != nil
+			r := testkit.Must(run(t.Context(), d, Options{ARD: true}, nil, nil))
+			if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least ||
+				r.Repeated != 240-240/times || !strings.Contains(r.String(), "rows repeat others") ||
+				!strings.Contains(r.Short(), "rows repeat others") {
+				t.Errorf("%s, %d times: %v", name, times, r)
 			}
 		}
 	}
-	testkit.Fails(t, testkit.ErrOf(Run(t.Context(),
+	testkit.Fails(t, testkit.ErrOf(run(t.Context(),
 		data(t, datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9))), Options{}, nil, nil)),
 		"the same features")
 }
@@ -421,20 +353,17 @@ func TestRepeated(t *testing.T) {
 func TestCheck(t *testing.T) {
 	minus := -1.0
 	for want, o := range map[string]Options{
-		"coef0":      {Kernels: []string{"polynomial"}, Coef0: &minus},
-		"sigma":      {Sigma: 1e200},
-		"inverse":    {Kernels: []string{"polynomial"}, Gamma: 1e-310},
-		"kernel":     {Kernels: []string{"cosine"}},
-		"Criterion":  {Criterion: "aic"},
-		"validation": {Criterion: Validation},
-		"Folds":      {Folds: 1},
-		"λ":          {Lambda: -1},
-		"σ":          {Sigma: math.NaN()},
-		"Rows":       {Rows: -1},
+		"coef0":   {Kernels: []string{"polynomial"}, Coef0: &minus},
+		"sigma":   {Sigma: 1e200},
+		"inverse": {Kernels: []string{"polynomial"}, Gamma: 1e-310},
+		"kernel":  {Kernels: []string{"cosine"}},
+		"λ":       {Lambda: -1},
+		"σ":       {Sigma: math.NaN()},
+		"Rows":    {Rows: -1},
 	} {
-		testkit.Fails(t, o.Check(), want)
+		testkit.Fails(t, o.check(), want)
 	}
-	if err := (&Options{}).Check(); err != nil {
+	if err := (&Options{}).check(); err != nil {
 		t.Error(err)
 	}
 }
@@ -442,9 +371,9 @@ func TestCheck(t *testing.T) {
 // TestReport: lines, table and picture of a search.
 func TestReport(t *testing.T) {
 	d := data(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
-	r := testkit.Must(Run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}, Seed: 1}, nil,
+	r := testkit.Must(run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}}, nil,
 		nil))
-	r.Dataset, r.Task, r.N, r.Command = "blobs", "classification", 120, "krrlab fit"+r.Best.Flags()
+	r.Dataset, r.Task, r.N, r.Command = "blobs", "classification", 120, "krrlab fit"+r.Best.flags()
 	text := r.String()
 	for _, want := range []string{"blobs", "loo, 120 rows", "gaussian", "matern32", "chosen", " %, in [", "fit with",
 		"krrlab fit --kernel", "expected to gain"} {
@@ -486,8 +415,8 @@ func TestFewRows(t *testing.T) {
 		n    int
 		rows []int
 	}{{150, []int{150}}, {300, []int{150, 300}}, {600, []int{250, 600}}} {
-		r := testkit.Must(Run(context.Background(), data(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)),
-			Options{Seed: 1}, nil, nil))
+		r := testkit.Must(run(context.Background(), data(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)),
+			Options{}, nil, nil))
 		var rows []int
 		var work float64
 		for _, l := range r.Levels {

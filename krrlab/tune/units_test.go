@@ -11,7 +11,7 @@ import (
 // classes, stay.
 func TestInUnits(t *testing.T) {
 	of := mat.NewDense(2, 2, []float64{3, 0.3, 4, 0.4})
-	y := InUnits(mat.DenseCopyOf(of), of, false)
+	y := inUnits(mat.DenseCopyOf(of), of, false)
 	var sum float64
 	for i := range 2 {
 		if math.Abs(y.At(i, 0)-y.At(i, 1)) > 1e-15 {
@@ -22,11 +22,11 @@ func TestInUnits(t *testing.T) {
 	if math.Abs(sum/2-1) > 1e-12 {
 		t.Errorf("mean square %g", sum/2)
 	}
-	if y := InUnits(mat.DenseCopyOf(of), of, true); !mat.Equal(y, of) {
+	if y := inUnits(mat.DenseCopyOf(of), of, true); !mat.Equal(y, of) {
 		t.Error("classes have units")
 	}
 	zeros := mat.NewDense(2, 2, []float64{1, 0, 1, 0})
-	if y := InUnits(mat.DenseCopyOf(zeros), zeros, false); y.At(0, 1) != 0 {
+	if y := inUnits(mat.DenseCopyOf(zeros), zeros, false); y.At(0, 1) != 0 {
 		t.Errorf("%v", mat.Formatted(y))
 	}
 }

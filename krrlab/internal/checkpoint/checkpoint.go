@@ -136,7 +136,7 @@ func (s *Store) Save(state []byte) error {
 	if err := s.mine(); err != nil {
 		return &SaveError{err}
 	}
-	if err := Write(s.path(s.next), s.owner, state); err != nil {
+	if err := write(s.path(s.next), s.owner, state); err != nil {
 		return &SaveError{err}
 	}
 	s.next++
@@ -148,8 +148,8 @@ func (s *Store) Save(state []byte) error {
 	return s.remove(all[:max(0, len(all)-kept)])
 }
 
-// Write writes the state of the computation with that fingerprint to a file, whole or not at all.
-func Write(name string, owner [sha256.Size]byte, state []byte) error {
+// write writes the state of the computation with that fingerprint to a file, whole or not at all.
+func write(name string, owner [sha256.Size]byte, state []byte) error {
 	return atomicfile.Write(name, func(w io.Writer) error {
 		sum := sha256.New()
 		both := io.MultiWriter(w, sum)

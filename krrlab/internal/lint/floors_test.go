@@ -117,7 +117,6 @@ var allowed = map[[2]string]string{
 	{"krrlab/interval", "krrlab/loo"}:                      "jackknife+ leaves one out",
 	{"krrlab/bound", "krrlab/model"}:                       "a model keeps the bounds of its answer",
 	{"krrlab/solve", "krrlab/plan"}:                        "a solution has the plan it came of",
-	{"krrlab/solve", "krrlab/tune"}:                        "a solution has the tuning it came of",
 }
 
 // only lists the packages that may import a module: gota's data frames and gonum/plot, which a notebook shows.

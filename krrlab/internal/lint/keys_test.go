@@ -26,7 +26,6 @@ var written = [][2]string{
 	{"krrlab/loo.Result", "krrlab loo --json"},
 	{"krrlab/compare.Result", "krrlab compare --json"},
 	{"krrlab/tune.Result", "krrlab tune --json"},
-	{"krrlab/tune.kept", "krrlab tune --state"},
 	{"krrlab/verify.Verification", "krrlab verify --json"},
 	{"krrlab/plan.Plan", "krrlab plan --json"},
 	{"theory.Report", "krrlab check --json"},

@@ -23,6 +23,7 @@ var kept = map[string]string{
 
 	"experiments.Report.*": "what a notebook shows of a report",
 
+	"krrlab/feature.Map32":                    "a user-defined map's way to float32",
 	"krrlab/feature.FourierMap":               "W and b of a sampled map",
 	"krrlab/pcg.Bounded":                      "for operators that know their rounding",
 	"krrlab/sketch.CountSketchOperator":       "what Sample returns",

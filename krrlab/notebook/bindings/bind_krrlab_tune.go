@@ -14,22 +14,13 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/tune"] = imports.Package{
 		Name: "tune",
 		Binds: map[string]r.Value{
-			"InUnits":    r.ValueOf(tune.InUnits),
 			"KFold":      r.ValueOf(""),
-			"Kernels":    r.ValueOf(&tune.Kernels).Elem(),
 			"LOO":        r.ValueOf(""),
-			"Lose":       r.ValueOf(tune.Lose),
-			"NewData":    r.ValueOf(tune.NewData),
-			"Run":        r.ValueOf(tune.Run),
-			"RunOnRanks": r.ValueOf(tune.RunOnRanks),
 			"Validation": r.ValueOf(""),
 		},
 		Types: map[string]r.Type{
-			"Data":    r.TypeOf((*tune.Data)(nil)).Elem(),
-			"Full":    r.TypeOf((*tune.Full)(nil)).Elem(),
 			"Lengths": r.TypeOf((*tune.Lengths)(nil)).Elem(),
 			"Level":   r.TypeOf((*tune.Level)(nil)).Elem(),
-			"Loss":    r.TypeOf((*tune.Loss)(nil)).Elem(),
 			"Map":     r.TypeOf((*tune.Map)(nil)).Elem(),
 			"Options": r.TypeOf((*tune.Options)(nil)).Elem(),
 			"Point":   r.TypeOf((*tune.Point)(nil)).Elem(),
