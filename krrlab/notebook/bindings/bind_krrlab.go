@@ -81,6 +81,8 @@ func init() {
 			"StatDim":            r.TypeOf((*krrlab.StatDim)(nil)).Elem(),
 			"StatDimMethod":      r.TypeOf((*krrlab.StatDimMethod)(nil)).Elem(),
 			"StatDimOptions":     r.TypeOf((*krrlab.StatDimOptions)(nil)).Elem(),
+			"Tune":               r.TypeOf((*krrlab.Tune)(nil)).Elem(),
+			"TuneOptions":        r.TypeOf((*krrlab.TuneOptions)(nil)).Elem(),
 			"Vecchia":            r.TypeOf((*krrlab.Vecchia)(nil)).Elem(),
 			"Verification":       r.TypeOf((*krrlab.Verification)(nil)).Elem(),
 			"VerifyOptions":      r.TypeOf((*krrlab.VerifyOptions)(nil)).Elem(),

@@ -8,6 +8,7 @@ import (
 	"github.com/gopherdata/gophernotes/imports"
 
 	context "context"
+	kernel "github.com/krrlab/lab/krrlab/kernel"
 	pcg "github.com/krrlab/lab/krrlab/pcg"
 	stage "github.com/krrlab/lab/krrlab/stage"
 	plots "github.com/krrlab/lab/plots"
@@ -55,6 +56,7 @@ func init() {
 		Types: map[string]r.Type{
 			"Approximation": r.TypeOf((*stage.Approximation)(nil)).Elem(),
 			"Bench":         r.TypeOf((*stage.Bench)(nil)).Elem(),
+			"Choice":        r.TypeOf((*stage.Choice)(nil)).Elem(),
 			"Command":       r.TypeOf((*stage.Command)(nil)).Elem(),
 			"Definition":    r.TypeOf((*stage.Definition)(nil)).Elem(),
 			"Drawn":         r.TypeOf((*stage.Drawn)(nil)).Elem(),
@@ -77,6 +79,7 @@ func init() {
 		},
 		Proxies: map[string]r.Type{
 			"Bench":    r.TypeOf((*proxy_krrlab_stage_Bench)(nil)).Elem(),
+			"Choice":   r.TypeOf((*proxy_krrlab_stage_Choice)(nil)).Elem(),
 			"Hinter":   r.TypeOf((*proxy_krrlab_stage_Hinter)(nil)).Elem(),
 			"Preparer": r.TypeOf((*proxy_krrlab_stage_Preparer)(nil)).Elem(),
 			"Runner":   r.TypeOf((*proxy_krrlab_stage_Runner)(nil)).Elem(),
@@ -126,6 +129,26 @@ func (p *proxy_krrlab_stage_Bench) Tell(a0 context.Context, a1 stage.Event) {
 func (p *proxy_krrlab_stage_Bench) Z(a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error) {
 	return p.Z_(p.Object, a0, a1)
 }
+
+// proxy_krrlab_stage_Choice implements stage.Choice by functions of the interpreter.
+type proxy_krrlab_stage_Choice struct {
+	Object  any
+	Chosen_ func(_ any) (kernel.Spec, float64, []float64)
+	HTML_   func(_ any) string
+	Plot_   func(_ any) *plots.Figure
+	Short_  func(_ any) string
+	String_ func(_ any) string
+	Table_  func(_ any) *plots.Table
+}
+
+func (p *proxy_krrlab_stage_Choice) Chosen() (kernel.Spec, float64, []float64) {
+	return p.Chosen_(p.Object)
+}
+func (p *proxy_krrlab_stage_Choice) HTML() string        { return p.HTML_(p.Object) }
+func (p *proxy_krrlab_stage_Choice) Plot() *plots.Figure { return p.Plot_(p.Object) }
+func (p *proxy_krrlab_stage_Choice) Short() string       { return p.Short_(p.Object) }
+func (p *proxy_krrlab_stage_Choice) String() string      { return p.String_(p.Object) }
+func (p *proxy_krrlab_stage_Choice) Table() *plots.Table { return p.Table_(p.Object) }
 
 // proxy_krrlab_stage_Hinter implements stage.Hinter by functions of the interpreter.
 type proxy_krrlab_stage_Hinter struct {
