@@ -60,8 +60,6 @@ func (l *Lab) kernel(ctx context.Context, held int64, as *gram.Choice, sol *Solu
 
 // prepare makes the preconditioner.
 func (l *Lab) prepare(ctx context.Context, sol *Solution, to *solve.Matrices) error {
-	lo, hi := l.featureRows()
-	to.Rows = hi - lo
 	recipe := l.approximation()
 	if recipe == nil {
 		before := l.v.Inverse

@@ -62,11 +62,6 @@ func (t Traffic) Sub(u Traffic) Traffic {
 	return Traffic{t.Calls - u.Calls, t.Bytes - u.Bytes, t.Seconds - u.Seconds}
 }
 
-// Plus returns t + u.
-func (t Traffic) Plus(u Traffic) Traffic {
-	return Traffic{t.Calls + u.Calls, t.Bytes + u.Bytes, t.Seconds + u.Seconds}
-}
-
 // Options of Local and Open. The zero value asks for the defaults.
 type Options struct {
 	// Limit is how long a collective may take. Default DefaultLimit.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -33,9 +32,6 @@ type Matrix struct {
 	choice Choice
 	ops    operations
 	comm   comm.Comm
-
-	mu      sync.Mutex
-	traffic comm.Traffic // of products
 }
 
 // New forms the kernel matrix of x, K_ij = k(x_i, x_j), and returns K+λI.
@@ -233,7 +229,7 @@ func (m *Matrix) mulTo(ctx context.Context, dst, src *mat.Dense, lambda float64)
 		panic(fmt.Sprintf("gram: product of a %d×%d matrix with %d×%d into %d×%d", m.tiling.n, m.tiling.n, n, t, dn,
 			dt))
 	}
-	return m.counted(func() error { return m.ops.mul(ctx, dst.RawMatrix(), src.RawMatrix(), lambda) })
+	return m.ops.mul(ctx, dst.RawMatrix(), src.RawMatrix(), lambda)
 }
 
 // exactTile is the tile size of Exact: short sums round less.

@@ -86,33 +86,6 @@ func hash(x blas64.General) int64 {
 	return int64(h)
 }
 
-// ProductBytes returns what a rank hands to others for a product with t columns: nt+2
-// integers, and with float64 tiles 2nt+2.
-func (m *Matrix) ProductBytes(t int) int64 {
-	words := int64(1)
-	if m.choice.wide() {
-		words = 2
-	}
-	return 8 * (words*int64(m.tiling.n)*int64(t) + extra)
-}
-
-// Traffic returns what this rank has handed to others for products.
-func (m *Matrix) Traffic() comm.Traffic {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.traffic
-}
-
-// counted counts the traffic of a product.
-func (m *Matrix) counted(f func() error) error {
-	before := m.comm.Traffic()
-	err := f()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.traffic = m.traffic.Plus(m.comm.Traffic().Sub(before))
-	return err
-}
-
 // agree is choose by rank 0, for all.
 func (m *Matrix) agree(ctx context.Context, o *Options, d int) (c Choice, err error) {
 	if o.Memory, err = comm.Least(ctx, m.comm, o.Memory); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
@@ -26,9 +25,6 @@ type rows struct {
 	first int       // row of M that the first row of this rank is
 	own   int       // rows of this rank
 	scale []float64 // powers of two: max_i|Z_ik|·scale_k ≤ 1 over the rows of all
-
-	mu   sync.Mutex
-	sent comm.Traffic // of products with Z
 }
 
 // newRows returns what is known of Z, of which this rank has the rows z. It returns an error for
@@ -128,13 +124,6 @@ func (k *rows) normSq(ctx context.Context, z *points.Dense32) (float64, error) {
 	return f.Value(norm[0]), err
 }
 
-// count adds what has been sent since the traffic was as before.
-func (k *rows) count(before comm.Traffic) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.sent = k.sent.Plus(k.comm.Traffic().Sub(before))
-}
-
 // project sets v = Zᵀr: products of units of rows with blocks of columns are added in fixed point,
 // |(Zᵀr)_kc| ≤ max_i|Z_ik|·‖r_c‖₁. (One bound for all columns of Z would cut off what short ones
 // sum to, which M⁻¹ enlarges.)
@@ -153,11 +142,9 @@ func (p *solve) project(ctx context.Context) error {
 	if err := accel.ForEach(ctx, k.units()*p.colBlocks, p.gatherBody); err != nil {
 		return err
 	}
-	before := k.comm.Traffic()
 	if err := k.comm.AllReduceInt64(ctx, p.sums); err != nil {
 		return err
 	}
-	k.count(before)
 	for c, f := range p.fixed {
 		for j, v := range p.sums[c*s : (c+1)*s] {
 			p.v[c*s+j] = f.Value(v) / k.scale[j]
@@ -172,8 +159,6 @@ func (p *solve) expand(ctx context.Context) error {
 	if err := accel.ForEach(ctx, k.panels(), p.scatterBody); err != nil {
 		return err
 	}
-	before := k.comm.Traffic()
-	defer func() { k.count(before) }()
 	if p.dst.Stride == t {
 		return k.comm.AllGather(ctx, p.dst.Data[:k.n*t], p.counts)
 	}
@@ -243,15 +228,4 @@ func (p *solve) gather(worker, task int) {
 		f.AddScaled(p.sums[c*s+c0:c*s+c1], out.Data[c*colBlock:c*colBlock+c1-c0], k.scale[c0:])
 	}
 	p.locks[b].Unlock()
-}
-
-// SolveBytes returns what a rank that has the given number of Z's rows hands to others for a
-// solve with t columns: st integers and its rows of the result.
-func SolveBytes(s, t, rows int) int64 { return 8 * (int64(s) + int64(rows)) * int64(t) }
-
-// Traffic returns what this rank has handed to others for solves and products.
-func (w *Woodbury) Traffic() comm.Traffic {
-	w.rows.mu.Lock()
-	defer w.rows.mu.Unlock()
-	return w.rows.sent
 }

@@ -117,7 +117,7 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kind 
 	if sol.ResidualKind = AsStored; finer != nil {
 		sol.ResidualKind = kind
 	}
-	start, count := time.Now(), s.sol.Ranks.counting(&s.Matrices)
+	start := time.Now()
 	run := pcg.Solve
 	if s.Solver == BlockPCG {
 		run = pcg.SolveBlock
@@ -129,7 +129,6 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kind 
 	if res.Status == pcg.Stopped {
 		s.stop, err = err, ctx.Err()
 	}
-	count(res)
 	s.r = res.R
 	sol.takeOn(res, s.bounds.Basis.History(res), time.Since(start).Seconds())
 	if err != nil || res.Status == pcg.Stopped && math.IsNaN(res.MaxTrueRelRes()) {

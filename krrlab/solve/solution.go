@@ -148,22 +148,14 @@ type HistRow struct {
 	Bound stage.Number `json:"bound"`
 }
 
-// Ranks says who shared the work of a solve and what a rank, the first, handed to the
-// others: as its counters have it, and as the formulas do. Times, peak memory and the
-// bytes of K in a report are the first rank's as well.
+// Ranks says who shared the work of a solve, and what a rank, the first, handed to the others. Times, peak memory and
+// the bytes of K in a report are the first rank's as well.
 type Ranks struct {
-	Count   int    `json:"count"`
-	OnNode  int    `json:"on_node,omitempty"` // of them on the first one's machine
-	Library string `json:"library,omitempty"`
-
-	Products       int     `json:"products"`        // with K as stored
-	ProductBytes   int64   `json:"product_bytes"`   // of all products, counted
-	ProductFormula int64   `json:"product_formula"` // Σ 8(nk+2), or 8(2nk+2) with float64 tiles; k columns a product
-	Solves         int     `json:"solves"`          // with M
-	SolveBytes     int64   `json:"solve_bytes"`     // counted
-	SolveFormula   int64   `json:"solve_formula"`   // Σ 8(s+m)k, m of Z's n rows at the first rank
-	Bytes          int64   `json:"bytes"`           // all stages
-	Seconds        float64 `json:"seconds"`         // in collectives, waiting for others included
+	Count   int     `json:"count"`
+	OnNode  int     `json:"on_node,omitempty"` // of them on the first one's machine
+	Library string  `json:"library,omitempty"`
+	Bytes   int64   `json:"bytes"`   // all stages
+	Seconds float64 `json:"seconds"` // in collectives, waiting for others included
 }
 
 // NewSolution returns a solution that says which problem it is of, and nothing of the answer.

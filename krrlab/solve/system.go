@@ -97,7 +97,6 @@ type Matrices struct {
 	M       pcg.Preconditioner // nil for I
 	Low     *lowrank.Factor    // of M = FFᵀ+λ_pI, where it is of landmarks
 	LambdaP float64
-	Rows    int // of Z, this rank's
 }
 
 // ErrLate ends a planned solve that goes wrong; the direct solver follows.

@@ -9,9 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
 // takeOn takes up where a run of conjugate gradients ended, behind those before it; seconds are all that it took, and
@@ -64,34 +62,4 @@ func worst(list []float64) (stage.Number, []float64) {
 		}
 	}
 	return stage.Unknown, nil
-}
-
-// counting returns a function that adds what this rank sends from now on, as the counters of K+λI and M have it: after
-// a run of conjugate gradients with them, with that.
-func (r *Ranks) counting(m *Matrices) func(*pcg.Result) {
-	if r == nil {
-		return func(*pcg.Result) {}
-	}
-	w, _ := m.M.(*precond.Woodbury)
-	if v, ok := m.M.(*vecchia.Inverse); ok {
-		w = v.Woodbury()
-	}
-	solved := func() int64 {
-		if w == nil {
-			return 0
-		}
-		return w.Traffic().Bytes
-	}
-	products, solves := m.A.Traffic().Bytes, solved()
-	return func(res *pcg.Result) {
-		mul, pre := res.Stats.MulTo, res.Stats.SolveTo
-		r.Products += mul.Calls
-		r.ProductBytes += m.A.Traffic().Bytes - products
-		r.ProductFormula += m.A.ProductBytes(mul.Columns) + int64(mul.Calls-1)*m.A.ProductBytes(0)
-		r.Solves += pre.Calls
-		r.SolveBytes += solved() - solves
-		if w != nil {
-			r.SolveFormula += precond.SolveBytes(w.Features(), pre.Columns, m.Rows)
-		}
-	}
 }

@@ -253,17 +253,7 @@ func (r *Ranks) String() string {
 	if r.OnNode > 0 {
 		s += fmt.Sprintf(" (%d on this machine)", r.OnNode)
 	}
-	if r.Products > 0 {
-		p := int64(r.Products)
-		s += fmt.Sprintf("; each sends %s per product (predicted %s)", accel.Bytes(r.ProductBytes/p),
-			accel.Bytes(r.ProductFormula/p))
-	}
-	if r.Solves > 0 {
-		p := int64(r.Solves)
-		s += fmt.Sprintf(", %s per solve with M (predicted %s)", accel.Bytes(r.SolveBytes/p),
-			accel.Bytes(r.SolveFormula/p))
-	}
-	return s + fmt.Sprintf("; %.1f s in collectives", r.Seconds)
+	return s + fmt.Sprintf("; %s sent by each, %.1f s in collectives", accel.Bytes(r.Bytes), r.Seconds)
 }
 
 func (s *Solution) baseRate() stage.Number {

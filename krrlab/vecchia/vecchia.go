@@ -124,9 +124,6 @@ func (m *Inverse) Rank() int {
 	return m.w.Features()
 }
 
-// Woodbury returns I+HHᵀ, nil for I.
-func (m *Inverse) Woodbury() *precond.Woodbury { return m.w }
-
 // Neighbors returns k.
 func (m *Inverse) Neighbors() int { return m.k }
 

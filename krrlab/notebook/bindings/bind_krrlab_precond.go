@@ -24,7 +24,6 @@ func init() {
 			"NewFromGram": r.ValueOf(precond.NewFromGram),
 			"NewOuter":    r.ValueOf(precond.NewOuter),
 			"RankRows":    r.ValueOf(0),
-			"SolveBytes":  r.ValueOf(precond.SolveBytes),
 			"ZeroGram":    r.ValueOf(precond.ZeroGram),
 		},
 		Types: map[string]r.Type{
