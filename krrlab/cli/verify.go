@@ -22,12 +22,10 @@ type verifyFlags struct {
 	rankFlags
 	datasets.ReadOptions
 	stageFiles
-	Data   string `flag:"data" not:"train|test"`
-	Train  string `flag:"train" file:"read"`
-	Test   string `flag:"test" file:"read" help:"test data, a file of the same form"`
-	Passes int    `flag:"passes" check:">=1"`
-	Memory int64  `flag:"memory" unit:"bytes"`
-	Seed   uint64 `flag:"seed" default:"1" help:"seed of the Lanczos start"`
+	Data  string `flag:"data" not:"train|test"`
+	Train string `flag:"train" file:"read"`
+	Test  string `flag:"test" file:"read" help:"test data, a file of the same form"`
+	krrlab.VerifyOptions
 
 	flags *schema.Schema
 }
@@ -37,10 +35,8 @@ func (verifyFlags) Help() map[string]string {
 		"data":   "named data set that the model was fitted on; its test rows are predicted",
 		"train":  "file that the model was fitted on; rows that --holdout held out are test data again",
 		"target": "target column of a csv file (default: the one of the fit)",
-		"passes": "passes over K for the interval of κ (default: 30 if K fits into the memory, else 3)",
-		"memory": "memory that K may take in float64, such as 2GB (default: half of what is available)",
 		"json":   "write the results as JSON to this file",
-		"plot":   "draw the share of open labels" + formats,
+		"plot":   "draw the interval of κ" + formats,
 	}
 }
 
@@ -76,7 +72,8 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	}
 	progress := a.newProgress()
 	defer progress.clear()
-	o := krrlab.VerifyOptions{Passes: f.Passes, Seed: f.Seed, Memory: f.Memory, Monitor: progress.show, Comm: a.group()}
+	o := f.VerifyOptions
+	o.Monitor, o.Comm = progress.show, a.group()
 	if a.party != nil && o.Memory == 0 { // half of what is available to this rank, upwards: 0 is unknown, not used up
 		parts := 2 * int64(a.party.node.Ranks)
 		o.Memory = (accel.MemoryAvailable() + parts - 1) / parts

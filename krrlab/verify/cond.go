@@ -3,7 +3,9 @@ package verify
 import (
 	"context"
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/estimate"
@@ -12,11 +14,11 @@ import (
 
 // Spectrum holds what is proved of the eigenvalues of K and of A = K+λI.
 type Spectrum struct {
-	Largest  estimate.Interval // λ_max(K)
-	Smallest estimate.Interval // λ_min(K)
-	Cond     estimate.Interval // κ(A)
-	Simple   float64           // 1 + n·max k(x,x)/λ, rounded up: the bound that needs no product
-	Passes   int               // over K
+	Cond     estimate.Interval `json:"kappa"`              // κ(A)
+	Simple   float64           `json:"kappa_simple_bound"` // 1 + n·max k(x,x)/λ, rounded up: it needs no product
+	Largest  estimate.Interval `json:"largest_eigenvalue"` // λ_max(K)
+	Smallest estimate.Interval `json:"smallest_eigenvalue"`
+	Passes   int               `json:"passes"` // over K
 }
 
 // Cond bounds the ends of the spectrum of K+λI by the given number of passes over K, a third of
@@ -103,56 +105,33 @@ func (m *Matrix) lanczos(ctx context.Context, steps int, g rng.Stream) ([]float6
 	var basis [][]float64
 	v, w := make([]float64, m.N), make([]float64, m.N)
 	g.Normals(v, 0)
-	scale(v, 1/norm(v))
+	floats.Scale(1/floats.Norm(v, 2), v)
 	t := mat.NewSymDense(steps, nil)
 	k := 0
 	for ; k < steps; k++ {
-		basis = append(basis, append([]float64(nil), v...))
+		basis = append(basis, slices.Clone(v))
 		if err := m.Mul(ctx, w, v, 1, false); err != nil {
 			return nil, err
 		}
-		size := norm(w)
+		size := floats.Norm(w, 2)
 		for pass := range 2 {
 			for j, b := range basis {
-				var h float64
-				for i, x := range b {
-					h += x * w[i]
-				}
-				for i, x := range b {
-					w[i] -= h * x
-				}
+				h := floats.Dot(b, w)
+				floats.AddScaled(w, -h, b)
 				if pass == 0 && j == k {
 					t.SetSym(k, k, h)
 				}
 			}
 		}
-		beta := norm(w)
+		beta := floats.Norm(w, 2)
 		if beta <= 1e-12*size || k+1 == steps {
 			k++
 			break
 		}
 		t.SetSym(k, k+1, beta)
-		copy(v, w)
-		scale(v, 1/beta)
+		floats.ScaleTo(v, 1/beta, w)
 	}
-	var most float64
-	for _, v := range t.RawSymmetric().Data {
-		most = max(most, math.Abs(v))
-	}
-	_, size := math.Frexp(most)
-	size = max(-1000, min(size, 1000))
-	t.ScaleSym(math.Ldexp(1, -size), t)
 	var e mat.EigenSym
 	e.Factorize(t.SliceSym(0, k), false)
-	values := e.Values(nil)
-	scale(values, math.Ldexp(1, size))
-	return values, nil
-}
-
-func norm(v []float64) float64 { return norm2(len(v), func(i int) float64 { return v[i] }) }
-
-func scale(v []float64, by float64) {
-	for i := range v {
-		v[i] *= by
-	}
+	return e.Values(nil), nil
 }

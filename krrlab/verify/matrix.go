@@ -59,30 +59,44 @@ func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, me
 	}
 	m.thin()
 	m.Entry = f.entry(d, m.Largest, m.sq != nil, m.norm)
-	if c.Size() > 1 || 8*int64(n)*int64(n) > memory {
-		return m, m.holdOwn(ctx, memory)
-	}
-	return m, m.holdAll(ctx)
+	return m, m.hold(ctx, memory)
 }
 
-// holdAll forms K by its lower half, which has the bits of the upper one.
-func (m *Matrix) holdAll(ctx context.Context) error {
-	n := m.N
-	k := make([]float64, n*n)
-	err := m.each(ctx, n, func(lo, hi int) { // the lower half
+// hold forms this rank's rows of K, where all ranks have the memory for theirs: one rank the lower half, which has the
+// bits of the upper one, more of them whole rows.
+func (m *Matrix) hold(ctx context.Context, memory int64) error {
+	n, size := m.N, m.comm.Size()
+	own := min(((n+group-1)/group+size-1)/size*group, n) // at most
+	const short, enough = 1, 2
+	state := int64(enough)
+	if 8*int64(own)*int64(n) > memory {
+		state = short
+	}
+	if state, err := comm.Least(ctx, m.comm, state); err != nil || state == short {
+		return err
+	}
+	k := make([]float64, own*n)
+	err := m.each(ctx, n, func(lo, hi int) {
 		dst, z := make([][]float64, hi-lo), make([][]float64, hi-lo)
 		for i := lo; i < hi; i++ {
-			dst[i-lo], z[i-lo] = k[i*n:i*n+i+1], m.point(i)
+			at, end := m.place(i), n
+			if size == 1 {
+				end = i + 1
+			}
+			dst[i-lo], z[i-lo] = k[at*n:][:end], m.point(i)
 		}
 		m.values(dst, z)
 		for i := lo; i < hi; i++ {
-			k[i*n+i] = m.diag[i]
+			dst[i-lo][i] = m.diag[i]
 		}
 	})
-	if err != nil {
+	if err := comm.Agree(ctx, m.comm, err); err != nil {
 		return err
 	}
 	m.k, m.Stored = k, true
+	if size > 1 {
+		return nil
+	}
 	return accel.ForEach(ctx, (n+block-1)/block, func(_, b int) { // the upper half
 		for i0 := b * block; i0 < n; i0 += block {
 			for i := i0; i < min(i0+block, n); i++ {
@@ -92,6 +106,25 @@ func (m *Matrix) holdAll(ctx context.Context) error {
 			}
 		}
 	})
+}
+
+// place returns where row i of K is kept: group g is group g/P of its rank.
+func (m *Matrix) place(i int) int {
+	return i/group/m.comm.Size()*group + i%group
+}
+
+// gather adds the lists over the ranks, of which one has each number and the others 0, unless
+// err, or that of another rank, is not nil.
+func (m *Matrix) gather(ctx context.Context, err error, lists ...[]float64) error {
+	if err := comm.Agree(ctx, m.comm, err); err != nil {
+		return err
+	}
+	for _, x := range lists {
+		if err := m.comm.AllReduce(ctx, x); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func dense(x points.Points) []float64 {

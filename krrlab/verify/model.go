@@ -12,11 +12,11 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -27,16 +27,22 @@ type Options struct {
 	// and a regression's residual stays unknown.
 	Train *datasets.Dataset
 	Test  *datasets.Dataset // likewise; nil means none
-	// Memory is what K may take, 8n² bytes; where it takes more, rows are formed again for
-	// every pass. Default: half of what the machine has available.
-	Memory int64
-	// Passes over K for the interval of κ. Default: 30 where K is held, and otherwise 3.
-	Passes  int
-	Seed    uint64
+	// Memory is what K may take, 8n² bytes; where it takes more, rows are formed again for every pass.
+	Memory  int64  `flag:"memory" check:">=0" unit:"bytes"`
+	Passes  int    `flag:"passes" check:">=1"`
+	Seed    uint64 `flag:"seed" default:"1" help:"seed of the Lanczos start"`
 	Monitor func(stage.Event) error // an error of it ends the work (stage.Watch)
 	// Comm is the group of ranks that share the rows of K; all call Model together, with the same
 	// model and data. Memory is then each rank's. Default: nil, no ranks.
 	Comm comm.Comm
+}
+
+// Help has the texts of flags.
+func (Options) Help() map[string]string {
+	return map[string]string{
+		"passes": "passes over K for the interval of κ (default: 30 if K fits into the memory, else 3)",
+		"memory": "memory that K may take in float64, such as 2GB (default: half of what is available)",
+	}
 }
 
 // Where the targets of a Verification come from.
@@ -65,10 +71,7 @@ type Verification struct {
 	Rounding stage.Number `json:"residual_rounding"` // bound of its error
 	Norm     stage.Number `json:"residual_norm"`     // the largest ‖y_j−Ac_j‖₂
 
-	Cond     estimate.Interval `json:"kappa"` // of A = K+λI, certain
-	Simple   float64           `json:"kappa_simple_bound"`
-	Largest  estimate.Interval `json:"largest_eigenvalue"` // of K
-	Smallest estimate.Interval `json:"smallest_eigenvalue"`
+	Spectrum // certain
 
 	// Bound is the largest √k(x,x)·‖r_j‖₂/(2√λ) over the training points.
 	Bound     stage.Number   `json:"prediction_bound"`
@@ -78,7 +81,6 @@ type Verification struct {
 	Open      stage.Number   `json:"labels_open"`       // share of test labels that the bound leaves open
 
 	Stored  bool    `json:"k_stored"`
-	Passes  int     `json:"passes"`
 	Seconds float64 `json:"seconds"`
 }
 
@@ -102,14 +104,10 @@ func verifyModel(ctx context.Context, m *model.Model, o Options) (*Verification,
 	if c.k, err = New(ctx, o.Comm, c.v.Kernel, m.X, o.Memory, c.watch(ctx, stage.Kernel)); err != nil {
 		return nil, err
 	}
-	if err := c.residual(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.spectrum(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.predict(ctx); err != nil {
-		return nil, err
+	for _, part := range []func(context.Context) error{c.residual, c.spectrum, c.predict} {
+		if err := part(ctx); err != nil {
+			return nil, err
+		}
 	}
 	c.v.Stored = c.k.Stored
 	c.v.Seconds = time.Since(start).Seconds()
@@ -145,8 +143,8 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 	if o.Monitor == nil {
 		o.Monitor = func(stage.Event) error { return nil }
 	}
-	if o.Memory < 0 || o.Passes < 0 {
-		return nil, fmt.Errorf("memory of %d bytes, %d passes: want positive numbers", o.Memory, o.Passes)
+	if err := schema.Settle(o); err != nil {
+		return nil, err
 	}
 	o.Memory = cmp.Or(o.Memory, accel.MemoryAvailable()/2)
 	c := &checker{m: m, o: o, c: mat.DenseCopyOf(m.C).RawMatrix().Data, v: &Verification{
@@ -295,11 +293,10 @@ func (c *checker) spectrum(ctx context.Context) error {
 	}
 	c.k.Progress = c.watch(ctx, stage.Lanczos)
 	s, err := c.k.Cond(ctx, c.v.Lambda, passes, rng.New(c.o.Seed).Sub("verify"))
-	if err != nil {
-		return err
+	if err == nil {
+		c.v.Spectrum = *s
 	}
-	c.v.Cond, c.v.Largest, c.v.Smallest, c.v.Simple, c.v.Passes = s.Cond, s.Largest, s.Smallest, s.Simple, s.Passes
-	return nil
+	return err
 }
 
 // predict predicts the test points, and counts the labels that the bound leaves open.

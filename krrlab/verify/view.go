@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
@@ -102,27 +101,16 @@ func (v *Verification) Table() *plots.Table {
 	return t
 }
 
-// Plot draws the residuals of the columns, and without targets the bounds of κ.
+// Plot draws the interval of κ, and the bound that needs no product.
 func (v *Verification) Plot() *plots.Figure {
-	f := &plots.Figure{Title: fmt.Sprintf("Verified: %s, n = %d, λ = %g", v.Model, v.N, v.Lambda)}
-	if v.Residual.Known() {
-		s := plots.Series{Name: "recomputed", Style: plots.Points}
-		for j, r := range v.Columns {
-			s.Add(float64(j+1), math.Max(r, math.SmallestNonzeroFloat64))
-		}
-		f.X, f.Y, f.Series = plots.Axis{Label: "column", Ticks: s.X}, plots.Axis{Label: "relative residual", Log: true},
-			[]plots.Series{s}
-		if v.Tol > 0 {
-			f.HLines = []plots.RefLine{{At: v.Tol, Label: "asked"}}
-		}
-		return f
-	}
-	f.X, f.Y = plots.Axis{Label: "bound", Ticks: []float64{1}}, plots.Axis{Label: "κ(K+λI)", Log: true}
 	one := plots.Series{Name: "certain interval", Style: plots.Points, Lo: []float64{v.Cond.Lo},
 		Hi: []float64{v.Cond.Hi}}
 	one.Add(1, v.Cond.Value)
-	f.Series, f.HLines = []plots.Series{one}, []plots.RefLine{{At: v.Simple, Label: "1+n·max k/λ"}}
-	return f
+	return &plots.Figure{
+		Title: fmt.Sprintf("Verified: %s, n = %d, λ = %g", v.Model, v.N, v.Lambda),
+		X:     plots.Axis{Label: "bound", Ticks: one.X}, Y: plots.Axis{Label: "κ(K+λI)", Log: true},
+		Series: []plots.Series{one}, HLines: []plots.RefLine{{At: v.Simple, Label: "1+n·max k/λ"}},
+	}
 }
 
 // HTML gives the lines, the picture and the table, for a notebook.
