@@ -44,7 +44,7 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 	if method == interval.Jackknife {
 		return interval.FromScores(interval.LeaveOneOut(s), p, level)
 	}
-	return interval.FromSystem(ctx, s, method, p, d, level)
+	return interval.FromSystem(ctx, s, p, d, level)
 }
 
 // probabilities returns those of classes that predict is asked for.
@@ -80,8 +80,8 @@ func probableText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) string {
 // system makes what solves with K+λI of a model.
 func (a *app) system(ctx context.Context, m *model.Model) (*interval.System, error) {
 	if m.Weighted {
-		return nil, fmt.Errorf("%s was fitted with weights, which its model does not hold and leave-one-out and "+
-			"variances need: fit with --holdout or --test, whose rows are then used", m.Origin.Dataset)
+		return nil, fmt.Errorf("%s was fitted with weights, which its model does not hold and leave-one-out "+
+			"needs: fit with --holdout or --test, whose rows are then used", m.Origin.Dataset)
 	}
 	if p := kernel.Given(m.Kernel); p != nil && p.Bytes() == 0 {
 		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are "+

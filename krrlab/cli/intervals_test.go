@@ -58,7 +58,6 @@ func TestIntervals(t *testing.T) {
 		{"calibrate loo", "--method jackknife+", "by jackknife+, covers with probability 0.8 at least"},
 		{"calibrate none", "", "by jackknife+"},
 		{"calibrate none", "--method jackknife", "by jackknife, "},
-		{"calibrate none", "--method gp", "by gp, right if"},
 	} {
 		script(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.01 --out m.krr --"+c.fit+"\n"+predict+
 			"90% "+c.flags+
@@ -66,7 +65,7 @@ func TestIntervals(t *testing.T) {
 		inside, width := measured()
 		widths[c.fit+c.flags] = width
 		// 400 rows by 120 scores or more: a standard deviation of 3 %
-		if math.Abs(inside/400-0.9) > 0.09 && !strings.HasSuffix(c.flags, "gp") {
+		if math.Abs(inside/400-0.9) > 0.09 {
 			t.Errorf("%v: %.1f %% are covered", c, inside/4)
 		}
 	}
@@ -77,7 +76,7 @@ func TestIntervals(t *testing.T) {
 	script(t, `
 2$ predict --model m.krr --in new.csv --interval 90
 	--interval "90": want a level
-2$ predict --model m.krr --in new.csv --method gp
+2$ predict --model m.krr --in new.csv --method split
 	--method goes with --interval
 2$ predict --model m.krr --in new.csv --interval 0.9 --method magic
 	want one of auto, split
@@ -107,7 +106,7 @@ func TestSets(t *testing.T) {
 			t.Errorf("%s: no set has two labels", method)
 		}
 	}
-	script(t, "1$ predict --model m.krr --in train.csv --interval 0.9 --method gp\ntake split or jackknife")
+	script(t, "1$ predict --model m.krr --in train.csv --interval 0.9 --method jackknife+\ntake split or jackknife")
 }
 
 // TestUnsolvedIntervals: a model that is too far from the solution for leave-one-out is refused by predict, and its fit
@@ -123,8 +122,6 @@ func TestUnsolvedIntervals(t *testing.T) {
 1$ predict m.krr --in train.csv --interval 90% --method jackknife
 	FAR
 1$ predict m.krr --in train.csv --interval 90% --method jackknife+
-	FAR
-1$ predict m.krr --in train.csv --interval 90% --method gp
 	FAR`, "FAR", "too far from the solution"))
 	code, _, errs := command(t,
 		strings.Fields("fit --train train.csv --sigma 1.5 --lambda 1e-6 --solver cg --tol 1e-8 --max-iter 2 "+

@@ -35,7 +35,7 @@ type predictFlags struct {
 	Probabilities bool   `flag:"probabilities"`
 	Interval      level  `flag:"interval" help:"write intervals that contain the answers at this level, such as 90%"`
 
-	Method string `flag:"method" default:"auto" check:"one of auto split jackknife jackknife+ gp" with:"interval"`
+	Method string `flag:"method" default:"auto" check:"one of auto split jackknife jackknife+" with:"interval"`
 	rankFlags
 
 	flags *schema.Schema
@@ -90,8 +90,8 @@ the value; several targets have a column prediction_NAME each. More columns on r
 
 --method chooses the intervals. split uses the test rows of the fit and covers at least as
 often as stated. jackknife+ uses leave-one-out, and factors K again; jackknife does the same
-with symmetric intervals, or sets of classes. gp uses a Gaussian process. The default is
-what fit --calibrate kept in the model, else jackknife+, and jackknife for classes.
+with symmetric intervals, or sets of classes. The default is what fit --calibrate kept in the
+model, else jackknife+, and jackknife for classes.
 
 If both the csv file --in and the training file have a header, features are found by their
 names: their order may be another, and other columns are left out, which a line says. The file

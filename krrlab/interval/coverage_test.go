@@ -34,55 +34,6 @@ func covers(t *testing.T, name string, share, level float64, n int, v float64, o
 	}
 }
 
-// TestGaussianCoverage: of few draws of the Gaussian process, of an unknown variance and with an unknown constant or
-// without, intervals cover at their level, beyond what order statistics of so few could.
-func TestGaussianCoverage(t *testing.T) {
-	const n, lambda = 8, 0.3
-	k := kernel.Gaussian{Sigma: 1}
-	draws := seeds(800, 20000)
-	for _, centered := range []bool{false, true} {
-		g, in := rand.New(rand.NewPCG(3, 4)), map[float64]float64{0.8: 0, 0.95: 0}
-		for range draws {
-			x := points.NewDense(n+1, 1, nil)
-			for i := range x.Data {
-				x.Data[i] = 4 * g.Float64()
-			}
-			cov := mat.NewSymDense(n+1, nil)
-			for i := range n + 1 {
-				for j := range i + 1 {
-					cov.SetSym(i, j, k.Eval(x.Row(i), x.Row(j)))
-				}
-				cov.SetSym(i, i, 1+lambda)
-			}
-			var c mat.Cholesky
-			if !c.Factorize(cov) {
-				t.Fatal("no draw")
-			}
-			var l mat.TriDense
-			c.LTo(&l)
-			white, y := mat.NewVecDense(n+1, nil), mat.NewVecDense(n+1, nil)
-			for i := range n + 1 {
-				white.SetVec(i, g.NormFloat64())
-			}
-			y.MulVec(&l, white)
-			d := &datasets.Dataset{Name: "draw", X: x, Target: y.RawVector().Data}
-			train, at := d.Slice(0, n), d.Slice(n, n+1)
-			if centered {
-				train = train.Center()
-			}
-			m := fit(t, train, k, lambda)
-			s, p := cholesky(t, m), predict(t, m, at)
-			for level := range in {
-				v := testkit.Must(FromSystem(t.Context(), s, Gaussian, p, at, level))
-				in[level] += v.Coverage(p, at)
-			}
-		}
-		for level, count := range in {
-			covers(t, fmt.Sprintf("centered %v", centered), count/float64(draws), level, draws, level*(1-level), false)
-		}
-	}
-}
-
 // zipf returns n rows of classes whose shares fall as 1/k, about the points of a line that are theirs.
 func zipf(n, classes int, g *rand.Rand) *datasets.Dataset {
 	x, d := points.NewDense(n, 1, nil), &datasets.Dataset{Name: "zipf", Task: datasets.Classification}

@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// A model of two points predicts a third, with an interval of jackknife+ and the variance of a Gaussian process.
+// A model of two points predicts a third, with an interval of jackknife+.
 func Example() {
 	ctx := context.Background()
 	m := &model.Model{
@@ -31,15 +31,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	v, err := interval.FromSystem(ctx, s, interval.JackknifePlus, p, at, 0.6)
+	v, err := interval.FromSystem(ctx, s, p, at, 0.6)
 	if err != nil {
 		log.Fatal(err)
 	}
-	variance, err := s.Variance(ctx, at)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("f = %.3f in [%.3f, %.3f], v = %.3f\n", p.Value[0], v.Lo.At(0, 0), v.Hi.At(0, 0), variance[0])
+	fmt.Printf("f = %.3f in [%.3f, %.3f]\n", p.Value[0], v.Lo.At(0, 0), v.Hi.At(0, 0))
 	// Output:
-	// f = 0.390 in [-1.248, 1.603], v = 0.440
+	// f = 0.390 in [-1.248, 1.603]
 }

@@ -1,7 +1,6 @@
 package interval
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 )
@@ -20,19 +18,14 @@ const (
 	Split         = "split"
 	Jackknife     = "jackknife"
 	JackknifePlus = "jackknife+"
-	Gaussian      = "gp"
 )
 
 // Methods lists them.
-var Methods = []string{Split, Jackknife, JackknifePlus, Gaussian}
+var Methods = []string{Split, Jackknife, JackknifePlus}
 
 // Guarantee says in a few words what is known of the coverage.
 func (v *Intervals) Guarantee() string {
 	switch {
-	case v.Method == Gaussian && v.Doubt != "":
-		return "right if the data are of the Gaussian process, not guaranteed: " + v.Doubt
-	case v.Method == Gaussian:
-		return "right if the data are of the Gaussian process"
 	case v.Doubt != "":
 		return fmt.Sprintf("coverage mostly near %g, not guaranteed: %s", v.Level, v.Doubt)
 	case v.Method == Split:
@@ -192,56 +185,32 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 	return v, nil
 }
 
-// FromSystem returns the intervals of JackknifePlus, for which s must be of Cholesky, or Gaussian around the prediction
-// of the points of d, of regression.
-func FromSystem(ctx context.Context, s *System, method string, p *model.Prediction, d *datasets.Dataset,
+// FromSystem returns the intervals of JackknifePlus around the prediction of the points of d, of regression, by
+//
+//	f_{−G}(z) = f(z) − δ(1−1ᵀA⁻¹k_z) − r_Gᵀ(A⁻¹k_z)_G
+//
+// of the rows G that equal row i: see System.LeaveOneOut.
+func FromSystem(ctx context.Context, s *System, p *model.Prediction, d *datasets.Dataset,
 	level float64) (*Intervals, error) {
-	n, _, _ := s.m.Dims()
+	n, t := s.r.Dims()
 	if p.Labels != nil {
-		return nil, fmt.Errorf("interval: %s gives intervals for regression, and the model is for classification: "+
-			"take split or jackknife", method)
+		return nil, fmt.Errorf("interval: jackknife+ gives intervals for regression, and the model is for " +
+			"classification: take split or jackknife")
 	}
-	rows, t := p.Decision.Dims()
-	v := &Intervals{Method: method, Level: level, Lo: mat.NewDense(rows, t, nil), Hi: mat.NewDense(rows, t, nil)}
-	if s.m.Origin.Tuned {
-		v.Doubt = "kernel and λ were chosen by their error on the rows of the fit"
-	}
-	if method == JackknifePlus {
-		k, err := rank(level, n)
-		if err != nil {
-			return nil, err
-		}
-		v.Doubt = cmp.Or(v.Doubt, doubt(s.same, 0))
-		return v, s.jackknifePlus(ctx, v, k, p.Decision, d)
-	}
-	if s.freedom() < 1 {
-		return nil, fmt.Errorf("interval: the variance of %d row less its mean is not known: want at least 2", n)
-	}
-	variance, err := s.Variance(ctx, d)
+	k, err := rank(level, n)
 	if err != nil {
 		return nil, err
 	}
-	wide := estimate.Student(level, s.freedom())
-	for j := range t {
-		deviation := s.deviation(j)
-		for i, f := range mat.Col(nil, j, p.Decision) {
-			h := wide * deviation * math.Sqrt(variance[i]+s.m.Lambda)
-			v.Lo.Set(i, j, f-h)
-			v.Hi.Set(i, j, f+h)
-		}
-	}
-	return v, nil
-}
-
-// jackknifePlus takes f_{−G}(z) = f(z) − δ(1−1ᵀA⁻¹k_z) − r_Gᵀ(A⁻¹k_z)_G of the rows G that equal row i: see
-// System.LeaveOneOut.
-func (s *System) jackknifePlus(ctx context.Context, v *Intervals, k int, f *mat.Dense, d *datasets.Dataset) error {
 	z, err := s.points(d)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	n, t := s.r.Dims()
-	return s.forward(ctx, z, func(lo int, b *mat.Dense) {
+	rows, f := z.Len(), p.Decision
+	v := &Intervals{Method: JackknifePlus, Level: level, Lo: mat.NewDense(rows, t, nil), Hi: mat.NewDense(rows, t, nil)}
+	if v.Doubt = doubt(s.same, 0); s.m.Origin.Tuned {
+		v.Doubt = "kernel and λ were chosen by their error on the rows of the fit"
+	}
+	return v, s.forward(ctx, z, func(lo int, b *mat.Dense) {
 		s.f.Backward(b)
 		low, high, moved := make([]float64, n), make([]float64, n), make([]float64, n)
 		for q := range b.RawMatrix().Cols {

@@ -16,26 +16,32 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// TestVariance: for every kernel, on more points than a block and fewer than a tile, the variance is k(z,z) −
-// k_zᵀA⁻¹k_z of dense linear algebra, and s² is yᵀA⁻¹y/n.
-func TestVariance(t *testing.T) {
-	const lambda = 0.01
-	d, at := datasets.SyntheticRegression(300, 3, 0.1, 1), datasets.SyntheticRegression(150, 3, 0.1, 2)
+// TestJackknifePlus: for every kernel, on more points than a block and more rows than a tile, the intervals are those of
+// f(z) − r_i(A⁻¹k_z)_i, r_i = c_i/(A⁻¹)_ii, of dense linear algebra.
+func TestJackknifePlus(t *testing.T) {
+	const n, lambda, level = 300, 0.01, 0.9
+	d, at := datasets.SyntheticRegression(n, 3, 0.1, 1), datasets.SyntheticRegression(150, 3, 0.1, 2)
 	for _, k := range kernels {
 		inv := inverse(t, k, d.X, lambda)
 		b := dense(k, d.X, at.X)
-		var w mat.Dense
+		var w, f mat.Dense
 		w.Mul(inv, b)
-		y, self := mat.NewVecDense(d.Len(), d.Target), kernel.Diag(k, at.X)
-		s := cholesky(t, fit(t, d, k, lambda))
-		for j, v := range testkit.Must(s.Variance(t.Context(), at)) {
-			// rounding of A⁻¹ is u·κ ≈ 1e-11 of k(z,z)
-			if want := self[j] - mat.Dot(b.ColView(j), w.ColView(j)); !(math.Abs(v-want) <= 1e-9*(1+self[j])) {
-				t.Errorf("%v: v(z_%d) = %.10g, want %.10g", k, j, v, want)
+		m := fit(t, d, k, lambda)
+		f.Mul(b.T(), m.C)
+		v := testkit.Must(FromSystem(t.Context(), cholesky(t, m), predict(t, m, at), at, level))
+		low, high := make([]float64, n), make([]float64, n)
+		for q := range at.Len() {
+			for i := range n {
+				r := m.C.At(i, 0) / inv.At(i, i)
+				without := f.At(q, 0) - r*w.At(i, q)
+				low[i], high[i] = without-math.Abs(r), without+math.Abs(r)
 			}
-		}
-		if got, scale := s.deviation(0), mat.Inner(y, inv, y)/float64(d.Len()); !(math.Abs(got*got/scale-1) < 1e-9) {
-			t.Errorf("%v: s² = %g, want %g", k, got*got, scale)
+			slices.Sort(low)
+			slices.Sort(high)
+			// ⌊0.1·301⌋ = 30 and ⌈0.9·301⌉ = 271; rounding of A⁻¹ is u·κ ≈ 1e-11 of k(z,z)
+			if !(math.Abs(v.Lo.At(q, 0)-low[29]) <= 1e-6 && math.Abs(v.Hi.At(q, 0)-high[270]) <= 1e-6) {
+				t.Fatalf("%v, row %d: [%g, %g], want [%g, %g]", k, q, v.Lo.At(q, 0), v.Hi.At(q, 0), low[29], high[270])
+			}
 		}
 	}
 }
@@ -67,7 +73,7 @@ func TestLeaveOneOut(t *testing.T) {
 		if e := apart(r, want); !(e < 1e-9) {
 			t.Errorf("%s: residuals are %g apart", name, e)
 		}
-		v, err := FromSystem(t.Context(), s, JackknifePlus, predict(t, m, at), at, level)
+		v, err := FromSystem(t.Context(), s, predict(t, m, at), at, level)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,10 +92,8 @@ func TestLeaveOneOut(t *testing.T) {
 			t.Errorf("%s: %s", name, v.Guarantee())
 		}
 		m.Origin.Tuned = true
-		for _, method := range []string{JackknifePlus, Gaussian} {
-			if v, err = FromSystem(t.Context(), s, method, predict(t, m, at), at, level); err != nil || promised() {
-				t.Errorf("%s, tuned: %s, %v", name, v.Guarantee(), err)
-			}
+		if v, err = FromSystem(t.Context(), s, predict(t, m, at), at, level); err != nil || promised() {
+			t.Errorf("%s, tuned: %s, %v", name, v.Guarantee(), err)
 		}
 	}
 	for _, classes := range []int{2, 4} {
@@ -184,8 +188,8 @@ func TestRefusals(t *testing.T) {
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
 	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), m, 100)), "7.2 kB, 100 B is allowed")
 	s := cholesky(t, m)
-	testkit.Fails(t, testkit.ErrOf(s.Variance(t.Context(), datasets.SyntheticRegression(3, 5, 0, 1))),
-		"points have 5 features, the model was fitted on 2")
+	testkit.Fails(t, testkit.ErrOf(FromSystem(t.Context(), s, predict(t, m, d), datasets.SyntheticRegression(3, 5, 0, 1),
+		0.9)), "points have 5 features, the model was fitted on 2")
 	bad := *m
 	bad.Kernel, bad.Lambda = kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 1}, 1e-18
 	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &bad, 0)), "not positive definite")
@@ -194,7 +198,7 @@ func TestRefusals(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &weighted, 0)), "weights")
 	classes := datasets.SyntheticClasses(30, 2, 3, 0.1, 1)
 	c := fit(t, classes, kernel.Gaussian{Sigma: 1}, 0.1)
-	testkit.Fails(t, testkit.ErrOf(FromSystem(t.Context(), s, Gaussian, predict(t, c, classes), classes, 0.9)),
+	testkit.Fails(t, testkit.ErrOf(FromSystem(t.Context(), s, predict(t, c, classes), classes, 0.9)),
 		"take split or jackknife")
 	if _, err := Calibrate(nil, predict(t, c, classes), d); err == nil {
 		t.Error("numbers for classes")
@@ -236,8 +240,7 @@ func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k ker
 			add(FromScores(c, p, level))
 			add(FromScores(LeaveOneOut(s), p, level))
 			if d.Task == datasets.Regression {
-				add(FromSystem(t.Context(), s, JackknifePlus, p, held, level))
-				add(FromSystem(t.Context(), s, Gaussian, p, held, level))
+				add(FromSystem(t.Context(), s, p, held, level))
 			}
 		}
 	}

@@ -26,7 +26,6 @@ func TestCoverageOfData(t *testing.T) {
 			levels, methods = []float64{0.96, 0.98, 0.99}, methods[:2]
 		}
 		got := coverage(t, pair.Train, 1000, 1000, 5, kernel.Gaussian{Sigma: c.sigma}, c.lambda, levels...)
-		t.Logf("%s, levels %v: gp %.3f", c.name, levels, got[Gaussian])
 		for _, method := range methods {
 			t.Logf("%s, %s: %.3f", c.name, method, got[method])
 			for l, share := range got[method] {

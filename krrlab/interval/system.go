@@ -35,17 +35,14 @@ type System struct {
 	y     *mat.Dense  // AC, what the targets are but for the residual
 	same  []int       // the first row that equals each: see points.Same
 
-	// where the targets had their mean taken off:
-	side *mat.Dense // L⁻¹1
-	ones []float64  // A⁻¹1
-	all  float64    // 1ᵀA1
+	ones []float64 // A⁻¹1 where the targets had their mean taken off
 
 	r, shift *mat.Dense // of LeaveOneOut: the residuals, and δ in the first row of each group
 }
 
 // ErrUnsolved is that of a model whose coefficients are too far from the solution.
-var ErrUnsolved = errors.New("interval: the model is too far from the solution of (K+λI)C = Y for leave-one-out and " +
-	"variances: fit with a smaller tolerance, or take split conformal intervals")
+var ErrUnsolved = errors.New("interval: the model is too far from the solution of (K+λI)C = Y for leave-one-out: " +
+	"fit with a smaller tolerance, or take split conformal intervals")
 
 var errWeighted = errors.New("interval: the model was fitted with weights, which its file does not have: take split " +
 	"conformal intervals")
@@ -87,26 +84,20 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 	}
 	s.y = mat.NewDense(n, t, nil)
 	s.y.Mul(a, m.C)
-	s.all = mat.Sum(a)
 	if s.f, err = loo.NewFactor(n, a.RawMatrix().Data); err != nil {
 		return nil, fmt.Errorf("interval: at λ = %g: %w", m.Lambda, err)
 	}
 	if m.Mean != nil {
-		s.side = one(n)
-		s.f.Forward(s.side)
-		x := mat.DenseCopyOf(s.side)
+		s.ones = make([]float64, n)
+		for i := range s.ones {
+			s.ones[i] = 1
+		}
+		x := mat.NewDense(n, 1, s.ones)
+		s.f.Forward(x)
 		s.f.Backward(x)
-		s.ones = x.RawMatrix().Data
 	}
 	s.leave()
 	return s, cmp.Or(ctx.Err(), s.solved())
-}
-
-// one returns n ones.
-func one(n int) *mat.Dense {
-	v := mat.NewDense(n, 1, nil)
-	v.Apply(func(_, _ int, _ float64) float64 { return 1 }, v)
-	return v
 }
 
 // solvedTo is what C may be off, as a share: of models that were solved to the default tolerances it is mostly below
@@ -164,28 +155,6 @@ func (s *System) anorm(j int) float64 {
 	return math.Sqrt(max(0, mat.Dot(s.m.C.ColView(j), s.y.ColView(j))))
 }
 
-// freedom returns the degrees of freedom of deviation.
-func (s *System) freedom() float64 {
-	if s.ones != nil {
-		return float64(s.x.Len() - 1)
-	}
-	return float64(s.x.Len())
-}
-
-// deviation returns the estimate of s of column j, if y_j is a constant, where a mean was taken off, and Gaussian of
-// covariance s²(K+λI):
-//
-//	s²_j = c_jᵀAc_j/n,  or  (c_jᵀAc_j − (1ᵀc_j)²/1ᵀA⁻¹1)/(n−1)  with a mean.
-//
-// n or n−1 times s²_j/s² is then of the law χ². The noise is of variance s²λ.
-func (s *System) deviation(j int) float64 {
-	size, cosine := s.anorm(j), 0.0
-	if s.ones != nil && size > 0 {
-		cosine = mat.Sum(s.m.C.ColView(j)) / size / math.Sqrt(floats.Sum(s.ones))
-	}
-	return size * math.Sqrt(max(0, 1-cosine*cosine)/s.freedom())
-}
-
 // LeaveOneOut returns y_i less the prediction of a fit without the rows G, i and those that equal it, n×t, as
 // exactly as C solves AC = Y, with the mean of the targets that are left:
 //
@@ -221,35 +190,6 @@ func (s *System) leave() {
 		m := mean.At(s.same[i], j)
 		return s.m.Lambda*(v-m) + m/diag[s.same[i]]
 	}, s.r)
-}
-
-// Variance returns v(z) = k(z,z) − k_zᵀA⁻¹k_z ≥ 0 of each point of d, raw or scaled as the model's were; where the mean
-// ȳ of the targets was taken off, and is added to f(z), (1−1ᵀA⁻¹k_z)²·1ᵀA1/n² more, the error of ȳ as the constant.
-func (s *System) Variance(ctx context.Context, d *datasets.Dataset) ([]float64, error) {
-	z, err := s.points(d)
-	if err != nil {
-		return nil, err
-	}
-	v, h := kernel.Diag(s.m.Kernel, z.X), make([]float64, z.Len())
-	err = s.forward(ctx, z, func(lo int, b *mat.Dense) { // ‖L⁻¹k_z‖²
-		rows, cols := b.Dims()
-		for i := range rows {
-			row := b.RawRowView(i)
-			for j := range cols {
-				v[lo+j] -= row[j] * row[j]
-				if s.side != nil {
-					h[lo+j] += s.side.At(i, 0) * row[j]
-				}
-			}
-		}
-	})
-	n := float64(s.x.Len())
-	for i := range v {
-		if v[i] = max(v[i], 0); s.side != nil {
-			v[i] += (1 - h[i]) * (1 - h[i]) * s.all / n / n
-		}
-	}
-	return v, err
 }
 
 // forward calls body with L⁻¹k_z of the points from lo on, n×64 at most, from many workers.

@@ -50,7 +50,7 @@ func TestUnsolved(t *testing.T) {
 				continue
 			}
 			p := predict(t, m, at)
-			v := testkit.Must(FromSystem(t.Context(), s, JackknifePlus, p, at, level))
+			v := testkit.Must(FromSystem(t.Context(), s, p, at, level))
 			if share := v.Coverage(p, at); share < 2*level-1 {
 				t.Errorf("τ = %g: %g of the answers are inside", c.tol, share)
 			}
