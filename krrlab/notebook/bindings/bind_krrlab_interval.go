@@ -19,7 +19,6 @@ func init() {
 			"ErrUnsolved":   r.ValueOf(&interval.ErrUnsolved).Elem(),
 			"FromScores":    r.ValueOf(interval.FromScores),
 			"FromSystem":    r.ValueOf(interval.FromSystem),
-			"Gaussian":      r.ValueOf(""),
 			"Jackknife":     r.ValueOf(""),
 			"JackknifePlus": r.ValueOf(""),
 			"LeaveOneOut":   r.ValueOf(interval.LeaveOneOut),
@@ -35,7 +34,6 @@ func init() {
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
-			"Gaussian":      "string:gp",
 			"Jackknife":     "string:jackknife",
 			"JackknifePlus": "string:jackknife+",
 			"Split":         "string:split",

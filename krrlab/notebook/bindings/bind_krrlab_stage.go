@@ -86,7 +86,7 @@ func init() {
 			"Stage":    r.TypeOf((*proxy_krrlab_stage_Stage)(nil)).Elem(),
 		},
 		Wrappers: map[string][]string{
-			"Gram": []string{"Block", "Bytes", "Choice", "Columns", "DenseTo", "Diag", "Dim", "EntryError", "Exact", "KMulTo", "Kernel", "Lambda", "Lie", "MulTo", "Neighbors", "Points", "ProductBytes", "Rounding", "Storage", "Trace", "Traffic", "Unit"},
+			"Gram": []string{"Block", "Bytes", "Choice", "Columns", "DenseTo", "Diag", "Dim", "EntryError", "Exact", "KMulTo", "Kernel", "Lambda", "Lie", "MulTo", "Neighbors", "Points", "Rounding", "Storage", "Trace", "Unit"},
 		},
 		Untypeds: map[string]string{
 			"Aim": "float:97/100",
