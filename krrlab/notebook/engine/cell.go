@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,9 +18,9 @@ import (
 type Cell struct {
 	e     *Engine
 	units []*unit
-	shown types.Type // of the last expression, nil if its value is not shown
-	call  bool       // it is a call
-	errs  []Unread   // without the errors
+	shown []types.Type   // of the values of the last expression that are shown
+	call  bool           // it is a call
+	errs  map[string]int // lines that assign errors which none reads, by variable
 }
 
 // Value is that of the last expression of a cell, with the type by which the cell knows it.
@@ -62,15 +63,7 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 	if wrong := (types.Error{}); errors.As(err, &wrong) &&
 		(strings.Contains(wrong.Msg, "undefined") || strings.Contains(wrong.Msg, "non-local type")) {
 		closed = closed || items[len(items)-1].kind != statement
-		slices.SortStableFunc(items, func(a, b item) int {
-			switch {
-			case a.hoisted == b.hoisted:
-				return 0
-			case a.hoisted:
-				return -1
-			}
-			return 1
-		})
+		slices.SortStableFunc(items, func(a, b item) int { return b.hoisted - a.hoisted })
 		c, err = e.compile(name, code, parts(items), closed)
 	}
 	return c, err
@@ -78,7 +71,7 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 
 // compile checks the parts of a cell.
 func (e *Engine) compile(name, code string, all []part, closed bool) (c *Cell, err error) {
-	c = &Cell{e: e}
+	c = &Cell{e: e, errs: map[string]int{}}
 	sees := e.view.clone()
 	for i, p := range all {
 		file, err := e.parse(name, code, p)
@@ -93,25 +86,32 @@ func (e *Engine) compile(name, code string, all []part, closed bool) (c *Cell, e
 			c.units = append(c.units, &unit{imports: sees.clone().imports, dotted: dotted})
 			continue
 		}
-		e.autoImport(file, sees)
-		keepDefers(file)
-		var u *unit
-		if p.kind == declaration {
-			u, err = e.declarations(file, sees)
-		} else {
-			u, err = e.statements(c, file, sees, i+1 == len(all) && !closed)
+		files := []*ast.File{file}
+		if p.kind == statement {
+			files = runs(file)
 		}
-		if err != nil {
-			return nil, err
+		for j, file := range files {
+			e.linked(file, sees)
+			keepDefers(file)
+			var u *unit
+			if p.kind == declaration {
+				u, err = e.declarations(file, sees)
+			} else {
+				u, err = e.statements(c, file, sees, i+1 == len(all) && j+1 == len(files) && !closed)
+			}
+			if err != nil {
+				return nil, err
+			}
+			c.units = append(c.units, u)
 		}
-		c.units = append(c.units, u)
 	}
 	if f, ok := sees.names["main"].(*types.Func); ok && len(c.units) > 0 && f.Pkg() == c.units[len(c.units)-1].pkg &&
 		onlyDeclares(all) && f.Signature().Params().Len() == 0 {
-		file := &ast.File{Name: ast.NewIdent("main"), Decls: []ast.Decl{&ast.FuncDecl{Name: ast.NewIdent(runName),
-			Type: &ast.FuncType{Params: &ast.FieldList{}}, Body: &ast.BlockStmt{
-				List: []ast.Stmt{&ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: "main", NamePos: f.Pos()},
-					Lparen: f.Pos(), Rparen: f.Pos()}}}}}}}
+		const run = "\nmain()"
+		file, err := e.parse(name, code+run, part{statement, []item{{start: len(code) + 1, end: len(code + run)}}})
+		if err != nil {
+			return nil, err
+		}
 		u, err := e.statements(c, file, sees, false)
 		if err != nil {
 			return nil, err
@@ -175,7 +175,10 @@ func (e *Engine) imports(file *ast.File, sees view, dotted map[string]types.Obje
 			sees.imports[name] = path
 		}
 	}
-	file.Imports, file.Decls = nil, without(file.Decls, token.IMPORT)
+	file.Imports, file.Decls = nil, slices.DeleteFunc(file.Decls, func(d ast.Decl) bool {
+		g, ok := d.(*ast.GenDecl)
+		return ok && g.Tok == token.IMPORT
+	})
 	if missing != nil {
 		return missing
 	}
@@ -190,70 +193,30 @@ type MissingError struct {
 
 func (m *MissingError) Error() string { return "not in this kernel: " + strings.Join(m.Paths, ", ") }
 
-func without(decls []ast.Decl, tok token.Token) (out []ast.Decl) {
-	for _, d := range decls {
-		if g, ok := d.(*ast.GenDecl); !ok || g.Tok != tok {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
-// autoImport adds the imports of earlier cells that a file uses, and packages of the standard library that it
-// uses without having imported them.
-func (e *Engine) autoImport(file *ast.File, sees view) {
-	skip := map[string]bool{}
-	for _, d := range file.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			skip[d.Name.Name] = d.Recv == nil
-		case *ast.GenDecl:
-			for _, s := range d.Specs {
-				switch s := s.(type) {
-				case *ast.TypeSpec:
-					skip[s.Name.Name] = true
-				case *ast.ValueSpec:
-					for _, id := range s.Names {
-						skip[id.Name] = true
-					}
-				}
-			}
-		}
-	}
-	var specs []ast.Decl
+// linked imports packages that a file uses without having imported them.
+func (e *Engine) linked(file *ast.File, sees view) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
 		if !ok {
 			return true
 		}
 		id, ok := sel.X.(*ast.Ident)
-		if !ok || skip[id.Name] || sees.names[id.Name] != nil {
-			return true
-		}
-		skip[id.Name] = true
-		path := sees.imports[id.Name]
-		if path == "" && e.Named != nil {
-			if path = e.Named(id.Name); path != "" {
+		if ok && sees.names[id.Name] == nil && sees.imports[id.Name] == "" && e.Named != nil {
+			if path := e.Named(id.Name); path != "" {
 				sees.imports[id.Name] = path
 			}
 		}
-		if path != "" {
-			spec := &ast.ImportSpec{Name: &ast.Ident{Name: id.Name, NamePos: file.Name.End()},
-				Path: &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(path), ValuePos: file.Name.End()}}
-			specs = append(specs, &ast.GenDecl{Tok: token.IMPORT, TokPos: file.Name.End(), Specs: []ast.Spec{spec}})
-		}
 		return true
 	})
-	file.Decls = append(specs, file.Decls...)
 }
 
 // declarations checks a unit of declarations.
 func (e *Engine) declarations(file *ast.File, sees view) (*unit, error) {
-	u, err := e.check(file, sees.names)
+	u, err := e.check(file, sees)
 	if err != nil {
 		return nil, err
 	}
-	u.line = e.fset.Position(without(file.Decls, token.IMPORT)[0].Pos()).Line
+	u.line = e.fset.Position(file.Decls[0].Pos()).Line
 	for _, name := range u.pkg.Scope().Names() {
 		o := u.pkg.Scope().Lookup(name)
 		if v, ok := o.(*types.Var); ok {
@@ -288,7 +251,7 @@ type declared struct {
 // statements checks a unit of statements. Their variables are those of the session: where one is
 // declared again with the same type, it is the same one.
 func (e *Engine) statements(c *Cell, file *ast.File, sees view, last bool) (*unit, error) {
-	fn := file.Decls[len(file.Decls)-1].(*ast.FuncDecl)
+	fn := file.Decls[0].(*ast.FuncDecl)
 	list := fn.Body.List
 	fn.Body.List = nil
 	var lines []int
@@ -296,7 +259,7 @@ func (e *Engine) statements(c *Cell, file *ast.File, sees view, last bool) (*uni
 	for i, st := range list {
 		lines = append(lines, e.fset.Position(st.Pos()).Line)
 		step := call(atName, st.Pos(), &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: st.Pos()})
-		if x, ok := st.(*ast.ExprStmt); ok && last && i+1 == len(list) && !prints(x.X) {
+		if x, ok := st.(*ast.ExprStmt); ok && last && i+1 == len(list) && !printing.MatchString(types.ExprString(x.X)) {
 			show = len(fn.Body.List) + 1
 			if shown, ok := x.X.(*ast.CallExpr); !ok || !isName(shown.Fun, showName) { // else of a list
 				c.call = isCall(x.X)
@@ -308,22 +271,24 @@ func (e *Engine) statements(c *Cell, file *ast.File, sees view, last bool) (*uni
 		}
 		fn.Body.List = append(fn.Body.List, step, st)
 	}
-	u, err := e.check(file, sees.names)
+	u, err := e.check(file, sees)
 	if err != nil && show >= 0 && strings.Contains(err.Error(), "used as value") {
 		fn.Body.List[show], show = list[len(list)-1], -1
-		u, err = e.check(file, sees.names)
+		u, err = e.check(file, sees)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if show >= 0 {
-		var shown []*types.Var
 		for _, x := range fn.Body.List[show].(*ast.ExprStmt).X.(*ast.CallExpr).Args {
-			c.shown = u.src.info.TypeOf(ast.Unparen(x))
-			shown = append(shown, types.NewVar(x.Pos(), u.pkg, "", c.shown))
-		}
-		if len(shown) > 1 {
-			c.shown = types.NewTuple(shown...)
+			t := u.src.info.TypeOf(ast.Unparen(x))
+			if all, ok := t.(*types.Tuple); ok {
+				for v := range all.Variables() {
+					c.shown = append(c.shown, v.Type())
+				}
+			} else {
+				c.shown = append(c.shown, t)
+			}
 		}
 	}
 	c.unread(u, fn)
@@ -385,28 +350,17 @@ type Unread struct {
 // unread notes to which variables the statements of a unit assign errors that none of the cell reads.
 func (c *Cell) unread(u *unit, fn *ast.FuncDecl) {
 	for _, st := range fn.Body.List {
-		var to []*ast.Ident
-		if a, ok := st.(*ast.AssignStmt); ok {
-			for _, x := range a.Lhs {
-				if id, ok := x.(*ast.Ident); ok && id.Name != "_" {
-					to = append(to, id)
-				}
-			}
-		}
-		forget := func(name string) {
-			c.errs = slices.DeleteFunc(c.errs, func(e Unread) bool { return e.Name == name })
-		}
 		ast.Inspect(st, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && !slices.Contains(to, id) {
-				forget(id.Name)
+			if id, ok := n.(*ast.Ident); ok {
+				delete(c.errs, id.Name)
 			}
 			return true
 		})
-		for _, id := range to {
-			forget(id.Name)
-			if o := u.src.info.ObjectOf(id); o != nil && types.Identical(o.Type(),
-				types.Universe.Lookup("error").Type()) {
-				c.errs = append(c.errs, Unread{Name: id.Name, Line: c.e.fset.Position(id.Pos()).Line})
+		if a, ok := st.(*ast.AssignStmt); ok {
+			for _, x := range a.Lhs {
+				if t := u.src.info.TypeOf(x); t != nil && types.Identical(t, types.Universe.Lookup("error").Type()) {
+					c.errs[types.ExprString(x)] = c.e.fset.Position(x.Pos()).Line
+				}
 			}
 		}
 	}
@@ -414,13 +368,12 @@ func (c *Cell) unread(u *unit, fn *ast.FuncDecl) {
 
 // Unread returns the errors that the cell, which has run, has left in variables without a look at them.
 func (c *Cell) Unread() (out []Unread) {
-	for _, u := range c.errs {
-		c.e.Variables(func(name string, v reflect.Value) {
-			if err, ok := v.Interface().(error); ok && name == u.Name {
-				out = append(out, Unread{name, u.Line, err})
-			}
-		})
-	}
+	c.e.Variables(func(name string, v reflect.Value) {
+		if err, ok := v.Interface().(error); ok && c.errs[name] > 0 {
+			out = append(out, Unread{name, c.errs[name], err})
+		}
+	})
+	slices.SortFunc(out, func(a, b Unread) int { return a.Line - b.Line })
 	return out
 }
 
@@ -439,20 +392,8 @@ func call(name string, pos token.Pos, args ...ast.Expr) ast.Stmt {
 		Rparen: pos}}
 }
 
-// prints reports whether an expression is a call of a function that prints, whose results nobody wants to see.
-func prints(x ast.Expr) bool {
-	call, ok := x.(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	pkg, ok := sel.X.(*ast.Ident)
-	return ok && pkg.Name == "fmt" && (strings.HasPrefix(sel.Sel.Name, "Print") ||
-		strings.HasPrefix(sel.Sel.Name, "Fprint") || strings.HasPrefix(sel.Sel.Name, "Scan"))
-}
+// printing finds calls of functions that print, whose results nobody wants to see.
+var printing = regexp.MustCompile(`^fmt\.(Print|Fprint|Scan)\w*\(`)
 
 // Names of the functions that statements call: with their number, and with what is shown.
 const (
@@ -498,11 +439,7 @@ func (c *Cell) Run(left func() bool, at func(line int)) (out *Values, err error)
 		if got != nil && c.shown != nil {
 			out = &Values{Call: c.call}
 			for i, v := range got {
-				t := c.shown
-				if tuple, ok := t.(*types.Tuple); ok {
-					t = tuple.At(i).Type()
-				}
-				out.List = append(out.List, Value{v, t})
+				out.List = append(out.List, Value{v, c.shown[i]})
 			}
 		}
 		c.e.done(u)

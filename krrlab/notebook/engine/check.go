@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -26,10 +27,10 @@ func newInfo() *types.Info {
 	}
 }
 
-// check checks a file as a unit that sees names.
-func (e *Engine) check(file *ast.File, names map[string]types.Object) (*unit, error) {
+// check checks a file as a unit.
+func (e *Engine) check(file *ast.File, sees view) (*unit, error) {
 	u := &unit{src: &source{files: []*ast.File{file}, info: newInfo()}, vars: map[string]reflect.Value{}}
-	if err := e.types(u.src, names, false); err != nil {
+	if err := e.types(u.src, sees); err != nil {
 		return nil, err
 	}
 	methodValues(file, u.src.info)
@@ -39,15 +40,20 @@ func (e *Engine) check(file *ast.File, names map[string]types.Object) (*unit, er
 
 // types lets go/types check a file, and returns the first of its errors. Variables, labels and imports that are not
 // used are none.
-func (e *Engine) types(src *source, names map[string]types.Object, signatures bool) error {
+func (e *Engine) types(src *source, sees view) error {
 	outer := types.NewScope(types.Universe, 0, 0, "session")
-	for _, o := range names {
+	for _, o := range sees.names {
 		outer.Insert(o)
+	}
+	for name, path := range sees.imports {
+		if p, err := (importer{e}).Import(path); err == nil {
+			outer.Insert(types.NewPkgName(token.NoPos, e.pkg, name, p))
+		}
 	}
 	*e.pkg.Scope() = *types.NewScope(outer, 0, 0, "unit")
 	e.pkg.SetImports(nil)
 	var first error
-	conf := types.Config{IgnoreFuncBodies: signatures, Importer: importer{e}, Sizes: types.SizesFor("gc",
+	conf := types.Config{Importer: importer{e}, Sizes: types.SizesFor("gc",
 		runtime.GOARCH), Error: func(err error) {
 		if te, ok := err.(types.Error); first == nil && !(ok && te.Soft && strings.Contains(te.Msg, "and not used")) {
 			first = err
@@ -93,33 +99,27 @@ func setPackage(o types.Object, p *types.Package) {
 // keepDefers puts an empty deferred call at the head of functions that defer: where they do so in loops over functions,
 // x/tools does not see it, and their deferred calls would not run.
 func keepDefers(file *ast.File) {
-	keep := func(body *ast.BlockStmt) {
-		found := false
-		ast.Inspect(body, func(n ast.Node) bool {
-			_, nested := n.(*ast.FuncLit)
-			_, ok := n.(*ast.DeferStmt)
-			found = found || ok
-			return !nested
-		})
-		if found {
-			at := body.Lbrace
-			empty := &ast.FuncLit{Type: &ast.FuncType{Func: at, Params: &ast.FieldList{}},
-				Body: &ast.BlockStmt{Lbrace: at, Rbrace: at}}
-			call := &ast.CallExpr{Fun: empty, Lparen: at, Rparen: at}
-			body.List = append([]ast.Stmt{&ast.DeferStmt{Defer: at, Call: call}}, body.List...)
-		}
-	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncDecl:
-			if n.Body != nil && n.Name.Name != runName {
-				keep(n.Body)
+	bodies := map[*ast.BlockStmt]bool{}
+	ast.PreorderStack(file, nil, func(n ast.Node, within []ast.Node) bool {
+		if _, ok := n.(*ast.DeferStmt); ok {
+			for _, f := range slices.Backward(within) {
+				if lit, ok := f.(*ast.FuncLit); ok {
+					bodies[lit.Body] = true
+					break
+				} else if fn, ok := f.(*ast.FuncDecl); ok && fn.Name.Name != runName {
+					bodies[fn.Body] = true
+				}
 			}
-		case *ast.FuncLit:
-			keep(n.Body)
 		}
 		return true
 	})
+	for body := range bodies {
+		at := body.Lbrace
+		empty := &ast.FuncLit{Type: &ast.FuncType{Func: at, Params: &ast.FieldList{}},
+			Body: &ast.BlockStmt{Lbrace: at, Rbrace: at}}
+		call := &ast.CallExpr{Fun: empty, Lparen: at, Rparen: at}
+		body.List = append([]ast.Stmt{&ast.DeferStmt{Defer: at, Call: call}}, body.List...)
+	}
 }
 
 // needed returns a walker that notes what a unit needs of the types it visits.

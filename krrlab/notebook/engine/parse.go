@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"go/types"
 	"regexp"
 	"strings"
 )
@@ -17,125 +18,70 @@ const (
 	importing
 )
 
-// item is a statement or declaration at the top of a cell.
+// item is a declaration at the top of a cell, or a statement, or a piece of one between semicolons.
 type item struct {
 	kind       int
 	start, end int
-	names      []string // that a statement declares
-	hoisted    bool     // a function, method or type, which may stand behind what uses it
-	list       bool     // several expressions, of which all are shown
+	hoisted    int  // 1 for a function, method or type, which may stand behind what uses it; 2 for an import
+	list       bool // several expressions, of which all are shown
 }
 
-// items takes a cell apart, and reports whether its last statement ends with a semicolon.
+// funcDecl matches the begin of a function or method, but not of a literal.
+var funcDecl = regexp.MustCompile(`^func(?:\s+[\pL_]|\s*\([^()]*\)\s*([\pL_][\pL\pN_]*)\s*\()`)
+
+// items takes a cell apart, imports first, and reports whether its last statement ends with a semicolon.
 func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
+	var imports []item
 	var errs scanner.ErrorList
 	file := token.NewFileSet().AddFile(name, -1, len(code))
 	var sc scanner.Scanner
 	sc.Init(file, []byte(code), errs.Add, scanner.ScanComments)
-	type tok struct {
-		pos, end int
-		tok      token.Token
-		lit      string
-	}
-	var all []tok
-	for {
+	var open []int
+	var first token.Token
+	start, last := -1, 0
+	for done := false; !done; {
 		pos, t, lit := sc.Scan()
-		if t == token.EOF {
-			break
-		}
-		if t == token.COMMENT {
+		at := file.Offset(pos)
+		done = t == token.EOF
+		switch t {
+		case token.COMMENT:
 			if m := directive.FindString(lit); m != "" {
 				errs.Add(file.Position(pos), m+" has no effect in a cell; "+directives[m])
 			}
 			continue
-		}
-		length := len(lit)
-		if lit == "" {
-			length = len(t.String())
-		}
-		if t == token.SEMICOLON && lit == "\n" {
-			length = 0
-		}
-		at := file.Offset(pos)
-		all = append(all, tok{at, at + length, t, lit})
-	}
-	if len(errs) > 0 {
-		return nil, false, errs
-	}
-	var open []tok
-	depth, first := 0, -1
-	header := false // of a for, if or switch, whose semicolons end no statement
-	for i, t := range all {
-		switch t.tok {
-		case token.FOR, token.IF, token.SWITCH:
-			header = header || depth == 0
-		case token.SEMICOLON:
-			header = header && t.lit == ";"
-		}
-		switch t.tok {
 		case token.LPAREN, token.LBRACE, token.LBRACK:
-			header = header && (depth > 0 || t.tok != token.LBRACE)
-			depth, open = depth+1, append(open, t)
+			open = append(open, at)
 		case token.RPAREN, token.RBRACE, token.RBRACK:
-			if depth--; depth < 0 {
-				errs.Add(file.Position(file.Pos(t.pos)), "unexpected "+t.tok.String())
+			if len(open) == 0 {
+				errs.Add(file.Position(pos), "unexpected "+t.String())
 				return nil, false, errs
 			}
-			open = open[:depth]
+			open = open[:len(open)-1]
 		}
-		if first < 0 && t.tok != token.SEMICOLON {
-			first = i
-		}
-		end := depth == 0 && t.tok == token.SEMICOLON && !header
-		if first < 0 || !end && i+1 < len(all) {
-			continue
-		}
-		last := i
-		if end {
-			last--
-		}
-		it := item{start: all[first].pos, end: all[last].end}
-		switch all[first].tok {
-		case token.IMPORT:
-			it.kind = importing
-		case token.TYPE, token.VAR, token.CONST:
-			it.kind, it.hoisted = declaration, all[first].tok == token.TYPE
-		case token.FUNC:
-			it.kind = statement
-			if j := first + 1; j < len(all) && all[j].tok == token.LPAREN { // a method, or a literal
-				for d := 0; j < len(all); j++ {
-					if all[j].tok == token.LPAREN {
-						d++
-					} else if all[j].tok == token.RPAREN {
-						if d--; d == 0 {
-							break
-						}
-					}
-				}
-				if j+2 < len(all) && all[j+1].tok == token.IDENT && all[j+2].tok == token.LPAREN {
-					it.kind = declaration
-				}
-			} else {
-				it.kind = declaration
+		end := done || t == token.SEMICOLON && len(open) == 0
+		switch n := len(out); {
+		case end && start >= 0:
+			it := newItem(code, start, last, first)
+			start, closed = -1, lit == ";"
+			if it.kind == importing {
+				imports = append(imports, it)
+			} else if first != token.PACKAGE {
+				out = append(out, it)
 			}
-			it.hoisted = it.kind == declaration
+		case end && lit == ";" && n > 0 && out[n-1].kind == statement: // of a loop, say
+			out[n-1].end = at
+		case !end && start < 0:
+			start, first = at, t
 		}
-		if all[first].tok != token.PACKAGE {
-			for j := first; j <= last; j++ {
-				if all[j].tok == token.DEFINE && it.kind == statement {
-					it.names = definedBefore(code[it.start:all[j].pos])
-					break
-				}
-				if all[j].tok != token.IDENT && all[j].tok != token.COMMA {
-					break
-				}
-			}
-			out, closed = append(out, it), end && all[i].lit == ";"
+		if lit == "" {
+			lit = t.String()
 		}
-		first = -1
+		last = min(at+len(lit), len(code))
 	}
-	if depth > 0 {
-		errs.Add(file.Position(file.Pos(open[depth-1].pos)), "this "+open[depth-1].tok.String()+" is not closed")
+	if n := len(open); n > 0 {
+		errs.Add(file.Position(file.Pos(open[n-1])), "this "+code[open[n-1]:open[n-1]+1]+" is not closed")
+	}
+	if len(errs) > 0 {
 		return nil, false, errs
 	}
 	if n := len(out); n > 0 && !closed && out[n-1].kind == statement {
@@ -143,7 +89,25 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 		call, ok := x.(*ast.CallExpr)
 		out[n-1].list = err == nil && ok && len(call.Args) > 1
 	}
-	return out, closed, nil
+	return append(imports, out...), closed, nil
+}
+
+// newItem returns the piece of code between two places, which begins with a token.
+func newItem(code string, start, end int, first token.Token) item {
+	it := item{start: start, end: end}
+	switch first {
+	case token.IMPORT:
+		it.kind, it.hoisted = importing, 2
+	case token.TYPE:
+		it.kind, it.hoisted = declaration, 1
+	case token.VAR, token.CONST:
+		it.kind = declaration
+	case token.FUNC:
+		if m := funcDecl.FindStringSubmatch(code[start:end]); m != nil && !token.IsKeyword(m[1]) {
+			it.kind, it.hoisted = declaration, 1
+		}
+	}
+	return it
 }
 
 // directives are comments that tell the compiler something, which cells cannot, with what to do instead.
@@ -154,47 +118,20 @@ var directives = map[string]string{
 
 var directive = regexp.MustCompile(`^//(go:(embed|linkname|generate)|export)\b`)
 
-// definedBefore returns the names that stand before :=.
-func definedBefore(s string) []string {
-	names := strings.Split(s, ",")
-	for i, n := range names {
-		names[i] = strings.TrimSpace(n)
-	}
-	return names
-}
-
 // part is the source of one unit.
 type part struct {
 	kind  int
 	items []item
 }
 
-// parts puts together the declarations that stand together, since each of them may use the others, and
-// the statements, up to one that declares a name again. Imports come first.
-func parts(items []item) []part {
-	imports := part{kind: importing}
-	var out []part
-	var declared map[string]bool
+// parts puts together the declarations that stand together, since each of them may use the others, and the statements.
+func parts(items []item) (out []part) {
 	for _, it := range items {
-		if it.kind == importing {
-			imports.items = append(imports.items, it)
-			continue
+		if n := len(out); n > 0 && out[n-1].kind == it.kind {
+			out[n-1].items = append(out[n-1].items, it)
+		} else {
+			out = append(out, part{it.kind, []item{it}})
 		}
-		again := false
-		for _, n := range it.names {
-			again = again || declared[n] && n != "_"
-		}
-		if len(out) == 0 || out[len(out)-1].kind != it.kind || again {
-			out, declared = append(out, part{kind: it.kind}), map[string]bool{}
-		}
-		p := &out[len(out)-1]
-		p.items = append(p.items, it)
-		for _, n := range it.names {
-			declared[n] = true
-		}
-	}
-	if imports.items != nil {
-		out = append([]part{imports}, out...)
 	}
 	return out
 }
@@ -235,4 +172,34 @@ func (e *Engine) parse(name, code string, p part) (*ast.File, error) {
 		list[0].Msg, list[0].Pos.Line = found+", found 'EOF'", 1+strings.Count(code[:p.items[len(p.items)-1].end], "\n")
 	}
 	return file, err
+}
+
+// runs takes a file of statements apart where they declare a name again.
+func runs(file *ast.File) (out []*ast.File) {
+	fn := file.Decls[0].(*ast.FuncDecl)
+	begin, declared := 0, map[string]bool{}
+	cut := func(end int) {
+		run, f, body := *file, *fn, *fn.Body
+		body.List = fn.Body.List[begin:end:end]
+		f.Body, run.Decls = &body, []ast.Decl{&f}
+		out, begin, declared = append(out, &run), end, map[string]bool{}
+	}
+	for i, st := range fn.Body.List {
+		a, ok := st.(*ast.AssignStmt)
+		if !ok || a.Tok != token.DEFINE {
+			continue
+		}
+		for _, x := range a.Lhs {
+			if declared[types.ExprString(x)] {
+				cut(i)
+			}
+		}
+		for _, x := range a.Lhs {
+			if id, ok := x.(*ast.Ident); ok && id.Name != "_" {
+				declared[id.Name] = true
+			}
+		}
+	}
+	cut(len(fn.Body.List))
+	return out
 }

@@ -47,9 +47,9 @@ func (e *Engine) Spot(code string) *Spot {
 		if e.imports(file, sees, map[string]types.Object{}) != nil || p.kind == importing {
 			continue
 		}
-		e.autoImport(file, sees)
+		e.linked(file, sees)
 		src := &source{files: []*ast.File{file}, info: newInfo()}
-		_ = e.types(src, sees.names, false)
+		_ = e.types(src, sees)
 		scope, spot := e.pkg.Scope(), &Spot{Info: src.info, Names: sees.names}
 		ast.PreorderStack(file, nil, func(n ast.Node, within []ast.Node) bool {
 			id, ok := n.(*ast.Ident)
