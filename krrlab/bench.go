@@ -33,7 +33,7 @@ func (b *bench) Problem() *stage.Problem {
 		if r := l.approximation(); r != nil {
 			z := &stage.Approximation{Method: r.name, Text: r.String(), S: r.s, LambdaP: r.lambdaP, Form: r.form}
 			if f, ok := r.Preconditioner.(Features); ok {
-				z.Features, z.Orthogonal = f.Map, f.Orthogonal
+				z.Features = f.Map
 			}
 			b.problem.Z = z
 		}

@@ -409,7 +409,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%v: %v, %v", s, got, err)
 		}
 	}
-	for _, p := range []Preconditioner{None{}, Features{S: 3, LambdaP: 2, Form: precond.FormEigen, Orthogonal: true},
+	for _, p := range []Preconditioner{None{}, Features{S: 3, LambdaP: 2, Form: precond.FormEigen},
 		Nystrom{S: 3}, RPCholesky{LambdaP: 1}} {
 		spec := testkit.Must(SpecOf(p, gauss))
 		if got, err := spec.Preconditioner(gauss); err != nil || got != p {

@@ -34,7 +34,7 @@ func countLevels(t *testing.T, train *datasets.Dataset, k kernel.Kernel) {
 	for seed := range uint64(2) {
 		lab := newLab(t, train, Config{Kernel: k, Lambda: 0.1, Solver: PCG, Seed: seed, Storage: gram.Float64})
 		m := testkit.Must(lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: spec}))
-		chain := testkit.Must(feature.ChainFor(k, false, spec))
+		chain := testkit.Must(feature.ChainFor(k, spec))
 		check := func(l MeasuredLevel, fm feature.Map) {
 			norm, kappa := denseLevel(t, lab, fm)
 			all++

@@ -42,10 +42,10 @@ func TestMultiLevel(t *testing.T) {
 			if l.Level != i+1 || l.ChainLevel != m.Levels[i] || !l.Converged || l.Kappa == nil {
 				t.Errorf("%v, level %d: %+v", k, i+1, l)
 			}
-			chain := testkit.Must(feature.ChainFor(k, false, m.Levels[:i+1]))
+			chain := testkit.Must(feature.ChainFor(k, m.Levels[:i+1]))
 			checkLevel(t, lab, l, chain, i == 3)
 		}
-		alone := testkit.Must(feature.ForKernel(k, false))
+		alone := testkit.Must(feature.For(k))
 		for i, l := range m.OneLevel {
 			if l.Level != i+2 || l.Width != m.Levels[i+1].Width || l.Sketch != "features" {
 				t.Errorf("%v, features alone: %+v", k, l)

@@ -34,18 +34,17 @@ func TestOwner(t *testing.T) {
 		seen[sum] = what
 	}
 	for what, change := range map[string]func(*Config){
-		"kernel":     func(c *Config) { c.Kernel = kernel.Gaussian{Sigma: math.Nextafter(gauss.Sigma, 9)} },
-		"λ":          func(c *Config) { c.Lambda = math.Nextafter(0.1, 1) },
-		"solver":     func(c *Config) { c.Solver = BlockPCG },
-		"precond":    func(c *Config) { c.Precond = RPCholesky{S: 20, LambdaP: 0.2} },
-		"orthogonal": func(c *Config) { c.Precond = Features{S: 20, LambdaP: 0.2, Orthogonal: true} },
-		"features":   func(c *Config) { c.Precond = Features{S: 21, LambdaP: 0.2} },
-		"λ_p":        func(c *Config) { c.Precond = Features{S: 20, LambdaP: math.Nextafter(0.2, 1)} },
-		"form":       func(c *Config) { c.Precond = Features{S: 20, LambdaP: 0.2, Form: precond.FormEigen} },
-		"τ":          func(c *Config) { c.Tol = math.Nextafter(1e-6, 1) },
-		"storage":    func(c *Config) { c.Storage = gram.Float32 },
-		"seed":       func(c *Config) { c.Seed = 4 },
-		"residual":   func(c *Config) { c.Exact = ExactResidual },
+		"kernel":   func(c *Config) { c.Kernel = kernel.Gaussian{Sigma: math.Nextafter(gauss.Sigma, 9)} },
+		"λ":        func(c *Config) { c.Lambda = math.Nextafter(0.1, 1) },
+		"solver":   func(c *Config) { c.Solver = BlockPCG },
+		"precond":  func(c *Config) { c.Precond = RPCholesky{S: 20, LambdaP: 0.2} },
+		"features": func(c *Config) { c.Precond = Features{S: 21, LambdaP: 0.2} },
+		"λ_p":      func(c *Config) { c.Precond = Features{S: 20, LambdaP: math.Nextafter(0.2, 1)} },
+		"form":     func(c *Config) { c.Precond = Features{S: 20, LambdaP: 0.2, Form: precond.FormEigen} },
+		"τ":        func(c *Config) { c.Tol = math.Nextafter(1e-6, 1) },
+		"storage":  func(c *Config) { c.Storage = gram.Float32 },
+		"seed":     func(c *Config) { c.Seed = 4 },
+		"residual": func(c *Config) { c.Exact = ExactResidual },
 	} {
 		differs(what, owner(train, change))
 	}

@@ -22,11 +22,10 @@ import (
 // Features is M = ZZᵀ+λ_pI with random features Z, the paper's preconditioner. Zero values mean the
 // defaults.
 type Features struct {
-	S          int          // number of features, 1 ≤ s ≤ n; default: DefaultFeatures(n)
-	LambdaP    float64      // λ_p > 0; default: λ
-	Map        feature.Dist // their distribution, built-in or user-defined; default: the paper's choice for the kernel
-	Orthogonal bool         // orthogonal random features, where Map is nil
-	Form       precond.Form // of M⁻¹; default: the cheapest
+	S       int          // number of features, 1 ≤ s ≤ n; default: DefaultFeatures(n)
+	LambdaP float64      // λ_p > 0; default: λ
+	Map     feature.Dist // their distribution, built-in or user-defined; default: the paper's choice for the kernel
+	Form    precond.Form // of M⁻¹; default: the cheapest
 }
 
 // Nystrom is M = FFᵀ+λ_pI with the Nyström approximation FFᵀ of K from S landmarks, drawn uniformly. Zero values mean
@@ -63,13 +62,13 @@ func (f Features) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) 
 func (f Features) settled(k kernel.Kernel, n int, lambda float64) (approximation, error) {
 	err := settle(&f.S, &f.LambdaP, n, lambda)
 	if err == nil && f.Map == nil {
-		f.Map, err = feature.ForKernel(k, f.Orthogonal)
+		f.Map, err = feature.For(k)
 	}
 	return f, err
 }
 
 func (f Features) recipe() *recipe {
-	return &recipe{f, "features", f.S, f.LambdaP, f.Form, Features{Map: f.Map, Orthogonal: f.Orthogonal},
+	return &recipe{f, "features", f.S, f.LambdaP, f.Form, Features{Map: f.Map},
 		func(ctx context.Context, l *Lab, s int) (*factor, error) {
 			lo, hi := l.featureRows()
 			z, err := l.features(ctx, f.Map, s, lo, hi)

@@ -21,11 +21,10 @@ type PrecondSpec struct {
 	S       int     `json:"features,omitempty" flag:"features" check:">=1" not:"sketch"`
 	LambdaP float64 `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive" not:"precond=vecchia"`
 	// Levels are those of the feature map, if it is a chain.
-	Levels     feature.Levels `json:"levels,omitempty" flag:"sketch" with:"precond=features|precond=auto|precond="`
-	Orthogonal bool           `json:"orthogonal,omitempty" flag:"orthogonal" with:"precond=features|precond=auto|precond="`
-	Neighbors  int            `json:"neighbors,omitempty" flag:"neighbors" check:">=-1" zero:"-1" with:"precond=vecchia"`
-	Damping    float64        `json:"damping,omitempty" flag:"damping" check:"(0,1]" with:"precond=vecchia"`
-	Form       precond.Form   `json:"form,omitzero" flag:"form" default:"auto" not:"precond=vecchia|precond=none"`
+	Levels    feature.Levels `json:"levels,omitempty" flag:"sketch" with:"precond=features|precond=auto|precond="`
+	Neighbors int            `json:"neighbors,omitempty" flag:"neighbors" check:">=-1" zero:"-1" with:"precond=vecchia"`
+	Damping   float64        `json:"damping,omitempty" flag:"damping" check:"(0,1]" with:"precond=vecchia"`
+	Form      precond.Form   `json:"form,omitzero" flag:"form" default:"auto" not:"precond=vecchia|precond=none"`
 }
 
 // ParsePrecond reads a preconditioner from its name and its options, such as "nystrom features=500 lambda-p=0.1": the
@@ -58,18 +57,18 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 		switch s.Name = "features"; {
 		case s.Neighbors != 0 || s.Damping != 0:
 			s.Name = "vecchia"
-		case k != nil && noFeatures(k) && !s.Orthogonal && len(s.Levels) == 0:
+		case k != nil && noFeatures(k) && len(s.Levels) == 0:
 			s.Name = "rpcholesky"
 		}
 	}
 	switch s.Name {
 	case "features":
-		f := Features{S: s.S, LambdaP: s.LambdaP, Orthogonal: s.Orthogonal, Form: s.Form}
+		f := Features{S: s.S, LambdaP: s.LambdaP, Form: s.Form}
 		if len(s.Levels) == 0 {
 			return f, nil
 		}
 		f.S = s.Levels[len(s.Levels)-1].Width
-		chain, err := feature.ChainFor(k, s.Orthogonal, s.Levels)
+		chain, err := feature.ChainFor(k, s.Levels)
 		f.Map = chain
 		return f, err
 	case "nystrom":
@@ -107,10 +106,8 @@ func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
 	if s.Name == "" {
 		return s, fmt.Errorf("the preconditioner %v is user-defined", p)
 	}
-	if f, ok := p.(Features); ok {
-		if s.Orthogonal = f.Orthogonal; f.Map != nil {
-			s.Orthogonal, s.Levels, err = feature.LevelsOf(f.Map, k)
-		}
+	if f, ok := p.(Features); ok && f.Map != nil {
+		s.Levels, err = feature.LevelsOf(f.Map, k)
 	}
 	return s, err
 }

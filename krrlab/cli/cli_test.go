@@ -186,7 +186,6 @@ func TestFitPredict(t *testing.T) {
 		"direct", "cg", "pcg --features 64 --form L", "pcg --features 64 --form Linv --storage float64",
 		"pcg --features 64 --form U --storage float32",
 		"pcg --features 64 --form eigen --storage recompute --lambda-p 0.1",
-		"pcg --features 64 --orthogonal",
 	} {
 		out := script(t, "$ fit --train train.csv --test test.csv --sigma 1.5 --lambda 0.05 --tol 1e-6 --out m.krr "+
 			"--solver "+args)

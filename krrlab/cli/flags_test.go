@@ -37,18 +37,10 @@ func TestFlagsBeforeData(t *testing.T) {
 	--solver cg has no preconditioner
 2$ fit --train no.csv --solver direct --form L
 	--solver direct has no preconditioner
-2$ fit --train no.csv --solver cg --orthogonal
-	--solver cg has no preconditioner
 2$ fit --train no.csv --solver direct --sketch features:8
 	--solver direct has no preconditioner
-2$ fit --train no.csv --precond none --orthogonal
-	--orthogonal goes with --precond features only
-2$ quality --train no.csv --precond none --orthogonal
-	--orthogonal goes with --precond features only
-2$ statdim --train no.csv --precond nystrom --orthogonal
-	--orthogonal goes with --precond features only
-2$ lambda-p --train no.csv --precond nystrom --orthogonal
-	--orthogonal goes with --precond features only
+2$ fit --train no.csv --precond none --sketch features:8
+	--sketch goes with --precond features only
 2$ fit --data mnist --json -
 	--json -: want the name of a file; the output stream is /dev/stdout
 2$ quality --data mnits
@@ -199,23 +191,7 @@ func TestOutputsFirst(t *testing.T) {
 
 // TestNothingDropped: what would have no effect is refused or reported.
 func TestNothingDropped(t *testing.T) {
-	script(t, strings.NewReplacer("DATA", "--data synthetic-classes --n 80",
-		"POLY", "no orthogonal random features for polynomial(gamma=0.01, coef0=1, degree=3): "+
-			"gaussian, matern32, matern52 and user-defined kernels with a method Spread have them").Replace(`
-1$ fit DATA --kernel polynomial --orthogonal
-	krrlab: POLY
-1$ fit DATA --kernel polynomial --orthogonal --sketch features:40
-	krrlab: POLY
-1$ lambda-p DATA --kernel polynomial --orthogonal
-	krrlab: POLY
-1$ multilevel DATA --kernel polynomial --orthogonal --levels features:40,srht:20
-	krrlab: POLY
-1$ fit DATA --kernel laplacian --orthogonal
-	krrlab: feature: no orthogonal random features for laplacian
-2$ fit DATA --precond nystrom --orthogonal
-	krrlab: --orthogonal goes with --precond features only (see krrlab fit --help)
-2$ lambda-p DATA --precond rpcholesky --orthogonal
-	krrlab: --orthogonal goes with --precond features only (see krrlab lambda-p --help)
+	script(t, strings.NewReplacer("DATA", "--data synthetic-classes --n 80").Replace(`
 1$ lambda-p DATA --columns 99
 	krrlab: iterations counted with 99 right-hand sides: there are 5; take at most as many (Columns, --columns)
 $ fit DATA --sketch features:40
@@ -225,8 +201,6 @@ $ fit DATA --sketch features:40,srht:20
 $ multilevel DATA --levels features:40
 	note: a chain of one level is 40 features without a sketch
 $ multilevel DATA --levels features:40,srht:20
-	!note:
-$ fit DATA --features 40 --solver pcg --orthogonal
 	!note:
 $ fit DATA --lambda 1 --precond features
 	solver       pcg,
@@ -300,7 +274,7 @@ func TestOutputLost(t *testing.T) {
 // TestIterationsAsked: flags that mean an iteration are not dropped by the choice of the solver.
 func TestIterationsAsked(t *testing.T) {
 	files(t, nil)
-	for args, want := range map[string]string{"": "direct", "--orthogonal": "pcg", "--form L": "pcg",
+	for args, want := range map[string]string{"": "direct", "--form L": "pcg",
 		"--checkpoint kept": "pcg"} {
 		script(t, "$ fit --data synthetic-regression --n 60 --lambda 1 --json r.json "+args)
 		if got := report(t, "r.json")["solver"]; got != want {

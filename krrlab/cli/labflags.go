@@ -59,10 +59,9 @@ func (labFlags) Help() map[string]string {
 		"lambda-p": "ridge λ_p > 0 of the preconditioner (default: λ)",
 		"sketch": "features in several levels (Algorithm 2), such as features:8000,srht:4000,gaussian:2000; s is the " +
 			"last width",
-		"orthogonal": "orthogonal random features",
-		"neighbors":  "neighbors k of a point in the sparse inverse vecchia (default: 15 to 120, by a rule)",
-		"damping":    "its damping ω in (0, 1] (default: by a rule)",
-		"form":       "form of the preconditioner's inverse: auto, L, Linv, U or eigen",
+		"neighbors": "neighbors k of a point in the sparse inverse vecchia (default: 15 to 120, by a rule)",
+		"damping":   "its damping ω in (0, 1] (default: by a rule)",
+		"form":      "form of the preconditioner's inverse: auto, L, Linv, U or eigen",
 		"solver": "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks pcg or " +
 			"block-pcg), and " +
 			"for more points what krrlab plan chooses (on ranks never direct)",
@@ -79,8 +78,8 @@ func (f *labFlags) check() error {
 	if f.Matrix != "" && f.Name == "features" {
 		return usagef("--matrix and --precond features exclude each other: a precomputed K has no random features")
 	}
-	if f.plain() && f.Name != "none" && f.flags.Given("precond", "sketch", "form", "orthogonal") {
-		return usagef("--solver %v has no preconditioner: leave --precond, --sketch, --form and --orthogonal out",
+	if f.plain() && f.Name != "none" && f.flags.Given("precond", "sketch", "form") {
+		return usagef("--solver %v has no preconditioner: leave --precond, --sketch and --form out",
 			f.Solver)
 	}
 	if f.Stop.Rule != bound.Residual && f.Solver == krrlab.Direct {
@@ -101,7 +100,7 @@ func (f *labFlags) settled(data *loaded) (cfg krrlab.Config, err error) {
 	}
 	spec := f.PrecondSpec
 	// of features only
-	if spec.Name == "auto" && (spec.Orthogonal || spec.Levels != nil || spec.Form != precond.AutoForm) {
+	if spec.Name == "auto" && (spec.Levels != nil || spec.Form != precond.AutoForm) {
 		spec.Name = "features"
 	}
 	if f.plain() { // as a note says

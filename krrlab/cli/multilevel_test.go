@@ -17,7 +17,6 @@ func TestMultiLevel(t *testing.T) {
 	}{
 		{[]string{"--sigma", "2", "--levels", "features:400,srht:100,gaussian:50"},
 			"features:400,srht:100,gaussian:50 of Fourier", 3},
-		{[]string{"--sigma", "2", "--levels", "features:120", "--orthogonal"}, "of orthogonal Fourier", 1},
 		{[]string{"--kernel", "polynomial", "--levels", "features:128,countsketch:64", "--lambda-p", "0.5"},
 			"λ_p = 0.5", 2},
 		{[]string{"--sigma", "2", "--levels", "features:200,srht:20", "--work", "1e6"}, "no preconditioner", 2},

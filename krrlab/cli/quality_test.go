@@ -126,8 +126,6 @@ func TestStageArguments(t *testing.T) {
 	--work -1
 1$ multilevel --train train.csv --target y --lambda 0.1 --levels features:200,srht:150
 	s = 150 for n = 100
-1$ multilevel --train train.csv --target y --lambda 0.1 --kernel laplacian --orthogonal
-	orthogonal
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50 --features 20
 	--features and --sketch exclude each other
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50 --precond nystrom

@@ -27,7 +27,6 @@ func BenchmarkMatrix(b *testing.B) {
 		dist feature.Dist
 	}{
 		{"gaussian", feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}},
-		{"orthogonal", feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}, Orthogonal: true}},
 		{"matern32", feature.Fourier{Kernel: kernel.Matern32{Sigma: 8.5}}},
 		{"laplacian", feature.Fourier{Kernel: kernel.Laplacian{Sigma: 100}}},
 		{"tensorsketch", feature.TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.01, Coef0: 1, Degree: 3}}},

@@ -129,7 +129,7 @@ func FuzzLevels(f *testing.F) {
 		if err != nil || !slices.Equal(again, levels) {
 			t.Errorf("%q: %v, then %v, %v", spec, levels, again, err)
 		}
-		c, err := feature.ChainFor(kernel.Gaussian{Sigma: 1}, true, levels)
+		c, err := feature.ChainFor(kernel.Gaussian{Sigma: 1}, levels)
 		if err != nil || c.Width != levels[0].Width || len(c.Sketches) != len(levels)-1 {
 			t.Errorf("%q: %v, %v", spec, c, err)
 		}

@@ -22,12 +22,6 @@
 //	user-defined kernel.Spectral  Fourier        2s·nnz(x)            by Frequency
 //	Polynomial                    TensorSketch   q(nnz(x) + s·log s)
 //
-// Fourier{Orthogonal: true} makes the frequencies of the isotropic kernels
-// (Gaussian, Matérn, kernel.Mixture) orthogonal within blocks of d: the same mean, a smaller
-// variance when d is large, at the price of QR factorizations, about
-// (8/3)·d³ flops a block. It is not for the Laplacian, whose
-// spectral measure is no radial law.
-//
 // Chain puts sketches behind any of them: Algorithm 2 of the paper. It gives a Z as narrow as
 // asked for that is nearly as good as a much wider one where s_λ is small against s₁; see
 // package sketch for which sketch.
@@ -38,8 +32,7 @@
 // # Prefixes
 //
 // Frequency j and phase j of a Fourier map depend on (stream, j) alone: the first s
-// features of a map with 2s are those of the map with s, times √½. With Orthogonal
-// this holds up to rounding. A TensorSketch has no such property: wider ones are
+// features of a map with 2s are those of the map with s, times √½. A TensorSketch has no such property: wider ones are
 // made by stacking independent ones.
 //
 // # Precision
@@ -56,8 +49,7 @@
 // # References
 //
 // A. Rahimi and B. Recht, Random features for large-scale kernel machines, NIPS
-// 2007. F. X. Yu, A. T. Suresh, K. Choromanski, D. Holtmann-Rice, S. Kumar,
-// Orthogonal random features, NIPS 2016, arXiv:1610.09072. N. Pham and R. Pagh, Fast
+// 2007. N. Pham and R. Pagh, Fast
 // and scalable polynomial kernels via explicit feature maps, KDD 2013,
 // doi:10.1145/2487575.2487591. H. Avron, H. L. Nguyễn, D. P. Woodruff, Subspace
 // embeddings for the polynomial kernel, NIPS 2014. C. E. Rasmussen and C. K. I.

@@ -14,7 +14,7 @@ import (
 // doublings are the distributions that Doubling treats differently.
 var doublings = []Dist{
 	Fourier{Kernel: kernel.Gaussian{Sigma: 1.5}},
-	Fourier{Kernel: kernel.Matern32{Sigma: 1.5}, Orthogonal: true},
+	Fourier{Kernel: kernel.Matern32{Sigma: 1.5}},
 	TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 3}},
 }
 

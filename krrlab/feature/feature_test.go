@@ -113,7 +113,6 @@ func TestSampleErrors(t *testing.T) {
 		{gauss, 5, 0, "0 features"},
 		{feature.Fourier{}, 5, 5, "no kernel"},
 		{feature.Fourier{Kernel: poly}, 5, 5, "no Fourier features"},
-		{feature.Fourier{Kernel: kernel.Laplacian{Sigma: 1}, Orthogonal: true}, 5, 5, "no orthogonal"},
 		{feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1e-40}}, 5, 5, "beyond float32"},
 		{gauss, 1 << 20, 1 << 24, "use fewer features"},
 		{feature.TensorSketch{Kernel: poly}, 0, 5, "dimension 0"},

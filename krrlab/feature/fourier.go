@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
-
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -28,21 +25,14 @@ import (
 // where E cos 2wᵀδ = k(2δ): variance of φ(x)ᵀφ(z) = (1 + ½k(2δ) − c²)/s.
 //
 // Kernel is a kernel.Mixture or kernel.Spectral: Gaussian, Laplacian, Matern32, Matern52 or a user-defined
-// one; where k(x, x) is not 1 the features are multiplied by its root. Orthogonal asks for
-// orthogonal random features (Yu et al. 2016) of a kernel.Mixture: frequencies jd, …, jd+d-1 are
-// orthogonal to each other, their directions uniform on the sphere and their
-// lengths independent with the law they have without it. The mean is the same.
+// one; where k(x, x) is not 1 the features are multiplied by its root.
 type Fourier struct {
-	Kernel     kernel.Kernel
-	Orthogonal bool
+	Kernel kernel.Kernel
 }
 
 var _ Dist = Fourier{}
 
 func (f Fourier) String() string {
-	if f.Orthogonal {
-		return fmt.Sprintf("orthogonal Fourier features of %v", f.Kernel)
-	}
 	return fmt.Sprintf("Fourier features of %v", f.Kernel)
 }
 
@@ -61,12 +51,10 @@ type FourierMap struct {
 var _ Map32 = (*FourierMap)(nil)
 
 // Sample implements Dist. Row j of W and b_j are functions of (g, j) alone: row j
-// comes from g.Sub("frequencies", j), with Orthogonal its direction from
-// g.Sub("orthogonal", ⌊j/d⌋), and b_j = 2π·g.Sub("phases").Float64(j).
+// comes from g.Sub("frequencies", j), and b_j = 2π·g.Sub("phases").Float64(j).
 //
-// Besides d, s < 1 it is an error if the kernel has no Fourier features, if it is the
-// Laplacian and Orthogonal is set, if the draw needs more memory than there is, or if
-// frequencies leave the range of float32 (σ below about 1e-37).
+// Besides d, s < 1 it is an error if the kernel has no Fourier features, if the draw needs more memory than there is,
+// or if frequencies leave the range of float32 (σ below about 1e-37).
 func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 	if err := kernel.Validate(f.Kernel); err != nil {
 		return nil, err
@@ -74,15 +62,11 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 	if !spectral(f.Kernel) {
 		return nil, noFeatures("Fourier", f.Kernel)
 	}
-	mix, isotropic := f.Kernel.(kernel.Mixture)
-	if f.Orthogonal && !isotropic {
-		return nil, fmt.Errorf("feature: %w", noOrthogonal(f.Kernel))
-	}
 	if err := checkSample(f, d, s); err != nil {
 		return nil, err
 	}
-	if need, have := need(d, s, accel.Threads(), f.Orthogonal), accel.MemoryAvailable(); have > 0 &&
-		need > float64(have) {
+	// W in float32
+	if need, have := 4*float64(d)*float64(s), accel.MemoryAvailable(); have > 0 && need > float64(have) {
 		return nil,
 			fmt.Errorf("feature: %d Fourier features of points of dimension %d need %.3g GB for their frequencies, "+
 				"%.3g GB are free: use fewer features", s, d, need/1e9, float64(have)/1e9)
@@ -96,11 +80,7 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 		m.b[j] *= 2 * math.Pi
 		m.b32[j] = float32(m.b[j])
 	}
-	if f.Orthogonal {
-		m.drawOrthogonal(mix, g)
-	} else {
-		m.draw(f.Kernel, g)
-	}
+	m.draw(f.Kernel, g)
 	for j, v := range m.norm {
 		if !(v <= math.MaxFloat32) {
 			return nil,
@@ -110,17 +90,6 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 		m.most = max(m.most, v)
 	}
 	return m, nil
-}
-
-// need returns the bytes that a draw takes: W in float32, and with orthogonal the blocks of
-// min(d, s) frequencies that threads draw at a time, each twice in float64 for its QR
-// factorization.
-func need(d, s, threads int, orthogonal bool) float64 {
-	bytes := 4 * float64(d) * float64(s)
-	if orthogonal {
-		bytes += 16 * float64(d) * float64(min(d, s)) * float64(min(threads, (s+d-1)/d))
-	}
-	return bytes
 }
 
 // drawBlock is the number of frequencies drawn and transposed together.
@@ -178,68 +147,6 @@ func (m *FourierMap) Frequency(w []float64, j int) (b float64) {
 	return m.b[j]
 }
 
-// drawOrthogonal fills W with blocks of at most d frequencies of orthogonal
-// directions (Yu et al. 2016, section 3): with G d×r, r ≤ d, of independent
-// standard normals and G = QR, diag R > 0, the columns of Q are the first r of a
-// uniformly distributed orthonormal basis. Frequency j is
-//
-//	w_j = ρ_j·q_j,  ρ_j = √χ²(d)·spread,
-//
-// the length that the independent draw has, so that each w_j alone has the
-// kernel's spectral measure.
-func (m *FourierMap) drawOrthogonal(k kernel.Mixture, g rng.Stream) {
-	blocks := (m.s + m.d - 1) / m.d
-	each(blocks, func(_, block int) {
-		j0, j1 := block*m.d, min((block+1)*m.d, m.s)
-		rows := haar(m.d, j1-j0, g.Sub("orthogonal", uint64(block)))
-		for j := j0; j < j1; j++ {
-			g := g.Sub("frequencies", uint64(j))
-			length := math.Sqrt(g.Sub("length").ChiSquare(0, float64(m.d))) * k.Spread(g.Sub("mix"))
-			for c := range m.d {
-				rows[(j-j0)*m.d+c] *= length
-			}
-		}
-		m.store(rows, j0, j1)
-	})
-}
-
-// haar returns the first r vectors of a random orthonormal basis of R^d, one after
-// the other. Vector j depends on the first j columns of G only, whose numbers are
-// jd, …, jd+d-1 of the stream.
-func haar(d, r int, g rng.Stream) []float64 {
-	q := blas64.General{Rows: d, Cols: r, Stride: r, Data: make([]float64, d*r)}
-	rows := make([]float64, r*d)
-	for j := range r {
-		col := rows[j*d : (j+1)*d]
-		g.Normals(col, uint64(j)*uint64(d))
-		for c, v := range col {
-			q.Data[c*r+j] = v
-		}
-	}
-	tau := make([]float64, r)
-	query := make([]float64, 1)
-	lapack64.Geqrf(q, tau, query, -1)
-	work := make([]float64, int(query[0]))
-	lapack64.Geqrf(q, tau, work, len(work)) // G = QR
-	negative := make([]bool, r)
-	for j := range negative {
-		negative[j] = q.Data[j*r+j] < 0
-	}
-	lapack64.Orgqr(q, tau, query, -1)
-	work = make([]float64, int(query[0]))
-	lapack64.Orgqr(q, tau, work, len(work))
-	for j := range r {
-		sign := 1.0
-		if negative[j] {
-			sign = -1 // R_jj > 0 makes Q unique, hence uniformly distributed
-		}
-		for c := range d {
-			rows[j*d+c] = sign * q.Data[c*r+j]
-		}
-	}
-	return rows
-}
-
 // spectral reports whether the kernel says its spectral measure p (Bochner's theorem):
 // k(x, z) = k(x, x)·E_{w∼p} cos wᵀ(x−z).
 func spectral(k kernel.Kernel) bool {
@@ -254,11 +161,6 @@ func noFeatures(what string, k kernel.Kernel) error {
 	return fmt.Errorf("feature: no %s features for the kernel %v: gaussian, laplacian, matern32, matern52 and "+
 		"user-defined kernels with a method Spread or Frequency have Fourier features, polynomial has "+
 		"TensorSketch", what, k)
-}
-
-func noOrthogonal(k kernel.Kernel) error {
-	return fmt.Errorf("no orthogonal random features for %v: gaussian, matern32, matern52 and user-defined "+
-		"kernels with a method Spread have them", k)
 }
 
 // frequency writes w_j, a function of (g, j).

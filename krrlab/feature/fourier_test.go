@@ -37,8 +37,8 @@ func products(m feature.Map, i int, x, z *points.Dense) []float64 {
 	return p
 }
 
-// TestFourierMoments checks E[φ(x)ᵀφ(z)] = k(x, z), and for independent frequencies
-// also s·Var[φ(x)ᵀφ(z)] = 1 + ½k(2δ) − k(δ)². The paper's section 2.2 prints the map
+// TestFourierMoments checks E[φ(x)ᵀφ(z)] = k(x, z) and
+// s·Var[φ(x)ᵀφ(z)] = 1 + ½k(2δ) − k(δ)². The paper's section 2.2 prints the map
 // without its factor √2: that variant must fail. Statistics over 60,000 features,
 // threshold five standard errors: false alarm 6e-7 a number.
 func TestFourierMoments(t *testing.T) {
@@ -50,19 +50,16 @@ func TestFourierMoments(t *testing.T) {
 		for i := range n {
 			p := products(m, i, x, z)
 			k := dist.Kernel.Eval(x.Row(i), z.Row(i))
-			if off(blocks(p, d), k) { // orthogonal frequencies depend on each other within blocks of d
-				mean, se := meanOf(blocks(p, d))
+			if off(p, k) {
+				mean, se := meanOf(p)
 				t.Errorf("%v, pair %d: mean of φ(x)ᵀφ(z) is %.4f ± %.4f, want %.4f", dist, i, mean, se, k)
 			}
-			misprint := blocks(p, d)
+			misprint := slices.Clone(p)
 			for j := range misprint {
 				misprint[j] /= 2 // φ(x) = √(1/s)·cos(Wx+b)
 			}
 			if k > 0.2 && !off(misprint, k) { // half of a small k is not told from it
 				t.Errorf("%v, pair %d: the map without √2 passes for unbiased", dist, i)
-			}
-			if dist.Orthogonal {
-				continue
 			}
 			twice := make([]float64, d)
 			for c := range twice {
@@ -79,18 +76,6 @@ func TestFourierMoments(t *testing.T) {
 			}
 		}
 	}
-}
-
-// blocks returns the means of v over blocks of b numbers.
-func blocks(v []float64, b int) (means []float64) {
-	for ; len(v) >= b; v = v[b:] {
-		var sum float64
-		for _, x := range v[:b] {
-			sum += x
-		}
-		means = append(means, sum/float64(b))
-	}
-	return means
 }
 
 // quadric is a user-defined scale mixture of Gaussians, 2/(1+r²/c).
@@ -127,62 +112,25 @@ func (k cosine) Eval(x, z []float64) float64 {
 	return math.Cos(p)
 }
 
-// TestUserDefinedMeasure: features of a user-defined kernel have it as their mean, k(x, x) ≠ 1 too, and
-// orthogonal ones where it is a mixture. Statistics as in TestFourierMoments.
+// TestUserDefinedMeasure: features of a user-defined kernel have it as their mean, k(x, x) ≠ 1 too.
+// Statistics as in TestFourierMoments.
 func TestUserDefinedMeasure(t *testing.T) {
 	x, z := pairs()
 	n, d := x.Dims()
 	mix, cos := quadric{1.7}, cosine{[]float64{0.3, -1, 0.5}}
-	for _, dist := range []feature.Fourier{{Kernel: mix}, {Kernel: mix, Orthogonal: true}, {Kernel: cos}} {
+	for _, dist := range []feature.Fourier{{Kernel: mix}, {Kernel: cos}} {
 		if got, err := feature.For(dist.Kernel); err != nil ||
 			got.String() != (feature.Fourier{Kernel: dist.Kernel}).String() {
 			t.Errorf("For(%v) = %v, %v", dist.Kernel, got, err)
 		}
 		m := sample(t, dist, d, 60000, 13)
 		for i := range n {
-			p := blocks(products(m, i, x, z), d)
+			p := products(m, i, x, z)
 			if k := dist.Kernel.Eval(x.Row(i), z.Row(i)); off(p, k) {
 				mean, se := meanOf(p)
 				t.Errorf("%v, pair %d: mean of φ(x)ᵀφ(z) is %.4f ± %.4f, want %.4f", dist, i, mean, se, k)
 			}
 		}
-	}
-	fails(t, "orthogonal cosine", "Spread", func() error {
-		_, err := feature.Fourier{Kernel: cos, Orthogonal: true}.Sample(d, 5, rng.New(1))
-		return err
-	})
-}
-
-// TestOrthogonalVariance checks that orthogonal frequencies lower the variance of
-// φ(x)ᵀφ(z) for the Gaussian kernel at a distance of σ (Yu et al. 2016, theorem 1), in
-// d = 16 with s = 16. The variances are of 1,500 draws each, so that their ratio has a
-// standard error of about 5 %.
-func TestOrthogonalVariance(t *testing.T) {
-	const d, draws = 16, 1500
-	x, z := points.NewDense(1, d, nil), points.NewDense(1, d, nil)
-	for c := range d {
-		z.Data[c] = 1 / math.Sqrt(d)
-	}
-	var variance [2]float64
-	for o, dist := range []feature.Fourier{{Kernel: kernel.Gaussian{Sigma: 1}},
-		{Kernel: kernel.Gaussian{Sigma: 1}, Orthogonal: true}} {
-		// The phases' share of the variance is the same; cos wᵀδ is what changes.
-		v := make([]float64, draws)
-		w := make([]float64, d)
-		for r := range v {
-			m := sample(t, dist, d, d, uint64(r)).(*feature.FourierMap)
-			for j := range d {
-				m.Frequency(w, j)
-				v[r] += math.Cos(dot(w, z.Data)-dot(w, x.Data)) / d
-			}
-		}
-		_, se := meanOf(v)
-		variance[o] = se * se * draws
-	}
-	ratio := variance[1] / variance[0]
-	t.Logf("ratio %.3f", ratio)
-	if ratio > 0.85 {
-		t.Errorf("variance with orthogonal frequencies is %.3f of that without, want below 0.85", ratio)
 	}
 }
 
@@ -245,26 +193,6 @@ func ks(x []float64, cdf func(float64) float64) float64 {
 	return math.Sqrt(m) * sup
 }
 
-// TestOrthogonality checks w_iᵀw_j = 0 within blocks of d frequencies, and that
-// frequencies of different blocks are not orthogonal.
-func TestOrthogonality(t *testing.T) {
-	const d, s = 7, 17 // two whole blocks and one of 3
-	m := sample(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 2}, Orthogonal: true}, d, s, 3).(*feature.FourierMap)
-	w := make([][]float64, s)
-	for j := range w {
-		w[j] = make([]float64, d)
-		m.Frequency(w[j], j)
-	}
-	for i := range s {
-		for j := range i {
-			cos := math.Abs(dot(w[i], w[j])) / math.Sqrt(dot(w[i], w[i])*dot(w[j], w[j]))
-			if same := i/d == j/d; same && cos > 1e-6 || !same && cos < 1e-6 {
-				t.Errorf("frequencies %d and %d: |cos| of their angle is %.2g", i, j, cos)
-			}
-		}
-	}
-}
-
 // TestFourierFormula checks φ(x) = √(2/s)·cos(Wx+b) from W and b as Frequency gives
 // them, for every kind of points, in float64 and float32.
 func TestFourierFormula(t *testing.T) {
@@ -324,11 +252,7 @@ func TestFourierPrefix(t *testing.T) {
 			for j := range got {
 				got[j] *= math.Sqrt2
 			}
-			tol := 1e-12
-			if dist.Orthogonal {
-				tol = 1e-5 // W is kept in float32, and QR of more columns rounds differently
-			}
-			compare(t, dist.String(), got, short[i*s:(i+1)*s], tol)
+			compare(t, dist.String(), got, short[i*s:(i+1)*s], 1e-12)
 		}
 	}
 }

@@ -100,9 +100,6 @@ var fourierKernels = []kernel.Kernel{
 func fourierDists() (dists []feature.Fourier) {
 	for _, k := range fourierKernels {
 		dists = append(dists, feature.Fourier{Kernel: k})
-		if _, ok := k.(kernel.Laplacian); !ok {
-			dists = append(dists, feature.Fourier{Kernel: k, Orthogonal: true})
-		}
 	}
 	return dists
 }

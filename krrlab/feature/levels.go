@@ -82,12 +82,12 @@ func (levels Levels) Check() error {
 }
 
 // ChainFor returns the distribution of Algorithm 2 for a kernel: the paper's features for it,
-// orthogonal ones if asked for, and the sketches of levels.
-func ChainFor(k kernel.Kernel, orthogonal bool, levels Levels) (Chain, error) {
+// and the sketches of levels.
+func ChainFor(k kernel.Kernel, levels Levels) (Chain, error) {
 	if err := levels.Check(); err != nil {
 		return Chain{}, err
 	}
-	dist, err := ForKernel(k, orthogonal)
+	dist, err := For(k)
 	if err != nil {
 		return Chain{}, err
 	}
@@ -99,41 +99,21 @@ func ChainFor(k kernel.Kernel, orthogonal bool, levels Levels) (Chain, error) {
 	return c, nil
 }
 
-// ForKernel is For, with orthogonal features if asked for; that there are none is an error.
-func ForKernel(k kernel.Kernel, orthogonal bool) (Dist, error) {
-	dist, err := For(k)
-	if err != nil || !orthogonal {
-		return dist, err
-	}
-	f, ok := dist.(Fourier)
-	if !ok {
-		return nil, noOrthogonal(k)
-	}
-	f.Orthogonal = true
-	return f, nil
-}
-
-// LevelsOf is the inverse of ChainFor, and of ForKernel, which has no levels. It returns an error for a
+// LevelsOf is the inverse of ChainFor, and of For, which has no levels. It returns an error for a
 // user-defined distribution.
-func LevelsOf(dist Dist, k kernel.Kernel) (orthogonal bool, levels Levels, err error) {
+func LevelsOf(dist Dist, k kernel.Kernel) (levels Levels, err error) {
 	var want Dist
-	switch m := dist.(type) {
-	case Chain:
-		base, _ := m.Features.(Fourier)
-		orthogonal = base.Orthogonal
+	if m, ok := dist.(Chain); ok {
 		levels = Levels{{"features", m.Width}}
 		for _, s := range m.Sketches {
 			levels = append(levels, ChainLevel{s.Dist.String(), s.Width})
 		}
-		want, err = ChainFor(k, orthogonal, levels)
-	case Fourier:
-		orthogonal = m.Orthogonal
-		want, err = ForKernel(k, orthogonal)
-	default:
+		want, err = ChainFor(k, levels)
+	} else {
 		want, err = For(k)
 	}
 	if err != nil || !reflect.DeepEqual(dist, want) {
-		return false, nil, fmt.Errorf("the feature map %v is user-defined", dist)
+		return nil, fmt.Errorf("the feature map %v is user-defined", dist)
 	}
-	return orthogonal, levels, nil
+	return levels, nil
 }

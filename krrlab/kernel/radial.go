@@ -30,8 +30,7 @@ type Radial interface {
 //	k(x, z) = g(0)·E exp(−s²‖x−z‖²/2),
 //
 // as each is that is positive semi-definite in all dimensions (I. J. Schoenberg, Ann. of Math. 39,
-// 1938). So its spectral measure is the law of s·ξ, ξ ∼ N(0, I), and it has Fourier features, orthogonal
-// ones too.
+// 1938). So its spectral measure is the law of s·ξ, ξ ∼ N(0, I), and it has Fourier features.
 type Mixture interface {
 	Radial
 	// Spread draws s, a function of the stream, which is its own.

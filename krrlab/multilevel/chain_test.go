@@ -17,7 +17,7 @@ func TestMeasureChain(t *testing.T) {
 	p, _ := setup(t, 120, 0.1, 0.1)
 	levels := feature.Levels{{Sketch: "features", Width: 80}, {Sketch: "srht", Width: 40},
 		{Sketch: "gaussian", Width: 40}, {Sketch: "gaussian", Width: 20}}
-	chain := testkit.Must(feature.ChainFor(gauss, false, levels))
+	chain := testkit.Must(feature.ChainFor(gauss, levels))
 	var names []string
 	o := &Options{progress: func(level, _ string, _, _ int) {
 		if len(names) == 0 || names[len(names)-1] != level {

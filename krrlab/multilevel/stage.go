@@ -18,7 +18,7 @@ import (
 
 // Stage is the definition of the stage.
 var Stage = stage.Definition{
-	Name: "multilevel", Options: Options{}, Result: (*Result)(nil), Flags: "lambda-p orthogonal tol max-iter",
+	Name: "multilevel", Options: Options{}, Result: (*Result)(nil), Flags: "lambda-p tol max-iter",
 	Short: "Measure each level of Algorithm 2: wide features, then sketches of them",
 	Long: `Multilevel measures each level of the chain Z₁ = features, Z₂ = Z₁S₂ᵀ, Z₃ = Z₂S₃ᵀ of
 Algorithm 2 of the paper. For each level it gives ‖Z_kZ_kᵀ−K‖₂ and κ(M_k⁻¹A) of the preconditioner
@@ -118,7 +118,7 @@ func (o *Options) begin(p *stage.Problem) (*Result, feature.Chain, error) {
 		r.Levels = feature.Levels{{Sketch: "features", Width: 8 * z.S}, {Sketch: "srht", Width: 2 * z.S},
 			{Sketch: "gaussian", Width: z.S}}
 	}
-	chain, err := feature.ChainFor(p.Kernel, z.Orthogonal, r.Levels)
+	chain, err := feature.ChainFor(p.Kernel, r.Levels)
 	if err != nil {
 		return nil, chain, err
 	}

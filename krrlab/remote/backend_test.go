@@ -32,7 +32,7 @@ func TestJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, err := feature.ChainFor(gauss, true, levels)
+	chain, err := feature.ChainFor(gauss, levels)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestJobs(t *testing.T) {
 			func(ctx context.Context, l *krrlab.Lab) (any, error) {
 				return l.SketchSize(ctx, krrlab.SketchSizeOptions{Max: 64})
 			}},
-		"multilevel": {krrlab.Config{Precond: krrlab.Features{Orthogonal: true}}, "multilevel",
+		"multilevel": {krrlab.Config{Precond: krrlab.Features{}}, "multilevel",
 			&krrlab.MultiLevelOptions{Levels: levels}, func(ctx context.Context, l *krrlab.Lab) (any, error) {
 				return l.MultiLevel(ctx, &krrlab.MultiLevelOptions{Levels: levels})
 			}},

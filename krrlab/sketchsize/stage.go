@@ -96,7 +96,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	var err error
 	if p.Z != nil && p.Z.Features != nil {
 		task.Map, task.LambdaP = p.Z.Features, p.Z.LambdaP
-	} else if task.Map, err = feature.ForKernel(p.Kernel, false); err != nil {
+	} else if task.Map, err = feature.For(p.Kernel); err != nil {
 		return nil, err
 	}
 	o.progress = stage.Progress(ctx, b.Tell, Stage.Name)

@@ -62,13 +62,12 @@ type Problem struct {
 
 // Approximation says how Z, n×s, of ZZᵀ ≈ K is made, and what the preconditioner ZZᵀ+λ_pI is.
 type Approximation struct {
-	Method     string // features, nystrom or rpcholesky; "" if it is user-defined
-	Text       string // for reports
-	S          int
-	LambdaP    float64
-	Form       precond.Form
-	Features   feature.Dist // of random features; nil: landmarks
-	Orthogonal bool
+	Method   string // features, nystrom or rpcholesky; "" if it is user-defined
+	Text     string // for reports
+	S        int
+	LambdaP  float64
+	Form     precond.Form
+	Features feature.Dist // of random features; nil: landmarks
 }
 
 // Drawn is a Z.

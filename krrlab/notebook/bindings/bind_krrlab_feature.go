@@ -18,7 +18,6 @@ func init() {
 		Binds: map[string]r.Value{
 			"ChainFor":    r.ValueOf(feature.ChainFor),
 			"For":         r.ValueOf(feature.For),
-			"ForKernel":   r.ValueOf(feature.ForKernel),
 			"LevelsOf":    r.ValueOf(feature.LevelsOf),
 			"Matrix":      r.ValueOf(feature.Matrix),
 			"MatrixTo":    r.ValueOf(feature.MatrixTo),
