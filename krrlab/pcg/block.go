@@ -39,12 +39,12 @@ import (
 //
 // Curvature of columns that end as Indefinite or IndefinitePreconditioner is pᵀAp or
 // rᵀM⁻¹r for a combination of the block's directions, and all columns end at once. The
-// tables Alpha and Beta of the history stay empty and Ritz returns nil; Cond works.
+// tables Alpha and Beta of the history stay empty: Ritz returns nil and Cond NaN.
 //
 // Work: one product with A and one solve with M of k ≤ t columns an iteration, a second
 // solve in an iteration in which directions get dependent to less than rounding tells,
 // one product for the true residual, and BlockFlops beside them. Memory: 4nt numbers as
-// in Solve, at most the larger of nt and 2¹⁸ for Cond, and 512t for each thread.
+// in Solve, and 512t for each thread.
 //
 // Sources: D. P. O'Leary (1980), doi:10.1016/0024-3795(80)90247-5; A. A. Dubrulle (2001);
 // see the package doc.
@@ -57,11 +57,7 @@ func SolveBlock(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense,
 		return nil, err
 	}
 	s := newBlock(base)
-	res, err := s.run(ctx, s, s.iterate)
-	if res != nil {
-		res.block = &s.lanczos
-	}
-	return res, err
+	return s.run(ctx, s, s.iterate)
 }
 
 // BlockFlops returns how many floating-point operations, additions and
@@ -97,7 +93,6 @@ type block struct {
 	sel     []int     // columns of Q that stay, in their new order
 	row     []float64 // scratch, t
 	drop    float64   // what relative size of a direction is dropped
-	lanczos lanczos
 }
 
 // newBlock allocates what a block solve needs beside its solver.
@@ -109,7 +104,6 @@ func newBlock(base *solver) *block {
 	}
 	s.gram, s.hold = newFactor(t), s.keepResidual
 	s.size, s.sel, s.row = make([]float64, t), make([]int, 0, t), make([]float64, t)
-	s.lanczos = newLanczos(max(base.n*t, roomForCond), base.historyRows())
 	s.bounds = newBounds(base.opt.LambdaMin, t, t*t, base.historyRows())
 	return s
 }
@@ -142,7 +136,6 @@ func (s *block) iterate(ctx context.Context) error {
 		}
 		s.cross(s.pi, s.p, s.w) // Π = PᵀAP
 		if s.invert() {         // H = Π⁻¹
-			s.record()
 			s.step() // X ← X + P·HC,  Q ← Q − W·H
 			s.stepErrors()
 			s.judge() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
@@ -265,11 +258,4 @@ func (s *block) turn() {
 	s.times(s.buf[1], s.width, k, s.ft, s.z.RawMatrix().Data)
 	s.width = k
 	s.reshape(s.p, 1, k)
-}
-
-// record keeps Π and S for Cond, those of the first Krylov space only.
-func (s *block) record() {
-	if s.res.History.Restarts == nil {
-		s.lanczos.add(s.pi, s.s, s.k)
-	}
 }

@@ -120,9 +120,6 @@ func TestInaccurate(t *testing.T) {
 			if tol < 1e-5 && (len(res.History.Restarts) == 0 || res.Stats.Exact.Calls != len(res.History.Restarts)+1) {
 				t.Errorf("restarts %v, %+v", res.History.Restarts, res.Stats)
 			}
-			if c := res.Cond(); c > 1.001e4 || c < 0.9e4 && k > 1 {
-				t.Errorf("t = %d: κ = 1e4, estimated %v", k, c)
-			}
 		}
 		other := dense{spd(29, geometric(n, 10))} // another matrix altogether: no claim
 		res = solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, MaxIter: 10000, Exact: other})
@@ -240,9 +237,9 @@ func ExampleSolveBlock() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%v in %d iterations, κ %.4f\n", res.Status, res.Iterations, res.Cond())
+		fmt.Printf("%v in %d iterations\n", res.Status, res.Iterations)
 	}
 	// Output:
-	// converged in 4 iterations, κ 4.8743
-	// converged in 2 iterations, κ 4.8743
+	// converged in 4 iterations
+	// converged in 2 iterations
 }

@@ -42,7 +42,7 @@
 //	for k ≥ (√κ/2)·ln(2/ε),  κ = λ_max/λ_min of M⁻¹A,
 //
 // which is IterationBound. It is a bound in the A-norm, while the stopping test is on
-// the residual in the 2-norm. Result.Cond estimates κ, and Result.Ritz the
+// the residual in the 2-norm. Of Solve Result.Cond estimates κ, and Result.Ritz the
 // eigenvalues of M⁻¹A, from the α and β alone.
 //
 // # How far from the solution

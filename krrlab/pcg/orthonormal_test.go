@@ -111,18 +111,3 @@ func (r ramp) SolveTo(_ context.Context, dst, src *mat.Dense) error {
 	dst.Apply(func(i, _ int, v float64) float64 { return v / (1 + 9*float64(i)/float64(r-1)) }, src)
 	return nil
 }
-
-// TestLanczosRoom: what Cond keeps stays within its room.
-func TestLanczosRoom(t *testing.T) {
-	l := newLanczos(100, 8)
-	pi := []float64{2, 0, 0, 0, 2, 0, 0, 0, 3}
-	for range 20 {
-		l.add(pi, make([]float64, 9), 3)
-	}
-	if len(l.width) != 6 { // 9 numbers for the first, 18 for each other one
-		t.Errorf("%d iterations in 100 numbers, want 6", len(l.width))
-	}
-	if c := l.cond(); math.Abs(c-1.5) > 1e-12 {
-		t.Errorf("κ = %v, want 1.5", c)
-	}
-}

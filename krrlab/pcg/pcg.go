@@ -225,8 +225,6 @@ type Result struct {
 	Columns []Column // how each column ended
 	History History
 	Stats   Stats
-
-	block *lanczos // of SolveBlock
 }
 
 // MaxTrueRelRes returns the largest true residual of the columns, NaN if one is NaN.
@@ -244,8 +242,11 @@ func largest(v []float64) float64 {
 // String says in one line how the solve ended, and in one more for every column
 // that ended badly why.
 func (r *Result) String() string {
-	s := fmt.Sprintf("%v after %s: worst residual %.3g (true), %.3g (recurrence), asked %.3g; κ(M⁻¹A) ≳ %.4g",
-		r.Status, plural.Count(r.Iterations, "iteration"), r.MaxTrueRelRes(), largest(r.RelRes), r.Tol, r.Cond())
+	s := fmt.Sprintf("%v after %s: worst residual %.3g (true), %.3g (recurrence), asked %.3g",
+		r.Status, plural.Count(r.Iterations, "iteration"), r.MaxTrueRelRes(), largest(r.RelRes), r.Tol)
+	if k := r.Cond(); k >= 1 {
+		s += fmt.Sprintf("; κ(M⁻¹A) ≳ %.4g", k)
+	}
 	for j, c := range r.Columns {
 		if why := c.why(); why != "" {
 			s += fmt.Sprintf("\ncolumn %d, iteration %d: %s", j, c.Iterations, why)

@@ -50,13 +50,8 @@ func (r *Result) Ritz(col int) []float64 {
 
 // Cond returns an estimate of κ = λ_max/λ_min of M⁻¹A: the largest Ritz value of all
 // columns by the smallest. In exact arithmetic it is at most κ. It is NaN if no
-// column took a step or a Ritz value is not positive. After SolveBlock they are the
-// Ritz values of the block's Krylov space, the first iterations' if there are more than
-// it keeps room for.
+// column took a step, a Ritz value is not positive, or the result is SolveBlock's.
 func (r *Result) Cond() float64 {
-	if r.block != nil {
-		return r.block.cond()
-	}
 	lo, hi := math.Inf(1), 0.0
 	for c := range r.Columns {
 		if v := r.Ritz(c); len(v) > 0 {

@@ -21,25 +21,22 @@ func (st *State) Iterations() int { return st.s.res.Iterations }
 
 // saved is a State.
 type saved struct {
-	N, T, K             int
-	Block               bool
-	Cols                []int // active columns
-	Rho                 []float64
-	Target, Before      []float64
-	RelRes              []float64
-	Still               []int
-	Columns             []Column
-	Iterations          int
-	RestartsAt          []int
-	History             [5][]float64 // rows of RelRes, Alpha, Beta, Decrease and Error
-	LambdaMin           float64
-	Gamma               []float64 // of the upper bounds, see bounds
-	C, S                []float64 // of a block solve
-	Room                int
-	Width               []int
-	LanczosPi, LanczosS [][]float64
-	X, R, P             []float64 // n×t, and n×K
-	Kept, Last          []float64 // n×t: X when columns were last restarted, and residuals of columns that have ended
+	N, T, K        int
+	Block          bool
+	Cols           []int // active columns
+	Rho            []float64
+	Target, Before []float64
+	RelRes         []float64
+	Still          []int
+	Columns        []Column
+	Iterations     int
+	RestartsAt     []int
+	History        [5][]float64 // rows of RelRes, Alpha, Beta, Decrease and Error
+	LambdaMin      float64
+	Gamma          []float64 // of the upper bounds, see bounds
+	C, S           []float64 // of a block solve
+	X, R, P        []float64 // n×t, and n×K
+	Kept, Last     []float64 // n×t: X when columns were last restarted, and residuals of columns that have ended
 }
 
 // MarshalBinary returns the state: a solve with the same A, M, B and options that Options.Resume
@@ -58,7 +55,6 @@ func (st *State) MarshalBinary() ([]byte, error) {
 	}
 	if b := st.b; b != nil {
 		v.K, v.C, v.S = b.k, b.c, b.s
-		v.Room, v.Width, v.LanczosPi, v.LanczosS = b.lanczos.room, b.lanczos.width, b.lanczos.pi, b.lanczos.s
 	}
 	v.R, v.P = s.buf[0][:s.n*v.K], s.buf[1][:s.n*v.K]
 	if s.kept != nil {
@@ -123,18 +119,11 @@ func (s *solver) restore(b *block) error {
 	s.resize(v.K)
 	s.resumed = true
 	if b != nil {
-		b.resume(v)
+		b.k, b.width = v.K, v.K
+		copy(b.c, v.C)
+		copy(b.s, v.S)
 	}
 	return nil
-}
-
-// resume is the rest of restore for a block solve.
-func (s *block) resume(v *saved) {
-	s.k, s.width = v.K, v.K
-	copy(s.c, v.C)
-	copy(s.s, v.S)
-	l := &s.lanczos
-	l.room, l.width, l.pi, l.s = v.Room, v.Width, v.LanczosPi, v.LanczosS
 }
 
 // checkpoint shows the state to Options.Checkpoint.

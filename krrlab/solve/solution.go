@@ -74,7 +74,7 @@ type Solution struct {
 	// LabelsOpen of LabelsOf rows may have another label in the solution, by Error.Bounds.
 	LabelsOpen int          `json:"labels_open"`
 	LabelsOf   int          `json:"labels_of,omitempty"` // 0: not counted
-	Kappa      stage.Number `json:"kappa"`               // estimate of κ(M⁻¹A) from PCG's α, β
+	Kappa      stage.Number `json:"kappa"`               // estimate of κ(M⁻¹A) from PCG's α, β; unknown of BlockPCG
 	// certain bound of it, with landmarks, of K itself and not as stored; +Inf, null in JSON: none
 	KappaBound stage.Number `json:"kappa_bound"`
 	StatDim    stage.Number `json:"stat_dim_features"` // s_{λ_p}(ZZᵀ) = ‖U‖_F²
