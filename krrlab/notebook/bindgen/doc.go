@@ -2,13 +2,11 @@
 // interpreter, and the documentation that the notebook shows for them.
 //
 // The table of a package is that of gomacro, the interpreter of gophernotes; the kernel of krrlab reads it too: its
-// functions, variables and constants as reflect.Values, its types as reflect.Types, and, for gophernotes alone, a proxy
-// struct for each interface (so that types declared in a cell can implement it) and the methods that a struct owes to an
-// embedded field. Packages are read by their export data, as the compiler wrote it, and by their source for the
-// comments.
+// functions, variables and constants as reflect.Values, and its types as reflect.Types. Without the proxies that gomacro
+// has besides, no type of a cell in gophernotes implements an interface of ours. Packages are read by their export data,
+// as the compiler wrote it, and by their source for the comments.
 //
-// What the interpreter cannot carry is an error: an exported generic, a constraint, an
-// interface whose methods cannot be written outside of its package.
+// What the interpreter cannot carry, an exported generic or a constraint, is an error.
 //
 // Of the standard library, which the interpreter brings in the state of Go 1.18, what came
 // since then and is not generic is added.

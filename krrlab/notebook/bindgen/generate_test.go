@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"go/format"
 	"go/types"
 	"runtime"
 	"slices"
@@ -92,20 +91,6 @@ func unbound(path string) bool {
 	})
 }
 
-// Source returns the file of package name that registers those exported names of p that are to be bound.
-func Source(name string, p *Package, bound func(types.Object) bool) ([]byte, error) {
-	w := newWriter(p)
-	for _, o := range p.exported() {
-		if !bound(o) {
-			continue
-		}
-		if err := w.object(o); err != nil {
-			return nil, fmt.Errorf("bindgen: %s.%s: %w; make it unexported, or leave it out in Generate", p.Path, o.Name(), err)
-		}
-	}
-	return format.Source(w.file(name))
-}
-
 // Paths returns the paths of the packages that the patterns name, whether they compile or
 // not.
 func Paths(dir string, patterns ...string) (paths []string, err error) {
@@ -151,7 +136,7 @@ func StdFiles(dir string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for _, p := range ps {
-		lacks := func(o types.Object) bool { return !has(p.Path, o.Name()) && newWriter(p).object(o) == nil }
+		lacks := func(o types.Object) bool { return !has(p.Path, o.Name()) && refused(o) == nil }
 		if !slices.ContainsFunc(p.exported(), lacks) {
 			continue
 		}

@@ -59,8 +59,6 @@ func init() {
 			"Scaling":       r.TypeOf((*datasets.Scaling)(nil)).Elem(),
 			"Task":          r.TypeOf((*datasets.Task)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

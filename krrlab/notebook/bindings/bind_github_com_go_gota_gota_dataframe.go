@@ -25,7 +25,7 @@ func init() {
 			"DefaultType":        r.ValueOf(dataframe.DefaultType),
 			"DetectTypes":        r.ValueOf(dataframe.DetectTypes),
 			"HasHeader":          r.ValueOf(dataframe.HasHeader),
-			"KEY_ERROR":          r.ValueOf(""),
+			"KEY_ERROR":          r.ValueOf(*new(string)),
 			"LoadMaps":           r.ValueOf(dataframe.LoadMaps),
 			"LoadMatrix":         r.ValueOf(dataframe.LoadMatrix),
 			"LoadRecords":        r.ValueOf(dataframe.LoadRecords),
@@ -57,24 +57,8 @@ func init() {
 			"SelectIndexes":   r.TypeOf((*dataframe.SelectIndexes)(nil)).Elem(),
 			"WriteOption":     r.TypeOf((*dataframe.WriteOption)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Matrix": r.TypeOf((*proxy_github_com_go_gota_gota_dataframe_Matrix)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"KEY_ERROR": "string:KEY_ERROR",
 		},
 	}
 }
-
-// proxy_github_com_go_gota_gota_dataframe_Matrix implements dataframe.Matrix by functions of the interpreter.
-type proxy_github_com_go_gota_gota_dataframe_Matrix struct {
-	Object any
-	At_    func(_ any, a0 int, a1 int) float64
-	Dims_  func(_ any) (int, int)
-}
-
-func (p *proxy_github_com_go_gota_gota_dataframe_Matrix) At(a0 int, a1 int) float64 {
-	return p.At_(p.Object, a0, a1)
-}
-func (p *proxy_github_com_go_gota_gota_dataframe_Matrix) Dims() (int, int) { return p.Dims_(p.Object) }

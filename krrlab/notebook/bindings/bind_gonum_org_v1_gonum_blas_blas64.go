@@ -68,8 +68,6 @@ func init() {
 			"TriangularPacked":   r.TypeOf((*blas64.TriangularPacked)(nil)).Elem(),
 			"Vector":             r.TypeOf((*blas64.Vector)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

@@ -33,8 +33,6 @@ func init() {
 			"Point":            r.TypeOf((*fd.Point)(nil)).Elem(),
 			"Settings":         r.TypeOf((*fd.Settings)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

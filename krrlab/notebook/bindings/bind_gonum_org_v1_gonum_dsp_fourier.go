@@ -35,8 +35,6 @@ func init() {
 			"FFT":            r.TypeOf((*fourier.FFT)(nil)).Elem(),
 			"QuarterWaveFFT": r.TypeOf((*fourier.QuarterWaveFFT)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

@@ -45,8 +45,6 @@ func init() {
 			"Tukey":    r.TypeOf((*window.Tukey)(nil)).Elem(),
 			"Values":   r.TypeOf((*window.Values)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

@@ -58,8 +58,6 @@ func init() {
 			"Within":            r.ValueOf(floats.Within),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

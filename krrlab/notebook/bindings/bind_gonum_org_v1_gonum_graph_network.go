@@ -33,8 +33,6 @@ func init() {
 		Types: map[string]r.Type{
 			"HubAuthority": r.TypeOf((*network.HubAuthority)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	graph "gonum.org/v1/gonum/graph"
 	path "gonum.org/v1/gonum/graph/path"
 )
 
@@ -41,89 +40,6 @@ func init() {
 			"WeightedBuilder":        r.TypeOf((*path.WeightedBuilder)(nil)).Elem(),
 			"Weighting":              r.TypeOf((*path.Weighting)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"HeuristicCoster":        r.TypeOf((*proxy_gonum_org_v1_gonum_graph_path_HeuristicCoster)(nil)).Elem(),
-			"UndirectedWeightLister": r.TypeOf((*proxy_gonum_org_v1_gonum_graph_path_UndirectedWeightLister)(nil)).Elem(),
-			"Weighted":               r.TypeOf((*proxy_gonum_org_v1_gonum_graph_path_Weighted)(nil)).Elem(),
-			"WeightedBuilder":        r.TypeOf((*proxy_gonum_org_v1_gonum_graph_path_WeightedBuilder)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_gonum_org_v1_gonum_graph_path_HeuristicCoster implements path.HeuristicCoster by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_graph_path_HeuristicCoster struct {
-	Object         any
-	HeuristicCost_ func(_ any, a0 graph.Node, a1 graph.Node) float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_graph_path_HeuristicCoster) HeuristicCost(a0 graph.Node, a1 graph.Node) float64 {
-	return p.HeuristicCost_(p.Object, a0, a1)
-}
-
-// proxy_gonum_org_v1_gonum_graph_path_UndirectedWeightLister implements path.UndirectedWeightLister by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_graph_path_UndirectedWeightLister struct {
-	Object               any
-	Edge_                func(_ any, a0 int64, a1 int64) graph.Edge
-	From_                func(_ any, a0 int64) graph.Nodes
-	HasEdgeBetween_      func(_ any, a0 int64, a1 int64) bool
-	Node_                func(_ any, a0 int64) graph.Node
-	Nodes_               func(_ any) graph.Nodes
-	Weight_              func(_ any, a0 int64, a1 int64) (float64, bool)
-	WeightedEdge_        func(_ any, a0 int64, a1 int64) graph.WeightedEdge
-	WeightedEdgeBetween_ func(_ any, a0 int64, a1 int64) graph.WeightedEdge
-	WeightedEdges_       func(_ any) graph.WeightedEdges
-}
-
-func (p *proxy_gonum_org_v1_gonum_graph_path_UndirectedWeightLister) Edge(a0 int64, a1 int64) graph.Edge {
-	return p.Edge_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_gonum_graph_path_UndirectedWeightLister) From(a0 int64) graph.Nodes {
-	return p.From_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_gonum_graph_path_UndirectedWeightLister) HasEdgeBetween(a0 int64, a1 int64) bool {
-	return p.HasEdgeBetween_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_gonum_graph_path_UndirectedWeightLister) Node(a0 int64) graph.Node {
-	return p.Node_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_gonum_graph_path_UndirectedWeightLister) Nodes() graph.Nodes {
-	return p.Nodes_(p.Object)
-}
-func (p *proxy_gonum_org_v1_gonum_graph_path_UndirectedWeightLister) Weight(a0 int64, a1 int64) (float64, bool) {
-	return p.Weight_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_gonum_graph_path_UndirectedWeightLister) WeightedEdge(a0 int64, a1 int64) graph.WeightedEdge {
-	return p.WeightedEdge_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_gonum_graph_path_UndirectedWeightLister) WeightedEdgeBetween(a0 int64, a1 int64) graph.WeightedEdge {
-	return p.WeightedEdgeBetween_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_gonum_graph_path_UndirectedWeightLister) WeightedEdges() graph.WeightedEdges {
-	return p.WeightedEdges_(p.Object)
-}
-
-// proxy_gonum_org_v1_gonum_graph_path_Weighted implements path.Weighted by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_graph_path_Weighted struct {
-	Object  any
-	Weight_ func(_ any, a0 int64, a1 int64) (float64, bool)
-}
-
-func (p *proxy_gonum_org_v1_gonum_graph_path_Weighted) Weight(a0 int64, a1 int64) (float64, bool) {
-	return p.Weight_(p.Object, a0, a1)
-}
-
-// proxy_gonum_org_v1_gonum_graph_path_WeightedBuilder implements path.WeightedBuilder by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_graph_path_WeightedBuilder struct {
-	Object           any
-	AddNode_         func(_ any, a0 graph.Node)
-	SetWeightedEdge_ func(_ any, a0 graph.WeightedEdge)
-}
-
-func (p *proxy_gonum_org_v1_gonum_graph_path_WeightedBuilder) AddNode(a0 graph.Node) {
-	p.AddNode_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_gonum_graph_path_WeightedBuilder) SetWeightedEdge(a0 graph.WeightedEdge) {
-	p.SetWeightedEdge_(p.Object, a0)
 }

@@ -34,8 +34,6 @@ func init() {
 			"WeightedEdge":            r.TypeOf((*simple.WeightedEdge)(nil)).Elem(),
 			"WeightedUndirectedGraph": r.TypeOf((*simple.WeightedUndirectedGraph)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

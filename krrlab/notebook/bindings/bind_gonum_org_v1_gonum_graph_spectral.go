@@ -21,10 +21,6 @@ func init() {
 		Types: map[string]r.Type{
 			"Laplacian": r.TypeOf((*spectral.Laplacian)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{},
-		Wrappers: map[string][]string{
-			"Laplacian": []string{"At", "Dims", "T"},
-		},
 		Untypeds: map[string]string{},
 	}
 }

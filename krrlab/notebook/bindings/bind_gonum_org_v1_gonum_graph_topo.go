@@ -7,7 +7,6 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	graph "gonum.org/v1/gonum/graph"
 	topo "gonum.org/v1/gonum/graph/topo"
 )
 
@@ -35,24 +34,6 @@ func init() {
 			"CliqueGraphEdge": r.TypeOf((*topo.CliqueGraphEdge)(nil)).Elem(),
 			"Unorderable":     r.TypeOf((*topo.Unorderable)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Builder": r.TypeOf((*proxy_gonum_org_v1_gonum_graph_topo_Builder)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_gonum_org_v1_gonum_graph_topo_Builder implements topo.Builder by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_graph_topo_Builder struct {
-	Object   any
-	AddNode_ func(_ any, a0 graph.Node)
-	SetEdge_ func(_ any, a0 graph.Edge)
-}
-
-func (p *proxy_gonum_org_v1_gonum_graph_topo_Builder) AddNode(a0 graph.Node) {
-	p.AddNode_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_gonum_graph_topo_Builder) SetEdge(a0 graph.Edge) {
-	p.SetEdge_(p.Object, a0)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	graph "gonum.org/v1/gonum/graph"
 	traverse "gonum.org/v1/gonum/graph/traverse"
 )
 
@@ -20,24 +19,6 @@ func init() {
 			"DepthFirst":   r.TypeOf((*traverse.DepthFirst)(nil)).Elem(),
 			"Graph":        r.TypeOf((*traverse.Graph)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Graph": r.TypeOf((*proxy_gonum_org_v1_gonum_graph_traverse_Graph)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_gonum_org_v1_gonum_graph_traverse_Graph implements traverse.Graph by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_graph_traverse_Graph struct {
-	Object any
-	Edge_  func(_ any, a0 int64, a1 int64) graph.Edge
-	From_  func(_ any, a0 int64) graph.Nodes
-}
-
-func (p *proxy_gonum_org_v1_gonum_graph_traverse_Graph) Edge(a0 int64, a1 int64) graph.Edge {
-	return p.Edge_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_gonum_graph_traverse_Graph) From(a0 int64) graph.Nodes {
-	return p.From_(p.Object, a0)
 }

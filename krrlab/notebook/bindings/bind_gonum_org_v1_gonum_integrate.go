@@ -19,8 +19,6 @@ func init() {
 			"Trapezoidal": r.ValueOf(integrate.Trapezoidal),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

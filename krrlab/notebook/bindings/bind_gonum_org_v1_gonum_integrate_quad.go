@@ -22,31 +22,6 @@ func init() {
 			"Hermite":              r.TypeOf((*quad.Hermite)(nil)).Elem(),
 			"Legendre":             r.TypeOf((*quad.Legendre)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"FixedLocationSingler": r.TypeOf((*proxy_gonum_org_v1_gonum_integrate_quad_FixedLocationSingler)(nil)).Elem(),
-			"FixedLocationer":      r.TypeOf((*proxy_gonum_org_v1_gonum_integrate_quad_FixedLocationer)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_gonum_org_v1_gonum_integrate_quad_FixedLocationSingler implements quad.FixedLocationSingler by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_integrate_quad_FixedLocationSingler struct {
-	Object               any
-	FixedLocationSingle_ func(_ any, a0 int, a1 int, a2 float64, a3 float64) (float64, float64)
-}
-
-func (p *proxy_gonum_org_v1_gonum_integrate_quad_FixedLocationSingler) FixedLocationSingle(a0 int, a1 int, a2 float64, a3 float64) (float64, float64) {
-	return p.FixedLocationSingle_(p.Object, a0, a1, a2, a3)
-}
-
-// proxy_gonum_org_v1_gonum_integrate_quad_FixedLocationer implements quad.FixedLocationer by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_integrate_quad_FixedLocationer struct {
-	Object          any
-	FixedLocations_ func(_ any, a0 []float64, a1 []float64, a2 float64, a3 float64)
-}
-
-func (p *proxy_gonum_org_v1_gonum_integrate_quad_FixedLocationer) FixedLocations(a0 []float64, a1 []float64, a2 float64, a3 float64) {
-	p.FixedLocations_(p.Object, a0, a1, a2, a3)
 }

@@ -30,61 +30,6 @@ func init() {
 			"PiecewiseLinear":     r.TypeOf((*interp.PiecewiseLinear)(nil)).Elem(),
 			"Predictor":           r.TypeOf((*interp.Predictor)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"DerivativePredictor": r.TypeOf((*proxy_gonum_org_v1_gonum_interp_DerivativePredictor)(nil)).Elem(),
-			"FittablePredictor":   r.TypeOf((*proxy_gonum_org_v1_gonum_interp_FittablePredictor)(nil)).Elem(),
-			"Fitter":              r.TypeOf((*proxy_gonum_org_v1_gonum_interp_Fitter)(nil)).Elem(),
-			"Predictor":           r.TypeOf((*proxy_gonum_org_v1_gonum_interp_Predictor)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_gonum_org_v1_gonum_interp_DerivativePredictor implements interp.DerivativePredictor by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_interp_DerivativePredictor struct {
-	Object             any
-	Predict_           func(_ any, a0 float64) float64
-	PredictDerivative_ func(_ any, a0 float64) float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_interp_DerivativePredictor) Predict(a0 float64) float64 {
-	return p.Predict_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_gonum_interp_DerivativePredictor) PredictDerivative(a0 float64) float64 {
-	return p.PredictDerivative_(p.Object, a0)
-}
-
-// proxy_gonum_org_v1_gonum_interp_FittablePredictor implements interp.FittablePredictor by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_interp_FittablePredictor struct {
-	Object   any
-	Fit_     func(_ any, a0 []float64, a1 []float64) error
-	Predict_ func(_ any, a0 float64) float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_interp_FittablePredictor) Fit(a0 []float64, a1 []float64) error {
-	return p.Fit_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_gonum_interp_FittablePredictor) Predict(a0 float64) float64 {
-	return p.Predict_(p.Object, a0)
-}
-
-// proxy_gonum_org_v1_gonum_interp_Fitter implements interp.Fitter by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_interp_Fitter struct {
-	Object any
-	Fit_   func(_ any, a0 []float64, a1 []float64) error
-}
-
-func (p *proxy_gonum_org_v1_gonum_interp_Fitter) Fit(a0 []float64, a1 []float64) error {
-	return p.Fit_(p.Object, a0, a1)
-}
-
-// proxy_gonum_org_v1_gonum_interp_Predictor implements interp.Predictor by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_interp_Predictor struct {
-	Object   any
-	Predict_ func(_ any, a0 float64) float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_interp_Predictor) Predict(a0 float64) float64 {
-	return p.Predict_(p.Object, a0)
 }

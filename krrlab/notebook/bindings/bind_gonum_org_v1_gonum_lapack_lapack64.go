@@ -58,8 +58,6 @@ func init() {
 		Types: map[string]r.Type{
 			"Tridiagonal": r.TypeOf((*lapack64.Tridiagonal)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

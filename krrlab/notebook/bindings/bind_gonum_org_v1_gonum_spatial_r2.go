@@ -33,8 +33,6 @@ func init() {
 			"Triangle": r.TypeOf((*r2.Triangle)(nil)).Elem(),
 			"Vec":      r.TypeOf((*r2.Vec)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

@@ -39,8 +39,6 @@ func init() {
 			"Triangle": r.TypeOf((*r3.Triangle)(nil)).Elem(),
 			"Vec":      r.TypeOf((*r3.Vec)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

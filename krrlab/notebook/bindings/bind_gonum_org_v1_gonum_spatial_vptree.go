@@ -30,52 +30,6 @@ func init() {
 			"Point":          r.TypeOf((*vptree.Point)(nil)).Elem(),
 			"Tree":           r.TypeOf((*vptree.Tree)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Comparable": r.TypeOf((*proxy_gonum_org_v1_gonum_spatial_vptree_Comparable)(nil)).Elem(),
-			"Keeper":     r.TypeOf((*proxy_gonum_org_v1_gonum_spatial_vptree_Keeper)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{
-			"DistKeeper": []string{"Len", "Less", "Max", "Pop", "Push", "Swap"},
-			"NKeeper":    []string{"Len", "Less", "Max", "Pop", "Push", "Swap"},
-		},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_gonum_org_v1_gonum_spatial_vptree_Comparable implements vptree.Comparable by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_spatial_vptree_Comparable struct {
-	Object    any
-	Distance_ func(_ any, a0 vptree.Comparable) float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_spatial_vptree_Comparable) Distance(a0 vptree.Comparable) float64 {
-	return p.Distance_(p.Object, a0)
-}
-
-// proxy_gonum_org_v1_gonum_spatial_vptree_Keeper implements vptree.Keeper by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_spatial_vptree_Keeper struct {
-	Object any
-	Keep_  func(_ any, a0 vptree.ComparableDist)
-	Len_   func(_ any) int
-	Less_  func(_ any, a0 int, a1 int) bool
-	Max_   func(_ any) vptree.ComparableDist
-	Pop_   func(_ any) any
-	Push_  func(_ any, a0 any)
-	Swap_  func(_ any, a0 int, a1 int)
-}
-
-func (p *proxy_gonum_org_v1_gonum_spatial_vptree_Keeper) Keep(a0 vptree.ComparableDist) {
-	p.Keep_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_gonum_spatial_vptree_Keeper) Len() int { return p.Len_(p.Object) }
-func (p *proxy_gonum_org_v1_gonum_spatial_vptree_Keeper) Less(a0 int, a1 int) bool {
-	return p.Less_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_gonum_spatial_vptree_Keeper) Max() vptree.ComparableDist {
-	return p.Max_(p.Object)
-}
-func (p *proxy_gonum_org_v1_gonum_spatial_vptree_Keeper) Pop() any    { return p.Pop_(p.Object) }
-func (p *proxy_gonum_org_v1_gonum_spatial_vptree_Keeper) Push(a0 any) { p.Push_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_gonum_spatial_vptree_Keeper) Swap(a0 int, a1 int) {
-	p.Swap_(p.Object, a0, a1)
 }

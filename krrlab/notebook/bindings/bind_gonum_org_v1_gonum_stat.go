@@ -69,8 +69,6 @@ func init() {
 			"CumulantKind": r.TypeOf((*stat.CumulantKind)(nil)).Elem(),
 			"PC":           r.TypeOf((*stat.PC)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

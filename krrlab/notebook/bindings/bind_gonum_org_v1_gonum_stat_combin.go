@@ -37,8 +37,6 @@ func init() {
 			"CombinationGenerator": r.TypeOf((*combin.CombinationGenerator)(nil)).Elem(),
 			"PermutationGenerator": r.TypeOf((*combin.PermutationGenerator)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

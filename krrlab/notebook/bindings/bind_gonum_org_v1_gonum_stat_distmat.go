@@ -23,8 +23,6 @@ func init() {
 			"UnitVector":         r.TypeOf((*distmat.UnitVector)(nil)).Elem(),
 			"Wishart":            r.TypeOf((*distmat.Wishart)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

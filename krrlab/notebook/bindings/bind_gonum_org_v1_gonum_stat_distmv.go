@@ -7,7 +7,6 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	mat "gonum.org/v1/gonum/mat"
 	distmv "gonum.org/v1/gonum/stat/distmv"
 )
 
@@ -45,82 +44,6 @@ func init() {
 			"Uniform":              r.TypeOf((*distmv.Uniform)(nil)).Elem(),
 			"Wasserstein":          r.TypeOf((*distmv.Wasserstein)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"EigenSym":      r.TypeOf((*proxy_gonum_org_v1_gonum_stat_distmv_EigenSym)(nil)).Elem(),
-			"LogProber":     r.TypeOf((*proxy_gonum_org_v1_gonum_stat_distmv_LogProber)(nil)).Elem(),
-			"Quantiler":     r.TypeOf((*proxy_gonum_org_v1_gonum_stat_distmv_Quantiler)(nil)).Elem(),
-			"RandLogProber": r.TypeOf((*proxy_gonum_org_v1_gonum_stat_distmv_RandLogProber)(nil)).Elem(),
-			"Rander":        r.TypeOf((*proxy_gonum_org_v1_gonum_stat_distmv_Rander)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_gonum_org_v1_gonum_stat_distmv_EigenSym implements distmv.EigenSym by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_distmv_EigenSym struct {
-	Object        any
-	At_           func(_ any, a0 int, a1 int) float64
-	Dims_         func(_ any) (int, int)
-	RawQ_         func(_ any) mat.Matrix
-	RawValues_    func(_ any) []float64
-	SymmetricDim_ func(_ any) int
-	T_            func(_ any) mat.Matrix
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_distmv_EigenSym) At(a0 int, a1 int) float64 {
-	return p.At_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_gonum_stat_distmv_EigenSym) Dims() (int, int) { return p.Dims_(p.Object) }
-func (p *proxy_gonum_org_v1_gonum_stat_distmv_EigenSym) RawQ() mat.Matrix { return p.RawQ_(p.Object) }
-func (p *proxy_gonum_org_v1_gonum_stat_distmv_EigenSym) RawValues() []float64 {
-	return p.RawValues_(p.Object)
-}
-func (p *proxy_gonum_org_v1_gonum_stat_distmv_EigenSym) SymmetricDim() int {
-	return p.SymmetricDim_(p.Object)
-}
-func (p *proxy_gonum_org_v1_gonum_stat_distmv_EigenSym) T() mat.Matrix { return p.T_(p.Object) }
-
-// proxy_gonum_org_v1_gonum_stat_distmv_LogProber implements distmv.LogProber by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_distmv_LogProber struct {
-	Object   any
-	LogProb_ func(_ any, a0 []float64) float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_distmv_LogProber) LogProb(a0 []float64) float64 {
-	return p.LogProb_(p.Object, a0)
-}
-
-// proxy_gonum_org_v1_gonum_stat_distmv_Quantiler implements distmv.Quantiler by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_distmv_Quantiler struct {
-	Object    any
-	Quantile_ func(_ any, a0 []float64, a1 []float64) []float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_distmv_Quantiler) Quantile(a0 []float64, a1 []float64) []float64 {
-	return p.Quantile_(p.Object, a0, a1)
-}
-
-// proxy_gonum_org_v1_gonum_stat_distmv_RandLogProber implements distmv.RandLogProber by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_distmv_RandLogProber struct {
-	Object   any
-	LogProb_ func(_ any, a0 []float64) float64
-	Rand_    func(_ any, a0 []float64) []float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_distmv_RandLogProber) LogProb(a0 []float64) float64 {
-	return p.LogProb_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_gonum_stat_distmv_RandLogProber) Rand(a0 []float64) []float64 {
-	return p.Rand_(p.Object, a0)
-}
-
-// proxy_gonum_org_v1_gonum_stat_distmv_Rander implements distmv.Rander by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_distmv_Rander struct {
-	Object any
-	Rand_  func(_ any, a0 []float64) []float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_distmv_Rander) Rand(a0 []float64) []float64 {
-	return p.Rand_(p.Object, a0)
 }

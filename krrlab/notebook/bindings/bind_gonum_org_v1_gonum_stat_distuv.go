@@ -52,53 +52,6 @@ func init() {
 			"Uniform":         r.TypeOf((*distuv.Uniform)(nil)).Elem(),
 			"Weibull":         r.TypeOf((*distuv.Weibull)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"LogProber":     r.TypeOf((*proxy_gonum_org_v1_gonum_stat_distuv_LogProber)(nil)).Elem(),
-			"Quantiler":     r.TypeOf((*proxy_gonum_org_v1_gonum_stat_distuv_Quantiler)(nil)).Elem(),
-			"RandLogProber": r.TypeOf((*proxy_gonum_org_v1_gonum_stat_distuv_RandLogProber)(nil)).Elem(),
-			"Rander":        r.TypeOf((*proxy_gonum_org_v1_gonum_stat_distuv_Rander)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }
-
-// proxy_gonum_org_v1_gonum_stat_distuv_LogProber implements distuv.LogProber by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_distuv_LogProber struct {
-	Object   any
-	LogProb_ func(_ any, a0 float64) float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_distuv_LogProber) LogProb(a0 float64) float64 {
-	return p.LogProb_(p.Object, a0)
-}
-
-// proxy_gonum_org_v1_gonum_stat_distuv_Quantiler implements distuv.Quantiler by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_distuv_Quantiler struct {
-	Object    any
-	Quantile_ func(_ any, a0 float64) float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_distuv_Quantiler) Quantile(a0 float64) float64 {
-	return p.Quantile_(p.Object, a0)
-}
-
-// proxy_gonum_org_v1_gonum_stat_distuv_RandLogProber implements distuv.RandLogProber by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_distuv_RandLogProber struct {
-	Object   any
-	LogProb_ func(_ any, a0 float64) float64
-	Rand_    func(_ any) float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_distuv_RandLogProber) LogProb(a0 float64) float64 {
-	return p.LogProb_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_gonum_stat_distuv_RandLogProber) Rand() float64 { return p.Rand_(p.Object) }
-
-// proxy_gonum_org_v1_gonum_stat_distuv_Rander implements distuv.Rander by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_distuv_Rander struct {
-	Object any
-	Rand_  func(_ any) float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_distuv_Rander) Rand() float64 { return p.Rand_(p.Object) }

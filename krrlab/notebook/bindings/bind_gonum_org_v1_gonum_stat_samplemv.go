@@ -7,7 +7,6 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	mat "gonum.org/v1/gonum/mat"
 	samplemv "gonum.org/v1/gonum/stat/samplemv"
 )
 
@@ -17,7 +16,7 @@ func init() {
 		Binds: map[string]r.Value{
 			"ErrRejection":      r.ValueOf(&samplemv.ErrRejection).Elem(),
 			"NewProposalNormal": r.ValueOf(samplemv.NewProposalNormal),
-			"Owen":              r.ValueOf(0),
+			"Owen":              r.ValueOf(*new(int)),
 		},
 		Types: map[string]r.Type{
 			"Halton":                r.TypeOf((*samplemv.Halton)(nil)).Elem(),
@@ -33,50 +32,8 @@ func init() {
 			"Sampler":               r.TypeOf((*samplemv.Sampler)(nil)).Elem(),
 			"WeightedSampler":       r.TypeOf((*samplemv.WeightedSampler)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"MHProposal":      r.TypeOf((*proxy_gonum_org_v1_gonum_stat_samplemv_MHProposal)(nil)).Elem(),
-			"Sampler":         r.TypeOf((*proxy_gonum_org_v1_gonum_stat_samplemv_Sampler)(nil)).Elem(),
-			"WeightedSampler": r.TypeOf((*proxy_gonum_org_v1_gonum_stat_samplemv_WeightedSampler)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{
-			"SampleUniformWeighted": []string{"Sample"},
-		},
 		Untypeds: map[string]string{
 			"Owen": "int:1",
 		},
 	}
-}
-
-// proxy_gonum_org_v1_gonum_stat_samplemv_MHProposal implements samplemv.MHProposal by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_samplemv_MHProposal struct {
-	Object              any
-	ConditionalLogProb_ func(_ any, a0 []float64, a1 []float64) float64
-	ConditionalRand_    func(_ any, a0 []float64, a1 []float64) []float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_samplemv_MHProposal) ConditionalLogProb(a0 []float64, a1 []float64) float64 {
-	return p.ConditionalLogProb_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_gonum_stat_samplemv_MHProposal) ConditionalRand(a0 []float64, a1 []float64) []float64 {
-	return p.ConditionalRand_(p.Object, a0, a1)
-}
-
-// proxy_gonum_org_v1_gonum_stat_samplemv_Sampler implements samplemv.Sampler by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_samplemv_Sampler struct {
-	Object  any
-	Sample_ func(_ any, a0 *mat.Dense)
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_samplemv_Sampler) Sample(a0 *mat.Dense) {
-	p.Sample_(p.Object, a0)
-}
-
-// proxy_gonum_org_v1_gonum_stat_samplemv_WeightedSampler implements samplemv.WeightedSampler by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_samplemv_WeightedSampler struct {
-	Object          any
-	SampleWeighted_ func(_ any, a0 *mat.Dense, a1 []float64)
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_samplemv_WeightedSampler) SampleWeighted(a0 *mat.Dense, a1 []float64) {
-	p.SampleWeighted_(p.Object, a0, a1)
 }

@@ -30,48 +30,6 @@ func init() {
 			"Weighted":              r.TypeOf((*sampleuv.Weighted)(nil)).Elem(),
 			"WeightedSampler":       r.TypeOf((*sampleuv.WeightedSampler)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"MHProposal":      r.TypeOf((*proxy_gonum_org_v1_gonum_stat_sampleuv_MHProposal)(nil)).Elem(),
-			"Sampler":         r.TypeOf((*proxy_gonum_org_v1_gonum_stat_sampleuv_Sampler)(nil)).Elem(),
-			"WeightedSampler": r.TypeOf((*proxy_gonum_org_v1_gonum_stat_sampleuv_WeightedSampler)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{
-			"SampleUniformWeighted": []string{"Sample"},
-		},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_gonum_org_v1_gonum_stat_sampleuv_MHProposal implements sampleuv.MHProposal by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_sampleuv_MHProposal struct {
-	Object              any
-	ConditionalLogProb_ func(_ any, a0 float64, a1 float64) float64
-	ConditionalRand_    func(_ any, a0 float64) float64
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_sampleuv_MHProposal) ConditionalLogProb(a0 float64, a1 float64) float64 {
-	return p.ConditionalLogProb_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_gonum_stat_sampleuv_MHProposal) ConditionalRand(a0 float64) float64 {
-	return p.ConditionalRand_(p.Object, a0)
-}
-
-// proxy_gonum_org_v1_gonum_stat_sampleuv_Sampler implements sampleuv.Sampler by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_sampleuv_Sampler struct {
-	Object  any
-	Sample_ func(_ any, a0 []float64)
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_sampleuv_Sampler) Sample(a0 []float64) {
-	p.Sample_(p.Object, a0)
-}
-
-// proxy_gonum_org_v1_gonum_stat_sampleuv_WeightedSampler implements sampleuv.WeightedSampler by functions of the interpreter.
-type proxy_gonum_org_v1_gonum_stat_sampleuv_WeightedSampler struct {
-	Object          any
-	SampleWeighted_ func(_ any, a0 []float64, a1 []float64)
-}
-
-func (p *proxy_gonum_org_v1_gonum_stat_sampleuv_WeightedSampler) SampleWeighted(a0 []float64, a1 []float64) {
-	p.SampleWeighted_(p.Object, a0, a1)
 }

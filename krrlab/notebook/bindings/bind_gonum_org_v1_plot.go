@@ -8,7 +8,6 @@ import (
 	"github.com/gopherdata/gophernotes/imports"
 
 	plot "gonum.org/v1/plot"
-	draw "gonum.org/v1/plot/vg/draw"
 )
 
 func init() {
@@ -45,75 +44,6 @@ func init() {
 			"TickerFunc":    r.TypeOf((*plot.TickerFunc)(nil)).Elem(),
 			"TimeTicks":     r.TypeOf((*plot.TimeTicks)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"DataRanger":  r.TypeOf((*proxy_gonum_org_v1_plot_DataRanger)(nil)).Elem(),
-			"GlyphBoxer":  r.TypeOf((*proxy_gonum_org_v1_plot_GlyphBoxer)(nil)).Elem(),
-			"Normalizer":  r.TypeOf((*proxy_gonum_org_v1_plot_Normalizer)(nil)).Elem(),
-			"Plotter":     r.TypeOf((*proxy_gonum_org_v1_plot_Plotter)(nil)).Elem(),
-			"Thumbnailer": r.TypeOf((*proxy_gonum_org_v1_plot_Thumbnailer)(nil)).Elem(),
-			"Ticker":      r.TypeOf((*proxy_gonum_org_v1_plot_Ticker)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{
-			"GlyphBox": []string{"Add", "Path", "Size"},
-		},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_gonum_org_v1_plot_DataRanger implements plot.DataRanger by functions of the interpreter.
-type proxy_gonum_org_v1_plot_DataRanger struct {
-	Object     any
-	DataRange_ func(_ any) (float64, float64, float64, float64)
-}
-
-func (p *proxy_gonum_org_v1_plot_DataRanger) DataRange() (float64, float64, float64, float64) {
-	return p.DataRange_(p.Object)
-}
-
-// proxy_gonum_org_v1_plot_GlyphBoxer implements plot.GlyphBoxer by functions of the interpreter.
-type proxy_gonum_org_v1_plot_GlyphBoxer struct {
-	Object      any
-	GlyphBoxes_ func(_ any, a0 *plot.Plot) []plot.GlyphBox
-}
-
-func (p *proxy_gonum_org_v1_plot_GlyphBoxer) GlyphBoxes(a0 *plot.Plot) []plot.GlyphBox {
-	return p.GlyphBoxes_(p.Object, a0)
-}
-
-// proxy_gonum_org_v1_plot_Normalizer implements plot.Normalizer by functions of the interpreter.
-type proxy_gonum_org_v1_plot_Normalizer struct {
-	Object     any
-	Normalize_ func(_ any, a0 float64, a1 float64, a2 float64) float64
-}
-
-func (p *proxy_gonum_org_v1_plot_Normalizer) Normalize(a0 float64, a1 float64, a2 float64) float64 {
-	return p.Normalize_(p.Object, a0, a1, a2)
-}
-
-// proxy_gonum_org_v1_plot_Plotter implements plot.Plotter by functions of the interpreter.
-type proxy_gonum_org_v1_plot_Plotter struct {
-	Object any
-	Plot_  func(_ any, a0 draw.Canvas, a1 *plot.Plot)
-}
-
-func (p *proxy_gonum_org_v1_plot_Plotter) Plot(a0 draw.Canvas, a1 *plot.Plot) {
-	p.Plot_(p.Object, a0, a1)
-}
-
-// proxy_gonum_org_v1_plot_Thumbnailer implements plot.Thumbnailer by functions of the interpreter.
-type proxy_gonum_org_v1_plot_Thumbnailer struct {
-	Object     any
-	Thumbnail_ func(_ any, a0 *draw.Canvas)
-}
-
-func (p *proxy_gonum_org_v1_plot_Thumbnailer) Thumbnail(a0 *draw.Canvas) { p.Thumbnail_(p.Object, a0) }
-
-// proxy_gonum_org_v1_plot_Ticker implements plot.Ticker by functions of the interpreter.
-type proxy_gonum_org_v1_plot_Ticker struct {
-	Object any
-	Ticks_ func(_ any, a0 float64, a1 float64) []plot.Tick
-}
-
-func (p *proxy_gonum_org_v1_plot_Ticker) Ticks(a0 float64, a1 float64) []plot.Tick {
-	return p.Ticks_(p.Object, a0, a1)
 }

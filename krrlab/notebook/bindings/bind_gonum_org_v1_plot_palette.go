@@ -8,7 +8,6 @@ import (
 	"github.com/gopherdata/gophernotes/imports"
 
 	palette "gonum.org/v1/plot/palette"
-	color "image/color"
 )
 
 func init() {
@@ -38,103 +37,6 @@ func init() {
 			"Hue":               r.TypeOf((*palette.Hue)(nil)).Elem(),
 			"Palette":           r.TypeOf((*palette.Palette)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"ColorMap":          r.TypeOf((*proxy_gonum_org_v1_plot_palette_ColorMap)(nil)).Elem(),
-			"DivergingColorMap": r.TypeOf((*proxy_gonum_org_v1_plot_palette_DivergingColorMap)(nil)).Elem(),
-			"DivergingPalette":  r.TypeOf((*proxy_gonum_org_v1_plot_palette_DivergingPalette)(nil)).Elem(),
-			"Palette":           r.TypeOf((*proxy_gonum_org_v1_plot_palette_Palette)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }
-
-// proxy_gonum_org_v1_plot_palette_ColorMap implements palette.ColorMap by functions of the interpreter.
-type proxy_gonum_org_v1_plot_palette_ColorMap struct {
-	Object    any
-	Alpha_    func(_ any) float64
-	At_       func(_ any, a0 float64) (color.Color, error)
-	Max_      func(_ any) float64
-	Min_      func(_ any) float64
-	Palette_  func(_ any, a0 int) palette.Palette
-	SetAlpha_ func(_ any, a0 float64)
-	SetMax_   func(_ any, a0 float64)
-	SetMin_   func(_ any, a0 float64)
-}
-
-func (p *proxy_gonum_org_v1_plot_palette_ColorMap) Alpha() float64 { return p.Alpha_(p.Object) }
-func (p *proxy_gonum_org_v1_plot_palette_ColorMap) At(a0 float64) (color.Color, error) {
-	return p.At_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_plot_palette_ColorMap) Max() float64 { return p.Max_(p.Object) }
-func (p *proxy_gonum_org_v1_plot_palette_ColorMap) Min() float64 { return p.Min_(p.Object) }
-func (p *proxy_gonum_org_v1_plot_palette_ColorMap) Palette(a0 int) palette.Palette {
-	return p.Palette_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_plot_palette_ColorMap) SetAlpha(a0 float64) { p.SetAlpha_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_palette_ColorMap) SetMax(a0 float64)   { p.SetMax_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_palette_ColorMap) SetMin(a0 float64)   { p.SetMin_(p.Object, a0) }
-
-// proxy_gonum_org_v1_plot_palette_DivergingColorMap implements palette.DivergingColorMap by functions of the interpreter.
-type proxy_gonum_org_v1_plot_palette_DivergingColorMap struct {
-	Object            any
-	Alpha_            func(_ any) float64
-	At_               func(_ any, a0 float64) (color.Color, error)
-	ConvergePoint_    func(_ any) float64
-	Max_              func(_ any) float64
-	Min_              func(_ any) float64
-	Palette_          func(_ any, a0 int) palette.Palette
-	SetAlpha_         func(_ any, a0 float64)
-	SetConvergePoint_ func(_ any, a0 float64)
-	SetMax_           func(_ any, a0 float64)
-	SetMin_           func(_ any, a0 float64)
-}
-
-func (p *proxy_gonum_org_v1_plot_palette_DivergingColorMap) Alpha() float64 {
-	return p.Alpha_(p.Object)
-}
-func (p *proxy_gonum_org_v1_plot_palette_DivergingColorMap) At(a0 float64) (color.Color, error) {
-	return p.At_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_plot_palette_DivergingColorMap) ConvergePoint() float64 {
-	return p.ConvergePoint_(p.Object)
-}
-func (p *proxy_gonum_org_v1_plot_palette_DivergingColorMap) Max() float64 { return p.Max_(p.Object) }
-func (p *proxy_gonum_org_v1_plot_palette_DivergingColorMap) Min() float64 { return p.Min_(p.Object) }
-func (p *proxy_gonum_org_v1_plot_palette_DivergingColorMap) Palette(a0 int) palette.Palette {
-	return p.Palette_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_plot_palette_DivergingColorMap) SetAlpha(a0 float64) {
-	p.SetAlpha_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_plot_palette_DivergingColorMap) SetConvergePoint(a0 float64) {
-	p.SetConvergePoint_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_plot_palette_DivergingColorMap) SetMax(a0 float64) {
-	p.SetMax_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_plot_palette_DivergingColorMap) SetMin(a0 float64) {
-	p.SetMin_(p.Object, a0)
-}
-
-// proxy_gonum_org_v1_plot_palette_DivergingPalette implements palette.DivergingPalette by functions of the interpreter.
-type proxy_gonum_org_v1_plot_palette_DivergingPalette struct {
-	Object         any
-	Colors_        func(_ any) []color.Color
-	CriticalIndex_ func(_ any) (int, int)
-}
-
-func (p *proxy_gonum_org_v1_plot_palette_DivergingPalette) Colors() []color.Color {
-	return p.Colors_(p.Object)
-}
-func (p *proxy_gonum_org_v1_plot_palette_DivergingPalette) CriticalIndex() (int, int) {
-	return p.CriticalIndex_(p.Object)
-}
-
-// proxy_gonum_org_v1_plot_palette_Palette implements palette.Palette by functions of the interpreter.
-type proxy_gonum_org_v1_plot_palette_Palette struct {
-	Object  any
-	Colors_ func(_ any) []color.Color
-}
-
-func (p *proxy_gonum_org_v1_plot_palette_Palette) Colors() []color.Color { return p.Colors_(p.Object) }

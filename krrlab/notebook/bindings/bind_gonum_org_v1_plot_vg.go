@@ -7,26 +7,22 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	font "gonum.org/v1/plot/font"
 	vg "gonum.org/v1/plot/vg"
-	image "image"
-	color "image/color"
-	io "io"
 )
 
 func init() {
 	imports.Packages["gonum.org/v1/plot/vg"] = imports.Package{
 		Name: "vg",
 		Binds: map[string]r.Value{
-			"ArcComp":     r.ValueOf(0),
+			"ArcComp":     r.ValueOf(*new(int)),
 			"Centimeter":  r.ValueOf(vg.Centimeter),
-			"CloseComp":   r.ValueOf(0),
-			"CurveComp":   r.ValueOf(0),
+			"CloseComp":   r.ValueOf(*new(int)),
+			"CurveComp":   r.ValueOf(*new(int)),
 			"Inch":        r.ValueOf(vg.Inch),
 			"Initialize":  r.ValueOf(vg.Initialize),
-			"LineComp":    r.ValueOf(0),
+			"LineComp":    r.ValueOf(*new(int)),
 			"Millimeter":  r.ValueOf(vg.Millimeter),
-			"MoveComp":    r.ValueOf(0),
+			"MoveComp":    r.ValueOf(*new(int)),
 			"MultiCanvas": r.ValueOf(vg.MultiCanvas),
 			"ParseLength": r.ValueOf(vg.ParseLength),
 			"Points":      r.ValueOf(vg.Points),
@@ -41,12 +37,6 @@ func init() {
 			"Point":          r.TypeOf((*vg.Point)(nil)).Elem(),
 			"Rectangle":      r.TypeOf((*vg.Rectangle)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Canvas":         r.TypeOf((*proxy_gonum_org_v1_plot_vg_Canvas)(nil)).Elem(),
-			"CanvasSizer":    r.TypeOf((*proxy_gonum_org_v1_plot_vg_CanvasSizer)(nil)).Elem(),
-			"CanvasWriterTo": r.TypeOf((*proxy_gonum_org_v1_plot_vg_CanvasWriterTo)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"ArcComp":   "int:2",
 			"CloseComp": "int:4",
@@ -55,136 +45,4 @@ func init() {
 			"MoveComp":  "int:0",
 		},
 	}
-}
-
-// proxy_gonum_org_v1_plot_vg_Canvas implements vg.Canvas by functions of the interpreter.
-type proxy_gonum_org_v1_plot_vg_Canvas struct {
-	Object        any
-	DrawImage_    func(_ any, a0 vg.Rectangle, a1 image.Image)
-	Fill_         func(_ any, a0 vg.Path)
-	FillString_   func(_ any, a0 font.Face, a1 vg.Point, a2 string)
-	Pop_          func(_ any)
-	Push_         func(_ any)
-	Rotate_       func(_ any, a0 float64)
-	Scale_        func(_ any, a0 float64, a1 float64)
-	SetColor_     func(_ any, a0 color.Color)
-	SetLineDash_  func(_ any, a0 []vg.Length, a1 vg.Length)
-	SetLineWidth_ func(_ any, a0 vg.Length)
-	Stroke_       func(_ any, a0 vg.Path)
-	Translate_    func(_ any, a0 vg.Point)
-}
-
-func (p *proxy_gonum_org_v1_plot_vg_Canvas) DrawImage(a0 vg.Rectangle, a1 image.Image) {
-	p.DrawImage_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_plot_vg_Canvas) Fill(a0 vg.Path) { p.Fill_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_vg_Canvas) FillString(a0 font.Face, a1 vg.Point, a2 string) {
-	p.FillString_(p.Object, a0, a1, a2)
-}
-func (p *proxy_gonum_org_v1_plot_vg_Canvas) Pop()                         { p.Pop_(p.Object) }
-func (p *proxy_gonum_org_v1_plot_vg_Canvas) Push()                        { p.Push_(p.Object) }
-func (p *proxy_gonum_org_v1_plot_vg_Canvas) Rotate(a0 float64)            { p.Rotate_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_vg_Canvas) Scale(a0 float64, a1 float64) { p.Scale_(p.Object, a0, a1) }
-func (p *proxy_gonum_org_v1_plot_vg_Canvas) SetColor(a0 color.Color)      { p.SetColor_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_vg_Canvas) SetLineDash(a0 []vg.Length, a1 vg.Length) {
-	p.SetLineDash_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_plot_vg_Canvas) SetLineWidth(a0 vg.Length) { p.SetLineWidth_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_vg_Canvas) Stroke(a0 vg.Path)         { p.Stroke_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_vg_Canvas) Translate(a0 vg.Point)     { p.Translate_(p.Object, a0) }
-
-// proxy_gonum_org_v1_plot_vg_CanvasSizer implements vg.CanvasSizer by functions of the interpreter.
-type proxy_gonum_org_v1_plot_vg_CanvasSizer struct {
-	Object        any
-	DrawImage_    func(_ any, a0 vg.Rectangle, a1 image.Image)
-	Fill_         func(_ any, a0 vg.Path)
-	FillString_   func(_ any, a0 font.Face, a1 vg.Point, a2 string)
-	Pop_          func(_ any)
-	Push_         func(_ any)
-	Rotate_       func(_ any, a0 float64)
-	Scale_        func(_ any, a0 float64, a1 float64)
-	SetColor_     func(_ any, a0 color.Color)
-	SetLineDash_  func(_ any, a0 []vg.Length, a1 vg.Length)
-	SetLineWidth_ func(_ any, a0 vg.Length)
-	Size_         func(_ any) (vg.Length, vg.Length)
-	Stroke_       func(_ any, a0 vg.Path)
-	Translate_    func(_ any, a0 vg.Point)
-}
-
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) DrawImage(a0 vg.Rectangle, a1 image.Image) {
-	p.DrawImage_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) Fill(a0 vg.Path) { p.Fill_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) FillString(a0 font.Face, a1 vg.Point, a2 string) {
-	p.FillString_(p.Object, a0, a1, a2)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) Pop()              { p.Pop_(p.Object) }
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) Push()             { p.Push_(p.Object) }
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) Rotate(a0 float64) { p.Rotate_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) Scale(a0 float64, a1 float64) {
-	p.Scale_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) SetColor(a0 color.Color) { p.SetColor_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) SetLineDash(a0 []vg.Length, a1 vg.Length) {
-	p.SetLineDash_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) SetLineWidth(a0 vg.Length) {
-	p.SetLineWidth_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) Size() (vg.Length, vg.Length) {
-	return p.Size_(p.Object)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) Stroke(a0 vg.Path)     { p.Stroke_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_vg_CanvasSizer) Translate(a0 vg.Point) { p.Translate_(p.Object, a0) }
-
-// proxy_gonum_org_v1_plot_vg_CanvasWriterTo implements vg.CanvasWriterTo by functions of the interpreter.
-type proxy_gonum_org_v1_plot_vg_CanvasWriterTo struct {
-	Object        any
-	DrawImage_    func(_ any, a0 vg.Rectangle, a1 image.Image)
-	Fill_         func(_ any, a0 vg.Path)
-	FillString_   func(_ any, a0 font.Face, a1 vg.Point, a2 string)
-	Pop_          func(_ any)
-	Push_         func(_ any)
-	Rotate_       func(_ any, a0 float64)
-	Scale_        func(_ any, a0 float64, a1 float64)
-	SetColor_     func(_ any, a0 color.Color)
-	SetLineDash_  func(_ any, a0 []vg.Length, a1 vg.Length)
-	SetLineWidth_ func(_ any, a0 vg.Length)
-	Size_         func(_ any) (vg.Length, vg.Length)
-	Stroke_       func(_ any, a0 vg.Path)
-	Translate_    func(_ any, a0 vg.Point)
-	WriteTo_      func(_ any, a0 io.Writer) (int64, error)
-}
-
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) DrawImage(a0 vg.Rectangle, a1 image.Image) {
-	p.DrawImage_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) Fill(a0 vg.Path) { p.Fill_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) FillString(a0 font.Face, a1 vg.Point, a2 string) {
-	p.FillString_(p.Object, a0, a1, a2)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) Pop()              { p.Pop_(p.Object) }
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) Push()             { p.Push_(p.Object) }
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) Rotate(a0 float64) { p.Rotate_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) Scale(a0 float64, a1 float64) {
-	p.Scale_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) SetColor(a0 color.Color) {
-	p.SetColor_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) SetLineDash(a0 []vg.Length, a1 vg.Length) {
-	p.SetLineDash_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) SetLineWidth(a0 vg.Length) {
-	p.SetLineWidth_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) Size() (vg.Length, vg.Length) {
-	return p.Size_(p.Object)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) Stroke(a0 vg.Path) { p.Stroke_(p.Object, a0) }
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) Translate(a0 vg.Point) {
-	p.Translate_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_plot_vg_CanvasWriterTo) WriteTo(a0 io.Writer) (int64, error) {
-	return p.WriteTo_(p.Object, a0)
 }

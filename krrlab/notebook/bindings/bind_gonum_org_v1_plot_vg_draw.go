@@ -7,9 +7,6 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	font "gonum.org/v1/plot/font"
-	text "gonum.org/v1/plot/text"
-	vg "gonum.org/v1/plot/vg"
 	draw "gonum.org/v1/plot/vg/draw"
 )
 
@@ -22,11 +19,11 @@ func init() {
 			"New":                r.ValueOf(draw.New),
 			"NewCanvas":          r.ValueOf(draw.NewCanvas),
 			"NewFormattedCanvas": r.ValueOf(draw.NewFormattedCanvas),
-			"PosBottom":          r.ValueOf(0),
-			"PosCenter":          r.ValueOf(0),
-			"PosLeft":            r.ValueOf(0),
-			"PosRight":           r.ValueOf(0),
-			"PosTop":             r.ValueOf(0),
+			"PosBottom":          r.ValueOf(*new(int)),
+			"PosCenter":          r.ValueOf(*new(int)),
+			"PosLeft":            r.ValueOf(*new(int)),
+			"PosRight":           r.ValueOf(*new(int)),
+			"PosTop":             r.ValueOf(*new(int)),
 			"RegisterFormat":     r.ValueOf(draw.RegisterFormat),
 			"XCenter":            r.ValueOf(draw.XCenter),
 			"XLeft":              r.ValueOf(draw.XLeft),
@@ -55,14 +52,6 @@ func init() {
 			"XAlignment":       r.TypeOf((*draw.XAlignment)(nil)).Elem(),
 			"YAlignment":       r.TypeOf((*draw.YAlignment)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"GlyphDrawer": r.TypeOf((*proxy_gonum_org_v1_plot_vg_draw_GlyphDrawer)(nil)).Elem(),
-			"TextHandler": r.TypeOf((*proxy_gonum_org_v1_plot_vg_draw_TextHandler)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{
-			"Canvas":     []string{"Add", "DrawImage", "Fill", "FillString", "Path", "Pop", "Push", "Rotate", "Scale", "SetColor", "SetLineDash", "SetLineWidth", "Size", "Stroke", "Translate"},
-			"GlyphStyle": []string{"RGBA"},
-		},
 		Untypeds: map[string]string{
 			"PosBottom": "int:-1",
 			"PosCenter": "int:0",
@@ -71,38 +60,4 @@ func init() {
 			"PosTop":    "int:1",
 		},
 	}
-}
-
-// proxy_gonum_org_v1_plot_vg_draw_GlyphDrawer implements draw.GlyphDrawer by functions of the interpreter.
-type proxy_gonum_org_v1_plot_vg_draw_GlyphDrawer struct {
-	Object     any
-	DrawGlyph_ func(_ any, a0 *draw.Canvas, a1 draw.GlyphStyle, a2 vg.Point)
-}
-
-func (p *proxy_gonum_org_v1_plot_vg_draw_GlyphDrawer) DrawGlyph(a0 *draw.Canvas, a1 draw.GlyphStyle, a2 vg.Point) {
-	p.DrawGlyph_(p.Object, a0, a1, a2)
-}
-
-// proxy_gonum_org_v1_plot_vg_draw_TextHandler implements draw.TextHandler by functions of the interpreter.
-type proxy_gonum_org_v1_plot_vg_draw_TextHandler struct {
-	Object   any
-	Box_     func(_ any, a0 string, a1 font.Font) (vg.Length, vg.Length, vg.Length)
-	Cache_   func(_ any) *font.Cache
-	Draw_    func(_ any, a0 vg.Canvas, a1 string, a2 text.Style, a3 vg.Point)
-	Extents_ func(_ any, a0 font.Font) font.Extents
-	Lines_   func(_ any, a0 string) []string
-}
-
-func (p *proxy_gonum_org_v1_plot_vg_draw_TextHandler) Box(a0 string, a1 font.Font) (vg.Length, vg.Length, vg.Length) {
-	return p.Box_(p.Object, a0, a1)
-}
-func (p *proxy_gonum_org_v1_plot_vg_draw_TextHandler) Cache() *font.Cache { return p.Cache_(p.Object) }
-func (p *proxy_gonum_org_v1_plot_vg_draw_TextHandler) Draw(a0 vg.Canvas, a1 string, a2 text.Style, a3 vg.Point) {
-	p.Draw_(p.Object, a0, a1, a2, a3)
-}
-func (p *proxy_gonum_org_v1_plot_vg_draw_TextHandler) Extents(a0 font.Font) font.Extents {
-	return p.Extents_(p.Object, a0)
-}
-func (p *proxy_gonum_org_v1_plot_vg_draw_TextHandler) Lines(a0 string) []string {
-	return p.Lines_(p.Object, a0)
 }

@@ -21,7 +21,7 @@ func init() {
 			"Dsterf":          r.ValueOf(accel.Dsterf),
 			"Dtrtri":          r.ValueOf(accel.Dtrtri),
 			"Eigen":           r.ValueOf(accel.Eigen),
-			"EnvBLAS":         r.ValueOf(""),
+			"EnvBLAS":         r.ValueOf(*new(string)),
 			"ErrAddresses":    r.ValueOf(&accel.ErrAddresses).Elem(),
 			"ForEach":         r.ValueOf(accel.ForEach),
 			"GemmRate32":      r.ValueOf(accel.GemmRate32),
@@ -45,8 +45,6 @@ func init() {
 			"LibraryError": r.TypeOf((*accel.LibraryError)(nil)).Elem(),
 			"WorkerPanic":  r.TypeOf((*accel.WorkerPanic)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"EnvBLAS": "string:KRRLAB_BLAS",
 		},

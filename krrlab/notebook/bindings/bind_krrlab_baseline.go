@@ -27,8 +27,6 @@ func init() {
 			"Result":      r.TypeOf((*baseline.Result)(nil)).Elem(),
 			"Seconds":     r.TypeOf((*baseline.Seconds)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

@@ -22,7 +22,7 @@ func init() {
 			"Open":        r.ValueOf(bound.Open),
 			"Residual":    r.ValueOf(bound.Residual),
 			"Roots":       r.ValueOf(bound.Roots),
-			"RowsChecked": r.ValueOf(0),
+			"RowsChecked": r.ValueOf(*new(int)),
 			"SampleBytes": r.ValueOf(bound.SampleBytes),
 			"Slack":       r.ValueOf(bound.Slack),
 		},
@@ -36,8 +36,6 @@ func init() {
 			"Stop":   r.TypeOf((*bound.Stop)(nil)).Elem(),
 			"Watch":  r.TypeOf((*bound.Watch)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"RowsChecked": "int:288",
 		},

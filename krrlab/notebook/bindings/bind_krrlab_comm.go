@@ -7,7 +7,6 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
 	comm "github.com/krrlab/lab/krrlab/comm"
 )
 
@@ -42,44 +41,6 @@ func init() {
 			"Traffic":   r.TypeOf((*comm.Traffic)(nil)).Elem(),
 			"World":     r.TypeOf((*comm.World)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Comm": r.TypeOf((*proxy_krrlab_comm_Comm)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{
-			"World": []string{"Abort", "AllGather", "AllReduce", "AllReduceInt64", "Barrier", "Broadcast", "Rank", "Size", "Traffic"},
-		},
 		Untypeds: map[string]string{},
 	}
 }
-
-// proxy_krrlab_comm_Comm implements comm.Comm by functions of the interpreter.
-type proxy_krrlab_comm_Comm struct {
-	Object          any
-	Abort_          func(_ any, a0 int)
-	AllGather_      func(_ any, a0 context.Context, a1 []float64, a2 []int) error
-	AllReduce_      func(_ any, a0 context.Context, a1 []float64) error
-	AllReduceInt64_ func(_ any, a0 context.Context, a1 []int64) error
-	Barrier_        func(_ any, a0 context.Context) error
-	Broadcast_      func(_ any, a0 context.Context, a1 []byte, a2 int) error
-	Rank_           func(_ any) int
-	Size_           func(_ any) int
-	Traffic_        func(_ any) comm.Traffic
-}
-
-func (p *proxy_krrlab_comm_Comm) Abort(a0 int) { p.Abort_(p.Object, a0) }
-func (p *proxy_krrlab_comm_Comm) AllGather(a0 context.Context, a1 []float64, a2 []int) error {
-	return p.AllGather_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_comm_Comm) AllReduce(a0 context.Context, a1 []float64) error {
-	return p.AllReduce_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_comm_Comm) AllReduceInt64(a0 context.Context, a1 []int64) error {
-	return p.AllReduceInt64_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_comm_Comm) Barrier(a0 context.Context) error { return p.Barrier_(p.Object, a0) }
-func (p *proxy_krrlab_comm_Comm) Broadcast(a0 context.Context, a1 []byte, a2 int) error {
-	return p.Broadcast_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_comm_Comm) Rank() int             { return p.Rank_(p.Object) }
-func (p *proxy_krrlab_comm_Comm) Size() int             { return p.Size_(p.Object) }
-func (p *proxy_krrlab_comm_Comm) Traffic() comm.Traffic { return p.Traffic_(p.Object) }

@@ -22,8 +22,6 @@ func init() {
 			"Result":  r.TypeOf((*compare.Result)(nil)).Elem(),
 			"Row":     r.TypeOf((*compare.Row)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

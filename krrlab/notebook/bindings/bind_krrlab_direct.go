@@ -28,8 +28,6 @@ func init() {
 			"Result":    r.TypeOf((*direct.Result)(nil)).Elem(),
 			"Seconds":   r.TypeOf((*direct.Seconds)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

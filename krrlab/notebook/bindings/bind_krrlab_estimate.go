@@ -15,7 +15,7 @@ func init() {
 		Name: "estimate",
 		Binds: map[string]r.Value{
 			"CheckConfidence":   r.ValueOf(estimate.CheckConfidence),
-			"DefaultConfidence": r.ValueOf(0.0),
+			"DefaultConfidence": r.ValueOf(*new(float64)),
 			"Exact":             r.ValueOf(estimate.Exact),
 			"Signs":             r.ValueOf(estimate.Signs),
 			"Student":           r.ValueOf(estimate.Student),
@@ -23,8 +23,6 @@ func init() {
 		Types: map[string]r.Type{
 			"Interval": r.TypeOf((*estimate.Interval)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"DefaultConfidence": "float:19/20",
 		},

@@ -41,8 +41,6 @@ func init() {
 			"Tiles":          r.TypeOf((*gram.Tiles)(nil)).Elem(),
 			"Unformed":       r.TypeOf((*gram.Unformed)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

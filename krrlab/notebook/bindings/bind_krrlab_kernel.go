@@ -8,7 +8,6 @@ import (
 	"github.com/gopherdata/gophernotes/imports"
 
 	kernel "github.com/krrlab/lab/krrlab/kernel"
-	rng "github.com/krrlab/lab/krrlab/rng"
 )
 
 func init() {
@@ -70,100 +69,6 @@ func init() {
 			"Spectral":    r.TypeOf((*kernel.Spectral)(nil)).Elem(),
 			"Workspace":   r.TypeOf((*kernel.Workspace)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Decreasing": r.TypeOf((*proxy_krrlab_kernel_Decreasing)(nil)).Elem(),
-			"Kernel":     r.TypeOf((*proxy_krrlab_kernel_Kernel)(nil)).Elem(),
-			"Mixture":    r.TypeOf((*proxy_krrlab_kernel_Mixture)(nil)).Elem(),
-			"Radial":     r.TypeOf((*proxy_krrlab_kernel_Radial)(nil)).Elem(),
-			"Spectral":   r.TypeOf((*proxy_krrlab_kernel_Spectral)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }
-
-// proxy_krrlab_kernel_Decreasing implements kernel.Decreasing by functions of the interpreter.
-type proxy_krrlab_kernel_Decreasing struct {
-	Object      any
-	Decreasing_ func(_ any)
-	Eval_       func(_ any, a0 []float64, a1 []float64) float64
-	Profile_    func(_ any, a0 []float64, a1 []float64)
-	Slope_      func(_ any) float64
-	String_     func(_ any) string
-}
-
-func (p *proxy_krrlab_kernel_Decreasing) Decreasing() { p.Decreasing_(p.Object) }
-func (p *proxy_krrlab_kernel_Decreasing) Eval(a0 []float64, a1 []float64) float64 {
-	return p.Eval_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_kernel_Decreasing) Profile(a0 []float64, a1 []float64) {
-	p.Profile_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_kernel_Decreasing) Slope() float64 { return p.Slope_(p.Object) }
-func (p *proxy_krrlab_kernel_Decreasing) String() string { return p.String_(p.Object) }
-
-// proxy_krrlab_kernel_Kernel implements kernel.Kernel by functions of the interpreter.
-type proxy_krrlab_kernel_Kernel struct {
-	Object  any
-	Eval_   func(_ any, a0 []float64, a1 []float64) float64
-	String_ func(_ any) string
-}
-
-func (p *proxy_krrlab_kernel_Kernel) Eval(a0 []float64, a1 []float64) float64 {
-	return p.Eval_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_kernel_Kernel) String() string { return p.String_(p.Object) }
-
-// proxy_krrlab_kernel_Mixture implements kernel.Mixture by functions of the interpreter.
-type proxy_krrlab_kernel_Mixture struct {
-	Object   any
-	Eval_    func(_ any, a0 []float64, a1 []float64) float64
-	Profile_ func(_ any, a0 []float64, a1 []float64)
-	Slope_   func(_ any) float64
-	Spread_  func(_ any, a0 rng.Stream) float64
-	String_  func(_ any) string
-}
-
-func (p *proxy_krrlab_kernel_Mixture) Eval(a0 []float64, a1 []float64) float64 {
-	return p.Eval_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_kernel_Mixture) Profile(a0 []float64, a1 []float64) {
-	p.Profile_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_kernel_Mixture) Slope() float64               { return p.Slope_(p.Object) }
-func (p *proxy_krrlab_kernel_Mixture) Spread(a0 rng.Stream) float64 { return p.Spread_(p.Object, a0) }
-func (p *proxy_krrlab_kernel_Mixture) String() string               { return p.String_(p.Object) }
-
-// proxy_krrlab_kernel_Radial implements kernel.Radial by functions of the interpreter.
-type proxy_krrlab_kernel_Radial struct {
-	Object   any
-	Eval_    func(_ any, a0 []float64, a1 []float64) float64
-	Profile_ func(_ any, a0 []float64, a1 []float64)
-	Slope_   func(_ any) float64
-	String_  func(_ any) string
-}
-
-func (p *proxy_krrlab_kernel_Radial) Eval(a0 []float64, a1 []float64) float64 {
-	return p.Eval_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_kernel_Radial) Profile(a0 []float64, a1 []float64) {
-	p.Profile_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_kernel_Radial) Slope() float64 { return p.Slope_(p.Object) }
-func (p *proxy_krrlab_kernel_Radial) String() string { return p.String_(p.Object) }
-
-// proxy_krrlab_kernel_Spectral implements kernel.Spectral by functions of the interpreter.
-type proxy_krrlab_kernel_Spectral struct {
-	Object     any
-	Eval_      func(_ any, a0 []float64, a1 []float64) float64
-	Frequency_ func(_ any, a0 []float64, a1 rng.Stream)
-	String_    func(_ any) string
-}
-
-func (p *proxy_krrlab_kernel_Spectral) Eval(a0 []float64, a1 []float64) float64 {
-	return p.Eval_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_kernel_Spectral) Frequency(a0 []float64, a1 rng.Stream) {
-	p.Frequency_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_kernel_Spectral) String() string { return p.String_(p.Object) }

@@ -23,8 +23,6 @@ func init() {
 			"Result":  r.TypeOf((*lambdap.Result)(nil)).Elem(),
 			"Sweep":   r.TypeOf((*lambdap.Sweep)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

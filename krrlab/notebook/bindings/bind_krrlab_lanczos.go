@@ -7,10 +7,7 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
 	lanczos "github.com/krrlab/lab/krrlab/lanczos"
-	rng "github.com/krrlab/lab/krrlab/rng"
-	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
@@ -37,56 +34,6 @@ func init() {
 			"Options":  r.TypeOf((*lanczos.Options)(nil)).Elem(),
 			"Result":   r.TypeOf((*lanczos.Result)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Metric":   r.TypeOf((*proxy_krrlab_lanczos_Metric)(nil)).Elem(),
-			"Metrics":  r.TypeOf((*proxy_krrlab_lanczos_Metrics)(nil)).Elem(),
-			"Operator": r.TypeOf((*proxy_krrlab_lanczos_Operator)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_krrlab_lanczos_Metric implements lanczos.Metric by functions of the interpreter.
-type proxy_krrlab_lanczos_Metric struct {
-	Object    any
-	Dim_      func(_ any) int
-	NormalTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 rng.Stream) error
-	SolveTo_  func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-}
-
-func (p *proxy_krrlab_lanczos_Metric) Dim() int { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_lanczos_Metric) NormalTo(a0 context.Context, a1 *mat.Dense, a2 rng.Stream) error {
-	return p.NormalTo_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_lanczos_Metric) SolveTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.SolveTo_(p.Object, a0, a1, a2)
-}
-
-// proxy_krrlab_lanczos_Metrics implements lanczos.Metrics by functions of the interpreter.
-type proxy_krrlab_lanczos_Metrics struct {
-	Object           any
-	Dim_             func(_ any) int
-	NormalColumnsTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 rng.Stream) error
-	SolveColumnsTo_  func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense, a3 []int) error
-}
-
-func (p *proxy_krrlab_lanczos_Metrics) Dim() int { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_lanczos_Metrics) NormalColumnsTo(a0 context.Context, a1 *mat.Dense, a2 rng.Stream) error {
-	return p.NormalColumnsTo_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_lanczos_Metrics) SolveColumnsTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense, a3 []int) error {
-	return p.SolveColumnsTo_(p.Object, a0, a1, a2, a3)
-}
-
-// proxy_krrlab_lanczos_Operator implements lanczos.Operator by functions of the interpreter.
-type proxy_krrlab_lanczos_Operator struct {
-	Object any
-	Dim_   func(_ any) int
-	MulTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-}
-
-func (p *proxy_krrlab_lanczos_Operator) Dim() int { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_lanczos_Operator) MulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.MulTo_(p.Object, a0, a1, a2)
 }

@@ -25,8 +25,6 @@ func init() {
 			"Result":  r.TypeOf((*loo.Result)(nil)).Elem(),
 			"Score":   r.TypeOf((*loo.Score)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

@@ -7,9 +7,7 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
 	lowrank "github.com/krrlab/lab/krrlab/lowrank"
-	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
@@ -26,26 +24,6 @@ func init() {
 			"Seconds": r.TypeOf((*lowrank.Seconds)(nil)).Elem(),
 			"Source":  r.TypeOf((*lowrank.Source)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Source": r.TypeOf((*proxy_krrlab_lowrank_Source)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }
-
-// proxy_krrlab_lowrank_Source implements lowrank.Source by functions of the interpreter.
-type proxy_krrlab_lowrank_Source struct {
-	Object      any
-	Columns_    func(_ any, a0 context.Context, a1 []int, a2 *mat.Dense) error
-	Diag_       func(_ any) []float64
-	Dim_        func(_ any) int
-	EntryError_ func(_ any) float64
-}
-
-func (p *proxy_krrlab_lowrank_Source) Columns(a0 context.Context, a1 []int, a2 *mat.Dense) error {
-	return p.Columns_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_lowrank_Source) Diag() []float64     { return p.Diag_(p.Object) }
-func (p *proxy_krrlab_lowrank_Source) Dim() int            { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_lowrank_Source) EntryError() float64 { return p.EntryError_(p.Object) }

@@ -32,10 +32,6 @@ func init() {
 			"Score":       r.TypeOf((*model.Score)(nil)).Elem(),
 			"Share":       r.TypeOf((*model.Share)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{},
-		Wrappers: map[string][]string{
-			"Confusion": []string{"String"},
-		},
 		Untypeds: map[string]string{},
 	}
 }

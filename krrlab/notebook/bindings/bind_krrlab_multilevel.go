@@ -23,8 +23,6 @@ func init() {
 			"Result":   r.TypeOf((*multilevel.Result)(nil)).Elem(),
 			"Seconds":  r.TypeOf((*multilevel.Seconds)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

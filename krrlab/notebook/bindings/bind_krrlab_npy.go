@@ -14,7 +14,7 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/npy"] = imports.Package{
 		Name: "npy",
 		Binds: map[string]r.Value{
-			"Magic":      r.ValueOf(""),
+			"Magic":      r.ValueOf(*new(string)),
 			"Read":       r.ValueOf(npy.Read),
 			"ReadHeader": r.ValueOf(npy.ReadHeader),
 			"Write":      r.ValueOf(npy.Write),
@@ -22,8 +22,6 @@ func init() {
 		Types: map[string]r.Type{
 			"Header": r.TypeOf((*npy.Header)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"Magic": "string:\x93NUMPY",
 		},

@@ -7,9 +7,7 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
 	pcg "github.com/krrlab/lab/krrlab/pcg"
-	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
@@ -52,69 +50,6 @@ func init() {
 			"Stats":                r.TypeOf((*pcg.Stats)(nil)).Elem(),
 			"Status":               r.TypeOf((*pcg.Status)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Bounded":              r.TypeOf((*proxy_krrlab_pcg_Bounded)(nil)).Elem(),
-			"ColumnPreconditioner": r.TypeOf((*proxy_krrlab_pcg_ColumnPreconditioner)(nil)).Elem(),
-			"Operator":             r.TypeOf((*proxy_krrlab_pcg_Operator)(nil)).Elem(),
-			"Preconditioner":       r.TypeOf((*proxy_krrlab_pcg_Preconditioner)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_krrlab_pcg_Bounded implements pcg.Bounded by functions of the interpreter.
-type proxy_krrlab_pcg_Bounded struct {
-	Object    any
-	Dim_      func(_ any) int
-	MulTo_    func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-	Rounding_ func(_ any, a0 *mat.Dense) []float64
-}
-
-func (p *proxy_krrlab_pcg_Bounded) Dim() int { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_pcg_Bounded) MulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.MulTo_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_pcg_Bounded) Rounding(a0 *mat.Dense) []float64 {
-	return p.Rounding_(p.Object, a0)
-}
-
-// proxy_krrlab_pcg_ColumnPreconditioner implements pcg.ColumnPreconditioner by functions of the interpreter.
-type proxy_krrlab_pcg_ColumnPreconditioner struct {
-	Object          any
-	Dim_            func(_ any) int
-	SolveColumnsTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense, a3 []int) error
-	SolveTo_        func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-}
-
-func (p *proxy_krrlab_pcg_ColumnPreconditioner) Dim() int { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_pcg_ColumnPreconditioner) SolveColumnsTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense, a3 []int) error {
-	return p.SolveColumnsTo_(p.Object, a0, a1, a2, a3)
-}
-func (p *proxy_krrlab_pcg_ColumnPreconditioner) SolveTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.SolveTo_(p.Object, a0, a1, a2)
-}
-
-// proxy_krrlab_pcg_Operator implements pcg.Operator by functions of the interpreter.
-type proxy_krrlab_pcg_Operator struct {
-	Object any
-	Dim_   func(_ any) int
-	MulTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-}
-
-func (p *proxy_krrlab_pcg_Operator) Dim() int { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_pcg_Operator) MulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.MulTo_(p.Object, a0, a1, a2)
-}
-
-// proxy_krrlab_pcg_Preconditioner implements pcg.Preconditioner by functions of the interpreter.
-type proxy_krrlab_pcg_Preconditioner struct {
-	Object   any
-	Dim_     func(_ any) int
-	SolveTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-}
-
-func (p *proxy_krrlab_pcg_Preconditioner) Dim() int { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_pcg_Preconditioner) SolveTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.SolveTo_(p.Object, a0, a1, a2)
 }

@@ -7,36 +7,32 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
-	pcg "github.com/krrlab/lab/krrlab/pcg"
 	plan "github.com/krrlab/lab/krrlab/plan"
-	stage "github.com/krrlab/lab/krrlab/stage"
-	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/plan"] = imports.Package{
 		Name: "plan",
 		Binds: map[string]r.Value{
-			"BlockPCG":   r.ValueOf(""),
+			"BlockPCG":   r.ValueOf(*new(string)),
 			"BlockPays":  r.ValueOf(plan.BlockPays),
-			"CG":         r.ValueOf(""),
-			"Direct":     r.ValueOf(""),
-			"Features":   r.ValueOf(""),
+			"CG":         r.ValueOf(*new(string)),
+			"Direct":     r.ValueOf(*new(string)),
+			"Features":   r.ValueOf(*new(string)),
 			"Measure":    r.ValueOf(plan.Measure),
-			"None":       r.ValueOf(""),
-			"Nystrom":    r.ValueOf(""),
+			"None":       r.ValueOf(*new(string)),
+			"Nystrom":    r.ValueOf(*new(string)),
 			"Of":         r.ValueOf(plan.Of),
-			"PCG":        r.ValueOf(""),
-			"RPCholesky": r.ValueOf(""),
+			"PCG":        r.ValueOf(*new(string)),
+			"RPCholesky": r.ValueOf(*new(string)),
 			"Ranks":      r.ValueOf(plan.Ranks),
 			"RatesFile":  r.ValueOf(plan.RatesFile),
 			"ReadRates":  r.ValueOf(plan.ReadRates),
 			"Reference":  r.ValueOf(plan.Reference),
-			"ReportFile": r.ValueOf(""),
+			"ReportFile": r.ValueOf(*new(string)),
 			"Saved":      r.ValueOf(plan.Saved),
 			"Stage":      r.ValueOf(&plan.Stage).Elem(),
-			"Vecchia":    r.ValueOf(""),
+			"Vecchia":    r.ValueOf(*new(string)),
 		},
 		Types: map[string]r.Type{
 			"Bench":     r.TypeOf((*plan.Bench)(nil)).Elem(),
@@ -53,13 +49,6 @@ func init() {
 			"Seconds":   r.TypeOf((*plan.Seconds)(nil)).Elem(),
 			"Task":      r.TypeOf((*plan.Task)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Bench": r.TypeOf((*proxy_krrlab_plan_Bench)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{
-			"Cost": []string{"Keep"},
-			"Plan": []string{"Late", "Save", "Worth"},
-		},
 		Untypeds: map[string]string{
 			"BlockPCG":   "string:block-pcg",
 			"CG":         "string:cg",
@@ -73,40 +62,4 @@ func init() {
 			"Vecchia":    "string:vecchia",
 		},
 	}
-}
-
-// proxy_krrlab_plan_Bench implements plan.Bench by functions of the interpreter.
-type proxy_krrlab_plan_Bench struct {
-	Object    any
-	Dense_    func(_ any, a0 context.Context, a1 int64) (*mat.Dense, float64, error)
-	Entry_    func(_ any, a0 stage.Entry) (stage.Entry, error)
-	K_        func(_ any, a0 context.Context, a1 int64) (*stage.Gram, error)
-	M_        func(_ any, a0 context.Context) (pcg.Preconditioner, error)
-	Make_     func(_ any, a0 context.Context, a1 stage.Entry, a2 int) (*stage.Made, error)
-	PlanTask_ func(_ any) *plan.Task
-	Problem_  func(_ any) *stage.Problem
-	Tell_     func(_ any, a0 context.Context, a1 stage.Event)
-	Z_        func(_ any, a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error)
-}
-
-func (p *proxy_krrlab_plan_Bench) Dense(a0 context.Context, a1 int64) (*mat.Dense, float64, error) {
-	return p.Dense_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_plan_Bench) Entry(a0 stage.Entry) (stage.Entry, error) {
-	return p.Entry_(p.Object, a0)
-}
-func (p *proxy_krrlab_plan_Bench) K(a0 context.Context, a1 int64) (*stage.Gram, error) {
-	return p.K_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_plan_Bench) M(a0 context.Context) (pcg.Preconditioner, error) {
-	return p.M_(p.Object, a0)
-}
-func (p *proxy_krrlab_plan_Bench) Make(a0 context.Context, a1 stage.Entry, a2 int) (*stage.Made, error) {
-	return p.Make_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_plan_Bench) PlanTask() *plan.Task                    { return p.PlanTask_(p.Object) }
-func (p *proxy_krrlab_plan_Bench) Problem() *stage.Problem                 { return p.Problem_(p.Object) }
-func (p *proxy_krrlab_plan_Bench) Tell(a0 context.Context, a1 stage.Event) { p.Tell_(p.Object, a0, a1) }
-func (p *proxy_krrlab_plan_Bench) Z(a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error) {
-	return p.Z_(p.Object, a0, a1)
 }

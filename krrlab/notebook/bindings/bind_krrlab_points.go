@@ -55,28 +55,6 @@ func init() {
 			"Shifted":   r.TypeOf((*points.Shifted)(nil)).Elem(),
 			"Workspace": r.TypeOf((*points.Workspace)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Points": r.TypeOf((*proxy_krrlab_points_Points)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_krrlab_points_Points implements points.Points by functions of the interpreter.
-type proxy_krrlab_points_Points struct {
-	Object     any
-	Dims_      func(_ any) (int, int)
-	Panel32To_ func(_ any, a0 []float32, a1 int)
-	Panel64To_ func(_ any, a0 []float64, a1 int)
-	RowTo_     func(_ any, a0 []float64, a1 int)
-	Slice_     func(_ any, a0 int, a1 int) points.Points
-}
-
-func (p *proxy_krrlab_points_Points) Dims() (int, int)               { return p.Dims_(p.Object) }
-func (p *proxy_krrlab_points_Points) Panel32To(a0 []float32, a1 int) { p.Panel32To_(p.Object, a0, a1) }
-func (p *proxy_krrlab_points_Points) Panel64To(a0 []float64, a1 int) { p.Panel64To_(p.Object, a0, a1) }
-func (p *proxy_krrlab_points_Points) RowTo(a0 []float64, a1 int)     { p.RowTo_(p.Object, a0, a1) }
-func (p *proxy_krrlab_points_Points) Slice(a0 int, a1 int) points.Points {
-	return p.Slice_(p.Object, a0, a1)
 }

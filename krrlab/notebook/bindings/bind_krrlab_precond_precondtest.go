@@ -20,8 +20,6 @@ func init() {
 		Types: map[string]r.Type{
 			"Options": r.TypeOf((*precondtest.Options)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

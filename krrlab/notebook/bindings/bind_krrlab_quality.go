@@ -22,8 +22,6 @@ func init() {
 			"Seconds": r.TypeOf((*quality.Seconds)(nil)).Elem(),
 			"Step":    r.TypeOf((*quality.Step)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

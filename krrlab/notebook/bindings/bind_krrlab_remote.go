@@ -20,8 +20,6 @@ func init() {
 			"Backend": r.TypeOf((*remote.Backend)(nil)).Elem(),
 			"Options": r.TypeOf((*remote.Options)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

@@ -21,8 +21,6 @@ func init() {
 			"Field":  r.TypeOf((*schema.Field)(nil)).Elem(),
 			"Schema": r.TypeOf((*schema.Schema)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	rng "github.com/krrlab/lab/krrlab/rng"
 	sketch "github.com/krrlab/lab/krrlab/sketch"
 )
 
@@ -32,39 +31,6 @@ func init() {
 			"SRHTOperator":        r.TypeOf((*sketch.SRHTOperator)(nil)).Elem(),
 			"Workspace":           r.TypeOf((*sketch.Workspace)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Dist":     r.TypeOf((*proxy_krrlab_sketch_Dist)(nil)).Elem(),
-			"Operator": r.TypeOf((*proxy_krrlab_sketch_Operator)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }
-
-// proxy_krrlab_sketch_Dist implements sketch.Dist by functions of the interpreter.
-type proxy_krrlab_sketch_Dist struct {
-	Object  any
-	Sample_ func(_ any, a0 int, a1 int, a2 rng.Stream) (sketch.Operator, error)
-	String_ func(_ any) string
-}
-
-func (p *proxy_krrlab_sketch_Dist) Sample(a0 int, a1 int, a2 rng.Stream) (sketch.Operator, error) {
-	return p.Sample_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_sketch_Dist) String() string { return p.String_(p.Object) }
-
-// proxy_krrlab_sketch_Operator implements sketch.Operator by functions of the interpreter.
-type proxy_krrlab_sketch_Operator struct {
-	Object   any
-	Apply32_ func(_ any, a0 []float32, a1 int, a2 []float32, a3 int, a4 int, a5 *sketch.Workspace)
-	Apply64_ func(_ any, a0 []float64, a1 int, a2 []float64, a3 int, a4 int, a5 *sketch.Workspace)
-	Dims_    func(_ any) (int, int)
-}
-
-func (p *proxy_krrlab_sketch_Operator) Apply32(a0 []float32, a1 int, a2 []float32, a3 int, a4 int, a5 *sketch.Workspace) {
-	p.Apply32_(p.Object, a0, a1, a2, a3, a4, a5)
-}
-func (p *proxy_krrlab_sketch_Operator) Apply64(a0 []float64, a1 int, a2 []float64, a3 int, a4 int, a5 *sketch.Workspace) {
-	p.Apply64_(p.Object, a0, a1, a2, a3, a4, a5)
-}
-func (p *proxy_krrlab_sketch_Operator) Dims() (int, int) { return p.Dims_(p.Object) }

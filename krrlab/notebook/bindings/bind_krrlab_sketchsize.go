@@ -7,9 +7,7 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
 	sketchsize "github.com/krrlab/lab/krrlab/sketchsize"
-	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
@@ -43,26 +41,6 @@ func init() {
 			"Test":       r.TypeOf((*sketchsize.Test)(nil)).Elem(),
 			"Verdict":    r.TypeOf((*sketchsize.Verdict)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Operator": r.TypeOf((*proxy_krrlab_sketchsize_Operator)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_krrlab_sketchsize_Operator implements sketchsize.Operator by functions of the interpreter.
-type proxy_krrlab_sketchsize_Operator struct {
-	Object  any
-	Dim_    func(_ any) int
-	KMulTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-	MulTo_  func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-}
-
-func (p *proxy_krrlab_sketchsize_Operator) Dim() int { return p.Dim_(p.Object) }
-func (p *proxy_krrlab_sketchsize_Operator) KMulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.KMulTo_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_sketchsize_Operator) MulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.MulTo_(p.Object, a0, a1, a2)
 }

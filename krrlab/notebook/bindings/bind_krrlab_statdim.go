@@ -29,8 +29,6 @@ func init() {
 			"Point":   r.TypeOf((*statdim.Point)(nil)).Elem(),
 			"Result":  r.TypeOf((*statdim.Result)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

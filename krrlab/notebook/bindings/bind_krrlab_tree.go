@@ -23,8 +23,6 @@ func init() {
 			"Pair":   r.TypeOf((*tree.Pair)(nil)).Elem(),
 			"Tree":   r.TypeOf((*tree.Tree)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

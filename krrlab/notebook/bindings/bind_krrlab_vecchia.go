@@ -15,17 +15,15 @@ func init() {
 		Name: "vecchia",
 		Binds: map[string]r.Value{
 			"Look":          r.ValueOf(vecchia.Look),
-			"MostNeighbors": r.ValueOf(0),
+			"MostNeighbors": r.ValueOf(*new(int)),
 			"New":           r.ValueOf(vecchia.New),
-			"RuleRows":      r.ValueOf(0),
+			"RuleRows":      r.ValueOf(*new(int)),
 		},
 		Types: map[string]r.Type{
 			"Inverse": r.TypeOf((*vecchia.Inverse)(nil)).Elem(),
 			"Options": r.TypeOf((*vecchia.Options)(nil)).Elem(),
 			"Seconds": r.TypeOf((*vecchia.Seconds)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"MostNeighbors": "int:120",
 			"RuleRows":      "int:128",

@@ -25,8 +25,6 @@ func init() {
 			"Spectrum":     r.TypeOf((*verify.Spectrum)(nil)).Elem(),
 			"Verification": r.TypeOf((*verify.Verification)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

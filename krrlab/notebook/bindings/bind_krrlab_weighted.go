@@ -20,8 +20,6 @@ func init() {
 		Types: map[string]r.Type{
 			"Kernel": r.TypeOf((*weighted.Kernel)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }

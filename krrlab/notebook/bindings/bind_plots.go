@@ -20,7 +20,7 @@ func init() {
 			"Blank":       r.ValueOf(plots.Blank),
 			"CheckFormat": r.ValueOf(plots.CheckFormat),
 			"Convergence": r.ValueOf(plots.Convergence),
-			"DotsPerInch": r.ValueOf(0),
+			"DotsPerInch": r.ValueOf(*new(int)),
 			"FoldedHTML":  r.ValueOf(plots.FoldedHTML),
 			"Grid":        r.ValueOf(plots.Grid),
 			"Ladder":      r.ValueOf(plots.Ladder),
@@ -52,8 +52,6 @@ func init() {
 			"Style":    r.TypeOf((*plots.Style)(nil)).Elem(),
 			"Table":    r.TypeOf((*plots.Table)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"DotsPerInch": "int:160",
 		},

@@ -8,8 +8,6 @@ import (
 	"github.com/gopherdata/gophernotes/imports"
 
 	tar "archive/tar"
-	fs "io/fs"
-	time "time"
 )
 
 func init() {
@@ -21,32 +19,6 @@ func init() {
 		Types: map[string]r.Type{
 			"FileInfoNames": r.TypeOf((*tar.FileInfoNames)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"FileInfoNames": r.TypeOf((*proxy_archive_tar_FileInfoNames)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }
-
-// proxy_archive_tar_FileInfoNames implements tar.FileInfoNames by functions of the interpreter.
-type proxy_archive_tar_FileInfoNames struct {
-	Object   any
-	Gname_   func(_ any) (string, error)
-	IsDir_   func(_ any) bool
-	ModTime_ func(_ any) time.Time
-	Mode_    func(_ any) fs.FileMode
-	Name_    func(_ any) string
-	Size_    func(_ any) int64
-	Sys_     func(_ any) any
-	Uname_   func(_ any) (string, error)
-}
-
-func (p *proxy_archive_tar_FileInfoNames) Gname() (string, error) { return p.Gname_(p.Object) }
-func (p *proxy_archive_tar_FileInfoNames) IsDir() bool            { return p.IsDir_(p.Object) }
-func (p *proxy_archive_tar_FileInfoNames) ModTime() time.Time     { return p.ModTime_(p.Object) }
-func (p *proxy_archive_tar_FileInfoNames) Mode() fs.FileMode      { return p.Mode_(p.Object) }
-func (p *proxy_archive_tar_FileInfoNames) Name() string           { return p.Name_(p.Object) }
-func (p *proxy_archive_tar_FileInfoNames) Size() int64            { return p.Size_(p.Object) }
-func (p *proxy_archive_tar_FileInfoNames) Sys() any               { return p.Sys_(p.Object) }
-func (p *proxy_archive_tar_FileInfoNames) Uname() (string, error) { return p.Uname_(p.Object) }

@@ -17,8 +17,6 @@ func init() {
 			"ErrInsecurePath": r.ValueOf(&zip.ErrInsecurePath).Elem(),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

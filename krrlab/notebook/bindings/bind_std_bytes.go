@@ -25,8 +25,6 @@ func init() {
 			"SplitSeq":      r.ValueOf(bytes.SplitSeq),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -24,8 +24,6 @@ func init() {
 		Types: map[string]r.Type{
 			"CancelCauseFunc": r.TypeOf((*context.CancelCauseFunc)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -18,31 +18,6 @@ func init() {
 			"BinaryAppender": r.TypeOf((*encoding.BinaryAppender)(nil)).Elem(),
 			"TextAppender":   r.TypeOf((*encoding.TextAppender)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"BinaryAppender": r.TypeOf((*proxy_encoding_BinaryAppender)(nil)).Elem(),
-			"TextAppender":   r.TypeOf((*proxy_encoding_TextAppender)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
-}
-
-// proxy_encoding_BinaryAppender implements encoding.BinaryAppender by functions of the interpreter.
-type proxy_encoding_BinaryAppender struct {
-	Object        any
-	AppendBinary_ func(_ any, a0 []byte) ([]byte, error)
-}
-
-func (p *proxy_encoding_BinaryAppender) AppendBinary(a0 []byte) ([]byte, error) {
-	return p.AppendBinary_(p.Object, a0)
-}
-
-// proxy_encoding_TextAppender implements encoding.TextAppender by functions of the interpreter.
-type proxy_encoding_TextAppender struct {
-	Object      any
-	AppendText_ func(_ any, a0 []byte) ([]byte, error)
-}
-
-func (p *proxy_encoding_TextAppender) AppendText(a0 []byte) ([]byte, error) {
-	return p.AppendText_(p.Object, a0)
 }

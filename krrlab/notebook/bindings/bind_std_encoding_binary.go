@@ -24,30 +24,6 @@ func init() {
 		Types: map[string]r.Type{
 			"AppendByteOrder": r.TypeOf((*binary.AppendByteOrder)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"AppendByteOrder": r.TypeOf((*proxy_encoding_binary_AppendByteOrder)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }
-
-// proxy_encoding_binary_AppendByteOrder implements binary.AppendByteOrder by functions of the interpreter.
-type proxy_encoding_binary_AppendByteOrder struct {
-	Object        any
-	AppendUint16_ func(_ any, a0 []byte, a1 uint16) []byte
-	AppendUint32_ func(_ any, a0 []byte, a1 uint32) []byte
-	AppendUint64_ func(_ any, a0 []byte, a1 uint64) []byte
-	String_       func(_ any) string
-}
-
-func (p *proxy_encoding_binary_AppendByteOrder) AppendUint16(a0 []byte, a1 uint16) []byte {
-	return p.AppendUint16_(p.Object, a0, a1)
-}
-func (p *proxy_encoding_binary_AppendByteOrder) AppendUint32(a0 []byte, a1 uint32) []byte {
-	return p.AppendUint32_(p.Object, a0, a1)
-}
-func (p *proxy_encoding_binary_AppendByteOrder) AppendUint64(a0 []byte, a1 uint64) []byte {
-	return p.AppendUint64_(p.Object, a0, a1)
-}
-func (p *proxy_encoding_binary_AppendByteOrder) String() string { return p.String_(p.Object) }

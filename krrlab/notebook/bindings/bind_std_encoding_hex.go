@@ -18,8 +18,6 @@ func init() {
 			"AppendEncode": r.ValueOf(hex.AppendEncode),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

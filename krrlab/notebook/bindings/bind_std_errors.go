@@ -18,8 +18,6 @@ func init() {
 			"Join":           r.ValueOf(errors.Join),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -18,8 +18,6 @@ func init() {
 			"TextVar":  r.ValueOf(flag.TextVar),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -20,8 +20,6 @@ func init() {
 			"FormatString": r.ValueOf(fmt.FormatString),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -24,8 +24,6 @@ func init() {
 			"Directive":    r.TypeOf((*ast.Directive)(nil)).Elem(),
 			"DirectiveArg": r.TypeOf((*ast.DirectiveArg)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -29,8 +29,6 @@ func init() {
 			"Alias":   r.TypeOf((*types.Alias)(nil)).Elem(),
 			"VarKind": r.TypeOf((*types.VarKind)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -18,43 +18,6 @@ func init() {
 			"Cloner": r.TypeOf((*hash.Cloner)(nil)).Elem(),
 			"XOF":    r.TypeOf((*hash.XOF)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Cloner": r.TypeOf((*proxy_hash_Cloner)(nil)).Elem(),
-			"XOF":    r.TypeOf((*proxy_hash_XOF)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }
-
-// proxy_hash_Cloner implements hash.Cloner by functions of the interpreter.
-type proxy_hash_Cloner struct {
-	Object     any
-	BlockSize_ func(_ any) int
-	Clone_     func(_ any) (hash.Cloner, error)
-	Reset_     func(_ any)
-	Size_      func(_ any) int
-	Sum_       func(_ any, a0 []byte) []byte
-	Write_     func(_ any, a0 []byte) (int, error)
-}
-
-func (p *proxy_hash_Cloner) BlockSize() int               { return p.BlockSize_(p.Object) }
-func (p *proxy_hash_Cloner) Clone() (hash.Cloner, error)  { return p.Clone_(p.Object) }
-func (p *proxy_hash_Cloner) Reset()                       { p.Reset_(p.Object) }
-func (p *proxy_hash_Cloner) Size() int                    { return p.Size_(p.Object) }
-func (p *proxy_hash_Cloner) Sum(a0 []byte) []byte         { return p.Sum_(p.Object, a0) }
-func (p *proxy_hash_Cloner) Write(a0 []byte) (int, error) { return p.Write_(p.Object, a0) }
-
-// proxy_hash_XOF implements hash.XOF by functions of the interpreter.
-type proxy_hash_XOF struct {
-	Object     any
-	BlockSize_ func(_ any) int
-	Read_      func(_ any, a0 []byte) (int, error)
-	Reset_     func(_ any)
-	Write_     func(_ any, a0 []byte) (int, error)
-}
-
-func (p *proxy_hash_XOF) BlockSize() int               { return p.BlockSize_(p.Object) }
-func (p *proxy_hash_XOF) Read(a0 []byte) (int, error)  { return p.Read_(p.Object, a0) }
-func (p *proxy_hash_XOF) Reset()                       { p.Reset_(p.Object) }
-func (p *proxy_hash_XOF) Write(a0 []byte) (int, error) { return p.Write_(p.Object, a0) }

@@ -18,8 +18,6 @@ func init() {
 			"String": r.ValueOf(maphash.String),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

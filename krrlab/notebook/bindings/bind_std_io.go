@@ -19,8 +19,6 @@ func init() {
 		Types: map[string]r.Type{
 			"OffsetWriter": r.TypeOf((*io.OffsetWriter)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -23,24 +23,6 @@ func init() {
 		Types: map[string]r.Type{
 			"ReadLinkFS": r.TypeOf((*fs.ReadLinkFS)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"ReadLinkFS": r.TypeOf((*proxy_io_fs_ReadLinkFS)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
-}
-
-// proxy_io_fs_ReadLinkFS implements fs.ReadLinkFS by functions of the interpreter.
-type proxy_io_fs_ReadLinkFS struct {
-	Object    any
-	Lstat_    func(_ any, a0 string) (fs.FileInfo, error)
-	Open_     func(_ any, a0 string) (fs.File, error)
-	ReadLink_ func(_ any, a0 string) (string, error)
-}
-
-func (p *proxy_io_fs_ReadLinkFS) Lstat(a0 string) (fs.FileInfo, error) { return p.Lstat_(p.Object, a0) }
-func (p *proxy_io_fs_ReadLinkFS) Open(a0 string) (fs.File, error)      { return p.Open_(p.Object, a0) }
-func (p *proxy_io_fs_ReadLinkFS) ReadLink(a0 string) (string, error) {
-	return p.ReadLink_(p.Object, a0)
 }

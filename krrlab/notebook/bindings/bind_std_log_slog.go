@@ -7,7 +7,6 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
 	slog "log/slog"
 )
 
@@ -51,11 +50,11 @@ func init() {
 			"LevelDebug":        r.ValueOf(slog.LevelDebug),
 			"LevelError":        r.ValueOf(slog.LevelError),
 			"LevelInfo":         r.ValueOf(slog.LevelInfo),
-			"LevelKey":          r.ValueOf(""),
+			"LevelKey":          r.ValueOf(*new(string)),
 			"LevelWarn":         r.ValueOf(slog.LevelWarn),
 			"Log":               r.ValueOf(slog.Log),
 			"LogAttrs":          r.ValueOf(slog.LogAttrs),
-			"MessageKey":        r.ValueOf(""),
+			"MessageKey":        r.ValueOf(*new(string)),
 			"New":               r.ValueOf(slog.New),
 			"NewJSONHandler":    r.ValueOf(slog.NewJSONHandler),
 			"NewLogLogger":      r.ValueOf(slog.NewLogLogger),
@@ -64,11 +63,11 @@ func init() {
 			"NewTextHandler":    r.ValueOf(slog.NewTextHandler),
 			"SetDefault":        r.ValueOf(slog.SetDefault),
 			"SetLogLoggerLevel": r.ValueOf(slog.SetLogLoggerLevel),
-			"SourceKey":         r.ValueOf(""),
+			"SourceKey":         r.ValueOf(*new(string)),
 			"String":            r.ValueOf(slog.String),
 			"StringValue":       r.ValueOf(slog.StringValue),
 			"Time":              r.ValueOf(slog.Time),
-			"TimeKey":           r.ValueOf(""),
+			"TimeKey":           r.ValueOf(*new(string)),
 			"TimeValue":         r.ValueOf(slog.TimeValue),
 			"Uint64":            r.ValueOf(slog.Uint64),
 			"Uint64Value":       r.ValueOf(slog.Uint64Value),
@@ -93,12 +92,6 @@ func init() {
 			"TextHandler":    r.TypeOf((*slog.TextHandler)(nil)).Elem(),
 			"Value":          r.TypeOf((*slog.Value)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Handler":   r.TypeOf((*proxy_log_slog_Handler)(nil)).Elem(),
-			"Leveler":   r.TypeOf((*proxy_log_slog_Leveler)(nil)).Elem(),
-			"LogValuer": r.TypeOf((*proxy_log_slog_LogValuer)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"LevelKey":   "string:level",
 			"MessageKey": "string:msg",
@@ -107,39 +100,3 @@ func init() {
 		},
 	})
 }
-
-// proxy_log_slog_Handler implements slog.Handler by functions of the interpreter.
-type proxy_log_slog_Handler struct {
-	Object     any
-	Enabled_   func(_ any, a0 context.Context, a1 slog.Level) bool
-	Handle_    func(_ any, a0 context.Context, a1 slog.Record) error
-	WithAttrs_ func(_ any, a0 []slog.Attr) slog.Handler
-	WithGroup_ func(_ any, a0 string) slog.Handler
-}
-
-func (p *proxy_log_slog_Handler) Enabled(a0 context.Context, a1 slog.Level) bool {
-	return p.Enabled_(p.Object, a0, a1)
-}
-func (p *proxy_log_slog_Handler) Handle(a0 context.Context, a1 slog.Record) error {
-	return p.Handle_(p.Object, a0, a1)
-}
-func (p *proxy_log_slog_Handler) WithAttrs(a0 []slog.Attr) slog.Handler {
-	return p.WithAttrs_(p.Object, a0)
-}
-func (p *proxy_log_slog_Handler) WithGroup(a0 string) slog.Handler { return p.WithGroup_(p.Object, a0) }
-
-// proxy_log_slog_Leveler implements slog.Leveler by functions of the interpreter.
-type proxy_log_slog_Leveler struct {
-	Object any
-	Level_ func(_ any) slog.Level
-}
-
-func (p *proxy_log_slog_Leveler) Level() slog.Level { return p.Level_(p.Object) }
-
-// proxy_log_slog_LogValuer implements slog.LogValuer by functions of the interpreter.
-type proxy_log_slog_LogValuer struct {
-	Object    any
-	LogValue_ func(_ any) slog.Value
-}
-
-func (p *proxy_log_slog_LogValuer) LogValue() slog.Value { return p.LogValue_(p.Object) }

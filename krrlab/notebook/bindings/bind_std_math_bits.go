@@ -19,8 +19,6 @@ func init() {
 			"Rem64": r.ValueOf(bits.Rem64),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

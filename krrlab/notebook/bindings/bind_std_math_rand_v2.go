@@ -44,18 +44,6 @@ func init() {
 			"Source":  r.TypeOf((*rand.Source)(nil)).Elem(),
 			"Zipf":    r.TypeOf((*rand.Zipf)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Source": r.TypeOf((*proxy_math_rand_v2_Source)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }
-
-// proxy_math_rand_v2_Source implements v2.Source by functions of the interpreter.
-type proxy_math_rand_v2_Source struct {
-	Object  any
-	Uint64_ func(_ any) uint64
-}
-
-func (p *proxy_math_rand_v2_Source) Uint64() uint64 { return p.Uint64_(p.Object) }

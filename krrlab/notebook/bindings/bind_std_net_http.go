@@ -31,8 +31,6 @@ func init() {
 			"Protocols":             r.TypeOf((*http.Protocols)(nil)).Elem(),
 			"ResponseController":    r.TypeOf((*http.ResponseController)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -17,8 +17,6 @@ func init() {
 			"NewRequestWithContext": r.ValueOf(httptest.NewRequestWithContext),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -18,8 +18,6 @@ func init() {
 			"IPv6Loopback":            r.ValueOf(netip.IPv6Loopback),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -22,8 +22,6 @@ func init() {
 		Types: map[string]r.Type{
 			"Root": r.TypeOf((*os.Root)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -18,8 +18,6 @@ func init() {
 			"ErrWaitDelay": r.ValueOf(&exec.ErrWaitDelay).Elem(),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -19,8 +19,6 @@ func init() {
 			"SkipAll":  r.ValueOf(&filepath.SkipAll).Elem(),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

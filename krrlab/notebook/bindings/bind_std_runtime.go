@@ -21,8 +21,6 @@ func init() {
 			"PanicNilError": r.TypeOf((*runtime.PanicNilError)(nil)).Elem(),
 			"Pinner":        r.TypeOf((*runtime.Pinner)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -24,8 +24,6 @@ func init() {
 			"SplitSeq":      r.ValueOf(strings.SplitSeq),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

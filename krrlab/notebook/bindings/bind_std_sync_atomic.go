@@ -33,8 +33,6 @@ func init() {
 			"Uint64":  r.TypeOf((*atomic.Uint64)(nil)).Elem(),
 			"Uintptr": r.TypeOf((*atomic.Uintptr)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

@@ -17,8 +17,6 @@ func init() {
 			"Testing": r.ValueOf(testing.Testing),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

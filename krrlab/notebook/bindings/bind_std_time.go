@@ -6,19 +6,19 @@ import (
 	r "reflect"
 
 	"github.com/gopherdata/gophernotes/imports"
+
+	_ "time"
 )
 
 func init() {
 	merge("time", imports.PackageUnderlying{
 		Name: "time",
 		Binds: map[string]r.Value{
-			"DateOnly": r.ValueOf(""),
-			"DateTime": r.ValueOf(""),
-			"TimeOnly": r.ValueOf(""),
+			"DateOnly": r.ValueOf(*new(string)),
+			"DateTime": r.ValueOf(*new(string)),
+			"TimeOnly": r.ValueOf(*new(string)),
 		},
-		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
+		Types: map[string]r.Type{},
 		Untypeds: map[string]string{
 			"DateOnly": "string:2006-01-02",
 			"DateTime": "string:2006-01-02 15:04:05",

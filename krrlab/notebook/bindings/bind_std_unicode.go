@@ -34,8 +34,6 @@ func init() {
 			"Yezidi":                 r.ValueOf(&unicode.Yezidi).Elem(),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

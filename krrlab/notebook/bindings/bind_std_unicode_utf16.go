@@ -18,8 +18,6 @@ func init() {
 			"RuneLen":    r.ValueOf(utf16.RuneLen),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

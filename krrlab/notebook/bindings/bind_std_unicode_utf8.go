@@ -17,8 +17,6 @@ func init() {
 			"AppendRune": r.ValueOf(utf8.AppendRune),
 		},
 		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	})
 }

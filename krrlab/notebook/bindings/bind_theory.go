@@ -7,9 +7,7 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
 	theory "github.com/krrlab/lab/theory"
-	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
@@ -40,24 +38,6 @@ func init() {
 			"Result":         r.TypeOf((*theory.Result)(nil)).Elem(),
 			"Verdict":        r.TypeOf((*theory.Verdict)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Preconditioner": r.TypeOf((*proxy_theory_Preconditioner)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
 }
-
-// proxy_theory_Preconditioner implements theory.Preconditioner by functions of the interpreter.
-type proxy_theory_Preconditioner struct {
-	Object   any
-	Dim_     func(_ any) int
-	SolveTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
-	StatDim_ func(_ any) float64
-}
-
-func (p *proxy_theory_Preconditioner) Dim() int { return p.Dim_(p.Object) }
-func (p *proxy_theory_Preconditioner) SolveTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
-	return p.SolveTo_(p.Object, a0, a1, a2)
-}
-func (p *proxy_theory_Preconditioner) StatDim() float64 { return p.StatDim_(p.Object) }
