@@ -7,11 +7,7 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
 	krrlab "github.com/krrlab/lab/krrlab"
-	pcg "github.com/krrlab/lab/krrlab/pcg"
-	stage "github.com/krrlab/lab/krrlab/stage"
-	plots "github.com/krrlab/lab/plots"
 )
 
 func init() {
@@ -25,7 +21,7 @@ func init() {
 			"CG":              r.ValueOf(krrlab.CG),
 			"DefaultFeatures": r.ValueOf(krrlab.DefaultFeatures),
 			"Direct":          r.ValueOf(krrlab.Direct),
-			"DirectBelow":     r.ValueOf(0),
+			"DirectBelow":     r.ValueOf(*new(int)),
 			"ExactResidual":   r.ValueOf(krrlab.ExactResidual),
 			"ExactStatDim":    r.ValueOf(krrlab.ExactStatDim),
 			"FreeStatDim":     r.ValueOf(krrlab.FreeStatDim),
@@ -87,52 +83,8 @@ func init() {
 			"Verification":       r.TypeOf((*krrlab.Verification)(nil)).Elem(),
 			"VerifyOptions":      r.TypeOf((*krrlab.VerifyOptions)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Backend":        r.TypeOf((*proxy_krrlab_Backend)(nil)).Elem(),
-			"Preconditioner": r.TypeOf((*proxy_krrlab_Preconditioner)(nil)).Elem(),
-			"Stage":          r.TypeOf((*proxy_krrlab_Stage)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"DirectBelow": "int:3000",
 		},
 	}
 }
-
-// proxy_krrlab_Backend implements krrlab.Backend by functions of the interpreter.
-type proxy_krrlab_Backend struct {
-	Object any
-	Check_ func(_ any, a0 *krrlab.Config) error
-	Run_   func(_ any, a0 context.Context, a1 *krrlab.Lab, a2 stage.Name, a3 any, a4 any) (bool, error)
-}
-
-func (p *proxy_krrlab_Backend) Check(a0 *krrlab.Config) error { return p.Check_(p.Object, a0) }
-func (p *proxy_krrlab_Backend) Run(a0 context.Context, a1 *krrlab.Lab, a2 stage.Name, a3 any, a4 any) (bool, error) {
-	return p.Run_(p.Object, a0, a1, a2, a3, a4)
-}
-
-// proxy_krrlab_Preconditioner implements krrlab.Preconditioner by functions of the interpreter.
-type proxy_krrlab_Preconditioner struct {
-	Object  any
-	Make_   func(_ any, a0 context.Context, a1 *krrlab.Lab) (pcg.Preconditioner, error)
-	String_ func(_ any) string
-}
-
-func (p *proxy_krrlab_Preconditioner) Make(a0 context.Context, a1 *krrlab.Lab) (pcg.Preconditioner, error) {
-	return p.Make_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_Preconditioner) String() string { return p.String_(p.Object) }
-
-// proxy_krrlab_Stage implements krrlab.Stage by functions of the interpreter.
-type proxy_krrlab_Stage struct {
-	Object  any
-	HTML_   func(_ any) string
-	Plot_   func(_ any) *plots.Figure
-	String_ func(_ any) string
-	Table_  func(_ any) *plots.Table
-}
-
-func (p *proxy_krrlab_Stage) HTML() string        { return p.HTML_(p.Object) }
-func (p *proxy_krrlab_Stage) Plot() *plots.Figure { return p.Plot_(p.Object) }
-func (p *proxy_krrlab_Stage) String() string      { return p.String_(p.Object) }
-func (p *proxy_krrlab_Stage) Table() *plots.Table { return p.Table_(p.Object) }

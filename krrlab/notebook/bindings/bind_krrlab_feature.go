@@ -8,8 +8,6 @@ import (
 	"github.com/gopherdata/gophernotes/imports"
 
 	feature "github.com/krrlab/lab/krrlab/feature"
-	points "github.com/krrlab/lab/krrlab/points"
-	rng "github.com/krrlab/lab/krrlab/rng"
 )
 
 func init() {
@@ -38,52 +36,6 @@ func init() {
 			"TensorSketchMap": r.TypeOf((*feature.TensorSketchMap)(nil)).Elem(),
 			"Workspace":       r.TypeOf((*feature.Workspace)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Dist":  r.TypeOf((*proxy_krrlab_feature_Dist)(nil)).Elem(),
-			"Map":   r.TypeOf((*proxy_krrlab_feature_Map)(nil)).Elem(),
-			"Map32": r.TypeOf((*proxy_krrlab_feature_Map32)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_krrlab_feature_Dist implements feature.Dist by functions of the interpreter.
-type proxy_krrlab_feature_Dist struct {
-	Object  any
-	Sample_ func(_ any, a0 int, a1 int, a2 rng.Stream) (feature.Map, error)
-	String_ func(_ any) string
-}
-
-func (p *proxy_krrlab_feature_Dist) Sample(a0 int, a1 int, a2 rng.Stream) (feature.Map, error) {
-	return p.Sample_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_feature_Dist) String() string { return p.String_(p.Object) }
-
-// proxy_krrlab_feature_Map implements feature.Map by functions of the interpreter.
-type proxy_krrlab_feature_Map struct {
-	Object any
-	Dims_  func(_ any) (int, int)
-	MapTo_ func(_ any, a0 []float64, a1 int, a2 points.Points, a3 *feature.Workspace)
-}
-
-func (p *proxy_krrlab_feature_Map) Dims() (int, int) { return p.Dims_(p.Object) }
-func (p *proxy_krrlab_feature_Map) MapTo(a0 []float64, a1 int, a2 points.Points, a3 *feature.Workspace) {
-	p.MapTo_(p.Object, a0, a1, a2, a3)
-}
-
-// proxy_krrlab_feature_Map32 implements feature.Map32 by functions of the interpreter.
-type proxy_krrlab_feature_Map32 struct {
-	Object   any
-	Dims_    func(_ any) (int, int)
-	MapTo_   func(_ any, a0 []float64, a1 int, a2 points.Points, a3 *feature.Workspace)
-	MapTo32_ func(_ any, a0 []float32, a1 int, a2 points.Points, a3 *feature.Workspace)
-}
-
-func (p *proxy_krrlab_feature_Map32) Dims() (int, int) { return p.Dims_(p.Object) }
-func (p *proxy_krrlab_feature_Map32) MapTo(a0 []float64, a1 int, a2 points.Points, a3 *feature.Workspace) {
-	p.MapTo_(p.Object, a0, a1, a2, a3)
-}
-func (p *proxy_krrlab_feature_Map32) MapTo32(a0 []float32, a1 int, a2 points.Points, a3 *feature.Workspace) {
-	p.MapTo32_(p.Object, a0, a1, a2, a3)
 }

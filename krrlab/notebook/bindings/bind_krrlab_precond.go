@@ -23,7 +23,7 @@ func init() {
 			"New":         r.ValueOf(precond.New),
 			"NewFromGram": r.ValueOf(precond.NewFromGram),
 			"NewOuter":    r.ValueOf(precond.NewOuter),
-			"RankRows":    r.ValueOf(0),
+			"RankRows":    r.ValueOf(*new(int)),
 			"ZeroGram":    r.ValueOf(precond.ZeroGram),
 		},
 		Types: map[string]r.Type{
@@ -37,8 +37,6 @@ func init() {
 			"Seconds":    r.TypeOf((*precond.Seconds)(nil)).Elem(),
 			"Woodbury":   r.TypeOf((*precond.Woodbury)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"RankRows": "int:512",
 		},

@@ -7,12 +7,7 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
-	kernel "github.com/krrlab/lab/krrlab/kernel"
-	pcg "github.com/krrlab/lab/krrlab/pcg"
 	stage "github.com/krrlab/lab/krrlab/stage"
-	plots "github.com/krrlab/lab/plots"
-	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
@@ -20,7 +15,7 @@ func init() {
 		Name: "stage",
 		Binds: map[string]r.Value{
 			"AgreeToStop": r.ValueOf(stage.AgreeToStop),
-			"Aim":         r.ValueOf(0.0),
+			"Aim":         r.ValueOf(*new(float64)),
 			"Bounds":      r.ValueOf(stage.Bounds),
 			"Centered":    r.ValueOf(stage.Centered),
 			"Compare":     r.ValueOf(stage.Compare),
@@ -77,117 +72,8 @@ func init() {
 			"Table":         r.TypeOf((*stage.Table)(nil)).Elem(),
 			"TooLarge":      r.TypeOf((*stage.TooLarge)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Bench":    r.TypeOf((*proxy_krrlab_stage_Bench)(nil)).Elem(),
-			"Choice":   r.TypeOf((*proxy_krrlab_stage_Choice)(nil)).Elem(),
-			"Hinter":   r.TypeOf((*proxy_krrlab_stage_Hinter)(nil)).Elem(),
-			"Preparer": r.TypeOf((*proxy_krrlab_stage_Preparer)(nil)).Elem(),
-			"Runner":   r.TypeOf((*proxy_krrlab_stage_Runner)(nil)).Elem(),
-			"Stage":    r.TypeOf((*proxy_krrlab_stage_Stage)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{
-			"Gram": []string{"Block", "Bytes", "Choice", "Columns", "DenseTo", "Diag", "Dim", "EntryError", "Exact", "KMulTo", "Kernel", "Lambda", "Lie", "MulTo", "Neighbors", "Points", "Rounding", "Storage", "Trace", "Unit"},
-		},
 		Untypeds: map[string]string{
 			"Aim": "float:97/100",
 		},
 	}
 }
-
-// proxy_krrlab_stage_Bench implements stage.Bench by functions of the interpreter.
-type proxy_krrlab_stage_Bench struct {
-	Object   any
-	Dense_   func(_ any, a0 context.Context, a1 int64) (*mat.Dense, float64, error)
-	Entry_   func(_ any, a0 stage.Entry) (stage.Entry, error)
-	K_       func(_ any, a0 context.Context, a1 int64) (*stage.Gram, error)
-	M_       func(_ any, a0 context.Context) (pcg.Preconditioner, error)
-	Make_    func(_ any, a0 context.Context, a1 stage.Entry, a2 int) (*stage.Made, error)
-	Problem_ func(_ any) *stage.Problem
-	Tell_    func(_ any, a0 context.Context, a1 stage.Event)
-	Z_       func(_ any, a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error)
-}
-
-func (p *proxy_krrlab_stage_Bench) Dense(a0 context.Context, a1 int64) (*mat.Dense, float64, error) {
-	return p.Dense_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_stage_Bench) Entry(a0 stage.Entry) (stage.Entry, error) {
-	return p.Entry_(p.Object, a0)
-}
-func (p *proxy_krrlab_stage_Bench) K(a0 context.Context, a1 int64) (*stage.Gram, error) {
-	return p.K_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_stage_Bench) M(a0 context.Context) (pcg.Preconditioner, error) {
-	return p.M_(p.Object, a0)
-}
-func (p *proxy_krrlab_stage_Bench) Make(a0 context.Context, a1 stage.Entry, a2 int) (*stage.Made, error) {
-	return p.Make_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_stage_Bench) Problem() *stage.Problem { return p.Problem_(p.Object) }
-func (p *proxy_krrlab_stage_Bench) Tell(a0 context.Context, a1 stage.Event) {
-	p.Tell_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_stage_Bench) Z(a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error) {
-	return p.Z_(p.Object, a0, a1)
-}
-
-// proxy_krrlab_stage_Choice implements stage.Choice by functions of the interpreter.
-type proxy_krrlab_stage_Choice struct {
-	Object  any
-	Chosen_ func(_ any) (kernel.Spec, float64, []float64)
-	HTML_   func(_ any) string
-	Plot_   func(_ any) *plots.Figure
-	Short_  func(_ any) string
-	String_ func(_ any) string
-	Table_  func(_ any) *plots.Table
-}
-
-func (p *proxy_krrlab_stage_Choice) Chosen() (kernel.Spec, float64, []float64) {
-	return p.Chosen_(p.Object)
-}
-func (p *proxy_krrlab_stage_Choice) HTML() string        { return p.HTML_(p.Object) }
-func (p *proxy_krrlab_stage_Choice) Plot() *plots.Figure { return p.Plot_(p.Object) }
-func (p *proxy_krrlab_stage_Choice) Short() string       { return p.Short_(p.Object) }
-func (p *proxy_krrlab_stage_Choice) String() string      { return p.String_(p.Object) }
-func (p *proxy_krrlab_stage_Choice) Table() *plots.Table { return p.Table_(p.Object) }
-
-// proxy_krrlab_stage_Hinter implements stage.Hinter by functions of the interpreter.
-type proxy_krrlab_stage_Hinter struct {
-	Object any
-	Hint_  func(_ any) string
-}
-
-func (p *proxy_krrlab_stage_Hinter) Hint() string { return p.Hint_(p.Object) }
-
-// proxy_krrlab_stage_Preparer implements stage.Preparer by functions of the interpreter.
-type proxy_krrlab_stage_Preparer struct {
-	Object   any
-	Prepare_ func(_ any, a0 *stage.Command) error
-}
-
-func (p *proxy_krrlab_stage_Preparer) Prepare(a0 *stage.Command) error {
-	return p.Prepare_(p.Object, a0)
-}
-
-// proxy_krrlab_stage_Runner implements stage.Runner by functions of the interpreter.
-type proxy_krrlab_stage_Runner struct {
-	Object any
-	Run_   func(_ any, a0 context.Context, a1 stage.Bench) (stage.Stage, error)
-}
-
-func (p *proxy_krrlab_stage_Runner) Run(a0 context.Context, a1 stage.Bench) (stage.Stage, error) {
-	return p.Run_(p.Object, a0, a1)
-}
-
-// proxy_krrlab_stage_Stage implements stage.Stage by functions of the interpreter.
-type proxy_krrlab_stage_Stage struct {
-	Object  any
-	HTML_   func(_ any) string
-	Plot_   func(_ any) *plots.Figure
-	String_ func(_ any) string
-	Table_  func(_ any) *plots.Table
-}
-
-func (p *proxy_krrlab_stage_Stage) HTML() string        { return p.HTML_(p.Object) }
-func (p *proxy_krrlab_stage_Stage) Plot() *plots.Figure { return p.Plot_(p.Object) }
-func (p *proxy_krrlab_stage_Stage) String() string      { return p.String_(p.Object) }
-func (p *proxy_krrlab_stage_Stage) Table() *plots.Table { return p.Table_(p.Object) }

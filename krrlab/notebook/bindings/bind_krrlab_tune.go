@@ -7,13 +7,7 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	context "context"
-	datasets "github.com/krrlab/lab/datasets"
-	kernel "github.com/krrlab/lab/krrlab/kernel"
-	pcg "github.com/krrlab/lab/krrlab/pcg"
-	stage "github.com/krrlab/lab/krrlab/stage"
 	tune "github.com/krrlab/lab/krrlab/tune"
-	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
@@ -31,48 +25,6 @@ func init() {
 			"Point":   r.TypeOf((*tune.Point)(nil)).Elem(),
 			"Result":  r.TypeOf((*tune.Result)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{
-			"Bench": r.TypeOf((*proxy_krrlab_tune_Bench)(nil)).Elem(),
-		},
-		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
-}
-
-// proxy_krrlab_tune_Bench implements tune.Bench by functions of the interpreter.
-type proxy_krrlab_tune_Bench struct {
-	Object   any
-	Decide_  func(_ any, a0 context.Context, a1 *datasets.Dataset, a2 kernel.Kernel, a3 float64, a4 *datasets.Dataset) (*mat.Dense, error)
-	Dense_   func(_ any, a0 context.Context, a1 int64) (*mat.Dense, float64, error)
-	Entry_   func(_ any, a0 stage.Entry) (stage.Entry, error)
-	K_       func(_ any, a0 context.Context, a1 int64) (*stage.Gram, error)
-	M_       func(_ any, a0 context.Context) (pcg.Preconditioner, error)
-	Make_    func(_ any, a0 context.Context, a1 stage.Entry, a2 int) (*stage.Made, error)
-	Problem_ func(_ any) *stage.Problem
-	Tell_    func(_ any, a0 context.Context, a1 stage.Event)
-	Z_       func(_ any, a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error)
-}
-
-func (p *proxy_krrlab_tune_Bench) Decide(a0 context.Context, a1 *datasets.Dataset, a2 kernel.Kernel, a3 float64, a4 *datasets.Dataset) (*mat.Dense, error) {
-	return p.Decide_(p.Object, a0, a1, a2, a3, a4)
-}
-func (p *proxy_krrlab_tune_Bench) Dense(a0 context.Context, a1 int64) (*mat.Dense, float64, error) {
-	return p.Dense_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_tune_Bench) Entry(a0 stage.Entry) (stage.Entry, error) {
-	return p.Entry_(p.Object, a0)
-}
-func (p *proxy_krrlab_tune_Bench) K(a0 context.Context, a1 int64) (*stage.Gram, error) {
-	return p.K_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_tune_Bench) M(a0 context.Context) (pcg.Preconditioner, error) {
-	return p.M_(p.Object, a0)
-}
-func (p *proxy_krrlab_tune_Bench) Make(a0 context.Context, a1 stage.Entry, a2 int) (*stage.Made, error) {
-	return p.Make_(p.Object, a0, a1, a2)
-}
-func (p *proxy_krrlab_tune_Bench) Problem() *stage.Problem                 { return p.Problem_(p.Object) }
-func (p *proxy_krrlab_tune_Bench) Tell(a0 context.Context, a1 stage.Event) { p.Tell_(p.Object, a0, a1) }
-func (p *proxy_krrlab_tune_Bench) Z(a0 context.Context, a1 stage.Approximation) (*stage.Drawn, error) {
-	return p.Z_(p.Object, a0, a1)
 }
