@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/bound"
@@ -23,7 +24,7 @@ func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 	}
 	spec, err := ParsePrecond(e.Text)
 	if err == nil {
-		if r := b.approximation(); r != nil && spec.Name != "vecchia" {
+		if r := b.approximation(); r != nil && slices.Contains([]string{"features", "nystrom", "rpcholesky"}, spec.Name) {
 			spec.S, spec.LambdaP = cmp.Or(spec.S, r.s), cmp.Or(spec.LambdaP, r.lambdaP)
 		}
 		e.Value, err = spec.Preconditioner(b.cfg.Kernel)

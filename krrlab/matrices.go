@@ -18,12 +18,12 @@ import (
 // (precond.Options.Fast).
 const gramFactor = 1.1 / 0.9
 
-// matrices implements solve.Source. K is made after M, when it is known what K may take; a Vecchia, whose neighbors are
-// found in K, makes K first.
+// matrices implements solve.Source. K is made after M, when it is known what K may take; before
+// it for an M that is made of K.
 func (l *Lab) matrices(ctx context.Context, as *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
-	v, first := l.cfg.Precond.(Vecchia)
+	p, first := l.cfg.Precond.(ofK)
 	if first {
-		if m.A, err = l.kernel(ctx, v.bytes(l.train.Len()), as, sol); err != nil {
+		if m.A, err = l.kernel(ctx, p.bytes(l.train.Len()), as, sol); err != nil {
 			return m, err
 		}
 	}
@@ -36,6 +36,9 @@ func (l *Lab) matrices(ctx context.Context, as *gram.Choice, sol *Solution) (m s
 	}
 	return m, err
 }
+
+// ofK is a Preconditioner that is made of K, with the bytes that it takes for n points at most.
+type ofK interface{ bytes(n int) int64 }
 
 // kernel makes K where held bytes are kept beside it.
 func (l *Lab) kernel(ctx context.Context, held int64, as *gram.Choice, sol *Solution) (*gram.Matrix, error) {

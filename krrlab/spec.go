@@ -16,8 +16,8 @@ var PrecondNames = []string{"features", "none", "nystrom", "rpcholesky", "vecchi
 
 // PrecondSpec is a built-in preconditioner as data, for flags and files. Zero values mean the defaults.
 type PrecondSpec struct {
-	// Name is one of PrecondNames, or auto; default: features, or rpcholesky for a kernel without them.
-	Name    string  `json:"precond,omitempty" flag:"precond" check:"one of auto features none nystrom rpcholesky vecchia"`
+	// Name is one of PrecondNames, auto, or process: and the command of a Process; default: features, or rpcholesky for a kernel without them.
+	Name    string  `json:"precond,omitempty" flag:"precond" check:"one of auto features none nystrom rpcholesky vecchia process:"`
 	S       int     `json:"features,omitempty" flag:"features" check:">=1" not:"sketch"`
 	LambdaP float64 `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive" not:"precond=vecchia"`
 	// Levels are those of the feature map, if it is a chain.
@@ -35,6 +35,9 @@ func ParsePrecond(text string) (s PrecondSpec, err error) {
 		return s, fmt.Errorf("no name: want one of %s", strings.Join(PrecondNames, ", "))
 	}
 	options := schema.Of(&s)
+	if strings.HasPrefix(words[0], processPrefix) {
+		return s, options.Lookup("precond").Set(text)
+	}
 	for _, word := range append([]string{"precond=" + words[0]}, words[1:]...) {
 		name, value, ok := strings.Cut(word, "=")
 		f := options.Lookup(name)
@@ -60,6 +63,12 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 		case k != nil && noFeatures(k) && len(s.Levels) == 0:
 			s.Name = "rpcholesky"
 		}
+	}
+	if command, ok := strings.CutPrefix(s.Name, processPrefix); ok {
+		if !reflect.DeepEqual(s, PrecondSpec{Name: s.Name}) {
+			return nil, fmt.Errorf("a process has no options but those of its command")
+		}
+		return Process{Command: command}, nil
 	}
 	switch s.Name {
 	case "features":
@@ -97,6 +106,8 @@ func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
 		return s, nil
 	case None:
 		return PrecondSpec{Name: "none"}, nil
+	case Process:
+		return PrecondSpec{Name: p.String()}, nil
 	case Vecchia:
 		return PrecondSpec{Name: "vecchia", S: p.S, Neighbors: p.Neighbors, Damping: p.Damping}, nil
 	case approximation:

@@ -37,7 +37,7 @@ func newLabFlags() labFlags {
 	return f
 }
 
-var precondNames = strings.Join(krrlab.PrecondNames, ", ")
+var precondNames = strings.Join(krrlab.PrecondNames, ", ") + ", or process:COMMAND"
 
 // Help has the texts of the flags of krrlab.Config and krrlab.PrecondSpec.
 func (labFlags) Help() map[string]string {

@@ -89,8 +89,11 @@ func (r *Result) line(row *Row) string {
 		text = fmt.Sprintf("%d iterations to %.0e", row.Reached[n-1], Levels[n-1])
 	}
 	text += fmt.Sprintf(", %.3g s", r.clock(row, row.Iterations))
+	if row.Build > 0 {
+		text += fmt.Sprintf(", M %.3g s", row.Build)
+	}
 	if row.Bytes > 0 {
-		text += fmt.Sprintf(", M %.3g s and %s", row.Build, accel.Bytes(row.Bytes))
+		text += " and " + accel.Bytes(row.Bytes)
 	}
 	return text + "; κ " + stage.Bounds(row.Kappa)
 }

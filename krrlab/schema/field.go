@@ -197,7 +197,9 @@ func (f *Field) verifyOne(v reflect.Value) error {
 		words = n.Names()
 	}
 	switch {
-	case words != nil && text != "" && !slices.Contains(words, text):
+	case words != nil && text != "" && !slices.ContainsFunc(words, func(w string) bool {
+		return w == text || strings.HasSuffix(w, ":") && len(text) > len(w) && strings.HasPrefix(text, w)
+	}):
 		return f.notOneOf(text, words)
 	case f.check.right != nil && !f.check.right(number(v)):
 		return fmt.Errorf("%s %s: want %s", f.title(), text, f.check.text(f))

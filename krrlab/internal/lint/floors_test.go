@@ -56,6 +56,7 @@ var floors = map[string]int{
 	"krrlab/direct":              3,
 	"krrlab/model":               3,
 	"krrlab/precond/precondtest": 3,
+	"krrlab/process":             3,
 	"krrlab/vecchia":             3,
 
 	"krrlab/notebook/display": stages,

@@ -1,0 +1,303 @@
+package process
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/group"
+	"github.com/krrlab/lab/krrlab/internal/safe"
+	"github.com/krrlab/lab/krrlab/npy"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Options of Start. Zero values mean the defaults.
+type Options struct {
+	T       int           // right-hand sides that there will be
+	Seed    uint64        // of M
+	Timeout time.Duration // of an answer, and of being ready; default: 5 minutes
+}
+
+// Preconditioner is M of a process. It is a pcg.Preconditioner and a lanczos.Metric, one request at a time.
+type Preconditioner struct {
+	k       *gram.Matrix
+	command string
+	timeout time.Duration
+	cmd     *exec.Cmd
+	to      *bufio.Writer
+	from    *bufio.Reader
+	stderr  *tail
+	normal  bool
+	end     func() // ends the process and waits for it
+
+	mu     sync.Mutex
+	broken error // after which nothing is asked
+}
+
+// Start starts the process and waits until it is ready. It ends with ctx.
+func Start(ctx context.Context, command string, k *gram.Matrix, o Options) (*Preconditioner, error) {
+	p := &Preconditioner{k: k, command: command, timeout: cmp.Or(o.Timeout, 5*time.Minute), stderr: &tail{},
+		cmd: exec.CommandContext(ctx, "sh", "-c", command)}
+	group.Cancel(p.cmd, syscall.SIGKILL)
+	p.cmd.Stderr, p.cmd.WaitDelay = p.stderr, time.Second
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.to, p.from = bufio.NewWriterSize(in, 1<<16), bufio.NewReaderSize(out, 1<<16)
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("process: %w", err)
+	}
+	p.end = sync.OnceFunc(func() {
+		group.Kill(p.cmd)
+		_ = p.cmd.Wait()
+	})
+	context.AfterFunc(ctx, p.end)
+	n, d := k.Points().Dims()
+	_, err = p.ask(ctx, fmt.Sprintf("krrlab 1 %d %d %d %v %d", n, d, o.T, k.Lambda(), o.Seed), nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Dim returns n.
+func (p *Preconditioner) Dim() int { return p.k.Dim() }
+
+// SolveTo sets dst = M⁻¹r, n×k.
+func (p *Preconditioner) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	_, k := r.Dims()
+	data, err := p.ask(ctx, "solve", r, k)
+	if err == nil {
+		dst.Copy(mat.NewDense(p.Dim(), k, data))
+	}
+	return err
+}
+
+// NormalTo sets dst, n×1, to a draw of N(0, M). Its error wraps errors.ErrUnsupported where the process cannot.
+func (p *Preconditioner) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+	if !p.normal {
+		return fmt.Errorf("process: %s does not draw: %w", p.command, errors.ErrUnsupported)
+	}
+	data, err := p.ask(ctx, "normal "+strconv.FormatUint(g.Uint64(0)>>1, 10), nil, 1)
+	if err == nil {
+		dst.Copy(mat.NewDense(p.Dim(), 1, data))
+	}
+	return err
+}
+
+// ask sends a request and serves the process until it answers, with n×k numbers, or until it is ready (k = 0). After an
+// error that is not the process's own it is ended.
+func (p *Preconditioner) ask(ctx context.Context, line string, x *mat.Dense, k int) ([]float64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.broken != nil {
+		return nil, p.broken
+	}
+	within, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("no answer to %q within %v",
+		strings.Fields(line)[0], p.timeout))
+	defer cancel()
+	kill := context.AfterFunc(within, func() { group.Kill(p.cmd) })
+	defer kill()
+	data, said, err := p.serve(within, line, x, k)
+	switch {
+	case err == nil && said == "":
+		return data, nil
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case said != "":
+		return nil, fmt.Errorf("process: %s: %s", p.command, said)
+	case within.Err() != nil:
+		err = context.Cause(within)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.EPIPE):
+		err = errors.New("it ended before it answered")
+	}
+	p.end() // its last lines are there then
+	p.broken = fmt.Errorf("process: %s: %w%s", p.command, err, p.stderr)
+	return nil, p.broken
+}
+
+// serve sends a request and goes through what the process says until it answers; said is the error that it says.
+func (p *Preconditioner) serve(ctx context.Context, line string, x *mat.Dense, k int) (data []float64, said string,
+	err error) {
+	if err = p.send(line+"\n", x); err != nil {
+		return nil, "", err
+	}
+	for {
+		text, err := p.from.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			err = fmt.Errorf("a line of more than %d bytes", len(text))
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		word, rest, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+		switch {
+		case word == "answer" && k > 0:
+			data, err = p.receive(k)
+			return data, "", err
+		case word == "ready" && k == 0:
+			p.normal = strings.Contains(" "+rest+" ", " normal ")
+			return nil, "", nil
+		case word == "error":
+			return nil, safe.Line(cmp.Or(rest, "error")), nil
+		}
+		if err := p.give(ctx, word, rest); err != nil {
+			return nil, "", err
+		}
+	}
+}
+
+// receive reads an n×k array of numbers.
+func (p *Preconditioner) receive(k int) ([]float64, error) {
+	n := p.Dim()
+	h, data, err := npy.Read(p.from, 8*int64(n)*int64(max(k, 1))+1<<20)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := data.([]float64)
+	if !ok || len(v) != n*k || len(h.Shape) == 0 || h.Shape[0] != n {
+		return nil, fmt.Errorf("an answer of type %s and shape %v: want float64 and [%d %d]", h.Descr, h.Shape, n, k)
+	}
+	return v, nil
+}
+
+// send writes a line and the array, unless it is nil.
+func (p *Preconditioner) send(line string, x *mat.Dense) error {
+	_, err := p.to.WriteString(line)
+	if err == nil && x != nil {
+		n, k := x.Dims()
+		err = npy.Write(p.to, x.RawMatrix().Data, n, k)
+	}
+	if err == nil {
+		err = p.to.Flush()
+	}
+	return err
+}
+
+// give serves what the process asks for.
+func (p *Preconditioner) give(ctx context.Context, word, rest string) error {
+	n := p.Dim()
+	switch word {
+	case "points":
+		x := p.k.Points()
+		_, d := x.Dims()
+		to := mat.NewDense(n, d, nil)
+		x.Panel64To(to.RawMatrix().Data, d)
+		return p.send("", to)
+	case "columns":
+		idx, err := p.columns()
+		if err != nil {
+			return err
+		}
+		to := mat.NewDense(n, len(idx), nil)
+		if err := p.k.Columns(ctx, idx, to); err != nil {
+			return err
+		}
+		return p.send("", to)
+	case "neighbors":
+		count, err := strconv.Atoi(strings.TrimSpace(rest))
+		if err != nil || count < 1 || count > n {
+			return fmt.Errorf("neighbors %s: want a number from 1 to %d", rest, n)
+		}
+		order := make([]int32, n)
+		for i := range order {
+			order[i] = int32(i)
+		}
+		near, err := p.k.Neighbors(ctx, order, count)
+		if err != nil {
+			return err
+		}
+		if err := npy.Write(p.to, near.Index, n, count); err != nil {
+			return err
+		}
+		return p.to.Flush()
+	case "product":
+		h, data, err := npy.Read(p.from, 1<<32)
+		if err != nil {
+			return err
+		}
+		v, ok := data.([]float64)
+		if !ok || len(h.Shape) != 2 || h.Shape[0] != n || h.Shape[1] < 1 {
+			return fmt.Errorf("product with type %s and shape %v: want float64 and %d rows", h.Descr, h.Shape, n)
+		}
+		to := mat.NewDense(n, h.Shape[1], nil)
+		if err := p.k.KMulTo(ctx, to, mat.NewDense(n, h.Shape[1], v)); err != nil {
+			return err
+		}
+		return p.send("", to)
+	}
+	return fmt.Errorf("it says %q: want points, columns, neighbors, product, ready, answer or error", word)
+}
+
+// columns reads which columns of K are wanted.
+func (p *Preconditioner) columns() ([]int, error) {
+	h, data, err := npy.Read(p.from, 8*int64(p.Dim())+1<<20)
+	if err != nil {
+		return nil, err
+	}
+	var idx []int
+	switch v := data.(type) {
+	case []int64:
+		for _, j := range v {
+			idx = append(idx, int(j))
+		}
+	case []int32:
+		for _, j := range v {
+			idx = append(idx, int(j))
+		}
+	}
+	seen := map[int]bool{}
+	for _, j := range idx {
+		if j < 0 || j >= p.Dim() || seen[j] {
+			return nil, fmt.Errorf("column %d: want different ones from 0 to %d", j, p.Dim()-1)
+		}
+		seen[j] = true
+	}
+	if len(idx) == 0 {
+		return nil, fmt.Errorf("columns of type %s and shape %v: want integers", h.Descr, h.Shape)
+	}
+	return idx, nil
+}
+
+// tail keeps the last lines that a process writes to its standard error.
+type tail struct {
+	mu   sync.Mutex
+	last []byte
+}
+
+const kept = 400 // bytes
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = append(t.last, b...)
+	t.last = t.last[max(0, len(t.last)-kept):]
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.FieldsFunc(string(t.last), func(r rune) bool { return r == '\n' || r == '\r' })
+	if len(lines) == 0 {
+		return ""
+	}
+	return "; its last lines: " + safe.Line(strings.Join(lines[max(0, len(lines)-3):], " / "))
+}

@@ -1,0 +1,214 @@
+package process_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/npy"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/process"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+const n, d = 40, 3
+
+// childEnv makes this test the process, of the kind that it names.
+const childEnv = "KRRLAB_TEST_PROCESS"
+
+func TestMain(m *testing.M) {
+	if kind := os.Getenv(childEnv); kind != "" {
+		if err := child(kind, bufio.NewReader(os.Stdin), os.Stdout); err != nil && !errors.Is(err, io.EOF) {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// child speaks the protocol: M = diag(2), built after one question of each kind.
+func child(kind string, in *bufio.Reader, out io.Writer) error {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return err
+	}
+	var n, d, t int
+	var lambda float64
+	var seed uint64
+	if _, err := fmt.Sscanf(line, "krrlab 1 %d %d %d %g %d", &n, &d, &t, &lambda, &seed); err != nil || t != 2 ||
+		lambda != 0.5 || seed != 7 {
+		return fmt.Errorf("begins with %q: %v", line, err)
+	}
+	ones := make([]float64, n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	var shape []int
+	for _, q := range []func() error{
+		func() error { fmt.Fprintln(out, "points"); return nil },
+		func() error { fmt.Fprintln(out, "columns"); return npy.Write(out, []int64{3, 1}, 2) },
+		func() error { fmt.Fprintln(out, "neighbors 4"); return nil },
+		func() error { fmt.Fprintln(out, "product"); return npy.Write(out, ones, n, 1) },
+	} {
+		if err := q(); err != nil {
+			return err
+		}
+		h, _, err := npy.Read(in, 1<<20)
+		if err != nil {
+			return err
+		}
+		shape = append(shape, h.Shape...)
+	}
+	if got := fmt.Sprint(shape); got != fmt.Sprintf("[%d %d %d 2 %d 4 %d 1]", n, d, n, n, n) {
+		return fmt.Errorf("shapes %s", got)
+	}
+	switch kind {
+	case "talks":
+		fmt.Fprintln(out, "hello there")
+	case "long":
+		fmt.Fprintln(out, strings.Repeat("x", 1<<17))
+	case "column":
+		fmt.Fprintln(out, "columns")
+		return errors.Join(npy.Write(out, []int64{int64(n)}, 1), hang(in))
+	case "refuses":
+		fmt.Fprintln(out, "error no M for this")
+	case "silent":
+		return hang(in)
+	}
+	fmt.Fprintln(out, "ready normal")
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		k, data := 1, any(nil)
+		if strings.HasPrefix(line, "solve") {
+			var h npy.Header
+			if h, data, err = npy.Read(in, 1<<20); err != nil {
+				return err
+			}
+			k = h.Shape[1]
+		}
+		answer := make([]float64, n*k)
+		for i := range answer {
+			if v, ok := data.([]float64); ok {
+				answer[i] = v[i] / 2
+			} else {
+				answer[i] = math.Sqrt2
+			}
+		}
+		switch kind {
+		case "dies":
+			fmt.Fprintln(os.Stderr, "one\ntwo\n\033[31mthree")
+			os.Exit(3)
+		case "hangs":
+			return hang(in)
+		case "shape":
+			answer = answer[1:]
+		case "refuses later":
+			fmt.Fprintln(out, "error not today")
+			continue
+		}
+		fmt.Fprintln(out, "answer")
+		if kind == "shape" {
+			err = npy.Write(out, answer, len(answer))
+		} else {
+			err = npy.Write(out, answer, n, k)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// hang waits for the end of its input.
+func hang(in io.Reader) error {
+	_, err := io.Copy(io.Discard, in)
+	return err
+}
+
+// start starts the child of a kind.
+func start(t *testing.T, kind string, timeout time.Duration) (*process.Preconditioner, error) {
+	t.Helper()
+	x := points.NewDense(n, d, make([]float64, n*d))
+	g := rand.New(rand.NewPCG(1, 2))
+	for i := range x.Data {
+		x.Data[i] = g.NormFloat64()
+	}
+	k, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil)
+	testkit.OK(t, err)
+	exe, err := os.Executable()
+	testkit.OK(t, err)
+	return process.Start(t.Context(), fmt.Sprintf("%s='%s' %s", childEnv, kind, exe), k,
+		process.Options{T: 2, Seed: 7, Timeout: timeout})
+}
+
+// TestAnswers: M of a process is applied, and draws; requests of it are served.
+func TestAnswers(t *testing.T) {
+	m, err := start(t, "good", 0)
+	testkit.OK(t, err)
+	r, dst := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
+	for i := range n {
+		r.Set(i, 1, float64(i))
+	}
+	testkit.OK(t, m.SolveTo(t.Context(), dst, r))
+	dst.Scale(2, dst)
+	if m.Dim() != n || !mat.Equal(dst, r) {
+		t.Errorf("order %d, M⁻¹R = %v", m.Dim(), mat.Formatted(dst.T()))
+	}
+	one := mat.NewDense(n, 1, nil)
+	if err := m.NormalTo(t.Context(), one, rng.New(1)); err != nil || one.At(5, 0) != math.Sqrt2 {
+		t.Errorf("draws %v: %v", one.At(5, 0), err)
+	}
+}
+
+// TestFaults: a process that dies, hangs, refuses or lies ends in one line that says so.
+func TestFaults(t *testing.T) {
+	for kind, want := range map[string]string{
+		"talks":   `it says "hello": want points`,
+		"long":    "a line of more than",
+		"column":  "column 40: want different ones from 0 to 39",
+		"refuses": "no M for this",
+		"silent":  `no answer to "krrlab" within 100ms`,
+		"dies":    `it ended before it answered; its last lines: one / two / \x1b[31mthree`,
+		"hangs":   `no answer to "`,
+		"shape":   "shape [39]: want float64 and [40 1]", "refuses later": "not today",
+	} {
+		timeout := 20 * time.Second
+		if strings.Contains(want, "no answer") {
+			timeout = 100 * time.Millisecond
+		}
+		m, err := start(t, kind, timeout)
+		if err == nil {
+			r := mat.NewDense(n, 1, nil)
+			err = m.SolveTo(t.Context(), mat.NewDense(n, 1, nil), r)
+			if again := m.SolveTo(t.Context(), mat.NewDense(n, 1, nil), r); again == nil {
+				t.Errorf("%s: answers again", kind)
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", kind, err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	m, err := start(t, "hangs", 0)
+	testkit.OK(t, err)
+	cancel()
+	if err := m.SolveTo(ctx, mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+}
