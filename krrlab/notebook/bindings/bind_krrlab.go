@@ -63,6 +63,7 @@ func init() {
 			"PlanOptions":        r.TypeOf((*krrlab.PlanOptions)(nil)).Elem(),
 			"PrecondSpec":        r.TypeOf((*krrlab.PrecondSpec)(nil)).Elem(),
 			"Preconditioner":     r.TypeOf((*krrlab.Preconditioner)(nil)).Elem(),
+			"Process":            r.TypeOf((*krrlab.Process)(nil)).Elem(),
 			"Quality":            r.TypeOf((*krrlab.Quality)(nil)).Elem(),
 			"QualityOptions":     r.TypeOf((*krrlab.QualityOptions)(nil)).Elem(),
 			"RPCholesky":         r.TypeOf((*krrlab.RPCholesky)(nil)).Elem(),
