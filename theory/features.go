@@ -245,14 +245,11 @@ func lifted(k kernel.Polynomial, x *points.Dense) *points.Dense {
 func fourierCovariance(k kernel.Gaussian, x *points.Dense, s int) covariance {
 	zero := make([]float64, x.D)
 	return func(i, j, m, l int) float64 {
-		a, b, c := make([]float64, x.D), make([]float64, x.D), make([]float64, x.D)
 		xi, xj, xm, xl := x.Row(i), x.Row(j), x.Row(m), x.Row(l)
-		for t := range a {
-			a[t] = xi[t] - xj[t] + xm[t] - xl[t]
-			b[t] = xi[t] - xj[t] - xm[t] + xl[t]
-			c[t] = xi[t] + xj[t] - xm[t] - xl[t]
+		cosine := func(b, c, d float64) float64 { // k₀(x + b·z + c·x' + d·z')
+			return k.Eval(values(x.D, func(t int) float64 { return xi[t] + b*xj[t] + c*xm[t] + d*xl[t] }), zero)
 		}
-		e := (k.Eval(a, zero) + k.Eval(b, zero) + k.Eval(c, zero)) / 2
+		e := (cosine(-1, 1, -1) + cosine(-1, -1, 1) + cosine(1, -1, -1)) / 2
 		return (e - k.Eval(xi, xj)*k.Eval(xm, xl)) / float64(s)
 	}
 }

@@ -145,8 +145,8 @@ func (a *admm) block(j, r0, r1 int) *points.Dense32 {
 func (a *admm) invert(ctx context.Context) error {
 	for j := range a.Blocks {
 		k := a.order(j)
-		g := precond.ZeroGram(k)
-		if err := g.AddRows(ctx, a.block(j, 0, a.n), false); err != nil {
+		var g precond.Gram
+		if err := g.Grow(ctx, nil, a.block(j, 0, a.n)); err != nil {
 			return err
 		}
 		l := g.Take(1) // I + Z_jᵀZ_j, then L, then L⁻¹

@@ -13,55 +13,10 @@ import (
 //
 //	[Z Z']ᵀ[Z Z'] = [ZᵀZ ZᵀZ'; Z'ᵀZ Z'ᵀZ'],
 //
-// the first block is kept (Grow). Or rows are, of points that come one panel after the
-// other: the products of each are added (ZeroGram, AddRows). The zero value belongs to no
-// columns. It takes 8s² bytes.
+// the first block is kept (Grow). The zero value belongs to no columns. It takes 8s² bytes.
 type Gram struct {
 	s    int
 	data []float64 // s×s, lower triangle
-	err  float64   // ‖E‖₂ of the float32 products in it, measured (AddRows: predicted)
-}
-
-// ZeroGram returns the Gram matrix of s features of no points, which is 0. It panics if
-// s < 1.
-func ZeroGram(s int) *Gram {
-	if s < 1 {
-		panic(fmt.Sprintf("precond: a Gram matrix of %d features", s))
-	}
-	return &Gram{s: s, data: make([]float64, s*s)}
-}
-
-// AddRows adds to ZᵀZ the products of further rows, z: ns² flops for n rows,
-//
-//	ZᵀZ ← ZᵀZ + zᵀz,
-//
-// in float64, or where fast is set in float32 by panels of 512 rows, whose sums are added in
-// float64: half the time, and an error of about predictedError. Beside g it
-// takes some 10 MB a thread. After an error, of ctx or of a number in z that is not finite, g is
-// undefined. It panics if z has no rows or not s columns.
-func (g *Gram) AddRows(ctx context.Context, z *points.Dense32, fast bool) error {
-	if z.D != g.s || z.N < 1 {
-		panic(fmt.Sprintf("precond: %d rows of %d features for a Gram matrix of %d", z.N, z.D, g.s))
-	}
-	k, err := newRows(ctx, nil, z)
-	if err != nil {
-		return err
-	}
-	sum := k.gramSum(z, fast)
-	err = sum.each(ctx, gramBlocks(0, g.s), func(b gramBlock, part []int64) {
-		for i := range b.rows {
-			row := g.data[(b.i+i)*g.s+b.j:]
-			for j, v := range part[i*b.cols : i*b.cols+b.width(i)] {
-				row[j] += sum.value(v, b.i+i, b.j+j)
-			}
-		}
-	})
-	if err == nil && fast {
-		var e float64
-		e, err = k.fastError(ctx, z)
-		g.err = math.Hypot(g.err, e) // panels round independently
-	}
-	return err
 }
 
 // Take returns ZᵀZ + ridge·I, s×s and row-major with zeros above the diagonal, in g's own memory, and leaves g to
@@ -77,7 +32,7 @@ func (g *Gram) Take(ridge float64) []float64 {
 	return data
 }
 
-// predictedError predicts ‖E‖₂ of the error E of a fast AddRows of all n rows, Z being n×s with
+// predictedError predicts ‖E‖₂ of the error E of ZᵀZ by float32 products, Z being n×s with
 // ‖Z‖_F² = normSq:
 //
 //	‖E‖₂ ≲ 2·2⁻²⁴·min(n, 512)·‖Z‖_F²/√(ns).

@@ -405,9 +405,12 @@ func TestPanics(t *testing.T) {
 			_ = build(t, z, 1, precond.FormEigen).ZVMulTo(t.Context(), mat.NewDense(9, 1, nil), false,
 				mat.NewDense(3, 1, nil))
 		},
-		"zero": func() { precond.ZeroGram(0) },
-		"grow": func() { _ = precond.ZeroGram(4).Grow(t.Context(), nil, z) },
-		"gram": func() { _, _ = precond.NewFromGram(t.Context(), z, precond.ZeroGram(2), 1, nil) },
+		"grow": func() {
+			var g precond.Gram
+			testkit.OK(t, g.Grow(t.Context(), nil, points.NewDense32(10, 4, nil)))
+			_ = g.Grow(t.Context(), nil, z)
+		},
+		"gram": func() { _, _ = precond.NewFromGram(t.Context(), z, new(precond.Gram), 1, nil) },
 		"family": func() {
 			f, _ := build(t, z, 1, precond.FormEigen).Family([]float64{1, 2})
 			_ = f.NormalColumnsTo(t.Context(), mat.NewDense(10, 1, nil), rng.New(1))
