@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/krrlab/lab/plots"
 )
@@ -153,59 +152,6 @@ func (r *Report) caption(text string) string {
 		s += " Small problems that show that everything runs; none of the numbers says anything of the paper's."
 	}
 	return s
-}
-
-// convergence returns the figure of the residuals of roles against the iteration, first seeds: a
-// panel for each tolerance, a line for each row.
-func (r *Report) convergence(roles ...string) []Figure {
-	return r.residuals(1, roles, func(row, _ string, c Case) (panel, line string) { return "τ = " + power(c.Tol), row })
-}
-
-// comparison returns the figure of several roles' residuals: a panel for each row, a line for
-// each role.
-func (r *Report) comparison(roles ...string) []Figure {
-	return r.residuals(2, roles, func(row, role string, _ Case) (panel, line string) { return row, role })
-}
-
-// residuals returns the figure with the lines of rows and roles in the panels that at names; none if there is no line.
-func (r *Report) residuals(columns int, roles []string,
-	at func(row, role string, c Case) (panel, line string)) []Figure {
-	var panels []*plots.Figure
-	for _, row := range r.ranRows() {
-		for _, role := range roles {
-			e := r.sampleOf(row, role).first
-			if e == nil || len(e.Result.History) == 0 {
-				continue
-			}
-			title, line := at(row, role, e.Case)
-			i := slices.IndexFunc(panels, func(f *plots.Figure) bool { return f.Title == title })
-			if i < 0 {
-				i = len(panels)
-				panels = append(panels, plots.Convergence(title, e.Case.Tol))
-			}
-			panels[i].Series = append(panels[i].Series, plots.Series{Name: line, Y: e.Result.History})
-		}
-	}
-	if len(panels) == 0 {
-		return nil
-	}
-	f := panels[0]
-	if len(panels) > 1 {
-		f = plots.Grid(r.Title, columns, panels...)
-	}
-	f.Caption = fmt.Sprintf("The worst column's relative residual ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, by recurrence, against the "+
-		"iteration; a jump up is a restart from the residual recomputed. First seed, %s scale.", r.Scale)
-	return []Figure{{r.ID + "-convergence", f}}
-}
-
-// power writes a power of ten below 1 as 10⁻³, another number as it is.
-func power(v float64) string {
-	exponent, ok := strings.CutPrefix(strconv.FormatFloat(v, 'e', -1, 64), "1e-")
-	if !ok {
-		return fmt.Sprint(v)
-	}
-	digits := []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")
-	return "10⁻" + strings.Map(func(c rune) rune { return digits[c-'0'] }, strings.TrimLeft(exponent, "0"))
 }
 
 // thousands writes a number with commas from five digits on, as tables do.

@@ -370,11 +370,3 @@ func TestTable5(t *testing.T) {
 	}
 	expectCells(t, r.Tables()[0], "MNIST", map[int]string{3: "FAIL (1000)"})
 }
-
-func TestPower(t *testing.T) {
-	for v, want := range map[float64]string{1e-3: "10⁻³", 1e-5: "10⁻⁵", 1e-12: "10⁻¹²", 0.02: "0.02", 100: "100"} {
-		if got := power(v); got != want {
-			t.Errorf("%g: %q, want %q", v, got, want)
-		}
-	}
-}

@@ -20,7 +20,6 @@ var table1 = Experiment{
 	Section:  "section 6.2, table 1",
 	Plan:     table1Plan,
 	Tables:   table1Tables,
-	Figures:  func(r *Report) []Figure { return r.convergence(proposed, autoRole) },
 	Verdicts: table1Verdicts,
 }
 
