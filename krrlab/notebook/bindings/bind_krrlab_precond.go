@@ -24,7 +24,6 @@ func init() {
 			"NewFromGram": r.ValueOf(precond.NewFromGram),
 			"NewOuter":    r.ValueOf(precond.NewOuter),
 			"RankRows":    r.ValueOf(*new(int)),
-			"ZeroGram":    r.ValueOf(precond.ZeroGram),
 		},
 		Types: map[string]r.Type{
 			"Difference": r.TypeOf((*precond.Difference)(nil)).Elem(),
