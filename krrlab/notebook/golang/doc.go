@@ -32,8 +32,8 @@
 // A cell that an interrupt cannot stop, because it waits for a channel or a lock, is left behind,
 // and the next cell runs beside it with all variables and another context. Infinite recursion is
 // stopped before it ends the process; runtime.Goexit ends the cell alone. A panic becomes an error
-// that names the line, in goroutines of the cell too. Output arrives in order, in whole characters,
-// and is cut after Options.MaxOutput bytes per cell.
+// that names the line, in goroutines of the cell too. Output arrives in order (that to os.Stdout and os.Stderr in the
+// order of each), in whole characters, and is cut after Options.MaxOutput bytes per cell.
 //
 // A process has one Session at a time: it owns os.Stdout and os.Stderr.
 package golang

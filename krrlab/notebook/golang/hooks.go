@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"maps"
-	"os"
 	"reflect"
-	"sync/atomic"
 	"time"
 
 	"github.com/krrlab/lab/datasets"
@@ -21,37 +18,28 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// current is the session of the process: functions bound for cells find it here.
-var current atomic.Pointer[Session]
-
 // hook returns what cells call instead of functions that must know of the session: printing,
 // which keeps its order so; reading; waiting and contexts, which an interrupt ends; and
 // what would end the process.
 func (s *Session) hook() map[string]any {
-	current.Store(s)
 	log.SetOutput(writer{s.out, stderr})
-	background := func() context.Context { return current.Load().ctx.Load() }
+	out := writer{s.out, stdout}
+	background := func() context.Context { return s.ctx.Load() }
 	hooks := map[string]any{
-		"fmt.Print":    func(a ...any) (int, error) { return put(stdout, fmt.Sprint(a...)) },
-		"fmt.Println":  func(a ...any) (int, error) { return put(stdout, fmt.Sprintln(a...)) },
-		"fmt.Printf":   func(format string, a ...any) (int, error) { return put(stdout, fmt.Sprintf(format, a...)) },
-		"fmt.Fprint":   func(w io.Writer, a ...any) (int, error) { return fmt.Fprint(direct(w), a...) },
-		"fmt.Fprintln": func(w io.Writer, a ...any) (int, error) { return fmt.Fprintln(direct(w), a...) },
-		"fmt.Fprintf": func(w io.Writer, format string, a ...any) (int, error) {
-			return fmt.Fprintf(direct(w), format,
-				a...)
-		},
+		"fmt.Print":   func(a ...any) (int, error) { return fmt.Fprint(out, a...) },
+		"fmt.Println": func(a ...any) (int, error) { return fmt.Fprintln(out, a...) },
+		"fmt.Printf":  func(format string, a ...any) (int, error) { return fmt.Fprintf(out, format, a...) },
 		"fmt.Scan": func(a ...any) (int, error) {
-			return scan(func(line string) (int, error) { return fmt.Sscan(line, a...) })
+			return s.scan(func(line string) (int, error) { return fmt.Sscan(line, a...) })
 		},
 		"fmt.Scanln": func(a ...any) (int, error) {
-			return scan(func(line string) (int, error) { return fmt.Sscanln(line, a...) })
+			return s.scan(func(line string) (int, error) { return fmt.Sscanln(line, a...) })
 		},
 		"fmt.Scanf": func(format string, a ...any) (int, error) {
-			return scan(func(line string) (int, error) { return fmt.Sscanf(line, format, a...) })
+			return s.scan(func(line string) (int, error) { return fmt.Sscanf(line, format, a...) })
 		},
 		"context.Background": background, "context.TO" + "DO": background,
-		"time.Sleep": sleep,
+		"time.Sleep": s.sleep,
 		"os.Exit": func(code int) {
 			panic(fmt.Sprintf("os.Exit(%d) would end the kernel; "+
 				"return instead", code))
@@ -59,7 +47,7 @@ func (s *Session) hook() map[string]any {
 		"log.Fatal":                        func(a ...any) { panic(fmt.Sprint(a...)) },
 		"log.Fatalln":                      func(a ...any) { panic(fmt.Sprint(a...)) },
 		"log.Fatalf":                       func(format string, a ...any) { panic(fmt.Sprintf(format, a...)) },
-		"github.com/krrlab/lab/krrlab.New": newLab,
+		"github.com/krrlab/lab/krrlab.New": s.newLab,
 	}
 	maps.Copy(hooks, engine.Std())
 	return hooks
@@ -85,25 +73,8 @@ func (s *Session) panics(e *engine.Engine) {
 	}
 }
 
-func put(stream int, text string) (int, error) {
-	current.Load().out.write(stream, []byte(text))
-	return len(text), nil
-}
-
-// direct returns the way past the pipe for what goes to os.Stdout and os.Stderr.
-func direct(w io.Writer) io.Writer {
-	switch w {
-	case io.Writer(os.Stdout):
-		return writer{current.Load().out, stdout}
-	case io.Writer(os.Stderr):
-		return writer{current.Load().out, stderr}
-	}
-	return w
-}
-
 // scan reads a line from the reader of the notebook. It reports what it cannot read, for many cells ignore the error.
-func scan(f func(string) (int, error)) (int, error) {
-	s := current.Load()
+func (s *Session) scan(f func(string) (int, error)) (int, error) {
 	n, err := f(s.input("", false) + "\n")
 	if err != nil {
 		s.out.write(stderr, fmt.Appendf(nil, "fmt.Scan: %v\n", err))
@@ -113,8 +84,8 @@ func scan(f func(string) (int, error)) (int, error) {
 
 // sleep is time.Sleep that an interrupt ends, and with it the cell: it does not return into the
 // interpreter, which would go on until its signal comes. Goroutines of cells sleep on.
-func sleep(d time.Duration) {
-	c := current.Load().running.Load()
+func (s *Session) sleep(d time.Duration) {
+	c := s.running.Load()
 	if c == nil || c.goid != engine.Goid() {
 		time.Sleep(d)
 		return
@@ -129,12 +100,12 @@ func sleep(d time.Duration) {
 }
 
 // newLab is krrlab.New, with a line of progress where no monitor is set.
-func newLab(train *datasets.Dataset, cfg krrlab.Config) (*krrlab.Lab, error) {
+func (s *Session) newLab(train *datasets.Dataset, cfg krrlab.Config) (*krrlab.Lab, error) {
 	if cfg.Monitor == nil {
-		cfg.Monitor = current.Load().Progress()
+		cfg.Monitor = s.Progress()
 	}
 	if train != nil && train.X != nil {
-		current.Load().warnSlow(train, cfg.Kernel)
+		s.warnSlow(train, cfg.Kernel)
 	}
 	return krrlab.New(train, cfg)
 }

@@ -18,8 +18,8 @@ func (s *Session) missingText(paths []string) string {
 	var texts []string
 	for _, path := range paths {
 		text := fmt.Sprintf("package %s is not in this kernel", path)
-		if near := similar(path); len(near) > 0 {
-			text += "; there is " + strings.Join(near, ", ")
+		if std, near := packagesNamed(path[strings.LastIndexByte(path, '/')+1:]); len(std)+len(near) > 0 {
+			text += "; there is " + strings.Join(append(near, std...), ", ")
 		}
 		texts = append(texts, text)
 	}
@@ -72,20 +72,6 @@ func (s *Session) note() {
 		s.out.write(stdout, []byte(text+"\n"))
 	}
 	s.interpreted = nil
-}
-
-// similar returns packages with the same last element, or one that begins so.
-func similar(path string) []string {
-	last := path[strings.LastIndexByte(path, '/')+1:]
-	var out []string
-	for p := range engine.Packages() {
-		if q := p[strings.LastIndexByte(p, '/')+1:]; q == last || len(last) > 2 && (strings.HasPrefix(q, last) ||
-			strings.HasPrefix(last, q) && len(q) > 3) {
-			out = append(out, p)
-		}
-	}
-	slices.Sort(out)
-	return out[:min(len(out), 3)]
 }
 
 // preferred are the packages that a name means where several have it.

@@ -2,12 +2,6 @@ package golang
 
 import "testing"
 
-// TestRecursiveTypes uses compiled types that refer to themselves as cells use others.
-func TestRecursiveTypes(t *testing.T) {
-	s := open(t, nil)
-	cells(t, s, equal, script(t, "RecursiveTypes")...)
-}
-
 // TestMissing: the first cell says what the kernel lacks, in lines that the later ones do not repeat.
 func TestMissing(t *testing.T) {
 	s := open(t, nil)

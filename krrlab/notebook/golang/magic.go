@@ -163,11 +163,11 @@ func (s *Session) names() (out []string) {
 func (s *Session) changeDir(dir string) error {
 	if dir != "" {
 		if rest, ok := strings.CutPrefix(dir, "~"); ok {
-			out, err := exec.Command("sh", "-c", "echo ~").Output()
+			home, err := os.UserHomeDir()
 			if err != nil {
-				return fmt.Errorf("no home folder: %w", err)
+				return err
 			}
-			dir = strings.TrimSpace(string(out)) + rest
+			dir = home + rest
 		}
 		if err := os.Chdir(filepath.FromSlash(dir)); err != nil {
 			return err

@@ -19,19 +19,6 @@ func TestNewcomer(t *testing.T) {
 	}
 }
 
-// TestLoopVariables keeps the variables of loops in functions and by pointers: each iteration has its own.
-func TestLoopVariables(t *testing.T) {
-	s := open(t, nil)
-	run(s,
-		"var fs []func() int\nvar ps []*int\nfunc all() (out []int) {\n\tfor _, f := range fs { out = append(out, "+
-			"f()) }\n\tfs = nil\n\treturn\n}")
-	for _, c := range script(t, "LoopVariables") {
-		if got := run(s, c.code); !strings.HasPrefix(got, c.want) {
-			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
-		}
-	}
-}
-
 // TestSlowKernel makes a laboratory with a kernel that a cell declares: it says how long K takes.
 func TestSlowKernel(t *testing.T) {
 	s := open(t, nil)
@@ -54,10 +41,4 @@ few := pair.Train.Head(20)`)
 			t.Errorf("quick: %q", got)
 		}
 	}
-}
-
-// TestNewerLibrary uses what came to the standard library after the release that the interpreter's own table is of.
-func TestNewerLibrary(t *testing.T) {
-	s := open(t, nil)
-	cells(t, s, equal, script(t, "NewerLibrary")...)
 }

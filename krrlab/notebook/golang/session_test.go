@@ -75,13 +75,12 @@ func outcome(r Result, p *sheet) string {
 	return out
 }
 
-// TestCells runs cells one after the other in one session.
+// TestCells runs cells one after the other, in a session for each script: cells of all kinds; names declared again with
+// another type, whose earlier functions keep the old variables; compiled types that refer to themselves; variables of
+// loops, which each iteration has its own of; the standard library of after the interpreter's own table.
 func TestCells(t *testing.T) {
-	s := open(t, nil)
-	for _, c := range script(t, "Cells") {
-		if got := run(s, c.code); got != c.want {
-			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
-		}
+	for _, name := range []string{"Cells", "Retyped", "RecursiveTypes", "LoopVariables", "NewerLibrary"} {
+		t.Run(name, func(t *testing.T) { cells(t, open(t, nil), equal, script(t, name)...) })
 	}
 }
 

@@ -6,13 +6,6 @@ import (
 	"time"
 )
 
-// TestRetyped declares names again with another type: functions of before keep the old
-// variables, and with the same type they see the new value.
-func TestRetyped(t *testing.T) {
-	s := open(t, nil)
-	cells(t, s, equal, script(t, "Retyped")...)
-}
-
 // TestAfterError makes sure that a failed cell leaves no variables without a value, and
 // those of before as they were.
 func TestAfterError(t *testing.T) {
