@@ -80,8 +80,7 @@ func (l *Lab) drawn(draw int) *Lab {
 	other := *l
 	other.cfg.Seed += uint64(draw)
 	p := l.problem
-	other.problem = &problem{given: p.given, train: p.train, coding: p.coding, y: p.y, comm: p.comm, busy: p.busy, labs: 1,
-		k: p.k, under: p.under, note: p.note}
+	other.problem = &problem{given: p.given, train: p.train, coding: p.coding, y: p.y, comm: p.comm, busy: p.busy, k: p.k, under: p.under, note: p.note}
 	return &other
 }
 

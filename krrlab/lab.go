@@ -163,9 +163,8 @@ type problem struct {
 
 	busy chan struct{} // full while a stage runs
 
-	mu   sync.Mutex
-	labs int
-	k    struct {
+	mu sync.Mutex
+	k  struct {
 		a        *gram.Matrix
 		storage  gram.Storage // asked for
 		tiles    gram.Tiles
@@ -263,6 +262,12 @@ func (l *Lab) Tell(ctx context.Context, e Event) { stage.Tell(ctx, l.cfg.Monitor
 // watch returns a progress function that reports a stage's share and the time left.
 func (l *Lab) watch(ctx context.Context, part stage.Name) func(done, total int) {
 	return stage.Progress(ctx, l.Tell, part)
+}
+
+// as returns the value of a stage by its type, nil for none.
+func as[T Stage](s Stage, err error) (T, error) {
+	v, _ := s.(T)
+	return v, err
 }
 
 // columns returns the number t of right-hand sides.

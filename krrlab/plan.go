@@ -9,9 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
-	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
@@ -34,10 +32,7 @@ func (b *bench) PlanTask() *plan.Task {
 			c.Stop.Rule != bound.Residual,
 	}
 	if l.open != nil && l.open.fixed {
-		t.Small = gram.Float64
-		if s.Precision() == direct.Float32Refined {
-			t.Small = gram.Float32
-		}
+		t.Small = s.Precision()
 	}
 	if s.Exact(l.k.a) {
 		t.ExactWork = math.Inf(1)
@@ -64,18 +59,18 @@ func (b *bench) PlanTask() *plan.Task {
 	return t
 }
 
-// Solve computes the coefficients with the configured solver, or with what Plan chooses where that is left to it.
-// Where ctx or the Monitor ends the iteration it returns the Solution as far as it came, beside the error of ctx or
-// of the Monitor (nil for pcg.ErrStop), with Status Canceled or Stopped. Its coefficients are the last iterate, of
-// least A-norm error so far. After a stop by the Monitor in an
-// iteration the residuals are recomputed as ever. After the end of ctx they are unknown: History has those by
-// recurrence. Checkpoints stay as they are, to resume from.
-//
-// There is nothing, and Solve returns nil beside the error, before the first iteration and of the direct
-// solver. On ranks all stop at the iteration at which the Monitor of one says so; where the context of one
-// ends, the others fail. A Backend tells its ranks to end, and returns what they write before they do.
-func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
-	return run(ctx, l, stage.Solve, nil, l.solvePlanned)
+// solving is Solve as a stage. It claims nothing of a given K, and is none of Stages: krrlab fit has a command by hand.
+type solving struct{}
+
+var solveStage = stage.Definition{Name: stage.Solve, Options: solving{}, Result: (*Solution)(nil), Indefinite: true}
+
+// Run implements stage.Runner.
+func (solving) Run(ctx context.Context, b stage.Bench) (Stage, error) {
+	sol, err := b.(*bench).solvePlanned(ctx)
+	if sol == nil { // no value, where a nil pointer would be one
+		return nil, err
+	}
+	return sol, err
 }
 
 // solvePlanned solves by the method of the configuration, or as planned where that is left open.
@@ -107,8 +102,7 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 		sol, err = m.solve(ctx)
 	}
 	if sol != nil {
-		// float32 did not come to τ
-		if wide := fmt.Sprintf("dense %v", direct.Float64); sol.Storage == wide && p.Choice.Storage != gram.Float64 {
+		if sol.Storage == "dense float64" && p.Choice.Storage != gram.Float64 { // float32 did not come to τ
 			again := *p
 			again.Flags = "--solver direct --storage float64"
 			p = &again
@@ -142,7 +136,7 @@ func (l *Lab) over(sol *Solution, err error) *plan.Report {
 func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, err error) {
 	k := l.cfg.Checkpoint
 	if k != nil && k.Resume {
-		if empty, e := checkpoint.Empty(k.Dir); e == nil && !empty { // a plan alone may be that of other data
+		if k.Kept() { // a plan alone may be that of other data
 			if p, err = plan.Saved(k.Dir); p != nil || err != nil { // else the run that is resumed named its method
 				return p, 0, err
 			}

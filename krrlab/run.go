@@ -10,17 +10,10 @@ import (
 )
 
 // HasStage reports whether RunNamed knows a stage of that name.
-func HasStage(name stage.Name) bool { return name == stage.Solve || defined(name) != nil }
+func HasStage(name stage.Name) bool { return defined(name) != nil }
 
 // RunNamed runs the built-in stage of that name with its options as JSON, as a rank does.
 func (l *Lab) RunNamed(ctx context.Context, name stage.Name, options []byte) (Stage, error) {
-	if name == stage.Solve {
-		sol, err := l.Solve(ctx)
-		if sol == nil { // no value, where a nil pointer would be one
-			return nil, err
-		}
-		return sol, err
-	}
 	d := defined(name)
 	if d == nil {
 		return nil, fmt.Errorf("krrlab: unknown stage %q", name)

@@ -46,39 +46,6 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	return sol, err
 }
 
-// run runs Solve, which claims nothing of a given K, here or by the Backend.
-func run[T any](ctx context.Context, l *Lab, name stage.Name, options any, work func(context.Context) (*T, error)) (*T,
-	error) {
-	ctx, ended := stage.Watch(ctx)
-	v, err := func() (*T, error) {
-		if l.cfg.Backend != nil {
-			return send[T](ctx, l, name, options)
-		}
-		end, err := l.begin(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer end()
-		return work(ctx)
-	}()
-	return v, ended(v != nil, err)
-}
-
-// send runs a stage by the Backend.
-func send[T any](ctx context.Context, l *Lab, name stage.Name, options any) (*T, error) {
-	v := new(T)
-	some, err := l.cfg.Backend.Run(ctx, l, name, options, v)
-	if !some {
-		return nil, err
-	}
-	if sol, ok := any(v).(*Solution); ok {
-		if e := l.adopt(ctx, sol); e != nil {
-			return nil, e
-		}
-	}
-	return v, err
-}
-
 // adopt completes a solution that the Backend of a lab returned.
 func (l *Lab) adopt(ctx context.Context, s *Solution) error {
 	n, _, t := l.Dims()

@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -27,24 +28,24 @@ var stages = []stage.Definition{
 // Stages returns what the built-in stages are called, take and return.
 func Stages() []stage.Definition { return slices.Clone(stages) }
 
-// defined returns the definition of that name, nil for none.
+// defined returns the definition of that name, of Solve too, nil for none.
 func defined(name stage.Name) *stage.Definition {
-	for i := range stages {
-		if stages[i].Name == name {
-			return &stages[i]
-		}
-	}
-	return nil
+	return find(func(d *stage.Definition) bool { return d.Name == name })
 }
 
 // definition returns that of a built-in stage, one without a name for others.
-func definition(s stage.Runner) stage.Definition {
-	for _, d := range stages {
-		if reflect.TypeOf(d.Options) == reflect.TypeOf(s) {
-			return d
+func definition(s stage.Runner) *stage.Definition {
+	return cmp.Or(find(func(d *stage.Definition) bool { return reflect.TypeOf(d.Options) == reflect.TypeOf(s) }),
+		&stage.Definition{})
+}
+
+func find(is func(*stage.Definition) bool) *stage.Definition {
+	for _, d := range append(Stages(), solveStage) {
+		if is(&d) {
+			return &d
 		}
 	}
-	return stage.Definition{}
+	return nil
 }
 
 // Run runs a stage, built-in or user-defined, with the problem and the matrices of the lab. It may return part of the
@@ -54,7 +55,7 @@ func (l *Lab) Run(ctx context.Context, s stage.Runner) (Stage, error) {
 	v, err := func() (Stage, error) {
 		d := definition(s)
 		if l.cfg.Backend != nil {
-			return l.send(ctx, s, &d)
+			return l.send(ctx, s, d)
 		}
 		end, err := l.begin(ctx)
 		if err != nil {
@@ -84,13 +85,25 @@ func (l *Lab) send(ctx context.Context, s stage.Runner, d *stage.Definition) (St
 	if !some {
 		return nil, err
 	}
+	if sol, ok := v.(*Solution); ok {
+		if e := l.adopt(ctx, sol); e != nil {
+			return nil, e
+		}
+	}
 	return v, err
 }
 
-// as returns the value of a stage by its type, nil for none.
-func as[T Stage](s Stage, err error) (T, error) {
-	v, _ := s.(T)
-	return v, err
+// Solve computes the coefficients with the configured solver, or with what Plan chooses where that is left to it.
+// Where ctx or the Monitor ends the iteration it returns the Solution as far as it came, beside the error of ctx or
+// of the Monitor (nil for pcg.ErrStop), with Status Canceled or Stopped. Its coefficients are the last iterate, of
+// least A-norm error so far. After a stop by the Monitor in an iteration the residuals are recomputed as ever. After
+// the end of ctx they are unknown: History has those by recurrence. Checkpoints stay as they are, to resume from.
+//
+// There is nothing, and Solve returns nil beside the error, before the first iteration and of the direct
+// solver. On ranks all stop at the iteration at which the Monitor of one says so; where the context of one
+// ends, the others fail. A Backend tells its ranks to end, and returns what they write before they do.
+func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
+	return as[*Solution](l.Run(ctx, solving{}))
 }
 
 // What StatDim takes and returns: see package statdim.

@@ -55,6 +55,12 @@ type Checkpoint struct {
 	Note   func(string) `json:"-"` // told what is resumed, and which files are refused; nil is silent
 }
 
+// Kept reports whether there are checkpoints in Dir.
+func (k *Checkpoint) Kept() bool {
+	empty, err := checkpoint.Empty(k.Dir)
+	return err == nil && !empty
+}
+
 // openCheckpoints opens the folder and reads what is to be resumed into sol; kept is how K was kept when it was
 // written, nil if nothing is resumed.
 func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoints, kept *gram.Choice, err error) {

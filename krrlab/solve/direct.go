@@ -15,11 +15,8 @@ import (
 // again where that fits the memory.
 func (s *run) direct(ctx context.Context) (*mat.Dense, error) {
 	o := &direct.Options{Tol: s.Tol, Memory: s.Memory, Progress: stage.Progress(ctx, s.tell, stage.Kernel)}
-	switch s.Storage {
-	case gram.Float32:
+	if s.Storage == gram.Float32 || s.Storage == gram.Auto && s.Precision() == gram.Float32 {
 		o.Precision = direct.Float32Refined
-	case gram.Auto:
-		o.Precision = s.Precision()
 	}
 	res, err := direct.Solve(ctx, s.Kernel, s.Train.X, s.Lambda, s.Y, o)
 	free := (s.Storage == gram.Auto || s.RetryFloat64) && o.Precision == direct.Float32Refined

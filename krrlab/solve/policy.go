@@ -154,9 +154,13 @@ func (t *System) Accuracy() float64 {
 // Exactness returns τλ/Policy.Finest, what ‖E‖₂ of K recomputed may be at most.
 func (t *System) Exactness() float64 { return t.Tol * t.Lambda / t.Policy.Finest }
 
-// Precision returns that of a direct solve which is left open.
-func (t *System) Precision() direct.Precision {
-	return direct.Faster(t.Train.Len(), slices.Max(kernel.Diag(t.Kernel, t.Train.X)), t.Lambda, t.Tol)
+// Precision returns that of a direct solve which is left open: gram.Float32, refined, or Float64.
+func (t *System) Precision() gram.Storage {
+	if direct.Faster(t.Train.Len(), slices.Max(kernel.Diag(t.Kernel, t.Train.X)), t.Lambda,
+		t.Tol) == direct.Float32Refined {
+		return gram.Float32
+	}
+	return gram.Float64
 }
 
 // aim sets what the recurrence aims at for products with a, and how it is held against K where that is finer.

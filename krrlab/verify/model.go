@@ -28,9 +28,9 @@ type Options struct {
 	Train *datasets.Dataset
 	Test  *datasets.Dataset // likewise; nil means none
 	// Memory is what K may take, 8n² bytes; where it takes more, rows are formed again for every pass.
-	Memory  int64  `flag:"memory" check:">=0" unit:"bytes"`
-	Passes  int    `flag:"passes" check:">=1"`
-	Seed    uint64 `flag:"seed" default:"1" help:"seed of the Lanczos start"`
+	Memory  int64                   `flag:"memory" check:">=0" unit:"bytes"`
+	Passes  int                     `flag:"passes" check:">=1"`
+	Seed    uint64                  `flag:"seed" default:"1" help:"seed of the Lanczos start"`
 	Monitor func(stage.Event) error // an error of it ends the work (stage.Watch)
 	// Comm is the group of ranks that share the rows of K; all call Model together, with the same
 	// model and data. Memory is then each rank's. Default: nil, no ranks.

@@ -72,6 +72,27 @@ func TestStageFolders(t *testing.T) {
 	}
 }
 
+// TestFewImports: krrlab joins the packages below it to a laboratory, and imports at most 20 of them beside the stages
+// and those that solve and verify; what needs more belongs into one of them.
+func TestFewImports(t *testing.T) {
+	stages, others := stageFolders(t)
+	for _, u := range others {
+		if u.path != "krrlab" || u.test {
+			continue
+		}
+		var below []string
+		for _, p := range u.pkg.Imports() {
+			path, ours := strings.CutPrefix(p.Path(), module+"/")
+			if ours && !slices.Contains(append(stages, "krrlab/solve", "krrlab/verify"), path) {
+				below = append(below, path)
+			}
+		}
+		if len(below) == 0 || len(below) > 20 {
+			t.Errorf("krrlab imports %d packages below the stages, want 20 at most: %q", len(below), below)
+		}
+	}
+}
+
 // TestStageRemoved: without the folder of a stage, and its declarations in krrlab/stages.go, everything else builds,
 // but what usesStage says needs it. Of loo, by tune, and plan that is the laboratory itself.
 func TestStageRemoved(t *testing.T) {
