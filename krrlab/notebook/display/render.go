@@ -9,8 +9,8 @@ import (
 	"html"
 	"image"
 	"maps"
-	"math"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/go-gota/gota/dataframe"
@@ -20,6 +20,8 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -241,10 +243,13 @@ func byType(v any, d *Data) error {
 		dataset(x.String(), x, d)
 	case *datasets.Pair:
 		dataset(x.String(), x.Train, d)
+	case *gram.Matrix:
+		stored, _, _ := strings.Cut(x.Choice().String(), "\n")
+		d.Data[MIMETypeText] = fmt.Sprintf("K+λI, kernel %v, λ = %g; %s", x.Kernel(), x.Lambda(), stored)
+	case points.Points:
+		n, s := x.Dims()
+		d.Data[MIMETypeText] = fmt.Sprintf("%d × %d %T", n, s, x)
 	default:
-		if operator(v, d) {
-			return nil
-		}
 		if r := reflect.ValueOf(v); r.Kind() == reflect.Struct { // a mat.Dense that is not a pointer
 			p := reflect.New(r.Type())
 			p.Elem().Set(r)
@@ -254,88 +259,69 @@ func byType(v any, d *Data) error {
 	return nil
 }
 
-// table starts a table that scrolls within the cell, in a box of the page's width and half its height.
-func table(b *strings.Builder, caption string) {
-	fmt.Fprintf(b, `<div style="max-height:40em;overflow:auto"><table><caption style="text-align:left">%s</caption>`,
-		html.EscapeString(caption))
+// tabled shows a table, which scrolls within the cell in a box of the page's width and half its height.
+func tabled(t *plots.Table, d *Data) {
+	d.Data[MIMETypeText] = t.String()
+	d.Data[MIMETypeHTML] = `<div style="max-height:40em;overflow:auto">` + t.HTML() + "</div>"
 }
 
-// frame shows a data frame: a table with the types below the names.
+// frame shows a data frame, with the types beside the names.
 func frame(f *dataframe.DataFrame, d *Data) error {
 	if f.Err != nil {
 		return f.Err
 	}
 	rows, columns := f.Dims()
 	showRows, showColumns := min(rows, maxRows), min(columns, maxColumns)
-	names, types := f.Names(), f.Types()
-	var b strings.Builder
-	caption := fmt.Sprintf("%d rows × %d columns", rows, columns)
+	t := &plots.Table{Caption: fmt.Sprintf("%d rows × %d columns", rows, columns), Columns: make([]plots.Column, 1)}
 	if showRows < rows || showColumns < columns {
-		caption += fmt.Sprintf(", the first %d × %d shown", showRows, showColumns)
+		t.Caption += fmt.Sprintf(", the first %d × %d shown", showRows, showColumns)
 	}
-	table(&b, caption)
-	b.WriteString(`<thead style="position:sticky;top:0;background:inherit"><tr><th></th>`)
+	names, types := f.Names(), f.Types()
 	for j := range showColumns {
-		fmt.Fprintf(&b, `<th>%s<br><span style="font-weight:normal;opacity:0.6">%s</span></th>`,
-			html.EscapeString(names[j]), types[j])
+		t.Columns = append(t.Columns, plots.Column{Name: names[j], Unit: string(types[j]), Format: "%.6g"})
 	}
-	b.WriteString("</tr></thead><tbody>")
 	for i := range showRows {
-		fmt.Fprintf(&b, "<tr><th>%d</th>", i)
+		cells := []any{i}
 		for j := range showColumns {
-			fmt.Fprintf(&b, "<td>%s</td>", html.EscapeString(element(f.Elem(i, j), types[j])))
+			if e := f.Elem(i, j); types[j] == series.Float && !e.IsNA() {
+				cells = append(cells, e.Float())
+			} else {
+				cells = append(cells, e.String())
+			}
 		}
-		b.WriteString("</tr>")
+		t.Add(cells...)
 	}
-	b.WriteString("</tbody></table></div>")
-	d.Data[MIMETypeHTML] = b.String()
-	d.Data[MIMETypeText] = f.String()
+	tabled(t, d)
 	return nil
-}
-
-func element(e series.Element, t series.Type) string {
-	if t == series.Float && !e.IsNA() {
-		return number(e.Float())
-	}
-	return e.String()
-}
-
-// number writes a number as a table shows it, to six digits.
-func number(v float64) string {
-	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.6g", v)
 }
 
 // matrix shows a matrix: its corners where it is large.
 func matrix(m mat.Matrix, d *Data) {
 	r, c := m.Dims()
-	rows, columns := corners(r), corners(c)
-	var b, text strings.Builder
-	caption := fmt.Sprintf("%d × %d", r, c)
-	table(&b, caption)
-	fmt.Fprintf(&text, "%s %T", caption, m)
-	for _, i := range rows {
-		b.WriteString("<tr>")
-		text.WriteString("\n")
-		for _, j := range columns {
-			s := "⋯"
-			switch {
-			case i < 0 && j < 0:
-				s = "⋱"
-			case i < 0:
-				s = "⋮"
-			case j >= 0:
-				s = number(m.At(i, j))
-			}
-			fmt.Fprintf(&b, `<td style="text-align:right">%s</td>`, s)
-			fmt.Fprintf(&text, " %11s", s)
+	at := corners(c)
+	t := &plots.Table{Title: fmt.Sprintf("%d × %d %T", r, c, m), Columns: make([]plots.Column, 1)}
+	for _, j := range at {
+		name := "⋯"
+		if j >= 0 {
+			name = strconv.Itoa(j)
 		}
-		b.WriteString("</tr>")
+		t.Columns = append(t.Columns, plots.Column{Name: name, Format: "%.6g", Align: plots.Right})
 	}
-	b.WriteString("</table></div>")
-	d.Data[MIMETypeHTML], d.Data[MIMETypeText] = b.String(), text.String()
+	for _, i := range corners(r) {
+		cells := []any{i}
+		for _, j := range at {
+			if i < 0 || j < 0 {
+				cells = append(cells, "⋯")
+			} else {
+				cells = append(cells, m.At(i, j))
+			}
+		}
+		if i < 0 {
+			cells[0] = "⋮"
+		}
+		t.Add(cells...)
+	}
+	tabled(t, d)
 }
 
 // corners returns the indices shown of n, −1 for those left out between.
