@@ -188,14 +188,14 @@ func (o float32s) Ssyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float32
 // triangular.
 func (o float32s) Strsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32,
 	lda int, b []float32, ldb int) {
-	level3of32.trxm(o.lib(), ownTrsm, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	level3of32.trxm(o.lib(), true, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
 // Strmm computes B = α·op(A)·B or, from the right, α·B·op(A), B m×n and A
 // triangular.
 func (o float32s) Strmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32,
 	lda int, b []float32, ldb int) {
-	level3of32.trxm(o.lib(), ownTrmm, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	level3of32.trxm(o.lib(), false, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
 // Sgemv computes y = α·op(A)·x + β·y, A m×n.
@@ -230,14 +230,14 @@ func (o float64s) Dsyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float64
 // triangular.
 func (o float64s) Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64,
 	lda int, b []float64, ldb int) {
-	level3of64.trxm(o.lib(), ownTrsm, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	level3of64.trxm(o.lib(), true, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
 // Dtrmm computes B = α·op(A)·B or, from the right, α·B·op(A), B m×n and A
 // triangular.
 func (o float64s) Dtrmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64,
 	lda int, b []float64, ldb int) {
-	level3of64.trxm(o.lib(), ownTrmm, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	level3of64.trxm(o.lib(), false, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
 // Dgemv computes y = α·op(A)·x + β·y, A m×n.

@@ -87,11 +87,8 @@ func (op tiles[T]) cholesky(n int, a []T, lda int) bool {
 				lda)
 		})
 		each(below*(below+1)/2, func(q int) {
-			i := 0
-			for ; q > i; i++ { // q = i(i+1)/2 + k, k ≤ i
-				q -= i + 1
-			}
-			i, k := i+j+1, q+j+1
+			i, k := pair(q)
+			i, k = i+j+1, k+j+1
 			if i == k {
 				op.syrk(blas.Lower, blas.NoTrans, order(i), order(j), -1, at(i, j), lda, 1, at(i, i), lda)
 				return

@@ -1,9 +1,7 @@
 package accel
 
 import (
-	"context"
 	"math"
-	"sync"
 	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas"
@@ -24,88 +22,97 @@ const (
 	ownTrxmWork = 16 << 10 // least work for which gemm's triangular routines are
 )
 
-// owned is package gemm in one precision, on all threads outside ForEach and on one
-// inside it. The bits of what it computes do not depend on the number of threads.
-type owned[T real] struct{ pool sync.Pool } // of *ownProduct[T]
-
-func newOwned[T real]() *owned[T] {
-	return &owned[T]{sync.Pool{New: func() any {
-		p := new(ownProduct[T])
-		p.body = p.piece
-		return p
-	}}}
-}
-
-type triangularFunc[T real] func(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T,
-	lda int, b []T, ldb int)
-
-// gemm computes C = α·op(A)·op(B) + β·C in pieces of C.
-func (o *owned[T]) gemm(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T,
+// ownGemm computes C = α·op(A)·op(B) + β·C by package gemm, on all threads outside ForEach and on one inside it, in
+// pieces of C. The bits of what this and the next two compute do not depend on the number of threads.
+func ownGemm[T real](tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T,
 	ldc int) {
 	threads := int(ownThreads.Load())
 	if threads == 1 || !large(m, n, k, ownWork) {
 		gogemm.Gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return
 	}
-	rows, cols := o.pieces(m, n, threads)
-	o.run(ownProduct[T]{
-		kind: ownGemm, tA: tA, tB: tB, m: m, n: n, k: k, alpha: alpha, beta: beta,
-		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, rows: rows, cols: cols,
-	}, (m+rows-1)/rows*((n+cols-1)/cols))
+	rows, cols := pieces[T](m, n, threads)
+	grid(m, n, rows, cols, func(i, j, m, n int) {
+		gogemm.Gemm(tA, tB, m, n, k, alpha, vectors(a, tA == blas.NoTrans, i, lda), lda,
+			vectors(b, tB != blas.NoTrans, j, ldb), ldb, beta, c[i*ldc+j:], ldc)
+	})
 }
 
-// syrk computes one triangle of C = α·A·Aᵀ + β·C or α·Aᵀ·A + β·C in blocks of it.
-func (o *owned[T]) syrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
+// ownSyrk computes one triangle of C = α·A·Aᵀ + β·C or α·Aᵀ·A + β·C in blocks of it, about 8 for each thread.
+func ownSyrk[T real](ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
 	threads := int(ownThreads.Load())
 	if threads == 1 || !large(n, n, k, 2*ownWork) {
 		gogemm.Syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 		return
 	}
-	// Blocks of the triangle, about 8 for each thread.
-	size := o.blockOrder(n, threads)
+	tB := blas.Trans
+	if tA != blas.NoTrans {
+		tB = blas.NoTrans
+	}
+	size := blockOrder[T](n, threads)
 	blocks := (n + size - 1) / size
-	o.run(ownProduct[T]{
-		kind: ownSyrk, tA: tA, m: n, n: n, k: k, alpha: alpha, beta: beta,
-		a: a, c: c, lda: lda, ldc: ldc, rows: size, cols: size, ul: ul,
-	}, blocks*(blocks+1)/2)
+	each(blocks*(blocks+1)/2, func(q int) {
+		i, j := pair(q)
+		if ul == blas.Upper {
+			i, j = j, i
+		}
+		i, j = i*size, j*size
+		x, y := vectors(a, tA == blas.NoTrans, i, lda), vectors(a, tA == blas.NoTrans, j, lda)
+		m, n, c := min(size, n-i), min(size, n-j), c[i*ldc+j:]
+		if i == j {
+			gogemm.Syrk(ul, tA, m, k, alpha, x, lda, beta, c, ldc)
+			return
+		}
+		gogemm.Gemm(tA, tB, m, n, k, alpha, x, lda, y, lda, beta, c, ldc)
+	})
 }
 
-// trxm computes B = α·op(A)⁻¹·B or α·op(A)·B, or with op(A) on the right, in pieces of
-// columns of B or, from the right, of rows.
-func (o *owned[T]) trxm(kind ownKind, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T,
-	a []T, lda int, b []T, ldb int) {
-	q, vectors := m, n
+// ownTrxm computes B = α·op(A)⁻¹·B, solve, or α·op(A)·B, or with op(A) on the right, in pieces of
+// columns of B or, from the right, of rows: of 8 tiles at least, as each packs the triangle again.
+func ownTrxm[T real](solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T,
+	lda int, b []T, ldb int) {
+	q, rows, cols, vectors := m, m, n, n
 	if s == blas.Right {
 		q, vectors = n, m
 	}
-	x := ownProduct[T]{
-		kind: kind, s: s, ul: ul, tA: tA, d: d, m: m, n: n, alpha: alpha,
-		a: a, c: b, lda: lda, ldc: ldb, rows: m, cols: n,
-	}
 	threads := int(ownThreads.Load())
 	if threads == 1 || !large(m, n, q, 2*ownWork) {
-		x.triangular(m, n, b)
+		gogemm.Triangular(solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 		return
 	}
-	// Pieces of 8 tiles at least: each packs the triangle again.
 	_, unit := gogemm.Tile[T]()
 	size := min(ownRows, max(8*unit, ((vectors+threads-1)/threads+unit-1)/unit*unit))
 	if s == blas.Left {
-		x.cols = size
+		cols = size
 	} else {
-		x.rows = size
+		rows = size
 	}
-	o.run(x, (vectors+size-1)/size)
+	grid(m, n, rows, cols, func(i, j, m, n int) {
+		gogemm.Triangular(solve, s, ul, tA, d, m, n, alpha, a, lda, b[i*ldb+j:], ldb)
+	})
 }
 
-func (p *ownProduct[T]) triangular(m, n int, b []T) {
-	gogemm.Triangular(p.kind == ownTrsm, p.s, p.ul, p.tA, p.d, m, n, p.alpha, p.a, p.lda, b, p.ldc)
+// grid calls body, on all threads, for the pieces rows×cols of an m×n matrix, which begin at (i, j).
+func grid(m, n, rows, cols int, body func(i, j, m, n int)) {
+	across := (n + cols - 1) / cols
+	each((m+rows-1)/rows*across, func(q int) {
+		i, j := q/across*rows, q%across*cols
+		body(i, j, min(rows, m-i), min(cols, n-j))
+	})
+}
+
+// pair returns the block of a lower triangle that has number q = i·(i+1)/2 + j, j ≤ i.
+func pair(q int) (i, j int) {
+	for ; q > i; i++ {
+		q -= i + 1
+	}
+	return i, q
 }
 
 // pieces returns the size of the pieces that C, m×n, is cut into: at least one for
 // each thread if C has enough tiles, a multiple of the number of threads if they are
 // few, and none larger than ownRows×ownCols.
-func (o *owned[T]) pieces(m, n, threads int) (rows, cols int) {
+func pieces[T real](m, n, threads int) (rows, cols int) {
 	mr, nr := gogemm.Tile[T]()
 	part := func(n, count, unit int) int { return ((n+count-1)/count + unit - 1) / unit * unit }
 	p, q := (m+ownRows-1)/ownRows, (n+ownCols-1)/ownCols
@@ -123,92 +130,13 @@ func (o *owned[T]) pieces(m, n, threads int) (rows, cols int) {
 }
 
 // blockOrder returns the order of the blocks of a triangle of order n.
-func (o *owned[T]) blockOrder(n, threads int) int {
+func blockOrder[T real](n, threads int) int {
 	mr, _ := gogemm.Tile[T]()
 	count := 2
 	for count*(count+1) < 16*threads {
 		count++
 	}
 	return min(ownRows, max(64, (n+count-1)/count)+mr-1) / mr * mr
-}
-
-// ownKind is a routine.
-type ownKind int
-
-const (
-	ownGemm ownKind = iota
-	ownSyrk
-	ownTrsm // c is B
-	ownTrmm
-)
-
-// ownProduct is one product that runs on several threads.
-type ownProduct[T real] struct {
-	kind                   ownKind
-	tA, tB                 blas.Transpose
-	s                      blas.Side
-	ul                     blas.Uplo
-	d                      blas.Diag
-	m, n, k, lda, ldb, ldc int
-	alpha, beta            T
-	a, b, c                []T
-	rows, cols             int
-	body                   func(worker, i int)
-}
-
-// run computes x, which is cut into count pieces.
-func (o *owned[T]) run(x ownProduct[T], count int) {
-	p := o.pool.Get().(*ownProduct[T])
-	x.body = p.body
-	*p = x
-	// The context is never done, so ForEach gives no error.
-	_ = ForEach(context.Background(), count, p.body)
-	*p = ownProduct[T]{body: p.body}
-	o.pool.Put(p)
-}
-
-// piece computes one piece of C.
-func (p *ownProduct[T]) piece(_, q int) {
-	if p.kind == ownSyrk {
-		p.block(q)
-		return
-	}
-	across := (p.n + p.cols - 1) / p.cols
-	i, j := q/across*p.rows, q%across*p.cols
-	m, n, c := min(p.rows, p.m-i), min(p.cols, p.n-j), p.c[i*p.ldc+j:]
-	if p.kind != ownGemm {
-		p.triangular(m, n, c)
-		return
-	}
-	gogemm.Gemm(p.tA, p.tB, m, n, p.k, p.alpha,
-		vectors(p.a, p.tA == blas.NoTrans, i, p.lda), p.lda,
-		vectors(p.b, p.tB != blas.NoTrans, j, p.ldb), p.ldb, p.beta, c, p.ldc)
-}
-
-// block computes block q of a triangle; block (i, j), j ≤ i, of the lower one has
-// number i·(i+1)/2 + j, and its transpose in the upper one has the same.
-func (p *ownProduct[T]) block(q int) {
-	i := 0
-	for (i+1)*(i+2)/2 <= q {
-		i++
-	}
-	j := q - i*(i+1)/2
-	if p.ul == blas.Upper {
-		i, j = j, i
-	}
-	i, j = i*p.rows, j*p.rows
-	x := vectors(p.a, p.tA == blas.NoTrans, i, p.lda)
-	y := vectors(p.a, p.tA == blas.NoTrans, j, p.lda)
-	c := p.c[i*p.ldc+j:]
-	m, n := min(p.rows, p.n-i), min(p.rows, p.n-j)
-	switch {
-	case i == j:
-		gogemm.Syrk(p.ul, p.tA, m, p.k, p.alpha, x, p.lda, p.beta, c, p.ldc)
-	case p.tA == blas.NoTrans:
-		gogemm.Gemm(blas.NoTrans, blas.Trans, m, n, p.k, p.alpha, x, p.lda, y, p.lda, p.beta, c, p.ldc)
-	default:
-		gogemm.Gemm(blas.Trans, blas.NoTrans, m, n, p.k, p.alpha, x, p.lda, y, p.lda, p.beta, c, p.ldc)
-	}
 }
 
 // vectors returns a matrix without its first i rows or, if not rows, columns.
@@ -241,7 +169,6 @@ func large(m, n, k, work int) bool {
 // processor, to gonum's, which on x86-64 are faster. A library that does not use the processor's AVX-512, because it
 // is older than the processor, is left out of large products likewise, but not of triangular solves.
 type level3[T real] struct {
-	own *owned[T]
 	// ownOrder is the least dimension of a product on one thread with AVX2 for which own is used beside a library too.
 	ownOrder int
 	of       func(l *Library) *routines // l's
@@ -252,8 +179,9 @@ type level3[T real] struct {
 type overridden[T real] struct {
 	gemm       func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
 	syrk       func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int)
-	trsm, trmm triangularFunc[T]
-	gemv       func(tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T, y []T, incY int)
+	trsm, trmm func(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T,
+		ldb int)
+	gemv func(tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T, y []T, incY int)
 }
 
 func of64(i blas.Float64) overridden[float64] {
@@ -266,12 +194,12 @@ func of32(i blas.Float32) overridden[float32] {
 
 var (
 	level3of64 = &level3[float64]{
-		own: newOwned[float64](), ownOrder: math.MaxInt, of: func(l *Library) *routines { return &l.d },
+		ownOrder: math.MaxInt, of: func(l *Library) *routines { return &l.d },
 		gonum: of64(gonum.Implementation{}),
 	}
 	// With AVX2, on one thread, gemm takes less time than OpenBLAS 0.3.21: 512×512×784 in 0.97 of it on Zen 3.
 	level3of32 = &level3[float32]{
-		own: newOwned[float32](), ownOrder: 128, of: func(l *Library) *routines { return &l.s },
+		ownOrder: 128, of: func(l *Library) *routines { return &l.s },
 		gonum: of32(gonum.Implementation{}),
 	}
 )
@@ -298,7 +226,7 @@ func (p *level3[T]) gemm(l *Library, tA, tB blas.Transpose, m, n, k int, alpha T
 		matrix(m, n, ldc, len(c))
 	switch {
 	case good && ours(l, min(m, n, k)):
-		p.own.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		ownGemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 	case !good || l == nil || !large(m, n, k, gemmWork):
 		p.gonum.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 	case ownThreads.Load() == 1 && min(m, n, k) >= p.ownOrder && simd.InUse() == simd.AVX2:
@@ -314,7 +242,7 @@ func (p *level3[T]) syrk(l *Library, ul blas.Uplo, tA blas.Transpose, n, k int, 
 	good := isUplo(ul) && isTrans(tA) && alpha != 0 && matrix(ra, ca, lda, len(a)) && matrix(n, n, ldc, len(c))
 	switch {
 	case good && ours(l, min(n, k)):
-		p.own.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
+		ownSyrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 	case !good || l == nil || !large(n, n, k, syrkWork):
 		p.gonum.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 	default:
@@ -322,10 +250,10 @@ func (p *level3[T]) syrk(l *Library, ul blas.Uplo, tA blas.Transpose, n, k int, 
 	}
 }
 
-func (p *level3[T]) trxm(l *Library, kind ownKind, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int,
+func (p *level3[T]) trxm(l *Library, solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int,
 	alpha T, a []T, lda int, b []T, ldb int) {
 	ref, fn := p.gonum.trsm, func(r *routines) uintptr { return r.trsm }
-	if kind == ownTrmm {
+	if !solve {
 		ref, fn = p.gonum.trmm, func(r *routines) uintptr { return r.trmm }
 	}
 	q := order(s, m, n)
@@ -333,7 +261,7 @@ func (p *level3[T]) trxm(l *Library, kind ownKind, s blas.Side, ul blas.Uplo, tA
 		matrix(m, n, ldb, len(b))
 	switch {
 	case good && ours(l, 0) && large(m, n, q, ownTrxmWork):
-		p.own.trxm(kind, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+		ownTrxm(solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 	case !good || l == nil || !large(m, n, q, trxmWork):
 		ref(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 	default:
