@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Comm is a group of ranks. Its methods but Rank, Size, Abort and Traffic are
+// Comm is a group of ranks. Its methods but Rank, Size and Traffic are
 // collectives: every rank of the group calls them, in one order. A Comm is used by one
 // goroutine at a time.
 type Comm interface {
@@ -31,11 +31,6 @@ type Comm interface {
 	AllGather(ctx context.Context, x []float64, counts []int) error
 	// Broadcast sets x to rank root's on all ranks.
 	Broadcast(ctx context.Context, x []byte, root int) error
-	// Barrier waits for all ranks.
-	Barrier(ctx context.Context) error
-	// Abort ends all ranks as far as it can, with that exit code where it can: MPI's
-	// are ended with this process, collectives of goroutine ranks return an error.
-	Abort(code int)
 	// Traffic returns what this rank has handed to collectives of this Comm.
 	Traffic() Traffic
 }

@@ -41,12 +41,15 @@ func TestLocal(t *testing.T) {
 	}
 }
 
+// meet waits for all ranks.
+func meet(ctx context.Context, c comm.Comm) error { return c.AllReduceInt64(ctx, nil) }
+
 func TestWatchdog(t *testing.T) {
 	errs := onRanks(3, comm.Options{Limit: 50 * time.Millisecond}, func(c comm.Comm) error {
 		if c.Rank() == 1 {
 			return nil // dead
 		}
-		return c.Barrier(t.Context())
+		return meet(t.Context(), c)
 	})
 	for _, r := range []int{0, 2} {
 		var e *comm.Error
@@ -65,8 +68,8 @@ func TestCancel(t *testing.T) {
 			cancel()
 			return nil
 		}
-		err := c.Barrier(ctx)
-		if again := c.Barrier(t.Context()); again == nil {
+		err := meet(ctx, c)
+		if again := meet(t.Context(), c); again == nil {
 			t.Errorf("rank %d: a broken group continues", c.Rank())
 		}
 		return err
@@ -75,19 +78,6 @@ func TestCancel(t *testing.T) {
 		if e := errs[r]; e == nil {
 			t.Errorf("rank %d: no error", r)
 		}
-	}
-}
-
-func TestAbort(t *testing.T) {
-	errs := onRanks(2, comm.Options{}, func(c comm.Comm) error {
-		if c.Rank() == 1 {
-			c.Abort(1)
-			return nil
-		}
-		return c.Barrier(t.Context())
-	})
-	if !errors.Is(errs[0], comm.ErrAborted) {
-		t.Errorf("%v, want %v", errs[0], comm.ErrAborted)
 	}
 }
 

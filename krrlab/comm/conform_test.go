@@ -24,7 +24,6 @@ func conform(ctx context.Context, c comm.Comm) error {
 		{"all-reduce of int64", allReduceInt64},
 		{"all-gather", allGather},
 		{"broadcast", broadcast},
-		{"barrier", func(ctx context.Context, c comm.Comm) error { return c.Barrier(ctx) }},
 		{"traffic", traffic},
 		{"agree", agree},
 		{"share", share},

@@ -32,7 +32,7 @@
 // Each returns when this rank's part is done, or with an *Error: the context ended, the
 // collective took longer than Options.Limit (a peer has died, hangs, or cannot be
 // reached), or MPI failed. After an error the Comm is broken and every further call
-// returns that error; a process should then say why and end with Abort, which ends its
+// returns that error; a process should then say why and end with World.Abort, which ends its
 // peers as well.
 //
 // Nothing is promised about the order in which AllReduce adds float64 numbers. What must

@@ -191,15 +191,13 @@ func TestTraffic(t *testing.T) {
 			own += 11
 		}
 		want(4, 64+own)
-		_ = c.Barrier(ctx)
-		want(5, 64+own)
 	}
 	check(Alone(), []int{4})
 	together(3, Options{}, func(c Comm) { check(c, []int{2, 0, 5}) })
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	a := Alone()
-	if !errors.Is(a.Barrier(done), context.Canceled) || a.Traffic().Calls != 0 {
+	if !errors.Is(a.AllReduce(done, nil), context.Canceled) || a.Traffic().Calls != 0 {
 		t.Errorf("stopped: %+v", a.Traffic())
 	}
 	if c := Alone(); OrAlone(c) != c || OrAlone(nil).Size() != 1 {
@@ -238,18 +236,12 @@ func TestBroken(t *testing.T) {
 	cancel()
 	g := Local(3, Options{})
 	var e *Error
-	if err := g[1].Barrier(done); !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Op != opBarrier ||
+	if err := g[1].AllReduce(done, nil); !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Op != opReduce ||
 		!errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	g[0].Abort(1)
-	if err := g[2].Barrier(t.Context()); err == nil || !strings.Contains(err.Error(), "rank 1 was stopped") {
-		t.Errorf("%v", err)
-	}
-	g = Local(2, Options{})
-	g[0].Abort(1)
-	_ = g[0].Barrier(done)
-	if err := g[1].Barrier(t.Context()); !errors.Is(err, ErrAborted) {
+	_ = g[0].AllReduce(done, nil)
+	if err := g[2].AllReduce(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "rank 1 was stopped") {
 		t.Errorf("%v", err)
 	}
 	defer func() {

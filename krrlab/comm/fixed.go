@@ -270,10 +270,6 @@ func (a *alone) Broadcast(ctx context.Context, x []byte, root int) error {
 	return a.done(ctx, len(x))
 }
 
-func (a *alone) Barrier(ctx context.Context) error { return a.done(ctx, 0) }
-
-func (*alone) Abort(int) {}
-
 func (a *alone) Traffic() Traffic {
 	return Traffic{Calls: a.calls.Load(), Bytes: a.bytes.Load()}
 }

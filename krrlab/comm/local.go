@@ -2,15 +2,11 @@ package comm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 )
-
-// ErrAborted is the error, within an *Error, of collectives after a peer's Abort.
-var ErrAborted = errors.New("a peer has aborted")
 
 // Local returns p ranks of this process, one for each of p goroutines: every
 // collective is a meeting of all of them. For tests of what runs on ranks. Float64 sums
@@ -99,12 +95,6 @@ func (c *local) Broadcast(ctx context.Context, x []byte, root int) error {
 	}
 	return c.meet(ctx, call{op: opBroadcast, n: len(x), b: x, root: root}, bytes)
 }
-
-func (c *local) Barrier(ctx context.Context) error {
-	return c.meet(ctx, call{op: opBarrier}, 0)
-}
-
-func (c *local) Abort(int) { c.g.fail(ErrAborted) }
 
 // fail breaks the group for all ranks, with the first cause given.
 func (g *group) fail(cause error) {
