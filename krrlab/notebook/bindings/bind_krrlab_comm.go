@@ -19,7 +19,6 @@ func init() {
 			"Counts":       r.ValueOf(comm.Counts),
 			"DefaultLimit": r.ValueOf(comm.DefaultLimit),
 			"Detect":       r.ValueOf(comm.Detect),
-			"ErrAborted":   r.ValueOf(&comm.ErrAborted).Elem(),
 			"FixedFor":     r.ValueOf(comm.FixedFor),
 			"Least":        r.ValueOf(comm.Least),
 			"Local":        r.ValueOf(comm.Local),
