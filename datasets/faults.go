@@ -147,11 +147,11 @@ func (e *ParseError) add(flag string, names []string) {
 	if len(names) == 0 {
 		return
 	}
-	e.Flags = append(e.Flags, flag, JoinNames(names))
+	e.Flags = append(e.Flags, flag, joinNames(names))
 }
 
-// JoinNames returns names of columns as flags and ReadOptions.Target take them: a line of csv.
-func JoinNames(names []string) string {
+// joinNames returns names of columns as flags and ReadOptions.Target take them: a line of csv.
+func joinNames(names []string) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
 	w.Write(names)

@@ -218,7 +218,7 @@ func (c *csvReader) severalTargets(first []string) error {
 	}
 	if c.o.Target, c.o.More = names[0], names[1:]; len(names) > 1 {
 		if c.o.Task == "classification" {
-			return fmt.Errorf("--target %s: several targets need --task regression", plain(JoinNames(names)))
+			return fmt.Errorf("--target %s: several targets need --task regression", plain(joinNames(names)))
 		}
 		c.o.Task = "regression"
 	}

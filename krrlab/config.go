@@ -161,7 +161,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 			c.Solver = PCG
 		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil && c.Stop.Rule == bound.Residual:
 			c.Solver = Direct
-		case plan.BlockPays(n, DefaultFeatures(n), t):
+		case plan.BlockPays(n, defaultFeatures(n), t):
 			c.Solver = BlockPCG
 		default:
 			c.Solver = PCG
@@ -198,11 +198,6 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	}
 	if err := c.Stop.Check(); err != nil {
 		return c, err
-	}
-	if c.Start != nil {
-		if rows, columns := c.Start.Dims(); rows != n || columns != t {
-			return c, fmt.Errorf("krrlab: Start is %d×%d, want %d×%d", rows, columns, n, t)
-		}
 	}
 	return c, c.validate()
 }

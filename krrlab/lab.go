@@ -79,10 +79,6 @@ type Config struct {
 	Stop     bound.Stop        `json:"stop,omitzero" flag:"stop" default:"residual"`
 	StopRows *datasets.Dataset `json:"-"`
 
-	// Start, n×t, is where PCG, BlockPCG and CG begin, such as model.Model.Start of an earlier answer; the answer is
-	// the same within Tol. Direct does not look at it. Default: nil, they begin at 0.
-	Start *mat.Dense `json:"-"`
-
 	// Monitor, if not nil, is called as the work proceeds. If it returns an error, the stage ends, and
 	// returns what it has beside that error: without it if that is pcg.ErrStop and there is something.
 	// What it does not end are K, Z and M called alone, and predictions.
@@ -280,7 +276,7 @@ func (l *Lab) columns() int {
 // factorization without a plan: its n³/3 flops take less than a plan is worth.
 const DirectBelow = 3000
 
-// DefaultFeatures returns the number of features s used when none is asked for:
+// defaultFeatures returns the number of features s used when none is asked for:
 // n/10, but at least 500 and at most 10,000, and never more than n. The paper's
 // own choices lie between n/12 and n/4 on data of this size.
-func DefaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }
+func defaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }

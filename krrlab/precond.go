@@ -22,7 +22,7 @@ import (
 // Features is M = ZZᵀ+λ_pI with random features Z, the paper's preconditioner. Zero values mean the
 // defaults.
 type Features struct {
-	S       int          // number of features, 1 ≤ s ≤ n; default: DefaultFeatures(n)
+	S       int          // number of features, 1 ≤ s ≤ n; default: n/10, from 500 to 10,000, and at most n
 	LambdaP float64      // λ_p > 0; default: λ
 	Map     feature.Dist // their distribution, built-in or user-defined; default: the paper's choice for the kernel
 	Form    precond.Form // of M⁻¹; default: the cheapest
@@ -134,7 +134,7 @@ func noFeatures(k kernel.Kernel) bool {
 
 // settle sets the defaults of s and λ_p and checks them.
 func settle(s *int, lambdaP *float64, n int, lambda float64) error {
-	*s, *lambdaP = cmp.Or(*s, DefaultFeatures(n)), cmp.Or(*lambdaP, lambda)
+	*s, *lambdaP = cmp.Or(*s, defaultFeatures(n)), cmp.Or(*lambdaP, lambda)
 	if err := checkRank(*s, n); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package krrlab
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -127,14 +126,6 @@ func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
 	}
 	if r := l.approximation(); r != nil {
 		text += fmt.Sprintf(" %s %d λp=%x %v", r.name, r.s, r.lambdaP, r.form)
-	}
-	if c.Start != nil {
-		raw := c.Start.RawMatrix()
-		h := sha256.New()
-		for i := range raw.Rows {
-			_ = binary.Write(h, binary.LittleEndian, raw.Data[i*raw.Stride:i*raw.Stride+raw.Cols]) // a hash takes all
-		}
-		text += fmt.Sprintf(" start %x", h.Sum(nil))
 	}
 	if c.Stop.Rule != bound.Residual {
 		text += fmt.Sprintf(" stop %v", c.Stop)

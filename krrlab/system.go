@@ -13,7 +13,7 @@ func (l *Lab) system() *solve.System {
 		Kernel: c.Kernel, Train: l.train, Y: l.y, Lambda: c.Lambda, Least: l.leastKnown(), Proved: kernel.BuiltIn(of),
 		Solver: c.Solver, Tol: c.Tol, MaxIter: c.MaxIter, Storage: c.Storage, RetryFloat64: l.retry,
 		Tiles: c.Tiles,
-		Seed:  c.Seed, Residual: c.Exact, Policy: l.policy, Stop: c.Stop, StopRows: c.StopRows, Start: c.Start,
+		Seed:  c.Seed, Residual: c.Exact, Policy: l.policy, Stop: c.Stop, StopRows: c.StopRows,
 		Comm: l.comm, Monitor: c.Monitor, Plan: l.plan, Checkpoint: c.Checkpoint,
 	}
 	if c.Memory > 0 {

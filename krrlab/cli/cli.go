@@ -179,7 +179,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	root.AddCommand(a.fitCommand(), a.predictCommand(), a.verifyCommand(), a.modelCommand(),
 		a.dataCommand(), a.demoCommand(),
 		a.checkCommand(), a.reproduceCommand(),
-		a.notebookCommand(), a.sizingCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(),
+		a.notebookCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(),
 		a.kernelCommand(), a.jobCommand())
 	for _, d := range krrlab.Stages() {
 		root.AddCommand(a.stageCommand(&d))
@@ -258,7 +258,7 @@ func (a *app) note(format string, args ...any) {
 // plain are the commands that compute nothing: for them no BLAS is loaded.
 var plain = []string{
 	"krrlab", "krrlab version", "krrlab licenses", "krrlab data", "krrlab data list", "krrlab data info",
-	"krrlab data fetch", "krrlab ranks",
+	"krrlab data fetch",
 	"krrlab model", "krrlab model info", "krrlab notebook", "krrlab notebook install", "krrlab notebook uninstall",
 	"krrlab notebook add",
 }

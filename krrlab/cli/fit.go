@@ -23,13 +23,10 @@ import (
 type fitFlags struct {
 	labFlags
 	checkpointFlags
-	Tune      bool   `flag:"tune" not:"warm"`
+	Tune      bool   `flag:"tune"`
 	ARD       string `flag:"ard" default:"auto" check:"one of auto no"`
 	Out       string `flag:"out" file:"write" help:"write the model to this file"`
 	Calibrate string `flag:"calibrate" default:"auto" check:"one of auto test loo none"`
-	Warm      string `flag:"warm" file:"read"`
-
-	model *model.Model // of Warm
 }
 
 func (fitFlags) Help() map[string]string {
@@ -41,8 +38,6 @@ func (fitFlags) Help() map[string]string {
 			"test rows; loo, of each training row left out (K is factored once more); or none; auto is test if there " +
 			"are " +
 			"test rows",
-		"warm": "start the iteration from this model's answer; the rows must be the same, with others allowed after " +
-			"them, or λ may differ; kernel, λ, scaling and target are the model's unless flags say otherwise",
 		"json": "write the report as JSON to this file",
 		"plot": "draw the convergence (for a direct solve predictions against answers)" + formats,
 	}
@@ -166,15 +161,9 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 // for the data, then from the defaults the flags' help states.
 func (a *app) prepare(ctx context.Context, f *fitFlags, progress *progress) (*loaded, krrlab.Config, error) {
 	err := a.start(ctx, &f.rankFlags, f.flags)
-	if err == nil {
-		err = a.agree(ctx, f.loadWarm())
-	}
 	var data *loaded
 	if err == nil {
 		data, err = a.loadSame(ctx, &f.labFlags, progress)
-	}
-	if err == nil {
-		err = f.scaleWarm(data)
 	}
 	if err != nil {
 		return nil, krrlab.Config{}, err
@@ -182,16 +171,14 @@ func (a *app) prepare(ctx context.Context, f *fitFlags, progress *progress) (*lo
 	if data.test == nil && f.Train != "" && data.given == nil {
 		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
 	}
-	if f.Train != "" && !f.Tune && f.model == nil && data.given == nil &&
+	if f.Train != "" && !f.Tune && data.given == nil &&
 		!f.flags.Given("sigma", "gamma", "lambda") {
 		data.hint("the scale of the kernel and λ are defaults: --tune chooses them by the data")
 	}
 	data.hint("%s", f.Levels.Hint())
 	a.showHints(data, progress)
 	cfg, err := f.settled(data)
-	if cfg.Monitor = progress.show; err == nil {
-		err = f.startWarm(data, &cfg)
-	}
+	cfg.Monitor = progress.show
 	return data, cfg, err
 }
 
@@ -287,9 +274,6 @@ func (a *app) finish(f *fitFlags, r *fitted, wrote []string) error {
 		a.printf("%s", r.sol.Tune.Short())
 	}
 	a.printf("%s", r.sol)
-	if f.model != nil {
-		a.printf("%-12s %s\n", "warm", f.warmText(r.sol))
-	}
 	if text := r.useless(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
@@ -316,8 +300,6 @@ func (f *fitFlags) check() error {
 		return errNoTestRows
 	case f.Calibrate == "loo" && weights:
 		return usagef("--calibrate loo does not go with weights: want test rows, --test FILE or --holdout SHARE")
-	case f.Warm != "" && weights:
-		return usagef("--warm does not go with weights")
 	}
 	return f.labFlags.check()
 }

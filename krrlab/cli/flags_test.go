@@ -81,10 +81,6 @@ func TestFlagsBeforeData(t *testing.T) {
 	(see krrlab notebook run --help)
 2$ notebook install --user --sys-prefix
 	--user and --sys-prefix exclude each other
-2$ ranks --n 2000000000000 --d 3
-	--n 2000000000000: want a number from 2 to 1099511627776
-2$ ranks --n 100 --d 3 --memory 20X --markdown /nowhere/a.md
-	--memory "20X"
 `, "\n\t", "\n\t --help)\n\t"))
 }
 

@@ -19,7 +19,7 @@ var flagGroups = []struct{ title, names string }{
 	{"Columns and rows", "target drop task scale center weights class-weights categorical impute keep"},
 	{"Kernel and λ", "kernel matrix sigma gamma coef0 degree lambda tune ard"},
 	{"Preconditioner", "precond features lambda-p sketch neighbors damping form"},
-	{"Solve", "tol stop max-iter solver storage tiles memory residual seed warm"},
+	{"Solve", "tol stop max-iter solver storage tiles memory residual seed"},
 	{"Checkpoints and ranks", "rank-timeout checkpoint checkpoint-every resume"},
 	{"Output", "out calibrate spectrum json csv plot title size help"},
 }
@@ -30,7 +30,7 @@ var commandGroups = []struct{ title, names string }{
 	{"Choose λ and the method:", "loo plan race"},
 	{"Study kernel systems and preconditioners:", "quality statdim sketch-size lambda-p multilevel"},
 	{"The paper:", "check reproduce"},
-	{"Notebooks, machines, this program:", "notebook ranks doctor version licenses completion help"},
+	{"Notebooks, machines, this program:", "notebook doctor version licenses completion help"},
 }
 
 // arrange puts the commands of root and their flags into groups.

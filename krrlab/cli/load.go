@@ -63,7 +63,7 @@ type loaded struct {
 	holdout       float64
 	sigma, lambda float64 // the registry's settings; 0 if it has none
 	hints         []string
-	kernel        kernel.Kernel       // of --warm or --matrix; nil: the flags'
+	kernel        kernel.Kernel       // of --matrix; nil: the flags'
 	given         *kernel.Precomputed // K, where it is precomputed
 }
 

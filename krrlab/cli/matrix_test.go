@@ -128,8 +128,7 @@ $ loo --train y.csv --target y --kernel precomputed --matrix K.npy --lambda 0.01
 	holds no K: fit with --holdout
 1$ verify k.krr --train y.csv
 	which its file does not have
-2$ fit --train train.csv --warm k.krr
-	the model is of a precomputed K`, "FIT", "fit --train y.csv --target y --kernel precomputed"))
+`, "FIT", "fit --train y.csv --target y --kernel precomputed"))
 	if t.Failed() {
 		return
 	}

@@ -49,7 +49,7 @@ func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Candidates: list, Rates: rates, Advice: m.advice(), Pilot: *m.pilot}
+	p := &Plan{Candidates: list, Rates: rates, Pilot: *m.pilot}
 	for _, o := range list[1:] {
 		if o.Refused == "" && (o.Precond != best.Precond || o.Solver != best.Solver) {
 			p.RunnerUp = o
@@ -177,9 +177,6 @@ func (p *Plan) flips(m *model) {
 			say("more than %.0f iterations where %d are expected: then %v is faster", math.Floor(limit), b.Iterations,
 				r)
 		}
-		if limit := float64(r.Iterations) - gain/r.each(); r.Solver != Direct && limit >= 1 {
-			say("fewer than %.0f iterations of %v where %d are expected", math.Ceil(limit), r, r.Iterations)
-		}
 	}
 	for _, o := range p.Candidates {
 		if o.Refused != "" && m.Memory > 0 && o.Bytes > m.Memory && o.Seconds.training() < b.Seconds.training() {
@@ -187,21 +184,4 @@ func (p *Plan) flips(m *model) {
 			break
 		}
 	}
-}
-
-// advice says where another tool is better.
-func (m *model) advice() string {
-	if m.cost.D <= 3 && m.n >= 20000 {
-		return fmt.Sprintf("d = %d and n = %d: for a smooth shift-invariant kernel in so few dimensions "+
-			"equispaced Fourier methods "+
-			"take O(n) time and memory, where this program takes O(n²)", m.cost.D, m.n)
-	}
-	for s := 16; s <= m.n/50 && s <= m.pilot.M/2; s *= 2 {
-		if float64(m.n)*m.pilot.residual(float64(s)) <= m.Lambda {
-			return fmt.Sprintf("K has about %d eigenvalues that count beside λ: a regression on that many random "+
-				"features or landmarks "+
-				"gives the same predictions in O(ns²) time without K", s)
-		}
-	}
-	return ""
 }

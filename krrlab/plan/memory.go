@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -27,7 +26,6 @@ type Problem struct {
 // Memory is what a rank holds, in bytes; of ranks that differ by a tile or a block of rows, the
 // one with the most.
 type Memory struct {
-	Ranks    int
 	Points   int64 // X
 	Kernel   int64 // its tiles of K, with their tables
 	Features int64 // its rows of Z, or the whole of F, and of a sparse inverse
@@ -48,7 +46,7 @@ func Of(p Problem, ranks int) Memory {
 		panic(fmt.Sprintf("plan: %+v on %d ranks", p, ranks))
 	}
 	n, d, t, s := int64(p.N), int64(p.D), int64(p.T), int64(p.S)
-	m := Memory{Ranks: ranks, Points: p.PointBytes, Factor: 8 * s * s, Vectors: 80 * n * t}
+	m := Memory{Points: p.PointBytes, Factor: 8 * s * s, Vectors: 80 * n * t}
 	m.Points = cmp.Or(m.Points, 8*n*d)
 	m.Kernel = cmp.Or(p.KernelBytes, gram.RankBytes(p.N, p.Storage, ranks))
 	_, own := comm.Rows(p.N, precond.RankRows, 0, ranks)
@@ -74,70 +72,28 @@ func Of(p Problem, ranks int) Memory {
 	return m
 }
 
-// Ranks returns the least number of ranks on each of which the solve takes at most that many bytes,
-// or an error that names the part that rules out every number up to most.
-func Ranks(p Problem, bytes int64, most int) (int, error) {
-	if last := Of(p, most); last.Most > bytes {
-		return 0, fmt.Errorf("on %d ranks each would hold %s of the %s allowed: %s", most, accel.Bytes(last.Most),
-			accel.Bytes(bytes), last.Reason())
-	}
-	lo, hi := 1, most // hi is enough
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if Of(p, mid).Most <= bytes {
-			hi = mid
-		} else {
-			lo = mid + 1
-		}
-	}
-	return lo, nil
-}
-
-// parts lists what is held when most is, the factor first.
-func (m Memory) parts() []part {
-	factor := part{"the factor of ZᵀZ+λ_pI, 8s² and as much again while it is formed", "take fewer features", m.Factor}
-	if m.Forming >= m.Solving {
-		factor.bytes *= 2
-	}
-	return []part{
-		factor,
-		{"the points, all of them on each rank", "take one rank for each machine", m.Points},
-		{"K", "take more ranks, or a storage of fewer bytes", m.Kernel},
-		{"features", "take fewer features", m.Features},
-		{"vectors, 80nt", "take fewer right-hand sides at once", m.Vectors},
-	}
-}
-
-// part is one of the things that a rank holds.
-type part struct {
-	name, advice string
-	bytes        int64
-}
-
-// Reason names the largest part and what can be done about it.
+// Reason names the largest part of what is held when most is, and what can be done about it.
 func (m Memory) Reason() string {
-	list := m.parts()
-	largest := list[0]
-	for _, p := range list {
-		if p.bytes > largest.bytes {
-			largest = p
+	factor := m.Factor
+	if m.Forming >= m.Solving {
+		factor *= 2
+	}
+	var most int64
+	var reason string
+	for _, p := range []struct {
+		bytes        int64
+		name, advice string
+	}{
+		{factor, "the factor of ZᵀZ+λ_pI, 8s² and as much again while it is formed", "take fewer features"},
+		{m.Points, "the points, all of them on each rank", "take one rank for each machine"},
+		{m.Kernel, "K", "take more ranks, or a storage of fewer bytes"},
+		{m.Features, "features", "take fewer features"},
+		{m.Vectors, "vectors, 80nt", "take fewer right-hand sides at once"},
+	} {
+		if p.bytes > most {
+			most = p.bytes
+			reason = fmt.Sprintf("%s of them are %s: %s", accel.Bytes(p.bytes), p.name, p.advice)
 		}
 	}
-	return fmt.Sprintf("%s of them are %s: %s", accel.Bytes(largest.bytes), largest.name, largest.advice)
-}
-
-// String says it in one line.
-func (m Memory) String() string {
-	var parts []string
-	for _, p := range []part{{"points", "", m.Points}, {"K", "", m.Kernel}, {"features", "", m.Features},
-		{"factor", "", m.Factor}, {"vectors", "", m.Vectors}} {
-		if p.bytes > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", p.name, accel.Bytes(p.bytes)))
-		}
-	}
-	who := "one rank, "
-	if m.Ranks > 1 {
-		who = fmt.Sprintf("%d ranks, each ", m.Ranks)
-	}
-	return fmt.Sprintf("%sat most %s: %s", who, accel.Bytes(m.Most), strings.Join(parts, ", "))
+	return reason
 }

@@ -390,18 +390,6 @@ func TestTinyEntries(t *testing.T) {
 	}
 }
 
-// TestAdvice: where K is of low rank beside λ, or dimensions are few and points many, another tool is named.
-func TestAdvice(t *testing.T) {
-	wide := smooth(3000, 4)
-	wide.Kernel, wide.Lambda = kernel.Gaussian{Sigma: 50}, 1
-	for want, task := range map[string]*Task{"equispaced Fourier methods": smooth(20000, 2),
-		"random features or landmarks": wide, "": smooth(3000, 4)} {
-		if got := chosen(t, task, rates()).Advice; !strings.Contains(got, want) || want == "" && got != "" {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // TestShown looks for a plan that names the BLAS by its file, without the folder of one machine, and for its pictures.
 func TestShown(t *testing.T) {
 	r := rates()

@@ -19,9 +19,8 @@ type Plan struct {
 	Report
 	// the best of another solver or preconditioner; nil if there is none
 	RunnerUp   *Candidate   `json:"runner_up"`
-	Flips      []string     `json:"flips"`            // what would change the choice
-	Advice     string       `json:"advice,omitempty"` // where another tool is better
-	Candidates []*Candidate `json:"candidates"`       // in order of predicted training time, those refused last
+	Flips      []string     `json:"flips"`      // what would change the choice
+	Candidates []*Candidate `json:"candidates"` // in order of predicted training time, those refused last
 	Pilot      Pilot        `json:"pilot"`
 	Rates      Rates        `json:"rates"`
 	Took       float64      `json:"seconds"` // to plan
@@ -40,7 +39,7 @@ var _ stage.Stage = (*Plan)(nil)
 // folder is that of the BLAS in the name of a machine.
 var folder = regexp.MustCompile(`\([^()]*/`)
 
-// String says the choice, the runner-up, what would change it, and what it took to
+// String says the choice, the runner-up, what would change it, and what it took to plan.
 func (p *Plan) String() string {
 	var b stage.Lines
 	b.Problem(&p.Header)
@@ -50,9 +49,6 @@ func (p *Plan) String() string {
 	}
 	for i, f := range p.Flips {
 		b.Add([]string{"changes with", ""}[min(i, 1)], "%s", f)
-	}
-	if p.Advice != "" {
-		b.Add("instead", "%s", p.Advice)
 	}
 	s := p.Report.Seconds
 	b.Took(s.Total, "kernel", s.Kernel, "features", s.Features, "factor", s.Factor, "solve", s.Solve,

@@ -53,9 +53,6 @@ func newConfig(c *krrlab.Config) (j config, err error) {
 	if j.PrecondSpec, err = krrlab.SpecOf(c.Precond, c.Kernel); err != nil {
 		return j, fmt.Errorf("%w and cannot be sent to ranks: take a built-in one, or no Backend", err)
 	}
-	if c.Start != nil {
-		return j, fmt.Errorf("krrlab: Start is not sent to ranks: leave it out, or take no Backend")
-	}
 	if c.StopRows != nil {
 		return j, fmt.Errorf("krrlab: StopRows are not sent to ranks: leave them out, for the training points, or " +
 			"take no Backend")

@@ -18,7 +18,7 @@ func (s *run) beginBounds(ctx context.Context, o *pcg.Options) error {
 	w.Basis = s.newBasis(s.known)
 	o.LambdaMin = w.Basis.Mu
 	w.Stop, w.Tau = s.Stop, s.Policy.Aim*s.Tol
-	if w.Ended = false; o.InitX != s.Start { // refined by the residual
+	if w.Ended = false; o.InitX != nil { // refined by the residual
 		w.Stop = bound.Stop{}
 	}
 	if w.Stop.Rule != bound.Labels || w.Sample != nil {
@@ -35,29 +35,6 @@ func (s *run) beginBounds(ctx context.Context, o *pcg.Options) error {
 	var err error
 	w.Sample, err = bound.NewSample(ctx, s.Kernel, s.Train.X, rows, w.Stop.Share, rng.New(s.Seed).Sub("labels"))
 	return err
-}
-
-// measureStart finds lower bounds of ‖c_j*‖_A by Start, which those of an iteration that begins at 0 are not for.
-func (s *run) measureStart(ctx context.Context) error {
-	c := s.Start
-	if c == nil || s.known != nil {
-		return nil
-	}
-	if err := s.residual(ctx, s.A, c); err != nil {
-		return err
-	}
-	rounding, off := make([]float64, s.columns()), 2*s.A.Choice().Error
-	for j := range rounding {
-		if size := mat.Norm(s.Y.ColView(j), 2); size > 0 {
-			rounding[j] = off * mat.Norm(c.ColView(j), 2) / size
-		}
-	}
-	e := s.newBasis(nil).Final(&bound.Answer{C: c, Y: s.Y, Residuals: s.sol.TrueResiduals, Rounding: rounding})
-	s.r, s.sol.TrueResiduals, s.sol.Roundings = nil, nil, nil // they are not of an answer
-	if s.known = make([]float64, s.columns()); e != nil {
-		s.known = e.Sizes
-	}
-	return nil
 }
 
 // newBasis returns what is known of the problem with K as it is stored, if it is. Products with it are off by as much

@@ -167,7 +167,7 @@ func (t *System) Precision() gram.Storage {
 func (t *System) aim(o *pcg.Options, a, finer *gram.Matrix) {
 	p, stored := &t.Policy, a.Choice()
 	// leave room for what the rows will find
-	if o.Aim = p.Aim; finer == nil && o.InitX == t.Start && a.Storage() != gram.Float64 {
+	if o.Aim = p.Aim; finer == nil && o.InitX == nil && a.Storage() != gram.Float64 {
 		o.Aim = max(p.AimStored-p.Share*stored.Error/(t.Lambda*t.Tol), p.AimLeast)
 	}
 	if finer != nil {

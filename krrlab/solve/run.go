@@ -78,10 +78,7 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 	if c := s.saved.answer(); c != nil {
 		return s.refine(ctx, c)
 	}
-	o := &pcg.Options{Tol: s.tol(), InitX: s.Start}
-	if err := s.measureStart(ctx); err != nil {
-		return nil, err
-	}
+	o := &pcg.Options{Tol: s.tol()}
 	s.saved.begin(s.sol, s.A.Choice(), nil, o)
 	c, err = s.pcg(ctx, o, s.exactMatrix(), InFloat64)
 	if c == nil || err != nil {

@@ -77,7 +77,6 @@ type System struct {
 	Policy       Policy
 	Stop         bound.Stop
 	StopRows     *datasets.Dataset
-	Start        *mat.Dense
 
 	Comm       comm.Comm
 	Monitor    func(stage.Event) error

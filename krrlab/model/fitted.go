@@ -1,0 +1,35 @@
+package model
+
+import (
+	"math"
+
+	"github.com/krrlab/lab/datasets"
+)
+
+// sameRow is by how much a feature may differ from the model's, which may be kept in float32, relative to the largest.
+const sameRow = 1e-6
+
+// FittedOn reports whether the rows of d, raw or scaled as the model's points are, are the first of these.
+func (m *Model) FittedOn(d *datasets.Dataset) bool {
+	n, dim, _ := m.Dims()
+	if d.Len() > n || d.Dim() != dim {
+		return false
+	}
+	d, err := m.Scaling.Apply(d)
+	if err != nil {
+		return false
+	}
+	const block = 256
+	a, b := make([]float64, block*dim), make([]float64, block*dim)
+	for lo := 0; lo < d.Len(); lo += block {
+		hi := min(lo+block, d.Len())
+		d.X.Slice(lo, hi).Panel64To(a, dim)
+		m.X.Slice(lo, hi).Panel64To(b, dim)
+		for i, v := range a[:(hi-lo)*dim] {
+			if !(math.Abs(v-b[i]) <= sameRow*max(1, math.Abs(v))) {
+				return false
+			}
+		}
+	}
+	return true
+}
