@@ -27,8 +27,8 @@ var flagGroups = []struct{ title, names string }{
 // commandGroups are the commands by task.
 var commandGroups = []struct{ title, names string }{
 	{"Fit and predict:", "fit tune predict verify model data demo"},
-	{"Choose λ and the method:", "loo plan race"},
-	{"Study kernel systems and preconditioners:", "quality statdim sketch-size lambda-p multilevel"},
+	{"Choose λ and the method:", "loo plan"},
+	{"Study kernel systems and preconditioners:", "quality compare statdim sketch-size lambda-p multilevel"},
 	{"The paper:", "check reproduce"},
 	{"Notebooks, machines, this program:", "notebook doctor version licenses completion help"},
 }

@@ -18,7 +18,6 @@ func init() {
 			"Classification":      r.ValueOf(datasets.Classification),
 			"Dirs":                r.ValueOf(datasets.Dirs),
 			"Fetch":               r.ValueOf(datasets.Fetch),
-			"JoinNames":           r.ValueOf(datasets.JoinNames),
 			"Label":               r.ValueOf(datasets.Label),
 			"Load":                r.ValueOf(datasets.Load),
 			"Lookup":              r.ValueOf(datasets.Lookup),

@@ -25,7 +25,6 @@ func init() {
 			"Of":         r.ValueOf(plan.Of),
 			"PCG":        r.ValueOf(*new(string)),
 			"RPCholesky": r.ValueOf(*new(string)),
-			"Ranks":      r.ValueOf(plan.Ranks),
 			"RatesFile":  r.ValueOf(plan.RatesFile),
 			"ReadRates":  r.ValueOf(plan.ReadRates),
 			"Reference":  r.ValueOf(plan.Reference),

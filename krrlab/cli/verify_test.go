@@ -7,26 +7,6 @@ import (
 	"github.com/krrlab/lab/krrlab"
 )
 
-func TestStatDimCommand(t *testing.T) {
-	train := write(t, t.TempDir(), "train.csv", table(200, nil, true))
-	var values []float64
-	for _, method := range []string{"auto", "exact", "hutchinson", "slq", "free"} {
-		var s krrlab.StatDim
-		out := staged(t, &s, "statdim", "--train", train, "--sigma", "1", "--lambda", "0.1", "--features", "50",
-			"--method", method, "--grid", "0.1,1,10")
-		if !strings.Contains(out, "s_λ(K)") {
-			t.Errorf("%s: %s", method, out)
-		}
-		if method != "auto" && string(s.Method) != method || len(s.Curve) != 3 || s.Lambda != 0.1 {
-			t.Errorf("%s: %+v", method, s)
-		}
-		values = append(values, s.Estimate.Value)
-		if !(s.Estimate.Lo <= values[0] && values[0] <= s.Estimate.Hi) {
-			t.Errorf("%s: %v does not cover the exact %g", method, s.Estimate, values[0])
-		}
-	}
-}
-
 func TestVerifyCommand(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(200, []string{"no", "yes"}, true),
 		"test.csv": table(90, []string{"no", "yes"}, true)})

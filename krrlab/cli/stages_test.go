@@ -1,38 +1,41 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestQualityCommand runs the command, and looks at what it prints and writes.
-func TestQualityCommand(t *testing.T) {
-	train := write(t, t.TempDir(), "train.csv", table(150, []string{"a", "b", "c"}, true))
-	var q map[string]any
-	out := staged(t, &q, "quality", "--train", train, "--target", "y", "--features", "60", "--sigma", "2", "--lambda-p",
-		"0.1")
-	testkit.Contains(t, out, "κ(M⁻¹A)", "with 95 %", "exact", "PCG", "wrote")
-	kappa := q["kappa"].(map[string]any)
-	fields(t, kappa, "value lo hi confidence method seconds")
-	exact := q["kappa_exact"].(map[string]any)["value"].(float64)
-	if lo, hi := kappa["lo"].(float64), kappa["hi"].(float64); exact < lo || exact > hi {
-		t.Errorf("κ = %g, not in [%g, %g]", exact, lo, hi)
-	}
-}
-
-// TestLambdaPCommand runs a sweep and a map.
-func TestLambdaPCommand(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(120, nil, true)})
-	for extra, want := range map[string]int{"--points 4": 1, "--map --points 3": 4, "--sizes 10,20 --grid 0.1,1": 2} {
-		script(t, "$ lambda-p --train train.csv --target y --features 40 --sigma 2 --json l.json "+extra+
-			"\nη = ‖K−ZZᵀ‖₂\nbest")
-		l := report(t, "l.json")
-		sweeps := l["sweeps"].([]any)
-		counted := sweeps[0].(map[string]any)["points"].([]any)[0].(map[string]any)["iterations"] != nil
-		if len(sweeps) != want || counted != (want == 1) || l["best_s"].(float64) == 0 {
-			t.Errorf("%s: %d sweeps, %v", extra, len(sweeps), sweeps[0])
+// TestStageCommands runs the command of each stage as a user would, and looks at what it prints and writes.
+func TestStageCommands(t *testing.T) {
+	files(t, map[string]string{"train.csv": table(200, []string{"a", "b", "c"}, true)})
+	for args, keys := range map[string]string{
+		"quality --features 60 --lambda-p 0.1":                             "kappa kappa_exact",
+		"lambda-p --features 40 --points 4":                                "sweeps best_s",
+		"lambda-p --features 40 --map --points 3":                          "sweeps best_s",
+		"lambda-p --sizes 10,20 --grid 0.1,1":                              "sweeps",
+		"statdim":                                                          "estimate",
+		"statdim --method slq --features 50":                               "estimate",
+		"statdim --method free --grid 0.1,1,10":                            "estimate curve",
+		"multilevel --levels features:99,srht:50":                          "levels one_level",
+		"multilevel --levels features:150,srht:20":                         "levels one_level",
+		"loo --grid 10,1,0.1":                                              "scores",
+		"loo --exact-below -1 --rank 80 --seed 3":                          "scores",
+		"sketch-size --first 16":                                           "rungs",
+		"sketch-size --first 16 --max 64 --test theorem7 --preset kappa10": "rungs",
+		"sketch-size --first 16 --max 64 --test theorem7 --constants 0.1,0.2,0.3 --product-free": "rungs",
+		"compare --features 60": "rows",
+		"race --with rpcholesky --with vecchia --seeds 2 --to 1e-4":                          "rows",
+		"multilevel --kernel polynomial --levels features:128,countsketch:64 --lambda-p 0.5": "levels",
+	} {
+		if !strings.Contains(args, "--kernel") {
+			args += " --sigma 2"
 		}
+		var r map[string]any
+		out := staged(t, &r, append(strings.Fields(args), "--train", "train.csv", "--lambda", "0.1")...)
+		fields(t, r, keys)
+		testkit.Contains(t, out, "data ", "wrote ")
 	}
 }
 
@@ -172,17 +175,15 @@ func TestStageArguments(t *testing.T) {
 	--confidence 95: want
 1$ loo --train train.csv --target y --sigma 2 --exact-below -1 --rank 1000
 	1000
-2$ race --train missing.csv --runners magic
-	--runners "magic"
-2$ race --train missing.csv --runners features,none
-	--runners "none"
-2$ race --train missing.csv --features 0
+1$ compare --train train.csv --target y --with magic
+	magic
+2$ compare --train missing.csv --features 0
 	--features 0
-2$ race --train missing.csv --lambda-p 0
+2$ compare --train missing.csv --lambda-p 0
 	--lambda-p 0
-2$ race --train missing.csv --tol 1
-	--tol 1
-2$ race --train missing.csv --max-iter 0
+2$ compare --train missing.csv --to 1
+	--to 1
+2$ compare --train missing.csv --max-iter 0
 	--max-iter 0
 2$ tune --train missing.csv --kernels gaussian --kernel laplacian
 	exclude each other
@@ -214,7 +215,7 @@ func TestStageArguments(t *testing.T) {
 	--page goes with --from
 2$ reproduce table1 --memory much
 	--memory
-1$ reproduce table2 --out /dev/null/x
+1$ reproduce table2 --into /dev/null/x
 	/dev/null
 2$ check theorem8
 	theorem8
@@ -238,4 +239,15 @@ func TestStageArguments(t *testing.T) {
 	want a time such as 30s
 2$ fit --data synthetic-classes --n 50 --rank-timeout 0s
 	want a positive time`)
+}
+
+// TestFitSketch fits with features in several levels.
+func TestFitSketch(t *testing.T) {
+	files(t, map[string]string{"train.csv": table(300, nil, true)})
+	script(t, "$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch "+
+		"features:400,srht:100,gaussian:50 --json r.json")
+	if r := report(t, "r.json"); r["s"] != 50.0 || !strings.HasSuffix(r["features"].(string),
+		"to 400 → srht to 100 → gaussian to 50") {
+		t.Errorf("%v", r)
+	}
 }
