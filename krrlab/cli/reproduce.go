@@ -36,7 +36,7 @@ type reproduceFlags struct {
 func (reproduceFlags) Help() map[string]string {
 	return map[string]string{
 		"memory": "memory a case may take, such as 20GB (default: what the machine allows)",
-		"list":   "list the experiments and what each scale is predicted to take; run nothing",
+		"list":   "list the cases, and what they are predicted to take; run nothing",
 		"into": "folder of reports, tables and figures; only the cases whose results the reports there lack are run " +
 			"(default: out/reproduce)",
 		"page": "with --from or --into: put the result table into this file, between its markers",
@@ -89,9 +89,6 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 		}
 		o.Rates = &rates
 	}
-	if f.List {
-		return a.listExperiments(ctx, ids, o)
-	}
 	var plans []*experiments.Plan
 	for _, id := range ids {
 		e, err := experiments.Find(id)
@@ -100,7 +97,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 		}
 		plans = append(plans, experiments.NewPlan(e, scale))
 	}
-	if err := a.announce(ctx, f, scale, plans, o); err != nil {
+	if err := a.announce(ctx, f, scale, plans, o); err != nil || f.List {
 		return err
 	}
 	return a.runPlans(ctx, f, ids, plans, o)
@@ -129,51 +126,6 @@ func experimentIDs(f *reproduceFlags, args []string) ([]string, error) {
 	return ids, nil
 }
 
-// listExperiments prints what there is, and what it takes.
-func (a *app) listExperiments(ctx context.Context, ids []string, o *experiments.Options) error {
-	a.printf("%-9s %-7s %5s %8s %9s %9s  %s\n", "id", "scale", "cases", "left out", "predicted", "memory", "title")
-	var absent []string
-	for _, id := range ids {
-		e, err := experiments.Find(id)
-		if err != nil {
-			return err
-		}
-		for _, s := range experiments.Scales() {
-			est, err := experiments.Predict(ctx, []*experiments.Plan{experiments.NewPlan(e, s)}, o)
-			if err != nil {
-				return err
-			}
-			time := experiments.Spell(est.Seconds)
-			if est.Cases == 0 {
-				time = "–"
-			}
-			a.printf("%-9s %-7s %5d %8d %9s %9s  %s\n", id, s, est.Cases, est.Skipped, time, bytesOrDash(est.Bytes),
-				e.Title)
-			if s != experiments.Smoke { // whose cases of real data are a bonus
-				absent = append(absent, est.Absent...)
-			}
-		}
-	}
-	a.printf("%s", absentText(absent))
-	return nil
-}
-
-// absentText says which data sets are not at hand and what to do; empty if all are.
-func absentText(names []string) string {
-	var each []string
-	for _, name := range names {
-		if !slices.Contains(each, name) {
-			each = append(each, name)
-		}
-	}
-	if len(each) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("left out because data are missing: %s (krrlab data fetch NAME downloads, krrlab data info "+
-		"NAME says where else; then --data-dir or $KRRLAB_DATA)\n",
-		strings.Join(each, ", "))
-}
-
 // announce prints the plan, and refuses to start at scale paper without --yes.
 func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Scale, plans []*experiments.Plan,
 	o *experiments.Options) error {
@@ -181,15 +133,17 @@ func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Sca
 	if err != nil {
 		return err
 	}
-	if s != experiments.Smoke {
+	whole := f.List || s != experiments.Smoke // whose cases of real data are a bonus
+	if whole {
 		a.printf("%s\n", est.Table.Text())
 	}
 	a.printf("%d cases, predicted %s, at most %s of memory; %d done before, %d not to be run\n",
-		est.Cases, experiments.Spell(est.Seconds), bytesOrDash(est.Bytes), est.Done, est.Skipped)
-	if s != experiments.Smoke {
-		a.printf("%s", absentText(est.Absent))
+		est.Cases, experiments.Spell(est.Seconds), accel.Bytes(est.Bytes), est.Done, est.Skipped)
+	if whole && len(est.Absent) > 0 {
+		a.printf("left out because data are missing: %s (krrlab data fetch NAME downloads, krrlab data info NAME says "+
+			"where else; then --data-dir or $KRRLAB_DATA)\n", strings.Join(est.Absent, ", "))
 	}
-	if s == experiments.Paper && !f.Yes {
+	if s == experiments.Paper && !f.Yes && !f.List {
 		return usagef("nothing was started: scale paper starts with --yes")
 	}
 	return nil
@@ -321,11 +275,4 @@ func finishedText(c experiments.Case, r *experiments.Result) string {
 		s += fmt.Sprintf(", relative error %.3g", *r.RelErr)
 	}
 	return s + fmt.Sprintf(", %.1f s", r.Train())
-}
-
-func bytesOrDash(n int64) string {
-	if n == 0 {
-		return "–"
-	}
-	return accel.Bytes(n)
 }
