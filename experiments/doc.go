@@ -8,7 +8,7 @@
 //	Experiment ── Plan(scale) ──► Entries: cases, each with its place
 //	                                 │ Run: each case once, kept when done
 //	                                 ▼
-//	Report: entries with results ──► Tables, Figures, Verdicts, Provenance, NotRun
+//	Report: entries with results ──► Table, Plot, Verdicts, Provenance, NotRun
 //
 // # Cases
 //

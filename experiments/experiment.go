@@ -21,10 +21,10 @@ type Experiment struct {
 	Section string // where it is in the paper
 	// Plan returns the entries at a scale, in the order of the report.
 	Plan func(s Scale) []Entry
-	// Tables returns the tables, Figures the figures, Verdicts what is claimed and whether
-	// the results bear it out. Figures and Verdicts may be nil.
-	Tables   func(r *Report) []*plots.Table
-	Figures  func(r *Report) []Figure
+	// Table returns the table, Plot the figure, nil if there is nothing to draw, Verdicts what is claimed and whether
+	// the results bear it out. Plot and Verdicts may be nil.
+	Table    func(r *Report) *plots.Table
+	Plot     func(r *Report) *plots.Figure
 	Verdicts func(r *Report) []Verdict
 }
 
@@ -41,12 +41,6 @@ type Entry struct {
 	Expect int `json:"-"`
 	// Result is what was measured; nil if the case was not run.
 	Result *Result `json:"result,omitempty"`
-}
-
-// Figure is a figure with the name of its file.
-type Figure struct {
-	Name   string // without folder and extension: "figure1-gaussian"
-	Figure *plots.Figure
 }
 
 // Verdict is a claim and what the results say of it.

@@ -23,8 +23,8 @@ var figure1 = Experiment{
 	Title:    "Random features against the exact method, error and time over s",
 	Section:  "section 6.1, figure 1",
 	Plan:     figure1Plan,
-	Tables:   figure1Tables,
-	Figures:  figure1Figures,
+	Table:    figure1Table,
+	Plot:     figure1Plot,
 	Verdicts: figure1Verdicts,
 }
 
@@ -81,13 +81,13 @@ func reseeded(row, role string, c Case, seeds, expect int) []Entry {
 	return out
 }
 
-func figure1Tables(r *Report) []*plots.Table {
+func figure1Table(r *Report) *plots.Table {
 	return r.curveTable("Figure 1: ", "The exact method is Algorithm 1 with λ_p = λ = 0.01, τ = 10⁻³; random "+
 		"features: ridge regression on s features, the same λ.", "kernel", bySketch, exactRole, featuresRole)
 }
 
 // curveTable returns the table with a row for each place of the curves of roles that has a result.
-func (r *Report) curveTable(title, caption, row string, by func(Case) float64, roles ...string) []*plots.Table {
+func (r *Report) curveTable(title, caption, row string, by func(Case) float64, roles ...string) *plots.Table {
 	t := &plots.Table{
 		Title: title + r.Title,
 		Caption: "Medians of the seeds, and the least and most. Seconds: of training, K and Z included. " + caption +
@@ -112,7 +112,7 @@ func (r *Report) curveTable(title, caption, row string, by func(Case) float64, r
 			}
 		}
 	}
-	return []*plots.Table{t}
+	return t
 }
 
 // series makes a line of a curve: the medians of of over those of x, with the least and the
@@ -149,30 +149,48 @@ func (r *Report) dataCaption() string {
 	return strings.Join(append(text, firstUpper(string(r.Scale)), "scale."), " ")
 }
 
-func figure1Figures(r *Report) []Figure {
+// side is one of the two panels of a row: the medians of y over those of x.
+type side struct {
+	x, y     string // labels
+	over, of func(*sample) []float64
+	paper    string // column of the published table 1 that is x of the paper's point; empty for none
+}
+
+// curves returns the figure with the curves of roles, a pair of panels for each row; nil if there is no line.
+func (r *Report) curves(title, caption string, by func(Case) float64, roles []string, sides ...side) *plots.Figure {
 	var panels []*plots.Figure
-	n := 0
 	for _, row := range r.ranRows() {
-		e := &plots.Figure{Title: row, X: plots.Axis{Label: "random features s", Log: true},
-			Y: plots.Axis{Label: "test error (%)", Log: true}}
-		s := &plots.Figure{Title: row, X: e.X, Y: plots.Axis{Label: "training time (s)", Log: true}}
-		for _, role := range []string{exactRole, featuresRole} {
-			curve := r.curve(row, role, bySketch)
-			e.Series = append(e.Series, series(role, curve, placeOf, perCent)...)
-			s.Series = append(s.Series, series(role, curve, placeOf, secondsOf)...)
-		}
-		if n = max(n, r.any(row).Result.Data.N); len(e.Series) > 0 {
-			panels = append(panels, e, s)
+		for _, s := range sides {
+			f := &plots.Figure{Title: row, X: plots.Axis{Label: s.x, Log: true}, Y: plots.Axis{Label: s.y, Log: true}}
+			for _, role := range roles {
+				f.Series = append(f.Series, series(role, r.curve(row, role, by), s.over, s.of)...)
+			}
+			if len(f.Series) > 0 {
+				f.Series = append(f.Series, r.publishedPoint(row, s.paper)...)
+				panels = append(panels, f)
+			}
 		}
 	}
 	if len(panels) == 0 {
 		return nil
 	}
-	f := plots.Grid("Random features against the exact method, n = "+thousands(n), 2, panels...)
-	f.Caption = "Test error (left) and seconds of training (right) against the number s of random features, which " +
-		"are the whole model of the random features method and only the preconditioner of the exact one; up to s = " +
-		"n. Lines: medians of the seeds, bands: least to most. " + r.dataCaption()
-	return []Figure{{r.ID, f}}
+	f := plots.Grid(title, 2, panels...)
+	f.Caption = caption + " " + r.dataCaption()
+	return f
+}
+
+func figure1Plot(r *Report) *plots.Figure {
+	n := 0
+	for _, row := range r.ranRows() {
+		n = max(n, r.any(row).Result.Data.N)
+	}
+	return r.curves("Random features against the exact method, n = "+thousands(n),
+		"Test error (left) and seconds of training (right) against the number s of random features, which are the whole "+
+			"model of the random features method and only the preconditioner of the exact one; up to s = n. Lines: "+
+			"medians of the seeds, bands: least to most.",
+		bySketch, []string{exactRole, featuresRole},
+		side{"random features s", "test error (%)", placeOf, perCent, ""},
+		side{"random features s", "training time (s)", placeOf, secondsOf, ""})
 }
 
 // allErrors returns the errors of all seeds at all places, ascending.

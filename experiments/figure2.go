@@ -16,8 +16,8 @@ var figure2 = Experiment{
 	Title:    "Error over n and over time, the exact method and random features",
 	Section:  "section 6.1, figure 2",
 	Plan:     figure2Plan,
-	Tables:   figure2Tables,
-	Figures:  figure2Figures,
+	Table:    figure2Table,
+	Plot:     figure2Plot,
 	Verdicts: figure2Verdicts,
 }
 
@@ -125,53 +125,33 @@ func figure2Plan(scale Scale) []Entry {
 
 const figure2Caption = "The constant s is 0.2n at 2/9 of the largest n, as the paper's 20,000 is."
 
-func figure2Tables(r *Report) []*plots.Table {
+func figure2Table(r *Report) *plots.Table {
 	return r.curveTable("Figure 2: ", "Gaussian kernel with table 1's σ and λ; the exact method is Algorithm 1 with "+
 		"table 1's share of n for s, λ_p = λ and τ = 10⁻³; auto is what the plan chooses, the plan's seconds "+
 		"included. "+figure2Caption,
 		"data", byPoints, roles2...)
 }
 
-// publishedPoint returns the paper's point beside a row, over n and over time; nothing if there is none.
-func (r *Report) publishedPoint(row string) (byN, byTime []plots.Series) {
+// publishedPoint returns the paper's point beside a row, over a column of its table 1; nothing if there is none.
+func (r *Report) publishedPoint(row, column string) []plots.Series {
 	i := slices.IndexFunc(figure2Rows[r.Scale], func(w figure2Row) bool { return w.name == row && w.paper != "" })
-	if i < 0 {
-		return nil, nil
-	}
-	p := printed{"table1", figure2Rows[r.Scale][i].paper}
-	at := func(column string) []plots.Series {
-		s := plots.Series{Name: fmt.Sprintf("paper, %v iterations, %v", p.cell("iterations"), p.cell("resources")),
-			Style: plots.Points}
-		s.Add(p.number(column), 100*p.number("error_rate"))
-		return []plots.Series{s}
-	}
-	return at("n"), at("time")
-}
-
-func figure2Figures(r *Report) []Figure {
-	var panels []*plots.Figure
-	for _, row := range r.ranRows() {
-		byN := &plots.Figure{Title: row, X: plots.Axis{Label: "training points n", Log: true},
-			Y: plots.Axis{Label: "test error (%)", Log: true}}
-		byTime := &plots.Figure{Title: row, X: plots.Axis{Label: "training time (s)", Log: true}, Y: byN.Y}
-		for _, role := range roles2 {
-			curve := r.curve(row, role, byPoints)
-			byN.Series = append(byN.Series, series(role, curve, placeOf, perCent)...)
-			byTime.Series = append(byTime.Series, series(role, curve, secondsOf, perCent)...)
-		}
-		n, time := r.publishedPoint(row)
-		byN.Series, byTime.Series = append(byN.Series, n...), append(byTime.Series, time...)
-		panels = append(panels, byN, byTime)
-	}
-	if len(panels) == 0 {
+	if i < 0 || column == "" {
 		return nil
 	}
-	f := plots.Grid("Error against data and against time", 2, panels...)
-	f.Caption = "Test error against the number n of training points (left) and against the seconds of training on " +
-		"them (right; the points of a line are the n of the left). Lines: medians of the seeds, bands: least to " +
-		"most. " + figure2Caption + " " +
-		r.dataCaption()
-	return []Figure{{r.ID, f}}
+	p := printed{"table1", figure2Rows[r.Scale][i].paper}
+	s := plots.Series{Name: fmt.Sprintf("paper, %v iterations, %v", p.cell("iterations"), p.cell("resources")),
+		Style: plots.Points}
+	s.Add(p.number(column), 100*p.number("error_rate"))
+	return []plots.Series{s}
+}
+
+func figure2Plot(r *Report) *plots.Figure {
+	return r.curves("Error against data and against time",
+		"Test error against the number n of training points (left) and against the seconds of training on them (right; "+
+			"the points of a line are the n of the left). Lines: medians of the seeds, bands: least to most. "+
+			figure2Caption,
+		byPoints, roles2, side{"training points n", "test error (%)", placeOf, perCent, "n"},
+		side{"training time (s)", "test error (%)", secondsOf, perCent, "time"})
 }
 
 func figure2Verdicts(r *Report) []Verdict {

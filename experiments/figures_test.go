@@ -137,7 +137,7 @@ func TestFigure1Verdicts(t *testing.T) {
 // TestFigure1 reads the table, the figures and the text of invented results.
 func TestFigure1(t *testing.T) {
 	r := invented(t, "figure1", mnist1(0.004, 1))
-	tab := r.Tables()[0]
+	tab := r.Table()
 	found := false
 	for _, row := range tab.Rows {
 		if row[0].String() == figure1Kernels[0].name && row[1].String() == featuresRole && row[2].String() == "20000" &&
@@ -152,23 +152,23 @@ func TestFigure1(t *testing.T) {
 	if !found {
 		t.Errorf("no row of s = 10,000:\n%s", tab.Text())
 	}
-	figs := r.Figures()
-	if len(figs) != 1 || len(figs[0].Figure.Panels) != 4 {
-		t.Fatalf("%d figures", len(figs))
+	fig := r.Plot()
+	if fig == nil || len(fig.Panels) != 4 {
+		t.Fatalf("figure %+v", fig)
 	}
-	if title := figs[0].Figure.Title; !strings.HasSuffix(title, "n = 20,000") {
+	if title := fig.Title; !strings.HasSuffix(title, "n = 20,000") {
 		t.Errorf("title %q", title)
 	}
-	p := figs[0].Figure.Panels[0]
+	p := fig.Panels[0]
 	if len(p.Series) != 2 || p.Series[0].Name != exactRole || len(p.Series[0].X) != 4 || len(p.Series[1].X) != 6 ||
 		p.Series[1].X[5] != 20000 {
 		t.Errorf("error panel %+v", p.Series)
 	}
-	if y := figs[0].Figure.Panels[1].Series[1].Y[5]; y != 57 {
+	if y := fig.Panels[1].Series[1].Y[5]; y != 57 {
 		t.Errorf("random features take %g s with s = n, want 57", y)
 	}
 	none := invented(t, "figure1", func(*Entry) *Result { return nil })
-	if len(none.Figures()) != 0 || len(none.Tables()[0].Rows) != 0 {
+	if none.Plot() != nil || len(none.Table().Rows) != 0 {
 		t.Error("a figure of nothing")
 	}
 }
@@ -254,11 +254,11 @@ func TestFigure2(t *testing.T) {
 	if got, _ := outcome(t, part, below); got != Open {
 		t.Errorf("without the exact method: %s", got)
 	}
-	figs := r.Figures()
-	if len(figs) != 1 || len(figs[0].Figure.Panels) != 4 {
-		t.Fatalf("%d figures", len(figs))
+	fig := r.Plot()
+	if fig == nil || len(fig.Panels) != 4 {
+		t.Fatalf("figure %+v", fig)
 	}
-	left, right := figs[0].Figure.Panels[0], figs[0].Figure.Panels[1]
+	left, right := fig.Panels[0], fig.Panels[1]
 	if name := left.Series[1].Name; name != constantRole {
 		t.Errorf("the constant s is called %q", name)
 	}
@@ -266,15 +266,15 @@ func TestFigure2(t *testing.T) {
 		t.Errorf("panels %+v", left.Series)
 	}
 	// COVTYPE has Auto too, up to all rows, and the paper's point.
-	whole := figs[0].Figure.Panels[2].Series
+	whole := fig.Panels[2].Series
 	if len(whole) != 6 || whole[1].X[8] != 341278 || whole[5].X[0] != 464809 || math.Abs(whole[5].Y[0]-4.13) > 1e-9 ||
-		figs[0].Figure.Panels[3].Series[5].X[0] != 6180 {
+		fig.Panels[3].Series[5].X[0] != 6180 {
 		t.Errorf("COVTYPE: %+v", whole)
 	}
 	if x, want := right.Series[0].X[5], 1+2+3+250.0; math.Abs(x-want) > 1e-9 {
 		t.Errorf("n = 50,000 takes %g s, want %g", x, want)
 	}
-	if !strings.Contains(r.Tables()[0].Caption, "2/9") || !strings.Contains(figs[0].Figure.Caption, "2/9") {
+	if !strings.Contains(r.Table().Caption, "2/9") || !strings.Contains(fig.Caption, "2/9") {
 		t.Error("the constant s is not said")
 	}
 	seeds := map[string]int{}
@@ -304,13 +304,12 @@ func TestFiguresSmoke(t *testing.T) {
 				t.Errorf("%s: %v: %s %s", r.ID, e.Case, e.Result.Status, e.Result.Reason)
 			}
 		}
-		for _, f := range r.Figures() {
-			if err := f.Figure.Validate(); err != nil {
-				t.Error(err)
-			}
-			if a, b := f.Figure.SVG(), f.Figure.SVG(); a != b || !strings.Contains(a, exactRole) {
-				t.Errorf("%s is not the same twice", f.Name)
-			}
+		f := r.Plot()
+		if err := f.Validate(); err != nil {
+			t.Error(err)
+		}
+		if a, b := f.SVG(), f.SVG(); a != b || !strings.Contains(a, exactRole) {
+			t.Errorf("%s is not the same twice", r.ID)
 		}
 	}
 	// The exact method solves one problem, whatever preconditions it.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,7 @@ import (
 )
 
 // Report is an experiment that was run, whole or in part: its entries with their results.
-// Its JSON, in <id>.<scale>.json, is all that tables, figures and verdicts are made of.
+// Its JSON, in <id>.<scale>.json, is all that table, figure and verdicts are made of.
 type Report struct {
 	ID      string  `json:"id"`
 	Scale   Scale   `json:"scale"`
@@ -107,12 +108,12 @@ func (r *Report) experiment() *Experiment {
 	return e
 }
 
-// Tables returns the experiment's tables: ours beside the published.
-func (r *Report) Tables() []*plots.Table { return r.experiment().Tables(r) }
+// Table returns the experiment's table: ours beside the published.
+func (r *Report) Table() *plots.Table { return r.experiment().Table(r) }
 
-// Figures returns the experiment's figures.
-func (r *Report) Figures() []Figure {
-	if f := r.experiment().Figures; f != nil {
+// Plot returns the experiment's figure; nil if it has none.
+func (r *Report) Plot() *plots.Figure {
+	if f := r.experiment().Plot; f != nil {
 		return f(r)
 	}
 	return nil
@@ -159,12 +160,10 @@ func (r *Report) notes() []*plots.Table {
 	return []*plots.Table{r.Provenance()}
 }
 
-// Text returns the report for a terminal: tables, verdicts, notes.
+// Text returns the report for a terminal: table, verdicts, notes.
 func (r *Report) Text() string {
 	var b strings.Builder
-	for _, t := range r.Tables() {
-		fmt.Fprintf(&b, "%s\n", t.Text())
-	}
+	fmt.Fprintf(&b, "%s\n", r.Table().Text())
 	for _, v := range r.Verdicts() {
 		fmt.Fprintf(&b, "%s\n", v)
 	}
@@ -174,56 +173,39 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// WriteFiles writes the report's tables and figures into a folder, which it makes if it is
-// not there, and returns the names of the files: <id>.<scale>.md with everything, each
-// table as .csv, each figure as .svg. The same report gives the same
-// bytes.
-func (r *Report) WriteFiles(dir string) ([]string, error) {
+// WriteFiles writes the report's table and figure into a folder, which it makes if it is not there, and returns the
+// names of the files: <id>.<scale>.md with everything, the table as .csv, the figure as .svg. The same report gives the
+// same bytes.
+func (r *Report) WriteFiles(dir string) (names []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	var names []string
-	write := func(name, content string) error {
-		name = filepath.Join(dir, name)
+	content := map[string]string{".md": r.Markdown(), ".csv": r.Table().CSV()}
+	if f := r.Plot(); f != nil {
+		content[".svg"] = f.SVG()
+	}
+	for _, ext := range slices.Sorted(maps.Keys(content)) {
+		name := filepath.Join(dir, r.base()+ext)
+		if err := stage.WriteFile(name, []byte(content[ext])); err != nil {
+			return names, err
+		}
 		names = append(names, name)
-		return stage.WriteFile(name, []byte(content))
-	}
-	if err := write(r.base()+".md", r.Markdown()); err != nil {
-		return names, err
-	}
-	for i, t := range r.Tables() {
-		base := r.base()
-		if i > 0 {
-			base += fmt.Sprintf("-%d", i+1)
-		}
-		if err := write(base+".csv", t.CSV()); err != nil {
-			return names, err
-		}
-	}
-	for _, f := range r.Figures() {
-		if err := write(r.figureFile(f), f.Figure.SVG()); err != nil {
-			return names, err
-		}
 	}
 	return names, nil
 }
 
-func (r *Report) figureFile(f Figure) string { return f.Name + "." + string(r.Scale) + ".svg" }
-
-// Markdown returns the report: tables (of a figure the name of the file with its points), figures by
-// the names that WriteFiles gives them, verdicts, what was not run, and the machine.
+// Markdown returns the report: the table (of a figure the name of the file with its points), the figure by
+// the name that WriteFiles gives it, verdicts, what was not run, and the machine.
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: %s\n\n%s of the paper, %s scale.\n\n", r.ID, r.Title, firstUpper(r.Section), r.Scale)
 	if strings.HasPrefix(r.ID, "figure") {
 		fmt.Fprintf(&b, "Every point: [%s.csv](%[1]s.csv).\n\n", r.base())
 	} else {
-		for _, t := range r.Tables() {
-			fmt.Fprintf(&b, "%s\n", t.Markdown())
-		}
+		fmt.Fprintf(&b, "%s\n", r.Table().Markdown())
 	}
-	for _, f := range r.Figures() {
-		fmt.Fprintf(&b, "![%s](%s)\n\n%s\n\n", f.Figure.Title, r.figureFile(f), f.Figure.Caption)
+	if f := r.Plot(); f != nil {
+		fmt.Fprintf(&b, "![%s](%s.svg)\n\n%s\n\n", f.Title, r.base(), f.Caption)
 	}
 	for _, v := range r.Verdicts() {
 		fmt.Fprintf(&b, "- %s\n", v.short(v.On))
@@ -238,20 +220,17 @@ func (r *Report) Markdown() string {
 
 // HTML returns the report for a notebook.
 func (r *Report) HTML() string {
-	var b strings.Builder
-	for _, t := range r.Tables() {
-		b.WriteString(t.HTML())
-	}
-	for _, f := range r.Figures() {
-		b.WriteString(f.Figure.HTML())
+	text := r.Table().HTML()
+	if f := r.Plot(); f != nil {
+		text += f.HTML()
 	}
 	for _, v := range r.Verdicts() {
-		fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(v.String()))
+		text += fmt.Sprintf("<p>%s</p>\n", html.EscapeString(v.String()))
 	}
 	for _, t := range r.notes() {
-		b.WriteString(plots.FoldedHTML(strings.ToLower(t.Title), t.HTML()))
+		text += plots.FoldedHTML(strings.ToLower(t.Title), t.HTML())
 	}
-	return plots.OneScript(b.String())
+	return plots.OneScript(text)
 }
 
 func (r *Report) String() string { return r.Text() }

@@ -100,7 +100,7 @@ func table1Report(t *testing.T, off float64) *Report {
 
 func TestTable1(t *testing.T) {
 	r := table1Report(t, 0)
-	tab := r.Tables()[0]
+	tab := r.Table()
 	if len(tab.Rows) != 5 {
 		t.Errorf("%d rows, want those of the five sets that ran", len(tab.Rows))
 	}
@@ -133,7 +133,7 @@ func TestTable1(t *testing.T) {
 	if o, d := outcome(t, none, "errors agree"); o != Open || !strings.Contains(d, "ADULT, IJCNN1, MNIST") {
 		t.Errorf("nothing run: %s, %s", o, d)
 	}
-	if n := len(none.Tables()[0].Rows); n != 0 {
+	if n := len(none.Table().Rows); n != 0 {
 		t.Errorf("%d rows of nothing", n)
 	}
 	if why := r.NotRun().Text(); !strings.Contains(why, "GISETTE") || !strings.Contains(why, "MNIST-1M") {
@@ -181,7 +181,7 @@ func TestRowsThatDidNotRun(t *testing.T) {
 		x.Seconds.Solve = 100 * float64(e.Case.Seed)
 		return x
 	})
-	expectCells(t, r.Tables()[0], "MNIST", map[int]string{4: "82.5 (82–83), 2 of 3 seeds", 7: "256", 11: ""})
+	expectCells(t, r.Table(), "MNIST", map[int]string{4: "82.5 (82–83), 2 of 3 seeds", 7: "256", 11: ""})
 	if o, d := outcome(t, r, "errors agree"); o != Open || !strings.Contains(d, "not run at the paper's n: MNIST") {
 		t.Errorf("%s, %s", o, d)
 	}
@@ -194,7 +194,7 @@ func TestSeconds(t *testing.T) {
 		x.Seconds.Solve = []float64{0, 90, 30, 50, 10, 20}[e.Case.Seed]
 		return x
 	})
-	expectCells(t, r.Tables()[0], "MNIST", map[int]string{7: "56"}) // 50 of 90, 30, 50, and the 6 of K and Z
+	expectCells(t, r.Table(), "MNIST", map[int]string{7: "56"}) // 50 of 90, 30, 50, and the 6 of K and Z
 }
 
 func table2Report(t *testing.T, mnist, adult int) *Report {
@@ -214,7 +214,7 @@ func table2Report(t *testing.T, mnist, adult int) *Report {
 
 func TestTable2(t *testing.T) {
 	r := table2Report(t, 37, 17)
-	tab := r.Tables()[0]
+	tab := r.Table()
 	want := []string{
 		"ADULT 5000 0.01 13 13", "ADULT 5000 0.1 17 17", "MNIST 10000 0.01 85 85", "MNIST 10000 0.1 37 37",
 		covtype + " 3442 0.01 500 ", covtype + " 3442 0.1 300 ", covtype + " 3442 0.2 200 206",
@@ -270,7 +270,7 @@ func TestTable3(t *testing.T) {
 		})
 	}
 	r := report(0.0195)
-	expectCells(t, r.Tables()[0], "MNIST", map[int]string{2: "15000", 3: "15000", 4: "0.1", 5: "200", 6: "0.01",
+	expectCells(t, r.Table(), "MNIST", map[int]string{2: "15000", 3: "15000", 4: "0.1", 5: "200", 6: "0.01",
 		7: "10", 8: "102", 10: "1.95 %", 11: "1.95 %", 12: "10", 13: "115", 15: "1.33 %", 16: "1.33 %"})
 	if o, _ := outcome(t, r, "the method's error"); o != Holds {
 		t.Error(o)
@@ -317,7 +317,7 @@ func TestTable4(t *testing.T) {
 		})
 	}
 	r := report(764)
-	tab := r.Tables()[0]
+	tab := r.Table()
 	expectCells(t, tab, "IJCNN1", map[int]string{2: "764", 3: "764", 4: "1", 6: "230", 10: "10000", 11: "120",
 		12: "120", 18: "6.4"})
 	expectCells(t, tab, covtype, map[int]string{2: "FAIL (1000)", 3: "913", 4: "", 7: "", 8: "0.02", 18: "≥ 2.0"})
@@ -329,10 +329,10 @@ func TestTable4(t *testing.T) {
 			t.Errorf("%d: %s, %s", c.its, o, d)
 		}
 	}
-	if tabs := r.Tables(); len(tabs) != 1 || len(tab.Rows) != 4 {
-		t.Errorf("%d tables", len(tabs))
+	if len(tab.Rows) != 4 {
+		t.Errorf("%d rows", len(tab.Rows))
 	}
-	if f := r.Figures(); len(f) != 1 || len(f[0].Figure.Panels) != 4 || len(f[0].Figure.Panels[0].Series) != 2 {
+	if f := r.Plot(); f == nil || len(f.Panels) != 4 || len(f.Panels[0].Series) != 2 {
 		t.Errorf("figures %+v", f)
 	}
 }
@@ -353,7 +353,7 @@ func TestTable5(t *testing.T) {
 	}
 	r := report(0.0137)
 	// The first seed's own solve took 54; the others passed 10⁻² after 56 and 59.
-	expectCells(t, r.Tables()[0], "MNIST", map[int]string{3: "56 (54–59)", 4: "54", 6: "1.37 %", 8: "85",
+	expectCells(t, r.Table(), "MNIST", map[int]string{3: "56 (54–59)", 4: "54", 6: "1.37 %", 8: "85",
 		13: "+0.04 %"})
 	if o, _ := outcome(t, r, "τ = 10⁻² costs"); o != Holds {
 		t.Error(o)
@@ -368,5 +368,5 @@ func TestTable5(t *testing.T) {
 			e.Result.Status, e.Result.Converged = "max-iterations", false
 		}
 	}
-	expectCells(t, r.Tables()[0], "MNIST", map[int]string{3: "FAIL (1000)"})
+	expectCells(t, r.Table(), "MNIST", map[int]string{3: "FAIL (1000)"})
 }

@@ -37,8 +37,8 @@ func Section(reports []*Report) string {
 		fmt.Fprintf(&b, "%s\n", summaryTable(r, by["table2"], by["table4"]).Markdown())
 	}
 	if r := by["figure1"]; r != nil {
-		for _, f := range r.Figures()[:min(1, len(r.Figures()))] {
-			fmt.Fprintf(&b, "![%s](../experiments/results/%s)\n\n", f.Figure.Title, r.figureFile(f))
+		if f := r.Plot(); f != nil {
+			fmt.Fprintf(&b, "![%s](../experiments/results/%s.svg)\n\n", f.Title, r.base())
 		}
 	}
 	counts := map[string]int{}

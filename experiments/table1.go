@@ -19,7 +19,7 @@ var table1 = Experiment{
 	Title:    "Time, iterations and error of the method on each data set",
 	Section:  "section 6.2, table 1",
 	Plan:     table1Plan,
-	Tables:   table1Tables,
+	Table:    table1Table,
 	Verdicts: table1Verdicts,
 }
 
@@ -57,7 +57,7 @@ func (r *Report) autoText() string {
 	return text.String()
 }
 
-func table1Tables(r *Report) []*plots.Table {
+func table1Table(r *Report) *plots.Table {
 	t := &plots.Table{
 		Title: "Table 1: " + r.Title,
 		Caption: r.caption("Algorithm 1 with λ_p = λ, τ = 10⁻³ for classification and 10⁻⁵ for regression. The "+
@@ -80,7 +80,7 @@ func table1Tables(r *Report) []*plots.Table {
 			[]any{p.cell("resources")}, s.besideError(p, "error_rate"),
 			[]any{optional(x.residual()), optional(x.Kappa)})...)
 	}
-	return []*plots.Table{t}
+	return t
 }
 
 // paperErrors are the test errors that are to be met where the data are the paper's, whole,

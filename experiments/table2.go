@@ -19,7 +19,7 @@ var table2 = Experiment{
 	Title:    "Another ridge λ_p in the preconditioner",
 	Section:  "section 6.3, table 2",
 	Plan:     table2Plan,
-	Tables:   table2Tables,
+	Table:    table2Table,
 	Verdicts: table2Verdicts,
 }
 
@@ -63,7 +63,7 @@ func publishedFor(e *Entry) (p printed, prefix string) {
 	return printed{}, ""
 }
 
-func table2Tables(r *Report) []*plots.Table {
+func table2Table(r *Report) *plots.Table {
 	t := &plots.Table{
 		Title: "Table 2: " + r.Title,
 		Caption: r.caption("Algorithm 1 with the s of the paper's table 2. The published numbers beside λ_p = λ are " +
@@ -84,7 +84,7 @@ func table2Tables(r *Report) []*plots.Table {
 				[]any{number(s.median() / base)}, s.besideSeconds(p, prefix+"time"))...)
 		}
 	}
-	return []*plots.Table{t}
+	return t
 }
 
 func table2Verdicts(r *Report) []Verdict {

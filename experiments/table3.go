@@ -18,7 +18,7 @@ var table3 = Experiment{
 	Title:    "Against block ADMM on random features",
 	Section:  "section 6.3, table 3",
 	Plan:     table3Plan,
-	Tables:   table3Tables,
+	Table:    table3Table,
 	Verdicts: table3Verdicts,
 }
 
@@ -44,7 +44,7 @@ func table3Plan(scale Scale) []Entry {
 	return out
 }
 
-func table3Tables(r *Report) []*plots.Table {
+func table3Table(r *Report) *plots.Table {
 	t := &plots.Table{
 		Title: "Table 3: " + r.Title,
 		Caption: r.caption("ADMM: hinge loss, for regression square loss, as many random features as s says, at most " +
@@ -68,7 +68,7 @@ func table3Tables(r *Report) []*plots.Table {
 		t.Add(slices.Concat(cells, a.besideSeconds(p, "admm_time"), a.besideError(p, "admm_error"),
 			b.besideSeconds(p, "proposed_time"), b.besideError(p, "proposed_error"))...)
 	}
-	return []*plots.Table{t}
+	return t
 }
 
 func table3Verdicts(r *Report) []Verdict {

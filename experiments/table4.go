@@ -18,8 +18,8 @@ var table4 = Experiment{
 	Title:    "Against conjugate gradients without a preconditioner",
 	Section:  "section 6.3, table 4",
 	Plan:     table4Plan,
-	Tables:   table4Tables,
-	Figures:  table4Figures,
+	Table:    table4Table,
+	Plot:     table4Plot,
 	Verdicts: table4Verdicts,
 }
 
@@ -43,7 +43,7 @@ func table4Plan(scale Scale) []Entry {
 	return out
 }
 
-func table4Tables(r *Report) []*plots.Table {
+func table4Table(r *Report) *plots.Table {
 	t := &plots.Table{
 		Title: "Table 4: " + r.Title,
 		Caption: r.caption("FAIL, as in the paper: the tolerance, 10⁻³ for classification and 10⁻⁵ for regression, "+
@@ -64,11 +64,11 @@ func table4Tables(r *Report) []*plots.Table {
 			b.besideIterations(p, "proposed_iterations"), b.besideSeconds(p, "proposed_time"),
 			[]any{errorText(b.result()), timesMore(a, b)})...)
 	}
-	return []*plots.Table{t}
+	return t
 }
 
-// table4Figures returns the residuals of both against the iteration, a panel for each row; none if there is no line.
-func table4Figures(r *Report) []Figure {
+// table4Plot returns the residuals of both against the iteration, a panel for each row; none if there is no line.
+func table4Plot(r *Report) *plots.Figure {
 	var panels []*plots.Figure
 	for _, row := range r.ranRows() {
 		f := plots.Convergence(row, r.any(row).Case.Tol)
@@ -87,7 +87,7 @@ func table4Figures(r *Report) []Figure {
 	f := plots.Grid(r.Title, 2, panels...)
 	f.Caption = fmt.Sprintf("The worst column's relative residual ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, by recurrence, against the "+
 		"iteration; a jump up is a restart from the residual recomputed. First seed, %s scale.", r.Scale)
-	return []Figure{{r.ID + "-convergence", f}}
+	return f
 }
 
 // timesMore returns how many times the iterations of b those of a are; a lower bound of it where

@@ -22,7 +22,7 @@ var table5 = Experiment{
 	Title:    "A tolerance of 10⁻² against 10⁻³",
 	Section:  "section 6.3, table 5",
 	Plan:     table5Plan,
-	Tables:   table5Tables,
+	Table:    table5Table,
 	Verdicts: table5Verdicts,
 }
 
@@ -53,7 +53,7 @@ func (r *Report) coarse(row string) *sample {
 	return gather(append(r.Find(row, coarseRole), others...), coarseTol)
 }
 
-func table5Tables(r *Report) []*plots.Table {
+func table5Table(r *Report) *plots.Table {
 	t := &plots.Table{
 		Title: "Table 5: " + r.Title,
 		Caption: r.caption("The s of table 1, λ_p = λ. Iterations to 10⁻² of all seeds but the first are those after " +
@@ -74,7 +74,7 @@ func table5Tables(r *Report) []*plots.Table {
 			a.besideError(p, "tol_1e-2_error"),
 			b.besideIterations(p, "tol_1e-3_iterations"), b.besideError(p, "tol_1e-3_error"), []any{change})...)
 	}
-	return []*plots.Table{t}
+	return t
 }
 
 // costsAtMost is how much error a tolerance of 10⁻² may cost: 0.05 %.

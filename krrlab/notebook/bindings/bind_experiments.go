@@ -49,7 +49,6 @@ func init() {
 			"Entry":      r.TypeOf((*experiments.Entry)(nil)).Elem(),
 			"Estimate":   r.TypeOf((*experiments.Estimate)(nil)).Elem(),
 			"Experiment": r.TypeOf((*experiments.Experiment)(nil)).Elem(),
-			"Figure":     r.TypeOf((*experiments.Figure)(nil)).Elem(),
 			"Machine":    r.TypeOf((*experiments.Machine)(nil)).Elem(),
 			"Method":     r.TypeOf((*experiments.Method)(nil)).Elem(),
 			"Options":    r.TypeOf((*experiments.Options)(nil)).Elem(),
