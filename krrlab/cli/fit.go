@@ -160,11 +160,10 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 // prepare loads the data and turns the flags into a configuration; what is not set comes from the registry's settings
 // for the data, then from the defaults the flags' help states.
 func (a *app) prepare(ctx context.Context, f *fitFlags, progress *progress) (*loaded, krrlab.Config, error) {
-	err := a.start(ctx, &f.rankFlags, f.flags)
-	var data *loaded
-	if err == nil {
-		data, err = a.loadSame(ctx, &f.labFlags, progress)
+	if err := a.start(ctx, &f.rankFlags, f.flags); err != nil {
+		return nil, krrlab.Config{}, err
 	}
+	data, err := a.loadSame(ctx, &f.labFlags, progress)
 	if err != nil {
 		return nil, krrlab.Config{}, err
 	}

@@ -127,8 +127,7 @@ $ loo --train y.csv --target y --kernel precomputed --matrix K.npy --lambda 0.01
 1$ predict k.krr --in cross.npy --interval 90% --method jackknife+
 	holds no K: fit with --holdout
 1$ verify k.krr --train y.csv
-	which its file does not have
-`, "FIT", "fit --train y.csv --target y --kernel precomputed"))
+	which its file does not have`, "FIT", "fit --train y.csv --target y --kernel precomputed"))
 	if t.Failed() {
 		return
 	}
