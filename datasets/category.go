@@ -26,22 +26,6 @@ type category struct {
 	code map[string]int
 }
 
-// categories finds the columns of the options in the first row, and whether one was found by its name.
-func (c *csvReader) categories(first []string, dropped map[int]bool) (named bool, err error) {
-	c.words = map[int]*category{}
-	for _, k := range c.o.Categorical {
-		j, byName, err := findColumn(first, k.Column)
-		if err == nil && (dropped[j] || j == c.target || c.words[j] != nil) {
-			err = fmt.Errorf("column %d is dropped, the target or named twice", j)
-		}
-		if err != nil {
-			return false, fmt.Errorf("categorical: %w", err)
-		}
-		c.words[j], named = newCategory(k), named || byName
-	}
-	return named, nil
-}
-
 // sources returns the columns of a file that features were made of, by the names of these, and the category where
 // there is one.
 func sources(columns []string, categories []Category) (names []string, words []*category) {

@@ -28,11 +28,12 @@ type csvReader struct {
 	rest   [][]string // the first rows after the first, to decide by
 	header []string   // nil if there is none
 	width  int
-	target int   // column of the answers, -1 for none
-	more   []int // columns of further targets
-	weight int   // of the weights, -1 for none
-	keep   []int // columns of the features
-	copied []int // of ReadOptions.Keep
+	target int            // column of the answers, -1 for none
+	more   []int          // columns of further targets
+	weight int            // of the weights, -1 for none
+	keep   []int          // columns of the features
+	role   map[int]string // the flag that names a column
+	copied []int          // of ReadOptions.Keep
 	words  map[int]*category
 
 	data    []float64

@@ -26,9 +26,9 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	for j, cell := range record {
 		first[j] = c.s.text(strings.TrimSpace(cell))
 	}
-	dropped := map[int]bool{}
+	c.role, c.words = map[int]string{}, map[int]*category{}
 	if c.names {
-		first, dropped[0] = append([]string{""}, first...), true
+		first, c.role[0] = append([]string{""}, first...), "drop"
 		c.read.note("the first column, which the header does not name, is left out: row names")
 	}
 	c.width, c.weight = len(first), -1
@@ -37,7 +37,7 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 		err = c.unnamed(first)
 	}
 	if err == nil && !matched {
-		named, err = c.byPlace(first, dropped)
+		named, err = c.byPlace(first)
 		if c.o.TargetOptional && c.target >= 0 && !named {
 			c.read.note("column %d is taken for the target, as at the fit: --target and --drop say otherwise",
 				c.target+1)
@@ -56,7 +56,7 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 		return false, c.s.fail(line, 0, "%v", err)
 	}
 	for j := range first {
-		if dropped[j] && j != c.weight && !slices.Contains(c.more, j) {
+		if c.role[j] == "drop" {
 			c.read.Dropped = append(c.read.Dropped, c.flagName(j))
 		}
 	}
@@ -95,7 +95,6 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 	names, words := sources(c.o.Columns, c.o.Categorical)
 	var missing []string
 	taken := map[int]bool{}
-	c.words = map[int]*category{}
 	for k, name := range names {
 		j := slices.Index(first, name)
 		switch {
@@ -172,39 +171,54 @@ func (c *csvReader) unnamed(first []string) error {
 
 // byPlace finds the columns that the options name, the others being features; named reports whether one was found by
 // its name.
-func (c *csvReader) byPlace(first []string, dropped map[int]bool) (named bool, err error) {
+func (c *csvReader) byPlace(first []string) (named bool, err error) {
+	claim := func(flag, column string) int {
+		j, byName, e := findColumn(first, column)
+		if e == nil && c.role[j] != "" && flag != "drop" {
+			e = fmt.Errorf("column %d is in --%s too: each has one use, and --target names the target", j, c.role[j])
+		}
+		if e != nil {
+			err = cmp.Or(err, fmt.Errorf("%s: %w", flag, e))
+			return -1
+		}
+		c.role[j], named = flag, named || byName
+		return j
+	}
+	o := c.o
 	if err := c.severalTargets(first); err != nil {
 		return false, err
 	}
-	named, err = c.drop(first, dropped)
-	if err == nil && c.o.Weights != "" {
-		if c.weight, named, err = weightColumn(c.o, first, dropped, named); err == nil {
-			dropped[c.weight] = true
+	for _, column := range o.Drop {
+		if o.TargetOptional && (len(first) == o.Dim || !isIndex(column) && !slices.Contains(first, column)) {
+			continue // the features alone, or a name that need not be there
+		}
+		claim("drop", column)
+	}
+	if o.Weights != "" {
+		c.weight = claim("weights", o.Weights)
+	}
+	left := len(first) - len(c.role)
+	if c.target = -1; o.Target != "none" && (left != o.Dim || o.Target != "" && !o.TargetOptional) {
+		if c.target = claim("target", cmp.Or(o.Target, "-1")); c.target < 0 && o.TargetOptional && o.Dim > 0 {
+			err = fmt.Errorf("%s, and %w", o.wrongDim(left), err)
 		}
 	}
-	if err == nil {
-		var byName bool
-		c.target, byName, err = targetColumn(c.o, first, len(first)-len(dropped))
-		named = named || byName
+	if c.target >= 0 {
+		for _, name := range o.More {
+			c.more, c.others = append(c.more, claim("target", name)), append(c.others, nil)
+		}
 	}
-	if err == nil && c.target >= 0 && c.target == c.weight {
-		err = fmt.Errorf("column %d is both the target and the weights: name the target by --target", c.target)
-	} else if err == nil && dropped[c.target] {
-		err = fmt.Errorf("the target, column %d, is among those dropped: name the target by --target", c.target)
-	}
-	if err == nil && c.target >= 0 {
-		err = c.moreTargets(first, dropped)
-	}
-	if err != nil {
-		return false, err
-	}
-	byName, err := c.categories(first, dropped)
 	for j := range first {
-		if j != c.target && !dropped[j] {
+		if c.role[j] == "" {
 			c.keep = append(c.keep, j)
 		}
 	}
-	return named || byName, err
+	for _, k := range o.Categorical {
+		if j := claim("categorical", k.Column); j >= 0 {
+			c.words[j] = newCategory(k)
+		}
+	}
+	return named, err
 }
 
 // severalTargets splits a target that is no column's name, but names separated by commas, quoted as in a csv file.
@@ -239,72 +253,6 @@ func (c *csvReader) isHeader(first []string, named bool) (bool, error) {
 	}
 	c.read.Header = map[bool]string{true: "yes (", false: "no ("}[yes] + why + ")"
 	return yes, nil
-}
-
-// drop marks the columns that are left out; named reports whether one was found by its name.
-func (c *csvReader) drop(first []string, dropped map[int]bool) (named bool, err error) {
-	if c.o.TargetOptional && len(first) == c.o.Dim { // the features alone
-		return false, nil
-	}
-	for _, column := range c.o.Drop {
-		j, byName, err := findColumn(first, column)
-		if err != nil && !(c.o.TargetOptional && !isIndex(column)) {
-			return false, fmt.Errorf("drop: %w", err)
-		}
-		if err == nil {
-			dropped[j] = true
-		}
-		named = named || byName
-	}
-	return named, nil
-}
-
-// weightColumn returns the column of the weights, and whether one was found by its name.
-func weightColumn(o *ReadOptions, first []string, dropped map[int]bool, named bool) (int, bool, error) {
-	j, byName, err := findColumn(first, o.Weights)
-	if err == nil && dropped[j] {
-		err = fmt.Errorf("column %d is among those dropped", j)
-	}
-	if err != nil {
-		return -1, named, fmt.Errorf("weights: %w", err)
-	}
-	return j, named || byName, nil
-}
-
-// moreTargets finds the columns of further targets, which are no features.
-func (c *csvReader) moreTargets(first []string, dropped map[int]bool) error {
-	for _, name := range c.o.More {
-		j, _, err := findColumn(first, name)
-		if err == nil && (dropped[j] || j == c.target) {
-			err = fmt.Errorf("column %d is dropped or named twice", j)
-		}
-		if err != nil {
-			return fmt.Errorf("target: %w", err)
-		}
-		dropped[j] = true
-		c.more, c.others = append(c.more, j), append(c.others, nil)
-	}
-	return nil
-}
-
-// targetColumn returns the column of the answers, -1 for none, and whether it was found
-// by its name; left is the number of columns that are not dropped.
-func targetColumn(o *ReadOptions, first []string, left int) (col int, named bool, err error) {
-	switch {
-	case o.Target == "none":
-		return -1, false, nil
-	case (o.Target == "" || o.TargetOptional) && o.Dim > 0 && left == o.Dim:
-		return -1, false, nil
-	case o.Target == "":
-		return len(first) - 1, false, nil
-	}
-	if col, named, err = findColumn(first, o.Target); err != nil {
-		if o.TargetOptional && o.Dim > 0 {
-			return 0, false, fmt.Errorf("%s, and %w", o.wrongDim(left), err)
-		}
-		return 0, false, fmt.Errorf("target: %w", err)
-	}
-	return col, named, nil
 }
 
 // isIndex reports whether a column is given by its number.

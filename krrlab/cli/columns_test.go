@@ -99,9 +99,9 @@ $ predict --model w.krr --in test.csv --interval 90%%
 1$ fit --train once.csv --weights z
 	once.csv, line 1: weights: no column is named "z": there are "x", "w", "y"
 1$ fit --train once.csv --weights y
-	once.csv, line 1: column 2 is both the target and the weights: name the target by --target
+	once.csv, line 1: target: column 2 is in --weights too: each has one use, and --target names the target
 1$ fit --train once.csv --weights w --drop w
-	once.csv, line 1: weights: column 1 is among those dropped
+	once.csv, line 1: weights: column 1 is in --drop too
 1$ fit --train once.csv --weights x
 	once.csv, line 2, column 1: x: the weight 0 is not positive; leave rows of weight 0 out
 1$ fit --train once.csv --class-weights balanced
@@ -304,7 +304,7 @@ $ predict --model m.krr --in alone.csv`)
 1$ fit --train a.csv --target a,q
 	krrlab: a.csv, line 1: target: no column is named "q": there are "a", "x", "b", "z", "c"
 1$ fit --train a.csv --target a,a
-	krrlab: a.csv, line 1: target: column 0 is dropped or named twice
+	krrlab: a.csv, line 1: target: column 0 is in --target too
 1$ fit --train a.csv --target a,b --task classification
 	krrlab: a.csv, line 1: --target a,b: several targets need --task regression`)
 }

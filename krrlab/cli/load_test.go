@@ -89,11 +89,11 @@ $ verify m.krr --train a.csv
 1$ fit --train a.csv --drop c
 	krrlab: a.csv, line 1: drop: no column is named "c": there are "id", "a", "b", "y"
 1$ fit --train a.csv --drop 3
-	krrlab: a.csv, line 1: the target, column 3, is among those dropped: name the target by --target
+	krrlab: a.csv, line 1: target: column 3 is in --drop too: each has one use, and --target names the target
 2$ fit --data mnist --drop 3
 	krrlab: --drop goes with --train (see krrlab fit --help)
 1$ statdim --train a.csv --drop id,a,b,y
-	krrlab: a.csv, line 1: the target, column 3, is among those dropped: name the target by --target
+	krrlab: a.csv, line 1: target: column 3 is in --drop too: each has one use, and --target names the target
 $ predict --model m.krr --in bare.csv`)
 	if got := script(t, "$ predict --model m.krr --in a.csv"); got != want || strings.Count(got, "\n") != 51 {
 		t.Errorf("%swant\n%s", got, want)
