@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path"
 	"slices"
@@ -112,19 +113,8 @@ func (s *source) random() (io.ReaderAt, int64, error) {
 			return &watchedAt{s.ctx, s.file}, st.Size(), nil
 		}
 	}
-	var all bytes.Buffer
-	for {
-		n, err := io.CopyN(&all, s.r, 1<<20)
-		if errors.Is(err, io.EOF) {
-			return bytes.NewReader(all.Bytes()), int64(all.Len()), nil
-		}
-		if err == nil {
-			err = s.take(byteGrowth*int(n), 0)
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-	}
+	all, err := s.upTo(math.MaxInt64, byteGrowth)
+	return bytes.NewReader(all), int64(len(all)), err
 }
 
 // watched ends a reader with its context.

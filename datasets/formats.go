@@ -213,45 +213,50 @@ func (s *source) idx(o *ReadOptions) (*Dataset, error) {
 	return out, s.answered(out, &answers{text: labels}, o, nil)
 }
 
-func (s *source) idxHeader(magic uint32, dims int) ([]int, error) {
-	head := make([]byte, 4+4*dims)
-	if _, err := io.ReadFull(s.r, head[:4]); err != nil {
+func (s *source) idxHeader(magic uint32, dims int) (size []int, err error) {
+	head := make([]uint32, 1+dims)
+	if err := binary.Read(s.r, binary.BigEndian, head[:1]); err != nil {
 		return nil, s.failed(0, err)
 	}
-	if m := binary.BigEndian.Uint32(head); m != magic {
-		return nil, s.fail(0, 0, "wrong magic number %#08x, want %#08x: not an idx file of %s", m, magic,
+	if head[0] != magic {
+		return nil, s.fail(0, 0, "wrong magic number %#08x, want %#08x: not an idx file of %s", head[0], magic,
 			map[uint32]string{idxImages: "images", idxLabels: "labels"}[magic])
 	}
-	if _, err := io.ReadFull(s.r, head[4:]); err != nil {
+	if err := binary.Read(s.r, binary.BigEndian, head[1:]); err != nil {
 		return nil, s.failed(0, err)
 	}
-	size := make([]int, dims)
-	for i := range size {
-		size[i] = int(binary.BigEndian.Uint32(head[4+4*i:]))
+	for _, v := range head[1:] {
+		size = append(size, int(v))
 	}
 	return size, nil
 }
 
-// idxBytes reads n items of d bytes. Memory grows with what is read, not with what the
-// header claims.
+// idxBytes reads n items of d bytes.
 func (s *source) idxBytes(n, d int, what string) ([]byte, error) {
+	out, err := s.upTo(int64(n)*int64(d), byteGrowth+4) // a pixel is a byte, and then a float32
+	if err == nil && len(out) < n*d {
+		err = s.fail(0, 0, "the file is cut short: %d of %d %s; get it again", len(out)/d, n, what)
+	}
+	return out, err
+}
+
+// upTo reads most bytes, or fewer to the end. Memory grows with what is read, not with what a header claims: growth
+// bytes for each.
+func (s *source) upTo(most int64, growth int) ([]byte, error) {
 	const chunk = 1 << 20
-	var out []byte
-	for len(out) < n*d {
-		k := min(n*d-len(out), max(chunk, len(out)/2))
-		at := len(out)
-		if err := s.take((byteGrowth+4)*k, at/d); err != nil { // a pixel is a byte, and then a float32
-			return nil, err
+	var all bytes.Buffer
+	for {
+		n, err := io.CopyN(&all, s.r, min(chunk, most-int64(all.Len())))
+		switch {
+		case errors.Is(err, io.EOF) || err == nil && n == 0:
+			return all.Bytes(), nil
+		case err == nil:
+			err = s.take(growth*int(n), 0)
 		}
-		out = append(out, make([]byte, k)...)
-		if m, err := io.ReadFull(s.r, out[at:]); err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return nil, s.fail(0, 0, "the file is cut short: %d of %d %s; get it again", (at+m)/d, n, what)
-			}
+		if err != nil {
 			return nil, s.failed(0, err)
 		}
 	}
-	return out, nil
 }
 
 // idxLabels reads the first n of the labels that belong to total images.

@@ -311,18 +311,17 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 	if o.TargetOptional && o.Target != "none" {
 		o.Target = ""
 	}
-	switch {
-	case len(o.More) > 0 && !o.TargetOptional:
-		return s.fail(0, 0, "a file of format %s has one target: --target with several is for csv files", format)
-	case o.Weights != "":
-		return s.fail(0, 0, "a file of format %s has no column of weights: --weights is for csv files", format)
-	case len(o.Keep) > 0:
-		return s.fail(0, 0, "a file of format %s has no columns of text to copy: --keep is for csv files", format)
-	case len(o.Categorical) > 0 && !o.TargetOptional:
-		return s.fail(0, 0, "a file of format %s has no columns of words: --categorical is for csv files", format)
-	case len(o.Drop) > 0 && !o.TargetOptional:
-		return s.fail(0, 0, "a file of format %s has no columns to leave out: --drop is for csv files", format)
-	case slices.Contains([]string{"", "-1", "none"}, o.Target):
+	for _, f := range []struct {
+		flag string
+		used bool
+	}{{"--weights", o.Weights != ""}, {"--keep", len(o.Keep) > 0},
+		{"--categorical", len(o.Categorical) > 0 && !o.TargetOptional}, {"--drop", len(o.Drop) > 0 && !o.TargetOptional},
+		{"--target with several", len(o.More) > 0 && !o.TargetOptional}} {
+		if f.used {
+			return s.fail(0, 0, "a file of format %s has no columns with names: %s is for csv files", format, f.flag)
+		}
+	}
+	if slices.Contains([]string{"", "-1", "none"}, o.Target) {
 		return nil
 	}
 	place := "first in each line"

@@ -133,7 +133,7 @@ func TestRead(t *testing.T) {
 		{"drop", named, ReadOptions{Drop: []string{"0", "1", "2", "4"}, Target: "y"},
 			"!f, line 1: no column is left for a feature"},
 		{"drop", "1 1:2\n", ReadOptions{Drop: []string{"id"}},
-			"!f: a file of format libsvm has no columns to leave out: --drop is for csv files"},
+			"!f: a file of format libsvm has no columns with names: --drop is for csv files"},
 		{"drop", named, ReadOptions{Dim: 3, DimOf: "train.csv"},
 			"!f, line 1: points have 4 features, train.csv has 3; column 5 is taken for the target"},
 		{"drop", "1,2,3,4\n2,3,Bob,5\n", ReadOptions{Dim: 2, DimOf: "the model"},
