@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,39 +75,35 @@ func (w *category) of(value string) (int, error) {
 	return i, nil
 }
 
-// coded returns the points and names with a feature for each value of the categorical columns, whose numbers c.data
-// has, and sets what d holds about them.
+// coded sets the points and names with a feature for each value of the categorical columns, whose numbers c.data has,
+// and what d holds about them.
 func (c *csvReader) coded(d *Dataset) error {
 	if len(c.words) == 0 {
 		return nil
 	}
 	wide, names := 0, []string{}
-	place := make([][]int, len(c.keep)) // of the values of each column, or of the number
+	add := func(name string) {
+		wide, names = wide+1, append(names, name)
+	}
+	place := make([]map[float64]int, len(c.keep)) // the feature of each value of a column; nil for numbers
+	start := make([]int, len(c.keep))
 	for k, j := range c.keep {
+		name := ""
+		if d.Columns != nil {
+			name = d.Columns[k]
+		}
 		w := c.words[j]
-		if w == nil {
-			place[k] = []int{wide}
-			if wide++; d.Columns != nil {
-				names = append(names, d.Columns[k])
-			}
+		if start[k] = wide; w == nil {
+			add(name)
 			continue
 		}
-		values := slices.SortedFunc(maps.Keys(w.code), func(a,
-			b string) int {
-			return cmp.Compare(w.code[a], w.code[b])
-		})
-		sorted := w.Values
-		if sorted == nil {
-			sorted = slices.Sorted(slices.Values(values))
-			w.Values = sorted
+		if w.Values == nil {
+			w.Values = slices.Sorted(maps.Keys(w.code))
 		}
-		for _, v := range values {
-			place[k] = append(place[k], wide+slices.Index(sorted, v))
-		}
-		for _, v := range sorted {
-			if wide++; d.Columns != nil {
-				names = append(names, d.Columns[k]+"="+v)
-			}
+		place[k] = map[float64]int{}
+		for _, v := range w.Values {
+			place[k][float64(w.code[v])] = wide
+			add(name + "=" + v)
 		}
 	}
 	if err := c.s.take(8*c.rows*wide, c.rows); err != nil {
@@ -118,10 +113,10 @@ func (c *csvReader) coded(d *Dataset) error {
 	for i := range c.rows {
 		for k, v := range c.data[i*len(c.keep) : (i+1)*len(c.keep)] {
 			switch {
-			case c.words[c.keep[k]] == nil:
-				x.Row(i)[place[k][0]] = v
+			case place[k] == nil:
+				x.Row(i)[start[k]] = v
 			case v >= 0:
-				x.Row(i)[place[k][int(v)]] = 1
+				x.Row(i)[place[k][v]] = 1
 			default:
 				d.Unknown++
 			}

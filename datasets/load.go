@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -164,26 +163,16 @@ func endless(ctx context.Context, base *Dataset, by deformation, seed uint64, ro
 		return nil, fmt.Errorf("%s: %d rows of %d numbers take %s, more than the machine has: take fewer", base.Name,
 			rows, d, accel.Bytes(int64(need)))
 	}
-	x, side, g := points.NewDense32(rows, d, nil), int(math.Sqrt(float64(d))), rng.New(seed).Sub("endless")
-	out := *base
+	x, out := points.NewDense32(rows, d, nil), *base
 	out.X, out.Class = x, make([]int, rows)
+	for i := range rows {
+		out.Class[i] = base.Class[i%n]
+	}
+	base.X.Slice(0, min(n, rows)).Panel32To(x.Data, d)
 	if rows > n {
 		out.Source += fmt.Sprintf("; generated from %s: %v, seed %d", base.Name, by, seed)
 	}
-	const block = 64
-	return &out, accel.ForEach(ctx, (rows+block-1)/block, func(_, b int) {
-		f, src, row := newDeformer(by, side), make([]float32, d), make([]float64, d)
-		for i := b * block; i < min((b+1)*block, rows); i++ {
-			out.Class[i] = base.Class[i%n]
-			base.X.RowTo(row, i%n)
-			for c, v := range row {
-				src[c] = float32(v)
-			}
-			if i < n {
-				copy(x.Row(i), src)
-				continue
-			}
-			f.apply(x.Row(i), src, g.Sub("row", uint64(i)))
-		}
+	return &out, by.rows(ctx, x, n, rng.New(seed).Sub("endless"), func(i int, picture []float32) {
+		base.X.Slice(i%n, i%n+1).Panel32To(picture, d)
 	})
 }

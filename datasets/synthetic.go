@@ -187,13 +187,9 @@ func SyntheticDigits(n int, seed uint64) *Dataset {
 		out.Labels = append(out.Labels, strconv.Itoa(d))
 	}
 	digit, radius := s.Sub("digit"), s.Sub("pen")
-	accel.ForEach(context.Background(), (n+63)/64, func(_, b int) { // its error is the context's end
-		f, src := newDeformer(digitDeformation, digitSide), make([]float32, digitSide*digitSide)
-		for i := 64 * b; i < min(64*(b+1), n); i++ {
-			out.Class[i] = digit.IntN(uint64(i), len(pen))
-			draw(src, out.Class[i], 0.8+1.2*radius.Float64(uint64(i)))
-			f.apply(x.Row(i), src, s.Sub("row", uint64(i)))
-		}
+	digitDeformation.rows(context.Background(), x, 0, s, func(i int, picture []float32) { // without end, no error
+		out.Class[i] = digit.IntN(uint64(i), len(pen))
+		draw(picture, out.Class[i], 0.8+1.2*radius.Float64(uint64(i)))
 	})
 	return out
 }
@@ -219,6 +215,20 @@ type deformation struct {
 func (d deformation) String() string {
 	return fmt.Sprintf("shifts to %g pixels, rotations to %g degrees, elastic α = %g, σ = %g", d.Shift, d.Rotate,
 		d.Alpha, d.Sigma)
+}
+
+// rows sets the rows of x from one on to the square pictures that draw makes of their numbers, each under a deformation
+// that is a function of g and the number.
+func (d deformation) rows(ctx context.Context, x *points.Dense32, from int, g rng.Stream,
+	draw func(i int, picture []float32)) error {
+	const block = 64
+	return accel.ForEach(ctx, max(0, x.N-from+block-1)/block, func(_, b int) {
+		f, picture := newDeformer(d, int(math.Sqrt(float64(x.D)))), make([]float32, x.D)
+		for i := from + b*block; i < min(from+(b+1)*block, x.N); i++ {
+			draw(i, picture)
+			f.apply(x.Row(i), picture, g.Sub("row", uint64(i)))
+		}
+	})
 }
 
 // deformer applies deformations to pictures of side×side pixels. It holds work space: each

@@ -76,13 +76,8 @@ func (d *drawing) placeLabels() {
 		}
 		w := textWidth(m.Label, markSize, false)
 		var at []vg.Point
-		for _, o := range []vg.Point{{X: 7, Y: 5}, {X: -w - 7, Y: 5}, {X: 7, Y: -markSize - 5},
-			{X: -w - 7, Y: -markSize - 5},
-			{X: -w / 2, Y: 9}, {X: -w / 2, Y: -markSize - 9}, {X: 9, Y: -markSize / 2}, {X: -w - 9, Y: -markSize / 2}} {
-			at = append(at, pt.Add(o))
-		}
-		for _, far := range []vg.Length{24, 42, 62, 84, 110} { // with a line to the mark
-			for _, side := range []vg.Length{-w / 2, 8, -w - 8} {
+		for _, far := range []vg.Length{5, 9, 24, 42, 62, 84, 110} { // from 24 on with a line to the mark
+			for _, side := range []vg.Length{7, -w - 7, -w / 2} {
 				at = append(at, pt.Add(vg.Point{X: side, Y: far}), pt.Add(vg.Point{X: side, Y: -far - markSize}))
 			}
 		}

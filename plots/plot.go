@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -29,8 +28,9 @@ func (f *Figure) level(name string, at float64) {
 }
 
 // Spectrum returns the figure of one or more spectra: the Y of each series are
-// eigenvalues, drawn from the largest down, on a log axis against their index from 1, which is
-// logarithmic too if there are more than fifty; the X of a series may say otherwise.
+// eigenvalues, drawn from the largest down (in their order where they have bounds), on a
+// log axis against their index from 1, which is logarithmic too if there are more than
+// fifty; the X of a series may say otherwise.
 // The ridge λ is a dashed line, left out if it is not positive: how many eigenvalues
 // are above it is what a sketch must catch.
 func Spectrum(title string, lambda float64, series ...Series) *Figure {
@@ -41,19 +41,12 @@ func Spectrum(title string, lambda float64, series ...Series) *Figure {
 	}
 	for _, s := range series {
 		if s.X == nil {
-			s.X = make([]float64, len(s.Y))
-			order := make([]int, len(s.Y))
-			for i := range s.X {
-				s.X[i], order[i] = float64(i+1), i
+			if s.X = make([]float64, len(s.Y)); s.Lo == nil {
+				s.Y = slices.Sorted(slices.Values(s.Y))
+				slices.Reverse(s.Y)
 			}
-			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.Y[b], s.Y[a]) })
-			for _, v := range []*[]float64{&s.Y, &s.Lo, &s.Hi} {
-				if old := *v; old != nil {
-					*v = make([]float64, len(old))
-					for i, k := range order {
-						(*v)[i] = old[k]
-					}
-				}
+			for i := range s.X {
+				s.X[i] = float64(i + 1)
 			}
 		}
 		f.X.Log = f.X.Log || len(s.Y) > 50

@@ -74,19 +74,15 @@ func (f *Figure) SVG() string { return string(f.show("svg")) }
 // PNG returns the figure as a PNG image, of the reason where it cannot be drawn.
 func (f *Figure) PNG() []byte { return f.show("png") }
 
-// show encodes the figure, or the reason why it cannot be drawn.
+// show encodes the figure, or the reason why it cannot be drawn, as the title of an empty one.
 func (f *Figure) show(format string) []byte {
 	b, err := f.encode(format)
-	if err == nil {
-		return b
+	if err != nil {
+		message := oneLine(err.Error())
+		b, err = render(format, 6.5, 0.5, "", message, func(p pen, w, h vg.Length) {
+			(&drawing{f: &Figure{Title: message}, pen: p, w: w, h: h}).drawTitle()
+		})
 	}
-	message := oneLine(err.Error())
-	b, err = render(format, 6.5, 0.5, "", message, func(p pen, w, h vg.Length) {
-		size := tickSize * min(1, (w-2*margin)/textWidth(message, tickSize, false))
-		p.SetColor(paper)
-		p.Fill(vg.Rectangle{Max: vg.Point{X: w, Y: h}}.Path())
-		p.text(message, vg.Point{X: margin, Y: h/2 - size*0.35}, size, ink, 0, false, false)
-	})
 	if err != nil { // writing to memory does not fail
 		panic(err)
 	}
