@@ -17,7 +17,7 @@ import (
 // csvReader reads a table of numbers with at most one column of answers.
 type csvReader struct {
 	s      *source
-	r      *csv.Reader
+	r      *records
 	long   *lineGuard
 	o      *ReadOptions
 	read   *Reading

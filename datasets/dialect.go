@@ -48,14 +48,42 @@ func separatorName(sep rune) string {
 	return strconv.Quote(string(sep))
 }
 
-// split returns a reader of the records of a table.
-func split(r io.Reader, sep rune) *csv.Reader {
+// records splits a table. Where a blank separates, a run of them does once, with tabs among them, and none at an end.
+type records struct {
+	*csv.Reader
+	blanks bool
+}
+
+// split returns the records of a table.
+func split(r io.Reader, sep rune) *records {
 	if sep == ' ' {
-		r, sep = &blanks{r: r}, '\t'
+		r = tabs{r}
 	}
 	c := csv.NewReader(r)
 	c.Comma, c.TrimLeadingSpace, c.FieldsPerRecord = sep, sep != '\t', -1
-	return c
+	return &records{c, sep == ' '}
+}
+
+// Read returns the next record.
+func (r *records) Read() ([]string, error) {
+	record, err := r.Reader.Read()
+	if n := len(record); r.blanks && n > 1 && record[n-1] == "" {
+		record = record[:n-1]
+	}
+	return record, err
+}
+
+// tabs reads tabs as blanks.
+type tabs struct{ io.Reader }
+
+func (t tabs) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	for i, c := range p[:n] {
+		if c == '\t' {
+			p[i] = ' '
+		}
+	}
+	return n, err
 }
 
 // window returns the first rows of a text, their cells trimmed; the last is left out where the text is cut.
@@ -245,48 +273,4 @@ func headed(first []string, rest [][]string, target int) (yes bool, why string, 
 		return false, "", fmt.Errorf("%s of the first row is in no other: %s", quote(first[target]), either)
 	}
 	return false, "the first row has numbers", nil
-}
-
-// blanks turns each run of blanks within a line into a tab, but for those in quotes, and drops those at its ends.
-type blanks struct {
-	r      io.Reader
-	buf    [4096]byte
-	out    []byte // what has been made of buf and not been read
-	err    error  // of r, after out
-	gap    bool   // blanks are pending
-	in     bool   // the line has content
-	quoted bool   // within quotes
-	last   byte
-}
-
-func (b *blanks) Read(p []byte) (int, error) {
-	for len(b.out) == 0 && b.err == nil {
-		var n int
-		n, b.err = b.r.Read(b.buf[:])
-		b.out = b.out[:0]
-		for _, c := range b.buf[:n] {
-			switch {
-			case b.quoted:
-				b.quoted = c != '"'
-			case c == ' ' || c == '\t' || c == '\r':
-				b.gap = true
-				continue
-			case c == '\n':
-				b.gap, b.in = false, false
-			default:
-				if b.gap && b.in {
-					b.out = append(b.out, '\t')
-				}
-				b.quoted = c == '"' && (b.gap || !b.in || b.last == '"')
-				b.gap, b.in = false, true
-			}
-			b.out, b.last = append(b.out, c), c
-		}
-	}
-	n := copy(p, b.out)
-	b.out = b.out[n:]
-	if n == 0 {
-		return 0, b.err
-	}
-	return n, nil
 }
