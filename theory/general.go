@@ -1,13 +1,13 @@
 package theory
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -218,42 +218,18 @@ func checkNystrom(e *experiment) {
 		e.try(fmt.Sprintf("method %d", i), func(i int, g rng.Stream, t *trial) {
 			size := g.Sub("sizes")
 			x := cloud(g, 4+size.IntN(0, 12), 3, 0.8)
-			gram := evaluated(manyKernels[i%len(manyKernels)], x)
-			lambda := spread(g.Sub("lambda"), 0, 1e-2, 1)
-			at := func(j uint64, rank int) float64 {
-				return lowRankRatio(e, build, gram, rank, lambda,
-					g.Sub("draw", j))
+			kern := manyKernels[i%len(manyKernels)]
+			k, lambda := evaluated(kern, x), spread(g.Sub("lambda"), 0, 1e-2, 1)
+			src := must(gram.New(e.ctx, kern, x, lambda, &gram.Options{Storage: gram.Float64})).Exact(0)
+			// Over 1 + tr(K−FFᵀ)/λ; the rounding of F is allowed for as lowrank.Factor.CondBound does.
+			over := func(j uint64, rank int) float64 {
+				f := must(build(e.ctx, src, rank, g.Sub("draw", j), nil))
+				rest := mat.Trace(k) - frobenius(whole(f.F))
+				return cond((&twin{k: k, z: f.F}).spectrum(e, lambda, lambda, precond.FormEigen)) /
+					(1 + (math.Max(rest, 0)+2*f.Rounding)/(lambda-f.Rounding))
 			}
-			t.atMost(name+", any rank", at(0, 1+size.IntN(1, x.N-1)), 1+1e-6)
-			t.atMost(name+", rank n−1", at(1, x.N-1), 1+1e-6)
+			t.atMost(name+", any rank", over(0, 1+size.IntN(1, x.N-1)), 1+1e-6)
+			t.atMost(name+", rank n−1", over(1, x.N-1), 1+1e-6)
 		})
 	}
-}
-
-// lowRankRatio returns κ over 1 + tr(K−FFᵀ)/λ; the rounding of F is allowed for as
-// lowrank.Factor.CondBound does.
-func lowRankRatio(e *experiment, build lowRank, gram *mat.SymDense, rank int, lambda float64, g rng.Stream) float64 {
-	f := must(build(e.ctx, columns{gram}, rank, g, nil))
-	v := (&twin{k: gram, z: f.F}).spectrum(e, lambda, lambda, precond.FormEigen)
-	rest := mat.Trace(gram) - frobenius(whole(f.F))
-	return cond(v) / (1 + (math.Max(rest, 0)+2*f.Rounding)/(lambda-f.Rounding))
-}
-
-// columns is a dense K as a source of columns.
-type columns struct{ *mat.SymDense }
-
-func (k columns) Dim() int { return k.SymmetricDim() }
-
-func (k columns) Diag() []float64 { return values(k.Dim(), func(i int) float64 { return k.At(i, i) }) }
-
-// EntryError: an entry is Eval's of three coordinates.
-func (k columns) EntryError() float64 { return 0x1p-47 }
-
-func (k columns) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
-	for q, j := range idx {
-		for i := range k.Dim() {
-			dst.Set(i, q, k.At(i, j))
-		}
-	}
-	return ctx.Err()
 }

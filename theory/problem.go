@@ -41,10 +41,12 @@ func cloud(g rng.Stream, n, d int, rho float64) *points.Dense {
 	return points.NewDense(n, d, x.RawMatrix().Data)
 }
 
-// newProblem takes K of the points by the kernel's own formula, and the λ for which s_λ(K) is
-// statDim.
-func newProblem(g rng.Stream, k kernel.Kernel, x *points.Dense, statDim float64) *problem {
-	p := &problem{x: x, n: x.N, gram: evaluated(k, x)}
+// problem takes K of n points of R^d by the kernel's own formula, and the λ for which s_λ(K) is
+// statDim; ρ is cloud's.
+func (e *experiment) problem(k kernel.Kernel, n, d int, rho, statDim float64) *problem {
+	g := e.g.Sub("problem")
+	x := cloud(g, n, d, rho)
+	p := &problem{x: x, n: n, gram: evaluated(k, x)}
 	p.mu = eigenvalues(p.gram)
 	p.lambda = ridgeFor(p.mu, statDim)
 	p.statDim = degrees(p.mu, p.lambda)

@@ -169,8 +169,7 @@ var remark2 = Claim{
 }
 
 func checkRemark2(e *experiment) {
-	g := e.g.Sub("problem")
-	p := newProblem(g, plain(2), cloud(g, 40, 8, 0.8), 10)
+	p := e.problem(plain(2), 40, 8, 0.8, 10)
 	kappaA := (p.mu[p.n-1] + p.lambda) / (math.Max(p.mu[0], 0) + p.lambda)
 	norm := mat.Norm(p.y, 2)
 	var failed atomic.Int64
@@ -249,8 +248,7 @@ var remark4 = Claim{
 
 func checkRemark4(e *experiment) {
 	const runs, s, iterations = 7, 24, 4
-	g := e.g.Sub("problem")
-	p := newProblem(g, plain(2), cloud(g, 30, 8, 0.9), 6)
+	p := e.problem(plain(2), 30, 8, 0.9, 6)
 	const eps = 0.006
 	out := e.sample("trial", e.trials, 2, func(_ int, g rng.Stream, out []float64) {
 		var xs []*mat.Dense

@@ -97,9 +97,7 @@ func (e *experiment) sharp(name string, out [][]float64) {
 }
 
 func (e *experiment) theorem1Problem(q int) *problem {
-	g := e.g.Sub("problem", uint64(q))
-	const n = 16
-	return newProblem(g, plain(q), cloud(g, n, 12, 0.8), map[int]float64{2: 2, 3: 1.5}[q])
+	return e.problem(plain(q), 16, 12, 0.8, map[int]float64{2: 2, 3: 1.5}[q])
 }
 
 func checkTheorem1(e *experiment) {
@@ -201,12 +199,15 @@ type products struct {
 	size        float64 // ‖A‖_F²‖B‖_F² = tr(αKαᵀ)·tr(βKβᵀ)
 }
 
-func newProducts(name string, k kernel.Kernel, x *points.Dense, d feature.Dist, cov func(s int) covariance,
-	alpha, beta *mat.Dense) *products {
-	p := &products{name: name, x: x, dist: d, cov: cov, gram: evaluated(k, x), alpha: alpha, beta: beta}
+func (e *experiment) products(name string, k kernel.Kernel, x *points.Dense, d feature.Dist,
+	cov func(s int) covariance) *products {
+	const rows = 6
+	g := e.g.Sub("products")
+	p := &products{name: name, x: x, dist: d, cov: cov, gram: evaluated(k, x),
+		alpha: normals(g.Sub("alpha"), rows, x.N), beta: normals(g.Sub("beta"), rows, x.N)}
 	var a, b mat.Dense
-	a.Product(alpha, p.gram, alpha.T())
-	b.Product(beta, p.gram, beta.T())
+	a.Product(p.alpha, p.gram, p.alpha.T())
+	b.Product(p.beta, p.gram, p.beta.T())
 	p.size = mat.Trace(&a) * mat.Trace(&b)
 	return p
 }
@@ -214,15 +215,23 @@ func newProducts(name string, k kernel.Kernel, x *points.Dense, d feature.Dist, 
 // tensorProducts are such products for the kernel (xᵀz)^q and points of R^d with positive coordinates,
 // among which errors of the signs add up.
 func (e *experiment) tensorProducts(q, d int) *products {
-	const n, rows = 10, 6
-	g := e.g.Sub("products", uint64(q))
-	x := cloud(g, n, d, 0.9)
+	x := cloud(e.g.Sub("products", uint64(q)), 10, d, 0.9)
 	for i, v := range x.Data {
 		x.Data[i] = math.Abs(v)
 	}
-	cov := func(s int) covariance { return tensorSketchCovariance(x, q, s) }
-	return newProducts(fmt.Sprintf("q %d s", q), plain(q), x, e.parts.TensorSketch(plain(q)), cov,
-		normals(g.Sub("alpha"), rows, n), normals(g.Sub("beta"), rows, n))
+	return e.products(fmt.Sprintf("q = %d", q), plain(q), x, e.parts.TensorSketch(plain(q)),
+		func(s int) covariance { return tensorSketchCovariance(x, q, s) })
+}
+
+// multiplies adds the measures of s features, which miss ν²‖A‖_F²‖B‖_F² with probability δ at most, and of the mean for
+// other numbers of them; bound is Lemma 4's of the mean, nil for none.
+func (e *experiment) multiplies(p *products, s int, nu, delta float64, bound func(s int) float64, others ...int) {
+	e.share(fmt.Sprintf("share above ν²‖A‖_F²‖B‖_F², %s, s = %d, δ = %g", p.name, s, delta), p.misses(e, s),
+		nu*nu*p.size, delta)
+	for _, s := range others {
+		e.mean(fmt.Sprintf("mean of ‖ASᵀSBᵀ−ABᵀ‖_F², %s, s = %d", p.name, s), p.misses(e, s), p.expected(s),
+			bound(s)*p.size)
+	}
 }
 
 // expected returns E‖ASᵀSBᵀ−ABᵀ‖_F² for s features.
@@ -255,17 +264,8 @@ func checkLemma4(e *experiment) {
 		q, d  int
 		delta float64
 	}{{1, 30, 0.1}, {2, 14, 0.1}, {3, 8, 0.2}} {
-		p := e.tensorProducts(c.q, c.d)
-		for i, s := range []int{multiplyFeatures(c.q, nu, c.delta), 32, 15} {
-			v := p.misses(e, s)
-			if i == 0 {
-				e.share(fmt.Sprintf("share above ν²‖A‖²‖B‖², q = %d, s = %d, δ = %g", c.q, s, c.delta), v, nu*nu*p.size,
-					c.delta)
-				continue
-			}
-			e.mean(fmt.Sprintf("mean of ‖ASᵀSBᵀ−ABᵀ‖_F², q = %d, s = %d", c.q, s), v, p.expected(s),
-				multiplyBound(c.q, s)*p.size)
-		}
+		e.multiplies(e.tensorProducts(c.q, c.d), multiplyFeatures(c.q, nu, c.delta), nu, c.delta,
+			func(s int) float64 { return multiplyBound(c.q, s) }, 32, 15)
 	}
 	e.anyMatrices()
 }
@@ -325,16 +325,14 @@ var theorem5 = Claim{
 }
 
 func (e *experiment) gaussProblem() (*problem, kernel.Gaussian) {
-	g := e.g.Sub("gaussian problem")
 	k := kernel.Gaussian{Sigma: 2}
-	return newProblem(g, k, cloud(g, 16, 4, 0.8), 3), k
+	return e.problem(k, 16, 4, 0.8, 3), k
 }
 
 func checkTheorem5(e *experiment) {
 	const delta = 0.2
 	poly := kernel.Polynomial{Gamma: 0.8, Coef0: 0.3, Degree: 2}
-	g := e.g.Sub("polynomial problem")
-	p := newProblem(g, poly, cloud(g, 16, 12, 0.8), 2)
+	p := e.problem(poly, 16, 12, 0.8, 2)
 	half := 1 / (2 * p.statDim)
 	e.atMost("ν²s_λ²+ξ² over ¼ for ν = 1/(2√2·s_λ), ξ = 1/(2√2)",
 		[]float64{4 * (half*half/2*p.statDim*p.statDim + 1.0/8)}, 1+1e-12)

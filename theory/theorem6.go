@@ -37,10 +37,7 @@ func srhtFeatures(statDim, delta float64) int {
 	return int(math.Ceil(srhtConstant * statDim * math.Max(1, math.Log(statDim)) / (delta * delta)))
 }
 
-func (e *experiment) theorem6Problem(q int) *problem {
-	g := e.g.Sub("problem")
-	return newProblem(g, plain(q), cloud(g, 12, 12, 0.6), 1.8)
-}
+func (e *experiment) theorem6Problem(q int) *problem { return e.problem(plain(q), 12, 12, 0.6, 1.8) }
 
 func checkTheorem6(e *experiment) {
 	const q, delta = 2, 0.2
