@@ -6,6 +6,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/lambdap"
+	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/multilevel"
 	"github.com/krrlab/lab/krrlab/quality"
@@ -20,7 +21,7 @@ func TestTablesOutward(t *testing.T) {
 	rung := sketchsize.Rung{Kappa: estimate.Interval{Value: 2, Lo: 1, Hi: 3},
 		Conditions: &sketchsize.Conditions{Norm: e, Low: e, High: e}}
 	for _, s := range []stage.Stage{
-		&loo.Result{Classes: true, Scores: []loo.Score{{Error: e}}},
+		&loo.Result{Classes: true, Scores: []leaveout.Score{{Error: e}}},
 		&statdim.Result{Numbers: statdim.Numbers{Estimate: e}},
 		&lambdap.Result{Sweeps: []*lambdap.Sweep{{Points: []lambdap.Point{{Kappa: e, Bound: 2.34543}}}}},
 		&multilevel.Result{Chain: []multilevel.Level{{Measured: multilevel.Measured{Error: e, Kappa: &e}}}},

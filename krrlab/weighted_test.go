@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/loo"
+	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/tune"
@@ -138,7 +138,7 @@ func TestWeightedGCV(t *testing.T) {
 		for i := range n {
 			weighty.Weights[i] = w
 		}
-		score := func(d *datasets.Dataset, lambda float64) loo.Score {
+		score := func(d *datasets.Dataset, lambda float64) leaveout.Score {
 			r := testkit.Must(newLab(t, d, Config{Kernel: kernel.Gaussian{Sigma: 1.2},
 				Lambda: lambda}).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{lambda}}))
 			return r.Scores[0]

@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/loo"
+	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -31,9 +31,9 @@ type System struct {
 	m     *model.Model
 	arith kernel.Arithmetic
 	x     points.Panel
-	f     *loo.Factor // of A
-	y     *mat.Dense  // AC, what the targets are but for the residual
-	same  []int       // the first row that equals each: see points.Same
+	f     *leaveout.Factor // of A
+	y     *mat.Dense       // AC, what the targets are but for the residual
+	same  []int            // the first row that equals each: see points.Same
 
 	ones []float64 // A⁻¹1 where the targets had their mean taken off
 
@@ -84,7 +84,7 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 	}
 	s.y = mat.NewDense(n, t, nil)
 	s.y.Mul(a, m.C)
-	if s.f, err = loo.NewFactor(n, a.RawMatrix().Data); err != nil {
+	if s.f, err = leaveout.NewFactor(n, a.RawMatrix().Data); err != nil {
 		return nil, fmt.Errorf("interval: at λ = %g: %w", m.Lambda, err)
 	}
 	if m.Mean != nil {
@@ -160,7 +160,7 @@ func (s *System) anorm(j int) float64 {
 //
 //	r_G = ((A⁻¹)_GG)⁻¹(C+δA⁻¹1)_G,  δ = Σ_G(y_i−ȳ)/(n−|G|), 0 where no mean was taken off.
 //
-// (A⁻¹)_GG is 1/λ but for vectors that are alike in all of G: see loo.Factor.Together. Scaling, kernel and λ are held
+// (A⁻¹)_GG is 1/λ but for vectors that are alike in all of G: see leaveout.Factor.Together. Scaling, kernel and λ are held
 // as they are.
 func (s *System) LeaveOneOut() *mat.Dense {
 	return mat.DenseCopyOf(s.r)

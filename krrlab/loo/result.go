@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -13,9 +14,9 @@ import (
 // Result is the error of leave-one-out and GCV for each λ of a grid.
 type Result struct {
 	stage.Header
-	Classes bool    `json:"classes"` // errors are shares of wrong labels, else mean squares
-	Scores  []Score `json:"scores"`
-	Best    int     `json:"best"` // index of the least error
+	Classes bool             `json:"classes"` // errors are shares of wrong labels, else mean squares
+	Scores  []leaveout.Score `json:"scores"`
+	Best    int              `json:"best"` // index of the least error
 
 	// Repeated is how many rows have the features of an earlier one: they are left out together, or Unclaimed says
 	// why not, and no interval is claimed then.
@@ -52,7 +53,7 @@ func (r *Result) gcv() string {
 }
 
 // shown returns the scores as they are shown: of regression the roots of the mean squares and of GCV.
-func (r *Result) shown() []Score {
+func (r *Result) shown() []leaveout.Score {
 	if r.Classes {
 		return r.Scores
 	}

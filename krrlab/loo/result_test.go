@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/leaveout"
 )
 
 // TestPlot: an interval without upper end is drawn to the top, not to its value.
 func TestPlot(t *testing.T) {
 	r := &Result{Best: 1}
 	for i, hi := range []float64{math.Inf(1), 3, 7} {
-		r.Scores = append(r.Scores, Score{Lambda: float64(i + 1),
+		r.Scores = append(r.Scores, leaveout.Score{Lambda: float64(i + 1),
 			Error: estimate.Interval{Value: 2, Lo: 1, Hi: hi, Confidence: 0.95}})
 	}
 	if s := r.Plot().Series[0]; s.Hi[0] != math.Sqrt(7) || s.Hi[1] != math.Sqrt(3) || s.Lo[0] != 1 {
@@ -24,7 +25,7 @@ func TestPlot(t *testing.T) {
 func TestLines(t *testing.T) {
 	r := &Result{Best: 1}
 	for i, hi := range []float64{math.Inf(1), 4.5, 1.23456e9} {
-		r.Scores = append(r.Scores, Score{Lambda: float64(i + 1),
+		r.Scores = append(r.Scores, leaveout.Score{Lambda: float64(i + 1),
 			Error: estimate.Interval{Value: 4, Lo: 1, Hi: hi, Confidence: 1}})
 	}
 	text := r.String()

@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -61,7 +62,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		}
 	}
 	r := &Result{Header: p.Header, Classes: p.Train.Task == datasets.Classification}
-	q := &Problem{
+	q := &leaveout.Problem{
 		Classes: r.Classes, Same: kernel.Same(p.Kernel, p.Train.X), Weights: p.Train.Weights,
 		Mean:       p.Coding.Mean != nil,
 		Confidence: o.Confidence, Probes: o.Probes, Residuals: o.Residuals,
@@ -91,17 +92,17 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	return r, nil
 }
 
-func (r *Result) dense(ctx context.Context, b stage.Bench, q *Problem, lambdas []float64) error {
+func (r *Result) dense(ctx context.Context, b stage.Bench, q *leaveout.Problem, lambdas []float64) error {
 	k, off, err := b.Dense(ctx, 16) // K and its factor
 	if err != nil {
 		return err
 	}
 	r.KError, q.KError = off, off
-	r.Scores, err = Dense(ctx, k, b.Problem().Y, lambdas, q)
+	r.Scores, err = leaveout.Dense(ctx, k, b.Problem().Y, lambdas, q)
 	return comm.Agree(ctx, b.Problem().Comm, err)
 }
 
-func (r *Result) path(ctx context.Context, b stage.Bench, q *Problem, o *Options) error {
+func (r *Result) path(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) error {
 	p := b.Problem()
 	z := stage.Approximation{Method: cmp.Or(o.Precond, "rpcholesky"),
 		S: cmp.Or(o.Rank, min(max(500, r.N/5), r.N, 1000)), LambdaP: p.Lambda}
@@ -126,11 +127,11 @@ func (r *Result) path(ctx context.Context, b stage.Bench, q *Problem, o *Options
 		q.Same, r.Unclaimed = nil, "probes leave them out together of regression in one process only: "+
 			"--exact-below takes dense factors"
 	}
-	m, err := precond.New(ctx, q.merged(drawn.Z), z.LambdaP, &precond.Options{Form: precond.FormEigen, Comm: p.Comm})
+	m, err := precond.New(ctx, q.Merged(drawn.Z), z.LambdaP, &precond.Options{Form: precond.FormEigen, Comm: p.Comm})
 	if err != nil {
 		return err
 	}
-	r.Scores, err = scorePath(ctx, k, m, p.Y, o.Lambdas, q)
+	r.Scores, err = leaveout.Path(ctx, k, m, p.Y, o.Lambdas, q)
 	if r.Unclaimed != "" {
 		for i := range r.Scores {
 			e := &r.Scores[i].Error

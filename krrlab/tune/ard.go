@@ -12,7 +12,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/loo"
+	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -91,7 +91,7 @@ func (r *relevance) slopes(k *mat.Dense, lambda float64) (float64, *mat.Dense, e
 		copy(a[i*n:i*n+i+1], k.RawRowView(i))
 		a[i*n+i] += lambda
 	}
-	f, err := loo.NewFactor(n, a)
+	f, err := leaveout.NewFactor(n, a)
 	if err != nil {
 		return 0, nil, err
 	}

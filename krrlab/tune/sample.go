@@ -13,7 +13,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/loo"
+	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -146,8 +146,8 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*lo
 	if s.fitted > 0 {
 		return s.judge(ctx, lambda)
 	}
-	scores, err := loo.Dense(ctx, s.k, s.y, []float64{lambda},
-		&loo.Problem{Classes: s.classes, Residuals: true, Same: s.same, Mean: s.mean})
+	scores, err := leaveout.Dense(ctx, s.k, s.y, []float64{lambda},
+		&leaveout.Problem{Classes: s.classes, Residuals: true, Same: s.same, Mean: s.mean})
 	if err != nil {
 		return nil, err
 	}

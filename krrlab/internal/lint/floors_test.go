@@ -54,6 +54,7 @@ var floors = map[string]int{
 	"krrlab/baseline":            3,
 	"krrlab/bound":               3,
 	"krrlab/direct":              3,
+	"krrlab/leaveout":            3,
 	"krrlab/model":               3,
 	"krrlab/precond/precondtest": 3,
 	"krrlab/process":             3,
@@ -114,8 +115,6 @@ var allowed = map[[2]string]string{
 	{"krrlab/cli", "krrlab/notebook"}:                      "krrlab kernel and krrlab notebook are commands",
 	{"krrlab/notebook", "krrlab/notebook/golang"}:          "the kernel is the protocol around the interpreter",
 	{"krrlab/notebook/golang", "krrlab/notebook/bindings"}: "the interpreter knows what cells may import",
-	{"krrlab/tune", "krrlab/loo"}:                          "it judges by leave-one-out",
-	{"krrlab/interval", "krrlab/loo"}:                      "jackknife+ leaves one out",
 	{"krrlab/bound", "krrlab/model"}:                       "a model keeps the bounds of its answer",
 	{"krrlab/solve", "krrlab/plan"}:                        "a solution has the plan it came of",
 }

@@ -21,15 +21,13 @@ import (
 
 // usesStage lists the packages that need what a stage computes, beside krrlab, where it is registered, with the reason.
 var usesStage = map[[2]string]string{
-	{"krrlab", "krrlab/plan"}:         "Solve does what is planned",
-	{"krrlab/solve", "krrlab/plan"}:   "a solution has the plan it came of",
-	{"krrlab/cli", "krrlab/plan"}:     "krrlab ranks, doctor and reproduce predict memory and seconds",
-	{"experiments", "krrlab/plan"}:    "seconds of cases are predicted",
-	{"krrlab/tune", "krrlab/loo"}:     "it judges by leave-one-out",
-	{"krrlab/interval", "krrlab/loo"}: "jackknife+ leaves one out",
-	{"theory", "krrlab/statdim"}:      "a claim of Proposition 3",
-	{"theory", "krrlab/sketchsize"}:   "Theorem 7",
-	{"theory", "krrlab/lambdap"}:      "the bound of κ by η",
+	{"krrlab", "krrlab/plan"}:       "Solve does what is planned",
+	{"krrlab/solve", "krrlab/plan"}: "a solution has the plan it came of",
+	{"krrlab/cli", "krrlab/plan"}:   "krrlab ranks, doctor and reproduce predict memory and seconds",
+	{"experiments", "krrlab/plan"}:  "seconds of cases are predicted",
+	{"theory", "krrlab/statdim"}:    "a claim of Proposition 3",
+	{"theory", "krrlab/sketchsize"}: "Theorem 7",
+	{"theory", "krrlab/lambdap"}:    "the bound of κ by η",
 }
 
 // stageFolders returns the paths of the packages that define a stage, in the module, and the units of others.
@@ -94,13 +92,13 @@ func TestFewImports(t *testing.T) {
 }
 
 // TestStageRemoved: without the folder of a stage, and its declarations in krrlab/stages.go, everything else builds,
-// but what usesStage says needs it. Of loo, by tune, and plan that is the laboratory itself.
+// but what usesStage says needs it. Of plan that is the laboratory itself.
 func TestStageRemoved(t *testing.T) {
 	stages, _ := stageFolders(t)
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{join .Deps " "}}`, module+"/...").Output()
 	testkit.OK(t, err)
 	for _, stage := range stages {
-		if stage == "krrlab/loo" || stage == "krrlab/plan" || suite.Scale(0, 1, 1) == 0 && stage != "krrlab/multilevel" {
+		if stage == "krrlab/plan" || suite.Scale(0, 1, 1) == 0 && stage != "krrlab/multilevel" {
 			continue
 		}
 		t.Run(stage, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package loo
+package leaveout
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func (o *Problem) merge(y *mat.Dense) (*merged, error) {
 	m := o.groups(n)
 	if len(m.first) < 2 {
 		return nil,
-			fmt.Errorf("loo: all %d rows are equal, so that none is left when they are left out together: want at "+
+			fmt.Errorf("leaveout: all %d rows are equal, so that none is left when they are left out together: want at "+
 				"least 2 different ones", n)
 	}
 	if m.full = y; m.mean {
@@ -222,9 +222,9 @@ func (k mergedMatrix) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// merged returns PᵀZ, which makes the m of Path where rows repeat: row g is √(W_g/w_i) times that of the rows of its
+// Merged returns PᵀZ, which makes the m of Path where rows repeat: row g is √(W_g/w_i) times that of the rows of its
 // group.
-func (o *Problem) merged(z *points.Dense32) *points.Dense32 {
+func (o *Problem) Merged(z *points.Dense32) *points.Dense32 {
 	if n, _ := z.Dims(); len(o.groups(n).first) == n {
 		return z
 	}

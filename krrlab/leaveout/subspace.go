@@ -1,4 +1,4 @@
-package loo
+package leaveout
 
 import (
 	"context"
@@ -224,7 +224,7 @@ func (s *space) extend(ctx context.Context, u *mat.Dense) error {
 	err = accel.ForEach(ctx, len(s.lambdas), func(_, j int) { failed[j] = !s.solve(j) })
 	for j, f := range failed {
 		if err == nil && f {
-			err = fmt.Errorf("loo: K+λI as stored is not positive definite at λ = %g: take a larger λ or more "+
+			err = fmt.Errorf("leaveout: K+λI as stored is not positive definite at λ = %g: take a larger λ or more "+
 				"accurate storage", s.lambdas[j])
 		}
 	}

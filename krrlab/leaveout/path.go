@@ -1,4 +1,4 @@
-package loo
+package leaveout
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type matrix interface {
 	KMulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
-// scorePath scores all λ from products with K alone. m is ZZᵀ+λ_pI in the eigen form with any λ_p: its eigenvectors
+// Path scores all λ from products with K alone. m is ZZᵀ+λ_pI in the eigen form with any λ_p: its eigenvectors
 // give M_λ = ZZᵀ+λI for each λ. With m probes G of signs, (K+λI)X = [Y, G] is solved for all λ in one subspace
 // that grows by a direction M_λ⁻¹r for each column and pass over K, r the residual of the λ that is worst off. With
 //
@@ -40,14 +40,13 @@ type matrix interface {
 // move the error out of it, it has only the ends that 1/(K_ii+λ) ≤ (A⁻¹)_ii and, where Problem.Below is known,
 // (A⁻¹)_ii ≤ (M⁻¹)_ii prove: more columns of Z or more probes narrow it. Where Problem.KError is not below λ/2 it has
 // none. It returns an error if the λ or options are bad, K+λI is not positive definite as stored, or ctx ends.
-func scorePath(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lambdas []float64,
+func Path(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lambdas []float64,
 	o *Problem) ([]Score, error) {
 	n := k.Dim()
 	if err := check(n, y, lambdas); err != nil {
 		return nil, err
 	}
 	opt := o.settled()
-	y, unit := inUnit(y)
 	rows, err := opt.merge(y)
 	if err != nil {
 		return nil, err
@@ -55,15 +54,15 @@ func scorePath(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense,
 	if u := len(rows.first); u < n {
 		if opt.Classes {
 			return nil,
-				fmt.Errorf("loo: %d of %d rows repeat others, which probes leave out together of regression only", n-u,
+				fmt.Errorf("leaveout: %d of %d rows repeat others, which probes leave out together of regression only", n-u,
 					n)
 		}
 		k, n, opt.Below = mergedMatrix{k, rows}, u, 0
 	}
 	if m.Dim() != n {
-		panic(fmt.Sprintf("loo: K of order %d, preconditioner of order %d", n, m.Dim()))
+		panic(fmt.Sprintf("leaveout: K of order %d, preconditioner of order %d", n, m.Dim()))
 	}
-	p := &path{k: k, m: m, rows: rows, lambdas: lambdas, o: &opt}
+	p := &run{k: k, m: m, rows: rows, lambdas: lambdas, o: &opt}
 	sides := rows.sides()
 	_, p.t = sides.Dims()
 	p.b = new(mat.Dense)
@@ -84,12 +83,11 @@ func scorePath(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense,
 		s.Error.Seconds = time.Since(start).Seconds() / float64(len(lambdas))
 		scores[j] = s
 	}
-	times(unit, scores, opt.Classes)
 	return scores, nil
 }
 
-// path is the state of a Path.
-type path struct {
+// run is the state of a Path.
+type run struct {
 	k       matrix
 	m       *precond.Woodbury
 	rows    *merged
@@ -104,7 +102,7 @@ type path struct {
 
 // diagonals sets hat and left from blocks of columns of ZV: its entries squared, weighted by 1/(σ²+λ_j), add up to
 // the diagonal of ZZᵀ(ZZᵀ+λ_jI)⁻¹.
-func (p *path) diagonals(ctx context.Context) error {
+func (p *run) diagonals(ctx context.Context) error {
 	const block = 64
 	n, s := p.k.Dim(), p.m.Features()
 	p.hat, p.left = mat.NewDense(n, len(p.lambdas), nil), p.k.Diag()
@@ -142,7 +140,7 @@ func (p *path) diagonals(ctx context.Context) error {
 }
 
 // solve lets the subspace grow until all columns have converged.
-func (p *path) solve(ctx context.Context) error {
+func (p *run) solve(ctx context.Context) error {
 	f, err := p.m.Family(p.lambdas)
 	if err != nil {
 		return err
@@ -199,7 +197,7 @@ func (p *path) solve(ctx context.Context) error {
 const probeTol = 8
 
 // solution returns X_j = VW_j, and X_j + M⁻¹(B−(K+λ_jI)X_j), a step further.
-func (p *path) solution(ctx context.Context, j int) (x, next *mat.Dense, err error) {
+func (p *run) solution(ctx context.Context, j int) (x, next *mat.Dense, err error) {
 	n, q := p.b.Dims()
 	cols, js := make([]int, q), make([]int, q)
 	for c := range cols {
@@ -223,7 +221,7 @@ func (p *path) solution(ctx context.Context, j int) (x, next *mat.Dense, err err
 	return x, next, err
 }
 
-func (p *path) score(ctx context.Context, j int) (Score, error) {
+func (p *run) score(ctx context.Context, j int) (Score, error) {
 	n, q := p.b.Dims()
 	lambda := p.lambdas[j]
 	x, next, err := p.solution(ctx, j)
@@ -245,7 +243,7 @@ func (p *path) score(ctx context.Context, j int) (Score, error) {
 
 // estimated is what a solution X says about λ.
 type estimated struct {
-	p      *path
+	p      *run
 	lambda float64
 	l      *leverages
 	d      *law
@@ -255,7 +253,7 @@ type estimated struct {
 }
 
 // estimate takes X_j = Ã⁻¹B.
-func (p *path) estimate(j int, x, g, mg *mat.Dense) *estimated {
+func (p *run) estimate(j int, x, g, mg *mat.Dense) *estimated {
 	n, q := x.Dims()
 	lambda := p.lambdas[j]
 	num, _, c, used := p.rows.shift(x)
@@ -315,14 +313,16 @@ func (e *estimated) score(before *estimated) Score {
 		without[k] = e.value(e.l.given(k))
 		mean += without[k] / float64(m)
 	}
-	var jack float64
-	for _, v := range without {
-		jack += (v - mean) * (v - mean) * float64(m-1) / float64(m)
-	}
 	v := e.value(e.d)
+	var jack float64 // over v², as squares of squared targets may be out of range
+	for _, w := range without {
+		if v > 0 {
+			jack += (w - mean) / v * ((w - mean) / v) * float64(m-1) / float64(m)
+		}
+	}
 	slack := math.Abs(v - before.value(before.d)) // of the solves
 	share := 2 * o.KError / (e.lambda - o.KError)
-	half := estimate.Student(o.Confidence, float64(m-1)) * math.Sqrt(jack)
+	half := estimate.Student(o.Confidence, float64(m-1)) * math.Sqrt(jack) * v
 	bias := 0.0
 	if e.tau != nil {
 		_, deviation := e.l.share(e.d, e.tau, 1)

@@ -1,4 +1,4 @@
-package loo
+package leaveout
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func inverseOf(t *testing.T, k *mat.Dense, lambda float64) *mat.Dense {
 }
 
 // small returns a path ready to solve, with K and ZZᵀ dense.
-func small(t *testing.T, n int, o *Problem) (p *path, k, zz *mat.Dense, m *precond.Woodbury) {
+func small(t *testing.T, n int, o *Problem) (p *run, k, zz *mat.Dense, m *precond.Woodbury) {
 	s := sets(t, n)[0]
 	m, _ = precondOf(t, s.k, n/5, 3)
 	k, zz = mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
@@ -38,7 +38,7 @@ func small(t *testing.T, n int, o *Problem) (p *path, k, zz *mat.Dense, m *preco
 	opt := o.settled()
 	rows := testkit.Must(opt.merge(s.y))
 	_, q := s.y.Dims()
-	p = &path{k: s.k, m: m, rows: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: new(mat.Dense)}
+	p = &run{k: s.k, m: m, rows: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: new(mat.Dense)}
 	p.b.Augment(s.y, estimate.Signs(n, 0, opt.Probes, rng.New(1)))
 	return p, k, zz, m
 }
@@ -79,10 +79,10 @@ func TestUnbiased(t *testing.T) {
 func TestPathMisuse(t *testing.T) {
 	s := sets(t, 60)[0]
 	m, _ := precondOf(t, s.k, 10, 1)
-	testkit.Fails(t, testkit.ErrOf(scorePath(context.Background(), s.k, m, s.y, []float64{1, 0}, nil)), "λ = 0")
+	testkit.Fails(t, testkit.ErrOf(Path(context.Background(), s.k, m, s.y, []float64{1, 0}, nil)), "λ = 0")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := scorePath(ctx, s.k, m, s.y, []float64{1}, nil); err == nil {
+	if _, err := Path(ctx, s.k, m, s.y, []float64{1}, nil); err == nil {
 		t.Error("a context that has ended")
 	}
 }
@@ -95,7 +95,7 @@ func TestPathStopped(t *testing.T) {
 		var values [2][]Score
 		for i, passes := range []int{2, 0} {
 			var err error
-			values[i], err = scorePath(context.Background(), s.k, m, s.y, lambdas,
+			values[i], err = Path(context.Background(), s.k, m, s.y, lambdas,
 				&Problem{MaxIter: passes, Below: e, Stream: rng.New(seed)})
 			if err != nil {
 				t.Fatal(err)

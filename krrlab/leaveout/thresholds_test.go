@@ -1,4 +1,4 @@
-package loo
+package leaveout
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package loo
+package leaveout
 
 import (
 	"context"
@@ -272,11 +272,11 @@ func TestPathTogether(t *testing.T) {
 				z.Row(i)[j] = float32(v.At(i, n-1-j) * math.Sqrt(max(0, eig.Values(nil)[n-1-j])))
 			}
 		}
-		m := testkit.Must(precond.New(context.Background(), o.merged(z), 0.1,
+		m := testkit.Must(precond.New(context.Background(), o.Merged(z), 0.1,
 			&precond.Options{Form: precond.FormEigen}))
 		lambdas := []float64{0.05, 1}
 		exact := testkit.Must(Dense(context.Background(), pk, py, lambdas, o))
-		got := testkit.Must(scorePath(context.Background(), denseMatrix{pk}, m, py, lambdas, o))
+		got := testkit.Must(Path(context.Background(), denseMatrix{pk}, m, py, lambdas, o))
 		for j, s := range got {
 			if want := exact[j]; !(s.Error.Lo <= want.Error.Value && want.Error.Value <= s.Error.Hi) ||
 				math.Abs(s.GCV/want.GCV-1) > 0.1 || math.Abs(s.S/want.S-1) > 0.1 {
@@ -285,7 +285,7 @@ func TestPathTogether(t *testing.T) {
 			}
 		}
 		o.Classes = true
-		if _, err := scorePath(context.Background(), denseMatrix{pk}, m, py, lambdas, o); err == nil {
+		if _, err := Path(context.Background(), denseMatrix{pk}, m, py, lambdas, o); err == nil {
 			t.Error("classes")
 		}
 	}

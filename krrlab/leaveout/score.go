@@ -1,4 +1,4 @@
-package loo
+package leaveout
 
 import (
 	"cmp"
@@ -70,45 +70,20 @@ type Score struct {
 	Residuals *mat.Dense `json:"-"`
 }
 
-// inUnit returns Y in units of the power of two above its largest number, so that fourth powers of it neither under-
-// nor overflow, and that unit.
-func inUnit(y *mat.Dense) (*mat.Dense, float64) {
-	_, e := math.Frexp(largest(y))
-	u := new(mat.Dense)
-	u.Scale(math.Ldexp(1, -e), y)
-	return u, math.Ldexp(1, e)
-}
-
-func largest(y *mat.Dense) float64 { return max(mat.Max(y), -mat.Min(y)) }
-
-// times gives the scores of Y in a unit those of Y.
-func times(unit float64, scores []Score, classes bool) {
-	for i := range scores {
-		s := &scores[i]
-		s.GCV *= unit * unit
-		if e := &s.Error; !classes {
-			e.Value, e.Lo, e.Hi = e.Value*unit*unit, e.Lo*unit*unit, e.Hi*unit*unit
-		}
-		if s.Residuals != nil {
-			s.Residuals.Scale(unit, s.Residuals)
-		}
-	}
-}
-
 // check returns an error for λ, targets or shapes that nothing can be made of.
 func check(n int, y *mat.Dense, lambdas []float64) error {
 	if m, _ := y.Dims(); m != n {
-		panic(fmt.Sprintf("loo: K of order %d, %d targets", n, m))
+		panic(fmt.Sprintf("leaveout: K of order %d, %d targets", n, m))
 	}
 	if n < 2 {
-		return fmt.Errorf("loo: leave-one-out of %d points: want at least 2", n)
+		return fmt.Errorf("leaveout: leave-one-out of %d points: want at least 2", n)
 	}
 	if len(lambdas) == 0 {
-		return fmt.Errorf("loo: no λ: want at least one value")
+		return fmt.Errorf("leaveout: no λ: want at least one value")
 	}
 	for _, l := range lambdas {
 		if !(l >= 1e-100 && l <= 1e100) {
-			return fmt.Errorf("loo: λ = %g: want a positive number from 1e-100 to 1e100", l)
+			return fmt.Errorf("leaveout: λ = %g: want a positive number from 1e-100 to 1e100", l)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package loo
+package leaveout
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func TestUnits(t *testing.T) {
 				return Dense(t.Context(), k, y, lambdas, &Problem{Classes: classes, Residuals: true})
 			},
 			"path": func(y *mat.Dense) ([]Score, error) {
-				return scorePath(t.Context(), set.k, m, y, lambdas,
+				return Path(t.Context(), set.k, m, y, lambdas,
 					&Problem{Classes: classes, Residuals: true, Below: e, Stream: rng.New(1)})
 			},
 		}

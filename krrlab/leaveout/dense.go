@@ -1,4 +1,4 @@
-package loo
+package leaveout
 
 import (
 	"context"
@@ -32,13 +32,12 @@ import (
 func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) ([]Score, error) {
 	n, cols := k.Dims()
 	if cols != n {
-		panic(fmt.Sprintf("loo: K is %d×%d", n, cols))
+		panic(fmt.Sprintf("leaveout: K is %d×%d", n, cols))
 	}
 	if err := check(n, y, lambdas); err != nil {
 		return nil, err
 	}
 	opt := o.settled()
-	y, unit := inUnit(y)
 	m, err := opt.merge(y)
 	if err != nil {
 		return nil, err
@@ -48,26 +47,25 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) 
 	scores := make([]Score, len(lambdas))
 	for q, lambda := range lambdas {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("loo: λ = %g: %w", lambda, err)
+			return nil, fmt.Errorf("leaveout: λ = %g: %w", lambda, err)
 		}
 		start := time.Now()
 		trace := m.matrix(a, k, lambda)
 		f, err := NewFactor(u, a)
 		if err != nil {
-			return nil, fmt.Errorf("loo: λ = %g: %w", lambda, err)
+			return nil, fmt.Errorf("leaveout: λ = %g: %w", lambda, err)
 		}
 		x := m.sides()
 		f.Forward(x)
 		f.Backward(x)
 		if size := mat.Norm(x, 2) + floats.Sum(f.Diag); math.IsNaN(size) || math.IsInf(size, 0) {
-			return nil, fmt.Errorf("loo: λ = %g: K or Y has a number that is not finite", lambda)
+			return nil, fmt.Errorf("leaveout: λ = %g: K or Y has a number that is not finite", lambda)
 		}
 		eps := opt.KError + 4*float64(u+1)*0x1p-53*trace
 		scores[q] = m.exact(x, f.Diag, lambda, eps, &opt)
 		scores[q].Error.Seconds = time.Since(start).Seconds()
 		opt.Progress(q+1, len(lambdas))
 	}
-	times(unit, scores, opt.Classes)
 	return scores, nil
 }
 

@@ -1,4 +1,4 @@
-package loo
+package leaveout
 
 import (
 	"context"
@@ -101,7 +101,7 @@ func TestPath(t *testing.T) {
 		width, off := make([]float64, len(lambdas)), make([]float64, len(lambdas))
 		for seed := range seeds {
 			m, e := precondOf(t, s.k, n/8, uint64(seed))
-			got := testkit.Must(scorePath(ctx, s.k, m, s.y, lambdas,
+			got := testkit.Must(Path(ctx, s.k, m, s.y, lambdas,
 				&Problem{Classes: s.classes, Residuals: true, Below: e, Stream: rng.New(uint64(seed))}))
 			for j, g := range got {
 				truth := want[j].Error.Value
@@ -135,7 +135,7 @@ func TestPathCoarse(t *testing.T) {
 	for _, s := range sets(t, 120) {
 		m, e := precondOf(t, s.k, 30, 1)
 		for _, kError := range []float64{0.6, 1, 3, 100} {
-			got := testkit.Must(scorePath(context.Background(), s.k, m, s.y, []float64{1},
+			got := testkit.Must(Path(context.Background(), s.k, m, s.y, []float64{1},
 				&Problem{Classes: s.classes, Below: e + kError, KError: kError}))
 			hi := math.Inf(1)
 			if s.classes {
@@ -170,7 +170,7 @@ func TestPathAlone(t *testing.T) {
 	claimed := 0
 	for seed := range uint64(10) {
 		m, e := precondOf(t, k, 10, seed)
-		got := testkit.Must(scorePath(context.Background(), k, m, y, lambdas,
+		got := testkit.Must(Path(context.Background(), k, m, y, lambdas,
 			&Problem{Below: e, Stream: rng.New(seed)}))
 		for j, v := range got {
 			if !v.Error.Covers(want[j].Error.Value) {
