@@ -10,7 +10,6 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/plan"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -88,17 +87,7 @@ func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.Drawn, err
 	if err != nil {
 		return nil, err
 	}
-	z := &stage.Drawn{Z: f.it.z, Low: f.it.low, Seconds: f.seconds, Text: r.String()}
-	z.Whole = func(ctx context.Context) (*points.Dense32, error) {
-		switch random, ok := r.Preconditioner.(Features); {
-		case z.Low != nil:
-			return z.Low.F, nil
-		case ok && z.Z.N < b.train.Len():
-			return b.features(ctx, random.Map, a.S, 0, b.train.Len())
-		}
-		return z.Z, nil
-	}
-	return z, nil
+	return &stage.Drawn{Z: f.it.z, Low: f.it.low, Seconds: f.seconds, Text: r.String()}, nil
 }
 
 // keepPlan keeps a plan for Solve.

@@ -54,8 +54,7 @@ func TestStatDim(t *testing.T) {
 			if m == FreeStatDim && p == Preconditioner(None{}) {
 				continue
 			}
-			s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m, Confidence: 0.999,
-				Measure: m == FreeStatDim}))
+			s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m, Confidence: 0.999}))
 			if exact := dimension(mu, 0.05); !s.Estimate.Covers(exact) || m != FreeStatDim && !s.Reached {
 				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", p, m, exact, s.Estimate, s.Reached)
 			}
@@ -65,7 +64,7 @@ func TestStatDim(t *testing.T) {
 					t.Errorf("%v, %v: s_%g = %.6g, got %v", p, m, c.Lambda, exact, c.Estimate)
 				}
 			}
-			if len(s.Curve) != 21 {
+			if len(s.Curve) != map[bool]int{false: 21}[m == Hutchinson] {
 				t.Errorf("%v, %v: %d points of the curve", p, m, len(s.Curve))
 			}
 		}

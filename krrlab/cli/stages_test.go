@@ -103,10 +103,10 @@ func TestStageArguments(t *testing.T) {
 	--lambda -1
 2$ statdim --train train.csv --features 0
 	--features 0
+2$ statdim --train train.csv --method hutchinson --grid 1,2
+	exclude each other
 2$ statdim --train train.csv --precond magic
 	magic
-2$ statdim --train train.csv --eta
-	--method free
 1$ statdim --train train.csv --features 101
 	1 ≤ s ≤ n
 2$ multilevel --train train.csv --target y --lambda 0.1 --levels ""

@@ -16,59 +16,43 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// spectrum returns the eigenvalues of M⁻¹A, ascending, and a bound of their rounding
-// error, for A = K+λI and M = ZZᵀ+λ_pI, or M = I where z is nil: with M = LLᵀ, those of
-//
-//	L⁻¹(K+λI)L⁻ᵀ,
-//
-// all in float64. k holds K, n×n, and is overwritten. Work: (n²s +) 1/3+2+4/3 n³
-// multiply-adds; memory: 8n² bytes beside k. The last third runs on one thread, so that the bits
-// do not depend on their number. It returns an error if ctx ends between the steps or M
-// is not positive definite in float64, and panics if the orders differ.
-func spectrum(ctx context.Context, k *mat.Dense, lambda float64, z *points.Dense32, lambdaP float64) (values []float64,
-	slack float64, err error) {
-	raw := k.RawMatrix()
-	n := raw.Rows
-	if raw.Cols != n || z != nil && z.N != n {
-		panic(fmt.Sprintf("quality: the spectrum of a %d×%d matrix", n, raw.Cols))
-	}
-	var trace float64
-	for i := range n {
-		raw.Data[i*raw.Stride+i] += lambda
-		trace += raw.Data[i*raw.Stride+i]
-	}
-	slack = float64(n) * 0x1p-53 * trace
-	if z != nil {
-		if err := reduce(ctx, raw, z, lambdaP); err != nil {
-			return nil, 0, err
-		}
-		slack = float64(n) * 0x1p-53 * trace / lambdaP // n·u·‖A‖₂‖M⁻¹‖₂, at most
-	}
-	values, err = ascending(ctx, raw)
-	return values, slack, err
-}
-
-// spectrumBy is spectrum for an M of which the inverse is there: with M⁻¹ = LLᵀ, the eigenvalues of Lᵀ(K+λI)L. It
-// takes n columns with M⁻¹, and 16n² bytes beside k. ok is false where M⁻¹ as applied is not positive definite in
-// float64.
-func spectrumBy(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Preconditioner) (values []float64,
+// spectrum returns the eigenvalues of M⁻¹A, ascending, and a bound of their rounding error, for A = K+λI: with
+// M⁻¹ = LLᵀ as it is applied those of LᵀAL, all in float64. k holds K, n×n, and is overwritten; m is nil for M = I. It
+// takes n columns with M⁻¹, 1/3+2+4/3 n³ multiply-adds and 16n² bytes beside k. The last third runs on one thread, so
+// that the bits do not depend on their number. ok is false where M⁻¹ as applied is not positive definite in float64.
+func spectrum(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Preconditioner) (values []float64,
 	slack float64, ok bool, err error) {
 	raw := k.RawMatrix()
 	n := raw.Rows
-	l, size := mat.NewDense(n, n, nil), 0. // size = ‖A‖_∞ ≥ ‖A‖₂
+	var size float64 // ‖A‖_∞ ≥ ‖A‖₂
 	for i := range n {
 		raw.Data[i*raw.Stride+i] += lambda
-		l.Set(i, i, 1)
 		size = max(size, blas64.Asum(blas64.Vector{N: n, Inc: 1, Data: raw.Data[i*raw.Stride:]}))
 	}
-	if err := m.SolveTo(ctx, l, l); err != nil {
-		return nil, 0, false, err
+	norm, skew := 1., 0. // ‖M⁻¹‖_∞, ‖M⁻¹−M⁻ᵀ‖_∞
+	if m != nil {
+		if norm, skew, ok, err = reduce(ctx, raw, m); err != nil || !ok {
+			return nil, 0, false, err
+		}
 	}
-	var norm, skew float64 // ‖M⁻¹‖_∞, ‖M⁻¹−M⁻ᵀ‖_∞
+	values, err = accel.Eigen(ctx, lapack.EVNone,
+		blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: raw.Stride, Data: raw.Data})
+	return values, (float64(n)*0x1p-53*norm + skew) * size, err == nil, err
+}
+
+// reduce overwrites A by LᵀAL, M⁻¹ = LLᵀ.
+func reduce(ctx context.Context, a blas64.General, m pcg.Preconditioner) (norm, skew float64, ok bool, err error) {
+	n := a.Rows
+	l := mat.NewDense(n, n, nil)
+	for i := range n {
+		l.Set(i, i, 1)
+	}
+	if err := m.SolveTo(ctx, l, l); err != nil {
+		return 0, 0, false, err
+	}
 	for i := range n {
 		var sum, off float64
 		for j := range n {
@@ -78,46 +62,12 @@ func spectrumBy(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Precond
 	}
 	low := l.RawMatrix()
 	if !accel.Dpotrf(n, low.Data, n) {
-		return nil, 0, false, nil
+		return 0, 0, false, nil
 	}
 	t := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: low.Data}
-	err = byBlocks(ctx, raw, func(columns blas64.General) { blas64.Trmm(blas.Left, blas.Trans, 1, t, columns) },
+	err = byBlocks(ctx, a, func(columns blas64.General) { blas64.Trmm(blas.Left, blas.Trans, 1, t, columns) },
 		func(rows blas64.General) { blas64.Trmm(blas.Right, blas.NoTrans, 1, t, rows) }) // A ← LᵀA, A ← AL
-	if err == nil {
-		values, err = ascending(ctx, raw)
-	}
-	return values, (float64(n)*0x1p-53*norm + skew) * size, err == nil, err
-}
-
-// ascending returns the eigenvalues of the symmetric matrix with this lower triangle, which is overwritten.
-func ascending(ctx context.Context, raw blas64.General) ([]float64, error) {
-	return accel.Eigen(ctx, lapack.EVNone,
-		blas64.Symmetric{Uplo: blas.Lower, N: raw.Rows, Stride: raw.Stride, Data: raw.Data})
-}
-
-// reduce overwrites A by L⁻¹AL⁻ᵀ, LLᵀ = ZZᵀ+λ_pI.
-func reduce(ctx context.Context, a blas64.General, z *points.Dense32, lambdaP float64) error {
-	n, s := z.N, z.D
-	wide := blas64.General{Rows: n, Cols: s, Stride: s, Data: make([]float64, n*s)}
-	for i := range n {
-		z.RowTo(wide.Data[i*s:(i+1)*s], i)
-	}
-	m := make([]float64, n*n)
-	err := accel.ForEach(ctx, 1, func(_, _ int) { // one thread: the same bits for any number
-		blas64.Syrk(blas.NoTrans, 1, wide, 0, blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: m}) // ZZᵀ
-	})
-	if err != nil {
-		return err
-	}
-	for i := range n {
-		m[i*n+i] += lambdaP
-	}
-	if !accel.Dpotrf(n, m, n) { // M = LLᵀ
-		return fmt.Errorf("quality: ZZᵀ+λ_pI is not positive definite in float64 at λ_p = %g", lambdaP)
-	}
-	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: m}
-	return byBlocks(ctx, a, func(columns blas64.General) { blas64.Trsm(blas.Left, blas.NoTrans, 1, l, columns) },
-		func(rows blas64.General) { blas64.Trsm(blas.Right, blas.Trans, 1, l, rows) }) // A ← L⁻¹A, A ← AL⁻ᵀ
+	return norm, skew, err == nil, err
 }
 
 // byBlocks gives a to left in blocks of columns, and then to right in blocks of rows, on all threads.

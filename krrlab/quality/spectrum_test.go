@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -42,32 +41,20 @@ func TestSpectrum(t *testing.T) {
 	k.SymOuterK(1.0/n, g)
 	zz.SymOuterK(1, wide)
 	want := testkit.Pencil(t, testkit.Plus(&k, lambda), testkit.Plus(&zz, lambdaP))
-	got, slack, err := spectrum(t.Context(), mat.DenseCopyOf(&k), lambda, z, lambdaP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, v := range got {
-		if math.Abs(v-want[i]) > 1e-10*want[n-1] {
-			t.Errorf("eigenvalue %d is %v, want %v", i, v, want[i])
-		}
-	}
-	if slack <= 0 || slack > 1e-8 {
-		t.Errorf("slack %g", slack)
-	}
 	m := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormLInv}))
 	// of M⁻¹, added to one entry beside its diagonal
 	for share, want := range map[float64][]float64{0: want, 0.01: want, 3: nil} {
-		got, slack, ok, err := spectrumBy(t.Context(), mat.DenseCopyOf(&k), lambda, skewed{m, share / lambdaP})
+		got, slack, ok, err := spectrum(t.Context(), mat.DenseCopyOf(&k), lambda, skewed{m, share / lambdaP})
 		if err != nil || ok != (want != nil) || share == 0 && slack > 1e-8 {
-			t.Fatalf("by M⁻¹: slack %g, definite %v (%v)", slack, ok, err)
+			t.Fatalf("slack %g, definite %v (%v)", slack, ok, err)
 		}
 		for i, v := range got {
 			if math.Abs(v-want[i]) > slack+1e-10*want[n-1] {
-				t.Errorf("by M⁻¹ eigenvalue %d is %v, want %v to %g", i, v, want[i], slack)
+				t.Errorf("eigenvalue %d is %v, want %v to %g", i, v, want[i], slack)
 			}
 		}
 	}
-	plain, _, err := spectrum(t.Context(), mat.DenseCopyOf(&k), lambda, nil, 0)
+	plain, _, _, err := spectrum(t.Context(), mat.DenseCopyOf(&k), lambda, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,23 +63,13 @@ func TestSpectrum(t *testing.T) {
 			t.Errorf("without M eigenvalue %d is %v, want %v", i, plain[i], v+lambda)
 		}
 	}
-	if _, _, err := spectrum(t.Context(), mat.DenseCopyOf(&k), lambda, z, 1e-30); err == nil ||
-		!strings.Contains(err.Error(), "positive definite") {
-		t.Errorf("λ_p = 1e-30: %v", err)
-	}
 }
 
-// TestSpectrumSlack: n·2⁻⁵³·tr A, and n·2⁻⁵³·tr A/λ_p with a preconditioner; a shape that does not fit is refused.
+// TestSpectrumSlack: n·2⁻⁵³·‖A‖_∞ without a preconditioner.
 func TestSpectrumSlack(t *testing.T) {
 	k := mat.NewDense(3, 3, []float64{2, 0, 0, 0, 3, 0, 0, 0, 4})
-	v, slack, err := spectrum(t.Context(), mat.DenseCopyOf(k), 1, nil, 0)
-	if err != nil || !slices.Equal(v, []float64{3, 4, 5}) || slack != 3*0x1p-53*12 {
-		t.Errorf("%v, slack %g, %v", v, slack, err)
-	}
-	z := points.NewDense32(3, 1, []float32{1, 0, 0}) // M = diag(3, 2, 2)
-	v, slack, err = spectrum(t.Context(), mat.DenseCopyOf(k), 1, z, 2)
-	if err != nil || math.Abs(v[0]-1) > 1e-15 || math.Abs(v[1]-2) > 1e-15 || math.Abs(v[2]-2.5) > 1e-15 ||
-		slack != 3*0x1p-53*6 {
+	v, slack, ok, err := spectrum(t.Context(), k, 1, nil)
+	if err != nil || !ok || !slices.Equal(v, []float64{3, 4, 5}) || slack != 3*0x1p-53*5 {
 		t.Errorf("%v, slack %g, %v", v, slack, err)
 	}
 }

@@ -91,7 +91,6 @@ type run struct {
 	p *stage.Problem
 	a *stage.Gram
 	m pcg.Preconditioner // nil for none
-	z *stage.Drawn       // of an approximation ZZᵀ+λ_pI; nil otherwise
 }
 
 // judge makes the preconditioner to be judged: of an approximation ZZᵀ+λ_pI exactly that, with ZᵀZ in float64, in a
@@ -106,16 +105,17 @@ func (q *run) judge(ctx context.Context) (err error) {
 		}
 		return err
 	}
-	if q.z, err = q.b.Z(ctx, *a); err != nil {
+	z, err := q.b.Z(ctx, *a)
+	if err != nil {
 		return err
 	}
-	q.Seconds.Features = q.z.Seconds
+	q.Seconds.Features = z.Seconds
 	if a.Features != nil {
 		q.Features = a.Text
 	}
-	q.S, q.LambdaP = q.z.Z.D, a.LambdaP
-	if q.z.Low != nil {
-		if k := q.z.Low.CondBound(q.Lambda, q.LambdaP); !math.IsInf(k, 0) {
+	q.S, q.LambdaP = z.Z.D, a.LambdaP
+	if z.Low != nil {
+		if k := z.Low.CondBound(q.Lambda, q.LambdaP); !math.IsInf(k, 0) {
 			q.Certain = k
 		}
 	}
@@ -125,7 +125,7 @@ func (q *run) judge(ctx context.Context) (err error) {
 	}
 	q.b.Tell(ctx, stage.Event{Stage: stage.Factor})
 	start = time.Now()
-	q.m, err = precond.New(ctx, q.z.Z, q.LambdaP, &precond.Options{Form: form, Comm: q.p.Comm})
+	q.m, err = precond.New(ctx, z.Z, q.LambdaP, &precond.Options{Form: form, Comm: q.p.Comm})
 	return err
 }
 
@@ -209,8 +209,7 @@ func (q *run) count(ctx context.Context) error {
 	return nil
 }
 
-// spectrum computes all eigenvalues of M⁻¹A, with K in float64: of an approximation ZZᵀ+λ_pI by Z, of another M, which
-// need not be positive definite in float64, by its inverse.
+// spectrum computes all eigenvalues of M⁻¹A, with K in float64. M as applied need not be positive definite there.
 func (q *run) spectrum(ctx context.Context) error {
 	q.b.Tell(ctx, stage.Event{Stage: stage.Spectrum})
 	start := time.Now()
@@ -218,21 +217,7 @@ func (q *run) spectrum(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var values []float64
-	var slack float64
-	ok := true
-	switch {
-	case q.z != nil:
-		z, e := q.z.Whole(ctx)
-		if e != nil {
-			return e
-		}
-		values, slack, err = spectrum(ctx, k, q.Lambda, z, q.LambdaP)
-	case q.m != nil:
-		values, slack, ok, err = spectrumBy(ctx, k, q.Lambda, q.m)
-	default:
-		values, slack, err = spectrum(ctx, k, q.Lambda, nil, 0)
-	}
+	values, slack, ok, err := spectrum(ctx, k, q.Lambda, q.m)
 	if err != nil || !ok {
 		return err
 	}

@@ -20,14 +20,11 @@ type Conditions struct {
 	Norm estimate.Interval `json:"norm"`
 	// Low and High are the extreme eigenvalues of (WᵀKW, WᵀZZᵀW), W an orthonormal basis
 	// of range(P), which condition 2 wants in [1−γ, 1+γ]; both 1 if P = 0.
-	Low    estimate.Interval `json:"low"`
-	High   estimate.Interval `json:"high"`
-	First  Verdict           `json:"condition_1"`
-	Second Verdict           `json:"condition_2"`
-	// Sketch is the s' of the Z' that stood for K in condition 2, where that did not pass: Low and High
-	// are then those of Z'Z'ᵀ, which say nothing certain of K, and Second is Open. 0: they are of K.
-	Sketch  int     `json:"check_features,omitempty"`
-	Seconds float64 `json:"seconds"`
+	Low     estimate.Interval `json:"low"`
+	High    estimate.Interval `json:"high"`
+	First   Verdict           `json:"condition_1"`
+	Second  Verdict           `json:"condition_2"`
+	Seconds float64           `json:"seconds"`
 }
 
 // Verdict says what is known of a condition, or decided of a rung.
@@ -69,11 +66,6 @@ func atLeast(e estimate.Interval, limit float64) Verdict {
 		return Reject
 	}
 	return Open
-}
-
-// multiplier is K, or Z'Z'ᵀ in its place.
-type multiplier interface {
-	KMulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
 // spectral is P by its eigenvectors: with ẐᵀẐ = VΣ̂²Vᵀ, W = ẐV_rΣ̂_r⁻¹ has the r eigenvectors of
@@ -131,7 +123,7 @@ func (p *spectral) complement(ctx context.Context, dst, src *mat.Dense) error {
 // rest is (I−P)K(I−P), of order n.
 type rest struct {
 	*spectral
-	k    multiplier
+	k    Operator
 	x, y *mat.Dense
 }
 
@@ -151,7 +143,7 @@ func (a *rest) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 // B = WD^(-½) = √c·ẐV_rΣ̂_r⁻² it is BᵀKB.
 type quotient struct {
 	*spectral
-	k    multiplier
+	k    Operator
 	x, y *mat.Dense
 }
 
@@ -200,45 +192,17 @@ func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float6
 		products += r.MulTo.Calls
 	}
 	if p.rank > 0 {
-		var calls int
-		if calls, err = s.second(ctx, l, p, c.Gamma, 2*delta/3, g, out); err != nil {
+		e := s.ratioError(p)
+		r, err := s.ratios(ctx, p, c.Gamma, e, 2*delta/3, g)
+		if err != nil {
 			return nil, 0, err
 		}
-		products += calls
+		out.Low, out.High = widened(r.Min, e), widened(r.Max, e)
+		products += r.MulTo.Calls
 	}
-	out.First = atMost(out.Norm, c.Alpha)
-	if out.Second = Open; out.Sketch == 0 {
-		out.Second = within(out.Low, out.High, c.Gamma)
-	}
+	out.First, out.Second = atMost(out.Norm, c.Alpha), within(out.Low, out.High, c.Gamma)
 	out.Seconds = time.Since(began).Seconds()
 	return out, products, nil
-}
-
-// second measures condition 2 with probability 1−delta, with independent features instead of K
-// first where that is asked for. It returns the products with K.
-func (s *search) second(ctx context.Context, l *ladder, p *spectral, gamma, delta float64, g rng.Stream,
-	out *Conditions) (products int, err error) {
-	if s.o.Sketched {
-		z, width, err := s.check(ctx, l, g)
-		if err != nil {
-			return 0, err
-		}
-		r, err := s.ratios(ctx, p, z, gamma, 0, delta, g.Sub("sketched"))
-		if err != nil {
-			return 0, err
-		}
-		if within(r.Min, r.Max, gamma) != Accept {
-			out.Low, out.High, out.Sketch = r.Min, r.Max, width
-			return 0, nil
-		}
-	}
-	e := s.ratioError(p)
-	r, err := s.ratios(ctx, p, s.p.K, gamma, e, delta, g)
-	if err != nil {
-		return 0, err
-	}
-	out.Low, out.High = widened(r.Min, e), widened(r.Max, e)
-	return r.MulTo.Calls, nil
 }
 
 // ratioError returns ‖D^(-½)WᵀEWD^(-½)‖₂ ≤ ‖E‖₂/min σ² for ‖E‖₂ = ‖K_stored−K‖₂.
@@ -261,10 +225,10 @@ func (s *search) norm(ctx context.Context, p *spectral, alpha, delta float64, g 
 }
 
 // ratios finds the ends of the spectrum of (WᵀKW, WᵀZZᵀW) and compares them, widened by e, with 1±γ.
-func (s *search) ratios(ctx context.Context, p *spectral, k multiplier, gamma, e, delta float64,
-	g rng.Stream) (*lanczos.Result, error) {
+func (s *search) ratios(ctx context.Context, p *spectral, gamma, e, delta float64, g rng.Stream) (*lanczos.Result,
+	error) {
 	judge := func(r *lanczos.Result) judgement { return ofRatios(r, e, gamma) }
-	a := &quotient{p, k, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
+	a := &quotient{p, s.p.K, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
 	return finished(lanczos.Run(ctx, a, s.options(1-delta, g.Sub("condition 2"), judge)))
 }
 

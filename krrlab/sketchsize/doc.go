@@ -17,11 +17,7 @@
 // Test.Bound is the κ that follows. With ZᵀZ = VΣ²Vᵀ, W = ZV_rΣ_r⁻¹ and WᵀZZᵀW = Σ_r² is
 // diagonal, so condition 2 asks for the spectrum of Σ_r⁻¹WᵀKWΣ_r⁻¹, and condition 1 for a norm:
 // both by the Lanczos process from a random start, which unlike power iteration bounds the
-// norm from above, with a stated probability. With Options.Sketched condition 2 is asked of Z'Z'ᵀ
-// first, Z' wider features independent of Z, which takes no product with K. Since λ_max is convex,
-// E λ_max(BᵀZ'Z'ᵀB) ≥ λ_max(BᵀKB), and the other end likewise: in expectation Z' only pushes the ends
-// out. But one draw of Z' says nothing certain of K, so a rung that passes is tested with K too, and one
-// that does not pass is open, not rejected.
+// norm from above, with a stated probability.
 //
 // The theorem is stated for the polynomial kernel with TensorSketch. What it proves of a
 // given Z — the conditions imply the bound on κ — uses nothing of how Z came about and

@@ -28,7 +28,6 @@ func TestBadArguments(t *testing.T) {
 		{p, Options{Max: 60}, "largest s = 60"},
 		{p, Options{Confidence: 1.5}, "Confidence 1.5"},
 		{p, Options{Test: Theorem7, Constants: Test{Gamma: 1}}, "γ=1"},
-		{p, Options{Check: -1}, "-1"},
 		{p, Options{Steps: -1}, "Steps -1"},
 		{ridged, Options{Test: Theorem7}, "λ_p = 0.5"},
 		{p, Options{Preset: "kappa6"}, "kappa6"},

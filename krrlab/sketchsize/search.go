@@ -159,9 +159,6 @@ func (s *search) bytes(width int) int64 {
 	b := 6*n*w + 18*w*w
 	if s.o.Test == Theorem7 {
 		b += 16 * w * w
-		if s.o.Sketched {
-			b += 4 * n * w * int64(s.o.Check)
-		}
 	}
 	return b
 }
@@ -311,22 +308,6 @@ func finished(r *lanczos.Result, err error) (*lanczos.Result, error) {
 		err = nil
 	}
 	return r, err
-}
-
-// check draws the independent features that stand for K in condition 2.
-func (s *search) check(ctx context.Context, l *ladder, g rng.Stream) (multiplier, int, error) {
-	_, d := s.p.X.Dims()
-	width := s.o.Check * l.z.D
-	m, err := s.p.Map.Sample(d, width, g.Sub("check"))
-	if err != nil {
-		return nil, 0, err
-	}
-	z, err := feature.Matrix(ctx, m, l.x, nil)
-	if err = comm.Agree(ctx, l.comm, err); err != nil {
-		return nil, 0, err
-	}
-	outer, err := precond.NewOuter(ctx, l.comm, z)
-	return outer, width, err
 }
 
 // timeK returns the seconds of a product with K of t columns.

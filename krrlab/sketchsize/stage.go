@@ -43,13 +43,8 @@ type Options struct {
 	// Constants are of Theorem7, where Preset does not name them.
 	Preset    string `flag:"preset" check:"one of paper kappa5 kappa10" not:"constants" help:"constants of theorem7: paper, kappa5 or kappa10 (default: kappa5)"`
 	Constants Test   `flag:"constants" help:"θ,α,γ of theorem7, instead of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
-	// Sketched looks at condition 2 with Z'Z'ᵀ instead of K first, with Z' of Check·s features
-	// independent of Z: a rung that does not pass it is not accepted, and costs no product with K for
-	// that condition; one that does is tested with K.
-	Sketched bool `flag:"product-free" help:"test condition 2 with independent features first, and with K only if they pass"`
-	Check    int  `flag:"check-factor" default:"4" check:">=1" help:"number of independent features of --product-free, as a multiple of s"`
-	First    int  `flag:"first" check:">=1" help:"first s (default: 128, or n/8 if that is less)"`
-	Max      int  `flag:"max" check:">=1" help:"largest s, below n (default: n−1)"`
+	First     int    `flag:"first" check:">=1" help:"first s (default: 128, or n/8 if that is less)"`
+	Max       int    `flag:"max" check:">=1" help:"largest s, below n (default: n−1)"`
 	// Eigen is the largest s at which conditions are measured that can no longer both hold,
 	// because κ is above Test.Bound.
 	Eigen int `flag:"conditions-up-to" default:"2048" check:">=-1" zero:"-1" help:"largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never"`

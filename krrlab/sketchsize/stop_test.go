@@ -11,7 +11,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Test != Kappa || o.Target != 30 || o.Constants != Kappa5 || o.Confidence != 0.95 || o.Check != 4 ||
+	if o.Test != Kappa || o.Target != 30 || o.Constants != Kappa5 || o.Confidence != 0.95 ||
 		o.Eigen != 2048 || o.Steps != 150 || o.First != 128 || o.Max != 1999 {
 		t.Errorf("%+v", o)
 	}
@@ -26,8 +26,7 @@ func TestDefaults(t *testing.T) {
 		o    Options
 		want int64
 	}{{Options{Test: Kappa}, 6*n*w + 18*w*w}, {Options{Test: Theorem7},
-		6*n*w + 34*w*w}, {Options{Test: Theorem7, Sketched: true, Check: 4}, 6*n*w + 34*w*w + 16*n*w},
-		{Options{Test: Kappa, Sketched: true, Check: 4}, 6*n*w + 18*w*w}} {
+		6*n*w + 34*w*w}} {
 		s := &search{o: c.o}
 		s.n = n
 		if got := s.bytes(w); got != c.want {

@@ -91,30 +91,6 @@ func (m biasedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Worksp
 	}
 }
 
-// TestSketched: features that are not those of the kernel agree with independent ones of their own
-// kind, and are accepted only where they agree with K; and what independent features find is no
-// proof, so that it rejects nothing.
-func TestSketched(t *testing.T) {
-	k := kernel.Polynomial{Gamma: 1, Degree: 1}
-	p := problem(t, k, cloud(60, 6, 0.7), 1)
-	o := Options{Test: Theorem7, Constants: Kappa5, First: 6, Max: 6, Sketched: true}
-	for factor, want := range map[float64]Verdict{1: Accept, 1.8: Reject} {
-		p.Map = biased{factor}
-		r := search1(t, p, o, 1).Rungs[0]
-		if c := r.Conditions; r.Verdict != want || c.Sketch != 0 || c.Second != want {
-			t.Errorf("ZZᵀ = %g·K: %s, %+v", factor, r.Verdict, c)
-		}
-	}
-	// Check features of one column more than Z lie across the threshold.
-	p.Map = feature.TensorSketch{Kernel: kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}}
-	p = problem(t, kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}, cloud(60, 6, 0.9), 0.01)
-	o.First, o.Max, o.Check = 8, 8, 1
-	c := search1(t, p, o, 1).Rungs[0].Conditions
-	if c.Sketch != 8 || c.Second != Open {
-		t.Errorf("s' = 8 that cannot agree: %+v", c)
-	}
-}
-
 // stored is K as it is stored: K + size·uuᵀ, ‖u‖₂ = 1.
 type stored struct {
 	Operator

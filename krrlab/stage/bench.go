@@ -76,8 +76,6 @@ type Drawn struct {
 	Low     *lowrank.Factor // of landmarks: what is certain of it; nil otherwise
 	Seconds float64         // that it took
 	Text    string          // what made it, for reports
-	// Whole returns all rows, on any rank.
-	Whole func(ctx context.Context) (*points.Dense32, error)
 }
 
 // Gram is K+λI as it is stored.

@@ -66,9 +66,9 @@
 //
 //	tr K/(tr K+λ) ≤ s_λ ≤ n·tr K/(tr K+nλ);
 //
-// no interval reaches beyond these. Where a bound η of ‖K−ZZᵀ‖₂ is known, each eigenvalue
+// no interval reaches beyond these. Where a bound η of ‖K−ZZᵀ‖₂ is certain, as of landmarks, each eigenvalue
 // lies within η of one of ZZᵀ (Weyl), and the extremes of s_λ over those boxes with tr K given
-// are found in closed form (majorization): Free's interval, as certain as η.
+// are found in closed form (majorization): Free's interval.
 //
 // # Adaptive numbers of probes
 //

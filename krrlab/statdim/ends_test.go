@@ -26,7 +26,7 @@ func TestMajorization(t *testing.T) {
 			}
 		}
 	}
-	lo, hi = boxes(4, 12, []float64{1, 5, -0.5}, distance{Below: 2, Above: 1, Confidence: 1})
+	lo, hi = boxes(4, 12, []float64{1, 5, -0.5}, distance{Below: 2, Above: 1})
 	// σ² descending 5, 1, 0 and 0 beside them; hi ≤ 12/i.
 	for i, want := range [][2]float64{{3, 6}, {0, 2}, {0, 1}, {0, 1}} {
 		more := (12.0 - 10) / 4 // the upper ends miss the trace, and are opened
@@ -35,7 +35,7 @@ func TestMajorization(t *testing.T) {
 		}
 	}
 	// hi ≤ 3, 1.5, lo with them: 4.5 is too much
-	lo, hi = boxes(2, 3, []float64{4, 2}, distance{Below: 0, Above: 9, Confidence: 1})
+	lo, hi = boxes(2, 3, []float64{4, 2}, distance{Below: 0, Above: 9})
 	if math.Abs(lo[0]-2) > 1e-15 || math.Abs(lo[1]-1) > 1e-15 || hi[0] != 3 || hi[1] != 1.5 {
 		t.Errorf("boxes [%v, %v]", lo, hi)
 	}

@@ -2,7 +2,6 @@ package statdim
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -14,20 +13,8 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/estimate"
-	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/lowrank"
-	"github.com/krrlab/lab/krrlab/rng"
 )
-
-// eigenvalues returns those of the symmetric n×n matrix k, ascending. It overwrites k.
-func eigenvalues(k *mat.Dense) ([]float64, error) {
-	raw := k.RawMatrix()
-	if raw.Cols != raw.Rows {
-		panic(fmt.Sprintf("statdim: eigenvalues of a %d×%d matrix", raw.Rows, raw.Cols))
-	}
-	return accel.Eigen(context.Background(), lapack.EVNone,
-		blas64.Symmetric{Uplo: blas.Lower, N: raw.Rows, Stride: raw.Stride, Data: raw.Data})
-}
 
 // Dense computes s_λ = Σ_i μ_i/(μ_i+λ) from all eigenvalues of K, which it overwrites, for
 // the problem's λ and the further lambdas. The eigenvalues are known to
@@ -36,7 +23,9 @@ func eigenvalues(k *mat.Dense) ([]float64, error) {
 func Dense(k *mat.Dense, err, lambda float64, lambdas []float64) (*Numbers, error) {
 	all := grid(lambda, lambdas)
 	start := time.Now()
-	mu, e := eigenvalues(k)
+	raw := k.RawMatrix()
+	mu, e := accel.Eigen(context.Background(), lapack.EVNone,
+		blas64.Symmetric{Uplo: blas.Lower, N: raw.Rows, Stride: raw.Stride, Data: raw.Data})
 	if e != nil {
 		return nil, e
 	}
@@ -64,14 +53,13 @@ func Dense(k *mat.Dense, err, lambda float64, lambdas []float64) (*Numbers, erro
 func degree(mu, lambda float64) float64 { return mu / (mu + lambda) }
 
 // distance says how far the eigenvalues of K can lie from those of its approximation ZZᵀ:
-// σ_i²−Below ≤ μ_i ≤ σ_i²+Above, with a probability of Confidence, 1 for certain. Nothing is
-// known where both are +Inf.
+// σ_i²−Below ≤ μ_i ≤ σ_i²+Above, for certain. Nothing is known where both are +Inf.
 type distance struct {
-	Below, Above, Confidence float64
+	Below, Above float64
 }
 
-// unknown is the distance of random features of which nothing has been measured.
-var unknown = distance{math.Inf(1), math.Inf(1), 1}
+// unknown is the distance of random features.
+var unknown = distance{math.Inf(1), math.Inf(1)}
 
 // factorDistance is that of landmarks' FFᵀ from K itself, however K is stored, with the rounding of FᵀF and its
 // eigenvalues; unknown where nothing is certain of it.
@@ -80,24 +68,7 @@ func factorDistance(f *lowrank.Factor) distance {
 		return unknown
 	}
 	e := f.Rounding + float64(f.F.N+10*f.Rank())*0x1p-53*f.Trace
-	return distance{Below: e, Above: max(0, f.Residual) + 2*e, Confidence: 1}
-}
-
-// measureDistance brackets the eigenvalues of K−ZZᵀ by the Lanczos process, of a confidence, and returns ‖K−ZZᵀ‖₂
-// too; off bounds the error of K in the difference.
-func measureDistance(ctx context.Context, difference lanczos.Operator, off, confidence float64, g rng.Stream,
-	progress func(done, total int)) (distance, estimate.Interval, error) {
-	const steps = 20
-	r, err := lanczos.Run(ctx, difference, &lanczos.Options{
-		Steps: steps, Confidence: confidence, Start: g,
-		Monitor: func(r *lanczos.Result) error { progress(r.Steps, steps); return nil },
-	})
-	if err != nil {
-		return distance{}, estimate.Interval{}, err
-	}
-	eta := r.Norm()
-	eta.Lo, eta.Hi = max(0, eta.Lo-off), eta.Hi+off
-	return distance{Below: max(0, -r.Min.Lo) + off, Above: max(0, r.Max.Hi) + off, Confidence: confidence}, eta, nil
+	return distance{Below: e, Above: max(0, f.Residual) + 2*e}
 }
 
 // degreesAt returns Σ_i μ_i/(μ_i+λ) of eigenvalues at each λ.
@@ -122,7 +93,7 @@ func free(n int, trace float64, sigma2 []float64, d distance, lambdas []float64)
 	var out []Point
 	values := degreesAt(sigma2, lambdas)
 	for k, l := range lambdas {
-		e := estimate.Interval{Value: values[k], Confidence: d.Confidence, Method: "free"}
+		e := estimate.Interval{Value: values[k], Confidence: 1, Method: "free"}
 		for i := range most {
 			e.Lo += degree(most[i], l)
 			e.Hi += degree(least[i], l)

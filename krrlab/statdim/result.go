@@ -47,9 +47,8 @@ type Result struct {
 	LambdaP  float64 `json:"lambda_p,omitempty"`
 	USquared float64 `json:"u_squared,omitempty"` // ‖U‖_F² = s_{λ_p}(ZZᵀ)
 	// ZCurve holds s_λ(ZZᵀ) at ZLambdas.
-	ZLambdas []float64          `json:"z_lambdas,omitempty"`
-	ZCurve   []float64          `json:"z_curve,omitempty"`
-	Eta      *estimate.Interval `json:"eta,omitempty"` // of ‖K−ZZᵀ‖₂, where it was measured
+	ZLambdas []float64 `json:"z_lambdas,omitempty"`
+	ZCurve   []float64 `json:"z_curve,omitempty"`
 
 	KError  float64 `json:"kernel_error"` // e ≥ ‖K_stored−K‖₂ and of the products with it, predicted
 	Seconds float64 `json:"seconds"`      // in all, K and Z included
@@ -79,9 +78,6 @@ func (s *Result) String() string {
 		b.Add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %g%s", s.Precond, s.S, s.USquared, s.LambdaP,
 			s.explainedText())
 	}
-	if s.Eta != nil {
-		b.Add("‖K−ZZᵀ‖₂", "%v", *s.Eta)
-	}
 	b.Took(s.Seconds)
 	return b.String()
 }
@@ -91,7 +87,7 @@ func (s *Result) missed() string {
 	switch {
 	case s.Reached:
 		return ""
-	case s.Method == Free && s.Eta == nil && s.Estimate.Confidence == 1:
+	case s.Method == Free:
 		return fmt.Sprintf(" (asked %.2g %%): all that tr K and this Z prove", 100*s.Width)
 	case s.Truncation+s.Storage > s.Sampling:
 		return fmt.Sprintf(" (asked %.2g %%): truncation and storage limit it", 100*s.Width)
@@ -166,11 +162,8 @@ func (s *Result) Plot() *plots.Figure {
 // curveName says what the band is.
 func (s *Result) curveName() string {
 	e := s.Curve[0].Estimate
-	switch {
-	case e.Confidence == 1:
+	if e.Confidence == 1 {
 		return fmt.Sprintf("K, %s", e.Method)
-	case s.Method == Hutchinson && e.Method != "slq":
-		return "K, as far as s_λ at one λ tells"
 	}
 	return fmt.Sprintf("K, %s, %.3g %%", e.Method, 100*e.Confidence)
 }

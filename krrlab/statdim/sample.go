@@ -2,12 +2,10 @@ package statdim
 
 import (
 	"context"
+	"gonum.org/v1/gonum/mat"
 	"math"
 	"slices"
-	"strconv"
 	"time"
-
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -47,27 +45,6 @@ func traceBounds(n int, t, lambda float64) (lo, hi float64) {
 		return 0, 0
 	}
 	return t / (t + lambda), float64(n) * t / (t + float64(n)*lambda)
-}
-
-// extend returns what s_λ at one λ proves of it at others: t/(t+λ) falls in λ, and λ·t/(t+λ)
-// rises, so that min(1, λ/λ')·s_λ ≤ s_λ' ≤ max(1, λ/λ')·s_λ, within traceBounds. The value is the
-// geometric mean of the ends.
-func extend(n int, trace float64, at Point, lambdas []float64) []Point {
-	var out []Point
-	for _, l := range lambdas {
-		if l == at.Lambda {
-			out = append(out, at)
-			continue
-		}
-		lo, hi := traceBounds(n, trace, l)
-		e := at.Estimate
-		e.Lo = min(hi, max(lo, e.Lo*min(1, at.Lambda/l)))
-		e.Hi = max(e.Lo, min(hi, e.Hi*max(1, at.Lambda/l)))
-		e.Value = math.Sqrt(e.Lo * e.Hi)
-		e.Method = "from λ = " + strconv.FormatFloat(at.Lambda, 'g', 4, 64)
-		out = append(out, Point{l, e})
-	}
-	return out
 }
 
 // storage returns (e/λ)·min(n−s, 2s) + u·√(s(n−s)), the allowance for K as stored and for products with it at an

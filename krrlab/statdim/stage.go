@@ -32,7 +32,7 @@ quadrature, the whole curve), free (the features alone). auto takes exact up to 
 it fits --memory, and slq beyond, followed by hutchinson if slq needs the preconditioner.`,
 	Example: `  krrlab statdim --data mnist --n 10000 --plot s.svg
   krrlab statdim --data ijcnn1 --n 10000 --method hutchinson --json s.json
-  krrlab statdim --data mnist --n 10000 --method free --eta`,
+  krrlab statdim --data mnist --n 10000 --method free`,
 }
 
 // Method names a way to find the statistical dimension.
@@ -64,10 +64,7 @@ type Options struct {
 	Confidence float64   `flag:"confidence" default:"0.95" check:"(0,1)" help:"of the interval, between 0 and 1"`
 	Width      float64   `flag:"width" default:"0.1" check:"positive" help:"relative width of the interval at which to stop"`
 	MaxProbes  int       `flag:"max-probes" default:"256" check:">=16" help:"maximum number of probes, at least 16"`
-	Lambdas    []float64 `flag:"grid" check:"positive" help:"values of λ for the curve, separated by commas (default: λ/10 to 10⁴λ)"`
-	// Measure lets Free bound ‖K−ZZᵀ‖₂ by some 20 Lanczos steps, each a product with
-	// K, for an interval narrower than what tr K alone says. Landmarks do without.
-	Measure bool `flag:"eta" with:"method=free" help:"with --method free: bound ‖K−ZZᵀ‖ by Lanczos, for a narrower interval"`
+	Lambdas    []float64 `flag:"grid" check:"positive" not:"method=hutchinson" help:"values of λ for the curve, separated by commas (default: λ/10 to 10⁴λ)"`
 
 	probes   int // the first batch, at least 8; default: 16
 	maxSteps int // of a Lanczos process, or iterations of a solve; default: 400
@@ -96,7 +93,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	p := b.Problem()
-	if o.Lambdas == nil {
+	if len(o.Lambdas) == 0 {
 		for i := -4; i <= 16; i++ {
 			o.Lambdas = append(o.Lambdas, p.Lambda*math.Pow(10, float64(i)/4))
 		}
@@ -200,9 +197,6 @@ func (r *run) random(ctx context.Context) error {
 	found, err := work(ctx, p, &o)
 	if found != nil {
 		r.Numbers, r.Method = *found, o.Method
-		if r.Curve == nil {
-			r.Curve = extend(r.N, k.Trace(), Point{Lambda: r.Lambda, Estimate: r.Estimate}, o.Lambdas)
-		}
 	}
 	return err
 }
@@ -239,22 +233,6 @@ func (r *run) free(ctx context.Context) error {
 	w, d, err := r.inEigenForm(ctx, z)
 	if err != nil {
 		return err
-	}
-	if r.o.Measure && z.Features != nil {
-		k, err := r.b.K(ctx, 0)
-		if err != nil {
-			return err
-		}
-		r.KError, r.Eta = k.Choice().Error+k.Error, new(estimate.Interval)
-		stream := rng.New(r.Seed).Sub("statdim eta")
-		d, *r.Eta, err = measureDistance(ctx, w.Outer().From(k), r.KError, r.o.Confidence, stream,
-			func(done, total int) {
-				r.b.Tell(ctx, stage.Event{Stage: stage.Lanczos, Detail: "‖K−ZZᵀ‖", Done: done, Total: total,
-					Remaining: -1})
-			})
-		if err != nil {
-			return err
-		}
 	}
 	trace := floats.Sum(kernel.Diag(r.p.Kernel, r.p.X))
 	r.Method, r.Curve = Free, free(r.N, trace, w.Eigenvalues(), d, r.ZLambdas)
