@@ -24,7 +24,7 @@ func TestStageCommands(t *testing.T) {
 		"loo --exact-below -1 --rank 80 --seed 3":                          "scores",
 		"sketch-size --first 16":                                           "rungs",
 		"sketch-size --first 16 --max 64 --test theorem7 --preset kappa10": "rungs",
-		"sketch-size --first 16 --max 64 --test theorem7 --constants 0.1,0.2,0.3 --product-free": "rungs",
+		"sketch-size --first 16 --max 64 --test theorem7 --constants 0.1,0.2,0.3": "rungs",
 		"compare --features 60": "rows",
 		"race --with rpcholesky --with vecchia --seeds 2 --to 1e-4":                          "rows",
 		"multilevel --kernel polynomial --levels features:128,countsketch:64 --lambda-p 0.5": "levels",

@@ -14,16 +14,11 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/loo"] = imports.Package{
 		Name: "loo",
 		Binds: map[string]r.Value{
-			"Dense":     r.ValueOf(loo.Dense),
-			"NewFactor": r.ValueOf(loo.NewFactor),
-			"Stage":     r.ValueOf(&loo.Stage).Elem(),
+			"Stage": r.ValueOf(&loo.Stage).Elem(),
 		},
 		Types: map[string]r.Type{
-			"Factor":  r.TypeOf((*loo.Factor)(nil)).Elem(),
 			"Options": r.TypeOf((*loo.Options)(nil)).Elem(),
-			"Problem": r.TypeOf((*loo.Problem)(nil)).Elem(),
 			"Result":  r.TypeOf((*loo.Result)(nil)).Elem(),
-			"Score":   r.TypeOf((*loo.Score)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{},
 	}
