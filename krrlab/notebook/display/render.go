@@ -261,7 +261,7 @@ func byType(v any, d *Data) error {
 
 // tabled shows a table, which scrolls within the cell in a box of the page's width and half its height.
 func tabled(t *plots.Table, d *Data) {
-	d.Data[MIMETypeText] = t.String()
+	d.Data[MIMETypeText] = strings.TrimSuffix(t.String(), "\n")
 	d.Data[MIMETypeHTML] = `<div style="max-height:40em;overflow:auto">` + t.HTML() + "</div>"
 }
 
