@@ -81,12 +81,6 @@ func (s *Session) command(text string) (next string, err error) {
 			say(text)
 		}
 		return "", err
-	case "%env":
-		text, err := environment(arg)
-		if err == nil {
-			say(text)
-		}
-		return "", err
 	case "%load":
 		b, err := os.ReadFile(unquoted(arg))
 		return string(b), err
@@ -142,8 +136,8 @@ func writeFile(arg, body string) (string, error) {
 	return word + name, cmp.Or(err, f.Close())
 }
 
-// environment shows or sets variables of the environment, which commands of the shell have too.
-func environment(arg string) (string, error) {
+// environment returns code that shows or sets variables of the environment, which commands of the shell have too.
+func environment(arg string) string {
 	name, value, set := strings.Cut(arg, "=")
 	if !set {
 		name, value, set = strings.Cut(arg, " ")
@@ -151,14 +145,13 @@ func environment(arg string) (string, error) {
 	name, value = strings.TrimSpace(name), unquoted(strings.TrimSpace(value))
 	switch {
 	case set:
-		return name + "=" + value, os.Setenv(name, value)
+		return fmt.Sprintf("if err := os.Setenv(%q, %q); err != nil { panic(err) }; fmt.Println(%q)", name, value,
+			name+"="+value)
 	case name == "":
-		return strings.Join(os.Environ(), "\n"), nil
+		return `for _, v := range os.Environ() { fmt.Println(v) }`
 	}
-	if value, set = os.LookupEnv(name); !set {
-		value = name + " is not set"
-	}
-	return value, nil
+	return fmt.Sprintf("if v, ok := os.LookupEnv(%q); ok { fmt.Println(v) } else { fmt.Println(%q) }", name,
+		name+" is not set")
 }
 
 // asCode turns commands about code into code, which runs as other code does.
@@ -172,6 +165,8 @@ func (s *Session) asCode(p part) part {
 			arg = "\n" + body + "\n"
 		}
 		code = timing(arg)
+	case "%env":
+		code = environment(arg)
 	case "%test":
 		code = s.testing(arg)
 	case "%bench":
