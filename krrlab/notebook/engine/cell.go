@@ -66,6 +66,10 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 		slices.SortStableFunc(items, func(a, b item) int { return b.hoisted - a.hoisted })
 		c, err = e.compile(name, code, parts(items), closed)
 	}
+	if err == nil && len(items) > 0 && c.runs() {
+		code += "\nmain()"
+		return e.compile(name, code, parts(append(items, item{start: len(code) - len("main()"), end: len(code)})), true)
+	}
 	return c, err
 }
 
@@ -105,19 +109,6 @@ func (e *Engine) compile(name, code string, all []part, closed bool) (c *Cell, e
 			c.units = append(c.units, u)
 		}
 	}
-	if f, ok := sees.names["main"].(*types.Func); ok && len(c.units) > 0 && f.Pkg() == c.units[len(c.units)-1].pkg &&
-		onlyDeclares(all) && f.Signature().Params().Len() == 0 {
-		const run = "\nmain()"
-		file, err := e.parse(name, code+run, part{statement, []item{{start: len(code) + 1, end: len(code + run)}}})
-		if err != nil {
-			return nil, err
-		}
-		u, err := e.statements(c, file, sees, false)
-		if err != nil {
-			return nil, err
-		}
-		c.units = append(c.units, u)
-	}
 	return c, nil
 }
 
@@ -128,13 +119,19 @@ func rescue(err *error) {
 	}
 }
 
-func onlyDeclares(all []part) bool {
-	for _, p := range all {
-		if p.kind == statement {
+// runs reports whether a cell that only declares declares a function main without arguments.
+func (c *Cell) runs() bool {
+	for _, u := range c.units {
+		if u.lines != nil {
 			return false
 		}
 	}
-	return true
+	u := c.units[len(c.units)-1]
+	if u.pkg == nil {
+		return false
+	}
+	f, ok := u.pkg.Scope().Lookup("main").(*types.Func)
+	return ok && f.Signature().Params().Len() == 0
 }
 
 // imports takes the import declarations out of a file and notes them, and the names of packages imported by a dot.

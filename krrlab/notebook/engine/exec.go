@@ -38,8 +38,7 @@ func (e *Engine) build(u *unit) error {
 	}
 	if !room(n) {
 		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare (%d in all): "+
-			"restart it",
-			n, capacity())
+			"restart it", n, capacity())
 	}
 	made := map[*unit]*ssa.Package{}
 	for v := range units {
@@ -63,6 +62,28 @@ func (e *Engine) build(u *unit) error {
 		}
 	}
 	ctx := e.context()
+	e.earlier(u, made, ctx)
+	in, err := ctx.NewInterp(made[u])
+	if err != nil {
+		return err
+	}
+	e.adapt(u, in)
+	if sharing.on() {
+		e.loader.know(*at[*ixgo.TypesRecord](in, record))
+	}
+	for name, m := range made[u].Members {
+		if _, ok := m.(*ssa.Global); ok {
+			if p, ok := in.GetVarAddr(name); ok {
+				u.vars[name] = reflect.ValueOf(p)
+			}
+		}
+	}
+	u.run = in
+	return nil
+}
+
+// earlier gives a unit the variables of those that it is built with, and those that it declares again.
+func (e *Engine) earlier(u *unit, made map[*unit]*ssa.Package, ctx *ixgo.Context) {
 	e.loader.mu.Lock()
 	clear(e.loader.cells)
 	for v, p := range made {
@@ -83,23 +104,6 @@ func (e *Engine) build(u *unit) error {
 		}
 		ctx.RegisterExternal(mainPath+"."+name, p.Interface())
 	}
-	in, err := ctx.NewInterp(made[u])
-	if err != nil {
-		return err
-	}
-	e.adapt(u, in)
-	if sharing.on() {
-		e.loader.know(*at[*ixgo.TypesRecord](in, record))
-	}
-	for name, m := range made[u].Members {
-		if _, ok := m.(*ssa.Global); ok {
-			if p, ok := in.GetVarAddr(name); ok {
-				u.vars[name] = reflect.ValueOf(p)
-			}
-		}
-	}
-	u.run = in
-	return nil
 }
 
 // withMethods returns all types of cells that a unit mentions, and how many methods those of them have
