@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 // Spot is the end of code that is being typed.
@@ -134,12 +136,8 @@ func Members(t types.Type) []string {
 		}
 	}
 	fields(t, 0)
-	if _, ok := t.Underlying().(*types.Pointer); !ok && !types.IsInterface(t) {
-		t = types.NewPointer(t)
-	}
-	methods := types.NewMethodSet(t)
-	for i := range methods.Len() {
-		add(methods.At(i).Obj())
+	for _, m := range typeutil.IntuitiveMethodSet(t, nil) {
+		add(m.Obj())
 	}
 	return slices.Sorted(maps.Keys(set))
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
@@ -108,17 +107,10 @@ func fields(t types.Type) (out []string) {
 }
 
 // tailWord returns the identifier at the end of s.
-func tailWord(s string) string {
-	i := len(s)
-	for i > 0 {
-		r, n := utf8.DecodeLastRuneInString(s[:i])
-		if r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			break
-		}
-		i -= n
-	}
-	return s[i:]
-}
+func tailWord(s string) string { return s[len(strings.TrimRightFunc(s, ofName)):] }
+
+// ofName reports whether a letter can stand in a name.
+func ofName(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 var importing = regexp.MustCompile(`(?s)(^|\n)\s*import\s*(\([^)]*|[\w.]*\s*)["` + "`" + `][^"` + "`" + `\n]*$`)
 

@@ -74,26 +74,15 @@ type progressLine struct {
 	grown growth
 }
 
-var progressNow struct {
-	sync.Mutex
-	line *progressLine
-	n    int
-}
-
 // Progress returns a monitor that shows one line, stage, share or iteration, residual, time left, and below it, where a
 // stage iterates, a picture that grows.
 func (s *Session) Progress() func(krrlab.Event) error {
 	return func(e krrlab.Event) error {
-		progressNow.Lock()
-		p := progressNow.line
-		if p == nil {
-			progressNow.n++
-			p = &progressLine{id: fmt.Sprintf("krrlab-progress-%d-%d", time.Now().UnixNano(), progressNow.n),
-				start: time.Now()}
-			progressNow.line = p
+		now := time.Now()
+		s.progress.CompareAndSwap(nil, &progressLine{id: fmt.Sprint("krrlab-progress-", now.UnixNano()), start: now})
+		if p := s.progress.Load(); p != nil { // else the cell has ended
+			p.event(s, e, now)
 		}
-		progressNow.Unlock()
-		p.event(s, e, time.Now())
 		return nil
 	}
 }
@@ -119,11 +108,7 @@ func (p *progressLine) put(s *Session, text string, part float64, picture string
 
 // endProgress replaces the line by how long it took.
 func (s *Session) endProgress() {
-	progressNow.Lock()
-	p := progressNow.line
-	progressNow.line = nil
-	progressNow.Unlock()
-	if p != nil {
+	if p := s.progress.Swap(nil); p != nil {
 		p.end(s, time.Now())
 	}
 }

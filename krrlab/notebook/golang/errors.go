@@ -151,7 +151,7 @@ func where(stack []byte) (file string, line int) {
 }
 
 func oneLine(s string) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(s, "\n", " ")), " ")
+	return strings.Join(strings.Fields(s), " ")
 }
 
 // undefinedName finds a name that is not known, and whether it is of a package.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/krrlab/lab/krrlab/notebook/bindings"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
@@ -18,12 +17,7 @@ import (
 // function whose arguments are being written. more asks for all there is.
 func (s *Session) Inspect(code string, cursor int, more bool) (text string, ok bool) {
 	end := min(max(cursor, 0), len(code))
-	for _, r := range code[end:] {
-		if tailWord(string(r)) == "" {
-			break
-		}
-		end += utf8.RuneLen(r)
-	}
+	end = len(code) - len(strings.TrimLeftFunc(code[end:], ofName))
 	s.do(func() {
 		defer func() {
 			if recover() != nil {

@@ -42,7 +42,8 @@ type Session struct {
 	quit        chan struct{}
 	out         *capture
 	running     atomic.Pointer[cell]
-	ctx         atomic.Pointer[cellContext] // of the cell that runs
+	progress    atomic.Pointer[progressLine] // of the cell that runs
+	ctx         atomic.Pointer[cellContext]  // of the cell that runs
 	max         int
 	dirs        []string
 	finder      *modules.Finder
