@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"math"
@@ -21,6 +22,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -321,16 +323,36 @@ func TestData(t *testing.T) {
 	}
 }
 
-// TestSolveNotWritten: a job whose coefficients cannot be written has no result.
-func TestSolveNotWritten(t *testing.T) {
+// TestCoefficients: a job whose coefficients cannot be written has no result, and one without them, or with others, no
+// value.
+func TestCoefficients(t *testing.T) {
 	root := t.TempDir()
 	lab := newLab(t, problem(40), krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}})
 	sol, err := lab.Solve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (&outcome{Version: jobVersion, Stage: "solve"}).write(filepath.Join(root, "none"), sol); err == nil {
+	out := &outcome{Version: jobVersion, Stage: "solve"}
+	if err := out.write(filepath.Join(root, "none"), sol); err == nil {
 		t.Error("no error")
+	}
+	testkit.OK(t, out.write(root, sol))
+	file := filepath.Join(root, answerFile)
+	for want, content := range map[string][]any{
+		"no such file": nil, "of shape [4]": {make([]float64, 4), 4}, "of shape [2 2]": {make([]float32, 4), 2, 2},
+		"of shape [0 1]": {[]float64{}, 0, 1},
+	} {
+		testkit.OK(t, os.RemoveAll(file))
+		if content != nil {
+			var shape []int
+			for _, n := range content[1:] {
+				shape = append(shape, n.(int))
+			}
+			var b bytes.Buffer
+			testkit.OK(t, npy.Write(&b, content[0], shape...))
+			testkit.OK(t, os.WriteFile(file, b.Bytes(), 0o644))
+		}
+		testkit.Fails(t, out.decode(new(krrlab.Solution), root), want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -74,22 +75,17 @@ func writeMatrix(name string, c *mat.Dense) error {
 
 // readMatrix reads such a file.
 func readMatrix(name string) (*mat.Dense, error) {
-	f, err := os.Open(name)
+	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
+	h, data, err := npy.Read(bytes.NewReader(b), int64(len(b)))
+	c, ok := data.([]float64)
+	if err == nil && (!ok || len(h.Shape) != 2 || len(c) == 0) {
+		err = fmt.Errorf("coefficients of shape %v", h.Shape)
 	}
-	h, data, err := npy.Read(f, st.Size())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	c, ok := data.([]float64)
-	if !ok || len(h.Shape) != 2 || len(c) == 0 {
-		return nil, fmt.Errorf("%s: coefficients of shape %v", name, h.Shape)
 	}
 	return mat.NewDense(h.Shape[0], h.Shape[1], c), nil
 }

@@ -27,30 +27,10 @@ func (s *Solution) String() string {
 		form = ", form " + s.Form
 	}
 	b.Add("solver", "%s%s", s.Method(), form)
-	whole := ""
-	if s.KWhole {
-		whole = ", points in bytes, products exact in integers"
-	}
-	if s.KKept > 0 {
-		whole += fmt.Sprintf(", sparse: %.2g %% of the entries, ‖·‖₂ of the others at most %.1e", 100*s.KKept,
-			s.KDropped)
-	}
-	if s.Kernel.Name == "precomputed" {
-		whole = "; given: the residual is of its entries, and no error is bounded, as K is not known to be positive " +
-			"semi-definite"
-	}
-	b.Add("K", "%s, %s%s%s", s.Storage, accel.Bytes(s.KBytes), stage.KernelBound(s.KBound), whole)
+	b.Add("K", "%s", s.kernelText())
 	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
 	if s.Error != nil {
-		why := ""
-		switch {
-		case s.Error.Certain != nil:
-		case s.Rounding.Known():
-			why = ", as nothing proves that the kernel is positive semi-definite"
-		default:
-			why = ", as the residual is not"
-		}
-		b.Add("error", "%v%s", s.Error, why)
+		b.Add("error", "%v%s", s.Error, s.doubt())
 	}
 	if s.Stop.Rule != bound.Residual {
 		b.Add("stop", "%s", s.stopText())
@@ -73,26 +53,59 @@ func (s *Solution) String() string {
 	t := s.Seconds
 	b.Took(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,
 		"solve", t.Solve, "residual", t.Residual, "predict", t.Predict)
-	if p := s.Plan; p != nil {
-		b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s "+
-			"asks for it by name",
-			t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), t.Total-t.Load-t.Plan, p.Flags)
-		q, its := p.Seconds, fmt.Sprintf("; iterations %d, %d", p.Choice.Iterations, s.Iterations)
-		if s.Solver == Direct {
-			its = ""
-		}
-		b.Add("", "predicted, taken: kernel %.2g, %.2g s; features and factor %.2g, %.2g s; solve %.2g, %.2g s; "+
-			"residual %.2g, %.2g s%s",
-			q.Kernel, t.Kernel, q.Features+q.Factor, t.Features+t.Factor, q.Solve, t.Solve, q.Residual, t.Residual, its)
-		if p.Over != "" {
-			b.Add("", "over to %s", p.Over)
-		}
-	}
+	s.addPlan(&b)
 	if s.Ranks != nil {
 		b.Add("ranks", "%v", s.Ranks)
 	}
 	b.Add("machine", "%s, %s, peak memory %s", s.BLAS, plural.Count(s.Threads, "thread"), accel.Bytes(s.PeakBytes))
 	return b.String()
+}
+
+// kernelText says how K was stored.
+func (s *Solution) kernelText() string {
+	text := s.Storage + ", " + accel.Bytes(s.KBytes) + stage.KernelBound(s.KBound)
+	if s.Kernel.Name == "precomputed" {
+		return text + "; given: the residual is of its entries, and no error is bounded, as K is not known to be " +
+			"positive semi-definite"
+	}
+	if s.KWhole {
+		text += ", points in bytes, products exact in integers"
+	}
+	if s.KKept > 0 {
+		text += fmt.Sprintf(", sparse: %.2g %% of the entries, ‖·‖₂ of the others at most %.1e", 100*s.KKept, s.KDropped)
+	}
+	return text
+}
+
+// doubt says why the bound of the error is not certain, "" if it is.
+func (s *Solution) doubt() string {
+	switch {
+	case s.Error.Certain != nil:
+		return ""
+	case s.Rounding.Known():
+		return ", as nothing proves that the kernel is positive semi-definite"
+	}
+	return ", as the residual is not"
+}
+
+// addPlan adds what was planned beside what it took.
+func (s *Solution) addPlan(b *stage.Lines) {
+	p, t := s.Plan, s.Seconds
+	if p == nil {
+		return
+	}
+	b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks for "+
+		"it by name", t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), t.Total-t.Load-t.Plan, p.Flags)
+	q, its := p.Seconds, fmt.Sprintf("; iterations %d, %d", p.Choice.Iterations, s.Iterations)
+	if s.Solver == Direct {
+		its = ""
+	}
+	b.Add("", "predicted, taken: kernel %.2g, %.2g s; features and factor %.2g, %.2g s; solve %.2g, %.2g s; "+
+		"residual %.2g, %.2g s%s",
+		q.Kernel, t.Kernel, q.Features+q.Factor, t.Features+t.Factor, q.Solve, t.Solve, q.Residual, t.Residual, its)
+	if p.Over != "" {
+		b.Add("", "over to %s", p.Over)
+	}
 }
 
 func (s *Solution) stopText() string {
