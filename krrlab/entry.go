@@ -44,6 +44,8 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 		made := &stage.Made{M: m, Seconds: time.Since(start).Seconds()}
 		if v, ok := m.(*vecchia.Inverse); ok {
 			made.S, made.Seconds = v.Rank(), l.v.seconds
+			made.BuildFlops, made.ApplyFlops = v.Flops()
+			made.BuildFlops += l.landmarkFlops(v.Rank())
 		}
 		if held, ok := m.(interface{ Bytes() int64 }); ok {
 			made.Bytes = held.Bytes()
@@ -64,8 +66,14 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 	if err != nil {
 		return nil, err
 	}
-	made := &stage.Made{M: w, S: r.s, LambdaP: r.lambdaP, Bytes: w.Bytes(),
+	n, s := float64(b.train.Len()), float64(r.s)
+	made := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: r.s, LambdaP: r.lambdaP, Bytes: w.Bytes(),
 		Seconds: f.seconds + time.Since(start).Seconds()}
+	if f.it.low == nil {
+		made.BuildFlops += 2 * n * s * float64(b.train.Dim())
+	} else {
+		made.BuildFlops += l.landmarkFlops(r.s)
+	}
 	if f.it.low != nil && b.k.a != nil {
 		made.LambdaMin = bound.LambdaMin(f.it.low, b.cfg.Lambda, r.lambdaP, 2*b.kError(b.k.a))
 	}
@@ -82,6 +90,12 @@ func (l *Lab) drawn(draw int) *Lab {
 	p := l.problem
 	other.problem = &problem{given: p.given, train: p.train, coding: p.coding, y: p.y, comm: p.comm, busy: p.busy, k: p.k, under: p.under, note: p.note}
 	return &other
+}
+
+// landmarkFlops returns those of a factor of K of rank r: nr columns of K, and nr² of it.
+func (l *Lab) landmarkFlops(r int) float64 {
+	n, d := float64(l.train.Len()), float64(l.train.Dim())
+	return n * float64(r) * (2*d + float64(r))
 }
 
 // Given is a matrix M that was made before, n×n.

@@ -178,7 +178,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	addOptions(root.PersistentFlags(), a.flags)
 	root.AddCommand(a.fitCommand(), a.predictCommand(), a.verifyCommand(), a.modelCommand(),
 		a.dataCommand(), a.demoCommand(),
-		a.checkCommand(), a.reproduceCommand(),
+		a.checkCommand(), a.reproduceCommand(), a.testbedCommand(),
 		a.notebookCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(),
 		a.kernelCommand(), a.jobCommand())
 	for _, d := range krrlab.Stages() {

@@ -136,6 +136,7 @@ func (c *comparison) need(m *stage.Made) int64 {
 // take takes a preconditioner into the group, as the last of the rows.
 func (c *comparison) take(row Row, m *stage.Made) {
 	row.S, row.LambdaP, row.Bytes, row.Build = m.S, m.LambdaP, m.Bytes, m.Seconds
+	row.BuildFlops, row.ApplyFlops = m.BuildFlops, m.ApplyFlops
 	row.Why = "the stage ended before" // until it is judged
 	c.group, c.made, c.held = append(c.group, len(c.res.Rows)), append(c.made, m), c.held+c.need(m)
 	c.res.Rows = append(c.res.Rows, row)

@@ -25,6 +25,9 @@ type Row struct {
 	Bytes   int64      `json:"bytes"`         // of M
 	Build   float64    `json:"build_seconds"` // of making M, without K
 	Solve   float64    `json:"solve_seconds"` // of M⁻¹R for all right-hand sides
+	// flops of making M and of M⁻¹r, to the first order; 0 where they are not known
+	BuildFlops float64 `json:"build_flops"`
+	ApplyFlops float64 `json:"apply_flops"`
 
 	Iterations int       `json:"iterations"`
 	Reached    []int     `json:"iterations_to"`       // Levels[i], as far as they were met

@@ -165,4 +165,6 @@ type Made struct {
 	LambdaMin float64            // a lower bound of λ_min(M⁻¹A), 0 if none is known
 	Bytes     int64              // that it holds, as far as it says so
 	Seconds   float64            // that it took, without K
+	// flops of making it and of M⁻¹ times a vector, to the first order; 0 where they are not known
+	BuildFlops, ApplyFlops float64
 }

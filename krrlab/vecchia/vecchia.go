@@ -142,6 +142,13 @@ func (m *Inverse) Bytes() int64 {
 	return b
 }
 
+// Flops returns those of making M of K and F, with k neighbors and rank r n(k²r + k³/3), and with F 2nkr + nr², and of
+// M⁻¹ times a vector, 4nk + 4nr.
+func (m *Inverse) Flops() (build, apply float64) {
+	n, k, r := float64(m.n), float64(m.k), float64(m.Rank())
+	return n * (k*k*r + k*k*k/3 + 2*k*r + r*r), n * 4 * (k + r)
+}
+
 // What says what M consists of.
 func (m *Inverse) What() string {
 	s := fmt.Sprintf("sparse inverse on %d neighbors, ω = %.2g", m.k, m.damping)

@@ -79,9 +79,10 @@ var floors = map[string]int{
 
 	"krrlab": 6,
 
-	"experiments":   7,
-	"theory":        7,
-	"krrlab/remote": 7,
+	"experiments/testbed": 7,
+	"experiments":         7,
+	"theory":              7,
+	"krrlab/remote":       7,
 
 	"krrlab/notebook/engine":  7,
 	"krrlab/notebook/modules": 7,

@@ -1,0 +1,121 @@
+package testbed
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// Schema is the version of Line.
+const Schema = 1
+
+// Line is one run. What is not known is left out.
+type Line struct {
+	Schema  int     `json:"schema"`
+	Problem string  `json:"problem"`
+	Source  string  `json:"source"` // of the points
+	N       int     `json:"n"`
+	D       int     `json:"d"`
+	T       int     `json:"t"`
+	Kernel  string  `json:"kernel"`
+	Lambda  float64 `json:"lambda"`
+	Machine string  `json:"machine"` // of the seconds
+
+	Preconditioner string     `json:"preconditioner"`        // without its rank
+	Rank           int        `json:"rank"`                  // 0: it has none
+	Draw           int        `json:"draw"`                  // 0, 1, …
+	Reached        []int      `json:"iterations_to"`         // 10⁻², 10⁻³, …, as far as they were reached
+	MaxIter        int        `json:"max_iter"`              // iterations at most
+	Failed         string     `json:"failed,omitempty"`      // why there is no M
+	Kappa          [2]float64 `json:"kappa"`                 // interval of κ(M⁻¹A) with 95 %; 0: no such end
+	LogDet         float64    `json:"log_det,omitempty"`     // of M⁻¹A, estimated
+	Build          float64    `json:"build_seconds"`         // M
+	Apply          float64    `json:"apply_seconds"`         // M⁻¹R, n×t
+	Product        float64    `json:"product_seconds"`       // KP, n×t
+	Bytes          int64      `json:"bytes"`                 // M
+	KBytes         int64      `json:"kernel_bytes"`          // K as stored
+	BuildFlops     float64    `json:"build_flops,omitempty"` // M
+	ApplyFlops     float64    `json:"apply_flops,omitempty"` // M⁻¹r, one column
+}
+
+// group is what is run together.
+type group struct {
+	problem string
+	n       int
+	lambda  float64
+	rank    int
+}
+
+// File is a file of lines.
+type File struct {
+	Name  string
+	Lines []Line
+}
+
+// Open reads the lines of a file, none if there is no such file.
+func Open(name string) (*File, error) {
+	f := &File{Name: name}
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, f.take(name, text)
+}
+
+// Add takes the lines of another file, made by anybody.
+func (f *File) Add(name string) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	return f.take(name, text)
+}
+
+func (f *File) take(name string, text []byte) error {
+	s := bufio.NewScanner(bytes.NewReader(text))
+	s.Buffer(nil, 1<<20)
+	for i := 1; s.Scan(); i++ {
+		var l Line
+		err := json.Unmarshal(s.Bytes(), &l)
+		if err == nil && (l.Schema != Schema || l.Problem == "" || l.Preconditioner == "" || l.N < 1 || !(l.Lambda > 0)) {
+			err = fmt.Errorf("want schema %d, problem, preconditioner, n and lambda", Schema)
+		}
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", name, i, err)
+		}
+		f.Lines = append(f.Lines, l)
+	}
+	return s.Err()
+}
+
+// Save writes the file, whole or not at all.
+func (f *File) Save() error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	for i := range f.Lines {
+		if err := e.Encode(&f.Lines[i]); err != nil {
+			return err
+		}
+	}
+	return stage.WriteFile(f.Name, b.Bytes())
+}
+
+// has reports whether a group was run.
+func (f *File) has(g group) bool {
+	for i := range f.Lines {
+		if l := &f.Lines[i]; l.Rank == g.rank && l.Problem == g.problem && l.N == g.n && l.Lambda == g.lambda {
+			return true
+		}
+	}
+	return false
+}

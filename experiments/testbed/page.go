@@ -1,0 +1,21 @@
+package testbed
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+//go:embed page.html
+var pageHTML []byte
+
+// WritePage writes the page of a file's lines: profiles, filters and a table, in one file that needs no network.
+func (f *File) WritePage(name string) error {
+	js, err := json.Marshal(f.Lines) // escapes <
+	if err != nil {
+		return err
+	}
+	return stage.WriteFile(name, bytes.Replace(pageHTML, []byte("/*lines*/[]"), js, 1))
+}

@@ -1,0 +1,90 @@
+package testbed_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/experiments/testbed"
+)
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestResume: a run is continued where it ended, to the same lines but for seconds, and what is there is not run again.
+func TestResume(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "runs.jsonl")
+	groups := 0
+	o := testbed.Options{Problems: []string{"grid", "pairs"}, N: 150, Seeds: 2, Shares: []int{30, 5}, MaxIter: 60,
+		Tell: func(string) { groups++ }}
+	f, err := testbed.Open(name)
+	ok(t, err)
+	ok(t, testbed.Run(t.Context(), f, o))
+	first, one := 1+2*len(testbed.Preconditioners), 2*(len(testbed.Preconditioners)-2) // those alone have no rank
+	if groups != 8 || len(f.Lines) != 4*(first+one) {
+		t.Fatalf("%d groups of %d lines in all, want 8 of %d", groups, len(f.Lines), 4*(first+one))
+	}
+	for _, l := range f.Lines {
+		if l.Failed != "" || l.Preconditioner != "none" && (l.ApplyFlops == 0 || l.BuildFlops == 0 || l.Bytes == 0) {
+			t.Errorf("%+v", l)
+		}
+	}
+	again, err := testbed.Open(name)
+	ok(t, err)
+	if !reflect.DeepEqual(again.Lines, f.Lines) {
+		t.Fatal("lines differ after they were read")
+	}
+	again.Lines = again.Lines[:len(again.Lines)-one] // as if killed before the last group
+	groups = 0
+	ok(t, testbed.Run(t.Context(), again, o))
+	if groups != 1 {
+		t.Errorf("%d groups were run again, want 1", groups)
+	}
+	for i, l := range again.Lines {
+		if w := f.Lines[i]; !reflect.DeepEqual(l.Reached, w.Reached) || l.Kappa != w.Kappa || l.Rank != w.Rank ||
+			l.Preconditioner != w.Preconditioner || l.Draw != w.Draw {
+			t.Errorf("line %d: %+v, was %+v", i, l, w)
+		}
+	}
+	page := filepath.Join(t.TempDir(), "page.html")
+	ok(t, f.WritePage(page))
+	text, err := os.ReadFile(page)
+	ok(t, err)
+	_, js, _ := strings.Cut(string(text), "const lines = ")
+	js, _, _ = strings.Cut(js, ";\n")
+	var shown []testbed.Line
+	if err := json.Unmarshal([]byte(js), &shown); err != nil || !reflect.DeepEqual(shown, f.Lines) {
+		t.Errorf("the page has %d lines: %v", len(shown), err)
+	}
+}
+
+// TestForeign: lines of others are added; what is no line is refused by its place.
+func TestForeign(t *testing.T) {
+	dir := t.TempDir()
+	mine := filepath.Join(dir, "mine.jsonl")
+	line := `{"schema":1,"problem":"grid","n":100,"lambda":0.001,"preconditioner":"mine","rank":10,"iterations_to":[3,5]}`
+	ok(t, os.WriteFile(mine, []byte(line+"\n"), 0o600))
+	f, err := testbed.Open(filepath.Join(dir, "runs.jsonl"))
+	ok(t, err)
+	ok(t, f.Add(mine))
+	if len(f.Lines) != 1 || f.Lines[0].Preconditioner != "mine" || !reflect.DeepEqual(f.Lines[0].Reached, []int{3, 5}) {
+		t.Errorf("%+v", f.Lines)
+	}
+	for _, bad := range []string{"{", `{"schema":2,"problem":"a","n":1,"lambda":1,"preconditioner":"b"}`,
+		strings.Replace(line, "0.001", "0", 1), strings.Replace(line, `"grid"`, `""`, 1)} {
+		ok(t, os.WriteFile(mine, []byte(line+"\n"+bad+"\n"), 0o600))
+		if err := f.Add(mine); err == nil || !strings.Contains(err.Error(), "mine.jsonl:2: ") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	if _, err := testbed.Pick([]string{"nope"}); err == nil || !strings.Contains(err.Error(), "want one of mnist, ") {
+		t.Error(err)
+	}
+}

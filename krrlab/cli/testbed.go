@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krrlab/lab/experiments/testbed"
+	"github.com/krrlab/lab/krrlab/schema"
+)
+
+// testbedFlags are the flags of krrlab testbed.
+type testbedFlags struct {
+	testbed.Options
+	Out  string   `flag:"out" file:"write" default:"testbed.jsonl" help:"file of the runs, which it continues"`
+	Add  []string `flag:"add" file:"read" help:"files of others' runs to add, separated by commas; nothing is run then"`
+	Page string   `flag:"page" file:"write" help:"write profiles, filters and a table of all runs to this HTML file"`
+}
+
+func (a *app) testbedCommand() *cobra.Command {
+	f := &testbedFlags{}
+	return withOptions(&cobra.Command{
+		Use:   "testbed",
+		Short: "Run preconditioners on many problems, and show which is best how often",
+		Long: `Testbed runs conjugate gradients with preconditioners of several ranks and draws on problems of
+data sets and of formulas, each with its λ and with a hundredth of it. A run is a line of JSON in
+--out; what it holds is not run again, so that the same command continues an interrupted one.`,
+		Example: `  krrlab testbed --out testbed.jsonl --page testbed.html
+  krrlab testbed --out testbed.jsonl --add mine.jsonl --page testbed.html`,
+		Args: noArgs,
+	}, schema.Of(f), func(ctx context.Context, _ []string) error { return a.testbed(ctx, f) })
+}
+
+func (a *app) testbed(ctx context.Context, f *testbedFlags) error {
+	file, err := testbed.Open(f.Out)
+	if err != nil {
+		return err
+	}
+	f.Dirs, f.Tell = a.dirs(), func(text string) { a.note("%s", text) }
+	for _, name := range f.Add {
+		if err = file.Add(name); err != nil {
+			return err
+		}
+	}
+	if len(f.Add) > 0 {
+		err = file.Save()
+	} else {
+		err = testbed.Run(ctx, file, f.Options)
+	}
+	if err == nil && f.Page != "" {
+		err = file.WritePage(f.Page)
+	}
+	if err == nil {
+		a.printf("%d runs in %s\n", len(file.Lines), f.Out)
+	}
+	return err
+}
