@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -14,30 +13,21 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// onFeatures returns what random features methods take: the coding of the training answers, Y, n×t, and the features of
-// a case, the same as those of the preconditioner of that seed.
-func (s *session) onFeatures(c Case) (coding datasets.Coding, y *mat.Dense, m feature.Map, err error) {
-	if s.train.Task == datasets.Classification {
-		coding.Labels = s.train.Labels
-	}
-	if y, err = coding.Encode(s.train); err != nil {
-		return coding, nil, nil, err
-	}
+// features returns the features of a case, the same as those of the preconditioner of that seed.
+func (s *session) features(c Case) (feature.Map, error) {
 	k, err := kernel.FromSpec(c.Kernel)
 	if err != nil {
-		return coding, nil, nil, err
+		return nil, err
 	}
 	dist, err := feature.For(k)
 	if err != nil {
-		return coding, nil, nil, err
+		return nil, err
 	}
-	m, err = dist.Sample(s.train.Dim(), c.S, rng.New(c.Seed).Sub("features", 0))
-	return coding, y, m, err
+	return dist.Sample(s.train.Dim(), c.S, rng.New(c.Seed).Sub("features", 0))
 }
 
 // room returns the memory that a baseline may take beside the points.
@@ -69,7 +59,15 @@ const rhoTrial = 30
 // baseline runs the random features method or ADMM. Values: "objective", and "residual" of the former; of ADMM "gap",
 // "rho", the ρ chosen, "objective@ρ" for each of the grid, and "tune_seconds" of choosing it, which are in no stage.
 func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
-	coding, y, m, err := s.onFeatures(c)
+	var coding datasets.Coding
+	if s.train.Task == datasets.Classification {
+		coding.Labels = s.train.Labels
+	}
+	y, err := coding.Encode(s.train)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.features(c)
 	if err != nil {
 		return nil, err
 	}
@@ -103,29 +101,17 @@ func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 	r.Seconds.Load, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = s.load, fit.Seconds.Features,
 		fit.Seconds.Factor, fit.Seconds.Solve
 	r.Values = finite(values)
-	return r, s.score(ctx, c, r, coding, fit.Predict)
-}
-
-// score predicts the test rows of a case, if there are any, and puts the judgment into the
-// result.
-func (s *session) score(ctx context.Context, c Case, r *Result, coding datasets.Coding,
-	predict func(context.Context, points.Points) (*mat.Dense, error)) error {
-	test := s.tests(c)
-	if test == nil {
-		return nil
-	}
-	start := time.Now()
-	f, err := predict(ctx, test.X)
-	if err != nil {
-		return err
-	}
-	p := &model.Prediction{Labels: coding.Labels, Decision: f}
-	if coding.Labels != nil {
-		p.Class = coding.Decode(f)
-	} else {
-		p.Value = mat.Col(nil, 0, f)
-	}
-	r.setScore(p.Score(test))
-	r.Seconds.Predict = time.Since(start).Seconds()
-	return nil
+	return r, s.judge(c, r, func(test *datasets.Dataset) (*model.Score, error) {
+		f, err := fit.Predict(ctx, test.X)
+		if err != nil {
+			return nil, err
+		}
+		p := &model.Prediction{Labels: coding.Labels, Decision: f}
+		if coding.Labels != nil {
+			p.Class = coding.Decode(f)
+		} else {
+			p.Value = mat.Col(nil, 0, f)
+		}
+		return p.Score(test), nil
+	})
 }

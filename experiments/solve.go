@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -51,10 +52,9 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	if sol.KKept.Known() {
 		r.Values = finite(map[string]float64{"kept": float64(sol.KKept), "dropped": float64(sol.KDropped)})
 	}
-	if err := s.testError(ctx, c, r, sol); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, s.judge(c, r, func(test *datasets.Dataset) (*model.Score, error) {
+		return sol.Model.Evaluate(ctx, test, sol.PredictOptions())
+	})
 }
 
 // labOf returns a lab that shares its matrices with those of the session's other cases, with Auto one that does not:
@@ -104,26 +104,22 @@ func (s *session) begin(c Case) *Result {
 	return r
 }
 
-// testError puts the error on the test data into the result.
-func (s *session) testError(ctx context.Context, c Case, r *Result, sol *krrlab.Solution) error {
+// judge puts the judgment on the test data, if there are any, into the result.
+func (s *session) judge(c Case, r *Result, of func(test *datasets.Dataset) (*model.Score, error)) error {
 	test := s.tests(c)
 	if test == nil {
 		return nil
 	}
 	start := time.Now()
-	score, err := sol.Model.Evaluate(ctx, test, sol.PredictOptions())
+	score, err := of(test)
 	if err != nil {
 		return err
 	}
-	r.setScore(score)
 	r.Seconds.Predict = time.Since(start).Seconds()
+	r.TestN = score.N
+	r.TestError, r.RMSE, r.RelErr = finitePtr(score.ErrorRate), finitePtr(score.RMSE), finitePtr(score.RelErr)
+	r.BestError = finitePtr(score.BestError)
 	return nil
-}
-
-func (r *Result) setScore(s *model.Score) {
-	r.TestN = s.N
-	r.TestError, r.RMSE, r.RelErr = finitePtr(s.ErrorRate), finitePtr(s.RMSE), finitePtr(s.RelErr)
-	r.BestError = finitePtr(s.BestError)
 }
 
 // finitePtr returns a pointer to v, nil for what is not finite.
