@@ -226,12 +226,12 @@ const (
 	Paper Scale = "paper"
 )
 
-// Scales returns the scales, from the smallest.
-func Scales() []Scale { return []Scale{Smoke, Laptop, Paper} }
+// scales are from the smallest.
+var scales = []Scale{Smoke, Laptop, Paper}
 
 // ParseScale returns the scale of that name.
 func ParseScale(name string) (Scale, error) {
-	if s := Scale(name); slices.Contains(Scales(), s) {
+	if s := Scale(name); slices.Contains(scales, s) {
 		return s, nil
 	}
 	return "", fmt.Errorf("unknown scale %q; there are %s, %s, %s", name, Smoke, Laptop, Paper)

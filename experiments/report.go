@@ -78,13 +78,13 @@ func readReport(name string) (*Report, error) {
 	return &r, nil
 }
 
-// LoadReports reads the reports in a folder, in the order of registry, and of Scales. A folder
+// LoadReports reads the reports in a folder, in the order of registry, and of scales. A folder
 // without any, or that does not exist, gives none.
 func LoadReports(dir string) ([]*Report, error) { return loadReports(dir, IDs()) }
 
 func loadReports(dir string, ids []string) (out []*Report, err error) {
 	for _, id := range ids {
-		for _, s := range Scales() {
+		for _, s := range scales {
 			r, err := readReport(filepath.Join(dir, id+"."+string(s)+".json"))
 			if errors.Is(err, fs.ErrNotExist) {
 				continue

@@ -30,7 +30,6 @@ var written = [][2]string{
 	{"krrlab/plan.Plan", "krrlab plan --json"},
 	{"theory.Report", "krrlab check --json"},
 	{"experiments.Report", "krrlab reproduce: report.json"},
-	{"experiments.kept", "krrlab reproduce: a result in the cache"},
 	{"krrlab/model.Info", "krrlab fit --out: model.json"},
 	{"krrlab/cli.modelInfo", "krrlab model info --json"},
 	{"krrlab/remote.job", "a stage on ranks: job.json"},

@@ -35,7 +35,6 @@ func init() {
 			"Published":      r.ValueOf(experiments.Published),
 			"RandomFeatures": r.ValueOf(experiments.RandomFeatures),
 			"Run":            r.ValueOf(experiments.Run),
-			"Scales":         r.ValueOf(experiments.Scales),
 			"Section":        r.ValueOf(experiments.Section),
 			"SectionBegin":   r.ValueOf(*new(string)),
 			"SectionEnd":     r.ValueOf(*new(string)),
