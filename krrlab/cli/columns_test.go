@@ -109,7 +109,7 @@ $ predict --model w.krr --in test.csv --interval 90%%
 2$ fit --data mnist --weights w
 	--weights goes with --train (see krrlab fit --help)
 1$ predict --model w.krr --in test.csv --interval 0.9 --method jackknife+
-	weights, which its model does not hold and leave-one-out and variances need: fit with --holdout or --test
+	weights, which its model does not hold and leave-one-out needs: fit with --holdout or --test
 1$ verify w.krr --train once.csv
 	the model was fitted with weights, which its file does not have: its residual cannot be recomputed
 1$ fit --train once.csv --weights w --solver pcg --precond features --features 9`)

@@ -125,21 +125,27 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 	return cmp.Or(err, a.agree(ctx, unsolved))
 }
 
-// conclude writes what was asked for, and says how it ended, also where something could not be written.
+// conclude writes what was asked for, all that can be, and says how it ended, also where something could not be written.
 func (a *app) conclude(ctx context.Context, f *fitFlags, r *fitted) error {
-	wrote, err := a.writeOutputs(f, r)
-	return cmp.Or(a.agree(ctx, err), a.finish(f, r, wrote))
+	var err error
+	if f.Out != "" && a.first() {
+		err = r.sol.Model.Save(f.Out)
+	}
+	err = cmp.Or(err, a.writeStage(&f.stageFiles, r.sol, r.picture.figure))
+	if err == nil && r.sol.Reached() && a.first() {
+		err = r.sol.Forget()
+	}
+	return cmp.Or(a.agree(ctx, err), a.finish(f, r, err == nil))
 }
 
 // solve loads the data, solves the problem and judges the answer.
 func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitted, error) {
 	start := time.Now()
-	data, cfg, err := a.prepare(ctx, f, progress)
+	data, cfg, err := a.open(ctx, &f.labFlags, progress, f.notes)
 	if err != nil {
 		return nil, err
 	}
 	load := time.Since(start).Seconds()
-	a.deal(&f.labFlags, &cfg)
 	var tuned stage.Choice
 	begun := time.Now()
 	if f.Tune {
@@ -157,28 +163,37 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 	return r, err
 }
 
-// prepare loads the data and turns the flags into a configuration; what is not set comes from the registry's settings
-// for the data, then from the defaults the flags' help states.
-func (a *app) prepare(ctx context.Context, f *fitFlags, progress *progress) (*loaded, krrlab.Config, error) {
+// open joins the ranks, loads the data, of which own says what the user may want to know, and turns the flags into a
+// configuration; what is not set comes from the registry's settings for the data, then from the defaults the flags'
+// help states.
+func (a *app) open(ctx context.Context, f *labFlags, progress *progress, own func(*loaded)) (*loaded, krrlab.Config,
+	error) {
 	if err := a.start(ctx, &f.rankFlags, f.flags); err != nil {
 		return nil, krrlab.Config{}, err
 	}
-	data, err := a.loadSame(ctx, &f.labFlags, progress)
+	data, err := a.loadSame(ctx, f, progress)
 	if err != nil {
 		return nil, krrlab.Config{}, err
 	}
-	if data.test == nil && f.Train != "" && data.given == nil {
-		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
-	}
-	if f.Train != "" && !f.Tune && data.given == nil &&
-		!f.flags.Given("sigma", "gamma", "lambda") {
-		data.hint("the scale of the kernel and λ are defaults: --tune chooses them by the data")
-	}
+	own(data)
 	data.hint("%s", f.Levels.Hint())
 	a.showHints(data, progress)
 	cfg, err := f.settled(data)
-	cfg.Monitor = progress.show
+	if cfg.Monitor = progress.show; cfg.Stop.Rule == bound.Labels {
+		cfg.StopRows = data.test
+	}
+	a.deal(f, &cfg)
 	return data, cfg, err
+}
+
+// notes hints at what a fit leaves out.
+func (f *fitFlags) notes(data *loaded) {
+	if data.test == nil && f.Train != "" && data.given == nil {
+		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
+	}
+	if f.Train != "" && !f.Tune && data.given == nil && !f.flags.Given("sigma", "gamma", "lambda") {
+		data.hint("the scale of the kernel and λ are defaults: --tune chooses them by the data")
+	}
 }
 
 // fitted is a solved and judged problem.
@@ -186,15 +201,12 @@ type fitted struct {
 	sol     *krrlab.Solution
 	data    *loaded
 	test    *model.Prediction // of the test points; nil without any
-	picture *picture          // nil unless asked for
+	picture picture           // none unless asked for
 }
 
 // run solves the problem and judges the answer on the test data.
 func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load float64) (*fitted, error) {
 	start := time.Now()
-	if cfg.Stop.Rule == bound.Labels {
-		cfg.StopRows = data.test
-	}
 	lab, err := krrlab.New(data.train, cfg)
 	if err != nil {
 		return nil, err
@@ -239,36 +251,7 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	return r, nil
 }
 
-// writeOutputs writes what was asked for, all that can be, and returns the files and the first error.
-func (a *app) writeOutputs(f *fitFlags, r *fitted) (wrote []string, err error) {
-	if !a.first() {
-		return nil, nil
-	}
-	for _, v := range []struct {
-		name  string
-		write func() error
-	}{
-		{f.Out, func() error { return r.sol.Model.Save(f.Out) }},
-		{f.JSON, func() error { return stage.WriteJSON(f.JSON, r.sol) }},
-		{f.CSV, func() error { return writeTable(f.CSV, r.sol.Table()) }},
-		{f.Plot, func() error { return f.save(r.picture.figure) }},
-	} {
-		if v.name == "" {
-			continue
-		}
-		if e := v.write(); e != nil {
-			err = cmp.Or(err, e)
-			continue
-		}
-		wrote = append(wrote, v.name)
-	}
-	if err == nil && r.sol.Reached() {
-		err = r.sol.Forget()
-	}
-	return wrote, err
-}
-
-func (a *app) finish(f *fitFlags, r *fitted, wrote []string) error {
+func (a *app) finish(f *fitFlags, r *fitted, wrote bool) error {
 	if r.sol.Tune != nil {
 		a.printf("%s", r.sol.Tune.Short())
 	}
@@ -276,11 +259,8 @@ func (a *app) finish(f *fitFlags, r *fitted, wrote []string) error {
 	if text := r.useless(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
-	for _, name := range wrote {
-		if name == f.Plot && r.picture.what != "" {
-			name += " (" + r.picture.what + ")"
-		}
-		a.printf("%-12s %s\n", "wrote", name)
+	if wrote {
+		a.printWrote(f.flags, 12, r.picture.what)
 	}
 	if r.sol.Reached() {
 		return nil

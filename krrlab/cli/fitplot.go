@@ -27,7 +27,7 @@ type picture struct {
 // draw makes the picture of a fit: its convergence; of a direct solve, which has no iterations, the
 // predictions against the answers, of the test data, or without any of the training data. A figure
 // that could not be drawn is an error.
-func (r *fitted) draw(ctx context.Context) (*picture, error) {
+func (r *fitted) draw(ctx context.Context) (picture, error) {
 	p, err := r.pictureOf(ctx)
 	if err == nil {
 		err = p.figure.Validate()
@@ -35,16 +35,15 @@ func (r *fitted) draw(ctx context.Context) (*picture, error) {
 	return p, err
 }
 
-func (r *fitted) pictureOf(ctx context.Context) (*picture, error) {
+func (r *fitted) pictureOf(ctx context.Context) (out picture, err error) {
 	if r.sol.Solver != krrlab.Direct {
-		return &picture{figure: r.sol.Plot()}, nil
+		return picture{figure: r.sol.Plot()}, nil
 	}
 	of, points, p := "test", r.data.test, r.test
 	if p == nil {
 		of, points = "training", r.data.train
-		var err error
 		if p, err = r.sol.Model.Predict(ctx, points, r.sol.PredictOptions()); err != nil {
-			return nil, err
+			return out, err
 		}
 	}
 	score := p.Score(points)
@@ -53,7 +52,7 @@ func (r *fitted) pictureOf(ctx context.Context) (*picture, error) {
 		judged = fmt.Sprintf("error %.2f %%", 100*score.ErrorRate)
 	}
 	title := fmt.Sprintf("%s: %s on %d %s points", r.sol.Dataset, judged, score.N, of)
-	out := &picture{what: fmt.Sprintf("predictions against answers of the %s data, as a direct solve has no "+
+	out = picture{what: fmt.Sprintf("predictions against answers of the %s data, as a direct solve has no "+
 		"iterations to draw", of)}
 	if p.Labels != nil {
 		out.figure = confusion(title, score.Classes)

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/krrlab/schema"
@@ -112,22 +111,24 @@ func (a *app) stage(ctx context.Context, c *stageCommand) error {
 	progress := a.newProgress()
 	defer progress.clear()
 	start := time.Now()
-	if err := a.start(ctx, &c.rankFlags, c.flags); err != nil {
-		return err
-	}
-	data, err := a.loadSame(ctx, &c.labFlags, progress)
+	data, cfg, err := a.open(ctx, &c.labFlags, progress, func(data *loaded) {
+		if c.prepared.Tested != nil && data.test != nil {
+			c.prepared.Tested(data.test)
+		}
+		if h, ok := c.options.(stage.Hinter); ok {
+			data.hint("%s", h.Hint())
+		}
+	})
 	if err != nil {
 		return err
 	}
-	if c.prepared.Tested != nil && data.test != nil {
-		c.prepared.Tested(data.test)
+	if !c.auto {
+		cfg.Solver = krrlab.PCG
 	}
-	data.hint("%s", c.Levels.Hint())
-	if h, ok := c.options.(stage.Hinter); ok {
-		data.hint("%s", h.Hint())
+	if c.flags.Lookup("tol") == nil {
+		cfg.Tol = 0
 	}
-	a.showHints(data, progress)
-	lab, err := a.lab(c, data, progress)
+	lab, err := krrlab.New(data.train, cfg)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (a *app) stage(ctx context.Context, c *stageCommand) error {
 	if err != nil && !interrupted {
 		return err
 	}
-	err = a.writeStage(&c.stageFiles, s)
+	err = a.writeStage(&c.stageFiles, s, nil)
 	for _, t := range c.Tables {
 		if file := c.flags.Lookup(t.Flag).String(); err == nil && file != "" && a.first() {
 			err = writeTable(file, t.Of(s))
@@ -150,7 +151,7 @@ func (a *app) stage(ctx context.Context, c *stageCommand) error {
 		return err
 	}
 	a.printf("%s%s", s, a.ranksText())
-	a.printWrote(c.flags)
+	a.printWrote(c.flags, 14, "")
 	if interrupted {
 		if a.first() {
 			fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until "+
@@ -191,19 +192,22 @@ func (f *labFlags) command() *stage.Command {
 	}
 }
 
-// writeStage writes a stage to the files that are named.
-func (a *app) writeStage(f *stageFiles, s krrlab.Stage) (err error) {
+// writeStage writes a stage to the files that are named, all that can be, with its picture, or another unless nil.
+func (a *app) writeStage(f *stageFiles, s krrlab.Stage, figure *plots.Figure) (err error) {
 	if !a.first() {
 		return nil
 	}
 	if f.JSON != "" {
 		err = stage.WriteJSON(f.JSON, s)
 	}
-	if err == nil && f.CSV != "" {
-		err = writeTable(f.CSV, s.Table())
+	if f.CSV != "" {
+		err = cmp.Or(err, writeTable(f.CSV, s.Table()))
 	}
-	if err == nil && f.Plot != "" {
-		err = f.save(s.Plot())
+	if f.Plot != "" {
+		if figure == nil {
+			figure = s.Plot()
+		}
+		err = cmp.Or(err, f.save(figure))
 	}
 	return err
 }
@@ -233,12 +237,15 @@ func writeTable(name string, t *plots.Table) error {
 	return atomicfile.Write(name, func(w io.Writer) error { return npy.Write(w, data, shape...) })
 }
 
-// printWrote names the files that were written.
-func (a *app) printWrote(s *schema.Schema) {
+// printWrote names the files that were written, in lines whose names have a width, and what the picture is.
+func (a *app) printWrote(s *schema.Schema, width int, what string) {
 	_, writes := filesOf(s)
 	for _, w := range writes {
+		if what != "" && w.flag == "--plot" {
+			w.path += " (" + what + ")"
+		}
 		if w.path != "" {
-			a.printf("%-14s %s\n", "wrote", w.path)
+			a.printf("%-*s %s\n", width, "wrote", w.path)
 		}
 	}
 }
@@ -250,23 +257,4 @@ func hasValue(s krrlab.Stage) bool {
 	}
 	v := reflect.ValueOf(s)
 	return v.Kind() != reflect.Pointer || !v.IsNil()
-}
-
-// lab makes the bench for the data and the flags.
-func (a *app) lab(c *stageCommand, data *loaded, progress *progress) (*krrlab.Lab, error) {
-	cfg, err := c.settled(data)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.Monitor = progress.show; !c.auto {
-		cfg.Solver = krrlab.PCG
-	}
-	if c.flags.Lookup("tol") == nil {
-		cfg.Tol = 0
-	}
-	if cfg.Stop.Rule == bound.Labels {
-		cfg.StopRows = data.test
-	}
-	a.deal(&c.labFlags, &cfg)
-	return krrlab.New(data.train, cfg)
 }

@@ -48,7 +48,9 @@ func (a *app) tuned(ctx context.Context, f *fitFlags, data *loaded, cfg *krrlab.
 	if data.train, data.test, err = datasets.Stretch(lengths, data.train, data.test); err != nil {
 		return nil, err
 	}
-	cfg.Lambda = lambda
+	if cfg.Lambda = lambda; cfg.StopRows != nil {
+		cfg.StopRows = data.test
+	}
 	cfg.Kernel, err = kernel.FromSpec(k)
 	return r, err
 }

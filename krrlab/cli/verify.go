@@ -88,10 +88,10 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	}
 	progress.clear()
 	a.printf("%s%s", v, a.ranksText())
-	if err := a.agree(ctx, a.writeStage(&f.stageFiles, v)); err != nil {
+	if err := a.agree(ctx, a.writeStage(&f.stageFiles, v, nil)); err != nil {
 		return err
 	}
-	a.printWrote(f.flags)
+	a.printWrote(f.flags, 14, "")
 	if v.Residual.Known() && float64(v.Residual)-float64(v.Rounding) > v.Tol {
 		if a.first() {
 			again := "--residual exact"
