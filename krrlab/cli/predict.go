@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -208,11 +209,8 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 		if err != nil {
 			return nil, err
 		}
-		note, err := data.KnownLabels(m.Labels)
-		if err != nil {
-			data.Class, data.Labels, data.Read.Unjudged = nil, nil, err.Error()
-		} else if note != "" {
-			data.Read.Notes = append(data.Read.Notes, note)
+		if data.Read.Unjudged != "" {
+			data.Class, data.Labels = nil, nil
 		}
 		if text := unknownText(data); text != "" {
 			a.note("note: %s", text)
@@ -233,7 +231,7 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 }
 
 // readFor reads a file for a model. Features are found by their names where both have them, and the target is in the
-// column of the fit, if the file has it, unless another is asked for.
+// column of the fit, if the file has it, unless another is asked for. Read.Unjudged says what is wrong with the answers.
 func readFor(ctx context.Context, m *model.Model, file string, o datasets.ReadOptions) (*datasets.Dataset, error) {
 	if o.Drop == nil {
 		o.Drop = m.Origin.Drop
@@ -247,7 +245,17 @@ func readFor(ctx context.Context, m *model.Model, file string, o datasets.ReadOp
 			o.More = m.Targets[1:]
 		}
 	}
-	return datasets.ReadFile(ctx, file, &o)
+	d, err := datasets.ReadFile(ctx, file, &o)
+	if err != nil {
+		return nil, err
+	}
+	switch note, err := d.KnownLabels(m.Labels); {
+	case err != nil:
+		d.Read.Unjudged = cmp.Or(d.Read.Unjudged, err.Error())
+	case note != "":
+		d.Read.Notes = append(d.Read.Notes, note)
+	}
+	return d, nil
 }
 
 // rows reads K(test, train) for a model of a precomputed K.

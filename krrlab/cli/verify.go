@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -124,15 +125,8 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 			return nil, nil
 		}
 		d, err := readFor(ctx, m, name, f.ReadOptions)
-		if err != nil {
-			return nil, err
-		}
-		if d.Read.Unjudged != "" {
-			return nil, fmt.Errorf("%s: %s", name, d.Read.Unjudged)
-		}
-		note, err := d.KnownLabels(m.Labels)
-		if note != "" {
-			d.Read.Notes = append(d.Read.Notes, note)
+		if err == nil && d.Read.Unjudged != "" {
+			err = fmt.Errorf("%s: %s", name, strings.TrimPrefix(d.Read.Unjudged, name+": "))
 		}
 		return d, err
 	}

@@ -138,37 +138,23 @@ var kinds = map[reflect.Kind]string{
 }
 
 // scan reads one value of a basic type.
-func (f *Field) scan(v reflect.Value, text string) (err error) {
-	want := kinds[v.Kind()]
-	switch v.Kind() {
-	case reflect.String:
+func (f *Field) scan(v reflect.Value, text string) error {
+	want, ok, at := kinds[v.Kind()], false, v.Addr().Interface()
+	switch d, is := at.(*time.Duration); {
+	case is:
+		var err error
+		*d, err = time.ParseDuration(text)
+		want, ok = "a time such as 30s or 5m", err == nil
+	case v.Kind() == reflect.String:
 		v.SetString(text)
-	case reflect.Float64:
-		var x float64
-		x, err = strconv.ParseFloat(text, 64)
-		v.SetFloat(x)
-	case reflect.Int, reflect.Int64:
-		var x int64
-		if v.Type() == reflect.TypeFor[time.Duration]() {
-			var d time.Duration
-			d, err = time.ParseDuration(text)
-			x, want = int64(d), "a time such as 30s or 5m"
-		} else {
-			x, err = strconv.ParseInt(text, 0, 64)
-		}
-		v.SetInt(x)
-	case reflect.Uint64:
-		var x uint64
-		x, err = strconv.ParseUint(text, 0, 64)
-		v.SetUint(x)
-	case reflect.Bool:
-		var x bool
-		x, err = strconv.ParseBool(text)
-		v.SetBool(x)
-	default:
+		return nil
+	case want == "":
 		panic(fmt.Sprintf("schema: %s is a %v, which is no option", f.of.Name, v.Type()))
+	default:
+		n, _ := fmt.Sscan(text, at, new(string)) // 2 if there is more
+		ok = n == 1
 	}
-	if err != nil {
+	if !ok {
 		return fmt.Errorf("%s %q: want %s", f.title(), text, want)
 	}
 	return nil
