@@ -148,6 +148,10 @@ func (f *Field) scan(v reflect.Value, text string) error {
 	case v.Kind() == reflect.String:
 		v.SetString(text)
 		return nil
+	case v.Kind() == reflect.Bool: // of which fmt takes any word
+		b, err := strconv.ParseBool(text)
+		v.SetBool(b)
+		ok = err == nil
 	case want == "":
 		panic(fmt.Sprintf("schema: %s is a %v, which is no option", f.of.Name, v.Type()))
 	default:
