@@ -263,12 +263,9 @@ func TestErrors(t *testing.T) {
 	if _, err := direct.Solve(canceled, g, x, 1, y, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic for targets of other points")
-		}
-	}()
-	_, _ = direct.Solve(ctx, g, x, 1, targets(1, 79, 1), nil)
+	testkit.Panics(t, map[string]func(){"targets of other points": func() {
+		_, _ = direct.Solve(ctx, g, x, 1, targets(1, 79, 1), nil)
+	}})
 }
 
 // TestMemory: the limit is kept and there is one n×n array.

@@ -34,14 +34,7 @@ func TestRankBytes(t *testing.T) {
 		s     Storage
 		ranks int
 	}{{10, Auto, 1}, {0, Float32, 1}, {10, Float32, 0}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%+v: no panic", c)
-				}
-			}()
-			RankBytes(c.n, c.s, c.ranks)
-		}()
+		testkit.Panics(t, map[string]func(){fmt.Sprint(c): func() { RankBytes(c.n, c.s, c.ranks) }})
 	}
 }
 

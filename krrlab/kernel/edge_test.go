@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -26,14 +27,7 @@ func TestTileDimensions(t *testing.T) {
 				"Tile64": func(w *kernel.Workspace) { kernel.Tile64(make([]float64, 4), 2, k, x, z, arith, w) },
 				"Tile32": func(w *kernel.Workspace) { kernel.Tile32(make([]float32, 4), 2, k, x, z, arith, w) },
 			} {
-				func() {
-					defer func() {
-						if recover() == nil {
-							t.Errorf("%s of %v by %v: no panic", name, k, arith)
-						}
-					}()
-					f(&kernel.Workspace{})
-				}()
+				testkit.Panics(t, map[string]func(){fmt.Sprint(name, k, arith): func() { f(&kernel.Workspace{}) }})
 			}
 		}
 	}

@@ -203,13 +203,6 @@ func TestRegister(t *testing.T) {
 		"nil":  nil,
 		"func": kernel.Func{F: own{}.Eval}, "hidden": hidden{c: 1},
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("Register(%q, %T): no panic", name, k)
-				}
-			}()
-			kernel.Register(name, k)
-		}()
+		testkit.Panics(t, map[string]func(){name: func() { kernel.Register(name, k) }})
 	}
 }

@@ -1,10 +1,12 @@
 package lanczos
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestAllowingByHand: the ends of κ, λ_min and λ_max for an allowance, and what is no allowance.
@@ -26,13 +28,6 @@ func TestAllowingByHand(t *testing.T) {
 		}
 	}
 	for _, e := range []float64{-1e-9, math.NaN()} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("an allowance of %g is taken", e)
-				}
-			}()
-			r.Allowing(e)
-		}()
+		testkit.Panics(t, map[string]func(){fmt.Sprint(e): func() { r.Allowing(e) }})
 	}
 }

@@ -3,6 +3,7 @@ package lanczos
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -336,28 +337,13 @@ func TestMisuse(t *testing.T) {
 	v := diagonal(spectra(30)["even"])
 	for _, o := range []Options{{Steps: -1}, {Confidence: 1}, {Confidence: -0.1}, {Tol: math.NaN()}, {Ends: 7},
 		{Ends: Largest, Norm: true}, {Norm: true, Cond: true}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%+v accepted", o)
-				}
-			}()
-			_, _ = Run(t.Context(), v, &o)
-		}()
+		testkit.Panics(t, map[string]func(){fmt.Sprint(o): func() { _, _ = Run(t.Context(), v, &o) }})
 	}
-	for _, f := range []func(){
-		func() { _, _ = RunPencil(t.Context(), v, indefinite{euclid{31}}, nil) },
-		func() { mass(0, 0.5) }, func() { mass(5, 1) }, func() { APriori(5, 0, 0.5) }, func() { APriori(5, 1, 0) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			f()
-		}()
-	}
+	testkit.Panics(t, map[string]func(){
+		"orders": func() { _, _ = RunPencil(t.Context(), v, indefinite{euclid{31}}, nil) },
+		"mass 0": func() { mass(0, 0.5) }, "mass 1": func() { mass(5, 1) },
+		"no steps": func() { APriori(5, 0, 0.5) }, "no chance": func() { APriori(5, 1, 0) },
+	})
 }
 
 // shifted are the metrics D+cI for diagonal D, which draw as one noise vector scaled.

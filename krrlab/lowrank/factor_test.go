@@ -70,14 +70,7 @@ func TestCondBound(t *testing.T) {
 func TestCondBoundMisuse(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range [][2]float64{{-1e-300, 1}, {nan, 1}, {1, 0}, {1, -1}, {1, nan}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("λ = %g, λ_p = %g: no panic", c[0], c[1])
-				}
-			}()
-			(&lowrank.Factor{}).CondBound(c[0], c[1])
-		}()
+		testkit.Panics(t, map[string]func(){fmt.Sprint(c): func() { (&lowrank.Factor{}).CondBound(c[0], c[1]) }})
 	}
 	if b := (&lowrank.Factor{}).CondBound(0, 1); !math.IsInf(b, 1) {
 		t.Errorf("bound %g at λ = 0", b)

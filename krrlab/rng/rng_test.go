@@ -153,21 +153,10 @@ func TestIntN(t *testing.T) {
 			t.Fatal("IntN(i, 1) is not 0")
 		}
 	}
-	mustPanic(t, "IntN(0)", func() { s.IntN(0, 0) })
-	mustPanic(t, "Perm(-1)", func() { s.Perm(-1) })
-	mustPanic(t, "Gamma(0)", func() { s.Gamma(0, 0) })
-	mustPanic(t, "Gamma(NaN)", func() { s.Gamma(0, math.NaN()) })
-	mustPanic(t, "Gamma(Inf)", func() { s.Gamma(0, math.Inf(1)) })
-}
-
-func mustPanic(t *testing.T, what string, f func()) {
-	t.Helper()
-	defer func() {
-		if recover() == nil {
-			t.Errorf("%s does not panic", what)
-		}
-	}()
-	f()
+	testkit.Panics(t, map[string]func(){
+		"IntN(0)": func() { s.IntN(0, 0) }, "Perm(-1)": func() { s.Perm(-1) }, "Gamma(0)": func() { s.Gamma(0, 0) },
+		"Gamma(NaN)": func() { s.Gamma(0, math.NaN()) }, "Gamma(Inf)": func() { s.Gamma(0, math.Inf(1)) },
+	})
 }
 
 func TestNoAllocation(t *testing.T) {

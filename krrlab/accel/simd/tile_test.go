@@ -99,6 +99,14 @@ func testOneWay[T number](t *testing.T) {
 	})
 }
 
+// specials are what vectors have now and then.
+var specials = []float32{float32(math.NaN()), float32(math.Inf(-1)), 0x1p-140}
+
+// alike reports whether numbers are equal, NaN being equal to NaN.
+func alike(x, y []float32) bool {
+	return slices.EqualFunc(x, y, func(a, b float32) bool { return a == b || a != a && b != b })
+}
+
 // TestBoth16 compares 16-bit tiles with the same numbers in float32, exactly: they are small.
 func TestBoth16(t *testing.T) {
 	onEach(t, func(t *testing.T) {
@@ -117,13 +125,16 @@ func TestBoth16(t *testing.T) {
 					for i := range v {
 						v[i] = float32(g.IntN(41) - 20)
 					}
+					if bad := (rows + cols) % 8; bad < len(specials) && n > 0 {
+						v[g.IntN(n)] = specials[bad]
+					}
 					return v
 				}
 				x, y, z, u := whole(cols*k), whole(cols*k), whole(rows*k), whole(rows*k)
 				y2, u2 := slices.Clone(y), slices.Clone(u)
 				Both(rows, cols, tile, ld, x, y, z, u, k, &w)
 				Both(rows, cols, same, ld, x, y2, z, u2, k, &w)
-				if !slices.Equal(y, y2) || !slices.Equal(u, u2) {
+				if !alike(y, y2) || !alike(u, u2) {
 					t.Fatalf("%d×%d, t=%d: 16 bits differ", rows, cols, k)
 				}
 			}
@@ -161,35 +172,6 @@ func TestBoth16Values(t *testing.T) {
 				for i, v := range u {
 					if want := float32(tile[i%rows*ld+(r+i/rows)%cols]); v != want {
 						t.Fatalf("t=%d: u[%d] is %g, want %g", k, i, v, want)
-					}
-				}
-			}
-		}
-	})
-}
-
-// TestBoth16Specials checks that NaN, Inf and subnormal numbers of the vectors reach what
-// depends on them.
-func TestBoth16Specials(t *testing.T) {
-	onEach(t, func(t *testing.T) {
-		const rows, cols = 29, 43
-		for k := 1; k <= 4; k++ {
-			for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1)), 0x1p-140} {
-				for _, at := range []int{0, 15, 16, 28} {
-					tile := slices.Repeat([]uint16{3}, rows*cols)
-					x, y, z, u := make([]float32, cols*k), make([]float32, cols*k), make([]float32, rows*k),
-						make([]float32, rows*k)
-					x[(k-1)*cols+at], z[(k-1)*rows+at] = bad, bad
-					Both(rows, cols, tile, cols, x, y, z, u, k, &Workspace{})
-					for i, v := range y {
-						if hit := i/cols == k-1; hit != (v != 0) || hit && bad > 0 && v != 3*bad {
-							t.Fatalf("t=%d, %g at %d: y[%d] = %g", k, bad, at, i, v)
-						}
-					}
-					for i, v := range u {
-						if hit := i/rows == k-1; hit != (v != 0) || hit && bad > 0 && v != 3*bad {
-							t.Fatalf("t=%d, %g at %d: u[%d] = %g", k, bad, at, i, v)
-						}
 					}
 				}
 			}
