@@ -184,11 +184,11 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestBlockMemory: 4nt numbers and Cond's, and nothing for an iteration.
+// TestBlockMemory: 4nt numbers, and nothing for an iteration.
 func TestBlockMemory(t *testing.T) {
 	const n, k = 4000, 24
 	small := 26*k*8 + 12*k*k*8 + 8*512*k
-	testMemory(t, pcg.SolveBlock, k, 5, 25, 4*8*n*k+8*max(n*k, 1<<18)+small+50_000)
+	testMemory(t, pcg.SolveBlock, k, 5, 25, 4*8*n*k+small+50_000)
 }
 
 func TestBlockFlops(t *testing.T) {
