@@ -1,11 +1,13 @@
 package accel
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 )
@@ -276,4 +278,17 @@ func TestSpotrfFails(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestEigen: [2 1; 1 2] has 1 and 3, and a context that has ended is the error.
+func TestEigen(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	a := blas64.Symmetric{Uplo: blas.Lower, N: 2, Stride: 2, Data: []float64{2, 0, 1, 2}}
+	if v, err := Eigen(ctx, lapack.EVNone, a); err != nil || math.Abs(v[0]-1)+math.Abs(v[1]-3) > 1e-15 {
+		t.Errorf("%v, %v", v, err)
+	}
+	cancel()
+	if _, err := Eigen(ctx, lapack.EVNone, a); err == nil {
+		t.Error("no error")
+	}
 }
