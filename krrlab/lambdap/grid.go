@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // half returns the confidence that leaves half of the failure probability.
@@ -21,26 +22,21 @@ func (o *Options) half() float64 { return 1 - (1-o.Confidence)/2 }
 // set-up with L⁻¹, and an iteration.
 func (s *sweep) prepare(ctx context.Context, z *points.Dense32, formed float64) error {
 	clock := time.Now()
-	lap := func() float64 {
-		d := time.Since(clock).Seconds()
-		clock = time.Now()
-		return d
-	}
 	var g precond.Gram
 	if err := g.Grow(ctx, s.o.comm, z); err != nil {
 		return err
 	}
-	gram := lap()
+	gram := stage.Lap(&clock)
 	var err error
 	if s.w, err = precond.NewFromGram(ctx, z, &g, s.res.Lambda,
 		&precond.Options{Form: precond.FormEigen, Comm: s.o.comm}); err != nil {
 		return err
 	}
-	s.res.Eigen = lap()
+	s.res.Eigen = stage.Lap(&clock)
 	m, factor := s.w, s.res.Eigen
 	if w, err := precond.NewFromGram(ctx, z, &g, s.res.Lambda,
 		&precond.Options{Form: precond.FormLInv, Comm: s.o.comm}); err == nil {
-		m, factor = w, lap()
+		m, factor = w, stage.Lap(&clock)
 	} else if ctx.Err() != nil {
 		return ctx.Err()
 	}

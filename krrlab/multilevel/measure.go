@@ -92,16 +92,16 @@ func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Op
 	case work > opt.Work:
 		l.Left = fmt.Sprintf("its set-up would take %.2g flops", work)
 	}
-	lap := stopwatch()
+	clock := time.Now()
 	z, err := form(ctx, m, p, func(done, total int) { opt.progress("", "features", done, total) })
 	if err != nil {
 		return nil, err
 	}
-	l.Seconds.Form = lap()
+	l.Seconds.Form = stage.Lap(&clock)
 	if err := l.measureError(ctx, p, z, g, &opt); err != nil {
 		return nil, err
 	}
-	l.Seconds.Error = lap()
+	l.Seconds.Error = stage.Lap(&clock)
 	if l.Left != "" {
 		return l, nil
 	}
@@ -110,26 +110,16 @@ func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Op
 	if err != nil {
 		return nil, err
 	}
-	l.Seconds.Factor = lap()
+	l.Seconds.Factor = stage.Lap(&clock)
 	if err := l.measureKappa(ctx, p, inverse, g, &opt); err != nil {
 		return nil, err
 	}
-	l.Seconds.Kappa = lap()
+	l.Seconds.Kappa = stage.Lap(&clock)
 	if err := l.solve(ctx, p, inverse, s, &opt); err != nil {
 		return nil, err
 	}
-	l.Seconds.Solve = lap()
+	l.Seconds.Solve = stage.Lap(&clock)
 	return l, nil
-}
-
-// stopwatch returns a function that gives the seconds since its last call.
-func stopwatch() func() float64 {
-	last := time.Now()
-	return func() float64 {
-		now := time.Now()
-		defer func() { last = now }()
-		return now.Sub(last).Seconds()
-	}
 }
 
 // form maps the points of this rank.

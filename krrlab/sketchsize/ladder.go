@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // Operator is A = K+λI for n points. *gram.Matrix is one.
@@ -82,23 +83,15 @@ func (l *ladder) climb(ctx context.Context, s int) error {
 		}
 	}
 	l.z = z
-	l.sec.Features += lap(&clock)
+	l.sec.Features += stage.Lap(&clock)
 	err = l.gram.Grow(ctx, l.comm, z)
-	l.sec.Gram += lap(&clock)
+	l.sec.Gram += stage.Lap(&clock)
 	return err
 }
 
 // inverse returns ẐẐᵀ+ridge·I in a form.
 func (l *ladder) inverse(ctx context.Context, ridge float64, form precond.Form) (*precond.Woodbury, error) {
 	return precond.NewFromGram(ctx, l.z, &l.gram, ridge, &precond.Options{Form: form, Comm: l.comm})
-}
-
-// lap returns the seconds since *clock, and sets it to now.
-func lap(clock *time.Time) float64 {
-	now := time.Now()
-	s := now.Sub(*clock).Seconds()
-	*clock = now
-	return s
 }
 
 // scale returns c.

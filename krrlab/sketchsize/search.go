@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // Seconds are the wall-clock seconds of a rung; on ranks, those of the first.
@@ -174,7 +175,7 @@ func (s *search) rung(ctx context.Context, l *ladder, width int, perK float64, g
 	if err != nil {
 		return nil, err
 	}
-	l.sec.Factor = lap(&clock)
+	l.sec.Factor = stage.Lap(&clock)
 	out := &Rung{S: width}
 	delta := (1 - s.o.Confidence) / float64(s.total)
 	if err := s.kappa(ctx, out, m, delta, g); err != nil {
@@ -190,7 +191,7 @@ func (s *search) rung(ctx context.Context, l *ladder, width int, perK float64, g
 		return nil, err
 	}
 	out.Seconds = l.sec
-	out.Seconds.Test = lap(&clock)
+	out.Seconds.Test = stage.Lap(&clock)
 	out.Seconds.Rung = time.Since(began).Seconds()
 	out.Iteration = perK + perM
 	if err := s.share(ctx, out); err != nil {

@@ -118,6 +118,13 @@ func Timed(seconds *float64, f func() error) error {
 	return err
 }
 
+// Lap returns the seconds since *clock, and sets it to now.
+func Lap(clock *time.Time) float64 {
+	last := *clock
+	*clock = time.Now()
+	return clock.Sub(last).Seconds()
+}
+
 // AgreeToStop returns an error if err is one on any of the ranks, pcg.ErrStop unless another is too. A failure to
 // agree is left to what they do together next.
 func AgreeToStop(ctx context.Context, ranks comm.Comm, err error) error {
