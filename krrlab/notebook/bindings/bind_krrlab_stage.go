@@ -29,6 +29,7 @@ func init() {
 			"Kernel":      r.ValueOf(stage.Kernel),
 			"KernelBound": r.ValueOf(stage.KernelBound),
 			"Lanczos":     r.ValueOf(stage.Lanczos),
+			"Lap":         r.ValueOf(stage.Lap),
 			"Load":        r.ValueOf(stage.Load),
 			"Plan":        r.ValueOf(stage.Plan),
 			"Predict":     r.ValueOf(stage.Predict),
