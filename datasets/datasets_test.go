@@ -293,7 +293,7 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, content string) { put(t, dir, name, content) }
 	row := " " + strings.TrimSpace(strings.Repeat("0.5 ", 256)) + "\n"
-	put("usps/zip.train", "6.0"+row+"2.0"+row+"6.0"+row)
+	put("usps/zip.train", "6.0"+row+"2.0"+row+"7.0"+row)
 	put("usps/zip.test", "2"+row)
 	p, err := Load(context.Background(), "usps", &LoadOptions{Dirs: []string{"none", dir}, N: 2, Scale: "standard"})
 	if err != nil {
