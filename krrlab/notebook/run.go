@@ -47,7 +47,7 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 	if !ok {
 		return fmt.Errorf("%s: no cells; want a notebook of format 4", file)
 	}
-	if other := otherLanguage(nb); other != "" {
+	if other := otherLanguage(b); other != "" {
 		return fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with its own kernel "+
 			"(jupyter nbconvert --execute)", file, other)
 	}
@@ -102,23 +102,24 @@ var goKernels = []string{"krrlab", "gophernotes", "gonb", "go", "golang"}
 
 // otherLanguage returns the language that a notebook says it is in, or its kernel where it names no language, unless
 // that is Go; "" for Go and for a notebook that says nothing. In VS Code a cell may have its own language.
-func otherLanguage(nb map[string]any) string {
-	object := func(of map[string]any, name string) map[string]any { m, _ := of[name].(map[string]any); return m }
-	text := func(of map[string]any, name string) string { s, _ := of[name].(string); return s }
-	meta := object(nb, "metadata")
-	spec := object(meta, "kernelspec")
-	said := []string{text(spec, "language"), text(object(meta, "language_info"), "name")}
-	cells, _ := nb["cells"].([]any)
-	for _, c := range cells {
-		if cell, _ := c.(map[string]any); cell["cell_type"] == "code" {
-			said = append(said, text(object(object(cell, "metadata"), "vscode"), "languageId"))
+func otherLanguage(notebook []byte) string {
+	var nb struct {
+		Metadata struct {
+			Spec struct{ Language, Name string } `json:"kernelspec"`
+			Info struct{ Name string }           `json:"language_info"`
+		}
+		Cells []struct {
+			Metadata struct{ VSCode struct{ LanguageID string } }
 		}
 	}
-	if name := text(spec, "name"); said[0] == "" && said[1] == "" {
-		base, _, _ := strings.Cut(name, "-") // install --name krrlab-2
-		if !slices.Contains(goKernels, strings.ToLower(base)) {
-			said = append(said, name)
-		}
+	_ = json.Unmarshal(notebook, &nb) // what is not as expected says nothing
+	said := []string{nb.Metadata.Spec.Language, nb.Metadata.Info.Name}
+	if said[0]+said[1] == "" {
+		base, _, _ := strings.Cut(nb.Metadata.Spec.Name, "-") // install --name krrlab-2
+		said[0] = base
+	}
+	for _, c := range nb.Cells {
+		said = append(said, c.Metadata.VSCode.LanguageID)
 	}
 	for _, language := range said {
 		if language != "" && !slices.Contains(goKernels, strings.ToLower(language)) {

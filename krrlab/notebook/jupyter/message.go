@@ -88,7 +88,7 @@ func Decode(frames [][]byte, key []byte) (*Message, error) {
 // can carry.
 func Encode(identities [][]byte, typ, session string, parent json.RawMessage, content any, key []byte) ([][]byte,
 	error) {
-	h, err := json.Marshal(Header{ID: newID(), Session: session, Username: "kernel",
+	h, err := json.Marshal(Header{ID: rand.Text(), Session: session, Username: "kernel",
 		Date: time.Now().UTC().Format(time.RFC3339Nano), Type: typ, Version: protocolVersion})
 	if err != nil {
 		return nil, err
@@ -104,14 +104,6 @@ func Encode(identities [][]byte, typ, session string, parent json.RawMessage, co
 	frames := append([][]byte{}, identities...)
 	frames = append(frames, delimiter, sign(key, parts))
 	return append(frames, parts...), nil
-}
-
-// newID returns a random UUID.
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // remembered is how many signatures are remembered at least, and half of how many at most.

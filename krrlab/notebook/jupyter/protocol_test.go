@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -147,18 +146,6 @@ func TestAborted(t *testing.T) {
 	}
 }
 
-// TestID: identifiers are random UUIDs of version 4, in their usual form.
-func TestID(t *testing.T) {
-	form, seen := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`), map[string]bool{}
-	for range 200 {
-		id := newID()
-		if !form.MatchString(id) || seen[id] {
-			t.Fatalf("%q", id)
-		}
-		seen[id] = true
-	}
-}
-
 // TestReplays: a message is taken once, with the right signature, and not from the server itself; without
 // a key, whatever comes.
 func TestReplays(t *testing.T) {
@@ -252,42 +239,6 @@ func TestShutdown(t *testing.T) {
 		}
 	}
 	within(t, "the kernel", f.served)
-}
-
-// TestTopics: subscribers get what begins with one of their topics, and as many topics as they may have.
-func TestTopics(t *testing.T) {
-	f := connect(t, "k")
-	c, err := zmtp.Dial("tcp://"+f.s.pub.Addr().String(), "SUB", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	for _, m := range []string{"\x01status", "\x01str", "\x00status", "\x01status", "\x01st", "\x00status", "\x00none",
-		"\x02x", "\x00st", "\x01err"} {
-		_ = c.Send([]byte(m))
-		if m[0] == 1 {
-			if m, body := f.recv(c); m.Header.Type != "iopub_welcome" || body["subscription"] == nil {
-				t.Errorf("%+v, %v", m, body)
-			}
-		}
-	}
-	_ = c.Send([]byte("\x01a"), []byte("two frames"))
-	_ = c.Send([]byte{})
-	f.ask("execute_request", content{"code": "show"})
-	f.ask("execute_request", content{"code": "fail"})
-	for _, want := range []string{"stream", "error"} {
-		if m, _ := f.recv(c); m.Header.Type != want {
-			t.Errorf("%s, want %s", m.Header.Type, want)
-		}
-	}
-	for i := 2; i < zmtp.MaxTopics; i++ {
-		_ = c.Send([]byte("\x01more"))
-		f.recv(c)
-	}
-	_ = c.Send([]byte("\x01too many"))
-	if m, err := c.Recv(); err == nil {
-		t.Errorf("%q to a subscriber with too many topics", m)
-	}
 }
 
 // TestNoReply: what JSON cannot carry is answered as a failure, and a request of nobody not at all.

@@ -2,6 +2,7 @@ package jupyter
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -78,7 +79,7 @@ func Listen(c Connection, lang Language) (*Server, error) {
 	if err := c.complete(); err != nil {
 		return nil, fmt.Errorf("jupyter: %w", err)
 	}
-	s := &Server{lang: lang, key: []byte(c.Key), session: newID(), timeout: 2 * time.Second,
+	s := &Server{lang: lang, key: []byte(c.Key), session: rand.Text(), timeout: 2 * time.Second,
 		serving: make(chan struct{})}
 	s.seen.limit = remembered
 	s.wake = sync.NewCond(&s.mu)

@@ -29,8 +29,8 @@ type limits struct {
 // usual are those of a ROUTER.
 var usual = limits{30 * time.Second, 30 * time.Second, 1 << 20, 64 << 20, 256 << 20, 128}
 
-// MaxTopics is how many topics a subscriber may have; front ends have one, the empty one.
-const MaxTopics = 64
+// maxTopics is how many topics a subscriber may have; front ends have one, the empty one.
+const maxTopics = 64
 
 // Options say what a Socket is and who hears from it.
 type Options struct {
@@ -291,7 +291,7 @@ func (p *Peer) subscribe(frames [][]byte) {
 	topic := frames[0][1:]
 	i := slices.IndexFunc(p.topics, func(t []byte) bool { return bytes.Equal(t, topic) })
 	switch on := frames[0][0]; {
-	case on == 1 && len(p.topics) == MaxTopics:
+	case on == 1 && len(p.topics) == maxTopics:
 		p.close()
 	case on == 1:
 		p.topics = append(p.topics, topic)

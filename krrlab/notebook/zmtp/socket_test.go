@@ -179,7 +179,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestSubscribers: those there are stay, and hear.
+// TestSubscribers: those there stay, and hear what begins with one of their topics, of which they may have so many.
 func TestSubscribers(t *testing.T) {
 	s := echo(t, Options{Type: "XPUB", limits: changed(func(l *limits) { l.peers = 2 }),
 		Welcome: func(topic []byte) [][]byte { return [][]byte{topic} }})
@@ -187,17 +187,35 @@ func TestSubscribers(t *testing.T) {
 	for range 2 {
 		c := testkit.Must(Dial("tcp://"+s.Addr().String(), "SUB", ""))
 		defer c.Close()
-		alive(t, "\x01a", c)
+		for _, m := range []string{"\x01status", "\x01str", "\x00status", "\x01status", "\x01st", "\x00status", "\x00none",
+			"\x02x", "\x00st", "\x01err"} {
+			if m[0] == 1 {
+				alive(t, m, c)
+			} else {
+				_ = c.Send([]byte(m))
+			}
+		}
+		_ = c.Send([]byte("\x01a"), []byte("two frames"))
+		_ = c.Send([]byte{})
+		alive(t, "\x01more", c)
 		all = append(all, c)
 	}
 	dropped(t, "one too many", raw(t, s))
-	s.Publish([][]byte{[]byte("b")})
-	s.Publish([][]byte{[]byte("ab"), []byte("x")})
+	for _, topic := range []string{"status", "stream", "a", "error"} {
+		s.Publish([][]byte{[]byte(topic), []byte("x")})
+	}
 	for _, c := range all {
-		if m, err := c.Recv(); err != nil || string(bytes.Join(m, nil)) != "abx" {
-			t.Errorf("%q, %v", m, err)
+		for _, want := range []string{"streamx", "errorx"} {
+			if m, err := c.Recv(); err != nil || string(bytes.Join(m, nil)) != want {
+				t.Errorf("%q, %v, want %s", m, err, want)
+			}
 		}
 	}
+	for range maxTopics - 3 {
+		alive(t, "\x01more", all[0])
+	}
+	_ = all[0].Send([]byte("\x01too many"))
+	dropped(t, "too many topics", all[0].rw)
 }
 
 // TestTrust sends a message that only a trusted peer may send.
