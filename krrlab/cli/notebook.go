@@ -132,7 +132,12 @@ func (a *app) addCommand() *cobra.Command {
 		Short: "Download packages for notebooks to import",
 		Example: `  krrlab notebook add github.com/google/uuid
   krrlab notebook add github.com/google/uuid@v1.6.0 golang.org/x/text/collate`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("want packages, such as github.com/google/uuid")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
 			defer f.Close()

@@ -34,3 +34,14 @@ func TestInstall(t *testing.T) {
 		}
 	}
 }
+
+// TestAddPackages: what is linked in needs no download, and something has to be named.
+func TestAddPackages(t *testing.T) {
+	for want, args := range map[string][]string{"fmt needs no download: import it": {"fmt"}, "want packages": nil} {
+		var out, errs bytes.Buffer
+		if code := Main(t.Context(), append([]string{"notebook", "add"}, args...),
+			Env{Stdout: &out, Stderr: &errs}); code == 0 || !strings.Contains(errs.String(), want) {
+			t.Errorf("%v: %d, %s%s", args, code, &out, &errs)
+		}
+	}
+}
