@@ -18,8 +18,7 @@ import (
 // compiled are the programs of cells that were compiled.
 type compiled struct {
 	mu       sync.Mutex
-	programs []program      // that the names of the session lead to
-	spare    []*native.Cell // all of whose names were declared again: values made before call them
+	programs []program
 	runs     int
 	calls    atomic.Int64
 	builds   sync.WaitGroup
@@ -34,7 +33,8 @@ type program struct {
 // maxSpare is how many programs go on although all of their names were declared again.
 const maxSpare = 4
 
-// add notes the program of a cell, and ends the one that has been spare for longest. It returns the number of the run.
+// add notes the program of a cell, and ends the oldest spare one: values made before call those, although all of their
+// names were declared again. It returns the number of the run.
 func (n *compiled) add(c *native.Cell) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -42,16 +42,21 @@ func (n *compiled) add(c *native.Cell) int {
 	for _, name := range c.Names() {
 		p.names[name] = true
 	}
-	n.programs = append(slices.DeleteFunc(n.programs, func(old program) bool {
+	spare := -maxSpare
+	for _, old := range n.programs {
 		maps.DeleteFunc(old.names, func(name string, _ bool) bool { return p.names[name] })
 		if len(old.names) == 0 {
-			n.spare = append(n.spare, old.cell)
+			spare++
 		}
-		return len(old.names) == 0
-	}), p)
-	for ; len(n.spare) > maxSpare; n.spare = n.spare[1:] {
-		n.spare[0].Stop()
 	}
+	n.programs = append(slices.DeleteFunc(n.programs, func(old program) bool {
+		ends := len(old.names) == 0 && spare > 0
+		if ends {
+			spare--
+			old.cell.Stop()
+		}
+		return ends
+	}), p)
 	n.runs++
 	return n.runs
 }
@@ -63,10 +68,7 @@ func (n *compiled) end() {
 	for _, p := range n.programs {
 		p.cell.Stop()
 	}
-	for _, c := range n.spare {
-		c.Stop()
-	}
-	n.programs, n.spare = nil, nil
+	n.programs = nil
 }
 
 // compile runs a cell of declarations whose functions are compiled. Without the go command they are interpreted.
