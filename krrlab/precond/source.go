@@ -29,7 +29,8 @@ func (w *Woodbury) backward(p *solve, y, r blas64.General, i0, c0 int, space *si
 	for c := range y.Rows {
 		clear(y.Data[c*y.Stride : c*y.Stride+y.Cols])
 	}
-	simd.Backward(r.Cols, y.Cols, w.z.Data[i0*w.z.Stride+c0:], w.z.Stride, y.Data, y.Stride, r.Data, r.Stride, r.Rows, space)
+	simd.Backward(r.Cols, y.Cols, w.z.Data[i0*w.z.Stride+c0:], w.z.Stride, y.Data, y.Stride, r.Data, r.Stride, r.Rows,
+		space)
 }
 
 // forward sets y = v·Z_pᵀ, t×m, for the m rows of Z from i0 on; with U as backward.

@@ -123,9 +123,8 @@ var kinds = []struct {
 	{"forward64", float64s, forward}, {"backward", widened, backward}, {"backward64", float64s, backward},
 }
 
-// products builds the routines of package gemm. Every micro-kernel, of float32, float64 or bytes, for AVX2 or AVX-512, is
-// written by kernel.build, and the packing routines, of AVX, by transposer.build
-// and copier.build.
+// products builds the routines of package gemm. Every micro-kernel, of float32, float64 or bytes, for AVX2 or AVX-512,
+// is written by kernel.build, and the packing routines, of AVX, by transposer.build and copier.build.
 func products() {
 	for _, k := range kernels {
 		k.build()

@@ -172,12 +172,13 @@ func TestBroken(t *testing.T) {
 				r.Zero()
 			}
 		}),
-		"M⁻¹: the same call gave another result":       fault("SolveTo", again),
-		"M⁻¹: after the context was canceled":          {dim: order, deaf: "SolveTo"},
-		"M⁻¹: entry (0, 0) of the result is NaN":       fault("SolveTo", spoil),
-		"M⁻¹: unexpected error: gone":                  {dim: order, err: map[string]error{"SolveTo": gone}},
-		"M⁻¹: unexpected error: unsupported operation": {dim: order, err: map[string]error{"SolveTo": errors.ErrUnsupported}},
-		"M⁻¹: the order is 0":                          {},
+		"M⁻¹: the same call gave another result": fault("SolveTo", again),
+		"M⁻¹: after the context was canceled":    {dim: order, deaf: "SolveTo"},
+		"M⁻¹: entry (0, 0) of the result is NaN": fault("SolveTo", spoil),
+		"M⁻¹: unexpected error: gone":            {dim: order, err: map[string]error{"SolveTo": gone}},
+		"M⁻¹: unexpected error: unsupported operation": {dim: order,
+			err: map[string]error{"SolveTo": errors.ErrUnsupported}},
+		"M⁻¹: the order is 0": {},
 		"SolveTo has other bits on 5 threads": fault("SolveTo", func(dst, _ *mat.Dense) {
 			if accel.Threads() == 5 {
 				nudge(dst)
