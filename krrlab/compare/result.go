@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -84,9 +85,12 @@ func (r *Result) line(row *Row) string {
 	if row.Why != "" {
 		return "left out: " + row.Why
 	}
-	text := fmt.Sprintf("%v after %d iterations", row.Status, row.Iterations)
-	if n := len(row.Reached); n > 0 {
-		text = fmt.Sprintf("%d iterations to %.0e", row.Reached[n-1], Levels[n-1])
+	text := fmt.Sprintf("%d iterations to %.0e", row.Iterations, r.To)
+	if row.Status != pcg.Converged {
+		text = fmt.Sprintf("%v after %d iterations", row.Status, row.Iterations)
+		if n := len(row.Reached); n > 0 {
+			text += fmt.Sprintf(" (%d to %.0e)", row.Reached[n-1], Levels[n-1])
+		}
 	}
 	text += fmt.Sprintf(", %.3g s", r.clock(row, row.Iterations))
 	if row.Build > 0 {
