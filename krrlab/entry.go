@@ -22,7 +22,7 @@ func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 		}
 		return e, nil
 	}
-	spec, err := ParsePrecond(e.Text)
+	spec, err := parsePrecond(e.Text)
 	if err == nil {
 		if r := b.approximation(); r != nil && slices.Contains([]string{"features", "nystrom", "rpcholesky"}, spec.Name) {
 			spec.S, spec.LambdaP = cmp.Or(spec.S, r.s), cmp.Or(spec.LambdaP, r.lambdaP)

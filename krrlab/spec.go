@@ -27,9 +27,9 @@ type PrecondSpec struct {
 	Form      precond.Form   `json:"form,omitzero" flag:"form" default:"auto" not:"precond=vecchia|precond=none"`
 }
 
-// ParsePrecond reads a preconditioner from its name and its options, such as "nystrom features=500 lambda-p=0.1": the
+// parsePrecond reads a preconditioner from its name and its options, such as "nystrom features=500 lambda-p=0.1": the
 // options are the flags of a PrecondSpec.
-func ParsePrecond(text string) (s PrecondSpec, err error) {
+func parsePrecond(text string) (s PrecondSpec, err error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return s, fmt.Errorf("no name: want one of %s", strings.Join(PrecondNames, ", "))

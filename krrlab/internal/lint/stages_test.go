@@ -21,13 +21,14 @@ import (
 
 // usesStage lists the packages that need what a stage computes, beside krrlab, where it is registered, with the reason.
 var usesStage = map[[2]string]string{
-	{"krrlab", "krrlab/plan"}:       "Solve does what is planned",
-	{"krrlab/solve", "krrlab/plan"}: "a solution has the plan it came of",
-	{"krrlab/cli", "krrlab/plan"}:   "krrlab ranks, doctor and reproduce predict memory and seconds",
-	{"experiments", "krrlab/plan"}:  "seconds of cases are predicted",
-	{"theory", "krrlab/statdim"}:    "a claim of Proposition 3",
-	{"theory", "krrlab/sketchsize"}: "Theorem 7",
-	{"theory", "krrlab/lambdap"}:    "the bound of κ by η",
+	{"krrlab", "krrlab/plan"}:                 "Solve does what is planned",
+	{"krrlab/solve", "krrlab/plan"}:           "a solution has the plan it came of",
+	{"krrlab/cli", "krrlab/plan"}:             "krrlab ranks, doctor and reproduce predict memory and seconds",
+	{"experiments", "krrlab/plan"}:            "seconds of cases are predicted",
+	{"experiments/testbed", "krrlab/compare"}: "its runs are those of comparisons",
+	{"theory", "krrlab/statdim"}:              "a claim of Proposition 3",
+	{"theory", "krrlab/sketchsize"}:           "Theorem 7",
+	{"theory", "krrlab/lambdap"}:              "the bound of κ by η",
 }
 
 // stageFolders returns the paths of the packages that define a stage, in the module, and the units of others.

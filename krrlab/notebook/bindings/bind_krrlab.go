@@ -28,7 +28,6 @@ func init() {
 			"Hutchinson":     r.ValueOf(krrlab.Hutchinson),
 			"New":            r.ValueOf(krrlab.New),
 			"PCG":            r.ValueOf(krrlab.PCG),
-			"ParsePrecond":   r.ValueOf(krrlab.ParsePrecond),
 			"PrecondNames":   r.ValueOf(&krrlab.PrecondNames).Elem(),
 			"SLQ":            r.ValueOf(krrlab.SLQ),
 			"SpecOf":         r.ValueOf(krrlab.SpecOf),
