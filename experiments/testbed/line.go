@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Schema is the version of Line.
-const Schema = 1
+// version is that of Line.
+const version = 1
 
 // Line is one run. What is not known is left out.
 type Line struct {
@@ -86,8 +86,8 @@ func (f *File) take(name string, text []byte) error {
 	for i := 1; s.Scan(); i++ {
 		var l Line
 		err := json.Unmarshal(s.Bytes(), &l)
-		if err == nil && (l.Schema != Schema || l.Problem == "" || l.Preconditioner == "" || l.N < 1 || !(l.Lambda > 0)) {
-			err = fmt.Errorf("want schema %d, problem, preconditioner, n and lambda", Schema)
+		if err == nil && (l.Schema != version || l.Problem == "" || l.Preconditioner == "" || l.N < 1 || !(l.Lambda > 0)) {
+			err = fmt.Errorf("want schema %d, problem, preconditioner, n and lambda", version)
 		}
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", name, i, err)

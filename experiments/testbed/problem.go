@@ -116,8 +116,8 @@ func generated() []Problem {
 	}
 }
 
-// Pick returns the problems of these names, all for none.
-func Pick(names []string) ([]Problem, error) {
+// pick returns the problems of these names, all for none.
+func pick(names []string) ([]Problem, error) {
 	all := Problems()
 	if len(names) == 0 {
 		return all, nil

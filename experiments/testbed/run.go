@@ -59,7 +59,7 @@ func Run(ctx context.Context, f *File, o Options) error {
 	if o.Tell == nil {
 		o.Tell = func(string) {}
 	}
-	problems, err := Pick(o.Problems)
+	problems, err := pick(o.Problems)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func lines(p *Problem, r *krrlab.Compare, names []string, rank int, first bool, 
 	seen := -1
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		l := Line{Schema: Schema, Problem: p.Name, Source: p.Source, N: r.N, D: r.D, T: r.T, Kernel: r.Kernel.Short(),
+		l := Line{Schema: version, Problem: p.Name, Source: p.Source, N: r.N, D: r.D, T: r.T, Kernel: r.Kernel.Short(),
 			Lambda: r.Lambda, Machine: machine(), Preconditioner: "none", Draw: row.Draw, Reached: row.Reached,
 			MaxIter: maxIter, Failed: row.Why, Build: row.Build, Apply: row.Solve, Product: r.Product, Bytes: row.Bytes,
 			KBytes: r.KBytes, BuildFlops: row.BuildFlops, ApplyFlops: row.ApplyFlops}

@@ -84,7 +84,7 @@ func TestForeign(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	if _, err := testbed.Pick([]string{"nope"}); err == nil || !strings.Contains(err.Error(), "want one of mnist, ") {
+	if err := testbed.Run(t.Context(), f, testbed.Options{Problems: []string{"nope"}}); err == nil || !strings.Contains(err.Error(), "want one of mnist, ") {
 		t.Error(err)
 	}
 }

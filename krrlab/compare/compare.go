@@ -36,12 +36,12 @@ options; --features and --lambda-p are for those that do not say.`,
 // Options of the stage. Zero values mean the defaults.
 type Options struct {
 	// With are the preconditioners beside M = I.
-	With       stage.Entries `json:"with,omitempty" flag:"with" help:"a preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1'; once for each (default: features, nystrom, rpcholesky, vecchia, as far as the kernel has them)"`
-	Seeds      int           `json:"seeds,omitempty" flag:"seeds" default:"1" check:">=1" help:"draws of each"`
-	To         float64       `json:"to,omitempty" flag:"to" default:"1e-6" check:"(0,1)" help:"relative residual to iterate to"`
-	Confidence float64       `json:"confidence,omitempty" flag:"confidence" default:"0.95" check:"(0,1)" help:"of each interval of κ"`
-	Width      float64       `json:"width,omitempty" flag:"width" default:"0.2" check:"positive" help:"relative width of κ's interval at which to stop"`
-	Steps      int           `json:"steps,omitempty" flag:"steps" default:"100" check:">=-1" zero:"-1" help:"maximum number of Lanczos steps; 0 for no κ"`
+	With       stage.Entries `flag:"with" help:"a preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1'; once for each (default: features, nystrom, rpcholesky, vecchia, as far as the kernel has them)"`
+	Seeds      int           `flag:"seeds" default:"1" check:">=1" help:"draws of each"`
+	To         float64       `flag:"to" default:"1e-6" check:"(0,1)" help:"relative residual to iterate to"`
+	Confidence float64       `flag:"confidence" default:"0.95" check:"(0,1)" help:"of each interval of κ"`
+	Width      float64       `flag:"width" default:"0.2" check:"positive" help:"relative width of κ's interval at which to stop"`
+	Steps      int           `flag:"steps" default:"100" check:">=-1" zero:"-1" help:"maximum number of Lanczos steps; 0 for no κ"`
 }
 
 // Run compares. If ctx ends it returns the preconditioners that are judged by then beside its error.

@@ -29,6 +29,7 @@ var written = [][2]string{
 	{"krrlab/verify.Verification", "krrlab verify --json"},
 	{"krrlab/plan.Plan", "krrlab plan --json"},
 	{"theory.Report", "krrlab check --json"},
+	{"experiments/testbed.Line", "krrlab testbed --out"},
 	{"experiments.Report", "krrlab reproduce: report.json"},
 	{"krrlab/model.Info", "krrlab fit --out: model.json"},
 	{"krrlab/cli.modelInfo", "krrlab model info --json"},

@@ -19,6 +19,10 @@ var kept = map[string]string{
 	"krrlab/baseline.Loss.*":    "the formulas of the manual",
 	"krrlab.Auto":               "what nil means with AutoSolver, with parts of it held",
 
+	"plots.Figure.PNG":                    "a notebook's way to pictures",
+	"experiments/testbed.Preconditioners": "what a reader of the lines looks up",
+	"experiments/testbed.Problems":        "what a reader of the lines looks up",
+
 	"krrlab.DirectBelow": "a default that is documented",
 
 	"experiments.Report.*": "what a notebook shows of a report",
