@@ -23,6 +23,7 @@ import (
 type data struct {
 	Title  string `json:"title"`
 	Source string `json:"source,omitempty"`
+	Note   string `json:"note,omitempty"`
 	Sum    string `json:"fingerprint"` // of all numbers, Fingerprint: the name of the file
 }
 
@@ -30,7 +31,7 @@ func (j *data) path(root string) string { return filepath.Join(root, filepath.Ba
 
 // writeData writes the data into the folder, unless they are there.
 func writeData(root string, d *datasets.Dataset) (data, error) {
-	j := data{d.Name, d.Source, fmt.Sprintf("%x", d.Fingerprint())}
+	j := data{d.Name, d.Source, d.Note, fmt.Sprintf("%x", d.Fingerprint())}
 	if _, err := os.Stat(j.path(root)); !errors.Is(err, fs.ErrNotExist) {
 		return j, err
 	}
@@ -49,7 +50,7 @@ func (j *data) read(root string) (*datasets.Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("job data: %w", err)
 	}
-	d := &datasets.Dataset{Name: j.Title, Source: j.Source, Task: m.Task(), X: m.X, Labels: m.Labels,
+	d := &datasets.Dataset{Name: j.Title, Source: j.Source, Note: j.Note, Task: m.Task(), X: m.X, Labels: m.Labels,
 		Targets: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns}
 	if d.Labels != nil {
 		d.Class = m.Coding().Decode(m.C)
