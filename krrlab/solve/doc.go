@@ -3,10 +3,10 @@
 //
 // A solve goes one way:
 //
-//	iterate   (block) conjugate gradients once for each preconditioner, of several answers the A-norm median   run.go
-//	direct    or a dense Cholesky factor                                                                     direct.go
-//	refine    until K itself meets the tolerance                                                             refine.go
-//	certify   bounds of the error, and which criterion was met                                              certify.go
+//	iterate   (block) conjugate gradients                          run.go
+//	direct    or a dense Cholesky factor                        direct.go
+//	refine    until K itself meets the tolerance                refine.go
+//	certify   bounds of the error, and which criterion was met  certify.go
 //
 // Where true residuals are taken with K in float64 from the start, package pcg restarts by them, and there is nothing
 // left to refine. Else they are taken with K as stored, rows of K in float64 estimate its error, and an answer that

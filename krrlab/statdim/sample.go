@@ -2,10 +2,11 @@ package statdim
 
 import (
 	"context"
-	"gonum.org/v1/gonum/mat"
 	"math"
 	"slices"
 	"time"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/precond"
