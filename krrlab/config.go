@@ -226,7 +226,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("checkpoints every %v or %d iterations: want numbers ≥ 0", c.Checkpoint.Every,
 			c.Checkpoint.EveryIter)
 	case c.Stop.Rule != bound.Residual && c.Solver == Direct:
-		return fmt.Errorf("stop %v ends an iteration, and the direct solver has none: take pcg, block-pcg or cg", c.Stop)
+		return fmt.Errorf("stop %v ends an iteration, and the direct solver has none: take pcg, block-pcg or cg",
+			c.Stop)
 	}
 	return nil
 }

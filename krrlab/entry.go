@@ -24,7 +24,8 @@ func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 	}
 	spec, err := parsePrecond(e.Text)
 	if err == nil {
-		if r := b.approximation(); r != nil && slices.Contains([]string{"features", "nystrom", "rpcholesky"}, spec.Name) {
+		if r := b.approximation(); r != nil &&
+			slices.Contains([]string{"features", "nystrom", "rpcholesky"}, spec.Name) {
 			spec.S, spec.LambdaP = cmp.Or(spec.S, r.s), cmp.Or(spec.LambdaP, r.lambdaP)
 		}
 		e.Value, err = spec.Preconditioner(b.cfg.Kernel)
@@ -67,8 +68,8 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 		return nil, err
 	}
 	n, s := float64(b.train.Len()), float64(r.s)
-	made := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: r.s, LambdaP: r.lambdaP, Bytes: w.Bytes(),
-		Seconds: f.seconds + time.Since(start).Seconds()}
+	made := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: r.s, LambdaP: r.lambdaP,
+		Bytes: w.Bytes(), Seconds: f.seconds + time.Since(start).Seconds()}
 	if f.it.low == nil {
 		made.BuildFlops += 2 * n * s * float64(b.train.Dim())
 	} else {
@@ -88,7 +89,8 @@ func (l *Lab) drawn(draw int) *Lab {
 	other := *l
 	other.cfg.Seed += uint64(draw)
 	p := l.problem
-	other.problem = &problem{given: p.given, train: p.train, coding: p.coding, y: p.y, comm: p.comm, busy: p.busy, k: p.k, under: p.under, note: p.note}
+	other.problem = &problem{given: p.given, train: p.train, coding: p.coding, y: p.y, comm: p.comm,
+		busy: p.busy, k: p.k, under: p.under, note: p.note}
 	return &other
 }
 

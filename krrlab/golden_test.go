@@ -27,14 +27,16 @@ func goldenLab(t *testing.T, dir string, note func(string)) *Lab {
 		row[0], row[1], train.Target[i] = float64(i*i%37)/16, float64(i*11%29)/16, float64(i%5)-1.75
 	}
 	l := newLab(t, train, Config{
-		Kernel: gauss, Lambda: 1.0 / 64, Precond: Features{S: 8}, Solver: PCG, Tol: 1e-4, Storage: gram.Fixed16, Seed: 3,
+		Kernel: gauss, Lambda: 1.0 / 64, Precond: Features{S: 8}, Solver: PCG, Tol: 1e-4,
+		Storage: gram.Fixed16, Seed: 3,
 		Checkpoint: &Checkpoint{Dir: dir, EveryIter: 1, Resume: true, Note: note},
 	})
 	l.policy.ExactWork = -1 // so that it refines
 	return l
 }
 
-// TestCheckpointGolden: a checkpoint that version 0.3.0 wrote, in the refinement of an answer, is read in all its parts and gone on from to the answer of an unbroken solve; of another problem it is refused. It changes only if the
+// TestCheckpointGolden: a checkpoint that version 0.3.0 wrote, in the refinement of an answer, is read in all its
+// parts and gone on from to the answer of an unbroken solve; of another problem it is refused. It changes only if the
 // format does, on purpose.
 func TestCheckpointGolden(t *testing.T) {
 	state := testkit.Must(os.ReadFile("testdata/checkpoint/checkpoint-00000017.krrc"))

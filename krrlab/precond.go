@@ -112,8 +112,8 @@ func (None) String() string { return "none" }
 func (None) Make(context.Context, *Lab) (pcg.Preconditioner, error) { return nil, nil }
 
 // Auto leaves the preconditioner to the plan (Lab.Plan), and the solver too unless it is set. What is not zero is
-// held. It is what nil means with AutoSolver. Up to n = DirectBelow and with a Backend it is the fixed rule of AutoSolver,
-// with Features.
+// held. It is what nil means with AutoSolver. Up to n = DirectBelow and with a Backend it is the fixed rule of
+// AutoSolver, with Features.
 type Auto struct {
 	S       int     // rank
 	LambdaP float64 // λ_p

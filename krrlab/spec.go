@@ -16,7 +16,8 @@ var PrecondNames = []string{"features", "none", "nystrom", "rpcholesky", "vecchi
 
 // PrecondSpec is a built-in preconditioner as data, for flags and files. Zero values mean the defaults.
 type PrecondSpec struct {
-	// Name is one of PrecondNames, auto, or process: and the command of a Process; default: features, or rpcholesky for a kernel without them.
+	// Name is one of PrecondNames, auto, or process: and the command of a Process; default: features, or rpcholesky for
+	// a kernel without them.
 	Name    string  `json:"precond,omitempty" flag:"precond" check:"one of auto features none nystrom rpcholesky vecchia process:"`
 	S       int     `json:"features,omitempty" flag:"features" check:">=1" not:"sketch"`
 	LambdaP float64 `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive" not:"precond=vecchia"`

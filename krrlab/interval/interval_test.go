@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// TestJackknifePlus: for every kernel, on more points than a block and more rows than a tile, the intervals are those of
-// f(z) − r_i(A⁻¹k_z)_i, r_i = c_i/(A⁻¹)_ii, of dense linear algebra.
+// TestJackknifePlus: for every kernel, on more points than a block and more rows than a tile, the intervals are those
+// of f(z) − r_i(A⁻¹k_z)_i, r_i = c_i/(A⁻¹)_ii, of dense linear algebra.
 func TestJackknifePlus(t *testing.T) {
 	const n, lambda, level = 300, 0.01, 0.9
 	d, at := datasets.SyntheticRegression(n, 3, 0.1, 1), datasets.SyntheticRegression(150, 3, 0.1, 2)
@@ -188,8 +188,8 @@ func TestRefusals(t *testing.T) {
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
 	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), m, 100)), "7.2 kB, 100 B is allowed")
 	s := cholesky(t, m)
-	testkit.Fails(t, testkit.ErrOf(FromSystem(t.Context(), s, predict(t, m, d), datasets.SyntheticRegression(3, 5, 0, 1),
-		0.9)), "points have 5 features, the model was fitted on 2")
+	testkit.Fails(t, testkit.ErrOf(FromSystem(t.Context(), s, predict(t, m, d),
+		datasets.SyntheticRegression(3, 5, 0, 1), 0.9)), "points have 5 features, the model was fitted on 2")
 	bad := *m
 	bad.Kernel, bad.Lambda = kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 1}, 1e-18
 	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &bad, 0)), "not positive definite")

@@ -160,8 +160,8 @@ func (s *System) anorm(j int) float64 {
 //
 //	r_G = ((A⁻¹)_GG)⁻¹(C+δA⁻¹1)_G,  δ = Σ_G(y_i−ȳ)/(n−|G|), 0 where no mean was taken off.
 //
-// (A⁻¹)_GG is 1/λ but for vectors that are alike in all of G: see leaveout.Factor.Together. Scaling, kernel and λ are held
-// as they are.
+// (A⁻¹)_GG is 1/λ but for vectors that are alike in all of G: see leaveout.Factor.Together. Scaling, kernel and λ are
+// held as they are.
 func (s *System) LeaveOneOut() *mat.Dense {
 	return mat.DenseCopyOf(s.r)
 }

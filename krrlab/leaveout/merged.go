@@ -72,8 +72,8 @@ func (o *Problem) merge(y *mat.Dense) (*merged, error) {
 	m := o.groups(n)
 	if len(m.first) < 2 {
 		return nil,
-			fmt.Errorf("leaveout: all %d rows are equal, so that none is left when they are left out together: want at "+
-				"least 2 different ones", n)
+			fmt.Errorf("leaveout: all %d rows are equal, so that none is left when they are left out together: want "+
+				"at least 2 different ones", n)
 	}
 	if m.full = y; m.mean {
 		m.full = mat.DenseCopyOf(y)

@@ -54,8 +54,8 @@ func Path(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	if u := len(rows.first); u < n {
 		if opt.Classes {
 			return nil,
-				fmt.Errorf("leaveout: %d of %d rows repeat others, which probes leave out together of regression only", n-u,
-					n)
+				fmt.Errorf("leaveout: %d of %d rows repeat others, which probes leave out together of regression only",
+					n-u, n)
 		}
 		k, n, opt.Below = mergedMatrix{k, rows}, u, 0
 	}

@@ -91,8 +91,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	for _, l := range r.Levels {
 		if z := q.bytes(l.Width); o.memory > 0 && z > o.memory {
-			return nil, fmt.Errorf("Z of n = %d points and s = %d features takes %s, %s are left: choose narrower levels",
-				r.N, l.Width, accel.Bytes(z), accel.Bytes(o.memory))
+			return nil, fmt.Errorf("Z of n = %d points and s = %d features takes %s, %s are left: choose narrower "+
+				"levels", r.N, l.Width, accel.Bytes(z), accel.Bytes(o.memory))
 		}
 	}
 	r.Chain, r.OneLevel, err = measureChain(ctx, q, chain, r.Levels, rng.New(p.Seed), &o)

@@ -65,7 +65,8 @@ func resumed(t *testing.T, state []byte) (*checkpoints, *gram.Choice, *Solution,
 	return k, was, sol, err
 }
 
-// TestCheckpointGolden: a checkpoint that version 0.3.0 wrote, in the refinement of an answer, is read in all its parts. krrlab's test of that name resumes it.
+// TestCheckpointGolden: a checkpoint that version 0.3.0 wrote, in the refinement of an answer, is read in all its
+// parts. krrlab's test of that name resumes it.
 func TestCheckpointGolden(t *testing.T) {
 	owner := testkit.Must(hex.DecodeString("ab23141ed8703d4c8d23da990909587cb6448e5ce01a37bebdaffd5442d7d63d"))
 	state := testkit.Must(checkpoint.Read("../testdata/checkpoint/checkpoint-00000017.krrc", [32]byte(owner)))

@@ -72,7 +72,8 @@ func (s *Solution) kernelText() string {
 		text += ", points in bytes, products exact in integers"
 	}
 	if s.KKept > 0 {
-		text += fmt.Sprintf(", sparse: %.2g %% of the entries, ‖·‖₂ of the others at most %.1e", 100*s.KKept, s.KDropped)
+		text += fmt.Sprintf(", sparse: %.2g %% of the entries, ‖·‖₂ of the others at most %.1e", 100*s.KKept,
+			s.KDropped)
 	}
 	return text
 }
@@ -94,8 +95,8 @@ func (s *Solution) addPlan(b *stage.Lines) {
 	if p == nil {
 		return
 	}
-	b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks for "+
-		"it by name", t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), t.Total-t.Load-t.Plan, p.Flags)
+	b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks "+
+		"for it by name", t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), t.Total-t.Load-t.Plan, p.Flags)
 	q, its := p.Seconds, fmt.Sprintf("; iterations %d, %d", p.Choice.Iterations, s.Iterations)
 	if s.Solver == Direct {
 		its = ""

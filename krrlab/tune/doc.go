@@ -3,8 +3,8 @@
 //
 // # The criterion
 //
-// Each row is predicted by all others, y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii (package leaveout), or the rows of Options.Valid are
-// by the fit.
+// Each row is predicted by all others, y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii (package leaveout), or the rows of
+// Options.Valid are by the fit.
 //
 // The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its 95 % interval covers the sampling of rows:
 // Wilson's for a share, Student's of the logarithm for squares. It does not cover the choice of a point by its error.

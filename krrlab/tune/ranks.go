@@ -21,10 +21,10 @@ type errand struct {
 	Error  string
 }
 
-// runOnRanks is run where all ranks of c call it: the first searches, all evaluate full, which is not nil, together, and
-// have the same result. tell is called on each.
-func runOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full *whole, tell func(stage.Event)) (*Result,
-	error) {
+// runOnRanks is run where all ranks of c call it: the first searches, all evaluate full, which is not nil, together,
+// and have the same result. tell is called on each.
+func runOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full *whole,
+	tell func(stage.Event)) (*Result, error) {
 	if c.Size() == 1 {
 		return run(ctx, data, o, full, tell)
 	}

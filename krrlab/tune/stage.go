@@ -72,12 +72,12 @@ type Bench interface {
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	p := b.Problem()
 	if p.Weighted {
-		return nil, errors.New("no tuning with weights: tune without them, or choose λ by leave-one-out, and fit with " +
-			"the result")
+		return nil, errors.New("no tuning with weights: tune without them, or choose λ by leave-one-out, and fit " +
+			"with the result")
 	}
 	if kernel.Given(p.Kernel) != nil {
-		return nil, errors.New("no tuning of a given K, which leaves only λ to choose: LeaveOneOut gives the error for " +
-			"a grid of λ")
+		return nil, errors.New("no tuning of a given K, which leaves only λ to choose: LeaveOneOut gives the error " +
+			"for a grid of λ")
 	}
 	if err := o.check(); err != nil {
 		return nil, err
