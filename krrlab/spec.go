@@ -39,12 +39,14 @@ func parsePrecond(text string) (s PrecondSpec, err error) {
 	if strings.HasPrefix(words[0], processPrefix) {
 		return s, options.Lookup("precond").Set(text)
 	}
+	given := map[string]bool{}
 	for _, word := range append([]string{"precond=" + words[0]}, words[1:]...) {
 		name, value, ok := strings.Cut(word, "=")
 		f := options.Lookup(name)
-		if !ok || f == nil {
-			return s, fmt.Errorf("%q: want an option and its value, such as features=500", word)
+		if !ok || f == nil || given[name] {
+			return s, fmt.Errorf("%q: want an option and its value, such as features=500, each once", word)
 		}
+		given[name] = true
 		if err := f.Set(value); err != nil {
 			return s, err
 		}
