@@ -83,6 +83,8 @@ type comparison struct {
 	rhs *mat.Dense // n×1
 	res *Result
 
+	least float64 // a lower bound of λ_min(A), 0 if none is known
+
 	group []int // the rows that are made and not judged
 	made  []*stage.Made
 	held  int64 // their bytes
@@ -117,10 +119,17 @@ func (c *comparison) all(ctx context.Context) error {
 	if err := stage.Timed(&c.res.Product, func() error { return c.k.MulTo(ctx, to, c.p.Y) }); err != nil {
 		return err
 	}
-	c.take(Row{Name: "none"}, &stage.Made{LambdaMin: bound.LambdaMin(nil, c.p.Lambda, 0, 2*c.k.Error)})
+	c.least = bound.LambdaMin(nil, c.p.Lambda, 0, 2*c.k.Error)
+	none := &stage.Made{LambdaMin: c.least}
+	c.take(Row{Name: "none"}, none, c.need(none))
+	times := map[string]int{"none": 1}
 	for _, e := range c.o.With {
+		name := e.String()
+		if times[name]++; times[name] > 1 {
+			name += fmt.Sprintf(" (%d)", times[name])
+		}
 		for seed := range c.o.Seeds {
-			if err := c.enter(ctx, e, seed); err != nil {
+			if err := c.enter(ctx, e, Row{Name: name, Draw: seed}); err != nil {
 				return err
 			}
 		}
@@ -134,40 +143,44 @@ func (c *comparison) need(m *stage.Made) int64 {
 }
 
 // take takes a preconditioner into the group, as the last of the rows.
-func (c *comparison) take(row Row, m *stage.Made) {
+func (c *comparison) take(row Row, m *stage.Made, need int64) {
 	row.S, row.LambdaP, row.Bytes, row.Build = m.S, m.LambdaP, m.Bytes, m.Seconds
 	row.BuildFlops, row.ApplyFlops = m.BuildFlops, m.ApplyFlops
 	row.Why = "the stage ended before" // until it is judged
-	c.group, c.made, c.held = append(c.group, len(c.res.Rows)), append(c.made, m), c.held+c.need(m)
+	c.group, c.made, c.held = append(c.group, len(c.res.Rows)), append(c.made, m), c.held+need
 	c.res.Rows = append(c.res.Rows, row)
 }
 
 // enter makes a preconditioner and takes it into the group, which is judged first where the memory is full.
-func (c *comparison) enter(ctx context.Context, e stage.Entry, seed int) error {
-	row := Row{Name: e.String(), Draw: seed}
-	m, err := c.b.Make(ctx, e, seed)
-	var seconds float64
+func (c *comparison) enter(ctx context.Context, e stage.Entry, row Row) error {
+	m, err := c.b.Make(ctx, e, row.Draw)
 	if err == nil {
-		seconds, err = try(ctx, m.M, c.p.Y)
+		row.Solve, err = try(ctx, m.M, c.p.Y)
 	}
 	if err = comm.Agree(ctx, c.p.Comm, err); ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err == nil && c.need(m) > c.left {
-		err = fmt.Errorf("it takes %s with vectors, and beside K there are %s", accel.Bytes(c.need(m)), accel.Bytes(c.left))
+	var need int64
+	if err == nil { // ranks hold different rows: the most of them
+		beside, e := comm.Least(ctx, c.p.Comm, math.MaxInt64/2-c.need(m))
+		if e != nil {
+			return e
+		}
+		if need = math.MaxInt64/2 - beside; need > c.left {
+			err = fmt.Errorf("it takes %s with vectors, and beside K there are %s", accel.Bytes(need), accel.Bytes(c.left))
+		}
 	}
-	if err == nil && c.held+c.need(m) > c.left {
+	if err != nil {
+		row.Why, row.Solve = err.Error(), 0
+		c.res.Rows = append(c.res.Rows, row)
+		return nil
+	}
+	if c.held+need > c.left {
 		if err := c.judge(ctx); err != nil {
 			return err
 		}
 	}
-	if err != nil {
-		row.Why = err.Error()
-		c.res.Rows = append(c.res.Rows, row)
-		return nil
-	}
-	row.Solve = seconds
-	c.take(row, m)
+	c.take(row, m, need)
 	return nil
 }
 
@@ -209,7 +222,7 @@ func (c *comparison) iterate(ctx context.Context, s *sides, rows []*Row) error {
 		return err
 	}
 	for j := range rows {
-		rows[j].take(res, j, c.made[j].LambdaMin, c.p.Lambda)
+		rows[j].take(res, j, c.made[j].LambdaMin, c.least, c.k.Error/c.p.Lambda)
 		if s.fails[j] != nil {
 			rows[j].Why = s.fails[j].Error()
 		}
@@ -219,24 +232,26 @@ func (c *comparison) iterate(ctx context.Context, s *sides, rows []*Row) error {
 
 // brackets finds the intervals of κ of those that did not fail and can draw.
 func (c *comparison) brackets(ctx context.Context, s *sides, rows []*Row) error {
-	fit := &sides{n: s.n, ranks: s.ranks}
+	fit := &processes{sides: sides{n: s.n, ranks: s.ranks}}
 	var of []int
 	for j, m := range s.ms {
 		if rows[j].Why != "" {
 			continue
 		}
 		can, err := draws(ctx, m)
-		if err = comm.Agree(ctx, s.ranks, err); err != nil {
-			return err
+		if err = s.agree(ctx, err); ctx.Err() != nil {
+			return ctx.Err()
 		}
-		if can {
+		if err != nil {
+			rows[j].Why = err.Error()
+		} else if can {
 			fit.ms, of = append(fit.ms, m), append(of, j)
 		}
 	}
 	if len(of) == 0 {
 		return nil
 	}
-	fit.fails = make([]error, len(of))
+	fit.fails, fit.last = make([]error, len(of)), make([]bool, len(of))
 	done := 0
 	results, err := lanczos.RunMany(ctx, c.k, fit, len(of), &lanczos.Options{
 		Steps: c.o.Steps, Tol: c.o.Width, Confidence: c.o.Confidence, Cond: true, Definite: true,
@@ -249,8 +264,11 @@ func (c *comparison) brackets(ctx context.Context, s *sides, rows []*Row) error 
 		},
 	})
 	for i, r := range results {
-		if r != nil {
-			rows[of[i]].bracket(r, c.k.Error/c.p.Lambda)
+		switch row := rows[of[i]]; {
+		case fit.fails[i] != nil:
+			row.Why = fit.fails[i].Error()
+		case r != nil:
+			row.bracket(r, c.k.Error/c.p.Lambda)
 		}
 	}
 	return err

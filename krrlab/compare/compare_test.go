@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -205,10 +207,83 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
+// metric is an own that draws.
+type metric struct {
+	own
+	draw func(dst *mat.Dense) error
+}
+
+func (m metric) NormalTo(_ context.Context, dst *mat.Dense, _ rng.Stream) error { return m.draw(dst) }
+
+// TestLeftOutLate: one that fails as intervals of κ are found does not take those of others with it.
+func TestLeftOutLate(t *testing.T) {
+	calls, draws := 0, 0
+	same := func(dst, r *mat.Dense) error { dst.Copy(r); return nil }
+	one := func(dst *mat.Dense) error {
+		for i := range n {
+			dst.Set(i, 0, 1+float64(i%7))
+		}
+		return nil
+	}
+	for name, c := range map[string]struct {
+		m    metric
+		want string
+	}{
+		"solve": {metric{own{n, func(dst, r *mat.Dense) error {
+			if draws > 1 { // the start of a Lanczos process
+				if calls++; calls > 4 {
+					return errors.New("it is gone")
+				}
+			}
+			return same(dst, r)
+		}}, one}, "it is gone"},
+		"minus": {metric{own{n, func(dst, r *mat.Dense) error {
+			if dst.Copy(r); draws > 1 {
+				dst.Scale(-1, r)
+			}
+			return nil
+		}}, one}, "not positive definite"},
+		"nan": {metric{own{n, func(dst, r *mat.Dense) error {
+			if dst.Copy(r); draws > 1 {
+				dst.Set(3, 0, math.NaN())
+			}
+			return nil
+		}}, one}, "not positive definite"},
+		"draw": {metric{own{n, same}, func(*mat.Dense) error { return errors.New("no draws") }}, "no draws"},
+		"zero": {metric{own{n, same}, func(dst *mat.Dense) error { dst.Zero(); return nil }}, "norm 0"},
+	} {
+		calls, draws = 0, 0
+		draw := c.m.draw
+		c.m.draw = func(dst *mat.Dense) error { draws++; return draw(dst) }
+		r, err := problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{},
+			krrlab.Given{M: c.m, Name: name}, krrlab.Nystrom{S: 30})
+		testkit.OK(t, err)
+		for _, row := range r.Rows {
+			if bad := row.Name == name; bad != (row.Why != "") || bad && !strings.Contains(row.Why, c.want) ||
+				!bad && (row.Steps == 0 || math.IsInf(row.Kappa.Hi, 1)) {
+				t.Errorf("%s: %s after %d steps: κ %v %q", name, row.Name, row.Steps, row.Kappa, row.Why)
+			}
+		}
+	}
+}
+
+// TestSameNames: entries of one name are rows and lines of their own.
+func TestSameNames(t *testing.T) {
+	r, err := problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{Steps: -1, Seeds: 2},
+		krrlab.Nystrom{S: 30}, krrlab.Nystrom{S: 60})
+	testkit.OK(t, err)
+	text := r.String()
+	for _, row := range r.Rows[1:] {
+		if !strings.Contains(text, "\n"+row.Name+" ") || (row.S == 60) != strings.HasSuffix(row.Name, " (2)") {
+			t.Errorf("%s, %d features:\n%s", row.Name, row.S, text)
+		}
+	}
+}
+
 // TestNames: an entry that names no preconditioner is refused before anything is formed.
 func TestNames(t *testing.T) {
 	for _, text := range []string{"", "nope", "nystrom s=3", "nystrom features", "nystrom features=0",
-		"vecchia lambda-p=1", "features sketch=x"} {
+		"vecchia lambda-p=1", "features sketch=x", "nystrom features=20 features=30", "nystrom precond=none"} {
 		_, err := problem(t, krrlab.Config{}).Compare(context.Background(),
 			krrlab.CompareOptions{With: stage.Entries{{Text: text}}})
 		if err == nil || strings.Contains(err.Error(), "\n") {
@@ -245,19 +320,14 @@ func TestRanks(t *testing.T) {
 	o := krrlab.CompareOptions{Steps: 20, With: stage.Entries{{Text: "nystrom features=40"}}}
 	one, err := problem(t, krrlab.Config{}).Compare(context.Background(), o)
 	testkit.OK(t, err)
-	results := make([]*krrlab.Compare, 2)
-	done := make(chan error, 2)
-	for i, c := range comm.Local(2, comm.Options{}) {
-		go func() {
-			var err error
-			results[i], err = problem(t, krrlab.Config{Comm: c}).Compare(context.Background(), o)
-			done <- err
-		}()
-	}
-	testkit.OK(t, errors.Join(<-done, <-done))
-	for i, row := range results[1].Rows {
+	for i, row := range ranks(t, krrlab.Config{}, o)[1].Rows {
 		if !reflect.DeepEqual(row.Residuals, one.Rows[i].Residuals) || row.Kappa.Hi != one.Rows[i].Kappa.Hi {
 			t.Errorf("%s differs on ranks", row.Name)
+		}
+	}
+	for i, row := range ranks(t, krrlab.Config{Memory: 500_000, Precond: krrlab.None{}}, o)[0].Rows { // two groups
+		if row.Why != "" || !reflect.DeepEqual(row.Residuals, one.Rows[i].Residuals) {
+			t.Errorf("%s differs on ranks of little memory: %s", row.Name, row.Why)
 		}
 	}
 	js, err := json.Marshal(one)
@@ -267,6 +337,24 @@ func TestRanks(t *testing.T) {
 	if back.String() != one.String() || !reflect.DeepEqual(back.Table().Rows, one.Table().Rows) {
 		t.Errorf("from JSON:\n%v\nwas\n%v", back, one)
 	}
+}
+
+// ranks returns what each of two finds.
+func ranks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Compare {
+	t.Helper()
+	var results [2]*krrlab.Compare
+	done := make(chan error, 2)
+	for i, of := range comm.Local(2, comm.Options{Limit: 10 * time.Second}) {
+		go func() {
+			c := c
+			c.Comm = of
+			var err error
+			results[i], err = problem(t, c).Compare(context.Background(), o)
+			done <- err
+		}()
+	}
+	testkit.OK(t, errors.Join(<-done, <-done))
+	return results
 }
 
 // TestDraws: draw 1 is what the next seed draws.

@@ -160,11 +160,15 @@ func (r *Result) Plot() *plots.Figure {
 			s := r.clock(row, k)
 			series[0].Add(float64(k), v)
 			series[1].Add(s, v)
-			series[2].Add(s, row.Bounds[k])
+			if row.Bounds != nil {
+				series[2].Add(s, row.Bounds[k])
+			}
 		}
 		first, last = min(first, r.clock(row, 1)), max(last, r.clock(row, row.Iterations))
 		for i, f := range []*plots.Figure{its, time, bounds} {
-			f.Series = append(f.Series, series[i])
+			if len(series[i].Y) > 0 {
+				f.Series = append(f.Series, series[i])
+			}
 		}
 	}
 	its.X.Label, its.X.Log = "iterations", true

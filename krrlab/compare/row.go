@@ -32,7 +32,7 @@ type Row struct {
 	Iterations int       `json:"iterations"`
 	Reached    []int     `json:"iterations_to"`       // Levels[i], as far as they were met
 	Residuals  []float64 `json:"residuals,omitempty"` // ‖r_k‖₂/‖b‖₂ by recurrence, k = 0, 1, …
-	Bounds     []float64 `json:"bounds,omitempty"`    // of ‖x−x_k‖_A/‖b‖₂ from above
+	Bounds     []float64 `json:"bounds,omitempty"`    // of ‖x−x_k‖_A/‖b‖₂ from above, if known
 
 	Ritz  [2]float64        `json:"ritz"`  // the least and the largest Ritz value of conjugate gradients
 	Steps int               `json:"steps"` // of the Lanczos process, 0 for none
@@ -48,11 +48,16 @@ type Row struct {
 // nearly is what a step is counted by, for rounding, as in package pcg.
 const nearly = 1 - 0x1p-20
 
-// take takes what column j of a solve tells, where 0 < μ ≤ λ_min(M⁻¹A), 0 if none is known.
-func (r *Row) take(res *pcg.Result, j int, mu, lambda float64) {
+// take takes what column j of a solve tells, where 0 < μ ≤ λ_min(M⁻¹A) and 0 < least ≤ λ_min(A), 0 if none is known,
+// and ‖K_stored−K‖₂ ≤ eλ.
+func (r *Row) take(res *pcg.Result, j int, mu, least, e float64) {
 	col, h := res.Columns[j], &res.History
-	r.Iterations, r.Status, r.Why = col.Iterations, col.Status, ""
-	if h.RelRes[len(h.RelRes)-1][j] <= res.Tol { // by recurrence: none is recomputed
+	rows := h.RelRes
+	if len(h.Restarts) > 0 { // another Krylov space: what others need, not this column
+		rows = rows[:h.Restarts[0]+1]
+	}
+	r.Iterations, r.Status, r.Why = min(col.Iterations, len(rows)-1), col.Status, ""
+	if rows[len(rows)-1][j] <= res.Tol { // by recurrence: none is recomputed
 		r.Status = pcg.Converged
 	}
 	if col.Status >= pcg.Stagnated && col.Status < pcg.Canceled {
@@ -60,30 +65,34 @@ func (r *Row) take(res *pcg.Result, j int, mu, lambda float64) {
 	}
 	r.Reached = []int{}
 	gamma := 1 / mu
-	for k, row := range h.RelRes[:min(col.Iterations+1, len(h.RelRes))] {
+	for k, row := range rows[:r.Iterations+1] {
 		r.Residuals = append(r.Residuals, row[j])
 		for len(r.Reached) < len(Levels) && row[j] <= Levels[len(r.Reached)] {
 			r.Reached = append(r.Reached, k)
 		}
-		e := row[j] / math.Sqrt(lambda) // ‖e‖_A ≤ ‖r‖₂/√λ
-		if k > 0 && mu > 0 {            // ‖e_k‖_A² ≤ (γ_{k−1}−α_{k−1})ρ_{k−1}, α_kρ_k = Decrease
+		if least == 0 {
+			continue
+		}
+		most := row[j] / math.Sqrt(least) // ‖e‖_A ≤ ‖r‖₂/√λ_min(A)
+		if k > 0 && mu > 0 {              // ‖e_k‖_A² ≤ (γ_{k−1}−α_{k−1})ρ_{k−1}, α_kρ_k = Decrease
 			a := h.Alpha[k-1][j]
 			left := gamma - nearly*a
 			if a > 0 && left > 0 {
-				e = min(e, math.Sqrt(left*h.Decrease[k-1][j]/a))
+				most = min(most, math.Sqrt(left*h.Decrease[k-1][j]/a))
 			}
-			gamma = left / (mu*left + h.Beta[k-1][j])
+			if gamma = left / (mu*left + h.Beta[k-1][j]); !(left > 0) {
+				mu = 0 // no lower bound of the spectrum
+			}
 		}
-		r.Bounds = append(r.Bounds, e)
+		r.Bounds = append(r.Bounds, most)
 	}
 	if ritz := res.Ritz(j); len(ritz) > 0 {
 		r.Ritz = [2]float64{ritz[0], ritz[len(ritz)-1]}
 	}
 	const how = "Ritz values of PCG: one-sided, in exact arithmetic"
-	least, most := r.Ritz[0], r.Ritz[1]
-	r.Min = estimate.Interval{Value: least, Hi: least, Confidence: 1, Method: how}
-	r.Max = estimate.Interval{Value: most, Lo: most, Hi: math.Inf(1), Confidence: 1, Method: how}
-	r.Kappa = lanczos.Known(r.Min, r.Max).Cond()
+	r.Kappa, r.Min, r.Max = lanczos.Known(
+		estimate.Interval{Value: r.Ritz[0], Hi: r.Ritz[0], Confidence: 1, Method: how},
+		estimate.Interval{Value: r.Ritz[1], Lo: r.Ritz[1], Hi: math.Inf(1), Confidence: 1, Method: how}).Allowing(e)
 	r.Trace, r.LogDet, r.Kaporin = stage.Unknown, stage.Unknown, stage.Unknown
 }
 

@@ -15,8 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// sides are preconditioners side by side: M_c is that of column c. It is a pcg.ColumnPreconditioner, and lanczos.Metrics
-// where all can draw. Where M_c⁻¹ fails its column is NaN, which ends that column alone, and fails[c] says why.
+// sides are preconditioners side by side: M_c is that of column c. It is a pcg.ColumnPreconditioner. Where M_c⁻¹ fails its column is NaN, which ends that column alone, and fails[c] says why.
 type sides struct {
 	n     int
 	ms    []pcg.Preconditioner // nil: M = I
@@ -59,14 +58,52 @@ func (s *sides) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []in
 // agree makes an error of one rank one of all.
 func (s *sides) agree(ctx context.Context, err error) error { return comm.Agree(ctx, s.ranks, err) }
 
+// processes are sides of Lanczos processes, which must not see NaN: one whose M fails takes one step more, which is not
+// used, and ends.
+type processes struct {
+	sides
+	last []bool // that step was taken
+}
+
+// SolveColumnsTo sets column j of dst to M_c⁻¹ times column j of r, c = cols[j].
+func (s *processes) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
+	if err := s.sides.SolveColumnsTo(ctx, dst, r, cols); err != nil {
+		return err
+	}
+	for j, c := range cols {
+		to, from := dst.ColView(j).(*mat.VecDense), r.ColView(j)
+		q := mat.Dot(from, to)
+		if least := float64(s.n) * 0x1p-53 * mat.Norm(from, 2) * mat.Norm(to, 2); s.fails[c] == nil &&
+			(!(q >= least) || math.IsInf(q, 0)) {
+			s.fails[c] = fmt.Errorf("M⁻¹ is not positive definite: xᵀM⁻¹x = %.3g", q)
+		}
+		switch {
+		case s.fails[c] == nil:
+		case s.last[c]:
+			to.Zero()
+		default:
+			to.CopyVec(from)
+			s.last[c] = true
+		}
+	}
+	return nil
+}
+
 // NormalColumnsTo sets column c of dst to a draw of N(0, M_c), all by the same stream.
-func (s *sides) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+func (s *processes) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	to := mat.NewDense(s.n, 1, nil)
 	for c, m := range s.ms {
-		if m == nil {
+		if m != nil {
+			err := m.(lanczos.Metric).NormalTo(ctx, to, g)
+			if size := mat.Norm(to, 2); err == nil && !(size > 0 && size <= math.MaxFloat64) {
+				err = fmt.Errorf("a draw of N(0, M) has norm %g", size)
+			}
+			if s.fails[c] = s.agree(ctx, err); ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		if m == nil || s.fails[c] != nil {
 			g.Normals(to.RawMatrix().Data, 0)
-		} else if err := m.(lanczos.Metric).NormalTo(ctx, to, g); err != nil {
-			return err
 		}
 		dst.ColView(c).(*mat.VecDense).CopyVec(to.ColView(0))
 	}
