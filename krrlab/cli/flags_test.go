@@ -196,6 +196,10 @@ $ fit DATA --sketch features:40,srht:20
 	!note:
 $ multilevel DATA --levels features:40
 	note: a chain of one level is 40 features without a sketch
+$ sketch-size DATA --test theorem7 --first 8 --max 16
+	Theorem 7, kappa5
+$ sketch-size --help
+	!--holdout
 $ multilevel DATA --levels features:40,srht:20
 	!note:
 $ fit DATA --lambda 1 --precond features

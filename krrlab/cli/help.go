@@ -28,7 +28,7 @@ var flagGroups = []struct{ title, names string }{
 var commandGroups = []struct{ title, names string }{
 	{"Fit and predict:", "fit tune predict verify model data demo"},
 	{"Choose λ and the method:", "loo plan"},
-	{"Study kernel systems and preconditioners:", "quality compare statdim sketch-size lambda-p multilevel"},
+	{"Study kernel systems and preconditioners:", "quality compare testbed statdim sketch-size lambda-p multilevel"},
 	{"The paper:", "check reproduce"},
 	{"Notebooks, machines, this program:", "notebook doctor version licenses completion help"},
 }

@@ -13,7 +13,7 @@ import (
 
 // dataFlags say which data to fit.
 type dataFlags struct {
-	Data  string `flag:"data" not:"train|test|holdout" help:"data set by name (krrlab data list)"`
+	Data  string `flag:"data" not:"train|holdout" help:"data set by name (krrlab data list)"`
 	Train string `flag:"train" file:"read"`
 	datasets.ReadOptions
 	Words   []string `flag:"categorical" with:"train|in"`

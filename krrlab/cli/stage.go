@@ -28,11 +28,11 @@ func (a *app) stageCommand(d *stage.Definition) *cobra.Command {
 	c := &stageCommand{Definition: d, options: options.Interface(), labFlags: newLabFlags()}
 	c.setFlags()
 	use := string(d.Name) + " (--data NAME | --train FILE"
-	if c.flags.Lookup("test") != nil {
+	if c.flags.Lookup("holdout") != nil {
 		use += " [--test FILE | --holdout SHARE]"
 	}
-	cmd := &cobra.Command{Use: use + ")", Aliases: d.Aliases, Short: d.Short, Long: d.Long, Example: d.Example, Args: noArgs,
-		Annotations: onRanks}
+	cmd := &cobra.Command{Use: use + ")", Aliases: d.Aliases, Short: d.Short, Long: d.Long, Example: d.Example,
+		Args: noArgs, Annotations: onRanks}
 	return withOptions(cmd, c.flags, func(ctx context.Context, _ []string) error { return a.stage(ctx, c) })
 }
 
