@@ -121,11 +121,13 @@ func (o *FetchOptions) download(ctx context.Context, url, dst string) error {
 		return err
 	}
 	defer resp.Body.Close()
-	switch from := resp.Request.URL; {
-	case resp.StatusCode != http.StatusOK:
+	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
-	case req.URL.Scheme == "https" && from.Scheme != "https":
-		return fmt.Errorf("redirected from https to %s: refused", quote(from.Scheme+"://"+from.Host))
+	}
+	for to := resp.Request; to.Response != nil; to = to.Response.Request { // back over all redirections
+		if to.Response.Request.URL.Scheme == "https" && to.URL.Scheme != "https" {
+			return fmt.Errorf("redirected from https to %s: refused", quote(to.URL.Scheme+"://"+to.URL.Host))
+		}
 	}
 	file, err := os.Create(dst + ".part")
 	if err != nil {

@@ -142,6 +142,10 @@ func TestFetchDowngrade(t *testing.T) {
 		return o.file(context.Background(), File{Paths: []string{"f.csv"}, URLs: []string{url}}, t.TempDir())
 	}
 	fails(t, get(tls1.URL), "redirected from https to")
+	back := httptest.NewServer(http.RedirectHandler(tls1.URL+"/file", http.StatusFound))
+	defer back.Close()
+	target = back.URL
+	fails(t, get(tls1.URL), "redirected from https to")
 	target = tls1.URL + "/file"
 	if err := get(tls1.URL); err != nil {
 		t.Errorf("to https: %v", err)
