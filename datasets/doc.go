@@ -8,7 +8,8 @@
 // or packed with gzip, bzip2, xz, zstd or zip, as its first bytes tell. Files are streamed: the unpacked
 // text is never held whole, and what is held counts against a limit on memory. Tables are split
 // into records by encoding/csv. Format, separator and header are decided by the first rows, and
-// Dataset.Read says what was decided and why; a data frame of gota is read by its WriteCSV. A fault in a file is a *ParseError with line and column; what it quotes is escaped and cut.
+// Dataset.Read says what was decided and why; a data frame of gota is read by its WriteCSV. A fault
+// in a file is a *ParseError with line and column; what it quotes is escaped and cut.
 //
 // # Names
 //

@@ -315,7 +315,8 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 		flag string
 		used bool
 	}{{"--weights", o.Weights != ""}, {"--keep", len(o.Keep) > 0},
-		{"--categorical", len(o.Categorical) > 0 && !o.TargetOptional}, {"--drop", len(o.Drop) > 0 && !o.TargetOptional},
+		{"--categorical", len(o.Categorical) > 0 && !o.TargetOptional},
+		{"--drop", len(o.Drop) > 0 && !o.TargetOptional},
 		{"--target with several", len(o.More) > 0 && !o.TargetOptional}} {
 		if f.used {
 			return s.fail(0, 0, "a file of format %s has no columns with names: %s is for csv files", format, f.flag)

@@ -147,8 +147,8 @@ func (r *Report) publishedPoint(row, column string) []plots.Series {
 
 func figure2Plot(r *Report) *plots.Figure {
 	return r.curves("Error against data and against time",
-		"Test error against the number n of training points (left) and against the seconds of training on them (right; "+
-			"the points of a line are the n of the left). Lines: medians of the seeds, bands: least to most. "+
+		"Test error against the number n of training points (left) and against the seconds of training on them "+
+			"(right; the points of a line are the n of the left). Lines: medians of the seeds, bands: least to most. "+
 			figure2Caption,
 		byPoints, roles2, side{"training points n", "test error (%)", placeOf, perCent, "n"},
 		side{"training time (s)", "test error (%)", secondsOf, perCent, "time"})

@@ -167,8 +167,7 @@ type Estimate struct {
 }
 
 // Predict returns what Run would do with the plans: every case with its predicted seconds
-// and memory, or why it is not run. Cases whose results are kept in o.Out count as done if
-// o.Resume is set.
+// and memory, or why it is not run. Cases whose results are kept in o.Out count as done.
 func Predict(ctx context.Context, plans []*Plan, o *Options) (*Estimate, error) {
 	opt := o.withDefaults()
 	list := jobs(plans, &opt)

@@ -224,7 +224,7 @@ func (e *experiment) tensorProducts(q, d int) *products {
 }
 
 // multiplies adds the measures of s features, which miss ν²‖A‖_F²‖B‖_F² with probability δ at most, and of the mean for
-// other numbers of them; bound is Lemma 4's of the mean, nil for none.
+// other numbers of them; bound is Lemma 4's of the mean, 0 for none.
 func (e *experiment) multiplies(p *products, s int, nu, delta float64, bound func(s int) float64, others ...int) {
 	e.share(fmt.Sprintf("share above ν²‖A‖_F²‖B‖_F², %s, s = %d, δ = %g", p.name, s, delta), p.misses(e, s),
 		nu*nu*p.size, delta)

@@ -125,7 +125,8 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 	return cmp.Or(err, a.agree(ctx, unsolved))
 }
 
-// conclude writes what was asked for, all that can be, and says how it ended, also where something could not be written.
+// conclude writes what was asked for, all that can be, and says how it ended, also where something could not be
+// written.
 func (a *app) conclude(ctx context.Context, f *fitFlags, r *fitted) error {
 	var err error
 	if f.Out != "" && a.first() {

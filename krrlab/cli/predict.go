@@ -231,7 +231,8 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 }
 
 // readFor reads a file for a model. Features are found by their names where both have them, and the target is in the
-// column of the fit, if the file has it, unless another is asked for. Read.Unjudged says what is wrong with the answers.
+// column of the fit, if the file has it, unless another is asked for. Read.Unjudged says what is wrong with the
+// answers.
 func readFor(ctx context.Context, m *model.Model, file string, o datasets.ReadOptions) (*datasets.Dataset, error) {
 	if o.Drop == nil {
 		o.Drop = m.Origin.Drop

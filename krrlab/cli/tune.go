@@ -23,8 +23,8 @@ func (f *labFlags) fitCommandLine() string {
 	return "krrlab fit" + commandLine(&data)
 }
 
-// tuned chooses kernel and λ of a configuration for krrlab fit by the stage tune, and divides the features by the length
-// scales that were chosen.
+// tuned chooses kernel and λ of a configuration for krrlab fit by the stage tune, and divides the features by the
+// length scales that were chosen.
 func (a *app) tuned(ctx context.Context, f *fitFlags, data *loaded, cfg *krrlab.Config) (stage.Choice, error) {
 	all := krrlab.Stages()
 	d := all[slices.IndexFunc(all, func(d stage.Definition) bool { return d.Name == stage.Tune })]

@@ -12,7 +12,8 @@
 //   - flag is its name on the command line; without one it is for Go callers only.
 //   - default is what zero means. Without one, zero is left for whoever knows the data, and help says what it comes to.
 //   - check is what a value, or each of a list, must be: "positive", an interval such as "(0,1)" or "(0,1]", ">=1",
-//     ">1", or "one of auto yes no", where a word that ends in a colon stands for all that begin with it. A value that is not given is not checked.
+//     ">1", or "one of auto yes no", where a word that ends in a colon stands for all that begin with it. A value
+//     that is not given is not checked.
 //   - zero is what a 0 on the command line stands for, where the zero of a Go caller means the default.
 //   - with names options, by their flags, that a given one goes with: "train", or "precond=vecchia"; of several,
 //     separated by |, one must hold. not names those that exclude it. Options that are not there are ignored.

@@ -23,7 +23,7 @@ import (
 var usesStage = map[[2]string]string{
 	{"krrlab", "krrlab/plan"}:                 "Solve does what is planned",
 	{"krrlab/solve", "krrlab/plan"}:           "a solution has the plan it came of",
-	{"krrlab/cli", "krrlab/plan"}:             "krrlab ranks, doctor and reproduce predict memory and seconds",
+	{"krrlab/cli", "krrlab/plan"}:             "doctor and reproduce predict memory and seconds",
 	{"experiments", "krrlab/plan"}:            "seconds of cases are predicted",
 	{"experiments/testbed", "krrlab/compare"}: "its runs are those of comparisons",
 	{"theory", "krrlab/statdim"}:              "a claim of Proposition 3",
