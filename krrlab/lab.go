@@ -181,6 +181,7 @@ type problem struct {
 	v struct { // the last sparse inverse, of k.a
 		*vecchia.Inverse
 		of      Preconditioner
+		seed    uint64
 		seconds float64 // it took, with F
 	}
 

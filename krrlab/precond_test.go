@@ -197,3 +197,13 @@ func TestPrecondKept(t *testing.T) {
 		}
 	}
 }
+
+// TestVecchiaSeed: a lab of another seed takes no M that one of its problem holds.
+func TestVecchiaSeed(t *testing.T) {
+	l := newLab(t, ranksProblem(60), Config{Kernel: gauss, Lambda: 0.1, Precond: Vecchia{Neighbors: 5}})
+	m := testkit.Must(l.M(t.Context()))
+	other := testkit.Must(l.With(func(c *Config) { c.Seed++ }))
+	if m == testkit.Must(other.M(t.Context())) || m == testkit.Must(l.M(t.Context())) {
+		t.Error("M of another seed")
+	}
+}

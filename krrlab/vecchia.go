@@ -67,7 +67,7 @@ func (p Vecchia) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 	}
 	l.mu.Lock()
 	held := &l.v
-	if held.Inverse != nil && held.of == Preconditioner(p) && k.shared {
+	if held.Inverse != nil && held.of == Preconditioner(p) && held.seed == l.cfg.Seed && k.shared {
 		defer l.mu.Unlock()
 		return held.Inverse, nil
 	}
@@ -90,7 +90,7 @@ func (p Vecchia) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	held.Inverse, held.of, held.seconds = m, p, time.Since(start).Seconds()
+	held.Inverse, held.of, held.seed, held.seconds = m, p, l.cfg.Seed, time.Since(start).Seconds()
 	return m, nil
 }
 
