@@ -100,3 +100,20 @@ func TestTuneTargets(t *testing.T) {
 		}
 	}
 }
+
+// TestTuneValid: rows to judge by may be raw where those of the fit are scaled; of other features they are refused.
+func TestTuneValid(t *testing.T) {
+	raw := datasets.SyntheticRegression(120, 2, 0.1, 1)
+	train, valid, err := datasets.Scale("standard", raw.Head(80), raw)
+	testkit.OK(t, err)
+	lab := newLab(t, train, Config{Kernel: gauss, Lambda: 1})
+	judged := func(valid *datasets.Dataset) (*Tune, error) {
+		return lab.Tune(t.Context(), TuneOptions{Kernels: []string{"gaussian"}, Points: 5, Valid: valid})
+	}
+	if got, want := testkit.Must(judged(raw)), testkit.Must(judged(valid)); got.Best.Error != want.Best.Error {
+		t.Errorf("error %g of raw rows, %g of scaled ones", got.Best.Error, want.Best.Error)
+	}
+	testkit.Fails(t, testkit.ErrOf(judged(datasets.SyntheticRegression(9, 1, 0.1, 1))), "a scaling (standard) of 2")
+	lab = newLab(t, raw, Config{Kernel: gauss, Lambda: 1})
+	testkit.Fails(t, testkit.ErrOf(judged(datasets.SyntheticRegression(9, 1, 0.1, 1))), "have 1 feature")
+}

@@ -38,7 +38,7 @@ type Options struct {
 	Points int `flag:"points" default:"120" check:">=1" help:"maximum number of points of the first level"`
 	// Gain ends a level where less than this part of the error is expected to be gained.
 	Gain float64 `flag:"gain" default:"0.002" check:"positive"`
-	// Valid are rows to judge by, instead of each row left out.
+	// Valid are rows to judge by, raw or scaled as those of the fit, instead of each row left out.
 	Valid *datasets.Dataset
 
 	// What the command has of ARD and Valid, and what Prepare knows of it.

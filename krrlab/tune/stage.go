@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -86,6 +87,13 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	d := &problem{train: p.Train, y: inUnits(mat.DenseCopyOf(p.Y), p.Y, p.Train.Class != nil),
 		mean: p.Coding.Mean != nil, seed: p.Seed}
 	if o.Valid != nil {
+		var err error
+		if o.Valid, err = p.Train.Scaling.Apply(o.Valid); err != nil {
+			return nil, err
+		}
+		if d := o.Valid.Dim(); d != p.D {
+			return nil, fmt.Errorf("tune: rows to judge by have %s, those of the fit %d", plural.Count(d, "feature"), p.D)
+		}
 		v, err := p.Coding.Code(o.Valid)
 		if err != nil {
 			return nil, err
