@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
@@ -15,7 +16,7 @@ import (
 func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Kernel, lambda float64,
 	at *datasets.Dataset) (*mat.Dense, error) {
 	cfg := b.cfg
-	cfg.Kernel, cfg.Lambda, cfg.Checkpoint, cfg.StopRows = k, lambda, nil, nil
+	cfg.Kernel, cfg.Lambda, cfg.Checkpoint, cfg.StopRows, cfg.Stop = k, lambda, nil, nil, bound.Stop{}
 	cfg.Monitor = func(Event) error { return ctx.Err() }
 	cfg.Tol = max(cfg.Tol, 1e-4)
 	if b.open != nil {

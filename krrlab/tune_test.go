@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -54,12 +55,14 @@ func TestTuneRareClasses(t *testing.T) {
 	}
 }
 
-// TestTuneUnconverged: the loss of a solve that did not converge is none.
+// TestTuneUnconverged: the loss of a solve that did not converge is none, and what ends the lab's solve ends none.
 func TestTuneUnconverged(t *testing.T) {
 	set := datasets.SyntheticRegression(400, 2, 0.1, 1)
 	lab := newLab(t, set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Solver: CG, MaxIter: 1, Seed: 3})
-	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(),
-		tune.Options{Kernels: []string{"gaussian"}, Rows: 100, Points: 5})), "did not converge")
+	o := tune.Options{Kernels: []string{"gaussian"}, Rows: 100, Points: 5}
+	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(), o)), "did not converge")
+	lab = newLab(t, set, Config{Kernel: gauss, Lambda: 10, Solver: CG, Stop: bound.Stop{Rule: bound.ANorm}})
+	testkit.Must(lab.Tune(t.Context(), o))
 }
 
 // TestTuneTargets: the units of several targets do not count, on the subsample, on all rows and on rows to validate by.
