@@ -5,6 +5,7 @@ import (
 	"math"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -12,17 +13,52 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/lowrank"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/stage"
 )
+
+// differing is a diagonal M that each process draws anew.
+const differing = `
+import sys, io, numpy as np
+i, o = sys.stdin.buffer, sys.stdout.buffer
+n = int(i.readline().split()[2])
+w = np.random.default_rng().uniform(1, 9, (n, 1))
+o.write(b"ready\n"); o.flush()
+for line in i:
+    np.lib.format.read_magic(i)
+    shape, _, _ = np.lib.format.read_array_header_1_0(i)
+    r = np.frombuffer(i.read(8 * shape[0] * shape[1])).reshape(shape)
+    b = io.BytesIO(); np.lib.format.write_array(b, r * w)
+    o.write(b"answer\n" + b.getvalue()); o.flush()`
+
+// TestProcessRanks: ranks whose processes differ take the M of the first.
+func TestProcessRanks(t *testing.T) {
+	r := ranks(t, krrlab.Config{}, krrlab.CompareOptions{Steps: -1,
+		With: stage.Entries{{Text: "process:" + python(t) + " -c '" + differing + "'"}}})
+	for i, row := range r[0].Rows {
+		if row.Status != pcg.Converged || row.Why != "" || !reflect.DeepEqual(row.Residuals, r[1].Rows[i].Residuals) {
+			t.Errorf("%.10s: %v after %d iterations, %d: %s", row.Name, row.Status, row.Iterations,
+				r[1].Rows[i].Iterations, row.Why)
+		}
+	}
+}
+
+// python returns a Python that has NumPy.
+func python(t *testing.T) string {
+	t.Helper()
+	name := "/usr/bin/python3"
+	if exec.Command(name, "-c", "import numpy").Run() != nil {
+		t.Skip("no NumPy of " + name)
+	}
+	return name
+}
 
 // TestProcess: M of NumPy has the iterations and the κ that the same M has in Go. The landmarks that NumPy draws are the
 // columns in which M−λI and K agree.
 func TestProcess(t *testing.T) {
 	const rank = 40
-	python := "/usr/bin/python3"
-	if exec.Command(python, "-c", "import numpy").Run() != nil {
-		t.Skip("no NumPy of " + python)
-	}
+	python := python(t)
 	script, err := filepath.Abs("../../experiments/peers/nystrom_process.py")
 	testkit.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())

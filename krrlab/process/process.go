@@ -72,6 +72,7 @@ func Start(ctx context.Context, command string, k *gram.Matrix, o Options) (*Pre
 	n, d := k.Points().Dims()
 	_, err = p.ask(ctx, fmt.Sprintf("krrlab 1 %d %d %d %v %d", n, d, o.T, k.Lambda(), o.Seed), nil, 0)
 	if err != nil {
+		p.end()
 		return nil, err
 	}
 	return p, nil

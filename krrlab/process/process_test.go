@@ -9,7 +9,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -203,6 +206,18 @@ func TestFaults(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", kind, err, want)
 		}
+	}
+	x := points.NewDense(n, d, make([]float64, n*d))
+	k, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil)
+	testkit.OK(t, err)
+	pid := filepath.Join(t.TempDir(), "pid")
+	_, err = process.Start(t.Context(), "echo $$ >'"+pid+"'; echo error no; exec sleep 600", k, process.Options{})
+	text, e := os.ReadFile(pid)
+	testkit.OK(t, e)
+	id, e := strconv.Atoi(strings.TrimSpace(string(text)))
+	testkit.OK(t, e)
+	if it, e := os.FindProcess(id); err == nil || e == nil && it.Signal(syscall.Signal(0)) == nil {
+		t.Errorf("it lives on after %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	m, err := start(t, "hangs", 0)
