@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -110,12 +111,23 @@ func (f *File) Save() error {
 	return stage.WriteFile(f.Name, b.Bytes())
 }
 
-// has reports whether a group was run.
-func (f *File) has(g group) bool {
+// has reports whether a group was run. It is an error if that was with other options.
+func (f *File) has(g group, o *Options) (bool, error) {
+	draws := 0
 	for i := range f.Lines {
-		if l := &f.Lines[i]; l.Rank == g.rank && l.Problem == g.problem && l.N == g.n && l.Lambda == g.lambda {
-			return true
+		l := &f.Lines[i]
+		if l.Rank != g.rank || l.Problem != g.problem || l.N != g.n || l.Lambda != g.lambda ||
+			!slices.Contains(Preconditioners, l.Preconditioner) {
+			continue
 		}
+		if l.MaxIter != o.MaxIter {
+			return true, fmt.Errorf("%s has runs of %s with at most %d iterations: ask for as many, or name another file", f.Name,
+				g.problem, l.MaxIter)
+		}
+		draws = max(draws, l.Draw+1)
 	}
-	return false
+	if draws > 0 && draws != o.Seeds {
+		return true, fmt.Errorf("%s has runs of %s with %d draws: ask for as many, or name another file", f.Name, g.problem, draws)
+	}
+	return draws > 0, nil
 }

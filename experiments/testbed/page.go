@@ -13,7 +13,7 @@ var pageHTML []byte
 
 // WritePage writes the page of a file's lines: profiles, filters and a table, in one file that needs no network.
 func (f *File) WritePage(name string) error {
-	js, err := json.Marshal(f.Lines) // escapes <
+	js, err := json.Marshal(append([]Line{}, f.Lines...)) // escapes <
 	if err != nil {
 		return err
 	}

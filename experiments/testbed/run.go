@@ -92,7 +92,9 @@ func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lamb
 	n := data.Len()
 	for i, share := range o.Shares {
 		g := group{p.Name, n, lambda, max(1, n/share)}
-		if f.has(g) {
+		if ran, err := f.has(g, o); err != nil {
+			return err
+		} else if ran {
 			continue
 		}
 		with := stage.Entries{}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,12 +42,21 @@ func TestResume(t *testing.T) {
 	if !reflect.DeepEqual(again.Lines, f.Lines) {
 		t.Fatal("lines differ after they were read")
 	}
-	again.Lines = again.Lines[:len(again.Lines)-one] // as if killed before the last group
+	for _, other := range []testbed.Options{{Seeds: 3, MaxIter: 60}, {Seeds: 2, MaxIter: 61}} {
+		other.Problems, other.N, other.Shares = o.Problems, o.N, o.Shares
+		if err := testbed.Run(t.Context(), again, other); err == nil || !strings.Contains(err.Error(), "name another file") {
+			t.Errorf("%d draws, %d iterations: %v", other.Seeds, other.MaxIter, err)
+		}
+	}
+	foreign, end := again.Lines[len(again.Lines)-1], len(again.Lines)-one // does not stand for ours
+	foreign.Preconditioner = "mine"
+	again.Lines = append(again.Lines[:end], foreign) // as if killed before the last group
 	groups = 0
 	ok(t, testbed.Run(t.Context(), again, o))
 	if groups != 1 {
 		t.Errorf("%d groups were run again, want 1", groups)
 	}
+	again.Lines = slices.Delete(again.Lines, end, end+1)
 	for i, l := range again.Lines {
 		if w := f.Lines[i]; !reflect.DeepEqual(l.Reached, w.Reached) || l.Kappa != w.Kappa || l.Rank != w.Rank ||
 			l.Preconditioner != w.Preconditioner || l.Draw != w.Draw {
