@@ -62,8 +62,8 @@ func TestSketchSizeViews(t *testing.T) {
 				if got, want := f.Series[0].Y[0], c.Norm.Value/s.Constants.Alpha; got != want {
 					t.Errorf("condition 1 is drawn at %g, want %g", got, want)
 				}
-				if _, poly := k.(kernel.Polynomial); poly != strings.Contains(s.Note, "covers this kernel") {
-					t.Errorf("%v: note %q", k, s.Note)
+				if _, poly := k.(kernel.Polynomial); poly != strings.Contains(s.Coverage, "covers this kernel") {
+					t.Errorf("%v: coverage %q", k, s.Coverage)
 				}
 			}
 			for _, want := range []string{"s = 16", "s = 64", string(s.Status), "λ = 0.3"} {

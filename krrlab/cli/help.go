@@ -24,11 +24,14 @@ var flagGroups = []struct{ title, names string }{
 	{"Output", "out calibrate spectrum json csv plot title size help"},
 }
 
+// study is the group of stages.
+const study = "Study kernel systems and preconditioners:"
+
 // commandGroups are the commands by task.
 var commandGroups = []struct{ title, names string }{
 	{"Fit and predict:", "fit tune predict verify model data demo"},
 	{"Choose λ and the method:", "loo plan"},
-	{"Study kernel systems and preconditioners:", "quality compare testbed statdim sketch-size lambda-p multilevel"},
+	{study, "testbed"}, // and stages that are in no other
 	{"The paper:", "check reproduce"},
 	{"Notebooks, machines, this program:", "notebook doctor version licenses completion help"},
 }

@@ -32,7 +32,7 @@ func (a *app) stageCommand(d *stage.Definition) *cobra.Command {
 		use += " [--test FILE | --holdout SHARE]"
 	}
 	cmd := &cobra.Command{Use: use + ")", Aliases: d.Aliases, Short: d.Short, Long: d.Long, Example: d.Example,
-		Args: noArgs, Annotations: onRanks}
+		Args: noArgs, Annotations: onRanks, GroupID: study}
 	return withOptions(cmd, c.flags, func(ctx context.Context, _ []string) error { return a.stage(ctx, c) })
 }
 

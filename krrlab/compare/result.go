@@ -99,7 +99,11 @@ func (r *Result) line(row *Row) string {
 	if row.Bytes > 0 {
 		text += " and " + accel.Bytes(row.Bytes)
 	}
-	return text + "; κ " + stage.Bounds(row.Kappa)
+	text += "; κ " + stage.Bounds(row.Kappa)
+	if math.IsInf(row.Kappa.Hi, 1) && row.Steps > 0 {
+		text += fmt.Sprintf(" within %d steps (--steps)", row.Steps)
+	}
+	return text
 }
 
 // Table gives a row for each preconditioner and draw.

@@ -35,7 +35,7 @@ type Preconditioner interface {
 	// Dim returns n.
 	Dim() int
 	// SolveTo sets dst = M⁻¹·r. Both are n×k with contiguous rows, do not overlap, and
-	// k may differ from call to call.
+	// k may differ from call to call. For other shapes it fails, or panics.
 	SolveTo(ctx context.Context, dst, r *mat.Dense) error
 }
 

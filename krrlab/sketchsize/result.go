@@ -25,7 +25,7 @@ type Result struct {
 	Target     float64 `json:"target"`    // largest κ wanted: asked for, or guaranteed by Constants
 	Constants  Test    `json:"constants"` // of Theorem7; zero for Kappa
 	Confidence float64 `json:"confidence"`
-	Note       string  `json:"note,omitempty"` // what the test covers here
+	Coverage   string  `json:"coverage,omitempty"` // what the test covers here
 
 	Status Status `json:"status"`
 	// of the rung accepted, or else of the one of least predicted time; 0 if there is none
@@ -42,8 +42,8 @@ func (s *Result) String() string {
 	b.Add("Z", "%s, λ_p = %g", s.Kernel.Shorten(s.Features), s.LambdaP)
 	b.Add("K", "%s%s", s.Storage, stage.KernelBound(s.KBound))
 	b.Add("test", "%s", s.testText())
-	if s.Note != "" {
-		b.Add("note", "%s", s.Note)
+	if s.Coverage != "" {
+		b.Add("note", "%s", s.Coverage)
 	}
 	for _, r := range s.Rungs {
 		b.Add(fmt.Sprintf("s = %d", r.S), "%s", s.rungText(r))

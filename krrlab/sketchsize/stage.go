@@ -117,7 +117,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	r.Header, r.LambdaP, r.Features = p.Header, task.LambdaP, task.Map.String()
 	r.Storage, r.KBound = k.Storage().String(), stage.Number(task.Error)
 	if r.Test == Theorem7 {
-		r.Note = coverage(p.Kernel, task.Map, r.Target)
+		r.Coverage = coverage(p.Kernel, task.Map, r.Target)
 	}
 	r.Seconds = time.Since(began).Seconds()
 	return r, err

@@ -44,7 +44,7 @@ func HTML(s Stage) string {
 	return plots.PreHTML(s.String()) + s.Plot().HTML() + plots.FoldedHTML("the numbers", s.Table().HTML())
 }
 
-// Header says which problem a stage is about: the first fields of its JSON.
+// Header says which problem a stage is about: the first fields of its JSON, whose keys a result does not use again.
 type Header struct {
 	Dataset  string              `json:"dataset"`
 	Source   string              `json:"source,omitempty"` // files or generator the points came from

@@ -11,23 +11,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/json.txt")
 
-// written lists what the program writes as JSON, and the type of it.
+// written lists what the program writes as JSON beside the results of stages, and the type of it.
 var written = [][2]string{
 	{"krrlab/solve.Solution", "krrlab fit --json"},
-	{"krrlab/statdim.Result", "krrlab statdim --json"},
-	{"krrlab/sketchsize.Result", "krrlab sketch-size --json"},
-	{"krrlab/multilevel.Result", "krrlab multilevel --json"},
-	{"krrlab/lambdap.Result", "krrlab lambda-p --json"},
-	{"krrlab/quality.Result", "krrlab quality --json"},
-	{"krrlab/loo.Result", "krrlab loo --json"},
-	{"krrlab/compare.Result", "krrlab compare --json"},
-	{"krrlab/tune.Result", "krrlab tune --json"},
 	{"krrlab/verify.Verification", "krrlab verify --json"},
-	{"krrlab/plan.Plan", "krrlab plan --json"},
 	{"theory.Report", "krrlab check --json"},
 	{"experiments/testbed.Line", "krrlab testbed --out"},
 	{"experiments.Report", "krrlab reproduce: report.json"},
@@ -116,6 +109,33 @@ func (s *schema) add(full string) {
 	}
 }
 
+// shadows fails the test where a struct has a key of one that it embeds, whose value JSON then leaves out.
+func (s *schema) shadows(t *testing.T) {
+	t.Helper()
+	own := func(n string) (keys, embedded []string) {
+		for _, k := range s.keys[n] {
+			if of, ok := strings.CutPrefix(k, "and those of "); ok {
+				embedded = append(embedded, of)
+			} else {
+				keys = append(keys, strings.TrimSuffix(strings.Fields(k)[0], "?"))
+			}
+		}
+		return keys, embedded
+	}
+	for n := range s.keys {
+		keys, embedded := own(n)
+		for _, e := range embedded {
+			for _, k := range first(own(e)) {
+				if slices.Contains(keys, k) {
+					t.Errorf("%s has the key %q of %s, which it embeds: JSON has the former alone", n, k, e)
+				}
+			}
+		}
+	}
+}
+
+func first(a, _ []string) []string { return a }
+
 // TestJSONKeys: the keys of all JSON that the program writes are those of testdata/json.txt. A key that
 // goes has its successor in CHANGELOG.md; -update writes the file.
 func TestJSONKeys(t *testing.T) {
@@ -133,7 +153,13 @@ func TestJSONKeys(t *testing.T) {
 		}
 	}
 	files := map[string]string{}
-	for _, w := range written {
+	all := written
+	for _, d := range krrlab.Stages() {
+		result := reflect.TypeOf(d.Result).Elem()
+		all = append(all, [2]string{strings.TrimPrefix(result.PkgPath(), module+"/") + "." + result.Name(),
+			fmt.Sprintf("krrlab %s --json", d.Name)})
+	}
+	for _, w := range all {
 		if s.structs[w[0]] == nil {
 			t.Errorf("%s (%s) is gone: strike it out of written", w[0], w[1])
 		}
@@ -147,9 +173,10 @@ func TestJSONKeys(t *testing.T) {
 		}
 		if tagged && s.keys[n] == nil && !slices.ContainsFunc(foreignKeys,
 			func(p string) bool { return strings.HasPrefix(n, p) }) {
-			t.Errorf("%s has keys for JSON and is part of nothing in written: add what writes it, or remove them", n)
+			t.Errorf("%s has keys for JSON and is part of nothing in written: add what writes it in keys_test.go, or remove them", n)
 		}
 	}
+	s.shadows(t)
 	var b strings.Builder
 	b.WriteString("The keys of all JSON that krrlab writes, by Go type; ? is left out where it is empty.\n")
 	for _, n := range slices.Sorted(maps.Keys(s.keys)) {
