@@ -109,6 +109,7 @@ func otherLanguage(notebook []byte) string {
 			Info struct{ Name string }           `json:"language_info"`
 		}
 		Cells []struct {
+			Type     string `json:"cell_type"`
 			Metadata struct{ VSCode struct{ LanguageID string } }
 		}
 	}
@@ -119,7 +120,9 @@ func otherLanguage(notebook []byte) string {
 		said[0] = base
 	}
 	for _, c := range nb.Cells {
-		said = append(said, c.Metadata.VSCode.LanguageID)
+		if c.Type == "code" {
+			said = append(said, c.Metadata.VSCode.LanguageID)
+		}
 	}
 	for _, language := range said {
 		if language != "" && !slices.Contains(goKernels, strings.ToLower(language)) {

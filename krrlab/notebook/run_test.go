@@ -142,12 +142,16 @@ func TestOtherLanguage(t *testing.T) {
 		`{"kernelspec": {"name": "julia-1.10", "language": "julia"}}`:                                               "julia",
 		`{"kernelspec": {"name": "krrlab", "language": "go"}, "language_info": {"name": "python"}}`:                 "python",
 		`{"kernelspec": {"name": ".net-csharp", "language": "C#"}, "language_info": {"name": "polyglot-notebook"}}`: "C#",
-		`{"vscode": "python"}`: "python",
+		`{"vscode": "python"}`:   "python",
+		`{"vscode": "markdown"}`: "", // of a cell of text
 	} {
 		os.Remove(ran)
 		cell := `{"cell_type": "code", "metadata": {}, "execution_count": 3, "outputs": [{"output_type": "stream", "name": "stdout", "text": "old"}], "source": ` +
 			fmt.Sprintf("%q", `os.WriteFile("ran", nil, 0o600)`)
-		if metadata == `{"vscode": "python"}` {
+		switch metadata {
+		case `{"vscode": "markdown"}`:
+			metadata, cell = `{}`, `{"cell_type": "markdown", "metadata": {"vscode": {"languageId": "markdown"}}, "source": ""}, `+cell
+		case `{"vscode": "python"}`:
 			metadata, cell = `{}`, strings.Replace(cell, `"metadata": {}`,
 				`"metadata": {"vscode": {"languageId": "python"}}`, 1)
 		}
