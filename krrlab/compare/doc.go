@@ -12,8 +12,8 @@
 // follows Kaporin's number ln β = n·ln(tr(M⁻¹A)/n) − ln det(M⁻¹A) (Kaporin, Numer. Linear Algebra Appl. 1 (1994)). Of
 // an M of which only the inverse is known κ has a lower bound, the ratio of the Ritz values of conjugate gradients.
 //
-// The error after k iterations is bounded from above in the norm of A: by ‖r_k‖₂/√λ, and where 0 < μ ≤ λ_min(M⁻¹A) is
-// known also by the Gauss–Radau rule (package pcg).
+// The error after k iterations is bounded from above in the norm of A: by ‖r_k‖₂/√λ, λ less what K as stored may be
+// off, and where 0 < μ ≤ λ_min(M⁻¹A) is known also by the Gauss–Radau rule (package pcg).
 //
 // Preconditioners that do not fit into the memory together are judged in groups. One that fails is left out, with the
 // reason: M⁻¹ that is not symmetric, not definite, not finite, or of another order.
