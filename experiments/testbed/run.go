@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
@@ -125,15 +126,16 @@ func lines(p *Problem, r *krrlab.Compare, names []string, rank int, first bool, 
 		row := &r.Rows[i]
 		l := Line{Schema: version, Problem: p.Name, Source: p.Source, N: r.N, D: r.D, T: r.T, Kernel: r.Kernel.Short(),
 			Lambda: r.Lambda, Machine: machine(), Preconditioner: "none", Draw: row.Draw, Reached: row.Reached,
-			MaxIter: maxIter, Failed: row.Why, Build: row.Build, Apply: row.Solve, Product: r.Product, Bytes: row.Bytes,
-			KBytes: r.KBytes, BuildFlops: row.BuildFlops, ApplyFlops: row.ApplyFlops}
+			MaxIter: maxIter, Failed: row.Why, Build: short(row.Build), Apply: short(row.Solve),
+			Product: short(r.Product), Bytes: row.Bytes,
+			KBytes: r.KBytes, BuildFlops: short(row.BuildFlops), ApplyFlops: short(row.ApplyFlops)}
 		for e, v := range []float64{row.Kappa.Lo, row.Kappa.Hi} {
 			if !math.IsInf(v, 0) && !math.IsNaN(v) {
 				l.Kappa[e] = v
 			}
 		}
 		if row.LogDet.Known() {
-			l.LogDet = float64(row.LogDet)
+			l.LogDet = short(float64(row.LogDet))
 		}
 		if i == 0 {
 			if first {
@@ -154,3 +156,9 @@ func lines(p *Problem, r *krrlab.Compare, names []string, rank int, first bool, 
 
 // machine says in a few words what the seconds are of.
 func machine() string { return fmt.Sprintf("%s, %d threads", accel.CPU().Model, accel.Threads()) }
+
+// short rounds a measured number to four digits.
+func short(v float64) float64 {
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 3, 64), 64)
+	return v
+}
