@@ -98,3 +98,18 @@ func TestForeign(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestResultsAreCurrent: the page that is kept is that of the lines that are.
+func TestResultsAreCurrent(t *testing.T) {
+	f, err := testbed.Open("../results/testbed.jsonl")
+	ok(t, err)
+	page := filepath.Join(t.TempDir(), "testbed.html")
+	ok(t, f.WritePage(page))
+	made, err := os.ReadFile(page)
+	ok(t, err)
+	kept, err := os.ReadFile("../results/testbed.html")
+	ok(t, err)
+	if len(f.Lines) < 1000 || string(made) != string(kept) {
+		t.Errorf("results/testbed.html is not of the %d lines: krrlab testbed --add with --page writes it", len(f.Lines))
+	}
+}
