@@ -87,7 +87,8 @@ func (f *File) take(name string, text []byte) error {
 	for i := 1; s.Scan(); i++ {
 		var l Line
 		err := json.Unmarshal(s.Bytes(), &l)
-		if err == nil && (l.Schema != version || l.Problem == "" || l.Preconditioner == "" || l.N < 1 || !(l.Lambda > 0)) {
+		if err == nil && (l.Schema != version || l.Problem == "" || l.Preconditioner == "" || l.N < 1 ||
+			!(l.Lambda > 0)) {
 			err = fmt.Errorf("want schema %d, problem, preconditioner, n and lambda", version)
 		}
 		if err != nil {
@@ -121,13 +122,15 @@ func (f *File) has(g group, o *Options) (bool, error) {
 			continue
 		}
 		if l.MaxIter != o.MaxIter {
-			return true, fmt.Errorf("%s has runs of %s with at most %d iterations: ask for as many, or name another file", f.Name,
+			return true, fmt.Errorf("%s has runs of %s with at most %d iterations: ask for as many, or name "+
+				"another file", f.Name,
 				g.problem, l.MaxIter)
 		}
 		draws = max(draws, l.Draw+1)
 	}
 	if draws > 0 && draws != o.Seeds {
-		return true, fmt.Errorf("%s has runs of %s with %d draws: ask for as many, or name another file", f.Name, g.problem, draws)
+		return true, fmt.Errorf("%s has runs of %s with %d draws: ask for as many, or name another file", f.Name,
+			g.problem, draws)
 	}
 	return draws > 0, nil
 }

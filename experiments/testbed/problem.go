@@ -63,50 +63,56 @@ func named(name string, info *datasets.Info, k kernel.Kernel) Problem {
 
 // generated are those that anybody can make: point i and its target from numbers of rand.NewPCG(1, i).
 func generated() []Problem {
-	at := func(name string, sigma, lambda float64, d int, source string, f func(x []float64, i, n int, g *rand.Rand) float64) Problem {
+	at := func(name string, sigma, lambda float64, d int, source string,
+		f func(x []float64, i, n int, g *rand.Rand) float64) Problem {
 		return Problem{name, kernel.Gaussian{Sigma: sigma}, lambda, source,
 			func(_ context.Context, n int, _ []string) (*datasets.Dataset, error) {
 				x, y := make([]float64, n*d), make([]float64, n)
 				for i := range n {
 					y[i] = f(x[i*d:(i+1)*d], i, n, rand.New(rand.NewPCG(1, uint64(i))))
 				}
-				return &datasets.Dataset{Name: name, X: points.NewDense(n, d, x), Target: y, Task: datasets.Regression}, nil
+				return &datasets.Dataset{Name: name, X: points.NewDense(n, d, x), Target: y,
+					Task: datasets.Regression}, nil
 			}}
 	}
 	return []Problem{
-		at("curve", 0.5, 1e-3, 20, "x_j = sin(2πju+j), u uniform, y = sin(40u)", func(x []float64, _, _ int, g *rand.Rand) float64 {
-			u := g.Float64()
-			for j := range x {
-				x[j] = math.Sin(2*math.Pi*float64(j+1)*u + float64(j))
-			}
-			return math.Sin(40 * u)
-		}),
-		at("clusters", 1, 1e-3, 5, "center c of 100, normal of size 3, plus normal of size 0.1; P(c) ∝ 1/c", func(x []float64, _, _ int, g *rand.Rand) float64 {
-			c := int(math.Exp(g.Float64() * math.Log(101)))
-			centers := rand.New(rand.NewPCG(2, uint64(c)))
-			for j := range x {
-				x[j] = 3*centers.NormFloat64() + 0.1*g.NormFloat64()
-			}
-			return math.Sin(float64(c)) + 0.1*g.NormFloat64()
-		}),
-		at("pairs", 1, 1e-5, 3, "points 2i and 2i+1 uniform in [0,10]³ at a distance of 10^−5 to 1", func(x []float64, i, _ int, g *rand.Rand) float64 {
-			both := rand.New(rand.NewPCG(3, uint64(i/2)))
-			var sum float64
-			for j := range x {
-				x[j] = 10 * both.Float64()
-				sum += x[j]
-			}
-			if i%2 == 1 {
-				x[0] += math.Pow(10, -5*both.Float64())
-			}
-			return math.Sin(sum) + 0.1*g.NormFloat64()
-		}),
-		at("grid", 0.03, 1e-3, 2, "⌈√n⌉² grid of [0,1]², moved by a tenth of its step", func(x []float64, i, n int, g *rand.Rand) float64 {
-			side := int(math.Ceil(math.Sqrt(float64(n))))
-			x[0] = (float64(i%side) + 0.1*g.NormFloat64()) / float64(side)
-			x[1] = (float64(i/side) + 0.1*g.NormFloat64()) / float64(side)
-			return math.Sin(9*x[0]) * math.Cos(7*x[1])
-		}),
+		at("curve", 0.5, 1e-3, 20, "x_j = sin(2πju+j), u uniform, y = sin(40u)",
+			func(x []float64, _, _ int, g *rand.Rand) float64 {
+				u := g.Float64()
+				for j := range x {
+					x[j] = math.Sin(2*math.Pi*float64(j+1)*u + float64(j))
+				}
+				return math.Sin(40 * u)
+			}),
+		at("clusters", 1, 1e-3, 5, "center c of 100, normal of size 3, plus normal of size 0.1; P(c) ∝ 1/c",
+			func(x []float64, _, _ int, g *rand.Rand) float64 {
+				c := int(math.Exp(g.Float64() * math.Log(101)))
+				centers := rand.New(rand.NewPCG(2, uint64(c)))
+				for j := range x {
+					x[j] = 3*centers.NormFloat64() + 0.1*g.NormFloat64()
+				}
+				return math.Sin(float64(c)) + 0.1*g.NormFloat64()
+			}),
+		at("pairs", 1, 1e-5, 3, "points 2i and 2i+1 uniform in [0,10]³ at a distance of 10^−5 to 1",
+			func(x []float64, i, _ int, g *rand.Rand) float64 {
+				both := rand.New(rand.NewPCG(3, uint64(i/2)))
+				var sum float64
+				for j := range x {
+					x[j] = 10 * both.Float64()
+					sum += x[j]
+				}
+				if i%2 == 1 {
+					x[0] += math.Pow(10, -5*both.Float64())
+				}
+				return math.Sin(sum) + 0.1*g.NormFloat64()
+			}),
+		at("grid", 0.03, 1e-3, 2, "⌈√n⌉² grid of [0,1]², moved by a tenth of its step",
+			func(x []float64, i, n int, g *rand.Rand) float64 {
+				side := int(math.Ceil(math.Sqrt(float64(n))))
+				x[0] = (float64(i%side) + 0.1*g.NormFloat64()) / float64(side)
+				x[1] = (float64(i/side) + 0.1*g.NormFloat64()) / float64(side)
+				return math.Sin(9*x[0]) * math.Cos(7*x[1])
+			}),
 		at("noise", 2, 1e-2, 10, "normal, y normal", func(x []float64, _, _ int, g *rand.Rand) float64 {
 			for j := range x {
 				x[j] = g.NormFloat64()
