@@ -1,0 +1,40 @@
+package plots
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"testing"
+)
+
+// TestPNGPalette writes a figure with a palette, whose colors are those of the drawing or look the same, and
+// a picture of too many colors with all of them.
+func TestPNGPalette(t *testing.T) {
+	f := &Figure{Title: "κ", Series: []Series{{Name: "a", Y: []float64{1, 2}}, {Name: "b", Y: []float64{2, 1}}}}
+	b := f.PNG()
+	img, err := png.Decode(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := img.(*image.Paletted); !ok || len(b) > 40000 {
+		t.Errorf("a %T of %d bytes", img, len(b))
+	}
+	many := image.NewRGBA(image.Rect(0, 0, 256, 256))
+	few := image.NewRGBA(image.Rect(0, 0, 100, 1))
+	for i := range 256 * 256 {
+		many.SetRGBA(i%256, i/256, color.RGBA{uint8(i % 256), uint8(i / 256), 0, 255})
+	}
+	for i := range 100 {
+		few.SetRGBA(i, 0, color.RGBA{uint8(2 * i), 7, 0, 255})
+	}
+	if withPalette(many) != nil {
+		t.Error("65,536 colors in a palette")
+	}
+	p := withPalette(few)
+	for i := range 100 {
+		if got := p.At(i, 0).(color.RGBA); !alike(got, few.RGBAAt(i, 0)) {
+			t.Errorf("%v became %v", few.RGBAAt(i, 0), got)
+		}
+	}
+}
