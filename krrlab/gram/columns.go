@@ -94,7 +94,7 @@ func (e *engine[T]) pick(ctx context.Context, dst blas64.General, idx []int) err
 	workers := make([]worker[T], accel.Threads())
 	return accel.ForEach(ctx, e.blocks, func(who, b int) { // the rows of one block at a time stay in a cache
 		for of, list := range picks {
-			if p, ok := e.at(max(b, of), min(b, of)); ok && len(list) > 0 && e.has(p) {
+			if p, ok := e.at(max(b, of), min(b, of)); ok && len(list) > 0 {
 				take(e.tile(&workers[who], p), b, of)
 			}
 		}

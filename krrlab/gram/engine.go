@@ -38,21 +38,17 @@ type engine[T float] struct {
 	fill    func(dst []T, ld int, x, z points.Panel, w *kernel.Workspace)
 	shift   float64 // the tiles are those of K − shift·11ᵀ
 	storage Storage
-	tiles   []tile[T] // none of Recompute
+	// Tiles of this rank as they are kept, none of Recompute. words are the entries of Fixed16, round(65535·v) for v in
+	// [0, 1]; where entries are dropped (cols+15)/16 for each row, with a bit for each entry, set for those that are
+	// kept, or nil where all are.
+	words   [][]uint16
+	entries [][]T
 	drop    *drop     // what entries are dropped; nil for nothing
 	comm    comm.Comm // that shares the tiles
 	scale   []float64 // powers of two by place: |K_ij|·scale_i·scale_j ≤ 1
 
 	mu   sync.Mutex
 	idle []*product[T] // scratch of products that are over
-}
-
-// tile is a tile of K as it is kept.
-type tile[T float] struct {
-	// words are the entries of Fixed16, round(65535·v) for v in [0, 1]; else (cols+15)/16 for each row, with a bit for
-	// each entry, set for those that are kept, or nil where all are.
-	words   []uint16
-	entries []T
 }
 
 // fixedOne is the 16-bit number that stands for 1.
@@ -115,11 +111,14 @@ func engineOf[T float](m *Matrix, fill func(dst []T, ld int, x, z points.Panel, 
 	for b := range e.panels {
 		e.panels[b] = p.Slice(m.tiling.block(b))
 	}
-	if c.Storage != Recompute {
-		e.tiles = make([]tile[T], len(m.tiling.order))
-	}
 	if c.Sparse != nil && c.Sparse.Least > 0 {
 		e.drop = newDrop(c.Sparse.Least, m.tiling.n)
+	}
+	if c.Storage == Fixed16 || e.drop != nil {
+		e.words = make([][]uint16, len(m.tiling.order))
+	}
+	if c.Storage == Float32 || c.Storage == Float64 {
+		e.entries = make([][]T, len(m.tiling.order))
 	}
 	return e
 }
@@ -127,8 +126,7 @@ func engineOf[T float](m *Matrix, fill func(dst []T, ld int, x, z points.Panel, 
 // each calls body with the position and the blocks of each tile of this rank, from many workers.
 func (e *engine[T]) each(ctx context.Context, body func(w *worker[T], p, i, j int)) error {
 	workers := make([]worker[T], accel.Threads())
-	return accel.ForEach(ctx, e.held(), func(who, q int) {
-		p := e.nth(q)
+	return accel.ForEach(ctx, len(e.order), func(who, p int) {
 		body(&workers[who], p, int(e.order[p].i), int(e.order[p].j))
 	})
 }
@@ -150,7 +148,7 @@ func (e *engine[T]) formAll(ctx context.Context, progress func(done, total int))
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			progress(done, e.held())
+			progress(done, len(e.order))
 		}
 	})
 	if err != nil {
@@ -164,7 +162,7 @@ func (e *engine[T]) form(w *worker[T], p int) error {
 	t := buffer.Grow(&w.tile, e.area(p))
 	if whole := e.storage != Fixed16 && e.drop == nil; whole {
 		t = make([]T, len(t))
-		e.tiles[p].entries = t
+		e.entries[p] = t
 	}
 	e.formTo(t, p, &w.kernel)
 	if !kernel.BuiltIn(e.k) {
@@ -174,8 +172,8 @@ func (e *engine[T]) form(w *worker[T], p int) error {
 	}
 	switch {
 	case e.storage == Fixed16:
-		e.tiles[p].words = make([]uint16, len(t))
-		simd.Narrow(e.tiles[p].words, any(t).([]float32), fixedOne)
+		e.words[p] = make([]uint16, len(t))
+		simd.Narrow(e.words[p], any(t).([]float32), fixedOne)
 	case e.drop != nil:
 		e.pack(w, p, t)
 	}
@@ -234,15 +232,15 @@ func (e *engine[T]) tile(w *worker[T], p int) []T {
 		return t
 	case e.storage == Fixed16:
 		t := buffer.Grow(&w.tile, e.area(p))
-		simd.Widen(any(t).([]float32), e.tiles[p].words)
+		simd.Widen(any(t).([]float32), e.words[p])
 		for q, v := range t {
 			t[q] = v / fixedOne
 		}
 		return t
-	case e.tiles[p].words != nil:
+	case e.words != nil && e.words[p] != nil:
 		return e.unpack(w, p)
 	}
-	return e.tiles[p].entries
+	return e.entries[p]
 }
 
 // mulTile sets yi = T·xj, rows×t, and yj = Tᵀ·xi, cols×t, for tile p. Blocks of vectors are stored by columns: entry
@@ -254,7 +252,7 @@ func (e *engine[T]) mulTile(w *worker[T], p int, yi, yj []T, rows, cols int, xi,
 		simd.Both(rows, cols, e.tile(w, p), cols, xj, yj, xi, yi, t, &w.simd)
 		return
 	}
-	simd.Both(rows, cols, e.tiles[p].words, cols, xj, yj, xi, yi, t, &w.simd)
+	simd.Both(rows, cols, e.words[p], cols, xj, yj, xi, yi, t, &w.simd)
 	for _, y := range [][]T{yi, yj} {
 		for k := range y {
 			y[k] *= 1.0 / fixedOne
@@ -263,8 +261,11 @@ func (e *engine[T]) mulTile(w *worker[T], p int, yi, yj []T, rows, cols int, xi,
 }
 
 func (e *engine[T]) tileBytes() (sum int64) {
-	for _, t := range e.tiles {
-		sum += int64(len(t.entries))*sizeOf[T]() + 2*int64(len(t.words))
+	for _, t := range e.entries {
+		sum += int64(len(t)) * sizeOf[T]()
+	}
+	for _, w := range e.words {
+		sum += 2 * int64(len(w))
 	}
 	return sum
 }

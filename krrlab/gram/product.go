@@ -18,19 +18,29 @@ import (
 // divided by scale_c, and row i multiplied by the engine's scale_i, all of them stay below
 //
 //	scale_i·Σ_j|k_ij x_jc| ≤ Σ_j |x_jc|/scale_j.
+//
+// What is done row by row goes by blocks on all threads, and what it sums to is added in their order.
 type product[T float] struct {
-	e       *engine[T]
-	t       int
-	x       []T       // src block by block, each by columns, scaled
-	scale   []float64 // powers of two: src = x·diag(scale)
-	norm    []float64 // Σ_j |x_jc|/(scale_j·scale_c)
-	total   []float64 // Σ_j src_jc/scale_c
-	fixed   []comm.Fixed
-	sums    []int64      // n×t as x, and of float64 tiles n×t rests; then a count of misfits, and x's hash
-	locks   []sync.Mutex // of the blocks of sums
-	bad     atomic.Bool  // a contribution is above its bound
-	workers []worker[T]
-	body    func(worker, q int)
+	e        *engine[T]
+	t        int
+	dst, src blas64.General
+	lambda   float64
+	x        []T       // src block by block, each by columns, scaled
+	scale    []float64 // powers of two: src = x·diag(scale)
+	norm     []float64 // Σ_j |x_jc|/(scale_j·scale_c)
+	total    []float64 // Σ_j src_jc/scale_c
+	parts    []float64 // blocks×t: what each block has of the norm, or its largest entries
+	hashes   []uint64  // of the blocks of src
+	fixed    []comm.Fixed
+	sums     []int64      // n×t as x, and of float64 tiles n×t rests; then a count of misfits, and x's hash
+	locks    []sync.Mutex // of the blocks of sums
+	bad      atomic.Bool  // a contribution is above its bound
+	workers  []worker[T]
+
+	// Bodies of ForEach, made once, and what one of them does with a block.
+	body, some                        func(worker, q int)
+	each                              func(b int)
+	measureBody, loadBody, unloadBody func(b int)
 }
 
 func (e *engine[T]) acquire(t int) *product[T] {
@@ -41,7 +51,8 @@ func (e *engine[T]) acquire(t int) *product[T] {
 		p, e.idle = e.idle[k-1], e.idle[:k-1]
 	} else {
 		p = &product[T]{e: e, locks: make([]sync.Mutex, e.blocks)}
-		p.body = p.tile
+		p.body, p.some = p.task, p.blocks
+		p.measureBody, p.loadBody, p.unloadBody = p.measure, p.load, p.unload
 	}
 	p.t = t
 	p.bad.Store(false)
@@ -52,6 +63,7 @@ func (e *engine[T]) acquire(t int) *product[T] {
 }
 
 func (e *engine[T]) release(p *product[T]) {
+	p.dst, p.src = blas64.General{}, blas64.General{}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.idle = append(e.idle, p)
@@ -65,75 +77,163 @@ func words[T float]() int { return int(sizeOf[T]() / 4) }
 // the same bits for any number of ranks and threads. Ranks whose src is not the same, because
 // their processors or libraries round differently, get an error.
 func (e *engine[T]) mul(ctx context.Context, dst, src blas64.General, lambda float64) error {
-	n, t := src.Rows, src.Cols
-	p := e.acquire(t)
-	p.load(src)
-	clear(buffer.Grow(&p.sums, words[T]()*n*t+extra))
-	if err := accel.ForEach(ctx, e.held(), p.body); err != nil { // a body that panics leaves p to the collector
-		e.release(p)
-		return err
-	}
-	err := p.reduce(ctx, src)
-	if err == nil {
-		p.unload(dst, src, lambda)
-	}
+	p := e.acquire(src.Cols)
+	p.dst, p.src, p.lambda = dst, src, lambda
+	err := p.run(ctx) // a body that panics leaves p to the collector
 	e.release(p)
 	return err
 }
 
-// load copies src to p.x, block by block and by columns. Each column is first divided by a
-// power of two, exactly, so that its largest entry is at most 1 and neither overflow nor
-// subnormal numbers arise from its magnitude.
-func (p *product[T]) load(src blas64.General) {
-	n, t := src.Rows, src.Cols
-	buffer.Grow(&p.x, n*t)
-	scale, norm, fixed := buffer.Grow(&p.scale, t), buffer.Grow(&p.norm, t), buffer.Grow(&p.fixed, t)
-	total := buffer.Grow(&p.total, t)
-	columnScales(scale, src)
-	clear(norm)
-	clear(total)
-	for b := range p.e.blocks {
-		lo, hi := p.e.block(b)
-		rows := hi - lo
-		x := p.x[lo*t : hi*t]
-		for r := range rows {
-			i := p.e.point(lo + r)
-			row := src.Data[i*src.Stride : i*src.Stride+t]
-			for c, v := range row {
-				v /= scale[c]
-				total[c] += v
-				norm[c] += math.Abs(v) / p.e.scale[lo+r]
-				x[c*rows+r] = T(v)
-			}
-		}
+func (p *product[T]) run(ctx context.Context) error {
+	if err := p.begin(ctx); err != nil {
+		return err
 	}
-	for c, v := range norm {
-		fixed[c] = comm.FixedFor(v)
+	tasks := len(p.e.order)
+	if p.e.shift != 0 {
+		tasks++
 	}
+	if err := accel.ForEach(ctx, tasks, p.body); err != nil {
+		return err
+	}
+	if err := p.reduce(ctx); err != nil {
+		return err
+	}
+	return p.byBlocks(ctx, p.unloadBody)
 }
 
-// columnScales sets scale_c to 2^e with max_i |x_ic| in (2^(e-1), 2^e], to 1 for a column of
-// zeros or one that is not finite.
-func columnScales(scale []float64, x blas64.General) {
+// begin copies src to x, and clears the sums.
+func (p *product[T]) begin(ctx context.Context) error {
+	n, t, blocks := p.src.Rows, p.t, p.e.blocks
+	buffer.Grow(&p.x, n*t)
+	buffer.Grow(&p.hashes, blocks)
+	clear(buffer.Grow(&p.sums, words[T]()*n*t+extra)[words[T]()*n*t:])
+	parts, scale, norm := buffer.Grow(&p.parts, blocks*t), buffer.Grow(&p.scale, t), buffer.Grow(&p.norm, t)
+	fixed := buffer.Grow(&p.fixed, t)
+	clear(buffer.Grow(&p.total, t))
+	if err := p.byBlocks(ctx, p.measureBody); err != nil {
+		return err
+	}
 	clear(scale)
-	for i := range x.Rows {
-		for c, v := range x.Data[i*x.Stride : i*x.Stride+x.Cols] {
-			scale[c] = max(scale[c], math.Abs(v)) // NaN from the first one on
-		}
+	for k, v := range parts {
+		scale[k%t] = max(scale[k%t], v) // NaN from the first one on
 	}
 	for c, v := range scale {
 		_, exp := math.Frexp(v) // 0 of 0, ∞ and NaN
 		scale[c] = math.Ldexp(1, max(-1000, min(exp, 1000)))
 	}
+	if err := p.byBlocks(ctx, p.loadBody); err != nil {
+		return err
+	}
+	clear(norm)
+	for k, v := range parts {
+		norm[k%t] += v
+	}
+	for c, v := range norm {
+		fixed[c] = comm.FixedFor(v)
+	}
+	return nil
+}
+
+// fewest is how many entries of src one body takes at least: few are not worth a second thread.
+const fewest = 1 << 14
+
+// perBody returns how many blocks that are.
+func (p *product[T]) perBody() int { return max(1, fewest/(p.e.size*max(1, p.t))) }
+
+// byBlocks calls body for all blocks.
+func (p *product[T]) byBlocks(ctx context.Context, body func(b int)) error {
+	p.each = body
+	per := p.perBody()
+	return accel.ForEach(ctx, (p.e.blocks+per-1)/per, p.some)
+}
+
+func (p *product[T]) blocks(_, q int) {
+	per := p.perBody()
+	for b := q * per; b < min((q+1)*per, p.e.blocks); b++ {
+		p.each(b)
+	}
+}
+
+// row returns the row of a matrix that is that of a place.
+func (p *product[T]) row(x blas64.General, place int) []float64 {
+	at := p.e.point(place) * x.Stride
+	return x.Data[at : at+p.t]
+}
+
+// measure takes the largest entries of block b of src, by columns, and for ranks its hash.
+func (p *product[T]) measure(b int) {
+	lo, hi := p.e.block(b)
+	most := p.parts[b*p.t : (b+1)*p.t]
+	clear(most)
+	for place := lo; place < hi; place++ {
+		for c, v := range p.row(p.src, place) {
+			most[c] = max(most[c], math.Abs(v)) // NaN from the first one on
+		}
+	}
+	if p.e.comm.Size() > 1 {
+		p.hashes[b] = p.hash(lo, hi)
+	}
+}
+
+// hash returns a number that src shares only with matrices of the same bits in these places, or by a chance of 2⁻⁶⁴.
+func (p *product[T]) hash(lo, hi int) (h uint64) {
+	for place := lo; place < hi; place++ {
+		for _, v := range p.row(p.src, place) {
+			h = mix(h, math.Float64bits(v))
+		}
+	}
+	return h
+}
+
+// mix is a step of a hash.
+func mix(h, v uint64) uint64 {
+	h = (h ^ v) * 0x9e3779b97f4a7c15
+	return h ^ h>>29
+}
+
+// load copies block b of src to p.x by columns. Each column is first divided by the power of two scale_c, exactly, so
+// that its largest entry is at most 1 and neither overflow nor subnormal numbers arise from its magnitude.
+func (p *product[T]) load(b int) {
+	lo, hi := p.e.block(b)
+	t, rows := p.t, hi-lo
+	x, norm := p.x[lo*t:hi*t], p.parts[b*t:(b+1)*t]
+	clear(norm)
+	for r := range rows {
+		down := 1 / p.e.scale[lo+r]
+		for c, v := range p.row(p.src, lo+r) {
+			v /= p.scale[c]
+			norm[c] += math.Abs(v) * down
+			x[c*rows+r] = T(v)
+		}
+	}
+	for k := range words[T]() {
+		clear(p.sums[k*len(p.x)+lo*t : k*len(p.x)+hi*t])
+	}
+}
+
+// task is one tile of this rank's, or before them the sum of src where tiles are those of K − shift·11ᵀ: by
+// rows in their order, beside the tiles.
+func (p *product[T]) task(who, q int) {
+	if p.e.shift != 0 {
+		q--
+	}
+	if q >= 0 {
+		p.tile(who, q)
+		return
+	}
+	for place := range p.e.n {
+		for c, v := range p.row(p.src, place) {
+			p.total[c] += v / p.scale[c]
+		}
+	}
 }
 
 // tile multiplies by tile number q of this rank's and adds the results.
 func (p *product[T]) tile(who, q int) {
-	at := p.e.nth(q)
-	if p.e.drop != nil && len(p.e.tiles[at].entries) == 0 {
+	if p.e.drop != nil && len(p.e.entries[q]) == 0 {
 		return
 	}
-	i, j, yi, yj := p.multiply(who, at)
+	i, j, yi, yj := p.multiply(who, q)
 	p.add(i, yi) // y_i += T·x_j
 	if i != j {
 		p.add(j, yj) // y_j += Tᵀ·x_i
@@ -180,15 +280,16 @@ func (p *product[T]) add(b int, y []T) {
 const extra = 2
 
 // reduce adds the sums of all ranks.
-func (p *product[T]) reduce(ctx context.Context, src blas64.General) error {
+func (p *product[T]) reduce(ctx context.Context) error {
 	c, tail := p.e.comm, p.sums[len(p.sums)-extra:]
 	if p.bad.Load() {
 		tail[0] = 1
 	}
-	var own int64
-	if c.Size() > 1 {
-		own = hash(src)
+	var h uint64
+	for b := 0; c.Size() > 1 && b < len(p.hashes); b++ {
+		h = mix(h, p.hashes[b])
 	}
+	own := int64(h)
 	tail[1] = own
 	if err := c.AllReduceInt64(ctx, p.sums); err != nil {
 		return err
@@ -205,28 +306,24 @@ func (p *product[T]) reduce(ctx context.Context, src blas64.General) error {
 	return nil
 }
 
-// unload sets dst = λ·src + y, and adds what the tiles leave out of K.
-func (p *product[T]) unload(dst, src blas64.General, lambda float64) {
-	fine := words[T]() > 1
-	for b := range p.e.blocks {
-		lo, hi := p.e.block(b)
-		rows := hi - lo
-		for r := range rows {
-			i := p.e.point(lo + r)
-			y := dst.Data[i*dst.Stride : i*dst.Stride+p.t]
-			x := src.Data[i*src.Stride : i*src.Stride+p.t]
-			for c, v := range x {
-				at, f := lo*p.t+c*rows+r, &p.fixed[c]
-				var s float64
-				if fine {
-					s = f.Fine(p.sums[at], p.sums[len(p.x)+at])
-				} else {
-					s = f.Value(p.sums[at])
-				}
-				y[c] = float64(lambda*v) + s/p.e.scale[lo+r]*p.scale[c]
-				if p.e.shift != 0 {
-					y[c] += float64(p.e.shift*p.total[c]) * p.scale[c]
-				}
+// unload sets block b of dst = λ·src + y, and adds what the tiles leave out of K.
+func (p *product[T]) unload(b int) {
+	fine, shift := words[T]() > 1, p.e.shift
+	lo, hi := p.e.block(b)
+	rows := hi - lo
+	for r := range rows {
+		y, down := p.row(p.dst, lo+r), 1/p.e.scale[lo+r]
+		for c, v := range p.row(p.src, lo+r) {
+			at, f := lo*p.t+c*rows+r, &p.fixed[c]
+			var s float64
+			if fine {
+				s = f.Fine(p.sums[at], p.sums[len(p.x)+at])
+			} else {
+				s = f.Value(p.sums[at])
+			}
+			y[c] = float64(p.lambda*v) + s*down*p.scale[c]
+			if shift != 0 {
+				y[c] += float64(shift*p.total[c]) * p.scale[c]
 			}
 		}
 	}

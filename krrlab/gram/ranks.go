@@ -42,6 +42,9 @@ type share struct{ rank, size int }
 // other but for one tile.
 func (s share) has(q int) bool { return q%s.size == s.rank }
 
+// of returns how many of n tiles this rank has.
+func (s share) of(n int) int { return (n - s.rank + s.size - 1) / s.size }
+
 // gather adds dst over the ranks, of which one at most has an entry that is not zero.
 func (e *engine[T]) gather(ctx context.Context, dst blas64.General) error {
 	if e.comm.Size() == 1 {
@@ -70,20 +73,6 @@ func (e *engine[T]) clearTo(dst blas64.General) {
 			clear(dst.Data[i*dst.Stride : i*dst.Stride+dst.Cols])
 		}
 	}
-}
-
-// hash returns a number that two matrices share only if they have the same bits, or by a
-// chance of 2⁻⁶⁴.
-func hash(x blas64.General) int64 {
-	const prime = 0x9e3779b97f4a7c15
-	var h uint64
-	for i := range x.Rows {
-		for _, v := range x.Data[i*x.Stride : i*x.Stride+x.Cols] {
-			h = (h ^ math.Float64bits(v)) * prime
-			h ^= h >> 29
-		}
-	}
-	return int64(h)
 }
 
 // agree is choose by rank 0, for all.
@@ -122,14 +111,13 @@ func RankBytes(n int, s Storage, ranks int) int64 {
 	tiles, size, last := t.blocks*(t.blocks+1)/2, int64(t.size), int64(t.rows(t.blocks-1))
 	lack := make([]int64, ranks) // entries that the last block row has less
 	for j := range t.blocks {
-		at, _ := t.at(t.blocks-1, j)
-		lack[at%ranks] += size*size - last*int64(t.rows(j))
+		lack[(t.diagonal(t.blocks-1-j)+j)%ranks] += size*size - last*int64(t.rows(j))
 	}
 	var most int64
-	for r, less := range lack {
-		held := (tiles - r + ranks - 1) / ranks
-		most = max(most, int64(held)*size*size-less)
-	}
 	width := map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s]
-	return tablesOf(int64(n), int64(tiles), int64(t.blocks)) + width*most
+	for r, less := range lack {
+		held := int64(share{r, ranks}.of(tiles))
+		most = max(most, tablesOf(int64(n), held, int64(t.blocks))+width*(held*size*size-less))
+	}
+	return most
 }

@@ -137,9 +137,9 @@ func (m *Matrix) leaveOut(ctx context.Context, c *Sparse) (err error) {
 	c.laid = &laid{m.leaves, m.tiling, lost}
 	c.Leaves = m.leaves.Leaves()
 	var formed float64
-	for _, r := range m.tiling.order {
-		e := float64(m.tiling.rows(int(r.i))) * float64(m.tiling.rows(int(r.j)))
-		if formed += e; r.i != r.j {
+	for _, p := range near {
+		e := float64(m.tiling.rows(p.A)) * float64(m.tiling.rows(p.B))
+		if formed += e; p.A != p.B {
 			formed += e
 		}
 	}
@@ -167,15 +167,12 @@ func (m *Matrix) cut(ctx context.Context) error {
 	if m.comm.Size() == 1 {
 		return nil
 	}
-	var h uint64
-	for _, r := range m.tiling.order {
-		h = (h ^ uint64(r.i)<<32 ^ uint64(r.j)) * 0x9e3779b97f4a7c15
-	}
-	sum := []int64{int64(h)}
+	own := int64(m.tiling.mark)
+	sum := []int64{own}
 	if err := m.comm.AllReduceInt64(ctx, sum); err != nil {
 		return err
 	}
-	if sum[0] != int64(h)*int64(m.comm.Size()) {
+	if sum[0] != own*int64(m.comm.Size()) {
 		return fmt.Errorf("gram: the ranks have cut the points into different tiles: their processors round " +
 			"differently; take dense tiles (--tiles dense)")
 	}
@@ -281,10 +278,10 @@ func (e *engine[T]) pack(w *worker[T], p int, t []T) {
 		lost[a] = sum
 	}
 	if float64(held) > wholeTile*float64(rows*cols) {
-		e.tiles[p].entries = slices.Clone(t)
+		e.entries[p] = slices.Clone(t)
 		return
 	}
-	e.tiles[p] = tile[T]{bits, slices.Clone(values[:held])}
+	e.words[p], e.entries[p] = bits, slices.Clone(values[:held])
 	i0, _ := e.block(int(r.i))
 	j0, _ := e.block(int(r.j))
 	for a, v := range lost[:rows] {
@@ -302,10 +299,10 @@ func (e *engine[T]) pack(w *worker[T], p int, t []T) {
 func (e *engine[T]) unpack(w *worker[T], p int) []T {
 	r := e.order[p]
 	rows, cols := e.rows(int(r.i)), e.rows(int(r.j))
-	t, words, from := buffer.Grow(&w.tile, rows*cols), (cols+15)/16, &e.tiles[p]
+	t, words := buffer.Grow(&w.tile, rows*cols), (cols+15)/16
 	at := 0
 	for a := range rows {
-		at += simd.Unpack(t[a*cols:(a+1)*cols], from.words[a*words:(a+1)*words], from.entries[at:])
+		at += simd.Unpack(t[a*cols:(a+1)*cols], e.words[p][a*words:(a+1)*words], e.entries[p][at:])
 	}
 	return t
 }
@@ -320,8 +317,8 @@ func (e *engine[T]) leftOut() []int64 {
 	for i := range e.drop.rows {
 		out[i] = e.drop.rows[i].Load()
 	}
-	for p, t := range e.tiles {
-		k := int64(len(t.entries))
+	for p, t := range e.entries {
+		k := int64(len(t))
 		if out[e.n] += k; e.order[p].i != e.order[p].j {
 			out[e.n] += k
 		}

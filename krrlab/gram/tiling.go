@@ -22,21 +22,25 @@ type tiling struct {
 	starts          []int // first places of leaves, and n; nil for blocks of size
 	points          []int // by place; nil where place i is point i's
 	places          []int // of the points; nil likewise
-	order           []ref
+	order           []ref // of the tiles, those of this rank
+	mark            uint64 // a number that only the same tiles of leaves have, but for a chance of 2⁻⁶⁴
 	share
 }
 
 // newTiling cuts n points into blocks of the given size, whose tiles are dealt to ranks in turn.
 func newTiling(n, size int, own share) *tiling {
 	b := (n + size - 1) / size
-	t := &tiling{n: n, size: size, blocks: b, order: make([]ref, 0, b*(b+1)/2), share: own}
-	for o := range b {
-		for j := range b - o {
-			t.order = append(t.order, ref{int32(j + o), int32(j)})
+	t := &tiling{n: n, size: size, blocks: b, order: make([]ref, 0, own.of(b*(b+1)/2)), share: own}
+	for o, q := 0, own.rank; o < b; o++ {
+		for first := t.diagonal(o); q < first+b-o; q += own.size {
+			t.order = append(t.order, ref{int32(q - first + o), int32(q - first)})
 		}
 	}
 	return t
 }
+
+// diagonal returns the position in the order of all tiles of the first with i−j = o, after diagonals of B, B−1, … tiles.
+func (t *tiling) diagonal(o int) int { return o*t.blocks - o*(o-1)/2 }
 
 // treeTiling has the tiles of pairs of leaves.
 func treeTiling(leaves *tree.Tree, near []tree.Pair, own share) *tiling {
@@ -48,10 +52,18 @@ func treeTiling(leaves *tree.Tree, near []tree.Pair, own share) *tiling {
 	for place, i := range t.points {
 		t.places[i] = place
 	}
-	for _, p := range near {
-		t.order = append(t.order, ref{int32(p.A), int32(p.B)})
+	all := make([]ref, len(near))
+	for q, p := range near {
+		all[q] = ref{int32(p.A), int32(p.B)}
 	}
-	slices.SortFunc(t.order, compareTiles)
+	slices.SortFunc(all, compareTiles)
+	t.order = make([]ref, 0, own.of(len(all)))
+	for q, r := range all {
+		t.mark = (t.mark ^ uint64(r.i)<<32 ^ uint64(r.j)) * 0x9e3779b97f4a7c15
+		if own.has(q) {
+			t.order = append(t.order, r)
+		}
+	}
 	return t
 }
 
@@ -109,27 +121,19 @@ func placed[T any](t *tiling, v []T) []T {
 	return w
 }
 
-// at returns the position of tile (i, j), i ≥ j, in the order, if it is there. In that of all tiles diagonal o = i−j
-// starts after o diagonals of lengths B, B−1, …
+// at returns the position of tile (i, j), i ≥ j, among those of this rank, if it is there.
 func (t *tiling) at(i, j int) (int, bool) {
 	if t.starts != nil {
 		return slices.BinarySearchFunc(t.order, ref{int32(i), int32(j)}, compareTiles)
 	}
-	o := i - j
-	return o*t.blocks - o*(o-1)/2 + j, true
+	q := t.diagonal(i-j) + j
+	return q / t.share.size, t.has(q)
 }
-
-// held returns how many tiles this rank has.
-func (t *tiling) held() int { return (len(t.order) - t.rank + t.share.size - 1) / t.share.size }
-
-// nth returns the position in the order of tile number q of this rank.
-func (t *tiling) nth(q int) int { return t.rank + q*t.share.size }
 
 // entries returns the number of entries of all tiles of this rank.
 func (t *tiling) entries() int64 {
 	var sum int64
-	for q := range t.held() {
-		r := t.order[t.nth(q)]
+	for _, r := range t.order {
 		sum += int64(t.rows(int(r.i))) * int64(t.rows(int(r.j)))
 	}
 	return sum

@@ -38,6 +38,7 @@ type solve struct {
 	ridges  []float64      // λ_p of each column; nil: that of w for all
 	sums    []int64        // t×s: ZᵀR in fixed point
 	norm    []float64      // ‖r_c‖₁
+	parts   []float64      // of normRows rows, by columns
 	fixed   []comm.Fixed   // of the columns
 	locks   []sync.Mutex   // of the blocks of columns of Z
 	v, u    []float64      // t×s: ZᵀR, and what becomes of it
@@ -46,7 +47,7 @@ type solve struct {
 	workers []scratch
 
 	// Bodies of ForEach, made once.
-	gatherBody, firstBody, secondBody, scatterBody, trsmBody func(worker, i int)
+	normBody, gatherBody, firstBody, secondBody, scatterBody, trsmBody func(worker, i int)
 }
 
 // scratch of one worker.
@@ -126,7 +127,7 @@ func (w *Woodbury) acquire(t int) *solve {
 	w.mu.Unlock()
 	if p == nil {
 		p = &solve{w: w}
-		p.gatherBody, p.scatterBody = p.gather, p.scatter
+		p.normBody, p.gatherBody, p.scatterBody = p.norms, p.gather, p.scatter
 		p.firstBody, p.secondBody, p.trsmBody = p.first, p.second, p.trsm
 		p.colBlocks = (w.s + colBlock - 1) / colBlock
 		p.locks = make([]sync.Mutex, p.colBlocks)

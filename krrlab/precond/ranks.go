@@ -131,10 +131,12 @@ func (p *solve) project(ctx context.Context) error {
 	s, t, k := p.w.s, p.t, p.w.rows
 	clear(p.sums)
 	clear(p.norm)
-	for i := range k.n {
-		for c, v := range p.r.Data[i*p.r.Stride : i*p.r.Stride+t] {
-			p.norm[c] += math.Abs(v)
-		}
+	parts := buffer.Grow(&p.parts, (k.n+normRows-1)/normRows*t)
+	if err := accel.ForEach(ctx, len(parts)/t, p.normBody); err != nil {
+		return err
+	}
+	for q, v := range parts {
+		p.norm[q%t] += v
 	}
 	for c, v := range p.norm {
 		p.fixed[c] = comm.FixedFor(v * (1 + 1e-3)) // rounding of products
@@ -151,6 +153,20 @@ func (p *solve) project(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// normRows is of how many rows together norms are summed.
+const normRows = 8 * RankRows
+
+// norms sums |r_ic| over rows of all ranks.
+func (p *solve) norms(_, q int) {
+	sum := p.parts[q*p.t : (q+1)*p.t]
+	clear(sum)
+	for i := q * normRows; i < min((q+1)*normRows, p.w.n); i++ {
+		for c, v := range p.r.Data[i*p.r.Stride : i*p.r.Stride+p.t] {
+			sum[c] += math.Abs(v)
+		}
+	}
 }
 
 // expand sets dst to λ_p⁻¹(r − Zv), or to ridge·r + Zv: this rank's rows, and gathers them all.
