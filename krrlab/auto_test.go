@@ -116,7 +116,7 @@ func TestSolvesAsPlanned(t *testing.T) {
 	if err != nil || back.Plan == nil || back.Plan.Choice.Solver != c.Solver || back.Plan.Bytes != p.Bytes {
 		t.Errorf("%s, %v", js, err)
 	}
-	local := plan.Candidate{Solver: plan.PCG, Precond: plan.Vecchia, Neighbors: 17, Damping: 0.75, Stored: "float32"}
+	local := plan.Candidate{Solver: plan.PCG, Precond: plan.Vecchia, Neighbors: 17, Damping: 0.75, Storage: gram.Float32}
 	lab.planned = &plan.Plan{Report: plan.Report{Choice: local}}
 	if sol, err = lab.Solve(t.Context()); err != nil || sol.Neighbors != 17 || sol.Damping != 0.75 {
 		t.Errorf("%d neighbors, ω = %g: %v, %v", local.Neighbors, local.Damping, sol, err)
@@ -170,8 +170,7 @@ func TestDirectPrecision(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name == "as planned" {
-			p := &plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float32,
-				Stored: "float32"}}
+			p := &plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float32}}
 			if lab, err = lab.chosen(p); err != nil {
 				t.Fatal(err)
 			}
@@ -220,7 +219,7 @@ func TestDirectRounding(t *testing.T) {
 	train := &datasets.Dataset{Name: "noise", Task: datasets.Regression, X: x, Target: y}
 	lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 4e-4, Tol: 1e-9})
 	lab, err := lab.chosen(&plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None,
-		Storage: gram.Float32, Stored: "float32"}})
+		Storage: gram.Float32}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,8 +315,7 @@ func TestPlanOnRanks(t *testing.T) {
 			t.Errorf("rank %d: %v, %s", rank, s.Status, diff)
 		}
 	}
-	alone := plan.Of(plan.Problem{N: sols[0].N, D: sols[0].D, T: sols[0].T, Storage: gram.Float32,
-		S: sols[0].Plan.Choice.S}, 1)
+	alone := plan.Cost{N: sols[0].N, D: sols[0].D, T: sols[0].T}.Memory(&sols[0].Plan.Choice)
 	if sols[0].Plan.Bytes >= alone.Most {
 		t.Errorf("a rank of two is to hold %d bytes, one alone %d", sols[0].Plan.Bytes, alone.Most)
 	}
@@ -348,9 +346,9 @@ func TestGoesOver(t *testing.T) {
 	} {
 		c.cfg.Kernel, c.cfg.Exact = gauss, StoredResidual
 		lab := newLab(t, train, c.cfg)
-		cg := &plan.Candidate{Solver: plan.CG, Precond: plan.None, Stored: "float32", Iterations: c.planned,
+		cg := &plan.Candidate{Solver: plan.CG, Precond: plan.None, Storage: gram.Float32, Iterations: c.planned,
 			Seconds: plan.Seconds{Solve: float64(c.planned + 1), Total: float64(c.planned + 1)}}
-		direct := &plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float64, Stored: "float64",
+		direct := &plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float64,
 			Seconds: plan.Seconds{Factor: c.direct, Total: c.direct}}
 		lab.planned = &plan.Plan{Report: plan.Report{Choice: *cg, Seconds: cg.Seconds, Flags: cg.Flags(),
 			Instead: direct}}

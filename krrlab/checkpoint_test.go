@@ -277,7 +277,7 @@ func TestRefusedLeavesPlan(t *testing.T) {
 	planned := func(train *datasets.Dataset, s int, k *Checkpoint) *Lab {
 		lab := newLab(t, train, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual, Checkpoint: k})
 		lab.planned = &plan.Plan{Report: plan.Report{Choice: plan.Candidate{Solver: plan.PCG, Precond: plan.Nystrom,
-			S: s, LambdaP: 1, Stored: "float32"}}}
+			S: s, LambdaP: 1, Storage: gram.Float32}}}
 		return lab
 	}
 	for name, train := range map[string]*datasets.Dataset{"plain": train, "weights": &weighted} {

@@ -108,16 +108,15 @@ func share(sol *Solution, shared bool, part string) {
 func (l *Lab) checkMemory(ctx context.Context) error {
 	ranks := l.comm.Size()
 	n, d, t := l.Dims()
-	p := plan.Problem{N: n, D: d, T: t, PointBytes: l.pointBytes(), Storage: gram.Recompute}
+	c := plan.Candidate{Storage: gram.Recompute, Precond: l.precondName()}
 	if r := l.approximation(); r != nil {
-		p.S = r.s
-		_, random := r.Preconditioner.(Features)
-		p.Landmarks = !random
+		c.S = r.s
 	} else if v, ok := l.cfg.Precond.(Vecchia); ok {
-		p.S, p.Landmarks, p.Neighbors = v.S, v.S > 0, v.most(n)
+		c.S, c.Neighbors = v.S, v.most(n)
 	}
 	var err error
-	if m := plan.Of(p, ranks); l.cfg.Memory > 0 && m.Most > l.cfg.Memory {
+	m := plan.Cost{N: n, D: d, T: t, Ranks: ranks, PointBytes: l.pointBytes()}.Memory(&c)
+	if l.cfg.Memory > 0 && m.Most > l.cfg.Memory {
 		who := "the solve"
 		if ranks > 1 {
 			who = fmt.Sprintf("each of %d ranks", ranks)

@@ -176,12 +176,8 @@ func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
 	if cfg.Precond, err = planned(&p.Choice).Preconditioner(cfg.Kernel); err != nil {
 		return nil, err
 	}
-	storage, err := gram.ParseStorage(p.Choice.Stored)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.Solver == Direct || storage == gram.Recompute {
-		cfg.Storage = storage
+	if s := p.Choice.Storage; cfg.Solver == Direct || s == gram.Recompute {
+		cfg.Storage = s
 	}
 	n, _, t := l.Dims()
 	if cfg, err = cfg.withDefaults(n, t); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/plots"
@@ -66,9 +65,6 @@ func TestPlanAgainstCandidates(t *testing.T) {
 		}
 		if kinds[kind]++; kinds[kind] > triedOfKind || c.Refused != "" || training(c) > factor*training(&p.Choice) {
 			continue
-		}
-		if c.Solver == plan.Direct { // of JSON only the name
-			c.Storage = testkit.Must(gram.ParseStorage(c.Stored))
 		}
 		s, took := fit(c.Flags())
 		table.Add(c.String(), training(c), took, c.Iterations, s.Iterations)

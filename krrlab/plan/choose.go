@@ -23,6 +23,7 @@ type model struct {
 	*Task
 	cost  Cost
 	pilot *Pilot
+	look  float64 // seconds of deciding how to keep K, 0 where that is known
 }
 
 // choose predicts seconds and bytes of the candidates of the task by counts at the rates, with the iterations that a
@@ -32,17 +33,16 @@ func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	_, d := t.X.Dims()
 	m := &model{Task: t, cost: Cost{
 		Rates: rates, N: t.n, D: d, T: t.t, Tests: t.Tests, PointBytes: t.PointBytes, Ranks: t.Ranks,
-		ExactWork: t.ExactWork,
 	}}
 	var err error
 	if m.pilot, err = newPilot(ctx, t); err != nil {
 		return nil, err
 	}
-	m.cost.Look = m.looking()
+	m.look = m.looking()
 	list, best, err := m.least()
 	if err == nil && best.Solver != Direct {
 		if err = m.pilot.look(ctx); err == nil {
-			m.cost.Look, m.cost.K = 0, m.pilot.choice // the plan has taken it
+			m.look, m.cost.K = 0, m.pilot.choice // the plan has taken it
 			list, best, err = m.least()
 		}
 	}
@@ -103,11 +103,17 @@ func (m *model) least() (list []*Candidate, best *Candidate, err error) {
 
 // predict sets what a candidate takes, and why it cannot be taken.
 func (m *model) predict(c *Candidate) {
-	m.cost.Rounds = m.rounds(c)
-	if c.Iterations = m.cost.Rounds; c.Solver != Direct {
+	m.cost.Rounds = m.rounds(c) + 1
+	if c.Iterations = m.cost.Rounds - 1; c.Solver != Direct {
 		c.Iterations = int(math.Ceil(m.expected(c)))
 	}
-	m.cost.Of(c)
+	if n := float64(m.n); n*n*float64(m.cost.D) > m.ExactWork {
+		m.cost.Rounds = 0
+	}
+	if m.cost.Of(c); c.Solver != Direct {
+		c.Seconds.Kernel += m.look
+		c.Seconds.Total += m.look
+	}
 	switch {
 	case m.Memory > 0 && c.Bytes > m.Memory:
 		c.Refused = fmt.Sprintf("it holds %s, the limit is %s", accel.Bytes(c.Bytes), accel.Bytes(m.Memory))

@@ -1,13 +1,18 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
@@ -66,35 +71,40 @@ const (
 	usualNeighbors = 30
 )
 
-// Cost predicts what ways to solve a problem of n points in R^d with t right-hand sides take at the rates of a machine.
+// Cost predicts, by counts and the rates of a machine alone, what each part of a way to solve a problem takes: n points
+// in R^d, t right-hand sides, on P ranks. It holds no data and measures nothing.
 type Cost struct {
 	Rates
+	Entries
 	N, D, T    int
-	Ranks      int     // that share the work, at these rates each; 0 means 1. What they exchange is not predicted
-	Tests      int     // points to predict
-	PointBytes int64   // of X; 0 means 8nd
-	ExactWork  float64 // n²d up to which residuals are taken with K recomputed
-	Entries            // 0: 1.4·2d/G₃₂ + 1/exp and 1.4·2d/G₆₄ + 1/exp
-	Look       float64 // seconds of deciding how to keep K; 0 where that is known
-	Rounds     int     // of refinement by residuals with K recomputed, of what iterations come to
+	Ranks      int   // P, that share the work at these rates each; 0 means 1. What they exchange is not predicted
+	Tests      int   // points to predict
+	PointBytes int64 // of X; 0 means 8nd
+	Rounds     int   // of true residuals with K recomputed that iterations take; 0: of 288 rows of it
 	// K is how K is kept, where that is known: of what is left out no entry is formed, read or held. nil: all are kept.
 	K *gram.Choice
 }
 
-// Of sets the seconds and bytes of a candidate of which method, rank, solver, storage and iterations are known: with
-// n points, rank s, t right-hand sides, ε seconds an entry of K as it is stored and exact, G the rates of products of
-// matrices, B that of reading and E that of exponentials
+// Entries are the seconds that all threads take for an entry of K. 0: 1.4·2d/G₃₂ + 1/exp and 1.4·2d/G₆₄ + 1/exp.
+type Entries struct {
+	Stored float64 `json:"entry_seconds"`       // as it is stored
+	Exact  float64 `json:"exact_entry_seconds"` // as landmarks and true residuals want it
+}
+
+// Of sets the seconds and bytes of a candidate of which method, rank, solver, storage and iterations are known. Of rank
+// s, k neighbors, ε seconds an entry of K as it is stored and exact, G the rates of products of matrices, B that of
+// reading and E that of exponentials
 //
 //	K           n²/2·ε + 1.1·bytes/E             Z          ns(1.4·2d/G₃₂ + 5.4/E)
 //	landmarks   ns(ε_exact + 18/E + 2.2s/G₆₄)    ZᵀZ, L⁻¹   ns(4/E + 1.7s/G₃₂) + chol(s) + 3.4·(s³/3)/G₆₄
-//	sparse inverse, k neighbors, r pivots  product + 40nk'(1+ln(n/k'))/E + n(1.7k²(d+r) + 1.8k³ + 24kr + 3e5)/G₆₄
-//	                and 128n(ε_exact + 2r/G₆₄) for its rule; k' = k, 3k beside pivots
+//	sparse inverse of s pivots  product + 40nk'(1+ln(n/k'))/E + n(1.7k²(d+s) + 1.8k³ + 24ks + 3e5)/G₆₄, k' = k, 3k
+//	                beside pivots, and 128n(ε_exact + 2s/G₆₄) where its rule finds ω
 //	iteration   product(t) + apply(t) + sparse(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄
-//	residual    n²/2·ε_exact for each round where K is recomputed for it, else 288 rows of it
+//	residual    n²/2·ε_exact for each round, or 288 rows of it
 //	direct      n²/2·ε + bytes/E, chol(n), two readings of L and a residual for each round
 //	test        n·n_test·(ε + 2t/G₃₂)
 //
-// On P ranks K, Z, products with them and columns of K take 1/P of that; the landmarks' factor, L⁻¹ and vectors are
+// On P ranks K, Z, products with them and columns of K take 1/P of that; the landmarks' factor, L⁻¹, G and vectors are
 // each rank's own.
 func (m Cost) Of(c *Candidate) {
 	m.Ranks = max(m.Ranks, 1)
@@ -106,33 +116,23 @@ func (m Cost) Of(c *Candidate) {
 	}
 	n, sec := float64(m.N), &c.Seconds
 	*sec = Seconds{Predict: n * float64(m.Tests) / float64(m.Ranks) * (m.Stored + 2*float64(m.T)/m.Gemm32)}
+	c.Bytes = m.Memory(c).Most
 	if c.Solver == Direct {
 		m.direct(c)
-		sec.Total = sec.Sum()
-		return
+	} else {
+		if c.Precond != None {
+			m.build(c)
+		}
+		product, iteration := m.iteration(c)
+		if c.Storage != gram.Recompute {
+			sec.Kernel = m.entries()*m.Stored + touchValues*float64(m.kernelBytes(c.Storage))/m.Exp
+		}
+		sec.Solve = float64(c.Iterations)*iteration + product
+		if sec.Residual = float64(m.Rounds) * m.recomputed(m.Exact); m.Rounds == 0 {
+			sec.Residual = bound.RowsChecked * n / float64(m.Ranks) * m.Exact
+		}
 	}
-	if c.Precond != None {
-		m.build(c)
-	}
-	product, iteration := m.iteration(c)
-	if sec.Kernel = m.Look; c.Storage != gram.Recompute {
-		sec.Kernel += m.entries()*m.Stored + touchValues*float64(m.kernelBytes(c.Storage))/m.Exp
-	}
-	sec.Solve = float64(c.Iterations)*iteration + product
-	if sec.Residual = bound.RowsChecked * n / float64(m.Ranks) * m.Exact; n*n*float64(m.D) <= m.ExactWork {
-		sec.Residual = float64(m.Rounds+1) * m.recomputed(m.Exact)
-	}
-	c.Bytes = m.bytes(c)
 	sec.Total = sec.Sum()
-}
-
-// bytes returns what a rank holds at its most.
-func (m *Cost) bytes(c *Candidate) int64 {
-	landmarks := c.Precond == Nystrom || c.Precond == RPCholesky || c.Precond == Vecchia && c.S > 0
-	return Of(Problem{
-		N: m.N, D: m.D, T: m.T, PointBytes: m.PointBytes, Storage: c.Storage, KernelBytes: m.kernelBytes(c.Storage),
-		S: c.S, Neighbors: c.Neighbors, Landmarks: landmarks,
-	}, max(1, m.Ranks)).Most
 }
 
 // recomputed returns the seconds of a product with K whose tiles are formed, in entry seconds per entry, and each
@@ -146,7 +146,7 @@ func (m *Cost) columns(values, each float64) float64 { return (values + each*flo
 
 // build sets the seconds of Z or the landmarks' factor, and of what M⁻¹ is made of.
 func (m *Cost) build(c *Candidate) {
-	n, s, own := float64(m.N), float64(c.S), float64(m.N)/float64(m.Ranks)
+	n, s, k, own := float64(m.N), float64(c.S), float64(c.Neighbors), float64(m.N)/float64(m.Ranks)
 	switch c.Precond {
 	case Features:
 		c.Seconds.Features = own * s * (featureSlow*2*float64(m.D)/m.Gemm32 + (1+4*touchValues)/m.Exp)
@@ -155,30 +155,27 @@ func (m *Cost) build(c *Candidate) {
 	default:
 		c.Seconds.Features = extraColumns*own*s*m.Exact + n*s*(factorValues/m.Exp+pivotsSlow*s/m.Gemm64)
 	}
-	if k := float64(c.Neighbors); c.Precond == Vecchia { // H is as large as F; all rows of G are made on each rank
-		count := k
-		if s > 0 {
-			count *= wider
-		}
-		pass, _ := m.iteration(&Candidate{Solver: CG, Precond: None, Storage: c.Storage})
-		c.Seconds.Factor = pass + near(n, count)*scanValues/m.Exp +
-			n*(amongSlow*k*k*(float64(m.D)+s)+rowSlow*k*k*k+24*k*s+rowFlops)/m.Gemm64
-		if c.Damping == 0 {
-			c.Seconds.Factor += vecchia.RuleRows * n * (m.Exact + 2*s/m.Gemm64)
-		}
+	c.Seconds.Factor = own*s*(gramValues/m.Exp+gramSlow*s/m.Gemm32) + cholesky(s, m.Gemm64) +
+		inverseSlow*s*s*s/3/m.Gemm64
+	if c.Precond != Vecchia {
+		return
 	}
-	c.Seconds.Factor += own*s*(gramValues/m.Exp+gramSlow*s/m.Gemm32) + cholesky(s,
-		m.Gemm64) + inverseSlow*s*s*s/3/m.Gemm64
+	pass, _ := m.iteration(&Candidate{Solver: CG, Precond: None, Storage: c.Storage})
+	count := k
+	if s > 0 {
+		count *= wider
+	}
+	// in random order n·count·(1+ln(n/count)) entries are among the count largest so far of their rows
+	c.Seconds.Factor += pass + n*count*(1+math.Log(max(1, n/max(1, count))))*scanValues/m.Exp +
+		n*(amongSlow*k*k*(float64(m.D)+s)+rowSlow*k*k*k+24*k*s+rowFlops)/m.Gemm64
+	if c.Damping == 0 {
+		c.Seconds.Factor += vecchia.RuleRows * n * (m.Exact + 2*s/m.Gemm64)
+	}
 }
-
-// near returns how many entries of K, in random order, are among the count largest so far of their rows:
-// n·count·(1+ln(n/count)).
-func near(n, count float64) float64 { return n * count * (1 + math.Log(max(1, n/max(1, count)))) }
 
 // iteration returns the seconds of a product with a rank's part of K and of an iteration.
 func (m *Cost) iteration(c *Candidate) (product, all float64) {
 	n, t, s := float64(m.N), float64(m.T), float64(c.S)
-	ranks := max(m.Ranks, 1)
 	bytes, loops := float64(m.kernelBytes(c.Storage)), m.columns(productValues, productColumn)
 	switch {
 	case c.Storage == gram.Recompute:
@@ -195,7 +192,7 @@ func (m *Cost) iteration(c *Candidate) (product, all float64) {
 		all += (blockSlow + blockThin/t) * pcg.BlockFlops(m.N, m.T, c.Precond != None) / m.Gemm64
 	}
 	if s > 0 {
-		all += s * max(applyBytes/m.Read, m.columns(applyValues, applyColumn)) * (n/float64(ranks) + s)
+		all += s * max(applyBytes/m.Read, m.columns(applyValues, applyColumn)) * (n/float64(max(m.Ranks, 1)) + s)
 	}
 	if c.Precond == Vecchia {
 		all += n * float64(c.Neighbors+1) * m.columns(sparseValues, sparseColumn)
@@ -239,11 +236,20 @@ func BlockPays(n, s, t int) bool {
 	return t > 1 && block*blockShare(t) < 0.9*alone
 }
 
+// precision returns that of a direct solver's factor.
+func precision(s gram.Storage) direct.Precision {
+	if s == gram.Float32 {
+		return direct.Float32Refined
+	}
+	return direct.Float64
+}
+
+// direct sets the seconds of a Cholesky factorization.
 func (m *Cost) direct(c *Candidate) {
 	n, sec := float64(m.N), &c.Seconds
-	precision, gemm, entry, bytes := direct.Float64, m.Gemm64, m.Exact, 8.0
-	if c.Storage == gram.Float32 {
-		precision, gemm, entry, bytes = direct.Float32Refined, m.Gemm32, m.Stored, 4
+	gemm, entry, bytes := m.Gemm64, m.Exact, 8.0
+	if precision(c.Storage) == direct.Float32Refined {
+		gemm, entry, bytes = m.Gemm32, m.Stored, 4
 	}
 	rounds := float64(c.Iterations + 1)
 	sec.Kernel = n * n / 2 * (entry + bytes*touchValues/m.Exp) // of the upper half nothing is touched
@@ -251,7 +257,6 @@ func (m *Cost) direct(c *Candidate) {
 	// L is read twice, as Z is
 	sec.Solve = rounds * bytes * n * n / 2 * max(m.columns(applyValues, applyColumn)/4, 2/m.Read)
 	sec.Residual = rounds * m.recomputed(m.Exact)
-	c.Bytes = m.PointBytes + direct.Need(precision, m.N, m.T)
 }
 
 // cholesky returns the seconds of a Cholesky factorization of order n. Of tiles of order b on p threads (package
@@ -262,4 +267,70 @@ func cholesky(n, gemm float64) float64 {
 	const tile, slow, order, beside = 384, 1.12, 1024, 0.52
 	panels := func(n float64) float64 { return n * (n + 2./3*float64(accel.Threads())*tile) }
 	return slow / 3 / gemm * (n*n*n + beside*order*order*order*panels(n)/panels(order))
+}
+
+// Memory is what a rank holds, in bytes; of ranks that differ by a tile or a block of rows, the one with the most.
+type Memory struct {
+	Points   int64 // X
+	Kernel   int64 // its tiles of K, with their tables; of the direct solver all that it takes
+	Features int64 // its rows of Z, or the whole of F, and of a sparse inverse
+	Columns  int64 // of K, for landmarks, on the way to F
+	Factor   int64 // 8s²; as much again while it is formed
+	Vectors  int64 // of the iteration
+	// Forming is what is held when the factor is formed, Solving in the iteration, and Most the larger of them.
+	Forming, Solving, Most int64
+}
+
+// Memory returns what a rank holds of a candidate of which method, rank, solver and storage are known.
+func (m Cost) Memory(c *Candidate) Memory {
+	n, s, k := int64(m.N), int64(c.S), int64(c.Neighbors)
+	v := Memory{Points: cmp.Or(m.PointBytes, 8*n*int64(m.D))}
+	if c.Solver == Direct {
+		v.Kernel = direct.Need(precision(c.Storage), m.N, m.T)
+		v.Most = v.Points + v.Kernel
+		return v
+	}
+	v.Kernel, v.Factor, v.Vectors = m.kernelBytes(c.Storage), 8*s*s, 80*n*int64(m.T)
+	landmarks := s > 0 && c.Precond != Features
+	if v.Features = 4 * n * s; landmarks {
+		v.Columns = 8 * n * min(max(10, s/10), 200, s)
+	} else {
+		v.Features = 4 * s * int64(slices.Max(comm.Counts(m.N, precond.RankRows, max(m.Ranks, 1), 1)))
+	}
+	v.Features += 16 * n * k
+	held := v.Points + v.Features // and K, where landmarks or neighbors are found of it
+	v.Solving = held + v.Kernel + v.Factor + v.Vectors
+	if v.Forming = held + 2*v.Factor; landmarks {
+		v.Forming += v.Kernel
+	}
+	if landmarks || k > 0 { // 24nk: the lists that neighbors are chosen of
+		v.Forming = max(v.Forming, held+v.Kernel+max(v.Columns, 24*n*k))
+	}
+	v.Most = max(v.Forming, v.Solving)
+	return v
+}
+
+// Reason names the largest part of what is held when most is, and what can be done about it.
+func (v Memory) Reason() string {
+	factor := v.Factor
+	if v.Forming >= v.Solving {
+		factor *= 2
+	}
+	var most int64
+	var reason string
+	for _, p := range []struct {
+		bytes int64
+		text  string
+	}{
+		{factor, "the factor of ZᵀZ+λ_pI, 8s² and as much again while it is formed: take fewer features"},
+		{v.Points, "the points, all of them on each rank: take one rank for each machine"},
+		{v.Kernel, "K: take more ranks, or a storage of fewer bytes"},
+		{v.Features, "features: take fewer features"},
+		{v.Vectors, "vectors, 80nt: take fewer right-hand sides at once"},
+	} {
+		if p.bytes > most {
+			most, reason = p.bytes, fmt.Sprintf("%s of them are %s", accel.Bytes(p.bytes), p.text)
+		}
+	}
+	return reason
 }

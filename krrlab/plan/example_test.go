@@ -9,8 +9,8 @@ import (
 )
 
 func Example() {
-	p := plan.Problem{N: 400_000, D: 784, T: 10, S: 10_000, Storage: gram.Float32, PointBytes: 4 * 400_000 * 784}
-	m := plan.Of(p, 6)
+	p := plan.Cost{N: 400_000, D: 784, T: 10, Ranks: 6, PointBytes: 4 * 400_000 * 784}
+	m := p.Memory(&plan.Candidate{Precond: plan.Features, S: 10_000, Storage: gram.Float32})
 	fmt.Printf("each of 6 ranks holds %s, %s\n", accel.Bytes(m.Most), m.Reason())
 	// Output:
 	// each of 6 ranks holds 58.6 GB, 53.5 GB of them are K: take more ranks, or a storage of fewer bytes

@@ -55,7 +55,7 @@ func TestHeld(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			m := Of(Problem{N: n, D: d, T: 1, S: s, Storage: storage}, max(1, ranks))
+			m := Cost{N: n, D: d, T: 1, Ranks: ranks}.Memory(&Candidate{Precond: Features, S: s, Storage: storage})
 			if m.Kernel < most || m.Kernel > most+8*512*512 {
 				t.Errorf("%v on %d ranks: K of %d bytes predicted, %d held", storage, ranks, m.Kernel, most)
 			}
@@ -69,14 +69,15 @@ func TestHeld(t *testing.T) {
 
 // TestReason names what is in the way.
 func TestReason(t *testing.T) {
-	for want, p := range map[string]Problem{
-		"the points":  {N: 1000, D: 100000, T: 1, S: 10, Storage: gram.Float32},
-		"K:":          {N: 50000, D: 2, T: 1, S: 10, Storage: gram.Float64},
-		"the factor":  {N: 20000, D: 2, T: 1, S: 19000, Storage: gram.Recompute},
-		"vectors":     {N: 20000, D: 2, T: 500, S: 1, Storage: gram.Recompute},
-		"features: t": {N: 200000, D: 2, T: 1, S: 4000, Storage: gram.Recompute},
+	for want, p := range map[string]struct{ n, d, t, s int }{
+		"the points": {1000, 100000, 1, 10}, "K:": {50000, 2, 1, 10}, "the factor": {20000, 2, 1, 19000},
+		"vectors": {20000, 2, 500, 1}, "features: t": {200000, 2, 1, 4000},
 	} {
-		m := Of(p, 1)
+		c := Candidate{Precond: Features, S: p.s, Storage: gram.Recompute}
+		if want == "K:" {
+			c.Storage = gram.Float64
+		}
+		m := Cost{N: p.n, D: p.d, T: p.t}.Memory(&c)
 		if r := m.Reason(); !strings.Contains(r, want) {
 			t.Errorf("%+v: %s", m, r)
 		}
@@ -84,10 +85,4 @@ func TestReason(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("storage auto is accepted")
-		}
-	}()
-	Of(Problem{N: 10, D: 1, T: 1}, 1)
 }

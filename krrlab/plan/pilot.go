@@ -44,12 +44,6 @@ type Pilot struct {
 	damping   float64
 }
 
-// Entries are the seconds that all threads take for an entry of K.
-type Entries struct {
-	Stored float64 `json:"entry_seconds"`       // as it is stored
-	Exact  float64 `json:"exact_entry_seconds"` // as landmarks and true residuals want it
-}
-
 // sumRows are the rows of K whose sums are taken.
 const sumRows = 16
 

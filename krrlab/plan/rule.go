@@ -32,7 +32,6 @@ func (m *model) candidates() (list []*Candidate) {
 		if m.Iterative && c.Solver == Direct || m.Precond != "" && m.Precond != c.Precond {
 			return
 		}
-		c.Stored = c.Storage.String()
 		var best *Candidate
 		for _, solver := range []string{c.Solver, BlockPCG} {
 			one := c

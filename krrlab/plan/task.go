@@ -68,8 +68,7 @@ type Candidate struct {
 	// Neighbors and Damping are k and ω of a sparse inverse: as its rule finds them, or without Damping is expected to.
 	Neighbors  int          `json:"neighbors,omitempty"`
 	Damping    float64      `json:"damping,omitempty"`
-	Storage    gram.Storage `json:"-"`
-	Stored     string       `json:"storage"`
+	Storage    gram.Storage `json:"storage"`
 	Iterations int          `json:"iterations"` // expected by a rule; of direct rounds of refinement
 	Seconds    Seconds      `json:"predicted_seconds"`
 	Bytes      int64        `json:"predicted_bytes"`

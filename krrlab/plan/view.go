@@ -81,7 +81,7 @@ func (p *Plan) Table() *plots.Table {
 	t.Columns = append(t.Columns, plots.Column{Name: "memory"}, plots.Column{Name: "refused"})
 	for _, c := range p.Candidates {
 		s := c.Seconds
-		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Stored, c.Iterations, s.Kernel, s.Features, s.Factor, s.Solve,
+		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Storage, c.Iterations, s.Kernel, s.Features, s.Factor, s.Solve,
 			s.Residual,
 			s.Predict, s.Total, accel.Bytes(c.Bytes), c.Refused)
 	}
