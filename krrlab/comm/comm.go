@@ -40,7 +40,7 @@ type Traffic struct {
 	Calls int64
 	// Bytes handed over: 8m for m numbers in AllReduce, of AllGather the rank's own part,
 	// of Broadcast all at the root. What goes over the wire depends on MPI's algorithm:
-	// 2·Bytes·(P−1)/P sent by each rank for an AllReduce by reduce-scatter and all-gather.
+	// 2·Bytes·(P−1)/P sent by each rank for an AllReduce by reduce-scatter and all-gather, as of up to three ranks.
 	Bytes   int64
 	Seconds float64 // waiting for peers included
 }
@@ -192,7 +192,8 @@ type Node struct {
 const cpuWords = 16
 
 // Locate is a collective that says how the ranks share their machines: a processor that k
-// ranks may run on counts 1/k for each of them. Machines are told apart by their names.
+// ranks may run on counts 1/k for each of them. Machines are told apart by their names. Where a rank has a processor
+// of its own, its collectives of MPI then wait for peers without a pause for longer.
 func Locate(ctx context.Context, c Comm) (Node, error) {
 	const width = 1 + cpuWords
 	all := make([]int64, width*c.Size())
@@ -213,11 +214,15 @@ func Locate(ctx context.Context, c Comm) (Node, error) {
 		}
 	}
 	n.Ranks = len(peers)
-	n.CPUs = share(own, peers)
+	cpus := share(own, peers)
+	n.CPUs = max(1, cpus)
+	if p, ok := c.(interface{ mayspin() }); ok && cpus > 0 {
+		p.mayspin()
+	}
 	return n, nil
 }
 
-// share returns how many processors fall to a rank.
+// share returns how many processors fall to a rank, 0 where ranks share one.
 func share(own []int64, peers [][]int64) int {
 	count, sum := 0, 0.0
 	for w := 1; w < len(own); w++ {
@@ -236,7 +241,7 @@ func share(own []int64, peers [][]int64) int {
 	if limit := runtime.GOMAXPROCS(0); limit < count { // a quota of processor time, which all share
 		sum = min(sum, float64(limit)/float64(len(peers)))
 	}
-	return max(1, int(sum+1e-9))
+	return int(sum + 1e-9)
 }
 
 func hostHash() uint64 {

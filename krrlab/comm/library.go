@@ -16,7 +16,7 @@ type library struct {
 
 	initThread, finalize, initialized, abort, errorString, setErrhandler uintptr
 	commRank, commSize, getVersion                                       uintptr
-	iallreduce, iallgatherv, ibcast, ibarrier, test                      uintptr
+	iallreduce, iallgatherv, ibcast, ibarrier, isend, irecv, test        uintptr
 
 	world, float64, int64, byte, sum, errorsReturn, inPlace, statusIgnore uintptr
 }
@@ -29,7 +29,7 @@ func (l *library) functions() map[string]*uintptr {
 		"MPI_Comm_rank": &l.commRank, "MPI_Comm_size": &l.commSize,
 		"MPI_Get_library_version": &l.getVersion,
 		"MPI_Iallreduce":          &l.iallreduce, "MPI_Iallgatherv": &l.iallgatherv, "MPI_Ibcast": &l.ibcast,
-		"MPI_Ibarrier": &l.ibarrier, "MPI_Test": &l.test,
+		"MPI_Ibarrier": &l.ibarrier, "MPI_Isend": &l.isend, "MPI_Irecv": &l.irecv, "MPI_Test": &l.test,
 	}
 }
 

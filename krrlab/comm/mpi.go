@@ -22,6 +22,7 @@ type process struct {
 	lib   *library
 	opt   Options
 	calls chan *request
+	spin  time.Duration // how long requests spin
 
 	mu     sync.Mutex
 	broken error
@@ -34,44 +35,50 @@ type request struct {
 	code chan int32
 	stop atomic.Bool // nobody waits for it any more
 	lib  *library
+	spin time.Duration
 }
 
-// How the MPI thread waits: it asks without a pause first, and then, to leave the
-// processor to ranks that have work, in steps.
+// How the MPI thread waits: it asks without a pause first, for longer where no other rank needs the processor
+// (Locate), and then, to leave it to whoever has work, rarer the longer it has waited.
 const (
-	spin       = 200 * time.Microsecond
+	shortSpin  = 200 * time.Microsecond
+	longSpin   = 2 * time.Millisecond
+	pauses     = 100 // the time waited over that of a pause
 	shortPause = 20 * time.Microsecond
-	longPause  = 200 * time.Microsecond // after longAfter
-	longAfter  = 20 * time.Millisecond
+	longPause  = 2 * time.Millisecond
 )
 
 // stopped is a return code that MPI has not.
 const stopped = -1
 
-// finish starts a collective that does not block and waits for its end, or until nobody
-// wants it any more. So the MPI thread is never caught within MPI by a peer that does not
+// finish starts calls that do not block and waits for the end of all, or until nobody
+// wants them any more. So the MPI thread is never caught within MPI by a peer that does not
 // come.
-func (r *request) finish(start func(req *handle) int32) int32 {
-	h, done := new(handle), new(int32)
-	if code := start(h); code != 0 {
-		return code
+func (r *request) finish(start ...func(req *handle) int32) int32 {
+	h, done := make([]handle, len(start)), new(int32)
+	for i, f := range start {
+		if code := f(&h[i]); code != 0 {
+			return code
+		}
 	}
 	began := time.Now()
-	for {
-		if code := invoke(r.lib.test, uintptr(unsafe.Pointer(h)), uintptr(unsafe.Pointer(done)),
-			r.lib.statusIgnore); code != 0 || *done != 0 {
+	for i := 0; i < len(h); {
+		if code := invoke(r.lib.test, uintptr(unsafe.Pointer(&h[i])), uintptr(unsafe.Pointer(done)),
+			r.lib.statusIgnore); code != 0 {
 			return code
+		}
+		if *done != 0 {
+			i++
+			continue
 		}
 		if r.stop.Load() {
 			return stopped
 		}
-		switch waited := time.Since(began); {
-		case waited > longAfter:
-			time.Sleep(longPause)
-		case waited > spin:
-			time.Sleep(shortPause)
+		if waited := time.Since(began); waited > r.spin {
+			time.Sleep(max(shortPause, min(waited/pauses, longPause)))
 		}
 	}
+	return 0
 }
 
 // Open loads MPI, starts it, and returns the group of all ranks. It returns an error if
@@ -82,7 +89,7 @@ func Open(launch Launch, o Options) (*World, error) {
 	if err != nil {
 		return nil, fmt.Errorf("comm: started as rank %d by %s, but %w", launch.Rank, launch.Launcher, err)
 	}
-	p := &process{lib: lib, opt: o.settled(), calls: make(chan *request)}
+	p := &process{lib: lib, opt: o.settled(), calls: make(chan *request), spin: shortSpin}
 	go p.thread()
 	rank, size := new(int32), new(int32)
 	w := &World{mpiComm{p: p, handle: lib.world, size: launch.Size, rank: launch.Rank}}
@@ -152,6 +159,7 @@ type mpiComm struct {
 	rank    int
 	size    int
 	traffic Traffic
+	room    []int64 // what peers send, see addPairs
 }
 
 var _ Comm = (*mpiComm)(nil)
@@ -170,7 +178,7 @@ func (c *mpiComm) do(ctx context.Context, op string, f func(r *request) int32) e
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return &Error{c.rank, c.size, op, p.fail(err)}
 	}
-	r := &request{f: f, code: make(chan int32, 1), lib: p.lib}
+	r := &request{f: f, code: make(chan int32, 1), lib: p.lib, spin: p.spin}
 	p.calls <- r
 	timer := time.NewTimer(p.opt.Limit)
 	defer timer.Stop()
@@ -199,21 +207,22 @@ func (p *process) fail(cause error) error {
 }
 
 func (c *mpiComm) AllReduce(ctx context.Context, x []float64) error {
-	return c.reduce(ctx, opReduce, len(x), func(i int) uintptr { return uintptr(unsafe.Pointer(&x[i])) },
-		c.p.lib.float64)
+	return reduceAll(ctx, c, opReduce, x, c.p.lib.float64)
 }
 
 func (c *mpiComm) AllReduceInt64(ctx context.Context, x []int64) error {
-	return c.reduce(ctx, opReduce64, len(x), func(i int) uintptr { return uintptr(unsafe.Pointer(&x[i])) },
-		c.p.lib.int64)
+	return reduceAll(ctx, c, opReduce64, x, c.p.lib.int64)
 }
 
-// reduce adds n numbers in place, in pieces of at most MaxCount.
-func (c *mpiComm) reduce(ctx context.Context, op string, n int, at func(int) uintptr, kind uintptr) error {
-	l := c.p.lib
-	return c.pieces(ctx, op, 8*n, n, func(lo, m int, req *handle) int32 {
-		return invoke(l.iallreduce, l.inPlace, at(lo), uintptr(m), kind, l.sum, c.handle, uintptr(unsafe.Pointer(req)))
-	})
+// reduceAll adds x in place, in pieces of at most MaxCount.
+func reduceAll[T int64 | float64](ctx context.Context, c *mpiComm, op string, x []T, kind uintptr) error {
+	if l := c.p.lib; c.size > mostPairs {
+		return c.pieces(ctx, op, 8*len(x), len(x), func(lo, m int, req *handle) int32 {
+			return invoke(l.iallreduce, l.inPlace, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), kind, l.sum, c.handle,
+				uintptr(unsafe.Pointer(req)))
+		})
+	}
+	return c.collective(ctx, op, 8*len(x), func(r *request) int32 { return addPairs(c, r, x, kind) })
 }
 
 // collective is do for what moves data.
@@ -242,6 +251,9 @@ func (c *mpiComm) pieces(ctx context.Context, op string, bytes, n int, start fun
 func (c *mpiComm) AllGather(ctx context.Context, x []float64, counts []int) error {
 	checkParts(len(x), c.size, counts)
 	l, bytes := c.p.lib, 8*counts[c.rank]
+	if c.size <= mostPairs {
+		return c.collective(ctx, opGather, bytes, func(r *request) int32 { return c.gatherPairs(r, x, counts) })
+	}
 	if len(x) == 0 || len(x) > c.p.opt.MaxCount {
 		return c.gatherParts(ctx, x, counts, bytes)
 	}

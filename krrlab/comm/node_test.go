@@ -17,7 +17,7 @@ func TestShare(t *testing.T) {
 		{0b1111, []int64{0b1111}, 4},
 		{0b1111, []int64{0b1111, 0b1111}, 2},       // not bound
 		{0b0011, []int64{0b0011, 0b1100}, 2},       // bound
-		{0b0001, []int64{0b0001, 0b0001, 0b10}, 1}, // more ranks than processors
+		{0b0001, []int64{0b0001, 0b0001, 0b10}, 0}, // more ranks than processors: none for each
 		{0b0111, []int64{0b0111, 0b0001, 0b10}, 2}, // 1/2 + 1/2 + 1
 		{0b1111, []int64{0b1111, 0b1111, 0b1111}, 1},
 	} {

@@ -18,11 +18,11 @@ type ref struct{ i, j int32 }
 // first subdiagonal, where they share one; so workers that take neighboring
 // tiles seldom wait for each other.
 type tiling struct {
-	n, size, blocks int   // of at most size points each
-	starts          []int // first places of leaves, and n; nil for blocks of size
-	points          []int // by place; nil where place i is point i's
-	places          []int // of the points; nil likewise
-	order           []ref // of the tiles, those of this rank
+	n, size, blocks int    // of at most size points each
+	starts          []int  // first places of leaves, and n; nil for blocks of size
+	points          []int  // by place; nil where place i is point i's
+	places          []int  // of the points; nil likewise
+	order           []ref  // of the tiles, those of this rank
 	mark            uint64 // a number that only the same tiles of leaves have, but for a chance of 2⁻⁶⁴
 	share
 }
@@ -39,7 +39,7 @@ func newTiling(n, size int, own share) *tiling {
 	return t
 }
 
-// diagonal returns the position in the order of all tiles of the first with i−j = o, after diagonals of B, B−1, … tiles.
+// diagonal returns the position in the order of all tiles of the first with i−j = o: those before have B, B−1, … tiles.
 func (t *tiling) diagonal(o int) int { return o*t.blocks - o*(o-1)/2 }
 
 // treeTiling has the tiles of pairs of leaves.
