@@ -25,17 +25,12 @@ var storageNames = []string{"auto", "float64", "float32", "recompute", "fixed16"
 
 func (s Storage) String() string { return enum.Name(storageNames, s) }
 
-// ParseStorage is the inverse of String.
-func ParseStorage(name string) (Storage, error) {
-	return enum.Parse[Storage]("storage", storageNames, name)
-}
-
 // MarshalText implements encoding.TextMarshaler.
 func (s Storage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *Storage) UnmarshalText(b []byte) (err error) {
-	*s, err = ParseStorage(string(b))
+	*s, err = enum.Parse[Storage]("storage", storageNames, string(b))
 	return err
 }
 

@@ -1,15 +1,20 @@
 package gram
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // TestRankBytes: as many bytes as the rank has that holds the most.
@@ -149,6 +154,9 @@ func TestChoiceWords(t *testing.T) {
 			"float64, points moved to their mean (asked for)\n‖E‖₂ ≲ 0.001 at most, within the 0.001 asked"},
 		{func() { c.Error = math.NaN() }, "‖E‖₂ ≲ NaN at most, above the 0.001 asked"},
 		{func() { c.Error = 0.002 }, "‖E‖₂ ≲ 0.002 at most, above the 0.001 asked"},
+		{func() { c.Sparse = &Sparse{Leaves: 7, Formed: 0.3, Kept: 0.05, Dropped: 2e-4, Told: true} },
+			"in sparse float32 tiles of 7 leaves, 2 MB; distances in float64, points moved to their mean\n30 % of the " +
+				"entries formed, 5 % kept; ‖·‖₂ of what is left out at most 0.0002 if the kernel decreases as it says"},
 	} {
 		if v.set(); !strings.Contains(fmt.Sprint(c), v.want) {
 			t.Errorf("%v\nwant\n%s", c, v.want)
@@ -200,5 +208,44 @@ func TestNotFinite(t *testing.T) {
 	}
 	if _, err := NewExact(kernel.Gaussian{Sigma: 1}, x, math.Inf(1), 0, nil); err == nil {
 		t.Error("λ = ∞ is taken")
+	}
+}
+
+// TestOptionsAsText writes and reads storage and tiles by their names.
+func TestOptionsAsText(t *testing.T) {
+	type named struct {
+		Storage Storage
+		Tiles   Tiles
+	}
+	o, got := named{Fixed16, SparseTiles}, named{}
+	b := testkit.Must(json.Marshal(o))
+	if err := json.Unmarshal(b, &got); err != nil || got != o || string(b) != `{"Storage":"fixed16","Tiles":"sparse"}` {
+		t.Errorf("%s is read as %v: %v", b, got, err)
+	}
+	testkit.Fails(t, json.Unmarshal([]byte(`{"Storage":"half"}`), &got), `storage "half"`)
+	testkit.Fails(t, json.Unmarshal([]byte(`{"Tiles":"some"}`), &got), `tiles "some"`)
+}
+
+// TestCanceled ends the making of a matrix, and what is asked of it, at every place where the context is looked at.
+func TestCanceled(t *testing.T) {
+	const n = 60
+	x, k, before := narrow(n, 1, rng.New(5)), kernel.Gaussian{Sigma: 1}, make([]int32, n)
+	v, columns := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
+	for i := range before {
+		before[i] = int32(i)
+	}
+	for _, o := range []Options{{Tiles: SparseTiles}, {Storage: Recompute, Tiles: SparseTiles}, {Storage: Fixed16}} {
+		o.TileSize = 32
+		var m *Matrix
+		testkit.Canceled(t, func(ctx context.Context) (err error) {
+			m, err = New(ctx, k, x, 0.1, &o)
+			return err
+		})
+		testkit.Canceled(t, func(ctx context.Context) error { return m.MulTo(ctx, v, v) })
+		testkit.Canceled(t, func(ctx context.Context) error { return m.Columns(ctx, []int{3, 1}, columns) })
+		testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(m.Neighbors(ctx, before, 3)) })
+		if whole := m.choice.Sparse == nil; whole != (m.choice.Formed() == 1) || m.Unit() != 0x1p-22 || m.Exact(1).Unit() != 0x1p-51 {
+			t.Errorf("%v: %.3g of it formed, units %g and %g", m.choice, m.choice.Formed(), m.Unit(), m.Exact(1).Unit())
+		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"reflect"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -190,6 +192,7 @@ func TestSparse(t *testing.T) {
 					t.Errorf("%s: exact product off by %.3g, said %.3g", name, off, bound)
 				}
 			}
+			checkBlock(t, name, exact, truth)
 			testkit.OK(t, exact.DenseTo(ctx, dense))
 			dense.Sub(dense, truth)
 			if off := mat.Norm(dense, 2); !(off <= float64(n)*exact.EntryError()+1e-12) {
@@ -199,6 +202,25 @@ func TestSparse(t *testing.T) {
 	}
 	if left < draws {
 		t.Errorf("tiles were left out of %d matrices only", left)
+	}
+}
+
+// checkBlock holds a block of an exact matrix, of points that lie together, against K by its definition.
+func checkBlock(t *testing.T, name string, exact *Matrix, truth *mat.Dense) {
+	t.Helper()
+	const k, ld = blockRows + 9, blockRows + 10
+	lie, block := exact.Lie(), make([]float64, k*ld)
+	exact.Block(block, ld, lie[5:5+k], new(BlockWorkspace))
+	for a, i := range lie[5 : 5+k] {
+		for b, j := range lie[5+a : 5+k] {
+			if got, want := block[a*ld+a+b], truth.At(i, j); !(math.Abs(got-want) <= exact.EntryError()) {
+				t.Errorf("%s: entry (%d, %d) of a block is %v, want %v", name, i, j, got, want)
+			}
+		}
+	}
+	slices.Sort(lie)
+	if lie = slices.Compact(lie); len(lie) != exact.tiling.n {
+		t.Errorf("%s: %d different points lie together", name, len(lie))
 	}
 }
 
@@ -294,6 +316,9 @@ func TestSparseRanks(t *testing.T) {
 		got := mat.NewDense(n, 1, nil)
 		if err := m.MulTo(ctx, got, v); err != nil || !mat.Equal(got, want) {
 			t.Errorf("the product on ranks has other bits: %v", err)
+		}
+		if near, err := m.Neighbors(ctx, before, 3); err != nil || !reflect.DeepEqual(near, some) {
+			t.Errorf("the neighbors on ranks are others: %v", err)
 		}
 	})
 }

@@ -66,6 +66,9 @@ func TestPrecomputed(t *testing.T) {
 			kernel.Given(back).Bytes() != 0 {
 			t.Errorf("%s: %v, %v", name, back, err)
 		}
+		if width := map[string]int64{"float32": 4}[name]; p.N() != n || p.Bytes() != (8-width)*n*n {
+			t.Errorf("%s: %d rows in %d bytes", name, p.N(), p.Bytes())
+		}
 		testkit.Fails(t, kernel.Check(back, kernel.Rows(n)), "holds no K")
 		if s := kernel.Sizes(p, kernel.Rows(n), nil); s[4] != largest(k, 4) || kernel.Semidefinite(p) {
 			t.Errorf("%s: sizes %v", name, s)

@@ -4,11 +4,14 @@
 package testkit
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -182,4 +185,39 @@ func OK(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Canceled runs f with contexts that end when they are asked for the first time, the second, … until f asks no more:
+// until then f must return their error.
+func Canceled(t testing.TB, f func(ctx context.Context) error) {
+	t.Helper()
+	for ends := int64(0); ; ends++ {
+		under, cancel := context.WithCancel(context.Background())
+		ctx := &ending{Context: under, cancel: cancel}
+		ctx.left.Store(ends)
+		err := f(ctx)
+		cancel()
+		switch whole := ctx.left.Load() >= 0; {
+		case whole && (err != nil || ends == 0):
+			t.Fatalf("of a context that does not end, asked %d times: %v", ends, err)
+		case whole:
+			return
+		case !errors.Is(err, context.Canceled):
+			t.Fatalf("of a context that ends at question %d: %v", ends, err)
+		}
+	}
+}
+
+// ending is a context that is canceled when it is asked for its error after some answers.
+type ending struct {
+	context.Context
+	cancel func()
+	left   atomic.Int64
+}
+
+func (e *ending) Err() error {
+	if e.left.Add(-1) < 0 {
+		e.cancel()
+	}
+	return e.Context.Err()
 }

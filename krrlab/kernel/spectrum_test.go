@@ -1,0 +1,95 @@
+package kernel_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/tree"
+)
+
+// TestSpectrum: the kernel is the characteristic function of the frequencies drawn, to 5 standard errors at most of
+// numbers in [−1, 1].
+func TestSpectrum(t *testing.T) {
+	const draws = 4000
+	g, w := rng.New(3).Sub("spectrum"), make([]float64, draws)
+	for _, r := range []float64{0.1, 0.7, 3} {
+		check := func(k kernel.Kernel, term func(i int) float64) {
+			var mean float64
+			for i := range draws {
+				mean += term(i) / draws
+			}
+			if want := k.Eval([]float64{r}, []float64{0}); !(math.Abs(mean-want) <= 5/math.Sqrt(draws)) {
+				t.Errorf("%v at %g: mean %g, want %g", k, r, mean, want)
+			}
+		}
+		for _, k := range []interface {
+			kernel.Kernel
+			Spread(g rng.Stream) float64
+		}{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 0.8}, kernel.Matern52{Sigma: 0.8}} {
+			check(k, func(i int) float64 {
+				v := k.Spread(g.Sub("draw", uint64(i))) * r
+				return math.Exp(-v * v / 2) // of normal frequencies of this spread
+			})
+		}
+		k := kernel.Laplacian{Sigma: 0.8}
+		k.Frequency(w, g)
+		check(k, func(i int) float64 { return math.Cos(w[i] * r) })
+	}
+}
+
+// TestBeyond: what a kernel is at most from a distance on is what it is there, and little more.
+func TestBeyond(t *testing.T) {
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 0.8},
+		kernel.Matern52{Sigma: 0.8}, kernel.Laplacian{Sigma: 0.8}} {
+		most, by := kernel.Beyond(k)
+		if (by == tree.Absolutes) != (k == kernel.Laplacian{Sigma: 0.8}) {
+			t.Errorf("%v: distances in metric %v", k, by)
+		}
+		for _, r := range []float64{0, 0.3, 2, 9, 1000} {
+			at := r
+			if by != tree.Absolutes {
+				at = r * r
+			}
+			if got, want := most(at), k.Eval([]float64{r}, []float64{0}); !(got >= want) || got > want*(1+1e-9)+1e-59 {
+				t.Errorf("%v: at most %g beyond %g, where it is %g", k, got, r, want)
+			}
+		}
+		if !kernel.Bounded01(k) || kernel.Costly(k) {
+			t.Errorf("%v: in [0, 1] %v, costly %v", k, kernel.Bounded01(k), kernel.Costly(k))
+		}
+	}
+	cube := kernel.Polynomial{Gamma: 1, Degree: 3}
+	if most, _ := kernel.Beyond(cube); most != nil || kernel.Bounded01(cube) {
+		t.Errorf("%v is bounded", cube)
+	}
+	if !kernel.Costly(own{}) || kernel.Costly(tiled{}) {
+		t.Error("costly is what is evaluated pair by pair")
+	}
+}
+
+func TestProse(t *testing.T) {
+	for want, k := range map[string]kernel.Kernel{
+		"Gaussian kernel, σ = 0.3333":                            kernel.Gaussian{Sigma: 1. / 3},
+		"Matérn 5/2 kernel, σ = 2":                               kernel.Matern52{Sigma: 2},
+		"polynomial kernel of degree 3, γ = 0.5, c = 1":          kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3},
+		"precomputed kernel":                                     testkit.Must(kernel.NewPrecomputed(points.NewDense(2, 2, make([]float64, 4)))),
+		"kernel " + kernel.Spec{Name: "other", Sigma: 2}.Short(): nil,
+	} {
+		spec := kernel.Spec{Name: "other", Sigma: 2}
+		if k != nil {
+			spec = testkit.Must(kernel.ToSpec(k))
+		}
+		if got := spec.Prose(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if k != nil {
+			if got := spec.InProse("9 features of " + k.String()); got != "9 features of the "+want {
+				t.Errorf("in prose %q", got)
+			}
+		}
+	}
+}
