@@ -68,6 +68,7 @@ type app struct {
 	path    string         // of the command that runs, such as "krrlab fit"
 	args    []string
 	reached string // how far a solve that was interrupted came
+	wrote   []string
 }
 
 // globalFlags are the flags of all commands.

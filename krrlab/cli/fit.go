@@ -128,15 +128,12 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 // conclude writes what was asked for, all that can be, and says how it ended, also where something could not be
 // written.
 func (a *app) conclude(ctx context.Context, f *fitFlags, r *fitted) error {
-	var err error
-	if f.Out != "" && a.first() {
-		err = r.sol.Model.Save(f.Out)
-	}
+	err := a.put(f.Out, r.sol.Model.Save)
 	err = cmp.Or(err, a.writeStage(&f.stageFiles, r.sol, r.picture.figure))
 	if err == nil && r.sol.Reached() && a.first() {
 		err = r.sol.Forget()
 	}
-	return cmp.Or(a.agree(ctx, err), a.finish(f, r, err == nil))
+	return cmp.Or(a.agree(ctx, err), a.finish(f, r))
 }
 
 // solve loads the data, solves the problem and judges the answer.
@@ -252,7 +249,7 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	return r, nil
 }
 
-func (a *app) finish(f *fitFlags, r *fitted, wrote bool) error {
+func (a *app) finish(f *fitFlags, r *fitted) error {
 	if r.sol.Tune != nil {
 		a.printf("%s", r.sol.Tune.Short())
 	}
@@ -260,9 +257,7 @@ func (a *app) finish(f *fitFlags, r *fitted, wrote bool) error {
 	if text := r.useless(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
-	if wrote {
-		a.printWrote(f.flags, 12, r.picture.what)
-	}
+	a.printWrote(f.flags, 12, r.picture.what)
 	if r.sol.Reached() {
 		return nil
 	}

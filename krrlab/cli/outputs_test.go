@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
@@ -13,7 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// TestOutputsThatFail: a model that cannot be saved does not keep the report, and its file, from the user.
+// TestOutputsThatFail: a model that cannot be saved does not keep the report, and its file, from the user, who is told
+// which files there are.
 func TestOutputsThatFail(t *testing.T) {
 	dir := t.TempDir()
 	lab, err := krrlab.New(datasets.SyntheticRegression(40, 2, 0.1, 1),
@@ -32,7 +34,10 @@ func TestOutputsThatFail(t *testing.T) {
 	f.Out, f.JSON = filepath.Join(dir, "m.krr"), filepath.Join(dir, "r.json")
 	err = a.conclude(t.Context(), f, &fitted{sol: sol})
 	testkit.Fails(t, err, "model: not saved")
-	testkit.Contains(t, out.String(), "converged")
+	testkit.Contains(t, out.String(), "converged", "wrote        "+f.JSON)
+	if strings.Contains(out.String(), f.Out) {
+		t.Errorf("said to be written: %s in\n%s", f.Out, &out)
+	}
 	if _, err := os.Stat(f.JSON); err != nil {
 		t.Error(err)
 	}

@@ -140,18 +140,18 @@ func (a *app) stage(ctx context.Context, c *stageCommand) error {
 	}
 	err = a.writeStage(&c.stageFiles, s, nil)
 	for _, t := range c.Tables {
-		if file := c.flags.Lookup(t.Flag).String(); err == nil && file != "" && a.first() {
-			err = writeTable(file, t.Of(s))
-		}
+		err = cmp.Or(err, a.put(c.flags.Lookup(t.Flag).String(), func(file string) error {
+			return writeTable(file, t.Of(s))
+		}))
 	}
 	if !interrupted {
 		err = a.agree(ctx, err)
 	}
+	a.printf("%s%s", s, a.ranksText())
+	a.printWrote(c.flags, 14, "")
 	if err != nil {
 		return err
 	}
-	a.printf("%s%s", s, a.ranksText())
-	a.printWrote(c.flags, 14, "")
 	if interrupted {
 		if a.first() {
 			fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until "+
@@ -193,21 +193,25 @@ func (f *labFlags) command() *stage.Command {
 }
 
 // writeStage writes a stage to the files that are named, all that can be, with its picture, or another unless nil.
-func (a *app) writeStage(f *stageFiles, s krrlab.Stage, figure *plots.Figure) (err error) {
-	if !a.first() {
-		return nil
-	}
-	if f.JSON != "" {
-		err = stage.WriteJSON(f.JSON, s)
-	}
-	if f.CSV != "" {
-		err = cmp.Or(err, writeTable(f.CSV, s.Table()))
-	}
-	if f.Plot != "" {
+func (a *app) writeStage(f *stageFiles, s krrlab.Stage, figure *plots.Figure) error {
+	err := a.put(f.JSON, func(file string) error { return stage.WriteJSON(file, s) })
+	err = cmp.Or(err, a.put(f.CSV, func(file string) error { return writeTable(file, s.Table()) }))
+	return cmp.Or(err, a.put(f.Plot, func(string) error {
 		if figure == nil {
 			figure = s.Plot()
 		}
-		err = cmp.Or(err, f.save(figure))
+		return f.save(figure)
+	}))
+}
+
+// put writes a file that is named, by the first rank, for printWrote.
+func (a *app) put(file string, write func(file string) error) error {
+	if file == "" || !a.first() {
+		return nil
+	}
+	err := write(file)
+	if err == nil {
+		a.wrote = append(a.wrote, file)
 	}
 	return err
 }
@@ -241,10 +245,11 @@ func writeTable(name string, t *plots.Table) error {
 func (a *app) printWrote(s *schema.Schema, width int, what string) {
 	_, writes := filesOf(s)
 	for _, w := range writes {
+		wrote := slices.Contains(a.wrote, w.path)
 		if what != "" && w.flag == "--plot" {
 			w.path += " (" + what + ")"
 		}
-		if w.path != "" {
+		if wrote {
 			a.printf("%-*s %s\n", width, "wrote", w.path)
 		}
 	}

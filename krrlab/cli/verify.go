@@ -89,10 +89,11 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	}
 	progress.clear()
 	a.printf("%s%s", v, a.ranksText())
-	if err := a.agree(ctx, a.writeStage(&f.stageFiles, v, nil)); err != nil {
+	err = a.agree(ctx, a.writeStage(&f.stageFiles, v, nil))
+	a.printWrote(f.flags, 14, "")
+	if err != nil {
 		return err
 	}
-	a.printWrote(f.flags, 14, "")
 	if v.Residual.Known() && float64(v.Residual)-float64(v.Rounding) > v.Tol {
 		if a.first() {
 			again := "--residual exact"

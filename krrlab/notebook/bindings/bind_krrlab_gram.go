@@ -23,7 +23,6 @@ func init() {
 			"New":          r.ValueOf(gram.New),
 			"NewExact":     r.ValueOf(gram.NewExact),
 			"NewUnformed":  r.ValueOf(gram.NewUnformed),
-			"ParseStorage": r.ValueOf(gram.ParseStorage),
 			"RankBytes":    r.ValueOf(gram.RankBytes),
 			"Recompute":    r.ValueOf(gram.Recompute),
 			"SparseTiles":  r.ValueOf(gram.SparseTiles),
