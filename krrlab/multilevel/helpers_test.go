@@ -52,8 +52,8 @@ func drawn(t testing.TB, width int, sketches sketch.Composition, seed uint64) fe
 
 var srhtGauss = sketch.Composition{{Dist: sketch.SRHT{}, Width: 60}, {Dist: sketch.Gaussian{}, Width: 30}}
 
-// outerOf returns ZZᵀ of a map, from its float64 path.
-func outerOf(m feature.Map, x points.Points) *mat.SymDense {
+// OuterOf returns ZZᵀ of a map, from its float64 path.
+func OuterOf(m feature.Map, x points.Points) *mat.SymDense {
 	n, _ := x.Dims()
 	_, s := m.Dims()
 	z := make([]float64, n*s)
@@ -63,8 +63,8 @@ func outerOf(m feature.Map, x points.Points) *mat.SymDense {
 	return &zz
 }
 
-// exact returns ‖ZZᵀ−K‖₂ and κ(M⁻¹A) by dense eigenvalues.
-func exact(t testing.TB, zz, k *mat.SymDense, lambda, lambdaP float64) (norm, kappa float64) {
+// Exact returns ‖ZZᵀ−K‖₂ and κ(M⁻¹A) by dense eigenvalues.
+func Exact(t testing.TB, zz, k *mat.SymDense, lambda, lambdaP float64) (norm, kappa float64) {
 	t.Helper()
 	var e mat.SymDense
 	e.ScaleSym(-1, k)

@@ -29,7 +29,7 @@ func TestCoverage(t *testing.T) {
 		for seed := range uint64(seeds) {
 			m := drawn(t, c.width, c.sketches, seed)
 			l := testkit.Must(measure(t.Context(), p, m, rng.New(seed).Sub("measure"), &Options{}))
-			norm, kappa := exact(t, outerOf(m, p.X), k, lambda, lambdaP)
+			norm, kappa := Exact(t, OuterOf(m, p.X), k, lambda, lambdaP)
 			slack := 1e-4 // Z is rounded to float32
 			in := func(lo, hi, v float64) bool { return lo <= v*(1+slack) && v*(1-slack) <= hi }
 			if in(l.Error.Lo, l.Error.Hi, norm) && in(l.Kappa.Lo, l.Kappa.Hi, kappa) {
@@ -57,7 +57,7 @@ func TestOpenEnd(t *testing.T) {
 	p, k := setup(t, n, lambda, lambda)
 	m := drawn(t, 20, nil, 3)
 	l := testkit.Must(measure(t.Context(), p, m, rng.New(1), &Options{steps: 4, width: 1e-3}))
-	_, kappa := exact(t, outerOf(m, p.X), k, lambda, lambda)
+	_, kappa := Exact(t, OuterOf(m, p.X), k, lambda, lambda)
 	if math.IsInf(l.Kappa.Hi, 1) || l.Kappa.Hi < kappa || l.Kappa.Lo > kappa {
 		t.Errorf("κ in [%g, %g] after 4 steps, want bounds of %g", l.Kappa.Lo, l.Kappa.Hi, kappa)
 	}

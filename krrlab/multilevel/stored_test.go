@@ -49,7 +49,7 @@ func TestStored(t *testing.T) {
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
 	m := drawn(t, 50, nil, 1)
-	norm, kappa := exact(t, outerOf(m, p.X), k, lambda, lambdaP)
+	norm, kappa := Exact(t, OuterOf(m, p.X), k, lambda, lambdaP)
 	for _, size := range []float64{0.02, -0.02, 0.045, -0.045, -0.2} {
 		for _, col := range []int{0, n - 1} {
 			q := *p

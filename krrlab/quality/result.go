@@ -63,6 +63,8 @@ type Result struct {
 	Spectrum []float64 `json:"spectrum,omitempty"` // all eigenvalues of M⁻¹A, for small n
 	// Exact is their κ with its rounding error; nil where they were not computed.
 	Exact *estimate.Interval `json:"kappa_exact"`
+	// NotDefinite says that they were not, as M⁻¹ as applied is not positive definite in float64.
+	NotDefinite bool `json:"inverse_indefinite,omitempty"`
 
 	// Bound is ⌈(√κ/2)ln(2/τ)⌉ for κ's upper end, the iterations to an A-norm error of τ; 0
 	// where that is unbounded. Predicted are the iterations to a residual of τ of a random
@@ -99,6 +101,9 @@ func (q *Result) String() string {
 	b.Add("λ_max, λ_min", "%s; %s", stage.Bounds(q.Max), stage.Bounds(q.Min))
 	if q.Certain > 0 {
 		b.Add("certain", "κ ≤ %s from the trace of what the landmarks leave", outward.Up(q.Certain, 4))
+	}
+	if q.NotDefinite {
+		b.Add("exact", "no κ by all eigenvalues: M⁻¹ as applied is not positive definite in float64; take a larger λ_p")
 	}
 	if q.Exact != nil {
 		b.Add("exact", "by all %d eigenvalues κ is %s", len(q.Spectrum), q.exactText())

@@ -218,7 +218,7 @@ func (q *run) spectrum(ctx context.Context) error {
 		return err
 	}
 	values, slack, ok, err := spectrum(ctx, k, q.Lambda, q.m)
-	if err != nil || !ok {
+	if q.NotDefinite = err == nil && !ok; err != nil || !ok {
 		return err
 	}
 	const how = "dense eigenvalues"

@@ -1,4 +1,4 @@
-package krrlab
+package tune_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -14,11 +15,15 @@ import (
 	"github.com/krrlab/lab/krrlab/tune"
 )
 
+func newLab(train *datasets.Dataset, cfg krrlab.Config) *krrlab.Lab {
+	return testkit.Must(krrlab.New(train, cfg))
+}
+
 // TestTune: beyond the subsample the last level fits and judges by rows held out, as New, Solve and Predict would.
 func TestTune(t *testing.T) {
 	ctx := context.Background()
 	set := datasets.SyntheticRegression(700, 2, 0.1, 1)
-	lab := newLab(t, set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Seed: 3})
+	lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Seed: 3})
 	r := testkit.Must(lab.Tune(ctx, tune.Options{Kernels: []string{"gaussian"}, Rows: 200}))
 	last := r.Levels[len(r.Levels)-1]
 	if last.Name != "140 rows held out, fits of 560" || r.N != 700 || r.Lambda != r.Best.Lambda ||
@@ -29,7 +34,7 @@ func TestTune(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: r.Best.Sigma}, Lambda: r.Best.Lambda, Tol: 1e-8})
+	again := newLab(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: r.Best.Sigma}, Lambda: r.Best.Lambda, Tol: 1e-8})
 	sol := testkit.Must(again.Solve(ctx))
 	p := testkit.Must(sol.Model.Predict(ctx, held, nil))
 	if want, got := float64(p.Score(held).RMSE), float64(r.Best.Error); got < 0.999*want || got > 1.001*want {
@@ -46,7 +51,7 @@ func TestTuneRareClasses(t *testing.T) {
 				set.Class[i] = 0
 			}
 			set.Class[7], set.Class[8] = 1, rare-1
-			lab := newLab(t, set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Seed: 3})
+			lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Seed: 3})
 			r, err := lab.Tune(t.Context(), tune.Options{Kernels: []string{"gaussian"}, Rows: rows, Points: 5})
 			if err != nil || float64(r.Best.Error) > 0.1 {
 				t.Errorf("%d rows, rare class of %d: %v, %v", rows, rare, r, err)
@@ -58,10 +63,10 @@ func TestTuneRareClasses(t *testing.T) {
 // TestTuneUnconverged: the loss of a solve that did not converge is none, and what ends the lab's solve ends none.
 func TestTuneUnconverged(t *testing.T) {
 	set := datasets.SyntheticRegression(400, 2, 0.1, 1)
-	lab := newLab(t, set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Solver: CG, MaxIter: 1, Seed: 3})
+	lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Solver: krrlab.CG, MaxIter: 1, Seed: 3})
 	o := tune.Options{Kernels: []string{"gaussian"}, Rows: 100, Points: 5}
 	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(), o)), "did not converge")
-	lab = newLab(t, set, Config{Kernel: gauss, Lambda: 10, Solver: CG, Stop: bound.Stop{Rule: bound.ANorm}})
+	lab = newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 10, Solver: krrlab.CG, Stop: bound.Stop{Rule: bound.ANorm}})
 	testkit.Must(lab.Tune(t.Context(), o))
 }
 
@@ -80,7 +85,7 @@ func TestTuneTargets(t *testing.T) {
 			one.More[0][i] = unit * v
 		}
 		for _, valid := range []*datasets.Dataset{nil, one.Head(100)} {
-			lab := newLab(t, &one, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3, Solver: Direct})
+			lab := newLab(&one, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3, Solver: krrlab.Direct})
 			o := tune.Options{Kernels: []string{"gaussian"}, Rows: 120, Valid: valid}
 			if valid != nil {
 				o.Rows = 500
@@ -109,14 +114,14 @@ func TestTuneValid(t *testing.T) {
 	raw := datasets.SyntheticRegression(120, 2, 0.1, 1)
 	train, valid, err := datasets.Scale("standard", raw.Head(80), raw)
 	testkit.OK(t, err)
-	lab := newLab(t, train, Config{Kernel: gauss, Lambda: 1})
-	judged := func(valid *datasets.Dataset) (*Tune, error) {
-		return lab.Tune(t.Context(), TuneOptions{Kernels: []string{"gaussian"}, Points: 5, Valid: valid})
+	lab := newLab(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 1})
+	judged := func(valid *datasets.Dataset) (*tune.Result, error) {
+		return lab.Tune(t.Context(), tune.Options{Kernels: []string{"gaussian"}, Points: 5, Valid: valid})
 	}
 	if got, want := testkit.Must(judged(raw)), testkit.Must(judged(valid)); got.Best.Error != want.Best.Error {
 		t.Errorf("error %g of raw rows, %g of scaled ones", got.Best.Error, want.Best.Error)
 	}
 	testkit.Fails(t, testkit.ErrOf(judged(datasets.SyntheticRegression(9, 1, 0.1, 1))), "a scaling (standard) of 2")
-	lab = newLab(t, raw, Config{Kernel: gauss, Lambda: 1})
+	lab = newLab(raw, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 1})
 	testkit.Fails(t, testkit.ErrOf(judged(datasets.SyntheticRegression(9, 1, 0.1, 1))), "have 1 feature")
 }

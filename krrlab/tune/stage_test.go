@@ -1,0 +1,44 @@
+package tune
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// TestPrepare: what is said of the kernel on the command line is fixed, and the rest is free.
+func TestPrepare(t *testing.T) {
+	given := []string{}
+	c := &stage.Command{Lambda: 0.5, Kernel: kernel.Spec{Name: "polynomial", Sigma: 2, Gamma: 3, Degree: 4, Coef0: 5},
+		Fit: "krrlab fit", Given: func(flags ...string) bool { return slices.Contains(given, flags[0]) }}
+	for _, v := range []struct {
+		given []string
+		o     Options
+		want  Options
+	}{
+		{nil, Options{Kernels: []string{"rbf", "laplacian"}}, Options{Kernels: []string{"gaussian", "laplacian"}}},
+		{nil, Options{Kernels: []string{"gaussian"}, Lengths: "auto"},
+			Options{Kernels: []string{"gaussian"}, Lengths: "auto", ARD: true}},
+		{[]string{"kernel", "gamma", "degree", "coef0"}, Options{Kernels: []string{"gaussian"}},
+			Options{Kernels: []string{"polynomial"}, Gamma: 3, Degree: 4, Coef0: new(5.0)}},
+	} {
+		given = v.given
+		v.want.Sigma, v.want.Lambda, v.want.fit = 2, 0.5, c.Fit
+		if err := v.o.Prepare(c); err != nil || !reflect.DeepEqual(v.o, v.want) || c.Tested != nil {
+			t.Errorf("%v: %+v, want %+v: %v", v.given, v.o, v.want, err)
+		}
+	}
+	given = []string{"matrix"}
+	testkit.Fails(t, new(Options).Prepare(c), "krrlab loo --kernel precomputed")
+	given = nil
+	o, rows := Options{ValidFile: "v.csv", Kernels: []string{"gaussian"}}, new(datasets.Dataset)
+	testkit.OK(t, o.Prepare(c))
+	if c.Tested(rows); o.Valid != rows || c.TestFile != "v.csv" {
+		t.Errorf("%q is read for %v", c.TestFile, o.Valid)
+	}
+}
