@@ -30,7 +30,8 @@ func (b *bench) Problem() *stage.Problem {
 			S: defaultFeatures(l.train.Len()),
 		}
 		if r := l.approximation(); r != nil {
-			z := &stage.Approximation{Method: r.name, Text: r.String(), S: r.s, LambdaP: r.lambdaP, Form: r.form}
+			z := &stage.Approximation{Method: r.name, Text: r.String(), S: r.s, LambdaP: r.lambdaP, Form: r.form,
+				Spectral: r.spectral}
 			if f, ok := r.Preconditioner.(Features); ok {
 				z.Features = f.Map
 			}
@@ -83,11 +84,11 @@ func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.Drawn, err
 		}
 		r = z.recipe()
 	}
-	f, err := b.factor(ctx, r.at(a.S))
+	f, err := b.factor(ctx, r.at(a.S, a.Spectral))
 	if err != nil {
 		return nil, err
 	}
-	return &stage.Drawn{Z: f.it.z, Low: f.it.low, Seconds: f.seconds, Text: r.String()}, nil
+	return &stage.Drawn{Z: f.it.z, Low: f.it.low, More: f.it.more, Seconds: f.seconds, Text: r.String()}, nil
 }
 
 // keepPlan keeps a plan for Solve.

@@ -63,6 +63,7 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 		return nil, err
 	}
 	start = time.Now()
+	r.lambdaP += f.it.more
 	w, err := precond.New(ctx, f.it.z, r.lambdaP, &precond.Options{Form: r.form, RHS: b.columns(), Comm: b.comm})
 	if err != nil {
 		return nil, err

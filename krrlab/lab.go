@@ -206,14 +206,15 @@ type recipe struct {
 	s              int
 	lambdaP        float64
 	form           precond.Form
-	drawn          any // all that Z depends on but s and the seed
-	// draw makes Z of width s.
-	draw func(ctx context.Context, l *Lab, s int) (*factor, error)
+	drawn          any // all that Z depends on but s, the seed, and
+	spectral       bool
+	// draw makes Z.
+	draw func(context.Context, *Lab, *recipe) (*factor, error)
 }
 
-// at returns the recipe of a Z of another width.
-func (r recipe) at(s int) *recipe {
-	r.s = s
+// at returns the recipe of another Z.
+func (r recipe) at(s int, spectral bool) *recipe {
+	r.s, r.spectral = s, spectral
 	return &r
 }
 
@@ -221,6 +222,8 @@ func (r recipe) at(s int) *recipe {
 type factor struct {
 	z   *points.Dense32 // on ranks the rows of this one
 	low *lowrank.Factor // of landmarks: what is certain of it; nil otherwise
+	// what λ_p has more than the configured: σ_s² where it is spectral
+	more float64
 }
 
 // approximation returns the configured preconditioner if it is M = ZZᵀ+λ_pI, nil otherwise.

@@ -82,9 +82,10 @@ func (l *Lab) prepare(ctx context.Context, sol *Solution, to *solve.Matrices) er
 	}
 	share(sol, f.shared, "features")
 	sol.Seconds.Features += f.seconds
-	if to.LambdaP, to.Low = recipe.lambdaP, f.it.low; to.Low != nil {
+	to.LambdaP, to.Low = recipe.lambdaP+f.it.more, f.it.low
+	if sol.LambdaP = Number(to.LambdaP); to.Low != nil {
 		sol.S = to.Low.Rank()
-		sol.KappaBound = Number(to.Low.CondBound(l.cfg.Lambda, recipe.lambdaP) * gramFactor)
+		sol.KappaBound = Number(to.Low.CondBound(l.cfg.Lambda, to.LambdaP) * gramFactor)
 	}
 	m, err := l.inverse(ctx, recipe)
 	if err != nil {

@@ -34,14 +34,18 @@ type Nystrom struct {
 	S       int // rank, 1 ≤ s ≤ n
 	LambdaP float64
 	Form    precond.Form
+	// Spectral takes λ_p + σ_s² for λ_p, σ_s² being the least eigenvalue of FᵀF, and as much from the eigenvalues of
+	// FFᵀ, which leaves M as it is in the range of F (precond.Spectral)
+	Spectral bool
 }
 
 // RPCholesky is M = FFᵀ+λ_pI with FFᵀ ≈ K by randomly pivoted Cholesky of rank S. Zero values mean
-// the defaults, those of Features.
+// the defaults, those of Features and Nystrom.
 type RPCholesky struct {
-	S       int // rank, 1 ≤ s ≤ n
-	LambdaP float64
-	Form    precond.Form
+	S        int // rank, 1 ≤ s ≤ n
+	LambdaP  float64
+	Form     precond.Form
+	Spectral bool
 }
 
 // None is M = I.
@@ -69,14 +73,14 @@ func (f Features) settled(k kernel.Kernel, n int, lambda float64) (approximation
 
 func (f Features) recipe() *recipe {
 	return &recipe{f, "features", f.S, f.LambdaP, f.Form, Features{Map: f.Map},
-		func(ctx context.Context, l *Lab, s int) (*factor, error) {
+		false, func(ctx context.Context, l *Lab, r *recipe) (*factor, error) {
 			lo, hi := l.featureRows()
-			z, err := l.features(ctx, f.Map, s, lo, hi)
+			z, err := l.features(ctx, f.Map, r.s, lo, hi)
 			return &factor{z: z}, err
 		}}
 }
 
-func (p Nystrom) String() string { return "Nyström landmarks" }
+func (p Nystrom) String() string { return "Nyström landmarks" + spectrally(p.Spectral) }
 
 // Make implements Preconditioner.
 func (p Nystrom) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
@@ -88,10 +92,10 @@ func (p Nystrom) settled(_ kernel.Kernel, n int, lambda float64) (approximation,
 }
 
 func (p Nystrom) recipe() *recipe {
-	return &recipe{p, "nystrom", p.S, p.LambdaP, p.Form, Nystrom{}, landmarks(lowrank.Nystrom)}
+	return &recipe{p, "nystrom", p.S, p.LambdaP, p.Form, Nystrom{}, p.Spectral, landmarks(lowrank.Nystrom)}
 }
 
-func (p RPCholesky) String() string { return "randomly pivoted Cholesky" }
+func (p RPCholesky) String() string { return "randomly pivoted Cholesky" + spectrally(p.Spectral) }
 
 // Make implements Preconditioner.
 func (p RPCholesky) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
@@ -103,7 +107,15 @@ func (p RPCholesky) settled(_ kernel.Kernel, n int, lambda float64) (approximati
 }
 
 func (p RPCholesky) recipe() *recipe {
-	return &recipe{p, "rpcholesky", p.S, p.LambdaP, p.Form, RPCholesky{}, landmarks(lowrank.RPCholesky)}
+	return &recipe{p, "rpcholesky", p.S, p.LambdaP, p.Form, RPCholesky{}, p.Spectral, landmarks(lowrank.RPCholesky)}
+}
+
+// spectrally says that λ_p is spectral.
+func spectrally(is bool) string {
+	if is {
+		return ", spectral λ_p"
+	}
+	return ""
 }
 
 func (None) String() string { return "none" }
@@ -182,20 +194,31 @@ func (l *Lab) features(ctx context.Context, dist feature.Dist, s, lo, hi int) (*
 // products would cancel beyond what a factorization of this rank rounds: what the factor claims as
 // certain refers to K itself.
 func landmarks(method func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor,
-	error)) func(context.Context, *Lab, int) (*factor, error) {
-	return func(ctx context.Context, l *Lab, s int) (*factor, error) {
+	error)) func(context.Context, *Lab, *recipe) (*factor, error) {
+	return func(ctx context.Context, l *Lab, r *recipe) (*factor, error) {
 		trace := mat.Trace(mat.NewDiagDense(l.train.Len(), kernel.Diag(l.cfg.Kernel, l.train.X)))
-		k, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, max(l.cfg.Lambda/1000, 0x1p-52*float64(s)*trace),
+		k, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, max(l.cfg.Lambda/1000, 0x1p-52*float64(r.s)*trace),
 			l.comm)
 		if err != nil {
 			return nil, err
 		}
-		f, err := method(ctx, k, s, rng.New(l.cfg.Seed).Sub("landmarks", 0),
+		f, err := method(ctx, k, r.s, rng.New(l.cfg.Seed).Sub("landmarks", 0),
 			&lowrank.Options{Progress: l.watch(ctx, stage.Features)})
 		if err != nil {
 			return nil, err
 		}
+		made := &factor{low: f}
+		if r.spectral {
+			var t []float64
+			if t, made.more, err = precond.Spectral(ctx, f.F); err == nil {
+				err = f.Times(ctx, t)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
 		lo, hi := l.featureRows()
-		return &factor{f.F.Slice(lo, hi).(*points.Dense32), f}, nil
+		made.z = f.F.Slice(lo, hi).(*points.Dense32)
+		return made, nil
 	}
 }

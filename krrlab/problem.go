@@ -24,9 +24,10 @@ type formed[T any] struct {
 
 // drawKey says which Z was drawn.
 type drawKey struct {
-	recipe any // recipe.drawn
-	s      int
-	seed   uint64
+	recipe   any // recipe.drawn
+	s        int
+	spectral bool
+	seed     uint64
 }
 
 // begin waits for other stages of the problem, as long as ctx lets it, and returns what ends this one.
@@ -115,13 +116,13 @@ func (l *Lab) factor(ctx context.Context, recipe *recipe) (formed[*factor], erro
 }
 
 func (l *Lab) lockedFactor(ctx context.Context, recipe *recipe) (formed[*factor], error) {
-	key := drawKey{recipe.drawn, recipe.s, l.cfg.Seed}
+	key := drawKey{recipe.drawn, recipe.s, recipe.spectral, l.cfg.Seed}
 	if l.z.factor != nil && reflect.DeepEqual(l.z.key, key) {
 		return formed[*factor]{l.z.factor, l.z.seconds, true}, nil
 	}
 	l.freeFactor()
 	start := time.Now()
-	f, err := recipe.draw(ctx, l, recipe.s)
+	f, err := recipe.draw(ctx, l, recipe)
 	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return formed[*factor]{}, err
 	}
@@ -136,7 +137,7 @@ func (l *Lab) inverse(ctx context.Context, recipe *recipe) (m formed[*precond.Wo
 	if _, err := l.lockedFactor(ctx, recipe); err != nil {
 		return m, err
 	}
-	held, lambdaP, form := &l.m, recipe.lambdaP, recipe.form
+	held, lambdaP, form := &l.m, recipe.lambdaP+l.z.more, recipe.form
 	if held.Woodbury != nil && held.lambdaP == lambdaP && held.form == form {
 		return formed[*precond.Woodbury]{held.Woodbury, held.seconds, true}, nil
 	}

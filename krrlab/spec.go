@@ -26,6 +26,7 @@ type PrecondSpec struct {
 	Neighbors int            `json:"neighbors,omitempty" flag:"neighbors" check:">=-1" zero:"-1" with:"precond=vecchia"`
 	Damping   float64        `json:"damping,omitempty" flag:"damping" check:"(0,1]" with:"precond=vecchia"`
 	Form      precond.Form   `json:"form,omitzero" flag:"form" default:"auto" not:"precond=vecchia|precond=none"`
+	Spectral  bool           `json:"spectral,omitempty" flag:"spectral" with:"precond=nystrom|precond=rpcholesky"`
 }
 
 // parsePrecond reads a preconditioner from its name and its options, such as "nystrom features=500 lambda-p=0.1": the
@@ -84,9 +85,9 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 		f.Map = chain
 		return f, err
 	case "nystrom":
-		return Nystrom{S: s.S, LambdaP: s.LambdaP, Form: s.Form}, nil
+		return Nystrom{s.S, s.LambdaP, s.Form, s.Spectral}, nil
 	case "rpcholesky":
-		return RPCholesky{s.S, s.LambdaP, s.Form}, nil
+		return RPCholesky{s.S, s.LambdaP, s.Form, s.Spectral}, nil
 	case "vecchia":
 		if s.LambdaP != 0 || s.Form != precond.AutoForm {
 			return nil, fmt.Errorf("the preconditioner vecchia has no λ_p and one form: leave --lambda-p and --form " +
@@ -115,7 +116,7 @@ func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
 		return PrecondSpec{Name: "vecchia", S: p.S, Neighbors: p.Neighbors, Damping: p.Damping}, nil
 	case approximation:
 		r := p.recipe()
-		s = PrecondSpec{Name: r.name, S: r.s, LambdaP: r.lambdaP, Form: r.form}
+		s = PrecondSpec{Name: r.name, S: r.s, LambdaP: r.lambdaP, Form: r.form, Spectral: r.spectral}
 	}
 	if s.Name == "" {
 		return s, fmt.Errorf("the preconditioner %v is user-defined", p)

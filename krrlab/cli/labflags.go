@@ -61,7 +61,9 @@ func (labFlags) Help() map[string]string {
 			"last width",
 		"neighbors": "neighbors k of a point in the sparse inverse vecchia (default: 15 to 120, by a rule)",
 		"damping":   "its damping ω in (0, 1] (default: by a rule)",
-		"form":      "form of the preconditioner's inverse: auto, L, Linv, U or eigen",
+		"spectral": "take λ_p+σ_s² for λ_p of nystrom or rpcholesky, and less of their factor, σ_s² being its least " +
+			"squared singular value (Frangella, Tropp and Udell)",
+		"form": "form of the preconditioner's inverse: auto, L, Linv, U or eigen",
 		"solver": "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks pcg or " +
 			"block-pcg), and " +
 			"for more points what krrlab plan chooses (on ranks never direct)",

@@ -93,7 +93,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 // size sweeps Z of s columns.
 func (o *Options) size(ctx context.Context, b stage.Bench, k *stage.Gram, s int) (*Sweep, error) {
 	a := *b.Problem().Z
-	a.S = s
+	a.S, a.Spectral = s, false
 	z, err := b.Z(ctx, a)
 	if err != nil {
 		return nil, err

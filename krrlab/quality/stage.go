@@ -113,7 +113,7 @@ func (q *run) judge(ctx context.Context) (err error) {
 	if a.Features != nil {
 		q.Features = a.Text
 	}
-	q.S, q.LambdaP = z.Z.D, a.LambdaP
+	q.S, q.LambdaP = z.Z.D, a.LambdaP+z.More
 	if z.Low != nil {
 		if k := z.Low.CondBound(q.Lambda, q.LambdaP); !math.IsInf(k, 0) {
 			q.Certain = k

@@ -68,12 +68,14 @@ type Approximation struct {
 	LambdaP  float64
 	Form     precond.Form
 	Features feature.Dist // of random features; nil: landmarks
+	Spectral bool         // λ_p is Drawn.More and LambdaP
 }
 
 // Drawn is a Z.
 type Drawn struct {
 	Z       *points.Dense32 // on ranks the rows of this one
 	Low     *lowrank.Factor // of landmarks: what is certain of it; nil otherwise
+	More    float64         // what λ_p has more than LambdaP, where it is spectral
 	Seconds float64         // that it took
 	Text    string          // what made it, for reports
 }

@@ -213,7 +213,7 @@ func (r *run) inEigenForm(ctx context.Context, a *stage.Approximation) (*precond
 		r.Precond, d = z.Low.Method, factorDistance(z.Low)
 	}
 	r.b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
-	w, err := precond.New(ctx, z.Z, a.LambdaP, &precond.Options{Form: precond.FormEigen, Comm: r.p.Comm})
+	w, err := precond.New(ctx, z.Z, a.LambdaP+z.More, &precond.Options{Form: precond.FormEigen, Comm: r.p.Comm})
 	if err != nil {
 		return nil, d, err
 	}

@@ -1,0 +1,64 @@
+package precond
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/lapack"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// Spectral returns T, s×s and row-major, and the least eigenvalue σ_s² of ZᵀZ = VΣ²Vᵀ, Z = UΣVᵀ being n×s:
+//
+//	T = V·diag(√(1−σ_s²/σ_j²)),  ZT(ZT)ᵀ + (λ+σ_s²)I = U(Σ²+λI)Uᵀ + (σ_s²+λ)(I−UUᵀ).
+//
+// The right side is the preconditioner of Frangella, Tropp and Udell (SIAM J. Matrix Anal. Appl. 44, 2023, section 5),
+// and the left side makes it of another Z and λ_p: beyond the range of Z K is taken to have eigenvalues as σ_s², not 0.
+// ‖T‖₂ ≤ 1 in spite of rounding, so that ZT(ZT)ᵀ ≼ ZZᵀ. Work: ns²+10s³ flops.
+func Spectral(ctx context.Context, z *points.Dense32) (t []float64, least float64, err error) {
+	var g Gram
+	if err := g.Grow(ctx, nil, z); err != nil {
+		return nil, 0, err
+	}
+	s := z.D
+	t = g.Take(0)
+	sigma2, err := accel.Eigen(ctx, lapack.EVCompute, blas64.Symmetric{Uplo: blas.Lower, N: s, Stride: s, Data: t})
+	if err != nil {
+		return nil, 0, fmt.Errorf("precond: ZᵀZ: %w", err)
+	}
+	least = max(0, sigma2[0])
+	norm, err := normBound(ctx, blas64.General{Rows: s, Cols: s, Stride: s, Data: t})
+	for j, v := range sigma2 {
+		share := 0.0
+		if v > least {
+			share = math.Sqrt(1-least/v) / norm
+		}
+		for i := range s {
+			t[i*s+j] *= share
+		}
+	}
+	return t, least, err
+}
+
+// normBound returns a bound of ‖V‖₂, s×s, of columns of norm 1: √‖VᵀV‖₁, with what rounding may take from it.
+func normBound(ctx context.Context, v blas64.General) (float64, error) {
+	s := v.Cols
+	const normCols = 128
+	sums := make([]float64, (s+normCols-1)/normCols)
+	err := accel.ForEach(ctx, len(sums), func(_, b int) {
+		c0 := b * normCols
+		part := blas64.General{Rows: s, Cols: min(normCols, s-c0), Stride: s, Data: v.Data[c0:]}
+		product := blas64.General{Rows: part.Cols, Cols: s, Stride: s, Data: make([]float64, part.Cols*s)}
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, part, v, 0, product)
+		for c := range product.Rows {
+			sums[b] = max(sums[b], floats.Norm(product.Data[c*s:(c+1)*s], 1))
+		}
+	})
+	return math.Sqrt(floats.Max(sums) + float64(s)*float64(s)*0x1p-51), err
+}
