@@ -24,6 +24,7 @@ func init() {
 			"NewFromGram": r.ValueOf(precond.NewFromGram),
 			"NewOuter":    r.ValueOf(precond.NewOuter),
 			"RankRows":    r.ValueOf(*new(int)),
+			"Spectral":    r.ValueOf(precond.Spectral),
 		},
 		Types: map[string]r.Type{
 			"Difference": r.TypeOf((*precond.Difference)(nil)).Elem(),
