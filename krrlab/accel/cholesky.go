@@ -24,22 +24,28 @@ import (
 // threads. Use it outside ForEach.
 func Dpotrf(n int, a []float64, lda int) bool {
 	checkSquare("Dpotrf", n, lda, len(a))
+	bad, _ := tiles64().cholesky(whole(n, a, lda))
+	return bad == n
+}
+
+func tiles64() tiles[float64] {
 	return tiles[float64]{of64(blas64.Implementation()), func(n int, a []float64, lda int) bool {
 		_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: lda, Data: a})
 		return ok
-	}}.cholesky(n, a, lda)
+	}}
 }
 
 // Spotrf is Dpotrf in float32: u = 2⁻²⁴, so that A is seen as positive definite if
 // λ_min(A) is above about n·u·max a_ii.
 func Spotrf(n int, a []float32, lda int) bool {
 	checkSquare("Spotrf", n, lda, len(a))
-	return tiles[float32]{of32(blas32.Implementation()), func(n int, a []float32, lda int) bool {
+	bad, _ := tiles[float32]{of32(blas32.Implementation()), func(n int, a []float32, lda int) bool {
 		if l := inUse(); l != nil && n >= lapackOrder && matrix(n, n, lda, len(a)) {
 			return potrf(l, l.s.potrf, blas.Lower, n, a, lda)
 		}
 		return spotrfGo(n, a, lda)
-	}}.cholesky(n, a, lda)
+	}}.cholesky(whole(n, a, lda))
+	return bad == n
 }
 
 func checkSquare(name string, n, lda, length int) {
@@ -65,39 +71,74 @@ type tiles[T real] struct {
 	potrf func(n int, a []T, lda int) bool // A = L·Lᵀ
 }
 
+// layout says where the tiles of a triangular matrix of order n are: in one array, or block columns at one rank each
+// (Dealt).
+type layout[T real] struct {
+	n    int
+	has  func(j int) bool             // whether block column j is here, and block row j of the inverse
+	tile func(i, j int) ([]T, int)    // tile (i, j) of a column that is here, and the stride of its rows
+	row  func(i, j int) ([]T, int)    // likewise of the inverse, of a row that is here
+	room func(j int) ([]T, int)       // for block column j from its diagonal on, of any rank
+	send func(panel []T, j int) error // makes that what the rank has that has column j
+}
+
+// whole is the layout of a in one process.
+func whole[T real](n int, a []T, lda int) *layout[T] {
+	tile := func(i, j int) ([]T, int) { return a[i*tileOrder*lda+j*tileOrder:], lda }
+	return &layout[T]{n, func(int) bool { return true }, tile, tile, func(j int) ([]T, int) { return tile(j, j) },
+		func([]T, int) error { return nil }}
+}
+
+func (m *layout[T]) blocks() int { return (m.n + tileOrder - 1) / tileOrder }
+
+// order returns the order of tile (i, i).
+func (m *layout[T]) order(i int) int { return min(tileOrder, m.n-i*tileOrder) }
+
 // cholesky is the right-looking algorithm. For each block column J:
 //
 //	L_JJ·L_JJᵀ = A_JJ
 //	L_IJ = A_IJ·L_JJ⁻ᵀ,            I > J
 //	A_IK ← A_IK − L_IJ·L_KJᵀ,  I ≥ K > J
-func (op tiles[T]) cholesky(n int, a []T, lda int) bool {
-	blocks := (n + tileOrder - 1) / tileOrder
-	at := func(i, j int) []T { return a[i*tileOrder*lda+j*tileOrder:] }
-	order := func(i int) int { return min(tileOrder, n-i*tileOrder) }
+//
+// It returns the index of the pivot that is not positive, n if all are.
+func (op tiles[T]) cholesky(m *layout[T]) (int, error) {
+	blocks := m.blocks()
 	for j := range blocks {
-		ok := false
-		each(1, func(int) { ok = op.potrf(order(j), at(j, j), lda) })
-		if !ok {
-			return false
-		}
+		panel, ld := m.room(j)
+		rows := func(i int) []T { return panel[(i-j)*tileOrder*ld:] }
 		below := blocks - j - 1
-		each(below, func(i int) {
-			i += j + 1
-			op.trsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, order(i), order(j), 1, at(j, j), lda, at(i, j),
-				lda)
-		})
+		if ok := false; m.has(j) {
+			each(1, func(int) { ok = op.potrf(m.order(j), panel, ld) })
+			each(below, func(i int) {
+				if i += j + 1; ok {
+					op.trsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m.order(i), m.order(j), 1, panel, ld, rows(i),
+						ld)
+				}
+			})
+		}
+		if err := m.send(panel, j); err != nil {
+			return 0, err
+		}
+		for r := range m.order(j) {
+			if !(panel[r*ld+r] > 0) {
+				return j*tileOrder + r, nil
+			}
+		}
 		each(below*(below+1)/2, func(q int) {
 			i, k := pair(q)
 			i, k = i+j+1, k+j+1
-			if i == k {
-				op.syrk(blas.Lower, blas.NoTrans, order(i), order(j), -1, at(i, j), lda, 1, at(i, i), lda)
+			if !m.has(k) {
 				return
 			}
-			op.gemm(blas.NoTrans, blas.Trans, order(i), order(k), order(j), -1, at(i, j), lda, at(k, j), lda, 1,
-				at(i, k), lda)
+			a, lda := m.tile(i, k)
+			if i == k {
+				op.syrk(blas.Lower, blas.NoTrans, m.order(i), m.order(j), -1, rows(i), ld, 1, a, lda)
+				return
+			}
+			op.gemm(blas.NoTrans, blas.Trans, m.order(i), m.order(k), m.order(j), -1, rows(i), ld, rows(k), ld, 1, a, lda)
 		})
 	}
-	return true
+	return m.n, nil
 }
 
 // Dtrtri overwrites the lower triangular n×n matrix a, row-major with row stride lda,
@@ -111,40 +152,69 @@ func Dtrtri(n int, a []float64, lda int) bool {
 			return false
 		}
 	}
+	m, panel := whole(n, a, lda), make([]float64, n*min(n, tileOrder))
+	m.room = func(j int) ([]float64, int) { return panel, m.order(j) }
+	return invert(m) == nil
+}
+
+// invert replaces L by L⁻¹, block column by block column from the last. With L = [L_JJ 0; P Q] and X = Q⁻¹ in place
+// already, L⁻¹ = [L_JJ⁻¹ 0; −XT X], T = P·L_JJ⁻¹.
+func invert(m *layout[float64]) error {
 	bi := blas64.Implementation()
-	blocks := (n + tileOrder - 1) / tileOrder
-	at := func(i, j int) []float64 { return a[i*tileOrder*lda+j*tileOrder:] }
-	order := func(i int) int { return min(tileOrder, n-i*tileOrder) }
-	panel := make([]float64, n*min(n, tileOrder)) // T, row-major with the order of the block column
+	blocks := m.blocks()
 	for j := blocks - 1; j >= 0; j-- {
-		// With L = [L_JJ 0; P Q] and X = Q⁻¹ in place already: L⁻¹ = [L_JJ⁻¹ 0; −XT X], T = P·L_JJ⁻¹.
-		ld, below := order(j), blocks-j-1
-		each(1, func(int) {
-			lapack64.Trtri(blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: ld, Stride: lda, Data: at(j, j)})
-		})
-		rows := func(i int) []float64 { return panel[(i-j-1)*tileOrder*ld:] }
-		each(below, func(i int) { // T_I = P_I·L_JJ⁻¹
-			i += j + 1
-			t, p := rows(i), at(i, j)
-			for r := range order(i) {
-				copy(t[r*ld:(r+1)*ld], p[r*lda:r*lda+ld])
-			}
-			bi.Dtrmm(blas.Right, blas.Lower, blas.NoTrans, blas.NonUnit, order(i), ld, 1, at(j, j), lda, t, ld)
-		})
+		panel, ld := m.room(j) // L_JJ⁻¹, and T below
+		rows := func(i int) []float64 { return panel[(i-j)*tileOrder*ld:] }
+		below := blocks - j - 1
+		if m.has(j) {
+			each(1, func(int) {
+				fetch(m, m.tile, j, j, panel, ld, false)
+				lapack64.Trtri(blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: ld, Stride: ld, Data: panel})
+			})
+			each(below, func(i int) { // T_I = P_I·L_JJ⁻¹
+				i += j + 1
+				fetch(m, m.tile, i, j, rows(i), ld, false)
+				bi.Dtrmm(blas.Right, blas.Lower, blas.NoTrans, blas.NonUnit, m.order(i), ld, 1, panel, ld, rows(i), ld)
+			})
+		}
+		if err := m.send(panel, j); err != nil {
+			return err
+		}
+		if m.has(j) {
+			fetch(m, m.row, j, j, panel, ld, true)
+		}
 		each(below, func(i int) { // (L⁻¹)_IJ = −Σ_{J<K≤I} X_IK·T_K, the longest sums first
 			i = blocks - 1 - i
-			dst := at(i, j)
-			for r := range order(i) {
-				copy(dst[r*lda:r*lda+ld], rows(i)[r*ld:(r+1)*ld])
+			if !m.has(i) {
+				return
 			}
-			bi.Dtrmm(blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, order(i), ld, -1, at(i, i), lda, dst, lda)
+			fetch(m, m.row, i, j, rows(i), ld, true)
+			dst, ldd := m.row(i, j)
+			x, ldx := m.row(i, i)
+			bi.Dtrmm(blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, m.order(i), ld, -1, x, ldx, dst, ldd)
 			for k := j + 1; k < i; k++ {
-				bi.Dgemm(blas.NoTrans, blas.NoTrans, order(i), ld, order(k), -1, at(i, k), lda, rows(k), ld, 1, dst,
-					lda)
+				x, ldx := m.row(i, k)
+				bi.Dgemm(blas.NoTrans, blas.NoTrans, m.order(i), ld, m.order(k), -1, x, ldx, rows(k), ld, 1, dst, ldd)
 			}
 		})
 	}
-	return true
+	return nil
+}
+
+// fetch copies tile (i, j) to t, of row stride ld, or back: of a tile on the diagonal the lower triangle.
+func fetch(m *layout[float64], at func(i, j int) ([]float64, int), i, j int, t []float64, ld int, back bool) {
+	a, lda := at(i, j)
+	for r := range m.order(i) {
+		k := m.order(j)
+		if i == j {
+			k = r + 1
+		}
+		if x, y := t[r*ld:r*ld+k], a[r*lda:r*lda+k]; back {
+			copy(y, x)
+		} else {
+			copy(x, y)
+		}
+	}
 }
 
 // each calls body for i = 0 … n-1 on the pool of workers.

@@ -43,7 +43,9 @@ type solve struct {
 	locks   []sync.Mutex   // of the blocks of columns of Z
 	v, u    []float64      // t×s: ZᵀR, and what becomes of it
 	dense   []float64      // a dst with gaps, gathered
-	counts  []int          // numbers of each rank in n×t
+	counts  []int          // numbers of each rank in n×t, and
+	shares  []int          // in t×s, of blocks of L⁻¹ that ranks share
+	packed  []float64      // t×s by ranks
 	workers []scratch
 
 	// Bodies of ForEach, made once.
@@ -102,7 +104,13 @@ func (p *solve) middle(ctx context.Context) error {
 		if err := accel.ForEach(ctx, p.colBlocks, p.firstBody); err != nil { // u = L⁻¹v, or (Σ²+λ_pI)⁻¹Vᵀv
 			return err
 		}
-		return accel.ForEach(ctx, p.colBlocks, p.secondBody) // v = L⁻ᵀu, or Vu
+		if err := p.gatherBlocks(ctx, p.u); err != nil {
+			return err
+		}
+		if err := accel.ForEach(ctx, p.colBlocks, p.secondBody); err != nil { // v = L⁻ᵀu, or Vu
+			return err
+		}
+		return p.gatherBlocks(ctx, p.v)
 	}
 	return nil
 }
@@ -137,6 +145,7 @@ func (w *Woodbury) acquire(t int) *solve {
 	buffer.Grow(&p.norm, t)
 	buffer.Grow(&p.fixed, t)
 	buffer.Grow(&p.counts, w.rows.comm.Size())
+	buffer.Grow(&p.shares, w.rows.comm.Size())
 	for r := range p.counts {
 		lo, hi := comm.Rows(w.n, RankRows, r, len(p.counts))
 		p.counts[r] = (hi - lo) * t
@@ -180,15 +189,18 @@ func (p *solve) first(_, b int) {
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	u := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.u[c0:]}
 	if p.w.form == FormLInv {
+		rows := p.w.inverseRows(b)
+		if rows.Data == nil {
+			return
+		}
 		if p.kernels {
 			for row := range t {
 				clear(p.u[row*s+c0 : row*s+c1])
 			}
-			simd.Forward(c1-c0, c1, p.w.factor[c0*s:], s, p.v, s, p.u[c0:], s, t) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
+			simd.Forward(c1-c0, c1, rows.Data, rows.Stride, p.v, s, p.u[c0:], s, t) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
 			return
 		}
 		v := blas64.General{Rows: t, Cols: c1, Stride: s, Data: p.v}
-		rows := blas64.General{Rows: c1 - c0, Cols: c1, Stride: s, Data: p.w.factor[c0*s:]}
 		p.mulTrans(u, v, rows, 0) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
 		return
 	}
@@ -213,18 +225,17 @@ func (p *solve) second(worker, b int) {
 	s, t := p.w.s, p.t
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.v[c0:]}
-	if p.w.form == FormLInv && p.kernels {
-		for row := range t {
-			clear(p.v[row*s+c0 : row*s+c1])
+	if p.w.form == FormLInv { // v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
+		switch cols := p.w.inverseColumns(b); {
+		case cols.Data == nil:
+		case p.kernels:
+			for row := range t {
+				clear(p.v[row*s+c0 : row*s+c1])
+			}
+			simd.Backward(s-c0, c1-c0, cols.Data, cols.Stride, p.v[c0:], s, p.u[c0:], s, t, &p.workers[worker].simd)
+		default:
+			p.mul(v, blas64.General{Rows: t, Cols: s - c0, Stride: s, Data: p.u[c0:]}, cols, 0)
 		}
-		// v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
-		simd.Backward(s-c0, c1-c0, p.w.factor[c0*s+c0:], s, p.v[c0:], s, p.u[c0:], s, t, &p.workers[worker].simd)
-		return
-	}
-	if p.w.form == FormLInv {
-		u := blas64.General{Rows: t, Cols: s - c0, Stride: s, Data: p.u[c0:]}
-		cols := blas64.General{Rows: s - c0, Cols: c1 - c0, Stride: s, Data: p.w.factor[c0*s+c0:]}
-		p.mul(v, u, cols, 0) // v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
 		return
 	}
 	u := blas64.General{Rows: t, Cols: s, Stride: s, Data: p.u}

@@ -28,7 +28,11 @@ func (w *Woodbury) cholesky() error {
 		c[j*s+j] += w.lambdaP // C = ZᵀZ + λ_pI
 	}
 	if !accel.Dpotrf(s, c, s) { // C = LLᵀ
-		return w.notDefinite(trace)
+		for j := range s { // LAPACK leaves it in the diagonal
+			if v := c[j*s+j]; !(v > 0) {
+				return w.notDefinite(j, v, trace)
+			}
+		}
 	}
 	for i := range s {
 		clear(c[i*s+i+1 : (i+1)*s])
@@ -36,20 +40,11 @@ func (w *Woodbury) cholesky() error {
 	return nil
 }
 
-// notDefinite says at which pivot the factorization ended: the first entry of the
-// diagonal that is not positive, where LAPACK leaves it.
-func (w *Woodbury) notDefinite(trace float64) error {
-	where := "a pivot"
-	for j := range w.s {
-		if v := w.factor[j*w.s+j]; !(v > 0) {
-			where = fmt.Sprintf("pivot %d of %d, %.3g,", j+1, w.s, v)
-			break
-		}
-	}
-	return fmt.Errorf("precond: ZᵀZ+λ_pI is not positive definite in float64: %s is not positive, at λ_p = %.3g and "+
-		"tr ZᵀZ = %.3g; "+
-		"take λ_p above s·2⁻⁵²·tr ZᵀZ = %.3g, fewer features, or the eigen form", where, w.lambdaP, trace,
-		float64(w.s)*0x1p-52*trace)
+// notDefinite says at which pivot the factorization ended.
+func (w *Woodbury) notDefinite(at int, pivot, trace float64) error {
+	return fmt.Errorf("precond: ZᵀZ+λ_pI is not positive definite in float64: pivot %d of %d, %.3g, is not positive, at "+
+		"λ_p = %.3g and tr ZᵀZ = %.3g; take λ_p above s·2⁻⁵²·tr ZᵀZ = %.3g, fewer features, or the eigen form", at+1, w.s,
+		pivot, w.lambdaP, trace, float64(w.s)*0x1p-52*trace)
 }
 
 // invert overwrites L by L⁻¹.
@@ -163,16 +158,38 @@ func (w *Woodbury) WithLambda(lambdaP float64) (*Woodbury, error) {
 	return v, nil
 }
 
-// sumSquares adds in blocks, for accuracy.
-func sumSquares(x []float64) (sum float64) {
+// sumSquares returns Σ x_i².
+func sumSquares(x []float64) float64 {
+	var q squares
+	q.add(x)
+	return q.total()
+}
+
+// squares is a sum of squares of numbers that come one after the other, by blocks of 1,024, for accuracy.
+type squares struct {
+	sum, part float64 // of whole blocks, and of the last
+	at        int
+}
+
+func (q *squares) add(x []float64) {
 	for len(x) > 0 {
-		k := min(len(x), 1024)
-		var part float64
+		k := min(len(x), 1024-q.at%1024)
+		part := q.part
 		for _, v := range x[:k] {
 			part += v * v
 		}
-		sum += part
+		q.part = part
+		q.skip(k)
 		x = x[k:]
 	}
-	return sum
 }
+
+// skip is add of n zeros, or moves on after n numbers.
+func (q *squares) skip(n int) {
+	if (q.at+n)/1024 > q.at/1024 {
+		q.sum, q.part = q.sum+q.part, 0
+	}
+	q.at += n
+}
+
+func (q *squares) total() float64 { return q.sum + q.part }

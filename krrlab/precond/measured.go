@@ -29,19 +29,28 @@ const (
 // gramWithin returns ZᵀZ with ‖E‖₂ ≤ limit for its error E: by float32 products where that is
 // predicted and then measured to be so, in float64 otherwise, where E is taken for 0.
 func (k *rows) gramWithin(ctx context.Context, z *points.Dense32, limit float64) (c []float64, e float64, err error) {
+	e, err = k.within(ctx, z, limit, func(fast bool) (err error) {
+		c, err = k.gram(ctx, z, 0, fast)
+		return err
+	}, func() (float64, error) { return measuredError(ctx, k.comm, z, c) })
+	return c, e, err
+}
+
+// within is gramWithin for a way to form ZᵀZ, and to measure its error.
+func (k *rows) within(ctx context.Context, z *points.Dense32, limit float64, form func(fast bool) error,
+	measure func() (float64, error)) (e float64, err error) {
 	if e, err = k.fastError(ctx, z); err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	if e <= limit {
-		if c, err = k.gram(ctx, z, 0, true); err != nil {
-			return nil, 0, err
+		if err = form(true); err != nil {
+			return 0, err
 		}
-		if e, err = measuredError(ctx, k.comm, z, c); err != nil || e <= limit {
-			return c, e, err
+		if e, err = measure(); err != nil || e <= limit {
+			return e, err
 		}
 	}
-	c, err = k.gram(ctx, z, 0, false)
-	return c, 0, err
+	return 0, form(false)
 }
 
 // measuredError returns a bound of ‖E‖₂, E = C−ZᵀZ, for the ZᵀZ of all ranks' rows that float32
@@ -55,32 +64,30 @@ func (k *rows) gramWithin(ctx context.Context, z *points.Dense32, limit float64)
 // x = measureTail, but for a probability of 1e-6. For independent errors the bound is some three
 // times ‖E‖₂. Work: 4nst flops a step, t = measureColumns.
 func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram []float64) (float64, error) {
+	diag := make([]float64, z.D)
+	for j := range diag {
+		diag[j] = gram[j*z.D+j]
+	}
+	return measured(ctx, c, z, diag, func(m *measurement) error { return m.whole(ctx, gram) })
+}
+
+// measured is measuredError for the diagonal of C, and a function that turns the ZᵀZv in u to Cv − ZᵀZv, and may
+// overwrite v.
+func measured(ctx context.Context, c comm.Comm, z *points.Dense32, diag []float64,
+	multiply func(m *measurement) error) (float64, error) {
 	s, t := z.D, measureColumns
 	m := &measurement{z: z, c: c, v: make([]float64, t*s), u: make([]float64, t*s)}
 	rng.New(0).Sub("float32 products").Normals(m.v, 0)
 	var norm float64 // ‖Z‖_F²
-	for j := range s {
-		norm += math.Abs(gram[j*s+j])
+	for _, v := range diag {
+		norm += math.Abs(v)
 	}
-	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: s, Stride: s, Data: gram}
 	logSize := 0.0
 	for range measureSteps {
 		if err := m.product(ctx, norm); err != nil {
 			return 0, err
 		}
-		v := blas64.General{Rows: t, Cols: s, Stride: s, Data: m.v}
-		turned := blas64.General{Rows: t, Cols: s, Stride: s, Data: slices.Clone(m.v)}
-		for k, x := range m.v {
-			m.u[k] += gram[k%s*(s+1)] * x
-		}
-		err := accel.ForEach(ctx, 1, func(_, _ int) { // on one thread of the BLAS, as all products are
-			blas64.Trmm(blas.Right, blas.NoTrans, 1, l, v)
-			blas64.Trmm(blas.Right, blas.Trans, 1, l, turned)
-		})
-		for k, x := range m.v { // V ← CV − ZᵀZV, by rows: C = L+Lᵀ−diag C
-			m.u[k] = x + turned.Data[k] - m.u[k]
-		}
-		if err = comm.Agree(ctx, c, err); err != nil {
+		if err := multiply(m); err != nil {
 			return 0, err
 		}
 		size := blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.u})
@@ -94,6 +101,25 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram []f
 	e := []float64{math.Exp((logSize - math.Log(measureTail)/2) / measureSteps)}
 	err := comm.ShareNumbers(ctx, c, e, 0) // one number decides for all ranks
 	return e[0], err
+}
+
+// whole is the product with C whose lower triangle is given.
+func (m *measurement) whole(ctx context.Context, gram []float64) error {
+	s, t := m.z.D, measureColumns
+	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: s, Stride: s, Data: gram}
+	v := blas64.General{Rows: t, Cols: s, Stride: s, Data: m.v}
+	turned := blas64.General{Rows: t, Cols: s, Stride: s, Data: slices.Clone(m.v)}
+	for k, x := range m.v {
+		m.u[k] += gram[k%s*(s+1)] * x
+	}
+	err := accel.ForEach(ctx, 1, func(_, _ int) { // on one thread of the BLAS, as all products are
+		blas64.Trmm(blas.Right, blas.NoTrans, 1, l, v)
+		blas64.Trmm(blas.Right, blas.Trans, 1, l, turned)
+	})
+	for k, x := range m.v { // by rows: C = L+Lᵀ−diag C
+		m.u[k] = x + turned.Data[k] - m.u[k]
+	}
+	return comm.Agree(ctx, m.c, err)
 }
 
 // measurement is the state of products with ZᵀZ: v and u are t×s.

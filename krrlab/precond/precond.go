@@ -52,9 +52,9 @@ type Options struct {
 	// be, and takes half the time to set up. Default false.
 	Fast bool
 	// Comm is the group of ranks that Z is dealt to: each has the rows that comm.Rows deals
-	// it in units of RankRows, the whole factor, 8s² bytes, and the n×t matrices that SolveTo
-	// takes, which gives them back to all: one all-reduce of st integers and one all-gather of
-	// nt numbers. All ranks call the methods together. Default: comm.Alone().
+	// it in units of RankRows, its part of the factor (FactorBytes), and the n×t matrices that
+	// SolveTo takes, which gives them back to all: one all-reduce of st integers, one all-gather of
+	// nt numbers, and two of st where the factor is shared. All ranks call the methods together. Default: comm.Alone().
 	Comm comm.Comm
 }
 
@@ -74,7 +74,8 @@ type Woodbury struct {
 	rows    *rows // of Z that are here
 	z       *points.Dense32
 	u       []float64 // Uᵀ instead of z, for FormU
-	factor  []float64 // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU
+	factor  []float64 // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU and
+	dealt   *dealt    // L⁻¹ shared by ranks
 	sigma2  []float64 // eigenvalues σ² of ZᵀZ, for FormEigen
 	seconds Seconds
 
@@ -100,8 +101,15 @@ func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*
 	if err != nil {
 		return nil, err
 	}
-	clock := time.Now()
-	if o != nil && o.Fast {
+	fast := o != nil && o.Fast
+	if w.form == FormLInv && w.rows.comm.Size() > 1 && w.s > dealtAbove {
+		if err := w.newDealt(ctx, fast); err != nil {
+			return nil, err
+		}
+		return w, nil
+	}
+	lap := stopwatch()
+	if fast {
 		w.factor, _, err = w.rows.gramWithin(ctx, z, lambdaP/10)
 	} else {
 		w.factor, err = w.rows.gram(ctx, z, 0, false)
@@ -109,7 +117,7 @@ func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*
 	if err != nil {
 		return nil, err
 	}
-	w.seconds.Gram = time.Since(clock).Seconds()
+	w.seconds.Gram = lap()
 	if err := w.agree(ctx, w.finish(ctx)); err != nil {
 		return nil, err
 	}
@@ -138,12 +146,7 @@ func begin(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) 
 
 // finish turns ZᵀZ, in w.factor, into the form.
 func (w *Woodbury) finish(ctx context.Context) (err error) {
-	clock := time.Now()
-	lap := func(sec *float64) {
-		now := time.Now()
-		*sec = now.Sub(clock).Seconds()
-		clock = now
-	}
+	lap := stopwatch()
 	if w.form == FormEigen {
 		err = w.eigen()
 	} else {
@@ -155,7 +158,7 @@ func (w *Woodbury) finish(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	lap(&w.seconds.Factor)
+	w.seconds.Factor = lap()
 	switch w.form {
 	case FormLInv:
 		err = w.invert()
@@ -164,8 +167,18 @@ func (w *Woodbury) finish(ctx context.Context) (err error) {
 	case FormL:
 		w.statOf = w.statL
 	}
-	lap(&w.seconds.Form)
+	w.seconds.Form = lap()
 	return err
+}
+
+// stopwatch returns a function that returns the seconds since its last call.
+func stopwatch() func() float64 {
+	clock := time.Now()
+	return func() float64 {
+		before := clock
+		clock = time.Now()
+		return clock.Sub(before).Seconds()
+	}
 }
 
 // Dim returns n.
@@ -187,6 +200,9 @@ func (w *Woodbury) Seconds() Seconds { return w.seconds }
 // bytes (or U, 8ns), and the scratch of SolveTo.
 func (w *Woodbury) Bytes() int64 {
 	b := 8 * int64(len(w.u)+len(w.factor)+len(w.sigma2))
+	if w.dealt != nil {
+		b += w.dealt.bytes()
+	}
 	if w.z != nil {
 		b += 4 * int64(w.z.N) * int64(w.z.D)
 	}

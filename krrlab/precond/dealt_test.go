@@ -1,0 +1,99 @@
+package precond
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestDealt: L⁻¹ shared by ranks has the bits of one process, of M⁻¹R and of the statistical dimension, with either
+// BLAS; for few columns and many, and orders that tiles and blocks divide and do not.
+func TestDealt(t *testing.T) {
+	defer func(above int) { dealtAbove = above }(dealtAbove)
+	dealtAbove = 0
+	run := func(t *testing.T) {
+		for _, c := range []struct {
+			n, s, t int
+			fast    bool
+		}{{600, 1100, 3, false}, {1100, 1536, 12, true}, {70, 5, 1, false}} {
+			z, r := randomFeatures(c.n, c.s), mat.NewDense(c.n, c.t, nil)
+			rng.New(3).Normals(r.RawMatrix().Data, 0)
+			var want mat.Dense
+			var stat float64
+			for _, p := range []int{1, 2, 3, 4} {
+				var held [4]int64
+				onRanks(p, z, func(cm comm.Comm, own *points.Dense32) {
+					w, err := New(t.Context(), own, 0.3, &Options{Form: FormLInv, Fast: c.fast, Comm: cm})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					x := mat.NewDense(c.n, c.t, nil)
+					held[cm.Rank()] = w.Bytes() - 4*int64(own.N*own.D)
+					testkit.OK(t, w.SolveTo(t.Context(), x, r))
+					switch {
+					case p == 1:
+						want.CloneFrom(x)
+						stat = w.StatDim()
+					case !mat.Equal(x, &want) || w.StatDim() != stat:
+						t.Errorf("%+v: rank %d of %d has other bits than one process: s_λ = %v, %v", c, cm.Rank(), p,
+							w.StatDim(), stat)
+					}
+				})
+				var sum int64
+				for _, b := range held {
+					sum += b
+				}
+				if whole := 8 * int64(c.s) * int64(c.s); p > 1 && c.s > 1000 && sum > whole+whole*colBlock/int64(c.s) {
+					t.Errorf("%+v: %d ranks hold %d bytes of the factor, one %d", c, p, held, whole)
+				}
+			}
+		}
+	}
+	t.Run("go", run)
+	t.Run("openblas", func(t *testing.T) {
+		lib, err := accel.OpenBLAS()
+		if err != nil {
+			t.Skip(err)
+		}
+		accel.Use(lib)
+		defer accel.Use(nil)
+		run(t)
+	})
+}
+
+// TestDealtNotDefinite: all ranks refuse a ZᵀZ that float64 cannot see as definite, and name the pivot that one process
+// names.
+func TestDealtNotDefinite(t *testing.T) {
+	defer func(above int) { dealtAbove = above }(dealtAbove)
+	dealtAbove = 0
+	z := randomFeatures(900, 800)
+	for i := range z.N {
+		z.Row(i)[450] = z.Row(i)[20]
+	}
+	var mu sync.Mutex
+	var all []string
+	for _, p := range []int{1, 3} {
+		onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
+			_, err := New(t.Context(), own, 1e-300, &Options{Form: FormLInv, Comm: c})
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				t.Errorf("rank %d of %d: no error", c.Rank(), p)
+				return
+			}
+			all = append(all, err.Error())
+		})
+	}
+	if len(slices.Compact(all)) != 1 {
+		t.Errorf("%q", all)
+	}
+}
