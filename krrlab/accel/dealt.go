@@ -62,15 +62,15 @@ func (d *Dealt) Invert(use func(i int, row []float64)) error {
 	rows := make([][]float64, len(d.Columns))
 	m := d.layout(rows)
 	width := func(i int) int { return i*TileOrder + m.order(i) }
-	for i := range rows {
-		if m.has(i) {
-			rows[i] = make([]float64, m.order(i)*width(i))
+	m.send = func(panel []float64, j int) error {
+		if d.Columns[j] = nil; m.has(j) { // the panel is the last use of a column, and the first of a row
+			rows[j] = make([]float64, m.order(j)*width(j))
 		}
+		return d.Share(panel, j%d.Size)
 	}
 	if err := invert(m); err != nil {
 		return err
 	}
-	clear(d.Columns)
 	for i, x := range rows {
 		if rows[i] = nil; !m.has(i) {
 			x = d.room[:m.order(i)*width(i)]

@@ -20,7 +20,7 @@ import (
 var dealtAbove = 2048
 
 // dealtTogether is how many blocks of ZᵀZ are added over the ranks together, at least.
-const dealtTogether = 32
+const dealtTogether = 16
 
 // FactorBytes returns the memory that each of some ranks holds of the factor of s features, L⁻¹, and as long as it is
 // formed: 8s² and 16s² bytes; of more than 2,048 features that ranks share 8s²/P, by rows and by columns, and 16s²/P, with
@@ -167,11 +167,6 @@ func (w *Woodbury) invertDealt(m *accel.Dealt) error {
 	blocks := (w.s + colBlock - 1) / colBlock
 	d := &dealt{rows: make([][]float64, blocks), columns: make([][]float64, blocks), s: w.s,
 		has: func(b int) bool { return b%m.Size == m.Rank }}
-	for b := range blocks {
-		if c0, c1 := d.block(b); d.has(b) {
-			d.rows[b], d.columns[b] = make([]float64, (c1-c0)*c1), make([]float64, (w.s-c0)*(c1-c0))
-		}
-	}
 	var q squares
 	err := m.Invert(func(i int, row []float64) {
 		q.add(row)
@@ -180,6 +175,9 @@ func (w *Woodbury) invertDealt(m *accel.Dealt) error {
 			c0, c1 := d.block(b)
 			if !d.has(b) {
 				continue
+			}
+			if i == c0 {
+				d.rows[b], d.columns[b] = make([]float64, (c1-c0)*c1), make([]float64, (w.s-c0)*(c1-c0))
 			}
 			copy(d.columns[b][(i-c0)*(c1-c0):], row[c0:min(c1, i+1)])
 			if i < c1 {
