@@ -9,6 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/vecchia"
@@ -110,13 +111,14 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 	ranks := l.comm.Size()
 	n, d, t := l.Dims()
 	c := plan.Candidate{Storage: gram.Recompute, Precond: l.precondName()}
+	var form precond.Form
 	if r := l.approximation(); r != nil {
-		c.S = r.s
+		c.S, form = r.s, r.form
 	} else if v, ok := l.cfg.Precond.(Vecchia); ok {
-		c.S, c.Neighbors = v.S, v.most(n)
+		c.S, c.Neighbors, form = v.S, v.most(n), precond.FormLInv
 	}
 	var err error
-	m := plan.Cost{N: n, D: d, T: t, Ranks: ranks, PointBytes: l.pointBytes()}.Memory(&c)
+	m := plan.Cost{N: n, D: d, T: t, Ranks: ranks, PointBytes: l.pointBytes(), Form: form}.Memory(&c)
 	if l.cfg.Memory > 0 && m.Most > l.cfg.Memory {
 		who := "the solve"
 		if ranks > 1 {

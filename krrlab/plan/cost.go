@@ -77,10 +77,11 @@ type Cost struct {
 	Rates
 	Entries
 	N, D, T    int
-	Ranks      int   // P, that share the work at these rates each; 0 means 1. What they exchange is not predicted
-	Tests      int   // points to predict
-	PointBytes int64 // of X; 0 means 8nd
-	Rounds     int   // of true residuals with K recomputed that iterations take; 0: of 288 rows of it
+	Ranks      int          // P, that share the work at these rates each; 0 means 1. What they exchange is not predicted
+	Tests      int          // points to predict
+	PointBytes int64        // of X; 0 means 8nd
+	Form       precond.Form // of M⁻¹
+	Rounds     int          // of true residuals with K recomputed that iterations take; 0: of 288 rows of it
 	// K is how K is kept, where that is known: of what is left out no entry is formed, read or held. nil: all are kept.
 	K *gram.Choice
 }
@@ -104,8 +105,8 @@ type Entries struct {
 //	direct      n²/2·ε + bytes/E, chol(n), two readings of L and a residual for each round
 //	test        n·n_test·(ε + 2t/G₃₂)
 //
-// On P ranks K, Z, products with them and columns of K take 1/P of that; the landmarks' factor, L⁻¹, G and vectors are
-// each rank's own.
+// On P ranks K, Z, products with them and columns of K take 1/P of that; of more than 2,048 features the factor of
+// ZᵀZ+λ_pI too; the landmarks' factor, G and vectors are each rank's own.
 func (m Cost) Of(c *Candidate) {
 	m.Ranks = max(m.Ranks, 1)
 	if m.Stored == 0 {
@@ -155,8 +156,8 @@ func (m *Cost) build(c *Candidate) {
 	default:
 		c.Seconds.Features = extraColumns*own*s*m.Exact + n*s*(factorValues/m.Exp+pivotsSlow*s/m.Gemm64)
 	}
-	c.Seconds.Factor = own*s*(gramValues/m.Exp+gramSlow*s/m.Gemm32) + cholesky(s, m.Gemm64) +
-		inverseSlow*s*s*s/3/m.Gemm64
+	c.Seconds.Factor = own*s*(gramValues/m.Exp+gramSlow*s/m.Gemm32) +
+		(cholesky(s, m.Gemm64)+inverseSlow*s*s*s/3/m.Gemm64)/float64(m.sharers(c))
 	if c.Precond != Vecchia {
 		return
 	}
@@ -192,12 +193,17 @@ func (m *Cost) iteration(c *Candidate) (product, all float64) {
 		all += (blockSlow + blockThin/t) * pcg.BlockFlops(m.N, m.T, c.Precond != None) / m.Gemm64
 	}
 	if s > 0 {
-		all += s * max(applyBytes/m.Read, m.columns(applyValues, applyColumn)) * (n/float64(max(m.Ranks, 1)) + s)
+		all += s * max(applyBytes/m.Read, m.columns(applyValues, applyColumn)) * (n/float64(max(m.Ranks, 1)) + s/float64(m.sharers(c)))
 	}
 	if c.Precond == Vecchia {
 		all += n * float64(c.Neighbors+1) * m.columns(sparseValues, sparseColumn)
 	}
 	return product, all
+}
+
+// sharers returns how many ranks share the factor of ZᵀZ+λ_pI.
+func (m *Cost) sharers(c *Candidate) int {
+	return precond.Sharers(m.Form, m.N, c.S, max(m.T, 1), max(m.Ranks, 1))
 }
 
 // entries returns how many entries of K a rank forms.
@@ -275,7 +281,7 @@ type Memory struct {
 	Kernel   int64 // its tiles of K, with their tables; of the direct solver all that it takes
 	Features int64 // its rows of Z, or the whole of F, and of a sparse inverse
 	Columns  int64 // of K, for landmarks, on the way to F
-	Factor   int64 // 8s²; as much again while it is formed
+	Factor   int64 // 8s², or 1/P of it; as much again while it is formed
 	Vectors  int64 // of the iteration
 	// Forming is what is held when the factor is formed, Solving in the iteration, and Most the larger of them.
 	Forming, Solving, Most int64
@@ -290,7 +296,9 @@ func (m Cost) Memory(c *Candidate) Memory {
 		v.Most = v.Points + v.Kernel
 		return v
 	}
-	v.Kernel, v.Factor, v.Vectors = m.kernelBytes(c.Storage), 8*s*s, 80*n*int64(m.T)
+	v.Kernel, v.Vectors = m.kernelBytes(c.Storage), 80*n*int64(m.T)
+	var forming int64
+	v.Factor, forming = precond.FactorBytes(c.S, m.sharers(c))
 	landmarks := s > 0 && c.Precond != Features
 	if v.Features = 4 * n * s; landmarks {
 		v.Columns = 8 * n * min(max(10, s/10), 200, s)
@@ -300,7 +308,7 @@ func (m Cost) Memory(c *Candidate) Memory {
 	v.Features += 16 * n * k
 	held := v.Points + v.Features // and K, where landmarks or neighbors are found of it
 	v.Solving = held + v.Kernel + v.Factor + v.Vectors
-	if v.Forming = held + 2*v.Factor; landmarks {
+	if v.Forming = held + forming; landmarks {
 		v.Forming += v.Kernel
 	}
 	if landmarks || k > 0 { // 24nk: the lists that neighbors are chosen of
@@ -322,7 +330,7 @@ func (v Memory) Reason() string {
 		bytes int64
 		text  string
 	}{
-		{factor, "the factor of ZᵀZ+λ_pI, 8s² and as much again while it is formed: take fewer features"},
+		{factor, "the factor of ZᵀZ+λ_pI, 8s² or 1/P of it, and as much again while it is formed: take fewer features"},
 		{v.Points, "the points, all of them on each rank: take one rank for each machine"},
 		{v.Kernel, "K: take more ranks, or a storage of fewer bytes"},
 		{v.Features, "features: take fewer features"},

@@ -16,10 +16,10 @@
 //	kernel K             1/P of its tiles           w·n²/(2P), w = 8, 4, 2 or 0 bytes an entry
 //	features Z           1/P of the rows            4ns/P
 //	landmark factor F    all of it, instead of Z    4ns, and some columns of K on the way
-//	factor of ZᵀZ+λ_pI   all of it                  8s², twice that while it is formed
+//	factor of ZᵀZ+λ_pI   all, or 1/P from s = 2,049 8s² or 8s²/P, twice that while it is formed
 //	vectors              all of them                80nt
 //
-// K and Z shrink with P, the others do not. The largest at once is either the forming of the
+// K, Z and a large factor shrink with P, the others do not. The largest at once is either the forming of the
 // factor, when there is no K yet (with landmarks there is), or the solve.
 //
 // # How to choose

@@ -13,5 +13,5 @@ func Example() {
 	m := p.Memory(&plan.Candidate{Precond: plan.Features, S: 10_000, Storage: gram.Float32})
 	fmt.Printf("each of 6 ranks holds %s, %s\n", accel.Bytes(m.Most), m.Reason())
 	// Output:
-	// each of 6 ranks holds 58.6 GB, 53.5 GB of them are K: take more ranks, or a storage of fewer bytes
+	// each of 6 ranks holds 57.9 GB, 53.5 GB of them are K: take more ranks, or a storage of fewer bytes
 }

@@ -22,16 +22,27 @@ var dealtAbove = 2048
 // dealtTogether is how many blocks of ZᵀZ are added over the ranks together, at least.
 const dealtTogether = 16
 
-// FactorBytes returns the memory that each of some ranks holds of the factor of s features, L⁻¹, and as long as it is
-// formed: 8s² and 16s² bytes; of more than 2,048 features that ranks share 8s²/P, by rows and by columns, and 16s²/P, with
-// what others send and blocks of ZᵀZ.
-func FactorBytes(s, ranks int) (held, forming int64) {
-	held = 8 * int64(s) * int64(s)
-	if ranks <= 1 || s <= dealtAbove {
-		return held, 2 * held
+// Sharers returns how many of the ranks share the factor that New makes for n points, s features and t columns: all of
+// them FormLInv of more than 2,048 features, else each has its own.
+func Sharers(form Form, n, s, t, ranks int) int {
+	if form == AutoForm {
+		form = choose(n, s, t)
 	}
-	held /= int64(ranks)
-	return held, 2*held + 8*int64(s)*accel.TileOrder + 8*dealtTogether*gramOrder*gramOrder
+	if form == FormLInv && s > dealtAbove {
+		return ranks
+	}
+	return 1
+}
+
+// FactorBytes returns the memory that each of the ranks that share a factor of s features holds of it, and as long as it
+// is formed: 8s² and 16s² bytes by their number, the first by rows and by columns, the second with what others send and
+// blocks of ZᵀZ.
+func FactorBytes(s, sharers int) (held, forming int64) {
+	held = 8 * int64(s) * int64(s) / int64(sharers)
+	if forming = 2 * held; sharers > 1 {
+		forming += 8*int64(s)*accel.TileOrder + 8*dealtTogether*gramOrder*gramOrder
+	}
+	return held, forming
 }
 
 // dealt is L⁻¹ shared by ranks: of each block of colBlock rows, in turn, the columns up to its diagonal, and of each

@@ -102,7 +102,7 @@ func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*
 		return nil, err
 	}
 	fast := o != nil && o.Fast
-	if w.form == FormLInv && w.rows.comm.Size() > 1 && w.s > dealtAbove {
+	if Sharers(w.form, w.n, w.s, 1, w.rows.comm.Size()) > 1 {
 		if err := w.newDealt(ctx, fast); err != nil {
 			return nil, err
 		}
