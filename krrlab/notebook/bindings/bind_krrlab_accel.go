@@ -29,6 +29,7 @@ func init() {
 			"InUse":           r.ValueOf(accel.InUse),
 			"MemoryAvailable": r.ValueOf(accel.MemoryAvailable),
 			"MemoryLimit":     r.ValueOf(accel.MemoryLimit),
+			"NewDealt":        r.ValueOf(accel.NewDealt),
 			"Occupied":        r.ValueOf(accel.Occupied),
 			"OpenBLAS":        r.ValueOf(accel.OpenBLAS),
 			"PeakRSS":         r.ValueOf(accel.PeakRSS),
@@ -37,16 +38,19 @@ func init() {
 			"SetThreads":      r.ValueOf(accel.SetThreads),
 			"Spotrf":          r.ValueOf(accel.Spotrf),
 			"Threads":         r.ValueOf(accel.Threads),
+			"TileOrder":       r.ValueOf(*new(int)),
 		},
 		Types: map[string]r.Type{
 			"BLAS":         r.TypeOf((*accel.BLAS)(nil)).Elem(),
 			"CPUInfo":      r.TypeOf((*accel.CPUInfo)(nil)).Elem(),
+			"Dealt":        r.TypeOf((*accel.Dealt)(nil)).Elem(),
 			"Library":      r.TypeOf((*accel.Library)(nil)).Elem(),
 			"LibraryError": r.TypeOf((*accel.LibraryError)(nil)).Elem(),
 			"WorkerPanic":  r.TypeOf((*accel.WorkerPanic)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
-			"EnvBLAS": "string:KRRLAB_BLAS",
+			"EnvBLAS":   "string:KRRLAB_BLAS",
+			"TileOrder": "int:384",
 		},
 	}
 }

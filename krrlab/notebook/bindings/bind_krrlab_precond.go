@@ -16,6 +16,7 @@ func init() {
 		Binds: map[string]r.Value{
 			"AutoForm":    r.ValueOf(precond.AutoForm),
 			"Cost":        r.ValueOf(precond.Cost),
+			"FactorBytes": r.ValueOf(precond.FactorBytes),
 			"FormEigen":   r.ValueOf(precond.FormEigen),
 			"FormL":       r.ValueOf(precond.FormL),
 			"FormLInv":    r.ValueOf(precond.FormLInv),
@@ -24,6 +25,7 @@ func init() {
 			"NewFromGram": r.ValueOf(precond.NewFromGram),
 			"NewOuter":    r.ValueOf(precond.NewOuter),
 			"RankRows":    r.ValueOf(*new(int)),
+			"Sharers":     r.ValueOf(precond.Sharers),
 			"Spectral":    r.ValueOf(precond.Spectral),
 		},
 		Types: map[string]r.Type{
