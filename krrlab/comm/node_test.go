@@ -1,9 +1,12 @@
 package comm
 
 import (
+	"math/bits"
 	"runtime"
 	"sync"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 func TestShare(t *testing.T) {
@@ -29,6 +32,33 @@ func TestShare(t *testing.T) {
 			t.Errorf("%b among %b: %d processors, want %d", c.own, c.peers, got, c.want)
 		}
 	}
+}
+
+// TestQuota: of a quota of processor time, which Go knows of, each rank has its part, also of more processors.
+func TestQuota(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	if own := []int64{1, 0b111111}; share(own, [][]int64{own, own}) != 1 {
+		t.Errorf("%d processors of a quota of 2, for 2 ranks", share(own, [][]int64{own, own}))
+	}
+	count := 0
+	for _, m := range everyCPU() {
+		count += bits.OnesCount64(m)
+	}
+	if count != min(runtime.NumCPU(), 64*cpuWords) {
+		t.Errorf("%d processors of %d", count, runtime.NumCPU())
+	}
+}
+
+// TestMisuse: what no group could do is refused before it is begun.
+func TestMisuse(t *testing.T) {
+	c, v := Alone(), make([]float64, 3)
+	testkit.Panics(t, map[string]func(){
+		"limit":         func() { Local(2, Options{Limit: -1}) },
+		"count":         func() { Local(2, Options{MaxCount: -1}) },
+		"negative part": func() { _ = Local(2, Options{})[0].AllGather(t.Context(), v, []int{4, -1}) },
+		"parts in all":  func() { _ = c.AllGather(t.Context(), v, []int{2}) },
+		"root":          func() { _ = Local(2, Options{})[0].Broadcast(t.Context(), make([]byte, 1), 2) },
+	})
 }
 
 func TestLocate(t *testing.T) {

@@ -106,6 +106,7 @@ func checkPair(t *testing.T, a, b Points, wantIn, wantL1 []float64, w *Workspace
 		{"Inner64", func(dst []float64) { Inner64(dst, ld, a, b, w) }, wantIn, 1e-15},
 		{"Inner32", func(dst []float64) { run32(dst, func(v []float32) { Inner32(v, ld, a, b, w) }) }, wantIn, 2e-7},
 		{"L1Dist64", func(dst []float64) { L1Dist64(dst, ld, a, b, w) }, wantL1, 1e-15},
+		{"SumDist64", func(dst []float64) { SumDist64(dst, ld, a, b, w) }, wantL1, 1e-15},
 		{"L1Dist32", func(dst []float64) { run32(dst, func(v []float32) { L1Dist32(v, ld, a, b, w) }) }, wantL1, 2e-7},
 	} {
 		dst := make([]float64, na*ld)
@@ -274,6 +275,8 @@ func TestMisusePanics(t *testing.T) {
 		"dimension -1×2":            func() { NewDense(-1, 2, nil) },
 		"dimension 1×-2":            func() { NewDense32(1, -2, nil) },
 		"NewDense(2, 2) with 5":     func() { NewDense(2, 2, make([]float64, 5)) },
+		"NewBytes with scale 0":     func() { NewBytes(2, 2, 0, nil) },
+		"NewBytes(2, 2) with 3":     func() { NewBytes(2, 2, 1, make([]uint8, 3)) },
 		"with 3 values":             func() { NewDense32(2, 2, make([]float32, 3)) },
 	} {
 		func() {
@@ -284,6 +287,20 @@ func TestMisusePanics(t *testing.T) {
 			}()
 			f()
 		}()
+	}
+}
+
+// TestHeld: as many bytes as the arrays of points have, but for one number of those of a CSR.
+func TestHeld(t *testing.T) {
+	dense, single, sparse := random(3, 7, 4, 0.5)
+	for x, want := range map[Points]int{
+		dense: 8 * len(dense.Data), single: 4 * len(single.Data),
+		sparse: 8*len(sparse.Val) + 4*len(sparse.Col) + 8*len(sparse.Ptr) - 8,
+		drawBytes(rand.New(rand.NewPCG(1, 2)), 7, 4, 1): 28,
+	} {
+		if got := Held(x); got != int64(want) {
+			t.Errorf("%T holds %d bytes, want %d", x, got, want)
+		}
 	}
 }
 

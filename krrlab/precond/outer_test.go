@@ -1,12 +1,22 @@
 package precond_test
 
 import (
+	"context"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/precond"
 )
+
+type twice struct{ *precond.Outer }
+
+func (k twice) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+	err := k.Outer.KMulTo(ctx, dst, src)
+	dst.Scale(2, dst)
+	return err
+}
 
 // TestOuter: ZZᵀ has the bits of M's products without λ_p.
 func TestOuter(t *testing.T) {
@@ -27,5 +37,10 @@ func TestOuter(t *testing.T) {
 	want := product(precond.NewOuter(t.Context(), nil, z))
 	if got := product(build(t, z, 0.1, precond.FormL).Outer(), nil); !mat.Equal(got, want) {
 		t.Error("ZZᵀ of M has other bits")
+	}
+	o := testkit.Must(precond.NewOuter(t.Context(), nil, z))
+	d, got := o.From(twice{o}), mat.NewDense(n, 3, nil) // 2ZZᵀ−ZZᵀ
+	if err := d.MulTo(t.Context(), got, src); err != nil || d.Dim() != n || !mat.EqualApprox(got, want, 1e-12) {
+		t.Errorf("of order %d, not K−ZZᵀ: %v", d.Dim(), err)
 	}
 }

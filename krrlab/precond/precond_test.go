@@ -2,6 +2,7 @@ package precond_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -383,10 +384,20 @@ func TestErrors(t *testing.T) {
 	if _, err := precond.New(ctx, z, 1e-30, &precond.Options{Form: precond.FormEigen}); err != nil {
 		t.Errorf("the eigen form: %v", err)
 	}
-	canceled, cancel := context.WithCancel(ctx)
-	cancel()
-	if _, err := precond.New(canceled, z, 1, nil); err != context.Canceled {
-		t.Errorf("canceled: %v", err)
+	for _, form := range forms {
+		var w *precond.Woodbury
+		testkit.Canceled(t, func(ctx context.Context) (err error) {
+			w, err = precond.New(ctx, z, 1, &precond.Options{Form: form})
+			return err
+		})
+		r := random(6, 40, 2)
+		testkit.Canceled(t, func(ctx context.Context) error { return w.SolveTo(ctx, r, r) })
+		o := testkit.Must(precond.NewOuter(ctx, nil, z))
+		testkit.Canceled(t, func(ctx context.Context) error { return o.KMulTo(ctx, r, r) })
+		testkit.Contains(t, w.String(), "n = 40, s = 12, λ_p = 1, form "+form.String())
+		if b, err := json.Marshal(form); err != nil || string(b) != `"`+form.String()+`"` || w.Features() != 12 {
+			t.Errorf("form %s of %d features: %v", b, w.Features(), err)
+		}
 	}
 }
 

@@ -40,6 +40,19 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestSrun: the hosts go to srun by their names, as it counts the ranks of each itself.
+func TestSrun(t *testing.T) {
+	dir := t.TempDir()
+	srun := filepath.Join(dir, "srun")
+	testkit.OK(t, os.WriteFile(srun, []byte("#!/bin/sh\n"), 0o755))
+	b := &Backend{Ranks: 3, Launcher: srun, Hosts: []string{"n1:2", "n2"}, Program: "/opt/krrlab"}
+	words := strings.Join(testkit.Must(b.command(t.Context(), "job.json")), " ")
+	testkit.Contains(t, words, srun+" -n 3 --nodelist n1,n2 /opt/krrlab job ")
+	b.Program = ""
+	t.Setenv("PATH", dir)
+	testkit.Fails(t, testkit.ErrOf(b.command(t.Context(), "job.json")), "not on the path: install it")
+}
+
 // pretend makes a launcher that does what the script says, with $file the job's.
 func pretend(t *testing.T, script string) string {
 	t.Helper()

@@ -2,6 +2,7 @@ package simd
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -56,6 +57,35 @@ func TestGatherDot(t *testing.T) {
 }
 
 // BenchmarkGatherDot measures products with a sparse matrix whose rows have 60 neighbors and the diagonal.
+// TestPairSums compares with sums in the same order, in both precisions.
+func TestPairSums(t *testing.T) {
+	g := rand.New(rand.NewPCG(3, 4))
+	onEach(t, func(t *testing.T) {
+		for _, n := range edges {
+			testPairSums(t, draw[float64](g, n), draw[float64](g, n*PairLanes), Squares,
+				func(e float64) float64 { return e * e })
+			testPairSums(t, draw[float64](g, n), draw[float64](g, n*PairLanes), Absolutes, math.Abs)
+			testPairSums(t, draw[float32](g, n), draw[float32](g, n*PairLanes), Absolutes,
+				func(e float32) float32 { return float32(math.Abs(float64(e))) })
+		}
+	})
+}
+
+func testPairSums[T number](t *testing.T, x, z []T, sums func(dst *[PairLanes]T, x, z []T), term func(e T) T) {
+	t.Helper()
+	got := [PairLanes]T{5} // is overwritten
+	sums(&got, x, z)
+	for j, v := range got {
+		var want T
+		for c, u := range x {
+			want += T(term(u - z[c*PairLanes+j]))
+		}
+		if v != want {
+			t.Errorf("%d coordinates, point %d: %v, want %v", len(x), j, v, want)
+		}
+	}
+}
+
 func BenchmarkGatherDot(b *testing.B) {
 	const n, k = 1 << 14, 61
 	g := rand.New(rand.NewPCG(1, 2))

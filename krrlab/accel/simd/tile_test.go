@@ -253,6 +253,8 @@ func TestTileMisuse(t *testing.T) {
 		func() { Forward(4, 5, v, 5, w, 4, w, 4, 1) },
 		func() { Backward(4, 5, v, 5, w, 5, w, 4, 5, &Workspace{}) },
 		func() { Use(numPaths) },
+		func() { GatherDot([]int64{0, 2}, make([]int32, 1), v, w, w, 1) },
+		func() { Squares(new([PairLanes]float64), w, w) },
 	} {
 		func() {
 			defer func() {

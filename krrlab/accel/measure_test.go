@@ -1,0 +1,36 @@
+package accel
+
+import (
+	"context"
+	"testing"
+)
+
+// TestRate: in no time at all, one call to warm up and one that counts, the best of both; none once ctx is done.
+func TestRate(t *testing.T) {
+	calls := 0
+	if r := Rate(t.Context(), 0, 1e-3, func() { calls++ }); calls != 2 || !(r > 0 && r <= 1e6) {
+		t.Errorf("%d calls, rate %g", calls, r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	rates := func() []float64 {
+		return []float64{ReadRate(ctx, 1<<16, 0), GemmRate32(ctx, 20, 0), GemmRate64(ctx, 20, 0)}
+	}
+	for i, r := range rates() {
+		if !(r > 0) {
+			t.Errorf("rate %d is %g", i, r)
+		}
+	}
+	cancel()
+	for i, r := range rates() {
+		if r != 0 {
+			t.Errorf("rate %d of a context that is done is %g", i, r)
+		}
+	}
+	before := processorSeconds()
+	for i := range 1 << 22 {
+		sink.Add(uint64(i))
+	}
+	if v := panicOf(func() { GemmRate32(ctx, 0, 0) }); v == nil || !(processorSeconds() >= before) {
+		t.Errorf("products of order 0: %v", v)
+	}
+}
