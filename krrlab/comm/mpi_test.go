@@ -53,6 +53,9 @@ func perform(play string, launch comm.Launch) error {
 	ctx := context.Background()
 	o := comm.Options{Limit: time.Minute}
 	switch play {
+	case "trees": // as of many ranks
+		comm.Trees()
+		fallthrough
 	case "chunks":
 		o.MaxCount = 999
 	case "watchdog":
@@ -173,7 +176,7 @@ func start(t *testing.T, p int, play string, judge func(t *testing.T, out string
 }
 
 func TestMPI(t *testing.T) {
-	for _, play := range []string{"suite", "chunks"} {
+	for _, play := range []string{"suite", "chunks", "trees"} {
 		for _, p := range [][]int{{2}, {1, 2, 3}}[suite.Scale(0, 1, 1)] {
 			start(t, p, play, func(t *testing.T, out string, err error) {
 				if n := strings.Count(out, "passed rank"); err != nil || n != p {

@@ -5,7 +5,7 @@ import "unsafe"
 // mostPairs is up to how many ranks all numbers go between pairs of ranks directly, each link in both directions at
 // once. Libraries add over a tree there, one direction after the other, which takes twice the time where the network
 // is what limits.
-const mostPairs = 3
+var mostPairs = 3
 
 const (
 	// pairPiece is how many numbers are added before more are sent: what peers send needs room.
