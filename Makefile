@@ -31,7 +31,7 @@ help:
 	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
 	@echo "  make bench        the inner loops against their floors (BENCH=MulTo, REPEAT=5)"
 	@echo "  make bench-peers  against NumPy and scikit-learn on MNIST (KRRLAB_DATA; N=20000, REPEAT=1)"
-	@echo "  make bench-plan   what krrlab plan chooses against the best of its candidates (KRRLAB_DATA; PLAN='mnist --n 5000')"
+	@echo "  make bench-plan   auto against the best of its candidates (KRRLAB_DATA; PLAN='mnist:5000 curve:8000')"
 	@echo "  make release      archives, .deb, SBOMs and checksums of the commit in $(OUT)/release (TARGETS=linux/amd64: one system)"
 	@echo "  make release-check  two clean clones at two paths give the same bytes (TARGETS)"
 
@@ -121,12 +121,10 @@ bench-peers:
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) experiments/peers/bench_peers.py --krrlab $(BIN) --dir $(OUT) $(if $(N),--n $(N)) $(if $(REPEAT),--repeat $(REPEAT))
 
-# auto beside the best of the candidates, and predicted beside actual seconds, on the data found.
-PLANS := "synthetic-regression" "synthetic-classes" "abalone" "usps" "mnist --n 5000" "mnist --n 10000" "ijcnn1 --n 20000" "adult --n 20000" \
-  "covtype-sample --n 20000 --sigma 0.1" "covtype7-sample --n 10000 --sigma 0.3" "cal-housing" "protein --n 20000"
+# auto beside the best of the candidates, on sixteen problems or those that PLAN names.
 bench-plan:
 	@.ci/install libopenblas0
-	@for p in $(if $(PLAN),"$(PLAN)",$(PLANS)); do KRRLAB_PLAN="--data $$p" $(GO) test -count 1 -timeout 60m -v -run TestPlanAgainstCandidates ./krrlab/cli || true; done
+	@KRRLAB_PLAN="$(or $(PLAN),all)" $(GO) test -count 1 -timeout 90m -v -run TestAuto ./experiments/testbed
 
 # The systems of a release; packaging/README.md says on which it was tried.
 TARGETS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64

@@ -26,7 +26,7 @@ func (b *bench) PlanTask() *plan.Task {
 	c, s := l.cfg, l.system()
 	t := &plan.Task{
 		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, Prefer: s.Accuracy(), Seed: c.Seed,
-		Order: Vecchia{}.stream(l), Memory: c.Memory, PointBytes: l.pointBytes(), Storage: c.Storage, Tiles: c.Tiles,
+		Memory: c.Memory, PointBytes: l.pointBytes(), Storage: c.Storage, Tiles: c.Tiles,
 		Drop: s.Preferred() / 4, NoFeatures: noFeatures(c.Kernel),
 		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Tiles == gram.SparseTiles || c.Checkpoint != nil ||
 			c.Stop.Rule != bound.Residual,
@@ -157,15 +157,6 @@ func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, er
 	return &made.Report, made.Took, nil
 }
 
-// planned returns the preconditioner of a candidate.
-func planned(c *plan.Candidate) PrecondSpec {
-	s := PrecondSpec{Name: c.Precond, S: c.S, LambdaP: c.LambdaP}
-	if s.Damping = c.Damping; c.Damping > 0 { // else the rule that Neighbors are expected of finds them
-		s.Neighbors = c.Neighbors
-	}
-	return s
-}
-
 // chosen returns the lab of the same problem that does what is planned.
 func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
 	cfg := l.cfg
@@ -173,7 +164,8 @@ func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Precond, err = planned(&p.Choice).Preconditioner(cfg.Kernel); err != nil {
+	spec := PrecondSpec{Name: p.Choice.Precond, S: p.Choice.S, LambdaP: p.Choice.LambdaP}
+	if cfg.Precond, err = spec.Preconditioner(cfg.Kernel); err != nil {
 		return nil, err
 	}
 	if s := p.Choice.Storage; cfg.Solver == Direct || s == gram.Recompute {

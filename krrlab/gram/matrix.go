@@ -78,35 +78,14 @@ func (m *Matrix) form(ctx context.Context, o *Options) error {
 	return m.form(ctx, o)
 }
 
-// Unformed is K+λI before an entry is formed: how they may be, and how New would keep them.
-type Unformed struct {
-	m *Matrix
-	o Options
-}
-
-// NewUnformed checks what New does. Its errors are those of New that concern the kernel, the points and λ.
-func NewUnformed(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Unformed, error) {
+// Look decides how New would keep K+λI, and forms no tile of it. Its errors are those of New; ranks are not asked.
+func Look(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, o *Options) (Choice, error) {
 	m, opt, err := begin(k, x, lambda, o)
 	if err != nil {
-		return nil, err
+		return Choice{}, err
 	}
-	return &Unformed{m, opt}, nil
-}
-
-// Look decides as New does, and forms no tile of K. Its errors are those of New; ranks are not asked.
-func (u *Unformed) Look(ctx context.Context) (Choice, error) {
-	_, d := u.m.x.Dims()
-	return u.m.choose(ctx, &u.o, d)
-}
-
-// Rows returns the most rows that Look looks at.
-func (u *Unformed) Rows() int { return min(u.m.tiling.n, u.m.sampleRows()+farRows) }
-
-// First returns how New first tries to form tiles for a storage: the arithmetic, and whether of points moved to their
-// mean.
-func (u *Unformed) First(s Storage) (kernel.Arithmetic, bool) {
-	by := u.m.methods(s == Float64)[0]
-	return by.arith, by.centered
+	_, d := x.Dims()
+	return m.choose(ctx, &opt, d)
 }
 
 // begin checks the arguments and returns a Matrix without a choice of how to keep K.

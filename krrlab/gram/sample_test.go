@@ -45,10 +45,9 @@ func TestGrowth(t *testing.T) {
 func TestLook(t *testing.T) {
 	const n = 1300
 	x, k, o := moved(3, n, 4, 1), kernel.Gaussian{Sigma: 2}, &gram.Options{Prefer: 1e-5, Seed: 7}
-	unformed := testkit.Must(gram.NewUnformed(k, x, 0.1, o))
-	look, err := unformed.Look(ctx)
-	if err != nil || look.Tried[0].Rows > unformed.Rows() || look.Tried[0].Rows < unformed.Rows()-128 {
-		t.Fatal(look, unformed.Rows(), err)
+	look, err := gram.Look(ctx, k, x, 0.1, o)
+	if err != nil {
+		t.Fatal(look, err)
 	}
 	m := mustNew(t, k, x, 0.1, o)
 	if c, l := m.Choice(), look; c.Storage != l.Storage || c.Arithmetic != l.Arithmetic || c.Centred != l.Centred ||
@@ -65,11 +64,7 @@ func TestLook(t *testing.T) {
 		again.Choice().Reason != "told" {
 		t.Errorf("%v: other products than of the matrix that decides itself: %v", again.Choice(), err)
 	}
-	if arith, centred := unformed.First(gram.Float32); arith != look.Tried[0].Arithmetic ||
-		centred != look.Tried[0].Centred {
-		t.Errorf("%v is tried first, not %+v", arith, look.Tried[0])
-	}
-	if _, err := gram.NewUnformed(k, x, -1, o); err == nil {
+	if _, err := gram.Look(ctx, k, x, -1, o); err == nil {
 		t.Error("λ = −1 is looked at")
 	}
 }
@@ -80,7 +75,7 @@ func TestLookSparse(t *testing.T) {
 	x, k := points.NewDense(n, 2, normal(3, n, 2).RawMatrix().Data), kernel.Gaussian{Sigma: 0.05}
 	o := &gram.Options{Prefer: 1e-5, Seed: 7, Tiles: gram.SparseTiles, Drop: 1e-6}
 	alone := mustNew(t, k, x, 0.1, o)
-	look, err := testkit.Must(gram.NewUnformed(k, x, 0.1, o)).Look(ctx)
+	look, err := gram.Look(ctx, k, x, 0.1, o)
 	if err != nil || look.Sparse == nil {
 		t.Fatal(look, err)
 	}

@@ -14,137 +14,158 @@ import (
 	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
-// margin is the share of the training time of what the rule prefers below which another candidate is chosen: what is
-// nearer is within what seconds of entries vary by from run to run.
-const margin = 0.95
+// What is a candidate, and the iterations to τ = 10⁻³ that a rule of thumb expects of it, as counted on the problems of
+// make bench-plan: where they decide, seconds are far apart, and what is observed corrects them.
+const (
+	rankShare, mostRank = 1. / 20, 12000 // of n
+	ridges              = 10             // λ_p/λ
+	pivotSteps          = 12             // of pivots, times (1+γ/λ)^¼
+	sparseSteps, near   = 1.6, 20        // of a sparse inverse, times (1+k(x,x)/λ)^¼ and 1 + sum of a row/20
+	nearest, nearer     = 15, 3          // neighbors that its rule takes at least, and for each of that sum
+	featuresSlow        = 2.3            // of random features, times those of pivots
+	blockSteps          = 0.86           // of blocks of columns, times those of one
+)
 
 // model is a task, what is known of it, and what it costs.
 type model struct {
 	*Task
-	cost  Cost
-	pilot *Pilot
-	look  float64 // seconds of deciding how to keep K, 0 where that is known
+	*Pilot
+	cost Cost
 }
 
 // choose predicts seconds and bytes of the candidates of the task by counts at the rates, with the iterations that a
-// rule expects, and chooses the one of least training time, or one that is as good by the margin and comes before.
+// rule expects, and chooses the one of least training time.
 func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	t.settle()
-	_, d := t.X.Dims()
-	m := &model{Task: t, cost: Cost{
-		Rates: rates, N: t.n, D: d, T: t.t, Tests: t.Tests, PointBytes: t.PointBytes, Ranks: t.Ranks,
-	}}
-	var err error
-	if m.pilot, err = newPilot(ctx, t); err != nil {
-		return nil, err
-	}
-	m.look = m.looking()
-	list, best, err := m.least()
-	if err == nil && best.Solver != Direct {
-		if err = m.pilot.look(ctx); err == nil {
-			m.look, m.cost.K = 0, m.pilot.choice // the plan has taken it
-			list, best, err = m.least()
-		}
-	}
+	pilot, err := newPilot(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Candidates: list, Rates: rates, Pilot: *m.pilot}
+	_, d := t.X.Dims()
+	m := &model{t, pilot, Cost{Rates: rates, Entries: pilot.Entries, N: t.n, D: d, T: t.t, Tests: t.Tests,
+		PointBytes: t.PointBytes, Ranks: t.Ranks, K: pilot.choice}}
+	list := m.candidates()
+	if len(list) == 0 {
+		return nil, fmt.Errorf("plan: no method has the solver %q and the preconditioner %q", t.Solver, t.Precond)
+	}
+	rank := func(c *Candidate) float64 {
+		switch {
+		case c.Refused != "":
+			return math.Inf(1)
+		case m.ruled(c):
+			return 0
+		}
+		return c.Seconds.training()
+	}
+	slices.SortStableFunc(list, func(a, b *Candidate) int { return cmp.Compare(rank(a), rank(b)) })
+	best := list[0]
+	if best.Refused != "" {
+		return nil, fmt.Errorf("plan: no way to solve fits: %v: %s", best, best.Refused)
+	}
+	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{Choice: *best, Seconds: best.Seconds,
+		Bytes: max(t.Beside+best.Bytes, t.Peak), Flags: best.Flags()}}
+	if len(list) > 1 && list[1].Refused == "" {
+		p.RunnerUp = list[1]
+	}
+	most, _ := accel.MemoryLimit() // of the machine, where the task has no limit
 	for _, o := range list[1:] {
-		if o.Refused == "" && (o.Precond != best.Precond || o.Solver != best.Solver) {
-			p.RunnerUp = o
-			break
+		if o.Solver == Direct && o.Refused == "" && o.Bytes <= most/10*9 {
+			p.Instead = o
 		}
 	}
-	p.Report = m.report(list, best)
-	p.flips(m)
+	p.Flips = m.flips(p)
 	return p, nil
 }
 
-// looking predicts the seconds of look: K of some rows is formed as accurately as need be and as it is kept, and
-// norms of both are taken in some thirty products each.
-func (m *model) looking() float64 {
-	const passes = 90
-	rows, p := float64(m.pilot.k.Rows()), m.pilot
-	return rows*rows/2*(p.Exact+p.Stored+8*passes/m.cost.Read) + vecchia.RuleRows*float64(m.n)*p.Exact
+// candidates lists the ways that do what is held.
+func (m *model) candidates() (list []*Candidate) {
+	storage, one := m.storage(), CG
+	several := PCG
+	if m.t > 1 && m.Solver != PCG || m.Solver == BlockPCG {
+		several = BlockPCG
+	}
+	if m.Solver == BlockPCG {
+		one = BlockPCG
+	}
+	add := func(c Candidate) {
+		if m.Precond != "" && m.Precond != c.Precond || m.Solver != "" && m.Solver != c.Solver {
+			return
+		}
+		c.Storage = cmp.Or(c.Storage, storage)
+		m.predict(&c)
+		list = append(list, &c)
+	}
+	if m.S == 0 && m.LambdaP == 0 {
+		if s := m.factored(); !m.Iterative && (m.Storage == gram.Auto || m.Storage == s) {
+			add(Candidate{Solver: Direct, Precond: None, Storage: s})
+		}
+		add(Candidate{Solver: one, Precond: None})
+	}
+	s := min(cmp.Or(m.S, max(1, int(rankShare*float64(m.n)))), mostRank)
+	for _, method := range []string{RPCholesky, Nystrom, Features} {
+		if method == RPCholesky || method == m.Precond || method == Features && !m.NoFeatures {
+			add(Candidate{Solver: several, Precond: method, S: s, LambdaP: cmp.Or(m.LambdaP, ridges*m.Lambda)})
+		}
+	}
+	if m.LambdaP == 0 && kernel.Given(m.Kernel) == nil {
+		add(Candidate{Solver: several, Precond: Vecchia, S: m.S,
+			Neighbors: min(max(nearest, int(nearer*m.Sum)), vecchia.MostNeighbors, m.n-1)})
+	}
+	return list
 }
 
-// least lists the candidates, the one that is chosen first and those refused last.
-func (m *model) least() (list []*Candidate, best *Candidate, err error) {
-	m.cost.Entries = m.pilot.Entries
-	list = m.candidates()
-	if len(list) == 0 {
-		return nil, nil, fmt.Errorf("plan: no method has the solver %q and the preconditioner %q", m.Solver, m.Precond)
+// factored returns how a direct solver keeps its factor: in float64 where that is asked for, by the fixed rule, or
+// where float32 may not do.
+func (m *model) factored() gram.Storage {
+	switch {
+	case m.Small != gram.Auto:
+		return m.Small
+	case m.Storage == gram.Float64 || !direct.Definite(m.n, m.most, m.Lambda):
+		return gram.Float64
 	}
-	rank := func(c *Candidate) int {
-		switch {
-		case c.Refused != "":
-			return 3
-		case m.ruled(c):
-			return 0
-		case c == best:
-			return 1
-		}
-		return 2
+	return gram.Float32
+}
+
+// expected returns the iterations that the rule expects of a candidate, in proportion to ln(2/τ). Of r pivots
+// γ = (n−r)·Left/r, at most the largest sum of a row, is the ridge at which K has about r degrees of freedom. None has
+// those of κ = that sum/λ, or one for each of r eigenvalues and what r pivots take.
+func (m *model) expected(c *Candidate) float64 {
+	r, digits := float64(m.M), math.Log(2/m.Tol)/math.Log(2000)
+	gamma := min((float64(m.n)-r)*m.Left/r, m.Largest)
+	its := digits * pivotSteps * math.Pow(1+gamma/m.Lambda, 0.25)
+	switch c.Precond {
+	case None:
+		its = min(math.Log(2/m.Tol)/2*math.Sqrt(1+m.Largest/m.Lambda), r+its)
+	case Features:
+		its *= featuresSlow
+	case Vecchia:
+		its = digits * sparseSteps * math.Pow(1+m.most/m.Lambda, 0.25) * (1 + m.Sum/near)
 	}
-	for _, c := range list {
-		if c.Refused == "" && (best == nil || c.Seconds.training() < margin*best.Seconds.training()) {
-			best = c
-		}
+	if c.Solver == BlockPCG {
+		its *= blockSteps
 	}
-	slices.SortStableFunc(list, func(a, b *Candidate) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Seconds.training(), b.Seconds.training()))
-	})
-	if best = list[0]; best.Refused != "" {
-		return nil, nil, fmt.Errorf("plan: no way to solve fits: %v: %s", best, best.Refused)
-	}
-	return list, best, nil
+	return math.Ceil(min(its, float64(m.n)))
 }
 
 // predict sets what a candidate takes, and why it cannot be taken.
 func (m *model) predict(c *Candidate) {
-	m.cost.Rounds = m.rounds(c) + 1
-	if c.Iterations = m.cost.Rounds - 1; c.Solver != Direct {
-		c.Iterations = int(math.Ceil(m.expected(c)))
+	if c.Solver != Direct {
+		c.Iterations = int(m.expected(c))
+	} else if c.Storage == gram.Float32 { // whose factor leaves 1 to 97 % of direct.Left of a residual, as measured
+		left := min(0.1*direct.Left(m.n, m.most, m.Lambda), 0.5)
+		c.Iterations = max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(left)))-1)
 	}
-	if n := float64(m.n); n*n*float64(m.cost.D) > m.ExactWork {
-		m.cost.Rounds = 0
+	m.cost.Rounds = 0
+	if n := float64(m.n); n*n*float64(m.cost.D) <= m.ExactWork {
+		m.cost.Rounds = 1
 	}
-	if m.cost.Of(c); c.Solver != Direct {
-		c.Seconds.Kernel += m.look
-		c.Seconds.Total += m.look
-	}
-	switch {
-	case m.Memory > 0 && c.Bytes > m.Memory:
+	if m.cost.Of(c); m.Memory > 0 && c.Bytes > m.Memory {
 		c.Refused = fmt.Sprintf("it holds %s, the limit is %s", accel.Bytes(c.Bytes), accel.Bytes(m.Memory))
-	case c.Solver == Direct && c.Storage == gram.Float32 && !direct.Definite(m.n, m.pilot.largest, m.Lambda):
-		c.Refused = "K+λI may not be positive definite in float32"
 	}
 }
 
 // ruled reports whether a fixed rule takes the candidate.
-func (m *model) ruled(c *Candidate) bool {
-	return m.Small != gram.Auto && c.Solver == Direct && c.Storage == m.Small
-}
-
-// rounds predicts the rounds of refinement of a candidate by what its solve leaves of the residual: iterations with
-// float32 tiles the error of products with them (package gram),
-//
-//	4u·(rms(K)·√n·‖c‖₂ + ‖Kc‖₂)/‖y‖₂,  u = 2⁻²⁴,
-//
-// with ‖c‖₂ as the pilot has it and ‖Kc‖₂ ≤ ‖y‖₂, and a factor of K+λI in float32 direct.Left at most, and
-// 4u·max k(x,x)·√n·‖c‖₂/‖y‖₂: of eleven data sets, n = 3,000 and two λ each, 0.01 to 0.97 of that.
-func (m *model) rounds(c *Candidate) int {
-	p, root := m.pilot, math.Sqrt(float64(m.n))
-	left := 4 * 0x1p-24 * (p.rms*root*p.c + 1)
-	switch {
-	case c.Storage == gram.Float64:
-		return 0
-	case c.Solver == Direct:
-		left = min(direct.Left(m.n, p.largest, m.Lambda), 4*0x1p-24*p.largest*root*p.c)
-	}
-	return max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(min(left, 0.5))))-1)
-}
+func (m *model) ruled(c *Candidate) bool { return m.Small != gram.Auto && c.Solver == Direct }
 
 // storage returns how K will be stored: by its error, where the pilot has looked, and by what fits the memory; one
 // that is given is read where it is.
@@ -157,37 +178,36 @@ func (m *model) storage() gram.Storage {
 		return m.Storage
 	case kernel.Given(m.Kernel) != nil:
 		return gram.Recompute
-	case m.pilot.choice != nil && m.pilot.choice.Storage == gram.Float64 && fits(gram.Float64):
-		return gram.Float64
+	case m.choice != nil && fits(m.choice.Storage):
+		return m.choice.Storage
 	case fits(gram.Float32):
 		return gram.Float32
 	}
 	return gram.Recompute
 }
 
-// flips says by how much a prediction may be wrong before the runner-up wins, and what memory would change.
-func (p *Plan) flips(m *model) {
+// flips says how many iterations or what memory would change the choice.
+func (m *model) flips(p *Plan) (flips []string) {
 	b, r := &p.Choice, p.RunnerUp
-	say := func(format string, args ...any) { p.Flips = append(p.Flips, fmt.Sprintf(format, args...)) }
 	if m.ruled(b) {
-		say("--solver or --precond: so few points are solved directly, by a fixed rule, whatever is predicted")
-		return
+		return []string{"--solver or --precond: so few points are solved directly, by a fixed rule, whatever is predicted"}
 	}
+	say := func(format string, args ...any) { flips = append(flips, fmt.Sprintf(format, args...)) }
 	if r != nil {
-		gain := r.Seconds.training() - b.Seconds.training()
-		if gain < (1/margin-1)*b.Seconds.training() {
-			say("nothing much: %v is as good, by what is known", r)
+		c, sign, what := b, 1., "more"
+		if b.Solver == Direct {
+			c, sign, what = r, -1, "less"
 		}
-		if b.Solver != Direct {
-			limit := float64(b.Iterations) + gain/b.each()
-			say("more than %.0f iterations where %d are expected: then %v is faster", math.Floor(limit), b.Iterations,
-				r)
+		gain := r.Seconds.training() - b.Seconds.training()
+		if limit := float64(c.Iterations) + sign*gain/c.each(); limit >= 1 {
+			say("%s than %.0f iterations where %d are expected: then %v is faster", what, limit, c.Iterations, r)
 		}
 	}
 	for _, o := range p.Candidates {
-		if o.Refused != "" && m.Memory > 0 && o.Bytes > m.Memory && o.Seconds.training() < b.Seconds.training() {
+		if o.Refused != "" && o.Seconds.training() < b.Seconds.training() {
 			say("a memory limit of %s: then %v, %.3g s", accel.Bytes(o.Bytes), o, o.Seconds.training())
 			break
 		}
 	}
+	return flips
 }

@@ -66,9 +66,6 @@ const (
 	blockSlow     = 2   // block operations of many columns; those of t columns take 2+20/t times as long as in dgemm
 	blockThin     = 20
 	extraColumns  = 1.1 // columns of K that RPCholesky forms for one it keeps
-
-	// usualNeighbors is how many neighbors of a point are reckoned with where a rule is to find how many there are.
-	usualNeighbors = 30
 )
 
 // Cost predicts, by counts and the rates of a machine alone, what each part of a way to solve a problem takes: n points
@@ -99,7 +96,7 @@ type Entries struct {
 //	K           n²/2·ε + 1.1·bytes/E             Z          ns(1.4·2d/G₃₂ + 5.4/E)
 //	landmarks   ns(ε_exact + 18/E + 2.2s/G₆₄)    ZᵀZ, L⁻¹   ns(4/E + 1.7s/G₃₂) + chol(s) + 3.4·(s³/3)/G₆₄
 //	sparse inverse of s pivots  product + 40nk'(1+ln(n/k'))/E + n(1.7k²(d+s) + 1.8k³ + 24ks + 3e5)/G₆₄, k' = k, 3k
-//	                beside pivots, and 128n(ε_exact + 2s/G₆₄) where its rule finds ω
+//	                beside pivots, and 128n(ε_exact + 2s/G₆₄) for its rule
 //	iteration   product(t) + apply(t) + sparse(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄
 //	residual    n²/2·ε_exact for each round, or 288 rows of it
 //	direct      n²/2·ε + bytes/E, chol(n), two readings of L and a residual for each round
@@ -167,11 +164,8 @@ func (m *Cost) build(c *Candidate) {
 		count *= wider
 	}
 	// in random order n·count·(1+ln(n/count)) entries are among the count largest so far of their rows
-	c.Seconds.Factor += pass + n*count*(1+math.Log(max(1, n/max(1, count))))*scanValues/m.Exp +
+	c.Seconds.Factor += pass + vecchia.RuleRows*n*(m.Exact+2*s/m.Gemm64) + n*count*(1+math.Log(max(1, n/max(1, count))))*scanValues/m.Exp +
 		n*(amongSlow*k*k*(float64(m.D)+s)+rowSlow*k*k*k+24*k*s+rowFlops)/m.Gemm64
-	if c.Damping == 0 {
-		c.Seconds.Factor += vecchia.RuleRows * n * (m.Exact + 2*s/m.Gemm64)
-	}
 }
 
 // iteration returns the seconds of a product with a rank's part of K and of an iteration.

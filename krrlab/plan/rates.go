@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -38,12 +37,6 @@ func here() string {
 	return fmt.Sprintf("%s, %d threads, %v, %v", accel.CPU().Model, accel.Threads(), accel.InUse(), simd.InUse())
 }
 
-// measured are the rates that this process measured.
-var measured struct {
-	sync.Mutex
-	Rates
-}
-
 // RatesFile returns the file in the user's cache that keeps the rates of this machine, "" where there is no folder
 // for it.
 func RatesFile() string {
@@ -54,39 +47,29 @@ func RatesFile() string {
 	return ""
 }
 
-const (
-	// faster is how many times as fast as the rates say products of matrices are now where the machine was busy when
-	// they were measured; they are measured again then.
-	faster = 4. / 3
-	// quickOrder is that of those products, which take some milliseconds.
-	quickOrder = 512
-)
+// measured are the rates that this process has read or measured.
+var measured struct {
+	sync.Mutex
+	Rates
+}
 
-// ReadRates returns the rates that the file has for this machine, or measures them and writes them there. A file that
-// is not there, damaged or of another machine is replaced. Rates of a machine that was busy are raised as it is found
-// idle, so that plans of a problem come to go by the same. Measuring takes some 0.2 s, and a quarter of the memory at
-// most, 0 for no limit.
+// ReadRates returns the rates that the file has for this machine, or measures them and writes them there (Measure). A
+// file that is not there, damaged or of another machine is replaced.
 func ReadRates(ctx context.Context, name string, memory int64) (Rates, error) {
 	measured.Lock()
 	defer measured.Unlock()
 	if kept := inFile(name)[here()]; kept.sane() {
 		measured.Rates = kept
 	}
-	kept := measured.Rates
-	if kept.Machine == here() && accel.GemmRate32(ctx, quickOrder, 0) < faster*kept.Gemm32 {
-		return kept, nil
+	if !measured.sane() {
+		r := Measure(ctx, memory)
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
+		measured.Rates = r
 	}
-	r := Measure(ctx, memory)
-	if kept.Machine == r.Machine {
-		r.Read, r.Gemm32 = max(r.Read, kept.Read), max(r.Gemm32, kept.Gemm32)
-		r.Gemm64, r.Exp = max(r.Gemm64, kept.Gemm64), max(r.Exp, kept.Exp)
-	}
-	if err := ctx.Err(); err != nil {
-		return r, err
-	}
-	measured.Rates = r
-	r.Keep(name)
-	return r, nil
+	measured.Keep(name)
+	return measured.Rates, nil
 }
 
 // inFile returns the rates that a file has, by machine, or none.
@@ -100,30 +83,23 @@ func inFile(name string) map[string]Rates {
 
 // Keep writes the rates to the file that ReadRates reads, if there is a name, beside those of other machines.
 func (r Rates) Keep(name string) {
-	if name == "" {
+	all := inFile(name)
+	if name == "" || all[r.Machine] == r {
 		return
 	}
-	all := inFile(name)
 	all[r.Machine] = r
 	if text, err := json.MarshalIndent(all, "", "  "); err == nil && os.MkdirAll(filepath.Dir(name), 0o755) == nil {
-		_ = atomicfile.Write(name, func(w io.Writer) error { // a cache that cannot be written costs time only
-			_, err := w.Write(append(text, '\n'))
-			return err
-		})
+		_ = atomicfile.Put(name, append(text, '\n')) // a cache that cannot be written costs time only
 	}
 }
 
-// sane reports whether every rate is a positive number.
+// sane reports whether every rate is a positive number, of this process.
 func (r Rates) sane() bool {
-	for _, v := range []float64{r.Read, r.Gemm32, r.Gemm64, r.Exp} {
-		if !(v > 0 && v < 1e300) {
-			return false
-		}
-	}
-	return r.Machine == here()
+	return min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0 && max(r.Read, r.Gemm32, r.Gemm64, r.Exp) < 1e300 &&
+		r.Machine == here()
 }
 
-// Measure measures the rates of this machine in a quarter of the memory at most, 0 for no limit.
+// Measure measures the rates of this machine, in some 0.2 s and a quarter of the memory at most, 0 for no limit.
 func Measure(ctx context.Context, memory int64) Rates {
 	const (
 		window    = 12 * time.Millisecond
@@ -135,7 +111,7 @@ func Measure(ctx context.Context, memory int64) Rates {
 	r := Rates{Machine: here()}
 	bytes, side := most, order
 	if memory > 0 && memory < 4*most {
-		bytes, side = int(memory/4), quickOrder/2
+		bytes, side = int(memory/4), order/4
 	}
 	r.Read = accel.ReadRate(ctx, bytes, 4*window)
 	r.Gemm32, r.Gemm64 = accel.GemmRate32(ctx, side, window), accel.GemmRate64(ctx, side, window)

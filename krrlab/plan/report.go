@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -22,24 +21,6 @@ type Report struct {
 	// says that it did, and why.
 	Instead *Candidate `json:"instead,omitempty"`
 	Over    string     `json:"over,omitempty"`
-}
-
-// report returns a candidate as a choice, with what the process holds beside, and no less than it has held.
-func (m *model) report(list []*Candidate, c *Candidate) Report {
-	r := Report{Choice: *c, Seconds: c.Seconds, Bytes: max(m.Beside+c.Bytes, m.Peak), Flags: c.Flags()}
-	r.Instead = instead(list, c)
-	return r
-}
-
-// instead returns the best direct solver that can be taken instead of c and fits the machine.
-func instead(list []*Candidate, c *Candidate) *Candidate {
-	most, _ := accel.MemoryLimit() // of the machine, where the task has no limit
-	for _, o := range list {
-		if o.Solver == Direct && o.Refused == "" && o.Bytes <= most/10*9 && c.Solver != Direct {
-			return o
-		}
-	}
-	return nil
 }
 
 // What a solve does before it goes over to the direct solver, in parts of the seconds of that.

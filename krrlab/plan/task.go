@@ -9,7 +9,6 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // Names of preconditioners and of solvers, as flags have them.
@@ -36,14 +35,13 @@ type Task struct {
 	Prefer     float64 // ‖E‖₂ of K as stored; 0: 20τλ
 	Drop       float64 // as in gram.Options
 	Seed       uint64
-	Order      rng.Stream // draws the order of points of a sparse inverse
-	Memory     int64      // bytes in all; 0: no limit
-	PointBytes int64      // of X
-	Beside     int64      // bytes that the process holds beside X
-	Peak       int64      // the most that it has held
-	Ranks      int        // that share the work, each with Memory; 0 means 1
-	Tests      int        // points to predict
-	ExactWork  float64    // n²d up to which residuals are taken with K recomputed
+	Memory     int64   // bytes in all; 0: no limit
+	PointBytes int64   // of X
+	Beside     int64   // bytes that the process holds beside X
+	Peak       int64   // the most that it has held
+	Ranks      int     // that share the work, each with Memory; 0 means 1
+	Tests      int     // points to predict
+	ExactWork  float64 // n²d up to which residuals are taken with K recomputed
 
 	// What is held: zero values leave the choice to the plan.
 	Solver     string
@@ -61,13 +59,11 @@ type Task struct {
 
 // Candidate is a way to solve, and what it is predicted to take.
 type Candidate struct {
-	Solver  string  `json:"solver"`
-	Precond string  `json:"precond"`
-	S       int     `json:"s"`
-	LambdaP float64 `json:"lambda_p"`
-	// Neighbors and Damping are k and ω of a sparse inverse: as its rule finds them, or without Damping is expected to.
-	Neighbors  int          `json:"neighbors,omitempty"`
-	Damping    float64      `json:"damping,omitempty"`
+	Solver     string       `json:"solver"`
+	Precond    string       `json:"precond"`
+	S          int          `json:"s"`
+	LambdaP    float64      `json:"lambda_p"`
+	Neighbors  int          `json:"neighbors,omitempty"` // of a sparse inverse, whose rule finds them, as expected
 	Storage    gram.Storage `json:"storage"`
 	Iterations int          `json:"iterations"` // expected by a rule; of direct rounds of refinement
 	Seconds    Seconds      `json:"predicted_seconds"`
@@ -101,8 +97,8 @@ func (c *Candidate) Flags() string {
 		return f
 	case c.Precond == None:
 		return f + " --precond none"
-	case c.Precond == Vecchia && c.Damping > 0:
-		return fmt.Sprintf("%s --precond vecchia --neighbors %d --damping %g", f, c.Neighbors, c.Damping)
+	case c.Precond == Vecchia && c.S == 0:
+		return f + " --precond vecchia"
 	case c.Precond == Vecchia:
 		return fmt.Sprintf("%s --precond vecchia --features %d", f, c.S)
 	}

@@ -2,9 +2,8 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
+	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
@@ -28,7 +27,7 @@ type Plan struct {
 
 // Chosen returns how the plan found that K is to be kept, if it did, for the storage and the error asked for; else nil.
 func (p *Plan) Chosen(asked gram.Storage, prefer float64) *gram.Choice {
-	if p == nil || p.Pilot.task == nil || p.Pilot.task.Storage != asked || p.Pilot.task.Prefer != prefer {
+	if p == nil || p.Pilot.choice == nil || p.Pilot.task.Storage != asked || p.Pilot.task.Prefer != prefer {
 		return nil
 	}
 	return p.Pilot.choice
@@ -43,9 +42,15 @@ var folder = regexp.MustCompile(`\([^()]*/`)
 func (p *Plan) String() string {
 	var b stage.Lines
 	b.Problem(&p.Header)
-	b.Add("choice", "%v: %s", &p.Choice, candidateText(&p.Choice))
-	if p.RunnerUp != nil {
-		b.Add("runner-up", "%v: %s", p.RunnerUp, candidateText(p.RunnerUp))
+	add := func(name string, c *Candidate) {
+		its := plural.Count(c.Iterations, "iteration")
+		if c.Solver == Direct {
+			its = plural.Count(c.Iterations, "round") + " of refinement"
+		}
+		b.Add(name, "%v: %.3g s, %s, %s", c, c.Seconds.Total, its, accel.Bytes(c.Bytes))
+	}
+	if add("choice", &p.Choice); p.RunnerUp != nil {
+		add("runner-up", p.RunnerUp)
 	}
 	for i, f := range p.Flips {
 		b.Add([]string{"changes with", ""}[min(i, 1)], "%s", f)
@@ -55,60 +60,42 @@ func (p *Plan) String() string {
 		"residual", s.Residual, "predict", s.Predict)
 	b.Add("memory", "%s", accel.Bytes(p.Bytes))
 	b.Add("by name", "%s", p.Flags)
-	b.Add("plan", "%.2g s, of which %.2g s for K at %s and how to keep it; rates of %s",
-		p.Took, p.Pilot.Seconds, plural.Count(p.Pilot.M, "point"), folder.ReplaceAllString(p.Rates.Machine, "("))
+	b.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s", p.Took, p.Pilot.Seconds,
+		plural.Count(p.Pilot.M, "point"), folder.ReplaceAllString(p.Rates.Machine, "("))
 	return b.String()
-}
-
-// candidateText says what a candidate is predicted to take.
-func candidateText(c *Candidate) string {
-	its := plural.Count(c.Iterations, "iteration")
-	if c.Solver == Direct {
-		its = plural.Count(c.Iterations, "round") + " of refinement"
-	}
-	return fmt.Sprintf("%.3g s, %s, %s", c.Seconds.Total, its, accel.Bytes(c.Bytes))
 }
 
 // Table gives a row for each candidate.
 func (p *Plan) Table() *plots.Table {
-	t := &plots.Table{Title: "Plan: " + p.Dataset, Columns: []plots.Column{
-		{Name: "solver"}, {Name: "preconditioner"}, {Name: "s"}, {Name: "λ_p", Format: "%.3g"}, {Name: "K"},
-		{Name: "iterations"},
-	}}
-	for _, name := range []string{"kernel", "features", "factor", "solve", "residual", "predict", "total"} {
+	t := &plots.Table{Title: "Plan: " + p.Dataset}
+	for _, name := range strings.Fields("solver preconditioner s λ_p K iterations") {
+		t.Columns = append(t.Columns, plots.Column{Name: name, Format: "%v"})
+	}
+	for _, name := range strings.Fields("kernel features factor solve residual predict total") {
 		t.Columns = append(t.Columns, plots.Column{Name: name, Unit: "s", Format: "%.3g"})
 	}
 	t.Columns = append(t.Columns, plots.Column{Name: "memory"}, plots.Column{Name: "refused"})
 	for _, c := range p.Candidates {
 		s := c.Seconds
 		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Storage, c.Iterations, s.Kernel, s.Features, s.Factor, s.Solve,
-			s.Residual,
-			s.Predict, s.Total, accel.Bytes(c.Bytes), c.Refused)
+			s.Residual, s.Predict, s.Total, accel.Bytes(c.Bytes), c.Refused)
 	}
 	return t
 }
 
-// Plot draws the predicted seconds of each candidate against its rank, those of none at rank 0, and the choice ringed.
+// Plot draws how the predicted seconds of each candidate add up over its iterations: what is done before, and a line
+// to the iterations that are expected.
 func (p *Plan) Plot() *plots.Figure {
-	f := plots.Sweep(fmt.Sprintf("%s, λ = %g: predicted seconds", p.Dataset, p.Lambda), "rank s", "seconds", nil)
-	series := map[string]*plots.Series{}
+	f := &plots.Figure{Title: fmt.Sprintf("%s, λ = %g: predicted seconds", p.Dataset, p.Lambda),
+		X: plots.Axis{Label: "iterations"}, Y: plots.Axis{Label: "seconds"}}
 	for _, c := range p.Candidates {
-		name := c.Precond
-		if c.S == 0 {
-			name = c.String()
-		}
-		if series[name] == nil {
-			series[name] = &plots.Series{Name: name}
-		}
 		if c.Refused == "" {
-			series[name].Add(float64(max(c.S, 1)), c.Seconds.Total)
+			f.Series = append(f.Series, plots.Series{Name: c.String(), X: []float64{0, float64(c.Iterations)},
+				Y: []float64{c.Seconds.Total - c.Seconds.Solve, c.Seconds.Total}})
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(series)) {
-		f.Series = append(f.Series, *series[name])
-	}
-	f.Marks = []plots.Mark{{X: float64(max(p.Choice.S, 1)), Y: p.Choice.Seconds.Total, Label: "choice"}}
-	f.Caption = "By the iterations that a rule expects; what has no rank is at 1."
+	f.Marks = []plots.Mark{{X: float64(p.Choice.Iterations), Y: p.Choice.Seconds.Total, Label: "choice"}}
+	f.Caption = "Iterations as a rule expects them; those of a direct solver are rounds of refinement."
 	return f
 }
 

@@ -14,7 +14,6 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/vecchia"] = imports.Package{
 		Name: "vecchia",
 		Binds: map[string]r.Value{
-			"Look":          r.ValueOf(vecchia.Look),
 			"MostNeighbors": r.ValueOf(*new(int)),
 			"New":           r.ValueOf(vecchia.New),
 			"RuleRows":      r.ValueOf(*new(int)),
