@@ -20,9 +20,9 @@ func init() {
 			"Fixed16":     r.ValueOf(gram.Fixed16),
 			"Float32":     r.ValueOf(gram.Float32),
 			"Float64":     r.ValueOf(gram.Float64),
+			"Look":        r.ValueOf(gram.Look),
 			"New":         r.ValueOf(gram.New),
 			"NewExact":    r.ValueOf(gram.NewExact),
-			"NewUnformed": r.ValueOf(gram.NewUnformed),
 			"RankBytes":   r.ValueOf(gram.RankBytes),
 			"Recompute":   r.ValueOf(gram.Recompute),
 			"SparseTiles": r.ValueOf(gram.SparseTiles),
@@ -38,7 +38,6 @@ func init() {
 			"Sparse":         r.TypeOf((*gram.Sparse)(nil)).Elem(),
 			"Storage":        r.TypeOf((*gram.Storage)(nil)).Elem(),
 			"Tiles":          r.TypeOf((*gram.Tiles)(nil)).Elem(),
-			"Unformed":       r.TypeOf((*gram.Unformed)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{},
 	}
