@@ -12,8 +12,6 @@ import (
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
-var statDimMethods = []StatDimMethod{AutoStatDim, ExactStatDim, Hutchinson, SLQ, FreeStatDim}
-
 // eigenvalues returns those of K formed from Eval, ascending.
 func eigenvalues(t testing.TB, l *Lab) []float64 {
 	t.Helper()
@@ -31,44 +29,6 @@ func dimension(mu []float64, lambda float64) (s float64) {
 		s += m / (m + lambda)
 	}
 	return s
-}
-
-func statDimLab(t testing.TB, cfg Config) *Lab {
-	t.Helper()
-	if cfg.Kernel == nil {
-		cfg.Kernel = gauss
-	}
-	cfg.Solver = PCG
-	l := newLab(t, regression(kinds(250, 4, 3)["float64"]), cfg)
-	return l
-}
-
-// TestStatDim checks every method and preconditioner against the eigenvalues of K, at the λ
-// asked and along the curve.
-func TestStatDim(t *testing.T) {
-	for _, p := range []Preconditioner{Features{S: 60, LambdaP: 0.1}, Nystrom{S: 60, LambdaP: 0.1},
-		RPCholesky{S: 60, LambdaP: 0.1}, None{}} {
-		l := statDimLab(t, Config{Lambda: 0.05, Seed: 3, Precond: p, Storage: gram.Float64})
-		mu := eigenvalues(t, l)
-		for _, m := range statDimMethods {
-			if m == FreeStatDim && p == Preconditioner(None{}) {
-				continue
-			}
-			s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m, Confidence: 0.999}))
-			if exact := dimension(mu, 0.05); !s.Estimate.Covers(exact) || m != FreeStatDim && !s.Reached {
-				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", p, m, exact, s.Estimate, s.Reached)
-			}
-			for _, c := range s.Curve {
-				if exact := dimension(mu, c.Lambda); !c.Estimate.Covers(exact) || c.Estimate.Lo > c.Estimate.Value ||
-					c.Estimate.Hi < c.Estimate.Value {
-					t.Errorf("%v, %v: s_%g = %.6g, got %v", p, m, c.Lambda, exact, c.Estimate)
-				}
-			}
-			if len(s.Curve) != map[bool]int{false: 21}[m == Hutchinson] {
-				t.Errorf("%v, %v: %d points of the curve", p, m, len(s.Curve))
-			}
-		}
-	}
 }
 
 // TestStatDimCoverage counts how often the default interval covers the exact value on subsets of

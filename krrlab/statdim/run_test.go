@@ -1,0 +1,67 @@
+package statdim_test
+
+import (
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/statdim"
+)
+
+// TestRun checks every method and preconditioner against the eigenvalues of K, at the λ
+// asked and along the curve, and the views of both.
+func TestRun(t *testing.T) {
+	train, k := datasets.SyntheticRegression(250, 4, 0.1, 3), kernel.Gaussian{Sigma: 1.5}
+	x, a := train.X.(*points.Dense), mat.NewSymDense(250, nil)
+	for i := range x.N {
+		for j := range i + 1 {
+			a.SetSym(i, j, k.Eval(x.Row(i), x.Row(j)))
+		}
+	}
+	mu := testkit.Eigenvalues(t, a)
+	dimension := func(lambda float64) (s float64) {
+		for _, m := range mu {
+			s += m / (m + lambda)
+		}
+		return s
+	}
+	for _, p := range []krrlab.Preconditioner{krrlab.Features{S: 60, LambdaP: 0.1}, krrlab.Nystrom{S: 60, LambdaP: 0.1},
+		krrlab.RPCholesky{S: 60, LambdaP: 0.1}, krrlab.None{}} {
+		l := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: k, Solver: krrlab.PCG, Lambda: 0.05, Seed: 3, Precond: p,
+			Storage: gram.Float64}))
+		for _, m := range []statdim.Method{statdim.Auto, statdim.Exact, statdim.Hutchinson, statdim.SLQ, statdim.Free} {
+			s, err := l.StatDim(t.Context(), statdim.Options{Method: m, Confidence: 0.999})
+			if m == statdim.Free && p == krrlab.Preconditioner(krrlab.None{}) {
+				testkit.Fails(t, err, "method free needs features or landmarks")
+				continue
+			}
+			testkit.OK(t, err)
+			if exact := dimension(0.05); !s.Estimate.Covers(exact) || m != statdim.Free && !s.Reached {
+				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", p, m, exact, s.Estimate, s.Reached)
+			}
+			for _, c := range s.Curve {
+				if exact := dimension(c.Lambda); !c.Estimate.Covers(exact) || c.Estimate.Lo > c.Estimate.Value ||
+					c.Estimate.Hi < c.Estimate.Value {
+					t.Errorf("%v, %v: s_%g = %.6g, got %v", p, m, c.Lambda, exact, c.Estimate)
+				}
+			}
+			curve, series := 21, s.Plot().Series
+			if m == statdim.Hutchinson {
+				curve = 0
+			}
+			if len(s.Curve) != curve || len(s.Table().Rows) != max(1, curve) {
+				t.Errorf("%v, %v: %d points of the curve, %d rows", p, m, len(s.Curve), len(s.Table().Rows))
+			}
+			if at := series[len(series)-1]; at.X[0] != 0.05 || at.Y[0] != s.Estimate.Value {
+				t.Errorf("%v, %v: the estimate is drawn at %v, %v", p, m, at.X, at.Y)
+			}
+			testkit.Contains(t, s.String(), "method         "+string(s.Method), "at λ = 0.05")
+		}
+	}
+}
