@@ -24,7 +24,7 @@ import (
 // threads. Use it outside ForEach.
 func Dpotrf(n int, a []float64, lda int) bool {
 	checkSquare("Dpotrf", n, lda, len(a))
-	bad, _ := tiles64().cholesky(whole(n, a, lda))
+	bad, _, _ := tiles64().cholesky(whole(n, a, lda))
 	return bad == n
 }
 
@@ -39,7 +39,7 @@ func tiles64() tiles[float64] {
 // λ_min(A) is above about n·u·max a_ii.
 func Spotrf(n int, a []float32, lda int) bool {
 	checkSquare("Spotrf", n, lda, len(a))
-	bad, _ := tiles[float32]{of32(blas32.Implementation()), func(n int, a []float32, lda int) bool {
+	bad, _, _ := tiles[float32]{of32(blas32.Implementation()), func(n int, a []float32, lda int) bool {
 		if l := inUse(); l != nil && n >= lapackOrder && matrix(n, n, lda, len(a)) {
 			return potrf(l, l.s.potrf, blas.Lower, n, a, lda)
 		}
@@ -71,40 +71,17 @@ type tiles[T real] struct {
 	potrf func(n int, a []T, lda int) bool // A = L·Lᵀ
 }
 
-// layout says where the tiles of a triangular matrix of order n are: in one array, or block columns at one rank each
-// (Dealt).
-type layout[T real] struct {
-	n    int
-	has  func(j int) bool             // whether block column j is here, and block row j of the inverse
-	tile func(i, j int) ([]T, int)    // tile (i, j) of a column that is here, and the stride of its rows
-	row  func(i, j int) ([]T, int)    // likewise of the inverse, of a row that is here
-	room func(j int) ([]T, int)       // for block column j from its diagonal on, of any rank
-	send func(panel []T, j int) error // makes that what the rank has that has column j
-}
-
-// whole is the layout of a in one process.
-func whole[T real](n int, a []T, lda int) *layout[T] {
-	tile := func(i, j int) ([]T, int) { return a[i*tileOrder*lda+j*tileOrder:], lda }
-	return &layout[T]{n, func(int) bool { return true }, tile, tile, func(j int) ([]T, int) { return tile(j, j) },
-		func([]T, int) error { return nil }}
-}
-
-func (m *layout[T]) blocks() int { return (m.n + tileOrder - 1) / tileOrder }
-
-// order returns the order of tile (i, i).
-func (m *layout[T]) order(i int) int { return min(tileOrder, m.n-i*tileOrder) }
-
 // cholesky is the right-looking algorithm. For each block column J:
 //
 //	L_JJ·L_JJᵀ = A_JJ
 //	L_IJ = A_IJ·L_JJ⁻ᵀ,            I > J
 //	A_IK ← A_IK − L_IJ·L_KJᵀ,  I ≥ K > J
 //
-// It returns the index of the pivot that is not positive, n if all are.
-func (op tiles[T]) cholesky(m *layout[T]) (int, error) {
+// It returns the index of the pivot that is not positive, with that pivot, or n.
+func (op tiles[T]) cholesky(m *dealt[T]) (int, T, error) {
 	blocks := m.blocks()
 	for j := range blocks {
-		panel, ld := m.room(j)
+		panel, ld := m.column(j)
 		rows := func(i int) []T { return panel[(i-j)*tileOrder*ld:] }
 		below := blocks - j - 1
 		if ok := false; m.has(j) {
@@ -116,12 +93,12 @@ func (op tiles[T]) cholesky(m *layout[T]) (int, error) {
 				}
 			})
 		}
-		if err := m.send(panel, j); err != nil {
-			return 0, err
+		if err := m.share(panel, j); err != nil {
+			return 0, 0, err
 		}
 		for r := range m.order(j) {
-			if !(panel[r*ld+r] > 0) {
-				return j*tileOrder + r, nil
+			if v := panel[r*ld+r]; !(v > 0) {
+				return j*tileOrder + r, v, nil
 			}
 		}
 		each(below*(below+1)/2, func(q int) {
@@ -138,7 +115,7 @@ func (op tiles[T]) cholesky(m *layout[T]) (int, error) {
 			op.gemm(blas.NoTrans, blas.Trans, m.order(i), m.order(k), m.order(j), -1, rows(i), ld, rows(k), ld, 1, a, lda)
 		})
 	}
-	return m.n, nil
+	return m.N, 0, nil
 }
 
 // Dtrtri overwrites the lower triangular n×n matrix a, row-major with row stride lda,
@@ -152,44 +129,43 @@ func Dtrtri(n int, a []float64, lda int) bool {
 			return false
 		}
 	}
-	m, panel := whole(n, a, lda), make([]float64, n*min(n, tileOrder))
-	m.room = func(j int) ([]float64, int) { return panel, m.order(j) }
+	m := whole(n, a, lda)
+	m.room = make([]float64, n*min(n, tileOrder))
 	return invert(m) == nil
 }
 
-// invert replaces L by L⁻¹, block column by block column from the last. With L = [L_JJ 0; P Q] and X = Q⁻¹ in place
+// invert makes rows of L⁻¹, block column by block column from the last. With L = [L_JJ 0; P Q] and X = Q⁻¹ there
 // already, L⁻¹ = [L_JJ⁻¹ 0; −XT X], T = P·L_JJ⁻¹.
-func invert(m *layout[float64]) error {
+func invert(m *dealt[float64]) error {
 	bi := blas64.Implementation()
 	blocks := m.blocks()
 	for j := blocks - 1; j >= 0; j-- {
-		panel, ld := m.room(j) // L_JJ⁻¹, and T below
+		ld, below := m.order(j), blocks-j-1
+		panel := m.room[:(m.N-j*tileOrder)*ld] // L_JJ⁻¹, and T below
 		rows := func(i int) []float64 { return panel[(i-j)*tileOrder*ld:] }
-		below := blocks - j - 1
 		if m.has(j) {
 			each(1, func(int) {
-				fetch(m, m.tile, j, j, panel, ld, false)
+				m.copyTile(j, j, panel, false)
 				lapack64.Trtri(blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: ld, Stride: ld, Data: panel})
 			})
 			each(below, func(i int) { // T_I = P_I·L_JJ⁻¹
 				i += j + 1
-				fetch(m, m.tile, i, j, rows(i), ld, false)
+				m.copyTile(i, j, rows(i), false)
 				bi.Dtrmm(blas.Right, blas.Lower, blas.NoTrans, blas.NonUnit, m.order(i), ld, 1, panel, ld, rows(i), ld)
 			})
+			m.turn(j)
 		}
-		if err := m.send(panel, j); err != nil {
+		if err := m.share(panel, j); err != nil {
 			return err
 		}
-		if m.has(j) {
-			fetch(m, m.row, j, j, panel, ld, true)
-		}
-		each(below, func(i int) { // (L⁻¹)_IJ = −Σ_{J<K≤I} X_IK·T_K, the longest sums first
-			i = blocks - 1 - i
-			if !m.has(i) {
+		each(below+1, func(i int) { // (L⁻¹)_IJ = −Σ_{J<K≤I} X_IK·T_K, the longest sums first
+			if i = blocks - 1 - i; !m.has(i) {
 				return
 			}
-			fetch(m, m.row, i, j, rows(i), ld, true)
-			dst, ldd := m.row(i, j)
+			dst, ldd := m.copyTile(i, j, rows(i), true)
+			if i == j {
+				return
+			}
 			x, ldx := m.row(i, i)
 			bi.Dtrmm(blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, m.order(i), ld, -1, x, ldx, dst, ldd)
 			for k := j + 1; k < i; k++ {
@@ -199,22 +175,6 @@ func invert(m *layout[float64]) error {
 		})
 	}
 	return nil
-}
-
-// fetch copies tile (i, j) to t, of row stride ld, or back: of a tile on the diagonal the lower triangle.
-func fetch(m *layout[float64], at func(i, j int) ([]float64, int), i, j int, t []float64, ld int, back bool) {
-	a, lda := at(i, j)
-	for r := range m.order(i) {
-		k := m.order(j)
-		if i == j {
-			k = r + 1
-		}
-		if x, y := t[r*ld:r*ld+k], a[r*lda:r*lda+k]; back {
-			copy(y, x)
-		} else {
-			copy(x, y)
-		}
-	}
 }
 
 // each calls body for i = 0 … n-1 on the pool of workers.

@@ -252,7 +252,13 @@ func (c *mpiComm) AllGather(ctx context.Context, x []float64, counts []int) erro
 	checkParts(len(x), c.size, counts)
 	l, bytes := c.p.lib, 8*counts[c.rank]
 	if c.size <= mostPairs {
-		return c.collective(ctx, opGather, bytes, func(r *request) int32 { return c.gatherPairs(r, x, counts) })
+		parts, at := make([][]float64, c.size), 0
+		for q, m := range counts {
+			parts[q] = x[at : at+m]
+			at += m
+		}
+		own := func(int) []float64 { return parts[c.rank] }
+		return c.collective(ctx, opGather, bytes, func(r *request) int32 { return exchange(c, r, own, parts, l.float64) })
 	}
 	if len(x) == 0 || len(x) > c.p.opt.MaxCount {
 		return c.gatherParts(ctx, x, counts, bytes)

@@ -1,6 +1,7 @@
 package precond
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -43,9 +44,7 @@ type solve struct {
 	locks   []sync.Mutex   // of the blocks of columns of Z
 	v, u    []float64      // t×s: ZᵀR, and what becomes of it
 	dense   []float64      // a dst with gaps, gathered
-	counts  []int          // numbers of each rank in n×t, and
-	shares  []int          // in t×s, of blocks of L⁻¹ that ranks share
-	packed  []float64      // t×s by ranks
+	counts  []int          // numbers of each rank in n×t
 	workers []scratch
 
 	// Bodies of ForEach, made once.
@@ -145,7 +144,6 @@ func (w *Woodbury) acquire(t int) *solve {
 	buffer.Grow(&p.norm, t)
 	buffer.Grow(&p.fixed, t)
 	buffer.Grow(&p.counts, w.rows.comm.Size())
-	buffer.Grow(&p.shares, w.rows.comm.Size())
 	for r := range p.counts {
 		lo, hi := comm.Rows(w.n, RankRows, r, len(p.counts))
 		p.counts[r] = (hi - lo) * t
@@ -189,10 +187,11 @@ func (p *solve) first(_, b int) {
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	u := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.u[c0:]}
 	if p.w.form == FormLInv {
-		rows := p.w.inverseRows(b)
-		if rows.Data == nil {
+		x := p.w.linv.rows[b]
+		if x == nil {
 			return
 		}
+		rows := blas64.General{Rows: c1 - c0, Cols: c1, Stride: cmp.Or(p.w.linv.stride, c1), Data: x}
 		if p.kernels {
 			for row := range t {
 				clear(p.u[row*s+c0 : row*s+c1])
@@ -226,8 +225,10 @@ func (p *solve) second(worker, b int) {
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.v[c0:]}
 	if p.w.form == FormLInv { // v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
-		switch cols := p.w.inverseColumns(b); {
-		case cols.Data == nil:
+		x := p.w.linv.columns[b]
+		cols := blas64.General{Rows: s - c0, Cols: c1 - c0, Stride: cmp.Or(p.w.linv.stride, c1-c0), Data: x}
+		switch {
+		case x == nil:
 		case p.kernels:
 			for row := range t {
 				clear(p.v[row*s+c0 : row*s+c1])

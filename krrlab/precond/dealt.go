@@ -5,8 +5,6 @@ import (
 	"slices"
 	"unsafe"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -19,7 +17,7 @@ import (
 // 64 MiB at most, and its seconds are less than what two more collectives of each solve may take.
 var dealtAbove = 2048
 
-// dealtTogether is how many blocks of ZᵀZ are added over the ranks together, at least.
+// Blocks of ZᵀZ are added over the ranks this many together, or this part of all, so that they occupy all threads.
 const dealtTogether = 16
 
 // Sharers returns how many of the ranks share the factor that New makes for n points, s features and t columns: all of
@@ -40,21 +38,27 @@ func Sharers(form Form, n, s, t, ranks int) int {
 func FactorBytes(s, sharers int) (held, forming int64) {
 	held = 8 * int64(s) * int64(s) / int64(sharers)
 	if forming = 2 * held; sharers > 1 {
-		forming += 8*int64(s)*accel.TileOrder + 8*dealtTogether*gramOrder*gramOrder
+		forming += 8*int64(s)*accel.TileOrder + max(8*dealtTogether*gramOrder*gramOrder, 4*int64(s)*int64(s)/dealtTogether)
 	}
 	return held, forming
 }
 
-// dealt is L⁻¹ shared by ranks: of each block of colBlock rows, in turn, the columns up to its diagonal, and of each
-// block of columns the rows from its diagonal on, both without gaps; nil at other ranks.
-type dealt struct {
+// linv is L⁻¹: of each block of colBlock rows the columns up to its diagonal, and of each block of columns the rows
+// from its diagonal on. In one process they are parts of one array, of which stride is that of the rows; ranks have some
+// of them, without gaps.
+type linv struct {
 	rows, columns [][]float64
-	s             int
-	has           func(b int) bool
+	s, stride     int
+	has           func(b int) bool // nil where this rank has all
+}
+
+func newLinv(s int) *linv {
+	blocks := (s + colBlock - 1) / colBlock
+	return &linv{rows: make([][]float64, blocks), columns: make([][]float64, blocks), s: s}
 }
 
 // block returns the first index of a block and the one after its last.
-func (d *dealt) block(b int) (c0, c1 int) { return b * colBlock, min((b+1)*colBlock, d.s) }
+func (d *linv) block(b int) (c0, c1 int) { return b * colBlock, min((b+1)*colBlock, d.s) }
 
 // newDealt forms ZᵀZ+λ_pI, factors it and inverts the factor, each rank its tiles, with the bits of one process.
 func (w *Woodbury) newDealt(ctx context.Context, fast bool) (err error) {
@@ -63,14 +67,14 @@ func (w *Woodbury) newDealt(ctx context.Context, fast bool) (err error) {
 		return c.Broadcast(ctx, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 8*len(x)), root)
 	})
 	lap := stopwatch()
-	var diag []float64
+	var trace float64
 	form := func(fast bool) (err error) {
-		diag, err = k.gramDealt(ctx, w.z, m, fast)
+		trace, err = k.gramDealt(ctx, w.z, m, fast)
 		return err
 	}
 	if fast {
 		_, err = k.within(ctx, w.z, w.lambdaP/10, form, func() (float64, error) {
-			return measured(ctx, c, w.z, diag, func(n *measurement) error { return n.dealt(ctx, m) })
+			return measured(ctx, c, w.z, m, trace)
 		})
 	} else {
 		err = form(false)
@@ -79,15 +83,7 @@ func (w *Woodbury) newDealt(ctx context.Context, fast bool) (err error) {
 		return err
 	}
 	w.seconds.Gram = lap()
-	for j, col := range m.Columns {
-		for r := 0; r < accel.TileOrder && col != nil && j*accel.TileOrder+r < w.s; r++ {
-			col[r*(min(accel.TileOrder, w.s-j*accel.TileOrder)+1)] += w.lambdaP // C = ZᵀZ + λ_pI
-		}
-	}
-	at, pivot, err := m.Potrf() // C = LLᵀ
-	if err == nil && at < w.s {
-		err = w.notDefinite(at, pivot, floats.Sum(diag)) // at all ranks
-	}
+	err = w.factorize(m, trace)
 	w.seconds.Factor = lap()
 	if err == nil {
 		err = w.invertDealt(m)
@@ -96,14 +92,15 @@ func (w *Woodbury) newDealt(ctx context.Context, fast bool) (err error) {
 	return err
 }
 
-// gramDealt sets m to ZᵀZ as gram forms it, and returns its diagonal.
-func (k *rows) gramDealt(ctx context.Context, z *points.Dense32, m *accel.Dealt, fast bool) ([]float64, error) {
+// gramDealt sets m to ZᵀZ as gram forms it, and returns its trace.
+func (k *rows) gramDealt(ctx context.Context, z *points.Dense32, m *accel.Dealt, fast bool) (float64, error) {
 	s, g := z.D, k.gramSum(z, fast)
 	diag := make([]float64, s)
 	var buf []int64
-	for blocks := gramBlocks(0, s); len(blocks) > 0; {
+	blocks := gramBlocks(0, s)
+	for least := max(dealtTogether, len(blocks)/dealtTogether); len(blocks) > 0; {
 		count := 1
-		for count < len(blocks) && (count < dealtTogether || blocks[count].i == blocks[count-1].i) {
+		for count < len(blocks) && (count < least || blocks[count].i == blocks[count-1].i) {
 			count++
 		}
 		i0, i1 := blocks[0].i, blocks[count-1].i+blocks[count-1].rows
@@ -115,10 +112,10 @@ func (k *rows) gramDealt(ctx context.Context, z *points.Dense32, m *accel.Dealt,
 			}
 		})
 		if err = comm.Agree(ctx, k.comm, err); err != nil {
-			return nil, err
+			return 0, err
 		}
 		if err := k.comm.AllReduceInt64(ctx, sums); err != nil {
-			return nil, err
+			return 0, err
 		}
 		err = accel.ForEach(ctx, i1-i0, func(_, i int) {
 			i += i0
@@ -133,51 +130,17 @@ func (k *rows) gramDealt(ctx context.Context, z *points.Dense32, m *accel.Dealt,
 			diag[i] = g.value(row[i], i, i)
 		})
 		if err = comm.Agree(ctx, k.comm, err); err != nil {
-			return nil, err
+			return 0, err
 		}
 		blocks = blocks[count:]
 	}
-	return diag, nil
-}
-
-// dealt sets u = Cv − u, C symmetric. Ranks add what their columns make of v, in any order: the last digits of what is
-// measured, and no others, may differ from one process'.
-func (m *measurement) dealt(ctx context.Context, c *accel.Dealt) error {
-	s, t := m.z.D, measureColumns
-	y := make([]float64, t*s)
-	part := func(x []float64, j, cols int) blas64.General {
-		return blas64.General{Rows: t, Cols: cols, Stride: s, Data: x[j:]}
-	}
-	err := accel.ForEach(ctx, 1, func(_, _ int) { // on one thread of the BLAS, as all products are
-		for b, col := range c.Columns {
-			j := b * accel.TileOrder
-			k := min(accel.TileOrder, s-j)
-			if col == nil {
-				continue
-			}
-			tile := blas64.Symmetric{Uplo: blas.Lower, N: k, Stride: k, Data: col}
-			blas64.Symm(blas.Right, 1, tile, part(m.v, j, k), 1, part(y, j, k))
-			if below := s - j - k; below > 0 {
-				a := blas64.General{Rows: below, Cols: k, Stride: k, Data: col[k*k:]}
-				blas64.Gemm(blas.NoTrans, blas.Trans, 1, part(m.v, j, k), a, 1, part(y, j+k, below))
-				blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, part(m.v, j+k, below), a, 1, part(y, j, k))
-			}
-		}
-	})
-	if err = comm.Agree(ctx, m.c, err); err == nil {
-		err = m.c.AllReduce(ctx, y)
-	}
-	for i, v := range y {
-		m.u[i] = v - m.u[i]
-	}
-	return err
+	return floats.Sum(diag), nil
 }
 
 // invertDealt takes L⁻¹ out of the rows that the ranks send.
 func (w *Woodbury) invertDealt(m *accel.Dealt) error {
-	blocks := (w.s + colBlock - 1) / colBlock
-	d := &dealt{rows: make([][]float64, blocks), columns: make([][]float64, blocks), s: w.s,
-		has: func(b int) bool { return b%m.Size == m.Rank }}
+	d := newLinv(w.s)
+	d.has = func(b int) bool { return b%m.Size == m.Rank }
 	var q squares
 	err := m.Invert(func(i int, row []float64) {
 		q.add(row)
@@ -196,71 +159,29 @@ func (w *Woodbury) invertDealt(m *accel.Dealt) error {
 			}
 		}
 	})
-	w.dealt, w.stat = d, float64(w.s)-w.lambdaP*q.total() // s − λ_p‖L⁻¹‖_F²
+	w.linv, w.stat = d, float64(w.s)-w.lambdaP*q.total() // s − λ_p‖L⁻¹‖_F²
 	return err
 }
 
-// gatherBlocks completes x, t×s, of which each rank has the columns of its blocks.
+// gatherBlocks completes x, t×s, of which each rank has the columns of its blocks: bits of others are 0 in the sum.
 func (p *solve) gatherBlocks(ctx context.Context, x []float64) error {
-	d, c := p.w.dealt, p.w.rows.comm
-	if d == nil {
+	d := p.w.linv
+	if d == nil || d.has == nil {
 		return nil
 	}
-	packed := buffer.Grow(&p.packed, len(x))
-	each := func(back bool) {
-		at := 0
-		for r := range c.Size() {
-			from := at
-			for b := r; b < p.colBlocks; b += c.Size() {
-				c0, c1 := d.block(b)
-				for row := range p.t {
-					mine, sent := x[row*d.s+c0:row*d.s+c1], packed[at:at+c1-c0]
-					at += c1 - c0
-					if back {
-						copy(mine, sent)
-					} else if r == c.Rank() {
-						copy(sent, mine)
-					}
-				}
-			}
-			p.shares[r] = at - from
+	for b := range d.rows {
+		c0, c1 := d.block(b)
+		for row := 0; row < p.t && !d.has(b); row++ {
+			clear(x[row*d.s+c0 : row*d.s+c1])
 		}
 	}
-	each(false)
-	if err := c.AllGather(ctx, packed, p.shares); err != nil {
-		return err
-	}
-	each(true)
-	return nil
+	return p.w.rows.comm.AllReduceInt64(ctx, unsafe.Slice((*int64)(unsafe.Pointer(&x[0])), len(x)))
 }
 
-func (d *dealt) bytes() (n int64) {
+// bytes returns what a rank holds of it beside other things.
+func (d *linv) bytes() (n int64) {
 	for _, x := range slices.Concat(d.rows, d.columns) {
 		n += 8 * int64(len(x))
 	}
 	return n
-}
-
-// inverseRows returns the rows of L⁻¹ of block b, up to its diagonal, with no data where they are another rank's.
-func (w *Woodbury) inverseRows(b int) blas64.General {
-	c0, c1 := b*colBlock, min((b+1)*colBlock, w.s)
-	x := blas64.General{Rows: c1 - c0, Cols: c1, Stride: w.s}
-	if w.dealt != nil {
-		x.Stride, x.Data = c1, w.dealt.rows[b]
-	} else {
-		x.Data = w.factor[c0*w.s:]
-	}
-	return x
-}
-
-// inverseColumns returns the columns of L⁻¹ of block b, from its diagonal on, as inverseRows.
-func (w *Woodbury) inverseColumns(b int) blas64.General {
-	c0, c1 := b*colBlock, min((b+1)*colBlock, w.s)
-	x := blas64.General{Rows: w.s - c0, Cols: c1 - c0, Stride: w.s}
-	if w.dealt != nil {
-		x.Stride, x.Data = c1-c0, w.dealt.columns[b]
-	} else {
-		x.Data = w.factor[c0*w.s+c0:]
-	}
-	return x
 }

@@ -19,25 +19,31 @@ func (w *Woodbury) lower(i0, n int) blas64.Triangular {
 	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: w.s, Data: w.factor[i0*w.s+i0:]}
 }
 
-// cholesky overwrites ZᵀZ by L, LLᵀ = C = ZᵀZ+λ_pI, and clears the upper triangle.
-func (w *Woodbury) cholesky() error {
-	s, c := w.s, w.factor
-	var trace float64
+// traceOf returns the trace of a matrix of order s.
+func traceOf(c []float64, s int) (trace float64) {
 	for j := range s {
 		trace += c[j*s+j]
-		c[j*s+j] += w.lambdaP // C = ZᵀZ + λ_pI
 	}
-	if !accel.Dpotrf(s, c, s) { // C = LLᵀ
-		for j := range s { // LAPACK leaves it in the diagonal
-			if v := c[j*s+j]; !(v > 0) {
-				return w.notDefinite(j, v, trace)
-			}
-		}
+	return trace
+}
+
+// cholesky overwrites ZᵀZ by L, and clears the upper triangle.
+func (w *Woodbury) cholesky() error {
+	err := w.factorize(accel.Whole(w.s, w.factor, w.s), traceOf(w.factor, w.s))
+	for i := range w.s {
+		clear(w.factor[i*w.s+i+1 : (i+1)*w.s])
 	}
-	for i := range s {
-		clear(c[i*s+i+1 : (i+1)*s])
+	return err
+}
+
+// factorize overwrites ZᵀZ, of the given trace, by L, LLᵀ = C = ZᵀZ+λ_pI; of ranks that share it all fail together.
+func (w *Woodbury) factorize(c *accel.Dealt, trace float64) error {
+	c.Shift(w.lambdaP)          // C = ZᵀZ + λ_pI
+	at, pivot, err := c.Potrf() // C = LLᵀ
+	if err == nil && at < w.s {
+		err = w.notDefinite(at, pivot, trace)
 	}
-	return nil
+	return err
 }
 
 // notDefinite says at which pivot the factorization ended.
@@ -51,6 +57,12 @@ func (w *Woodbury) notDefinite(at int, pivot, trace float64) error {
 func (w *Woodbury) invert() error {
 	if !accel.Dtrtri(w.s, w.factor, w.s) {
 		return fmt.Errorf("precond: the Cholesky factor of ZᵀZ+λ_pI is singular at λ_p = %g", w.lambdaP)
+	}
+	w.linv = newLinv(w.s)
+	w.linv.stride = w.s
+	for b := range w.linv.rows {
+		c0 := b * colBlock
+		w.linv.rows[b], w.linv.columns[b] = w.factor[c0*w.s:], w.factor[c0*w.s+c0:]
 	}
 	w.stat = float64(w.s) - w.lambdaP*sumSquares(w.factor) // s − λ_p‖L⁻¹‖_F²
 	return nil

@@ -1,10 +1,10 @@
 package precond
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/blas"
@@ -64,30 +64,20 @@ func (k *rows) within(ctx context.Context, z *points.Dense32, limit float64, for
 // x = measureTail, but for a probability of 1e-6. For independent errors the bound is some three
 // times ‖E‖₂. Work: 4nst flops a step, t = measureColumns.
 func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram []float64) (float64, error) {
-	diag := make([]float64, z.D)
-	for j := range diag {
-		diag[j] = gram[j*z.D+j]
-	}
-	return measured(ctx, c, z, diag, func(m *measurement) error { return m.whole(ctx, gram) })
+	return measured(ctx, c, z, accel.Whole(z.D, gram, z.D), traceOf(gram, z.D))
 }
 
-// measured is measuredError for the diagonal of C, and a function that turns the ZᵀZv in u to Cv − ZᵀZv, and may
-// overwrite v.
-func measured(ctx context.Context, c comm.Comm, z *points.Dense32, diag []float64,
-	multiply func(m *measurement) error) (float64, error) {
+// measured is measuredError for a C that ranks may share, and its trace.
+func measured(ctx context.Context, c comm.Comm, z *points.Dense32, gram *accel.Dealt, trace float64) (float64, error) {
 	s, t := z.D, measureColumns
 	m := &measurement{z: z, c: c, v: make([]float64, t*s), u: make([]float64, t*s)}
 	rng.New(0).Sub("float32 products").Normals(m.v, 0)
-	var norm float64 // ‖Z‖_F²
-	for _, v := range diag {
-		norm += math.Abs(v)
-	}
 	logSize := 0.0
 	for range measureSteps {
-		if err := m.product(ctx, norm); err != nil {
+		if err := m.product(ctx, trace); err != nil {
 			return 0, err
 		}
-		if err := multiply(m); err != nil {
+		if err := m.subtract(ctx, gram); err != nil { // V ← CV − ZᵀZV, by rows
 			return 0, err
 		}
 		size := blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.u})
@@ -103,23 +93,38 @@ func measured(ctx context.Context, c comm.Comm, z *points.Dense32, diag []float6
 	return e[0], err
 }
 
-// whole is the product with C whose lower triangle is given.
-func (m *measurement) whole(ctx context.Context, gram []float64) error {
+// subtract sets u = Cv − u. Ranks add what their columns make of v, in any order: the last digits of what is measured, and
+// no others, may differ from one process'.
+func (m *measurement) subtract(ctx context.Context, c *accel.Dealt) error {
 	s, t := m.z.D, measureColumns
-	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: s, Stride: s, Data: gram}
-	v := blas64.General{Rows: t, Cols: s, Stride: s, Data: m.v}
-	turned := blas64.General{Rows: t, Cols: s, Stride: s, Data: slices.Clone(m.v)}
-	for k, x := range m.v {
-		m.u[k] += gram[k%s*(s+1)] * x
+	y := make([]float64, t*s)
+	part := func(x []float64, j, cols int) blas64.General {
+		return blas64.General{Rows: t, Cols: cols, Stride: s, Data: x[j:]}
 	}
 	err := accel.ForEach(ctx, 1, func(_, _ int) { // on one thread of the BLAS, as all products are
-		blas64.Trmm(blas.Right, blas.NoTrans, 1, l, v)
-		blas64.Trmm(blas.Right, blas.Trans, 1, l, turned)
+		for b, col := range c.Columns {
+			j := b * accel.TileOrder
+			k := min(accel.TileOrder, s-j)
+			ld, below := cmp.Or(c.Stride, k), s-j-k
+			if col == nil {
+				continue
+			}
+			tile := blas64.Symmetric{Uplo: blas.Lower, N: k, Stride: ld, Data: col}
+			blas64.Symm(blas.Right, 1, tile, part(m.v, j, k), 1, part(y, j, k))
+			if below > 0 {
+				a := blas64.General{Rows: below, Cols: k, Stride: ld, Data: col[k*ld:]}
+				blas64.Gemm(blas.NoTrans, blas.Trans, 1, part(m.v, j, k), a, 1, part(y, j+k, below))
+				blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, part(m.v, j+k, below), a, 1, part(y, j, k))
+			}
+		}
 	})
-	for k, x := range m.v { // by rows: C = L+Lᵀ−diag C
-		m.u[k] = x + turned.Data[k] - m.u[k]
+	if err = comm.Agree(ctx, m.c, err); err == nil && c.Size > 1 {
+		err = m.c.AllReduce(ctx, y)
 	}
-	return comm.Agree(ctx, m.c, err)
+	for i, v := range y {
+		m.u[i] = v - m.u[i]
+	}
+	return err
 }
 
 // measurement is the state of products with ZᵀZ: v and u are t×s.

@@ -54,7 +54,7 @@ type Options struct {
 	// Comm is the group of ranks that Z is dealt to: each has the rows that comm.Rows deals
 	// it in units of RankRows, its part of the factor (FactorBytes), and the n×t matrices that
 	// SolveTo takes, which gives them back to all: one all-reduce of st integers, one all-gather of
-	// nt numbers, and two of st where the factor is shared. All ranks call the methods together. Default: comm.Alone().
+	// nt numbers, and two all-reduces of st where the factor is shared. All ranks call the methods together. Default: comm.Alone().
 	Comm comm.Comm
 }
 
@@ -74,8 +74,8 @@ type Woodbury struct {
 	rows    *rows // of Z that are here
 	z       *points.Dense32
 	u       []float64 // Uᵀ instead of z, for FormU
-	factor  []float64 // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU and
-	dealt   *dealt    // L⁻¹ shared by ranks
+	factor  []float64 // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU, and where ranks share
+	linv    *linv     // L⁻¹
 	sigma2  []float64 // eigenvalues σ² of ZᵀZ, for FormEigen
 	seconds Seconds
 
@@ -200,8 +200,8 @@ func (w *Woodbury) Seconds() Seconds { return w.seconds }
 // bytes (or U, 8ns), and the scratch of SolveTo.
 func (w *Woodbury) Bytes() int64 {
 	b := 8 * int64(len(w.u)+len(w.factor)+len(w.sigma2))
-	if w.dealt != nil {
-		b += w.dealt.bytes()
+	if w.linv != nil && w.linv.has != nil {
+		b += w.linv.bytes()
 	}
 	if w.z != nil {
 		b += 4 * int64(w.z.N) * int64(w.z.D)
