@@ -39,6 +39,7 @@ func init() {
 			"Spotrf":          r.ValueOf(accel.Spotrf),
 			"Threads":         r.ValueOf(accel.Threads),
 			"TileOrder":       r.ValueOf(*new(int)),
+			"Whole":           r.ValueOf(accel.Whole),
 		},
 		Types: map[string]r.Type{
 			"BLAS":         r.TypeOf((*accel.BLAS)(nil)).Elem(),
