@@ -8,9 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
@@ -56,7 +59,7 @@ func TestAutoLeaves(t *testing.T) {
 			t.Errorf("%s: left to the plan: %+v", name, left)
 		}
 		if left != nil && (left.solver != (c.cfg.Solver != AutoSolver) ||
-			c.cfg.Precond == Preconditioner(Auto{S: 70}) && left.s != 70) {
+			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && left.s != 70) {
 			t.Errorf("%s: %+v", name, left)
 		}
 		got, err := cfg.withDefaults(c.n, 1)
@@ -362,5 +365,64 @@ func TestGoesOver(t *testing.T) {
 			sol.Seconds.Plan > sol.Seconds.Total {
 			t.Errorf("%s: %v", name, sol)
 		}
+	}
+}
+
+// exactly is M = K+λI, or one that is not symmetric.
+type exactly struct {
+	f     mat.Cholesky
+	wrong bool
+}
+
+func (m *exactly) Dim() int { return m.f.SymmetricDim() }
+
+func (m *exactly) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	if m.wrong {
+		dst.Copy(r)
+		dst.Set(0, 0, r.At(1, 0))
+		return nil
+	}
+	return m.f.SolveTo(dst, r)
+}
+
+// TestRace: of those that are tried beside what is planned the one that is done first goes on, with the M that it made;
+// one that is no preconditioner is left out with the reason; a built-in one is asked for by its flags.
+func TestRace(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	const n = 300
+	train := regression(kinds(n, 3, 5)["float64"])
+	cfg := Config{Kernel: gauss, Lambda: 1e-4, Tol: 1e-8, Solver: PCG}
+	a := mat.NewSymDense(n, nil)
+	x := train.X.(*points.Dense)
+	for i := range n {
+		for j := range i + 1 {
+			a.SetSym(i, j, gauss.Eval(x.Row(i), x.Row(j)))
+		}
+		a.SetSym(i, i, 1+cfg.Lambda)
+	}
+	m := &exactly{}
+	if !m.f.Factorize(a) {
+		t.Fatal("not definite")
+	}
+	cfg.Precond = Auto{Race: []Preconditioner{Given{M: &exactly{f: m.f, wrong: true}, Name: "wrong"}, Nystrom{S: 5},
+		Given{M: m, Name: "exact"}}}
+	sol := mustSolve(t, train, cfg)
+	if r := sol.Plan.Raced; !sol.Converged() || sol.Iterations > 3 || sol.Precond != "exact" || len(r) != 4 ||
+		!strings.Contains(r[0].Why, "not symmetric") || r[2].Left != 0 || !(r[1].Left > 0) || sol.Plan.Flags == "" {
+		t.Errorf("%v, %+v", sol, sol.Plan)
+	}
+	cfg.Precond = Auto{S: 5, Race: []Preconditioner{Nystrom{S: 200, LambdaP: 1e-4}}}
+	sol = mustSolve(t, train, cfg)
+	const want = "--solver pcg --precond nystrom --features 200 --lambda-p 0.0001"
+	if sol.Precond != "nystrom" || sol.S > 200 || sol.Plan.Flags != want || !strings.Contains(sol.String(), "race") {
+		t.Errorf("%v, by name %q", sol, sol.Plan.Flags)
+	}
+	cfg.Checkpoint = &Checkpoint{Dir: t.TempDir()}
+	testkit.Fails(t, testkit.ErrOf(New(train, cfg)), "without checkpoints")
+	var names []string
+	onEachRank(t, 2, n, Config{Kernel: gauss, Lambda: 1e-4, Exact: StoredResidual, Solver: PCG, Precond: cfg.Precond},
+		func(_ int, s *Solution) { names = append(names, s.Precond) })
+	if len(names) != 2 || names[0] != "nystrom" || names[1] != names[0] {
+		t.Errorf("on ranks: %v", names)
 	}
 }

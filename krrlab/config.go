@@ -96,6 +96,9 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 			return nil, err
 		}
 	}
+	if a, ok := cfg.Precond.(Auto); ok && len(a.Race) > 0 && (cfg.Backend != nil || cfg.Checkpoint != nil) {
+		return nil, fmt.Errorf("krrlab: preconditioners race in one process, without checkpoints: name one")
+	}
 	if cfg.Stop.Rule == bound.Labels && p.coding.Labels == nil {
 		return nil, fmt.Errorf("krrlab: stop %v is for classification, and the data are for regression: take "+
 			"residual or anorm", cfg.Stop)
@@ -125,18 +128,19 @@ func (c Config) auto(n int) (*open, Config) {
 	a, asked := c.Precond.(Auto)
 	if asked {
 		c.Precond = nil
-		if a != (Auto{}) {
+		if a.S > 0 || a.LambdaP > 0 {
 			c.Precond = Features{S: a.S, LambdaP: a.LambdaP}
 			if c.Kernel != nil && noFeatures(c.Kernel) {
 				c.Precond = RPCholesky{S: a.S, LambdaP: a.LambdaP}
 			}
 		}
 	}
+	few := n <= DirectBelow && len(a.Race) == 0
 	left := c.Solver == AutoSolver && (asked || c.Precond == nil) || asked && (c.Solver == PCG || c.Solver == BlockPCG)
-	if !left || c.Backend != nil || c.Comm != nil && (n <= DirectBelow || c.Checkpoint != nil) {
+	if !left || c.Backend != nil || c.Comm != nil && (few || c.Checkpoint != nil) {
 		return nil, c
 	}
-	return &open{n <= DirectBelow, c.Solver != AutoSolver, a.S, a.LambdaP}, c
+	return &open{few, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}, c
 }
 
 // withDefaults returns the configuration with its zero values replaced for n points and

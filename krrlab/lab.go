@@ -145,6 +145,7 @@ type open struct {
 	solver  bool // it was set
 	s       int  // 0 where it was not
 	lambdaP float64
+	race    []Preconditioner
 }
 
 // problem is what the labs of one problem have in common: the data, and the matrices that their

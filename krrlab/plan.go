@@ -79,14 +79,20 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 		return l.solve(ctx)
 	}
 	p, took, err := l.settledPlan(ctx)
-	start := time.Now()
 	if err != nil {
 		return nil, err
 	}
+	start := time.Now()
 	if p == nil {
 		return l.solve(ctx)
 	}
-	m, err := l.chosen(p)
+	var m *Lab
+	if len(l.open.race) > 0 {
+		m, p, err = l.race(ctx, p, l.open.race)
+		took += time.Since(start).Seconds()
+	} else {
+		m, err = l.chosen(p)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +114,7 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 			p = &again
 		}
 		sol.Plan, sol.Seconds.Plan = p, took+lost
-		sol.Seconds.Total = time.Since(start).Seconds() + took
+		sol.Seconds.Total = time.Since(begun).Seconds() + took
 	}
 	return sol, err
 }
@@ -171,8 +177,14 @@ func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
 	if s := p.Choice.Storage; cfg.Solver == Direct || s == gram.Recompute {
 		cfg.Storage = s
 	}
+	return l.as(cfg, p)
+}
+
+// as returns the lab of the same problem with another configuration, which a plan chose.
+func (l *Lab) as(cfg Config, p *plan.Report) (*Lab, error) {
 	n, _, t := l.Dims()
-	if cfg, err = cfg.withDefaults(n, t); err != nil {
+	cfg, err := cfg.withDefaults(n, t)
+	if err != nil {
 		return nil, err
 	}
 	m := *l

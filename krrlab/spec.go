@@ -9,6 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // PrecondNames are the names of the built-in preconditioners.
@@ -25,6 +26,7 @@ type PrecondSpec struct {
 	Levels    feature.Levels `json:"levels,omitempty" flag:"sketch" with:"precond=features|precond=auto|precond="`
 	Neighbors int            `json:"neighbors,omitempty" flag:"neighbors" check:">=-1" zero:"-1" with:"precond=vecchia"`
 	Damping   float64        `json:"damping,omitempty" flag:"damping" check:"(0,1]" with:"precond=vecchia"`
+	Race      stage.Entries  `json:"race,omitempty" flag:"race" with:"precond=auto|precond=" help:"a preconditioner, as in compare --with, to try beside what auto plans; once for each"`
 	Form      precond.Form   `json:"form,omitzero" flag:"form" default:"auto" not:"precond=vecchia|precond=none"`
 	Spectral  bool           `json:"spectral,omitempty" flag:"spectral" with:"precond=nystrom|precond=rpcholesky"`
 }
@@ -62,6 +64,8 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 			return nil, nil
 		}
 		switch s.Name = "features"; {
+		case len(s.Race) > 0:
+			s.Name = "auto"
 		case s.Neighbors != 0 || s.Damping != 0:
 			s.Name = "vecchia"
 		case k != nil && noFeatures(k) && len(s.Levels) == 0:
@@ -97,7 +101,19 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 	case "none":
 		return None{}, nil
 	case "auto":
-		return Auto{S: s.S, LambdaP: s.LambdaP}, nil
+		a := Auto{S: s.S, LambdaP: s.LambdaP}
+		for _, e := range s.Race {
+			one, err := parsePrecond(e.Text)
+			var p Preconditioner
+			if err == nil {
+				p, err = one.Preconditioner(k)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("krrlab: the preconditioner %q: %w", e.Text, err)
+			}
+			a.Race = append(a.Race, p)
+		}
+		return a, nil
 	}
 	return nil, fmt.Errorf("unknown preconditioner %q: want one of auto, %s", s.Name, strings.Join(PrecondNames, ", "))
 }
@@ -125,6 +141,20 @@ func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
 		s.Levels, err = feature.LevelsOf(f.Map, k)
 	}
 	return s, err
+}
+
+// flags returns those of krrlab fit.
+func (s PrecondSpec) flags() (text string) {
+	v := reflect.ValueOf(&s).Elem()
+	for i, f := range schema.Of(&s).Fields {
+		if word := f.String(); !v.Field(i).IsZero() {
+			if strings.ContainsAny(word, " '\"$") {
+				word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+			}
+			text += " --" + f.Name + " " + word
+		}
+	}
+	return text
 }
 
 // precondName names the configured preconditioner as JSON and flags do, a user-defined one by its String.

@@ -17,10 +17,29 @@ type Report struct {
 	Seconds Seconds   `json:"predicted_seconds"`
 	Bytes   int64     `json:"predicted_bytes"` // of the process, at their most
 	Flags   string    `json:"flags"`           // of krrlab fit that ask for the choice by name
+	Raced   []Raced   `json:"raced,omitempty"` // what was tried beside
 	// Instead is the direct solver that a solve which goes wrong goes over to (Late), nil where it does not; Over
 	// says that it did, and why.
 	Instead *Candidate `json:"instead,omitempty"`
 	Over    string     `json:"over,omitempty"`
+}
+
+// Raced is a preconditioner of a race.
+type Raced struct {
+	Name       string       `json:"precond"`
+	Seconds    float64      `json:"seconds"` // of making M
+	Iterations int          `json:"iterations"`
+	Residual   stage.Number `json:"residual"` // after them
+	Left       stage.Number `json:"left"`     // seconds to τ by its slope
+	Why        string       `json:"why,omitempty"`
+}
+
+func (r *Raced) String() string {
+	if r.Why != "" {
+		return fmt.Sprintf("%s: %s", r.Name, r.Why)
+	}
+	return fmt.Sprintf("%s: made in %.2g s, %d iterations to a residual of %.1e, by whose slope %.2g s are left", r.Name,
+		r.Seconds, r.Iterations, r.Residual, r.Left)
 }
 
 // What a solve does before it goes over to the direct solver, in parts of the seconds of that.

@@ -104,6 +104,9 @@ func (s *Solution) addPlan(b *stage.Lines) {
 	b.Add("", "predicted, taken: kernel %.2g, %.2g s; features and factor %.2g, %.2g s; solve %.2g, %.2g s; "+
 		"residual %.2g, %.2g s%s",
 		q.Kernel, t.Kernel, q.Features+q.Factor, t.Features+t.Factor, q.Solve, t.Solve, q.Residual, t.Residual, its)
+	for i := range p.Raced {
+		b.Add([]string{"race", ""}[min(i, 1)], "%v", &p.Raced[i])
+	}
 	if p.Over != "" {
 		b.Add("", "over to %s", p.Over)
 	}
