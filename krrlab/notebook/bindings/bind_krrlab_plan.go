@@ -41,6 +41,7 @@ func init() {
 			"Options":   r.TypeOf((*plan.Options)(nil)).Elem(),
 			"Pilot":     r.TypeOf((*plan.Pilot)(nil)).Elem(),
 			"Plan":      r.TypeOf((*plan.Plan)(nil)).Elem(),
+			"Raced":     r.TypeOf((*plan.Raced)(nil)).Elem(),
 			"Rates":     r.TypeOf((*plan.Rates)(nil)).Elem(),
 			"Report":    r.TypeOf((*plan.Report)(nil)).Elem(),
 			"Seconds":   r.TypeOf((*plan.Seconds)(nil)).Elem(),
