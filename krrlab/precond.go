@@ -207,22 +207,17 @@ func landmarks(method func(context.Context, lowrank.Source, int, rng.Stream, *lo
 			return nil, err
 		}
 		f, err := method(ctx, k, r.s, rng.New(l.cfg.Seed).Sub("landmarks", 0),
-			&lowrank.Options{Progress: l.watch(ctx, stage.Features)})
+			&lowrank.Options{Progress: l.watch(ctx, stage.Features), Comm: l.comm})
 		if err != nil {
 			return nil, err
 		}
-		made := &factor{low: f}
+		made := &factor{z: f.F, low: f}
 		if r.spectral {
 			var t []float64
-			if t, made.more, err = precond.Spectral(ctx, f.F); err == nil {
-				err = f.Times(ctx, t)
-			}
-			if err != nil {
-				return nil, err
+			if t, made.more, err = precond.Spectral(ctx, l.comm, f.F); err == nil {
+				err = f.Times(ctx, l.comm, t)
 			}
 		}
-		lo, hi := l.featureRows()
-		made.z = f.F.Slice(lo, hi).(*points.Dense32)
-		return made, nil
+		return made, err
 	}
 }

@@ -79,6 +79,7 @@ func TestRanks(t *testing.T) {
 		"both":       {Precond: Vecchia{S: 20}, Solver: BlockPCG, Storage: gram.Float32, Tol: 1e-6},
 		"neighbors":  {Precond: Vecchia{Neighbors: 9}, Storage: gram.Recompute, Tol: 1e-6},
 		"cg fixed16": {Solver: CG, Storage: gram.Fixed16},
+		"spectral":   {Precond: RPCholesky{S: 20, Spectral: true}, Storage: gram.Float32},
 	}, "openblas": {
 		"form U":       {Precond: Features{S: 600, Form: precond.FormU}},
 		"cg float64":   {Solver: CG, Storage: gram.Float64},

@@ -80,7 +80,7 @@ func (p Vecchia) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 		if err != nil {
 			return nil, err
 		}
-		f = z.it.low.F
+		f = z.it.z
 	}
 	m, err := vecchia.New(ctx, k.it, f, &vecchia.Options{
 		Neighbors: p.Neighbors, Damping: p.Damping, Seed: p.stream(l), Comm: l.comm,

@@ -101,30 +101,59 @@ func (e *engine[T]) pick(ctx context.Context, dst blas64.General, idx []int) err
 	})
 }
 
+// Part sets dst, len(rows)×len(cols), to K(rows, cols) (without λ), formed again as the tiles are, by this rank alone.
+// An entry has the bits of Columns where rows lie on its blocks. It panics if an index is out of range, and returns
+// ctx's error when ctx is done.
+func (m *Matrix) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
+	return m.ops.part(ctx, dst, rows, cols)
+}
+
+func (e *engine[T]) part(ctx context.Context, dst blas64.General, rows, cols []int) error {
+	at := make([]int, len(rows))
+	for a := range at {
+		at[a] = a
+	}
+	return e.formed(ctx, dst, cols, (len(rows)+e.size-1)/e.size, func(b int) (points.Panel, []int, []int) {
+		lo, hi := b*e.size, min((b+1)*e.size, len(rows))
+		return e.pointsOf(rows[lo:hi]), rows[lo:hi], at[lo:hi]
+	})
+}
+
 // formColumns forms k(x_i, x_c) for the columns c of idx, a block of rows at a time: on ranks
 // block b is rank b mod P's.
 func (e *engine[T]) formColumns(ctx context.Context, dst blas64.General, idx []int) error {
+	lie := e.lie()
+	return e.formed(ctx, dst, idx, len(e.panels), func(b int) (x points.Panel, of, at []int) {
+		if !e.has(b) {
+			return x, nil, nil
+		}
+		lo, hi := e.block(b)
+		return e.panels[b], lie[lo:hi], lie[lo:hi]
+	})
+}
+
+// formed forms k(x_i, x_c) for the columns c of idx and the points i of blocks of rows: block returns x, the points,
+// and their rows of dst.
+func (e *engine[T]) formed(ctx context.Context, dst blas64.General, idx []int, blocks int,
+	block func(b int) (x points.Panel, of, at []int)) error {
 	workers := make([]worker[T], accel.Threads())
 	for k0 := 0; k0 < len(idx); k0 += e.size {
 		part := idx[k0:min(k0+e.size, len(idx))]
 		z := e.pointsOf(part)
-		err := accel.ForEach(ctx, len(e.panels), func(who, b int) {
-			if !e.has(b) {
-				return
-			}
-			lo, hi := e.block(b)
+		err := accel.ForEach(ctx, blocks, func(who, b int) {
+			x, of, at := block(b)
 			w := &workers[who]
-			tile := buffer.Grow(&w.tile, (hi-lo)*len(part))
-			e.fill(tile, len(part), e.panels[b], z, &w.kernel)
-			for r := lo; r < hi; r++ {
-				out := dst.Data[e.point(r)*dst.Stride+k0:]
-				for k, v := range tile[(r-lo)*len(part) : (r-lo+1)*len(part)] {
-					out[k] = float64(v) + e.shift
-				}
+			tile := buffer.Grow(&w.tile, len(of)*len(part))
+			if len(of) > 0 {
+				e.fill(tile, len(part), x, z, &w.kernel)
 			}
-			for k, i := range part {
-				if r := e.place(i); r >= lo && r < hi {
-					dst.Data[i*dst.Stride+k0+k] = float64(T(e.diag[r]-e.shift)) + e.shift
+			for r, i := range of {
+				out := dst.Data[at[r]*dst.Stride+k0:]
+				for k, v := range tile[r*len(part) : (r+1)*len(part)] {
+					if part[k] == i {
+						v = T(e.diag[e.place(i)] - e.shift)
+					}
+					out[k] = float64(v) + e.shift
 				}
 			}
 		})
@@ -135,11 +164,18 @@ func (e *engine[T]) formColumns(ctx context.Context, dst blas64.General, idx []i
 	return nil
 }
 
-// pointsOf returns the points idx with their norms.
+// pointsOf returns the points idx with their norms: where they lie, if they do together.
 func (e *engine[T]) pointsOf(idx []int) points.Panel {
 	norms := make([]float64, len(idx))
+	together := true
 	for k, i := range idx {
 		norms[k] = e.norm(i)
+		together = together && e.place(i) == e.place(idx[0])+k
+	}
+	first := e.place(idx[0])
+	b := e.blockOf(first)
+	if lo, hi := e.block(b); together && first+len(idx) <= hi {
+		return e.panels[b].Slice(first-lo, first-lo+len(idx))
 	}
 	return points.Panel{X: points.Gather(e.x, idx), Norms: norms}
 }

@@ -23,6 +23,7 @@ type operations interface {
 	formAll(ctx context.Context, progress func(done, total int)) error
 	mul(ctx context.Context, dst, src blas64.General, lambda float64) error
 	columns(ctx context.Context, dst blas64.General, idx []int) error
+	part(ctx context.Context, dst blas64.General, rows, cols []int) error
 	scan(ctx context.Context, s *search) error
 	tileBytes() int64
 	leftOut() []int64

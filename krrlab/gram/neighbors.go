@@ -277,10 +277,4 @@ func (e *engine[T]) among(idx []int, w *BlockWorkspace) points.Panel {
 
 // Lie returns the points in an order in which those that are near each other lie together, if the tiles have one, and
 // else in their own.
-func (m *Matrix) Lie() []int {
-	lie := make([]int, m.tiling.n)
-	for place := range lie {
-		lie[place] = m.tiling.point(place)
-	}
-	return lie
-}
+func (m *Matrix) Lie() []int { return m.tiling.lie() }

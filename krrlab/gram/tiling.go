@@ -101,6 +101,15 @@ func (t *tiling) point(place int) int {
 	return place
 }
 
+// lie returns the points by place.
+func (t *tiling) lie() []int {
+	lie := make([]int, t.n)
+	for place := range lie {
+		lie[place] = t.point(place)
+	}
+	return lie
+}
+
 // place is the inverse of point.
 func (t *tiling) place(point int) int {
 	if t.places != nil {

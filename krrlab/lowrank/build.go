@@ -1,16 +1,20 @@
 package lowrank
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
 )
 
 const (
@@ -19,33 +23,33 @@ const (
 	slack      = 0x1p-20 // and share of the largest
 )
 
-// build is a factor under construction, of either method.
+// build is a factor under construction, of either method. Rows of f and d are those of this rank, rows.
 type build struct {
-	src     Source
-	n       int
-	diag    []float64 // K_ii
-	d       []float64 // d_i = K_ii − ‖F_i‖²
-	trace   float64
-	f       *points.Dense32 // n×rank
-	columns []float64       // columns of K, n×block
+	src   Source
+	comm  comm.Comm
+	n     int
+	rows  []int
+	diag  []float64 // K_ii of all points
+	d     []float64 // d_i = K_ii − ‖F_i‖²
+	trace float64
+	f     *points.Dense32 // len(rows)×rank
 
-	block  int
-	entry  float64 // ε of the columns
-	formed int     // columns of K
-	delta2 float64 // ‖δ‖_F² of the rounding to float32
-	sec    Seconds
-	start  time.Time
+	block      int
+	entry      float64   // ε of the columns
+	formed     int       // columns of K
+	lost       []float64 // ‖δ‖_F² of the rounding to float32, of panels of rows
+	sent, came []float64 // of gather
+	sec        Seconds
+	start      time.Time
 }
 
-func newBuild(ctx context.Context, src Source, rank, block int) (*build, error) {
+func newBuild(src Source, rank int, o *Options) (*build, error) {
 	n := src.Dim()
 	if err := checkRank(rank, n); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	p := &build{src: src, n: n, block: block, entry: src.EntryError(), diag: src.Diag(), start: time.Now()}
+	p := &build{src: src, comm: comm.OrAlone(o.Comm), n: n, block: o.Block, entry: src.EntryError(), diag: src.Diag(),
+		start: time.Now()}
 	if !(p.entry >= 0) {
 		panic(fmt.Sprintf("lowrank: columns with an error of %v", p.entry))
 	}
@@ -64,9 +68,13 @@ func newBuild(ctx context.Context, src Source, rank, block int) (*build, error) 
 	if math.IsInf(p.trace, 1) {
 		return nil, fmt.Errorf("lowrank: the trace of K, of order %d, is not finite", n)
 	}
-	p.d = slices.Clone(p.diag)
-	p.f = points.NewDense32(n, rank, nil)
-	p.columns = make([]float64, n*block)
+	lo, hi := comm.Rows(n, precond.RankRows, p.comm.Rank(), p.comm.Size())
+	p.d = slices.Clone(p.diag[lo:hi])
+	for i := lo; i < hi; i++ {
+		p.rows = append(p.rows, i)
+	}
+	p.lost = make([]float64, (hi-lo+panelRows-1)/panelRows)
+	p.f = points.NewDense32(hi-lo, rank, nil)
 	return p, nil
 }
 
@@ -77,33 +85,66 @@ func checkRank(rank, n int) error {
 	return nil
 }
 
-// take gets the columns s of K, row-major with stride len(s), into p.columns.
-func (p *build) take(ctx context.Context, s []int) ([]float64, error) {
+// take sets c to K(rows, s) and looks at the numbers.
+func (p *build) take(ctx context.Context, rows, s []int, c blas64.General) error {
 	clock := time.Now()
-	m := len(s)
-	c := p.columns[:p.n*m]
-	if err := p.src.Columns(ctx, s, mat.NewDense(p.n, m, c)); err != nil {
+	if err := p.src.Part(ctx, rows, s, c); err != nil {
+		return err
+	}
+	p.sec.Columns += time.Since(clock).Seconds()
+	bad := make([]error, (len(rows)+panelRows-1)/panelRows)
+	err := accel.ForEach(ctx, len(bad), func(_, b int) {
+		for a := b * panelRows; a < min((b+1)*panelRows, len(rows)); a++ {
+			i := rows[a]
+			for k, v := range c.Data[a*c.Stride : a*c.Stride+c.Cols] {
+				if v-v != 0 {
+					bad[b] = fmt.Errorf("lowrank: K(%d, %d) is %v", i, s[k], v)
+				}
+				if want := p.diag[i]; i == s[k] && !(math.Abs(v-want) <= diagError*want) {
+					bad[b] = fmt.Errorf("lowrank: K(%d, %d) is %v in its column and %v on the diagonal", i, i, v, want)
+				}
+			}
+		}
+	})
+	return cmp.Or(append(bad, err)...)
+}
+
+// gather returns, as rows of the given width, what row sets for each of the points s, a row of this rank's, on the
+// rank that has it.
+func (p *build) gather(ctx context.Context, s []int, width int, row func(dst []float64, i int)) ([]float64, error) {
+	sorted := slices.Sorted(slices.Values(s)) // by rank
+	sent, counts := buffer.Grow(&p.sent, len(s)*width), make([]int, p.comm.Size())
+	for r := range counts {
+		lo, hi := comm.Rows(p.n, precond.RankRows, r, len(counts))
+		a, _ := slices.BinarySearch(sorted, lo)
+		b, _ := slices.BinarySearch(sorted, hi)
+		counts[r] = (b - a) * width
+		for q := a; q < b && r == p.comm.Rank(); q++ {
+			row(sent[q*width:(q+1)*width], sorted[q]-lo)
+		}
+	}
+	if err := p.comm.AllGather(ctx, sent, counts); err != nil {
 		return nil, err
 	}
-	p.formed += m
-	p.sec.Columns += time.Since(clock).Seconds()
-	for q, i := range s {
-		if got, want := c[i*m+q], p.diag[i]; !(math.Abs(got-want) <= diagError*want) {
-			return nil, fmt.Errorf("lowrank: K(%d, %d) is %v in its column and %v on the diagonal", i, i, got, want)
+	came := buffer.Grow(&p.came, len(s)*width)
+	for k, i := range s {
+		q, _ := slices.BinarySearch(sorted, i)
+		copy(came[k*width:(k+1)*width], sent[q*width:(q+1)*width])
+	}
+	return came, nil
+}
+
+// inTurn lets one rank after the other add to x, which all have then: sums in the order of the rows.
+func inTurn(ctx context.Context, c comm.Comm, x []float64, add func()) error {
+	for r := range c.Size() {
+		if r == c.Rank() {
+			add()
+		}
+		if err := comm.ShareNumbers(ctx, c, x, r); err != nil {
+			return err
 		}
 	}
-	bad := make([]int, (p.n+panelRows-1)/panelRows)
-	err := accel.ForEach(ctx, len(bad), func(_, b int) {
-		rows := c[b*panelRows*m : min((b+1)*panelRows, p.n)*m]
-		bad[b] = slices.IndexFunc(rows, func(v float64) bool { return v-v != 0 })
-	})
-	for b, k := range bad {
-		if err == nil && k >= 0 {
-			k += b * panelRows * m
-			return nil, fmt.Errorf("lowrank: K(%d, %d) is %v", k/m, s[k%m], c[k])
-		}
-	}
-	return c, err
+	return nil
 }
 
 // round sets dst to the float32 nearest to src, takes its square from d_i and returns
@@ -120,27 +161,21 @@ func (p *build) round(i int, dst []float32, src []float64) (lost float64) {
 	return lost
 }
 
-// panels calls body for panels of rows lo, …, hi-1 of F, each on one thread. body
-// returns what its rows lost by rounding, which is added up in the order of the rows.
-func (p *build) panels(ctx context.Context, rows int, body func(worker, lo, hi int) float64) error {
-	lost := make([]float64, (p.n+rows-1)/rows)
-	err := accel.ForEach(ctx, len(lost), func(worker, b int) {
-		lost[b] = body(worker, b*rows, min((b+1)*rows, p.n))
+// panels calls body for panels lo, …, hi-1 of rows lo to hi of F, each on one thread. body returns what its rows lost
+// by rounding.
+func (p *build) panels(ctx context.Context, lo, hi int, body func(worker, lo, hi int) float64) error {
+	return accel.ForEach(ctx, (hi-lo+panelRows-1)/panelRows, func(worker, b int) {
+		at := lo + b*panelRows
+		p.lost[at/panelRows] += body(worker, at, min(at+panelRows, hi))
 	})
-	if err != nil {
-		return err
-	}
-	for _, v := range lost {
-		p.delta2 += v
-	}
-	return p.check()
 }
 
 // check looks for rows of F that float32 does not hold, or that are too large for K to
 // be positive semi-definite.
 func (p *build) check() error {
 	floor := slack * slices.Max(p.diag)
-	for i, v := range p.d {
+	for k, i := range p.rows {
+		v := p.d[k]
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("lowrank: row %d of F does not fit float32; the diagonal entry of K is %.3g", i,
 				p.diag[i])
@@ -154,14 +189,16 @@ func (p *build) check() error {
 }
 
 // finish returns the factor, F being the first len(marks) columns of p.f.
-func (p *build) finish(method string, marks []int, nu float64) *Factor {
-	f := &Factor{Method: method, F: narrow(p.f, len(marks)), Landmarks: marks, Asked: p.f.D, Columns: p.formed,
-		Trace: p.trace, Shift: nu}
-	p.certify(f)
+func (p *build) finish(ctx context.Context, method string, marks []int, nu float64) (*Factor, error) {
+	f := &Factor{Method: method, N: p.n, F: narrow(p.f, len(marks)), Landmarks: marks, Asked: p.f.D,
+		Columns: p.formed, Trace: p.trace, Shift: nu}
+	if err := p.certify(ctx, f); err != nil {
+		return nil, err
+	}
 	p.sec.Total = time.Since(p.start).Seconds()
 	p.sec.Update = p.sec.Total - p.sec.Columns
 	f.Seconds = p.sec
-	return f
+	return f, nil
 }
 
 // narrow returns the first r columns of f, moved together in place, or copied if that

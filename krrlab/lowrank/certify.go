@@ -1,6 +1,7 @@
 package lowrank
 
 import (
+	"context"
 	"math"
 	"slices"
 )
@@ -54,7 +55,7 @@ func (p *build) shift() float64 { return 4 * float64(p.f.D) * p.roundingOf() }
 const smallest = 0x1p-90
 
 // certify sets Residual, Rounding and EntryError.
-func (p *build) certify(f *Factor) {
+func (p *build) certify(ctx context.Context, f *Factor) error {
 	f.EntryError = p.entry
 	largest := slices.Max(p.diag)
 	for _, s := range f.Landmarks {
@@ -62,13 +63,20 @@ func (p *build) certify(f *Factor) {
 			f.EntryError = math.Inf(1)
 		}
 	}
-	var size float64
-	for _, v := range p.d {
-		f.Residual += v
-		size += math.Abs(v)
-	}
+	var sums [3]float64 // of d, |d| and lost
+	err := inTurn(ctx, p.comm, sums[:], func() {
+		for _, v := range p.d {
+			sums[0] += v
+			sums[1] += math.Abs(v)
+		}
+		for _, v := range p.lost {
+			sums[2] += v
+		}
+	})
+	f.Residual = sums[0]
 	square := max(0, f.Trace-f.Residual) // ‖F‖_F² = tr K̂
-	delta := 1.001 * math.Sqrt(p.delta2)
+	delta := 1.001 * math.Sqrt(sums[2])
 	t := 1.001 * max(f.Trace, square)
-	f.Rounding = 1.001*(2*math.Sqrt(square)*delta+delta*delta) + 3*p.roundingOf()*t + float64(p.n)*unit*size
+	f.Rounding = 1.001*(2*math.Sqrt(square)*delta+delta*delta) + 3*p.roundingOf()*t + float64(p.n)*unit*sums[1]
+	return err
 }

@@ -5,17 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -136,6 +141,72 @@ func TestDeterminism(t *testing.T) {
 		if slices.Equal(first.Landmarks, other.Landmarks) {
 			t.Errorf("%s: the same landmarks for two seeds", what)
 		}
+	}
+}
+
+// TestRanks: ranks, some of which have no rows, get their rows of the factor of one process, and what is certain of
+// it, whether landmarks are dropped (points that come twice) or not. Nyström's send W's columns no more, RPCholesky's
+// what is left of the diagonal and rows of F.
+func TestRanks(t *testing.T) {
+	const n, rank, block = 1100, 60, 25
+	twice := make([][]float64, n)
+	for i := range twice {
+		twice[i] = []float64{float64(i % 40), 0}
+	}
+	for name, k := range map[string]*dense{"gaussian": gaussian(7, n, 6, 2), "twice": gaussianOf(twice, 1),
+		"scaled": spread(gaussian(3, n, 4, 1.5))} {
+		for what, m := range methods {
+			want := must2(t)(m(ctx, k, rank, rng.New(5), &lowrank.Options{Block: block}))
+			for _, p := range []int{2, 3, 5} {
+				var wg sync.WaitGroup
+				for r, c := range comm.Local(p, comm.Options{}) {
+					wg.Go(func() {
+						f, err := m(ctx, &dense{SymDense: k.SymDense}, rank, rng.New(5),
+							&lowrank.Options{Block: block, Comm: c})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						lo, hi := comm.Rows(n, precond.RankRows, r, p)
+						blocks := int64(want.Columns+block-1) / block
+						most := blocks * int64(8*(hi-lo)+8*block*(want.Rank()+block)+64*p)
+						if what == "Nyström" {
+							most = int64(8*rank + 24 + 64*p)
+						}
+						if got := c.Traffic().Bytes; got > most {
+							t.Errorf("%s, %s: rank %d of %d sent %d bytes, want at most %d", name, what, r, p, got, most)
+						}
+						if !slices.Equal(f.F.Data, want.F.Data[lo*want.Rank():hi*want.Rank()]) {
+							t.Errorf("%s, %s: other rows at rank %d of %d", name, what, r, p)
+						}
+						other := *f
+						other.F, other.Seconds = want.F, want.Seconds
+						if !reflect.DeepEqual(&other, want) {
+							t.Errorf("%s, %s: rank %d of %d: %v, want %v", name, what, r, p, f, want)
+						}
+					})
+				}
+				wg.Wait()
+			}
+		}
+	}
+}
+
+// TestRanksFail: what one rank meets ends all.
+func TestRanksFail(t *testing.T) {
+	k := gaussian(7, 600, 6, 2)
+	for what, m := range methods {
+		var wg sync.WaitGroup
+		for r, c := range comm.Local(2, comm.Options{}) {
+			wg.Go(func() {
+				_, err := m(ctx, &dense{SymDense: k.SymDense, fail: 2 * r}, 20, rng.New(5),
+					&lowrank.Options{Block: 5, Comm: c})
+				if err == nil || !strings.Contains(err.Error(), "rank 1 of 2: "+errSource.Error()) {
+					t.Errorf("%s: %v", what, err)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }
 
@@ -272,8 +343,8 @@ func (l *liar) Diag() []float64 {
 
 // TestString looks at the line that says what a factor is.
 func TestString(t *testing.T) {
-	f := &lowrank.Factor{Method: "RPCholesky", F: points.NewDense32(100, 7, nil), Asked: 10, Columns: 12, Trace: 100,
-		Residual: 0.25}
+	f := &lowrank.Factor{Method: "RPCholesky", N: 100, F: points.NewDense32(100, 7, nil), Asked: 10, Columns: 12,
+		Trace: 100, Residual: 0.25}
 	want := "RPCholesky, n = 100, rank 7 (10 asked); tr(K−K̂) = 0.25, 0.0025 of tr K; 12 columns of K 0 s, update 0 s"
 	if got := f.String(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

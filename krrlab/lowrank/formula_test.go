@@ -5,8 +5,10 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -22,10 +24,12 @@ func (s *numbers) Dim() int            { return s.columns.RawMatrix().Rows }
 func (s *numbers) Diag() []float64     { return s.diag }
 func (s *numbers) EntryError() float64 { return s.entry }
 
-func (s *numbers) Columns(_ context.Context, idx []int, dst *mat.Dense) error {
+func (s *numbers) Part(_ context.Context, rows, cols []int, dst blas64.General) error {
 	_, k := s.columns.Dims()
-	for q, j := range idx {
-		dst.SetCol(q, mat.Col(nil, j%k, s.columns))
+	for a, i := range rows {
+		for q, j := range cols {
+			dst.Data[a*dst.Stride+q] = s.columns.At(i, j%k)
+		}
 	}
 	return nil
 }
@@ -33,18 +37,18 @@ func (s *numbers) Columns(_ context.Context, idx []int, dst *mat.Dense) error {
 // TestSmallLandmarks: nothing is certified of landmarks whose diagonal is below 2⁻⁹⁰ of the largest, zeros
 // excepted.
 func TestSmallLandmarks(t *testing.T) {
-	b := &build{n: 3, f: points.NewDense32(3, 1, nil), d: make([]float64, 3), diag: []float64{2, 0, 0}}
+	b := &build{n: 3, comm: comm.Alone(), f: points.NewDense32(3, 1, nil), d: make([]float64, 3), diag: []float64{2, 0, 0}}
 	for v, certain := range map[float64]bool{1: true, 0x1p-89: true, 0x1p-89 * (1 - 0x1p-52): false, 0x1p-200: false,
 		0: true} {
 		b.diag[1] = v
 		f := &Factor{Landmarks: []int{0, 1}}
-		if b.certify(f); math.IsInf(f.EntryError, 1) == certain {
+		if testkit.OK(t, b.certify(t.Context(), f)); math.IsInf(f.EntryError, 1) == certain {
 			t.Errorf("diagonal entry %g: error %g of an entry", v, f.EntryError)
 		}
 	}
 }
 
-// nystromOf is the state of Nystrom with the columns of W at the given landmarks kept, W being n×n.
+// nystromOf is the state of Nystrom with the given landmarks, W being n×n.
 func nystromOf(t *testing.T, w *mat.Dense, half int, marks []int) *nystrom {
 	t.Helper()
 	n, _ := w.Dims()
@@ -52,10 +56,8 @@ func nystromOf(t *testing.T, w *mat.Dense, half int, marks []int) *nystrom {
 	for i := range n {
 		src.diag[i] = w.At(i, i)
 	}
-	b := testkit.Must(newBuild(t.Context(), src, len(marks), len(marks)))
-	p := &nystrom{build: b, marks: marks, half: half, lo: make([]float32, len(b.f.Data))}
-	testkit.OK(t, p.keep(t.Context(), 0, len(marks)))
-	return p
+	b := testkit.Must(newBuild(src, len(marks), &Options{Block: len(marks)}))
+	return &nystrom{build: b, marks: marks, half: half}
 }
 
 // TestShiftRaised: ν is raised tenfold until W+νD is positive definite, and no further, up to 1e-4; a zero on
@@ -64,7 +66,7 @@ func TestShiftRaised(t *testing.T) {
 	for _, over := range []float64{1e-9, 3e-6, 1e-5, 3e-3} {
 		w := mat.NewDense(2, 2, []float64{1, 1 + over, 1 + over, 1})
 		p := nystromOf(t, w, 0, []int{0, 1})
-		err := p.factor()
+		err := p.factor(t.Context())
 		if over > 1e-4 {
 			testkit.Fails(t, err, "order 2")
 			continue
@@ -75,7 +77,7 @@ func TestShiftRaised(t *testing.T) {
 		}
 	}
 	p := nystromOf(t, mat.NewDense(2, 2, []float64{4, 0, 0, 0}), 0, []int{0, 1})
-	if err := p.factor(); err != nil || math.Abs(p.l[0]-2) > 1e-9 || p.l[3] != 1 {
+	if err := p.factor(t.Context()); err != nil || math.Abs(p.l[0]-2) > 1e-9 || p.l[3] != 1 {
 		t.Errorf("L = %v, %v", p.l, err)
 	}
 }
@@ -83,7 +85,7 @@ func TestShiftRaised(t *testing.T) {
 // TestAllowance: q, ν and the rounding that is certified are those of the derivation.
 func TestAllowance(t *testing.T) {
 	const u = 0x1p-53
-	b := &build{n: 4, f: points.NewDense32(4, 10, nil), block: 5, entry: 1e-13, diag: []float64{1, 1, 1, 1}}
+	b := &build{n: 4, comm: comm.Alone(), f: points.NewDense32(4, 10, nil), block: 5, entry: 1e-13, diag: []float64{1, 1, 1, 1}}
 	q := 1e-13 + 2.2*(10+5+64)*u
 	if got := b.roundingOf(); math.Abs(got-q) > 1e-12*q {
 		t.Errorf("q = %g, want %g", got, q)
@@ -107,9 +109,9 @@ func TestAllowance(t *testing.T) {
 		{[]float64{1, 1, 1, 0}, 4, 0.01, 3, 2*1*0.1 + 0.01},
 		{[]float64{0, 0, 0, 0}, 4, 0.01, 0, 2*2*0.1 + 0.01},
 	} {
-		b.d, b.trace, b.delta2 = c.d, c.trace, c.delta2
+		b.d, b.trace, b.lost = c.d, c.trace, []float64{c.delta2}
 		f := &Factor{Trace: c.trace}
-		b.certify(f)
+		testkit.OK(t, b.certify(t.Context(), f))
 		if f.Residual != c.residual || !near(f.Rounding, c.want) {
 			t.Errorf("%+v: residual %g, rounding %g", c, f.Residual, f.Rounding)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
@@ -24,7 +25,7 @@ var _ lowrank.Source = (*gram.Matrix)(nil)
 // dense is a matrix held whole, as a Source.
 type dense struct {
 	*mat.SymDense
-	fail   int // call of Columns that fails, from 1
+	fail   int // call of Part that fails, from 1
 	calls  int
 	cancel func()
 }
@@ -44,7 +45,7 @@ func (k *dense) Diag() []float64 {
 	return d
 }
 
-func (k *dense) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
+func (k *dense) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
 	k.calls++
 	if k.calls == k.fail {
 		if k.cancel == nil {
@@ -52,15 +53,17 @@ func (k *dense) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
 		}
 		k.cancel()
 	}
-	if n, m := dst.Dims(); n != k.Dim() || m != len(idx) {
+	if len(rows) != dst.Rows || len(cols) != dst.Cols {
 		panic("shape")
 	}
-	if len(slices.Compact(slices.Sorted(slices.Values(idx)))) != len(idx) {
-		panic("a column twice")
+	for _, s := range [][]int{rows, cols} {
+		if len(slices.Compact(slices.Sorted(slices.Values(s)))) != len(s) {
+			panic("a row or a column twice")
+		}
 	}
-	for q, j := range idx {
-		for i := range k.Dim() {
-			dst.Set(i, q, k.At(i, j))
+	for a, i := range rows {
+		for q, j := range cols {
+			dst.Data[a*dst.Stride+q] = k.At(i, j)
 		}
 	}
 	return ctx.Err()

@@ -6,23 +6,24 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/blas/blas64"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// Source is a symmetric positive semi-definite n×n matrix K that gives its columns.
-// *gram.Matrix is one; columns are best taken from what its method Exact returns.
+// Source is a symmetric positive semi-definite n×n matrix K that gives its entries.
+// *gram.Matrix is one; they are best taken from what its method Exact returns.
 type Source interface {
 	// Dim returns n.
 	Dim() int
 	// Diag returns the n diagonal entries. The caller does not change them.
 	Diag() []float64
-	// Columns sets dst, n×len(idx) with contiguous rows, to the columns idx of K. No
-	// index comes twice in one call.
-	Columns(ctx context.Context, idx []int, dst *mat.Dense) error
-	// EntryError returns a certain ε ≥ 0 such that every entry (i, j) of Diag and Columns is that
+	// Part sets dst, len(rows)×len(cols), to K(rows, cols). No index comes twice in rows or in cols. On ranks
+	// each calls it alone.
+	Part(ctx context.Context, rows, cols []int, dst blas64.General) error
+	// EntryError returns a certain ε ≥ 0 such that every entry (i, j) of Diag and Part is that
 	// of K to ε√(K_ii·K_jj), K being positive semi-definite exactly; +Inf if none is known, as
 	// of columns that were rounded to float32. All that a Factor claims as certain refers to this K.
 	EntryError() float64
@@ -36,6 +37,10 @@ type Options struct {
 	Block int
 	// Progress, if not nil, is called after each block, with done rising to total.
 	Progress func(done, total int)
+	// Comm is the group of ranks that rows of F are dealt to (comm.Rows, in units of precond.RankRows): each
+	// forms its own, and has W or what is left of the diagonal whole. All call the method together. Default:
+	// comm.Alone().
+	Comm comm.Comm
 }
 
 // settled returns a copy of o with the defaults filled in.
@@ -53,7 +58,7 @@ func (o *Options) settled(rank int) Options {
 
 // Seconds that a factorization took.
 type Seconds struct {
-	Columns float64 // in Source.Columns
+	Columns float64 // in Source.Part
 	Update  float64 // in residual columns, triangular solves and rounding
 	Total   float64
 }
@@ -62,8 +67,10 @@ type Seconds struct {
 type Factor struct {
 	// Method is "Nyström" or "RPCholesky".
 	Method string
+	// N is the order n of K.
+	N int
 	// F, n×r, is rounded to float32; K̂ is defined by these numbers. It is a partial
-	// Cholesky factor: column j was made from columns Landmarks[:j+1] of K.
+	// Cholesky factor: column j was made from columns Landmarks[:j+1] of K. On ranks these are the rows of this one.
 	F *points.Dense32
 	// Landmarks are the r points, all different, whose columns of K make F; up to
 	// rounding, and Nystrom's shift, K̂ equals K there.
@@ -135,6 +142,6 @@ func (f *Factor) String() string {
 		stopped = fmt.Sprintf(" (%d asked)", f.Asked)
 	}
 	return fmt.Sprintf("%s, n = %d, rank %d%s; tr(K−K̂) = %.3g, %.2g of tr K; %s of K %.3g s, update %.3g s",
-		f.Method, f.F.N, f.Rank(), stopped, f.Residual, f.Residual/f.Trace, plural.Count(f.Columns, "column"),
+		f.Method, f.N, f.Rank(), stopped, f.Residual, f.Residual/f.Trace, plural.Count(f.Columns, "column"),
 		f.Seconds.Columns, f.Seconds.Update)
 }

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/internal/buffer"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -48,7 +48,7 @@ func Nystrom(ctx context.Context, src Source, rank int, g rng.Stream, o *Options
 func NystromAt(ctx context.Context, src Source, landmarks []int, o *Options) (*Factor, error) {
 	rank := len(landmarks)
 	opt := o.settled(rank)
-	b, err := newBuild(ctx, src, rank, opt.Block)
+	b, err := newBuild(src, rank, &opt)
 	if err != nil {
 		return nil, err
 	}
@@ -60,82 +60,74 @@ func NystromAt(ctx context.Context, src Source, landmarks []int, o *Options) (*F
 		seen[i] = true
 	}
 	_, e := math.Frexp(slices.Max(b.diag))
-	p := &nystrom{build: b, marks: slices.Clone(landmarks), half: e / 2, lo: make([]float32, len(b.f.Data))}
-	for k := 0; k < rank; k += opt.Block {
-		if err := p.keep(ctx, k, min(k+opt.Block, rank)); err != nil {
-			return nil, err
-		}
-		opt.Progress(min(k+opt.Block, rank), 2*rank)
+	b.formed = rank
+	p := &nystrom{build: b, marks: slices.Clone(landmarks), half: e / 2}
+	err = p.factor(ctx)
+	if err == nil {
+		err = p.solve(ctx, opt.Progress)
 	}
-	if err := p.factor(); err != nil {
-		return nil, err
-	}
-	if err := p.solve(ctx); err != nil {
+	if err = comm.Agree(ctx, p.comm, err); err != nil {
 		return nil, err
 	}
 	if err := p.drop(ctx); err != nil {
 		return nil, err
 	}
-	f := p.finish("Nyström", p.marks, p.nu)
-	opt.Progress(2*rank, 2*rank)
-	return f, nil
+	return p.finish(ctx, "Nyström", p.marks, p.nu)
 }
 
 // dropCols is the number of columns whose squares a worker sums at a time.
 const dropCols = 128
 
-// nystrom holds 4⁻ʰC = hi + lo where F will be, h bringing the diagonal of K near 1:
-// hi is it in float32 and lo what that loses, in float32 again. Together they are C to 2⁻⁴⁸.
+// nystrom makes L, and with it rows of F, a strip at a time. Numbers are scaled by h, which brings the diagonal of K
+// near 1.
 type nystrom struct {
 	*build
 	marks []int
 	half  int       // h
-	lo    []float32 // n×rank
 	l     []float64 // 2⁻ʰL, rank×rank
 	nu    float64   // ν
 }
 
-// keep puts columns k0, …, k1-1 of C in their place.
-func (p *nystrom) keep(ctx context.Context, k0, k1 int) error {
-	c, err := p.take(ctx, p.marks[k0:k1])
-	if err != nil {
-		return err
+// columns sets c, of stride rank, to rows of 4⁻ʰK(:,S), a block of columns after the other, of W from the diagonal on.
+// It rounds them to 2⁻⁴⁸, as two float32 numbers.
+func (p *nystrom) columns(ctx context.Context, rows []int, c []float64, ofW bool) error {
+	r, scale := p.f.D, math.Ldexp(1, -2*p.half)
+	for k := 0; k < r; k += p.block {
+		first := 0
+		if ofW {
+			first = k
+		}
+		s := p.marks[k:min(k+p.block, r)]
+		err := p.take(ctx, rows[first:], s,
+			blas64.General{Rows: len(rows) - first, Cols: len(s), Stride: r, Data: c[first*r+k:]})
+		if err != nil {
+			return err
+		}
 	}
-	m, r := k1-k0, p.f.D
-	scale := math.Ldexp(1, -2*p.half)
-	return accel.ForEach(ctx, (p.n+panelRows-1)/panelRows, func(_, b int) {
-		for i := b * panelRows; i < min((b+1)*panelRows, p.n); i++ {
-			hi, lo := p.f.Data[i*r+k0:i*r+k1], p.lo[i*r+k0:i*r+k1]
-			for k, v := range c[i*m : (i+1)*m] {
-				v *= scale
-				hi[k] = float32(v)
-				lo[k] = float32(v - float64(hi[k]))
-			}
+	return accel.ForEach(ctx, len(rows), func(_, i int) {
+		for j, v := range c[i*r : (i+1)*r] {
+			v *= scale
+			hi := float32(v)
+			c[i*r+j] = float64(hi) + float64(float32(v-float64(hi)))
 		}
 	})
 }
 
-// row sets dst to row i of 4⁻ʰC.
-func (p *nystrom) row(dst []float64, i int) {
-	p.f.RowTo(dst, i)
-	for k, v := range p.lo[i*p.f.D : (i+1)*p.f.D] {
-		dst[k] += float64(v)
-	}
-}
-
 // factor sets LLᵀ = 4⁻ʰ(W+νD), a zero on W's diagonal taken for 1.
-func (p *nystrom) factor() error {
+func (p *nystrom) factor(ctx context.Context) error {
 	const largest = 1e-4
 	r := p.f.D
 	p.nu = p.shift()
 	p.l = make([]float64, r*r)
 	for {
-		for j, s := range p.marks {
-			row := p.l[j*r : (j+1)*r]
-			p.row(row, s)
-			row[j] += p.nu * row[j]
-			if row[j] == 0 {
-				row[j] = 1
+		if err := p.columns(ctx, p.marks, p.l, true); err != nil {
+			return err
+		}
+		for j := range r {
+			v := &p.l[j*r+j]
+			*v += p.nu * *v
+			if *v == 0 {
+				*v = 1
 			}
 		}
 		if accel.Dpotrf(r, p.l, r) {
@@ -148,36 +140,48 @@ func (p *nystrom) factor() error {
 	}
 }
 
-// solve overwrites C by fl(C·L⁻ᵀ), in panels of rows: 2048r bytes a thread. With fewer rows the
+// solve sets F = fl(C·L⁻ᵀ), in strips of a panel of rows for each thread: 2048r bytes a thread. With fewer rows the
 // library spends its time on copying L.
-func (p *nystrom) solve(ctx context.Context) error {
-	r, back := p.f.D, math.Ldexp(1, p.half)
+func (p *nystrom) solve(ctx context.Context, progress func(done, total int)) error {
+	r, own, back := p.f.D, len(p.rows), math.Ldexp(1, p.half)
 	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: r, Stride: r, Data: p.l}
-	work := make([][]float64, accel.Threads())
-	return p.panels(ctx, panelRows, func(who, lo, hi int) (lost float64) {
-		g := blas64.General{Rows: hi - lo, Cols: r, Stride: r, Data: buffer.Grow(&work[who], (hi-lo)*r)}
-		for i := lo; i < hi; i++ {
-			p.row(g.Data[(i-lo)*r:(i-lo+1)*r], i)
+	height := min(accel.Threads()*panelRows, own)
+	strip := make([]float64, height*r)
+	for at := 0; at < own; at += height {
+		end := min(at+height, own)
+		if err := p.columns(ctx, p.rows[at:end], strip, false); err != nil {
+			return err
 		}
-		blas64.Trsm(blas.Right, blas.Trans, back, l, g) // 2ʰ(4⁻ʰC)(2⁻ʰL)⁻ᵀ
-		for i := lo; i < hi; i++ {
-			lost += p.round(i, p.f.Row(i), g.Data[(i-lo)*r:(i-lo+1)*r])
+		err := p.panels(ctx, at, end, func(_, lo, hi int) (lost float64) {
+			g := blas64.General{Rows: hi - lo, Cols: r, Stride: r, Data: strip[(lo-at)*r:]}
+			blas64.Trsm(blas.Right, blas.Trans, back, l, g) // 2ʰ(4⁻ʰC)(2⁻ʰL)⁻ᵀ
+			for i := lo; i < hi; i++ {
+				lost += p.round(i, p.f.Row(i), g.Data[(i-lo)*r:(i-lo+1)*r])
+			}
+			return lost
+		})
+		if err != nil {
+			return err
 		}
-		return lost
-	})
+		progress(end, own)
+	}
+	return p.check()
 }
 
 // drop takes out of F the columns of landmarks that depend on others, and these.
 func (p *nystrom) drop(ctx context.Context) error {
 	r := p.f.D
 	squares := make([]float64, r)
-	err := accel.ForEach(ctx, (r+dropCols-1)/dropCols, func(_, b int) {
-		lo, hi := b*dropCols, min((b+1)*dropCols, r)
-		for i := range p.n {
-			for k, v := range p.f.Row(i)[lo:hi] {
-				squares[lo+k] += float64(v) * float64(v)
+	err := inTurn(ctx, p.comm, squares, func() {
+		// a context that has ended ends what follows, too
+		_ = accel.ForEach(ctx, (r+dropCols-1)/dropCols, func(_, b int) {
+			lo, hi := b*dropCols, min((b+1)*dropCols, r)
+			for i := range p.rows {
+				for k, v := range p.f.Row(i)[lo:hi] {
+					squares[lo+k] += float64(v) * float64(v)
+				}
 			}
-		}
+		})
 	})
 	if err != nil {
 		return err
@@ -217,7 +221,7 @@ func (p *nystrom) without(out []bool) error {
 		return nil
 	}
 	p.marks = marks
-	for i := range p.n {
+	for i := range p.rows {
 		row := p.f.Row(i)
 		k := 0
 		for j, v := range row {

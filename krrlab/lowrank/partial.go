@@ -1,6 +1,7 @@
 package lowrank
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -10,8 +11,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
 )
 
 const (
@@ -31,28 +34,31 @@ const (
 // finished it holds F to 2⁻⁴⁸, as f + lo.
 type partial struct {
 	*build
-	lo    []float32 // n×rank
+	lo    []float32 // len(rows)×rank
 	nu    float64   // ν
-	left  []float64 // K_ii − ‖F_i‖², with F to 2⁻⁴⁸
+	left  []float64 // K_ii − ‖F_i‖² of all points, with F to 2⁻⁴⁸
 	marks []int
 	dead  []bool // landmarks, and points found to depend on them
 
 	sums []float64 // running sums of what is left of the points that may be drawn
 	last int       // the last of them
 
-	fs   []float64 // rows of F at landmarks, in float64
-	h, l []float64 // residual matrix of the proposals, and L of those accepted
-	work []panel   // of the workers
+	columns []float64 // columns of K, len(rows)×block
+	fs      []float64 // rows of F at landmarks, in float64
+	h, l    []float64 // residual matrix of the proposals, and L of those accepted
+	work    []panel   // of the workers
 }
 
 // panel is the scratch memory of a worker.
 type panel struct{ wide, row []float64 }
 
-func newPartial(b *build, block int) *partial {
+func newPartial(b *build) *partial {
+	block := b.block
 	p := &partial{build: b, left: slices.Clone(b.diag), nu: b.shift()}
 	p.lo = make([]float32, len(p.f.Data))
 	p.dead = make([]bool, p.n)
 	p.sums = make([]float64, p.n)
+	p.columns = make([]float64, len(p.rows)*block)
 	p.fs = make([]float64, block*p.f.D)
 	p.h, p.l = make([]float64, block*block), make([]float64, block*block)
 	p.work = make([]panel, accel.Threads())
@@ -96,19 +102,32 @@ func (p *partial) extend(ctx context.Context, proposals []int, accept func(s int
 		}
 		order = append(order, q)
 	}
-	data, err := p.take(ctx, uniq)
+	m, r := len(uniq), len(p.marks)
+	c := blas64.General{Rows: len(p.rows), Cols: m, Stride: m, Data: p.columns}
+	if err := comm.Agree(ctx, p.comm, p.take(ctx, p.rows, uniq, c)); err != nil {
+		return err
+	}
+	p.formed += m
+	// rows of F and of K at the proposals
+	at, err := p.gather(ctx, uniq, r+m, func(dst []float64, i int) {
+		p.wide(dst[:r], i, 0, r)
+		copy(dst[r:], c.Data[i*m:(i+1)*m])
+	})
 	if err != nil {
 		return err
 	}
-	c := blas64.General{Rows: p.n, Cols: len(uniq), Stride: len(uniq), Data: data}
-	if err := p.residual(ctx, uniq, c); err != nil {
+	if err := p.residual(ctx, at, m); err != nil {
 		return err
 	}
 	taken := p.thin(uniq, order, accept)
 	if len(taken) == 0 {
 		return nil
 	}
-	return p.append(ctx, uniq, taken, c)
+	err = p.append(ctx, at, uniq, taken, c)
+	if err = comm.Agree(ctx, p.comm, err); err != nil {
+		return err
+	}
+	return p.comm.AllGather(ctx, p.left, comm.Counts(p.n, precond.RankRows, p.comm.Size(), 1))
 }
 
 // wide sets dst to columns k0, …, k1-1 of row i of F.
@@ -119,26 +138,17 @@ func (p *partial) wide(dst []float64, i, k0, k1 int) {
 	}
 }
 
-// gather sets the rows of p.fs, of stride r, to F(s,:) for the points s.
-func (p *partial) gather(s []int) blas64.General {
+// residual sets H = K(S,S) − F(S,:)·F(S,:)ᵀ, given rows [F(S,:), K(S,S)] of m proposals.
+func (p *partial) residual(ctx context.Context, at []float64, m int) error {
 	r := len(p.marks)
-	for q, i := range s {
-		p.wide(p.fs[q*r:(q+1)*r], i, 0, r)
-	}
-	return blas64.General{Rows: len(s), Cols: r, Stride: max(r, 1), Data: p.fs}
-}
-
-// residual sets H = K(S,S) − F(S,:)·F(S,:)ᵀ, of which the columns of K are given.
-func (p *partial) residual(ctx context.Context, s []int, c blas64.General) error {
-	m := len(s)
-	fs := p.gather(s)
+	fs := blas64.General{Rows: m, Cols: r, Stride: r + m, Data: at}
 	return accel.ForEach(ctx, (m+smallRows-1)/smallRows, func(_, b int) {
 		lo, hi := b*smallRows, min((b+1)*smallRows, m)
 		for q := lo; q < hi; q++ {
-			copy(p.h[q*m:(q+1)*m], c.Data[s[q]*c.Stride:s[q]*c.Stride+m])
+			copy(p.h[q*m:(q+1)*m], at[q*(r+m)+r:])
 		}
-		if fs.Cols > 0 {
-			top := blas64.General{Rows: hi - lo, Cols: fs.Cols, Stride: fs.Stride, Data: fs.Data[lo*fs.Stride:]}
+		if r > 0 {
+			top := blas64.General{Rows: hi - lo, Cols: r, Stride: r + m, Data: at[lo*(r+m):]}
 			blas64.Gemm(blas.NoTrans, blas.Trans, -1, top, fs, 1,
 				blas64.General{Rows: hi - lo, Cols: m, Stride: m, Data: p.h[lo*m:]})
 		}
@@ -180,19 +190,16 @@ func (p *partial) thin(uniq, order []int, accept func(s int, pivot float64) bool
 // append sets the next columns of F to (K(:,A) − F·F(A,:)ᵀ)·L⁻ᵀ, A being the
 // proposals taken, and takes their squares from what is left. The columns of K are
 // overwritten.
-func (p *partial) append(ctx context.Context, uniq, taken []int, c blas64.General) error {
-	s := make([]int, len(taken))
+func (p *partial) append(ctx context.Context, at []float64, uniq, taken []int, c blas64.General) error {
+	r, a := len(p.marks), len(taken)
+	fs := blas64.General{Rows: a, Cols: r, Stride: max(r, 1), Data: p.fs}
 	for k, q := range taken {
-		s[k] = uniq[q]
+		copy(p.fs[k*r:(k+1)*r], at[q*(r+c.Cols):])
+		p.dead[uniq[q]] = true
+		p.marks = append(p.marks, uniq[q])
 	}
-	fs := p.gather(s)
-	r, a := fs.Cols, len(taken)
-	for _, i := range s {
-		p.dead[i] = true
-	}
-	p.marks = append(p.marks, s...)
 	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: a, Stride: len(uniq), Data: p.l}
-	return p.panels(ctx, panelRows, func(who, lo, hi int) (lost float64) {
+	err := p.panels(ctx, 0, len(p.rows), func(who, lo, hi int) (lost float64) {
 		w := &p.work[who]
 		g := blas64.General{Rows: hi - lo, Cols: a, Stride: c.Stride, Data: c.Data[lo*c.Stride:]}
 		pick(g, taken, buffer.Grow(&w.row, a))
@@ -212,12 +219,13 @@ func (p *partial) append(ctx context.Context, uniq, taken []int, c blas64.Genera
 			hi := p.f.Row(i)[r : r+a]
 			lost += p.round(i, hi, src)
 			for k, v := range src {
-				p.left[i] -= v * v
+				p.left[p.rows[i]] -= v * v
 				p.lo[i*p.f.Stride+r+k] = float32(v - float64(hi[k]))
 			}
 		}
 		return lost
 	})
+	return cmp.Or(err, p.check())
 }
 
 // pick moves the columns taken of every row of g to its front.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -22,14 +23,18 @@ type rounded struct {
 
 func (k *rounded) EntryError() float64 { return k.bound }
 
-func (k *rounded) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
-	err := k.dense.Columns(ctx, idx, dst)
-	dst.Apply(func(_, _ int, v float64) float64 {
-		if k.steps > 0 {
-			return math.RoundToEven(v*k.steps) / k.steps
+func (k *rounded) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
+	err := k.dense.Part(ctx, rows, cols, dst)
+	for a := range rows {
+		for q := range cols {
+			v := &dst.Data[a*dst.Stride+q]
+			if k.steps > 0 {
+				*v = math.RoundToEven(*v*k.steps) / k.steps
+			} else {
+				*v = float64(float32(*v))
+			}
 		}
-		return float64(float32(v))
-	}, dst)
+	}
 	return err
 }
 

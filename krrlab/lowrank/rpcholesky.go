@@ -28,11 +28,11 @@ import (
 // for any number of threads. Errors are those of Nystrom.
 func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Options) (*Factor, error) {
 	opt := o.settled(rank)
-	b, err := newBuild(ctx, src, rank, opt.Block)
+	b, err := newBuild(src, rank, &opt)
 	if err != nil {
 		return nil, err
 	}
-	p := newPartial(b, opt.Block)
+	p := newPartial(b)
 	draws, coins := g.Sub("proposals"), g.Sub("acceptance")
 	var drawn, tossed uint64
 	accept := func(s int, pivot float64) bool {
@@ -55,11 +55,10 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 		}
 		opt.Progress(len(p.marks), rank)
 	}
-	f := p.finish("RPCholesky", p.marks, p.nu)
-	if f.Rank() < rank {
+	if len(p.marks) < rank {
 		opt.Progress(rank, rank)
 	}
-	return f, nil
+	return p.finish(ctx, "RPCholesky", p.marks, p.nu)
 }
 
 // draw returns the point i with d_1 + … + d_{i-1} ≤ v < d_1 + … + d_i, of those that

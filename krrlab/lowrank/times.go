@@ -8,14 +8,15 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
 // Times overwrites F by fl(F·T), T r×r and row-major with ‖T‖₂ ≤ 1: K̂ becomes smaller, so that Rounding stays certain
 // with what this rounding adds, but is not K at the landmarks any more. 2nr² flops, with the same bits for any number
-// of threads. An error, of ctx, leaves F half done.
-func (f *Factor) Times(ctx context.Context, t []float64) error {
+// of threads and of ranks, which call it together. An error, of ctx, leaves F half done.
+func (f *Factor) Times(ctx context.Context, c comm.Comm, t []float64) error {
 	n, r := f.F.N, f.F.D
 	right := blas64.General{Rows: r, Cols: r, Stride: r, Data: t}
 	sums := make([][2]float64, (n+panelRows-1)/panelRows) // squares of F·T, and of what rounding takes from it
@@ -38,14 +39,20 @@ func (f *Factor) Times(ctx context.Context, t []float64) error {
 			}
 		}
 	})
-	var square, lost float64
-	for _, v := range sums {
-		square, lost = square+v[0], lost+v[1]
+	if err = comm.Agree(ctx, c, err); err != nil {
+		return err
 	}
+	total := make([]float64, 2)
+	err = inTurn(ctx, c, total, func() {
+		for _, v := range sums {
+			total[0], total[1] = total[0]+v[0], total[1]+v[1]
+		}
+	})
+	square, lost := total[0], total[1]
 	before := max(0, f.Trace-f.Residual) + f.Rounding // ≥ ‖F‖_F²
 	// products of rows of F and columns of T, of norm 1 at most, are off by r·u‖F_i‖
 	delta := 1.001*math.Sqrt(lost) + 1.01*math.Sqrt(float64(r))*float64(r)*unit*math.Sqrt(before)
 	f.Residual = f.Trace - square
-	f.Rounding += 1.001*(2*math.Sqrt(before)*delta+delta*delta) + 3*float64(n)*unit*(f.Trace+square)
+	f.Rounding += 1.001*(2*math.Sqrt(before)*delta+delta*delta) + 3*float64(f.N)*unit*(f.Trace+square)
 	return err
 }

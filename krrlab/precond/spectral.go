@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/lapack"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -20,10 +21,10 @@ import (
 //
 // The right side is the preconditioner of Frangella, Tropp and Udell (SIAM J. Matrix Anal. Appl. 44, 2023, section 5),
 // and the left side makes it of another Z and λ_p: beyond the range of Z K is taken to have eigenvalues as σ_s², not 0.
-// ‖T‖₂ ≤ 1 in spite of rounding, so that ZT(ZT)ᵀ ≼ ZZᵀ. Work: ns²+10s³ flops.
-func Spectral(ctx context.Context, z *points.Dense32) (t []float64, least float64, err error) {
+// ‖T‖₂ ≤ 1 in spite of rounding, so that ZT(ZT)ᵀ ≼ ZZᵀ. Of ranks each has its rows of Z. Work: ns²+10s³ flops.
+func Spectral(ctx context.Context, c comm.Comm, z *points.Dense32) (t []float64, least float64, err error) {
 	var g Gram
-	if err := g.Grow(ctx, nil, z); err != nil {
+	if err := g.Grow(ctx, c, z); err != nil {
 		return nil, 0, err
 	}
 	s := z.D
@@ -31,6 +32,9 @@ func Spectral(ctx context.Context, z *points.Dense32) (t []float64, least float6
 	sigma2, err := accel.Eigen(ctx, lapack.EVCompute, blas64.Symmetric{Uplo: blas.Lower, N: s, Stride: s, Data: t})
 	if err != nil {
 		return nil, 0, fmt.Errorf("precond: ZᵀZ: %w", err)
+	}
+	if err := comm.ShareNumbers(ctx, c, sigma2, 0); err != nil {
+		return nil, 0, err
 	}
 	least = max(0, sigma2[0])
 	norm, err := normBound(ctx, blas64.General{Rows: s, Cols: s, Stride: s, Data: t})
@@ -42,6 +46,9 @@ func Spectral(ctx context.Context, z *points.Dense32) (t []float64, least float6
 		for i := range s {
 			t[i*s+j] *= share
 		}
+	}
+	if err = comm.Agree(ctx, c, err); err == nil { // bits of eigenvectors are those of the first
+		err = comm.ShareNumbers(ctx, c, t, 0)
 	}
 	return t, least, err
 }

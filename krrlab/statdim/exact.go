@@ -67,7 +67,7 @@ func factorDistance(f *lowrank.Factor) distance {
 	if !f.Certain() {
 		return unknown
 	}
-	e := f.Rounding + float64(f.F.N+10*f.Rank())*0x1p-53*f.Trace
+	e := f.Rounding + float64(f.N+10*f.Rank())*0x1p-53*f.Trace
 	return distance{Below: e, Above: max(0, f.Residual) + 2*e}
 }
 

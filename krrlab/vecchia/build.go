@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -36,7 +37,32 @@ type build struct {
 	of    []float64  // ‖F(i, :)‖²
 	rowOf []int32    // of the points, in G
 	h     *points.Dense32
-	lo    int // the first row of h that is here
+	// rows of F, G and H that this rank has, or makes
+	lo, hi int
+}
+
+// gather gives all rows of F to each rank.
+func (b *build) gather(ctx context.Context) error {
+	own := b.f
+	if own == nil || b.comm.Size() == 1 {
+		return nil
+	}
+	b.f = points.NewDense32(b.n, own.D, nil)
+	copy(b.f.Data[b.lo*own.D:], own.Data)
+	return share(ctx, b, b.f.Data, func(i int) int64 { return int64(i * own.D) })
+}
+
+// share gives data of rows, that of row i from at(i) on, to all ranks.
+func share[T int32 | float32](ctx context.Context, b *build, data []T, at func(i int) int64) error {
+	for r := range b.comm.Size() {
+		lo, hi := comm.Rows(b.n, precond.RankRows, r, b.comm.Size())
+		part := data[at(lo):at(hi)]
+		err := b.comm.Broadcast(ctx, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(part))), 4*len(part)), r)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wider is by how much more neighbors are sought in K than are taken by R.
@@ -80,15 +106,14 @@ func (b *build) factor(ctx context.Context) error {
 	b.weigh()
 	b.lay()
 	if b.f != nil {
-		lo, hi := comm.Rows(b.n, precond.RankRows, b.comm.Rank(), b.comm.Size())
-		b.lo, b.h = lo, points.NewDense32(hi-lo, b.f.D, nil)
+		b.h = points.NewDense32(b.hi-b.lo, b.f.D, nil)
 	}
 	workers := make([]worker, accel.Threads())
 	var bad atomic.Int64
 	var mu sync.Mutex
-	blocks, done := (b.n+buildRows-1)/buildRows, 0
+	blocks, done := (b.hi-b.lo+buildRows-1)/buildRows, 0
 	err := accel.ForEach(ctx, blocks, func(who, q int) {
-		for i := q * buildRows; i < min((q+1)*buildRows, b.n); i++ {
+		for i := b.lo + q*buildRows; i < min(b.lo+(q+1)*buildRows, b.hi); i++ {
 			if !b.row(&workers[who], i) {
 				bad.CompareAndSwap(0, int64(b.lie[i])+1)
 			}
@@ -104,7 +129,14 @@ func (b *build) factor(ctx context.Context) error {
 		err = fmt.Errorf("vecchia: K+λI among point %d and its neighbors is not positive definite: take a larger λ",
 			i-1)
 	}
-	if err != nil {
+	if err = comm.Agree(ctx, b.comm, err); err != nil {
+		return err
+	}
+	at := func(i int) int64 { return b.rows.start[i] }
+	if err := share(ctx, b, b.rows.col, at); err != nil {
+		return err
+	}
+	if err := share(ctx, b, b.rows.value, at); err != nil {
 		return err
 	}
 	b.columns = b.rows.transposed()
@@ -171,7 +203,7 @@ func (b *build) row(w *worker, i int) bool {
 	for c, j := range w.rows {
 		cols[c], values[c] = int32(j), float32(g[c])
 	}
-	if b.h != nil && i >= b.lo && i < b.lo+b.h.N {
+	if b.h != nil {
 		r := b.f.D
 		h := buffer.Grow(&w.h, r)
 		clear(h)

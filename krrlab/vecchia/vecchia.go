@@ -31,7 +31,8 @@ type Options struct {
 	Order []int32
 	// Seed draws the order.
 	Seed rng.Stream
-	// Comm is the group of ranks that K's tiles, and the rows of H, are dealt to; each holds all of G.
+	// Comm is the group of ranks that K's tiles, and the rows of F, G and H, are dealt to; each holds all of G, and F
+	// until G is made.
 	// Default: comm.Alone().
 	Comm comm.Comm
 	// Progress, if not nil, is called as rows of G are made, with done rising to total, never at the same time.
@@ -68,8 +69,8 @@ type csr struct {
 	value []float32
 }
 
-// New returns M for K+λI = k, with the factor f of K, nil for none (f has all rows on every rank). K is read once as it
-// is stored, and entries among neighbors are formed again in float64. The result is a function of the
+// New returns M for K+λI = k, with the factor f of K, nil for none; on ranks its rows as those of package lowrank. K is
+// read once as it is stored, and entries among neighbors are formed again in float64. The result is a function of the
 // points, k's storage, f and the options, with the same bits for any number of threads and ranks.
 //
 // It returns an error if (ωR+λI)_JJ is not positive definite for some point, which is so where K is not positive
@@ -80,13 +81,13 @@ func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*I
 	for _, step := range []struct {
 		seconds *float64
 		take    func(context.Context) error
-	}{{&m.seconds.Rule, b.settle}, {&m.seconds.Neighbors, b.neighbors}, {&m.seconds.Factor, b.factor},
+	}{{&m.seconds.Factor, b.gather}, {&m.seconds.Rule, b.settle}, {&m.seconds.Neighbors, b.neighbors}, {&m.seconds.Factor, b.factor},
 		{&m.seconds.Inverse, b.inverse}} {
 		start := time.Now()
 		if err := step.take(ctx); err != nil {
 			return nil, err
 		}
-		*step.seconds = time.Since(start).Seconds()
+		*step.seconds += time.Since(start).Seconds()
 	}
 	return m, nil
 }
@@ -95,8 +96,10 @@ func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*I
 func begin(k *gram.Matrix, f *points.Dense32, o *Options) *build {
 	opt := *cmp.Or(o, &Options{})
 	n := k.Dim()
+	c := comm.OrAlone(opt.Comm)
+	lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), c.Size())
 	if !(opt.Damping >= 0 && opt.Damping <= 1) || !(k.Lambda() > 0) || opt.Order != nil && len(opt.Order) != n ||
-		f != nil && f.N != n {
+		f != nil && f.N != hi-lo {
 		panic(fmt.Sprintf("vecchia: %d neighbors, damping %v, λ = %v, n = %d", opt.Neighbors, opt.Damping, k.Lambda(),
 			n))
 	}
@@ -110,7 +113,8 @@ func begin(k *gram.Matrix, f *points.Dense32, o *Options) *build {
 	for row, i := range m.lie {
 		m.order[opt.Order[i]] = int32(row)
 	}
-	return &build{Inverse: m, k: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: &opt, comm: comm.OrAlone(opt.Comm)}
+	return &build{Inverse: m, k: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: &opt, comm: c, lo: lo,
+		hi: hi}
 }
 
 // Dim returns n.

@@ -365,7 +365,7 @@ func TestConforms(t *testing.T) {
 
 // TestSame: the same bits on any number of threads and ranks.
 func TestSame(t *testing.T) {
-	const n = 300
+	const n = 600 // two units of rows
 	x := make([]float64, 2*n)
 	rng.New(1).Sub("points").Normals(x, 0)
 	p := points.NewDense(n, 2, x)
@@ -378,7 +378,8 @@ func TestSame(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := lowrank.NystromAt(t.Context(), a.Exact(1e-9), []int{3, 14, 15, 92, 65}, nil)
+		f, err := lowrank.NystromAt(t.Context(), a.Exact(1e-9), []int{3, 14, 15, 92, 65},
+			&lowrank.Options{Comm: c})
 		if err != nil {
 			return nil, err
 		}
