@@ -3,12 +3,15 @@ package accel
 import (
 	"fmt"
 	"math"
+	"os"
 	"path"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -118,10 +121,13 @@ func (m machine) allLimits() []limit {
 // garbageBound is the limit that BoundGarbage set.
 var garbageBound atomic.Int64
 
-// BoundGarbage makes Go's collector keep what it has not freed yet within nine tenths
-// of MemoryLimit: beside a kernel matrix of gigabytes the collector's default, as much
-// again, is too much. A GOMEMLIMIT goes before. It is for the main program to call.
+// BoundGarbage makes Go's collector keep what it has not freed yet within 32 MB or a tenth of what is in use, and all
+// within nine tenths of MemoryLimit: beside matrices of gigabytes the collector's default, as much again, is too much.
+// GOGC and GOMEMLIMIT go before. It is for the main program to call.
 func BoundGarbage() {
+	if os.Getenv("GOGC") == "" {
+		lean.Do(boundNext)
+	}
 	if now := debug.SetMemoryLimit(-1); now < math.MaxInt64 && now != garbageBound.Load() {
 		return
 	}
@@ -129,6 +135,19 @@ func BoundGarbage() {
 		garbageBound.Store(b / 10 * 9)
 		debug.SetMemoryLimit(b / 10 * 9)
 	}
+}
+
+// lean is done once garbage is bounded.
+var lean sync.Once
+
+// boundNext sets the garbage that may come after the next collection, and each one that follows.
+func boundNext() {
+	runtime.AddCleanup(new(*int), func(free uint64) {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		debug.SetGCPercent(int(min(100, max(10, 100*free/max(1, live[0].Value.Uint64())))))
+		boundNext()
+	}, 32<<20)
 }
 
 // goLimit returns GOMEMLIMIT as the runtime has it, if it is set.

@@ -102,8 +102,8 @@ type Entries struct {
 //	direct      n²/2·ε + bytes/E, chol(n), two readings of L and a residual for each round
 //	test        n·n_test·(ε + 2t/G₃₂)
 //
-// On P ranks K, Z, products with them and columns of K take 1/P of that; of more than 2,048 features the factor of
-// ZᵀZ+λ_pI too; the landmarks' factor, G and vectors are each rank's own.
+// On P ranks K, Z, products with them, the landmarks' factor and G take 1/P of that; of more than 2,048 features the
+// factor of ZᵀZ+λ_pI too; K among landmarks and vectors are each rank's own.
 func (m Cost) Of(c *Candidate) {
 	m.Ranks = max(m.Ranks, 1)
 	if m.Stored == 0 {
@@ -149,9 +149,9 @@ func (m *Cost) build(c *Candidate) {
 	case Features:
 		c.Seconds.Features = own * s * (featureSlow*2*float64(m.D)/m.Gemm32 + (1+4*touchValues)/m.Exp)
 	case Nystrom:
-		c.Seconds.Features = own*s*m.Exact + n*s*(factorValues/m.Exp+nystromSlow*s/m.Gemm64)
+		c.Seconds.Features = own*s*(m.Exact+factorValues/m.Exp+nystromSlow*s/m.Gemm64) + s*s/2*m.Exact
 	default:
-		c.Seconds.Features = extraColumns*own*s*m.Exact + n*s*(factorValues/m.Exp+pivotsSlow*s/m.Gemm64)
+		c.Seconds.Features = own * s * (extraColumns*m.Exact + factorValues/m.Exp + pivotsSlow*s/m.Gemm64)
 	}
 	c.Seconds.Factor = own*s*(gramValues/m.Exp+gramSlow*s/m.Gemm32) +
 		(cholesky(s, m.Gemm64)+inverseSlow*s*s*s/3/m.Gemm64)/float64(m.sharers(c))
@@ -164,8 +164,9 @@ func (m *Cost) build(c *Candidate) {
 		count *= wider
 	}
 	// in random order n·count·(1+ln(n/count)) entries are among the count largest so far of their rows
-	c.Seconds.Factor += pass + vecchia.RuleRows*n*(m.Exact+2*s/m.Gemm64) + n*count*(1+math.Log(max(1, n/max(1, count))))*scanValues/m.Exp +
-		n*(amongSlow*k*k*(float64(m.D)+s)+rowSlow*k*k*k+24*k*s+rowFlops)/m.Gemm64
+	c.Seconds.Factor += pass + vecchia.RuleRows*n*(m.Exact+2*s/m.Gemm64) +
+		n*count*(1+math.Log(max(1, n/max(1, count))))*scanValues/m.Exp +
+		own*(amongSlow*k*k*(float64(m.D)+s)+rowSlow*k*k*k+24*k*s+rowFlops)/m.Gemm64
 }
 
 // iteration returns the seconds of a product with a rank's part of K and of an iteration.
@@ -273,8 +274,8 @@ func cholesky(n, gemm float64) float64 {
 type Memory struct {
 	Points   int64 // X
 	Kernel   int64 // its tiles of K, with their tables; of the direct solver all that it takes
-	Features int64 // its rows of Z, or the whole of F, and of a sparse inverse
-	Columns  int64 // of K, for landmarks, on the way to F
+	Features int64 // its rows of Z or F, and of a sparse inverse
+	Columns  int64 // what landmarks, and a sparse inverse, take beside on the way
 	Factor   int64 // 8s², or 1/P of it; as much again while it is formed
 	Vectors  int64 // of the iteration
 	// Forming is what is held when the factor is formed, Solving in the iteration, and Most the larger of them.
@@ -293,21 +294,21 @@ func (m Cost) Memory(c *Candidate) Memory {
 	v.Kernel, v.Vectors = m.kernelBytes(c.Storage), 80*n*int64(m.T)
 	var forming int64
 	v.Factor, forming = precond.FactorBytes(c.S, m.sharers(c))
-	landmarks := s > 0 && c.Precond != Features
-	if v.Features = 4 * n * s; landmarks {
-		v.Columns = 8 * n * min(max(10, s/10), 200, s)
-	} else {
-		v.Features = 4 * s * int64(slices.Max(comm.Counts(m.N, precond.RankRows, max(m.Ranks, 1), 1)))
+	own := int64(slices.Max(comm.Counts(m.N, precond.RankRows, max(m.Ranks, 1), 1)))
+	v.Features = 4 * s * own
+	if c.Precond == Nystrom { // L, and rows of C
+		v.Columns = 8*s*s + 2048*s*int64(accel.Threads())
+	} else if c.Precond != Features && s > 0 { // what is lost of F in float32, a block of columns, and rows at proposals
+		b := min(max(10, s/10), 200, s)
+		v.Columns = 4*s*own + 8*b*own + 24*b*(s+b) + 40*n
 	}
-	v.Features += 16 * n * k
-	held := v.Points + v.Features // and K, where landmarks or neighbors are found of it
+	if c.Precond == Vecchia { // 4ns: F of other ranks; 24nk: the lists that neighbors are chosen of
+		v.Columns = v.Kernel + max(v.Columns, 4*s*(n-own)+24*n*k)
+		v.Features = 2*v.Features + 16*n*k
+	}
+	held := v.Points + v.Features
 	v.Solving = held + v.Kernel + v.Factor + v.Vectors
-	if v.Forming = held + forming; landmarks {
-		v.Forming += v.Kernel
-	}
-	if landmarks || k > 0 { // 24nk: the lists that neighbors are chosen of
-		v.Forming = max(v.Forming, held+v.Kernel+max(v.Columns, 24*n*k))
-	}
+	v.Forming = held + max(forming, v.Columns)
 	v.Most = max(v.Forming, v.Solving)
 	return v
 }
@@ -328,6 +329,7 @@ func (v Memory) Reason() string {
 		{v.Points, "the points, all of them on each rank: take one rank for each machine"},
 		{v.Kernel, "K: take more ranks, or a storage of fewer bytes"},
 		{v.Features, "features: take fewer features"},
+		{v.Columns, "what landmarks take on the way to their factor: take fewer, or more ranks"},
 		{v.Vectors, "vectors, 80nt: take fewer right-hand sides at once"},
 	} {
 		if p.bytes > most {
