@@ -145,7 +145,10 @@ func boundNext() {
 	runtime.AddCleanup(new(*int), func(free uint64) {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
-		debug.SetGCPercent(int(min(100, max(10, 100*free/max(1, live[0].Value.Uint64())))))
+		percent := int(min(100, max(10, 100*free/max(1, live[0].Value.Uint64()))))
+		if old := debug.SetGCPercent(percent); old < 0 { // it is off
+			debug.SetGCPercent(old)
+		}
 		boundNext()
 	}, 32<<20)
 }

@@ -4,9 +4,11 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
@@ -233,6 +235,28 @@ func TestBoundGarbage(t *testing.T) {
 	BoundGarbage()
 	if got := debug.SetMemoryLimit(-1); got != 1<<40 {
 		t.Errorf("a limit of %d became %d", 1<<40, got)
+	}
+}
+
+// TestGarbage: beside 400 MB a tenth of it may be garbage, beside little as much again.
+func TestGarbage(t *testing.T) {
+	t.Setenv("GOGC", "")
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	BoundGarbage()
+	percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	held := make([]byte, 400<<20)
+	for _, want := range []uint64{10, 100} {
+		late := time.After(time.Minute)
+		for metrics.Read(percent); percent[0].Value.Uint64() != want; metrics.Read(percent) {
+			select {
+			case <-late:
+				t.Fatalf("garbage of %d %%, want %d %%", percent[0].Value.Uint64(), want)
+			default:
+				runtime.GC()
+			}
+		}
+		sink.Add(uint64(held[len(held)-1]))
+		held = make([]byte, 1)
 	}
 }
 

@@ -111,7 +111,7 @@ var allowed = map[[2]string]string{
 	{"krrlab/comm", "krrlab/accel"}:                        "a rank knows how many threads it has",
 	{"krrlab/tree", "krrlab/points"}:                       "it orders points",
 	{"krrlab/tree", "krrlab/internal/buffer"}:              "its loops keep what they work in",
-	{"krrlab/lowrank", "krrlab/precond"}:                  "rows of F are dealt as those of Z",
+	{"krrlab/lowrank", "krrlab/precond"}:                   "rows of F are dealt as those of Z",
 	{"krrlab/points", "krrlab/accel/simd"}:                 "sums over coordinates are inner loops",
 	{"krrlab/tree", "krrlab/accel"}:                        "on the pool of workers",
 	{"krrlab/cli", "krrlab/notebook"}:                      "krrlab kernel and krrlab notebook are commands",
