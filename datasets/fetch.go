@@ -1,23 +1,17 @@
 package datasets
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/krrlab/lab/krrlab/points"
 )
 
 // FetchOptions are the options of Fetch. Nil means the defaults.
@@ -155,46 +149,4 @@ func (c *counter) Write(p []byte) (int, error) {
 		c.progress(c.name, c.done, c.total)
 	}
 	return n, err
-}
-
-// Fingerprint returns a sha256 of the points, the answers, their Mean and the weights: equal for equal numbers in
-// the same order and form, whatever they are called and wherever they come from.
-func (d *Dataset) Fingerprint() [sha256.Size]byte {
-	h := sha256.New()
-	w := bufio.NewWriterSize(h, 1<<15)
-	word := func(v uint64) { w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), v)) } // a hash takes all
-	n, dim := d.X.Dims()
-	fmt.Fprintf(w, "%d %d %v %q\n", n, dim, d.Task, d.Labels)
-	switch x := d.X.(type) {
-	case *points.CSR:
-		for i := range n {
-			lo, hi := x.Ptr[i], x.Ptr[i+1]
-			word(uint64(hi - lo))
-			for k := lo; k < hi; k++ {
-				word(uint64(x.Col[k]))
-				word(math.Float64bits(x.Val[k]))
-			}
-		}
-	default:
-		row := make([]float64, dim)
-		for i := range n {
-			x.RowTo(row, i)
-			for _, v := range row {
-				word(math.Float64bits(v))
-			}
-		}
-	}
-	for _, v := range d.Target {
-		word(math.Float64bits(v))
-	}
-	for _, c := range d.Class {
-		word(uint64(c))
-	}
-	for _, list := range append(d.More[:len(d.More):len(d.More)], d.Mean, d.Weights) {
-		for _, v := range list {
-			word(math.Float64bits(v))
-		}
-	}
-	w.Flush()
-	return [sha256.Size]byte(h.Sum(nil))
 }

@@ -25,6 +25,9 @@ type Pair struct {
 	Train, Test *Dataset // Test is nil if there are no test rows; Scaling is fitted on Train
 	Info        *Info
 	Asked       int // LoadOptions.N: the training rows asked for; 0 for all
+	// Target and Drop are columns of the file that packed data were read from, as the model keeps them.
+	Target string
+	Drop   []string
 }
 
 // splitSeed fixes the random split of sets that come in one file.
@@ -32,11 +35,15 @@ const splitSeed = 1
 
 // Load loads the data set of that name from the folders, or generates it: reads its files,
 // splits training from test rows, keeps the first o.N training rows, and scales both parts
-// by what is fitted on these. It returns a *MissingError if a file is not there.
+// by what is fitted on these. It returns a *MissingError if a file is not there. A name for which IsPacked is a folder
+// of Pack, whose data are scaled already.
 func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 	opt := *cmp.Or(o, &LoadOptions{})
 	if o = &opt; o.Dirs == nil {
 		o.Dirs = Dirs()
+	}
+	if IsPacked(name) {
+		return unpack(name, o.N)
 	}
 	info, err := Lookup(name)
 	if err != nil {

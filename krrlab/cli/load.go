@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/plural"
@@ -13,7 +14,7 @@ import (
 
 // dataFlags say which data to fit.
 type dataFlags struct {
-	Data  string `flag:"data" not:"train|holdout" help:"data set by name (krrlab data list)"`
+	Data  string `flag:"data" not:"train|holdout" help:"data set by name (krrlab data list), or folder of krrlab data pack"`
 	Train string `flag:"train" file:"read"`
 	datasets.ReadOptions
 	Words   []string `flag:"categorical" with:"train|in"`
@@ -76,11 +77,7 @@ func (d *loaded) hint(format string, args ...any) {
 
 // load reads the data the flags name.
 func (a *app) load(ctx context.Context, f *labFlags) (*loaded, error) {
-	read := a.loadFiles
-	if f.Data != "" {
-		read = a.loadNamed
-	}
-	d, err := read(ctx, f)
+	d, err := a.read(ctx, f)
 	if err == nil {
 		d.train, d.test, err = datasets.Stretch(f.Sigma.lengths, d.train, d.test)
 	}
@@ -97,13 +94,25 @@ func (a *app) load(ctx context.Context, f *labFlags) (*loaded, error) {
 	return d, nil
 }
 
+// read reads and scales the data.
+func (a *app) read(ctx context.Context, f *labFlags) (*loaded, error) {
+	if f.Data == "" {
+		return a.loadFiles(ctx, f)
+	}
+	return a.loadNamed(ctx, f)
+}
+
 func (a *app) loadNamed(ctx context.Context, f *labFlags) (*loaded, error) {
 	o := &datasets.LoadOptions{Dirs: a.dirs(), Scale: f.Scale, N: f.MaxRows, Memory: f.Memory}
 	p, err := datasets.Load(ctx, f.Data, o)
 	if err != nil {
 		return nil, err
 	}
-	d := &loaded{train: p.Train, test: p.Test, sigma: p.Info.Sigma, lambda: p.Info.Lambda}
+	if has := p.Train.Scaling.String(); datasets.IsPacked(f.Data) && !slices.Contains([]string{"", "auto", has}, f.Scale) {
+		return nil, usagef("--scale %s: %s is packed with --scale %s: pack the data again, or leave it out", f.Scale, f.Data,
+			has)
+	}
+	d := &loaded{train: p.Train, test: p.Test, target: p.Target, drop: p.Drop, sigma: p.Info.Sigma, lambda: p.Info.Lambda}
 	d.fewer(f.MaxRows, f.Data)
 	return d, nil
 }

@@ -155,3 +155,32 @@ func TestUseless(t *testing.T) {
 		}
 	}
 }
+
+// TestPacked: a fit of a packed folder has the coefficients of one of the files it was packed from, and its model
+// reads such files.
+func TestPacked(t *testing.T) {
+	files(t, map[string]string{"a.csv": ids(50), "b.svm": lines(30, func(i int) string {
+		return fmt.Sprintf("%d 1:%d 2:%d\n", i%2, i%7, i%5)
+	})})
+	for from, with := range map[string]string{
+		"a.csv": "--target y --drop id --holdout 0.2", "b.svm": "--test b.svm --scale pixel"} {
+		script(t, fmt.Sprintf(`
+$ data pack --train %[1]s %[2]s --out packed
+$ data info packed
+$ fit --train %[1]s %[2]s --out m.krr --quiet
+$ fit --data packed --scale auto --out p.krr --quiet
+$ predict --model m.krr --in %[1]s --out m.csv --decision
+$ predict --model p.krr --in %[1]s --out p.csv --decision
+$ verify p.krr --data packed
+2$ fit --data packed --scale unit
+	pack the data again, or leave it out (see krrlab fit --help)`, from, with))
+		if m, p := string(read(t, "m.csv")), string(read(t, "p.csv")); m != p {
+			t.Errorf("%s: %s, packed %s", from, m, p)
+		}
+	}
+	script(t, `
+2$ data pack --train a.csv
+	krrlab: nowhere to write: want --out FOLDER (see krrlab data pack --help)
+2$ data pack --out x
+	krrlab: no data: want --data NAME or --train FILE (krrlab data list shows the names) (see krrlab data pack --help)`)
+}

@@ -91,7 +91,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef("%w%s", err, meant("--", nearest(typed, names)))
 }
 
-// knownData refuses a name that no data set has; "" is none.
+// knownData refuses a name that no data set and no packed folder has; "" is none.
 func knownData(typed string) error {
 	var names []string
 	for _, i := range datasets.Registry() {
@@ -100,7 +100,7 @@ func knownData(typed string) error {
 		}
 		names = append(names, i.Name)
 	}
-	if typed == "" {
+	if typed == "" || datasets.IsPacked(typed) {
 		return nil
 	}
 	return usagef("unknown data set %q: krrlab data list shows the names%s", typed, meant("", nearest(typed, names)))

@@ -8,14 +8,16 @@
 package npy
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"slices"
+	"reflect"
 	"strconv"
 	"strings"
+	"unsafe"
 )
 
 // Magic begins every file; magic is that of version 1.0, which is written.
@@ -128,7 +130,7 @@ func half(bits uint16) float32 {
 	return float32(math.NaN())
 }
 
-// chunk is how many elements are read or written at once.
+// chunk is how many elements are read at once.
 const chunk = 1 << 15
 
 // Write writes data, a []uint8, []float32, []float64, []int32 or []int64, as an array of
@@ -157,14 +159,62 @@ func encode[T element](w io.Writer, descr string, data []T, shape []int) error {
 	if err := writeHeader(w, h); err != nil {
 		return err
 	}
-	var buf []byte
-	for part := range slices.Chunk(data, chunk) {
-		buf, _ = binary.Append(buf[:0], binary.LittleEndian, part) // no error: T is of a fixed size
-		if _, err := w.Write(buf); err != nil {
-			return err
+	_, err := w.Write(Raw(data))
+	return err
+}
+
+// native reports whether this machine's numbers are little-endian, as those that are written.
+var native = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// Raw returns the elements of data as Write writes them. They share the memory of data where the machine is
+// little-endian.
+func Raw(data any) []byte {
+	if !native {
+		b, _ := binary.Append(nil, binary.LittleEndian, data) // no error: of a fixed size
+		return b
+	}
+	v := reflect.ValueOf(data)
+	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
+}
+
+// Map is Read of the file of that name. The elements of a file of Write are the file itself, where the system maps files
+// into memory: for reading only, and until the process ends, while which it must not change.
+func Map(name string) (h Header, data any, err error) {
+	b, err := mapped(name)
+	if err != nil {
+		return h, nil, err
+	}
+	r := bytes.NewReader(b)
+	if h, err = ReadHeader(r); err != nil {
+		return h, nil, err
+	}
+	if b = b[len(b)-r.Len():]; native && !h.Fortran {
+		switch h.Descr {
+		case "|u1":
+			data, err = view[uint8](b, h)
+		case "<i4":
+			data, err = view[int32](b, h)
+		case "<i8":
+			data, err = view[int64](b, h)
+		case "<f4":
+			data, err = view[float32](b, h)
+		case "<f8":
+			data, err = view[float64](b, h)
 		}
 	}
-	return nil
+	if data == nil && err == nil {
+		data, err = h.Read(r)
+	}
+	return h, data, err
+}
+
+// view returns the elements that the bytes are.
+func view[T element](b []byte, h Header) ([]T, error) {
+	size, _ := h.Size()
+	if width := int(unsafe.Sizeof(*new(T))); len(b) != size*width {
+		return nil, fmt.Errorf("npy: %d bytes of elements, want %d for the shape %v", len(b), size*width, h.Shape)
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), size), nil
 }
 
 // decode returns a reader of elements S, each of which becomes a T.

@@ -28,6 +28,8 @@ func ToArrays(x Points) (kind string, unit float64, arrays []Array) {
 		return "bytes", x.Scale, []Array{{"x", compact(x.Data, n, d, x.Stride), []int{n, d}}}
 	case *Dense32:
 		return "dense", 0, []Array{{"x", compact(x.Data, n, d, x.Stride), []int{n, d}}}
+	case *Dense:
+		return "dense", 0, []Array{{"x", compact(x.Data, n, d, x.Stride), []int{n, d}}}
 	}
 	data := make([]float64, n*d)
 	x.Panel64To(data, d)
@@ -35,7 +37,7 @@ func ToArrays(x Points) (kind string, unit float64, arrays []Array) {
 }
 
 // compact returns rows without gaps.
-func compact[T uint8 | float32](data []T, n, d, stride int) []T {
+func compact[T uint8 | float](data []T, n, d, stride int) []T {
 	if stride == d || n == 0 {
 		return data[:n*d]
 	}

@@ -28,7 +28,7 @@ import (
 //	sum      sha256 of all before
 const (
 	magic   = "krrlabCP"
-	version = 2
+	version = 3
 	head    = len(magic) + 4 + sha256.Size + 8
 	prefix  = "checkpoint-"
 	suffix  = ".krrc"

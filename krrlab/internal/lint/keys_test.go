@@ -25,6 +25,7 @@ var written = [][2]string{
 	{"experiments/testbed.Line", "krrlab testbed --out"},
 	{"experiments.Report", "krrlab reproduce: report.json"},
 	{"krrlab/model.Info", "krrlab fit --out: model.json"},
+	{"datasets.manifest", "krrlab data pack: krrlab-data.json"},
 	{"krrlab/cli.modelInfo", "krrlab model info --json"},
 	{"krrlab/remote.job", "a stage on ranks: job.json"},
 	{"krrlab/sketchsize.Options", "a stage on ranks: the options of sketch-size in job.json"},

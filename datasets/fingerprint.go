@@ -1,0 +1,66 @@
+package datasets
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/npy"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// sumBlock is how many bytes of an array have one checksum.
+const sumBlock = 1 << 22
+
+// blockSums returns the SHA-256 of each block of sumBlock bytes of an array's elements, as npy.Write writes them.
+func blockSums(data any) [][sha256.Size]byte {
+	raw := npy.Raw(data)
+	sums := make([][sha256.Size]byte, (len(raw)+sumBlock-1)/sumBlock)
+	// The context is never done, so ForEach gives no error.
+	_ = accel.ForEach(context.Background(), len(sums), func(_, k int) {
+		sums[k] = sha256.Sum256(raw[k*sumBlock : min((k+1)*sumBlock, len(raw))])
+	})
+	return sums
+}
+
+// arrays returns the points as points.ToArrays has them, and what there is of answers, weights and best errors.
+func (d *Dataset) arrays() (kind string, unit float64, all []points.Array) {
+	kind, unit, all = points.ToArrays(d.X)
+	if d.Class != nil {
+		class := make([]int32, len(d.Class))
+		for i, c := range d.Class {
+			class[i] = int32(c)
+		}
+		all = append(all, points.Array{Name: "class", Data: class, Shape: []int{len(class)}})
+	}
+	add := func(name string, v []float64) {
+		if v != nil {
+			all = append(all, points.Array{Name: name, Data: v, Shape: []int{len(v)}})
+		}
+	}
+	add("y", d.Target)
+	for j, y := range d.More {
+		add(fmt.Sprint("y", j+1), y)
+	}
+	add("weights", d.Weights)
+	add("best", d.oracle)
+	return kind, unit, all
+}
+
+// Fingerprint returns a sha256 of the points, the answers, their Mean and the weights: equal for equal numbers in
+// the same order and form, whatever they are called and wherever they come from. It is the hash of those of blocks of
+// the stored bytes, for which all threads are used, and does not depend on their number.
+func (d *Dataset) Fingerprint() [sha256.Size]byte {
+	n, dim := d.X.Dims()
+	kind, unit, arrays := d.arrays()
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %d %d %x %v %q %x\n", kind, n, dim, unit, d.Task, d.Labels, d.Mean)
+	for _, a := range arrays {
+		fmt.Fprintf(h, "%s %T %v\n", a.Name, a.Data, a.Shape)
+		for _, sum := range blockSums(a.Data) {
+			h.Write(sum[:])
+		}
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}

@@ -1,0 +1,237 @@
+package datasets
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/npy"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// manifestName is the file in a folder of Pack that says what is there, packVersion its form.
+const (
+	manifestName = "krrlab-data.json"
+	packVersion  = 1
+)
+
+// manifest is all of a Pair but its numbers, which are arrays beside it.
+type manifest struct {
+	Version    int        `json:"version"`
+	Sum        string     `json:"sha256"` // of this as JSON in one line, with "" here
+	Train      *part      `json:"train"`
+	Test       *part      `json:"test,omitempty"`
+	Columns    []string   `json:"columns,omitempty"`
+	Targets    []string   `json:"targets,omitempty"`
+	Categories []Category `json:"categories,omitempty"`
+	Scaling    *Scaling   `json:"scaling,omitempty"` // that the points have
+	Sigma      float64    `json:"sigma,omitempty"`   // as Info
+	Lambda     float64    `json:"lambda,omitempty"`
+	Target     string     `json:"target,omitempty"` // as Pair
+	Drop       []string   `json:"drop,omitempty"`
+}
+
+// part is one Dataset of the two.
+type part struct {
+	Name   string        `json:"name"`
+	Source string        `json:"source,omitempty"`
+	Note   string        `json:"note,omitempty"`
+	Read   *Reading      `json:"read,omitempty"`
+	Labels []string      `json:"labels,omitempty"`
+	N      int           `json:"n"`
+	D      int           `json:"d"`
+	Kind   string        `json:"points"` // as points.ToArrays
+	Unit   float64       `json:"unit,omitempty"`
+	Arrays []packedArray `json:"arrays"`
+}
+
+// packedArray is an array in a file of NumPy's form.
+type packedArray struct {
+	Name  string   `json:"name"` // ROLE-NAME.npy is the file
+	Shape []int    `json:"shape"`
+	Sums  []string `json:"sha256"` // of each 4 MiB of the elements
+}
+
+// Pack writes data as they are, scaled, into a folder that Load takes as a name: arrays in NumPy's form, and
+// krrlab-data.json with everything else and the checksums. Loaded data are the same to the bit.
+func Pack(dir string, p *Pair) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot write to %s: %w", dir, err)
+	}
+	t := p.Train
+	m := &manifest{Version: packVersion, Columns: t.Columns, Targets: t.Targets, Categories: t.Categories,
+		Scaling: t.Scaling, Sigma: p.Info.Sigma, Lambda: p.Info.Lambda, Target: p.Target, Drop: p.Drop}
+	if m.Train, err = t.pack(dir, "train"); err == nil && p.Test != nil {
+		m.Test, err = p.Test.pack(dir, "test")
+	}
+	if err != nil {
+		return err
+	}
+	m.Sum = m.sum()
+	return writeWhole(filepath.Join(dir, manifestName), func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "\t")
+		return e.Encode(m)
+	})
+}
+
+// writeWhole gives a file its name when it is whole.
+func writeWhole(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name + ".part")
+	if err != nil {
+		return err
+	}
+	if err := cmp.Or(write(f), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+func (m *manifest) sum() string {
+	bare := *m
+	bare.Sum = ""
+	text, err := json.Marshal(bare)
+	if err != nil { // a number that is not finite: Pack has none
+		return err.Error()
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}
+
+// pack writes the arrays of d, whose files begin with role.
+func (d *Dataset) pack(dir, role string) (*part, error) {
+	n, dim := d.X.Dims()
+	p := &part{Name: d.Name, Source: d.Source, Note: d.Note, Read: d.Read, Labels: d.Labels, N: n, D: dim}
+	var arrays []points.Array
+	p.Kind, p.Unit, arrays = d.arrays()
+	for _, a := range arrays {
+		p.Arrays = append(p.Arrays, packedArray{a.Name, a.Shape, hexSums(a.Data)})
+		if err := writeWhole(arrayFile(dir, role, a.Name), func(w io.Writer) error {
+			return npy.Write(w, a.Data, a.Shape...)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func arrayFile(dir, role, name string) string {
+	return filepath.Join(dir, role+"-"+filepath.Base(name)+".npy")
+}
+
+func hexSums(data any) (sums []string) {
+	for _, s := range blockSums(data) {
+		sums = append(sums, fmt.Sprintf("%x", s))
+	}
+	return sums
+}
+
+// IsPacked reports whether name, which no data set of the registry has, is a folder of Pack.
+func IsPacked(name string) bool {
+	_, err := os.Stat(filepath.Join(name, manifestName))
+	_, unknown := Lookup(name)
+	return err == nil && unknown != nil
+}
+
+// unpack returns the first n training rows, all if n is 0, and the test rows of a folder of Pack. Numbers are mapped
+// from its files where the system can: read when they are used, and shared with other processes.
+func unpack(dir string, n int) (*Pair, error) {
+	name := filepath.Join(dir, manifestName)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var m manifest
+	const again = "pack the data again"
+	switch err := json.Unmarshal(text, &m); {
+	case err == nil && m.Version != packVersion:
+		return nil, fmt.Errorf("%s: format version %d, want %d: %s", name, m.Version, packVersion, again)
+	case err != nil || m.Sum != m.sum() || m.Train == nil:
+		return nil, fmt.Errorf("%s: damaged or changed, the checksum is wrong: %s", name, again)
+	}
+	p := &Pair{Asked: n, Target: m.Target, Drop: m.Drop}
+	if p.Train, err = m.Train.read(dir, "train"); err == nil && m.Test != nil {
+		p.Test, err = m.Test.read(dir, "test")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, again)
+	}
+	for _, d := range []*Dataset{p.Train, p.Test} {
+		if d != nil {
+			d.Columns, d.Targets, d.Categories, d.Scaling = m.Columns, m.Targets, m.Categories, m.Scaling
+		}
+	}
+	t := p.Train
+	p.Info = &Info{Name: t.Name, Task: t.Task, N: t.Len(), D: t.Dim(), Note: t.Note, Classes: len(t.Labels),
+		Sigma: m.Sigma, Lambda: m.Lambda}
+	if n > 0 && n < t.Len() {
+		if p.Train = t.Head(n); m.Scaling != nil && m.Scaling.Kind != "pixel" || !p.Train.hasAllLabels() {
+			return nil, fmt.Errorf("%s: %d rows have other labels, or another scaling, than the %d packed: pack the rows "+
+				"with --n %d", dir, n, t.Len(), n)
+		}
+		p.Train.Note = p.Note()
+	}
+	return p, nil
+}
+
+// hasAllLabels reports whether each class has a point.
+func (d *Dataset) hasAllLabels() bool {
+	for c := range d.Labels {
+		if !slices.Contains(d.Class, c) {
+			return false
+		}
+	}
+	return true
+}
+
+// read returns the data whose arrays are in the folder.
+func (p *part) read(dir, role string) (d *Dataset, err error) {
+	arrays := map[string]packedArray{}
+	for _, a := range p.Arrays {
+		arrays[a.Name] = a
+	}
+	get := func(name string, shape ...int) (any, error) {
+		a, file := arrays[name], arrayFile(dir, role, name)
+		h, data, err := npy.Map(file)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return nil, fmt.Errorf("%s is missing", file)
+		case err != nil || !slices.Equal(h.Shape, a.Shape) || !slices.Equal(hexSums(data), a.Sums):
+			return nil, fmt.Errorf("%s: damaged or changed, the checksum is wrong", file)
+		case len(shape) != len(a.Shape) || shape[0] >= 0 && !slices.Equal(shape, a.Shape):
+			return nil, fmt.Errorf("%s: an array of shape %v, want %v", file, a.Shape, shape)
+		}
+		return data, nil
+	}
+	d = &Dataset{Name: p.Name, Source: p.Source, Note: p.Note, Read: p.Read, Labels: p.Labels}
+	if d.X, err = points.FromArrays(p.Kind, p.N, p.D, p.Unit, get); err != nil {
+		return nil, err
+	}
+	vector := func(name string) (v []float64) {
+		if _, ok := arrays[name]; ok && err == nil {
+			var data any
+			data, err = get(name, p.N)
+			v, _ = data.([]float64)
+		}
+		return v
+	}
+	d.Target, d.Weights, d.oracle = vector("y"), vector("weights"), vector("best")
+	for y := vector("y1"); y != nil; y = vector(fmt.Sprint("y", len(d.More)+1)) {
+		d.More = append(d.More, y)
+	}
+	if _, ok := arrays["class"]; ok && err == nil {
+		var data any
+		data, err = get("class", p.N)
+		class, _ := data.([]int32)
+		d.Task, d.Class = Classification, make([]int, len(class))
+		for i, c := range class {
+			d.Class[i] = int(c)
+		}
+	}
+	return d, err
+}

@@ -1,0 +1,44 @@
+package npy
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+)
+
+// TestMap: files are mapped as they are read; those that are no files of Write are read, or refused.
+func TestMap(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.npy")
+	for _, data := range []any{[]uint8{0, 255, 7, 9}, []float32{1, -2, 3.5, 4}, []float64{1, 2, 3, -0.5},
+		[]int32{-1, 1 << 30, 2, 3}, []int64{-1, 1 << 62, 5, 6}} {
+		var b bytes.Buffer
+		if err := Write(&b, data, 2, 2); err != nil {
+			t.Fatal(err)
+		}
+		write := func(content []byte) (Header, any, error) {
+			if err := os.WriteFile(name+".new", content, 0o666); err != nil { // what is mapped stays
+				t.Fatal(err)
+			}
+			if err := os.Rename(name+".new", name); err != nil {
+				t.Fatal(err)
+			}
+			return Map(name)
+		}
+		if h, got, err := write(b.Bytes()); err != nil || !reflect.DeepEqual(got, data) || h.Shape[0] != 2 {
+			t.Errorf("%v: %v %v %v", data, got, h.Shape, err)
+		}
+		for _, wrong := range [][]byte{b.Bytes()[:b.Len()-1], append(b.Bytes(), 0), nil, []byte("x")} {
+			if _, _, err := write(wrong); err == nil {
+				t.Errorf("%T: %d bytes are taken for an array", data, len(wrong))
+			}
+		}
+		swapped := bytes.Replace(b.Bytes(), []byte("False"), []byte("True "), 1)
+		_, got, err := write(swapped)
+		v := reflect.ValueOf(data)
+		if w := reflect.ValueOf(got); err != nil || !w.Index(1).Equal(v.Index(2)) || !w.Index(2).Equal(v.Index(1)) {
+			t.Errorf("%v by columns: %v %v", data, got, err)
+		}
+	}
+}
