@@ -15,6 +15,8 @@ func init() {
 		Name: "npy",
 		Binds: map[string]r.Value{
 			"Magic":      r.ValueOf(*new(string)),
+			"Map":        r.ValueOf(npy.Map),
+			"Raw":        r.ValueOf(npy.Raw),
 			"Read":       r.ValueOf(npy.Read),
 			"ReadHeader": r.ValueOf(npy.ReadHeader),
 			"Write":      r.ValueOf(npy.Write),
