@@ -26,7 +26,8 @@ func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 	if err == nil {
 		if r := b.approximation(); r != nil &&
 			slices.Contains([]string{"features", "nystrom", "rpcholesky"}, spec.Name) {
-			spec.S, spec.LambdaP = cmp.Or(spec.S, r.s), cmp.Or(spec.LambdaP, r.lambdaP)
+			spec.S = cmp.Or(spec.S, len(spec.Landmarks), r.s)
+			spec.LambdaP = cmp.Or(spec.LambdaP, r.lambdaP)
 		}
 		e.Value, err = spec.Preconditioner(b.cfg.Kernel)
 	}

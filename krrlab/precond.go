@@ -28,8 +28,8 @@ type Features struct {
 	Form    precond.Form // of M⁻¹; default: the cheapest
 }
 
-// Nystrom is M = FFᵀ+λ_pI with the Nyström approximation FFᵀ of K from S landmarks, drawn uniformly. Zero values mean
-// the defaults, those of Features.
+// Nystrom is M = FFᵀ+λ_pI with the Nyström approximation FFᵀ of K from S landmarks, drawn uniformly or given. Zero
+// values mean the defaults, those of Features.
 type Nystrom struct {
 	S       int // rank, 1 ≤ s ≤ n
 	LambdaP float64
@@ -37,6 +37,8 @@ type Nystrom struct {
 	// Spectral takes λ_p + σ_s² for λ_p, σ_s² being the least eigenvalue of FᵀF, and as much from the eigenvalues of
 	// FFᵀ, which leaves M as it is in the range of F (precond.Spectral)
 	Spectral bool
+	// Landmarks are rows of the training points, from 0, all different: the first S of them, by default all.
+	Landmarks []int
 }
 
 // RPCholesky is M = FFᵀ+λ_pI with FFᵀ ≈ K by randomly pivoted Cholesky of rank S. Zero values mean
@@ -80,7 +82,13 @@ func (f Features) recipe() *recipe {
 		}}
 }
 
-func (p Nystrom) String() string { return "Nyström landmarks" + spectrally(p.Spectral) }
+func (p Nystrom) String() string {
+	name := "Nyström landmarks"
+	if len(p.Landmarks) > 0 {
+		name = "given landmarks"
+	}
+	return name + spectrally(p.Spectral)
+}
 
 // Make implements Preconditioner.
 func (p Nystrom) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
@@ -88,11 +96,23 @@ func (p Nystrom) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 }
 
 func (p Nystrom) settled(_ kernel.Kernel, n int, lambda float64) (approximation, error) {
+	p.S = cmp.Or(p.S, len(p.Landmarks))
 	return p, settle(&p.S, &p.LambdaP, n, lambda)
 }
 
 func (p Nystrom) recipe() *recipe {
-	return &recipe{p, "nystrom", p.S, p.LambdaP, p.Form, Nystrom{}, p.Spectral, landmarks(lowrank.Nystrom)}
+	r := &recipe{p, "nystrom", p.S, p.LambdaP, p.Form, Nystrom{}, p.Spectral, landmarks(lowrank.Nystrom)}
+	if given := p.Landmarks; given != nil {
+		r.drawn = given
+		r.draw = landmarks(func(ctx context.Context, k lowrank.Source, s int, _ rng.Stream, o *lowrank.Options) (
+			*lowrank.Factor, error) {
+			if s > len(given) {
+				return nil, fmt.Errorf("krrlab: %d of %d landmarks: want at most as many as are given", s, len(given))
+			}
+			return lowrank.NystromAt(ctx, k, given[:s], o)
+		})
+	}
+	return r
 }
 
 func (p RPCholesky) String() string { return "randomly pivoted Cholesky" + spectrally(p.Spectral) }

@@ -127,6 +127,9 @@ func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
 	if r := l.approximation(); r != nil {
 		text += fmt.Sprintf(" %s %d λp=%x %v", r.name, r.s, r.lambdaP, r.form)
 	}
+	if p, ok := c.Precond.(Nystrom); ok && p.Landmarks != nil {
+		text += fmt.Sprint(" ", p.Landmarks)
+	}
 	if c.Stop.Rule != bound.Residual {
 		text += fmt.Sprintf(" stop %v", c.Stop)
 	}

@@ -28,6 +28,7 @@ type PrecondSpec struct {
 	Damping   float64        `json:"damping,omitempty" flag:"damping" check:"(0,1]" with:"precond=vecchia"`
 	Race      stage.Entries  `json:"race,omitempty" flag:"race" with:"precond=auto|precond=" help:"a preconditioner, as in compare --with, to try beside what auto plans; once for each"`
 	Form      precond.Form   `json:"form,omitzero" flag:"form" default:"auto" not:"precond=vecchia|precond=none"`
+	Landmarks []int          `json:"landmarks,omitempty" flag:"landmarks" check:">=0" with:"precond=nystrom"`
 	Spectral  bool           `json:"spectral,omitempty" flag:"spectral" with:"precond=nystrom|precond=rpcholesky"`
 }
 
@@ -68,6 +69,10 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 			s.Name = "auto"
 		case s.Neighbors != 0 || s.Damping != 0:
 			s.Name = "vecchia"
+		case len(s.Landmarks) > 0:
+			s.Name = "nystrom"
+		case s.Spectral:
+			s.Name = "rpcholesky"
 		case k != nil && noFeatures(k) && len(s.Levels) == 0:
 			s.Name = "rpcholesky"
 		}
@@ -89,7 +94,7 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 		f.Map = chain
 		return f, err
 	case "nystrom":
-		return Nystrom{s.S, s.LambdaP, s.Form, s.Spectral}, nil
+		return Nystrom{s.S, s.LambdaP, s.Form, s.Spectral, s.Landmarks}, nil
 	case "rpcholesky":
 		return RPCholesky{s.S, s.LambdaP, s.Form, s.Spectral}, nil
 	case "vecchia":
@@ -137,8 +142,13 @@ func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
 	if s.Name == "" {
 		return s, fmt.Errorf("the preconditioner %v is user-defined", p)
 	}
-	if f, ok := p.(Features); ok && f.Map != nil {
-		s.Levels, err = feature.LevelsOf(f.Map, k)
+	switch p := p.(type) {
+	case Features:
+		if p.Map != nil {
+			s.Levels, err = feature.LevelsOf(p.Map, k)
+		}
+	case Nystrom:
+		s.Landmarks = p.Landmarks
 	}
 	return s, err
 }

@@ -23,7 +23,7 @@
 //
 // Values are numbers, strings, booleans, durations, lists of numbers or strings, pointers to these, and types that
 // read themselves: by Set(string) error, or by UnmarshalText. A type with a method Names() []string, as enumerations
-// have, must be one of these names.
+// have, must be one of these names. The items of a list may be in a file: @FILE.
 //
 // A Go caller's options are settled by [Settle]: zeros are replaced by defaults, and all are checked. A command takes
 // the fields of [Of], each a Value of package flag and of pflag, and settles them when the flags are parsed.

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/csv"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -98,6 +99,13 @@ func (f *Field) read(text string) error {
 	}
 	if v.Kind() != reflect.Slice {
 		return f.scan(v, text)
+	}
+	if name, ok := strings.CutPrefix(text, "@"); ok {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", f.title(), text, err)
+		}
+		text = strings.Join(strings.Fields(strings.ReplaceAll(string(data), ",", " ")), ",")
 	}
 	words := strings.Split(strings.ReplaceAll(text, " ", ""), ",")
 	if v.Type().Elem().Kind() == reflect.String {

@@ -2,6 +2,8 @@ package schema
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -76,13 +78,17 @@ func set(o *all, args ...string) (*Schema, error) {
 // Every type is read, written as it was typed, and has its default.
 func TestValues(t *testing.T) {
 	o := all{Mode: "yes"} // its default here
-	s, err := set(&o, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=7", `--drop=a,"b,""c"`,
+	list := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(list, []byte("3\n 5,8\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := set(&o, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=@"+list, "--counts=7", `--drop=a,"b,""c"`,
 		"--limit=30s", "--coef=2", "--bytes=1.5kB", "--quiet=true")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := all{
-		inner: inner{Color: 1}, Share: 0.95, Damping: 1, Target: 30, Below: -1, Counts: []int{16, 3, 7},
+		inner: inner{Color: 1}, Share: 0.95, Damping: 1, Target: 30, Below: -1, Counts: []int{16, 3, 3, 5, 8, 7},
 		Mode: "yes", Drop: []string{"a", `b,"c`}, Limit: 30 * time.Second, Coef: new(2.0), Seed: 1,
 		Bytes: 1500, Quiet: true, Steps: 150,
 	}
@@ -91,7 +97,7 @@ func TestValues(t *testing.T) {
 	}
 	for name, want := range map[string][3]string{ // its text, default and type
 		"color": {"green", "", "string"}, "share": {"0.95", "0.95", "float64"},
-		"counts": {"16,3,7", "1,2,4", "intSlice"},
+		"counts": {"16,3,3,5,8,7", "1,2,4", "intSlice"},
 		"drop":   {`a,"b,""c"`, "", "stringSlice"},
 		"limit":  {"30s", "10m0s", "duration"}, "mode": {"yes", "yes", "string"},
 		"coef": {"2", "", "float64"}, "quiet": {"true", "", "bool"}, "seed": {"1", "1", "uint64"},

@@ -2,6 +2,9 @@ package krrlab
 
 import (
 	"math"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -15,7 +18,7 @@ func TestSpectral(t *testing.T) {
 	const n, s, lambda = 150, 20, 0.01
 	narrow := kernel.Gaussian{Sigma: 0.5}
 	train := ranksProblem(n)
-	for _, p := range []PrecondSpec{{Name: "nystrom", S: s, Spectral: true}, {Name: "rpcholesky", S: s, Spectral: true}} {
+	for _, p := range []PrecondSpec{{Name: "nystrom", S: s}, {Name: "rpcholesky", S: s}} {
 		made := func(spectral bool) *Lab {
 			p.Spectral = spectral
 			return newLab(t, train, Config{Kernel: narrow, Lambda: lambda, Seed: 3,
@@ -67,7 +70,8 @@ func TestSpectral(t *testing.T) {
 		lambdaP := lambda + l.z.more
 		if theta := low.LambdaMin(lambda, lambdaP); theta > lo || theta < 0.9*lambda/(lambda+least) ||
 			low.CondBound(lambda, lambdaP) < hi/lo {
-			t.Errorf("%v: λ_min %g, κ %g; claimed %g, %g", l.cfg.Precond, lo, hi/lo, theta, low.CondBound(lambda, lambdaP))
+			t.Errorf("%v: λ_min %g, κ %g; claimed %g, %g", l.cfg.Precond, lo, hi/lo, theta,
+				low.CondBound(lambda, lambdaP))
 		}
 		sol := solveLab(t, l)
 		if least < lambda {
@@ -75,6 +79,61 @@ func TestSpectral(t *testing.T) {
 		}
 		if v := float64(sol.LambdaP); math.Abs(v-lambda-least) > 1e-6*least {
 			t.Errorf("λ_p = %g, want %g", v, lambda+least)
+		}
+	}
+}
+
+// TestGivenLandmarks: M−λI and K agree in the columns that are given, also as text, and the spec says which they are.
+func TestGivenLandmarks(t *testing.T) {
+	const n, lambda = 90, 0.1
+	train := ranksProblem(n)
+	made := func(text string) (*mat.Dense, error) {
+		spec, err := parsePrecond(text)
+		testkit.OK(t, err)
+		p := testkit.Must(spec.Preconditioner(gauss))
+		if again := testkit.Must(SpecOf(p, gauss)); !reflect.DeepEqual(again, spec) {
+			t.Errorf("%q: %+v, then %+v", text, spec, again)
+		}
+		l := newLab(t, train, Config{Kernel: gauss, Lambda: lambda, Solver: PCG, Precond: p})
+		z, err := l.Z(t.Context())
+		if err != nil {
+			return nil, err
+		}
+		f, out := mat.NewDense(n, z.D, nil), mat.NewDense(n, n, nil)
+		for i := range n {
+			z.RowTo(f.RawRowView(i), i)
+		}
+		out.Mul(f, f.T())
+		out.Sub(out, newReference(t, gauss, l.train.X, lambda, l.y).a)
+		for i := range n {
+			out.Set(i, i, out.At(i, i)+lambda)
+		}
+		return out, nil
+	}
+	for text, want := range map[string][]int{
+		"nystrom landmarks=60,3,41":            {60, 3, 41},
+		"nystrom features=2 landmarks=60,3,41": {60, 3},
+	} {
+		off, err := made(text)
+		testkit.OK(t, err)
+		for j := range n {
+			if same := mat.Norm(off.ColView(j), math.Inf(1)) < 1e-6; same != slices.Contains(want, j) {
+				t.Errorf("%s: K̂ and K agree in column %d: %v", text, j, same)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"nystrom landmarks=60,90":            "landmark 1 of 2 is row 90",
+		"nystrom landmarks=6,6":              "want different rows",
+		"nystrom features=3 landmarks=60,80": "3 of 2 landmarks",
+	} {
+		if _, err := made(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, s := range []PrecondSpec{{Landmarks: []int{1}}, {Spectral: true}} {
+		if p := testkit.Must(s.Preconditioner(gauss)); testkit.Must(SpecOf(p, gauss)).Name == "features" {
+			t.Errorf("%+v is %v", s, p)
 		}
 	}
 }
