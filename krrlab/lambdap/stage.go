@@ -16,7 +16,7 @@ import (
 // Stage is the definition of the stage.
 var Stage = stage.Definition{
 	Name: "lambda-p", Options: Options{}, Result: (*Result)(nil),
-	Flags: "precond=features,nystrom,rpcholesky features tol",
+	Flags: "precond=features,nystrom,rpcholesky features landmarks tol",
 	Short: "Sweep the preconditioner's ridge λ_p, or map (s, λ_p)",
 	Long: `Lambda-p measures how good M = ZZᵀ+λ_pI is for λ_p from λ/100 to 100(λ+η),
 η = ‖K−ZZᵀ‖₂: an interval of κ(M⁻¹A), the iterations PCG takes, and the predicted time.

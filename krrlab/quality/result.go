@@ -143,7 +143,7 @@ func (q *Result) metricText() string {
 		return cmp.Or(q.Features, q.Precond)
 	}
 	made := cmp.Or(q.Features, q.Precond)
-	return fmt.Sprintf("ZZᵀ+λ_pI, s = %d, λ_p = %g, %s", q.S, q.LambdaP, made)
+	return fmt.Sprintf("ZZᵀ+λ_pI, s = %d, λ_p = %.6g, %s", q.S, q.LambdaP, made)
 }
 
 func (q *Result) iterationText() string {

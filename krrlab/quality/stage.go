@@ -21,7 +21,7 @@ import (
 // Stage is the definition of the stage.
 var Stage = stage.Definition{
 	Name: "quality", Options: Options{}, Result: (*Result)(nil),
-	Flags: "precond features neighbors damping lambda-p tol max-iter",
+	Flags: "precond features neighbors damping spectral landmarks lambda-p tol max-iter",
 	Short: "Interval of κ(M⁻¹A) that holds with a stated confidence, predicted against actual iterations",
 	Long: `Quality judges a preconditioner M = ZZᵀ+λ_pI. It gives a two-sided interval of κ, the
 condition number of M⁻¹(K+λI), by the Lanczos process from a random start; the interval

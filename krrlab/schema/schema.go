@@ -132,20 +132,22 @@ func (s *Schema) fits(f *Field) error {
 			return fmt.Errorf("%s and %s exclude each other", f.title(), o.title()+value)
 		}
 	}
-	text := ""
+	text, only := "", ""
 	for _, one := range f.list("with") {
 		o, value, holds := s.holds(one)
-		if holds {
+		switch {
+		case holds:
 			return nil
-		}
-		if o != nil && text == "" {
+		case o != nil && text == "":
 			if text = o.title() + value; value != "" {
-				text += " only"
+				only = " only"
 			}
+		case len(value) > 1: // another of the same option
+			text += " or" + value
 		}
 	}
 	if text != "" {
-		return fmt.Errorf("%s goes with %s", f.title(), text)
+		return fmt.Errorf("%s goes with %s%s", f.title(), text, only)
 	}
 	return nil
 }

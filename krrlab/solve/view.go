@@ -129,7 +129,7 @@ func (s *Solution) stopText() string {
 func (s *Solution) Method() string {
 	switch {
 	case s.LambdaP.Known():
-		return fmt.Sprintf("%v, %s, s = %d, λ_p = %g", s.Solver, s.precondText(), s.S, s.LambdaP)
+		return fmt.Sprintf("%v, %s, s = %d, λ_p = %.6g", s.Solver, s.precondText(), s.S, s.LambdaP)
 	case s.Precond != "":
 		return fmt.Sprintf("%v, preconditioner %s", s.Solver, s.precondText())
 	}

@@ -75,7 +75,7 @@ func (s *Result) String() string {
 		b.Add("probes", "%d, %s, %s multiplied by K", s.Probes, s.stepText(), plural.Count(s.Columns, "vector"))
 	}
 	if s.S > 0 {
-		b.Add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %g%s", s.Precond, s.S, s.USquared, s.LambdaP,
+		b.Add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %.6g%s", s.Precond, s.S, s.USquared, s.LambdaP,
 			s.explainedText())
 	}
 	b.Took(s.Seconds)
