@@ -59,7 +59,7 @@ func treeTiling(leaves *tree.Tree, near []tree.Pair, own share) *tiling {
 	slices.SortFunc(all, compareTiles)
 	t.order = make([]ref, 0, own.of(len(all)))
 	for q, r := range all {
-		t.mark = (t.mark ^ uint64(r.i)<<32 ^ uint64(r.j)) * 0x9e3779b97f4a7c15
+		t.mark = mix(t.mark, uint64(r.i)<<32|uint64(r.j))
 		if own.has(q) {
 			t.order = append(t.order, r)
 		}

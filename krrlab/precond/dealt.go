@@ -60,41 +60,12 @@ func newLinv(s int) *linv {
 // block returns the first index of a block and the one after its last.
 func (d *linv) block(b int) (c0, c1 int) { return b * colBlock, min((b+1)*colBlock, d.s) }
 
-// newDealt forms ZᵀZ+λ_pI, factors it and inverts the factor, each rank its tiles, with the bits of one process.
-func (w *Woodbury) newDealt(ctx context.Context, fast bool) (err error) {
-	k, c := w.rows, w.rows.comm
-	m := accel.NewDealt(w.s, c.Rank(), c.Size(), func(x []float64, root int) error {
-		return c.Broadcast(ctx, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 8*len(x)), root)
-	})
-	lap := stopwatch()
-	var trace float64
-	form := func(fast bool) (err error) {
-		trace, err = k.gramDealt(ctx, w.z, m, fast)
-		return err
-	}
-	if fast {
-		_, err = k.within(ctx, w.z, w.lambdaP/10, form, func() (float64, error) {
-			return measured(ctx, c, w.z, m, trace)
-		})
-	} else {
-		err = form(false)
-	}
-	if err != nil {
-		return err
-	}
-	w.seconds.Gram = lap()
-	err = w.factorize(m, trace)
-	w.seconds.Factor = lap()
-	if err == nil {
-		err = w.invertDealt(m)
-	}
-	w.seconds.Form = lap()
-	return err
-}
-
-// gramDealt sets m to ZᵀZ as gram forms it, and returns its trace.
-func (k *rows) gramDealt(ctx context.Context, z *points.Dense32, m *accel.Dealt, fast bool) (float64, error) {
+// gramDealt returns the ZᵀZ of gram shared by the ranks.
+func (k *rows) gramDealt(ctx context.Context, z *points.Dense32, fast bool) (c gramian, err error) {
 	s, g := z.D, k.gramSum(z, fast)
+	c.Dealt = accel.NewDealt(s, k.comm.Rank(), k.comm.Size(), func(x []float64, root int) error {
+		return k.comm.Broadcast(ctx, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 8*len(x)), root)
+	})
 	diag := make([]float64, s)
 	var buf []int64
 	blocks := gramBlocks(0, s)
@@ -112,15 +83,15 @@ func (k *rows) gramDealt(ctx context.Context, z *points.Dense32, m *accel.Dealt,
 			}
 		})
 		if err = comm.Agree(ctx, k.comm, err); err != nil {
-			return 0, err
+			return c, err
 		}
 		if err := k.comm.AllReduceInt64(ctx, sums); err != nil {
-			return 0, err
+			return c, err
 		}
 		err = accel.ForEach(ctx, i1-i0, func(_, i int) {
 			i += i0
 			row := sums[at(i):at(i+1)]
-			for b, col := range m.Columns[:i/accel.TileOrder+1] {
+			for b, col := range c.Columns[:i/accel.TileOrder+1] {
 				j0 := b * accel.TileOrder
 				width := min(accel.TileOrder, s-j0)
 				for j := j0; j < min(j0+width, i+1) && col != nil; j++ {
@@ -130,11 +101,12 @@ func (k *rows) gramDealt(ctx context.Context, z *points.Dense32, m *accel.Dealt,
 			diag[i] = g.value(row[i], i, i)
 		})
 		if err = comm.Agree(ctx, k.comm, err); err != nil {
-			return 0, err
+			return c, err
 		}
 		blocks = blocks[count:]
 	}
-	return floats.Sum(diag), nil
+	c.trace = floats.Sum(diag)
+	return c, nil
 }
 
 // invertDealt takes L⁻¹ out of the rows that the ranks send.

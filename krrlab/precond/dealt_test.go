@@ -15,7 +15,7 @@ import (
 )
 
 // TestDealt: L⁻¹ shared by ranks has the bits of one process, of M⁻¹R and of the statistical dimension, with either
-// BLAS; for few columns and many, and orders that tiles and blocks divide and do not.
+// BLAS, by float32 products and where they are refused; for few columns and many, and orders that tiles and blocks divide and do not.
 func TestDealt(t *testing.T) {
 	defer func(above int) { dealtAbove = above }(dealtAbove)
 	dealtAbove = 0
@@ -23,15 +23,21 @@ func TestDealt(t *testing.T) {
 		for _, c := range []struct {
 			n, s, t int
 			fast    bool
-		}{{600, 1100, 3, false}, {1100, 1536, 12, true}, {70, 5, 1, false}} {
+			lambdaP float64
+		}{{600, 900, 3, false, 0.3}, {1100, 1100, 12, true, 0.3}, {70, 5, 1, false, 0.3}, {4096, 60, 2, true, 0.01}} {
 			z, r := randomFeatures(c.n, c.s), mat.NewDense(c.n, c.t, nil)
+			for i := range z.N { // float32 products refuse themselves where rows repeat (TestMeasuredOnRanks)
+				if c.n > 4000 {
+					copy(z.Row(i), cosines(1, c.s).Row(0))
+				}
+			}
 			rng.New(3).Normals(r.RawMatrix().Data, 0)
 			var want mat.Dense
 			var stat float64
-			for _, p := range []int{1, 2, 3, 4} {
+			for _, p := range []int{1, 2, 3} {
 				var held [4]int64
 				onRanks(p, z, func(cm comm.Comm, own *points.Dense32) {
-					w, err := New(t.Context(), own, 0.3, &Options{Form: FormLInv, Fast: c.fast, Comm: cm})
+					w, err := New(t.Context(), own, c.lambdaP, &Options{Form: FormLInv, Fast: c.fast, Comm: cm})
 					if err != nil {
 						t.Error(err)
 						return
@@ -52,7 +58,7 @@ func TestDealt(t *testing.T) {
 				for _, b := range held {
 					sum += b
 				}
-				if whole := 8 * int64(c.s) * int64(c.s); p > 1 && c.s > 1000 && sum > whole+whole*colBlock/int64(c.s) {
+				if whole := 8 * int64(c.s) * int64(c.s); p > 1 && c.s > 500 && sum > whole+whole*colBlock/int64(c.s) {
 					t.Errorf("%+v: %d ranks hold %d bytes of the factor, one %d", c, p, held, whole)
 				}
 			}

@@ -66,7 +66,7 @@ func TestMeasuredError(t *testing.T) {
 		for name, z := range cases {
 			exact := testkit.Must(gram(t.Context(), z, false))
 			fast := testkit.Must(gram(t.Context(), z, true))
-			bound := testkit.Must(measuredError(t.Context(), comm.Alone(), z, fast))
+			bound := testkit.Must(measuredError(t.Context(), comm.Alone(), z, (&Woodbury{s: z.D, factor: fast}).whole()))
 			norm := spectralNorm(t, exact, fast, z.D)
 			t.Logf("%s: ‖E‖₂ = %.3g, measured bound %.3g, predicted %.3g", name, norm, bound, fastError(z))
 			if norm > bound {
@@ -141,16 +141,16 @@ func TestMeasuredOnRanks(t *testing.T) {
 		var first []float64
 		for _, p := range []int{1, 3} {
 			onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-				k, err := newRows(t.Context(), c, own)
+				w, err := begin(t.Context(), own, lambdaP, &Options{Form: FormL, Comm: c})
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				got, _, err := k.gramWithin(t.Context(), own, lambdaP/10)
-				if err != nil {
+				if _, err := w.gram(t.Context(), true); err != nil {
 					t.Error(err)
 					return
 				}
+				got := w.factor
 				if c.Rank() > 0 {
 					return
 				}

@@ -19,29 +19,16 @@ func (w *Woodbury) lower(i0, n int) blas64.Triangular {
 	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: w.s, Data: w.factor[i0*w.s+i0:]}
 }
 
-// traceOf returns the trace of a matrix of order s.
-func traceOf(c []float64, s int) (trace float64) {
-	for j := range s {
-		trace += c[j*s+j]
-	}
-	return trace
-}
-
-// cholesky overwrites ZᵀZ by L, and clears the upper triangle.
-func (w *Woodbury) cholesky() error {
-	err := w.factorize(accel.Whole(w.s, w.factor, w.s), traceOf(w.factor, w.s))
-	for i := range w.s {
-		clear(w.factor[i*w.s+i+1 : (i+1)*w.s])
-	}
-	return err
-}
-
-// factorize overwrites ZᵀZ, of the given trace, by L, LLᵀ = C = ZᵀZ+λ_pI; of ranks that share it all fail together.
-func (w *Woodbury) factorize(c *accel.Dealt, trace float64) error {
+// factorize overwrites ZᵀZ by L, LLᵀ = C = ZᵀZ+λ_pI; of ranks that share it all fail together. Above an L that is whole it
+// leaves zeros.
+func (w *Woodbury) factorize(c gramian) error {
 	c.Shift(w.lambdaP)          // C = ZᵀZ + λ_pI
 	at, pivot, err := c.Potrf() // C = LLᵀ
 	if err == nil && at < w.s {
-		err = w.notDefinite(at, pivot, trace)
+		err = w.notDefinite(at, pivot, c.trace)
+	}
+	for i := 0; i < w.s && w.factor != nil; i++ {
+		clear(w.factor[i*w.s+i+1 : (i+1)*w.s])
 	}
 	return err
 }

@@ -26,31 +26,47 @@ const (
 	measureTail    = 0.14
 )
 
-// gramWithin returns ZᵀZ with ‖E‖₂ ≤ limit for its error E: by float32 products where that is
-// predicted and then measured to be so, in float64 otherwise, where E is taken for 0.
-func (k *rows) gramWithin(ctx context.Context, z *points.Dense32, limit float64) (c []float64, e float64, err error) {
-	e, err = k.within(ctx, z, limit, func(fast bool) (err error) {
-		c, err = k.gram(ctx, z, 0, fast)
-		return err
-	}, func() (float64, error) { return measuredError(ctx, k.comm, z, c) })
-	return c, e, err
+// gramian is ZᵀZ, which ranks share or each has, and its trace.
+type gramian struct {
+	*accel.Dealt
+	trace float64
 }
 
-// within is gramWithin for a way to form ZᵀZ, and to measure its error.
-func (k *rows) within(ctx context.Context, z *points.Dense32, limit float64, form func(fast bool) error,
-	measure func() (float64, error)) (e float64, err error) {
-	if e, err = k.fastError(ctx, z); err != nil {
-		return 0, err
+// whole returns the ZᵀZ in w.factor.
+func (w *Woodbury) whole() gramian {
+	c := gramian{Dealt: accel.Whole(w.s, w.factor, w.s)}
+	for j := range w.s {
+		c.trace += w.factor[j*w.s+j]
 	}
-	if e <= limit {
-		if err = form(true); err != nil {
-			return 0, err
+	return c
+}
+
+// gram returns ZᵀZ, in w.factor unless ranks share it: with fast by float32 products where their error E is predicted
+// and then measured to have ‖E‖₂ ≤ λ_p/10, in float64 otherwise.
+func (w *Woodbury) gram(ctx context.Context, fast bool) (c gramian, err error) {
+	k := w.rows
+	form := func(fast bool) (err error) {
+		if Sharers(w.form, w.n, w.s, 1, k.comm.Size()) > 1 {
+			c, err = k.gramDealt(ctx, w.z, fast)
+		} else if w.factor, err = k.gram(ctx, w.z, 0, fast); err == nil {
+			c = w.whole()
 		}
-		if e, err = measure(); err != nil || e <= limit {
-			return e, err
+		return err
+	}
+	if e := 0.0; fast {
+		if e, err = k.fastError(ctx, w.z); err == nil && e <= w.lambdaP/10 {
+			if err = form(true); err == nil {
+				e, err = measuredError(ctx, k.comm, w.z, c)
+			}
+			if err == nil && e <= w.lambdaP/10 {
+				return c, nil
+			}
 		}
 	}
-	return 0, form(false)
+	if err == nil {
+		err = form(false)
+	}
+	return c, err
 }
 
 // measuredError returns a bound of ‖E‖₂, E = C−ZᵀZ, for the ZᵀZ of all ranks' rows that float32
@@ -63,21 +79,16 @@ func (k *rows) within(ctx context.Context, z *points.Dense32, limit float64, for
 //
 // x = measureTail, but for a probability of 1e-6. For independent errors the bound is some three
 // times ‖E‖₂. Work: 4nst flops a step, t = measureColumns.
-func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram []float64) (float64, error) {
-	return measured(ctx, c, z, accel.Whole(z.D, gram, z.D), traceOf(gram, z.D))
-}
-
-// measured is measuredError for a C that ranks may share, and its trace.
-func measured(ctx context.Context, c comm.Comm, z *points.Dense32, gram *accel.Dealt, trace float64) (float64, error) {
+func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram gramian) (float64, error) {
 	s, t := z.D, measureColumns
 	m := &measurement{z: z, c: c, v: make([]float64, t*s), u: make([]float64, t*s)}
 	rng.New(0).Sub("float32 products").Normals(m.v, 0)
 	logSize := 0.0
 	for range measureSteps {
-		if err := m.product(ctx, trace); err != nil {
+		if err := m.product(ctx, gram.trace); err != nil {
 			return 0, err
 		}
-		if err := m.subtract(ctx, gram); err != nil { // V ← CV − ZᵀZV, by rows
+		if err := m.subtract(ctx, gram.Dealt); err != nil { // V ← CV − ZᵀZV, by rows
 			return 0, err
 		}
 		size := blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.u})

@@ -80,5 +80,5 @@ func NewFromGram(ctx context.Context, z *points.Dense32, g *Gram, lambdaP float6
 		return nil, err
 	}
 	w.factor = append([]float64(nil), g.data...)
-	return w, w.agree(ctx, w.finish(ctx))
+	return w, w.agree(ctx, w.finish(ctx, w.whole()))
 }

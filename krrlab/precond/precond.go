@@ -101,24 +101,13 @@ func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*
 	if err != nil {
 		return nil, err
 	}
-	fast := o != nil && o.Fast
-	if Sharers(w.form, w.n, w.s, 1, w.rows.comm.Size()) > 1 {
-		if err := w.newDealt(ctx, fast); err != nil {
-			return nil, err
-		}
-		return w, nil
-	}
 	lap := stopwatch()
-	if fast {
-		w.factor, _, err = w.rows.gramWithin(ctx, z, lambdaP/10)
-	} else {
-		w.factor, err = w.rows.gram(ctx, z, 0, false)
-	}
+	c, err := w.gram(ctx, o != nil && o.Fast)
 	if err != nil {
 		return nil, err
 	}
 	w.seconds.Gram = lap()
-	if err := w.agree(ctx, w.finish(ctx)); err != nil {
+	if err := w.agree(ctx, w.finish(ctx, c)); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -144,24 +133,25 @@ func begin(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) 
 	return w, nil
 }
 
-// finish turns ZᵀZ, in w.factor, into the form.
-func (w *Woodbury) finish(ctx context.Context) (err error) {
+// finish turns ZᵀZ into the form.
+func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 	lap := stopwatch()
 	if w.form == FormEigen {
 		err = w.eigen()
 	} else {
-		err = w.cholesky()
+		err = w.factorize(c)
 	}
-	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
+	if err = comm.Agree(ctx, w.rows.comm, cmp.Or(err, ctx.Err())); err != nil {
 		return err
 	}
 	w.seconds.Factor = lap()
 	switch w.form {
 	case FormLInv:
-		err = w.invert()
+		if w.factor == nil {
+			err = w.invertDealt(c.Dealt)
+		} else {
+			err = w.invert()
+		}
 	case FormU:
 		err = w.project(ctx)
 	case FormL:
