@@ -126,14 +126,13 @@ func (l *Lab) over(sol *Solution, err error) *plan.Report {
 	if l.plan.Instead == nil || err != solve.ErrLate && !ended {
 		return nil
 	}
-	r := *l.plan
 	came := plural.Count(sol.Iterations, "iteration")
 	if k := len(sol.History); k > 0 {
 		came += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
 	}
-	r.Over = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)",
-		r.Instead, came, plural.Count(r.Choice.Iterations, "iteration"), l.cfg.Tol, &r.Choice)
-	r.Choice, r.Seconds, r.Flags, r.Instead = *r.Instead, r.Instead.Seconds, r.Instead.Flags(), nil
+	r, was := l.plan.Going(l.plan.Instead), &l.plan.Choice
+	r.Over = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)", &r.Choice, came,
+		plural.Count(was.Iterations, "iteration"), l.cfg.Tol, was)
 	return &r
 }
 

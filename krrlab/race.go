@@ -3,9 +3,9 @@ package krrlab
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -20,24 +20,22 @@ import (
 // raceLeast and raceMost are the iterations of a race: it ends between where one is ahead by its forecast's worst.
 const raceLeast, raceMost = 8, 30
 
+// lane is a preconditioner in a race.
+type lane struct {
+	plan.Raced
+	Preconditioner
+	made *stage.Made
+	each float64   // seconds of an iteration
+	res  []float64 // relative residuals
+}
+
 // ready is a preconditioner with the M that it made.
 type ready struct {
 	Preconditioner
 	m pcg.Preconditioner
 }
 
-func (k ready) Make(context.Context, *Lab) (pcg.Preconditioner, error) { return k.m, nil }
-
-// race is Auto.Race under way: column j is of all[j].
-type race struct {
-	*bench
-	all  []Preconditioner
-	made []*stage.Made
-	rows []plan.Raced // of all, those that failed before too
-	of   []int        // row of a column
-	each []float64    // seconds of an iteration
-	res  [][]float64  // relative residuals
-}
+func (r ready) Make(context.Context, *Lab) (pcg.Preconditioner, error) { return r.m, nil }
 
 // race iterates with the preconditioners given and the one that is planned, side by side, and returns the lab that goes
 // on with the one that is done first by its slope, or with the direct solver of the plan where that is.
@@ -46,149 +44,140 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, with []Preconditioner) (
 	if err != nil {
 		return nil, nil, err
 	}
-	r, direct := &race{bench: &bench{Lab: l}}, p.Instead
+	direct := p.Instead
 	if planned.cfg.Solver == Direct {
 		direct = &p.Choice
 	} else {
-		r.Lab, with = planned, append(with[:len(with):len(with)], planned.cfg.Precond)
+		with = append(slices.Clip(with), planned.cfg.Precond)
 	}
-	if err := r.run(ctx, with); err != nil {
+	lanes, err := l.run(ctx, with)
+	if err != nil {
 		return nil, nil, err
 	}
-	best := -1
-	for j := range r.all {
-		if best < 0 || r.rows[r.of[j]].Left < r.rows[r.of[best]].Left {
-			best = j
+	q, best := *p, (*lane)(nil)
+	for _, a := range lanes {
+		q.Raced = append(q.Raced, a.Raced)
+		if a.Why == "" && (best == nil || a.Left < best.Left) {
+			best = a
 		}
 	}
-	q := *p
-	q.Raced = r.rows
-	if best < 0 || direct != nil && direct.Seconds.Total < float64(r.rows[r.of[best]].Left) {
-		if direct != nil && planned.cfg.Solver != Direct {
-			q.Choice, q.Seconds, q.Flags, q.Instead = *direct, direct.Seconds, direct.Flags(), nil
-		}
-		planned, err = l.chosen(&q)
-		return planned, &q, err
+	if direct != nil && (best == nil || direct.Seconds.Total < float64(best.Left)) {
+		q = q.Going(direct)
+	} else if best != nil && (best != lanes[len(lanes)-1] || planned.cfg.Solver == Direct) {
+		return l.winner(best, &q, direct)
 	}
-	if r.of[best] == len(with)-1 && r.Lab == planned {
-		planned.plan = &q
-		return planned, &q, nil
-	}
-	return r.winner(best, &q, direct)
+	planned, err = l.chosen(&q)
+	return planned, &q, err
 }
 
-// winner returns the lab that goes on with column j.
-func (r *race) winner(j int, q *plan.Report, direct *plan.Candidate) (*Lab, *plan.Report, error) {
-	l, row, m := r.Lab, r.rows[r.of[j]], r.made[j]
+// winner returns the lab that goes on with a preconditioner that is not the planned one.
+func (l *Lab) winner(a *lane, p *plan.Report, direct *plan.Candidate) (*Lab, *plan.Report, error) {
 	cfg := l.cfg
-	if cfg.Solver = PCG; l.columns() > 1 {
-		cfg.Solver = BlockPCG
+	if cfg.Solver = l.asked.solver; cfg.Solver == AutoSolver {
+		if cfg.Solver = PCG; l.columns() > 1 {
+			cfg.Solver = BlockPCG
+		}
 	}
-	if l.asked.solver != AutoSolver {
-		cfg.Solver = l.asked.solver
+	left := int(math.Ceil(float64(a.Left) / a.each))
+	c := plan.Candidate{Solver: cfg.Solver.String(), Precond: a.String(), S: a.made.S, LambdaP: a.made.LambdaP,
+		Storage: l.k.a.Storage(), Iterations: a.Iterations + left, Bytes: p.Bytes,
+		Seconds: plan.Seconds{Kernel: l.k.seconds, Factor: a.Seconds, Solve: a.each * float64(a.Iterations+left+1)}}
+	c.Seconds.Total = c.Seconds.Sum()
+	q := p.Going(&c)
+	q.Instead = direct
+	spec, err := SpecOf(a.Preconditioner, cfg.Kernel)
+	if q.Flags = fmt.Sprintf("--solver %v%s", cfg.Solver, spec.flags()); err != nil {
+		q.Flags = fmt.Sprintf("Config{Solver: %v, Precond: %v}", cfg.Solver, a)
 	}
-	p := r.all[j]
-	spec, err := SpecOf(p, cfg.Kernel)
-	q.Flags = fmt.Sprintf("--solver %v%s", cfg.Solver, spec.flags())
-	if err != nil {
-		q.Flags = fmt.Sprintf("%v by Config.Precond, Solver %v", p, cfg.Solver)
+	if cfg.Precond = a.Preconditioner; a.made.S == 0 { // others are made of what the lab holds
+		cfg.Precond = ready{a.Preconditioner, a.made.M}
 	}
-	if cfg.Precond = p; m.S == 0 { // others are held by the lab, or made of what is
-		cfg.Precond = ready{p, m.M}
-	}
-	left := int(math.Ceil(float64(row.Left) / r.each[j]))
-	q.Choice = plan.Candidate{Solver: cfg.Solver.String(), Precond: p.String(), S: m.S, LambdaP: m.LambdaP,
-		Storage: r.k.a.Storage(), Iterations: row.Iterations + left, Bytes: q.Choice.Bytes}
-	q.Choice.Seconds = plan.Seconds{Kernel: r.k.seconds, Factor: row.Seconds,
-		Solve: r.each[j] * float64(row.Iterations+left+1)}
-	q.Choice.Seconds.Total = q.Choice.Seconds.Sum()
-	q.Seconds, q.Instead = q.Choice.Seconds, direct
-	to, err := l.as(cfg, q)
-	return to, q, err
+	m, err := l.as(cfg, &q)
+	return m, &q, err
 }
+
+func (a *lane) String() string { return a.Preconditioner.String() }
 
 // run makes the preconditioners, and iterates.
-func (r *race) run(ctx context.Context, with []Preconditioner) error {
-	p := r.Problem()
-	k, err := r.K(ctx, 0)
+func (l *Lab) run(ctx context.Context, with []Preconditioner) (lanes []*lane, err error) {
+	b := &bench{Lab: l}
+	p := b.Problem()
+	k, err := b.K(ctx, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var product float64
-	to := mat.NewDense(p.N, p.T, nil)
-	if err := stage.Timed(&product, func() error { return k.MulTo(ctx, to, p.Y) }); err != nil {
-		return err
+	err = stage.Timed(&product, func() error { return k.MulTo(ctx, mat.NewDense(p.N, p.T, nil), p.Y) })
+	if err != nil {
+		return nil, err
 	}
 	var ms []pcg.Preconditioner
-	left := cmp.Or(p.Left(k), math.MaxInt64)
-	for i, one := range with {
-		m, err := r.Make(ctx, stage.Entry{Value: one}, 0)
+	var running []*lane
+	var each []float64
+	room := cmp.Or(p.Left(k), math.MaxInt64)
+	for _, one := range with {
+		a := &lane{Preconditioner: one, res: []float64{1}, Raced: plan.Raced{Name: one.String()}}
 		var apply float64
-		if err == nil {
-			apply, err = compare.Try(ctx, m.M, p.Y)
+		if a.made, err = b.Make(ctx, stage.Entry{Value: one}, 0); err == nil {
+			apply, err = compare.Try(ctx, a.made.M, p.Y)
 		}
-		if err == nil {
-			if left -= m.Bytes; left < 0 {
-				err = fmt.Errorf("it takes %s, and there are %s left", accel.Bytes(m.Bytes), accel.Bytes(left+m.Bytes))
-			}
+		if err == nil && a.made.Bytes > room {
+			err = fmt.Errorf("it takes %s, and there are %s left", accel.Bytes(a.made.Bytes), accel.Bytes(room))
 		}
-		if err = comm.Agree(ctx, r.comm, err); ctx.Err() != nil {
-			return ctx.Err()
+		lanes = append(lanes, a)
+		if err = comm.Agree(ctx, l.comm, err); ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		row := plan.Raced{Name: one.String(), Left: stage.Number(math.Inf(1))}
 		if err != nil {
-			row.Why = err.Error()
-		} else {
-			row.Seconds = m.Seconds
-			r.all, r.made, r.of = append(r.all, one), append(r.made, m), append(r.of, i)
-			r.each, r.res, ms = append(r.each, product+apply), append(r.res, []float64{1}), append(ms, m.M)
+			a.Why = err.Error()
+			continue
 		}
-		r.rows = append(r.rows, row)
+		room, a.Seconds = room-a.made.Bytes, a.made.Seconds
+		ms, running, each = append(ms, a.made.M), append(running, a), append(each, product+apply)
 	}
-	if len(ms) == 0 {
-		return nil
+	if err := comm.ShareNumbers(ctx, l.comm, each, 0); err != nil || len(ms) == 0 { // all ranks decide alike
+		return lanes, err
 	}
-	if err := comm.ShareNumbers(ctx, r.comm, r.each, 0); err != nil { // all ranks decide alike
-		return err
-	}
-	_, fails, err := compare.Iterate(ctx, k, ms, p, &pcg.Options{Tol: r.cfg.Tol, MaxIter: raceMost,
-		Monitor: func(it *pcg.Iteration) error { return r.watch(ctx, it) }})
+	_, fails, err := compare.Iterate(ctx, k, ms, p, &pcg.Options{Tol: l.cfg.Tol, MaxIter: raceMost,
+		Monitor: func(it *pcg.Iteration) error {
+			b.Tell(ctx, Event{Stage: stage.Compare, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1})
+			for j, a := range running {
+				a.take(it.Index, it.RelRes[j], l.cfg.Tol, each[j])
+			}
+			if it.Index >= raceLeast && decided(running, l.cfg.Tol) {
+				return pcg.ErrStop
+			}
+			return ctx.Err()
+		}})
 	for j, f := range fails {
-		if row := &r.rows[r.of[j]]; f != nil {
-			row.Why, row.Left = f.Error(), stage.Number(math.Inf(1))
+		if f != nil {
+			running[j].Why = f.Error()
 		}
 	}
-	if errors.Is(err, pcg.ErrStop) {
+	if err == pcg.ErrStop {
 		err = nil
 	}
-	return err
+	return lanes, err
 }
 
-// watch takes note of an iteration, and ends the race where it is decided.
-func (r *race) watch(ctx context.Context, it *pcg.Iteration) error {
-	best, high := math.Inf(1), math.Inf(1)
-	lows := make([]float64, len(r.all))
-	for j, v := range it.RelRes {
-		row := &r.rows[r.of[j]]
-		if last := r.res[j][len(r.res[j])-1]; last > r.cfg.Tol { // it goes on
-			r.res[j] = append(r.res[j], v)
-			row.Iterations, row.Residual = it.Index, stage.Number(v)
-		}
-		low, mid, most := pcg.Forecast(r.res[j], r.cfg.Tol)
-		row.Left, lows[j] = stage.Number(mid*r.each[j]), low*r.each[j]
-		if left := mid * r.each[j]; left < best {
-			best, high = left, most*r.each[j]
-		}
+// take takes note of an iteration, in seconds each, unless τ was reached before.
+func (a *lane) take(its int, residual, tol, each float64) {
+	if a.res[len(a.res)-1] > tol {
+		a.res, a.each = append(a.res, residual), each
+		a.Iterations, a.Residual = its, stage.Number(residual)
+		_, mid, _ := pcg.Forecast(a.res, tol)
+		a.Left = stage.Number(mid * each)
 	}
-	r.Tell(ctx, Event{Stage: stage.Compare, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1})
-	ahead := 0 // of those that may yet be the first
-	for _, low := range lows {
-		if low <= high {
-			ahead++
+}
+
+// decided reports whether one is done before all others, by its forecast's worst and their best.
+func decided(lanes []*lane, tol float64) bool {
+	first := slices.MinFunc(lanes, func(a, b *lane) int { return cmp.Compare(a.Left, b.Left) })
+	_, _, high := pcg.Forecast(first.res, tol)
+	for _, a := range lanes {
+		if low, _, _ := pcg.Forecast(a.res, tol); a != first && low*a.each <= high*first.each {
+			return false
 		}
 	}
-	if best == 0 || it.Index >= raceLeast && ahead <= 1 {
-		return pcg.ErrStop
-	}
-	return ctx.Err()
+	return true
 }

@@ -24,6 +24,12 @@ type Report struct {
 	Over    string     `json:"over,omitempty"`
 }
 
+// Going returns the report of a plan that goes over to a candidate.
+func (r Report) Going(c *Candidate) Report {
+	r.Choice, r.Seconds, r.Flags, r.Instead = *c, c.Seconds, c.Flags(), nil
+	return r
+}
+
 // Raced is a preconditioner of a race.
 type Raced struct {
 	Name       string       `json:"precond"`
