@@ -25,11 +25,9 @@ func (b *bench) PlanTask() *plan.Task {
 	l := b.Lab
 	c, s := l.cfg, l.system()
 	t := &plan.Task{
-		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, Prefer: s.Accuracy(), Seed: c.Seed,
-		Memory: c.Memory, PointBytes: l.pointBytes(), Storage: c.Storage, Tiles: c.Tiles,
-		Drop: s.Preferred() / 4, NoFeatures: noFeatures(c.Kernel),
-		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Tiles == gram.SparseTiles || c.Checkpoint != nil ||
-			c.Stop.Rule != bound.Residual,
+		Problem: b.Problem(), Prefer: s.Accuracy(), Drop: s.Preferred() / 4, Points: l.pointBytes(), Storage: c.Storage,
+		Tiles: c.Tiles, Iterative: c.onRanks() || c.Tiles == gram.SparseTiles ||
+			c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
 	}
 	if l.open != nil && l.open.fixed {
 		t.Small = s.Precision()
@@ -37,9 +35,9 @@ func (b *bench) PlanTask() *plan.Task {
 	if s.Exact(l.k.a) {
 		t.ExactWork = math.Inf(1)
 	}
-	if t.Ranks == 1 {
+	if t.Comm.Size() == 1 {
 		runtime.GC() // what is read and not needed any more is there for K
-		t.Beside, t.Peak = max(0, accel.Occupied()-t.PointBytes), accel.PeakRSS()
+		t.Beside, t.Peak = max(0, accel.Occupied()-t.Points), accel.PeakRSS()
 	}
 	if l.open == nil || l.open.solver {
 		t.Solver = c.Solver.String()

@@ -149,8 +149,8 @@ func (None) Make(context.Context, *Lab) (pcg.Preconditioner, error) { return nil
 type Auto struct {
 	S       int     // rank
 	LambdaP float64 // λ_p
-	// Race are preconditioners to try beside what is planned: all iterate side by side, a product with K serving them
-	// all, and the one that is done first by its slope goes on. Of any number of points; not with a Backend or a
+	// Race are preconditioners to try beside what is planned: they iterate side by side, a product with K serving them
+	// all, and the one that would be done first by its slope is taken. Of any number of points; not with a Backend or a
 	// Checkpoint.
 	Race []Preconditioner
 }

@@ -58,7 +58,7 @@ func (a *app) doctor(ctx context.Context) error {
 	} else {
 		line("install", "nothing: the fast matrix library is here")
 	}
-	rates.Keep(plan.RatesFile()) // for krrlab plan
+	rates.Keep() // for krrlab plan
 	return nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/rng"
-	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // sides are preconditioners side by side: M_c is that of column c. It is a pcg.ColumnPreconditioner. Where M_c⁻¹ fails its column is NaN, which ends that column alone, and fails[c] says why.
@@ -54,29 +53,6 @@ func (s *sides) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []in
 		dst.ColView(j).(*mat.VecDense).CopyVec(to.ColView(0))
 	}
 	return nil
-}
-
-// Iterate runs conjugate gradients with each of the preconditioners, nil for M = I, on one right-hand side, side by
-// side: column j of the result is of ms[j], and fails[j] says why M_j failed. Of t right-hand sides it takes the sum
-// with random signs.
-func Iterate(ctx context.Context, k *stage.Gram, ms []pcg.Preconditioner, p *stage.Problem,
-	o *pcg.Options) (res *pcg.Result, fails []error, err error) {
-	signs, g := mat.NewVecDense(p.T, nil), rng.New(p.Seed).Sub("compare")
-	for c := range p.T {
-		signs.SetVec(c, 1)
-		if p.T > 1 && g.Uint64(uint64(c))&1 == 1 {
-			signs.SetVec(c, -1)
-		}
-	}
-	var sum mat.VecDense
-	sum.MulVec(p.Y, signs)
-	b := mat.NewDense(p.N, len(ms), nil)
-	for j := range ms {
-		b.ColView(j).(*mat.VecDense).CopyVec(&sum)
-	}
-	s := &sides{n: p.N, ms: ms, ranks: p.Comm, fails: make([]error, len(ms))}
-	res, err = pcg.Solve(ctx, k, s, b, o)
-	return res, s.fails, err
 }
 
 // agree makes an error of one rank one of all.
@@ -153,9 +129,9 @@ func draws(ctx context.Context, m pcg.Preconditioner) (bool, error) {
 // asymmetry is how far xᵀM⁻¹y may be from yᵀM⁻¹x, in parts of ‖x‖₂‖M⁻¹y‖₂: an M⁻¹ in float32 is that far.
 const asymmetry = 1e-5
 
-// Try refuses an M that is none, by M⁻¹ of the t columns of y, n×t, and of two random ones, and returns the seconds
-// that the former take.
-func Try(ctx context.Context, m pcg.Preconditioner, y *mat.Dense) (seconds float64, err error) {
+// try refuses an M that is none, by M⁻¹ of the t columns of y and of two random ones, and returns the seconds that the
+// former take.
+func try(ctx context.Context, m pcg.Preconditioner, y *mat.Dense) (seconds float64, err error) {
 	n, t := y.Dims()
 	if m == nil {
 		return 0, nil

@@ -36,40 +36,32 @@ type model struct {
 // choose predicts seconds and bytes of the candidates of the task by counts at the rates, with the iterations that a
 // rule expects, and chooses the one of least training time.
 func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
-	t.settle()
 	pilot, err := newPilot(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	_, d := t.X.Dims()
-	m := &model{t, pilot, Cost{Rates: rates, Entries: pilot.Entries, N: t.n, D: d, T: t.t, Tests: t.Tests,
-		PointBytes: t.PointBytes, Ranks: t.Ranks, K: pilot.choice}}
+	m := &model{t, pilot, Cost{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, Tests: t.Tests,
+		PointBytes: t.Points, Ranks: t.Comm.Size(), K: pilot.choice}}
 	list := m.candidates()
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: no method has the solver %q and the preconditioner %q", t.Solver, t.Precond)
 	}
-	rank := func(c *Candidate) float64 {
-		switch {
-		case c.Refused != "":
-			return math.Inf(1)
-		case m.ruled(c):
-			return 0
-		}
-		return c.Seconds.training()
-	}
-	slices.SortStableFunc(list, func(a, b *Candidate) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(list, func(a, b *Candidate) int { return cmp.Compare(m.rank(a), m.rank(b)) })
 	best := list[0]
 	if best.Refused != "" {
 		return nil, fmt.Errorf("plan: no way to solve fits: %v: %s", best, best.Refused)
 	}
-	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{Choice: *best, Seconds: best.Seconds,
-		Bytes: max(t.Beside+best.Bytes, t.Peak), Flags: best.Flags()}}
-	if len(list) > 1 && list[1].Refused == "" {
-		p.RunnerUp = list[1]
-	}
+	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{}.Going(best)}
+	p.Bytes = max(t.Beside+best.Bytes, t.Peak)
 	most, _ := accel.MemoryLimit() // of the machine, where the task has no limit
-	for _, o := range list[1:] {
-		if o.Solver == Direct && o.Refused == "" && o.Bytes <= most/10*9 {
+	for i, o := range list[1:] {
+		switch {
+		case o.Refused != "":
+			continue
+		case i == 0:
+			p.RunnerUp = o
+		}
+		if o.Solver == Direct && o.Bytes <= most/10*9 {
 			p.Instead = o
 		}
 	}
@@ -77,15 +69,28 @@ func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	return p, nil
 }
 
+// rank orders candidates: what a fixed rule takes, by training time, and those refused.
+func (m *model) rank(c *Candidate) float64 {
+	switch {
+	case c.Refused != "":
+		return math.Inf(1)
+	case m.ruled(c):
+		return 0
+	}
+	return c.Seconds.training()
+}
+
 // candidates lists the ways that do what is held.
 func (m *model) candidates() (list []*Candidate) {
-	storage, one := m.storage(), CG
-	several := PCG
-	if m.t > 1 && m.Solver != PCG || m.Solver == BlockPCG {
+	storage, one, several := m.storage(), CG, PCG
+	if m.T > 1 {
 		several = BlockPCG
 	}
-	if m.Solver == BlockPCG {
-		one = BlockPCG
+	switch m.Solver {
+	case PCG:
+		several = PCG
+	case BlockPCG:
+		one, several = BlockPCG, BlockPCG
 	}
 	add := func(c Candidate) {
 		if m.Precond != "" && m.Precond != c.Precond || m.Solver != "" && m.Solver != c.Solver {
@@ -101,15 +106,15 @@ func (m *model) candidates() (list []*Candidate) {
 		}
 		add(Candidate{Solver: one, Precond: None})
 	}
-	s := min(cmp.Or(m.S, max(1, int(rankShare*float64(m.n)))), mostRank)
+	s := min(cmp.Or(m.S, max(1, int(rankShare*float64(m.N)))), mostRank)
 	for _, method := range []string{RPCholesky, Nystrom, Features} {
-		if method == RPCholesky || method == m.Precond || method == Features && !m.NoFeatures {
+		if method == RPCholesky || method == m.Precond {
 			add(Candidate{Solver: several, Precond: method, S: s, LambdaP: cmp.Or(m.LambdaP, ridges*m.Lambda)})
 		}
 	}
 	if m.LambdaP == 0 && kernel.Given(m.Kernel) == nil {
 		add(Candidate{Solver: several, Precond: Vecchia, S: m.S,
-			Neighbors: min(max(nearest, int(nearer*m.Sum)), vecchia.MostNeighbors, m.n-1)})
+			Neighbors: min(max(nearest, int(nearer*m.Sum)), vecchia.MostNeighbors, m.N-1)})
 	}
 	return list
 }
@@ -120,7 +125,7 @@ func (m *model) factored() gram.Storage {
 	switch {
 	case m.Small != gram.Auto:
 		return m.Small
-	case m.Storage == gram.Float64 || !direct.Definite(m.n, m.most, m.Lambda):
+	case m.Storage == gram.Float64 || !direct.Definite(m.N, m.most, m.Lambda):
 		return gram.Float64
 	}
 	return gram.Float32
@@ -131,7 +136,7 @@ func (m *model) factored() gram.Storage {
 // those of κ = that sum/λ, or one for each of r eigenvalues and what r pivots take.
 func (m *model) expected(c *Candidate) float64 {
 	r, digits := float64(m.M), math.Log(2/m.Tol)/math.Log(2000)
-	gamma := min((float64(m.n)-r)*m.Left/r, m.Largest)
+	gamma := min((float64(m.N)-r)*m.Left/r, m.Largest)
 	its := digits * pivotSteps * math.Pow(1+gamma/m.Lambda, 0.25)
 	switch c.Precond {
 	case None:
@@ -144,7 +149,7 @@ func (m *model) expected(c *Candidate) float64 {
 	if c.Solver == BlockPCG {
 		its *= blockSteps
 	}
-	return math.Ceil(min(its, float64(m.n)))
+	return math.Ceil(min(its, float64(m.N)))
 }
 
 // predict sets what a candidate takes, and why it cannot be taken.
@@ -152,11 +157,11 @@ func (m *model) predict(c *Candidate) {
 	if c.Solver != Direct {
 		c.Iterations = int(m.expected(c))
 	} else if c.Storage == gram.Float32 { // whose factor leaves 1 to 97 % of direct.Left of a residual, as measured
-		left := min(0.1*direct.Left(m.n, m.most, m.Lambda), 0.5)
+		left := min(0.1*direct.Left(m.N, m.most, m.Lambda), 0.5)
 		c.Iterations = max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(left)))-1)
 	}
 	m.cost.Rounds = 0
-	if n := float64(m.n); n*n*float64(m.cost.D) <= m.ExactWork {
+	if n := float64(m.N); n*n*float64(m.cost.D) <= m.ExactWork {
 		m.cost.Rounds = 1
 	}
 	if m.cost.Of(c); m.Memory > 0 && c.Bytes > m.Memory {
@@ -171,7 +176,7 @@ func (m *model) ruled(c *Candidate) bool { return m.Small != gram.Auto && c.Solv
 // that is given is read where it is.
 func (m *model) storage() gram.Storage {
 	fits := func(s gram.Storage) bool {
-		return m.Memory == 0 || m.PointBytes+m.cost.kernelBytes(s)+80*int64(m.n)*int64(m.t) <= m.Memory
+		return m.Memory == 0 || m.Points+m.cost.kernelBytes(s)+80*int64(m.N)*int64(m.T) <= m.Memory
 	}
 	switch {
 	case m.Storage != gram.Auto:
@@ -192,21 +197,20 @@ func (m *model) flips(p *Plan) (flips []string) {
 	if m.ruled(b) {
 		return []string{"--solver or --precond: so few points are solved directly, by a fixed rule, whatever is predicted"}
 	}
-	say := func(format string, args ...any) { flips = append(flips, fmt.Sprintf(format, args...)) }
 	if r != nil {
-		c, sign, what := b, 1., "more"
+		gain, c, than := r.Seconds.training()-b.Seconds.training(), b, "more"
 		if b.Solver == Direct {
-			c, sign, what = r, -1, "less"
+			gain, c, than = -gain, r, "less"
 		}
-		gain := r.Seconds.training() - b.Seconds.training()
-		if limit := float64(c.Iterations) + sign*gain/c.each(); limit >= 1 {
-			say("%s than %.0f iterations where %d are expected: then %v is faster", what, limit, c.Iterations, r)
+		if limit := float64(c.Iterations) + gain/c.each(); limit >= 1 {
+			flips = append(flips, fmt.Sprintf("%s than %.0f iterations where %d are expected: then %v is faster", than,
+				limit, c.Iterations, r))
 		}
 	}
 	for _, o := range p.Candidates {
 		if o.Refused != "" && o.Seconds.training() < b.Seconds.training() {
-			say("a memory limit of %s: then %v, %.3g s", accel.Bytes(o.Bytes), o, o.Seconds.training())
-			break
+			return append(flips, fmt.Sprintf("a memory limit of %s: then %v, %.3g s", accel.Bytes(o.Bytes), o,
+				o.Seconds.training()))
 		}
 	}
 	return flips

@@ -260,15 +260,10 @@ func (m *Cost) direct(c *Candidate) {
 	sec.Residual = rounds * m.recomputed(m.Exact)
 }
 
-// cholesky returns the seconds of a Cholesky factorization of order n. Of tiles of order b on p threads (package
-// accel) products take n³/3 flops at 1/1.12 of the rate of gemm, as measured for n = 2,048 to 7,291; what order 1,024
-// takes beside them, half as much again, are factors of tiles, one after the other, and triangular solves with these:
-// pnb²/3 and bn²/2 flops of p threads.
-func cholesky(n, gemm float64) float64 {
-	const tile, slow, order, beside = 384, 1.12, 1024, 0.52
-	panels := func(n float64) float64 { return n * (n + 2./3*float64(accel.Threads())*tile) }
-	return slow / 3 / gemm * (n*n*n + beside*order*order*order*panels(n)/panels(order))
-}
+// cholesky returns the seconds of a Cholesky factorization of order n: n³/3 flops at 1/1.12 of the rate of products, as
+// measured for n = 2,048 to 7,291, and beside them what order 1,024 takes, half as much again, for factors of tiles and
+// triangular solves with these (package accel).
+func cholesky(n, gemm float64) float64 { return 1.12 / 3 / gemm * n * (n*n + 355*(n+512)) }
 
 // Memory is what a rank holds, in bytes; of ranks that differ by a tile or a block of rows, the one with the most.
 type Memory struct {

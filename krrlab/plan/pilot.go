@@ -40,8 +40,8 @@ const (
 // be kept.
 func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	start := time.Now()
-	p := &Pilot{task: t, M: min(t.n, pilotMost, max(pilotLeast, int(pilotShare*float64(t.n))))}
-	sub := points.Gather(t.X, rng.New(t.Seed).Sub("pilot").Perm(t.n)[:p.M])
+	p := &Pilot{task: t, M: min(t.N, pilotMost, max(pilotLeast, int(pilotShare*float64(t.N))))}
+	sub := points.Gather(t.X, rng.New(t.Seed).Sub("pilot").Perm(t.N)[:p.M])
 	exact, err := gram.NewExact(t.Kernel, sub, t.Lambda, t.Tol*t.Lambda/20, nil)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (p *Pilot) entry(ctx context.Context, k *gram.Matrix) (seconds float64, err
 
 // sum sums rows of K, and returns the share of its entries that count.
 func (p *Pilot) sum(k *mat.Dense) (share float64) {
-	m, n := float64(p.M), float64(p.task.n)
+	m, n := float64(p.M), float64(p.task.N)
 	others := (n - 1) / max(1, m-1)
 	for i := range p.M {
 		var sum float64

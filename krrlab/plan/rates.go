@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/krrlab/lab/datasets"
@@ -22,14 +22,12 @@ type Rates struct {
 	Read    float64 `json:"read"`    // bytes of memory read
 	Gemm32  float64 `json:"gemm32"`  // flops of a product of matrices in float32
 	Gemm64  float64 `json:"gemm64"`
-	Exp     float64 `json:"exp"`     // exponentials in float32: the speed of the inner loops
-	Seconds float64 `json:"seconds"` // that it took to measure them
+	Exp     float64 `json:"exp"` // exponentials in float32: the speed of the inner loops
 }
 
 // Reference returns the rates of the two-core machine of docs/benchmarks.md (AVX2, OpenBLAS).
 func Reference() Rates {
-	return Rates{Machine: "two cores, AVX2, OpenBLAS", Read: 28.1e9, Gemm32: 185e9, Gemm64: 86.3e9, Exp: 2.78e9,
-		Seconds: 1}
+	return Rates{Machine: "two cores, AVX2, OpenBLAS", Read: 28.1e9, Gemm32: 185e9, Gemm64: 86.3e9, Exp: 2.78e9}
 }
 
 // here names what the rates of this process hold for: processor, threads, BLAS, inner loops.
@@ -37,66 +35,34 @@ func here() string {
 	return fmt.Sprintf("%s, %d threads, %v, %v", accel.CPU().Model, accel.Threads(), accel.InUse(), simd.InUse())
 }
 
-// RatesFile returns the file in the user's cache that keeps the rates of this machine, "" where there is no folder
-// for it.
-func RatesFile() string {
+// file returns the one in the user's cache that keeps the rates of this process, "" where there is no folder for it. Its
+// number changes with what is measured, and with the loops that are.
+func file() string {
 	if dir := datasets.CacheDir(); dir != "" {
-		// the number changes with what is measured, and with the loops that are
-		return filepath.Join(dir, "rates-5.json")
+		return filepath.Join(dir, fmt.Sprintf("rates-6-%08x.json", crc32.ChecksumIEEE([]byte(here()))))
 	}
 	return ""
 }
 
-// measured are the rates that this process has read or measured.
-var measured struct {
-	sync.Mutex
-	Rates
-}
-
-// ReadRates returns the rates that the file has for this machine, or measures them and writes them there (Measure). A
-// file that is not there, damaged or of another machine is replaced.
-func ReadRates(ctx context.Context, name string, memory int64) (Rates, error) {
-	measured.Lock()
-	defer measured.Unlock()
-	if kept := inFile(name)[here()]; kept.sane() {
-		measured.Rates = kept
-	}
-	if !measured.sane() {
-		r := Measure(ctx, memory)
-		if err := ctx.Err(); err != nil {
-			return r, err
+// ReadRates returns the rates that are kept, or measures them (Measure) and keeps them. A file that is damaged or of
+// another machine is replaced.
+func ReadRates(ctx context.Context, memory int64) (r Rates, err error) {
+	text, _ := os.ReadFile(file())
+	if json.Unmarshal(text, &r) != nil || r.Machine != here() || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
+		r = Measure(ctx, memory)
+		if err = ctx.Err(); err == nil {
+			r.Keep()
 		}
-		measured.Rates = r
 	}
-	measured.Keep(name)
-	return measured.Rates, nil
+	return r, err
 }
 
-// inFile returns the rates that a file has, by machine, or none.
-func inFile(name string) map[string]Rates {
-	all := map[string]Rates{}
-	if text, err := os.ReadFile(name); err != nil || json.Unmarshal(text, &all) != nil {
-		return map[string]Rates{}
+// Keep keeps rates of this process for ReadRates, where there is a folder for it.
+func (r Rates) Keep() {
+	name := file()
+	if text, err := json.Marshal(r); err == nil && name != "" && os.MkdirAll(filepath.Dir(name), 0o755) == nil {
+		_ = atomicfile.Put(name, text) // a cache that cannot be written costs time only
 	}
-	return all
-}
-
-// Keep writes the rates to the file that ReadRates reads, if there is a name, beside those of other machines.
-func (r Rates) Keep(name string) {
-	all := inFile(name)
-	if name == "" || all[r.Machine] == r {
-		return
-	}
-	all[r.Machine] = r
-	if text, err := json.MarshalIndent(all, "", "  "); err == nil && os.MkdirAll(filepath.Dir(name), 0o755) == nil {
-		_ = atomicfile.Put(name, append(text, '\n')) // a cache that cannot be written costs time only
-	}
-}
-
-// sane reports whether every rate is a positive number, of this process.
-func (r Rates) sane() bool {
-	return min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0 && max(r.Read, r.Gemm32, r.Gemm64, r.Exp) < 1e300 &&
-		r.Machine == here()
 }
 
 // Measure measures the rates of this machine, in some 0.2 s and a quarter of the memory at most, 0 for no limit.
@@ -107,7 +73,6 @@ func Measure(ctx context.Context, memory int64) Rates {
 		order     = 1024
 		few, runs = 4096, 64 // exponentials at a time, and how often
 	)
-	start := time.Now()
 	r := Rates{Machine: here()}
 	bytes, side := most, order
 	if memory > 0 && memory < 4*most {
@@ -125,6 +90,5 @@ func Measure(ctx context.Context, memory int64) Rates {
 	r.Exp = accel.Rate(ctx, window, few*runs, func() {
 		_ = accel.ForEach(ctx, runs, func(who, _ int) { simd.Exp32(dst[who], src) })
 	})
-	r.Seconds = time.Since(start).Seconds()
 	return r
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,15 +30,14 @@ What a flag sets holds for all candidates. Nothing is solved.`,
 
 // Options of the stage.
 type Options struct {
-	Tests int    // points that are to be predicted; default: none
-	Cache string // file that keeps the rates of this machine; default: in the user's cache folder
+	Tests int // points that are to be predicted; default: none
 }
 
 // Help has the texts of flags that other commands have too.
 func (Options) Help() map[string]string {
 	return map[string]string{
 		"json": "write the plan as JSON to this file",
-		"plot": "draw predicted seconds against the rank to this file (.svg, .png, .pdf, or .html with values on " +
+		"plot": "draw how the predicted seconds add up to this file (.svg, .png, .pdf, or .html with values on " +
 			"hover and zoom)",
 	}
 }
@@ -82,11 +80,11 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 
 // choose returns the plan of the first rank, nil on the others.
 func (o Options) choose(ctx context.Context, b stage.Bench) (*Plan, error) {
-	p, cache := b.Problem(), cmp.Or(o.Cache, RatesFile())
-	if p.Comm.Size() > 1 {
-		cache = "" // what a rank does while the others do as much is not what one process does
+	p, read := b.Problem(), ReadRates
+	if p.Comm.Size() > 1 { // what a rank does while the others do as much is not what one process does
+		read = func(ctx context.Context, memory int64) (Rates, error) { return Measure(ctx, memory), ctx.Err() }
 	}
-	rates, err := ReadRates(ctx, cache, p.Memory)
+	rates, err := read(ctx, p.Memory)
 	if err != nil || p.Comm.Rank() > 0 {
 		return nil, err
 	}

@@ -14,10 +14,8 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/compare"] = imports.Package{
 		Name: "compare",
 		Binds: map[string]r.Value{
-			"Iterate": r.ValueOf(compare.Iterate),
 			"Levels":  r.ValueOf(&compare.Levels).Elem(),
 			"Stage":   r.ValueOf(&compare.Stage).Elem(),
-			"Try":     r.ValueOf(compare.Try),
 		},
 		Types: map[string]r.Type{
 			"Options": r.TypeOf((*compare.Options)(nil)).Elem(),

@@ -24,7 +24,6 @@ func init() {
 			"Nystrom":    r.ValueOf(*new(string)),
 			"PCG":        r.ValueOf(*new(string)),
 			"RPCholesky": r.ValueOf(*new(string)),
-			"RatesFile":  r.ValueOf(plan.RatesFile),
 			"ReadRates":  r.ValueOf(plan.ReadRates),
 			"Reference":  r.ValueOf(plan.Reference),
 			"ReportFile": r.ValueOf(*new(string)),
