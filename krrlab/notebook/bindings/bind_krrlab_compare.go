@@ -14,8 +14,8 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/compare"] = imports.Package{
 		Name: "compare",
 		Binds: map[string]r.Value{
-			"Levels":  r.ValueOf(&compare.Levels).Elem(),
-			"Stage":   r.ValueOf(&compare.Stage).Elem(),
+			"Levels": r.ValueOf(&compare.Levels).Elem(),
+			"Stage":  r.ValueOf(&compare.Stage).Elem(),
 		},
 		Types: map[string]r.Type{
 			"Options": r.TypeOf((*compare.Options)(nil)).Elem(),
