@@ -1,5 +1,3 @@
-//go:build unix
-
 package testbed_test
 
 import (
@@ -10,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -111,12 +108,12 @@ func try(t *testing.T, p *testbed.Problem, data *datasets.Dataset) (wall, own fl
 		if len(data.Labels) > 2 && cfg.Precond != nil {
 			cfg.Solver = krrlab.BlockPCG
 		}
-		start, before := time.Now(), processor()
+		start, before := time.Now(), accel.ProcessorSeconds()
 		lab, err := krrlab.New(data, cfg)
 		ok(t, err)
 		sol, err := lab.Solve(t.Context())
 		ok(t, err)
-		took := [2]float64{time.Since(start).Seconds(), processor() - before}
+		took := [2]float64{time.Since(start).Seconds(), accel.ProcessorSeconds() - before}
 		for k := range took {
 			if w.name == "auto" {
 				auto[k] = took[k]
@@ -133,13 +130,4 @@ func try(t *testing.T, p *testbed.Problem, data *datasets.Dataset) (wall, own fl
 	wall, own = auto[0]/best[0], auto[1]/best[1]
 	t.Logf("\n%sauto ÷ best: %.2f in seconds, %.2f in processor seconds", table.Text(), wall, own)
 	return wall, own
-}
-
-// processor returns the seconds that all threads of the process have taken.
-func processor() float64 {
-	var r syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
-		return 0
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano()).Seconds()
 }

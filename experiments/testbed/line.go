@@ -28,21 +28,32 @@ type Line struct {
 	Lambda  float64 `json:"lambda"`
 	Machine string  `json:"machine"` // of the seconds
 
-	Preconditioner string     `json:"preconditioner"`        // without its rank
-	Rank           int        `json:"rank"`                  // 0: it has none
-	Draw           int        `json:"draw"`                  // 0, 1, …
-	Reached        []int      `json:"iterations_to"`         // 10⁻², 10⁻³, …, as far as they were reached
-	MaxIter        int        `json:"max_iter"`              // iterations at most
-	Failed         string     `json:"failed,omitempty"`      // why there is no M
-	Kappa          [2]float64 `json:"kappa"`                 // interval of κ(M⁻¹A) with 95 %; 0: no such end
-	LogDet         float64    `json:"log_det,omitempty"`     // of M⁻¹A, estimated
-	Build          float64    `json:"build_seconds"`         // M
-	Apply          float64    `json:"apply_seconds"`         // M⁻¹R, n×t
-	Product        float64    `json:"product_seconds"`       // KP, n×t
-	Bytes          int64      `json:"bytes"`                 // M
-	KBytes         int64      `json:"kernel_bytes"`          // K as stored
-	BuildFlops     float64    `json:"build_flops,omitempty"` // M
-	ApplyFlops     float64    `json:"apply_flops,omitempty"` // M⁻¹r, one column
+	Preconditioner string     `json:"preconditioner"`                    // without its rank
+	Rank           int        `json:"rank"`                              // 0: it has none
+	Draw           int        `json:"draw"`                              // 0, 1, …
+	Reached        []int      `json:"iterations_to"`                     // 10⁻², 10⁻³, …, as far as they were reached
+	MaxIter        int        `json:"max_iter"`                          // iterations at most
+	Failed         string     `json:"failed,omitempty"`                  // why there is no M
+	Kappa          [2]float64 `json:"kappa"`                             // interval of κ(M⁻¹A) with 95 %; 0: no such end
+	LogDet         float64    `json:"log_det,omitempty"`                 // of M⁻¹A, estimated
+	Build          float64    `json:"build_seconds"`                     // M
+	Apply          float64    `json:"apply_seconds"`                     // M⁻¹R, n×t
+	Product        float64    `json:"product_seconds"`                   // KP, n×t
+	Bytes          int64      `json:"bytes"`                             // M
+	KBytes         int64      `json:"kernel_bytes"`                      // K as stored
+	BuildFlops     float64    `json:"build_flops,omitempty"`             // M
+	ApplyFlops     float64    `json:"apply_flops,omitempty"`             // M⁻¹r, one column
+	Group          float64    `json:"group_processor_seconds,omitempty"` // of all threads, for this run and those made with it
+	Exact          *Exact     `json:"exact,omitempty"`                   // of A = K+λI, beside the run without a preconditioner
+}
+
+// Exact is what all eigenvalues of K tell, found in float64.
+type Exact struct {
+	Min    float64 `json:"lambda_min"` // of A
+	Max    float64 `json:"lambda_max"`
+	Error  float64 `json:"error"` // bound of what both may be off
+	Degree float64 `json:"s_lambda"`
+	LogDet float64 `json:"log_det"` // of A
 }
 
 // group is what is run together.

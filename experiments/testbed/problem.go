@@ -18,9 +18,19 @@ type Problem struct {
 	Name   string
 	Kernel kernel.Kernel
 	Lambda float64
+	// PerPoint says that λ is Lambda times the number of points, and that no other is run.
+	PerPoint bool
 	// Source says where the points come from: the data set and its scaling, or the formula.
 	Source string
 	make   func(ctx context.Context, n int, dirs []string) (*datasets.Dataset, error)
+}
+
+// lambdas returns those that the problem is run with, of n points.
+func (p *Problem) lambdas(n int) []float64 {
+	if p.PerPoint {
+		return []float64{p.Lambda * float64(n)}
+	}
+	return []float64{p.Lambda, p.Lambda / 100}
 }
 
 // Data returns the first n points, or all if there are fewer; dirs are where data sets are looked for.
@@ -46,14 +56,27 @@ func Problems() []Problem {
 				named("cal-matern", info, kernel.Matern32{Sigma: 2 * info.Sigma}))
 		}
 	}
-	return append(all, generated()...)
+	all = append(all, generated()...)
+	// of Díaz, Epperly, Frangella, Tropp and Webber (arXiv:2304.12465), there with 15,000 points and ranks 500 and 1,000
+	for _, name := range strings.Fields("mnist adult ijcnn1 covtype-sample cal-housing") {
+		info, err := datasets.Lookup(name)
+		if err != nil {
+			panic(err)
+		}
+		standard := *info
+		standard.Scale = "standard"
+		p := named("published-"+name, &standard, kernel.Gaussian{Sigma: 3})
+		p.Lambda, p.PerPoint = 1e-7, true
+		all = append(all, p)
+	}
+	return all
 }
 
 // named is a problem of a data set.
 func named(name string, info *datasets.Info, k kernel.Kernel) Problem {
-	return Problem{name, k, info.Lambda, info.Name + ", scaled: " + info.Scale,
-		func(ctx context.Context, n int, dirs []string) (*datasets.Dataset, error) {
-			pair, err := datasets.Load(ctx, info.Name, &datasets.LoadOptions{N: n, Dirs: dirs})
+	return Problem{Name: name, Kernel: k, Lambda: info.Lambda, Source: info.Name + ", scaled: " + info.Scale,
+		make: func(ctx context.Context, n int, dirs []string) (*datasets.Dataset, error) {
+			pair, err := datasets.Load(ctx, info.Name, &datasets.LoadOptions{N: n, Dirs: dirs, Scale: info.Scale})
 			if err != nil {
 				return nil, err
 			}
@@ -65,8 +88,8 @@ func named(name string, info *datasets.Info, k kernel.Kernel) Problem {
 func generated() []Problem {
 	at := func(name string, sigma, lambda float64, d int, source string,
 		f func(x []float64, i, n int, g *rand.Rand) float64) Problem {
-		return Problem{name, kernel.Gaussian{Sigma: sigma}, lambda, source,
-			func(_ context.Context, n int, _ []string) (*datasets.Dataset, error) {
+		return Problem{Name: name, Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: lambda, Source: source,
+			make: func(_ context.Context, n int, _ []string) (*datasets.Dataset, error) {
 				x, y := make([]float64, n*d), make([]float64, n)
 				for i := range n {
 					y[i] = f(x[i*d:(i+1)*d], i, n, rand.New(rand.NewPCG(1, uint64(i))))

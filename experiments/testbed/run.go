@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
@@ -21,6 +23,7 @@ type Options struct {
 	N        int      `flag:"n" default:"5000" check:">=100" help:"points of a problem at most"`
 	Seeds    int      `flag:"seeds" default:"5" check:">=1" help:"draws of each preconditioner"`
 	Shares   []int    `flag:"shares" check:">=1" help:"ranks, as the number of points divided by these (default: 100,40,10)"`
+	Exact    int      `flag:"exact" default:"5000" check:">=-1" zero:"-1" help:"points up to which all eigenvalues of K are found too, on one thread; 0 for never"`
 	MaxIter  int      `flag:"max-iter" default:"500" check:">=1" help:"iterations after which a preconditioner has failed"`
 	Dirs     []string // to look for data in; default: datasets.Dirs
 	// Tell, if not nil, is called with what was run.
@@ -28,9 +31,9 @@ type Options struct {
 }
 
 // Preconditioners are those of every rank, as compare names them.
-var Preconditioners = []string{"features", "features lambda-p=10", "nystrom", "nystrom lambda-p=10", "rpcholesky",
-	"rpcholesky lambda-p=10", "vecchia neighbors=10", "vecchia neighbors=30", "vecchia neighbors=30 alone",
-	"vecchia neighbors=100 alone"}
+var Preconditioners = []string{"features", "features lambda-p=10", "nystrom", "nystrom lambda-p=10",
+	"nystrom spectral=true", "rpcholesky", "rpcholesky lambda-p=10", "rpcholesky spectral=true", "vecchia neighbors=10",
+	"vecchia neighbors=30", "vecchia neighbors=30 alone", "vecchia neighbors=100 alone"}
 
 // entry returns what compare takes of one of Preconditioners: λ_p in units of λ, the rank unless it is alone.
 func entry(name string, rank int, lambda float64) stage.Entry {
@@ -49,7 +52,8 @@ func entry(name string, rank int, lambda float64) stage.Entry {
 }
 
 // Run makes the runs that the file lacks, and saves it after each group of those that share a problem, λ and a rank:
-// an interrupted Run is continued by the next. Each problem is run with its λ and with a hundredth of it.
+// an interrupted Run is continued by the next. Each problem is run with its λ and with a hundredth of it, but those of
+// PerPoint.
 func Run(ctx context.Context, f *File, o Options) error {
 	if err := schema.Settle(&o); err != nil {
 		return err
@@ -73,8 +77,10 @@ func Run(ctx context.Context, f *File, o Options) error {
 		if err != nil {
 			return err
 		}
-		for _, lambda := range []float64{p.Lambda, p.Lambda / 100} {
-			if err := f.run(ctx, &p, data, lambda, &o); err != nil {
+		lambdas := p.lambdas(data.Len())
+		mu := sync.OnceValues(func() (*spectrum, error) { return newSpectrum(ctx, &p, data, slices.Min(lambdas), &o) })
+		for _, lambda := range lambdas {
+			if err := f.run(ctx, &p, data, lambda, mu, &o); err != nil {
 				return err
 			}
 		}
@@ -83,7 +89,8 @@ func Run(ctx context.Context, f *File, o Options) error {
 }
 
 // run makes the runs of a problem with one λ.
-func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lambda float64, o *Options) error {
+func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lambda float64,
+	mu func() (*spectrum, error), o *Options) error {
 	lab, err := krrlab.New(data, krrlab.Config{Kernel: p.Kernel, Lambda: lambda, Solver: krrlab.PCG,
 		Precond: krrlab.None{}, MaxIter: o.MaxIter, Seed: 1, Tol: 1e-3})
 	if err != nil {
@@ -98,7 +105,7 @@ func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lamb
 		} else if ran {
 			continue
 		}
-		with := stage.Entries{}
+		before, with := accel.ProcessorSeconds(), stage.Entries{}
 		var names []string
 		for _, name := range Preconditioners {
 			if alone := strings.HasSuffix(name, " alone"); alone && i > 0 {
@@ -110,11 +117,21 @@ func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lamb
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
-		f.Lines = append(f.Lines, lines(p, r, names, g.rank, i == 0, o.MaxIter)...)
+		made := lines(p, r, names, g.rank, i == 0, o.MaxIter)
+		if i == 0 {
+			of, err := mu()
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.Name, err)
+			}
+			made[0].Exact = of.exact(lambda)
+		}
+		made[0].Group = short(accel.ProcessorSeconds() - before)
+		f.Lines = append(f.Lines, made...)
 		if err := f.Save(); err != nil {
 			return err
 		}
-		o.Tell(fmt.Sprintf("%s, n = %d, λ = %g, rank %d: %.0f s", p.Name, n, lambda, g.rank, r.Seconds.Total))
+		o.Tell(fmt.Sprintf("%s, n = %d, λ = %g, rank %d: %.0f s, %.0f of processors", p.Name, n, lambda,
+			g.rank, r.Seconds.Total, made[0].Group))
 	}
 	return nil
 }

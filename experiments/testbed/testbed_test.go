@@ -2,12 +2,15 @@ package testbed_test
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/experiments/testbed"
 )
@@ -111,5 +114,61 @@ func TestResultsAreCurrent(t *testing.T) {
 	ok(t, err)
 	if len(f.Lines) < 1000 || string(made) != string(kept) {
 		t.Errorf("results/testbed.html is not of the %d lines: krrlab testbed --add with --page writes it", len(f.Lines))
+	}
+}
+
+// TestExact: what is told of A is of its eigenvalues, against Cholesky and a matrix formed here, and the intervals of κ
+// that are estimated hold it.
+func TestExact(t *testing.T) {
+	f, err := testbed.Open(filepath.Join(t.TempDir(), "runs.jsonl"))
+	ok(t, err)
+	o := testbed.Options{Problems: []string{"noise", "pairs"}, N: 120, Seeds: 1, Shares: []int{10}}
+	ok(t, testbed.Run(t.Context(), f, o))
+	count := 0
+	for _, l := range f.Lines {
+		if l.Preconditioner != "none" {
+			if l.Exact != nil {
+				t.Errorf("%s has eigenvalues of A", l.Preconditioner)
+			}
+			continue
+		}
+		count++
+		p := testbed.Problems()[slices.IndexFunc(testbed.Problems(), func(p testbed.Problem) bool { return p.Name == l.Problem })]
+		data, err := p.Data(t.Context(), 120, nil)
+		ok(t, err)
+		a := mat.NewSymDense(120, nil)
+		x, z := make([]float64, l.D), make([]float64, l.D)
+		for i := range 120 {
+			data.X.RowTo(x, i)
+			for j := range i + 1 {
+				data.X.RowTo(z, j)
+				a.SetSym(i, j, p.Kernel.Eval(x, z))
+			}
+			a.SetSym(i, i, a.At(i, i)+l.Lambda)
+		}
+		var c mat.Cholesky
+		if !c.Factorize(a) {
+			t.Fatalf("%s: A is not definite", l.Problem)
+		}
+		var inverse mat.SymDense
+		ok(t, c.InverseTo(&inverse))
+		var eigen mat.EigenSym
+		if !eigen.Factorize(a, false) {
+			t.Fatal("no eigenvalues")
+		}
+		mu, e := eigen.Values(nil), l.Exact
+		for what, v := range map[string][2]float64{"log det": {e.LogDet, c.LogDet()},
+			"s_λ": {e.Degree, 120 - l.Lambda*mat.Trace(&inverse)}, "λ_max": {e.Max, mu[119]},
+			"λ_min": {e.Min, mu[0]}} {
+			if math.Abs(v[0]-v[1]) > 1e-6*math.Abs(v[1]) {
+				t.Errorf("%s: %s = %g, want %g", l.Problem, what, v[0], v[1])
+			}
+		}
+		if k := e.Max / e.Min; l.Kappa[0] > k*1.000001 || l.Kappa[1] > 0 && l.Kappa[1] < k*0.999999 {
+			t.Errorf("%s: κ = %g outside %v", l.Problem, k, l.Kappa)
+		}
+	}
+	if count != 4 {
+		t.Errorf("%d runs without a preconditioner, want 4", count)
 	}
 }

@@ -22,14 +22,14 @@ func Rate(ctx context.Context, window time.Duration, work float64, f func()) flo
 	rate := 0.0
 	start := time.Now()
 	for i := 0; ctx.Err() == nil && (i < 2 || time.Since(start) < window); i++ {
-		t, before := time.Now(), processorSeconds()
+		t, before := time.Now(), ProcessorSeconds()
 		f()
 		took := max(time.Since(t).Seconds(), 1e-9)
 		if i == 0 && took < window.Seconds() {
 			start = time.Now()
 			continue
 		}
-		if own := (processorSeconds() - before) / float64(Threads()); own > took*least {
+		if own := (ProcessorSeconds() - before) / float64(Threads()); own > took*least {
 			took = min(took, own)
 		}
 		rate = max(rate, work/took)

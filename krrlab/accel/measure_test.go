@@ -26,11 +26,11 @@ func TestRate(t *testing.T) {
 			t.Errorf("rate %d of a context that is done is %g", i, r)
 		}
 	}
-	before := processorSeconds()
+	before := ProcessorSeconds()
 	for i := range 1 << 22 {
 		sink.Add(uint64(i))
 	}
-	if v := panicOf(func() { GemmRate32(ctx, 0, 0) }); v == nil || !(processorSeconds() >= before) {
+	if v := panicOf(func() { GemmRate32(ctx, 0, 0) }); v == nil || !(ProcessorSeconds() >= before) {
 		t.Errorf("products of order 0: %v", v)
 	}
 }

@@ -8,4 +8,4 @@ func maxRSS() (bytes int64, ok bool) { return 0, false }
 
 func addresses() (bound, used int64, limited bool) { return 0, 0, false }
 
-func processorSeconds() float64 { return 0 }
+func ProcessorSeconds() float64 { return 0 }

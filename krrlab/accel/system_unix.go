@@ -31,8 +31,8 @@ func addresses() (bound, used int64, limited bool) {
 	return int64(r.Cur), kb << 10, true
 }
 
-// processorSeconds returns those that all threads of the process have taken.
-func processorSeconds() float64 {
+// ProcessorSeconds returns those that all threads of the process have taken.
+func ProcessorSeconds() float64 {
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
 		return 0
