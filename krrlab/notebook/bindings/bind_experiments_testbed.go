@@ -20,6 +20,7 @@ func init() {
 			"Run":             r.ValueOf(testbed.Run),
 		},
 		Types: map[string]r.Type{
+			"Exact":   r.TypeOf((*testbed.Exact)(nil)).Elem(),
 			"File":    r.TypeOf((*testbed.File)(nil)).Elem(),
 			"Line":    r.TypeOf((*testbed.Line)(nil)).Elem(),
 			"Options": r.TypeOf((*testbed.Options)(nil)).Elem(),
