@@ -144,6 +144,10 @@ func (p *product[T]) perBody() int { return max(1, fewest/(p.e.size*max(1, p.t))
 func (p *product[T]) byBlocks(ctx context.Context, body func(b int)) error {
 	p.each = body
 	per := p.perBody()
+	if p.e.blocks <= per {
+		p.some(0, 0)
+		return ctx.Err()
+	}
 	return accel.ForEach(ctx, (p.e.blocks+per-1)/per, p.some)
 }
 
