@@ -60,8 +60,12 @@ func (a *app) join(ctx context.Context, f *rankFlags) error {
 	if a.party.node, err = comm.Locate(ctx, w); err != nil {
 		return err
 	}
-	if !a.flags.Given("threads") {
-		a.setThreads(a.party.node.CPUs)
+	if n := a.party.node; !a.flags.Given("threads") {
+		a.setThreads(n.CPUs)
+		if n.Bound < n.Given {
+			a.note("note: the launcher has bound the ranks of this machine to %d of %d processors: mpirun --bind-to none or "+
+				"srun --cpus-per-task gives more, --threads %d is silent (docs/ranks.md)", n.Bound, n.Given, n.CPUs)
+		}
 	}
 	if limit, _ := accel.MemoryLimit(); limit > 0 {
 		debug.SetMemoryLimit(limit / int64(a.party.node.Ranks))

@@ -8,8 +8,12 @@ import (
 	"math/bits"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/accel"
 )
 
 // Comm is a group of ranks. Its methods but Rank, Size and Traffic are
@@ -118,6 +122,9 @@ type Launch struct {
 	Launcher string // "Open MPI", "MPICH", "PMIx" or "Slurm"
 	Rank     int
 	Size     int // 0 if the launcher does not tell
+	// NoPMI says that srun has started the ranks without a process manager interface, by which those of MPI
+	// find each other.
+	NoPMI bool
 	// Lost is how long the launcher takes to notice that a host cannot be reached any
 	// more, and to end the run; 0 where that is not known.
 	Lost time.Duration
@@ -150,8 +157,11 @@ func Detect(getenv func(string) string) (Launch, bool) {
 			continue
 		}
 		found := Launch{Launcher: l.name, Rank: rank, Size: size}
-		if l.name == "Open MPI" {
+		switch l.name {
+		case "Open MPI":
 			found.Lost = openMPILost(getenv)
+		case "Slurm": // an interface of another name may serve
+			found.NoPMI = slices.Contains([]string{"", "none", "pmix", "pmi2"}, getenv("SLURM_MPI_TYPE"))
 		}
 		return found, true
 	}
@@ -186,20 +196,28 @@ func openMPILost(getenv func(string) string) time.Duration {
 type Node struct {
 	Ranks int // of the group on this machine
 	CPUs  int // of this rank, at least 1
+	Bound int // processors that these ranks may run on
+	// Given counts the processors that the launcher may run on, which has what a batch system or taskset leaves it, and
+	// may bind ranks to fewer; Bound where Slurm was asked for a number a rank.
+	Given int
 }
 
 // cpuWords is how many words of 64 processors an affinity mask has.
 const cpuWords = 16
 
 // Locate is a collective that says how the ranks share their machines: a processor that k
-// ranks may run on counts 1/k for each of them. Machines are told apart by their names. Where a rank has a processor
-// of its own, its collectives of MPI then wait for peers without a pause for longer.
+// ranks may run on counts 1/k for each of them. A machine is a system that was booted, whatever its containers call
+// it, or a container with limits of its own. Where a rank has a processor of its own, its collectives of MPI then wait
+// for peers without a pause for longer.
 func Locate(ctx context.Context, c Comm) (Node, error) {
 	const width = 1 + cpuWords
 	all := make([]int64, width*c.Size())
 	own := all[width*c.Rank():][:width]
-	own[0] = int64(hostHash())
-	for w, m := range affinity() {
+	mask := affinity(0)
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(machine(mask)))
+	own[0] = int64(name.Sum64())
+	for w, m := range mask {
 		own[1+w] = int64(m)
 	}
 	if err := c.AllReduceInt64(ctx, all); err != nil {
@@ -211,9 +229,15 @@ func Locate(ctx context.Context, c Comm) (Node, error) {
 	for r := range c.Size() {
 		if p := all[width*r:][:width]; p[0] == own[0] {
 			peers = append(peers, p)
+			for w := range mask {
+				mask[w] |= uint64(p[1+w])
+			}
 		}
 	}
-	n.Ranks = len(peers)
+	n.Ranks, n.Bound, n.Given = len(peers), count(mask), count(affinity(os.Getppid()))
+	if os.Getenv("SLURM_CPUS_PER_TASK") != "" {
+		n.Given = n.Bound
+	}
 	cpus := share(own, peers)
 	n.CPUs = max(1, cpus)
 	if p, ok := c.(interface{ mayspin() }); ok && cpus > 0 {
@@ -244,14 +268,27 @@ func share(own []int64, peers [][]int64) int {
 	return int(sum + 1e-9)
 }
 
-func hostHash() uint64 {
-	name, err := os.Hostname()
+// machine names what this rank shares with others of its name: a system that was booted, or a container whose limits
+// on memory or on processor time are its own.
+func machine(mask [cpuWords]uint64) string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		name = "unknown"
+		name, _ := os.Hostname()
+		return name
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return h.Sum64()
+	if _, limit := accel.MemoryLimit(); strings.HasPrefix(limit, "cgroup") || runtime.GOMAXPROCS(0) < count(mask) {
+		group, _ := os.Readlink("/proc/self/ns/cgroup")
+		return string(id) + group
+	}
+	return string(id)
+}
+
+// count returns the number of processors of a mask.
+func count(mask [cpuWords]uint64) (n int) {
+	for _, m := range mask {
+		n += bits.OnesCount64(m)
+	}
+	return n
 }
 
 // everyCPU is the mask of all processors that Go knows of.

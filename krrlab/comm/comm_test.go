@@ -109,7 +109,10 @@ func TestDetect(t *testing.T) {
 		{"PMIX_RANK=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8}, true},
 		// of another launcher within a step
 		{"PMIX_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1", comm.Launch{Launcher: "PMIx"}, true},
-		{"SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "Slurm", Rank: 5, Size: 8}, true},
+		{"SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "Slurm", Rank: 5, Size: 8, NoPMI: true}, true},
+		{"SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_MPI_TYPE=cray_shasta", comm.Launch{Launcher: "Slurm", Rank: 1,
+			Size: 2}, true},
+		{"PMI_SIZE=2 PMI_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2", comm.Launch{Launcher: "MPICH", Size: 2}, true},
 		{"SLURM_PROCID=0 SLURM_NTASKS=8", comm.Launch{}, false}, // a batch script
 		{"PMI_RANK=x PMI_SIZE=2", comm.Launch{}, false},
 	} {
@@ -122,6 +125,30 @@ func TestDetect(t *testing.T) {
 		if got != c.want || ok != c.ok {
 			t.Errorf("%q: %+v, %v", c.env, got, ok)
 		}
+	}
+}
+
+func TestSrunInterface(t *testing.T) {
+	for list, want := range map[string]string{
+		"MPI plugin types are...\n\tnone\n\tpmi2\n":                                                        "pmi2",
+		"srun: MPI types are...\nsrun: pmix_v3\nsrun: pmix\nsrun: none\n":                                  "pmix",
+		"MPI plugin types are...\n\tcray_shasta\n\tnone\nspecific pmix plugin versions available: pmix_v4": "",
+		"": "",
+		"MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\n": "pmix or pmi2",
+	} {
+		if got := comm.SrunInterface(list); got != want && (got == "" || !strings.Contains(want, " or ")) {
+			t.Errorf("%q: %q, want %q", list, got, want)
+		}
+	}
+}
+
+// TestWithoutPMI: ranks that srun started without a process manager interface are told so before MPI is, which would
+// end the process.
+func TestWithoutPMI(t *testing.T) {
+	_, err := comm.Open(comm.Launch{Launcher: "Slurm", Rank: 1, Size: 3, NoPMI: true}, comm.Options{})
+	if err == nil || !strings.Contains(err.Error(), "take srun --mpi=pm") &&
+		!strings.Contains(err.Error(), "no MPI library found") {
+		t.Error(err)
 	}
 }
 

@@ -127,6 +127,37 @@ func (l *library) mpich() {
 	l.float64, l.int64, l.byte = 0x4c00080b, 0x4c00083a, 0x4c00010d
 }
 
+// srun returns the process manager interface by which srun starts ranks of the library.
+func (l *library) srun() string {
+	if l.kind == "MPICH" {
+		return "pmi2"
+	}
+	return "pmix"
+}
+
+// SrunInterface returns the process manager interface by which srun is to start ranks, of those that srun --mpi=list
+// names: of pmix and pmi2 that of the MPI library found here; the one that is named; "" if neither is.
+func SrunInterface(list string) string {
+	var names []string
+	for line := range strings.Lines(list) { // of older versions after "srun: "
+		name := strings.TrimSpace(strings.TrimPrefix(line, "srun: "))
+		if name == "pmix" || name == "pmi2" {
+			names = append(names, name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return names[0]
+	}
+	lib, err := load("PMIx")
+	if err != nil {
+		lib = &library{}
+	}
+	return lib.srun()
+}
+
 func (l *library) version() string {
 	buf, n := make([]byte, 8192), new(int32)
 	invoke(l.getVersion, uintptr(unsafe.Pointer(&buf[0])), uintptr(unsafe.Pointer(n)))

@@ -83,11 +83,16 @@ func (r *request) finish(start ...func(req *handle) int32) int32 {
 
 // Open loads MPI, starts it, and returns the group of all ranks. It returns an error if
 // the process was not started as the launch says: without a library, or as another rank, or
-// with another number of ranks, than the launcher announced.
+// with another number of ranks, than the launcher announced; or without what MPI needs to start, which would end the
+// process.
 func Open(launch Launch, o Options) (*World, error) {
 	lib, err := load(launch.Launcher)
 	if err != nil {
 		return nil, fmt.Errorf("comm: started as rank %d by %s, but %w", launch.Rank, launch.Launcher, err)
+	}
+	if launch.NoPMI {
+		return nil, &RankError{Size: launch.Size, Text: fmt.Sprintf("srun started %d ranks without the process manager "+
+			"interface by which those of %s find each other: take srun --mpi=%s", launch.Size, lib.kind, lib.srun())}
 	}
 	p := &process{lib: lib, opt: o.settled(), calls: make(chan *request), spin: shortSpin}
 	go p.thread()
@@ -119,8 +124,8 @@ func Open(launch Launch, o Options) (*World, error) {
 		}
 		return nil,
 			fmt.Errorf("comm: %s started this as rank %d, but %s (%s) sees rank %d of %d: install or load the MPI "+
-				"library of the launcher; srun takes --mpi=pmix for Open MPI and --mpi=pmi2 for MPICH",
-				launch.Launcher, launch.Rank, lib.kind, lib.name, w.rank, w.size)
+				"library of the launcher; by srun take --mpi=%s",
+				launch.Launcher, launch.Rank, lib.kind, lib.name, w.rank, w.size, lib.srun())
 	}
 	return w, nil
 }

@@ -2,10 +2,10 @@ package comm
 
 import "golang.org/x/sys/unix"
 
-// affinity returns the processors that this process may run on.
-func affinity() (mask [cpuWords]uint64) {
+// affinity returns the processors that a process, 0 for this one, may run on.
+func affinity(pid int) (mask [cpuWords]uint64) {
 	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
+	if err := unix.SchedGetaffinity(pid, &set); err != nil {
 		return everyCPU()
 	}
 	for i := range 64 * cpuWords {

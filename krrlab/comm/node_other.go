@@ -2,5 +2,5 @@
 
 package comm
 
-// affinity returns the processors that this process may run on.
-func affinity() [cpuWords]uint64 { return everyCPU() }
+// affinity returns the processors that a process, 0 for this one, may run on.
+func affinity(int) [cpuWords]uint64 { return everyCPU() }

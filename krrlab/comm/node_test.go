@@ -1,11 +1,15 @@
 package comm
 
 import (
+	"cmp"
 	"math/bits"
+	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
@@ -70,10 +74,29 @@ func TestLocate(t *testing.T) {
 		wg.Go(func() {
 			n, err := Locate(t.Context(), c)
 			if want := max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/3); err != nil || n.Ranks != 3 ||
-				n.CPUs != want {
+				n.CPUs != want || n.Bound != count(affinity(0)) || n.Given < 1 {
 				t.Errorf("%+v, %v, want %d processors", n, err, want)
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// TestMachine: a machine is the system that was booted, and a container with a limit is one by itself.
+func TestMachine(t *testing.T) {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	group, e := os.Readlink("/proc/self/ns/cgroup")
+	if err = cmp.Or(err, e); err != nil {
+		t.Skip(err)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	all := [cpuWords]uint64{0b11}
+	_, limit := accel.MemoryLimit()
+	if got := machine(all); got != string(boot) && !strings.HasPrefix(limit, "cgroup") {
+		t.Errorf("%q, want %q", got, boot)
+	}
+	runtime.GOMAXPROCS(1)
+	if got := machine(all); got != string(boot)+group {
+		t.Errorf("with a limit %q, want %q", got, string(boot)+group)
+	}
 }

@@ -26,7 +26,9 @@ type Backend struct {
 	// Launcher starts the ranks: "mpirun", "mpiexec" (Open MPI or MPICH), "srun", or a path that
 	// ends in one of them. Default: "mpirun".
 	Launcher string
-	Options  []string // go to the launcher before the program
+	// Options go to the launcher before the program, and after what it is told anyway: of srun that is --mpi=pmix or
+	// pmi2, by the MPI library found here, unless $SLURM_MPI_TYPE names one.
+	Options []string
 	// Program is the command krrlab, or with user-defined kernels a program that registers them
 	// (kernel.Register) and calls cli.Main as krrlab does. Default: this program if its name begins
 	// with krrlab, and otherwise the one on the path.
@@ -96,12 +98,17 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 	}
 	name := cmp.Or(b.Launcher, "mpirun")
 	if _, err := exec.LookPath(name); err != nil {
-		return nil, fmt.Errorf("%s, which starts the ranks, was not found: install Open MPI or MPICH (Debian, "+
-			"Ubuntu: openmpi-bin or mpich)", name)
+		return nil, fmt.Errorf("%s, which starts the ranks, was not found: install Open MPI, MPICH or Slurm (Debian, "+
+			"Ubuntu: openmpi-bin, mpich or slurm-client)", name)
 	}
 	words := []string{name, "-n", fmt.Sprint(b.Ranks)}
 	switch {
 	case b.kind() == "srun":
+		list, _ := exec.CommandContext(ctx, name, "--mpi=list").CombinedOutput()
+		mpi := comm.SrunInterface(string(list))
+		if mpi != "" && slices.Contains([]string{"", "none"}, os.Getenv("SLURM_MPI_TYPE")) {
+			words = append(words, "--mpi="+mpi)
+		}
 		if len(b.Hosts) > 0 {
 			words = append(words, "--nodelist", strings.Join(bareHosts(b.Hosts), ","))
 		}

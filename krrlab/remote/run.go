@@ -116,7 +116,7 @@ func (b *Backend) start(ctx context.Context, words []string, l *krrlab.Lab, dir 
 	err := cmd.Run()
 	h.end()
 	log := dir.path("log.txt")
-	_ = atomicfile.Put(log, h.log.Bytes())
+	_ = atomicfile.Put(log, append(fmt.Appendf(nil, "$ %s\n", strings.Join(words, " ")), h.log.Bytes()...))
 	if err == nil {
 		return nil
 	}

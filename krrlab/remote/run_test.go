@@ -40,16 +40,25 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestSrun: the hosts go to srun by their names, as it counts the ranks of each itself.
+// TestSrun: srun is told an interface that it offers, before the Options, unless the environment names one, and the
+// hosts by their names, as it counts the ranks of each itself.
 func TestSrun(t *testing.T) {
-	dir := t.TempDir()
-	srun := filepath.Join(dir, "srun")
-	testkit.OK(t, os.WriteFile(srun, []byte("#!/bin/sh\n"), 0o755))
-	b := &Backend{Ranks: 3, Launcher: srun, Hosts: []string{"n1:2", "n2"}, Program: "/opt/krrlab"}
-	words := strings.Join(testkit.Must(b.command(t.Context(), "job.json")), " ")
-	testkit.Contains(t, words, srun+" -n 3 --nodelist n1,n2 /opt/krrlab job ")
+	name := filepath.Join(t.TempDir(), "srun")
+	testkit.OK(t, os.WriteFile(name, []byte("#!/bin/sh\n[ $1 = --mpi=list ] && printf 'none\\n\\tpmi2\\n' >&2\n"), 0o755))
+	b := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Launcher: name, Dir: "/jobs", Program: "/opt/krrlab",
+		Options: []string{"--mpi=pmix"}}
+	for mpi, want := range map[string]string{
+		"":     "-n 3 --mpi=pmi2 --nodelist n1,n2 --mpi=pmix /opt/krrlab job ",
+		"pmix": "-n 3 --nodelist n1,n2 --mpi=pmix /opt/krrlab job ",
+	} {
+		t.Setenv("SLURM_MPI_TYPE", mpi)
+		words, err := b.command(t.Context(), "job.json")
+		if got := strings.Join(words, " "); err != nil || !strings.HasPrefix(got, name+" "+want) {
+			t.Errorf("%v, %s, want %s", err, got, want)
+		}
+	}
 	b.Program = ""
-	t.Setenv("PATH", dir)
+	t.Setenv("PATH", filepath.Dir(name))
 	testkit.Fails(t, testkit.ErrOf(b.command(t.Context(), "job.json")), "not on the path: install it")
 }
 

@@ -154,7 +154,7 @@ func TestTwoHosts(t *testing.T) {
 			"--tol", "1e-6",
 			"--blas", "go", "--out", filepath.Join(h.dir, name)}
 	}
-	text := runs(t, h.krrlab(limited(t), t, 30, fit("two.krr")...), "ranks        4 (2 on this machine)")
+	text := runs(t, h.krrlab(limited(t), t, 30, fit("two.krr")...), "ranks        4 (4 on this machine)")
 	if strings.Count(text, "converged after") != 1 {
 		t.Error(text)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -202,6 +203,27 @@ func TestAloneThoughRanked(t *testing.T) {
 	if !errors.As(err, &exit) || !strings.Contains(string(text), "started 3 ranks") ||
 		strings.Contains(string(text), "converged") {
 		t.Errorf("%v:\n%s", err, text)
+	}
+}
+
+// TestBound: a launcher that leaves ranks fewer processors than it may use is noted, taskset is not.
+func TestBound(t *testing.T) {
+	if err := findLauncher("mpirun.openmpi"); err != nil {
+		t.Skip(err)
+	}
+	if _, err := exec.LookPath("taskset"); err != nil || runtime.NumCPU() < 2 {
+		t.Skip("needs two processors, and taskset")
+	}
+	const note = "the launcher has bound the ranks of this machine to 1 of "
+	for options, noted := range map[string]bool{"mpirun.openmpi --bind-to core": true, "mpirun.openmpi --bind-to none": false,
+		"taskset -c 0 mpirun.openmpi --bind-to core": false} {
+		cmd := krrlab(limited(t), t, -1, 1, "fit", "--data", "synthetic-classes", "--n", "100")
+		words := append(strings.Fields(options), "--allow-run-as-root", "-n", "1")
+		cmd.Args = append(words, cmd.Args...)
+		cmd.Path = testkit.Must(exec.LookPath(words[0]))
+		if text := runs(t, cmd); strings.Contains(text, note) != noted {
+			t.Errorf("%s: a note %v, want %v:\n%s", options, !noted, noted, text)
+		}
 	}
 }
 
