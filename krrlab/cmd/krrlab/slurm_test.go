@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	bench "github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/remote"
+)
+
+// slurm is Slurm with three nodes on this host, in namespaces of its own.
+type slurm struct {
+	dir, self string
+}
+
+// newSlurm starts it, or skips the test and says why.
+func newSlurm(t *testing.T) *slurm {
+	t.Helper()
+	if os.Getenv("KRRLAB_SLURM") == "" {
+		t.Skip("starts Slurm: KRRLAB_SLURM=1, or make test-machines ROW=slurm")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("Slurm in a private folder needs root")
+	}
+	for _, name := range []string{"mpirun.openmpi", "mpirun.mpich"} {
+		if err := findLauncher(name); err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, name := range []string{"slurmctld", "slurmd", "srun", "sbatch", "munged", "unshare", "nsenter", "ip"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("no %s here: make test-machines ROW=slurm installs Slurm where apt can", name)
+		}
+	}
+	s := &slurm{dir: t.TempDir(), self: testkit.Must(os.Executable())}
+	cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "--net", "--mount",
+		"testdata/slurm.sh", s.dir, "3")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &text
+	if err := cmd.Start(); err != nil {
+		t.Skipf("no namespaces here: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	first := 0 // process of the namespace, with which all others end
+	t.Cleanup(func() {
+		if first > 0 {
+			_ = syscall.Kill(first, syscall.SIGKILL)
+		}
+		<-ended
+		gone(t, s.dir, text.String())
+	})
+	for range 3000 {
+		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", cmd.Process.Pid))
+		_, _ = fmt.Sscan(string(children), &first)
+		if _, err := os.Stat(filepath.Join(s.dir, "ready")); err == nil {
+			s.wrap(t, first)
+			return s
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Skipf("Slurm cannot be started here (namespaces): %v: %s", err, text.String())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	t.Fatalf("no node is idle after a minute (%s):\n%s", s.read("log/slurmctld"), text.String())
+	return nil
+}
+
+// wrap makes Slurm's commands in the folder, by which they run beside its first process.
+func (s *slurm) wrap(t *testing.T, first int) {
+	for _, name := range []string{"srun", "sbatch", "scancel", "squeue", "scontrol"} {
+		text := fmt.Sprintf("#!/bin/sh\nSLURM_CONF=%s/slurm.conf exec nsenter -t %d --net --uts -- %s \"$@\"\n", s.dir, first,
+			testkit.Must(exec.LookPath(name)))
+		testkit.OK(t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o755))
+	}
+	t.Setenv(playVariable, "1")
+}
+
+func (s *slurm) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.dir, name), args...)
+	cmd.Dir = s.dir
+	return cmd
+}
+
+func (s *slurm) read(name string) string {
+	b, _ := os.ReadFile(filepath.Join(s.dir, name))
+	return string(b)
+}
+
+func (s *slurm) folder(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(s.dir, name)
+	testkit.OK(t, os.Mkdir(dir, 0o755))
+	return dir
+}
+
+// submit submits a script, whose output goes to the file of that name, and returns the number of its job.
+func (s *slurm) submit(t *testing.T, out string, options []string, script string) string {
+	t.Helper()
+	testkit.OK(t, os.WriteFile(filepath.Join(s.dir, out+".sh"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	words := append([]string{"--parsable", "--output", out, "--open-mode=append"}, options...)
+	return strings.TrimSpace(runs(t, s.command(t.Context(), "sbatch", append(words, out+".sh")...)))
+}
+
+// until waits until Slurm says of a job what the expression matches.
+func (s *slurm) until(t *testing.T, id, want string) {
+	t.Helper()
+	var text []byte
+	for range 900 {
+		text, _ = s.command(t.Context(), "scontrol", "show", "job", id).CombinedOutput()
+		if regexp.MustCompile(want).Match(text) {
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	t.Fatalf("job %s is not %s:\n%s", id, want, text)
+}
+
+// crash ends all processes of a node at once, as a power failure does; it stays down until up.
+func (s *slurm) crash(t *testing.T, node string) (up func()) {
+	t.Helper()
+	down := filepath.Join(s.dir, "down."+node)
+	testkit.OK(t, os.WriteFile(down, nil, 0o644))
+	space := ""
+	for _, pid := range processesOf(s.dir) {
+		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.HasPrefix(line, []byte("slurmd\x00")) &&
+			bytes.HasSuffix(line, []byte("\x00"+node+"\x00")) {
+			space, _ = os.Readlink(fmt.Sprintf("/proc/%d/ns/uts", pid))
+		}
+	}
+	if space == "" {
+		t.Fatalf("no slurmd of %s", node)
+	}
+	spaces, _ := filepath.Glob("/proc/[0-9]*/ns/uts")
+	for _, name := range spaces {
+		var pid int
+		if at, err := os.Readlink(name); err != nil || at != space {
+			continue
+		} else if _, err := fmt.Sscanf(name, "/proc/%d/", &pid); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	return func() { testkit.OK(t, os.Remove(down)) }
+}
+
+// TestSlurm runs krrlab by srun and sbatch, with both MPIs, from a Backend, ended and requeued: the coefficients are
+// those of ranks by mpirun.
+func TestSlurm(t *testing.T) {
+	s := newSlurm(t)
+	fit := func(name string, ranks ...string) []string {
+		return append(append(ranks, s.self), "fit", "--data", "synthetic-classes", "--n", "1200", "--features", "100",
+			"--lambda", "0.1", "--tol", "1e-6", "--blas", "go", "--out", filepath.Join(s.dir, name))
+	}
+	runs(t, krrlab(limited(t), t, 0, 2, fit("mpirun.krr")[1:]...))
+	want := coefficients(filepath.Join(s.dir, "mpirun.krr"))
+	for name, options := range map[string][]string{"pmix": {"--mpi=pmix", "-N3", "-n3"}, "pmi2": {"--mpi=pmi2", "-N2", "-n2"}} {
+		t.Run(name, func(t *testing.T) {
+			p := strings.TrimPrefix(options[2], "-n")
+			runs(t, s.command(limited(t), "srun", fit(name+".krr", options...)...),
+				fmt.Sprintf("ranks        %s (%[1]s on this machine)", p))
+			same(t, filepath.Join(s.dir, name+".krr"), want)
+		})
+	}
+	t.Run("no interface", func(t *testing.T) {
+		text, err := s.command(limited(t), "srun", fit("none.krr", "-K", "-N3", "-n3")...).CombinedOutput()
+		if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "take srun --mpi=pmix") ||
+			strings.Contains(string(text), "MPI_Init") {
+			t.Errorf("%v:\n%s", err, text)
+		}
+	})
+	t.Run("sbatch", func(t *testing.T) {
+		id := s.submit(t, "batch", []string{"-N2", "-n2"}, "srun "+strings.Join(fit("batch.krr", "--mpi=pmix"), " "))
+		s.until(t, id, "JobState=COMPLETED")
+		testkit.Contains(t, s.read("batch"), "ranks        2 (2 on this machine)")
+		same(t, filepath.Join(s.dir, "batch.krr"), want)
+	})
+	t.Run("backend", func(t *testing.T) { testSlurmBackend(t, s) })
+	t.Run("scancel", func(t *testing.T) {
+		dir := s.folder(t, "cancel")
+		id := s.submit(t, "canceled", []string{"-N3", "-n3"}, "exec srun --mpi=pmix "+s.self+" "+
+			strings.Join(slow(dir), " "))
+		await(t, dir, 1)
+		runs(t, s.command(t.Context(), "scancel", id))
+		s.until(t, id, "JobState=CANCELLED")
+		gone(t, dir, s.read("canceled"))
+		testkit.Contains(t, s.read("canceled"), "interrupted after ", "--resume continues")
+	})
+	t.Run("lost node", func(t *testing.T) {
+		dir := s.folder(t, "lost")
+		id := s.submit(t, "requeued", []string{"-N3", "-n3", "--requeue"}, "srun --mpi=pmix "+s.self+" "+
+			strings.Join(slow(dir, "--resume", "--rank-timeout", "2m"), " "))
+		await(t, dir, 1)
+		up := s.crash(t, "n3")
+		s.until(t, id, "(?s)JobState=PENDING.*Restarts=1")
+		gone(t, dir, s.read("requeued"))
+		testkit.Contains(t, s.read("requeued"), "is kept; --resume continues")
+		up()
+		s.until(t, id, "JobState=COMPLETED")
+		testkit.Contains(t, s.read("requeued"), "resuming from the checkpoint", "converged after")
+		same(t, filepath.Join(dir, "m.krr"), unbroken(t, true))
+	})
+}
+
+// testSlurmBackend sends a solve to ranks by srun, with the interface by itself and by Options, and ends one.
+func testSlurmBackend(t *testing.T, s *slurm) {
+	train := datasets.SyntheticClasses(900, 3, 4, 0.05, 1)
+	cfg := bench.Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1, Precond: bench.Features{S: 80}, Tol: 1e-6,
+		Seed: 3}
+	b := func(name string, options ...string) *remote.Backend {
+		return &remote.Backend{Ranks: 3, Launcher: filepath.Join(s.dir, "srun"), Program: s.self,
+			Flags: []string{"--blas", "go"}, Dir: filepath.Join(s.dir, name), Options: append(options, "-N3")}
+	}
+	var first *mat.Dense
+	for _, backend := range []*remote.Backend{b("alone"), b("options", "--mpi=pmi2")} {
+		events := 0
+		cfg.Backend = backend
+		cfg.Monitor = func(bench.Event) error { events++; return nil }
+		sol, err := testkit.Must(bench.New(train, cfg)).Solve(limited(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = sol.Model.C
+		}
+		if !mat.Equal(sol.Model.C, first) || !sol.Converged() || sol.Ranks.Count != 3 || events < 5 {
+			t.Errorf("%s on %d ranks, %d events; or other coefficients", sol.Status, sol.Ranks.Count, events)
+		}
+	}
+	ctx, cancel := context.WithCancel(limited(t))
+	var once sync.Once
+	endless := bench.Config{Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 1e-8, Solver: bench.CG, Storage: gram.Recompute,
+		Tol: 1e-12, MaxIter: 1e6, Backend: b("ended"), Monitor: func(e bench.Event) error {
+			if e.Stage == "solve" && e.Iteration > 3 {
+				once.Do(cancel)
+			}
+			return nil
+		}}
+	if _, err := testkit.Must(bench.New(train, endless)).Solve(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want %v", err, context.Canceled)
+	}
+	gone(t, filepath.Join(s.dir, "ended"), "")
+	if steps := runs(t, s.command(t.Context(), "squeue", "--noheader", "--steps")); strings.TrimSpace(steps) != "" {
+		t.Errorf("steps are left:\n%s", steps)
+	}
+}
