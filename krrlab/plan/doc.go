@@ -12,7 +12,7 @@
 //
 // Of n points in R^d with t right-hand sides and s features, on P ranks:
 //
-//	points X             all of them                8nd, 4nd in float32, 12 a nonzero
+//	points X             all of them                8nd, 4nd in float32, nd in bytes, 12 a nonzero
 //	kernel K             1/P of its tiles           w·n²/(2P), w = 8, 4, 2 or 0 bytes an entry
 //	features Z           1/P of the rows            4ns/P
 //	landmark factor F    all of it, instead of Z    4ns, and some columns of K on the way

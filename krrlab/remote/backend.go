@@ -26,8 +26,8 @@ type Backend struct {
 	// Launcher starts the ranks: "mpirun", "mpiexec" (Open MPI or MPICH), "srun", or a path that
 	// ends in one of them. Default: "mpirun".
 	Launcher string
-	// Options go to the launcher before the program, and after what it is told anyway: of srun that is --mpi=pmix or
-	// pmi2, by the MPI library found here, unless $SLURM_MPI_TYPE names one.
+	// Options go to the launcher before the program, and after what it is told anyway: of srun that is
+	// --kill-on-bad-exit=1, and --mpi=pmix or pmi2 by the MPI library found here, unless $SLURM_MPI_TYPE names one.
 	Options []string
 	// Program is the command krrlab, or with user-defined kernels a program that registers them
 	// (kernel.Register) and calls cli.Main as krrlab does. Default: this program if its name begins
@@ -104,6 +104,7 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 	words := []string{name, "-n", fmt.Sprint(b.Ranks)}
 	switch {
 	case b.kind() == "srun":
+		words = append(words, "--kill-on-bad-exit=1") // of a rank that ends within MPI_Init
 		list, _ := exec.CommandContext(ctx, name, "--mpi=list").CombinedOutput()
 		mpi := comm.SrunInterface(string(list))
 		if mpi != "" && slices.Contains([]string{"", "none"}, os.Getenv("SLURM_MPI_TYPE")) {

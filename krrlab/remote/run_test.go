@@ -48,8 +48,8 @@ func TestSrun(t *testing.T) {
 	b := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Launcher: name, Dir: "/jobs", Program: "/opt/krrlab",
 		Options: []string{"--mpi=pmix"}}
 	for mpi, want := range map[string]string{
-		"":     "-n 3 --mpi=pmi2 --nodelist n1,n2 --mpi=pmix /opt/krrlab job ",
-		"pmix": "-n 3 --nodelist n1,n2 --mpi=pmix /opt/krrlab job ",
+		"":     "-n 3 --kill-on-bad-exit=1 --mpi=pmi2 --nodelist n1,n2 --mpi=pmix /opt/krrlab job ",
+		"pmix": "-n 3 --kill-on-bad-exit=1 --nodelist n1,n2 --mpi=pmix /opt/krrlab job ",
 	} {
 		t.Setenv("SLURM_MPI_TYPE", mpi)
 		words, err := b.command(t.Context(), "job.json")
