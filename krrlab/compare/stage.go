@@ -74,6 +74,23 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	return r, err
 }
 
+var _ stage.Comparer = Options{}
+
+// Compare implements stage.Comparer.
+func (Options) Compare(ctx context.Context, b stage.Bench, with stage.Entries, to float64) ([]stage.Compared, error) {
+	v, err := Options{With: with, To: to, Steps: -1}.Run(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	var all []stage.Compared
+	r := v.(*Result)
+	for _, w := range r.Rows {
+		all = append(all, stage.Compared{Name: w.Name, S: w.S, LambdaP: w.LambdaP, Build: w.Build,
+			Each: r.Product + w.Solve, Residuals: w.Residuals, Why: w.Why})
+	}
+	return all, nil
+}
+
 // comparison is the stage under way.
 type comparison struct {
 	o   *Options

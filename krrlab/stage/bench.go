@@ -159,6 +159,23 @@ func (e *Entries) Set(text string) error {
 
 func (e Entries) String() string { return fmt.Sprint([]Entry(e)) }
 
+// Comparer is the options of a stage that iterates with preconditioners side by side, each product with K serving all:
+// first with none, then with each of the entries, to a relative residual, Problem.MaxIter iterations at most.
+type Comparer interface {
+	Compare(ctx context.Context, b Bench, with Entries, to float64) ([]Compared, error)
+}
+
+// Compared is what a Comparer tells of a preconditioner.
+type Compared struct {
+	Name      string
+	S         int
+	LambdaP   float64
+	Build     float64   // seconds of making it
+	Each      float64   // seconds of an iteration for all right-hand sides
+	Residuals []float64 // relative, after 0, 1, … iterations
+	Why       string    // it failed
+}
+
 // Made is a preconditioner that was made.
 type Made struct {
 	M         pcg.Preconditioner // nil: M = I
