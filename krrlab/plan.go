@@ -193,6 +193,9 @@ func (l *Lab) as(cfg Config, p *plan.Report) (*Lab, error) {
 // raced are the iterations of a race.
 const raced = 30
 
+// comparer is the stage that races (stages.go).
+var comparer stage.Comparer
+
 // race compares the preconditioners given with the one that is planned and with none, by some iterations side by side,
 // and returns the lab that takes the one that would be done first by its slope, M made, or the direct solver of the plan
 // where that would.
@@ -213,7 +216,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, with []Preconditioner) (
 	}
 	b := &bench{Lab: l}
 	b.Problem().MaxIter = raced
-	rows, err := defined(stage.Compare).Options.(stage.Comparer).Compare(ctx, b, entries, l.cfg.Tol)
+	rows, err := comparer.Compare(ctx, b, entries, l.cfg.Tol)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,6 +25,8 @@ var stages = []stage.Definition{
 	plan.Stage, tune.Stage,
 }
 
+func init() { comparer = compare.Options{} }
+
 // Stages returns what the built-in stages are called, take and return.
 func Stages() []stage.Definition { return slices.Clone(stages) }
 
