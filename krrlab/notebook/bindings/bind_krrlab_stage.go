@@ -54,6 +54,8 @@ func init() {
 			"Bench":         r.TypeOf((*stage.Bench)(nil)).Elem(),
 			"Choice":        r.TypeOf((*stage.Choice)(nil)).Elem(),
 			"Command":       r.TypeOf((*stage.Command)(nil)).Elem(),
+			"Compared":      r.TypeOf((*stage.Compared)(nil)).Elem(),
+			"Comparer":      r.TypeOf((*stage.Comparer)(nil)).Elem(),
 			"Definition":    r.TypeOf((*stage.Definition)(nil)).Elem(),
 			"Drawn":         r.TypeOf((*stage.Drawn)(nil)).Elem(),
 			"Entries":       r.TypeOf((*stage.Entries)(nil)).Elem(),
