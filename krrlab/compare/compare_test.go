@@ -97,6 +97,13 @@ func TestAlone(t *testing.T) {
 		if math.Abs(float64(row.Trace)/trace-1) > 0.5 || math.Abs(float64(row.LogDet)-logDet) > 0.2*math.Abs(logDet)+20 {
 			t.Errorf("%s: trace %g, ln det %g; are %g, %g", row.Name, row.Trace, row.LogDet, trace, logDet)
 		}
+		var ones, mean float64
+		for i, w := range row.Weights {
+			ones, mean = ones+w, mean+w*row.Nodes[i]
+		}
+		if math.Abs(ones-1) > 1e-12 || math.Abs(mean/float64(row.Trace)-1) > 1e-12 || !slices.IsSorted(row.Nodes) {
+			t.Errorf("%s: weights add to %g, with the nodes to %g, tr/n = %g", row.Name, ones, mean, row.Trace)
+		}
 		if want := n * (math.Log(float64(row.Trace)) - float64(row.LogDet)/n); math.Abs(float64(row.Kaporin)-want) > 1e-9*n {
 			t.Errorf("%s: Kaporin's number %g, want %g", row.Name, row.Kaporin, want)
 		}

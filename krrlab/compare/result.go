@@ -14,8 +14,9 @@ import (
 // Result is how preconditioners compare.
 type Result struct {
 	stage.Header
-	To      float64 `json:"to"`      // the relative residual that was iterated to
-	Storage string  `json:"storage"` // of K
+	To      float64 `json:"to"`                // the relative residual that was iterated to
+	Against string  `json:"against,omitempty"` // Options.Against
+	Storage string  `json:"storage"`           // of K
 	// predicted bound of ‖K_stored−K‖₂: residuals and bounds of errors are of K as stored, intervals of κ of K
 	KError  float64 `json:"kernel_error_bound"`
 	KBytes  int64   `json:"kernel_bytes"`
@@ -145,45 +146,6 @@ func (r *Result) Table() *plots.Table {
 			row.Bytes, row.Why)...)
 	}
 	return t
-}
-
-// Plot draws of each preconditioner, in its median draw, the residuals against iterations and against the seconds that
-// it takes alone, and the bounds of the error against these.
-func (r *Result) Plot() *plots.Figure {
-	its := plots.Convergence("residual, by recurrence", r.To)
-	time := plots.Convergence("residual, by recurrence", r.To)
-	bounds := plots.Convergence("upper bound of the error", 0)
-	bounds.Y.Label = "error in the norm of A, over ‖b‖₂"
-	first, last := math.Inf(1), 0.0
-	for _, row := range r.typical() {
-		if len(row.Residuals) < 2 {
-			continue
-		}
-		series := [3]plots.Series{{Name: row.Name}, {Name: row.Name}, {Name: row.Name}}
-		for k, v := range row.Residuals {
-			s := r.clock(row, k)
-			series[0].Add(float64(k), v)
-			series[1].Add(s, v)
-			if row.Bounds != nil {
-				series[2].Add(s, row.Bounds[k])
-			}
-		}
-		first, last = min(first, r.clock(row, 1)), max(last, r.clock(row, row.Iterations))
-		for i, f := range []*plots.Figure{its, time, bounds} {
-			if len(series[i].Y) > 0 {
-				f.Series = append(f.Series, series[i])
-			}
-		}
-	}
-	its.X.Label, its.X.Log = "iterations", true
-	for _, f := range []*plots.Figure{time, bounds} {
-		f.X.Label, f.X.Log = "seconds alone, with M, without K", last > 30*first
-	}
-	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Kernel.Prose(), r.Lambda), 1, its, time,
-		bounds)
-	f.Caption = fmt.Sprintf("Conjugate gradients with each preconditioner, in the draw with the median number of "+
-		"iterations. Seconds are those of making M and of iterations with all t = %d right-hand sides.", r.T)
-	return f
 }
 
 // HTML gives the lines, the picture and the numbers.

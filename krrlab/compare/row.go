@@ -39,6 +39,9 @@ type Row struct {
 	Kappa estimate.Interval `json:"kappa"` // κ(M⁻¹A); from below only where M cannot draw
 	Min   estimate.Interval `json:"lambda_min"`
 	Max   estimate.Interval `json:"lambda_max"`
+	// of the Lanczos process, ascending, and the share of M⁻¹A's eigenvalues that each stands for in its quadrature
+	Nodes   []float64 `json:"nodes,omitempty"`
+	Weights []float64 `json:"weights,omitempty"`
 	// estimated by the quadrature of one process: tr(M⁻¹A)/n, ln det(M⁻¹A), and Kaporin's number
 	Trace   stage.Number `json:"trace_mean"`
 	LogDet  stage.Number `json:"log_det"`
@@ -121,6 +124,7 @@ func (r *Row) bracket(l *lanczos.Result, e float64) {
 	var trace, logs float64
 	for i, theta := range eigen.Values(nil) {
 		w := v.At(0, i) * v.At(0, i)
+		r.Nodes, r.Weights = append(r.Nodes, theta), append(r.Weights, w)
 		trace += w * theta
 		logs += w * math.Log(theta)
 	}

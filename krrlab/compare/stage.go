@@ -39,6 +39,7 @@ type Options struct {
 	With       stage.Entries `flag:"with" help:"a preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1'; once for each (default: features, nystrom, rpcholesky, vecchia, as far as the kernel has them)"`
 	Seeds      int           `flag:"seeds" default:"1" check:">=1" help:"draws of each"`
 	To         float64       `flag:"to" default:"1e-6" check:"(0,1)" help:"relative residual to iterate to"`
+	Against    string        `flag:"against" check:"one of rank bytes" help:"draw the iterations against the rank, or the bytes of K and M, of preconditioners that differ in these"`
 	Confidence float64       `flag:"confidence" default:"0.95" check:"(0,1)" help:"of each interval of κ"`
 	Width      float64       `flag:"width" default:"0.2" check:"positive" help:"relative width of κ's interval at which to stop"`
 	Steps      int           `flag:"steps" default:"100" check:">=-1" zero:"-1" help:"maximum number of Lanczos steps; 0 for no κ"`
@@ -66,7 +67,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Header: p.Header, To: o.To, Storage: k.Storage().String(), KError: k.Error, KBytes: k.Bytes()}
+	r := &Result{Header: p.Header, To: o.To, Against: o.Against, Storage: k.Storage().String(), KError: k.Error, KBytes: k.Bytes()}
 	r.Seconds.Kernel = k.Seconds
 	c := &comparison{o: &o, b: b, p: p, k: k, res: r, rhs: combined(p)}
 	err = c.all(ctx)
