@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
-	"compress/bzip2"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -26,7 +25,7 @@ var containers = []struct {
 	open             func(s *source, r *bufio.Reader) (io.Reader, error)
 }{
 	{"\x1f\x8b", "gzip", ".gz", func(_ *source, r *bufio.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
-	{"BZh", "bzip2", ".bz2", func(_ *source, r *bufio.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }},
+	{"BZh", "bzip2", ".bz2", func(_ *source, r *bufio.Reader) (io.Reader, error) { return newBzip2(r), nil }},
 	{"\xfd7zXZ\x00", "xz", ".xz", func(_ *source, r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) }},
 	{"\x28\xb5\x2f\xfd", "zstd", ".zst", unzstd},
 	{zipStart, "zip", ".zip", (*source).unzip},

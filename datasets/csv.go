@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -17,8 +18,8 @@ import (
 // csvReader reads a table of numbers with at most one column of answers.
 type csvReader struct {
 	s      *source
-	r      *records
-	long   *lineGuard
+	sep    rune
+	mark   rune // begins a comment wherever it is; 0: none
 	o      *ReadOptions
 	read   *Reading
 	before int        // lines before the first record
@@ -53,11 +54,22 @@ type cells interface {
 	number(j int) (float64, error) // of text(j), as parse has it; NaN for a missing cell of numbers
 }
 
-// textRow is a row of a csv file.
-type textRow []string
+// textRow is a record of a csv file.
+type textRow struct {
+	cells []string
+	line  int
+	nums  []float64 // those of the features; NaN where it is none, nil where they are not known
+	err   error
+}
 
-func (r textRow) text(j int) string             { return strings.TrimSpace(r[j]) }
-func (r textRow) number(j int) (float64, error) { return parse(r.text(j)) }
+func (r *textRow) text(j int) string { return strings.TrimSpace(r.cells[j]) }
+
+func (r *textRow) number(j int) (float64, error) {
+	if r.nums != nil && !math.IsNaN(r.nums[j]) {
+		return r.nums[j], nil
+	}
+	return parse(r.text(j))
+}
 
 // csv reads cells that are separated as Reading says. Records are split by encoding/csv. Points are dense. Columns
 // that are no numbers, and missing cells, are counted to the end of the file, any other fault ends the reading.
@@ -134,53 +146,116 @@ func (c *csvReader) records() error {
 			return err
 		}
 	}
-	for c.o.MaxRows == 0 || c.rows < c.o.MaxRows {
-		record, err := c.r.Read()
-		if errors.Is(err, io.EOF) {
+	lines := blocks(c.s, c.next, c.quoted, c.split)
+	lines.most = func() int {
+		if c.width == 0 { // the columns are not known
+			return 1
+		}
+		return threadsAhead()
+	}
+	for {
+		b, err := lines.get()
+		if err == io.EOF {
 			return nil
+		} else if err != nil {
+			return c.s.failed(0, err)
+		}
+		for k := range b.rows {
+			if c.o.MaxRows > 0 && c.rows >= c.o.MaxRows {
+				return nil
+			}
+			if err := c.record(&b.rows[k]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// quoted reports whether a text ends within quotes.
+func (c *csvReader) quoted(text []byte) bool {
+	quote := []byte{'"'}
+	if c.mark == 0 {
+		return bytes.Count(text, quote)%2 == 1
+	}
+	mark, open := []byte(string(c.mark)), 0
+	for line := range bytes.Lines(text) {
+		if open%2 == 1 || !bytes.HasPrefix(line, mark) {
+			open += bytes.Count(line, quote)
+		}
+	}
+	return open%2 == 1
+}
+
+// split reads the records of a block, and their numbers where the columns are known.
+func (c *csvReader) split(b *block[textRow]) {
+	records := split(bytes.NewReader(b.text), c.sep)
+	records.Comment = c.mark
+	for {
+		cells, err := records.Read()
+		if err == io.EOF {
+			return
+		}
+		if pe, ok := errors.AsType[*csv.ParseError](err); ok {
+			if pe.Line += b.line - 1; errors.Is(err, csv.ErrQuote) && b.end != nil && b.end != io.EOF {
+				err = b.end // the text was cut there
+			}
 		}
 		if err != nil {
-			return c.failed(err)
+			b.rows = append(b.rows, textRow{err: err})
+			return
 		}
-		c.long.reset()
-		line, _ := c.r.FieldPos(0)
-		line += c.before
-		gap := line - c.next
-		c.next = line + 1
-		for _, cell := range record {
-			c.next += strings.Count(cell, "\n")
-		}
-		if c.width != 1 || c.r.Comment != 0 {
-			c.read.skip(line-gap, gap)
-		}
-		for k := range gap {
-			if c.width == 1 && c.r.Comment == 0 { // a blank line of one column is a cell without a value
-				if err := c.row(textRow{""}, line-gap+k); err != nil {
-					return err
+		line, _ := records.FieldPos(0)
+		r := textRow{cells: cells, line: b.line + line - 1}
+		if len(cells) == c.width {
+			r.nums = make([]float64, c.width)
+			for _, j := range c.keep {
+				r.nums[j] = math.NaN()
+				if c.words[j] == nil {
+					if v, err := parse(r.text(j)); err == nil {
+						r.nums[j] = v
+					}
 				}
 			}
 		}
-		note := c.rows == 0 && c.width > 0 && c.o.Comment == "" && record[0] != "" && record[0][0] == '#' &&
-			len(record) != c.width
-		if note || len(record) == 1 && c.width != 1 && strings.TrimSpace(record[0]) == "" {
-			c.read.skip(line, 1)
-			continue
-		}
-		if c.width == 0 {
-			if header, err := c.begin(record, line); err != nil {
+		b.rows = append(b.rows, r)
+	}
+}
+
+// record takes a record: a row, or the header.
+func (c *csvReader) record(r *textRow) error {
+	if r.err != nil {
+		return c.failed(r.err)
+	}
+	gap := r.line - c.next
+	c.next = r.line + 1
+	for _, cell := range r.cells {
+		c.next += strings.Count(cell, "\n")
+	}
+	if c.width != 1 || c.mark != 0 {
+		c.read.skip(r.line-gap, gap)
+	}
+	for k := range gap {
+		if c.width == 1 && c.mark == 0 { // a blank line of one column is a cell without a value
+			if err := c.row(&textRow{cells: []string{""}}, r.line-gap+k); err != nil {
 				return err
-			} else if header {
-				continue
 			}
 		}
-		if len(record) != c.width {
-			return c.ragged(line, record)
-		}
-		if err := c.row(textRow(record), line); err != nil {
+	}
+	first := r.cells[0]
+	note := c.rows == 0 && c.width > 0 && c.o.Comment == "" && first != "" && first[0] == '#' && len(r.cells) != c.width
+	if note || len(r.cells) == 1 && c.width != 1 && strings.TrimSpace(first) == "" {
+		c.read.skip(r.line, 1)
+		return nil
+	}
+	if c.width == 0 {
+		if header, err := c.begin(r.cells, r.line); header || err != nil {
 			return err
 		}
 	}
-	return nil
+	if len(r.cells) != c.width {
+		return c.ragged(r.line, r.cells)
+	}
+	return c.row(r, r.line)
 }
 
 func (c *csvReader) row(r cells, line int) error {
@@ -197,25 +272,8 @@ func (c *csvReader) row(r cells, line int) error {
 		}
 		c.kept[k] = append(c.kept[k], text)
 	}
-	for _, j := range c.keep {
-		if w := c.words[j]; w != nil {
-			k, err := w.of(c.s.text(r.text(j)))
-			if err != nil {
-				return c.cellFault(line, j, err)
-			}
-			c.data = append(c.data, float64(k))
-			continue
-		}
-		v, err := r.number(j)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			if err = c.noNumber(line, j, r.text(j), math.IsNaN(v)); err != nil {
-				return err
-			}
-			v = math.NaN()
-		}
-		if !c.matrix {
-			c.data = append(c.data, v)
-		}
+	if err := c.features(r, line); err != nil {
+		return err
 	}
 	if c.weight >= 0 {
 		w, err := finite(r.text(c.weight))
@@ -248,6 +306,31 @@ func (c *csvReader) row(r cells, line int) error {
 		c.fault1(c.target).missing(line, fmt.Errorf("target: %w", err))
 	}
 	return c.answers.add(c.s, answer, line)
+}
+
+// features reads the features of a row.
+func (c *csvReader) features(r cells, line int) error {
+	for _, j := range c.keep {
+		if w := c.words[j]; w != nil {
+			k, err := w.of(c.s.text(r.text(j)))
+			if err != nil {
+				return c.cellFault(line, j, err)
+			}
+			c.data = append(c.data, float64(k))
+			continue
+		}
+		v, err := r.number(j)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			if err = c.noNumber(line, j, r.text(j), math.IsNaN(v)); err != nil {
+				return err
+			}
+			v = math.NaN()
+		}
+		if !c.matrix {
+			c.data = append(c.data, v)
+		}
+	}
+	return nil
 }
 
 // copy finds the columns whose text is kept.
@@ -316,7 +399,7 @@ func (c *csvReader) failed(err error) error {
 			what = `a cell has a quote and does not begin with one: ` +
 				`write it twice and put the cell in quotes, as in "27"" wide"`
 		}
-		return c.s.fail(pe.Line+c.before, 0, "%s", what)
+		return c.s.fail(pe.Line, 0, "%s", what)
 	}
 	return c.s.failed(0, err)
 }

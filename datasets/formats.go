@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -24,38 +23,9 @@ const maxColumn = math.MaxInt32 - 1
 func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 	x := &points.CSR{Ptr: []int{0}}
 	var a answers
-	widest := 0 // the line of the last feature
-	for line := 1; o.MaxRows == 0 || len(a.text) < o.MaxRows; line++ {
-		text, err := s.r.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			text, err = s.longLine(text, line)
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, s.failed(line, err)
-		}
-		end, nonzeros, d := err != nil, len(x.Col), x.D
-		answer, ok, err := s.libsvmLine(x, text, line, o)
-		if err != nil {
-			return nil, err
-		}
-		if x.D > d {
-			widest = line
-		}
-		if !ok && len(text) > 0 {
-			s.reading.skip(line, 1)
-		}
-		if ok {
-			x.Ptr = append(x.Ptr, len(x.Col))
-			if err := s.take((float64Growth+int32Growth)*(len(x.Col)-nonzeros)+intGrowth, len(a.text)); err != nil {
-				return nil, err
-			}
-			if err := a.add(s, answer, line); err != nil {
-				return nil, err
-			}
-		}
-		if end {
-			break
-		}
+	widest, err := s.libsvmRows(x, &a, o) // the line of the last feature
+	if err != nil {
+		return nil, err
 	}
 	if x.N = len(a.text); x.N == 0 {
 		return nil, s.fail(0, 0, "the file is empty: no rows")
@@ -87,6 +57,68 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 	return d, s.answered(d, &a, o, nil)
 }
 
+// svmRow is a line of LIBSVM.
+type svmRow struct {
+	line     int
+	answer   string
+	nonzeros *points.CSR // the last of it are the line's
+	from, d  int         // which, and the largest index so far
+	ok       bool        // the line has content
+	err      error
+}
+
+// libsvmRows appends the rows to x and their answers to a, and returns the line of the last feature.
+func (s *source) libsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widest int, err error) {
+	whole := func([]byte) bool { return false }
+	lines := blocks(s, 1, whole, func(b *block[svmRow]) {
+		part, line := &points.CSR{}, b.line
+		for text := range bytes.Lines(b.text) {
+			r := svmRow{line: line, nonzeros: part, from: len(part.Col)}
+			r.answer, r.ok, r.err = s.libsvmLine(part, text, line, o)
+			r.d = part.D
+			b.rows = append(b.rows, r)
+			line++
+		}
+	})
+	for next := 1; ; {
+		b, err := lines.get()
+		if err == io.EOF {
+			return widest, nil
+		} else if err != nil {
+			return 0, s.failed(next, err)
+		}
+		next = b.line + len(b.rows)
+		for k, r := range b.rows {
+			if o.MaxRows > 0 && len(a.text) == o.MaxRows {
+				return widest, nil
+			}
+			if r.err != nil {
+				return 0, r.err
+			}
+			if r.d > x.D {
+				x.D, widest = r.d, r.line
+			}
+			if !r.ok {
+				s.reading.skip(r.line, 1)
+				continue
+			}
+			col, val := r.nonzeros.Col[r.from:], r.nonzeros.Val[r.from:]
+			if k+1 < len(b.rows) {
+				n := b.rows[k+1].from - r.from
+				col, val = col[:n], val[:n]
+			}
+			x.Col, x.Val = append(x.Col, col...), append(x.Val, val...)
+			x.Ptr = append(x.Ptr, len(x.Col))
+			if err := s.take((float64Growth+int32Growth)*len(col)+intGrowth, len(a.text)); err != nil {
+				return 0, err
+			}
+			if err := a.add(s, s.text(r.answer), r.line); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
 // noLabel is what is wrong with a line of LIBSVM that begins with index:value.
 const noLabel = "the line has no label: it begins with index:value. " +
 	"A fit wants one in each line; to predict, say --target none"
@@ -109,7 +141,7 @@ func (s *source) libsvmLine(x *points.CSR, text []byte, line int, o *ReadOptions
 			return "", false, s.fail(line, 1, "%s", noLabel)
 		}
 	default:
-		answer = s.text(string(word))
+		answer = string(word)
 	}
 	text, _, _ = bytes.Cut(rest, []byte("#"))
 	last := 0
@@ -156,22 +188,6 @@ func cutWord(b []byte) (word, rest []byte) {
 		j++
 	}
 	return b[i:j], b[j:]
-}
-
-// longLine returns a line that does not fit the reader's buffer, the start of which
-// has been read.
-func (s *source) longLine(start []byte, line int) ([]byte, error) {
-	text := bytes.Clone(start)
-	for {
-		more, err := s.r.ReadSlice('\n')
-		text = append(text, more...)
-		if e := s.checkLine(line, int64(len(text))); e != nil {
-			return nil, e
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return text, err
-		}
-	}
 }
 
 // Magic numbers of MNIST's idx files: unsigned bytes in 3 and in 1 dimensions.
@@ -359,22 +375,4 @@ func (s *source) checkLine(line int, bytes int64) error {
 	}
 	return s.fail(line, 0, "the line is longer than %s, more than there is memory for: is it a file of this format?",
 		accel.Bytes(limit))
-}
-
-// lineGuard ends a reader that gives too much without a line's end.
-type lineGuard struct {
-	s     *source
-	r     io.Reader
-	bytes int64 // that were given since the last line's end
-}
-
-func (g *lineGuard) reset() { g.bytes = 0 }
-
-func (g *lineGuard) Read(p []byte) (int, error) {
-	n, err := g.r.Read(p)
-	g.bytes += int64(n)
-	if e := g.s.checkLine(0, g.bytes); e != nil {
-		return 0, e
-	}
-	return n, err
 }

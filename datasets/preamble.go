@@ -54,9 +54,7 @@ func (c *csvReader) open() error {
 		}
 	}
 	c.read.Separator = separatorName(sep) + " (" + why + ")"
-	c.long = &lineGuard{s: s, r: s.r}
-	c.r = split(c.long, sep)
-	c.r.Comment, c.r.ReuseRecord = mark, true
+	c.sep, c.mark = sep, mark
 	rows := window(head, len(head) == windowBytes, sep, mark)
 	if len(rows) == 0 {
 		return nil

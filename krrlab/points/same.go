@@ -1,9 +1,13 @@
 package points
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
 // Same returns of each point of all the sets, one after the other, the first that equals it: i where none before it
@@ -11,35 +15,15 @@ import (
 // they are told apart by the SHA-256 of their nonzeros.
 func Same(sets ...Points) (same []int) {
 	first := map[[sha256.Size]byte]int{}
-	var row []float64
-	var key []byte
 	for _, x := range sets {
-		n, d := x.Dims()
-		for i := range n {
-			key = binary.LittleEndian.AppendUint64(key[:0], uint64(d))
-			add := func(j int, v float64) {
-				switch {
-				case v == 0:
-					return
-				case v != v:
-					v = math.NaN()
-				}
-				key = binary.LittleEndian.AppendUint32(key, uint32(j))
-				key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v))
-			}
-			if c, ok := x.(*CSR); ok {
-				col, val := c.Row(i)
-				for k, j := range col {
-					add(int(j), val[k])
-				}
-			} else {
-				row = append(row[:0], make([]float64, d)...)
-				x.RowTo(row, i)
-				for j, v := range row {
-					add(j, v)
-				}
-			}
-			h, at := sha256.Sum256(key), len(same)
+		n, _ := x.Dims()
+		keys := make([][sha256.Size]byte, n)
+		// The context is never done, so ForEach gives no error.
+		_ = accel.ForEach(context.Background(), (n+rowsAtOnce-1)/rowsAtOnce, func(_, b int) {
+			hashRows(keys, x, b*rowsAtOnce, min((b+1)*rowsAtOnce, n))
+		})
+		for _, h := range keys {
+			at := len(same)
 			if _, seen := first[h]; !seen {
 				first[h] = at
 			}
@@ -47,6 +31,38 @@ func Same(sets ...Points) (same []int) {
 		}
 	}
 	return same
+}
+
+// hashRows sets keys[i] to the SHA-256 of the nonzeros of rows from, …, to-1.
+func hashRows(keys [][sha256.Size]byte, x Points, from, to int) {
+	_, d := x.Dims()
+	var key []byte
+	var row []float64
+	add := func(j int, v float64) {
+		switch {
+		case v == 0:
+			return
+		case v != v:
+			v = math.NaN()
+		}
+		key = binary.LittleEndian.AppendUint32(key, uint32(j))
+		key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v))
+	}
+	for i := from; i < to; i++ {
+		key = binary.LittleEndian.AppendUint64(key[:0], uint64(d))
+		if c, ok := x.(*CSR); ok {
+			col, val := c.Row(i)
+			for k, j := range col {
+				add(int(j), val[k])
+			}
+		} else {
+			x.RowTo(buffer.Grow(&row, d), i)
+			for j, v := range row {
+				add(j, v)
+			}
+		}
+		keys[i] = sha256.Sum256(key)
+	}
 }
 
 // Repeated returns how many points equal one before them.
