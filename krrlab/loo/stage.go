@@ -108,6 +108,7 @@ func (r *Result) path(ctx context.Context, b stage.Bench, q *leaveout.Problem, o
 		S: cmp.Or(o.Rank, min(max(500, r.N/5), r.N, 1000)), LambdaP: p.Lambda}
 	if a := p.Z; a != nil && a.Features == nil && a.Method != "" && o.Precond == "" && o.Rank == 0 {
 		z = *a
+		z.Spectral = false
 	}
 	k, err := b.K(ctx, p.Bytes(z.S))
 	if err != nil {
