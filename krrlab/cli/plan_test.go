@@ -26,3 +26,26 @@ func TestPlanCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanNodes: what machines take for data that are here, by the rule, and for a size, whose iterations must be told.
+func TestPlanNodes(t *testing.T) {
+	files(t, map[string]string{"train.csv": table(150, []string{"a", "b", "c"}, true)})
+	t.Setenv("XDG_CACHE_HOME", ".")
+	var s map[string]any
+	out := staged(t, &s, "plan", "--train", "train.csv", "--target", "y", "--sigma", "2", "--nodes", "2")
+	testkit.Contains(t, out, "by the rule", "2 of", "limits")
+	fields(t, s, "machines choice on strong weak")
+	script(t, `$ plan --problem 1000000,784,10 --nodes 8 --cores 32 --memory 64GB --features 20000 --iterations 100 `+
+		`--price 2 --rates gemm32=3000,gemm64=1500,read=100,exp=40,entry=11
+    pcg, features, s = 20000, K recompute; 100 iterations, as given
+    8 of 32 cores and 64 GB, 10 Gbit/s, 50 µs; 3e+03 and 1.5e+03 Gflop/s, 100 GB/s (as given)
+    money
+$ plan --data mnist-1m --nodes 42 --rates gemm32=640,gemm64=320,read=90,exp=22,entry=0.64
+    s = 35000, K float32; 189 iterations, the paper's of this s
+2$ plan --nodes 8
+    want --data NAME, --train FILE, or --problem n,d,t
+2$ plan --problem 1000,3,1 --nodes 8
+    want --iterations
+2$ plan --problem 1000,3,1 --nodes 8 --iterations 9 --rates speed=1
+    want name=number`)
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/npy"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
@@ -105,6 +106,11 @@ func tableFile(t stage.Table) *schema.Field {
 
 // stage runs a stage, prints it and writes what was asked for.
 func (a *app) stage(ctx context.Context, c *stageCommand) error {
+	if o, ok := c.options.(*plan.Options); ok && o.Nodes > 0 {
+		if done, err := a.nodes(ctx, c, o); done || err != nil {
+			return err
+		}
+	}
 	if err := c.prepare(); err != nil {
 		return err
 	}

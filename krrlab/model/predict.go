@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	batchRows = 256 // points predicted together by one worker
+	// BatchRows is how many points a worker predicts together, and how many ranks are dealt together.
+	BatchRows = 256
 	tileCols  = 512 // training points a tile spans
 	trialRows = 64  // points predicted in both precisions at first
 	trialFar  = 16  // of which these have the largest norms
@@ -120,9 +121,9 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 	}
 	var mu sync.Mutex
 	done := 0
-	first, last := comm.Rows(rows, batchRows, c.Rank(), c.Size())
-	err = accel.ForEach(ctx, (last-first+batchRows-1)/batchRows, func(w, b int) {
-		i, j := first+b*batchRows, min(first+(b+1)*batchRows, last)
+	first, last := comm.Rows(rows, BatchRows, c.Rank(), c.Size())
+	err = accel.ForEach(ctx, (last-first+BatchRows-1)/BatchRows, func(w, b int) {
+		i, j := first+b*BatchRows, min(first+(b+1)*BatchRows, last)
 		p.batch(&p.work[w], p.f.Slice(i, j, 0, t).(*mat.Dense), p.z.Slice(i, j), p.arith, p.all)
 		mu.Lock()
 		defer mu.Unlock()
@@ -131,7 +132,7 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 		}
 	})
 	if err == nil {
-		err = c.AllGather(ctx, p.f.RawMatrix().Data, comm.Counts(rows, batchRows, c.Size(), t))
+		err = c.AllGather(ctx, p.f.RawMatrix().Data, comm.Counts(rows, BatchRows, c.Size(), t))
 	}
 	return p.finish(err)
 }
@@ -302,12 +303,12 @@ func (p *predictor) batch(w *worker, f *mat.Dense, z points.Panel, arith kernel.
 		cols := hi - lo
 		x, c := p.x.Slice(lo, hi), p.c[lo*p.t:hi*p.t]
 		if arith == kernel.Float32 {
-			buffer.Grow(&w.t32, batchRows*tileCols)
+			buffer.Grow(&w.t32, BatchRows*tileCols)
 			kernel.Tile32(w.t32, cols, p.m.Kernel, z, x, arith, &w.kernel)
 			simd.Forward(rows, cols, w.t32, cols, c, cols, w.f, rows, p.t) // f += T_b C_b
 			continue
 		}
-		buffer.Grow(&w.t64, batchRows*tileCols)
+		buffer.Grow(&w.t64, BatchRows*tileCols)
 		kernel.Tile64(w.t64, cols, p.m.Kernel, z, x, arith, &w.kernel)
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, byColumns(c, p.t, cols),
 			blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: w.t64},

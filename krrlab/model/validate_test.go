@@ -74,7 +74,7 @@ func TestValidate(t *testing.T) {
 
 // TestDealt: batches are dealt to ranks, each of which gets all of F, as one process has it.
 func TestDealt(t *testing.T) {
-	m, z := random(kernels[0], kinds(40, 4, 1)["float64"], 2), kinds(5*batchRows+7, 4, 2)["float64"]
+	m, z := random(kernels[0], kinds(40, 4, 1)["float64"], 2), kinds(5*BatchRows+7, 4, 2)["float64"]
 	want := mustDecide(t, m, z, nil)
 	for _, p := range []int{2, 3, 7} {
 		var wg sync.WaitGroup
@@ -82,7 +82,7 @@ func TestDealt(t *testing.T) {
 			wg.Go(func() {
 				last, total := 0, 0
 				f, err := m.Decision(t.Context(), z, &Options{Comm: c, Progress: func(d, n int) { last, total = d, n }})
-				lo, hi := comm.Rows(5*batchRows+7, batchRows, rank, p)
+				lo, hi := comm.Rows(5*BatchRows+7, BatchRows, rank, p)
 				if err != nil || !mat.Equal(f, want) || last != hi-lo || total != hi-lo {
 					t.Errorf("rank %d of %d: %d of %d points at last, want %d, %v", rank, p, last, total, hi-lo, err)
 				}

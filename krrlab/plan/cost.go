@@ -25,6 +25,7 @@ type Seconds struct {
 	Residual float64 `json:"residual"` // true residuals with K recomputed
 	Predict  float64 `json:"predict"`  // of the test points
 	Total    float64 `json:"total"`
+	Network  float64 `json:"network"` // of all these, in collectives
 }
 
 // Sum returns the sum of the stages.
@@ -39,7 +40,8 @@ func (s *Seconds) training() float64 { return s.Total - s.Predict }
 // at the rate of a product of matrices, bytes that are read (…Bytes), or exponentials for a number of its loops
 // (…Values).
 const (
-	tileSlow      = 1.4   // tiles of K that were not timed
+	tileSlow      = 1.4   // tiles of K that were not timed,
+	tileBytes     = 0.63  // of points in bytes
 	touchValues   = 1.1   // a byte that is written for the first time
 	productBytes  = 1.06  // a byte of K in a product,
 	productValues = 0.057 // at least, and more
@@ -74,7 +76,8 @@ type Cost struct {
 	Rates
 	Entries
 	N, D, T    int
-	Ranks      int          // P, that share the work at these rates each; 0 means 1. What they exchange is not predicted
+	Ranks      int          // P, that share the work at these rates each; 0 means 1
+	Cores      int          // of a rank; 0: the threads of this process
 	Tests      int          // points to predict
 	PointBytes int64        // of X; 0 means 8nd
 	Form       precond.Form // of M⁻¹
@@ -83,7 +86,8 @@ type Cost struct {
 	K *gram.Choice
 }
 
-// Entries are the seconds that all threads take for an entry of K. 0: 1.4·2d/G₃₂ + 1/exp and 1.4·2d/G₆₄ + 1/exp.
+// Entries are the seconds that all threads take for an entry of K. 0: 1.4·2d/G₃₂ + 1/exp, 0.63·2d/G₃₂ + 1/exp of points
+// in bytes, and 1.4·2d/G₆₄ + 1/exp.
 type Entries struct {
 	Stored float64 `json:"entry_seconds"`       // as it is stored
 	Exact  float64 `json:"exact_entry_seconds"` // as landmarks and true residuals want it
@@ -103,15 +107,11 @@ type Entries struct {
 //	test        n·n_test·(ε + 2t/G₃₂)
 //
 // On P ranks K, Z, products with them, the landmarks' factor and G take 1/P of that; of more than 2,048 features the
-// factor of ZᵀZ+λ_pI too; K among landmarks and vectors are each rank's own.
+// factor of ZᵀZ+λ_pI too, but for panels one after the other; K among landmarks and vectors are each rank's own. What
+// collectives take is added to their stages.
 func (m Cost) Of(c *Candidate) {
 	m.Ranks = max(m.Ranks, 1)
-	if m.Stored == 0 {
-		m.Exact = tileSlow*2*float64(m.D)/m.Gemm64 + 1/m.Exp
-		if m.Stored = m.Exact; c.Storage != gram.Float64 {
-			m.Stored = tileSlow*2*float64(m.D)/m.Gemm32 + 1/m.Exp
-		}
-	}
+	m.entry(c)
 	n, sec := float64(m.N), &c.Seconds
 	*sec = Seconds{Predict: n * float64(m.Tests) / float64(m.Ranks) * (m.Stored + 2*float64(m.T)/m.Gemm32)}
 	c.Bytes = m.Memory(c).Most
@@ -130,7 +130,34 @@ func (m Cost) Of(c *Candidate) {
 			sec.Residual = bound.RowsChecked * n / float64(m.Ranks) * m.Exact
 		}
 	}
+	if m.Ranks > 1 && c.Solver != Direct {
+		v := m.Traffic(c)
+		for _, part := range []struct {
+			to *float64
+			of Traffic
+		}{{&sec.Features, v.Features}, {&sec.Factor, v.Factor}, {&sec.Solve, v.Solve(c)}, {&sec.Residual, v.Residual}} {
+			took := m.collective(part.of)
+			*part.to += took
+			sec.Network += took
+		}
+	}
 	sec.Total = sec.Sum()
+}
+
+// entry sets the seconds of entries of K that are not known.
+func (m *Cost) entry(c *Candidate) {
+	slow := tileSlow
+	if m.PointBytes == int64(m.N)*int64(m.D) {
+		slow = tileBytes
+	}
+	if m.Exact == 0 {
+		m.Exact = tileSlow*2*float64(m.D)/m.Gemm64 + 1/m.Exp
+	}
+	if m.Stored == 0 {
+		if m.Stored = m.Exact; c.Storage != gram.Float64 {
+			m.Stored = slow*2*float64(m.D)/m.Gemm32 + 1/m.Exp
+		}
+	}
 }
 
 // recomputed returns the seconds of a product with K whose tiles are formed, in entry seconds per entry, and each
@@ -154,7 +181,7 @@ func (m *Cost) build(c *Candidate) {
 		c.Seconds.Features = own * s * (extraColumns*m.Exact + factorValues/m.Exp + pivotsSlow*s/m.Gemm64)
 	}
 	c.Seconds.Factor = own*s*(gramValues/m.Exp+gramSlow*s/m.Gemm32) +
-		(cholesky(s, m.Gemm64)+inverseSlow*s*s*s/3/m.Gemm64)/float64(m.sharers(c))
+		m.cholesky(s, m.Gemm64, m.sharers(c)) + inverseSlow*s*s*s/3/m.Gemm64/spread(s, m.sharers(c))
 	if c.Precond != Vecchia {
 		return
 	}
@@ -254,16 +281,24 @@ func (m *Cost) direct(c *Candidate) {
 	}
 	rounds := float64(c.Iterations + 1)
 	sec.Kernel = n * n / 2 * (entry + bytes*touchValues/m.Exp) // of the upper half nothing is touched
-	sec.Factor = cholesky(n, gemm)
+	sec.Factor = m.cholesky(n, gemm, 1)
 	// L is read twice, as Z is
 	sec.Solve = rounds * bytes * n * n / 2 * max(m.columns(applyValues, applyColumn)/4, 2/m.Read)
 	sec.Residual = rounds * m.recomputed(m.Exact)
 }
 
-// cholesky returns the seconds of a Cholesky factorization of order n: n³/3 flops at 1/1.12 of the rate of products, as
-// measured for n = 2,048 to 7,291, and beside them what order 1,024 takes, half as much again, for factors of tiles and
-// triangular solves with these (package accel).
-func cholesky(n, gemm float64) float64 { return 1.12 / 3 / gemm * n * (n*n + 355*(n+512)) }
+// cholesky returns the seconds of a Cholesky factorization of order n that ranks share: n³/3 flops at 1/1.12 of the rate of
+// products, as measured for n = 2,048 to 7,291, and beside them, which ranks wait for, what order 1,024 takes on two
+// threads, half as much again, for factors of tiles, one after the other, and triangular solves with these (package accel).
+func (m *Cost) cholesky(n, gemm float64, ranks int) float64 {
+	alone := 256 * float64(cmp.Or(m.Cores, accel.Threads()))
+	return 1.12 / 3 / gemm * n * (n*n/spread(n, ranks) + 355*(n+alone))
+}
+
+// spread returns how many ranks work on a factor of order n that so many share: each has a block column at least.
+func spread(n float64, ranks int) float64 {
+	return max(1, min(float64(ranks), n/accel.TileOrder))
+}
 
 // Memory is what a rank holds, in bytes; of ranks that differ by a tile or a block of rows, the one with the most.
 type Memory struct {

@@ -181,7 +181,7 @@ func TestCosts(t *testing.T) {
 		t.Errorf("%+v of %d bytes, dense %+v of %d", part.Seconds, part.Bytes, all.Seconds, all.Bytes)
 	}
 	const gemm = 1e11
-	if v := math.Pow(1e5, 3) / 3 / gemm / cholesky(1e5, gemm); !(v > 0.87 && v < 1/1.12) {
+	if v := math.Pow(1e5, 3) / 3 / gemm / (&Cost{}).cholesky(1e5, gemm, 1); !(v > 0.87 && v < 1/1.12) {
 		t.Errorf("a large factorization at %g of the rate of products", v)
 	}
 }

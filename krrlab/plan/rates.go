@@ -23,6 +23,7 @@ type Rates struct {
 	Gemm32  float64 `json:"gemm32"`  // flops of a product of matrices in float32
 	Gemm64  float64 `json:"gemm64"`
 	Exp     float64 `json:"exp"` // exponentials in float32: the speed of the inner loops
+	Network         // between ranks
 }
 
 // Reference returns the rates of the two-core machine of docs/benchmarks.md (AVX2, OpenBLAS).

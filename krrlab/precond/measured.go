@@ -24,6 +24,9 @@ const (
 	measureColumns = 8
 	measureSteps   = 4
 	measureTail    = 0.14
+
+	// Measured is how many numbers for each feature ranks add to measure E, and as many again where they share ZᵀZ.
+	Measured = measureColumns * measureSteps
 )
 
 // gramian is ZᵀZ, which ranks share or each has, and its trace.

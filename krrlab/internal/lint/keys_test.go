@@ -21,6 +21,7 @@ var update = flag.Bool("update", false, "rewrite testdata/json.txt")
 var written = [][2]string{
 	{"krrlab/solve.Solution", "krrlab fit --json"},
 	{"krrlab/verify.Verification", "krrlab verify --json"},
+	{"krrlab/plan.Scaling", "krrlab plan --nodes --json"},
 	{"theory.Report", "krrlab check --json"},
 	{"experiments/testbed.Line", "krrlab testbed --out"},
 	{"experiments.Report", "krrlab reproduce: report.json"},

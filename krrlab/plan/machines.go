@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// socket is how many bytes a second of memory a machine of more cores than this one is taken to read, at most.
+const socket = 100e9
+
+// timed is how many random points entries of K are timed with.
+const timed = 8192
+
+// machines returns those that the options ask for. Rates that are not given are of
+// this machine, times the cores.
+func (o Options) machines(ctx context.Context) (m Machines, err error) {
+	m = Machines{Nodes: o.Nodes, Cores: cmp.Or(o.Cores, accel.Threads()), Memory: o.Memory, Price: o.Price}
+	given := map[string]float64{}
+	for _, word := range strings.FieldsFunc(o.Rates, func(r rune) bool { return r == ',' }) {
+		name, text, _ := strings.Cut(word, "=")
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v > 0 && v < 1e12) || !slices.Contains(rateNames, name) {
+			return m, fmt.Errorf("--rates %s: want name=number, in 10⁹ a second, of %s", word, strings.Join(rateNames, ", "))
+		}
+		given[name] = 1e9 * v
+	}
+	r := Rates{Machine: "as given"}
+	if len(given) < len(rateNames) && (len(given) < len(rateNames)-1 || given["entry"] > 0) {
+		if r, err = ReadRates(ctx, o.Memory); err != nil {
+			return m, err
+		}
+	}
+	by := float64(m.Cores) / float64(accel.Threads())
+	m.Rates = Rates{Machine: r.Machine, Read: min(by*r.Read, max(r.Read, socket)), Gemm32: by * r.Gemm32,
+		Gemm64: by * r.Gemm64, Exp: by * r.Exp, Network: Network{o.Bandwidth / 8 * 1e9, o.Latency.Seconds()}}
+	for at, name := range map[*float64]string{&m.Read: "read", &m.Gemm32: "gemm32", &m.Gemm64: "gemm64", &m.Exp: "exp"} {
+		*at = cmp.Or(given[name], *at)
+	}
+	if v := given["entry"]; v > 0 {
+		m.Stored = 1 / v
+	}
+	return m, nil
+}
+
+// Scale predicts what the machines of the options take for a problem of which the size is known, and points in bytes or
+// not. Where rates are of this machine, entries of K are timed, of random points.
+func (o Options) Scale(ctx context.Context, h stage.Header, bytes bool, form precond.Form, way Candidate) (*Scaling, error) {
+	m, err := o.machines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, all := Cost{N: h.N, D: h.D, T: h.T, Form: form}, points.NewDense(timed, h.D, nil)
+	rng.New(1).Float64s(all.Data, 0)
+	var x points.Points = all
+	if bytes {
+		for i, v := range all.Data {
+			all.Data[i] = math.Floor(256*v) / 255
+		}
+		x, _ = points.AsBytes(all, 1./255)
+		c.PointBytes = int64(h.N) * int64(h.D)
+	}
+	if m.Machine == here() {
+		of := &stage.Problem{Header: stage.Header{N: timed, D: h.D, T: 1, Lambda: 1, Tol: 1e-3}, X: x,
+			Kernel: kernel.Gaussian{Sigma: math.Sqrt(float64(h.D))}}
+		p, err := newPilot(ctx, &Task{Problem: of})
+		if err != nil {
+			return nil, err
+		}
+		m.entries(p.Entries)
+	}
+	return m.Scale(h, c, way), nil
+}
+
+// entries takes seconds of entries of K measured here for those of the machines.
+func (m *Machines) entries(e Entries) {
+	by := float64(accel.Threads()) / float64(m.Cores)
+	m.Exact, m.Stored = by*e.Exact, cmp.Or(m.Stored, by*e.Stored)
+}
+
+var rateNames = strings.Fields("gemm32 gemm64 read exp entry")
+
+// scale returns the best of the candidates of a plan on the machines.
+func (o Options) scale(ctx context.Context, p *Plan, of *stage.Problem) (*Scaling, error) {
+	m, err := o.machines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.entries(p.Pilot.Entries)
+	var best *Scaling
+	for _, way := range p.Candidates {
+		if way.Solver == Direct {
+			continue
+		}
+		c := Cost{N: of.N, D: of.D, T: of.T, Tests: o.Tests, PointBytes: points.Held(of.X), K: p.Pilot.choice}
+		as := *way
+		if as.Iterations = cmp.Or(o.Iterations, way.Iterations); c.K == nil && p.Pilot.task.Storage == gram.Auto {
+			as.Storage = gram.Auto
+		}
+		s := m.Scale(p.Header, c, as)
+		if s.From = "by the rule"; o.Iterations > 0 {
+			s.From = "as given"
+		}
+		if best == nil || s.better(best) {
+			best = s
+		}
+	}
+	if best == nil {
+		return nil, errors.New("plan: a direct solver is for one machine: leave --solver out with --nodes")
+	}
+	return best, nil
+}
+
+// better reports whether s is the way to take rather than o.
+func (s *Scaling) better(o *Scaling) bool {
+	if (s.Choice.Refused == "") != (o.Choice.Refused == "") {
+		return s.Choice.Refused == ""
+	}
+	return s.Choice.Seconds.training() < o.Choice.Seconds.training()
+}
