@@ -15,6 +15,7 @@ func init() {
 		Name: "model",
 		Binds: map[string]r.Value{
 			"AccuracyFor":   r.ValueOf(model.AccuracyFor),
+			"BatchRows":     r.ValueOf(*new(int)),
 			"CheckDecision": r.ValueOf(model.CheckDecision),
 			"Load":          r.ValueOf(model.Load),
 			"Read":          r.ValueOf(model.Read),
@@ -32,6 +33,8 @@ func init() {
 			"Score":       r.TypeOf((*model.Score)(nil)).Elem(),
 			"Share":       r.TypeOf((*model.Share)(nil)).Elem(),
 		},
-		Untypeds: map[string]string{},
+		Untypeds: map[string]string{
+			"BatchRows": "int:256",
+		},
 	}
 }

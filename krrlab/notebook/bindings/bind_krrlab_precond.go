@@ -21,6 +21,7 @@ func init() {
 			"FormL":       r.ValueOf(precond.FormL),
 			"FormLInv":    r.ValueOf(precond.FormLInv),
 			"FormU":       r.ValueOf(precond.FormU),
+			"Measured":    r.ValueOf(*new(int)),
 			"New":         r.ValueOf(precond.New),
 			"NewFromGram": r.ValueOf(precond.NewFromGram),
 			"NewOuter":    r.ValueOf(precond.NewOuter),
@@ -40,6 +41,7 @@ func init() {
 			"Woodbury":   r.TypeOf((*precond.Woodbury)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
+			"Measured": "int:32",
 			"RankRows": "int:512",
 		},
 	}
