@@ -326,6 +326,16 @@ func TestData(t *testing.T) {
 	}
 }
 
+// TestGenerated: a generated problem, whose best errors are known, is read as the same data.
+func TestGenerated(t *testing.T) {
+	for _, d := range []*datasets.Dataset{datasets.SyntheticClasses(60, 3, 4, 0.05, 1),
+		datasets.SyntheticRegression(60, 2, 0.1, 1)} {
+		root := t.TempDir()
+		j := testkit.Must(writeData(root, d))
+		testkit.Must(j.read(root))
+	}
+}
+
 // TestCoefficients: a job whose coefficients cannot be written has no result, and one without them, or with others, no
 // value.
 func TestCoefficients(t *testing.T) {
