@@ -163,6 +163,10 @@ func (s *slurm) crash(t *testing.T, node string) (up func()) {
 	return func() { testkit.OK(t, os.Remove(down)) }
 }
 
+// crash is in what a rank writes that ends within MPI_Init, as with Open MPI 4.1.4 under PMIx one of dozens does: a
+// callback of libevent's is null. Rows that start ranks but once take MPICH.
+const crash = "signal arrived during cgo execution"
+
 // TestSlurm runs krrlab by srun and sbatch, with both MPIs, from a Backend, ended and requeued: the coefficients are
 // those of ranks by mpirun.
 func TestSlurm(t *testing.T) {
@@ -176,8 +180,15 @@ func TestSlurm(t *testing.T) {
 	for name, options := range map[string][]string{"pmix": {"--mpi=pmix", "-N3", "-n3"}, "pmi2": {"--mpi=pmi2", "-N2", "-n2"}} {
 		t.Run(name, func(t *testing.T) {
 			p := strings.TrimPrefix(options[2], "-n")
-			runs(t, s.command(limited(t), "srun", fit(name+".krr", options...)...),
-				fmt.Sprintf("ranks        %s (%[1]s on this machine)", p))
+			cmd := s.command(limited(t), "srun", fit(name+".krr", append(options, "-K")...)...)
+			text, err := cmd.CombinedOutput()
+			for try := 1; err != nil && try < 5 && strings.Contains(string(text), crash); try++ {
+				text, err = s.command(limited(t), "srun", cmd.Args[1:]...).CombinedOutput()
+			}
+			if err != nil {
+				t.Fatalf("%v:\n%s", err, text)
+			}
+			testkit.Contains(t, string(text), fmt.Sprintf("ranks        %s (%[1]s on this machine)", p))
 			same(t, filepath.Join(s.dir, name+".krr"), want)
 		})
 	}
@@ -189,7 +200,7 @@ func TestSlurm(t *testing.T) {
 		}
 	})
 	t.Run("sbatch", func(t *testing.T) {
-		id := s.submit(t, "batch", []string{"-N2", "-n2"}, "srun "+strings.Join(fit("batch.krr", "--mpi=pmix"), " "))
+		id := s.submit(t, "batch", []string{"-N2", "-n2"}, "srun "+strings.Join(fit("batch.krr", "--mpi=pmi2"), " "))
 		s.until(t, id, "JobState=COMPLETED")
 		testkit.Contains(t, s.read("batch"), "ranks        2 (2 on this machine)")
 		same(t, filepath.Join(s.dir, "batch.krr"), want)
@@ -197,7 +208,7 @@ func TestSlurm(t *testing.T) {
 	t.Run("backend", func(t *testing.T) { testSlurmBackend(t, s) })
 	t.Run("scancel", func(t *testing.T) {
 		dir := s.folder(t, "cancel")
-		id := s.submit(t, "canceled", []string{"-N3", "-n3"}, "exec srun --mpi=pmix "+s.self+" "+
+		id := s.submit(t, "canceled", []string{"-N3", "-n3"}, "exec srun --mpi=pmi2 "+s.self+" "+
 			strings.Join(slow(dir), " "))
 		await(t, dir, 1)
 		runs(t, s.command(t.Context(), "scancel", id))
@@ -207,7 +218,7 @@ func TestSlurm(t *testing.T) {
 	})
 	t.Run("lost node", func(t *testing.T) {
 		dir := s.folder(t, "lost")
-		id := s.submit(t, "requeued", []string{"-N3", "-n3", "--requeue"}, "srun --mpi=pmix "+s.self+" "+
+		id := s.submit(t, "requeued", []string{"-N3", "-n3", "--requeue"}, "srun --mpi=pmi2 "+s.self+" "+
 			strings.Join(slow(dir, "--resume", "--rank-timeout", "2m"), " "))
 		await(t, dir, 1)
 		up := s.crash(t, "n3")
@@ -219,6 +230,16 @@ func TestSlurm(t *testing.T) {
 		testkit.Contains(t, s.read("requeued"), "resuming from the checkpoint", "converged after")
 		same(t, filepath.Join(dir, "m.krr"), unbroken(t, true))
 	})
+}
+
+// logs returns what the ranks of jobs in a folder have written.
+func logs(dir string) (text string) {
+	files, _ := filepath.Glob(filepath.Join(dir, "*", "log.txt"))
+	for _, name := range files {
+		b, _ := os.ReadFile(name)
+		text += string(b)
+	}
+	return text
 }
 
 // testSlurmBackend sends a solve to ranks by srun, with the interface by itself and by Options, and ends one.
@@ -236,6 +257,9 @@ func testSlurmBackend(t *testing.T, s *slurm) {
 		cfg.Backend = backend
 		cfg.Monitor = func(bench.Event) error { events++; return nil }
 		sol, err := testkit.Must(bench.New(train, cfg)).Solve(limited(t))
+		for try := 1; err != nil && try < 5 && strings.Contains(logs(backend.Dir), crash); try++ {
+			sol, err = testkit.Must(bench.New(train, cfg)).Solve(limited(t))
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +273,7 @@ func testSlurmBackend(t *testing.T, s *slurm) {
 	ctx, cancel := context.WithCancel(limited(t))
 	var once sync.Once
 	endless := bench.Config{Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 1e-8, Solver: bench.CG, Storage: gram.Recompute,
-		Tol: 1e-12, MaxIter: 1e6, Backend: b("ended"), Monitor: func(e bench.Event) error {
+		Tol: 1e-12, MaxIter: 1e6, Backend: b("ended", "--mpi=pmi2"), Monitor: func(e bench.Event) error {
 			if e.Stage == "solve" && e.Iteration > 3 {
 				once.Do(cancel)
 			}

@@ -7,18 +7,16 @@ set -eu
 d=$1 n=$2
 hostname control
 ip link set lo up
-# Open MPI sends over no loopback address
-ip link add s0 type veth peer name s1
-ip addr add 10.79.0.1/24 dev s0
+ip link add s0 type bridge
+ip addr add 10.79.0.100/24 dev s0
 ip link set s0 up
-ip link set s1 up
 mkdir -p "$d"/{state,log,munge,pmix}
 chmod 700 "$d/munge"
 dd if=/dev/urandom of="$d/munge/key" bs=1024 count=1 status=none
 chmod 600 "$d/munge/key"
 cat >"$d/slurm.conf" <<END
 ClusterName=private
-SlurmctldHost=control(127.0.0.1)
+SlurmctldHost=control(10.79.0.100)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
@@ -39,7 +37,7 @@ KillWait=5
 JobRequeue=1
 MpiDefault=none
 SlurmdParameters=config_overrides
-NodeName=n[1-$n] NodeHostname=n[1-$n] NodeAddr=127.0.0.1 Port=[7001-$((7000 + n))] CPUs=2 RealMemory=2000
+NodeName=n[1-$n] NodeHostname=n[1-$n] NodeAddr=10.79.0.[1-$n] Port=7000 CPUs=2 RealMemory=2000
 PartitionName=all Nodes=ALL Default=YES
 END
 # Steps of one user keep files of PMIx in one folder, on each node its own.
@@ -50,8 +48,12 @@ node() {
     while [ -e "$d/down.$1" ]; do sleep 0.1; done
     rm -rf "$d/spool.$1" "$d/tmp.$1"
     mkdir "$d/spool.$1" "$d/tmp.$1"
-    unshare --mount --uts sh -c "mount --bind '$d/tmp.$1' '$d/pmix' && hostname $1 &&
-      exec slurmd -D -f '$d/slurm.conf' -N $1" || sleep 0.5
+    unshare --mount --uts --net sh -c "mount --bind '$d/tmp.$1' '$d/pmix' && hostname $1 && ip link set lo up &&
+      while ! ip addr add 10.79.0.${1#n}/24 dev e$1 2>/dev/null; do sleep 0.1; done && ip link set e$1 up &&
+      exec slurmd -D -f '$d/slurm.conf' -N $1" &
+    while [ "$(readlink /proc/$!/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do sleep 0.1; done
+    ip link add "$1" master s0 up type veth peer name "e$1" netns $!
+    wait $! || sleep 0.5
   done
 }
 munged --foreground --force --key-file="$d/munge/key" --socket="$d/munge/socket" --pid-file="$d/munge/pid" \
