@@ -125,6 +125,8 @@ type Launch struct {
 	// NoPMI says that srun has started the ranks without a process manager interface, by which those of MPI
 	// find each other.
 	NoPMI bool
+	// Asked says that Slurm was asked for a number of processors for each rank.
+	Asked bool
 	// Lost is how long the launcher takes to notice that a host cannot be reached any
 	// more, and to end the run; 0 where that is not known.
 	Lost time.Duration
@@ -144,19 +146,20 @@ var launchers = []struct{ name, rank, size string }{
 // Detect returns how the process was started as a rank, judged by its environment, and
 // false if it was not. It loads nothing.
 func Detect(getenv func(string) string) (Launch, bool) {
+	asked := getenv("SLURM_CPUS_PER_TASK") != ""
 	for _, l := range launchers {
 		rank, err := strconv.Atoi(getenv(l.rank))
 		if err != nil || rank < 0 {
 			continue
 		}
 		if l.size == "" {
-			return Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank)}, true
+			return Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank), Asked: asked}, true
 		}
 		size, err := strconv.Atoi(getenv(l.size))
 		if err != nil || size < 1 || l.name == "Slurm" && size == 1 {
 			continue
 		}
-		found := Launch{Launcher: l.name, Rank: rank, Size: size}
+		found := Launch{Launcher: l.name, Rank: rank, Size: size, Asked: asked}
 		switch l.name {
 		case "Open MPI":
 			found.Lost = openMPILost(getenv)
@@ -198,7 +201,7 @@ type Node struct {
 	CPUs  int // of this rank, at least 1
 	Bound int // processors that these ranks may run on
 	// Given counts the processors that the launcher may run on, which has what a batch system or taskset leaves it, and
-	// may bind ranks to fewer; Bound where Slurm was asked for a number a rank.
+	// may bind ranks to fewer.
 	Given int
 }
 
@@ -235,9 +238,6 @@ func Locate(ctx context.Context, c Comm) (Node, error) {
 		}
 	}
 	n.Ranks, n.Bound, n.Given = len(peers), count(mask), count(affinity(os.Getppid()))
-	if os.Getenv("SLURM_CPUS_PER_TASK") != "" {
-		n.Given = n.Bound
-	}
 	cpus := share(own, peers)
 	n.CPUs = max(1, cpus)
 	if p, ok := c.(interface{ mayspin() }); ok && cpus > 0 {

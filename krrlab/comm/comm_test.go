@@ -109,6 +109,8 @@ func TestDetect(t *testing.T) {
 		{"PMIX_RANK=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8}, true},
 		// of another launcher within a step
 		{"PMIX_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1", comm.Launch{Launcher: "PMIx"}, true},
+		{"PMIX_RANK=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=8 SLURM_CPUS_PER_TASK=4",
+			comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8, Asked: true}, true},
 		{"SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "Slurm", Rank: 5, Size: 8, NoPMI: true}, true},
 		{"SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_MPI_TYPE=cray_shasta", comm.Launch{Launcher: "Slurm", Rank: 1,
 			Size: 2}, true},

@@ -27,7 +27,7 @@ type Backend struct {
 	// ends in one of them. Default: "mpirun".
 	Launcher string
 	// Options go to the launcher before the program, and after what it is told anyway: of srun that is
-	// --kill-on-bad-exit=1, and --mpi=pmix or pmi2 by the MPI library found here, unless $SLURM_MPI_TYPE names one.
+	// --kill-on-bad-exit=1, and --mpi=pmix or pmi2 by the MPI library found here.
 	Options []string
 	// Program is the command krrlab, or with user-defined kernels a program that registers them
 	// (kernel.Register) and calls cli.Main as krrlab does. Default: this program if its name begins
@@ -106,8 +106,7 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 	case b.kind() == "srun":
 		words = append(words, "--kill-on-bad-exit=1") // of a rank that ends within MPI_Init
 		list, _ := exec.CommandContext(ctx, name, "--mpi=list").CombinedOutput()
-		mpi := comm.SrunInterface(string(list))
-		if mpi != "" && slices.Contains([]string{"", "none"}, os.Getenv("SLURM_MPI_TYPE")) {
+		if mpi := comm.SrunInterface(string(list)); mpi != "" {
 			words = append(words, "--mpi="+mpi)
 		}
 		if len(b.Hosts) > 0 {
