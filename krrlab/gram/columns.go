@@ -136,7 +136,11 @@ func (e *engine[T]) formColumns(ctx context.Context, dst blas64.General, idx []i
 // and their rows of dst.
 func (e *engine[T]) formed(ctx context.Context, dst blas64.General, idx []int, blocks int,
 	block func(b int) (x points.Panel, of, at []int)) error {
-	workers := make([]worker[T], accel.Threads())
+	workers, _ := e.forming.Get().([]worker[T])
+	if len(workers) < accel.Threads() {
+		workers = make([]worker[T], accel.Threads())
+	}
+	defer e.forming.Put(workers)
 	for k0 := 0; k0 < len(idx); k0 += e.size {
 		part := idx[k0:min(k0+e.size, len(idx))]
 		z := e.pointsOf(part)
@@ -188,7 +192,7 @@ func (e *engine[T]) norm(i int) float64 {
 	return e.panels[b].Norms[place-lo]
 }
 
-// EntryError returns a certain ε such that every entry (i, j) that Columns, DenseTo and Diag give is
+// EntryError returns a certain ε such that every entry (i, j) that Columns, Part and Diag give is
 // k(x_i, x_j) to ε√(k(x_i,x_i)·k(x_j,x_j)), in exact arithmetic with the points as they are; +Inf
 // where none is known: of K as stored (Exact has one), and of a user-defined kernel, of whose rounding
 // nothing is known.

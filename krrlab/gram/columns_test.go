@@ -2,7 +2,9 @@ package gram_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -39,6 +41,16 @@ func TestColumnsLayout(t *testing.T) {
 					}
 					checkColumns(t, fmt.Sprintf("n=%d tile=%d %T %v, %d columns", c.n, c.tile, x, s, len(idx)), whole,
 						dense, idx, tol)
+					rows := slices.Concat(perm[c.n/3:], perm[:1]) // those of Part to rounding
+					part := mat.NewDense(len(rows), len(idx), nil)
+					testkit.OK(t, m.Part(ctx, rows, idx, part.RawMatrix()))
+					for a, i := range rows {
+						for b, j := range idx {
+							if off := math.Abs(part.At(a, b) - dense.At(i, j)); off > tolerance(s, m.Choice().Arithmetic) {
+								t.Fatalf("n=%d tile=%d %T %v: part (%d, %d) is off by %g", c.n, c.tile, x, s, i, j, off)
+							}
+						}
+					}
 				}
 			}
 		}

@@ -50,6 +50,8 @@ type engine[T float] struct {
 
 	mu   sync.Mutex
 	idle []*product[T] // scratch of products that are over
+
+	forming sync.Pool // of columns, []worker[T]
 }
 
 // fixedOne is the 16-bit number that stands for 1.

@@ -30,7 +30,7 @@ import (
 // all that tr K̂ loses by it is at most ν·tr K; F then has fewer columns than asked.
 //
 // Work: n·rank² flops and rank columns of K; memory: see the package doc. F has the
-// same bits for any number of threads.
+// same bits for any number of threads and of ranks.
 //
 // It returns an error if rank is not in [1, n], a diagonal entry is negative or not
 // finite, K is zero or seen not to be positive semi-definite, a column has a number

@@ -61,7 +61,11 @@ func newPartial(b *build) *partial {
 	p.columns = make([]float64, len(p.rows)*block)
 	p.fs = make([]float64, block*p.f.D)
 	p.h, p.l = make([]float64, block*block), make([]float64, block*block)
+	p.sent, p.came = make([]float64, block*(p.f.D+block)), make([]float64, block*(p.f.D+block))
 	p.work = make([]panel, accel.Threads())
+	for w := range p.work {
+		p.work[w].wide = make([]float64, panelRows*min(panelCols, p.f.D))
+	}
 	return p
 }
 

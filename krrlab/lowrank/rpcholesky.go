@@ -25,7 +25,7 @@ import (
 //
 // Work: n·rank² flops and the columns of K of all proposals; memory: see the package
 // doc. The landmarks and F are functions of g and Options.Block, with the same bits
-// for any number of threads. Errors are those of Nystrom.
+// for any number of threads and of ranks. Errors are those of Nystrom.
 func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Options) (*Factor, error) {
 	opt := o.settled(rank)
 	b, err := newBuild(src, rank, &opt)

@@ -1,13 +1,16 @@
 package plan
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -62,6 +65,37 @@ func TestHeld(t *testing.T) {
 			if m.Features != rows || m.Factor != factor {
 				t.Errorf("%d ranks: %d and %d bytes of features and factor predicted, %d and %d held", ranks,
 					m.Features, m.Factor, rows, factor)
+			}
+		}
+	}
+}
+
+// TestLandmarksHeld compares what landmarks allocate on 1 and 3 ranks, which is little more than they hold, with the
+// forecast.
+func TestLandmarksHeld(t *testing.T) {
+	const n, d, s = 3072, 3, 300 // two units of rows to a rank
+	x := points.NewDense(n, d, nil)
+	rng.New(1).Normals(x.Data, 0)
+	for name, m := range map[string]func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (
+		*lowrank.Factor, error){Nystrom: lowrank.Nystrom, RPCholesky: lowrank.RPCholesky} {
+		k := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 0.1}, x, 1, 1e-9, nil))
+		for _, ranks := range []int{1, 3} {
+			got := testkit.Allocated(func() {
+				var wg sync.WaitGroup
+				for _, c := range comm.Local(ranks, comm.Options{}) {
+					wg.Go(func() {
+						if _, err := m(t.Context(), k, s, rng.New(2), &lowrank.Options{Comm: c}); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+			}) / int64(ranks)
+			v := Cost{N: n, D: d, T: 1, Ranks: ranks}.Memory(&Candidate{Precond: name, S: s, Storage: gram.Recompute})
+			want := v.Features + v.Columns
+			t.Logf("%s on %d ranks: %d bytes allocated, %d predicted", name, ranks, got, want)
+			if float64(got) > 1.2*float64(want) || float64(got) < 0.8*float64(want) {
+				t.Errorf("%s on %d ranks: %d bytes allocated, %d predicted", name, ranks, got, want)
 			}
 		}
 	}

@@ -33,7 +33,7 @@
 // # Cost
 //
 // One reading of K as it is stored finds the neighbors (Matrix.Neighbors of package gram), and takes a pass over K
-// where that is recomputed. Then n(k²(d+r)/2 + k³/6 + 3kr) multiply-adds make G, on all threads.
+// where that is recomputed. Then n(k²(d+r)/2 + k³/6 + 3kr) multiply-adds make G, on all threads and ranks.
 //
 // # References
 //
