@@ -121,7 +121,7 @@ func (m machine) allLimits() []limit {
 // garbageBound is the limit that BoundGarbage set.
 var garbageBound atomic.Int64
 
-// BoundGarbage makes Go's collector keep what it has not freed yet within 32 MB or a tenth of what is in use, and all
+// BoundGarbage makes Go's collector keep what it has not freed yet within 16 MB or a tenth of what is in use, and all
 // within nine tenths of MemoryLimit: beside matrices of gigabytes the collector's default, as much again, is too much.
 // GOGC and GOMEMLIMIT go before. It is for the main program to call.
 func BoundGarbage() {
@@ -150,7 +150,7 @@ func boundNext() {
 			debug.SetGCPercent(old)
 		}
 		boundNext()
-	}, 32<<20)
+	}, 16<<20)
 }
 
 // goLimit returns GOMEMLIMIT as the runtime has it, if it is set.
