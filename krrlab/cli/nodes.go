@@ -29,8 +29,8 @@ func (a *app) nodes(ctx context.Context, c *stageCommand, o *plan.Options) (done
 	from := "as given"
 	if c.Data != "" {
 		info, err := datasets.Lookup(c.Data)
-		if err != nil {
-			return false, errUsage{err}
+		if err != nil { // a folder, or a name that whoever reads it refuses
+			return false, nil
 		}
 		if _, missing := info.Find(a.dirs()); len(missing) == 0 && o.Iterations == 0 {
 			return false, nil

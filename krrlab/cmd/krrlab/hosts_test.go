@@ -119,9 +119,14 @@ func (h *hosts) link(t *testing.T, state string) {
 // after lost seconds that a host cannot be reached.
 func (h *hosts) krrlab(ctx context.Context, t *testing.T, lost int, args ...string) *exec.Cmd {
 	t.Helper()
+	return h.ranks(ctx, 2, lost, args...)
+}
+
+// ranks returns the command on so many ranks of each host.
+func (h *hosts) ranks(ctx context.Context, each, lost int, args ...string) *exec.Cmd {
 	self := testkit.Must(os.Executable())
-	words := []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--host", "10.77.0.1:2,10.77.0.2:2",
-		"-n", "4", "-x", playVariable}
+	words := []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--host",
+		fmt.Sprintf("10.77.0.1:%d,10.77.0.2:%[1]d", each), "-n", fmt.Sprint(2 * each), "-x", playVariable}
 	for _, p := range [][2]string{
 		{"plm_rsh_agent", filepath.Join(h.dir, "agent")},
 		{"btl", "tcp,self"}, {"btl_tcp_if_include", "krr0"}, {"oob_tcp_if_include", "krr0"},

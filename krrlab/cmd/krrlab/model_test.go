@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/solve"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+var measure = flag.Bool("model", false, "hold plan's model of ranks to seconds measured here: on a quiet machine, in minutes")
+
+// TestModel measures fits of three sizes on 1, 2 and 4 ranks, on two hosts from two on, whose link is shaped, and prints
+// what plan predicts of them. All ranks share the processors of this machine. Seconds are within 30 %, bytes but for agreements.
+func TestModel(t *testing.T) {
+	if !*measure || os.Getenv("KRRLAB_DATA") == "" {
+		t.Skip("measures seconds, with MNIST in $KRRLAB_DATA: -model")
+	}
+	const d, cols, s = 784, 10, 2000
+	h := newHosts(t)
+	threads := accel.Threads()
+	o := plan.Options{Nodes: 1, Cores: threads, Bandwidth: 1, Latency: 1}
+	way := plan.Candidate{Solver: plan.BlockPCG, Precond: plan.Features, S: s, Storage: gram.Float32}
+	here := testkit.Must(o.Scale(t.Context(), stage.Header{N: 8000, D: d, T: cols}, true, precond.AutoForm, way)).Machines
+	fmt.Printf("%+v\n     n ranks      link  iterations   seconds predicted  ratio    kernel    features      factor       solve"+
+		"       bytes predicted\n", here)
+	for _, link := range []struct {
+		name      string
+		bandwidth float64
+		ranks     []int
+	}{{"veth", 1e9, []int{1, 2, 4}}, {"1gbit", 1.2e8, []int{2, 4}}, {"100mbit", 1.2e7, []int{2}}} {
+		if link.name != "veth" {
+			for _, host := range []int{h.a, h.b} {
+				runs(t, h.on(t.Context(), "nsenter", "-t", fmt.Sprint(host), "--net", "tc", "qdisc", "replace", "dev", "krr0",
+					"root", "tbf", "rate", link.name, "burst", "256kb", "latency", "50ms"))
+			}
+		}
+		for _, p := range link.ranks {
+			for _, n := range []int{8000, 16000, 32000} {
+				file := filepath.Join(h.dir, "sol.json")
+				args := []string{"fit", "--data", "mnist", "--n", fmt.Sprint(n), "--features", fmt.Sprint(s),
+					"--lambda-p", "0.1", "--precond", "features", "--solver", "block-pcg", "--storage", "float32", "--residual", "stored",
+					"--threads", fmt.Sprint(max(1, threads/p)), "--json", file}
+				if p == 1 {
+					runs(t, krrlab(limited(t), t, -1, 1, args...))
+				} else {
+					runs(t, h.ranks(limited(t), p/2, 30, args...))
+				}
+				var sol solve.Solution
+				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(file)), &sol))
+				m, share := here, float64(p)
+				m.Nodes, m.Cores = p, max(1, threads/p)
+				m.Read, m.Gemm32, m.Gemm64, m.Exp = m.Read/share, m.Gemm32/share, m.Gemm64/share, m.Exp/share
+				m.Stored, m.Exact = m.Stored*share, m.Exact*share
+				m.Network = plan.Network{Bandwidth: link.bandwidth / max(1, share/2), Latency: 50e-6}
+				way.Iterations = sol.Iterations
+				e := m.Scale(stage.Header{N: sol.N, D: sol.D, T: sol.T}, plan.Cost{N: sol.N, D: sol.D, T: sol.T,
+					PointBytes: int64(sol.N * sol.D)}, way).On
+				got, want := sol.Seconds, e.Seconds
+				took := got.Kernel + got.Features + got.Factor + got.Solve
+				said := want.Kernel + want.Features + want.Factor + want.Solve
+				var sent int64
+				if sol.Ranks != nil {
+					sent = sol.Ranks.Bytes
+				}
+				fmt.Printf("%6d %5d %9s %11d %9.2f %9.2f %6.2f %5.2f/%4.2f %6.2f/%4.2f %6.2f/%4.2f %6.2f/%5.2f %11d %9d\n", n, p,
+					link.name, sol.Iterations, took, said, said/took, want.Kernel, got.Kernel, want.Features, got.Features,
+					want.Factor, got.Factor, want.Solve, got.Solve, sent, e.Sent)
+				if said < 0.7*took || said > 1.3*took {
+					t.Errorf("n = %d on %d ranks, %s: %.2f s, predicted %.2f", n, p, link.name, took, said)
+				}
+			}
+		}
+	}
+}
