@@ -15,13 +15,28 @@ import (
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
-// numbers is a Comm that counts the bytes of agreements, and of the text that says how K is kept, beside.
+// numbers is a Comm that counts the bytes of agreements, and of the text that says how K is kept, beside; and what its
+// collectives would take on a network, in two rounds of P−1 messages that cross, or one where each sends all it has.
 type numbers struct {
 	comm.Comm
-	agreed int64
+	agreed  int64
+	seconds float64
+}
+
+// link is that network.
+var link = plan.Network{Bandwidth: 1e7, Latency: 1e-4}
+
+func (c *numbers) wire(rounds, bytes float64) {
+	c.seconds += rounds*link.Latency + bytes/link.Bandwidth
+}
+
+func (c *numbers) AllReduce(ctx context.Context, x []float64) error {
+	c.wire(2, 16*float64(len(x)*(c.Size()-1))/float64(c.Size()))
+	return c.Comm.AllReduce(ctx, x)
 }
 
 func (c *numbers) AllReduceInt64(ctx context.Context, x []int64) error {
+	c.wire(2, 16*float64(len(x)*(c.Size()-1))/float64(c.Size()))
 	if len(x) <= 3 {
 		c.agreed += 8 * int64(len(x))
 	}
@@ -29,13 +44,16 @@ func (c *numbers) AllReduceInt64(ctx context.Context, x []int64) error {
 }
 
 func (c *numbers) AllGather(ctx context.Context, x []float64, counts []int) error {
+	own := counts[c.Rank()]
+	c.wire(1, 8*float64(max(len(x)-own, own)))
 	if len(x) <= 3 {
-		c.agreed += 8 * int64(counts[c.Rank()])
+		c.agreed += 8 * int64(own)
 	}
 	return c.Comm.AllGather(ctx, x, counts)
 }
 
 func (c *numbers) Broadcast(ctx context.Context, x []byte, root int) error {
+	c.wire(1, float64(len(x)))
 	if len(x) < 1000 && root == c.Rank() {
 		c.agreed += int64(len(x))
 	}
@@ -44,7 +62,7 @@ func (c *numbers) Broadcast(ctx context.Context, x []byte, root int) error {
 
 // TestTraffic: the first rank hands to the others what is predicted for the iterations it takes, to the byte but for
 // agreements; less by a thousandth of a sparse inverse, whose first rows are short, and what is expected of random
-// pivots.
+// pivots. Of a network of given bandwidth and latency it takes the seconds predicted.
 func TestTraffic(t *testing.T) {
 	for name, c := range map[string]struct {
 		precond Preconditioner
@@ -79,7 +97,8 @@ func TestTraffic(t *testing.T) {
 					}
 					got, way := sent(t, p, train, cfg), c.way
 					way.Iterations = got.its
-					cost := plan.Cost{N: c.n, D: 4, T: c.cols, Ranks: p, Form: c.form}
+					cost := plan.Cost{Rates: plan.Reference(), N: c.n, D: 4, T: c.cols, Ranks: p, Form: c.form}
+					cost.Network = link
 					if exact == ExactResidual {
 						cost.Rounds = 1
 					}
@@ -87,16 +106,20 @@ func TestTraffic(t *testing.T) {
 					if want := e.Bytes(&way); math.Abs(float64(got.bytes-want)) > c.most*float64(want) {
 						t.Errorf("%d bytes in %d iterations, predicted %d: %+v", got.bytes, got.its, want, e)
 					}
+					if cost.Of(&way); math.Abs(way.Seconds.Network/got.seconds-1) > 0.2+c.most {
+						t.Errorf("%.4f s of the network, predicted %.4f", got.seconds, way.Seconds.Network)
+					}
 				})
 			}
 		}
 	}
 }
 
-// handed is what the first rank of a solve handed over, but for agreements, and its iterations.
+// handed is what the first rank of a solve handed over, but for agreements, in its iterations.
 type handed struct {
-	bytes int64
-	its   int
+	bytes   int64
+	its     int
+	seconds float64 // of the network
 }
 
 // sent solves on p ranks.
@@ -116,7 +139,7 @@ func sent(t *testing.T, p int, train *datasets.Dataset, cfg Config) (h handed) {
 			if err != nil {
 				t.Error(err)
 			} else if local.Rank() == 0 {
-				h = handed{local.Traffic().Bytes - own.agreed, sol.Iterations}
+				h = handed{local.Traffic().Bytes - own.agreed, sol.Iterations, own.seconds}
 			}
 		})
 	}

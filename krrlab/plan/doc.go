@@ -15,7 +15,7 @@
 //	points X             all of them                8nd, 4nd in float32, nd in bytes, 12 a nonzero
 //	kernel K             1/P of its tiles           w·n²/(2P), w = 8, 4, 2 or 0 bytes an entry
 //	features Z           1/P of the rows            4ns/P
-//	landmark factor F    all of it, instead of Z    4ns, and some columns of K on the way
+//	landmark factor F    1/P of the rows            4ns/P, and as much on the way
 //	factor of ZᵀZ+λ_pI   all, or 1/P from s = 2,049 8s² or 8s²/P, twice that while it is formed
 //	vectors              all of them                80nt
 //
@@ -32,6 +32,6 @@
 //
 // # References
 //
-// docs/ranks.md has a table for the paper's problems, and docs/adr/0010 why the points are
-// whole on each rank.
+// docs/sizing.md has the paper's runs (Machines.Scale, Cost.Traffic), and docs/adr/0010 why the points are whole on each
+// rank.
 package plan

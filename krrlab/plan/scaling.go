@@ -38,15 +38,15 @@ type Scaling struct {
 
 // Extent is what some machines take.
 type Extent struct {
-	Nodes   int     `json:"nodes"`
-	N       int     `json:"n"`
-	Seconds Seconds `json:"predicted_seconds"`
-	Bytes   int64   `json:"predicted_bytes"` // of a rank, at their most
-	Reason  string  `json:"reason"`          // what most of them are
-	Sent    int64   `json:"sent"`            // bytes that a rank hands to the others
-	Money   float64 `json:"money"`
-	Storage string  `json:"storage"`
-	Limits  []Limit `json:"limits"`
+	Nodes   int          `json:"nodes"`
+	N       int          `json:"n"`
+	Seconds Seconds      `json:"predicted_seconds"`
+	Bytes   int64        `json:"predicted_bytes"` // of a rank, at their most
+	Reason  string       `json:"reason"`          // what most of them are
+	Sent    int64        `json:"sent"`            // bytes that a rank hands to the others
+	Money   float64      `json:"money"`
+	Storage gram.Storage `json:"storage"`
+	Limits  []Limit      `json:"limits"`
 }
 
 // Limit is a stage and what is in its way: what would save the most of its seconds, if there were ten times as much.
@@ -72,7 +72,7 @@ func (m Machines) Scale(h stage.Header, c Cost, way Candidate) *Scaling {
 		w.PointBytes = int64(each * float64(w.N))
 		s.Weak = append(s.Weak, m.extent(w, way, p))
 	}
-	s.Choice.Seconds, s.Choice.Bytes, s.Choice.Storage = s.On.Seconds, s.On.Bytes, m.store(c, way, m.Nodes).Storage
+	s.Choice.Seconds, s.Choice.Bytes, s.Choice.Storage = s.On.Seconds, s.On.Bytes, s.On.Storage
 	if m.Memory > 0 && s.On.Bytes > m.Memory {
 		s.Choice.Refused = fmt.Sprintf("a rank holds %s, a machine has %s: %s", accel.Bytes(s.On.Bytes),
 			accel.Bytes(m.Memory), s.On.Reason)
@@ -80,63 +80,40 @@ func (m Machines) Scale(h stage.Header, c Cost, way Candidate) *Scaling {
 	return s
 }
 
-// store settles how K is kept.
-func (m *Machines) store(c Cost, way Candidate, nodes int) Candidate {
-	if way.Storage != gram.Auto {
-		return way
-	}
-	c.Ranks = nodes
-	way.Storage = gram.Float32
-	if m.Memory > 0 && c.Memory(&way).Most > m.Memory {
-		way.Storage = gram.Recompute
-	}
-	return way
-}
-
-// extent predicts what so many machines take.
+// extent predicts what so many machines take. Storage auto is float32 where that fits, else recompute.
 func (m *Machines) extent(c Cost, way Candidate, nodes int) Extent {
-	way = m.store(c, way, nodes)
-	c.Ranks = nodes
+	if c.Ranks = nodes; way.Storage == gram.Auto {
+		if way.Storage = gram.Float32; m.Memory > 0 && c.Memory(&way).Most > m.Memory {
+			way.Storage = gram.Recompute
+		}
+	}
 	c.Of(&way)
 	held, traffic := c.Memory(&way), c.Traffic(&way)
 	e := Extent{Nodes: nodes, N: c.N, Seconds: way.Seconds, Bytes: held.Most, Reason: held.Reason(),
-		Sent: traffic.Bytes(&way), Storage: way.Storage.String(),
+		Sent: traffic.Bytes(&way), Storage: way.Storage,
 		Money: m.Price * float64(nodes) * way.Seconds.Total / 3600}
-	faster := []struct {
-		by string
-		f  func(*Cost)
-	}{
-		{"arithmetic", func(c *Cost) {
+	best := parts(&way.Seconds)
+	for i, v := range best {
+		e.Limits = append(e.Limits, Limit{Stage: stages[i], Seconds: v})
+	}
+	for _, by := range []string{"arithmetic", "memory bandwidth", "network", "latency"} {
+		c, way := c, way
+		switch by {
+		case "arithmetic":
 			c.Gemm32, c.Gemm64, c.Exp = 10*c.Gemm32, 10*c.Gemm64, 10*c.Exp
 			c.Stored, c.Exact = c.Stored/10, c.Exact/10
-		}},
-		{"memory bandwidth", func(c *Cost) { c.Read *= 10 }},
-		{"network", func(c *Cost) { c.Bandwidth *= 10 }},
-		{"latency", func(c *Cost) { c.Latency /= 10 }},
-	}
-	now := parts(&way.Seconds)
-	best := slices.Clone(now)
-	for i := range now {
-		e.Limits = append(e.Limits, Limit{Stage: stages[i], Seconds: now[i]})
-	}
-	more := c
-	more.Ranks *= 2
-	other := way
-	more.Of(&other)
-	doubled := parts(&other.Seconds)
-	for _, f := range faster {
-		c, way := c, way
-		f.f(&c)
+		case "memory bandwidth":
+			c.Read *= 10
+		case "network":
+			c.Bandwidth *= 10
+		default:
+			c.Latency /= 10
+		}
 		c.Of(&way)
 		for i, v := range parts(&way.Seconds) {
 			if v < best[i] {
-				best[i], e.Limits[i].By = v, f.by
+				best[i], e.Limits[i].By = v, by
 			}
-		}
-	}
-	for i, v := range doubled {
-		if l := &e.Limits[i]; v > 0.8*l.Seconds && l.By != "" && l.By != "network" && l.By != "latency" {
-			l.By += ", the same on each rank"
 		}
 	}
 	return e
@@ -156,7 +133,7 @@ func (s *Scaling) String() string {
 	var b stage.Lines
 	m, on := &s.Machines, &s.On
 	b.Add("data", "%s: n = %d, d = %d, t = %d", cmp.Or(s.Dataset, "of this size"), s.N, s.D, s.T)
-	b.Add("way", "%v, K %s; %s, %s", &s.Choice, on.Storage, plural.Count(s.Choice.Iterations, "iteration"), s.From)
+	b.Add("way", "%v, K %v; %s, %s", &s.Choice, on.Storage, plural.Count(s.Choice.Iterations, "iteration"), s.From)
 	memory := ""
 	if m.Memory > 0 {
 		memory = " and " + accel.Bytes(m.Memory)

@@ -89,7 +89,7 @@ type ranks struct {
 const (
 	// long is from how many bytes on libraries add over a ring, as package comm does on up to fewPairs ranks.
 	long, fewPairs = 64 << 10, 3
-	agreements     = 2 // an iteration
+	agreements     = 1 // an iteration
 )
 
 // reduce is an all-reduce of so many numbers.
@@ -127,7 +127,7 @@ func (m Cost) Traffic(c *Candidate) (e Exchange) {
 	if c.Storage == gram.Float64 {
 		product = double
 	}
-	agree := Traffic{Steps: agreements * 2 * math.Ceil(math.Log2(r.p))}
+	agree := Traffic{Steps: agreements * r.reduce(r.p).Steps}
 	e.Iteration.add(product, 1)
 	e.Iteration.add(agree, 1)
 	var apply Traffic
