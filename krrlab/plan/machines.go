@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -29,31 +28,27 @@ const timed = 8192
 // this machine, times the cores.
 func (o Options) machines(ctx context.Context) (m Machines, err error) {
 	m = Machines{Nodes: o.Nodes, Cores: cmp.Or(o.Cores, accel.Threads()), Memory: o.Memory, Price: o.Price}
-	given := map[string]float64{}
+	m.Network = Network{o.Bandwidth / 8 * 1e9, o.Latency.Seconds()}
+	at := map[string]*float64{"read": &m.Read, "gemm32": &m.Gemm32, "gemm64": &m.Gemm64, "exp": &m.Exp, "entry": &m.Stored}
 	for _, word := range strings.FieldsFunc(o.Rates, func(r rune) bool { return r == ',' }) {
 		name, text, _ := strings.Cut(word, "=")
 		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(v > 0 && v < 1e12) || !slices.Contains(rateNames, name) {
-			return m, fmt.Errorf("--rates %s: want name=number, in 10⁹ a second, of %s", word, strings.Join(rateNames, ", "))
+		if at[name] == nil || err != nil || !(v > 0 && v < 1e12) {
+			return m, fmt.Errorf("--rates %s: want name=number, in 10⁹ a second, of gemm32, gemm64, read, exp, entry", word)
 		}
-		given[name] = 1e9 * v
+		*at[name] = 1e9 * v
 	}
-	r := Rates{Machine: "as given"}
-	if len(given) < len(rateNames) && (len(given) < len(rateNames)-1 || given["entry"] > 0) {
-		if r, err = ReadRates(ctx, o.Memory); err != nil {
-			return m, err
-		}
+	if m.Stored > 0 {
+		m.Stored = 1 / m.Stored
 	}
+	if m.Machine = "as given"; min(m.Read, m.Gemm32, m.Gemm64, m.Exp) > 0 {
+		return m, nil
+	}
+	r, err := ReadRates(ctx, o.Memory)
 	by := float64(m.Cores) / float64(accel.Threads())
-	m.Rates = Rates{Machine: r.Machine, Read: min(by*r.Read, max(r.Read, socket)), Gemm32: by * r.Gemm32,
-		Gemm64: by * r.Gemm64, Exp: by * r.Exp, Network: Network{o.Bandwidth / 8 * 1e9, o.Latency.Seconds()}}
-	for at, name := range map[*float64]string{&m.Read: "read", &m.Gemm32: "gemm32", &m.Gemm64: "gemm64", &m.Exp: "exp"} {
-		*at = cmp.Or(given[name], *at)
-	}
-	if v := given["entry"]; v > 0 {
-		m.Stored = 1 / v
-	}
-	return m, nil
+	m.Machine, m.Read = r.Machine, cmp.Or(m.Read, min(by*r.Read, max(r.Read, socket)))
+	m.Gemm32, m.Gemm64, m.Exp = cmp.Or(m.Gemm32, by*r.Gemm32), cmp.Or(m.Gemm64, by*r.Gemm64), cmp.Or(m.Exp, by*r.Exp)
+	return m, err
 }
 
 // Scale predicts what the machines of the options take for a problem of which the size is known, and points in bytes or
@@ -90,8 +85,6 @@ func (m *Machines) entries(e Entries) {
 	by := float64(accel.Threads()) / float64(m.Cores)
 	m.Exact, m.Stored = by*e.Exact, cmp.Or(m.Stored, by*e.Stored)
 }
-
-var rateNames = strings.Fields("gemm32 gemm64 read exp entry")
 
 // scale returns the best of the candidates of a plan on the machines.
 func (o Options) scale(ctx context.Context, p *Plan, of *stage.Problem) (*Scaling, error) {
