@@ -171,8 +171,8 @@ func unpack(dir string, n int) (*Pair, error) {
 		Sigma: m.Sigma, Lambda: m.Lambda}
 	if n > 0 && n < t.Len() {
 		if p.Train = t.Head(n); m.Scaling != nil && m.Scaling.Kind != "pixel" || !p.Train.hasAllLabels() {
-			return nil, fmt.Errorf("%s: %d rows have other labels, or another scaling, than the %d packed: pack the rows "+
-				"with --n %d", dir, n, t.Len(), n)
+			return nil, fmt.Errorf("%s: %d rows have other labels, or another scaling, than the %d packed: pack the "+
+				"rows with --n %d", dir, n, t.Len(), n)
 		}
 		p.Train.Note = p.Note()
 	}

@@ -186,8 +186,8 @@ func figure1Plot(r *Report) *plots.Figure {
 	}
 	return r.curves("Random features against the exact method, n = "+thousands(n),
 		"Test error (left) and seconds of training (right) against the number s of random features, which are the "+
-			"whole model of the random features method and only the preconditioner of the exact one; up to s = n. Lines: "+
-			"medians of the seeds, bands: least to most.",
+			"whole model of the random features method and only the preconditioner of the exact one; up to s = n. "+
+			"Lines: medians of the seeds, bands: least to most.",
 		bySketch, []string{exactRole, featuresRole},
 		side{"random features s", "test error (%)", placeOf, perCent, ""},
 		side{"random features s", "training time (s)", placeOf, secondsOf, ""})

@@ -197,8 +197,8 @@ const raced = 30
 var comparer stage.Comparer
 
 // race compares the preconditioners given with the one that is planned and with none, by some iterations side by side,
-// and returns the lab that takes the one that would be done first by its slope, M made, or the direct solver of the plan
-// where that would.
+// and returns the lab that takes the one that would be done first by its slope, M made, or the direct solver of the
+// plan where that would.
 func (l *Lab) race(ctx context.Context, p *plan.Report, with []Preconditioner) (*Lab, *plan.Report, error) {
 	planned, err := l.chosen(p)
 	if err != nil {

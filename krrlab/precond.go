@@ -221,8 +221,8 @@ func landmarks(method func(context.Context, lowrank.Source, int, rng.Stream, *lo
 	error)) func(context.Context, *Lab, *recipe) (*factor, error) {
 	return func(ctx context.Context, l *Lab, r *recipe) (*factor, error) {
 		trace := mat.Trace(mat.NewDiagDense(l.train.Len(), kernel.Diag(l.cfg.Kernel, l.train.X)))
-		k, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, max(l.cfg.Lambda/1000, 0x1p-52*float64(r.s)*trace),
-			l.comm)
+		k, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda,
+			max(l.cfg.Lambda/1000, 0x1p-52*float64(r.s)*trace), l.comm)
 		if err != nil {
 			return nil, err
 		}

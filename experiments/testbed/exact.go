@@ -20,9 +20,10 @@ type spectrum struct {
 	off float64   // bound of what each may be off
 }
 
-// newSpectrum finds all eigenvalues of K, formed in float64, to a millionth of the least λ where its entries can be; none of more points than
-// asked for.
-func newSpectrum(ctx context.Context, p *Problem, data *datasets.Dataset, least float64, o *Options) (*spectrum, error) {
+// newSpectrum finds all eigenvalues of K, formed in float64, to a millionth of the least λ where its entries can be;
+// none of more points than asked for.
+func newSpectrum(ctx context.Context, p *Problem, data *datasets.Dataset, least float64,
+	o *Options) (*spectrum, error) {
 	n := data.Len()
 	if n > o.Exact {
 		return nil, nil

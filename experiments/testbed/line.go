@@ -34,7 +34,7 @@ type Line struct {
 	Reached        []int      `json:"iterations_to"`                     // 10⁻², 10⁻³, …, as far as they were reached
 	MaxIter        int        `json:"max_iter"`                          // iterations at most
 	Failed         string     `json:"failed,omitempty"`                  // why there is no M
-	Kappa          [2]float64 `json:"kappa"`                             // interval of κ(M⁻¹A) with 95 %; 0: no such end
+	Kappa          [2]float64 `json:"kappa"`                             // its interval, 95 %; 0: no such end
 	LogDet         float64    `json:"log_det,omitempty"`                 // of M⁻¹A, estimated
 	Build          float64    `json:"build_seconds"`                     // M
 	Apply          float64    `json:"apply_seconds"`                     // M⁻¹R, n×t
@@ -43,8 +43,8 @@ type Line struct {
 	KBytes         int64      `json:"kernel_bytes"`                      // K as stored
 	BuildFlops     float64    `json:"build_flops,omitempty"`             // M
 	ApplyFlops     float64    `json:"apply_flops,omitempty"`             // M⁻¹r, one column
-	Group          float64    `json:"group_processor_seconds,omitempty"` // of all threads, for this run and those made with it
-	Exact          *Exact     `json:"exact,omitempty"`                   // of A = K+λI, beside the run without a preconditioner
+	Group          float64    `json:"group_processor_seconds,omitempty"` // all threads, this run and those with it
+	Exact          *Exact     `json:"exact,omitempty"`                   // beside the run without M
 }
 
 // Exact is what all eigenvalues of K tell, found in float64.

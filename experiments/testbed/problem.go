@@ -57,7 +57,8 @@ func Problems() []Problem {
 		}
 	}
 	all = append(all, generated()...)
-	// of Díaz, Epperly, Frangella, Tropp and Webber (arXiv:2304.12465), there with 15,000 points and ranks 500 and 1,000
+	// of Díaz, Epperly, Frangella, Tropp and Webber (arXiv:2304.12465), there with 15,000 points
+	// and ranks 500 and 1,000
 	for _, name := range strings.Fields("mnist adult ijcnn1 covtype-sample cal-housing") {
 		info, err := datasets.Lookup(name)
 		if err != nil {

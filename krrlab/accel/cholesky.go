@@ -88,8 +88,8 @@ func (op tiles[T]) cholesky(m *dealt[T]) (int, T, error) {
 			each(1, func(int) { ok = op.potrf(m.order(j), panel, ld) })
 			each(below, func(i int) {
 				if i += j + 1; ok {
-					op.trsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m.order(i), m.order(j), 1, panel, ld, rows(i),
-						ld)
+					op.trsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m.order(i), m.order(j), 1, panel, ld,
+						rows(i), ld)
 				}
 			})
 		}
@@ -112,7 +112,8 @@ func (op tiles[T]) cholesky(m *dealt[T]) (int, T, error) {
 				op.syrk(blas.Lower, blas.NoTrans, m.order(i), m.order(j), -1, rows(i), ld, 1, a, lda)
 				return
 			}
-			op.gemm(blas.NoTrans, blas.Trans, m.order(i), m.order(k), m.order(j), -1, rows(i), ld, rows(k), ld, 1, a, lda)
+			op.gemm(blas.NoTrans, blas.Trans, m.order(i), m.order(k), m.order(j), -1, rows(i), ld, rows(k), ld, 1,
+				a, lda)
 		})
 	}
 	return m.N, 0, nil

@@ -12,8 +12,8 @@ type Dealt struct{ dealt[float64] }
 
 type dealt[T real] struct {
 	N, Rank, Size int
-	// Columns are the rows of each block column J from J·TileOrder on, row-major without gaps, of which on and below the
-	// diagonal the matrix counts; nil for those of other ranks.
+	// Columns are the rows of each block column J from J·TileOrder on, row-major without gaps, of which on and below
+	// the diagonal the matrix counts; nil for those of other ranks.
 	Columns [][]T
 	// Share is a collective that sets x to what it is at rank root.
 	Share func(x []T, root int) error

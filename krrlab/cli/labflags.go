@@ -61,8 +61,8 @@ func (labFlags) Help() map[string]string {
 			"last width",
 		"neighbors": "neighbors k of a point in the sparse inverse vecchia (default: 15 to 120, by a rule)",
 		"damping":   "its damping ω in (0, 1] (default: by a rule)",
-		"landmarks": "rows of the training data, from 0, that nystrom takes, separated by commas, or @FILE that has them " +
-			"(default: drawn at random)",
+		"landmarks": "rows of the training data, from 0, that nystrom takes, separated by commas, or @FILE that has " +
+			"them (default: drawn at random)",
 		"spectral": "take λ_p+σ_s² for λ_p of nystrom or rpcholesky, and less of their factor, σ_s² being its least " +
 			"squared singular value (Frangella, Tropp and Udell)",
 		"form": "form of the preconditioner's inverse: auto, L, Linv, U or eigen",

@@ -108,11 +108,13 @@ func (a *app) loadNamed(ctx context.Context, f *labFlags) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	if has := p.Train.Scaling.String(); datasets.IsPacked(f.Data) && !slices.Contains([]string{"", "auto", has}, f.Scale) {
-		return nil, usagef("--scale %s: %s is packed with --scale %s: pack the data again, or leave it out", f.Scale, f.Data,
-			has)
+	if has := p.Train.Scaling.String(); datasets.IsPacked(f.Data) &&
+		!slices.Contains([]string{"", "auto", has}, f.Scale) {
+		return nil, usagef("--scale %s: %s is packed with --scale %s: pack the data again, or leave it out", f.Scale,
+			f.Data, has)
 	}
-	d := &loaded{train: p.Train, test: p.Test, target: p.Target, drop: p.Drop, sigma: p.Info.Sigma, lambda: p.Info.Lambda}
+	d := &loaded{train: p.Train, test: p.Test, target: p.Target, drop: p.Drop, sigma: p.Info.Sigma,
+		lambda: p.Info.Lambda}
 	d.fewer(f.MaxRows, f.Data)
 	return d, nil
 }

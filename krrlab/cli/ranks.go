@@ -63,8 +63,9 @@ func (a *app) join(ctx context.Context, f *rankFlags) error {
 	if n := a.party.node; !a.flags.Given("threads") {
 		a.setThreads(n.CPUs)
 		if n.Bound < n.Given && !a.env.Launch.Asked {
-			a.note("note: the launcher has bound the ranks of this machine to %d of %d processors: mpirun --bind-to none or "+
-				"srun --cpus-per-task gives more, --threads %d is silent (docs/ranks.md)", n.Bound, n.Given, n.CPUs)
+			a.note("note: the launcher has bound the ranks of this machine to %d of %d processors: mpirun --bind-to "+
+				"none or srun --cpus-per-task gives more, --threads %d is silent (docs/ranks.md)", n.Bound, n.Given,
+				n.CPUs)
 		}
 	}
 	if limit, _ := accel.MemoryLimit(); limit > 0 {

@@ -47,8 +47,8 @@ type stageCommand struct {
 }
 
 // methodFlags are those that Definition.Flags chooses from.
-const methodFlags = "test holdout precond features sketch neighbors damping race form spectral landmarks lambda-p tol " +
-	"max-iter solver residual stop"
+const methodFlags = "test holdout precond features sketch neighbors damping race form spectral landmarks lambda-p " +
+	"tol max-iter solver residual stop"
 
 // setFlags puts the flags together: the stage's, and of the others those that it takes.
 func (c *stageCommand) setFlags() {

@@ -91,8 +91,9 @@ func Open(launch Launch, o Options) (*World, error) {
 		return nil, fmt.Errorf("comm: started as rank %d by %s, but %w", launch.Rank, launch.Launcher, err)
 	}
 	if launch.NoPMI {
-		return nil, &RankError{Size: launch.Size, Text: fmt.Sprintf("srun started %d ranks without the process manager "+
-			"interface by which those of %s find each other: take srun --mpi=%s", launch.Size, lib.kind, lib.srun())}
+		return nil, &RankError{Size: launch.Size, Text: fmt.Sprintf("srun started %d ranks without the process "+
+			"manager interface by which those of %s find each other: take srun --mpi=%s", launch.Size, lib.kind,
+			lib.srun())}
 	}
 	p := &process{lib: lib, opt: o.settled(), calls: make(chan *request), spin: shortSpin}
 	go p.thread()
@@ -263,7 +264,8 @@ func (c *mpiComm) AllGather(ctx context.Context, x []float64, counts []int) erro
 			at += m
 		}
 		own := func(int) []float64 { return parts[c.rank] }
-		return c.collective(ctx, opGather, bytes, func(r *request) int32 { return exchange(c, r, own, parts, l.float64) })
+		return c.collective(ctx, opGather, bytes,
+			func(r *request) int32 { return exchange(c, r, own, parts, l.float64) })
 	}
 	if len(x) == 0 || len(x) > c.p.opt.MaxCount {
 		return c.gatherParts(ctx, x, counts, bytes)

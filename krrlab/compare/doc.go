@@ -8,9 +8,10 @@
 //
 //	tr f(M⁻¹A) ≈ n Σ_i τ_i² f(θ_i),   θ_i the Ritz values, τ_i the first entries of T's eigenvectors,
 //
-// for f(x) = x and ln x (Ubaru, Chen and Saad, SIAM J. Matrix Anal. Appl. 38 (2017), DOI 10.1137/16M1104974), from which
-// follows Kaporin's number ln β = n·ln(tr(M⁻¹A)/n) − ln det(M⁻¹A) (Kaporin, Numer. Linear Algebra Appl. 1 (1994)). Of
-// an M of which only the inverse is known κ has a lower bound, the ratio of the Ritz values of conjugate gradients.
+// for f(x) = x and ln x (Ubaru, Chen and Saad, SIAM J. Matrix Anal. Appl. 38 (2017), DOI 10.1137/16M1104974), from
+// which follows Kaporin's number ln β = n·ln(tr(M⁻¹A)/n) − ln det(M⁻¹A) (Kaporin, Numer. Linear Algebra Appl. 1
+// (1994)). Of an M of which only the inverse is known κ has a lower bound, the ratio of the Ritz values of conjugate
+// gradients.
 //
 // The error after k iterations is bounded from above in the norm of A: by ‖r_k‖₂/√λ, λ less what K as stored may be
 // off, and where 0 < μ ≤ λ_min(M⁻¹A) is known also by the Gauss–Radau rule (package pcg).

@@ -29,7 +29,8 @@ func (r *Result) Plot() *plots.Figure {
 		if len(row.Residuals) < 2 {
 			continue
 		}
-		series := [4]plots.Series{{Name: row.Name}, {Name: row.Name}, {Name: row.Name}, {Name: row.Name, Style: plots.Steps}}
+		series := [4]plots.Series{{Name: row.Name}, {Name: row.Name}, {Name: row.Name},
+			{Name: row.Name, Style: plots.Steps}}
 		for k, v := range row.Residuals {
 			s := r.clock(row, k)
 			series[0].Add(float64(k), v)

@@ -15,7 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// sides are preconditioners side by side: M_c is that of column c. It is a pcg.ColumnPreconditioner. Where M_c⁻¹ fails its column is NaN, which ends that column alone, and fails[c] says why.
+// sides are preconditioners side by side: M_c is that of column c. It is a pcg.ColumnPreconditioner. Where M_c⁻¹ fails
+// its column is NaN, which ends that column alone, and fails[c] says why.
 type sides struct {
 	n     int
 	ms    []pcg.Preconditioner // nil: M = I

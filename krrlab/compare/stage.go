@@ -67,7 +67,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Header: p.Header, To: o.To, Against: o.Against, Storage: k.Storage().String(), KError: k.Error, KBytes: k.Bytes()}
+	r := &Result{Header: p.Header, To: o.To, Against: o.Against, Storage: k.Storage().String(), KError: k.Error,
+		KBytes: k.Bytes()}
 	r.Seconds.Kernel = k.Seconds
 	c := &comparison{o: &o, b: b, p: p, k: k, res: r, rhs: combined(p)}
 	err = c.all(ctx)
@@ -185,7 +186,8 @@ func (c *comparison) enter(ctx context.Context, e stage.Entry, row Row) error {
 			return e
 		}
 		if need = math.MaxInt64/2 - beside; need > c.left {
-			err = fmt.Errorf("it takes %s with vectors, and beside K there are %s", accel.Bytes(need), accel.Bytes(c.left))
+			err = fmt.Errorf("it takes %s with vectors, and beside K there are %s", accel.Bytes(need),
+				accel.Bytes(c.left))
 		}
 	}
 	if err != nil {
@@ -227,8 +229,8 @@ func (c *comparison) iterate(ctx context.Context, s *sides, rows []*Row) error {
 		Monitor: func(it *pcg.Iteration) error {
 			for j, r := range it.RelRes {
 				if rows[j].Draw == 0 && (it.Index == 1 || r > c.o.To) {
-					c.b.Tell(ctx, stage.Event{Stage: stage.Compare, Detail: rows[j].Name, Iteration: it.Index, Residual: r,
-						Remaining: -1})
+					c.b.Tell(ctx, stage.Event{Stage: stage.Compare, Detail: rows[j].Name, Iteration: it.Index,
+						Residual: r, Remaining: -1})
 				}
 			}
 			if it.Active == 0 { // by recurrence: residuals recomputed are not asked for

@@ -177,8 +177,8 @@ func Raw(data any) []byte {
 	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
 }
 
-// Map is Read of the file of that name. The elements of a file of Write are the file itself, where the system maps files
-// into memory: for reading only, and until the process ends, while which it must not change.
+// Map is Read of the file of that name. The elements of a file of Write are the file itself, where the system maps
+// files into memory: for reading only, and until the process ends, while which it must not change.
 func Map(name string) (h Header, data any, err error) {
 	b, err := mapped(name)
 	if err != nil {

@@ -195,7 +195,8 @@ func (m *model) storage() gram.Storage {
 func (m *model) flips(p *Plan) (flips []string) {
 	b, r := &p.Choice, p.RunnerUp
 	if m.ruled(b) {
-		return []string{"--solver or --precond: so few points are solved directly, by a fixed rule, whatever is predicted"}
+		return []string{
+			"--solver or --precond: so few points are solved directly, by a fixed rule, whatever is predicted"}
 	}
 	if r != nil {
 		gain, c, than := r.Seconds.training()-b.Seconds.training(), b, "more"

@@ -215,7 +215,8 @@ func (m *Cost) iteration(c *Candidate) (product, all float64) {
 		all += (blockSlow + blockThin/t) * pcg.BlockFlops(m.N, m.T, c.Precond != None) / m.Gemm64
 	}
 	if s > 0 {
-		all += s * max(applyBytes/m.Read, m.columns(applyValues, applyColumn)) * (n/float64(max(m.Ranks, 1)) + s/float64(m.sharers(c)))
+		all += s * max(applyBytes/m.Read, m.columns(applyValues, applyColumn)) *
+			(n/float64(max(m.Ranks, 1)) + s/float64(m.sharers(c)))
 	}
 	if c.Precond == Vecchia {
 		all += n * float64(c.Neighbors+1) * m.columns(sparseValues, sparseColumn)
@@ -287,9 +288,10 @@ func (m *Cost) direct(c *Candidate) {
 	sec.Residual = rounds * m.recomputed(m.Exact)
 }
 
-// cholesky returns the seconds of a Cholesky factorization of order n that ranks share: n³/3 flops at 1/1.12 of the rate of
-// products, as measured for n = 2,048 to 7,291, and beside them, which ranks wait for, what order 1,024 takes on two
-// threads, half as much again, for factors of tiles, one after the other, and triangular solves with these (package accel).
+// cholesky returns the seconds of a Cholesky factorization of order n that ranks share: n³/3 flops at 1/1.12 of the
+// rate of products, as measured for n = 2,048 to 7,291, and beside them, which ranks wait for, what order 1,024 takes
+// on two threads, half as much again, for factors of tiles, one after the other, and triangular solves with these
+// (package accel).
 func (m *Cost) cholesky(n, gemm float64, ranks int) float64 {
 	alone := 256 * float64(cmp.Or(m.Cores, accel.Threads()))
 	return 1.12 / 3 / gemm * n * (n*n/spread(n, ranks) + 355*(n+alone))
@@ -328,7 +330,8 @@ func (m Cost) Memory(c *Candidate) Memory {
 	v.Features = 4 * s * own
 	if c.Precond == Nystrom { // L, and rows of C
 		v.Columns = 8*s*s + 2048*s*int64(accel.Threads())
-	} else if c.Precond != Features && s > 0 { // what is lost of F in float32, a block of columns, and rows at proposals
+	} else if c.Precond != Features && s > 0 {
+		// what is lost of F in float32, a block of columns, and rows at proposals
 		b := min(max(10, s/10), 200, s)
 		v.Columns = 4*s*own + 8*b*own + 24*b*(s+b) + 40*n + 2048*min(s, 512)*int64(accel.Threads())
 	}

@@ -32,6 +32,6 @@
 //
 // # References
 //
-// docs/sizing.md has the paper's runs (Machines.Scale, Cost.Traffic), and docs/adr/0010 why the points are whole on each
-// rank.
+// docs/sizing.md has the paper's runs (Machines.Scale, Cost.Traffic), and docs/adr/0010 why the points are whole on
+// each rank.
 package plan

@@ -29,12 +29,14 @@ const timed = 8192
 func (o Options) machines(ctx context.Context) (m Machines, err error) {
 	m = Machines{Nodes: o.Nodes, Cores: cmp.Or(o.Cores, accel.Threads()), Memory: o.Memory, Price: o.Price}
 	m.Network = Network{o.Bandwidth / 8 * 1e9, o.Latency.Seconds()}
-	at := map[string]*float64{"read": &m.Read, "gemm32": &m.Gemm32, "gemm64": &m.Gemm64, "exp": &m.Exp, "entry": &m.Stored}
+	at := map[string]*float64{"read": &m.Read, "gemm32": &m.Gemm32, "gemm64": &m.Gemm64, "exp": &m.Exp,
+		"entry": &m.Stored}
 	for _, word := range strings.FieldsFunc(o.Rates, func(r rune) bool { return r == ',' }) {
 		name, text, _ := strings.Cut(word, "=")
 		v, err := strconv.ParseFloat(text, 64)
 		if at[name] == nil || err != nil || !(v > 0 && v < 1e12) {
-			return m, fmt.Errorf("--rates %s: want name=number, in 10⁹ a second, of gemm32, gemm64, read, exp, entry", word)
+			return m, fmt.Errorf("--rates %s: want name=number, in 10⁹ a second, of gemm32, gemm64, read, exp, entry",
+				word)
 		}
 		*at[name] = 1e9 * v
 	}
@@ -53,7 +55,8 @@ func (o Options) machines(ctx context.Context) (m Machines, err error) {
 
 // Scale predicts what the machines of the options take for a problem of which the size is known, and points in bytes or
 // not. Where rates are of this machine, entries of K are timed, of random points.
-func (o Options) Scale(ctx context.Context, h stage.Header, bytes bool, form precond.Form, way Candidate) (*Scaling, error) {
+func (o Options) Scale(ctx context.Context, h stage.Header, bytes bool, form precond.Form,
+	way Candidate) (*Scaling, error) {
 	m, err := o.machines(ctx)
 	if err != nil {
 		return nil, err

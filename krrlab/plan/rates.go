@@ -36,8 +36,8 @@ func here() string {
 	return fmt.Sprintf("%s, %d threads, %v, %v", accel.CPU().Model, accel.Threads(), accel.InUse(), simd.InUse())
 }
 
-// file returns the one in the user's cache that keeps the rates of this process, "" where there is no folder for it. Its
-// number changes with what is measured, and with the loops that are.
+// file returns the one in the user's cache that keeps the rates of this process, "" where there is no folder for it.
+// Its number changes with what is measured, and with the loops that are.
 func file() string {
 	if dir := datasets.CacheDir(); dir != "" {
 		return filepath.Join(dir, fmt.Sprintf("rates-6-%08x.json", crc32.ChecksumIEEE([]byte(here()))))

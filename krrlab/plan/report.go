@@ -44,8 +44,8 @@ func (r *Raced) String() string {
 	if r.Why != "" {
 		return fmt.Sprintf("%s: %s", r.Name, r.Why)
 	}
-	return fmt.Sprintf("%s: made in %.2g s, %d iterations to a residual of %.1e, by whose slope %.2g s are left", r.Name,
-		r.Seconds, r.Iterations, r.Residual, r.Left)
+	return fmt.Sprintf("%s: made in %.2g s, %d iterations to a residual of %.1e, by whose slope %.2g s are left",
+		r.Name, r.Seconds, r.Iterations, r.Residual, r.Left)
 }
 
 // What a solve does before it goes over to the direct solver, in parts of the seconds of that.

@@ -183,21 +183,22 @@ func (s *Scaling) Table() *plots.Table {
 		for _, e := range list {
 			v := e.Seconds
 			most := slices.MaxFunc(e.Limits, func(a, b Limit) int { return cmp.Compare(a.Seconds, b.Seconds) })
-			t.Add([]string{"asked", "strong", "weak"}[i], e.Nodes, e.N, e.Storage, v.Kernel, v.Features, v.Factor, v.Solve,
-				v.Residual, v.Network, v.Total, accel.Bytes(e.Bytes), accel.Bytes(e.Sent), e.Money, most.Stage+": "+most.By)
+			t.Add([]string{"asked", "strong", "weak"}[i], e.Nodes, e.N, e.Storage, v.Kernel, v.Features, v.Factor,
+				v.Solve, v.Residual, v.Network, v.Total, accel.Bytes(e.Bytes), accel.Bytes(e.Sent), e.Money,
+				most.Stage+": "+most.By)
 		}
 	}
 	return t
 }
 
-// Plot draws the seconds of the stages against the number of machines, for the same points and for as much of K on each, and
-// names at the end of each line what limits it there.
+// Plot draws the seconds of the stages against the number of machines, for the same points and for as much of K on
+// each, and names at the end of each line what limits it there.
 func (s *Scaling) Plot() *plots.Figure {
 	f := &plots.Figure{Title: fmt.Sprintf("%s, %s: predicted seconds", s.Dataset, s.Choice.Precond), Columns: 2,
 		Width: 10}
 	for i, list := range [][]Extent{s.Strong, s.Weak} {
-		p := plots.Figure{Title: []string{"strong scaling", "weak scaling"}[i], X: plots.Axis{Label: "machines", Log: true},
-			Y: plots.Axis{Label: "seconds", Log: true}}
+		p := plots.Figure{Title: []string{"strong scaling", "weak scaling"}[i],
+			X: plots.Axis{Label: "machines", Log: true}, Y: plots.Axis{Label: "seconds", Log: true}}
 		for k, name := range append(slices.Clone(stages), "total") {
 			line := plots.Series{Name: name}
 			for _, e := range list {

@@ -52,12 +52,12 @@ func (Options) Help() map[string]string {
 	return map[string]string{
 		"nodes": "predict seconds, memory, bytes and money on so many machines, a rank on each (--memory is of one); " +
 			"data that are not here are taken by their size",
-		"cores": "cores of a machine (default: of this one); its rates are those measured here times these cores, but " +
-			"at most 100 GB/s of memory are read",
+		"rates": "rates of a machine in 10⁹ a second instead, such as gemm32=640,gemm64=320,read=90,exp=20,entry=0.6",
+		"cores": "cores of a machine (default: of this one); its rates are those measured here times these cores, " +
+			"but at most 100 GB/s of memory are read",
 		"bandwidth":  "Gbit/s of a machine's link, in each direction",
 		"latency":    "of a message",
 		"price":      "of a machine for an hour",
-		"rates":      "rates of a machine in 10⁹ a second instead, such as gemm32=640,gemm64=320,read=90,exp=20,entry=0.6",
 		"iterations": "to expect (default: by the rule, of data that are here; else the paper's)",
 		"problem":    "n,d,t: so many points of this dimension, and right-hand sides, instead of data",
 		"json":       "write the plan as JSON to this file",

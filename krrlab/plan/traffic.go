@@ -16,7 +16,7 @@ import (
 
 // Network connects ranks, each on a machine of its own. By the zero value what they exchange takes no time.
 type Network struct {
-	Bandwidth float64 `json:"bandwidth,omitempty"` // bytes a second that a machine sends, and as many that it takes meanwhile
+	Bandwidth float64 `json:"bandwidth,omitempty"` // bytes a second, sent by a machine and taken by it, each
 	Latency   float64 `json:"latency,omitempty"`   // seconds of a message, beside its bytes
 }
 
@@ -160,8 +160,8 @@ func (m Cost) Traffic(c *Candidate) (e Exchange) {
 			break
 		}
 		block := min(max(10, math.Floor(s/10)), 200, s) // of proposals, and rows of F and K at them
-		e.Features.add(Traffic{Wire: 8 * block * (s/2 + block), Bytes: int64(8 * block * (s/2 + block) / r.p), Steps: r.p},
-			extraColumns*s/block)
+		e.Features.add(Traffic{Wire: 8 * block * (s/2 + block), Bytes: int64(8 * block * (s/2 + block) / r.p),
+			Steps: r.p}, extraColumns*s/block)
 		e.Features.add(r.gather(1), math.Ceil(extraColumns*s/block))
 	}
 	if c.Precond == Vecchia {

@@ -32,20 +32,21 @@ func Sharers(form Form, n, s, t, ranks int) int {
 	return 1
 }
 
-// FactorBytes returns the memory that each of the ranks that share a factor of s features holds of it, and as long as it
-// is formed: 8s² and 16s² bytes by their number, the first by rows and by columns, the second with what others send and
-// blocks of ZᵀZ.
+// FactorBytes returns the memory that each of the ranks that share a factor of s features holds of it, and as long as
+// it is formed: 8s² and 16s² bytes by their number, the first by rows and by columns, the second with what others send
+// and blocks of ZᵀZ.
 func FactorBytes(s, sharers int) (held, forming int64) {
 	held = 8 * int64(s) * int64(s) / int64(sharers)
 	if forming = 2 * held; sharers > 1 {
-		forming += 8*int64(s)*accel.TileOrder + max(8*dealtTogether*gramOrder*gramOrder, 4*int64(s)*int64(s)/dealtTogether)
+		forming += 8*int64(s)*accel.TileOrder +
+			max(8*dealtTogether*gramOrder*gramOrder, 4*int64(s)*int64(s)/dealtTogether)
 	}
 	return held, forming
 }
 
 // linv is L⁻¹: of each block of colBlock rows the columns up to its diagonal, and of each block of columns the rows
-// from its diagonal on. In one process they are parts of one array, of which stride is that of the rows; ranks have some
-// of them, without gaps.
+// from its diagonal on. In one process they are parts of one array, of which stride is that of the rows; ranks have
+// some of them, without gaps.
 type linv struct {
 	rows, columns [][]float64
 	s, stride     int

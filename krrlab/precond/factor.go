@@ -19,8 +19,8 @@ func (w *Woodbury) lower(i0, n int) blas64.Triangular {
 	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: w.s, Data: w.factor[i0*w.s+i0:]}
 }
 
-// factorize overwrites ZᵀZ by L, LLᵀ = C = ZᵀZ+λ_pI; of ranks that share it all fail together. Above an L that is whole it
-// leaves zeros.
+// factorize overwrites ZᵀZ by L, LLᵀ = C = ZᵀZ+λ_pI; of ranks that share it all fail together. Above an L that is whole
+// it leaves zeros.
 func (w *Woodbury) factorize(c gramian) error {
 	c.Shift(w.lambdaP)          // C = ZᵀZ + λ_pI
 	at, pivot, err := c.Potrf() // C = LLᵀ
@@ -35,9 +35,9 @@ func (w *Woodbury) factorize(c gramian) error {
 
 // notDefinite says at which pivot the factorization ended.
 func (w *Woodbury) notDefinite(at int, pivot, trace float64) error {
-	return fmt.Errorf("precond: ZᵀZ+λ_pI is not positive definite in float64: pivot %d of %d, %.3g, is not positive, at "+
-		"λ_p = %.3g and tr ZᵀZ = %.3g; take λ_p above s·2⁻⁵²·tr ZᵀZ = %.3g, fewer features, or the eigen form", at+1, w.s,
-		pivot, w.lambdaP, trace, float64(w.s)*0x1p-52*trace)
+	return fmt.Errorf("precond: ZᵀZ+λ_pI is not positive definite in float64: pivot %d of %d, %.3g, is not positive, "+
+		"at λ_p = %.3g and tr ZᵀZ = %.3g; take λ_p above s·2⁻⁵²·tr ZᵀZ = %.3g, fewer features, or the eigen form", at+1,
+		w.s, pivot, w.lambdaP, trace, float64(w.s)*0x1p-52*trace)
 }
 
 // invert overwrites L by L⁻¹.

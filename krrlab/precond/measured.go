@@ -107,8 +107,8 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram gra
 	return e[0], err
 }
 
-// subtract sets u = Cv − u. Ranks add what their columns make of v, in any order: the last digits of what is measured, and
-// no others, may differ from one process'.
+// subtract sets u = Cv − u. Ranks add what their columns make of v, in any order: the last digits of what is measured,
+// and no others, may differ from one process'.
 func (m *measurement) subtract(ctx context.Context, c *accel.Dealt) error {
 	s, t := m.z.D, measureColumns
 	y := make([]float64, t*s)

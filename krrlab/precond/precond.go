@@ -54,7 +54,8 @@ type Options struct {
 	// Comm is the group of ranks that Z is dealt to: each has the rows that comm.Rows deals
 	// it in units of RankRows, its part of the factor (FactorBytes), and the n×t matrices that
 	// SolveTo takes, which gives them back to all: one all-reduce of st integers, one all-gather of
-	// nt numbers, and two all-reduces of st where the factor is shared. All ranks call the methods together. Default: comm.Alone().
+	// nt numbers, and two all-reduces of st where the factor is shared. All ranks call the methods together.
+	// Default: comm.Alone().
 	Comm comm.Comm
 }
 

@@ -2,7 +2,8 @@
 //
 // The process is a shell command that reads its standard input and writes its standard output; its standard error is
 // free, and its last lines are in the errors. A message is a line of words and, for some, an array in NumPy's .npy
-// format (package npy), as numpy.lib.format reads and writes it; numbers are float64 in answers, C order. It begins with
+// format (package npy), as numpy.lib.format reads and writes it; numbers are float64 in answers, C order. It
+// begins with
 //
 //	krrlab 1 N D T LAMBDA SEED
 //
@@ -11,7 +12,7 @@
 //
 //	points               X, n×d
 //	columns [J]          K(:, J), n×len(J), J integers
-//	neighbors COUNT      for row i the COUNT rows j < i of largest |K_ij|/√(K_ii·K_jj), nearest first, n×COUNT; −1: none
+//	neighbors COUNT      n×COUNT; row i: the COUNT j < i of largest |K_ij|/√(K_ii·K_jj), nearest first; −1: none
 //	product [V]          K·V for V n×k, without λ
 //
 // It ends with a line of what it can do, "ready" or "ready normal", and then is asked

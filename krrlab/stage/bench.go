@@ -137,7 +137,8 @@ func (e Entry) String() string {
 // MarshalText implements encoding.TextMarshaler. A user-defined preconditioner has no text.
 func (e Entry) MarshalText() ([]byte, error) {
 	if e.Text == "" {
-		return nil, fmt.Errorf("the preconditioner %v is a value of Go, which cannot be sent to ranks: name it by text", e)
+		return nil, fmt.Errorf("the preconditioner %v is a value of Go, which cannot be sent to ranks: name it by text",
+			e)
 	}
 	return []byte(e.Text), nil
 }

@@ -27,9 +27,9 @@ type Definition struct {
 
 	Short, Long, Example string // of its command
 	// Flags are those of the test rows and the method that its command takes: test, holdout, precond and those beside
-	// it, tol, max-iter, solver and those beside it. precond=a,b takes these alone. With solver they are those of krrlab
-	// fit; solver=auto leaves the method to the plan, without a flag. What a Help of the options says of flags that
-	// other commands have too goes for this one.
+	// it, tol, max-iter, solver and those beside it. precond=a,b takes these alone. With solver they are those of
+	// krrlab fit; solver=auto leaves the method to the plan, without a flag. What a Help of the options says of flags
+	// that other commands have too goes for this one.
 	Flags  string
 	Tables []Table // that its command can write, beside that of the result
 

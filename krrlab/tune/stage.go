@@ -92,7 +92,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			return nil, err
 		}
 		if d := o.Valid.Dim(); d != p.D {
-			return nil, fmt.Errorf("tune: rows to judge by have %s, those of the fit %d", plural.Count(d, "feature"), p.D)
+			return nil, fmt.Errorf("tune: rows to judge by have %s, those of the fit %d", plural.Count(d, "feature"),
+				p.D)
 		}
 		v, err := p.Coding.Code(o.Valid)
 		if err != nil {

@@ -81,8 +81,8 @@ func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*I
 	for _, step := range []struct {
 		seconds *float64
 		take    func(context.Context) error
-	}{{&m.seconds.Factor, b.gather}, {&m.seconds.Rule, b.settle}, {&m.seconds.Neighbors, b.neighbors}, {&m.seconds.Factor, b.factor},
-		{&m.seconds.Inverse, b.inverse}} {
+	}{{&m.seconds.Factor, b.gather}, {&m.seconds.Rule, b.settle}, {&m.seconds.Neighbors, b.neighbors},
+		{&m.seconds.Factor, b.factor}, {&m.seconds.Inverse, b.inverse}} {
 		start := time.Now()
 		if err := step.take(ctx); err != nil {
 			return nil, err

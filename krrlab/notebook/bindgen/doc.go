@@ -2,9 +2,9 @@
 // interpreter, and the documentation that the notebook shows for them.
 //
 // The table of a package is that of gomacro, the interpreter of gophernotes; the kernel of krrlab reads it too: its
-// functions, variables and constants as reflect.Values, and its types as reflect.Types. Without the proxies that gomacro
-// has besides, no type of a cell in gophernotes implements an interface of ours. Packages are read by their export data,
-// as the compiler wrote it, and by their source for the comments.
+// functions, variables and constants as reflect.Values, and its types as reflect.Types. Without the proxies that
+// gomacro has besides, no type of a cell in gophernotes implements an interface of ours. Packages are read by their
+// export data, as the compiler wrote it, and by their source for the comments.
 //
 // What the interpreter cannot carry, an exported generic or a constraint, is an error.
 //

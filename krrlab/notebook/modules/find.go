@@ -68,8 +68,8 @@ func (f *Finder) Find(ctx context.Context, path string) (*Package, error) {
 	return f.list(ctx, dir, path, offline)
 }
 
-// Download brings a package, path or path@version, and what it imports into the module cache. It returns what Find finds
-// then: an error where that is another version.
+// Download brings a package, path or path@version, and what it imports into the module cache. It returns what Find
+// finds then: an error where that is another version.
 func (f *Finder) Download(ctx context.Context, name string) (*Package, error) {
 	path, version, _ := strings.Cut(name, "@")
 	if first, _, _ := strings.Cut(path, "/"); f.Compiled(path) || !strings.Contains(strings.Trim(first, "."), ".") {
@@ -94,8 +94,8 @@ func (f *Finder) Download(ctx context.Context, name string) (*Package, error) {
 	case err != nil && version == "": // there is no network, but the package
 		return p, nil
 	case err == nil && p.Module != strings.TrimSpace(text):
-		err = fmt.Errorf("%s was downloaded, but imports take %s: name the version in a go.mod in the notebook's folder "+
-			"(go mod init, go get %s)", strings.TrimSpace(text), p.Module, name)
+		err = fmt.Errorf("%s was downloaded, but imports take %s: name the version in a go.mod in the notebook's "+
+			"folder (go mod init, go get %s)", strings.TrimSpace(text), p.Module, name)
 	}
 	return p, err
 }
