@@ -132,7 +132,7 @@ func TestStageArguments(t *testing.T) {
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50 --features 20
 	--features and --sketch exclude each other
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50 --precond nystrom
-	--precond features only
+	--sketch goes with --precond features or auto only
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50,srht:60
 	wider
 1$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:700,srht:400

@@ -268,6 +268,15 @@ func TestErrors(t *testing.T) {
 	}})
 }
 
+// TestAdd: every part of the seconds is added.
+func TestAdd(t *testing.T) {
+	s := direct.Seconds{Kernel: 1, Factor: 2, Solve: 3, Residual: 4, Total: 11}
+	s.Add(direct.Seconds{Kernel: 10, Factor: 20, Solve: 30, Residual: 40, Total: 101})
+	if want := (direct.Seconds{Kernel: 11, Factor: 22, Solve: 33, Residual: 44, Total: 112}); s != want {
+		t.Errorf("%+v, want %+v", s, want)
+	}
+}
+
 // TestMemory: the limit is kept and there is one n×n array.
 func TestMemory(t *testing.T) {
 	const n = 1200

@@ -53,3 +53,27 @@ func TestRepeats(t *testing.T) {
 		t.Errorf("%d ridges around 0.1: %v", n, r)
 	}
 }
+
+// TestMemoryRefusesDense: where dense factors do not fit the memory a subspace is taken, which says so, with intervals
+// that cover; a λ that is none is refused.
+func TestMemoryRefusesDense(t *testing.T) {
+	set := datasets.SyntheticRegression(1200, 3, 0.1, 5)
+	ones := make([]float64, 1200)
+	for i := range ones {
+		ones[i] = 1
+	}
+	run := func(memory int64) *loo.Result {
+		lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1, Memory: memory,
+			Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 40}}))
+		testkit.Fails(t, testkit.ErrOf(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: []float64{-1}})), "Lambdas -1: want a positive number")
+		return testkit.Must(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: []float64{1}}))
+	}
+	exact := run(0)
+	set.Weights = ones
+	less := run(11e6)
+	if !less.Scores[0].Error.Covers(exact.Scores[0].Error.Value) || exact.Why != "" {
+		t.Errorf("%v, exactly %v", less, exact)
+	}
+	testkit.Contains(t, less.String(), "weighted RMSE", "as dense factors need 23 MB, the limit is 11 MB")
+	testkit.Contains(t, less.HTML(), "weighted RMSE", "<svg")
+}

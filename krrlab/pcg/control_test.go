@@ -259,11 +259,26 @@ func TestPanics(t *testing.T) {
 		"Tol":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: -1}) },
 		"NaN":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: math.NaN()}) },
 		"MaxIter": func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{MaxIter: -1}) },
+		"least":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{LambdaMin: math.Inf(1)}) },
+		"Refine":  func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Refine: 1}) },
+		"Aim":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Aim: 1.5}) },
 		"bound":   func() { pcg.IterationBound(0.5, 0.1) },
 		"Ritz":    func() { new(pcg.Result).Ritz(0) },
 		"median":  func() { pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, random(1, 5, 1)}) },
 		"none":    func() { pcg.MedianByNorm(context.Background(), a, nil) },
 	})
+}
+
+// TestStatusText: statuses are read as they are written, and no others.
+func TestStatusText(t *testing.T) {
+	for want := pcg.Active; want <= pcg.Undecided; want++ {
+		var got pcg.Status
+		text, err := want.MarshalText()
+		if err != nil || got.UnmarshalText(text) != nil || got != want {
+			t.Errorf("%v is written %q and read as %v: %v", want, text, got, err)
+		}
+	}
+	testkit.Fails(t, new(pcg.Status).UnmarshalText([]byte("done")), "done")
 }
 
 // TestAim checks that the recurrence continues to Aim·Tol, and that this saves the restart

@@ -1,6 +1,8 @@
 package statdim_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -62,6 +64,33 @@ func TestRun(t *testing.T) {
 				t.Errorf("%v, %v: the estimate is drawn at %v, %v", p, m, at.X, at.Y)
 			}
 			testkit.Contains(t, s.String(), "method         "+string(s.Method), "at λ = 0.05")
+		}
+	}
+}
+
+// TestMemoryRefusesDense: where all eigenvalues do not fit the memory probes are taken, which says so, as it says of a
+// width that was missed; a context that has ended ends the stage.
+func TestMemoryRefusesDense(t *testing.T) {
+	made := func(n int, memory int64) *krrlab.Lab {
+		return testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, 5), krrlab.Config{Memory: memory,
+			Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 40, LambdaP: 0.01}}))
+	}
+	exact := testkit.Must(made(1200, 0).StatDim(t.Context(), statdim.Options{Method: statdim.Exact}))
+	less := testkit.Must(made(1200, 11e6).StatDim(t.Context(), statdim.Options{MaxProbes: 16, Width: 1e-6}))
+	if !less.Estimate.Covers(exact.Estimate.Value) || less.Reached || less.Method == statdim.Exact {
+		t.Errorf("%v, exactly %v", less, exact)
+	}
+	testkit.Contains(t, less.String(), "(asked 0.0001 %)")
+	testkit.Contains(t, less.HTML(), "<svg")
+	testkit.Fails(t, testkit.ErrOf(made(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Exact})),
+		"n = 1200 need 11.5 MB, the limit is 11 MB: take another method")
+	testkit.Fails(t, testkit.ErrOf(made(50, 0).StatDim(t.Context(), statdim.Options{Width: -1})), "Width -1: want")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, m := range []statdim.Method{statdim.Hutchinson, statdim.SLQ, statdim.Free} {
+		_, err := made(50, 0).StatDim(ended, statdim.Options{Method: m})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%v: %v", m, err)
 		}
 	}
 }

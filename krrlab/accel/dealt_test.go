@@ -1,0 +1,105 @@
+package accel_test
+
+import (
+	"errors"
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestDealt: the factor and its inverse on ranks, some of them without a block column, have the bits of one
+// process, whose L⁻¹L is I; a pivot that is not positive is named by all; an error of one ends all.
+func TestDealt(t *testing.T) {
+	n := 2*accel.TileOrder + 37
+	entry := func(i, j int) float64 {
+		v := math.Exp(-float64((i-j)*(i-j)) / 50)
+		if i == j {
+			v += 0.5
+		}
+		return v
+	}
+	fill := func(d *accel.Dealt) {
+		for b, col := range d.Columns {
+			width := min(accel.TileOrder, n-b*accel.TileOrder)
+			for k := range col {
+				col[k] = entry(b*accel.TileOrder+k/width, b*accel.TileOrder+k%width)
+			}
+		}
+	}
+	whole := make([]float64, n*n)
+	for i := range n {
+		for j := range i + 1 {
+			whole[i*n+j] = entry(i, j)
+		}
+	}
+	one := accel.Whole(n, whole, n)
+	one.Shift(0.25)
+	if at, _, err := one.Potrf(); at != n || err != nil {
+		t.Fatal(at, err)
+	}
+	l := append([]float64(nil), whole...)
+	want := make([][]float64, n)
+	alone := accel.NewDealt(n, 0, 1, nil)
+	fill(alone)
+	alone.Shift(0.25)
+	if at, _, err := alone.Potrf(); at != n || err != nil {
+		t.Fatal(at, err)
+	}
+	testkit.OK(t, alone.Invert(func(i int, row []float64) { want[i] = append([]float64(nil), row...) }))
+	for _, i := range []int{0, accel.TileOrder, n - 1} { // row i of L⁻¹L
+		for j := range i + 1 {
+			var sum float64
+			for k := j; k <= i; k++ {
+				sum += want[i][k] * l[k*n+j]
+			}
+			if e := math.Abs(sum - map[bool]float64{true: 1}[i == j]); e > 1e-12 {
+				t.Fatalf("L⁻¹L is off I by %g at (%d, %d)", e, i, j)
+			}
+		}
+	}
+	failed := errors.New("no link")
+	for _, c := range []struct {
+		p, fail int     // calls of Share before it fails; 0: never
+		shift   float64 // of the diagonal
+	}{{2, 0, 0.25}, {5, 0, 0.25}, {2, 1, 0.25}, {2, 0, -1.5}, {2, 4, 0.25}} {
+		var all sync.WaitGroup
+		for _, g := range comm.Local(c.p, comm.Options{}) {
+			all.Go(func() {
+				calls := 0
+				d := accel.NewDealt(n, g.Rank(), c.p, func(x []float64, root int) error {
+					if calls++; calls == c.fail {
+						return failed
+					}
+					return comm.ShareNumbers(t.Context(), g, x, root)
+				})
+				fill(d)
+				d.Shift(c.shift)
+				at, pivot, err := d.Potrf()
+				if c.shift < 0 {
+					if at != 0 || pivot != entry(0, 0)+c.shift || err != nil {
+						t.Errorf("rank %d: pivot %d is %v, %v", g.Rank(), at, pivot, err)
+					}
+					return
+				}
+				if err == nil {
+					err = d.Invert(func(i int, row []float64) {
+						for k, v := range row {
+							if v != want[i][k] && c.fail == 0 {
+								t.Errorf("rank %d of %d: L⁻¹ is %v at (%d, %d), want %v", g.Rank(), c.p, v, i, k, want[i][k])
+								return
+							}
+						}
+					})
+				}
+				if c.fail == 0 && err != nil || c.fail > 0 && !errors.Is(err, failed) {
+					t.Errorf("rank %d, share %d fails: %v", g.Rank(), c.fail, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+}

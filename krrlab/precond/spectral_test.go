@@ -1,0 +1,71 @@
+package precond
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestSpectral: TTᵀ = I − σ_s²(ZᵀZ)⁻¹ of ZᵀZ formed in float64, ‖T‖₂ ≤ 1, on ranks with the bits of one process.
+func TestSpectral(t *testing.T) {
+	const n, s = 1100, 150 // more than one block of columns
+	z := randomFeatures(n, s)
+	full := mat.NewDense(n, s, nil)
+	for i := range n {
+		points.Widen(full.RawRowView(i), z.Row(i))
+	}
+	var g, outer mat.SymDense
+	g.SymOuterK(1, full.T())
+	least := testkit.Eigenvalues(t, &g)[0]
+	got, sigma2, err := Spectral(t.Context(), comm.Alone(), z)
+	testkit.OK(t, err)
+	if math.Abs(sigma2-least) > 1e-12*least {
+		t.Errorf("σ_s² = %v, want %v", sigma2, least)
+	}
+	outer.SymOuterK(1, mat.NewDense(s, s, got))
+	if mu := testkit.Eigenvalues(t, &outer); mu[s-1] > 1+1e-14 || mu[s-1] < 0.5 {
+		t.Errorf("‖T‖₂² = %v", mu[s-1])
+	}
+	var left mat.Dense
+	left.Mul(&outer, &g) // ZᵀZ − σ_s²I
+	left.Sub(&left, testkit.Plus(&g, -least))
+	if e := mat.Norm(&left, math.Inf(1)); e > 2*s*s*0x1p-51*mat.Norm(&g, math.Inf(1)) { // as T is less than √(1−σ_s²/σ_j²)
+		t.Errorf("TTᵀZᵀZ is off ZᵀZ−σ_s²I by %g", e)
+	}
+	onRanks(3, z, func(c comm.Comm, own *points.Dense32) {
+		if m, v, err := Spectral(t.Context(), c, own); err != nil || v != sigma2 || !slices.Equal(m, got) {
+			t.Errorf("rank %d: other bits than one process: σ_s² = %v, %v, %v", c.Rank(), v, sigma2, err)
+		}
+	})
+	testkit.Canceled(t, func(ctx context.Context) error {
+		_, _, err := Spectral(ctx, comm.Alone(), z)
+		return err
+	})
+}
+
+// TestSharers: the factor is shared where it is L⁻¹ and wide, and takes memory accordingly.
+func TestSharers(t *testing.T) {
+	for _, c := range []struct {
+		form    Form
+		s, want int
+	}{{FormLInv, 2048, 1}, {FormLInv, 2049, 3}, {FormL, 4096, 1}, {FormEigen, 4096, 1}, {AutoForm, 4096, 3}} {
+		if got := Sharers(c.form, 1e5, c.s, 10, 3); got != c.want {
+			t.Errorf("%v, s = %d: %d sharers, want %d", c.form, c.s, got, c.want)
+		}
+	}
+	const s = 20000
+	for _, p := range []int64{1, 2, 4} {
+		held, forming := FactorBytes(s, int(p))
+		least := 16 * s * s / p
+		if held != 8*s*s/p || p == 1 && forming != least || p > 1 && !(forming > least && forming < 16*s*s) {
+			t.Errorf("%d sharers of s = %d: %d and %d bytes", p, s, held, forming)
+		}
+	}
+}
