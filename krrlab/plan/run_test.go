@@ -1,0 +1,48 @@
+package plan_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/plan"
+)
+
+// TestRun: ranks plan alike, with a network that was measured; machines are given the best of the ways but a direct one.
+func TestRun(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
+	made := func(c comm.Comm, s krrlab.Solver) *krrlab.Lab {
+		return testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: s, Comm: c}))
+	}
+	var plans [2]*plan.Plan
+	var all sync.WaitGroup
+	for _, c := range comm.Local(2, comm.Options{}) {
+		all.Go(func() {
+			p, err := made(c, krrlab.AutoSolver).Plan(t.Context(), plan.Options{Tests: 10})
+			if plans[c.Rank()] = p; err != nil {
+				t.Errorf("rank %d: %v", c.Rank(), err)
+			}
+		})
+	}
+	all.Wait()
+	a, b := plans[0], plans[1]
+	if a == nil || b == nil || a.Choice != b.Choice || len(a.Candidates) != len(b.Candidates) ||
+		!(a.Rates.Bandwidth > 0 && a.Rates.Latency > 0) || a.Rates.Network != b.Rates.Network {
+		t.Errorf("ranks plan %v and %v", a, b)
+	}
+	o := plan.Options{Nodes: 4, Cores: 8, Bandwidth: 10, Latency: 50e3, Iterations: 77,
+		Rates: "gemm32=640,gemm64=320,read=90,exp=22"}
+	v := testkit.Must(made(nil, krrlab.AutoSolver).Run(t.Context(), o))
+	s := v.(*plan.Scaling)
+	if c := s.Choice; s.On.Nodes != 4 || c.Iterations != 77 || c.Solver == plan.Direct || s.From != "as given" {
+		t.Errorf("%v", s)
+	}
+	o.Iterations = 0
+	testkit.Contains(t, testkit.Must(made(nil, krrlab.PCG).Run(t.Context(), o)).(*plan.Scaling).String(), "by the rule")
+	testkit.Fails(t, testkit.ErrOf(made(nil, krrlab.Direct).Run(t.Context(), o)), "a direct solver is for one machine")
+}
