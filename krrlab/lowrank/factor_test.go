@@ -210,6 +210,66 @@ func TestRanksFail(t *testing.T) {
 	}
 }
 
+// TestBroken: whichever collective fails, its error ends the factorization, and Times.
+func TestBroken(t *testing.T) {
+	k := gaussian(7, 600, 6, 2)
+	eye := make([]float64, 400)
+	for i := range 20 {
+		eye[21*i] = 0.5
+	}
+	for what, m := range methods {
+		for at, whole := 1, false; !whole; at++ {
+			var errs [2]error
+			var wg sync.WaitGroup
+			for r, c := range comm.Local(2, comm.Options{}) {
+				wg.Go(func() {
+					b := &broken{Comm: c, left: at}
+					f, err := m(ctx, &dense{SymDense: k.SymDense}, 20, rng.New(5), &lowrank.Options{Block: 10, Comm: b})
+					if err == nil {
+						err = f.Times(ctx, b, eye[:f.F.D*f.F.D])
+					}
+					if errs[r] = err; (err == nil) != (b.left > 0) || err != nil && !errors.Is(err, errLink) {
+						t.Errorf("%s, rank %d: collective %d fails: %v", what, r, at, err)
+					}
+				})
+			}
+			wg.Wait()
+			whole = errs[0] == nil
+		}
+	}
+}
+
+var errLink = errors.New("no link")
+
+// broken is a group of which a collective, and each after it, fails.
+type broken struct {
+	comm.Comm
+	left int // calls until then
+}
+
+func (b *broken) call(f func() error) error {
+	if b.left--; b.left <= 0 {
+		return errLink
+	}
+	return f()
+}
+
+func (b *broken) AllReduce(ctx context.Context, x []float64) error {
+	return b.call(func() error { return b.Comm.AllReduce(ctx, x) })
+}
+
+func (b *broken) AllReduceInt64(ctx context.Context, x []int64) error {
+	return b.call(func() error { return b.Comm.AllReduceInt64(ctx, x) })
+}
+
+func (b *broken) AllGather(ctx context.Context, x []float64, counts []int) error {
+	return b.call(func() error { return b.Comm.AllGather(ctx, x, counts) })
+}
+
+func (b *broken) Broadcast(ctx context.Context, x []byte, root int) error {
+	return b.call(func() error { return b.Comm.Broadcast(ctx, x, root) })
+}
+
 // TestGram takes columns from gram's exact matrix for all types of points and storages: K̂ is held to K,
 // whatever is stored.
 func TestGram(t *testing.T) {
@@ -312,6 +372,11 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%s: %v does not wrap the source's error", what, err)
 			}
 		}
+	}
+	for _, m := range methods { // a context that ends at any time
+		testkit.Canceled(t, func(ctx context.Context) error {
+			return testkit.ErrOf(m(ctx, &dense{SymDense: good.SymDense}, 20, rng.New(4), &lowrank.Options{Block: 5}))
+		})
 	}
 	testkit.Panics(t, map[string]func(){
 		"blocks":   func() { _, _ = lowrank.Nystrom(ctx, good, 3, rng.New(1), &lowrank.Options{Block: -1}) },
