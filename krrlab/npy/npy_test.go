@@ -2,7 +2,11 @@ package npy
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -152,4 +156,25 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestMisuse: a shape of other elements and elements that are not written panic, and errors of writers and files are
+// handed on; float16 has infinities, and what is none of its numbers is NaN.
+func TestMisuse(t *testing.T) {
+	testkit.Panics(t, map[string]func(){
+		"shape": func() { _ = Write(io.Discard, []float64{1, 2}, 3) },
+		"type":  func() { _ = Write(io.Discard, []string{"a"}, 1) },
+	})
+	read, write := io.Pipe()
+	testkit.OK(t, read.CloseWithError(io.ErrNoProgress))
+	if err := Write(write, []float64{1}, 1); err != io.ErrNoProgress {
+		t.Errorf("of a writer that fails: %v", err)
+	}
+	if _, _, err := Map(filepath.Join(t.TempDir(), "none.npy")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of no file: %v", err)
+	}
+	inf := float32(math.Inf(1))
+	if a, b, c := half(0x7c00), half(0xfc00), half(0x7c01); a != inf || b != -inf || c == c {
+		t.Errorf("float16 infinities are %v and %v, NaN %v", a, b, c)
+	}
 }

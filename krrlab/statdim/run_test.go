@@ -85,6 +85,15 @@ func TestMemoryRefusesDense(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(made(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Exact})),
 		"n = 1200 need 11.5 MB, the limit is 11 MB: take another method")
 	testkit.Fails(t, testkit.ErrOf(made(50, 0).StatDim(t.Context(), statdim.Options{Width: -1})), "Width -1: want")
+	free := testkit.Must(made(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Free, Width: 1e-6}))
+	testkit.Contains(t, free.String(), "all that tr K and this Z prove")
+	hard := testkit.Must(krrlab.New(datasets.SyntheticRegression(700, 3, 0.1, 5), krrlab.Config{Memory: 38e5,
+		Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 1e-7, Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 100}}))
+	other := testkit.Must(hard.StatDim(t.Context(), statdim.Options{MaxProbes: 16, Width: 1e-3}))
+	if other.Method != statdim.Hutchinson || len(other.Curve) != 21 {
+		t.Errorf("%v", other)
+	}
+	testkit.Contains(t, other.String(), "the curve is from it")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, m := range []statdim.Method{statdim.Hutchinson, statdim.SLQ, statdim.Free} {
