@@ -89,7 +89,8 @@ func TestDealt(t *testing.T) {
 					err = d.Invert(func(i int, row []float64) {
 						for k, v := range row {
 							if v != want[i][k] && c.fail == 0 {
-								t.Errorf("rank %d of %d: L⁻¹ is %v at (%d, %d), want %v", g.Rank(), c.p, v, i, k, want[i][k])
+								t.Errorf("rank %d of %d: L⁻¹ is %v at (%d, %d), want %v", g.Rank(), c.p,
+									v, i, k, want[i][k])
 								return
 							}
 						}

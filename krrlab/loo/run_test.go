@@ -65,7 +65,8 @@ func TestMemoryRefusesDense(t *testing.T) {
 	run := func(memory int64) *loo.Result {
 		lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1, Memory: memory,
 			Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 40}}))
-		testkit.Fails(t, testkit.ErrOf(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: []float64{-1}})), "Lambdas -1: want a positive number")
+		testkit.Fails(t, testkit.ErrOf(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: []float64{-1}})),
+			"Lambdas -1: want a positive number")
 		return testkit.Must(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: []float64{1}}))
 	}
 	exact := run(0)

@@ -12,12 +12,14 @@ import (
 	"github.com/krrlab/lab/krrlab/plan"
 )
 
-// TestRun: ranks plan alike, with a network that was measured; machines are given the best of the ways but a direct one.
+// TestRun: ranks plan alike, with a network that was measured; machines are given the best
+// of the ways but a direct one.
 func TestRun(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
 	made := func(c comm.Comm, s krrlab.Solver) *krrlab.Lab {
-		return testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: s, Comm: c}))
+		return testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: s,
+			Comm: c}))
 	}
 	var plans [2]*plan.Plan
 	var all sync.WaitGroup

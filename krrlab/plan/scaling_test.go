@@ -22,7 +22,8 @@ func cluster() Options {
 func TestScale(t *testing.T) {
 	h := stage.Header{Dataset: "made", N: 1e6, D: 784, T: 10}
 	for _, way := range []Candidate{
-		{Solver: PCG, Precond: Features, S: 20000, Iterations: 100}, {Solver: PCG, Precond: Nystrom, S: 1000, Iterations: 50},
+		{Solver: PCG, Precond: Features, S: 20000, Iterations: 100},
+		{Solver: PCG, Precond: Nystrom, S: 1000, Iterations: 50},
 		{Solver: PCG, Precond: RPCholesky, S: 1000, Iterations: 50}, {Solver: BlockPCG, Iterations: 900},
 		{Solver: PCG, Precond: Vecchia, S: 1000, Neighbors: 30, Iterations: 50},
 	} {
@@ -59,7 +60,8 @@ func TestScale(t *testing.T) {
 		if n := len(s.Table().Rows); n != 23 || len(s.Plot().Panels) != 2 {
 			t.Errorf("%d rows, %d panels", n, len(s.Plot().Panels))
 		}
-		testkit.Contains(t, s.String(), "8 of 32 cores and 64 GB, 10 Gbit/s, 50 µs", "(as given)", "more gain nothing", "money")
+		testkit.Contains(t, s.String(), "8 of 32 cores and 64 GB, 10 Gbit/s, 50 µs", "(as given)", "more gain nothing",
+			"money")
 		testkit.Contains(t, s.HTML(), "<svg")
 	}
 }
@@ -67,13 +69,13 @@ func TestScale(t *testing.T) {
 // TestBetter: what fits the memory goes before what does not, and then the sooner.
 func TestBetter(t *testing.T) {
 	h, o := stage.Header{N: 1e5, D: 20, T: 1}, cluster()
-	fits := testkit.Must(o.Scale(t.Context(), h, false, precond.AutoForm, Candidate{Solver: PCG, Precond: Features, S: 1000,
-		Iterations: 100}))
+	fits := testkit.Must(o.Scale(t.Context(), h, false, precond.AutoForm, Candidate{Solver: PCG, Precond: Features,
+		S: 1000, Iterations: 100}))
 	longer := testkit.Must(o.Scale(t.Context(), h, false, precond.AutoForm, Candidate{Solver: PCG, Precond: Features,
 		S: 1000, Iterations: 200}))
 	o.Memory = 1e6
-	not := testkit.Must(o.Scale(t.Context(), h, false, precond.AutoForm, Candidate{Solver: PCG, Precond: Features, S: 1000,
-		Iterations: 1}))
+	not := testkit.Must(o.Scale(t.Context(), h, false, precond.AutoForm, Candidate{Solver: PCG, Precond: Features,
+		S: 1000, Iterations: 1}))
 	testkit.Contains(t, not.String(), "does not fit", "a machine has 1 MB")
 	if !fits.better(longer) || longer.better(fits) || !longer.better(not) || not.better(longer) {
 		t.Errorf("%v\n%v\n%v", fits, longer, not)

@@ -36,7 +36,8 @@ func TestSpectral(t *testing.T) {
 	var left mat.Dense
 	left.Mul(&outer, &g) // ZᵀZ − σ_s²I
 	left.Sub(&left, testkit.Plus(&g, -least))
-	if e := mat.Norm(&left, math.Inf(1)); e > 2*s*s*0x1p-51*mat.Norm(&g, math.Inf(1)) { // as T is less than √(1−σ_s²/σ_j²)
+	// T is less than V·diag(√(1−σ_s²/σ_j²)) by that share
+	if e := mat.Norm(&left, math.Inf(1)); e > 2*s*s*0x1p-51*mat.Norm(&g, math.Inf(1)) {
 		t.Errorf("TTᵀZᵀZ is off ZᵀZ−σ_s²I by %g", e)
 	}
 	onRanks(3, z, func(c comm.Comm, own *points.Dense32) {

@@ -73,7 +73,8 @@ func TestRun(t *testing.T) {
 func TestMemoryRefusesDense(t *testing.T) {
 	made := func(n int, memory int64) *krrlab.Lab {
 		return testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, 5), krrlab.Config{Memory: memory,
-			Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 40, LambdaP: 0.01}}))
+			Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Solver: krrlab.PCG,
+			Precond: krrlab.RPCholesky{S: 40, LambdaP: 0.01}}))
 	}
 	exact := testkit.Must(made(1200, 0).StatDim(t.Context(), statdim.Options{Method: statdim.Exact}))
 	less := testkit.Must(made(1200, 11e6).StatDim(t.Context(), statdim.Options{MaxProbes: 16, Width: 1e-6}))
@@ -94,6 +95,9 @@ func TestMemoryRefusesDense(t *testing.T) {
 		t.Errorf("%v", other)
 	}
 	testkit.Contains(t, other.String(), "the curve is from it")
+	wide := testkit.Must(krrlab.New(datasets.SyntheticRegression(1200, 3, 0.1, 5), krrlab.Config{Memory: 11e6,
+		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 800}}))
+	testkit.Fails(t, testkit.ErrOf(wide.StatDim(t.Context(), statdim.Options{})), "no storage fits")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, m := range []statdim.Method{statdim.Hutchinson, statdim.SLQ, statdim.Free} {
