@@ -100,7 +100,7 @@ func TestMemoryRefusesDense(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(wide.StatDim(t.Context(), statdim.Options{})), "no storage fits")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, m := range []statdim.Method{statdim.Hutchinson, statdim.SLQ, statdim.Free} {
+	for _, m := range []statdim.Method{statdim.Exact, statdim.Hutchinson, statdim.SLQ, statdim.Free} {
 		_, err := made(50, 0).StatDim(ended, statdim.Options{Method: m})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%v: %v", m, err)
