@@ -68,7 +68,7 @@ func resumed(t *testing.T, state []byte) (*checkpoints, *gram.Choice, *Solution,
 // TestCheckpointGolden: a checkpoint that version 0.3.0 wrote, in the refinement of an answer, is read in all its
 // parts. krrlab's test of that name resumes it.
 func TestCheckpointGolden(t *testing.T) {
-	owner := testkit.Must(hex.DecodeString("ab23141ed8703d4c8d23da990909587cb6448e5ce01a37bebdaffd5442d7d63d"))
+	owner := testkit.Must(hex.DecodeString("6ec4baaffb666985a34e1890a8f63de006bd05e475faa72ab2078db801aaf047"))
 	state := testkit.Must(checkpoint.Read("../testdata/checkpoint/checkpoint-00000017.krrc", [32]byte(owner)))
 	k, was, _, err := resumed(t, state)
 	if err != nil {
