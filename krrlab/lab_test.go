@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -412,7 +413,7 @@ func TestParse(t *testing.T) {
 	for _, p := range []Preconditioner{None{}, Features{S: 3, LambdaP: 2, Form: precond.FormEigen},
 		Nystrom{S: 3}, RPCholesky{LambdaP: 1}} {
 		spec := testkit.Must(SpecOf(p, gauss))
-		if got, err := spec.Preconditioner(gauss); err != nil || got != p {
+		if got, err := spec.Preconditioner(gauss); err != nil || !reflect.DeepEqual(got, p) {
 			t.Errorf("%#v: %#v, %v", p, got, err)
 		}
 	}
