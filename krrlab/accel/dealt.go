@@ -38,11 +38,11 @@ func NewDealt(n, rank, size int, share func(x []float64, root int) error) *Dealt
 // Whole returns the n×n matrix a, row-major with row stride lda, in one process.
 func Whole(n int, a []float64, lda int) *Dealt { return &Dealt{*whole(n, a, lda)} }
 
-// Shift adds v to the diagonal.
-func (d *Dealt) Shift(v float64) {
+// Diagonal calls use with each number of the diagonal that is here.
+func (d *Dealt) Diagonal(use func(v *float64)) {
 	for j, col := range d.Columns {
 		for r := 0; r < d.order(j) && col != nil; r++ {
-			col[r*(cmp.Or(d.Stride, d.order(j))+1)] += v
+			use(&col[r*(cmp.Or(d.Stride, d.order(j))+1)])
 		}
 	}
 }

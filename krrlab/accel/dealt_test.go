@@ -37,7 +37,7 @@ func TestDealt(t *testing.T) {
 		}
 	}
 	one := accel.Whole(n, whole, n)
-	one.Shift(0.25)
+	one.Diagonal(func(v *float64) { *v += 0.25 })
 	if at, _, err := one.Potrf(); at != n || err != nil {
 		t.Fatal(at, err)
 	}
@@ -45,7 +45,7 @@ func TestDealt(t *testing.T) {
 	want := make([][]float64, n)
 	alone := accel.NewDealt(n, 0, 1, nil)
 	fill(alone)
-	alone.Shift(0.25)
+	alone.Diagonal(func(v *float64) { *v += 0.25 })
 	if at, _, err := alone.Potrf(); at != n || err != nil {
 		t.Fatal(at, err)
 	}
@@ -77,7 +77,7 @@ func TestDealt(t *testing.T) {
 					return comm.ShareNumbers(t.Context(), g, x, root)
 				})
 				fill(d)
-				d.Shift(c.shift)
+				d.Diagonal(func(v *float64) { *v += c.shift })
 				at, pivot, err := d.Potrf()
 				if c.shift < 0 {
 					if at != 0 || pivot != entry(0, 0)+c.shift || err != nil {

@@ -1,6 +1,7 @@
 package precond
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -33,7 +34,7 @@ func TestDealt(t *testing.T) {
 			}
 			rng.New(3).Normals(r.RawMatrix().Data, 0)
 			var want mat.Dense
-			var stat float64
+			var stat, det float64
 			for _, p := range []int{1, 2, 3} {
 				var held [4]int64
 				onRanks(p, z, func(cm comm.Comm, own *points.Dense32) {
@@ -48,8 +49,8 @@ func TestDealt(t *testing.T) {
 					switch {
 					case p == 1:
 						want.CloneFrom(x)
-						stat = w.StatDim()
-					case !mat.Equal(x, &want) || w.StatDim() != stat:
+						stat, det = w.StatDim(), w.LogDet()
+					case !mat.Equal(x, &want) || w.StatDim() != stat || math.Abs(w.LogDet()/det-1) > 1e-12:
 						t.Errorf("%+v: rank %d of %d has other bits than one process: s_λ = %v, %v", c, cm.Rank(), p,
 							w.StatDim(), stat)
 					}

@@ -21,15 +21,21 @@ func (w *Woodbury) lower(i0, n int) blas64.Triangular {
 
 // factorize overwrites ZᵀZ by L, LLᵀ = C = ZᵀZ+λ_pI; of ranks that share it all fail together. Above an L that is whole
 // it leaves zeros.
-func (w *Woodbury) factorize(c gramian) error {
-	c.Shift(w.lambdaP)          // C = ZᵀZ + λ_pI
-	at, pivot, err := c.Potrf() // C = LLᵀ
+func (w *Woodbury) factorize(ctx context.Context, c gramian) error {
+	c.Diagonal(func(v *float64) { *v += w.lambdaP }) // C = ZᵀZ + λ_pI
+	at, pivot, err := c.Potrf()                      // C = LLᵀ
 	if err == nil && at < w.s {
 		err = w.notDefinite(at, pivot, c.trace)
 	}
 	for i := 0; i < w.s && w.factor != nil; i++ {
 		clear(w.factor[i*w.s+i+1 : (i+1)*w.s])
 	}
+	sum := []float64{0} // ln det C
+	c.Diagonal(func(v *float64) { sum[0] += 2 * math.Log(*v) })
+	if err == nil && c.Size > 1 {
+		err = w.rows.comm.AllReduce(ctx, sum)
+	}
+	w.logDet = sum[0]
 	return err
 }
 
@@ -128,11 +134,12 @@ func (w *Woodbury) eigen() (err error) {
 	return nil
 }
 
-// statEigen sets the statistical dimension Σ_i σ_i²/(σ_i²+λ_p).
+// statEigen sets the statistical dimension Σ_i σ_i²/(σ_i²+λ_p), and ln det C.
 func (w *Woodbury) statEigen() {
-	w.stat = 0
+	w.stat, w.logDet = 0, 0
 	for _, v := range w.sigma2 {
 		w.stat += v / (v + w.lambdaP)
+		w.logDet += math.Log(v + w.lambdaP)
 	}
 }
 

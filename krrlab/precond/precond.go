@@ -78,6 +78,7 @@ type Woodbury struct {
 	factor  []float64 // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU, and where ranks share
 	linv    *linv     // L⁻¹
 	sigma2  []float64 // eigenvalues σ² of ZᵀZ, for FormEigen
+	logDet  float64   // of ZᵀZ+λ_pI
 	seconds Seconds
 
 	statOnce sync.Once
@@ -140,7 +141,7 @@ func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 	if w.form == FormEigen {
 		err = w.eigen()
 	} else {
-		err = w.factorize(c)
+		err = w.factorize(ctx, c)
 	}
 	if err = comm.Agree(ctx, w.rows.comm, cmp.Or(err, ctx.Err())); err != nil {
 		return err
@@ -222,6 +223,9 @@ func (w *Woodbury) StatDim() float64 {
 	})
 	return w.stat
 }
+
+// LogDet returns ln det M = (n−s)·ln λ_p + ln det(ZᵀZ+λ_pI), by ZᵀZ as it was formed.
+func (w *Woodbury) LogDet() float64 { return float64(w.n-w.s)*math.Log(w.lambdaP) + w.logDet }
 
 func (w *Woodbury) String() string {
 	return fmt.Sprintf("ZZᵀ+λ_pI, n = %d, s = %d, λ_p = %g, form %v; ZᵀZ %.3g s, factor %.3g s, form %.3g s",

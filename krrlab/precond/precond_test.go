@@ -203,21 +203,27 @@ func TestAccuracy(t *testing.T) {
 	})
 }
 
-// TestStatDim compares with Σσ²/(σ²+λ_p) and with the trace's definition.
+// TestStatDim compares with Σσ²/(σ²+λ_p), and ln det M with the sum of its eigenvalues' logarithms.
 func TestStatDim(t *testing.T) {
 	for _, dim := range []struct{ n, s int }{{80, 30}, {300, 150}, {40, 70}} {
 		z, wide := features(5, dim.n, dim.s, 0.93)
 		var svd mat.SVD
 		svd.Factorize(wide, mat.SVDNone)
 		for _, lambdaP := range []float64{1e-3, 1, 1e4} {
-			var want float64
+			want, det := 0., float64(dim.n-min(dim.n, dim.s))*math.Log(lambdaP)
 			for _, v := range svd.Values(nil) {
 				want += v * v / (v*v + lambdaP)
+				det += math.Log(v*v + lambdaP)
 			}
 			for _, form := range forms {
-				if got := build(t, z, lambdaP, form).StatDim(); math.Abs(got-want) > 1e-10*float64(dim.s) {
+				w := build(t, z, lambdaP, form)
+				if got := w.StatDim(); math.Abs(got-want) > 1e-10*float64(dim.s) {
 					t.Errorf("n = %d, s = %d, λ_p = %g, form %v: s_λ = %.12g, want %.12g", dim.n, dim.s, lambdaP, form,
 						got, want)
+				}
+				if got := w.LogDet(); math.Abs(got-det) > 1e-8*float64(dim.n) {
+					t.Errorf("n = %d, s = %d, λ_p = %g, form %v: ln det %.12g, want %.12g", dim.n, dim.s, lambdaP, form,
+						got, det)
 				}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -151,6 +152,17 @@ func (m *Inverse) Bytes() int64 {
 func (m *Inverse) Flops() (build, apply float64) {
 	n, k, r := float64(m.n), float64(m.k), float64(m.Rank())
 	return n * (k*k*r + k*k*k/3 + 2*k*r + r*r), n * 4 * (k + r)
+}
+
+// LogDet returns ln det M = ln det W − 2Σ_i ln G_ii.
+func (m *Inverse) LogDet() (sum float64) {
+	if m.w != nil {
+		sum = m.w.LogDet()
+	}
+	for _, end := range m.rows.start[1:] {
+		sum -= 2 * math.Log(float64(m.rows.value[end-1]))
+	}
+	return sum
 }
 
 // What says what M consists of.

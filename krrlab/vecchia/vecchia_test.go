@@ -233,6 +233,9 @@ func TestDefinition(t *testing.T) {
 		var unit mat.Dense
 		unit.Mul(inv, want)
 		off("M", got, want, 1e-5)
+		if det, sign := mat.LogDet(inv); sign < 0 || math.Abs(m.LogDet()+det) > 1e-6*float64(c.n) {
+			t.Errorf("%+v: ln det M = %g, of M⁻¹ %g", c, m.LogDet(), det)
+		}
 		off("M⁻¹M", &unit, id, 2e-3) // 2⁻²⁴κ(M)
 		off("M⁻¹e in many columns", inv.Slice(0, c.n, 0, 1), one, 1e-10)
 		for i := range c.n { // diag(G(ωR+λI)Gᵀ) = 1

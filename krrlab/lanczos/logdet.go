@@ -1,0 +1,94 @@
+package lanczos
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+)
+
+// Quadrature returns the Gauss rule of T: its eigenvalues θ_i, ascending, and the squares w_i of the first entries of
+// its eigenvectors, with v₁ᵀf(M^(-1/2)AM^(-1/2))v₁ ≈ Σ_i w_i·f(θ_i); nil if the eigenvalues do not converge. Of beta
+// all but the last number of a Result count.
+func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
+	k := len(alpha)
+	t := mat.NewSymDense(k, nil)
+	for i := range k {
+		t.SetSym(i, i, alpha[i])
+		if i+1 < k {
+			t.SetSym(i, i+1, beta[i])
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(t, true) {
+		return nil, nil
+	}
+	var v mat.Dense
+	eigen.VectorsTo(&v)
+	for i := range k {
+		weights = append(weights, v.At(0, i)*v.At(0, i))
+	}
+	return eigen.Values(nil), weights
+}
+
+// LogDet returns an interval of ln det(M⁻¹A) = tr L, L = ln(M^(-1/2)AM^(-1/2)), from m processes with independent
+// starts, 0 < least ≤ λ_min(M⁻¹A), or 0 to take the end that the first process found at the same confidence.
+//
+// With v₁ uniform on the sphere n·v₁ᵀLv₁ has the mean tr L. Certain but for rounding: the Gauss rule of T is at least
+// v₁ᵀLv₁, and the Gauss–Radau rule with a node at least at most, as derivatives of ln of even order are negative and
+// those of odd order positive (Golub and Meurant, Matrices, Moments and Quadrature with Applications, Princeton 2010,
+// theorems 6.3 and 6.4). Proved: the moments of n·v₁ᵀL₀v₁, L₀ = L−(tr L/n)I, are at most those of gᵀL₀g, g standard
+// normal (Jensen, as ‖g‖² and g/‖g‖ are independent), so that the mean of m exceeds
+//
+//	2‖L₀‖_F·√(x/m) + 2·max(0, λ_max(L₀))·x/m
+//
+// with probability e^−x at most, and is below in the same way (Laurent and Massart, Ann. Statist. 28 (2000), lemma 1).
+// Estimated, by the same rules: ‖L₀‖_F, the ends of L₀, and what Slack may be of it, Slack·tr(A⁻¹M).
+func LogDet(all []*Result, least, confidence float64) estimate.Interval {
+	n, m := float64(all[0].N), float64(len(all))
+	delta := 1 - confidence
+	if least == 0 {
+		least, delta = all[0].Min.Lo, delta/2 // the other half is that of least
+	}
+	least *= 1 - 0x1p-20 // a Ritz value may have come to it
+	var mean, square, low, slack float64
+	bottom, top := math.Inf(1), math.Inf(-1)
+	for _, r := range all {
+		nodes, weights := Quadrature(r.Alpha, r.Beta)
+		for i, w := range weights {
+			l := math.Log(max(nodes[i], least)) // no node is below
+			mean, square, slack = mean+w/m*l, square+w/m*l*l, slack+w/m/nodes[i]*r.Slack
+			bottom, top = min(bottom, l), max(top, l)
+		}
+		low += radau(r, least) / m
+	}
+	x := math.Log(2 / delta)
+	spread := 2*math.Sqrt(n*max(0, square-mean*mean)*x/m) + n*slack
+	e := estimate.Interval{Value: n * mean, Lo: n*low - spread - 2*x/m*(top-mean),
+		Hi: n*mean + spread + 2*x/m*(mean-bottom), Confidence: confidence, Method: "stochastic Lanczos quadrature"}
+	for _, r := range all {
+		e.Seconds += r.Seconds
+	}
+	return e
+}
+
+// radau returns the Gauss–Radau rule of ln with a node at least: T with β_k, and a last diagonal element that makes
+// least an eigenvalue. It is −∞ where nothing is known.
+func radau(r *Result, least float64) (sum float64) {
+	k := r.Steps
+	alpha, pivot := r.Alpha, 1.0
+	if r.Beta[k-1] > 0 {
+		for j, a := range alpha {
+			if pivot = a - least - off(r.Beta, j, pivot); !(pivot > 0 && least > 0) {
+				return math.Inf(-1)
+			}
+		}
+		alpha = append(alpha[:k:k], least+r.Beta[k-1]*r.Beta[k-1]/pivot)
+	}
+	nodes, weights := Quadrature(alpha, r.Beta)
+	for i, w := range weights {
+		sum += w * math.Log(max(nodes[i], least))
+	}
+	return sum
+}
