@@ -18,6 +18,8 @@ func init() {
 			"Both":           r.ValueOf(lanczos.Both),
 			"Known":          r.ValueOf(lanczos.Known),
 			"Largest":        r.ValueOf(lanczos.Largest),
+			"LogDet":         r.ValueOf(lanczos.LogDet),
+			"Quadrature":     r.ValueOf(lanczos.Quadrature),
 			"Residuals":      r.ValueOf(lanczos.Residuals),
 			"Ritz":           r.ValueOf(lanczos.Ritz),
 			"RitzIterations": r.ValueOf(lanczos.RitzIterations),
