@@ -123,8 +123,8 @@ func TestGivenLandmarks(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"nystrom landmarks=60,90":            "landmark 1 of 2 is row 90",
-		"nystrom landmarks=6,6":              "want different rows",
+		"nystrom landmarks=60,90":            "landmark 2 of 2 is row 90",
+		"nystrom landmarks=6,6":              "want rows from 0 to",
 		"nystrom features=3 landmarks=60,80": "3 of 2 landmarks",
 	} {
 		if _, err := made(text); err == nil || !strings.Contains(err.Error(), want) {

@@ -55,7 +55,8 @@ func NystromAt(ctx context.Context, src Source, landmarks []int, o *Options) (*F
 	seen := make([]bool, b.n)
 	for k, i := range landmarks {
 		if i < 0 || i >= b.n || seen[i] {
-			return nil, fmt.Errorf("lowrank: landmark %d of %d is row %d: want different rows of %d", k, rank, i, b.n)
+			return nil, fmt.Errorf("lowrank: landmark %d of %d is row %d: want rows from 0 to %d, each once", k+1, rank,
+				i, b.n-1)
 		}
 		seen[i] = true
 	}
