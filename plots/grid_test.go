@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"io"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -104,7 +103,7 @@ func TestGridValidate(t *testing.T) {
 	} {
 		f := sampleGrid()
 		change(f)
-		err := f.Encode(io.Discard, "svg")
+		err := f.Validate()
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %q", err, want)
 			continue
@@ -112,30 +111,6 @@ func TestGridValidate(t *testing.T) {
 		refused(t, f, err)
 	}
 }
-
-// TestHardGrids draws what is valid but awkward, in every format.
-func TestHardGrids(t *testing.T) {
-	long := Convergence(strings.Repeat("title ", 30), 0, Series{Y: []float64{1, 2}})
-	many := Grid("", 0)
-	for range 12 {
-		many.Panels = append(many.Panels, *sampleMap())
-	}
-	for name, f := range map[string]*Figure{
-		"one":   Grid("", 0, long),
-		"long":  Grid(strings.Repeat("title ", 50), 8, long, long, long, long, long, long, long, long),
-		"mixed": Grid("t", 0, sampleMap(), long, sampleGrid2(), sampleMap()),
-		"many":  many,
-		"small": {Width: 1, Height: 1, Panels: sampleGrid().Panels},
-	} {
-		for _, format := range []string{"svg", "pdf", "png"} {
-			if err := f.Encode(io.Discard, format); err != nil {
-				t.Errorf("%s as %s: %v", name, format, err)
-			}
-		}
-	}
-}
-
-func sampleGrid2() *Figure { return &sampleGrid().Panels[0] }
 
 // TestPanelTitles: where the title of one panel has no room over its plot, all begin at their panels'
 // edges, so that they stand in line; else all begin at their plots.

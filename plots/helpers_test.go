@@ -2,60 +2,11 @@ package plots
 
 import (
 	"math"
-	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 )
-
-func TestSpectrum(t *testing.T) {
-	y := make([]float64, 60)
-	for i := range y {
-		y[i] = 1 / float64(i+1)
-	}
-	in := []Series{{Name: "K", Y: y}, {Name: "Ritz", X: []float64{1, 60}, Y: []float64{1, 0.02}, Style: Points}}
-	f := Spectrum("t", 0.1, in...)
-	if !f.X.Log || !f.Y.Log || f.Series[0].X[0] != 1 || f.Series[0].X[59] != 60 || f.Series[1].X[1] != 60 ||
-		f.HLines[0].At != 0.1 {
-		t.Errorf("%+v", f)
-	}
-	if in[0].X != nil {
-		t.Error("the caller's series was changed")
-	}
-	if f := Spectrum("t", math.NaN(), Series{Y: y[:5]}); f.X.Log || len(f.HLines) != 0 {
-		t.Errorf("%+v", f)
-	}
-}
-
-func TestLadder(t *testing.T) {
-	a := Series{Name: "a", X: []float64{1000, 2000}, Y: []float64{60, 20}}
-	b := Series{Name: "b", X: []float64{500, 1000}, Y: []float64{90, 30}, Style: Steps}
-	f := Ladder("t", "κ", 30, 1, a, b)
-	if !reflect.DeepEqual(f.X.Ticks, []float64{500, 1000, 2000}) || f.Series[0].Style != Points ||
-		f.Series[1].Style != Steps {
-		t.Errorf("%+v", f)
-	}
-	if len(f.Marks) != 1 || f.Marks[0] != (Mark{2000, 20, "s = 2000"}) || f.HLines[0] != (RefLine{30, "target 30"}) {
-		t.Errorf("%+v %+v", f.Marks, f.HLines)
-	}
-	for _, chosen := range []int{-1, 2} {
-		if f := Ladder("t", "κ", 0, chosen, a); len(f.Marks)+len(f.HLines) != 0 {
-			t.Errorf("rung %d: %+v", chosen, f)
-		}
-	}
-	d := laidOut(f)
-	if got := labels(d.x.ticks); !reflect.DeepEqual(got, []string{"500", "1000", "2000"}) {
-		t.Errorf("ticks %v", got)
-	}
-}
-
-func TestSweep(t *testing.T) {
-	f := Sweep("t", "λ_p", "κ", []RefLine{{1, "λ"}}, Series{X: []float64{1, 2}, Y: []float64{3, 4}})
-	if !f.X.Log || !f.Y.Log || f.X.Label != "λ_p" || len(f.VLines) != 1 {
-		t.Errorf("%+v", f)
-	}
-}
 
 // TestMarkLabel checks that the label of a mark in a crowd stands clear of it.
 func TestMarkLabel(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,19 +56,9 @@ func (f *Figure) Save(path string) error {
 	return nil
 }
 
-// Encode writes the figure in a format: "svg", "png", "pdf" or "html".
-func (f *Figure) Encode(w io.Writer, format string) error {
-	b, err := f.encode(format)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(b)
-	return err
-}
-
 // SVG returns the figure as an SVG document. It implements a notebook's convention
 // that a value shows itself, and so has no error: of a figure that Validate refuses it
-// draws the reason. Encode and Save return it.
+// draws the reason. Save returns it.
 func (f *Figure) SVG() string { return string(f.show("svg")) }
 
 // PNG returns the figure as a PNG image, of the reason where it cannot be drawn.
@@ -118,13 +107,11 @@ func render(format string, width, height float64, title, caption string, draw fu
 		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(DotsPerInch), vgimg.UseBackgroundColor(paper))
 		draw(pen{c}, w, h)
 		return encodePNG(c.Image())
-	case "pdf":
-		c := vgpdf.New(w, h)
-		draw(pen{pdfCanvas{c}}, w, h)
-		_, err := c.WriteTo(&buf)
-		return pdfDate.ReplaceAll(buf.Bytes(), []byte("${1}20000101000000")), err
 	}
-	return nil, fmt.Errorf("plots: a figure cannot be written as %q, only as svg, png, pdf or html", format)
+	c := vgpdf.New(w, h)
+	draw(pen{pdfCanvas{c}}, w, h)
+	_, err := c.WriteTo(&buf)
+	return pdfDate.ReplaceAll(buf.Bytes(), []byte("${1}20000101000000")), err
 }
 
 // writeFile writes a file through a temporary one beside it. Its errors do not name it.
