@@ -134,45 +134,6 @@ func TestFigure1Verdicts(t *testing.T) {
 	}
 }
 
-// TestFigure1 reads the table, the figures and the text of invented results.
-func TestFigure1(t *testing.T) {
-	r := invented(t, "figure1", mnist1(0.004, 1))
-	tab := r.Table()
-	found := false
-	for _, row := range tab.Rows {
-		if row[0].String() == figure1Kernels[0].name && row[1].String() == featuresRole && row[2].String() == "20000" &&
-			row[3].String() == "10000" {
-			found = true
-			// 2 % + 0.4 %·2 + 0.01 %·seed; 1+2+25+4 seconds
-			if row[4].String() != "5" || row[5].String() != "2.83 (2.81–2.85)" || row[6].String() != "32" {
-				t.Errorf("row %v", row)
-			}
-		}
-	}
-	if !found {
-		t.Errorf("no row of s = 10,000:\n%s", tab.Text())
-	}
-	fig := r.Plot()
-	if fig == nil || len(fig.Panels) != 4 {
-		t.Fatalf("figure %+v", fig)
-	}
-	if title := fig.Title; !strings.HasSuffix(title, "n = 20,000") {
-		t.Errorf("title %q", title)
-	}
-	p := fig.Panels[0]
-	if len(p.Series) != 2 || p.Series[0].Name != exactRole || len(p.Series[0].X) != 4 || len(p.Series[1].X) != 6 ||
-		p.Series[1].X[5] != 20000 {
-		t.Errorf("error panel %+v", p.Series)
-	}
-	if y := fig.Panels[1].Series[1].Y[5]; y != 57 {
-		t.Errorf("random features take %g s with s = n, want 57", y)
-	}
-	none := invented(t, "figure1", func(*Entry) *Result { return nil })
-	if none.Plot() != nil || len(none.Table().Rows) != 0 {
-		t.Error("a figure of nothing")
-	}
-}
-
 // mnist2 are invented results of figure 2: errors fall as 1/√n, random features' by a factor
 // above them, a share of their time.
 func mnist2(factor, share float64) func(e *Entry) *Result {
@@ -254,29 +215,6 @@ func TestFigure2(t *testing.T) {
 	if got, _ := outcome(t, part, below); got != Open {
 		t.Errorf("without the exact method: %s", got)
 	}
-	fig := r.Plot()
-	if fig == nil || len(fig.Panels) != 4 {
-		t.Fatalf("figure %+v", fig)
-	}
-	left, right := fig.Panels[0], fig.Panels[1]
-	if name := left.Series[1].Name; name != constantRole {
-		t.Errorf("the constant s is called %q", name)
-	}
-	if len(left.Series) != 4 || len(left.Series[0].X) != 6 || !slices.Equal(left.Series[0].Y, right.Series[0].Y) {
-		t.Errorf("panels %+v", left.Series)
-	}
-	// COVTYPE has Auto too, up to all rows, and the paper's point.
-	whole := fig.Panels[2].Series
-	if len(whole) != 6 || whole[1].X[8] != 341278 || whole[5].X[0] != 464809 || math.Abs(whole[5].Y[0]-4.13) > 1e-9 ||
-		fig.Panels[3].Series[5].X[0] != 6180 {
-		t.Errorf("COVTYPE: %+v", whole)
-	}
-	if x, want := right.Series[0].X[5], 1+2+3+250.0; math.Abs(x-want) > 1e-9 {
-		t.Errorf("n = 50,000 takes %g s, want %g", x, want)
-	}
-	if !strings.Contains(r.Table().Caption, "2/9") || !strings.Contains(fig.Caption, "2/9") {
-		t.Error("the constant s is not said")
-	}
 	seeds := map[string]int{}
 	for _, e := range r.Entries {
 		seeds[fmt.Sprint(e.Row, e.Role, e.Case.N)]++
@@ -317,16 +255,6 @@ func TestFiguresSmoke(t *testing.T) {
 		all := allErrors(reports[0].curve(row, exactRole, bySketch))
 		if lo, hi := ends(all); hi-lo > 0.011 {
 			t.Errorf("%s: errors from %g to %g", row, lo, hi)
-		}
-	}
-}
-
-// TestThousands: numbers of five digits and more have commas.
-func TestThousands(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 9999: "9999", 10000: "10,000", 123456: "123,456",
-		1234567: "1,234,567"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d: %s", n, got)
 		}
 	}
 }
