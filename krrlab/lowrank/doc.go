@@ -28,7 +28,7 @@
 //	Nystrom               33        28
 //	RPCholesky            30        26
 //
-// and at n = 5,000, r = 500 (TestIterations): 207 and 82, 32 and 29, 33 and 28. So take
+// and at n = 5,000, r = 500: 207 and 82, 32 and 29, 33 and 28. So take
 // RPCholesky, whatever the data; on even data like these Nystrom is as good and a
 // little faster. Features are made of the points alone, without columns of K: take
 // them to follow the paper, or where a kernel value is very expensive.
