@@ -3,7 +3,6 @@ package notebook
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,23 +46,6 @@ func TestExecute(t *testing.T) {
 	if _, reply := c.run("1", map[string]any{"store_history": false}); reply["execution_count"] != float64(7) {
 		t.Errorf("store_history false: %v", reply)
 	}
-}
-
-// BenchmarkExecute takes the time from a request to its output, as a front end sees it.
-func BenchmarkExecute(b *testing.B) {
-	c := start(b)
-	c.run("1 + 1")
-	var took []time.Duration
-	for b.Loop() {
-		at := time.Now()
-		id := c.send(c.shell, "execute_request", map[string]any{"code": "1 + 1", "store_history": true})
-		c.wait(c.published, "execute_result")
-		took = append(took, time.Since(at))
-		c.wait(c.answers[c.shell], "execute_reply")
-		c.until(id)
-	}
-	slices.Sort(took)
-	b.ReportMetric(took[len(took)/2].Seconds()*1000, "ms/output(median)")
 }
 
 // TestHeartbeat sends bytes and has them back, while a cell runs too.

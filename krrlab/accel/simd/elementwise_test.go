@@ -221,34 +221,3 @@ func testElementwiseSlices(t *testing.T) {
 		}()
 	}
 }
-
-func benchElementwise(b *testing.B, lo, hi float32, f func(dst, x []float32)) {
-	x, y := make([]float32, 4096), make([]float32, 4096)
-	g := rand.New(rand.NewPCG(3, 4))
-	for i := range x {
-		x[i] = lo + (hi-lo)*g.Float32()
-	}
-	for b.Loop() {
-		f(y, x)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(x)), "ns/element")
-}
-
-// Half of the arguments underflow, in random order.
-func BenchmarkExp32Underflow(b *testing.B) { benchElementwise(b, -174, 0, Exp32) }
-
-func BenchmarkMathExp(b *testing.B) {
-	benchElementwise(b, -20, 0, func(dst, x []float32) {
-		for i, v := range x {
-			dst[i] = float32(math.Exp(float64(v)))
-		}
-	})
-}
-
-func BenchmarkMathCos(b *testing.B) {
-	benchElementwise(b, -50, 50, func(dst, x []float32) {
-		for i, v := range x {
-			dst[i] = float32(math.Cos(float64(v)))
-		}
-	})
-}
