@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -18,18 +19,14 @@ func (h *adverse) as(kind string) {
 	n, d := len(h.rows), len(h.rows[0])
 	switch kind {
 	case "sparse":
-		x := &points.CSR{N: n, D: d, Ptr: []int{0}}
 		for i, row := range h.rows {
 			for j := range row {
 				if (i*d+j)%3 > 0 {
 					row[j] = 0
-					continue
 				}
-				x.Col, x.Val = append(x.Col, int32(j)), append(x.Val, row[j])
 			}
-			x.Ptr = append(x.Ptr, len(x.Col))
 		}
-		h.train.X = x
+		h.train.X = testkit.Sparse(points.NewDense(n, d, slices.Concat(h.rows...)))
 	case "float32":
 		x := points.NewDense32(n, d, nil)
 		for i, row := range h.rows {

@@ -227,10 +227,7 @@ func TestGivenRefused(t *testing.T) {
 		cfg.Kernel, cfg.Lambda, cfg.Solver = p, 1, PCG
 		testkit.Fails(t, testkit.ErrOf(New(d, cfg)), want)
 	}
-	lab, err := New(d, Config{Kernel: p, Lambda: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := testkit.Must(New(d, Config{Kernel: p, Lambda: 1}))
 	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(), tune.Options{})), "leaves only λ to choose")
 	if held, points := lab.pointBytes(), int64(8*30+8*30*30); held != points {
 		t.Errorf("points and K hold %d bytes, want %d", held, points)
@@ -243,9 +240,7 @@ func TestGivenRefused(t *testing.T) {
 		}
 	}
 	// Of less memory than K the fewest rows are looked at.
-	if lab, err = New(d, Config{Kernel: p, Lambda: 1, Memory: 1}); err != nil {
-		t.Fatal(err)
-	}
+	lab = testkit.Must(New(d, Config{Kernel: p, Lambda: 1, Memory: 1}))
 	if err := lab.semidefinite(t.Context()); err != nil || !strings.Contains(lab.note, "as 2 rows of it are") {
 		t.Errorf("%v, %q", err, lab.note)
 	}

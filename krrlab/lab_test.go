@@ -284,16 +284,7 @@ func TestDegenerate(t *testing.T) {
 // TestSeedsAndThreads checks that the answer is a function of the seed, to the bit, and not
 // of the number of threads, with both kinds of BLAS.
 func TestSeedsAndThreads(t *testing.T) {
-	t.Run("go", seedsAndThreads)
-	t.Run("openblas", func(t *testing.T) {
-		lib, err := accel.OpenBLAS()
-		if err != nil {
-			t.Skip(err)
-		}
-		accel.Use(lib)
-		defer accel.Use(nil)
-		seedsAndThreads(t)
-	})
+	testkit.EachBLAS(t, seedsAndThreads)
 }
 
 func seedsAndThreads(t *testing.T) {
@@ -331,9 +322,7 @@ func TestEvents(t *testing.T) {
 		return nil
 	}}
 	sol := mustSolve(t, regression(kinds(200, 5, 6)["float64"]), cfg)
-	if _, err := sol.Model.Decision(t.Context(), kinds(20, 5, 7)["float64"], sol.PredictOptions()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(sol.Model.Decision(t.Context(), kinds(20, 5, 7)["float64"], sol.PredictOptions()))
 	if want := []stage.Name{"features", "factor", "kernel", "solve", "predict"}; !slices.Equal(stages, want) {
 		t.Errorf("stages %v, want %v", stages, want)
 	}

@@ -103,18 +103,12 @@ func TestWithRefuses(t *testing.T) {
 // TestStagesWait: a stage that waits for another one ends with its context.
 func TestStagesWait(t *testing.T) {
 	s := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1})
-	end, err := s.begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	end := testkit.Must(s.begin(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.begin(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("while another runs: %v", err)
 	}
 	end()
-	if end, err = s.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	end()
+	testkit.Must(s.begin(t.Context()))()
 }

@@ -225,7 +225,7 @@ func TestADMMBlocks(t *testing.T) {
 		m := sample(t, c.dist, d, c.s)
 		for _, l := range losses {
 			y := targetsOf(l, x, 3)
-			r := testkit.Must(baseline.ADMM(t.Context(), m, sparse(x), lambda, y, &baseline.ADMMOptions{Loss: l,
+			r := testkit.Must(baseline.ADMM(t.Context(), m, testkit.Sparse(x), lambda, y, &baseline.ADMMOptions{Loss: l,
 				Blocks: c.b, Rho: []float64{0.5}, Tol: 3e-7, MaxIter: 20000}))
 			held(t, fmt.Sprint(c), r, l, denseZ(t, m, x), y, lambda)
 		}

@@ -185,7 +185,7 @@ func TestFeaturePredict(t *testing.T) {
 	x, other := draw(14, 300, 3), draw(15, 700, 3)
 	y := wave(x, 2)
 	for _, dist := range []feature.Dist{gaussian, sketched} {
-		r := testkit.Must(baseline.RandomFeatures(context.Background(), sample(t, dist, 3, 120), sparse(x), 0.01, y,
+		r := testkit.Must(baseline.RandomFeatures(context.Background(), sample(t, dist, 3, 120), testkit.Sparse(x), 0.01, y,
 			nil))
 		f := testkit.Must(r.Predict(context.Background(), other))
 		var want mat.Dense

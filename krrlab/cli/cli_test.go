@@ -77,9 +77,7 @@ func staged(t *testing.T, into any, args ...string) string {
 	if code != exitOK || errs != "" {
 		t.Fatalf("%v: exit %d, %s%s", args, code, out, errs)
 	}
-	if err := json.Unmarshal(read(t, js), into); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(read(t, js), into))
 	if !strings.Contains(string(read(t, svg)), "<svg") {
 		t.Errorf("%v: no picture", args)
 	}
@@ -97,9 +95,7 @@ func read(t *testing.T, name string) []byte {
 func write(t *testing.T, dir, name, content string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(content), 0o644))
 	return path
 }
 
@@ -139,9 +135,7 @@ func report(t *testing.T, path string) map[string]any {
 	t.Helper()
 	b := read(t, path)
 	var m map[string]any
-	if err := json.Unmarshal(b, &m); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(b, &m))
 	return m
 }
 

@@ -27,19 +27,14 @@ func matrixFile(t *testing.T, name string, m, n int, single bool, f func(i, j in
 		data = narrow
 	}
 	var b bytes.Buffer
-	if err := npy.Write(&b, data, m, n); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, npy.Write(&b, data, m, n))
 	return write(t, ".", name, b.String())
 }
 
 // TestPrecomputedK: a fit with K given predicts what one with the kernel does, from K(test, train); the model says that
 // it holds no K, and what needs points or kernel is refused in one line.
 func TestPrecomputedK(t *testing.T) {
-	verifier, err := filepath.Abs(filepath.Join("..", "..", "experiments", "peers", "verify_model.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	verifier := testkit.Must(filepath.Abs(filepath.Join("..", "..", "experiments", "peers", "verify_model.py")))
 	const n, fresh = 60, 7
 	at := func(i int) float64 { return float64(i*17%n)/10 + float64(i/n)/30 }
 	k := func(i, j int) float64 { return math.Exp(-(at(i) - at(j)) * (at(i) - at(j)) / 2) }

@@ -137,9 +137,7 @@ func TestPredictBound(t *testing.T) {
 			t.Fatalf("%s: %v, %v", name, m.Error, err)
 		}
 		m.Error = nil
-		if err := m.Save("old"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, m.Save("old"))
 		script(t, "1$ predict --bound --in train.csv --model old\nhas no bounds of its error")
 	}
 }

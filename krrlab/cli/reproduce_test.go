@@ -55,9 +55,7 @@ func TestReproduceFromNothing(t *testing.T) {
 	text := "before\n" + experiments.SectionBegin + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n" + experiments.SectionEnd +
 		"\nafter\n"
 	files(t, map[string]string{"results.md": text})
-	if err := os.Mkdir("empty", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir("empty", 0o755))
 	script(t, `
 1$ reproduce all --from none --page results.md
 	there is no such folder

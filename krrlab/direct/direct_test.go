@@ -12,7 +12,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -23,34 +22,11 @@ import (
 var precisions = []direct.Precision{direct.Float64, direct.Float32Refined}
 
 func draw(seed uint64, n, d int) *points.Dense {
-	rnd := rand.New(rand.NewPCG(seed, 5))
-	x := points.NewDense(n, d, nil)
-	for i := range x.Data {
-		x.Data[i] = rnd.NormFloat64()
-	}
-	return x
-}
-
-func sparse(x *points.Dense) *points.CSR {
-	s := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
-	for i := range x.N {
-		for j, v := range x.Row(i) {
-			s.Col, s.Val = append(s.Col, int32(j)), append(s.Val, v)
-		}
-		s.Ptr = append(s.Ptr, len(s.Val))
-	}
-	return s
+	return points.NewDense(n, d, testkit.Normals(seed, 5, n*d))
 }
 
 func targets(seed uint64, n, t int) *mat.Dense {
-	rnd := rand.New(rand.NewPCG(seed, 6))
-	y := mat.NewDense(n, t, nil)
-	for i := range n {
-		for j := range t {
-			y.Set(i, j, rnd.NormFloat64())
-		}
-	}
-	return y
+	return mat.NewDense(n, t, testkit.Normals(seed, 6, n*t))
 }
 
 // full is the reference K+λI, pair by pair.
@@ -116,7 +92,7 @@ func TestAgainstDense(t *testing.T) {
 	for _, k := range kernels {
 		for _, p := range precisions {
 			for _, cols := range []int{1, 2, 3, 10, 17} {
-				for _, pts := range []points.Points{x, sparse(x)} {
+				for _, pts := range []points.Points{x, testkit.Sparse(x)} {
 					check(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, pts), k, x, pts, 0.1,
 						targets(uint64(cols), x.N, cols), &direct.Options{Precision: p, Tol: 1e-10})
 				}
@@ -144,16 +120,7 @@ func TestTiles(t *testing.T) {
 			}
 		}
 	}
-	t.Run("gonum", run)
-	t.Run("openblas", func(t *testing.T) {
-		lib, err := accel.OpenBLAS()
-		if err != nil {
-			t.Skip(err)
-		}
-		accel.Use(lib)
-		defer accel.Use(nil)
-		run(t)
-	})
+	testkit.EachBLAS(t, run)
 }
 
 // TestEdges: duplicated points, constant columns, zero and tiny targets, one point.

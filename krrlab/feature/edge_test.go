@@ -13,19 +13,14 @@ import (
 // sparse returns n points of dimension d with one or two nonzeros each, both ways.
 func sparse(n, d int, size float64) (*points.Dense, *points.CSR) {
 	x := points.NewDense(n, d, nil)
-	s := &points.CSR{N: n, D: d, Ptr: []int{0}}
 	for i := range n {
 		for j, c := range []int{i % (d / 2), d/2 + i*7%(d/2)} {
-			if j == 1 && i%3 == 0 {
-				continue
+			if j == 0 || i%3 != 0 {
+				x.Data[i*d+c] = float64(float32(size * (1 + float64(i%5)) / 4 * float64(1-2*j)))
 			}
-			v := float64(float32(size * (1 + float64(i%5)) / 4 * float64(1-2*j)))
-			x.Data[i*d+c] = v
-			s.Col, s.Val = append(s.Col, int32(c)), append(s.Val, v)
 		}
-		s.Ptr = append(s.Ptr, len(s.Col))
 	}
-	return x, s
+	return x, testkit.Sparse(x)
 }
 
 // TestWalkedPhases compares phases by a walk over nonzeros with those of the same points as dense

@@ -200,7 +200,7 @@ func TestFourierFormula(t *testing.T) {
 	for _, dist := range fourierDists() {
 		m := sample(t, dist, d, s, 21).(*feature.FourierMap)
 		x, csr := sparsify(normal(n, d, 0.5, 2))
-		x32 := single(x)
+		x32 := testkit.Single(x)
 		for i, v := range csr.Val {
 			csr.Val[i] = float64(float32(v))
 		}

@@ -40,29 +40,15 @@ func normal(n, d int, scale float64, seed uint64) *points.Dense {
 // sparsify zeroes all but every third number of x, from the first on, and returns
 // the same points dense and sparse. Point 1 is zero.
 func sparsify(x *points.Dense) (*points.Dense, *points.CSR) {
-	s := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
 	for i := range x.N {
 		row := x.Row(i)
 		for c := range row {
 			if (i+c)%3 != 0 || i == 1 {
 				row[c] = 0
-				continue
 			}
-			s.Col, s.Val = append(s.Col, int32(c)), append(s.Val, row[c])
 		}
-		s.Ptr = append(s.Ptr, len(s.Col))
 	}
-	return x, s
-}
-
-// single returns x in float32, rounded so that both hold the same numbers.
-func single(x *points.Dense) *points.Dense32 {
-	y := points.NewDense32(x.N, x.D, nil)
-	for i, v := range x.Data {
-		y.Data[i] = float32(v)
-		x.Data[i] = float64(y.Data[i])
-	}
-	return y
+	return x, testkit.Sparse(x)
 }
 
 func dot(x, y []float64) (sum float64) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -53,7 +54,7 @@ func TestTensorSketchDefinition(t *testing.T) {
 		for _, s := range []int{1, 2, 16, 30, 37, 211} {
 			k := kernel.Polynomial{Gamma: 0.7, Coef0: 1.3, Degree: q}
 			x, csr := sparsify(normal(5, 4, 1, 9))
-			x32 := single(x)
+			x32 := testkit.Single(x)
 			for i, v := range csr.Val {
 				csr.Val[i] = float64(float32(v))
 			}

@@ -41,28 +41,23 @@ var kernels = []kernel.Kernel{
 // constant, and every fifth point repeats the one before.
 func draw(seed uint64, n, d int, density float64) []points.Points {
 	rnd := rand.New(rand.NewPCG(seed, 3))
-	a, b := points.NewDense(n, d, nil), points.NewDense32(n, d, nil)
-	s := &points.CSR{N: n, D: d, Ptr: []int{0}}
+	a := points.NewDense(n, d, nil)
 	for i := range n {
 		for j := range d {
-			var v float32
+			var v float64
 			if rnd.Float64() < density {
-				v = float32(rnd.NormFloat64())
+				v = float64(float32(rnd.NormFloat64()))
 			}
 			if j == 1 {
 				v = 3
 			}
 			if i%5 == 4 {
-				v = b.Data[(i-1)*d+j]
+				v = a.Data[(i-1)*d+j]
 			}
-			a.Data[i*d+j], b.Data[i*d+j] = float64(v), v
-			if v != 0 {
-				s.Col, s.Val = append(s.Col, int32(j)), append(s.Val, float64(v))
-			}
+			a.Data[i*d+j] = v
 		}
-		s.Ptr = append(s.Ptr, len(s.Val))
 	}
-	return []points.Points{a, b, s}
+	return []points.Points{a, testkit.Single(a), testkit.Sparse(a)}
 }
 
 // full returns K by Eval.

@@ -51,25 +51,12 @@ func narrow(n, kind int, g rng.Stream) points.Points {
 				}
 				row[c] *= 8
 			}
-			return csr(x)
+			return testkit.Sparse(x)
 		case 6: // all the same
 			x.RowTo(row, 0)
 		}
 	}
 	return x
-}
-
-func csr(x *points.Dense) *points.CSR {
-	s := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
-	for i := range x.N {
-		for c, v := range x.Row(i) {
-			if v != 0 {
-				s.Col, s.Val = append(s.Col, int32(c)), append(s.Val, v)
-			}
-		}
-		s.Ptr = append(s.Ptr, len(s.Val))
-	}
-	return s
 }
 
 // exactK returns K by its definition.

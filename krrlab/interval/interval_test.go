@@ -125,10 +125,7 @@ func TestScores(t *testing.T) {
 	p.Value = mat.Col(nil, 0, p.Decision)
 	d := &datasets.Dataset{Task: datasets.Regression, X: datasets.SyntheticRegression(9, 1, 0, 1).X,
 		Target: []float64{2, 0, 6, 0, 10, 0, 14, 0, 18}}
-	c, err := Calibrate(nil, p, d) // |y−f| = 1 2 3 4 5 6 7 8 9
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(Calibrate(nil, p, d)) // |y−f| = 1 2 3 4 5 6 7 8 9
 	for level, q := range map[float64]float64{0.9: 9, 0.85: 9, 0.8: 8, 0.5: 5, 0.01: 1} {
 		v, err := FromScores(c, p, level)
 		if err != nil || v.Lo.At(3, 0) != 4-q || v.Hi.At(3, 0) != 4+q || v.Method != Split {
@@ -144,7 +141,7 @@ func TestScores(t *testing.T) {
 		Decision: mat.NewDense(2, 3, []float64{1, 0.5, -1, -1, 0.2, 0.1})}
 	answers := &datasets.Dataset{Task: datasets.Classification, X: datasets.SyntheticRegression(2, 1, 0, 1).X,
 		Class: []int{1, 0}, Labels: []string{"new", "b"}}
-	if c, err = Calibrate(nil, three, answers); err != nil || c.Scores.At(0, 0) != 0.5 ||
+	if c, err := Calibrate(nil, three, answers); err != nil || c.Scores.At(0, 0) != 0.5 ||
 		!math.IsInf(c.Scores.At(1, 0), 1) {
 		t.Errorf("%v, %v", c, err)
 	}

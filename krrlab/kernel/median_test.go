@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -39,17 +40,12 @@ func TestMedianDistance(t *testing.T) {
 // does not mislead.
 func TestMedianOfMany(t *testing.T) {
 	const n = 5000
-	x, sparse := points.NewDense(n, 3, nil), &points.CSR{N: n, D: 3, Ptr: []int{0}}
+	x := points.NewDense(n, 3, nil)
 	for i := range n { // sorted: the first 1,000 are near each other
 		row := x.Row(i)
 		row[0], row[2] = float64(i)/n, float64(i*i%7)/100
-		for j, v := range row {
-			if v != 0 {
-				sparse.Col, sparse.Val = append(sparse.Col, int32(j)), append(sparse.Val, v)
-			}
-		}
-		sparse.Ptr = append(sparse.Ptr, len(sparse.Val))
 	}
+	sparse := testkit.Sparse(x)
 	for _, l1 := range []bool{false, true} {
 		var all []float64
 		for i := 0; i < n; i += 7 {

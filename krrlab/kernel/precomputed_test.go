@@ -102,10 +102,7 @@ func TestPrecomputedRefused(t *testing.T) {
 	} {
 		testkit.Fails(t, testkit.ErrOf(kernel.NewPrecomputed(k)), want)
 	}
-	p, err := kernel.NewPrecomputed(change(3, 1, 1e-7)) // rounding
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(kernel.NewPrecomputed(change(3, 1, 1e-7))) // rounding
 	for _, v := range []float64{-1, 4, 0.5, math.NaN()} {
 		if err := kernel.Check(p, points.NewDense(1, 1, []float64{v})); err == nil {
 			t.Errorf("row %v passes", v)

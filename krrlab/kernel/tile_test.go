@@ -70,19 +70,13 @@ var kernels = []kernel.Kernel{
 // draw returns n points of dimension d in all three types.
 func draw(seed uint64, n, d int, density float64) []points.Points {
 	rnd := rand.New(rand.NewPCG(seed, 2))
-	a, b := points.NewDense(n, d, nil), points.NewDense32(n, d, nil)
-	s := &points.CSR{N: n, D: d, Ptr: []int{0}}
-	for i := range n {
-		for j := range d {
-			if rnd.Float64() < density {
-				v := float32(rnd.NormFloat64())
-				a.Data[i*d+j], b.Data[i*d+j] = float64(v), v
-				s.Col, s.Val = append(s.Col, int32(j)), append(s.Val, float64(v))
-			}
+	a := points.NewDense(n, d, nil)
+	for p := range a.Data {
+		if rnd.Float64() < density {
+			a.Data[p] = rnd.NormFloat64()
 		}
-		s.Ptr = append(s.Ptr, len(s.Val))
 	}
-	return []points.Points{a, b, s}
+	return []points.Points{a, testkit.Single(a), testkit.Sparse(a)}
 }
 
 // TestTiles holds tiles of every kernel, type of points and precision against

@@ -275,23 +275,11 @@ func (b *broken) Broadcast(ctx context.Context, x []byte, root int) error {
 func TestGram(t *testing.T) {
 	const n, d = 130, 5
 	x := points.NewDense(n, d, nil)
-	x32 := points.NewDense32(n, d, nil)
-	csr := &points.CSR{N: n, D: d, Ptr: []int{0}}
 	rng.New(8).Normals(x.Data, 0)
-	for i := range n {
-		for j := range d {
-			v := &x.Data[i*d+j]
-			if *v < 0 {
-				*v = 0
-			}
-			*v = float64(float32(*v))
-			x32.Data[i*d+j] = float32(*v)
-			if *v != 0 {
-				csr.Col, csr.Val = append(csr.Col, int32(j)), append(csr.Val, *v)
-			}
-		}
-		csr.Ptr = append(csr.Ptr, len(csr.Val))
+	for i, v := range x.Data {
+		x.Data[i] = max(v, 0)
 	}
+	x32, csr := testkit.Single(x), testkit.Sparse(x)
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Gaussian{Sigma: 20}, kernel.Laplacian{Sigma: 3},
 		kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
 		for what, m := range methods {

@@ -53,9 +53,7 @@ func models() []*Model {
 func save(t testing.TB, m *Model) []byte {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "m.krr")
-	if err := m.Save(name); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, m.Save(name))
 	b := testkit.Must(os.ReadFile(name))
 	return b
 }
@@ -66,9 +64,7 @@ func read(b []byte) (*Model, error) { return Read(bytes.NewReader(b), int64(len(
 func TestRoundTrip(t *testing.T) {
 	for _, m := range models() {
 		name := filepath.Join(t.TempDir(), "m.krr")
-		if err := m.Save(name); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, m.Save(name))
 		got, err := Load(name)
 		if err != nil {
 			t.Fatalf("%v: %v", m, err)
@@ -97,9 +93,7 @@ func TestRoundTrip(t *testing.T) {
 func TestSaveFails(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "m.krr")
-	if err := os.WriteFile(name, []byte("precious"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(name, []byte("precious"), 0o644))
 	x := kinds(7, 3, 1)["float64"]
 	own := random(kernel.Func{Name: "own", F: kernels[0].Eval}, x, 1)
 	short := random(kernels[0], x, 1)
@@ -158,17 +152,11 @@ func TestDamaged(t *testing.T) {
 // rewrite returns the archive with entry name replaced by f of it; a nil result drops it.
 func rewrite(t testing.TB, b []byte, name string, f func([]byte) []byte) []byte {
 	t.Helper()
-	r, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(zip.NewReader(bytes.NewReader(b), int64(len(b))))
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for _, e := range r.File {
-		data, err := fs.ReadFile(r, e.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.Must(fs.ReadFile(r, e.Name))
 		if e.Name == name {
 			if data = f(data); data == nil {
 				continue
@@ -215,9 +203,7 @@ func TestContradictions(t *testing.T) {
 	array := func(data any, shape ...int) func([]byte) []byte {
 		return func([]byte) []byte {
 			var w bytes.Buffer
-			if err := npy.Write(&w, data, shape...); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, npy.Write(&w, data, shape...))
 			return w.Bytes()
 		}
 	}
@@ -277,9 +263,7 @@ func TestContradictions(t *testing.T) {
 	}
 	testkit.Fails(t, testkit.ErrOf(Load(filepath.Join(t.TempDir(), "none.krr"))), "none.krr")
 	name := filepath.Join(t.TempDir(), "text.krr")
-	if err := os.WriteFile(name, []byte("hello"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(name, []byte("hello"), 0o644))
 	if _, err := Load(name); err == nil || !strings.Contains(err.Error(), "text.krr") ||
 		!strings.Contains(err.Error(), "not a model") {
 		t.Errorf("text: %v", err)
@@ -314,9 +298,7 @@ print(*[repr(float(v)) for v in k @ c + meta.get("mean", 0)])
 			m.Mean = []float64{50}
 		}
 		name := filepath.Join(t.TempDir(), "m.krr")
-		if err := m.Save(name); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, m.Save(name))
 		out, err := exec.CommandContext(t.Context(), python, "-c", script, name).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %s", kind, out)
@@ -399,9 +381,7 @@ func FuzzRead(f *testing.F) {
 			w := testkit.Must(z.CreateHeader(&zip.FileHeader{Name: e.name, Method: zip.Store}))
 			w.Write(e.data)
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, z.Close())
 		b := file.Bytes()
 		b[int(at)%len(b)] ^= by
 		m, err := read(b)

@@ -21,26 +21,7 @@ var kernels = []kernel.Kernel{
 // kinds returns the same n points of dimension d, a third of their numbers not zero, in
 // every form there is; in bytes others.
 func kinds(n, d int, seed uint64) map[string]points.Points {
-	dense, single := points.NewDense(n, d, nil), points.NewDense32(n, d, nil)
-	sparse := &points.CSR{N: n, D: d, Ptr: []int{0}}
-	g := rng.New(seed).Sub("points")
-	for i := range n {
-		for c := range d {
-			if p := i*d + c; g.Sub("zero").IntN(uint64(p), 3) == 0 {
-				single.Data[p] = float32(g.Normal(uint64(p)))
-				dense.Data[p] = float64(single.Data[p])
-				sparse.Col, sparse.Val = append(sparse.Col, int32(c)), append(sparse.Val, dense.Data[p])
-			}
-		}
-		sparse.Ptr = append(sparse.Ptr, len(sparse.Col))
-	}
-	whole := points.NewBytes(n, d, 0.01, nil)
-	for i := range n {
-		for c := range d {
-			whole.Row(i)[c] = uint8(100 * math.Abs(dense.Row(i)[c]))
-		}
-	}
-	return map[string]points.Points{"float64": dense, "float32": single, "sparse": sparse, "bytes": whole}
+	return testkit.Kinds(n, d, rng.New(seed).Sub("points"))
 }
 
 // random returns a model with random coefficients; t = 1 without labels is regression.

@@ -44,14 +44,9 @@ func newConnection(t testing.TB) (jupyter.Connection, string) {
 	p := freePorts(t, 5)
 	c := jupyter.Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256", Key: "a key",
 		ShellPort: p[0], IOPubPort: p[1], StdinPort: p[2], ControlPort: p[3], HBPort: p[4]}
-	js, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := testkit.Must(json.Marshal(c))
 	name := filepath.Join(t.TempDir(), "connection.json")
-	if err := os.WriteFile(name, js, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(name, js, 0o600))
 	return c, name
 }
 

@@ -13,9 +13,7 @@ import (
 func TestNamesOfDots(t *testing.T) {
 	data := t.TempDir()
 	other := filepath.Join(data, "kernels", "other")
-	if err := os.MkdirAll(other, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(other, 0o755))
 	for _, name := range []string{".", "..", "..."} {
 		s := Spec{Data: data, Name: name, Program: "krrlab"}
 		if dir, err := Install(s); err == nil {
@@ -44,18 +42,14 @@ func TestNamesOfDots(t *testing.T) {
 func TestOtherKernels(t *testing.T) {
 	s := Spec{Data: t.TempDir(), Name: "python3", Program: "krrlab"}
 	file, logo := filepath.Join(s.dir(), "kernel.json"), filepath.Join(s.dir(), "logo-64x64.png")
-	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(s.dir(), 0o755))
 	for _, other := range []string{
 		`{"argv": ["python3", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "Python\n3"}`,
 		`{"argv": ["other", "kernel", "start"]}`, `{"argv": ["gophernotes", "{connection_file}"]}`, "{", "",
 	} {
 		s.Force = false
 		for _, name := range []string{file, logo} {
-			if err := os.WriteFile(name, []byte(other), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(name, []byte(other), 0o644))
 		}
 		for what, f := range map[string]func(Spec) (string, error){"install": Install, "uninstall": Uninstall} {
 			if _, err := f(s); err == nil || !strings.Contains(err.Error(), file+" is another kernel") ||
@@ -81,12 +75,8 @@ func TestOtherKernels(t *testing.T) {
 			t.Errorf("%q, %v", b, err)
 		}
 	}
-	if err := os.Remove(logo); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Install(s); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(logo))
+	testkit.Must(Install(s))
 	if removed, err := Uninstall(s); err != nil || removed != s.dir() {
 		t.Errorf("removed %s, %v", removed, err)
 	}

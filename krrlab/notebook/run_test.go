@@ -74,14 +74,9 @@ func TestRunOutputs(t *testing.T) {
 		list = append(list, map[string]any{"cell_type": "code", "source": c.code,
 			"outputs": []any{map[string]any{"output_type": "old"}}, "metadata": map[string]any{"tags": []string{"other", tag}}})
 	}
-	b, err := json.Marshal(map[string]any{"cells": list, "nbformat": 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(json.Marshal(map[string]any{"cells": list, "nbformat": 4}))
 	name := filepath.Join(t.TempDir(), "n.ipynb")
-	if err := os.WriteFile(name, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(name, b, 0o644))
 	for _, out := range []string{name, name + "2"} {
 		var failed *CellError
 		if err := Run(t.Context(), name, out, &Options{}); !errors.As(err, &failed) || failed.Cell != 8 {
@@ -91,15 +86,11 @@ func TestRunOutputs(t *testing.T) {
 	if kept, err := os.ReadFile(name); err != nil || string(kept) != string(b) {
 		t.Errorf("a run that failed has changed its notebook, %v", err)
 	}
-	if b, err = os.ReadFile(name + "2"); err != nil {
-		t.Fatal(err)
-	}
+	b = testkit.Must(os.ReadFile(name + "2"))
 	var nb struct {
 		Cells []struct{ Outputs []map[string]any }
 	}
-	if err := json.Unmarshal(b, &nb); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(b, &nb))
 	for i, c := range nb.Cells {
 		var got []string
 		for _, o := range c.Outputs {
@@ -157,9 +148,7 @@ func TestOtherLanguage(t *testing.T) {
 		}
 		text := `{"cells": [` + cell + `}], "metadata": ` + metadata + `, "nbformat": 4, "nbformat_minor": 4}`
 		name := filepath.Join(dir, "n.ipynb")
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(name, []byte(text), 0o600))
 		err := Run(t.Context(), name, name, &Options{HTML: filepath.Join(dir, "n.html")})
 		_, begun := os.Stat(ran)
 		after, _ := os.ReadFile(name)

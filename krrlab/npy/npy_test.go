@@ -28,9 +28,7 @@ func TestRoundTrip(t *testing.T) {
 		{[]float64{4}, []int{}},
 	} {
 		var buf bytes.Buffer
-		if err := Write(&buf, c.data, c.shape...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, Write(&buf, c.data, c.shape...))
 		h, got, err := Read(&buf, 1<<20)
 		if err != nil {
 			t.Fatalf("%v %v: %v", c.data, c.shape, err)
@@ -44,9 +42,7 @@ func TestRoundTrip(t *testing.T) {
 // TestLayout pins the bytes NumPy writes for np.arange(3.).
 func TestLayout(t *testing.T) {
 	var buf bytes.Buffer
-	if err := Write(&buf, []float64{0, 1, 2}, 3); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, Write(&buf, []float64{0, 1, 2}, 3))
 	want := "\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }" +
 		strings.Repeat(" ", 60) + "\n"
 	if got := buf.String(); got[:128] != want || len(got) != 128+24 {
@@ -56,9 +52,7 @@ func TestLayout(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	var good bytes.Buffer
-	if err := Write(&good, []float64{0, 1, 2}, 3); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, Write(&good, []float64{0, 1, 2}, 3))
 	g := good.String()
 	for _, c := range map[string]struct {
 		file  string
@@ -152,9 +146,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		if err := Write(&out, data, h.Shape...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, Write(&out, data, h.Shape...))
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
@@ -65,16 +64,7 @@ func TestDealt(t *testing.T) {
 			}
 		}
 	}
-	t.Run("go", run)
-	t.Run("openblas", func(t *testing.T) {
-		lib, err := accel.OpenBLAS()
-		if err != nil {
-			t.Skip(err)
-		}
-		accel.Use(lib)
-		defer accel.Use(nil)
-		run(t)
-	})
+	testkit.EachBLAS(t, run)
 }
 
 // TestDealtNotDefinite: all ranks refuse a ZᵀZ that float64 cannot see as definite, and name the pivot that one process

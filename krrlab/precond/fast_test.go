@@ -70,16 +70,7 @@ func TestFastError(t *testing.T) {
 			}
 		}
 	}
-	t.Run("go", run)
-	t.Run("openblas", func(t *testing.T) {
-		lib, err := accel.OpenBLAS()
-		if err != nil {
-			t.Skip(err)
-		}
-		accel.Use(lib)
-		defer accel.Use(nil)
-		run(t)
-	})
+	testkit.EachBLAS(t, run)
 }
 
 // TestFast checks M⁻¹ with the option: near the exact one where λ_p is large enough, and

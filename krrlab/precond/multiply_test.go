@@ -13,7 +13,7 @@ import (
 
 // TestMultiply compares M·x and ZZᵀ·x with dense products, for every form.
 func TestMultiply(t *testing.T) {
-	eachBLAS(t, func(t *testing.T) {
+	testkit.EachBLAS(t, func(t *testing.T) {
 		const n, lambdaP = 700, 0.3
 		z, wide := features(11, n, 90, 0.97)
 		x := random(12, n, 3)

@@ -85,24 +85,10 @@ func apply(t testing.TB, m pcg.Preconditioner, r *mat.Dense) *mat.Dense {
 	return x
 }
 
-// openBLAS runs f with gonum's BLAS and with OpenBLAS, where there is one.
-func eachBLAS(t *testing.T, f func(t *testing.T)) {
-	t.Run("gonum", f)
-	t.Run("openblas", func(t *testing.T) {
-		lib, err := accel.OpenBLAS()
-		if err != nil {
-			t.Skip(err)
-		}
-		accel.Use(lib)
-		defer accel.Use(nil)
-		f(t)
-	})
-}
-
 // TestInverse compares with a dense solve with ZZᵀ+λ_pI, for s below and above the
 // blocks, s > n, and shapes that divide nothing.
 func TestInverse(t *testing.T) {
-	eachBLAS(t, func(t *testing.T) {
+	testkit.EachBLAS(t, func(t *testing.T) {
 		for _, dim := range []struct{ n, s int }{{1, 1}, {2, 3}, {50, 7}, {131, 40}, {300, 129}, {60, 90}, {257, 600}} {
 			z, wide := features(1, dim.n, dim.s, 0.98)
 			for _, lambdaP := range []float64{0.05, 30} {
@@ -150,7 +136,7 @@ func (m member) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) erro
 func TestConformance(t *testing.T) {
 	z, _ := features(2, 400, 60, 0.9)
 	o := &precondtest.Options{Tol: 1e-11, InPlace: true, Strided: true, Concurrent: true}
-	eachBLAS(t, func(t *testing.T) {
+	testkit.EachBLAS(t, func(t *testing.T) {
 		ms := map[string]pcg.Preconditioner{"identity": precond.Identity{N: 33}}
 		for _, form := range forms {
 			ms[form.String()] = build(t, z, 0.1, form)
@@ -169,7 +155,7 @@ func TestConformance(t *testing.T) {
 // a few ε·(1+σ₁²/λ_p), for M as ill-conditioned as 1e8. The reference comes from the
 // singular value decomposition of Z.
 func TestAccuracy(t *testing.T) {
-	eachBLAS(t, func(t *testing.T) {
+	testkit.EachBLAS(t, func(t *testing.T) {
 		const n, s = 300, 40
 		z, wide := features(3, n, s, 0.7)
 		var svd mat.SVD
@@ -298,7 +284,7 @@ func TestAllocations(t *testing.T) {
 	if race.Enabled {
 		t.Skip("pools drop what they hold under the race detector")
 	}
-	eachBLAS(t, func(t *testing.T) {
+	testkit.EachBLAS(t, func(t *testing.T) {
 		z, _ := features(8, 1000, 300, 0.99)
 		for _, form := range forms {
 			w := build(t, z, 0.1, form)

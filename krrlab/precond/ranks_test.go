@@ -43,16 +43,7 @@ func TestRanks(t *testing.T) {
 			t.Run(name, func(t *testing.T) { sameOnRanks(t, c.n, c.s, 3, c.o) })
 		}
 	}
-	t.Run("go", run)
-	t.Run("openblas", func(t *testing.T) {
-		lib, err := accel.OpenBLAS()
-		if err != nil {
-			t.Skip(err)
-		}
-		accel.Use(lib)
-		defer accel.Use(nil)
-		run(t)
-	})
+	testkit.EachBLAS(t, run)
 }
 
 func sameOnRanks(t *testing.T, n, s, cols int, o Options) {

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"math"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
@@ -16,26 +15,7 @@ var gauss = kernel.Gaussian{Sigma: 1.5}
 
 // kinds returns the same points in each storage, a third of their numbers not zero; in bytes others.
 func kinds(n, d int) map[string]points.Points {
-	dense, single := points.NewDense(n, d, nil), points.NewDense32(n, d, nil)
-	sparse := &points.CSR{N: n, D: d, Ptr: []int{0}}
-	g := rng.New(8)
-	for p := range n * d {
-		if g.Sub("zero").IntN(uint64(p), 3) == 0 {
-			single.Data[p] = float32(g.Normal(uint64(p)))
-			dense.Data[p] = float64(single.Data[p])
-			sparse.Col, sparse.Val = append(sparse.Col, int32(p%d)), append(sparse.Val, dense.Data[p])
-		}
-		if p%d == d-1 {
-			sparse.Ptr = append(sparse.Ptr, len(sparse.Col))
-		}
-	}
-	whole := points.NewBytes(n, d, 0.01, nil)
-	for i := range n {
-		for c := range d {
-			whole.Row(i)[c] = uint8(100 * math.Abs(dense.Row(i)[c]))
-		}
-	}
-	return map[string]points.Points{"float64": dense, "float32": single, "sparse": sparse, "bytes": whole}
+	return testkit.Kinds(n, d, rng.New(8))
 }
 
 // classes gives the points one of k labels in turn.

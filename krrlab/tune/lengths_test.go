@@ -147,20 +147,14 @@ func TestLengths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := kernel.FromSpec(each.Best.Spec())
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := testkit.Must(kernel.FromSpec(each.Best.Spec()))
 	for i := 0; i < 450; i += 90 { // of a few rows, by refits of the result
 		e.SetRow(i, predict(t, &problem{train: train, y: d.y}, k, each.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]),
 			[]int{i}).RawRowView(0))
 	}
 	one := (&search{data: d}).sample(rows)
 	one.stretch(l.Shape)
-	geometric, err := kernel.FromSpec(kernel.Spec{Name: each.Best.Kernel, Sigma: each.Best.Sigma})
-	if err != nil {
-		t.Fatal(err)
-	}
+	geometric := testkit.Must(kernel.FromSpec(kernel.Spec{Name: each.Best.Kernel, Sigma: each.Best.Sigma}))
 	found := testkit.Must(one.loss(ctx, geometric, each.Best.Lambda))
 	for i := 0; i < 450; i += 90 {
 		if want := e.At(i, 0) * e.At(i, 0); math.Abs(found.rows[i]-want) > 1e-5*(1+want) {

@@ -35,9 +35,7 @@ func TestStore(t *testing.T) {
 	s := open(t, dir, 1)
 	load(t, s, "", 0, "")
 	for k := range 5 {
-		if err := s.Save(fmt.Appendf(nil, "state %d", k)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Save(fmt.Appendf(nil, "state %d", k)))
 	}
 	load(t, s, "state 4", 0, "")
 	if all, _ := s.files(); len(all) != kept {
@@ -45,13 +43,9 @@ func TestStore(t *testing.T) {
 	}
 	s.Close()
 	s = open(t, dir, 1) // by another process
-	if err := s.Save([]byte("state 5")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Save([]byte("state 5")))
 	load(t, s, "state 5", 0, "")
-	if err := s.Clear(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Clear())
 	s.Close()
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v are left", left)
@@ -62,9 +56,7 @@ func TestStore(t *testing.T) {
 func TestNothing(t *testing.T) {
 	s := open(t, t.TempDir(), 1)
 	_ = s.Save([]byte("the one before"))
-	if err := s.Save(nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Save(nil))
 	load(t, s, "", 0, "")
 }
 
@@ -86,18 +78,11 @@ func TestDamage(t *testing.T) {
 		_ = s.Save([]byte("the one before"))
 		_ = s.Save([]byte("the newest"))
 		name := s.path(1)
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, damage.change(b), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		b := testkit.Must(os.ReadFile(name))
+		testkit.OK(t, os.WriteFile(name, damage.change(b), 0o644))
 		t.Run(what, func(t *testing.T) {
 			load(t, s, "the one before", 1, damage.why)
-			if err := s.Save([]byte("after it")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, s.Save([]byte("after it")))
 			load(t, s, "after it", 0, "")
 		})
 	}
@@ -126,17 +111,11 @@ func TestFolderNames(t *testing.T) {
 	s := open(t, dir, 1)
 	own, foreign := filepath.Join(dir, ".checkpoint-00000000.krrc.1.part"),
 		filepath.Join(other, ".checkpoint-00000000.krrc.1.part")
-	if err := os.Mkdir(other, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(other, 0o755))
 	for _, name := range []string{own, foreign} {
-		if err := os.WriteFile(name, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(name, nil, 0o644))
 	}
-	if err := s.Save([]byte("state")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Save([]byte("state")))
 	if _, err := os.Stat(own); !os.IsNotExist(err) {
 		t.Errorf("what an interrupted Save has left: %v", err)
 	}
@@ -155,9 +134,7 @@ func TestBegin(t *testing.T) {
 	if err != nil || found != nil || len(notes) != 1 || !strings.Contains(notes[0], "beginning") {
 		t.Fatalf("%q, %q, %v", found, notes, err)
 	}
-	if err := s.Save([]byte("state")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Save([]byte("state")))
 	s.Close()
 	if _, _, err := Begin(dir, [32]byte{1}, false, note); err == nil ||
 		!strings.Contains(err.Error(), "resume from it") {

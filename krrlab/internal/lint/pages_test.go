@@ -158,9 +158,7 @@ func TestPrograms(t *testing.T) {
 func run(t *testing.T, program string) string {
 	t.Helper()
 	file, dir := filepath.Join(t.TempDir(), "main.go"), t.TempDir()
-	if err := os.WriteFile(file, []byte(program), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(file, []byte(program), 0o644))
 	exe := filepath.Join(dir, "program")
 	build := exec.Command("go", "build", "-ldflags=-s", "-o", exe, file)
 	build.Dir = root

@@ -50,3 +50,17 @@ func Floor(b *testing.B, bytes, flops32, flops64 float64, f func() error) {
 	rates = rates.Max(MeasureRates())
 	b.ReportMetric(least.Seconds()/max(bytes/rates.Read, flops32/rates.Gemm32, flops64/rates.Gemm64), "x-floor")
 }
+
+// EachBLAS runs a test with Go's own BLAS, and with OpenBLAS where there is one.
+func EachBLAS(t *testing.T, run func(t *testing.T)) {
+	t.Run("go", run)
+	t.Run("openblas", func(t *testing.T) {
+		lib, err := accel.OpenBLAS()
+		if err != nil {
+			t.Skip(err)
+		}
+		accel.Use(lib)
+		defer accel.Use(nil)
+		run(t)
+	})
+}

@@ -20,14 +20,8 @@ const command = "go generate ./krrlab/notebook/bindgen"
 
 // TestBindings compares what is in krrlab/notebook/bindings with what would be written.
 func TestBindings(t *testing.T) {
-	files, err := Generate(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	std, err := StdFiles(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := testkit.Must(Generate("."))
+	std := testkit.Must(StdFiles("."))
 	maps.Copy(files, std)
 	dir := filepath.Join("..", "bindings")
 	there := map[string]bool{}
@@ -49,9 +43,7 @@ func TestBindings(t *testing.T) {
 			t.Errorf("%s is not up to date with the packages it binds; run: %s", name, command)
 			continue
 		}
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, want, 0o644))
 	}
 	for name := range there {
 		if std == nil && strings.HasPrefix(name, "bind_std_") { // another release of Go
@@ -70,9 +62,7 @@ func load(t *testing.T, src string) *Package {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.26\n", "a.go": "package m\n\n" + src} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	ps := testkit.Must(Load(dir, "."))
 	return ps[0]
@@ -126,10 +116,7 @@ func hidden() {}
 
 func Left() {}
 `)
-	src, err := Source("b", p, func(o types.Object) bool { return o.Name() != "Left" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := testkit.Must(Source("b", p, func(o types.Object) bool { return o.Name() != "Left" }))
 	for _, want := range []string{
 		`"Pi": "float:13/4"`, `"N":  r.ValueOf(m.N)`, `r.ValueOf(&m.V).Elem()`, `"I": r.TypeOf((*m.I)(nil)).Elem()`,
 	} {

@@ -249,9 +249,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
 	}
-	if err := os.WriteFile("in.go", []byte("x := 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile("in.go", []byte("x := 1\n"), 0o600))
 	if r := s.Run("Cell 1", "%load in.go", &sheet{}); r.Next != "x := 1\n" || r.Err != nil {
 		t.Errorf("%%load: %+v", r)
 	}
@@ -280,9 +278,7 @@ func TestInput(t *testing.T) {
 func TestComplete(t *testing.T) {
 	s := open(t, nil)
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("points.csv", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile("points.csv", nil, 0o644))
 	run(s, `import ("fmt"; "strings"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "gonum.org/v1/gonum/mat")
 lambda := 3
 type P struct { Alpha float64; inner int }

@@ -64,10 +64,7 @@ func connect(t *testing.T, key string) *front {
 	t.Helper()
 	lang := scripted{Info{Implementation: "impl", Version: "3", Banner: "welcome",
 		Language: map[string]any{"name": "go"}, Links: [][2]string{{"text", "address"}}}}
-	s, err := Listen(Connection{IP: "127.0.0.1", Key: key}, lang)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Listen(Connection{IP: "127.0.0.1", Key: key}, lang))
 	f := &front{t: t, s: s, session: "of the front end", served: make(chan struct{})}
 	t.Cleanup(s.Close)
 	dial := func(x *zmtp.Socket, typ string) *zmtp.Conn {
@@ -76,9 +73,7 @@ func connect(t *testing.T, key string) *front {
 		return c
 	}
 	f.io = dial(s.pub, "SUB")
-	if err := f.io.Send([]byte{1}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.io.Send([]byte{1}))
 	if m, _ := f.recv(f.io); m.Header.Type != "iopub_welcome" {
 		t.Fatalf("%+v", m)
 	}

@@ -157,9 +157,7 @@ func TestReplays(t *testing.T) {
 	own, _ := f.request("comm_info_request", content{})
 	f.session = "of the front end"
 	for _, m := range [][][]byte{frames, frames, forged, own, frames} {
-		if err := f.shell.Send(m...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.shell.Send(m...))
 	}
 	frames, _ = f.request("kernel_info_request", content{})
 	_ = f.shell.Send(frames...)
@@ -186,9 +184,7 @@ func TestQuestions(t *testing.T) {
 	}
 	for _, interrupt := range []bool{false, true} {
 		frames, header := f.request("execute_request", content{"code": "ask", "allow_stdin": true})
-		if err := f.shell.Send(frames...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.shell.Send(frames...))
 		m, body := f.recv(f.stdin)
 		if m.Header.Type != "input_request" || body["prompt"] != "who? " || body["password"] != true ||
 			string(m.Parent) != header {
@@ -203,9 +199,7 @@ func TestQuestions(t *testing.T) {
 			other, _ := f.request("odd_reply", content{"value": "not me"})
 			_ = f.stdin.Send(other...)
 		}
-		if err := c.Send(answer...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, c.Send(answer...))
 		for {
 			m, body := f.recv(f.io)
 			if m.Header.Type != "execute_result" || string(m.Parent) != header {
@@ -227,9 +221,7 @@ func TestQuestions(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	f := connect(t, "k")
 	frames, header := f.request("shutdown_request", content{"restart": true})
-	if err := f.control.Send(frames...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.control.Send(frames...))
 	m, body := f.recv(f.control)
 	f.same(m.Header.Type, body, `{"status":"ok","restart":true}`)
 	for {
@@ -266,10 +258,7 @@ func TestOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = os.Chown(name, 12345, -1) // where that may be done
-	st, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := testkit.Must(os.Stat(name))
 	if c, err := ReadConnection(name); err != nil || c.owner != zmtp.OwnerOf(st) {
 		t.Errorf("owner %d, want %d; %v", c.owner, zmtp.OwnerOf(st), err)
 	}
@@ -278,10 +267,7 @@ func TestOwner(t *testing.T) {
 // TestListen: where a port is taken nothing stays open, whichever it is, and Close closes all. Another
 // process may come between, but not each time.
 func TestListen(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
 	for i := range 5 {
 		for k := 1; ; k++ {

@@ -61,20 +61,14 @@ func proxied(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, z.Close())
 		at := filepath.Join(dir, filepath.FromSlash(mod), "@v")
-		if err := os.MkdirAll(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(at, 0o755))
 		list, _ := os.ReadFile(filepath.Join(at, "list"))
 		for file, text := range map[string][]byte{"list": append(list, version+"\n"...),
 			version + ".info": []byte(`{"Version":"` + version + `"}`), version +
 				".mod": []byte(files["go.mod"]), version + ".zip": b.Bytes()} {
-			if err := os.WriteFile(filepath.Join(at, file), text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(filepath.Join(at, file), text, 0o644))
 		}
 	}
 	cache := t.TempDir()
@@ -97,12 +91,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		testkit.OK(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 }
 
@@ -120,14 +110,9 @@ func TestFind(t *testing.T) {
 	}
 	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/gen v0.2.0\n",
 		"x.go": "package x\n\nimport _ \"example.test/gen\"\n", "mine/m.go": "package mine\n"})
-	if _, err := run(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(run(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"))
 	t.Setenv("GOPROXY", "off")
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.Getwd())
 	t.Chdir(t.TempDir())
 	p, err := f.Find(t.Context(), "example.test/gen")
 	if err != nil || p.Module != "example.test/gen v0.2.0" || p.Go != "go1.22" ||
@@ -147,9 +132,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	testkit.Fails(t, testkit.ErrOf(f.Find(t.Context(), "./nowhere")), "nowhere")
-	if _, err := run(t.Context(), ".", nil, "mod", "vendor"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(run(t.Context(), ".", nil, "mod", "vendor"))
 	t.Setenv("GOMODCACHE", t.TempDir())
 	g := &Finder{Compiled: none}
 	if p, err := g.Find(t.Context(), "example.test/gen"); err != nil ||
@@ -170,9 +153,7 @@ func TestProgram(t *testing.T) {
 		"apart/apart.go": "package apart\n\nimport \"example.test/none\"\n\nvar Four = none.Four\n"})
 	for _, args := range []string{"get example.test/gen@v0.2.0 example.test/base@v0.9.0",
 		"mod download example.test/gen@v0.2.0 example.test/plain@v1.1.0 example.test/base@v1.0.0"} {
-		if _, err := run(t.Context(), at, nil, strings.Fields(args)...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(run(t.Context(), at, nil, strings.Fields(args)...))
 	}
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOOS", "js") // of the reader's own builds
@@ -226,9 +207,7 @@ func TestNewer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/floats v1.0.0\n",
 		"x.go": "package x\n\nimport _ \"example.test/floats\"\n"})
-	if _, err := run(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(run(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"))
 	was := linked
 	defer func() { linked = was }()
 	// a test's program does not know
@@ -288,18 +267,12 @@ func TestKilled(t *testing.T) {
 	}
 	dir := t.TempDir()
 	alive := filepath.Join(dir, "alive")
-	if err := syscall.Mkfifo(alive, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Mkfifo(alive, 0o600))
 	fake := "#!/bin/sh\n[ $1 = build ] || exit 0\nexec 9>" + alive + "\necho begun >&9\nexec sleep 600\n"
-	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(fake), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(fake), 0o755))
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 	cmd.Env = append(os.Environ(), child+"=1", "PATH="+dir+":"+os.Getenv("PATH"), "TMPDIR="+dir)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, cmd.Start())
 	held, err := os.Open(alive) // returns when the build has opened it
 	if err == nil {
 		defer held.Close()

@@ -70,10 +70,7 @@ func TestMain(m *testing.M) {
 func served(t *testing.T) *process {
 	t.Helper()
 	t.Setenv("KRRLAB_TEST_SERVE", "1")
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := testkit.Must(os.Executable())
 	p, hello, err := start(t.Context(), "Cell 1", path)
 	if errors.Is(err, syscall.ENOEXEC) {
 		t.Skip("the system can't start this program, which an emulator runs")
@@ -147,9 +144,7 @@ func TestEnds(t *testing.T) {
 	p := served(t)
 	ended := make(chan error)
 	go func() { ended <- p.call(nil, 2, nil, nil) }()
-	if err := p.call(nil, 4, []any{[]float64{}}, []any{new(bool)}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, p.call(nil, 4, []any{[]float64{}}, []any{new(bool)}))
 	p.requests.Close()
 	if err := <-ended; err == nil ||
 		err.Error() != "the compiled program has ended (exit status 0): run its cell again (Cell 1, line 1)" {
@@ -180,10 +175,7 @@ func TestLeftBehind(t *testing.T) {
 // TestBeforeServing: a program that ends, or does not come to an end, before it serves.
 func TestBeforeServing(t *testing.T) {
 	served(t)
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := testkit.Must(os.Executable())
 	t.Setenv("KRRLAB_TEST_SERVE", "exit")
 	if _, _, err := start(t.Context(), "Cell 1", path); err == nil ||
 		err.Error() != "the variables or init of the cell have ended its program (exit status 2) (Cell 1, line 1)" {
@@ -196,9 +188,7 @@ func TestBeforeServing(t *testing.T) {
 		t.Error(err)
 	}
 	path = filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(path, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, nil, 0o644))
 	if _, _, err := start(t.Context(), "Cell 1", path); err == nil ||
 		!strings.HasSuffix(err.Error(), "; set TMPDIR to a folder that programs may be started from") {
 		t.Error(err)
@@ -209,9 +199,7 @@ func TestBeforeServing(t *testing.T) {
 func TestNoMemory(t *testing.T) {
 	p := served(t)
 	small := func() error { return p.call(nil, 4, []any{[]float64{1}}, []any{new(bool)}) }
-	if err := small(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, small())
 	p.memory.Close()
 	testkit.Fails(t, p.call(nil, 4, []any{make([]float64, 1<<16)}, []any{new(bool)}), "no memory for the arguments")
 	if err := small(); err != nil {

@@ -110,9 +110,7 @@ func TestMalformed(t *testing.T) {
 		t.Errorf("%d bytes allocated", n)
 	}
 	c := raw(t, s)
-	if _, err := io.WriteString(c, hello+"\x04\x05\x04NONE"+"\x00\x02hi"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(io.WriteString(c, hello+"\x04\x05\x04NONE"+"\x00\x02hi"))
 	_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	want := "\x00\x02hi"
 	all := make([]byte, 64+2+41+len(want)) // the greeting, READY of two properties, what is asked for
@@ -129,9 +127,7 @@ func TestSilent(t *testing.T) {
 		for i := range 20 {
 			c := raw(t, s)
 			if i%2 == 1 {
-				if _, err := c.Write(greeting[:30]); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(c.Write(greeting[:30]))
 			}
 			silent = append(silent, c)
 		}
@@ -247,9 +243,7 @@ func TestDeaf(t *testing.T) {
 			peers <- p
 		}})
 		c := dial(t, s, "")
-		if err := c.Send([]byte("send")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, c.Send([]byte("send")))
 		select {
 		case <-(<-peers).written:
 		case <-time.After(3 * time.Minute):
@@ -282,16 +276,10 @@ func TestReply(t *testing.T) {
 // that was killed, not one in use.
 func TestIPC(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "s")
-	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"}))
 	left.SetUnlinkOnClose(false)
 	left.Close()
-	s, err := Listen("ipc://"+name, Options{Type: "REP", Receive: func(p *Peer, m [][]byte) { p.Send(m) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Listen("ipc://"+name, Options{Type: "REP", Receive: func(p *Peer, m [][]byte) { p.Send(m) }}))
 	defer s.Close(time.Time{})
 	if st, err := os.Stat(name); err != nil || st.Mode().Perm() != 0o600 {
 		t.Error(st.Mode(), err)

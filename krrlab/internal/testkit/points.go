@@ -1,0 +1,60 @@
+package testkit
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Normals returns n standard normal numbers.
+func Normals(seed, stream uint64, n int) []float64 {
+	rnd := rand.New(rand.NewPCG(seed, stream))
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = rnd.NormFloat64()
+	}
+	return v
+}
+
+// Sparse returns points with the numbers that are not zero alone.
+func Sparse(x *points.Dense) *points.CSR {
+	s := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
+	for i := range x.N {
+		for j, v := range x.Row(i) {
+			if v != 0 {
+				s.Col, s.Val = append(s.Col, int32(j)), append(s.Val, v)
+			}
+		}
+		s.Ptr = append(s.Ptr, len(s.Col))
+	}
+	return s
+}
+
+// Single returns points in float32, to which it rounds x too.
+func Single(x *points.Dense) *points.Dense32 {
+	y := points.NewDense32(x.N, x.D, nil)
+	for i := range x.N {
+		for j, v := range x.Row(i) {
+			y.Row(i)[j] = float32(v)
+			x.Row(i)[j] = float64(y.Row(i)[j])
+		}
+	}
+	return y
+}
+
+// Kinds returns the same points in each storage, a third of their numbers not zero; in bytes others.
+func Kinds(n, d int, g rng.Stream) map[string]points.Points {
+	x, whole := points.NewDense(n, d, nil), points.NewBytes(n, d, 0.01, nil)
+	for p := range x.Data {
+		if g.Sub("zero").IntN(uint64(p), 3) == 0 {
+			x.Data[p] = g.Normal(uint64(p))
+		}
+	}
+	single := Single(x)
+	for p, v := range x.Data {
+		whole.Row(p / d)[p%d] = uint8(100 * math.Abs(v))
+	}
+	return map[string]points.Points{"float64": x, "float32": single, "sparse": Sparse(x), "bytes": whole}
+}
