@@ -110,9 +110,9 @@ func TestNystromAt(t *testing.T) {
 		t.Error("another factor")
 	}
 	for want, marks := range map[string][]int{
-		"rank 0 of a matrix of order 90":     {},
-		"landmark 2 of 2 is row 90":          {3, 90},
-		"landmark 1 of 1 is row -1":          {-1},
+		"rank 0 of a matrix of order 90":      {},
+		"landmark 2 of 2 is row 90":           {3, 90},
+		"landmark 1 of 1 is row -1":           {-1},
 		"landmark 3 of 3 is row 3: want rows": {3, 4, 3},
 	} {
 		testkit.Fails(t, testkit.ErrOf(lowrank.NystromAt(ctx, k, marks, nil)), want)
