@@ -3,8 +3,10 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
 )
@@ -48,47 +50,115 @@ func threadsAhead() int {
 }
 
 // block is a text of whole lines and what was read of it.
-type block[T any] struct {
+type block struct {
 	text []byte
 	line int   // the number of the first
 	end  error // what ended the text after it; nil within it
-	rows []T
+	rows []textRow
+
+	cells []string // of the rows, one after the other, as nums and cols
+	nums  []float64
+	cols  []int32
+}
+
+// textRow is a record of a csv file, or a line of LIBSVM.
+type textRow struct {
+	line, next int       // its own, and the one after it
+	cells      []string  // without blanks at their ends; of LIBSVM the answer, nil without content
+	nums       []float64 // of csv by column, NaN where it is none, nil where they are not known; of LIBSVM the nonzeros
+	cols       []int32   // of LIBSVM
+	d          int       // the largest index of LIBSVM
+	err        error
 }
 
 // blockBytes is about how long a block is: no line of that length is too long, and what its rows take is not counted.
 const blockBytes = 1 << 16
 
-// blocks cuts the text from a line on into blocks, at the ends of lines where none is open, and has read make rows of
-// them. After an error, which comes after the last block, the line that is cut is left out.
-func blocks[T any](s *source, line int, open func(text []byte) bool, read func(b *block[T])) *ahead[*block[T]] {
+// eachRow cuts the text from a line on into blocks, at the ends of lines where none is open, has read make rows of
+// them, on most threads at a time, and calls take with the rows in order, which are gone when it has returned. It ends
+// with the first error; io.EOF of take is none. After an error of the file, which comes after the last block, the line
+// that is cut is left out.
+func (s *source) eachRow(line int, open func(text []byte) bool, most func() int, read func(b *block),
+	take func(r *textRow) error) error {
+	var free []*block
 	var end error
-	next := func() (*block[T], error) {
+	next := func() (*block, error) {
 		if end != nil {
 			return nil, end
 		}
-		b := &block[T]{text: make([]byte, 0, blockBytes+1<<13), line: line}
-		for end == nil && len(b.text) < blockBytes {
-			var n int
-			n, end = s.r.Read(b.text[len(b.text):blockBytes])
-			b.text = b.text[:len(b.text)+n]
+		b := &block{text: make([]byte, 0, blockBytes+1<<13)}
+		if k := len(free) - 1; k >= 0 {
+			b, free = free[k], free[:k]
 		}
-		whole := bytes.LastIndexByte(b.text, '\n') + 1
-		for end == nil && (!bytes.HasSuffix(b.text, []byte("\n")) || open(b.text)) {
-			var more []byte
-			if more, end = s.r.ReadSlice('\n'); errors.Is(end, bufio.ErrBufferFull) {
-				end = nil
-			}
-			b.text = append(b.text, more...)
-			if e := s.checkLine(line+bytes.Count(b.text[:whole], []byte("\n")), int64(len(b.text)-whole)); e != nil {
-				end = e
-			}
-		}
-		if end != nil && end != io.EOF {
-			b.text = b.text[:bytes.LastIndexByte(b.text, '\n')+1]
-		}
+		b.line = line
+		b.text, end = s.lines(b.text[:0], line, open)
 		n := bytes.Count(b.text, []byte("\n"))
-		b.end, b.rows, line = end, make([]T, 0, n+1), line+n
+		b.end, line, b.rows = end, line+n, slices.Grow(b.rows[:0], n+1)
+		b.cells, b.nums, b.cols = b.cells[:0], b.nums[:0], b.cols[:0]
 		return b, nil
 	}
-	return &ahead[*block[T]]{next: next, work: read, most: threadsAhead}
+	for blocks := (&ahead[*block]{next: next, work: read, most: most}); ; {
+		b, err := blocks.get()
+		for k := 0; err == nil && k < len(b.rows); k++ {
+			err = take(&b.rows[k])
+		}
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		free = append(free, b)
+	}
+}
+
+// lines appends the next blockBytes to text, to the end of a line, from a line on.
+func (s *source) lines(text []byte, line int, open func(text []byte) bool) (_ []byte, end error) {
+	for end == nil && len(text) < blockBytes {
+		var n int
+		n, end = s.r.Read(text[len(text):blockBytes])
+		text = text[:len(text)+n]
+	}
+	whole := bytes.LastIndexByte(text, '\n') + 1
+	for end == nil && (!bytes.HasSuffix(text, []byte("\n")) || open(text)) {
+		var more []byte
+		if more, end = s.r.ReadSlice('\n'); errors.Is(end, bufio.ErrBufferFull) {
+			end = nil
+		}
+		text = append(text, more...)
+		if e := s.checkLine(line+bytes.Count(text[:whole], []byte("\n")), int64(len(text)-whole)); e != nil {
+			end = e
+		}
+	}
+	if end != nil && end != io.EOF {
+		text = text[:bytes.LastIndexByte(text, '\n')+1]
+	}
+	return text, end
+}
+
+// grown is a slice that grows by parts, so that nothing is copied before all of it is known.
+type grown[T any] struct{ parts [][]T } // of partLength, but the last
+
+const partLength = 1 << 16
+
+func (g *grown[T]) add(v []T) {
+	for len(v) > 0 {
+		k := len(g.parts) - 1
+		if k < 0 || len(g.parts[k]) == partLength {
+			g.parts, k = append(g.parts, make([]T, 0, partLength)), k+1
+		}
+		n := min(len(v), partLength-len(g.parts[k]))
+		g.parts[k], v = append(g.parts[k], v[:n]...), v[n:]
+	}
+}
+
+// all returns the slice.
+func (g *grown[T]) all() []T {
+	k := len(g.parts)
+	if k < 2 {
+		return slices.Concat(g.parts...)
+	}
+	v := make([]T, (k-1)*partLength+len(g.parts[k-1]))
+	// The context is never done, so ForEach gives no error.
+	_ = accel.ForEach(context.Background(), k, func(_, i int) { copy(v[i*partLength:], g.parts[i]) })
+	return v
 }

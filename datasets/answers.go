@@ -16,11 +16,48 @@ import (
 
 // parse is strconv.ParseFloat of decimal numbers: neither 0x10 nor 1_0 is one.
 func parse(text string) (float64, error) {
+	if v, ok := short(text); ok {
+		return v, nil
+	}
 	if strings.ContainsAny(text, "xXpP_") {
 		return 0, strconv.ErrSyntax
 	}
 	return strconv.ParseFloat(text, 64)
 }
+
+// short is parse of a number of up to 15 digits without an exponent: they and a power of 10 below 10²³ are float64s, so
+// that their quotient, rounded once, is the number (Clinger, PLDI 1990, DOI 10.1145/93542.93557).
+func short[T string | []byte](text T) (v float64, ok bool) {
+	i, digits, point := 0, 0, -1
+	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
+		i = 1
+	}
+	whole := 0
+	for ; i < len(text); i++ {
+		switch c := text[i]; {
+		case '0' <= c && c <= '9':
+			whole = 10*whole + int(c-'0')
+			digits++
+		case c == '.' && point < 0:
+			point = digits
+		default:
+			return 0, false
+		}
+	}
+	if digits == 0 || digits > 15 {
+		return 0, false
+	}
+	if v = float64(whole); point >= 0 {
+		v /= powers[digits-point]
+	}
+	if text[0] == '-' {
+		v = -v
+	}
+	return v, true
+}
+
+// powers are those of 10.
+var powers = [16]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
 // isSyntax reports whether the text that parse was given has not the form of a number.
 func isSyntax(err error) bool { return errors.Is(err, strconv.ErrSyntax) }

@@ -155,7 +155,7 @@ func (s *source) npy(o *ReadOptions) (*Dataset, error) {
 	if _, err := c.begin(first, 0); err != nil {
 		return nil, err
 	}
-	c.read.Header, c.matrix = "", len(c.words) == 0
+	c.read.Header, c.matrix = "", !slices.ContainsFunc(c.words, isCoded)
 	n := x.n
 	if o.MaxRows > 0 {
 		n = min(n, o.MaxRows)
@@ -235,7 +235,7 @@ func (s *source) matrices(o *ReadOptions) (x, y *array, err error) {
 func (s *source) member(f *zip.File, read func(r io.Reader) error) error {
 	r, err := f.Open()
 	if err == nil {
-		err = read(&watched{s.ctx, r})
+		err = read(&watched{ctx: s.ctx, r: r})
 		r.Close()
 	}
 	if err != nil {

@@ -61,7 +61,7 @@ func TestBzip2(t *testing.T) {
 	same := func(what, file string) {
 		t.Helper()
 		want, wrong := io.ReadAll(bzip2.NewReader(strings.NewReader(file)))
-		got, err := io.ReadAll(newBzip2(strings.NewReader(file)))
+		got, err := io.ReadAll(newBzip2(strings.NewReader(file), int64(len(file))))
 		if !bytes.Equal(got, want) || fmt.Sprint(err) != fmt.Sprint(wrong) {
 			t.Errorf("%s: %d bytes and %v, want %d and %v", what, len(got), err, len(want), wrong)
 		}

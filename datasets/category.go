@@ -50,6 +50,8 @@ func sources(columns []string, categories []Category) (names []string, words []*
 	return names, words
 }
 
+func isCoded(w *category) bool { return w != nil }
+
 func newCategory(k Category) *category {
 	w := &category{k, map[string]int{}}
 	for i, v := range k.Values {
@@ -78,7 +80,7 @@ func (w *category) of(value string) (int, error) {
 // coded sets the points and names with a feature for each value of the categorical columns, whose numbers c.data has,
 // and what d holds about them.
 func (c *csvReader) coded(d *Dataset) error {
-	if len(c.words) == 0 {
+	if !slices.ContainsFunc(c.words, isCoded) {
 		return nil
 	}
 	wide, names := 0, []string{}
@@ -127,7 +129,7 @@ func (c *csvReader) coded(d *Dataset) error {
 	}
 	for _, k := range c.o.Categorical { // in the order they were given
 		for _, w := range c.words {
-			if w.Column == k.Column {
+			if isCoded(w) && w.Column == k.Column {
 				d.Categories = append(d.Categories, w.Category)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
+	"compress/bzip2"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -25,7 +27,7 @@ var containers = []struct {
 	open             func(s *source, r *bufio.Reader) (io.Reader, error)
 }{
 	{"\x1f\x8b", "gzip", ".gz", func(_ *source, r *bufio.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
-	{"BZh", "bzip2", ".bz2", func(_ *source, r *bufio.Reader) (io.Reader, error) { return newBzip2(r), nil }},
+	{"BZh", "bzip2", ".bz2", (*source).unbzip2},
 	{"\xfd7zXZ\x00", "xz", ".xz", func(_ *source, r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) }},
 	{"\x28\xb5\x2f\xfd", "zstd", ".zst", unzstd},
 	{zipStart, "zip", ".zip", (*source).unzip},
@@ -41,7 +43,7 @@ const (
 
 // unpack sets s.r to the content of r, and s.packed to what that is packed in.
 func (s *source) unpack(r io.Reader) error {
-	s.r = bufio.NewReaderSize(&watched{s.ctx, r}, 1<<18)
+	s.r = bufio.NewReaderSize(&watched{ctx: s.ctx, r: r}, 1<<18)
 	for range maxPacked {
 		head, _ := s.r.Peek(8)
 		k := 0
@@ -58,9 +60,17 @@ func (s *source) unpack(r io.Reader) error {
 		if s.packed = append(s.packed, containers[k].name); err != nil {
 			return s.failed(0, err)
 		}
-		s.r = bufio.NewReaderSize(inner, 1<<18)
+		s.r = bufio.NewReaderSize(&watched{ctx: s.ctx, r: inner}, 1<<18)
 	}
 	return nil
+}
+
+// unbzip2 unpacks a file on all threads.
+func (s *source) unbzip2(r *bufio.Reader) (io.Reader, error) {
+	if file, size := s.regular(); file != nil {
+		return newBzip2(file, size), nil
+	}
+	return bzip2.NewReader(r), nil
 }
 
 // unzstd unpacks without goroutines, which a reader that is not read to its end would leave behind.
@@ -107,26 +117,35 @@ func (s *source) unzip(*bufio.Reader) (io.Reader, error) {
 
 // random returns the content for reading anywhere: the file itself, or what the stream gives, in memory.
 func (s *source) random() (io.ReaderAt, int64, error) {
-	if s.file != nil && len(s.packed) == 0 {
-		if st, err := s.file.Stat(); err == nil && st.Mode().IsRegular() {
-			return &watchedAt{s.ctx, s.file}, st.Size(), nil
-		}
+	if file, size := s.regular(); file != nil {
+		return file, size, nil
 	}
 	all, err := s.upTo(math.MaxInt64, byteGrowth)
 	return bytes.NewReader(all), int64(len(all)), err
 }
 
-// watched ends a reader with its context.
+// regular returns the file and its size for reading anywhere; nil for a stream, and within a container.
+func (s *source) regular() (io.ReaderAt, int64) {
+	if s.file != nil && len(s.packed) == 0 {
+		if st, err := s.file.Stat(); err == nil && st.Mode().IsRegular() {
+			return &watchedAt{s.ctx, s.file}, st.Size()
+		}
+	}
+	return nil, 0
+}
+
+// watched ends a reader with its context, and with its first error.
 type watched struct {
 	ctx context.Context
 	r   io.Reader
+	err error
 }
 
-func (w *watched) Read(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
+func (w *watched) Read(p []byte) (n int, err error) {
+	if w.err = cmp.Or(w.err, w.ctx.Err()); w.err == nil {
+		n, w.err = w.r.Read(p)
 	}
-	return w.r.Read(p)
+	return n, w.err
 }
 
 // watchedAt is watched for reading anywhere.

@@ -35,9 +35,11 @@ type csvReader struct {
 	keep   []int          // columns of the features
 	role   map[int]string // the flag that names a column
 	copied []int          // of ReadOptions.Keep
-	words  map[int]*category
+	words  []*category    // of the columns; nil where there are none
 
+	nums    grown[float64] // of the features, which are data in the end
 	data    []float64
+	buf     []float64  // those of a row
 	kept    [][]string // copied, each below its name
 	weights []float64
 	others  [][]float64 // of further targets
@@ -54,21 +56,13 @@ type cells interface {
 	number(j int) (float64, error) // of text(j), as parse has it; NaN for a missing cell of numbers
 }
 
-// textRow is a record of a csv file.
-type textRow struct {
-	cells []string
-	line  int
-	nums  []float64 // those of the features; NaN where it is none, nil where they are not known
-	err   error
-}
-
-func (r *textRow) text(j int) string { return strings.TrimSpace(r.cells[j]) }
+func (r *textRow) text(j int) string { return r.cells[j] }
 
 func (r *textRow) number(j int) (float64, error) {
 	if r.nums != nil && !math.IsNaN(r.nums[j]) {
 		return r.nums[j], nil
 	}
-	return parse(r.text(j))
+	return parse(r.cells[j])
 }
 
 // csv reads cells that are separated as Reading says. Records are split by encoding/csv. Points are dense. Columns
@@ -79,7 +73,7 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if err := c.records(); err != nil {
-		return nil, err
+		return nil, s.failed(0, err)
 	}
 	return c.dataset()
 }
@@ -104,6 +98,7 @@ func (c *csvReader) dataset() (*Dataset, error) {
 	case c.rows == 0:
 		return nil, s.fail(0, 0, "the file is empty: no rows")
 	}
+	c.data = c.nums.all()
 	if err := c.fault(); err != nil {
 		return nil, err
 	}
@@ -146,29 +141,18 @@ func (c *csvReader) records() error {
 			return err
 		}
 	}
-	lines := blocks(c.s, c.next, c.quoted, c.split)
-	lines.most = func() int {
+	most := func() int {
 		if c.width == 0 { // the columns are not known
 			return 1
 		}
 		return threadsAhead()
 	}
-	for {
-		b, err := lines.get()
-		if err == io.EOF {
-			return nil
-		} else if err != nil {
-			return c.s.failed(0, err)
+	return c.s.eachRow(c.next, c.quoted, most, c.split, func(r *textRow) error {
+		if c.o.MaxRows > 0 && c.rows >= c.o.MaxRows {
+			return io.EOF
 		}
-		for k := range b.rows {
-			if c.o.MaxRows > 0 && c.rows >= c.o.MaxRows {
-				return nil
-			}
-			if err := c.record(&b.rows[k]); err != nil {
-				return err
-			}
-		}
-	}
+		return c.record(r)
+	})
 }
 
 // quoted reports whether a text ends within quotes.
@@ -187,37 +171,32 @@ func (c *csvReader) quoted(text []byte) bool {
 }
 
 // split reads the records of a block, and their numbers where the columns are known.
-func (c *csvReader) split(b *block[textRow]) {
-	records := split(bytes.NewReader(b.text), c.sep)
-	records.Comment = c.mark
-	for {
-		cells, err := records.Read()
-		if err == io.EOF {
-			return
-		}
-		if pe, ok := errors.AsType[*csv.ParseError](err); ok {
-			if pe.Line += b.line - 1; errors.Is(err, csv.ErrQuote) && b.end != nil && b.end != io.EOF {
-				err = b.end // the text was cut there
-			}
-		}
-		if err != nil {
-			b.rows = append(b.rows, textRow{err: err})
-			return
-		}
-		line, _ := records.FieldPos(0)
-		r := textRow{cells: cells, line: b.line + line - 1}
+func (c *csvReader) split(b *block) {
+	err := records(b.text, c.sep, c.mark, func(cells []string, line, next int) bool {
+		at, from := len(b.cells), len(b.nums)
+		b.cells = append(b.cells, cells...)
+		r := textRow{line: b.line + line, next: b.line + next, cells: b.cells[at:]}
 		if len(cells) == c.width {
-			r.nums = make([]float64, c.width)
+			for range cells {
+				b.nums = append(b.nums, math.NaN())
+			}
+			r.nums = b.nums[from:]
 			for _, j := range c.keep {
-				r.nums[j] = math.NaN()
-				if c.words[j] == nil {
-					if v, err := parse(r.text(j)); err == nil {
-						r.nums[j] = v
-					}
+				if v, err := parse(cells[j]); err == nil && c.words[j] == nil {
+					r.nums[j] = v
 				}
 			}
 		}
 		b.rows = append(b.rows, r)
+		return true
+	})
+	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
+		if pe.Line += b.line - 1; errors.Is(err, csv.ErrQuote) && b.end != nil && b.end != io.EOF {
+			err = b.end // the text was cut there
+		}
+	}
+	if err != nil {
+		b.rows = append(b.rows, textRow{err: err})
 	}
 }
 
@@ -227,10 +206,7 @@ func (c *csvReader) record(r *textRow) error {
 		return c.failed(r.err)
 	}
 	gap := r.line - c.next
-	c.next = r.line + 1
-	for _, cell := range r.cells {
-		c.next += strings.Count(cell, "\n")
-	}
+	c.next = r.next
 	if c.width != 1 || c.mark != 0 {
 		c.read.skip(r.line-gap, gap)
 	}
@@ -243,7 +219,7 @@ func (c *csvReader) record(r *textRow) error {
 	}
 	first := r.cells[0]
 	note := c.rows == 0 && c.width > 0 && c.o.Comment == "" && first != "" && first[0] == '#' && len(r.cells) != c.width
-	if note || len(r.cells) == 1 && c.width != 1 && strings.TrimSpace(first) == "" {
+	if note || len(r.cells) == 1 && c.width != 1 && first == "" {
 		c.read.skip(r.line, 1)
 		return nil
 	}
@@ -310,25 +286,27 @@ func (c *csvReader) row(r cells, line int) error {
 
 // features reads the features of a row.
 func (c *csvReader) features(r cells, line int) error {
+	c.buf = c.buf[:0]
 	for _, j := range c.keep {
 		if w := c.words[j]; w != nil {
 			k, err := w.of(c.s.text(r.text(j)))
 			if err != nil {
 				return c.cellFault(line, j, err)
 			}
-			c.data = append(c.data, float64(k))
+			c.buf = append(c.buf, float64(k))
 			continue
 		}
 		v, err := r.number(j)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		if err != nil || !isFinite(v) {
 			if err = c.noNumber(line, j, r.text(j), math.IsNaN(v)); err != nil {
 				return err
 			}
 			v = math.NaN()
 		}
-		if !c.matrix {
-			c.data = append(c.data, v)
-		}
+		c.buf = append(c.buf, v)
+	}
+	if !c.matrix {
+		c.nums.add(c.buf)
 	}
 	return nil
 }

@@ -48,60 +48,74 @@ func separatorName(sep rune) string {
 	return strconv.Quote(string(sep))
 }
 
-// records splits a table. Where a blank separates, a run of them does once, with tabs among them, and none at an end.
-type records struct {
-	*csv.Reader
-	blanks bool
-}
-
-// split returns the records of a table.
-func split(r io.Reader, sep rune) *records {
+// records calls row with the cells of each record of a table, without blanks at their ends and gone when it has
+// returned, the record's line, counted from 0, and the line after it, until row says that it wants no more. Where a
+// blank separates, a run of them does once, with tabs among them, and none at an end. Texts with quotes or comments are
+// split by encoding/csv.
+func records(text []byte, sep, mark rune, row func(cells []string, line, next int) bool) error {
 	if sep == ' ' {
-		r = tabs{r}
+		text = bytes.ReplaceAll(text, []byte("\t"), []byte(" "))
 	}
-	c := csv.NewReader(r)
-	c.Comma, c.TrimLeadingSpace, c.FieldsPerRecord = sep, sep != '\t', -1
-	return &records{c, sep == ' '}
-}
-
-// Read returns the next record.
-func (r *records) Read() ([]string, error) {
-	record, err := r.Reader.Read()
-	if n := len(record); r.blanks && n > 1 && record[n-1] == "" {
-		record = record[:n-1]
+	if mark == 0 && bytes.IndexByte(text, '"') < 0 {
+		plainRecords(string(text), sep, row)
+		return nil
 	}
-	return record, err
-}
-
-// tabs reads tabs as blanks.
-type tabs struct{ io.Reader }
-
-func (t tabs) Read(p []byte) (int, error) {
-	n, err := t.Reader.Read(p)
-	for i, c := range p[:n] {
-		if c == '\t' {
-			p[i] = ' '
+	c := csv.NewReader(bytes.NewReader(text))
+	c.Comma, c.Comment, c.TrimLeadingSpace, c.FieldsPerRecord, c.ReuseRecord = sep, mark, sep != '\t', -1, true
+	for {
+		cells, err := c.Read()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if n := len(cells); sep == ' ' && n > 1 && cells[n-1] == "" {
+			cells = cells[:n-1]
+		}
+		line, _ := c.FieldPos(0)
+		next := line
+		for j, cell := range cells {
+			next += strings.Count(cell, "\n")
+			cells[j] = strings.TrimSpace(cell)
+		}
+		if !row(cells, line-1, next) {
+			return nil
 		}
 	}
-	return n, err
 }
 
-// window returns the first rows of a text, their cells trimmed; the last is left out where the text is cut.
+// plainRecords is records of a text without quotes and comments.
+func plainRecords(text string, sep rune, row func(cells []string, line, next int) bool) {
+	var cells []string
+	at, by := 0, string(sep)
+	for line := range strings.Lines(text) {
+		at++
+		if strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r") == "" {
+			continue
+		}
+		cells = cells[:0]
+		for more := true; more; {
+			var cell string
+			if sep == ' ' {
+				line = strings.TrimSpace(line)
+			}
+			cell, line, more = strings.Cut(line, by)
+			cells = append(cells, strings.TrimSpace(cell))
+		}
+		if !row(cells, at-1, at) {
+			return
+		}
+	}
+}
+
+// window returns the first rows of a text; the last is left out where the text is cut.
 func window(text []byte, cut bool, sep, comment rune) (rows [][]string) {
-	c := split(bytes.NewReader(text), sep)
-	c.Comment = comment
-	for len(rows) < windowRows {
-		row, err := c.Read()
-		if err != nil {
-			break
+	_ = records(text, sep, comment, func(cells []string, _, _ int) bool { // an error is met again as the file is read
+		if len(cells) > 1 || cells[0] != "" {
+			rows = append(rows, slices.Clone(cells))
 		}
-		for j := range row {
-			row[j] = strings.TrimSpace(row[j])
-		}
-		if len(row) > 1 || row[0] != "" {
-			rows = append(rows, row)
-		}
-	}
+		return len(rows) < windowRows
+	})
 	if cut && len(rows) > 1 && len(rows) < windowRows {
 		rows = rows[:len(rows)-1]
 	}

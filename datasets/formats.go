@@ -57,123 +57,109 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 	return d, s.answered(d, &a, o, nil)
 }
 
-// svmRow is a line of LIBSVM.
-type svmRow struct {
-	line     int
-	answer   string
-	nonzeros *points.CSR // the last of it are the line's
-	from, d  int         // which, and the largest index so far
-	ok       bool        // the line has content
-	err      error
-}
-
-// libsvmRows appends the rows to x and their answers to a, and returns the line of the last feature.
+// libsvmRows sets x to the rows, appends their answers to a, and returns the line of the last feature.
 func (s *source) libsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widest int, err error) {
+	var col grown[int32]
+	var val grown[float64]
+	next, size := 1, 0
 	whole := func([]byte) bool { return false }
-	lines := blocks(s, 1, whole, func(b *block[svmRow]) {
-		part, line := &points.CSR{}, b.line
+	err = s.eachRow(1, whole, threadsAhead, func(b *block) {
+		line := b.line
 		for text := range bytes.Lines(b.text) {
-			r := svmRow{line: line, nonzeros: part, from: len(part.Col)}
-			r.answer, r.ok, r.err = s.libsvmLine(part, text, line, o)
-			r.d = part.D
-			b.rows = append(b.rows, r)
+			b.rows = append(b.rows, s.libsvmLine(b, text, line, o))
 			line++
 		}
+	}, func(r *textRow) error {
+		next = r.line + 1
+		switch {
+		case o.MaxRows > 0 && len(a.text) == o.MaxRows:
+			return io.EOF
+		case r.err != nil:
+			return r.err
+		}
+		if r.d > x.D {
+			x.D, widest = r.d, r.line
+		}
+		if r.cells == nil {
+			s.reading.skip(r.line, 1)
+			return nil
+		}
+		col.add(r.cols)
+		val.add(r.nums)
+		size += len(r.cols)
+		x.Ptr = append(x.Ptr, size)
+		if err := s.take((float64Growth+int32Growth)*len(r.cols)+intGrowth, len(a.text)); err != nil {
+			return err
+		}
+		return a.add(s, s.text(r.cells[0]), r.line)
 	})
-	for next := 1; ; {
-		b, err := lines.get()
-		if err == io.EOF {
-			return widest, nil
-		} else if err != nil {
-			return 0, s.failed(next, err)
-		}
-		next = b.line + len(b.rows)
-		for k, r := range b.rows {
-			if o.MaxRows > 0 && len(a.text) == o.MaxRows {
-				return widest, nil
-			}
-			if r.err != nil {
-				return 0, r.err
-			}
-			if r.d > x.D {
-				x.D, widest = r.d, r.line
-			}
-			if !r.ok {
-				s.reading.skip(r.line, 1)
-				continue
-			}
-			col, val := r.nonzeros.Col[r.from:], r.nonzeros.Val[r.from:]
-			if k+1 < len(b.rows) {
-				n := b.rows[k+1].from - r.from
-				col, val = col[:n], val[:n]
-			}
-			x.Col, x.Val = append(x.Col, col...), append(x.Val, val...)
-			x.Ptr = append(x.Ptr, len(x.Col))
-			if err := s.take((float64Growth+int32Growth)*len(col)+intGrowth, len(a.text)); err != nil {
-				return 0, err
-			}
-			if err := a.add(s, s.text(r.answer), r.line); err != nil {
-				return 0, err
-			}
-		}
+	x.Col, x.Val = col.all(), val.all()
+	if err != nil {
+		err = s.failed(next, err)
 	}
+	return widest, err
 }
 
 // noLabel is what is wrong with a line of LIBSVM that begins with index:value.
 const noLabel = "the line has no label: it begins with index:value. " +
 	"A fit wants one in each line; to predict, say --target none"
 
-// libsvmLine appends the nonzeros of a line to x; ok is false for a line without content, and the answer is empty where
-// there is none.
-func (s *source) libsvmLine(x *points.CSR, text []byte, line int, o *ReadOptions) (answer string, ok bool, err error) {
+// libsvmLine reads a line; its nonzeros are appended to those of b. The answer is empty where there is none.
+func (s *source) libsvmLine(b *block, text []byte, line int, o *ReadOptions) (r textRow) {
+	r.line = line
+	fail := func(item int, format string, args ...any) textRow {
+		r.err = s.fail(line, item, format, args...)
+		return r
+	}
 	word, rest := cutWord(text)
+	answer := string(word)
 	switch {
 	case len(word) == 0 || o.Comment != "" && o.Comment != "none" && bytes.HasPrefix(word, []byte(o.Comment)):
-		return "", false, nil
+		return r
 	case word[0] == '#' && o.Comment != "none":
 		if second, _ := cutWord(rest); len(word) > 1 && (len(second) == 0 || isItem(second)) {
-			return "", false, s.fail(line, 1, "the line begins with # and may be a row: "+
+			return fail(1, "the line begins with # and may be a row: "+
 				"say --comment # if it is a comment, --comment none if # begins a label")
 		}
-		return "", false, nil
+		return r
 	case isItem(word) && word[0] != 'q':
-		if rest = text; o.Target != "none" {
-			return "", false, s.fail(line, 1, "%s", noLabel)
+		if rest, answer = text, ""; o.Target != "none" {
+			return fail(1, "%s", noLabel)
 		}
-	default:
-		answer = string(word)
 	}
+	at, from := len(b.cells), len(b.nums)
+	b.cells = append(b.cells, answer)
 	text, _, _ = bytes.Cut(rest, []byte("#"))
-	last := 0
 	for item := 1 + min(1, len(answer)); ; item++ {
 		if word, text = cutWord(text); len(word) == 0 {
-			return answer, true, nil
+			r.cells, r.nums, r.cols = b.cells[at:], b.nums[from:], b.cols[from:]
+			return r
 		}
-		colon := bytes.IndexByte(word, ':')
-		if colon < 0 {
-			return "", false, s.fail(line, item, "%s is not of the form index:value", quote(word))
+		index, value, ok := bytes.Cut(word, []byte(":"))
+		if !ok {
+			return fail(item, "%s is not of the form index:value", quote(word))
 		}
-		col, err := strconv.Atoi(string(word[:colon]))
+		col, err := strconv.Atoi(string(index))
 		switch {
 		case err == nil && col == 0:
-			return "", false, s.fail(line, item,
+			return fail(item,
 				"index 0: LIBSVM counts features from 1, want indices from 1; add 1 to all of them "+
 					"(in scikit-learn dump_svmlight_file(…, zero_based=False)); of a kernel matrix, see --kernel "+
 					"precomputed")
 		case err != nil || col < 1 || col > maxColumn:
-			return "", false, s.fail(line, item, "index %s: want a whole number from 1 to %d", quote(word[:colon]),
-				maxColumn)
-		case col <= last:
-			return "", false, s.fail(line, item, "index %d after index %d: indices must increase", col, last)
+			return fail(item, "index %s: want a whole number from 1 to %d", quote(index), maxColumn)
+		case col <= r.d:
+			return fail(item, "index %d after index %d: indices must increase", col, r.d)
 		}
-		v, err := finite(string(word[colon+1:]))
-		if err != nil {
-			return "", false, s.fail(line, item, "value of index %d: %v", col, err)
+		v, ok := short(value)
+		if !ok {
+			if v, err = finite(string(value)); err != nil {
+				return fail(item, "value of index %d: %v", col, err)
+			}
 		}
-		if last = col; v != 0 {
-			x.Col, x.Val = append(x.Col, int32(col-1)), append(x.Val, v)
+		if r.d = col; v != 0 {
+			b.cols, b.nums = append(b.cols, int32(col-1)), append(b.nums, v)
 		}
-		x.D = max(x.D, col)
 	}
 }
 

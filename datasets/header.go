@@ -26,12 +26,12 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	for j, cell := range record {
 		first[j] = c.s.text(strings.TrimSpace(cell))
 	}
-	c.role, c.words = map[int]string{}, map[int]*category{}
+	c.role = map[int]string{}
 	if c.names {
 		first, c.role[0] = append([]string{""}, first...), "drop"
 		c.read.note("the first column, which the header does not name, is left out: row names")
 	}
-	c.width, c.weight = len(first), -1
+	c.width, c.weight, c.words = len(first), -1, make([]*category, len(first))
 	named, matched, err := c.byName(first)
 	if err == nil && !matched && c.o.Columns != nil {
 		err = c.unnamed(first)

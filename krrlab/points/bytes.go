@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"gonum.org/v1/gonum/blas"
@@ -71,60 +73,73 @@ func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 	scales := []float64{scale}
 	if scale == 0 {
 		least, most := math.Inf(1), 0.0
-		if !eachRow(x, func(_ int, row []float64) bool {
-			for _, v := range row {
-				if most = max(most, v); v > 0 {
-					least = min(least, v)
+		var mu sync.Mutex
+		if !eachRow(x, func(_ int, _ []int32, val []float64) bool {
+			lo, hi := math.Inf(1), 0.0
+			for _, v := range val {
+				if hi = max(hi, v); v > 0 {
+					lo = min(lo, v)
 				}
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			least, most = min(least, lo), max(most, hi)
 			return most == 0 || most < 256*least
 		}) {
 			return nil, false
 		}
 		scales = []float64{1, least, 1.0 / 255}
 	}
+	b = NewBytes(n, d, 1, nil)
 	for i, s := range scales {
 		if !ScaleFits(s) || slices.Contains(scales[:i], s) {
 			continue
 		}
-		if fits(x, s) {
-			b = NewBytes(n, d, s, nil)
-			eachRow(x, func(i int, row []float64) bool {
-				out := b.Row(i)
-				for j, v := range row {
-					out[j] = uint8(math.Round(v / s))
+		b.Scale = s
+		if eachRow(x, func(i int, col []int32, val []float64) bool {
+			row := b.Row(i)
+			clear(row)
+			for k, v := range val {
+				q := math.RoundToEven(v / s)
+				if !(q >= 0 && q <= 255) || math.Abs(q*s-v) > 0x1p-52*v {
+					return false
 				}
-				return true
-			})
+				if col != nil {
+					row[col[k]] = uint8(q)
+				} else {
+					row[k] = uint8(q)
+				}
+			}
+			return true
+		}) {
 			return b, true
 		}
 	}
 	return nil, false
 }
 
-// fits reports whether all numbers are a whole number from 0 to 255 times s.
-func fits(x Points, s float64) bool {
-	return eachRow(x, func(_ int, row []float64) bool {
-		for _, v := range row {
-			q := math.Round(v / s)
-			if !(q >= 0 && q <= 255) || math.Abs(q*s-v) > 0x1p-52*v {
-				return false
+// eachRow calls f with the numbers of every row, of sparse ones the nonzeros and their columns, on all threads, until
+// one returns false.
+func eachRow(x Points, f func(i int, col []int32, val []float64) bool) bool {
+	n, d := x.Dims()
+	var over atomic.Bool
+	// The context is never done, so ForEach gives no error.
+	_ = accel.ForEach(context.Background(), (n+rowsAtOnce-1)/rowsAtOnce, func(_, b int) {
+		own := make([]float64, d)
+		for i := b * rowsAtOnce; i < min((b+1)*rowsAtOnce, n) && !over.Load(); i++ {
+			var col []int32
+			val := own
+			if c, ok := x.(*CSR); ok {
+				col, val = c.Row(i)
+			} else {
+				x.RowTo(own, i)
+			}
+			if !f(i, col, val) {
+				over.Store(true)
 			}
 		}
-		return true
 	})
-}
-
-// eachRow calls f with every row in turn until one returns false.
-func eachRow(x Points, f func(i int, row []float64) bool) bool {
-	n, d := x.Dims()
-	row := make([]float64, d)
-	for i := range n {
-		if x.RowTo(row, i); !f(i, row) {
-			return false
-		}
-	}
-	return true
+	return !over.Load()
 }
 
 // Dims implements Points.

@@ -14,22 +14,31 @@ import (
 // does. Points are equal if all their numbers are, −0 and 0 being one and NaN equal to NaN, however they are stored:
 // they are told apart by the SHA-256 of their nonzeros.
 func Same(sets ...Points) (same []int) {
-	first := map[[sha256.Size]byte]int{}
+	var keys [][sha256.Size]byte
 	for _, x := range sets {
 		n, _ := x.Dims()
-		keys := make([][sha256.Size]byte, n)
+		at := len(keys)
+		keys = append(keys, make([][sha256.Size]byte, n)...)
 		// The context is never done, so ForEach gives no error.
 		_ = accel.ForEach(context.Background(), (n+rowsAtOnce-1)/rowsAtOnce, func(_, b int) {
-			hashRows(keys, x, b*rowsAtOnce, min((b+1)*rowsAtOnce, n))
+			hashRows(keys[at:], x, b*rowsAtOnce, min((b+1)*rowsAtOnce, n))
 		})
-		for _, h := range keys {
-			at := len(same)
-			if _, seen := first[h]; !seen {
-				first[h] = at
-			}
-			same = append(same, first[h])
-		}
 	}
+	same = make([]int, len(keys))
+	parts := accel.Threads()
+	_ = accel.ForEach(context.Background(), parts, func(_, part int) {
+		first := make(map[[sha256.Size]byte]int, len(keys)/parts)
+		for i, h := range keys {
+			if int(h[0])%parts != part {
+				continue
+			}
+			at, seen := first[h]
+			if !seen {
+				at, first[h] = i, i
+			}
+			same[i] = at
+		}
+	})
 	return same
 }
 
