@@ -27,7 +27,7 @@ func (b *bench) Problem() *stage.Problem {
 		b.problem = &stage.Problem{
 			Header: l.header(), Kernel: l.cfg.Kernel, X: l.train.X, Y: l.y, Coding: l.coding, Train: l.given,
 			Comm: l.comm, Memory: l.cfg.Memory, Held: l.vectors(), MaxIter: l.cfg.MaxIter, Precond: l.precondName(),
-			S: defaultFeatures(l.train.Len()),
+			Entry: stage.Entry{Value: l.cfg.Precond}, S: defaultFeatures(l.train.Len()),
 		}
 		if r := l.approximation(); r != nil {
 			z := &stage.Approximation{Method: r.name, Text: r.String(), S: r.s, LambdaP: r.lambdaP, Form: r.form,

@@ -45,7 +45,7 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 		m, err := p.Make(ctx, l)
 		made := &stage.Made{M: m, Seconds: time.Since(start).Seconds()}
 		if v, ok := m.(*vecchia.Inverse); ok {
-			made.S, made.Seconds = v.Rank(), l.v.seconds
+			made.S, made.Seconds, made.Text = v.Rank(), l.v.seconds, v.What()
 			made.BuildFlops, made.ApplyFlops = v.Flops()
 			made.BuildFlops += l.landmarkFlops(v.Rank())
 		}
@@ -65,17 +65,23 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 	}
 	start = time.Now()
 	r.lambdaP += f.it.more
-	w, err := precond.New(ctx, f.it.z, r.lambdaP, &precond.Options{Form: r.form, RHS: b.columns(), Comm: b.comm})
+	if r.form == precond.AutoForm { // one that can draw N(0, M)
+		r.form = precond.FormLInv
+	}
+	w, err := precond.New(ctx, f.it.z, r.lambdaP, &precond.Options{Form: r.form, Comm: b.comm})
 	if err != nil {
 		return nil, err
 	}
 	n, s := float64(b.train.Len()), float64(r.s)
 	made := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: r.s, LambdaP: r.lambdaP,
-		Bytes: w.Bytes(), Seconds: f.seconds + time.Since(start).Seconds()}
+		Bytes: w.Bytes(), Text: r.String(), Seconds: f.seconds + time.Since(start).Seconds()}
 	if f.it.low == nil {
 		made.BuildFlops += 2 * n * s * float64(b.train.Dim())
 	} else {
 		made.BuildFlops += l.landmarkFlops(r.s)
+	}
+	if f.it.low != nil {
+		made.Certain = f.it.low.CondBound(b.cfg.Lambda, r.lambdaP)
 	}
 	if f.it.low != nil && b.k.a != nil {
 		made.LambdaMin = bound.LambdaMin(f.it.low, b.cfg.Lambda, r.lambdaP, 2*b.kError(b.k.a))

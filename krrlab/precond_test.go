@@ -78,7 +78,7 @@ func TestUserDefined(t *testing.T) {
 		q, err := l.Quality(t.Context(), QualityOptions{})
 		if err != nil || q.Kappa.Lo > kappa*(1+1e-9) || q.Kappa.Lo < kappa/2 || !math.IsInf(q.Kappa.Hi, 1) ||
 			q.Bound != 0 || q.Exact == nil || !(q.Exact.Lo <= kappa*(1+1e-9) && kappa <= q.Exact.Hi*(1+1e-9)) ||
-			*q.Actual < 1 {
+			*q.Iterations < 1 {
 			t.Errorf("%v: κ = %.6g, %+v, %v", p, kappa, q, err)
 		}
 		if err := q.Plot().Validate(); err != nil || !strings.Contains(q.String(), p.String()) ||

@@ -50,7 +50,7 @@ func TestQualityAgainstDense(t *testing.T) {
 		q := testkit.Must(l.Quality(t.Context(), QualityOptions{Width: 0.05}))
 		z := wholeZ(t, l)
 		want := denseSpectrum(t, k, x, 0.05, z, 0.3)
-		for i, v := range q.Spectrum {
+		for i, v := range q.Nodes {
 			if math.Abs(v-want[i]) > 1e-9*want[149] {
 				t.Errorf("%v: eigenvalue %d is %v, want %v", k, i, v, want[i])
 			}
@@ -60,12 +60,12 @@ func TestQualityAgainstDense(t *testing.T) {
 			t.Errorf("%v: κ = %v, ends %v and %v\n%v", k, kappa, want[0], want[149], q)
 		}
 		if !q.Reached || q.Kappa.Width() > 0.051 || q.Kappa.Confidence != 0.95 || len(q.Trace) != q.Steps ||
-			len(q.Ritz) != q.Steps {
+			len(q.Alpha) != q.Steps {
 			t.Errorf("%v: %v", k, q)
 		}
-		if its := plainIterations(t, l, z); *q.Actual != its || q.Status != pcg.Converged || q.Bound < *q.Actual/4 ||
-			math.Abs(float64(q.Predicted-*q.Actual)) > 0.3*float64(*q.Actual)+3 {
-			t.Errorf("%v: %d iterations, bound %d, predicted %d; PCG takes %d", k, *q.Actual, q.Bound, q.Predicted, its)
+		if its := plainIterations(t, l, z); *q.Iterations != its || q.Status != pcg.Converged || q.Bound < *q.Iterations/4 ||
+			math.Abs(float64(q.Predicted-*q.Iterations)) > 0.3*float64(*q.Iterations)+3 {
+			t.Errorf("%v: %d iterations, bound %d, predicted %d; PCG takes %d", k, *q.Iterations, q.Bound, q.Predicted, its)
 		}
 	}
 }
@@ -92,13 +92,13 @@ func TestQualityForms(t *testing.T) {
 	}
 	ref := newReference(t, cfg.Kernel, x, 0.1, mat.NewDense(120, 1, nil))
 	v := testkit.Eigenvalues(t, ref.a)
-	if !q.Kappa.Covers(v[119]/v[0]) || math.Abs(q.Exact.Value-v[119]/v[0]) > 1e-8*q.Exact.Value || q.Actual != nil ||
+	if !q.Kappa.Covers(v[119]/v[0]) || math.Abs(q.Exact.Value-v[119]/v[0]) > 1e-8*q.Exact.Value || q.Iterations != nil ||
 		q.S != 0 {
 		t.Errorf("κ(A) = %v: %v", v[119]/v[0], q)
 	}
 	cfg.Precond = Nystrom{S: 40}
 	q, err = newLab(t, classes(x, 3), cfg).Quality(t.Context(), QualityOptions{ExactBelow: -1})
-	if err != nil || q.Exact != nil || q.Spectrum != nil || !(q.Certain >= q.Kappa.Value) || *q.Actual < 1 {
+	if err != nil || q.Exact != nil || q.Weights == nil || !(q.Certain >= q.Kappa.Value) || *q.Iterations < 1 {
 		t.Errorf("%v, %v", q, err)
 	}
 }

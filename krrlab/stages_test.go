@@ -86,7 +86,7 @@ func TestStages(t *testing.T) {
 				return testkit.Timeless(s,
 					func(key string,
 						of map[string]any) bool {
-						return key == "s" && of["status"] == string(sketchsize.None)
+						return key == "bytes" || key == "s" && of["status"] == string(sketchsize.None) // of a rank's rows
 					})
 			}
 			lone := one(nil, false)
@@ -204,7 +204,7 @@ func TestStagesInterrupted(t *testing.T) {
 	}{
 		{"quality", `{}`, func(e Event) bool { return e.Stage == stage.Lanczos && e.Done == 5 }, func(s Stage) bool {
 			q := s.(*Quality)
-			return q.Steps == 5 && q.Actual == nil && q.Kappa.Lo > 1
+			return q.Steps == 5 && q.Iterations == nil && q.Kappa.Lo > 1
 		}},
 		{"lambda-p", `{"Points": 5, "Sizes": [20, 40, 80]}`, func(e Event) bool { // in the second row of the map
 			if e.Stage == stage.Lanczos && e.Done == 3 {

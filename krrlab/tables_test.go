@@ -4,11 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/compare"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/multilevel"
+	"github.com/krrlab/lab/krrlab/pencil"
 	"github.com/krrlab/lab/krrlab/quality"
 	"github.com/krrlab/lab/krrlab/sketchsize"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -18,14 +20,16 @@ import (
 // TestTablesOutward: tables show the ends of intervals, and bounds, rounded outward, as the lines do.
 func TestTablesOutward(t *testing.T) {
 	e := estimate.Interval{Value: 2, Lo: 1.23456, Hi: 2.34543, Confidence: 0.95}
+	row := pencil.Row{Kappa: e, Max: e, Min: e, Certain: 2.34543}
 	rung := sketchsize.Rung{Kappa: estimate.Interval{Value: 2, Lo: 1, Hi: 3},
 		Conditions: &sketchsize.Conditions{Norm: e, Low: e, High: e}}
 	for _, s := range []stage.Stage{
 		&loo.Result{Classes: true, Scores: []leaveout.Score{{Error: e}}},
 		&statdim.Result{Numbers: statdim.Numbers{Estimate: e}},
-		&lambdap.Result{Sweeps: []*lambdap.Sweep{{Points: []lambdap.Point{{Kappa: e, Bound: 2.34543}}}}},
+		&lambdap.Result{Sweeps: []*lambdap.Sweep{{Points: []lambdap.Point{{Row: row}}}}},
 		&multilevel.Result{Chain: []multilevel.Level{{Measured: multilevel.Measured{Error: e, Kappa: &e}}}},
-		&quality.Result{Kappa: e, Max: e, Min: e, Certain: 2.34543},
+		&quality.Result{Row: row},
+		&compare.Result{Rows: []pencil.Row{row}},
 		&sketchsize.Result{Test: sketchsize.Theorem7, Rungs: []sketchsize.Rung{rung}},
 		&sketchsize.Result{Rungs: []sketchsize.Rung{{Kappa: e}}},
 	} {

@@ -1,7 +1,7 @@
 // Package testbed runs preconditioners on many problems, and shows which is best how often.
 //
 // A run is one preconditioner of one draw on one problem, with one ridge λ and one rank: conjugate gradients to the
-// relative residuals of compare.Levels, with at most MaxIter iterations, beside κ, seconds, bytes and flops. It is a
+// relative residuals of pencil.Levels, with at most MaxIter iterations, beside κ, seconds, bytes and flops. It is a
 // line of JSON, a Line, in a file that grows while runs are made, survives a kill, and takes lines that others made.
 // Nothing of a preconditioner may depend on the targets.
 //

@@ -1,17 +1,15 @@
 // Package compare is the stage that judges preconditioners of K+λI side by side: built-in ones, each with its own rank
 // and ridge, and user-defined ones, each drawn several times, beside M = I.
 //
-// All iterate on one right-hand side b, for t > 1 the sum of the columns with random signs. Column c of a block
-// is the solve with M_c, so that one product with K serves all (pcg.ColumnPreconditioner), and each takes the steps
-// that it takes alone. So it is with Lanczos processes of M_c⁻¹A, A = K+λI, which give the interval of κ where
-// M_c can draw normal vectors of covariance M_c (lanczos.Metrics), and the quadrature
+// All iterate on one right-hand side b, for t > 1 the sum of the columns with random signs, side by side (package
+// pencil). The Lanczos processes that give the interval of κ where M_c can draw normal vectors of covariance M_c have
+// the quadrature
 //
 //	tr f(M⁻¹A) ≈ n Σ_i τ_i² f(θ_i),   θ_i the Ritz values, τ_i the first entries of T's eigenvectors,
 //
 // for f(x) = x and ln x (Ubaru, Chen and Saad, SIAM J. Matrix Anal. Appl. 38 (2017), DOI 10.1137/16M1104974), from
 // which follows Kaporin's number ln β = n·ln(tr(M⁻¹A)/n) − ln det(M⁻¹A) (Kaporin, Numer. Linear Algebra Appl. 1
-// (1994)). Of an M of which only the inverse is known κ has a lower bound, the ratio of the Ritz values of conjugate
-// gradients.
+// (1994)). Up to Options.ExactBelow points all are exact, by all eigenvalues.
 //
 // The error after k iterations is bounded from above in the norm of A: by ‖r_k‖₂/√λ, λ less what K as stored may be
 // off, and where 0 < μ ≤ λ_min(M⁻¹A) is known also by the Gauss–Radau rule (package pcg).

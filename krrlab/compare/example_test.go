@@ -37,7 +37,7 @@ func Example() {
 		panic(err)
 	}
 	for _, row := range r.Rows {
-		fmt.Println(row.Name, row.Status, row.Iterations > 50)
+		fmt.Println(row.Name, row.Status, *row.Iterations > 50)
 	}
 	// Output:
 	// none converged true

@@ -21,7 +21,7 @@ func (r *Result) Plot() *plots.Figure {
 	time := plots.Convergence("residual, by recurrence", r.To)
 	bounds := plots.Convergence("upper bound of the error", 0)
 	bounds.Y.Label = "error in the norm of A, over ‖b‖₂"
-	spectrum := &plots.Figure{Title: "spectrum of M⁻¹A, by quadrature", X: plots.Axis{Label: "eigenvalue", Log: true},
+	spectrum := &plots.Figure{Title: "spectrum of M⁻¹A", X: plots.Axis{Label: "eigenvalue", Log: true},
 		Y: plots.Axis{Label: "share of the eigenvalues up to it"}}
 	first, last := math.Inf(1), 0.0
 	all := []*plots.Figure{its, time, bounds, spectrum}
@@ -40,11 +40,15 @@ func (r *Result) Plot() *plots.Figure {
 			}
 		}
 		var share float64
-		for i, theta := range row.Nodes {
-			share += row.Weights[i]
-			series[3].Add(theta, share)
+		if row.Exact == nil {
+			spectrum.Title = "spectrum of M⁻¹A, by quadrature"
 		}
-		first, last = min(first, r.clock(row, 1)), max(last, r.clock(row, row.Iterations))
+		for i, theta := range row.Nodes {
+			if share += row.Share(i); share > 0 {
+				series[3].Add(theta, share)
+			}
+		}
+		first, last = min(first, r.clock(row, 1)), max(last, r.seconds(row))
 		for i, f := range all {
 			if len(series[i].Y) > 0 {
 				f.Series = append(f.Series, series[i])
@@ -81,7 +85,7 @@ func (r *Result) against() *plots.Figure {
 		if r.Against == "bytes" {
 			x = float64(r.KBytes + row.Bytes)
 		}
-		if row.Status != pcg.Converged || row.Why != "" || !(x > 0) {
+		if row.Iterations == nil || row.Status != pcg.Converged || row.Why != "" || !(x > 0) {
 			continue
 		}
 		name := strings.Join(slices.DeleteFunc(strings.Fields(row.Name), func(word string) bool {
@@ -91,7 +95,7 @@ func (r *Result) against() *plots.Figure {
 		if at < 0 {
 			at, f.Series = len(f.Series), append(f.Series, plots.Series{Name: name, Style: plots.Points})
 		}
-		f.Series[at].Add(x, float64(max(row.Iterations, 1)))
+		f.Series[at].Add(x, float64(max(*row.Iterations, 1)))
 	}
 	return f
 }

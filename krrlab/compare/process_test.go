@@ -38,8 +38,8 @@ func TestProcessRanks(t *testing.T) {
 		With: stage.Entries{{Text: "process:" + python(t) + " -c '" + differing + "'"}}})
 	for i, row := range r[0].Rows {
 		if row.Status != pcg.Converged || row.Why != "" || !reflect.DeepEqual(row.Residuals, r[1].Rows[i].Residuals) {
-			t.Errorf("%.10s: %v after %d iterations, %d: %s", row.Name, row.Status, row.Iterations,
-				r[1].Rows[i].Iterations, row.Why)
+			t.Errorf("%.10s: %v after %d iterations, %d: %s", row.Name, row.Status, *row.Iterations,
+				*r[1].Rows[i].Iterations, row.Why)
 		}
 	}
 }
@@ -97,8 +97,8 @@ func TestProcess(t *testing.T) {
 		krrlab.Given{M: ours, Name: "Go"})
 	testkit.OK(t, err)
 	x, y := r.Rows[1], r.Rows[2]
-	if x.Iterations != y.Iterations || len(x.Why)+len(y.Why) > 0 || math.Abs(x.Kappa.Lo/y.Kappa.Lo-1) > 1e-5 ||
+	if *x.Iterations != *y.Iterations || len(x.Why)+len(y.Why) > 0 || math.Abs(x.Kappa.Lo/y.Kappa.Lo-1) > 1e-5 ||
 		math.Abs(x.Kappa.Hi/y.Kappa.Hi-1) > 1e-5 || math.IsInf(x.Kappa.Hi, 1) {
-		t.Errorf("NumPy %d iterations, κ %v %s; Go %d, κ %v %s", x.Iterations, x.Kappa, x.Why, y.Iterations, y.Kappa, y.Why)
+		t.Errorf("NumPy %d iterations, κ %v %s; Go %d, κ %v %s", *x.Iterations, x.Kappa, x.Why, *y.Iterations, y.Kappa, y.Why)
 	}
 }

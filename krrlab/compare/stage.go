@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/pencil"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -43,6 +44,7 @@ type Options struct {
 	Confidence float64       `flag:"confidence" default:"0.95" check:"(0,1)" help:"of each interval of κ"`
 	Width      float64       `flag:"width" default:"0.2" check:"positive" help:"relative width of κ's interval at which to stop"`
 	Steps      int           `flag:"steps" default:"100" check:">=-1" zero:"-1" help:"maximum number of Lanczos steps; 0 for no κ"`
+	ExactBelow int           `flag:"exact-below" default:"500" check:">=-1" zero:"-1" help:"largest n for which all eigenvalues of each are computed; -1 for never"`
 }
 
 // Run compares. If ctx ends it returns the preconditioners that are judged by then beside its error.
@@ -80,7 +82,7 @@ var _ stage.Comparer = Options{}
 
 // Compare implements stage.Comparer.
 func (Options) Compare(ctx context.Context, b stage.Bench, with stage.Entries, to float64) ([]stage.Compared, error) {
-	v, err := Options{With: with, To: to, Steps: -1}.Run(ctx, b)
+	v, err := Options{With: with, To: to, Steps: -1, ExactBelow: -1}.Run(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -134,13 +136,12 @@ func (c *comparison) all(ctx context.Context) error {
 	if c.left, err = comm.Least(ctx, c.p.Comm, left); err != nil {
 		return err
 	}
-	to := mat.NewDense(c.p.N, c.p.T, nil)
-	if err := stage.Timed(&c.res.Product, func() error { return c.k.MulTo(ctx, to, c.p.Y) }); err != nil {
+	if c.res.Product, err = pencil.Seconds(ctx, c.k.MulTo, c.p.Y); err != nil {
 		return err
 	}
 	c.least = bound.LambdaMin(nil, c.p.Lambda, 0, 2*c.k.Error)
 	none := &stage.Made{LambdaMin: c.least}
-	c.take(Row{Name: "none"}, none, c.need(none))
+	c.take(pencil.NewRow("none"), none, c.need(none))
 	times := map[string]int{"none": 1}
 	for _, e := range c.o.With {
 		name := e.String()
@@ -148,7 +149,9 @@ func (c *comparison) all(ctx context.Context) error {
 			name += fmt.Sprintf(" (%d)", times[name])
 		}
 		for seed := range c.o.Seeds {
-			if err := c.enter(ctx, e, Row{Name: name, Draw: seed}); err != nil {
+			row := pencil.NewRow(name)
+			row.Draw = seed
+			if err := c.enter(ctx, e, row); err != nil {
 				return err
 			}
 		}
@@ -162,21 +165,16 @@ func (c *comparison) need(m *stage.Made) int64 {
 }
 
 // take takes a preconditioner into the group, as the last of the rows.
-func (c *comparison) take(row Row, m *stage.Made, need int64) {
-	row.S, row.LambdaP, row.Bytes, row.Build = m.S, m.LambdaP, m.Bytes, m.Seconds
-	row.BuildFlops, row.ApplyFlops = m.BuildFlops, m.ApplyFlops
-	row.Why = "the stage ended before" // until it is judged
+func (c *comparison) take(row pencil.Row, m *stage.Made, need int64) {
+	row.Why = pencil.Ended // until it is judged
 	c.group, c.made, c.held = append(c.group, len(c.res.Rows)), append(c.made, m), c.held+need
 	c.res.Rows = append(c.res.Rows, row)
 }
 
 // enter makes a preconditioner and takes it into the group, which is judged first where the memory is full.
-func (c *comparison) enter(ctx context.Context, e stage.Entry, row Row) error {
-	m, err := c.b.Make(ctx, e, row.Draw)
-	if err == nil {
-		row.Solve, err = try(ctx, m.M, c.p.Y)
-	}
-	if err = comm.Agree(ctx, c.p.Comm, err); ctx.Err() != nil {
+func (c *comparison) enter(ctx context.Context, e stage.Entry, row pencil.Row) error {
+	m, err := pencil.Make(ctx, c.b, e, &row)
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	var need int64
@@ -206,30 +204,18 @@ func (c *comparison) enter(ctx context.Context, e stage.Entry, row Row) error {
 
 // judge judges the group, side by side, and lets go of it.
 func (c *comparison) judge(ctx context.Context) error {
-	s := &sides{n: c.p.N, ranks: c.p.Comm, fails: make([]error, len(c.group))}
-	var rows []*Row
-	for i, at := range c.group {
-		rows, s.ms = append(rows, &c.res.Rows[at]), append(s.ms, c.made[i].M)
+	s := &pencil.Set{A: c.k, Off: c.k.Error / c.p.Lambda, Least: c.least, Recur: true,
+		Tell: func(e stage.Event) { c.b.Tell(ctx, e) }}
+	var ms []pcg.Preconditioner
+	for i, m := range c.made {
+		s.Rows, s.Mu, ms = append(s.Rows, &c.res.Rows[c.group[i]]), append(s.Mu, m.LambdaMin), append(ms, m.M)
 	}
-	err := c.iterate(ctx, s, rows)
-	if err == nil && c.o.Steps > 0 {
-		err = c.brackets(ctx, s, rows)
-	}
-	c.group, c.made, c.held = nil, nil, 0
-	return err
-}
-
-// iterate takes conjugate gradients with each M of the group to the residual that is asked.
-func (c *comparison) iterate(ctx context.Context, s *sides, rows []*Row) error {
-	b := mat.NewDense(c.p.N, len(rows), nil)
-	for j := range rows {
-		b.ColView(j).(*mat.VecDense).CopyVec(c.rhs.ColView(0))
-	}
-	res, err := pcg.Solve(ctx, c.k, s, b, &pcg.Options{Tol: c.o.To, Aim: 1, MaxIter: c.p.MaxIter,
+	s.M = pencil.NewSides(c.p.N, c.p.Comm, ms...)
+	err := s.Solve(ctx, c.rhs, pcg.Options{Tol: c.o.To, Aim: 1, MaxIter: c.p.MaxIter,
 		Monitor: func(it *pcg.Iteration) error {
 			for j, r := range it.RelRes {
-				if rows[j].Draw == 0 && (it.Index == 1 || r > c.o.To) {
-					c.b.Tell(ctx, stage.Event{Stage: stage.Compare, Detail: rows[j].Name, Iteration: it.Index,
+				if s.Rows[j].Draw == 0 && (it.Index == 1 || r > c.o.To) {
+					c.b.Tell(ctx, stage.Event{Stage: stage.Compare, Detail: s.Rows[j].Name, Iteration: it.Index,
 						Residual: r, Remaining: -1})
 				}
 			}
@@ -238,58 +224,13 @@ func (c *comparison) iterate(ctx context.Context, s *sides, rows []*Row) error {
 			}
 			return nil
 		}})
-	if res == nil {
-		return err
+	if err == nil && c.o.Steps > 0 {
+		err = s.Lanczos(ctx, lanczos.Options{Steps: c.o.Steps, Tol: c.o.Width, Confidence: c.o.Confidence,
+			Start: rng.New(c.p.Seed).Sub("compare", 1)}, c.o.To)
 	}
-	for j := range rows {
-		rows[j].take(res, j, c.made[j].LambdaMin, c.least, c.k.Error/c.p.Lambda)
-		if s.fails[j] != nil {
-			rows[j].Why = s.fails[j].Error()
-		}
+	if err == nil && c.p.N <= c.o.ExactBelow {
+		err = s.Exact(ctx, c.b)
 	}
-	return err
-}
-
-// brackets finds the intervals of κ of those that did not fail and can draw.
-func (c *comparison) brackets(ctx context.Context, s *sides, rows []*Row) error {
-	fit := &processes{sides: sides{n: s.n, ranks: s.ranks}}
-	var of []int
-	for j, m := range s.ms {
-		if rows[j].Why != "" {
-			continue
-		}
-		can, err := draws(ctx, m)
-		if err = s.agree(ctx, err); ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			rows[j].Why = err.Error()
-		} else if can {
-			fit.ms, of = append(fit.ms, m), append(of, j)
-		}
-	}
-	if len(of) == 0 {
-		return nil
-	}
-	fit.fails, fit.last = make([]error, len(of)), make([]bool, len(of))
-	done := 0
-	results, err := lanczos.RunMany(ctx, c.k, fit, len(of), &lanczos.Options{
-		Steps: c.o.Steps, Tol: c.o.Width, Confidence: c.o.Confidence, Cond: true, Definite: true,
-		Start: rng.New(c.p.Seed).Sub("compare", 1),
-		Monitor: func(r *lanczos.Result) error {
-			if done = max(done, r.Steps); done == r.Steps {
-				c.b.Tell(ctx, stage.Event{Stage: stage.Lanczos, Done: done, Total: c.o.Steps, Remaining: -1})
-			}
-			return nil
-		},
-	})
-	for i, r := range results {
-		switch row := rows[of[i]]; {
-		case fit.fails[i] != nil:
-			row.Why = fit.fails[i].Error()
-		case r != nil:
-			row.bracket(r, c.k.Error/c.p.Lambda)
-		}
-	}
+	c.group, c.made, c.held = nil, nil, 0
 	return err
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/pencil"
 )
 
 // TestFinish checks the predicted times and the choice: the least time, the smaller κ where times are
@@ -12,7 +13,8 @@ import (
 func TestFinish(t *testing.T) {
 	its := func(n int) *int { return &n }
 	point := func(predicted int, iterations *int, status pcg.Status, kappa float64) Point {
-		return Point{Predicted: predicted, Iterations: iterations, Status: status, Kappa: estimate.Exact(kappa, 0, "")}
+		return Point{Row: pencil.Row{Predicted: predicted, Kappa: estimate.Exact(kappa, 0, ""), Iterations: iterations,
+			Status: status}}
 	}
 	for name, c := range map[string]struct {
 		points []Point
@@ -30,14 +32,14 @@ func TestFinish(t *testing.T) {
 			point(30, its(30), pcg.Converged, 1)}, 1, 18},
 		"none": {[]Point{point(0, nil, 0, 1)}, -1, 0},
 	} {
-		s := &sweep{res: &Sweep{Points: c.points, Best: -1, SetUp: 3, PerIter: 0.5}}
+		s := &sweep{Sweep: &Sweep{Points: c.points, Best: -1, SetUp: 3, PerIter: 0.5}}
 		s.finish()
-		if s.res.Best != c.best {
-			t.Errorf("%s: %d, want %d", name, s.res.Best, c.best)
+		if s.Best != c.best {
+			t.Errorf("%s: %d, want %d", name, s.Best, c.best)
 			continue
 		}
-		if c.best >= 0 && s.res.Points[c.best].Seconds != c.second {
-			t.Errorf("%s: %g s, want %g", name, s.res.Points[c.best].Seconds, c.second)
+		if c.best >= 0 && s.Points[c.best].Seconds != c.second {
+			t.Errorf("%s: %g s, want %g", name, s.Points[c.best].Seconds, c.second)
 		}
 	}
 }

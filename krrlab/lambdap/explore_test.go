@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/pencil"
 )
 
 // TestExplore moves the sliders of the figure over λ_p, in JavaScript, for K and ZZᵀ that commute, so that κ is known
@@ -35,8 +36,8 @@ func TestExplore(t *testing.T) {
 	sweep := &Sweep{S: 5, Lambda: lambda, Best: -1}
 	for _, p := range []float64{0.01, 0.1, 0.7, 5} {
 		lo, hi := ends(p)
-		at := Point{LambdaP: p, Kappa: around(hi / lo), Min: around(lo), Max: around(hi),
-			Residuals: []float64{0.5, 0.2 + p/10, 0.01 + p/100}, Predicted: 1}
+		at := Point{Row: pencil.Row{LambdaP: p, Kappa: around(hi / lo), Min: around(lo), Max: around(hi),
+			Course: []float64{0.5, 0.2 + p/10, 0.01 + p/100}, Predicted: 1}}
 		at.Kappa.Confidence = confidence
 		sweep.Points = append(sweep.Points, at)
 	}
@@ -82,12 +83,12 @@ func TestExplore(t *testing.T) {
 		}
 		want, root := 0.0, math.Sqrt(q.Kappa.Value)
 		for j := 2; j >= 0; j-- {
-			if q.Residuals[j] <= tau {
+			if q.Course[j] <= tau {
 				want = float64(j + 1)
 			}
 		}
 		if want == 0 {
-			want = math.Ceil(3 + math.Log(tau/q.Residuals[2])/math.Log((root-1)/(root+1)))
+			want = math.Ceil(3 + math.Log(tau/q.Course[2])/math.Log((root-1)/(root+1)))
 		}
 		if n.Kappa != q.Kappa.Value || n.Lo != q.Kappa.Lo || n.Hi != q.Kappa.Hi || n.Iterations != want {
 			t.Errorf("λ_p = %g, τ = %g: %+v, want κ %v and %g iterations", p, tau, n, q.Kappa, want)

@@ -1,79 +1,10 @@
 package lambdap
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
-	"time"
-
-	"gonum.org/v1/gonum/mat"
-
-	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/stage"
 )
-
-// half returns the confidence that leaves half of the failure probability.
-func (o *Options) half() float64 { return 1 - (1-o.Confidence)/2 }
-
-// prepare forms ZᵀZ, decomposes it, and measures what a solve with these features costs: its
-// set-up with L⁻¹, and an iteration.
-func (s *sweep) prepare(ctx context.Context, z *points.Dense32, formed float64) error {
-	clock := time.Now()
-	var g precond.Gram
-	if err := g.Grow(ctx, s.o.comm, z); err != nil {
-		return err
-	}
-	gram := stage.Lap(&clock)
-	var err error
-	if s.w, err = precond.NewFromGram(ctx, z, &g, s.res.Lambda,
-		&precond.Options{Form: precond.FormEigen, Comm: s.o.comm}); err != nil {
-		return err
-	}
-	s.res.Eigen = stage.Lap(&clock)
-	m, factor := s.w, s.res.Eigen
-	if w, err := precond.NewFromGram(ctx, z, &g, s.res.Lambda,
-		&precond.Options{Form: precond.FormLInv, Comm: s.o.comm}); err == nil {
-		m, factor = w, stage.Lap(&clock)
-	} else if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	s.res.SetUp = formed + gram + factor
-	if s.res.PerIter, err = s.iteration(ctx, m); err != nil {
-		return err
-	}
-	return s.share(ctx)
-}
-
-// share sets the seconds of all ranks to the first one's, so that all choose the same λ_p by them.
-func (s *sweep) share(ctx context.Context) error {
-	r := s.res
-	x := []float64{r.SetUp, r.PerIter, r.Eigen}
-	err := comm.ShareNumbers(ctx, s.o.comm, x, 0)
-	r.SetUp, r.PerIter, r.Eigen = x[0], x[1], x[2]
-	return err
-}
-
-// iteration returns the seconds that a product and a solve of all right-hand sides take, the
-// least of five.
-func (s *sweep) iteration(ctx context.Context, m *precond.Woodbury) (float64, error) {
-	n, t := s.y.Dims()
-	x := mat.NewDense(n, t, nil)
-	best := math.Inf(1)
-	for range 5 {
-		clock := time.Now()
-		if err := s.a.MulTo(ctx, x, s.y); err != nil {
-			return 0, err
-		}
-		if err := m.SolveTo(ctx, x, x); err != nil {
-			return 0, err
-		}
-		best = min(best, time.Since(clock).Seconds())
-	}
-	return best, nil
-}
 
 // Bound returns the bound of κ(M⁻¹A), A = K+λI and M = ZZᵀ+λ_pI, that η ≥ ‖K−ZZᵀ‖₂ gives,
 //

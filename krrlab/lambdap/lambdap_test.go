@@ -51,8 +51,8 @@ func swept(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, forme
 	if o.tol, o.comm = 1e-3, comm.OrAlone(o.comm); o.Columns == 0 && !o.NoSolve {
 		o.Columns = 1
 	}
-	if o.progress == nil {
-		o.progress = func(string, int, int) {}
+	if o.tell == nil {
+		o.tell = func(stage.Event) {}
 	}
 	if err != nil {
 		return nil, err
@@ -167,9 +167,9 @@ func TestSweep(t *testing.T) {
 	a, z := problem(n, 50, lambda, 3)
 	y := mat.NewDense(n, 3, nil)
 	rng.New(4).Normals(y.RawMatrix().Data, 0)
-	parts := map[string]bool{}
+	parts := map[stage.Name]bool{}
 	r := testkit.Must(swept(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5),
-		progress: func(p string, _, _ int) { parts[p] = true }}))
+		tell: func(e stage.Event) { parts[e.Stage] = true }}))
 	zz := outer(z)
 	v := testkit.Eigenvalues(t, less(a.k, zz))
 	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
@@ -196,7 +196,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	if r.SetUp < 0.5 || !(r.PerIter > 0) || !reflect.DeepEqual(parts,
-		map[string]bool{"eta": true, "lanczos": true, "solve": true}) {
+		map[stage.Name]bool{"eta": true, "lanczos": true, "solve": true}) {
 		t.Errorf("set-up %g s, an iteration %g s, progress %v", r.SetUp, r.PerIter, parts)
 	}
 	if p := r.At(lambda); p == nil || p.LambdaP != lambda || r.At(17) != nil {
@@ -240,10 +240,10 @@ func TestInterrupted(t *testing.T) {
 	a, z := problem(n, 50, 0.01, 3)
 	y := mat.NewDense(n, 1, nil)
 	rng.New(4).Normals(y.RawMatrix().Data, 0)
-	for part, at := range map[string]int{"lanczos": 4, "solve": 76} {
+	for part, at := range map[stage.Name]int{"lanczos": 4, "solve": 76} {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := swept(ctx, a, z, y, 0, &Options{Points: 7, progress: func(p string, done, _ int) {
-			if p == part && done == at {
+		r, err := swept(ctx, a, z, y, 0, &Options{Points: 7, tell: func(e stage.Event) {
+			if e.Stage == part && max(e.Done, e.Iteration) == at {
 				cancel()
 			}
 		}})

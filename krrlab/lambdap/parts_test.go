@@ -7,6 +7,7 @@ import (
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/pencil"
 )
 
 // TestKappaOfBoth: κ's interval is that of Lanczos, widened for K as stored, and no wider than η allows: with λ = 1,
@@ -25,21 +26,23 @@ func TestKappaOfBoth(t *testing.T) {
 		{"widened", at(0.25, 0.5), at(1.25, 1.5), 0.1, 2.5 / 1.1 * 0.9, 1.5 / 0.9 / (0.25 / 1.1)},
 		{"never below", at(1, 1), at(2.5, 2.5), 0, 2.5, 2.5},
 	} {
-		s := &sweep{o: &Options{kError: c.kError, Confidence: 0.9}, res: &Sweep{Lambda: 1, Eta: at(2, 3)}}
-		if k, _, _ := s.kappa(&lanczos.Result{Min: c.least, Max: c.most}, 2); math.Abs(k.Lo-c.lo) > 1e-14*c.lo ||
-			math.Abs(k.Hi-c.hi) > 1e-14*c.hi || k.Confidence != 0.9 {
-			t.Errorf("%s: %+v, want [%g, %g]", c.what, k, c.lo, c.hi)
+		p := Point{Row: pencil.Row{LambdaP: 2}}
+		p.Kappa, p.Min, p.Max = lanczos.Known(c.least, c.most).Allowing(c.kError)
+		p.cut(1, 3)
+		if k := p.Kappa; math.Abs(k.Lo-c.lo) > 1e-14*c.lo || math.Abs(k.Hi-c.hi) > 1e-14*c.hi {
+			t.Errorf("%s: %+v, want [%g, %g]", c.what, p.Kappa, c.lo, c.hi)
 		}
 	}
-	s := &sweep{o: &Options{Confidence: 0.9}, res: &Sweep{Lambda: 1, Eta: at(2, 3)}}
-	if k, _, _ := s.kappa(&lanczos.Result{Min: at(-2, -1), Max: at(1, 2)}, 2); !math.IsInf(k.Hi, 1) {
-		t.Errorf("of an indefinite K+λI: %+v", k)
+	p := Point{Row: pencil.Row{LambdaP: 2, Why: "A as stored is indefinite"}}
+	p.Kappa, p.Min, p.Max = lanczos.Known(at(-2, -1), at(1, 2)).Allowing(0)
+	if p.cut(1, 3); !math.IsInf(p.Kappa.Hi, 1) {
+		t.Errorf("of an indefinite K+λI: %+v", p.Kappa)
 	}
 }
 
 // TestAt: points by their λ_p, and what Bound refuses.
 func TestAt(t *testing.T) {
-	r := &Sweep{Points: []Point{{LambdaP: 1, Steps: 5}, {LambdaP: 2, Steps: 7}}}
+	r := &Sweep{Points: []Point{{Row: pencil.Row{LambdaP: 1}}, {Row: pencil.Row{LambdaP: 2}}}}
 	if r.At(2) != &r.Points[1] || r.At(1) != &r.Points[0] || r.At(3) != nil {
 		t.Error("points by their λ_p")
 	}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/pencil"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -40,16 +40,16 @@ func (s *Result) add(r *Sweep) {
 func (s *Result) String() string {
 	var b stage.Lines
 	b.Problem(&s.Header)
-	b.Add("Z", "%s, s = %s", s.Features, s.sizes())
+	b.Add("Z", "%s", s.Features)
 	for _, r := range s.Sweeps {
 		b.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", stage.Bounds(r.Eta), r.S)
 		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", r.PerIter, r.SetUp,
 			plural.Count(len(r.Points), "value"))
 		if r.Best >= 0 {
-			b.Add("  best", "%s", pointText(&r.Points[r.Best]))
+			b.Add("  best", "%s", r.Points[r.Best].text(s.Tol))
 		}
 		if p := r.At(s.Lambda); p != nil {
-			b.Add("  λ_p = λ", "%s", pointText(p))
+			b.Add("  λ_p = λ", "%s", p.text(s.Tol))
 		}
 	}
 	if s.BestS > 0 && len(s.Sweeps) > 1 {
@@ -59,60 +59,23 @@ func (s *Result) String() string {
 	return b.String()
 }
 
-func (s *Result) sizes() string {
-	var names []string
-	for _, r := range s.Sweeps {
-		names = append(names, fmt.Sprint(r.S))
-	}
-	return strings.Join(names, ", ")
-}
-
-func pointText(p *Point) string {
-	t := fmt.Sprintf("λ_p = %.4g: κ %s, %s", p.LambdaP, stage.Bounds(p.Kappa), iterationsOf(p))
-	if p.Seconds > 0 {
-		t += fmt.Sprintf(", %.3g s", p.Seconds)
-	}
-	return t
-}
-
-func iterationsOf(p *Point) string {
-	switch {
-	case p.Iterations != nil && p.Status == pcg.Converged:
-		return plural.Count(*p.Iterations, "iteration")
-	case p.Iterations != nil:
-		return fmt.Sprintf("%s after %s", p.Status, plural.Count(*p.Iterations, "iteration"))
-	case p.Predicted > 0:
-		return plural.Count(p.Predicted, "iteration") + " predicted"
-	}
-	return "iterations unknown"
-}
+func (p *Point) text(tol float64) string { return p.Name + ": " + p.Text(tol, p.Seconds) }
 
 // Table gives a row for each s and λ_p.
 func (s *Result) Table() *plots.Table {
-	t := &plots.Table{
-		Title: "λ_p: " + s.Dataset,
-		Columns: []plots.Column{
-			{Name: "s"}, {Name: "λ_p", Format: "%.4g"}, {Name: "κ(M⁻¹A)", Format: "%.4g"},
-			{Name: "lower", Format: "%.4g"}, {Name: "upper", Format: "%.4g"},
-			{Name: "bound by η", Format: "%.4g"}, {Name: "iterations"}, {Name: "status"},
-			{Name: "predicted iterations"}, {Name: "predicted time", Unit: "s", Format: "%.3g"},
-		},
-	}
+	var rows []*pencil.Row
+	var points []*Point
 	for _, r := range s.Sweeps {
-		for _, p := range r.Points {
-			var its, status, predicted, seconds any
-			if p.Iterations != nil {
-				its, status = *p.Iterations, p.Status.String()
-			}
-			if p.Predicted > 0 {
-				predicted = p.Predicted
-			}
-			if p.Seconds > 0 {
-				seconds = p.Seconds
-			}
-			t.Add(r.S, p.LambdaP, p.Kappa.Value, plots.AtLeast(p.Kappa.Lo), plots.AtMost(p.Kappa.Hi),
-				plots.AtMost(p.Bound), its, status, predicted, seconds)
+		for i := range r.Points {
+			rows, points = append(rows, &r.Points[i].Row), append(points, &r.Points[i])
 		}
+	}
+	t := pencil.Table("λ_p: "+s.Dataset, rows, s.Tol, func(r *pencil.Row) float64 {
+		return points[slices.Index(rows, r)].Seconds
+	})
+	t.Columns = append(t.Columns, plots.Column{Name: "bound by η", Format: "%.4g"})
+	for i, p := range points {
+		t.Rows[i] = append(t.Rows[i], plots.AtMost(p.Bound))
 	}
 	return t
 }
@@ -150,26 +113,27 @@ func (s *Result) Plot() *plots.Figure {
 
 // plotMap draws κ and the predicted time over λ_p and s.
 func (s *Result) plotMap() *plots.Figure {
-	first := s.Sweeps[0]
 	var grid, sizes []float64
-	for _, p := range first.Points {
+	for _, p := range s.Sweeps[0].Points {
 		grid = append(grid, p.LambdaP)
 	}
-	var kappa, seconds [][]float64
 	for _, r := range s.Sweeps {
-		k, t := make([]float64, len(grid)), make([]float64, len(grid))
-		for j, l := range grid {
-			k[j], t[j] = math.NaN(), math.NaN()
-			if p := r.At(l); p != nil {
-				k[j] = p.Kappa.Value
-				if p.Seconds > 0 {
-					t[j] = p.Seconds
+		sizes = append(sizes, float64(r.S))
+	}
+	panel := func(quantity string, of func(p *Point) float64) *plots.Figure {
+		var z [][]float64
+		for _, r := range s.Sweeps {
+			row := make([]float64, len(grid))
+			for j, l := range grid {
+				if p := r.At(l); p != nil {
+					row[j] = of(p)
+				}
+				if row[j] == 0 { // unknown
+					row[j] = math.NaN()
 				}
 			}
+			z = append(z, row)
 		}
-		sizes, kappa, seconds = append(sizes, float64(r.S)), append(kappa, k), append(seconds, t)
-	}
-	panel := func(quantity string, z [][]float64) *plots.Figure {
 		f := plots.Map("", "λ_p", "s", quantity, grid, sizes, z)
 		f.Y.Ticks = sizes
 		f.VLines = []plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"}}
@@ -179,7 +143,8 @@ func (s *Result) plotMap() *plots.Figure {
 		return f
 	}
 	f := plots.Grid(fmt.Sprintf("%s, λ = %g: features and ridge of the preconditioner", s.Dataset, s.Lambda), 1,
-		panel("κ(M⁻¹A)", kappa), panel("time (s)", seconds))
+		panel("κ(M⁻¹A)", func(p *Point) float64 { return p.Kappa.Value }),
+		panel("time (s)", func(p *Point) float64 { return p.Seconds }))
 	f.ShareX, f.Controls = true, s.controls()
 	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s. Time: predicted, set-up and iterations to τ = %g for t = %d "+
 		"right-hand sides.", s.Kernel.InProse(s.Features), s.Tol, s.T)
@@ -221,13 +186,12 @@ func (s *Result) controls() *plots.Controls {
 	for _, r := range s.Sweeps {
 		var points []map[string]any
 		for i := range r.Points {
-			p := &r.Points[i]
-			points = append(points, stage.Explored(p.LambdaP, p.Kappa, p.Min, p.Max, p.Residuals, p.Predicted > 0))
+			points = append(points, r.Points[i].Explored(r.Points[i].LambdaP))
 		}
 		sweeps, sizes = append(sweeps, points), append(sizes, float64(r.S))
 	}
 	first := s.Sweeps[0]
-	if len(first.Points) < 2 || len(first.Points[0].Residuals) == 0 {
+	if len(first.Points) < 2 || len(first.Points[0].Course) == 0 {
 		return nil
 	}
 	at := plots.Slider{Name: "λ_p", Value: first.Points[0].LambdaP}
@@ -253,5 +217,5 @@ func (s *Result) controls() *plots.Controls {
 		}
 		sliders = append(sliders, plots.Slider{Name: "s", Value: value, Values: sizes})
 	}
-	return stage.Explore(data, first.Points[0].Kappa.Confidence, s.Tol, sliders...)
+	return pencil.Explore(data, first.Points[0].Kappa.Confidence, s.Tol, sliders...)
 }

@@ -45,11 +45,11 @@ type Options struct {
 	// where counting ends
 	MaxIter int `flag:"max-iter" default:"200" check:">=1" help:"maximum number of iterations"`
 
-	tol      float64 // τ
-	kError   float64 // bounds ‖K_stored−K‖₂, for which the intervals are widened
-	comm     comm.Comm
-	stream   rng.Stream
-	progress func(part string, done, total int) // told "eta", "lanczos" or "solve" as these go on
+	tol    float64 // τ
+	kError float64 // bounds ‖K_stored−K‖₂, for which the intervals are widened
+	comm   comm.Comm
+	stream rng.Stream
+	tell   func(stage.Event)
 }
 
 // Run sweeps λ_p for the features of the configuration. Cost: K, Z, one eigendecomposition of ZᵀZ (9s³ flops) for each
@@ -60,9 +60,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err := o.settle(p); err != nil {
 		return nil, err
 	}
-	o.progress = func(part string, done, total int) {
-		b.Tell(ctx, stage.Event{Stage: stage.Name(part), Done: done, Total: total, Remaining: -1})
-	}
+	o.tell = func(e stage.Event) { b.Tell(ctx, e) }
 	r := &Result{Header: p.Header, Features: p.Precond}
 	if p.Z.Features != nil {
 		r.Features = p.Z.Text

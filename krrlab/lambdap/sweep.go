@@ -2,14 +2,17 @@ package lambdap
 
 import (
 	"context"
-	"math"
+	"fmt"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/pencil"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -26,25 +29,11 @@ type matrix interface {
 	KMulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
-// Point is one λ_p of a sweep.
+// Point is one λ_p of a sweep. Its intervals are no wider than η allows (Bound).
 type Point struct {
-	LambdaP float64           `json:"lambda_p"`
-	Kappa   estimate.Interval `json:"kappa"` // κ(M⁻¹A)
-	Min     estimate.Interval `json:"lambda_min"`
-	Max     estimate.Interval `json:"lambda_max"`
-	Steps   int               `json:"steps"` // of Lanczos
-	Bound   float64           `json:"bound"` // Bound for η's upper end
-	// Predicted are the iterations to τ by lanczos.RitzIterations; 0 if unknown.
-	Predicted int `json:"iterations_predicted"`
-	// Residuals are the relative residuals after 1, 2, … iterations that go with it (lanczos.Residuals).
-	Residuals []float64 `json:"residuals_predicted"`
-	// Iterations are those that PCG took, the most of its right-hand sides; nil where it was
-	// not run or had not ended.
-	Iterations *int       `json:"iterations"`
-	Status     pcg.Status `json:"status,omitempty"` // of PCG, where iterations were counted
-	// Seconds is the predicted time of a solve for all right-hand sides, set-up included; 0 if
-	// unknown.
-	Seconds float64 `json:"seconds_predicted"`
+	pencil.Row
+	Bound   float64 `json:"bound"`             // Bound for η's upper end
+	Seconds float64 `json:"seconds_predicted"` // of a solve for all right-hand sides, set-up included; 0 if unknown
 }
 
 // Sweep is what was measured of Z, n×s, for each λ_p.
@@ -70,47 +59,81 @@ type Sweep struct {
 func measure(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Sweep,
 	error) {
 	start := time.Now()
-	n, _ := y.Dims()
-	s := &sweep{a: a, y: y, o: o, res: &Sweep{N: n, S: z.D, Lambda: a.Lambda(), Best: -1}}
-	err := s.prepare(ctx, z, formed)
-	if err == nil {
-		err = s.eta(ctx)
-	}
-	if err == nil {
-		err = s.kappas(ctx)
-	}
-	if err == nil && o.Columns > 0 {
-		err = s.solves(ctx)
+	s := &sweep{Sweep: &Sweep{N: a.Dim(), S: z.D, Lambda: a.Lambda(), Best: -1}, a: a, o: o,
+		set: pencil.Set{A: a, Off: o.kError / a.Lambda(), Tell: o.tell}}
+	var err error
+	for _, part := range []func() error{
+		func() error { return stage.Timed(&s.Eigen, func() error { return s.prepare(ctx, z) }) },
+		func() error { return s.eta(ctx) },
+		func() error { return s.cost(ctx, z, y, formed) },
+		func() error { return s.kappas(ctx) },
+		func() error { return s.solve(ctx, y) },
+	} {
+		if err == nil {
+			err = part()
+		}
 	}
 	s.finish()
-	s.res.Total = time.Since(start).Seconds()
-	if err != nil && (ctx.Err() == nil || len(s.res.Points) == 0) {
+	s.Total = time.Since(start).Seconds()
+	if err != nil && (ctx.Err() == nil || len(s.Points) == 0) {
 		return nil, err
 	}
-	return s.res, err
+	return s.Sweep, err
 }
 
 // sweep is a Sweep under way.
 type sweep struct {
+	*Sweep
 	a   matrix
-	y   *mat.Dense
 	o   *Options
 	w   *precond.Woodbury // in the eigen form
-	res *Sweep
+	set pencil.Set        // of all λ_p
+}
+
+// prepare decomposes ZᵀZ.
+func (s *sweep) prepare(ctx context.Context, z *points.Dense32) (err error) {
+	s.w, err = precond.New(ctx, z, s.Lambda, &precond.Options{Form: precond.FormEigen, Comm: s.o.comm})
+	return err
+}
+
+// cost measures what a solve with these features costs: its set-up, at the λ_p that η says, and an iteration. The
+// seconds are those of the first rank, so that all choose the same λ_p by them.
+func (s *sweep) cost(ctx context.Context, z *points.Dense32, y *mat.Dense, formed float64) error {
+	_, t := y.Dims()
+	clock := time.Now()
+	m, err := precond.New(ctx, z, s.Lambda+s.Eta.Value, &precond.Options{RHS: t, Comm: s.o.comm})
+	if err != nil {
+		return err
+	}
+	x := []float64{formed + stage.Lap(&clock), 0, s.Eigen}
+	for _, op := range []func(context.Context, *mat.Dense, *mat.Dense) error{s.a.MulTo, m.SolveTo} {
+		each, err := pencil.Seconds(ctx, op, y)
+		if err != nil {
+			return err
+		}
+		x[1] += each
+	}
+	err = comm.ShareNumbers(ctx, s.o.comm, x, 0)
+	s.SetUp, s.PerIter, s.Eigen = x[0], x[1], x[2]
+	return err
+}
+
+// lanczos returns the options of a process that spends half of the failure probability.
+func (s *sweep) lanczos(tol float64, part string) lanczos.Options {
+	return lanczos.Options{Steps: s.o.Steps, Tol: tol, Confidence: 1 - (1-s.o.Confidence)/2, Start: s.o.stream.Sub(part)}
 }
 
 // eta brackets ‖K−ZZᵀ‖₂.
 func (s *sweep) eta(ctx context.Context) error {
-	r, err := lanczos.Run(ctx, s.w.Outer().From(s.a), &lanczos.Options{
-		Steps: s.o.Steps, Tol: 0.05, Confidence: s.o.half(), Norm: true, Start: s.o.stream.Sub("eta"),
-		Monitor: func(r *lanczos.Result) error {
-			s.o.progress("eta", r.Steps, s.o.Steps)
-			return nil
-		},
-	})
+	o := s.lanczos(0.05, "eta")
+	o.Norm, o.Monitor = true, func(r *lanczos.Result) error {
+		s.o.tell(stage.Event{Stage: "eta", Done: r.Steps, Total: s.o.Steps, Remaining: -1})
+		return nil
+	}
+	r, err := lanczos.Run(ctx, s.w.Outer().From(s.a), &o)
 	if r != nil {
-		s.res.Eta = r.Norm()
-		s.res.Eta.Lo, s.res.Eta.Hi = max(0, s.res.Eta.Lo-s.o.kError), s.res.Eta.Hi+s.o.kError
+		s.Eta = r.Norm()
+		s.Eta.Lo, s.Eta.Hi = max(0, s.Eta.Lo-s.o.kError), s.Eta.Hi+s.o.kError
 	}
 	return err
 }
@@ -119,98 +142,56 @@ func (s *sweep) eta(ctx context.Context) error {
 func (s *sweep) kappas(ctx context.Context) error {
 	grid := s.o.Grid
 	if len(grid) == 0 {
-		grid = gridOf(s.res.Lambda, s.res.Eta.Value, s.o.Points)
+		grid = gridOf(s.Lambda, s.Eta.Value, s.o.Points)
 	}
 	f, err := s.w.Family(grid)
 	if err != nil {
 		return err
 	}
-	done := 0
-	results, err := lanczos.RunMany(ctx, s.a, f, len(grid), &lanczos.Options{
-		Steps: s.o.Steps, Tol: s.o.Width, Confidence: s.o.half(), Cond: true, Definite: true,
-		Start: s.o.stream.Sub("kappa"),
-		Monitor: func(r *lanczos.Result) error {
-			if r.Steps > done {
-				done = r.Steps
-				s.o.progress("lanczos", done, s.o.Steps)
-			}
-			return nil
-		},
-	})
-	for c, r := range results {
-		if r == nil {
-			continue
-		}
-		p := Point{LambdaP: grid[c], Steps: r.Steps, Bound: Bound(s.res.Lambda, grid[c], s.res.Eta.Hi)}
-		p.Kappa, p.Min, p.Max = s.kappa(r, grid[c])
-		p.Residuals, _ = lanczos.Residuals(r.Alpha, r.Beta)
-		if k := lanczos.RitzIterations(r.Alpha, r.Beta, s.o.tol, p.Kappa.Value); k < math.MaxInt32 {
-			p.Predicted = int(k)
-		}
-		s.res.Points = append(s.res.Points, p)
+	s.set.M, s.Points = f, make([]Point, len(grid))
+	for i, v := range grid {
+		row := pencil.NewRow(fmt.Sprintf("λ_p = %.4g", v))
+		row.S, row.LambdaP = s.S, v
+		s.Points[i] = Point{Row: row, Bound: Bound(s.Lambda, v, s.Eta.Hi)}
+		s.set.Rows = append(s.set.Rows, &s.Points[i].Row)
 	}
-	return err
-}
-
-// kappa returns the intervals of κ, λ_min and λ_max for λ_p: that of Lanczos, allowing for ‖K_stored−K‖₂ ≤ e·λ, and
-// no wider than what η alone says about the ends (see Bound). Each has half of the failure
-// probability.
-func (s *sweep) kappa(r *lanczos.Result, lambdaP float64) (k, least, most estimate.Interval) {
-	lambda, eta := s.res.Lambda, s.res.Eta.Hi
-	k, least, most = r.Allowing(s.o.kError / lambda)
-	k.Confidence = s.o.Confidence
-	if r.Indefinite() { // then K is not known well enough for η either
-		return k, least, most
-	}
-	least.Lo = min(least.Hi, max(least.Lo, 1/max(1, (lambdaP+eta)/lambda)))
-	most.Hi = max(most.Lo, min(most.Hi, max(1, (lambda+eta)/lambdaP)))
-	k.Hi = max(k.Lo, most.Hi/least.Lo)
-	return k, least, most
-}
-
-// solves counts the iterations of PCG for every λ_p, side by side.
-func (s *sweep) solves(ctx context.Context) error {
-	n, t := s.y.Dims()
-	cols := min(s.o.Columns, t)
-	b := mat.NewDense(n, cols*len(s.res.Points), nil)
-	var lambdas []float64
-	for i, p := range s.res.Points {
-		for j := range cols {
-			lambdas = append(lambdas, p.LambdaP)
-			b.SetCol(i*cols+j, mat.Col(nil, j, s.y))
+	err = s.set.Lanczos(ctx, s.lanczos(s.o.Width, "kappa"), s.o.tol)
+	for i := range s.Points {
+		p := &s.Points[i]
+		if p.Steps == 0 && p.Why != "" {
+			return fmt.Errorf("%s: %s", p.Name, p.Why)
 		}
+		p.cut(s.Lambda, s.Eta.Hi)
+		p.Kappa.Confidence = s.o.Confidence
 	}
-	f, err := s.w.Family(lambdas)
 	if err != nil {
-		return err
-	}
-	res, err := pcg.Solve(ctx, s.a, f, b, &pcg.Options{Tol: s.o.tol, Aim: stage.Aim, MaxIter: s.o.MaxIter,
-		Monitor: func(it *pcg.Iteration) error {
-			s.o.progress("solve", it.Index, s.o.MaxIter)
-			return nil
-		}})
-	if res == nil {
-		return err
-	}
-	for i := range s.res.Points {
-		its, status := 0, pcg.Active
-		for c := i * cols; c < (i+1)*cols; c++ {
-			col := res.Columns[c]
-			if col.Status == pcg.Canceled && res.RelRes[c] <= s.o.tol { // it had ended, by its recurrence
-				col.Status = pcg.Converged
-			}
-			its, status = max(its, col.Iterations), max(status, col.Status)
-		}
-		if status < pcg.Canceled {
-			s.res.Points[i].Iterations, s.res.Points[i].Status = &its, status
-		}
+		s.Points = slices.DeleteFunc(s.Points, func(p Point) bool { return p.Steps == 0 })
 	}
 	return err
+}
+
+// solve counts the iterations of PCG for every λ_p, side by side.
+func (s *sweep) solve(ctx context.Context, y *mat.Dense) error {
+	if s.o.Columns == 0 {
+		return nil
+	}
+	return s.set.Solve(ctx, y.Slice(0, s.N, 0, s.o.Columns).(*mat.Dense),
+		pcg.Options{Tol: s.o.tol, Aim: stage.Aim, MaxIter: s.o.MaxIter})
+}
+
+// cut cuts the intervals to what η allows.
+func (p *Point) cut(lambda, eta float64) {
+	if p.Why != "" { // K is not known well enough for η either
+		return
+	}
+	p.Min.Lo = min(p.Min.Hi, max(p.Min.Lo, 1/max(1, (p.LambdaP+eta)/lambda)))
+	p.Max.Hi = max(p.Max.Lo, min(p.Max.Hi, max(1, (lambda+eta)/p.LambdaP)))
+	p.Kappa.Hi = max(p.Kappa.Lo, p.Max.Hi/p.Min.Lo)
 }
 
 // finish predicts the times and chooses the least; of equal iterations the smaller κ.
 func (s *sweep) finish() {
-	r := s.res
+	r := s.Sweep
 	for i := range r.Points {
 		p := &r.Points[i]
 		its := p.Predicted

@@ -123,6 +123,7 @@ type Result struct {
 	MulTo   Op      // products with A
 	SolveTo Op      // solves with M
 	Seconds float64 // in all
+	Err     error   // why a process ended early: M has no κ then
 
 	confidence float64 // of all that was asked for
 }

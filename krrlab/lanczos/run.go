@@ -2,6 +2,7 @@ package lanczos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -23,20 +24,31 @@ const (
 // or if a number is not finite; the Result then holds the steps before, and is nil if
 // there were none. It panics for options that make no sense.
 func Run(ctx context.Context, a Operator, o *Options) (*Result, error) {
-	res, err := runAll(ctx, a, euclid{a.Dim()}, 1, true, o)
-	return res[0], err
+	return alone(runAll(ctx, a, euclid{a.Dim()}, 1, true, o))
 }
 
 // RunPencil is Run for the pencil (A, M), with the spectrum of M⁻¹A. It also returns an error
 // if M is not positive definite. It panics if the orders differ.
 func RunPencil(ctx context.Context, a Operator, m Metric, o *Options) (*Result, error) {
-	res, err := runAll(ctx, a, one{m}, 1, false, o)
-	return res[0], err
+	return alone(runAll(ctx, a, one{m}, 1, false, o))
+}
+
+// alone returns what a single process found.
+func alone(res []*Result, err error) (*Result, error) {
+	r := res[0]
+	if err == nil {
+		err = r.Err
+	}
+	if r != nil && r.Steps == 0 {
+		r = nil
+	}
+	return r, err
 }
 
 // RunMany is RunPencil for the pencils (A, M_c), c = 0, …, count-1, side by side: one product
-// of A with a block of vectors serves all that have not converged, and one call of m. The
-// results of an interrupted run are those of the steps before, nil where there were none.
+// of A with a block of vectors serves all that have not converged, and one call of m. Where M_c
+// is not positive definite, or a number is not finite, process c ends alone, and Result.Err says so.
+// The results of an interrupted run are those of the steps before, nil where there were none.
 // Memory: 16nk·count bytes for k steps.
 func RunMany(ctx context.Context, a Operator, m Metrics, count int, o *Options) ([]*Result, error) {
 	return runAll(ctx, a, m, count, false, o)
@@ -114,7 +126,7 @@ func runAll(ctx context.Context, a Operator, m Metrics, count int, plain bool, o
 	}
 	out := make([]*Result, count)
 	for c, p := range g.all {
-		if p.res.Steps > 0 {
+		if p.res.Steps > 0 || p.res.Err != nil {
 			out[c] = p.res
 		}
 	}
@@ -152,16 +164,22 @@ func (g *group) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	left := g.cols[:0:0]
 	for j, c := range g.cols {
-		if norms[j] == 0 {
-			return fmt.Errorf("lanczos: the start vector is zero")
+		p := g.all[c]
+		if norms[j] == 0 && p.res.Err == nil {
+			p.res.Err = errors.New("lanczos: the start vector is zero")
 		}
-		g.all[c].keep(norms[j])
+		if p.res.Err == nil {
+			p.keep(norms[j])
+			left = append(left, c)
+		}
 	}
+	g.cols = left
 	return nil
 }
 
-// norms sets y = M⁻¹w and returns √(wᵀy), for all that go on.
+// norms sets y = M⁻¹w and returns √(wᵀy), for all that go on; Err of those that cannot.
 func (g *group) norms(ctx context.Context) ([]float64, error) {
 	norms := make([]float64, len(g.cols))
 	if !g.plain {
@@ -213,6 +231,10 @@ func (g *group) step(ctx context.Context) error {
 	left := g.cols[:0:0]
 	for j, c := range g.cols {
 		p := g.all[c]
+		if p.res.Err != nil {
+			p.r, p.z = nil, nil
+			continue
+		}
 		p.extend(betas[j])
 		p.res.Seconds = time.Since(g.began).Seconds()
 		p.res.judge(&g.o)
@@ -253,14 +275,14 @@ func (p *process) norm(ctx context.Context) (float64, error) {
 	if err := p.dots(ctx, [][]float64{y}); err != nil {
 		return 0, err
 	}
-	switch q := p.h[0]; {
+	q := p.h[0]
+	switch {
 	case math.IsNaN(q) || math.IsInf(q, 0):
-		return 0, fmt.Errorf("lanczos: a number is not finite at step %d", p.res.Steps+1)
+		p.res.Err = fmt.Errorf("lanczos: a number is not finite at step %d", p.res.Steps+1)
 	case q < 0:
-		return 0, fmt.Errorf("lanczos: wᵀM⁻¹w = %.3g at step %d: M is not positive definite", q, p.res.Steps+1)
-	default:
-		return math.Sqrt(q), nil
+		p.res.Err = fmt.Errorf("lanczos: wᵀM⁻¹w = %.3g at step %d: M is not positive definite", q, p.res.Steps+1)
 	}
+	return math.Sqrt(q), nil
 }
 
 // keep appends w/norm to the r_j and y/norm to the z_j.

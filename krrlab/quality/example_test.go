@@ -28,8 +28,8 @@ func Example() {
 	}
 	fmt.Printf("κ(M⁻¹A) in [%.0f, %.0f] covers the exact one: %v\n", q.Kappa.Lo, q.Kappa.Hi,
 		q.Kappa.Covers(q.Exact.Value))
-	fmt.Printf("predicted within 5 of the actual iterations: %v\n", q.Predicted-*q.Actual <= 5 &&
-		*q.Actual-q.Predicted <= 5)
+	fmt.Printf("predicted within 5 of the actual iterations: %v\n", q.Predicted-*q.Iterations <= 5 &&
+		*q.Iterations-q.Predicted <= 5)
 	// Output:
 	// κ(M⁻¹A) in [15, 18] covers the exact one: true
 	// predicted within 5 of the actual iterations: true

@@ -56,6 +56,7 @@ type Problem struct {
 	Held    int64          // bytes of X, Y and the vectors of a solve
 	MaxIter int            // of a solve
 	Precond string         // the configured preconditioner, as JSON and flags name it
+	Entry   Entry          // it
 	S       int            // the number of features where none is asked for
 	Z       *Approximation // of the configured preconditioner; nil: it has no Z
 }
@@ -180,9 +181,11 @@ type Compared struct {
 // Made is a preconditioner that was made.
 type Made struct {
 	M         pcg.Preconditioner // nil: M = I
+	Text      string             // what made it, for reports; "" for its name
 	S         int                // rank
 	LambdaP   float64            // 0: it has none
 	LambdaMin float64            // a lower bound of λ_min(M⁻¹A), 0 if none is known
+	Certain   float64            // an upper bound of κ(M⁻¹A), likewise
 	Bytes     int64              // that it holds, as far as it says so
 	Seconds   float64            // that it took, without K
 	// flops of making it and of M⁻¹ times a vector, to the first order; 0 where they are not known

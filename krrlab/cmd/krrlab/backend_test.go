@@ -84,7 +84,7 @@ func TestBackend(t *testing.T) {
 				t.Error("no progress")
 			}
 			q, err := lab.Quality(limited(t), bench.QualityOptions{ExactBelow: -1})
-			if err != nil || q.N != 900 || !(q.Kappa.Lo >= 1) || q.Actual == nil {
+			if err != nil || q.N != 900 || !(q.Kappa.Lo >= 1) || q.Iterations == nil {
 				t.Errorf("%v, %+v", err, q)
 			}
 		})

@@ -63,6 +63,7 @@ var floors = map[string]int{
 	"krrlab/notebook/display": stages,
 	"krrlab/notebook/jupyter": stages,
 	"krrlab/stage":            stages,
+	"krrlab/pencil":           stages,
 
 	"krrlab/plan":       5,
 	"krrlab/compare":    5,
@@ -117,6 +118,7 @@ var allowed = map[[2]string]string{
 	{"krrlab/cli", "krrlab/notebook"}:                      "krrlab kernel and krrlab notebook are commands",
 	{"krrlab/notebook", "krrlab/notebook/golang"}:          "the kernel is the protocol around the interpreter",
 	{"krrlab/notebook/golang", "krrlab/notebook/bindings"}: "the interpreter knows what cells may import",
+	{"krrlab/pencil", "krrlab/stage"}:                      "it reports progress as stages do",
 	{"krrlab/bound", "krrlab/model"}:                       "a model keeps the bounds of its answer",
 	{"krrlab/solve", "krrlab/plan"}:                        "a solution has the plan it came of",
 }

@@ -1,8 +1,7 @@
-package quality
+package pencil
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 
@@ -13,11 +12,26 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/estimate"
-	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/rng"
 )
+
+// exact returns all eigenvalues of M⁻¹A, ascending, and κ(M⁻¹A) for the K that k, n×n in float64, is off by at most
+// offλ, A = K+λI; nil where M⁻¹ as applied is not positive definite in float64. It overwrites k. M = I is nil. All ranks
+// call it together.
+func exact(ctx context.Context, k *mat.Dense, off, lambda float64, m pcg.Preconditioner) ([]float64,
+	*estimate.Interval, error) {
+	start := time.Now()
+	values, slack, ok, err := spectrum(ctx, k, lambda, m)
+	if err != nil || !ok {
+		return nil, nil, err
+	}
+	const how = "dense eigenvalues"
+	ends := lanczos.Known(estimate.Exact(values[0], slack, how), estimate.Exact(values[len(values)-1], slack, how))
+	e, _, _ := ends.Allowing(off) // of K in float64
+	e.Seconds = time.Since(start).Seconds()
+	return values, &e, nil
+}
 
 // spectrum returns the eigenvalues of M⁻¹A, ascending, and a bound of their rounding error, for A = K+λI: with
 // M⁻¹ = LLᵀ as it is applied those of LᵀAL, all in float64. k holds K, n×n, and is overwritten; m is nil for M = I. It
@@ -43,15 +57,23 @@ func spectrum(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Precondit
 	return values, (float64(n)*0x1p-53*norm + skew) * size, err == nil, err
 }
 
+// width is the columns of a block.
+const width = 64
+
 // reduce overwrites A by LᵀAL, M⁻¹ = LLᵀ.
 func reduce(ctx context.Context, a blas64.General, m pcg.Preconditioner) (norm, skew float64, ok bool, err error) {
 	n := a.Rows
 	l := mat.NewDense(n, n, nil)
-	for i := range n {
-		l.Set(i, i, 1)
-	}
-	if err := m.SolveTo(ctx, l, l); err != nil {
-		return 0, 0, false, err
+	for j := 0; j < n; j += width {
+		k := min(j+width, n)
+		unit, to := mat.NewDense(n, k-j, nil), mat.NewDense(n, k-j, nil)
+		for i := j; i < k; i++ {
+			unit.Set(i, i-j, 1)
+		}
+		if err := m.SolveTo(ctx, to, unit); err != nil {
+			return 0, 0, false, err
+		}
+		l.Slice(0, n, j, k).(*mat.Dense).Copy(to)
 	}
 	for i := range n {
 		var sum, off float64
@@ -72,7 +94,6 @@ func reduce(ctx context.Context, a blas64.General, m pcg.Preconditioner) (norm, 
 
 // byBlocks gives a to left in blocks of columns, and then to right in blocks of rows, on all threads.
 func byBlocks(ctx context.Context, a blas64.General, left, right func(blas64.General)) error {
-	const width = 64
 	n := a.Rows
 	blocks := (n + width - 1) / width
 	err := accel.ForEach(ctx, blocks, func(_, b int) {
@@ -86,29 +107,4 @@ func byBlocks(ctx context.Context, a blas64.General, left, right func(blas64.Gen
 		i := b * width
 		right(blas64.General{Rows: min(width, n-i), Cols: n, Stride: a.Stride, Data: a.Data[i*a.Stride:]})
 	})
-}
-
-// below bounds the ends of the spectrum of M⁻¹A from inside, for an M of which no more than the inverse is known: by
-// the Ritz values that conjugate gradients with M give for a random right-hand side drawn from g, in exact
-// arithmetic, within steps iterations. Monitor, if not nil, is called after each.
-func below(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, g rng.Stream, steps int,
-	monitor func(*pcg.Iteration) error) (*lanczos.Result, error) {
-	start := time.Now()
-	b := mat.NewDense(a.Dim(), 1, nil)
-	g.Normals(b.RawMatrix().Data, 0)
-	res, err := pcg.Solve(ctx, a, m, b, &pcg.Options{Tol: 1e-8, MaxIter: steps, Monitor: monitor})
-	if err != nil {
-		return nil, err
-	}
-	ritz := res.Ritz(0)
-	if len(ritz) == 0 || !(ritz[0] > 0) {
-		return nil, fmt.Errorf("PCG ends %v after %s, without a bound of κ", res.Status,
-			plural.Count(res.Iterations, "iteration"))
-	}
-	const how = "Ritz values of PCG: one-sided, in exact arithmetic"
-	least, most := ritz[0], ritz[len(ritz)-1]
-	r := lanczos.Known(estimate.Interval{Value: least, Hi: least, Confidence: 1, Method: how},
-		estimate.Interval{Value: most, Lo: most, Hi: math.Inf(1), Confidence: 1, Method: how})
-	r.Steps, r.Ritz, r.Seconds = res.Iterations, ritz, time.Since(start).Seconds()
-	return r, nil
 }

@@ -1,4 +1,4 @@
-package stage
+package pencil
 
 import (
 	_ "embed"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -24,16 +25,15 @@ func Explore(data map[string]any, confidence, tau float64, more ...plots.Slider)
 	return &plots.Controls{Name: "kappa", Script: exploreJS, Sliders: more, Data: data}
 }
 
-// Explored is a measured λ_p for explore.js.
-func Explored(lambdaP float64, kappa, least, most estimate.Interval, residuals []float64,
-	definite bool) map[string]any {
-	ends := func(e estimate.Interval) []Number {
-		return []Number{Number(e.Lo), Number(e.Hi)}
+// Explored is what was measured at λ_p, for explore.js.
+func (r *Row) Explored(lambdaP float64) map[string]any {
+	ends := func(e estimate.Interval) []stage.Number {
+		return []stage.Number{stage.Number(e.Lo), stage.Number(e.Hi)}
 	}
-	r := make([]float64, len(residuals))
-	for i, v := range residuals {
-		r[i], _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 7, 64), 64) // short in the page
+	course := make([]float64, len(r.Course))
+	for i, c := range r.Course {
+		course[i], _ = strconv.ParseFloat(strconv.FormatFloat(c, 'g', 7, 64), 64) // short in the page
 	}
-	return map[string]any{"p": lambdaP, "k": append([]Number{Number(kappa.Value)}, ends(kappa)...),
-		"least": ends(least), "most": ends(most), "r": r, "broken": !definite}
+	return map[string]any{"p": lambdaP, "k": append([]stage.Number{stage.Number(r.Kappa.Value)}, ends(r.Kappa)...),
+		"least": ends(r.Min), "most": ends(r.Max), "r": course, "broken": r.Predicted == 0}
 }

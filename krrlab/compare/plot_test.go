@@ -1,0 +1,44 @@
+package compare
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/pencil"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// TestAgainst: iterations are drawn against rank and bytes, those of the same name but for the rank in one series,
+// without what has no rank, failed, or did not come to the residual.
+func TestAgainst(t *testing.T) {
+	row := func(name string, s, its int) pencil.Row {
+		return pencil.Row{Name: name, S: s, Bytes: int64(s), Iterations: &its, Status: pcg.Converged}
+	}
+	r := &Result{Header: stage.Header{Kernel: kernel.Spec{Name: "gaussian", Sigma: 1}}, KBytes: 1000, Rows: []pencil.Row{
+		row("none", 0, 99), row("a features=10 form=u", 10, 20), row("a features=40 form=u", 40, 5), row("b", 10, 7),
+		row("b (2)", 20, 6)}}
+	failed, slow := row("b", 30, 1), row("b", 40, 1)
+	failed.Why, slow.Status = "M", pcg.MaxIterations
+	r.Rows = append(r.Rows, failed, slow)
+	for _, c := range []struct {
+		against string
+		want    []plots.Series
+	}{
+		{"rank", []plots.Series{{Name: "a form=u", X: []float64{10, 40}, Y: []float64{20, 5}},
+			{Name: "b", X: []float64{10, 20}, Y: []float64{7, 6}}}},
+		{"bytes", []plots.Series{{Name: "none", X: []float64{1000}, Y: []float64{99}},
+			{Name: "a form=u", X: []float64{1010, 1040}, Y: []float64{20, 5}},
+			{Name: "b", X: []float64{1010, 1020}, Y: []float64{7, 6}}}},
+	} {
+		r.Against = c.against
+		for i := range c.want {
+			c.want[i].Style = plots.Points
+		}
+		if f := r.Plot(); !reflect.DeepEqual(f.Series, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.against, f.Series, c.want)
+		}
+	}
+}
