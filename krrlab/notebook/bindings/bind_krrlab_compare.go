@@ -14,13 +14,11 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/compare"] = imports.Package{
 		Name: "compare",
 		Binds: map[string]r.Value{
-			"Levels": r.ValueOf(&compare.Levels).Elem(),
-			"Stage":  r.ValueOf(&compare.Stage).Elem(),
+			"Stage": r.ValueOf(&compare.Stage).Elem(),
 		},
 		Types: map[string]r.Type{
 			"Options": r.TypeOf((*compare.Options)(nil)).Elem(),
 			"Result":  r.TypeOf((*compare.Result)(nil)).Elem(),
-			"Row":     r.TypeOf((*compare.Row)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{},
 	}

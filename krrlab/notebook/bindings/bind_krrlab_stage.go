@@ -20,8 +20,6 @@ func init() {
 			"Centered":    r.ValueOf(stage.Centered),
 			"Compare":     r.ValueOf(stage.Compare),
 			"Eigenvalues": r.ValueOf(stage.Eigenvalues),
-			"Explore":     r.ValueOf(stage.Explore),
-			"Explored":    r.ValueOf(stage.Explored),
 			"Factor":      r.ValueOf(stage.Factor),
 			"Features":    r.ValueOf(stage.Features),
 			"HTML":        r.ValueOf(stage.HTML),
