@@ -12,7 +12,6 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 )
@@ -34,13 +33,12 @@ type build struct {
 	trace float64
 	f     *points.Dense32 // len(rows)×rank
 
-	block      int
-	entry      float64   // ε of the columns
-	formed     int       // columns of K
-	lost       []float64 // ‖δ‖_F² of the rounding to float32, of panels of rows
-	sent, came []float64 // of gather
-	sec        Seconds
-	start      time.Time
+	block  int
+	entry  float64   // ε of the columns
+	formed int       // columns of K
+	lost   []float64 // ‖δ‖_F² of the rounding to float32, of panels of rows
+	sec    Seconds
+	start  time.Time
 }
 
 func newBuild(src Source, rank int, o *Options) (*build, error) {
@@ -107,31 +105,6 @@ func (p *build) take(ctx context.Context, rows, s []int, c blas64.General) error
 		}
 	})
 	return cmp.Or(append(bad, err)...)
-}
-
-// gather returns, as rows of the given width, what row sets for each of the points s, a row of this rank's, on the
-// rank that has it.
-func (p *build) gather(ctx context.Context, s []int, width int, row func(dst []float64, i int)) ([]float64, error) {
-	sorted := slices.Sorted(slices.Values(s)) // by rank
-	sent, counts := buffer.Grow(&p.sent, len(s)*width), make([]int, p.comm.Size())
-	for r := range counts {
-		lo, hi := comm.Rows(p.n, precond.RankRows, r, len(counts))
-		a, _ := slices.BinarySearch(sorted, lo)
-		b, _ := slices.BinarySearch(sorted, hi)
-		counts[r] = (b - a) * width
-		for q := a; q < b && r == p.comm.Rank(); q++ {
-			row(sent[q*width:(q+1)*width], sorted[q]-lo)
-		}
-	}
-	if err := p.comm.AllGather(ctx, sent, counts); err != nil {
-		return nil, err
-	}
-	came := buffer.Grow(&p.came, len(s)*width)
-	for k, i := range s {
-		q, _ := slices.BinarySearch(sorted, i)
-		copy(came[k*width:(k+1)*width], sent[q*width:(q+1)*width])
-	}
-	return came, nil
 }
 
 // inTurn lets one rank after the other add to x, which all have then: sums in the order of the rows.

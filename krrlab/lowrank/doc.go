@@ -42,10 +42,10 @@
 //	flops     n·r² and r columns of K; RPCholesky also those that are rejected
 //	memory    4nr bytes, F, and on the way, b = Options.Block,
 //	          Nystrom:     8r², and 2048r a thread
-//	          RPCholesky:  4nr + 8nb + 24b(r+b) + 40n, and 2048·min(r, 512) a thread
+//	          RPCholesky:  4nr + 8nb + 8b(3r+2b) + 41n, and 2048·min(r, 512) a thread
 //
-// Of P ranks each forms n/P rows of F, and 4nr and 8nb bytes are 1/P of that. RPCholesky sends 8(n+b(r+b))/P bytes for
-// each block of proposals, Nystrom next to nothing: each rank factors all of W.
+// Of P ranks each forms n/P rows of F, and 4nr and 8nb bytes are 1/P of that. RPCholesky sends 8br/P bytes for each
+// block of proposals, with the r of then, Nystrom next to nothing: each rank forms all of W, or of K(S,S).
 //
 // Seconds measured on two cores with OpenBLAS, K in float32 tiles: n = 5,000, r = 500 0.1
 // and 0.16; n = 10,000, r = 1,000 0.55 and 0.7. Columns formed again in float64 take n·r·d multiply-adds beside:

@@ -36,14 +36,15 @@ type partial struct {
 	*build
 	lo    []float32 // len(rows)×rank
 	nu    float64   // ν
-	left  []float64 // K_ii − ‖F_i‖² of all points, with F to 2⁻⁴⁸
+	left  []float64 // K_ii − ‖F_i‖² of rows, with F to 2⁻⁴⁸
 	marks []int
 	dead  []bool // landmarks, and points found to depend on them
 
-	sums []float64 // running sums of what is left of the points that may be drawn
-	last int       // the last of them
+	sums   []float64 // running sums of what is left of the rows that may be drawn, in blocks of precond.RankRows
+	totals []float64 // running sums of those of all blocks
 
 	columns []float64 // columns of K, len(rows)×block
+	came    []float64 // rows of F at proposals
 	fs      []float64 // rows of F at landmarks, in float64
 	h, l    []float64 // residual matrix of the proposals, and L of those accepted
 	work    []panel   // of the workers
@@ -54,14 +55,15 @@ type panel struct{ wide, row []float64 }
 
 func newPartial(b *build) *partial {
 	block := b.block
-	p := &partial{build: b, left: slices.Clone(b.diag), nu: b.shift()}
+	p := &partial{build: b, left: slices.Clone(b.d), nu: b.shift()}
 	p.lo = make([]float32, len(p.f.Data))
 	p.dead = make([]bool, p.n)
-	p.sums = make([]float64, p.n)
+	p.sums = make([]float64, len(p.rows))
+	p.totals = make([]float64, (p.n+precond.RankRows-1)/precond.RankRows)
 	p.columns = make([]float64, len(p.rows)*block)
 	p.fs = make([]float64, block*p.f.D)
 	p.h, p.l = make([]float64, block*block), make([]float64, block*block)
-	p.sent, p.came = make([]float64, block*(p.f.D+block)), make([]float64, block*(p.f.D+block))
+	p.came = make([]float64, block*(p.f.D+1))
 	p.work = make([]panel, accel.Threads())
 	for w := range p.work {
 		p.work[w].wide = make([]float64, panelRows*min(panelCols, p.f.D))
@@ -71,19 +73,56 @@ func newPartial(b *build) *partial {
 
 // weigh sums what is left of the points that may be drawn, and returns the sum, or 0
 // if it is at rounding level.
-func (p *partial) weigh() float64 {
-	var sum float64
-	for i, v := range p.left {
-		if !p.dead[i] && v > pivotFloor*p.diag[i] {
-			sum += v
-			p.last = i
+func (p *partial) weigh(ctx context.Context) (sum float64, err error) {
+	for a, i := range p.rows {
+		if i%precond.RankRows == 0 {
+			sum = 0
 		}
-		p.sums[i] = sum
+		if v := p.left[a]; !p.dead[i] && v > pivotFloor*p.diag[i] {
+			sum += v
+		}
+		p.sums[a], p.totals[i/precond.RankRows] = sum, sum
+	}
+	if err := p.comm.AllGather(ctx, p.totals, comm.Counts(len(p.totals), 1, p.comm.Size(), 1)); err != nil {
+		return 0, err
+	}
+	sum = 0
+	for b, v := range p.totals {
+		sum += v
+		p.totals[b] = sum
 	}
 	if sum <= traceFloor*p.trace {
-		return 0
+		sum = 0
 	}
-	return sum
+	return sum, nil
+}
+
+// draw returns for each v < Σ_l d_l the point i with d_1 + … + d_{i-1} ≤ v < d_1 + … + d_i, of those that may be
+// drawn: sums are those of blocks, and of the points in one.
+func (p *partial) draw(ctx context.Context, vs []float64) ([]int64, error) {
+	at := make([]int64, len(vs))
+	for k, v := range vs {
+		first := func(sums []float64, before float64) int {
+			i, _ := slices.BinarySearchFunc(sums, v, func(sum, v float64) int {
+				if before+sum <= v {
+					return -1
+				}
+				return 1
+			})
+			return i
+		}
+		b := first(p.totals, 0)
+		lo, hi := b*precond.RankRows, min((b+1)*precond.RankRows, p.n)
+		if len(p.rows) == 0 || lo < p.rows[0] || lo > p.rows[len(p.rows)-1] {
+			continue // another rank's
+		}
+		before := 0.
+		if b > 0 {
+			before = p.totals[b-1]
+		}
+		at[k] = int64(lo + first(p.sums[lo-p.rows[0]:hi-p.rows[0]], before))
+	}
+	return at, p.comm.AllReduceInt64(ctx, at)
 }
 
 // extend adds to F the columns of those proposals s that have a pivot above pivotFloor
@@ -94,44 +133,55 @@ func (p *partial) weigh() float64 {
 // D being the diagonal of K(S,S), and ν at rounding level: see certify.
 //
 // A proposal that comes again has its chance again unless it was accepted.
-func (p *partial) extend(ctx context.Context, proposals []int, accept func(s int, pivot float64) bool) error {
-	seen := make(map[int]int, len(proposals)) // the position in uniq
+func (p *partial) extend(ctx context.Context, proposals []int64, accept func(left, pivot float64) bool) error {
 	var uniq, order []int
+	for _, s := range slices.Compact(slices.Sorted(slices.Values(proposals))) {
+		uniq = append(uniq, int(s))
+	}
 	for _, s := range proposals {
-		q, ok := seen[s]
-		if !ok {
-			q = len(uniq)
-			seen[s] = q
-			uniq = append(uniq, s)
-		}
+		q, _ := slices.BinarySearch(uniq, int(s))
 		order = append(order, q)
 	}
-	m, r := len(uniq), len(p.marks)
+	m := len(uniq)
 	c := blas64.General{Rows: len(p.rows), Cols: m, Stride: m, Data: p.columns}
-	if err := comm.Agree(ctx, p.comm, p.take(ctx, p.rows, uniq, c)); err != nil {
+	err := p.take(ctx, p.rows, uniq, c)
+	if err == nil {
+		err = p.take(ctx, uniq, uniq, blas64.General{Rows: m, Cols: m, Stride: m, Data: p.h})
+	}
+	if err = comm.Agree(ctx, p.comm, err); err != nil {
 		return err
 	}
 	p.formed += m
-	// rows of F and of K at the proposals
-	at, err := p.gather(ctx, uniq, r+m, func(dst []float64, i int) {
-		p.wide(dst[:r], i, 0, r)
-		copy(dst[r:], c.Data[i*m:(i+1)*m])
-	})
+	at, err := p.gather(ctx, uniq)
 	if err != nil {
 		return err
 	}
 	if err := p.residual(ctx, at, m); err != nil {
 		return err
 	}
-	taken := p.thin(uniq, order, accept)
+	taken := p.thin(at, uniq, order, accept)
 	if len(taken) == 0 {
 		return nil
 	}
-	err = p.append(ctx, at, uniq, taken, c)
-	if err = comm.Agree(ctx, p.comm, err); err != nil {
-		return err
+	return comm.Agree(ctx, p.comm, p.append(ctx, at, uniq, taken, c))
+}
+
+// gather returns of points uniq, in order of their rows, F and what is left, as rows, each of the rank that has it.
+func (p *partial) gather(ctx context.Context, uniq []int) ([]float64, error) {
+	r, counts := len(p.marks), make([]int, p.comm.Size())
+	at := buffer.Grow(&p.came, len(uniq)*(r+1))
+	for rank := range counts {
+		lo, hi := comm.Rows(p.n, precond.RankRows, rank, len(counts))
+		a, _ := slices.BinarySearch(uniq, lo)
+		b, _ := slices.BinarySearch(uniq, hi)
+		counts[rank] = (b - a) * (r + 1)
+		for q := a; q < b && rank == p.comm.Rank(); q++ {
+			row := at[q*(r+1) : (q+1)*(r+1)]
+			p.wide(row[:r], uniq[q]-lo, 0, r)
+			row[r] = p.left[uniq[q]-lo]
+		}
 	}
-	return p.comm.AllGather(ctx, p.left, comm.Counts(p.n, precond.RankRows, p.comm.Size(), 1))
+	return at, p.comm.AllGather(ctx, at, counts)
 }
 
 // wide sets dst to columns k0, …, k1-1 of row i of F.
@@ -142,20 +192,18 @@ func (p *partial) wide(dst []float64, i, k0, k1 int) {
 	}
 }
 
-// residual sets H = K(S,S) − F(S,:)·F(S,:)ᵀ, given rows [F(S,:), K(S,S)] of m proposals.
+// residual takes F(S,:)·F(S,:)ᵀ from H = K(S,S), given rows of F at m proposals.
 func (p *partial) residual(ctx context.Context, at []float64, m int) error {
 	r := len(p.marks)
-	fs := blas64.General{Rows: m, Cols: r, Stride: r + m, Data: at}
+	if r == 0 {
+		return nil
+	}
+	fs := blas64.General{Rows: m, Cols: r, Stride: r + 1, Data: at}
 	return accel.ForEach(ctx, (m+smallRows-1)/smallRows, func(_, b int) {
 		lo, hi := b*smallRows, min((b+1)*smallRows, m)
-		for q := lo; q < hi; q++ {
-			copy(p.h[q*m:(q+1)*m], at[q*(r+m)+r:])
-		}
-		if r > 0 {
-			top := blas64.General{Rows: hi - lo, Cols: r, Stride: r + m, Data: at[lo*(r+m):]}
-			blas64.Gemm(blas.NoTrans, blas.Trans, -1, top, fs, 1,
-				blas64.General{Rows: hi - lo, Cols: m, Stride: m, Data: p.h[lo*m:]})
-		}
+		top := blas64.General{Rows: hi - lo, Cols: r, Stride: r + 1, Data: at[lo*(r+1):]}
+		blas64.Gemm(blas.NoTrans, blas.Trans, -1, top, fs, 1,
+			blas64.General{Rows: hi - lo, Cols: m, Stride: m, Data: p.h[lo*m:]})
 	})
 }
 
@@ -164,8 +212,8 @@ func (p *partial) residual(ctx context.Context, at []float64, m int) error {
 // proposal q, with those accepted before, A,
 //
 //	L_qA = (L_AA⁻¹H_Aq)ᵀ,  pivot = H_qq − ‖L_qA‖²,  L_qq = √(pivot + νK_qq).
-func (p *partial) thin(uniq, order []int, accept func(s int, pivot float64) bool) (taken []int) {
-	m := len(uniq)
+func (p *partial) thin(at []float64, uniq, order []int, accept func(left, pivot float64) bool) (taken []int) {
+	m, width := len(uniq), len(p.marks)+1
 	in := make([]bool, m)
 	for _, q := range order {
 		if in[q] {
@@ -182,7 +230,7 @@ func (p *partial) thin(uniq, order []int, accept func(s int, pivot float64) bool
 			p.dead[s] = p.dead[s] || a == 0 // else it could be proposed for ever
 			continue
 		}
-		if accept(s, pivot) {
+		if accept(at[q*width+width-1], pivot) {
 			row[a] = math.Sqrt(pivot + p.nu*p.diag[s])
 			in[q] = true
 			taken = append(taken, q)
@@ -198,7 +246,7 @@ func (p *partial) append(ctx context.Context, at []float64, uniq, taken []int, c
 	r, a := len(p.marks), len(taken)
 	fs := blas64.General{Rows: a, Cols: r, Stride: max(r, 1), Data: p.fs}
 	for k, q := range taken {
-		copy(p.fs[k*r:(k+1)*r], at[q*(r+c.Cols):])
+		copy(p.fs[k*r:(k+1)*r], at[q*(r+1):])
 		p.dead[uniq[q]] = true
 		p.marks = append(p.marks, uniq[q])
 	}
@@ -223,7 +271,7 @@ func (p *partial) append(ctx context.Context, at []float64, uniq, taken []int, c
 			hi := p.f.Row(i)[r : r+a]
 			lost += p.round(i, hi, src)
 			for k, v := range src {
-				p.left[p.rows[i]] -= v * v
+				p.left[i] -= v * v
 				p.lo[i*p.f.Stride+r+k] = float32(v - float64(hi[k]))
 			}
 		}

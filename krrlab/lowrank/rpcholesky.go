@@ -2,7 +2,7 @@ package lowrank
 
 import (
 	"context"
-	"slices"
+	"math"
 
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -35,22 +35,29 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 	p := newPartial(b)
 	draws, coins := g.Sub("proposals"), g.Sub("acceptance")
 	var drawn, tossed uint64
-	accept := func(s int, pivot float64) bool {
+	accept := func(left, pivot float64) bool {
 		tossed++
-		return coins.Float64(tossed-1)*p.left[s] < pivot
+		return coins.Float64(tossed-1)*left < pivot
 	}
-	proposals := make([]int, 0, opt.Block)
+	var at []float64
 	for len(p.marks) < rank {
-		total := p.weigh()
+		total, err := p.weigh(ctx)
+		if err != nil {
+			return nil, err
+		}
 		if total == 0 {
 			break
 		}
-		proposals = proposals[:0]
+		at = at[:0]
 		for range min(opt.Block, rank-len(p.marks)) {
-			proposals = append(proposals, p.draw(draws.Float64(drawn)*total))
+			at = append(at, min(draws.Float64(drawn)*total, math.Nextafter(total, 0)))
 			drawn++
 		}
-		if err := p.extend(ctx, proposals, accept); err != nil {
+		proposals, err := p.draw(ctx, at)
+		if err == nil {
+			err = p.extend(ctx, proposals, accept)
+		}
+		if err != nil {
 			return nil, err
 		}
 		opt.Progress(len(p.marks), rank)
@@ -59,16 +66,4 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 		opt.Progress(rank, rank)
 	}
 	return p.finish(ctx, "RPCholesky", p.marks, p.nu)
-}
-
-// draw returns the point i with d_1 + … + d_{i-1} ≤ v < d_1 + … + d_i, of those that
-// may be drawn.
-func (p *partial) draw(v float64) int {
-	i, _ := slices.BinarySearchFunc(p.sums, v, func(sum, v float64) int {
-		if sum <= v {
-			return -1
-		}
-		return 1
-	})
-	return min(i, p.last)
 }

@@ -333,7 +333,7 @@ func (m Cost) Memory(c *Candidate) Memory {
 	} else if c.Precond != Features && s > 0 {
 		// what is lost of F in float32, a block of columns, and rows at proposals
 		b := min(max(10, s/10), 200, s)
-		v.Columns = 4*s*own + 8*b*own + 24*b*(s+b) + 40*n + 2048*min(s, 512)*int64(accel.Threads())
+		v.Columns = (4*s+8*b+32)*own + 8*b*(3*s+2*b) + 9*n + 2048*min(s, 512)*int64(accel.Threads())
 	}
 	if c.Precond == Vecchia { // 4ns: F of other ranks; 24nk: the lists that neighbors are chosen of
 		v.Columns = v.Kernel + max(v.Columns, 4*s*(n-own)+24*n*k)

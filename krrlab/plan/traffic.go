@@ -159,10 +159,11 @@ func (m Cost) Traffic(c *Candidate) (e Exchange) {
 		if s == 0 {
 			break
 		}
-		block := min(max(10, math.Floor(s/10)), 200, s) // of proposals, and rows of F and K at them
-		e.Features.add(Traffic{Wire: 8 * block * (s/2 + block), Bytes: int64(8 * block * (s/2 + block) / r.p),
-			Steps: r.p}, extraColumns*s/block)
-		e.Features.add(r.gather(1), math.Ceil(extraColumns*s/block))
+		block := min(max(10, math.Floor(s/10)), 200, s) // of proposals, rows of F at them, and sums of what is left
+		blocks := math.Ceil(extraColumns * s / block)
+		e.Features.add(ranks{r.p, block / r.p, block}.gather(s/2+1), blocks)
+		e.Features.add(r.reduce(block), blocks)
+		e.Features.add(r.gather(1./precond.RankRows), blocks)
 	}
 	if c.Precond == Vecchia {
 		m.vecchiaTraffic(c, r, &e.Factor)
