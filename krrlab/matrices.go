@@ -124,7 +124,7 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 		if ranks > 1 {
 			who = fmt.Sprintf("each of %d ranks", ranks)
 		}
-		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s: %s", who, accel.Bytes(m.Most),
+		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s beside the program: %s", who, accel.Bytes(m.Most),
 			accel.Bytes(l.cfg.Memory), m.Reason())
 	}
 	return comm.Agree(ctx, l.comm, err)

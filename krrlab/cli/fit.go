@@ -45,8 +45,6 @@ func (fitFlags) Help() map[string]string {
 
 // plannedHelp has the texts of flags where the method is left to the plan.
 var plannedHelp = map[string]string{
-	"memory": "memory limit of the solve, and of a file while it is read, such as 20GB (default: what " +
-		"the machine allows)",
 	"precond":  "preconditioner: auto, which krrlab plan chooses, " + precondNames,
 	"lambda-p": "ridge λ_p > 0 of the preconditioner (default: with --precond auto the plan's, else λ)",
 	"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond " +
@@ -180,7 +178,7 @@ func (a *app) open(ctx context.Context, f *labFlags, progress *progress, own fun
 	if cfg.Monitor = progress.show; cfg.Stop.Rule == bound.Labels {
 		cfg.StopRows = data.test
 	}
-	a.deal(f, &cfg)
+	cfg.Comm, cfg.Memory = a.group(), a.memory(f.Memory)
 	return data, cfg, err
 }
 

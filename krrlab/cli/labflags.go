@@ -49,8 +49,8 @@ func (labFlags) Help() map[string]string {
 		"tiles": "tiles of K: dense, sparse (none where a kernel that decreases is next to nothing; what is left out " +
 			"is bounded), or auto, which takes what is smaller",
 		"max-iter": "maximum number of iterations",
-		"memory": "memory limit of the stage, and of a file while it is read, such as 20GB (default: what " +
-			"the machine allows)",
+		"memory": "memory limit of this process, such as 20GB, of which the program itself takes 0.1 GB, and of a file " +
+			"while it is read (default: what the machine allows)",
 		"seed": "seed of all random numbers",
 		"precond": "what approximates K: " + precondNames +
 			" (default: features, or rpcholesky for a kernel without them)",
@@ -98,7 +98,6 @@ func (f *labFlags) settled(data *loaded) (cfg krrlab.Config, err error) {
 	cfg.Kernel, err = f.kernelFor(data)
 	cfg.Lambda = cmp.Or(f.Lambda, data.lambda, defaultLambda)
 	cfg.Tol = cmp.Or(f.Tol, defaultTol(data.train.Task))
-	cfg.Memory = memoryOr(f.Memory)
 	if err != nil {
 		return cfg, err
 	}
@@ -126,14 +125,25 @@ func defaultTol(task datasets.Task) float64 {
 	return 1e-3
 }
 
-// memoryOr returns a limit of bytes, by default nine tenths of what the machine, or its control group, allows.
-func memoryOr(asked int64) int64 {
-	limit, _ := accel.MemoryLimit()
-	return cmp.Or(asked, int64(machineShare*float64(limit)))
-}
+const (
+	machineShare = 0.9   // the part of the machine's memory, or its control group's, that its ranks may take by default
+	programBytes = 100e6 // what the program, its libraries and garbage take, beside what is predicted
+)
 
-// machineShare is the part of the machine's memory that a solve may take by default.
-const machineShare = 0.9
+// memory returns the bytes that a solve may take of a limit of this process, by default its share of the machine's; 0
+// if that is not known.
+func (a *app) memory(limit int64) int64 {
+	if limit == 0 {
+		most, _ := accel.MemoryLimit()
+		if limit = int64(machineShare * float64(most)); a.party != nil {
+			limit /= int64(a.party.node.Ranks)
+		}
+	}
+	if limit == 0 {
+		return 0
+	}
+	return max(1, limit-programBytes)
+}
 
 // stageFiles are where a stage is written to; "" is nowhere.
 type stageFiles struct {

@@ -130,17 +130,6 @@ func (a *app) sameData(ctx context.Context, d *loaded) error {
 	return a.agree(ctx, err)
 }
 
-// deal puts the ranks into a configuration, whose memory is this one's share of the machine's
-// unless it was asked for.
-func (a *app) deal(f *labFlags, cfg *krrlab.Config) {
-	if a.party != nil {
-		cfg.Comm = a.party.world
-		if f.Memory == 0 {
-			cfg.Memory /= int64(a.party.node.Ranks)
-		}
-	}
-}
-
 // group returns the ranks, nil if there are none.
 func (a *app) group() comm.Comm {
 	if a.party == nil {
@@ -249,10 +238,7 @@ func (a *app) job(ctx context.Context, f *rankFlags, file string) error {
 	if err := a.join(ctx, f); err != nil {
 		return err
 	}
-	o := remote.Options{Comm: a.group(), Memory: memoryOr(0)}
-	if a.party != nil {
-		o.Memory /= int64(a.party.node.Ranks)
-	}
+	o := remote.Options{Comm: a.group(), Memory: a.memory(0)}
 	if a.first() && !a.Quiet {
 		t := &teller{a: a}
 		o.Monitor, o.Note = t.event, t.note

@@ -81,7 +81,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 		return a.renderReports(f, ids)
 	}
 	f.Into = cmp.Or(f.Into, filepath.Join("out", "reproduce"))
-	o := &experiments.Options{Dirs: a.dirs(), Out: f.Into, Memory: memoryOr(f.Memory), Version: a.env.Version}
+	o := &experiments.Options{Dirs: a.dirs(), Out: f.Into, Memory: a.memory(f.Memory), Version: a.env.Version}
 	if scale != experiments.Smoke || f.List { // there seconds hardly matter
 		rates, err := plan.ReadRates(ctx, o.Memory)
 		if err != nil {
