@@ -44,6 +44,7 @@ type Options struct {
 	Confidence float64       `flag:"confidence" default:"0.95" check:"(0,1)" help:"of each interval of κ"`
 	Width      float64       `flag:"width" default:"0.2" check:"positive" help:"relative width of κ's interval at which to stop"`
 	Steps      int           `flag:"steps" default:"100" check:">=-1" zero:"-1" help:"maximum number of Lanczos steps; 0 for no κ"`
+	Probes     int           `flag:"probes" default:"1" check:">=1" help:"Lanczos processes of each: more narrow the intervals of ln det(K+λI) and of the likelihood"`
 	ExactBelow int           `flag:"exact-below" default:"500" check:">=-1" zero:"-1" help:"largest n for which all eigenvalues of each are computed; -1 for never"`
 }
 
@@ -204,7 +205,7 @@ func (c *comparison) enter(ctx context.Context, e stage.Entry, row pencil.Row) e
 
 // judge judges the group, side by side, and lets go of it.
 func (c *comparison) judge(ctx context.Context) error {
-	s := &pencil.Set{A: c.k, Off: c.k.Error / c.p.Lambda, Least: c.least, Recur: true,
+	s := &pencil.Set{A: c.k, Off: c.k.Error / c.p.Lambda, Least: c.least, Recur: true, Mixed: c.p.T > 1, Probes: c.o.Probes,
 		Tell: func(e stage.Event) { c.b.Tell(ctx, e) }}
 	var ms []pcg.Preconditioner
 	for i, m := range c.made {

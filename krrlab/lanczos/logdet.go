@@ -33,7 +33,8 @@ func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 }
 
 // LogDet returns an interval of ln det(M⁻¹A) = tr L, L = ln(M^(-1/2)AM^(-1/2)), from m processes with independent
-// starts, 0 < least ≤ λ_min(M⁻¹A), or 0 to take the end that the first process found at the same confidence.
+// starts, 0 < least ≤ λ_min(M⁻¹A), or 0 for the bound that they found, of the same confidence. Where that is 0 nothing
+// is known, and ends may be NaN.
 //
 // With v₁ uniform on the sphere n·v₁ᵀLv₁ has the mean tr L. Certain but for rounding: the Gauss rule of T is at least
 // v₁ᵀLv₁, and the Gauss–Radau rule with a node at least at most, as derivatives of ln of even order are negative and
@@ -44,29 +45,32 @@ func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 //	2‖L₀‖_F·√(x/m) + 2·max(0, λ_max(L₀))·x/m
 //
 // with probability e^−x at most, and is below in the same way (Laurent and Massart, Ann. Statist. 28 (2000), lemma 1).
-// Estimated, by the same rules: ‖L₀‖_F, the ends of L₀, and what Slack may be of it, Slack·tr(A⁻¹M).
+// Estimated: ‖L₀‖_F by the Gauss rule, with one direction more at the further end of L₀, as starts may hardly see one;
+// the ends of L₀, by least and Max; and what Slack adds, Slack·tr(A⁻¹M).
 func LogDet(all []*Result, least, confidence float64) estimate.Interval {
 	n, m := float64(all[0].N), float64(len(all))
-	delta := 1 - confidence
-	if least == 0 {
-		least, delta = all[0].Min.Lo, delta/2 // the other half is that of least
+	delta, lo, hi := 1-confidence, math.Inf(1), 0.
+	for _, r := range all {
+		lo, hi = min(lo, r.Min.Lo), max(hi, r.Max.Hi)
 	}
-	least *= 1 - 0x1p-20 // a Ritz value may have come to it
+	if least == 0 {
+		least, delta = lo, delta/2 // the other half is that of least
+	}
+	least = max(0, least) * (1 - 0x1p-20) // a Ritz value may have come to it
 	var mean, square, low, slack float64
-	bottom, top := math.Inf(1), math.Inf(-1)
 	for _, r := range all {
 		nodes, weights := Quadrature(r.Alpha, r.Beta)
 		for i, w := range weights {
 			l := math.Log(max(nodes[i], least)) // no node is below
 			mean, square, slack = mean+w/m*l, square+w/m*l*l, slack+w/m/nodes[i]*r.Slack
-			bottom, top = min(bottom, l), max(top, l)
 		}
 		low += radau(r, least) / m
 	}
-	x := math.Log(2 / delta)
-	spread := 2*math.Sqrt(n*max(0, square-mean*mean)*x/m) + n*slack
-	e := estimate.Interval{Value: n * mean, Lo: n*low - spread - 2*x/m*(top-mean),
-		Hi: n*mean + spread + 2*x/m*(mean-bottom), Confidence: confidence, Method: "stochastic Lanczos quadrature"}
+	x, below, above := math.Log(2/delta)/m, mean-math.Log(least), math.Log(hi)-mean
+	one := max(below, above)
+	spread := 2*math.Sqrt(x*(n*max(0, square-mean*mean)+one*one)) + n*slack
+	e := estimate.Interval{Value: n * mean, Lo: n*low - spread - 2*x*above, Hi: n*mean + spread + 2*x*below,
+		Confidence: confidence, Method: "stochastic Lanczos quadrature"}
 	for _, r := range all {
 		e.Seconds += r.Seconds
 	}

@@ -68,16 +68,17 @@ func TestLogDet(t *testing.T) {
 						Definite: true, Start: rng.New(uint64(seed)).Sub("start", uint64(i))}))
 				}
 				e := LogDet(all, c.least, c.confidence)
-				if !e.Covers(want) {
-					misses++
-				}
-				if math.IsInf(e.Lo, -1) {
+				switch width := e.Hi - e.Lo; {
+				case !(width < math.Inf(1)):
 					unbounded++
-				} else {
-					widths += e.Hi - e.Lo
-				}
-				if !ordered(e) || math.IsInf(e.Hi, 0) {
-					t.Errorf("%s: %v", name, e)
+				case !e.Covers(want):
+					misses++
+					fallthrough
+				default:
+					widths += width
+					if !ordered(e) {
+						t.Errorf("%s: %v", name, e)
+					}
 				}
 			}
 			t.Logf("%s, ln det %.4g, %+v: %d of %d missed, %d unbounded, mean width %.3g", name, want, c, misses, seeds,
@@ -113,7 +114,7 @@ func TestLogDetInaccurate(t *testing.T) {
 	for _, u := range [][]float64{{3, 3, 3, 3}, {0.25}} {
 		want := float64(len(u)) * math.Log(u[0])
 		one := LogDet([]*Result{testkit.Must(Run(t.Context(), diagonal(u), nil))}, 0, 0.95)
-		if math.Abs(one.Lo-want) > 1e-9 || math.Abs(one.Hi-want) > 1e-9 {
+		if math.Abs(one.Lo-want) > 1e-4 || math.Abs(one.Hi-want) > 1e-4 {
 			t.Errorf("%v: %v", u, one)
 		}
 	}

@@ -26,7 +26,13 @@ type Set struct {
 	Least float64   // a lower bound of λ_min(A), 0 if none is known: no bounds of errors then
 	Mu    []float64 // of each λ_min(M_c⁻¹A), likewise
 	Recur bool      // residuals are those by recurrence, none is recomputed
-	Tell  func(stage.Event)
+	Mixed bool      // the right-hand side is of several targets: no Likelihood
+	// Probes are the Lanczos processes of each, one after the other, of which all but the first serve LogDetA alone; 0
+	// for 1.
+	Probes int
+	Tell   func(stage.Event)
+
+	size float64 // ‖y‖₂² of a single right-hand side
 }
 
 // Lanczos runs the Lanczos processes of all rows that have not failed until each κ is as narrow as o asks, and predicts
@@ -51,6 +57,13 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 		return nil
 	}
 	all, err := lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &o)
+	runs := [][]*lanczos.Result{all}
+	for i, start := 1, o.Start; i < s.Probes && err == nil; i++ {
+		var more []*lanczos.Result
+		o.Start, o.Monitor = start.Sub("probe", uint64(i)), nil
+		more, err = lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &o)
+		runs = append(runs, more)
+	}
 	for c, l := range all {
 		switch {
 		case sides != nil && errors.Is(sides.Fails[c], errors.ErrUnsupported):
@@ -60,14 +73,55 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 			s.Rows[c].Why = l.Err.Error()
 		default:
 			s.bracket(s.Rows[c], l, tau)
+			s.determine(c, runs, o.Confidence)
 		}
 	}
 	s.note()
 	return err
 }
 
-// note takes what failed.
+// determine takes ln det(K+λI) = ln det M + ln det(M⁻¹(K+λI)), where M tells its own.
+func (s *Set) determine(c int, runs [][]*lanczos.Result, confidence float64) {
+	sides, ok := s.M.(*Sides)
+	if !ok || s.Rows[c].Why != "" && s.Rows[c].Why != Ended {
+		return
+	}
+	var own, least float64
+	if m := sides.Ms[c]; m != nil {
+		of, ok := m.(interface{ LogDet() float64 })
+		if !ok {
+			return
+		}
+		own = of.LogDet()
+	}
+	var all []*lanczos.Result
+	for _, run := range runs {
+		if l := run[c]; l != nil && l.Err == nil {
+			all = append(all, l)
+		}
+	}
+	if s.Mu != nil {
+		least = s.Mu[c]
+	}
+	e := lanczos.LogDet(all, least, confidence)
+	off := float64(s.A.Dim()) * s.Off / max(0, 1-s.Off) // |ln det(A+E) − ln det A| ≤ n‖E‖₂/(λ−‖E‖₂)
+	if e.Value, e.Lo, e.Hi = e.Value+own, e.Lo+own-off, e.Hi+own+off; e.Hi-e.Lo <= math.MaxFloat64 {
+		s.Rows[c].LogDetA = &e
+	}
+}
+
+// note takes what failed, and puts the likelihood together.
 func (s *Set) note() {
+	for _, r := range s.Rows {
+		if r.LogDetA == nil || r.energy[1] == 0 || s.Mixed {
+			continue
+		}
+		e, at := *r.LogDetA, float64(s.A.Dim())*math.Log(2*math.Pi)
+		e.Value += at + s.size*(r.energy[0]+r.energy[1])/2
+		e.Lo += at + s.size*r.energy[0]/(1+s.Off)
+		e.Hi += at + s.size*r.energy[1]/max(0, 1-s.Off)
+		r.Likelihood = &e
+	}
 	if sides, ok := s.M.(*Sides); ok {
 		for c, err := range sides.Fails {
 			if err != nil {
@@ -96,6 +150,7 @@ func (s *Set) Solve(ctx context.Context, b *mat.Dense, o pcg.Options) error {
 		s.Tell(e)
 		return nil
 	}
+	s.size = mat.Dot(b.ColView(0), b.ColView(0))
 	res, err := pcg.Solve(ctx, s.A, columns{s.M, t}, all, &o)
 	for c := range s.Rows {
 		if res != nil {

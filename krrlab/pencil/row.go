@@ -5,8 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/internal/plural"
@@ -69,6 +67,13 @@ type Row struct {
 	Trace   stage.Number `json:"trace_mean"`
 	LogDet  stage.Number `json:"log_det"`
 	Kaporin stage.Number `json:"kaporin"`
+	// LogDetA is ln det(K+λI), and Likelihood −2 ln p(y) = yᵀ(K+λI)⁻¹y + ln det(K+λI) + n·ln 2π of y ~ N(0, K+λI), the one
+	// column that is solved for; nil where M's own log det is not known, or Bounds. What is proved of them, and what
+	// estimated, says lanczos.LogDet; K's error as stored is allowed for, and is predicted.
+	LogDetA    *estimate.Interval `json:"log_det_a,omitempty"`
+	Likelihood *estimate.Interval `json:"minus_2_log_likelihood,omitempty"`
+
+	energy [2]float64 // yᵀ(K+λI)⁻¹y/‖y‖₂² is between these, K as stored
 }
 
 // NewRow returns a row of which nothing is known.
@@ -130,10 +135,13 @@ func (s *Set) take(res *pcg.Result, c, t int) {
 
 // bound bounds the errors of column j, where 0 < μ ≤ λ_min(M⁻¹A), 0 if none is known, and 0 < least ≤ λ_min(A).
 func (r *Row) bound(h *pcg.History, j int, mu, least float64) {
-	gamma := 1 / mu
+	gamma, sum := 1/mu, 0.
 	for k, v := range r.Residuals {
 		most := v / math.Sqrt(least) // ‖e‖_A ≤ ‖r‖₂/√λ_min(A)
-		if k > 0 && mu > 0 {         // ‖e_k‖_A² ≤ (γ_{k−1}−α_{k−1})ρ_{k−1}, α_kρ_k = Decrease
+		if k > 0 {
+			sum += h.Decrease[k-1][j]
+		}
+		if k > 0 && mu > 0 { // ‖e_k‖_A² ≤ (γ_{k−1}−α_{k−1})ρ_{k−1}, α_kρ_k = Decrease
 			a := h.Alpha[k-1][j]
 			left := gamma - nearly*a
 			if a > 0 && left > 0 {
@@ -144,6 +152,7 @@ func (r *Row) bound(h *pcg.History, j int, mu, least float64) {
 			}
 		}
 		r.Bounds = append(r.Bounds, most)
+		r.energy = [2]float64{sum, sum + most*most} // ‖x‖_A² = Σ_k α_kρ_k + ‖e_k‖_A², as x_0 = 0
 	}
 }
 
@@ -167,25 +176,9 @@ func (s *Set) bracket(r *Row, l *lanczos.Result, tau float64) {
 		r.Why = "A as stored is indefinite"
 		return
 	}
-	k := l.Steps
-	t := mat.NewSymDense(k, nil)
-	for i := range k {
-		t.SetSym(i, i, l.Alpha[i])
-		if i+1 < k {
-			t.SetSym(i, i+1, l.Beta[i])
-		}
+	if nodes, weights := lanczos.Quadrature(l.Alpha, l.Beta); nodes != nil {
+		r.spectrum(l.N, nodes, weights)
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(t, true) {
-		return
-	}
-	var v mat.Dense
-	eigen.VectorsTo(&v)
-	weights := make([]float64, k)
-	for i := range weights {
-		weights[i] = v.At(0, i) * v.At(0, i)
-	}
-	r.spectrum(l.N, eigen.Values(nil), weights)
 }
 
 // spectrum takes a spectrum of n eigenvalues by nodes and weights, nil for all alike.
@@ -245,6 +238,24 @@ func (r *Row) Text(to, seconds float64) string {
 		text += fmt.Sprintf(" within %d steps (--steps)", r.Steps)
 	}
 	return text
+}
+
+// Evidence says what the row of the narrowest interval tells of ln det(K+λI) and the likelihood, "" if none does.
+func Evidence(rows []*Row) string {
+	var best *Row
+	for _, r := range rows {
+		if d := r.LogDetA; d != nil && (best == nil || d.Hi-d.Lo < best.LogDetA.Hi-best.LogDetA.Lo) {
+			best = r
+		}
+	}
+	if best == nil {
+		return ""
+	}
+	text := stage.Bounds(*best.LogDetA)
+	if best.Likelihood != nil {
+		text += "; −2 ln p(y) = " + stage.Bounds(*best.Likelihood)
+	}
+	return text + ", by " + best.Name
 }
 
 // numbers are the columns of a table, four digits of each.

@@ -86,6 +86,9 @@ func (q *Result) String() string {
 		}
 		b.Add("exact", "by all %d eigenvalues κ is %s", q.N, text)
 	}
+	if text := pencil.Evidence([]*pencil.Row{&q.Row}); text != "" {
+		b.Add("ln det(K+λI)", "%s", text)
+	}
 	reached := "the width asked was reached"
 	if !q.Reached {
 		reached = "the width asked was not reached"
