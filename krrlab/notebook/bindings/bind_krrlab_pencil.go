@@ -15,6 +15,7 @@ func init() {
 		Name: "pencil",
 		Binds: map[string]r.Value{
 			"Ended":    r.ValueOf(*new(string)),
+			"Evidence": r.ValueOf(pencil.Evidence),
 			"Explore":  r.ValueOf(pencil.Explore),
 			"Levels":   r.ValueOf(&pencil.Levels).Elem(),
 			"Make":     r.ValueOf(pencil.Make),
