@@ -231,6 +231,30 @@ func TestFixed16(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), "[0, 1]")
 }
 
+// TestFixed16Judged: answers of 16-bit tiles for which K recomputed is too coarse to come to what is aimed at, which
+// leaves room for the rows checked, have converged where these find them within the tolerance, and else not; of points
+// in bytes the residuals are certain.
+func TestFixed16Judged(t *testing.T) {
+	dense, whole := kinds(300, 4, 5)["float64"], points.NewBytes(300, 4, 0.5, nil)
+	for i := range whole.Data {
+		whole.Data[i] = uint8(i * i % 9)
+	}
+	for _, c := range []struct {
+		x      points.Points
+		tol    float64
+		status pcg.Status
+	}{{dense, 1e-4, pcg.Converged}, {dense, 1e-9, pcg.Inaccurate}, {whole, 1e-9, pcg.Converged}} {
+		lab := newLab(t, classes(c.x, 3), Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.02, Precond: Features{S: 100},
+			Tol: c.tol, Solver: BlockPCG, Storage: gram.Fixed16})
+		lab.policy.ExactWork, lab.policy.RefineWork, lab.policy.FinerAims = 0, 0, [2]float64{1e-6, 1e-6}
+		sol := solveLab(t, lab)
+		want := worst(newReference(t, lab.cfg.Kernel, c.x, 0.02, lab.Targets()).residuals(sol.Model.C, lab.Targets()))
+		if sol.Status != c.status || (want <= c.tol) != sol.Converged() || (sol.Roundings != nil) != (c.x == whole) {
+			t.Errorf("%T, τ = %g: %v by %s, residual %.3g", c.x, c.tol, sol.Status, sol.ResidualKind, want)
+		}
+	}
+}
+
 // TestRefinedIsChecked: an answer of 16-bit tiles that was refined by K in float64 whose error is
 // predicted, not proved, is checked by rows as others are.
 func TestRefinedIsChecked(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 type ResidualPolicy int
 
 const (
-	// AutoResidual is ExactResidual where that is cheap (n²d ≤ 2e10), and otherwise
+	// AutoResidual is ExactResidual where that is cheap (n²d ≤ 2e10; 16-bit tiles of points in bytes), and otherwise
 	// StoredResidual; up to n²d = 5e11, some seconds, ExactResidual follows where the
 	// rows checked leave less than half of the tolerance.
 	AutoResidual ResidualPolicy = iota
@@ -121,7 +121,9 @@ func (t *System) Exact(a *gram.Matrix) bool {
 	if kernel.Costly(t.Kernel) {
 		upTo = t.Policy.RefineWork
 	}
-	return t.Residual == ExactResidual || t.Residual == AutoResidual && t.work()*formed(a) <= upTo
+	// 16-bit tiles are refined in any case, and K of points in bytes takes in float64 little longer than in float32
+	whole := a != nil && a.Storage() == gram.Fixed16 && a.Choice().Whole
+	return t.Residual == ExactResidual || t.Residual == AutoResidual && (whole || t.work()*formed(a) <= upTo)
 }
 
 // refines reports whether they are where the rows checked miss the tolerance.

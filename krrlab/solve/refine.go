@@ -18,13 +18,8 @@ import (
 // the tolerance for it, else by what residuals can be taken with. Where they can be taken with nothing else, it refines
 // an answer only that ended before K as stored met the tolerance.
 func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
-	sol, tau := s.sol, s.tol()
-	if s.Exact(s.A) {
-		o := &pcg.Options{InitX: c, Tol: tau}
-		s.saved.begin(sol, s.A.Choice(), c, o)
-		return s.pcg(ctx, o, s.exactMatrix(), InFloat64)
-	}
-	if sol.SampledResiduals == nil { // resumed
+	sol := s.sol
+	if !s.Exact(s.A) && sol.SampledResiduals == nil { // resumed
 		if err := s.residual(ctx, s.A, c); err != nil {
 			return c, err
 		}
@@ -33,24 +28,21 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 		}
 	}
 	o := &pcg.Options{InitX: c}
-	var finer *gram.Matrix
-	var enough bool
-	kind := AsStored
-	if o.Tol, enough = s.refineTol(tau, bound.Slack(s.Train.Len()), slices.Max(sol.StorageResiduals)); !enough {
-		var err error
-		if finer, kind, err = s.finer(ctx); err != nil ||
+	finer, kind, enough, err := (*gram.Matrix)(nil), AsStored, false, error(nil)
+	if !s.Exact(s.A) {
+		o.Tol, enough = s.refineTol(s.tol(), bound.Slack(s.Train.Len()), slices.Max(sol.StorageResiduals))
+	}
+	if !enough {
+		if finer, kind, o.Tol, err = s.finer(ctx, true); err != nil ||
 			finer == nil && sol.Status != pcg.Stopped && s.saved.answer() == nil {
 			return c, err
-		}
-		if o.Tol = tau; finer != nil && !finer.Choice().Certain {
-			o.Tol = s.finerTol(tau, finer)
 		}
 	}
 	s.saved.begin(sol, s.A.Choice(), c, o)
 	if known := s.answer(c); known != nil {
 		s.known = known.Sizes
 	}
-	c, err := s.pcg(ctx, o, finer, kind)
+	c, err = s.pcg(ctx, o, finer, kind)
 	if err != nil || finer != nil && finer.Choice().Certain {
 		sol.SampledResiduals, sol.StorageResiduals, sol.SampledRows = nil, nil, 0
 		return c, err
@@ -58,34 +50,29 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 	return c, s.checkRows(ctx, c)
 }
 
-// finer returns what residuals are taken with to refine an answer of K as stored, and its
-// name; nil if nothing is: K in float64, or beside 16-bit tiles K recomputed in the cheapest
-// arithmetic whose error is at most what Gram prefers, or, where that takes long, λ/10.
-func (s *run) finer(ctx context.Context) (*gram.Matrix, string, error) {
-	long := !s.refines(s.A)
+// finer returns what true residuals are taken with beside K as stored, its name and the tolerance of them; nil if
+// nothing is. K in float64 is, where that is cheap (Exact) or K as stored has come short; beside 16-bit tiles in any case
+// K recomputed, in the cheapest arithmetic whose error is at most what Gram prefers, or, where that takes long, λ/10.
+func (s *run) finer(ctx context.Context, short bool) (*gram.Matrix, string, float64, error) {
+	tau, fixed := s.tol(), s.Residual == AutoResidual && s.A.Storage() == gram.Fixed16
 	switch {
-	case s.Residual == AutoResidual && s.A.Storage() == gram.Fixed16:
-		o := &gram.Options{Storage: gram.Recompute, Tiles: s.Tiles, Comm: s.Comm}
-		if !long {
-			o.Accuracy = s.Preferred()
-		}
-		f, err := gram.New(ctx, s.Kernel, s.Train.X, s.Lambda, o)
-		if err != nil {
-			return nil, "", err
-		}
-		return f, recomputed(f.Choice().Arithmetic), nil
-	case long:
-		return nil, AsStored, nil
+	case s.Exact(s.A) || short && !fixed && s.refines(s.A):
+		return s.A.Exact(s.Exactness()), InFloat64, tau, nil
+	case !fixed:
+		return nil, AsStored, tau, nil
 	}
-	return s.A.Exact(s.Exactness()), InFloat64, nil
-}
-
-// exactMatrix returns K+λI recomputed where true residuals are taken with it from the start, else nil.
-func (s *run) exactMatrix() *gram.Matrix {
-	if !s.Exact(s.A) {
-		return nil
+	o := &gram.Options{Storage: gram.Recompute, Tiles: s.Tiles, Comm: s.Comm}
+	if s.refines(s.A) {
+		o.Accuracy = s.Preferred()
 	}
-	return s.A.Exact(s.Exactness())
+	f, err := gram.New(ctx, s.Kernel, s.Train.X, s.Lambda, o)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	if !f.Choice().Certain {
+		tau = s.finerTol(tau, f)
+	}
+	return f, recomputed(f.Choice().Arithmetic), tau, nil
 }
 
 // residual takes the true residuals r = Y − Ac of c with a.
@@ -111,27 +98,33 @@ func (s *run) checkRows(ctx context.Context, c *mat.Dense) error {
 	})
 }
 
-// within reports whether the residuals are at most τ by the rows checked: as they estimate them, or with
+// within reports whether the residuals are at most tau by the rows checked: as they estimate them, or with
 // their estimate of the error of K as stored, either with its sampling error.
-func (s *run) within() bool {
+func (s *run) within(tau float64) bool {
 	slack := bound.Slack(s.Train.Len())
 	for j, v := range s.sol.TrueResiduals {
-		if !(min(v+slack*s.sol.StorageResiduals[j], slack*s.sol.SampledResiduals[j]) <= s.Tol) {
+		if !(min(v+slack*s.sol.StorageResiduals[j], slack*s.sol.SampledResiduals[j]) <= tau) {
 			return false
 		}
 	}
 	return true
 }
 
-// settleStatus takes back that a solve has converged where the rows checked say that it has not, and that it is
-// inaccurate where residuals with K in float64 meet τ but for their certain rounding: with an n-th of its square, which
-// errors that are independent have, they do.
+// settleStatus judges an answer whose rows were checked by within, however the iteration ended: it may have aimed lower
+// than τ, to leave room for what they find (finerTol). And it takes back that an answer is inaccurate where residuals
+// with K in float64 meet τ but for their certain rounding: with an n-th of its square, which errors that are independent
+// have, they do.
 func (s *run) settleStatus() {
 	sol := s.sol
 	switch {
-	case sol.Converged() && sol.StorageResiduals != nil && !s.within():
-		sol.Status = pcg.Inaccurate
-	case sol.Status == pcg.Inaccurate && sol.Roundings != nil && sol.StorageResiduals == nil:
+	case !s.refinable() && sol.Status != pcg.MaxIterations:
+	case sol.StorageResiduals != nil && s.within(s.tol()):
+		sol.Status = pcg.Converged
+	case sol.StorageResiduals != nil:
+		if sol.Converged() && !s.within(s.Tol) {
+			sol.Status = pcg.Inaccurate
+		}
+	case sol.Status == pcg.Inaccurate && sol.Roundings != nil:
 		sol.Status = pcg.Undecided
 		for j, v := range sol.TrueResiduals {
 			if !(v+sol.Roundings[j]/math.Sqrt(float64(s.Train.Len())) <= s.tol()) {
@@ -139,4 +132,9 @@ func (s *run) settleStatus() {
 			}
 		}
 	}
+}
+
+// refinable reports whether the iteration has ended because it came to its tolerance or to no more.
+func (s *run) refinable() bool {
+	return s.sol.Converged() || s.sol.Status == pcg.Inaccurate || s.sol.Status == pcg.Stagnated
 }

@@ -78,9 +78,14 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 	if c := s.saved.answer(); c != nil {
 		return s.refine(ctx, c)
 	}
-	o := &pcg.Options{Tol: s.tol()}
+	o := new(pcg.Options)
+	finer, kind, tol, err := s.finer(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	o.Tol = tol
 	s.saved.begin(s.sol, s.A.Choice(), nil, o)
-	c, err = s.pcg(ctx, o, s.exactMatrix(), InFloat64)
+	c, err = s.pcg(ctx, o, finer, kind)
 	if c == nil || err != nil {
 		return c, err
 	}
@@ -89,13 +94,12 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 			return c, err
 		}
 	}
-	refinable := s.sol.Converged() || s.sol.Status == pcg.Inaccurate || s.sol.Status == pcg.Stagnated
 	switch {
 	case s.sol.Status == pcg.Stopped && s.bounds.Ended: // by its recurrence
 		if err := s.certify(ctx, c); err != nil || s.sol.Reached() {
 			return c, err
 		}
-	case s.Exact(s.A) || !refinable || s.within():
+	case finer != nil || !s.refinable() || s.within(s.Tol):
 		return c, nil
 	}
 	return s.refine(ctx, c)
