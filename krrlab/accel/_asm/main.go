@@ -129,6 +129,8 @@ func products() {
 	for _, k := range kernels {
 		k.build()
 	}
+	amx()
+	permit()
 	for _, t := range transposers {
 		t.build()
 	}

@@ -153,7 +153,7 @@ func (w *workspace[T]) block(k kernel[T], x *product[T], i0, j0, m, n, kp int, a
 }
 
 // grow returns a slice of at least n elements that begins at a cache line.
-func grow[T real](s []T, n int) []T {
+func grow[T any](s []T, n int) []T {
 	if n <= len(s) {
 		return s
 	}

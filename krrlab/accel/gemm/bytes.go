@@ -18,12 +18,14 @@ const blockBytes = 1 << 20
 //
 //	c[i·ldc+j] = start[j] + Σ_{p<k} ⟨a[p·mr+i], b[p·nr+j]⟩.
 //
-// A word has four bytes of a row, ⟨,⟩ their inner product, those of a signed, to which 128 was subtracted,
-// and start makes up for it; or, if wide, two numbers of 16 bits.
+// A word has four bytes of a row, ⟨,⟩ their inner product, those of a signed if shifted, to which 128 was subtracted,
+// and start makes up for it; or, if wide, two numbers of 16 bits. k is a multiple of depth: if that is not 1, start is
+// 0, and a panel of A is its rows, a[i·k+p].
 type byteKernel struct {
-	mr, nr int
-	wide   bool
-	mul    func(k int, a, b *uint32, start, c *int32, ldc int)
+	mr, nr        int
+	wide, shifted bool
+	depth         int
+	mul           func(k int, a, b *uint32, start, c *int32, ldc int)
 }
 
 // byteSpace is what one product of bytes needs.
@@ -59,28 +61,45 @@ func byteMatrix(rows, cols, ld, have int) bool {
 // multiply packs a block of B, and for each such all blocks of A.
 func (w *byteSpace) multiply(ks *kernels, m, n, k int, a []uint8, lda int, b []uint8, ldb int, c []int32, ldc int) {
 	f := &ks.b
-	words := (k + 3) / 4
+	words := f.words(k)
 	limit := max(f.mr, f.nr, blockBytes/max(4*words, 1))
 	mc, nc := parts(m, limit/f.mr*f.mr, f.mr), parts(n, limit/f.nr*f.nr, f.nr)
 	for j := 0; j < n; j += nc {
 		cols := min(nc, n-j)
-		w.b = packBytes(ks, w.b, b[j*ldb:], ldb, cols, k, f.nr)
+		w.b = grow(w.b, 2*nc*words)
+		packBytes(ks, w.b, b[j*ldb:], ldb, cols, k, f.nr)
 		w.start = fill(w.start, (cols+f.nr-1)/f.nr*f.nr)
-		if !f.wide {
+		if f.shifted {
 			for q := range cols {
 				w.start[q] = 128 * byteSum(b[(j+q)*ldb:][:k])
 			}
 		}
 		for i := 0; i < m; i += mc {
 			rows := min(mc, m-i)
-			w.a = packBytes(ks, w.a, a[i*lda:], lda, rows, k, f.mr)
-			if !f.wide {
-				for q := range w.a {
+			w.a = grow(w.a, 2*mc*words)
+			if f.depth > 1 {
+				packRows(w.a, a[i*lda:], lda, rows, k, words)
+			} else {
+				packBytes(ks, w.a, a[i*lda:], lda, rows, k, f.mr)
+			}
+			if f.shifted {
+				for q := range mc * words {
 					w.a[q] ^= 0x80808080
 				}
 			}
 			w.block(f, rows, cols, words, c[i*ldc+j:], ldc)
 		}
+	}
+}
+
+// words returns how many words of a panel hold k bytes of a row.
+func (f *byteKernel) words(k int) int { return (max(k, 1) + 4*f.depth - 1) / (4 * f.depth) * f.depth }
+
+// packRows packs n rows of k bytes, each of them so many words, one after the other. What is beside them meets zeros.
+func packRows(dst []uint32, src []uint8, ld, n, k, words int) {
+	to := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(dst))), 4*len(dst))
+	for i := range n {
+		copy(to[4*i*words:], src[i*ld:i*ld+k])
 	}
 }
 
@@ -106,14 +125,14 @@ func (w *byteSpace) block(f *byteKernel, m, n, words int, c []int32, ldc int) {
 	}
 }
 
-// packBytes packs n rows of k bytes in panels of w rows, filled up with zeros, four bytes a word, or, for wide
-// kernels, the bytes 0 and 2 and the bytes 1 and 3 in a word each.
-func packBytes(ks *kernels, dst []uint32, src []uint8, ld, n, k, w int) []uint32 {
-	words, whole := (k+3)/4, k/4
-	panels := (n + w - 1) / w
-	dst = fill(dst, panels*w*words)
+// packBytes packs n rows of k bytes in panels of w rows, four bytes a word, filled up with words of zeros, or, for wide
+// kernels, the bytes 0 and 2 and the bytes 1 and 3 in a word each. Rows beside them are none of the product's.
+func packBytes(ks *kernels, dst []uint32, src []uint8, ld, n, k, w int) {
+	words, whole := ks.b.words(k), k/4
+	end := (n + w - 1) / w * words // of steps
 	for i := 0; i < n; i += w {
 		panel, rows := dst[i*words:(i+w)*words], min(w, n-i)
+		clear(panel[whole*w:])
 		if from := src[i*ld:]; ld%4 == 0 && whole > 0 {
 			// The routines that pack float32 move bits.
 			f := kernel[float32]{pack4: ks.s.pack4, pack2: ks.s.pack2}
@@ -125,24 +144,22 @@ func packBytes(ks *kernels, dst []uint32, src []uint8, ld, n, k, w int) []uint32
 				}
 			}
 		}
-		for r := 0; r < rows && whole < words; r++ {
+		for r := 0; r < rows && k%4 > 0; r++ {
 			var last [4]uint8
 			copy(last[:], src[(i+r)*ld+4*whole:(i+r)*ld+k])
 			panel[whole*w+r] = binary.NativeEndian.Uint32(last[:])
 		}
 	}
 	if !ks.b.wide {
-		return dst
+		return
 	}
 	// From the end: panel by panel, step by step.
-	dst = append(dst, dst...)
-	for s := panels*words - 1; s >= 0; s-- {
+	for s := end - 1; s >= 0; s-- {
 		for r := w - 1; r >= 0; r-- {
 			v := dst[s*w+r]
 			dst[2*s*w+r], dst[(2*s+1)*w+r] = v&0x00ff00ff, v>>8&0x00ff00ff
 		}
 	}
-	return dst
 }
 
 // floats is a view of words.

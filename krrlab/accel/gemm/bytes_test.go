@@ -1,6 +1,7 @@
 package gemm
 
 import (
+	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -9,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// onEveryPath runs f on each path that this processor has; a path of AVX-512 with VNNI once more with the kernel that
-// processors without it use.
+// onEveryPath runs f on each path that this processor has; a path of AVX-512 with AMX or VNNI once more with the kernels
+// that processors without them use.
 func onEveryPath(t *testing.T, f func(t *testing.T)) {
 	was := simd.InUse()
 	defer simd.Use(was)
@@ -18,11 +19,14 @@ func onEveryPath(t *testing.T, f func(t *testing.T)) {
 		simd.Use(p)
 		t.Run(p.String(), f)
 	}
-	if k := current(); was == simd.AVX512 && !k.b.wide {
-		vnni := k.b
-		defer func() { k.b = vnni }()
-		k.b = byPath[simd.AVX2].b
-		t.Run("avx512 without vnni", f)
+	if was == simd.AVX512 {
+		k := byPath[was]
+		best := k.b
+		defer func() { k.b = best }()
+		for i := range len(byteKernels) - 1 {
+			k.b = byteKernels[i]
+			t.Run(fmt.Sprintf("avx512, %d×%d", k.b.mr, k.b.nr), f)
+		}
 	}
 }
 

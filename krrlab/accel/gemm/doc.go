@@ -16,7 +16,7 @@
 //
 //	path       processor          tile, float32   float64   bytes
 //	avx2       AVX2 and FMA       6×16            6×8       6×16
-//	avx512     AVX-512F           14×32           14×16     14×32 with VNNI, else as avx2
+//	avx512     AVX-512F           14×32           14×16     32×32 with AMX, 14×32 with VNNI, else as avx2
 //
 // Tiles at the border of C are computed whole, beside C, by the same kernel.
 //
@@ -24,9 +24,9 @@
 //
 // # Bytes
 //
-// Bytes multiplies unsigned bytes exactly, with sums in int32: by VPDPBUSD where the processor has AVX-512 VNNI,
-// four products an instruction and lane, 128 subtracted from one factor as it wants that signed; by VPMADDWD with
-// AVX2, two.
+// Bytes multiplies unsigned bytes exactly, with sums in int32: by TDPBUUD where the processor has AMX and Linux lets
+// the process use it, 16·16·64 products an instruction; by VPDPBUSD with AVX-512 VNNI, four an instruction and lane, 128
+// subtracted from one factor as it wants that signed; by VPMADDWD with AVX2, two.
 //
 // # Rounding
 //

@@ -1972,6 +1972,158 @@ write:
 	VZEROUPPER
 	RET
 
+// func igemm32x32(k int, a *uint32, b *uint32, start *int32, c *int32, ldc int)
+TEXT ·igemm32x32(SB), NOSPLIT, $0-48
+	LEAQ tiles<>+0(SB), AX
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x78
+	BYTE $0x49
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd8
+	MOVQ a+8(FP), AX
+	MOVQ k+0(FP), BX
+	SHLQ $0x02, BX
+	MOVQ BX, SI
+	SHLQ $0x04, SI
+	ADDQ AX, SI
+	MOVQ b+16(FP), DX
+	MOVQ k+0(FP), CX
+	MOVQ $0x00000080, DI
+
+turn:
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x64
+	BYTE $0x18
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x74
+	BYTE $0x3a
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x6c
+	BYTE $0x1e
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x7c
+	BYTE $0x3a
+	BYTE $0x40
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x48
+	BYTE $0x5e
+	BYTE $0xc4
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x40
+	BYTE $0x5e
+	BYTE $0xcc
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x48
+	BYTE $0x5e
+	BYTE $0xd5
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x40
+	BYTE $0x5e
+	BYTE $0xdd
+	ADDQ $0x40, AX
+	ADDQ $0x40, SI
+	ADDQ $0x00000800, DX
+	SUBQ $0x10, CX
+	JNZ  turn
+	MOVQ c+32(FP), AX
+	MOVQ ldc+40(FP), BX
+	SHLQ $0x02, BX
+	MOVQ BX, SI
+	SHLQ $0x04, SI
+	ADDQ AX, SI
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x18
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x4c
+	BYTE $0x18
+	BYTE $0x40
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x54
+	BYTE $0x1e
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x5c
+	BYTE $0x1e
+	BYTE $0x40
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x78
+	BYTE $0x49
+	BYTE $0xc0
+	RET
+
+DATA tiles<>+0(SB)/8, $0x0000000000000001
+DATA tiles<>+8(SB)/8, $0x0000000000000000
+DATA tiles<>+16(SB)/8, $0x0040004000400040
+DATA tiles<>+24(SB)/8, $0x0040004000400040
+DATA tiles<>+32(SB)/8, $0x0000000000000000
+DATA tiles<>+40(SB)/8, $0x0000000000000000
+DATA tiles<>+48(SB)/8, $0x1010101010101010
+DATA tiles<>+56(SB)/8, $0x0000000000000000
+GLOBL tiles<>(SB), RODATA|NOPTR, $64
+
+// func permit() int
+TEXT ·permit(SB), NOSPLIT, $0-8
+	MOVQ $0x0000009e, AX
+	MOVQ $0x00001023, DI
+	MOVQ $0x00000012, SI
+	SYSCALL
+	MOVQ AX, ret+0(FP)
+	RET
+
 // func spack4(n int, src *float32, ld int, dst *float32, w int)
 // Requires: AVX
 TEXT ·spack4(SB), NOSPLIT, $0-40

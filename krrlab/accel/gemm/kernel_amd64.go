@@ -1,15 +1,22 @@
 package gemm
 
-import "golang.org/x/sys/cpu"
+import (
+	"runtime"
+
+	"golang.org/x/sys/cpu"
+)
 
 // byPath are the micro-kernels by simd.Path, none for Portable.
 var byPath = []*kernels{nil, &avx2, &avx512}
+
+// byteKernels are those for bytes that this processor runs, the fastest last: AVX2, VNNI, AMX.
+var byteKernels = []byteKernel{{6, 16, true, false, 1, igemm6x16}}
 
 var (
 	avx2 = kernels{
 		kernel[float32]{6, 16, sgemm6x16, spack4, spack2, scopy16},
 		kernel[float64]{6, 8, dgemm6x8, dpack4, dpack2, dcopy8},
-		byteKernel{6, 16, true, igemm6x16},
+		byteKernels[0],
 	}
 	avx512 = kernels{
 		kernel[float32]{14, 32, sgemm14x32, spack4, spack2, scopy32},
@@ -20,6 +27,10 @@ var (
 
 func init() {
 	if cpu.X86.HasAVX512VNNI {
-		avx512.b = byteKernel{14, 32, false, igemm14x32}
+		byteKernels = append(byteKernels, byteKernel{14, 32, false, true, 1, igemm14x32})
 	}
+	if cpu.X86.HasAMXInt8 && runtime.GOOS == "linux" && permit() == 0 {
+		byteKernels = append(byteKernels, byteKernel{32, 32, false, false, 16, igemm32x32})
+	}
+	avx512.b = byteKernels[len(byteKernels)-1]
 }

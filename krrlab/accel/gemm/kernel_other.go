@@ -2,5 +2,8 @@
 
 package gemm
 
-// byPath would be the micro-kernels by simd.Path: there are none.
-var byPath []*kernels
+// The micro-kernels by simd.Path, and those for bytes: there are none.
+var (
+	byPath      []*kernels
+	byteKernels []byteKernel
+)

@@ -32,6 +32,16 @@ func igemm6x16(k int, a *uint32, b *uint32, start *int32, c *int32, ldc int)
 //go:noescape
 func igemm14x32(k int, a *uint32, b *uint32, start *int32, c *int32, ldc int)
 
+// igemm32x32 is a micro-kernel of AMX; see byteKernel.
+//
+//go:noescape
+func igemm32x32(k int, a *uint32, b *uint32, start *int32, c *int32, ldc int)
+
+// permit asks Linux for the tiles of AMX, arch_prctl(ARCH_REQ_XCOMP_PERM, 18): 0 if it may use them.
+//
+//go:noescape
+func permit() int
+
 // spack4 sets dst[p·w+i] = src[i·ld+p] for i < 4 and p < n, with AVX.
 //
 //go:noescape

@@ -1,0 +1,82 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// vex writes an instruction of AMX, which neither avo nor Go's assembler knows, by its bytes: VEX.128.pp.0F38.W0 op with
+// a second source v, 0 for none. Registers of addresses are the first eight.
+func vex(pp, op, v byte, more ...byte) {
+	for _, b := range append([]byte{0xc4, 0xe2, 0x78&^(v<<3) | pp, op}, more...) {
+		Instruction(&ir.Instruction{Opcode: "BYTE", Operands: []Op{U8(b)}})
+	}
+}
+
+// The numbers of registers in instructions.
+const rax, rcx, rdx, rbx, rsi, rdi = 0, 1, 2, 3, 6, 7
+
+// memory writes the load or store of tile t at base + disp, of rows that are step bytes apart.
+func memory(pp, t, base, step, disp byte) { vex(pp, 0x4b, 0, 0x44|t<<3, step<<3|base, disp) }
+
+const load16, store16 = 3, 2
+
+// amx writes the kernel of bytes in tiles of 16 rows of 64 bytes: four of sums, two of A and two of B.
+func amx() {
+	begin("igemm32x32", "func(k int, a, b *uint32, start, c *int32, ldc int)",
+		"igemm32x32 is a micro-kernel of AMX; see byteKernel.")
+	config := GLOBL("tiles", 8|16) // RODATA|NOPTR
+	for at, v := range [8]uint64{1, 0, 0x40004000400040, 0x40004000400040, 0, 0, 0x1010101010101010, 0} {
+		DATA(8*at, U64(v))
+	}
+	LEAQ(config, RAX)
+	vex(0, 0x49, 0, rax) // LDTILECFG
+	for t := range byte(4) {
+		vex(3, 0x49, 0, 0xc0|t<<3) // TILEZERO
+	}
+	halves := func(ptr, ld string) { // RAX and RSI, rows RBX bytes apart
+		Load(Param(ptr), RAX)
+		Load(Param(ld), RBX)
+		SHLQ(Imm(2), RBX)
+		MOVQ(RBX, RSI)
+		SHLQ(Imm(4), RSI)
+		ADDQ(RAX, RSI)
+	}
+	halves("a", "k")
+	Load(Param("b"), RDX)
+	Load(Param("k"), RCX)
+	MOVQ(U32(128), RDI)
+	Label("turn")
+	memory(load16, 4, rax, rbx, 0)
+	memory(load16, 6, rdx, rdi, 0)
+	memory(load16, 5, rsi, rbx, 0)
+	memory(load16, 7, rdx, rdi, 64)
+	for t := range byte(4) {
+		vex(0, 0x5e, 6+t%2, 0xc0|t<<3|4+t/2) // TDPBUUD
+	}
+	ADDQ(Imm(64), RAX)
+	ADDQ(Imm(64), RSI)
+	ADDQ(U32(16*128), RDX)
+	SUBQ(Imm(16), RCX)
+	JNZ(LabelRef("turn"))
+	halves("c", "ldc")
+	for t := range byte(4) {
+		memory(store16, t, []byte{rax, rsi}[t/2], rbx, 64*(t%2))
+	}
+	vex(0, 0x49, 0, 0xc0) // TILERELEASE
+	RET()
+}
+
+// permit writes the call of Linux that lets the process use tiles.
+func permit() {
+	begin("permit", "func() int", "permit asks Linux for the tiles of AMX, arch_prctl(ARCH_REQ_XCOMP_PERM, 18): 0 if it "+
+		"may use them.")
+	MOVQ(U32(158), RAX)
+	MOVQ(U32(0x1023), RDI)
+	MOVQ(U32(18), RSI)
+	SYSCALL()
+	Store(RAX, ReturnIndex(0))
+	RET()
+}
