@@ -89,80 +89,76 @@ const (
 
 // answers are the answers of a file as they stand there.
 type answers struct {
-	text  []string
-	lines []int             // the line of each, for errors; nil if there are none
-	known map[string]string // of the first texts, so that one copy serves all rows
+	code  []int    // of each row: which of the texts it has
+	texts []string // in the order of their first rows; the same one twice only where there are very many
+	lines []int    // of these rows, for errors; 0: none
+	known map[string]int
 }
 
 func (a *answers) add(s *source, text string, line int) error {
 	const most = 4096
-	size := answerGrowth
-	own, ok := a.known[text]
+	size := intGrowth
+	k, ok := a.known[text]
 	if !ok {
-		own = strings.Clone(text)
-		size += 16 + len(own)
+		k, text = len(a.texts), strings.Clone(text)
+		a.texts, a.lines = append(a.texts, text), append(a.lines, line)
+		size += textGrowth + len(text)
 		if a.known == nil {
-			a.known = map[string]string{}
+			a.known = map[string]int{}
 		}
-		if len(a.known) < most {
-			a.known[own] = own
+		if k < most {
+			a.known[text] = k
 		}
 	}
-	a.text, a.lines = append(a.text, own), append(a.lines, line)
-	return s.take(size, len(a.text)-1)
+	a.code = append(a.code, k)
+	return s.take(size, len(a.code)-1)
 }
 
-func (a *answers) fail(s *source, i int, format string, args ...any) error {
-	line := 0
-	if a.lines != nil {
-		line = a.lines[i]
-	}
-	return s.fail(line, 0, "target: "+format, args...)
+// fail returns an error about a text.
+func (a *answers) fail(s *source, k int, format string, args ...any) error {
+	return s.fail(a.lines[k], 0, "target: "+format, args...)
 }
 
 // setAnswers interprets the answers as classes or numbers.
 func (d *Dataset) setAnswers(s *source, a *answers, task string) error {
-	values := make([]float64, len(a.text))
-	word, numbers, whole := -1, 0, true // word is the first answer that is no number
-	for i, text := range a.text {
+	values := make([]float64, len(a.texts))
+	words, numbers, whole := false, false, true
+	for k, text := range a.texts {
 		v, err := finite(text)
 		if err != nil && (task == "regression" || text == "" || !isWord(text)) {
-			return a.fail(s, i, "%v", err)
+			return a.fail(s, k, "%v", err)
 		}
-		if err == nil {
-			values[i] = v
-			numbers++
-			whole = whole && v == math.Trunc(v)
-		} else if word < 0 {
-			word = i
-		}
+		values[k], words, numbers, whole = v, words || err != nil, numbers || err == nil, whole && v == math.Trunc(v)
 	}
 	if task == "auto" {
 		var err error
-		if task, err = a.guess(s, word >= 0, numbers > 0, whole); err != nil {
+		if task, err = a.guess(s, words, numbers, whole); err != nil {
 			return err
 		}
 	}
-	if task == "regression" {
-		for i, v := range values {
-			if math.Abs(v) > maxTarget {
-				return a.fail(s, i, "%s is too large to be squared: give the target in another unit", quote(a.text[i]))
-			}
-		}
-		d.Task, d.Target = Regression, values
+	if task == "classification" {
+		d.Task = Classification
+		d.setClasses(a)
 		return nil
 	}
-	d.Task = Classification
-	d.setClasses(a.text)
+	for k, v := range values {
+		if math.Abs(v) > maxTarget {
+			return a.fail(s, k, "%s is too large to be squared: give the target in another unit", quote(a.texts[k]))
+		}
+	}
+	d.Task, d.Target = Regression, pick(values, a.code)
 	return nil
 }
 
 // guess tells the task of answers that are words, numbers, all of them whole, or both.
 func (a *answers) guess(s *source, words, numbers, whole bool) (string, error) {
-	n := len(a.text)
+	n, rows := len(a.code), make([]int, len(a.texts))
+	for _, k := range a.code {
+		rows[k]++
+	}
 	count := map[string]int{} // until they are too many to be classes
-	for _, text := range a.text {
-		if count[text]++; len(count) > max(maxGuess, n/rowsPerGuess) {
+	for k, text := range a.texts {
+		if count[text] += rows[k]; len(count) > max(maxGuess, n/rowsPerGuess) {
 			break
 		}
 	}
@@ -175,33 +171,28 @@ func (a *answers) guess(s *source, words, numbers, whole bool) (string, error) {
 		return "regression", nil
 	}
 	if numbers {
-		if i := a.strayWord(count, few); i >= 0 {
+		// A word among numbers is a class if they are classes themselves, and it is in as many rows, does not stand for
+		// a missing value and is no number in a local form.
+		if i := slices.IndexFunc(a.texts, func(t string) bool {
+			return isWord(t) && (!few || isMissing(t) || count[t] < rowsPerGuess || localForm(t) != "")
+		}); i >= 0 {
 			return "", a.fail(s, i,
 				"%s is not a number, though others are: fill in or remove it, or say --task classification%s",
-				quote(a.text[i]), localForm(a.text[i]))
+				quote(a.texts[i]), localForm(a.texts[i]))
 		}
 		return "classification", nil
 	}
-	if i := slices.IndexFunc(a.text, func(t string) bool { return localForm(t) != "" }); i >= 0 {
+	if i := slices.IndexFunc(a.texts, func(t string) bool { return localForm(t) != "" }); i >= 0 {
 		return "", a.fail(s, i, "%s is not a number%s; if the answers are classes, say --task classification",
-			quote(a.text[i]), localForm(a.text[i]))
+			quote(a.texts[i]), localForm(a.texts[i]))
 	}
 	if k > maxGuess && k*rowsPerGuess > n {
 		return "", a.fail(s, 0,
 			"%s is not a number, and the %d rows have more than %d different words, too many to be classes: say "+
 				"which column is the --target, or --task classification",
-			quote(a.text[0]), n, k-1)
+			quote(a.texts[0]), n, k-1)
 	}
 	return "classification", nil
-}
-
-// strayWord returns the first word among numbers that is no class beside them, -1 if there
-// is none: any word if the numbers are not classes themselves, and else one that stands for
-// a missing value, is a number in a local form or is in fewer than rowsPerGuess rows.
-func (a *answers) strayWord(count map[string]int, few bool) int {
-	return slices.IndexFunc(a.text, func(t string) bool {
-		return isWord(t) && (!few || isMissing(t) || count[t] < rowsPerGuess || localForm(t) != "")
-	})
 }
 
 // isWord reports whether the text has not the form of a number, finite or not.

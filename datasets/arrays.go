@@ -155,7 +155,7 @@ func (s *source) npy(o *ReadOptions) (*Dataset, error) {
 	if _, err := c.begin(first, 0); err != nil {
 		return nil, err
 	}
-	c.read.Header, c.matrix = "", !slices.ContainsFunc(c.words, isCoded)
+	c.read.Header, c.matrix = "", !c.wordy
 	n := x.n
 	if o.MaxRows > 0 {
 		n = min(n, o.MaxRows)

@@ -50,8 +50,6 @@ func sources(columns []string, categories []Category) (names []string, words []*
 	return names, words
 }
 
-func isCoded(w *category) bool { return w != nil }
-
 func newCategory(k Category) *category {
 	w := &category{k, map[string]int{}}
 	for i, v := range k.Values {
@@ -80,7 +78,7 @@ func (w *category) of(value string) (int, error) {
 // coded sets the points and names with a feature for each value of the categorical columns, whose numbers c.data has,
 // and what d holds about them.
 func (c *csvReader) coded(d *Dataset) error {
-	if !slices.ContainsFunc(c.words, isCoded) {
+	if !c.wordy {
 		return nil
 	}
 	wide, names := 0, []string{}
@@ -129,7 +127,7 @@ func (c *csvReader) coded(d *Dataset) error {
 	}
 	for _, k := range c.o.Categorical { // in the order they were given
 		for _, w := range c.words {
-			if isCoded(w) && w.Column == k.Column {
+			if w != nil && w.Column == k.Column {
 				d.Categories = append(d.Categories, w.Category)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,7 +36,9 @@ type csvReader struct {
 	keep   []int          // columns of the features
 	role   map[int]string // the flag that names a column
 	copied []int          // of ReadOptions.Keep
-	words  []*category    // of the columns; nil where there are none
+	words  []*category    // of the columns, nil where there are none
+	wordy  bool           // there are
+	beside []int          // columns of which more is wanted than numbers of features
 
 	nums    grown[float64] // of the features, which are data in the end
 	data    []float64
@@ -56,14 +59,14 @@ type cells interface {
 	number(j int) (float64, error) // of text(j), as parse has it; NaN for a missing cell of numbers
 }
 
-func (r *textRow) text(j int) string { return r.cells[j] }
-
-func (r *textRow) number(j int) (float64, error) {
-	if r.nums != nil && !math.IsNaN(r.nums[j]) {
-		return r.nums[j], nil
+func (r *textRow) text(j int) string {
+	if r.table != nil {
+		j = slices.Index(r.table.beside, j)
 	}
-	return parse(r.cells[j])
+	return r.cells[j]
 }
+
+func (r *textRow) number(j int) (float64, error) { return parse(r.cells[j]) }
 
 // csv reads cells that are separated as Reading says. Records are split by encoding/csv. Points are dense. Columns
 // that are no numbers, and missing cells, are counted to the end of the file, any other fault ends the reading.
@@ -173,20 +176,11 @@ func (c *csvReader) quoted(text []byte) bool {
 // split reads the records of a block, and their numbers where the columns are known.
 func (c *csvReader) split(b *block) {
 	err := records(b.text, c.sep, c.mark, func(cells []string, line, next int) bool {
-		at, from := len(b.cells), len(b.nums)
-		b.cells = append(b.cells, cells...)
-		r := textRow{line: b.line + line, next: b.line + next, cells: b.cells[at:]}
-		if len(cells) == c.width {
-			for range cells {
-				b.nums = append(b.nums, math.NaN())
-			}
-			r.nums = b.nums[from:]
-			for _, j := range c.keep {
-				if v, err := parse(cells[j]); err == nil && c.words[j] == nil {
-					r.nums[j] = v
-				}
-			}
+		r, at := textRow{line: b.line + line, next: b.line + next}, len(b.cells)
+		if len(cells) != c.width || !c.numbers(b, &r, cells) {
+			b.cells = append(b.cells, cells...)
 		}
+		r.cells = b.cells[at:]
 		b.rows = append(b.rows, r)
 		return true
 	})
@@ -198,6 +192,27 @@ func (c *csvReader) split(b *block) {
 	if err != nil {
 		b.rows = append(b.rows, textRow{err: err})
 	}
+}
+
+// numbers reads the features of a record, and reports whether all but words are numbers.
+func (c *csvReader) numbers(b *block, r *textRow, cells []string) bool {
+	from := len(b.nums)
+	for _, j := range c.keep {
+		v := math.NaN()
+		if c.words[j] == nil {
+			var err error
+			if v, err = parse(cells[j]); err != nil || !isFinite(v) {
+				b.nums = b.nums[:from]
+				return false
+			}
+		}
+		b.nums = append(b.nums, v)
+	}
+	for _, j := range c.beside {
+		b.cells = append(b.cells, cells[j])
+	}
+	r.table, r.nums = c, b.nums[from:]
+	return true
 }
 
 // record takes a record: a row, or the header.
@@ -216,6 +231,9 @@ func (c *csvReader) record(r *textRow) error {
 				return err
 			}
 		}
+	}
+	if r.table != nil {
+		return c.row(r, r.line)
 	}
 	first := r.cells[0]
 	note := c.rows == 0 && c.width > 0 && c.o.Comment == "" && first != "" && first[0] == '#' && len(r.cells) != c.width
@@ -243,7 +261,7 @@ func (c *csvReader) row(r cells, line int) error {
 	c.rows++
 	for k, j := range c.copied {
 		text := strings.Clone(r.text(j))
-		if err := c.s.take(len(text)+stringGrowth, c.rows); err != nil {
+		if err := c.s.take(len(text)+textGrowth, c.rows); err != nil {
 			return err
 		}
 		c.kept[k] = append(c.kept[k], text)
@@ -286,14 +304,24 @@ func (c *csvReader) row(r cells, line int) error {
 
 // features reads the features of a row.
 func (c *csvReader) features(r cells, line int) error {
+	t, ok := r.(*textRow)
+	known := ok && t.table != nil
+	if known && !c.wordy {
+		c.nums.add(t.nums)
+		return nil
+	}
 	c.buf = c.buf[:0]
-	for _, j := range c.keep {
+	for i, j := range c.keep {
 		if w := c.words[j]; w != nil {
 			k, err := w.of(c.s.text(r.text(j)))
 			if err != nil {
 				return c.cellFault(line, j, err)
 			}
 			c.buf = append(c.buf, float64(k))
+			continue
+		}
+		if known {
+			c.buf = append(c.buf, t.nums[i])
 			continue
 		}
 		v, err := r.number(j)
@@ -326,9 +354,6 @@ func (c *csvReader) copy(first []string) error {
 	}
 	return nil
 }
-
-// stringGrowth are the bytes that a string takes in a slice that grows, beside its text.
-const stringGrowth = 32
 
 // cellFault says what is wrong with cell j of a line, by the header's name where there is one.
 func (c *csvReader) cellFault(line, j int, err error) error {

@@ -27,7 +27,7 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.N = len(a.text); x.N == 0 {
+	if x.N = len(a.code); x.N == 0 {
 		return nil, s.fail(0, 0, "the file is empty: no rows")
 	}
 	if o.Dim > 0 && x.D > o.Dim {
@@ -72,7 +72,7 @@ func (s *source) libsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widest i
 	}, func(r *textRow) error {
 		next = r.line + 1
 		switch {
-		case o.MaxRows > 0 && len(a.text) == o.MaxRows:
+		case o.MaxRows > 0 && len(a.code) == o.MaxRows:
 			return io.EOF
 		case r.err != nil:
 			return r.err
@@ -88,7 +88,7 @@ func (s *source) libsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widest i
 		val.add(r.nums)
 		size += len(r.cols)
 		x.Ptr = append(x.Ptr, size)
-		if err := s.take((float64Growth+int32Growth)*len(r.cols)+intGrowth, len(a.text)); err != nil {
+		if err := s.take((float64Growth+int32Growth)*len(r.cols)+intGrowth, len(a.code)); err != nil {
 			return err
 		}
 		return a.add(s, s.text(r.cells[0]), r.line)
@@ -212,7 +212,7 @@ func (s *source) idx(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, s.answered(out, &answers{text: labels}, o, nil)
+	return out, s.answered(out, labels, o, nil)
 }
 
 func (s *source) idxHeader(magic uint32, dims int) (size []int, err error) {
@@ -262,7 +262,7 @@ func (s *source) upTo(most int64, growth int) ([]byte, error) {
 }
 
 // idxLabels reads the first n of the labels that belong to total images.
-func (s *source) idxLabels(total, n int) ([]string, error) {
+func (s *source) idxLabels(total, n int) (*answers, error) {
 	dir, base := filepath.Split(s.name)
 	name := strings.NewReplacer("images-idx3", "labels-idx1", "images.idx3", "labels.idx1").Replace(base)
 	if name == base || s.file == nil {
@@ -291,9 +291,11 @@ func (s *source) idxLabels(total, n int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	labels := make([]string, n)
-	for i, b := range raw {
-		labels[i] = strconv.Itoa(int(b))
+	labels := &answers{}
+	for _, b := range raw {
+		if err := labels.add(s, strconv.Itoa(int(b)), 0); err != nil {
+			return nil, err
+		}
 	}
 	return labels, nil
 }
@@ -305,7 +307,7 @@ const (
 	int32Growth   = 4 * 9 / 4
 	intGrowth     = 8 * 9 / 4
 	byteGrowth    = 3
-	answerGrowth  = (16 + 8) * 9 / 4 // a string and its line
+	textGrowth    = (16 + 8) * 9 / 4 // a string and its line
 )
 
 // lineShare is the part of the memory that one line may take as text; its cells take some

@@ -41,18 +41,15 @@ func value(text string) (v float64, ok bool) {
 
 // setClasses sets Labels, sorted, and Class. A class has the name that all its rows have, or its key if they differ or
 // the labels are all numbers that say nothing but their value.
-func (d *Dataset) setClasses(answers []string) {
-	key, name, index, plain := map[string]string{}, map[string]string{}, map[string]int{}, true
-	for _, a := range answers {
-		if _, ok := key[a]; ok {
-			continue
-		}
-		k := labelKey(a)
-		_, number := value(a)
+func (d *Dataset) setClasses(a *answers) {
+	name, index, plain := map[string]string{}, map[string]int{}, true
+	for _, text := range a.texts {
+		k := labelKey(text)
+		_, number := value(text)
 		plain = plain && number
-		if key[a] = k; name[k] == "" {
-			name[k] = a
-		} else {
+		if was := name[k]; was == "" {
+			name[k] = text
+		} else if was != text {
 			name[k] = k
 		}
 	}
@@ -66,10 +63,11 @@ func (d *Dataset) setClasses(answers []string) {
 	for i, l := range d.Labels {
 		index[labelKey(l)] = i
 	}
-	d.Class = make([]int, len(answers))
-	for i, a := range answers {
-		d.Class[i] = index[key[a]]
+	class := make([]int, len(a.texts))
+	for k, text := range a.texts {
+		class[k] = index[labelKey(text)]
 	}
+	d.Class = pick(class, a.code)
 }
 
 // sortLabels sorts by value if all labels are numbers, those of one value by text, and as text otherwise.

@@ -110,12 +110,14 @@ func (d *Dataset) pack(dir, role string) (*part, error) {
 	var arrays []points.Array
 	p.Kind, p.Unit, arrays = d.arrays()
 	for _, a := range arrays {
-		p.Arrays = append(p.Arrays, packedArray{a.Name, a.Shape, hexSums(a.Data)})
+		sums := make(chan []string, 1)
+		go func() { sums <- hexSums(a.Data) }() // while they are written
 		if err := writeWhole(arrayFile(dir, role, a.Name), func(w io.Writer) error {
 			return npy.Write(w, a.Data, a.Shape...)
 		}); err != nil {
 			return nil, err
 		}
+		p.Arrays = append(p.Arrays, packedArray{a.Name, a.Shape, <-sums})
 	}
 	return p, nil
 }
