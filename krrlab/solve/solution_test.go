@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -36,6 +37,12 @@ machine      go, 2 threads, peak memory 50 MB
 `
 	if got := r.String(); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	// what a plan took is what it predicts: neither loading nor tuning
+	again := *r
+	again.Plan, again.Seconds.Total = &plan.Report{Flags: "--by-name"}, 99
+	if got := again.String(); !strings.Contains(got, "took 0.0319 s") {
+		t.Error(got)
 	}
 	js, err := json.Marshal(r)
 	if err != nil || strings.Count(string(js), "1.575566020014298") != 2 {

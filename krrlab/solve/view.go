@@ -95,8 +95,9 @@ func (s *Solution) addPlan(b *stage.Lines) {
 	if p == nil {
 		return
 	}
+	took := t.Kernel + t.Features + t.Factor + t.Solve + t.Residual + t.Predict // what is predicted, too
 	b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks "+
-		"for it by name", t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), t.Total-t.Load-t.Plan, p.Flags)
+		"for it by name", t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), took, p.Flags)
 	q, its := p.Seconds, fmt.Sprintf("; iterations %d, %d", p.Choice.Iterations, s.Iterations)
 	if s.Solver == Direct {
 		its = ""
