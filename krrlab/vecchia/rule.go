@@ -49,7 +49,11 @@ func (b *build) settle(ctx context.Context) error {
 	b.damping = 1
 	b.weigh()
 	rows := min(RuleRows, (b.n+3)/4)
-	most := min(firstK<<doublings, b.n-rows)
+	at := 0
+	for at < doublings && (b.o.Neighbors == 0 || firstK<<(at+1) <= asked) {
+		at++
+	}
+	most := min(firstK<<at, b.n-rows) // neighbors that it looks at
 	sums := make([]ruleSums, rows)
 	workers := make([]worker, accel.Threads())
 	for lo := 0; lo < rows; lo += ruleBlock {
@@ -78,17 +82,11 @@ func (b *build) settle(ctx context.Context) error {
 		}
 		s.all += v.all
 	}
-	at := 0
-	if b.o.Neighbors == 0 {
-		for at < doublings && s.logs[at+1]-s.logs[at+2] > worthwhile {
+	if b.Inverse.k = asked; b.o.Neighbors == 0 {
+		for at = 0; at < doublings && s.logs[at+1]-s.logs[at+2] > worthwhile; {
 			at++
 		}
 		b.Inverse.k = min(firstK<<at, b.n-1)
-	} else {
-		b.Inverse.k = asked
-		for at < doublings && firstK<<(at+1) <= b.Inverse.k {
-			at++
-		}
 	}
 	if b.damping = b.o.Damping; b.damping == 0 {
 		b.damping = 1
