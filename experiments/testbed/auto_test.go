@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,8 +66,8 @@ func problem(t *testing.T, text string) (p testbed.Problem, data *datasets.Datas
 	return testbed.Problem{Name: parts[0], Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: pair.Info.Lambda}, pair.Train
 }
 
-// TestAuto compares what auto takes with the best of the candidates, one run each: of KRRLAB_PLAN, problems of the
-// testbed and how many points, "all" for those above, which make bench-plan sets, or else of a few points.
+// TestAuto compares what auto takes with the best of the candidates: of KRRLAB_PLAN, problems of the testbed and how
+// many points, "all" for those above, which make bench-plan sets, or else of a few points.
 func TestAuto(t *testing.T) {
 	which := cmp.Or(os.Getenv("KRRLAB_PLAN"), "grid:300")
 	if which == "all" {
@@ -78,56 +79,110 @@ func TestAuto(t *testing.T) {
 	} else {
 		t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	}
-	var wall, own []float64
+	var all [2]ratios
 	for _, text := range strings.Fields(which) {
 		p, data := problem(t, text)
-		a, b := try(t, &p, data)
-		wall, own = append(wall, a), append(own, b)
+		for k, took := range try(t, &p, data) {
+			all[k].add(took)
+		}
 	}
-	for what, v := range map[string][]float64{"seconds": wall, "processor seconds": own} {
-		slices.Sort(v)
-		t.Logf("auto ÷ best, %s: %.2f in the median, %.2f at worst", what, v[len(v)/2], v[len(v)-1])
-		if !(v[0] > 0) {
-			t.Errorf("%s: %v", what, v)
+	for k, what := range []string{"seconds", "processor seconds"} {
+		r := &all[k]
+		slices.Sort(r.best)
+		t.Logf("%s: auto ÷ best %.2f in the median, %.2f at worst, %.2f where the best takes more than %g s; "+
+			"auto ÷ direct at most %.2f", what, r.best[len(r.best)/2], r.best[len(r.best)-1], r.slow, counts, r.direct)
+		if !(r.best[0] > 0 && r.direct > 0) {
+			t.Errorf("%s: %+v", what, r)
 		}
 	}
 }
 
-// try solves a problem in every way, and returns what auto takes over what the best takes.
-func try(t *testing.T, p *testbed.Problem, data *datasets.Dataset) (wall, own float64) {
-	n := data.Len()
-	best := [2]float64{math.Inf(1), math.Inf(1)}
-	var auto [2]float64
-	table := &plots.Table{Columns: []plots.Column{{Name: p.Name + fmt.Sprintf(", n = %d", n)}, {Name: "method"},
-		{Name: "iterations"}, {Name: "seconds", Format: "%.2f"}, {Name: "processor", Format: "%.2f"}, {Name: "status"}}}
-	for _, w := range ways(n, p.Lambda) {
-		cfg := w.Config
-		if cfg.Kernel, cfg.Lambda = p.Kernel, p.Lambda; p.Name == "pairs" {
-			cfg.Tol = p.Lambda
+// counts is the least seconds of the best that the ratio at worst counts of.
+const counts = 0.3
+
+// ratios are what auto takes over what others take, of some problems.
+type ratios struct {
+	best         []float64
+	slow, direct float64 // the largest
+}
+
+func (r *ratios) add(took map[string]float64) {
+	best := math.Inf(1)
+	for name, v := range took {
+		if name != "auto" {
+			best = min(best, v)
 		}
-		if len(data.Labels) > 2 && cfg.Precond != nil {
-			cfg.Solver = krrlab.BlockPCG
-		}
-		start, before := time.Now(), accel.ProcessorSeconds()
-		lab, err := krrlab.New(data, cfg)
-		ok(t, err)
-		sol, err := lab.Solve(t.Context())
-		ok(t, err)
-		took := [2]float64{time.Since(start).Seconds(), accel.ProcessorSeconds() - before}
-		for k := range took {
-			if w.name == "auto" {
-				auto[k] = took[k]
-			} else if sol.Reached() {
-				best[k] = min(best[k], took[k])
-			}
-		}
-		table.Add(w.name, sol.Method(), sol.Iterations, took[0], took[1], sol.Status.String())
-		if w.name == "auto" {
-			t.Log(sol)
-		}
-		lab.Free()
 	}
-	wall, own = auto[0]/best[0], auto[1]/best[1]
-	t.Logf("\n%sauto ÷ best: %.2f in seconds, %.2f in processor seconds", table.Text(), wall, own)
-	return wall, own
+	if r.best = append(r.best, took["auto"]/best); best > counts {
+		r.slow = max(r.slow, took["auto"]/best)
+	}
+	r.direct = max(r.direct, took["auto"]/took["direct"])
+}
+
+// How often a way is tried: more often where it is quick, and no more where it takes twice as long as another.
+const (
+	turns, most = 3, 15
+	enough      = 2 // seconds of a problem's best
+	far         = 1.5
+)
+
+// try solves a problem in every way, in turns, and returns the least seconds and processor seconds of each that reached
+// the tolerance.
+func try(t *testing.T, p *testbed.Problem, data *datasets.Dataset) (least [2]map[string]float64) {
+	n := data.Len()
+	least = [2]map[string]float64{{}, {}}
+	rows := make([][]any, len(ways(n, p.Lambda)))
+	best, spent := math.Inf(1), 0.0
+	for turn := 0; turn < turns || turn < most && spent < enough; turn++ {
+		for i, w := range ways(n, p.Lambda) {
+			if v, ok := least[0][w.name]; turn > 0 && w.name != "auto" && !(ok && v < far*best) {
+				continue
+			}
+			sol, took := solved(t, p, data, w.Config)
+			for k, v := range took {
+				if before, ok := least[k][w.name]; sol.Reached() && !(ok && before < v) {
+					least[k][w.name] = v
+				}
+			}
+			if sol.Reached() && w.name != "auto" {
+				best = min(best, took[0])
+			}
+			if w.name == "auto" {
+				if spent += took[0]; turn == 0 {
+					t.Log(sol)
+				}
+			}
+			rows[i] = []any{w.name, sol.Method(), sol.Iterations, cmp.Or(least[0][w.name], took[0]),
+				cmp.Or(least[1][w.name], took[1]), sol.Status.String()}
+		}
+	}
+	table := &plots.Table{Columns: []plots.Column{{Name: p.Name + fmt.Sprintf(", n = %d", n)}, {Name: "method"},
+		{Name: "iterations"}, {Name: "seconds", Format: "%.3f"}, {Name: "processor", Format: "%.3f"}, {Name: "status"}}}
+	for _, row := range rows {
+		table.Add(row...)
+	}
+	var now [2]ratios
+	for k := range now {
+		now[k].add(least[k])
+	}
+	t.Logf("\n%sauto ÷ best: %.2f in seconds, %.2f in processor seconds", table.Text(), now[0].best[0], now[1].best[0])
+	return least
+}
+
+// solved solves a problem in one way, and returns the seconds and processor seconds it took.
+func solved(t *testing.T, p *testbed.Problem, data *datasets.Dataset, cfg krrlab.Config) (*krrlab.Solution, [2]float64) {
+	if cfg.Kernel, cfg.Lambda = p.Kernel, p.Lambda; p.Name == "pairs" {
+		cfg.Tol = p.Lambda
+	}
+	if len(data.Labels) > 2 && cfg.Precond != nil {
+		cfg.Solver = krrlab.BlockPCG
+	}
+	runtime.GC() // what the one before left is not this one's
+	start, before := time.Now(), accel.ProcessorSeconds()
+	lab, err := krrlab.New(data, cfg)
+	ok(t, err)
+	defer lab.Free()
+	sol, err := lab.Solve(t.Context())
+	ok(t, err)
+	return sol, [2]float64{time.Since(start).Seconds(), accel.ProcessorSeconds() - before}
 }
