@@ -105,17 +105,25 @@ func share(sol *Solution, shared bool, part string) {
 	}
 }
 
+// method returns the configured preconditioner as package plan has it, and its form.
+func (l *Lab) method() (c plan.Candidate, form precond.Form) {
+	c.Precond = l.precondName()
+	if r := l.approximation(); r != nil {
+		c.S, c.LambdaP, form = r.s, r.lambdaP, r.form
+	} else if v, ok := l.cfg.Precond.(Vecchia); ok {
+		c.S, c.Neighbors, form = v.S, v.Neighbors, precond.FormLInv
+	}
+	return c, form
+}
+
 // checkMemory returns an error where what the solve holds beside K is more than it may, and
 // names the part that is in the way.
 func (l *Lab) checkMemory(ctx context.Context) error {
 	ranks := l.comm.Size()
 	n, d, t := l.Dims()
-	c := plan.Candidate{Storage: gram.Recompute, Precond: l.precondName()}
-	var form precond.Form
-	if r := l.approximation(); r != nil {
-		c.S, form = r.s, r.form
-	} else if v, ok := l.cfg.Precond.(Vecchia); ok {
-		c.S, c.Neighbors, form = v.S, v.most(n), precond.FormLInv
+	c, form := l.method()
+	if c.Storage = gram.Recompute; c.Precond == plan.Vecchia {
+		c.Neighbors = l.cfg.Precond.(Vecchia).most(n)
 	}
 	var err error
 	m := plan.Cost{N: n, D: d, T: t, Ranks: ranks, PointBytes: l.pointBytes(), Form: form}.Memory(&c)

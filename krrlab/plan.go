@@ -26,8 +26,8 @@ func (b *bench) PlanTask() *plan.Task {
 	l := b.Lab
 	c, s := l.cfg, l.system()
 	t := &plan.Task{
-		Problem: b.Problem(), Prefer: s.Accuracy(), Drop: s.Preferred() / 4, Points: l.pointBytes(), Storage: c.Storage,
-		Tiles: c.Tiles, Iterative: c.onRanks() || c.Tiles == gram.SparseTiles ||
+		Problem: b.Problem(), Prefer: s.Accuracy(), Drop: s.Preferred() / 4, Points: l.pointBytes(), Tiles: c.Tiles,
+		Iterative: c.onRanks() || c.Tiles == gram.SparseTiles ||
 			c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
 	}
 	if l.open != nil && l.open.fixed {
@@ -40,20 +40,17 @@ func (b *bench) PlanTask() *plan.Task {
 		runtime.GC() // what is read and not needed any more is there for K
 		t.Beside, t.Peak = max(0, accel.Occupied()-t.Points), accel.PeakRSS()
 	}
-	if l.open == nil || l.open.solver {
-		t.Solver = c.Solver.String()
-	}
-	if l.open != nil {
-		t.S, t.LambdaP = l.open.s, l.open.lambdaP
-	} else {
-		t.Precond = plan.None
-		switch z := c.Precond.(type) {
-		case approximation:
-			r := z.recipe()
-			t.Precond, t.S, t.LambdaP = r.name, r.s, r.lambdaP
-		case Vecchia:
-			t.Precond, t.S = plan.Vecchia, z.S
+	h := &t.Held
+	if l.open == nil {
+		*h, t.Form = l.method()
+		if spec, err := SpecOf(c.Precond, c.Kernel); err == nil {
+			h.Named = spec.flags()
 		}
+	} else {
+		h.S, h.LambdaP = l.open.s, l.open.lambdaP
+	}
+	if h.Storage = c.Storage; l.open == nil || l.open.solver {
+		h.Solver = c.Solver.String()
 	}
 	return t
 }
@@ -169,6 +166,9 @@ func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
 		return nil, err
 	}
 	spec := PrecondSpec{Name: p.Choice.Precond, S: p.Choice.S, LambdaP: p.Choice.LambdaP}
+	if p.Choice.Beside() {
+		spec.Neighbors = p.Choice.Neighbors
+	}
 	if cfg.Precond, err = spec.Preconditioner(cfg.Kernel); err != nil {
 		return nil, err
 	}

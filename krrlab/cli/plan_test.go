@@ -25,6 +25,14 @@ func TestPlanCommand(t *testing.T) {
 			t.Errorf("held is nystrom with s = 40; a candidate is %v", c)
 		}
 	}
+	script(t, `$ plan --train train.csv --target y --sigma 2 --precond nystrom --landmarks 3,1,4 --spectral
+    by name        --solver pcg --precond nystrom --features 3 --lambda-p 0.01 --landmarks 3,1,4 --spectral
+$ plan --train train.csv --target y --sigma 2 --precond vecchia --neighbors 7 --damping 0.5
+    by name        --solver pcg --precond vecchia --neighbors 7 --damping 0.5
+2$ plan --train train.csv --target y --sigma 2 --spectral --precond auto
+    --spectral
+1$ plan --train train.csv --target y --sigma 2 --precond process:cat
+    no method whose costs it knows has the solver "pcg" and the preconditioner "process:cat"`)
 }
 
 // TestPlanNodes: what machines take for data that are here, by the rule, and for a size, whose iterations must be told.

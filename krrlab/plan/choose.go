@@ -11,19 +11,21 @@ import (
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
 // What is a candidate, and the iterations to τ = 10⁻³ that a rule of thumb expects of it, as counted on the problems of
 // make bench-plan: where they decide, seconds are far apart, and what is observed corrects them.
 const (
-	rankShare, mostRank = 1. / 20, 12000 // of n
-	ridges              = 10             // λ_p/λ
-	pivotSteps          = 12             // of pivots, times (1+γ/λ)^¼
-	sparseSteps, near   = 1.6, 20        // of a sparse inverse, times (1+k(x,x)/λ)^¼ and 1 + sum of a row/20
-	nearest, nearer     = 15, 3          // neighbors that its rule takes at least, and for each of that sum
-	featuresSlow        = 2.3            // of random features, times those of pivots
-	blockSteps          = 0.86           // of blocks of columns, times those of one
+	rankShare, mostRank  = 1. / 20, 12000 // of n
+	ridges               = 10             // λ_p/λ
+	pivotSteps           = 12             // of pivots, times (1+γ/λ)^¼
+	sparseSteps          = 1.1            // of a sparse inverse, times (1+k(x,x)/λ)^⅛ and √(1 + sum of a row)
+	nearest, nearer      = 15, 1.5        // neighbors that its rule takes at least, and for each of that sum,
+	mostNear             = 90             // at most
+	bothSteps, bothPower = 4.2, 0.6       // of the nearest ones beside half of the pivots, times this power of pivots'
+	featuresSlow         = 2.3            // of random features, times those of pivots
+	blockSteps           = 0.86           // of blocks of columns, times those of one
+	leaves               = 0.17           // of a residual by a factor in float32, times u‖K‖₂/λ
 )
 
 // model is a task, what is known of it, and what it costs.
@@ -41,10 +43,11 @@ func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 		return nil, err
 	}
 	m := &model{t, pilot, Cost{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, Tests: t.Tests,
-		PointBytes: t.Points, Ranks: t.Comm.Size(), K: pilot.choice}}
+		PointBytes: t.Points, Ranks: t.Comm.Size(), Form: t.Form, K: pilot.choice}}
 	list := m.candidates()
 	if len(list) == 0 {
-		return nil, fmt.Errorf("plan: no method has the solver %q and the preconditioner %q", t.Solver, t.Precond)
+		return nil, fmt.Errorf("plan: no method whose costs it knows has the solver %q and the preconditioner %q",
+			t.Held.Solver, t.Held.Precond)
 	}
 	slices.SortStableFunc(list, func(a, b *Candidate) int { return cmp.Compare(m.rank(a), m.rank(b)) })
 	best := list[0]
@@ -61,7 +64,7 @@ func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 		case i == 0:
 			p.RunnerUp = o
 		}
-		if o.Solver == Direct && o.Bytes <= most/10*9 {
+		if p.Instead == nil && o.Solver == Direct && best.Solver != Direct && o.Bytes <= most/10*9 {
 			p.Instead = o
 		}
 	}
@@ -82,53 +85,67 @@ func (m *model) rank(c *Candidate) float64 {
 
 // candidates lists the ways that do what is held.
 func (m *model) candidates() (list []*Candidate) {
-	storage, one, several := m.storage(), CG, PCG
+	h, storage, one, several := m.Held, m.storage(), CG, PCG
 	if m.T > 1 {
 		several = BlockPCG
 	}
-	switch m.Solver {
+	switch h.Solver {
 	case PCG:
 		several = PCG
 	case BlockPCG:
 		one, several = BlockPCG, BlockPCG
 	}
 	add := func(c Candidate) {
-		if m.Precond != "" && m.Precond != c.Precond || m.Solver != "" && m.Solver != c.Solver {
+		if h.Precond != "" && h.Precond != c.Precond || h.Solver != "" && h.Solver != c.Solver {
 			return
 		}
-		c.Storage = cmp.Or(c.Storage, storage)
+		c.Storage, c.Named = cmp.Or(c.Storage, storage), h.Named
 		m.predict(&c)
 		list = append(list, &c)
 	}
-	if m.S == 0 && m.LambdaP == 0 {
-		if s := m.factored(); !m.Iterative && (m.Storage == gram.Auto || m.Storage == s) {
+	if h.S == 0 && h.LambdaP == 0 {
+		for _, s := range m.factored() {
 			add(Candidate{Solver: Direct, Precond: None, Storage: s})
 		}
 		add(Candidate{Solver: one, Precond: None})
 	}
-	s := min(cmp.Or(m.S, max(1, int(rankShare*float64(m.N)))), mostRank)
+	s := min(cmp.Or(h.S, max(1, int(rankShare*float64(m.N)))), mostRank)
 	for _, method := range []string{RPCholesky, Nystrom, Features} {
-		if method == RPCholesky || method == m.Precond {
-			add(Candidate{Solver: several, Precond: method, S: s, LambdaP: cmp.Or(m.LambdaP, ridges*m.Lambda)})
+		if method == RPCholesky || method == h.Precond {
+			add(Candidate{Solver: several, Precond: method, S: s, LambdaP: cmp.Or(h.LambdaP, ridges*m.Lambda)})
 		}
 	}
-	if m.LambdaP == 0 && kernel.Given(m.Kernel) == nil {
-		add(Candidate{Solver: several, Precond: Vecchia, S: m.S,
-			Neighbors: min(max(nearest, int(nearer*m.Sum)), vecchia.MostNeighbors, m.N-1)})
+	if h.LambdaP == 0 && kernel.Given(m.Kernel) == nil {
+		sparse := func(s, k int) {
+			k = max(min(cmp.Or(h.Neighbors, k), m.N-1), 0)
+			add(Candidate{Solver: several, Precond: Vecchia, S: s, Neighbors: k})
+		}
+		if h.S == 0 {
+			sparse(0, int(min(max(nearest, nearer*m.Sum), mostNear)))
+		}
+		if h.S > 0 || h.Precond == "" {
+			sparse(cmp.Or(h.S, (s+1)/2), nearest)
+		}
 	}
 	return list
 }
 
-// factored returns how a direct solver keeps its factor: in float64 where that is asked for, by the fixed rule, or
-// where float32 may not do.
-func (m *model) factored() gram.Storage {
-	switch {
-	case m.Small != gram.Auto:
-		return m.Small
-	case m.Storage == gram.Float64 || !direct.Definite(m.N, m.most, m.Lambda):
-		return gram.Float64
+// factored returns how a direct solver may keep its factor: by the fixed rule, as asked, or in float64, and in float32
+// where that is likely to do.
+func (m *model) factored() (list []gram.Storage) {
+	if m.Iterative {
+		return nil
 	}
-	return gram.Float32
+	if m.Small != gram.Auto {
+		return []gram.Storage{m.Small}
+	}
+	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
+		if (m.Held.Storage == gram.Auto || m.Held.Storage == s) &&
+			(s == gram.Float64 || m.rounding() <= 0.5 && m.Lambda >= 0x1p-24*math.Sqrt(float64(m.N))*m.most) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // expected returns the iterations that the rule expects of a candidate, in proportion to ln(2/τ). Of r pivots
@@ -137,27 +154,29 @@ func (m *model) factored() gram.Storage {
 func (m *model) expected(c *Candidate) float64 {
 	r, digits := float64(m.M), math.Log(2/m.Tol)/math.Log(2000)
 	gamma := min((float64(m.N)-r)*m.Left/r, m.Largest)
-	its := digits * pivotSteps * math.Pow(1+gamma/m.Lambda, 0.25)
-	switch c.Precond {
-	case None:
-		its = min(math.Log(2/m.Tol)/2*math.Sqrt(1+m.Largest/m.Lambda), r+its)
-	case Features:
+	its := pivotSteps * math.Pow(1+gamma/m.Lambda, 0.25)
+	switch {
+	case c.Precond == None:
+		its = min(math.Log(2000)/2*math.Sqrt(1+m.Largest/m.Lambda), r/digits+its)
+	case c.Precond == Features:
 		its *= featuresSlow
-	case Vecchia:
-		its = digits * sparseSteps * math.Pow(1+m.most/m.Lambda, 0.25) * (1 + m.Sum/near)
+	case c.Precond == Vecchia && c.S == 0:
+		its = sparseSteps * math.Pow(1+m.most/m.Lambda, 0.125) * math.Sqrt(1+m.Sum)
+	case c.Precond == Vecchia:
+		its = bothSteps * math.Pow(its, bothPower)
 	}
 	if c.Solver == BlockPCG {
 		its *= blockSteps
 	}
-	return math.Ceil(min(its, float64(m.N)))
+	return math.Ceil(min(digits*its, float64(m.N)))
 }
 
 // predict sets what a candidate takes, and why it cannot be taken.
 func (m *model) predict(c *Candidate) {
 	if c.Solver != Direct {
 		c.Iterations = int(m.expected(c))
-	} else if c.Storage == gram.Float32 { // whose factor leaves 1 to 97 % of direct.Left of a residual, as measured
-		left := min(0.1*direct.Left(m.N, m.most, m.Lambda), 0.5)
+	} else if c.Storage == gram.Float32 {
+		left := min(max(0.1*direct.Left(m.N, m.most, m.Lambda), leaves*m.rounding()), 0.5)
 		c.Iterations = max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(left)))-1)
 	}
 	m.cost.Rounds = 0
@@ -179,8 +198,8 @@ func (m *model) storage() gram.Storage {
 		return m.Memory == 0 || m.Points+m.cost.kernelBytes(s)+80*int64(m.N)*int64(m.T) <= m.Memory
 	}
 	switch {
-	case m.Storage != gram.Auto:
-		return m.Storage
+	case m.Held.Storage != gram.Auto:
+		return m.Held.Storage
 	case kernel.Given(m.Kernel) != nil:
 		return gram.Recompute
 	case m.choice != nil && fits(m.choice.Storage):
@@ -216,3 +235,6 @@ func (m *model) flips(p *Plan) (flips []string) {
 	}
 	return flips
 }
+
+// rounding returns u·‖K‖₂/λ, u = 2⁻²⁴, with the mean sum of a row for ‖K‖₂.
+func (m *model) rounding() float64 { return 0x1p-24 * (m.Sum + m.most) / m.Lambda }

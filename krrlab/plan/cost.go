@@ -56,13 +56,14 @@ const (
 	gramSlow      = 1.7 // ZᵀZ in float32,
 	gramValues    = 4   // and an entry of Z
 	nystromSlow   = 1.3 // the factor of landmarks,
-	pivotsSlow    = 2.2 // of random pivots,
-	factorValues  = 18  // and an entry of it
+	pivotsSlow    = 4.5 // of random pivots,
+	factorValues  = 36  // and an entry of it
 	inverseSlow   = 3.4 // the inverse of the factor of ZᵀZ
 	scanValues    = 40  // an entry that is taken for a neighbor on the way, beside reading K
-	amongSlow     = 1.7 // K and F among neighbors, k²(d+r)
-	rowSlow       = 1.8 // Cholesky factors of these, k³
-	rowFlops      = 3e5 // and each row of a sparse inverse
+	amongSlow     = 5   // K and F among neighbors, k²(d+r)
+	rowSlow       = 5.4 // Cholesky factors of these, k³
+	rowFactor     = 60  // a row of H, kr
+	rowFlops      = 1e6 // and each row of a sparse inverse
 	wider         = 3   // times as many neighbors are found beside a factor as are taken
 	vectorPasses  = 80  // bytes of n×t blocks an iteration passes over, for each of their entries
 	blockSlow     = 2   // block operations of many columns; those of t columns take 2+20/t times as long as in dgemm
@@ -98,8 +99,8 @@ type Entries struct {
 // reading and E that of exponentials
 //
 //	K           n²/2·ε + 1.1·bytes/E             Z          ns(1.4·2d/G₃₂ + 5.4/E)
-//	landmarks   ns(ε_exact + 18/E + 2.2s/G₆₄)    ZᵀZ, L⁻¹   ns(4/E + 1.7s/G₃₂) + chol(s) + 3.4·(s³/3)/G₆₄
-//	sparse inverse of s pivots  product + 40nk'(1+ln(n/k'))/E + n(1.7k²(d+s) + 1.8k³ + 24ks + 3e5)/G₆₄, k' = k, 3k
+//	landmarks   ns(ε_exact + 36/E + 4.5s/G₆₄)    ZᵀZ, L⁻¹   ns(4/E + 1.7s/G₃₂) + chol(s) + 3.4·(s³/3)/G₆₄
+//	sparse inverse of s pivots  product + 40nk'(1+ln(n/k'))/E + n(5k²(d+s) + 5.4k³ + 60ks + 10⁶)/G₆₄, k' = k, 3k
 //	                beside pivots, and 128n(ε_exact + 2s/G₆₄) for its rule
 //	iteration   product(t) + apply(t) + sparse(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄
 //	residual    n²/2·ε_exact for each round, or 288 rows of it
@@ -193,7 +194,7 @@ func (m *Cost) build(c *Candidate) {
 	// in random order n·count·(1+ln(n/count)) entries are among the count largest so far of their rows
 	c.Seconds.Factor += pass + vecchia.RuleRows*n*(m.Exact+2*s/m.Gemm64) +
 		n*count*(1+math.Log(max(1, n/max(1, count))))*scanValues/m.Exp +
-		own*(amongSlow*k*k*(float64(m.D)+s)+rowSlow*k*k*k+24*k*s+rowFlops)/m.Gemm64
+		own*(amongSlow*k*k*(float64(m.D)+s)+rowSlow*k*k*k+rowFactor*k*s+rowFlops)/m.Gemm64
 }
 
 // iteration returns the seconds of a product with a rank's part of K and of an iteration.
@@ -289,12 +290,12 @@ func (m *Cost) direct(c *Candidate) {
 }
 
 // cholesky returns the seconds of a Cholesky factorization of order n that ranks share: n³/3 flops at 1/1.12 of the
-// rate of products, as measured for n = 2,048 to 7,291, and beside them, which ranks wait for, what order 1,024 takes
-// on two threads, half as much again, for factors of tiles, one after the other, and triangular solves with these
-// (package accel).
+// rate of products, and beside them, which ranks wait for, 1.5 times as much at n = 1,024 on two threads, ∝ n², for
+// factors of tiles, one after the other, and triangular solves with these (package accel), as measured for n = 1,024 to
+// 5,000.
 func (m *Cost) cholesky(n, gemm float64, ranks int) float64 {
 	alone := 256 * float64(cmp.Or(m.Cores, accel.Threads()))
-	return 1.12 / 3 / gemm * n * (n*n/spread(n, ranks) + 355*(n+alone))
+	return 1.12 / 3 / gemm * n * (n*n/spread(n, ranks) + 1000*(n+alone))
 }
 
 // spread returns how many ranks work on a factor of order n that so many share: each has a block column at least.

@@ -32,6 +32,7 @@ type Pilot struct {
 
 const (
 	pilotShare, pilotLeast, pilotMost = 1. / 20, 150, 1024 // points, of n, at least and at most
+	timedPoints                       = 512                // of them, whose entries are timed
 	// thin is the share of entries that count below which tiles of K may be sparse.
 	thin = 0.25
 )
@@ -50,7 +51,7 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	if err = exact.DenseTo(ctx, k); err != nil {
 		return nil, err
 	}
-	o := &gram.Options{Storage: t.Storage, Tiles: t.Tiles, Prefer: cmp.Or(t.Prefer, 20*t.Tol*t.Lambda), Drop: t.Drop,
+	o := &gram.Options{Storage: t.Held.Storage, Tiles: t.Tiles, Prefer: cmp.Or(t.Prefer, 20*t.Tol*t.Lambda), Drop: t.Drop,
 		Seed: t.Seed}
 	if p.sum(k) < thin {
 		c, err := gram.Look(ctx, t.Kernel, t.X, t.Lambda, o)
@@ -59,23 +60,31 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 		}
 	}
 	p.factor(k)
-	if p.Exact, err = p.entry(ctx, exact); err != nil {
+	some := sub.Slice(0, min(p.M, timedPoints))
+	if exact, err = gram.NewExact(t.Kernel, some, t.Lambda, t.Tol*t.Lambda/20, nil); err == nil {
+		p.Exact, err = entry(ctx, exact)
+	}
+	if err != nil {
 		return nil, err
 	}
 	o.Storage, o.Tiles = gram.Recompute, gram.DenseTiles
-	stored, err := gram.New(ctx, t.Kernel, sub, t.Lambda, o)
+	stored, err := gram.New(ctx, t.Kernel, some, t.Lambda, o)
 	if err == nil {
-		p.Stored, err = p.entry(ctx, stored)
+		p.Stored, err = entry(ctx, stored)
 	}
 	p.Seconds = time.Since(start).Seconds()
 	return p, err
 }
 
-// entry returns the seconds of an entry of K of the pilot's points, by products for which it is formed.
-func (p *Pilot) entry(ctx context.Context, k *gram.Matrix) (seconds float64, err error) {
-	x, y := mat.NewDense(p.M, 1, nil), mat.NewDense(p.M, 1, nil)
-	rate := accel.Rate(ctx, time.Millisecond, float64(p.M)*float64(p.M)/2,
-		func() { err = cmp.Or(err, k.MulTo(ctx, y, x)) })
+// entry returns the seconds of an entry of K of some points, by products for which it is formed: the least of several
+// tries, as others may have the processor in one.
+func entry(ctx context.Context, k *gram.Matrix) (seconds float64, err error) {
+	n, rate := k.Dim(), 0.0
+	x, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	for range 4 {
+		rate = max(rate, accel.Rate(ctx, time.Millisecond/4, float64(n)*float64(n)/2,
+			func() { err = cmp.Or(err, k.MulTo(ctx, y, x)) }))
+	}
 	return 1 / rate, cmp.Or(err, ctx.Err())
 }
 

@@ -194,22 +194,24 @@ func TestChoice(t *testing.T) {
 		want func(c *Candidate) bool
 	}{
 		"nothing": {func(*Task) {}, func(*Candidate) bool { return true }},
-		"solver":  {func(t *Task) { t.Solver = CG }, func(c *Candidate) bool { return c.Solver == CG }},
-		"direct":  {func(t *Task) { t.Solver = Direct }, func(c *Candidate) bool { return c.Solver == Direct }},
-		"method": {func(t *Task) { t.Precond, t.S, t.LambdaP = RPCholesky, 77, 0.3 },
+		"solver":  {func(t *Task) { t.Held.Solver = CG }, func(c *Candidate) bool { return c.Solver == CG }},
+		"direct":  {func(t *Task) { t.Held.Solver = Direct }, func(c *Candidate) bool { return c.Solver == Direct }},
+		"method": {func(t *Task) { t.Held.Precond, t.Held.S, t.Held.LambdaP = RPCholesky, 77, 0.3 },
 			func(c *Candidate) bool { return c.Precond == RPCholesky && c.S == 77 && c.LambdaP == 0.3 }},
-		"nystrom": {func(t *Task) { t.Precond, t.S = Nystrom, 77 },
+		"nystrom": {func(t *Task) { t.Held.Precond, t.Held.S = Nystrom, 77 },
 			func(c *Candidate) bool { return c.Precond == Nystrom && c.S == 77 }},
-		"rank":  {func(t *Task) { t.S = 99 }, func(c *Candidate) bool { return c.S == 99 }},
-		"ridge": {func(t *Task) { t.LambdaP = 0.7 }, func(c *Candidate) bool { return c.LambdaP == 0.7 }},
-		"storage": {func(t *Task) { t.Storage = gram.Fixed16 },
+		"rank":  {func(t *Task) { t.Held.S = 99 }, func(c *Candidate) bool { return c.S == 99 }},
+		"ridge": {func(t *Task) { t.Held.LambdaP = 0.7 }, func(c *Candidate) bool { return c.LambdaP == 0.7 }},
+		"neighbors": {func(t *Task) { t.Held.Precond, t.Held.Neighbors, t.Held.Named = Vecchia, 77, " --own" },
+			func(c *Candidate) bool { return c.Neighbors == 77 && c.Flags() == "--solver pcg --own" }},
+		"storage": {func(t *Task) { t.Held.Storage = gram.Fixed16 },
 			func(c *Candidate) bool { return c.Storage == gram.Fixed16 && c.Solver != Direct }},
-		"recomputed": {func(t *Task) { t.Storage = gram.Recompute },
+		"recomputed": {func(t *Task) { t.Held.Storage = gram.Recompute },
 			func(c *Candidate) bool { return c.Storage == gram.Recompute }},
 		"iterative": {func(t *Task) { t.Iterative = true }, func(c *Candidate) bool { return c.Solver != Direct }},
 		"columns": {func(t *Task) {
 			t.T = 3
-			t.Solver = BlockPCG
+			t.Held.Solver = BlockPCG
 		}, func(c *Candidate) bool { return c.Solver == BlockPCG }},
 		"little memory": {func(t *Task) { t.Memory = 2e6 },
 			func(c *Candidate) bool { return c.Refused != "" || c.Bytes <= 2e6 }},
@@ -240,8 +242,8 @@ func TestChoice(t *testing.T) {
 	task.Memory = 1000
 	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no way to solve fits")
 	task = smooth(1200, 4)
-	task.Solver, task.Precond = Direct, Nystrom
-	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no method has")
+	task.Held.Solver, task.Held.Precond = Direct, Nystrom
+	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no method whose costs it knows")
 }
 
 // TestRule: the sparse inverse where K is local, pivots where it is not, and a direct solver where factorizations are
@@ -255,6 +257,12 @@ func TestRule(t *testing.T) {
 	}
 	if p.Pilot.choice == nil || p.Chosen(gram.Auto, 0) != p.Pilot.choice || p.Chosen(gram.Float64, 0) != nil {
 		t.Error("how K is kept is not handed on")
+	}
+	both := smooth(4000, 5)
+	both.Kernel, both.Lambda, both.Iterative = kernel.Gaussian{Sigma: 1}, 0.001, true
+	if p = chosen(t, both, rates()); p.Choice.S != 100 || !strings.Contains(p.Flags,
+		"--precond vecchia --features 100 --neighbors 15") {
+		t.Errorf("neither wide nor local: %v", p)
 	}
 	wide := smooth(4000, 2)
 	wide.Kernel, wide.Tests = kernel.Gaussian{Sigma: 3}, 7
@@ -275,6 +283,11 @@ func TestRule(t *testing.T) {
 	near.Lambda, near.Tol = 1e-5, 1e-5
 	if p = chosen(t, near, rates()); p.Choice.Solver != Direct || p.Choice.Storage != gram.Float64 {
 		t.Errorf("near duplicates: %v", p)
+	}
+	near.Kernel = kernel.Gaussian{Sigma: 0.2} // u‖K‖₂ is less than λ, though u·n·max k(x, x) is more
+	near.Held.Solver = Direct
+	if p = chosen(t, near, rates()); p.Choice.Storage != gram.Float32 || p.Choice.Iterations == 0 {
+		t.Errorf("a narrow kernel: %v", p)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -33,11 +34,8 @@ type Task struct {
 	ExactWork float64 // n²d up to which residuals are taken with K recomputed
 
 	// What is held: zero values leave the choice to the plan.
-	Solver    string
-	Precond   string
-	S         int
-	LambdaP   float64
-	Storage   gram.Storage
+	Held      Candidate // solver, preconditioner, rank, λ_p, neighbors, storage
+	Form      precond.Form
 	Tiles     gram.Tiles
 	Iterative bool         // not direct
 	Small     gram.Storage // of the direct solver that a fixed rule takes; Auto: there is none
@@ -49,13 +47,14 @@ type Candidate struct {
 	Precond    string       `json:"precond"`
 	S          int          `json:"s"`
 	LambdaP    float64      `json:"lambda_p"`
-	Neighbors  int          `json:"neighbors,omitempty"` // of a sparse inverse, whose rule finds them, as expected
+	Neighbors  int          `json:"neighbors,omitempty"` // of a sparse inverse; without pivots as expected: a rule finds them
 	Storage    gram.Storage `json:"storage"`
 	Iterations int          `json:"iterations"` // expected by a rule; of direct rounds of refinement
 	Seconds    Seconds      `json:"predicted_seconds"`
 	Bytes      int64        `json:"predicted_bytes"`
 	// Refused says why it cannot be taken; "" of one that can.
 	Refused string `json:"refused,omitempty"`
+	Named   string `json:"-"` // flags of a preconditioner that is held by name
 }
 
 // String names the candidate.
@@ -67,23 +66,33 @@ func (c *Candidate) String() string {
 	if c.S > 0 {
 		text += fmt.Sprintf(", s = %d", c.S)
 	}
+	if c.Beside() {
+		text += fmt.Sprintf(", %d neighbors", c.Neighbors)
+	}
 	if c.LambdaP > 0 {
 		text += fmt.Sprintf(", λ_p = %.3g", c.LambdaP)
 	}
 	return text
 }
 
+// Beside reports whether it is a sparse inverse beside pivots, whose neighbors are not left to the rule.
+func (c *Candidate) Beside() bool { return c.Precond == Vecchia && c.S > 0 }
+
 // Flags are those of krrlab fit that ask for the candidate by name.
 func (c *Candidate) Flags() string {
 	if c.Solver == Direct {
 		return fmt.Sprintf("--solver direct --storage %v", c.Storage)
 	}
-	text := "--solver " + c.Solver
-	if c.Solver != CG {
-		text += " --precond " + c.Precond
+	text := "--solver " + c.Solver + c.Named
+	if c.Named != "" || c.Solver == CG {
+		return text
 	}
+	text += " --precond " + c.Precond
 	if c.S > 0 {
 		text += fmt.Sprintf(" --features %d", c.S)
+	}
+	if c.Beside() {
+		text += fmt.Sprintf(" --neighbors %d", c.Neighbors)
 	}
 	if c.LambdaP > 0 {
 		text += fmt.Sprintf(" --lambda-p %g", c.LambdaP)
