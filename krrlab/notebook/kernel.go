@@ -63,7 +63,7 @@ type language struct {
 // Run runs a cell.
 func (l language) Run(name, code string, cell *jupyter.Cell) jupyter.Outcome {
 	r := l.Session.Run(name, code, cell)
-	out := jupyter.Outcome{Value: r.Value, Next: r.Next}
+	out := jupyter.Outcome{Value: r.Value}
 	if r.Err != nil {
 		out.Failure = &jupyter.Failure{Name: r.Err.Name, Value: r.Err.Value, Traceback: r.Err.Traceback}
 	}

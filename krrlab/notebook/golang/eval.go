@@ -80,7 +80,7 @@ func (s *Session) ended(c *cell, res Result) Result {
 // segments runs the parts of a cell: commands, and the Go between them.
 func (s *Session) segments(c *cell) (res Result) {
 	for _, p := range split(c.lines) {
-		p = s.asCode(p)
+		p = asCode(p)
 		if c.state.Load() != isRunning || c.hits.Load() > 0 { // left behind: the session is another cell's
 			return res
 		}
@@ -88,11 +88,10 @@ func (s *Session) segments(c *cell) (res Result) {
 		case strings.HasPrefix(p.command, "%%go\n"):
 			res = s.compile(c, p)
 		case p.command != "":
-			next, err := s.command(p.command)
-			if err != nil {
+			if err := s.command(p.command); err != nil {
 				return Result{Err: c.failure("CommandError", err.Error(), p.line)}
 			}
-			res = Result{Next: next}
+			res = Result{}
 		default:
 			stop := s.timed(p.timed)
 			if res = s.goCode(c, p); c.state.Load() != isLeft {

@@ -32,7 +32,6 @@ type Options struct {
 type Result struct {
 	Value *display.Data // of the last expression; nil if it has none
 	Err   *Error        // nil if the cell came to its end
-	Next  string        // what a front end replaces the cell by: %load
 }
 
 // Session is one interpreter with the variables that its cells made.

@@ -249,10 +249,6 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
 	}
-	testkit.OK(t, os.WriteFile("in.go", []byte("x := 1\n"), 0o600))
-	if r := s.Run("Cell 1", "%load in.go", &sheet{}); r.Next != "x := 1\n" || r.Err != nil {
-		t.Errorf("%%load: %+v", r)
-	}
 }
 
 // TestInput reads lines from the reader.

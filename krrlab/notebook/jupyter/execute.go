@@ -139,9 +139,6 @@ func (s *Server) execute(m *Message, req request) {
 	cell.publish("execute_input", map[string]any{"code": req.Code, "execution_count": n})
 	out := s.lang.Run(fmt.Sprintf("Cell %d", n), req.Code, cell)
 	content := map[string]any{"status": "ok", "payload": []any{}, "user_expressions": map[string]any{}}
-	if out.Next != "" && !req.Silent {
-		content["payload"] = []any{map[string]any{"source": "set_next_input", "text": out.Next, "replace": true}}
-	}
 	text := ""
 	if v := out.Value; v != nil {
 		text, _ = v.Data["text/plain"].(string)

@@ -22,8 +22,8 @@ func (scripted) Run(name, code string, cell *Cell) Outcome {
 	switch code {
 	case "fail":
 		return Outcome{Failure: &Failure{Name: "Bad", Value: "why", Traceback: []string{"where"}}}
-	case "next":
-		return Outcome{Next: "x := 1"}
+	case "none":
+		return Outcome{}
 	case "name":
 		return text(name)
 	case "ask":

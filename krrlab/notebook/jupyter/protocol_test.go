@@ -79,8 +79,7 @@ func TestCells(t *testing.T) {
 		reply["status"] != "error" {
 		t.Errorf("%v, %q", reply, words)
 	}
-	reply, _ = f.ask("execute_request", content{"code": "next", "store_history": false})
-	f.same("instead of the cell", reply["payload"], `[{"source":"set_next_input","text":"x := 1","replace":true}]`)
+	f.ask("execute_request", content{"code": "none", "store_history": false})
 	_, words = f.ask("execute_request", content{"code": "show", "silent": true})
 	f.same("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
 	reply, _ = f.ask("execute_request", content{"code": "y", "store_history": false})
@@ -96,7 +95,7 @@ func TestCells(t *testing.T) {
 		`{"status":"error","execution_count":3,"payload":[],"user_expressions":{},"ename":"Bad","evalue":"why","traceback":["where"]}`)
 	f.same("a failure", words[2], `"error {\"ename\":\"Bad\",\"evalue\":\"why\",\"traceback\":[\"where\"]}"`)
 	reply, words = f.ask("execute_request", content{"code": "name",
-		"user_expressions": map[string]string{"n": "name", "f": "fail", "o": "next"}})
+		"user_expressions": map[string]string{"n": "name", "f": "fail", "o": "none"}})
 	f.same("names", words[2],
 		`"execute_result {\"data\":{\"text/plain\":\"Cell 4\"},\"execution_count\":4,\"metadata\":{}}"`)
 	f.same("names", reply["user_expressions"],

@@ -29,7 +29,6 @@ type Failure struct {
 type Outcome struct {
 	Value   *Data
 	Failure *Failure
-	Next    string // text that takes the place of the cell's
 }
 
 // Info describes a kernel.
