@@ -158,7 +158,7 @@ func (r *Result) iterationsTo(tol float64) (iterations int, ok bool) {
 func (r *Report) Provenance() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("Where the numbers come from (%s, %s scale)", r.ID, r.Scale),
-		Columns: []plots.Column{{Name: "what"}, {Name: "value"}},
+		Columns: plots.Heads("what", "value"),
 	}
 	values, most := map[string][]string{}, map[string]Data{} // of each data set, what was taken with the most rows
 	add := func(what, s string) { values[what] = once(values[what], s) }
@@ -223,7 +223,7 @@ func (d Data) String() string {
 func (r *Report) NotRun() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("What was not run (%s, %s scale)", r.ID, r.Scale),
-		Columns: []plots.Column{{Name: "rows"}, {Name: "why"}},
+		Columns: plots.Heads("rows", "why"),
 	}
 	rows := map[string][]string{}
 	var reasons []string

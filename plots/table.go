@@ -33,6 +33,19 @@ type Column struct {
 	Format string
 }
 
+// Heads returns columns by their names, each with its unit and, after a blank, the verb of its numbers if it has one:
+// "n", "time (s)", "κ %.3g".
+func Heads(names ...string) (all []Column) {
+	for _, name := range names {
+		name, verb, ok := strings.Cut(name, " %")
+		if ok {
+			verb = "%" + verb
+		}
+		all = append(all, Column{Name: name, Format: verb})
+	}
+	return all
+}
+
 func (c *Column) head() string {
 	if c.Unit == "" {
 		return c.Name
@@ -96,37 +109,49 @@ type Table struct {
 	Rows    [][]Cell
 }
 
+// interval is a number with its ends, which are three cells.
+type interval interface {
+	Ends() (value, lo, hi float64)
+}
+
 // Add appends a row. A floating-point number or an integer of any type becomes a number, a string of any
-// type and an integer that is a fmt.Stringer a text, nil a blank, and a Cell stays what it is. Add panics
-// on any other type and on more values than columns.
+// type and an integer that is a fmt.Stringer a text, nil a blank, a number with Ends itself and the cells AtLeast and
+// AtMost of these, and a Cell stays what it is. Add panics on any other type and on more cells than columns.
 func (t *Table) Add(values ...any) {
-	if len(values) > len(t.Columns) {
-		panic(fmt.Sprintf("plots: a row of %d values in a table of %d columns", len(values), len(t.Columns)))
-	}
-	row := make([]Cell, len(values))
-	for i, v := range values {
+	row := make([]Cell, 0, len(t.Columns))
+	for _, v := range values {
 		switch v := v.(type) {
 		case nil:
+			row = append(row, Cell{})
 		case Cell:
-			row[i] = v
+			row = append(row, v)
+		case interval:
+			value, lo, hi := v.Ends()
+			row = append(row, Number(value), AtLeast(lo), AtMost(hi))
 		default:
-			r := reflect.ValueOf(v)
-			text, named := v.(fmt.Stringer)
-			switch {
-			case r.Kind() == reflect.String:
-				row[i] = Text(r.String())
-			case r.CanFloat():
-				row[i] = Number(r.Float())
-			case r.CanInt() && named:
-				row[i] = Text(text.String())
-			case r.CanInt():
-				row[i] = Number(float64(r.Int()))
-			default:
-				panic(fmt.Sprintf("plots: a value of type %T in a table; want a string, a number, nil or a Cell", v))
-			}
+			row = append(row, cellOf(v))
 		}
 	}
+	if len(row) > len(t.Columns) {
+		panic(fmt.Sprintf("plots: a row of %d cells in a table of %d columns", len(row), len(t.Columns)))
+	}
 	t.Rows = append(t.Rows, row)
+}
+
+func cellOf(v any) Cell {
+	r := reflect.ValueOf(v)
+	text, named := v.(fmt.Stringer)
+	switch {
+	case r.Kind() == reflect.String:
+		return Text(r.String())
+	case r.CanFloat():
+		return Number(r.Float())
+	case r.CanInt() && named:
+		return Text(text.String())
+	case r.CanInt():
+		return Number(float64(r.Int()))
+	}
+	panic(fmt.Sprintf("plots: a value of type %T in a table; want a string, a number, nil or a Cell", v))
 }
 
 // cell returns the cell at row i, column j.

@@ -269,9 +269,8 @@ func (r *Report) Failed() (names []string) {
 func (r *Report) Table() *plots.Table {
 	t := &plots.Table{
 		Title: fmt.Sprintf("The theory, %d trials, seed %d", r.Trials, r.Seed),
-		Columns: []plots.Column{{Name: "claim"}, {Name: "kind"}, {Name: "trials"}, {Name: "failures"},
-			{Name: "margin", Format: "%.3f"},
-			{Name: "verdict"}, {Name: "time", Unit: "s", Format: "%.1f"}, {Name: "nearest to failing"}},
+		Columns: plots.Heads("claim", "kind", "trials", "failures", "margin %.3f", "verdict", "time (s) %.1f",
+			"nearest to failing"),
 	}
 	for _, c := range r.Claims {
 		what := c.Error

@@ -95,10 +95,7 @@ func (a *app) pack(ctx context.Context, f *packFlags) error {
 }
 
 func (a *app) dataList() error {
-	t := &plots.Table{Columns: []plots.Column{
-		{Name: "name"}, {Name: "task"}, {Name: "n"}, {Name: "test"}, {Name: "d"}, {Name: "classes"}, {Name: "here"},
-		{Name: "what"},
-	}}
+	t := &plots.Table{Columns: plots.Heads("name", "task", "n", "test", "d", "classes", "here", "what")}
 	for _, i := range datasets.Registry() {
 		here := "yes"
 		if i.BuiltIn() {

@@ -54,11 +54,8 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	start := time.Now()
 	a.printf("BLAS: %v, %s\n\n", accel.InUse(), plural.Count(accel.Threads(), "thread"))
 	table := &plots.Table{Title: "Kernel ridge regression to the tolerance asked, with the paper's preconditioner " +
-		"and without"}
-	for _, c := range []string{"data", "n", "s", "solver", "iterations", "status", "true residual", "κ(M⁻¹A)",
-		"test error", "best possible", "seconds"} {
-		table.Columns = append(table.Columns, plots.Column{Name: c})
-	}
+		"and without", Columns: plots.Heads("data", "n", "s", "solver", "iterations", "status", "true residual",
+		"κ(M⁻¹A)", "test error", "best possible", "seconds")}
 	var series []plots.Series
 	for _, c := range demoCases {
 		for _, solver := range []krrlab.Solver{krrlab.PCG, krrlab.CG} {

@@ -32,6 +32,9 @@ func Exact(v, slack float64, method string) Interval {
 // Covers reports whether Lo ≤ v ≤ Hi.
 func (e Interval) Covers(v float64) bool { return e.Lo <= v && v <= e.Hi }
 
+// Ends returns Value, Lo and Hi.
+func (e Interval) Ends() (value, lo, hi float64) { return e.Value, e.Lo, e.Hi }
+
 // Width returns (Hi−Lo)/|Value|, +Inf for an unbounded interval.
 func (e Interval) Width() float64 {
 	if e.Hi == e.Lo {

@@ -133,13 +133,10 @@ func (r *Result) String() string {
 
 // Table gives a row for each λ.
 func (r *Result) Table() *plots.Table {
-	t := &plots.Table{Columns: []plots.Column{
-		{Name: "λ"}, {Name: r.unit()}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: r.gcv()},
-		{Name: "s_λ"}, {Name: "method"},
-	}}
+	t := &plots.Table{Columns: plots.Heads("λ", r.unit(), "lower end", "upper end", "confidence", r.gcv(), "s_λ",
+		"method")}
 	for _, s := range r.shown() {
-		t.Add(s.Lambda, s.Error.Value, plots.AtLeast(s.Error.Lo), plots.AtMost(s.Error.Hi), s.Error.Confidence, s.GCV,
-			s.S, s.Error.Method)
+		t.Add(s.Lambda, s.Error, s.Error.Confidence, s.GCV, s.S, s.Error.Method)
 	}
 	return t
 }

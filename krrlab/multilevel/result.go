@@ -72,23 +72,15 @@ func (m *Result) Table() *plots.Table {
 		Title: fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda),
 		Caption: fmt.Sprintf("λ_p = %g, τ = %g; the two intervals of a level hold with probability %g; form is "+
 			"the time of Z_k with all levels before it.", m.LambdaP, m.Tol, m.Confidence),
-		Columns: []plots.Column{
-			{Name: "level"}, {Name: "map"}, {Name: "s_k"}, {Name: "‖Z_kZ_kᵀ−K‖₂"}, {Name: "at least"},
-			{Name: "at most"},
-			{Name: "κ(M_k⁻¹A)"}, {Name: "at least"}, {Name: "at most"}, {Name: "iterations"},
-			{Name: "form", Unit: "s", Format: "%.2f"}, {Name: "factor", Unit: "s", Format: "%.2f"},
-			{Name: "solve", Unit: "s", Format: "%.2f"}, {Name: "in all", Unit: "s", Format: "%.2f"},
-		},
+		Columns: plots.Heads("level", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "at least", "at most", "κ(M_k⁻¹A)", "at least",
+			"at most", "iterations", "form (s) %.2f", "factor (s) %.2f", "solve (s) %.2f", "in all (s) %.2f"),
 	}
 	add := func(name string, l *Level) {
-		e, s := l.Error, l.Seconds
-		if l.Kappa == nil {
-			t.Add(name, l.Sketch, l.Width, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), nil, nil, nil, nil, s.Form)
-			return
+		if s := l.Seconds; l.Kappa == nil {
+			t.Add(name, l.Sketch, l.Width, l.Error, nil, nil, nil, nil, s.Form)
+		} else {
+			t.Add(name, l.Sketch, l.Width, l.Error, *l.Kappa, l.Iterations, s.Form, s.Factor, s.Solve, s.fit())
 		}
-		k := l.Kappa
-		t.Add(name, l.Sketch, l.Width, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), k.Value, plots.AtLeast(k.Lo),
-			plots.AtMost(k.Hi), l.Iterations, s.Form, s.Factor, s.Solve, l.Seconds.fit())
 	}
 	for i := range m.Chain {
 		add(fmt.Sprint(m.Chain[i].Level), &m.Chain[i])

@@ -99,24 +99,18 @@ func (s *Result) name() string {
 
 // Table returns a row for every rung.
 func (s *Result) Table() *plots.Table {
-	t := &plots.Table{Title: s.name(), Columns: []plots.Column{
-		{Name: "s"}, {Name: "κ"}, {Name: "κ low"}, {Name: "κ high"},
-	}}
+	t := &plots.Table{Title: s.name(), Columns: plots.Heads("s", "κ", "κ low", "κ high")}
 	theorem := s.Test == Theorem7
 	if theorem {
-		for _, name := range []string{"rank of P", "condition 1", "low", "high", "verdict 1", "least ratio", "low",
-			"largest ratio", "high", "verdict 2"} {
-			t.Columns = append(t.Columns, plots.Column{Name: name})
-		}
+		t.Columns = append(t.Columns, plots.Heads("rank of P", "condition 1", "low", "high", "verdict 1", "least ratio",
+			"low", "largest ratio", "high", "verdict 2")...)
 	}
-	t.Columns = append(t.Columns, []plots.Column{
-		{Name: "verdict"}, {Name: "iterations"}, {Name: "predicted", Unit: "s"}, {Name: "features", Unit: "s"},
-		{Name: "ZᵀZ", Unit: "s"}, {Name: "factor", Unit: "s"}, {Name: "test", Unit: "s"}, {Name: "rung", Unit: "s"},
-	}...)
+	t.Columns = append(t.Columns, plots.Heads("verdict", "iterations", "predicted (s)", "features (s)", "ZᵀZ (s)",
+		"factor (s)", "test (s)", "rung (s)")...)
 	for _, r := range s.Rungs {
-		row := []any{r.S, r.Kappa.Value, plots.AtLeast(r.Kappa.Lo), plots.AtMost(r.Kappa.Hi)}
+		row := []any{r.S, r.Kappa}
 		if c := r.Conditions; theorem && c != nil {
-			row = append(row, c.Rank, c.Norm.Value, plots.AtLeast(c.Norm.Lo), plots.AtMost(c.Norm.Hi), c.First,
+			row = append(row, c.Rank, c.Norm, c.First,
 				c.Low.Value, plots.AtLeast(c.Low.Lo), c.High.Value, plots.AtMost(c.High.Hi), c.Second)
 		} else if theorem {
 			row = append(row, make([]any, 10)...)

@@ -166,12 +166,8 @@ func (r *Result) leading() (all []Point) {
 func (r *Result) Table() *plots.Table {
 	t := &plots.Table{
 		Title: "tune: " + r.Dataset,
-		Columns: []plots.Column{
-			{Name: "rows"}, {Name: "kernel"}, {Name: "σ", Format: "%.3g"}, {Name: "γ", Format: "%.3g"},
-			{Name: "λ", Format: "%.3g"},
-			{Name: "error", Format: "%.4g"}, {Name: "from", Format: "%.4g"}, {Name: "to", Format: "%.4g"},
-			{Name: "by the model", Format: "%.4g"}, {Name: "time", Unit: "s", Format: "%.3g"},
-		},
+		Columns: plots.Heads("rows", "kernel", "σ %.3g", "γ %.3g", "λ %.3g", "error %.4g", "from %.4g", "to %.4g",
+			"by the model %.4g", "time (s) %.3g"),
 	}
 	cell := func(v stage.Number, make func(float64) plots.Cell) any {
 		if !v.Known() || v == 0 {

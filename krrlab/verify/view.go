@@ -81,8 +81,7 @@ func (v *Verification) testText() string {
 
 // Table returns what was recomputed, a line each.
 func (v *Verification) Table() *plots.Table {
-	t := &plots.Table{Columns: []plots.Column{{Name: "quantity"}, {Name: "value"}, {Name: "lower end"},
-		{Name: "upper end"}}}
+	t := &plots.Table{Columns: plots.Heads("quantity", "value", "lower end", "upper end")}
 	if v.Residual.Known() {
 		t.Add("residual, worst column", float64(v.Residual),
 			plots.AtLeast(max(0, float64(v.Residual)-float64(v.Rounding))),
@@ -92,9 +91,9 @@ func (v *Verification) Table() *plots.Table {
 		}
 		t.Add("prediction bound", plots.AtMost(float64(v.Bound)), 0.0, plots.AtMost(float64(v.Bound)))
 	}
-	t.Add("κ(K+λI)", v.Cond.Value, plots.AtLeast(v.Cond.Lo), plots.AtMost(v.Cond.Hi))
-	t.Add("λ_max(K)", v.Largest.Value, plots.AtLeast(v.Largest.Lo), plots.AtMost(v.Largest.Hi))
-	t.Add("λ_min(K)", v.Smallest.Value, plots.AtLeast(v.Smallest.Lo), plots.AtMost(v.Smallest.Hi))
+	t.Add("κ(K+λI)", v.Cond)
+	t.Add("λ_max(K)", v.Largest)
+	t.Add("λ_min(K)", v.Smallest)
 	if v.Open.Known() {
 		t.Add("share of test labels open", plots.AtMost(float64(v.Open)), 0.0, plots.AtMost(float64(v.Open)))
 	}
