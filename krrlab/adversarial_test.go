@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -321,9 +322,7 @@ func TestAdverseCertificates(t *testing.T) {
 				break
 			}
 		}
-		if q.Indefinite != math.IsNaN(q.Min.Value) {
-			t.Errorf("%s: λ_min = %g, indefinite: %v", h.name, q.Min.Value, q.Indefinite)
-		}
+		testkit.Equal(t, q.Indefinite, math.IsNaN(q.Min.Value), h.name, q.Min.Value)
 		z := wholeZ(t, lab)
 		values, off, ok := h.pencil(lab, z)
 		if !ok {

@@ -64,9 +64,7 @@ func TestCenter(t *testing.T) {
 	}
 	constant := *train
 	constant.Target = slices.Repeat([]float64{0.1}, train.Len())
-	if m := constant.Center().Mean[0]; m != 0.1 {
-		t.Errorf("the mean of 0.1 is %g", m)
-	}
+	testkit.Equal(t, constant.Center().Mean[0], 0.1)
 	sol := solveWith(t, ctx, constant.Center(), Config{Kernel: k, Lambda: 0.1})
 	if f, err := sol.Model.Predict(ctx, test, nil); err != nil || f.Value[7] != 0.1 {
 		t.Errorf("a constant is predicted %v, %v", f, err)

@@ -120,9 +120,7 @@ func TestCheckpoint(t *testing.T) {
 					t.Errorf("resumed: %s after %d iterations, unbroken %s after %d, or other coefficients",
 						got.Status, got.Iterations, want.Status, want.Iterations)
 				}
-				if len(got.History) != len(want.History) {
-					t.Errorf("a history of %d, want %d", len(got.History), len(want.History))
-				}
+				testkit.Equal(t, len(got.History), len(want.History))
 				if err := got.Forget(); err != nil {
 					t.Error(err)
 				}

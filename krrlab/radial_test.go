@@ -118,9 +118,7 @@ func TestRegisteredKernel(t *testing.T) {
 		l := newLab(t, train, Config{Kernel: k, Lambda: 0.1})
 		owners[testkit.Must(l.owner())] = true
 	}
-	if len(owners) != 4 {
-		t.Errorf("%d fingerprints of 4 kernels", len(owners))
-	}
+	testkit.Equal(t, len(owners), 4)
 }
 
 // nameless is a kernel whose String does not tell its parameter.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -35,9 +36,7 @@ func TestSampledResidual(t *testing.T) {
 				Seed: seed, Storage: gram.Float32, Exact: StoredResidual, Solver: PCG})
 			sol := solveLab(t, l)
 			want := newReference(t, gauss, x, 0.1, l.y).residuals(sol.Model.C, l.y)
-			if sol.SampledRows != bound.RowsChecked {
-				t.Errorf("%d rows", sol.SampledRows)
-			}
+			testkit.Equal(t, sol.SampledRows, bound.RowsChecked)
 			for j, r := range sol.SampledResiduals {
 				if ratio := r / want[j]; ratio > slack*(1+1e-6) || ratio < 1/slack*(1-1e-6) {
 					t.Errorf("n = %d, column %d: residual %.4g estimated, is %.4g", n, j, r, want[j])

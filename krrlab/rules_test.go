@@ -33,13 +33,9 @@ func TestFingerprintOf(t *testing.T) {
 	moved, shorter := *sparse, *sparse
 	moved.Ptr, shorter.Ptr = []int{0, d - 1, 2 * d}, []int{0, d, 2*d - 1}
 	seen[of(&moved)], seen[of(&shorter)] = true, true
-	if len(seen) != 14 {
-		t.Errorf("%d fingerprints of 14 data sets", len(seen))
-	}
+	testkit.Equal(t, len(seen), 14)
 	view := &points.CSR{N: 3, D: d, Ptr: []int{0, 0, d, 2 * d}, Col: sparse.Col, Val: sparse.Val}
-	if of(view.Slice(1, 3)) != of(sparse) {
-		t.Error("a view of the same rows has another")
-	}
+	testkit.Equal(t, of(view.Slice(1, 3)), of(sparse))
 }
 
 // TestKeptWhenDue: states are kept after the iterations or the time asked for, and not before.

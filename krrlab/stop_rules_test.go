@@ -163,9 +163,7 @@ func TestStopLabels(t *testing.T) {
 		}
 		p := testkit.Must(sol.Model.Predict(t.Context(), rows, sol.PredictOptions()))
 		if given != nil {
-			if sol.LabelsOf != 0 {
-				t.Errorf("%d labels are counted without a prediction", sol.LabelsOf)
-			}
+			testkit.Equal(t, sol.LabelsOf, 0)
 			sol.SetSettled(p, rows)
 		}
 		exact := newReference(t, cfg.Kernel, x, cfg.Lambda, l.y).predict(rows.X)
@@ -282,9 +280,7 @@ func TestStopRulesOnRanks(t *testing.T) {
 			t.Fatalf("%s: %v", name, want)
 		}
 		onEachRank(t, 3, n, cfg, func(rank int, s *Solution) {
-			if diff := sameAnswer(s, want); diff != "" {
-				t.Errorf("%s, rank %d: %s", name, rank, diff)
-			}
+			testkit.Equal(t, sameAnswer(s, want), "", name, rank)
 		})
 	}
 }

@@ -53,9 +53,7 @@ func TestOpen(t *testing.T) {
 		want   int
 	}{{[]float64{0.2, 0.2, 0.2}, 1}, {[]float64{0.2, 0.3, 0.2}, 3}, {[]float64{0.2, 0.2, 0.36}, 2},
 		{[]float64{0, 0, 0}, 1}} {
-		if got := Open(f, []float64{1, 1, 1}, c.errors); got != c.want {
-			t.Errorf("errors %v: %d open, want %d", c.errors, got, c.want)
-		}
+		testkit.Equal(t, Open(f, []float64{1, 1, 1}, c.errors), c.want, c.errors)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -114,22 +115,16 @@ func TestDoubtful(t *testing.T) {
 		for i := range c.far {
 			norms[7*i] = c.by * edge
 		}
-		if got := r.doubtful(norms, c.kept); got != c.want {
-			t.Errorf("%+v: %d", c, got)
-		}
+		testkit.Equal(t, r.doubtful(norms, c.kept), c.want, c)
 	}
 	many := &Rows{k: gauss, x: points.NewDense(8*mostFar+16, 1, nil), tol: 1e-3}
 	norms := make([]float64, 8*mostFar+16)
 	for i := range mostFar + 2 {
 		norms[i] = 1e9
 	}
-	if got := many.doubtful(norms, gram.Choice{}); got != mostFar {
-		t.Errorf("%d of many, want %d", got, mostFar)
-	}
+	testkit.Equal(t, many.doubtful(norms, gram.Choice{}), mostFar)
 	poly := &Rows{k: kernel.Polynomial{Gamma: 1, Degree: 2}, x: r.x, tol: 1e-3}
-	if got := poly.doubtful(norms[:5], gram.Choice{}); got != 0 {
-		t.Errorf("%d of a kernel that does not cancel", got)
-	}
+	testkit.Equal(t, poly.doubtful(norms[:5], gram.Choice{}), 0)
 }
 
 // TestSlack: an estimate from all rows is exact.

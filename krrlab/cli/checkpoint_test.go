@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestCheckpoint stops a fit at its iteration limit, reports what is kept, and continues.
@@ -67,9 +68,7 @@ func TestInterruptedSolve(t *testing.T) {
 // TestHasCheckpoint: a folder's name is no pattern.
 func TestHasCheckpoint(t *testing.T) {
 	a := &app{kept: filepath.Join(t.TempDir(), "run[1]")}
-	if a.goOnText() != "" {
-		t.Error("a checkpoint in no folder")
-	}
+	testkit.Equal(t, a.goOnText(), "")
 	s, err := checkpoint.Open(a.kept, [32]byte{})
 	if err == nil {
 		err = s.Save(nil)

@@ -199,9 +199,7 @@ func TestFitPredict(t *testing.T) {
 				}
 			}
 		}
-		if got != want {
-			t.Errorf("%s: predictions differ from the direct solve's", args)
-		}
+		testkit.Equal(t, got, want, args)
 	}
 }
 
@@ -392,8 +390,6 @@ func TestVersionFlag(t *testing.T) {
 func TestRateText(t *testing.T) {
 	for v, want := range map[float64]string{0: "(not measured)", 2.34e7: "0.0234 GB/s", 28.13e9: "28.1 GB/s",
 		185e9: "185 GB/s"} {
-		if got := rateText(v, "GB/s"); got != want {
-			t.Errorf("%g: %s, want %s", v, got, want)
-		}
+		testkit.Equal(t, rateText(v, "GB/s"), want, v)
 	}
 }

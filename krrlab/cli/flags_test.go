@@ -241,9 +241,7 @@ func TestOutputsApart(t *testing.T) {
 2$ predict --model other.json --in a.csv --out link
 	the file of --in
 $ fit --train a.csv --test a.csv --out `+os.DevNull+" --json "+os.DevNull)
-	if got := string(read(t, "a.csv")); got != text {
-		t.Error("the training data are changed")
-	}
+	testkit.Equal(t, string(read(t, "a.csv")), text)
 }
 
 // full is an output that takes nothing.
@@ -277,9 +275,7 @@ func TestIterationsAsked(t *testing.T) {
 	for args, want := range map[string]string{"": "direct", "--form L": "pcg",
 		"--checkpoint kept": "pcg"} {
 		script(t, "$ fit --data synthetic-regression --n 60 --lambda 1 --json r.json "+args)
-		if got := report(t, "r.json")["solver"]; got != want {
-			t.Errorf("%s: solver %v, want %s", args, got, want)
-		}
+		testkit.Equal[any](t, report(t, "r.json")["solver"], want, args)
 	}
 }
 
@@ -293,9 +289,7 @@ func TestQuiet(t *testing.T) {
 		if args += " --train train.csv --quiet"; args[0] == 'f' {
 			args += " --solver cg --sigma 3 --lambda 1e-6 --out m.krr --checkpoint kept --checkpoint-every 1it --resume"
 		}
-		if out := script(t, "3$ "+args+"\n!resum"); out != "" {
-			t.Errorf("%s printed %s", args, out)
-		}
+		testkit.Equal(t, script(t, "3$ "+args+"\n!resum"), "", args)
 	}
 }
 

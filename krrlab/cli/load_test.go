@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestDim: a LIBSVM test file with more features than the training file is refused with both
@@ -30,9 +32,7 @@ func TestDim(t *testing.T) {
 	krrlab: --dim -1: want at least 1 (see krrlab quality --help)
 $ fit --train train.svm --test test.svm --out m.krr --quiet --dim 5
 $ predict --model m.krr --in test.svm`)
-	if strings.Count(out, "\n") != 41 {
-		t.Error(out)
-	}
+	testkit.Equal(t, strings.Count(out, "\n"), 41, out)
 }
 
 // ids is a file whose first column counts the rows and whose features have spreads far apart.

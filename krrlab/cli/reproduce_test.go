@@ -40,9 +40,7 @@ $ reproduce table5 --into out --page results.md
 	exclude each other
 $ reproduce --from out --page results.md
 	table5.smoke.md`)
-	if string(read(t, "out/table5.smoke.md")) != md {
-		t.Error("tables rendered again differ")
-	}
+	testkit.Equal(t, string(read(t, "out/table5.smoke.md")), md)
 	if b := string(read(t, "results.md")); !strings.Contains(b, "No results at laptop scale") ||
 		!strings.HasSuffix(b, "after\n") {
 		t.Errorf("page: %s", b)
@@ -65,9 +63,7 @@ func TestReproduceFromNothing(t *testing.T) {
 	has no reports: the table
 $ reproduce --from empty
 	has no reports`)
-	if got := string(read(t, "results.md")); got != text {
-		t.Errorf("page: %s", got)
-	}
+	testkit.Equal(t, string(read(t, "results.md")), text)
 }
 
 // TestReproduceList: without data the list says how many cases are left out, and for want of which

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/schema"
 )
 
@@ -59,8 +60,6 @@ func TestPasted(t *testing.T) {
 		t.Fatalf("%q: %v", words, err)
 	}
 	set.Visit(func(f *pflag.Flag) {
-		if got := again.Lookup(f.Name).Value.String(); got != f.Value.String() {
-			t.Errorf("%s is %q, want %q: %s", f.Name, got, f.Value, line)
-		}
+		testkit.Equal(t, again.Lookup(f.Name).Value.String(), f.Value.String(), f.Name, f.Value, line)
 	})
 }

@@ -115,9 +115,7 @@ func TestTiles(t *testing.T) {
 					}
 					last = done
 				}})
-			if last != 6 {
-				t.Errorf("%d tiles", last)
-			}
+			testkit.Equal(t, last, 6)
 		}
 	}
 	testkit.EachBLAS(t, run)

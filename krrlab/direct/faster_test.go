@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/direct"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestFaster: float32 is for enough points, a λ that it has a factor for, and a τ that one round comes to.
@@ -19,9 +20,7 @@ func TestFaster(t *testing.T) {
 		{3341, 1e6, 0.1, 1e-3, direct.Float64},
 		{3341, 1, 1e-4, 0.5, direct.Float64},
 	} {
-		if got := direct.Faster(c.n, c.largest, c.lambda, c.tol); got != c.want {
-			t.Errorf("%+v: %v", c, got)
-		}
+		testkit.Equal(t, direct.Faster(c.n, c.largest, c.lambda, c.tol), c.want, c)
 	}
 	if !direct.Definite(4000, 1, 0.001) || direct.Definite(4000, 1, 0.0001) {
 		t.Error("definite")

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestEnds checks both ends of an exact interval, the relative width of a negative value, and
@@ -12,12 +14,8 @@ func TestEnds(t *testing.T) {
 	if x := Exact(3, 0.5, "m"); x.Lo != 2.5 || x.Hi != 3.5 || x.Value != 3 || x.Method != "m" {
 		t.Errorf("%+v", x)
 	}
-	if w := (Interval{Value: -2, Lo: -3, Hi: -1}).Width(); w != 1 {
-		t.Errorf("width %g", w)
-	}
-	if w := (Interval{Value: 0, Lo: 0, Hi: 0}).Width(); w != 0 {
-		t.Errorf("width of zero %g", w)
-	}
+	testkit.Equal(t, (Interval{Value: -2, Lo: -3, Hi: -1}).Width(), 1)
+	testkit.Equal(t, (Interval{Value: 0, Lo: 0, Hi: 0}).Width(), 0)
 	if w := (Interval{Value: 1, Lo: math.Inf(-1), Hi: 2}).Width(); !math.IsInf(w, 1) {
 		t.Errorf("unbounded width %g", w)
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 func TestJSON(t *testing.T) {
@@ -40,12 +42,8 @@ func TestInterval(t *testing.T) {
 	if !e.Covers(45) || !e.Covers(55) || e.Covers(44.9) || e.Covers(55.1) || e.Covers(math.NaN()) {
 		t.Error("Covers")
 	}
-	if w := e.Width(); w != 0.2 {
-		t.Errorf("Width() = %v", w)
-	}
-	if s := e.String(); s != "50, in [45, 55] with 95 % confidence (slq)" {
-		t.Error(s)
-	}
+	testkit.Equal(t, e.Width(), 0.2)
+	testkit.Equal(t, e.String(), "50, in [45, 55] with 95 % confidence (slq)")
 	if x := Exact(3, 0, "eigenvalues"); x.Width() != 0 || !x.Covers(3) || x.Confidence != 1 {
 		t.Errorf("%+v", x)
 	}

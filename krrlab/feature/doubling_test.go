@@ -122,9 +122,7 @@ func TestStack(t *testing.T) {
 	if f := (Doubling{fourier, 8}); f.String() != fourier.String() {
 		t.Error(f)
 	}
-	if stacked(parts[:1]) != parts[0] {
-		t.Error("one map is not itself")
-	}
+	testkit.Equal(t, stacked(parts[:1]), parts[0])
 	m := stacked(parts)
 	if d, s := m.Dims(); d != 4 || s != 16 {
 		t.Fatalf("%d×%d", d, s)

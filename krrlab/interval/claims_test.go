@@ -39,9 +39,7 @@ func TestCoverageOfTargets(t *testing.T) {
 		Target: []float64{1, 2, 3}, More: [][]float64{{4, 5, 6}}}
 	v := &Intervals{Lo: mat.NewDense(3, 2, []float64{1, 0, 0, 5.5, 3.5, 0}),
 		Hi: mat.NewDense(3, 2, []float64{9, 4, 1, 9, 9, 5})}
-	if got := v.Coverage(&model.Prediction{}, d); got != 2.0/6 {
-		t.Errorf("coverage %g, want 2 of 6", got)
-	}
+	testkit.Equal(t, v.Coverage(&model.Prediction{}, d), 2.0/6)
 }
 
 // TestNoProbabilities: what has none is refused, not read.

@@ -159,9 +159,7 @@ func TestScores(t *testing.T) {
 			}
 			text = append(text, s)
 		}
-		if got := strings.Join(text, " "); got != e.sets {
-			t.Errorf("q = %g: %s, want %s", e.q, got, e.sets)
-		}
+		testkit.Equal(t, strings.Join(text, " "), e.sets, e.q)
 	}
 }
 

@@ -127,9 +127,7 @@ func TestShort(t *testing.T) {
 		{Name: "matern52", Sigma: 8.5}: "matern52(sigma=8.5)",
 		{Name: "my kernel"}:            "my kernel",
 	} {
-		if got := spec.Short(); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		testkit.Equal(t, spec.Short(), want)
 	}
 	if own := (kernel.Func{F: kernel.Gaussian{Sigma: 1}.Eval}); own.String() != "func" || kernel.Validate(own) != nil {
 		t.Error(own)

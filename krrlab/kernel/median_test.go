@@ -14,26 +14,14 @@ import (
 func TestMedianDistance(t *testing.T) {
 	x := points.NewDense(4, 2, []float64{0, 0, 3, 4, 6, 8, 0, 1})
 	// ‖·‖₂: 5, 10, 1, 5, √18, √85; ‖·‖₁: 7, 14, 1, 7, 6, 13.
-	if got := kernel.MedianDistance(x, false); got != 5 {
-		t.Errorf("median of ‖x−z‖₂ is %g, want 5", got)
-	}
-	if got := kernel.MedianDistance(x, true); got != 7 {
-		t.Errorf("median of ‖x−z‖₁ is %g, want 7", got)
-	}
-	if got := kernel.MedianDistance(x.Slice(0, 1), false); got != 0 {
-		t.Errorf("of one point: %g", got)
-	}
-	if got := kernel.MedianDistance(points.NewDense(5, 1, []float64{1, 1, 1, 1, 4}), false); got != 3 {
-		t.Errorf("most points alike: %g, want 3", got)
-	}
-	if got := kernel.MedianDistance(points.NewDense(3, 1, []float64{2, 2, 2}), true); got != 0 {
-		t.Errorf("all points alike: %g, want 0", got)
-	}
+	testkit.Equal(t, kernel.MedianDistance(x, false), 5)
+	testkit.Equal(t, kernel.MedianDistance(x, true), 7)
+	testkit.Equal(t, kernel.MedianDistance(x.Slice(0, 1), false), 0)
+	testkit.Equal(t, kernel.MedianDistance(points.NewDense(5, 1, []float64{1, 1, 1, 1, 4}), false), 3)
+	testkit.Equal(t, kernel.MedianDistance(points.NewDense(3, 1, []float64{2, 2, 2}), true), 0)
 	far := &points.CSR{N: 3, D: math.MaxInt32, Ptr: []int{0, 1, 2, 3}, Col: []int32{0, 5, math.MaxInt32 - 1},
 		Val: []float64{3, 4, 0}}
-	if got := kernel.MedianDistance(far, false); got != 4 {
-		t.Errorf("of points of dimension 2³¹: %g, want 4", got)
-	}
+	testkit.Equal(t, kernel.MedianDistance(far, false), 4)
 }
 
 // TestMedianOfMany: of more than 1,000 points a sample counts, the same in every form, that the order of the points

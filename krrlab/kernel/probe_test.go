@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -31,9 +32,7 @@ func TestProbeRows(t *testing.T) {
 			}
 			continue
 		}
-		if first != c.random {
-			t.Errorf("%+v: %d at random", c, first)
-		}
+		testkit.Equal(t, first, c.random, c)
 		for k, i := range idx[:first] {
 			if i < k*c.n/c.random || i >= (k+1)*c.n/c.random {
 				t.Errorf("%+v: part %d has point %d", c, k, i)
@@ -60,9 +59,7 @@ func TestProbeRows(t *testing.T) {
 			drawn[i] = true
 		}
 	}
-	if len(drawn) != len(norms) {
-		t.Errorf("%d of %d points are ever drawn", len(drawn), len(norms))
-	}
+	testkit.Equal(t, len(drawn), len(norms))
 }
 
 // TestAccurateChoice: inner products in float64 where their certain error is small enough, and where the

@@ -35,13 +35,9 @@ func TestRadialErrors(t *testing.T) {
 				t.Errorf("%v at %g: off by %g, bound %g", k, far, worst, bound)
 			}
 		}
-		if e := kernel.EntryError(k, kernel.Differences, kernel.Extent{Dim: d, MaxSq: 1}); e != 0 {
-			t.Errorf("%v by differences: %g", k, e)
-		}
+		testkit.Equal(t, kernel.EntryError(k, kernel.Differences, kernel.Extent{Dim: d, MaxSq: 1}), 0, k)
 	}
-	if e := kernel.EntryError(ramp{}, kernel.Float64, kernel.Extent{Dim: d, MaxSq: 1}); e != 2 {
-		t.Errorf("a slope that is not known: %g, want the largest", e)
-	}
+	testkit.Equal(t, kernel.EntryError(ramp{}, kernel.Float64, kernel.Extent{Dim: d, MaxSq: 1}), 2)
 	if a, e := kernel.Accurate(ramp{}, kernel.Extent{Dim: d, MaxSq: 1}, 1e-3); a != kernel.Differences || e != 0 {
 		t.Errorf("a slope that is not known: %v with %g", a, e)
 	}

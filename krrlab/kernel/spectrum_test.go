@@ -83,13 +83,9 @@ func TestProse(t *testing.T) {
 		if k != nil {
 			spec = testkit.Must(kernel.ToSpec(k))
 		}
-		if got := spec.Prose(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		testkit.Equal(t, spec.Prose(), want)
 		if k != nil {
-			if got := spec.InProse("9 features of " + k.String()); got != "9 features of the "+want {
-				t.Errorf("in prose %q", got)
-			}
+			testkit.Equal(t, spec.InProse("9 features of "+k.String()), "9 features of the "+want)
 		}
 	}
 }

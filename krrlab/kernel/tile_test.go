@@ -264,9 +264,7 @@ func TestNoAllocation(t *testing.T) {
 			}
 		}
 		f()
-		if n := testkit.Allocs(5, f); n != 0 {
-			t.Errorf("%T: %v allocations once warm", x, n)
-		}
+		testkit.Equal(t, testkit.Allocs(5, f), 0, x)
 	}
 }
 

@@ -30,9 +30,7 @@ func TestThresholds(t *testing.T) {
 				for j := range f {
 					f[j] = y.At(i, j) - r.At(i, j)/p
 				}
-				if wrong := datasets.Label(f) != datasets.Label(y.RawRowView(i)); wrong != (p < tau) {
-					t.Errorf("t = %d: p = %g, threshold %g, wrong %v", cols, p, tau, wrong)
-				}
+				testkit.Equal(t, datasets.Label(f) != datasets.Label(y.RawRowView(i)), (p < tau), cols, p, tau)
 			}
 		}
 	}

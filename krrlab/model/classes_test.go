@@ -97,9 +97,7 @@ func TestClasses(t *testing.T) {
 				t.Errorf("%v: confusions %v", c, got.Confusions)
 			}
 		}
-		if len(got.Confusions) != pairs {
-			t.Errorf("%v: %d confusions, want %d", c, len(got.Confusions), pairs)
-		}
+		testkit.Equal(t, len(got.Confusions), pairs, c)
 		checkAUC(t, c.model, f, d, got.AUC)
 	}
 }

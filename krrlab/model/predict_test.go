@@ -233,9 +233,7 @@ func TestPredict(t *testing.T) {
 		want string
 	}{{two, "no yes no"}, {three, "c a b"}, {real1, "1.5 -2 0"}} {
 		p := testkit.Must(c.m.Predict(t.Context(), &datasets.Dataset{X: x}, nil))
-		if got := strings.Join([]string{p.Text(0), p.Text(1), p.Text(2)}, " "); got != c.want {
-			t.Errorf("%v: predictions %s, want %s", c.m, got, c.want)
-		}
+		testkit.Equal(t, strings.Join([]string{p.Text(0), p.Text(1), p.Text(2)}, " "), c.want, c.m)
 	}
 }
 

@@ -60,9 +60,7 @@ func TestStored(t *testing.T) {
 			}
 			l := testkit.Must(measure(t.Context(), &q, m, rng.New(3), &Options{}))
 			indefinite := size == -0.2 && col == 0
-			if l.Indefinite != indefinite {
-				t.Errorf("error %g along eigenvector %d: indefinite %v", size, col, l.Indefinite)
-			}
+			testkit.Equal(t, l.Indefinite, indefinite, size, col)
 			if size != -0.2 && !(l.Error.Lo <= norm*1.0001 && norm <= l.Error.Hi*1.0001) {
 				t.Errorf("error %g along eigenvector %d: ‖ZZᵀ−K‖₂ in [%g, %g], want %g", size, col, l.Error.Lo,
 					l.Error.Hi, norm)

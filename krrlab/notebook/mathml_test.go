@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 func TestMathML(t *testing.T) {
@@ -20,14 +22,10 @@ func TestMathML(t *testing.T) {
 		`$\mathbb{<img>R}$`:      "<mi>&lt;img&gt;ℝ</mi>",
 		`$\Bigl(\mathrm{tr}K$`:   `<mo stretchy="true">(</mo><mi mathvariant="normal">tr</mi><mi>K</mi>`,
 	} {
-		if got := mathML(tex); got != "<math><mrow>"+want+"</mrow></math>" {
-			t.Errorf("%s\n got %s\nwant %s", tex, got, want)
-		}
+		testkit.Equal(t, mathML(tex), "<math><mrow>"+want+"</mrow></math>", tex, want)
 	}
 	for _, tex := range []string{`$\begin{x}$`, `${x$`, `$x}$`, `$x^$`, `$\$`, `$\text{x$`, `$a&b$`} {
-		if got := mathML(tex); got != "" {
-			t.Errorf("%s becomes %s", tex, got)
-		}
+		testkit.Equal(t, mathML(tex), "", tex)
 	}
 }
 

@@ -111,9 +111,7 @@ func TestRunOutputs(t *testing.T) {
 			}
 			got = append(got, strings.TrimSpace(fmt.Sprintln(line...)))
 		}
-		if got := strings.Join(got, "|"); got != cells[i].want {
-			t.Errorf("%s: %q, want %q", cells[i].code, got, cells[i].want)
-		}
+		testkit.Equal(t, strings.Join(got, "|"), cells[i].want, cells[i].code)
 	}
 }
 

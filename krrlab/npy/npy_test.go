@@ -159,9 +159,7 @@ func TestMisuse(t *testing.T) {
 	})
 	read, write := io.Pipe()
 	testkit.OK(t, read.CloseWithError(io.ErrNoProgress))
-	if err := Write(write, []float64{1}, 1); err != io.ErrNoProgress {
-		t.Errorf("of a writer that fails: %v", err)
-	}
+	testkit.Equal(t, Write(write, []float64{1}, 1), io.ErrNoProgress)
 	if _, _, err := Map(filepath.Join(t.TempDir(), "none.npy")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("of no file: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
@@ -57,9 +58,7 @@ func TestBlockIndefinite(t *testing.T) {
 			e.Set(j, j, 1)
 		}
 		res := solveBlock(t, dense{swap}, nil, e, nil)
-		if res.Status != pcg.Indefinite {
-			t.Errorf("swap as A, t = %d: %v", k, res)
-		}
+		testkit.Equal(t, res.Status, pcg.Indefinite, k, res)
 		res = solveBlock(t, dense{good}, dense2{swap}, e, nil)
 		if res.Status != pcg.IndefinitePreconditioner || res.Iterations != 0 || mat.Norm(res.X, 2) != 0 {
 			t.Errorf("swap as M, t = %d: %v", k, res)
@@ -192,12 +191,8 @@ func TestBlockMemory(t *testing.T) {
 }
 
 func TestBlockFlops(t *testing.T) {
-	if v := pcg.BlockFlops(1000, 10, true); v != 16*1000*100 {
-		t.Errorf("%v", v)
-	}
-	if v := pcg.BlockFlops(1000, 10, false); v != 14*1000*100 {
-		t.Errorf("%v", v)
-	}
+	testkit.Equal(t, pcg.BlockFlops(1000, 10, true), 16*1000*100)
+	testkit.Equal(t, pcg.BlockFlops(1000, 10, false), 14*1000*100)
 }
 
 // BenchmarkSolveBlock measures an iteration over its products and solves, here with diagonal matrices, and its own

@@ -94,9 +94,7 @@ func TestBound(t *testing.T) {
 		kappa, eps float64
 		want       int
 	}{{3, 1e-3, 7}, {3, 0.5, 2}, {100, 1e-3, 39}, {1, 1, 1}} {
-		if got := pcg.IterationBound(c.kappa, c.eps); got != c.want {
-			t.Errorf("IterationBound(%v, %v) = %d, want %d", c.kappa, c.eps, got, c.want)
-		}
+		testkit.Equal(t, pcg.IterationBound(c.kappa, c.eps), c.want, c.kappa, c.eps)
 	}
 }
 

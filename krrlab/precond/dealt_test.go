@@ -90,7 +90,5 @@ func TestDealtNotDefinite(t *testing.T) {
 			all = append(all, err.Error())
 		})
 	}
-	if len(slices.Compact(all)) != 1 {
-		t.Errorf("%q", all)
-	}
+	testkit.Equal(t, len(slices.Compact(all)), 1, all)
 }

@@ -126,9 +126,7 @@ func TestGram(t *testing.T) {
 		testkit.OK(t, g.Grow(t.Context(), nil, z))
 	}
 	all := g.Take(0.25)
-	if g.s != 0 {
-		t.Errorf("order %d left", g.s)
-	}
+	testkit.Equal(t, g.s, 0)
 	for _, p := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {399, 17}, {17, 399}, {519, 518}, {519, 519}, {518, 519}} {
 		var want float64
 		for i := range wide.N {

@@ -459,9 +459,7 @@ func TestBytes(t *testing.T) {
 		precond.FormEigen: 4*n*s + 8*s*s + 8*s,
 	} {
 		w := build(t, z, 1, form)
-		if got := w.Bytes(); got != want {
-			t.Errorf("form %v: %d bytes, want %d", form, got, want)
-		}
+		testkit.Equal(t, w.Bytes(), want, form)
 		apply(t, w, random(1, n, 2))
 		if got := w.Bytes(); got <= want {
 			t.Errorf("form %v: scratch not counted", form)

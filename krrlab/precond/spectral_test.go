@@ -57,9 +57,7 @@ func TestSharers(t *testing.T) {
 		form    Form
 		s, want int
 	}{{FormLInv, 2048, 1}, {FormLInv, 2049, 3}, {FormL, 4096, 1}, {FormEigen, 4096, 1}, {AutoForm, 4096, 3}} {
-		if got := Sharers(c.form, 1e5, c.s, 10, 3); got != c.want {
-			t.Errorf("%v, s = %d: %d sharers, want %d", c.form, c.s, got, c.want)
-		}
+		testkit.Equal(t, Sharers(c.form, 1e5, c.s, 10, 3), c.want, c.form, c.s)
 	}
 	const s = 20000
 	for _, p := range []int64{1, 2, 4} {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 type color int
@@ -104,9 +106,7 @@ func TestValues(t *testing.T) {
 		"size": {"0", "", "float64"}, "word": {"", "", "string"},
 	} {
 		f := s.Lookup(name)
-		if got := [3]string{f.String(), f.Default, f.Type()}; got != want {
-			t.Errorf("--%s is %q, want %q", name, got, want)
-		}
+		testkit.Equal(t, [3]string{f.String(), f.Default, f.Type()}, want, name)
 	}
 	if s.Lookup("color").Help != "another" || !s.Given("size", "bytes") || s.Without("size").Lookup("size") != nil {
 		t.Error("help of an outer struct, what is given, what is left out")

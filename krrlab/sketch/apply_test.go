@@ -260,8 +260,6 @@ func TestAllocations(t *testing.T) {
 			op.Apply64(dst, 10, src, 100, 5, &w)
 			op.Apply32(dst32, 10, src32, 100, 5, &w)
 		})
-		if n != 0 {
-			t.Errorf("%v: %v allocations", d, n)
-		}
+		testkit.Equal(t, n, 0, d)
 	}
 }

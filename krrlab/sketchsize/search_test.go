@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -85,9 +86,7 @@ func TestKappa(t *testing.T) {
 				none.Rungs[chosen(none)].Predicted)
 		}
 	}
-	if last := none.Rungs[len(none.Rungs)-1].S; last != 256 {
-		t.Errorf("the ladder ends at %d, want 256 < n = 400", last)
-	}
+	testkit.Equal(t, none.Rungs[len(none.Rungs)-1].S, 256)
 }
 
 // TestRefuted checks that a rung that κ rules out is rejected without its conditions, as it
@@ -178,9 +177,7 @@ func TestRanksChoose(t *testing.T) {
 	if all[0].Status != None || len(all[0].Rungs) != 4 {
 		t.Fatalf("%s after %d rungs", all[0].Status, len(all[0].Rungs))
 	}
-	if chosen(all[0]) != chosen(all[1]) {
-		t.Errorf("rank 0 takes rung %d, rank 1 rung %d", chosen(all[0]), chosen(all[1]))
-	}
+	testkit.Equal(t, chosen(all[0]), chosen(all[1]))
 	for i, a := range all[0].Rungs {
 		if b := all[1].Rungs[i]; a.Predicted != b.Predicted || a.Iteration != b.Iteration || a.Seconds != b.Seconds {
 			t.Errorf("s = %d: %g s predicted by rank 0, %g s by rank 1", a.S, a.Predicted, b.Predicted)

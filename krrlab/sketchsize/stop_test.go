@@ -2,6 +2,8 @@ package sketchsize
 
 import (
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestDefaults: the documented defaults, and the bytes of a rung by the formula.
@@ -29,8 +31,6 @@ func TestDefaults(t *testing.T) {
 		6*n*w + 34*w*w}} {
 		s := &search{o: c.o}
 		s.n = n
-		if got := s.bytes(w); got != c.want {
-			t.Errorf("%+v: %d bytes, want %d", c.o, got, c.want)
-		}
+		testkit.Equal(t, s.bytes(w), c.want, c.o)
 	}
 }

@@ -203,9 +203,7 @@ func TestHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range r.Points {
-		if p.Sigma != 0.71234567 {
-			t.Errorf("σ = %g", p.Sigma)
-		}
+		testkit.Equal(t, p.Sigma, 0.71234567)
 	}
 	c := 0.5
 	r, err = run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567},
@@ -226,9 +224,7 @@ func TestHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Best.Gamma != 0.12345678 {
-		t.Errorf("γ = %g", r.Best.Gamma)
-	}
+	testkit.Equal(t, r.Best.Gamma, 0.12345678)
 }
 
 // TestSmoothest: where λ makes no difference, the largest is chosen, though no step of the search needs it; where it
@@ -280,9 +276,7 @@ func TestEdge(t *testing.T) {
 	f := &family{name: "polynomial", degree: 2, grid: [2][]float64{{0, 1, 2}, {-1, 0, 1}}}
 	for want, x := range map[string]at{"γ = 1 is the largest that is searched": {0, 0},
 		"γ = 0.135 is the least that is searched; λ = 2.72 is the largest that is searched": {2, 1}, "": {1, 0}} {
-		if got := (&point{f: f, at: x}).edge(); got != want {
-			t.Errorf("%v: %q, want %q", x, got, want)
-		}
+		testkit.Equal(t, (&point{f: f, at: x}).edge(), want, x)
 	}
 }
 
@@ -396,9 +390,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("model %g of the least %g:\n%s", c.model, least.Model, s)
 		}
 	}
-	if got := len(r.Table().Rows); got != len(r.Points) {
-		t.Errorf("%d rows of %d points", got, len(r.Points))
-	}
+	testkit.Equal(t, len(r.Table().Rows), len(r.Points))
 	f := r.Plot()
 	if err := f.Validate(); err != nil || len(f.Panels) != 2 || f.Panels[0].Map == nil || len(f.Panels[0].Marks) != 1 {
 		t.Errorf("%v: %v", err, f)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -41,16 +42,12 @@ func TestFirstDifference(t *testing.T) {
 					want = c.want
 				}
 			}
-			if got := firstDifference(a, b); got != want {
-				t.Errorf("%+v by %g: row %d, want %d", c, by, got, want)
-			}
+			testkit.Equal(t, firstDifference(a, b), want, c, by)
 		}
 	}
 	for v, want := range map[float64]int{0: -1, 0.9e-36: -1, -1.1e-36: 1, 1e-30: 1} { // beside a zero
 		b := points.NewDense(3, 2, slices.Clone(a.Data))
 		b.Row(1)[0] = v
-		if got := firstDifference(a, b); got != want {
-			t.Errorf("%g and 0: row %d, want %d", v, got, want)
-		}
+		testkit.Equal(t, firstDifference(a, b), want, v)
 	}
 }

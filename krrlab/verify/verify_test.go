@@ -195,9 +195,7 @@ func TestBounds(t *testing.T) {
 				}
 				if p.Gap[q] > 1 {
 					proved++
-					if label(p.F[q*cols:(q+1)*cols]) != label(exact.F[q*cols:(q+1)*cols]) {
-						t.Errorf("%s: the proved label of point %d is another", spec.Name, q)
-					}
+					testkit.Equal(t, label(p.F[q*cols:(q+1)*cols]), label(exact.F[q*cols:(q+1)*cols]), spec.Name, q)
 				}
 			}
 			if got := p.Open(); math.Abs(got-(1-float64(proved)/float64(z.N))) > 1e-12 {

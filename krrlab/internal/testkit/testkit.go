@@ -179,6 +179,14 @@ func Contains(t testing.TB, text string, parts ...string) {
 	}
 }
 
+// Equal fails where a value of something is not the one wanted.
+func Equal[T comparable](t testing.TB, got, want T, of ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%v: %v, want %v", of, got, want)
+	}
+}
+
 // OK ends the test with an error.
 func OK(t testing.TB, err error) {
 	t.Helper()

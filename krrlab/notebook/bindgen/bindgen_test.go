@@ -132,9 +132,7 @@ func Left() {}
 		"Pi": "Pi is a number.", "N": "N is another.", "V": "V holds it.", "S.M": "M does a thing.",
 		"S.F": "F is a field.", "I.Eval": "Eval evaluates.",
 	} {
-		if docs[key].Doc != want {
-			t.Errorf("%s: %q, want %q", key, docs[key].Doc, want)
-		}
+		testkit.Equal(t, docs[key].Doc, want, key)
 	}
 	if d := docs["S"].Decl; !strings.Contains(d, "// F is a field.") {
 		t.Errorf("declaration of S: %s", d)

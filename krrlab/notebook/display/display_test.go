@@ -16,6 +16,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/points"
@@ -153,9 +154,7 @@ func TestRender(t *testing.T) {
 				t.Errorf("%s: %s is %.80q, want %q", name, mime, s, part)
 			}
 		}
-		if len(got) != len(c.want) {
-			t.Errorf("%s: %d representations, want %d: %v", name, len(got), len(c.want), slices.Sorted(maps.Keys(got)))
-		}
+		testkit.Equal(t, len(got), len(c.want), name, slices.Sorted(maps.Keys(got)))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	_ "github.com/krrlab/lab/krrlab/notebook/bindings"
 )
 
@@ -88,9 +89,7 @@ for g := range 8 {
 }
 wg.Wait()
 bad`)
-	if got != "→0" {
-		t.Errorf("%q", got)
-	}
+	testkit.Equal(t, got, "→0")
 }
 
 // TestCollected runs the garbage collector while compiled code calls methods of cells with values that nothing else

@@ -52,9 +52,7 @@ func TestImportOrder(t *testing.T) {
 			}
 		}
 		for it := reflect.ValueOf(e.base).Elem().FieldByName("pkgs").MapRange(); it.Next(); {
-			if dir := it.Value().Elem().FieldByName("Dir").String(); dir != "" {
-				t.Errorf("seed %d: %s comes from %s", seed, it.Key(), dir)
-			}
+			testkit.Equal(t, it.Value().Elem().FieldByName("Dir").String(), "", seed, it.Key())
 		}
 	}
 }
@@ -108,7 +106,5 @@ func TestNotImported(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	if got := run("import \"strings\"\nstrings.ToUpper(\"a\")"); got != "→A" {
-		t.Error(got)
-	}
+	testkit.Equal(t, run("import \"strings\"\nstrings.ToUpper(\"a\")"), "→A")
 }

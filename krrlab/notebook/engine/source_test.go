@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // sources are packages that are not compiled in: name of the language, then files.
@@ -125,9 +127,7 @@ func TestSource(t *testing.T) {
 		{`import "ex.org/boom"` + "\nboom.X", "✗at once"},
 		{`count.Add(0)`, "→14→<nil>"},
 	} {
-		if got := run(c.code); got != c.want {
-			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
-		}
+		testkit.Equal(t, run(c.code), c.want, c.code)
 	}
 	if p := e.Package("ex.org/count"); p == nil || p.Scope().Lookup("Add") == nil {
 		t.Error("completion does not know the package")

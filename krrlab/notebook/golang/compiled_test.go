@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
@@ -75,9 +76,7 @@ func TestCompiledErrors(t *testing.T) {
 		if got := <-came; !strings.Contains(got, "✗Interrupted: ") {
 			t.Errorf("%s: %q", c.code, got)
 		}
-		if got := numbered(s, 4, "At(0)"); got != c.after {
-			t.Errorf("after %s: %q, want %q", c.code, got, c.after)
-		}
+		testkit.Equal(t, numbered(s, 4, "At(0)"), c.after, c.code)
 	}
 }
 
@@ -285,9 +284,7 @@ func TestCompiledWithoutGo(t *testing.T) {
 		"\n%%go\nfunc Twice(x float64) float64 { return 2 * math.Abs(x) }"); got != "stderr: Go is not installed (go.dev/dl), so this cell is interpreted, some hundred times slower\n" {
 		t.Errorf("%q", got)
 	}
-	if got := numbered(s, 2, "Twice(-2)"); got != "→4" {
-		t.Errorf("%q", got)
-	}
+	testkit.Equal(t, numbered(s, 2, "Twice(-2)"), "→4")
 }
 
 // TestCompiledAgain: a program ends when its functions were declared again a few times, and says that; others go on.
@@ -307,15 +304,11 @@ func TestCompiledAgain(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if got := numbered(s, 30, "T{}.Of() + Other()"); got != "→3" {
-		t.Error(got)
-	}
+	testkit.Equal(t, numbered(s, 30, "T{}.Of() + Other()"), "→3")
 	if got := numbered(s, 30,
 		"old.Of()"); got != "✗Panic: the compiled program was ended because its cell was run again: compute again "+
 		"the values made before that (in a function of Cell 0, line 1)" {
 		t.Error(got)
 	}
-	if n := len(s.compiled.programs); n != maxSpare+2 {
-		t.Errorf("%d programs", n)
-	}
+	testkit.Equal(t, len(s.compiled.programs), maxSpare+2)
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestInterruptedFails interrupts cells that would come to their end all the same: sleeps in a loop,
@@ -44,7 +46,5 @@ func TestSleepOfGoroutine(t *testing.T) {
 			"time.Sleep(300*time.Millisecond); woken <- time.Since(start) }()")
 	go interruptAfter(s, 10*time.Millisecond)
 	run(s, "time.Sleep(time.Hour)")
-	if got := run(s, "<-woken >= 300*time.Millisecond"); got != "→true" {
-		t.Errorf("it slept for the time it was to: %q", got)
-	}
+	testkit.Equal(t, run(s, "<-woken >= 300*time.Millisecond"), "→true")
 }

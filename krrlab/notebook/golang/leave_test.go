@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestLeave interrupts cells that wait for ever: each is left behind, and the session goes
@@ -60,9 +62,7 @@ func TestLeftForGood(t *testing.T) {
 	run(s, "import \"context\"\nmine := context.Background()")
 	go interrupt()
 	run(s, "slow(ctx)\n!touch slow")
-	if got := run(s, "ctx.Err() == nil && mine.Err() == nil && ctx == context.Background()"); got != "→true" {
-		t.Errorf("the context of the next cell: %q", got)
-	}
+	testkit.Equal(t, run(s, "ctx.Err() == nil && mine.Err() == nil && ctx == context.Background()"), "→true")
 	resume <- true
 	if err := <-got; !errors.Is(err, context.Canceled) {
 		t.Errorf("the context of the cell left behind: %v", err)
@@ -95,9 +95,7 @@ func TestGoexit(t *testing.T) {
 		go func() { done <- run(s, "kept + 1") }()
 		select {
 		case got := <-done:
-			if got != "→1.5" {
-				t.Errorf("afterwards: %q", got)
-			}
+			testkit.Equal(t, got, "→1.5")
 		case <-time.After(2 * time.Minute):
 			t.Fatal("the session hangs")
 		}
@@ -118,9 +116,7 @@ func TestRecursion(t *testing.T) {
 			t.Errorf("%s: %q", code, got)
 		}
 	}
-	if got := run(s, "sum(10000)"); got != "→50005000" {
-		t.Errorf("sum(10000): %q", got)
-	}
+	testkit.Equal(t, run(s, "sum(10000)"), "→50005000")
 }
 
 // TestManyStacks: many goroutines take what a recursion without an end takes, and none is that deep.
@@ -137,9 +133,7 @@ close(hold)
 total := 0
 for range 256 { total += <-sums }
 total`)
-	if got != "→2592576000" {
-		t.Errorf("%q", got)
-	}
+	testkit.Equal(t, got, "→2592576000")
 }
 
 // interruptAfter interrupts the cell that runs, or will, after some time.

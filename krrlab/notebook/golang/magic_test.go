@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestBackground leaves a command in the background: the cell ends without an error, and what
@@ -16,9 +18,7 @@ func TestBackground(t *testing.T) {
 	if r := s.Run("Cell 1", "!mkfifo line\n!echo now; (read x <line; echo $x; echo $x; : >ended) &", p); r.Err != nil {
 		t.Error(r.Err)
 	}
-	if got := p.all(); got != "stdout: now\n" {
-		t.Errorf("%q", got)
-	}
+	testkit.Equal(t, p.all(), "stdout: now\n")
 	if err := os.WriteFile("line", []byte("late\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

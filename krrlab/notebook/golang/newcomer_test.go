@@ -3,6 +3,8 @@ package golang
 import (
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestNewcomer runs what somebody types in the first ten minutes.
@@ -37,8 +39,6 @@ few := pair.Train.Head(20)`)
 		t.Errorf("interpreted: %q", got)
 	}
 	for _, got := range []string{with("few", "Cauchy{1}"), with("pair.Train", "kernel.Gaussian{Sigma: 1}")} {
-		if got != "→1" {
-			t.Errorf("quick: %q", got)
-		}
+		testkit.Equal(t, got, "→1")
 	}
 }

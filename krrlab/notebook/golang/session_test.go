@@ -120,9 +120,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	ticks := begins(s)
 	go func() { <-ticks; interruptAfter(s, 0) }()
-	if got := run(s, "n := 0\nfor { begun(); n++ }"); got != "✗Interrupted: the cell was interrupted (Cell 1, line 2)" {
-		t.Errorf("the second line: %q", got)
-	}
+	testkit.Equal(t, run(s, "n := 0\nfor { begun(); n++ }"), "✗Interrupted: the cell was interrupted (Cell 1, line 2)")
 }
 
 // begins declares a function begun, whose calls are reported on the channel to whoever listens.
@@ -156,12 +154,8 @@ func long(ctx context.Context) (int, error) {
 	if got := run(s, "found, err := long(ctx)"); got != "✗Interrupted: the cell was interrupted (Cell 1, line 1)" {
 		t.Errorf("%q", got)
 	}
-	if got := run(s, "found > 0"); got != "→true" {
-		t.Errorf("found: %q", got)
-	}
-	if got := run(s, "ctx.Err() == nil"); got != "→true" {
-		t.Errorf("the next cell's context: %q", got)
-	}
+	testkit.Equal(t, run(s, "found > 0"), "→true")
+	testkit.Equal(t, run(s, "ctx.Err() == nil"), "→true")
 }
 
 // TestGoroutinePanic panics in goroutines of every kind.
@@ -185,9 +179,7 @@ func TestGoroutinePanic(t *testing.T) {
 		"stderr: a goroutine of the cell panicked: ") {
 		t.Errorf("waited for: %q", got)
 	}
-	if got := run(s, "1"); got != "→1" {
-		t.Errorf("afterwards: %q", got)
-	}
+	testkit.Equal(t, run(s, "1"), "→1")
 }
 
 // TestOutput prints much, and characters in pieces.
@@ -256,9 +248,7 @@ func TestInput(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"fmt\"")
 	p := &sheet{reply: func(prompt string) (string, error) { return "12 b", nil }}
-	if got := outcome(s.Run("Cell 2", "Input(\"? \")", p), p); got != "→12 b" {
-		t.Errorf("Input: %q", got)
-	}
+	testkit.Equal(t, outcome(s.Run("Cell 2", "Input(\"? \")", p), p), "→12 b")
 	if got := outcome(s.Run("Cell 3", "var i int; var w string\nfmt.Scanln(&i, &w)\nfmt.Println(i + 1, w)", p),
 		p); got != "stdout: 13 b\n" {
 		t.Errorf("Scanln: %q", got)
@@ -294,9 +284,7 @@ m := mat.NewDense(2, 2, nil)`)
 			t.Errorf("%s: %v, %d to %d; want %s", c.code, got, start, end, c.want)
 		}
 	}
-	if got := run(s, "lambda"); got != "→3" {
-		t.Errorf("afterwards: %q", got)
-	}
+	testkit.Equal(t, run(s, "lambda"), "→3")
 }
 
 // TestInspect asks for documentation at the end of cells.
@@ -327,9 +315,7 @@ func TestIsComplete(t *testing.T) {
 		"%time x": "complete", "!ls (": "complete", "%%bash\nls (": "complete", "if x {\n\tif y {": "incomplete",
 	} {
 		got, indent := s.IsComplete(code)
-		if got != want {
-			t.Errorf("%q: %s, want %s", code, got, want)
-		}
+		testkit.Equal(t, got, want, code)
 		if code == "if x {\n\tif y {" && indent != "\t\t" {
 			t.Errorf("indent %q", indent)
 		}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestAfterError makes sure that a failed cell leaves no variables without a value, and
@@ -16,13 +18,9 @@ func TestAfterError(t *testing.T) {
 		t.Errorf("fresh: %q", got)
 	}
 	run(s, "for i := 0; i < 3; i++ { nosuch(i) }")
-	if got := run(s, "z := 5\nz"); got != "→5" {
-		t.Errorf("z: %q", got)
-	}
+	testkit.Equal(t, run(s, "z := 5\nz"), "→5")
 	run(s, "word := nosuch()")
-	if got := run(s, "word"); got != "→old" {
-		t.Errorf("word: %q", got)
-	}
+	testkit.Equal(t, run(s, "word"), "→old")
 	run(s, "func boomf() float64 { panic(1) }\nfunc booms() []int { panic(1) }\nx, on := 3, true")
 	for _, c := range []struct{ fail, code, want string }{
 		{"number := boomf()", "number", "✗CompileError: undefined: number"},

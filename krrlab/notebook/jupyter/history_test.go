@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestMatches: patterns of a history search, millions of stars among them.
@@ -19,8 +21,6 @@ func TestMatches(t *testing.T) {
 		for _, e := range s.search(request{Access: "search", Pattern: pattern}) {
 			got += fmt.Sprint(e[1])
 		}
-		if got != want {
-			t.Errorf("%.20q: %s, want %s", pattern, got, want)
-		}
+		testkit.Equal(t, got, want, pattern)
 	}
 }

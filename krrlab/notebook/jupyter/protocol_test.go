@@ -58,9 +58,7 @@ func TestRequests(t *testing.T) {
 	}
 	for typ, want := range map[string]string{"a_request": "a_reply", "_request": "_request_reply",
 		"comm_open": "comm_open_reply", "request": "request_reply"} {
-		if got := replyType(typ); got != want {
-			t.Errorf("%s is answered by %s", typ, got)
-		}
+		testkit.Equal(t, replyType(typ), want, typ)
 	}
 }
 
