@@ -23,6 +23,7 @@ func init() {
 			"DotsPerInch": r.ValueOf(*new(int)),
 			"FoldedHTML":  r.ValueOf(plots.FoldedHTML),
 			"Grid":        r.ValueOf(plots.Grid),
+			"Heads":       r.ValueOf(plots.Heads),
 			"Ladder":      r.ValueOf(plots.Ladder),
 			"Left":        r.ValueOf(plots.Left),
 			"Line":        r.ValueOf(plots.Line),
