@@ -163,10 +163,6 @@ func (s *slurm) crash(t *testing.T, node string) (up func()) {
 	return func() { testkit.OK(t, os.Remove(down)) }
 }
 
-// crash is in what a rank writes that ends within MPI_Init, as with Open MPI 4.1.4 under PMIx one of dozens does: a
-// callback of libevent's is null. Rows that start ranks but once take MPICH.
-const crash = "signal arrived during cgo execution"
-
 // TestSlurm runs krrlab by srun and sbatch, with both MPIs, from a Backend, ended and requeued: the coefficients are
 // those of ranks by mpirun.
 func TestSlurm(t *testing.T) {
@@ -179,16 +175,10 @@ func TestSlurm(t *testing.T) {
 	want := coefficients(filepath.Join(s.dir, "mpirun.krr"))
 	for name, options := range map[string][]string{"pmix": {"--mpi=pmix", "-N3", "-n3"}, "pmi2": {"--mpi=pmi2", "-N2", "-n2"}} {
 		t.Run(name, func(t *testing.T) {
+			t.Setenv("SLURM_PMIX_DIRECT_CONN", "false") // docs/ranks.md; a Backend sets it
 			p := strings.TrimPrefix(options[2], "-n")
-			cmd := s.command(limited(t), "srun", fit(name+".krr", append(options, "-K")...)...)
-			text, err := cmd.CombinedOutput()
-			for try := 1; err != nil && try < 5 && strings.Contains(string(text), crash); try++ {
-				text, err = s.command(limited(t), "srun", cmd.Args[1:]...).CombinedOutput()
-			}
-			if err != nil {
-				t.Fatalf("%v:\n%s", err, text)
-			}
-			testkit.Contains(t, string(text), fmt.Sprintf("ranks        %s (%[1]s on this machine)", p))
+			text := runs(t, s.command(limited(t), "srun", fit(name+".krr", append(options, "-K")...)...))
+			testkit.Contains(t, text, fmt.Sprintf("ranks        %s (%[1]s on this machine)", p))
 			same(t, filepath.Join(s.dir, name+".krr"), want)
 		})
 	}
@@ -232,16 +222,6 @@ func TestSlurm(t *testing.T) {
 	})
 }
 
-// logs returns what the ranks of jobs in a folder have written.
-func logs(dir string) (text string) {
-	files, _ := filepath.Glob(filepath.Join(dir, "*", "log.txt"))
-	for _, name := range files {
-		b, _ := os.ReadFile(name)
-		text += string(b)
-	}
-	return text
-}
-
 // testSlurmBackend sends a solve to ranks by srun, with the interface by itself and by Options, and ends one.
 func testSlurmBackend(t *testing.T, s *slurm) {
 	train := datasets.SyntheticClasses(900, 3, 4, 0.05, 1)
@@ -257,9 +237,6 @@ func testSlurmBackend(t *testing.T, s *slurm) {
 		cfg.Backend = backend
 		cfg.Monitor = func(bench.Event) error { events++; return nil }
 		sol, err := testkit.Must(bench.New(train, cfg)).Solve(limited(t))
-		for try := 1; err != nil && try < 5 && strings.Contains(logs(backend.Dir), crash); try++ {
-			sol, err = testkit.Must(bench.New(train, cfg)).Solve(limited(t))
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
