@@ -42,7 +42,7 @@ func (b *bench) Problem() *stage.Problem {
 }
 
 func (b *bench) K(ctx context.Context, beside int64) (*stage.Gram, error) {
-	k, err := b.matrix(ctx, beside, nil)
+	k, err := b.matrix(ctx, beside, nil, false)
 	if err != nil {
 		return nil, err
 	}

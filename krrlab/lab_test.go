@@ -255,6 +255,21 @@ func TestFixed16Judged(t *testing.T) {
 	}
 }
 
+// TestFixed16Unasked: where float32 does not fit, a solve that is refined keeps K in 16 bits, and other stages do not.
+func TestFixed16Unasked(t *testing.T) {
+	x := kinds(1200, 4, 5)["float64"]
+	lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: RPCholesky{S: 30}, Tol: 1e-4, Solver: PCG,
+		Memory: 3e6})
+	sol := solveLab(t, lab)
+	want := worst(newReference(t, gauss, x, 0.02, lab.Targets()).residuals(sol.Model.C, lab.Targets()))
+	if !sol.Converged() || sol.Storage != "fixed16" || want > 1e-4 || !strings.Contains(sol.Choice, "float32 does not fit") {
+		t.Errorf("%v, residual %.3g: %s", sol.Status, want, sol.Choice)
+	}
+	if k := testkit.Must(lab.K(t.Context())); k.Storage() != gram.Recompute {
+		t.Errorf("K of other stages is %v", k.Choice())
+	}
+}
+
 // TestRefinedIsChecked: an answer of 16-bit tiles that was refined by K in float64 whose error is
 // predicted, not proved, is checked by rows as others are.
 func TestRefinedIsChecked(t *testing.T) {

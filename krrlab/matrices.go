@@ -24,7 +24,7 @@ const gramFactor = 1.1 / 0.9
 func (l *Lab) matrices(ctx context.Context, as *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
 	p, first := l.cfg.Precond.(ofK)
 	if first {
-		if m.A, err = l.kernel(ctx, p.bytes(l.train.Len()), as, sol); err != nil {
+		if m.A, err = l.kernel(ctx, p.bytes(l.train.Len()), as, false, sol); err != nil {
 			return m, err
 		}
 	}
@@ -33,7 +33,7 @@ func (l *Lab) matrices(ctx context.Context, as *gram.Choice, sol *Solution) (m s
 		if w, ok := m.M.(interface{ Bytes() int64 }); ok {
 			held = w.Bytes()
 		}
-		m.A, err = l.kernel(ctx, held, as, sol)
+		m.A, err = l.kernel(ctx, held, as, l.cfg.Exact == AutoResidual, sol)
 	}
 	return m, err
 }
@@ -42,8 +42,9 @@ func (l *Lab) matrices(ctx context.Context, as *gram.Choice, sol *Solution) (m s
 type ofK interface{ bytes(n int) int64 }
 
 // kernel makes K where held bytes are kept beside it.
-func (l *Lab) kernel(ctx context.Context, held int64, as *gram.Choice, sol *Solution) (*gram.Matrix, error) {
-	k, err := l.matrix(ctx, held, as)
+func (l *Lab) kernel(ctx context.Context, held int64, as *gram.Choice, refined bool,
+	sol *Solution) (*gram.Matrix, error) {
+	k, err := l.matrix(ctx, held, as, refined)
 	if _, full := errors.AsType[*gram.MemoryError](err); full && as != nil {
 		return nil, fmt.Errorf("krrlab: the checkpoint in %s has K as %v, and no other storage resumes it: %w",
 			l.cfg.Checkpoint.Dir, as.Storage, err)

@@ -27,7 +27,7 @@ func (b *bench) PlanTask() *plan.Task {
 	c, s := l.cfg, l.system()
 	t := &plan.Task{
 		Problem: b.Problem(), Prefer: s.Accuracy(), Drop: s.Preferred() / 4, Points: l.pointBytes(), Tiles: c.Tiles,
-		Iterative: c.onRanks() || c.Tiles == gram.SparseTiles ||
+		Refined: c.Exact == AutoResidual, Iterative: c.onRanks() || c.Tiles == gram.SparseTiles ||
 			c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
 	}
 	if l.open != nil && l.open.fixed {

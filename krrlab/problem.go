@@ -57,14 +57,15 @@ func (p *problem) freeFactor() {
 // K returns K+λI, formed by the first stage that needs it and held for those that follow (Free), with the error that
 // solve.Policy prefers.
 func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {
-	k, err := l.matrix(ctx, 0, nil)
+	k, err := l.matrix(ctx, 0, nil, false)
 	return k.it, err
 }
 
 // matrix returns K+λI where a stage holds held bytes beside it and the vectors: the one there is if it
-// is of the storage and the accuracy asked for and fits, or is what is resumed (as, nil for none). It fails
-// where no storage fits into the configured memory.
-func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed[*gram.Matrix], err error) {
+// is of the storage and the accuracy asked for and fits, or is what is resumed (as, nil for none). That of a
+// solve, which is refined, may be in 16 bits unasked. It fails where no storage fits into the configured memory.
+func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice, refined bool) (f formed[*gram.Matrix],
+	err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	held += l.vectors()
@@ -72,6 +73,7 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	t := l.system()
 	asked := t.Accuracy()
 	suits := k.a != nil && k.storage == l.cfg.Storage && k.tiles == l.cfg.Tiles &&
+		(refined || k.storage != gram.Auto || k.a.Storage() != gram.Fixed16) &&
 		(k.accuracy <= asked || k.a.Choice().Error <= asked) && (as == nil || as.Same(k.a.Choice()))
 	if suits {
 		const full, fits = 1, 2
@@ -89,7 +91,7 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	}
 	k.a, l.v.Inverse = nil, nil // of the one before
 	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, As: as, Seed: l.cfg.Seed, Drop: t.Preferred() / 4,
-		Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
+		Refined: refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
 	if t.Checked() {
 		o.Prefer = t.Preferred()
 	}

@@ -30,7 +30,7 @@ func (Process) bytes(int) int64 { return 0 }
 // Make implements Preconditioner. It forms K first, starts the command and waits for M; the process ends with ctx. On
 // ranks each starts one, and all take what that of rank 0 answers.
 func (p Process) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
-	k, err := l.matrix(ctx, 0, nil)
+	k, err := l.matrix(ctx, 0, nil, false)
 	if err != nil {
 		return nil, err
 	}

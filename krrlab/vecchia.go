@@ -61,7 +61,7 @@ func (p Vecchia) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 	if err := p.check(n); err != nil {
 		return nil, err
 	}
-	k, err := l.matrix(ctx, p.bytes(n), nil)
+	k, err := l.matrix(ctx, p.bytes(n), nil, false)
 	if err != nil {
 		return nil, err
 	}

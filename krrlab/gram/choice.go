@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -237,9 +238,9 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	return c, nil
 }
 
-// auto takes float32 if it is as accurate as preferred, else float64 where that fits,
-// else float32 if it is accurate enough; and recomputes, in the cheapest arithmetic
-// that is accurate enough, what does not fit. K that is given is not copied.
+// auto takes float32 if it is as accurate as preferred, else float64 where that fits, else float32 if it is accurate
+// enough; what does not fit it keeps in 16 bits, if refined, or recomputes in the cheapest arithmetic that is accurate
+// enough. K that is given is not copied.
 func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []method, o *Options,
 	d int) (best Estimate, err error) {
 	if kernel.Given(m.k) != nil && m.fits(Recompute, o.Memory, d) {
@@ -264,6 +265,13 @@ func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []
 	if best.Bound <= o.Accuracy {
 		c.Storage, c.Reason = Float32, "accurate enough"
 		return best, nil
+	}
+	if o.Refined && m.fixable() && !m.fits(Float32, o.Memory, d) && m.fits(Fixed16, o.Memory, d) {
+		half, err := m.fixed(ctx, s, c, slices.Clone(narrow))
+		if err == nil || ctx.Err() != nil {
+			c.Storage, c.Reason = Fixed16, "float32 does not fit "+accel.Bytes(o.Memory)
+			return half, err
+		}
 	}
 	if !m.fits(Recompute, o.Memory, d) {
 		return best, m.memoryError(Auto, o.Memory, d)

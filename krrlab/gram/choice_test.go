@@ -157,6 +157,29 @@ func TestFixed16(t *testing.T) {
 	}
 }
 
+// TestHalf: what does not fit as float32 is kept in 16 bits where answers are refined and they are accurate enough, else
+// recomputed.
+func TestHalf(t *testing.T) {
+	for _, c := range []struct {
+		k       kernel.Kernel
+		lambda  float64
+		refined bool
+		memory  int64
+		want    gram.Storage
+	}{
+		{kernels[0], 0.1, true, 17e5, gram.Fixed16}, {kernels[0], 0.1, true, 3e6, gram.Float32},
+		{kernels[0], 0.1, true, 9e5, gram.Recompute}, {kernels[0], 0.1, false, 17e5, gram.Recompute},
+		{kernels[0], 1e-5, true, 17e5, gram.Recompute},
+		{kernel.Polynomial{Gamma: 1, Degree: 2}, 0.1, true, 17e5, gram.Recompute},
+	} {
+		m := mustNew(t, c.k, draw(4, 1000, 3, 1)[1], c.lambda, &gram.Options{Memory: c.memory, Refined: c.refined,
+			TileSize: 50})
+		if got := m.Choice(); got.Storage != c.want || got.Bytes > c.memory {
+			t.Errorf("%v: %v", c, got)
+		}
+	}
+}
+
 func TestMemoryError(t *testing.T) {
 	x := draw(4, 1000, 3, 1)[1]
 	_, err := gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Storage: gram.Float64, Memory: 4e6, TileSize: 50})

@@ -84,6 +84,9 @@ type Options struct {
 	// Prefer is a smaller bound, for which the stored kinds form distances more
 	// exactly, and Auto takes float64 storage where that fits. Default: Accuracy.
 	Prefer float64
+	// Refined says that residuals are taken with K itself: Auto then takes 16 bits where float32 does not fit, but they
+	// do, with ‖E‖₂ ≤ λ/2.
+	Refined bool
 	// Seed chooses the rows that ‖E‖₂ is predicted from.
 	Seed uint64
 	// Comm is the group of ranks that the tiles are dealt to: each forms and holds its

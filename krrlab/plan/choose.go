@@ -25,6 +25,7 @@ const (
 	bothSteps, bothPower = 4.2, 0.6       // of the nearest ones beside half of the pivots, times this power of pivots'
 	featuresSlow         = 2.3            // of random features, times those of pivots
 	blockSteps           = 0.86           // of blocks of columns, times those of one
+	halfSteps, rounds    = 1.4, 3         // of 16-bit tiles, times those of others, and true residuals
 	leaves               = 0.17           // of a residual by a factor in float32, times u‖K‖₂/λ
 )
 
@@ -44,7 +45,7 @@ func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	}
 	m := &model{t, pilot, Cost{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, Tests: t.Tests,
 		PointBytes: t.Points, Ranks: t.Comm.Size(), Form: t.Form, K: pilot.choice}}
-	list := m.candidates()
+	list := m.candidates(ctx)
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: no method whose costs it knows has the solver %q and the preconditioner %q",
 			t.Held.Solver, t.Held.Precond)
@@ -84,8 +85,8 @@ func (m *model) rank(c *Candidate) float64 {
 }
 
 // candidates lists the ways that do what is held.
-func (m *model) candidates() (list []*Candidate) {
-	h, storage, one, several := m.Held, m.storage(), CG, PCG
+func (m *model) candidates(ctx context.Context) (list []*Candidate) {
+	h, storages, one, several := m.Held, m.storages(ctx), CG, PCG
 	if m.T > 1 {
 		several = BlockPCG
 	}
@@ -99,8 +100,17 @@ func (m *model) candidates() (list []*Candidate) {
 		if h.Precond != "" && h.Precond != c.Precond || h.Solver != "" && h.Solver != c.Solver {
 			return
 		}
-		c.Storage, c.Named = cmp.Or(c.Storage, storage), h.Named
-		m.predict(&c)
+		c.Named = h.Named
+		of := storages
+		if c.Solver == Direct {
+			of = []gram.Storage{c.Storage}
+		}
+		for _, c.Storage = range of {
+			half := c.Storage == gram.Fixed16 && h.Storage == gram.Auto
+			if m.predict(&c); c.Refused == "" && !(half && c.Precond == Vecchia) { // whose neighbors K tells
+				break
+			}
+		}
 		list = append(list, &c)
 	}
 	if h.S == 0 && h.LambdaP == 0 {
@@ -183,6 +193,10 @@ func (m *model) predict(c *Candidate) {
 	if n := float64(m.N); n*n*float64(m.cost.D) <= m.ExactWork {
 		m.cost.Rounds = 1
 	}
+	if c.Storage == gram.Fixed16 {
+		c.Iterations, m.cost.Rounds = int(halfSteps*float64(c.Iterations)), rounds
+	}
+	c.Refused = ""
 	if m.cost.Of(c); m.Memory > 0 && c.Bytes > m.Memory {
 		c.Refused = fmt.Sprintf("it holds %s, the limit is %s beside the program", accel.Bytes(c.Bytes), accel.Bytes(m.Memory))
 	}
@@ -191,23 +205,25 @@ func (m *model) predict(c *Candidate) {
 // ruled reports whether a fixed rule takes the candidate.
 func (m *model) ruled(c *Candidate) bool { return m.Small != gram.Auto && c.Solver == Direct }
 
-// storage returns how K will be stored: by its error, where the pilot has looked, and by what fits the memory; one
-// that is given is read where it is.
-func (m *model) storage() gram.Storage {
-	fits := func(s gram.Storage) bool {
-		return m.Memory == 0 || m.Points+m.cost.kernelBytes(s)+80*int64(m.N)*int64(m.T) <= m.Memory
-	}
+// storages returns how K may be stored, the fastest first: by its error, where the pilot has looked; in 16 bits where
+// float32 is much of the memory and they are accurate enough; one that is given is read where it is.
+func (m *model) storages(ctx context.Context) (list []gram.Storage) {
 	switch {
 	case m.Held.Storage != gram.Auto:
-		return m.Held.Storage
+		return []gram.Storage{m.Held.Storage}
 	case kernel.Given(m.Kernel) != nil:
-		return gram.Recompute
-	case m.choice != nil && fits(m.choice.Storage):
-		return m.choice.Storage
-	case fits(gram.Float32):
-		return gram.Float32
+		return []gram.Storage{gram.Recompute}
+	case m.choice != nil:
+		list = append(list, m.choice.Storage)
 	}
-	return gram.Recompute
+	list = append(list, gram.Float32)
+	if m.Refined && m.Memory > 0 && m.cost.kernelBytes(gram.Float32) > m.Memory/2 {
+		o := gram.Options{Storage: gram.Fixed16, Tiles: m.Tiles, Seed: m.Seed}
+		if _, err := gram.Look(ctx, m.Kernel, m.X, m.Lambda, &o); err == nil {
+			list = append(list, gram.Fixed16)
+		}
+	}
+	return append(list, gram.Recompute)
 }
 
 // flips says how many iterations or what memory would change the choice.

@@ -37,6 +37,7 @@ type Task struct {
 	Held      Candidate // solver, preconditioner, rank, λ_p, neighbors, storage
 	Form      precond.Form
 	Tiles     gram.Tiles
+	Refined   bool         // as in gram.Options
 	Iterative bool         // not direct
 	Small     gram.Storage // of the direct solver that a fixed rule takes; Auto: there is none
 }
