@@ -214,7 +214,9 @@ func TestChoice(t *testing.T) {
 			t.Held.Solver = BlockPCG
 		}, func(c *Candidate) bool { return c.Solver == BlockPCG }},
 		"half": {func(t *Task) { t.Memory, t.Refined = 24e5, true },
-			func(c *Candidate) bool { return c.Refused != "" || c.Storage == gram.Fixed16 }},
+			func(c *Candidate) bool {
+				return c.Refused != "" || (c.Storage == gram.Fixed16) != (c.Precond == Vecchia)
+			}},
 		"little memory": {func(t *Task) { t.Memory = 2e6 },
 			func(c *Candidate) bool { return c.Refused != "" || c.Bytes <= 2e6 }},
 	} {
