@@ -113,7 +113,7 @@ func TestVecchiaQuality(t *testing.T) {
 		!strings.Contains(q.String(), "beside 20 pivots\n") {
 		t.Errorf("%+v", q)
 	}
-	if !q.Reached || !(q.Kappa.Hi < 1e3) || q.Iterations == nil || float64(*q.Iterations) > 2*float64(q.Bound) {
+	if !q.Narrow || !(q.Kappa.Hi < 1e3) || q.Iterations == nil || float64(*q.Iterations) > 2*float64(q.Bound) {
 		t.Errorf("%v", q)
 	}
 }

@@ -33,11 +33,17 @@ func TestExplore(t *testing.T) {
 	around := func(v float64) estimate.Interval {
 		return estimate.Interval{Value: v, Lo: 0.99 * v, Hi: 1.02 * v, Confidence: confidence}
 	}
+	residuals := func(p float64) []float64 { return []float64{0.5, 0.2 + p/10, 0.01 + p/100} }
 	sweep := &Sweep{S: 5, Lambda: lambda, Best: -1}
 	for _, p := range []float64{0.01, 0.1, 0.7, 5} {
 		lo, hi := ends(p)
-		at := Point{Row: pencil.Row{LambdaP: p, Kappa: around(hi / lo), Min: around(lo), Max: around(hi),
-			Course: []float64{0.5, 0.2 + p/10, 0.01 + p/100}, Predicted: 1}}
+		at := Point{Row: pencil.Row{LambdaP: p, Kappa: around(hi / lo), Min: around(lo), Max: around(hi), Predicted: 1}}
+		last, beta := 1.0, 0.0
+		for _, r := range residuals(p) { // T of pivots 1
+			at.Alpha = append(at.Alpha, 1+beta*beta)
+			beta, last = r/last, r
+			at.Beta, at.Steps = append(at.Beta, beta), at.Steps+1
+		}
 		at.Kappa.Confidence = confidence
 		sweep.Points = append(sweep.Points, at)
 	}
@@ -83,12 +89,12 @@ func TestExplore(t *testing.T) {
 		}
 		want, root := 0.0, math.Sqrt(q.Kappa.Value)
 		for j := 2; j >= 0; j-- {
-			if q.Course[j] <= tau {
+			if residuals(p)[j] <= tau {
 				want = float64(j + 1)
 			}
 		}
 		if want == 0 {
-			want = math.Ceil(3 + math.Log(tau/q.Course[2])/math.Log((root-1)/(root+1)))
+			want = math.Ceil(3 + math.Log(tau/residuals(p)[2])/math.Log((root-1)/(root+1)))
 		}
 		if n.Kappa != q.Kappa.Value || n.Lo != q.Kappa.Lo || n.Hi != q.Kappa.Hi || n.Iterations != want {
 			t.Errorf("λ_p = %g, τ = %g: %+v, want κ %v and %g iterations", p, tau, n, q.Kappa, want)

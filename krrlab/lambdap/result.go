@@ -191,21 +191,17 @@ func (s *Result) controls() *plots.Controls {
 		sweeps, sizes = append(sweeps, points), append(sizes, float64(r.S))
 	}
 	first := s.Sweeps[0]
-	if len(first.Points) < 2 || len(first.Points[0].Course) == 0 {
+	if len(first.Points) < 2 || first.Points[0].Steps == 0 {
 		return nil
 	}
-	at := plots.Slider{Name: "λ_p", Value: first.Points[0].LambdaP}
-	if p := first.At(s.Lambda); p != nil {
+	points := first.Points
+	at := plots.Slider{Name: "λ_p", Value: points[0].LambdaP}
+	if first.At(s.Lambda) != nil {
 		at.Value = s.Lambda
 	}
-	for i := range first.Points {
-		l := first.Points[i].LambdaP
-		at.Values = append(at.Values, l)
-		if i+1 < len(first.Points) {
-			for k := 1; k < fine; k++ {
-				at.Values = append(at.Values, l*math.Pow(first.Points[i+1].LambdaP/l, float64(k)/fine))
-			}
-		}
+	for k := range fine*(len(points)-1) + 1 {
+		l, next := points[k/fine].LambdaP, points[min(k/fine+1, len(points)-1)].LambdaP
+		at.Values = append(at.Values, l*math.Pow(next/l, float64(k%fine)/fine))
 	}
 	sliders := []plots.Slider{at}
 	data := map[string]any{"sweeps": sweeps}

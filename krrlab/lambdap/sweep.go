@@ -59,18 +59,12 @@ type Sweep struct {
 func measure(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Sweep,
 	error) {
 	start := time.Now()
-	s := &sweep{Sweep: &Sweep{N: a.Dim(), S: z.D, Lambda: a.Lambda(), Best: -1}, a: a, o: o,
+	s := &sweep{Sweep: &Sweep{N: a.Dim(), S: z.D, Lambda: a.Lambda(), Best: -1}, a: a, z: z, y: y, formed: formed, o: o,
 		set: pencil.Set{A: a, Off: o.kError / a.Lambda(), Tell: o.tell}}
 	var err error
-	for _, part := range []func() error{
-		func() error { return stage.Timed(&s.Eigen, func() error { return s.prepare(ctx, z) }) },
-		func() error { return s.eta(ctx) },
-		func() error { return s.cost(ctx, z, y, formed) },
-		func() error { return s.kappas(ctx) },
-		func() error { return s.solve(ctx, y) },
-	} {
+	for _, part := range []func(context.Context) error{s.decompose, s.eta, s.cost, s.kappas, s.solve} {
 		if err == nil {
-			err = part()
+			err = part(ctx)
 		}
 	}
 	s.finish()
@@ -84,30 +78,35 @@ func measure(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, for
 // sweep is a Sweep under way.
 type sweep struct {
 	*Sweep
-	a   matrix
-	o   *Options
-	w   *precond.Woodbury // in the eigen form
-	set pencil.Set        // of all λ_p
+	a      matrix
+	z      *points.Dense32
+	y      *mat.Dense
+	formed float64
+	o      *Options
+	w      *precond.Woodbury // in the eigen form
+	set    pencil.Set        // of all λ_p
 }
 
-// prepare decomposes ZᵀZ.
-func (s *sweep) prepare(ctx context.Context, z *points.Dense32) (err error) {
-	s.w, err = precond.New(ctx, z, s.Lambda, &precond.Options{Form: precond.FormEigen, Comm: s.o.comm})
+// decompose decomposes ZᵀZ.
+func (s *sweep) decompose(ctx context.Context) (err error) {
+	clock := time.Now()
+	s.w, err = precond.New(ctx, s.z, s.Lambda, &precond.Options{Form: precond.FormEigen, Comm: s.o.comm})
+	s.Eigen = stage.Lap(&clock)
 	return err
 }
 
 // cost measures what a solve with these features costs: its set-up, at the λ_p that η says, and an iteration. The
 // seconds are those of the first rank, so that all choose the same λ_p by them.
-func (s *sweep) cost(ctx context.Context, z *points.Dense32, y *mat.Dense, formed float64) error {
-	_, t := y.Dims()
+func (s *sweep) cost(ctx context.Context) error {
+	_, t := s.y.Dims()
 	clock := time.Now()
-	m, err := precond.New(ctx, z, s.Lambda+s.Eta.Value, &precond.Options{RHS: t, Comm: s.o.comm})
+	m, err := precond.New(ctx, s.z, s.Lambda+s.Eta.Value, &precond.Options{RHS: t, Comm: s.o.comm})
 	if err != nil {
 		return err
 	}
-	x := []float64{formed + stage.Lap(&clock), 0, s.Eigen}
+	x := []float64{s.formed + stage.Lap(&clock), 0, s.Eigen}
 	for _, op := range []func(context.Context, *mat.Dense, *mat.Dense) error{s.a.MulTo, m.SolveTo} {
-		each, err := pencil.Seconds(ctx, op, y)
+		each, err := pencil.Seconds(ctx, op, s.y)
 		if err != nil {
 			return err
 		}
@@ -161,7 +160,7 @@ func (s *sweep) kappas(ctx context.Context) error {
 		if p.Steps == 0 && p.Why != "" {
 			return fmt.Errorf("%s: %s", p.Name, p.Why)
 		}
-		p.cut(s.Lambda, s.Eta.Hi)
+		p.Cut(s.Lambda, s.Eta.Hi)
 		p.Kappa.Confidence = s.o.Confidence
 	}
 	if err != nil {
@@ -171,22 +170,12 @@ func (s *sweep) kappas(ctx context.Context) error {
 }
 
 // solve counts the iterations of PCG for every λ_p, side by side.
-func (s *sweep) solve(ctx context.Context, y *mat.Dense) error {
+func (s *sweep) solve(ctx context.Context) error {
 	if s.o.Columns == 0 {
 		return nil
 	}
-	return s.set.Solve(ctx, y.Slice(0, s.N, 0, s.o.Columns).(*mat.Dense),
+	return s.set.Solve(ctx, s.y.Slice(0, s.N, 0, s.o.Columns).(*mat.Dense),
 		pcg.Options{Tol: s.o.tol, Aim: stage.Aim, MaxIter: s.o.MaxIter})
-}
-
-// cut cuts the intervals to what η allows.
-func (p *Point) cut(lambda, eta float64) {
-	if p.Why != "" { // K is not known well enough for η either
-		return
-	}
-	p.Min.Lo = min(p.Min.Hi, max(p.Min.Lo, 1/max(1, (p.LambdaP+eta)/lambda)))
-	p.Max.Hi = max(p.Max.Lo, min(p.Max.Hi, max(1, (lambda+eta)/p.LambdaP)))
-	p.Kappa.Hi = max(p.Kappa.Lo, p.Max.Hi/p.Min.Lo)
 }
 
 // finish predicts the times and chooses the least; of equal iterations the smaller κ.

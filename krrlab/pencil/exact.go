@@ -3,7 +3,6 @@ package pencil
 import (
 	"context"
 	"math"
-	"time"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -11,27 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/estimate"
-	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
-
-// exact returns all eigenvalues of M⁻¹A, ascending, and κ(M⁻¹A) for the K that k, n×n in float64, is off by at most
-// offλ, A = K+λI; nil where M⁻¹ as applied is not positive definite in float64. It overwrites k. M = I is nil. All ranks
-// call it together.
-func exact(ctx context.Context, k *mat.Dense, off, lambda float64, m pcg.Preconditioner) ([]float64,
-	*estimate.Interval, error) {
-	start := time.Now()
-	values, slack, ok, err := spectrum(ctx, k, lambda, m)
-	if err != nil || !ok {
-		return nil, nil, err
-	}
-	const how = "dense eigenvalues"
-	ends := lanczos.Known(estimate.Exact(values[0], slack, how), estimate.Exact(values[len(values)-1], slack, how))
-	e, _, _ := ends.Allowing(off) // of K in float64
-	e.Seconds = time.Since(start).Seconds()
-	return values, &e, nil
-}
 
 // spectrum returns the eigenvalues of M⁻¹A, ascending, and a bound of their rounding error, for A = K+λI: with
 // M⁻¹ = LLᵀ as it is applied those of LᵀAL, all in float64. k holds K, n×n, and is overwritten; m is nil for M = I. It

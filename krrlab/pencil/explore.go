@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -30,8 +31,8 @@ func (r *Row) Explored(lambdaP float64) map[string]any {
 	ends := func(e estimate.Interval) []stage.Number {
 		return []stage.Number{stage.Number(e.Lo), stage.Number(e.Hi)}
 	}
-	course := make([]float64, len(r.Course))
-	for i, c := range r.Course {
+	course, _ := lanczos.Residuals(r.Alpha, r.Beta)
+	for i, c := range course {
 		course[i], _ = strconv.ParseFloat(strconv.FormatFloat(c, 'g', 7, 64), 64) // short in the page
 	}
 	return map[string]any{"p": lambdaP, "k": append([]stage.Number{stage.Number(r.Kappa.Value)}, ends(r.Kappa)...),

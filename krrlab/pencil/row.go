@@ -43,14 +43,25 @@ type Row struct {
 	// whose prediction the confidence does not cover. Kappa's probability of failure is split over both ends. Of an M
 	// that cannot draw they are one-sided, by Ritz values, which lie inside the spectrum in exact arithmetic: rounding
 	// is not bounded.
-	Kappa estimate.Interval `json:"kappa"`
-	Min   estimate.Interval `json:"lambda_min"`
-	Max   estimate.Interval `json:"lambda_max"`
-	Steps int               `json:"steps"` // of the Lanczos process, 0 for none
-	// Predicted are the iterations to τ of a random right-hand side (lanczos.RitzIterations), 0 if unknown, and Course
-	// the relative residuals after 1, 2, … iterations that go with it (lanczos.Residuals).
-	Predicted int       `json:"iterations_predicted"`
-	Course    []float64 `json:"residuals_predicted,omitempty"`
+	Kappa  estimate.Interval `json:"kappa"`
+	Min    estimate.Interval `json:"lambda_min"`
+	Max    estimate.Interval `json:"lambda_max"`
+	Steps  int               `json:"steps"` // of the Lanczos process, 0 for none
+	Narrow bool              `json:"width_reached"`
+	// of its tridiagonal, and what is allowed for inaccurate products
+	Alpha []float64 `json:"alpha,omitempty"`
+	Beta  []float64 `json:"beta,omitempty"`
+	Slack float64   `json:"slack,omitempty"`
+	// Indefinite says that K+λI as stored has a negative eigenvalue, which proves ‖K_stored−K‖₂ > λ whatever is
+	// predicted: then nothing is known of κ.
+	Indefinite bool `json:"stored_indefinite,omitempty"`
+	// APriori is the relative error of λ_max, and of λ_min as a share of λ_max, that as many steps are sure
+	// not to exceed whatever the spectrum, with the confidence of one end.
+	APriori stage.Number `json:"a_priori_error"`
+	// Predicted are the iterations to τ of a random right-hand side (lanczos.RitzIterations), and Bound is
+	// ⌈(√κ/2)ln(2/τ)⌉ for κ's upper end, the iterations to an A-norm error of τ; 0 if unknown.
+	Predicted int `json:"iterations_predicted"`
+	Bound     int `json:"iterations_bound"`
 	// Exact is κ by all eigenvalues, with its rounding error; nil where they were not computed. NotDefinite says that they
 	// were not, as M⁻¹ as applied is not positive definite in float64.
 	Exact       *estimate.Interval `json:"kappa_exact"`
@@ -78,7 +89,7 @@ type Row struct {
 
 // NewRow returns a row of which nothing is known.
 func NewRow(name string) Row {
-	return Row{Name: name, Reached: []int{}, Trace: stage.Unknown, LogDet: stage.Unknown, Kaporin: stage.Unknown}
+	return Row{Name: name, Reached: []int{}, APriori: stage.Unknown, Trace: stage.Unknown, LogDet: stage.Unknown, Kaporin: stage.Unknown}
 }
 
 // nearly is what a step is counted by, for rounding, as in package pcg.
@@ -166,19 +177,37 @@ func (s *Set) inside(r *Row) {
 
 // bracket takes what a Lanczos process tells.
 func (s *Set) bracket(r *Row, l *lanczos.Result, tau float64) {
-	r.Steps = l.Steps
+	r.Steps, r.Narrow, r.Alpha, r.Beta, r.Slack, r.Indefinite = l.Steps, l.Converged, l.Alpha, l.Beta, l.Slack,
+		l.Indefinite()
 	r.Kappa, r.Min, r.Max = l.Allowing(s.Off)
-	r.Course, _ = lanczos.Residuals(l.Alpha, l.Beta)
+	r.APriori = stage.Number(lanczos.APriori(l.N, l.Steps, 1-l.Max.Confidence))
+	if !math.IsInf(r.Kappa.Hi, 1) {
+		r.Bound = pcg.IterationBound(r.Kappa.Hi, tau)
+	}
 	if k := lanczos.RitzIterations(l.Alpha, l.Beta, tau, r.Kappa.Value); k < math.MaxInt32 {
 		r.Predicted = int(k)
 	}
-	if l.Indefinite() {
+	if r.Indefinite {
 		r.Why = "A as stored is indefinite"
 		return
 	}
 	if nodes, weights := lanczos.Quadrature(l.Alpha, l.Beta); nodes != nil {
 		r.spectrum(l.N, nodes, weights)
 	}
+}
+
+// Cut cuts the intervals to what η ≥ ‖K−ZZᵀ‖₂ allows for M = ZZᵀ+λ_pI,
+//
+//	1/max(1, (λ_p+η)/λ) ≤ λ_min(M⁻¹A),  λ_max(M⁻¹A) ≤ max(1, (λ+η)/λ_p),
+//
+// as M ≼ K+(λ_p+η)I and A ≼ ZZᵀ+(λ+η)I; not where K is known too badly for η either.
+func (r *Row) Cut(lambda, eta float64) {
+	if r.Why != "" {
+		return
+	}
+	r.Min.Lo = min(r.Min.Hi, max(r.Min.Lo, 1/max(1, (r.LambdaP+eta)/lambda)))
+	r.Max.Hi = max(r.Max.Lo, min(r.Max.Hi, max(1, (lambda+eta)/r.LambdaP)))
+	r.Kappa.Hi = max(r.Kappa.Lo, r.Max.Hi/r.Min.Lo)
 }
 
 // spectrum takes a spectrum of n eigenvalues by nodes and weights, nil for all alike.

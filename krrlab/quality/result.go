@@ -32,24 +32,10 @@ type Result struct {
 	Neighbors int     `json:"neighbors,omitempty"`
 	Damping   float64 `json:"damping,omitempty"`
 
-	pencil.Row // iterations are those of PCG on the targets
-	// Indefinite says that K+λI as stored has a negative eigenvalue, which proves ‖K_stored−K‖₂ > λ
-	// whatever KError predicts: then nothing is known of κ.
-	Indefinite bool `json:"stored_indefinite,omitempty"`
-	// APriori is the relative error of λ_max, and of λ_min as a share of λ_max, that as many steps are sure
-	// not to exceed whatever the spectrum, with the confidence of one end.
-	APriori stage.Number `json:"a_priori_error"`
-
-	Reached bool      `json:"width_reached"`
-	Alpha   []float64 `json:"alpha"` // of the tridiagonal
-	Beta    []float64 `json:"beta"`
-	Slack   float64   `json:"slack"`              // allowed for inaccurate products
-	KError  float64   `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
-	Trace   []Step    `json:"trace"`
-	// Bound is ⌈(√κ/2)ln(2/τ)⌉ for κ's upper end, the iterations to an A-norm error of τ; 0 where that is unbounded.
-	Bound int `json:"iterations_bound"`
-
-	Seconds Seconds `json:"seconds"`
+	pencil.Row         // iterations are those of PCG on the targets
+	KError     float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
+	Trace      []Step  `json:"trace"`
+	Seconds    Seconds `json:"seconds"`
 }
 
 // Seconds are wall-clock seconds.
@@ -90,7 +76,7 @@ func (q *Result) String() string {
 		b.Add("ln det(K+λI)", "%s", text)
 	}
 	reached := "the width asked was reached"
-	if !q.Reached {
+	if !q.Narrow {
 		reached = "the width asked was not reached"
 	}
 	if q.APriori.Known() {
@@ -224,7 +210,7 @@ func (q *Result) HTML() string { return stage.HTML(q) }
 
 // controls returns a slider over τ; nil of an M of which only the inverse is known.
 func (q *Result) controls() *plots.Controls {
-	if len(q.Course) == 0 || q.Indefinite {
+	if q.Steps == 0 || q.Indefinite {
 		return nil
 	}
 	point := q.Explored(1)

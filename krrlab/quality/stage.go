@@ -3,7 +3,6 @@ package quality
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/lanczos"
@@ -55,7 +54,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	p := b.Problem()
-	q := &Result{Header: p.Header, Precond: p.Precond, APriori: stage.Unknown, Row: pencil.NewRow(p.Precond)}
+	q := &Result{Header: p.Header, Precond: p.Precond, Row: pencil.NewRow(p.Precond)}
 	b.Tell(ctx, stage.Event{Stage: stage.Factor})
 	made, err := pencil.Make(ctx, b, p.Entry, &q.Row)
 	if err != nil {
@@ -84,7 +83,13 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			}
 		}
 	}
-	do(&q.Seconds.Lanczos, func() error { return q.bracket(ctx, s, &o) })
+	do(&q.Seconds.Lanczos, func() error {
+		return s.Lanczos(ctx, lanczos.Options{Steps: o.Steps, Tol: o.Width, Confidence: o.Confidence,
+			Start: rng.New(p.Seed).Sub("quality"), Monitor: func(r *lanczos.Result) error {
+				q.Trace = append(q.Trace, Step{Step: r.Steps, Min: r.Min, Max: r.Max})
+				return nil
+			}}, p.Tol)
+	})
 	if !o.NoSolve || q.Steps == 0 {
 		do(&q.Seconds.Solve, func() error {
 			return s.Solve(ctx, p.Y, pcg.Options{Tol: p.Tol, Aim: stage.Aim, MaxIter: p.MaxIter})
@@ -98,24 +103,4 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	return q, err
-}
-
-// bracket finds the interval of κ, of an M that can draw.
-func (q *Result) bracket(ctx context.Context, s *pencil.Set, o *Options) error {
-	var last *lanczos.Result
-	err := s.Lanczos(ctx, lanczos.Options{Steps: o.Steps, Tol: o.Width, Confidence: o.Confidence,
-		Start: rng.New(q.Seed).Sub("quality"), Monitor: func(r *lanczos.Result) error {
-			q.Trace, last = append(q.Trace, Step{Step: r.Steps, Min: r.Min, Max: r.Max}), r
-			return nil
-		}}, q.Tol)
-	if q.Steps == 0 {
-		return err
-	}
-	q.Reached, q.Slack, q.Alpha, q.Beta, q.Indefinite = last.Converged, last.Slack, last.Alpha, last.Beta,
-		last.Indefinite()
-	q.APriori = stage.Number(lanczos.APriori(q.N, q.Steps, (1-o.Confidence)/2))
-	if !math.IsInf(q.Kappa.Hi, 1) {
-		q.Bound = pcg.IterationBound(q.Kappa.Hi, q.Tol)
-	}
-	return err
 }
