@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,22 +29,11 @@ type array struct {
 
 // text returns a number so that no two are one: whole ones with all digits.
 func (a *array) text(j int) string {
-	k := a.row*a.d + j
-	switch v := a.data.(type) {
-	case []uint8:
-		return strconv.Itoa(int(v[k]))
-	case []int32:
-		return strconv.Itoa(int(v[k]))
-	case []int64:
-		return strconv.FormatInt(v[k], 10)
-	case []uint64:
-		return strconv.FormatUint(v[k], 10)
-	case []float32:
-		return strconv.FormatFloat(float64(v[k]), 'g', -1, 32)
-	case []float64:
-		return strconv.FormatFloat(v[k], 'g', -1, 64)
+	v := reflect.ValueOf(a.data).Index(a.row*a.d + j)
+	if v.CanFloat() {
+		return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits())
 	}
-	return strings.TrimSpace(a.data.([]string)[k])
+	return strings.TrimSpace(fmt.Sprint(v))
 }
 
 func (a *array) number(j int) (float64, error) {
@@ -55,14 +45,12 @@ func (a *array) number(j int) (float64, error) {
 		return float64(v[k]), nil
 	case []int64:
 		return float64(v[k]), nil
-	case []uint64:
-		return float64(v[k]), nil
 	case []float32:
 		return float64(v[k]), nil
 	case []float64:
 		return v[k], nil
 	}
-	return parse(a.text(j))
+	return parse(a.text(j)) // exact: what is rounded is the number
 }
 
 // points returns the columns to keep of the first n rows, in the memory of the array where that holds floats; in

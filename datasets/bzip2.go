@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/bzip2"
+	"encoding/binary"
 	"errors"
 	"io"
 	"regexp"
@@ -102,9 +103,6 @@ func (z *bzip2s) next() (*bzip2Block, error) {
 	if after > b.to || !b.end && z.mark == 0 {
 		return nil, errBzip2
 	}
-	if after > b.from {
-		b.sum = uint32(bitsAt(b.in, after-bzipSum, bzipSum))
-	}
 	if !b.end {
 		return b, nil
 	}
@@ -146,18 +144,8 @@ func (z *bzip2s) find() (at int, mark uint64) {
 	return 8 * len(z.in), 0
 }
 
-func bitsAt(in []byte, at, n int) (v uint64) {
-	for ; n > 0; at, n = at+1, n-1 {
-		v = v<<1 | uint64(in[at/8]>>(7-at%8)&1)
-	}
-	return v
-}
-
 // unpack unpacks a stream of the bits of the block and of an end, with its checksum.
 func (b *bzip2Block) unpack() {
-	if b.end {
-		return
-	}
 	stream, held, bits := append([]byte("BZh"), b.level), uint64(0), 0
 	put := func(v uint64, n int) {
 		for held, bits = held<<n|v, bits+n; bits >= 8; bits -= 8 {
@@ -168,6 +156,12 @@ func (b *bzip2Block) unpack() {
 		n := min(8-at%8, b.to-at)
 		put(uint64(b.in[at/8]>>(8-at%8-n))&(1<<n-1), n)
 		at += n
+	}
+	if len(stream) >= 14 {
+		b.sum = binary.BigEndian.Uint32(stream[10:])
+	}
+	if b.end {
+		return
 	}
 	put(bzipEnd, bzipMark)
 	put(uint64(b.sum), bzipSum)

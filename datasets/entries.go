@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -83,77 +84,76 @@ const (
 // mnist8mHead is a set of the first rows of MNIST8M, with what the paper's table 1 has of it.
 func mnist8mHead(name, thousands string, n, iterations int, seconds, rate float64) Info {
 	return Info{
-		Name: name, Title: fmt.Sprintf("%s, the first %s,000 of MNIST8M", strings.ToUpper(name), thousands),
-		Task: Classification, N: n, TestN: 10000, D: 784, Classes: 10,
+		Name: name, Title: fmt.Sprintf("%s, the first %s,000 of MNIST8M", strings.ToUpper(name), thousands), N: n, TestN: 10000, D: 784, Classes: 10,
 		Files: mnist8m, Split: fmt.Sprintf("the first %s,000 rows of MNIST8M train, MNIST's test file tests",
 			thousands), Scale: "pixel",
 		Note:    "which rows of MNIST8M the paper took is not said",
 		Licence: mnistLicence, Page: libsvmSite + "multiclass.html#mnist8m", Similar: "mnist8m-sample",
-		Paper: &PaperSettings{8.5, 0.01, 35000, iterations, seconds, rate}, Sigma: 8.5, Lambda: 0.01,
+		Paper: &PaperSettings{8.5, 0.01, 35000, iterations, seconds, rate},
 	}
 }
 
-var registry = []Info{
+var registry = settled([]Info{
 	{
-		Name: "gisette", Title: "GISETTE, digits 4 and 9 with distractors", Task: Classification, N: 6000, TestN: 1000,
+		Name: "gisette", Title: "GISETTE, digits 4 and 9 with distractors", N: 6000, TestN: 1000,
 		D: 5000, Classes: 2,
 		Files: libsvmPair("gisette", "binary/gisette_scale.bz2", "", ""),
-		Split: ownTest, Scale: "none", Note: "LIBSVM's form, scaled to [-1, 1]", Licence: libsvmLicence,
+		Note:  "LIBSVM's form, scaled to [-1, 1]", Licence: libsvmLicence,
 		Page:  libsvmSite + "binary.html#gisette",
-		Paper: &PaperSettings{3, 0.01, 500, 6, 8.1, 0.0350}, Sigma: 3, Lambda: 0.01,
+		Paper: &PaperSettings{3, 0.01, 500, 6, 8.1, 0.0350},
 	},
 	{
-		Name: "adult", Title: "ADULT (a9a), income above 50,000", Task: Classification, N: 32561, TestN: 16281, D: 123,
+		Name: "adult", Title: "ADULT (a9a), income above 50,000", N: 32561, TestN: 16281, D: 123,
 		Classes: 2,
 		Files: libsvmPair("adult", "binary/a9a", "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
 			"1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9"),
-		Split: ownTest, Scale: "none", Licence: uciLicence, Page: libsvmSite + "binary.html#a9a",
-		Paper: &PaperSettings{8, 0.01, 5000, 13, 19.8, 0.1499}, Sigma: 8, Lambda: 0.01,
+		Licence: uciLicence, Page: libsvmSite + "binary.html#a9a",
+		Paper: &PaperSettings{8, 0.01, 5000, 13, 19.8, 0.1499},
 	},
 	{
-		Name: "ijcnn1", Title: "IJCNN1, neural network challenge 2001", Task: Classification, N: 49990, TestN: 91701,
+		Name: "ijcnn1", Title: "IJCNN1, neural network challenge 2001", N: 49990, TestN: 91701,
 		D: 22, Classes: 2,
 		Files: libsvmPair("ijcnn1", "binary/ijcnn1.bz2",
 			"16506cad788cf7c9607454150ed1994788204bac2ff4c9cb3b320036b6950d3f",
 			"e7b0bbd518641980dc322746c6bc59d019d3153934e6258e48f9d8cfae2c4bb8"),
-		Split: ownTest, Scale: "none", Licence: libsvmLicence, Page: libsvmSite + "binary.html#ijcnn1",
-		Paper: &PaperSettings{0.3, 0.01, 12500, 120, 85.1, 0.0139}, Sigma: 0.3, Lambda: 0.01,
+		Licence: libsvmLicence, Page: libsvmSite + "binary.html#ijcnn1",
+		Paper: &PaperSettings{0.3, 0.01, 12500, 120, 85.1, 0.0139},
 	},
 	{
-		Name: "mnist", Title: "MNIST, handwritten digits", Task: Classification, N: 60000, TestN: 10000, D: 784,
+		Name: "mnist", Title: "MNIST, handwritten digits", N: 60000, TestN: 10000, D: 784,
 		Classes: 10,
-		Files:   mnistFiles, Split: ownTest, Scale: "pixel", Licence: mnistLicence,
+		Files:   mnistFiles, Scale: "pixel", Licence: mnistLicence,
 		Page:  "http://yann.lecun.com/exdb/mnist/",
-		Paper: &PaperSettings{8.5, 0.01, 10000, 85, 115, 0.0133}, Sigma: 8.5, Lambda: 0.01,
+		Paper: &PaperSettings{8.5, 0.01, 10000, 85, 115, 0.0133},
 	},
 	mnist8mHead("mnist-400k", "400", 400000, 99, 1580, 0.0089),
 	mnist8mHead("mnist-1m", "1,000", 1000000, 189, 3820, 0.0072),
 	{
-		Name: "epsilon", Title: "EPSILON, Pascal large scale learning challenge 2008", Task: Classification, N: 400000,
+		Name: "epsilon", Title: "EPSILON, Pascal large scale learning challenge 2008", N: 400000,
 		TestN: 100000, D: 2000, Classes: 2,
 		Files: libsvmPair("epsilon", "binary/epsilon_normalized.bz2", "", ""),
-		Split: ownTest, Scale: "none", Note: "LIBSVM's form, rows of length 1", Licence: libsvmLicence,
+		Note:  "LIBSVM's form, rows of length 1", Licence: libsvmLicence,
 		Page:  libsvmSite + "binary.html#epsilon",
-		Paper: &PaperSettings{8, 0.01, 20000, 12, 526, 0.1021}, Sigma: 8, Lambda: 0.01,
+		Paper: &PaperSettings{8, 0.01, 20000, 12, 526, 0.1021},
 	},
 	{
-		Name: "covtype", Title: "COVTYPE, forest cover, class 2 against the rest", Task: Classification, N: 464809,
+		Name: "covtype", Title: "COVTYPE, forest cover, class 2 against the rest", N: 464809,
 		TestN: 116203, D: 54, Classes: 2,
 		Files: []File{covtypeFile}, Split: shuffled, Scale: "unit", Licence: uciLicence,
 		Page: uciSite + "dataset/31/covertype", Similar: "covtype-sample",
-		Paper: &PaperSettings{0.1, 0.01, 55000, 555, 6180, 0.0413}, Sigma: 0.1, Lambda: 0.01, one: "2",
+		Paper: &PaperSettings{0.1, 0.01, 55000, 555, 6180, 0.0413}, one: "2",
 	},
 	{
-		Name: "yearpredictionmsd", Title: "YEARPREDICTIONMSD, year of a song", Task: Regression, N: 463715,
+		Name: "yearpredictionmsd", Title: "YEARPREDICTIONMSD, year of a song", N: 463715,
 		TestN: 51630, D: 90,
 		Files: libsvmPair("yearpredictionmsd", "regression/YearPredictionMSD.bz2", "", ""),
 		Split: ownTest + ", no artist in both", Scale: "standard", Licence: uciLicence,
 		Page:  uciSite + "dataset/203/yearpredictionmsd",
-		Paper: &PaperSettings{3, 0.001, 15000, 15, 289, 4.58e-3}, Sigma: 3, Lambda: 0.001,
+		Paper: &PaperSettings{3, 0.001, 15000, 15, 289, 4.58e-3},
 	},
 
 	{
-		Name: "mnist8m-sample", Title: "10,000 rows of MNIST8M", Task: Classification, N: 10000, TestN: 10000, D: 784,
+		Name: "mnist8m-sample", Title: "10,000 rows of MNIST8M", N: 10000, TestN: 10000, D: 784,
 		Classes: 10,
 		Files: append([]File{{
 			Role: TrainFile, Paths: []string{"mnist8m/mnist8m.sample10000.csv.gz", "mnist8m/mnist8m.sample10000.csv"},
@@ -164,8 +164,7 @@ var registry = []Info{
 		Page:    libsvmSite + "multiclass.html#mnist8m", Sigma: 8.5, Lambda: 0.01, target: "0",
 	},
 	{
-		Name: "mnist-infinite", Title: "MNIST, and as many digits generated from MNIST as are asked for",
-		Task: Classification, N: 60000, TestN: 10000, D: 784, Classes: 10,
+		Name: "mnist-infinite", Title: "MNIST, and as many digits generated from MNIST as are asked for", N: 60000, TestN: 10000, D: 784, Classes: 10,
 		Files: mnistFiles, Split: "MNIST's 60,000 training rows and generated ones train, MNIST's test file tests",
 		Scale: "pixel",
 		Note: "rows after the first 60,000 are generated from MNIST; they stand for the growth of MNIST-400K " +
@@ -173,21 +172,21 @@ var registry = []Info{
 		Licence: mnistLicence, Page: "http://yann.lecun.com/exdb/mnist/", Endless: true, Sigma: 8.5, Lambda: 0.01,
 	},
 	{
-		Name: "covtype-sample", Title: "426,598 rows of COVTYPE, class 2 against the rest", Task: Classification,
+		Name: "covtype-sample", Title: "426,598 rows of COVTYPE, class 2 against the rest",
 		N: 341278, TestN: 85320, D: 54, Classes: 2,
 		Files: []File{covtypeSample}, Split: shuffled, Scale: "unit",
 		Note: "a random subset, 73.4 % of COVTYPE's 581,012 rows", Licence: uciLicence,
 		Page: uciSite + "dataset/31/covertype", Sigma: 0.1, Lambda: 0.01, one: "2",
 	},
 	{
-		Name: "covtype7-sample", Title: "426,598 rows of COVTYPE, all 7 classes", Task: Classification, N: 341278,
+		Name: "covtype7-sample", Title: "426,598 rows of COVTYPE, all 7 classes", N: 341278,
 		TestN: 85320, D: 54, Classes: 7,
 		Files: []File{covtypeSample}, Split: shuffled, Scale: "unit",
 		Note:    "a random subset, 73.4 % of COVTYPE's 581,012 rows; not the paper's task",
 		Licence: uciLicence, Page: uciSite + "dataset/31/covertype", Sigma: 0.1, Lambda: 0.01,
 	},
 	{
-		Name: "usps", Title: "USPS, handwritten digits of zip codes", Task: Classification, N: 7291, TestN: 2007,
+		Name: "usps", Title: "USPS, handwritten digits of zip codes", N: 7291, TestN: 2007,
 		D: 256, Classes: 10,
 		Files: []File{
 			{Role: TrainFile, Paths: []string{"usps/zip.train.gz", "usps/zip.train"},
@@ -197,12 +196,12 @@ var registry = []Info{
 				SHA256: "6bde17b4f1cd68e0630cd2751d6495b5795d9165ab2dc4a0be8b7002b732f4cc",
 				URLs:   []string{"https://hastie.su.domains/ElemStatLearn/datasets/zip.test.gz"}},
 		},
-		Split: ownTest, Scale: "none", Note: "a stand-in, not in the paper's tables",
+		Note:    "a stand-in, not in the paper's tables",
 		Licence: "not stated; data page of The Elements of Statistical Learning",
 		Page:    "https://hastie.su.domains/ElemStatLearn/data.html", Sigma: 8, Lambda: 0.01, target: "0",
 	},
 	{
-		Name: "cal-housing", Title: "California housing, median house value in dollars", Task: Regression, N: 16512,
+		Name: "cal-housing", Title: "California housing, median house value in dollars", N: 16512,
 		TestN: 4128, D: 8,
 		Files: []File{{
 			Role: TrainFile, Paths: []string{"cal_housing/cal_housing.data.gz", "cal_housing/cal_housing.data"},
@@ -215,7 +214,7 @@ var registry = []Info{
 		Sigma:   1, Lambda: 0.1,
 	},
 	{
-		Name: "abalone", Title: "Abalone, rings of a shell", Task: Regression, N: 3341, TestN: 836, D: 8,
+		Name: "abalone", Title: "Abalone, rings of a shell", N: 3341, TestN: 836, D: 8,
 		Files: []File{libsvmFile(TrainFile, "libsvm_regression", "regression/abalone",
 			"b4b37cab1676dc8a782a9bbbcb620ec3b48b3f651ecfaba24ff53a55ec357523")},
 		Split: "a fixed random 80 % of the rows train, the rest test", Scale: "standard",
@@ -223,7 +222,7 @@ var registry = []Info{
 		Licence: uciLicence, Page: libsvmSite + "regression.html#abalone", Sigma: 3, Lambda: 0.1,
 	},
 	{
-		Name: "protein", Title: "Protein tertiary structure (CASP), standardized", Task: Regression, N: 36584,
+		Name: "protein", Title: "Protein tertiary structure (CASP), standardized", N: 36584,
 		TestN: 9146, D: 9,
 		Files: []File{{
 			Role: TrainFile, Paths: []string{"uci_regression/protein.csv.gz", "uci_regression/protein.csv"},
@@ -237,26 +236,37 @@ var registry = []Info{
 	},
 
 	{
-		Name: "synthetic-regression", Title: "smooth function of 4 variables, noise of standard deviation 0.1",
-		Task: Regression, N: 3000, TestN: 2000, D: 4,
-		Split: "generated", Scale: "none", Note: "built in; the best possible RMSE is the noise's, 0.1",
+		Name: "synthetic-regression", Title: "smooth function of 4 variables, noise of standard deviation 0.1", N: 3000, TestN: 2000, D: 4,
+		Split: "generated", Note: "built in; the best possible RMSE is the noise's, 0.1",
 		Licence: "none needed",
 		Sigma:   1, Lambda: 0.1,
 		generate: func(i *Info) *Dataset { return SyntheticRegression(i.N+i.TestN, i.D, 0.1, 1) },
 	},
 	{
-		Name: "synthetic-classes", Title: "5 classes of points in 3 variables, 5 % of the labels wrong",
-		Task: Classification, N: 4000, TestN: 2000, D: 3, Classes: 5,
-		Split: "generated", Scale: "none", Note: "built in; the best possible error is the share of wrong labels, 5 %",
+		Name: "synthetic-classes", Title: "5 classes of points in 3 variables, 5 % of the labels wrong", N: 4000, TestN: 2000, D: 3, Classes: 5,
+		Split: "generated", Note: "built in; the best possible error is the share of wrong labels, 5 %",
 		Licence: "none needed",
 		Sigma:   0.5, Lambda: 0.5,
 		generate: func(i *Info) *Dataset { return SyntheticClasses(i.N+i.TestN, i.D, i.Classes, 0.05, 1) },
 	},
 	{
-		Name: "synthetic-digits", Title: "drawn digits of 28×28 pixels, each deformed in its own way",
-		Task: Classification, N: 1000, TestN: 500, D: 784, Classes: 10,
+		Name: "synthetic-digits", Title: "drawn digits of 28×28 pixels, each deformed in its own way", N: 1000, TestN: 500, D: 784, Classes: 10,
 		Split: "generated", Scale: "pixel", Note: "built in; a stand-in for MNIST where that is not at hand",
 		Licence: "none needed",
 		Sigma:   8.5, Lambda: 0.01, generate: func(i *Info) *Dataset { return SyntheticDigits(i.N+i.TestN, 1) },
 	},
+})
+
+// settled sets what most entries have in common, or have from the paper.
+func settled(all []Info) []Info {
+	for k := range all {
+		i := &all[k]
+		if i.Split, i.Scale = cmp.Or(i.Split, ownTest), cmp.Or(i.Scale, "none"); i.Classes > 0 {
+			i.Task = Classification
+		}
+		if i.Paper != nil {
+			i.Sigma, i.Lambda = i.Paper.Sigma, i.Paper.Lambda
+		}
+	}
+	return all
 }
