@@ -69,9 +69,7 @@ func (r *Result) String() string {
 	for _, row := range rows {
 		b.Add(row.Name, "%s", row.Text(r.To, r.seconds(row)))
 	}
-	if text := pencil.Evidence(rows); text != "" {
-		b.Add("ln det(K+λI)", "%s", text)
-	}
+	pencil.Evidence(&b, rows...)
 	b.Took(r.Seconds.Total, "kernel", r.Seconds.Kernel)
 	return b.String()
 }

@@ -205,8 +205,9 @@ func (c *comparison) enter(ctx context.Context, e stage.Entry, row pencil.Row) e
 
 // judge judges the group, side by side, and lets go of it.
 func (c *comparison) judge(ctx context.Context) error {
-	s := &pencil.Set{A: c.k, Off: c.k.Error / c.p.Lambda, Least: c.least, Recur: true, Mixed: c.p.T > 1, Probes: c.o.Probes,
-		Tell: func(e stage.Event) { c.b.Tell(ctx, e) }}
+	s := &pencil.Set{A: c.k, Off: c.k.Error / c.p.Lambda, Least: c.least, Recur: true, Mixed: c.p.T > 1,
+		Probes: c.o.Probes,
+		Tell:   func(e stage.Event) { c.b.Tell(ctx, e) }}
 	var ms []pcg.Preconditioner
 	for i, m := range c.made {
 		s.Rows, s.Mu, ms = append(s.Rows, &c.res.Rows[c.group[i]]), append(s.Mu, m.LambdaMin), append(ms, m.M)

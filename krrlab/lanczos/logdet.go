@@ -36,17 +36,16 @@ func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 // starts, 0 < least ≤ λ_min(M⁻¹A), or 0 for the bound that they found, of the same confidence. Where that is 0 nothing
 // is known, and ends may be NaN.
 //
-// With v₁ uniform on the sphere n·v₁ᵀLv₁ has the mean tr L. Certain but for rounding: the Gauss rule of T is at least
-// v₁ᵀLv₁, and the Gauss–Radau rule with a node at least at most, as derivatives of ln of even order are negative and
-// those of odd order positive (Golub and Meurant, Matrices, Moments and Quadrature with Applications, Princeton 2010,
-// theorems 6.3 and 6.4). Proved: the moments of n·v₁ᵀL₀v₁, L₀ = L−(tr L/n)I, are at most those of gᵀL₀g, g standard
-// normal (Jensen, as ‖g‖² and g/‖g‖ are independent), so that the mean of m exceeds
+// Certain but for rounding: v₁ᵀLv₁ is at most the Gauss rule of T and at least the Gauss–Radau rule with a node at least
+// (Golub and Meurant, Matrices, Moments and Quadrature with Applications, Princeton 2010, theorems 6.3 and 6.4). Proved:
+// with v₁ uniform on the sphere the moments of n·v₁ᵀLv₁ − tr L are at most those of gᵀL₀g, L₀ = L−(tr L/n)I, g standard
+// normal (Jensen), so that the mean of m exceeds
 //
-//	2‖L₀‖_F·√(x/m) + 2·max(0, λ_max(L₀))·x/m
+//	2‖L₀‖_F·√(x/m) + 2λ_max(L₀)·x/m
 //
 // with probability e^−x at most, and is below in the same way (Laurent and Massart, Ann. Statist. 28 (2000), lemma 1).
 // Estimated: ‖L₀‖_F by the Gauss rule, with one direction more at the further end of L₀, as starts may hardly see one;
-// the ends of L₀, by least and Max; and what Slack adds, Slack·tr(A⁻¹M).
+// the ends of L₀, by least and Max; and Slack·tr(A⁻¹M), for Slack.
 func LogDet(all []*Result, least, confidence float64) estimate.Interval {
 	n, m := float64(all[0].N), float64(len(all))
 	delta, lo, hi := 1-confidence, math.Inf(1), 0.
@@ -67,14 +66,9 @@ func LogDet(all []*Result, least, confidence float64) estimate.Interval {
 		low += radau(r, least) / m
 	}
 	x, below, above := math.Log(2/delta)/m, mean-math.Log(least), math.Log(hi)-mean
-	one := max(below, above)
-	spread := 2*math.Sqrt(x*(n*max(0, square-mean*mean)+one*one)) + n*slack
-	e := estimate.Interval{Value: n * mean, Lo: n*low - spread - 2*x*above, Hi: n*mean + spread + 2*x*below,
+	spread := 2*math.Sqrt(x*(n*max(0, square-mean*mean)+math.Pow(max(below, above), 2))) + n*slack
+	return estimate.Interval{Value: n * mean, Lo: n*low - spread - 2*x*above, Hi: n*mean + spread + 2*x*below,
 		Confidence: confidence, Method: "stochastic Lanczos quadrature"}
-	for _, r := range all {
-		e.Seconds += r.Seconds
-	}
-	return e
 }
 
 // radau returns the Gauss–Radau rule of ln with a node at least: T with β_k, and a last diagonal element that makes
@@ -84,11 +78,11 @@ func radau(r *Result, least float64) (sum float64) {
 	alpha, pivot := r.Alpha, 1.0
 	if r.Beta[k-1] > 0 {
 		for j, a := range alpha {
-			if pivot = a - least - off(r.Beta, j, pivot); !(pivot > 0 && least > 0) {
+			if pivot = a - least - off(r.Beta, j, pivot); !(pivot > 0) {
 				return math.Inf(-1)
 			}
 		}
-		alpha = append(alpha[:k:k], least+r.Beta[k-1]*r.Beta[k-1]/pivot)
+		alpha = append(alpha[:k:k], least+off(r.Beta, k, pivot))
 	}
 	nodes, weights := Quadrature(alpha, r.Beta)
 	for i, w := range weights {

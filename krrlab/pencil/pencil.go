@@ -28,8 +28,7 @@ type Set struct {
 	Mu    []float64 // of each λ_min(M_c⁻¹A), likewise
 	Recur bool      // residuals are those by recurrence, none is recomputed
 	Mixed bool      // the right-hand side is of several targets: no Likelihood
-	// Probes are the Lanczos processes of each, one after the other, of which all but the first serve LogDetA alone; 0
-	// for 1.
+	// Probes are the Lanczos processes of each, 0 for 1; those after the first serve LogDetA alone
 	Probes int
 	Tell   func(stage.Event)
 
@@ -57,15 +56,17 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 		}
 		return nil
 	}
-	all, err := lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &o)
-	runs := [][]*lanczos.Result{all}
-	for i, start := 1, o.Start; i < s.Probes && err == nil; i++ {
-		var more []*lanczos.Result
-		o.Start, o.Monitor = start.Sub("probe", uint64(i)), nil
-		more, err = lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &o)
-		runs = append(runs, more)
+	var runs [][]*lanczos.Result
+	var err error
+	for i, start := 0, o.Start; i == 0 || i < s.Probes && err == nil; i++ {
+		if i > 0 {
+			o.Start = start.Sub("probe", uint64(i))
+		}
+		var all []*lanczos.Result
+		all, err = lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &o)
+		runs = append(runs, all)
 	}
-	for c, l := range all {
+	for c, l := range runs[0] {
 		switch {
 		case sides != nil && errors.Is(sides.Fails[c], errors.ErrUnsupported):
 			sides.Fails[c] = nil // of draws alone
@@ -84,10 +85,10 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 // determine takes ln det(K+λI) = ln det M + ln det(M⁻¹(K+λI)), where M tells its own.
 func (s *Set) determine(c int, runs [][]*lanczos.Result, confidence float64) {
 	sides, ok := s.M.(*Sides)
-	if !ok || s.Rows[c].Why != "" && s.Rows[c].Why != Ended {
+	if !ok {
 		return
 	}
-	var own, least float64
+	var own float64
 	if m := sides.Ms[c]; m != nil {
 		of, ok := m.(interface{ LogDet() float64 })
 		if !ok {
@@ -101,10 +102,7 @@ func (s *Set) determine(c int, runs [][]*lanczos.Result, confidence float64) {
 			all = append(all, l)
 		}
 	}
-	if s.Mu != nil {
-		least = s.Mu[c]
-	}
-	e := lanczos.LogDet(all, least, confidence)
+	e := lanczos.LogDet(all, s.Mu[c], confidence)
 	off := float64(s.A.Dim()) * s.Off / max(0, 1-s.Off) // |ln det(A+E) − ln det A| ≤ n‖E‖₂/(λ−‖E‖₂)
 	if e.Value, e.Lo, e.Hi = e.Value+own, e.Lo+own-off, e.Hi+own+off; e.Hi-e.Lo <= math.MaxFloat64 {
 		s.Rows[c].LogDetA = &e
@@ -118,7 +116,7 @@ func (s *Set) note() {
 			continue
 		}
 		e, at := *r.LogDetA, float64(s.A.Dim())*math.Log(2*math.Pi)
-		e.Value += at + s.size*(r.energy[0]+r.energy[1])/2
+		e.Value += at + s.size*r.energy[0]
 		e.Lo += at + s.size*r.energy[0]/(1+s.Off)
 		e.Hi += at + s.size*r.energy[1]/max(0, 1-s.Off)
 		r.Likelihood = &e
@@ -151,7 +149,7 @@ func (s *Set) Solve(ctx context.Context, b *mat.Dense, o pcg.Options) error {
 		s.Tell(e)
 		return nil
 	}
-	s.size = mat.Dot(b.ColView(0), b.ColView(0))
+	s.size = math.Pow(mat.Norm(b, 2), 2)
 	res, err := pcg.Solve(ctx, s.A, columns{s.M, t}, all, &o)
 	for c := range s.Rows {
 		if res != nil {

@@ -79,8 +79,8 @@ type Row struct {
 	LogDet  stage.Number `json:"log_det"`
 	Kaporin stage.Number `json:"kaporin"`
 	// LogDetA is ln det(K+λI), and Likelihood −2 ln p(y) = yᵀ(K+λI)⁻¹y + ln det(K+λI) + n·ln 2π of y ~ N(0, K+λI), the one
-	// column that is solved for; nil where M's own log det is not known, or Bounds. What is proved of them, and what
-	// estimated, says lanczos.LogDet; K's error as stored is allowed for, and is predicted.
+	// column that is solved for; nil where ln det M is not known, or Bounds. lanczos.LogDet says what is proved of them,
+	// and what is estimated; they allow for K as stored.
 	LogDetA    *estimate.Interval `json:"log_det_a,omitempty"`
 	Likelihood *estimate.Interval `json:"minus_2_log_likelihood,omitempty"`
 
@@ -269,22 +269,21 @@ func (r *Row) Text(to, seconds float64) string {
 	return text
 }
 
-// Evidence says what the row of the narrowest interval tells of ln det(K+λI) and the likelihood, "" if none does.
-func Evidence(rows []*Row) string {
-	var best *Row
+// Evidence adds a line with the narrowest intervals of ln det(K+λI) and of the likelihood, if there are any.
+func Evidence(b *stage.Lines, rows ...*Row) {
+	text, least := "", math.Inf(1)
 	for _, r := range rows {
-		if d := r.LogDetA; d != nil && (best == nil || d.Hi-d.Lo < best.LogDetA.Hi-best.LogDetA.Lo) {
-			best = r
+		if d := r.LogDetA; d != nil && d.Hi-d.Lo < least {
+			least, text = d.Hi-d.Lo, stage.Bounds(*d)
+			if r.Likelihood != nil {
+				text += "; −2 ln p(y) = " + stage.Bounds(*r.Likelihood)
+			}
+			text += ", by " + r.Name
 		}
 	}
-	if best == nil {
-		return ""
+	if text != "" {
+		b.Add("ln det(K+λI)", "%s", text)
 	}
-	text := stage.Bounds(*best.LogDetA)
-	if best.Likelihood != nil {
-		text += "; −2 ln p(y) = " + stage.Bounds(*best.Likelihood)
-	}
-	return text + ", by " + best.Name
 }
 
 // numbers are the columns of a table, four digits of each.

@@ -72,9 +72,7 @@ func (q *Result) String() string {
 		}
 		b.Add("exact", "by all %d eigenvalues κ is %s", q.N, text)
 	}
-	if text := pencil.Evidence([]*pencil.Row{&q.Row}); text != "" {
-		b.Add("ln det(K+λI)", "%s", text)
-	}
+	pencil.Evidence(&b, &q.Row)
 	reached := "the width asked was reached"
 	if !q.Narrow {
 		reached = "the width asked was not reached"
