@@ -9,7 +9,8 @@
 //
 // for f(x) = x and ln x (Ubaru, Chen and Saad, SIAM J. Matrix Anal. Appl. 38 (2017), DOI 10.1137/16M1104974), from
 // which follows Kaporin's number ln β = n·ln(tr(M⁻¹A)/n) − ln det(M⁻¹A) (Kaporin, Numer. Linear Algebra Appl. 1
-// (1994)). Up to Options.ExactBelow points all are exact, by all eigenvalues.
+// (1994)). Up to Options.ExactBelow points all are exact, by all eigenvalues. Where ln det M is known ln det(K+λI) has an
+// interval (lanczos.LogDet), and so has −2 ln p(y), y ~ N(0, K+λI), of one target.
 //
 // The error after k iterations is bounded from above in the norm of A: by ‖r_k‖₂/√λ, λ less what K as stored may be
 // off, and where 0 < μ ≤ λ_min(M⁻¹A) is known also by the Gauss–Radau rule (package pcg).
