@@ -122,14 +122,6 @@ await step("the picture answers", async () => {
   await plot.press("+");
   if (!(await page.locator(".krr-drawn path:not(.krr-at *)").count())) throw new Error("+ does not zoom");
 });
-await step("%load takes the place of the cell", async () => {
-  await typed("%%writefile load_me.go\nloaded := 3");
-  await page.keyboard.press("Control+Enter");
-  await idle();
-  await typed("%load load_me.go");
-  await page.keyboard.press("Control+Enter");
-  await page.waitForFunction(() => window.Jupyter.notebook.get_cells().some((c) => c.get_text().trim() === "loaded := 3"));
-});
 await step("the session goes on", async () => {
   await typed("sol.Iterations > 0");
   await page.keyboard.press("Control+Enter");
