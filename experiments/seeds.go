@@ -204,11 +204,6 @@ func best(curve []*sample, ok func(*sample) bool, better func(a, b *sample) bool
 	return found
 }
 
-// at returns the sample at a place; nil if none was tested there.
-func at(curve []*sample, x float64) *sample {
-	return best(curve, func(p *sample) bool { return p.x == x }, leastError)
-}
-
 func leastError(a, b *sample) bool { return median(a.errors) < median(b.errors) }
 func quickest(a, b *sample) bool   { return a.train() < b.train() }
 func anywhere(*sample) bool        { return true }

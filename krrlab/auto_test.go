@@ -62,10 +62,7 @@ func TestAutoLeaves(t *testing.T) {
 			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && left.s != 70) {
 			t.Errorf("%s: %+v", name, left)
 		}
-		got, err := cfg.withDefaults(c.n, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(cfg.withDefaults(c.n, 1))
 		if r, ok := got.Precond.(approximation); ok && strings.HasPrefix(name, "auto, few") &&
 			(got.Solver != PCG || r.recipe().s != 70 || r.recipe().lambdaP != 2) {
 			t.Errorf("%s: %+v", name, got)
@@ -136,10 +133,7 @@ func TestDirectPrecision(t *testing.T) {
 		storage     string
 	}{{1, 1e-3, 2001, "dense float32-refined"}, {1, 1e-3, 2000, "dense float64"}, {1e-5, 1e-3, 2001,
 		"dense float64"}, {1, 1e-9, 2001, "dense float64"}} {
-		lab, err := New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol, Solver: Direct})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lab := testkit.Must(New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol, Solver: Direct}))
 		sol, err := lab.Solve(t.Context())
 		if err != nil || !sol.Converged() || sol.Storage != c.storage || sol.Error.Certain == nil {
 			t.Errorf("%+v: %v, %v", c, sol, err)
@@ -269,9 +263,7 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	lab := newLab(t, train, cfg)
 	const fixed = `{"choice": {"solver": "pcg", "precond": "nystrom", "s": 63, "lambda_p": 2, "storage": "float32"}}`
 	lab.planned = new(plan.Plan)
-	if err := json.Unmarshal([]byte(fixed), &lab.planned.Report); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(fixed), &lab.planned.Report))
 	if sol, err := lab.Solve(t.Context()); err != nil || sol.Status != pcg.Stopped {
 		t.Fatal(sol, err)
 	}
@@ -282,13 +274,9 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 		float64(sol.LambdaP) != 2 || sol.Precond != plan.Nystrom || sol.Iterations < 3 {
 		t.Fatal(sol, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "plan.json"), []byte("{"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "plan.json"), []byte("{"), 0o666))
 	testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), "damaged plan.json")
-	if err := sol.Forget(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, sol.Forget())
 	// nothing is left to resume: planned again
 	if p, _, err := lab.settledPlan(t.Context()); err != nil || p.Choice.Solver == "" {
 		t.Error(p, err)

@@ -110,16 +110,12 @@ func TestRanks(t *testing.T) {
 				}
 				for _, threads := range []int{1, 8}[suite.Scale(1, 0, 0):] {
 					accel.SetThreads(threads)
-					if d := sameAnswer(mustSolve(t, ranksProblem(n), cfg), lone); d != "" {
-						t.Errorf("%d threads: %s", threads, d)
-					}
+					testkit.Equal(t, sameAnswer(mustSolve(t, ranksProblem(n), cfg), lone), "", threads)
 				}
 				for i, p := range [][]int{{3}, {1, 2, 3, 5}}[suite.Scale(0, 1, 1)] {
 					accel.SetThreads(1 + i%3)
 					onEachRank(t, p, n, cfg, func(rank int, sol *Solution) {
-						if d := sameAnswer(sol, lone); d != "" {
-							t.Errorf("rank %d of %d: %s", rank, p, d)
-						}
+						testkit.Equal(t, sameAnswer(sol, lone), "", rank, p)
 						if r := sol.Ranks; r.Count != p || r.Bytes == 0 {
 							t.Errorf("rank %d of %d: %+v", rank, p, *r)
 						}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -319,9 +320,7 @@ func farthest(t *testing.T, a, b string, rows int) (far float64) {
 	for i := range rows {
 		var row int
 		var v, w float64
-		if _, err := fmt.Sscanf(x[i+1]+" "+z[i+1], "%d,%g %d,%g", &row, &v, &row, &w); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(fmt.Sscanf(x[i+1]+" "+z[i+1], "%d,%g %d,%g", &row, &v, &row, &w))
 		far = max(far, math.Abs(v-w))
 	}
 	return far

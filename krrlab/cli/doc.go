@@ -1,6 +1,4 @@
-// Package cli is the krrlab command: fit and predict; the stages (statdim, sketch-size, multilevel,
-// lambda-p, quality, race, verify); check, reproduce and report; data, ranks, notebook, demo, bench,
-// doctor, version, licenses.
+// Package cli is the krrlab command; krrlab help lists what it does.
 //
 // Main runs one command line and returns its exit code: 0 for success, 1 for an
 // error (one line on the error stream), 2 for a command line that cannot be

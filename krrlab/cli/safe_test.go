@@ -45,9 +45,7 @@ func TestPasted(t *testing.T) {
 	addOptions(set, f.flags)
 	args := []string{"--train", "a`id`; it's \"$HOME\" \\ é.csv", "--test", "[ab]*.csv", "--drop", `"a,b",[c],d e`,
 		"--target", "-1", "--weights", "~!{a,b}\x1b\n#"}
-	if err := set.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, set.Parse(args))
 	line := f.fitCommandLine()
 	out, err := exec.Command("bash", "-c", "printf '%s\\0' "+line).Output()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/plots"
 )
@@ -34,14 +35,9 @@ func TestWriteTable(t *testing.T) {
 		dir := t.TempDir()
 		array, text := filepath.Join(dir, "t.npy"), filepath.Join(dir, "t.csv")
 		for _, f := range []string{array, text} {
-			if err := writeTable(f, c.table); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, writeTable(f, c.table))
 		}
-		file, err := os.Open(array)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := testkit.Must(os.Open(array))
 		h, data, err := npy.Read(file, 1<<20)
 		file.Close()
 		got, ok := data.([]float64)

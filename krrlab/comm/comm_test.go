@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // onRanks runs body on p goroutine ranks and returns what each of them returned.
@@ -163,14 +164,10 @@ func TestRows(t *testing.T) {
 				if lo != at || hi < lo || lo%512 != 0 && lo != n {
 					t.Errorf("n = %d: rank %d of %d has [%d, %d)", n, r, p, lo, hi)
 				}
-				if c := comm.Counts(n, 512, p, 3)[r]; c != 3*(hi-lo) {
-					t.Errorf("n = %d: rank %d of %d counts %d", n, r, p, c)
-				}
+				testkit.Equal(t, comm.Counts(n, 512, p, 3)[r], 3*(hi-lo), n, r, p)
 				at = hi
 			}
-			if at != n {
-				t.Errorf("n = %d on %d ranks: %d rows dealt", n, p, at)
-			}
+			testkit.Equal(t, at, n, p)
 		}
 	}
 }
@@ -208,7 +205,5 @@ func TestFixed(t *testing.T) {
 	if v := comm.FixedFor(math.Inf(1)).Value(0); !math.IsNaN(v) {
 		t.Errorf("a sum of unknown bound is %v", v)
 	}
-	if v := comm.FixedFor(0).Value(0); v != 0 {
-		t.Errorf("a sum of zeros is %v", v)
-	}
+	testkit.Equal(t, comm.FixedFor(0).Value(0), 0)
 }

@@ -35,9 +35,7 @@ func TestShare(t *testing.T) {
 		for _, p := range c.peers {
 			peers = append(peers, mask(p))
 		}
-		if got := share(mask(c.own), peers); got != c.want {
-			t.Errorf("%b among %b: %d processors, want %d", c.own, c.peers, got, c.want)
-		}
+		testkit.Equal(t, share(mask(c.own), peers), c.want, c.own, c.peers)
 	}
 }
 
@@ -51,9 +49,7 @@ func TestQuota(t *testing.T) {
 	for _, m := range everyCPU() {
 		count += bits.OnesCount64(m)
 	}
-	if count != min(runtime.NumCPU(), 64*cpuWords) {
-		t.Errorf("%d processors of %d", count, runtime.NumCPU())
-	}
+	testkit.Equal(t, count, min(runtime.NumCPU(), 64*cpuWords), runtime.NumCPU())
 }
 
 // TestMisuse: what no group could do is refused before it is begun.
@@ -96,7 +92,5 @@ func TestMachine(t *testing.T) {
 		t.Errorf("%q, want %q", got, boot)
 	}
 	runtime.GOMAXPROCS(1)
-	if got := machine(all); got != string(boot)+group {
-		t.Errorf("with a limit %q, want %q", got, string(boot)+group)
-	}
+	testkit.Equal(t, machine(all), string(boot)+group)
 }

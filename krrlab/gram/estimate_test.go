@@ -59,9 +59,7 @@ func TestMeasure(t *testing.T) {
 			s.idx[i] = i
 		}
 		testkit.OK(t, s.form(t.Context(), by, func(i int, row []float64) {
-			if len(row) != i+1 {
-				t.Errorf("row %d has %d entries", i, len(row))
-			}
+			testkit.Equal(t, len(row), i+1, i)
 			for j, k := range row {
 				s.k[i*rows+j] = k - e.At(i, j)
 				a.Set(i, j, k)

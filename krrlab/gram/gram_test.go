@@ -268,9 +268,7 @@ func TestNoAllocation(t *testing.T) {
 			testkit.OK(t, m.MulTo(ctx, dst, src))
 		}
 		f()
-		if n := testkit.Allocs(20, f); n != 0 {
-			t.Errorf("%v: %v allocations a product", s, n)
-		}
+		testkit.Equal(t, testkit.Allocs(20, f), 0, s)
 	}
 }
 

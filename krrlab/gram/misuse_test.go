@@ -21,9 +21,7 @@ func TestProgressAndCancel(t *testing.T) {
 	x := draw(9, 100, 4, 1)[0]
 	var seen []int
 	mustNew(t, kernels[0], x, 0.1, &gram.Options{TileSize: 10, Progress: func(done, total int) {
-		if total != 55 {
-			t.Errorf("total %d, want 55", total)
-		}
+		testkit.Equal(t, total, 55)
 		seen = append(seen, done)
 	}})
 	if len(seen) != 55 || !slices.IsSorted(seen) || seen[54] != 55 {

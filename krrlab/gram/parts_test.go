@@ -28,9 +28,7 @@ func TestRankBytes(t *testing.T) {
 					tl := newTiling(n, size, share{r, ranks})
 					most = max(most, tableBytes(tl)+width*tl.entries())
 				}
-				if got := RankBytes(n, s, ranks); got != most {
-					t.Errorf("n = %d, %v, %d ranks: %d bytes, want %d", n, s, ranks, got, most)
-				}
+				testkit.Equal(t, RankBytes(n, s, ranks), most, n, s, ranks)
 			}
 		}
 	}
@@ -124,9 +122,7 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
 		if !kernel.BuiltIn(m.k) {
 			bound = math.Inf(1)
 		}
-		if got := exact.EntryError(); got != bound {
-			t.Errorf("%v: entries are off by %g, want %g", m.k, got, bound)
-		}
+		testkit.Equal(t, exact.EntryError(), bound, m.k)
 	}
 	if kernel.ShiftInvariant(m.k) { // inner products from their own bound on
 		least := kernel.EntryError(m.k, kernel.Float64, e) * m.Trace()

@@ -118,9 +118,7 @@ func TestRanks(t *testing.T) {
 						t.Errorf("%v: rank %d of %d holds %d of %d bytes", st, r, p, held[r], lone.ops.tileBytes())
 					}
 				}
-				if sum != lone.ops.tileBytes() {
-					t.Errorf("%v: %d ranks hold %d bytes, one process %d", st, p, sum, lone.ops.tileBytes())
-				}
+				testkit.Equal(t, sum, lone.ops.tileBytes(), st, p)
 			}
 		}
 	}

@@ -63,12 +63,8 @@ func TestRounding(t *testing.T) {
 			t.Errorf("%v: bound %g, want %g", p.k, bound[0], want)
 		}
 		c.Scale(0x1p-40, c)
-		if small := m.Rounding(c)[0]; small != 0x1p-40*bound[0] {
-			t.Errorf("%v: of 2⁻⁴⁰c %g, of c %g", p.k, small, bound[0])
-		}
-		if bound[1] != 0 {
-			t.Errorf("%v: K·0 has an error of %g", p.k, bound[1])
-		}
+		testkit.Equal(t, m.Rounding(c)[0], 0x1p-40*bound[0], p.k, bound[0])
+		testkit.Equal(t, bound[1], 0, p.k)
 	}
 }
 
@@ -105,8 +101,6 @@ func columnsBeside(t *testing.T, x *points.Dense, idx []int, c comm.Comm) {
 		t.Errorf("rank %d: other columns", c.Rank())
 	}
 	for _, j := range []int{0, len(idx) + 1} {
-		if blas64.Asum(wide.ColView(j).(*mat.VecDense).RawVector()) != float64(n) {
-			t.Errorf("rank %d: column %d beside them is written", c.Rank(), j)
-		}
+		testkit.Equal(t, blas64.Asum(wide.ColView(j).(*mat.VecDense).RawVector()), float64(n), c.Rank(), j)
 	}
 }

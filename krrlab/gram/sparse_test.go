@@ -238,17 +238,12 @@ func TestSparseTold(t *testing.T) {
 	for i := range n {
 		x.Data[i] = float64(i%2)*100 + float64(i)*1e-3
 	}
-	m, err := New(t.Context(), bumped{}, x, 0.1, &Options{Storage: Float64, Tiles: SparseTiles, TileSize: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(New(t.Context(), bumped{}, x, 0.1, &Options{Storage: Float64, Tiles: SparseTiles, TileSize: 16}))
 	v, got, want := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	rng.New(1).Normals(v.RawMatrix().Data, 0)
 	want.Mul(exactK(bumped{}, x), v)
 	off := func(m *Matrix) float64 {
-		if err := m.KMulTo(t.Context(), got, v); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, m.KMulTo(t.Context(), got, v))
 		var e mat.Dense
 		e.Sub(got, want)
 		return mat.Norm(&e, 2)

@@ -138,9 +138,7 @@ func TestBound(t *testing.T) {
 			t.Errorf("Bound(0.1, %g, 1) = %g, want %g", c.lambdaP, b, c.want)
 		}
 	}
-	if b := Bound(0.1, 0.1, 0); b != 1 {
-		t.Errorf("exact features: %g", b)
-	}
+	testkit.Equal(t, Bound(0.1, 0.1, 0), 1)
 }
 
 func TestGrid(t *testing.T) {

@@ -80,9 +80,7 @@ func failures(t *testing.T, v []float64, seeds, steps int, o Options) (low, high
 			missHigh = missHigh || !r.Max.Covers(v[n-1])
 			return nil
 		}
-		if _, err := Run(t.Context(), diagonal(v), &o); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(Run(t.Context(), diagonal(v), &o))
 		if missLow {
 			low++
 		}
@@ -183,9 +181,7 @@ func TestMass(t *testing.T) {
 	if share := float64(below) / draws; math.Abs(share-0.1) > 0.01 {
 		t.Errorf("a share of %g below the 0.1-quantile", share)
 	}
-	if mass(1, 0.5) != 1 {
-		t.Error("a vector of one number has all its mass there")
-	}
+	testkit.Equal(t, mass(1, 0.5), 1)
 	if big := mass(1000000, 0.025); big < 0.9e-9 || big > 1.1e-9 { // (0.0313)²/n, the normal's quantile
 		t.Errorf("n = 1e6: %g", big)
 	}

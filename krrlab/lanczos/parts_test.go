@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestPolynomials: Σ p_j(x)² of T with diagonal 1, 2, 3 and β = 1, 2, 1, by hand: 1, 4, 5½, 3 at x = 5, and
@@ -39,9 +40,7 @@ func TestPolynomials(t *testing.T) {
 			t.Errorf("%g: %g", tiny, u)
 		}
 	}
-	if u := beyond([]float64{0, 0}, []float64{0, 0}, 1, 0, 0.1); u != 0 {
-		t.Errorf("of zeros: %g", u)
-	}
+	testkit.Equal(t, beyond([]float64{0, 0}, []float64{0, 0}, 1, 0, 0.1), 0)
 }
 
 // TestScarce: √(ν/χ²) with the 1 % quantiles of the usual tables.
@@ -73,12 +72,8 @@ func TestAtZero(t *testing.T) {
 // and β taken for 0 in the last step or at rounding level.
 func TestDefect(t *testing.T) {
 	p := &process{n: 12, h: []float64{0.5, -1, 3, 9}, res: &Result{Beta: []float64{7, 8, 1}}}
-	if got := p.asymmetry(3); got != 4*(4+1+0.25) {
-		t.Errorf("defect %g", got)
-	}
-	if got := p.asymmetry(0); got != 0 {
-		t.Errorf("defect %g before there is one", got)
-	}
+	testkit.Equal(t, p.asymmetry(3), 4*(4+1+0.25))
+	testkit.Equal(t, p.asymmetry(0), 0)
 	for _, c := range []struct {
 		n              int
 		beta, want     float64

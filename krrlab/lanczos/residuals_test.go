@@ -13,14 +13,10 @@ func TestRitzIterations(t *testing.T) {
 	alpha, beta := []float64{2, 2, 2, 2}, []float64{1, 1, 1, 1}
 	// d: 2, 1.5, 4/3, 5/4; residuals 1/2, 1/3, 1/4, 1/5.
 	for k, tau := range []float64{0.51, 0.34, 0.26, 0.21} {
-		if got := RitzIterations(alpha, beta, tau, 4); got != float64(k+1) {
-			t.Errorf("τ = %g: %g, want %d", tau, got, k+1)
-		}
+		testkit.Equal(t, RitzIterations(alpha, beta, tau, 4), float64(k+1), tau, k+1)
 	}
 	// Beyond T: (√4−1)/(√4+1) = 1/3 a step from 1/5.
-	if got := RitzIterations(alpha, beta, 0.2/8.9, 4); got != 6 {
-		t.Errorf("extrapolated to %g, want 6", got)
-	}
+	testkit.Equal(t, RitzIterations(alpha, beta, 0.2/8.9, 4), 6)
 	for _, c := range []float64{RitzIterations([]float64{1, 0.5}, beta, 1e-3, 4),
 		RitzIterations(alpha, beta, 1e-3, math.Inf(1)), RitzIterations(alpha, beta, 1e-3, math.NaN())} {
 		if !math.IsInf(c, 1) {

@@ -65,9 +65,7 @@ func TestCondBound(t *testing.T) {
 	}
 	f = &lowrank.Factor{Residual: 3}
 	for lambdaP, want := range map[float64]float64{1: 4, 2: 4, 4: 4, 8: 8, 0.5: 8} {
-		if got := f.CondBound(1, lambdaP); got != want {
-			t.Errorf("λ_p = %v: bound %v, want %v", lambdaP, got, want)
-		}
+		testkit.Equal(t, f.CondBound(1, lambdaP), want, lambdaP)
 	}
 }
 
@@ -399,7 +397,5 @@ func TestString(t *testing.T) {
 	f := &lowrank.Factor{Method: "RPCholesky", N: 100, F: points.NewDense32(100, 7, nil), Asked: 10, Columns: 12,
 		Trace: 100, Residual: 0.25}
 	want := "RPCholesky, n = 100, rank 7 (10 asked); tr(K−K̂) = 0.25, 0.0025 of tr K; 12 columns of K 0 s, update 0 s"
-	if got := f.String(); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	testkit.Equal(t, f.String(), want)
 }

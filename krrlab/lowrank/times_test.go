@@ -73,7 +73,5 @@ func TestTimes(t *testing.T) {
 	all.Wait()
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := made(nil).Times(ended, comm.Alone(), turn.RawMatrix().Data); err != context.Canceled {
-		t.Errorf("canceled: %v", err)
-	}
+	testkit.Equal(t, made(nil).Times(ended, comm.Alone(), turn.RawMatrix().Data), context.Canceled)
 }

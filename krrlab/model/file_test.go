@@ -354,9 +354,7 @@ func FuzzRead(f *testing.F) {
 			parts[i] = entry(f, b, name)
 		}
 		var js bytes.Buffer
-		if err := json.Compact(&js, entry(f, b, "model.json")); err != nil {
-			f.Fatal(err)
-		}
+		testkit.OK(f, json.Compact(&js, entry(f, b, "model.json")))
 		f.Add(js.Bytes(), entry(f, b, "c.npy"), parts[0], parts[1], parts[2], uint16(0), byte(0))
 	}
 	for _, kind := range []string{"float64", "float32"} {

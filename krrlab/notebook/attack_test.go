@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 	"github.com/krrlab/lab/krrlab/suite"
 )
@@ -29,9 +30,7 @@ func TestKernelProcess(t *testing.T) {
 	if file == "" {
 		t.Skip("run by TestAttack")
 	}
-	if err := Kernel(context.Background(), file, &Options{Version: "test"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, Kernel(context.Background(), file, &Options{Version: "test"}))
 }
 
 // startProcess runs a kernel in a separate process and connects to it.
@@ -42,9 +41,7 @@ func startProcess(t *testing.T) (c *client, pid int) {
 	cmd.Env = append(os.Environ(), attackedKernel+"="+file)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, cmd.Start())
 	c = &client{t: t, conn: conn, ended: make(chan error, 1)}
 	go func() { c.ended <- cmd.Wait() }()
 	t.Cleanup(func() {
@@ -282,9 +279,7 @@ func TestAttack(t *testing.T) {
 	c, pid := startProcess(t)
 	c.run("hits, n := 0, 0")
 	signed := (&attacker{}).request(c.conn.Key)
-	if err := c.shell.Send(signed...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.shell.Send(signed...))
 	c.wait(c.answers[c.shell], "execute_reply")
 	c.send(c.control, "kernel_info_request", map[string]any{})
 	c.wait(c.answers[c.control], "kernel_info_reply")
@@ -300,9 +295,7 @@ func TestAttack(t *testing.T) {
 			!strings.HasSuffix(got, fmt.Sprint("execute_result ", cells)) {
 			t.Fatalf("cell %d: %q, %v", cells, got, r)
 		}
-		if err := hb.Send(nil, []byte("ping")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, hb.Send(nil, []byte("ping")))
 		if m, err := hb.Recv(); err != nil || string(bytes.Join(m, nil)) != "ping" {
 			t.Fatalf("heartbeat: %q, %v", m, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestBackend sends a stage from a cell to a launcher that waits, and interrupts the cell: the
@@ -16,9 +18,7 @@ func TestBackend(t *testing.T) {
 	launcher := filepath.Join(dir, "mpirun")
 	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exit\ntrap ': >%s/ended; exit 1' TERM\n: "+
 		">%s/begun\nwhile :; do sleep 0.05; echo '{\"event\":{\"Stage\":\"solve\",\"Iteration\":7}}'; done\n", dir, dir)
-	if err := os.WriteFile(launcher, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(launcher, []byte(script), 0o755))
 	c := start(t)
 	c.run(fmt.Sprintf(`import ("github.com/krrlab/lab/datasets"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "github.com/krrlab/lab/krrlab/remote")
 lab, err := krrlab.New(datasets.SyntheticClasses(50, 2, 2, 0, 1), krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Precond: krrlab.Features{S: 5}, Monitor: Progress(),

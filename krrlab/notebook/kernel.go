@@ -14,7 +14,6 @@ import (
 type Options struct {
 	Version   string           // of the program
 	DataDirs  []string         // folders to look for data in
-	MaxOutput int              // bytes of text a cell may print; default 4 MB
 	Interrupt <-chan os.Signal // a signal interrupts the cell that runs; nil for none
 	HTML      string           // file for Run to write the notebook with its outputs to as a page of HTML; "" for none
 }
@@ -29,7 +28,7 @@ func Kernel(ctx context.Context, connectionFile string, o *Options) error {
 	if err != nil {
 		return err
 	}
-	s, err := golang.New(&golang.Options{MaxOutput: o.MaxOutput, DataDirs: o.DataDirs})
+	s, err := golang.New(&golang.Options{DataDirs: o.DataDirs})
 	if err != nil {
 		return err
 	}

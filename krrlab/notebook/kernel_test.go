@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestExecute asks what the kernel is, runs cells and reads every message that comes of them.
@@ -57,9 +59,7 @@ func TestHeartbeat(t *testing.T) {
 	defer hb.Close()
 	for i := range 5 {
 		want := fmt.Sprintf("ping %d", i)
-		if err := hb.Send(nil, []byte(want)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, hb.Send(nil, []byte(want)))
 		if m, err := hb.Recv(); err != nil || len(m) != 2 || len(m[0]) != 0 || string(m[1]) != want {
 			t.Fatalf("%q, %v", m, err)
 		}

@@ -57,19 +57,14 @@ func TestMathMLOfNotebooks(t *testing.T) {
 	files, _ := filepath.Glob("../../notebooks/*.ipynb")
 	all := 0
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile(file))
 		var book struct {
 			Cells []struct {
 				Type   string `json:"cell_type"`
 				Source any    `json:"source"`
 			} `json:"cells"`
 		}
-		if err := json.Unmarshal(text, &book); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(text, &book))
 		for _, c := range book.Cells {
 			if c.Type != "markdown" {
 				continue

@@ -51,7 +51,7 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 		return fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with its own kernel "+
 			"(jupyter nbconvert --execute)", file, other)
 	}
-	s, err := golang.New(&golang.Options{MaxOutput: o.MaxOutput, DataDirs: o.DataDirs})
+	s, err := golang.New(&golang.Options{DataDirs: o.DataDirs})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestMap: files are mapped as they are read; those that are no files of Write are read, or refused.
@@ -14,16 +16,12 @@ func TestMap(t *testing.T) {
 	for _, data := range []any{[]uint8{0, 255, 7, 9}, []float32{1, -2, 3.5, 4}, []float64{1, 2, 3, -0.5},
 		[]int32{-1, 1 << 30, 2, 3}, []int64{-1, 1 << 62, 5, 6}} {
 		var b bytes.Buffer
-		if err := Write(&b, data, 2, 2); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, Write(&b, data, 2, 2))
 		write := func(content []byte) (Header, any, error) {
 			if err := os.WriteFile(name+".new", content, 0o666); err != nil { // what is mapped stays
 				t.Fatal(err)
 			}
-			if err := os.Rename(name+".new", name); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Rename(name+".new", name))
 			return Map(name)
 		}
 		if h, got, err := write(b.Bytes()); err != nil || !reflect.DeepEqual(got, data) || h.Shape[0] != 2 {

@@ -126,9 +126,7 @@ func TestTypes(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	var buf bytes.Buffer
-	if err := Write(&buf, []float32{1, 2, 3, 4}, 2, 2); err != nil {
-		f.Fatal(err)
-	}
+	testkit.OK(f, Write(&buf, []float32{1, 2, 3, 4}, 2, 2))
 	f.Add(buf.Bytes())
 	f.Add([]byte(magic + "\x00\x00"))
 	f.Add([]byte(file(">f2", "True", "(2, 1)", "abcd")))

@@ -205,10 +205,7 @@ func BenchmarkSolveBlock(b *testing.B) {
 		for name, f := range map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock} {
 			b.Run(fmt.Sprintf("%s/%d", name, k), func(b *testing.B) {
 				for range b.N {
-					res, err := f(context.Background(), d, m, y, &pcg.Options{Tol: 1e-14, MaxIter: 10})
-					if err != nil {
-						b.Fatal(err)
-					}
+					res := testkit.Must(f(context.Background(), d, m, y, &pcg.Options{Tol: 1e-14, MaxIter: 10}))
 					work := (res.Stats.Seconds - res.Stats.MulTo.Seconds - res.Stats.SolveTo.Seconds) / 10
 					b.ReportMetric(res.Stats.Seconds/(res.Stats.MulTo.Seconds+res.Stats.SolveTo.Seconds), "x-floor")
 					b.ReportMetric(work*1e3, "ms/iteration")

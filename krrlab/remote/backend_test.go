@@ -30,10 +30,7 @@ import (
 // the stage run as it is.
 func TestJobs(t *testing.T) {
 	train := problem(300)
-	levels, err := feature.ParseLevels("features:120,srht:60,gaussian:30")
-	if err != nil {
-		t.Fatal(err)
-	}
+	levels := testkit.Must(feature.ParseLevels("features:120,srht:60,gaussian:30"))
 	chain, err := feature.ChainFor(gauss, levels)
 	if err != nil {
 		t.Fatal(err)
@@ -84,9 +81,7 @@ func TestJobs(t *testing.T) {
 			for _, p := range []int{0, 2} {
 				dir := &jobDir{root: root}
 				sender := newLab(t, train, withBackend(c.cfg, testBackend(root)))
-				if err := testBackend(root).writeJob(dir, sender, c.stage, c.options); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, testBackend(root).writeJob(dir, sender, c.stage, c.options))
 				runJob(t, dir.path(jobFile), p)
 				out, err := readOutcome(dir)
 				if err != nil {
@@ -102,9 +97,7 @@ func TestJobs(t *testing.T) {
 					t.Fatal(err)
 				}
 				var got any
-				if err := json.Unmarshal(out.Value, &got); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, json.Unmarshal(out.Value, &got))
 				if s := want.(krrlab.Stage); !reflect.DeepEqual(timeless(got), timeless(s)) {
 					t.Errorf("%d ranks: the job\n%v\nthe stage\n%v", p, got, timeless(s))
 				}
@@ -138,9 +131,7 @@ func withBackend(c krrlab.Config, b *Backend) krrlab.Config {
 func runJob(t *testing.T, file string, p int) {
 	t.Helper()
 	if p == 0 {
-		if err := RunJob(t.Context(), file, Options{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, RunJob(t.Context(), file, Options{}))
 		return
 	}
 	var wg sync.WaitGroup
@@ -180,18 +171,11 @@ func TestJobSolve(t *testing.T) {
 				Exact: krrlab.StoredResidual}
 			sender := newLab(t, train, withBackend(cfg, testBackend(root)))
 			dir := &jobDir{root: root}
-			if err := testBackend(root).writeJob(dir, sender, "solve", nil); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, testBackend(root).writeJob(dir, sender, "solve", nil))
 			runJob(t, dir.path(jobFile), 2)
-			out, err := readOutcome(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := testkit.Must(readOutcome(dir))
 			got := &krrlab.Solution{}
-			if err := out.decode(got, dir.path("")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, out.decode(got, dir.path("")))
 			value := testkit.Must(onTwoRanks(t, train, cfg,
 				func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Solve(ctx) }))
 			want := value.(*krrlab.Solution)
@@ -265,16 +249,12 @@ func TestJobRefuses(t *testing.T) {
 		"damaged data": {func(t *testing.T, root string, j *job) {
 			b := testkit.Must(os.ReadFile(j.Data.path(root)))
 			b[len(b)/2] ^= 1
-			if err := os.WriteFile(j.Data.path(root), b, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(j.Data.path(root), b, 0o644))
 		}, "damaged model"},
 		"no data": {func(_ *testing.T, root string, j *job) { os.Remove(j.Data.path(root)) }, "no such file"},
 		"other data": {func(_ *testing.T, root string, j *job) {
 			to := data{Sum: strings.Repeat("0", 64)}
-			if err := os.Rename(j.Data.path(root), to.path(root)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Rename(j.Data.path(root), to.path(root)))
 			j.Data = to
 		}, "not those of the job"},
 	} {
@@ -283,9 +263,7 @@ func TestJobRefuses(t *testing.T) {
 			l := newLab(t, train, withBackend(krrlab.Config{Kernel: gauss, Lambda: 0.1,
 				Precond: krrlab.Features{S: 10}}, testBackend(root)))
 			dir := &jobDir{root: root}
-			if err := testBackend(root).writeJob(dir, l, "quality", krrlab.QualityOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, testBackend(root).writeJob(dir, l, "quality", krrlab.QualityOptions{}))
 			j := testkit.Must(readJob(dir.path(jobFile)))
 			c.change(t, root, j)
 			b, err := json.Marshal(j)
@@ -341,10 +319,7 @@ func TestGenerated(t *testing.T) {
 func TestCoefficients(t *testing.T) {
 	root := t.TempDir()
 	lab := newLab(t, problem(40), krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}})
-	sol, err := lab.Solve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sol := testkit.Must(lab.Solve(t.Context()))
 	out := &outcome{Version: jobVersion, Stage: "solve"}
 	if err := out.write(filepath.Join(root, "none"), sol); err == nil {
 		t.Error("no error")

@@ -62,9 +62,7 @@ func pretend(t *testing.T, script string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "mpirun")
 	text := "#!/bin/sh\n[ \"$1\" = --version ] && { echo HYDRA; exit; }\nfor file; do :; done\n" + script
-	if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(name, []byte(text), 0o755))
 	return name
 }
 

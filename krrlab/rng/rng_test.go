@@ -30,9 +30,7 @@ func TestKnownAnswers(t *testing.T) {
 		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0},
 			[4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
 	} {
-		if got := rng.Philox4x32(c.ctr, c.key); got != c.want {
-			t.Errorf("Philox4x32(%08x, %08x) = %08x, want %08x", c.ctr, c.key, got, c.want)
-		}
+		testkit.Equal(t, rng.Philox4x32(c.ctr, c.key), c.want, c.ctr, c.key)
 	}
 	// The root stream of a seed is the generator with the seed as key.
 	w := rng.Philox4x32([4]uint32{7, 1}, [2]uint32{0x89abcdef, 0x01234567})
@@ -123,9 +121,7 @@ func TestPaths(t *testing.T) {
 		}
 		seen[s] = i
 	}
-	if r.Sub("a", 1, 2) != rng.New(1).Sub("a", 1, 2) {
-		t.Error("the same path gives two streams")
-	}
+	testkit.Equal(t, r.Sub("a", 1, 2), rng.New(1).Sub("a", 1, 2))
 }
 
 func TestIntN(t *testing.T) {

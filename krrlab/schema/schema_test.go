@@ -81,9 +81,7 @@ func set(o *all, args ...string) (*Schema, error) {
 func TestValues(t *testing.T) {
 	o := all{Mode: "yes"} // its default here
 	list := filepath.Join(t.TempDir(), "list")
-	if err := os.WriteFile(list, []byte("3\n 5,8\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(list, []byte("3\n 5,8\n"), 0o600))
 	s, err := set(&o, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=@"+list, "--counts=7", `--drop=a,"b,""c"`,
 		"--limit=30s", "--coef=2", "--bytes=1.5kB", "--quiet=true")
 	if err != nil {

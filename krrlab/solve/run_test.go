@@ -106,8 +106,6 @@ func TestWithin(t *testing.T) {
 		s := &run{System: &System{Train: &datasets.Dataset{X: points.NewDense(c.n, 1, nil)}, Tol: tau}, sol: &Solution{
 			TrueResiduals: []float64{0, c.stored * tau}, StorageResiduals: []float64{0, c.diff * tau},
 			SampledResiduals: []float64{0, c.sampled * tau}}}
-		if s.within(tau) != c.want {
-			t.Errorf("%+v: %v", c, !c.want)
-		}
+		testkit.Equal(t, s.within(tau), c.want, c, !c.want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -35,9 +36,7 @@ result       converged
 milliseconds load 1.2, kernel 21.4, features 1.0, factor 2.0, solve 3.0, residual 4.0, predict 0.5, total 33.1
 machine      go, 2 threads, peak memory 50 MB
 `
-	if got := r.String(); got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
-	}
+	testkit.Equal(t, r.String(), want)
 	// what a plan took is what it predicts: neither loading nor tuning
 	again := *r
 	again.Plan, again.Seconds.Total = &plan.Report{Flags: "--by-name"}, 99
@@ -48,9 +47,7 @@ machine      go, 2 threads, peak memory 50 MB
 	if err != nil || strings.Count(string(js), "1.575566020014298") != 2 {
 		t.Errorf("%s, %v", js, err)
 	}
-	if got := r.Plot().Title; got != "a: Gaussian kernel, σ = 1.576, λ = 0.25" {
-		t.Error(got)
-	}
+	testkit.Equal(t, r.Plot().Title, "a: Gaussian kernel, σ = 1.576, λ = 0.25")
 }
 
 // TestResidualWords: what is known of a residual, and no more.
@@ -73,9 +70,7 @@ func TestResidualWords(t *testing.T) {
 		{of(2.6e-7, "K recomputed", 4.4e-10, 2e-12, stage.Unknown, stage.Unknown, 0),
 			", true residual 4.40e-10 ± 2e-12 (K recomputed), asked 2.6e-07"},
 	} {
-		if got := c.r.residualText(); got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
-		}
+		testkit.Equal(t, c.r.residualText(), c.want)
 	}
 }
 

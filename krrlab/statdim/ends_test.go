@@ -1,9 +1,11 @@
 package statdim
 
 import (
-	"gonum.org/v1/gonum/mat"
 	"math"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"gonum.org/v1/gonum/mat"
 )
 
 // TestMajorization: in boxes [0, 1], [1, 3] and [0, 2] with sum 4 the vector that majorizes all has the upper ends
@@ -73,8 +75,6 @@ func TestInterval(t *testing.T) {
 		}
 	}
 	for e, want := range map[float64]float64{0: 2, 0.5: 1.5, 1: 1, 1.5: 1, 9: 1} {
-		if got := (&problem{Error: e}).room(2); got != want {
-			t.Errorf("room %g with an error of %g, want %g", got, e, want)
-		}
+		testkit.Equal(t, (&problem{Error: e}).room(2), want, e)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -45,10 +46,7 @@ func TestTree(t *testing.T) {
 	const n, size = 300, 16
 	ctx := context.Background()
 	for name, x := range clouds(n) {
-		tr, err := New(ctx, x, size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := testkit.Must(New(ctx, x, size))
 		seen := slices.Clone(tr.Order)
 		slices.Sort(seen)
 		for i, v := range seen {
@@ -56,10 +54,7 @@ func TestTree(t *testing.T) {
 				t.Fatalf("%s: the order is no permutation", name)
 			}
 		}
-		other, err := New(ctx, x.Slice(0, n/3), size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := testkit.Must(New(ctx, x.Slice(0, n/3), size))
 		for l := range tr.Leaves() {
 			if k := tr.Start[l+1] - tr.Start[l]; k < 1 || k > size {
 				t.Errorf("%s: leaf %d has %d points", name, l, k)

@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -40,36 +41,25 @@ func problem(t *testing.T, n, r int, k kernel.Kernel, as string, o *gram.Options
 		}
 		p = c
 	case "given":
-		m, err := gram.New(t.Context(), k, p, lambda, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(gram.New(t.Context(), k, p, lambda, nil))
 		given, err := kernel.NewPrecomputed(&points.Dense{N: n, D: n, Stride: n, Data: denseOf(t, m).RawMatrix().Data})
 		if err != nil {
 			t.Fatal(err)
 		}
 		k, p = given, kernel.Rows(n)
 	}
-	a, err := gram.New(t.Context(), k, p, lambda, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(gram.New(t.Context(), k, p, lambda, o))
 	if r == 0 {
 		return a, nil
 	}
-	f, err := lowrank.RPCholesky(t.Context(), a.Exact(1e-9), r, rng.New(2), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(lowrank.RPCholesky(t.Context(), a.Exact(1e-9), r, rng.New(2), nil))
 	return a, f.F
 }
 
 // denseOf returns K in float64.
 func denseOf(t *testing.T, a *gram.Matrix) *mat.Dense {
 	k := mat.NewDense(a.Dim(), a.Dim(), nil)
-	if err := a.Exact(1e-12).DenseTo(t.Context(), k); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, a.Exact(1e-12).DenseTo(t.Context(), k))
 	return k
 }
 
@@ -136,18 +126,14 @@ func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega 
 		}
 		e, z := mat.NewVecDense(len(idx), nil), mat.NewVecDense(len(idx), nil)
 		e.SetVec(len(idx)-1, 1)
-		if err := z.SolveVec(m, e); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, z.SolveVec(m, e))
 		for x, p := range idx {
 			g.Set(i, p, z.AtVec(x)/math.Sqrt(z.AtVec(len(idx)-1)))
 		}
 	}
 	var p, v mat.Dense
 	p.Mul(g.T(), g)
-	if err := v.Inverse(&p); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, v.Inverse(&p))
 	v.Add(&v, ff)
 	return &v, s
 }
@@ -274,25 +260,14 @@ func TestPermuted(t *testing.T) {
 				landmarks[at(i)] = i
 			}
 		}
-		a, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, p, lambda, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := lowrank.NystromAt(t.Context(), a.Exact(1e-9), landmarks, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := vecchia.New(t.Context(), a, f.F, &vecchia.Options{Order: o, Neighbors: 9, Damping: 0.7})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, p, lambda, nil))
+		f := testkit.Must(lowrank.NystromAt(t.Context(), a.Exact(1e-9), landmarks, nil))
+		m := testkit.Must(vecchia.New(t.Context(), a, f.F, &vecchia.Options{Order: o, Neighbors: 9, Damping: 0.7}))
 		id, out := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
 		for i := range n {
 			id.Set(i, i, 1)
 		}
-		if err := errors.Join(m.SolveTo(t.Context(), out, id), sound(m, o)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(m.SolveTo(t.Context(), out, id), sound(m, o)))
 		return m, o, out
 	}
 	_, _, want := inverse(func(i int) int { return i })
@@ -334,9 +309,7 @@ func TestDraws(t *testing.T) {
 		var l mat.TriDense
 		chol.LTo(&l)
 		var white, cov mat.Dense
-		if err := white.Solve(&l, x); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, white.Solve(&l, x))
 		cov.Mul(&white, white.T())
 		for i := range n {
 			for j := range n {
@@ -355,10 +328,7 @@ func TestDraws(t *testing.T) {
 func TestConforms(t *testing.T) {
 	for _, r := range []int{0, 15} {
 		a, f := problem(t, 200, r, kernel.Gaussian{Sigma: 0.5}, "", nil)
-		m, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 10, Seed: rng.New(4)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 10, Seed: rng.New(4)}))
 		if err := precondtest.Test(t.Context(), m, &precondtest.Options{InPlace: true, Strided: true,
 			Concurrent: true}); err != nil {
 			t.Error(err)
@@ -394,10 +364,7 @@ func TestSame(t *testing.T) {
 		return out, m.SolveTo(t.Context(), out, in)
 	}
 	places := order(n, rng.New(5))
-	want, err := answer(p, nil, places, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(answer(p, nil, places, in))
 	for _, ranks := range []int{1, 2, 3} {
 		var wg sync.WaitGroup
 		for _, c := range comm.Local(ranks, comm.Options{}) {
@@ -420,10 +387,7 @@ func TestSame(t *testing.T) {
 func TestRule(t *testing.T) {
 	settled := func(k kernel.Kernel, r int) *vecchia.Inverse {
 		a, f := problem(t, 1000, r, k, "", nil)
-		m, err := vecchia.New(t.Context(), a, f, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(vecchia.New(t.Context(), a, f, nil))
 		return m
 	}
 	narrow, wide := settled(kernel.Gaussian{Sigma: 0.01}, 0), settled(kernel.Gaussian{Sigma: 0.5}, 0)

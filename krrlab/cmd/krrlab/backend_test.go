@@ -67,14 +67,8 @@ func TestBackend(t *testing.T) {
 				}
 				return nil
 			}
-			lab, err := bench.New(train, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sol, err := lab.Solve(limited(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			lab := testkit.Must(bench.New(train, cfg))
+			sol := testkit.Must(lab.Solve(limited(t)))
 			if !mat.Equal(sol.Model.C, want[0].Model.C) || sol.Iterations != want[0].Iterations || !sol.Converged() ||
 				sol.Ranks.Count != 2 {
 				t.Errorf("%s after %d iterations, want %d; or other coefficients", sol.Status, sol.Iterations,
@@ -109,10 +103,7 @@ func TestBackendInterrupted(t *testing.T) {
 					return nil
 				},
 			}
-			lab, err := bench.New(datasets.SyntheticClasses(1500, 3, 4, 0.05, 1), cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lab := testkit.Must(bench.New(datasets.SyntheticClasses(1500, 3, 4, 0.05, 1), cfg))
 			start := time.Now()
 			if _, err := lab.Solve(ctx); !errors.Is(err, context.Canceled) {
 				t.Errorf("%v, want %v", err, context.Canceled)

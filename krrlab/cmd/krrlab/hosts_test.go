@@ -160,9 +160,7 @@ func TestTwoHosts(t *testing.T) {
 			"--blas", "go", "--out", filepath.Join(h.dir, name)}
 	}
 	text := runs(t, h.krrlab(limited(t), t, 30, fit("two.krr")...), "ranks        4 (4 on this machine)")
-	if strings.Count(text, "converged after") != 1 {
-		t.Error(text)
-	}
+	testkit.Equal(t, strings.Count(text, "converged after"), 1, text)
 	runs(t, krrlab(limited(t), t, 0, 1, fit("one.krr")...))
 	same(t, filepath.Join(h.dir, "two.krr"), coefficients(filepath.Join(h.dir, "one.krr")))
 }
@@ -193,15 +191,11 @@ func TestFaultsOfHosts(t *testing.T) {
 				t.Skip("one of many faults (make test-long)")
 			}
 			// a resumed run could end before it is struck
-			if err := os.RemoveAll(filepath.Join(dir, "kept")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.RemoveAll(filepath.Join(dir, "kept")))
 			cmd := h.krrlab(limited(t), t, 4, slow(dir, "--rank-timeout", limit)...)
 			var out, text bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &text
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, cmd.Start())
 			await(t, dir, 1)
 			struck := time.Now()
 			fault.strike(cmd.Process.Pid)
@@ -276,9 +270,7 @@ func TestFileLimit(t *testing.T) {
 		!strings.Contains(got[0], "--resume continues") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
-	if now := newestCheckpoint(dir); now != newest {
-		t.Errorf("checkpoint %d is the newest, it was %d", now, newest)
-	}
+	testkit.Equal(t, newestCheckpoint(dir), newest)
 	runs(t, krrlab(limited(t), t, -1, 1, slow(dir, "--resume")...))
 	same(t, filepath.Join(dir, "m.krr"), unbroken(t, false))
 }

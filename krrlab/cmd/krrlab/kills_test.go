@@ -17,6 +17,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -122,9 +123,7 @@ func (k *killer) run(t *testing.T, dir string, ranks, kill bool) (ended bool) {
 	cmd := krrlab(limited(t), t, l, p, brief(dir, "--resume")...)
 	var text bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &text, &text
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, cmd.Start())
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	var err error

@@ -52,14 +52,8 @@ except RuntimeError as e:
 // kernel, type of array and task.
 func TestPythonModule(t *testing.T) {
 	python := testkit.Python(t, "numpy", "python3-numpy")
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	module, err := filepath.Abs(filepath.Join("..", "..", "..", "packaging", "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := testkit.Must(os.Executable())
+	module := testkit.Must(filepath.Abs(filepath.Join("..", "..", "..", "packaging", "python")))
 	cmd := exec.CommandContext(t.Context(), python, "-B", "-c", pythonScript)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+module, "KRRLAB="+program, playVariable+"=1")

@@ -62,10 +62,7 @@ func findLauncher(name string) error {
 // krrlab returns the command on p ranks of a launcher, or in one process for none.
 func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())
 	words := append([]string{self}, args...)
 	if launcher >= 0 {
 		l := launchers[launcher]
@@ -127,9 +124,7 @@ func TestFitOnRanks(t *testing.T) {
 					"100",
 					"--lambda", "0.1", "--tol", "1e-6", "--blas", "go", "--out", out, "--json", js)
 				text := runs(t, cmd, fmt.Sprintf("ranks        %d (%d on this machine)", p, p))
-				if strings.Count(text, "converged after") != 1 {
-					t.Error(text)
-				}
+				testkit.Equal(t, strings.Count(text, "converged after"), 1, text)
 				first = cmp.Or(first, coefficients(out))
 				same(t, out, first)
 				var r struct {
@@ -344,9 +339,7 @@ func TestFaults(t *testing.T) {
 				cmd := krrlab(limited(t), t, l, p, slow(dir, "--resume")...)
 				var text bytes.Buffer
 				cmd.Stdout, cmd.Stderr = &text, &text
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, cmd.Start())
 				await(t, dir, 3+6*round)
 				victim := cmd.Process.Pid // a scheduler signals the launcher
 				if pids := ranksOf(dir); sig == syscall.SIGKILL && len(pids) > 0 {

@@ -57,9 +57,7 @@ func TestStagesUnderMPI(t *testing.T) {
 				}
 				got := any(string(b))
 				if flag == "--json" {
-					if err := json.NewDecoder(bytes.NewReader(b)).Decode(&got); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, json.NewDecoder(bytes.NewReader(b)).Decode(&got))
 					got = testkit.Timeless(got, nil)
 				}
 				if first == nil {

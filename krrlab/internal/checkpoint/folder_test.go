@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestOthersFiles: only its own half-written files are removed from the folder.
@@ -12,13 +14,9 @@ func TestOthersFiles(t *testing.T) {
 	keep := []string{"notes.part", "." + prefix + "notes", "results.csv"}
 	gone := "." + prefix + "x.part"
 	for _, name := range append(keep, gone) {
-		if err := os.WriteFile(filepath.Join(s.dir, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(s.dir, name), []byte("x"), 0o600))
 	}
-	if err := s.remove(nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.remove(nil))
 	for _, name := range keep {
 		if _, err := os.Stat(filepath.Join(s.dir, name)); err != nil {
 			t.Error(err)

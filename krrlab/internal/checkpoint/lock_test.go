@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // playVariable makes this test binary a process that has the folder it names, until it is killed.
@@ -90,9 +92,7 @@ func TestKilledRun(t *testing.T) {
 func TestFolderTaken(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
 	first := open(t, dir, 1)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.RemoveAll(dir))
 	var unsaved *SaveError
 	if err := first.Save(nil); !errors.As(err, &unsaved) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
@@ -118,9 +118,7 @@ func TestLockNoFile(t *testing.T) {
 		"folder":      func(lock, _ string) error { return os.Mkdir(lock, 0o755) },
 	} {
 		dir, target := t.TempDir(), filepath.Join(t.TempDir(), "mine")
-		if err := os.WriteFile(target, []byte("text"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(target, []byte("text"), 0o644))
 		if err := make(filepath.Join(dir, lockName), target); err != nil {
 			t.Skip(err)
 		}

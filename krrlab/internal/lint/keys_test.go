@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/json.txt")
@@ -189,9 +190,7 @@ func TestJSONKeys(t *testing.T) {
 	}
 	golden := filepath.Join("testdata", "json.txt")
 	if *update {
-		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(golden, []byte(b.String()), 0o644))
 	}
 	want, got := strings.Split(read(t, golden), "\n"), strings.Split(b.String(), "\n")
 	for i := range max(len(want), len(got)) {

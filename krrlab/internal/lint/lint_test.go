@@ -21,9 +21,7 @@ func TestModule(t *testing.T) {
 		}
 		for _, f := range u.files {
 			report := func(n ast.Node, what string) {
-				if what != "" {
-					t.Errorf("%s: %s", fset.Position(n.Pos()), what)
-				}
+				testkit.Equal(t, what, "", fset.Position(n.Pos()))
 			}
 			for _, imp := range f.Imports {
 				path, _ := strconv.Unquote(imp.Path.Value)
@@ -46,12 +44,8 @@ func TestModule(t *testing.T) {
 // TestFloors checks the lists themselves.
 func TestFloors(t *testing.T) {
 	for pair := range allowed {
-		if floors[pair[0]] != floors[pair[1]] {
-			t.Errorf("%s and %s are not on one floor", pair[0], pair[1])
-		}
-		if allowed[[2]string{pair[1], pair[0]}] != "" {
-			t.Errorf("%s and %s may import each other", pair[0], pair[1])
-		}
+		testkit.Equal(t, floors[pair[0]], floors[pair[1]], pair[0], pair[1])
+		testkit.Equal(t, allowed[[2]string{pair[1], pair[0]}], "", pair[0], pair[1])
 	}
 }
 

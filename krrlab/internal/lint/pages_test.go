@@ -112,9 +112,7 @@ func TestLanguage(t *testing.T) {
 	for _, page := range pages(t) {
 		for i, line := range strings.Split(read(t, page), "\n") {
 			for _, f := range foreign {
-				if m := f.phrase.FindString(line); m != "" {
-					t.Errorf("%s:%d: %q; write: %s", page, i+1, m, f.write)
-				}
+				testkit.Equal(t, f.phrase.FindString(line), "", page, i+1, f.write)
 			}
 		}
 	}
@@ -132,9 +130,7 @@ func TestPrograms(t *testing.T) {
 			output += m[2]
 		}
 	}
-	if got := run(t, program); got != output {
-		t.Errorf("docs/go.md prints\n%swant\n%s", got, output)
-	}
+	testkit.Equal(t, run(t, program), output)
 	for _, m := range fenced.FindAllStringSubmatch(read(t, filepath.Join(root, "README.md")), -1) {
 		if m[1] == "go" {
 			imports := ""

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // subject is "package: what it does", or several packages, in lower case and without a full stop.
@@ -32,9 +34,7 @@ func TestSubjects(t *testing.T) {
 	}
 	for line := range strings.Lines(string(out)) {
 		hash, s, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if what := wrong(s); what != "" {
-			t.Errorf("the subject of %s %s: %q", hash, what, s)
-		}
+		testkit.Equal(t, wrong(s), "", hash, s)
 	}
 }
 

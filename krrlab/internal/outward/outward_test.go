@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 func Example() {
@@ -42,13 +44,9 @@ func TestPlain(t *testing.T) {
 		1.5e-7: "1.5e-07", 123456789: "123,500,000",
 		2.5e9: "2.5e+09", 0.00012345: "0.0001234", 9999.9: "10,000", math.Inf(1): "+Inf",
 	} {
-		if got := Plain(v, 4); got != want {
-			t.Errorf("Plain(%v) = %s, want %s", v, got, want)
-		}
+		testkit.Equal(t, Plain(v, 4), want, v)
 	}
-	if got := PlainSpan(45761.2, 47436.1, 4); got != "[45,760, 47,440]" {
-		t.Error(got)
-	}
+	testkit.Equal(t, PlainSpan(45761.2, 47436.1, 4), "[45,760, 47,440]")
 	if got := PlainList([]float64{63312, 0.5}, 4) + " " + PlainList([]float64{6, 0.5}, 4); got != "63,310; 0.5 6, 0.5" {
 		t.Error(got)
 	}

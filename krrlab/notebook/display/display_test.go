@@ -67,10 +67,7 @@ func TestRender(t *testing.T) {
 	broken := plot.New()
 	broken.Title.Text, broken.Y.Scale, broken.Y.Min = "b", plot.LogScale{}, -1
 	gaussian := kernel.Gaussian{Sigma: 2}
-	k, err := gram.New(t.Context(), gaussian, x, 0.5, &gram.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := testkit.Must(gram.New(t.Context(), gaussian, x, 0.5, &gram.Options{}))
 	seen := func(text string) map[string]string { return map[string]string{"text/plain": text} }
 	type config struct {
 		Kernel                    kernel.Kernel

@@ -214,10 +214,7 @@ func TestCompiledLeavesNothing(t *testing.T) {
 	needGo(t)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	s, err := New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(New(nil))
 	got := numbered(s, 1, "%%go\nfunc Pid() int { return os.Getpid() }")
 	pid := numbered(s, 2, "Pid()")
 	left, err := os.ReadDir(temp)
@@ -245,26 +242,16 @@ func TestBuildEnds(t *testing.T) {
 	if err := syscall.Mkfifo(alive, 0o600); err != nil {
 		t.Skip("no named pipes: ", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(fake), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(fake), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("TMPDIR", temp)
-	s, err := New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(New(nil))
 	cell := make(chan string)
 	go func() { cell <- numbered(s, 1, "%%go\nfunc One() int { return 1 }") }()
-	held, err := os.Open(alive) // waits for the build
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := testkit.Must(os.Open(alive)) // waits for the build
 	defer held.Close()
 	buf := make([]byte, 1)
-	if _, err := io.ReadFull(held, buf); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(io.ReadFull(held, buf))
 	s.Close()
 	<-cell
 	_ = held.SetReadDeadline(time.Now().Add(5 * time.Minute)) // far less than what a build that continues takes

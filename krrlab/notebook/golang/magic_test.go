@@ -19,9 +19,7 @@ func TestBackground(t *testing.T) {
 		t.Error(r.Err)
 	}
 	testkit.Equal(t, p.all(), "stdout: now\n")
-	if err := os.WriteFile("line", []byte("late\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile("line", []byte("late\n"), 0o600))
 	for range 12000 {
 		if _, err := os.Stat("ended"); err == nil && strings.Contains(p.all(), "late\nlate\n") {
 			return

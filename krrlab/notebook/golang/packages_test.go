@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestInterpreted imports packages of the module of the folder, and of none.
@@ -27,12 +29,8 @@ func TestInterpreted(t *testing.T) {
 		"c/c.s":      "",
 	}
 	for name, text := range files {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		testkit.OK(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	s := open(t, nil)
 	cells(t, s, strings.Contains, script(t, "Interpreted")...)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestReadConnection reads connection files: what is missing or unknown is refused, or replaced by
@@ -36,9 +38,7 @@ func TestReadConnection(t *testing.T) {
 		{`[]`, "", "cannot unmarshal"},
 	} {
 		name := filepath.Join(t.TempDir(), "c.json")
-		if err := os.WriteFile(name, []byte(x.file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(name, []byte(x.file), 0o600))
 		c, err := ReadConnection(name)
 		switch {
 		case x.want == "" && (err != nil || c.address(c.ShellPort) != x.address):

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
@@ -22,10 +23,7 @@ func (deaf) Interrupt() bool                     { return false }
 func serve(t *testing.T) (*Server, <-chan struct{}) {
 	t.Helper()
 	lang := deaf{ended: make(chan struct{})}
-	s, err := Listen(Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256"}, lang)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Listen(Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256"}, lang))
 	s.timeout = 50 * time.Millisecond
 	t.Cleanup(s.Close)
 	t.Cleanup(func() { close(lang.ended) })
@@ -68,14 +66,9 @@ func TestInterruptInVain(t *testing.T) {
 // hold.
 func TestSubscriberThatDoesNotRead(t *testing.T) {
 	s, served := serve(t)
-	conn, err := zmtp.Dial("tcp://"+s.pub.Addr().String(), "SUB", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(zmtp.Dial("tcp://"+s.pub.Addr().String(), "SUB", ""))
 	defer conn.Close()
-	if err := conn.Send([]byte{1}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, conn.Send([]byte{1}))
 	if _, err := conn.Recv(); err != nil { // the welcome
 		t.Fatal(err)
 	}

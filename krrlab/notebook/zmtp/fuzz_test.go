@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // tape is a connection on which b comes, and nothing is heard.
@@ -67,9 +69,7 @@ func FuzzFrames(f *testing.F) {
 			}
 			var text bytes.Buffer
 			again := Conn{r: bufio.NewReader(&text), w: bufio.NewWriter(&text), limit: c.limit}
-			if err := again.Send(m...); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, again.Send(m...))
 			if got, err := again.Recv(); err != nil || !slices.EqualFunc(got, m, bytes.Equal) {
 				t.Fatalf("%q, %v, want %q", got, err, m)
 			}

@@ -49,9 +49,7 @@ func dial(t *testing.T, s *Socket, identity string) *Conn {
 func alive(t *testing.T, what string, c *Conn) {
 	t.Helper()
 	_ = c.rw.SetReadDeadline(time.Now().Add(3 * time.Minute))
-	if err := c.Send([]byte(what)); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
+	testkit.OK(t, c.Send([]byte(what)))
 	if m, err := c.Recv(); err != nil || string(bytes.Join(m, nil)) != strings.TrimPrefix(what, "\x01") {
 		t.Fatalf("%s: %q, %v", what, m, err)
 	}
