@@ -28,15 +28,14 @@ func parse(text string) (float64, error) {
 // short is parse of a number of up to 15 digits without an exponent: they and a power of 10 below 10²³ are float64s, so
 // that their quotient, rounded once, is the number (Clinger, PLDI 1990, DOI 10.1145/93542.93557).
 func short[T string | []byte](text T) (v float64, ok bool) {
-	i, digits, point := 0, 0, -1
+	i, digits, point, whole := 0, 0, -1, int64(0)
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
 		i = 1
 	}
-	whole := 0
 	for ; i < len(text); i++ {
 		switch c := text[i]; {
 		case '0' <= c && c <= '9':
-			whole = 10*whole + int(c-'0')
+			whole = 10*whole + int64(c-'0')
 			digits++
 		case c == '.' && point < 0:
 			point = digits
