@@ -308,7 +308,10 @@ func Table(title string, rows []*Row, to float64, seconds func(*Row) float64) *p
 	}
 	t.Columns = append(t.Columns, plots.Column{Name: "bytes"}, plots.Column{Name: "note"})
 	for _, r := range rows {
-		cells := []any{r.Name, r.Draw, r.S, r.LambdaP, nil, nil}
+		cells := []any{r.Name, r.Draw, r.S, nil, nil, nil}
+		if r.LambdaP > 0 {
+			cells[3] = r.LambdaP
+		}
 		if r.Iterations != nil {
 			cells[4], cells[5] = *r.Iterations, r.Status
 		}
