@@ -40,10 +40,13 @@ func loopThen(n Register, step int, body, end func(i GPVirtual)) {
 	RET()
 }
 
-// bits returns the memory of a constant in all four lanes.
+// lanes are the registers of what follows.
+var lanes = avx2
+
+// bits returns the memory of a constant in all lanes of the longest registers.
 func bits(name string, v uint64) Mem {
 	m := GLOBL(name, attr.RODATA|attr.NOPTR)
-	for lane := range 4 {
+	for lane := range 8 {
 		DATA(8*lane, U64(v))
 	}
 	return m
@@ -63,7 +66,7 @@ func number(v float64) Mem {
 
 // load returns a register with v in all lanes.
 func load(v float64) VecVirtual {
-	r := YMM()
+	r := lanes.reg()
 	VMOVUPD(number(v), r)
 	return r
 }
@@ -88,7 +91,7 @@ func times(p, u, q [2]VecVirtual) [2]VecVirtual {
 // squares returns registers with the u_i².
 func squares(u [2]VecVirtual) (s [2]VecVirtual) {
 	for i := range s {
-		s[i] = YMM()
+		s[i] = lanes.reg()
 		VMULPD(u[i], u[i], s[i])
 	}
 	return s
@@ -109,7 +112,7 @@ func newReduction(period, bias float64) reduction {
 func (d reduction) reduce(y [2]VecVirtual) (t [2]VecVirtual) {
 	var n [2]VecVirtual
 	for i := range y {
-		t[i], n[i] = YMM(), YMM()
+		t[i], n[i] = lanes.reg(), lanes.reg()
 		VMOVAPD(d.magic, t[i])
 		VFMADD231PD(d.inverse, y[i], t[i])
 	}
@@ -191,6 +194,13 @@ func halves(v VecVirtual, f func(y [2]VecVirtual)) {
 
 // join rounds two registers of float64 to one of float32.
 func join(a, b, v VecVirtual) {
+	if lanes.bytes == 64 {
+		x, h := YMM(), YMM()
+		VCVTPD2PS(a, x)
+		VCVTPD2PS(b, h)
+		VINSERTF64X4(Imm(1), h, x.AsZ(), v)
+		return
+	}
 	x, h := XMM(), XMM()
 	VCVTPD2PSY(a, x)
 	VCVTPD2PSY(b, h)
@@ -277,45 +287,54 @@ func exp64() {
 }
 
 // gaussian writes the row of a Gaussian tile: inner products to kernel values.
-func gaussian(f format) {
-	name := "gaussian" + map[string]string{"float32": "32", "float64": "64", "int32": "Int"}[f.tile] + "AVX2"
+func gaussian(s set, f format) {
+	lanes = s
+	defer func() { lanes = avx2 }()
+	name := "gaussian" + map[string]string{"float32": "32", "float64": "64", "int32": "Int"}[f.tile] + s.name
 	param := begin(name, fmt.Sprintf("func(n int, dst *float32, inner *%s, zz *float64, xx, scale, flush float64)",
 		f.tile),
 		name+" sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple "+
-			"of 8.")
+			"of 16.")
 	n, dst, inner, zz := param("n"), param("dst"), param("inner"), param("zz")
-	xx := YMM()
+	xx := s.reg()
 	broadcastParam64("xx", xx)
 	e := expReduction()
-	loop(n, 8, func(i GPVirtual) {
-		scale, flush, zero := YMM(), YMM(), YMM()
+	loop(n, s.bytes/4, func(i GPVirtual) {
+		scale, flush, zero := s.reg(), s.reg(), s.reg()
 		broadcastParam64("scale", scale)
 		broadcastParam64("flush", flush)
-		VXORPD(zero, zero, zero)
-		var half, keep [2]VecVirtual
+		s.zero(zero)
+		var half [2]VecVirtual
+		var clear [2]func()
 		for h := range half {
 			d := squaredDistances(f, inner, zz, i, h, xx, zero)
 			VMULPD(scale, d, d)
-			keep[h] = YMM()
-			VCMPPD(Imm(5), flush, d, keep[h]) // not d < flush: NaN stays
-			half[h] = d
+			if half[h] = d; s.bytes == 64 {
+				keep := K()
+				VCMPPD(Imm(5), flush, d, keep) // not d < flush: NaN stays
+				clear[h] = func() { VMOVAPD_Z(d, keep, d) }
+				continue
+			}
+			keep := YMM()
+			VCMPPD(Imm(5), flush, d, keep)
+			clear[h] = func() { VANDPD(keep, d, d) }
 		}
 		e.expLanes(half)
-		for h := range half {
-			VANDPD(keep[h], half[h], half[h])
+		for _, f := range clear {
+			f()
 		}
-		v := YMM()
+		v := s.reg()
 		join(half[0], half[1], v)
 		VMOVUPS(v, Mem{Base: dst, Index: i, Scale: 4})
 	})
 }
 
-// squaredDistances returns max(0, xx + zz − 2·inner) of the four numbers from 4h on.
+// squaredDistances returns max(0, xx + zz − 2·inner) of the numbers of register h.
 func squaredDistances(f format, inner, zz, i Register, h int, xx,
 	zero VecVirtual) VecVirtual {
-	p, d := YMM(), YMM()
-	f.load(Mem{Base: inner, Index: i, Scale: uint8(f.stored), Disp: 4 * f.stored * h}, p)
-	VADDPD(Mem{Base: zz, Index: i, Scale: 8, Disp: 32 * h}, xx, d)
+	p, d := lanes.reg(), lanes.reg()
+	f.load(Mem{Base: inner, Index: i, Scale: uint8(f.stored), Disp: lanes.bytes / 8 * f.stored * h}, p)
+	VADDPD(Mem{Base: zz, Index: i, Scale: 8, Disp: lanes.bytes * h}, xx, d)
 	VFMADD231PD(number(-2), p, d)
 	VMAXPD(d, zero, d) // the second operand, d, if it is NaN
 	return d

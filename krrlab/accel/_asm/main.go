@@ -107,7 +107,8 @@ func kits() string {
 				k.field, T, V, k.sums, k.adds, unroll*s.bytes/k.size, len(shapes)/2, rows, passes+wide, passes+stream,
 				passes+narrow)
 		}
-		out += strings.ReplaceAll("vectors: true, pack: sPackAVX2, unpack: sUnpack$, squares64: dSquares$, "+
+		out += strings.ReplaceAll("vectors: true, gaussian32: gaussian32$, "+
+			"gaussian64: gaussian64$, gaussianInt: gaussianInt$,\npack: sPackAVX2, unpack: sUnpack$, squares64: dSquares$, "+
 			"absolutes64: dAbsolutes$, absolutes32: sAbsolutes$,\n},\n", "$", s.name)
 	}
 	return out + "}\n"
@@ -157,12 +158,14 @@ func loops() {
 	exp()
 	exp64()
 	cos()
-	gaussian(widened)
-	gaussian(float64s)
 	distances(widened)
 	distances(float64s)
 	round()
-	gaussian(format{tile: "int32", stored: 4, load: VCVTDQ2PD})
+	for _, s := range []set{avx2, avx512} {
+		for _, f := range []format{widened, float64s, {tile: "int32", stored: 4, load: VCVTDQ2PD}} {
+			gaussian(s, f)
+		}
+	}
 	butterfly(float32s)
 	butterfly(float64s)
 	magnitudes := bits("magnitudes", 1<<63-1-1<<31)

@@ -187,6 +187,9 @@ func cosPortable(dst, x []float32) {
 	}
 }
 
+// gaussianRow is GaussianRow of n numbers, a multiple of 16.
+type gaussianRow[T number | int32] func(n int, dst *float32, inner *T, zz *float64, xx, c, flush float64)
+
 // GaussianRow sets, for a row of inner products p_b = xᵀz_b,
 //
 //	dst_b = e^a,  a = c·max(0, ‖x‖² + ‖z_b‖² − 2p_b),
@@ -196,16 +199,9 @@ func cosPortable(dst, x []float32) {
 // the rounding of one product. dst and inner may have the same memory. It panics if a slice is shorter than inner.
 func GaussianRow[T number | int32](dst []float32, inner []T, zz []float64, xx, c, flush float64) {
 	dst, zz = dst[:len(inner)], zz[:len(inner)]
-	n := vectors(len(inner), 8)
+	k, n := current(), vectors(len(inner), 16)
 	if n > 0 {
-		switch p := any(&inner[0]).(type) {
-		case *float32:
-			gaussian32AVX2(n, &dst[0], p, &zz[0], xx, c, flush)
-		case *float64:
-			gaussian64AVX2(n, &dst[0], p, &zz[0], xx, c, flush)
-		case *int32:
-			gaussianIntAVX2(n, &dst[0], p, &zz[0], xx, c, flush)
-		}
+		pick[gaussianRow[T]](k.gaussian32, k.gaussian64, k.gaussianInt)(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
 	}
 	for b, p := range inner[n:] {
 		a := c * clamp(math.FMA(-2, float64(p), xx+zz[n+b]))

@@ -42,6 +42,9 @@ type kit struct {
 	forward, backward      *passes[float32, float64]
 	forward64, backward64  *passes[float64, float64]
 	vectors                bool // the elementwise routines of AVX2
+	gaussian32             gaussianRow[float32]
+	gaussian64             gaussianRow[float64]
+	gaussianInt            gaussianRow[int32]
 	pack                   rowPacker
 	unpack                 rowUnpacker
 	squares64, absolutes64 pairSums[float64]

@@ -25308,61 +25308,101 @@ DATA c0<>+0(SB)/8, $0x3ff71547652b82fe
 DATA c0<>+8(SB)/8, $0x3ff71547652b82fe
 DATA c0<>+16(SB)/8, $0x3ff71547652b82fe
 DATA c0<>+24(SB)/8, $0x3ff71547652b82fe
-GLOBL c0<>(SB), RODATA|NOPTR, $32
+DATA c0<>+32(SB)/8, $0x3ff71547652b82fe
+DATA c0<>+40(SB)/8, $0x3ff71547652b82fe
+DATA c0<>+48(SB)/8, $0x3ff71547652b82fe
+DATA c0<>+56(SB)/8, $0x3ff71547652b82fe
+GLOBL c0<>(SB), RODATA|NOPTR, $64
 
 DATA c1<>+0(SB)/8, $0x43380000000003ff
 DATA c1<>+8(SB)/8, $0x43380000000003ff
 DATA c1<>+16(SB)/8, $0x43380000000003ff
 DATA c1<>+24(SB)/8, $0x43380000000003ff
-GLOBL c1<>(SB), RODATA|NOPTR, $32
+DATA c1<>+32(SB)/8, $0x43380000000003ff
+DATA c1<>+40(SB)/8, $0x43380000000003ff
+DATA c1<>+48(SB)/8, $0x43380000000003ff
+DATA c1<>+56(SB)/8, $0x43380000000003ff
+GLOBL c1<>(SB), RODATA|NOPTR, $64
 
 DATA c2<>+0(SB)/8, $0x3fe62e42fefa39ef
 DATA c2<>+8(SB)/8, $0x3fe62e42fefa39ef
 DATA c2<>+16(SB)/8, $0x3fe62e42fefa39ef
 DATA c2<>+24(SB)/8, $0x3fe62e42fefa39ef
-GLOBL c2<>(SB), RODATA|NOPTR, $32
+DATA c2<>+32(SB)/8, $0x3fe62e42fefa39ef
+DATA c2<>+40(SB)/8, $0x3fe62e42fefa39ef
+DATA c2<>+48(SB)/8, $0x3fe62e42fefa39ef
+DATA c2<>+56(SB)/8, $0x3fe62e42fefa39ef
+GLOBL c2<>(SB), RODATA|NOPTR, $64
 
 DATA c3<>+0(SB)/8, $0x3f8126d1daff013c
 DATA c3<>+8(SB)/8, $0x3f8126d1daff013c
 DATA c3<>+16(SB)/8, $0x3f8126d1daff013c
 DATA c3<>+24(SB)/8, $0x3f8126d1daff013c
-GLOBL c3<>(SB), RODATA|NOPTR, $32
+DATA c3<>+32(SB)/8, $0x3f8126d1daff013c
+DATA c3<>+40(SB)/8, $0x3f8126d1daff013c
+DATA c3<>+48(SB)/8, $0x3f8126d1daff013c
+DATA c3<>+56(SB)/8, $0x3f8126d1daff013c
+GLOBL c3<>(SB), RODATA|NOPTR, $64
 
 DATA c4<>+0(SB)/8, $0x3fa55589a9aa211f
 DATA c4<>+8(SB)/8, $0x3fa55589a9aa211f
 DATA c4<>+16(SB)/8, $0x3fa55589a9aa211f
 DATA c4<>+24(SB)/8, $0x3fa55589a9aa211f
-GLOBL c4<>(SB), RODATA|NOPTR, $32
+DATA c4<>+32(SB)/8, $0x3fa55589a9aa211f
+DATA c4<>+40(SB)/8, $0x3fa55589a9aa211f
+DATA c4<>+48(SB)/8, $0x3fa55589a9aa211f
+DATA c4<>+56(SB)/8, $0x3fa55589a9aa211f
+GLOBL c4<>(SB), RODATA|NOPTR, $64
 
 DATA c5<>+0(SB)/8, $0x3f56ab96d16d6c5b
 DATA c5<>+8(SB)/8, $0x3f56ab96d16d6c5b
 DATA c5<>+16(SB)/8, $0x3f56ab96d16d6c5b
 DATA c5<>+24(SB)/8, $0x3f56ab96d16d6c5b
-GLOBL c5<>(SB), RODATA|NOPTR, $32
+DATA c5<>+32(SB)/8, $0x3f56ab96d16d6c5b
+DATA c5<>+40(SB)/8, $0x3f56ab96d16d6c5b
+DATA c5<>+48(SB)/8, $0x3f56ab96d16d6c5b
+DATA c5<>+56(SB)/8, $0x3f56ab96d16d6c5b
+GLOBL c5<>(SB), RODATA|NOPTR, $64
 
 DATA c6<>+0(SB)/8, $0x3fc55540a5c23643
 DATA c6<>+8(SB)/8, $0x3fc55540a5c23643
 DATA c6<>+16(SB)/8, $0x3fc55540a5c23643
 DATA c6<>+24(SB)/8, $0x3fc55540a5c23643
-GLOBL c6<>(SB), RODATA|NOPTR, $32
+DATA c6<>+32(SB)/8, $0x3fc55540a5c23643
+DATA c6<>+40(SB)/8, $0x3fc55540a5c23643
+DATA c6<>+48(SB)/8, $0x3fc55540a5c23643
+DATA c6<>+56(SB)/8, $0x3fc55540a5c23643
+GLOBL c6<>(SB), RODATA|NOPTR, $64
 
 DATA c7<>+0(SB)/8, $0x3fdfffffaae80d39
 DATA c7<>+8(SB)/8, $0x3fdfffffaae80d39
 DATA c7<>+16(SB)/8, $0x3fdfffffaae80d39
 DATA c7<>+24(SB)/8, $0x3fdfffffaae80d39
-GLOBL c7<>(SB), RODATA|NOPTR, $32
+DATA c7<>+32(SB)/8, $0x3fdfffffaae80d39
+DATA c7<>+40(SB)/8, $0x3fdfffffaae80d39
+DATA c7<>+48(SB)/8, $0x3fdfffffaae80d39
+DATA c7<>+56(SB)/8, $0x3fdfffffaae80d39
+GLOBL c7<>(SB), RODATA|NOPTR, $64
 
 DATA c8<>+0(SB)/8, $0x3ff0000009c19670
 DATA c8<>+8(SB)/8, $0x3ff0000009c19670
 DATA c8<>+16(SB)/8, $0x3ff0000009c19670
 DATA c8<>+24(SB)/8, $0x3ff0000009c19670
-GLOBL c8<>(SB), RODATA|NOPTR, $32
+DATA c8<>+32(SB)/8, $0x3ff0000009c19670
+DATA c8<>+40(SB)/8, $0x3ff0000009c19670
+DATA c8<>+48(SB)/8, $0x3ff0000009c19670
+DATA c8<>+56(SB)/8, $0x3ff0000009c19670
+GLOBL c8<>(SB), RODATA|NOPTR, $64
 
 DATA c9<>+0(SB)/8, $0x3ff0000000261cc3
 DATA c9<>+8(SB)/8, $0x3ff0000000261cc3
 DATA c9<>+16(SB)/8, $0x3ff0000000261cc3
 DATA c9<>+24(SB)/8, $0x3ff0000000261cc3
-GLOBL c9<>(SB), RODATA|NOPTR, $32
+DATA c9<>+32(SB)/8, $0x3ff0000000261cc3
+DATA c9<>+40(SB)/8, $0x3ff0000000261cc3
+DATA c9<>+48(SB)/8, $0x3ff0000000261cc3
+DATA c9<>+56(SB)/8, $0x3ff0000000261cc3
+GLOBL c9<>(SB), RODATA|NOPTR, $64
 
 // func exp64AVX2(n int, dst *float64, x *float64, scale float64, flush float64)
 // Requires: AVX, AVX2, FMA3
@@ -25442,91 +25482,151 @@ DATA c10<>+0(SB)/8, $0x3fe62e42fee00000
 DATA c10<>+8(SB)/8, $0x3fe62e42fee00000
 DATA c10<>+16(SB)/8, $0x3fe62e42fee00000
 DATA c10<>+24(SB)/8, $0x3fe62e42fee00000
-GLOBL c10<>(SB), RODATA|NOPTR, $32
+DATA c10<>+32(SB)/8, $0x3fe62e42fee00000
+DATA c10<>+40(SB)/8, $0x3fe62e42fee00000
+DATA c10<>+48(SB)/8, $0x3fe62e42fee00000
+DATA c10<>+56(SB)/8, $0x3fe62e42fee00000
+GLOBL c10<>(SB), RODATA|NOPTR, $64
 
 DATA c11<>+0(SB)/8, $0x3dea39ef35793c76
 DATA c11<>+8(SB)/8, $0x3dea39ef35793c76
 DATA c11<>+16(SB)/8, $0x3dea39ef35793c76
 DATA c11<>+24(SB)/8, $0x3dea39ef35793c76
-GLOBL c11<>(SB), RODATA|NOPTR, $32
+DATA c11<>+32(SB)/8, $0x3dea39ef35793c76
+DATA c11<>+40(SB)/8, $0x3dea39ef35793c76
+DATA c11<>+48(SB)/8, $0x3dea39ef35793c76
+DATA c11<>+56(SB)/8, $0x3dea39ef35793c76
+GLOBL c11<>(SB), RODATA|NOPTR, $64
 
 DATA c12<>+0(SB)/8, $0x3de6124613a86d09
 DATA c12<>+8(SB)/8, $0x3de6124613a86d09
 DATA c12<>+16(SB)/8, $0x3de6124613a86d09
 DATA c12<>+24(SB)/8, $0x3de6124613a86d09
-GLOBL c12<>(SB), RODATA|NOPTR, $32
+DATA c12<>+32(SB)/8, $0x3de6124613a86d09
+DATA c12<>+40(SB)/8, $0x3de6124613a86d09
+DATA c12<>+48(SB)/8, $0x3de6124613a86d09
+DATA c12<>+56(SB)/8, $0x3de6124613a86d09
+GLOBL c12<>(SB), RODATA|NOPTR, $64
 
 DATA c13<>+0(SB)/8, $0x3e21eed8eff8d898
 DATA c13<>+8(SB)/8, $0x3e21eed8eff8d898
 DATA c13<>+16(SB)/8, $0x3e21eed8eff8d898
 DATA c13<>+24(SB)/8, $0x3e21eed8eff8d898
-GLOBL c13<>(SB), RODATA|NOPTR, $32
+DATA c13<>+32(SB)/8, $0x3e21eed8eff8d898
+DATA c13<>+40(SB)/8, $0x3e21eed8eff8d898
+DATA c13<>+48(SB)/8, $0x3e21eed8eff8d898
+DATA c13<>+56(SB)/8, $0x3e21eed8eff8d898
+GLOBL c13<>(SB), RODATA|NOPTR, $64
 
 DATA c14<>+0(SB)/8, $0x3e5ae64567f544e4
 DATA c14<>+8(SB)/8, $0x3e5ae64567f544e4
 DATA c14<>+16(SB)/8, $0x3e5ae64567f544e4
 DATA c14<>+24(SB)/8, $0x3e5ae64567f544e4
-GLOBL c14<>(SB), RODATA|NOPTR, $32
+DATA c14<>+32(SB)/8, $0x3e5ae64567f544e4
+DATA c14<>+40(SB)/8, $0x3e5ae64567f544e4
+DATA c14<>+48(SB)/8, $0x3e5ae64567f544e4
+DATA c14<>+56(SB)/8, $0x3e5ae64567f544e4
+GLOBL c14<>(SB), RODATA|NOPTR, $64
 
 DATA c15<>+0(SB)/8, $0x3e927e4fb7789f5c
 DATA c15<>+8(SB)/8, $0x3e927e4fb7789f5c
 DATA c15<>+16(SB)/8, $0x3e927e4fb7789f5c
 DATA c15<>+24(SB)/8, $0x3e927e4fb7789f5c
-GLOBL c15<>(SB), RODATA|NOPTR, $32
+DATA c15<>+32(SB)/8, $0x3e927e4fb7789f5c
+DATA c15<>+40(SB)/8, $0x3e927e4fb7789f5c
+DATA c15<>+48(SB)/8, $0x3e927e4fb7789f5c
+DATA c15<>+56(SB)/8, $0x3e927e4fb7789f5c
+GLOBL c15<>(SB), RODATA|NOPTR, $64
 
 DATA c16<>+0(SB)/8, $0x3ec71de3a556c734
 DATA c16<>+8(SB)/8, $0x3ec71de3a556c734
 DATA c16<>+16(SB)/8, $0x3ec71de3a556c734
 DATA c16<>+24(SB)/8, $0x3ec71de3a556c734
-GLOBL c16<>(SB), RODATA|NOPTR, $32
+DATA c16<>+32(SB)/8, $0x3ec71de3a556c734
+DATA c16<>+40(SB)/8, $0x3ec71de3a556c734
+DATA c16<>+48(SB)/8, $0x3ec71de3a556c734
+DATA c16<>+56(SB)/8, $0x3ec71de3a556c734
+GLOBL c16<>(SB), RODATA|NOPTR, $64
 
 DATA c17<>+0(SB)/8, $0x3efa01a01a01a01a
 DATA c17<>+8(SB)/8, $0x3efa01a01a01a01a
 DATA c17<>+16(SB)/8, $0x3efa01a01a01a01a
 DATA c17<>+24(SB)/8, $0x3efa01a01a01a01a
-GLOBL c17<>(SB), RODATA|NOPTR, $32
+DATA c17<>+32(SB)/8, $0x3efa01a01a01a01a
+DATA c17<>+40(SB)/8, $0x3efa01a01a01a01a
+DATA c17<>+48(SB)/8, $0x3efa01a01a01a01a
+DATA c17<>+56(SB)/8, $0x3efa01a01a01a01a
+GLOBL c17<>(SB), RODATA|NOPTR, $64
 
 DATA c18<>+0(SB)/8, $0x3f2a01a01a01a01a
 DATA c18<>+8(SB)/8, $0x3f2a01a01a01a01a
 DATA c18<>+16(SB)/8, $0x3f2a01a01a01a01a
 DATA c18<>+24(SB)/8, $0x3f2a01a01a01a01a
-GLOBL c18<>(SB), RODATA|NOPTR, $32
+DATA c18<>+32(SB)/8, $0x3f2a01a01a01a01a
+DATA c18<>+40(SB)/8, $0x3f2a01a01a01a01a
+DATA c18<>+48(SB)/8, $0x3f2a01a01a01a01a
+DATA c18<>+56(SB)/8, $0x3f2a01a01a01a01a
+GLOBL c18<>(SB), RODATA|NOPTR, $64
 
 DATA c19<>+0(SB)/8, $0x3f56c16c16c16c17
 DATA c19<>+8(SB)/8, $0x3f56c16c16c16c17
 DATA c19<>+16(SB)/8, $0x3f56c16c16c16c17
 DATA c19<>+24(SB)/8, $0x3f56c16c16c16c17
-GLOBL c19<>(SB), RODATA|NOPTR, $32
+DATA c19<>+32(SB)/8, $0x3f56c16c16c16c17
+DATA c19<>+40(SB)/8, $0x3f56c16c16c16c17
+DATA c19<>+48(SB)/8, $0x3f56c16c16c16c17
+DATA c19<>+56(SB)/8, $0x3f56c16c16c16c17
+GLOBL c19<>(SB), RODATA|NOPTR, $64
 
 DATA c20<>+0(SB)/8, $0x3f81111111111111
 DATA c20<>+8(SB)/8, $0x3f81111111111111
 DATA c20<>+16(SB)/8, $0x3f81111111111111
 DATA c20<>+24(SB)/8, $0x3f81111111111111
-GLOBL c20<>(SB), RODATA|NOPTR, $32
+DATA c20<>+32(SB)/8, $0x3f81111111111111
+DATA c20<>+40(SB)/8, $0x3f81111111111111
+DATA c20<>+48(SB)/8, $0x3f81111111111111
+DATA c20<>+56(SB)/8, $0x3f81111111111111
+GLOBL c20<>(SB), RODATA|NOPTR, $64
 
 DATA c21<>+0(SB)/8, $0x3fa5555555555555
 DATA c21<>+8(SB)/8, $0x3fa5555555555555
 DATA c21<>+16(SB)/8, $0x3fa5555555555555
 DATA c21<>+24(SB)/8, $0x3fa5555555555555
-GLOBL c21<>(SB), RODATA|NOPTR, $32
+DATA c21<>+32(SB)/8, $0x3fa5555555555555
+DATA c21<>+40(SB)/8, $0x3fa5555555555555
+DATA c21<>+48(SB)/8, $0x3fa5555555555555
+DATA c21<>+56(SB)/8, $0x3fa5555555555555
+GLOBL c21<>(SB), RODATA|NOPTR, $64
 
 DATA c22<>+0(SB)/8, $0x3fc5555555555555
 DATA c22<>+8(SB)/8, $0x3fc5555555555555
 DATA c22<>+16(SB)/8, $0x3fc5555555555555
 DATA c22<>+24(SB)/8, $0x3fc5555555555555
-GLOBL c22<>(SB), RODATA|NOPTR, $32
+DATA c22<>+32(SB)/8, $0x3fc5555555555555
+DATA c22<>+40(SB)/8, $0x3fc5555555555555
+DATA c22<>+48(SB)/8, $0x3fc5555555555555
+DATA c22<>+56(SB)/8, $0x3fc5555555555555
+GLOBL c22<>(SB), RODATA|NOPTR, $64
 
 DATA c23<>+0(SB)/8, $0x3fe0000000000000
 DATA c23<>+8(SB)/8, $0x3fe0000000000000
 DATA c23<>+16(SB)/8, $0x3fe0000000000000
 DATA c23<>+24(SB)/8, $0x3fe0000000000000
-GLOBL c23<>(SB), RODATA|NOPTR, $32
+DATA c23<>+32(SB)/8, $0x3fe0000000000000
+DATA c23<>+40(SB)/8, $0x3fe0000000000000
+DATA c23<>+48(SB)/8, $0x3fe0000000000000
+DATA c23<>+56(SB)/8, $0x3fe0000000000000
+GLOBL c23<>(SB), RODATA|NOPTR, $64
 
 DATA c24<>+0(SB)/8, $0x3ff0000000000000
 DATA c24<>+8(SB)/8, $0x3ff0000000000000
 DATA c24<>+16(SB)/8, $0x3ff0000000000000
 DATA c24<>+24(SB)/8, $0x3ff0000000000000
-GLOBL c24<>(SB), RODATA|NOPTR, $32
+DATA c24<>+32(SB)/8, $0x3ff0000000000000
+DATA c24<>+40(SB)/8, $0x3ff0000000000000
+DATA c24<>+48(SB)/8, $0x3ff0000000000000
+DATA c24<>+56(SB)/8, $0x3ff0000000000000
+GLOBL c24<>(SB), RODATA|NOPTR, $64
 
 // func cos32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int
 // Requires: AVX, AVX2, FMA3
@@ -25601,211 +25701,91 @@ DATA c25<>+0(SB)/8, $0x3fd45f306dc9c883
 DATA c25<>+8(SB)/8, $0x3fd45f306dc9c883
 DATA c25<>+16(SB)/8, $0x3fd45f306dc9c883
 DATA c25<>+24(SB)/8, $0x3fd45f306dc9c883
-GLOBL c25<>(SB), RODATA|NOPTR, $32
+DATA c25<>+32(SB)/8, $0x3fd45f306dc9c883
+DATA c25<>+40(SB)/8, $0x3fd45f306dc9c883
+DATA c25<>+48(SB)/8, $0x3fd45f306dc9c883
+DATA c25<>+56(SB)/8, $0x3fd45f306dc9c883
+GLOBL c25<>(SB), RODATA|NOPTR, $64
 
 DATA c26<>+0(SB)/8, $0x4338000000000000
 DATA c26<>+8(SB)/8, $0x4338000000000000
 DATA c26<>+16(SB)/8, $0x4338000000000000
 DATA c26<>+24(SB)/8, $0x4338000000000000
-GLOBL c26<>(SB), RODATA|NOPTR, $32
+DATA c26<>+32(SB)/8, $0x4338000000000000
+DATA c26<>+40(SB)/8, $0x4338000000000000
+DATA c26<>+48(SB)/8, $0x4338000000000000
+DATA c26<>+56(SB)/8, $0x4338000000000000
+GLOBL c26<>(SB), RODATA|NOPTR, $64
 
 DATA c27<>+0(SB)/8, $0x400921fb54442d18
 DATA c27<>+8(SB)/8, $0x400921fb54442d18
 DATA c27<>+16(SB)/8, $0x400921fb54442d18
 DATA c27<>+24(SB)/8, $0x400921fb54442d18
-GLOBL c27<>(SB), RODATA|NOPTR, $32
+DATA c27<>+32(SB)/8, $0x400921fb54442d18
+DATA c27<>+40(SB)/8, $0x400921fb54442d18
+DATA c27<>+48(SB)/8, $0x400921fb54442d18
+DATA c27<>+56(SB)/8, $0x400921fb54442d18
+GLOBL c27<>(SB), RODATA|NOPTR, $64
 
 DATA c28<>+0(SB)/8, $0xbe917b8ff81c6fd9
 DATA c28<>+8(SB)/8, $0xbe917b8ff81c6fd9
 DATA c28<>+16(SB)/8, $0xbe917b8ff81c6fd9
 DATA c28<>+24(SB)/8, $0xbe917b8ff81c6fd9
-GLOBL c28<>(SB), RODATA|NOPTR, $32
+DATA c28<>+32(SB)/8, $0xbe917b8ff81c6fd9
+DATA c28<>+40(SB)/8, $0xbe917b8ff81c6fd9
+DATA c28<>+48(SB)/8, $0xbe917b8ff81c6fd9
+DATA c28<>+56(SB)/8, $0xbe917b8ff81c6fd9
+GLOBL c28<>(SB), RODATA|NOPTR, $64
 
 DATA c29<>+0(SB)/8, $0x3ef9f680366e5f46
 DATA c29<>+8(SB)/8, $0x3ef9f680366e5f46
 DATA c29<>+16(SB)/8, $0x3ef9f680366e5f46
 DATA c29<>+24(SB)/8, $0x3ef9f680366e5f46
-GLOBL c29<>(SB), RODATA|NOPTR, $32
+DATA c29<>+32(SB)/8, $0x3ef9f680366e5f46
+DATA c29<>+40(SB)/8, $0x3ef9f680366e5f46
+DATA c29<>+48(SB)/8, $0x3ef9f680366e5f46
+DATA c29<>+56(SB)/8, $0x3ef9f680366e5f46
+GLOBL c29<>(SB), RODATA|NOPTR, $64
 
 DATA c30<>+0(SB)/8, $0xbf56c1336aaaf6ce
 DATA c30<>+8(SB)/8, $0xbf56c1336aaaf6ce
 DATA c30<>+16(SB)/8, $0xbf56c1336aaaf6ce
 DATA c30<>+24(SB)/8, $0xbf56c1336aaaf6ce
-GLOBL c30<>(SB), RODATA|NOPTR, $32
+DATA c30<>+32(SB)/8, $0xbf56c1336aaaf6ce
+DATA c30<>+40(SB)/8, $0xbf56c1336aaaf6ce
+DATA c30<>+48(SB)/8, $0xbf56c1336aaaf6ce
+DATA c30<>+56(SB)/8, $0xbf56c1336aaaf6ce
+GLOBL c30<>(SB), RODATA|NOPTR, $64
 
 DATA c31<>+0(SB)/8, $0x3fa555544feb2524
 DATA c31<>+8(SB)/8, $0x3fa555544feb2524
 DATA c31<>+16(SB)/8, $0x3fa555544feb2524
 DATA c31<>+24(SB)/8, $0x3fa555544feb2524
-GLOBL c31<>(SB), RODATA|NOPTR, $32
+DATA c31<>+32(SB)/8, $0x3fa555544feb2524
+DATA c31<>+40(SB)/8, $0x3fa555544feb2524
+DATA c31<>+48(SB)/8, $0x3fa555544feb2524
+DATA c31<>+56(SB)/8, $0x3fa555544feb2524
+GLOBL c31<>(SB), RODATA|NOPTR, $64
 
 DATA c32<>+0(SB)/8, $0xbfdffffff91ad4b9
 DATA c32<>+8(SB)/8, $0xbfdffffff91ad4b9
 DATA c32<>+16(SB)/8, $0xbfdffffff91ad4b9
 DATA c32<>+24(SB)/8, $0xbfdffffff91ad4b9
-GLOBL c32<>(SB), RODATA|NOPTR, $32
+DATA c32<>+32(SB)/8, $0xbfdffffff91ad4b9
+DATA c32<>+40(SB)/8, $0xbfdffffff91ad4b9
+DATA c32<>+48(SB)/8, $0xbfdffffff91ad4b9
+DATA c32<>+56(SB)/8, $0xbfdffffff91ad4b9
+GLOBL c32<>(SB), RODATA|NOPTR, $64
 
 DATA c33<>+0(SB)/8, $0x3fefffffffe1d131
 DATA c33<>+8(SB)/8, $0x3fefffffffe1d131
 DATA c33<>+16(SB)/8, $0x3fefffffffe1d131
 DATA c33<>+24(SB)/8, $0x3fefffffffe1d131
-GLOBL c33<>(SB), RODATA|NOPTR, $32
-
-// func gaussian32AVX2(n int, dst *float32, inner *float32, zz *float64, xx float64, scale float64, flush float64)
-// Requires: AVX, AVX2, FMA3
-TEXT ·gaussian32AVX2(SB), NOSPLIT, $0-56
-	MOVQ         n+0(FP), AX
-	MOVQ         dst+8(FP), CX
-	MOVQ         inner+16(FP), DX
-	MOVQ         zz+24(FP), BX
-	VBROADCASTSD xx+32(FP), Y0
-	VMOVUPD      c0<>+0(SB), Y1
-	VMOVUPD      c1<>+0(SB), Y2
-	XORQ         SI, SI
-
-loop:
-	CMPQ         SI, AX
-	JGE          done
-	VBROADCASTSD scale+40(FP), Y3
-	VBROADCASTSD flush+48(FP), Y4
-	VXORPD       Y5, Y5, Y5
-	VCVTPS2PD    (DX)(SI*4), Y6
-	VADDPD       (BX)(SI*8), Y0, Y7
-	VFMADD231PD  c34<>+0(SB), Y6, Y7
-	VMAXPD       Y7, Y5, Y7
-	VMULPD       Y3, Y7, Y7
-	VCMPPD       $0x05, Y4, Y7, Y6
-	VCVTPS2PD    16(DX)(SI*4), Y9
-	VADDPD       32(BX)(SI*8), Y0, Y10
-	VFMADD231PD  c34<>+0(SB), Y9, Y10
-	VMAXPD       Y10, Y5, Y10
-	VMULPD       Y3, Y10, Y10
-	VCMPPD       $0x05, Y4, Y10, Y3
-	VMOVAPD      Y2, Y4
-	VFMADD231PD  Y1, Y7, Y4
-	VMOVAPD      Y2, Y9
-	VFMADD231PD  Y1, Y10, Y9
-	VSUBPD       Y2, Y4, Y5
-	VFNMADD231PD c2<>+0(SB), Y5, Y7
-	VSUBPD       Y2, Y9, Y5
-	VFNMADD231PD c2<>+0(SB), Y5, Y10
-	VMULPD       Y7, Y7, Y5
-	VMULPD       Y10, Y10, Y11
-	VMOVUPD      c3<>+0(SB), Y12
-	VFMADD213PD  c4<>+0(SB), Y7, Y12
-	VMOVUPD      c3<>+0(SB), Y13
-	VFMADD213PD  c4<>+0(SB), Y10, Y13
-	VFMADD231PD  c5<>+0(SB), Y5, Y12
-	VFMADD231PD  c5<>+0(SB), Y11, Y13
-	VMOVUPD      c6<>+0(SB), Y14
-	VFMADD213PD  c7<>+0(SB), Y7, Y14
-	VMOVUPD      c6<>+0(SB), Y15
-	VFMADD213PD  c7<>+0(SB), Y10, Y15
-	VFMADD231PD  Y12, Y5, Y14
-	VFMADD231PD  Y13, Y11, Y15
-	VMOVUPD      c8<>+0(SB), Y12
-	VFMADD213PD  c9<>+0(SB), Y7, Y12
-	VMOVUPD      c8<>+0(SB), Y13
-	VFMADD213PD  c9<>+0(SB), Y10, Y13
-	VFMADD231PD  Y14, Y5, Y12
-	VFMADD231PD  Y15, Y11, Y13
-	VPSLLQ       $0x34, Y4, Y4
-	VMULPD       Y4, Y12, Y7
-	VPSLLQ       $0x34, Y9, Y9
-	VMULPD       Y9, Y13, Y10
-	VANDPD       Y6, Y7, Y7
-	VANDPD       Y3, Y10, Y10
-	VCVTPD2PSY   Y7, X8
-	VCVTPD2PSY   Y10, X3
-	VINSERTF128  $0x01, X3, Y8, Y3
-	VMOVUPS      Y3, (CX)(SI*4)
-	ADDQ         $0x08, SI
-	JMP          loop
-
-done:
-	VZEROUPPER
-	RET
-
-DATA c34<>+0(SB)/8, $0xc000000000000000
-DATA c34<>+8(SB)/8, $0xc000000000000000
-DATA c34<>+16(SB)/8, $0xc000000000000000
-DATA c34<>+24(SB)/8, $0xc000000000000000
-GLOBL c34<>(SB), RODATA|NOPTR, $32
-
-// func gaussian64AVX2(n int, dst *float32, inner *float64, zz *float64, xx float64, scale float64, flush float64)
-// Requires: AVX, AVX2, FMA3
-TEXT ·gaussian64AVX2(SB), NOSPLIT, $0-56
-	MOVQ         n+0(FP), AX
-	MOVQ         dst+8(FP), CX
-	MOVQ         inner+16(FP), DX
-	MOVQ         zz+24(FP), BX
-	VBROADCASTSD xx+32(FP), Y0
-	VMOVUPD      c0<>+0(SB), Y1
-	VMOVUPD      c1<>+0(SB), Y2
-	XORQ         SI, SI
-
-loop:
-	CMPQ         SI, AX
-	JGE          done
-	VBROADCASTSD scale+40(FP), Y3
-	VBROADCASTSD flush+48(FP), Y4
-	VXORPD       Y5, Y5, Y5
-	VMOVUPD      (DX)(SI*8), Y6
-	VADDPD       (BX)(SI*8), Y0, Y7
-	VFMADD231PD  c34<>+0(SB), Y6, Y7
-	VMAXPD       Y7, Y5, Y7
-	VMULPD       Y3, Y7, Y7
-	VCMPPD       $0x05, Y4, Y7, Y6
-	VMOVUPD      32(DX)(SI*8), Y9
-	VADDPD       32(BX)(SI*8), Y0, Y10
-	VFMADD231PD  c34<>+0(SB), Y9, Y10
-	VMAXPD       Y10, Y5, Y10
-	VMULPD       Y3, Y10, Y10
-	VCMPPD       $0x05, Y4, Y10, Y3
-	VMOVAPD      Y2, Y4
-	VFMADD231PD  Y1, Y7, Y4
-	VMOVAPD      Y2, Y9
-	VFMADD231PD  Y1, Y10, Y9
-	VSUBPD       Y2, Y4, Y5
-	VFNMADD231PD c2<>+0(SB), Y5, Y7
-	VSUBPD       Y2, Y9, Y5
-	VFNMADD231PD c2<>+0(SB), Y5, Y10
-	VMULPD       Y7, Y7, Y5
-	VMULPD       Y10, Y10, Y11
-	VMOVUPD      c3<>+0(SB), Y12
-	VFMADD213PD  c4<>+0(SB), Y7, Y12
-	VMOVUPD      c3<>+0(SB), Y13
-	VFMADD213PD  c4<>+0(SB), Y10, Y13
-	VFMADD231PD  c5<>+0(SB), Y5, Y12
-	VFMADD231PD  c5<>+0(SB), Y11, Y13
-	VMOVUPD      c6<>+0(SB), Y14
-	VFMADD213PD  c7<>+0(SB), Y7, Y14
-	VMOVUPD      c6<>+0(SB), Y15
-	VFMADD213PD  c7<>+0(SB), Y10, Y15
-	VFMADD231PD  Y12, Y5, Y14
-	VFMADD231PD  Y13, Y11, Y15
-	VMOVUPD      c8<>+0(SB), Y12
-	VFMADD213PD  c9<>+0(SB), Y7, Y12
-	VMOVUPD      c8<>+0(SB), Y13
-	VFMADD213PD  c9<>+0(SB), Y10, Y13
-	VFMADD231PD  Y14, Y5, Y12
-	VFMADD231PD  Y15, Y11, Y13
-	VPSLLQ       $0x34, Y4, Y4
-	VMULPD       Y4, Y12, Y7
-	VPSLLQ       $0x34, Y9, Y9
-	VMULPD       Y9, Y13, Y10
-	VANDPD       Y6, Y7, Y7
-	VANDPD       Y3, Y10, Y10
-	VCVTPD2PSY   Y7, X8
-	VCVTPD2PSY   Y10, X3
-	VINSERTF128  $0x01, X3, Y8, Y3
-	VMOVUPS      Y3, (CX)(SI*4)
-	ADDQ         $0x08, SI
-	JMP          loop
-
-done:
-	VZEROUPPER
-	RET
+DATA c33<>+32(SB)/8, $0x3fefffffffe1d131
+DATA c33<>+40(SB)/8, $0x3fefffffffe1d131
+DATA c33<>+48(SB)/8, $0x3fefffffffe1d131
+DATA c33<>+56(SB)/8, $0x3fefffffffe1d131
+GLOBL c33<>(SB), RODATA|NOPTR, $64
 
 // func distances32AVX2(n int, dst *float64, inner *float32, zz *float64, xx float64)
 // Requires: AVX, FMA3
@@ -25837,6 +25817,16 @@ loop:
 done:
 	VZEROUPPER
 	RET
+
+DATA c34<>+0(SB)/8, $0xc000000000000000
+DATA c34<>+8(SB)/8, $0xc000000000000000
+DATA c34<>+16(SB)/8, $0xc000000000000000
+DATA c34<>+24(SB)/8, $0xc000000000000000
+DATA c34<>+32(SB)/8, $0xc000000000000000
+DATA c34<>+40(SB)/8, $0xc000000000000000
+DATA c34<>+48(SB)/8, $0xc000000000000000
+DATA c34<>+56(SB)/8, $0xc000000000000000
+GLOBL c34<>(SB), RODATA|NOPTR, $64
 
 // func distances64AVX2(n int, dst *float64, inner *float64, zz *float64, xx float64)
 // Requires: AVX, FMA3
@@ -25905,13 +25895,171 @@ DATA c35<>+0(SB)/8, $0x3810000000000000
 DATA c35<>+8(SB)/8, $0x3810000000000000
 DATA c35<>+16(SB)/8, $0x3810000000000000
 DATA c35<>+24(SB)/8, $0x3810000000000000
-GLOBL c35<>(SB), RODATA|NOPTR, $32
+DATA c35<>+32(SB)/8, $0x3810000000000000
+DATA c35<>+40(SB)/8, $0x3810000000000000
+DATA c35<>+48(SB)/8, $0x3810000000000000
+DATA c35<>+56(SB)/8, $0x3810000000000000
+GLOBL c35<>(SB), RODATA|NOPTR, $64
 
 DATA magnitude<>+0(SB)/8, $0x7fffffffffffffff
 DATA magnitude<>+8(SB)/8, $0x7fffffffffffffff
 DATA magnitude<>+16(SB)/8, $0x7fffffffffffffff
 DATA magnitude<>+24(SB)/8, $0x7fffffffffffffff
-GLOBL magnitude<>(SB), RODATA|NOPTR, $32
+DATA magnitude<>+32(SB)/8, $0x7fffffffffffffff
+DATA magnitude<>+40(SB)/8, $0x7fffffffffffffff
+DATA magnitude<>+48(SB)/8, $0x7fffffffffffffff
+DATA magnitude<>+56(SB)/8, $0x7fffffffffffffff
+GLOBL magnitude<>(SB), RODATA|NOPTR, $64
+
+// func gaussian32AVX2(n int, dst *float32, inner *float32, zz *float64, xx float64, scale float64, flush float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·gaussian32AVX2(SB), NOSPLIT, $0-56
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         inner+16(FP), DX
+	MOVQ         zz+24(FP), BX
+	VBROADCASTSD xx+32(FP), Y0
+	VMOVUPD      c0<>+0(SB), Y1
+	VMOVUPD      c1<>+0(SB), Y2
+	XORQ         SI, SI
+
+loop:
+	CMPQ         SI, AX
+	JGE          done
+	VBROADCASTSD scale+40(FP), Y3
+	VBROADCASTSD flush+48(FP), Y4
+	VXORPS       Y5, Y5, Y5
+	VCVTPS2PD    (DX)(SI*4), Y6
+	VADDPD       (BX)(SI*8), Y0, Y7
+	VFMADD231PD  c34<>+0(SB), Y6, Y7
+	VMAXPD       Y7, Y5, Y7
+	VMULPD       Y3, Y7, Y7
+	VCMPPD       $0x05, Y4, Y7, Y6
+	VCVTPS2PD    16(DX)(SI*4), Y9
+	VADDPD       32(BX)(SI*8), Y0, Y10
+	VFMADD231PD  c34<>+0(SB), Y9, Y10
+	VMAXPD       Y10, Y5, Y10
+	VMULPD       Y3, Y10, Y10
+	VCMPPD       $0x05, Y4, Y10, Y3
+	VMOVAPD      Y2, Y4
+	VFMADD231PD  Y1, Y7, Y4
+	VMOVAPD      Y2, Y9
+	VFMADD231PD  Y1, Y10, Y9
+	VSUBPD       Y2, Y4, Y5
+	VFNMADD231PD c2<>+0(SB), Y5, Y7
+	VSUBPD       Y2, Y9, Y5
+	VFNMADD231PD c2<>+0(SB), Y5, Y10
+	VMULPD       Y7, Y7, Y5
+	VMULPD       Y10, Y10, Y11
+	VMOVUPD      c3<>+0(SB), Y12
+	VFMADD213PD  c4<>+0(SB), Y7, Y12
+	VMOVUPD      c3<>+0(SB), Y13
+	VFMADD213PD  c4<>+0(SB), Y10, Y13
+	VFMADD231PD  c5<>+0(SB), Y5, Y12
+	VFMADD231PD  c5<>+0(SB), Y11, Y13
+	VMOVUPD      c6<>+0(SB), Y14
+	VFMADD213PD  c7<>+0(SB), Y7, Y14
+	VMOVUPD      c6<>+0(SB), Y15
+	VFMADD213PD  c7<>+0(SB), Y10, Y15
+	VFMADD231PD  Y12, Y5, Y14
+	VFMADD231PD  Y13, Y11, Y15
+	VMOVUPD      c8<>+0(SB), Y12
+	VFMADD213PD  c9<>+0(SB), Y7, Y12
+	VMOVUPD      c8<>+0(SB), Y13
+	VFMADD213PD  c9<>+0(SB), Y10, Y13
+	VFMADD231PD  Y14, Y5, Y12
+	VFMADD231PD  Y15, Y11, Y13
+	VPSLLQ       $0x34, Y4, Y4
+	VMULPD       Y4, Y12, Y7
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y13, Y10
+	VANDPD       Y6, Y7, Y7
+	VANDPD       Y3, Y10, Y10
+	VCVTPD2PSY   Y7, X8
+	VCVTPD2PSY   Y10, X3
+	VINSERTF128  $0x01, X3, Y8, Y3
+	VMOVUPS      Y3, (CX)(SI*4)
+	ADDQ         $0x08, SI
+	JMP          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func gaussian64AVX2(n int, dst *float32, inner *float64, zz *float64, xx float64, scale float64, flush float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·gaussian64AVX2(SB), NOSPLIT, $0-56
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         inner+16(FP), DX
+	MOVQ         zz+24(FP), BX
+	VBROADCASTSD xx+32(FP), Y0
+	VMOVUPD      c0<>+0(SB), Y1
+	VMOVUPD      c1<>+0(SB), Y2
+	XORQ         SI, SI
+
+loop:
+	CMPQ         SI, AX
+	JGE          done
+	VBROADCASTSD scale+40(FP), Y3
+	VBROADCASTSD flush+48(FP), Y4
+	VXORPS       Y5, Y5, Y5
+	VMOVUPD      (DX)(SI*8), Y6
+	VADDPD       (BX)(SI*8), Y0, Y7
+	VFMADD231PD  c34<>+0(SB), Y6, Y7
+	VMAXPD       Y7, Y5, Y7
+	VMULPD       Y3, Y7, Y7
+	VCMPPD       $0x05, Y4, Y7, Y6
+	VMOVUPD      32(DX)(SI*8), Y9
+	VADDPD       32(BX)(SI*8), Y0, Y10
+	VFMADD231PD  c34<>+0(SB), Y9, Y10
+	VMAXPD       Y10, Y5, Y10
+	VMULPD       Y3, Y10, Y10
+	VCMPPD       $0x05, Y4, Y10, Y3
+	VMOVAPD      Y2, Y4
+	VFMADD231PD  Y1, Y7, Y4
+	VMOVAPD      Y2, Y9
+	VFMADD231PD  Y1, Y10, Y9
+	VSUBPD       Y2, Y4, Y5
+	VFNMADD231PD c2<>+0(SB), Y5, Y7
+	VSUBPD       Y2, Y9, Y5
+	VFNMADD231PD c2<>+0(SB), Y5, Y10
+	VMULPD       Y7, Y7, Y5
+	VMULPD       Y10, Y10, Y11
+	VMOVUPD      c3<>+0(SB), Y12
+	VFMADD213PD  c4<>+0(SB), Y7, Y12
+	VMOVUPD      c3<>+0(SB), Y13
+	VFMADD213PD  c4<>+0(SB), Y10, Y13
+	VFMADD231PD  c5<>+0(SB), Y5, Y12
+	VFMADD231PD  c5<>+0(SB), Y11, Y13
+	VMOVUPD      c6<>+0(SB), Y14
+	VFMADD213PD  c7<>+0(SB), Y7, Y14
+	VMOVUPD      c6<>+0(SB), Y15
+	VFMADD213PD  c7<>+0(SB), Y10, Y15
+	VFMADD231PD  Y12, Y5, Y14
+	VFMADD231PD  Y13, Y11, Y15
+	VMOVUPD      c8<>+0(SB), Y12
+	VFMADD213PD  c9<>+0(SB), Y7, Y12
+	VMOVUPD      c8<>+0(SB), Y13
+	VFMADD213PD  c9<>+0(SB), Y10, Y13
+	VFMADD231PD  Y14, Y5, Y12
+	VFMADD231PD  Y15, Y11, Y13
+	VPSLLQ       $0x34, Y4, Y4
+	VMULPD       Y4, Y12, Y7
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y13, Y10
+	VANDPD       Y6, Y7, Y7
+	VANDPD       Y3, Y10, Y10
+	VCVTPD2PSY   Y7, X8
+	VCVTPD2PSY   Y10, X3
+	VINSERTF128  $0x01, X3, Y8, Y3
+	VMOVUPS      Y3, (CX)(SI*4)
+	ADDQ         $0x08, SI
+	JMP          loop
+
+done:
+	VZEROUPPER
+	RET
 
 // func gaussianIntAVX2(n int, dst *float32, inner *int32, zz *float64, xx float64, scale float64, flush float64)
 // Requires: AVX, AVX2, FMA3
@@ -25930,7 +26078,7 @@ loop:
 	JGE          done
 	VBROADCASTSD scale+40(FP), Y3
 	VBROADCASTSD flush+48(FP), Y4
-	VXORPD       Y5, Y5, Y5
+	VXORPS       Y5, Y5, Y5
 	VCVTDQ2PD    (DX)(SI*4), Y6
 	VADDPD       (BX)(SI*8), Y0, Y7
 	VFMADD231PD  c34<>+0(SB), Y6, Y7
@@ -25982,6 +26130,231 @@ loop:
 	VINSERTF128  $0x01, X3, Y8, Y3
 	VMOVUPS      Y3, (CX)(SI*4)
 	ADDQ         $0x08, SI
+	JMP          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func gaussian32AVX512(n int, dst *float32, inner *float32, zz *float64, xx float64, scale float64, flush float64)
+// Requires: AVX, AVX512F
+TEXT ·gaussian32AVX512(SB), NOSPLIT, $0-56
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         inner+16(FP), DX
+	MOVQ         zz+24(FP), BX
+	VBROADCASTSD xx+32(FP), Z0
+	VMOVUPD      c0<>+0(SB), Z1
+	VMOVUPD      c1<>+0(SB), Z2
+	XORQ         SI, SI
+
+loop:
+	CMPQ         SI, AX
+	JGE          done
+	VBROADCASTSD scale+40(FP), Z3
+	VBROADCASTSD flush+48(FP), Z4
+	VPXORD       Z5, Z5, Z5
+	VCVTPS2PD    (DX)(SI*4), Z6
+	VADDPD       (BX)(SI*8), Z0, Z7
+	VFMADD231PD  c34<>+0(SB), Z6, Z7
+	VMAXPD       Z7, Z5, Z7
+	VMULPD       Z3, Z7, Z7
+	VCMPPD       $0x05, Z4, Z7, K1
+	VCVTPS2PD    32(DX)(SI*4), Z6
+	VADDPD       64(BX)(SI*8), Z0, Z9
+	VFMADD231PD  c34<>+0(SB), Z6, Z9
+	VMAXPD       Z9, Z5, Z9
+	VMULPD       Z3, Z9, Z9
+	VCMPPD       $0x05, Z4, Z9, K2
+	VMOVAPD      Z2, Z3
+	VFMADD231PD  Z1, Z7, Z3
+	VMOVAPD      Z2, Z6
+	VFMADD231PD  Z1, Z9, Z6
+	VSUBPD       Z2, Z3, Z4
+	VFNMADD231PD c2<>+0(SB), Z4, Z7
+	VSUBPD       Z2, Z6, Z4
+	VFNMADD231PD c2<>+0(SB), Z4, Z9
+	VMULPD       Z7, Z7, Z4
+	VMULPD       Z9, Z9, Z10
+	VMOVUPD      c3<>+0(SB), Z11
+	VFMADD213PD  c4<>+0(SB), Z7, Z11
+	VMOVUPD      c3<>+0(SB), Z12
+	VFMADD213PD  c4<>+0(SB), Z9, Z12
+	VFMADD231PD  c5<>+0(SB), Z4, Z11
+	VFMADD231PD  c5<>+0(SB), Z10, Z12
+	VMOVUPD      c6<>+0(SB), Z13
+	VFMADD213PD  c7<>+0(SB), Z7, Z13
+	VMOVUPD      c6<>+0(SB), Z14
+	VFMADD213PD  c7<>+0(SB), Z9, Z14
+	VFMADD231PD  Z11, Z4, Z13
+	VFMADD231PD  Z12, Z10, Z14
+	VMOVUPD      c8<>+0(SB), Z11
+	VFMADD213PD  c9<>+0(SB), Z7, Z11
+	VMOVUPD      c8<>+0(SB), Z12
+	VFMADD213PD  c9<>+0(SB), Z9, Z12
+	VFMADD231PD  Z13, Z4, Z11
+	VFMADD231PD  Z14, Z10, Z12
+	VPSLLQ       $0x34, Z3, Z3
+	VMULPD       Z3, Z11, Z7
+	VPSLLQ       $0x34, Z6, Z6
+	VMULPD       Z6, Z12, Z9
+	VMOVAPD.Z    Z7, K1, Z7
+	VMOVAPD.Z    Z9, K2, Z9
+	VCVTPD2PS    Z7, Y8
+	VCVTPD2PS    Z9, Y3
+	VINSERTF64X4 $0x01, Y3, Z8, Z3
+	VMOVUPS      Z3, (CX)(SI*4)
+	ADDQ         $0x10, SI
+	JMP          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func gaussian64AVX512(n int, dst *float32, inner *float64, zz *float64, xx float64, scale float64, flush float64)
+// Requires: AVX, AVX512F
+TEXT ·gaussian64AVX512(SB), NOSPLIT, $0-56
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         inner+16(FP), DX
+	MOVQ         zz+24(FP), BX
+	VBROADCASTSD xx+32(FP), Z0
+	VMOVUPD      c0<>+0(SB), Z1
+	VMOVUPD      c1<>+0(SB), Z2
+	XORQ         SI, SI
+
+loop:
+	CMPQ         SI, AX
+	JGE          done
+	VBROADCASTSD scale+40(FP), Z3
+	VBROADCASTSD flush+48(FP), Z4
+	VPXORD       Z5, Z5, Z5
+	VMOVUPD      (DX)(SI*8), Z6
+	VADDPD       (BX)(SI*8), Z0, Z7
+	VFMADD231PD  c34<>+0(SB), Z6, Z7
+	VMAXPD       Z7, Z5, Z7
+	VMULPD       Z3, Z7, Z7
+	VCMPPD       $0x05, Z4, Z7, K1
+	VMOVUPD      64(DX)(SI*8), Z6
+	VADDPD       64(BX)(SI*8), Z0, Z9
+	VFMADD231PD  c34<>+0(SB), Z6, Z9
+	VMAXPD       Z9, Z5, Z9
+	VMULPD       Z3, Z9, Z9
+	VCMPPD       $0x05, Z4, Z9, K2
+	VMOVAPD      Z2, Z3
+	VFMADD231PD  Z1, Z7, Z3
+	VMOVAPD      Z2, Z6
+	VFMADD231PD  Z1, Z9, Z6
+	VSUBPD       Z2, Z3, Z4
+	VFNMADD231PD c2<>+0(SB), Z4, Z7
+	VSUBPD       Z2, Z6, Z4
+	VFNMADD231PD c2<>+0(SB), Z4, Z9
+	VMULPD       Z7, Z7, Z4
+	VMULPD       Z9, Z9, Z10
+	VMOVUPD      c3<>+0(SB), Z11
+	VFMADD213PD  c4<>+0(SB), Z7, Z11
+	VMOVUPD      c3<>+0(SB), Z12
+	VFMADD213PD  c4<>+0(SB), Z9, Z12
+	VFMADD231PD  c5<>+0(SB), Z4, Z11
+	VFMADD231PD  c5<>+0(SB), Z10, Z12
+	VMOVUPD      c6<>+0(SB), Z13
+	VFMADD213PD  c7<>+0(SB), Z7, Z13
+	VMOVUPD      c6<>+0(SB), Z14
+	VFMADD213PD  c7<>+0(SB), Z9, Z14
+	VFMADD231PD  Z11, Z4, Z13
+	VFMADD231PD  Z12, Z10, Z14
+	VMOVUPD      c8<>+0(SB), Z11
+	VFMADD213PD  c9<>+0(SB), Z7, Z11
+	VMOVUPD      c8<>+0(SB), Z12
+	VFMADD213PD  c9<>+0(SB), Z9, Z12
+	VFMADD231PD  Z13, Z4, Z11
+	VFMADD231PD  Z14, Z10, Z12
+	VPSLLQ       $0x34, Z3, Z3
+	VMULPD       Z3, Z11, Z7
+	VPSLLQ       $0x34, Z6, Z6
+	VMULPD       Z6, Z12, Z9
+	VMOVAPD.Z    Z7, K1, Z7
+	VMOVAPD.Z    Z9, K2, Z9
+	VCVTPD2PS    Z7, Y8
+	VCVTPD2PS    Z9, Y3
+	VINSERTF64X4 $0x01, Y3, Z8, Z3
+	VMOVUPS      Z3, (CX)(SI*4)
+	ADDQ         $0x10, SI
+	JMP          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func gaussianIntAVX512(n int, dst *float32, inner *int32, zz *float64, xx float64, scale float64, flush float64)
+// Requires: AVX, AVX512F
+TEXT ·gaussianIntAVX512(SB), NOSPLIT, $0-56
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         inner+16(FP), DX
+	MOVQ         zz+24(FP), BX
+	VBROADCASTSD xx+32(FP), Z0
+	VMOVUPD      c0<>+0(SB), Z1
+	VMOVUPD      c1<>+0(SB), Z2
+	XORQ         SI, SI
+
+loop:
+	CMPQ         SI, AX
+	JGE          done
+	VBROADCASTSD scale+40(FP), Z3
+	VBROADCASTSD flush+48(FP), Z4
+	VPXORD       Z5, Z5, Z5
+	VCVTDQ2PD    (DX)(SI*4), Z6
+	VADDPD       (BX)(SI*8), Z0, Z7
+	VFMADD231PD  c34<>+0(SB), Z6, Z7
+	VMAXPD       Z7, Z5, Z7
+	VMULPD       Z3, Z7, Z7
+	VCMPPD       $0x05, Z4, Z7, K1
+	VCVTDQ2PD    32(DX)(SI*4), Z6
+	VADDPD       64(BX)(SI*8), Z0, Z9
+	VFMADD231PD  c34<>+0(SB), Z6, Z9
+	VMAXPD       Z9, Z5, Z9
+	VMULPD       Z3, Z9, Z9
+	VCMPPD       $0x05, Z4, Z9, K2
+	VMOVAPD      Z2, Z3
+	VFMADD231PD  Z1, Z7, Z3
+	VMOVAPD      Z2, Z6
+	VFMADD231PD  Z1, Z9, Z6
+	VSUBPD       Z2, Z3, Z4
+	VFNMADD231PD c2<>+0(SB), Z4, Z7
+	VSUBPD       Z2, Z6, Z4
+	VFNMADD231PD c2<>+0(SB), Z4, Z9
+	VMULPD       Z7, Z7, Z4
+	VMULPD       Z9, Z9, Z10
+	VMOVUPD      c3<>+0(SB), Z11
+	VFMADD213PD  c4<>+0(SB), Z7, Z11
+	VMOVUPD      c3<>+0(SB), Z12
+	VFMADD213PD  c4<>+0(SB), Z9, Z12
+	VFMADD231PD  c5<>+0(SB), Z4, Z11
+	VFMADD231PD  c5<>+0(SB), Z10, Z12
+	VMOVUPD      c6<>+0(SB), Z13
+	VFMADD213PD  c7<>+0(SB), Z7, Z13
+	VMOVUPD      c6<>+0(SB), Z14
+	VFMADD213PD  c7<>+0(SB), Z9, Z14
+	VFMADD231PD  Z11, Z4, Z13
+	VFMADD231PD  Z12, Z10, Z14
+	VMOVUPD      c8<>+0(SB), Z11
+	VFMADD213PD  c9<>+0(SB), Z7, Z11
+	VMOVUPD      c8<>+0(SB), Z12
+	VFMADD213PD  c9<>+0(SB), Z9, Z12
+	VFMADD231PD  Z13, Z4, Z11
+	VFMADD231PD  Z14, Z10, Z12
+	VPSLLQ       $0x34, Z3, Z3
+	VMULPD       Z3, Z11, Z7
+	VPSLLQ       $0x34, Z6, Z6
+	VMULPD       Z6, Z12, Z9
+	VMOVAPD.Z    Z7, K1, Z7
+	VMOVAPD.Z    Z9, K2, Z9
+	VCVTPD2PS    Z7, Y8
+	VCVTPD2PS    Z9, Y3
+	VINSERTF64X4 $0x01, Y3, Z8, Z3
+	VMOVUPS      Z3, (CX)(SI*4)
+	ADDQ         $0x10, SI
 	JMP          loop
 
 done:
@@ -26040,7 +26413,11 @@ DATA magnitudes<>+0(SB)/8, $0x7fffffff7fffffff
 DATA magnitudes<>+8(SB)/8, $0x7fffffff7fffffff
 DATA magnitudes<>+16(SB)/8, $0x7fffffff7fffffff
 DATA magnitudes<>+24(SB)/8, $0x7fffffff7fffffff
-GLOBL magnitudes<>(SB), RODATA|NOPTR, $32
+DATA magnitudes<>+32(SB)/8, $0x7fffffff7fffffff
+DATA magnitudes<>+40(SB)/8, $0x7fffffff7fffffff
+DATA magnitudes<>+48(SB)/8, $0x7fffffff7fffffff
+DATA magnitudes<>+56(SB)/8, $0x7fffffff7fffffff
+GLOBL magnitudes<>(SB), RODATA|NOPTR, $64
 
 // func sPackAVX2(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) (done int, kept int, sum float32)
 // Requires: AVX, AVX2, POPCNT
@@ -26471,7 +26848,11 @@ DATA magnitudes64<>+0(SB)/8, $0x7fffffffffffffff
 DATA magnitudes64<>+8(SB)/8, $0x7fffffffffffffff
 DATA magnitudes64<>+16(SB)/8, $0x7fffffffffffffff
 DATA magnitudes64<>+24(SB)/8, $0x7fffffffffffffff
-GLOBL magnitudes64<>(SB), RODATA|NOPTR, $32
+DATA magnitudes64<>+32(SB)/8, $0x7fffffffffffffff
+DATA magnitudes64<>+40(SB)/8, $0x7fffffffffffffff
+DATA magnitudes64<>+48(SB)/8, $0x7fffffffffffffff
+DATA magnitudes64<>+56(SB)/8, $0x7fffffffffffffff
+GLOBL magnitudes64<>(SB), RODATA|NOPTR, $64
 
 // func sAbsolutesAVX2(n int, dst *float32, x *float32, z *float32)
 // Requires: AVX, AVX2

@@ -957,16 +957,6 @@ func exp64AVX2(n int, dst *float64, x *float64, scale float64, flush float64)
 //go:noescape
 func cos32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int
 
-// gaussian32AVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 8.
-//
-//go:noescape
-func gaussian32AVX2(n int, dst *float32, inner *float32, zz *float64, xx float64, scale float64, flush float64)
-
-// gaussian64AVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 8.
-//
-//go:noescape
-func gaussian64AVX2(n int, dst *float32, inner *float64, zz *float64, xx float64, scale float64, flush float64)
-
 // distances32AVX2 sets dst to max(0, xx + zz − 2·inner) for n numbers, n a multiple of 8.
 //
 //go:noescape
@@ -982,10 +972,35 @@ func distances64AVX2(n int, dst *float64, inner *float64, zz *float64, xx float6
 //go:noescape
 func roundAVX2(n int, dst *float32, x *float64)
 
-// gaussianIntAVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 8.
+// gaussian32AVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 16.
+//
+//go:noescape
+func gaussian32AVX2(n int, dst *float32, inner *float32, zz *float64, xx float64, scale float64, flush float64)
+
+// gaussian64AVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 16.
+//
+//go:noescape
+func gaussian64AVX2(n int, dst *float32, inner *float64, zz *float64, xx float64, scale float64, flush float64)
+
+// gaussianIntAVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 16.
 //
 //go:noescape
 func gaussianIntAVX2(n int, dst *float32, inner *int32, zz *float64, xx float64, scale float64, flush float64)
+
+// gaussian32AVX512 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 16.
+//
+//go:noescape
+func gaussian32AVX512(n int, dst *float32, inner *float32, zz *float64, xx float64, scale float64, flush float64)
+
+// gaussian64AVX512 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 16.
+//
+//go:noescape
+func gaussian64AVX512(n int, dst *float32, inner *float64, zz *float64, xx float64, scale float64, flush float64)
+
+// gaussianIntAVX512 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 16.
+//
+//go:noescape
+func gaussianIntAVX512(n int, dst *float32, inner *int32, zz *float64, xx float64, scale float64, flush float64)
 
 // sButterflyAVX2 sets (a, b) to (a+b, a−b) for n numbers, n a multiple of 8.
 //

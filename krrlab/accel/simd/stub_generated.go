@@ -15,22 +15,13 @@ func exp64AVX2(n int, dst *float64, x *float64, scale float64, flush float64) {
 func cos32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int {
 	panic("simd: no assembly")
 }
-func gaussian32AVX2(n int, dst *float32, inner *float32, zz *float64, xx float64, scale float64, flush float64) {
-	panic("simd: no assembly")
-}
-func gaussian64AVX2(n int, dst *float32, inner *float64, zz *float64, xx float64, scale float64, flush float64) {
-	panic("simd: no assembly")
-}
 func distances32AVX2(n int, dst *float64, inner *float32, zz *float64, xx float64) {
 	panic("simd: no assembly")
 }
 func distances64AVX2(n int, dst *float64, inner *float64, zz *float64, xx float64) {
 	panic("simd: no assembly")
 }
-func roundAVX2(n int, dst *float32, x *float64) { panic("simd: no assembly") }
-func gaussianIntAVX2(n int, dst *float32, inner *int32, zz *float64, xx float64, scale float64, flush float64) {
-	panic("simd: no assembly")
-}
+func roundAVX2(n int, dst *float32, x *float64)    { panic("simd: no assembly") }
 func sButterflyAVX2(n int, a *float32, b *float32) { panic("simd: no assembly") }
 func dButterflyAVX2(n int, a *float64, b *float64) { panic("simd: no assembly") }
 func candidates32AVX2(n int, at *int32, row *float32, floors *float32, before *int32, own float32, place int32, table *uint64) int {
