@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -40,8 +41,8 @@ type partial struct {
 	marks []int
 	dead  []bool // landmarks, and points found to depend on them
 
-	sums   []float64 // running sums of what is left of the rows that may be drawn, in blocks of precond.RankRows
-	totals []float64 // running sums of those of all blocks
+	sums   []float64 // running sums of what is left of the points that may be drawn, to each of rows
+	totals []float64 // and to each block of precond.RankRows rows
 
 	columns []float64 // columns of K, len(rows)×block
 	came    []float64 // rows of F at proposals
@@ -88,8 +89,10 @@ func (p *partial) weigh(ctx context.Context) (sum float64, err error) {
 	}
 	sum = 0
 	for b, v := range p.totals {
-		sum += v
-		p.totals[b] = sum
+		p.totals[b], sum = sum, sum+v
+	}
+	for a, i := range p.rows {
+		p.sums[a] += p.totals[i/precond.RankRows]
 	}
 	if sum <= traceFloor*p.trace {
 		sum = 0
@@ -98,29 +101,14 @@ func (p *partial) weigh(ctx context.Context) (sum float64, err error) {
 }
 
 // draw returns for each v < Σ_l d_l the point i with d_1 + … + d_{i-1} ≤ v < d_1 + … + d_i, of those that may be
-// drawn: sums are those of blocks, and of the points in one.
+// drawn.
 func (p *partial) draw(ctx context.Context, vs []float64) ([]int64, error) {
 	at := make([]int64, len(vs))
 	for k, v := range vs {
-		first := func(sums []float64, before float64) int {
-			i, _ := slices.BinarySearchFunc(sums, v, func(sum, v float64) int {
-				if before+sum <= v {
-					return -1
-				}
-				return 1
-			})
-			return i
+		a := sort.Search(len(p.sums), func(a int) bool { return p.sums[a] > v })
+		if a < len(p.rows) && v >= p.totals[p.rows[0]/precond.RankRows] { // else another rank's
+			at[k] = int64(p.rows[a])
 		}
-		b := first(p.totals, 0)
-		lo, hi := b*precond.RankRows, min((b+1)*precond.RankRows, p.n)
-		if len(p.rows) == 0 || lo < p.rows[0] || lo > p.rows[len(p.rows)-1] {
-			continue // another rank's
-		}
-		before := 0.
-		if b > 0 {
-			before = p.totals[b-1]
-		}
-		at[k] = int64(lo + first(p.sums[lo-p.rows[0]:hi-p.rows[0]], before))
 	}
 	return at, p.comm.AllReduceInt64(ctx, at)
 }
@@ -195,9 +183,6 @@ func (p *partial) wide(dst []float64, i, k0, k1 int) {
 // residual takes F(S,:)·F(S,:)ᵀ from H = K(S,S), given rows of F at m proposals.
 func (p *partial) residual(ctx context.Context, at []float64, m int) error {
 	r := len(p.marks)
-	if r == 0 {
-		return nil
-	}
 	fs := blas64.General{Rows: m, Cols: r, Stride: r + 1, Data: at}
 	return accel.ForEach(ctx, (m+smallRows-1)/smallRows, func(_, b int) {
 		lo, hi := b*smallRows, min((b+1)*smallRows, m)

@@ -89,7 +89,6 @@ type ranks struct {
 const (
 	// long is from how many bytes on libraries add over a ring, as package comm does on up to fewPairs ranks.
 	long, fewPairs = 64 << 10, 3
-	agreements     = 1 // an iteration
 )
 
 // reduce is an all-reduce of so many numbers.
@@ -127,7 +126,7 @@ func (m Cost) Traffic(c *Candidate) (e Exchange) {
 	if c.Storage == gram.Float64 {
 		product = double
 	}
-	agree := Traffic{Steps: agreements * r.reduce(r.p).Steps}
+	agree := Traffic{Steps: r.reduce(r.p).Steps}
 	e.Iteration.add(product, 1)
 	e.Iteration.add(agree, 1)
 	var apply Traffic
@@ -182,6 +181,7 @@ func (m *Cost) factorTraffic(c *Candidate, r ranks, shared bool, to *Traffic) {
 		return
 	}
 	to.add(r.reduce(precond.Measured*s), 1)
+	to.add(r.reduce(1), 1) // ln det
 	for j := 0; j*accel.TileOrder < c.S; j++ {
 		at := float64(j * accel.TileOrder)
 		order := min(accel.TileOrder, s-at)
