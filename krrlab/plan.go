@@ -27,14 +27,11 @@ func (b *bench) PlanTask() *plan.Task {
 	c, s := l.cfg, l.system()
 	t := &plan.Task{
 		Problem: b.Problem(), Prefer: s.Accuracy(), Drop: s.Preferred() / 4, Points: l.pointBytes(), Tiles: c.Tiles,
-		Refined: c.Exact == AutoResidual, Iterative: c.onRanks() || c.Tiles == gram.SparseTiles ||
+		Exact: s.Exact(l.k.a), Refined: c.Exact == AutoResidual, Iterative: c.onRanks() || c.Tiles == gram.SparseTiles ||
 			c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
 	}
 	if l.open != nil && l.open.fixed {
 		t.Small = s.Precision()
-	}
-	if s.Exact(l.k.a) {
-		t.ExactWork = math.Inf(1)
 	}
 	if t.Comm.Size() == 1 {
 		runtime.GC() // what is read and not needed any more is there for K
@@ -43,7 +40,7 @@ func (b *bench) PlanTask() *plan.Task {
 	h := &t.Held
 	if l.open == nil {
 		*h, t.Form = l.method()
-		if spec, err := SpecOf(c.Precond, c.Kernel); err == nil {
+		if spec, err := SpecOf(c.Precond, c.Kernel); err == nil && !l.plain() {
 			h.Named = spec.flags()
 		}
 	} else {
@@ -239,12 +236,11 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, with []Preconditioner) (
 	if err := comm.ShareNumbers(ctx, l.comm, best, 0); err != nil { // all ranks decide alike
 		return nil, nil, err
 	}
-	at := int(best[0])
-	switch {
-	case at < 0 && direct != nil:
-		q = q.Going(direct)
-	case at >= 0 && (at <= len(with) || planned.cfg.Solver == Direct):
+	switch at := int(best[0]); {
+	case at >= 0:
 		return l.winner(all[at], &q, direct, &rows[at])
+	case direct != nil:
+		q = q.Going(direct)
 	}
 	planned, err = l.chosen(&q)
 	return planned, &q, err

@@ -37,7 +37,7 @@ func (a *app) doctor(ctx context.Context) error {
 		plural.Count(accel.Threads(), "thread"), strings.Join(cpu.Features, " "), simd.InUse())
 	limit, source := accel.MemoryLimit()
 	line("memory", "limit %s (%s), available now %s", accel.Bytes(limit), source, accel.Bytes(accel.MemoryAvailable()))
-	rates := plan.Measure(ctx, 0)
+	rates := plan.Measure(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	f.Into = cmp.Or(f.Into, filepath.Join("out", "reproduce"))
 	o := &experiments.Options{Dirs: a.dirs(), Out: f.Into, Memory: a.memory(f.Memory), Version: a.env.Version}
 	if scale != experiments.Smoke || f.List { // there seconds hardly matter
-		rates, err := plan.ReadRates(ctx, o.Memory)
+		rates, err := plan.ReadRates(ctx)
 		if err != nil {
 			return err
 		}

@@ -104,21 +104,15 @@ func Need(p Precision, n, t int) int64 {
 	return entry*int64(n)*int64(n) + 4*8*int64(n)*int64(t)
 }
 
-// Left estimates what a solve with a factor in float32 leaves of a residual: √(κn)·u, κ ≤ 1+n·max k(x,x)/λ, u = 2⁻²⁴.
-func Left(n int, largest, lambda float64) float64 {
-	return 0x1p-24 * math.Sqrt(float64(n)*(1+float64(n)*largest/lambda))
-}
-
-// Definite reports whether K+λI, K positive semidefinite, is sure to have a factor in float32: λ ≥ n·u·max k(x,x).
-func Definite(n int, largest, lambda float64) bool { return lambda >= float64(n)*0x1p-24*largest }
-
 // Faster returns the precision that is likely to take less time: Float32Refined saves half of the n³/3 flops, and costs
 // a second true residual, n²/2 entries in float64, which is less beyond 2,000 points (at 10 ns an entry and 100 GFLOP/s
-// in float32, n > 1,500) if one round of refinement is enough. Up to 4,000 points that has to be sure, Left² ≤ τ, and
-// that the factor is there; beyond, float32 saves memory, too.
+// in float32, n > 1,500) if one round of refinement is enough. Up to 4,000 points that has to be sure, and that
+// the factor is there; beyond, float32 saves memory, too.
 func Faster(n int, largest, lambda, tol float64) Precision {
-	left := Left(n, largest, lambda)
-	if n > 4000 || n > 2000 && left*left <= tol && Definite(n, largest, lambda) {
+	// what a factor in float32 leaves of a residual: √(κn)·u, κ ≤ 1+n·max k(x,x)/λ, u = 2⁻²⁴
+	left := 0x1p-24 * math.Sqrt(float64(n)*(1+float64(n)*largest/lambda))
+	definite := lambda >= float64(n)*0x1p-24*largest // for certain, as K is semidefinite
+	if n > 4000 || n > 2000 && left*left <= tol && definite {
 		return Float32Refined
 	}
 	return Float64

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
@@ -87,7 +86,8 @@ func (m *model) rank(c *Candidate) float64 {
 // candidates lists the ways that do what is held.
 func (m *model) candidates(ctx context.Context) (list []*Candidate) {
 	h, storages, one, several := m.Held, m.storages(ctx), CG, PCG
-	if m.T > 1 {
+	s := min(cmp.Or(h.S, max(1, int(rankShare*float64(m.N)))), mostRank)
+	if BlockPays(m.N, s, m.T) {
 		several = BlockPCG
 	}
 	switch h.Solver {
@@ -119,7 +119,6 @@ func (m *model) candidates(ctx context.Context) (list []*Candidate) {
 		}
 		add(Candidate{Solver: one, Precond: None})
 	}
-	s := min(cmp.Or(h.S, max(1, int(rankShare*float64(m.N)))), mostRank)
 	for _, method := range []string{RPCholesky, Nystrom, Features} {
 		if method == RPCholesky || method == h.Precond {
 			add(Candidate{Solver: several, Precond: method, S: s, LambdaP: cmp.Or(h.LambdaP, ridges*m.Lambda)})
@@ -186,11 +185,10 @@ func (m *model) predict(c *Candidate) {
 	if c.Solver != Direct {
 		c.Iterations = int(m.expected(c))
 	} else if c.Storage == gram.Float32 {
-		left := min(max(0.1*direct.Left(m.N, m.most, m.Lambda), leaves*m.rounding()), 0.5)
+		left := min(leaves*m.rounding(), 0.5)
 		c.Iterations = max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(left)))-1)
 	}
-	m.cost.Rounds = 0
-	if n := float64(m.N); n*n*float64(m.cost.D) <= m.ExactWork {
+	if m.cost.Rounds = 0; m.Task.Exact {
 		m.cost.Rounds = 1
 	}
 	if c.Storage == gram.Fixed16 {

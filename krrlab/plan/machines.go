@@ -46,7 +46,7 @@ func (o Options) machines(ctx context.Context) (m Machines, err error) {
 	if m.Machine = "as given"; min(m.Read, m.Gemm32, m.Gemm64, m.Exp) > 0 {
 		return m, nil
 	}
-	r, err := ReadRates(ctx, o.Memory)
+	r, err := ReadRates(ctx)
 	by := float64(m.Cores) / float64(accel.Threads())
 	m.Machine, m.Read = r.Machine, cmp.Or(m.Read, min(by*r.Read, max(r.Read, socket)))
 	m.Gemm32, m.Gemm64, m.Exp = cmp.Or(m.Gemm32, by*r.Gemm32), cmp.Or(m.Gemm64, by*r.Gemm64), cmp.Or(m.Exp, by*r.Exp)

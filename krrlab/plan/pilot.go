@@ -32,7 +32,6 @@ type Pilot struct {
 
 const (
 	pilotShare, pilotLeast, pilotMost = 1. / 20, 150, 1024 // points, of n, at least and at most
-	timedPoints                       = 512                // of them, whose entries are timed
 	// thin is the share of entries that count below which tiles of K may be sparse.
 	thin = 0.25
 )
@@ -51,7 +50,7 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	if err = exact.DenseTo(ctx, k); err != nil {
 		return nil, err
 	}
-	o := &gram.Options{Storage: t.Held.Storage, Tiles: t.Tiles, Prefer: cmp.Or(t.Prefer, 20*t.Tol*t.Lambda), Drop: t.Drop,
+	o := &gram.Options{Storage: t.Held.Storage, Tiles: t.Tiles, Prefer: t.Prefer, Drop: t.Drop,
 		Seed: t.Seed}
 	if p.sum(k) < thin {
 		c, err := gram.Look(ctx, t.Kernel, t.X, t.Lambda, o)
@@ -60,15 +59,11 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 		}
 	}
 	p.factor(k)
-	some := sub.Slice(0, min(p.M, timedPoints))
-	if exact, err = gram.NewExact(t.Kernel, some, t.Lambda, t.Tol*t.Lambda/20, nil); err == nil {
-		p.Exact, err = entry(ctx, exact)
-	}
-	if err != nil {
+	if p.Exact, err = entry(ctx, exact); err != nil {
 		return nil, err
 	}
 	o.Storage, o.Tiles = gram.Recompute, gram.DenseTiles
-	stored, err := gram.New(ctx, t.Kernel, some, t.Lambda, o)
+	stored, err := gram.New(ctx, t.Kernel, sub, t.Lambda, o)
 	if err == nil {
 		p.Stored, err = entry(ctx, stored)
 	}
@@ -108,19 +103,14 @@ func (p *Pilot) sum(k *mat.Dense) (share float64) {
 	return share
 }
 
-// factor sets Left.
+// factor sets Left, and overwrites k by a factor of it and of what rounding takes. Of an indefinite K rows stay as they
+// are from where there is none.
 func (p *Pilot) factor(k *mat.Dense) {
-	m := p.M
-	l := make([]float64, m*m)
-	for shift := max(1e-13*p.most*float64(m), 0x1p-1022); ; shift *= 100 { // the least that it can be factored with
-		copy(l, k.RawMatrix().Data)
-		for i := range m {
-			l[i*m+i] += shift
-		}
-		if accel.Dpotrf(m, l, m) || shift > p.most {
-			break
-		}
+	m, l := p.M, k.RawMatrix().Data
+	for i := range m {
+		l[i*m+i] += 1e-13 * p.most * float64(m)
 	}
+	accel.Dpotrf(m, l, m)
 	for i := m * 4 / 5; i < m; i++ {
 		p.Left += l[i*m+i] * l[i*m+i] / float64(m-m*4/5)
 	}

@@ -91,7 +91,7 @@ func TestHere(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	threads := accel.Threads()
 	o := Options{Nodes: 2, Cores: 100 * threads, Bandwidth: 10, Rates: "exp=5"}
-	r := testkit.Must(ReadRates(t.Context(), 0))
+	r := testkit.Must(ReadRates(t.Context()))
 	for _, bytes := range []bool{false, true} {
 		s := testkit.Must(o.Scale(t.Context(), stage.Header{N: 1e5, D: 20, T: 1}, bytes, precond.AutoForm,
 			Candidate{Solver: PCG, Iterations: 9}))

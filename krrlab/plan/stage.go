@@ -22,7 +22,7 @@ var Stage = stage.Definition{
 	Long: `Plan takes the flags of krrlab fit for data, kernel and solver. It prints the solver,
 preconditioner, rank and λ_p that fit would choose, the predicted seconds of each stage, the
 runner-up, and what would change the choice. Seconds are predicted from the rates of this machine,
-which are measured once, in 0.2 s, and kept in the user's cache folder. Iterations are those that a
+which are measured once, in 0.1 s, and kept in the user's cache folder. Iterations are those that a
 rule expects; fit observes them, and goes over to the direct solver where that would be done sooner.
 What a flag sets holds for all candidates. Nothing is solved.
 
@@ -110,9 +110,9 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 func (o Options) choose(ctx context.Context, b stage.Bench) (*Plan, error) {
 	p, read := b.Problem(), ReadRates
 	if p.Comm.Size() > 1 { // what a rank does while the others do as much is not what one process does
-		read = func(ctx context.Context, memory int64) (Rates, error) { return Measure(ctx, memory), ctx.Err() }
+		read = func(ctx context.Context) (Rates, error) { return Measure(ctx), ctx.Err() }
 	}
-	rates, err := read(ctx, p.Memory)
+	rates, err := read(ctx)
 	if p.Comm.Size() > 1 {
 		n, e := measureNetwork(ctx, p.Comm)
 		rates.Network, err = n, cmp.Or(err, e)

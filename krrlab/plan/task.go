@@ -25,13 +25,13 @@ const (
 // Task is the problem (K+λI)C = Y that a way to solve is chosen for, and what of it is held.
 type Task struct {
 	*stage.Problem
-	Prefer    float64 // ‖E‖₂ of K as stored; 0: 20τλ
-	Drop      float64 // as in gram.Options
-	Points    int64   // bytes of X
-	Beside    int64   // bytes that the process holds beside X
-	Peak      int64   // the most that it has held
-	Tests     int     // points to predict
-	ExactWork float64 // n²d up to which residuals are taken with K recomputed
+	Prefer float64 // ‖E‖₂ of K as stored; 0: 20τλ
+	Drop   float64 // as in gram.Options
+	Points int64   // bytes of X
+	Beside int64   // bytes that the process holds beside X
+	Peak   int64   // the most that it has held
+	Tests  int     // points to predict
+	Exact  bool    // residuals are taken with K recomputed
 
 	// What is held: zero values leave the choice to the plan.
 	Held      Candidate // solver, preconditioner, rank, λ_p, neighbors, storage

@@ -14,11 +14,9 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/direct"] = imports.Package{
 		Name: "direct",
 		Binds: map[string]r.Value{
-			"Definite":       r.ValueOf(direct.Definite),
 			"Faster":         r.ValueOf(direct.Faster),
 			"Float32Refined": r.ValueOf(direct.Float32Refined),
 			"Float64":        r.ValueOf(direct.Float64),
-			"Left":           r.ValueOf(direct.Left),
 			"Need":           r.ValueOf(direct.Need),
 			"Solve":          r.ValueOf(direct.Solve),
 		},
