@@ -196,7 +196,8 @@ func (m *model) predict(c *Candidate) {
 	}
 	c.Refused = ""
 	if m.cost.Of(c); m.Memory > 0 && c.Bytes > m.Memory {
-		c.Refused = fmt.Sprintf("it holds %s, the limit is %s beside the program", accel.Bytes(c.Bytes), accel.Bytes(m.Memory))
+		c.Refused = fmt.Sprintf("it holds %s, the limit is %s beside the program", accel.Bytes(c.Bytes),
+			accel.Bytes(m.Memory))
 	}
 }
 
@@ -243,8 +244,8 @@ func (m *model) flips(p *Plan) (flips []string) {
 	}
 	for _, o := range p.Candidates {
 		if o.Refused != "" && o.Seconds.training() < b.Seconds.training() {
-			return append(flips, fmt.Sprintf("a memory limit of %s beside the program: then %v, %.3g s", accel.Bytes(o.Bytes), o,
-				o.Seconds.training()))
+			return append(flips, fmt.Sprintf("a memory limit of %s beside the program: then %v, %.3g s",
+				accel.Bytes(o.Bytes), o, o.Seconds.training()))
 		}
 	}
 	return flips

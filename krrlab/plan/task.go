@@ -48,7 +48,7 @@ type Candidate struct {
 	Precond    string       `json:"precond"`
 	S          int          `json:"s"`
 	LambdaP    float64      `json:"lambda_p"`
-	Neighbors  int          `json:"neighbors,omitempty"` // of a sparse inverse; without pivots as expected: a rule finds them
+	Neighbors  int          `json:"neighbors,omitempty"` // of a sparse inverse; without pivots a guess
 	Storage    gram.Storage `json:"storage"`
 	Iterations int          `json:"iterations"` // expected by a rule; of direct rounds of refinement
 	Seconds    Seconds      `json:"predicted_seconds"`
