@@ -33,7 +33,7 @@ func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 }
 
 // LogDet returns an interval of ln det(M⁻¹A) = tr L, L = ln(M^(-1/2)AM^(-1/2)), from m processes with independent
-// starts, 0 < least ≤ λ_min(M⁻¹A), or 0 for the bound that they found, of the same confidence. Where that is 0 nothing
+// starts, with their confidence: 0 < least ≤ λ_min(M⁻¹A), or 0 for the bound that they found. Where that is 0 nothing
 // is known, and ends may be NaN.
 //
 // Certain but for rounding: v₁ᵀLv₁ is at most the Gauss rule of T and at least the Gauss–Radau rule with a node at least
@@ -46,9 +46,9 @@ func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 // with probability e^−x at most, and is below in the same way (Laurent and Massart, Ann. Statist. 28 (2000), lemma 1).
 // Estimated: ‖L₀‖_F by the Gauss rule, with one direction more at the further end of L₀, as starts may hardly see one;
 // the ends of L₀, by least and Max; and Slack·tr(A⁻¹M), for Slack.
-func LogDet(all []*Result, least, confidence float64) estimate.Interval {
+func LogDet(all []*Result, least float64) estimate.Interval {
 	n, m := float64(all[0].N), float64(len(all))
-	delta, lo, hi := 1-confidence, math.Inf(1), 0.
+	delta, lo, hi := 1-all[0].confidence, math.Inf(1), 0.
 	for _, r := range all {
 		lo, hi = min(lo, r.Min.Lo), max(hi, r.Max.Hi)
 	}
@@ -68,7 +68,7 @@ func LogDet(all []*Result, least, confidence float64) estimate.Interval {
 	x, below, above := math.Log(2/delta)/m, mean-math.Log(least), math.Log(hi)-mean
 	spread := 2*math.Sqrt(x*(n*max(0, square-mean*mean)+math.Pow(max(below, above), 2))) + n*slack
 	return estimate.Interval{Value: n * mean, Lo: n*low - spread - 2*x*above, Hi: n*mean + spread + 2*x*below,
-		Confidence: confidence, Method: "stochastic Lanczos quadrature"}
+		Confidence: all[0].confidence, Method: "stochastic Lanczos quadrature"}
 }
 
 // radau returns the Gauss–Radau rule of ln with a node at least: T with β_k, and a last diagonal element that makes

@@ -67,7 +67,7 @@ func TestLogDet(t *testing.T) {
 					all = append(all, run(t, diagonal(v), &Options{Steps: c.steps, Tol: -1, Confidence: c.confidence,
 						Definite: true, Start: rng.New(uint64(seed)).Sub("start", uint64(i))}))
 				}
-				e := LogDet(all, c.least, c.confidence)
+				e := LogDet(all, c.least)
 				switch width := e.Hi - e.Lo; {
 				case !(width < math.Inf(1)):
 					unbounded++
@@ -99,7 +99,7 @@ func TestLogDetInaccurate(t *testing.T) {
 	calls := 0
 	r := run(t, inexact{diagonal(v), 1e-3, &calls}, &Options{Steps: 30, Tol: -1})
 	exact := run(t, diagonal(v), &Options{Steps: 30, Tol: -1})
-	noisy, plain := LogDet([]*Result{r}, 0.1, 0.9), LogDet([]*Result{exact}, 0.1, 0.9)
+	noisy, plain := LogDet([]*Result{r}, 0.1), LogDet([]*Result{exact}, 0.1)
 	if more := (noisy.Hi - noisy.Lo) - (plain.Hi - plain.Lo); more < 200*r.Slack {
 		t.Errorf("%v, by accurate products %v", noisy, plain)
 	}
@@ -113,7 +113,7 @@ func TestLogDetInaccurate(t *testing.T) {
 	// A multiple of I, and order 1: one step tells all.
 	for _, u := range [][]float64{{3, 3, 3, 3}, {0.25}} {
 		want := float64(len(u)) * math.Log(u[0])
-		one := LogDet([]*Result{testkit.Must(Run(t.Context(), diagonal(u), nil))}, 0, 0.95)
+		one := LogDet([]*Result{testkit.Must(Run(t.Context(), diagonal(u), nil))}, 0)
 		if math.Abs(one.Lo-want) > 1e-4 || math.Abs(one.Hi-want) > 1e-4 {
 			t.Errorf("%v: %v", u, one)
 		}

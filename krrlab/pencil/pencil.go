@@ -75,22 +75,25 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 			s.Rows[c].Why = l.Err.Error()
 		default:
 			s.bracket(s.Rows[c], l, tau)
-			s.determine(c, runs, o.Confidence)
+			s.determine(c, runs)
 		}
 	}
 	s.note()
 	return err
 }
 
-// determine takes ln det(K+λI) = ln det M + ln det(M⁻¹(K+λI)), where M tells its own.
-func (s *Set) determine(c int, runs [][]*lanczos.Result, confidence float64) {
+// determined is an M that knows ln det M, built-in or user-defined.
+type determined interface{ LogDet() float64 }
+
+// determine takes ln det(K+λI) = ln det M + ln det(M⁻¹(K+λI)).
+func (s *Set) determine(c int, runs [][]*lanczos.Result) {
 	sides, ok := s.M.(*Sides)
 	if !ok {
 		return
 	}
-	var own float64
+	var own, least float64
 	if m := sides.Ms[c]; m != nil {
-		of, ok := m.(interface{ LogDet() float64 })
+		of, ok := m.(determined)
 		if !ok {
 			return
 		}
@@ -102,7 +105,10 @@ func (s *Set) determine(c int, runs [][]*lanczos.Result, confidence float64) {
 			all = append(all, l)
 		}
 	}
-	e := lanczos.LogDet(all, s.Mu[c], confidence)
+	if s.Mu != nil {
+		least = s.Mu[c]
+	}
+	e := lanczos.LogDet(all, least)
 	off := float64(s.A.Dim()) * s.Off / max(0, 1-s.Off) // |ln det(A+E) − ln det A| ≤ n‖E‖₂/(λ−‖E‖₂)
 	if e.Value, e.Lo, e.Hi = e.Value+own, e.Lo+own-off, e.Hi+own+off; e.Hi-e.Lo <= math.MaxFloat64 {
 		s.Rows[c].LogDetA = &e

@@ -79,7 +79,7 @@ type Row struct {
 	LogDet  stage.Number `json:"log_det"`
 	Kaporin stage.Number `json:"kaporin"`
 	// LogDetA is ln det(K+λI), and Likelihood −2 ln p(y) = yᵀ(K+λI)⁻¹y + ln det(K+λI) + n·ln 2π of y ~ N(0, K+λI), the one
-	// column that is solved for; nil where ln det M is not known, or Bounds. lanczos.LogDet says what is proved of them,
+	// column that is solved for; nil where M has no LogDet, or no Bounds. lanczos.LogDet says what is proved of them,
 	// and what is estimated; they allow for K as stored.
 	LogDetA    *estimate.Interval `json:"log_det_a,omitempty"`
 	Likelihood *estimate.Interval `json:"minus_2_log_likelihood,omitempty"`

@@ -74,7 +74,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	q.Seconds.Kernel, q.KError = k.Seconds, k.Error
 	sides := pencil.NewSides(p.N, p.Comm, made.M)
-	s := &pencil.Set{A: k, M: sides, Rows: []*pencil.Row{&q.Row}, Off: k.Error / p.Lambda, Mu: []float64{0},
+	s := &pencil.Set{A: k, M: sides, Rows: []*pencil.Row{&q.Row}, Off: k.Error / p.Lambda,
 		Tell: func(e stage.Event) { b.Tell(ctx, e) }}
 	do := func(seconds *float64, part func() error) {
 		if err == nil {
