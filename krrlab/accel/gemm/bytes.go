@@ -68,7 +68,8 @@ func (w *byteSpace) multiply(ks *kernels, m, n, k int, a []uint8, lda int, b []u
 		cols := min(nc, n-j)
 		w.b = grow(w.b, 2*nc*words)
 		packBytes(ks, w.b, b[j*ldb:], ldb, cols, k, f.nr)
-		w.start = fill(w.start, (cols+f.nr-1)/f.nr*f.nr)
+		w.start = grow(w.start, nc)
+		clear(w.start)
 		if f.shifted {
 			for q := range cols {
 				w.start[q] = 128 * byteSum(b[(j+q)*ldb:][:k])
@@ -108,7 +109,7 @@ func (w *byteSpace) block(f *byteKernel, m, n, words int, c []int32, ldc int) {
 	if f.wide {
 		words *= 2
 	}
-	w.tile = fill(w.tile, f.mr*f.nr)
+	w.tile = grow(w.tile, f.mr*f.nr)
 	for j := 0; j < n; j += f.nr {
 		b, cols := unsafe.SliceData(w.b[j*words:]), min(f.nr, n-j)
 		for i := 0; i < m; i += f.mr {
@@ -170,16 +171,6 @@ func floats(v []uint32) []float32 {
 // floatsOf is a view of whole words of bytes, which may begin anywhere.
 func floatsOf(v []uint8) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(v))), len(v)/4)
-}
-
-// fill returns s, or a longer slice, as n zeros.
-func fill[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	s = s[:n]
-	clear(s)
-	return s
 }
 
 // byteSum returns the sum of at most BytesDepth bytes, eight at a time in four sums of 16 bits.
