@@ -217,9 +217,7 @@ func (h *adverse) judge(t *testing.T, sol *Solution) []float64 {
 		}
 	}
 	if v := h.verify(t, sol, 1); v != nil {
-		if w := worst(want); math.Abs(w-float64(v.Residual)) > float64(v.Rounding)*(1+1e-9) {
-			t.Errorf("%s: residual %.6g, verify says %.6g ± %.2g", h.name, w, float64(v.Residual), float64(v.Rounding))
-		}
+		testkit.Near(t, worst(want), float64(v.Residual), float64(v.Rounding)*(1+1e-9), h.name, float64(v.Rounding))
 	}
 	return want
 }

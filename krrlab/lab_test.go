@@ -157,9 +157,7 @@ func TestResiduals(t *testing.T) {
 		want := newReference(t, gauss, x, 0.1, y).residuals(sol.Model.C, y)
 		if policy == StoredResidual {
 			for j, r := range sol.SampledResiduals {
-				if math.Abs(r/want[j]-1) > 1e-6 {
-					t.Errorf("sampled residual %.6g, want %.6g", r, want[j])
-				}
+				testkit.Near(t, r/want[j], 1, 1e-6, r, want[j])
 			}
 			if sol.ResidualKind != solve.AsStored || len(sol.SampledResiduals) != 3 {
 				t.Errorf("%s, %v", sol.ResidualKind, sol.SampledResiduals)
@@ -167,9 +165,7 @@ func TestResiduals(t *testing.T) {
 			continue
 		}
 		for j, r := range sol.TrueResiduals {
-			if math.Abs(r/want[j]-1) > 1e-6 {
-				t.Errorf("%v: residual %.6g, want %.6g", policy, r, want[j])
-			}
+			testkit.Near(t, r/want[j], 1, 1e-6, policy, r, want[j])
 		}
 		if sol.ResidualKind != solve.InFloat64 || sol.SampledResiduals != nil {
 			t.Errorf("%v: %s, %v", policy, sol.ResidualKind, sol.SampledResiduals)

@@ -80,9 +80,7 @@ func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Mode
 	}
 	score := testkit.Must(m.Evaluate(t.Context(), test, &model.Options{Float64: true}))
 	if m.Labels == nil {
-		if math.Abs(float64(v.TestError)-score.RMSE) > 1e-9*score.RMSE {
-			t.Errorf("%v: RMSE %g, want %g", k, float64(v.TestError), score.RMSE)
-		}
+		testkit.Near(t, float64(v.TestError), score.RMSE, 1e-9*score.RMSE, k)
 		return
 	}
 	if float64(v.TestError) != score.ErrorRate || score.ErrorRate == 0 {

@@ -146,9 +146,7 @@ func TestWeightedGCV(t *testing.T) {
 		want, got := score(train, lambda), score(&weighty, w*lambda)
 		for name, v := range map[string][2]float64{"error": {got.Error.Value, want.Error.Value},
 			"GCV": {got.GCV, want.GCV}, "s_λ": {got.S, want.S}} {
-			if math.Abs(v[0]-v[1]) > 1e-8*v[1] {
-				t.Errorf("%v: %s %g, want %g", train.Task, name, v[0], v[1])
-			}
+			testkit.Near(t, v[0], v[1], 1e-8*v[1], train.Task, name)
 		}
 	}
 }

@@ -110,12 +110,8 @@ func newReference(t *testing.T, m feature.Map, x points.Points, y *mat.Dense, la
 // check holds a result to the reference: W, objective, residual.
 func (ref *reference) check(t *testing.T, label string, r *baseline.Result) {
 	t.Helper()
-	if !(math.Abs(r.Objective-ref.best) <= 1e-10*ref.best) {
-		t.Errorf("%s: objective %.15g, optimum %.15g", label, r.Objective, ref.best)
-	}
-	if own := ridgeObjective(ref.z, ref.y, r.W, ref.lambda); !(math.Abs(own-r.Objective) <= 1e-10*ref.best) {
-		t.Errorf("%s: objective reported %.15g, of W %.15g", label, r.Objective, own)
-	}
+	testkit.Near(t, r.Objective, ref.best, 1e-10*ref.best, label)
+	testkit.Near(t, ridgeObjective(ref.z, ref.y, r.W, ref.lambda), r.Objective, 1e-10*ref.best, label)
 	var d mat.Dense
 	d.Sub(r.W, ref.w)
 	if e := mat.Norm(&d, 2) / mat.Norm(ref.w, 2); !(e < 1e-6) {

@@ -64,9 +64,7 @@ func TestAtMost(t *testing.T) {
 		p, w float64
 	}{{0, 3, 0.5, 0.125}, {1, 3, 0.5, 0.5}, {3, 3, 0.5, 1}, {2, 4, 0.1, 0.6561 + 0.2916 + 0.0486},
 		{0, 1024, 0.01, math.Pow(0.99, 1024)}} {
-		if got := atMost(c.k, c.n, c.p); math.Abs(got-c.w) > 1e-10 {
-			t.Errorf("P(X ≤ %d) of %d, %g: %g, want %g", c.k, c.n, c.p, got, c.w)
-		}
+		testkit.Near(t, atMost(c.k, c.n, c.p), c.w, 1e-10, c.k, c.n, c.p)
 	}
 }
 

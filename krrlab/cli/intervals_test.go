@@ -65,9 +65,7 @@ func TestIntervals(t *testing.T) {
 		inside, width := measured()
 		widths[c.fit+c.flags] = width
 		// 400 rows by 120 scores or more: a standard deviation of 3 %
-		if math.Abs(inside/400-0.9) > 0.09 {
-			t.Errorf("%v: %.1f %% are covered", c, inside/4)
-		}
+		testkit.Near(t, inside/400, 0.9, 0.09, c, inside/4)
 	}
 	if a, b := widths["calibrate loo"], widths["calibrate none--method jackknife"]; !(math.Abs(a/b-1) < 1e-9) {
 		t.Errorf("scores kept or recomputed: widths %g, %g", a, b)

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"context"
-	"math"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -50,12 +50,8 @@ func TestPaper(t *testing.T) {
 				t.Fatalf("exit code %d", code)
 			}
 			r := report(t, js)
-			if e := r["test_error"].(float64); math.Abs(e-c.error) > c.within {
-				t.Errorf("test error %.4f, the paper has %.4f", e, c.error)
-			}
-			if k := r["iterations"].(float64); math.Abs(k-c.iterations) > c.plus {
-				t.Errorf("%.0f iterations, want %.0f ± %.0f", k, c.iterations, c.plus)
-			}
+			testkit.Near(t, r["test_error"].(float64), c.error, c.within)
+			testkit.Near(t, r["iterations"].(float64), c.iterations, c.plus, c.plus)
 			if v := r["true_residual"].(float64); !(v <= c.residual) {
 				t.Errorf("true residual %.3g", v)
 			}

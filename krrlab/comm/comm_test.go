@@ -183,9 +183,7 @@ func TestFixed(t *testing.T) {
 		}
 		want += v
 	}
-	if got := f.Value(sum[0]); math.Abs(got-want) > 5*3*0x1p-61+0x1p-52 {
-		t.Errorf("%v, want %v", got, want)
-	}
+	testkit.Near(t, f.Value(sum[0]), want, 5*3*0x1p-61+0x1p-52)
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e9} {
 		if f.Add(sum, []float64{bad}) {
 			t.Errorf("%v fits below 3", bad)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // together runs body on p goroutine ranks.
@@ -80,9 +82,7 @@ func TestFine(t *testing.T) {
 		t.Errorf("the sum has an error of %g units", off/f.down)
 	}
 	exact, _ := want.Float64()
-	if v := f.Fine(sum[0], rest[0]); math.Abs(v-exact) > 0x1p-51*math.Abs(exact) {
-		t.Errorf("%v, want %v", v, exact)
-	}
+	testkit.Near(t, f.Fine(sum[0], rest[0]), exact, 0x1p-51*math.Abs(exact))
 	// What carries over from the rest counts, of either sign.
 	for _, r := range []int64{3<<40 + 1<<39, -3<<40 - 1<<39} {
 		if v, want := f.Fine(10, r), (10+float64(r)/0x1p40)*f.down; v != want {

@@ -84,9 +84,7 @@ func TestDoublingMean(t *testing.T) {
 		sum += v
 		sq += (v - want) * (v - want)
 	}
-	if mean := sum / draws; math.Abs(mean-want) > 5*math.Sqrt(scale/draws) {
-		t.Errorf("mean %g, k = %g", mean, want)
-	}
+	testkit.Near(t, sum/draws, want, 5*math.Sqrt(scale/draws))
 	if v := sq / draws; v > 1.1*scale {
 		t.Errorf("variance %g above the bound %g", v, scale)
 	}

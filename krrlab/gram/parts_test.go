@@ -96,9 +96,7 @@ func TestExtent(t *testing.T) {
 					math.Abs(e.MaxSq-largest) > 1e-6*largest {
 					t.Errorf("%v, %T moved by %g: %+v, want the largest ‖x‖² %v", k, x, by, e, largest)
 				}
-				if math.Abs(m.frame.maxSq-atOrigin) > 1e-6*atOrigin {
-					t.Errorf("%v, %T moved by %g: ‖x‖² up to %v, want %v", k, x, by, m.frame.maxSq, atOrigin)
-				}
+				testkit.Near(t, m.frame.maxSq, atOrigin, 1e-6*atOrigin, k, x, by)
 				checkCertain(t, m, e)
 			}
 		}

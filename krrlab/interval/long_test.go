@@ -1,7 +1,6 @@
 package interval
 
 import (
-	"math"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
@@ -29,9 +28,7 @@ func TestCoverageOfData(t *testing.T) {
 		for _, method := range methods {
 			t.Logf("%s, %s: %.3f", c.name, method, got[method])
 			for l, share := range got[method] {
-				if !(math.Abs(share-levels[l]) <= 0.02) {
-					t.Errorf("%s, %s: %.1f %% are covered, of %g %%", c.name, method, 100*share, 100*levels[l])
-				}
+				testkit.Near(t, share, levels[l], 0.02, c.name, method, 100*share, 100*levels[l])
 			}
 		}
 	}

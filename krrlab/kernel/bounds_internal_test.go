@@ -3,6 +3,8 @@ package kernel
 import (
 	"math"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestSlope: the bound of |∂k/∂r²| is what the difference quotient comes to near r = 0, and nowhere less than it.
@@ -49,8 +51,6 @@ func TestEntryErrorFormula(t *testing.T) {
 		{Polynomial{1, 1, 3}, Differences, near, 3*13 + 8},
 		{Func{F: Gaussian{1}.Eval}, Float64, far, 0},
 	} {
-		if got := EntryError(c.k, c.arith, c.e) / 0x1p-53; math.Abs(got-c.units) > 1e-12*c.units {
-			t.Errorf("%v by %v of %+v: %v u, want %v u", c.k, c.arith, c.e, got, c.units)
-		}
+		testkit.Near(t, EntryError(c.k, c.arith, c.e)/0x1p-53, c.units, 1e-12*c.units, c.k, c.arith, c.e)
 	}
 }

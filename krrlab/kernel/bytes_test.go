@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel/gemm"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -71,9 +72,7 @@ func TestBytesTile(t *testing.T) {
 						if _, own := k.(rational); own {
 							slack = 0x1p-48
 						}
-						if got := first64[a*(nz+1)+b]; math.Abs(got-want) > slack*size {
-							t.Errorf("%v, d = %d, %v (%d, %d): %v, want %v to %g", k, d, arith, a, b, got, want, slack)
-						}
+						testkit.Near(t, first64[a*(nz+1)+b], want, slack*size, k, d, arith, a, b, slack)
 						if _, l1 := k.(kernel.Laplacian); l1 {
 							continue
 						}

@@ -28,9 +28,7 @@ func TestEval(t *testing.T) {
 		{kernel.Polynomial{Gamma: 1, Coef0: 0, Degree: 1}, -5},
 		{kernel.Func{F: func(x, z []float64) float64 { return x[0] - z[1] }}, 2},
 	} {
-		if got := c.k.Eval(x, z); math.Abs(got-c.want) > 1e-14*math.Abs(c.want) {
-			t.Errorf("%v: k(x, z) = %v, want %v", c.k, got, c.want)
-		}
+		testkit.Near(t, c.k.Eval(x, z), c.want, 1e-14*math.Abs(c.want), c.k)
 	}
 }
 

@@ -134,9 +134,7 @@ func TestBound(t *testing.T) {
 	// K = diag(η, 0), Z = 0 and λ_p ≤ λ: M⁻¹A = diag(λ+η, λ)/λ_p; the bound has λ_p+η for λ_p, as
 	// ZZᵀ = diag(0, η) with K = 0 needs.
 	for _, c := range []struct{ lambdaP, want float64 }{{0.02, 11 * 51}, {0.5, 11 * 3}, {50, 510}, {1e-3, 11 * 1001}} {
-		if b := Bound(0.1, c.lambdaP, 1); math.Abs(b-c.want) > 1e-9*c.want {
-			t.Errorf("Bound(0.1, %g, 1) = %g, want %g", c.lambdaP, b, c.want)
-		}
+		testkit.Near(t, Bound(0.1, c.lambdaP, 1), c.want, 1e-9*c.want, c.lambdaP)
 	}
 	testkit.Equal(t, Bound(0.1, 0.1, 0), 1)
 }

@@ -27,9 +27,7 @@ func TestFullRun(t *testing.T) {
 			t.Errorf("%s: %d steps, %d products, %d solves", name, res.Steps, res.MulTo.Calls, res.SolveTo.Calls)
 		}
 		for i, r := range res.Ritz {
-			if math.Abs(r-v[i]) > 1e-12*size {
-				t.Errorf("%s: Ritz value %d is %v, eigenvalue %v", name, i, r, v[i])
-			}
+			testkit.Near(t, r, v[i], 1e-12*size, name, i)
 		}
 		for _, e := range []float64{res.Min.Hi - res.Min.Lo, res.Max.Hi - res.Max.Lo} {
 			if e < 0 || e > 1e-10*size {
@@ -53,9 +51,7 @@ func TestPencil(t *testing.T) {
 	want := testkit.Pencil(t, a, m)
 	res := testkit.Must(RunPencil(t.Context(), dense{a}, m, &Options{Tol: -1}))
 	for i, r := range res.Ritz {
-		if math.Abs(r-want[i]) > 1e-11*want[n-1] {
-			t.Errorf("Ritz value %d is %v, eigenvalue %v", i, r, want[i])
-		}
+		testkit.Near(t, r, want[i], 1e-11*want[n-1], i)
 	}
 	if res.SolveTo.Calls != n+1 || res.MulTo.Calls != n {
 		t.Errorf("%d products, %d solves", res.MulTo.Calls, res.SolveTo.Calls)
@@ -160,9 +156,7 @@ func TestMass(t *testing.T) {
 	for _, n := range []int{2, 3, 50, 3000} {
 		for _, delta := range []float64{0.01, 0.3} {
 			q := mass(n, delta)
-			if p := (distuv.Beta{Alpha: 0.5, Beta: float64(n-1) / 2}).CDF(q); math.Abs(p-delta) > 1e-9 {
-				t.Errorf("n = %d: P(≤ %g) = %g, want %g", n, q, p, delta)
-			}
+			testkit.Near(t, (distuv.Beta{Alpha: 0.5, Beta: float64(n-1) / 2}).CDF(q), delta, 1e-9, n, q)
 		}
 	}
 	const n, draws = 40, 20000
@@ -178,9 +172,7 @@ func TestMass(t *testing.T) {
 			below++
 		}
 	}
-	if share := float64(below) / draws; math.Abs(share-0.1) > 0.01 {
-		t.Errorf("a share of %g below the 0.1-quantile", share)
-	}
+	testkit.Near(t, float64(below)/draws, 0.1, 0.01)
 	testkit.Equal(t, mass(1, 0.5), 1)
 	if big := mass(1000000, 0.025); big < 0.9e-9 || big > 1.1e-9 { // (0.0313)²/n, the normal's quantile
 		t.Errorf("n = 1e6: %g", big)

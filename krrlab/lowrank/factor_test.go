@@ -57,9 +57,7 @@ func TestCondBound(t *testing.T) {
 		}
 	}
 	f := &lowrank.Factor{Residual: -1e-9, Rounding: 1e-6}
-	if got := f.CondBound(1, 1); math.Abs(got-(1+3e-6)) > 1e-9 {
-		t.Errorf("bound %v with a negative residual", got)
-	}
+	testkit.Near(t, f.CondBound(1, 1), (1 + 3e-6), 1e-9)
 	if got := f.CondBound(1e-7, 1); !math.IsInf(got, 1) {
 		t.Errorf("bound %v with λ below the rounding", got)
 	}

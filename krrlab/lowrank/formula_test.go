@@ -87,9 +87,7 @@ func TestAllowance(t *testing.T) {
 	const u = 0x1p-53
 	b := &build{n: 4, comm: comm.Alone(), f: points.NewDense32(4, 10, nil), block: 5, entry: 1e-13, diag: []float64{1, 1, 1, 1}}
 	q := 1e-13 + 2.2*(10+5+64)*u
-	if got := b.roundingOf(); math.Abs(got-q) > 1e-12*q {
-		t.Errorf("q = %g, want %g", got, q)
-	}
+	testkit.Near(t, b.roundingOf(), q, 1e-12*q)
 	if got := b.shift(); math.Abs(got-40*q) > 1e-12*40*q { // 4rq
 		t.Errorf("ν = %g, want %g", got, 40*q)
 	}

@@ -153,9 +153,7 @@ func TestTrained(t *testing.T) {
 		p := testkit.Must(m.Trained(&datasets.Dataset{X: points.NewDense(4, 1, make([]float64, 4)),
 			Task: datasets.Regression, Target: y, Weights: weights}))
 		for i, v := range p.Value {
-			if math.Abs(v-mean-want.AtVec(i)) > 1e-12 {
-				t.Errorf("weights %v, row %d: %g, want %g", weights, i, v, mean+want.AtVec(i))
-			}
+			testkit.Near(t, v-mean, want.AtVec(i), 1e-12, weights, i, v, mean+want.AtVec(i))
 		}
 	}
 }

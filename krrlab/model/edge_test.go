@@ -6,15 +6,14 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
 // TestAccuracyFor: a quarter of the tolerance, between its ends.
 func TestAccuracyFor(t *testing.T) {
 	for tol, want := range map[float64]float64{1e-4: 2.5e-5, 1e-3: 2.5e-4, 1e-2: 2.5e-4, 4e-6: 1e-6, 1e-10: 1e-6} {
-		if got := AccuracyFor(tol); math.Abs(got-want) > 1e-15 {
-			t.Errorf("tolerance %g: %g, want %g", tol, got, want)
-		}
+		testkit.Near(t, AccuracyFor(tol), want, 1e-15, tol)
 	}
 }
 

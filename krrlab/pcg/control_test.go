@@ -329,9 +329,7 @@ func TestTakenBack(t *testing.T) {
 				mat.Formatted(res.X))
 		}
 		for c, rel := range res.TrueRelRes {
-			if math.Abs(rel-2) > 1e-12 {
-				t.Errorf("%s: column %d: residual %g, want 2", name, c, rel)
-			}
+			testkit.Near(t, rel, 2, 1e-12, name, c)
 		}
 	}
 }

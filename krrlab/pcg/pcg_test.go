@@ -77,9 +77,7 @@ func TestReference(t *testing.T) {
 
 func near(t *testing.T, what string, got, want, tol float64) {
 	t.Helper()
-	if math.Abs(got-want) > tol*(math.Abs(want)+1e-3) {
-		t.Errorf("%s = %.17g, want %.17g", what, got, want)
-	}
+	testkit.Near(t, got, want, tol*(math.Abs(want)+1e-3), what)
 }
 
 // TestFrozen: columns that need very different numbers of iterations, among them

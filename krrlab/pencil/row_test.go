@@ -43,9 +43,7 @@ func TestBounds(t *testing.T) {
 			if e := res.History.Error[k][0]; k > 0 && e < want {
 				want = e
 			}
-			if math.Abs(v/want-1) > 1e-9 {
-				t.Errorf("μ = %g, iteration %d: %g, want %g", mu, k, v, want)
-			}
+			testkit.Near(t, v/want, 1, 1e-9, mu, k, v, want)
 		}
 		set = &Set{Rows: []*Row{new(Row)}, Off: 0.1}
 		set.take(res, 0, 1)

@@ -47,9 +47,7 @@ func TestGramGrows(t *testing.T) {
 		for i := range z.N {
 			want += float64(z.Row(i)[p[0]]) * float64(z.Row(i)[p[1]])
 		}
-		if got := g.data[p[0]*g.s+p[1]]; math.Abs(got-want) > 1e-12 {
-			t.Errorf("(ZᵀZ)_%d,%d = %.15g, want %.15g", p[0], p[1], got, want)
-		}
+		testkit.Near(t, g.data[p[0]*g.s+p[1]], want, 1e-12, p[0], p[1])
 	}
 	grown := testkit.Must(NewFromGram(ctx, z, &g, 0.5, &Options{Form: FormL}))
 	whole := testkit.Must(New(ctx, z, 0.5, &Options{Form: FormL}))
@@ -137,8 +135,6 @@ func TestGram(t *testing.T) {
 		} else if p[0] < p[1] {
 			want = 0
 		}
-		if got := all[p[0]*520+p[1]]; !(math.Abs(got-want) <= 1e-12) {
-			t.Errorf("entry %v: %.15g, want %.15g", p, got, want)
-		}
+		testkit.Near(t, all[p[0]*520+p[1]], want, 1e-12, p)
 	}
 }

@@ -26,9 +26,7 @@ func TestSpectral(t *testing.T) {
 	least := testkit.Eigenvalues(t, &g)[0]
 	got, sigma2, err := Spectral(t.Context(), comm.Alone(), z)
 	testkit.OK(t, err)
-	if math.Abs(sigma2-least) > 1e-12*least {
-		t.Errorf("σ_s² = %v, want %v", sigma2, least)
-	}
+	testkit.Near(t, sigma2, least, 1e-12*least)
 	outer.SymOuterK(1, mat.NewDense(s, s, got))
 	if mu := testkit.Eigenvalues(t, &outer); mu[s-1] > 1+1e-14 || mu[s-1] < 0.5 {
 		t.Errorf("‖T‖₂² = %v", mu[s-1])

@@ -139,9 +139,7 @@ func TestIntN(t *testing.T) {
 	}
 	for k := range 3 {
 		for what, v := range map[string]int{"third": third[k], "residue": residue[k]} {
-			if math.Abs(float64(v)-draws/3) > 5*math.Sqrt(draws*2/9.) {
-				t.Errorf("%s %d of %d is hit %d times of %d", what, k, n, v, draws)
-			}
+			testkit.Near(t, float64(v), draws/3, 5*math.Sqrt(draws*2/9.), what, k, n, v, draws)
 		}
 	}
 	for i := range uint64(100) {

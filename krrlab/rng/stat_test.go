@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -172,9 +173,7 @@ func TestAvalanche(t *testing.T) {
 				sum++
 			}
 		}
-		if mean := sum / 64; math.Abs(mean-32) > 2.5 {
-			t.Errorf("%s: flipping a bit changes %.1f bits of 64", what, mean)
-		}
+		testkit.Near(t, sum/64, 32, 2.5, what)
 	}
 }
 

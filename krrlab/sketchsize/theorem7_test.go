@@ -3,6 +3,8 @@ package sketchsize
 import (
 	"math"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestExtremes compares the bounds' extremes over t, and where they lie, with a fine grid.
@@ -49,9 +51,7 @@ func TestMargin(t *testing.T) {
 		{Test{Theta: 0.25, Alpha: 9, Gamma: 0.5}, 0.5 / 5.5},  // condition 2
 		{Test{Theta: 1, Alpha: 0.5, Gamma: 0.5}, 1 - 2/1.5},   // none
 	} {
-		if got := c.test.Margin(); math.Abs(got-c.want) > 1e-15 {
-			t.Errorf("%+v: margin %g, want %g", c.test, got, c.want)
-		}
+		testkit.Near(t, c.test.Margin(), c.want, 1e-15, c.test)
 		want := math.Inf(1)
 		if c.want > 0 {
 			want = 0.25 / (c.want * c.want)

@@ -66,9 +66,7 @@ func TestInterval(t *testing.T) {
 		got := p.interval(r, c.value, 1, &Options{Confidence: 0.9}, "m")
 		for i, v := range [][2]float64{{got.Value, c.want}, {got.Lo, c.wantLo}, {got.Hi, c.wantHi},
 			{r.Storage, c.storage}} {
-			if math.Abs(v[0]-v[1]) > 1e-12 {
-				t.Errorf("%+v, number %d: %v, want %v", c, i, v[0], v[1])
-			}
+			testkit.Near(t, v[0], v[1], 1e-12, c, i)
 		}
 		if got.Confidence != 0.9 || got.Method != "m" {
 			t.Errorf("%+v", got)

@@ -63,9 +63,7 @@ func TestRelevanceGradient(t *testing.T) {
 			for j, v := range theta[:d] {
 				want += 0.005 * (v - r.origin[j]) * (v - r.origin[j])
 			}
-			if math.Abs(value-want) > 1e-8 {
-				t.Errorf("%s, %v: %.10g, by refits %.10g", name, k, value, want)
-			}
+			testkit.Near(t, value, want, 1e-8, name, k)
 			r.lambda = false
 			if _, err := r.value(ctx, theta, grad); err != nil || grad[d] != 0 {
 				t.Errorf("λ held: derivative %g, %v", grad[d], err)

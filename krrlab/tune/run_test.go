@@ -2,7 +2,6 @@ package tune_test
 
 import (
 	"context"
-	"math"
 	"strings"
 	"testing"
 
@@ -101,9 +100,7 @@ func TestTuneTargets(t *testing.T) {
 			}
 			for i, p := range r.Points {
 				// predictions are as accurate as the tolerance asks
-				if math.Abs(float64(p.Error/want.Points[i].Error)-1) > 0.01 {
-					t.Errorf("unit %g, point %d: error %g, want %g", unit, i, p.Error, want.Points[i].Error)
-				}
+				testkit.Near(t, float64(p.Error/want.Points[i].Error), 1, 0.01, unit, i, p.Error, want.Points[i].Error)
 			}
 		}
 	}

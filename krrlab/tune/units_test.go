@@ -1,9 +1,9 @@
 package tune
 
 import (
-	"math"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -14,14 +14,10 @@ func TestInUnits(t *testing.T) {
 	y := inUnits(mat.DenseCopyOf(of), of, false)
 	var sum float64
 	for i := range 2 {
-		if math.Abs(y.At(i, 0)-y.At(i, 1)) > 1e-15 {
-			t.Errorf("%v", mat.Formatted(y))
-		}
+		testkit.Near(t, y.At(i, 0), y.At(i, 1), 1e-15, mat.Formatted(y))
 		sum += y.At(i, 0)*y.At(i, 0) + y.At(i, 1)*y.At(i, 1)
 	}
-	if math.Abs(sum/2-1) > 1e-12 {
-		t.Errorf("mean square %g", sum/2)
-	}
+	testkit.Near(t, sum/2, 1, 1e-12)
 	if y := inUnits(mat.DenseCopyOf(of), of, true); !mat.Equal(y, of) {
 		t.Error("classes have units")
 	}

@@ -232,9 +232,7 @@ func TestDefinition(t *testing.T) {
 					sum += float64(values[x]) * float64(values[y]) * left.At(int(p), int(q))
 				}
 			}
-			if math.Abs(sum-1) > 1e-3 {
-				t.Errorf("%+v: gᵀ(ωR+λI)g = %.6g in row %d", c, sum, i)
-			}
+			testkit.Near(t, sum, 1, 1e-3, c, i)
 		}
 		if c.k < c.n-1 {
 			continue

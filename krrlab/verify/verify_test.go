@@ -198,9 +198,7 @@ func TestBounds(t *testing.T) {
 					testkit.Equal(t, label(p.F[q*cols:(q+1)*cols]), label(exact.F[q*cols:(q+1)*cols]), spec.Name, q)
 				}
 			}
-			if got := p.Open(); math.Abs(got-(1-float64(proved)/float64(z.N))) > 1e-12 {
-				t.Errorf("%s: Open() = %v with %d of %d proved", spec.Name, got, proved, z.N)
-			}
+			testkit.Near(t, p.Open(), (1 - float64(proved)/float64(z.N)), 1e-12, spec.Name, proved, z.N)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
@@ -184,6 +185,14 @@ func Equal[T comparable](t testing.TB, got, want T, of ...any) {
 	t.Helper()
 	if got != want {
 		t.Errorf("%v: %v, want %v", of, got, want)
+	}
+}
+
+// Near fails where a value of something is farther from the one wanted than off, or not a number.
+func Near(t testing.TB, got, want, off float64, of ...any) {
+	t.Helper()
+	if !(math.Abs(got-want) <= off) {
+		t.Errorf("%v: %.15g, want %.15g, to %.3g", of, got, want, off)
 	}
 }
 
