@@ -108,7 +108,7 @@ func (b *Backend) start(ctx context.Context, words []string, l *krrlab.Lab, dir 
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 	// else Slurm may let a rank out of MPI_Init too soon: docs/ranks.md
-	cmd.Env = append([]string{"SLURM_PMIX_DIRECT_CONN=false"}, os.Environ()...)
+	cmd.Env = append([]string{"SLURM_PMIX_DIRECT_CONN=false"}, cmd.Environ()...)
 	group.Own(cmd) // what a terminal, or Jupyter, sends to ours is for us, and the launcher hears of it once
 	h := &output{ctx: ctx, lab: l}
 	cmd.Stdout, cmd.Stderr = h, h
