@@ -66,15 +66,15 @@ func (r Rates) Keep() {
 	}
 }
 
-// Measure measures the rates of this machine, in less than 0.1 s and 80 MB.
+// Measure measures the rates of this machine, in some 0.1 s and 80 MB.
 func Measure(ctx context.Context) Rates {
 	const (
-		window    = 4 * time.Millisecond
+		window    = 12 * time.Millisecond
 		bytes     = 64 << 20 // that are read
 		order     = 512
 		few, runs = 4096, 64 // exponentials at a time, and how often
 	)
-	r := Rates{Machine: here(), Read: accel.ReadRate(ctx, bytes, 2*window),
+	r := Rates{Machine: here(), Read: accel.ReadRate(ctx, bytes, 4*window),
 		Gemm32: accel.GemmRate32(ctx, order, window), Gemm64: accel.GemmRate64(ctx, order, window)}
 	src, dst := make([]float32, few), make([][]float32, accel.Threads())
 	for i := range src {
