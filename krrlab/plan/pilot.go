@@ -32,6 +32,8 @@ type Pilot struct {
 
 const (
 	pilotShare, pilotLeast, pilotMost = 1. / 20, 150, 1024 // points, of n, at least and at most
+	// an entry of K in float64 is timed on so many at least: of a few hundred it takes twice as long as of all
+	timedPoints = 512
 	// thin is the share of entries that count below which tiles of K may be sparse.
 	thin = 0.25
 )
@@ -41,7 +43,8 @@ const (
 func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	start := time.Now()
 	p := &Pilot{task: t, M: min(t.N, pilotMost, max(pilotLeast, int(pilotShare*float64(t.N))))}
-	sub := points.Gather(t.X, rng.New(t.Seed).Sub("pilot").Perm(t.N)[:p.M])
+	all := points.Gather(t.X, rng.New(t.Seed).Sub("pilot").Perm(t.N)[:min(t.N, max(p.M, timedPoints))])
+	sub := all.Slice(0, p.M)
 	exact, err := gram.NewExact(t.Kernel, sub, t.Lambda, t.Tol*t.Lambda/20, nil)
 	if err != nil {
 		return nil, err
@@ -59,7 +62,10 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 		}
 	}
 	p.factor(k)
-	if p.Exact, err = entry(ctx, exact); err != nil {
+	if exact, err = gram.NewExact(t.Kernel, all, t.Lambda, t.Tol*t.Lambda/20, nil); err == nil {
+		p.Exact, err = entry(ctx, exact)
+	}
+	if err != nil {
 		return nil, err
 	}
 	o.Storage, o.Tiles = gram.Recompute, gram.DenseTiles
