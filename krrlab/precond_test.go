@@ -122,7 +122,7 @@ func TestUserDefinedRefused(t *testing.T) {
 			_, err := l.Solve(t.Context())
 			return err
 		},
-		"scaled is of order 28, for n = 30": func(l *Lab) error {
+		"is of order 28: want 30": func(l *Lab) error {
 			l.cfg.Precond = scaled{short: 2}
 			_, err := l.Quality(t.Context(), QualityOptions{})
 			return err
