@@ -41,6 +41,9 @@ func TestQuadratureBounds(t *testing.T) {
 			}
 		}
 	}
+	if low := radau(&Result{Steps: 1, Alpha: []float64{1}, Beta: []float64{0.5}}, 2); !math.IsInf(low, -1) {
+		t.Errorf("%g by what is no lower bound of the spectrum", low)
+	}
 }
 
 // TestLogDet counts, over seeds, how often the interval of ln det misses, as TestCoverage: with the least eigenvalue

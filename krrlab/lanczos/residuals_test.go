@@ -26,5 +26,8 @@ func TestRitzIterations(t *testing.T) {
 	if its := RitzIterations([]float64{1, -1}, []float64{1, 0}, 0.1, 1); !math.IsInf(its, 1) {
 		t.Errorf("%g iterations where T is not positive definite", its)
 	}
+	if res, definite := Residuals([]float64{2, 2}, []float64{0, 1}); len(res) != 1 || res[0] != 0 || !definite {
+		t.Errorf("residuals %v, definite %v, of a T that ends after one step", res, definite)
+	}
 	testkit.Panics(t, map[string]func(){"residual of 1": func() { RitzIterations([]float64{1}, []float64{0}, 1, 1) }})
 }

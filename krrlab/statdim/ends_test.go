@@ -76,3 +76,13 @@ func TestInterval(t *testing.T) {
 		testkit.Equal(t, (&problem{Error: e}).room(2), want, e)
 	}
 }
+
+// TestMissed: a width that is not reached is told with what limits it.
+func TestMissed(t *testing.T) {
+	var s Result
+	testkit.Contains(t, s.missed(), "(asked 0 %)")
+	s.Truncation = 1
+	testkit.Contains(t, s.missed(), "truncation and storage limit it")
+	s.Method = Free
+	testkit.Contains(t, s.missed(), "all that tr K")
+}
