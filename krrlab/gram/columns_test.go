@@ -47,7 +47,7 @@ func TestColumnsLayout(t *testing.T) {
 					for a, i := range rows {
 						for b, j := range idx {
 							if off := math.Abs(part.At(a, b) - dense.At(i, j)); off > tolerance(s, m.Choice().Arithmetic) {
-								t.Fatalf("n=%d tile=%d %T %v: part (%d, %d) is off by %g", c.n, c.tile, x, s, i, j, off)
+								t.Fatalf("n=%d tile=%d %T %v: entry (%d, %d) of a part has error %g", c.n, c.tile, x, s, i, j, off)
 							}
 						}
 					}

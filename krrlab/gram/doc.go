@@ -24,8 +24,8 @@
 // float64 storage, until the predicted ‖E‖₂ is at most Options.Accuracy, λ/10
 // unless told otherwise. Where a smaller bound is preferred (Options.Prefer) and
 // float64 storage fits, it is taken for that too. What does not fit Options.Memory is recomputed, or, if
-// Options.Refined and that is accurate enough, kept in 16 bits. The other storages choose the arithmetic by the same rule. Choice says what was
-// decided, on which numbers.
+// Options.Refined and that is accurate enough, kept in 16 bits. The other storages choose the arithmetic by the same
+// rule. Choice says what was decided, on which numbers.
 //
 // Where the squared distances of points in bytes take few values, all entries come from a table
 // (kernel.Levels), and float32 tiles hold K − μ11ᵀ, μ the mean of the sample's entries
