@@ -2,12 +2,13 @@ package display
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html"
 	"image/png"
 	"reflect"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
@@ -67,9 +68,15 @@ func (p *printer) value(v reflect.Value, depth int) {
 	case reflect.Struct:
 		p.fields(v, depth)
 	case reflect.Slice, reflect.Array:
-		p.elements(v, depth)
+		p.list("[", v.Len(), depth, func(i int) { p.value(v.Index(i), depth+1) })
 	case reflect.Map:
-		p.entries(v, depth)
+		keys := v.MapKeys()
+		slices.SortFunc(keys, compare)
+		p.list("map[", len(keys), depth, func(i int) {
+			p.value(keys[i], depth+1)
+			p.WriteByte(':')
+			p.value(v.MapIndex(keys[i]), depth+1)
+		})
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
 		p.WriteString(v.Type().String())
 	default:
@@ -87,20 +94,12 @@ func (p *printer) ownText(v reflect.Value) (done bool) {
 			done = false
 		}
 	}()
-	text := ""
-	switch x := v.Interface().(type) {
-	case error:
-		text = x.Error()
-	case fmt.Stringer:
-		text = x.String()
-	default:
-		return false
-	}
+	text, ok := own(v.Interface())
 	if first, _, more := strings.Cut(text, "\n"); more {
 		text = first + " …"
 	}
 	p.WriteString(text)
-	return true
+	return ok
 }
 
 // fields writes a struct, one of many fields without those that are zero.
@@ -132,53 +131,33 @@ func limit(n, depth int) int {
 	return min(n, maxElements)
 }
 
-func (p *printer) elements(v reflect.Value, depth int) {
-	show := limit(v.Len(), depth)
-	p.WriteByte('[')
+// list writes n elements, or as many as are shown.
+func (p *printer) list(open string, n, depth int, element func(i int)) {
+	show := limit(n, depth)
+	p.WriteString(open)
 	for i := range show {
 		if i > 0 {
 			p.WriteByte(' ')
 		}
-		p.value(v.Index(i), depth+1)
+		element(i)
 	}
-	p.rest(v.Len(), show)
-	p.WriteByte(']')
-}
-
-func (p *printer) entries(v reflect.Value, depth int) {
-	keys := v.MapKeys()
-	sort.Slice(keys, func(i, j int) bool { return less(keys[i], keys[j]) })
-	show := limit(len(keys), depth)
-	p.WriteString("map[")
-	for i, k := range keys[:show] {
-		if i > 0 {
-			p.WriteByte(' ')
-		}
-		p.value(k, depth+1)
-		p.WriteByte(':')
-		p.value(v.MapIndex(k), depth+1)
-	}
-	p.rest(len(keys), show)
-	p.WriteByte(']')
-}
-
-func (p *printer) rest(n, shown int) {
-	if shown < n {
+	if show < n {
 		fmt.Fprintf(p, " … %d elements in all", n)
 	}
+	p.WriteByte(']')
 }
 
-// less orders keys: numbers by value, others by their text.
-func less(a, b reflect.Value) bool {
+// compare orders keys: numbers by value, others by their text.
+func compare(a, b reflect.Value) int {
 	switch {
 	case a.CanInt() && b.CanInt():
-		return a.Int() < b.Int()
+		return cmp.Compare(a.Int(), b.Int())
 	case a.CanUint() && b.CanUint():
-		return a.Uint() < b.Uint()
+		return cmp.Compare(a.Uint(), b.Uint())
 	case a.CanFloat() && b.CanFloat():
-		return a.Float() < b.Float()
+		return cmp.Compare(a.Float(), b.Float())
 	}
-	return fmt.Sprint(a) < fmt.Sprint(b)
+	return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b))
 }
 
 // How much of a data set its table shows.

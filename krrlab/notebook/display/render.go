@@ -35,26 +35,25 @@ var methods = []struct{ name, mime string }{
 const maxText = 20000
 
 // Render returns v in all representations it has, and always as text. The text reports what goes wrong.
-func Render(v any) Data {
-	d, trouble := rendered(v)
-	if len(trouble) > 0 {
-		text, _ := d.Data[MIMETypeText].(string)
-		d.Data[MIMETypeText] = strings.TrimSpace(text + "\n" + strings.Join(trouble, "\n"))
-	}
-	return d
-}
+func Render(v any) Data { return noted(rendered(v)) }
 
 // Show is Render with an error where v could only be shown as text because of what went wrong, or is a figure that
 // cannot be drawn.
 func Show(v any) (Data, error) {
 	d, trouble := rendered(v)
-	if len(trouble) == 0 {
-		return d, nil
-	}
-	if f, ok := v.(*plots.Figure); len(d.Data) == 1 || ok && f.Validate() != nil {
+	if f, ok := v.(*plots.Figure); len(trouble) > 0 && (len(d.Data) == 1 || ok && f.Validate() != nil) {
 		return d, errors.New("it cannot be shown: " + strings.Join(trouble, "; "))
 	}
-	return Render(v), nil
+	return noted(d, trouble), nil
+}
+
+// noted adds what went wrong to the text.
+func noted(d Data, trouble []string) Data {
+	if len(trouble) > 0 {
+		text, _ := d.Data[MIMETypeText].(string)
+		d.Data[MIMETypeText] = strings.TrimSpace(text + "\n" + strings.Join(trouble, "\n"))
+	}
+	return d
 }
 
 // rendered is Render, with what went wrong, a line each.
@@ -183,22 +182,27 @@ func byMethod(v any, name, mime string, d *Data) error {
 // Text returns v as text: by its method String or Error, or as fmt prints it, with
 // names of fields. Long texts, long slices and large structs are cut, and say so.
 func Text(v any) string {
-	switch x := v.(type) {
-	case nil:
-		return "nil"
-	case string:
-		return cut(x)
-	case error:
-		return cut(x.Error())
-	case fmt.Stringer:
-		if !isNil(v) {
-			return cut(x.String())
-		}
+	if s, ok := v.(string); ok {
+		return cut(s)
 	}
 	if isNil(v) {
 		return "nil"
 	}
+	if text, ok := own(v); ok {
+		return cut(text)
+	}
 	return brief(v)
+}
+
+// own returns what a value says by its method Error or String, if it has one.
+func own(v any) (string, bool) {
+	switch x := v.(type) {
+	case error:
+		return x.Error(), true
+	case fmt.Stringer:
+		return x.String(), true
+	}
+	return "", false
 }
 
 func cut(s string) string {
