@@ -171,15 +171,7 @@ func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node 
 	if m == nil {
 		return nil
 	}
-	for n := len(m); n > 0; {
-		l, _ := block.PeekLine()
-		if n < len(l) {
-			block.Advance(n)
-			break
-		}
-		n -= len(l)
-		block.AdvanceLine()
-	}
+	block.Advance(len(m))
 	if ml := mathML(string(m)); ml != "" {
 		s := ast.NewString([]byte(ml))
 		s.SetCode(true) // as it is

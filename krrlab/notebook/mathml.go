@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"html"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,31 +23,19 @@ func mathML(tex string) string {
 	return "<math>" + body + "</math>"
 }
 
-// Commands of TeX that stand for a character.
+// Commands of TeX.
 var (
-	texLetters = map[string]string{
-		"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ϵ", "varepsilon": "ε", "zeta": "ζ",
-		"eta": "η", "theta": "θ", "kappa": "κ",
-		"lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "ϕ",
-		"varphi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω",
-		"Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
-		"ell": "ℓ", "infty": "∞",
-	}
-	texOperators = map[string]string{
-		"le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "approx": "≈", "sim": "∼", "ll": "≪", "gg": "≫",
-		"preceq": "⪯", "succeq": "⪰", "to": "→", "in": "∈",
-		"pm": "±", "times": "×", "cdot": "⋅", "dots": "…", "ldots": "…", "cdots": "⋯", "top": "⊤", "sum": "∑",
-		"prod": "∏", "int": "∫", "partial": "∂", "nabla": "∇",
-		"|": "‖", "{": "{", "}": "}", "lceil": "⌈", "rceil": "⌉", "lfloor": "⌊", "rfloor": "⌋", "langle": "⟨",
-		"rangle": "⟩", "subset": "⊂", "cup": "∪", "cap": "∩",
+	// of those that stand for a character, those that HTML names otherwise; "" for what HTML has another for
+	texCharacters = map[string]string{
+		"epsilon": "ϵ", "varepsilon": "ε", "phi": "ϕ", "varphi": "φ", "ell": "ℓ", "infty": "∞", "partial": "∂",
+		"to": "→", "cdot": "⋅", "dots": "…", "ldots": "…", "cdots": "⋯", "|": "‖", "{": "{", "}": "}", "not": "",
 	}
 	texSpaces = map[string]string{",": "0.17em", ":": "0.22em", ";": "0.28em", " ": "0.33em", "!": "0", "quad": "1em",
 		"qquad": "2em"}
-	texNames = map[string]bool{"max": true, "min": true, "log": true, "ln": true, "exp": true, "cos": true,
-		"sin": true, "det": true, "dim": true, "inf": true, "sup": true, "lim": true}
+	texNames   = []string{"max", "min", "log", "ln", "exp", "cos", "sin", "det", "dim", "inf", "sup", "lim"}
 	texAccents = map[string]string{"hat": "^", "tilde": "~", "bar": "‾", "vec": "→", "dot": "˙"}
 	texDouble  = strings.NewReplacer("R", "ℝ", "E", "𝔼", "N", "ℕ", "P", "ℙ", "Z", "ℤ")
-	texStretch = map[string]bool{"left": true, "right": true, "Bigl": true, "Bigr": true, "bigl": true, "bigr": true}
+	texStretch = []string{"left", "right", "Bigl", "Bigr", "bigl", "bigr"}
 )
 
 // texReader reads TeX.
@@ -129,20 +118,16 @@ func (t *texReader) atom() string {
 		return t.character(token)
 	}
 	switch {
-	case texLetters[token] != "":
-		return "<mi>" + texLetters[token] + "</mi>"
-	case texOperators[token] != "":
-		return operator(texOperators[token])
 	case texSpaces[token] != "":
 		return `<mspace width="` + texSpaces[token] + `"></mspace>`
-	case texNames[token]:
+	case slices.Contains(texNames, token):
 		return "<mi>" + token + "</mi><mspace width=\"0.1em\"></mspace>"
 	case texAccents[token] != "":
 		return `<mover accent="true">` + t.argument() + "<mo>" + texAccents[token] + "</mo></mover>"
-	case texStretch[token]:
+	case slices.Contains(texStretch, token):
 		s, isCommand := t.next()
 		if isCommand {
-			s = texOperators[s]
+			s = named(s)
 		}
 		return `<mo stretchy="true">` + html.EscapeString(s) + "</mo>"
 	}
@@ -162,8 +147,21 @@ func (t *texReader) atom() string {
 	case "mathbb":
 		return "<mi>" + texDouble.Replace(html.EscapeString(t.words())) + "</mi>"
 	}
-	t.wrong = true
-	return ""
+	c := named(token)
+	t.wrong = t.wrong || c == ""
+	return symbol(c)
+}
+
+// named returns the letter or the operator that a command stands for, "" for none.
+func named(command string) string {
+	if c, ok := texCharacters[command]; ok {
+		return c
+	}
+	c := html.UnescapeString("&" + command + ";")
+	if r, n := utf8.DecodeRuneInString(c); n < len(c) || !unicode.In(r, unicode.Greek, unicode.Sm, unicode.Ps, unicode.Pe) {
+		return ""
+	}
+	return c
 }
 
 // argument reads an atom, of a number its first digit alone.
@@ -197,15 +195,15 @@ func (t *texReader) character(c string) string {
 		c, t.rest = c+t.rest[:n], t.rest[n:]
 		return "<mn>" + c + "</mn>"
 	}
-	if r, _ := utf8.DecodeRuneInString(c); unicode.IsLetter(r) {
-		return "<mi>" + c + "</mi>"
-	}
-	return operator(c)
+	return symbol(c)
 }
 
-// operator is one; brackets keep their size, for rows are not grouped by them.
-func operator(s string) string {
-	if strings.Contains("()[]{}|‖⌈⌉⌊⌋⟨⟩", s) {
+// symbol is a letter or an operator; brackets keep their size, for rows are not grouped by them.
+func symbol(s string) string {
+	switch r, _ := utf8.DecodeRuneInString(s); {
+	case unicode.IsLetter(r) || r == '∞':
+		return "<mi>" + s + "</mi>"
+	case strings.Contains("()[]{}|‖⌈⌉⌊⌋⟨⟩", s):
 		return `<mo stretchy="false">` + s + "</mo>"
 	}
 	return "<mo>" + html.EscapeString(s) + "</mo>"

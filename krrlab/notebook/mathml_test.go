@@ -18,13 +18,14 @@ func TestMathML(t *testing.T) {
 		`$\|\hat f\|_2'$`:        `<mo stretchy="false">‖</mo><mover accent="true"><mi>f</mi><mo>^</mo></mover><msub><mo stretchy="false">‖</mo><mn>2</mn></msub><mo>′</mo>`,
 		`$\text{<for every } x$`: "<mtext>&lt;for\u00a0every\u00a0</mtext><mi>x</mi>",
 		`$\sum_{i=1}^n\sqrt\mu$`: "<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover><msqrt><mi>μ</mi></msqrt>",
+		`$\propto\vartheta\lt$`:  "<mo>∝</mo><mi>ϑ</mi><mo>&lt;</mo>",
 		`$Z_{\rm new}$`:          `<msub><mi>Z</mi><mrow><mi mathvariant="normal">new</mi></mrow></msub>`,
 		`$\mathbb{<img>R}$`:      "<mi>&lt;img&gt;ℝ</mi>",
 		`$\Bigl(\mathrm{tr}K$`:   `<mo stretchy="true">(</mo><mi mathvariant="normal">tr</mi><mi>K</mi>`,
 	} {
 		testkit.Equal(t, mathML(tex), "<math><mrow>"+want+"</mrow></math>", tex, want)
 	}
-	for _, tex := range []string{`$\begin{x}$`, `${x$`, `$x}$`, `$x^$`, `$\$`, `$\text{x$`, `$a&b$`} {
+	for _, tex := range []string{`$\begin{x}$`, `${x$`, `$x}$`, `$x^$`, `$\$`, `$\text{x$`, `$a&b$`, `$\not=$`, `$\circ$`, `$\amp$`} {
 		testkit.Equal(t, mathML(tex), "", tex)
 	}
 }
