@@ -16,7 +16,7 @@ func ExampleInstall() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(data)
-	dir, err := notebook.Install(notebook.Spec{Data: data, Program: "/usr/bin/krrlab"})
+	dir, err := notebook.Install(notebook.Spec{Data: data, Name: "krrlab", Program: "/usr/bin/krrlab"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // Spec says how Jupyter starts the kernel.
 type Spec struct {
 	Data      string // folder of Jupyter's data, with that of kernels in it
-	Name      string // default krrlab
+	Name      string // of the kernel; krrlab is the usual one
 	Program   string // the krrlab to start
 	Interrupt string // how it is interrupted: message (default) or signal
 	Force     bool   // overwrite or remove a kernel of this name that is not ours
@@ -27,23 +27,14 @@ var names = regexp.MustCompile(`^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
 func (s Spec) dir() string { return filepath.Join(s.Data, "kernels", s.Name) }
 
-func (s *Spec) complete() error {
-	s.Name = cmp.Or(s.Name, "krrlab")
-	s.Interrupt = cmp.Or(s.Interrupt, "message")
-	if !names.MatchString(s.Name) {
-		return fmt.Errorf("kernel name %q: want letters, digits, dots, - and _, not dots alone", s.Name)
-	}
-	if s.Interrupt != "message" && s.Interrupt != "signal" {
-		return fmt.Errorf("interrupt mode %q: want message or signal", s.Interrupt)
-	}
-	return nil
-}
-
 // file is the kernel's file.
 func (s Spec) file() string { return filepath.Join(s.dir(), "kernel.json") }
 
-// check returns an error if there is a kernel of this name that does not start as ours do.
+// check returns an error if no kernel can have this name, or one has that does not start as ours do.
 func (s Spec) check(advice string) error {
+	if !names.MatchString(s.Name) {
+		return fmt.Errorf("kernel name %q: want letters, digits, dots, - and _, not dots alone", s.Name)
+	}
 	b, err := os.ReadFile(s.file())
 	if s.Force || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -63,15 +54,12 @@ func (s Spec) check(advice string) error {
 // Install writes the kernel's file and returns its folder. It does not overwrite the kernel of another
 // program.
 func Install(s Spec) (string, error) {
-	if err := s.complete(); err != nil {
-		return "", err
-	}
 	if err := s.check("choose another --name"); err != nil {
 		return "", err
 	}
 	spec, err := json.MarshalIndent(map[string]any{
 		"argv":         []string{s.Program, "kernel", "{connection_file}"},
-		"display_name": "Go (krrlab)", "language": "go", "interrupt_mode": s.Interrupt,
+		"display_name": "Go (krrlab)", "language": "go", "interrupt_mode": cmp.Or(s.Interrupt, "message"),
 		"metadata": map[string]any{"debugger": false},
 	}, "", "  ")
 	if err != nil {
@@ -89,9 +77,6 @@ func Install(s Spec) (string, error) {
 // Uninstall removes the kernel's file, and its folder unless there is something else in it, and returns
 // what it has removed. It does not remove the kernel of another program.
 func Uninstall(s Spec) (string, error) {
-	if err := s.complete(); err != nil {
-		return "", err
-	}
 	if err := s.check("remove it by jupyter kernelspec uninstall " + s.Name); err != nil {
 		return "", err
 	}
