@@ -48,7 +48,7 @@ type Cell struct {
 	text      string // what fset's positions are of
 	functions []*ast.FuncDecl
 	refused   []string // why they cannot be called
-	run       *process
+	*process
 }
 
 var (
@@ -56,7 +56,7 @@ var (
 	wireSource string
 	//go:embed serve.go
 	serveSource string
-	//go:embed map_unix.go
+	//go:embed map.go
 	mapSource string
 )
 
@@ -95,7 +95,7 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.run = p
+	c.process = p
 	for _, f := range c.functions {
 		why := hello.nextText()
 		if c.refused = append(c.refused, why); why != "" && c.offered(f) {
@@ -259,17 +259,11 @@ func (c *Cell) Names() (names []string) {
 	return names
 }
 
-// Call calls a function by its number in the Stub, with values as arguments and pointers for its results. It returns
-// ErrHalted when the channel is closed and the call takes long after that; the program is killed then.
-func (c *Cell) Call(halt <-chan struct{}, f int, in, out []any) error {
-	return c.run.call(halt, f, in, out)
-}
-
 // Stop ends the program. Calls say so.
 func (c *Cell) Stop() {
-	c.run.fail("the compiled program was ended because its cell was run again: compute again the values made before " +
+	c.fail("the compiled program was ended because its cell was run again: compute again the values made before " +
 		"that")
-	c.run.kill()
+	c.kill()
 }
 
 // Stub is the cell as the session is to see it, on the same lines: its types and constants, and those functions and

@@ -94,7 +94,7 @@ func TestCall(t *testing.T) {
 	var out mixed
 	var on bool
 	var err error
-	if e := p.call(nil, 1, []any{in, true}, []any{&out, &on, &err}); e != nil {
+	if e := p.Call(nil, 1, []any{in, true}, []any{&out, &on, &err}); e != nil {
 		t.Fatal(e)
 	}
 	in.A++
@@ -105,7 +105,7 @@ func TestCall(t *testing.T) {
 	for _, x := range [][]float64{nil, {}, {5}} {
 		var y []float64
 		var empty bool
-		if e := errors.Join(p.call(nil, 3, []any{x}, []any{&y}), p.call(nil, 4, []any{x}, []any{&empty})); e != nil ||
+		if e := errors.Join(p.Call(nil, 3, []any{x}, []any{&y}), p.Call(nil, 4, []any{x}, []any{&empty})); e != nil ||
 			len(y) != len(x)+1 || empty != (x == nil) {
 			t.Errorf("%v: %v, %v, %v", x, y, empty, e)
 		}
@@ -125,7 +125,7 @@ func TestOverlap(t *testing.T) {
 				}
 				m := 5000*n + 3
 				functions[0].(func(_, _ []float64))(here[at[0]:][:m], here[at[1]:][:m])
-				if err := p.call(nil, 0, []any{there[at[0]:][:m], there[at[1]:][:m]}, nil); err != nil ||
+				if err := p.Call(nil, 0, []any{there[at[0]:][:m], there[at[1]:][:m]}, nil); err != nil ||
 					!reflect.DeepEqual(here, there) {
 					t.Errorf("%d at %v: %v", m, at, err)
 				}
@@ -143,19 +143,19 @@ func TestOverlap(t *testing.T) {
 func TestEnds(t *testing.T) {
 	p := served(t)
 	ended := make(chan error)
-	go func() { ended <- p.call(nil, 2, nil, nil) }()
-	testkit.OK(t, p.call(nil, 4, []any{[]float64{}}, []any{new(bool)}))
+	go func() { ended <- p.Call(nil, 2, nil, nil) }()
+	testkit.OK(t, p.Call(nil, 4, []any{[]float64{}}, []any{new(bool)}))
 	p.requests.Close()
 	if err := <-ended; err == nil ||
 		err.Error() != "the compiled program has ended (exit status 0): run its cell again (Cell 1, line 1)" {
 		t.Error(err)
 	}
-	if err := p.call(nil, 4, []any{[]float64{}}, []any{new(bool)}); err == nil {
+	if err := p.Call(nil, 4, []any{[]float64{}}, []any{new(bool)}); err == nil {
 		t.Error("a call of a program that has ended")
 	}
 	p = served(t)
 	halt := make(chan struct{})
-	go func() { ended <- p.call(halt, 2, nil, nil) }()
+	go func() { ended <- p.Call(halt, 2, nil, nil) }()
 	close(halt)
 	if err := <-ended; !errors.Is(err, ErrHalted) {
 		t.Error(err)
@@ -166,7 +166,7 @@ func TestEnds(t *testing.T) {
 func TestLeftBehind(t *testing.T) {
 	t.Setenv("KRRLAB_TEST_FOLDER", t.TempDir())
 	p := served(t)
-	if err := p.call(nil, 6, nil, nil); err == nil || !strings.HasPrefix(err.Error(),
+	if err := p.Call(nil, 6, nil, nil); err == nil || !strings.HasPrefix(err.Error(),
 		"the compiled program has ended (exit status 3): run its cell again") {
 		t.Error(err)
 	}
@@ -198,10 +198,10 @@ func TestBeforeServing(t *testing.T) {
 // TestNoMemory: a call that there is no memory for fails, and smaller ones go on.
 func TestNoMemory(t *testing.T) {
 	p := served(t)
-	small := func() error { return p.call(nil, 4, []any{[]float64{1}}, []any{new(bool)}) }
+	small := func() error { return p.Call(nil, 4, []any{[]float64{1}}, []any{new(bool)}) }
 	testkit.OK(t, small())
 	p.memory.Close()
-	testkit.Fails(t, p.call(nil, 4, []any{make([]float64, 1<<16)}, []any{new(bool)}), "no memory for the arguments")
+	testkit.Fails(t, p.Call(nil, 4, []any{make([]float64, 1<<16)}, []any{new(bool)}), "no memory for the arguments")
 	if err := small(); err != nil {
 		t.Error(err)
 	}

@@ -169,8 +169,9 @@ func (p *process) put(l *lane) {
 // grace is how long a call that was interrupted may take before the process is killed.
 const grace = 500 * time.Millisecond
 
-// call calls a function, with values as arguments and pointers for its results.
-func (p *process) call(halt <-chan struct{}, f int, in, out []any) error {
+// Call calls a function by its number in the Stub, with values as arguments and pointers for its results. It returns
+// ErrHalted when the channel is closed and the call takes long after that; the program is killed then.
+func (p *process) Call(halt <-chan struct{}, f int, in, out []any) error {
 	var lent regions
 	collect := &message{at: lent.add}
 	for _, v := range in {
