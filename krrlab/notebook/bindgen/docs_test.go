@@ -3,7 +3,6 @@ package bindgen
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/printer"
@@ -17,9 +16,6 @@ type Entry struct {
 	Decl string `json:"decl"`
 	Doc  string `json:"doc,omitempty"`
 }
-
-// PackageKey is the key of the package's own comment in the map of Docs.
-const PackageKey = ""
 
 // Index is the comments of several packages, by the full name of what they belong to.
 type Index map[string]string
@@ -103,9 +99,9 @@ func (ix Index) genDecl(path string, d *ast.GenDecl) {
 }
 
 // Docs returns the declarations and comments of the exported names of p, of the methods
-// and of the fields of its types (as Type.Name), and its own comment under PackageKey.
+// and of the fields of its types (as Type.Name), and its own comment under "".
 func (p *Package) Docs(ix Index) map[string]Entry {
-	out := map[string]Entry{PackageKey: {Decl: fmt.Sprintf("package %s // import %q", p.Types.Name(), p.Path),
+	out := map[string]Entry{"": {Decl: fmt.Sprintf("package %s // import %q", p.Types.Name(), p.Path),
 		Doc: strings.TrimSpace(ix[p.Path])}}
 	qual := func(q *types.Package) string { // as one writes it in a cell
 		if q == p.Types {
@@ -115,13 +111,10 @@ func (p *Package) Docs(ix Index) map[string]Entry {
 	}
 	decls := p.typeDecls()
 	for _, o := range p.exported() {
-		e := Entry{Decl: types.ObjectString(o, qual), Doc: ix[p.Path+"."+o.Name()]}
+		e := Entry{Decl: types.ObjectString(o, qual), Doc: orTypeDoc(ix[p.Path+"."+o.Name()], o, ix)}
 		switch o := o.(type) {
 		case *types.Const:
 			e.Decl += " = " + o.Val().String()
-			e.Doc = orTypeDoc(e.Doc, o, ix)
-		case *types.Var:
-			e.Doc = orTypeDoc(e.Doc, o, ix)
 		case *types.TypeName:
 			if d := decls[o.Name()]; d != "" {
 				e.Decl = d
@@ -165,12 +158,7 @@ func (p *Package) members(out map[string]Entry, o *types.TypeName, ix Index, qua
 		if !ok || !m.Exported() {
 			continue
 		}
-		key := o.Name() + "." + m.Name()
-		doc := ix[p.Path+"."+key]
-		if doc == "" {
-			doc = ix[originKey(m)]
-		}
-		out[key] = Entry{Decl: types.ObjectString(m, qual), Doc: doc}
+		out[o.Name()+"."+m.Name()] = Entry{Decl: types.ObjectString(m, qual), Doc: ix[originKey(m)]}
 	}
 }
 
@@ -213,16 +201,4 @@ func (p *Package) typeDecls() map[string]string {
 		}
 	}
 	return out
-}
-
-// JSON writes documentation as it is kept beside the bindings.
-func JSON(docs map[string]Entry) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
-	if err := enc.Encode(docs); err != nil {
-		return nil, fmt.Errorf("bindgen: %w", err)
-	}
-	return b.Bytes(), nil
 }

@@ -2,6 +2,7 @@ package bindgen
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"go/types"
@@ -69,11 +70,14 @@ func Generate(dir string) (map[string][]byte, error) {
 			continue
 		}
 		files["bind_"+Stem(p.name())+".go"] = src
-		js, err := JSON(p.Docs(ix))
-		if err != nil {
+		var js bytes.Buffer
+		enc := json.NewEncoder(&js)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", " ")
+		if err := enc.Encode(p.Docs(ix)); err != nil {
 			return nil, err
 		}
-		files["docs/"+Stem(p.name())+".json"] = js
+		files["docs/"+Stem(p.name())+".json"] = js.Bytes()
 	}
 	if bad != nil {
 		return nil, errors.New(strings.Join(bad, "\n"))

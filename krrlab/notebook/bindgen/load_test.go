@@ -1,6 +1,7 @@
 package bindgen
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -40,10 +41,7 @@ func Load(dir string, patterns ...string) ([]*Package, error) {
 
 // name returns the path by which cells import the package.
 func (p *Package) name() string {
-	if p.As != "" {
-		return p.As
-	}
-	return p.Path
+	return cmp.Or(p.As, p.Path)
 }
 
 // exported returns the exported objects of the package in the order of their names.
