@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -78,9 +79,7 @@ func (c *client) connect() {
 		id, c.conn.StdinPort}, {&c.iopub, "SUB", "", c.conn.IOPubPort}} {
 		*x.conn = c.dial(x.typ, x.id, x.port)
 	}
-	if err := c.iopub.Send([]byte{1}); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.OK(c.t, c.iopub.Send([]byte{1}))
 	c.answers = map[*zmtp.Conn]chan *jupyter.Message{}
 	for _, s := range []*zmtp.Conn{c.shell, c.control, c.stdin} {
 		c.answers[s] = c.follow(s)
@@ -139,17 +138,10 @@ func (c *client) wait(from chan *jupyter.Message, typ string) *jupyter.Message {
 // send sends a request and returns the id of it.
 func (c *client) send(s *zmtp.Conn, typ string, content any) string {
 	c.t.Helper()
-	frames, err := jupyter.Encode(nil, typ, "session", nil, content, []byte(c.conn.Key))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := s.Send(frames...); err != nil {
-		c.t.Fatal(err)
-	}
+	frames := testkit.Must(jupyter.Encode(nil, typ, "session", nil, content, []byte(c.conn.Key)))
+	testkit.OK(c.t, s.Send(frames...))
 	var h jupyter.Header
-	if err := json.Unmarshal(frames[2], &h); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.OK(c.t, json.Unmarshal(frames[2], &h))
 	return h.ID
 }
 
@@ -170,12 +162,9 @@ func fields(m *jupyter.Message) map[string]any {
 // the reply.
 func (c *client) run(code string, more ...map[string]any) (string, map[string]any) {
 	c.t.Helper()
-	content := map[string]any{"code": code, "silent": false, "store_history": true, "allow_stdin": true,
-		"stop_on_error": true, "user_expressions": map[string]string{}}
+	content := map[string]any{"code": code, "allow_stdin": true}
 	for _, m := range more {
-		for k, v := range m {
-			content[k] = v
-		}
+		maps.Copy(content, m)
 	}
 	id := c.send(c.shell, "execute_request", content)
 	reply := fields(c.wait(c.answers[c.shell], "execute_reply"))

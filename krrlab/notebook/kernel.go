@@ -21,14 +21,11 @@ type Options struct {
 // Kernel serves the front end that wrote the connection file, until it asks to shut
 // down or ctx ends.
 func Kernel(ctx context.Context, connectionFile string, o *Options) error {
-	if o == nil {
-		o = &Options{}
-	}
 	c, err := jupyter.ReadConnection(connectionFile)
 	if err != nil {
 		return err
 	}
-	s, err := golang.New(&golang.Options{DataDirs: o.DataDirs})
+	s, err := golang.New(o.DataDirs)
 	if err != nil {
 		return err
 	}
@@ -62,24 +59,21 @@ type language struct {
 // Run runs a cell.
 func (l language) Run(name, code string, cell *jupyter.Cell) jupyter.Outcome {
 	r := l.Session.Run(name, code, cell)
-	out := jupyter.Outcome{Value: r.Value}
-	if r.Err != nil {
-		out.Failure = &jupyter.Failure{Name: r.Err.Name, Value: r.Err.Value, Traceback: r.Err.Traceback}
-	}
-	return out
+	return jupyter.Outcome{Value: r.Value, Failure: (*jupyter.Failure)(r.Err)}
 }
 
 // Info describes the kernel.
-func (l language) Info() jupyter.Info {
-	return jupyter.Info{
-		Implementation: "krrlab", Version: l.version,
-		Banner: fmt.Sprintf("krrlab %s: all of the Go of %s, interpreted, for kernel ridge regression; %%help "+
+func (l language) Info() map[string]any {
+	return map[string]any{
+		"implementation": "krrlab", "implementation_version": l.version,
+		"banner": fmt.Sprintf("krrlab %s: all of the Go of %s, interpreted, for kernel ridge regression; %%help "+
 			"lists the commands", l.version, runtime.Version()),
-		Language: languageInfo(),
-		Links: [][2]string{
-			{"krrlab", "https://pkg.go.dev/github.com/krrlab/lab/krrlab"}, {"gonum",
-				"https://pkg.go.dev/gonum.org/v1/gonum"},
-			{"gonum/plot", "https://pkg.go.dev/gonum.org/v1/plot"}, {"Go", "https://go.dev/doc/"},
+		"language_info": languageInfo(),
+		"help_links": []map[string]string{
+			{"text": "krrlab", "url": "https://pkg.go.dev/github.com/krrlab/lab/krrlab"},
+			{"text": "gonum", "url": "https://pkg.go.dev/gonum.org/v1/gonum"},
+			{"text": "gonum/plot", "url": "https://pkg.go.dev/gonum.org/v1/plot"},
+			{"text": "Go", "url": "https://go.dev/doc/"},
 		},
 	}
 }

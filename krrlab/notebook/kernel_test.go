@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
@@ -54,7 +53,7 @@ func TestExecute(t *testing.T) {
 func TestHeartbeat(t *testing.T) {
 	c := start(t)
 	c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
-	c.wait(c.published, "execute_input") // an interrupt before the cell has begun interrupts nothing
+	c.wait(c.published, "execute_input")
 	hb := c.dial("REQ", "", c.conn.HBPort)
 	defer hb.Close()
 	for i := range 5 {
@@ -71,37 +70,22 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// TestInterrupts interrupts twenty times in a row, by message and by signal.
+// TestInterrupts interrupts twenty times in a row, by message and by signal, as soon as the cell is announced.
 func TestInterrupts(t *testing.T) {
 	c := start(t)
 	for i := range 20 {
 		c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
-		time.Sleep(5 * time.Millisecond)
-		var r map[string]any
-		sent := 0
-		for ; r == nil; sent++ { // an interrupt before the cell has begun interrupts nothing
-			if i%2 == 0 {
-				c.interrupt <- os.Interrupt
-			} else {
-				c.send(c.control, "interrupt_request", map[string]any{})
-			}
-			select {
-			case m := <-c.answers[c.shell]:
-				r = fields(m)
-			case <-time.After(500 * time.Millisecond):
-			}
+		c.wait(c.published, "execute_input")
+		if i%2 == 0 {
+			c.interrupt <- os.Interrupt
+		} else {
+			c.send(c.control, "interrupt_request", map[string]any{})
 		}
-		if r["ename"] != "Interrupted" {
+		if r := fields(c.wait(c.answers[c.shell], "execute_reply")); r["ename"] != "Interrupted" {
 			t.Fatalf("interrupt %d: %v", i, r)
 		}
-		for {
-			got, r := c.run("1 + 1", map[string]any{"store_history": true})
-			if strings.HasSuffix(got, "execute_result 2") {
-				break
-			}
-			if sent--; sent == 0 || r["ename"] != "Interrupted" { // one that was sent for the cell before may come late
-				t.Fatalf("after interrupt %d: %q, %v", i, got, r)
-			}
+		if got, r := c.run("1 + 1"); !strings.HasSuffix(got, "execute_result 2") {
+			t.Fatalf("after interrupt %d: %q, %v", i, got, r)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/notebook/display"
@@ -51,7 +50,7 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 		return fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with its own kernel "+
 			"(jupyter nbconvert --execute)", file, other)
 	}
-	s, err := golang.New(&golang.Options{DataDirs: o.DataDirs})
+	s, err := golang.New(o.DataDirs)
 	if err != nil {
 		return err
 	}
@@ -74,9 +73,7 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 			return err
 		}
 	}
-	ended := interruptAfter(ctx, s)
 	failed := runCells(ctx, s, file, cells)
-	ended()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -139,34 +136,9 @@ func sameFile(a, b string) bool {
 	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// interruptAfter interrupts whatever runs in the session once ctx has ended, until the function
-// that it returns is called: an interrupt between two cells would meet none.
-func interruptAfter(ctx context.Context, s *golang.Session) (ended func()) {
-	stop, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		select {
-		case <-ctx.Done():
-		case <-stop:
-			return
-		}
-		for !s.Interrupt() {
-			select {
-			case <-time.After(10 * time.Millisecond):
-			case <-stop:
-				return
-			}
-		}
-	}()
-	return func() {
-		close(stop)
-		<-gone
-	}
-}
-
 // runCells runs the code cells and puts their outputs in, until ctx ends.
 func runCells(ctx context.Context, s *golang.Session, file string, cells []any) error {
-	n, shown := 0, &shownAs{}
+	n, shown := 0, &shownAs{ids: map[string][]map[string]any{}}
 	for _, c := range cells {
 		cell, ok := c.(map[string]any)
 		if !ok || cell["cell_type"] != "code" {
@@ -176,7 +148,7 @@ func runCells(ctx context.Context, s *golang.Session, file string, cells []any) 
 			return ctx.Err()
 		}
 		n++
-		p := &page{shown: shown}
+		p := &page{ctx: ctx, shown: shown}
 		r := s.Run(fmt.Sprintf("Cell %d", n), source(cell["source"]), p)
 		cell["outputs"], cell["execution_count"] = p.take(result(n, r)...), n
 		if r.Err != nil && !mayFail(cell) {
@@ -197,7 +169,7 @@ func mayFail(cell map[string]any) bool {
 func result(n int, r golang.Result) (out []map[string]any) {
 	if r.Value != nil {
 		out = append(out, map[string]any{"output_type": "execute_result", "execution_count": n,
-			"data": stored(r.Value.Data), "metadata": stored(r.Value.Metadata)})
+			"data": r.Value.Data, "metadata": r.Value.Metadata})
 	}
 	if r.Err != nil {
 		out = append(out, map[string]any{"output_type": "error", "ename": r.Err.Name, "evalue": r.Err.Value,
@@ -219,17 +191,12 @@ func source(v any) string {
 	return b.String()
 }
 
-func orEmpty(m map[string]any) map[string]any {
-	if m == nil {
-		return map[string]any{}
-	}
-	return m
-}
-
 // writeNotebook writes a notebook as Jupyter does: one space of indent, keys in order.
 func writeNotebook(name string, nb map[string]any) error {
 	meta, _ := nb["metadata"].(map[string]any)
-	meta = orEmpty(meta)
+	if meta == nil {
+		meta = map[string]any{}
+	}
 	meta["language_info"] = languageInfo()
 	if meta["kernelspec"] == nil {
 		meta["kernelspec"] = map[string]any{"display_name": "Go (krrlab)", "language": "go", "name": "krrlab"}
@@ -248,17 +215,12 @@ func writeNotebook(name string, nb map[string]any) error {
 // shownAs has the outputs of all cells by their display_id.
 type shownAs struct {
 	mu  sync.Mutex // guards the outputs too
-	ids map[string][]shownOn
-}
-
-// shownOn is an output and the page it is on.
-type shownOn struct {
-	page   *page
-	output map[string]any
+	ids map[string][]map[string]any
 }
 
 // page collects the outputs of a cell as a notebook keeps them, until they are taken.
 type page struct {
+	ctx     context.Context // whose end interrupts the cell
 	shown   *shownAs
 	outputs []map[string]any
 	clear   bool // when something new comes
@@ -276,17 +238,9 @@ func (p *page) change(f func()) {
 
 func (p *page) add(o map[string]any) {
 	if p.clear {
-		p.empty()
+		p.outputs, p.clear = nil, false
 	}
 	p.outputs = append(p.outputs, o)
-}
-
-// empty removes the outputs.
-func (p *page) empty() {
-	p.outputs, p.clear = nil, false
-	for id, l := range p.shown.ids {
-		p.shown.ids[id] = slices.DeleteFunc(l, func(s shownOn) bool { return s.page == p })
-	}
 }
 
 // take adds the last outputs and returns all.
@@ -297,10 +251,7 @@ func (p *page) take(last ...map[string]any) []map[string]any {
 		}
 		p.taken = true
 	})
-	if p.outputs == nil {
-		return []map[string]any{}
-	}
-	return p.outputs
+	return append([]map[string]any{}, p.outputs...)
 }
 
 // Stream appends text, to the output before if that is of the same stream.
@@ -317,13 +268,10 @@ func (p *page) Stream(name, text string) {
 // Display appends a value.
 func (p *page) Display(d display.Data) {
 	p.change(func() {
-		o := map[string]any{"output_type": "display_data", "data": stored(d.Data), "metadata": stored(d.Metadata)}
+		o := map[string]any{"output_type": "display_data", "data": d.Data, "metadata": d.Metadata}
 		p.add(o)
 		if id, ok := d.Transient["display_id"].(string); ok {
-			if p.shown.ids == nil {
-				p.shown.ids = map[string][]shownOn{}
-			}
-			p.shown.ids[id] = append(p.shown.ids[id], shownOn{p, o})
+			p.shown.ids[id] = append(p.shown.ids[id], o)
 		}
 	})
 }
@@ -332,8 +280,8 @@ func (p *page) Display(d display.Data) {
 func (p *page) Update(d display.Data) {
 	p.change(func() {
 		id, _ := d.Transient["display_id"].(string)
-		for _, s := range p.shown.ids[id] {
-			s.output["data"], s.output["metadata"] = stored(d.Data), stored(d.Metadata)
+		for _, o := range p.shown.ids[id] {
+			o["data"], o["metadata"] = d.Data, d.Metadata
 		}
 	})
 }
@@ -342,34 +290,15 @@ func (p *page) Update(d display.Data) {
 func (p *page) Clear(wait bool) {
 	p.change(func() {
 		if p.clear = wait; !wait {
-			p.empty()
+			p.outputs = nil
 		}
 	})
 }
 
+// Interrupts is closed when the context ends.
+func (p *page) Interrupts() <-chan struct{} { return p.ctx.Done() }
+
 // Input has nobody to ask.
 func (p *page) Input(string, bool) (string, error) {
 	return "", fmt.Errorf("the notebook runs without a reader: no input")
-}
-
-// stored returns data as a notebook file keeps it: as it is now, whatever a cell does with it later.
-func stored(m map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, v := range m {
-		b, err := encoded(v)
-		if err != nil {
-			b, _ = encoded(fmt.Sprint(v))
-		}
-		out[k] = json.RawMessage(b)
-	}
-	return out
-}
-
-// encoded returns v as JSON, with <, > and & as they are.
-func encoded(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return b.Bytes(), err
 }

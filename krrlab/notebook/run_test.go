@@ -23,11 +23,12 @@ func TestPageTaken(t *testing.T) {
 		b := testkit.Must(json.Marshal(v))
 		return string(b)
 	}
-	p := &page{shown: &shownAs{}}
+	empty := func() *page { return &page{shown: &shownAs{ids: map[string][]map[string]any{}}} }
+	p := empty()
 	for i := range 3 {
 		p.Display(data(i))
 	}
-	value := display.Data{Data: display.MIMEMap{"text/plain": "7"}}
+	value := display.Data{Data: display.MIMEMap{"text/plain": "7"}, Metadata: display.MIMEMap{}}
 	got := p.take(result(1, golang.Result{Value: &value})...)
 	want := text(got)
 	if len(got) != 4 ||
@@ -35,7 +36,7 @@ func TestPageTaken(t *testing.T) {
 			`"data":{"text/plain":"7"},"execution_count":1,"metadata":{},"output_type":"execute_result"`) {
 		t.Errorf("%s", want)
 	}
-	q := &page{shown: &shownAs{}}
+	q := empty()
 	q.Stream("stdout", "a")
 	stream := q.take()
 	for _, p := range []*page{p, q} {
@@ -48,7 +49,7 @@ func TestPageTaken(t *testing.T) {
 	if text(got[:4:4]) != want || text(stream) != `[{"name":"stdout","output_type":"stream","text":"a"}]` {
 		t.Errorf("%s, %s", text(got), text(stream))
 	}
-	if p := (&page{shown: &shownAs{}}).take(); text(p) != "[]" {
+	if p := empty().take(); text(p) != "[]" {
 		t.Errorf("no outputs: %s", text(p))
 	}
 }
@@ -65,6 +66,8 @@ func TestRunOutputs(t *testing.T) {
 		{"m := map[string]interface{}{\"<a>\": 1}\nDisplay(display.Data{Data: " +
 			"display.MIMEMap{\"application/json\": m}, Metadata: m})\nm[\"<a>\"] = 2",
 			`display_data map[<a>:1] map[<a>:1]`},
+		{"Display(display.Data{Data: display.MIMEMap{\"application/json\": math.NaN()}})",
+			"display_data NaN (json: unsupported value: NaN)"},
 		{"fmt.Println(\"b\"); Clear(); panic(\"p\")", "error Panic"},
 		{"1", "old"},
 	}
@@ -79,7 +82,7 @@ func TestRunOutputs(t *testing.T) {
 	testkit.OK(t, os.WriteFile(name, b, 0o644))
 	for _, out := range []string{name, name + "2"} {
 		var failed *CellError
-		if err := Run(t.Context(), name, out, &Options{}); !errors.As(err, &failed) || failed.Cell != 8 {
+		if err := Run(t.Context(), name, out, &Options{}); !errors.As(err, &failed) || failed.Cell != 9 {
 			t.Fatal(err)
 		}
 	}

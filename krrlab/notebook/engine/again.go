@@ -100,11 +100,7 @@ func (e *Engine) calls(u *unit, fn function) {
 				return
 			}
 			stack := stackOf(fr)
-			args := make([]reflect.Value, len(from))
-			for j, r := range from {
-				args[j] = valueAs(stack[r], f.Type().In(j))
-			}
-			if v := called(*f, args); f.Type().NumOut() > 0 {
+			if v := called(*f, nil, stack, from); f.Type().NumOut() > 0 {
 				stack[to] = v
 			}
 		}

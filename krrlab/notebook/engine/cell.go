@@ -138,10 +138,7 @@ func (c *Cell) runs() bool {
 func (e *Engine) imports(file *ast.File, sees view, dotted map[string]types.Object) error {
 	var missing *MissingError
 	for _, spec := range file.Imports {
-		path, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			return types.Error{Fset: e.fset, Pos: spec.Pos(), Msg: err.Error()}
-		}
+		path, _ := strconv.Unquote(spec.Path.Value)
 		pkg, err := importer{e}.Import(path)
 		if gone := (*MissingError)(nil); errors.As(err, &gone) {
 			if missing == nil {
@@ -411,6 +408,7 @@ func (c *Cell) Run(left func() bool, at func(line int)) (out *Values, err error)
 		if u.pkg == nil {
 			continue
 		}
+		c.e.publish(u, -1)
 		var got []any
 		run := "init"
 		if u.lines != nil {
@@ -444,7 +442,7 @@ func (c *Cell) Run(left func() bool, at func(line int)) (out *Values, err error)
 	return out, nil
 }
 
-// ready builds a unit, and makes known what it declares that needs no execution.
+// ready builds a unit, or makes known what it imports.
 func (e *Engine) ready(u *unit) (err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -459,21 +457,13 @@ func (e *Engine) ready(u *unit) (err error) {
 		}
 		return nil
 	}
-	if err := e.build(u); err != nil {
-		return err
-	}
-	e.declared(u, -1)
-	return nil
+	return e.build(u)
 }
 
 // publish makes known what a unit has declared before a step; functions, types and constants at once.
 func (e *Engine) publish(u *unit, step int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.declared(u, step)
-}
-
-func (e *Engine) declared(u *unit, step int) {
 	for _, d := range u.names {
 		if _, isVar := d.o.(*types.Var); isVar && d.step >= step {
 			continue

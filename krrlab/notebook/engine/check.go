@@ -38,8 +38,7 @@ func (e *Engine) check(file *ast.File, sees view) (*unit, error) {
 	return u, nil
 }
 
-// types lets go/types check a file, and returns the first of its errors. Variables, labels and imports that are not
-// used are none.
+// types checks the file of a unit within what it sees.
 func (e *Engine) types(src *source, sees view) error {
 	outer := types.NewScope(types.Universe, 0, 0, "session")
 	for _, o := range sees.names {
@@ -52,14 +51,20 @@ func (e *Engine) types(src *source, sees view) error {
 	}
 	*e.pkg.Scope() = *types.NewScope(outer, 0, 0, "unit")
 	e.pkg.SetImports(nil)
-	var first error
-	conf := types.Config{Importer: importer{e}, Sizes: types.SizesFor("gc",
-		runtime.GOARCH), Error: func(err error) {
-		if te, ok := err.(types.Error); first == nil && !(ok && te.Soft && strings.Contains(te.Msg, "and not used")) {
-			first = err
-		}
-	}}
-	_ = types.NewChecker(&conf, e.fset, e.pkg, src.info).Files(src.files)
+	return e.checked(e.pkg, src, "")
+}
+
+// checked lets go/types check the files of a package in a version of the language, and returns the first of its errors.
+// Variables, labels and imports that are not used are none.
+func (e *Engine) checked(p *types.Package, src *source, version string) (first error) {
+	conf := types.Config{Importer: importer{e}, Sizes: types.SizesFor("gc", runtime.GOARCH), GoVersion: version,
+		Error: func(err error) {
+			te, ok := err.(types.Error)
+			if first == nil && !(ok && te.Soft && strings.Contains(te.Msg, "and not used")) {
+				first = err
+			}
+		}}
+	_ = types.NewChecker(&conf, e.fset, p, src.info).Files(src.files)
 	return first
 }
 

@@ -28,6 +28,8 @@ func newPackage() *types.Package { return types.NewPackage(strings.Clone(mainPat
 type Engine struct {
 	Named func(name string) string           // the path of the package that a name means without an import, "" for none
 	Find  func(path string) (*Source, error) // finds the source of a package that is not compiled in
+	// where the panics of goroutines of cells arrive; somebody must take them
+	Panics chan ixgo.PanicError
 
 	mu      sync.Mutex // held but while a cell executes
 	fset    *token.FileSet
@@ -39,7 +41,6 @@ type Engine struct {
 	hooks   map[string]any
 	sources map[string]*unit
 	fresh   []*unit
-	panics  chan ixgo.PanicError
 	swept   int // how many units there may be before they are looked through
 	now     atomic.Pointer[turn]
 }
@@ -60,15 +61,14 @@ type unit struct {
 	targets map[string]*target      // of its functions, by name
 	before  map[string][]*target    // of functions that those of it replace
 	run     *ixgo.Interp
-	base    bool // made by Declare
 }
 
 // New returns an engine. Functions of compiled packages are replaced by hooks, by their full name.
 func New(hooks map[string]any) *Engine {
 	registerAll()
 	e := &Engine{pkg: types.NewPackage(mainPath, "main"), view: view{map[string]types.Object{}, map[string]string{}},
-		units: map[*types.Package]*unit{}, hooks: map[string]any{}, sources: map[string]*unit{},
-		panics: make(chan ixgo.PanicError)}
+		units: map[*types.Package]*unit{}, hooks: std(), sources: map[string]*unit{},
+		Panics: make(chan ixgo.PanicError)}
 	maps.Copy(e.hooks, hooks)
 	e.hooks["(*sync.WaitGroup).Go"] = func(wg *sync.WaitGroup, f func()) { wg.Go(e.guarded(f)) }
 	e.hooks["time.AfterFunc"] = func(d time.Duration, f func()) *time.Timer { return time.AfterFunc(d, e.guarded(f)) }
@@ -119,9 +119,6 @@ func (e *Engine) turn() *turn {
 	return t
 }
 
-// Panics returns where the panics of goroutines of cells arrive; somebody must take them.
-func (e *Engine) Panics() <-chan ixgo.PanicError { return e.panics }
-
 // guarded is f for a goroutine that compiled code starts: a panic would end the process.
 func (e *Engine) guarded(f func()) func() {
 	return func() {
@@ -134,9 +131,9 @@ func (e *Engine) guarded(f func()) func() {
 			if !ok {
 				p.Value = r
 			}
-			e.panics <- p
+			e.Panics <- p
 			// taken when that has been told, before anybody waits no longer
-			e.panics <- ixgo.PanicError{Value: Halted{}}
+			e.Panics <- ixgo.PanicError{Value: Halted{}}
 		}()
 		f()
 	}
@@ -146,7 +143,7 @@ func (e *Engine) guarded(f func()) func() {
 func (e *Engine) Declare(vars map[string]any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	u := &unit{pkg: newPackage(), vars: map[string]reflect.Value{}, base: true}
+	u := &unit{pkg: newPackage(), vars: map[string]reflect.Value{}}
 	for name, p := range vars {
 		v := reflect.ValueOf(p)
 		o := types.NewVar(token.NoPos, u.pkg, name, e.typeOf(v.Type().Elem()))
@@ -155,13 +152,6 @@ func (e *Engine) Declare(vars map[string]any) {
 		e.view.set(name, o)
 	}
 	e.units[u.pkg] = u
-}
-
-// Adopt makes a function that a cell has declared one of Declare's.
-func (e *Engine) Adopt(name string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.units[e.view.names[name].Pkg()].base = true
 }
 
 // typeOf returns the type of a compiled one.
@@ -216,29 +206,11 @@ var Packages = sync.OnceValue(func() map[string]string {
 	return out
 })
 
-// Names returns the objects that cells have declared, and the packages that they have imported.
+// Names returns the objects that Declare and cells have declared, and the packages that cells have imported.
 func (e *Engine) Names() (objects map[string]types.Object, imported map[string]string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	objects = maps.Clone(e.view.names)
-	for name := range objects {
-		if e.isOwn(name) {
-			delete(objects, name)
-		}
-	}
-	return objects, maps.Clone(e.view.imports)
-}
-
-// Own reports whether a name means what Declare has made it.
-func (e *Engine) Own(name string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.isOwn(name)
-}
-
-func (e *Engine) isOwn(name string) bool {
-	o := e.view.names[name]
-	return o != nil && e.units[o.Pkg()] != nil && e.units[o.Pkg()].base
+	return maps.Clone(e.view.names), maps.Clone(e.view.imports)
 }
 
 // Variables calls f with each variable that cells know.

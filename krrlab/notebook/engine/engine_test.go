@@ -26,13 +26,11 @@ type lines struct {
 func open(t testing.TB) (*Engine, func(code string) string) {
 	t.Helper()
 	out := &lines{}
-	hooks := Std()
-	hooks["fmt.Println"] = func(a ...any) (int, error) {
+	e := New(map[string]any{"fmt.Println": func(a ...any) (int, error) {
 		out.mu.Lock()
 		defer out.mu.Unlock()
 		return fmt.Fprintln(&out.b, a...)
-	}
-	e := New(hooks)
+	}})
 	e.Named = func(name string) string {
 		return map[string]string{"fmt": "fmt", "sort": "sort", "errors": "errors", "sync": "sync",
 			"strings": "strings", "slices": "slices", "runtime": "runtime"}[name]

@@ -36,9 +36,10 @@ func (e *Engine) build(u *unit) error {
 	if n > 0 && !invoking.on() || len(all) > 0 && !sharing.on() {
 		return errors.New("types of cells need what this kernel lacks (see what it said at first)")
 	}
-	if !room(n) {
+	// The table through which compiled code calls methods of cells: ixgo ends the process where it is full.
+	if size, _, free := ixgo.IcallStat(); n > 0 && n+spare > free {
 		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare (%d in all): "+
-			"restart it", n, capacity())
+			"restart it", n, size)
 	}
 	made := map[*unit]*ssa.Package{}
 	for v := range units {
@@ -56,7 +57,7 @@ func (e *Engine) build(u *unit) error {
 		made[v] = prog.CreatePackage(v.pkg, files, info, false)
 	}
 	prog.Build()
-	if !nilEntries.on() {
+	if !rewriting.on() {
 		if err := lostEntry(prog); err != nil {
 			return err
 		}
@@ -71,11 +72,9 @@ func (e *Engine) build(u *unit) error {
 	if sharing.on() {
 		e.loader.know(*at[*ixgo.TypesRecord](in, record))
 	}
-	for name, m := range made[u].Members {
-		if _, ok := m.(*ssa.Global); ok {
-			if p, ok := in.GetVarAddr(name); ok {
-				u.vars[name] = reflect.ValueOf(p)
-			}
+	for name := range made[u].Members {
+		if p, ok := in.GetVarAddr(name); ok {
+			u.vars[name] = reflect.ValueOf(p)
 		}
 	}
 	u.run = in
@@ -170,20 +169,8 @@ func asInterfaces(p *types.Package, info *types.Info, all []types.Type) *ast.Fil
 		&ast.FuncDecl{Name: name, Type: &ast.FuncType{Params: params}, Body: body}}}
 }
 
-// room reports whether there are entries left in the table through which compiled code calls methods of cells; ixgo
-// ends the process where there are none.
-func room(methods int) bool {
-	_, _, free := ixgo.IcallStat()
-	return methods == 0 || methods+spare <= free
-}
-
 // spare are the entries kept for the methods of types that appear while a unit is compiled.
-var spare = 100
-
-func capacity() int {
-	all, _, _ := ixgo.IcallStat()
-	return all
-}
+const spare = 100
 
 // generic reports whether a type has type parameters for which nothing is put: its own, or those of the function that
 // it is local to.

@@ -2,9 +2,9 @@ package engine
 
 import (
 	"go/token"
-	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -22,29 +22,21 @@ type Halted struct {
 
 func (Halted) Error() string { return "the goroutine was stopped" }
 
-// stopping are the goroutines that are to stop at the next turn of a loop or call of a function.
+// stopping are the goroutines that are to stop at the next turn of a loop or call of a function, by number, and stops is
+// how many they are.
 var (
-	stopping atomic.Pointer[map[uint64]bool]
-	stopLock sync.Mutex
+	stopping sync.Map
+	stops    atomic.Int32
 )
 
 // Stop makes a goroutine stop in interpreted code, or lets it go on.
 func Stop(goid uint64, stop bool) {
-	stopLock.Lock()
-	defer stopLock.Unlock()
-	m := map[uint64]bool{}
-	if old := stopping.Load(); old != nil {
-		maps.Copy(m, *old)
-	}
-	if stop {
-		m[goid] = true
-	} else {
-		delete(m, goid)
-	}
-	if len(m) == 0 {
-		stopping.Store(nil)
-	} else {
-		stopping.Store(&m)
+	if !stop {
+		if _, stopped := stopping.LoadAndDelete(goid); stopped {
+			stops.Add(-1)
+		}
+	} else if _, stopped := stopping.LoadOrStore(goid, true); !stopped {
+		stops.Add(1)
 	}
 }
 
@@ -54,7 +46,7 @@ func Goid() uint64 { return routine.Goid() }
 // adapt changes what ixgo has compiled, as far as the features are there.
 func (e *Engine) adapt(u *unit, in *ixgo.Interp) {
 	if reports.on() {
-		*at[chan ixgo.PanicError](in, goPanics) = e.panics
+		*at[chan ixgo.PanicError](in, goPanics) = e.Panics
 	}
 	if !funcs.found {
 		return
@@ -63,10 +55,8 @@ func (e *Engine) adapt(u *unit, in *ixgo.Interp) {
 		if invoking.on() {
 			f.invokes(*at[map[reflect.Type]map[string]*ssa.Function](in, methodSets))
 		}
-		if replacing.on() {
+		if rewriting.on() {
 			e.calls(u, f)
-		}
-		if nilEntries.on() {
 			f.nils()
 		}
 		if results.on() && f.ssa.Signature.Results().Len() > 1 {
@@ -101,28 +91,26 @@ func (f function) blocks() {
 }
 
 // position returns where a block begins.
-func position(b *ssa.BasicBlock) (p token.Position) {
-	for _, i := range b.Instrs {
-		if i.Pos().IsValid() {
-			return b.Parent().Prog.Fset.Position(i.Pos())
-		}
-	}
-	for _, next := range b.Succs {
-		for _, i := range next.Instrs {
+func position(b *ssa.BasicBlock) token.Position {
+	at := b.Parent().Pos()
+	for _, next := range slices.Backward(append([]*ssa.BasicBlock{b}, b.Succs...)) {
+		for _, i := range slices.Backward(next.Instrs) {
 			if i.Pos().IsValid() {
-				return b.Parent().Prog.Fset.Position(i.Pos())
+				at = i.Pos()
 			}
 		}
 	}
-	return b.Parent().Prog.Fset.Position(b.Parent().Pos())
+	return b.Parent().Prog.Fset.Position(at)
 }
 
 // poll puts a look before an instruction.
 func poll(code []func(*ixgo.Frame), i int, p token.Position) {
 	next := code[i]
 	code[i] = func(fr *ixgo.Frame) {
-		if m := stopping.Load(); m != nil && (*m)[routine.Goid()] {
-			panic(ixgo.PanicError{Value: Halted{p.Filename, p.Line}})
+		if stops.Load() > 0 {
+			if _, stop := stopping.Load(Goid()); stop {
+				panic(ixgo.PanicError{Value: Halted{p.Filename, p.Line}})
+			}
 		}
 		next(fr)
 	}
@@ -158,10 +146,7 @@ func (f function) invokes(msets map[reflect.Type]map[string]*ssa.Function) {
 				direct(fr)
 				return
 			}
-			for j, r := range from {
-				args = append(args, valueAs(stack[r], m.Type.In(j+1)))
-			}
-			stack[to] = called(m.Func, args)
+			stack[to] = called(m.Func, args, stack, from)
 		}
 	}
 }
@@ -169,8 +154,12 @@ func (f function) invokes(msets map[reflect.Type]map[string]*ssa.Function) {
 // typeOfType is the type of the values of reflect.Type; some of their methods are ixgo's.
 var typeOfType = reflect.TypeOf(reflect.TypeFor[int]())
 
-// called calls a function and returns its results as ixgo keeps them.
-func called(f reflect.Value, args []reflect.Value) any {
+// called calls a function, with arguments and those behind them in places of a stack, and returns its results as ixgo
+// keeps them.
+func called(f reflect.Value, args []reflect.Value, stack []any, from []uint32) any {
+	for _, r := range from {
+		args = append(args, valueAs(stack[r], f.Type().In(len(args))))
+	}
 	var out []reflect.Value
 	if f.Type().IsVariadic() {
 		out = f.CallSlice(args)

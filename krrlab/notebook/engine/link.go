@@ -166,18 +166,14 @@ func (l *loader) Installed(path string) (*ixgo.Package, bool) {
 	return l.TypesLoader.Installed(path)
 }
 
-var register sync.Once
-
 // registerAll enters the tables of package imports into ixgo's.
-func registerAll() {
-	register.Do(func() {
-		for path, p := range imports.Packages {
-			if _, ok := ixgo.LookupPackage(path); !ok {
-				ixgo.RegisterPackageLazy(path, func() *ixgo.Package { return table(path, p) })
-			}
+var registerAll = sync.OnceFunc(func() {
+	for path, p := range imports.Packages {
+		if _, ok := ixgo.LookupPackage(path); !ok {
+			ixgo.RegisterPackageLazy(path, func() *ixgo.Package { return table(path, p) })
 		}
-	})
-}
+	}
+})
 
 // table turns the table of a package into the form of ixgo.
 func table(path string, p imports.Package) *ixgo.Package {

@@ -15,14 +15,10 @@ func (f function) nils() {
 	for i, instr := range f.instructions() {
 		switch instr := instr.(type) {
 		case *ssa.MapUpdate:
-			if !interfaces(instr.Map.Type()) {
-				continue
-			}
-			m, k, v := f.register(instr.Map), f.register(instr.Key), f.register(instr.Value)
-			f.code[i] = func(fr *ixgo.Frame) {
-				stack := stackOf(fr)
-				to := reflect.ValueOf(stack[m])
-				to.SetMapIndex(valueAs(stack[k], to.Type().Key()), valueAs(stack[v], to.Type().Elem()))
+			f.update(i, instr.Map, instr.Key, instr.Value)
+		case *ssa.Call:
+			if b, ok := instr.Call.Value.(*ssa.Builtin); ok && b.Name() == "delete" {
+				f.update(i, instr.Call.Args[0], instr.Call.Args[1], nil)
 			}
 		case *ssa.Lookup:
 			if !interfaces(instr.X.Type()) {
@@ -41,18 +37,23 @@ func (f function) nils() {
 					stack[r] = ixgo.Tuple{stack[r], ok}
 				}
 			}
-		case *ssa.Call:
-			if b, ok := instr.Call.Value.(*ssa.Builtin); !ok || b.Name() != "delete" ||
-				!interfaces(instr.Call.Args[0].Type()) {
-				continue
-			}
-			m, k := f.register(instr.Call.Args[0]), f.register(instr.Call.Args[1])
-			f.code[i] = func(fr *ixgo.Frame) {
-				stack := stackOf(fr)
-				of := reflect.ValueOf(stack[m])
-				of.SetMapIndex(valueAs(stack[k], of.Type().Key()), reflect.Value{})
-			}
 		}
+	}
+}
+
+// update makes an instruction set an entry of a map, or delete it where there is no element.
+func (f function) update(i int, of, key, element ssa.Value) {
+	if !interfaces(of.Type()) {
+		return
+	}
+	m, k, v := f.register(of), f.register(key), f.register(element)
+	f.code[i] = func(fr *ixgo.Frame) {
+		stack := stackOf(fr)
+		of, set := reflect.ValueOf(stack[m]), reflect.Value{}
+		if element != nil {
+			set = valueAs(stack[v], of.Type().Elem())
+		}
+		of.SetMapIndex(valueAs(stack[k], of.Type().Key()), set)
 	}
 }
 
@@ -70,7 +71,7 @@ func valueAs(v any, t reflect.Type) reflect.Value {
 	return reflect.ValueOf(v)
 }
 
-// lostEntry is for a kernel without nilEntries: it refuses to store an interface that may be nil in a map, where ixgo
+// lostEntry is for a kernel without rewriting: it refuses to store an interface that may be nil in a map, where ixgo
 // would delete the entry.
 func lostEntry(prog *ssa.Program) error {
 	for f := range ssautil.AllFunctions(prog) {

@@ -26,16 +26,14 @@ var (
 		[]*field{funcs, instrs, blocks, registers, stack, pred}}
 	invoking = &feature{"types with methods", "cells that declare one are refused",
 		[]*field{funcs, instrs, ssaInstrs, registers, stack, methodSets}}
-	replacing = &feature{"functions declared again", "closures and methods call the earlier ones",
-		[]*field{funcs, instrs, ssaInstrs, registers, stack}}
-	nilEntries = &feature{"nil as a key or element of a map",
-		"as a key it panics, and storing an interface that may be nil is refused",
+	rewriting = &feature{"functions declared again, and nil in maps", "closures and methods call the earlier " +
+		"functions, nil as a key panics, and storing an interface that may be nil is refused",
 		[]*field{funcs, instrs, ssaInstrs, registers, stack}}
 	results = &feature{"frames used again", "calls take longer", []*field{funcs, used}}
 	reports = &feature{"panics in goroutines", "such a goroutine stops without a word", []*field{goPanics}}
 	sharing = &feature{"types of cells", "cells that declare one are refused", []*field{record}}
 
-	features = []*feature{halting, parallel, invoking, replacing, nilEntries, results, reports, sharing}
+	features = []*feature{halting, parallel, invoking, rewriting, results, reports, sharing}
 )
 
 // Names of types that ixgo does not export are those of reflection.

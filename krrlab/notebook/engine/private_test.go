@@ -19,10 +19,10 @@ var lacking = []struct {
 	{[]*feature{invoking, sharing},
 		[]string{"type t struct{ n int }\nfunc (v t) String() string { return fmt.Sprint(\"t\", v.n) }", "t{1}"},
 		"→t1", "undefined: t"},
-	{[]*feature{replacing}, []string{"func f() int { return 1 }\ng := func() int { return f() }",
+	{[]*feature{rewriting}, []string{"func f() int { return 1 }\ng := func() int { return f() }",
 		"func f() int { return 2 }", "f(), g()"},
 		"→2→2", "→2→1"},
-	{[]*feature{nilEntries}, []string{"var x any\nm := map[string]any{}", "m[\"k\"] = x\nlen(m)"},
+	{[]*feature{rewriting}, []string{"var x any\nm := map[string]any{}", "m[\"k\"] = x\nlen(m)"},
 		"→1", "an interface that may be nil is stored in a map"},
 	{[]*feature{reports}, []string{"go func() { panic(\"p\") }()", "1"}, "→1", "→1"},
 	{[]*feature{sharing}, []string{"type box[T any] struct{ v T }\nfunc mk[T any]() any { return box[T]{} }",
@@ -68,7 +68,7 @@ func TestMissing(t *testing.T) {
 				}
 				e, run := open(t)
 				if c.needs[0] == reports {
-					go func() { <-e.Panics() }()
+					go func() { <-e.Panics }()
 				}
 				got := ""
 				for _, code := range c.code {

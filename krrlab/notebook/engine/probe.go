@@ -84,14 +84,14 @@ func (e *Engine) Spot(code string) *Spot {
 	return nil
 }
 
-// Brackets returns where the brackets stand that are open at the end of code, and the quote of a string that is, −1 if
-// none is.
+// Brackets returns where the brackets stand that are open at the end of code, and where a string or a comment begins
+// that is, −1 if none is.
 func Brackets(code string) (open []int, quote int) {
 	var sc scanner.Scanner
 	file := token.NewFileSet().AddFile("", -1, len(code))
 	quote = -1
 	sc.Init(file, []byte(code), func(at token.Position, msg string) {
-		if strings.Contains(msg, "string literal not terminated") {
+		if strings.Contains(msg, "string literal not terminated") || msg == "comment not terminated" {
 			quote = at.Offset
 		}
 	}, 0)
@@ -156,9 +156,6 @@ func qualifier(p *types.Package) string {
 func (e *Engine) Package(path string) *types.Package {
 	if u := e.sources[path]; u != nil {
 		return u.pkg
-	}
-	if _, ok := Packages()[path]; !ok {
-		return nil
 	}
 	p, err := e.loader.Import(path)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"go/types"
 	"maps"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -61,14 +60,7 @@ func (e *Engine) interpreted(path string) (*types.Package, error) {
 	}
 	u := &unit{src: src, vars: map[string]reflect.Value{}, pkg: types.NewPackage(strings.Clone(found.Path),
 		src.files[0].Name.Name)}
-	var first error
-	conf := types.Config{Importer: importer{e}, Sizes: types.SizesFor("gc", runtime.GOARCH), GoVersion: found.Go,
-		Error: func(err error) {
-			if te, ok := err.(types.Error); (!ok || !te.Soft) && first == nil {
-				first = err
-			}
-		}}
-	_ = types.NewChecker(&conf, e.fset, u.pkg, src.info).Files(src.files)
+	first := e.checked(u.pkg, src, found.Go)
 	for _, f := range src.files {
 		for _, d := range f.Decls {
 			switch d := d.(type) {

@@ -54,8 +54,8 @@ func AsType[E error](err error) (E, bool) {
 `)
 }
 
-// Std returns hooks for what packages of the standard library that are interpreted take from the runtime.
-func Std() map[string]any {
+// std returns hooks for what packages of the standard library that are interpreted take from the runtime.
+func std() map[string]any {
 	return map[string]any{
 		"iter@patch.pullany": func(seq func(func(any) bool)) (func() (any, bool), func()) {
 			return iter.Pull(seq)

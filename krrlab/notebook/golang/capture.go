@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"sync"
@@ -19,8 +20,9 @@ const (
 var streamNames = [2]string{"stdout", "stderr"}
 
 const (
-	batch = 32 << 10              // bytes that are sent at once
-	delay = 20 * time.Millisecond // how long a byte waits for more
+	maxOutput = 4 << 20               // bytes a cell may print
+	batch     = 32 << 10              // bytes that are sent at once
+	delay     = 20 * time.Millisecond // how long a byte waits for more
 )
 
 // capture collects what a cell prints, in the order it is printed, and sends it in whole
@@ -32,7 +34,6 @@ type capture struct {
 	out      Output
 	text     [2][]byte // not yet sent
 	last     int       // stream that was written to last
-	max      int       // bytes a cell may print
 	sent     int       // bytes of this cell
 	dropped  int       // bytes of this cell beyond max
 	timer    *time.Timer
@@ -74,12 +75,12 @@ func (c *capture) close() {
 }
 
 // begin sends what follows to out, as the output of a new cell.
-func (c *capture) begin(out Output, limit int) {
+func (c *capture) begin(out Output) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drain()
 	c.flush(true)
-	c.out, c.max, c.sent, c.dropped = out, limit, 0, 0
+	c.out, c.sent, c.dropped = out, 0, 0
 }
 
 // end sends all that is left of a cell.
@@ -91,7 +92,7 @@ func (c *capture) end() {
 	if c.dropped > 0 && c.out != nil {
 		c.out.Stream(streamNames[stderr], fmt.Sprintf("[%d more bytes were printed and omitted]\n", c.dropped))
 	}
-	c.sent, c.dropped = 0, 0
+	c.sent, c.dropped = 0, 0 // of what comes before the next cell
 }
 
 // write takes text from the interpreter.
@@ -100,6 +101,11 @@ func (c *capture) write(stream int, p []byte) {
 	defer c.mu.Unlock()
 	c.drain()
 	c.add(stream, p)
+}
+
+// printf takes what the session itself says.
+func (c *capture) printf(stream int, format string, a ...any) {
+	c.write(stream, fmt.Appendf(nil, format, a...))
 }
 
 // ordered calls f, which shows something, after all that was printed before.
@@ -131,14 +137,14 @@ func (c *capture) add(stream int, p []byte) {
 		c.flush(false)
 		c.last = stream
 	}
-	if room := c.max - c.sent; c.max > 0 && len(p) > room {
+	if room := maxOutput - c.sent; len(p) > room {
 		if c.dropped == 0 {
 			c.text[stream] = append(c.text[stream], p[:room]...)
 			c.sent += room
 			c.flush(true)
 			if c.out != nil {
 				c.out.Stream(streamNames[stderr],
-					fmt.Sprintf("\n[output cut after %d bytes; write what is longer to a file]\n", c.max))
+					fmt.Sprintf("\n[output cut after %d bytes; write what is longer to a file]\n", maxOutput))
 			}
 			p = p[room:]
 		}
@@ -207,4 +213,33 @@ func (w writer) Write(p []byte) (int, error) {
 }
 
 // show sends a value, in order.
-func (c *capture) show(d display.Data) { c.ordered(func(o Output) { o.Display(d) }) }
+func (c *capture) show(d display.Data) {
+	d = carried(d)
+	c.ordered(func(o Output) { o.Display(d) })
+}
+
+// update sends a value instead of that with the same display_id.
+func (c *capture) update(d display.Data) {
+	d = carried(d)
+	c.ordered(func(o Output) { o.Update(d) })
+}
+
+// carried returns what JSON can carry of a value, as it is now, whatever a cell does with it later. Methods that it
+// calls may print, so not while the output is locked.
+func carried(d display.Data) display.Data {
+	for _, m := range []*display.MIMEMap{&d.Data, &d.Metadata, &d.Transient} {
+		out := display.MIMEMap{}
+		for k, v := range *m {
+			if _, isText := v.(string); !isText {
+				b, err := json.Marshal(v)
+				if err != nil {
+					b, _ = json.Marshal(fmt.Sprintf("%v (%v)", v, err))
+				}
+				v = json.RawMessage(b)
+			}
+			out[k] = v
+		}
+		*m = out
+	}
+	return d
+}

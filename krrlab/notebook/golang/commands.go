@@ -60,7 +60,7 @@ func (s *Session) command(text string) error {
 	line, body, _ := strings.Cut(text, "\n")
 	name, arg, _ := strings.Cut(line, " ")
 	arg = strings.TrimSpace(arg)
-	say := func(text string) { s.out.write(stdout, []byte(strings.TrimSuffix(text, "\n")+"\n")) }
+	say := func(text string) { s.out.printf(stdout, "%s\n", strings.TrimSuffix(text, "\n")) }
 	switch name {
 	case "%%bash", "%%sh":
 		return s.shell(name[2:], body)
@@ -179,7 +179,7 @@ func (s *Session) install(arg string) error {
 		if err != nil {
 			return err
 		}
-		s.out.write(stdout, fmt.Appendf(nil, "import %q works: %s\n", p.Path, p.Module))
+		s.out.printf(stdout, "import %q works: %s\n", p.Path, p.Module)
 	}
 	return nil
 }

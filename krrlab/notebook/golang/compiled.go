@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,7 +17,7 @@ import (
 // compiled are the programs of cells that were compiled.
 type compiled struct {
 	mu       sync.Mutex
-	programs []program
+	programs []program // the last one first
 	runs     int
 	calls    atomic.Int64
 	builds   sync.WaitGroup
@@ -42,21 +41,19 @@ func (n *compiled) add(c *native.Cell) int {
 	for _, name := range c.Names() {
 		p.names[name] = true
 	}
-	spare := -maxSpare
+	kept, spare := []program{p}, 0
 	for _, old := range n.programs {
 		maps.DeleteFunc(old.names, func(name string, _ bool) bool { return p.names[name] })
 		if len(old.names) == 0 {
 			spare++
 		}
-	}
-	n.programs = append(slices.DeleteFunc(n.programs, func(old program) bool {
-		ends := len(old.names) == 0 && spare > 0
-		if ends {
-			spare--
+		if len(old.names) == 0 && spare > maxSpare {
 			old.cell.Stop()
+		} else {
+			kept = append(kept, old)
 		}
-		return ends
-	}), p)
+	}
+	n.programs = kept
 	n.runs++
 	return n.runs
 }
@@ -81,7 +78,7 @@ func (s *Session) compile(c *cell, p part) Result {
 	wrong := (*native.Error)(nil)
 	switch {
 	case errors.Is(err, modules.ErrNoGo):
-		s.out.write(stderr, fmt.Appendf(nil, "%v, so this cell is interpreted, some hundred times slower\n", err))
+		s.out.printf(stderr, "%v, so this cell is interpreted, some hundred times slower\n", err)
 		return s.goCode(c, part{line: p.line, code: "\n" + code})
 	case errors.As(err, &wrong):
 		return Result{Err: c.failure(compileError, hint(wrong.Text), wrong.Line)}

@@ -20,11 +20,7 @@ import (
 func (s *Session) Complete(code string, cursor int) (matches []string, start, end int) {
 	cursor = min(max(cursor, 0), len(code))
 	s.do(func() {
-		defer func() {
-			if recover() != nil {
-				matches = nil
-			}
-		}()
+		defer func() { _ = recover() }()
 		matches, start = s.complete(code, cursor)
 	})
 	if matches == nil {
@@ -41,7 +37,7 @@ func (s *Session) complete(code string, cursor int) ([]string, int) {
 			return found, cursor - n
 		}
 	}
-	if _, quote := engine.Brackets(blanked(head)); quote >= 0 {
+	if _, quote := engine.Brackets(blanked(head)); quote >= 0 && head[quote] != '/' {
 		return s.inString(head, head[quote+1:]), quote + 1
 	}
 	word := tailWord(head)

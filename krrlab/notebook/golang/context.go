@@ -87,23 +87,20 @@ func (s *Session) Progress() func(krrlab.Event) error {
 	}
 }
 
-// put shows the line, or what stands in its place.
-func (p *progressLine) put(s *Session, text string, part float64, picture string) {
+// put shows the line, with a bar where an event knows its total, or what stands in its place.
+func (p *progressLine) put(s *Session, e krrlab.Event, text, picture string) {
 	bar := ""
-	if part >= 0 {
-		bar = fmt.Sprintf(`<progress max="1" value="%.3f" style="width:12em"></progress> `, part)
+	if e.Total > 0 {
+		bar = fmt.Sprintf(`<progress max="%d" value="%d" style="width:12em"></progress> `, e.Total, e.Done)
 	}
 	d := withID(display.MakeData3(display.MIMETypeHTML, text,
 		`<div style="white-space:nowrap;font-size:90%">`+bar+html.EscapeString(text)+`</div>`+picture), p.id)
-	first := !p.shown
+	if p.shown {
+		s.out.update(d)
+	} else {
+		s.out.show(d)
+	}
 	p.shown = true
-	s.out.ordered(func(o Output) {
-		if first {
-			o.Display(d)
-		} else {
-			o.Update(d)
-		}
-	})
 }
 
 // endProgress replaces the line by how long it took.
@@ -111,12 +108,4 @@ func (s *Session) endProgress() {
 	if p := s.progress.Swap(nil); p != nil {
 		p.end(s, time.Now())
 	}
-}
-
-// share is how much of a stage is done, −1 if that is not known.
-func share(e krrlab.Event) float64 {
-	if e.Total > 0 {
-		return float64(e.Done) / float64(e.Total)
-	}
-	return -1
 }

@@ -3,7 +3,7 @@
 //
 // A Session is one interpreter. Run executes a cell and sends what it shows to an Output;
 // Complete, Inspect and IsComplete answer an editor's questions. All of them are safe to
-// call from any goroutine and wait for each other; Interrupt does not wait.
+// call from any goroutine and wait for each other; Output.Interrupts ends the cell that runs.
 //
 // What a cell may do beside plain Go:
 //
@@ -33,7 +33,7 @@
 // and the next cell runs beside it with all variables and another context. Infinite recursion is
 // stopped before it ends the process; runtime.Goexit ends the cell alone. A panic becomes an error
 // that names the line, in goroutines of the cell too. Output arrives in order (that to os.Stdout and os.Stderr in the
-// order of each), in whole characters, and is cut after Options.MaxOutput bytes per cell.
+// order of each), in whole characters, and is cut after 4 MiB per cell.
 //
 // A process has one Session at a time: it owns os.Stdout and os.Stderr.
 package golang

@@ -33,7 +33,7 @@ func (s *Session) runCell(c *cell, result chan<- Result) {
 	var res Result
 	returned := false
 	c.goid = engine.Goid()
-	s.out.begin(c.out, s.max)
+	s.out.begin(c.out)
 	c.ctx = s.renewContext()
 	s.running.Store(c)
 	go s.guard(c)
@@ -126,9 +126,8 @@ func (s *Session) goCode(c *cell, p part) Result {
 		if c.hits.Load() > 0 { // the interrupt's
 			break
 		}
-		s.out.write(stderr,
-			fmt.Appendf(nil, "%s is not nil (line %d): %s; look at it, or write Must(…) around the call\n",
-				u.Name, u.Line, oneLine(u.Err.Error())))
+		s.out.printf(stderr, "%s is not nil (line %d): %s; look at it, or write Must(…) around the call\n",
+			u.Name, u.Line, oneLine(u.Err.Error()))
 	}
 	return res
 }
@@ -160,6 +159,7 @@ func (s *Session) result(c *cell, vals *engine.Values) (res Result) {
 		s.out.show(d)
 		return res
 	}
+	d = carried(d)
 	res.Value = &d
 	return res
 }

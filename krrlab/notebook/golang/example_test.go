@@ -11,6 +11,7 @@ import (
 // screen shows what cells print.
 type screen struct{}
 
+func (screen) Interrupts() <-chan struct{}        { return nil }
 func (screen) Stream(_, text string)              { fmt.Print(text) }
 func (screen) Display(display.Data)               {}
 func (screen) Update(display.Data)                {}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"maps"
 	"reflect"
 	"time"
 
@@ -24,8 +23,9 @@ import (
 func (s *Session) hook() map[string]any {
 	log.SetOutput(writer{s.out, stderr})
 	out := writer{s.out, stdout}
+	fatal := func(a ...any) { panic(fmt.Sprint(a...)) }
 	background := func() context.Context { return s.ctx.Load() }
-	hooks := map[string]any{
+	return map[string]any{
 		"fmt.Print":   func(a ...any) (int, error) { return fmt.Fprint(out, a...) },
 		"fmt.Println": func(a ...any) (int, error) { return fmt.Fprintln(out, a...) },
 		"fmt.Printf":  func(format string, a ...any) (int, error) { return fmt.Fprintf(out, format, a...) },
@@ -44,20 +44,17 @@ func (s *Session) hook() map[string]any {
 			panic(fmt.Sprintf("os.Exit(%d) would end the kernel; "+
 				"return instead", code))
 		},
-		"log.Fatal":                        func(a ...any) { panic(fmt.Sprint(a...)) },
-		"log.Fatalln":                      func(a ...any) { panic(fmt.Sprint(a...)) },
+		"log.Fatal": fatal, "log.Fatalln": fatal,
 		"log.Fatalf":                       func(format string, a ...any) { panic(fmt.Sprintf(format, a...)) },
 		"github.com/krrlab/lab/krrlab.New": s.newLab,
 	}
-	maps.Copy(hooks, engine.Std())
-	return hooks
 }
 
 // panics reports goroutines of cells that end by a panic.
 func (s *Session) panics(e *engine.Engine) {
 	for {
 		select {
-		case p := <-e.Panics():
+		case p := <-e.Panics:
 			value, file, line := panicked(p)
 			if _, ok := value.(engine.Halted); ok {
 				continue
@@ -66,7 +63,7 @@ func (s *Session) panics(e *engine.Engine) {
 			if line > 0 {
 				at = fmt.Sprintf(" (%s, line %d)", file, line)
 			}
-			s.out.write(stderr, fmt.Appendf(nil, "a goroutine of the cell panicked: %s%s\n", panicText(value), at))
+			s.out.printf(stderr, "a goroutine of the cell panicked: %s%s\n", panicText(value), at)
 		case <-s.quit:
 			return
 		}
@@ -77,7 +74,7 @@ func (s *Session) panics(e *engine.Engine) {
 func (s *Session) scan(f func(string) (int, error)) (int, error) {
 	n, err := f(s.input("", false) + "\n")
 	if err != nil {
-		s.out.write(stderr, fmt.Appendf(nil, "fmt.Scan: %v\n", err))
+		s.out.printf(stderr, "fmt.Scan: %v\n", err)
 	}
 	return n, err
 }
@@ -137,12 +134,11 @@ func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
 			false: "calls a compiled function for each pair"}[calls == 0]
 		if all := time.Duration(float64(n) * float64(n) / 2 * each); all > slowKernel &&
 			(calls == 0 || calls > int64(m)) {
-			s.out.write(stderr,
-				fmt.Appendf(nil,
-					"the kernel %v %s: %v an evaluation, so forming K of %d points takes about %v, and again "+
-						"wherever K is recomputed; "+
-						"%s, or take fewer points or a kernel of package kernel\n", k, what,
-					time.Duration(each).Round(10*time.Nanosecond), n, all.Round(time.Second), faster()))
+			s.out.printf(stderr,
+				"the kernel %v %s: %v an evaluation, so forming K of %d points takes about %v, and again "+
+					"wherever K is recomputed; "+
+					"%s, or take fewer points or a kernel of package kernel\n", k, what,
+				time.Duration(each).Round(10*time.Nanosecond), n, all.Round(time.Second), faster())
 		}
 		return
 	}
@@ -181,7 +177,7 @@ func (s *Session) builtIn() {
 	if err != nil {
 		panic(err)
 	}
-	s.e.Adopt("Must")
+	s.own, _ = s.e.Names()
 }
 
 // declare gives cells what they find without an import.
@@ -194,10 +190,7 @@ func (s *Session) declare() {
 			panic(err)
 		}
 	}
-	update := func(id string, v any) {
-		d := withID(display.Render(v), id) // may print, so not while the output is locked
-		s.out.ordered(func(o Output) { o.Update(d) })
-	}
+	update := func(id string, v any) { s.out.update(withID(display.Render(v), id)) }
 	named := func(id string, v any) { s.out.show(withID(display.Render(v), id)) }
 	empty := func() { s.out.ordered(func(o Output) { o.Clear(true) }) }
 	input := func(prompt string) string { return s.input(prompt, false) }

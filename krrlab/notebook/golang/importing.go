@@ -23,7 +23,7 @@ func (s *Session) missingText(paths []string) string {
 		}
 		texts = append(texts, text)
 	}
-	if first, _, _ := strings.Cut(paths[0], "/"); strings.Contains(first, ".") {
+	if !standard(paths[0]) {
 		if _, err := exec.LookPath("go"); err != nil {
 			texts = append(texts, "to have it, install Go (go.dev/dl)")
 		} else {
@@ -35,8 +35,7 @@ func (s *Session) missingText(paths []string) string {
 
 // find finds the source of a package that is not compiled into the kernel.
 func (s *Session) find(path string) (*engine.Source, error) {
-	first, _, _ := strings.Cut(path, "/")
-	if !strings.Contains(first, ".") && engine.Packages()[first] != "" {
+	if first, _, _ := strings.Cut(path, "/"); standard(path) && engine.Packages()[first] != "" {
 		return nil, &engine.MissingError{Paths: []string{path}} // of the standard library
 	}
 	p, err := s.finder.Find(s.ctx.Load(), path)
@@ -58,10 +57,16 @@ func (s *Session) find(path string) (*engine.Source, error) {
 	return src, nil
 }
 
+// standard reports whether a path may be one of the standard library, whose first element has no dot.
+func standard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}
+
 // note says what the kernel lacks, and of the packages that a cell was the first to import that they are interpreted.
 func (s *Session) note() {
 	for _, line := range s.missing {
-		s.out.write(stderr, []byte(line+"\n"))
+		s.out.printf(stderr, "%s\n", line)
 	}
 	s.missing = nil
 	for _, p := range s.interpreted {
@@ -69,7 +74,7 @@ func (s *Session) note() {
 		if len(p.Newer) > 0 {
 			text += "; used with " + strings.Join(p.Newer, ", ")
 		}
-		s.out.write(stdout, []byte(text+"\n"))
+		s.out.printf(stdout, "%s\n", text)
 	}
 	s.interpreted = nil
 }
@@ -87,10 +92,10 @@ func packagesNamed(name string) (std, others []string) {
 		if known != name && path[strings.LastIndexByte(path, '/')+1:] != name {
 			continue
 		}
-		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
-			others = append(others, path)
-		} else {
+		if standard(path) {
 			std = append(std, path)
+		} else {
+			others = append(others, path)
 		}
 	}
 	slices.Sort(std)

@@ -19,11 +19,7 @@ func (s *Session) Inspect(code string, cursor int, more bool) (text string, ok b
 	end := min(max(cursor, 0), len(code))
 	end = len(code) - len(strings.TrimLeftFunc(code[end:], ofName))
 	s.do(func() {
-		defer func() {
-			if recover() != nil {
-				ok = false
-			}
-		}()
+		defer func() { _ = recover() }()
 		text, ok = s.describe(code[:end], more)
 	})
 	return text, ok
@@ -60,16 +56,26 @@ func (s *Session) describe(head string, more bool) (string, bool) {
 			}
 		case *ast.SelectorExpr:
 			if p := imported(spot, x.X); p != nil {
-				return describeBound(p, x.Sel.Name, more)
+				return describeObject(p.Path(), x.Sel.Name, p.Scope().Lookup(x.Sel.Name), more)
 			}
 			if t := spot.Info.TypeOf(x.X); t != nil {
-				if text, ok := describeMember(t, x.Sel.Name, more); ok {
+				path, name := named(t)
+				member := engine.Member(t, x.Sel.Name)
+				if text, ok := describeObject(path, name+"."+x.Sel.Name, member, more); ok {
 					return text, true
 				}
 			}
 		}
 	}
 	return "", false
+}
+
+// documented is what the bindings say of a name of a package, "" for the package itself, or else the go command.
+func documented(path, name string, more bool) (string, bool) {
+	if e, ok := bindings.Lookup(path, name); ok {
+		return entryText(e, more), true
+	}
+	return goDoc(path, name)
 }
 
 func entryText(e bindings.Entry, more bool) string {
@@ -80,39 +86,13 @@ func entryText(e bindings.Entry, more bool) string {
 	return strings.TrimSpace(e.Decl + "\n\n" + doc)
 }
 
-// describeBound documents a name of a package.
-func describeBound(p *types.Package, member string, more bool) (string, bool) {
-	if e, ok := bindings.Lookup(p.Path(), member); ok {
-		return entryText(e, more), true
+// describeObject documents a name of a package, or a field or method of a type, which is written behind that.
+func describeObject(path, name string, o types.Object, more bool) (string, bool) {
+	text, ok := documented(path, name, more)
+	if ok || o == nil {
+		return text, ok
 	}
-	if text, ok := goDoc(p.Path(), member); ok {
-		return text, true
-	}
-	if o := p.Scope().Lookup(member); o != nil {
-		return engine.ObjectString(o), true
-	}
-	return "", false
-}
-
-// describeMember documents a field or method of a type.
-func describeMember(t types.Type, member string, more bool) (string, bool) {
-	path, name := named(t)
-	if e, ok := bindings.Lookup(path, name+"."+member); ok {
-		return entryText(e, more), true
-	}
-	if path != "" && path != "main" {
-		if text, ok := goDoc(path, name+"."+member); ok {
-			return text, true
-		}
-	}
-	o := engine.Member(t, member)
-	if o == nil {
-		return "", false
-	}
-	if f, ok := o.(*types.Var); ok {
-		return engine.ObjectString(o) + typeDoc(f.Type(), more), true
-	}
-	return engine.ObjectString(o), true
+	return engine.ObjectString(o) + typeDoc(o.Type(), more), true
 }
 
 // named returns the path and the name of a type, or of what it points to.
@@ -139,7 +119,7 @@ func typeDoc(t types.Type, more bool) string {
 
 // describeWord documents a variable, function or type of the notebook, or a package.
 func (s *Session) describeWord(spot *engine.Spot, name string, more bool) (string, bool) {
-	if doc, ok := helpers[name]; ok && (s.e.Own(name) || name == "display") {
+	if doc, ok := helpers[name]; ok && (spot.Names[name] == s.own[name] || name == "display") {
 		return doc, true
 	}
 	path := ""
@@ -148,23 +128,10 @@ func (s *Session) describeWord(spot *engine.Spot, name string, more bool) (strin
 		path = linked(name)
 	case *types.PkgName:
 		path = o.Imported().Path()
-	case *types.Var:
-		return name + " " + engine.TypeString(o.Type()) + typeDoc(o.Type(), false), true
 	default:
 		return engine.ObjectString(o) + typeDoc(o.Type(), false), true
 	}
-	if path == "" {
-		return "", false
-	}
-	return packageDoc(path, more)
-}
-
-// packageDoc documents a package.
-func packageDoc(path string, more bool) (string, bool) {
-	if e, ok := bindings.Lookup(path, ""); ok {
-		return entryText(e, more), true
-	}
-	return goDoc(path, "")
+	return documented(path, "", more)
 }
 
 // helpers are the names that cells find without an import.
@@ -185,23 +152,12 @@ var helpers = map[string]string{
 // goDoc asks the go command, where there is one, for what is not bound here: the
 // standard library.
 func goDoc(path, name string) (string, bool) {
-	if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
-		return "", false
-	}
-	tool, err := exec.LookPath("go")
-	if err != nil {
+	if path == "" || path == "main" || !standard(path) {
 		return "", false
 	}
 	// a last guard: a loaded machine is slow to start it
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	defer stop()
-	args := []string{"doc", path}
-	if name != "" {
-		args = []string{"doc", path + "." + name}
-	}
-	out, err := exec.CommandContext(ctx, tool, args...).Output()
-	if err != nil || len(out) == 0 {
-		return "", false
-	}
-	return strings.TrimSpace(string(out)), true
+	out, err := exec.CommandContext(ctx, "go", "doc", strings.TrimSuffix(path+"."+name, ".")).Output()
+	return strings.TrimSpace(string(out)), err == nil && len(out) > 0
 }

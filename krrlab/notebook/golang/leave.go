@@ -60,9 +60,8 @@ func (s *Session) leave(c *cell) {
 	if !c.state.CompareAndSwap(isRunning, isLeft) {
 		return
 	}
-	s.out.write(stderr,
-		[]byte("the cell waits, or is in compiled code that does not watch its context: it is left behind, and ends "+
-			"when that returns\n"))
+	s.out.printf(stderr, "the cell waits, or is in compiled code that does not watch its context: it is left behind, "+
+		"and ends when that returns\n")
 	s.endProgress()
 	s.out.end()
 	s.running.CompareAndSwap(c, nil)
@@ -95,13 +94,11 @@ func recursion() bool {
 	return elided.Match(buf[:n])
 }
 
-// guard interrupts a cell whose recursion has no end, until it is done.
+// guard interrupts a cell when it is asked to, and one whose recursion has no end, until it is done.
 func (s *Session) guard(c *cell) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(sample)
-	if sample[0].Value.Kind() != metrics.KindUint64 {
-		return
-	}
+	interrupts := c.out.Interrupts()
 	limit := sample[0].Value.Uint64() + maxStack
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -111,6 +108,11 @@ func (s *Session) guard(c *cell) {
 			return
 		case <-c.gone:
 			return
+		case _, more := <-interrupts:
+			if !more {
+				interrupts = nil
+			}
+			s.interrupt(c)
 		case <-tick.C:
 		}
 		if metrics.Read(sample); sample[0].Value.Uint64() <= limit {

@@ -73,8 +73,12 @@ func (g *growth) figure() *plots.Figure {
 	return f
 }
 
-// asImage returns a figure as an image in HTML.
-func asImage(f *plots.Figure) string {
+// picture returns the figure as an image in HTML, "" while there is nothing to see.
+func (g *growth) picture() string {
+	f := g.figure()
+	if f == nil {
+		return ""
+	}
 	return display.SVGImage(f.SVG(), f.Y.Label+" against "+f.X.Label)
 }
 
@@ -97,11 +101,7 @@ func (p *progressLine) event(s *Session, e krrlab.Event, now time.Time) {
 		return
 	}
 	p.last = now
-	picture := ""
-	if f := p.grown.figure(); f != nil {
-		picture = asImage(f)
-	}
-	p.put(s, e.String(), share(e), picture)
+	p.put(s, e, e.String(), p.grown.picture())
 }
 
 // end replaces the line by how long it took, with the picture at a click.
@@ -111,9 +111,9 @@ func (p *progressLine) end(s *Session, now time.Time) {
 	if !p.shown {
 		return
 	}
-	picture := ""
-	if f := p.grown.figure(); f != nil {
-		picture = plots.FoldedHTML("how it went", asImage(f))
+	picture := p.grown.picture()
+	if picture != "" {
+		picture = plots.FoldedHTML("how it went", picture)
 	}
-	p.put(s, fmt.Sprintf("%.1f seconds", now.Sub(p.start).Seconds()), -1, picture)
+	p.put(s, krrlab.Event{}, fmt.Sprintf("%.1f seconds", now.Sub(p.start).Seconds()), picture)
 }

@@ -30,7 +30,7 @@ func (a *album) Update(d display.Data) { a.Display(d) }
 func TestGrowth(t *testing.T) {
 	s := open(t, nil)
 	a := &album{}
-	s.out.begin(a, 1<<20)
+	s.out.begin(a)
 	start := time.Now()
 	p := &progressLine{id: "a", start: start}
 	for i := range 1000 {
@@ -69,7 +69,7 @@ func TestGrowth(t *testing.T) {
 		t.Errorf("a search: %v", f)
 	}
 	quiet := &album{}
-	s.out.begin(quiet, 1<<20)
+	s.out.begin(quiet)
 	q := &progressLine{id: "b", start: start}
 	q.event(s, krrlab.Event{Stage: stage.Solve, Iteration: 1, Residual: 1}, start.Add(progressAfter/2))
 	q.end(s, start.Add(progressAfter/2))

@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/scanner"
-	"go/token"
 	"go/types"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -39,7 +35,6 @@ func split(lines []string) []part {
 		wholeCell(lines[i]) {
 		return []part{{line: i + 1, command: strings.TrimSpace(lines[i]) + "\n" + strings.Join(lines[i+1:], "\n")}}
 	}
-	inside := insideLines(lines)
 	var out []part
 	var code []string
 	start, timed := 1, false
@@ -51,7 +46,7 @@ func split(lines []string) []part {
 	}
 	for i, l := range lines {
 		text := strings.TrimSpace(l)
-		if inside[i] || !isCommand(l) {
+		if !isCommand(l) || within(lines[:i]) {
 			code = append(code, l)
 			continue
 		}
@@ -71,39 +66,10 @@ func split(lines []string) []part {
 	return out
 }
 
-// insideLines tells of each line whether it begins inside of a bracket, a raw string or a
-// comment.
-func insideLines(lines []string) []bool {
-	out := make([]bool, len(lines))
-	src := []byte(blanked(strings.Join(lines, "\n"))) // commands are no Go
-	file := token.NewFileSet().AddFile("", -1, len(src))
-	var sc scanner.Scanner
-	sc.Init(file, src, func(token.Position, string) {}, scanner.ScanComments)
-	depth, line := 0, 1
-	mark := func(upTo int, in bool) {
-		for ; line < upTo; line++ {
-			if in && line < len(out) {
-				out[line] = true // index of the next line
-			}
-		}
-	}
-	for {
-		pos, tok, lit := sc.Scan()
-		if tok == token.EOF {
-			mark(len(lines)+1, depth > 0)
-			return out
-		}
-		mark(file.Line(pos), depth > 0)
-		if n := strings.Count(lit, "\n"); n > 0 && tok != token.SEMICOLON {
-			mark(file.Line(pos)+n, true)
-		}
-		switch tok {
-		case token.LPAREN, token.LBRACE, token.LBRACK:
-			depth++
-		case token.RPAREN, token.RBRACE, token.RBRACK:
-			depth--
-		}
-	}
+// within reports whether code ends inside of a bracket, a raw string or a comment. Commands are no Go.
+func within(lines []string) bool {
+	open, quote := engine.Brackets(blanked(strings.Join(lines, "\n") + "\n"))
+	return len(open) > 0 || quote >= 0
 }
 
 // isCommand reports whether a line looks like a command.
@@ -135,8 +101,8 @@ func (s *Session) timed(want bool) func() {
 		d := time.Since(start)
 		var after runtime.MemStats
 		runtime.ReadMemStats(&after)
-		s.out.write(stdout, fmt.Appendf(nil, "time %v, %.1f MB allocated\n", d.Round(time.Microsecond),
-			float64(after.TotalAlloc-before.TotalAlloc)/1e6))
+		s.out.printf(stdout, "time %v, %.1f MB allocated\n", d.Round(time.Microsecond),
+			float64(after.TotalAlloc-before.TotalAlloc)/1e6)
 	}
 }
 
@@ -144,7 +110,7 @@ func (s *Session) timed(want bool) func() {
 func (s *Session) names() (out []string) {
 	objects, imported := s.e.Names()
 	for name, o := range objects {
-		if strings.HasPrefix(name, engine.Hidden) || o.Pkg().Path() != "main" {
+		if strings.HasPrefix(name, engine.Hidden) || o.Pkg().Path() != "main" || o == s.own[name] {
 			continue
 		}
 		what := engine.TypeString(o.Type())
@@ -163,11 +129,11 @@ func (s *Session) names() (out []string) {
 func (s *Session) changeDir(dir string) error {
 	if dir != "" {
 		if rest, ok := strings.CutPrefix(dir, "~"); ok {
-			out, err := exec.Command("sh", "-c", "echo ~").Output()
+			home, err := os.UserHomeDir()
 			if err != nil {
-				return fmt.Errorf("no home folder: %w", err)
+				return err
 			}
-			dir = strings.TrimSpace(string(out)) + rest
+			dir = home + rest
 		}
 		if err := os.Chdir(filepath.FromSlash(dir)); err != nil {
 			return err
@@ -175,18 +141,20 @@ func (s *Session) changeDir(dir string) error {
 	}
 	wd, err := os.Getwd()
 	if err == nil {
-		s.out.write(stdout, []byte(wd+"\n"))
+		s.out.printf(stdout, "%s\n", wd)
 	}
 	return err
 }
 
-// shell runs a script; an interrupt ends it.
+// shell runs a script; an interrupt ends it. What it leaves in the background keeps the streams, and prints into the
+// cells to come.
 func (s *Session) shell(program, script string) error {
 	ctx, stop := context.WithCancel(s.ctx.Load())
 	defer stop()
 	cmd := exec.CommandContext(ctx, program, "-c", script)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	group.Cancel(cmd, syscall.SIGKILL)
-	err := s.printed(cmd)
+	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -198,51 +166,16 @@ func (s *Session) shell(program, script string) error {
 	return err
 }
 
-// lateOutput is how long a command's output may take to end after the command itself.
-const lateOutput = time.Second
-
-// printed runs a command and shows what it prints. What it leaves in the background keeps the
-// streams, and prints into the cells to come.
-func (s *Session) printed(cmd *exec.Cmd) error {
-	var copies sync.WaitGroup
-	for stream, to := range []*io.Writer{stdout: &cmd.Stdout, stderr: &cmd.Stderr} {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return err
-		}
-		defer w.Close()
-		*to = w
-		copies.Go(func() {
-			defer r.Close()
-			_, _ = io.Copy(writer{s.out, stream}, r)
-		})
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	cmd.Stdout.(*os.File).Close() // the command has its own
-	cmd.Stderr.(*os.File).Close()
-	err := cmd.Wait()
-	ended := make(chan struct{})
-	go func() { copies.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-time.After(lateOutput):
-	}
-	return err
-}
-
 // doc shows documentation.
 func (s *Session) doc(name string) error {
 	if name == "" {
-		s.out.write(stdout, []byte(strings.Join(paths(), "\n")+"\n"))
+		s.out.printf(stdout, "%s\n", strings.Join(paths(), "\n"))
 		return nil
 	}
-	describe := s.describe
-	if strings.Contains(name, "/") {
-		describe = packageDoc
+	text, ok := documented(name, "", true)
+	if !strings.Contains(name, "/") {
+		text, ok = s.describe(name, true)
 	}
-	text, ok := describe(name, true)
 	if !ok {
 		return fmt.Errorf("no documentation of %s; of a package it takes the import first, or the whole path", name)
 	}

@@ -35,17 +35,9 @@ func TestInterpreted(t *testing.T) {
 	s := open(t, nil)
 	cells(t, s, strings.Contains, script(t, "Interpreted")...)
 	for _, code := range []string{"mine.Spin()", "mine.Wait()"} {
-		done := make(chan string)
-		go func() { done <- run(s, code) }()
-		for got := ""; got == ""; {
-			select {
-			case got = <-done:
-				if !strings.HasPrefix(got, "✗Interrupted") {
-					t.Errorf("%s: %q", code, got)
-				}
-			case <-time.After(10 * time.Millisecond):
-				s.Interrupt()
-			}
+		go interruptAfter(s, 10*time.Millisecond)
+		if got := run(s, code); !strings.HasPrefix(got, "✗Interrupted") {
+			t.Errorf("%s: %q", code, got)
 		}
 	}
 	found, _, _ := s.Complete("mine.Tw", 7)

@@ -1,8 +1,8 @@
 package golang
 
 import (
-	"cmp"
 	"errors"
+	"go/types"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,20 +12,15 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
-// Output receives what a cell shows, in order. Its methods may be called from any
+// Output receives what a cell shows, in order, as maps that JSON can carry. Its methods may be called from any
 // goroutine.
 type Output interface {
+	Interrupts() <-chan struct{}                        // of the cell, one each; closing it is one more
 	Stream(name, text string)                           // name is stdout or stderr
 	Display(d display.Data)                             // a value
 	Update(d display.Data)                              // instead of that with the same display_id
 	Clear(wait bool)                                    // what was shown; with wait, when something new comes
 	Input(prompt string, password bool) (string, error) // a line from the reader
-}
-
-// Options are those of New; zero values mean the defaults.
-type Options struct {
-	MaxOutput int      // bytes of text a cell may print; default 4 MB
-	DataDirs  []string // value of the cells' variable DataDirs: folders to look for data in
 }
 
 // Result is how a cell ended.
@@ -43,8 +38,8 @@ type Session struct {
 	running     atomic.Pointer[cell]
 	progress    atomic.Pointer[progressLine] // of the cell that runs
 	ctx         atomic.Pointer[cellContext]  // of the cell that runs
-	max         int
 	dirs        []string
+	own         map[string]types.Object // what cells find without an import
 	finder      *modules.Finder
 	interpreted []*modules.Package // not yet reported
 	missing     []string           // what the kernel lacks, until it is reported
@@ -76,16 +71,12 @@ var active sync.Mutex // held by the one session of the process
 // ErrActive says that the process has a session already.
 var ErrActive = errors.New("golang: the process has a session already; close it first")
 
-// New starts an interpreter.
-func New(o *Options) (*Session, error) {
+// New starts an interpreter. dataDirs is the value of the cells' variable DataDirs: folders to look for data in.
+func New(dataDirs []string) (*Session, error) {
 	if !active.TryLock() {
 		return nil, ErrActive
 	}
-	if o == nil {
-		o = &Options{}
-	}
-	s := &Session{work: make(chan func()), quit: make(chan struct{}), max: o.MaxOutput, dirs: o.DataDirs}
-	s.max = cmp.Or(s.max, 4<<20)
+	s := &Session{work: make(chan func()), quit: make(chan struct{}), dirs: dataDirs}
 	var err error
 	if s.out, err = newCapture(); err != nil {
 		active.Unlock()
@@ -99,7 +90,9 @@ func New(o *Options) (*Session, error) {
 
 // Close ends the session and gives os.Stdout and os.Stderr back.
 func (s *Session) Close() {
-	s.Interrupt()
+	if c := s.running.Load(); c != nil {
+		s.interrupt(c)
+	}
 	close(s.quit)
 	s.compiled.builds.Wait() // nothing of them is there then
 	s.compiled.end()
@@ -152,14 +145,10 @@ const grace = 500 * time.Millisecond
 // stopTimeout is how long an interrupted cell is signaled before it is left behind.
 const stopTimeout = 2 * time.Second
 
-// Interrupt ends the cell that runs: it cancels the cell's context, and stops the
-// interpreter, at once if nothing has looked at the context, or if this is the second time. The cell
-// fails with the error Interrupted, however it comes to its end. Interrupt returns false if no cell runs.
-func (s *Session) Interrupt() bool {
-	c := s.running.Load()
-	if c == nil {
-		return false
-	}
+// interrupt ends a cell: it cancels the cell's context, and stops the interpreter, at once if nothing has looked at the
+// context, or if this is the second time. The cell fails with the error Interrupted, however it comes to its end. It
+// returns false if the cell is at its end.
+func (s *Session) interrupt(c *cell) bool {
 	first, meets := c.interrupted()
 	if !meets {
 		return false

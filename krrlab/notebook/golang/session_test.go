@@ -31,6 +31,8 @@ func (p *sheet) add(s string) {
 	p.events = append(p.events, s)
 }
 
+func (p *sheet) Interrupts() <-chan struct{} { return nil }
+
 func (p *sheet) Stream(name, text string) { p.add(name + ": " + text) }
 func (p *sheet) Display(d display.Data)   { p.add(fmt.Sprint("display: ", d.Data["text/plain"])) }
 func (p *sheet) Update(d display.Data) {
@@ -48,9 +50,9 @@ func (p *sheet) all() string {
 }
 
 // open starts a session for a test.
-func open(t testing.TB, o *Options) *Session {
+func open(t testing.TB, dataDirs []string) *Session {
 	t.Helper()
-	s := testkit.Must(New(o))
+	s := testkit.Must(New(dataDirs))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -184,12 +186,12 @@ func TestGoroutinePanic(t *testing.T) {
 
 // TestOutput prints much, and characters in pieces.
 func TestOutput(t *testing.T) {
-	s := open(t, &Options{MaxOutput: 1000})
+	s := open(t, nil)
 	run(s, "import (\"fmt\"; \"os\"; \"strings\")")
-	got := run(s, "for i := 0; i < 100; i++ { fmt.Println(strings.Repeat(\"x\", 1000)) }")
-	if !strings.Contains(got, "[output cut after 1000 bytes") ||
-		!strings.Contains(got, "[99100 more bytes were printed and omitted]") || len(got) > 1300 {
-		t.Errorf("%d bytes: %q", len(got), got)
+	got := run(s, "for range 5000 { fmt.Print(strings.Repeat(\"x\", 1000)) }")
+	if !strings.Contains(got, "[output cut after 4194304 bytes") ||
+		!strings.Contains(got, "[805696 more bytes were printed and omitted]") || len(got) > maxOutput+5000 {
+		t.Errorf("%d bytes: %.100q", len(got), got)
 	}
 	got = run(s,
 		"b := []byte(\"aü€😀z\")\nfor _, c := range b { os.Stdout.Write([]byte{c}); for i := 0; i < 30000; i++ { } }")

@@ -18,7 +18,11 @@ type Cell struct {
 	parent *Message
 	silent bool
 	stdin  bool
+	halts  chan struct{}
 }
+
+// Interrupts is what ends the cell: by itself where it can, and at once the second time.
+func (c *Cell) Interrupts() <-chan struct{} { return c.halts }
 
 // publish sends a message about the cell to all who listen.
 func (c *Cell) publish(typ string, content map[string]any) {
@@ -40,30 +44,17 @@ func (c *Cell) Update(d Data) { c.show("update_display_data", d) }
 
 func (c *Cell) show(typ string, d Data) {
 	content := represented(d)
-	content["transient"] = carried(d.Transient)
+	content["transient"] = d.Transient
 	c.publish(typ, content)
 }
 
 // represented is a value in its representations, as messages have it.
 func represented(d Data) map[string]any {
-	return map[string]any{"data": carried(d.Data), "metadata": carried(d.Metadata)}
+	return map[string]any{"data": d.Data, "metadata": d.Metadata}
 }
 
 // Clear removes what the cell has shown; with wait, when it shows something new.
 func (c *Cell) Clear(wait bool) { c.publish("clear_output", map[string]any{"wait": wait}) }
-
-// carried returns what JSON can carry of m.
-func carried(m map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, v := range m {
-		if _, err := json.Marshal(v); err == nil {
-			out[k] = v
-		} else {
-			out[k] = fmt.Sprintf("%v (%v)", v, err)
-		}
-	}
-	return out
-}
 
 // question is an input_request that waits for its answer.
 type question struct {
@@ -103,7 +94,7 @@ func (s *Server) askAgain(p *zmtp.Peer) {
 	s.mu.Lock()
 	q := s.asking
 	s.mu.Unlock()
-	if q != nil && q.identity != "" && q.identity == p.Identity() {
+	if q != nil && q.identity == p.Identity() {
 		p.Send(q.frames)
 	}
 }
@@ -127,15 +118,14 @@ func (s *Server) answered(m *Message) {
 
 // execute runs a cell.
 func (s *Server) execute(m *Message, req request) {
-	s.executed++
-	s.busy.Store(s.executed)
-	defer s.busy.Store(0)
+	cell := &Cell{s: s, parent: m, silent: req.Silent, stdin: req.AllowStdin, halts: make(chan struct{}, 2)}
+	s.running(cell.halts)
+	defer s.running(nil)
 	store := !req.Silent && (req.StoreHistory == nil || *req.StoreHistory)
 	if store {
 		s.count++
 	}
 	n := s.count
-	cell := &Cell{s: s, parent: m, silent: req.Silent, stdin: req.AllowStdin}
 	cell.publish("execute_input", map[string]any{"code": req.Code, "execution_count": n})
 	out := s.lang.Run(fmt.Sprintf("Cell %d", n), req.Code, cell)
 	content := map[string]any{"status": "ok", "payload": []any{}, "user_expressions": map[string]any{}}
@@ -157,7 +147,7 @@ func (s *Server) execute(m *Message, req request) {
 			s.abort()
 		}
 	} else {
-		content["user_expressions"] = s.evaluate(m, req.UserExpressions)
+		content["user_expressions"] = cell.evaluate(req.UserExpressions)
 	}
 	content["execution_count"] = n
 	s.reply(m, "execute_reply", content)
@@ -169,11 +159,12 @@ func (f *Failure) content() map[string]any {
 }
 
 // evaluate returns the values of a request's user_expressions.
-func (s *Server) evaluate(m *Message, exprs map[string]string) map[string]any {
+func (c Cell) evaluate(exprs map[string]string) map[string]any {
+	c.silent, c.stdin = true, false
 	values := map[string]any{}
 	for name, expr := range exprs {
-		out := s.lang.Run("expression "+name, expr, &Cell{s: s, parent: m, silent: true})
-		value := represented(Data{})
+		out := c.s.lang.Run("expression "+name, expr, &c)
+		value := map[string]any{"data": map[string]any{}, "metadata": map[string]any{}}
 		value["status"] = "ok"
 		if out.Failure != nil {
 			value = out.Failure.content()
@@ -287,7 +278,9 @@ func (s *Server) handle(m *Message) {
 	}
 	switch m.Header.Type {
 	case "kernel_info_request":
-		answer(s.info())
+		info := s.lang.Info()
+		info["protocol_version"], info["debugger"] = protocolVersion, false
+		answer(info)
 	case "execute_request":
 		s.execute(m, req)
 	case "complete_request":
@@ -344,25 +337,7 @@ type request struct {
 }
 
 // replyType is the type of the answer to a request.
-func replyType(typ string) string {
-	const suffix = "_request"
-	if n := len(typ) - len(suffix); n > 0 && typ[n:] == suffix {
-		return typ[:n] + "_reply"
-	}
-	return typ + "_reply"
-}
-
-func (s *Server) info() map[string]any {
-	i := s.lang.Info()
-	links := []map[string]string{}
-	for _, l := range i.Links {
-		links = append(links, map[string]string{"text": l[0], "url": l[1]})
-	}
-	return map[string]any{
-		"protocol_version": protocolVersion, "implementation": i.Implementation, "implementation_version": i.Version,
-		"language_info": i.Language, "banner": i.Banner, "help_links": links, "debugger": false,
-	}
-}
+func replyType(typ string) string { return strings.TrimSuffix(typ, "_request") + "_reply" }
 
 // byteOffset turns an index in characters into one in bytes, runeOffset the reverse.
 func byteOffset(s string, runes int) int {

@@ -3,7 +3,7 @@ package jupyter
 import (
 	"encoding/json"
 	"fmt"
-	"math"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,12 +13,14 @@ import (
 )
 
 // scripted is a language of a few words.
-type scripted struct{ info Info }
+type scripted struct{ info content }
 
-func (l scripted) Info() Info { return l.info }
+func (l scripted) Info() content { return maps.Clone(l.info) }
 
 func (scripted) Run(name, code string, cell *Cell) Outcome {
-	text := func(s string) Outcome { return Outcome{Value: &Data{Data: map[string]any{"text/plain": s}}} }
+	text := func(s string) Outcome {
+		return Outcome{Value: &Data{Data: content{"text/plain": s}, Metadata: content{}}}
+	}
 	switch code {
 	case "fail":
 		return Outcome{Failure: &Failure{Name: "Bad", Value: "why", Traceback: []string{"where"}}}
@@ -31,8 +33,8 @@ func (scripted) Run(name, code string, cell *Cell) Outcome {
 		return text(fmt.Sprint(line, err))
 	case "show":
 		cell.Stream("stdout", "printed")
-		cell.Display(Data{Data: map[string]any{"a": 1, "b": math.NaN()}, Transient: map[string]any{"display_id": "7"}})
-		cell.Update(Data{Metadata: map[string]any{"c": 2}})
+		cell.Display(Data{content{"a": 1}, content{}, content{"display_id": "7"}})
+		cell.Update(Data{content{}, content{"c": 2}, content{}})
 		cell.Clear(true)
 		return Outcome{}
 	}
@@ -48,7 +50,6 @@ func (scripted) Inspect(code string, cursor int, more bool) (string, bool) {
 }
 
 func (scripted) IsComplete(code string) (string, string) { return code, "  " }
-func (scripted) Interrupt() bool                         { return true }
 
 // front is a front end: its connections, and what it says.
 type front struct {
@@ -62,8 +63,7 @@ type front struct {
 // connect starts a kernel with that key and connects to it.
 func connect(t *testing.T, key string) *front {
 	t.Helper()
-	lang := scripted{Info{Implementation: "impl", Version: "3", Banner: "welcome",
-		Language: map[string]any{"name": "go"}, Links: [][2]string{{"text", "address"}}}}
+	lang := scripted{content{"implementation": "impl", "banner": "welcome"}}
 	s := testkit.Must(Listen(Connection{IP: "127.0.0.1", Key: key}, lang))
 	f := &front{t: t, s: s, session: "of the front end", served: make(chan struct{})}
 	t.Cleanup(s.Close)
@@ -89,27 +89,18 @@ func connect(t *testing.T, key string) *front {
 // recv returns the next message and its content.
 func (f *front) recv(c *zmtp.Conn) (*Message, map[string]any) {
 	f.t.Helper()
-	frames, err := c.Recv()
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	m, err := Decode(frames, f.s.key)
+	m, err := Decode(testkit.Must(c.Recv()), f.s.key)
 	if err != nil || m.Header.Session != f.s.session {
 		f.t.Fatalf("%+v, %v", m, err)
 	}
 	var content map[string]any
-	if err := json.Unmarshal(m.Content, &content); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.OK(f.t, json.Unmarshal(m.Content, &content))
 	return m, content
 }
 
 // request returns the frames of a request, and its header.
 func (f *front) request(typ string, content any) ([][]byte, string) {
-	frames, err := Encode(nil, typ, f.session, nil, content, f.s.key)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	frames := testkit.Must(Encode(nil, typ, f.session, nil, content, f.s.key))
 	return frames, string(frames[2])
 }
 
@@ -117,9 +108,7 @@ func (f *front) request(typ string, content any) ([][]byte, string) {
 func (f *front) tell(typ string, content any) (words []string) {
 	f.t.Helper()
 	frames, header := f.request(typ, content)
-	if err := f.shell.Send(frames...); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.OK(f.t, f.shell.Send(frames...))
 	for {
 		m, _ := f.recv(f.io)
 		if string(m.Parent) != header {
@@ -150,9 +139,7 @@ func (f *front) ask(typ string, content any) (reply map[string]any, words []stri
 func (f *front) same(what string, got any, want string) {
 	f.t.Helper()
 	var w any
-	if err := json.Unmarshal([]byte(want), &w); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.OK(f.t, json.Unmarshal([]byte(want), &w))
 	b, _ := json.Marshal(got)
 	var g any
 	_ = json.Unmarshal(b, &g)

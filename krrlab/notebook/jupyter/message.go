@@ -38,7 +38,6 @@ type Message struct {
 	Header     Header
 	RawHeader  json.RawMessage // to be the parent of answers
 	Parent     json.RawMessage
-	Metadata   json.RawMessage
 	Content    json.RawMessage
 
 	from      *zmtp.Peer
@@ -76,7 +75,7 @@ func Decode(frames [][]byte, key []byte) (*Message, error) {
 	if !hmac.Equal(sign(key, parts), frames[i+1]) {
 		return nil, errSignature
 	}
-	m := &Message{Identities: frames[:i], RawHeader: parts[0], Parent: parts[1], Metadata: parts[2], Content: parts[3],
+	m := &Message{Identities: frames[:i], RawHeader: parts[0], Parent: parts[1], Content: parts[3],
 		signature: frames[i+1]}
 	if err := json.Unmarshal(parts[0], &m.Header); err != nil {
 		return nil, errMalformed
@@ -154,25 +153,24 @@ type Connection struct {
 // ReadConnection reads a connection file. What is missing in it is never replaced by something less
 // safe.
 func ReadConnection(name string) (c Connection, err error) {
-	fail := func(err error) (Connection, error) {
-		return Connection{}, fmt.Errorf("connection file %s: %w", name, err)
-	}
 	b, err := os.ReadFile(name)
 	if err != nil {
-		return Connection{}, fmt.Errorf("connection file: %w", err)
+		return c, fmt.Errorf("connection file: %w", err)
 	}
-	if err := json.Unmarshal(b, &c); err != nil {
-		return fail(err)
-	}
+	err = json.Unmarshal(b, &c)
 	if st, err := os.Stat(name); err == nil {
 		c.owner = zmtp.OwnerOf(st)
 	}
-	if err := c.complete(); err != nil {
-		return fail(err)
+	if err = cmp.Or(err, c.complete()); err != nil {
+		return c, fmt.Errorf("connection file %s: %w", name, err)
 	}
-	for _, p := range c.ports() {
+	for _, p := range []struct {
+		name string
+		port int
+	}{{"shell_port", c.ShellPort}, {"iopub_port", c.IOPubPort}, {"stdin_port", c.StdinPort},
+		{"control_port", c.ControlPort}, {"hb_port", c.HBPort}} {
 		if p.port < 1 || p.port > 65535 {
-			return fail(fmt.Errorf("%s is %d: want a port from 1 to 65535", p.name, p.port))
+			return c, fmt.Errorf("connection file %s: %s is %d: want a port from 1 to 65535", name, p.name, p.port)
 		}
 	}
 	return c, nil
@@ -201,17 +199,6 @@ func (c *Connection) complete() error {
 			"127.0.0.1", c.IP)
 	}
 	return nil
-}
-
-// namedPort is a port and its name in the connection file.
-type namedPort struct {
-	name string
-	port int
-}
-
-func (c *Connection) ports() []namedPort {
-	return []namedPort{{"shell_port", c.ShellPort}, {"iopub_port", c.IOPubPort}, {"stdin_port", c.StdinPort},
-		{"control_port", c.ControlPort}, {"hb_port", c.HBPort}}
 }
 
 // address is the ZeroMQ address of a port.

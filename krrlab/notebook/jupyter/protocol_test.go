@@ -24,7 +24,7 @@ func TestRequests(t *testing.T) {
 		want    string
 	}{
 		{"kernel_info_request", content{},
-			`{"status":"ok","protocol_version":"5.4","implementation":"impl","implementation_version":"3","banner":"welcome","language_info":{"name":"go"},"help_links":[{"text":"text","url":"address"}],"debugger":false}`},
+			`{"status":"ok","protocol_version":"5.4","implementation":"impl","banner":"welcome","debugger":false}`},
 		{"complete_request", content{"code": "äöü.xy", "cursor_pos": 4},
 			`{"status":"ok","matches":["äöü."],"cursor_start":3,"cursor_end":6,"metadata":{}}`},
 		{"complete_request", content{"code": "äö", "cursor_pos": 9},
@@ -56,10 +56,6 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%s: %q", typ, w)
 		}
 	}
-	for typ, want := range map[string]string{"a_request": "a_reply", "_request": "_request_reply",
-		"comm_open": "comm_open_reply", "request": "request_reply"} {
-		testkit.Equal(t, replyType(typ), want, typ)
-	}
 }
 
 // TestCells runs cells: what is published and answered, counted and kept.
@@ -86,7 +82,7 @@ func TestCells(t *testing.T) {
 	f.same("shown", words, fmt.Sprintf(`[%q,%q,%q,%q,%q,%q,%q]`, busy,
 		`execute_input {"code":"show","execution_count":2}`,
 		`stream {"name":"stdout","text":"printed"}`,
-		`display_data {"data":{"a":1,"b":"NaN (json: unsupported value: NaN)"},"metadata":{},"transient":{"display_id":"7"}}`,
+		`display_data {"data":{"a":1},"metadata":{},"transient":{"display_id":"7"}}`,
 		`update_display_data {"data":{},"metadata":{"c":2},"transient":{}}`, `clear_output {"wait":true}`, idle))
 	reply, words = f.ask("execute_request", content{"code": "fail", "store_history": true})
 	f.same("a failure", reply,
@@ -235,7 +231,7 @@ func TestNoReply(t *testing.T) {
 	f := connect(t, "k")
 	f.s.reply(&Message{}, "x_reply", content{})
 	l := f.s.lang.(scripted)
-	l.info.Language["x"] = math.Inf(1) // the map is the kernel's own
+	l.info["x"] = math.Inf(1) // the map is the kernel's own
 	reply, _ := f.ask("kernel_info_request", content{})
 	if reply["status"] != "error" || reply["ename"] != "ReplyError" ||
 		!strings.Contains(fmt.Sprint(reply["evalue"]), "unsupported value") {

@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// Data is a value in several representations, as a Language shows it.
+// Data is a value in several representations, as a Language shows it. Its maps are there, and JSON can carry them.
 type Data = struct {
 	Data      map[string]any
 	Metadata  map[string]any
@@ -31,21 +30,13 @@ type Outcome struct {
 	Failure *Failure
 }
 
-// Info describes a kernel.
-type Info struct {
-	Implementation, Version, Banner string
-	Language                        map[string]any // language_info
-	Links                           [][2]string    // text, address
-}
-
 // Language runs cells. Cursors count bytes.
 type Language interface {
-	Info() Info
-	Run(name, code string, cell *Cell) Outcome
+	Info() map[string]any                      // of a kernel_info_reply, what is not of the protocol
+	Run(name, code string, cell *Cell) Outcome // until it ends, or cell.Interrupts ends it
 	Complete(code string, cursor int) (matches []string, start, end int)
 	Inspect(code string, cursor int, more bool) (text string, found bool)
 	IsComplete(code string) (status, indent string)
-	Interrupt() bool // ends the cell that runs; false if none does
 }
 
 // Server is a kernel that listens.
@@ -64,13 +55,12 @@ type Server struct {
 	queue  []*Message // of the shell channel
 	ended  bool
 	asking *question
-	busy   atomic.Int64 // number of the execute_request that is answered; 0 for none
+	halts  chan struct{} // interrupts of the cell that runs; nil where none does
 
-	count    int   // of cells
-	executed int64 // of execute_requests
-	history  []entry
-	serving  chan struct{} // closed when Serve begins
-	timeout  time.Duration // how long an interrupt, the last cell and the last messages are waited for
+	count   int // of cells
+	history []entry
+	serving chan struct{} // closed when Serve begins
+	timeout time.Duration // how long the last cell and the last messages are waited for
 }
 
 // Listen opens the sockets that c names. Messages wait until Serve is called.
@@ -144,7 +134,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		}
 	}()
 	s.waitForEnd()
-	go s.Interrupt() // the cell may be about to begin
+	s.Interrupt()
 	select {
 	case <-done:
 	case <-time.After(s.timeout):
@@ -169,21 +159,25 @@ func (s *Server) waitForEnd() {
 	}
 }
 
-// Interrupt ends the cell that runs, and its question to the reader.
+// Interrupt ends the cell that runs, or has been announced, and its question to the reader.
 func (s *Server) Interrupt() {
 	s.mu.Lock()
-	q := s.asking
-	s.asking = nil
-	s.mu.Unlock()
-	if q != nil {
-		close(q.answer)
+	defer s.mu.Unlock()
+	if s.asking != nil {
+		close(s.asking.answer)
+		s.asking = nil
 	}
-	// A front end may interrupt as soon as it hears that a cell runs, before it does. It may never
-	// do: the goroutine that runs cells may be gone.
-	end := time.Now().Add(s.timeout)
-	for n := s.busy.Load(); !s.lang.Interrupt() && n != 0 && s.busy.Load() == n && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
+	select {
+	case s.halts <- struct{}{}:
+	default:
 	}
+}
+
+// running notes where interrupts go.
+func (s *Server) running(halts chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.halts = halts
 }
 
 // receive hands on the messages of a peer whose signature is right and new, and trusts the peer then.

@@ -13,16 +13,15 @@ import (
 // deaf is a Language whose cells run until the test ends, and cannot be interrupted.
 type deaf struct {
 	Language
-	ended chan struct{}
+	begun, ended chan struct{}
 }
 
-func (d deaf) Run(string, string, *Cell) Outcome { <-d.ended; return Outcome{} }
-func (deaf) Interrupt() bool                     { return false }
+func (d deaf) Run(string, string, *Cell) Outcome { close(d.begun); <-d.ended; return Outcome{} }
 
 // serve starts a kernel that has little patience. The channel is closed when Serve returns.
 func serve(t *testing.T) (*Server, <-chan struct{}) {
 	t.Helper()
-	lang := deaf{ended: make(chan struct{})}
+	lang := deaf{begun: make(chan struct{}), ended: make(chan struct{})}
 	s := testkit.Must(Listen(Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256"}, lang))
 	s.timeout = 50 * time.Millisecond
 	t.Cleanup(s.Close)
@@ -47,17 +46,14 @@ func within(t *testing.T, what string, c <-chan struct{}) {
 	}
 }
 
-// TestInterruptInVain interrupts a cell that the language knows nothing of, as after its
-// goroutine has died, and shuts down.
+// TestInterruptInVain interrupts a cell that does not end, as after its goroutine has died, and shuts down.
 func TestInterruptInVain(t *testing.T) {
 	s, served := serve(t)
 	s.enqueue(&Message{Header: Header{Type: "execute_request"}, Content: []byte("{}")})
-	for s.busy.Load() == 0 {
-		time.Sleep(time.Millisecond)
+	<-s.lang.(deaf).begun
+	for range 4 {
+		s.Interrupt()
 	}
-	done := make(chan struct{})
-	go func() { defer close(done); s.Interrupt() }()
-	within(t, "the interrupt", done)
 	s.end()
 	within(t, "the kernel", served)
 }
