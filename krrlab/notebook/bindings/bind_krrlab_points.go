@@ -35,6 +35,7 @@ func init() {
 			"Repeated":    r.ValueOf(points.Repeated),
 			"Same":        r.ValueOf(points.Same),
 			"SameBytes":   r.ValueOf(points.SameBytes),
+			"SameHeld":    r.ValueOf(*new(int)),
 			"ScaleFits":   r.ValueOf(points.ScaleFits),
 			"Shift":       r.ValueOf(points.Shift),
 			"SqDist64":    r.ValueOf(points.SqDist64),
@@ -55,6 +56,8 @@ func init() {
 			"Shifted":   r.TypeOf((*points.Shifted)(nil)).Elem(),
 			"Workspace": r.TypeOf((*points.Workspace)(nil)).Elem(),
 		},
-		Untypeds: map[string]string{},
+		Untypeds: map[string]string{
+			"SameHeld": "int:32",
+		},
 	}
 }
