@@ -133,28 +133,19 @@ func half(bits uint16) float32 {
 // chunk is how many elements are read at once.
 const chunk = 1 << 15
 
+// written are the types of elements that Write writes, and that Map takes as they lie in the file.
+var written = map[reflect.Type]string{
+	reflect.TypeFor[uint8](): "|u1", reflect.TypeFor[float32](): "<f4", reflect.TypeFor[float64](): "<f8",
+	reflect.TypeFor[int32](): "<i4", reflect.TypeFor[int64](): "<i8",
+}
+
 // Write writes data, a []uint8, []float32, []float64, []int32 or []int64, as an array of
 // the given shape. It panics if the shape does not have len(data) elements.
 func Write(w io.Writer, data any, shape ...int) error {
-	switch v := data.(type) {
-	case []uint8:
-		return encode(w, "|u1", v, shape)
-	case []float32:
-		return encode(w, "<f4", v, shape)
-	case []float64:
-		return encode(w, "<f8", v, shape)
-	case []int32:
-		return encode(w, "<i4", v, shape)
-	case []int64:
-		return encode(w, "<i8", v, shape)
-	}
-	panic(fmt.Sprintf("npy: unsupported data %T", data))
-}
-
-func encode[T element](w io.Writer, descr string, data []T, shape []int) error {
-	h := Header{Descr: descr, Shape: shape}
-	if size, ok := h.Size(); !ok || size != len(data) {
-		panic(fmt.Sprintf("npy: shape %v for %d elements", shape, len(data)))
+	v := reflect.ValueOf(data)
+	h := Header{Descr: written[v.Type().Elem()], Shape: shape}
+	if size, ok := h.Size(); !ok || size != v.Len() || h.Descr == "" {
+		panic(fmt.Sprintf("npy: shape %v for %d elements of %T", shape, v.Len(), data))
 	}
 	if err := writeHeader(w, h); err != nil {
 		return err
@@ -188,33 +179,19 @@ func Map(name string) (h Header, data any, err error) {
 	if h, err = ReadHeader(r); err != nil {
 		return h, nil, err
 	}
-	if b = b[len(b)-r.Len():]; native && !h.Fortran {
-		switch h.Descr {
-		case "|u1":
-			data, err = view[uint8](b, h)
-		case "<i4":
-			data, err = view[int32](b, h)
-		case "<i8":
-			data, err = view[int64](b, h)
-		case "<f4":
-			data, err = view[float32](b, h)
-		case "<f8":
-			data, err = view[float64](b, h)
+	b = b[len(b)-r.Len():]
+	for t, descr := range written {
+		if descr != h.Descr || h.Fortran || !native {
+			continue
 		}
+		size, _ := h.Size()
+		if want := size * int(t.Size()); len(b) != want {
+			return h, nil, fmt.Errorf("npy: %d bytes of elements, want %d for the shape %v", len(b), want, h.Shape)
+		}
+		return h, reflect.SliceAt(t, unsafe.Pointer(unsafe.SliceData(b)), size).Interface(), nil
 	}
-	if data == nil && err == nil {
-		data, err = h.Read(r)
-	}
+	data, err = h.Read(r)
 	return h, data, err
-}
-
-// view returns the elements that the bytes are.
-func view[T element](b []byte, h Header) ([]T, error) {
-	size, _ := h.Size()
-	if width := int(unsafe.Sizeof(*new(T))); len(b) != size*width {
-		return nil, fmt.Errorf("npy: %d bytes of elements, want %d for the shape %v", len(b), size*width, h.Shape)
-	}
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), size), nil
 }
 
 // decode returns a reader of elements S, each of which becomes a T.
@@ -226,8 +203,8 @@ func decode[S, T element](to func(S) T) func(r io.Reader, h Header) (any, error)
 		for k := 0; k < size; {
 			part = part[:min(len(part), size-k)]
 			buf = buf[:binary.Size(part)]
-			if _, err := io.ReadFull(r, buf); err != nil {
-				return data, fmt.Errorf("npy: array cut short: %w", noEOF(err))
+			if err := fill(r, buf, "array cut short"); err != nil {
+				return data, err
 			}
 			if _, err := binary.Decode(buf, h.order(), part); err != nil {
 				return data, fmt.Errorf("npy: %w", err)
@@ -247,8 +224,8 @@ func texts(r io.Reader, h Header, n int) (any, error) {
 	data := make([]string, size)
 	buf := make([]byte, n*map[byte]int{'U': 4, 'S': 1}[h.Descr[1]])
 	for k := range data {
-		if _, err := io.ReadFull(r, buf); err != nil {
-			return data, fmt.Errorf("npy: array cut short: %w", noEOF(err))
+		if err := fill(r, buf, "array cut short"); err != nil {
+			return data, err
 		}
 		text := string(buf)
 		if len(buf) > n {
@@ -283,35 +260,34 @@ func writeHeader(w io.Writer, h Header) error {
 
 // ReadHeader reads the header and leaves r at the first element.
 func ReadHeader(r io.Reader) (Header, error) {
+	const cut = "header cut short"
 	var pre [len(magic) + 4]byte
-	if _, err := io.ReadFull(r, pre[:len(Magic)]); err != nil {
-		return Header{}, fmt.Errorf("npy: no header: %w", noEOF(err))
+	if err := fill(r, pre[:len(Magic)], "no header"); err != nil {
+		return Header{}, err
 	}
-	length := pre[len(magic) : len(magic)+2]
 	if string(pre[:len(Magic)]) != Magic {
 		return Header{}, errors.New("npy: not an array in .npy format")
 	}
-	_, err := io.ReadFull(r, pre[len(Magic):len(magic)])
-	version := pre[len(Magic)]
-	if err == nil && (version < 1 || version > 3) {
+	if err := fill(r, pre[len(Magic):len(magic)], cut); err != nil {
+		return Header{}, err
+	}
+	version, length := pre[len(Magic)], pre[len(magic):]
+	if version < 1 || version > 3 {
 		return Header{}, fmt.Errorf("npy: an array in .npy format of version %d; versions 1 to 3 are read", version)
 	}
-	if version > 1 {
-		length = pre[len(magic):]
+	if version == 1 {
+		length = length[:2]
 	}
-	if err == nil {
-		_, err = io.ReadFull(r, length)
-	}
-	if err != nil {
-		return Header{}, fmt.Errorf("npy: header cut short: %w", noEOF(err))
+	if err := fill(r, length, cut); err != nil {
+		return Header{}, err
 	}
 	n := binary.LittleEndian.Uint32(pre[len(magic):])
 	if n > maxHeader {
 		return Header{}, fmt.Errorf("npy: header of %d bytes; at most %d are read", n, maxHeader)
 	}
 	dict := make([]byte, n)
-	if _, err := io.ReadFull(r, dict); err != nil {
-		return Header{}, fmt.Errorf("npy: header cut short: %w", noEOF(err))
+	if err := fill(r, dict, cut); err != nil {
+		return Header{}, err
 	}
 	return parse(string(dict))
 }
@@ -379,9 +355,14 @@ func Read(r io.Reader, limit int64) (h Header, data any, err error) {
 // Read is Read of an array whose header has been read.
 func (h Header) Read(r io.Reader) (data any, err error) { return h.kind().decode(r, h) }
 
-func noEOF(err error) error {
+// fill reads all of b; what is wrong where it cannot goes before the reason.
+func fill(r io.Reader, b []byte, what string) error {
+	_, err := io.ReadFull(r, b)
 	if err == io.EOF {
-		return io.ErrUnexpectedEOF
+		err = io.ErrUnexpectedEOF
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("npy: %s: %w", what, err)
+	}
+	return nil
 }
