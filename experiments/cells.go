@@ -129,7 +129,7 @@ var (
 )
 
 func seconds(name string) plots.Column  { return plots.Column{Name: name, Unit: "s", Format: "%.1f"} }
-func textual(name string) plots.Column  { return plots.Column{Name: name, Align: plots.Right} }
+func textual(name string) plots.Column  { return plots.Column{Name: name, Right: true} }
 func residual(name string) plots.Column { return plots.Column{Name: name, Format: "%.1e"} }
 
 // The columns of besideIterations, besideSeconds and besideError, before their names what they are of.

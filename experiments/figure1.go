@@ -94,7 +94,7 @@ func (r *Report) curveTable(title, caption, row string, by func(Case) float64, r
 			" " +
 			r.dataCaption(),
 		Columns: []plots.Column{{Name: row}, {Name: "method"}, {Name: "n"}, {Name: "s"},
-			{Name: "seeds", Align: plots.Right},
+			{Name: "seeds", Right: true},
 			textual("error (%)"), textual("time (s)"), textual("iterations")},
 	}
 	for _, row := range r.Rows() {

@@ -174,7 +174,7 @@ func Predict(ctx context.Context, plans []*Plan, o *Options) (*Estimate, error) 
 	est := &Estimate{Table: &plots.Table{
 		Title: "What is to be run",
 		Columns: []plots.Column{
-			{Name: "data"}, {Name: "n"}, {Name: "case"}, {Name: "for"}, {Name: "predicted", Align: plots.Right},
+			{Name: "data"}, {Name: "n"}, {Name: "case"}, {Name: "for"}, {Name: "predicted", Right: true},
 			{Name: "memory"}, {Name: "note"},
 		},
 	}}

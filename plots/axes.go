@@ -305,14 +305,14 @@ func scientific(v float64) string {
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
 	m, e, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
-	p, _ := strconv.Atoi(e)
-	if p == 3 {
-		return minus(strconv.FormatFloat(v, 'f', 0, 64))
+	switch p, _ := strconv.Atoi(e); {
+	case p == 3:
+		return plainLabel(math.RoundToEven(v))
+	case p >= -1 && p <= 2:
+		return plainLabel(v)
+	default:
+		return power(strings.TrimRight(strings.TrimRight(m, "0"), "."), p)
 	}
-	if p >= -1 && p <= 2 {
-		return minus(strconv.FormatFloat(v, 'g', 3, 64))
-	}
-	return power(strings.TrimRight(strings.TrimRight(m, "0"), "."), p)
 }
 
 // isPlain reports whether a tick at v is best labeled without a power of ten.

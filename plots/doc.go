@@ -2,8 +2,7 @@
 //
 // A Figure is a list of series, reference lines and marks with two axes; a Table is
 // a list of columns and rows. Both are plain values, and nothing is drawn until asked.
-// The package knows nothing of kernels, solvers or data sets, and imports nothing of
-// the project.
+// The package knows nothing of kernels, solvers or data sets.
 //
 // # Figures
 //

@@ -17,18 +17,6 @@ const (
 	Steps               // each value holds until the next sample
 )
 
-var styleWords = []string{"line", "points", "steps"}
-
-func (s Style) String() string { return wordOf(styleWords, int(s), "Style") }
-
-// wordOf returns word i of a type's.
-func wordOf(words []string, i int, name string) string {
-	if i < 0 || i >= len(words) {
-		return fmt.Sprintf("%s(%d)", name, i)
-	}
-	return words[i]
-}
-
 // Axis describes one axis of a Figure.
 type Axis struct {
 	// Label is the quantity and its unit, such as "time (s)".

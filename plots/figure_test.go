@@ -90,20 +90,13 @@ func TestSave(t *testing.T) {
 			t.Errorf("%s: %v %v", name, st, err)
 		}
 	}
-	for _, bad := range []struct{ path, want string }{
-		{filepath.Join(dir, "a.jpg"), ".svg, .png, .pdf or .html"},
-		{filepath.Join(dir, "a"), ".svg, .png, .pdf or .html"},
-		{filepath.Join(dir, "none", "a.svg"), "cannot write " + filepath.Join(dir, "none", "a.svg") + ": no such file"},
-	} {
-		err := sample().Save(bad.path)
-		if err == nil || !strings.Contains(err.Error(), bad.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("Save(%s) = %v, want %q", bad.path, err, bad.want)
+	os.Mkdir(filepath.Join(dir, "sub.svg"), 0o755)
+	for name, want := range map[string]string{"a.jpg": ".svg, .png, .pdf or .html", "a": ".svg, .png, .pdf or .html",
+		"none/a.svg": "none/a.svg: no such file", "sub.svg": "folder"} {
+		err := sample().Save(filepath.Join(dir, name))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("Save(%s) = %v, want %q", name, err, want)
 		}
-	}
-	sub := filepath.Join(dir, "sub.svg")
-	os.Mkdir(sub, 0o755)
-	if err := sample().Save(sub); err == nil || !strings.Contains(err.Error(), "folder") {
-		t.Errorf("Save over a folder: %v", err)
 	}
 	old := filepath.Join(dir, "a.svg")
 	before, _ := os.ReadFile(old)
@@ -123,31 +116,31 @@ func TestSave(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	for name, f := range map[string]*Figure{
-		"no series":      {},
-		"no samples":     {Series: []Series{{}}},
-		"nothing finite": {Series: []Series{{Y: []float64{nan, inf}}}},
-		"all below log":  {Y: Axis{Log: true}, Series: []Series{{Y: []float64{0, -1}}}},
-		"x and y":        {Series: []Series{{X: []float64{1}, Y: []float64{1, 2}}}},
-		"bounds":         {Series: []Series{{Lo: []float64{1}, Y: []float64{1}}}},
-		"style":          {Series: []Series{{Y: []float64{1}, Style: 9}}},
-		"reversed":       {X: Axis{Min: 2, Max: 1}, Series: []Series{{Y: []float64{1}}}},
-		"log end":        {Y: Axis{Log: true, Min: 0, Max: 1}, Series: []Series{{Y: []float64{1}}}},
-		"infinite end":   {Y: Axis{Min: 0, Max: inf}, Series: []Series{{Y: []float64{1}}}},
-		"size":           {Width: 0.1, Series: []Series{{Y: []float64{1}}}},
+	for want, f := range map[string]*Figure{
+		"has no series":                       {},
+		"has no value that its axes can show": {Series: []Series{{}}},
+		"no value that its axes":              {Series: []Series{{Y: []float64{nan, inf}}}},
+		"no value that":                       {Y: Axis{Log: true}, Series: []Series{{Y: []float64{0, -1}}}},
+		"1 values of x and 2 of y":            {Series: []Series{{X: []float64{1}, Y: []float64{1, 2}}}},
+		"with 1 lower and 0 upper bounds":     {Series: []Series{{Lo: []float64{1}, Y: []float64{1}}}},
+		"unknown style 9":                     {Series: []Series{{Y: []float64{1}, Style: 9}}},
+		"the x axis runs from 2 down to 1":    {X: Axis{Min: 2, Max: 1}, Series: []Series{{Y: []float64{1}}}},
+		"the y axis cannot end at 0":          {Y: Axis{Log: true, Max: 1}, Series: []Series{{Y: []float64{1}}}},
+		"the y axis cannot end at +Inf":       {Y: Axis{Min: 0, Max: inf}, Series: []Series{{Y: []float64{1}}}},
+		"is 0.1 by 4 inches":                  {Width: 0.1, Series: []Series{{Y: []float64{1}}}},
 	} {
-		err := f.Validate()
-		if err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want an error of one line", name, err)
-			continue
-		}
-		refused(t, f, err)
+		refused(t, f, want)
 	}
 }
 
-// refused checks that a figure that cannot be drawn shows why.
-func refused(t *testing.T, f *Figure, err error) {
+// refused checks that a figure cannot be drawn, for a reason in one line, and shows it.
+func refused(t *testing.T, f *Figure, why string) {
 	t.Helper()
+	err := f.Validate()
+	if err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v, want %q", err, why)
+		return
+	}
 	want := html.EscapeString(err.Error())
 	if got := f.HTML(); got != "<pre>"+want+"</pre>\n" {
 		t.Errorf("HTML: %q, want %q", got, want)

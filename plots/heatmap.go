@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strconv"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -63,9 +62,9 @@ func (m *HeatMap) text(v float64) string {
 	case m.Format != "":
 		return minus(fmt.Sprintf(m.Format, v))
 	case a >= 999.5 && a < 1e5:
-		return minus(group(strconv.FormatFloat(v, 'f', 0, 64)))
+		return plainLabel(math.RoundToEven(v))
 	case a >= 1e-3 && a < 999.5 || v == 0:
-		return minus(strconv.FormatFloat(v, 'g', 3, 64))
+		return plainLabel(v)
 	}
 	return scientific(v)
 }

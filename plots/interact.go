@@ -230,7 +230,7 @@ const mostSamples = 4000
 
 func (d *drawing) seriesData(i int) seriesData {
 	s, l := &d.f.Series[i], d.lookOf(i)
-	out := seriesData{Name: flat(s.Name), Style: s.Style.String(),
+	out := seriesData{Name: flat(s.Name), Style: []string{"line", "points", "steps"}[s.Style],
 		Color: fmt.Sprintf("#%02X%02X%02X", l.color.R, l.color.G, l.color.B), Marker: markers[l.marker].svg(),
 		X: numbers{}, Y: numbers{}}
 	for _, w := range l.dash {

@@ -190,14 +190,7 @@ func (f *Figure) rows() int { return (len(f.Panels) + f.columns() - 1) / f.colum
 // gridHeight returns the height that the panels need, in inches: rows as high as reads
 // well at their width.
 func (f *Figure) gridHeight() float64 {
-	row := 2.7
-	switch f.columns() {
-	case 1:
-	case 2:
-		row = 2.4
-	default:
-		row = 2.1
-	}
+	row := []float64{2.7, 2.4, 2.1}[min(f.columns(), 3)-1]
 	w, _ := (&Figure{Width: f.Width}).size()
 	k := key{entries: entries(f.panels(pen{})...)}
 	head := titleSize*1.35 + k.height(vg.Length(w)*vg.Inch-2*margin)
@@ -225,24 +218,19 @@ func (f *Figure) drawPanels(p pen, w, h vg.Length) []*drawing {
 			break
 		}
 	}
-	if f.Title != "" {
-		size := titleSize * min(1, (w-2*margin)/textWidth(f.Title, titleSize, true))
-		p.text(f.Title, vg.Point{X: margin, Y: h - margin - titleSize*0.8}, size, ink, 0, true, false)
-	}
+	(&drawing{f: f, pen: p, w: w, h: h, panel: panel{outdented: true}}).drawTitle()
 	k.draw(p, vg.Point{X: margin, Y: h - above + 4 - keyRow}, w-2*margin)
-	cols, y := f.columns(), h-top
-	for r := range f.rows() {
-		x := vg.Length(0)
-		y -= ds[r*cols].h
-		for c := 0; c < cols && r*cols+c < len(ds); c++ {
-			d := ds[r*cols+c]
-			p.Push()
-			p.Translate(vg.Point{X: x, Y: y})
-			d.placeLabels()
-			d.draw()
-			p.Pop()
-			x += d.w
+	x, y := vg.Length(0), h-top
+	for i, d := range ds {
+		if i%f.columns() == 0 {
+			x, y = 0, y-d.h
 		}
+		p.Push()
+		p.Translate(vg.Point{X: x, Y: y})
+		d.placeLabels()
+		d.draw()
+		p.Pop()
+		x += d.w
 	}
 	return ds
 }
@@ -276,13 +264,15 @@ func (f *Figure) alignPanels(ds []*drawing, w, h vg.Length) {
 	side, edge := make([]margins, cols), make([]margins, rows)
 	bw, bh := w/vg.Length(cols), h/vg.Length(rows)
 	// The labels that fit depend on the plot's size, which depends on the labels: a
-	// second and a third round settle it.
-	for range 3 {
+	// second and a third round settle it; the fourth lays out.
+	for round := range 4 {
 		for i, d := range ds {
 			s, e := &side[i%cols], &edge[i/cols]
 			d.w, d.h = max(s.left+bw+s.right, 20), max(e.top+bh+e.bottom, 20)
 			d.least = margins{s.left, s.right, e.top, e.bottom}
-			d.layout(0)
+			if d.layout(0); round == 3 {
+				continue
+			}
 			s.left = max(s.left, d.box.Min.X)
 			if right := d.w - d.box.Max.X; i < cols || !f.ShareX && right < s.right || f.ShareX && right > s.right {
 				s.right = right // free axes: a map's bar makes its own plot narrower, not the column's
@@ -297,11 +287,5 @@ func (f *Figure) alignPanels(ds []*drawing, w, h vg.Length) {
 			bh -= e.top + e.bottom
 		}
 		bw, bh = max(bw/vg.Length(cols), 10), max(bh/vg.Length(rows), 10)
-	}
-	for i, d := range ds {
-		s, e := side[i%cols], edge[i/cols]
-		d.w, d.h = s.left+bw+s.right, e.top+bh+e.bottom
-		d.least = margins{s.left, s.right, e.top, e.bottom}
-		d.layout(0)
 	}
 }

@@ -38,7 +38,7 @@ func (t *Table) Text() string {
 		var l strings.Builder
 		for j, cell := range row {
 			gap := strings.Repeat(" ", columns(rule[j])-columns(cell))
-			if t.align(j) == Right {
+			if t.right(j) {
 				cell = gap + cell
 			} else {
 				cell += gap
@@ -85,7 +85,7 @@ func (t *Table) Markdown() string {
 	}
 	rule := ""
 	for j := range t.Columns {
-		rule += map[Align]string{Left: "|:---", Right: "|---:"}[t.align(j)]
+		rule += map[bool]string{false: "|:---", true: "|---:"}[t.right(j)]
 	}
 	for i, row := range t.cells(markdownEscape.Replace) {
 		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
@@ -144,7 +144,8 @@ func (t *Table) HTML() string {
 	row := func(tag string, cells []string) {
 		b.WriteString("<tr>")
 		for j, cell := range cells {
-			b.WriteString("<" + tag + ` style="text-align:` + t.align(j).String() + `">` + cell + "</" + tag + ">")
+			side := map[bool]string{false: "left", true: "right"}[t.right(j)]
+			b.WriteString("<" + tag + ` style="text-align:` + side + `">` + cell + "</" + tag + ">")
 		}
 		b.WriteString("</tr>\n")
 	}
@@ -223,32 +224,25 @@ var translate = func() map[rune]run {
 }()
 
 // runs splits a line of text by height. See the package documentation for the rules.
-func runs(s string) []run {
-	var out []run
-	add := func(text string, level int) {
+func runs(s string) (out []run) {
+	add := func(text string, level int) string {
 		if n := len(out); n > 0 && out[n-1].level == level {
 			out[n-1].text += text
 		} else if text != "" {
 			out = append(out, run{text, level})
 		}
+		return ""
 	}
-	rs := []rune(oneLine(s))
-	for i := 0; i < len(rs); i++ {
-		if group, next, ok := script(rs, i); ok {
-			level := -1
-			if rs[i] == '^' {
-				level = 1
+	scripted(oneLine(s), func(text string) string {
+		for _, r := range text {
+			if t, ok := translate[r]; ok {
+				add(t.text, t.level)
+			} else {
+				add(string(r), 0)
 			}
-			add(group, level)
-			i = next - 1
-			continue
 		}
-		if t, ok := translate[rs[i]]; ok {
-			add(t.text, t.level)
-			continue
-		}
-		add(string(rs[i]), 0)
-	}
+		return ""
+	}, add)
 	return out
 }
 

@@ -3,13 +3,11 @@ package plots
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"html"
 	"image"
 	"image/color"
 	"image/png"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,6 +19,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/krrlab/lab/internal/atomicfile"
 )
 
 // DotsPerInch is the resolution of PNG.
@@ -29,14 +29,11 @@ const DotsPerInch = 160
 // CheckFormat reports whether Save knows the format that a file's name asks for; ask
 // before a long computation whose figure is to be saved.
 func CheckFormat(path string) error {
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	switch strings.ToLower(filepath.Ext(path)) {
 	case ".svg", ".png", ".pdf", ".html":
 		return nil
-	case "":
-		return fmt.Errorf("plots: %s has no extension; a figure is written as .svg, .png, .pdf or .html", path)
-	default:
-		return fmt.Errorf("plots: %s: a figure cannot be written as %s, only as .svg, .png, .pdf or .html", path, ext)
 	}
+	return fmt.Errorf("plots: %s: the name of a figure ends in .svg, .png, .pdf or .html", path)
 }
 
 // Save writes the figure to a file in the format of its extension: .svg, .png, .pdf,
@@ -50,10 +47,7 @@ func (f *Figure) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	if err = writeFile(path, b); err != nil {
-		return fmt.Errorf("plots: cannot write %s: %w", path, err)
-	}
-	return nil
+	return atomicfile.Put(path, b)
 }
 
 // SVG returns the figure as an SVG document. It implements a notebook's convention
@@ -112,32 +106,6 @@ func render(format string, width, height float64, title, caption string, draw fu
 	draw(pen{pdfCanvas{c}}, w, h)
 	_, err := c.WriteTo(&buf)
 	return pdfDate.ReplaceAll(buf.Bytes(), []byte("${1}20000101000000")), err
-}
-
-// writeFile writes a file through a temporary one beside it. Its errors do not name it.
-func writeFile(path string, b []byte) (err error) {
-	defer func() {
-		if pe := (*os.PathError)(nil); errors.As(err, &pe) {
-			err = pe.Err
-		} else if le := (*os.LinkError)(nil); errors.As(err, &le) {
-			err = le.Err
-		}
-	}()
-	if st, e := os.Stat(path); e == nil && st.IsDir() {
-		return errors.New("it is a folder")
-	} else if e == nil && !st.Mode().IsRegular() {
-		return os.WriteFile(path, b, 0o644) // a device or a pipe
-	}
-	t, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(t.Name()) // what is left of it
-	_, err = t.Write(b)
-	if err = cmp.Or(err, t.Chmod(0o644), t.Close()); err != nil {
-		return err
-	}
-	return os.Rename(t.Name(), path)
 }
 
 // svgCanvas says how long each text is, so that a line of raised and lowered runs holds

@@ -8,25 +8,13 @@ import (
 	"strings"
 )
 
-// Align is the side on which a column's cells stand.
-type Align int
-
-const (
-	AutoAlign Align = iota // right if the column holds numbers only, left otherwise
-	Left
-	Right
-)
-
-var alignWords = []string{"auto", "left", "right"}
-
-func (a Align) String() string { return wordOf(alignWords, int(a), "Align") }
-
 // Column describes one column of a Table.
 type Column struct {
 	Name string
 	// Unit follows the name in parentheses: "time (s)".
-	Unit  string
-	Align Align
+	Unit string
+	// Right puts the cells on the right, where they are if all are numbers.
+	Right bool
 	// Format is a fmt verb for the column's numbers as float64, such as "%.2f" or
 	// "%.3g". Empty: whole numbers in full, others to four significant digits. CSV
 	// does not use it: there a number has all its digits.
@@ -162,24 +150,18 @@ func (t *Table) cell(i, j int) Cell {
 	return Cell{}
 }
 
-// align returns the side of column j.
-func (t *Table) align(j int) Align {
-	if a := t.Columns[j].Align; a != AutoAlign {
-		return a
-	}
-	some := false
+// right reports whether the cells of column j are on the right.
+func (t *Table) right(j int) bool {
+	some := t.Columns[j].Right
 	for i := range t.Rows {
 		switch t.cell(i, j).kind {
 		case words:
-			return Left
+			return t.Columns[j].Right
 		case numeral:
 			some = true
 		}
 	}
-	if some {
-		return Right
-	}
-	return Left
+	return some
 }
 
 // show writes a cell as its column asks.

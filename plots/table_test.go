@@ -16,7 +16,7 @@ import (
 func results() *Table {
 	t := &Table{Title: "Results", Caption: "s_λ & 100 %",
 		Columns: []Column{{Name: "data set"}, {Name: "n"}, {Name: "time", Unit: "s", Format: "%.1f"}, {Name: "κ"},
-			{Name: "note", Align: Right}}}
+			{Name: "note", Right: true}}}
 	t.Add("mnist", 60000, 115.04, 2.34567e-5, "a|b, \"q\"\n<i>")
 	t.Add("cal_housing", 640, math.NaN(), -1e300, nil)
 	t.Add("50 %", nil, math.Inf(1), 12)

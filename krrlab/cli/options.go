@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/krrlab/lab/krrlab/internal/safe"
+	"github.com/krrlab/lab/internal/safe"
 	"github.com/krrlab/lab/krrlab/schema"
 )
 

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/internal/safe"
+	"github.com/krrlab/lab/internal/safe"
 )
 
 // Classes says how the predictions of a classifier err, class by class.

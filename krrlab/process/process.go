@@ -16,9 +16,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/internal/safe"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/group"
-	"github.com/krrlab/lab/krrlab/internal/safe"
 	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/krrlab/rng"
 )

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/krrlab/lab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/internal/group"
 	"github.com/krrlab/lab/krrlab/stage"
 )

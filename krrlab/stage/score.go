@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/krrlab/lab/internal/safe"
 	"github.com/krrlab/lab/krrlab/internal/plural"
-	"github.com/krrlab/lab/krrlab/internal/safe"
 	"github.com/krrlab/lab/krrlab/model"
 )
 

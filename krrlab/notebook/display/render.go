@@ -309,7 +309,7 @@ func matrix(m mat.Matrix, d *Data) {
 		if j >= 0 {
 			name = strconv.Itoa(j)
 		}
-		t.Columns = append(t.Columns, plots.Column{Name: name, Format: "%.6g", Align: plots.Right})
+		t.Columns = append(t.Columns, plots.Column{Name: name, Format: "%.6g", Right: true})
 	}
 	for _, i := range corners(r) {
 		cells := []any{i}

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 func TestWrite(t *testing.T) {
@@ -19,7 +17,9 @@ func TestWrite(t *testing.T) {
 			return err
 		})
 	}
-	testkit.OK(t, put("one", nil))
+	if err := put("one", nil); err != nil {
+		t.Fatal(err)
+	}
 	broken := errors.New("broken")
 	if err := put("two", broken); !errors.Is(err, broken) || !strings.Contains(err.Error(), name) {
 		t.Errorf("error %v", err)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"os/exec"
 	"testing"
-
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestShell has bash read each word back.
@@ -16,7 +14,9 @@ func TestShell(t *testing.T) {
 		"a b!{c,d}#": "'a b!{c,d}#'", "Größe": "'Größe'", "a\\'\x1b[2J\nb": `$'a\\\'\033[2J\012b'`, "\xff": `$'\377'`,
 		"a\tü": `$'a\011\303\274'`,
 	} {
-		testkit.Equal(t, Shell(text), want, text)
+		if got := Shell(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
 		if out, err := exec.Command("bash", "-c", "printf %s "+want).Output(); err == nil && string(out) != text {
 			t.Errorf("bash reads %s as %q, want %q", want, out, text)
 		}
