@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/krrlab/lab/internal/safe"
 )
 
 // parse is strconv.ParseFloat of decimal numbers: neither 0x10 nor 1_0 is one.
@@ -145,7 +146,7 @@ func (d *Dataset) setAnswers(s *source, a *answers, task string) error {
 			return a.fail(s, k, "%s is too large to be squared: give the target in another unit", quote(a.texts[k]))
 		}
 	}
-	d.Task, d.Target = Regression, pick(values, a.code)
+	d.Task, d.Target = Regression, chosen[float64](a.code)(values)
 	return nil
 }
 
@@ -379,20 +380,10 @@ func quote[T string | []byte](text T) string {
 	return strconv.Quote(string(text[:k])) + "… (" + strconv.Itoa(len(text)) + " bytes)"
 }
 
-// printable returns the text as it is if all of it prints, and else in quotes, the rest escaped.
-func printable(text string) string {
-	for _, r := range text {
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
-			return strconv.Quote(text)
-		}
-	}
-	return text
-}
-
-// plain is printable for a name from a file, cut like a quote if it is long.
+// plain is safe.Name for a name from a file, cut like a quote if it is long.
 func plain(text string) string {
 	if len(text) > maxQuoted {
 		return quote(text)
 	}
-	return printable(text)
+	return safe.Name(text)
 }

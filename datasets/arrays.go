@@ -55,14 +55,17 @@ func (a *array) number(j int) (float64, error) {
 
 // points returns the columns to keep of the first n rows, in the memory of the array where that holds floats; in
 // float64 where missing numbers are to be filled in.
-func (a *array) points(n int, keep []int, fill bool) points.Points {
+func (s *source) points(a *array, n int, keep []int, fill bool) (points.Points, error) {
 	switch v := a.data.(type) {
 	case []float32:
 		if !fill {
-			return points.NewDense32(n, len(keep), kept(v, n, a.d, keep))
+			return points.NewDense32(n, len(keep), kept(v, n, a.d, keep)), nil
 		}
 	case []float64:
-		return points.NewDense(n, len(keep), kept(v, n, a.d, keep))
+		return points.NewDense(n, len(keep), kept(v, n, a.d, keep)), nil
+	}
+	if err := s.take(8*n*len(keep), n-1); err != nil {
+		return nil, err
 	}
 	x := points.NewDense(n, len(keep), nil)
 	for a.row = range n {
@@ -70,7 +73,7 @@ func (a *array) points(n int, keep []int, fill bool) points.Points {
 			x.Row(a.row)[k], _ = a.number(j)
 		}
 	}
-	return x
+	return x, nil
 }
 
 // kept moves the columns to keep, which rise, of n rows of d numbers together.
@@ -161,7 +164,9 @@ func (s *source) npy(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if c.matrix {
-		d.X = x.points(n, c.keep, o.KeepMissing)
+		if d.X, err = s.points(x, n, c.keep, o.KeepMissing); err != nil {
+			return nil, err
+		}
 	}
 	if y == nil || o.Target == "none" {
 		return d, nil
@@ -256,26 +261,24 @@ func (s *source) choose(all []*array, o *ReadOptions) (x, y *array, err error) {
 	for _, a := range all {
 		names = append(names, fmt.Sprintf("%s of shape %v", plain(a.name), a.Shape))
 	}
+	there := plain(strings.Join(names, ", "))
 	x = pick("X", func(a *array) bool { return len(a.Shape) > 1 && !strings.EqualFold(a.name, target) })
 	if x == nil && o.AnswersOnly && len(all) == 1 {
 		x = all[0]
 	}
 	if x == nil {
 		return nil, nil, s.fail(0, 0,
-			"no array is named X, and not just one is a matrix: there are %s; name them X and y",
-			plain(strings.Join(names, ", ")))
+			"no array is named X, and not just one is a matrix: there are %s; name them X and y", there)
 	}
 	if y = pick(target, func(a *array) bool { return len(a.Shape) == 1 && !named }); y == x {
 		y = nil
 	}
 	switch {
 	case y == nil && named && !o.TargetOptional:
-		return nil, nil, s.fail(0, 0, "no array is named %s: there are %s", quote(target),
-			plain(strings.Join(names, ", ")))
+		return nil, nil, s.fail(0, 0, "no array is named %s: there are %s", quote(target), there)
 	case y == nil && len(all) > 1 && !named && o.Target != "none" && !o.TargetOptional:
 		return nil, nil, s.fail(0, 0,
-			"no array is named y, and not just one is a vector: there are %s; name the answers by --target",
-			plain(strings.Join(names, ", ")))
+			"no array is named y, and not just one is a vector: there are %s; name the answers by --target", there)
 	case y != nil && y.d != 1:
 		return nil, nil, s.fail(0, 0,
 			"the answers %s have %d columns: put them beside the points in one matrix, and name them by --target "+
@@ -306,5 +309,5 @@ func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, 
 	for j := range keep {
 		keep[j] = j
 	}
-	return x.points(x.n, keep, false), nil
+	return s.points(x, x.n, keep, false)
 }

@@ -3,8 +3,6 @@ package datasets
 import (
 	"bytes"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -84,6 +82,8 @@ func TestArrayFaults(t *testing.T) {
 		{"not finite", nan, ReadOptions{Target: "none"}, "!add --impute median"},
 		{"huge", stored("<f8", "(4000000000, 2)", ""), ReadOptions{Memory: 1 << 20},
 			"!takes 64 GB, the limit is 1.05 MB"},
+		{"bytes as float64", saved(t, make([]uint8, 1<<20), 1<<10, 1<<10), ReadOptions{Target: "none", Memory: 2 << 20},
+			"!reading more than 1023 rows takes more than 2.1 MB"},
 		{"many texts", stored("<U1000", "(400000000000, 2)", ""), ReadOptions{Memory: 1 << 20},
 			"!the limit is 1.05 MB"},
 		{"complex", stored("<c8", "(1, 2)", "0123456789abcdef"), ReadOptions{},
@@ -129,11 +129,7 @@ func TestReadMatrix(t *testing.T) {
 		"texts":  {stored("|S1", "(2, 2)", "abcd"), "want a matrix of numbers"},
 		"text":   {"1,2\n3,4\n", "not an array in .npy format"},
 	} {
-		path := filepath.Join(dir, "k.npy")
-		if err := os.WriteFile(path, []byte(c.file), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		x, err := ReadMatrix(t.Context(), path, 0)
+		x, err := ReadMatrix(t.Context(), put(t, dir, "k.npy", c.file), 0)
 		if c.want != "" {
 			fails(t, err, c.want)
 			continue
@@ -146,10 +142,7 @@ func TestReadMatrix(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, row, err)
 		}
 	}
-	path := filepath.Join(dir, "large.npy")
-	if err := os.WriteFile(path, []byte(saved(t, make([]float64, 10000), 100, 100)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := put(t, dir, "large.npy", saved(t, make([]float64, 10000), 100, 100))
 	if _, err := ReadMatrix(t.Context(), path, 8); err == nil {
 		t.Error("more memory was taken than allowed")
 	}

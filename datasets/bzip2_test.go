@@ -87,52 +87,32 @@ func TestBzip2(t *testing.T) {
 // where cells in quotes, comments and gaps lie across the ends of blocks.
 func TestBlocks(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
-	rows := func(n int, row func(i int) string) (s string) {
-		var b strings.Builder
-		for i := range n {
-			b.WriteString(row(i))
-		}
-		return b.String()
-	}
 	const n = 9000
-	plain := func(i int) string { return fmt.Sprintf("%d.25,%d,%d\n", i, i*i%97, i%3) }
+	plain := func(i int) string { return fmt.Sprintf("%d.25,%d,%d", i, i*i%97, i%3) }
+	rows := lines(n, plain)
 	for name, c := range map[string]struct {
 		text string
 		o    ReadOptions
 	}{
-		"plain":      {text: rows(n, plain)},
-		"first rows": {rows(n, plain) + "x", ReadOptions{MaxRows: 7000}},
-		"bad cell":   {text: "a,b,y\n" + rows(n, plain) + "1,x,\n2,\"3\n\",z\n" + rows(n, plain)},
-		"ragged":     {text: rows(n, plain) + "\n\n1,2\n" + rows(n, plain)},
-		"bare quote": {text: rows(n, plain) + "1\"2,3,1\n" + rows(n, plain)},
-		"open quote": {text: rows(n, plain) + "\"2,3,1\n" + rows(n, plain)},
-		"quoted lines": {rows(n, func(i int) string {
-			return fmt.Sprintf("%d,\"a\n%d\"\"\",2\n\n", i, i%2)
-		}),
+		"plain":      {text: rows},
+		"first rows": {rows + "x", ReadOptions{MaxRows: 7000}},
+		"bad cell":   {text: "a,b,y\n" + rows + "1,x,\n2,\"3\n\",z\n" + rows},
+		"ragged":     {text: rows + "\n\n1,2\n" + rows},
+		"bare quote": {text: rows + "1\"2,3,1\n" + rows},
+		"open quote": {text: rows + "\"2,3,1\n" + rows},
+		"quoted lines": {lines(n, func(i int) string { return fmt.Sprintf("%d,\"a\n%d\"\"\",2\n", i, i%2) }),
 			ReadOptions{Categorical: []Category{{Column: "1"}}}},
-		"comments": {rows(n, func(i int) string {
-			return "% it's 5\" wide\n" + plain(i)
-		}),
-			ReadOptions{Comment: "%"}},
-		"missing": {rows(n, func(i int) string {
-			return fmt.Sprintf("%d,,1\r\n,%d.5,0\r\n", i, i)
-		}),
+		"comments": {lines(n, func(i int) string { return "% it's 5\" wide\n" + plain(i) }), ReadOptions{Comment: "%"}},
+		"missing": {lines(n, func(i int) string { return fmt.Sprintf("%d,,1\r\n,%d.5,0\r", i, i) }),
 			ReadOptions{KeepMissing: true}},
-		"one column": {rows(n, func(i int) string {
-			return fmt.Sprintf("%d\n\n\n", i)
-		}),
-			ReadOptions{AnswersOnly: true}},
-		"blanks":        {text: rows(n, func(i int) string { return fmt.Sprintf(" %d\t %d 1 \n", i, i%5) })},
-		"Latin-1 words": {text: rows(n, func(i int) string { return fmt.Sprintf("%d,%d,\xfc%d\n", i*i, i%7, i%3) })},
-		"libsvm": {text: rows(n, func(i int) string {
-			return fmt.Sprintf("%d 1:%d %d:.5\n", i%2, i, 2+i%900)
-		})},
-		"libsvm, index": {text: rows(n, func(i int) string {
-			return fmt.Sprintf("1 1:%d\n\n# %d\n", i, i)
-		}) + "1 2:3 1:4\n1\n"},
-		"libsvm, a rest": {rows(n, func(i int) string {
-			return fmt.Sprintf("1 1:%d\n", i)
-		}) + "1 2:3 x", ReadOptions{MaxRows: n}},
+		"one column":    {lines(n, func(i int) string { return fmt.Sprintf("%d\n\n", i) }), ReadOptions{AnswersOnly: true}},
+		"blanks":        {text: lines(n, func(i int) string { return fmt.Sprintf(" %d\t %d 1 ", i, i%5) })},
+		"Latin-1 words": {text: lines(n, func(i int) string { return fmt.Sprintf("%d,%d,\xfc%d", i*i, i%7, i%3) })},
+		"libsvm":        {text: lines(n, func(i int) string { return fmt.Sprintf("%d 1:%d %d:.5", i%2, i, 2+i%900) })},
+		"libsvm, index": {text: lines(n, func(i int) string { return fmt.Sprintf("1 1:%d\n\n# %d", i, i) }) +
+			"1 2:3 1:4\n1\n"},
+		"libsvm, a rest": {lines(n, func(i int) string { return fmt.Sprintf("1 1:%d", i) }) + "1 2:3 x",
+			ReadOptions{MaxRows: n}},
 	} {
 		read := func(threads int) string {
 			accel.SetThreads(threads)

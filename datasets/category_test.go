@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -42,10 +43,7 @@ func TestCategorical(t *testing.T) {
 			}
 		}
 	}
-	var many strings.Builder
-	for i := range 3000 {
-		many.WriteString(strings.Repeat("a", 1+i%50) + strings.Repeat("b", i/50) + ",1\n")
-	}
+	many := lines(3000, func(i int) string { return fmt.Sprintf("w%d,1", i) })
 	for _, c := range []struct {
 		text string
 		o    ReadOptions
@@ -57,7 +55,7 @@ func TestCategorical(t *testing.T) {
 			"line 1: categorical: column 2 is in --target too"},
 		{text, ReadOptions{Categorical: []Category{{Column: "1"}, {Column: "color"}}},
 			"column 1 is in --categorical too"},
-		{many.String(), ReadOptions{Categorical: []Category{{Column: "0"}}},
+		{many, ReadOptions{Categorical: []Category{{Column: "0"}}},
 			"line 1001, column 1: the column has more than 1000 different values"},
 		{"1 1:2\n", ReadOptions{Categorical: []Category{{Column: "0"}}}, "--categorical is for csv files"},
 		{text, ReadOptions{Categorical: []Category{{"color", []string{"red", "blue"}}}, Dim: 5},

@@ -19,6 +19,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+
+	"github.com/krrlab/lab/internal/safe"
 )
 
 // containers are what a file may be packed in, by its first bytes.
@@ -128,7 +130,7 @@ func (s *source) random() (io.ReaderAt, int64, error) {
 func (s *source) regular() (io.ReaderAt, int64) {
 	if s.file != nil && len(s.packed) == 0 {
 		if st, err := s.file.Stat(); err == nil && st.Mode().IsRegular() {
-			return &watchedAt{s.ctx, s.file}, st.Size()
+			return s.file, st.Size()
 		}
 	}
 	return nil, 0
@@ -148,19 +150,6 @@ func (w *watched) Read(p []byte) (n int, err error) {
 	return n, w.err
 }
 
-// watchedAt is watched for reading anywhere.
-type watchedAt struct {
-	ctx context.Context
-	r   io.ReaderAt
-}
-
-func (w *watchedAt) ReadAt(p []byte, at int64) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.r.ReadAt(p, at)
-}
-
 // failed says in words what reading the stream failed of.
 func (s *source) failed(line int, err error) error {
 	if ours, ok := errors.AsType[*ParseError](err); ok {
@@ -177,9 +166,19 @@ func (s *source) failed(line int, err error) error {
 		return s.fail(line, 0, "bad checksum: the file is damaged; get it again")
 	case len(s.packed) > 0 && !system:
 		return s.fail(line, 0, "damaged %s data (%s); get the file again", s.packed[len(s.packed)-1],
-			printable(fmt.Sprint(err)))
+			safe.Name(fmt.Sprint(err)))
 	}
 	return s.fail(line, 0, "%v", err)
+}
+
+// packings returns a file's name, and the names that it has in no packing and in each.
+func packings(name string) []string {
+	bare := bareOf(name)
+	names := []string{name, bare}
+	for _, c := range containers {
+		names = append(names, bare+c.ext)
+	}
+	return names
 }
 
 // bareOf returns a name without its packing.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -66,14 +65,12 @@ func TestContainers(t *testing.T) {
 			for _, k := range strings.Fields(kind) {
 				whole = packed(t, k, whole)
 			}
-			path := filepath.Join(t.TempDir(), "table")
+			dir := t.TempDir()
+			path := filepath.Join(dir, "table")
 			read := map[string]func(content string) (*Dataset, error){
 				"stream": func(c string) (*Dataset, error) { return Read(strings.NewReader(c), path, nil) },
 				"file": func(c string) (*Dataset, error) {
-					if err := os.WriteFile(path, []byte(c), 0o644); err != nil {
-						t.Fatal(err)
-					}
-					return ReadFile(t.Context(), path, nil)
+					return ReadFile(t.Context(), put(t, dir, "table", c), nil)
 				},
 			}
 			for way, read := range read {

@@ -20,13 +20,10 @@ const (
 )
 
 func (t Task) String() string {
-	switch t {
-	case Regression:
-		return "regression"
-	case Classification:
+	if t == Classification {
 		return "classification"
 	}
-	return fmt.Sprintf("Task(%d)", int(t))
+	return "regression"
 }
 
 // Dataset is n points in R^d with their answers, if these are known: numbers, or classes.
@@ -104,22 +101,11 @@ func (d *Dataset) CheckColumns(names []string, where string) error {
 
 // Slice returns points i, …, j-1 with their answers. Memory is shared.
 func (d *Dataset) Slice(i, j int) *Dataset {
-	s := *d
-	s.X, s.Kept = d.X.Slice(i, j), nil
-	if d.Target != nil {
-		s.Target, s.More = d.Target[i:j], d.more(func(y []float64) []float64 { return y[i:j] })
-	}
-	if d.Class != nil {
-		s.Class = d.Class[i:j]
-	}
-	if d.oracle != nil {
-		s.oracle = d.oracle[i:j]
-	}
-	if d.Weights != nil {
-		s.Weights = d.Weights[i:j]
-	}
-	return &s
+	return d.rows(d.X.Slice(i, j), between[float64](i, j), between[int](i, j))
 }
+
+// between returns what takes elements i, …, j-1.
+func between[T any](i, j int) func(v []T) []T { return func(v []T) []T { return v[i:j] } }
 
 // Head returns the first min(n, Len) points. Memory is shared.
 func (d *Dataset) Head(n int) *Dataset { return d.Slice(0, min(n, d.Len())) }
@@ -127,32 +113,36 @@ func (d *Dataset) Head(n int) *Dataset { return d.Slice(0, min(n, d.Len())) }
 // Subset returns copies of the points with the given indices, which must be in range,
 // and their answers.
 func (d *Dataset) Subset(index []int) *Dataset {
+	return d.rows(points.Gather(d.X, index), chosen[float64](index), chosen[int](index))
+}
+
+// chosen returns what takes the elements with the given indices.
+func chosen[T any](index []int) func(v []T) []T {
+	return func(v []T) []T {
+		out := make([]T, len(index))
+		for k, i := range index {
+			out[k] = v[i]
+		}
+		return out
+	}
+}
+
+// rows returns the data of some of the points, x, whose answers numbers and classes take out of those of all.
+func (d *Dataset) rows(x points.Points, numbers func([]float64) []float64, classes func([]int) []int) *Dataset {
 	s := *d
-	s.X, s.Kept = points.Gather(d.X, index), nil
-	s.Target, s.oracle = pick(d.Target, index), pick(d.oracle, index)
-	s.More = d.more(func(y []float64) []float64 { return pick(y, index) })
-	s.Class, s.Weights = pick(d.Class, index), pick(d.Weights, index)
-	return &s
-}
-
-// more returns f of the answers of each further target.
-func (d *Dataset) more(f func(y []float64) []float64) (all [][]float64) {
+	s.X, s.Kept, s.More = x, nil, nil
 	for _, y := range d.More {
-		all = append(all, f(y))
+		s.More = append(s.More, numbers(y))
 	}
-	return all
-}
-
-// pick returns the elements of v with the given indices; nil if v is nil.
-func pick[T int | float64](v []T, index []int) []T {
-	if v == nil {
-		return nil
+	for _, v := range []*[]float64{&s.Target, &s.Weights, &s.oracle} {
+		if *v != nil {
+			*v = numbers(*v)
+		}
 	}
-	out := make([]T, len(index))
-	for k, i := range index {
-		out[k] = v[i]
+	if s.Class != nil {
+		s.Class = classes(s.Class)
 	}
-	return out
+	return &s
 }
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -69,11 +69,7 @@ func TestLabelOrder(t *testing.T) {
 }
 
 // applied returns x scaled by s.
-func applied(t *testing.T, s *Scaling, x points.Points) points.Points {
-	t.Helper()
-	d := must(s.Apply(&Dataset{X: x}))
-	return d.X
-}
+func applied(s *Scaling, x points.Points) points.Points { return must(s.Apply(&Dataset{X: x})).X }
 
 func TestScaling(t *testing.T) {
 	x := points.NewDense(3, 3, []float64{1, 5, -2, 3, 5, 0, 2, 5, 2})
@@ -91,37 +87,26 @@ func TestScaling(t *testing.T) {
 			{2. / 255, 5. / 255, 2. / 255}}},
 		{"unit", csr, [][]float64{{-1, 0, 0}, {0.5, 0, 0.5}, {0, 0, 1}}},
 	} {
-		s, err := fitScaling(c.kind, c.x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := dense(applied(t, s, c.x)); !slices.EqualFunc(got, c.want,
+		s := must(fitScaling(c.kind, c.x))
+		if got := dense(applied(s, c.x)); !slices.EqualFunc(got, c.want,
 			func(a, b []float64) bool { return floats.EqualApprox(a, b, 1e-15) }) {
 			t.Errorf("%s of %T: %v, want %v", c.kind, c.x, got, c.want)
 		}
-		js, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var back *Scaling
-		if err := json.Unmarshal(js, &back); err != nil || !reflect.DeepEqual(s, back) {
+		if err := json.Unmarshal(must(json.Marshal(s)), &back); err != nil || !reflect.DeepEqual(s, back) {
 			t.Errorf("%s through JSON: %v, %v", c.kind, back, err)
 		}
 	}
-	if s, _ := fitScaling("unit", csr); s != nil {
-		if y, ok := applied(t, s, csr).(*points.CSR); !ok || y.NNZ() != 4 || csr.Val[0] != -4 {
-			t.Error("unit scaling of sparse points must stay sparse and leave them as they are")
-		}
+	if y, ok := applied(must(fitScaling("unit", csr)), csr).(*points.CSR); !ok || y.NNZ() != 4 || csr.Val[0] != -4 {
+		t.Error("unit scaling of sparse points must stay sparse and leave them as they are")
 	}
 	// Fitted on some points, applied to others: a test point may leave [0, 1].
-	s, _ := fitScaling("unit", x)
-	if got := dense(applied(t, s, points.NewDense(1, 3, []float64{5, 7, 6}))); !slices.Equal(got[0],
-		[]float64{2, 0, 2}) {
+	if got := dense(applied(must(fitScaling("unit", x)), points.NewDense(1, 3, []float64{5, 7, 6}))); !slices.Equal(
+		got[0], []float64{2, 0, 2}) {
 		t.Errorf("applied to another point: %v", got)
 	}
 	// Constant up to the rounding of the mean is constant.
-	third := points.NewDense(3, 1, []float64{0.1, 0.1, 0.1})
-	if s, _ := fitScaling("standard", third); s.Scale[0] != 0 {
+	if s := must(fitScaling("standard", points.NewDense(3, 1, []float64{0.1, 0.1, 0.1}))); s.Scale[0] != 0 {
 		t.Errorf("a constant feature got the scale %g", s.Scale[0])
 	}
 	fails(t, errOf(fitScaling("log", x)), "standard")
@@ -157,12 +142,9 @@ func TestSynthetic(t *testing.T) {
 			t.Errorf("classes of %v points", classCounts(c))
 		}
 	}
-	if a, b := SyntheticRegression(10, 4, 0.1, 1), SyntheticRegression(20, 4, 0.1, 1); !slices.Equal(a.Target,
-		b.Target[:10]) {
+	if a := SyntheticRegression(10, 4, 0.1, 1).Target; !slices.Equal(a, r.Target[:10]) {
 		t.Error("the first points depend on n")
-	}
-	if a, b := SyntheticRegression(10, 4, 0.1, 1), SyntheticRegression(10, 4, 0.1, 2); slices.Equal(a.Target,
-		b.Target) {
+	} else if slices.Equal(a, SyntheticRegression(10, 4, 0.1, 2).Target) {
 		t.Error("the seed does nothing")
 	}
 	if !math.IsNaN((&Dataset{X: points.NewDense(1, 1, nil)}).BestError()) {
@@ -235,7 +217,7 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("%s: files and page", i.Name)
 		}
 		for _, f := range i.Files {
-			if len(f.Paths) == 0 || f.SHA256 != "" && len(f.SHA256) != 64 {
+			if f.Path == "" || f.SHA256 != "" && len(f.SHA256) != 64 {
 				t.Errorf("%s: %+v", i.Name, f)
 			}
 		}
@@ -276,29 +258,24 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// put writes a file below the folder.
-func put(t *testing.T, dir, name, content string) {
+// put writes a file below the folder and returns its path.
+func put[T string | []byte](t *testing.T, dir, name string, content T) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	os.MkdirAll(filepath.Dir(path), 0o755) // an error is one of the file too
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	return path
 }
 
 // TestLoad loads a small set laid out like USPS, and abalone's split.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
-	put := func(name, content string) { put(t, dir, name, content) }
-	row := " " + strings.TrimSpace(strings.Repeat("0.5 ", 256)) + "\n"
-	put("usps/zip.train", "6.0"+row+"2.0"+row+"7.0"+row)
-	put("usps/zip.test", "2"+row)
-	p, err := Load(context.Background(), "usps", &LoadOptions{Dirs: []string{"none", dir}, N: 2, Scale: "standard"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	row := strings.Repeat(" 0.5", 256) + "\n"
+	put(t, dir, "usps/zip.train", "6.0"+row+"2.0"+row+"7.0"+row)
+	put(t, dir, "usps/zip.test", "2"+row)
+	p := must(Load(t.Context(), "usps", &LoadOptions{Dirs: []string{"none", dir}, N: 2, Scale: "standard"}))
 	if p.Train.Len() != 2 || !slices.Equal(p.Train.Labels, []string{"2", "6"}) ||
 		p.Test.Labels[p.Test.Class[0]] != "2" || p.Train.Scaling.Kind != "standard" ||
 		p.Test.Scaling != p.Train.Scaling {
@@ -311,22 +288,19 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%d rows: %q, %q, %v", n, p.Rows(), p.Note(), err)
 		}
 	}
-	var b strings.Builder
-	for i := range 100 {
-		b.WriteString(strings.Repeat("1", 1+i%15) + ".5 1:1 8:" + strings.Repeat("2", 1+i%3) + "\n")
+	put(t, dir, "libsvm_regression/abalone", lines(100, func(i int) string {
+		return strings.Repeat("1", 1+i%15) + ".5 1:1 8:" + strings.Repeat("2", 1+i%3)
+	}))
+	o := &LoadOptions{Dirs: []string{dir}}
+	if p = must(Load(t.Context(), "abalone", o)); p.Train.Len() != 80 || p.Test.Len() != 20 {
+		t.Errorf("abalone: %v", p)
 	}
-	put("libsvm_regression/abalone", b.String())
-	if p, err = Load(context.Background(), "abalone", &LoadOptions{Dirs: []string{dir}}); err != nil ||
-		p.Train.Len() != 80 || p.Test.Len() != 20 {
-		t.Errorf("abalone: %v", err)
-	}
-	if q, _ := Load(context.Background(), "abalone", &LoadOptions{Dirs: []string{dir}}); !slices.Equal(p.Train.Target,
-		q.Train.Target) {
+	if q := must(Load(t.Context(), "abalone", o)); !slices.Equal(p.Train.Target, q.Train.Target) {
 		t.Error("the split is not fixed")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Load(ctx, "abalone", &LoadOptions{Dirs: []string{dir}}); !errors.Is(err, context.Canceled) {
+	if _, err := Load(ctx, "abalone", o); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
 }
@@ -347,8 +321,9 @@ func TestLabel(t *testing.T) {
 		label   int
 		margins []float64
 	}{
+		{[]float64{math.Copysign(0, -1)}, 0, []float64{0, 0}}, {[]float64{5e-324}, 1, []float64{-1e-323, 1e-323}},
 		{[]float64{0}, 0, []float64{0, 0}}, {[]float64{0.5}, 1, []float64{-1, 1}}, {[]float64{-2}, 0, []float64{4, -4}},
-		{[]float64{1, 3, 3}, 1, []float64{-2, 0, 0}}, {[]float64{-1, -5, -4}, 0, []float64{3, -4, -3}},
+		{[]float64{0, 0, 0}, 0, []float64{0, 0, 0}}, {[]float64{1, 3, 3}, 1, []float64{-2, 0, 0}}, {[]float64{-1, -5, -4}, 0, []float64{3, -4, -3}},
 	} {
 		if got := Label(c.f); got != c.label {
 			t.Errorf("%v: label %d, want %d", c.f, got, c.label)

@@ -213,17 +213,17 @@ func kindOf(cell string) kind {
 
 // evidence is what the first row and those below it show of whether it is a header: counts of columns.
 type evidence struct {
-	nums                 []float64 // numbers in the first row
-	plain, missing       bool      // none of them is in a local form; no cell but the target's has a value
-	words                int       // words in the first row
-	over, overOther      int       // words over columns of numbers; those that are not over the target
-	again, fresh         int       // words that are in other rows too; a target that is not, where others are in many
-	fractions, all, rows int       // columns with numbers that are not whole; all columns, and rows
+	nums            []float64 // numbers in the first row
+	plain, missing  bool      // none of them is in a local form; no cell but the target's has a value
+	words           int       // words in the first row
+	over, overOther int       // words over columns of numbers; those that are not over the target
+	again, fresh    int       // words that are in other rows too; a target that is not, where others are in many
+	fractions       int       // columns with numbers that are not whole
 }
 
 // look returns the evidence, target being the column of the answers.
 func look(first []string, rest [][]string, target int) *evidence {
-	e := &evidence{plain: true, missing: true, all: len(first), rows: len(rest)}
+	e := &evidence{plain: true, missing: true}
 	for j, cell := range first {
 		k, count, texts, whole := kindOf(cell), [local + 1]int{}, map[string]int{}, true
 		for _, row := range rest {
@@ -277,9 +277,9 @@ func headed(first []string, rest [][]string, target int) (yes bool, why string, 
 	case n == 0:
 		return false, "the words of the first row are in others too", nil
 	case counts && e.words > 0 && e.again == 0 && e.over+e.fresh > 0,
-		counts && e.words == 0 && n > 2 && 2*e.fractions > e.all:
+		counts && e.words == 0 && n > 2 && 2*e.fractions > len(first):
 		return true, "numbers that count the columns", nil
-	case counts && e.words == 0 && n > 4 && e.rows >= 10:
+	case counts && e.words == 0 && n > 4 && len(rest) >= 10:
 		return false, "", fmt.Errorf("the first row counts the columns: %s", either)
 	case rises && e.over+e.fresh > 0 && e.overOther == 0 && e.again == 0 && (e.over > 0 || n > 2):
 		return true, "numbers that rise, and the word " + quote(first[target]), nil

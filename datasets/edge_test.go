@@ -30,13 +30,13 @@ func TestScalingSlice(t *testing.T) {
 	} {
 		sc := must(fitScaling(kind, sp))
 		for _, p := range []points.Points{dp, sp} {
-			if got := dense(applied(t, sc, p))[0]; !floats.EqualApprox(got, want, 1e-15) {
+			if got := dense(applied(sc, p))[0]; !floats.EqualApprox(got, want, 1e-15) {
 				t.Errorf("%s of %T: %v, want %v", kind, p, got, want)
 			}
 		}
 	}
 	x32 := points.NewDense32(1, 2, []float32{3, 5})
-	if y, ok := applied(t, &Scaling{Kind: "pixel", Scale: []float64{2, 3}}, x32).(*points.Dense32); !ok ||
+	if y, ok := applied(&Scaling{Kind: "pixel", Scale: []float64{2, 3}}, x32).(*points.Dense32); !ok ||
 		!slices.Equal(y.Data, []float32{6, 15}) {
 		t.Errorf("float32 points: %v", y)
 	}
@@ -64,11 +64,8 @@ func TestGuess(t *testing.T) {
 		{21, 105, "w%d", "classification"}, {30, 150, "w%d", "classification"},
 		{3, 12, "%d/5/2020", "a date"},
 	} {
-		var b strings.Builder
-		for i := range c.rows {
-			fmt.Fprintf(&b, "7,"+c.format+"\n", i%c.kinds)
-		}
-		d, err := Read(strings.NewReader(b.String()), "file", nil)
+		text := lines(c.rows, func(i int) string { return fmt.Sprintf("7,"+c.format, i%c.kinds) })
+		d, err := Read(strings.NewReader(text), "file", nil)
 		got := fmt.Sprint(err)
 		if err == nil {
 			got = "regression"
@@ -85,7 +82,7 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// TestCodingErrors: data without answers, and labels that are fewer or more than three.
+// TestCodingErrors: data without answers, a target that is not finite or whose square overflows, and labels that are fewer or more than three.
 func TestCodingErrors(t *testing.T) {
 	x := points.NewDense(2, 1, nil)
 	fails(t, errOf((Coding{}).Encode(&Dataset{Name: "d", X: x})), "d: no numbers to fit")
@@ -93,6 +90,10 @@ func TestCodingErrors(t *testing.T) {
 	if y, err := (Coding{}).Encode(&Dataset{X: x, Target: []float64{maxTarget, -maxTarget}}); err != nil ||
 		y.At(1, 0) != -maxTarget {
 		t.Errorf("%v, %v", y, err)
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(1), -1e308} {
+		d := &Dataset{Name: "made", X: points.NewDense(3, 1, nil), Target: []float64{1, 2, v}}
+		fails(t, errOf((Coding{}).Encode(d)), "made: the target of row 2 (counted from 0) is")
 	}
 	for n, want := range []int{1, 1, 1, 3, 4} {
 		if got := (Coding{Labels: make([]string, n)}).Columns(); got != want {

@@ -3,8 +3,6 @@ package datasets
 import (
 	"context"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -159,9 +157,6 @@ func TestSyntheticDigits(t *testing.T) {
 // TestEndlessLoad takes 12 rows of a set of pictures laid out like MNIST with 5.
 func TestEndlessLoad(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "mnist"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	digits := SyntheticDigits(5, 1)
 	images, labels := []byte{0, 0, 8, 3, 0, 0, 0, 5, 0, 0, 0, 28, 0, 0, 0, 28}, []byte{0, 0, 8, 1, 0, 0, 0, 5}
 	for _, v := range digits.X.(*points.Dense32).Data {
@@ -171,17 +166,11 @@ func TestEndlessLoad(t *testing.T) {
 		labels = append(labels, byte(c))
 	}
 	for _, part := range []string{"train", "t10k"} {
-		for name, b := range map[string][]byte{part + "-images-idx3-ubyte": images,
-			part + "-labels-idx1-ubyte": labels} {
-			if err := os.WriteFile(filepath.Join(dir, "mnist", name), b, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
+		put(t, dir, "mnist/"+part+"-images-idx3-ubyte", images)
+		put(t, dir, "mnist/"+part+"-labels-idx1-ubyte", labels)
 	}
 	load := func(name string, n int) *Pair {
-		t.Helper()
-		p := must(Load(context.Background(), name, &LoadOptions{Dirs: []string{dir}, N: n}))
-		return p
+		return must(Load(t.Context(), name, &LoadOptions{Dirs: []string{dir}, N: n}))
 	}
 	p, q := load("mnist-infinite", 12), load("mnist", 12)
 	if p.Train.Len() != 12 || q.Train.Len() != 5 || p.Test.Len() != 5 {

@@ -18,8 +18,8 @@ const (
 
 func mnistFile(role Role, name, sum string) File {
 	return File{
-		Role:  role,
-		Paths: []string{"mnist/" + name + ".gz", "mnist/" + name},
+		Role: role,
+		Path: "mnist/" + name + ".gz",
 		URLs: []string{
 			"https://ossci-datasets.s3.amazonaws.com/mnist/" + name + ".gz",
 			"https://storage.googleapis.com/cvdf-datasets/mnist/" + name + ".gz",
@@ -46,14 +46,7 @@ var (
 
 // libsvmFile is a file of the LIBSVM data page, kept in a folder of the set's own.
 func libsvmFile(role Role, folder, file, sum string) File {
-	name := path.Base(file)
-	f := File{Role: role, Paths: []string{folder + "/" + name}, URLs: []string{libsvmSite + file}, SHA256: sum}
-	for _, other := range []string{bareOf(name), bareOf(name) + ".gz", bareOf(name) + ".bz2"} {
-		if other != name {
-			f.Paths = append(f.Paths, folder+"/"+other)
-		}
-	}
-	return f
+	return File{Role: role, Path: folder + "/" + path.Base(file), URLs: []string{libsvmSite + file}, SHA256: sum}
 }
 
 // libsvmPair is a file for training and, with .t before the packing, one for the test.
@@ -64,15 +57,15 @@ func libsvmPair(folder, file, train, test string) []File {
 }
 
 var covtypeFile = File{
-	Role:  TrainFile,
-	Paths: []string{"covtype/covtype.data.gz", "covtype/covtype.data"},
+	Role: TrainFile,
+	Path: "covtype/covtype.data.gz",
 	URLs: []string{uciSite + "ml/machine-learning-databases/covtype/covtype.data.gz",
 		"https://ndownloader.figshare.com/files/5976039"},
 }
 
 var covtypeSample = File{
 	Role:   TrainFile,
-	Paths:  []string{"covtype/covtype.sample426598.csv.gz", "covtype/covtype.sample426598.csv"},
+	Path:   "covtype/covtype.sample426598.csv.gz",
 	SHA256: "5c9e4e5b50c2540daef96776cfa6136cb3bb79806ee9d7767fc4cc1a5a933850",
 }
 
@@ -156,7 +149,7 @@ var registry = settled([]Info{
 		Name: "mnist8m-sample", Title: "10,000 rows of MNIST8M", N: 10000, TestN: 10000, D: 784,
 		Classes: 10,
 		Files: append([]File{{
-			Role: TrainFile, Paths: []string{"mnist8m/mnist8m.sample10000.csv.gz", "mnist8m/mnist8m.sample10000.csv"},
+			Role: TrainFile, Path: "mnist8m/mnist8m.sample10000.csv.gz",
 			SHA256: "7a7a59945d56de1e1d501e5b2ba7a4f304bf258af705e0d228ca007afed01566",
 		}}, mnistTest...),
 		Split: "MNIST's test file tests", Scale: "pixel", Note: "a subset of MNIST8M's 8,100,000 rows",
@@ -189,10 +182,10 @@ var registry = settled([]Info{
 		Name: "usps", Title: "USPS, handwritten digits of zip codes", N: 7291, TestN: 2007,
 		D: 256, Classes: 10,
 		Files: []File{
-			{Role: TrainFile, Paths: []string{"usps/zip.train.gz", "usps/zip.train"},
+			{Role: TrainFile, Path: "usps/zip.train.gz",
 				SHA256: "abc9f5c75b997cabe66b5d01727d5a681c69298e1641a8d37b55433a52129dc0",
 				URLs:   []string{"https://hastie.su.domains/ElemStatLearn/datasets/zip.train.gz"}},
-			{Role: TestFile, Paths: []string{"usps/zip.test.gz", "usps/zip.test"},
+			{Role: TestFile, Path: "usps/zip.test.gz",
 				SHA256: "6bde17b4f1cd68e0630cd2751d6495b5795d9165ab2dc4a0be8b7002b732f4cc",
 				URLs:   []string{"https://hastie.su.domains/ElemStatLearn/datasets/zip.test.gz"}},
 		},
@@ -204,7 +197,7 @@ var registry = settled([]Info{
 		Name: "cal-housing", Title: "California housing, median house value in dollars", N: 16512,
 		TestN: 4128, D: 8,
 		Files: []File{{
-			Role: TrainFile, Paths: []string{"cal_housing/cal_housing.data.gz", "cal_housing/cal_housing.data"},
+			Role: TrainFile, Path: "cal_housing/cal_housing.data.gz",
 			SHA256: "a2b44dcc7e1c9091b43c4f458b25cbd1f7e8068d08edd26bc4703108d3fa6214",
 		}},
 		Split: "a fixed random 80 % of the rows train, the rest test", Scale: "standard",
@@ -225,7 +218,7 @@ var registry = settled([]Info{
 		Name: "protein", Title: "Protein tertiary structure (CASP), standardized", N: 36584,
 		TestN: 9146, D: 9,
 		Files: []File{{
-			Role: TrainFile, Paths: []string{"uci_regression/protein.csv.gz", "uci_regression/protein.csv"},
+			Role: TrainFile, Path: "uci_regression/protein.csv.gz",
 			SHA256: "6ccb1a6bf7e7ba40febe2b8226779cb62e4ca2fa4d193bdec8538c6b5f991ec5",
 		}},
 		Split: "a fixed random 80 % of the rows train, the rest test", Scale: "standard",

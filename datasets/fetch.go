@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/krrlab/lab/internal/safe"
 )
 
 // FetchOptions are the options of Fetch. Nil means the defaults.
@@ -47,7 +49,7 @@ func Fetch(ctx context.Context, name, dir string, o *FetchOptions) error {
 
 // file downloads one file from the first URL that has it.
 func (o *FetchOptions) file(ctx context.Context, f File, dir string) error {
-	dst := filepath.Join(dir, filepath.FromSlash(f.Paths[0]))
+	dst := filepath.Join(dir, filepath.FromSlash(f.Path))
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
 		return fmt.Errorf("cannot write to %s: %w", filepath.Dir(dst), err)
 	}
@@ -76,7 +78,7 @@ func settle(f *File, dst string) error {
 		return os.Rename(part, dst)
 	}
 	os.Remove(part)
-	return errors.New(strings.Replace(err.Error(), printable(part)+": ", "", 1))
+	return errors.New(strings.Replace(err.Error(), safe.Name(part)+": ", "", 1))
 }
 
 // looksLikeData returns an error if the file is empty, a web page, or not packed as its name says.

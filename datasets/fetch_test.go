@@ -52,10 +52,9 @@ func TestDownload(t *testing.T) {
 			s := httptest.NewServer(c.serve)
 			defer s.Close()
 			dst := filepath.Join(t.TempDir(), "set", c.path)
-			os.MkdirAll(filepath.Dir(dst), 0o755)
-			os.WriteFile(dst+".part", []byte(strings.Repeat("garbage", len(packed))), 0o644) // of a try before
+			put(t, filepath.Dir(dst), c.path+".part", strings.Repeat("garbage", len(packed))) // of a try before
 			o := &FetchOptions{Client: s.Client()}
-			f := File{Paths: []string{"set/" + c.path}, URLs: []string{s.URL, s.URL + "/again"}, SHA256: c.sum}
+			f := File{Path: "set/" + c.path, URLs: []string{s.URL, s.URL + "/again"}, SHA256: c.sum}
 			err := o.file(t.Context(), f, filepath.Dir(filepath.Dir(dst)))
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
 				!strings.Contains(err.Error(), s.URL+"/again") || strings.ContainsAny(err.Error(), "\n\x1b")) {
@@ -87,13 +86,13 @@ func TestMirrors(t *testing.T) {
 		}
 		last = done
 	}}
-	if err := o.file(context.Background(), File{Paths: []string{"f"}, URLs: []string{bad.URL, good.URL}},
+	if err := o.file(context.Background(), File{Path: "f", URLs: []string{bad.URL, good.URL}},
 		dir); err != nil || last != 4 {
 		t.Errorf("%v, %d bytes", err, last)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := o.file(ctx, File{Paths: []string{"g"}, URLs: []string{good.URL}}, dir); err == nil {
+	if err := o.file(ctx, File{Path: "g", URLs: []string{good.URL}}, dir); err == nil {
 		t.Error("a canceled download succeeded")
 	}
 }
@@ -110,13 +109,12 @@ func TestFetchArguments(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f.gz")
-	os.WriteFile(path, []byte(gzipped("abc")), 0o644)
+	path := put(t, t.TempDir(), "f.gz", gzipped("abc"))
 	f := File{SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"} // of "abc"
 	if known, err := f.Verify(path); !known || err != nil {
 		t.Errorf("%v, %v", known, err)
 	}
-	os.WriteFile(path, []byte(gzipped("abd")), 0o644)
+	put(t, filepath.Dir(path), "f.gz", gzipped("abd"))
 	fails(t, errOf(f.Verify(path)), "f.gz")
 	if known, err := (&File{}).Verify(path); known || err != nil {
 		t.Errorf("unknown: %v, %v", known, err)
@@ -139,7 +137,7 @@ func TestFetchDowngrade(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	get := func(url string) error {
 		o := &FetchOptions{Client: client}
-		return o.file(context.Background(), File{Paths: []string{"f.csv"}, URLs: []string{url}}, t.TempDir())
+		return o.file(context.Background(), File{Path: "f.csv", URLs: []string{url}}, t.TempDir())
 	}
 	fails(t, get(tls1.URL), "redirected from https to")
 	back := httptest.NewServer(http.RedirectHandler(tls1.URL+"/file", http.StatusFound))

@@ -235,7 +235,7 @@ func (s *source) idxHeader(magic uint32, dims int) (size []int, err error) {
 
 // idxBytes reads n items of d bytes.
 func (s *source) idxBytes(n, d int, what string) ([]byte, error) {
-	out, err := s.upTo(int64(n)*int64(d), byteGrowth+4) // a pixel is a byte, and then a float32
+	out, err := s.upTo(int64(n)*int64(d), byteGrowth)
 	if err == nil && len(out) < n*d {
 		err = s.fail(0, 0, "the file is cut short: %d of %d %s; get it again", len(out)/d, n, what)
 	}
@@ -269,10 +269,10 @@ func (s *source) idxLabels(total, n int) (*answers, error) {
 		return nil, s.fail(0, 0,
 			"an idx file of images must be named like train-images-idx3-ubyte, with train-labels-idx1-ubyte beside it")
 	}
-	bare := bareOf(name)
-	l, err := open(s.ctx, filepath.Join(dir, bare))
-	for k := 0; errors.Is(err, fs.ErrNotExist) && k < len(containers); k++ {
-		l, err = open(s.ctx, filepath.Join(dir, bare+containers[k].ext))
+	var l *source
+	err := fs.ErrNotExist
+	for k, names := 0, packings(name); errors.Is(err, fs.ErrNotExist) && k < len(names); k++ {
+		l, err = open(s.ctx, filepath.Join(dir, names[k]))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, s.fail(0, 0, "its labels are missing: put %s beside it", name)

@@ -43,16 +43,13 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 				c.target+1)
 		}
 	}
-	if err != nil {
-		return false, c.s.fail(line, 0, "%v", err)
-	}
-	if header, err = c.isHeader(first, named || c.names); err != nil {
-		return false, c.s.fail(line, 0, "%v", err)
+	if err == nil {
+		header, err = c.isHeader(first, named || c.names)
 	}
 	if header {
 		c.header = first
 	}
-	if err := c.copy(first); err != nil {
+	if err = cmp.Or(err, c.copy(first)); err != nil {
 		return false, c.s.fail(line, 0, "%v", err)
 	}
 	for j := range first {

@@ -110,11 +110,9 @@ func TestTaskHint(t *testing.T) {
 		{26, 1, "", "the answers, 26 whole numbers, are taken for a regression"},
 		{2, 1, "", ""}, {10, 0.5, "", ""}, {10, 1, "c", ""}, {150, 1, "", ""},
 	} {
-		text := "a,y\n"
-		for i := range 300 {
-			text += fmt.Sprintf("%d,%s%g\n", i*i%7, c.word, float64(i%c.values)*c.step)
-		}
-		d := must(Read(strings.NewReader(text), "the file", &ReadOptions{}))
+		d := must(Read(strings.NewReader("a,y\n"+lines(300, func(i int) string {
+			return fmt.Sprintf("%d,%s%g", i*i%7, c.word, float64(i%c.values)*c.step)
+		})), "the file", nil))
 		if got := d.TaskHint(); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%d values of step %g: %q, want %q", c.values, c.step, got, c.want)
 		}

@@ -67,7 +67,7 @@ func (d *Dataset) setClasses(a *answers) {
 	for k, text := range a.texts {
 		class[k] = index[labelKey(text)]
 	}
-	d.Class = pick(class, a.code)
+	d.Class = chosen[int](a.code)(class)
 }
 
 // sortLabels sorts by value if all labels are numbers, those of one value by text, and as text otherwise.

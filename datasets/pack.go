@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/krrlab/lab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -74,23 +74,11 @@ func Pack(dir string, p *Pair) (err error) {
 		return err
 	}
 	m.Sum = m.sum()
-	return writeWhole(filepath.Join(dir, manifestName), func(w io.Writer) error {
+	return atomicfile.Write(filepath.Join(dir, manifestName), func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "\t")
 		return e.Encode(m)
 	})
-}
-
-// writeWhole gives a file its name when it is whole.
-func writeWhole(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name + ".part")
-	if err != nil {
-		return err
-	}
-	if err := cmp.Or(write(f), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }
 
 func (m *manifest) sum() string {
@@ -112,7 +100,7 @@ func (d *Dataset) pack(dir, role string) (*part, error) {
 	for _, a := range arrays {
 		sums := make(chan []string, 1)
 		go func() { sums <- hexSums(a.Data) }() // while they are written
-		if err := writeWhole(arrayFile(dir, role, a.Name), func(w io.Writer) error {
+		if err := atomicfile.Write(arrayFile(dir, role, a.Name), func(w io.Writer) error {
 			return npy.Write(w, a.Data, a.Shape...)
 		}); err != nil {
 			return nil, err
@@ -193,43 +181,34 @@ func (d *Dataset) hasAllLabels() bool {
 
 // read returns the data whose arrays are in the folder.
 func (p *part) read(dir, role string) (d *Dataset, err error) {
-	arrays := map[string]packedArray{}
+	data, shapes := map[string]any{}, map[string][]int{}
 	for _, a := range p.Arrays {
-		arrays[a.Name] = a
-	}
-	get := func(name string, shape ...int) (any, error) {
-		a, file := arrays[name], arrayFile(dir, role, name)
-		h, data, err := npy.Map(file)
+		file := arrayFile(dir, role, a.Name)
+		h, v, err := npy.Map(file)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			return nil, fmt.Errorf("%s is missing", file)
-		case err != nil || !slices.Equal(h.Shape, a.Shape) || !slices.Equal(hexSums(data), a.Sums):
+		case err != nil || !slices.Equal(h.Shape, a.Shape) || !slices.Equal(hexSums(v), a.Sums):
 			return nil, fmt.Errorf("%s: damaged or changed, the checksum is wrong", file)
-		case len(shape) != len(a.Shape) || shape[0] >= 0 && !slices.Equal(shape, a.Shape):
-			return nil, fmt.Errorf("%s: an array of shape %v, want %v", file, a.Shape, shape)
 		}
-		return data, nil
+		data[a.Name], shapes[a.Name] = v, a.Shape
 	}
 	d = &Dataset{Name: p.Name, Source: p.Source, Note: p.Note, Read: p.Read, Labels: p.Labels}
-	if d.X, err = points.FromArrays(p.Kind, p.N, p.D, p.Unit, get); err != nil {
-		return nil, err
-	}
-	vector := func(name string) (v []float64) {
-		if _, ok := arrays[name]; ok && err == nil {
-			var data any
-			data, err = get(name, p.N)
-			v, _ = data.([]float64)
+	d.X, err = points.FromArrays(p.Kind, p.N, p.D, p.Unit, func(name string, shape ...int) (any, error) {
+		if has := shapes[name]; len(shape) != len(has) || shape[0] >= 0 && !slices.Equal(shape, has) {
+			return nil, fmt.Errorf("%s: an array of shape %v, want %v", arrayFile(dir, role, name), has, shape)
 		}
+		return data[name], nil
+	})
+	vector := func(name string) (v []float64) {
+		v, _ = data[name].([]float64)
 		return v
 	}
 	d.Target, d.Weights, d.oracle = vector("y"), vector("weights"), vector("best")
 	for y := vector("y1"); y != nil; y = vector(fmt.Sprint("y", len(d.More)+1)) {
 		d.More = append(d.More, y)
 	}
-	if _, ok := arrays["class"]; ok && err == nil {
-		var data any
-		data, err = get("class", p.N)
-		class, _ := data.([]int32)
+	if class, ok := data["class"].([]int32); ok {
 		d.Task, d.Class = Classification, make([]int, len(class))
 		for i, c := range class {
 			d.Class[i] = int(c)

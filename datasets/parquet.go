@@ -42,13 +42,9 @@ func (r *parquetRow) text(j int) string {
 	case *format.DateType:
 		return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.DateOnly)
 	case *format.TimestampType:
-		per := map[bool]int64{true: 1e3, false: 1e6}
-		_, milli := k.Unit.Value.(*format.MilliSeconds)
-		unit := per[milli]
-		if _, nano := k.Unit.Value.(*format.NanoSeconds); nano {
-			unit = 1e9
-		}
-		return time.Unix(v.Int64()/unit, v.Int64()%unit*(1e9/unit)).UTC().Format("2006-01-02T15:04:05.999999999")
+		return instant(v, k.Unit).Format("2006-01-02T15:04:05.999999999")
+	case *format.TimeType:
+		return instant(v, k.Unit).Format("15:04:05.999999999")
 	case *format.IntType:
 		if !k.IsSigned && v.Kind() == parquet.Int32 {
 			return strconv.FormatUint(uint64(v.Uint32()), 10)
@@ -65,6 +61,13 @@ func (r *parquetRow) text(j int) string {
 		return strconv.FormatFloat(v.Double(), 'g', -1, 64)
 	}
 	return strings.TrimSpace(v.String())
+}
+
+// instant returns the time so many units after 1970 in UTC, of a time of day after midnight.
+func instant(v parquet.Value, unit format.TimeUnit) time.Time {
+	d := unit.Value.Duration()
+	per := int64(time.Second / d)
+	return time.Unix(v.Int64()/per, v.Int64()%per*int64(d)).UTC()
 }
 
 // number returns NaN for a missing cell, and 1 and 0 for true and false.
@@ -192,6 +195,9 @@ func (c *csvReader) parquetRows(g parquet.RowGroup, row *parquetRow, leaf []int)
 	defer rows.Close()
 	buf := make([]parquet.Row, parquetRows)
 	for {
+		if err := c.s.ctx.Err(); err != nil {
+			return err
+		}
 		n, err := rows.ReadRows(buf)
 		for _, values := range buf[:n] {
 			if c.o.MaxRows > 0 && c.rows == c.o.MaxRows {

@@ -12,17 +12,18 @@ import (
 
 // house is a row with columns of every type that is read.
 type house struct {
-	Index int64     `parquet:"__index_level_0__"`
-	Age   int32     `parquet:"age"`
-	Rooms *float64  `parquet:"rooms,optional"`
-	Area  float32   `parquet:"area"`
-	Town  *string   `parquet:"town,optional,dict"`
-	Sold  bool      `parquet:"sold"`
-	Cost  int64     `parquet:"cost,decimal(2:18)"`
-	Id    uint64    `parquet:"id"`
-	When  time.Time `parquet:"when,timestamp(millisecond)"`
-	Tags  []string  `parquet:"tags"`
-	Price float64   `parquet:"price"`
+	Index int64         `parquet:"__index_level_0__"`
+	Age   int32         `parquet:"age"`
+	Rooms *float64      `parquet:"rooms,optional"`
+	Area  float32       `parquet:"area"`
+	Town  *string       `parquet:"town,optional,dict"`
+	Sold  bool          `parquet:"sold"`
+	Cost  int64         `parquet:"cost,decimal(2:18)"`
+	Id    uint64        `parquet:"id"`
+	When  time.Time     `parquet:"when,timestamp(millisecond)"`
+	Daily time.Duration `parquet:"daily,time(microsecond)"`
+	Tags  []string      `parquet:"tags"`
+	Price float64       `parquet:"price"`
 }
 
 // tableOf returns a Parquet file of rows.
@@ -54,7 +55,7 @@ func houses() (rows []house) {
 }
 
 func TestParquet(t *testing.T) {
-	drop := func(more ...string) []string { return append([]string{"when", "tags"}, more...) }
+	drop := func(more ...string) []string { return append([]string{"when", "daily", "tags"}, more...) }
 	whole := tableOf(t, houses())
 	small := ReadOptions{Drop: drop("rooms", "town", "id")}
 	for _, c := range []struct {
@@ -104,9 +105,9 @@ func TestParquet(t *testing.T) {
 func TestParquetFaults(t *testing.T) {
 	whole := tableOf(t, houses())
 	checkReadings(t, []reading{
-		{"all at once", whole, ReadOptions{Drop: []string{"tags"}}, `!"when" has dates or times`},
+		{"all at once", whole, ReadOptions{Drop: []string{"tags"}}, `!"when" has dates or times, "daily" has dates or times`},
 		{"remedy", whole, ReadOptions{Drop: []string{"tags", "id"}},
-			`!rooms: the cell is empty; fill in or remove missing values; add --drop when --categorical town --impute median`},
+			`!rooms: the cell is empty; fill in or remove missing values; add --drop when,daily --categorical town --impute median`},
 		{"lists", whole, ReadOptions{}, `!"tags" has lists, groups or times of 96 bits: leave it out by --drop`},
 		{"no target", whole, ReadOptions{Target: "value"}, `!no column is named "value"`},
 		{"no rows", tableOf(t, []house{}), ReadOptions{Drop: []string{"tags"}}, "!the file has no rows"},

@@ -26,10 +26,9 @@ func (d *Dataset) Impute(how string) (filled *Dataset, count []int, err error) {
 	}
 	n, dim := d.X.Dims()
 	column, count := make([]float64, 0, n), make([]int, dim)
-	s := &Scaling{Kind: "fill", Scale: slices.Repeat([]float64{1}, dim), Fill: make([]float64, dim)}
-	x, row := points.NewDense(n, dim, nil), make([]float64, dim)
+	x, fill := points.NewDense(n, dim, nil), make([]float64, dim)
 	d.X.Panel64To(x.Data, dim)
-	for j := range row {
+	for j := range fill {
 		column = column[:0]
 		for i := range n {
 			if v := x.Row(i)[j]; !math.IsNaN(v) {
@@ -39,14 +38,19 @@ func (d *Dataset) Impute(how string) (filled *Dataset, count []int, err error) {
 		if count[j] = n - len(column); len(column) == 0 {
 			return nil, nil, fmt.Errorf("%s: %s has no value at all: leave it out by --drop", d.Source, d.feature(j))
 		}
-		if s.Fill[j] = stat.Mean(column, nil); how == "median" {
+		if fill[j] = stat.Mean(column, nil); how == "median" {
 			slices.Sort(column)
 			m := len(column)
-			s.Fill[j] = column[(m-1)/2]/2 + column[m/2]/2
+			fill[j] = column[(m-1)/2]/2 + column[m/2]/2
+		}
+		for i := range n {
+			if v := &x.Row(i)[j]; math.IsNaN(*v) {
+				*v = fill[j]
+			}
 		}
 	}
 	out := *d
-	out.X, out.fill = s.points(x), s.Fill
+	out.X, out.fill = x, fill
 	return &out, count, nil
 }
 

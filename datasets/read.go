@@ -15,14 +15,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/krrlab/lab/internal/safe"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/schema"
 )
 
 // Scalings are the scalings of features.
-var (
-	tasks    = []string{"auto", "classification", "regression"}
-	Scalings = []string{"auto", "none", "unit", "standard", "pixel"}
-)
+var Scalings = []string{"auto", "none", "unit", "standard", "pixel"}
 
 // ParseError says where in a file something cannot be read, and why.
 type ParseError struct {
@@ -34,7 +33,7 @@ type ParseError struct {
 }
 
 func (e *ParseError) Error() string {
-	s := printable(e.File)
+	s := safe.Name(e.File)
 	if e.Line > 0 {
 		s += fmt.Sprintf(", line %d", e.Line)
 	}
@@ -132,7 +131,7 @@ func (ReadOptions) Help() map[string]string {
 func (o *ReadOptions) wrongDim(d int) string {
 	whose := "want"
 	if o.DimOf != "" {
-		whose = printable(o.DimOf) + " has"
+		whose = safe.Name(o.DimOf) + " has"
 	}
 	return fmt.Sprintf("points have %d features, %s %d", d, whose, o.Dim)
 }
@@ -210,12 +209,12 @@ func open(ctx context.Context, name string) (*source, error) {
 		if pe, ok := errors.AsType[*os.PathError](err); ok {
 			err = pe.Err
 		}
-		return nil, fmt.Errorf("cannot read %s: %w", printable(name), err)
+		return nil, fmt.Errorf("cannot read %s: %w", safe.Name(name), err)
 	}
 	s := &source{ctx: ctx, name: name, file: f}
 	if st, err := f.Stat(); err == nil && st.IsDir() {
 		f.Close()
-		return nil, fmt.Errorf("cannot read %s: it is a folder", printable(name))
+		return nil, fmt.Errorf("cannot read %s: it is a folder", safe.Name(name))
 	}
 	if err := s.unpack(f); err != nil {
 		f.Close()
@@ -289,6 +288,14 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 	}
 	d.Source = s.name
 	d.Name, d.Read = baseName(s.name), s.reading
+	if n := d.Len(); d.HasAnswers() && d.Dim() > 0 {
+		// Beside the points and their answers, as they were read and as numbers, is held what counting equal rows takes.
+		s.held = points.Held(d.X) + 16*int64(n)
+		if err := s.take(points.SameHeld*n, n-1); err != nil {
+			return nil, err
+		}
+		d.Read.Repeated = points.Repeated(points.Same(d.X))
+	}
 	d.Read.count(d)
 	return d, nil
 }
@@ -330,7 +337,7 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 		place = "in a separate file"
 	}
 	return s.fail(0, 0, "a file of format %s has its answers %s: --target %s is for csv files; leave it out", format,
-		place, printable(o.Target))
+		place, safe.Name(o.Target))
 }
 
 // baseName is the file's name without folders and endings.

@@ -7,8 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -287,11 +285,10 @@ func idxFiles(t *testing.T, n, h, w int, edit func(images, labels []byte) (i, l 
 		images, labels = edit(images, labels)
 	}
 	dir := t.TempDir()
-	put(t, dir, "t-images-idx3-ubyte", string(images))
 	if labels != nil {
 		put(t, dir, "t-labels-idx1-ubyte.gz", gzipped(string(labels)))
 	}
-	return filepath.Join(dir, "t-images-idx3-ubyte")
+	return put(t, dir, "t-images-idx3-ubyte", images)
 }
 
 // TestIDX: images of few pixels, and of more in all than are read at once.
@@ -382,10 +379,7 @@ func check(t *testing.T, b []byte, o *ReadOptions) {
 func TestReadFileEnds(t *testing.T) {
 	dir := t.TempDir()
 	for name, line := range map[string]string{"table.csv": "1,2,3\n", "table.libsvm": "1 1:2 2:3\n"} {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(strings.Repeat(line, 1<<17)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		path := put(t, dir, name, strings.Repeat(line, 1<<17))
 		ctx := &counted{Context: context.Background(), most: 2}
 		if _, err := ReadFile(ctx, path, &ReadOptions{Task: "regression"}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", name, err)

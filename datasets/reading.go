@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-
-	"github.com/krrlab/lab/krrlab/points"
 )
 
 // Reading is what was decided of a file as it was read, and why: the line `read` of a report.
@@ -56,9 +54,6 @@ func (r *Reading) note(format string, args ...any) {
 // count sets what is known of the data when they are read.
 func (r *Reading) count(d *Dataset) {
 	r.Rows, r.Features = d.Len(), d.Dim()
-	if d.HasAnswers() && d.Dim() > 0 {
-		r.Repeated = points.Repeated(points.Same(d.X))
-	}
 	if d.Class == nil {
 		return
 	}
@@ -106,13 +101,11 @@ func (r *Reading) String() string {
 		}
 		add("labels %s", strings.Join(each, ", "))
 	}
-	for _, v := range []struct {
-		what  string
-		names []string
-	}{{"left out", r.Dropped}, {"left out, not in the model:", r.Ignored}} {
-		if len(v.names) > 0 {
-			add("%s %s", v.what, nameList(v.names))
-		}
+	if len(r.Dropped) > 0 {
+		add("left out %s", nameList(r.Dropped))
+	}
+	if len(r.Ignored) > 0 {
+		add("left out, not in the model: %s", nameList(r.Ignored))
 	}
 	if r.Skips > 0 {
 		more := ""

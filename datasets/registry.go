@@ -70,9 +70,9 @@ const (
 // File is one file of a data set.
 type File struct {
 	Role Role
-	// Paths are where the file may lie below a data folder; the first is where
-	// Fetch puts it.
-	Paths []string
+	// Path is where Fetch puts the file below a data folder. There it may lie under the same name in another
+	// packing, or in none.
+	Path string
 	// URLs are where Fetch gets it, in order; none if it comes in an archive only.
 	URLs []string
 	// SHA256 is the checksum of the unpacked content in hexadecimal; "" if it is not known.
@@ -116,7 +116,7 @@ func CacheDir() string {
 // Find returns where the file lies in the first of the folders that has it, or "".
 func (f *File) Find(dirs []string) string {
 	for _, dir := range dirs {
-		for _, p := range f.Paths {
+		for _, p := range packings(f.Path) {
 			name := filepath.Join(dir, filepath.FromSlash(p))
 			if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() {
 				return name
@@ -184,9 +184,9 @@ func (e *MissingError) Error() string {
 		dir = e.Dirs[len(e.Dirs)-1]
 	}
 	f := e.Files[0]
-	put := filepath.Join(dir, filepath.FromSlash(f.Paths[0]))
+	put := filepath.Join(dir, filepath.FromSlash(f.Path))
 	var b strings.Builder
-	fmt.Fprintf(&b, "data set %s: %s is missing", e.Info.Name, f.Paths[0])
+	fmt.Fprintf(&b, "data set %s: %s is missing", e.Info.Name, f.Path)
 	if n := len(e.Files); n > 1 {
 		fmt.Fprintf(&b, " (and %d more)", n-1)
 	}

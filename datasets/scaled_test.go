@@ -15,11 +15,8 @@ func TestScaled(t *testing.T) {
 	raw := classed([]int{0, 1, 0, 1, 0, 1}, "a", "b")
 	raw.X = points.NewDense(6, 2, []float64{1, 5, 3, 4, 2, 5, 0, 7, 1, 1, 9, 2})
 	d, other, err := Scale("standard", raw, raw.Slice(2, 4))
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := d.Scaling
-	if s == nil || other.Scaling != s || other.X.(*points.Dense).Data[0] != d.X.(*points.Dense).Data[4] ||
+	if err != nil || s == nil || other.Scaling != s || other.X.(*points.Dense).Data[0] != d.X.(*points.Dense).Data[4] ||
 		raw.Scaling != nil || raw.X.(*points.Dense).Data[0] != 1 {
 		t.Fatalf("%+v, %+v of %+v", d, other, raw)
 	}
@@ -33,12 +30,8 @@ func TestScaled(t *testing.T) {
 			t.Errorf("%s: %v", what, part.Scaling)
 		}
 	}
-	b, err := json.Marshal(s)
 	var read *Scaling
-	if err == nil {
-		err = json.Unmarshal(b, &read)
-	}
-	if err != nil {
+	if err := json.Unmarshal(must(json.Marshal(s)), &read); err != nil {
 		t.Fatal(err)
 	}
 	for _, same := range []*Scaling{s, read} {
@@ -82,7 +75,7 @@ func TestDirs(t *testing.T) {
 	if dirs := Dirs(); dirs[0] != first || len(dirs) > 2 {
 		t.Errorf("%q", dirs)
 	}
-	row := " " + strings.TrimSpace(strings.Repeat("0.5 ", 256)) + "\n"
+	row := strings.Repeat(" 0.5", 256) + "\n"
 	put(t, first, "usps/zip.train", "6.0"+row+"2.0"+row)
 	put(t, first, "usps/zip.test", "2"+row)
 	if p, err := Load(t.Context(), "usps", nil); err != nil || p.Train.Len() != 2 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krrlab/lab/internal/safe"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -88,7 +89,7 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 	if err := known("scaling", kind, Scalings); err != nil || kind == "none" {
 		return nil, err
 	}
-	if err := scalingFits(kind, x, accel.MemoryAvailable()); err != nil {
+	if err := scalingFits(kind, x); err != nil {
 		return nil, err
 	}
 	_, d := x.Dims()
@@ -100,25 +101,40 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 		return s, nil
 	}
 	lo, hi := ranges(x)
+	_, sparse := x.(*points.CSR)
+	var sd []float64
+	if kind == "standard" {
+		s.Shift, sd = moments(x)
+	} else if !sparse {
+		s.Shift = lo
+	}
 	for j := range lo {
+		most, width := max(math.Abs(lo[j]), math.Abs(hi[j])), hi[j]-lo[j]
 		// The squares of what passes neither overflow nor vanish.
-		if most := max(math.Abs(lo[j]), math.Abs(hi[j])); lo[j] < hi[j] && most < 1e-100 || !(most <= 1e100) {
+		if width > 0 && most < 1e-100 || !(most <= 1e100) {
 			return nil,
 				fmt.Errorf("feature %d goes from %g to %g: want values from 1e-100 to 1e100, give it in another unit",
 					j, lo[j], hi[j])
 		}
-	}
-	if kind == "unit" {
-		s.unit(x, lo, hi)
-	} else {
-		s.standard(x, lo, hi)
+		switch {
+		case sd != nil && (width == 0 || sd[j] <= roundedMean*math.Abs(s.Shift[j])):
+			continue
+		case sd != nil:
+			width = sd[j]
+		case sparse:
+			width = most
+		}
+		if width > 0 {
+			s.Scale[j] = 1 / width
+		}
 	}
 	return s, nil
 }
 
 // scalingFits returns an error if what the scaling makes of sparse points, dense ones or numbers
 // for each feature, is more than the memory there is, 0 if that is not known.
-func scalingFits(kind string, x points.Points, has int64) error {
+func scalingFits(kind string, x points.Points) error {
+	has := accel.MemoryAvailable()
 	c, ok := x.(*points.CSR)
 	if !ok || has == 0 {
 		return nil
@@ -194,32 +210,6 @@ func eachRow(x points.Points, f func(row []float64)) {
 	}
 }
 
-func (s *Scaling) unit(x points.Points, lo, hi []float64) {
-	_, sparse := x.(*points.CSR)
-	if !sparse {
-		s.Shift = lo
-	}
-	for j := range s.Scale {
-		w := hi[j] - lo[j]
-		if sparse {
-			w = max(math.Abs(lo[j]), math.Abs(hi[j]))
-		}
-		if w > 0 {
-			s.Scale[j] = 1 / w
-		}
-	}
-}
-
-func (s *Scaling) standard(x points.Points, lo, hi []float64) {
-	mean, sd := moments(x)
-	s.Shift = mean
-	for j, v := range sd {
-		if lo[j] < hi[j] && v > roundedMean*math.Abs(mean[j]) {
-			s.Scale[j] = 1 / v
-		}
-	}
-}
-
 // Dim returns the number of features that s scales; 0 for a nil s.
 func (s *Scaling) Dim() int {
 	if s == nil {
@@ -273,7 +263,7 @@ func (s *Scaling) Validate() error {
 // points sparse if there is no shift and, for bytes, one scale for all features; all else becomes dense float64.
 // It is an error if the points were scaled otherwise, or do not have s's number of features.
 func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
-	name := printable(cmp.Or(d.Name, "data set"))
+	name := safe.Name(cmp.Or(d.Name, "data set"))
 	switch {
 	case s.equal(d.Scaling):
 		return d, nil
@@ -356,31 +346,36 @@ func (s *Scaling) points(x points.Points) points.Points {
 // least one, drawn by the seed, and both in the order of d. They are drawn at random, whatever their classes, as
 // scores of held-out points (package interval) must be those of any; equal points (points.Same) are on the same side,
 // which may make them more. It returns an error unless 0 < share < 1 and both parts have points.
-func (d *Dataset) Holdout(share float64, seed uint64) (train, held *Dataset, err error) {
+func (d *Dataset) Holdout(share float64, seed uint64) (train, test *Dataset, err error) {
 	n := d.Len()
 	if !(share > 0 && share < 1) {
 		return nil, nil, fmt.Errorf("a holdout of %g of the rows: want a number between 0 and 1, such as 0.2", share)
 	}
-	groups := make([][]int, n) // by the first point of each
-	for i, first := range points.Same(d.X) {
-		groups[first] = append(groups[first], i)
+	same, size, held := points.Same(d.X), make([]int, n), make([]bool, n) // of the first of equal points
+	var first []int
+	for i, f := range same {
+		if size[f]++; f == i {
+			first = append(first, i)
+		}
 	}
-	groups = slices.DeleteFunc(groups, func(g []int) bool { return g == nil })
-	var in, out []int
 	want := max(1, int(math.Round(share*float64(n))))
-	for _, g := range rng.New(seed).Sub("holdout", 0).Perm(len(groups)) {
-		if len(out) < want {
-			out = append(out, groups[g]...)
+	for _, g := range rng.New(seed).Sub("holdout", 0).Perm(len(first)) {
+		if f := first[g]; want > 0 {
+			held[f], want = true, want-size[f]
+		}
+	}
+	var in, out []int
+	for i, f := range same {
+		if held[f] {
+			out = append(out, i)
 		} else {
-			in = append(in, groups[g]...)
+			in = append(in, i)
 		}
 	}
 	if len(in) == 0 {
 		return nil, nil,
 			fmt.Errorf("a holdout of %g of %d rows, %d of them distinct, leaves no row to train on: give "+
-				"more rows, or a test file", share, n, len(groups))
+				"more rows, or a test file", share, n, len(first))
 	}
-	slices.Sort(in)
-	slices.Sort(out)
 	return d.Subset(in), d.Subset(out), nil
 }

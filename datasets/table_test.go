@@ -153,6 +153,9 @@ func TestBombs(t *testing.T) {
 	io.Copy(z, &repeated{text: "0,0\n", n: size})
 	z.Close()
 	fails(t, errOf(Read(&packed, "bomb.gz", &ReadOptions{Memory: limit})), "rows takes more than 8.39 MB")
+	// What follows the reading of rows counts too.
+	fails(t, errOf(Read(strings.NewReader(strings.Repeat("1,2\n", 200000)), "rows", &ReadOptions{Memory: limit})),
+		"reading more than 199999 rows takes more than 8.39 MB")
 	// An index of 2^31−2 is one number, but vectors of as many are not to be had.
 	wide := "1 1:1\n1 2147483646:1\n2 1:1\n"
 	fails(t, errOf(Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 30})),

@@ -83,7 +83,7 @@ func missing(data string, dirs []string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(noFile+"%s is not at hand; krrlab data info %s says where to get it", files[0].Paths[0],
+	return fmt.Sprintf(noFile+"%s is not at hand; krrlab data info %s says where to get it", files[0].Path,
 		info.Name)
 }
 

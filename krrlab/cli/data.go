@@ -153,7 +153,7 @@ func (a *app) dataInfo(name string) error {
 	for _, f := range i.Files {
 		path := f.Find(a.dirs())
 		if path == "" {
-			line("missing", "%s", f.Paths[0])
+			line("missing", "%s", f.Path)
 			for _, u := range f.URLs {
 				line("", "%s", u)
 			}

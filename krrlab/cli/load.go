@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/krrlab/lab/datasets"
@@ -96,6 +97,9 @@ func (a *app) load(ctx context.Context, f *labFlags) (*loaded, error) {
 
 // read reads and scales the data.
 func (a *app) read(ctx context.Context, f *labFlags) (*loaded, error) {
+	if f.Memory > 0 { // for what the reading counts, and for garbage
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(f.Memory))
+	}
 	if f.Data == "" {
 		return a.loadFiles(ctx, f)
 	}
