@@ -22,20 +22,13 @@ func Bound(lambda, lambdaP, eta float64) float64 {
 	return max(1, (lambda+eta)/lambdaP) * max(1, (lambdaP+eta)/lambda)
 }
 
-// mustTry returns the λ_p to be looked at in any case, ascending: λ, 10λ (the paper's rule of
-// thumb) and λ+η (where Bound is least).
-func mustTry(lambda, eta float64) []float64 {
-	m := []float64{lambda, 10 * lambda, lambda + eta}
-	slices.Sort(m)
-	return slices.Compact(m)
-}
-
 // gridOf returns points values of λ_p from λ/100 to 100(λ+η), equally spaced in their
-// logarithms, and the marks, which replace what lies within a quarter of a spacing of them.
+// logarithms, and λ, 10λ (the paper's rule of thumb) and λ+η (where Bound is least), which replace what lies within a
+// quarter of a spacing of them.
 func gridOf(lambda, eta float64, points int) []float64 {
 	lo, hi := math.Log(lambda/100), math.Log(100*(lambda+eta))
 	step := (hi - lo) / float64(points-1)
-	out := mustTry(lambda, eta)
+	out := slices.Compact(slices.Sorted(slices.Values([]float64{lambda, 10 * lambda, lambda + eta})))
 	marks := len(out)
 	for i := range points {
 		v := lo + float64(i)*step

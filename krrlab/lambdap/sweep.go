@@ -131,8 +131,7 @@ func (s *sweep) eta(ctx context.Context) error {
 	}
 	r, err := lanczos.Run(ctx, s.w.Outer().From(s.a), &o)
 	if r != nil {
-		s.Eta = r.Norm()
-		s.Eta.Lo, s.Eta.Hi = max(0, s.Eta.Lo-s.o.kError), s.Eta.Hi+s.o.kError
+		s.Eta = r.Norm().Widened(s.o.kError)
 	}
 	return err
 }

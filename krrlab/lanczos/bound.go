@@ -104,6 +104,9 @@ func Ritz(alpha, beta []float64) []float64 {
 
 // judge sets the Ritz values, the intervals and Converged of what has been found so far.
 func (r *Result) judge(o *Options) {
+	if o.Ends == Neither {
+		return
+	}
 	r.Ritz = Ritz(r.Alpha, r.Beta)
 	least, most := r.Ritz[0], r.Ritz[r.Steps-1]
 	delta := 1 - o.Confidence

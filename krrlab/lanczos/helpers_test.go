@@ -76,27 +76,6 @@ func run(t testing.TB, a Operator, o *Options) *Result {
 	return r
 }
 
-// symmetric returns a random symmetric matrix with the given eigenvalues.
-func symmetric(t testing.TB, seed uint64, v []float64) *mat.SymDense {
-	t.Helper()
-	n := len(v)
-	g := mat.NewDense(n, n, nil)
-	rng.New(seed).Sub("orthogonal").Normals(g.RawMatrix().Data, 0)
-	var qr mat.QR
-	qr.Factorize(g)
-	var q, qd mat.Dense
-	qr.QTo(&q)
-	qd.Mul(&q, mat.NewDiagDense(n, v))
-	qd.Mul(&qd, q.T())
-	a := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			a.SetSym(i, j, (qd.At(i, j)+qd.At(j, i))/2)
-		}
-	}
-	return a
-}
-
 // spectra are the eigenvalues the bounds are tested on, ascending.
 func spectra(n int) map[string][]float64 {
 	make := func(f func(i int) float64) []float64 {

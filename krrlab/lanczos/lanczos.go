@@ -53,6 +53,7 @@ type Ends int
 const (
 	Both    Ends = iota // half of the failure probability on each end
 	Largest             // λ_max only
+	Neither             // T alone, without Ritz values and intervals
 )
 
 // Options of Run and RunPencil. Zero values, and a nil *Options, mean the defaults.
@@ -78,8 +79,8 @@ type Options struct {
 	Definite bool
 	// Start is the stream that the start vector is drawn from. Default: that of seed 0.
 	Start rng.Stream
-	// Monitor, if not nil, is called after every step with what is known by then. If it
-	// returns an error, the process ends with it.
+	// Monitor, if not nil, is called after every step of each process with what is known by then. If it
+	// returns an error, all end with it, of ErrStop without one.
 	Monitor func(*Result) error
 }
 
@@ -89,7 +90,7 @@ func (o *Options) settled(n int) Options {
 	s.Steps = cmp.Or(s.Steps, 100)
 	s.Tol = cmp.Or(s.Tol, 0.1)
 	s.Confidence = cmp.Or(s.Confidence, estimate.DefaultConfidence)
-	if s.Steps < 0 || math.IsNaN(s.Tol) || s.Ends < Both || s.Ends > Largest || (s.Norm || s.Cond) && s.Ends != Both ||
+	if s.Steps < 0 || math.IsNaN(s.Tol) || s.Ends < Both || s.Ends > Neither || (s.Norm || s.Cond) && s.Ends != Both ||
 		s.Norm && s.Cond {
 		panic(fmt.Sprintf("lanczos: %d steps, tolerance %g, ends %d, norm %v, κ %v", s.Steps, s.Tol, s.Ends, s.Norm,
 			s.Cond))

@@ -21,7 +21,8 @@ import (
 func TestFullRun(t *testing.T) {
 	for name, v := range spectra(40) {
 		slices.Sort(v)
-		res := run(t, dense{symmetric(t, 1, v)}, &Options{Tol: -1})
+		a, _ := testkit.Designed(1, v)
+		res := run(t, dense{a}, &Options{Tol: -1})
 		size := max(math.Abs(v[0]), math.Abs(v[39]))
 		if res.Steps != 40 || res.MulTo.Calls != 40 || res.SolveTo.Calls != 0 {
 			t.Errorf("%s: %d steps, %d products, %d solves", name, res.Steps, res.MulTo.Calls, res.SolveTo.Calls)
@@ -44,7 +45,7 @@ func TestFullRun(t *testing.T) {
 func TestPencil(t *testing.T) {
 	const n = 30
 	v := spectra(n)["geometric"]
-	a := symmetric(t, 2, v)
+	a, _ := testkit.Designed(2, v)
 	b := mat.NewDense(n, n+5, nil)
 	rng.New(3).Normals(b.RawMatrix().Data, 0)
 	m := newMetric(t, b)
@@ -276,10 +277,13 @@ func (a *failing) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 }
 
 // indefinite is a metric that is none.
-type indefinite struct{ euclid }
+type indefinite int
 
-func (m indefinite) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	return m.NormalColumnsTo(ctx, dst, g)
+func (m indefinite) Dim() int { return int(m) }
+
+func (m indefinite) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+	g.Normals(dst.RawMatrix().Data, 0)
+	return nil
 }
 
 func (m indefinite) SolveTo(_ context.Context, dst, r *mat.Dense) error {
@@ -315,7 +319,7 @@ func TestErrors(t *testing.T) {
 		boom) {
 		t.Error(err)
 	}
-	if _, err = RunPencil(t.Context(), diagonal(v), indefinite{euclid{30}}, nil); err == nil ||
+	if _, err = RunPencil(t.Context(), diagonal(v), indefinite(30), nil); err == nil ||
 		!strings.Contains(err.Error(), "not positive definite") {
 		t.Error(err)
 	}
@@ -328,7 +332,7 @@ func TestMisuse(t *testing.T) {
 		testkit.Panics(t, map[string]func(){fmt.Sprint(o): func() { _, _ = Run(t.Context(), v, &o) }})
 	}
 	testkit.Panics(t, map[string]func(){
-		"orders": func() { _, _ = RunPencil(t.Context(), v, indefinite{euclid{31}}, nil) },
+		"orders": func() { _, _ = RunPencil(t.Context(), v, indefinite(31), nil) },
 		"mass 0": func() { mass(0, 0.5) }, "mass 1": func() { mass(5, 1) },
 		"no steps": func() { APriori(5, 0, 0.5) }, "no chance": func() { APriori(5, 1, 0) },
 	})

@@ -71,22 +71,30 @@ func LogDet(all []*Result, least float64) estimate.Interval {
 		Confidence: all[0].confidence, Method: "stochastic Lanczos quadrature"}
 }
 
-// radau returns the Gauss–Radau rule of ln with a node at least: T with β_k, and a last diagonal element that makes
-// least an eigenvalue. It is −∞ where nothing is known.
+// radau returns the Gauss–Radau rule of ln with a node at least, −∞ where nothing is known.
 func radau(r *Result, least float64) (sum float64) {
-	k := r.Steps
-	alpha, pivot := r.Alpha, 1.0
-	if r.Beta[k-1] > 0 {
-		for j, a := range alpha {
-			if pivot = a - least - off(r.Beta, j, pivot); !(pivot > 0) {
-				return math.Inf(-1)
-			}
-		}
-		alpha = append(alpha[:k:k], least+off(r.Beta, k, pivot))
+	alpha := r.Radau(least)
+	if alpha == nil {
+		return math.Inf(-1)
 	}
 	nodes, weights := Quadrature(alpha, r.Beta)
 	for i, w := range weights {
 		sum += w * math.Log(max(nodes[i], least))
 	}
 	return sum
+}
+
+// Radau returns the diagonal of T with β_k, and a last element that makes node an eigenvalue: that of T itself where
+// β_k is 0, and nil where node is not below the eigenvalues of T.
+func (r *Result) Radau(node float64) []float64 {
+	k, pivot := len(r.Alpha), 1.0
+	if r.Beta[k-1] == 0 {
+		return r.Alpha
+	}
+	for j, a := range r.Alpha {
+		if pivot = a - node - off(r.Beta, j, pivot); !(pivot > 0) {
+			return nil
+		}
+	}
+	return append(r.Alpha[:k:k], node+off(r.Beta, k, pivot))
 }

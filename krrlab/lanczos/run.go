@@ -1,12 +1,14 @@
 package lanczos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -19,18 +21,23 @@ const (
 	unit     = 0x1p-53 // of rounding
 )
 
+// ErrStop is what Options.Monitor returns to end the processes without an error.
+var ErrStop = errors.New("lanczos: stopped by Monitor")
+
 // Run takes up to o.Steps steps of the Lanczos process with A from a start uniform on the
 // sphere. It returns an error if the context ends (its error), if A or o.Monitor return one,
 // or if a number is not finite; the Result then holds the steps before, and is nil if
 // there were none. It panics for options that make no sense.
 func Run(ctx context.Context, a Operator, o *Options) (*Result, error) {
-	return alone(runAll(ctx, a, euclid{a.Dim()}, 1, true, o))
+	w := mat.NewDense(a.Dim(), 1, nil)
+	cmp.Or(o, &Options{}).Start.Normals(w.RawMatrix().Data, 0)
+	return alone(RunFrom(ctx, a, w, o))
 }
 
 // RunPencil is Run for the pencil (A, M), with the spectrum of M⁻¹A. It also returns an error
 // if M is not positive definite. It panics if the orders differ.
 func RunPencil(ctx context.Context, a Operator, m Metric, o *Options) (*Result, error) {
-	return alone(runAll(ctx, a, one{m}, 1, false, o))
+	return alone(RunMany(ctx, a, one{m}, 1, o))
 }
 
 // alone returns what a single process found.
@@ -51,22 +58,20 @@ func alone(res []*Result, err error) (*Result, error) {
 // The results of an interrupted run are those of the steps before, nil where there were none.
 // Memory: 16nk·count bytes for k steps.
 func RunMany(ctx context.Context, a Operator, m Metrics, count int, o *Options) ([]*Result, error) {
-	return runAll(ctx, a, m, count, false, o)
+	if a.Dim() != m.Dim() || count < 1 {
+		panic(fmt.Sprintf("lanczos: A of order %d with %d M of order %d", a.Dim(), count, m.Dim()))
+	}
+	w := mat.NewDense(a.Dim(), count, nil)
+	if err := m.NormalColumnsTo(ctx, w, cmp.Or(o, &Options{}).Start); err != nil {
+		return make([]*Result, count), err
+	}
+	return runAll(ctx, a, m, w, o)
 }
 
-// euclid is the metric M = I.
-type euclid struct{ n int }
-
-func (m euclid) Dim() int { return m.n }
-
-func (m euclid) SolveColumnsTo(_ context.Context, dst, r *mat.Dense, _ []int) error {
-	dst.Copy(r)
-	return nil
-}
-
-func (m euclid) NormalColumnsTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
-	g.Normals(dst.RawMatrix().Data, 0)
-	return nil
+// RunFrom is Run from the columns of w, side by side as RunMany is. The intervals are those of starts uniform on the
+// sphere. Memory: 8nk bytes for each column and k steps.
+func RunFrom(ctx context.Context, a Operator, w *mat.Dense, o *Options) ([]*Result, error) {
+	return runAll(ctx, a, nil, w, o)
 }
 
 // one is a single metric.
@@ -98,31 +103,31 @@ type process struct {
 // group is the state of processes side by side.
 type group struct {
 	a     Operator
-	m     Metrics
+	m     Metrics // nil: M = I
 	o     Options
-	plain bool
 	all   []*process
 	cols  []int // those that go on
 	began time.Time
 }
 
-func runAll(ctx context.Context, a Operator, m Metrics, count int, plain bool, o *Options) ([]*Result, error) {
-	n := a.Dim()
-	if n != m.Dim() || count < 1 {
-		panic(fmt.Sprintf("lanczos: A of order %d with %d M of order %d", n, count, m.Dim()))
-	}
-	g := &group{a: a, m: m, o: o.settled(n), plain: plain, began: time.Now()}
+// runAll starts from the columns of w; a nil m is M = I.
+func runAll(ctx context.Context, a Operator, m Metrics, w *mat.Dense, o *Options) ([]*Result, error) {
+	n, count := w.Dims()
+	g := &group{a: a, m: m, o: o.settled(n), began: time.Now()}
 	for c := range count {
 		g.cols = append(g.cols, c)
 		g.all = append(g.all, &process{
-			o: &g.o, n: n, plain: plain, res: &Result{N: n, confidence: g.o.Confidence},
-			w: make([]float64, n), y: make([]float64, n),
+			o: &g.o, n: n, plain: m == nil, res: &Result{N: n, confidence: g.o.Confidence},
+			w: mat.Col(nil, c, w), y: make([]float64, n),
 			h: make([]float64, g.o.Steps), part: make([]float64, (n+rowBlock-1)/rowBlock*g.o.Steps),
 		})
 	}
 	err := g.start(ctx)
 	for err == nil && len(g.cols) > 0 {
 		err = g.step(ctx)
+	}
+	if errors.Is(err, ErrStop) {
+		err = nil
 	}
 	out := make([]*Result, count)
 	for c, p := range g.all {
@@ -153,13 +158,8 @@ func (g *group) spread(x *mat.Dense, to func(p *process) []float64) {
 	}
 }
 
-// start draws r₁ and z₁.
+// start makes r₁ and z₁.
 func (g *group) start(ctx context.Context) error {
-	w := mat.NewDense(g.a.Dim(), len(g.cols), nil)
-	if err := g.m.NormalColumnsTo(ctx, w, g.o.Start); err != nil {
-		return err
-	}
-	g.spread(w, func(p *process) []float64 { return p.w })
 	norms, err := g.norms(ctx)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (g *group) start(ctx context.Context) error {
 // norms sets y = M⁻¹w and returns √(wᵀy), for all that go on; Err of those that cannot.
 func (g *group) norms(ctx context.Context) ([]float64, error) {
 	norms := make([]float64, len(g.cols))
-	if !g.plain {
+	if g.m != nil {
 		t := time.Now()
 		y := mat.NewDense(g.a.Dim(), len(g.cols), nil)
 		if err := g.m.SolveColumnsTo(ctx, y, g.block(func(p *process) []float64 { return p.w }), g.cols); err != nil {
@@ -368,7 +368,7 @@ func (p *process) dots(ctx context.Context, x [][]float64) error {
 		i0, i1 := b*rowBlock, min((b+1)*rowBlock, p.n)
 		wb := p.w[i0:i1]
 		for i, xi := range x {
-			p.part[b*p.o.Steps+i] = dot(xi[i0:i1], wb)
+			p.part[b*p.o.Steps+i] = floats.Dot(xi[i0:i1], wb)
 		}
 	})
 	if err != nil {
@@ -387,29 +387,8 @@ func (p *process) dots(ctx context.Context, x [][]float64) error {
 func (p *process) subtract(ctx context.Context) error {
 	return accel.ForEach(ctx, (p.n+rowBlock-1)/rowBlock, func(_, b int) {
 		i0, i1 := b*rowBlock, min((b+1)*rowBlock, p.n)
-		wb := p.w[i0:i1]
 		for i, r := range p.r {
-			h := p.h[i]
-			for l, v := range r[i0:i1] {
-				wb[l] -= h * v
-			}
+			floats.AddScaled(p.w[i0:i1], -p.h[i], r[i0:i1])
 		}
 	})
-}
-
-// dot returns xᵀy, in four sums.
-func dot(x, y []float64) float64 {
-	var s0, s1, s2, s3 float64
-	y = y[:len(x)]
-	i := 0
-	for ; i+4 <= len(x); i += 4 {
-		s0 += x[i] * y[i]
-		s1 += x[i+1] * y[i+1]
-		s2 += x[i+2] * y[i+2]
-		s3 += x[i+3] * y[i+3]
-	}
-	for ; i < len(x); i++ {
-		s0 += x[i] * y[i]
-	}
-	return s0 + s1 + (s2 + s3)
 }

@@ -152,8 +152,7 @@ func (l *Measured) measureError(ctx context.Context, p *problem, z *points.Dense
 	if err != nil {
 		return err
 	}
-	l.Error = res.Norm()
-	l.Error.Lo, l.Error.Hi = max(0, l.Error.Lo-p.Error), l.Error.Hi+p.Error
+	l.Error = res.Norm().Widened(p.Error)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
@@ -95,43 +96,33 @@ func (m *Result) Table() *plots.Table {
 // alone: κ(M_k⁻¹A) and ‖Z_kZ_kᵀ−K‖₂ with their intervals, the iterations of the solve, and the
 // seconds of a fit without K. Panels that would be empty are left out.
 func (m *Result) Plot() *plots.Figure {
-	kappa := func(l *Level) (v, lo, hi float64, ok bool) {
-		if l.Kappa == nil {
-			return 0, 0, 0, false
-		}
-		return l.Kappa.Value, l.Kappa.Lo, l.Kappa.Hi, true
-	}
-	norm := func(l *Level) (v, lo, hi float64, ok bool) {
-		return l.Error.Value, l.Error.Lo, l.Error.Hi, true
-	}
-	iterations := func(l *Level) (v, lo, hi float64, ok bool) {
-		v = float64(l.Iterations)
-		return v, v, v, l.Kappa != nil
-	}
-	seconds := func(l *Level) (v, lo, hi float64, ok bool) {
-		v = l.Seconds.fit()
-		return v, v, v, l.Kappa != nil
-	}
 	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda), 2)
 	f.ShareX = true
 	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of "+
 		"the same widths; "+
 		"the two intervals of a level hold with probability %g.", m.Levels.String(), m.Confidence)
-	for _, p := range []struct {
-		label  string
-		banded bool
-		value  func(l *Level) (v, lo, hi float64, ok bool)
-	}{{"κ(M_k⁻¹A)", true, kappa}, {"iterations", false, iterations}, {"‖Z_{k}Z_{k}ᵀ−K‖₂", true,
-		norm}, {"seconds of a fit, without K", false, seconds}} {
-		if panel := m.panel(p.label, p.banded, p.value); len(panel.Series) > 0 {
+	made := func(l *Level, v float64) *estimate.Interval {
+		if l.Kappa == nil {
+			return nil
+		}
+		return &estimate.Interval{Value: v}
+	}
+	for _, panel := range []plots.Figure{
+		m.panel("κ(M_k⁻¹A)", true, func(l *Level) *estimate.Interval { return l.Kappa }),
+		m.panel("iterations", false, func(l *Level) *estimate.Interval { return made(l, float64(l.Iterations)) }),
+		m.panel("‖Z_{k}Z_{k}ᵀ−K‖₂", true, func(l *Level) *estimate.Interval { return &l.Error }),
+		m.panel("seconds of a fit, without K", false,
+			func(l *Level) *estimate.Interval { return made(l, l.Seconds.fit()) }),
+	} {
+		if len(panel.Series) > 0 {
 			f.Panels = append(f.Panels, panel)
 		}
 	}
 	return f
 }
 
-// panel draws one number against the width.
-func (m *Result) panel(label string, banded bool, value func(l *Level) (v, lo, hi float64, ok bool)) plots.Figure {
+// panel draws one number against the width, where it is not nil.
+func (m *Result) panel(label string, banded bool, value func(l *Level) *estimate.Interval) plots.Figure {
 	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()},
 		Y: plots.Axis{Log: true}}
 	for _, line := range []struct {
@@ -140,13 +131,12 @@ func (m *Result) panel(label string, banded bool, value func(l *Level) (v, lo, h
 	}{{"levels of the chain", m.Chain}, {"features alone", m.alone()}} {
 		s := plots.Series{Name: line.name}
 		for i := range line.levels {
-			l := &line.levels[i]
-			v, lo, hi, ok := value(l)
-			if !ok {
-				continue
-			}
-			if s.Add(float64(l.Width), v); banded {
-				s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, hi)
+			switch e, x := value(&line.levels[i]), float64(line.levels[i].Width); {
+			case e == nil:
+			case banded:
+				s.AddBand(x, e.Value, e.Lo, e.Hi)
+			default:
+				s.Add(x, e.Value)
 			}
 		}
 		if len(s.X) > 0 {

@@ -188,7 +188,7 @@ func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float6
 		if err != nil {
 			return nil, 0, err
 		}
-		out.Norm = scaled(widened(r.Max, s.p.Error), 1/s.p.Lambda)
+		out.Norm = scaled(r.Max.Widened(s.p.Error), 1/s.p.Lambda)
 		products += r.MulTo.Calls
 	}
 	if p.rank > 0 {
@@ -197,7 +197,7 @@ func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float6
 		if err != nil {
 			return nil, 0, err
 		}
-		out.Low, out.High = widened(r.Min, e), widened(r.Max, e)
+		out.Low, out.High = r.Min.Widened(e), r.Max.Widened(e)
 		products += r.MulTo.Calls
 	}
 	out.First, out.Second = atMost(out.Norm, c.Alpha), within(out.Low, out.High, c.Gamma)
@@ -221,7 +221,7 @@ func (s *search) norm(ctx context.Context, p *spectral, alpha, delta float64, g 
 	o := s.options(1-delta, g.Sub("condition 1"), judge)
 	o.Ends = lanczos.Largest
 	a := &rest{p, s.p.K, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
-	return finished(lanczos.Run(ctx, a, o))
+	return lanczos.Run(ctx, a, o)
 }
 
 // ratios finds the ends of the spectrum of (WᵀKW, WᵀZZᵀW) and compares them, widened by e, with 1±γ.
@@ -229,14 +229,7 @@ func (s *search) ratios(ctx context.Context, p *spectral, gamma, e, delta float6
 	error) {
 	judge := func(r *lanczos.Result) judgement { return ofRatios(r, e, gamma) }
 	a := &quotient{p, s.p.K, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
-	return finished(lanczos.Run(ctx, a, s.options(1-delta, g.Sub("condition 2"), judge)))
-}
-
-// widened returns the interval of a number ≥ 0 that has an error of at most e.
-func widened(i estimate.Interval, e float64) estimate.Interval {
-	i.Lo, i.Hi = max(0, i.Lo-e), max(0, i.Hi+e)
-	i.Value = max(0, i.Value)
-	return i
+	return lanczos.Run(ctx, a, s.options(1-delta, g.Sub("condition 2"), judge))
 }
 
 // scaled returns the interval of f times the number.

@@ -3,9 +3,8 @@ package sketchsize
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -15,6 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/pencil"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -59,7 +60,8 @@ type search struct {
 	p     Problem
 	o     Options
 	n     int
-	total int // rungs at most
+	total int        // rungs at most
+	ones  *mat.Dense // n×t
 }
 
 // Search doubles s from o.First until a test of Z accepts. The features are those of the
@@ -78,7 +80,7 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 	if d, ok := s.p.Map.(feature.Doubling); ok {
 		l.dist.Dist = d.Dist
 	}
-	perK, err := s.timeK(ctx)
+	perK, err := pencil.Seconds(ctx, s.p.K.MulTo, s.ones)
 	for width := s.o.First; err == nil && width <= res.Max; width *= 2 {
 		s.progress(len(res.Rungs))
 		var r *Rung
@@ -128,27 +130,28 @@ func settle(p Problem, o *Options) (*search, *Result, error) {
 	if err := opt.settle(s.n, s.p.Lambda, s.p.LambdaP); err != nil {
 		return nil, nil, err
 	}
-	s.o = opt
+	if opt.Test == Theorem7 {
+		opt.Target = opt.Constants.Bound()
+	}
+	s.o, s.ones = opt, mat.NewDense(s.n, s.p.RHS, slices.Repeat([]float64{1}, s.n*s.p.RHS))
 	res := &Result{Test: opt.Test, Target: opt.Target, Confidence: opt.Confidence, Max: opt.First, Limit: "asked"}
 	if opt.Test == Theorem7 {
-		res.Constants, res.Target = opt.Constants, opt.Constants.Bound()
+		res.Constants = opt.Constants
 	}
 	if opt.Max == s.n-1 {
 		res.Limit = "n"
 	}
-	for 2*res.Max <= opt.Max {
-		res.Max *= 2
+	fits := func(width int) bool { return opt.memory == 0 || s.bytes(width) <= opt.memory }
+	if !fits(opt.First) {
+		return nil, nil, fmt.Errorf("sketchsize: s = %d features of n = %d points need %s, but only %s of the memory "+
+			"limit is left", opt.First, s.n, accel.Bytes(s.bytes(opt.First)), accel.Bytes(opt.memory))
 	}
-	for opt.memory > 0 && s.bytes(res.Max) > opt.memory {
-		if res.Max == opt.First {
-			return nil, nil,
-				fmt.Errorf("sketchsize: s = %d features of n = %d points need %s, but only %s of the memory limit "+
-					"is left", opt.First, s.n, accel.Bytes(s.bytes(opt.First)), accel.Bytes(opt.memory))
+	for s.total = 1; 2*res.Max <= opt.Max; s.total++ {
+		if !fits(2 * res.Max) {
+			res.Limit = "memory"
+			break
 		}
-		res.Max, res.Limit = res.Max/2, "memory"
-	}
-	for w := opt.First; w <= res.Max; w *= 2 {
-		s.total++
+		res.Max *= 2
 	}
 	return s, res, nil
 }
@@ -186,7 +189,7 @@ func (s *search) rung(ctx context.Context, l *ladder, width int, perK float64, g
 			return nil, err
 		}
 	}
-	perM, err := s.time(ctx, m.SolveTo)
+	perM, err := pencil.Seconds(ctx, m.SolveTo, s.ones)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +200,7 @@ func (s *search) rung(ctx context.Context, l *ladder, width int, perK float64, g
 	if err := s.share(ctx, out); err != nil {
 		return nil, err
 	}
-	out.Iterations = int(math.Ceil(math.Sqrt(out.Kappa.Value) / 2 * math.Log(2/s.p.Tol)))
+	out.Iterations = pcg.IterationBound(out.Kappa.Value, s.p.Tol)
 	out.Predicted = out.Seconds.Features + out.Seconds.Gram + out.Seconds.Factor + float64(out.Iterations)*out.Iteration
 	return out, nil
 }
@@ -213,13 +216,9 @@ func (s *search) share(ctx context.Context, r *Rung) error {
 
 // kappa measures κ, and for the test of it decides.
 func (s *search) kappa(ctx context.Context, out *Rung, m *metric, delta float64, g rng.Stream) error {
-	limit := s.o.Target
-	if s.o.Test == Theorem7 {
-		limit = s.o.Constants.Bound()
-	}
 	e := s.p.Error / s.p.Lambda
-	judge := func(r *lanczos.Result) judgement { return ofKappa(r, e, limit) }
-	r, err := finished(lanczos.RunPencil(ctx, s.p.K, m, s.options(1-delta, g.Sub("kappa"), judge)))
+	judge := func(r *lanczos.Result) judgement { return ofKappa(r, e, s.o.Target) }
+	r, err := lanczos.RunPencil(ctx, s.p.K, m, s.options(1-delta, g.Sub("kappa"), judge))
 	if err != nil {
 		return err
 	}
@@ -229,7 +228,7 @@ func (s *search) kappa(ctx context.Context, out *Rung, m *metric, delta float64,
 		return fmt.Errorf("sketchsize: the spectrum of M⁻¹A at s = %d reaches down to %.3g: K as stored has "+
 			"an error above λ, take float64 storage or a larger λ", out.S, r.Min.Value)
 	}
-	out.Verdict = atMost(out.Kappa, limit)
+	out.Verdict = atMost(out.Kappa, s.o.Target)
 	return nil
 }
 
@@ -254,9 +253,6 @@ func (s *search) theorem7(ctx context.Context, out *Rung, l *ladder, delta float
 	return nil
 }
 
-// errEnough ends the Lanczos process.
-var errEnough = errors.New("enough")
-
 // judgement is what is known of a test's quantity in the course of the Lanczos process: the
 // verdict, the relative width of the interval, and the value of its inner end.
 type judgement struct {
@@ -274,12 +270,12 @@ func ofKappa(r *lanczos.Result, e, limit float64) judgement {
 // ofNorm judges the largest eigenvalue, widened by e, against a limit.
 func ofNorm(r *lanczos.Result, e, limit float64) judgement {
 	width := (r.Max.Hi - r.Max.Lo) / max(r.Max.Value, limit/10)
-	return judgement{atMost(widened(r.Max, e), limit), width, r.Max.Lo}
+	return judgement{atMost(r.Max.Widened(e), limit), width, r.Max.Lo}
 }
 
 // ofRatios judges both ends of the spectrum, widened by e, against 1±γ.
 func ofRatios(r *lanczos.Result, e, gamma float64) judgement {
-	v := within(widened(r.Min, e), widened(r.Max, e), gamma)
+	v := within(r.Min.Widened(e), r.Max.Widened(e), gamma)
 	return judgement{v, max(r.Min.Width(), r.Max.Width()), r.Max.Lo / max(r.Min.Hi, 0x1p-50)}
 }
 
@@ -296,37 +292,9 @@ func (s *search) options(confidence float64, g rng.Stream, judge func(*lanczos.R
 			inner = append(inner, j.inner)
 			still := len(inner) > window && j.inner <= rest*inner[len(inner)-1-window]
 			if j.width <= narrow || j.verdict != Open && j.width <= drawn || j.verdict == Reject && still {
-				return errEnough
+				return lanczos.ErrStop
 			}
 			return nil
 		},
 	}
-}
-
-// finished takes a process that was ended for one that ended.
-func finished(r *lanczos.Result, err error) (*lanczos.Result, error) {
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return r, err
-}
-
-// timeK returns the seconds of a product with K of t columns.
-func (s *search) timeK(ctx context.Context) (float64, error) { return s.time(ctx, s.p.K.MulTo) }
-
-// time returns the seconds that an operation on n×t matrices takes.
-func (s *search) time(ctx context.Context, op func(ctx context.Context, dst, src *mat.Dense) error) (float64, error) {
-	src, dst := mat.NewDense(s.n, s.p.RHS, nil), mat.NewDense(s.n, s.p.RHS, nil)
-	for i := range src.RawMatrix().Data {
-		src.RawMatrix().Data[i] = 1
-	}
-	best := math.Inf(1)
-	for range 2 { // the first warms up
-		t := time.Now()
-		if err := op(ctx, dst, src); err != nil {
-			return 0, err
-		}
-		best = min(best, time.Since(t).Seconds())
-	}
-	return best, nil
 }

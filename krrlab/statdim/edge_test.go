@@ -1,13 +1,13 @@
 package statdim
 
 import (
-	"context"
 	"math"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -55,9 +55,7 @@ func TestTraceBoundsAttained(t *testing.T) {
 func TestRadauPivot(t *testing.T) {
 	const lambda = 0.5
 	for _, last := range []float64{1, 0.5} { // pivots 1 and last − 1
-		tr := &tridiagonals{n: 9, m: 1, alpha: [][]float64{{1, last}}, beta: [][]float64{{1, 0.5}},
-			done: make([]bool, 1)}
-		lo, hi := tr.inverse(0, lambda, 0)
+		lo, hi := inverse(&lanczos.Result{Alpha: []float64{1, last}, Beta: []float64{1, 0.5}}, lambda, 0)
 		if want := 1 / (1 + lambda - 1/(last+lambda)); math.Abs(lo-want) > 1e-14*want || hi != 1/lambda {
 			t.Errorf("last diagonal %g: [%g, %g], want [%g, %g]", last, lo, hi, want, 1/lambda)
 		}
@@ -79,18 +77,17 @@ func TestUnseen(t *testing.T) {
 		}
 		g, rest := float64(c.group), float64(c.n-c.group)
 		want := g/(g+lambda) + rest/(1+lambda)
-		for name, f := range map[string]func(context.Context, *problem, *Options) (*Numbers,
-			error){"hutchinson": hutchinson, "slq": slq} {
+		for _, m := range methods {
 			covered := 0
 			for seed := range seeds {
-				r := testkit.Must(f(t.Context(), &problem{K: dense{k}, Lambda: lambda},
+				r := testkit.Must(m.run(t.Context(), &problem{K: dense{k}, Lambda: lambda},
 					&Options{probes: 8, MaxProbes: 32, stream: rng.New(uint64(seed))}))
 				if r.Estimate.Covers(want) {
 					covered++
 				}
 			}
 			if covered < seeds*94/100 {
-				t.Errorf("%s, %d equal rows of %d: %d of %d intervals cover s_λ", name, c.group, c.n, covered, seeds)
+				t.Errorf("%s, %d equal rows of %d: %d of %d intervals cover s_λ", m.name, c.group, c.n, covered, seeds)
 			}
 		}
 	}

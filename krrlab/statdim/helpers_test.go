@@ -68,33 +68,13 @@ type designed struct {
 
 // design returns UDUᵀ with a random orthogonal U.
 func (s spectrum) design(n int, seed uint64) *designed {
-	g := mat.NewDense(n, n, nil)
-	for i := range n {
-		row := make([]float64, n)
-		rng.New(seed).Sub("design", uint64(i)).Normals(row, 0)
-		g.SetRow(i, row)
-	}
-	var qr mat.QR
-	qr.Factorize(g)
-	d := &designed{u: new(mat.Dense)}
-	qr.QTo(d.u)
-	var ud, k mat.Dense
-	diag := mat.NewDiagDense(n, nil)
+	d := &designed{}
 	for i := range n {
 		m := s.mu(i, n)
 		d.mu = append(d.mu, m)
-		diag.SetDiag(i, m)
 		d.exact += m / (m + s.lambda)
 	}
-	ud.Mul(d.u, diag)
-	k.Mul(&ud, d.u.T())
-	sym := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			sym.SetSym(i, j, (k.At(i, j)+k.At(j, i))/2)
-		}
-	}
-	d.k = dense{sym}
+	d.k.SymDense, d.u = testkit.Designed(seed, d.mu)
 	return d
 }
 

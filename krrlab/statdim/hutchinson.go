@@ -124,7 +124,7 @@ func (p *problem) solve(ctx context.Context, z *mat.Dense, tol float64, o *Optio
 		e = so.Estimate
 	}
 	a := shifted{p.K, p.Lambda}
-	res, err := pcg.SolveBlock(ctx, a, m, z, &pcg.Options{Tol: tol, MaxIter: o.maxSteps,
+	res, err := pcg.SolveBlock(ctx, a, m, z, &pcg.Options{Tol: tol, MaxIter: maxSteps,
 		Monitor: func(it *pcg.Iteration) error {
 			share := math.Log(it.MaxRelRes) / math.Log(tol)
 			o.progress(int(100*max(0, min(share, 1))), 100, e)

@@ -119,16 +119,13 @@ func (s *Result) points() []Point {
 
 // Table returns s_λ against λ.
 func (s *Result) Table() *plots.Table {
-	t := &plots.Table{Columns: []plots.Column{
-		{Name: "λ"}, {Name: "s_λ(K)"}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: "width"},
-		{Name: "method"},
-	}}
+	t := &plots.Table{Columns: plots.Heads("λ", "s_λ(K)", "lower end", "upper end", "confidence", "width", "method")}
 	for _, p := range s.points() {
 		e := p.Estimate
 		if p.Lambda == s.Lambda { // the curve may be of another method
 			e = s.Estimate
 		}
-		t.Add(p.Lambda, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), e.Confidence, e.Width(), e.Method)
+		t.Add(p.Lambda, e, e.Confidence, e.Width(), e.Method)
 	}
 	return t
 }

@@ -81,7 +81,7 @@ func TestMemoryRefusesDense(t *testing.T) {
 	if !less.Estimate.Covers(exact.Estimate.Value) || less.Reached || less.Method == statdim.Exact {
 		t.Errorf("%v, exactly %v", less, exact)
 	}
-	testkit.Contains(t, less.String(), "(asked 0.0001 %)")
+	testkit.Contains(t, less.String(), "(asked 0.0001 %)", "all eigenvalues need 11.5 MB, the limit is 11 MB")
 	testkit.Contains(t, less.HTML(), "<svg")
 	testkit.Fails(t, testkit.ErrOf(made(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Exact})),
 		"n = 1200 need 11.5 MB, the limit is 11 MB: take another method")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -135,10 +136,10 @@ const fewest = 8
 // (w_i−w̄)²/S_ww.
 func (s *sample) fit(mean, confidence float64) (a, sampling, truncation, explained float64) {
 	m := float64(len(s.y))
-	ybar, wbar, slope, sww := average(s.y), 0.0, 0.0, 0.0
+	ybar, wbar, slope, sww := stat.Mean(s.y, nil), 0.0, 0.0, 0.0
 	dof := m - 1
 	if len(s.w) > 0 && len(s.y) >= fewest {
-		wbar = average(s.w)
+		wbar = stat.Mean(s.w, nil)
 		var swy float64
 		for i, w := range s.w {
 			sww += (w - wbar) * (w - wbar)
@@ -182,13 +183,6 @@ func (s *sample) fit(mean, confidence float64) (a, sampling, truncation, explain
 	}
 	sampling = estimate.Student(confidence, dof) * math.Sqrt(max(rss/dof*leverage, jackknife))
 	return a, sampling, truncation, explained
-}
-
-func average(v []float64) (sum float64) {
-	for _, x := range v {
-		sum += x / float64(len(v))
-	}
-	return sum
 }
 
 // dots returns a_jᵀb_j of the columns, summed in an order fixed by n.

@@ -3,13 +3,12 @@ package statdim
 import (
 	"context"
 	"math"
+	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/lanczos"
 )
 
 // slq estimates the curve λ ↦ s_λ(K) at the problem's λ and at Options.Lambdas from one
@@ -54,7 +53,7 @@ type curve struct {
 // batchSize keeps the Lanczos vectors of a batch within a gigabyte.
 func (c *curve) batchSize() int {
 	const bytes = 1 << 30
-	return max(1, min(bytes/(8*c.p.K.Dim()*min(c.o.maxSteps, c.p.K.Dim())), blockColumns))
+	return max(1, min(bytes/(8*c.p.K.Dim()*min(maxSteps, c.p.K.Dim())), blockColumns))
 }
 
 // result puts the curve together from the probes so far.
@@ -85,28 +84,40 @@ func (c *curve) result() (*Numbers, error) {
 
 // batch runs the next m probes.
 func (c *curve) batch(ctx context.Context, m int, so *Numbers) error {
-	z := estimate.Signs(c.p.K.Dim(), c.probes, m, c.o.stream)
-	t := newTridiagonals(z)
+	n := c.p.K.Dim()
+	z := estimate.Signs(n, c.probes, m, c.o.stream)
 	var e estimate.Interval
 	if so != nil {
 		e = so.Estimate
 	}
-	for k := 0; k < min(c.o.maxSteps, c.p.K.Dim()); k++ {
-		if err := t.step(ctx, c.p.K); err != nil {
-			return err
-		}
-		if k%5 == 4 {
-			value, half := c.quality(t)
-			enough := 0.05 * c.o.Width * value
-			share := 1.0
-			if half > enough {
-				share = math.Log(float64(c.p.K.Dim())/half) / math.Log(float64(c.p.K.Dim())/enough)
+	var live []*lanczos.Result
+	y, half := make([]float64, m), slices.Repeat([]float64{float64(n)}, m)
+	all, err := lanczos.RunFrom(ctx, shifted{c.p.K, 0}, z, &lanczos.Options{Steps: maxSteps, Ends: lanczos.Neither,
+		Monitor: func(r *lanczos.Result) error {
+			if r.Steps == 1 {
+				live = append(live, r)
 			}
-			c.o.progress(int(100*max(0, share)), 100, e)
-			if half <= enough {
-				break
+			if r.Steps%5 != 0 && r.Beta[r.Steps-1] > 0 {
+				return nil
 			}
+			j := slices.Index(live, r)
+			y[j], half[j] = c.p.form(r, c.p.Lambda)
+			left, enough, share := stat.Mean(half, nil), 0.05*c.o.Width*stat.Mean(y, nil), 1.0
+			if left > enough {
+				share = math.Log(float64(n)/left) / math.Log(float64(n)/enough)
+			}
+			if c.o.progress(int(100*max(0, share)), 100, e); left > enough {
+				return nil
+			}
+			return lanczos.ErrStop
+		}})
+	for _, r := range all {
+		if err == nil {
+			err = r.Err
 		}
+	}
+	if err != nil {
+		return err
 	}
 	for i, l := range c.lambdas {
 		s := &c.samples[i]
@@ -119,31 +130,24 @@ func (c *curve) batch(ctx context.Context, m int, so *Numbers) error {
 				return err
 			}
 		}
-		for j := range m {
-			y, half := t.form(j, l, c.p)
+		for _, r := range all {
+			y, half := c.p.form(r, l)
 			s.y, s.half = append(s.y, y), append(s.half, half)
 		}
 	}
 	c.probes += m
-	c.steps = max(c.steps, t.k)
-	c.columns += t.k * m
+	for _, r := range all {
+		c.steps = max(c.steps, r.Steps)
+		c.columns += r.Steps
+	}
 	return nil
 }
 
-// quality returns the mean of the probes' values and truncations at the problem's λ.
-func (c *curve) quality(t *tridiagonals) (value, half float64) {
-	for j := range t.m {
-		y, h := t.form(j, c.p.Lambda, c.p)
-		value += y / float64(t.m)
-		half += h / float64(t.m)
-	}
-	return value, half
-}
-
-// form returns zᵀ(I−λA⁻¹)z of probe j to ± half.
-func (t *tridiagonals) form(j int, lambda float64, p *problem) (y, half float64) {
-	lo, hi := t.inverse(j, lambda, -min(p.Error+rounding(t.norm[j], t.n), lambda/2))
-	zz := float64(t.n)
+// form returns zᵀ(I−λA⁻¹)z to ± half by the process that began with z, of signs.
+func (p *problem) form(r *lanczos.Result, lambda float64) (y, half float64) {
+	norm := max(slices.Max(r.Alpha), slices.Max(r.Beta))
+	lo, hi := inverse(r, lambda, -min(p.Error+rounding(norm, r.N), lambda/2))
+	zz := float64(r.N)
 	return zz * (1 - lambda*(lo+hi)/2), zz * lambda * (hi - lo) / 2
 }
 
@@ -151,134 +155,23 @@ func (t *tridiagonals) form(j int, lambda float64, p *problem) (y, half float64)
 // matrix of a K that is not.
 func rounding(norm float64, n int) float64 { return float64(n) * 0x1p-52 * norm }
 
-// inverse bounds qᵀ(K+λI)⁻¹q, q = z_j/‖z_j‖₂, from both sides: the Gauss rule
-//
-//	e₁ᵀ(T_k+λI)⁻¹e₁ = 1/d₁,  d_k = α_k+λ,  d_i = α_i+λ−β_i²/d_{i+1},
-//
-// from below and, with a ≤ μ_min(K), the Gauss–Radau rule from above: T_{k+1} with the last
-// diagonal entry a + β_k²·((T_k−aI)⁻¹)_kk.
-func (t *tridiagonals) inverse(j int, lambda, a float64) (lo, hi float64) {
-	alpha, beta := t.alpha[j], t.beta[j]
-	k := len(alpha)
-	lo = first(alpha, beta, alpha[k-1]+lambda, lambda)
-	if t.done[j] { // K maps the space of the probe's Lanczos vectors to itself
-		return lo, lo
-	}
-	pivot := alpha[0] - a
-	for i := 1; i < k && pivot > 0; i++ {
-		pivot = alpha[i] - a - beta[i-1]*beta[i-1]/pivot
-	}
-	if pivot <= 0 { // by rounding only
+// inverse bounds qᵀ(K+λI)⁻¹q, q = z/‖z‖₂, from both sides: the Gauss rule e₁ᵀ(T_k+λI)⁻¹e₁ from below and, with
+// a ≤ μ_min(K), the Gauss–Radau rule with a node at a from above.
+func inverse(r *lanczos.Result, lambda, a float64) (lo, hi float64) {
+	lo = first(r.Alpha, r.Beta, lambda)
+	alpha := r.Radau(a)
+	if alpha == nil { // by rounding only
 		return lo, 1 / (lambda + a)
 	}
-	last := a + beta[k-1]*beta[k-1]/pivot + lambda
-	hi = first(alpha, beta, alpha[k-1]+lambda-beta[k-1]*beta[k-1]/last, lambda)
-	return lo, max(lo, hi)
+	return lo, max(lo, first(alpha, r.Beta, lambda))
 }
 
-// first returns e₁ᵀ(T+λI)⁻¹e₁, d being the last pivot, of row k.
-func first(alpha, beta []float64, d, lambda float64) float64 {
-	for i := len(alpha) - 2; i >= 0; i-- {
+// first returns e₁ᵀ(T+λI)⁻¹e₁ = 1/d₁,  d_k = α_k+λ,  d_i = α_i+λ−β_i²/d_{i+1}.
+func first(alpha, beta []float64, lambda float64) float64 {
+	k := len(alpha) - 1
+	d := alpha[k] + lambda
+	for i := k - 1; i >= 0; i-- {
 		d = alpha[i] + lambda - beta[i]*beta[i]/d
 	}
 	return 1 / d
-}
-
-// tridiagonals are the Lanczos matrices T_k of K from m starts.
-type tridiagonals struct {
-	n, m, k     int
-	alpha, beta [][]float64 // of each start
-	done        []bool      // its space is invariant
-	norm        []float64   // estimate of ‖K‖₂ from below
-	basis       []float64   // m blocks of k vectors of n
-	room        int         // vectors that a block has room for
-	v, w        *mat.Dense
-}
-
-// newTridiagonals starts from the columns of z.
-func newTridiagonals(z *mat.Dense) *tridiagonals {
-	n, m := z.Dims()
-	t := &tridiagonals{n: n, m: m, done: make([]bool, m), norm: make([]float64, m), v: mat.NewDense(n, m, nil),
-		w: mat.NewDense(n, m, nil)}
-	t.alpha, t.beta = make([][]float64, m), make([][]float64, m)
-	for j, zz := range dots(z, z) {
-		for i := range n {
-			t.v.Set(i, j, z.At(i, j)/math.Sqrt(zz))
-		}
-	}
-	return t
-}
-
-// step takes one Lanczos step for all starts, with one product and full
-// orthogonalization:
-//
-//	w = Kv_k,  α_k = wᵀv_k,  w ← w − Σ_{i≤k} v_i(v_iᵀw),  β_k = ‖w‖₂,  v_{k+1} = w/β_k
-func (t *tridiagonals) step(ctx context.Context, k matrix) error {
-	t.keep()
-	if err := k.KMulTo(ctx, t.w, t.v); err != nil {
-		return err
-	}
-	cols := make([][]float64, accel.Threads())
-	return accel.ForEach(ctx, t.m, func(who, j int) {
-		if t.done[j] {
-			return
-		}
-		if cols[who] == nil {
-			cols[who] = make([]float64, t.n+2*t.room)
-		}
-		t.orthogonalise(j, cols[who][:t.n], cols[who][t.n:])
-	})
-}
-
-// keep appends v_k to the basis.
-func (t *tridiagonals) keep() {
-	if t.k == t.room {
-		room := max(16, 2*t.room)
-		b := make([]float64, t.m*room*t.n)
-		for j := range t.m {
-			copy(b[j*room*t.n:], t.basis[j*t.room*t.n:j*t.room*t.n+t.k*t.n])
-		}
-		t.basis, t.room = b, room
-	}
-	for j := range t.m {
-		v := t.basis[(j*t.room+t.k)*t.n : (j*t.room+t.k+1)*t.n]
-		for i := range v {
-			v[i] = t.v.At(i, j)
-		}
-	}
-	t.k++
-}
-
-// orthogonalise completes the step of start j, w being scratch.
-func (t *tridiagonals) orthogonalise(j int, w, c []float64) {
-	for i := range w {
-		w[i] = t.w.At(i, j)
-	}
-	x := blas64.Vector{N: t.n, Inc: 1, Data: w}
-	basis := blas64.General{Rows: t.k, Cols: t.n, Stride: t.n, Data: t.basis[j*t.room*t.n : j*t.room*t.n+t.k*t.n]}
-	coef := blas64.Vector{N: t.k, Inc: 1, Data: c[:t.k]}
-	start := blas64.Nrm2(x)
-	norm := start
-	for pass := range 3 {
-		blas64.Gemv(blas.NoTrans, 1, basis, x, 0, coef) // Vᵀw
-		blas64.Gemv(blas.Trans, -1, basis, coef, 1, x)  // w ← w − V(Vᵀw)
-		if pass == 0 {
-			t.alpha[j] = append(t.alpha[j], c[t.k-1])
-		}
-		before := norm
-		norm = blas64.Nrm2(x)
-		if norm > before/2 { // nothing was lost to cancellation: twice is enough
-			break
-		}
-	}
-	t.norm[j] = max(t.norm[j], start)
-	t.beta[j] = append(t.beta[j], norm)
-	if norm <= 0x1p-50*t.norm[j]*math.Sqrt(float64(t.n)) {
-		t.done[j] = true
-		return
-	}
-	blas64.Scal(1/norm, x)
-	for i, v := range w {
-		t.v.Set(i, j, v)
-	}
 }

@@ -56,6 +56,7 @@ const (
 const (
 	exactBelow      = 3000 // the largest n at which Auto takes all eigenvalues
 	controlFeatures = 2000 // the most features that the control variate takes, for 9s³ flops
+	maxSteps        = 400  // of a Lanczos process, or iterations of a solve
 )
 
 // Options of the stage. Zero values mean the defaults.
@@ -66,9 +67,8 @@ type Options struct {
 	MaxProbes  int       `flag:"max-probes" default:"256" check:">=16" help:"maximum number of probes, at least 16"`
 	Lambdas    []float64 `flag:"grid" check:"positive" not:"method=hutchinson" help:"values of λ for the curve, separated by commas (default: λ/10 to 10⁴λ)"`
 
-	probes   int // the first batch, at least 8; default: 16
-	maxSteps int // of a Lanczos process, or iterations of a solve; default: 400
-	stream   rng.Stream
+	probes int // the first batch, at least 8; default: 16
+	stream rng.Stream
 	// progress is called with the share of the present batch that is done, and what is estimated so far (Value 0 before
 	// the first batch).
 	progress func(done, total int, e estimate.Interval)
@@ -78,7 +78,7 @@ type Options struct {
 func (o *Options) settled() Options {
 	s := *o
 	s.Confidence, s.Width = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Width, 0.1)
-	s.probes, s.MaxProbes, s.maxSteps = cmp.Or(s.probes, 16), cmp.Or(s.MaxProbes, 256), cmp.Or(s.maxSteps, 400)
+	s.probes, s.MaxProbes = cmp.Or(s.probes, 16), cmp.Or(s.MaxProbes, 256)
 	if s.progress == nil {
 		s.progress = func(int, int, estimate.Interval) {}
 	}

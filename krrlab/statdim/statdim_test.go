@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -91,7 +93,6 @@ func TestForms(t *testing.T) {
 				t.Errorf("%s, %s: form %.9g ± %.3g, want %.9g", s.name, how, y, half, want)
 			}
 		}
-		lan := newTridiagonals(z)
 		for _, tol := range []float64{0.3, 0.01, 1e-6} {
 			q := testkit.Must(p.solve(t.Context(), z, tol, &o, nil))
 			y, half := q.forms(p)
@@ -99,17 +100,28 @@ func TestForms(t *testing.T) {
 				check("solve", j, y[j], half[j])
 			}
 		}
-		for k := range 40 {
-			testkit.OK(t, lan.step(t.Context(), d.k))
-			for j := range m {
-				y, half := lan.form(j, s.lambda, p)
-				check(fmt.Sprintf("%d Lanczos steps", k+1), j, y, half)
-				if k == 39 && half > 0.05*n {
-					t.Errorf("%s: 40 steps leave ± %.3g", s.name, half)
-				}
+		steps(t, d.k, z, 40, func(j int, r *lanczos.Result) {
+			y, half := p.form(r, s.lambda)
+			check(fmt.Sprintf("%d Lanczos steps", r.Steps), j, y, half)
+			if r.Steps == 40 && half > 0.05*n {
+				t.Errorf("%s: 40 steps leave ± %.3g", s.name, half)
 			}
-		}
+		})
 	}
+}
+
+// steps takes Lanczos steps from the columns of z, and calls each with the processes after every step.
+func steps(t *testing.T, k dense, z *mat.Dense, count int, each func(j int, r *lanczos.Result)) {
+	t.Helper()
+	var all []*lanczos.Result
+	testkit.Must(lanczos.RunFrom(t.Context(), shifted{k, 0}, z, &lanczos.Options{Steps: count, Ends: lanczos.Neither,
+		Monitor: func(r *lanczos.Result) error {
+			if r.Steps == 1 {
+				all = append(all, r)
+			}
+			each(slices.Index(all, r), r)
+			return nil
+		}}))
 }
 
 // TestTinyRidge: with a λ below the rounding of ‖K‖ the quadratic forms are as far from the truth as reported,
@@ -122,23 +134,19 @@ func TestTinyRidge(t *testing.T) {
 	var uz mat.Dense
 	uz.Mul(d.u.T(), z)
 	p := &problem{K: d.k, Lambda: lambda}
-	lan := newTridiagonals(z)
 	if r := rounding(d.mu[0], n); r < lambda {
 		t.Fatalf("rounding %g is below λ: the test is too tame", r)
 	}
-	for k := range 12 {
-		testkit.OK(t, lan.step(t.Context(), d.k))
-		for j := range m {
-			var want float64
-			for i, mu := range d.mu {
-				want += uz.At(i, j) * uz.At(i, j) * mu / (mu + lambda)
-			}
-			y, half := lan.form(j, lambda, p)
-			if off := math.Abs(y - want); off > half+1e-6*n || half < 0 {
-				t.Errorf("%d steps: form %.6g ± %.3g, want %.6g", k+1, y, half, want)
-			}
+	steps(t, d.k, z, 12, func(j int, r *lanczos.Result) {
+		var want float64
+		for i, mu := range d.mu {
+			want += uz.At(i, j) * uz.At(i, j) * mu / (mu + lambda)
 		}
-	}
+		y, half := p.form(r, lambda)
+		if off := math.Abs(y - want); off > half+1e-6*n || half < 0 {
+			t.Errorf("%d steps: form %.6g ± %.3g, want %.6g", r.Steps, y, half, want)
+		}
+	})
 }
 
 func degrees(mu []float64, lambda float64) []float64 {
@@ -207,13 +215,6 @@ func TestFree(t *testing.T) {
 	if math.Abs(c[0].Estimate.Lo-lo) > 1e-9 || math.Abs(c[0].Estimate.Hi-hi) > 1e-9 {
 		t.Errorf("%v, want the trace's bounds [%g, %g]", c, lo, hi)
 	}
-	if x := minorant(6, []float64{0, 0, 1}, []float64{5, 2, 5}); math.Abs(x[0]-2) > 1e-12 ||
-		math.Abs(x[1]-2) > 1e-12 || math.Abs(x[2]-2) > 1e-12 {
-		t.Errorf("minorant %v", x)
-	}
-	if x := majorant(6, []float64{0, 0, 0}, []float64{5, 2, 1}); x[0] != 5 || x[1] != 1 || x[2] != 0 {
-		t.Errorf("majorant %v", x)
-	}
 }
 
 func sum(v []float64) (s float64) {
@@ -230,13 +231,12 @@ func TestUnit(t *testing.T) {
 	for i := range n {
 		k.SetSym(i, i, 1)
 	}
-	for name, f := range map[string]func(context.Context, *problem, *Options) (*Numbers,
-		error){"hutchinson": hutchinson, "slq": slq} {
-		r := testkit.Must(f(t.Context(), &problem{K: rounded{dense{k}, u}, Lambda: lambda, Unit: u,
+	for _, m := range methods {
+		r := testkit.Must(m.run(t.Context(), &problem{K: rounded{dense{k}, u}, Lambda: lambda, Unit: u,
 			Control: control(t, points.NewDense32(n, 1, nil), lambda)}, &Options{stream: rng.New(1)}))
 		if want := n / (1 + lambda); !r.Estimate.Covers(want) || math.Abs(r.Estimate.Value-want) < u*want/10 ||
 			r.Storage > 2*u*want {
-			t.Errorf("%s: [%.8g, %.8g], want %.8g", name, r.Estimate.Lo, r.Estimate.Hi, want)
+			t.Errorf("%s: [%.8g, %.8g], want %.8g", m.name, r.Estimate.Lo, r.Estimate.Hi, want)
 		}
 	}
 }

@@ -142,13 +142,32 @@ func Pencil(t testing.TB, a, m mat.Symmetric) []float64 {
 	if b.Solve(&l, a) != nil || c.Solve(&l, b.T()) != nil {
 		t.Fatal("M is singular")
 	}
-	s := mat.NewSymDense(a.SymmetricDim(), nil)
-	for i := range a.SymmetricDim() {
+	return Eigenvalues(t, Symmetric(&c))
+}
+
+// Symmetric returns (A+Aᵀ)/2.
+func Symmetric(a mat.Matrix) *mat.SymDense {
+	n, _ := a.Dims()
+	s := mat.NewSymDense(n, nil)
+	for i := range n {
 		for j := range i + 1 {
-			s.SetSym(i, j, (c.At(i, j)+c.At(j, i))/2)
+			s.SetSym(i, j, (a.At(i, j)+a.At(j, i))/2)
 		}
 	}
-	return Eigenvalues(t, s)
+	return s
+}
+
+// Designed returns UDUᵀ with the eigenvalues v and a random orthogonal U, and U.
+func Designed(seed uint64, v []float64) (a *mat.SymDense, u *mat.Dense) {
+	n := len(v)
+	var qr mat.QR
+	qr.Factorize(mat.NewDense(n, n, Normals(seed, 0, n*n)))
+	u = new(mat.Dense)
+	qr.QTo(u)
+	var ud mat.Dense
+	ud.Mul(u, mat.NewDiagDense(n, v))
+	ud.Mul(&ud, u.T())
+	return Symmetric(&ud), u
 }
 
 // Must returns v of a call that a test begins with, and panics with its error.
