@@ -57,17 +57,6 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestAtMost: probabilities of binomials by hand.
-func TestAtMost(t *testing.T) {
-	for _, c := range []struct {
-		k, n int
-		p, w float64
-	}{{0, 3, 0.5, 0.125}, {1, 3, 0.5, 0.5}, {3, 3, 0.5, 1}, {2, 4, 0.1, 0.6561 + 0.2916 + 0.0486},
-		{0, 1024, 0.01, math.Pow(0.99, 1024)}} {
-		testkit.Near(t, atMost(c.k, c.n, c.p), c.w, 1e-10, c.k, c.n, c.p)
-	}
-}
-
 // problem is K+λI of points drawn at random, with a Nyström preconditioner.
 type problem struct {
 	x      points.Points

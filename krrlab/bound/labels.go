@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
@@ -121,7 +122,7 @@ func (s *Sample) few(ctx context.Context, c *mat.Dense, errors []float64) (bool,
 	if s.m == s.all {
 		return float64(open) <= s.share*float64(s.m), nil
 	}
-	return atMost(open, s.m, s.share) <= 0.01, nil
+	return distuv.Binomial{N: float64(s.m), P: s.share}.CDF(float64(open)) <= 0.01, nil
 }
 
 // Watch bounds the error of an iteration, and ends it as Stop says.
@@ -176,16 +177,4 @@ func (w *Watch) Met(ctx context.Context, c *mat.Dense, errors []float64) (bool, 
 		return false, nil
 	}
 	return w.Sample.few(ctx, c, errors)
-}
-
-// atMost returns P(X ≤ k) of a binomial X of n trials of probability p.
-func atMost(k, n int, p float64) (sum float64) {
-	log := float64(n) * math.Log1p(-p) // of P(X = 0)
-	for i := range k + 1 {
-		if i > 0 {
-			log += math.Log(float64(n-i+1)/float64(i)) + math.Log(p) - math.Log1p(-p)
-		}
-		sum += math.Exp(log)
-	}
-	return sum
 }

@@ -215,13 +215,9 @@ func (s *System) cross(z points.Panel, w *kernel.Workspace) *mat.Dense {
 
 // points returns the points of d scaled as the model's are.
 func (s *System) points(d *datasets.Dataset) (points.Panel, error) {
-	_, dim, _ := s.m.Dims()
-	if _, dz := d.X.Dims(); dz != dim {
-		return points.Panel{}, fmt.Errorf("interval: points have %d features, the model was fitted on %d", dz, dim)
-	}
-	d, err := s.m.Scaling.Apply(d)
+	d, err := s.m.Scaled(d)
 	if err != nil {
-		return points.Panel{}, fmt.Errorf("interval: %w", err)
+		return points.Panel{}, err
 	}
 	return points.NewPanel(d.X), nil
 }

@@ -147,7 +147,7 @@ func (m *merged) exact(x *mat.Dense, d []float64, lambda, eps float64, o *Proble
 	off *= share // ‖D⁻¹δC‖_F at most, and any entry of it
 	if o.Classes {
 		n := float64(len(m.of))
-		count, open := wrong(m.full, m.spread(m.y, e), func(i int) float64 {
+		count, open := wrong(m.full, m.spread(e), func(i int) float64 {
 			return m.p[i] * (off + share*norms[m.of[i]]) * (1 + share)
 		})
 		s.Error = estimate.Exact(float64(count)/n, float64(open)/n, "exact")

@@ -88,7 +88,7 @@ func (o *Problem) merge(y *mat.Dense) (*merged, error) {
 		}
 	}
 	m.y = m.fold(m.full)
-	rest := m.spread(m.y, mat.NewDense(len(m.first), t, nil))
+	rest := m.spread(mat.NewDense(len(m.first), t, nil))
 	m.within = mat.Norm(rest, 2)
 	m.within *= m.within
 	return m, nil
@@ -104,14 +104,21 @@ func (m *merged) fold(v *mat.Dense) *mat.Dense {
 	return out
 }
 
-// spread returns Y − PỸ + PẼ.
-func (m *merged) spread(y, e *mat.Dense) *mat.Dense {
-	out := mat.DenseCopyOf(m.full)
+// unfold returns PV.
+func (m *merged) unfold(v *mat.Dense) *mat.Dense {
+	_, t := v.Dims()
+	out := mat.NewDense(len(m.of), t, nil)
 	for i, g := range m.of {
-		row := out.RawRowView(i)
-		floats.AddScaled(row, -m.p[i], y.RawRowView(g))
-		floats.AddScaled(row, m.p[i], e.RawRowView(g))
+		floats.AddScaled(out.RawRowView(i), m.p[i], v.RawRowView(g))
 	}
+	return out
+}
+
+// spread returns Y − PỸ + PẼ.
+func (m *merged) spread(e *mat.Dense) *mat.Dense {
+	out := m.unfold(m.y)
+	out.Sub(m.full, out)
+	out.Add(out, m.unfold(e))
 	return out
 }
 
@@ -186,7 +193,7 @@ func (m *merged) gcv(c *mat.Dense, free float64) float64 {
 
 // residuals returns those of the rows, y_i less what is fitted without its group.
 func (m *merged) residuals(e *mat.Dense) *mat.Dense {
-	out := m.spread(m.y, e)
+	out := m.spread(e)
 	out.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(m.weight(i)) }, out)
 	return out
 }
@@ -210,12 +217,8 @@ func (k mergedMatrix) Diag() []float64 {
 
 func (k mergedMatrix) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	_, t := src.Dims()
-	v := mat.NewDense(len(k.m.of), t, nil)
-	for i, g := range k.m.of {
-		floats.AddScaled(v.RawRowView(i), k.m.p[i], src.RawRowView(g))
-	}
 	kv := mat.NewDense(len(k.m.of), t, nil)
-	if err := k.matrix.KMulTo(ctx, kv, v); err != nil {
+	if err := k.matrix.KMulTo(ctx, kv, k.m.unfold(src)); err != nil {
 		return err
 	}
 	dst.Copy(k.m.fold(kv))

@@ -149,7 +149,7 @@ func (p *run) solve(ctx context.Context) error {
 	n, q := p.b.Dims()
 	tol := make([]float64, q)
 	for c := range tol {
-		tol[c] = p.o.Tol
+		tol[c] = solveTol
 		if c >= p.t {
 			tol[c] *= probeTol
 		}
@@ -193,8 +193,10 @@ func (p *run) solve(ctx context.Context) error {
 	return nil
 }
 
-// probeTol is the tolerance of probes' columns over that of Y's: their error is averaged out.
-const probeTol = 8
+const (
+	solveTol = 0.003 // of C in the norm of K+λI, relative to C's
+	probeTol = 8     // of the probes' columns over that: their error is averaged out
+)
 
 // solution returns X_j = VW_j, and X_j + M⁻¹(B−(K+λ_jI)X_j), a step further.
 func (p *run) solution(ctx context.Context, j int) (x, next *mat.Dense, err error) {

@@ -37,9 +37,6 @@ type Problem struct {
 	Probes int
 	// Confidence of Path's intervals, in (0, 1). Default 0.95.
 	Confidence float64
-	// Tol is the error of C in the norm of K+λI, relative to C's, that Path solves to; 8 times as much is
-	// taken for the probes. Default 0.003.
-	Tol float64
 	// MaxIter is the most passes over K. Default 200.
 	MaxIter int
 	// Stream is where Path draws the probes from.
@@ -52,7 +49,7 @@ type Problem struct {
 func (o *Problem) settled() Problem {
 	s := *cmp.Or(o, &Problem{})
 	s.Probes, s.MaxIter = cmp.Or(s.Probes, 8), cmp.Or(s.MaxIter, 200)
-	s.Confidence, s.Tol = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Tol, 0.003)
+	s.Confidence = cmp.Or(s.Confidence, estimate.DefaultConfidence)
 	if s.Progress == nil {
 		s.Progress = func(_, _ int) {}
 	}

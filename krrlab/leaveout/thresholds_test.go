@@ -38,7 +38,7 @@ func TestThresholds(t *testing.T) {
 
 // TestEnergy: bᵀx of each λ and column, which the tolerance of the subspace is relative to, is that of the solution.
 func TestEnergy(t *testing.T) {
-	p, _, _, _ := small(t, 150, &Problem{Tol: 0.003})
+	p, _, _, _ := small(t, 150, nil)
 	testkit.OK(t, p.solve(t.Context()))
 	_, q := p.b.Dims()
 	for j, l := range p.lambdas {

@@ -34,15 +34,12 @@ func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 		return nil, fmt.Errorf("the model has no bounds of its error: it was fitted by an older krrlab, or its " +
 			"residual is not known; fit again")
 	}
-	d, err := m.Scaling.Apply(d)
+	d, err := m.Scaled(d)
 	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
+		return nil, err
 	}
-	n, dim, t := m.Dims()
-	rows, dz := d.X.Dims()
-	if dz != dim {
-		return nil, fmt.Errorf("model: points have %d features, the model was fitted on %d", dz, dim)
-	}
+	n, _, t := m.Dims()
+	rows := d.Len()
 	place := kernel.NewPlace(m.Kernel, m.X)
 	z := place.Of(d.X)
 	extent := place.With(z)

@@ -6,7 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"gonum.org/v1/gonum/integrate"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/internal/safe"
@@ -111,22 +113,20 @@ func (c *Classes) count(counts map[[2]int]int) {
 
 // rank sets the AUC of decision values for rows of the classes truth, of which the model knows the first k.
 func (c *Classes) rank(f *mat.Dense, truth []int, k int) {
-	var known []int
-	for i, class := range truth {
-		if class < k {
-			known = append(known, i)
-		}
-	}
 	_, t := f.Dims()
 	sum, count := 0.0, 0
 	for j := range t {
-		positive := j
-		if t == 1 { // the one value is the second class's
-			positive = 1
+		var v []float64
+		var in []bool
+		for i, class := range truth {
+			if class < k {
+				v, in = append(v, f.At(i, j)), append(in, class == max(j, 2-t)) // one value is the second class's
+			}
 		}
-		if v, ok := auc(known, func(i int) float64 { return f.At(i, j) },
-			func(i int) bool { return truth[i] == positive }); ok {
-			sum, count = sum+v, count+1
+		if slices.Contains(in, true) && slices.Contains(in, false) {
+			stat.SortWeightedLabeled(v, in, nil)
+			tpr, fpr, _ := stat.ROC(nil, v, in, nil)
+			sum, count = sum+min(1, integrate.Trapezoidal(fpr, tpr)), count+1
 		}
 	}
 	if count == 0 {
@@ -136,25 +136,6 @@ func (c *Classes) rank(f *mat.Dense, truth []int, k int) {
 	if t > 1 {
 		c.AUCOf = fmt.Sprintf("mean of %d classes, each against the rest", count)
 	}
-}
-
-// auc returns (R − p(p+1)/2)/(pq) for p positive rows with ranks of sum R among all p+q, equal values with their mean
-// rank (Mann and Whitney); false where p or q is 0.
-func auc(rows []int, value func(int) float64, positive func(int) bool) (float64, bool) {
-	rows = slices.Clone(rows)
-	slices.SortFunc(rows, func(a, b int) int { return cmp.Compare(value(a), value(b)) })
-	ranks, p := 0.0, 0
-	for i := 0; i < len(rows); {
-		end, hits := i, 0
-		for ; end < len(rows) && value(rows[end]) == value(rows[i]); end++ {
-			if positive(rows[end]) {
-				hits++
-			}
-		}
-		ranks, p, i = ranks+float64(hits)*float64(i+1+end)/2, p+hits, end
-	}
-	q := len(rows) - p
-	return (ranks - float64(p)*float64(p+1)/2) / (float64(p) * float64(q)), p > 0 && q > 0
 }
 
 // Trained returns the prediction of the n rows that the model was fitted on, d with its weights w, without a pass over

@@ -12,11 +12,8 @@ const sameRow = 1e-6
 // FittedOn reports whether the rows of d, raw or scaled as the model's points are, are the first of these.
 func (m *Model) FittedOn(d *datasets.Dataset) bool {
 	n, dim, _ := m.Dims()
-	if d.Len() > n || d.Dim() != dim {
-		return false
-	}
-	d, err := m.Scaling.Apply(d)
-	if err != nil {
+	d, err := m.Scaled(d)
+	if err != nil || d.Len() > n {
 		return false
 	}
 	const block = 256

@@ -100,6 +100,18 @@ func (m *Model) Dims() (n, d, t int) {
 	return n, d, t
 }
 
+// Scaled returns d scaled as the model's points are, d itself if it is. Any other scaling is an error.
+func (m *Model) Scaled(d *datasets.Dataset) (*datasets.Dataset, error) {
+	if _, dim, _ := m.Dims(); d.Dim() != dim {
+		return nil, fmt.Errorf("model: points have %d features, the model was fitted on %d", d.Dim(), dim)
+	}
+	d, err := m.Scaling.Apply(d)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	return d, nil
+}
+
 // Coding returns the coding that turns the columns of f back into labels.
 func (m *Model) Coding() datasets.Coding { return datasets.Coding{Labels: m.Labels, Mean: m.Mean} }
 

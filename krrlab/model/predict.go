@@ -78,22 +78,19 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 	o = cmp.Or(o, &Options{})
 	n, d, t := m.Dims()
 	rows, dz := given.X.Dims()
-	if p := kernel.Given(m.Kernel); p != nil && dz != p.N() {
-		if dz != d {
-			return nil, fmt.Errorf("model: K(test, train) has %d columns, the K of the fit had %d rows", dz, p.N())
-		}
-		if err := kernel.Check(p, given.X); err != nil {
-			return nil, err
-		}
-	} else if p == nil && dz != d {
-		return nil, fmt.Errorf("model: points have %d features, the model was fitted on %d", dz, d)
-	}
 	if rows == 0 {
 		return nil, fmt.Errorf("model: no points to predict")
 	}
-	given, err := m.Scaling.Apply(given)
+	var err error
+	if p := kernel.Given(m.Kernel); p == nil {
+		given, err = m.Scaled(given)
+	} else if dz != p.N() && dz != d {
+		err = fmt.Errorf("model: K(test, train) has %d columns, the K of the fit had %d rows", dz, p.N())
+	} else if dz != p.N() {
+		err = kernel.Check(p, given.X)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
+		return nil, err
 	}
 	if x, ok := m.X.(*points.Bytes); ok { // exact products with points of its scale
 		if b, ok := points.AsBytes(given.X, x.Scale); ok {
@@ -206,24 +203,6 @@ func (p *predictor) cut(leaves *tree.Tree) {
 	}
 }
 
-// arithmetic returns how Decision forms tiles, for Decision itself and to predict its seconds: in float32 where single
-// says that this changes decision values by at most o.Accuracy of the largest |F| of a column, and else in float64:
-// from differences where the certain bound of inner products, δ·sum with δ of kernel.EntryError and sum = max_j ‖c_j‖₁
-// ÷ max|F_j|, exceeds a hundredth of that. If only differences will do, single is not asked.
-func arithmetic(k kernel.Kernel, e kernel.Extent, o *Options, sum float64,
-	single func() (float64, error)) (kernel.Arithmetic, error) {
-	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
-	arith, _ := kernel.Accurate(k, e, accuracy/100/sum)
-	if o.Float64 || arith == kernel.Differences && exact(k) == kernel.Float64 {
-		return arith, nil
-	}
-	off, err := single()
-	if off <= accuracy {
-		arith = kernel.Float32
-	}
-	return arith, err
-}
-
 // exact is the arithmetic that predictions are compared with: nothing is certain of inner products where the slope is
 // not known.
 func exact(k kernel.Kernel) kernel.Arithmetic {
@@ -249,16 +228,20 @@ func (p *predictor) choose(ctx context.Context, o *Options) error {
 		}
 		ones[j] = mat.Norm(p.m.C.ColView(j), 1)
 	}
-	p.arith, err = arithmetic(p.m.Kernel, p.place.With(p.z), o, max(most(ones, sizes), math.SmallestNonzeroFloat64),
-		func() (float64, error) {
-			single, err := p.trial(ctx, z, kernel.Float32)
-			if err != nil || mat.Equal(single, f) {
-				return 0, err
-			}
-			single.Sub(single, f)
-			return most(largest(single), sizes), nil
-		})
-	return err
+	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
+	p.arith, _ = kernel.Accurate(p.m.Kernel, p.place.With(p.z),
+		accuracy/100/max(most(ones, sizes), math.SmallestNonzeroFloat64))
+	if o.Float64 || p.arith == kernel.Differences && exact(p.m.Kernel) == kernel.Float64 {
+		return nil
+	}
+	single, err := p.trial(ctx, z, kernel.Float32)
+	if err != nil {
+		return err
+	}
+	if single.Sub(single, f); most(largest(single), sizes) <= accuracy {
+		p.arith = kernel.Float32
+	}
+	return nil
 }
 
 // largest returns max|f_j| of each column, NaN if a number is.
