@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
@@ -128,21 +129,13 @@ func (f *kernelFlags) kernelFor(data *loaded) (kernel.Kernel, error) {
 		sigma = data.sigma
 	}
 	if sigma == 0 && f.KernelName != "polynomial" {
-		sigma = rounded(kernel.MedianDistance(data.train.X, f.KernelName == "laplacian"))
+		// a guess needs no more digits, and is copied from a report without loss
+		sigma = outward.Rounded(kernel.MedianDistance(data.train.X, f.KernelName == "laplacian"), 3)
 		if !(sigma > 0) || math.IsInf(sigma, 0) {
 			sigma = 1 // all points coincide
 		}
 	}
 	return f.build(sigma)
-}
-
-// rounded returns v to three significant digits: a guess needs no more, and is copied from a report without loss.
-func rounded(v float64) float64 {
-	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
-	if err != nil {
-		return v
-	}
-	return r
 }
 
 // precomputed makes the rows of K the points.

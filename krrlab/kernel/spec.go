@@ -3,8 +3,9 @@ package kernel
 import (
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
+
+	"github.com/krrlab/lab/krrlab/internal/outward"
 )
 
 // Spec is a kernel as data: what a model file or a report stores. Name is
@@ -105,9 +106,7 @@ func ToSpec(k Kernel) (Spec, error) {
 func (s Spec) Short() string {
 	short := s
 	for _, v := range []*float64{&short.Sigma, &short.Gamma, &short.Coef0} {
-		if r, err := strconv.ParseFloat(strconv.FormatFloat(*v, 'g', 4, 64), 64); err == nil {
-			*v = r
-		}
+		*v = outward.Rounded(*v, 4)
 	}
 	if k, err := FromSpec(short); err == nil {
 		return k.String()

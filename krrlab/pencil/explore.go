@@ -3,9 +3,9 @@ package pencil
 import (
 	_ "embed"
 	"math"
-	"strconv"
 
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
@@ -33,7 +33,7 @@ func (r *Row) Explored(lambdaP float64) map[string]any {
 	}
 	course, _ := lanczos.Residuals(r.Alpha, r.Beta)
 	for i, c := range course {
-		course[i], _ = strconv.ParseFloat(strconv.FormatFloat(c, 'g', 7, 64), 64) // short in the page
+		course[i] = outward.Rounded(c, 7) // short in the page
 	}
 	return map[string]any{"p": lambdaP, "k": append([]stage.Number{stage.Number(r.Kappa.Value)}, ends(r.Kappa)...),
 		"least": ends(r.Min), "most": ends(r.Max), "r": course, "broken": r.Predicted == 0}

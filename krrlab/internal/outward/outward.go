@@ -1,4 +1,4 @@
-// Package outward writes the ends of intervals with few digits, so that what is printed holds too: 150003.9 as
+// Package outward writes numbers with few digits, the ends of intervals, so that what is printed holds too: 150003.9 as
 // an upper bound is 1.501e+05 in four digits, and not 1.5e+05.
 package outward
 
@@ -16,6 +16,15 @@ func Up(v float64, digits int) string { return toward(v, 'g', digits, digits, 1)
 
 // UpE is Up in the form of %e.
 func UpE(v float64, digits int) string { return toward(v, 'e', digits-1, digits, 1) }
+
+// Rounded returns v to the given number of significant digits, and v itself where that is beyond float64.
+func Rounded(v float64, digits int) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}
 
 // Span writes the ends of an interval, as %g does: "[lo, hi]" holds it.
 func Span(lo, hi float64, digits int) string {
