@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/estimate"
@@ -105,15 +106,8 @@ func (l *loss) worse(m *loss) (share, se float64) {
 
 // moments returns the mean and its standard error.
 func moments(v []float64) (mean, se float64) {
-	n := float64(len(v))
-	var s float64
-	for _, x := range v {
-		mean += x / n
-	}
-	for _, x := range v {
-		s += (x - mean) * (x - mean)
-	}
-	return mean, math.Sqrt(s/n) / math.Sqrt(n)
+	mean, sd := stat.PopMeanStdDev(v, nil)
+	return mean, sd / math.Sqrt(float64(len(v)))
 }
 
 // inUnits divides the columns of Y, or of residuals, of a regression with several targets by the root mean squares of

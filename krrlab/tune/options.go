@@ -3,14 +3,15 @@ package tune
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/schema"
 )
@@ -88,14 +89,10 @@ func (o *Options) check() error {
 	}
 	settled := o.settled()
 	for _, f := range settled.families() {
-		spec := kernel.Spec{Name: f.name, Sigma: cmp.Or(o.Sigma, 1)}
-		if f.name == "polynomial" {
-			spec = kernel.Spec{Name: f.name, Gamma: cmp.Or(o.Gamma, 1), Coef0: f.coef0, Degree: f.degree}
-			if math.IsInf(1/spec.Gamma, 1) {
-				return fmt.Errorf("tune: γ = %g: want a number whose inverse float64 holds", spec.Gamma)
-			}
+		if f.gamma > 0 && math.IsInf(1/f.gamma, 1) {
+			return fmt.Errorf("tune: γ = %g: want a number whose inverse float64 holds", f.gamma)
 		}
-		if _, err := kernel.FromSpec(spec); err != nil {
+		if _, err := kernel.FromSpec(f.spec(cmp.Or(o.Sigma, 1))); err != nil {
 			return fmt.Errorf("tune: %w", err)
 		}
 	}
@@ -127,13 +124,17 @@ type family struct {
 	shape  []float64    // that the features are divided by; nil: they are not
 }
 
+// spec returns the one of a scale as data.
+func (f *family) spec(scale float64) kernel.Spec {
+	if f.name != "polynomial" {
+		return kernel.Spec{Name: f.name, Sigma: scale}
+	}
+	return kernel.Spec{Name: f.name, Gamma: cmp.Or(f.gamma, digits(1/scale)), Coef0: f.coef0, Degree: f.degree}
+}
+
 // kernel returns the one of a scale.
 func (f *family) kernel(scale float64) kernel.Kernel {
-	spec := kernel.Spec{Name: f.name, Sigma: scale}
-	if f.name == "polynomial" {
-		spec = kernel.Spec{Name: f.name, Gamma: cmp.Or(f.gamma, digits(1/scale)), Coef0: f.coef0, Degree: f.degree}
-	}
-	k, err := kernel.FromSpec(spec)
+	k, err := kernel.FromSpec(f.spec(scale))
 	if err != nil {
 		panic(err) // Options.check
 	}
@@ -163,7 +164,7 @@ func (o *Options) families() (all []*family) {
 			c = *o.Coef0
 		}
 		for _, q := range degrees {
-			all = append(all, &family{name: name, degree: q, coef0: c})
+			all = append(all, &family{name: name, degree: q, coef0: c, gamma: o.Gamma})
 		}
 	}
 	for i, f := range all {
@@ -176,13 +177,26 @@ func (o *Options) families() (all []*family) {
 func (f *family) place(o *Options, scale, diagonal float64) {
 	fixed := o.Sigma
 	if f.name == "polynomial" {
-		if fixed = 0; o.Gamma > 0 {
-			fixed, f.gamma = 1/o.Gamma, o.Gamma
+		if fixed = 0; f.gamma > 0 {
+			fixed = 1 / f.gamma
 		}
 	}
 	f.held = [2]float64{fixed, o.Lambda}
 	f.grid[0], f.first[0] = axis(fixed, scale, 1.0/16, 16, math.Pow(2, 0.25), 0.2, 0.6, 1.8)
 	f.grid[1], f.first[1] = axis(o.Lambda, diagonal, 1e-7, 1e3, math.Pow(10, 0.25), 1e-5, 1e-3, 0.1, 3)
+}
+
+// places yields the points of the grid.
+func (f *family) places() iter.Seq[at] {
+	return func(yield func(at) bool) {
+		for _, u := range f.grid[0] {
+			for _, v := range f.grid[1] {
+				if !yield(at{u, v}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // axis returns the logarithms of a grid, in geometric steps from lo to hi times unit, and where to begin; both are
@@ -211,12 +225,4 @@ func nearest(grid []float64, v float64) (best int) {
 }
 
 // digits returns v to three significant digits, which is copied from a report without loss.
-func digits(v float64) float64 { return rounded(v, 3) }
-
-func rounded(v float64, digits int) float64 {
-	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
-	if err != nil {
-		return v
-	}
-	return r
-}
+func digits(v float64) float64 { return outward.Rounded(v, 3) }

@@ -247,30 +247,19 @@ func (r *Result) heat(quantity string) *plots.Figure {
 func (r *Result) errors(quantity string) *plots.Figure {
 	f := &plots.Figure{Title: r.Levels[r.last()].Name, X: plots.Axis{Label: "λ", Log: true},
 		Y: plots.Axis{Label: quantity}}
-	for _, name := range r.names() {
-		one := plots.Series{Name: inWords(name), Style: plots.Points}
-		for _, p := range r.Points {
-			if p.name() == name && p.Level == r.last() && p.Error.Known() && float64(p.Error) < 2*float64(r.Best.Hi) {
-				one.X, one.Y = append(one.X, p.Lambda), append(one.Y, float64(p.Error))
-				one.Lo, one.Hi = append(one.Lo, float64(p.Lo)), append(one.Hi, float64(p.Hi))
-			}
+	for _, p := range r.Points {
+		if p.Level != r.last() || !p.Error.Known() || float64(p.Error) >= 2*float64(r.Best.Hi) {
+			continue
 		}
-		if len(one.X) > 0 {
-			f.Series = append(f.Series, one)
+		name := inWords(p.name())
+		i := slices.IndexFunc(f.Series, func(s plots.Series) bool { return s.Name == name })
+		if i < 0 {
+			i, f.Series = len(f.Series), append(f.Series, plots.Series{Name: name, Style: plots.Points})
 		}
+		f.Series[i].AddBand(p.Lambda, float64(p.Error), float64(p.Lo), float64(p.Hi))
 	}
 	f.Marks = []plots.Mark{{X: r.Best.Lambda, Y: float64(r.Best.Error), Label: "chosen"}}
 	return f
-}
-
-// names returns the kernels, in the order they were tried.
-func (r *Result) names() (all []string) {
-	for _, p := range r.Points {
-		if !slices.Contains(all, p.name()) {
-			all = append(all, p.name())
-		}
-	}
-	return all
 }
 
 // HTML gives the lines, the picture and the numbers.

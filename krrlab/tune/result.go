@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -112,7 +113,7 @@ func (p *point) edge() string {
 	for k, grid := range p.f.grid {
 		name, value, ends := "λ", p.lambda(), []string{"least", "largest"}
 		if k == 0 {
-			if name, value = "σ", scaleOf(p.f.kernel(p.scale())); p.f.name == "polynomial" { // whose scale is 1/γ
+			if name, value = "σ", p.f.size(p.scale()); p.f.name == "polynomial" { // whose scale is 1/γ
 				name, ends = "γ", []string{"largest", "least"}
 			}
 		}
@@ -138,7 +139,7 @@ func (s *search) surface(best *point) *Map {
 		}
 	}
 	for _, u := range at[0] {
-		m.Scale = append(m.Scale, scaleOf(best.f.kernel(digits(math.Exp(u)))))
+		m.Scale = append(m.Scale, best.f.size(digits(math.Exp(u))))
 	}
 	for _, v := range at[1] {
 		m.Lambda = append(m.Lambda, digits(math.Exp(v)))
@@ -157,12 +158,9 @@ func (s *search) surface(best *point) *Map {
 	return m
 }
 
-// scaleOf returns σ, or γ of a polynomial.
-func scaleOf(k kernel.Kernel) float64 {
-	spec, err := kernel.ToSpec(k)
-	if err != nil {
-		panic(err) // a built-in kernel
-	}
+// size returns σ of a scale, or γ of a polynomial.
+func (f *family) size(scale float64) float64 {
+	spec := f.spec(scale)
 	return spec.Sigma + spec.Gamma
 }
 
@@ -196,17 +194,14 @@ func (s *search) choose(q int) *point {
 
 // describe returns a point as it is reported.
 func (s *search) describe(p *point) Point {
-	spec, err := kernel.ToSpec(p.f.kernel(p.scale()))
-	if err != nil {
-		panic(err) // a built-in kernel
-	}
+	spec := p.f.spec(p.scale())
 	r := Point{
 		Kernel: spec.Name, Sigma: spec.Sigma, Gamma: spec.Gamma, Coef0: spec.Coef0, Degree: spec.Degree,
 		Lambda: p.lambda(), Level: p.level, Error: stage.Unknown, Lo: stage.Unknown, Hi: stage.Unknown,
 		Model: stage.Unknown,
 	}
 	for _, v := range p.f.shape {
-		r.Lengths = append(r.Lengths, rounded(r.Sigma*v, 6)) // exactly, of two numbers of three digits
+		r.Lengths = append(r.Lengths, outward.Rounded(r.Sigma*v, 6)) // exactly, of two numbers of three digits
 	}
 	if p.loss == nil {
 		return r

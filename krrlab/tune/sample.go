@@ -102,29 +102,12 @@ func (s *sample) form(ctx context.Context, k kernel.Kernel) error {
 		s.k = mat.NewDense(n, n, nil)
 	}
 	s.held = nil
-	err = accel.ForEach(ctx, n, func(_, i int) {
-		dst, src := s.k.RawRowView(i)[:i+1], t[i*n:i*n+i+1]
-		switch k := k.(type) {
-		case interface{ Profile(dst, s []float64) }:
-			k.Profile(dst, src)
-		case kernel.Polynomial:
-			for j, v := range src {
-				dst[j] = power(k.Gamma*v+k.Coef0, k.Degree)
-			}
-		}
-	})
+	by := k.(interface{ Profile(dst, s []float64) })
+	err = accel.ForEach(ctx, n, func(_, i int) { by.Profile(s.k.RawRowView(i)[:i+1], t[i*n:i*n+i+1]) })
 	if err == nil {
 		s.held = k
 	}
 	return err
-}
-
-func power(v float64, q int) float64 {
-	p := v
-	for range q - 1 {
-		p *= v
-	}
-	return p
 }
 
 // scale returns the mean of K's diagonal, in units of which λ is searched.

@@ -25,9 +25,8 @@ const tie = 0.005
 
 // level is one size of the problem.
 type level struct {
-	name string
+	whole
 	rows int // that are fitted
-	loss func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error)
 	most int // points
 	few  int // points that are tried whatever is expected of them
 }
@@ -109,13 +108,12 @@ func (s *search) prepare(ctx context.Context, all *whole) error {
 	most, few := s.opt.Points, 0
 	for q, m := range sizes {
 		one := s.sample(s.order[:m])
-		s.levels = append(s.levels, level{
-			name: fmt.Sprintf("%s, %d rows", s.data.criterion(), m), rows: m, most: most, few: few,
-			loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
-				one.stretch(shape)
-				return one.loss(ctx, k, lambda)
-			},
-		})
+		loss := func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
+			one.stretch(shape)
+			return one.loss(ctx, k, lambda)
+		}
+		s.levels = append(s.levels,
+			level{whole{fmt.Sprintf("%s, %d rows", s.data.criterion(), m), loss}, m, most, few})
 		if most = laterPoints; n <= 1000 { // a few hundred rows mislead, and points of all rows cost milliseconds
 			most, few = 24000/n, 8000/n
 		}
@@ -135,7 +133,7 @@ func (s *search) prepare(ctx context.Context, all *whole) error {
 		}
 	}
 	if all != nil && n > sizes[len(sizes)-1] {
-		s.levels = append(s.levels, level{name: all.name, rows: n, loss: all.loss, most: laterPoints / 2})
+		s.levels = append(s.levels, level{*all, n, laterPoints / 2, 0})
 	}
 	s.samples = len(sizes)
 	return nil
@@ -144,9 +142,8 @@ func (s *search) prepare(ctx context.Context, all *whole) error {
 // explore tries points of some families where the model expects to gain most.
 func (s *search) explore(ctx context.Context, q int, active []*family) error {
 	for _, f := range active {
-		begin := s.begin(q, f)
-		for _, x := range begin {
-			if _, err := s.try(ctx, q, f, x); err != nil {
+		for _, x := range s.begin(q, f) {
+			if err := s.try(ctx, q, f, x); err != nil {
 				return err
 			}
 		}
@@ -161,13 +158,12 @@ func (s *search) explore(ctx context.Context, q int, active []*family) error {
 		if f == nil || gain < enough && s.count(q) >= s.levels[q].few || s.count(q) >= s.levels[q].most {
 			break
 		}
-		if _, err := s.try(ctx, q, f, x); err != nil {
+		if err := s.try(ctx, q, f, x); err != nil {
 			return err
 		}
 	}
 	if p, _ := s.best(q); p != nil && q == len(s.levels)-1 {
-		_, err := s.try(ctx, q, p.f, s.smoothest(s.model(q, p.f), p.f))
-		return err
+		return s.try(ctx, q, p.f, s.smoothest(s.model(q, p.f), p.f))
 	}
 	return nil
 }
@@ -195,11 +191,9 @@ func (s *search) begin(q int, f *family) (all []at) {
 // lowest returns where on the grid a process is lowest.
 func (s *search) lowest(p *process, f *family) (x at, y float64) {
 	y = math.Inf(1)
-	for _, u := range f.grid[0] {
-		for _, v := range f.grid[1] {
-			if m := p.mean(at{u, v}); m < y {
-				x, y = at{u, v}, m
-			}
+	for z := range f.places() {
+		if m := p.mean(z); m < y {
+			x, y = z, m
 		}
 	}
 	return x, y
@@ -208,11 +202,9 @@ func (s *search) lowest(p *process, f *family) (x at, y float64) {
 // smoothest returns the point of largest λ, and σ, of those on the grid that are as good as tied by a process.
 func (s *search) smoothest(p *process, f *family) at {
 	x, least := s.lowest(p, f)
-	for _, v := range f.grid[1] {
-		for _, u := range f.grid[0] {
-			if v >= x[1] && p.mean(at{u, v}) <= least+tie/2 {
-				x = at{u, v}
-			}
+	for z := range f.places() {
+		if z[1] >= x[1] && p.mean(z) <= least+tie/2 {
+			x = z
 		}
 	}
 	return x
@@ -251,22 +243,20 @@ func (s *search) active(q int) []*family {
 	return active
 }
 
-// try evaluates a point.
-func (s *search) try(ctx context.Context, q int, f *family, x at) (*point, error) {
-	for _, p := range s.points {
-		if p.level == q && p.f == f && p.at == x {
-			return p, nil
-		}
+// try evaluates a point that was not tried.
+func (s *search) try(ctx context.Context, q int, f *family, x at) error {
+	if s.tried(q, f, x) {
+		return nil
 	}
 	p := &point{f: f, at: x, level: q}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	start := time.Now()
 	loss, err := s.levels[q].loss(ctx, f.shape, f.kernel(p.scale()), p.lambda())
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, err
+		return err
 	case err != nil:
 		loss, s.failed = nil, err
 	default:
@@ -278,7 +268,7 @@ func (s *search) try(ctx context.Context, q int, f *family, x at) (*point, error
 	s.points = append(s.points, p)
 	s.models[q][f.index] = nil
 	s.report(q)
-	return p, nil
+	return nil
 }
 
 // model returns the process of a level and a family, fitted to its points; nil without any.
@@ -320,14 +310,12 @@ func (s *search) next(q int, active []*family) (best *family, x at, gain float64
 			continue
 		}
 		near := s.near(q, f)
-		for _, u := range f.grid[0] {
-			for _, v := range f.grid[1] {
-				if !near(at{u, v}) || s.tried(q, f, at{u, v}) {
-					continue
-				}
-				if g := p.improvement(at{u, v}, least, gain); g > gain {
-					best, x, gain = f, at{u, v}, g
-				}
+		for z := range f.places() {
+			if !near(z) || s.tried(q, f, z) {
+				continue
+			}
+			if g := p.improvement(z, least, gain); g > gain {
+				best, x, gain = f, z, g
 			}
 		}
 	}
