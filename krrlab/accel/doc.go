@@ -17,9 +17,10 @@
 //   - many tiles, each with Go work on it (a kernel function, say): call
 //     blas32.Gemm on each tile inside ForEach.
 //
-// The threads of OpenBLAS wait for more work in a loop, for about 30 ms after a
-// product on several threads, but give way to whoever wants the core: a ForEach
-// right after such a product takes no longer than one on an idle machine.
+// The threads of OpenBLAS wait for more work in a loop after a product on several
+// threads, by its own default for about 30 ms, in which a ForEach takes up to
+// twice as long. They are told to wait half a millisecond, unless
+// OPENBLAS_THREAD_TIMEOUT in the environment says otherwise.
 //
 // # BLAS and LAPACK
 //

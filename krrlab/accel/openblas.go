@@ -177,7 +177,16 @@ func narrow(config string) bool {
 	return true
 }
 
+// waitVar tells OpenBLAS, when it is loaded, the binary logarithm of the cycles that its threads wait in a loop for
+// more work. Its own default is 26, about 30 ms, in which a ForEach has fewer cores: under schedulers of Linux since
+// 6.6 the threads do not give way to it. 20 is half a millisecond.
+const waitVar = "OPENBLAS_THREAD_TIMEOUT"
+
 func load(name string) (*Library, error) {
+	if os.Getenv(waitVar) == "" {
+		os.Setenv(waitVar, "20")
+		defer os.Unsetenv(waitVar)
+	}
 	handle, err := dl.Open(name, false)
 	if err != nil {
 		return nil, fmt.Errorf("not loaded: %s", firstLine(err.Error()))
