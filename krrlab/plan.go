@@ -224,7 +224,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, with []Preconditioner) (
 	for i, r := range rows {
 		a := plan.Raced{Name: r.Name, Seconds: r.Build, Why: r.Why}
 		if a.Why == "" {
-			_, its, _ := pcg.Forecast(r.Residuals, l.cfg.Tol)
+			_, its := pcg.Forecast(r.Residuals, l.cfg.Tol)
 			a.Iterations, a.Left = len(r.Residuals)-1, stage.Number(its*r.Each)
 			a.Residual = stage.Number(r.Residuals[a.Iterations])
 			if float64(a.Left) < left {
@@ -255,7 +255,7 @@ func (l *Lab) winner(one Preconditioner, p *plan.Report, direct *plan.Candidate,
 			cfg.Solver = BlockPCG
 		}
 	}
-	_, left, _ := pcg.Forecast(r.Residuals, cfg.Tol)
+	_, left := pcg.Forecast(r.Residuals, cfg.Tol)
 	its := len(r.Residuals) - 1 + int(math.Ceil(left))
 	c := plan.Candidate{Solver: cfg.Solver.String(), Precond: one.String(), S: r.S, LambdaP: r.LambdaP,
 		Storage: p.Choice.Storage, Iterations: its, Bytes: p.Bytes,

@@ -118,7 +118,7 @@ func (t *System) watch(ctx context.Context, before int,
 	return func(it *pcg.Iteration) error {
 		e := stage.Event{Stage: stage.Solve, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
 		residuals = append(residuals, it.MaxRelRes)
-		low, left, _ := pcg.Forecast(residuals, t.Tol)
+		low, left := pcg.Forecast(residuals, t.Tol)
 		if it.Index > 2 && !math.IsInf(left, 1) {
 			e.Remaining = time.Duration(min(left,
 				float64(t.MaxIter-it.Index)) * float64(time.Since(start)) / float64(it.Index))
