@@ -11,73 +11,63 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// least is the share of a call that the process is on the processors at least where their seconds count: with less,
-// nothing is known of them.
-const least = 1. / 32
-
 // Rate calls f, which does work units of something on all Threads(), once to warm up and then for about the window,
-// and returns the best rate seen, in units per second: other processes can only make it slower. What they take of the
-// processors does not count, where the system tells. It is 0 if ctx is done before a call ended.
-func Rate(ctx context.Context, window time.Duration, work float64, f func()) float64 {
-	rate := 0.0
-	start := time.Now()
-	for i := 0; ctx.Err() == nil && (i < 2 || time.Since(start) < window); i++ {
-		t, before := time.Now(), ProcessorSeconds()
+// and returns the rate of the quickest call in units per second: other processes can only make calls slower, and leave
+// some of a millisecond alone. It is 0 if ctx is done before a call ended.
+func Rate(ctx context.Context, window time.Duration, work float64, f func()) (rate float64) {
+	f()
+	for start := time.Now(); ctx.Err() == nil && (rate == 0 || time.Since(start) < window); {
+		t := time.Now()
 		f()
-		took := max(time.Since(t).Seconds(), 1e-9)
-		if i == 0 && took < window.Seconds() {
-			start = time.Now()
-			continue
-		}
-		if own := (ProcessorSeconds() - before) / float64(Threads()); own > took*least {
-			took = min(took, own)
-		}
-		rate = max(rate, work/took)
+		rate = max(rate, work/max(time.Since(t).Seconds(), 1e-9))
 	}
 	return rate
 }
 
-// ReadRate measures for about the window the bytes per second at which memory is read by all
-// Threads(), each summing its part of a buffer of that many bytes (or an eighth of the memory
+// ReadRate measures for about the window the bytes per second at which memory is read by all Threads(), each summing
+// its part of a stretch of 16 MB, one after the other of a buffer of that many bytes (or an eighth of the memory
 // available if that is less), which should be well above what caches hold. It is 0 if ctx is done first.
 func ReadRate(ctx context.Context, bytes int, window time.Duration) float64 {
-	const word = 8
-	threads, words := Threads(), bytes/word
+	const word, stretch = 8, 16 << 20
 	if a := MemoryAvailable(); a > 0 {
-		words = min(words, max(1<<20, int(a/8/word)))
+		bytes = min(bytes, max(8<<20, int(a/8)))
 	}
-	buf := make([]uint64, words)
-	part := (words + threads - 1) / threads
+	buf := make([]uint64, bytes/word)
+	words, at := min(stretch, bytes)/word, 0
+	part := (words + Threads() - 1) / Threads()
 	sweep := func(f func(s []uint64)) {
+		of := buf[at : at+words]
 		// A done ctx ends the measurement between sweeps.
-		_ = ForEach(context.Background(), threads, func(_, i int) {
-			f(buf[min(i*part, words):min((i+1)*part, words)])
+		_ = ForEach(context.Background(), Threads(), func(_, i int) { f(of[min(i*part, words):min((i+1)*part, words)]) })
+		if at += words; at+words > len(buf) {
+			at = 0
+		}
+	}
+	for range len(buf) / words {
+		sweep(func(s []uint64) { // touched first by a thread that reads it
+			for i := range s {
+				s[i] = uint64(i)
+			}
 		})
 	}
-	sweep(func(s []uint64) { // each part touched first by a thread that reads it
-		for i := range s {
-			s[i] = uint64(i)
-		}
-	})
-	return Rate(ctx, window, float64(words*word), func() {
-		sweep(func(s []uint64) { sink.Add(sum(s)) })
-	})
+	return Rate(ctx, window, float64(words*word), func() { sweep(func(s []uint64) { sink.Add(sum(s)) }) })
 }
 
 // sink keeps sums from being optimized away.
 var sink atomic.Uint64
 
-// sum adds up s; four chains of additions keep the loads, not the adders, busy.
+// sum adds up s in four streams, as loops over tiles read several rows at a time.
 func sum(s []uint64) uint64 {
 	var a, b, c, d uint64
-	for len(s) >= 16 {
-		a += s[0] + s[4] + s[8] + s[12]
-		b += s[1] + s[5] + s[9] + s[13]
-		c += s[2] + s[6] + s[10] + s[14]
-		d += s[3] + s[7] + s[11] + s[15]
-		s = s[16:]
+	n := len(s) / 32 * 8
+	for s0, s1, s2, s3 := s[:n], s[n:2*n], s[2*n:3*n], s[3*n:4*n]; len(s0) >= 8; {
+		a += s0[0] + s0[1] + s0[2] + s0[3] + s0[4] + s0[5] + s0[6] + s0[7]
+		b += s1[0] + s1[1] + s1[2] + s1[3] + s1[4] + s1[5] + s1[6] + s1[7]
+		c += s2[0] + s2[1] + s2[2] + s2[3] + s2[4] + s2[5] + s2[6] + s2[7]
+		d += s3[0] + s3[1] + s3[2] + s3[3] + s3[4] + s3[5] + s3[6] + s3[7]
+		s0, s1, s2, s3 = s0[8:], s1[8:], s2[8:], s3[8:]
 	}
-	for _, v := range s {
+	for _, v := range s[4*n:] {
 		a += v
 	}
 	return a + b + c + d

@@ -40,15 +40,15 @@ func (s *Seconds) training() float64 { return s.Total - s.Predict }
 // at the rate of a product of matrices, bytes that are read (…Bytes), or exponentials for a number of its loops
 // (…Values).
 const (
-	tileSlow      = 1.4   // tiles of K that were not timed,
-	tileBytes     = 0.63  // of points in bytes
-	touchValues   = 1.1   // a byte that is written for the first time
-	productBytes  = 1.06  // a byte of K in a product,
-	productValues = 0.057 // at least, and more
-	productColumn = 0.014 // for each column
-	sparseProduct = 0.25  // where tiles are sparse
-	applyBytes    = 8.7   // an entry of Z in M⁻¹R,
-	applyValues   = 0.82  // at least, and more
+	tileSlow      = 1.4    // tiles of K that were not timed,
+	tileBytes     = 0.63   // of points in bytes
+	touchValues   = 1.1    // a byte that is written for the first time
+	productBytes  = 1      // a byte of K that is read in a product,
+	productValues = 0.008  // and
+	productColumn = 0.0145 // for each column
+	sparseProduct = 0.25   // where tiles are sparse
+	applyBytes    = 8.7    // an entry of Z in M⁻¹R,
+	applyValues   = 0.82   // at least, and more
 	applyColumn   = 0.11
 	sparseValues  = 1.7 // an entry of a sparse inverse in M⁻¹R
 	sparseColumn  = 1.6
@@ -83,7 +83,7 @@ type Cost struct {
 	PointBytes int64        // of X; 0 means 8nd
 	Form       precond.Form // of M⁻¹
 	Rounds     int          // of true residuals with K recomputed that iterations take; 0: of 288 rows of it
-	// K is how K is kept, where that is known: of what is left out no entry is formed, read or held. nil: all are kept.
+	// K is how K is kept: of what is left out no entry is formed, read or held. nil: all are kept.
 	K *gram.Choice
 }
 
@@ -207,9 +207,9 @@ func (m *Cost) iteration(c *Candidate) (product, all float64) {
 	case m.sparse(c.Storage):
 		product = bytes * (loops + sparseProduct/m.Exp)
 	case c.Storage == gram.Float64:
-		product = bytes * max(productBytes/m.Read, loops/2)
+		product = bytes * (productBytes/m.Read + loops/2)
 	default:
-		product = bytes * max(productBytes/m.Read, loops)
+		product = bytes * (productBytes/m.Read + loops)
 	}
 	all = product + vectorPasses*n*t/m.Read
 	if c.Solver == BlockPCG {
