@@ -43,7 +43,7 @@ func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 		return nil, err
 	}
 	m := &model{t, pilot, Cost{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, Tests: t.Tests,
-		PointBytes: t.Points, Ranks: t.Comm.Size(), Form: t.Form, K: pilot.choice}}
+		PointBytes: t.Points, Ranks: t.Comm.Size(), Form: t.Form, K: &pilot.choice}}
 	list := m.candidates(ctx)
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: no method whose costs it knows has the solver %q and the preconditioner %q",
@@ -204,18 +204,13 @@ func (m *model) predict(c *Candidate) {
 // ruled reports whether a fixed rule takes the candidate.
 func (m *model) ruled(c *Candidate) bool { return m.Small != gram.Auto && c.Solver == Direct }
 
-// storages returns how K may be stored, the fastest first: by its error, where the pilot has looked; in 16 bits where
-// float32 is much of the memory and they are accurate enough; one that is given is read where it is.
+// storages returns how K may be stored, the fastest first: as its error asks, in 16 bits where float32 is much of the
+// memory and they are accurate enough, or not at all.
 func (m *model) storages(ctx context.Context) (list []gram.Storage) {
-	switch {
-	case m.Held.Storage != gram.Auto:
+	if m.Held.Storage != gram.Auto {
 		return []gram.Storage{m.Held.Storage}
-	case kernel.Given(m.Kernel) != nil:
-		return []gram.Storage{gram.Recompute}
-	case m.choice != nil:
-		list = append(list, m.choice.Storage)
 	}
-	list = append(list, gram.Float32)
+	list = append(list, m.choice.Storage, gram.Float32)
 	if m.Refined && m.Memory > 0 && m.cost.kernelBytes(gram.Float32) > m.Memory/2 {
 		o := gram.Options{Storage: gram.Fixed16, Tiles: m.Tiles, Seed: m.Seed}
 		if _, err := gram.Look(ctx, m.Kernel, m.X, m.Lambda, &o); err == nil {

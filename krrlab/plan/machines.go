@@ -101,9 +101,9 @@ func (o Options) scale(ctx context.Context, p *Plan, of *stage.Problem) (*Scalin
 		if way.Solver == Direct {
 			continue
 		}
-		c := Cost{N: of.N, D: of.D, T: of.T, Tests: o.Tests, PointBytes: points.Held(of.X), K: p.Pilot.choice}
+		c := Cost{N: of.N, D: of.D, T: of.T, Tests: o.Tests, PointBytes: points.Held(of.X), K: &p.Pilot.choice}
 		as := *way
-		if as.Iterations = cmp.Or(o.Iterations, way.Iterations); c.K == nil && p.Pilot.task.Held.Storage == gram.Auto {
+		if as.Iterations = cmp.Or(o.Iterations, way.Iterations); c.K.Sparse == nil && p.Pilot.task.Held.Storage == gram.Auto {
 			as.Storage = gram.Auto
 		}
 		s := m.Scale(p.Header, c, as)

@@ -26,20 +26,17 @@ type Pilot struct {
 	Largest float64 `json:"largest_row_sum"`
 
 	task   *Task
-	choice *gram.Choice // how K is kept where memory does not matter; nil: not looked at
-	most   float64      // k(x, x)
+	choice gram.Choice // how K is kept where memory does not matter
+	most   float64     // k(x, x)
 }
 
 const (
 	pilotShare, pilotLeast, pilotMost = 1. / 20, 150, 1024 // points, of n, at least and at most
-	// an entry of K in float64 is timed on so many at least: of a few hundred it takes twice as long as of all
-	timedPoints = 512
-	// thin is the share of entries that count below which tiles of K may be sparse.
-	thin = 0.25
+	// an entry of K is timed on so many at least: of a few hundred it takes twice as long as of all
+	timedPoints = 1024
 )
 
-// newPilot times entries of K of some points, sums and factors it. Where most are next to nothing it finds how K would
-// be kept.
+// newPilot times entries of K of some points, sums and factors it, and finds how K would be kept.
 func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	start := time.Now()
 	p := &Pilot{task: t, M: min(t.N, pilotMost, max(pilotLeast, int(pilotShare*float64(t.N))))}
@@ -53,60 +50,52 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	if err = exact.DenseTo(ctx, k); err != nil {
 		return nil, err
 	}
-	o := &gram.Options{Storage: t.Held.Storage, Tiles: t.Tiles, Prefer: t.Prefer, Drop: t.Drop,
-		Seed: t.Seed}
-	if p.sum(k) < thin {
-		c, err := gram.Look(ctx, t.Kernel, t.X, t.Lambda, o)
-		if p.choice = &c; err != nil {
-			return nil, err
-		}
+	p.sum(k)
+	p.choice, err = gram.Look(ctx, t.Kernel, t.X, t.Lambda, &gram.Options{Storage: t.Held.Storage, Tiles: t.Tiles,
+		Prefer: t.Prefer, Drop: t.Drop, Seed: t.Seed})
+	if err != nil {
+		return nil, err
 	}
-	p.factor(k)
 	if exact, err = gram.NewExact(t.Kernel, all, t.Lambda, t.Tol*t.Lambda/20, nil); err == nil {
 		p.Exact, err = entry(ctx, exact)
 	}
 	if err != nil {
 		return nil, err
 	}
-	o.Storage, o.Tiles = gram.Recompute, gram.DenseTiles
-	stored, err := gram.New(ctx, t.Kernel, sub, t.Lambda, o)
+	by := p.choice // for the arithmetic
+	by.Storage, by.Sparse, by.Bytes = gram.Recompute, nil, 1
+	stored, err := gram.New(ctx, t.Kernel, all, t.Lambda, &gram.Options{Tiles: gram.DenseTiles, Chosen: &by})
 	if err == nil {
 		p.Stored, err = entry(ctx, stored)
 	}
+	p.factor(k)
 	p.Seconds = time.Since(start).Seconds()
 	return p, err
 }
 
-// entry returns the seconds of an entry of K of some points, by products for which it is formed: the least of several
-// tries, as others may have the processor in one.
+// entry returns the seconds of an entry of K of some points, by products for which it is formed.
 func entry(ctx context.Context, k *gram.Matrix) (seconds float64, err error) {
-	n, rate := k.Dim(), 0.0
+	n := k.Dim()
 	x, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
-	for range 4 {
-		rate = max(rate, accel.Rate(ctx, time.Millisecond/4, float64(n)*float64(n)/2,
-			func() { err = cmp.Or(err, k.MulTo(ctx, y, x)) }))
-	}
+	rate := accel.Rate(ctx, 2*time.Millisecond, float64(n)*float64(n)/2,
+		func() { err = cmp.Or(err, k.MulTo(ctx, y, x)) })
 	return 1 / rate, cmp.Or(err, ctx.Err())
 }
 
-// sum sums rows of K, and returns the share of its entries that count.
-func (p *Pilot) sum(k *mat.Dense) (share float64) {
-	m, n := float64(p.M), float64(p.task.N)
-	others := (n - 1) / max(1, m-1)
+// sum sums rows of K.
+func (p *Pilot) sum(k *mat.Dense) {
+	m := float64(p.M)
+	others := (float64(p.task.N) - 1) / max(1, m-1)
 	for i := range p.M {
 		var sum float64
 		for j, v := range k.RawRowView(i) {
 			if i != j {
 				sum += math.Abs(v) * others
 			}
-			if math.Abs(v) > p.task.Drop/n {
-				share += 1 / (m * m)
-			}
 		}
 		p.Sum += sum / m
 		p.Largest, p.most = max(p.Largest, sum+k.At(i, i)), max(p.most, k.At(i, i))
 	}
-	return share
 }
 
 // factor sets Left, and overwrites k by a factor of it and of what rounding takes. Of an indefinite K rows stay as they
