@@ -20,7 +20,8 @@ import (
 var measure = flag.Bool("model", false, "hold plan's model of ranks to seconds measured here: on a quiet machine, in minutes")
 
 // TestModel measures fits of three sizes on 1, 2 and 4 ranks, on two hosts from two on, whose link is shaped, and prints
-// what plan predicts of them. All ranks share the processors of this machine. Seconds are within 30 %, bytes but for agreements.
+// what plan predicts of them, with the network as it measures it there. All ranks share the processors of this machine.
+// Seconds are within 30 %, bytes but for agreements.
 func TestModel(t *testing.T) {
 	if !*measure || os.Getenv("KRRLAB_DATA") == "" {
 		t.Skip("measures seconds, with MNIST in $KRRLAB_DATA: -model")
@@ -34,10 +35,9 @@ func TestModel(t *testing.T) {
 	fmt.Printf("%+v\n     n ranks      link  iterations   seconds predicted  ratio    kernel    features      factor       solve"+
 		"       bytes predicted\n", here)
 	for _, link := range []struct {
-		name      string
-		bandwidth float64
-		ranks     []int
-	}{{"veth", 1e9, []int{1, 2, 4}}, {"1gbit", 1.2e8, []int{2, 4}}, {"100mbit", 1.2e7, []int{2}}} {
+		name  string
+		ranks []int
+	}{{"veth", []int{1, 2, 4}}, {"1gbit", []int{2, 4}}, {"100mbit", []int{2}}} {
 		if link.name != "veth" {
 			for _, host := range []int{h.a, h.b} {
 				runs(t, h.on(t.Context(), "nsenter", "-t", fmt.Sprint(host), "--net", "tc", "qdisc", "replace", "dev", "krr0",
@@ -45,6 +45,13 @@ func TestModel(t *testing.T) {
 			}
 		}
 		for _, p := range link.ranks {
+			var measured plan.Plan
+			if file := filepath.Join(h.dir, "plan.json"); p > 1 {
+				runs(t, h.ranks(limited(t), p/2, 30, "plan", "--data", "mnist", "--n", "4000", "--threads",
+					fmt.Sprint(max(1, threads/p)), "--json", file))
+				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(file)), &measured))
+				fmt.Printf("%+v\n", measured.Rates)
+			}
 			for _, n := range []int{8000, 16000, 32000} {
 				file := filepath.Join(h.dir, "sol.json")
 				args := []string{"fit", "--data", "mnist", "--n", fmt.Sprint(n), "--features", fmt.Sprint(s),
@@ -61,7 +68,7 @@ func TestModel(t *testing.T) {
 				m.Nodes, m.Cores = p, max(1, threads/p)
 				m.Read, m.Gemm32, m.Gemm64, m.Exp = m.Read/share, m.Gemm32/share, m.Gemm64/share, m.Exp/share
 				m.Stored, m.Exact = m.Stored*share, m.Exact*share
-				m.Network = plan.Network{Bandwidth: link.bandwidth / max(1, share/2), Latency: 50e-6}
+				m.Network = measured.Rates.Network
 				way.Iterations = sol.Iterations
 				e := m.Scale(stage.Header{N: sol.N, D: sol.D, T: sol.T}, plan.Cost{N: sol.N, D: sol.D, T: sol.T,
 					PointBytes: int64(sol.N * sol.D)}, way).On
