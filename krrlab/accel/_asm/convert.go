@@ -29,7 +29,7 @@ func narrow16() {
 		"narrow16AVX2 sets dst to scale·x rounded to a whole number for n numbers, n a multiple of 16.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	scale := YMM()
-	broadcastParam("scale", scale)
+	VBROADCASTSS(address(Param("scale")), scale)
 	loop(n, 16, func(i GPVirtual) {
 		a, b := YMM(), YMM()
 		VMULPS(Mem{Base: x, Index: i, Scale: 4}, scale, a)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/gotypes"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
@@ -145,10 +146,7 @@ func (d reduction) expLanes(y [2]VecVirtual) {
 
 // exp writes the routine of Exp32 for whole registers within its range.
 func exp() {
-	ranged("exp32AVX2", "e^x", func() func(y [2]VecVirtual) {
-		d := expReduction()
-		return func(y [2]VecVirtual) { d.expLanes(y) }
-	})
+	ranged("exp32AVX2", "e^x", func() func(y [2]VecVirtual) { return expReduction().expLanes })
 }
 
 // ranged writes the routine of a function f(x) that lanes computes within a range.
@@ -158,8 +156,8 @@ func ranged(name, f string, lanes func() func(y [2]VecVirtual)) {
 			"and returns how many it did.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	lo, hi := YMM(), YMM()
-	broadcastParam("lo", lo)
-	broadcastParam("hi", hi)
+	VBROADCASTSS(address(Param("lo")), lo)
+	VBROADCASTSS(address(Param("hi")), hi)
 	compute := lanes()
 	loopThen(n, 8, func(i GPVirtual) {
 		v, m := YMM(), YMM()
@@ -207,20 +205,13 @@ func join(a, b, v VecVirtual) {
 	VINSERTF128(Imm(1), h, x.AsY(), v)
 }
 
-func broadcastParam(name string, to VecVirtual) {
-	a, err := Param(name).Resolve()
+// address is where a parameter or a result is.
+func address(of gotypes.Component) Mem {
+	a, err := of.Resolve()
 	if err != nil {
 		panic(err)
 	}
-	VBROADCASTSS(a.Addr, to)
-}
-
-func broadcastParam64(name string, to VecVirtual) {
-	a, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	VBROADCASTSD(a.Addr, to)
+	return a.Addr
 }
 
 // cos writes the routine of Cos32 for whole registers within its range.
@@ -254,8 +245,8 @@ func exp64() {
 		"exp64AVX2 sets dst to e^a, a = scale·x, 0 where a < flush, for n numbers, n a multiple of 8.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	scale, flush := YMM(), YMM()
-	broadcastParam64("scale", scale)
-	broadcastParam64("flush", flush)
+	VBROADCASTSD(address(Param("scale")), scale)
+	VBROADCASTSD(address(Param("flush")), flush)
 	d := newReduction(math.Ln2, 1023)
 	d.period = ln2High
 	loop(n, 8, func(i GPVirtual) {
@@ -297,12 +288,12 @@ func gaussian(s set, f format) {
 			"of 16.")
 	n, dst, inner, zz := param("n"), param("dst"), param("inner"), param("zz")
 	xx := s.reg()
-	broadcastParam64("xx", xx)
+	VBROADCASTSD(address(Param("xx")), xx)
 	e := expReduction()
 	loop(n, s.bytes/4, func(i GPVirtual) {
 		scale, flush, zero := s.reg(), s.reg(), s.reg()
-		broadcastParam64("scale", scale)
-		broadcastParam64("flush", flush)
+		VBROADCASTSD(address(Param("scale")), scale)
+		VBROADCASTSD(address(Param("flush")), flush)
 		s.zero(zero)
 		var half [2]VecVirtual
 		var clear [2]func()
@@ -347,7 +338,7 @@ func distances(f format) {
 		name+" sets dst to max(0, xx + zz − 2·inner) for n numbers, n a multiple of 8.")
 	n, dst, inner, zz := param("n"), param("dst"), param("inner"), param("zz")
 	xx, zero := YMM(), YMM()
-	broadcastParam64("xx", xx)
+	VBROADCASTSD(address(Param("xx")), xx)
 	VXORPD(zero, zero, zero)
 	loop(n, 8, func(i GPVirtual) {
 		for h := range 2 {

@@ -99,11 +99,7 @@ func (k kernel) floats(param func(name string) GPVirtual) {
 	})
 	alpha := k.accumulate(n, a, b, sums, 2, func(y, x, sum VecVirtual) { k.fma(y, x, sum) })
 
-	addr, err := Param("alpha").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	k.broadcast(addr.Addr, alpha)
+	k.broadcast(address(Param("alpha")), alpha)
 	add := Load(Param("add"), GP32()).(GPVirtual)
 	TESTL(add, add)
 	JZ(LabelRef("store"))

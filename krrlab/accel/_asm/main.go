@@ -84,7 +84,7 @@ func others(stubs, tables string) string {
 // kits are the tables of passes.
 func kits() string {
 	out := header + "package simd\n\nvar kitsOf = [numPaths]*kit{\n"
-	for _, s := range []set{avx2, avx512} {
+	for _, s := range sets {
 		out += s.name + ": {\n"
 		for _, k := range kinds {
 			p := tilePass{format: k.format, set: s, way: k.way}
@@ -102,9 +102,9 @@ func kits() string {
 			}
 			T, V := k.tile, k.number
 			passes := fmt.Sprintf("[mostSides+1]pass[%s, %s]{nil, ", T, V)
-			out += fmt.Sprintf("%s: &passes[%s, %s]{sums: %v, adds: %v, lanes: %d, most: %d, "+
+			out += fmt.Sprintf("%s: &passes[%s, %s]{lanes: %d, most: %d, "+
 				"rows: [mostSides+1]int{0, %s},\nwide: %s},\nstream: %s},\nnarrow: %s}},\n",
-				k.field, T, V, k.sums, k.adds, unroll*s.bytes/k.size, len(shapes)/2, rows, passes+wide, passes+stream,
+				k.field, T, V, unroll*s.bytes/k.size, len(shapes)/2, rows, passes+wide, passes+stream,
 				passes+narrow)
 		}
 		out += strings.ReplaceAll("vectors: true, gaussian32: gaussian32$, "+
@@ -142,7 +142,7 @@ func products() {
 
 // loops builds those of package simd.
 func loops() {
-	for _, s := range []set{avx2, avx512} {
+	for _, s := range sets {
 		for _, k := range kinds {
 			p := tilePass{format: k.format, set: s, way: k.way}
 			for _, shape := range p.shapes() {
@@ -161,7 +161,7 @@ func loops() {
 	distances(widened)
 	distances(float64s)
 	round()
-	for _, s := range []set{avx2, avx512} {
+	for _, s := range sets {
 		for _, f := range []format{widened, float64s, {tile: "int32", stored: 4, load: VCVTDQ2PD}} {
 			gaussian(s, f)
 		}
@@ -176,7 +176,7 @@ func loops() {
 	gather()
 	gathers()
 	magnitudes64 := bits("magnitudes64", 1<<63-1)
-	for _, s := range []set{avx2, avx512} {
+	for _, s := range sets {
 		pairs(s, float32s, true, magnitudes)
 		pairs(s, float64s, true, magnitudes64)
 		pairs(s, float64s, false, magnitudes64)

@@ -14,8 +14,9 @@ type packing struct {
 	lanes                OpmaskVirtual // of the turn, with AVX-512: the last one has fewer
 }
 
-// turns writes the loop over n entries; with AVX2 it ends where fewer than 16 are left.
-func (p packing) turns(n GPVirtual, turn, end func()) {
+// turns writes the loop over n entries; with AVX2 it ends where fewer than 16 are left. Results are the entries done and
+// the values from start on, and what end adds.
+func (p packing) turns(n, start GPVirtual, turn, end func()) {
 	left := GP64()
 	if p.bytes == 64 {
 		p.first(U32(16), p.lanes)
@@ -40,6 +41,10 @@ func (p packing) turns(n GPVirtual, turn, end func()) {
 	ADDQ(Imm(16), p.i)
 	JMP(LabelRef("loop"))
 	Label("done")
+	SUBQ(start, p.values)
+	SHRQ(Imm(2), p.values)
+	Store(p.i, ReturnIndex(0))
+	Store(p.values, ReturnIndex(1))
 	end()
 	VZEROUPPER()
 	RET()
@@ -93,7 +98,7 @@ func (p packing) pack() {
 		" packs the first done of n entries, and returns how many it kept and the sum of the others.")
 	n, dropped, table := param("n"), param("dropped"), param("table")
 	least, magnitude, sum := p.reg(), p.reg(), p.reg()
-	broadcastParam("least", least)
+	VBROADCASTSS(address(Param("least")), least)
 	VBROADCASTSD(p.magnitude, magnitude)
 	p.zero(sum)
 	start := GP64()
@@ -115,17 +120,10 @@ func (p packing) pack() {
 			p.advance(p.count(bits))
 		}
 	}
-	p.turns(n, turn, func() {
-		SUBQ(start, p.values)
-		SHRQ(Imm(2), p.values)
-		Store(p.i, ReturnIndex(0))
-		Store(p.values, ReturnIndex(1))
-		to, err := ReturnIndex(2).Resolve()
-		if err != nil {
-			panic(err)
-		}
-		MOVL(U32(0), to.Addr)
-		tilePass{format: float32s, set: p.set}.flush(sum, to.Addr)
+	p.turns(n, start, turn, func() {
+		to := address(ReturnIndex(2))
+		MOVL(U32(0), to)
+		tilePass{format: float32s, set: p.set}.flush(sum, to)
 	})
 }
 
@@ -167,12 +165,7 @@ func (p packing) unpack() {
 			p.advance(count)
 		}
 	}
-	p.turns(n, turn, func() {
-		SUBQ(start, p.values)
-		SHRQ(Imm(2), p.values)
-		Store(p.i, ReturnIndex(0))
-		Store(p.values, ReturnIndex(1))
-	})
+	p.turns(n, start, turn, func() {})
 }
 
 // candidates writes the routine that finds the numbers that are not below their floors.
@@ -186,8 +179,8 @@ func candidates(magnitudes Mem) {
 	p.values = param("at")
 	MOVQ(p.values, start)
 	own, place, magnitude := YMM(), YMM(), YMM()
-	broadcastParam("own", own)
-	broadcastParam("place", place)
+	VBROADCASTSS(address(Param("own")), own)
+	VBROADCASTSS(address(Param("place")), place)
 	VBROADCASTSD(magnitudes, magnitude)
 	loopThen(n, 8, func(i GPVirtual) {
 		v, floor, earlier, bits, base := YMM(), YMM(), YMM(), GP32(), YMM()

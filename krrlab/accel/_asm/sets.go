@@ -64,6 +64,8 @@ var (
 		[]int{4, 4, 4}, []int{4, 4, 4, 4, 4, 4}, []int{4, 4, 4, 4, 4, 4}}
 )
 
+var sets = []set{avx2, avx512}
+
 // shapes are the rows and right-hand sides of the passes.
 func (p tilePass) shapes() (out [][2]int) {
 	rows := p.set.backward

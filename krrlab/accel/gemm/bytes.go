@@ -98,7 +98,7 @@ func (f *byteKernel) words(k int) int { return (max(k, 1) + 4*f.depth - 1) / (4 
 
 // packRows packs n rows of k bytes, each of them so many words, one after the other. What is beside them meets zeros.
 func packRows(dst []uint32, src []uint8, ld, n, k, words int) {
-	to := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(dst))), 4*len(dst))
+	to := view[uint8](dst)
 	for i := range n {
 		copy(to[4*i*words:], src[i*ld:i*ld+k])
 	}
@@ -137,7 +137,7 @@ func packBytes(ks *kernels, dst []uint32, src []uint8, ld, n, k, w int) {
 		if from := src[i*ld:]; ld%4 == 0 && whole > 0 {
 			// The routines that pack float32 move bits.
 			f := kernel[float32]{pack4: ks.s.pack4, pack2: ks.s.pack2}
-			packAcross(f, floats(panel), floatsOf(from), ld/4, rows, whole, w)
+			packAcross(f, view[float32](panel), view[float32](from), ld/4, rows, whole, w)
 		} else {
 			for r := range rows {
 				for p := range whole {
@@ -163,14 +163,10 @@ func packBytes(ks *kernels, dst []uint32, src []uint8, ld, n, k, w int) {
 	}
 }
 
-// floats is a view of words.
-func floats(v []uint32) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
-}
-
-// floatsOf is a view of whole words of bytes, which may begin anywhere.
-func floatsOf(v []uint8) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(v))), len(v)/4)
+// view is the memory of v, which may begin anywhere, as whole numbers of another type.
+func view[D, S any](v []S) []D {
+	return unsafe.Slice((*D)(unsafe.Pointer(unsafe.SliceData(v))),
+		len(v)*int(unsafe.Sizeof(*new(S)))/int(unsafe.Sizeof(*new(D))))
 }
 
 // byteSum returns the sum of at most BytesDepth bytes, eight at a time in four sums of 16 bits.

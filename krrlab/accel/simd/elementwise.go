@@ -1,9 +1,6 @@
 package simd
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Bounds of the arguments that Exp32 computes with: e^x is subnormal in float32
 // below expMin = ln 2⁻¹²⁶ and overflows above expMax = ln(2¹²⁸−2¹⁰⁴).
@@ -36,15 +33,7 @@ const (
 //
 //	e^x = 2ⁿ·p(r),  p the minimax polynomial of degree 6, |p(r)e^−r − 1| ≤ 1.9e-9.
 func Exp32(dst, x []float32) {
-	if len(dst) < len(x) {
-		panic(fmt.Sprintf("simd: Exp32: len(dst) = %d < len(x) = %d", len(dst), len(x)))
-	}
-	dst = dst[:len(x)]
-	if current().vectors {
-		inEights(dst, x, expMin, expMax, exp32AVX2, expPortable)
-		return
-	}
-	expPortable(dst, x)
+	inEights(dst, x, expMin, expMax, exp32AVX2, expPortable)
 }
 
 // vectors returns how many of n numbers the routines of AVX2 take, as many at a time as a power of two; 0 without them.
@@ -56,9 +45,14 @@ func vectors(n, together int) int {
 }
 
 // inEights does as much as fast can, eight numbers within [lo, hi] at a time, and leaves the
-// rest to slow.
+// rest, without AVX2 all, to slow.
 func inEights(dst, x []float32, lo, hi float32, fast func(n int, dst, x *float32, lo, hi float32) int,
 	slow func(dst, x []float32)) {
+	dst = dst[:len(x):len(dst)]
+	if !current().vectors {
+		slow(dst, x)
+		return
+	}
 	for len(x) > 0 {
 		k := 0
 		if n := len(x) &^ 7; n > 0 {
@@ -157,15 +151,7 @@ const cosMax = 1 << 20
 //
 //	cos x = (−1)ⁿ·q(r²),  q the minimax polynomial of degree 5, |q(r²) − cos r| ≤ 2.2e-10.
 func Cos32(dst, x []float32) {
-	if len(dst) < len(x) {
-		panic(fmt.Sprintf("simd: Cos32: len(dst) = %d < len(x) = %d", len(dst), len(x)))
-	}
-	dst = dst[:len(x)]
-	if current().vectors {
-		inEights(dst, x, -cosMax, cosMax, cos32AVX2, cosPortable)
-		return
-	}
-	cosPortable(dst, x)
+	inEights(dst, x, -cosMax, cosMax, cos32AVX2, cosPortable)
 }
 
 func cosPortable(dst, x []float32) {

@@ -211,13 +211,7 @@ func testElementwiseSlices(t *testing.T) {
 				t.Fatalf("%s, n = %d: wrote beyond len(x)", name, n)
 			}
 		}
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic for a short dst", name)
-				}
-			}()
-			f(make([]float32, 2), make([]float32, 3))
-		}()
+		panics(t, func() { f(make([]float32, 2), make([]float32, 3)) },
+			func() { f(make([]float32, 2, 3), make([]float32, 3)) })
 	}
 }

@@ -13,11 +13,8 @@ func Forward[T number](rows, cols int, tile []T, ld int, x []float64, xs int, u 
 	checkTile(rows, cols, len(tile), ld, t)
 	checkBlock(cols, t, len(x), xs)
 	checkBlock(rows, t, len(u), us)
-	if p == nil {
-		portable(true, false, rows, 0, cols, tile, ld, x, nil, xs, nil, u, us, t)
-		return
-	}
-	p.run(rows, cols, tile, ld, x, nil, xs, nil, u, us, t)
+	m := product[T, float64]{rows, cols, tile, ld, x, nil, xs, nil, u, us, t}
+	m.run(true, false, p)
 }
 
 // Backward sets y += Tᵀ·z, cols×t, for a tile and float64 vectors by columns: y[c*ys+j] and z[c*zs+r]. See Both.
@@ -27,15 +24,12 @@ func Backward[T number](rows, cols int, tile []T, ld int, y []float64, ys int, z
 	checkTile(rows, cols, len(tile), ld, t)
 	checkBlock(cols, t, len(y), ys)
 	checkBlock(rows, t, len(z), zs)
-	if p == nil {
-		portable(false, true, rows, 0, cols, tile, ld, nil, y, ys, z, nil, zs, t)
-		return
-	}
 	_, py, stride := apart(&w.v64, cols, t)
 	for c := range t {
 		copy(py[c*stride:c*stride+cols], y[c*ys:c*ys+cols])
 	}
-	p.run(rows, cols, tile, ld, nil, py, stride, z, nil, zs, t)
+	m := product[T, float64]{rows, cols, tile, ld, nil, py, stride, z, nil, zs, t}
+	m.run(false, true, p)
 	for c := range t {
 		copy(y[c*ys:c*ys+cols], py[c*stride:c*stride+cols])
 	}
@@ -45,12 +39,12 @@ func Backward[T number](rows, cols int, tile []T, ld int, y []float64, ys int, z
 // from row r and column c on.
 type piece struct{ r, c, m, k int }
 
-// piece returns the i-th of the pieces of rows×body entries: Forward goes along the rows, as
+// pieceOf returns the i-th of the pieces of rows×body entries: Forward goes along the rows, as
 // sums of few rows are at work, Backward down the columns.
-func (p *passes[T, V]) piece(i, rows, body int) piece {
+func pieceOf(i, rows, body int, forward bool) piece {
 	down, across := (rows+chunkRows-1)/chunkRows, (body+blockCols-1)/blockCols
 	r, c := i%down*chunkRows, i/down*blockCols
-	if p.sums {
+	if forward {
 		r, c = i/across*chunkRows, i%across*blockCols
 	}
 	return piece{r, c, max(0, min(chunkRows, rows-r)), max(0, min(blockCols, body-c))}
@@ -58,40 +52,33 @@ func (p *passes[T, V]) piece(i, rows, body int) piece {
 
 // oneWay multiplies one way by body columns, a multiple of the lanes. During the passes over
 // a piece the next one is fetched.
-func (p *passes[T, V]) oneWay(rows, body int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
-	if rows == 0 || body == 0 || t == 0 {
+func (m *product[T, V]) oneWay(p *passes[T, V], forward bool, body int) {
+	if m.rows == 0 || body == 0 || m.t == 0 {
 		return
 	}
-	a := p.piece(0, rows, body)
+	a, line := pieceOf(0, m.rows, body, forward), m.ld*int(unsafe.Sizeof(m.tile[0]))
 	for i := 1; a.m > 0 && a.k > 0; i++ {
-		next := p.piece(i, rows, body)
+		next := pieceOf(i, m.rows, body, forward)
 		total := 0 // groups of all passes
-		for c := 0; c < t; c += p.take(t - c) {
-			total += a.m / p.rows[p.take(t-c)]
+		for c := 0; c < m.t; c += p.take(m.t - c) {
+			total += a.m / p.rows[p.take(m.t-c)]
 		}
 		done, fetched := 0, 0 // groups, and rows of the next piece
-		for c := 0; c < t; {
-			k := p.take(t - c)
-			r, ahead := a.r, next.r*ld+next.c
-			multiply := func(f pass[T, V], groups, from, step int) {
-				if groups > 0 {
-					f(groups, a.k, &tile[r*ld+a.c], ld, at(x, c*stride+a.c), at(y, c*stride+a.c), stride,
-						at(z, c*rowStride+r), at(u, c*rowStride+r), rowStride, &tile[min(from, len(tile)-1)],
-						step*ld*int(unsafe.Sizeof(tile[0])))
-				}
-			}
+		for c := 0; c < m.t; {
+			k := p.take(m.t - c)
+			r, ahead := a.r, next.r*m.ld+next.c
 			groups := a.m / p.rows[k]
 			streamed, wide := 0, 0
 			if total > 0 {
 				streamed, wide = share((next.m*(done+groups)+total-1)/total-fetched, groups, p.rows[k])
 			}
-			multiply(p.stream[k], streamed, ahead+fetched*ld, p.rows[k])
+			m.pass(p.stream[k], streamed, a.k, r, a.c, c, ahead+fetched*m.ld, p.rows[k]*line)
 			r, fetched = r+streamed*p.rows[k], fetched+streamed*p.rows[k]
-			multiply(p.wide[k], wide, ahead+fetched*ld, 1)
+			m.pass(p.wide[k], wide, a.k, r, a.c, c, ahead+fetched*m.ld, line)
 			r, fetched = r+wide*p.rows[k], fetched+wide
-			multiply(p.wide[k], groups-streamed-wide, r*ld+a.c, 0)
+			m.pass(p.wide[k], groups-streamed-wide, a.k, r, a.c, c, r*m.ld+a.c, 0)
 			r += (groups - streamed - wide) * p.rows[k]
-			multiply(p.narrow[k], a.r+a.m-r, r*ld+a.c, 0)
+			m.pass(p.narrow[k], a.r+a.m-r, a.k, r, a.c, c, r*m.ld+a.c, 0)
 			done, c = done+groups, c+k
 		}
 		a = next

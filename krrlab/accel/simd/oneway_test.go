@@ -28,7 +28,8 @@ func testMany[T number](t *testing.T, tol float64) {
 		Forward(rows, cols, tile, ld, x, cols, u, rows, k)
 		Backward(rows, cols, tile, ld, y, cols, z, rows, k, &w)
 		wy, wu := make([]float64, cols*k), make([]float64, rows*k)
-		portable(true, true, rows, 0, cols, tile, ld, x, wy, cols, z, wu, rows, k)
+		m := product[T, float64]{rows, cols, tile, ld, x, wy, cols, z, wu, rows, k}
+		m.portable(true, true, 0)
 		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12 }
 		if !slices.EqualFunc(y, wy, near) || !slices.EqualFunc(u, wu, near) {
 			t.Fatalf("%T, t=%d: one way differs", tile, k)
@@ -50,12 +51,12 @@ func testMany[T number](t *testing.T, tol float64) {
 
 // TestPieces checks that the pieces of a tile cover it, each entry once.
 func TestPieces(t *testing.T) {
-	for _, p := range []*passes[float32, float64]{{sums: true}, {adds: true}} {
+	for _, forward := range []bool{true, false} {
 		for _, size := range [][2]int{{1, 8}, {24, 512}, {25, 520}, {71, 1536}, {7, 2000}} {
 			rows, body := size[0], size[1]
 			seen := make([]int, rows*body)
 			i := 0
-			for a := p.piece(i, rows, body); a.m > 0 && a.k > 0; a = p.piece(i, rows, body) {
+			for a := pieceOf(i, rows, body, forward); a.m > 0 && a.k > 0; a = pieceOf(i, rows, body, forward) {
 				for r := a.r; r < a.r+a.m; r++ {
 					for c := a.c; c < a.c+a.k; c++ {
 						seen[r*body+c]++
@@ -65,7 +66,7 @@ func TestPieces(t *testing.T) {
 			}
 			for j, n := range seen {
 				if n != 1 {
-					t.Fatalf("%d×%d, sums %v: entry (%d, %d) is in %d pieces", rows, body, p.sums, j/body, j%body, n)
+					t.Fatalf("%d×%d, forward %v: entry (%d, %d) is in %d pieces", rows, body, forward, j/body, j%body, n)
 				}
 			}
 		}

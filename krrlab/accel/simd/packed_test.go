@@ -111,23 +111,14 @@ func TestCandidates(t *testing.T) {
 func TestPackPanics(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		f := func(n int) []float32 { return make([]float32, n) }
-		for name, call := range map[string]func(){
-			"values":   func() { Pack(f(32), make([]uint16, 3), f(33), 1, f(33)) },
-			"mask":     func() { Pack(f(33), make([]uint16, 2), f(33), 1, f(33)) },
-			"dropped":  func() { Pack(f(33), make([]uint16, 3), f(33), 1, f(32)) },
-			"unpacked": func() { Unpack(f(33), []uint16{0xffff, 0xffff, 1}, f(32)) },
-			"masks":    func() { Unpack(f(33), []uint16{0xffff, 0xffff}, f(32)) },
-			"none":     func() { Unpack(f(1), []uint16{1}, nil) },
-		} {
-			func() {
-				defer func() {
-					if recover() == nil {
-						t.Errorf("%s: no panic", name)
-					}
-				}()
-				call()
-			}()
-		}
+		panics(t,
+			func() { Pack(f(32), make([]uint16, 3), f(33), 1, f(33)) },
+			func() { Pack(f(33), make([]uint16, 2), f(33), 1, f(33)) },
+			func() { Pack(f(33), make([]uint16, 3), f(33), 1, f(32)) },
+			func() { Unpack(f(33), []uint16{0xffff, 0xffff, 1}, f(32)) },
+			func() { Unpack(f(33), []uint16{0xffff, 0xffff}, f(32)) },
+			func() { Unpack(f(1), []uint16{1}, nil) },
+		)
 	})
 }
 

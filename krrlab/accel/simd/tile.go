@@ -28,10 +28,9 @@ const mostSides = 6
 // passes are the passes of one kind: wide[k] and stream[k] take rows[k] rows at a time,
 // narrow[k] one.
 type passes[T entry, V number] struct {
-	sums, adds bool // u += T·x, y += Tᵀ·z
-	lanes      int  // columns of one turn of the loop
-	most       int  // right-hand sides of one pass
-	rows       [mostSides + 1]int
+	lanes int // columns of one turn of the loop
+	most  int // right-hand sides of one pass
+	rows  [mostSides + 1]int
 	// wide passes fetch up to a row ahead for each group, streaming ones up to all rows.
 	wide, stream, narrow [mostSides + 1]pass[T, V]
 }
@@ -51,48 +50,67 @@ func (p *passes[T, V]) take(left int) int {
 	return (left + n - 1) / n
 }
 
-// run multiplies by the whole tile.
-func (p *passes[T, V]) run(rows, cols int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
-	body := cols - cols%p.lanes
-	if p.sums != p.adds {
-		p.oneWay(rows, body, tile, ld, x, y, stride, z, u, rowStride, t)
-	} else {
-		p.both(rows, body, tile, ld, x, y, stride, z, u, rowStride, t)
+// product is a product of a tile in rows of stride ld with t right-hand sides, which are columns of x and y of the given
+// stride and columns of z and u of rowStride; nil where a way has no use for them.
+type product[T entry, V number] struct {
+	rows, cols int
+	tile       []T
+	ld         int
+	x, y       []V
+	stride     int
+	z, u       []V
+	rowStride  int
+	t          int
+}
+
+// run adds T·x to u, sums, and Tᵀ·z to y, adds, or both; p is nil where there are no passes.
+func (m *product[T, V]) run(sums, adds bool, p *passes[T, V]) {
+	body := 0
+	switch {
+	case p == nil:
+	case sums && adds:
+		body = m.cols - m.cols%p.lanes
+		m.both(p, body)
+	default:
+		body = m.cols - m.cols%p.lanes
+		m.oneWay(p, sums, body)
 	}
-	if body < cols {
-		portable(p.sums, p.adds, rows, body, cols, tile, ld, x, y, stride, z, u, rowStride, t)
+	if body < m.cols {
+		m.portable(sums, adds, body)
+	}
+}
+
+// pass multiplies groups of rows from row r on and cols columns from column j on by the right-hand sides from c on,
+// and fetches what is ahead.
+func (m *product[T, V]) pass(f pass[T, V], groups, cols, r, j, c, ahead, step int) {
+	if groups > 0 {
+		f(groups, cols, &m.tile[r*m.ld+j], m.ld, at(m.x, c*m.stride+j), at(m.y, c*m.stride+j), m.stride,
+			at(m.z, c*m.rowStride+r), at(m.u, c*m.rowStride+r), m.rowStride, &m.tile[min(ahead, len(m.tile)-1)], step)
 	}
 }
 
 // both multiplies both ways by body columns, a multiple of the lanes.
-func (p *passes[T, V]) both(rows, body int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
-	if t == 0 {
+func (m *product[T, V]) both(p *passes[T, V], body int) {
+	if m.t == 0 {
 		return
 	}
 	chunk := chunkRows
-	if p.take(t) == t { // one pass: all rows but the last few, for which nothing is ahead
-		chunk = max(chunk, (rows-fetchRows)/chunkRows*chunkRows)
+	if p.take(m.t) == m.t { // one pass: all rows but the last few, for which nothing is ahead
+		chunk = max(chunk, (m.rows-fetchRows)/chunkRows*chunkRows)
 	}
-	for r0 := 0; body > 0 && r0 < rows; r0 += chunk {
-		m := min(chunk, rows-r0)
-		ahead, step := p.fetch(r0, m, rows, body, ld, t)
-		for c := 0; c < t; {
-			k := p.take(t - c)
-			groups := m / p.rows[k]
-			r1 := r0 + groups*p.rows[k]
-			if groups > 0 {
-				f := p.wide[k]
-				if step > p.row() {
-					f = p.stream[k]
-				}
-				f(groups, body, &tile[r0*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rowStride+r0),
-					at(u, c*rowStride+r0), rowStride, &tile[min(ahead, len(tile)-1)], step)
-				ahead += groups * (body / p.lanes) * step / int(unsafe.Sizeof(tile[0]))
+	for r0 := 0; body > 0 && r0 < m.rows; r0 += chunk {
+		rows := min(chunk, m.rows-r0)
+		ahead, step := m.fetch(p, r0, rows, body)
+		for c := 0; c < m.t; {
+			k := p.take(m.t - c)
+			groups := rows / p.rows[k]
+			f := p.wide[k]
+			if step > p.row() {
+				f = p.stream[k]
 			}
-			if rest := r0 + m - r1; rest > 0 {
-				p.narrow[k](rest, body, &tile[r1*ld], ld, at(x, c*stride), at(y, c*stride), stride,
-					at(z, c*rowStride+r1), at(u, c*rowStride+r1), rowStride, &tile[r0*ld], 0)
-			}
+			m.pass(f, groups, body, r0, 0, c, ahead, step)
+			ahead += groups * (body / p.lanes) * step / int(unsafe.Sizeof(m.tile[0]))
+			m.pass(p.narrow[k], rows-groups*p.rows[k], body, r0+groups*p.rows[k], 0, c, r0*m.ld, 0)
 			c += k
 		}
 	}
@@ -101,23 +119,24 @@ func (p *passes[T, V]) both(rows, body int, tile []T, ld int, x, y []V, stride i
 // row is the number of bytes of a tile's row that one turn of the loop reads.
 func (p *passes[T, V]) row() int { return max(64, p.lanes*int(unsafe.Sizeof(T(0)))) }
 
-// fetch returns the first entry to fetch ahead during the passes over rows r0 … r0+m-1, and
+// fetch returns the first entry to fetch ahead during the passes over rows r0 … r0+rows-1, and
 // by how many bytes to go on at each turn, so that all passes fetch at the same pace.
-func (p *passes[T, V]) fetch(r0, m, rows, body, ld, t int) (first, step int) {
-	if p.take(t) == t { // one pass
-		return min(r0+fetchRows, rows-min(m, fetchRows)) * ld, p.rows[t] * p.lanes * int(unsafe.Sizeof(T(0)))
+func (m *product[T, V]) fetch(p *passes[T, V], r0, rows, body int) (first, step int) {
+	size := int(unsafe.Sizeof(T(0)))
+	if p.take(m.t) == m.t { // one pass
+		return min(r0+fetchRows, m.rows-min(rows, fetchRows)) * m.ld, p.rows[m.t] * p.lanes * size
 	}
 	turns := 0
-	for c := 0; c < t; {
-		k := p.take(t - c)
-		turns += m / p.rows[k] * (body / p.lanes)
+	for c := 0; c < m.t; {
+		k := p.take(m.t - c)
+		turns += rows / p.rows[k] * (body / p.lanes)
 		c += k
 	}
-	bytes := min(chunkRows, rows-r0-m) * ld * int(unsafe.Sizeof(T(0)))
+	bytes := min(chunkRows, m.rows-r0-rows) * m.ld * size
 	if turns == 0 || bytes == 0 {
-		return r0 * ld, 0
+		return r0 * m.ld, 0
 	}
-	return (r0 + m) * ld, (bytes + turns - 1) / turns
+	return (r0 + rows) * m.ld, (bytes + turns - 1) / turns
 }
 
 // at returns the address of x[i], nil if x is.
@@ -129,16 +148,15 @@ func at[V number](x []V, i int) *V {
 }
 
 // portable multiplies by columns j0, …, cols-1 of the tile.
-func portable[T entry, V number](sums, adds bool, rows, j0, cols int, tile []T, ld int, x, y []V, stride int, z, u []V,
-	rowStride, t int) {
-	for r := range rows {
-		row := tile[r*ld+j0 : r*ld+cols]
-		for c := range t {
+func (m *product[T, V]) portable(sums, adds bool, j0 int) {
+	for r := range m.rows {
+		row := m.tile[r*m.ld+j0 : r*m.ld+m.cols]
+		for c := range m.t {
+			from, to := c*m.stride+j0, c*m.stride+m.cols // of x and y
 			var s [4]V
 			switch {
 			case sums && adds:
-				f := z[c*rowStride+r]
-				xc, yc := x[c*stride+j0:c*stride+cols], y[c*stride+j0:c*stride+cols]
+				f, xc, yc := m.z[c*m.rowStride+r], m.x[from:to], m.y[from:to]
 				j := 0
 				for ; j+4 <= len(row); j += 4 {
 					a, b, w := row[j:j+4:j+4], xc[j:j+4:j+4], yc[j:j+4:j+4]
@@ -157,7 +175,7 @@ func portable[T entry, V number](sums, adds bool, rows, j0, cols int, tile []T, 
 					yc[j] += V(row[j]) * f
 				}
 			case sums:
-				xc := x[c*stride+j0 : c*stride+cols]
+				xc := m.x[from:to]
 				j := 0
 				for ; j+4 <= len(row); j += 4 {
 					a, b := row[j:j+4:j+4], xc[j:j+4:j+4]
@@ -170,14 +188,13 @@ func portable[T entry, V number](sums, adds bool, rows, j0, cols int, tile []T, 
 					s[0] += V(row[j]) * xc[j]
 				}
 			default:
-				f := z[c*rowStride+r]
-				yc := y[c*stride+j0 : c*stride+cols]
+				f, yc := m.z[c*m.rowStride+r], m.y[from:to]
 				for j, a := range row {
 					yc[j] += V(a) * f
 				}
 			}
 			if sums {
-				u[c*rowStride+r] += (s[0] + s[1]) + (s[2] + s[3])
+				m.u[c*m.rowStride+r] += (s[0] + s[1]) + (s[2] + s[3])
 			}
 		}
 	}
@@ -197,16 +214,13 @@ func Both[T entry, V number](rows, cols int, tile []T, ld int, x, y, z, u []V, t
 	checkTile(rows, cols, len(tile), ld, t)
 	checkVectors(cols*t, len(x), len(y))
 	checkVectors(rows*t, len(z), len(u))
-	if p == nil {
-		portable(true, true, rows, 0, cols, tile, ld, x, y, cols, z, u, rows, t)
-		return
-	}
 	px, py, stride := apart(buf, cols, t)
 	for c := range t {
 		copy(px[c*stride:c*stride+cols], x[c*cols:(c+1)*cols])
 		clear(py[c*stride : c*stride+cols])
 	}
-	p.run(rows, cols, tile, ld, px, py, stride, z, u, rows, t)
+	m := product[T, V]{rows, cols, tile, ld, px, py, stride, z, u, rows, t}
+	m.run(true, true, p)
 	for c := range t {
 		addTo(y[c*cols:(c+1)*cols], py[c*stride:c*stride+cols])
 	}

@@ -102,11 +102,6 @@ func testOneWay[T number](t *testing.T) {
 // specials are what vectors have now and then.
 var specials = []float32{float32(math.NaN()), float32(math.Inf(-1)), 0x1p-140}
 
-// alike reports whether numbers are equal, NaN being equal to NaN.
-func alike(x, y []float32) bool {
-	return slices.EqualFunc(x, y, func(a, b float32) bool { return a == b || a != a && b != b })
-}
-
 // TestBoth16 compares 16-bit tiles with the same numbers in float32, exactly: they are small.
 func TestBoth16(t *testing.T) {
 	onEach(t, func(t *testing.T) {
@@ -115,10 +110,10 @@ func TestBoth16(t *testing.T) {
 		for _, rows := range edges {
 			for _, cols := range edges {
 				k, ld := 1+(rows+cols)%7, cols+rows%3
-				tile, same := make([]uint16, rows*ld), make([]float32, rows*ld)
+				tile, wide := make([]uint16, rows*ld), make([]float32, rows*ld)
 				for i := range tile {
 					tile[i] = uint16(g.IntN(50))
-					same[i] = float32(tile[i])
+					wide[i] = float32(tile[i])
 				}
 				whole := func(n int) []float32 {
 					v := make([]float32, n)
@@ -133,8 +128,8 @@ func TestBoth16(t *testing.T) {
 				x, y, z, u := whole(cols*k), whole(cols*k), whole(rows*k), whole(rows*k)
 				y2, u2 := slices.Clone(y), slices.Clone(u)
 				Both(rows, cols, tile, ld, x, y, z, u, k, &w)
-				Both(rows, cols, same, ld, x, y2, z, u2, k, &w)
-				if !alike(y, y2) || !alike(u, u2) {
+				Both(rows, cols, wide, ld, x, y2, z, u2, k, &w)
+				if !same(y, y2) || !same(u, u2) {
 					t.Fatalf("%d×%d, t=%d: 16 bits differ", rows, cols, k)
 				}
 			}
@@ -244,7 +239,7 @@ func TestSpecials(t *testing.T) {
 func TestTileMisuse(t *testing.T) {
 	v := make([]float32, 20)
 	w := make([]float64, 20)
-	for i, f := range []func(){
+	panics(t,
 		func() { Both(4, 5, v, 4, v, v, v, v, 1, &Workspace{}) },
 		func() { Both(4, 6, v, 6, v, v, v, v, 1, &Workspace{}) },
 		func() { Both(4, 5, v, 5, v, v, v, v, 5, &Workspace{}) },
@@ -255,14 +250,20 @@ func TestTileMisuse(t *testing.T) {
 		func() { Use(numPaths) },
 		func() { GatherDot([]int64{0, 2}, make([]int32, 1), v, w, w, 1) },
 		func() { Squares(new([PairLanes]float64), w, w) },
-	} {
+	)
+}
+
+// panics reports the calls that do not.
+func panics(t *testing.T, calls ...func()) {
+	t.Helper()
+	for i, call := range calls {
 		func() {
 			defer func() {
 				if recover() == nil {
 					t.Errorf("case %d: no panic", i)
 				}
 			}()
-			f()
+			call()
 		}()
 	}
 }
@@ -457,7 +458,7 @@ func TestPaths(t *testing.T) {
 	if _, err := ParsePath("sse"); err == nil {
 		t.Error("sse is a path")
 	}
-	if s := fmt.Sprint(Path(9)); s != "Path(9)" {
+	if s := fmt.Sprint(Path(9)); s != "unknown (9)" {
 		t.Error(s)
 	}
 }
