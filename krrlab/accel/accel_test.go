@@ -12,15 +12,17 @@ func library(t testing.TB) *Library {
 	return l
 }
 
-// only is the library of a process that has chosen l.
-func only(l *Library) func() *Library { return func() *Library { return l } }
+// withBLAS is Use for the length of a test.
+func withBLAS(t testing.TB, l *Library) {
+	Use(l)
+	t.Cleanup(func() { Use(nil) })
+}
 
 // onEach runs f on gonum's BLAS and, if it is there, on OpenBLAS, as Use sets
 // them.
 func onEach(t *testing.T, f func(t *testing.T)) {
-	t.Cleanup(func() { Use(nil) })
-	t.Run("gonum", func(t *testing.T) { Use(nil); f(t) })
-	t.Run("openblas", func(t *testing.T) { Use(library(t)); f(t) })
+	t.Run("gonum", func(t *testing.T) { withBLAS(t, nil); f(t) })
+	t.Run("openblas", func(t *testing.T) { withBLAS(t, library(t)); f(t) })
 }
 
 // withThreads sets the number of threads for the length of a test.

@@ -13,12 +13,10 @@ import (
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
-func TestOverridesFloat64(t *testing.T) {
-	testOverrides(t, 0x1p-53, of64(float64s{lib: only(library(t))}), of64(gonum.Implementation{}))
-}
-
-func TestOverridesFloat32(t *testing.T) {
-	testOverrides(t, 0x1p-24, of32(float32s{lib: only(library(t))}), of32(gonum.Implementation{}))
+func TestOverrides(t *testing.T) {
+	withBLAS(t, library(t))
+	testOverrides(t, 0x1p-53, of64(float64s{}), of64(gonum.Implementation{}))
+	testOverrides(t, 0x1p-24, of32(float32s{}), of32(gonum.Implementation{}))
 }
 
 // draw is a source of random operands.
@@ -191,22 +189,14 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref overridden[T]) {
 			continue
 		}
 		a, lda = g.triangle(ul, d, order(s, m, n))
-		for name, f := range map[string]func() (o, r func(blas.Side, blas.Uplo, blas.Transpose, blas.Diag, int, int, T,
-			[]T, int, []T, int)){
-			"trsm": func() (o, r func(blas.Side, blas.Uplo, blas.Transpose, blas.Diag, int, int, T, []T, int, []T,
-				int)) {
-				return ours.trsm, ref.trsm
-			},
-			"trmm": func() (o, r func(blas.Side, blas.Uplo, blas.Transpose, blas.Diag, int, int, T, []T, int, []T,
-				int)) {
-				return ours.trmm, ref.trmm
-			},
+		for name, f := range map[string]func(by overridden[T], b []T){
+			"trsm": func(by overridden[T], b []T) { by.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
+			"trmm": func(by overridden[T], b []T) { by.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
 		} {
-			o, r := f()
 			b, ldb = g.matrix(m, n)
 			want = clone(b)
-			o(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
-			r(s, ul, tA, d, m, n, alpha, a, lda, want, ldb)
+			f(ours, b)
+			f(ref, want)
 			check(b, want, order(s, m, n), "%s %c%c%c%c %d %d α=%v", name, s, ul, tA, d, m, n, alpha)
 		}
 	}
@@ -227,12 +217,9 @@ func (g draw[T]) vector(n int) (x []T, inc int) {
 // TestMisuse checks that what gonum panics at, ours panics at with the same
 // words, and that nothing else panics: arguments are drawn around what is right.
 func TestMisuse(t *testing.T) {
-	t.Run("float64", func(t *testing.T) {
-		testMisuse(t, of64(float64s{lib: only(library(t))}), of64(gonum.Implementation{}))
-	})
-	t.Run("float32", func(t *testing.T) {
-		testMisuse(t, of32(float32s{lib: only(library(t))}), of32(gonum.Implementation{}))
-	})
+	withBLAS(t, library(t))
+	testMisuse(t, of64(float64s{}), of64(gonum.Implementation{}))
+	testMisuse(t, of32(float32s{}), of32(gonum.Implementation{}))
 }
 
 func testMisuse[T real](t *testing.T, ours, ref overridden[T]) {
@@ -353,7 +340,8 @@ func TestChecks32Bits(t *testing.T) {
 }
 
 func TestNoAllocation(t *testing.T) {
-	o := float64s{lib: only(library(t))}
+	withBLAS(t, library(t))
+	o := float64s{}
 	const n = 64
 	a, b, c := make([]float64, n*n), make([]float64, n*n), make([]float64, n*n)
 	if avg := testing.AllocsPerRun(100, func() {

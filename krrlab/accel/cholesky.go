@@ -1,7 +1,6 @@
 package accel
 
 import (
-	"context"
 	"fmt"
 
 	"gonum.org/v1/gonum/blas"
@@ -85,8 +84,8 @@ func (op tiles[T]) cholesky(m *dealt[T]) (int, T, error) {
 		rows := func(i int) []T { return panel[(i-j)*tileOrder*ld:] }
 		below := blocks - j - 1
 		if ok := false; m.has(j) {
-			each(1, func(int) { ok = op.potrf(m.order(j), panel, ld) })
-			each(below, func(i int) {
+			Each(1, func(_, _ int) { ok = op.potrf(m.order(j), panel, ld) })
+			Each(below, func(_, i int) {
 				if i += j + 1; ok {
 					op.trsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m.order(i), m.order(j), 1, panel, ld,
 						rows(i), ld)
@@ -101,7 +100,7 @@ func (op tiles[T]) cholesky(m *dealt[T]) (int, T, error) {
 				return j*tileOrder + r, v, nil
 			}
 		}
-		each(below*(below+1)/2, func(q int) {
+		Each(below*(below+1)/2, func(_, q int) {
 			i, k := pair(q)
 			i, k = i+j+1, k+j+1
 			if !m.has(k) {
@@ -145,11 +144,11 @@ func invert(m *dealt[float64]) error {
 		panel := m.room[:(m.N-j*tileOrder)*ld] // L_JJ⁻¹, and T below
 		rows := func(i int) []float64 { return panel[(i-j)*tileOrder*ld:] }
 		if m.has(j) {
-			each(1, func(int) {
+			Each(1, func(_, _ int) {
 				m.copyTile(j, j, panel, false)
 				lapack64.Trtri(blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: ld, Stride: ld, Data: panel})
 			})
-			each(below, func(i int) { // T_I = P_I·L_JJ⁻¹
+			Each(below, func(_, i int) { // T_I = P_I·L_JJ⁻¹
 				i += j + 1
 				m.copyTile(i, j, rows(i), false)
 				bi.Dtrmm(blas.Right, blas.Lower, blas.NoTrans, blas.NonUnit, m.order(i), ld, 1, panel, ld, rows(i), ld)
@@ -159,7 +158,7 @@ func invert(m *dealt[float64]) error {
 		if err := m.share(panel, j); err != nil {
 			return err
 		}
-		each(below+1, func(i int) { // (L⁻¹)_IJ = −Σ_{J<K≤I} X_IK·T_K, the longest sums first
+		Each(below+1, func(_, i int) { // (L⁻¹)_IJ = −Σ_{J<K≤I} X_IK·T_K, the longest sums first
 			if i = blocks - 1 - i; !m.has(i) {
 				return
 			}
@@ -176,11 +175,4 @@ func invert(m *dealt[float64]) error {
 		})
 	}
 	return nil
-}
-
-// each calls body for i = 0 … n-1 on the pool of workers.
-func each(n int, body func(i int)) {
-	if err := ForEach(context.Background(), n, func(_, i int) { body(i) }); err != nil {
-		panic(err) // the background context does not end
-	}
 }

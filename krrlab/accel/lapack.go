@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"unsafe"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -20,7 +19,6 @@ import (
 // their time goes into level 3 (Dpotrs and Dtrtrs are calls of Dtrsm).
 type lapacks struct {
 	gonum.Implementation
-	lib func() *Library
 }
 
 var _ lapack.Float64 = lapacks{}
@@ -31,7 +29,7 @@ const lapackOrder = 32
 // Dpotrf computes the Cholesky factor L (A = L·Lᵀ) or U (A = Uᵀ·U) in the
 // triangle ul of a, and reports whether A was positive definite.
 func (o lapacks) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
-	l := o.lib()
+	l := inUse()
 	if l == nil || n < lapackOrder || !isUplo(ul) || !matrix(n, n, lda, len(a)) {
 		return o.Implementation.Dpotrf(ul, n, a, lda)
 	}
@@ -40,14 +38,7 @@ func (o lapacks) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
 
 // potrf calls xPOTRF at fn.
 func potrf[T real](l *Library, fn uintptr, ul blas.Uplo, n int, a []T, lda int) bool {
-	f := frames.Get().(*frame)
-	f.c = [4]byte{flipUplo(ul)}
-	f.i = [8]int32{int32(n), int32(lda)}
-	f.info = 0
-	f.p = [4]unsafe.Pointer{base(a)}
-	l.call(f, fn, f.char(0), f.num(0), f.ptr(0), f.num(1), f.infoAddr(), 1)
-	ok := f.info == 0
-	f.free()
+	ok := fortran(l, fn, "cipio", [4]byte{flipUplo(ul)}, [6]int{n, lda}, 0, 0, a) == 0
 	// A NaN in A ends up in the diagonal, where the library's pivot test,
 	// a_jj ≤ 0, lets it pass.
 	for i := 0; ok && i < n; i++ {
@@ -56,12 +47,10 @@ func potrf[T real](l *Library, fn uintptr, ul blas.Uplo, n int, a []T, lda int) 
 	return ok
 }
 
-func (f *frame) infoAddr() uintptr { return uintptr(unsafe.Pointer(&f.info)) }
-
 // Dtrtri computes the inverse of the triangular matrix a in place and reports
 // whether a was nonsingular.
 func (o lapacks) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) (ok bool) {
-	l := o.lib()
+	l := inUse()
 	if l == nil || n < lapackOrder || !isUplo(ul) || !isDiag(d) || !matrix(n, n, lda, len(a)) {
 		return o.Implementation.Dtrtri(ul, d, n, a, lda)
 	}
@@ -72,15 +61,7 @@ func (o lapacks) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) 
 			}
 		}
 	}
-	f := frames.Get().(*frame)
-	f.c = [4]byte{flipUplo(ul), byte(d)}
-	f.i = [8]int32{int32(n), int32(lda)}
-	f.info = 0
-	f.p = [4]unsafe.Pointer{base(a)}
-	l.call(f, l.dtrtri, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.infoAddr(), 1, 1)
-	ok = f.info == 0
-	f.free()
-	return ok
+	return fortran(l, l.dtrtri, "ccipio", [4]byte{flipUplo(ul), byte(d)}, [6]int{n, lda}, 0, 0, a) == 0
 }
 
 // Dsyev computes the eigenvalues w, ascending, and with jobz = EVCompute the
@@ -89,25 +70,17 @@ func (o lapacks) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) 
 // numbers (work is only checked); gonum's where that is more than 32 bits count, above n = 32,000.
 func (o lapacks) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
 	lwork int) (ok bool) {
-	l := o.lib()
+	l := inUse()
 	if l == nil || n < lapackOrder || n > 32000 || jobz != lapack.EVNone && jobz != lapack.EVCompute || !isUplo(ul) ||
 		!matrix(n, n, lda, len(a)) || len(w) < n || lwork < 3*n-1 || len(work) < lwork || hasNaN(ul, n, a, lda) {
 		return o.Implementation.Dsyev(jobz, ul, n, a, lda, w, work, lwork)
 	}
-	f := frames.Get().(*frame)
-	f.c = [4]byte{byte(jobz), flipUplo(ul)}
-	f.info = 0
 	lw, liw := 1+2*n, 1
 	if jobz == lapack.EVCompute {
 		lw, liw = 1+6*n+2*n*n, 3+5*n
 	}
-	wk, iwk := make([]float64, lw), make([]int32, liw)
-	f.i = [8]int32{int32(n), int32(lda), int32(lw), int32(liw)}
-	f.p = [4]unsafe.Pointer{base(a), base(w), base(wk), unsafe.Pointer(&iwk[0])}
-	l.call(f, l.dsyevd, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.ptr(1),
-		f.ptr(2), f.num(2), f.ptr(3), f.num(3), f.infoAddr(), 1, 1)
-	ok = f.info == 0
-	f.free()
+	ok = fortran(l, l.dsyevd, "ccipippipio", [4]byte{byte(jobz), flipUplo(ul)}, [6]int{n, lda, lw, liw}, 0, 0,
+		a, w, make([]float64, lw), make([]float64, liw/2+1)) == 0 // the last one's memory is of 32-bit integers
 	if ok && jobz == lapack.EVCompute {
 		transpose(n, a, lda) // eigenvector i lies in row i
 	}

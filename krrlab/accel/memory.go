@@ -48,10 +48,10 @@ func PeakRSS() int64 { return here.peakRSS() }
 // Occupied returns the bytes of physical memory that the process holds now, without what Go's heap has for use again, 0
 // if the system does not say.
 func Occupied() int64 {
-	kb, _ := field(here.read("/proc/self/status"), "VmRSS:")
+	rss, _ := here.bytes("/proc/self/status", "VmRSS:")
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return max(0, kb<<10-int64(m.HeapIdle-m.HeapReleased))
+	return max(0, rss-int64(m.HeapIdle-m.HeapReleased))
 }
 
 // Bytes writes a number of bytes with three digits and a unit.
@@ -78,14 +78,14 @@ func (m machine) memoryLimit() (int64, string) {
 }
 
 func (m machine) memoryAvailable() int64 {
-	kb, known := field(m.read("/proc/meminfo"), "MemAvailable:")
-	avail, meminfo := kb<<10, known
-	rss, _ := field(m.read("/proc/self/status"), "VmRSS:")
+	avail, known := m.bytes("/proc/meminfo", "MemAvailable:")
+	meminfo := known
+	rss, _ := m.bytes("/proc/self/status", "VmRSS:")
 	for i, l := range m.allLimits() {
 		if i == 0 && l.source == physicalSource && meminfo {
 			continue
 		}
-		if left := l.bytes - max(l.used, rss<<10); !known || left < avail {
+		if left := l.bytes - max(l.used, rss); !known || left < avail {
 			avail, known = left, true
 		}
 	}
@@ -96,8 +96,8 @@ func (m machine) memoryAvailable() int64 {
 }
 
 func (m machine) peakRSS() int64 {
-	if kb, ok := field(m.read("/proc/self/status"), "VmHWM:"); ok {
-		return kb << 10
+	if peak, ok := m.bytes("/proc/self/status", "VmHWM:"); ok {
+		return peak
 	}
 	b, _ := m.maxRSS()
 	return b
@@ -109,8 +109,8 @@ const physicalSource = "physical memory"
 // first if it is known.
 func (m machine) allLimits() []limit {
 	var all []limit
-	if kb, ok := field(m.read("/proc/meminfo"), "MemTotal:"); ok {
-		all = append(all, limit{bytes: kb << 10, source: physicalSource})
+	if total, ok := m.bytes("/proc/meminfo", "MemTotal:"); ok {
+		all = append(all, limit{bytes: total, source: physicalSource})
 	} else if b := m.physical(); b > 0 {
 		all = append(all, limit{bytes: int64(b), source: physicalSource})
 	}
@@ -174,6 +174,12 @@ func field(text, name string) (int64, bool) {
 	return 0, false
 }
 
+// bytes returns the number of kB after the name in a file, in bytes.
+func (m machine) bytes(file, name string) (int64, bool) {
+	kb, ok := field(m.read(file), name)
+	return kb << 10, ok
+}
+
 // mount is one line of /proc/self/mountinfo: the directory root of a file system
 // is seen at point.
 type mount struct{ root, point string }
@@ -210,7 +216,7 @@ func (m machine) cgroupMounts() (v1, v2 *mount) {
 		if !ok || len(f) < 5 || len(g) < 3 {
 			continue
 		}
-		mt := &mount{unescape(f[3]), unescape(f[4])}
+		mt := &mount{unescaped.Replace(f[3]), unescaped.Replace(f[4])}
 		switch {
 		case g[0] == "cgroup2" && v2 == nil:
 			v2 = mt
@@ -243,21 +249,5 @@ func (m machine) ancestors(mt mount, dir, max, current, inactive string) []limit
 	}
 }
 
-// unescape undoes the octal escapes of mountinfo (\040 is a space).
-func unescape(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
+// unescaped undoes the escapes of mountinfo.
+var unescaped = strings.NewReplacer(`\011`, "\t", `\012`, "\n", `\040`, " ", `\043`, "#", `\134`, `\`)

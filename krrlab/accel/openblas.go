@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"runtime"
 	"strings"
 	"sync"
@@ -63,21 +64,15 @@ const (
 )
 
 // symbols lists the routines a library must have and where their addresses go.
-func (l *Library) symbols() []struct {
-	name string
-	addr *uintptr
-} {
-	return []struct {
-		name string
-		addr *uintptr
-	}{
-		{"dgemm_", &l.d.gemm}, {"sgemm_", &l.s.gemm},
-		{"dsyrk_", &l.d.syrk}, {"ssyrk_", &l.s.syrk},
-		{"dtrsm_", &l.d.trsm}, {"strsm_", &l.s.trsm},
-		{"dtrmm_", &l.d.trmm}, {"strmm_", &l.s.trmm},
-		{"dgemv_", &l.d.gemv}, {"sgemv_", &l.s.gemv},
-		{"dpotrf_", &l.d.potrf}, {"spotrf_", &l.s.potrf},
-		{"dtrtri_", &l.dtrtri}, {"dsyevd_", &l.dsyevd},
+func (l *Library) symbols() map[string]*uintptr {
+	return map[string]*uintptr{
+		"dgemm_": &l.d.gemm, "sgemm_": &l.s.gemm,
+		"dsyrk_": &l.d.syrk, "ssyrk_": &l.s.syrk,
+		"dtrsm_": &l.d.trsm, "strsm_": &l.s.trsm,
+		"dtrmm_": &l.d.trmm, "strmm_": &l.s.trmm,
+		"dgemv_": &l.d.gemv, "sgemv_": &l.s.gemv,
+		"dpotrf_": &l.d.potrf, "spotrf_": &l.s.potrf,
+		"dtrtri_": &l.dtrtri, "dsyevd_": &l.dsyevd,
 	}
 }
 
@@ -189,7 +184,8 @@ func load(name string) (*Library, error) {
 	}
 	handle, err := dl.Open(name, false)
 	if err != nil {
-		return nil, fmt.Errorf("not loaded: %s", firstLine(err.Error()))
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, fmt.Errorf("not loaded: %s", first)
 	}
 	l := &Library{info: BLAS{Name: "openblas", Path: loadedFrom(name)}}
 	config := dl.Sym(handle, "openblas_get_config")
@@ -209,9 +205,9 @@ func load(name string) (*Library, error) {
 	if strings.Contains(l.info.Config, "USE64BITINT") {
 		return nil, fmt.Errorf("built with 64-bit integers, 32-bit wanted: %s", l.info.Config)
 	}
-	for _, s := range l.symbols() {
-		if *s.addr = dl.Sym(handle, s.name); *s.addr == 0 {
-			return nil, fmt.Errorf("no symbol %s", s.name)
+	for name, at := range l.symbols() {
+		if *at = dl.Sym(handle, name); *at == 0 {
+			return nil, fmt.Errorf("no symbol %s", name)
 		}
 	}
 	l.getThreads = dl.Sym(handle, "openblas_get_num_threads")
@@ -233,7 +229,7 @@ func load(name string) (*Library, error) {
 func (l *Library) selfTest() error {
 	a := []float64{1, 2, 3, 4, 5, 6} // 2×3
 	c := []float64{nan, nan, nan, nan}
-	gemm(l, l.d.gemm, 'N', 'T', 2, 2, 3, 1, a, 3, a, 3, 0, c, 2)
+	fortran(l, l.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{2, 2, 3, 3, 3, 2}, 1, 0, a, a, c)
 	if want := [4]float64{14, 32, 32, 77}; [4]float64(c) != want {
 		return fmt.Errorf("dgemm gives %v for %v", c, want)
 	}
@@ -242,7 +238,7 @@ func (l *Library) selfTest() error {
 
 // threads sets the number of threads that calls use. With pthreads that is a
 // property of the library, with OpenMP of each operating system thread that
-// calls it, set before each call (Library.call).
+// calls it, set before each call.
 // It is never given more threads than the cores it was loaded on: OpenBLAS 0.3.21 computes wrong numbers
 // on those that it adds to its pool and takes away again, where they wait for a core.
 func (l *Library) threads(n int) {
@@ -251,14 +247,14 @@ func (l *Library) threads(n int) {
 	if l.setThreads != 0 {
 		f := frames.Get().(*frame)
 		l.setNow(f)
-		f.free()
+		frames.Put(f)
 	}
 }
 
 // setNow passes the number of threads on to the library.
 func (l *Library) setNow(f *frame) {
-	f.one[0] = uintptr(l.want.Load())
-	dl.Call(l.setThreads, f.one[:]...)
+	f.args[0] = uintptr(l.want.Load())
+	dl.Call(l.setThreads, f.args[:1]...)
 }
 
 // numThreads returns the number of threads that a call from here would use.
@@ -274,39 +270,14 @@ func (l *Library) numThreads() int {
 // the frame's pointers keep the operands alive during the call.
 type frame struct {
 	c           [4]byte // side, uplo, trans, …: Fortran characters
-	i           [8]int32
+	i           [6]int32
 	alpha, beta uint64 // a float64 or a float32
 	p           [4]unsafe.Pointer
 	info        int32
 	args        [20]uintptr
-	one         [1]uintptr
 }
 
 var frames = sync.Pool{New: func() any { return new(frame) }}
-
-func (f *frame) free() {
-	f.p = [4]unsafe.Pointer{}
-	frames.Put(f)
-}
-
-// char, num, ptr, addr give what stands for an operand in a Fortran call.
-func (f *frame) char(k int) uintptr { return uintptr(unsafe.Pointer(&f.c[k])) }
-func (f *frame) num(k int) uintptr  { return uintptr(unsafe.Pointer(&f.i[k])) }
-func (f *frame) ptr(k int) uintptr  { return uintptr(f.p[k]) }
-
-// call calls a Fortran routine. args are addresses within f or those held by f.p.
-func (l *Library) call(f *frame, fn uintptr, args ...uintptr) {
-	n := copy(f.args[:], args) // on the heap once, not at every call
-	if l.par == openmp {
-		runtime.LockOSThread()
-		l.setNow(f)
-		dl.Call(fn, f.args[:n]...)
-		runtime.UnlockOSThread()
-	} else {
-		dl.Call(fn, f.args[:n]...)
-	}
-	runtime.KeepAlive(f)
-}
 
 // loadedFrom returns the file that a library was loaded from, or its name where
 // the system does not say.
@@ -321,23 +292,17 @@ func loadedFrom(name string) string {
 // mappedFile finds in the text of /proc/self/maps the file that is name, or what
 // name leads to: libopenblas.so.0 is a link to libopenblasp-r0.3.21.so, say.
 func mappedFile(maps, name string) string {
-	base := name[strings.LastIndexByte(name, '/')+1:]
+	dir, base := path.Split(name)
 	stem, _, _ := strings.Cut(base, ".")
-	dir := strings.TrimSuffix(name, base)
 	for line := range strings.Lines(maps) {
 		i := strings.IndexByte(line, '/')
 		if i < 0 {
 			continue
 		}
 		file := strings.TrimSuffix(line[i:], "\n")
-		if strings.HasPrefix(file, dir) && strings.HasPrefix(file[strings.LastIndexByte(file, '/')+1:], stem) {
+		if strings.HasPrefix(file, dir) && strings.HasPrefix(path.Base(file), stem) {
 			return file
 		}
 	}
 	return name
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	return s
 }

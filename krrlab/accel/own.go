@@ -51,7 +51,7 @@ func ownSyrk[T real](ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, 
 	}
 	size := blockOrder[T](n, threads)
 	blocks := (n + size - 1) / size
-	each(blocks*(blocks+1)/2, func(q int) {
+	Each(blocks*(blocks+1)/2, func(_, q int) {
 		i, j := pair(q)
 		if ul == blas.Upper {
 			i, j = j, i
@@ -71,10 +71,8 @@ func ownSyrk[T real](ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, 
 // columns of B or, from the right, of rows: of 8 tiles at least, as each packs the triangle again.
 func ownTrxm[T real](solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T,
 	lda int, b []T, ldb int) {
-	q, rows, cols, vectors := m, m, n, n
-	if s == blas.Right {
-		q, vectors = n, m
-	}
+	q, rows, cols := order(s, m, n), m, n
+	vectors := m + n - q
 	threads := int(ownThreads.Load())
 	if threads == 1 || !large(m, n, q, 2*ownWork) {
 		gogemm.Triangular(solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
@@ -95,7 +93,7 @@ func ownTrxm[T real](solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose, d
 // grid calls body, on all threads, for the pieces rows×cols of an m×n matrix, which begin at (i, j).
 func grid(m, n, rows, cols int, body func(i, j, m, n int)) {
 	across := (n + cols - 1) / cols
-	each((m+rows-1)/rows*across, func(q int) {
+	Each((m+rows-1)/rows*across, func(_, q int) {
 		i, j := q/across*rows, q%across*cols
 		body(i, j, min(rows, m-i), min(cols, n-j))
 	})
@@ -218,8 +216,9 @@ func ours(l *Library, order int) bool {
 	return l.narrow && path == simd.AVX512 && order >= narrowOrder
 }
 
-func (p *level3[T]) gemm(l *Library, tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int,
+func (p *level3[T]) gemm(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int,
 	beta T, c []T, ldc int) {
+	l := inUse()
 	ra, ca := opDims(tA, m, k)
 	rb, cb := opDims(tB, k, n)
 	good := isTrans(tA) && isTrans(tB) && alpha != 0 && matrix(ra, ca, lda, len(a)) && matrix(rb, cb, ldb, len(b)) &&
@@ -232,12 +231,15 @@ func (p *level3[T]) gemm(l *Library, tA, tB blas.Transpose, m, n, k int, alpha T
 	case ownThreads.Load() == 1 && min(m, n, k) >= p.ownOrder && simd.InUse() == simd.AVX2:
 		gogemm.Gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 	default:
-		gemm(l, p.of(l).gemm, tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		// Cᵀ = α·op(B)ᵀ·op(A)ᵀ + β·Cᵀ
+		fortran(l, p.of(l).gemm, gemmForm, [4]byte{byte(tB), byte(tA)}, [6]int{n, m, k, ldb, lda, ldc}, alpha, beta, b, a,
+			c)
 	}
 }
 
-func (p *level3[T]) syrk(l *Library, ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T,
+func (p *level3[T]) syrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T,
 	ldc int) {
+	l := inUse()
 	ra, ca := opDims(tA, n, k)
 	good := isUplo(ul) && isTrans(tA) && alpha != 0 && matrix(ra, ca, lda, len(a)) && matrix(n, n, ldc, len(c))
 	switch {
@@ -246,12 +248,17 @@ func (p *level3[T]) syrk(l *Library, ul blas.Uplo, tA blas.Transpose, n, k int, 
 	case !good || l == nil || !large(n, n, k, syrkWork):
 		p.gonum.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 	default:
-		syrk(l, p.of(l).syrk, ul, tA, n, k, alpha, a, lda, beta, c, ldc)
+		if beta == 0 {
+			clearTriangle(ul, n, c, ldc) // some builds scale by β, and 0·NaN = NaN
+		}
+		fortran(l, p.of(l).syrk, "cciiapibpi", [4]byte{flipUplo(ul), flipTrans(tA)}, [6]int{n, k, lda, ldc}, alpha, beta, a,
+			c)
 	}
 }
 
-func (p *level3[T]) trxm(l *Library, solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int,
+func (p *level3[T]) trxm(solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int,
 	alpha T, a []T, lda int, b []T, ldb int) {
+	l := inUse()
 	ref, fn := p.gonum.trsm, func(r *routines) uintptr { return r.trsm }
 	if !solve {
 		ref, fn = p.gonum.trmm, func(r *routines) uintptr { return r.trmm }
@@ -265,17 +272,22 @@ func (p *level3[T]) trxm(l *Library, solve bool, s blas.Side, ul blas.Uplo, tA b
 	case !good || l == nil || !large(m, n, q, trxmWork):
 		ref(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 	default:
-		trxm(l, fn(p.of(l)), s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+		fortran(l, fn(p.of(l)), "cccciiapipi", [4]byte{flipSide(s), flipUplo(ul), byte(tA), byte(d)},
+			[6]int{n, m, lda, ldb}, alpha, 0, a, b)
 	}
 }
 
-func (p *level3[T]) gemv(l *Library, tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T,
+func (p *level3[T]) gemv(tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T,
 	y []T, incY int) {
+	l := inUse()
 	lenY, lenX := opDims(tA, m, n)
 	if l == nil || !large(m, n, 1, gemvWork) || !isTrans(tA) || alpha == 0 ||
 		!matrix(m, n, lda, len(a)) || !vector(lenX, incX, len(x)) || !vector(lenY, incY, len(y)) {
 		p.gonum.gemv(tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
 		return
 	}
-	gemv(l, p.of(l).gemv, tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
+	for i := 0; beta == 0 && i < lenY; i++ { // as in syrk
+		y[i*max(incY, -incY)] = 0
+	}
+	fortran(l, p.of(l).gemv, "ciiapipibpi", [4]byte{flipTrans(tA)}, [6]int{n, m, lda, incX, incY}, alpha, beta, a, x, y)
 }

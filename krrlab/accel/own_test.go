@@ -16,17 +16,10 @@ import (
 )
 
 func TestOwn(t *testing.T) {
-	t.Cleanup(func() { Use(nil) })
 	withThreads(t, 3)
-	Use(nil)
-	t.Run("float32", func(t *testing.T) {
-		testOwn(t, 0x1p-24, of32(float32s{lib: only(nil)}),
-			of32(gonum.Implementation{}))
-	})
-	t.Run("float64", func(t *testing.T) {
-		testOwn(t, 0x1p-53, of64(float64s{lib: only(nil)}),
-			of64(gonum.Implementation{}))
-	})
+	withBLAS(t, nil)
+	t.Run("float32", func(t *testing.T) { testOwn(t, 0x1p-24, of32(float32s{}), of32(gonum.Implementation{})) })
+	t.Run("float64", func(t *testing.T) { testOwn(t, 0x1p-53, of64(float64s{}), of64(gonum.Implementation{})) })
 }
 
 func testOwn[T real](t *testing.T, u float64, own, ref overridden[T]) {
@@ -46,17 +39,12 @@ func testOwn[T real](t *testing.T, u float64, own, ref overridden[T]) {
 // TestOwnThreads computes on several numbers of threads, outside and inside ForEach:
 // the same bits.
 func TestOwnThreads(t *testing.T) {
-	t.Cleanup(func() { Use(nil) })
+	withBLAS(t, nil)
 	if simd.InUse() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
-	Use(nil)
-	t.Run("float32", func(t *testing.T) {
-		testOwnThreads(t, 0x1p-24, of32(float32s{lib: only(nil)}), of32(gonum.Implementation{}))
-	})
-	t.Run("float64", func(t *testing.T) {
-		testOwnThreads(t, 0x1p-53, of64(float64s{lib: only(nil)}), of64(gonum.Implementation{}))
-	})
+	testOwnThreads(t, 0x1p-24, of32(float32s{}), of32(gonum.Implementation{}))
+	testOwnThreads(t, 0x1p-53, of64(float64s{}), of64(gonum.Implementation{}))
 }
 
 func testOwnThreads[T real](t *testing.T, u float64, own, ref overridden[T]) {
@@ -141,8 +129,8 @@ func TestPieces(t *testing.T) {
 	if simd.InUse() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
-	t.Run("float32", func(t *testing.T) { testPieces[float32](t) })
-	t.Run("float64", func(t *testing.T) { testPieces[float64](t) })
+	testPieces[float32](t)
+	testPieces[float64](t)
 }
 
 func testPieces[T real](t *testing.T) {
@@ -165,14 +153,13 @@ func TestOwnNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes pools forget")
 	}
-	t.Cleanup(func() { Use(nil) })
 	withThreads(t, 1)
-	Use(nil)
+	withBLAS(t, nil)
 	if simd.InUse() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
-	t.Run("float32", func(t *testing.T) { testOwnNoAllocation(t, of32(float32s{lib: only(nil)})) })
-	t.Run("float64", func(t *testing.T) { testOwnNoAllocation(t, of64(float64s{lib: only(nil)})) })
+	testOwnNoAllocation(t, of32(float32s{}))
+	testOwnNoAllocation(t, of64(float64s{}))
 }
 
 func testOwnNoAllocation[T real](t *testing.T, own overridden[T]) {

@@ -28,7 +28,7 @@ func SetThreads(n int) {
 		panic(fmt.Sprintf("accel: SetThreads(%d): want at least 1", n))
 	}
 	threads.Store(int32(n))
-	blasThreads.rest()
+	blasThreads.use(nil)
 }
 
 // job is one call of ForEach.
@@ -135,8 +135,8 @@ func ForEach(ctx context.Context, n int, body func(worker, i int)) error {
 	if n <= 0 {
 		return ctx.Err()
 	}
-	blasThreads.enter()
-	defer blasThreads.leave()
+	blasThreads.enter(1)
+	defer blasThreads.enter(-1)
 
 	j := jobs.Get().(*job)
 	j.ctx, j.n, j.body, j.pan, j.once = ctx, int64(n), body, nil, sync.Once{}
@@ -161,6 +161,29 @@ func ForEach(ctx context.Context, n int, body func(worker, i int)) error {
 	return ctx.Err()
 }
 
+// Each is ForEach without an end before the last.
+func Each(n int, body func(worker, i int)) {
+	if err := ForEach(context.Background(), n, body); err != nil {
+		panic(err) // the background context does not end
+	}
+}
+
+// Counter returns a function that counts what is done of a total and tells progress, which may be nil, one call at a
+// time.
+func Counter(total int, progress func(done, total int)) func(more int) {
+	var mu sync.Mutex
+	done := 0
+	return func(more int) {
+		if progress == nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		done += more
+		progress(done, total)
+	}
+}
+
 // blasThreads switches the BLAS between Threads() threads and one.
 var blasThreads = &blasOwner{set: func(int) {}}
 
@@ -170,11 +193,18 @@ type blasOwner struct {
 	set     func(n int) // sets the number of BLAS threads
 }
 
-// use installs the BLAS's own switch.
+// use installs the BLAS's own switch, unless that is nil, and sets the number of threads.
 func (o *blasOwner) use(set func(n int)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.set = set
+	if set != nil {
+		o.set = set
+	}
+	o.rest()
+}
+
+// rest sets the number of threads; the lock is held.
+func (o *blasOwner) rest() {
 	if o.regions == 0 {
 		o.set(Threads())
 	} else {
@@ -182,26 +212,12 @@ func (o *blasOwner) use(set func(n int)) {
 	}
 }
 
-func (o *blasOwner) rest() {
+// enter counts a ForEach more, or one less.
+func (o *blasOwner) enter(more int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.regions == 0 {
-		o.set(Threads())
-	}
-}
-
-func (o *blasOwner) enter() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.regions++; o.regions == 1 && Threads() > 1 {
-		o.set(1)
-	}
-}
-
-func (o *blasOwner) leave() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.regions--; o.regions == 0 && Threads() > 1 {
-		o.set(Threads())
+	before := o.regions
+	if o.regions += more; (before == 0) != (o.regions == 0) && Threads() > 1 {
+		o.rest()
 	}
 }

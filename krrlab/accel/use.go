@@ -32,12 +32,12 @@ var (
 // init puts this package below blas64, blas32 and lapack64, unless another package has put itself there.
 func init() {
 	if _, ok := blas64.Implementation().(gonum.Implementation); ok {
-		blas64.Use(float64s{lib: inUse})
+		blas64.Use(float64s{})
 	}
 	if _, ok := blas32.Implementation().(gonum.Implementation); ok {
-		blas32.Use(float32s{lib: inUse})
+		blas32.Use(float32s{})
 	}
-	lapack64.Use(lapacks{lib: inUse})
+	lapack64.Use(lapacks{})
 }
 
 // Use makes gonum's blas64, blas32 and lapack64, and this package, run on l, and
@@ -48,9 +48,9 @@ func init() {
 func Use(l *Library) {
 	choosing.Lock()
 	defer choosing.Unlock()
-	blas64.Use(float64s{lib: inUse})
-	blas32.Use(float32s{lib: inUse})
-	lapack64.Use(lapacks{lib: inUse})
+	blas64.Use(float64s{})
+	blas32.Use(float32s{})
+	lapack64.Use(lapacks{})
 	use(l)
 }
 
@@ -171,25 +171,21 @@ func features() []string {
 			names = append(names, name)
 		}
 	}
-	switch runtime.GOARCH {
-	case "amd64", "386":
-		add(cpu.X86.HasSSE42, "sse4.2")
-		add(cpu.X86.HasAVX, "avx")
-		add(cpu.X86.HasAVX2, "avx2")
-		add(cpu.X86.HasFMA, "fma")
-		add(cpu.X86.HasAVX512F, "avx512f")
-		add(cpu.X86.HasAVX512BW, "avx512bw")
-		add(cpu.X86.HasAVX512DQ, "avx512dq")
-		add(cpu.X86.HasAVX512VL, "avx512vl")
-		add(cpu.X86.HasAVX512VNNI, "avx512vnni")
-		add(cpu.X86.HasAVX512BF16, "avx512bf16")
-		add(cpu.X86.HasAMXTile, "amx")
-	case "arm64":
-		add(cpu.ARM64.HasASIMD, "asimd")
-		add(cpu.ARM64.HasFPHP, "fp16")
-		add(cpu.ARM64.HasASIMDDP, "dotprod")
-		add(cpu.ARM64.HasSVE, "sve")
-		add(cpu.ARM64.HasSVE2, "sve2")
-	}
+	add(cpu.X86.HasSSE42, "sse4.2")
+	add(cpu.X86.HasAVX, "avx")
+	add(cpu.X86.HasAVX2, "avx2")
+	add(cpu.X86.HasFMA, "fma")
+	add(cpu.X86.HasAVX512F, "avx512f")
+	add(cpu.X86.HasAVX512BW, "avx512bw")
+	add(cpu.X86.HasAVX512DQ, "avx512dq")
+	add(cpu.X86.HasAVX512VL, "avx512vl")
+	add(cpu.X86.HasAVX512VNNI, "avx512vnni")
+	add(cpu.X86.HasAVX512BF16, "avx512bf16")
+	add(cpu.X86.HasAMXTile, "amx")
+	add(cpu.ARM64.HasASIMD, "asimd")
+	add(cpu.ARM64.HasFPHP, "fp16")
+	add(cpu.ARM64.HasASIMDDP, "dotprod")
+	add(cpu.ARM64.HasSVE, "sve")
+	add(cpu.ARM64.HasSVE2, "sve2")
 	return names
 }

@@ -14,7 +14,9 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/blas/gonum"
 
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
@@ -28,10 +30,13 @@ func product(l *Library) (got, want []float64) {
 	}
 	got, want = make([]float64, n*n), make([]float64, n*n)
 	blas64.Implementation().Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, got, n)
-	if l != nil {
-		gemm(l, l.d.gemm, blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, want, n)
-	} else {
-		level3of64.gemm(nil, blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, want, n)
+	switch {
+	case l != nil:
+		fortran(l, l.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{n, n, n, n, n, n}, 1, 0, a, a, want)
+	case simd.InUse() != simd.Portable:
+		ownGemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, want, n)
+	default:
+		gonum.Implementation{}.Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, want, n)
 	}
 	return got, want
 }
