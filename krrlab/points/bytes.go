@@ -1,12 +1,10 @@
 package points
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"gonum.org/v1/gonum/blas"
@@ -39,18 +37,14 @@ const (
 // multiples of 4 then: products are faster. It panics if n or d is negative, if len(data) != n*d, and if the scale
 // is not from 1e-100 to 1e100.
 func NewBytes(n, d int, scale float64, data []uint8) *Bytes {
-	checkDims(n, d)
 	if !ScaleFits(scale) {
 		panic(fmt.Sprintf("points: NewBytes with scale %v, want one from %g to %g", scale, minScale, maxScale))
 	}
+	stride := d
 	if data == nil {
-		stride := (d + 3) &^ 3
-		return &Bytes{n, d, stride, scale, make([]uint8, n*stride)}
+		stride = (d + 3) &^ 3
 	}
-	if len(data) != n*d {
-		panic(fmt.Sprintf("points: NewBytes(%d, %d) with %d values", n, d, len(data)))
-	}
-	return &Bytes{n, d, d, scale, data}
+	return &Bytes{n, d, stride, scale, numbers("NewBytes", n, d, stride, data)}
 }
 
 // ScaleFits reports whether Bytes may have that scale.
@@ -70,11 +64,12 @@ func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 	if s, ok := x.(*CSR); ok && 12*s.NNZ() < n*d {
 		return nil, false
 	}
-	scales := []float64{scale}
+	scales, rows := []float64{scale}, make([][]float64, accel.Threads())
 	if scale == 0 {
 		least, most := math.Inf(1), 0.0
 		var mu sync.Mutex
-		if !eachRow(x, func(_ int, _ []int32, val []float64) bool {
+		if !each(n, func(who, i int) bool {
+			_, val := stored(x, i, &rows[who])
 			lo, hi := math.Inf(1), 0.0
 			for _, v := range val {
 				if hi = max(hi, v); v > 0 {
@@ -96,7 +91,8 @@ func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 			continue
 		}
 		b.Scale = s
-		if eachRow(x, func(i int, col []int32, val []float64) bool {
+		if each(n, func(who, i int) bool {
+			col, val := stored(x, i, &rows[who])
 			row := b.Row(i)
 			clear(row)
 			for k, v := range val {
@@ -104,11 +100,7 @@ func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 				if !(q >= 0 && q <= 255) || math.Abs(q*s-v) > 0x1p-52*v {
 					return false
 				}
-				if col != nil {
-					row[col[k]] = uint8(q)
-				} else {
-					row[k] = uint8(q)
-				}
+				row[column(col, k)] = uint8(q)
 			}
 			return true
 		}) {
@@ -116,30 +108,6 @@ func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 		}
 	}
 	return nil, false
-}
-
-// eachRow calls f with the numbers of every row, of sparse ones the nonzeros and their columns, on all threads, until
-// one returns false.
-func eachRow(x Points, f func(i int, col []int32, val []float64) bool) bool {
-	n, d := x.Dims()
-	var over atomic.Bool
-	// The context is never done, so ForEach gives no error.
-	_ = accel.ForEach(context.Background(), (n+rowsAtOnce-1)/rowsAtOnce, func(_, b int) {
-		own := make([]float64, d)
-		for i := b * rowsAtOnce; i < min((b+1)*rowsAtOnce, n) && !over.Load(); i++ {
-			var col []int32
-			val := own
-			if c, ok := x.(*CSR); ok {
-				col, val = c.Row(i)
-			} else {
-				x.RowTo(own, i)
-			}
-			if !f(i, col, val) {
-				over.Store(true)
-			}
-		}
-	})
-	return !over.Load()
 }
 
 // Dims implements Points.
@@ -177,18 +145,6 @@ func sqNorm(v []uint8) (s uint64) {
 		s += uint64(b) * uint64(b)
 	}
 	return s
-}
-
-// byteNorms returns the squared norms, scale²·Σ b² rounded twice.
-func byteNorms(x *Bytes) []float64 {
-	norms := make([]float64, x.N)
-	// The context is never done, so ForEach gives no error.
-	_ = accel.ForEach(context.Background(), (x.N+rowsAtOnce-1)/rowsAtOnce, func(_, b int) {
-		for i := b * rowsAtOnce; i < min((b+1)*rowsAtOnce, x.N); i++ {
-			norms[i] = float64(sqNorm(x.Row(i))) * (x.Scale * x.Scale)
-		}
-	})
-	return norms
 }
 
 // SameBytes returns the unit of exact products, Scale², if both are Bytes of one scale.

@@ -43,20 +43,11 @@ func Mean(x Points) []float64 {
 	if n == 0 {
 		return mean
 	}
-	if s, ok := x.(*CSR); ok {
-		for i := range n {
-			col, val := s.Row(i)
-			for k, j := range col {
-				mean[j] += val[k]
-			}
-		}
-	} else {
-		row := make([]float64, d)
-		for i := range n {
-			x.RowTo(row, i)
-			for j, v := range row {
-				mean[j] += v
-			}
+	var row []float64
+	for i := range n {
+		col, val := stored(x, i, &row)
+		for k, v := range val {
+			mean[column(col, k)] += v
 		}
 	}
 	for j := range mean {

@@ -1,9 +1,9 @@
 package points
 
 import (
-	"context"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
@@ -57,32 +57,25 @@ var (
 // NewDense returns n points of dimension d backed by data, or by new zeros if
 // data is nil. It panics if n or d is negative or len(data) != n*d.
 func NewDense(n, d int, data []float64) *Dense {
-	checkDims(n, d)
-	if data == nil {
-		data = make([]float64, n*d)
-	}
-	if len(data) != n*d {
-		panic(fmt.Sprintf("points: NewDense(%d, %d) with %d values", n, d, len(data)))
-	}
-	return &Dense{n, d, d, data}
+	return &Dense{n, d, d, numbers("NewDense", n, d, d, data)}
 }
 
 // NewDense32 is NewDense for float32.
 func NewDense32(n, d int, data []float32) *Dense32 {
-	checkDims(n, d)
-	if data == nil {
-		data = make([]float32, n*d)
-	}
-	if len(data) != n*d {
-		panic(fmt.Sprintf("points: NewDense32(%d, %d) with %d values", n, d, len(data)))
-	}
-	return &Dense32{n, d, d, data}
+	return &Dense32{n, d, d, numbers("NewDense32", n, d, d, data)}
 }
 
-func checkDims(n, d int) {
-	if n < 0 || d < 0 {
+// numbers returns data, or n rows of zeros if there are none.
+func numbers[T any](name string, n, d, stride int, data []T) []T {
+	switch {
+	case n < 0 || d < 0:
 		panic(fmt.Sprintf("points: negative dimension %d×%d", n, d))
+	case data == nil:
+		return make([]T, n*stride)
+	case len(data) != n*d:
+		panic(fmt.Sprintf("points: %s(%d, %d) with %d values", name, n, d, len(data)))
 	}
+	return data
 }
 
 // Dims implements Points.
@@ -210,25 +203,51 @@ func SqNorms(x Points) []float64 {
 // rowsAtOnce is the number of points that a thread takes at once.
 const rowsAtOnce = 512
 
-// rowSums returns f of every row, a sum of squares, on all threads; f takes the values that are stored.
-func rowSums(x Points, f func(v []float64) float64) []float64 {
-	if x, ok := x.(*Bytes); ok {
-		return byteNorms(x)
-	}
-	n, d := x.Dims()
-	sums := make([]float64, n)
-	rows := make([][]float64, accel.Threads())
-	// The context is never done, so ForEach gives no error.
-	_ = accel.ForEach(context.Background(), (n+rowsAtOnce-1)/rowsAtOnce, func(who, b int) {
-		for i := b * rowsAtOnce; i < min((b+1)*rowsAtOnce, n); i++ {
-			if s, ok := x.(*CSR); ok {
-				_, val := s.Row(i)
-				sums[i] = f(val)
-				continue
+// each calls f for i = 0 … n-1 on all threads, until one returns false, and reports whether none has.
+func each(n int, f func(who, i int) bool) bool {
+	var over atomic.Bool
+	accel.Each((n+rowsAtOnce-1)/rowsAtOnce, func(who, b int) {
+		for i := b * rowsAtOnce; i < min((b+1)*rowsAtOnce, n) && !over.Load(); i++ {
+			if !f(who, i) {
+				over.Store(true)
 			}
-			x.RowTo(buffer.Grow(&rows[who], d), i)
-			sums[i] = f(rows[who])
 		}
+	})
+	return !over.Load()
+}
+
+// stored returns the numbers of point i that are stored, in buf unless x is sparse, and their columns, nil for all.
+func stored(x Points, i int, buf *[]float64) (col []int32, val []float64) {
+	if c, ok := x.(*CSR); ok {
+		return c.Row(i)
+	}
+	_, d := x.Dims()
+	x.RowTo(buffer.Grow(buf, d), i)
+	return nil, *buf
+}
+
+// column returns the column of the k-th number that is stored.
+func column(col []int32, k int) int {
+	if col == nil {
+		return k
+	}
+	return int(col[k])
+}
+
+// rowSums returns f of every row, a sum of squares, on all threads; f takes the values that are stored. Of Bytes it is
+// scale²·Σ b² rounded twice.
+func rowSums(x Points, f func(v []float64) float64) []float64 {
+	n, _ := x.Dims()
+	sums, rows := make([]float64, n), make([][]float64, accel.Threads())
+	bytes, whole := x.(*Bytes)
+	each(n, func(who, i int) bool {
+		if whole {
+			sums[i] = float64(sqNorm(bytes.Row(i))) * (bytes.Scale * bytes.Scale)
+			return true
+		}
+		_, val := stored(x, i, &rows[who])
+		sums[i] = f(val)
+		return true
 	})
 	return sums
 }

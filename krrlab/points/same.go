@@ -2,14 +2,12 @@ package points
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"hash/maphash"
 	"math"
 	"math/bits"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
 // SameHeld is the most bytes that Same takes for a point, its result included.
@@ -23,15 +21,12 @@ func Same(sets ...Points) (same []int) {
 		same = append(same, make([]int, n)...)
 	}
 	n, seed, hash := len(same), maphash.MakeSeed(), make([]uint64, len(same))
-	// The context is never done, so ForEach gives no error.
-	_ = accel.ForEach(context.Background(), (n+rowsAtOnce-1)/rowsAtOnce, func(_, b int) {
-		var r rowKey
-		for i := b * rowsAtOnce; i < min((b+1)*rowsAtOnce, n); i++ {
-			hash[i] = maphash.Bytes(seed, r.of(sets, i))
-		}
+	parts, keys := uint64(accel.Threads()), make([]rowKey, accel.Threads())
+	each(n, func(who, i int) bool {
+		hash[i] = maphash.Bytes(seed, keys[who].of(sets, i))
+		return true
 	})
-	parts := uint64(accel.Threads())
-	_ = accel.ForEach(context.Background(), int(parts), func(_, part int) {
+	accel.Each(int(parts), func(_, part int) {
 		own := 0
 		for _, h := range hash {
 			if h%parts == uint64(part) {
@@ -71,26 +66,16 @@ func (r *rowKey) of(sets []Points, i int) []byte {
 		x = sets[0]
 	}
 	r.key = binary.LittleEndian.AppendUint64(r.key[:0], uint64(d))
-	add := func(j int, v float64) {
+	col, val := stored(x, i, &r.row)
+	for k, v := range val {
 		switch {
 		case v == 0:
-			return
+			continue
 		case v != v:
 			v = math.NaN()
 		}
-		r.key = binary.LittleEndian.AppendUint32(r.key, uint32(j))
+		r.key = binary.LittleEndian.AppendUint32(r.key, uint32(column(col, k)))
 		r.key = binary.LittleEndian.AppendUint64(r.key, math.Float64bits(v))
-	}
-	if c, ok := x.(*CSR); ok {
-		col, val := c.Row(i)
-		for k, j := range col {
-			add(int(j), val[k])
-		}
-		return r.key
-	}
-	x.RowTo(buffer.Grow(&r.row, d), i)
-	for j, v := range r.row {
-		add(j, v)
 	}
 	return r.key
 }
