@@ -97,8 +97,8 @@ func TestFor(t *testing.T) {
 		t.Errorf("For(%v) = %v, %v", poly, dist, err)
 	}
 	own := kernel.Func{Name: "mine", F: func(x, z []float64) float64 { return 1 }}
-	fails(t, "for mine", "mine", func() error { _, err := feature.For(own); return err })
-	fails(t, "for σ = 0", "sigma", func() error { _, err := feature.For(kernel.Gaussian{}); return err })
+	testkit.Fails(t, testkit.ErrOf(feature.For(own)), "mine")
+	testkit.Fails(t, testkit.ErrOf(feature.For(kernel.Gaussian{})), "sigma")
 }
 
 // TestSampleErrors checks that what cannot be drawn is refused with the numbers.
@@ -120,17 +120,8 @@ func TestSampleErrors(t *testing.T) {
 		{feature.TensorSketch{Kernel: poly}, 5, math.MaxInt32 + 1, "at most"},
 		{feature.TensorSketch{}, 5, 5, "polynomial"},
 	} {
-		fails(t, fmt.Sprint(c.dist, c.d, c.s), c.want, func() error {
-			_,
-				err := c.dist.Sample(c.d, c.s, rng.New(1))
-			return err
-		})
+		testkit.Fails(t, testkit.ErrOf(c.dist.Sample(c.d, c.s, rng.New(1))), c.want)
 	}
-}
-
-func fails(t *testing.T, what, want string, f func() error) {
-	t.Helper()
-	testkit.Fails(t, f(), want)
 }
 
 // TestMatrixErrors checks that features beyond float32 and a canceled context are errors.
@@ -138,11 +129,10 @@ func TestMatrixErrors(t *testing.T) {
 	x := points.NewDense(300, 2, nil)
 	x.Data[2*270], x.Data[2*290] = 1e80, 1e90
 	m := sample(t, feature.TensorSketch{Kernel: poly}, 2, 8, 1)
-	_, err := feature.Matrix(t.Context(), m, x, nil)
-	fails(t, "overflow", "point 270", func() error { return err })
+	testkit.Fails(t, testkit.ErrOf(feature.Matrix(t.Context(), m, x, nil)), "point 270")
 	x.Data[2*7] = math.NaN()
-	_, err = feature.Matrix(t.Context(), sample(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 2, 8, 1), x, nil)
-	fails(t, "NaN", "point 7", func() error { return err })
+	gauss := sample(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 2, 8, 1)
+	testkit.Fails(t, testkit.ErrOf(feature.Matrix(t.Context(), gauss, x, nil)), "point 7")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -167,7 +167,7 @@ func TestSpectralLaws(t *testing.T) {
 			coord[j], norm[j] = w[j%d], dot(w, w)
 		}
 		check := func(what string, v []float64, cdf func(float64) float64, pass bool) {
-			if k := ks(v, cdf); (k <= 2.7) != pass {
+			if k := testkit.KS(v, cdf); (k <= 2.7) != pass {
 				t.Errorf("%v: Kolmogorov-Smirnov statistic of %s is %.2f", dist, what, k)
 			}
 		}
@@ -178,19 +178,6 @@ func TestSpectralLaws(t *testing.T) {
 			check("‖σw‖²", norm, law.squaredNorm, true)
 		}
 	}
-}
-
-// ks returns √m·sup|F_m − F| of a sample.
-func ks(x []float64, cdf func(float64) float64) float64 {
-	x = slices.Clone(x)
-	slices.Sort(x)
-	m := float64(len(x))
-	var sup float64
-	for i, v := range x {
-		f := cdf(v)
-		sup = max(sup, f-float64(i)/m, float64(i+1)/m-f)
-	}
-	return math.Sqrt(m) * sup
 }
 
 // TestFourierFormula checks φ(x) = √(2/s)·cos(Wx+b) from W and b as Frequency gives
@@ -259,9 +246,7 @@ func TestFourierPrefix(t *testing.T) {
 
 func widen(z []float32) []float64 {
 	w := make([]float64, len(z))
-	for i, v := range z {
-		w[i] = float64(v)
-	}
+	points.Widen(w, z)
 	return w
 }
 

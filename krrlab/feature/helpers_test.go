@@ -4,6 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -14,8 +17,7 @@ import (
 // sample draws a map or ends the test.
 func sample(t testing.TB, dist feature.Dist, d, s int, seed uint64) feature.Map {
 	t.Helper()
-	m := testkit.Must(dist.Sample(d, s, rng.New(seed)))
-	return m
+	return testkit.Must(dist.Sample(d, s, rng.New(seed)))
 }
 
 // mapped returns φ(x_i)ᵀ of all points, one row after the other, in float64.
@@ -51,23 +53,12 @@ func sparsify(x *points.Dense) (*points.Dense, *points.CSR) {
 	return x, testkit.Sparse(x)
 }
 
-func dot(x, y []float64) (sum float64) {
-	for i, v := range x {
-		sum += v * y[i]
-	}
-	return sum
-}
+func dot(x, y []float64) float64 { return floats.Dot(x, y) }
 
 // meanOf returns the mean of v and its standard error.
 func meanOf(v []float64) (mean, se float64) {
-	for _, x := range v {
-		mean += x / float64(len(v))
-	}
-	var ss float64
-	for _, x := range v {
-		ss += (x - mean) * (x - mean)
-	}
-	return mean, math.Sqrt(ss / float64(len(v)-1) / float64(len(v)))
+	mean, sd := stat.MeanStdDev(v, nil)
+	return mean, stat.StdErr(sd, float64(len(v)))
 }
 
 // off says whether the mean of v is more than five standard errors from want:

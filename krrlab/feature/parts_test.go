@@ -9,6 +9,5 @@ import (
 
 func draw(t *testing.T, f Dist, d, s int) Map {
 	t.Helper()
-	m := testkit.Must(f.Sample(d, s, rng.New(1)))
-	return m
+	return testkit.Must(f.Sample(d, s, rng.New(1)))
 }

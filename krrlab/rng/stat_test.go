@@ -2,7 +2,6 @@ package rng_test
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -16,18 +15,6 @@ import (
 var streams = []rng.Stream{rng.New(0), rng.New(1), rng.New(1 << 63), rng.New(1).Sub("a"), rng.New(1).Sub("a", 1),
 	rng.New(1).Sub("a", 2), rng.New(2).Sub("b").Sub("c")}
 
-// ks returns √m·sup|F_m − F| of a sample; above 2.7 with probability 2e^(−2·2.7²) = 9e-7.
-func ks(x []float64, cdf func(float64) float64) float64 {
-	slices.Sort(x)
-	m := float64(len(x))
-	var sup float64
-	for i, v := range x {
-		f := cdf(v)
-		sup = max(sup, f-float64(i)/m, float64(i+1)/m-f)
-	}
-	return math.Sqrt(m) * sup
-}
-
 func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
 func TestNormalDistribution(t *testing.T) {
@@ -36,7 +23,7 @@ func TestNormalDistribution(t *testing.T) {
 		x := make([]float64, m)
 		s.Normals(x, 1000)
 		moments(t, k, "normal", x, 0, 1, 0, 3, 15, 105)
-		if d := ks(x, normalCDF); d > 2.7 { // false alarm 9e-7 a stream
+		if d := testkit.KS(x, normalCDF); d > 2.7 { // false alarm 9e-7 a stream
 			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of normals %.2f", k, d)
 		}
 	}
@@ -85,7 +72,7 @@ func TestUniformDistribution(t *testing.T) {
 	for k, s := range streams {
 		x := make([]float64, m)
 		s.Float64s(x, 0)
-		if d := ks(x, func(u float64) float64 { return u }); d > 2.7 { // false alarm 9e-7 a stream
+		if d := testkit.KS(x, func(u float64) float64 { return u }); d > 2.7 { // false alarm 9e-7 a stream
 			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of uniforms %.2f", k, d)
 		}
 	}
@@ -152,7 +139,7 @@ func TestIndependence(t *testing.T) {
 	for i := range x {
 		x[i] = r.Sub("a", uint64(i)).Normal(0)
 	}
-	if d := ks(x, normalCDF); d > 2.7 { // false alarm 9e-7
+	if d := testkit.KS(x, normalCDF); d > 2.7 { // false alarm 9e-7
 		t.Errorf("first numbers of streams: Kolmogorov-Smirnov statistic %.2f", d)
 	}
 }
@@ -217,7 +204,7 @@ func TestGamma(t *testing.T) {
 		if z := (square - c.a) / math.Sqrt((2*c.a*c.a+6*c.a)/m); math.Abs(z) > 5 {
 			t.Errorf("Gamma(%v): variance %.4f, z = %.1f", c.a, square, z)
 		}
-		if d := ks(x, c.cdf); d > 2.7 { // false alarm 9e-7
+		if d := testkit.KS(x, c.cdf); d > 2.7 { // false alarm 9e-7
 			t.Errorf("Gamma(%v): Kolmogorov-Smirnov statistic %.2f", c.a, d)
 		}
 	}

@@ -4,6 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/sketch"
@@ -19,8 +22,7 @@ var dists = []sketch.Dist{
 
 func draw(t testing.TB, d sketch.Dist, m, s int, g rng.Stream) sketch.Operator {
 	t.Helper()
-	op := testkit.Must(d.Sample(m, s, g))
-	return op
+	return testkit.Must(d.Sample(m, s, g))
 }
 
 // sylvester returns H of order n by the recursion of the paper's section 4.
@@ -102,20 +104,10 @@ func vectors(n, m int, seed uint64) []float64 {
 	return x
 }
 
-func dot(x, y []float64) (s float64) {
-	for i, v := range x {
-		s += v * y[i]
-	}
-	return s
-}
+func dot(x, y []float64) float64 { return floats.Dot(x, y) }
 
 // mean returns the mean and the standard error of the mean.
 func mean(v []float64) (m, se float64) {
-	for _, x := range v {
-		m += x / float64(len(v))
-	}
-	for _, x := range v {
-		se += (x - m) * (x - m)
-	}
-	return m, math.Sqrt(se / float64(len(v)-1) / float64(len(v)))
+	m, sd := stat.MeanStdDev(v, nil)
+	return m, stat.StdErr(sd, float64(len(v)))
 }

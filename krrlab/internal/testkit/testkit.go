@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -213,6 +214,17 @@ func Near(t testing.TB, got, want, off float64, of ...any) {
 	if !(math.Abs(got-want) <= off) {
 		t.Errorf("%v: %.15g, want %.15g, to %.3g", of, got, want, off)
 	}
+}
+
+// KS returns √m·sup|F_m − F| of a sample, which it sorts: above 2.7 with probability 2e^(−2·2.7²) = 9e-7.
+func KS(x []float64, cdf func(float64) float64) (sup float64) {
+	slices.Sort(x)
+	m := float64(len(x))
+	for i, v := range x {
+		f := cdf(v)
+		sup = max(sup, f-float64(i)/m, float64(i+1)/m-f)
+	}
+	return math.Sqrt(m) * sup
 }
 
 // OK ends the test with an error.
