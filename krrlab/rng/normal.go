@@ -57,7 +57,7 @@ func (s Stream) Gamma(i uint64, a float64) float64 {
 	if !(a > 0) || math.IsInf(a, 1) {
 		panic(fmt.Sprintf("rng: gamma of shape %v: want a finite number > 0", a))
 	}
-	g := s.sub1("gamma", i)
+	g := s.Sub("gamma", i)
 	boost := 1.0
 	if a < 1 {
 		boost = math.Exp(math.Log(g.Float64(3)) / a) // word 3 is used by no attempt

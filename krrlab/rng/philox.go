@@ -120,19 +120,10 @@ func (s Stream) IntN(i uint64, n int) int {
 		redraw, t := s, -m%m // 2⁶⁴ mod n
 		for k := uint64(0); lo < t; k++ {
 			if k == 0 {
-				redraw = s.sub1("intn", i)
+				redraw = s.Sub("intn", i)
 			}
 			hi, lo = bits.Mul64(redraw.Uint64(k), m)
 		}
 	}
 	return int(hi)
-}
-
-// sub1 is Sub(name, i) for a name of at most 8 bytes, without the slice of indices.
-func (s Stream) sub1(name string, i uint64) Stream {
-	var w uint64
-	for j := range len(name) {
-		w |= uint64(name[j]) << (8 * j)
-	}
-	return s.absorb(uint64(len(name))).absorb(w).absorb(1).absorb(i)
 }
