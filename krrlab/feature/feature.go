@@ -135,30 +135,23 @@ func MatrixTo(ctx context.Context, z *points.Dense32, from int, m Map, x points.
 	}
 	var (
 		mu   sync.Mutex
-		done int
 		bad  = n // first point with a feature that is not finite
 		work = make([]Workspace, accel.Threads())
 		tmp  = make([][]float64, len(work))
+		more = accel.Counter(n, progress)
 	)
 	err := accel.ForEach(ctx, (n+panelRows-1)/panelRows, func(worker, p int) {
 		i, j := p*panelRows, min((p+1)*panelRows, n)
 		rows := z.Data[i*z.Stride+from : (j-1)*z.Stride+from+s]
 		mapTo32(m, rows, z.Stride, x.Slice(i, j), &work[worker], &tmp[worker])
-		at := j
-		for k := j - 1; k >= i; k-- {
-			if firstNotFinite(z.Row(k)[from:from+s]) >= 0 {
-				at = k
+		more(j - i)
+		for k := i; k < j; k++ {
+			if !finite(z.Row(k)[from : from+s]) {
+				mu.Lock()
+				bad = min(bad, k)
+				mu.Unlock()
+				return
 			}
-		}
-
-		mu.Lock()
-		defer mu.Unlock()
-		if at < j {
-			bad = min(bad, at)
-		}
-		done += j - i
-		if progress != nil {
-			progress(done, n)
 		}
 	})
 	if err != nil {
@@ -188,19 +181,11 @@ func mapTo32(m Map, z []float32, ld int, x points.Points, w *Workspace, tmp *[]f
 	}
 }
 
-// firstNotFinite returns the index of the first NaN or infinity, or -1.
-func firstNotFinite(z []float32) int {
+// finite reports whether there is no NaN or infinity.
+func finite(z []float32) bool {
 	var sum float32
 	for _, v := range z {
 		sum += v - v // 0, or NaN if v is not finite
 	}
-	if sum == 0 {
-		return -1
-	}
-	for i, v := range z {
-		if v-v != 0 {
-			return i
-		}
-	}
-	return -1
+	return sum == 0
 }

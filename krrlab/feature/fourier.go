@@ -1,7 +1,6 @@
 package feature
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -98,7 +97,7 @@ const drawBlock = 16
 // draw fills W with independent frequencies.
 func (m *FourierMap) draw(k kernel.Kernel, g rng.Stream) {
 	buf := make([][]float64, accel.Threads())
-	each((m.s+drawBlock-1)/drawBlock, func(worker, block int) {
+	accel.Each((m.s+drawBlock-1)/drawBlock, func(worker, block int) {
 		rows := buffer.Grow(&buf[worker], drawBlock*m.d)
 		j0, j1 := block*drawBlock, min((block+1)*drawBlock, m.s)
 		for j := j0; j < j1; j++ {
@@ -123,13 +122,6 @@ func (m *FourierMap) store(rows []float64, j0, j1 int) {
 			sum += v * v
 		}
 		m.norm[j] = math.Sqrt(sum)
-	}
-}
-
-// each is ForEach without a context.
-func each(n int, body func(worker, i int)) {
-	if err := accel.ForEach(context.Background(), n, body); err != nil {
-		panic(err) // the background context does not end
 	}
 }
 

@@ -76,14 +76,7 @@ func (m *FourierMap) phases64(p []float64, ld int, x points.Points, only []int, 
 		s = len(only)
 	}
 	for i := range n {
-		row := p[i*ld : i*ld+s]
-		if only == nil {
-			copy(row, m.b)
-			continue
-		}
-		for k, j := range only {
-			row[k] = m.b[j]
-		}
+		choose(p[i*ld:i*ld+s], m.b, only)
 	}
 	if x, ok := walk(x); ok {
 		for i := range n {
@@ -97,29 +90,29 @@ func (m *FourierMap) phases64(p []float64, ld int, x points.Points, only []int, 
 	for c0 := 0; c0 < m.d; c0 += step {
 		c1 := min(c0+step, m.d)
 		xc := blas64.General{Rows: n, Cols: c1 - c0, Stride: xg.Stride, Data: xg.Data[c0:]}
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, xc, m.columns64(c0, c1, only, w), 1, out) // P += X_c·W_cᵀ
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, xc, m.columns64(c0, c1, s, only, w), 1, out) // P += X_c·W_cᵀ
 	}
 }
 
-// columns64 returns coordinates c0, …, c1-1 of the frequencies in only, or of all,
-// as rows in float64.
-func (m *FourierMap) columns64(c0, c1 int, only []int, w *Workspace) blas64.General {
-	s := m.s
-	if only != nil {
-		s = len(only)
+// choose sets dst to the numbers of the features in only, or of all.
+func choose[T float32 | float64](dst []float64, src []T, only []int) {
+	if only == nil {
+		for j, v := range src {
+			dst[j] = float64(v)
+		}
+		return
 	}
+	for k, j := range only {
+		dst[k] = float64(src[j])
+	}
+}
+
+// columns64 returns coordinates c0, …, c1-1 of the s frequencies in only, or of all,
+// as rows in float64.
+func (m *FourierMap) columns64(c0, c1, s int, only []int, w *Workspace) blas64.General {
 	g := blas64.General{Rows: c1 - c0, Cols: s, Stride: s, Data: buffer.Grow(&w.w64, (c1-c0)*s)}
 	for c := c0; c < c1; c++ {
-		src, dst := m.wt[c*m.s:(c+1)*m.s], g.Data[(c-c0)*s:(c-c0+1)*s]
-		if only == nil {
-			for j, v := range src {
-				dst[j] = float64(v)
-			}
-			continue
-		}
-		for k, j := range only {
-			dst[k] = float64(src[j])
-		}
+		choose(g.Data[(c-c0)*s:(c-c0+1)*s], m.wt[c*m.s:(c+1)*m.s], only)
 	}
 	return g
 }

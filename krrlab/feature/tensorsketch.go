@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -72,7 +73,7 @@ func (f TensorSketch) Sample(d, s int, g rng.Stream) (Map, error) {
 	}
 	q := f.Kernel.Degree
 	m := &TensorSketchMap{k: f.Kernel, d: d, s: s, m: fftLen(q, s), table: make([][]uint32, q)}
-	each(q, func(_, t int) {
+	accel.Each(q, func(_, t int) {
 		h := newPolyHash(3, g.Sub("tensorsketch hash", uint64(t)))
 		sign := newPolyHash(4, g.Sub("tensorsketch sign", uint64(t)))
 		m.table[t] = make([]uint32, d+1)

@@ -97,31 +97,28 @@ func (o *CompositionOperator) Dims() (m, s int) {
 
 // Apply32 implements Operator. Between the levels is a panel of 256 rows of scratch.
 func (o *CompositionOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
-	checkApply(o, len(dst), ldd, len(src), lds, rows)
-	for r := 0; r < rows; r += panelRows {
-		compose(o.Levels, dst[r*ldd:], ldd, src[r*lds:], lds, min(panelRows, rows-r), &w.panel32, w, Operator.Apply32)
-	}
+	compose(o, dst, ldd, src, lds, rows, &w.panel32, w, Operator.Apply32)
 }
 
 // Apply64 implements Operator.
 func (o *CompositionOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
-	checkApply(o, len(dst), ldd, len(src), lds, rows)
-	for r := 0; r < rows; r += panelRows {
-		compose(o.Levels, dst[r*ldd:], ldd, src[r*lds:], lds, min(panelRows, rows-r), &w.panel64, w, Operator.Apply64)
-	}
+	compose(o, dst, ldd, src, lds, rows, &w.panel64, w, Operator.Apply64)
 }
 
-// compose applies one operator after the other, by way of two panels in turn.
-func compose[T float](ops []Operator, dst []T, ldd int, src []T, lds, rows int, panels *[2][]T, w *Workspace,
+// compose applies one operator after the other to a panel of rows, by way of two panels in turn.
+func compose[T float](c *CompositionOperator, dst []T, ldd int, src []T, lds, rows int, panels *[2][]T, w *Workspace,
 	apply func(o Operator, dst []T, ldd int, src []T, lds, rows int, w *Workspace)) {
-	for k, o := range ops {
-		if k == len(ops)-1 {
-			apply(o, dst, ldd, src, lds, rows, w)
-			return
+	checkApply(c, len(dst), ldd, len(src), lds, rows)
+	for r := 0; r < rows; r += panelRows {
+		from, ldf, m := src[r*lds:], lds, min(panelRows, rows-r)
+		for k, o := range c.Levels {
+			_, s := o.Dims()
+			out, ldo := dst[r*ldd:], ldd
+			if k < len(c.Levels)-1 {
+				out, ldo = buffer.Grow(&panels[k%2], m*s), s
+			}
+			apply(o, out, ldo, from, ldf, m, w)
+			from, ldf = out, ldo
 		}
-		_, s := o.Dims()
-		out := buffer.Grow(&panels[k%2], rows*s)
-		apply(o, out, s, src, lds, rows, w)
-		src, lds = out, s
 	}
 }

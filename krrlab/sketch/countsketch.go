@@ -51,19 +51,18 @@ func (o *CountSketchOperator) Hash(j int) (h int, g float64) {
 
 // Apply32 implements Operator.
 func (o *CountSketchOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
-	checkApply(o, len(dst), ldd, len(src), lds, rows)
 	count(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row32, 2*o.s))
 }
 
 // Apply64 implements Operator.
 func (o *CountSketchOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
-	checkApply(o, len(dst), ldd, len(src), lds, rows)
 	count(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row64, 2*o.s))
 }
 
 // count sums what is added to a bucket and what is taken from it side by side in both,
 // and so needs no signs.
 func count[T float](o *CountSketchOperator, dst []T, ldd int, src []T, lds, rows int, both []T) {
+	checkApply(o, len(dst), ldd, len(src), lds, rows)
 	for r := range rows {
 		clear(both)
 		for j, v := range src[r*lds : r*lds+o.m] {

@@ -53,7 +53,7 @@ func (d Gaussian) Sample(m, s int, g rng.Stream) (Operator, error) {
 	}
 	o := &GaussianOperator{m: m, s: s, g: make([]float32, m*s), scale: 1 / math.Sqrt(float64(s))}
 	rows := make([][]float64, accel.Threads())
-	each(s, func(worker, i int) {
+	accel.Each(s, func(worker, i int) {
 		row := buffer.Grow(&rows[worker], m)
 		g.Sub("gaussian row", uint64(i)).Normals(row, 0)
 		for j, v := range row {

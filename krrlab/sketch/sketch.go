@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -101,28 +100,14 @@ func Apply(ctx context.Context, o Operator, z *points.Dense32, progress func(don
 	}
 	out := points.NewDense32(z.N, s, nil)
 	work := make([]Workspace, accel.Threads())
-	var mu sync.Mutex
-	done := 0
+	more := accel.Counter(z.N, progress)
 	err := accel.ForEach(ctx, (z.N+panelRows-1)/panelRows, func(worker, p int) {
 		i, j := p*panelRows, min((p+1)*panelRows, z.N)
 		o.Apply32(out.Data[i*s:j*s], s, z.Data[i*z.Stride:], z.Stride, j-i, &work[worker])
-		if progress == nil {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		done += j - i
-		progress(done, z.N)
+		more(j - i)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
-}
-
-// each is ForEach without a context.
-func each(n int, body func(worker, i int)) {
-	if err := accel.ForEach(context.Background(), n, body); err != nil {
-		panic(err) // the background context does not end
-	}
 }

@@ -78,13 +78,11 @@ func (o *SRHTOperator) padded() int { return max(o.size, 8) }
 
 // Apply32 implements Operator.
 func (o *SRHTOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
-	checkApply(o, len(dst), ldd, len(src), lds, rows)
 	transform(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row32, together*o.padded()), simd.Butterfly[float32])
 }
 
 // Apply64 implements Operator.
 func (o *SRHTOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
-	checkApply(o, len(dst), ldd, len(src), lds, rows)
 	transform(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row64, together*o.padded()), simd.Butterfly[float64])
 }
 
@@ -166,6 +164,7 @@ func stages[T float](y []T, live, least int, butterfly func(a, b []T)) {
 
 // transform sets dst to the rows of scale·P·H·D·src, by way of y.
 func transform[T float](o *SRHTOperator, dst []T, ldd int, src []T, lds, rows int, y []T, butterfly func(a, b []T)) {
+	checkApply(o, len(dst), ldd, len(src), lds, rows)
 	scale := T(o.scale)
 	for r0 := 0; r0 < rows; r0 += together {
 		k := min(together, rows-r0)
