@@ -219,7 +219,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	case Fixed16:
 		best, err = m.fixed(ctx, s, &c, narrow)
 	case Recompute:
-		best, err = s.best(ctx, &c, append(only(narrow, kernel.Float32), wide...), o.Accuracy)
+		best, err = s.best(ctx, &c, recomputed(narrow, wide), o.Accuracy)
 	case Auto:
 		best, err = m.auto(ctx, s, &c, narrow, wide, o, d)
 	}
@@ -277,7 +277,7 @@ func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []
 		return best, m.memoryError(Auto, o.Memory, d)
 	}
 	c.Storage, c.Reason = Recompute, fmt.Sprintf("nothing accurate enough fits %s", accel.Bytes(o.Memory))
-	return s.best(ctx, c, append(only(narrow, kernel.Float32), wide...), o.Accuracy)
+	return s.best(ctx, c, recomputed(narrow, wide), o.Accuracy)
 }
 
 // fixed takes 16-bit entries if ‖E‖₂ ≤ λ/2, so that refinement contracts, by ‖E‖₂/(λ−‖E‖₂) at least.
@@ -301,23 +301,14 @@ func (m *Matrix) fixable() bool {
 }
 
 // like returns the methods that compute as an earlier choice does.
-func like(list []method, c *Choice) (out []method) {
-	for _, v := range list {
-		if v.arith == c.Arithmetic && v.centered == c.Centred {
-			out = append(out, v)
-		}
-	}
-	return out
+func like(list []method, c *Choice) []method {
+	return slices.DeleteFunc(list, func(v method) bool { return v.arith != c.Arithmetic || v.centered != c.Centred })
 }
 
-// only returns the methods of the given arithmetic.
-func only(list []method, a kernel.Arithmetic) (out []method) {
-	for _, v := range list {
-		if v.arith == a {
-			out = append(out, v)
-		}
-	}
-	return out
+// recomputed returns the methods for entries that are not kept: those that are all float32, and the wide ones.
+func recomputed(narrow, wide []method) []method {
+	narrow = slices.DeleteFunc(slices.Clone(narrow), func(v method) bool { return v.arith != kernel.Float32 })
+	return append(narrow, wide...)
 }
 
 // need returns the bytes of a storage: tiles, tables and the scratch of the workers.

@@ -27,7 +27,19 @@ func (m *Matrix) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
 			panic(fmt.Sprintf("gram: column %d of %d", i, n))
 		}
 	}
-	return m.ops.columns(ctx, dst.RawMatrix(), idx)
+	if m.comm.Size() > 1 || m.leaves != nil { // where ranks are to gather it, or tiles are not there
+		dst.Zero()
+	}
+	if err := m.ops.columns(ctx, dst.RawMatrix(), idx); err != nil || m.comm.Size() == 1 {
+		return err
+	}
+	if raw := dst.RawMatrix(); raw.Stride == raw.Cols {
+		return m.comm.AllReduce(ctx, raw.Data[:raw.Rows*raw.Cols])
+	}
+	whole := mat.DenseCopyOf(dst)
+	err := m.comm.AllReduce(ctx, whole.RawMatrix().Data)
+	dst.Copy(whole)
+	return err
 }
 
 // DenseTo sets dst, n×n, to K (without λ). It panics if dst has another shape,
@@ -41,16 +53,12 @@ func (m *Matrix) DenseTo(ctx context.Context, dst *mat.Dense) error {
 }
 
 func (e *engine[T]) columns(ctx context.Context, dst blas64.General, idx []int) error {
-	e.clearTo(dst)
 	form := e.pick
 	// of many columns the tiles are less, if all are there: EntryError is that of entries in no tile, too
 	if e.storage == Recompute && (2*len(idx) < e.n || e.points != nil) {
 		form = e.formColumns
 	}
-	if err := form(ctx, dst, idx); err != nil {
-		return err
-	}
-	return e.gather(ctx, dst)
+	return form(ctx, dst, idx)
 }
 
 // pick is a column: column at of dst is column col of its block.
@@ -60,10 +68,8 @@ type pick struct{ at, col int }
 func (e *engine[T]) pick(ctx context.Context, dst blas64.General, idx []int) error {
 	picks, shift := make([][]pick, e.blocks), e.shift
 	for at, c := range idx {
-		place := e.place(c)
-		b := e.blockOf(place)
-		lo, _ := e.block(b)
-		picks[b] = append(picks[b], pick{at, place - lo})
+		b, col := e.where(c)
+		picks[b] = append(picks[b], pick{at, col})
 	}
 	take := func(tile []T, b, of int) { // the rows of block b of the columns in block of
 		lo, hi := e.block(b)
@@ -171,25 +177,17 @@ func (e *engine[T]) formed(ctx context.Context, dst blas64.General, idx []int, b
 // pointsOf returns the points idx with their norms: where they lie, if they do together.
 func (e *engine[T]) pointsOf(idx []int) points.Panel {
 	norms := make([]float64, len(idx))
+	first, start := e.where(idx[0])
 	together := true
 	for k, i := range idx {
-		norms[k] = e.norm(i)
-		together = together && e.place(i) == e.place(idx[0])+k
+		b, at := e.where(i)
+		norms[k] = e.panels[b].Norms[at]
+		together = together && b == first && at == start+k
 	}
-	first := e.place(idx[0])
-	b := e.blockOf(first)
-	if lo, hi := e.block(b); together && first+len(idx) <= hi {
-		return e.panels[b].Slice(first-lo, first-lo+len(idx))
+	if together {
+		return e.panels[first].Slice(start, start+len(idx))
 	}
 	return points.Panel{X: points.Gather(e.x, idx), Norms: norms}
-}
-
-// norm returns the norm of point i.
-func (e *engine[T]) norm(i int) float64 {
-	place := e.place(i)
-	b := e.blockOf(place)
-	lo, _ := e.block(b)
-	return e.panels[b].Norms[place-lo]
 }
 
 // EntryError returns a certain ε such that every entry (i, j) that Columns, Part and Diag give is

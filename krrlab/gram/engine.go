@@ -140,19 +140,13 @@ func (e *engine[T]) formAll(ctx context.Context, progress func(done, total int))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var mu sync.Mutex
-	done := 0
+	more := accel.Counter(len(e.order), progress)
 	err := e.each(ctx, func(w *worker[T], p, _, _ int) {
 		if err := e.form(w, p); err != nil {
 			cancel(err)
 			return
 		}
-		if progress != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			progress(done, len(e.order))
-		}
+		more(1)
 	})
 	if err != nil {
 		return context.Cause(ctx)

@@ -146,27 +146,22 @@ func (s *sample) form(ctx context.Context, by method, set func(i int, row []floa
 	return accel.ForEach(ctx, (n+sampleBlock-1)/sampleBlock, func(who, b int) {
 		w := &workers[who]
 		lo, hi := b*sampleBlock, min((b+1)*sampleBlock, n)
-		t := buffer.Grow(&w.t64, (hi-lo)*hi)
+		t, of, with := buffer.Grow(&w.t64, (hi-lo)*hi), p.Slice(lo, hi), p.Slice(0, hi)
 		shift := 0.0
-		switch {
-		case by.wide:
-			kernel.Tile64(t, hi, s.m.k, p.Slice(lo, hi), p.Slice(0, hi), by.arith, &w.w)
-		case s.less != nil && !by.fixed:
-			shift = s.less.Shift()
-			t32 := buffer.Grow(&w.t32, (hi-lo)*hi)
-			s.less.Tile32(t32, hi, p.Slice(lo, hi), p.Slice(0, hi), &w.w)
-			for q, v := range t32 {
-				t[q] = float64(v) + shift
+		if by.wide {
+			kernel.Tile64(t, hi, s.m.k, of, with, by.arith, &w.w)
+		} else {
+			t32 := buffer.Grow(&w.t32, len(t))
+			if s.less != nil && !by.fixed {
+				shift = s.less.Shift()
+				s.less.Tile32(t32, hi, of, with, &w.w)
+			} else {
+				kernel.Tile32(t32, hi, s.m.k, of, with, by.arith, &w.w)
 			}
-		default:
-			t32 := buffer.Grow(&w.t32, (hi-lo)*hi)
-			kernel.Tile32(t32, hi, s.m.k, p.Slice(lo, hi), p.Slice(0, hi), by.arith, &w.w)
 			for q, v := range t32 {
-				if by.fixed {
-					t[q] = math.RoundToEven(float64(v)*fixedOne) / fixedOne
-					continue
+				if t[q] = float64(v) + shift; by.fixed {
+					t[q] = math.RoundToEven(t[q]*fixedOne) / fixedOne
 				}
-				t[q] = float64(v)
 			}
 		}
 		for i := lo; i < hi; i++ {
@@ -286,7 +281,7 @@ func symv(y, a, x []float64, stride int) {
 	m := len(x)
 	blocks := (m + sampleBlock - 1) / sampleBlock
 	above, work := make([]float64, blocks*m), make([]simd.Workspace, accel.Threads())
-	_ = accel.ForEach(context.Background(), blocks, func(who, b int) {
+	accel.Each(blocks, func(who, b int) {
 		b = blocks - 1 - b // the long ones first
 		lo, hi := b*sampleBlock, min((b+1)*sampleBlock, m)
 		d := blas64.Symmetric{Uplo: blas.Lower, N: hi - lo, Stride: stride, Data: a[lo*stride+lo:]}

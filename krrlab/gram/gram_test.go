@@ -86,8 +86,7 @@ func normal(seed uint64, n, t int) *mat.Dense {
 
 func mustNew(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, o *gram.Options) *gram.Matrix {
 	t.Helper()
-	m := testkit.Must(gram.New(ctx, k, x, lambda, o))
-	return m
+	return testkit.Must(gram.New(ctx, k, x, lambda, o))
 }
 
 func maxAbs(a mat.Matrix) float64 { return max(mat.Max(a), -mat.Min(a)) }

@@ -109,41 +109,21 @@ func TestErrors(t *testing.T) {
 		t.Errorf("entries of 1e120 are stored as %v", m.Storage())
 	}
 	m := mustNew(t, kernels[0], x, 1, nil)
+	product := func(to, of, columns, sides int) func() {
+		return func() { _ = m.MulTo(ctx, mat.NewDense(to, columns, nil), mat.NewDense(of, sides, nil)) }
+	}
 	for name, f := range map[string]func(){
-		"product of a 20×20": func() {
-			_ = m.MulTo(ctx, mat.NewDense(20, 1, nil),
-				mat.NewDense(20, 2, nil))
-		},
-		"with 19×2 into 20×2": func() {
-			_ = m.MulTo(ctx, mat.NewDense(20, 2, nil),
-				mat.NewDense(19, 2, nil))
-		},
-		"with 20×2 into 19×2": func() {
-			_ = m.MulTo(ctx, mat.NewDense(19, 2, nil),
-				mat.NewDense(20, 2, nil))
-		},
-		"with 19×2 into 19×2": func() {
-			_ = m.MulTo(ctx, mat.NewDense(19, 2, nil),
-				mat.NewDense(19, 2, nil))
-		},
-		"with 20×2 into 20×3": func() {
-			_ = m.MulTo(ctx, mat.NewDense(20, 3, nil),
-				mat.NewDense(20, 2, nil))
-		},
+		"product of a 20×20": product(20, 20, 1, 2), "with 19×2 into 20×2": product(20, 19, 2, 2),
+		"with 20×2 into 19×2": product(19, 20, 2, 2), "with 19×2 into 19×2": product(19, 19, 2, 2),
+		"with 20×2 into 20×3":                   product(20, 20, 3, 2),
 		"1 columns of a 20×20 matrix into 19×1": func() { _ = m.Columns(ctx, []int{1}, mat.NewDense(19, 1, nil)) },
 		"column -1 of 20":                       func() { _ = m.Columns(ctx, []int{-1}, mat.NewDense(20, 1, nil)) },
 		"into 20×19":                            func() { _ = m.DenseTo(ctx, mat.NewDense(20, 19, nil)) },
 		"columns of a 20×20":                    func() { _ = m.Columns(ctx, []int{1}, mat.NewDense(20, 2, nil)) },
 		"column 20 of 20":                       func() { _ = m.Columns(ctx, []int{20}, mat.NewDense(20, 1, nil)) },
 		"into 19×20":                            func() { _ = m.DenseTo(ctx, mat.NewDense(19, 20, nil)) },
-		"unknown storage": func() {
-			_, _ = gram.New(ctx, kernels[0], x, 1,
-				&gram.Options{Storage: 9})
-		},
-		"negative option": func() {
-			_, _ = gram.New(ctx, kernels[0], x, 1,
-				&gram.Options{Memory: -1})
-		},
+		"unknown storage":                       func() { _, _ = gram.New(ctx, kernels[0], x, 1, &gram.Options{Storage: 9}) },
+		"negative option":                       func() { _, _ = gram.New(ctx, kernels[0], x, 1, &gram.Options{Memory: -1}) },
 	} {
 		func() {
 			defer func() {

@@ -23,12 +23,11 @@ type Near struct {
 
 // Of returns the neighbors of point i and their values.
 func (n *Near) Of(i int) (index []int32, value []float32) {
-	lo := i * n.Count
-	hi := lo
-	for hi < lo+n.Count && n.Index[hi] >= 0 {
-		hi++
+	index = n.Index[i*n.Count:][:n.Count]
+	if end := slices.Index(index, -1); end >= 0 {
+		index = index[:end]
 	}
-	return n.Index[lo:hi], n.Value[lo:hi]
+	return index, n.Value[i*n.Count:][:len(index)]
 }
 
 // Neighbors returns for every point i the count points j with before[j] < before[i] of largest
@@ -198,13 +197,12 @@ func (s *search) merge(ctx context.Context, m *Matrix) error {
 	n, count, c := m.tiling.n, s.count, m.comm
 	for i0 := 0; i0 < n; i0 += mergeRows {
 		rows := min(mergeRows, n-i0)
-		part := 2 * rows * count
+		part := rows * count
 		all := make([]float64, part*c.Size())
 		own := all[c.Rank()*part:]
 		for a := range rows {
-			for k := range int(s.held[i0+a]) {
-				key := s.keys[(i0+a)*count+k]
-				own[2*(a*count+k)], own[2*(a*count+k)+1] = float64(key>>32), float64(uint32(key))
+			for k, key := range s.keys[(i0+a)*count:][:s.held[i0+a]] {
+				own[a*count+k] = math.Float64frombits(key)
 			}
 		}
 		if err := c.AllGather(ctx, all, slices.Repeat([]int{part}, c.Size())); err != nil {
@@ -214,9 +212,9 @@ func (s *search) merge(ctx context.Context, m *Matrix) error {
 			if r == c.Rank() {
 				continue
 			}
-			for k := range rows * count {
-				if at := r*part + 2*k; all[at] > 0 {
-					s.push(i0+k/count, uint64(all[at])<<32|uint64(all[at+1]))
+			for k, v := range all[r*part : (r+1)*part] {
+				if key := math.Float64bits(v); key != 0 {
+					s.push(i0+k/count, key)
 				}
 			}
 		}
@@ -266,11 +264,9 @@ func (e *engine[T]) among(idx []int, w *BlockWorkspace) points.Panel {
 	w.x = points.Dense{N: len(idx), D: d, Stride: d, Data: buffer.Grow(&w.x.Data, len(idx)*d)}
 	norms := buffer.Grow(&w.norms, len(idx))
 	for a, i := range idx {
-		place := e.place(i)
-		b := e.blockOf(place)
-		lo, _ := e.block(b)
-		e.panels[b].X.RowTo(w.x.Row(a), place-lo)
-		norms[a] = e.panels[b].Norms[place-lo]
+		b, at := e.where(i)
+		e.panels[b].X.RowTo(w.x.Row(a), at)
+		norms[a] = e.panels[b].Norms[at]
 	}
 	return points.Panel{X: &w.x, Norms: norms}
 }

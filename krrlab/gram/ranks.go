@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
@@ -44,36 +42,6 @@ func (s share) has(q int) bool { return q%s.size == s.rank }
 
 // of returns how many of n tiles this rank has.
 func (s share) of(n int) int { return (n - s.rank + s.size - 1) / s.size }
-
-// gather adds dst over the ranks, of which one at most has an entry that is not zero.
-func (e *engine[T]) gather(ctx context.Context, dst blas64.General) error {
-	if e.comm.Size() == 1 {
-		return nil
-	}
-	if dst.Stride == dst.Cols {
-		return e.comm.AllReduce(ctx, dst.Data[:dst.Rows*dst.Cols])
-	}
-	x := make([]float64, 0, dst.Rows*dst.Cols)
-	for i := range dst.Rows {
-		x = append(x, dst.Data[i*dst.Stride:i*dst.Stride+dst.Cols]...)
-	}
-	if err := e.comm.AllReduce(ctx, x); err != nil {
-		return err
-	}
-	for i := range dst.Rows {
-		copy(dst.Data[i*dst.Stride:i*dst.Stride+dst.Cols], x[i*dst.Cols:])
-	}
-	return nil
-}
-
-// clearTo sets dst = 0 where ranks are to gather it, or tiles are not there.
-func (e *engine[T]) clearTo(dst blas64.General) {
-	for i := range dst.Rows {
-		if e.comm.Size() > 1 || e.starts != nil {
-			clear(dst.Data[i*dst.Stride : i*dst.Stride+dst.Cols])
-		}
-	}
-}
 
 // agree is choose by rank 0, for all.
 func (m *Matrix) agree(ctx context.Context, o *Options, d int) (c Choice, err error) {

@@ -93,6 +93,14 @@ func (t *tiling) blockOf(place int) int {
 	return place / t.size
 }
 
+// where returns the block of a point, and its place in that.
+func (t *tiling) where(point int) (b, at int) {
+	place := t.place(point)
+	b = t.blockOf(place)
+	lo, _ := t.block(b)
+	return b, place - lo
+}
+
 // point returns the point of a place.
 func (t *tiling) point(place int) int {
 	if t.points != nil {
