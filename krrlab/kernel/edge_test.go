@@ -10,14 +10,6 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// TestNames: every name parses, and gives a kernel of that name.
-func TestNames(t *testing.T) {
-	names := kernel.Names()
-	if len(names) < 5 || !slices.Contains(names, "gaussian") {
-		t.Fatalf("names %q", names)
-	}
-}
-
 // TestTileDimensions: points of different dimensions have no tile, of any kernel, precision and arithmetic.
 func TestTileDimensions(t *testing.T) {
 	x, z := points.NewPanel(points.NewDense(2, 3, nil)), points.NewPanel(points.NewDense(2, 4, nil))
@@ -43,15 +35,8 @@ func TestWideOwn(t *testing.T) {
 	p := points.NewPanel(x)
 	got, w := make([]float64, n*n), &kernel.Workspace{}
 	bytes := testkit.Allocated(func() { kernel.Tile64(got, n, own{}, p, p, kernel.Float64, w) })
-	a, b := make([]float64, d), make([]float64, d)
-	for i := range n {
-		for j := range n {
-			x.RowTo(a, i)
-			x.RowTo(b, j)
-			if want := (own{}).Eval(a, b); got[i*n+j] != want {
-				t.Errorf("(%d, %d): %v, want %v", i, j, got[i*n+j], want)
-			}
-		}
+	if want := evalAll(own{}, x, x); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 	if bytes > 9*3*d {
 		t.Errorf("scratch of %d bytes, want that of three points, %d", bytes, 8*3*d)

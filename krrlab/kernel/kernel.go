@@ -193,9 +193,6 @@ func (k Func) Validate() error {
 }
 
 func checkSigma(name string, sigma float64) error {
-	if !positive(sigma) {
-		return fmt.Errorf("kernel: %s has sigma = %v, want a positive number", name, sigma)
-	}
 	if !(sigma >= 1e-150 && sigma <= 1e150) { // its square overflows or loses digits
 		return fmt.Errorf("kernel: %s has sigma = %v, want a number from 1e-150 to 1e150", name, sigma)
 	}
@@ -237,8 +234,7 @@ func Diag(k Kernel, x points.Points) []float64 {
 	n, d := x.Dims()
 	diag := make([]float64, n)
 	if ShiftInvariant(k) {
-		clear(diag) // ‖x−x‖
-		k.(profile).Profile(diag, diag)
+		k.(profile).Profile(diag, diag) // of ‖x−x‖
 		return diag
 	}
 	if p, ok := k.(Polynomial); ok {

@@ -15,24 +15,25 @@ const medianOf = 1000
 // over all pairs of the points, or of 1,000 of them drawn at random, always the same: a common first guess of a
 // bandwidth σ (the "median heuristic"), as Middle has it: 0 if all points are the same.
 func MedianDistance(x points.Points, l1 bool) float64 {
-	n, d := x.Dims()
+	n, _ := x.Dims()
 	if n > medianOf {
 		x, n = points.Gather(x, rng.New(0).Sub("median distance").Perm(n)[:medianOf]), medianOf
 	}
-	between := sparseDistance // of rows i and j: |·| or (·)², summed
-	var rows []float64
-	sparse, ok := x.(*points.CSR)
-	if !ok {
-		rows = make([]float64, n*d)
-		x.Panel64To(rows, d)
-		between = func(_ *points.CSR, i, j int, l1 bool) float64 {
-			return denseDistance(rows[i*d:(i+1)*d], rows[j*d:(j+1)*d], l1)
+	tile, w := make([]float64, n*n), new(points.Workspace) // |·| or (·)², summed
+	if sparse, ok := x.(*points.CSR); ok {
+		for i := range n {
+			for j := range i {
+				tile[i*n+j] = sparseDistance(sparse, i, j, l1)
+			}
 		}
+	} else if l1 {
+		points.SumDist64(tile, n, x, x, w)
+	} else {
+		points.SqDist64(tile, n, x, x, w)
 	}
-	dist := make([]float64, 0, n*(n-1)/2)
+	dist := tile[:0]
 	for i := range n {
-		for j := range i {
-			s := between(sparse, i, j, l1)
+		for _, s := range tile[i*n : i*n+i] {
 			if !l1 {
 				s = math.Sqrt(s)
 			}
@@ -56,15 +57,7 @@ func Middle(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// denseDistance returns Σ|x_k−z_k|, or Σ(x_k−z_k)².
-func denseDistance(x, z []float64, l1 bool) (s float64) {
-	for k, v := range x {
-		s += term(v-z[k], l1)
-	}
-	return s
-}
-
-// sparseDistance is denseDistance of two rows, in the time that their entries take.
+// sparseDistance returns Σ|x_k−z_k|, or Σ(x_k−z_k)², of two rows, in the time that their entries take.
 func sparseDistance(x *points.CSR, i, j int, l1 bool) (s float64) {
 	ci, vi := x.Row(i)
 	cj, vj := x.Row(j)

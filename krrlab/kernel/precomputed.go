@@ -127,16 +127,11 @@ func (k *Precomputed) N() int { return k.n }
 
 // Bytes returns the memory that K takes; 0 of nil.
 func (k *Precomputed) Bytes() int64 {
-	switch {
-	case k == nil || k.k == nil:
+	if k == nil || k.k == nil {
 		return 0
-	case k.single():
-		return 4 * int64(k.n) * int64(k.n)
 	}
-	return 8 * int64(k.n) * int64(k.n)
+	return points.Held(k.k)
 }
-
-func (k *Precomputed) single() bool { _, ok := k.k.(*points.Dense32); return ok }
 
 // Size returns max_j |K_ij| of point i.
 func (k *Precomputed) Size(x []float64) float64 { return k.sizes[int(x[0])] }

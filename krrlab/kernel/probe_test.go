@@ -98,21 +98,15 @@ func TestDifferenceTiles(t *testing.T) {
 		x.Data[i] += 1e7 * float64(1-2*(i/d%2))
 	}
 	p := points.NewPanel(x)
-	got, a, b := make([]float64, n*n), make([]float64, d), make([]float64, d)
+	got := make([]float64, n*n)
 	for _, k := range kernels {
 		if !kernel.ShiftInvariant(k) {
 			continue
 		}
 		kernel.Tile64(got, n, k, p, p, kernel.Differences, &kernel.Workspace{})
-		for i := range n {
-			for j := range n {
-				x.RowTo(a, i)
-				x.RowTo(b, j)
-				// r²/(2σ²) of at most some 700 where the value is not 0, with d+3 roundings.
-				if want := k.Eval(a, b); math.Abs(got[i*n+j]-want) > 700*(d+3)*0x1p-52*want {
-					t.Errorf("%v (%d, %d): %g, want %g", k, i, j, got[i*n+j], want)
-				}
-			}
+		for i, want := range evalAll(k, x, x) {
+			// r²/(2σ²) of at most some 700 where the value is not 0, with d+3 roundings.
+			testkit.Near(t, got[i], want, 700*(d+3)*0x1p-52*want, k, i/n, i%n)
 		}
 	}
 }

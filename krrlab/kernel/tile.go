@@ -93,9 +93,8 @@ func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		return
 	}
 	if ByPairs(k) {
-		const normal = 0x1p-126
 		w.each(k, x.X, z.X, func(a, b int, v float64) {
-			if v < normal && v > -normal {
+			if math.Abs(v) < 0x1p-126 {
 				v = 0
 			}
 			dst[a*ld+b] = float32(v)
