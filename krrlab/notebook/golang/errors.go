@@ -122,13 +122,17 @@ func panicked(value any) (inner any, file string, line int) {
 	}
 }
 
+// ofNil finds what ixgo and package reflect say of nil, where Go has one message for it.
+var ofNil = regexp.MustCompile(`^(slice: unexpected X type: \*|reflect: call of reflect\.Value\.Method on zero Value|` +
+	`reflect\.Value\.Call: call of nil function)`)
+
 // panicText is what was panicked with.
 func panicText(value any) string {
 	text := strings.TrimSpace(fmt.Sprint(value))
 	if err, ok := value.(runtime.Error); ok {
 		text = strings.TrimPrefix(err.Error(), "runtime error: ")
 	}
-	if strings.Contains(text, "reflect: call of reflect.Value.") && strings.Contains(text, "on zero Value") {
+	if ofNil.MatchString(text) {
 		return "invalid memory address or nil pointer dereference"
 	}
 	return text
