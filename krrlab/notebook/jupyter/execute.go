@@ -118,9 +118,7 @@ func (s *Server) answered(m *Message) {
 
 // execute runs a cell.
 func (s *Server) execute(m *Message, req request) {
-	cell := &Cell{s: s, parent: m, silent: req.Silent, stdin: req.AllowStdin, halts: make(chan struct{}, 2)}
-	s.running(cell.halts)
-	defer s.running(nil)
+	cell := &Cell{s: s, parent: m, silent: req.Silent, stdin: req.AllowStdin, halts: s.halts}
 	store := !req.Silent && (req.StoreHistory == nil || *req.StoreHistory)
 	if store {
 		s.count++

@@ -55,7 +55,7 @@ type Server struct {
 	queue  []*Message // of the shell channel
 	ended  bool
 	asking *question
-	halts  chan struct{} // interrupts of the cell that runs; nil where none does
+	halts  chan struct{} // interrupts of the request that is answered
 
 	count   int // of cells
 	history []entry
@@ -159,7 +159,7 @@ func (s *Server) waitForEnd() {
 	}
 }
 
-// Interrupt ends the cell that runs, or has been announced, and its question to the reader.
+// Interrupt ends the cell that runs, or is about to, and its question to the reader.
 func (s *Server) Interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,13 +171,6 @@ func (s *Server) Interrupt() {
 	case s.halts <- struct{}{}:
 	default:
 	}
-}
-
-// running notes where interrupts go.
-func (s *Server) running(halts chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.halts = halts
 }
 
 // receive hands on the messages of a peer whose signature is right and new, and trusts the peer then.
@@ -220,7 +213,7 @@ func (s *Server) next() *Message {
 		return nil
 	}
 	m := s.queue[0]
-	s.queue = s.queue[1:]
+	s.queue, s.halts = s.queue[1:], make(chan struct{}, 2)
 	return m
 }
 
