@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
@@ -108,20 +109,37 @@ func (e *engine[T]) pick(ctx context.Context, dst blas64.General, idx []int) err
 }
 
 // Part sets dst, len(rows)×len(cols), to K(rows, cols) (without λ), formed again as the tiles are, by this rank alone.
-// An entry has the bits of Columns where rows lie on its blocks. It panics if an index is out of range, and returns
-// ctx's error when ctx is done.
+// An entry has the bits of Columns formed likewise, of the same columns. It panics if an index is out of range, and
+// returns ctx's error when ctx is done.
 func (m *Matrix) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
 	return m.ops.part(ctx, dst, rows, cols)
 }
 
 func (e *engine[T]) part(ctx context.Context, dst blas64.General, rows, cols []int) error {
-	at := make([]int, len(rows))
-	for a := range at {
-		at[a] = a
+	// A library has other code for products with few rows, or at their edges, which may give other bits: rows go where
+	// they lie in their blocks, those of the last one, which may be shorter, apart.
+	var pieces [2][][]int // rows of dst, −1 for none
+	used := make([][2]int, e.size)
+	for a, i := range rows {
+		b := e.blockOf(e.place(i))
+		lo, hi := e.block(b)
+		at, size, k := e.place(i)-lo, e.size, 0
+		if b == e.blocks-1 {
+			size, k = hi-lo, 1
+		}
+		q := used[at][k]
+		if used[at][k]++; q == len(pieces[k]) {
+			pieces[k] = append(pieces[k], slices.Repeat([]int{-1}, size))
+		}
+		pieces[k][q][at] = a
 	}
-	return e.formed(ctx, dst, cols, (len(rows)+e.size-1)/e.size, func(b int) (points.Panel, []int, []int) {
-		lo, hi := b*e.size, min((b+1)*e.size, len(rows))
-		return e.pointsOf(rows[lo:hi]), rows[lo:hi], at[lo:hi]
+	all := slices.Concat(pieces[:]...)
+	return e.formed(ctx, dst, cols, len(all), func(b int) (points.Panel, []int, []int) {
+		of := make([]int, len(all[b]))
+		for at, a := range all[b] {
+			of[at] = rows[max(a, 0)]
+		}
+		return e.pointsOf(of), of, all[b]
 	})
 }
 
@@ -139,7 +157,7 @@ func (e *engine[T]) formColumns(ctx context.Context, dst blas64.General, idx []i
 }
 
 // formed forms k(x_i, x_c) for the columns c of idx and the points i of blocks of rows: block returns x, the points,
-// and their rows of dst.
+// and their rows of dst, −1 for none.
 func (e *engine[T]) formed(ctx context.Context, dst blas64.General, idx []int, blocks int,
 	block func(b int) (x points.Panel, of, at []int)) error {
 	workers, _ := e.forming.Get().([]worker[T])
@@ -158,6 +176,9 @@ func (e *engine[T]) formed(ctx context.Context, dst blas64.General, idx []int, b
 				e.fill(tile, len(part), x, z, &w.kernel)
 			}
 			for r, i := range of {
+				if at[r] < 0 {
+					continue
+				}
 				out := dst.Data[at[r]*dst.Stride+k0:]
 				for k, v := range tile[r*len(part) : (r+1)*len(part)] {
 					if part[k] == i {

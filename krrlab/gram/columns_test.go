@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // TestColumnsLayout holds columns in any order, repeated, one or all, and into a wider
@@ -55,6 +56,28 @@ func TestColumnsLayout(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPartBits: entries of parts of any size have the bits of whole columns, those of the last block, of few points, too.
+func TestPartBits(t *testing.T) {
+	const n, d = 270, 40
+	x, perm := points.NewDense(n, d, nil), rng.New(2).Perm(n)
+	rng.New(1).Normals(x.Data, 0)
+	m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 0.1, nil).Exact(1e-6)
+	testkit.EachBLAS(t, func(t *testing.T) {
+		for _, cols := range []int{1, 7, 30, 131} {
+			whole := mat.NewDense(n, cols, nil)
+			testkit.OK(t, m.Columns(ctx, perm[:cols], whole))
+			for _, rows := range [][]int{perm[:1], perm[:14], perm[5:35], {n - 1, 3, n - 2}, perm} {
+				part := mat.NewDense(len(rows), cols, nil)
+				testkit.OK(t, m.Part(ctx, rows, perm[:cols], part.RawMatrix()))
+				for a, i := range rows {
+					same := slices.Equal(part.RawRowView(a), whole.RawRowView(i))
+					testkit.Equal(t, same, true, len(rows), cols, i)
+				}
+			}
+		}
+	})
 }
 
 func checkColumns(t *testing.T, name string, whole, dense *mat.Dense, idx []int, tol float64) {

@@ -45,8 +45,8 @@ type partial struct {
 	totals []float64 // and to each block of precond.RankRows rows
 
 	columns []float64 // columns of K, len(rows)×block
-	came    []float64 // rows of F at proposals
-	fs      []float64 // rows of F at landmarks, in float64
+	at      []float64 // rows of F at proposals, in float64
+	came    []float64 // these as they came from ranks, then those of the landmarks among them
 	h, l    []float64 // residual matrix of the proposals, and L of those accepted
 	work    []panel   // of the workers
 }
@@ -62,9 +62,8 @@ func newPartial(b *build) *partial {
 	p.sums = make([]float64, len(p.rows))
 	p.totals = make([]float64, (p.n+precond.RankRows-1)/precond.RankRows)
 	p.columns = make([]float64, len(p.rows)*block)
-	p.fs = make([]float64, block*p.f.D)
 	p.h, p.l = make([]float64, block*block), make([]float64, block*block)
-	p.came = make([]float64, block*(p.f.D+1))
+	p.at, p.came = make([]float64, block*(p.f.D+1)), make([]float64, block*(p.f.D+1))
 	p.work = make([]panel, accel.Threads())
 	for w := range p.work {
 		p.work[w].wide = make([]float64, panelRows*min(panelCols, p.f.D))
@@ -122,12 +121,12 @@ func (p *partial) draw(ctx context.Context, vs []float64) ([]int64, error) {
 //
 // A proposal that comes again has its chance again unless it was accepted.
 func (p *partial) extend(ctx context.Context, proposals []int64, accept func(left, pivot float64) bool) error {
-	var uniq, order []int
-	for _, s := range slices.Compact(slices.Sorted(slices.Values(proposals))) {
-		uniq = append(uniq, int(s))
-	}
+	var uniq, order []int // as they were drawn
 	for _, s := range proposals {
-		q, _ := slices.BinarySearch(uniq, int(s))
+		q := slices.Index(uniq, int(s))
+		if q < 0 {
+			q, uniq = len(uniq), append(uniq, int(s))
+		}
 		order = append(order, q)
 	}
 	m := len(uniq)
@@ -154,22 +153,28 @@ func (p *partial) extend(ctx context.Context, proposals []int64, accept func(lef
 	return comm.Agree(ctx, p.comm, p.append(ctx, at, uniq, taken, c))
 }
 
-// gather returns of points uniq, in order of their rows, F and what is left, as rows, each of the rank that has it.
-func (p *partial) gather(ctx context.Context, uniq []int) ([]float64, error) {
-	r, counts := len(p.marks), make([]int, p.comm.Size())
-	at := buffer.Grow(&p.came, len(uniq)*(r+1))
+// gather returns of points s F and what is left, as rows, each of the rank that has it.
+func (p *partial) gather(ctx context.Context, s []int) ([]float64, error) {
+	width, counts := len(p.marks)+1, make([]int, p.comm.Size())
+	came, at := buffer.Grow(&p.came, len(s)*width), buffer.Grow(&p.at, len(s)*width)
+	sorted := slices.Sorted(slices.Values(s)) // by rank
 	for rank := range counts {
 		lo, hi := comm.Rows(p.n, precond.RankRows, rank, len(counts))
-		a, _ := slices.BinarySearch(uniq, lo)
-		b, _ := slices.BinarySearch(uniq, hi)
-		counts[rank] = (b - a) * (r + 1)
+		a, _ := slices.BinarySearch(sorted, lo)
+		b, _ := slices.BinarySearch(sorted, hi)
+		counts[rank] = (b - a) * width
 		for q := a; q < b && rank == p.comm.Rank(); q++ {
-			row := at[q*(r+1) : (q+1)*(r+1)]
-			p.wide(row[:r], uniq[q]-lo, 0, r)
-			row[r] = p.left[uniq[q]-lo]
+			row := came[q*width : (q+1)*width]
+			p.wide(row[:width-1], sorted[q]-lo, 0, width-1)
+			row[width-1] = p.left[sorted[q]-lo]
 		}
 	}
-	return at, p.comm.AllGather(ctx, at, counts)
+	err := p.comm.AllGather(ctx, came, counts)
+	for k, i := range s {
+		q, _ := slices.BinarySearch(sorted, i)
+		copy(at[k*width:(k+1)*width], came[q*width:])
+	}
+	return at, err
 }
 
 // wide sets dst to columns k0, …, k1-1 of row i of F.
@@ -229,9 +234,9 @@ func (p *partial) thin(at []float64, uniq, order []int, accept func(left, pivot 
 // overwritten.
 func (p *partial) append(ctx context.Context, at []float64, uniq, taken []int, c blas64.General) error {
 	r, a := len(p.marks), len(taken)
-	fs := blas64.General{Rows: a, Cols: r, Stride: max(r, 1), Data: p.fs}
+	fs := blas64.General{Rows: a, Cols: r, Stride: max(r, 1), Data: p.came}
 	for k, q := range taken {
-		copy(p.fs[k*r:(k+1)*r], at[q*(r+1):])
+		copy(p.came[k*r:(k+1)*r], at[q*(r+1):])
 		p.dead[uniq[q]] = true
 		p.marks = append(p.marks, uniq[q])
 	}

@@ -1,10 +1,13 @@
 package lowrank_test
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/lowrank"
@@ -78,6 +81,35 @@ func TestPivotLaw(t *testing.T) {
 		if chi > 85 {
 			t.Errorf("rank %d, block %d: χ² = %.1f in %d cells; counts %v", c.rank, c.block, chi, cells, count)
 		}
+	}
+}
+
+// asked notes the columns of the first part.
+type asked struct {
+	*dense
+	cols []int
+}
+
+func (k *asked) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
+	if k.cols == nil {
+		k.cols = slices.Clone(cols)
+	}
+	return k.dense.Part(ctx, rows, cols, dst)
+}
+
+// TestProposals: columns are formed in the order drawn, which the last digits of F depend on.
+func TestProposals(t *testing.T) {
+	const n = 90
+	k, g := &asked{dense: gaussian(1, n, 5, 1.5)}, rng.New(3)
+	_ = must2(t)(lowrank.RPCholesky(ctx, k, 20, g, &lowrank.Options{Block: 20}))
+	var want []int
+	for q := range uint64(20) {
+		if i := int(n * g.Sub("proposals").Float64(q)); !slices.Contains(want, i) {
+			want = append(want, i)
+		}
+	}
+	if !slices.Equal(k.cols, want) || slices.IsSorted(want) {
+		t.Errorf("columns %v first, want %v", k.cols, want)
 	}
 }
 
