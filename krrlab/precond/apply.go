@@ -73,15 +73,9 @@ func (p *solve) bytes() int64 {
 //
 //	v = Zᵀr,  v ← (ZᵀZ+λ_pI)⁻¹v,  dst = λ_p⁻¹(r − Zv)
 func (w *Woodbury) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	n, t := r.Dims()
-	if dn, dt := dst.Dims(); n != w.n || dn != n || dt != t {
-		panic(fmt.Sprintf("precond: solve of order %d with %d×%d into %d×%d", w.n, n, t, dn, dt))
-	}
-	p := w.acquire(t)
-	p.dst, p.r, p.what = dst.RawMatrix(), r.RawMatrix(), inverse
-	err := p.run(ctx)
-	w.release(p)
-	return err
+	p := w.start(dst, r, inverse)
+	defer w.release(p)
+	return p.run(ctx)
 }
 
 func (p *solve) run(ctx context.Context) error {
@@ -124,8 +118,12 @@ func (p *solve) trsm(_, b int) {
 	blas64.Trsm(blas.Right, blas.NoTrans, 1, l, v) // v ← L⁻ᵀv
 }
 
-// acquire returns scratch for t columns.
-func (w *Woodbury) acquire(t int) *solve {
+// start returns what makes dst of r, n×t both, after a check of their shapes.
+func (w *Woodbury) start(dst, r *mat.Dense, what product) *solve {
+	n, t := r.Dims()
+	if dn, dt := dst.Dims(); n != w.n || dn != n || dt != t {
+		panic(fmt.Sprintf("precond: %d×%d into %d×%d for order %d", n, t, dn, dt, w.n))
+	}
 	w.mu.Lock()
 	var p *solve
 	if k := len(w.idle); k > 0 {
@@ -139,6 +137,7 @@ func (w *Woodbury) acquire(t int) *solve {
 		p.colBlocks = (w.s + colBlock - 1) / colBlock
 		p.locks = make([]sync.Mutex, p.colBlocks)
 	}
+	p.dst, p.r, p.what, p.ridge = dst.RawMatrix(), r.RawMatrix(), what, 0
 	p.t, p.skinny, p.kernels = t, t <= gemvColumns(), simd.InUse() != simd.Portable
 	buffer.Grow(&p.sums, t*w.s)
 	buffer.Grow(&p.norm, t)

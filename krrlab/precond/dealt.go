@@ -5,20 +5,12 @@ import (
 	"slices"
 	"unsafe"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/internal/buffer"
-	"github.com/krrlab/lab/krrlab/points"
 )
 
 // dealtAbove is the order above which ranks share the factor of FormLInv: of fewer features its 16s² bytes on the way,
 // 64 MiB at most, and its seconds are less than what two more collectives of each solve may take.
 var dealtAbove = 2048
-
-// Blocks of ZᵀZ are added over the ranks this many together, or this part of all, so that they occupy all threads.
-const dealtTogether = 16
 
 // Sharers returns how many of the ranks share the factor that New makes for n points, s features and t columns: all of
 // them FormLInv of more than 2,048 features, else each has its own.
@@ -39,7 +31,7 @@ func FactorBytes(s, sharers int) (held, forming int64) {
 	held = 8 * int64(s) * int64(s) / int64(sharers)
 	if forming = 2 * held; sharers > 1 {
 		forming += 8*int64(s)*accel.TileOrder +
-			max(8*dealtTogether*gramOrder*gramOrder, 4*int64(s)*int64(s)/dealtTogether)
+			max(8*together*gramOrder*gramOrder, 4*int64(s)*int64(s)/together)
 	}
 	return held, forming
 }
@@ -61,53 +53,11 @@ func newLinv(s int) *linv {
 // block returns the first index of a block and the one after its last.
 func (d *linv) block(b int) (c0, c1 int) { return b * colBlock, min((b+1)*colBlock, d.s) }
 
-// gramDealt returns the ZᵀZ of gram shared by the ranks.
-func (k *rows) gramDealt(ctx context.Context, z *points.Dense32, fast bool) (c gramian, err error) {
-	s, g := z.D, k.gramSum(z, fast)
-	c.Dealt = accel.NewDealt(s, k.comm.Rank(), k.comm.Size(), func(x []float64, root int) error {
+// zeros returns a matrix that the ranks share.
+func (k *rows) zeros(ctx context.Context, s int) *accel.Dealt {
+	return accel.NewDealt(s, k.comm.Rank(), k.comm.Size(), func(x []float64, root int) error {
 		return k.comm.Broadcast(ctx, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 8*len(x)), root)
 	})
-	diag := make([]float64, s)
-	var buf []int64
-	blocks := gramBlocks(0, s)
-	for least := max(dealtTogether, len(blocks)/dealtTogether); len(blocks) > 0; {
-		count := 1
-		for count < len(blocks) && (count < least || blocks[count].i == blocks[count-1].i) {
-			count++
-		}
-		i0, i1 := blocks[0].i, blocks[count-1].i+blocks[count-1].rows
-		at := func(i int) int { return i*(i+1)/2 - i0*(i0+1)/2 }
-		sums := buffer.Grow(&buf, at(i1))
-		err := g.each(ctx, blocks[:count], func(b gramBlock, sum []int64) {
-			for i := range b.rows {
-				copy(sums[at(b.i+i)+b.j:], sum[i*b.cols:i*b.cols+b.width(i)])
-			}
-		})
-		if err = comm.Agree(ctx, k.comm, err); err != nil {
-			return c, err
-		}
-		if err := k.comm.AllReduceInt64(ctx, sums); err != nil {
-			return c, err
-		}
-		err = accel.ForEach(ctx, i1-i0, func(_, i int) {
-			i += i0
-			row := sums[at(i):at(i+1)]
-			for b, col := range c.Columns[:i/accel.TileOrder+1] {
-				j0 := b * accel.TileOrder
-				width := min(accel.TileOrder, s-j0)
-				for j := j0; j < min(j0+width, i+1) && col != nil; j++ {
-					col[(i-j0)*width+j-j0] = g.value(row[j], i, j)
-				}
-			}
-			diag[i] = g.value(row[i], i, i)
-		})
-		if err = comm.Agree(ctx, k.comm, err); err != nil {
-			return c, err
-		}
-		blocks = blocks[count:]
-	}
-	c.trace = floats.Sum(diag)
-	return c, nil
 }
 
 // invertDealt takes L⁻¹ out of the rows that the ranks send.

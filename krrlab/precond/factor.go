@@ -1,9 +1,11 @@
 package precond
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -145,18 +147,14 @@ func (w *Woodbury) statEigen() {
 
 // Eigenvalues returns the eigenvalues σ_i² of ZᵀZ, ascending, or nil for a form other
 // than FormEigen.
-func (w *Woodbury) Eigenvalues() []float64 { return append([]float64(nil), w.sigma2...) }
+func (w *Woodbury) Eigenvalues() []float64 { return slices.Clone(w.sigma2) }
 
 // WithLambda returns ZZᵀ+λ_pI for another λ_p. It shares Z and its eigenvectors with w
 // and costs O(s). Only FormEigen can: for others it returns an error, as it does if
 // λ_p is not positive and finite.
 func (w *Woodbury) WithLambda(lambdaP float64) (*Woodbury, error) {
-	if w.form != FormEigen {
-		return nil, fmt.Errorf("precond: form %v is factored for λ_p = %g only; another λ_p needs the eigen form",
-			w.form, w.lambdaP)
-	}
-	if !(lambdaP > 0) || math.IsInf(lambdaP, 1) {
-		return nil, fmt.Errorf("precond: λ_p = %v, want a positive number", lambdaP)
+	if err := cmp.Or(w.basis(), positive(lambdaP)); err != nil {
+		return nil, err
 	}
 	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, rows: w.rows, z: w.z, factor: w.factor,
 		sigma2: w.sigma2, seconds: w.seconds}

@@ -1,12 +1,14 @@
 package precond
 
 import (
+	"cmp"
 	"context"
-	"unsafe"
+	"math"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -14,8 +16,10 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// gramOrder is the order of the blocks of ZᵀZ.
-const gramOrder = 512
+const (
+	gramOrder = 512 // of the blocks of ZᵀZ
+	together  = 16  // of them are added over the ranks at once, or this part of all, so that they occupy all threads
+)
 
 // gramSum sums blocks of ZᵀZ over this rank's rows, in panels p of RankRows rows, whose
 // products are added in fixed point, |(ZᵀZ)_ij| ≤ n·max|Z_i|·max|Z_j|:
@@ -112,49 +116,54 @@ func (g *gramSum) columns(buf *[]float64, p0, m, j, cols int) blas64.General {
 	return blas64.General{Rows: m, Cols: cols, Stride: cols, Data: *buf}
 }
 
-// gram returns the lower triangle of ZᵀZ of all ranks, s×s, of the stored Z, from row `from` on.
-func (k *rows) gram(ctx context.Context, z *points.Dense32, from int, fast bool) ([]float64, error) {
+// gram sets c to the lower triangle of ZᵀZ of all ranks, of the stored Z, from row `from` on, and returns the sum of
+// the diagonal there.
+func (k *rows) gram(ctx context.Context, z *points.Dense32, from int, fast bool, c *accel.Dealt) (float64, error) {
 	s, g := z.D, k.gramSum(z, fast)
-	c := make([]float64, s*s)
-	sums := unsafe.Slice((*int64)(unsafe.Pointer(&c[0])), s*s) // in the same memory, which may be gigabytes
-	err := g.each(ctx, gramBlocks(from, s), func(b gramBlock, sum []int64) {
-		for i := range b.rows {
-			copy(sums[(b.i+i)*s+b.j:], sum[i*b.cols:i*b.cols+b.width(i)])
-		}
-	})
-	if err = comm.Agree(ctx, k.comm, err); err != nil {
-		return nil, err
+	diag := make([]float64, s)
+	var buf []int64
+	blocks := gramBlocks(from, s)
+	least := max(together, len(blocks)/together)
+	if c.Size == 1 {
+		least = max(least, 4*accel.Threads()) // the last of them wait for each other
 	}
-	for i0 := from; i0 < s; i0 += gramOrder { // a strip of blocks at a time
-		i1 := min(i0+gramOrder, s)
-		if err := k.addStrip(ctx, sums, s, i0, i1); err != nil {
-			return nil, err
+	for len(blocks) > 0 {
+		count := 1
+		for count < len(blocks) && (count < least || blocks[count].i == blocks[count-1].i) {
+			count++
 		}
-		for i := i0; i < i1; i++ {
-			for j := range i + 1 {
-				c[i*s+j] = g.value(sums[i*s+j], i, j)
+		i0, i1 := blocks[0].i, blocks[count-1].i+blocks[count-1].rows
+		at := func(i int) int { return i*(i+1)/2 - i0*(i0+1)/2 }
+		sums := buffer.Grow(&buf, at(i1))
+		err := g.each(ctx, blocks[:count], func(b gramBlock, sum []int64) {
+			for i := range b.rows {
+				copy(sums[at(b.i+i)+b.j:], sum[i*b.cols:i*b.cols+b.width(i)])
 			}
+		})
+		if err = comm.Agree(ctx, k.comm, err); err != nil {
+			return 0, err
 		}
+		if err := k.comm.AllReduceInt64(ctx, sums); err != nil {
+			return 0, err
+		}
+		err = accel.ForEach(ctx, i1-i0, func(_, i int) {
+			i += i0
+			row := sums[at(i):at(i+1)]
+			for b, col := range c.Columns[:i/accel.TileOrder+1] {
+				j0 := b * accel.TileOrder
+				width := min(accel.TileOrder, s-j0)
+				for j := j0; j < min(j0+width, i+1) && col != nil; j++ {
+					col[(i-j0)*cmp.Or(c.Stride, width)+j-j0] = g.value(row[j], i, j)
+				}
+			}
+			diag[i] = g.value(row[i], i, i)
+		})
+		if err = comm.Agree(ctx, k.comm, err); err != nil {
+			return 0, err
+		}
+		blocks = blocks[count:]
 	}
-	return c, nil
-}
-
-// addStrip adds rows i0, …, i1-1 of the lower triangle over the ranks.
-func (k *rows) addStrip(ctx context.Context, sums []int64, s, i0, i1 int) error {
-	if k.comm.Size() == 1 {
-		return nil
-	}
-	var strip []int64
-	for i := i0; i < i1; i++ {
-		strip = append(strip, sums[i*s:i*s+i+1]...)
-	}
-	if err := k.comm.AllReduceInt64(ctx, strip); err != nil {
-		return err
-	}
-	for i := i0; i < i1; i++ {
-		strip = strip[copy(sums[i*s:i*s+i+1], strip):]
-	}
-	return nil
+	return floats.Sum(diag), nil
 }
 
 // gramBlock is a block of the lower triangle of ZᵀZ, of rows i and on and columns j and on.
@@ -182,12 +191,24 @@ func (b gramBlock) width(i int) int {
 	return b.cols
 }
 
-// fastError predicts ‖E‖₂ for the error E of float32 products. The sum of a panel's m products is
+// fastError predicts ‖E‖₂ for the error E of ZᵀZ by float32 products, Z being n×s,
+//
+//	‖E‖₂ ≲ 2·2⁻²⁴·min(n, 512)·‖Z‖_F²/√(ns).
+//
+// The sum of a panel's m products is
 // off by about u√m·Σ|z_ki·z_kj| ≤ u√m·(m/n)‖z_i‖‖z_j‖, the n/m panels are independent, and
 // ‖z_j‖² ≈ ‖Z‖_F²/s, so that E has entries of r = u·m·‖Z‖_F²/(s√n) at most, and
 // ‖E‖₂ ≲ 2r√s (Wigner). Where columns differ in norm, or rows repeat, it is several times too
 // small: it says when float32 products are worth a try, and measuredError what came of them.
 func (k *rows) fastError(ctx context.Context, z *points.Dense32) (float64, error) {
-	norm, err := k.normSq(ctx, z)
-	return predictedError(norm, k.n, z.D), err
+	var bound float64 // Σ_k n·max_i|Z_ik|²
+	for _, v := range k.scale {
+		bound += float64(k.n) / (v * v)
+	}
+	f, norm := comm.FixedFor(bound), []int64{0} // ‖Z‖_F²
+	for _, v := range points.SqNorms(z) {
+		f.Add(norm, []float64{v})
+	}
+	err := k.comm.AllReduceInt64(ctx, norm)
+	return 0x1p-23 * float64(min(RankRows, k.n)) * f.Value(norm[0]) / math.Sqrt(float64(z.D)*float64(k.n)), err
 }

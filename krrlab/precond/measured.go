@@ -50,10 +50,12 @@ func (w *Woodbury) gram(ctx context.Context, fast bool) (c gramian, err error) {
 	k := w.rows
 	form := func(fast bool) (err error) {
 		if Sharers(w.form, w.n, w.s, 1, k.comm.Size()) > 1 {
-			c, err = k.gramDealt(ctx, w.z, fast)
-		} else if w.factor, err = k.gram(ctx, w.z, 0, fast); err == nil {
-			c = w.whole()
+			c.Dealt = k.zeros(ctx, w.s)
+		} else {
+			w.factor = make([]float64, w.s*w.s)
+			c.Dealt = accel.Whole(w.s, w.factor, w.s)
 		}
+		c.trace, err = k.gram(ctx, w.z, 0, fast, c.Dealt)
 		return err
 	}
 	if e := 0.0; fast {

@@ -27,21 +27,16 @@ func (w *Woodbury) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 }
 
 func (w *Woodbury) mulTo(ctx context.Context, dst, src *mat.Dense, ridge float64) error {
-	n, t := src.Dims()
-	if dn, dt := dst.Dims(); n != w.n || dn != n || dt != t {
-		panic(fmt.Sprintf("precond: product of order %d with %d×%d into %d×%d", w.n, n, t, dn, dt))
-	}
+	p := w.start(dst, src, forward)
+	defer w.release(p)
 	if err := w.keepsZ(); err != nil {
 		return err
 	}
-	p := w.acquire(t)
-	p.dst, p.r, p.what, p.ridge = dst.RawMatrix(), src.RawMatrix(), forward, ridge
-	err := p.project(ctx) // v = Zᵀr
-	if err == nil {
-		err = p.expand(ctx) // ridge·r + Zv
+	if err := p.project(ctx); err != nil { // v = Zᵀr
+		return err
 	}
-	w.release(p)
-	return err
+	p.ridge = ridge
+	return p.expand(ctx) // ridge·r + Zv
 }
 
 // NormalTo sets the columns of dst, n×t, to independent draws of the normal distribution
@@ -53,24 +48,19 @@ func (w *Woodbury) mulTo(ctx context.Context, dst, src *mat.Dense, ridge float64
 // iterations with M⁻¹A. Column j is a function of (g, j) alone. FormU, which keeps no
 // Z, returns an error.
 func (w *Woodbury) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	n, t := dst.Dims()
-	if n != w.n {
-		panic(fmt.Sprintf("precond: %d×%d normal numbers for order %d", n, t, w.n))
-	}
+	p := w.start(dst, dst, forward)
+	defer w.release(p)
 	if err := w.keepsZ(); err != nil {
 		return err
 	}
-	p := w.acquire(t)
-	column := make([]float64, n)
-	for j := range t {
+	column := make([]float64, w.n)
+	for j := range p.t {
 		g.Sub("features", uint64(j)).Normals(p.v[j*w.s:(j+1)*w.s], 0)
 		g.Sub("points", uint64(j)).Normals(column, 0)
 		dst.SetCol(j, column)
 	}
-	p.dst, p.r, p.what, p.ridge = dst.RawMatrix(), dst.RawMatrix(), forward, math.Sqrt(w.lambdaP)
-	err := p.expand(ctx) // √λ_p·g₂ + Zg₁
-	w.release(p)
-	return err
+	p.ridge = math.Sqrt(w.lambdaP)
+	return p.expand(ctx) // √λ_p·g₂ + Zg₁
 }
 
 func (w *Woodbury) keepsZ() error {

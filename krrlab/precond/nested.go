@@ -3,8 +3,8 @@ package precond
 import (
 	"context"
 	"fmt"
-	"math"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -32,19 +32,6 @@ func (g *Gram) Take(ridge float64) []float64 {
 	return data
 }
 
-// predictedError predicts ‖E‖₂ of the error E of ZᵀZ by float32 products, Z being n×s with
-// ‖Z‖_F² = normSq:
-//
-//	‖E‖₂ ≲ 2·2⁻²⁴·min(n, 512)·‖Z‖_F²/√(ns).
-//
-// This takes the errors of sums of 512 products for independent, which they are for random
-// features: columns of like norm, and rows that do not repeat. For others it may be several
-// times too small; New measures what it formed.
-func predictedError(normSq float64, n, s int) float64 {
-	m := float64(min(RankRows, n))
-	return 2 * 0x1p-24 * m * normSq / math.Sqrt(float64(s)*float64(n))
-}
-
 // Grow adds the columns of z from its order on, whose columns before must be those that g
 // was made of: n(s²−s₀²) flops to go from s₀ to s columns. An error, of ctx or of a number in
 // z that is not finite, leaves g as it was. It panics if z has fewer columns than g. Of ranks
@@ -58,8 +45,8 @@ func (g *Gram) Grow(ctx context.Context, c comm.Comm, z *points.Dense32) error {
 	if err != nil {
 		return err
 	}
-	data, err := k.gram(ctx, z, from, false)
-	if err != nil {
+	data := make([]float64, s*s)
+	if _, err := k.gram(ctx, z, from, false, accel.Whole(s, data, s)); err != nil {
 		return err
 	}
 	for i := range from {

@@ -83,7 +83,6 @@ type Woodbury struct {
 
 	statOnce sync.Once
 	stat     float64
-	statOf   func() float64
 
 	mu   sync.Mutex
 	idle []*solve // scratch of solves that are over
@@ -91,7 +90,7 @@ type Woodbury struct {
 
 // New factors M = ZZᵀ+λ_pI, with the features Z, n×s, in the rows of z, any s ≥ 1. z is
 // kept (but for FormU) and must not change. Work: ns² + s³/3 flops, and what the form
-// adds (see Cost); memory: 8s² bytes (FormU: 8ns), and some 10 MB a thread on the way. Sums over
+// adds (see Cost); memory: 8s² bytes (FormU: 8ns), and some 20 MB a thread on the way. Sums over
 // rows are taken in fixed point, so that M⁻¹ has the same bits for any number of threads and of
 // ranks.
 //
@@ -121,8 +120,8 @@ func begin(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) 
 	if opt.Form < AutoForm || opt.Form > FormEigen || opt.RHS < 0 {
 		panic(fmt.Sprintf("precond: form %v, %d right-hand sides", opt.Form, opt.RHS))
 	}
-	if !(lambdaP > 0) || math.IsInf(lambdaP, 1) {
-		return nil, fmt.Errorf("precond: λ_p = %v, want a positive number", lambdaP)
+	if err := positive(lambdaP); err != nil {
+		return nil, err
 	}
 	k, err := newRows(ctx, opt.Comm, z)
 	if err != nil {
@@ -133,6 +132,13 @@ func begin(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) 
 		w.form = choose(w.n, w.s, cmp.Or(opt.RHS, 1))
 	}
 	return w, nil
+}
+
+func positive(lambdaP float64) error {
+	if !(lambdaP > 0) || math.IsInf(lambdaP, 1) {
+		return fmt.Errorf("precond: λ_p = %v, want a positive number", lambdaP)
+	}
+	return nil
 }
 
 // finish turns ZᵀZ into the form.
@@ -156,8 +162,6 @@ func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 		}
 	case FormU:
 		err = w.project(ctx)
-	case FormL:
-		w.statOf = w.statL
 	}
 	w.seconds.Form = lap()
 	return err
@@ -216,8 +220,8 @@ func (w *Woodbury) Bytes() int64 {
 // where the first call takes s³/3 flops.
 func (w *Woodbury) StatDim() float64 {
 	w.statOnce.Do(func() {
-		if w.statOf != nil {
-			w.stat = w.statOf()
+		if w.form == FormL {
+			w.stat = w.statL()
 		}
 		w.stat = max(0, min(w.stat, float64(min(w.n, w.s))))
 	})

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -25,10 +24,7 @@ import (
 
 var forms = []precond.Form{precond.FormL, precond.FormLInv, precond.FormU, precond.FormEigen}
 
-var (
-	_ pcg.Preconditioner = (*precond.Woodbury)(nil)
-	_ pcg.Preconditioner = precond.Identity{}
-)
+var _ pcg.Preconditioner = (*precond.Woodbury)(nil)
 
 // features returns Z, n×s, whose columns decay by decay each, as random features of a
 // smooth kernel do; the same values in float64.
@@ -302,46 +298,18 @@ func TestAllocations(t *testing.T) {
 	})
 }
 
-// TestStrides: Z with a stride, dst = r, strided dst and r, and callers side by side.
-func TestStrides(t *testing.T) {
+// TestStride: a stride of Z changes nothing.
+func TestStride(t *testing.T) {
 	z, _ := features(9, 200, 30, 0.9)
-	padded := &points.Dense32{N: 200, D: 30, Stride: 37, Data: make([]float32, 200*37)}
+	padded := &points.Dense32{N: 200, D: 30, Stride: 37, Data: slices.Repeat([]float32{float32(math.NaN())}, 200*37)}
 	for i := range 200 {
-		for j := range 37 {
-			padded.Data[i*37+j] = float32(math.NaN())
-		}
 		copy(padded.Row(i), z.Row(i))
 	}
+	r := random(4, 200, 4)
 	for _, form := range forms {
-		w, p := build(t, z, 0.1, form), build(t, padded, 0.1, form)
-		r := random(4, 200, 4)
-		want := apply(t, w, r)
-		if !mat.Equal(want, apply(t, p, r)) {
-			t.Errorf("form %v: a stride of Z changes the result", form)
+		if !mat.Equal(apply(t, build(t, z, 0.1, form), r), apply(t, build(t, padded, 0.1, form), r)) {
+			t.Errorf("form %v: other bits", form)
 		}
-		big := mat.NewDense(200, 9, nil)
-		part := big.Slice(0, 200, 2, 6).(*mat.Dense)
-		part.Copy(r)
-		if err := w.SolveTo(context.Background(), part, part); err != nil || !mat.Equal(part, want) {
-			t.Errorf("form %v: in place: %v", form, err)
-		}
-		if big.At(5, 1) != 0 || big.At(5, 6) != 0 {
-			t.Errorf("form %v: wrote beside the destination", form)
-		}
-		var wg sync.WaitGroup
-		for k := 1; k <= 4; k++ {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				for range 5 {
-					if x := apply(t, w, mat.DenseCopyOf(r.Slice(0, 200, 0, k))); !mat.EqualApprox(x,
-						want.Slice(0, 200, 0, k), 1e-12) {
-						t.Errorf("form %v: wrong beside other callers", form)
-					}
-				}
-			}()
-		}
-		wg.Wait()
 	}
 }
 

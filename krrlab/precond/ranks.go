@@ -110,20 +110,6 @@ func (k *rows) notFinite(z *points.Dense32) error {
 	return nil
 }
 
-// normSq returns ‖Z‖_F².
-func (k *rows) normSq(ctx context.Context, z *points.Dense32) (float64, error) {
-	var bound float64 // Σ_k n·max_i|Z_ik|²
-	for _, v := range k.scale {
-		bound += float64(k.n) / (v * v)
-	}
-	f, norm := comm.FixedFor(bound), []int64{0}
-	for _, v := range points.SqNorms(z) {
-		f.Add(norm, []float64{v})
-	}
-	err := k.comm.AllReduceInt64(ctx, norm)
-	return f.Value(norm[0]), err
-}
-
 // project sets v = Zᵀr: products of units of rows with blocks of columns are added in fixed point,
 // |(Zᵀr)_kc| ≤ max_i|Z_ik|·‖r_c‖₁. (One bound for all columns of Z would cut off what short ones
 // sum to, which M⁻¹ enlarges.)

@@ -1,9 +1,12 @@
 package precond
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -82,14 +85,16 @@ func (w *Woodbury) ZVMulTo(ctx context.Context, dst *mat.Dense, trans bool, src 
 	if trans {
 		long, short = src, dst
 	}
-	if err := w.checkBasis(long, short); err != nil {
+	if err := w.basis(); err != nil {
 		return err
 	}
-	_, t := src.Dims()
-	p := w.acquire(t)
+	p := w.start(long, long, forward)
 	defer w.release(p)
+	t := p.t
+	if s, ts := short.Dims(); s != w.s || ts != t {
+		panic(fmt.Sprintf("precond: ZV of %d×%d between %d and %d×%d columns", w.n, w.s, t, s, ts))
+	}
 	if trans {
-		p.r = src.RawMatrix()
 		if err := p.project(ctx); err != nil { // v = Zᵀr
 			return err
 		}
@@ -108,18 +113,14 @@ func (w *Woodbury) ZVMulTo(ctx context.Context, dst *mat.Dense, trans bool, src 
 		return err
 	}
 	dst.Zero()
-	p.dst, p.r, p.what, p.ridge = dst.RawMatrix(), dst.RawMatrix(), forward, 0
 	return p.expand(ctx) // Zv
 }
 
-// checkBasis panics unless wide is n×t and short s×t.
-func (w *Woodbury) checkBasis(wide, short *mat.Dense) error {
-	n, t := wide.Dims()
-	if s, ts := short.Dims(); n != w.n || s != w.s || ts != t {
-		panic(fmt.Sprintf("precond: ZV of %d×%d between %d×%d and %d×%d", w.n, w.s, n, t, s, ts))
-	}
+// basis returns an error of a form that has no V.
+func (w *Woodbury) basis() error {
 	if w.form != FormEigen {
-		return fmt.Errorf("precond: form %v has no eigenvectors of ZᵀZ: take the eigen form", w.form)
+		return fmt.Errorf("precond: form %v is of λ_p = %g alone, without eigenvectors of ZᵀZ: take the eigen form",
+			w.form, w.lambdaP)
 	}
 	return nil
 }
@@ -144,19 +145,14 @@ type Family struct {
 // Family returns ZZᵀ+λ_cI for the given λ_c. Only FormEigen can: for others it returns an
 // error, as it does if a λ_c is not positive and finite, or there is none.
 func (w *Woodbury) Family(lambdas []float64) (*Family, error) {
-	if w.form != FormEigen {
-		return nil, fmt.Errorf("precond: form %v is factored for λ_p = %g only; many λ_p need the eigen form", w.form,
-			w.lambdaP)
+	err := w.basis()
+	for _, l := range lambdas {
+		err = cmp.Or(err, positive(l))
 	}
 	if len(lambdas) == 0 {
-		return nil, fmt.Errorf("precond: no λ_p")
+		err = errors.New("precond: no λ_p")
 	}
-	for _, l := range lambdas {
-		if !(l > 0) || math.IsInf(l, 1) {
-			return nil, fmt.Errorf("precond: λ_p = %v, want a positive number", l)
-		}
-	}
-	return &Family{w, append([]float64(nil), lambdas...)}, nil
+	return &Family{w, slices.Clone(lambdas)}, err
 }
 
 // Dim returns n.
@@ -175,19 +171,16 @@ func (f *Family) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 // SolveColumnsTo sets column j of dst to M_c⁻¹ times column j of r, c = cols[j]. It is as
 // Woodbury's SolveTo otherwise.
 func (f *Family) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
-	n, t := r.Dims()
-	if dn, dt := dst.Dims(); n != f.w.n || dn != n || dt != t || t != len(cols) {
-		panic(fmt.Sprintf("precond: solve of order %d for %d columns with %d×%d into %d×%d", f.w.n, len(cols), n, t, dn,
-			dt))
+	p := f.w.start(dst, r, inverse)
+	defer f.w.release(p)
+	if p.t != len(cols) {
+		panic(fmt.Sprintf("precond: %d λ_p for %d columns", len(cols), p.t))
 	}
-	p := f.w.acquire(t)
-	p.dst, p.r, p.what, p.ridges = dst.RawMatrix(), r.RawMatrix(), inverse, make([]float64, t)
+	p.ridges = make([]float64, p.t)
 	for j, c := range cols {
 		p.ridges[j] = f.lambdas[c]
 	}
-	err := p.run(ctx)
-	f.w.release(p)
-	return err
+	return p.run(ctx)
 }
 
 // NormalColumnsTo sets column c of dst to Z·g₁ + √λ_c·g₂, with one g₁ and one g₂ for all c:
@@ -198,9 +191,8 @@ func (f *Family) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stre
 		panic(fmt.Sprintf("precond: %d×%d normal numbers for order %d and %d λ_p", n, t, f.w.n, len(f.lambdas)))
 	}
 	one := mat.NewDense(f.w.n, 1, nil)
-	p := f.w.acquire(1)
+	p := f.w.start(one, one, forward)
 	g.Sub("features", 0).Normals(p.v, 0)
-	p.dst, p.r, p.what, p.ridge = one.RawMatrix(), one.RawMatrix(), forward, 0
 	err := p.expand(ctx) // Zg₁
 	f.w.release(p)
 	if err != nil {

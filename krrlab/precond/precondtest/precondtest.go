@@ -28,7 +28,6 @@ type Options struct {
 
 	InPlace    bool // dst may be r
 	Strided    bool // dst and r may be columns of wider matrices, whose other columns stay
-	Columns    bool // a column has the same bits whatever stands beside it
 	Concurrent bool // goroutines may call at once
 }
 
@@ -51,9 +50,6 @@ func Test(ctx context.Context, m pcg.Preconditioner, o *Options) error {
 	}
 	if s.o.Strided {
 		s.strided()
-	}
-	if s.o.Columns {
-		s.columns()
 	}
 	if s.o.Concurrent {
 		s.concurrent()
@@ -166,18 +162,6 @@ func (s *suite) strided() {
 	y.Zero()
 	if want := float64(3 * outside * n); mat.Sum(dst) != want {
 		s.add("SolveTo into columns of a wider matrix changes the others")
-	}
-}
-
-// columns checks that a column alone has the bits that it has in a block.
-func (s *suite) columns() {
-	n, k := s.x.Dims()
-	for j := range k {
-		y := s.must("SolveTo", s.solve, mat.DenseCopyOf(s.x.Slice(0, n, j, j+1)))
-		if want := s.y.Slice(0, n, j, j+1); !mat.Equal(y, want) {
-			s.add("column %d alone has other bits than in a block of %d, off by %.3g", j, k, apart(y, want))
-			return
-		}
 	}
 }
 
