@@ -122,7 +122,7 @@ func (s *block) iterate(ctx context.Context) error {
 		copy(s.c, s.s[:s.k*s.width]) // C = S
 		s.width = s.k
 		s.reshape(s.p, 1, s.k)
-		copyBlock(s.p, s.z) // P = Z
+		s.p.Copy(s.z) // P = Z
 		s.beginErrors()
 	}
 	s.resumed = false

@@ -41,9 +41,6 @@ func (s *turnRows) rows(i0, i1 int, _, _ []float64) {
 	}
 }
 
-// copyBlock sets dst = src for two blocks of one shape.
-func copyBlock(dst, src *mat.Dense) { copy(dst.RawMatrix().Data, src.RawMatrix().Data) }
-
 // compact moves the columns keep, ascending, of the n×k block at the start of buf
 // to the n×len(keep) block there.
 func compact(buf []float64, n, k int, keep []int) {
@@ -80,22 +77,21 @@ func (h *table) rows() [][]float64 {
 	return slices.AppendSeq(make([][]float64, 0, len(h.data)/h.t), slices.Chunk(h.data, h.t))
 }
 
-// rowTimes sets dst = row·F for F with len(row) rows and len(dst) columns.
-func rowTimes(dst, row, f []float64) {
-	clear(dst)
-	q, a := len(dst), 0
-	for ; a+4 <= len(row); a += 4 {
-		axpy4(dst, row[a], row[a+1], row[a+2], row[a+3], f[a*q:(a+4)*q])
-	}
-	for ; a < len(row); a++ {
-		axpy(dst, row[a], f[a*q:(a+1)*q])
-	}
-}
-
-// product sets dst = XY for an m×k matrix X and a k×l matrix Y, all with contiguous rows.
+// product sets dst = XY for an m×k matrix X and a k×l matrix Y, all with contiguous rows: sums of four terms, and then
+// each by itself.
 func product(dst, x, y []float64, m, k, l int) {
 	for i := range m {
-		rowTimes(dst[i*l:(i+1)*l], x[i*k:(i+1)*k], y[:k*l])
+		for j := range l {
+			sum, a := 0., 0
+			for ; a+4 <= k; a += 4 {
+				v, w := x[i*k+a:i*k+a+4], y[a*l+j:]
+				sum += v[0]*w[0] + v[1]*w[l] + v[2]*w[2*l] + v[3]*w[3*l]
+			}
+			for ; a < k; a++ {
+				sum += x[i*k+a] * y[a*l+j]
+			}
+			dst[i*l+j] = sum
+		}
 	}
 }
 
@@ -113,22 +109,5 @@ func identity(dst []float64, k int) {
 	clear(dst[:k*k])
 	for i := range k {
 		dst[i*k+i] = 1
-	}
-}
-
-// axpy adds c·x to dst.
-func axpy(dst []float64, c float64, x []float64) {
-	x = x[:len(dst)]
-	for j := range dst {
-		dst[j] += c * x[j]
-	}
-}
-
-// axpy4 adds c0·x_0 + c1·x_1 + c2·x_2 + c3·x_3 to dst, where the x_i follow each other in x.
-func axpy4(dst []float64, c0, c1, c2, c3 float64, x []float64) {
-	q := len(dst)
-	x0, x1, x2, x3 := x[:q], x[q:2*q], x[2*q:3*q], x[3*q:4*q]
-	for j := range dst {
-		dst[j] += c0*x0[j] + c1*x1[j] + c2*x2[j] + c3*x3[j]
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
 )
 
 // nearly is 1−2⁻²⁰: what a step takes off the error is counted a little less than in full, so that
@@ -107,9 +108,7 @@ func (s *solver) sumFall(c int) {
 
 // keepResidual keeps the residual by recurrence of column c, at position j.
 func (s *solver) keepResidual(j, c int) {
-	for i := range s.n {
-		s.last.Set(i, c, s.r.At(i, j))
-	}
+	s.last.SetCol(c, mat.Col(nil, j, s.r))
 }
 
 // keepResidual is that of a block, r_j = Qc_j.

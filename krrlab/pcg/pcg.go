@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -228,22 +229,13 @@ type Result struct {
 }
 
 // MaxTrueRelRes returns the largest true residual of the columns, NaN if one is NaN.
-func (r *Result) MaxTrueRelRes() float64 { return largest(r.TrueRelRes) }
-
-// largest returns the largest of v, NaN if one is NaN, 0 if there is none.
-func largest(v []float64) float64 {
-	var m float64
-	for _, x := range v {
-		m = math.Max(m, x) // NaN wins
-	}
-	return m
-}
+func (r *Result) MaxTrueRelRes() float64 { return slices.Max(r.TrueRelRes) }
 
 // String says in one line how the solve ended, and in one more for every column
 // that ended badly why.
 func (r *Result) String() string {
 	s := fmt.Sprintf("%v after %s: worst residual %.3g (true), %.3g (recurrence), asked %.3g",
-		r.Status, plural.Count(r.Iterations, "iteration"), r.MaxTrueRelRes(), largest(r.RelRes), r.Tol)
+		r.Status, plural.Count(r.Iterations, "iteration"), r.MaxTrueRelRes(), slices.Max(r.RelRes), r.Tol)
 	if k := r.Cond(); k >= 1 {
 		s += fmt.Sprintf("; κ(M⁻¹A) ≳ %.4g", k)
 	}

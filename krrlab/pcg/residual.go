@@ -27,10 +27,19 @@ func (s *solver) residual(ctx context.Context, a Operator, op *Op, rel []float64
 	return nil
 }
 
-// residualRounding bounds the error of ‖y−Ax‖₂/‖y‖₂ as it is computed for n rows: the product's,
-// relative to ‖y‖₂, and what the difference and the norms add, (2n+8)·2⁻⁵³ of the value itself.
-func residualRounding(product, rel float64, n int) float64 {
-	return product + float64(2*n+8)*unit*rel
+// residualRounding bounds the error of the ‖y−Ax‖₂/‖y‖₂ computed, rel, given ‖y‖₂: the product's, and what the
+// difference and the norms add, (2n+8)·2⁻⁵³ of the value itself; 0 where y = 0, nil where A knows none.
+func residualRounding(a Operator, x *mat.Dense, norms, rel []float64) (rounding []float64) {
+	if b, ok := a.(Bounded); ok {
+		rounding = b.Rounding(x)
+	}
+	n, _ := x.Dims()
+	for j, v := range rounding {
+		if rounding[j] = 0; norms[j] > 0 {
+			rounding[j] = v/norms[j] + float64(2*n+8)*unit*rel[j]
+		}
+	}
+	return rounding
 }
 
 // TrueResidual sets R = Y − AC, n×t, and returns ‖r_j‖₂/‖y_j‖₂ of every column, 0 where both are zero, with bounds of
@@ -40,25 +49,15 @@ func TrueResidual(ctx context.Context, r *mat.Dense, a Operator, y, c *mat.Dense
 		return nil, nil, err
 	}
 	r.Sub(y, r)
-	n, t := r.Dims()
-	if b, ok := a.(Bounded); ok {
-		rounding = b.Rounding(c)
-	}
-	rel = make([]float64, t)
+	_, t := r.Dims()
+	rel, norms := make([]float64, t), make([]float64, t)
 	for j := range rel {
-		size := mat.Norm(y.ColView(j), 2)
+		norms[j] = mat.Norm(y.ColView(j), 2)
 		if v := mat.Norm(r.ColView(j), 2); v != 0 {
-			rel[j] = v / size
-		}
-		switch {
-		case rounding == nil:
-		case size > 0:
-			rounding[j] = residualRounding(rounding[j]/size, rel[j], n)
-		default:
-			rounding[j] = 0
+			rel[j] = v / norms[j]
 		}
 	}
-	return rel, rounding, nil
+	return rel, residualRounding(a, c, norms, rel), nil
 }
 
 // verify recomputes the residual from X and settles what the columns' statuses say
@@ -100,20 +99,7 @@ func (s *solver) verify(ctx context.Context) error {
 
 // bound sets Result.Rounding where Options.Exact knows it.
 func (s *solver) bound() {
-	a, ok := s.opt.Exact.(Bounded)
-	if !ok {
-		return
-	}
-	product := a.Rounding(s.x)
-	if product == nil {
-		return
-	}
-	s.res.Rounding = make([]float64, s.t)
-	for c, v := range product {
-		if y := s.ynorm[c]; y > 0 {
-			s.res.Rounding[c] = residualRounding(v/y, s.res.TrueRelRes[c], s.n)
-		}
-	}
+	s.res.Rounding = residualRounding(s.opt.Exact, s.x, s.ynorm, s.res.TrueRelRes)
 }
 
 // rounding returns the bound of column c, 0 where none is known.
@@ -198,16 +184,12 @@ func (s *solver) keepColumn(c int) {
 	if s.kept == nil {
 		s.kept = mat.NewDense(s.n, s.t, nil)
 	}
-	for i := range s.n {
-		s.kept.Set(i, c, s.x.At(i, c))
-	}
+	s.kept.SetCol(c, mat.Col(nil, c, s.x))
 }
 
 // takeBack sets x_c to what it was before its last restart, and restarts it no more.
 func (s *solver) takeBack(c int) {
-	for i := range s.n {
-		s.x.Set(i, c, s.kept.At(i, c))
-	}
+	s.x.SetCol(c, mat.Col(nil, c, s.kept))
 	s.res.TrueRelRes[c], s.before[c] = s.before[c], givenUp
 	if s.last != nil {
 		s.res.Gap[c] = math.NaN()

@@ -69,7 +69,7 @@ func (s *solver) iterate(ctx context.Context) error {
 		}
 		s.dots(s.rho, s.r, s.z) // ρ_j = r_jᵀz_j
 		s.checkRho(s.rho)
-		copyBlock(s.p, s.z) // p_j = z_j
+		s.p.Copy(s.z) // p_j = z_j
 		s.beginErrors()
 	}
 	s.resumed = false

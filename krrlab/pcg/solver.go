@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -118,31 +119,22 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 }
 
 func (s *solver) checkShapes() {
-	if d := s.a.Dim(); d != s.n {
-		panic(fmt.Sprintf("pcg: A is %d×%d, B is %d×%d", d, d, s.n, s.t))
+	for what, m := range map[string]interface{ Dim() int }{"A": s.a, "the preconditioner": s.m,
+		"Options.Exact": s.opt.Exact} {
+		if m != nil && m.Dim() != s.n {
+			panic(fmt.Sprintf("pcg: B is %d×%d, %s of order %d", s.n, s.t, what, m.Dim()))
+		}
 	}
-	if s.m != nil && s.m.Dim() != s.n {
-		panic(fmt.Sprintf("pcg: A is %d×%d, the preconditioner %d×%d", s.n, s.n, s.m.Dim(), s.m.Dim()))
-	}
-	if e := s.opt.Exact; e != nil && e.Dim() != s.n {
-		panic(fmt.Sprintf("pcg: A is %d×%d, Options.Exact %d×%d", s.n, s.n, e.Dim(), e.Dim()))
-	}
-	if x := s.opt.InitX; x != nil {
+	o := &s.opt
+	if x := o.InitX; x != nil {
 		if n, t := x.Dims(); n != s.n || t != s.t {
 			panic(fmt.Sprintf("pcg: B is %d×%d, Options.InitX %d×%d", s.n, s.t, n, t))
 		}
 	}
-	if !(s.opt.Tol >= 0) || s.opt.MaxIter < 0 {
-		panic(fmt.Sprintf("pcg: tolerance %v, at most %d iterations: want none negative", s.opt.Tol, s.opt.MaxIter))
-	}
-	if l := s.opt.LambdaMin; !(l >= 0) || math.IsInf(l, 1) {
-		panic(fmt.Sprintf("pcg: λ_min(M⁻¹A) ≥ %v: want a positive number, or 0 for none", l))
-	}
-	if !(s.opt.Refine >= 0 && s.opt.Refine < 1) {
-		panic(fmt.Sprintf("pcg: refine %v: want a share of the residual in [0, 1)", s.opt.Refine))
-	}
-	if !(s.opt.Aim >= 0 && s.opt.Aim <= 1) {
-		panic(fmt.Sprintf("pcg: aim %v: want a share of the tolerance in (0, 1]", s.opt.Aim))
+	if !(o.Tol >= 0) || o.MaxIter < 0 || !(o.LambdaMin >= 0) || math.IsInf(o.LambdaMin, 1) ||
+		!(o.Refine >= 0 && o.Refine < 1) || !(o.Aim >= 0 && o.Aim <= 1) {
+		panic(fmt.Sprintf("pcg: tolerance %v, at most %d iterations, λ_min(M⁻¹A) ≥ %v: want none negative; refine %v, "+
+			"want it in [0, 1); aim %v, want it in (0, 1]", o.Tol, o.MaxIter, o.LambdaMin, o.Refine, o.Aim))
 	}
 }
 
@@ -319,7 +311,7 @@ func (s *solver) report() error {
 		}
 	}
 	s.it = Iteration{
-		Index: s.res.Iterations, MaxRelRes: largest(s.res.RelRes), RelRes: s.res.RelRes,
+		Index: s.res.Iterations, MaxRelRes: slices.Max(s.res.RelRes), RelRes: s.res.RelRes,
 		Error: s.bounds.all.last(), Fallen: s.fallen, Active: active, Restart: len(s.res.History.Restarts),
 		Elapsed: time.Since(s.began), s: s,
 	}
