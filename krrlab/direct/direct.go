@@ -75,16 +75,7 @@ func (s *Seconds) Add(o Seconds) {
 }
 
 // MaxTrueRelRes returns the worst true residual, NaN if there is one.
-func (r *Result) MaxTrueRelRes() float64 { return worst(r.TrueRelRes) }
-
-// worst returns the largest of v, NaN if one is NaN.
-func worst(v []float64) float64 {
-	var m float64
-	for _, x := range v {
-		m = math.Max(m, x)
-	}
-	return m
-}
+func (r *Result) MaxTrueRelRes() float64 { return slices.Max(r.TrueRelRes) }
 
 func (r *Result) String() string {
 	n, t := r.X.Dims()
@@ -123,9 +114,9 @@ func Faster(n int, largest, lambda, tol float64) Precision {
 // changed. Work: n²d/2 multiply-adds and n²/2 kernel values for K, n³/3 for the factor,
 // 2n²t for a solve, and n²d/2 with n²/2 kernel values for each true residual.
 //
-// It returns an error if k is not valid, λ is not positive, the data or y are not finite, y is beyond 1e100, the
+// It returns an error if k is not valid, λ is not positive, the data are not finite, the
 // memory allowed is too little, K+λI is not positive definite in the
-// precision asked, or ctx ends. Missing the tolerance is a Status. It panics if y has not
+// precision asked, or ctx ends. Missing the tolerance, as of a y that is not finite, is a Status. It panics if y has not
 // one row for each point, or an option is negative.
 func Solve(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*Result,
 	error) {
@@ -199,8 +190,8 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	if !(lambda > 0) || math.IsInf(lambda, 1) {
 		return nil, fmt.Errorf("direct: λ = %v, want a positive number", lambda)
 	}
-	if err := d.checkTargets(); err != nil {
-		return nil, err
+	if rows, _ := y.Dims(); rows != d.n {
+		panic(fmt.Sprintf("direct: %d points, %d rows of targets", d.n, rows))
 	}
 	need, err := d.need()
 	if err != nil {
@@ -231,23 +222,6 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	return d, nil
 }
 
-// checkTargets panics if y has not one row for each point, and returns an error for a number in it
-// whose products might overflow.
-func (d *state) checkTargets() error {
-	if rows, _ := d.y.Dims(); rows != d.n {
-		panic(fmt.Sprintf("direct: %d points, %d rows of targets", d.n, rows))
-	}
-	for i := range d.n {
-		for j, v := range d.y.RawRowView(i) {
-			if !(math.Abs(v) <= 1e100) {
-				return fmt.Errorf("direct: the targets have %v in row %d, column %d: want numbers of size 1e100 at "+
-					"most", v, i, j)
-			}
-		}
-	}
-	return nil
-}
-
 // need returns the bytes that are needed, and an error if they are not allowed.
 func (d *state) need() (int64, error) {
 	need := Need(d.opt.Precision, d.n, d.t)
@@ -276,8 +250,8 @@ func (d *state) residual(ctx context.Context, r *mat.Dense) error {
 // done judges the last residual: met, or not worth another round as the last one did not halve it.
 func (d *state) done() bool {
 	h := d.res.History
-	last, met := worst(h[len(h)-1]), true
-	slow := len(h) > 1 && !(last < worst(h[len(h)-2])/2)
+	last, met := slices.Max(h[len(h)-1]), true
+	slow := len(h) > 1 && !(last < slices.Max(h[len(h)-2])/2)
 	for j, v := range d.res.TrueRelRes {
 		met = met && v+d.res.Rounding[j] <= d.opt.Tol
 	}

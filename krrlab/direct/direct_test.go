@@ -218,10 +218,12 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v: %v", p, err)
 		}
 	}
-	for _, v := range []float64{math.NaN(), -1e101} {
+	for _, v := range []float64{math.NaN(), math.Inf(-1)} {
 		off := targets(5, 80, 1)
 		off.Set(4, 0, v)
-		testkit.Fails(t, testkit.ErrOf(direct.Solve(ctx, g, x, 1, off, nil)), "row 4")
+		if res := testkit.Must(direct.Solve(ctx, g, x, 1, off, nil)); res.Status != pcg.Stagnated {
+			t.Errorf("%v: %v", v, res)
+		}
 	}
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()

@@ -2,7 +2,6 @@ package direct
 
 import (
 	"context"
-	"math"
 	"sync"
 
 	"gonum.org/v1/gonum/blas"
@@ -30,25 +29,22 @@ const tileSize = 512
 // eachTile calls body for the tiles of the lower triangle: rows i0, …, i1-1 and columns
 // j0, …, j1-1, j0 ≤ i0.
 func eachTile(ctx context.Context, n int, progress func(done, total int), body func(worker, i0, i1, j0, j1 int)) error {
-	blocks := (n + tileSize - 1) / tileSize
-	total := blocks * (blocks + 1) / 2
+	var tiles [][2]int
+	for i := 0; i < n; i += tileSize {
+		for j := 0; j <= i; j += tileSize {
+			tiles = append(tiles, [2]int{i, j})
+		}
+	}
 	var mu sync.Mutex
 	done := 0
-	return accel.ForEach(ctx, total, func(worker, q int) {
-		i := int((math.Sqrt(8*float64(q)+1) - 1) / 2) // q = i(i+1)/2 + j
-		for i*(i+1)/2 > q {
-			i--
-		}
-		for (i+1)*(i+2)/2 <= q {
-			i++
-		}
-		j := q - i*(i+1)/2
-		body(worker, i*tileSize, min((i+1)*tileSize, n), j*tileSize, min((j+1)*tileSize, n))
+	return accel.ForEach(ctx, len(tiles), func(worker, q int) {
+		i, j := tiles[q][0], tiles[q][1]
+		body(worker, i, min(i+tileSize, n), j, min(j+tileSize, n))
 		if progress != nil {
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			progress(done, total)
+			progress(done, len(tiles))
 		}
 	})
 }

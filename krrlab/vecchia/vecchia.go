@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -40,14 +39,6 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-// Seconds that New spent.
-type Seconds struct {
-	Rule      float64 // choosing k and ω
-	Neighbors float64 // finding them
-	Factor    float64 // rows of G and of H
-	Inverse   float64 // W
-}
-
 // Inverse is M = FFᵀ+V by its inverse; see the package doc. Its methods may be called by several goroutines at once.
 type Inverse struct {
 	n, k    int
@@ -57,7 +48,6 @@ type Inverse struct {
 	rows    csr               // G: of row i its neighbors in ascending order, then i
 	columns csr               // Gᵀ: of row j the rows that have it as a neighbor in ascending order, then j
 	w       *precond.Woodbury // I+HHᵀ; nil for I
-	seconds Seconds
 
 	mu   sync.Mutex
 	idle []*mat.Dense
@@ -78,19 +68,12 @@ type csr struct {
 // semi-definite or f is no factor of it, or if ctx ends. It panics if an option is out of its range, or λ is 0.
 func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*Inverse, error) {
 	b := begin(k, f, o)
-	m := b.Inverse
-	for _, step := range []struct {
-		seconds *float64
-		take    func(context.Context) error
-	}{{&m.seconds.Factor, b.gather}, {&m.seconds.Rule, b.settle}, {&m.seconds.Neighbors, b.neighbors},
-		{&m.seconds.Factor, b.factor}, {&m.seconds.Inverse, b.inverse}} {
-		start := time.Now()
-		if err := step.take(ctx); err != nil {
+	for _, step := range []func(context.Context) error{b.gather, b.settle, b.neighbors, b.factor, b.inverse} {
+		if err := step(ctx); err != nil {
 			return nil, err
 		}
-		*step.seconds += time.Since(start).Seconds()
 	}
-	return m, nil
+	return b.Inverse, nil
 }
 
 // begin checks what New is given, and sets the order.
@@ -135,9 +118,6 @@ func (m *Inverse) Neighbors() int { return m.k }
 // Damping returns ω.
 func (m *Inverse) Damping() float64 { return m.damping }
 
-// Seconds returns what New spent on each step.
-func (m *Inverse) Seconds() Seconds { return m.seconds }
-
 // Bytes returns the memory that M takes.
 func (m *Inverse) Bytes() int64 {
 	b := 12*int64(m.n) + 8*int64(len(m.rows.start)+len(m.columns.start)) + 8*int64(len(m.rows.col)+len(m.columns.col))
@@ -174,10 +154,7 @@ func (m *Inverse) What() string {
 	return s
 }
 
-func (m *Inverse) String() string {
-	return fmt.Sprintf("%s, n = %d; rule %.3g s, neighbors %.3g s, G %.3g s, inverse %.3g s", m.What(), m.n,
-		m.seconds.Rule, m.seconds.Neighbors, m.seconds.Factor, m.seconds.Inverse)
-}
+func (m *Inverse) String() string { return fmt.Sprintf("%s, n = %d", m.What(), m.n) }
 
 // applyRows is the number of rows of G that a worker multiplies by at a time.
 const applyRows = 512
@@ -217,8 +194,12 @@ func (s *csr) solve(i int, x *mat.Dense) {
 // SolveTo sets dst = M⁻¹r = GᵀW⁻¹Gr for n×t matrices; dst may be r. The result has the same bits for any number of
 // threads and ranks. It panics if the shapes do not fit, and returns ctx's error when ctx is done.
 func (m *Inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	v, u := m.arranged(dst, r), m.scratch(dst, r)
+	v, u := m.scratch(dst, r), m.scratch(dst, r)
 	defer m.release(v, u)
+	x, y := r.RawMatrix(), v.RawMatrix()
+	for row, i := range m.lie {
+		copy(y.Data[row*y.Cols:(row+1)*y.Cols], x.Data[i*x.Stride:])
+	}
 	if err := m.rows.mulTo(ctx, u, v); err != nil {
 		return err
 	}
@@ -234,37 +215,12 @@ func (m *Inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return nil
 }
 
-// arranged returns a copy of r with the rows of G.
-func (m *Inverse) arranged(dst, r *mat.Dense) *mat.Dense {
-	v := m.scratch(dst, r)
-	x, y := r.RawMatrix(), v.RawMatrix()
-	for row, i := range m.lie {
-		copy(y.Data[row*y.Cols:(row+1)*y.Cols], x.Data[i*x.Stride:])
-	}
-	return v
-}
-
 // toPoints sets the rows of dst from those of G.
 func (m *Inverse) toPoints(dst, v *mat.Dense) {
 	x, y := v.RawMatrix(), dst.RawMatrix()
 	for row, i := range m.lie {
 		copy(y.Data[i*y.Stride:], x.Data[row*x.Cols:(row+1)*x.Cols])
 	}
-}
-
-// MulTo sets dst = M·src = G⁻¹WG⁻ᵀ·src for n×t matrices; dst may be src. The triangular solves take one thread.
-func (m *Inverse) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	u := m.arranged(dst, src)
-	defer m.release(u)
-	for at := m.n - 1; at >= 0; at-- {
-		m.columns.solve(int(m.order[at]), u)
-	}
-	if m.w != nil {
-		if err := m.w.MulTo(ctx, u, u); err != nil {
-			return err
-		}
-	}
-	return m.back(ctx, dst, u)
 }
 
 // NormalTo sets the columns of dst, n×t, to independent draws of the normal distribution with mean 0 and covariance M,

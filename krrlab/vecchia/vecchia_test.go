@@ -203,10 +203,10 @@ func TestDefinition(t *testing.T) {
 		for i := range c.n {
 			id.Set(i, i, 1)
 		}
-		got, inv, one := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
+		inv, one := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
 		e0 := mat.DenseCopyOf(id.Slice(0, c.n, 0, 1))
-		if err := errors.Join(m.MulTo(t.Context(), got, id), m.SolveTo(t.Context(), inv, id),
-			m.SolveTo(t.Context(), one, e0), sound(m, o.Order)); err != nil {
+		if err := errors.Join(m.SolveTo(t.Context(), inv, id), m.SolveTo(t.Context(), one, e0),
+			sound(m, o.Order)); err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
 		off := func(what string, got, want mat.Matrix, most float64) {
@@ -218,7 +218,6 @@ func TestDefinition(t *testing.T) {
 		}
 		var unit mat.Dense
 		unit.Mul(inv, want)
-		off("M", got, want, 1e-5)
 		if det, sign := mat.LogDet(inv); sign < 0 || math.Abs(m.LogDet()+det) > 1e-6*float64(c.n) {
 			t.Errorf("%+v: ln det M = %g, of M⁻¹ %g", c, m.LogDet(), det)
 		}

@@ -21,7 +21,6 @@ func init() {
 		Types: map[string]r.Type{
 			"Inverse": r.TypeOf((*vecchia.Inverse)(nil)).Elem(),
 			"Options": r.TypeOf((*vecchia.Options)(nil)).Elem(),
-			"Seconds": r.TypeOf((*vecchia.Seconds)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
 			"MostNeighbors": "int:120",
