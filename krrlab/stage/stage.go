@@ -7,6 +7,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/plots"
 )
@@ -72,6 +73,9 @@ var Unknown = Number(math.NaN())
 
 // Known reports whether the number is finite.
 func (v Number) Known() bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
+
+// Digits returns v to so many significant digits, as a report, a page or a file has it without loss.
+func Digits(v float64, digits int) float64 { return outward.Rounded(v, digits) }
 
 // MarshalJSON implements json.Marshaler.
 func (v Number) MarshalJSON() ([]byte, error) {
