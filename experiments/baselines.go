@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -41,11 +42,7 @@ func (s *session) room() int64 {
 
 // finite returns the values that JSON can carry.
 func finite(v map[string]float64) map[string]float64 {
-	for name, x := range v {
-		if !krrlab.Number(x).Known() {
-			delete(v, name)
-		}
-	}
+	maps.DeleteFunc(v, func(_ string, x float64) bool { return !krrlab.Number(x).Known() })
 	return v
 }
 

@@ -4,25 +4,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/krrlab/lab/plots"
 )
 
-// width returns s; blank where none ran.
+// width returns s; blank where none ran, and for a method without.
 func (s *sample) width() plots.Cell {
-	if s.first == nil {
+	if s.first == nil || s.c.S == 0 {
 		return plots.Blank()
 	}
-	return s.first.Case.width()
-}
-
-// width returns s; blank for a method without.
-func (c Case) width() plots.Cell {
-	if c.S == 0 {
-		return plots.Blank()
-	}
-	return plots.Number(float64(c.S))
+	return plots.Number(float64(s.c.S))
 }
 
 // number returns a cell of v, blank for a NaN.
@@ -51,22 +42,22 @@ func ratio(e *Entry, ours, theirs float64) plots.Cell {
 }
 
 // besideIterations returns the iterations, those published in a column, and their ratio.
-func (s *sample) besideIterations(p printed, column string) []any {
-	return []any{s.text(), p.cell(column), ratio(s.first, s.median(), p.number(column))}
+func (s *sample) besideIterations(p printed, column string) []plots.Cell {
+	return []plots.Cell{s.text(), p.cell(column), ratio(s.first, s.median(), p.number(column))}
 }
 
 // besideSeconds returns the seconds of training, those published, and their ratio, none of what is no answer.
-func (s *sample) besideSeconds(p printed, column string) []any {
+func (s *sample) besideSeconds(p printed, column string) []plots.Cell {
 	q := plots.Blank()
 	if s.capped == nil {
 		q = ratio(s.first, s.train(), p.number(column))
 	}
-	return []any{number(s.train()), number(p.number(column)), q}
+	return []plots.Cell{number(s.train()), number(p.number(column)), q}
 }
 
 // besideError returns the error and the one published.
-func (s *sample) besideError(p printed, column string) []any {
-	return []any{errorText(s.result()), p.error(column)}
+func (s *sample) besideError(p printed, column string) []plots.Cell {
+	return []plots.Cell{errorText(s.result()), p.error(column)}
 }
 
 // errorText gives an error as the paper does: per cent for classification, ‖ŷ−y‖/‖y‖ for
@@ -122,43 +113,12 @@ func once[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// Columns that tables share.
-var (
-	dataColumn  = plots.Column{Name: "data"}
-	ratioColumn = plots.Column{Name: "ratio", Format: "%.2f"}
-)
-
-func seconds(name string) plots.Column  { return plots.Column{Name: name, Unit: "s", Format: "%.1f"} }
-func textual(name string) plots.Column  { return plots.Column{Name: name, Right: true} }
-func residual(name string) plots.Column { return plots.Column{Name: name, Format: "%.1e"} }
-
-// The columns of besideIterations, besideSeconds and besideError, before their names what they are of.
-
-func iterationColumns(of string) []plots.Column {
-	return []plots.Column{textual(of + "iterations"), textual("published"), ratioColumn}
-}
-func secondsColumns(of string) []plots.Column {
-	return []plots.Column{seconds(of + "time"), seconds("published"), ratioColumn}
-}
-func errorColumns(of string) []plots.Column {
-	return []plots.Column{textual(of + "error"), textual("published")}
-}
-
 // caption says what holds of all tables at the report's scale.
 func (r *Report) caption(text string) string {
 	s := text + " Iterations: median of the seeds (least–most). Seconds: of training, median. All else: first seed." +
 		" Ratios only where the training data are the paper's, whole. " + firstUpper(string(r.Scale)) + " scale."
 	if r.Scale == Smoke {
 		s += " Small problems that show that everything runs; none of the numbers says anything of the paper's."
-	}
-	return s
-}
-
-// thousands writes a number with commas from five digits on, as tables do.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && n >= 10000; i -= 3 {
-		s = s[:i] + "," + s[i:]
 	}
 	return s
 }

@@ -43,7 +43,7 @@ func ExampleRun() {
 				{Row: "classes", Role: "fine", Case: fine}}
 		}}
 	plan := experiments.NewPlan(own, experiments.Smoke)
-	reports, err := experiments.Run(context.Background(), []*experiments.Plan{plan}, nil)
+	reports, err := experiments.Run(context.Background(), []*experiments.Report{plan}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

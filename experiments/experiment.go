@@ -22,7 +22,7 @@ type Experiment struct {
 	// Plan returns the entries at a scale, in the order of the report.
 	Plan func(s Scale) []Entry
 	// Table returns the table, Plot the figure, nil if there is nothing to draw, Verdicts what is claimed and whether
-	// the results bear it out. Plot and Verdicts may be nil.
+	// the results bear it out.
 	Table    func(r *Report) *plots.Table
 	Plot     func(r *Report) *plots.Figure
 	Verdicts func(r *Report) []Verdict

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,23 +84,21 @@ func reseeded(row, role string, c Case, seeds, expect int) []Entry {
 
 func figure1Table(r *Report) *plots.Table {
 	return r.curveTable("Figure 1: ", "The exact method is Algorithm 1 with λ_p = λ = 0.01, τ = 10⁻³; random "+
-		"features: ridge regression on s features, the same λ.", "kernel", bySketch, exactRole, featuresRole)
+		"features: ridge regression on s features, the same λ.", "kernel", exactRole, featuresRole)
 }
 
 // curveTable returns the table with a row for each place of the curves of roles that has a result.
-func (r *Report) curveTable(title, caption, row string, by func(Case) float64, roles ...string) *plots.Table {
+func (r *Report) curveTable(title, caption, row string, roles ...string) *plots.Table {
 	t := &plots.Table{
 		Title: title + r.Title,
 		Caption: "Medians of the seeds, and the least and most. Seconds: of training, K and Z included. " + caption +
 			" " +
 			r.dataCaption(),
-		Columns: []plots.Column{{Name: row}, {Name: "method"}, {Name: "n"}, {Name: "s"},
-			{Name: "seeds", Right: true},
-			textual("error (%)"), textual("time (s)"), textual("iterations")},
+		Columns: plots.Heads(row, "method", "n", "s", "seeds :", "error (%) :", "time (s) :", "iterations :"),
 	}
 	for _, row := range r.Rows() {
 		for _, role := range roles {
-			for _, p := range r.curve(row, role, by) {
+			for _, p := range r.curve(row, role) {
 				if p.ran == 0 {
 					continue
 				}
@@ -107,7 +106,7 @@ func (r *Report) curveTable(title, caption, row string, by func(Case) float64, r
 				if role == exactRole || role == autoRole {
 					iterations = spread(p.iterations, "%.0f")
 				}
-				t.Add(row, role, p.result().Data.N, p.c.width(), p.seedsText(), spread(perCent(p), "%.2f"),
+				t.Add(row, role, p.result().Data.N, p.width(), p.seedsText(), spread(perCent(p), "%.2f"),
 					spread(p.seconds, "%.3g"), iterations)
 			}
 		}
@@ -120,7 +119,7 @@ func (r *Report) curveTable(title, caption, row string, by func(Case) float64, r
 func series(name string, curve []*sample, x, of func(*sample) []float64) []plots.Series {
 	s := plots.Series{Name: name}
 	for _, p := range curve {
-		if p.tested() {
+		if len(p.errors) > 0 {
 			lo, hi := ends(of(p))
 			s.AddBand(median(x(p)), median(of(p)), lo, hi)
 		}
@@ -157,13 +156,13 @@ type side struct {
 }
 
 // curves returns the figure with the curves of roles, a pair of panels for each row; nil if there is no line.
-func (r *Report) curves(title, caption string, by func(Case) float64, roles []string, sides ...side) *plots.Figure {
+func (r *Report) curves(title, caption string, roles []string, sides ...side) *plots.Figure {
 	var panels []*plots.Figure
 	for _, row := range r.ranRows() {
 		for _, s := range sides {
 			f := &plots.Figure{Title: row, X: plots.Axis{Label: s.x, Log: true}, Y: plots.Axis{Label: s.y, Log: true}}
 			for _, role := range roles {
-				f.Series = append(f.Series, series(role, r.curve(row, role, by), s.over, s.of)...)
+				f.Series = append(f.Series, series(role, r.curve(row, role), s.over, s.of)...)
 			}
 			if len(f.Series) > 0 {
 				f.Series = append(f.Series, r.publishedPoint(row, s.paper)...)
@@ -184,11 +183,11 @@ func figure1Plot(r *Report) *plots.Figure {
 	for _, row := range r.ranRows() {
 		n = max(n, r.any(row).Result.Data.N)
 	}
-	return r.curves("Random features against the exact method, n = "+thousands(n),
+	return r.curves("Random features against the exact method, n = "+plots.Count(n),
 		"Test error (left) and seconds of training (right) against the number s of random features, which are the "+
 			"whole model of the random features method and only the preconditioner of the exact one; up to s = n. "+
 			"Lines: medians of the seeds, bands: least to most.",
-		bySketch, []string{exactRole, featuresRole},
+		[]string{exactRole, featuresRole},
 		side{"random features s", "test error (%)", placeOf, perCent, ""},
 		side{"random features s", "training time (s)", placeOf, secondsOf, ""})
 }
@@ -214,10 +213,10 @@ func figure1Verdicts(r *Report) []Verdict {
 		"method, or do not reach it with s ≤ n"}
 	all := []*evidence{gap, flat, slow}
 	for _, row := range r.Rows() {
-		exact, features := r.curve(row, exactRole, bySketch), r.curve(row, featuresRole, bySketch)
+		exact, features := r.curve(row, exactRole), r.curve(row, featuresRole)
 		on := row
 		if e := r.any(row); e != nil {
-			on = fmt.Sprintf("%s, %s training rows", e.Result.Data.Name, thousands(e.Result.Data.N))
+			on = fmt.Sprintf("%s, %s training rows", e.Result.Data.Name, plots.Count(e.Result.Data.N))
 		}
 		if !r.decides(all, on, row, append(slices.Clone(exact), features...)...) {
 			continue
@@ -228,7 +227,7 @@ func figure1Verdicts(r *Report) []Verdict {
 		gap.add(known(least > hi), "%s: %s to %s with s = n = %d, against %s to %s", row,
 			percent(least), percent(most), last.c.S, percent(lo), percent(hi))
 		flat.add(known(hi-lo <= 0.001+1e-9), "%s: %s to %s", row, percent(lo), percent(hi))
-		fastest := best(exact, anywhere, quickest)
+		fastest := slices.MinFunc(exact, func(a, b *sample) int { return cmp.Compare(a.train(), b.train()) })
 		quick := fmt.Sprintf("%.0f s for the exact method with s = %d", fastest.train(), fastest.c.S)
 		isNear := func(p *sample) bool { return median(p.errors) <= near*median(errors) }
 		if i := slices.IndexFunc(features, isNear); i >= 0 {

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -129,7 +130,7 @@ func figure2Table(r *Report) *plots.Table {
 	return r.curveTable("Figure 2: ", "Gaussian kernel with table 1's σ and λ; the exact method is Algorithm 1 with "+
 		"table 1's share of n for s, λ_p = λ and τ = 10⁻³; auto is what the plan chooses, the plan's seconds "+
 		"included. "+figure2Caption,
-		"data", byPoints, roles2...)
+		"data", roles2...)
 }
 
 // publishedPoint returns the paper's point beside a row, over a column of its table 1; nothing if there is none.
@@ -150,7 +151,7 @@ func figure2Plot(r *Report) *plots.Figure {
 		"Test error against the number n of training points (left) and against the seconds of training on them "+
 			"(right; the points of a line are the n of the left). Lines: medians of the seeds, bands: least to most. "+
 			figure2Caption,
-		byPoints, roles2, side{"training points n", "test error (%)", placeOf, perCent, "n"},
+		roles2, side{"training points n", "test error (%)", placeOf, perCent, "n"},
 		side{"training time (s)", "test error (%)", secondsOf, perCent, "time"})
 }
 
@@ -161,9 +162,9 @@ func figure2Verdicts(r *Report) []Verdict {
 	time := &evidence{claim: "in the time that the exact method takes at the largest n, random features of no " +
 		"profile and no n reach a smaller error"}
 	for _, row := range r.Rows() {
-		exact := r.curve(row, exactRole, byPoints)
+		exact := r.curve(row, exactRole)
 		last, prev := exact[len(exact)-1], exact[len(exact)-2]
-		on := fmt.Sprintf("%s, n to %s", row, thousands(last.c.N))
+		on := fmt.Sprintf("%s, n to %s", row, plots.Count(last.c.N))
 		if !r.decides([]*evidence{more, grow, time}, on, row, last) {
 			continue
 		}
@@ -173,7 +174,7 @@ func figure2Verdicts(r *Report) []Verdict {
 		}
 		var features, ends []*sample
 		for _, role := range profiles {
-			curve := r.curve(row, role, byPoints)
+			curve := r.curve(row, role)
 			features, ends = append(features, curve...), append(ends, curve[len(curve)-1])
 		}
 		if r.decides([]*evidence{more}, on, row, ends...) {
@@ -187,8 +188,11 @@ func figure2Verdicts(r *Report) []Verdict {
 		if !r.decides([]*evidence{time}, on, row, features...) {
 			continue
 		}
-		inTime := func(p *sample) bool { return p.train() <= last.train() }
-		if p := best(features, inTime, leastError); p != nil {
+		inTime := slices.DeleteFunc(features, func(p *sample) bool { return p.train() > last.train() })
+		if len(inTime) > 0 {
+			p := slices.MinFunc(inTime, func(a, b *sample) int {
+				return cmp.Compare(median(a.errors), median(b.errors))
+			})
 			time.add(known(median(p.errors) >= median(last.errors)), "%s: %s in %.0f s at best, with n = %d and s = "+
 				"%d, against %s in %.0f s",
 				row, percent(median(p.errors)), p.train(), p.c.N, p.c.S, percent(median(last.errors)), last.train())

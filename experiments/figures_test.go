@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -27,7 +26,7 @@ func TestProfiles(t *testing.T) {
 	if s := profile(constantRole, 50000, 784, 50000); s != 2222 {
 		t.Errorf("the constant s at laptop scale is %d", s)
 	}
-	r := newReport(NewPlan(&figure2, Paper))
+	r := NewPlan(&figure2, Paper)
 	for _, row := range r.Rows() {
 		if c := r.Find(row, constantRole)[0].Case; c.S != 20000 {
 			t.Errorf("%s: s = %d", row, c.S)
@@ -48,7 +47,7 @@ func TestCurve(t *testing.T) {
 	add(10, 9, stopped(2000, 1000))
 	add(20, 1, nil)
 	add(20, 2, &Result{Status: Failed, Reason: "for a test"})
-	curve := r.curve("a", exactRole, bySketch)
+	curve := r.curve("a", exactRole)
 	if len(curve) != 2 {
 		t.Fatalf("%d places", len(curve))
 	}
@@ -177,7 +176,8 @@ func TestFigure2(t *testing.T) {
 			return e.Case.N == 50000 && e.Role == exactRole &&
 				e.Case.Seed == 2
 		}, []string{below, falls, time}},
-		"random features": {func(e *Entry) bool { return e.Role != exactRole }, []string{below, time}},
+		"random features":  {func(e *Entry) bool { return e.Role != exactRole }, []string{below, time}},
+		"the exact method": {func(e *Entry) bool { return e.Role == exactRole }, []string{below, falls, time}},
 		"a profile at one n": {func(e *Entry) bool { return e.Role == shareRole && e.Case.N == 10000 },
 			[]string{time}},
 		"the n before the last": {func(e *Entry) bool { return e.Role == exactRole && e.Case.N == 20000 },
@@ -206,23 +206,14 @@ func TestFigure2(t *testing.T) {
 	if got, _ := outcome(t, flat, falls); got != Fails {
 		t.Errorf("an error that does not fall: %s", got)
 	}
-	part := invented(t, "figure2", func(e *Entry) *Result {
-		if e.Role == exactRole {
-			return nil
-		}
-		return mnist2(1.2, 0.5)(e)
-	})
-	if got, _ := outcome(t, part, below); got != Open {
-		t.Errorf("without the exact method: %s", got)
-	}
-	seeds := map[string]int{}
-	for _, e := range r.Entries {
-		seeds[fmt.Sprint(e.Row, e.Role, e.Case.N)]++
-	}
 	for _, row := range r.Rows() {
-		for n, want := range map[int]int{1000: 5, 10000: 5, 20000: 5, 50000: 3} {
-			if got := seeds[fmt.Sprint(row, exactRole, n)]; got != want {
-				t.Errorf("%s, n = %d: %d seeds, want %d", row, n, got, want)
+		for _, p := range r.curve(row, exactRole) {
+			want := 5
+			if p.x > 20000 {
+				want = 3
+			}
+			if p.seeds != want {
+				t.Errorf("%s, n = %g: %d seeds, want %d", row, p.x, p.seeds, want)
 			}
 		}
 	}
@@ -231,7 +222,7 @@ func TestFigure2(t *testing.T) {
 // TestFiguresSmoke runs both figures at smoke scale and draws them.
 func TestFiguresSmoke(t *testing.T) {
 	suite.Long(t, "two figures, whole")
-	reports, err := Run(context.Background(), []*Plan{NewPlan(&figure1, Smoke), NewPlan(&figure2, Smoke)},
+	reports, err := Run(context.Background(), []*Report{NewPlan(&figure1, Smoke), NewPlan(&figure2, Smoke)},
 		nil)
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +243,7 @@ func TestFiguresSmoke(t *testing.T) {
 	}
 	// The exact method solves one problem, whatever preconditions it.
 	for _, row := range reports[0].Rows() {
-		all := allErrors(reports[0].curve(row, exactRole, bySketch))
+		all := allErrors(reports[0].curve(row, exactRole))
 		if lo, hi := ends(all); hi-lo > 0.011 {
 			t.Errorf("%s: errors from %g to %g", row, lo, hi)
 		}

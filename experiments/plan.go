@@ -13,15 +13,10 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Plan is an experiment at a scale: its entries, none run yet.
-type Plan struct {
-	Experiment *Experiment
-	Scale      Scale
-	Entries    []Entry
+// NewPlan returns the report of an experiment of which nothing is run yet.
+func NewPlan(e *Experiment, s Scale) *Report {
+	return &Report{ID: e.ID, Scale: s, Title: e.Title, Section: e.Section, Entries: e.Plan(s)}
 }
-
-// NewPlan returns the plan of an experiment.
-func NewPlan(e *Experiment, s Scale) *Plan { return &Plan{e, s, e.Plan(s)} }
 
 // job is a case that is run once, for all entries that ask for it.
 type job struct {
@@ -36,7 +31,7 @@ type job struct {
 // jobs returns what is to be run for the plans: each case once, in an order in which those that
 // share data, K, Z and M follow each other. A case is skipped only where all that ask for it
 // skip it.
-func jobs(plans []*Plan, o *Options) []*job {
+func jobs(plans []*Report, o *Options) []*job {
 	var out []*job
 	byKey := map[string]*job{}
 	for _, p := range plans {
@@ -51,7 +46,7 @@ func jobs(plans []*Plan, o *Options) []*job {
 			if e.Skip == "" {
 				j.skip = ""
 			}
-			j.entries, j.ids = append(j.entries, e), once(j.ids, p.Experiment.ID)
+			j.entries, j.ids = append(j.entries, e), once(j.ids, p.ID)
 		}
 	}
 	for _, j := range out {
@@ -168,16 +163,11 @@ type Estimate struct {
 
 // Predict returns what Run would do with the plans: every case with its predicted seconds
 // and memory, or why it is not run. Cases whose results are kept in o.Out count as done.
-func Predict(ctx context.Context, plans []*Plan, o *Options) (*Estimate, error) {
+func Predict(ctx context.Context, plans []*Report, o *Options) (*Estimate, error) {
 	opt := o.withDefaults()
 	list := jobs(plans, &opt)
-	est := &Estimate{Table: &plots.Table{
-		Title: "What is to be run",
-		Columns: []plots.Column{
-			{Name: "data"}, {Name: "n"}, {Name: "case"}, {Name: "for"}, {Name: "predicted", Right: true},
-			{Name: "memory"}, {Name: "note"},
-		},
-	}}
+	est := &Estimate{Table: &plots.Table{Title: "What is to be run",
+		Columns: plots.Heads("data", "n", "case", "for", "predicted :", "memory", "note")}}
 	if err := recall(list, plans, &opt); err != nil {
 		return nil, err
 	}
@@ -227,11 +217,3 @@ const (
 
 // scales are from the smallest.
 var scales = []Scale{Smoke, Laptop, Paper}
-
-// ParseScale returns the scale of that name.
-func ParseScale(name string) (Scale, error) {
-	if s := Scale(name); slices.Contains(scales, s) {
-		return s, nil
-	}
-	return "", fmt.Errorf("unknown scale %q; there are %s, %s, %s", name, Smoke, Laptop, Paper)
-}

@@ -8,12 +8,6 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-func table(t *testing.T, id string) *plots.Table {
-	t.Helper()
-	tab := must(Published(id))
-	return tab
-}
-
 func value(t *testing.T, id, dataset, column string) float64 {
 	t.Helper()
 	v := printed{id, dataset}.number(column)
@@ -72,7 +66,7 @@ func TestDiscrepancies(t *testing.T) {
 		t.Errorf("λ_p of ADULT is %v, want a blank", c)
 	}
 	var more, other []string
-	for _, row := range table(t, "table2").Rows {
+	for _, row := range must(Published("table2")).Rows {
 		name := row[0].String()
 		if value(t, "table2", name, "iterations") > value(t, "table1", name, "iterations") {
 			more = append(more, name)

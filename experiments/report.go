@@ -19,7 +19,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Report is an experiment that was run, whole or in part: its entries with their results.
+// Report is an experiment that is to be run, or was, whole or in part: its entries, with results where there are any.
 // Its JSON, in <id>.<scale>.json, is all that table, figure and verdicts are made of.
 type Report struct {
 	ID      string  `json:"id"`
@@ -27,12 +27,6 @@ type Report struct {
 	Title   string  `json:"title"`
 	Section string  `json:"section"`
 	Entries []Entry `json:"entries"`
-}
-
-// newReport makes the report of a plan whose entries have their results.
-func newReport(p *Plan) *Report {
-	e := p.Experiment
-	return &Report{ID: e.ID, Scale: p.Scale, Title: e.Title, Section: e.Section, Entries: p.Entries}
 }
 
 // FileName returns the name of the report's file: <id>.<scale>.json.
@@ -48,19 +42,7 @@ func (r *Report) Save(name string) error {
 	return stage.WriteJSON(name, r)
 }
 
-// LoadReport reads the report that Save wrote.
-func LoadReport(name string) (*Report, error) {
-	r, err := readReport(name)
-	if err == nil {
-		if _, err = Find(r.ID); err == nil {
-			return r, nil
-		}
-		err = fmt.Errorf("experiments: %s: %w", name, err)
-	}
-	return nil, err
-}
-
-// readReport reads one of any experiment.
+// readReport reads the report that Save wrote, by the name of its file.
 func readReport(name string) (*Report, error) {
 	js, err := os.ReadFile(name)
 	if err != nil {
@@ -69,8 +51,8 @@ func readReport(name string) (*Report, error) {
 	var r Report
 	d := json.NewDecoder(bytes.NewReader(js))
 	d.DisallowUnknownFields() // else a case of another version would be read as another case
-	if err = d.Decode(&r); err == nil {
-		_, err = ParseScale(string(r.Scale))
+	if err = d.Decode(&r); err == nil && r.FileName() != filepath.Base(name) {
+		err = fmt.Errorf("it holds %s", r.FileName())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %s: %w; remove it to run its cases again", name, err)
@@ -98,8 +80,7 @@ func loadReports(dir string, ids []string) (out []*Report, err error) {
 	return out, nil
 }
 
-// experiment returns the report's experiment. It panics if there is none of that name, which
-// LoadReport and Run see to.
+// experiment returns the report's experiment. It panics if there is none of that name.
 func (r *Report) experiment() *Experiment {
 	e, err := Find(r.ID)
 	if err != nil {
@@ -120,12 +101,7 @@ func (r *Report) Plot() *plots.Figure {
 }
 
 // Verdicts returns what is claimed and what the results say of it.
-func (r *Report) Verdicts() []Verdict {
-	if f := r.experiment().Verdicts; f != nil {
-		return f(r)
-	}
-	return nil
-}
+func (r *Report) Verdicts() []Verdict { return r.experiment().Verdicts(r) }
 
 // Rows returns the names of the rows, each once, in the order of the entries.
 func (r *Report) Rows() []string {
@@ -160,8 +136,8 @@ func (r *Report) notes() []*plots.Table {
 	return []*plots.Table{r.Provenance()}
 }
 
-// Text returns the report for a terminal: table, verdicts, notes.
-func (r *Report) Text() string {
+// String returns the report for a terminal: table, verdicts, notes.
+func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.Table().Text())
 	for _, v := range r.Verdicts() {
@@ -173,13 +149,9 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// WriteFiles writes the report's table and figure into a folder, which it makes if it is not there, and returns the
-// names of the files: <id>.<scale>.md with everything, the table as .csv, the figure as .svg. The same report gives the
-// same bytes.
+// WriteFiles writes the report's table and figure into a folder, and returns the names of the files: <id>.<scale>.md
+// with everything, the table as .csv, the figure as .svg. The same report gives the same bytes.
 func (r *Report) WriteFiles(dir string) (names []string, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
-	}
 	content := map[string]string{".md": r.Markdown(), ".csv": r.Table().CSV()}
 	if f := r.Plot(); f != nil {
 		content[".svg"] = f.SVG()
@@ -233,8 +205,6 @@ func (r *Report) HTML() string {
 	return plots.OneScript(text)
 }
 
-func (r *Report) String() string { return r.Text() }
-
 // short returns the verdict with a text for the numbers, which stand in tables and figures, of a claim that
 // holds.
 func (v Verdict) short(text string) Verdict {
@@ -265,11 +235,11 @@ func firstUpper(s string) string {
 func Measure(ctx context.Context, cases []Case, o *Options) ([]*Result, error) {
 	opt := *cmp.Or(o, &Options{})
 	opt.Out = ""
-	p := &Plan{Experiment: &Experiment{ID: "own", Title: "User-defined cases"}}
+	p := &Report{ID: "own", Title: "User-defined cases"}
 	for _, c := range cases {
 		p.Entries = append(p.Entries, Entry{Row: c.Data, Role: c.method(), Case: c})
 	}
-	_, err := Run(ctx, []*Plan{p}, &opt)
+	_, err := Run(ctx, []*Report{p}, &opt)
 	out := make([]*Result, len(cases))
 	for i := range out {
 		out[i] = p.Entries[i].Result
@@ -292,7 +262,7 @@ func FindReport(id string, s Scale) (*Report, error) {
 	}
 	name := (&Report{ID: id, Scale: s}).FileName()
 	for {
-		r, err := LoadReport(filepath.Join(dir, resultsDir, name))
+		r, err := readReport(filepath.Join(dir, resultsDir, name))
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return r, err
 		}

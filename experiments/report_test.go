@@ -13,7 +13,7 @@ import (
 func invented(t *testing.T, id string, of func(e *Entry) *Result) *Report {
 	t.Helper()
 	e := must(Find(id))
-	r := newReport(NewPlan(e, Laptop))
+	r := NewPlan(e, Laptop)
 	for i := range r.Entries {
 		x := &r.Entries[i]
 		if x.Result = of(x); x.Result != nil {

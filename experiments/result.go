@@ -60,7 +60,6 @@ type Result struct {
 type Status string
 
 const (
-	Done   Status = "done"    // a method without iterations, or without a tolerance, ended
 	Failed Status = "failed"  // it ended with the error in Reason
 	NotRun Status = "not run" // it could not begin: Reason says why
 )

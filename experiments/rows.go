@@ -3,8 +3,8 @@ package experiments
 import (
 	_ "embed"
 	"encoding/csv"
+	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
@@ -38,15 +38,10 @@ func rowsOf(table string, s Scale) []row {
 	}
 	var out []row
 	for _, x := range lines[1:] {
-		number := func(j int) int {
-			n, err := strconv.Atoi(x[j])
-			if err != nil {
-				panic(err)
-			}
-			return n
+		w := row{name: x[1], paper: x[2], data: x[3], auto: x[7] != "", skip: x[8]}
+		if _, err := fmt.Sscan(strings.Join(x[4:7], " "), &w.n, &w.testN, &w.seeds); err != nil {
+			panic(err)
 		}
-		w := row{name: x[1], paper: x[2], data: x[3], n: number(4), testN: number(5), seeds: number(6),
-			auto: x[7] != "", skip: x[8]}
 		if x[0] != string(s) || w.auto && table != "table1" && table != "table4" {
 			continue
 		}

@@ -54,36 +54,33 @@ type Progress struct {
 	Remaining    time.Duration // of the run, by the costs predicted and what the cases done took
 }
 
-// Run runs the plans and returns their reports. Each case is run once, whichever plans ask for it, and not at all if a
-// report in o.Out has its result. The reports of the plans are in o.Out, as <id>.<scale>.json, from the first result
-// on, so that a run that was interrupted is continued by the same call. A case that fails, or whose data are missing,
-// has the reason in its result, and the others go on.
+// Run runs the plans, and returns them with their results. Each case is run once, whichever plans ask for it, and not
+// at all if a report in o.Out has its result. The reports of the plans are in o.Out, as <id>.<scale>.json, from the
+// first result on, so that a run that was interrupted is continued by the same call. A case that fails, or whose data
+// are missing, has the reason in its result, and the others go on.
 //
 // If the context ends, Run returns its error with the reports as far as they are. Any other error is of the files.
-func Run(ctx context.Context, plans []*Plan, o *Options) ([]*Report, error) {
+func Run(ctx context.Context, plans []*Report, o *Options) ([]*Report, error) {
 	opt := o.withDefaults()
-	r := &runner{opt: &opt, jobs: jobs(plans, &opt)}
+	r := &runner{opt: &opt, jobs: jobs(plans, &opt), reports: plans}
 	if err := recall(r.jobs, plans, &opt); err != nil {
 		return nil, err
-	}
-	for _, p := range plans {
-		r.reports = append(r.reports, newReport(p))
 	}
 	err := r.all(ctx)
 	if err == nil {
 		err = r.save()
 	}
-	return r.reports, err
+	return plans, err
 }
 
 // recall takes the results of cases that the reports in o.Out have.
-func recall(list []*job, plans []*Plan, o *Options) error {
+func recall(list []*job, plans []*Report, o *Options) error {
 	if o.Out == "" {
 		return nil
 	}
 	ids := IDs()
 	for _, p := range plans {
-		ids = once(ids, p.Experiment.ID)
+		ids = once(ids, p.ID)
 	}
 	reports, err := loadReports(o.Out, ids)
 	kept := map[string]*Result{}
@@ -154,14 +151,6 @@ func (r *runner) save() error {
 		}
 	}
 	return nil
-}
-
-// slow is how much longer than predicted the cases done took.
-func (r *runner) slow() float64 {
-	if r.cost <= 5 {
-		return 1
-	}
-	return min(max(r.took/r.cost, 0.1), 10)
 }
 
 // run runs a job and keeps its result.
@@ -241,12 +230,15 @@ func (r *runner) watch(e krrlab.Event) error {
 // remaining predicts the time left: the costs of what is to come, corrected by how much longer
 // than predicted the cases done took.
 func (r *runner) remaining() time.Duration {
-	var left float64
+	left, slow := 0.0, 1.0
+	if r.cost > 5 {
+		slow = min(max(r.took/r.cost, 0.1), 10)
+	}
 	for i, j := range r.jobs {
 		if j.result != nil || j.skip != "" {
 			continue
 		}
-		s := r.slow() * j.cost.Sum()
+		s := slow * j.cost.Sum()
 		if i == r.index-1 {
 			s = max(0, s-time.Since(r.began).Seconds())
 		}

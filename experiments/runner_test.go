@@ -17,13 +17,12 @@ import (
 )
 
 // toy is a plan of small cases on built-in data.
-func toy(cases ...Case) *Plan {
-	e := &Experiment{ID: "toy", Title: "Small cases"}
-	var entries []Entry
+func toy(cases ...Case) *Report {
+	r := &Report{ID: "toy", Title: "Small cases", Scale: Smoke}
 	for _, c := range cases {
-		entries = append(entries, Entry{Row: c.Data, Role: c.settings(), Case: c})
+		r.Entries = append(r.Entries, Entry{Row: c.Data, Role: c.settings(), Case: c})
 	}
-	return &Plan{e, Smoke, entries}
+	return r
 }
 
 // small is a case of 400 points of five classes.
@@ -47,13 +46,13 @@ func rival(m Method, s int) Case {
 }
 
 // run runs a plan and returns its entries.
-func run(t *testing.T, p *Plan, o *Options) []Entry {
+func run(t *testing.T, p *Report, o *Options) []Entry {
 	t.Helper()
 	if o == nil {
 		o = &Options{}
 	}
 	o.Version = "test"
-	reports := must(Run(t.Context(), []*Plan{p}, o))
+	reports := must(Run(t.Context(), []*Report{p}, o))
 	return reports[0].Entries
 }
 
@@ -119,9 +118,7 @@ func strip(es []Entry) []Entry {
 	for _, e := range es {
 		if e.Result != nil {
 			x := *e.Result
-			x.Date, x.Shared, x.Bytes = "", nil, 0
-			x.Seconds.Load, x.Seconds.Kernel, x.Seconds.Features, x.Seconds.Factor = 0, 0, 0, 0
-			x.Seconds.Solve, x.Seconds.Residual, x.Seconds.Predict, x.Seconds.Total = 0, 0, 0, 0
+			x.Date, x.Shared, x.Bytes, x.Seconds = "", nil, 0, krrlab.Seconds{}
 			e.Result = &x
 		}
 		out = append(out, e)
@@ -142,7 +139,7 @@ func TestResume(t *testing.T) {
 			cancel()
 		}
 	}}
-	reports, err := Run(ctx, []*Plan{toy(cases...)}, o)
+	reports, err := Run(ctx, []*Report{toy(cases...)}, o)
 	if !errors.Is(err, context.Canceled) || done != 2 {
 		t.Fatalf("%d cases, %v", done, err)
 	}
@@ -217,8 +214,8 @@ func TestFailures(t *testing.T) {
 // TestReportJSON: a report comes back from its file as it was.
 func TestReportJSON(t *testing.T) {
 	w := row{name: "built-in", data: "synthetic-classes", n: 300, testN: 100, seeds: 2}
-	p := &Plan{&table1, Smoke, w.seeded(proposed, w.pcg(30, 1), "", "")}
-	reports, err := Run(t.Context(), []*Plan{p}, &Options{Out: t.TempDir()})
+	p := &Report{ID: "table1", Scale: Smoke, Entries: w.seeded(proposed, w.pcg(30, 1), "", "")}
+	reports, err := Run(t.Context(), []*Report{p}, &Options{Out: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,13 +223,13 @@ func TestReportJSON(t *testing.T) {
 	if err := reports[0].Save(name); err != nil {
 		t.Fatal(err)
 	}
-	back, err := LoadReport(name)
+	back, err := readReport(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, _ := json.Marshal(reports[0])
 	b, _ := json.Marshal(back)
-	if string(a) != string(b) || reports[0].Text() != back.Text() {
+	if string(a) != string(b) || reports[0].String() != back.String() {
 		t.Errorf("%s\n%s", a, b)
 	}
 	all, err := LoadReports(filepath.Dir(name))
@@ -247,8 +244,8 @@ func TestReportJSON(t *testing.T) {
 		if err := os.WriteFile(name, []byte(bad), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		fails(t, errOf(LoadReport(name)), name)
+		fails(t, errOf(readReport(name)), name)
 	}
-	fails(t, errOf(Run(t.Context(), []*Plan{p}, &Options{Out: filepath.Dir(name)})), name+": ")
-	fails(t, errOf(Run(t.Context(), []*Plan{p}, &Options{Out: filepath.Join(name, "below")})), name)
+	fails(t, errOf(Run(t.Context(), []*Report{p}, &Options{Out: filepath.Dir(name)})), name+": ")
+	fails(t, errOf(Run(t.Context(), []*Report{p}, &Options{Out: filepath.Join(name, "below")})), name)
 }

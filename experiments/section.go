@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/plots"
@@ -71,11 +70,8 @@ func summaryTable(one, two, four *Report) *plots.Table {
 			"training, " +
 			machines(one) + ". Published numbers are given only where data and n are the paper's. All tables and " +
 			"figures: experiments/results.",
-		Columns: []plots.Column{
-			dataColumn, {Name: "n"}, {Name: "s"}, textual("iterations"), textual("published"), textual("with 10λ"),
-			textual("without preconditioner"), {Name: "seconds", Format: "%.0f"}, textual("error"),
-			textual("published"),
-		},
+		Columns: plots.Heads("data", "n", "s", "iterations :", "published :", "with 10λ :",
+			"without preconditioner :", "seconds %.0f", "error :", "published :"),
 	}
 	for _, row := range one.ranRows() {
 		s := one.oursOf(row)
@@ -86,9 +82,9 @@ func summaryTable(one, two, four *Report) *plots.Table {
 		if s.first.sameProblem() {
 			p = one.printed("table1", row)
 		}
-		t.Add(slices.Concat([]any{row, s.first.Result.Data.N, s.width(), s.text(), p.cell("iterations"),
-			iterationsIn(two, row, tenLambda, s.c.S), iterationsIn(four, row, plainRole, 0), s.train()},
-			s.besideError(p, "error_rate"))...)
+		t.Add(row, s.first.Result.Data.N, s.width(), s.text(), p.cell("iterations"),
+			iterationsIn(two, row, tenLambda, s.c.S), iterationsIn(four, row, plainRole, 0), s.train(),
+			s.besideError(p, "error_rate"))
 	}
 	return t
 }

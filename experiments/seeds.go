@@ -60,32 +60,29 @@ func gather(entries []*Entry, tol float64) *sample {
 // sampleOf collects the seeds of a row and a role.
 func (r *Report) sampleOf(row, role string) *sample { return gather(r.Find(row, role), 0) }
 
-// curve collects the entries of a row and a role by their place, in the order of the plan.
-func (r *Report) curve(row, role string, at func(Case) float64) []*sample {
-	var places []float64
-	by := map[float64][]*Entry{}
+// curve collects the entries of a row and a role by their place, s in figure 1 and n in figure 2, in the order of the
+// plan.
+func (r *Report) curve(row, role string) []*sample {
+	var places []int
+	by := map[int][]*Entry{}
 	for _, e := range r.Find(row, role) {
-		x := at(e.Case)
+		x := e.Case.S
+		if r.ID == "figure2" {
+			x = sizeOf(e.Case).N
+		}
 		places, by[x] = once(places, x), append(by[x], e)
 	}
 	var out []*sample
 	for _, x := range places {
 		s := gather(by[x], 0)
-		s.x = x
+		s.x = float64(x)
 		out = append(out, s)
 	}
 	return out
 }
 
-// bySketch and byPoints are the abscissae of figures 1 and 2.
-func bySketch(c Case) float64 { return float64(c.S) }
-func byPoints(c Case) float64 { return float64(sizeOf(c).N) }
-
 // complete reports whether all seeds ran, converged and were tested.
-func (s *sample) complete() bool { return s != nil && s.seeds > 0 && len(s.errors) == s.seeds }
-
-// tested reports whether a seed was.
-func (s *sample) tested() bool { return len(s.errors) > 0 }
+func (s *sample) complete() bool { return len(s.errors) == s.seeds }
 
 // median returns the median of an ascending sample, halfway between the middle two of an even number; NaN of none.
 func median(v []float64) float64 {
@@ -95,13 +92,8 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// ends returns the least and the largest of an ascending sample; NaN of none.
-func ends(v []float64) (lo, hi float64) {
-	if len(v) == 0 {
-		return math.NaN(), math.NaN()
-	}
-	return v[0], v[len(v)-1]
-}
+// ends returns the least and the largest of an ascending sample.
+func ends(v []float64) (lo, hi float64) { return v[0], v[len(v)-1] }
 
 // median returns the median number of iterations; NaN where a seed did not converge or none ran.
 func (s *sample) median() float64 {
@@ -126,7 +118,8 @@ func spread(v []float64, verb string) string {
 	if len(v) == 0 {
 		return ""
 	}
-	a, b := fmt.Sprintf(verb, v[0]), fmt.Sprintf(verb, v[len(v)-1])
+	lo, hi := ends(v)
+	a, b := fmt.Sprintf(verb, lo), fmt.Sprintf(verb, hi)
 	if a == b {
 		return a
 	}
@@ -193,17 +186,3 @@ func (s *sample) seedsText() plots.Cell {
 		return plots.Number(float64(n))
 	}
 }
-
-// best returns the sample of those tested that ok accepts, that is better than all before it; nil if there is none.
-func best(curve []*sample, ok func(*sample) bool, better func(a, b *sample) bool) (found *sample) {
-	for _, p := range curve {
-		if p.tested() && ok(p) && (found == nil || better(p, found)) {
-			found = p
-		}
-	}
-	return found
-}
-
-func leastError(a, b *sample) bool { return median(a.errors) < median(b.errors) }
-func quickest(a, b *sample) bool   { return a.train() < b.train() }
-func anywhere(*sample) bool        { return true }

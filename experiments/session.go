@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/krrlab/lab/datasets"
@@ -51,11 +52,8 @@ func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.E
 // known.
 func provenance(p *datasets.Pair, dirs []string) (Data, error) {
 	d := Data{
-		Name: p.Info.Name, Title: p.Info.Title, N: p.Train.Len(), Of: p.Info.N, D: p.Train.Dim(), T: 1,
-		Note: p.Note(),
-	}
-	if p.Info.Classes > 2 {
-		d.T = p.Info.Classes
+		Name: p.Info.Name, Title: p.Info.Title, N: p.Train.Len(), Of: p.Info.N, D: p.Train.Dim(),
+		T: datasets.Coding{Labels: p.Train.Labels}.Columns(), Note: p.Note(),
 	}
 	if p.Test != nil {
 		d.TestN = p.Test.Len()
@@ -78,12 +76,8 @@ func provenance(p *datasets.Pair, dirs []string) (Data, error) {
 	return d, nil
 }
 
-func joinNotes(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "; " + b
-}
+// joinNotes joins what there is of two notes.
+func joinNotes(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
 // tests returns the test rows of a case.
 func (s *session) tests(c Case) *datasets.Dataset {

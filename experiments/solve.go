@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/krrlab/lab/datasets"
@@ -12,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // solve runs a case of one of the solvers.
@@ -134,22 +134,10 @@ func finitePtr(v float64) *float64 {
 func history(h []krrlab.HistRow) []float64 {
 	out := make([]float64, len(h))
 	for i, x := range h {
-		out[i] = fourDigits(x.Residual)
+		out[i] = stage.Digits(x.Residual, 4)
 	}
 	return out
 }
-
-// fourDigits rounds to four significant digits.
-func fourDigits(v float64) float64 {
-	out, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 3, 64), 64)
-	if err != nil {
-		return v
-	}
-	return out
-}
-
-// stopAt is the share of the tolerance at which a column of krrlab's solvers stops.
-const stopAt = 0.97
 
 // reached returns after how many iterations every column had been within 10⁻¹, 10⁻², …: where
 // the solve to that tolerance would have ended, since a column that has converged is
@@ -170,7 +158,7 @@ func reached(h []krrlab.HistRow) []Reached {
 			least[j] = math.Min(least[j], v)
 			worst = math.Max(worst, least[j])
 		}
-		for len(out) < len(decades) && worst <= stopAt*decades[len(out)] {
+		for len(out) < len(decades) && worst <= stage.Aim*decades[len(out)] {
 			out = append(out, Reached{decades[len(out)], k})
 		}
 	}

@@ -3,7 +3,6 @@ package experiments
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/plots"
@@ -64,10 +63,8 @@ func table1Table(r *Report) *plots.Table {
 			"residual is the worst column's, recomputed from the answer, with K as stored or by rows of it; κ is "+
 			"of M⁻¹A, estimated from the iteration.") +
 			r.autoText(),
-		Columns: slices.Concat([]plots.Column{dataColumn, {Name: "n"}, {Name: "s"}}, iterationColumns(""),
-			secondsColumns(""),
-			[]plots.Column{textual("on")}, errorColumns(""),
-			[]plots.Column{residual("residual"), {Name: "κ", Format: "%.3g"}}),
+		Columns: plots.Heads("data", "n", "s", "iterations :", "published :", "ratio %.2f", "time (s) %.1f",
+			"published (s) %.1f", "ratio %.2f", "on :", "error :", "published :", "residual %.1e", "κ %.3g"),
 	}
 	for _, row := range r.ranRows() {
 		s := r.oursOf(row)
@@ -75,10 +72,8 @@ func table1Table(r *Report) *plots.Table {
 		if x == nil {
 			continue
 		}
-		t.Add(slices.Concat([]any{row, x.Data.N, s.width()}, s.besideIterations(p, "iterations"),
-			s.besideSeconds(p, "time"),
-			[]any{p.cell("resources")}, s.besideError(p, "error_rate"),
-			[]any{optional(x.residual()), optional(x.Kappa)})...)
+		t.Add(row, x.Data.N, s.width(), s.besideIterations(p, "iterations"), s.besideSeconds(p, "time"),
+			p.cell("resources"), s.besideError(p, "error_rate"), optional(x.residual()), optional(x.Kappa))
 	}
 	return t
 }

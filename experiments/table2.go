@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"math"
-	"slices"
 
 	"github.com/krrlab/lab/plots"
 )
@@ -69,8 +68,8 @@ func table2Table(r *Report) *plots.Table {
 		Caption: r.caption("Algorithm 1 with the s of the paper's table 2. The published numbers beside λ_p = λ are " +
 			"those of table 1 or 4, where s is the same; ADULT's λ_p is blank in the paper, and its numbers stand " +
 			"beside 10λ. Against λ is ours over ours with λ_p = λ."),
-		Columns: slices.Concat([]plots.Column{dataColumn, {Name: "s"}, {Name: "λ_p"}}, iterationColumns(""),
-			[]plots.Column{{Name: "against λ", Format: "%.2f"}}, secondsColumns("")),
+		Columns: plots.Heads("data", "s", "λ_p", "iterations :", "published :", "ratio %.2f", "against λ %.2f",
+			"time (s) %.1f", "published (s) %.1f", "ratio %.2f"),
 	}
 	for _, row := range r.ranRows() {
 		base := r.sampleOf(row, asLambda).median()
@@ -80,8 +79,8 @@ func table2Table(r *Report) *plots.Table {
 				continue
 			}
 			p, prefix := publishedFor(s.first)
-			t.Add(slices.Concat([]any{row, s.c.S, s.c.LambdaP}, s.besideIterations(p, prefix+"iterations"),
-				[]any{number(s.median() / base)}, s.besideSeconds(p, prefix+"time"))...)
+			t.Add(row, s.c.S, s.c.LambdaP, s.besideIterations(p, prefix+"iterations"), number(s.median()/base),
+				s.besideSeconds(p, prefix+"time"))
 		}
 	}
 	return t

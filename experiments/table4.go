@@ -3,7 +3,6 @@ package experiments
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/krrlab"
@@ -49,20 +48,19 @@ func table4Table(r *Report) *plots.Table {
 		Caption: r.caption("FAIL, as in the paper: the tolerance, 10⁻³ for classification and 10⁻⁵ for regression, "+
 			"was not reached in 1000 iterations; the residual and the error are then those of the answer after them.") +
 			r.autoText(),
-		Columns: slices.Concat([]plots.Column{dataColumn}, iterationColumns("CG "), secondsColumns("CG "),
-			[]plots.Column{residual("CG residual"), textual("CG error"), {Name: "s"}}, iterationColumns(""),
-			secondsColumns(""),
-			[]plots.Column{textual("error"), textual("CG/proposed")}),
+		Columns: plots.Heads("data", "CG iterations :", "published :", "ratio %.2f", "CG time (s) %.1f",
+			"published (s) %.1f", "ratio %.2f", "CG residual %.1e", "CG error :", "s", "iterations :", "published :",
+			"ratio %.2f", "time (s) %.1f", "published (s) %.1f", "ratio %.2f", "error :", "CG/proposed :"),
 	}
 	for _, row := range r.ranRows() {
 		a, b, p := r.sampleOf(row, plainRole), r.oursOf(row), r.printed("table4", row)
-		plain := []any{nil, nil, b.width()}
+		var plain plots.Cell
 		if x := a.result(); x != nil {
-			plain[0], plain[1] = optional(x.residual()), errorText(x)
+			plain = optional(x.residual())
 		}
-		t.Add(slices.Concat([]any{row}, a.besideIterations(p, "cg_iterations"), a.besideSeconds(p, "cg_time"), plain,
-			b.besideIterations(p, "proposed_iterations"), b.besideSeconds(p, "proposed_time"),
-			[]any{errorText(b.result()), timesMore(a, b)})...)
+		t.Add(row, a.besideIterations(p, "cg_iterations"), a.besideSeconds(p, "cg_time"), plain, errorText(a.result()),
+			b.width(), b.besideIterations(p, "proposed_iterations"), b.besideSeconds(p, "proposed_time"),
+			errorText(b.result()), timesMore(a, b))
 	}
 	return t
 }
@@ -117,7 +115,8 @@ func table4Verdicts(r *Report) []Verdict {
 			continue
 		}
 		x, y := r.sampleOf(a.Row, plainRole), r.sampleOf(b.Row, proposed)
-		j.add(not(below(x.needs(), y.needs().times(severalTimes))), "%s %s against %s", name,
+		with := y.needs()
+		j.add(not(below(x.needs(), bounds{severalTimes * with.lo, severalTimes * with.hi})), "%s %s against %s", name,
 			x.words(), strings.TrimSuffix(y.words(), " iterations"))
 	}
 	plain := r.iterationsAgree("iterations of plain CG", r.beside(plainRole, "cg_iterations"))

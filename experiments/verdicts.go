@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -30,9 +29,6 @@ func below(a, b bounds) string {
 	}
 	return Open
 }
-
-// times returns the bounds of q > 0 times the number.
-func (a bounds) times(q float64) bounds { return bounds{q * a.lo, q * a.hi} }
 
 // within judges |a − b| ≤ share·b.
 func within(a bounds, b, share float64) string {
@@ -68,23 +64,17 @@ func known(ok bool) string {
 // evidence collects what a verdict is made of: rows that bear a claim out, rows that contradict
 // it, and rows that leave it open.
 type evidence struct {
-	claim           string
-	good, bad, open []string
-	undecided       string   // said where there is no row
-	absent          []string // rows that were not run
-	on              []string // what it was judged on, where that is not all whole data of the paper's
+	claim  string
+	rows   map[string][]string // by outcome
+	absent []string            // rows that were not run
+	on     []string            // what it was judged on, where that is not all whole data of the paper's
 }
 
 func (j *evidence) add(outcome, format string, args ...any) {
-	s := fmt.Sprintf(format, args...)
-	switch outcome {
-	case Holds:
-		j.good = append(j.good, s)
-	case Fails:
-		j.bad = append(j.bad, s)
-	default:
-		j.open = append(j.open, s)
+	if j.rows == nil {
+		j.rows = map[string][]string{}
 	}
+	j.rows[outcome] = append(j.rows[outcome], fmt.Sprintf(format, args...))
 }
 
 // missing notes a row that the claim is about and that has no result at the paper's n.
@@ -95,16 +85,16 @@ func (j *evidence) verdict() Verdict {
 	if len(j.absent) > 0 {
 		j.add(Open, "not run at the paper's n: %s", strings.Join(j.absent, ", "))
 	}
-	v := Verdict{Claim: j.claim, Outcome: Holds, Detail: strings.Join(slices.Concat(j.bad, j.open, j.good), "; ")}
-	switch {
-	case len(j.bad) > 0:
-		v.Outcome = Fails
-	case len(j.open) > 0:
-		v.Outcome = Open
-	case len(j.good) == 0:
-		v.Outcome, v.Detail = Open, cmp.Or(j.undecided, "the scale is too small to say")
+	v := Verdict{Claim: j.claim, On: strings.Join(j.on, "; ")}
+	var all []string
+	for _, outcome := range []string{Fails, Open, Holds} {
+		if rows := j.rows[outcome]; len(rows) > 0 {
+			v.Outcome, all = cmp.Or(v.Outcome, outcome), append(all, rows...)
+		}
 	}
-	v.On = strings.Join(j.on, "; ")
+	if v.Detail = strings.Join(all, "; "); len(all) == 0 {
+		v.Outcome, v.Detail = Open, "no row of this scale decides it"
+	}
 	return v
 }
 
@@ -149,10 +139,7 @@ func (r *Report) beside(role, column string) func(row string) (ours *sample, the
 // for none. A row that did not run leaves the claim open, unless its data are not at hand; the
 // verdict names the rows that it was judged on.
 func (r *Report) iterationsAgree(what string, of func(row string) (ours *sample, theirs float64)) Verdict {
-	j := evidence{
-		claim:     what + " within 25 % of the published",
-		undecided: "no case has the paper's data and n at this scale",
-	}
+	j := evidence{claim: what + " within 25 % of the published"}
 	for _, row := range r.Rows() {
 		s, theirs := of(row)
 		e := cmp.Or(s.first, r.planned(row))

@@ -80,9 +80,9 @@ func TestRuleForClaims(t *testing.T) {
 		"open fails": "fails: c (1; 0)",
 		"holds open": "open: c (1; 0)", "open": "open: c (0)", "missing holds": "open: c (not run at the paper's n: " +
 			"0; 1)", "missing fails": "fails: c (1; not run at the paper's n: 0)",
-		"": "open: c (nothing)",
+		"": "open: c (no row of this scale decides it)",
 	} {
-		j := evidence{claim: "c", undecided: "nothing"}
+		j := evidence{claim: "c"}
 		for i, o := range strings.Fields(rows) {
 			if o == "missing" {
 				j.missing(fmt.Sprint(i))

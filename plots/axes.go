@@ -279,6 +279,9 @@ func minus(s string) string {
 // number of five digits or more.
 func group(s string) string { return commas(s, 5) }
 
+// Count writes a whole number as tables and figures do: with commas from five digits on.
+func Count(n int) string { return group(strconv.Itoa(n)) }
+
 // commas is group for numbers of from digits or more.
 func commas(s string, from int) string {
 	sign := ""

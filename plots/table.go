@@ -21,15 +21,17 @@ type Column struct {
 	Format string
 }
 
-// Heads returns columns by their names, each with its unit and, after a blank, the verb of its numbers if it has one:
-// "n", "time (s)", "κ %.3g".
+// Heads returns columns by their names, each with its unit and, after a blank, the verb of its numbers if it has one,
+// or a colon if it stands right whatever it holds: "n", "time (s)", "κ %.3g", "status :".
 func Heads(names ...string) (all []Column) {
 	for _, name := range names {
-		name, verb, ok := strings.Cut(name, " %")
-		if ok {
-			verb = "%" + verb
+		c := Column{Name: name}
+		if base, ok := strings.CutSuffix(name, " :"); ok {
+			c.Name, c.Right = base, true
+		} else if base, verb, ok := strings.Cut(name, " %"); ok {
+			c.Name, c.Format = base, "%"+verb
 		}
-		all = append(all, Column{Name: name, Format: verb})
+		all = append(all, c)
 	}
 	return all
 }
@@ -104,7 +106,7 @@ type interval interface {
 
 // Add appends a row. A floating-point number or an integer of any type becomes a number, a string of any
 // type and an integer that is a fmt.Stringer a text, nil a blank, a number with Ends itself and the cells AtLeast and
-// AtMost of these, and a Cell stays what it is. Add panics on any other type and on more cells than columns.
+// AtMost of these, and Cells stay what they are. Add panics on any other type and on more cells than columns.
 func (t *Table) Add(values ...any) {
 	row := make([]Cell, 0, len(t.Columns))
 	for _, v := range values {
@@ -113,6 +115,8 @@ func (t *Table) Add(values ...any) {
 			row = append(row, Cell{})
 		case Cell:
 			row = append(row, v)
+		case []Cell:
+			row = append(row, v...)
 		case interval:
 			value, lo, hi := v.Ends()
 			row = append(row, Number(value), AtLeast(lo), AtMost(hi))

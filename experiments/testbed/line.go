@@ -1,7 +1,6 @@
 package testbed
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -73,14 +72,10 @@ type File struct {
 // Open reads the lines of a file, none if there is no such file.
 func Open(name string) (*File, error) {
 	f := &File{Name: name}
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return f, nil
+	if err := f.Add(name); !errors.Is(err, fs.ErrNotExist) {
+		return f, err
 	}
-	if err != nil {
-		return nil, err
-	}
-	return f, f.take(name, text)
+	return f, nil
 }
 
 // Add takes the lines of another file, made by anybody.
@@ -89,15 +84,11 @@ func (f *File) Add(name string) error {
 	if err != nil {
 		return err
 	}
-	return f.take(name, text)
-}
-
-func (f *File) take(name string, text []byte) error {
-	s := bufio.NewScanner(bytes.NewReader(text))
-	s.Buffer(nil, 1<<20)
-	for i := 1; s.Scan(); i++ {
+	i := 0
+	for text := range bytes.Lines(text) {
+		i++
 		var l Line
-		err := json.Unmarshal(s.Bytes(), &l)
+		err := json.Unmarshal(text, &l)
 		if err == nil && (l.Schema != version || l.Problem == "" || l.Preconditioner == "" || l.N < 1 ||
 			!(l.Lambda > 0)) {
 			err = fmt.Errorf("want schema %d, problem, preconditioner, n and lambda", version)
@@ -107,7 +98,7 @@ func (f *File) take(name string, text []byte) error {
 		}
 		f.Lines = append(f.Lines, l)
 	}
-	return s.Err()
+	return nil
 }
 
 // Save writes the file, whole or not at all.
@@ -125,23 +116,18 @@ func (f *File) Save() error {
 
 // has reports whether a group was run. It is an error if that was with other options.
 func (f *File) has(g group, o *Options) (bool, error) {
-	draws := 0
+	draws, most := 0, 0
 	for i := range f.Lines {
 		l := &f.Lines[i]
 		if l.Rank != g.rank || l.Problem != g.problem || l.N != g.n || l.Lambda != g.lambda ||
 			!slices.Contains(Preconditioners, l.Preconditioner) {
 			continue
 		}
-		if l.MaxIter != o.MaxIter {
-			return true, fmt.Errorf("%s has runs of %s with at most %d iterations: ask for as many, or name "+
-				"another file", f.Name,
-				g.problem, l.MaxIter)
-		}
-		draws = max(draws, l.Draw+1)
+		draws, most = max(draws, l.Draw+1), l.MaxIter
 	}
-	if draws > 0 && draws != o.Seeds {
-		return true, fmt.Errorf("%s has runs of %s with %d draws: ask for as many, or name another file", f.Name,
-			g.problem, draws)
+	if draws > 0 && (draws != o.Seeds || most != o.MaxIter) {
+		return true, fmt.Errorf("%s has runs of %s with --seeds %d --max-iter %d: ask for the same, or name another "+
+			"file", f.Name, g.problem, draws, most)
 	}
 	return draws > 0, nil
 }

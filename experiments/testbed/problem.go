@@ -43,10 +43,7 @@ func Problems() []Problem {
 	var all []Problem
 	for _, name := range strings.Fields("mnist usps mnist8m-sample adult ijcnn1 covtype-sample covtype7-sample " +
 		"cal-housing protein abalone") {
-		info, err := datasets.Lookup(name)
-		if err != nil {
-			panic(err)
-		}
+		info := known(name)
 		all = append(all, named(name, info, kernel.Gaussian{Sigma: info.Sigma}))
 		switch name {
 		case "covtype-sample":
@@ -60,17 +57,22 @@ func Problems() []Problem {
 	// of Díaz, Epperly, Frangella, Tropp and Webber (arXiv:2304.12465), there with 15,000 points
 	// and ranks 500 and 1,000
 	for _, name := range strings.Fields("mnist adult ijcnn1 covtype-sample cal-housing") {
-		info, err := datasets.Lookup(name)
-		if err != nil {
-			panic(err)
-		}
-		standard := *info
+		standard := *known(name)
 		standard.Scale = "standard"
 		p := named("published-"+name, &standard, kernel.Gaussian{Sigma: 3})
 		p.Lambda, p.PerPoint = 1e-7, true
 		all = append(all, p)
 	}
 	return all
+}
+
+// known returns a data set that there is.
+func known(name string) *datasets.Info {
+	info, err := datasets.Lookup(name)
+	if err != nil {
+		panic(err)
+	}
+	return info
 }
 
 // named is a problem of a data set.
@@ -156,11 +158,11 @@ func pick(names []string) ([]Problem, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(p Problem) bool { return p.Name == name })
 		if i < 0 {
-			var known []string
+			var want []string
 			for _, p := range all {
-				known = append(known, p.Name)
+				want = append(want, p.Name)
 			}
-			return nil, fmt.Errorf("no problem %q: want one of %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("no problem %q: want one of %s", name, strings.Join(want, ", "))
 		}
 		some = append(some, all[i])
 	}

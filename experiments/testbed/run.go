@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -22,7 +20,7 @@ type Options struct {
 	Problems []string `flag:"problems" help:"names, separated by commas (default: all whose data are at hand)"`
 	N        int      `flag:"n" default:"5000" check:">=100" help:"points of a problem at most"`
 	Seeds    int      `flag:"seeds" default:"5" check:">=1" help:"draws of each preconditioner"`
-	Shares   []int    `flag:"shares" check:">=1" help:"ranks, as the number of points divided by these (default: 100,40,10)"`
+	Shares   []int    `flag:"shares" default:"100,40,10" check:">=1" help:"ranks, as the number of points divided by these"`
 	Exact    int      `flag:"exact" default:"5000" check:">=-1" zero:"-1" help:"points up to which all eigenvalues of K are found too, on one thread; 0 for never"`
 	MaxIter  int      `flag:"max-iter" default:"500" check:">=1" help:"iterations after which a preconditioner has failed"`
 	Dirs     []string // to look for data in; default: datasets.Dirs
@@ -57,9 +55,6 @@ func entry(name string, rank int, lambda float64) stage.Entry {
 func Run(ctx context.Context, f *File, o Options) error {
 	if err := schema.Settle(&o); err != nil {
 		return err
-	}
-	if len(o.Shares) == 0 {
-		o.Shares = []int{100, 40, 10}
 	}
 	if o.Tell == nil {
 		o.Tell = func(string) {}
@@ -147,7 +142,7 @@ func lines(p *Problem, r *krrlab.Compare, names []string, rank int, first bool, 
 			Product: short(r.Product), Bytes: row.Bytes,
 			KBytes: r.KBytes, BuildFlops: short(row.BuildFlops), ApplyFlops: short(row.ApplyFlops)}
 		for e, v := range []float64{row.Kappa.Lo, row.Kappa.Hi} {
-			if !math.IsInf(v, 0) && !math.IsNaN(v) {
+			if stage.Number(v).Known() {
 				l.Kappa[e] = v
 			}
 		}
@@ -174,8 +169,5 @@ func lines(p *Problem, r *krrlab.Compare, names []string, rank int, first bool, 
 // machine says in a few words what the seconds are of.
 func machine() string { return fmt.Sprintf("%s, %d threads", accel.CPU().Model, accel.Threads()) }
 
-// short rounds a measured number to four digits.
-func short(v float64) float64 {
-	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 3, 64), 64)
-	return v
-}
+// short rounds a measured number.
+func short(v float64) float64 { return stage.Digits(v, 4) }

@@ -73,10 +73,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	scale, err := experiments.ParseScale(f.Scale)
-	if err != nil {
-		return errUsage{err}
-	}
+	scale := experiments.Scale(f.Scale)
 	if f.From != "" {
 		return a.renderReports(f, ids)
 	}
@@ -89,7 +86,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 		}
 		o.Rates = &rates
 	}
-	var plans []*experiments.Plan
+	var plans []*experiments.Report
 	for _, id := range ids {
 		e, err := experiments.Find(id)
 		if err != nil {
@@ -127,7 +124,7 @@ func experimentIDs(f *reproduceFlags, args []string) ([]string, error) {
 }
 
 // announce prints the plan, and refuses to start at scale paper without --yes.
-func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Scale, plans []*experiments.Plan,
+func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Scale, plans []*experiments.Report,
 	o *experiments.Options) error {
 	est, err := experiments.Predict(ctx, plans, o)
 	if err != nil {
@@ -150,7 +147,7 @@ func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Sca
 }
 
 // runPlans runs the plans, prints their reports and writes tables and figures.
-func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, plans []*experiments.Plan,
+func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, plans []*experiments.Report,
 	o *experiments.Options) error {
 	progress := a.newProgress()
 	defer progress.clear()
@@ -171,7 +168,7 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	}
 	failed := 0
 	for _, r := range reports {
-		a.printf("\n%s", r.Text())
+		a.printf("\n%s", r)
 		names, err := r.WriteFiles(f.Into)
 		if err != nil {
 			return err

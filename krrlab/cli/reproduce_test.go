@@ -25,7 +25,7 @@ $ reproduce table5 table5 --into out
 	adult/a9a is not at hand
 	open: τ = 10⁻²
 	Where the numbers come from`)
-	r := testkit.Must(experiments.LoadReport(filepath.Join("out", "table5.smoke.json")))
+	r := testkit.Must(experiments.LoadReports("out"))[0]
 	if x := r.Find("built-in classes, n = 1,500", "τ = 10⁻³")[0].Result; !x.Ran() || x.Commit != "test" {
 		t.Errorf("result %+v", x)
 	}
