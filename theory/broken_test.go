@@ -2,7 +2,6 @@ package theory
 
 import (
 	"context"
-	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -14,119 +13,66 @@ import (
 	"github.com/krrlab/lab/krrlab/sketch"
 )
 
-// scaledDist draws maps whose features are multiplied by a number.
-type scaledDist struct {
+// altered draws maps whose features are changed.
+type altered struct {
 	feature.Dist
-	by float64
+	to func(m hashed, x *points.Dense, z *mat.Dense) // z, n×s, has the features of x
 }
 
-func (d scaledDist) Sample(dim, s int, g rng.Stream) (feature.Map, error) {
+func (d altered) Sample(dim, s int, g rng.Stream) (feature.Map, error) {
 	m, err := d.Dist.Sample(dim, s, g)
-	return scaledMap{m, d.by}, err
+	return alteredMap{m, d}, err
 }
 
-type scaledMap struct {
+type alteredMap struct {
 	feature.Map
-	by float64
+	altered
 }
 
-func (m scaledMap) MapTo(z []float64, ld int, x points.Points, w *feature.Workspace) {
-	m.Map.MapTo(z, ld, x, w)
-	_, s := m.Dims()
-	n, _ := x.Dims()
-	for i := range n {
-		for j := range s {
-			z[i*ld+j] *= m.by
-		}
-	}
-}
-
-// Hash lets a scaled TensorSketch say what its hashes are.
-func (m scaledMap) Hash(t, i int) (int, float64) { return m.Map.(hashed).Hash(t, i) }
-
-// tuples is a TensorSketch by the definition, with its own signs: all tuples of coordinates in
-// turn.
-type tuples struct {
-	k    kernel.Polynomial
-	sign func(m hashed, index []int) float64
-}
-
-func (d tuples) String() string { return "TensorSketch by tuples" }
-
-func (d tuples) Sample(dim, s int, g rng.Stream) (feature.Map, error) {
-	m, err := feature.TensorSketch{Kernel: d.k}.Sample(dim, s, g)
-	if err != nil {
-		return nil, err
-	}
-	return tuplesMap{m.(*feature.TensorSketchMap), d}, nil
-}
-
-type tuplesMap struct {
-	*feature.TensorSketchMap
-	tuples
-}
-
-func (m tuplesMap) String() string { return m.tuples.String() }
-
-func (m tuplesMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Workspace) {
+func (m alteredMap) MapTo(z []float64, ld int, x points.Points, w *feature.Workspace) {
 	n, d := x.Dims()
 	_, s := m.Dims()
-	q := m.k.Degree
-	row, index := make([]float64, d+1), make([]int, q)
+	out, dense := mat.NewDense(n, s, nil), points.NewDense(n, d, nil)
+	m.Map.MapTo(out.RawMatrix().Data, s, x, w)
 	for i := range n {
-		x.RowTo(row[:d], i)
-		for j := range d {
-			row[j] *= math.Sqrt(m.k.Gamma)
-		}
-		row[d] = math.Sqrt(m.k.Coef0)
-		out := z[i*ld : i*ld+s]
-		clear(out)
-		for c := range power(d+1, q) {
-			h, v := 0, 1.0
-			for t, rest := 0, c; t < q; t, rest = t+1, rest/(d+1) {
-				index[t] = rest % (d + 1)
-				a, _ := m.Hash(t, index[t])
-				h += a
-				v *= row[index[t]]
+		x.RowTo(dense.Row(i), i)
+	}
+	m.to(m, dense, out)
+	for i := range n {
+		copy(z[i*ld:], out.RawRowView(i))
+	}
+}
+
+// Hash lets a TensorSketch say what its hashes are.
+func (m alteredMap) Hash(t, i int) (int, float64) { return m.Map.(hashed).Hash(t, i) }
+
+// scaledBy are features times a number.
+func scaledBy(d feature.Dist, by float64) feature.Dist {
+	return altered{d, func(_ hashed, _ *points.Dense, z *mat.Dense) { z.Scale(by, z) }}
+}
+
+// byTuples is a TensorSketch by the definition, all tuples of coordinates in turn, with g₁(i₁)g₂(i₂)…, or as printed
+// with g₂(i₁).
+func byTuples(k kernel.Polynomial, printed bool) feature.Dist {
+	return altered{feature.TensorSketch{Kernel: k}, func(m hashed, x *points.Dense, z *mat.Dense) {
+		n, s := z.Dims()
+		up := lifted(k, x)
+		v := tensors(up, k.Degree)
+		z.Zero()
+		for c := range power(up.D, k.Degree) {
+			h, sign := 0, 1.0
+			for t, rest := 0, c; t < k.Degree; t, rest = t+1, rest/up.D {
+				at, g := m.Hash(t, rest%up.D)
+				if printed && t == 1 {
+					_, g = m.Hash(t, c%up.D)
+				}
+				h, sign = h+at, sign*g
 			}
-			out[h%s] += v * m.sign(m.TensorSketchMap, index)
+			for i := range n {
+				z.Set(i, h%s, z.At(i, h%s)+sign*v.At(i, c))
+			}
 		}
-	}
-}
-
-// MapTo32 hides the real one.
-func (m tuplesMap) MapTo32(z []float32, ld int, x points.Points, w *feature.Workspace) {
-	n, _ := x.Dims()
-	_, s := m.Dims()
-	wide := make([]float64, n*s)
-	m.MapTo(wide, s, x, w)
-	for i := range n {
-		for j := range s {
-			z[i*ld+j] = float32(wide[i*s+j])
-		}
-	}
-}
-
-// rightSign is g₁(i₁)g₂(i₂)…, and printedSign has g₂(i₁).
-func rightSign(m hashed, index []int) float64 {
-	g := 1.0
-	for t, i := range index {
-		_, v := m.Hash(t, i)
-		g *= v
-	}
-	return g
-}
-
-func printedSign(m hashed, index []int) float64 {
-	g := 1.0
-	for t, i := range index {
-		if t == 1 {
-			i = index[0]
-		}
-		_, v := m.Hash(t, i)
-		g *= v
-	}
-	return g
+	}}
 }
 
 // changed is a sketch whose output, and what it reports about itself, is changed.
@@ -205,11 +151,7 @@ func printedU(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precon
 	c.Mul(w.T(), w)
 	l := factor(shifted(symmetrized(&c), lambdaP))
 	var u, inv mat.Dense
-	if err := l.SolveTo(&u, true, w.T()); err != nil { // L⁻ᵀZᵀ
-		if _, badly := err.(mat.Condition); !badly {
-			return nil, err
-		}
-	}
+	well(l.SolveTo(&u, true, w.T())) // L⁻ᵀZᵀ
 	inv.Mul(u.T(), &u)
 	inv.Sub(identity(z.N), &inv)
 	inv.Scale(1/lambdaP, &inv)

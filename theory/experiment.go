@@ -169,13 +169,13 @@ func (e *experiment) precond(z *points.Dense32, lambda, lambdaP float64, form pr
 }
 
 // kernel returns K in float64, as it is stored.
-func (e *experiment) kernel(k kernel.Kernel, x *points.Dense, lambda float64, storage gram.Storage) *mat.Dense {
-	return must(e.parts.Kernel(e.ctx, k, x, lambda, storage))
+func (e *experiment) kernel(k kernel.Kernel, x *points.Dense, storage gram.Storage) *mat.SymDense {
+	return symmetrized(must(e.parts.Kernel(e.ctx, k, x, storage)))
 }
 
 // solve returns what PCG makes of a·x = y.
 func (e *experiment) solve(a mat.Symmetric, m pcg.Preconditioner, y *mat.VecDense, o *pcg.Options) mat.Vector {
-	return must(e.parts.Solve(e.ctx, operator{a}, m, column(y), o)).X.ColView(0)
+	return must(e.parts.Solve(e.ctx, operator{a}, m, mat.DenseCopyOf(y), o)).X.ColView(0)
 }
 
 func (e *experiment) add(m Measure) { e.Measures = append(e.Measures, m) }
@@ -216,7 +216,7 @@ func (e *experiment) share(name string, values []float64, limit, delta float64) 
 //
 //	I_p(k, n−k+1) = 0.001,
 //
-// and 0 for k = 0. C. J. Clopper and E. S. Pearson, Biometrika 26 (1934).
+// and 0 for k = 0. The upper end is 1 less that of the n−k others.
 func clopperPearson(k, n int) float64 {
 	if k == 0 {
 		return 0
@@ -259,14 +259,6 @@ func (e *experiment) mean(name string, values []float64, want, bound float64) {
 	e.add(m)
 }
 
-// clopperPearsonUpper returns the upper end of the one-sided 99.9 % interval of a probability.
-func clopperPearsonUpper(k, n int) float64 {
-	if k == n {
-		return 1
-	}
-	return mathext.InvRegIncBeta(float64(k+1), float64(n-k), 1-1e-3)
-}
-
 // Parts are the pieces of the project that the claims are checked on. A nil field means the
 // project's own; another is for trying what a check makes of a piece that is broken, or of a new
 // one.
@@ -280,10 +272,11 @@ type Parts struct {
 	Precond func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64, form precond.Form) (Preconditioner,
 		error)
 	// Kernel returns K, n×n, as it is stored.
-	Kernel func(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64,
-		storage gram.Storage) (*mat.Dense, error)
-	Solve func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result,
+	Kernel func(ctx context.Context, k kernel.Kernel, x points.Points, storage gram.Storage) (*mat.Dense, error)
+	Solve  func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result,
 		error)
+	// Choose returns one of several solutions.
+	Choose func(ctx context.Context, a pcg.Operator, xs []*mat.Dense) (*mat.Dense, error)
 	// LowRank are the factors K̂ = FFᵀ of some columns of K.
 	LowRank []lowRank
 	// RidgeBound is the bound of κ for λ, λ_p and η, TestBound are the ends of the spectrum of M⁻¹A
@@ -334,6 +327,7 @@ func builtinParts() Parts {
 		},
 		Kernel:     storedKernel,
 		Solve:      pcg.Solve,
+		Choose:     pcg.MedianByNorm,
 		RidgeBound: lambdap.Bound,
 		LowRank:    []lowRank{lowrank.Nystrom, lowrank.RPCholesky},
 		TestBound: func(c sketchsize.Test) (low, high float64) {
@@ -349,9 +343,8 @@ func builtinParts() Parts {
 }
 
 // storedKernel is K as package gram stores it.
-func storedKernel(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64,
-	storage gram.Storage) (*mat.Dense, error) {
-	a, err := gram.New(ctx, k, x, lambda, &gram.Options{Storage: storage, Accuracy: math.MaxFloat64})
+func storedKernel(ctx context.Context, k kernel.Kernel, x points.Points, storage gram.Storage) (*mat.Dense, error) {
+	a, err := gram.New(ctx, k, x, 1, &gram.Options{Storage: storage, Accuracy: math.MaxFloat64})
 	if err != nil {
 		return nil, err
 	}

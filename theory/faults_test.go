@@ -2,9 +2,9 @@ package theory
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -21,21 +21,23 @@ import (
 	"github.com/krrlab/lab/krrlab/sketchsize"
 )
 
+// printedSigns is a fault that takes more trials than others.
+const printedSigns = "TensorSketch with g₂(i₁)"
+
 // fault is one thing broken, and the claims whose checks must notice.
 type fault struct {
 	name   string
 	parts  Parts
-	caught []string
-	trials int // 0: 40
+	caught string
 }
 
 func faults() []fault {
 	own := builtinParts()
 	tensor := func(by float64) func(kernel.Polynomial) feature.Dist {
-		return func(k kernel.Polynomial) feature.Dist { return scaledDist{feature.TensorSketch{Kernel: k}, by} }
+		return func(k kernel.Polynomial) feature.Dist { return scaledBy(feature.TensorSketch{Kernel: k}, by) }
 	}
 	fourier := func(by float64) func(kernel.Kernel) feature.Dist {
-		return func(k kernel.Kernel) feature.Dist { return scaledDist{feature.Fourier{Kernel: k}, by} }
+		return func(k kernel.Kernel) feature.Dist { return scaledBy(feature.Fourier{Kernel: k}, by) }
 	}
 	unscaled := func(o sketch.Operator, v []float64) {
 		for i := range v {
@@ -50,60 +52,58 @@ func faults() []fault {
 	}
 	return []fault{
 		{"Fourier features without √2", Parts{Fourier: fourier(1 / math.Sqrt2)},
-			[]string{"features", "definition2", "theorem5"}, 0},
+			"features definition2 theorem5"},
 		{"TensorSketch times √2", Parts{TensorSketch: tensor(math.Sqrt2)},
-			[]string{"features", "lemma4", "theorem1", "definition2", "theorem5", "theorem6"}, 0},
-		{"TensorSketch with g₂(i₁)", Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist {
-			return tuples{k,
-				printedSign}
-		}}, []string{"features", "lemma4"}, 1000},
+			"features lemma4 theorem1 definition2 theorem5 theorem6"},
+		{printedSigns, Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist {
+			return byTuples(k, true)
+		}}, "features lemma4"},
 		{"SRHT without its scale", Parts{SRHT: changed{own.SRHT, unscaled}},
-			[]string{"features", "definition3", "theorem6"}, 0},
+			"features definition3 theorem6"},
 		{"SRHT with the scale of an orthonormal H left out", Parts{SRHT: changed{own.SRHT, orthonormalScale}},
-			[]string{"features", "definition3", "theorem6"}, 0},
-		{"SRHT with a row twice", Parts{SRHT: changed{own.SRHT, withReplacement}}, []string{"definition3"}, 0},
+			"features definition3 theorem6"},
+		{"SRHT with a row twice", Parts{SRHT: changed{own.SRHT, withReplacement}}, "definition3"},
 		{"CountSketch without signs", Parts{CountSketch: changed{own.CountSketch, func(_ sketch.Operator, v []float64) {
 			for i := range v {
 				v[i] = math.Abs(v[i])
 			}
-		}}}, []string{"definition3"}, 0},
+		}}}, "definition3"},
 		{"λ instead of λ_p", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, _ float64,
 			form precond.Form) (Preconditioner, error) {
 			return own.Precond(ctx, z, lambda, lambda, form)
-		}}, []string{"lambda-p"}, 0},
+		}}, "lambda-p"},
 		{"λ in C, λ_p in front", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64,
 			form precond.Form) (Preconditioner, error) {
 			m, err := own.Precond(ctx, z, lambda, lambda, form)
 			return halfRidge{m, lambda / lambdaP}, err
-		}}, []string{"lambda-p"}, 0},
+		}}, "lambda-p"},
 		{"U = L⁻ᵀZᵀ, a transposition missing", Parts{Precond: printedU},
-			[]string{"definition1", "proposition2", "theorem1", "lambda-p", "general"}, 0},
-		{"K of another scale", Parts{Kernel: func(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64,
+			"definition1 proposition2 proposition3 theorem1 lambda-p general"},
+		{"K of another scale", Parts{Kernel: func(ctx context.Context, k kernel.Kernel, x points.Points,
 			st gram.Storage) (*mat.Dense, error) {
-			m, err := own.Kernel(ctx, k, x, lambda, st)
+			m, err := own.Kernel(ctx, k, x, st)
 			if err == nil {
 				m.Scale(1.001, m)
 			}
 			return m, err
-		}}, []string{"remark1", "proposition8", "proposition9", "remark3", "fixed16"}, 0},
-		{"16-bit numbers truncated", Parts{Kernel: truncated}, []string{"fixed16"}, 0},
+		}}, "remark1 proposition8 proposition9 remark3 fixed16"},
+		{"16-bit numbers truncated", Parts{Kernel: truncated}, "fixed16"},
 		{"half of the iterations", Parts{Iterations: func(kappa,
 			eps float64) int {
 			return (pcg.IterationBound(kappa, eps) + 1) / 2
-		}}, []string{"iterations"}, 0},
+		}}, "iterations"},
 		{"a λ_p bound with one factor", Parts{RidgeBound: func(lambda, lambdaP,
 			eta float64) float64 {
 			return math.Max(1, (lambda+eta)/lambdaP)
-		}}, []string{"lambda-p"}, 0},
+		}}, "lambda-p"},
 		{"Theorem 7 without the cross term", Parts{TestBound: func(c sketchsize.Test) (float64, float64) {
 			return (1 - c.Gamma) / (1 + c.Theta), 1 + c.Gamma + c.Alpha
-		}}, []string{"general"}, 0},
+		}}, "general"},
 		{"a prediction bound with λ for √λ",
 			Parts{PredictionBound: func(diag, r, lambda float64) float64 { return math.Sqrt(diag) * r / (2 * lambda) }},
-			[]string{"prediction"}, 0},
+			"prediction"},
 		{"leave-one-out by the fit of all",
-			Parts{LeaveOneOut: func(c, diag []float64) []float64 { return slices.Clone(c) }}, []string{"leave-one-out"},
-			0},
+			Parts{LeaveOneOut: func(c, diag []float64) []float64 { return slices.Clone(c) }}, "leave-one-out"},
 		{"a test that accepts by looser constants",
 			Parts{Search: func(ctx context.Context, p sketchsize.Problem, o *sketchsize.Options,
 				g rng.Stream) (*sketchsize.Result,
@@ -112,14 +112,18 @@ func faults() []fault {
 				loose.Constants = sketchsize.Test{Theta: o.Constants.Theta, Alpha: 1.5 * o.Constants.Alpha,
 					Gamma: min(1.5*o.Constants.Gamma, 0.99)}
 				return sketchsize.Search(ctx, p, &loose, g)
-			}}, []string{"theorem7"}, 0},
+			}}, "theorem7"},
 		{"a solver that stops at ten times τ",
 			Parts{Solve: func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense,
 				o *pcg.Options) (*pcg.Result, error) {
 				loose := *o
 				loose.Tol *= 10
 				return pcg.Solve(ctx, a, m, b, &loose)
-			}}, []string{"remark2"}, 0},
+			}}, "remark2"},
+		{"the last of the candidates",
+			Parts{Choose: func(_ context.Context, _ pcg.Operator, xs []*mat.Dense) (*mat.Dense, error) {
+				return xs[len(xs)-1], nil
+			}}, "remark4"},
 		{"a low-rank factor above K", Parts{LowRank: []lowRank{
 			func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
 				error) {
@@ -130,55 +134,67 @@ func faults() []fault {
 					}
 				}
 				return f, err
-			}}}, []string{"nystrom"}, 0},
+			}}}, "nystrom"},
 	}
 }
 
 // truncated rounds the numbers of 16 bits down.
-func truncated(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, st gram.Storage) (*mat.Dense,
-	error) {
-	m, err := storedKernel(ctx, k, x, lambda, gram.Float64)
+func truncated(ctx context.Context, k kernel.Kernel, x points.Points, st gram.Storage) (*mat.Dense, error) {
+	m, err := storedKernel(ctx, k, x, gram.Float64)
 	if err == nil && st == gram.Fixed16 {
 		m.Apply(func(_, _ int, v float64) float64 { return math.Floor(v/fixedStep) * fixedStep }, m)
 	}
 	return m, err
 }
 
-// TestFaults breaks one thing at a time; each must be noticed by every claim that it is listed with.
+// TestFaults breaks one thing at a time; each must be noticed by every claim that it is listed with, and every claim
+// notices one.
 func TestFaults(t *testing.T) {
+	noticed := ""
 	for _, f := range faults() {
+		noticed += " " + f.caught
 		t.Run(f.name, func(t *testing.T) {
-			for _, name := range f.caught {
-				c, err := Find(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r, err := Check(context.Background(), []Claim{c}, &Options{Trials: max(40, f.trials), Parts: f.parts},
-					nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := r.Claims[0]; got.Verdict != Fail || got.Margin >= 0 || got.Error != "" {
-					t.Errorf("%s did not notice: %v", name, &got)
+			trials := 40
+			if f.name == printedSigns {
+				trials = 1000
+			}
+			for name := range strings.FieldsSeq(f.caught) {
+				got := checked(t, name, &Options{Trials: trials, Parts: f.parts})
+				if got.Verdict != Fail || got.Margin >= 0 {
+					t.Errorf("%s did not notice: %v", name, got)
 				} else {
 					t.Logf("%s: margin %.3g by %q", name, got.Margin, got.worst().Name)
 				}
 			}
 		})
 	}
+	for _, c := range Claims() {
+		if !slices.Contains(strings.Fields(noticed), c.Name) {
+			t.Errorf("%s notices no fault", c.Name)
+		}
+	}
+}
+
+// checked returns the result of a claim's check that comes to an end.
+func checked(t *testing.T, name string, o *Options) *Result {
+	t.Helper()
+	c, err := Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Check(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // TestTuplesAreTensorSketch makes sure that the faulty TensorSketch is faulty by its signs alone.
 func TestTuplesAreTensorSketch(t *testing.T) {
-	parts := Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist { return tuples{k, rightSign} }}
+	parts := Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist { return byTuples(k, false) }}
 	for _, name := range []string{"features", "lemma4"} {
-		c, err := Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r, err := c.Check(context.Background(), &Options{Trials: 40, Parts: parts}); err != nil ||
-			r.Verdict != Pass {
-			t.Errorf("%s: %v, %v", name, r, err)
+		if r := checked(t, name, &Options{Trials: 40, Parts: parts}); r.Verdict != Pass {
+			t.Error(r)
 		}
 	}
 }
@@ -189,16 +205,8 @@ func TestAllPass(t *testing.T) {
 		if c.Name == "" || c.Place == "" || c.Statement == "" || c.Measured == "" || c.Fails == "" {
 			t.Errorf("claim %+v is not told in full", c)
 		}
-		r, err := c.Check(context.Background(), &Options{Trials: 40})
-		if err != nil {
-			t.Errorf("%s: %v", c.Name, err)
-			continue
-		}
-		if r.Verdict != Pass || r.Trials < 40 {
+		if r := checked(t, c.Name, &Options{Trials: 40}); r.Verdict != Pass || r.Trials < 40 || r.Kind != c.Kind {
 			t.Error(r)
-		}
-		if got := fmt.Sprint(r.Kind); got != string(c.Kind) {
-			t.Errorf("%s: kind %s", c.Name, got)
 		}
 	}
 }

@@ -85,9 +85,7 @@ func (e *experiment) unbiased(name string, k kernel.Kernel, d feature.Dist, x *p
 				want)
 		}
 		if cov != nil {
-			diff := outer(z)
-			subtract(diff, gram)
-			t.mean("mean of ‖ZZᵀ−K‖_F², "+name, frobenius(diff), square)
+			t.mean("mean of ‖ZZᵀ−K‖_F², "+name, frobenius(less(outer(z), gram)), square)
 		}
 	})
 }
@@ -186,7 +184,9 @@ func expected(p, q mat.Symmetric, cov covariance) (sum float64) {
 		for k := range n {
 			for j := range n {
 				for l := range n {
-					sum += p.At(i, k) * q.At(j, l) * cov(i, j, k, l)
+					if w := p.At(i, k) * q.At(j, l); w != 0 {
+						sum += w * cov(i, j, k, l)
+					}
 				}
 			}
 		}
@@ -194,7 +194,7 @@ func expected(p, q mat.Symmetric, cov covariance) (sum float64) {
 	return sum
 }
 
-// tensorSketchCovariance returns that of TensorSketch with s features of (xᵀz)^q. With
+// tensorSketchCovariance returns that of TensorSketch with s features of (xᵀz)^q, and of CountSketch for q = 1. With
 //
 //	D = Σ_c x_c z_c x'_c z'_c,  a = (xᵀz)(x'ᵀz'),  b = (xᵀx')(zᵀz') − D,  c = (xᵀz')(zᵀx') − D,
 //
@@ -254,42 +254,11 @@ func fourierCovariance(k kernel.Gaussian, x *points.Dense, s int) covariance {
 	}
 }
 
-// srhtExpected returns E‖Y(SᵀS−I)Yᵀ‖_F² for an SRHT of s of the M rows of H, without replacement,
-// and Y, n×m with m ≤ M. For rows x and z of Y, D = Σ x_c²z_c², a = (xᵀz)² and b = ‖x‖²‖z‖²,
-//
-//	E(xᵀSᵀSz)² = [2a+b−2D + (s−1)(a−2D + (2MD−a−b)/(M−1))]/s,
-//
-// since the entrywise product of two rows of H is a third, and Parseval sums over these.
-func srhtExpected(y *mat.Dense, order, s int) (sum float64) {
-	n, m := y.Dims()
-	big, sf := float64(order), float64(s)
-	g := outer(y)
-	for i := range n {
-		for j := range n {
-			d := 0.0
-			x, z := y.RawRowView(i), y.RawRowView(j)
-			for t := range m {
-				d += x[t] * x[t] * z[t] * z[t]
-			}
-			a, b := g.At(i, j)*g.At(i, j), g.At(i, i)*g.At(j, j)
-			across := 0.0 // two rows of H
-			if s > 1 {
-				across = a - 2*d + (2*big*d-a-b)/(big-1)
-			}
-			sum += (2*a+b-2*d+(sf-1)*across)/sf - a
-		}
-	}
-	return sum
-}
-
-// countExpected returns E‖Y(SᵀS−I)Yᵀ‖_F² for a CountSketch to s numbers: Σ (a+b−2D)/s.
-func countExpected(y *mat.Dense, s int) (sum float64) {
-	x := points.NewDense(y.RawMatrix().Rows, y.RawMatrix().Cols, y.RawMatrix().Data)
-	cov := tensorSketchCovariance(x, 1, s)
-	for i := range x.N {
-		for j := range x.N {
-			sum += cov(i, j, i, j)
-		}
-	}
-	return sum
+// srhtCovariance returns that of an SRHT, φ(x) = Sx, of s of the M > 1 rows of H without replacement, M at least the
+// dimension: that of as many buckets of a CountSketch, (b+c)/s, times (M−s)/(M−1). For one row with itself the product
+// has the mean a+b+c, and for two rows, whose entrywise product is a third that is not constant, a − (b+c)/(M−1) by
+// Parseval.
+func srhtCovariance(x *points.Dense, order, s int) covariance {
+	count, left := tensorSketchCovariance(x, 1, s), float64(order-s)/float64(order-1)
+	return func(i, j, k, l int) float64 { return left * count(i, j, k, l) }
 }

@@ -26,9 +26,8 @@ var general = Claim{
 	run:   checkGeneral,
 }
 
-// conditions returns the least α and γ for which K and ZZᵀ meet the conditions at θ; ok is false
-// if γ ≥ 1.
-func conditions(k, zz *mat.SymDense, lambda, theta float64) (c sketchsize.Test, ok bool) {
+// conditions returns the least α and γ for which K and ZZᵀ meet the conditions at θ; they say nothing if γ ≥ 1.
+func conditions(k, zz *mat.SymDense, lambda, theta float64) sketchsize.Test {
 	var e mat.EigenSym
 	if !e.Factorize(zz, true) {
 		fail("no eigenvalues of ZZᵀ")
@@ -42,7 +41,7 @@ func conditions(k, zz *mat.SymDense, lambda, theta float64) (c sketchsize.Test, 
 	if cut < 0 {
 		cut = n
 	}
-	c = sketchsize.Test{Theta: theta}
+	c := sketchsize.Test{Theta: theta}
 	if cut > 0 {
 		c.Alpha = math.Max(eigenvalues(symmetrized(kv.Slice(0, cut, 0, cut)))[cut-1], 0) / lambda
 	}
@@ -56,7 +55,7 @@ func conditions(k, zz *mat.SymDense, lambda, theta float64) (c sketchsize.Test, 
 		v := eigenvalues(b)
 		c.Gamma = max(1-v[0], v[len(v)-1]-1, 0)
 	}
-	return c, c.Gamma < 1
+	return c
 }
 
 func checkGeneral(e *experiment) {
@@ -64,9 +63,9 @@ func checkGeneral(e *experiment) {
 		for try := uint64(0); ; try++ { // until γ < 1
 			g := g.Sub("try", try)
 			p := newTwin(g, 8)
-			lambda := spread(g.Sub("lambda"), 0, 1e-2, 1e2)
-			c, ok := conditions(p.k, outer(whole(p.z)), lambda, uniform(g.Sub("theta"), 0, 0, 0.6))
-			if !ok {
+			lambda := spread(g.Sub("lambda"), 1e-2, 1e2)
+			c := conditions(p.k, outer(whole(p.z)), lambda, uniform(g.Sub("theta"), 0, 0.6))
+			if !(c.Gamma < 1) {
 				continue
 			}
 			v := p.spectrum(e, lambda, lambda, forms[i%len(forms)])
@@ -119,8 +118,8 @@ var lambdaP = Claim{
 func checkLambdaP(e *experiment) {
 	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		p := newTwin(g, 8)
-		lambda := spread(g.Sub("lambda"), 0, 1e-2, 10)
-		lp := spread(g.Sub("lambda_p"), 0, lambda*1e-2, 1e2*(lambda+p.eta))
+		lambda := spread(g.Sub("lambda"), 1e-2, 10)
+		lp := spread(g.Sub("lambda_p"), lambda*1e-2, 1e2*(lambda+p.eta))
 		form := forms[i%len(forms)]
 		over := func(ridge float64) float64 {
 			return cond(p.spectrum(e, lambda, ridge, form)) / e.parts.RidgeBound(lambda, ridge, p.eta)
@@ -180,7 +179,7 @@ type twin struct {
 
 // newTwin draws a K with eigenvalues over decades and a Z of n or fewer columns.
 func newTwin(g rng.Stream, n int) *twin {
-	closeness := spread(g.Sub("closeness"), 0, 1e-3, 1)
+	closeness := spread(g.Sub("closeness"), 1e-3, 1)
 	r := root(g.Sub("K"), values(n, func(i int) float64 { return math.Pow(10, 1-5*float64(i)/float64(n)) }))
 	var z mat.Dense
 	noise := normals(g.Sub("noise"), n, n)
@@ -192,9 +191,7 @@ func newTwin(g rng.Stream, n int) *twin {
 }
 
 func twinOf(k *mat.SymDense, z *points.Dense32) *twin {
-	d := outer(whole(z))
-	subtract(d, k)
-	return &twin{k: k, z: z, eta: norm(d)}
+	return &twin{k: k, z: z, eta: norm(less(outer(whole(z)), k))}
 }
 
 // spectrum returns the eigenvalues of M⁻¹A, with M⁻¹ as it is applied.
@@ -219,7 +216,7 @@ func checkNystrom(e *experiment) {
 			size := g.Sub("sizes")
 			x := cloud(g, 4+size.IntN(0, 12), 3, 0.8)
 			kern := manyKernels[i%len(manyKernels)]
-			k, lambda := evaluated(kern, x), spread(g.Sub("lambda"), 0, 1e-2, 1)
+			k, lambda := evaluated(kern, x), spread(g.Sub("lambda"), 1e-2, 1)
 			src := must(gram.New(e.ctx, kern, x, lambda, &gram.Options{Storage: gram.Float64})).Exact(0)
 			// Over 1 + tr(K−FFᵀ)/λ; the rounding of F is allowed for as lowrank.Factor.CondBound does.
 			over := func(j uint64, rank int) float64 {

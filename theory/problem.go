@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -38,7 +37,7 @@ func cloud(g rng.Stream, n, d int, rho float64) *points.Dense {
 	y.Apply(func(_, j int, v float64) float64 { return v * math.Pow(rho, float64(j)) }, y)
 	var x mat.Dense
 	x.Mul(y, orthogonal(g.Sub("turn"), d))
-	return points.NewDense(n, d, x.RawMatrix().Data)
+	return rowsOf(&x)
 }
 
 // problem takes K of n points of R^d by the kernel's own formula, and the λ for which s_λ(K) is
@@ -100,9 +99,7 @@ func (p *problem) features(e *experiment, d feature.Dist, s int, g rng.Stream) *
 // whitened returns L⁻¹(ZZᵀ−K)L⁻ᵀ, which is QSᵀSQᵀ−QQᵀ in the proofs: I plus it has the
 // eigenvalues of A⁻¹(ZZᵀ+λI).
 func (p *problem) whitened(z mat.Matrix) *mat.SymDense {
-	d := outer(z)
-	subtract(d, p.gram)
-	return between(p.l, d)
+	return between(p.l, less(outer(z), p.gram))
 }
 
 // pencil returns the spectrum of M⁻¹A for A = LLᵀ, ascending, with M⁻¹ as it is applied: that of
@@ -143,24 +140,16 @@ func (p *problem) distance(x mat.Vector) float64 {
 	return math.Sqrt(mat.Inner(&d, p.a, &d) / mat.Inner(p.c, p.a, p.c))
 }
 
-// column returns v as an n×1 matrix.
-func column(v *mat.VecDense) *mat.Dense {
-	return mat.NewDense(v.Len(), 1, slices.Clone(v.RawVector().Data))
-}
-
 // Dense linear algebra of small matrices, from the definitions and in float64. It knows nothing of
 // what it is compared with.
 
 // symmetrized returns (b+bᵀ)/2.
 func symmetrized(b mat.Matrix) *mat.SymDense {
+	var s mat.Dense
+	s.Add(b, b.T())
+	s.Scale(0.5, &s)
 	n, _ := b.Dims()
-	s := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			s.SetSym(i, j, (b.At(i, j)+b.At(j, i))/2)
-		}
-	}
-	return s
+	return mat.NewSymDense(n, s.RawMatrix().Data)
 }
 
 // eigenvalues returns those of s, ascending.
@@ -217,23 +206,23 @@ func cholesky(a mat.Symmetric) *mat.Cholesky {
 
 // factor returns L with LLᵀ = a, lower triangular.
 func factor(a mat.Symmetric) *mat.TriDense {
-	l := mat.NewTriDense(a.SymmetricDim(), mat.Lower, nil)
-	cholesky(a).LTo(l)
-	return l
+	var l mat.TriDense
+	cholesky(a).LTo(&l)
+	return &l
 }
 
 // inverted returns a⁻¹.
 func inverted(a mat.Symmetric) *mat.SymDense {
-	inv := mat.NewSymDense(a.SymmetricDim(), nil)
-	well(cholesky(a).InverseTo(inv))
-	return inv
+	var inv mat.SymDense
+	well(cholesky(a).InverseTo(&inv))
+	return &inv
 }
 
 // solution returns a⁻¹y.
 func solution(a mat.Symmetric, y mat.Vector) *mat.VecDense {
-	x := mat.NewVecDense(y.Len(), nil)
-	well(cholesky(a).SolveVecTo(x, y))
-	return x
+	var x mat.VecDense
+	well(cholesky(a).SolveVecTo(&x, y))
+	return &x
 }
 
 // well panics if err is not nil, nor a warning that the matrix is badly conditioned.
@@ -258,9 +247,7 @@ func between(l *mat.TriDense, b mat.Matrix) *mat.SymDense {
 // whole returns z in float64.
 func whole(z *points.Dense32) *mat.Dense {
 	a := mat.NewDense(z.N, z.D, nil)
-	for i := range z.N {
-		z.RowTo(a.RawRowView(i), i)
-	}
+	z.Panel64To(a.RawMatrix().Data, z.D)
 	return a
 }
 
@@ -268,13 +255,10 @@ func whole(z *points.Dense32) *mat.Dense {
 func rounded(z *mat.Dense) *points.Dense32 {
 	n, s := z.Dims()
 	out := points.NewDense32(n, s, nil)
-	for i := range n {
-		for j := range s {
-			v := float32(z.At(i, j))
-			out.Row(i)[j] = v
-			z.Set(i, j, float64(v))
-		}
-	}
+	z.Apply(func(i, j int, v float64) float64 {
+		out.Row(i)[j] = float32(v)
+		return float64(out.Row(i)[j])
+	}, z)
 	return out
 }
 
@@ -323,10 +307,10 @@ func apart(a, b mat.Matrix) float64 {
 }
 
 // uniform returns a number between lo and hi, and spread one whose logarithm is uniform there.
-func uniform(g rng.Stream, i uint64, lo, hi float64) float64 { return lo + (hi-lo)*g.Float64(i) }
+func uniform(g rng.Stream, lo, hi float64) float64 { return lo + (hi-lo)*g.Float64(0) }
 
-func spread(g rng.Stream, i uint64, lo, hi float64) float64 {
-	return math.Exp(uniform(g, i, math.Log(lo), math.Log(hi)))
+func spread(g rng.Stream, lo, hi float64) float64 {
+	return math.Exp(uniform(g, math.Log(lo), math.Log(hi)))
 }
 
 // inverse returns M⁻¹ as p applies it.
@@ -335,9 +319,16 @@ func inverse(ctx context.Context, p Preconditioner) *mat.Dense {
 	return must(inv, p.SolveTo(ctx, inv, mat.DenseCopyOf(identity(p.Dim()))))
 }
 
-// subtract sets s to s−b.
-func subtract(s *mat.SymDense, b mat.Symmetric) {
-	var less mat.SymDense
-	less.ScaleSym(-1, b)
-	s.AddSym(s, &less)
+// less returns a−b.
+func less(a, b mat.Symmetric) *mat.SymDense {
+	var d mat.SymDense
+	d.ScaleSym(-1, b)
+	d.AddSym(a, &d)
+	return &d
+}
+
+// rowsOf returns the points that are the rows of x.
+func rowsOf(x *mat.Dense) *points.Dense {
+	n, d := x.Dims()
+	return points.NewDense(n, d, x.RawMatrix().Data)
 }

@@ -77,12 +77,11 @@ func (m shakenMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Worksp
 	}
 }
 
-// outcome is one rung of a run of the test beside the truth.
+// outcome is one rung of a run of the test beside the truth, by dense algebra.
 type outcome struct {
 	verdict sketchsize.Verdict
-	holds   bool // both conditions, by dense algebra
+	worst   float64 // the nearer of the two conditions over its limit
 	kappa   float64
-	margin  float64 // how far the nearer condition is from its limit
 }
 
 // arena is a problem that the test is run on.
@@ -113,7 +112,7 @@ func (e *experiment) arenas(c sketchsize.Test) []arena {
 		copy(wide.Row(i), few.Row(i))
 	}
 	return []arena{
-		{"designed", plain(1), points.NewDense(n, d, x.RawMatrix().Data), shaken{most}, 1, d},
+		{"designed", plain(1), rowsOf(x), shaken{most}, 1, d},
 		{"TensorSketch", kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}, wide,
 			e.parts.TensorSketch(kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}), 1, 17},
 	}
@@ -129,31 +128,19 @@ func (a arena) climb(e *experiment, op *gram.Matrix, k *mat.SymDense, c sketchsi
 		Max:        4 * a.s,
 		Confidence: 1 - searchDelta}, g))
 	for _, rung := range r.Rungs {
-		j := a.truth(e, k, c, rung.S, g)
-		j.verdict = rung.Verdict
-		out = append(out, j)
+		m := must(feature.Doubling{Dist: a.dist, First: a.s}.Sample(a.x.D, rung.S, g.Sub("features", 0)))
+		worst, kappa := a.nearest(e, k, c, m)
+		out = append(out, outcome{rung.Verdict, worst, kappa})
 	}
 	return out
 }
 
-// truth finds by dense algebra what the test should, of the rung of s features.
-func (a arena) truth(e *experiment, k *mat.SymDense, c sketchsize.Test, s int, g rng.Stream) outcome {
-	m := must(feature.Doubling{Dist: a.dist, First: a.s}.Sample(a.x.D, s, g.Sub("features", 0)))
-	worst, ok, kappa := a.nearest(e, k, c, m)
-	if !ok {
-		worst = math.Max(worst, 1/c.Gamma)
-	}
-	return outcome{holds: worst <= 1, margin: 1 - worst, kappa: kappa}
-}
-
-// nearest returns the nearer of the two conditions over its limit, and κ, for a draw of the features; ok
-// is false if γ ≥ 1.
-func (a arena) nearest(e *experiment, k *mat.SymDense, c sketchsize.Test,
-	m feature.Map) (worst float64, ok bool, kappa float64) {
+// nearest returns the nearer of the two conditions over its limit, and κ, for a draw of the features.
+func (a arena) nearest(e *experiment, k *mat.SymDense, c sketchsize.Test, m feature.Map) (worst, kappa float64) {
 	z := must(feature.Matrix(e.ctx, m, a.x, nil))
-	seen, ok := conditions(k, outer(whole(z)), a.lambda, c.Theta)
+	seen := conditions(k, outer(whole(z)), a.lambda, c.Theta)
 	v := (&twin{k: k, z: z}).spectrum(e, a.lambda, a.lambda, precond.FormEigen)
-	return math.Max(seen.Alpha/c.Alpha, seen.Gamma/c.Gamma), ok, cond(v)
+	return math.Max(seen.Alpha/c.Alpha, seen.Gamma/c.Gamma), cond(v)
 }
 
 func checkTheorem7(e *experiment) {
@@ -170,7 +157,7 @@ func checkTheorem7(e *experiment) {
 				rungs.Add(int64(len(ladder)))
 				for _, j := range ladder {
 					accepted := j.verdict == sketchsize.Accept
-					if j.holds {
+					if j.worst <= 1 {
 						holds.Add(1)
 						if !accepted {
 							missed.Add(1)
@@ -181,10 +168,10 @@ func checkTheorem7(e *experiment) {
 							searchDelta)
 					}
 					// Z is rounded to float32, which the test sees and so does the truth.
-					if accepted && j.margin < -1e-6 {
+					if accepted && !(j.worst <= 1+1e-6) {
 						falseAccept = 1
 					}
-					if j.verdict == sketchsize.Reject && j.margin > 1e-6 {
+					if j.verdict == sketchsize.Reject && j.worst < 1-1e-6 {
 						falseReject = 1
 					}
 				}
@@ -212,17 +199,14 @@ func figureTheorem7(e *experiment) *plots.Figure {
 		s := plots.Series{Name: fmt.Sprintf("κ where the conditions hold, %s (%g, %g, %g)", c.Name, c.Theta, c.Alpha,
 			c.Gamma), Style: plots.Points}
 		low, high := e.parts.TestBound(c)
-		type sample struct{ x, kappa float64 }
-		all := make([]sample, max(minTrials, e.trials/4))
+		all := make([]outcome, max(minTrials, e.trials/4))
 		e.each("figure "+c.Name, len(all), func(i int, g rng.Stream) {
-			if worst, ok, kappa := a.nearest(e, k, c, must(a.dist.Sample(a.x.D, a.s, g))); ok {
-				all[i] = sample{worst, kappa}
-			}
+			all[i].worst, all[i].kappa = a.nearest(e, k, c, must(a.dist.Sample(a.x.D, a.s, g)))
 		})
-		slices.SortFunc(all, func(a, b sample) int { return cmp.Compare(a.x, b.x) })
+		slices.SortFunc(all, func(a, b outcome) int { return cmp.Compare(a.worst, b.worst) })
 		for _, v := range all {
-			if v.x > 0 && v.x <= 1 {
-				s.Add(v.x, v.kappa)
+			if v.worst <= 1 {
+				s.Add(v.worst, v.kappa)
 			}
 		}
 		series = append(series, s)
