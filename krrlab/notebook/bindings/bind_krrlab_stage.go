@@ -19,6 +19,7 @@ func init() {
 			"Bounds":      r.ValueOf(stage.Bounds),
 			"Centered":    r.ValueOf(stage.Centered),
 			"Compare":     r.ValueOf(stage.Compare),
+			"Digits":      r.ValueOf(stage.Digits),
 			"Eigenvalues": r.ValueOf(stage.Eigenvalues),
 			"Factor":      r.ValueOf(stage.Factor),
 			"Features":    r.ValueOf(stage.Features),

@@ -19,6 +19,7 @@ func init() {
 			"Blank":       r.ValueOf(plots.Blank),
 			"CheckFormat": r.ValueOf(plots.CheckFormat),
 			"Convergence": r.ValueOf(plots.Convergence),
+			"Count":       r.ValueOf(plots.Count),
 			"DotsPerInch": r.ValueOf(*new(int)),
 			"FoldedHTML":  r.ValueOf(plots.FoldedHTML),
 			"Grid":        r.ValueOf(plots.Grid),
