@@ -3,7 +3,6 @@ package krrlab
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/comm"
@@ -28,14 +27,8 @@ func (h *adverse) as(kind string) {
 		}
 		h.train.X = testkit.Sparse(points.NewDense(n, d, slices.Concat(h.rows...)))
 	case "float32":
-		x := points.NewDense32(n, d, nil)
-		for i, row := range h.rows {
-			for j, v := range row {
-				x.Row(i)[j] = float32(v)
-				row[j] = float64(float32(v))
-			}
-		}
-		h.train.X = x
+		x := points.NewDense(n, d, slices.Concat(h.rows...))
+		h.train.X, h.rows = testkit.Single(x), rows(x)
 	case "moved": // along a separate coordinate, so that the others keep their digits
 		top := 1.0
 		for _, row := range h.rows {
@@ -70,27 +63,19 @@ func TestAdversePoints(t *testing.T) {
 			size = 3
 		}
 		sols := make([]*Solution, size)
-		var wg sync.WaitGroup
-		for r, c := range comm.Local(size, comm.Options{}) {
-			wg.Go(func() {
-				cfg := h.cfg
-				if size > 1 {
-					cfg.Comm = c
-				}
-				lab, err := New(h.train, cfg)
-				if err != nil {
-					t.Errorf("%s: %v", h.name, err)
-					return
-				}
-				if h.large {
-					lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
-				}
-				if sols[r], err = lab.Solve(t.Context()); err != nil {
-					sols[r] = nil
-				}
-			})
-		}
-		wg.Wait()
+		onRanks(size, func(c comm.Comm) {
+			cfg := h.cfg
+			if size > 1 {
+				cfg.Comm = c
+			}
+			lab := newLab(t, h.train, cfg)
+			if h.large {
+				lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
+			}
+			if sol, err := lab.Solve(t.Context()); err == nil {
+				sols[c.Rank()] = sol
+			}
+		})
 		if sols[0] == nil {
 			count["refused"]++
 			continue

@@ -64,7 +64,7 @@ func TestAutoLeaves(t *testing.T) {
 		}
 		got := testkit.Must(cfg.withDefaults(c.n, 1))
 		if r, ok := got.Precond.(approximation); ok && strings.HasPrefix(name, "auto, few") &&
-			(got.Solver != PCG || r.recipe().s != 70 || r.recipe().lambdaP != 2) {
+			(got.Solver != PCG || r.parts().S != 70 || r.parts().LambdaP != 2) {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if _, ok := got.Precond.(RPCholesky); ok != (name == "auto, no features") {
@@ -100,7 +100,7 @@ func TestSolvesAsPlanned(t *testing.T) {
 	}
 	c := sol.Plan.Choice
 	if c != p.Choice || sol.Solver.String() != c.Solver || sol.S > c.S || c.S > 0 &&
-		(testkit.Must(lab.chosen(sol.Plan)).approximation().s != c.S || sol.Precond != c.Precond ||
+		(testkit.Must(lab.chosen(sol.Plan)).approximation().S != c.S || sol.Precond != c.Precond ||
 			float64(sol.LambdaP) != c.LambdaP) {
 		t.Errorf("%v chosen, solved by %v, %s, s = %d, λ_p = %g", &c, sol.Solver, sol.Precond, sol.S, sol.LambdaP)
 	}
@@ -133,7 +133,7 @@ func TestDirectPrecision(t *testing.T) {
 		storage     string
 	}{{1, 1e-3, 2001, "dense float32-refined"}, {1, 1e-3, 2000, "dense float64"}, {1e-5, 1e-3, 2001,
 		"dense float64"}, {1, 1e-9, 2001, "dense float64"}} {
-		lab := testkit.Must(New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol, Solver: Direct}))
+		lab := newLab(t, train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol, Solver: Direct})
 		sol, err := lab.Solve(t.Context())
 		if err != nil || !sol.Converged() || sol.Storage != c.storage || sol.Error.Certain == nil {
 			t.Errorf("%+v: %v, %v", c, sol, err)
@@ -162,15 +162,10 @@ func TestDirectPrecision(t *testing.T) {
 	for name, cfg := range map[string]Config{"by name": {Solver: Direct}, "as planned": {},
 		"float32": {Solver: Direct, Storage: gram.Float32}} {
 		cfg.Kernel, cfg.Lambda = near, 1
-		lab, err := New(regression(x), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lab := newLab(t, regression(x), cfg)
 		if name == "as planned" {
 			p := &plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float32}}
-			if lab, err = lab.chosen(p); err != nil {
-				t.Fatal(err)
-			}
+			lab = testkit.Must(lab.chosen(p))
 		}
 		sol, err := lab.Solve(t.Context())
 		if name == "float32" {
@@ -270,7 +265,7 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	cfg.Monitor, cfg.Checkpoint = nil, &Checkpoint{Dir: dir, EveryIter: 1, Resume: true}
 	lab = newLab(t, train, cfg)
 	sol, err := lab.Solve(t.Context())
-	if err != nil || !sol.Converged() || testkit.Must(lab.chosen(sol.Plan)).approximation().s != 63 ||
+	if err != nil || !sol.Converged() || testkit.Must(lab.chosen(sol.Plan)).approximation().S != 63 ||
 		float64(sol.LambdaP) != 2 || sol.Precond != plan.Nystrom || sol.Iterations < 3 {
 		t.Fatal(sol, err)
 	}

@@ -2,11 +2,11 @@ package krrlab
 
 import (
 	"context"
-	"fmt"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/plan"
@@ -27,15 +27,7 @@ func (b *bench) Problem() *stage.Problem {
 		b.problem = &stage.Problem{
 			Header: l.header(), Kernel: l.cfg.Kernel, X: l.train.X, Y: l.y, Coding: l.coding, Train: l.given,
 			Comm: l.comm, Memory: l.cfg.Memory, Held: l.vectors(), MaxIter: l.cfg.MaxIter, Precond: l.precondName(),
-			Entry: stage.Entry{Value: l.cfg.Precond}, S: defaultFeatures(l.train.Len()),
-		}
-		if r := l.approximation(); r != nil {
-			z := &stage.Approximation{Method: r.name, Text: r.String(), S: r.s, LambdaP: r.lambdaP, Form: r.form,
-				Spectral: r.spectral}
-			if f, ok := r.Preconditioner.(Features); ok {
-				z.Features = f.Map
-			}
-			b.problem.Z = z
+			Entry: stage.Entry{Value: l.cfg.Precond}, S: defaultFeatures(l.train.Len()), Z: l.approximation(),
 		}
 	}
 	return b.problem
@@ -46,7 +38,7 @@ func (b *bench) K(ctx context.Context, beside int64) (*stage.Gram, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stage.Gram{Matrix: k.it, Seconds: k.seconds, Error: b.kError(k.it)}, nil
+	return &stage.Gram{Matrix: k.a, Seconds: k.seconds, Error: b.kError(k.a)}, nil
 }
 
 func (b *bench) Dense(ctx context.Context, bytes int64) (*mat.Dense, float64, error) {
@@ -69,26 +61,20 @@ func (b *bench) Dense(ctx context.Context, bytes int64) (*mat.Dense, float64, er
 }
 
 func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.Drawn, error) {
-	r := b.approximation()
-	if r == nil || r.name != a.Method {
-		p, err := PrecondSpec{Name: a.Method, S: a.S}.Preconditioner(b.cfg.Kernel)
-		if err != nil {
-			return nil, err
-		}
-		z, ok := p.(approximation)
-		if !ok {
-			return nil, fmt.Errorf("krrlab: the preconditioner %v has no Z", p)
-		}
-		if z, err = z.settled(b.cfg.Kernel, b.train.Len(), b.cfg.Lambda); err != nil {
-			return nil, err
-		}
-		r = z.recipe()
+	err := checkRank(a.S, b.train.Len())
+	if a.Method == "features" && a.Features == nil && err == nil {
+		a.Features, err = feature.For(b.cfg.Kernel)
 	}
-	f, err := b.factor(ctx, r.at(a.S, a.Spectral))
 	if err != nil {
 		return nil, err
 	}
-	return &stage.Drawn{Z: f.it.z, Low: f.it.low, More: f.it.more, Seconds: f.seconds, Text: r.String()}, nil
+	f, err := b.factor(ctx, &a)
+	if err != nil {
+		return nil, err
+	}
+	z := *f.a
+	z.Seconds = f.seconds
+	return &z, nil
 }
 
 // keepPlan keeps a plan for Solve.

@@ -37,11 +37,11 @@ func TestCenter(t *testing.T) {
 		t.Fatalf("means %v, %v", train.Mean, centered.Mean)
 	}
 	k := kernel.Gaussian{Sigma: 1.5}
-	exact := solveWith(t, ctx, centered, Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12})
+	exact := mustSolve(t, centered, Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12})
 	for _, cfg := range []Config{{Solver: Direct}, {Solver: CG, Tol: 1e-6},
 		{Solver: PCG, Precond: Nystrom{S: 40}, Tol: 1e-6, Stop: bound.Stop{Rule: bound.ANorm}}} {
 		cfg.Kernel, cfg.Lambda = k, 0.1
-		got, want := solveWith(t, ctx, centered, cfg), solveWith(t, ctx, &less, cfg)
+		got, want := mustSolve(t, centered, cfg), mustSolve(t, &less, cfg)
 		if !mat.Equal(got.Model.C, want.Model.C) || got.TrueResidual != want.TrueResidual {
 			t.Errorf("%v: not the coefficients of y less its mean", got.Solver)
 		}
@@ -65,7 +65,7 @@ func TestCenter(t *testing.T) {
 	constant := *train
 	constant.Target = slices.Repeat([]float64{0.1}, train.Len())
 	testkit.Equal(t, constant.Center().Mean[0], 0.1)
-	sol := solveWith(t, ctx, constant.Center(), Config{Kernel: k, Lambda: 0.1})
+	sol := mustSolve(t, constant.Center(), Config{Kernel: k, Lambda: 0.1})
 	if f, err := sol.Model.Predict(ctx, test, nil); err != nil || f.Value[7] != 0.1 {
 		t.Errorf("a constant is predicted %v, %v", f, err)
 	}

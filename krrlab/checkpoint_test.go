@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -63,21 +62,17 @@ func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 	if p == 0 {
 		return one(watched)
 	}
-	var wg sync.WaitGroup
 	var sol *Solution
-	for r, c := range comm.Local(p, comm.Options{}) {
+	onRanks(p, func(c comm.Comm) {
 		cfg := cfg
-		if r == 0 {
+		if c.Rank() == 0 {
 			cfg = watched
 		}
 		cfg.Comm = c
-		wg.Go(func() {
-			if s := one(cfg); r == 0 {
-				sol = s
-			}
-		})
-	}
-	wg.Wait()
+		if s := one(cfg); c.Rank() == 0 {
+			sol = s
+		}
+	})
 	return sol
 }
 

@@ -185,14 +185,9 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	case c.Solver == PCG && c.Precond == Preconditioner(None{}):
 		c.Solver = CG
 	}
-	if p, ok := c.Precond.(approximation); ok {
+	if p, ok := c.Precond.(settler); ok {
 		var err error
 		if c.Precond, err = p.settled(c.Kernel, n, c.Lambda); err != nil {
-			return c, err
-		}
-	}
-	if p, ok := c.Precond.(Vecchia); ok {
-		if err := p.check(n); err != nil {
 			return c, err
 		}
 	}
@@ -229,9 +224,6 @@ func (c Config) validate() error {
 	case c.Checkpoint != nil && (c.Checkpoint.Every < 0 || c.Checkpoint.EveryIter < 0):
 		return fmt.Errorf("checkpoints every %v or %d iterations: want numbers ≥ 0", c.Checkpoint.Every,
 			c.Checkpoint.EveryIter)
-	case c.Stop.Rule != bound.Residual && c.Solver == Direct:
-		return fmt.Errorf("stop %v ends an iteration, and the direct solver has none: take pcg, block-pcg or cg",
-			c.Stop)
 	}
 	return nil
 }

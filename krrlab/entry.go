@@ -26,8 +26,8 @@ func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 	if err == nil {
 		if r := b.approximation(); r != nil &&
 			slices.Contains([]string{"features", "nystrom", "rpcholesky"}, spec.Name) {
-			spec.S = cmp.Or(spec.S, len(spec.Landmarks), r.s)
-			spec.LambdaP = cmp.Or(spec.LambdaP, r.lambdaP)
+			spec.S = cmp.Or(spec.S, len(spec.Landmarks), r.S)
+			spec.LambdaP = cmp.Or(spec.LambdaP, r.LambdaP)
 		}
 		e.Value, err = spec.Preconditioner(b.cfg.Kernel)
 	}
@@ -54,37 +54,33 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 		}
 		return made, err
 	}
-	a, err := a.settled(b.cfg.Kernel, b.train.Len(), b.cfg.Lambda)
+	p, err := a.settled(b.cfg.Kernel, b.train.Len(), b.cfg.Lambda)
 	if err != nil {
 		return nil, err
 	}
-	r := a.recipe()
+	r := p.(approximation).parts()
 	f, err := l.factor(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	start = time.Now()
-	r.lambdaP += f.it.more
-	if r.form == precond.AutoForm { // one that can draw N(0, M)
-		r.form = precond.FormLInv
-	}
-	w, err := precond.New(ctx, f.it.z, r.lambdaP, &precond.Options{Form: r.form, Comm: b.comm})
+	lambdaP, form := r.LambdaP+f.a.More, cmp.Or(r.Form, precond.FormLInv) // one that can draw N(0, M)
+	w, err := precond.New(ctx, f.a.Z, lambdaP, &precond.Options{Form: form, Comm: b.comm})
 	if err != nil {
 		return nil, err
 	}
-	n, s := float64(b.train.Len()), float64(r.s)
-	made := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: r.s, LambdaP: r.lambdaP,
-		Bytes: w.Bytes(), Text: r.String(), Seconds: f.seconds + time.Since(start).Seconds()}
-	if f.it.low == nil {
+	n, s := float64(b.train.Len()), float64(r.S)
+	made := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: r.S, LambdaP: lambdaP,
+		Bytes: w.Bytes(), Text: f.a.Text, Seconds: f.seconds + time.Since(start).Seconds()}
+	low := f.a.Low
+	if low == nil {
 		made.BuildFlops += 2 * n * s * float64(b.train.Dim())
-	} else {
-		made.BuildFlops += l.landmarkFlops(r.s)
+		return made, nil
 	}
-	if f.it.low != nil {
-		made.Certain = f.it.low.CondBound(b.cfg.Lambda, r.lambdaP)
-	}
-	if f.it.low != nil && b.k.a != nil {
-		made.LambdaMin = bound.LambdaMin(f.it.low, b.cfg.Lambda, r.lambdaP, 2*b.kError(b.k.a))
+	made.BuildFlops += l.landmarkFlops(r.S)
+	made.Certain = low.CondBound(b.cfg.Lambda, lambdaP)
+	if b.k.a != nil {
+		made.LambdaMin = bound.LambdaMin(low, b.cfg.Lambda, lambdaP, 2*b.kError(b.k.a))
 	}
 	return made, nil
 }

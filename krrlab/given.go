@@ -74,10 +74,10 @@ func (l *Lab) semidefinite(ctx context.Context) error {
 		-l.cfg.Lambda/100)
 }
 
-// base returns the kernel of what the rows are given, and whether the problem's is that with weights.
-func (l *Lab) base() (k kernel.Kernel, weighs bool) {
+// base returns the kernel of the rows as they are given: with weights the problem has another.
+func (l *Lab) base() kernel.Kernel {
 	if w, ok := l.cfg.Kernel.(weighted.Kernel); ok {
-		return w.Of, true
+		return w.Of
 	}
-	return l.cfg.Kernel, false
+	return l.cfg.Kernel
 }

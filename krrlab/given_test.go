@@ -74,13 +74,7 @@ func TestGiven(t *testing.T) {
 				if cfg.Kernel = gauss; rows {
 					d, cfg.Kernel = byRows, p
 				}
-				lab, err := New(d, cfg)
-				if err != nil {
-					t.Fatal(name, err)
-				}
-				if answer[rows], err = lab.Solve(t.Context()); err != nil {
-					t.Fatal(name, err)
-				}
+				answer[rows] = mustSolve(t, d, cfg)
 			}
 			sol := answer[true]
 			off := 1e-4
@@ -180,7 +174,7 @@ func TestGivenIndefinite(t *testing.T) {
 	}
 	p := testkit.Must(kernel.NewPrecomputed(k))
 	for _, solver := range []Solver{Direct, CG} {
-		lab := testkit.Must(New(d, Config{Kernel: p, Lambda: 2 * n, Solver: solver, Tol: 1e-10}))
+		lab := newLab(t, d, Config{Kernel: p, Lambda: 2 * n, Solver: solver, Tol: 1e-10})
 		sol, err := lab.Solve(t.Context())
 		if err != nil || !sol.Converged() || sol.Error != nil {
 			t.Fatalf("%v: %v, %v", solver, err, sol)
@@ -227,7 +221,7 @@ func TestGivenRefused(t *testing.T) {
 		cfg.Kernel, cfg.Lambda, cfg.Solver = p, 1, PCG
 		testkit.Fails(t, testkit.ErrOf(New(d, cfg)), want)
 	}
-	lab := testkit.Must(New(d, Config{Kernel: p, Lambda: 1}))
+	lab := newLab(t, d, Config{Kernel: p, Lambda: 1})
 	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(), tune.Options{})), "leaves only λ to choose")
 	if held, points := lab.pointBytes(), int64(8*30+8*30*30); held != points {
 		t.Errorf("points and K hold %d bytes, want %d", held, points)
@@ -240,7 +234,7 @@ func TestGivenRefused(t *testing.T) {
 		}
 	}
 	// Of less memory than K the fewest rows are looked at.
-	lab = testkit.Must(New(d, Config{Kernel: p, Lambda: 1, Memory: 1}))
+	lab = newLab(t, d, Config{Kernel: p, Lambda: 1, Memory: 1})
 	if err := lab.semidefinite(t.Context()); err != nil || !strings.Contains(lab.note, "as 2 rows of it are") {
 		t.Errorf("%v, %q", err, lab.note)
 	}

@@ -21,8 +21,7 @@ func (l *Lab) String() string {
 	_, _, t := l.Dims()
 	b.Add("data", "%v", l.given)
 	saved := ""
-	of, _ := l.base()
-	if _, err := kernel.ToSpec(of); err != nil {
+	if _, err := kernel.ToSpec(l.base()); err != nil {
 		saved = "; its models cannot be saved, as the kernel is not registered (kernel.Register)"
 	}
 	b.Add("problem", "kernel %v, λ = %g, t = %d%s", c.Kernel, c.Lambda, t, saved)
@@ -31,7 +30,7 @@ func (l *Lab) String() string {
 	case l.plain():
 	case l.approximation() != nil:
 		r := l.approximation()
-		b.Add("preconditioner", "%v, s = %d, λ_p = %g", r, r.s, r.lambdaP)
+		b.Add("preconditioner", "%v, s = %d, λ_p = %g", r, r.S, r.LambdaP)
 	default:
 		b.Add("preconditioner", "%v", c.Precond)
 	}
@@ -52,14 +51,14 @@ func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
 
 func (l *Lab) header() Header {
 	n, d, t := l.Dims()
-	k, weighs := l.base()
+	k := l.base()
 	spec, err := kernel.ToSpec(k)
 	if err != nil { // a user-defined kernel
 		spec = kernel.Spec{Name: k.String()}
 	}
 	h := Header{
 		Note: cmp.Or(l.note, l.given.Note), Dataset: l.given.Name, Source: l.given.Source, Task: l.given.Task.String(),
-		Scaling: l.given.Scaling.String(), Mean: l.coding.Mean, Weighted: weighs, N: n, D: d, T: t,
+		Scaling: l.given.Scaling.String(), Mean: l.coding.Mean, Weighted: l.given.Weights != nil, N: n, D: d, T: t,
 		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
 	}
 	if l.given.Read != nil {

@@ -3,12 +3,14 @@ package krrlab
 import (
 	"math"
 	"strconv"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
@@ -33,7 +35,7 @@ func setThreads(t *testing.T, n int) {
 // ridge returns λ_p of the configured preconditioner, 1 for M = I.
 func ridge(l *Lab) float64 {
 	if p := l.approximation(); p != nil {
-		return p.lambdaP
+		return p.LambdaP
 	}
 	return 1
 }
@@ -44,8 +46,7 @@ func wholeZ(t testing.TB, l *Lab) *points.Dense32 {
 	if l.plain() {
 		return nil
 	}
-	z := testkit.Must(l.Z(t.Context()))
-	return z
+	return testkit.Must(l.Z(t.Context()))
 }
 
 // reference is a dense float64 K+λI from Eval alone, and its solution.
@@ -160,15 +161,13 @@ func precondFor(s Solver, p Preconditioner) Preconditioner {
 // newLab makes a lab or ends the test.
 func newLab(t testing.TB, train *datasets.Dataset, cfg Config) *Lab {
 	t.Helper()
-	l := testkit.Must(New(train, cfg))
-	return l
+	return testkit.Must(New(train, cfg))
 }
 
 // solveLab solves the problem of a lab or ends the test.
 func solveLab(t testing.TB, l *Lab) *Solution {
 	t.Helper()
-	sol := testkit.Must(l.Solve(t.Context()))
-	return sol
+	return testkit.Must(l.Solve(t.Context()))
 }
 
 // mustSolve solves or ends the test.
@@ -180,8 +179,37 @@ func mustSolve(t testing.TB, train *datasets.Dataset, cfg Config) *Solution {
 // verified verifies a model or ends the test.
 func verified(t testing.TB, m *model.Model, o VerifyOptions) *Verification {
 	t.Helper()
-	v := testkit.Must(Verify(t.Context(), m, o))
-	return v
+	return testkit.Must(Verify(t.Context(), m, o))
+}
+
+// onRanks does what p ranks do together, each with its group.
+func onRanks(p int, do func(ranks comm.Comm)) {
+	var wg sync.WaitGroup
+	for _, c := range comm.Local(p, comm.Options{}) {
+		wg.Go(func() { do(c) })
+	}
+	wg.Wait()
+}
+
+// solveOn solves with a group of ranks, and reports an error.
+func solveOn(t testing.TB, ranks comm.Comm, train *datasets.Dataset, cfg Config) (sol *Solution) {
+	t.Helper()
+	cfg.Comm = ranks
+	l, err := New(train, cfg)
+	if err == nil {
+		sol, err = l.Solve(t.Context())
+	}
+	if err != nil {
+		t.Errorf("rank %d: %v", ranks.Rank(), err)
+	}
+	return sol
+}
+
+// off returns ‖c_j−c_j*‖_A and ‖c_j*‖_A of coefficients C.
+func (r *reference) off(c *mat.Dense, j int) (is, size float64) {
+	var e mat.VecDense
+	e.SubVec(r.c.ColView(j), c.ColView(j))
+	return math.Sqrt(mat.Inner(&e, r.a, &e)), math.Sqrt(mat.Inner(r.c.ColView(j), r.a, r.c.ColView(j)))
 }
 
 // apart returns max|a−b| / max|b|.

@@ -11,10 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -76,7 +74,7 @@ type Config struct {
 	// ‖c_j−c_j*‖_A/‖c_j*‖_A is at most Tol, by bound.Labels where at most a share of the labels of StopRows (nil: the
 	// training points) may still change, or at Tol. Status is then pcg.Stopped, and Solution.Criterion says what was
 	// met.
-	Stop     bound.Stop        `json:"stop,omitzero" flag:"stop" default:"residual"`
+	Stop     bound.Stop        `json:"stop,omitzero" flag:"stop" default:"residual" not:"solver=direct"`
 	StopRows *datasets.Dataset `json:"-"`
 
 	// Monitor, if not nil, is called as the work proceeds. If it returns an error, the stage ends, and
@@ -95,6 +93,27 @@ type Config struct {
 
 	// Checkpoint keeps the state of the solve, and resumes it. Default: nil, nothing is kept.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+}
+
+// Help has the texts of its flags.
+func (Config) Help() map[string]string {
+	return map[string]string{
+		"storage": "storage of K: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂, " +
+			"predicted from rows of K, and by --memory",
+		"tiles": "tiles of K: dense, sparse (none where a kernel that decreases is next to nothing; what is left out " +
+			"is bounded), or auto, which takes what is smaller",
+		"max-iter": "maximum number of iterations",
+		"memory": "memory limit of this process, such as 20GB, of which the program itself takes 0.1 GB, and of a file " +
+			"while it is read (default: what the machine allows)",
+		"solver": "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks pcg or " +
+			"block-pcg), and " +
+			"for more points what krrlab plan chooses (on ranks never direct)",
+		"residual": "K of the true residual: exact (recomputed in float64, with a certain bound of rounding), stored " +
+			"(as stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined if " +
+			"the rows miss the tolerance)",
+		"stop": "what ends the iteration: residual (at τ), anorm (the bound of ‖c−c*‖_A/‖c*‖_A at τ) or labels=P (at " +
+			"most the share P, such as 1%, of the test labels, or else the training labels, may still change)",
+	}
 }
 
 // Preconditioner is a recipe for M ≈ K+λI, with which conjugate gradients solve M⁻¹(K+λI)C = M⁻¹Y.
@@ -162,75 +181,34 @@ type problem struct {
 
 	mu sync.Mutex
 	k  struct {
-		a        *gram.Matrix
-		storage  gram.Storage // asked for
-		tiles    gram.Tiles
+		held[*gram.Matrix]
 		accuracy float64 // asked of ‖E‖₂
-		seconds  float64
 	}
-	z struct {
-		*factor
-		key     any
-		seconds float64
-	}
-	m struct { // of z
-		*precond.Woodbury
-		lambdaP float64
-		form    precond.Form
-		seconds float64
-	}
-	v struct { // the last sparse inverse, of k.a
-		*vecchia.Inverse
-		of      Preconditioner
-		seed    uint64
-		seconds float64 // it took, with F
-	}
+	z held[*stage.Drawn]
+	m held[*precond.Woodbury] // of z
+	v held[*vecchia.Inverse]  // of k, and with pivots of z
 
 	// where K is given, of a Lab.semidefinite that succeeded:
 	under float64 // K+under·I is positive semi-definite
 	note  string
 }
 
-// approximation is a Preconditioner M = ZZᵀ+λ_pI, of which stages take Z.
+// settler is a Preconditioner that has defaults: settled sets them, and checks what is set.
+type settler interface {
+	settled(k kernel.Kernel, n int, lambda float64) (Preconditioner, error)
+}
+
+// approximation is a Preconditioner M = ZZᵀ+λ_pI, of which stages take Z; parts returns what it comes down to.
 type approximation interface {
 	Preconditioner
-	// settled sets the defaults, and checks what is set.
-	settled(k kernel.Kernel, n int, lambda float64) (approximation, error)
-	// recipe returns what it comes down to.
-	recipe() *recipe
-}
-
-// recipe is an approximation taken apart.
-type recipe struct {
-	Preconditioner        // that it is
-	name           string // in JSON and flags; "" if it is user-defined
-	s              int
-	lambdaP        float64
-	form           precond.Form
-	drawn          any // all that Z depends on but s, the seed, and
-	spectral       bool
-	// draw makes Z.
-	draw func(context.Context, *Lab, *recipe) (*factor, error)
-}
-
-// at returns the recipe of another Z.
-func (r recipe) at(s int, spectral bool) *recipe {
-	r.s, r.spectral = s, spectral
-	return &r
-}
-
-// factor is Z of ZZᵀ ≈ K.
-type factor struct {
-	z   *points.Dense32 // on ranks the rows of this one
-	low *lowrank.Factor // of landmarks: what is certain of it; nil otherwise
-	// what λ_p has more than the configured: σ_s² where it is spectral
-	more float64
+	settler
+	parts() *stage.Approximation
 }
 
 // approximation returns the configured preconditioner if it is M = ZZᵀ+λ_pI, nil otherwise.
-func (l *Lab) approximation() *recipe {
+func (l *Lab) approximation() *stage.Approximation {
 	if p, ok := l.cfg.Precond.(approximation); ok {
-		return p.recipe()
+		return p.parts()
 	}
 	return nil
 }
@@ -250,11 +228,6 @@ func (l *Lab) Train() *datasets.Dataset { return l.given }
 
 // Targets returns the coded targets Y, n×t, with weights W^½Y. It must not be changed.
 func (l *Lab) Targets() *mat.Dense { return l.y }
-
-// featureRows returns the rows of Z that are this rank's; all without ranks.
-func (l *Lab) featureRows() (lo, hi int) {
-	return comm.Rows(l.train.Len(), precond.RankRows, l.comm.Rank(), l.comm.Size())
-}
 
 // Tell calls the Monitor with an event of a stage: what a Backend that runs it elsewhere does. An error
 // of the Monitor ends ctx.

@@ -56,7 +56,7 @@ func TestDefaults(t *testing.T) {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
 		got := testkit.Must(c.cfg.withDefaults(c.n, c.t))
 		if p, ok := got.Precond.(approximation); ok {
-			if r := p.recipe(); r.s != c.s || r.lambdaP != c.lambdaP {
+			if r := p.parts(); r.S != c.s || r.LambdaP != c.lambdaP {
 				t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)
 			}
 		}
@@ -376,13 +376,13 @@ func TestCancel(t *testing.T) {
 	train := regression(kinds(600, 5, 6)["float64"])
 	for _, name := range []stage.Name{stage.Features, stage.Factor, stage.Kernel, stage.Solve} {
 		ctx, cancel := context.WithCancel(t.Context())
-		lab := testkit.Must(New(train, Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Tol: 1e-12,
+		lab := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Tol: 1e-12,
 			Monitor: func(e Event) error {
 				if e.Stage == name {
 					cancel()
 				}
 				return nil
-			}}))
+			}})
 		if sol, err := lab.Solve(ctx); !errors.Is(err, context.Canceled) || (sol != nil) != (name == stage.Solve) {
 			t.Errorf("cancelled in %s: %v, %v", name, sol, err)
 		}
@@ -426,14 +426,8 @@ func TestNoNumbers(t *testing.T) {
 		"the test data have 2 features, the model was fitted on 3")
 }
 
-// TestParse checks the names.
-func TestParse(t *testing.T) {
-	for _, s := range []Solver{AutoSolver, PCG, CG, Direct, BlockPCG} {
-		var got Solver
-		if err := got.UnmarshalText([]byte(s.String())); err != nil || got != s {
-			t.Errorf("%v: %v, %v", s, got, err)
-		}
-	}
+// TestSpecs: a preconditioner comes back from its data.
+func TestSpecs(t *testing.T) {
 	for _, p := range []Preconditioner{None{}, Features{S: 3, LambdaP: 2, Form: precond.FormEigen},
 		Nystrom{S: 3}, RPCholesky{LambdaP: 1}} {
 		spec := testkit.Must(SpecOf(p, gauss))
@@ -441,14 +435,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%#v: %#v, %v", p, got, err)
 		}
 	}
-	for _, s := range []ResidualPolicy{AutoResidual, ExactResidual, StoredResidual} {
-		var got ResidualPolicy
-		if err := got.UnmarshalText([]byte(s.String())); err != nil || got != s {
-			t.Errorf("%v: %v, %v", s, got, err)
-		}
-	}
-	testkit.Fails(t, new(Solver).UnmarshalText([]byte("lu")), "direct")
-	if got := Solver(9).String(); !strings.Contains(got, "9") {
-		t.Errorf("solver 9 is %q", got)
-	}
+	testkit.Fails(t, testkit.ErrOf(PrecondSpec{Name: "vecchia", LambdaP: 1}.Preconditioner(gauss)),
+		"LambdaP and Name vecchia exclude each other")
+	testkit.Fails(t, testkit.ErrOf(PrecondSpec{Name: "magic"}.Preconditioner(gauss)), `Name "magic": want one of auto`)
 }

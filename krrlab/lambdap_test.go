@@ -36,7 +36,7 @@ func TestLambdaP(t *testing.T) {
 			if kappa := v[199] / v[0]; !p.Kappa.Covers(kappa) || p.Bound < kappa*(1-1e-9) {
 				t.Errorf("%s: λ_p = %g: κ %v, bound %g, is %g", name, p.LambdaP, p.Kappa, p.Bound, kappa)
 			}
-			size := l.approximation().s
+			size := l.approximation().S
 			// Solve's M is a tenth off where that is cheaper (precond.Options.Fast)
 			cfg.Precond, cfg.MaxIter = sized(l.cfg.Precond.(approximation), size, p.LambdaP), 200
 			sol := mustSolve(t, l.train, cfg)

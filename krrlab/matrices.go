@@ -53,49 +53,47 @@ func (l *Lab) kernel(ctx context.Context, held int64, as *gram.Choice, refined b
 		return nil, err
 	}
 	share(sol, k.shared, "kernel")
-	c := k.it.Choice()
-	sol.Storage, sol.Choice = k.it.Storage().String(), c.String()
-	sol.KBound, sol.KBytes, sol.KWhole = Number(c.Error), k.it.Bytes(), c.Whole
+	c := k.a.Choice()
+	sol.Storage, sol.Choice = k.a.Storage().String(), c.String()
+	sol.KBound, sol.KBytes, sol.KWhole = Number(c.Error), k.a.Bytes(), c.Whole
 	if p := c.Sparse; p != nil {
 		sol.KKept, sol.KDropped = Number(p.Kept), Number(p.Dropped)
 	}
 	sol.Seconds.Kernel += k.seconds
-	return k.it, nil
+	return k.a, nil
 }
 
 // prepare makes the preconditioner.
 func (l *Lab) prepare(ctx context.Context, sol *Solution, to *solve.Matrices) error {
-	recipe := l.approximation()
-	if recipe == nil {
-		before := l.v.Inverse
+	of := l.approximation()
+	if of == nil {
 		err := stage.Timed(&sol.Seconds.Factor, func() (err error) { to.M, err = l.M(ctx); return err })
 		if v, ok := to.M.(*vecchia.Inverse); ok {
-			if v == before {
+			if share(sol, l.v.shared, "factor"); l.v.shared {
 				sol.Seconds.Factor += l.v.seconds
-				share(sol, true, "factor")
 			}
 			sol.S, sol.Neighbors, sol.Damping, sol.Features = v.Rank(), v.Neighbors(), v.Damping(), v.What()
 		}
 		return err
 	}
-	f, err := l.factor(ctx, recipe)
+	f, err := l.factor(ctx, of)
 	if err != nil {
 		return err
 	}
 	share(sol, f.shared, "features")
 	sol.Seconds.Features += f.seconds
-	to.LambdaP, to.Low = recipe.lambdaP+f.it.more, f.it.low
+	to.LambdaP, to.Low = of.LambdaP+f.a.More, f.a.Low
 	if sol.LambdaP = Number(to.LambdaP); to.Low != nil {
 		sol.S = to.Low.Rank()
 		sol.KappaBound = Number(to.Low.CondBound(l.cfg.Lambda, to.LambdaP) * gramFactor)
 	}
-	m, err := l.inverse(ctx, recipe)
+	m, err := l.inverse(ctx, of)
 	if err != nil {
 		return err
 	}
 	share(sol, m.shared, "factor")
 	sol.Seconds.Factor += m.seconds
-	to.M, sol.Form, sol.StatDim = m.it, m.it.Form().String(), Number(m.it.StatDim())
+	to.M, sol.Form, sol.StatDim = m.a, m.a.Form().String(), Number(m.a.StatDim())
 	return nil
 }
 
@@ -110,7 +108,7 @@ func share(sol *Solution, shared bool, part string) {
 func (l *Lab) method() (c plan.Candidate, form precond.Form) {
 	c.Precond = l.precondName()
 	if r := l.approximation(); r != nil {
-		c.S, c.LambdaP, form = r.s, r.lambdaP, r.form
+		c.S, c.LambdaP, form = r.S, r.LambdaP, r.Form
 	} else if v, ok := l.cfg.Precond.(Vecchia); ok {
 		c.S, c.Neighbors, form = v.S, v.Neighbors, precond.FormLInv
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
@@ -125,24 +124,11 @@ type handed struct {
 // sent solves on p ranks.
 func sent(t *testing.T, p int, train *datasets.Dataset, cfg Config) (h handed) {
 	t.Helper()
-	var wg sync.WaitGroup
-	for _, local := range comm.Local(p, comm.Options{}) {
-		wg.Go(func() {
-			cfg, own := cfg, &numbers{Comm: local}
-			cfg.Comm = own
-			lab, err := New(train, cfg)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			sol, err := lab.Solve(t.Context())
-			if err != nil {
-				t.Error(err)
-			} else if local.Rank() == 0 {
-				h = handed{local.Traffic().Bytes - own.agreed, sol.Iterations, own.seconds}
-			}
-		})
-	}
-	wg.Wait()
+	onRanks(p, func(local comm.Comm) {
+		own := &numbers{Comm: local}
+		if sol := solveOn(t, own, train, cfg); sol != nil && local.Rank() == 0 {
+			h = handed{local.Traffic().Bytes - own.agreed, sol.Iterations, own.seconds}
+		}
+	})
 	return h
 }

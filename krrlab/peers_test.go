@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
@@ -34,7 +33,7 @@ func TestScikitLearn(t *testing.T) {
 		}
 		dir := t.TempDir()
 		file := func(name string) string { return filepath.Join(dir, name+".npy") }
-		y := encoded(t, train)
+		y := newLab(t, train, Config{Kernel: gauss, Lambda: 1}).y
 		_, cols := y.Dims()
 		writeArray(t, file("x"), x.Data, n, d)
 		writeArray(t, file("at"), at.Data, m, d)
@@ -66,14 +65,6 @@ func TestScikitLearn(t *testing.T) {
 			}
 		}
 	}
-}
-
-// encoded returns the targets as the solver codes them.
-func encoded(t *testing.T, d *datasets.Dataset) *mat.Dense {
-	t.Helper()
-	c := datasets.Coding{Labels: d.Labels}
-	y := testkit.Must(c.Encode(d))
-	return y
 }
 
 func writeArray(t *testing.T, name string, data []float64, shape ...int) {

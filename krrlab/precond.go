@@ -5,17 +5,10 @@ import (
 	"context"
 	"fmt"
 
-	"gonum.org/v1/gonum/mat"
-
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -53,19 +46,14 @@ type RPCholesky struct {
 // None is M = I.
 type None struct{}
 
-func (f Features) String() string {
-	if f.Map == nil {
-		return "random features"
-	}
-	return f.Map.String()
-}
+func (f Features) String() string { return f.parts().String() }
 
 // Make implements Preconditioner.
 func (f Features) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 	return l.woodbury(ctx, f)
 }
 
-func (f Features) settled(k kernel.Kernel, n int, lambda float64) (approximation, error) {
+func (f Features) settled(k kernel.Kernel, n int, lambda float64) (Preconditioner, error) {
 	err := settle(&f.S, &f.LambdaP, n, lambda)
 	if err == nil && f.Map == nil {
 		f.Map, err = feature.For(k)
@@ -73,69 +61,42 @@ func (f Features) settled(k kernel.Kernel, n int, lambda float64) (approximation
 	return f, err
 }
 
-func (f Features) recipe() *recipe {
-	return &recipe{f, "features", f.S, f.LambdaP, f.Form, Features{Map: f.Map},
-		false, func(ctx context.Context, l *Lab, r *recipe) (*factor, error) {
-			lo, hi := l.featureRows()
-			z, err := l.features(ctx, f.Map, r.s, lo, hi)
-			return &factor{z: z}, err
-		}}
+func (f Features) parts() *stage.Approximation {
+	return &stage.Approximation{Method: "features", S: f.S, LambdaP: f.LambdaP, Form: f.Form, Features: f.Map}
 }
 
-func (p Nystrom) String() string {
-	name := "Nyström landmarks"
-	if len(p.Landmarks) > 0 {
-		name = "given landmarks"
-	}
-	return name + spectrally(p.Spectral)
-}
+func (p Nystrom) String() string { return p.parts().String() }
 
 // Make implements Preconditioner.
 func (p Nystrom) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 	return l.woodbury(ctx, p)
 }
 
-func (p Nystrom) settled(_ kernel.Kernel, n int, lambda float64) (approximation, error) {
+func (p Nystrom) settled(_ kernel.Kernel, n int, lambda float64) (Preconditioner, error) {
 	p.S = cmp.Or(p.S, len(p.Landmarks))
-	return p, settle(&p.S, &p.LambdaP, n, lambda)
+	err := settle(&p.S, &p.LambdaP, n, lambda)
+	return p, err
 }
 
-func (p Nystrom) recipe() *recipe {
-	r := &recipe{p, "nystrom", p.S, p.LambdaP, p.Form, Nystrom{}, p.Spectral, landmarks(lowrank.Nystrom)}
-	if given := p.Landmarks; given != nil {
-		r.drawn = given
-		r.draw = landmarks(func(ctx context.Context, k lowrank.Source, s int, _ rng.Stream, o *lowrank.Options) (
-			*lowrank.Factor, error) {
-			if s > len(given) {
-				return nil, fmt.Errorf("krrlab: %d of %d landmarks: want at most as many as are given", s, len(given))
-			}
-			return lowrank.NystromAt(ctx, k, given[:s], o)
-		})
-	}
-	return r
+func (p Nystrom) parts() *stage.Approximation {
+	return &stage.Approximation{Method: "nystrom", S: p.S, LambdaP: p.LambdaP, Form: p.Form, Spectral: p.Spectral,
+		Landmarks: p.Landmarks}
 }
 
-func (p RPCholesky) String() string { return "randomly pivoted Cholesky" + spectrally(p.Spectral) }
+func (p RPCholesky) String() string { return p.parts().String() }
 
 // Make implements Preconditioner.
 func (p RPCholesky) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 	return l.woodbury(ctx, p)
 }
 
-func (p RPCholesky) settled(_ kernel.Kernel, n int, lambda float64) (approximation, error) {
-	return p, settle(&p.S, &p.LambdaP, n, lambda)
+func (p RPCholesky) settled(_ kernel.Kernel, n int, lambda float64) (Preconditioner, error) {
+	err := settle(&p.S, &p.LambdaP, n, lambda)
+	return p, err
 }
 
-func (p RPCholesky) recipe() *recipe {
-	return &recipe{p, "rpcholesky", p.S, p.LambdaP, p.Form, RPCholesky{}, p.Spectral, landmarks(lowrank.RPCholesky)}
-}
-
-// spectrally says that λ_p is spectral.
-func spectrally(is bool) string {
-	if is {
-		return ", spectral λ_p"
-	}
-	return ""
+func (p RPCholesky) parts() *stage.Approximation {
+	return &stage.Approximation{Method: "rpcholesky", S: p.S, LambdaP: p.LambdaP, Form: p.Form, Spectral: p.Spectral}
 }
 
 func (None) String() string { return "none" }
@@ -197,47 +158,3 @@ func inRange(v float64) bool { return v >= 1e-100 && v <= 1e100 }
 
 // plain reports whether M = I.
 func (l *Lab) plain() bool { return l.cfg.Precond == Preconditioner(None{}) }
-
-// features returns rows lo … hi−1 of the n×s features.
-func (l *Lab) features(ctx context.Context, dist feature.Dist, s, lo, hi int) (*points.Dense32, error) {
-	n, d, _ := l.Dims()
-	need := 4 * int64(hi-lo) * int64(s)
-	if l.cfg.Memory > 0 && need > l.cfg.Memory {
-		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features", n, s,
-			accel.Bytes(need), accel.Bytes(l.cfg.Memory))
-	}
-	m, err := dist.Sample(d, s, rng.New(l.cfg.Seed).Sub("features", 0))
-	if err != nil {
-		return nil, err
-	}
-	return feature.Matrix(ctx, m, l.train.X.Slice(lo, hi), l.watch(ctx, stage.Features))
-}
-
-// landmarks returns what draws the factor F of K ≈ FFᵀ, n×r, that a method of package lowrank makes of
-// columns of K. However K is stored, the columns are formed again in float64, by differences where inner
-// products would cancel beyond what a factorization of this rank rounds: what the factor claims as
-// certain refers to K itself.
-func landmarks(method func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor,
-	error)) func(context.Context, *Lab, *recipe) (*factor, error) {
-	return func(ctx context.Context, l *Lab, r *recipe) (*factor, error) {
-		trace := mat.Trace(mat.NewDiagDense(l.train.Len(), kernel.Diag(l.cfg.Kernel, l.train.X)))
-		k, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda,
-			max(l.cfg.Lambda/1000, 0x1p-52*float64(r.s)*trace), l.comm)
-		if err != nil {
-			return nil, err
-		}
-		f, err := method(ctx, k, r.s, rng.New(l.cfg.Seed).Sub("landmarks", 0),
-			&lowrank.Options{Progress: l.watch(ctx, stage.Features), Comm: l.comm})
-		if err != nil {
-			return nil, err
-		}
-		made := &factor{z: f.F, low: f}
-		if r.spectral {
-			var t []float64
-			if t, made.more, err = precond.Spectral(ctx, l.comm, f.F); err == nil {
-				err = f.Times(ctx, l.comm, t)
-			}
-		}
-		return made, err
-	}
-}

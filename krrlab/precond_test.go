@@ -52,60 +52,50 @@ func TestUserDefined(t *testing.T) {
 	}
 	train := ranksProblem(n)
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-6, Seed: 2}
-	for _, p := range []Preconditioner{scaled{}} {
-		cfg.Precond = p
-		l := newLab(t, train, cfg)
-		sol := solveLab(t, l)
-		ref := newReference(t, gauss, train.X, 0.1, l.y)
-		if e := apart(sol.Model.C, &ref.c); e > 1e-5 || !sol.Converged() || sol.Solver != PCG ||
-			sol.Precond != p.String() || sol.LambdaP.Known() || sol.S != 0 {
-			t.Errorf("%v: off by %.3g; %+v", p, e, sol)
-		}
-		if text := sol.String(); !strings.Contains(text, "pcg, preconditioner "+p.String()) {
-			t.Errorf("%v:\n%s", p, text)
-		}
-		a := mat.NewDense(n, n, nil)
-		for i := range n {
-			for j := range n {
-				a.Set(i, j, ref.a.At(i, j)/math.Sqrt(diagonal{n}.at(i)*diagonal{n}.at(j)))
-			}
-		}
-		var svd mat.SVD
-		if !svd.Factorize(a, mat.SVDNone) {
-			t.Fatal("no singular values")
-		}
-		kappa := svd.Cond()
-		q, err := l.Quality(t.Context(), QualityOptions{})
-		if err != nil || q.Kappa.Lo > kappa*(1+1e-9) || q.Kappa.Lo < kappa/2 || !math.IsInf(q.Kappa.Hi, 1) ||
-			q.Bound != 0 || q.Exact == nil || !(q.Exact.Lo <= kappa*(1+1e-9) && kappa <= q.Exact.Hi*(1+1e-9)) ||
-			*q.Iterations < 1 {
-			t.Errorf("%v: κ = %.6g, %+v, %v", p, kappa, q, err)
-		}
-		if err := q.Plot().Validate(); err != nil || !strings.Contains(q.String(), p.String()) ||
-			!strings.Contains(q.String(), "one-sided") || q.APriori.Known() {
-			t.Errorf("%v:\n%s", err, q)
-		}
-		onEachRank(t, 2, n, cfg, func(rank int, s *Solution) {
-			if !mat.Equal(s.Model.C, sol.Model.C) {
-				t.Errorf("%v: rank %d has another answer", p, rank)
-			}
-		})
+	p := scaled{}
+	cfg.Precond = p
+	l := newLab(t, train, cfg)
+	sol := solveLab(t, l)
+	ref := newReference(t, gauss, train.X, 0.1, l.y)
+	if e := apart(sol.Model.C, &ref.c); e > 1e-5 || !sol.Converged() || sol.Solver != PCG ||
+		sol.Precond != p.String() || sol.LambdaP.Known() || sol.S != 0 {
+		t.Errorf("%v: off by %.3g; %+v", p, e, sol)
 	}
-}
-
-// inverted is an M that was made before.
-type inverted struct{ pcg.Preconditioner }
-
-func (inverted) String() string { return "inverted" }
-
-func (m inverted) Make(context.Context, *Lab) (pcg.Preconditioner, error) {
-	return m.Preconditioner, nil
+	if text := sol.String(); !strings.Contains(text, "pcg, preconditioner "+p.String()) {
+		t.Errorf("%v:\n%s", p, text)
+	}
+	a := mat.NewDense(n, n, nil)
+	for i := range n {
+		for j := range n {
+			a.Set(i, j, ref.a.At(i, j)/math.Sqrt(diagonal{n}.at(i)*diagonal{n}.at(j)))
+		}
+	}
+	var svd mat.SVD
+	if !svd.Factorize(a, mat.SVDNone) {
+		t.Fatal("no singular values")
+	}
+	kappa := svd.Cond()
+	q, err := l.Quality(t.Context(), QualityOptions{})
+	if err != nil || q.Kappa.Lo > kappa*(1+1e-9) || q.Kappa.Lo < kappa/2 || !math.IsInf(q.Kappa.Hi, 1) ||
+		q.Bound != 0 || q.Exact == nil || !(q.Exact.Lo <= kappa*(1+1e-9) && kappa <= q.Exact.Hi*(1+1e-9)) ||
+		*q.Iterations < 1 {
+		t.Errorf("%v: κ = %.6g, %+v, %v", p, kappa, q, err)
+	}
+	if err := q.Plot().Validate(); err != nil || !strings.Contains(q.String(), p.String()) ||
+		!strings.Contains(q.String(), "one-sided") || q.APriori.Known() {
+		t.Errorf("%v:\n%s", err, q)
+	}
+	onEachRank(t, 2, n, cfg, func(rank int, s *Solution) {
+		if !mat.Equal(s.Model.C, sol.Model.C) {
+			t.Errorf("%v: rank %d has another answer", p, rank)
+		}
+	})
 }
 
 // TestInverseOnly: of an M whose draws are errors.ErrUnsupported, as those of the form U, κ has a lower bound.
 func TestInverseOnly(t *testing.T) {
 	l := newLab(t, ranksProblem(60), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 40, Form: precond.FormU}})
-	given := testkit.Must(l.With(func(c *Config) { c.Precond = inverted{testkit.Must(l.M(t.Context()))} }))
+	given := testkit.Must(l.With(func(c *Config) { c.Precond = Given{M: testkit.Must(l.M(t.Context()))} }))
 	q, err := given.Quality(t.Context(), QualityOptions{})
 	if err != nil || !math.IsInf(q.Kappa.Hi, 1) || !(q.Kappa.Lo > 1) {
 		t.Errorf("%+v, %v", q, err)

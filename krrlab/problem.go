@@ -3,8 +3,6 @@ package krrlab
 import (
 	"context"
 	"fmt"
-	"reflect"
-	"time"
 
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -12,23 +10,9 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 )
-
-// formed is a matrix that was formed, in seconds, now or by an earlier stage.
-type formed[T any] struct {
-	it      T
-	seconds float64
-	shared  bool
-}
-
-// drawKey says which Z was drawn.
-type drawKey struct {
-	recipe   any // recipe.drawn
-	s        int
-	spectral bool
-	seed     uint64
-}
 
 // begin waits for other stages of the problem, as long as ctx lets it, and returns what ends this one.
 func (p *problem) begin(ctx context.Context) (end func(), err error) {
@@ -45,40 +29,35 @@ func (p *problem) begin(ctx context.Context) (end func(), err error) {
 func (l *Lab) Free() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.k.a = nil
-	l.freeFactor()
-}
-
-// freeFactor frees Z and what was made of it.
-func (p *problem) freeFactor() {
-	p.z.factor, p.m.Woodbury, p.v.Inverse = nil, nil, nil
+	l.k.free()
+	l.z.free()
+	l.m.free()
+	l.v.free()
 }
 
 // K returns K+λI, formed by the first stage that needs it and held for those that follow (Free), with the error that
 // solve.Policy prefers.
 func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {
 	k, err := l.matrix(ctx, 0, nil, false)
-	return k.it, err
+	return k.a, err
 }
 
 // matrix returns K+λI where a stage holds held bytes beside it and the vectors: the one there is if it
 // is of the storage and the accuracy asked for and fits, or is what is resumed (as, nil for none). That of a
 // solve, which is refined, may be in 16 bits unasked. It fails where no storage fits into the configured memory.
-func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice, refined bool) (f formed[*gram.Matrix],
+func (l *Lab) matrix(ctx context.Context, beside int64, as *gram.Choice, refined bool) (f held[*gram.Matrix],
 	err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	held += l.vectors()
-	k := &l.k
-	t := l.system()
+	beside += l.vectors()
+	k, t, key := &l.k, l.system(), []any{l.cfg.Storage, l.cfg.Tiles}
 	asked := t.Accuracy()
-	suits := k.a != nil && k.storage == l.cfg.Storage && k.tiles == l.cfg.Tiles &&
-		(refined || k.storage != gram.Auto || k.a.Storage() != gram.Fixed16) &&
+	suits := k.key != nil && (refined || l.cfg.Storage != gram.Auto || k.a.Storage() != gram.Fixed16) &&
 		(k.accuracy <= asked || k.a.Choice().Error <= asked) && (as == nil || as.Same(k.a.Choice()))
 	if suits {
 		const full, fits = 1, 2
 		state := int64(fits)
-		if l.cfg.Memory > 0 && held+k.a.Bytes() > l.cfg.Memory {
+		if l.cfg.Memory > 0 && beside+k.a.Bytes() > l.cfg.Memory {
 			state = full
 		}
 		if state, err = comm.Least(ctx, l.comm, state); err != nil { // each rank has its own limit
@@ -86,97 +65,90 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice, refined b
 		}
 		suits = state == fits
 	}
-	if suits {
-		return formed[*gram.Matrix]{k.a, k.seconds, true}, nil
+	if !suits {
+		k.free()
 	}
-	k.a, l.v.Inverse = nil, nil // of the one before
+	return k.take(key, func() (*gram.Matrix, error) {
+		l.v.free() // of the one before
+		k.accuracy = asked
+		return gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.storage(ctx, t, beside, as, refined))
+	})
+}
+
+// storage says how K is to be stored, for matrix.
+func (l *Lab) storage(ctx context.Context, t *solve.System, beside int64, as *gram.Choice,
+	refined bool) *gram.Options {
 	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, As: as, Seed: l.cfg.Seed, Drop: t.Preferred() / 4,
 		Refined: refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
 	if t.Checked() {
 		o.Prefer = t.Preferred()
 	}
 	if l.cfg.Memory > 0 {
-		o.Memory = max(1, l.cfg.Memory-held)
+		o.Memory = max(1, l.cfg.Memory-beside)
 	}
 	if as == nil && l.comm.Size() == 1 {
-		o.Chosen = l.planned.Chosen(o.Storage, asked)
+		o.Chosen = l.planned.Chosen(o.Storage, t.Accuracy())
 	}
-	start := time.Now()
-	a, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, o)
-	if err != nil {
-		return f, err
-	}
-	k.a, k.storage, k.tiles, k.accuracy, k.seconds = a, l.cfg.Storage, l.cfg.Tiles, asked, time.Since(start).Seconds()
-	return formed[*gram.Matrix]{a, k.seconds, false}, nil
+	return o
 }
 
-// factor returns Z of the recipe.
-func (l *Lab) factor(ctx context.Context, recipe *recipe) (formed[*factor], error) {
+// factor returns Z of an approximation.
+func (l *Lab) factor(ctx context.Context, of *stage.Approximation) (held[*stage.Drawn], error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lockedFactor(ctx, recipe)
+	return l.lockedFactor(ctx, of)
 }
 
-func (l *Lab) lockedFactor(ctx context.Context, recipe *recipe) (formed[*factor], error) {
-	key := drawKey{recipe.drawn, recipe.s, recipe.spectral, l.cfg.Seed}
-	if l.z.factor != nil && reflect.DeepEqual(l.z.key, key) {
-		return formed[*factor]{l.z.factor, l.z.seconds, true}, nil
-	}
-	l.freeFactor()
-	start := time.Now()
-	f, err := recipe.draw(ctx, l, recipe)
-	if err = comm.Agree(ctx, l.comm, err); err != nil {
-		return formed[*factor]{}, err
-	}
-	l.z.factor, l.z.key, l.z.seconds = f, key, time.Since(start).Seconds()
-	return formed[*factor]{f, l.z.seconds, false}, nil
+func (l *Lab) lockedFactor(ctx context.Context, of *stage.Approximation) (held[*stage.Drawn], error) {
+	drawn := *of
+	drawn.LambdaP, drawn.Form = 0, precond.AutoForm // on which Z does not depend
+	return l.z.take([]any{drawn, l.cfg.Seed}, func() (*stage.Drawn, error) {
+		l.m.free()
+		l.v.free()
+		z, err := l.draw(ctx, of)
+		return z, comm.Agree(ctx, l.comm, err)
+	})
 }
 
-// inverse returns (ZZᵀ+λ_pI)⁻¹ of Z of the recipe.
-func (l *Lab) inverse(ctx context.Context, recipe *recipe) (m formed[*precond.Woodbury], err error) {
+// inverse returns (ZZᵀ+λ_pI)⁻¹ of an approximation.
+func (l *Lab) inverse(ctx context.Context, of *stage.Approximation) (m held[*precond.Woodbury], err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, err := l.lockedFactor(ctx, recipe); err != nil {
-		return m, err
-	}
-	held, lambdaP, form := &l.m, recipe.lambdaP+l.z.more, recipe.form
-	if held.Woodbury != nil && held.lambdaP == lambdaP && held.form == form {
-		return formed[*precond.Woodbury]{held.Woodbury, held.seconds, true}, nil
-	}
-	held.Woodbury, l.v.Inverse = nil, nil
-	l.Tell(ctx, Event{Stage: stage.Factor})
-	start := time.Now()
-	held.Woodbury, err = precond.New(ctx, l.z.z, lambdaP,
-		&precond.Options{Form: form, RHS: l.columns(), Fast: true, Comm: l.comm})
+	z, err := l.lockedFactor(ctx, of)
 	if err != nil {
 		return m, err
 	}
-	held.lambdaP, held.form, held.seconds = lambdaP, form, time.Since(start).Seconds()
-	return formed[*precond.Woodbury]{held.Woodbury, held.seconds, false}, nil
+	lambdaP := of.LambdaP + z.a.More
+	return l.m.take([]any{lambdaP, of.Form}, func() (*precond.Woodbury, error) {
+		l.v.free()
+		l.Tell(ctx, Event{Stage: stage.Factor})
+		return precond.New(ctx, z.a.Z, lambdaP,
+			&precond.Options{Form: of.Form, RHS: l.columns(), Fast: true, Comm: l.comm})
+	})
 }
 
 // woodbury makes M of an approximation.
 func (l *Lab) woodbury(ctx context.Context, p approximation) (*precond.Woodbury, error) {
-	p, err := p.settled(l.cfg.Kernel, l.train.Len(), l.cfg.Lambda)
+	q, err := p.settled(l.cfg.Kernel, l.train.Len(), l.cfg.Lambda)
 	if err != nil {
 		return nil, err
 	}
-	m, err := l.inverse(ctx, p.recipe())
-	return m.it, err
+	m, err := l.inverse(ctx, q.(approximation).parts())
+	return m.a, err
 }
 
 // Z returns Z, n×s, of the configured preconditioner ZZᵀ+λ_pI: for Features its rows are φ(x_i)ᵀ, so that E[ZZᵀ] = K.
 // On ranks it has the rows of this one. It is held for the stages to come (Free), and must not be changed.
 func (l *Lab) Z(ctx context.Context) (*points.Dense32, error) {
-	recipe := l.approximation()
-	if recipe == nil {
+	of := l.approximation()
+	if of == nil {
 		return nil, fmt.Errorf("krrlab: the preconditioner %v has no Z", l.cfg.Precond)
 	}
-	f, err := l.factor(ctx, recipe)
+	f, err := l.factor(ctx, of)
 	if err != nil {
 		return nil, err
 	}
-	return f.it.z, nil
+	return f.a.Z, nil
 }
 
 // M returns the configured preconditioner, nil for M = I. Of an approximation ZZᵀ+λ_pI it is a *precond.Woodbury, held

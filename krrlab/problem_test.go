@@ -42,7 +42,7 @@ func TestShared(t *testing.T) {
 	} {
 		cfg := base
 		c.change(&cfg)
-		alone := solveWith(t, ctx, train, cfg)
+		alone := mustSolve(t, train, cfg)
 		l := testkit.Must(first.With(func(c *Config) { *c = cfg }))
 		got := testkit.Must(l.Solve(ctx))
 		if !mat.Equal(alone.Model.C, got.Model.C) || alone.Iterations != got.Iterations ||
@@ -60,13 +60,6 @@ func TestShared(t *testing.T) {
 	if got, err := first.Solve(ctx); err != nil || got.Shared != nil {
 		t.Errorf("shared %q after Free, %v", got.Shared, err)
 	}
-}
-
-func solveWith(t *testing.T, ctx context.Context, train *datasets.Dataset, cfg Config) *Solution {
-	t.Helper()
-	l := newLab(t, train, cfg)
-	sol := testkit.Must(l.Solve(ctx))
-	return sol
 }
 
 // TestSharedRefines: a K too coarse for a finer tolerance is formed again, and a finer one

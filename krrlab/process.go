@@ -34,7 +34,7 @@ func (p Process) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := process.Start(ctx, p.Command, k.it, process.Options{T: l.columns(), Seed: l.cfg.Seed, Timeout: p.Timeout})
+	m, err := process.Start(ctx, p.Command, k.a, process.Options{T: l.columns(), Seed: l.cfg.Seed, Timeout: p.Timeout})
 	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return nil, err
 	}

@@ -84,10 +84,7 @@ func plainIterations(t *testing.T, l *Lab, z *points.Dense32) int {
 func TestQualityForms(t *testing.T) {
 	x := kinds(120, 4, 6)["float32"]
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 0.1, Solver: PCG, Precond: None{}}
-	q, err := newLab(t, classes(x, 3), cfg).Quality(t.Context(), QualityOptions{NoSolve: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := testkit.Must(newLab(t, classes(x, 3), cfg).Quality(t.Context(), QualityOptions{NoSolve: true}))
 	ref := newReference(t, cfg.Kernel, x, 0.1, mat.NewDense(120, 1, nil))
 	v := testkit.Eigenvalues(t, ref.a)
 	if !q.Kappa.Covers(v[119]/v[0]) || math.Abs(q.Exact.Value-v[119]/v[0]) > 1e-8*q.Exact.Value || q.Iterations != nil ||
@@ -95,9 +92,9 @@ func TestQualityForms(t *testing.T) {
 		t.Errorf("κ(A) = %v: %v", v[119]/v[0], q)
 	}
 	cfg.Precond = Nystrom{S: 40}
-	q, err = newLab(t, classes(x, 3), cfg).Quality(t.Context(), QualityOptions{ExactBelow: -1})
-	if err != nil || q.Exact != nil || q.Weights == nil || !(q.Certain >= q.Kappa.Value) || *q.Iterations < 1 {
-		t.Errorf("%v, %v", q, err)
+	q = testkit.Must(newLab(t, classes(x, 3), cfg).Quality(t.Context(), QualityOptions{ExactBelow: -1}))
+	if q.Exact != nil || q.Weights == nil || !(q.Certain >= q.Kappa.Value) || *q.Iterations < 1 {
+		t.Error(q)
 	}
 }
 

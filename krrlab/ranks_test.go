@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -25,25 +24,11 @@ func ranksProblem(n int) *datasets.Dataset { return classes(kinds(n, 4, 8)["floa
 // onEachRank solves on p goroutine ranks and hands every rank's solution to check.
 func onEachRank(t *testing.T, p, n int, cfg Config, check func(rank int, s *Solution)) {
 	t.Helper()
-	var wg sync.WaitGroup
-	for r, c := range comm.Local(p, comm.Options{}) {
-		wg.Go(func() {
-			cfg := cfg
-			cfg.Comm = c
-			lab, err := New(ranksProblem(n), cfg)
-			if err != nil {
-				t.Errorf("rank %d of %d: %v", r, p, err)
-				return
-			}
-			sol, err := lab.Solve(t.Context())
-			if err != nil {
-				t.Errorf("rank %d of %d: %v", r, p, err)
-				return
-			}
-			check(r, sol)
-		})
-	}
-	wg.Wait()
+	onRanks(p, func(c comm.Comm) {
+		if sol := solveOn(t, c, ranksProblem(n), cfg); sol != nil {
+			check(c.Rank(), sol)
+		}
+	})
 }
 
 // sameAnswer says in what two solutions differ, "" if in nothing that is not time or traffic.
@@ -93,7 +78,7 @@ func TestRanks(t *testing.T) {
 					continue
 				}
 				library := []string{"go", "openblas"}[(i+j+k)%2] // either has half of them, and all pairs
-				cases[library][fmt.Sprintf("%v %v %v", p.recipe().name, s, st)] = Config{Solver: s, Precond: p,
+				cases[library][fmt.Sprintf("%v %v %v", p.parts().Method, s, st)] = Config{Solver: s, Precond: p,
 					Storage: st, Tol: 1e-6}
 			}
 		}
@@ -145,39 +130,26 @@ func TestRanksPredict(t *testing.T) {
 	sol := mustSolve(t, ranksProblem(700), Config{Kernel: gauss, Lambda: 0.1})
 	o := sol.PredictOptions()
 	want := testkit.Must(sol.Model.Decision(t.Context(), test, o))
-	var wg sync.WaitGroup
-	for _, c := range comm.Local(3, comm.Options{}) {
-		wg.Go(func() {
-			o := *o
-			o.Comm = c
-			if f, err := sol.Model.Decision(t.Context(), test, &o); err != nil || !mat.Equal(f, want) {
-				t.Errorf("rank %d: %v, or other decisions", c.Rank(), err)
-			}
-		})
-	}
-	wg.Wait()
+	onRanks(3, func(c comm.Comm) {
+		o := *o
+		o.Comm = c
+		if f, err := sol.Model.Decision(t.Context(), test, &o); err != nil || !mat.Equal(f, want) {
+			t.Errorf("rank %d: %v, or other decisions", c.Rank(), err)
+		}
+	})
 }
 
 // TestRanksMemory names what does not fit, on all ranks.
 func TestRanksMemory(t *testing.T) {
-	var wg sync.WaitGroup
-	for _, c := range comm.Local(3, comm.Options{}) {
-		wg.Go(func() {
-			cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 600}, Comm: c}
-			if c.Rank() == 1 { // the poorest decides
-				cfg.Memory = 4e6
-			}
-			lab, err := New(ranksProblem(700), cfg)
-			if err == nil {
-				_, err = lab.Solve(t.Context())
-			}
-			if err == nil || !strings.Contains(err.Error(), "each of 3 ranks would hold") ||
-				!strings.Contains(err.Error(), "the factor of ZᵀZ+λ_pI") {
-				t.Errorf("rank %d: %v", c.Rank(), err)
-			}
-		})
-	}
-	wg.Wait()
+	onRanks(3, func(c comm.Comm) {
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 600}, Comm: c}
+		if c.Rank() == 1 { // the poorest decides
+			cfg.Memory = 4e6
+		}
+		err := testkit.ErrOf(newLab(t, ranksProblem(700), cfg).Solve(t.Context()))
+		testkit.Fails(t, err, "each of 3 ranks would hold")
+		testkit.Fails(t, err, "the factor of ZᵀZ+λ_pI")
+	})
 }
 
 // TestRanksDefaults: a dense factorization is for one process.

@@ -3,7 +3,6 @@ package krrlab
 import (
 	"fmt"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -40,25 +39,11 @@ func TestScalingTravels(t *testing.T) {
 				for _, m := range []*model.Model{sol.Model, saved} {
 					alike(t, m, sol.PredictOptions(), test, both[1])
 				}
-				var wg sync.WaitGroup
-				for _, c := range comm.Local(2, comm.Options{}) {
-					wg.Go(func() {
-						cfg := cfg
-						cfg.Comm = c
-						lab, err := New(both[0], cfg)
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						s, err := lab.Solve(t.Context())
-						if err != nil {
-							t.Error(err)
-							return
-						}
+				onRanks(2, func(c comm.Comm) {
+					if s := solveOn(t, c, both[0], cfg); s != nil {
 						alike(t, s.Model, s.PredictOptions(), test, both[1])
-					})
-				}
-				wg.Wait()
+					}
+				})
 			})
 		}
 	}

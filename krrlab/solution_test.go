@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -54,49 +53,6 @@ func TestReportJSON(t *testing.T) {
 		if len(r.History) == 0 || (solver != Direct && len(r.History) != r.Iterations+1) || len(r.TrueResiduals) != 3 {
 			t.Errorf("%v: %d rows of history, %d iterations, %d residuals", solver, len(r.History), r.Iterations,
 				len(r.TrueResiduals))
-		}
-	}
-}
-
-// TestReportText checks that the lines say what happened.
-func TestReportText(t *testing.T) {
-	for solver, words := range map[Solver][]string{
-		PCG: {"n = 90, d = 4, t = 3", "gaussian(sigma=1.5), λ = 0.1", "s = 30, λ_p = 0.1", "converged after",
-			"κ(M⁻¹A)", "error", "seconds"},
-		CG:     {"cg", "converged after", "κ(M⁻¹A)"},
-		Direct: {"direct", "converged, true residual", "dense float64"},
-	} {
-		text := solved(t, solver).String()
-		for _, w := range words {
-			if !strings.Contains(text, w) {
-				t.Errorf("%v: no %q in\n%s", solver, w, text)
-			}
-		}
-		if solver != PCG && strings.Contains(text, "λ_p") {
-			t.Errorf("%v: speaks of a preconditioner:\n%s", solver, text)
-		}
-	}
-}
-
-// TestConvergenceFigure checks that the figure holds the history, and that a direct
-// solve, without one, is drawn all the same.
-func TestConvergenceFigure(t *testing.T) {
-	for _, solver := range []Solver{PCG, CG, Direct} {
-		r := solved(t, solver)
-		s := r.ConvergenceSeries()
-		if len(s.X) != len(r.History) || len(s.Y) != len(s.X) {
-			t.Fatalf("%v: %d points for %d rows", solver, len(s.X), len(r.History))
-		}
-		for i, h := range r.History {
-			if s.X[i] != float64(h.Iteration) || s.Y[i] != h.Residual {
-				t.Errorf("%v: point %d is %g, %g, want %d, %g", solver, i, s.X[i], s.Y[i], h.Iteration, h.Residual)
-			}
-		}
-		if solver == Direct {
-			r.History = nil
-		}
-		if err := r.Plot().Validate(); err != nil {
-			t.Error(err)
 		}
 	}
 }

@@ -61,13 +61,12 @@ func (l *Lab) adopt(ctx context.Context, s *Solution) error {
 
 // model returns the model with the coefficients C that were begun at a time.
 func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
-	k, weighs := l.base()
-	if weighs {
+	if l.given.Weights != nil {
 		c = mat.DenseCopyOf(c)
 		weighted.Rows(c, l.given.Weights)
 	}
 	return &model.Model{
-		Kernel: k, Lambda: l.cfg.Lambda, X: l.given.X, C: c, Weighted: l.given.Weights != nil, Labels: l.coding.Labels,
+		Kernel: l.base(), Lambda: l.cfg.Lambda, X: l.given.X, C: c, Weighted: l.given.Weights != nil, Labels: l.coding.Labels,
 		Targets: l.given.Targets, Mean: l.coding.Mean, Scaling: l.given.Scaling, Columns: l.given.Columns,
 		Error: sol.Error.Model(),
 		Origin: model.Origin{
@@ -87,7 +86,7 @@ func (l *Lab) newSolution() *Solution {
 		s.Precond = l.precondName()
 	}
 	if p := l.approximation(); p != nil {
-		s.LambdaP, s.S = Number(p.lambdaP), p.s
+		s.LambdaP, s.S = Number(p.LambdaP), p.S
 	}
 	if c.Comm != nil {
 		s.Ranks = &Ranks{Count: l.comm.Size()}
@@ -109,8 +108,7 @@ var _ Stage = (*Solution)(nil)
 // depends on.
 func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
 	c := l.cfg
-	of, _ := l.base()
-	spec, err := kernel.ToSpec(of)
+	spec, err := kernel.ToSpec(l.base())
 	if err != nil { // two of them cannot be told apart
 		return sum, fmt.Errorf("%w; or take no checkpoint", err)
 	}
@@ -125,7 +123,7 @@ func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
 		text += fmt.Sprintf(" %s%s", spec.Name, spec.Params)
 	}
 	if r := l.approximation(); r != nil {
-		text += fmt.Sprintf(" %s %d λp=%x %v", r.name, r.s, r.lambdaP, r.form)
+		text += fmt.Sprintf(" %s %d λp=%x %v", r.Method, r.S, r.LambdaP, r.Form)
 	}
 	if p, ok := c.Precond.(Nystrom); ok && p.Landmarks != nil {
 		text += fmt.Sprint(" ", p.Landmarks)

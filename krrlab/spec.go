@@ -32,6 +32,26 @@ type PrecondSpec struct {
 	Spectral  bool           `json:"spectral,omitempty" flag:"spectral" with:"precond=nystrom|precond=rpcholesky"`
 }
 
+// Help has the texts of its flags.
+func (PrecondSpec) Help() map[string]string {
+	return map[string]string{
+		"precond": "what approximates K: " + strings.Join(PrecondNames, ", ") +
+			", or process:COMMAND (default: features, or rpcholesky for a kernel without them)",
+		"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least " +
+			"500, at most 10,000)",
+		"lambda-p": "ridge λ_p > 0 of the preconditioner (default: λ)",
+		"sketch": "features in several levels (Algorithm 2), such as features:8000,srht:4000,gaussian:2000; s is the " +
+			"last width",
+		"neighbors": "neighbors k of a point in the sparse inverse vecchia (default: 15 to 120, by a rule)",
+		"damping":   "its damping ω in (0, 1] (default: by a rule)",
+		"landmarks": "rows of the training data, from 0, that nystrom takes, separated by commas, or @FILE that has " +
+			"them (default: drawn at random)",
+		"spectral": "take λ_p+σ_s² for λ_p of nystrom or rpcholesky, and less of their factor, σ_s² being its least " +
+			"squared singular value (Frangella, Tropp and Udell)",
+		"form": "form of the preconditioner's inverse: auto, L, Linv, U or eigen",
+	}
+}
+
 // parsePrecond reads a preconditioner from its name and its options, such as "nystrom features=500 lambda-p=0.1": the
 // options are the flags of a PrecondSpec.
 func parsePrecond(text string) (s PrecondSpec, err error) {
@@ -77,6 +97,9 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 			s.Name = "rpcholesky"
 		}
 	}
+	if err := schema.Settle(&s); err != nil {
+		return nil, err
+	}
 	if command, ok := strings.CutPrefix(s.Name, processPrefix); ok {
 		if !reflect.DeepEqual(s, PrecondSpec{Name: s.Name}) {
 			return nil, fmt.Errorf("a process has no options but those of its command")
@@ -98,29 +121,23 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 	case "rpcholesky":
 		return RPCholesky{s.S, s.LambdaP, s.Form, s.Spectral}, nil
 	case "vecchia":
-		if s.LambdaP != 0 || s.Form != precond.AutoForm {
-			return nil, fmt.Errorf("the preconditioner vecchia has no λ_p and one form: leave --lambda-p and --form " +
-				"out")
-		}
 		return Vecchia{S: s.S, Neighbors: s.Neighbors, Damping: s.Damping}, nil
 	case "none":
 		return None{}, nil
-	case "auto":
-		a := Auto{S: s.S, LambdaP: s.LambdaP}
-		for _, e := range s.Race {
-			one, err := parsePrecond(e.Text)
-			var p Preconditioner
-			if err == nil {
-				p, err = one.Preconditioner(k)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("krrlab: the preconditioner %q: %w", e.Text, err)
-			}
-			a.Race = append(a.Race, p)
-		}
-		return a, nil
 	}
-	return nil, fmt.Errorf("unknown preconditioner %q: want one of auto, %s", s.Name, strings.Join(PrecondNames, ", "))
+	a := Auto{S: s.S, LambdaP: s.LambdaP}
+	for _, e := range s.Race {
+		one, err := parsePrecond(e.Text)
+		var p Preconditioner
+		if err == nil {
+			p, err = one.Preconditioner(k)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("krrlab: the preconditioner %q: %w", e.Text, err)
+		}
+		a.Race = append(a.Race, p)
+	}
+	return a, nil
 }
 
 // SpecOf is the inverse of PrecondSpec.Preconditioner. It returns an error for a user-defined
@@ -136,32 +153,25 @@ func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
 	case Vecchia:
 		return PrecondSpec{Name: "vecchia", S: p.S, Neighbors: p.Neighbors, Damping: p.Damping}, nil
 	case approximation:
-		r := p.recipe()
-		s = PrecondSpec{Name: r.name, S: r.s, LambdaP: r.lambdaP, Form: r.form, Spectral: r.spectral}
+		r := p.parts()
+		s = PrecondSpec{Name: r.Method, S: r.S, LambdaP: r.LambdaP, Form: r.Form, Spectral: r.Spectral,
+			Landmarks: r.Landmarks}
 	}
 	if s.Name == "" {
 		return s, fmt.Errorf("the preconditioner %v is user-defined", p)
 	}
-	switch p := p.(type) {
-	case Features:
-		if p.Map != nil {
-			s.Levels, err = feature.LevelsOf(p.Map, k)
-		}
-	case Nystrom:
-		s.Landmarks = p.Landmarks
+	if f, ok := p.(Features); ok && f.Map != nil {
+		s.Levels, err = feature.LevelsOf(f.Map, k)
 	}
 	return s, err
 }
 
 // flags returns those of krrlab fit.
 func (s PrecondSpec) flags() (text string) {
-	v := reflect.ValueOf(&s).Elem()
+	v := reflect.ValueOf(s)
 	for i, f := range schema.Of(&s).Fields {
-		if word := f.String(); !v.Field(i).IsZero() {
-			if strings.ContainsAny(word, " '\"$") {
-				word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-			}
-			text += " --" + f.Name + " " + word
+		if !v.Field(i).IsZero() {
+			text += f.Flag()
 		}
 	}
 	return text

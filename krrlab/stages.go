@@ -37,8 +37,11 @@ func defined(name stage.Name) *stage.Definition {
 
 // definition returns that of a built-in stage, one without a name for others.
 func definition(s stage.Runner) *stage.Definition {
-	return cmp.Or(find(func(d *stage.Definition) bool { return reflect.TypeOf(d.Options) == reflect.TypeOf(s) }),
-		&stage.Definition{})
+	t := reflect.TypeOf(s)
+	return cmp.Or(find(func(d *stage.Definition) bool {
+		of := reflect.TypeOf(d.Options)
+		return t == of || t == reflect.PointerTo(of)
+	}), &stage.Definition{})
 }
 
 func find(is func(*stage.Definition) bool) *stage.Definition {

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -96,11 +94,7 @@ func TestStages(t *testing.T) {
 			}
 			for _, p := range [][]int{{2}, {1, 2, 3}}[suite.Scale(0, 1, 1)] {
 				all := make([]any, p)
-				var wg sync.WaitGroup
-				for r, group := range comm.Local(p, comm.Options{}) {
-					wg.Go(func() { all[r] = one(group, false) })
-				}
-				wg.Wait()
+				onRanks(p, func(c comm.Comm) { all[c.Rank()] = one(c, false) })
 				if t.Failed() {
 					return
 				}
@@ -263,31 +257,21 @@ func sixteenProbes(s Stage) bool {
 func TestMultiLevelMemory(t *testing.T) {
 	setThreads(t, 2)
 	left := make([]string, 2)
-	var wg sync.WaitGroup
-	for r, c := range comm.Local(2, comm.Options{Limit: 10 * time.Second}) {
-		wg.Go(func() {
-			cfg := Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40}, Storage: gram.Recompute, Seed: 5,
-				Comm: c}
-			if r == 1 {
-				cfg.Memory = 700_000
-			}
-			lab, err := New(ranksProblem(700), cfg)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			m, err := lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: feature.Levels{{Sketch: "features",
-				Width: 256}, {Sketch: "gaussian", Width: 40}}})
-			if err != nil {
-				t.Errorf("rank %d: %v", r, err)
-				return
-			}
-			for _, l := range m.Chain {
-				left[r] += fmt.Sprintf("%d: %s; ", l.Width, l.Left)
-			}
-		})
-	}
-	wg.Wait()
+	onRanks(2, func(c comm.Comm) {
+		cfg := Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40}, Storage: gram.Recompute, Seed: 5, Comm: c}
+		if c.Rank() == 1 {
+			cfg.Memory = 700_000
+		}
+		m, err := newLab(t, ranksProblem(700), cfg).MultiLevel(t.Context(),
+			&MultiLevelOptions{Levels: feature.Levels{{Sketch: "features", Width: 256}, {Sketch: "gaussian", Width: 40}}})
+		if err != nil {
+			t.Errorf("rank %d: %v", c.Rank(), err)
+			return
+		}
+		for _, l := range m.Chain {
+			left[c.Rank()] += fmt.Sprintf("%d: %s; ", l.Width, l.Left)
+		}
+	})
 	if left[0] != left[1] || !strings.Contains(left[0], "GB") {
 		t.Errorf("rank 0 leaves out %q, rank 1 %q", left[0], left[1])
 	}
@@ -315,17 +299,9 @@ func TestStagesOnRanksMemory(t *testing.T) {
 			return err
 		},
 	} {
-		var wg sync.WaitGroup
-		for _, c := range comm.Local(2, comm.Options{Limit: 2 * time.Second}) {
-			wg.Go(func() {
-				lab, err := New(ranksProblem(300), Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40},
-					Storage: gram.Recompute, Comm: c})
-				if err == nil {
-					err = run(lab)
-				}
-				testkit.Fails(t, err, name)
-			})
-		}
-		wg.Wait()
+		onRanks(2, func(c comm.Comm) {
+			testkit.Fails(t, run(newLab(t, ranksProblem(300), Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40},
+				Storage: gram.Recompute, Comm: c})), name)
+		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/suite"
@@ -40,24 +39,13 @@ func TestStatDimCoverage(t *testing.T) {
 		defer accel.Use(nil)
 	}
 	for name, sigma := range map[string]float64{"mnist": 8.5, "ijcnn1": 0.3} {
-		p, err := datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var shared *gram.Matrix
-		var exact float64
+		p := testkit.Must(datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000}))
+		first := newLab(t, p.Train, Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Solver: PCG})
+		exact := dimension(eigenvalues(t, first), 0.01)
 		for _, m := range []StatDimMethod{Hutchinson, SLQ} {
 			covered, reached, start := 0, 0, time.Now()
 			for seed := range 100 {
-				l := newLab(t, p.Train, Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Solver: PCG,
-					Seed: uint64(seed)})
-				if shared == nil {
-					if shared, err = l.K(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-					exact = dimension(eigenvalues(t, l), 0.01)
-				}
-				l.k.a, l.k.accuracy = shared, l.system().Accuracy()
+				l := testkit.Must(first.With(func(c *Config) { c.Seed = uint64(seed) }))
 				s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m}))
 				if s.Estimate.Covers(exact) {
 					covered++

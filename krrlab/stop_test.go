@@ -6,7 +6,6 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -35,33 +34,8 @@ func endAt(k int, end func() error) func(Event) error {
 }
 
 // denseResidual is the worst ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ of coefficients, by plain loops.
-func denseResidual(l *solve.System, c *mat.Dense) float64 {
-	n, d := l.Train.X.Dims()
-	_, t := l.Y.Dims()
-	x := mat.NewDense(n, d, nil)
-	for i := range n {
-		l.Train.X.RowTo(x.RawRowView(i), i)
-	}
-	rr, yy := make([]float64, t), make([]float64, t)
-	for i := range n {
-		kc := make([]float64, t)
-		for k := range n {
-			v := l.Kernel.Eval(x.RawRowView(i), x.RawRowView(k))
-			for j := range t {
-				kc[j] += v * c.At(k, j)
-			}
-		}
-		for j := range t {
-			r := l.Y.At(i, j) - l.Lambda*c.At(i, j) - kc[j]
-			rr[j] += r * r
-			yy[j] += l.Y.At(i, j) * l.Y.At(i, j)
-		}
-	}
-	var worst float64
-	for j := range t {
-		worst = max(worst, math.Sqrt(rr[j]/yy[j]))
-	}
-	return worst
+func denseResidual(t testing.TB, l *solve.System, c *mat.Dense) float64 {
+	return worst(newReference(t, l.Kernel, l.Train.X, l.Lambda, l.Y).residuals(c, l.Y))
 }
 
 // stopCases are solves of each kind, which are ended in iteration stopAt.
@@ -99,7 +73,7 @@ func TestStop(t *testing.T) {
 			if sol.Status != pcg.Stopped || sol.Iterations != stopAt {
 				t.Errorf("%s: %v after %d iterations, want stopped after %d", name, sol.Status, sol.Iterations, stopAt)
 			}
-			want := denseResidual(l.system(), sol.Model.C)
+			want := denseResidual(t, l.system(), sol.Model.C)
 			if !near(float64(sol.TrueResidual), want) {
 				t.Errorf("%s: a residual of %g, dense %g", name, sol.TrueResidual, want)
 			}
@@ -122,7 +96,7 @@ func TestInterrupt(t *testing.T) {
 		if sol.Status != pcg.Canceled || sol.Iterations != stopAt {
 			t.Errorf("%s: %v after %d iterations, want canceled after %d", name, sol.Status, sol.Iterations, stopAt)
 		}
-		want := denseResidual(l.system(), sol.Model.C)
+		want := denseResidual(t, l.system(), sol.Model.C)
 		last := sol.History[len(sol.History)-1].Residual
 		if sol.TrueResidual.Known() || sol.Roundings != nil || !near(last, want) {
 			t.Errorf("%s: true residual %v, by recurrence %g, dense %g", name, sol.TrueResidual, last, want)
@@ -192,22 +166,14 @@ func TestStopRanks(t *testing.T) {
 	for _, by := range []error{pcg.ErrStop, boom} {
 		const p, which = 3, 1
 		sols, errs := make([]*Solution, p), make([]error, p)
-		var wg sync.WaitGroup
-		for r, c := range comm.Local(p, comm.Options{}) {
-			cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Tol: 1e-8, Solver: PCG, Precond: Features{S: 60},
-				Comm: c}
+		onRanks(p, func(c comm.Comm) {
+			cfg, r := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Tol: 1e-8, Solver: PCG, Precond: Features{S: 60},
+				Comm: c}, c.Rank()
 			if r == which {
 				cfg.Monitor = endAt(5, func() error { return by })
 			}
-			wg.Go(func() {
-				lab, err := New(ranksProblem(300), cfg)
-				if err == nil {
-					sols[r], err = lab.Solve(t.Context())
-				}
-				errs[r] = err
-			})
-		}
-		wg.Wait()
+			sols[r], errs[r] = newLab(t, ranksProblem(300), cfg).Solve(t.Context())
+		})
 		for r, sol := range sols {
 			if sol == nil || sol.Status != pcg.Stopped || sol.Iterations != 5 ||
 				!mat.Equal(sol.Model.C, sols[0].Model.C) || sol.TrueResidual != sols[0].TrueResidual {
@@ -251,7 +217,7 @@ func TestStopResume(t *testing.T) {
 		if err != nil || sol.Status != pcg.Stopped || sol.Iterations >= want.Iterations {
 			t.Fatalf("%s: %v, %v", name, sol, err)
 		}
-		if res := denseResidual(sol.System, sol.Model.C); !near(float64(sol.TrueResidual), res) &&
+		if res := denseResidual(t, sol.System, sol.Model.C); !near(float64(sol.TrueResidual), res) &&
 			!near(float64(sol.SampledResidual), res) {
 			t.Errorf("%s: a residual of %g, %g by rows, dense %g", name, sol.TrueResidual, sol.SampledResidual, res)
 		}

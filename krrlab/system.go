@@ -8,9 +8,8 @@ import (
 // system returns the system and how it is to be solved.
 func (l *Lab) system() *solve.System {
 	c := l.cfg
-	of, _ := l.base()
 	t := &solve.System{
-		Kernel: c.Kernel, Train: l.train, Y: l.y, Lambda: c.Lambda, Least: l.leastKnown(), Proved: kernel.BuiltIn(of),
+		Kernel: c.Kernel, Train: l.train, Y: l.y, Lambda: c.Lambda, Least: l.leastKnown(), Proved: kernel.BuiltIn(l.base()),
 		Solver: c.Solver, Tol: c.Tol, MaxIter: c.MaxIter, Storage: c.Storage, RetryFloat64: l.retry,
 		Tiles: c.Tiles,
 		Seed:  c.Seed, Residual: c.Exact, Policy: l.policy, Stop: c.Stop, StopRows: c.StopRows,

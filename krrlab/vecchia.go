@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -45,20 +45,20 @@ func (p Vecchia) bytes(n int) int64 {
 	return 16*int64(n)*int64(p.most(n)+1) + 8*int64(n)*int64(p.S)
 }
 
-func (p Vecchia) check(n int) error {
+func (p Vecchia) settled(_ kernel.Kernel, n int, _ float64) (Preconditioner, error) {
 	if p.S < 0 || p.S > n {
-		return fmt.Errorf("krrlab: Vecchia: %d pivots: want 0 to n = %d", p.S, n)
+		return p, fmt.Errorf("krrlab: Vecchia: %d pivots: want 0 to n = %d", p.S, n)
 	}
 	if !(p.Damping >= 0 && p.Damping <= 1) {
-		return fmt.Errorf("krrlab: Vecchia: ω = %g: want 0 < ω ≤ 1, or 0 for the rule's", p.Damping)
+		return p, fmt.Errorf("krrlab: Vecchia: ω = %g: want 0 < ω ≤ 1, or 0 for the rule's", p.Damping)
 	}
-	return nil
+	return p, nil
 }
 
 // Make implements Preconditioner. It forms K first. The last M is held for the stages that follow (Lab.Free).
 func (p Vecchia) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 	n := l.train.Len()
-	if err := p.check(n); err != nil {
+	if _, err := p.settled(nil, n, 0); err != nil {
 		return nil, err
 	}
 	k, err := l.matrix(ctx, p.bytes(n), nil, false)
@@ -66,35 +66,23 @@ func (p Vecchia) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 		return nil, err
 	}
 	l.mu.Lock()
-	held := &l.v
-	if held.Inverse != nil && held.of == Preconditioner(p) && held.seed == l.cfg.Seed && k.shared {
-		defer l.mu.Unlock()
-		return held.Inverse, nil
-	}
-	held.Inverse, l.m.Woodbury = nil, nil
-	l.mu.Unlock()
-	start := time.Now()
-	var f *points.Dense32
-	if p.S > 0 {
-		z, err := l.factor(ctx, RPCholesky{S: p.S}.recipe())
-		if err != nil {
-			return nil, err
+	defer l.mu.Unlock()
+	m, err := l.v.take([]any{p, l.cfg.Seed}, func() (*vecchia.Inverse, error) {
+		l.m.free()
+		var f *points.Dense32
+		if p.S > 0 {
+			z, err := l.lockedFactor(ctx, RPCholesky{S: p.S}.parts())
+			if err != nil {
+				return nil, err
+			}
+			f = z.a.Z
 		}
-		f = z.it.z
-	}
-	m, err := vecchia.New(ctx, k.it, f, &vecchia.Options{
-		Neighbors: p.Neighbors, Damping: p.Damping, Seed: p.stream(l), Comm: l.comm,
+		return vecchia.New(ctx, k.a, f, &vecchia.Options{
+			Neighbors: p.Neighbors, Damping: p.Damping, Seed: rng.New(l.cfg.Seed).Sub("vecchia", 0), Comm: l.comm,
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	held.Inverse, held.of, held.seed, held.seconds = m, p, l.cfg.Seed, time.Since(start).Seconds()
-	return m, nil
-}
-
-// stream draws the order of the points.
-func (p Vecchia) stream(l *Lab) rng.Stream {
-	return rng.New(l.cfg.Seed).Sub("vecchia", 0)
+	return m.a, nil
 }

@@ -37,7 +37,7 @@ func TestWeights(t *testing.T) {
 		weighty := *train
 		weighty.Weights = w
 		given := weighty.Center()
-		want := predictions(t, solveWith(t, ctx, times,
+		want := predictions(t, mustSolve(t, times,
 			Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12}).Model, test)
 		for _, cfg := range []Config{
 			{Solver: Direct, Tol: 1e-11}, {Solver: CG, Tol: 1e-10}, {Precond: Nystrom{S: 30}, Tol: 1e-10},
@@ -45,7 +45,7 @@ func TestWeights(t *testing.T) {
 			{Precond: Vecchia{S: 9}, Tol: 1e-10},
 		} {
 			cfg.Kernel, cfg.Lambda = k, 0.1
-			sol := solveWith(t, ctx, given, cfg)
+			sol := mustSolve(t, given, cfg)
 			got := predictions(t, sol.Model, test)
 			if cfg.Tol < 0.01 {
 				if !mat.EqualApprox(got, want, 1e-7) {
@@ -95,7 +95,7 @@ func TestWeightsLeftOut(t *testing.T) {
 					others = append(others, j)
 				}
 			}
-			one := solveWith(t, t.Context(), train.Subset(others),
+			one := mustSolve(t, train.Subset(others),
 				Config{Kernel: k, Lambda: lambda, Solver: Direct, Tol: 1e-11})
 			p := testkit.Must(one.Model.Predict(t.Context(), train.Slice(i, i+1), &model.Options{Float64: true}))
 			r := y.At(i, 0) - p.Decision.At(0, 0)

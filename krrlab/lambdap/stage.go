@@ -63,7 +63,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	o.tell = func(e stage.Event) { b.Tell(ctx, e) }
 	r := &Result{Header: p.Header, Features: p.Precond}
 	if p.Z.Features != nil {
-		r.Features = p.Z.Text
+		r.Features = p.Z.String()
 	}
 	lanczos := 16 * int64(r.N) * int64(min(o.Steps, r.N)) * int64(cmp.Or(len(o.Grid), o.Points+3))
 	k, err := b.K(ctx, p.Bytes(slices.Max(o.Sizes))+lanczos)

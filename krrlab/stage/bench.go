@@ -63,13 +63,32 @@ type Problem struct {
 
 // Approximation says how Z, n×s, of ZZᵀ ≈ K is made, and what the preconditioner ZZᵀ+λ_pI is.
 type Approximation struct {
-	Method   string // features, nystrom or rpcholesky; "" if it is user-defined
-	Text     string // for reports
-	S        int
-	LambdaP  float64
-	Form     precond.Form
-	Features feature.Dist // of random features; nil: landmarks
-	Spectral bool         // λ_p is Drawn.More and LambdaP
+	Method    string // features, nystrom or rpcholesky
+	S         int
+	LambdaP   float64
+	Form      precond.Form
+	Features  feature.Dist // of random features; nil: landmarks
+	Landmarks []int        // rows of the training points that nystrom takes, the first S of them; nil: drawn
+	Spectral  bool         // λ_p is Drawn.More and LambdaP
+}
+
+// String says for reports what makes Z.
+func (a *Approximation) String() string {
+	text := "randomly pivoted Cholesky"
+	switch {
+	case a.Features != nil:
+		return a.Features.String()
+	case a.Method == "features": // of a kernel that is not known yet
+		return "random features"
+	case len(a.Landmarks) > 0:
+		text = "given landmarks"
+	case a.Method == "nystrom":
+		text = "Nyström landmarks"
+	}
+	if a.Spectral {
+		text += ", spectral λ_p"
+	}
+	return text
 }
 
 // Drawn is a Z.

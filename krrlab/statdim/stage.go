@@ -208,7 +208,7 @@ func (r *run) inEigenForm(ctx context.Context, a *stage.Approximation) (*precond
 		return nil, unknown, err
 	}
 	d := unknown
-	r.Precond = a.Text
+	r.Precond = z.Text
 	if z.Low != nil {
 		r.Precond, d = z.Low.Method, factorDistance(z.Low)
 	}
