@@ -2,32 +2,26 @@ package schema
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 )
 
-// units are the suffixes of numbers of bytes, those that end in others first.
-var units = []struct {
-	name  string
-	bytes float64
-}{
-	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
-	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3},
-	{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}, {"K", 1e3}, {"B", 1},
-}
+// powers are those of 1000, or of 1024 before an i, by the letter of a number of bytes.
+var powers = map[string]float64{"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 
 // parseBytes reads a number of bytes such as 20GB.
 func parseBytes(text string) (int64, error) {
-	number, unit := text, 1.0
-	for _, u := range units {
-		if n, ok := strings.CutSuffix(text, u.name); ok {
-			number, unit = n, u.bytes
-			break
-		}
+	number := strings.TrimRight(text, "kKMGTiB")
+	letter, binary := strings.CutSuffix(strings.TrimSuffix(text[len(number):], "B"), "i")
+	base := 1000.0
+	if binary {
+		base = 1024
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || !(v*unit >= 1) || v*unit > 1<<60 {
+	power, known := powers[letter]
+	if v *= math.Pow(base, power); err != nil || !known || !(v >= 1) || v > 1<<60 {
 		return 0, errors.New("want a number of bytes such as 20GB, 512MiB or 8e9")
 	}
-	return int64(v * unit), nil
+	return int64(v), nil
 }

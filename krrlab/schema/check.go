@@ -9,11 +9,16 @@ import (
 	"time"
 )
 
-// check is what a value must be.
+// check is what a value must be: a number from low to high, which are none themselves where they are open.
 type check struct {
-	right func(v float64) bool  // nil: any number
-	text  func(f *Field) string // what is wanted
-	words []string              // nil: any word
+	low, high         float64
+	openLow, openHigh bool
+	text              string   // what is wanted; "": any number
+	words             []string // nil: any word
+}
+
+func (c *check) right(v float64) bool {
+	return (v > c.low || v == c.low && !c.openLow) && (v < c.high || v == c.high && !c.openHigh)
 }
 
 // parseCheck reads a check from its tag.
@@ -21,53 +26,34 @@ func parseCheck(tag string) check {
 	if tag == "" {
 		return check{}
 	}
-	if tag == "positive" {
-		return check{
-			right: func(v float64) bool { return v > 0 && !math.IsInf(v, 1) },
-			text:  func(f *Field) string { return f.positive() },
-		}
-	}
 	if words, ok := strings.CutPrefix(tag, "one of "); ok {
 		return check{words: strings.Fields(words)}
 	}
+	if tag == "positive" {
+		return check{0, math.Inf(1), true, true, "a positive number", nil}
+	}
 	if bound, ok := strings.CutPrefix(tag, ">="); ok {
-		low := parse(tag, bound)
-		return check{
-			right: func(v float64) bool { return v >= low },
-			text:  func(*Field) string { return "at least " + bound },
-		}
+		return check{low: parse(tag, bound), high: math.Inf(1), text: "at least " + bound}
 	}
 	if bound, ok := strings.CutPrefix(tag, ">"); ok {
-		low := parse(tag, bound)
-		return check{
-			right: func(v float64) bool { return v > low && !math.IsInf(v, 1) },
-			text:  func(*Field) string { return "a number above " + bound },
-		}
+		return check{parse(tag, bound), math.Inf(1), true, true, "a number above " + bound, nil}
 	}
-	return interval(tag)
-}
-
-// interval reads one such as (0,1), [1,40] or (0,1].
-func interval(tag string) check {
 	low, high, ok := strings.Cut(strings.Trim(tag, "([])"), ",")
 	if !ok || !strings.ContainsAny(tag[:1], "([") || !strings.HasSuffix(tag, ")") && !strings.HasSuffix(tag, "]") {
 		panic("schema: unknown check " + tag)
 	}
-	a, b := parse(tag, low), parse(tag, high)
-	openLow, openHigh := tag[0] == '(', strings.HasSuffix(tag, ")")
-	text := fmt.Sprintf("a number from %s to %s", low, high)
+	c := check{low: parse(tag, low), high: parse(tag, high), openLow: tag[0] == '(', openHigh: strings.HasSuffix(tag, ")")}
+	text := "a number from %s to %s"
 	switch {
-	case openLow && openHigh:
-		text = fmt.Sprintf("a number between %s and %s", low, high)
-	case openLow:
-		text = fmt.Sprintf("a number above %s and at most %s", low, high)
-	case openHigh:
-		text = fmt.Sprintf("a number of at least %s and below %s", low, high)
+	case c.openLow && c.openHigh:
+		text = "a number between %s and %s"
+	case c.openLow:
+		text = "a number above %s and at most %s"
+	case c.openHigh:
+		text = "a number of at least %s and below %s"
 	}
-	return check{
-		right: func(v float64) bool { return (v > a || !openLow && v == a) && (v < b || !openHigh && v == b) },
-		text:  func(f *Field) string { return text + f.suchAs() },
-	}
+	c.text = fmt.Sprintf(text, low, high)
+	return c
 }
 
 func parse(tag, bound string) float64 {
@@ -78,20 +64,16 @@ func parse(tag, bound string) float64 {
 	return v
 }
 
-// positive says what is wanted of a positive number or time.
-func (f *Field) positive() string {
+// want says what a value of the option must be, with the default as an example.
+func (f *Field) want() string {
+	text := f.check.text
 	if f.of.Type == reflect.TypeFor[time.Duration]() {
-		return "a positive time"
+		text = strings.Replace(text, "number", "time", 1)
 	}
-	return "a positive number" + f.suchAs()
-}
-
-// suchAs gives the default as an example.
-func (f *Field) suchAs() string {
-	if text := f.tag("default"); text != "" {
-		return ", such as " + text
+	if such := f.tag("default"); such != "" {
+		text += ", such as " + such
 	}
-	return ""
+	return text
 }
 
 // number returns a value as the number that is checked.

@@ -30,7 +30,7 @@ func Example() {
 	fmt.Println(of.Lookup("grid").Set("0"))
 	// Output:
 	// <nil> {20 0.2 []}
-	// Steps -1: want at least 1
+	// Steps -1: want at least 1, such as 300
 	// <nil> <nil> {7 0.2 [0.1 1]}
 	// --grid 0: want a positive number
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/safe"
 )
 
 // Field is one option. It is a Value of package flag and of pflag.
@@ -57,6 +59,23 @@ func (f *Field) settle() {
 
 // Given reports whether the option was set: by its flag, or by a Go caller to anything but zero.
 func (f *Field) Given() bool { return f.given }
+
+// Flag returns the option as a shell takes it on a command line, after a blank.
+func (f *Field) Flag() string {
+	switch text := f.String(); {
+	case !f.IsBoolFlag():
+		return " --" + f.Name + " " + safe.Shell(text)
+	case text != "true":
+		return " --" + f.Name + "=" + text
+	}
+	return " --" + f.Name
+}
+
+// Only restricts the option to some words.
+func (f *Field) Only(words ...string) *Field {
+	f.check.words = words
+	return f
+}
 
 // Set reads the value from a command line, and checks it. Values of a list add to those of the flags before.
 func (f *Field) Set(text string) error {
@@ -199,8 +218,8 @@ func (f *Field) verifyOne(v reflect.Value) error {
 		return w == text || strings.HasSuffix(w, ":") && len(text) > len(w) && strings.HasPrefix(text, w)
 	}):
 		return f.notOneOf(text, words)
-	case f.check.right != nil && !f.check.right(number(v)):
-		return fmt.Errorf("%s %s: want %s", f.title(), text, f.check.text(f))
+	case f.check.text != "" && !f.check.right(number(v)):
+		return fmt.Errorf("%s %s: want %s", f.title(), text, f.want())
 	}
 	return nil
 }

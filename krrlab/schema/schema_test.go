@@ -106,6 +106,12 @@ func TestValues(t *testing.T) {
 		f := s.Lookup(name)
 		testkit.Equal(t, [3]string{f.String(), f.Default, f.Type()}, want, name)
 	}
+	for name, want := range map[string]string{"quiet": " --quiet", "drop": ` --drop 'a,"b,""c"'`, "coef": " --coef 2"} {
+		testkit.Equal(t, s.Lookup(name).Flag(), want)
+	}
+	testkit.OK(t, s.Lookup("quiet").Set("false"))
+	testkit.Equal(t, s.Lookup("quiet").Flag(), " --quiet=false")
+	testkit.Fails(t, s.Lookup("mode").Only("yes", "no").Set("auto"), `--mode "auto": want one of yes, no`)
 	if s.Lookup("color").Help != "another" || !s.Given("size", "bytes") || s.Without("size").Lookup("size") != nil {
 		t.Error("help of an outer struct, what is given, what is left out")
 	}
@@ -125,16 +131,16 @@ func TestErrors(t *testing.T) {
 		"--share=0":               "--share 0: want a number between 0 and 1, such as 0.95",
 		"--share=nan":             "--share NaN: want a number between 0 and 1, such as 0.95",
 		"--damping=2":             "--damping 2: want a number above 0 and at most 1",
-		"--target=1":              "--target 1: want a number above 1",
-		"--target=inf":            "--target +Inf: want a number above 1",
-		"--below=-2":              "--below -2: want at least -1",
+		"--target=1":              "--target 1: want a number above 1, such as 30",
+		"--target=inf":            "--target +Inf: want a number above 1, such as 30",
+		"--below=-2":              "--below -2: want at least -1, such as 2000",
 		"--below=1.5":             `--below "1.5": want a whole number`,
-		"--counts=3,0":            "--counts 0: want at least 1",
+		"--counts=3,0":            "--counts 0: want at least 1, such as 1,2,4",
 		"--counts=":               `--counts "": want whole numbers separated by commas`,
 		`--drop="a`:               `--drop "\"a": want words separated by commas, those with one in quotes`,
 		"--level=90%":             "--level goes with --keep",
 		"--level=x":               `--level "x": want a level such as 90%`,
-		"--limit=0s":              "--limit 0s: want a positive time",
+		"--limit=0s":              "--limit 0s: want a positive time, such as 10m",
 		"--limit=5":               `--limit "5": want a time such as 30s or 5m`,
 		"--mode=maybe":            `--mode "maybe": want one of auto, yes, no`,
 		"--word=three":            `--word "three": want one of one, two`,
@@ -154,11 +160,11 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	for want, o := range map[string]*all{
-		"<nil>":                              {Size: 40},
-		"Steps -1: want at least 1":          {Steps: -1},
-		"Word \"x\": want one of one, two":   {inner: inner{Word: "x"}},
-		"Drop and Keep exclude each other":   {Drop: []string{"a"}, Keep: []string{"b"}},
-		"Damping goes with Color green only": {Damping: 0.5},
+		"<nil>":                                  {Size: 40},
+		"Steps -1: want at least 1, such as 150": {Steps: -1},
+		"Word \"x\": want one of one, two":       {inner: inner{Word: "x"}},
+		"Drop and Keep exclude each other":       {Drop: []string{"a"}, Keep: []string{"b"}},
+		"Damping goes with Color green only":     {Damping: 0.5},
 	} {
 		if err := Settle(o); fmt.Sprint(err) != want {
 			t.Errorf("%+v: %v\nwant %s", o, err, want)
@@ -187,13 +193,6 @@ func TestMisuse(t *testing.T) {
 			B int `flag:"a"`
 		}{},
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", what)
-				}
-			}()
-			Of(o)
-		}()
+		testkit.Panics(t, map[string]func(){what: func() { Of(o) }})
 	}
 }
