@@ -20,41 +20,40 @@ import (
 // is replaced. A file that is replaced keeps its mode, a new one has what umask leaves of
 // 0666. A name that is a device, a pipe, or where the process's own output goes, is
 // written to as it is.
-func Write(name string, write func(io.Writer) error) (err error) {
+func Write(name string, write func(io.Writer) error) error {
+	return failed(name, put(name, write))
+}
+
+func put(name string, write func(io.Writer) error) (err error) {
 	st, err := os.Stat(name)
 	if err == nil {
 		if st.IsDir() {
-			return isFolder(name)
+			return errFolder
 		}
 		if f := stream(st); f != nil {
-			return writeTo(name, f, write)
+			return writeTo(f, write)
 		}
 		if !st.Mode().IsRegular() {
 			f, err := os.OpenFile(name, os.O_WRONLY, 0)
 			if err != nil {
-				return fmt.Errorf("cannot write %s: %w", name, cause(err))
+				return err
 			}
 			defer f.Close() // the content went through a device or a pipe: the writes say what failed
-			return writeTo(name, f, write)
+			return writeTo(f, write)
 		}
 	}
 	to := target(name)
 	f, err := temporary(to)
 	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", name, cause(err))
+		return err
 	}
 	defer func() {
 		if err != nil {
 			f.Close()
 			os.Remove(f.Name())
-			err = fmt.Errorf("cannot write %s: %w", name, cause(err))
 		}
 	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := write(w); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
+	if err := writeTo(f, write); err != nil {
 		return err
 	}
 	if st != nil {
@@ -71,7 +70,29 @@ func Write(name string, write func(io.Writer) error) (err error) {
 	return os.Rename(f.Name(), to)
 }
 
-func isFolder(name string) error { return fmt.Errorf("cannot write %s: it is a folder", name) }
+// writeTo writes to a file, a device, a pipe or an output.
+func writeTo(f *os.File, write func(io.Writer) error) error {
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+var errFolder = errors.New("it is a folder")
+
+// failed says what could not be written, without the temporary name.
+func failed(name string, err error) error {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *os.PathError:
+		err = e.Err
+	case *os.LinkError:
+		err = e.Err
+	}
+	return fmt.Errorf("cannot write %s: %w", name, err)
+}
 
 // Put is Write of what there is already.
 func Put[T string | []byte](name string, content T) error {
@@ -122,45 +143,23 @@ func temporary(name string) (*os.File, error) {
 	}
 }
 
-// writeTo writes to a device, a pipe or an output.
-func writeTo(name string, f *os.File, write func(io.Writer) error) error {
-	w := bufio.NewWriter(f)
-	err := write(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", name, cause(err))
-	}
-	return nil
-}
-
 // Check reports whether Write could create name, before hours of work are spent
 // on its content.
-func Check(name string) error {
+func Check(name string) error { return failed(name, check(name)) }
+
+func check(name string) error {
 	if st, err := os.Stat(name); err == nil {
 		switch {
 		case st.IsDir():
-			return isFolder(name)
+			return errFolder
 		case !st.Mode().IsRegular() || stream(st) != nil:
 			return nil
 		}
 	}
 	f, err := temporary(target(name))
 	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", name, cause(err))
+		return err
 	}
 	f.Close()
 	return os.Remove(f.Name())
-}
-
-// cause drops the temporary name from an error.
-func cause(err error) error {
-	switch e := err.(type) {
-	case *os.PathError:
-		return e.Err
-	case *os.LinkError:
-		return e.Err
-	}
-	return err
 }

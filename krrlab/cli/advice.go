@@ -26,30 +26,12 @@ func reachedText(sol *krrlab.Solution) string {
 // useless says where a constant predicts the test data no worse than the model; "" where none does.
 func (r *fitted) useless() string {
 	const again = "; try another --sigma, a larger --lambda, or --scale standard"
-	if r.test == nil {
-		return ""
+	if r2 := r.sol.R2; r2.Known() && r2 <= 0 {
+		return "R² is not above 0: the mean of the answers predicts as well" + again
 	}
-	if r.test.Labels == nil {
-		if r2 := r.sol.R2; r2.Known() && r2 <= 0 {
-			return "R² is not above 0: the mean of the answers predicts as well" + again
-		}
-		return ""
-	}
-	count, most := make([]int, len(r.data.train.Labels)), 0
-	for _, c := range r.data.train.Class {
-		if count[c]++; count[c] > count[most] {
-			most = c
-		}
-	}
-	wrong := 0
-	for _, c := range r.data.test.Class {
-		if r.data.test.Labels[c] != r.data.train.Labels[most] {
-			wrong++
-		}
-	}
-	if least := float64(wrong) / float64(r.data.test.Len()); wrong > 0 && float64(r.sol.TestError) >= least {
+	if c := r.sol.Classes; c != nil && c.BaseRate < 1 && float64(r.sol.TestError)+c.BaseRate >= 1-1e-12 {
 		return fmt.Sprintf("always %q, the most frequent class, has an error of %.2f %%, no more than the model%s",
-			r.data.train.Labels[most], 100*least, again)
+			c.Largest, 100-100*c.BaseRate, again)
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ import (
 type checkFlags struct {
 	theory.Options
 	Verbose bool   `flag:"verbose" help:"print what was measured, and what each claim states"`
-	JSON    string `flag:"json" not:"figures" help:"write the results as JSON to this file"`
+	JSON    string `flag:"json" file:"write" not:"figures" help:"write the results as JSON to this file"`
 	Figures string `flag:"figures" help:"draw the claims' figures into this folder instead"`
 }
 
@@ -79,9 +79,6 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkFiles(nil, []namedFile{{"--json", f.JSON}}); err != nil {
-		return err
-	}
 	progress := a.newProgress()
 	defer progress.clear()
 	f.Progress = func(claim string, done, total int) {
@@ -136,9 +133,8 @@ func (a *app) checkEnd(ctx context.Context, f *checkFlags, rep *theory.Report, a
 		took.Seconds(), verdict)
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was checked until then\n",
-			took.Seconds())
-		return errStatus(exitInterrupted)
+		a.left = fmt.Sprintf(" after %.0f seconds; the above is what was checked until then", took.Seconds())
+		return ctx.Err()
 	case len(failed) > 0:
 		return errStatus(exitError)
 	}

@@ -62,13 +62,13 @@ func usagef(format string, args ...any) error { return errUsage{fmt.Errorf(forma
 type app struct {
 	env Env
 	globalFlags
-	flags   *schema.Schema // of globalFlags
-	party   *party         // nil unless the process is a rank
-	kept    string         // folder of checkpoints
-	path    string         // of the command that runs, such as "krrlab fit"
-	args    []string
-	reached string // how far a solve that was interrupted came
-	wrote   []string
+	flags *schema.Schema // of globalFlags
+	party *party         // nil unless the process is a rank
+	kept  string         // folder of checkpoints
+	path  string         // of the command that runs, such as "krrlab fit"
+	args  []string
+	left  string // what a command that was interrupted leaves, for its last line
+	wrote []string
 }
 
 // globalFlags are the flags of all commands.
@@ -106,6 +106,8 @@ func Main(ctx context.Context, args []string, env Env) int {
 	return a.part(ctx, err, code, text)
 }
 
+const nothingWritten = "; nothing was written"
+
 // verdict returns the exit code of a command that ended with err, and what to say of it.
 func (a *app) verdict(ctx context.Context, err error) (code int, text string) {
 	if status, ok := errors.AsType[errStatus](err); ok {
@@ -116,7 +118,7 @@ func (a *app) verdict(ctx context.Context, err error) (code int, text string) {
 	case err == nil:
 		return exitOK, ""
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return exitInterrupted, "interrupted" + a.reached + cmp.Or(a.goOnText(), "; nothing was written")
+		return exitInterrupted, "interrupted" + cmp.Or(a.left, a.goOnText(), nothingWritten)
 	case usage:
 		return exitUsage, fmt.Sprintf("%v (see %s --help)", err, a.path)
 	}
@@ -249,9 +251,16 @@ func (a *app) setThreads(n int) {
 	accel.SetThreads(n)
 }
 
-// note says something on the stream of errors, unless --quiet; of ranks the first does.
+// note is say, unless --quiet.
 func (a *app) note(format string, args ...any) {
-	if a.first() && !a.Quiet {
+	if !a.Quiet {
+		a.say(format, args...)
+	}
+}
+
+// say says something on the stream of errors; of ranks the first does.
+func (a *app) say(format string, args ...any) {
+	if a.first() {
 		fmt.Fprintf(a.env.Stderr, "krrlab: "+format+"\n", args...)
 	}
 }

@@ -203,9 +203,8 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 		progress.show(e)
 	}})
 	if err != nil && ctx.Err() != nil {
-		progress.clear()
-		fmt.Fprintln(a.env.Stderr, "krrlab: interrupted; what was downloaded is kept: run it again to continue")
-		return errStatus(exitInterrupted)
+		a.left = "; what was downloaded is kept: run it again to continue"
+		return ctx.Err()
 	}
 	if err != nil {
 		return err

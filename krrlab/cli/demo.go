@@ -54,8 +54,8 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	start := time.Now()
 	a.printf("BLAS: %v, %s\n\n", accel.InUse(), plural.Count(accel.Threads(), "thread"))
 	table := &plots.Table{Title: "Kernel ridge regression to the tolerance asked, with the paper's preconditioner " +
-		"and without", Columns: plots.Heads("data", "n", "s", "solver", "iterations", "status", "true residual",
-		"κ(M⁻¹A)", "test error", "best possible", "seconds")}
+		"and without", Columns: plots.Heads("data", "n", "s", "solver", "iterations", "status",
+		"true residual %.1e", "κ(M⁻¹A)", "test error", "best possible", "seconds %.1f")}
 	var series []plots.Series
 	for _, c := range demoCases {
 		for _, solver := range []krrlab.Solver{krrlab.PCG, krrlab.CG} {
@@ -100,9 +100,9 @@ func (a *app) demoFit(ctx context.Context, c demoCase, solver krrlab.Solver) (*f
 }
 
 func demoRow(r *krrlab.Solution) []any {
-	text := func(format string, v krrlab.Number, known bool) string {
-		if !known {
-			return "–"
+	text := func(format string, v krrlab.Number) any {
+		if !v.Known() {
+			return nil
 		}
 		return fmt.Sprintf(format, v)
 	}
@@ -110,8 +110,6 @@ func demoRow(r *krrlab.Solution) []any {
 	if !value.Known() {
 		of, value, unit = "RMSE %.4f", r.RMSE, 1
 	}
-	return []any{r.Dataset, r.N, text("%.0f", krrlab.Number(r.S), r.S > 0), r.Solver.String(), r.Iterations,
-		r.Status.String(), fmt.Sprintf("%.1e", r.TrueResidual), text("%.3g", r.Kappa, r.Kappa.Known()),
-		text(of, unit*value, value.Known()), text(of, unit*r.BestError, r.BestError.Known()),
-		fmt.Sprintf("%.1f", r.Seconds.Total)}
+	return []any{r.Dataset, r.N, r.S, r.Solver.String(), r.Iterations, r.Status.String(), float64(r.TrueResidual),
+		text("%.3g", r.Kappa), text(of, unit*value), text(of, unit*r.BestError), r.Seconds.Total}
 }

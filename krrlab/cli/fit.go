@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,7 +45,8 @@ func (fitFlags) Help() map[string]string {
 
 // plannedHelp has the texts of flags where the method is left to the plan.
 var plannedHelp = map[string]string{
-	"precond":  "preconditioner: auto, which krrlab plan chooses, " + precondNames,
+	"precond": "preconditioner: auto, which krrlab plan chooses, " + strings.Join(krrlab.PrecondNames, ", ") +
+		", or process:COMMAND",
 	"lambda-p": "ridge λ_p > 0 of the preconditioner (default: with --precond auto the plan's, else λ)",
 	"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond " +
 		"auto the plan's, else n/10, at least 500, at most 10,000), or that of the factor of vecchia (default: " +
@@ -118,7 +119,7 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 	progress.clear()
 	err = a.conclude(ctx, f, r)
 	if _, silent := errors.AsType[errStatus](err); silent && unsolved != nil {
-		fmt.Fprintf(a.env.Stderr, "krrlab: --calibrate loo: %v\n", unsolved)
+		a.say("--calibrate loo: %v", unsolved)
 	}
 	return cmp.Or(err, a.agree(ctx, unsolved))
 }
@@ -218,7 +219,7 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	}
 	sol, err := lab.Solve(ctx)
 	if err != nil {
-		a.reached = reachedText(sol)
+		a.left = reachedText(sol) + cmp.Or(a.goOnText(), nothingWritten)
 		return nil, err
 	}
 	sol.Version = a.env.Version
@@ -255,14 +256,12 @@ func (a *app) finish(f *fitFlags, r *fitted) error {
 	if text := r.useless(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
-	a.printWrote(f.flags, 12, r.picture.what)
+	a.printWrote(12, f.Plot, r.picture.what)
 	if r.sol.Reached() {
 		return nil
 	}
-	if a.first() {
-		fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %s, true residual %.2e, asked %g; %s\n",
-			r.sol.Status, plural.Count(r.sol.Iterations, "iteration"), r.sol.TrueResidual, r.sol.Tol, advice(r.sol))
-	}
+	a.say("not converged: %s after %s, true residual %.2e, asked %g; %s", r.sol.Status,
+		plural.Count(r.sol.Iterations, "iteration"), r.sol.TrueResidual, r.sol.Tol, advice(r.sol))
 	return errStatus(exitNotConverged)
 }
 

@@ -21,7 +21,7 @@ const defaultLambda = 0.01
 
 // kernelFlags say which kernel to use.
 type kernelFlags struct {
-	Matrix string `flag:"matrix" with:"kernel=precomputed" not:"sigma|data|test|scale|impute|categorical|dim|tune"`
+	Matrix string `flag:"matrix" with:"kernel=precomputed" not:"sigma|data|test|scale|impute|categorical|dim|tune|precond=features"`
 
 	KernelName kernelName `flag:"kernel" default:"gaussian"`
 	Sigma      bandwidth  `flag:"sigma" not:"kernel=polynomial"`
@@ -54,46 +54,42 @@ func (k *kernelName) Set(name string) error {
 	return nil
 }
 
-// bandwidth is --sigma: a number, or several, by which the features are divided; value is then 1.
-type bandwidth struct {
-	value   float64
-	lengths []float64
-}
-
-func (b *bandwidth) String() string { return fmt.Sprint(b.value) }
+// bandwidth is --sigma: the bandwidth, or one for each feature.
+type bandwidth []float64
 
 func (b *bandwidth) Type() string { return "float64" }
 
-func (b *bandwidth) Set(text string) (err error) {
-	b.lengths = nil
-	list := text
-	if b.value, err = strconv.ParseFloat(text, 64); err != nil && !strings.Contains(text, ",") {
+func (b *bandwidth) Set(text string) error {
+	*b = nil
+	if _, err := strconv.ParseFloat(text, 64); err != nil && !strings.Contains(text, ",") {
 		file, err := os.ReadFile(text)
 		if err != nil {
 			return errors.New("want a number, one for each feature separated by commas, or a file of numbers")
 		}
-		list = string(file)
+		text = string(file)
 	}
-	words := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
-	if len(words) == 0 {
-		return errors.New("want a file with numbers")
-	}
-	for _, word := range words {
-		length, err := strconv.ParseFloat(word, 64)
-		switch bad := err != nil || !(length > 0) || math.IsInf(length, 1); {
-		case bad && word == text:
-			return errors.New("want a positive number")
-		case bad:
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		v, err := strconv.ParseFloat(word, 64)
+		if err != nil || !(v > 0) || math.IsInf(v, 1) {
 			return fmt.Errorf("%.40q: want a positive number", word)
 		}
-		b.lengths = append(b.lengths, length)
+		*b = append(*b, v)
 	}
-	if err == nil {
-		b.lengths = nil
-	} else {
-		b.value = 1
+	if *b == nil {
+		return errors.New("want a file with numbers")
 	}
 	return nil
+}
+
+// split returns σ, 0 if none is set, and by which lengths the features are divided instead: σ is then 1.
+func (b bandwidth) split() (sigma float64, lengths []float64) {
+	switch len(b) {
+	case 0:
+		return 0, nil
+	case 1:
+		return b[0], nil
+	}
+	return 1, b
 }
 
 func (f *kernelFlags) check() error {
@@ -121,10 +117,10 @@ func (f *kernelFlags) spec(sigma float64) kernel.Spec {
 
 // kernelFor returns the kernel for the data; σ is the flag's, the registry's for the Gaussian, or the median distance.
 func (f *kernelFlags) kernelFor(data *loaded) (kernel.Kernel, error) {
-	if data.kernel != nil {
-		return data.kernel, nil
+	if data.given != nil {
+		return data.given, nil
 	}
-	sigma := f.Sigma.value
+	sigma, _ := f.Sigma.split()
 	if sigma == 0 && f.KernelName == "gaussian" {
 		sigma = data.sigma
 	}
@@ -156,6 +152,6 @@ func (d *loaded) precomputed(ctx context.Context, f *labFlags) error {
 		return fmt.Errorf("%s: K has %d rows, and %s has %d: want a target for each row%s", f.Matrix, rows, f.Train, n,
 			header)
 	}
-	d.train.X, d.train.Columns, d.kernel = kernel.Rows(n), nil, d.given
+	d.train.X, d.train.Columns = kernel.Rows(n), nil
 	return nil
 }

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/krrlab/lab/datasets"
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/schema"
@@ -26,8 +24,7 @@ type labFlags struct {
 	krrlab.PrecondSpec
 	stageFiles
 	rankFlags
-	flags    *schema.Schema // of the command, which say what was given
-	preconds string         // that it takes, separated by commas; "": all
+	flags *schema.Schema // of the command, which say what was given
 }
 
 // newLabFlags returns them with the defaults that differ from those of a Go caller.
@@ -37,57 +34,19 @@ func newLabFlags() labFlags {
 	return f
 }
 
-var precondNames = strings.Join(krrlab.PrecondNames, ", ") + ", or process:COMMAND"
-
-// Help has the texts of the flags of krrlab.Config and krrlab.PrecondSpec.
+// Help has what only a command knows.
 func (labFlags) Help() map[string]string {
 	return map[string]string{
 		"lambda": "ridge λ > 0 (default: the registry's for --data, else 0.01)",
 		"tol":    "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)",
-		"storage": "storage of K: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂, " +
-			"predicted from rows of K, and by --memory",
-		"tiles": "tiles of K: dense, sparse (none where a kernel that decreases is next to nothing; what is left out " +
-			"is bounded), or auto, which takes what is smaller",
-		"max-iter": "maximum number of iterations",
-		"memory": "memory limit of this process, such as 20GB, of which the program itself takes 0.1 GB, and of a file " +
-			"while it is read (default: what the machine allows)",
-		"seed": "seed of all random numbers",
-		"precond": "what approximates K: " + precondNames +
-			" (default: features, or rpcholesky for a kernel without them)",
-		"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least " +
-			"500, at most 10,000)",
-		"lambda-p": "ridge λ_p > 0 of the preconditioner (default: λ)",
-		"sketch": "features in several levels (Algorithm 2), such as features:8000,srht:4000,gaussian:2000; s is the " +
-			"last width",
-		"neighbors": "neighbors k of a point in the sparse inverse vecchia (default: 15 to 120, by a rule)",
-		"damping":   "its damping ω in (0, 1] (default: by a rule)",
-		"landmarks": "rows of the training data, from 0, that nystrom takes, separated by commas, or @FILE that has " +
-			"them (default: drawn at random)",
-		"spectral": "take λ_p+σ_s² for λ_p of nystrom or rpcholesky, and less of their factor, σ_s² being its least " +
-			"squared singular value (Frangella, Tropp and Udell)",
-		"form": "form of the preconditioner's inverse: auto, L, Linv, U or eigen",
-		"solver": "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks pcg or " +
-			"block-pcg), and " +
-			"for more points what krrlab plan chooses (on ranks never direct)",
-		"residual": "K of the true residual: exact (recomputed in float64, with a certain bound of rounding), stored " +
-			"(as stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined if " +
-			"the rows miss the tolerance)",
-		"stop": "what ends the iteration: residual (at τ), anorm (the bound of ‖c−c*‖_A/‖c*‖_A at τ) or labels=P (at " +
-			"most the share P, such as 1%, of the test labels, or else the training labels, may still change)",
 	}
 }
 
 // check refuses what no data could make right.
 func (f *labFlags) check() error {
-	if f.Matrix != "" && f.Name == "features" {
-		return usagef("--matrix and --precond features exclude each other: a precomputed K has no random features")
-	}
 	if f.plain() && f.Name != "none" && f.flags.Given("precond", "sketch", "form") {
 		return usagef("--solver %v has no preconditioner: leave --precond, --sketch and --form out",
 			f.Solver)
-	}
-	if f.Stop.Rule != bound.Residual && f.Solver == krrlab.Direct {
-		return usagef("--stop %v ends an iteration: --solver direct does not go with it", f.Stop)
 	}
 	return cmp.Or(usage(f.dataFlags.check()), usage(f.kernelFlags.check()), checkPlot(f.Plot))
 }

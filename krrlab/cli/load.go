@@ -65,8 +65,7 @@ type loaded struct {
 	holdout       float64
 	sigma, lambda float64 // the registry's settings; 0 if it has none
 	hints         []string
-	kernel        kernel.Kernel       // of --matrix; nil: the flags'
-	given         *kernel.Precomputed // K, where it is precomputed
+	given         *kernel.Precomputed // K of --matrix; nil: the kernel is that of the flags
 }
 
 // hint notes what a user may want to know before the work begins.
@@ -80,7 +79,8 @@ func (d *loaded) hint(format string, args ...any) {
 func (a *app) load(ctx context.Context, f *labFlags) (*loaded, error) {
 	d, err := a.read(ctx, f)
 	if err == nil {
-		d.train, d.test, err = datasets.Stretch(f.Sigma.lengths, d.train, d.test)
+		_, lengths := f.Sigma.split()
+		d.train, d.test, err = datasets.Stretch(lengths, d.train, d.test)
 	}
 	if err == nil && f.Classes == "balanced" {
 		d.train, err = d.train.Balance()

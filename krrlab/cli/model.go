@@ -38,8 +38,7 @@ func (f *modelFlag) take(cmd *cobra.Command, args []string) error {
 // modelInfoFlags are the flags of krrlab model info.
 type modelInfoFlags struct {
 	modelFlag
-	JSON  string `flag:"json" file:"write" help:"write it as JSON to this file"`
-	flags *schema.Schema
+	JSON string `flag:"json" file:"write" help:"write it as JSON to this file"`
 }
 
 // modelInfo is what krrlab model info writes: model.json with the size of the file.
@@ -56,7 +55,6 @@ func (a *app) modelCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := &modelInfoFlags{}
-	f.flags = schema.Of(f)
 	cmd.AddCommand(withOptions(&cobra.Command{
 		Use:   "info FILE",
 		Short: "Print kernel, λ, sizes, scaling, columns, origin and bounds of a model file",
@@ -64,15 +62,12 @@ func (a *app) modelCommand() *cobra.Command {
 what it was fitted on, how the fit ended, and, if known, how far its coefficients are from the
 exact solution. --json writes all of the file's metadata.`,
 		Args: f.take,
-	}, f.flags, func(context.Context, []string) error { return a.modelInfo(f) }))
+	}, schema.Of(f), func(context.Context, []string) error { return a.modelInfo(f) }))
 	return cmd
 }
 
 // modelInfo prints what is in the named model file.
 func (a *app) modelInfo(f *modelInfoFlags) error {
-	if err := checkFiles(filesOf(f.flags)); err != nil {
-		return err
-	}
 	m, err := model.Load(f.Model)
 	if err != nil {
 		return err
@@ -86,13 +81,8 @@ func (a *app) modelInfo(f *modelInfoFlags) error {
 		return err
 	}
 	a.printf("%s", i.text(m))
-	if f.JSON == "" {
-		return nil
-	}
-	err = stage.WriteJSON(f.JSON, i)
-	if err == nil {
-		a.printf("%-12s %s\n", "wrote", f.JSON)
-	}
+	err = a.put(f.JSON, func(file string) error { return stage.WriteJSON(file, i) })
+	a.printWrote(12, "", "")
 	return err
 }
 

@@ -73,8 +73,7 @@ func (a *app) nodes(ctx context.Context, c *stageCommand, o *plan.Options) (done
 		return false, errUsage{err}
 	}
 	s.From = from
-	err = a.writeStage(&c.stageFiles, s, nil)
-	a.printf("%s", s)
-	a.printWrote(c.flags, 14, "")
+	err = a.show(&c.stageFiles, s)
+	a.printWrote(14, "", "")
 	return true, err
 }

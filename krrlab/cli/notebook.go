@@ -86,15 +86,7 @@ func (a *app) installCommand() *cobra.Command {
 	}
 	flags := schema.Of(&p)
 	flags.Lookup("interrupt").Help = "how Jupyter interrupts the kernel: message or signal"
-	return withOptions(&cobra.Command{
-		Use:   "install [--user | --prefix DIR | --sys-prefix] [--name NAME] [--force]",
-		Short: "Register this kernel with Jupyter",
-		Args:  noArgs,
-	}, flags, func(context.Context, []string) error {
-		s, err := p.spec(a.env.JupyterData)
-		if err != nil {
-			return err
-		}
+	return a.placed("install", "Register this kernel with Jupyter", &p.place, flags, func(s notebook.Spec) (err error) {
 		s.Interrupt = p.Interrupt
 		if s.Program, err = os.Executable(); err != nil {
 			return err
@@ -109,20 +101,27 @@ func (a *app) installCommand() *cobra.Command {
 
 func (a *app) uninstallCommand() *cobra.Command {
 	p := &place{}
-	return withOptions(&cobra.Command{
-		Use:   "uninstall [--user | --prefix DIR | --sys-prefix] [--name NAME] [--force]",
-		Short: "Remove this kernel from Jupyter",
-		Args:  noArgs,
-	}, schema.Of(p), func(context.Context, []string) error {
-		s, err := p.spec(a.env.JupyterData)
-		if err != nil {
-			return err
-		}
+	return a.placed("uninstall", "Remove this kernel from Jupyter", p, schema.Of(p), func(s notebook.Spec) error {
 		dir, err := notebook.Uninstall(s)
 		if err == nil {
 			a.printf("removed %s\n", dir)
 		}
 		return err
+	})
+}
+
+// placed makes a command that does something with the kernel of a place.
+func (a *app) placed(name, short string, p *place, flags *schema.Schema, do func(notebook.Spec) error) *cobra.Command {
+	return withOptions(&cobra.Command{
+		Use:   name + " [--user | --prefix DIR | --sys-prefix] [--name NAME] [--force]",
+		Short: short,
+		Args:  noArgs,
+	}, flags, func(context.Context, []string) error {
+		s, err := p.spec(a.env.JupyterData)
+		if err != nil {
+			return err
+		}
+		return do(s)
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/krrlab/lab/internal/safe"
 	"github.com/krrlab/lab/krrlab/schema"
 )
 
@@ -23,7 +22,8 @@ func usage(err error) error {
 	return errUsage{err}
 }
 
-// withOptions makes options the flags of a command, and run what it runs when they are settled.
+// withOptions makes options the flags of a command, and run what it runs when they are settled and the files that they
+// name are checked.
 func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Context,
 	args []string) error) *cobra.Command {
 	addOptions(cmd.Flags(), s)
@@ -31,6 +31,11 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := s.Settle(); err != nil {
 			return errUsage{err}
+		}
+		if cmd.Annotations == nil { // else the ranks are joined before
+			if err := checkFiles(filesOf(s)); err != nil {
+				return err
+			}
 		}
 		return run(cmd.Context(), args)
 	}
@@ -40,11 +45,8 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 // commandLine returns the flags that were given, as a shell takes them.
 func commandLine(s *schema.Schema) (text string) {
 	for _, o := range s.Fields {
-		if !o.Given() {
-			continue
-		}
-		if text += " --" + o.Name; !o.IsBoolFlag() {
-			text += " " + safe.Shell(o.String())
+		if o.Given() {
+			text += o.Flag()
 		}
 	}
 	return text

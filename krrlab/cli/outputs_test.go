@@ -23,10 +23,7 @@ func TestOutputsThatFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sol, err := lab.Solve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sol := testkit.Must(lab.Solve(t.Context()))
 	sol.Model.Origin.TrueResidual = new(math.NaN())
 	var out, errs bytes.Buffer
 	a := &app{env: Env{Stdout: &out, Stderr: &errs}}

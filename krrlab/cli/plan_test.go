@@ -27,6 +27,7 @@ func TestPlanCommand(t *testing.T) {
 	}
 	script(t, `$ plan --train train.csv --target y --sigma 2 --precond nystrom --landmarks 3,1,4 --spectral
     by name        --solver pcg --precond nystrom --features 3 --lambda-p 0.01 --landmarks 3,1,4 --spectral
+    !--spectral true
 $ plan --train train.csv --target y --sigma 2 --precond vecchia --neighbors 7 --damping 0.5
     by name        --solver pcg --precond vecchia --neighbors 7 --damping 0.5
 2$ plan --train train.csv --target y --sigma 2 --spectral --precond auto

@@ -13,7 +13,6 @@ import (
 	"github.com/krrlab/lab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/interval"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/krrlab/npy"
 )
 
 // predictions are what krrlab predict writes, nil what was not asked for.
@@ -86,7 +85,7 @@ func (p *predictions) write(out io.Writer, file string) error {
 	case file == "":
 		return p.writeCSV(out)
 	case filepath.Ext(file) == ".npy":
-		return atomicfile.Write(file, func(w io.Writer) error { return p.writeNPY(w, file) })
+		return p.writeNPY(file)
 	}
 	return atomicfile.Write(file, p.writeCSV)
 }
@@ -110,26 +109,18 @@ func (p *predictions) writeCSV(w io.Writer) error {
 	return c.Error()
 }
 
-// writeNPY writes the columns as a matrix, one as a vector; true and false are 1 and 0.
-func (p *predictions) writeNPY(w io.Writer, file string) error {
+// writeNPY writes the columns as a matrix; true and false are 1 and 0.
+func (p *predictions) writeNPY(file string) error {
 	all := p.columns()
-	shape := []int{p.Decision.RawMatrix().Rows, len(all)}
-	data := make([]float64, 0, shape[0]*shape[1])
-	for i := range shape[0] {
-		for _, column := range all {
-			cell := column.cell(i)
-			v, err := strconv.ParseFloat(cell, 64)
-			if b, e := strconv.ParseBool(cell); err != nil && e == nil && b {
-				v = 1
-			} else if err != nil && e != nil {
-				return fmt.Errorf("%s: the column %s has %q, and a .npy file holds numbers only: write a .csv file",
-					file, column.name, cell)
-			}
-			data = append(data, v)
+	return writeArray(file, p.Decision.RawMatrix().Rows, len(all), func(i, j int) (float64, error) {
+		cell := all[j].cell(i)
+		v, err := strconv.ParseFloat(cell, 64)
+		if b, e := strconv.ParseBool(cell); err != nil && e == nil && b {
+			v = 1
+		} else if err != nil && e != nil {
+			return 0, fmt.Errorf("%s: the column %s has %q, and a .npy file holds numbers only: write a .csv file",
+				file, all[j].name, cell)
 		}
-	}
-	if shape[1] == 1 {
-		shape = shape[:1]
-	}
-	return npy.Write(w, data, shape...)
+		return v, nil
+	})
 }

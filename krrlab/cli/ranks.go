@@ -209,10 +209,7 @@ func (a *app) part(ctx context.Context, err error, code int, text string) int {
 		if err == nil {
 			return code
 		}
-		if a.first() {
-			fmt.Fprintf(a.env.Stderr, "krrlab: everything is done and written, but not all ranks ended: %s\n",
-				a.failureText(err))
-		}
+		a.say("everything is done and written, but not all ranks ended: %s", a.failureText(err))
 		code = max(code, exitError)
 	}
 	a.party.world.Abort(code)

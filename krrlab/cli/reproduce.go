@@ -159,9 +159,9 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	reports, err := experiments.Run(ctx, plans, o)
 	progress.clear()
 	if err != nil && ctx.Err() != nil {
-		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted; finished cases are kept; to continue: krrlab reproduce %s%s\n",
-			strings.Join(ids, " "), commandLine(f.flags))
-		return errStatus(exitInterrupted)
+		a.left = fmt.Sprintf("; finished cases are kept; to continue: krrlab reproduce %s%s", strings.Join(ids, " "),
+			commandLine(f.flags))
+		return ctx.Err()
 	}
 	if err != nil {
 		return err
@@ -181,13 +181,7 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	if failed > 0 {
 		return fmt.Errorf("cases of %d of %d experiments failed; the tables say why", failed, len(reports))
 	}
-	if f.Page == "" {
-		return nil
-	}
-	if reports, err = experiments.LoadReports(f.Into); err != nil {
-		return err
-	}
-	return a.updatePage(f.Page, f.Into, reports)
+	return a.updatePage(f.Page, f.Into)
 }
 
 // renderReports makes tables and figures of reports that are kept.
@@ -214,14 +208,18 @@ func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 	if len(reports) == 0 {
 		a.printf("%s has no reports\n", f.From)
 	}
-	if f.Page == "" {
-		return nil
-	}
-	return a.updatePage(f.Page, f.From, reports)
+	return a.updatePage(f.Page, f.From)
 }
 
-// updatePage puts what the reports of a folder give into a page.
-func (a *app) updatePage(page, dir string, reports []*experiments.Report) error {
+// updatePage puts what the reports of a folder give into a page, unless "".
+func (a *app) updatePage(page, dir string) error {
+	if page == "" {
+		return nil
+	}
+	reports, err := experiments.LoadReports(dir)
+	if err != nil {
+		return err
+	}
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"math"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +24,7 @@ import (
 
 // stageCommand makes the command of a stage.
 func (a *app) stageCommand(d *stage.Definition) *cobra.Command {
-	options := reflect.New(reflect.TypeOf(d.Options)) // a pointer to them
-	c := &stageCommand{Definition: d, options: options.Interface(), labFlags: newLabFlags()}
+	c := &stageCommand{Definition: d, options: d.Zero(), labFlags: newLabFlags()}
 	c.setFlags()
 	use := string(d.Name) + " (--data NAME | --train FILE"
 	if c.flags.Lookup("holdout") != nil {
@@ -41,7 +39,7 @@ func (a *app) stageCommand(d *stage.Definition) *cobra.Command {
 type stageCommand struct {
 	*stage.Definition
 	labFlags
-	options  any  // a pointer to those of the stage
+	options  stage.Runner
 	auto     bool // the method is left to the plan, unless flags say otherwise
 	prepared stage.Command
 }
@@ -71,8 +69,9 @@ func (c *stageCommand) setFlags() {
 			f.Without(name)
 		}
 	}
-	if c.preconds = taken["precond"]; c.preconds != "" {
-		f.Lookup("precond").Help = "what approximates K: " + strings.ReplaceAll(c.preconds, ",", ", ")
+	if only := taken["precond"]; only != "" {
+		f.Lookup("precond").Only(strings.Split(only, ",")...).Help = "what approximates K: " +
+			strings.ReplaceAll(only, ",", ", ")
 	}
 	if c.Tol > 0 {
 		f.Lookup("tol").Help = "tolerance τ of ‖y−Ac‖/‖y‖ to which iterations are counted"
@@ -138,45 +137,35 @@ func (a *app) stage(ctx context.Context, c *stageCommand) error {
 	if err != nil {
 		return err
 	}
-	s, err := lab.Run(ctx, reflect.ValueOf(c.options).Elem().Interface().(stage.Runner))
+	s, err := lab.Run(ctx, c.options)
 	progress.clear()
-	interrupted := err != nil && ctx.Err() != nil && hasValue(s)
-	if err != nil && !interrupted {
+	if s == nil || err != nil && ctx.Err() == nil {
 		return err
 	}
-	err = a.writeStage(&c.stageFiles, s, nil)
+	written := a.show(&c.stageFiles, s)
 	for _, t := range c.Tables {
-		err = cmp.Or(err, a.put(c.flags.Lookup(t.Flag).String(), func(file string) error {
+		written = cmp.Or(written, a.put(c.flags.Lookup(t.Flag).String(), func(file string) error {
 			return writeTable(file, t.Of(s))
 		}))
 	}
-	if !interrupted {
-		err = a.agree(ctx, err)
+	a.printWrote(14, "", "")
+	if err == nil {
+		return a.agree(ctx, written)
 	}
+	a.left = fmt.Sprintf(" after %.0f seconds; the above is what was measured until then", time.Since(start).Seconds())
+	return cmp.Or(written, err)
+}
+
+// show prints the value of a stage, and writes it to the files that are named.
+func (a *app) show(f *stageFiles, s krrlab.Stage) error {
 	a.printf("%s%s", s, a.ranksText())
-	a.printWrote(c.flags, 14, "")
-	if err != nil {
-		return err
-	}
-	if interrupted {
-		if a.first() {
-			fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until "+
-				"then\n",
-				time.Since(start).Seconds())
-		}
-		return errStatus(exitInterrupted)
-	}
-	return nil
+	return a.writeStage(f, s, nil)
 }
 
 // prepare refuses what no data could make right, and completes the options.
 func (c *stageCommand) prepare() error {
 	if err := c.check(); err != nil {
 		return err
-	}
-	if name := c.PrecondSpec.Name; c.preconds != "" && name != "" &&
-		!slices.Contains(strings.Split(c.preconds, ","), name) {
-		return usagef("--precond %s: want one of %s", name, strings.ReplaceAll(c.preconds, ",", ", "))
 	}
 	p, ok := c.options.(stage.Preparer)
 	if !ok {
@@ -192,10 +181,9 @@ func (c *stageCommand) prepare() error {
 
 // command returns what the flags say of the problem.
 func (f *labFlags) command() *stage.Command {
-	return &stage.Command{
-		Given: f.flags.Given, Kernel: f.spec(f.Sigma.value), Lengths: f.Sigma.lengths, Lambda: f.Lambda,
-		Fit: f.fitCommandLine(),
-	}
+	sigma, lengths := f.Sigma.split()
+	return &stage.Command{Given: f.flags.Given, Kernel: f.spec(sigma), Lengths: lengths, Lambda: f.Lambda,
+		Fit: f.fitCommandLine()}
 }
 
 // writeStage writes a stage to the files that are named, all that can be, with its picture, or another unless nil.
@@ -228,44 +216,37 @@ func writeTable(name string, t *plots.Table) error {
 	if filepath.Ext(name) != ".npy" {
 		return atomicfile.Put(name, []byte(t.CSV()))
 	}
-	data := make([]float64, 0, len(t.Rows)*len(t.Columns))
-	for _, row := range t.Rows {
-		for j := range t.Columns {
-			v := math.NaN()
-			if j < len(row) {
-				if w, ok := row[j].Float(); ok {
-					v = w
-				}
+	return writeArray(name, len(t.Rows), len(t.Columns), func(i, j int) (float64, error) {
+		if row := t.Rows[i]; j < len(row) {
+			if v, ok := row[j].Float(); ok {
+				return v, nil
 			}
-			data = append(data, v)
+		}
+		return math.NaN(), nil
+	})
+}
+
+// writeArray writes a matrix, of one column a vector, to a file in NumPy's form.
+func writeArray(name string, rows, columns int, at func(i, j int) (float64, error)) error {
+	shape, data := []int{rows, columns}, make([]float64, rows*columns)
+	for k := range data {
+		var err error
+		if data[k], err = at(k/columns, k%columns); err != nil {
+			return err
 		}
 	}
-	shape := []int{len(t.Rows), len(t.Columns)}
-	if len(t.Columns) == 1 {
+	if columns == 1 {
 		shape = shape[:1]
 	}
 	return atomicfile.Write(name, func(w io.Writer) error { return npy.Write(w, data, shape...) })
 }
 
 // printWrote names the files that were written, in lines whose names have a width, and what the picture is.
-func (a *app) printWrote(s *schema.Schema, width int, what string) {
-	_, writes := filesOf(s)
-	for _, w := range writes {
-		wrote := slices.Contains(a.wrote, w.path)
-		if what != "" && w.flag == "--plot" {
-			w.path += " (" + what + ")"
+func (a *app) printWrote(width int, plot, what string) {
+	for _, file := range a.wrote {
+		if file == plot && what != "" {
+			file += " (" + what + ")"
 		}
-		if wrote {
-			a.printf("%-*s %s\n", width, "wrote", w.path)
-		}
+		a.printf("%-*s %s\n", width, "wrote", file)
 	}
-}
-
-// hasValue reports whether a stage is there: a nil pointer in the interface is none.
-func hasValue(s krrlab.Stage) bool {
-	if s == nil {
-		return false
-	}
-	v := reflect.ValueOf(s)
-	return v.Kind() != reflect.Pointer || !v.IsNil()
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"reflect"
 	"slices"
 
 	"github.com/krrlab/lab/datasets"
@@ -28,18 +27,18 @@ func (f *labFlags) fitCommandLine() string {
 func (a *app) tuned(ctx context.Context, f *fitFlags, data *loaded, cfg *krrlab.Config) (stage.Choice, error) {
 	all := krrlab.Stages()
 	d := all[slices.IndexFunc(all, func(d stage.Definition) bool { return d.Name == stage.Tune })]
-	options := reflect.New(reflect.TypeOf(d.Options))
-	if err := schema.Of(options.Interface()).Lookup("ard").Set(f.ARD); err != nil {
+	options := d.Zero()
+	if err := schema.Of(options).Lookup("ard").Set(f.ARD); err != nil {
 		return nil, err
 	}
-	if err := options.Interface().(stage.Preparer).Prepare(f.command()); err != nil {
+	if err := options.(stage.Preparer).Prepare(f.command()); err != nil {
 		return nil, errUsage{err}
 	}
 	lab, err := krrlab.New(data.train, *cfg)
 	if err != nil {
 		return nil, err
 	}
-	s, err := lab.Run(ctx, options.Elem().Interface().(stage.Runner))
+	s, err := lab.Run(ctx, options)
 	if err != nil {
 		return nil, err
 	}

@@ -88,21 +88,17 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	progress.clear()
-	a.printf("%s%s", v, a.ranksText())
-	err = a.agree(ctx, a.writeStage(&f.stageFiles, v, nil))
-	a.printWrote(f.flags, 14, "")
+	err = a.agree(ctx, a.show(&f.stageFiles, v))
+	a.printWrote(14, "", "")
 	if err != nil {
 		return err
 	}
 	if v.Residual.Known() && float64(v.Residual)-float64(v.Rounding) > v.Tol {
-		if a.first() {
-			again := "--residual exact"
-			if v.Claimed != nil && *v.Claimed > v.Tol { // the fit said so
-				again = "a larger --max-iter or --lambda"
-			}
-			const text = "krrlab: the residual is %.2e, the model was fitted to %g: fit it again with %s\n"
-			fmt.Fprintf(a.env.Stderr, text, float64(v.Residual), v.Tol, again)
+		again := "--residual exact"
+		if v.Claimed != nil && *v.Claimed > v.Tol { // the fit said so
+			again = "a larger --max-iter or --lambda"
 		}
+		a.say("the residual is %.2e, the model was fitted to %g: fit it again with %s", float64(v.Residual), v.Tol, again)
 		return errStatus(exitNotConverged)
 	}
 	return nil

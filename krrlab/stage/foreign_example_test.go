@@ -102,5 +102,5 @@ func Example_userDefined() {
 	// problem        kernel gaussian(sigma=1), λ = 0.1
 	// ‖K‖₂           at least 115.6 after 3 products
 	// <nil> 3 3 <nil>
-	// Steps -1: want at least 1
+	// Steps -1: want at least 1, such as 20
 }

@@ -62,13 +62,18 @@ type Table struct {
 	Of         func(Stage) *plots.Table
 }
 
+// Zero returns a pointer to options for a caller to fill, which run as they do.
+func (d *Definition) Zero() Runner {
+	return reflect.New(reflect.TypeOf(d.Options)).Interface().(Runner)
+}
+
 // Decode returns the options that JSON has.
 func (d *Definition) Decode(options []byte) (Runner, error) {
-	o := reflect.New(reflect.TypeOf(d.Options))
-	if err := json.Unmarshal(options, o.Interface()); err != nil {
+	o := d.Zero()
+	if err := json.Unmarshal(options, o); err != nil {
 		return nil, fmt.Errorf("options of %s: %w", d.Name, err)
 	}
-	return o.Elem().Interface().(Runner), nil
+	return o, nil
 }
 
 // New returns a result to decode JSON into.

@@ -50,12 +50,10 @@ func (b *Lines) Classes(c *model.Classes) {
 			wide[j] = max(wide[j], utf8.RuneCountInString(cell))
 		}
 	}
+	wide[0] = -wide[0] // to the left
 	for i, line := range cells {
-		for j, cell := range line {
-			gap := strings.Repeat(" ", wide[j]-utf8.RuneCountInString(cell))
-			if line[j] = gap + cell; j == 0 {
-				line[j] = cell + gap
-			}
+		for j := range line {
+			line[j] = fmt.Sprintf("%*s", wide[j], line[j])
 		}
 		b.Add(map[bool]string{true: "confusion"}[i == 0], "%s", strings.Join(line, "  "))
 	}
@@ -81,8 +79,7 @@ func (b *Lines) confusions(c *model.Classes) {
 	}
 	const most = 12
 	if more := len(errors) - most; more > 0 {
-		errors = append(errors[:most], fmt.Sprintf("%s in the JSON",
-			map[bool]string{true: "1 other class", false: fmt.Sprint(more, " other classes")}[more == 1]))
+		errors = append(errors[:most], plural.Count(more, "other")+" in the JSON")
 	}
 	b.Add("errors", "%s", strings.Join(errors, ", "))
 }

@@ -28,7 +28,7 @@ confusion      class, taken for →  "lo\x1b"  high   error
 `: small,
 		`classes        the largest, c, has 50.00 % of the points
 confusion      taken: a for x 1 of 4; b for x 1 of 4; c for x 1 of 4; d for x 1 of 4; e for x 1 of 4; f for x 1 of 4; 9 other pairs less often
-errors         a 25.00 %, b 25.00 %, c 25.00 %, d 25.00 %, e 25.00 %, f 25.00 %, g 25.00 %, h 25.00 %, i 25.00 %, j 25.00 %, k 25.00 %, l 25.00 %, 3 other classes in the JSON
+errors         a 25.00 %, b 25.00 %, c 25.00 %, d 25.00 %, e 25.00 %, f 25.00 %, g 25.00 %, h 25.00 %, i 25.00 %, j 25.00 %, k 25.00 %, l 25.00 %, 3 others in the JSON
 `: large,
 	} {
 		var b Lines

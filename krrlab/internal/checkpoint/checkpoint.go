@@ -44,8 +44,7 @@ type Store struct {
 }
 
 // Open returns the store in dir, which it makes if it is not there, of the computation with
-// that fingerprint, and keeps others out until Close. If another run has it the error is a
-// *HeldError.
+// that fingerprint, and keeps others out until Close. If another run has it that is an error.
 func Open(dir string, owner [sha256.Size]byte) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("checkpoint folder: %w", err)
@@ -193,9 +192,8 @@ func (s *Store) remove(list []int) error {
 // it leaves those of a run that has gone on from them since.
 func (s *Store) Clear(beside ...string) error {
 	if s.held == nil {
-		var other *HeldError
 		switch err := s.lock(); {
-		case errors.As(err, &other), errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, errHeld), errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
 			return err

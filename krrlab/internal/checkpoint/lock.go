@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -13,22 +14,8 @@ import (
 // the process ends, however it ends, and the file says who it is.
 const lockName = ".lock"
 
-// errHeld is flock's error where another has the lock.
-var errHeld = errors.New("held")
-
-// HeldError says that another run has the folder.
-type HeldError struct {
-	Dir string
-	By  string // "process 12 on host since …", or ""
-}
-
-func (e *HeldError) Error() string {
-	by := "another run"
-	if e.By != "" {
-		by = e.By
-	}
-	return fmt.Sprintf("checkpoint folder %s is in use by %s: wait for its end, or take another folder", e.Dir, by)
-}
+// errHeld is the error where another run has the folder.
+var errHeld = errors.New("wait for its end, or take another folder")
 
 // lock makes the folder this store's. Where the file system knows no locks there is none.
 func (s *Store) lock() error {
@@ -43,10 +30,11 @@ func (s *Store) lock() error {
 			return fmt.Errorf("checkpoint folder: %w", err)
 		}
 		if err := flock(f); err != nil {
-			by, _ := os.ReadFile(name)
+			by, _ := os.ReadFile(name) // "process 12 on host since …"
 			f.Close()
 			if errors.Is(err, errHeld) {
-				return &HeldError{s.dir, strings.TrimSpace(string(by))}
+				return fmt.Errorf("checkpoint folder %s is in use by %s: %w", s.dir,
+					cmp.Or(strings.TrimSpace(string(by)), "another run"), err)
 			}
 			return nil
 		}

@@ -39,8 +39,7 @@ func TestTwoRuns(t *testing.T) {
 	first := open(t, dir, 1)
 	_ = first.Save([]byte("mine"))
 	_, err := Open(dir, [32]byte{1})
-	var held *HeldError
-	if !errors.As(err, &held) || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d on ", os.Getpid())) {
+	if !errors.Is(err, errHeld) || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d on ", os.Getpid())) {
 		t.Errorf("%v", err)
 	}
 	load(t, first, "mine", 0, "")

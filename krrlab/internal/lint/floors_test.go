@@ -110,7 +110,7 @@ var allowed = map[[2]string]string{
 	{"krrlab/points", "krrlab/accel"}:                      "products of many points run on the pool of workers",
 	{"krrlab/points", "krrlab/accel/gemm"}:                 "products of bytes are no BLAS routine",
 	{"krrlab/comm", "krrlab/accel"}:                        "a rank knows how many threads it has",
-	{"krrlab/schema", "krrlab/internal/safe"}:              "a command line is for a shell",
+	{"krrlab/schema", "internal/safe"}:                     "a command line is for a shell",
 	{"krrlab/tree", "krrlab/points"}:                       "it orders points",
 	{"krrlab/tree", "krrlab/internal/buffer"}:              "its loops keep what they work in",
 	{"krrlab/lowrank", "krrlab/precond"}:                   "rows of F are dealt as those of Z",

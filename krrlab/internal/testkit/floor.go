@@ -29,11 +29,6 @@ func FastBLAS(b *testing.B) {
 	}
 }
 
-// Max returns the higher of each rate: other work on the machine only lowers them.
-func (r Rates) Max(o Rates) Rates {
-	return Rates{max(r.Read, o.Read), max(r.Gemm32, o.Gemm32), max(r.Gemm64, o.Gemm64)}
-}
-
 // Floor runs the loop of a benchmark between two measurements of the rates and reports, as x-floor, the least time
 // of a call over the floor: the time to read those bytes or for those flops, whichever takes longest.
 func Floor(b *testing.B, bytes, flops32, flops64 float64, f func() error) {
@@ -47,8 +42,9 @@ func Floor(b *testing.B, bytes, flops32, flops64 float64, f func() error) {
 		}
 		least = min(least, time.Since(start))
 	}
-	rates = rates.Max(MeasureRates())
-	b.ReportMetric(least.Seconds()/max(bytes/rates.Read, flops32/rates.Gemm32, flops64/rates.Gemm64), "x-floor")
+	floor := func(r Rates) float64 { return max(bytes/r.Read, flops32/r.Gemm32, flops64/r.Gemm64) }
+	// other work on the machine only lowers the rates
+	b.ReportMetric(least.Seconds()/min(floor(rates), floor(MeasureRates())), "x-floor")
 }
 
 // EachBLAS runs a test with Go's own BLAS, and with OpenBLAS where there is one.
