@@ -129,11 +129,11 @@ func (s *Session) names() (out []string) {
 func (s *Session) changeDir(dir string) error {
 	if dir != "" {
 		if rest, ok := strings.CutPrefix(dir, "~"); ok {
-			home, err := os.UserHomeDir()
+			out, err := exec.Command("sh", "-c", "echo ~").Output()
 			if err != nil {
-				return err
+				return fmt.Errorf("no home folder: %w", err)
 			}
-			dir = home + rest
+			dir = strings.TrimSpace(string(out)) + rest
 		}
 		if err := os.Chdir(filepath.FromSlash(dir)); err != nil {
 			return err
