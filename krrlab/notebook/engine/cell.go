@@ -19,7 +19,7 @@ type Cell struct {
 	e     *Engine
 	units []*unit
 	shown []types.Type   // of the values of the last expression that are shown
-	call  bool           // it is a call
+	Call  bool           // the last expression is a call
 	errs  map[string]int // lines that assign errors which none reads, by variable
 }
 
@@ -27,12 +27,6 @@ type Cell struct {
 type Value struct {
 	Value any
 	Type  types.Type
-}
-
-// Values is what the last expression of a cell gave.
-type Values struct {
-	List []Value
-	Call bool // the expression is a call
 }
 
 // view is what a unit sees: names and imports.
@@ -256,7 +250,7 @@ func (e *Engine) statements(c *Cell, file *ast.File, sees view, last bool) (*uni
 		if x, ok := st.(*ast.ExprStmt); ok && last && i+1 == len(list) && !printing.MatchString(types.ExprString(x.X)) {
 			show = len(fn.Body.List) + 1
 			if shown, ok := x.X.(*ast.CallExpr); !ok || !isName(shown.Fun, showName) { // else of a list
-				c.call = isCall(x.X)
+				c.Call = isCall(x.X)
 				st = call(showName, st.Pos(), x.X)
 			}
 		} else if ok && !isCall(x.X) { // the value of an expression that stands alone is not used
@@ -397,7 +391,7 @@ const (
 
 // Run executes a cell. Before each statement it calls at with its line. What was declared before is then known
 // to later cells, unless the calling goroutine was left behind. It returns the values of the last expression.
-func (c *Cell) Run(left func() bool, at func(line int)) (out *Values, err error) {
+func (c *Cell) Run(left func() bool, at func(line int)) (out []Value, err error) {
 	if err := c.e.prepare(); err != nil {
 		return nil, err
 	}
@@ -431,11 +425,8 @@ func (c *Cell) Run(left func() bool, at func(line int)) (out *Values, err error)
 			return nil, err
 		}
 		c.e.publish(u, len(u.lines)+1)
-		if got != nil && c.shown != nil {
-			out = &Values{Call: c.call}
-			for i, v := range got {
-				out.List = append(out.List, Value{v, c.shown[i]})
-			}
+		for i, v := range got[:min(len(got), len(c.shown))] {
+			out = append(out, Value{v, c.shown[i]})
 		}
 		c.e.done(u)
 	}

@@ -46,10 +46,8 @@ func open(t testing.TB) (*Engine, func(code string) string) {
 		e.sweep() // what a later cell needs must stay
 		e.mu.Unlock()
 		text := out.b.String()
-		if v != nil {
-			for _, x := range v.List {
-				text += fmt.Sprint("→", x.Value)
-			}
+		for _, x := range v {
+			text += fmt.Sprint("→", x.Value)
 		}
 		if err != nil {
 			text += "✗" + err.Error()

@@ -19,8 +19,8 @@ func ExampleEngine_Compile() {
 		if err != nil {
 			fmt.Println(err)
 		}
-		if values != nil {
-			fmt.Println(values.List[0].Value, engine.TypeString(values.List[0].Type))
+		for _, v := range values {
+			fmt.Println(v.Value, engine.TypeString(v.Type))
 		}
 	}
 	// Output: 3 float64

@@ -121,7 +121,7 @@ func (s *Session) goCode(c *cell, p part) Result {
 	if err != nil {
 		return Result{Err: s.explain(c, err)}
 	}
-	res := s.result(c, vals)
+	res := s.result(c, vals, cell.Call)
 	for _, u := range cell.Unread() {
 		if c.hits.Load() > 0 { // the interrupt's
 			break
@@ -134,13 +134,10 @@ func (s *Session) goCode(c *cell, p part) Result {
 
 // result turns the values of the last expression into what is shown. If the last of
 // several is an error, or the only one of a call is, that is how the cell ended.
-func (s *Session) result(c *cell, vals *engine.Values) (res Result) {
-	if vals == nil {
-		return res
-	}
+func (s *Session) result(c *cell, vals []engine.Value, call bool) (res Result) {
 	var shows []any
-	for i, v := range vals.List {
-		if i == len(vals.List)-1 && (vals.Call || i > 0) && types.Identical(v.Type, errorType) {
+	for i, v := range vals {
+		if i == len(vals)-1 && (call || i > 0) && types.Identical(v.Type, errorType) {
 			if err, ok := v.Value.(error); ok && err != nil {
 				res.Err = c.failure("Error", err.Error(), 0)
 			}

@@ -12,8 +12,8 @@ import (
 // What a cell has come to.
 const (
 	isRunning = iota
-	hasEnded
-	isLeft
+	isLeft    // its goroutine may get on
+	hasEnded  // it is at its end
 )
 
 // end marks a cell as ended and reports whether it may touch the session: not if it was left
@@ -40,7 +40,7 @@ func (c *cell) interrupted() (first, meets bool) {
 func (c *cell) signal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state.Load() != hasEnded && !c.over {
+	if c.state.Load() != hasEnded {
 		engine.Stop(c.goid, true)
 	}
 }
@@ -49,7 +49,7 @@ func (c *cell) signal() {
 func (c *cell) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.over = true
+	c.state.Store(hasEnded)
 	engine.Stop(c.goid, false)
 }
 

@@ -59,8 +59,7 @@ type cell struct {
 	hits  atomic.Int32  // interrupts
 	goid  uint64        // goroutine of the cell
 	last  int           // line of the statement that runs
-	state atomic.Int32  // running, ended or left
-	over  bool          // its goroutine is at its end
+	state atomic.Int32  // running, left or ended
 	gone  chan struct{} // closed when the cell is left behind
 	mu    sync.Mutex    // an interrupt, or the end of the cell
 	deep  atomic.Bool   // interrupted for its recursion
