@@ -63,12 +63,11 @@ type block struct {
 
 // textRow is a record of a csv file, or a line of LIBSVM.
 type textRow struct {
-	line, next int        // its own, and the one after it
-	cells      []string   // without blanks at their ends; of LIBSVM the answer, nil without content
-	table      *csvReader // of a record of which nums has all features, and cells those of csvReader.beside
-	nums       []float64  // the features, NaN where they are none, nil where they are not known; of LIBSVM the nonzeros
-	cols       []int32    // of LIBSVM
-	d          int        // the largest index of LIBSVM
+	line, next int       // its own, and the one after it
+	cells      []string  // without blanks at their ends; of LIBSVM the answer, nil without content
+	nums       []float64 // the features, NaN where they are none, nil where they are not known; of LIBSVM the nonzeros
+	cols       []int32   // of LIBSVM
+	d          int       // the largest index of LIBSVM
 	err        error
 }
 

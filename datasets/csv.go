@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -38,7 +37,6 @@ type csvReader struct {
 	copied []int          // of ReadOptions.Keep
 	words  []*category    // of the columns, nil where there are none
 	wordy  bool           // there are
-	beside []int          // columns of which more is wanted than numbers of features
 
 	nums    grown[float64] // of the features, which are data in the end
 	data    []float64
@@ -59,12 +57,7 @@ type cells interface {
 	number(j int) (float64, error) // of text(j), as parse has it; NaN for a missing cell of numbers
 }
 
-func (r *textRow) text(j int) string {
-	if r.table != nil {
-		j = slices.Index(r.table.beside, j)
-	}
-	return r.cells[j]
-}
+func (r *textRow) text(j int) string { return r.cells[j] }
 
 func (r *textRow) number(j int) (float64, error) { return parse(r.cells[j]) }
 
@@ -177,8 +170,8 @@ func (c *csvReader) quoted(text []byte) bool {
 func (c *csvReader) split(b *block) {
 	err := records(b.text, c.sep, c.mark, func(cells []string, line, next int) bool {
 		r, at := textRow{line: b.line + line, next: b.line + next}, len(b.cells)
-		if len(cells) != c.width || !c.numbers(b, &r, cells) {
-			b.cells = append(b.cells, cells...)
+		if b.cells = append(b.cells, cells...); len(cells) == c.width {
+			r.nums = c.numbers(b, cells)
 		}
 		r.cells = b.cells[at:]
 		b.rows = append(b.rows, r)
@@ -194,8 +187,8 @@ func (c *csvReader) split(b *block) {
 	}
 }
 
-// numbers reads the features of a record, and reports whether all but words are numbers.
-func (c *csvReader) numbers(b *block, r *textRow, cells []string) bool {
+// numbers reads the features of a record, NaN for words; it returns nil where others are no numbers.
+func (c *csvReader) numbers(b *block, cells []string) []float64 {
 	from := len(b.nums)
 	for _, j := range c.keep {
 		v := math.NaN()
@@ -203,16 +196,12 @@ func (c *csvReader) numbers(b *block, r *textRow, cells []string) bool {
 			var err error
 			if v, err = parse(cells[j]); err != nil || !isFinite(v) {
 				b.nums = b.nums[:from]
-				return false
+				return nil
 			}
 		}
 		b.nums = append(b.nums, v)
 	}
-	for _, j := range c.beside {
-		b.cells = append(b.cells, cells[j])
-	}
-	r.table, r.nums = c, b.nums[from:]
-	return true
+	return b.nums[from:]
 }
 
 // record takes a record: a row, or the header.
@@ -224,15 +213,14 @@ func (c *csvReader) record(r *textRow) error {
 	c.next = r.next
 	if c.width != 1 || c.mark != 0 {
 		c.read.skip(r.line-gap, gap)
+		gap = 0
 	}
-	for k := range gap {
-		if c.width == 1 && c.mark == 0 { // a blank line of one column is a cell without a value
-			if err := c.row(&textRow{cells: []string{""}}, r.line-gap+k); err != nil {
-				return err
-			}
+	for k := range gap { // a blank line of one column is a cell without a value
+		if err := c.row(&textRow{cells: []string{""}}, r.line-gap+k); err != nil {
+			return err
 		}
 	}
-	if r.table != nil {
+	if r.nums != nil {
 		return c.row(r, r.line)
 	}
 	first := r.cells[0]
@@ -305,7 +293,7 @@ func (c *csvReader) row(r cells, line int) error {
 // features reads the features of a row.
 func (c *csvReader) features(r cells, line int) error {
 	t, ok := r.(*textRow)
-	known := ok && t.table != nil
+	known := ok && t.nums != nil
 	if known && !c.wordy {
 		c.nums.add(t.nums)
 		return nil

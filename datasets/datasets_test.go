@@ -284,8 +284,8 @@ func TestLoad(t *testing.T) {
 	for n, want := range map[int]string{3: "the first 3 of 7291 training rows",
 		12000: "all 3 training rows: 12000 were asked for, and there are no more"} {
 		if p, err := Load(t.Context(), "usps", &LoadOptions{Dirs: []string{dir}, N: n}); err != nil ||
-			p.Rows() != want || !strings.HasPrefix(p.Note(), want+"; ") {
-			t.Errorf("%d rows: %q, %q, %v", n, p.Rows(), p.Note(), err)
+			!strings.HasPrefix(p.Train.Note, want+"; ") {
+			t.Errorf("%d rows: %v, %v", n, p, err)
 		}
 	}
 	put(t, dir, "libsvm_regression/abalone", lines(100, func(i int) string {

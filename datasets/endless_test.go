@@ -180,11 +180,10 @@ func TestEndlessLoad(t *testing.T) {
 		t.Error("the first rows are not MNIST's")
 	}
 	if p.Train.Name != "mnist-infinite" || !strings.Contains(p.Train.Source, "generated from MNIST") ||
-		!strings.Contains(p.Note(), "generated from MNIST") {
-		t.Errorf("name %q, source %q, note %q", p.Train.Name, p.Train.Source, p.Note())
+		!strings.Contains(p.Train.Note, "generated from MNIST") {
+		t.Errorf("name %q, source %q, note %q", p.Train.Name, p.Train.Source, p.Train.Note)
 	}
-	p.Info.N = 5 // as if these files were all there is
-	if p.Rows() != "5 rows and 7 generated from them" {
-		t.Errorf("rows: %q", p.Rows())
+	if note := (&Info{N: 5}).note(12, 12); note != "5 rows and 7 generated from them" {
+		t.Error(note)
 	}
 }

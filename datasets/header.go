@@ -57,9 +57,6 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 			c.read.Dropped = append(c.read.Dropped, c.flagName(j))
 		}
 		c.wordy = c.wordy || c.words[j] != nil
-		if c.words[j] != nil || j == c.target || j == c.weight || slices.Contains(slices.Concat(c.more, c.copied), j) {
-			c.beside = append(c.beside, j)
-		}
 	}
 	if c.o.AnswersOnly {
 		c.keep = nil

@@ -24,7 +24,6 @@ type LoadOptions struct {
 type Pair struct {
 	Train, Test *Dataset // Test is nil if there are no test rows; Scaling is fitted on Train
 	Info        *Info
-	Asked       int // LoadOptions.N: the training rows asked for; 0 for all
 	// Target and Drop are columns of the file that packed data were read from, as the model keeps them.
 	Target string
 	Drop   []string
@@ -49,7 +48,7 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pair{Info: info, Asked: o.N}
+	p := &Pair{Info: info}
 	if info.BuiltIn() {
 		all := info.generate(info)
 		p.Train, p.Test = all.Slice(0, info.N), all.Slice(info.N, all.Len())
@@ -70,32 +69,26 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 	if o.N > 0 {
 		p.Train = p.Train.Head(o.N)
 	}
-	p.Train.Note = p.Note()
+	p.Train.Note = info.note(p.Train.Len(), o.N)
 	p.Train, p.Test, err = Scale(cmp.Or(o.Scale, info.Scale), p.Train, p.Test)
 	return p, err
 }
 
-// Rows says which training rows the pair has where these are not just the set's own: the
-// first of them, or more, or fewer than were asked for; "" otherwise.
-func (p *Pair) Rows() string {
-	switch n := p.Train.Len(); {
-	case p.Asked > n:
-		return fmt.Sprintf("all %d training rows: %d were asked for, and there are no more", n, p.Asked)
-	case n < p.Info.N:
-		return fmt.Sprintf("the first %d of %d training rows", n, p.Info.N)
-	case n > p.Info.N:
-		return fmt.Sprintf("%d rows and %d generated from them", p.Info.N, n-p.Info.N)
+// note says what is special about n training rows, of which asked were asked for, 0 for all: that they are not just the
+// set's own but the first of them, or more, or fewer than were asked for, and Note.
+func (i *Info) note(n, asked int) (note string) {
+	switch {
+	case asked > n:
+		note = fmt.Sprintf("all %d training rows: %d were asked for, and there are no more", n, asked)
+	case n < i.N:
+		note = fmt.Sprintf("the first %d of %d training rows", n, i.N)
+	case n > i.N:
+		note = fmt.Sprintf("%d rows and %d generated from them", i.N, n-i.N)
 	}
-	return ""
-}
-
-// Note says what is special about the pair: Rows and Info.Note.
-func (p *Pair) Note() string {
-	rows := p.Rows()
-	if rows != "" && p.Info.Note != "" {
-		rows += "; "
+	if note != "" && i.Note != "" {
+		note += "; "
 	}
-	return rows + p.Info.Note
+	return note + i.Note
 }
 
 // read reads the training and the test rows from the files of the set. Of a set in one file a fixed random four fifths

@@ -144,7 +144,7 @@ func unpack(dir string, n int) (*Pair, error) {
 	case err != nil || m.Sum != m.sum() || m.Train == nil:
 		return nil, fmt.Errorf("%s: damaged or changed, the checksum is wrong: %s", name, again)
 	}
-	p := &Pair{Asked: n, Target: m.Target, Drop: m.Drop}
+	p := &Pair{Target: m.Target, Drop: m.Drop}
 	if p.Train, err = m.Train.read(dir, "train"); err == nil && m.Test != nil {
 		p.Test, err = m.Test.read(dir, "test")
 	}
@@ -164,7 +164,7 @@ func unpack(dir string, n int) (*Pair, error) {
 			return nil, fmt.Errorf("%s: %d rows have other labels, or another scaling, than the %d packed: pack the "+
 				"rows with --n %d", dir, n, t.Len(), n)
 		}
-		p.Train.Note = p.Note()
+		p.Train.Note = p.Info.note(n, n)
 	}
 	return p, nil
 }

@@ -130,20 +130,20 @@ const digitSide = 28
 // without error, yet can be read.
 var digitDeformation = deformation{Shift: 1.5, Rotate: 12, Alpha: 36, Sigma: 4}
 
-// pen holds the strokes of the ten digits: points (x, y) in a square of side 20 in the
+// pen holds the strokes of the ten digits: points, x and y in turn, in a square of side 20 in the
 // middle of the picture, y downwards, joined by straight lines.
-var pen = [10][][][2]float64{
-	{{{10, 1}, {5, 3}, {3, 10}, {5, 17}, {10, 19}, {15, 17}, {17, 10}, {15, 3}, {10, 1}}},
-	{{{6, 5}, {11, 1}, {11, 19}}},
-	{{{4, 5}, {6, 2}, {10, 1}, {15, 3}, {15, 7}, {11, 12}, {4, 19}, {17, 19}}},
-	{{{4, 2}, {15, 2}, {9, 8}, {14, 10}, {16, 14}, {13, 18}, {8, 19}, {3, 17}}},
-	{{{12, 1}, {3, 13}, {17, 13}}, {{13, 6}, {13, 19}}},
-	{{{16, 1}, {5, 1}, {5, 8}, {11, 8}, {15, 10}, {16, 14}, {13, 18}, {8, 19}, {3, 17}}},
-	{{{13, 1}, {7, 6}, {4, 13}, {6, 18}, {10, 19}, {14, 18}, {16, 14}, {13, 11}, {8, 11}, {5, 13}}},
-	{{{3, 2}, {16, 2}, {11, 10}, {8, 19}}},
-	{{{10, 1}, {6, 3}, {6, 7}, {10, 9}, {14, 7}, {14, 3}, {10, 1}},
-		{{10, 9}, {5, 12}, {5, 17}, {10, 19}, {15, 17}, {15, 12}, {10, 9}}},
-	{{{15, 7}, {12, 9}, {8, 9}, {5, 6}, {7, 2}, {11, 1}, {15, 3}, {15, 7}, {15, 12}, {12, 19}}},
+var pen = [10][][]float64{
+	{{10, 1, 5, 3, 3, 10, 5, 17, 10, 19, 15, 17, 17, 10, 15, 3, 10, 1}},
+	{{6, 5, 11, 1, 11, 19}},
+	{{4, 5, 6, 2, 10, 1, 15, 3, 15, 7, 11, 12, 4, 19, 17, 19}},
+	{{4, 2, 15, 2, 9, 8, 14, 10, 16, 14, 13, 18, 8, 19, 3, 17}},
+	{{12, 1, 3, 13, 17, 13}, {13, 6, 13, 19}},
+	{{16, 1, 5, 1, 5, 8, 11, 8, 15, 10, 16, 14, 13, 18, 8, 19, 3, 17}},
+	{{13, 1, 7, 6, 4, 13, 6, 18, 10, 19, 14, 18, 16, 14, 13, 11, 8, 11, 5, 13}},
+	{{3, 2, 16, 2, 11, 10, 8, 19}},
+	{{10, 1, 6, 3, 6, 7, 10, 9, 14, 7, 14, 3, 10, 1},
+		{10, 9, 5, 12, 5, 17, 10, 19, 15, 17, 15, 12, 10, 9}},
+	{{15, 7, 12, 9, 8, 9, 5, 6, 7, 2, 11, 1, 15, 3, 15, 7, 15, 12, 12, 19}},
 }
 
 // draw sets dst to a digit drawn with a pen of that radius in pixels: 255 in the strokes,
@@ -154,8 +154,8 @@ func draw(dst []float32, digit int, radius float64) {
 		for x := range digitSide {
 			best := math.Inf(1)
 			for _, stroke := range pen[digit] {
-				for k := range len(stroke) - 1 {
-					best = min(best, fromLine(float64(x)-corner, float64(y)-corner, stroke[k], stroke[k+1]))
+				for k := 0; k+2 < len(stroke); k += 2 {
+					best = min(best, fromLine(float64(x)-corner, float64(y)-corner, stroke[k:k+4]))
 				}
 			}
 			dst[y*digitSide+x] = float32(math.Round(255 * min(1, max(0, radius+0.5-math.Sqrt(best)))))
@@ -163,12 +163,13 @@ func draw(dst []float32, digit int, radius float64) {
 	}
 }
 
-// fromLine returns the squared distance of (x, y) from the straight line between a and b.
-func fromLine(x, y float64, a, b [2]float64) float64 {
-	dx, dy := b[0]-a[0], b[1]-a[1]
-	t := ((x-a[0])*dx + (y-a[1])*dy) / (dx*dx + dy*dy)
+// fromLine returns the squared distance of (x, y) from the straight line between two points, x and y in turn.
+func fromLine(x, y float64, ends []float64) float64 {
+	x, y = x-ends[0], y-ends[1]
+	dx, dy := ends[2]-ends[0], ends[3]-ends[1]
+	t := (x*dx + y*dy) / (dx*dx + dy*dy)
 	t = min(1, max(0, t))
-	ex, ey := x-a[0]-t*dx, y-a[1]-t*dy
+	ex, ey := x-t*dx, y-t*dy
 	return ex*ex + ey*ey
 }
 

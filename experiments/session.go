@@ -53,7 +53,7 @@ func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.E
 func provenance(p *datasets.Pair, dirs []string) (Data, error) {
 	d := Data{
 		Name: p.Info.Name, Title: p.Info.Title, N: p.Train.Len(), Of: p.Info.N, D: p.Train.Dim(),
-		T: datasets.Coding{Labels: p.Train.Labels}.Columns(), Note: p.Note(),
+		T: datasets.Coding{Labels: p.Train.Labels}.Columns(), Note: p.Train.Note,
 	}
 	if p.Test != nil {
 		d.TestN = p.Test.Len()
