@@ -25,10 +25,10 @@
 //
 // # Length scales
 //
-// After the last subsample the length scales of the features are searched for the kernels that are left, by the
-// gradient of the leave-one-out squared error of some rows (relevance has the formulas). They are taken where rows that
-// took no part are off by less, by more than two standard errors of the difference, and the kernel with its lengths
-// joins the search as one more kernel.
+// After the last subsample the length scales of the features are searched for the best kernel, by the gradient of the
+// leave-one-out squared error of some rows (relevance has the formulas). They are taken where rows that took no part
+// are off by less, by more than two standard errors of the difference, and the kernel with its lengths joins the search
+// as one more kernel.
 //
 // # The choice
 //

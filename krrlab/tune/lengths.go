@@ -25,8 +25,7 @@ const (
 	fittedRows   = 1000 // at most, and at most half of all
 	leastFitted  = 100  // and
 	rowsEach     = 5    // for each length
-	choosingRows = 1000 // beyond these, at most, and at most a third of what is left
-	judgingRows  = 3000 // at most
+	judgingRows  = 3000 // beyond these, at most
 	descent      = 25   // evaluations
 	joinPoints   = 6    // on the level where the kernel with lengths joins the search
 	priorSpread  = 2    // standard deviation of log ℓ_j about log σ
@@ -79,15 +78,14 @@ func (s *search) stretch(ctx context.Context, q int) error {
 		m < max(leastFitted, rowsEach*d) {
 		return nil
 	}
-	l, err := s.lengths(ctx, q, best, m)
+	l, err := s.lengths(ctx, best, m)
 	if err != nil || l == nil {
 		return err
 	}
-	i := slices.IndexFunc(s.fams, func(f *family) bool { return f.name == l.Kernel })
-	if s.stretched = l; !l.Accepted || i < 0 {
+	if s.stretched = l; !l.Accepted {
 		return nil
 	}
-	f := *s.fams[i]
+	f := *best.f
 	f.index, f.shape, f.born = len(s.fams), l.Shape, q
 	f.grid[0], f.first[0] = axis(0, l.Sigma, 1.0/16, 16, math.Pow(2, 0.25), 1)
 	f.first[1] = []float64{f.grid[1][nearest(f.grid[1], math.Log(l.Lambda))]}
@@ -97,115 +95,43 @@ func (s *search) stretch(ctx context.Context, q int) error {
 	return s.explore(ctx, q, []*family{&f})
 }
 
-// lengths finds length scales on m rows: those of half of them for each kernel that is left, from its best σ and λ, of
-// which the other half and some rows more choose one kernel beside the best with one length; then those of all m,
-// judged by rows beyond all these. It returns nil where K+λI is not positive definite in float64, and where nothing is
-// left to gain.
-func (s *search) lengths(ctx context.Context, q int, best *point, m int) (*Lengths, error) {
+// lengths finds length scales on m rows for the best kernel, from its σ and λ, judged by rows beyond these. It returns
+// nil where K+λI is not positive definite in float64, and where nothing is left to gain.
+func (s *search) lengths(ctx context.Context, best *point, m int) (*Lengths, error) {
 	begun := time.Now()
 	rows := s.distinct() // or the rows that judge would know those that are fitted
-	left := len(rows) - m
-	choosing := min(choosingRows, left/3)
-	judging := min(judgingRows, left-choosing)
-	all := s.plain(rows[:m+choosing+judging])
-	r := &reach{x: dense(all.x), y: all.y, classes: all.classes, mean: all.mean, lambda: s.opt.Lambda == 0,
-		tell: s.tell}
-	var runners []*runner
-	for _, f := range s.active(q) {
-		if f.name != "polynomial" && s.model(q, f) != nil {
-			x, _ := s.lowest(s.model(q, f), f)
-			runners = append(runners, &runner{f: f, origin: r.one(f, x), theta: r.one(f, x)})
-		}
+	judging := min(judgingRows, len(rows)-m)
+	all := s.plain(rows[:m+judging])
+	x, k := dense(all.x), best.f.kernel(1)
+	if s.tell != nil {
+		s.tell(stage.Event{Stage: stage.Tune, Remaining: -1,
+			Detail: fmt.Sprintf("length scales of %d features for %s on %d rows", x.D, best.f.name, m)})
 	}
-	runners = r.run(ctx, runners, m/2, m/2, m+choosing)
-	for i, v := range runners {
-		if i > 0 && v.f == best.f {
-			runners[1] = v
-		}
-	}
-	runners = r.run(ctx, runners[:min(2, len(runners))], m, m, m+choosing)
-	if len(runners) == 0 {
-		return nil, ctx.Err()
-	}
-	won := runners[0]
-	each, err := r.judge(ctx, won.f, m, m+choosing, r.x.N, won.theta)
+	one := append(slices.Repeat([]float64{math.Log(best.scale())}, x.D), math.Log(best.lambda()))
+	_, t := all.y.Dims()
+	value := &relevance{x: x.Slice(0, m).(*points.Dense), y: all.y.Slice(0, m, 0, t).(*mat.Dense), k: k,
+		lambda: s.opt.Lambda == 0, origin: one, pull: 1 / (float64(m) * priorSpread * priorSpread)}
+	theta, err := value.descend(ctx, one)
 	if err != nil {
 		return nil, ctx.Err()
 	}
-	same, err := r.judge(ctx, best.f, m, m+choosing, r.x.N, r.one(best.f, best.at))
-	if err != nil {
-		return nil, ctx.Err()
+	var by [2]*loss
+	for i, theta := range [][]float64{theta, one} {
+		fitted := &sample{x: stretched(x, theta[:x.D]), y: all.y, classes: all.classes, fitted: m,
+			tables: map[string][]float64{}, mean: all.mean}
+		if by[i], err = fitted.loss(ctx, k, math.Exp(theta[x.D])); err != nil {
+			return nil, ctx.Err()
+		}
 	}
-	l := &Lengths{Kernel: won.f.name, Rows: m, Judging: judging}
-	l.Error, _, _ = each.Error()
-	l.Isotropic, _, _ = same.Error()
-	l.Gain, l.Deviation = each.worse(same)
+	l := &Lengths{Kernel: best.f.name, Rows: m, Judging: judging}
+	l.Error, _, _ = by[0].Error()
+	l.Isotropic, _, _ = by[1].Error()
+	l.Gain, l.Deviation = by[0].worse(by[1])
 	l.Gain = -l.Gain
 	l.Accepted = l.Gain > max(2*l.Deviation, tie)
-	s.shape(l, r.x, won.theta)
+	s.shape(l, x, theta)
 	l.Seconds = time.Since(begun).Seconds()
 	return l, nil
-}
-
-// runner is a kernel on its way to length scales.
-type runner struct {
-	f             *family
-	origin, theta []float64
-	loss          *loss
-}
-
-// run takes each runner on with n rows, and returns them by the loss of rows from … to, the best first, without those
-// that have none.
-func (r *reach) run(ctx context.Context, runners []*runner, n, from, to int) (left []*runner) {
-	x, y := r.rows(0, n)
-	for _, v := range runners {
-		if r.tell != nil {
-			r.tell(stage.Event{Stage: stage.Tune,
-				Detail:    fmt.Sprintf("length scales of %d features for %s on %d rows", r.x.D, v.f.name, n),
-				Remaining: -1})
-		}
-		value := &relevance{x: x, y: y, k: v.f.kernel(1), lambda: r.lambda, origin: v.origin,
-			pull: 1 / (float64(n) * priorSpread * priorSpread)}
-		var err error
-		if v.theta, err = value.descend(ctx, v.theta); err != nil {
-			continue
-		}
-		if v.loss, err = r.judge(ctx, v.f, n, from, to, v.theta); err == nil {
-			left = append(left, v)
-		}
-	}
-	slices.SortStableFunc(left, func(a, b *runner) int { return cmp.Compare(a.loss.objective(), b.loss.objective()) })
-	return left
-}
-
-// reach is the rows with which lengths are found: a fit is of the first n of them.
-type reach struct {
-	x       *points.Dense
-	y       *mat.Dense
-	classes bool
-	mean    bool // of the targets is taken off
-	lambda  bool // is free
-	tell    func(stage.Event)
-}
-
-// one returns the θ of one length for all features.
-func (r *reach) one(f *family, x at) []float64 {
-	return append(slices.Repeat([]float64{math.Log(f.number(0, x))}, r.x.D), math.Log(f.number(1, x)))
-}
-
-func (r *reach) rows(from, to int) (*points.Dense, *mat.Dense) {
-	_, t := r.y.Dims()
-	return r.x.Slice(from, to).(*points.Dense), r.y.Slice(from, to, 0, t).(*mat.Dense)
-}
-
-// judge returns the loss of rows from … to, fitted to n.
-func (r *reach) judge(ctx context.Context, f *family, n, from, to int, theta []float64) (*loss, error) {
-	d := r.x.D
-	x, y := r.rows(0, n)
-	one := &sample{x: stretched(x, theta[:d]), y: y, classes: r.classes, tables: map[string][]float64{}, mean: r.mean}
-	x, y = r.rows(from, to)
-	one.join(stretched(x, theta[:d]), y)
-	return one.loss(ctx, f.kernel(1), math.Exp(theta[d]))
 }
 
 // shape sets what is reported about the lengths of θ.
