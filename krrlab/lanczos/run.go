@@ -305,20 +305,21 @@ func (p *process) keep(norm float64) {
 
 // project takes what w = Az_j has in the space out of it, and sets α_j.
 func (p *process) project(ctx context.Context) error {
-	j := p.res.Steps                         // counted from 0
-	if err := p.dots(ctx, p.z); err != nil { // h_i = z_iᵀAz_j
-		return err
+	j := p.res.Steps // counted from 0
+	p.alpha = 0
+	for pass := range 2 { // once more, for what rounding left
+		if err := p.dots(ctx, p.z); err != nil { // h_i = z_iᵀw
+			return err
+		}
+		if pass == 0 {
+			p.defect += p.asymmetry(j)
+		}
+		p.alpha += p.h[j]                       // α_j = z_jᵀAz_j
+		if err := p.subtract(ctx); err != nil { // w ← w − Σ_i h_i r_i
+			return err
+		}
 	}
-	p.alpha = p.h[j] // α_j = z_jᵀAz_j
-	p.defect += p.asymmetry(j)
-	if err := p.subtract(ctx); err != nil { // w ← w − Σ_i h_i r_i
-		return err
-	}
-	if err := p.dots(ctx, p.z); err != nil { // once more, for what rounding left
-		return err
-	}
-	p.alpha += p.h[j]
-	return p.subtract(ctx)
+	return nil
 }
 
 // extend adds α_j and β_j to T.

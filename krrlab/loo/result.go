@@ -141,8 +141,7 @@ func (r *Result) Table() *plots.Table {
 	return t
 }
 
-// Plot draws the error against λ with its band and GCV, the least marked. An interval without upper end
-// reaches to the top.
+// Plot draws the error against λ with its band and GCV, the least marked.
 func (r *Result) Plot() *plots.Figure {
 	shown := r.shown()
 	best := shown[r.Best]
@@ -155,18 +154,8 @@ func (r *Result) Plot() *plots.Figure {
 		VLines: []plots.RefLine{{At: best.Lambda, Label: fmt.Sprintf("λ = %.3g", best.Lambda)}},
 	}
 	c, g := plots.Series{Name: "leave-one-out"}, plots.Series{Name: r.gcv()}
-	var top float64
 	for _, s := range shown {
-		if top = max(top, s.Error.Value); stage.Number(s.Error.Hi).Known() {
-			top = max(top, s.Error.Hi)
-		}
-	}
-	for _, s := range shown {
-		hi := s.Error.Hi
-		if !stage.Number(hi).Known() {
-			hi = top
-		}
-		c.AddBand(s.Lambda, s.Error.Value, s.Error.Lo, hi)
+		c.AddBand(s.Lambda, s.Error.Value, s.Error.Lo, s.Error.Hi)
 		g.Add(s.Lambda, s.GCV)
 	}
 	f.Series = append(f.Series, c)

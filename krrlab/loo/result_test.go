@@ -9,14 +9,14 @@ import (
 	"github.com/krrlab/lab/krrlab/leaveout"
 )
 
-// TestPlot: an interval without upper end is drawn to the top, not to its value.
+// TestPlot: the band has the roots of the intervals; plots draws one without upper end to the top.
 func TestPlot(t *testing.T) {
 	r := &Result{Best: 1}
 	for i, hi := range []float64{math.Inf(1), 3, 7} {
 		r.Scores = append(r.Scores, leaveout.Score{Lambda: float64(i + 1),
 			Error: estimate.Interval{Value: 2, Lo: 1, Hi: hi, Confidence: 0.95}})
 	}
-	if s := r.Plot().Series[0]; s.Hi[0] != math.Sqrt(7) || s.Hi[1] != math.Sqrt(3) || s.Lo[0] != 1 {
+	if s := r.Plot().Series[0]; !math.IsInf(s.Hi[0], 1) || s.Hi[1] != math.Sqrt(3) || s.Lo[0] != 1 {
 		t.Errorf("band %v to %v", s.Lo, s.Hi)
 	}
 }
@@ -47,7 +47,10 @@ func TestLines(t *testing.T) {
 			t.Errorf("no %q in %s", want, r)
 		}
 	}
-	r.Best = 1
+	r.Best, r.T = 1, 2
+	if !strings.Contains(r.String(), "RMSE of all targets together; by") {
+		t.Error(r)
+	}
 	if r.Classes, r.Scores[1].Error.Value = true, 0.25; !strings.Contains(r.String(), "--lambda 2: error 25.00 % by") {
 		t.Error(r.String())
 	}

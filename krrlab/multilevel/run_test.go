@@ -62,6 +62,8 @@ func TestRunLimited(t *testing.T) {
 		len(m.Plot().Panels[0].Series[0].X) != 1 || len(m.Plot().Panels[2].Series[0].X) != 2 {
 		t.Errorf("%v", m)
 	}
+	m.Chain[1].Converged, m.Chain[1].Indefinite = false, true
+	testkit.Contains(t, m.String(), "; K+λI as stored is indefinite: its error is above λ")
 	o.Levels = levels("features:900,srht:300")
 	testkit.Fails(t, testkit.ErrOf(lab.MultiLevel(t.Context(), o)), "the last level has s = 300 for n = 200 points")
 }

@@ -63,7 +63,7 @@ func TestInterval(t *testing.T) {
 		{0, 0.5, 1, 0, 10.0 / 11, 10.0 / 11, 21.0 / 11, 0}, // no less
 	} {
 		p, r := &problem{K: dense{id}, Lambda: 1, Error: c.e}, &Numbers{Sampling: c.sampling, Truncation: c.truncation}
-		got := p.interval(r, c.value, 1, &Options{Confidence: 0.9}, "m")
+		got := p.interval(r, c.value, &Options{Confidence: 0.9}, "m")
 		for i, v := range [][2]float64{{got.Value, c.want}, {got.Lo, c.wantLo}, {got.Hi, c.wantHi},
 			{r.Storage, c.storage}} {
 			testkit.Near(t, v[0], v[1], 1e-12, c, i)
@@ -73,7 +73,7 @@ func TestInterval(t *testing.T) {
 		}
 	}
 	for e, want := range map[float64]float64{0: 2, 0.5: 1.5, 1: 1, 1.5: 1, 9: 1} {
-		testkit.Equal(t, (&problem{Error: e}).room(2), want, e)
+		testkit.Equal(t, (&problem{Error: e, Lambda: 2}).room(), want, e)
 	}
 }
 

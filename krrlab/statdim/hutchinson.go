@@ -21,10 +21,6 @@ import (
 func hutchinson(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 	opt := o.settled()
 	var s sample
-	var mean float64
-	if p.Control != nil {
-		mean = p.Control.StatDim()
-	}
 	cols, steps := 0, 0
 	return p.narrow(&opt, opt.probes, func(m int, tol float64, so *Numbers) (*Numbers, error) {
 		for len(s.y) < m {
@@ -42,10 +38,7 @@ func hutchinson(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 			cols += q.columns
 		}
 		next := &Numbers{Probes: m, Steps: steps, Columns: cols}
-		var a float64
-		a, next.Sampling, next.Truncation, next.Explained = s.fit(mean, opt.Confidence)
-		next.Sampling = max(next.Sampling, p.unseen(a, p.Lambda, m, opt.Confidence))
-		next.Estimate = p.interval(next, a, p.Lambda, &opt, "hutchinson")
+		p.conclude(next, &s, &opt, "hutchinson")
 		return next, nil
 	})
 }
@@ -106,7 +99,7 @@ type solved struct {
 func (q *solved) forms(p *problem) (y, half []float64) {
 	zz, zx, xr, rr := dots(q.z, q.z), dots(q.z, q.x), dots(q.x, q.r), dots(q.r, q.r)
 	for j := range zz {
-		rr[j] *= p.Lambda / p.room(p.Lambda) / 2
+		rr[j] *= p.Lambda / p.room() / 2
 		zz[j] += -p.Lambda*(zx[j]+xr[j]) - rr[j]
 	}
 	return zz, rr

@@ -52,36 +52,47 @@ func traceBounds(n int, t, lambda float64) (lo, hi float64) {
 // storage returns (e/λ)·min(n−s, 2s) + u·√(s(n−s)), the allowance for K as stored and for products with it at an
 // estimate s: of products K(I+D)v, ‖D‖₂ ≤ u, the form zᵀ(I−λA⁻¹)z has the error (KA⁻¹z)ᵀD(λA⁻¹z), and ‖KA⁻¹z‖² ≤ s,
 // ‖λA⁻¹z‖² ≤ n−s on average.
-func (p *problem) storage(lambda, s float64) float64 {
+func (p *problem) storage(s float64) float64 {
 	n := float64(p.K.Dim())
-	return p.Error/lambda*max(0, min(n-s, 2*s)) + p.Unit*math.Sqrt(max(0, s*(n-s)))
+	return p.Error/p.Lambda*max(0, min(n-s, 2*s)) + p.Unit*math.Sqrt(max(0, s*(n-s)))
 }
 
 // room returns λ−e, what the least eigenvalue of K+λI as stored is at least; at the least
 // λ/2, where K is too coarse for λ and Storage says so.
-func (p *problem) room(lambda float64) float64 { return max(lambda-p.Error, lambda/2) }
+func (p *problem) room() float64 { return max(p.Lambda-p.Error, p.Lambda/2) }
 
 // unseen returns the least half-width by m probes of signs that is claimed at an estimate s without a control
 // variate: that of one direction of KA⁻¹, of variance 2θ², θ = min(tr K/(tr K+λ), n−s), as if it were normal. A group
 // of equal rows is such a direction, and few probes may hardly see it: their spread is then far below the truth, or
 // 0.
-func (p *problem) unseen(s, lambda float64, m int, confidence float64) float64 {
+func (p *problem) unseen(s float64, m int, confidence float64) float64 {
 	if p.Control != nil {
 		return 0
 	}
 	n := float64(p.K.Dim())
-	lo, hi := traceBounds(p.K.Dim(), p.K.Trace(), lambda)
+	lo, hi := traceBounds(p.K.Dim(), p.K.Trace(), p.Lambda)
 	s = max(lo, min(s, hi))
 	theta := max(0, min(lo, n-s)) // lo ≤ s
 	return estimate.Student(confidence, float64(m-1)) * theta * math.Sqrt(2/float64(m))
 }
 
+// conclude puts together what a sample says.
+func (p *problem) conclude(r *Numbers, s *sample, o *Options, method string) {
+	var mean, a float64
+	if p.Control != nil {
+		mean = p.Control.StatDim()
+	}
+	a, r.Sampling, r.Truncation, r.Explained = s.fit(mean, o.Confidence)
+	r.Sampling = max(r.Sampling, p.unseen(a, len(s.y), o.Confidence))
+	r.Estimate = p.interval(r, a, o, method)
+}
+
 // interval puts the parts together: value ± (sampling+truncation+storage), within the
 // certain bounds.
-func (p *problem) interval(r *Numbers, value, lambda float64, o *Options, method string) estimate.Interval {
-	lo, hi := traceBounds(p.K.Dim(), p.K.Trace(), lambda)
+func (p *problem) interval(r *Numbers, value float64, o *Options, method string) estimate.Interval {
+	lo, hi := traceBounds(p.K.Dim(), p.K.Trace(), p.Lambda)
 	value = max(lo, min(value, hi))
-	r.Storage = p.storage(lambda, value)
+	r.Storage = p.storage(value)
 	half := r.Sampling + r.Truncation + r.Storage
 	return estimate.Interval{
 		Value: value, Lo: max(lo, value-half), Hi: min(hi, value+half), Confidence: o.Confidence, Method: method,

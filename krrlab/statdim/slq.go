@@ -21,15 +21,28 @@ import (
 // there is none, beside ctx's error.
 func slq(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 	opt := o.settled()
-	c := &curve{p: p, o: &opt, lambdas: grid(p.Lambda, opt.Lambdas)}
-	c.samples = make([]sample, len(c.lambdas))
+	c := &curve{o: &opt}
+	for _, l := range grid(p.Lambda, opt.Lambdas) {
+		q := *p
+		if q.Lambda = l; p.Control != nil {
+			var err error
+			if q.Control, err = p.Control.WithLambda(l); err != nil {
+				return nil, err
+			}
+		}
+		c.at = append(c.at, &q)
+		if l == p.Lambda {
+			c.p = &q
+		}
+	}
+	c.samples = make([]sample, len(c.at))
 	res, err := p.narrow(&opt, opt.probes, func(m int, _ float64, so *Numbers) (*Numbers, error) {
 		for c.probes < m {
 			if err := c.batch(ctx, min(m-c.probes, c.batchSize()), so); err != nil {
 				return nil, err
 			}
 		}
-		return c.result()
+		return c.result(), nil
 	})
 	if res != nil {
 		for i := range res.Curve {
@@ -42,9 +55,9 @@ func slq(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 // curve is an SLQ under way.
 type curve struct {
 	p       *problem
+	at      []*problem // of each λ, p among them
+	samples []sample   // of each
 	o       *Options
-	lambdas []float64
-	samples []sample // of each λ
 	probes  int
 	steps   int // most steps of a batch
 	columns int
@@ -57,29 +70,18 @@ func (c *curve) batchSize() int {
 }
 
 // result puts the curve together from the probes so far.
-func (c *curve) result() (*Numbers, error) {
+func (c *curve) result() *Numbers {
 	res := &Numbers{Probes: c.probes, Steps: c.steps, Columns: c.columns}
-	for i, l := range c.lambdas {
-		var mean float64
-		if c.p.Control != nil {
-			w, err := c.p.Control.WithLambda(l)
-			if err != nil {
-				return nil, err
-			}
-			mean = w.StatDim()
-		}
-		at := Numbers{}
-		var a float64
-		a, at.Sampling, at.Truncation, at.Explained = c.samples[i].fit(mean, c.o.Confidence)
-		at.Sampling = max(at.Sampling, c.p.unseen(a, l, c.probes, c.o.Confidence))
-		at.Estimate = c.p.interval(&at, a, l, c.o, "slq")
-		res.Curve = append(res.Curve, Point{l, at.Estimate})
-		if l == c.p.Lambda {
+	for i, p := range c.at {
+		var one Numbers
+		p.conclude(&one, &c.samples[i], c.o, "slq")
+		res.Curve = append(res.Curve, Point{p.Lambda, one.Estimate})
+		if p == c.p {
 			res.Estimate, res.Sampling, res.Truncation, res.Storage, res.Explained =
-				at.Estimate, at.Sampling, at.Truncation, at.Storage, at.Explained
+				one.Estimate, one.Sampling, one.Truncation, one.Storage, one.Explained
 		}
 	}
-	return res, nil
+	return res
 }
 
 // batch runs the next m probes.
@@ -101,7 +103,7 @@ func (c *curve) batch(ctx context.Context, m int, so *Numbers) error {
 				return nil
 			}
 			j := slices.Index(live, r)
-			y[j], half[j] = c.p.form(r, c.p.Lambda)
+			y[j], half[j] = c.p.form(r)
 			left, enough, share := stat.Mean(half, nil), 0.05*c.o.Width*stat.Mean(y, nil), 1.0
 			if left > enough {
 				share = math.Log(float64(n)/left) / math.Log(float64(n)/enough)
@@ -119,19 +121,13 @@ func (c *curve) batch(ctx context.Context, m int, so *Numbers) error {
 	if err != nil {
 		return err
 	}
-	for i, l := range c.lambdas {
+	for i, p := range c.at {
 		s := &c.samples[i]
-		if c.p.Control != nil {
-			w, err := c.p.Control.WithLambda(l)
-			if err != nil {
-				return err
-			}
-			if err := (&problem{K: c.p.K, Lambda: l, Control: w}).control(ctx, s, z); err != nil {
-				return err
-			}
+		if err := p.control(ctx, s, z); err != nil {
+			return err
 		}
 		for _, r := range all {
-			y, half := c.p.form(r, l)
+			y, half := p.form(r)
 			s.y, s.half = append(s.y, y), append(s.half, half)
 		}
 	}
@@ -144,11 +140,11 @@ func (c *curve) batch(ctx context.Context, m int, so *Numbers) error {
 }
 
 // form returns zᵀ(I−λA⁻¹)z to ± half by the process that began with z, of signs.
-func (p *problem) form(r *lanczos.Result, lambda float64) (y, half float64) {
+func (p *problem) form(r *lanczos.Result) (y, half float64) {
 	norm := max(slices.Max(r.Alpha), slices.Max(r.Beta))
-	lo, hi := inverse(r, lambda, -min(p.Error+rounding(norm, r.N), lambda/2))
+	lo, hi := inverse(r, p.Lambda, -min(p.Error+rounding(norm, r.N), p.Lambda/2))
 	zz := float64(r.N)
-	return zz * (1 - lambda*(lo+hi)/2), zz * lambda * (hi - lo) / 2
+	return zz * (1 - p.Lambda*(lo+hi)/2), zz * p.Lambda * (hi - lo) / 2
 }
 
 // rounding returns n·2⁻⁵²·‖K‖₂: how negative rounding can make an eigenvalue of a Lanczos

@@ -101,7 +101,7 @@ func TestForms(t *testing.T) {
 			}
 		}
 		steps(t, d.k, z, 40, func(j int, r *lanczos.Result) {
-			y, half := p.form(r, s.lambda)
+			y, half := p.form(r)
 			check(fmt.Sprintf("%d Lanczos steps", r.Steps), j, y, half)
 			if r.Steps == 40 && half > 0.05*n {
 				t.Errorf("%s: 40 steps leave ± %.3g", s.name, half)
@@ -142,7 +142,7 @@ func TestTinyRidge(t *testing.T) {
 		for i, mu := range d.mu {
 			want += uz.At(i, j) * uz.At(i, j) * mu / (mu + lambda)
 		}
-		y, half := p.form(r, lambda)
+		y, half := p.form(r)
 		if off := math.Abs(y - want); off > half+1e-6*n || half < 0 {
 			t.Errorf("%d steps: form %.6g ± %.3g, want %.6g", r.Steps, y, half, want)
 		}
@@ -268,10 +268,9 @@ func TestStorage(t *testing.T) {
 		p := &problem{K: d.k, Lambda: s.lambda, Error: mat.Norm(e, 2)}
 		var off mat.SymDense
 		off.AddSym(d.k.SymDense, e)
-		if got := sum(degrees(testkit.Eigenvalues(t, &off), s.lambda)); math.Abs(got-d.exact) > p.storage(s.lambda,
-			d.exact) {
+		if got := sum(degrees(testkit.Eigenvalues(t, &off), s.lambda)); math.Abs(got-d.exact) > p.storage(d.exact) {
 			t.Errorf("%s: s_λ moves from %.8g to %.8g, allowance %.3g", s.name, d.exact, got,
-				p.storage(s.lambda, d.exact))
+				p.storage(d.exact))
 		}
 	}
 }
