@@ -24,9 +24,6 @@ type Comm interface {
 	Rank() int
 	// Size returns the number P of ranks.
 	Size() int
-	// AllReduce sets x = Σ_r x_r on all ranks, the same bits on each. The order of the
-	// sum is not fixed.
-	AllReduce(ctx context.Context, x []float64) error
 	// AllReduceInt64 sets x = Σ_r x_r on all ranks, exactly, modulo 2⁶⁴.
 	AllReduceInt64(ctx context.Context, x []int64) error
 	// AllGather fills x on all ranks. It consists of P parts of counts[r] numbers, part r
@@ -42,9 +39,9 @@ type Comm interface {
 // Traffic counts the collectives of one rank.
 type Traffic struct {
 	Calls int64
-	// Bytes handed over: 8m for m numbers in AllReduce, of AllGather the rank's own part,
+	// Bytes handed over: 8m for m numbers in AllReduceInt64, of AllGather the rank's own part,
 	// of Broadcast all at the root. What goes over the wire depends on MPI's algorithm:
-	// 2·Bytes·(P−1)/P sent by each rank for an AllReduce by reduce-scatter and all-gather, as of up to three ranks.
+	// 2·Bytes·(P−1)/P sent by each rank for a sum by reduce-scatter and all-gather, as of up to three ranks.
 	Bytes   int64
 	Seconds float64 // waiting for peers included
 }
@@ -65,28 +62,25 @@ func (t Traffic) Sub(u Traffic) Traffic {
 type Options struct {
 	// Limit is how long a collective may take. Default DefaultLimit.
 	Limit time.Duration
-	// MaxCount is the most numbers, or bytes, that one MPI call is given. Default 2³⁰.
-	MaxCount int
 }
 
 // DefaultLimit is the default of Options.Limit: longer than ranks that share work
 // evenly wait for each other while K is formed.
 const DefaultLimit = 10 * time.Minute
 
-func (o Options) settled() Options {
-	if o.Limit < 0 || o.MaxCount < 0 {
-		panic(fmt.Sprintf("comm: limit %v, at most %d numbers: want none negative", o.Limit, o.MaxCount))
+// limit returns the Limit, or its default.
+func (o Options) limit() time.Duration {
+	if o.Limit < 0 {
+		panic(fmt.Sprintf("comm: a limit of %v: want a positive one", o.Limit))
 	}
-	o.Limit = cmp.Or(o.Limit, DefaultLimit)
-	o.MaxCount = cmp.Or(o.MaxCount, 1<<30)
-	return o
+	return cmp.Or(o.Limit, DefaultLimit)
 }
 
 // Error is a failure of communication. Its rank alone knows of it; peers find out by
 // their own errors.
 type Error struct {
 	Rank, Size int
-	Op         string // "all-reduce", "barrier", …
+	Op         string // "all-gather", "barrier", …
 	Err        error
 }
 
@@ -240,8 +234,8 @@ func Locate(ctx context.Context, c Comm) (Node, error) {
 	n.Ranks, n.Bound, n.Given = len(peers), count(mask), count(affinity(os.Getppid()))
 	cpus := share(own, peers)
 	n.CPUs = max(1, cpus)
-	if p, ok := c.(interface{ mayspin() }); ok && cpus > 0 {
-		p.mayspin()
+	if w, ok := c.(*World); ok && cpus > 0 {
+		w.spin = longSpin
 	}
 	return n, nil
 }

@@ -94,9 +94,9 @@ func TestFine(t *testing.T) {
 // TestAgreeAlone: alone, or with an error that broke the group, there is nobody to agree with.
 func TestAgreeAlone(t *testing.T) {
 	mine := errors.New("mine")
-	a := Alone()
-	if err := Agree(t.Context(), a, mine); err != mine || a.Traffic().Calls != 0 {
-		t.Errorf("%v in %+v", err, a.Traffic())
+	a := OrAlone(nil)
+	if err := Agree(t.Context(), a, mine); err != mine {
+		t.Error(err)
 	}
 	group := Local(2, Options{Limit: time.Minute})
 	broken := &Error{0, 2, opReduce, mine}
@@ -136,7 +136,7 @@ func TestAgreeRanks(t *testing.T) {
 	})
 }
 
-// TestShared: bytes of any length, numbers, and the least of what ranks have.
+// TestShared: bytes of any length, numbers of one rank and of each, and the least of what ranks have.
 func TestShared(t *testing.T) {
 	together(3, Options{}, func(c Comm) {
 		for _, text := range []string{"", "a", "longer"} {
@@ -152,6 +152,11 @@ func TestShared(t *testing.T) {
 		if err := ShareNumbers(t.Context(), c, x, 2); err != nil || !slices.Equal(x, []float64{2, 7}) {
 			t.Errorf("rank %d: %v, %v", c.Rank(), x, err)
 		}
+		x, all := make([]float64, 3), []float64{-0.1, math.Inf(-1), math.Copysign(0, -1)}
+		x[c.Rank()] = all[c.Rank()]
+		if err := Merge(t.Context(), c, x); err != nil || !slices.Equal(x, all) || !math.Signbit(x[2]) {
+			t.Errorf("rank %d: %v, %v", c.Rank(), x, err)
+		}
 		for _, of := range []struct {
 			all  [3]int64
 			want int64
@@ -164,47 +169,6 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// TestTraffic: each collective counts once, with what the rank itself has handed on.
-func TestTraffic(t *testing.T) {
-	check := func(c Comm, parts []int) {
-		ctx, root := t.Context(), 0
-		want := func(calls, bytes int64) {
-			t.Helper()
-			if got := c.Traffic(); got.Calls != calls || got.Bytes != bytes {
-				t.Errorf("rank %d of %d: %d bytes in %d calls, want %d in %d", c.Rank(), c.Size(), got.Bytes, got.Calls,
-					bytes, calls)
-			}
-		}
-		_ = c.AllReduce(ctx, make([]float64, 5))
-		want(1, 40)
-		_ = c.AllReduceInt64(ctx, make([]int64, 3))
-		want(2, 64)
-		sum := 0
-		for _, n := range parts {
-			sum += n
-		}
-		own := int64(8 * parts[c.Rank()])
-		_ = c.AllGather(ctx, make([]float64, sum), parts)
-		want(3, 64+own)
-		_ = c.Broadcast(ctx, make([]byte, 11), root)
-		if c.Rank() == root {
-			own += 11
-		}
-		want(4, 64+own)
-	}
-	check(Alone(), []int{4})
-	together(3, Options{}, func(c Comm) { check(c, []int{2, 0, 5}) })
-	done, cancel := context.WithCancel(t.Context())
-	cancel()
-	a := Alone()
-	if !errors.Is(a.AllReduce(done, nil), context.Canceled) || a.Traffic().Calls != 0 {
-		t.Errorf("stopped: %+v", a.Traffic())
-	}
-	if c := Alone(); OrAlone(c) != c || OrAlone(nil).Size() != 1 {
-		t.Error("OrAlone")
-	}
-}
-
 // TestUnlikeCalls: ranks that make different calls get an error.
 func TestUnlikeCalls(t *testing.T) {
 	x := make([]float64, 4)
@@ -213,13 +177,14 @@ func TestUnlikeCalls(t *testing.T) {
 			if c.Rank() == 1 {
 				return c.AllReduceInt64(t.Context(), make([]int64, 4))
 			}
-			return c.AllReduce(t.Context(), slices.Clone(x))
+			return ShareNumbers(t.Context(), c, slices.Clone(x), 0)
 		},
 		"another root": func(c Comm) error { return c.Broadcast(t.Context(), make([]byte, 4), c.Rank()) },
 		"other parts": func(c Comm) error {
 			return c.AllGather(t.Context(), slices.Clone(x), []int{1 + c.Rank(), 3 - c.Rank()})
 		},
 		"another length": func(c Comm) error { return c.Broadcast(t.Context(), make([]byte, 4+c.Rank()), 0) },
+		"another sum":    func(c Comm) error { return c.AllReduceInt64(t.Context(), make([]int64, 4+c.Rank())) },
 	} {
 		together(2, Options{}, func(c Comm) {
 			if err := f(c); err == nil || !strings.Contains(err.Error(), "rank 0 called") ||
@@ -236,12 +201,15 @@ func TestBroken(t *testing.T) {
 	cancel()
 	g := Local(3, Options{})
 	var e *Error
-	if err := g[1].AllReduce(done, nil); !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Op != opReduce ||
+	if err := g[1].AllReduceInt64(done, nil); !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Op != opReduce ||
 		!errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	_ = g[0].AllReduce(done, nil)
-	if err := g[2].AllReduce(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "rank 1 was stopped") {
+	_ = g[0].AllReduceInt64(done, nil)
+	if err := Alone().AllReduceInt64(done, nil); err != context.Canceled {
+		t.Errorf("alone: %v", err)
+	}
+	if err := g[2].AllReduceInt64(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "rank 1 was stopped") {
 		t.Errorf("%v", err)
 	}
 	defer func() {

@@ -13,8 +13,8 @@ func Example() {
 	var wg sync.WaitGroup
 	for _, c := range comm.Local(4, comm.Options{}) {
 		wg.Go(func() {
-			x := []float64{float64(c.Rank()), 1}
-			if err := c.AllReduce(context.Background(), x); err != nil {
+			x := []int64{int64(c.Rank()), 1}
+			if err := c.AllReduceInt64(context.Background(), x); err != nil {
 				panic(err)
 			}
 			if c.Rank() == 0 {

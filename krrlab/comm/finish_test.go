@@ -22,7 +22,7 @@ func TestFinish(t *testing.T) {
 	if set == 0 || get == 0 {
 		t.Skip("no pthread_mutexattr_settype in libc.so.6")
 	}
-	r := &request{lib: &library{test: get}}
+	r := &request{World: &World{lib: &library{test: get}, spin: time.Hour}}
 	code := make(chan int32, 1)
 	go func() {
 		code <- r.finish(func(req *handle) int32 {

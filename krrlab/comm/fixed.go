@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync/atomic"
+	"slices"
+	"unsafe"
 )
 
 // Fixed turns float64 numbers into 64-bit fixed point: v stands for the integer v·2^e cut
@@ -138,32 +139,26 @@ func Agree(ctx context.Context, c Comm, err error) error {
 	if _, own := errors.AsType[*Error](err); own || c.Size() == 1 {
 		return err
 	}
-	length := make([]int64, c.Size())
+	failed := make([]int64, c.Size())
 	text := ""
 	if err != nil {
-		text = err.Error()
-		length[c.Rank()] = int64(len(text)) + 1
+		text, failed[c.Rank()] = err.Error(), 1
 	}
-	if e := c.AllReduceInt64(ctx, length); e != nil {
+	if e := c.AllReduceInt64(ctx, failed); e != nil {
 		return errors.Join(err, e)
 	}
-	for r, n := range length {
-		if n == 0 {
-			continue
-		}
-		b := make([]byte, n-1)
-		if r == c.Rank() {
-			copy(b, text)
-		}
-		if e := c.Broadcast(ctx, b, r); e != nil {
-			return errors.Join(err, e)
-		}
-		if r != c.Rank() {
-			err = nil
-		}
-		return &RankError{r, c.Size(), string(b), err}
+	r := slices.Index(failed, 1)
+	if r < 0 {
+		return nil
 	}
-	return nil
+	said, e := Share(ctx, c, []byte(text), r)
+	if e != nil {
+		return errors.Join(err, e)
+	}
+	if r != c.Rank() {
+		err = nil
+	}
+	return &RankError{r, c.Size(), string(said), err}
 }
 
 // Share is a collective that returns rank root's bytes, of any length, on all ranks.
@@ -183,9 +178,19 @@ func Share(ctx context.Context, c Comm, b []byte, root int) ([]byte, error) {
 
 // ShareNumbers is a collective that sets x, of the same length on all ranks, to rank root's.
 func ShareNumbers(ctx context.Context, c Comm, x []float64, root int) error {
-	counts := make([]int, c.Size())
-	counts[root] = len(x)
-	return c.AllGather(ctx, x, counts)
+	return c.Broadcast(ctx, bytesOf(x), root)
+}
+
+// Merge is a collective that sets each number of x to that of the one rank that has it, on all; at others it is 0.
+func Merge(ctx context.Context, c Comm, x []float64) error { return c.AllReduceInt64(ctx, bitsOf(x)) }
+
+// bitsOf returns numbers as their bits, which are added to those of 0 without a change.
+func bitsOf(x []float64) []int64 {
+	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+}
+
+func bytesOf[T int64 | float64](x []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 8*len(x))
 }
 
 // Least is a collective that returns the least v > 0 of the ranks', 0 if none has one.
@@ -222,14 +227,12 @@ func Counts(n, unit, size, width int) []int {
 }
 
 // alone is one rank without peers.
-type alone struct{ calls, bytes atomic.Int64 }
+type alone struct{}
 
-var _ Comm = (*alone)(nil)
-
-// Alone returns a group of one rank, whose collectives change nothing: what a process is that
+// Alone returns a group of one rank, whose collectives change and count nothing: what a process is that
 // no launcher started. Its collectives fail only with the context, whose error they return as
 // it is, and unlike those of other groups they may be called by several goroutines at once.
-func Alone() Comm { return &alone{} }
+func Alone() Comm { return alone{} }
 
 // OrAlone returns c, or Alone() for nil: how an option that may be left out is settled.
 func OrAlone(c Comm) Comm {
@@ -239,45 +242,25 @@ func OrAlone(c Comm) Comm {
 	return c
 }
 
-func (*alone) Rank() int { return 0 }
-func (*alone) Size() int { return 1 }
+func (alone) Rank() int        { return 0 }
+func (alone) Size() int        { return 1 }
+func (alone) Traffic() Traffic { return Traffic{} }
 
-// done counts a collective.
-func (a *alone) done(ctx context.Context, bytes int) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	a.calls.Add(1)
-	a.bytes.Add(int64(bytes))
-	return nil
-}
+func (alone) AllReduceInt64(ctx context.Context, x []int64) error { return ctx.Err() }
 
-func (a *alone) AllReduce(ctx context.Context, x []float64) error {
-	return a.done(ctx, 8*len(x))
-}
-
-func (a *alone) AllReduceInt64(ctx context.Context, x []int64) error {
-	return a.done(ctx, 8*len(x))
-}
-
-func (a *alone) AllGather(ctx context.Context, x []float64, counts []int) error {
+func (alone) AllGather(ctx context.Context, x []float64, counts []int) error {
 	checkParts(len(x), 1, counts)
-	return a.done(ctx, 8*len(x))
+	return ctx.Err()
 }
 
-func (a *alone) Broadcast(ctx context.Context, x []byte, root int) error {
+func (alone) Broadcast(ctx context.Context, x []byte, root int) error {
 	checkRoot(root, 1)
-	return a.done(ctx, len(x))
-}
-
-func (a *alone) Traffic() Traffic {
-	return Traffic{Calls: a.calls.Load(), Bytes: a.bytes.Load()}
+	return ctx.Err()
 }
 
 // Names of the collectives in errors.
 const (
-	opReduce    = "all-reduce"
-	opReduce64  = "all-reduce of integers"
+	opReduce    = "all-reduce of integers"
 	opGather    = "all-gather"
 	opBroadcast = "broadcast"
 	opBarrier   = "barrier"

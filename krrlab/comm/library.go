@@ -14,22 +14,23 @@ type library struct {
 	name string // as it was found
 	kind string // "Open MPI" or "MPICH", by ABI
 
-	initThread, finalize, initialized, abort, errorString, setErrhandler uintptr
-	commRank, commSize, getVersion                                       uintptr
-	iallreduce, iallgatherv, ibcast, ibarrier, isend, irecv, test        uintptr
+	initThread, finalize, abort, errorString, setErrhandler  uintptr
+	commRank, commSize, getVersion                           uintptr
+	iallreduce, ibcast, ibarrier, isend, irecv, test, usleep uintptr
 
-	world, float64, int64, byte, sum, errorsReturn, inPlace, statusIgnore uintptr
+	world, int64, byte, sum, errorsReturn, inPlace, statusIgnore uintptr
 }
 
 // functions lists the functions a library must have and where their addresses go.
 func (l *library) functions() map[string]*uintptr {
 	return map[string]*uintptr{
-		"MPI_Init_thread": &l.initThread, "MPI_Finalize": &l.finalize, "MPI_Initialized": &l.initialized,
+		"MPI_Init_thread": &l.initThread, "MPI_Finalize": &l.finalize,
 		"MPI_Abort": &l.abort, "MPI_Error_string": &l.errorString, "MPI_Comm_set_errhandler": &l.setErrhandler,
 		"MPI_Comm_rank": &l.commRank, "MPI_Comm_size": &l.commSize,
 		"MPI_Get_library_version": &l.getVersion,
-		"MPI_Iallreduce":          &l.iallreduce, "MPI_Iallgatherv": &l.iallgatherv, "MPI_Ibcast": &l.ibcast,
+		"MPI_Iallreduce":          &l.iallreduce, "MPI_Ibcast": &l.ibcast,
 		"MPI_Ibarrier": &l.ibarrier, "MPI_Isend": &l.isend, "MPI_Irecv": &l.irecv, "MPI_Test": &l.test,
+		"usleep": &l.usleep,
 	}
 }
 
@@ -110,7 +111,7 @@ func loadLibrary(name string) (*library, error) {
 func (l *library) openMPI(handle uintptr) error {
 	l.kind, l.inPlace, l.statusIgnore = "Open MPI", 1, 0
 	for name, p := range map[string]*uintptr{
-		"ompi_mpi_comm_world": &l.world, "ompi_mpi_double": &l.float64, "ompi_mpi_int64_t": &l.int64,
+		"ompi_mpi_comm_world": &l.world, "ompi_mpi_int64_t": &l.int64,
 		"ompi_mpi_byte": &l.byte, "ompi_mpi_op_sum": &l.sum, "ompi_mpi_errors_return": &l.errorsReturn,
 	} {
 		if *p = dl.Sym(handle, name); *p == 0 {
@@ -124,7 +125,7 @@ func (l *library) openMPI(handle uintptr) error {
 func (l *library) mpich() {
 	l.kind, l.inPlace, l.statusIgnore = "MPICH", ^uintptr(0), 1
 	l.world, l.sum, l.errorsReturn = 0x44000000, 0x58000003, 0x54000001
-	l.float64, l.int64, l.byte = 0x4c00080b, 0x4c00083a, 0x4c00010d
+	l.int64, l.byte = 0x4c00083a, 0x4c00010d
 }
 
 // srun returns the process manager interface by which srun starts ranks of the library.
@@ -178,17 +179,8 @@ func cLine(buf []byte, n int32) string {
 	return strings.TrimSpace(s)
 }
 
-// handle stores a communicator or a request where C can write it: a pointer with Open MPI, an int
-// with MPICH.
-type handle struct{ bits uint64 }
-
-// value returns what C has stored.
-func (h *handle) value(l *library) uintptr {
-	if l.kind == "MPICH" {
-		return uintptr(*(*uint32)(unsafe.Pointer(&h.bits)))
-	}
-	return uintptr(h.bits)
-}
+// handle stores a request where C can write it: a pointer with Open MPI, an int with MPICH.
+type handle uint64
 
 // invoke calls a C function that returns an int. Its arguments are addresses or integers.
 // What an argument written uintptr(unsafe.Pointer(p)) points to is on the heap, where it

@@ -9,13 +9,12 @@ import (
 )
 
 // Local returns p ranks of this process, one for each of p goroutines: every
-// collective is a meeting of all of them. For tests of what runs on ranks. Float64 sums
-// are taken in the order of the ranks.
+// collective is a meeting of all of them. For tests of what runs on ranks.
 func Local(p int, o Options) []Comm {
 	if p < 1 {
 		panic(fmt.Sprintf("comm: %d ranks", p))
 	}
-	return newGroup(p, o.settled().Limit).members()
+	return newGroup(p, o.limit()).members()
 }
 
 // group is what the ranks of one Local share.
@@ -43,14 +42,10 @@ func (g *group) members() []Comm {
 
 // call is what one rank brings to a meeting.
 type call struct {
-	op       string
-	n        int // numbers or bytes
-	f        []float64
-	i        []int64
-	b        []byte
-	counts   []int
-	root     int
-	presence bool
+	op    string  // "" of a rank that has not come
+	sum   []int64 // x as numbers that are added
+	x     []byte
+	parts []int // bytes of x that each rank has for all, once they are added
 }
 
 // meeting is one collective.
@@ -74,26 +69,30 @@ func (c *local) Rank() int        { return c.rank }
 func (c *local) Size() int        { return c.g.size }
 func (c *local) Traffic() Traffic { return c.traffic }
 
-func (c *local) AllReduce(ctx context.Context, x []float64) error {
-	return c.meet(ctx, call{op: opReduce, n: len(x), f: x}, 8*len(x))
-}
-
 func (c *local) AllReduceInt64(ctx context.Context, x []int64) error {
-	return c.meet(ctx, call{op: opReduce64, n: len(x), i: x}, 8*len(x))
+	return c.meet(ctx, call{opReduce, x, bytesOf(x), c.parts(0, 8*len(x))}, 8*len(x))
 }
 
 func (c *local) AllGather(ctx context.Context, x []float64, counts []int) error {
 	checkParts(len(x), c.g.size, counts)
-	return c.meet(ctx, call{op: opGather, n: len(x), f: x, counts: counts}, 8*counts[c.rank])
+	parts := make([]int, len(counts))
+	for r, n := range counts {
+		parts[r] = 8 * n
+	}
+	return c.meet(ctx, call{opGather, nil, bytesOf(x), parts}, parts[c.rank])
 }
 
 func (c *local) Broadcast(ctx context.Context, x []byte, root int) error {
 	checkRoot(root, c.g.size)
-	bytes := 0
-	if root == c.rank {
-		bytes = len(x)
-	}
-	return c.meet(ctx, call{op: opBroadcast, n: len(x), b: x, root: root}, bytes)
+	parts := c.parts(root, len(x))
+	return c.meet(ctx, call{opBroadcast, nil, x, parts}, parts[c.rank])
+}
+
+// parts returns those of so many bytes that rank root has.
+func (c *local) parts(root, bytes int) []int {
+	parts := make([]int, c.g.size)
+	parts[root] = bytes
+	return parts
 }
 
 // fail breaks the group for all ranks, with the first cause given.
@@ -130,7 +129,6 @@ func (g *group) come(ctx context.Context, rank int, k call) error {
 		g.now = &meeting{calls: make([]call, g.size), done: make(chan struct{})}
 	}
 	m := g.now
-	k.presence = true
 	m.calls[rank] = k
 	if m.came++; m.came == g.size {
 		g.now = nil
@@ -165,7 +163,7 @@ func (g *group) missing(m *meeting) (list []int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for r, k := range m.calls {
-		if !k.presence {
+		if k.op == "" {
 			list = append(list, r)
 		}
 	}
@@ -176,43 +174,22 @@ func (g *group) missing(m *meeting) (list []int) {
 func (g *group) hold(m *meeting) error {
 	first := m.calls[0]
 	for r, k := range m.calls {
-		if k.op != first.op || k.n != first.n || k.root != first.root || !slices.Equal(k.counts, first.counts) {
-			return fmt.Errorf("rank 0 called %s of %d, rank %d %s of %d", first.op, first.n, r, k.op, k.n)
+		if k.op != first.op || !slices.Equal(k.parts, first.parts) {
+			return fmt.Errorf("rank 0 called %s of bytes %v, rank %d %s of bytes %v", first.op, first.parts, r, k.op,
+				k.parts)
 		}
 	}
-	switch first.op {
-	case opReduce:
-		reduce(m.calls, func(k call) []float64 { return k.f })
-	case opReduce64:
-		reduce(m.calls, func(k call) []int64 { return k.i })
-	case opGather:
-		at := 0
-		for r, n := range first.counts {
-			for q, k := range m.calls {
-				if q != r {
-					copy(k.f[at:at+n], m.calls[r].f[at:at+n])
-				}
-			}
-			at += n
+	for _, k := range m.calls[1:] {
+		for i, v := range k.sum {
+			first.sum[i] += v
 		}
-	case opBroadcast:
+	}
+	at := 0
+	for r, size := range first.parts {
 		for _, k := range m.calls {
-			copy(k.b, m.calls[first.root].b)
+			copy(k.x[at:at+size], m.calls[r].x[at:])
 		}
+		at += size
 	}
 	return nil
-}
-
-// reduce adds the slices of all calls in the order of the ranks, and leaves the sum in
-// each.
-func reduce[T int64 | float64](calls []call, slice func(call) []T) {
-	sum := slice(calls[0])
-	for _, k := range calls[1:] {
-		for i, v := range slice(k) {
-			sum[i] += v
-		}
-	}
-	for _, k := range calls[1:] {
-		copy(slice(k), sum)
-	}
 }

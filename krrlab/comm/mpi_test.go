@@ -57,7 +57,7 @@ func perform(play string, launch comm.Launch) error {
 		comm.Trees()
 		fallthrough
 	case "chunks":
-		o.MaxCount = 999
+		comm.Chunks()
 	case "watchdog":
 		o.Limit = 2 * time.Second
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// Trees lets the library add and gather, however few the ranks.
-func Trees() { mostPairs = 0 }
+// Trees lets the library add, however few the ranks, and Chunks gives it few numbers at once.
+func Trees()  { mostPairs = 0 }
+func Chunks() { maxCount = 999 }
 
 func TestShare(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
@@ -57,7 +58,6 @@ func TestMisuse(t *testing.T) {
 	c, v := Alone(), make([]float64, 3)
 	testkit.Panics(t, map[string]func(){
 		"limit":         func() { Local(2, Options{Limit: -1}) },
-		"count":         func() { Local(2, Options{MaxCount: -1}) },
 		"negative part": func() { _ = Local(2, Options{})[0].AllGather(t.Context(), v, []int{4, -1}) },
 		"parts in all":  func() { _ = c.AllGather(t.Context(), v, []int{2}) },
 		"root":          func() { _ = Local(2, Options{})[0].Broadcast(t.Context(), make([]byte, 1), 2) },

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -35,10 +36,10 @@ func (m *Matrix) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
 		return err
 	}
 	if raw := dst.RawMatrix(); raw.Stride == raw.Cols {
-		return m.comm.AllReduce(ctx, raw.Data[:raw.Rows*raw.Cols])
+		return comm.Merge(ctx, m.comm, raw.Data[:raw.Rows*raw.Cols])
 	}
 	whole := mat.DenseCopyOf(dst)
-	err := m.comm.AllReduce(ctx, whole.RawMatrix().Data)
+	err := comm.Merge(ctx, m.comm, whole.RawMatrix().Data)
 	dst.Copy(whole)
 	return err
 }

@@ -250,10 +250,6 @@ func (b *broken) call(f func() error) error {
 	return f()
 }
 
-func (b *broken) AllReduce(ctx context.Context, x []float64) error {
-	return b.call(func() error { return b.Comm.AllReduce(ctx, x) })
-}
-
 func (b *broken) AllReduceInt64(ctx context.Context, x []int64) error {
 	return b.call(func() error { return b.Comm.AllReduceInt64(ctx, x) })
 }

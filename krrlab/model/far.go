@@ -134,5 +134,5 @@ func (p *predictor) leaves(ctx context.Context, n *near, c comm.Comm, progress f
 	if err != nil || c.Size() == 1 {
 		return err
 	}
-	return c.AllReduce(ctx, p.f.RawMatrix().Data)
+	return comm.Merge(ctx, c, p.f.RawMatrix().Data)
 }

@@ -25,11 +25,11 @@ func measureNetwork(ctx context.Context, c comm.Comm) (n Network, err error) {
 	r := ranks{p: float64(c.Size())}
 	best := [2]float64{math.Inf(1), math.Inf(1)}
 	sizes := [2]int{1, 1e6}
-	x := make([]float64, sizes[1])
+	x := make([]int64, sizes[1])
 	for range 3 {
 		for i, size := range sizes {
 			clock := time.Now()
-			if err = c.AllReduce(ctx, x[:size]); err != nil {
+			if err = c.AllReduceInt64(ctx, x[:size]); err != nil {
 				return n, err
 			}
 			best[i] = min(best[i], time.Since(clock).Seconds())
@@ -181,7 +181,7 @@ func (m *Cost) factorTraffic(c *Candidate, r ranks, shared bool, to *Traffic) {
 		return
 	}
 	to.add(r.reduce(precond.Measured*s), 1)
-	to.add(r.reduce(1), 1) // ln det
+	to.add(Traffic{Steps: r.reduce(1).Steps}, 1) // ln det
 	for j := 0; j*accel.TileOrder < c.S; j++ {
 		at := float64(j * accel.TileOrder)
 		order := min(accel.TileOrder, s-at)

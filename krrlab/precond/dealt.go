@@ -3,9 +3,9 @@ package precond
 import (
 	"context"
 	"slices"
-	"unsafe"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 )
 
 // dealtAbove is the order above which ranks share the factor of FormLInv: of fewer features its 16s² bytes on the way,
@@ -56,7 +56,7 @@ func (d *linv) block(b int) (c0, c1 int) { return b * colBlock, min((b+1)*colBlo
 // zeros returns a matrix that the ranks share.
 func (k *rows) zeros(ctx context.Context, s int) *accel.Dealt {
 	return accel.NewDealt(s, k.comm.Rank(), k.comm.Size(), func(x []float64, root int) error {
-		return k.comm.Broadcast(ctx, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 8*len(x)), root)
+		return comm.ShareNumbers(ctx, k.comm, x, root)
 	})
 }
 
@@ -86,7 +86,7 @@ func (w *Woodbury) invertDealt(m *accel.Dealt) error {
 	return err
 }
 
-// gatherBlocks completes x, t×s, of which each rank has the columns of its blocks: bits of others are 0 in the sum.
+// gatherBlocks completes x, t×s, of which each rank has the columns of its blocks: others are 0.
 func (p *solve) gatherBlocks(ctx context.Context, x []float64) error {
 	d := p.w.linv
 	if d == nil || d.has == nil {
@@ -98,7 +98,7 @@ func (p *solve) gatherBlocks(ctx context.Context, x []float64) error {
 			clear(x[row*d.s+c0 : row*d.s+c1])
 		}
 	}
-	return p.w.rows.comm.AllReduceInt64(ctx, unsafe.Slice((*int64)(unsafe.Pointer(&x[0])), len(x)))
+	return comm.Merge(ctx, p.w.rows.comm, x)
 }
 
 // bytes returns what a rank holds of it beside other things.

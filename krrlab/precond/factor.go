@@ -32,12 +32,12 @@ func (w *Woodbury) factorize(ctx context.Context, c gramian) error {
 	for i := 0; i < w.s && w.factor != nil; i++ {
 		clear(w.factor[i*w.s+i+1 : (i+1)*w.s])
 	}
-	sum := []float64{0} // ln det C
-	c.Diagonal(func(v *float64) { sum[0] += 2 * math.Log(*v) })
+	sum, fixed := []int64{0}, comm.FixedFor(1500*float64(w.s)) // |ln v| < 750
+	c.Diagonal(func(v *float64) { fixed.Add(sum, []float64{2 * math.Log(*v)}) })
 	if err == nil && c.Size > 1 {
-		err = w.rows.comm.AllReduce(ctx, sum)
+		err = w.rows.comm.AllReduceInt64(ctx, sum)
 	}
-	w.logDet = sum[0]
+	w.logDet = fixed.Value(sum[0]) // ln det C, off by 1500s²·2⁻⁶¹ at most
 	return err
 }
 

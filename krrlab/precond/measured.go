@@ -90,10 +90,11 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram gra
 	rng.New(0).Sub("float32 products").Normals(m.v, 0)
 	logSize := 0.0
 	for range measureSteps {
-		if err := m.product(ctx, gram.trace); err != nil {
+		fixed := comm.FixedFor(1.01 * gram.trace * blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.v}))
+		if err := m.product(ctx, fixed); err != nil {
 			return 0, err
 		}
-		if err := m.subtract(ctx, gram.Dealt); err != nil { // V ← CV − ZᵀZV, by rows
+		if err := m.subtract(ctx, gram.Dealt, fixed); err != nil { // V ← CV − ZᵀZV, by rows
 			return 0, err
 		}
 		size := blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.u})
@@ -109,9 +110,9 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram gra
 	return e[0], err
 }
 
-// subtract sets u = Cv − u. Ranks add what their columns make of v, in any order: the last digits of what is measured,
-// and no others, may differ from one process'.
-func (m *measurement) subtract(ctx context.Context, c *accel.Dealt) error {
+// subtract sets u = Cv − u. Ranks add what their columns make of v, by which the last digits of what is measured, and
+// no others, may differ from one process'.
+func (m *measurement) subtract(ctx context.Context, c *accel.Dealt, fixed comm.Fixed) error {
 	s, t := m.z.D, measureColumns
 	y := make([]float64, t*s)
 	part := func(x []float64, j, cols int) blas64.General {
@@ -134,8 +135,14 @@ func (m *measurement) subtract(ctx context.Context, c *accel.Dealt) error {
 			}
 		}
 	})
-	if err = comm.Agree(ctx, m.c, err); err == nil && c.Size > 1 {
-		err = m.c.AllReduce(ctx, y)
+	err = comm.Agree(ctx, m.c, err)
+	if err == nil && c.Size > 1 {
+		sum := make([]int64, t*s)
+		fixed.Add(sum, y)
+		err = m.c.AllReduceInt64(ctx, sum)
+		for i, v := range sum {
+			y[i] = fixed.Value(v)
+		}
 	}
 	for i, v := range y {
 		m.u[i] = v - m.u[i]
@@ -152,10 +159,8 @@ type measurement struct {
 
 // product sets u = ZᵀZv over the rows of all ranks, in panels of RankRows rows whose sums are
 // taken in fixed point: |Σ_p Z_pᵀZ_pv| ≤ ‖Z‖_F²‖v‖₂.
-func (m *measurement) product(ctx context.Context, normSq float64) error {
+func (m *measurement) product(ctx context.Context, fixed comm.Fixed) error {
 	s, t := m.z.D, measureColumns
-	size := blas64.Nrm2(blas64.Vector{N: len(m.v), Inc: 1, Data: m.v})
-	fixed := comm.FixedFor(1.01 * normSq * size)
 	sum := make([]int64, t*s)
 	var mu sync.Mutex
 	type scratch struct {

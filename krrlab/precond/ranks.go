@@ -51,7 +51,7 @@ func newRows(ctx context.Context, c comm.Comm, z *points.Dense32) (*rows, error)
 	if err = comm.Agree(ctx, c, err); err != nil {
 		return nil, err
 	}
-	if err := c.AllReduce(ctx, peaks); err != nil {
+	if err := comm.Merge(ctx, c, peaks); err != nil {
 		return nil, err
 	}
 	k.scale = make([]float64, z.D)

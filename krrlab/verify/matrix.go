@@ -113,14 +113,14 @@ func (m *Matrix) place(i int) int {
 	return i/group/m.comm.Size()*group + i%group
 }
 
-// gather adds the lists over the ranks, of which one has each number and the others 0, unless
+// gather completes the lists, of which one rank has each number and the others 0, unless
 // err, or that of another rank, is not nil.
 func (m *Matrix) gather(ctx context.Context, err error, lists ...[]float64) error {
 	if err := comm.Agree(ctx, m.comm, err); err != nil {
 		return err
 	}
 	for _, x := range lists {
-		if err := m.comm.AllReduce(ctx, x); err != nil {
+		if err := comm.Merge(ctx, m.comm, x); err != nil {
 			return err
 		}
 	}
