@@ -84,9 +84,9 @@ func (p *Preconditioner) Dim() int { return p.k.Dim() }
 // SolveTo sets dst = M⁻¹r, n×k.
 func (p *Preconditioner) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	_, k := r.Dims()
-	data, err := p.ask(ctx, "solve", r, k)
+	x, err := p.ask(ctx, "solve", r, k)
 	if err == nil {
-		dst.Copy(mat.NewDense(p.Dim(), k, data))
+		dst.Copy(x)
 	}
 	return err
 }
@@ -96,16 +96,21 @@ func (p *Preconditioner) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Str
 	if !p.normal {
 		return fmt.Errorf("process: %s does not draw: %w", p.command, errors.ErrUnsupported)
 	}
-	data, err := p.ask(ctx, "normal "+strconv.FormatUint(g.Uint64(0)>>1, 10), nil, 1)
+	x, err := p.ask(ctx, "normal "+strconv.FormatUint(g.Uint64(0)>>1, 10), nil, 1)
 	if err == nil {
-		dst.Copy(mat.NewDense(p.Dim(), 1, data))
+		dst.Copy(x)
 	}
 	return err
 }
 
-// ask sends a request and serves the process until it answers, with n×k numbers, or until it is ready (k = 0). After an
+// refusal is an error that the process says.
+type refusal string
+
+func (e refusal) Error() string { return string(e) }
+
+// ask sends a request and serves the process until it answers, with an n×k matrix, or until it is ready (k = 0). After an
 // error that is not the process's own it is ended.
-func (p *Preconditioner) ask(ctx context.Context, line string, x *mat.Dense, k int) ([]float64, error) {
+func (p *Preconditioner) ask(ctx context.Context, line string, x *mat.Dense, k int) (*mat.Dense, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.broken != nil {
@@ -116,14 +121,15 @@ func (p *Preconditioner) ask(ctx context.Context, line string, x *mat.Dense, k i
 	defer cancel()
 	kill := context.AfterFunc(within, func() { group.Kill(p.cmd) })
 	defer kill()
-	data, said, err := p.serve(within, line, x, k)
+	answer, err := p.serve(within, line, x, k)
+	_, refused := errors.AsType[refusal](err)
 	switch {
-	case err == nil && said == "":
-		return data, nil
+	case err == nil:
+		return answer, nil
 	case ctx.Err() != nil:
 		err = ctx.Err()
-	case said != "":
-		return nil, fmt.Errorf("process: %s: %s", p.command, said)
+	case refused:
+		return nil, fmt.Errorf("process: %s: %w", p.command, err)
 	case within.Err() != nil:
 		err = context.Cause(within)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.EPIPE):
@@ -134,11 +140,10 @@ func (p *Preconditioner) ask(ctx context.Context, line string, x *mat.Dense, k i
 	return nil, p.broken
 }
 
-// serve sends a request and goes through what the process says until it answers; said is the error that it says.
-func (p *Preconditioner) serve(ctx context.Context, line string, x *mat.Dense, k int) (data []float64, said string,
-	err error) {
-	if err = p.send(line+"\n", x); err != nil {
-		return nil, "", err
+// serve sends a request and goes through what the process says until it answers.
+func (p *Preconditioner) serve(ctx context.Context, line string, x *mat.Dense, k int) (*mat.Dense, error) {
+	if err := p.send(line+"\n", x); err != nil {
+		return nil, err
 	}
 	for {
 		text, err := p.from.ReadSlice('\n')
@@ -146,37 +151,39 @@ func (p *Preconditioner) serve(ctx context.Context, line string, x *mat.Dense, k
 			err = fmt.Errorf("a line of more than %d bytes", len(text))
 		}
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		word, rest, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 		switch {
 		case word == "answer" && k > 0:
-			data, err = p.receive(k)
-			return data, "", err
+			return p.receive(k)
 		case word == "ready" && k == 0:
 			p.normal = strings.Contains(" "+rest+" ", " normal ")
-			return nil, "", nil
+			return nil, nil
 		case word == "error":
-			return nil, safe.Line(cmp.Or(rest, "error")), nil
+			return nil, refusal(safe.Line(cmp.Or(rest, "error")))
 		}
 		if err := p.give(ctx, word, rest); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	}
 }
 
-// receive reads an n×k array of numbers.
-func (p *Preconditioner) receive(k int) ([]float64, error) {
-	n := p.Dim()
-	h, data, err := npy.Read(p.from, 8*int64(n)*int64(max(k, 1))+1<<20)
+// receive reads an n×k matrix, of any k for 0.
+func (p *Preconditioner) receive(k int) (*mat.Dense, error) {
+	n, columns := p.Dim(), "k"
+	if k > 0 {
+		columns = strconv.Itoa(k)
+	}
+	h, data, err := npy.Read(p.from, max(1<<32, 8*int64(n)*int64(k)+1<<20))
 	if err != nil {
 		return nil, err
 	}
 	v, ok := data.([]float64)
-	if !ok || len(v) != n*k || len(h.Shape) == 0 || h.Shape[0] != n {
-		return nil, fmt.Errorf("an answer of type %s and shape %v: want float64 and [%d %d]", h.Descr, h.Shape, n, k)
+	if !ok || len(v) == 0 || k > 0 && len(v) != n*k || len(h.Shape) == 0 || h.Shape[0] != n {
+		return nil, fmt.Errorf("an array of type %s and shape %v: want float64 and %d×%s", h.Descr, h.Shape, n, columns)
 	}
-	return v, nil
+	return mat.NewDense(n, len(v)/n, v), nil
 }
 
 // send writes a line and the array, unless it is nil.
@@ -195,23 +202,22 @@ func (p *Preconditioner) send(line string, x *mat.Dense) error {
 // give serves what the process asks for.
 func (p *Preconditioner) give(ctx context.Context, word, rest string) error {
 	n := p.Dim()
+	var to *mat.Dense
 	switch word {
 	case "points":
 		x := p.k.Points()
 		_, d := x.Dims()
-		to := mat.NewDense(n, d, nil)
+		to = mat.NewDense(n, d, nil)
 		x.Panel64To(to.RawMatrix().Data, d)
-		return p.send("", to)
 	case "columns":
 		idx, err := p.columns()
 		if err != nil {
 			return err
 		}
-		to := mat.NewDense(n, len(idx), nil)
+		to = mat.NewDense(n, len(idx), nil)
 		if err := p.k.Columns(ctx, idx, to); err != nil {
 			return err
 		}
-		return p.send("", to)
 	case "neighbors":
 		count, err := strconv.Atoi(strings.TrimSpace(rest))
 		if err != nil || count < 1 || count > n {
@@ -228,23 +234,19 @@ func (p *Preconditioner) give(ctx context.Context, word, rest string) error {
 		if err := npy.Write(p.to, near.Index, n, count); err != nil {
 			return err
 		}
-		return p.to.Flush()
 	case "product":
-		h, data, err := npy.Read(p.from, 1<<32)
+		v, err := p.receive(0)
 		if err != nil {
 			return err
 		}
-		v, ok := data.([]float64)
-		if !ok || len(h.Shape) != 2 || h.Shape[0] != n || h.Shape[1] < 1 {
-			return fmt.Errorf("product with type %s and shape %v: want float64 and %d rows", h.Descr, h.Shape, n)
-		}
-		to := mat.NewDense(n, h.Shape[1], nil)
-		if err := p.k.KMulTo(ctx, to, mat.NewDense(n, h.Shape[1], v)); err != nil {
+		to = mat.NewDense(n, v.RawMatrix().Cols, nil)
+		if err := p.k.KMulTo(ctx, to, v); err != nil {
 			return err
 		}
-		return p.send("", to)
+	default:
+		return fmt.Errorf("it says %q: want points, columns, neighbors, product, ready, answer or error", word)
 	}
-	return fmt.Errorf("it says %q: want points, columns, neighbors, product, ready, answer or error", word)
+	return p.send("", to)
 }
 
 // columns reads which columns of K are wanted.

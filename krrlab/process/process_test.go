@@ -189,7 +189,7 @@ func TestFaults(t *testing.T) {
 		"silent":  `no answer to "krrlab" within 100ms`,
 		"dies":    `it ended before it answered; its last lines: one / two / \x1b[31mthree`,
 		"hangs":   `no answer to "`,
-		"shape":   "shape [39]: want float64 and [40 1]", "refuses later": "not today",
+		"shape":   "shape [39]: want float64 and 40×1", "refuses later": "not today",
 	} {
 		timeout := 20 * time.Second
 		if strings.Contains(want, "no answer") {
