@@ -68,10 +68,7 @@ func (b *Backend) check() error {
 
 // kind returns the launcher's name without its folder.
 func (b *Backend) kind() string {
-	if b.Launcher == "" {
-		return "mpirun"
-	}
-	return filepath.Base(b.Launcher)
+	return filepath.Base(cmp.Or(b.Launcher, "mpirun"))
 }
 
 func (b *Backend) program(file string) ([]string, error) {
@@ -102,17 +99,21 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 			"Ubuntu: openmpi-bin, mpich or slurm-client)", name)
 	}
 	words := []string{name, "-n", fmt.Sprint(b.Ranks)}
-	switch {
-	case b.kind() == "srun":
+	if b.kind() == "srun" {
 		words = append(words, "--kill-on-bad-exit=1") // of a rank that ends within MPI_Init
 		list, _ := exec.CommandContext(ctx, name, "--mpi=list").CombinedOutput()
 		if mpi := comm.SrunInterface(string(list)); mpi != "" {
 			words = append(words, "--mpi="+mpi)
 		}
-		if len(b.Hosts) > 0 {
-			words = append(words, "--nodelist", strings.Join(bareHosts(b.Hosts), ","))
+		var bare []string
+		for _, h := range b.Hosts {
+			name, _, _ := strings.Cut(h, ":") // without the number of its ranks
+			bare = append(bare, name)
 		}
-	default:
+		if len(bare) > 0 {
+			words = append(words, "--nodelist", strings.Join(bare, ","))
+		}
+	} else {
 		version, _ := exec.CommandContext(ctx, name, "--version").Output()
 		words = append(words, b.mpirunWords(string(version))...)
 	}
@@ -153,13 +154,4 @@ func keepAlive(limit time.Duration) (words []string) {
 		words = append(words, "--mca", "oob_tcp_keepalive_"+p.name, fmt.Sprint(p.value))
 	}
 	return words
-}
-
-// bareHosts returns the hosts without their numbers of ranks.
-func bareHosts(hosts []string) (bare []string) {
-	for _, h := range hosts {
-		name, _, _ := strings.Cut(h, ":")
-		bare = append(bare, name)
-	}
-	return bare
 }

@@ -1,10 +1,8 @@
 package remote
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,10 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/krrlab/npy"
 )
 
 // data says where ranks find the training data: in a model file (package model) beside the jobs, which they share, of
@@ -64,29 +60,4 @@ func (j *data) read(root string) (*datasets.Dataset, error) {
 		return nil, fmt.Errorf("the data read here, %s, are not those of the job", d.Name)
 	}
 	return d, nil
-}
-
-// writeMatrix writes a matrix to the named file, whole or not at all.
-func writeMatrix(name string, c *mat.Dense) error {
-	n, t := c.Dims()
-	return atomicfile.Write(name, func(w io.Writer) error {
-		return npy.Write(w, mat.DenseCopyOf(c).RawMatrix().Data, n, t)
-	})
-}
-
-// readMatrix reads such a file.
-func readMatrix(name string) (*mat.Dense, error) {
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	h, data, err := npy.Read(bytes.NewReader(b), int64(len(b)))
-	c, ok := data.([]float64)
-	if err == nil && (!ok || len(h.Shape) != 2 || len(c) == 0) {
-		err = fmt.Errorf("coefficients of shape %v", h.Shape)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return mat.NewDense(h.Shape[0], h.Shape[1], c), nil
 }

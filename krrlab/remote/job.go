@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -23,8 +25,8 @@ import (
 const (
 	jobFile    = "job.json"
 	resultFile = "result.json"
-	answerFile = "coefficients.npy" // of a solve
-	jobVersion = 3                  // 2: with arrays in a file each; 1: of options and arrays by other names
+	answerFile = "coefficients" // of a solve, as a mat.Dense writes them
+	jobVersion = 4              // 3: coefficients as .npy; 2: with arrays in a file each; 1: of options and arrays by other names
 )
 
 // job is what ranks are asked to do.
@@ -113,24 +115,15 @@ func readJob(name string) (*job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("job: %w", err)
 	}
-	j, err := parseJob(b)
+	j := &job{}
+	if err = json.Unmarshal(b, j); err == nil && j.Version != jobVersion {
+		err = fmt.Errorf("format version %d, want %d: the ranks run another version of krrlab than the one that wrote it",
+			j.Version, jobVersion)
+	} else if err == nil && !krrlab.HasStage(j.Stage) {
+		err = fmt.Errorf("unknown stage %q", j.Stage)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", name, err)
-	}
-	return j, nil
-}
-
-func parseJob(b []byte) (*job, error) {
-	j := &job{}
-	if err := json.Unmarshal(b, j); err != nil {
-		return nil, err
-	}
-	if j.Version != jobVersion {
-		return nil, fmt.Errorf("format version %d, want %d: the ranks run another version of krrlab than the one "+
-			"that wrote it", j.Version, jobVersion)
-	}
-	if !krrlab.HasStage(j.Stage) {
-		return nil, fmt.Errorf("unknown stage %q", j.Stage)
 	}
 	return j, nil
 }
@@ -199,7 +192,11 @@ func RunJob(ctx context.Context, file string, o Options) error {
 func (out *outcome) write(dir string, value krrlab.Stage) (err error) {
 	sol, _ := value.(*krrlab.Solution)
 	if sol != nil {
-		if err := writeMatrix(filepath.Join(dir, answerFile), sol.Model.C); err != nil {
+		c, err := sol.Model.C.MarshalBinary()
+		if err == nil {
+			err = atomicfile.Put(filepath.Join(dir, answerFile), c)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -226,9 +223,15 @@ func (out *outcome) decode(value any, dir string) error {
 	if !ok {
 		return nil
 	}
-	c, err := readMatrix(filepath.Join(dir, answerFile))
-	sol.Model = &model.Model{C: c}
-	return err
+	sol.Model = &model.Model{C: &mat.Dense{}}
+	c, err := os.ReadFile(filepath.Join(dir, answerFile))
+	if err != nil {
+		return err
+	}
+	if err = sol.Model.C.UnmarshalBinary(c); err != nil {
+		return fmt.Errorf("%s: %w", answerFile, err)
+	}
+	return nil
 }
 
 func openJob(file string, o Options) (*job, *krrlab.Lab, error) {

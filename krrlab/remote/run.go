@@ -3,6 +3,7 @@ package remote
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,15 +91,14 @@ func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, optio
 		return dir, out, nil
 	case ctx.Err() != nil:
 		return dir, out, ctx.Err()
-	case err == nil && failed != nil:
-		return dir, out, fmt.Errorf("krrlab: the ranks were interrupted; this is what they had measured until then: %w",
-			failed)
-	case err == nil:
-		return dir, out, errors.New("krrlab: the ranks were interrupted; this is what they had measured until then")
-	case failed != nil:
-		return dir, nil, failed
+	case err != nil:
+		return dir, nil, cmp.Or(failed, err)
 	}
-	return dir, nil, err
+	err = errors.New("krrlab: the ranks were interrupted; this is what they had measured until then")
+	if failed != nil {
+		err = fmt.Errorf("%w: %w", err, failed)
+	}
+	return dir, out, err
 }
 
 // start runs the ranks to their end and passes on what they report. When ctx ends they are
