@@ -66,10 +66,7 @@ func (a *app) keep(cfg *krrlab.Config, f *checkpointFlags, progress *progress) {
 
 // goOnText says how to go on from the checkpoint that the run has left; "" if it has none.
 func (a *app) goOnText() string {
-	if a.kept == "" {
-		return ""
-	}
-	if empty, err := checkpoint.Empty(a.kept); err != nil || empty {
+	if !checkpoint.Kept(a.kept) {
 		return ""
 	}
 	return fmt.Sprintf("; the checkpoint in %s is kept; --resume continues from it", a.kept)

@@ -56,10 +56,7 @@ type Checkpoint struct {
 }
 
 // Kept reports whether there are checkpoints in Dir.
-func (k *Checkpoint) Kept() bool {
-	empty, err := checkpoint.Empty(k.Dir)
-	return err == nil && !empty
-}
+func (k *Checkpoint) Kept() bool { return checkpoint.Kept(k.Dir) }
 
 // openCheckpoints opens the folder and reads what is to be resumed into sol; kept is how K was kept when it was
 // written, nil if nothing is resumed.

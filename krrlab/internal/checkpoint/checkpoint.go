@@ -79,11 +79,8 @@ func Begin(dir string, owner [sha256.Size]byte, resume bool, note func(string)) 
 		if err == nil && found == nil {
 			note(fmt.Sprintf("no checkpoint in %s; beginning", dir))
 		}
-	} else {
-		var empty bool
-		if empty, err = Empty(dir); err == nil && !empty {
-			err = fmt.Errorf("%s has a checkpoint: resume from it (--resume), or take another folder", dir)
-		}
+	} else if s.next > 0 {
+		err = fmt.Errorf("%s has a checkpoint: resume from it (--resume), or take another folder", dir)
 	}
 	if err != nil {
 		s.Close()
@@ -115,10 +112,10 @@ func (s *Store) path(k int) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%s%08d%s", prefix, k, suffix))
 }
 
-// Empty reports whether the folder has no checkpoints, of any computation.
-func Empty(dir string) (bool, error) {
+// Kept reports whether the folder has checkpoints, of any computation.
+func Kept(dir string) bool {
 	all, err := (&Store{dir: dir}).files()
-	return len(all) == 0, err
+	return err == nil && len(all) > 0
 }
 
 // SaveError says that a state could not be written. Those before it are as they were.
