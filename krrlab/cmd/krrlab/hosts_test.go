@@ -117,8 +117,7 @@ func (h *hosts) link(t *testing.T, state string) {
 
 // krrlab returns the command on two ranks of each host, TCP between them. The launcher notices
 // after lost seconds that a host cannot be reached.
-func (h *hosts) krrlab(ctx context.Context, t *testing.T, lost int, args ...string) *exec.Cmd {
-	t.Helper()
+func (h *hosts) krrlab(ctx context.Context, lost int, args ...string) *exec.Cmd {
 	return h.ranks(ctx, 2, lost, args...)
 }
 
@@ -154,15 +153,11 @@ func (h *hosts) ranksOn(dir string, b bool) (pids []int) {
 func TestTwoHosts(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
-	fit := func(name string) []string {
-		return []string{"fit", "--data", "synthetic-classes", "--n", "1200", "--features", "100", "--lambda", "0.1",
-			"--tol", "1e-6",
-			"--blas", "go", "--out", filepath.Join(h.dir, name)}
-	}
-	text := runs(t, h.krrlab(limited(t), t, 30, fit("two.krr")...), "ranks        4 (4 on this machine)")
+	one, two := filepath.Join(h.dir, "one.krr"), filepath.Join(h.dir, "two.krr")
+	text := runs(t, h.krrlab(limited(t), 30, quick(two)...), "ranks        4 (4 on this machine)")
 	testkit.Equal(t, strings.Count(text, "converged after"), 1, text)
-	runs(t, krrlab(limited(t), t, 0, 1, fit("one.krr")...))
-	same(t, filepath.Join(h.dir, "two.krr"), coefficients(filepath.Join(h.dir, "one.krr")))
+	runs(t, krrlab(limited(t), t, 0, 1, quick(one)...))
+	same(t, two, coefficients(one))
 }
 
 // TestFaultsOfHosts kills a rank of the other host and cuts the cable, and with KRRLAB_LONG=1
@@ -192,7 +187,7 @@ func TestFaultsOfHosts(t *testing.T) {
 			}
 			// a resumed run could end before it is struck
 			testkit.OK(t, os.RemoveAll(filepath.Join(dir, "kept")))
-			cmd := h.krrlab(limited(t), t, 4, slow(dir, "--rank-timeout", limit)...)
+			cmd := h.krrlab(limited(t), 4, slow(dir, "--rank-timeout", limit)...)
 			var out, text bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &text
 			testkit.OK(t, cmd.Start())
@@ -221,7 +216,7 @@ func TestFaultsOfHosts(t *testing.T) {
 		})
 	}
 	h.link(t, "up")
-	runs(t, h.krrlab(limited(t), t, 30, slow(dir, "--resume")...), "resuming from the checkpoint")
+	runs(t, h.krrlab(limited(t), 30, slow(dir, "--resume")...), "resuming from the checkpoint")
 	same(t, filepath.Join(dir, "m.krr"), unbroken(t, true))
 }
 
@@ -234,14 +229,14 @@ func TestDiskFull(t *testing.T) {
 	fit := func(more ...string) []string {
 		return append(slow(h.dir, more...), "--checkpoint", filepath.Join(full, "kept"))
 	}
-	text, err := h.krrlab(limited(t), t, 30, fit()...).CombinedOutput()
+	text, err := h.krrlab(limited(t), 30, fit()...).CombinedOutput()
 	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "no space left on device") ||
 		!strings.Contains(got[0], "--resume continues") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	gone(t, h.dir, string(text))
 	runs(t, h.on(t.Context(), "rm", filepath.Join(full, "ballast")))
-	again := runs(t, h.krrlab(limited(t), t, 30, fit("--resume")...), "resuming from the checkpoint")
+	again := runs(t, h.krrlab(limited(t), 30, fit("--resume")...), "resuming from the checkpoint")
 	if strings.Contains(again, "refused") {
 		t.Error(again)
 	}

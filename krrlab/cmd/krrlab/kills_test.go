@@ -39,10 +39,7 @@ func kills(t *testing.T) int {
 
 // brief are the flags of a fit that writes a checkpoint after every iteration.
 func brief(dir string, more ...string) []string {
-	return append([]string{"fit", "--data", "synthetic-classes", "--n", "500", "--solver", "cg", "--storage",
-		"recompute", "--lambda", "0.01",
-		"--tol", "1e-4", "--blas", "go", "--rank-timeout", "20s", "--out", filepath.Join(dir, "m.krr"),
-		"--checkpoint", filepath.Join(dir, "kept"), "--checkpoint-every", "1it"}, more...)
+	return append(slow(dir, "--n", "500", "--tol", "1e-4", "--rank-timeout", "20s", "--checkpoint-every", "1it"), more...)
 }
 
 // tally counts what TestKills has done.

@@ -3,25 +3,20 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/datasets"
 	bench "github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/remote"
 )
 
@@ -168,8 +163,7 @@ func (s *slurm) crash(t *testing.T, node string) (up func()) {
 func TestSlurm(t *testing.T) {
 	s := newSlurm(t)
 	fit := func(name string, ranks ...string) []string {
-		return append(append(ranks, s.self), "fit", "--data", "synthetic-classes", "--n", "1200", "--features", "100",
-			"--lambda", "0.1", "--tol", "1e-6", "--blas", "go", "--out", filepath.Join(s.dir, name))
+		return append(append(ranks, s.self), quick(filepath.Join(s.dir, name))...)
 	}
 	runs(t, krrlab(limited(t), t, 0, 2, fit("mpirun.krr")[1:]...))
 	want := coefficients(filepath.Join(s.dir, "mpirun.krr"))
@@ -225,9 +219,7 @@ func TestSlurm(t *testing.T) {
 
 // testSlurmBackend sends a solve to ranks by srun, with the interface by itself and by Options, and ends one.
 func testSlurmBackend(t *testing.T, s *slurm) {
-	train := datasets.SyntheticClasses(900, 3, 4, 0.05, 1)
-	cfg := bench.Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1, Precond: bench.Features{S: 80}, Tol: 1e-6,
-		Seed: 3}
+	train, cfg := sentProblem()
 	b := func(name string, options ...string) *remote.Backend {
 		return &remote.Backend{Ranks: 3, Launcher: filepath.Join(s.dir, "srun"), Program: s.self,
 			Flags: []string{"--blas", "go"}, Dir: filepath.Join(s.dir, name), Options: append(options, "-N3")}
@@ -248,19 +240,7 @@ func testSlurmBackend(t *testing.T, s *slurm) {
 			t.Errorf("%s on %d ranks, %d events; or other coefficients", sol.Status, sol.Ranks.Count, events)
 		}
 	}
-	ctx, cancel := context.WithCancel(limited(t))
-	var once sync.Once
-	endless := bench.Config{Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 1e-8, Solver: bench.CG, Storage: gram.Recompute,
-		Tol: 1e-12, MaxIter: 1e6, Backend: b("ended", "--mpi=pmi2"), Monitor: func(e bench.Event) error {
-			if e.Stage == "solve" && e.Iteration > 3 {
-				once.Do(cancel)
-			}
-			return nil
-		}}
-	if _, err := testkit.Must(bench.New(train, endless)).Solve(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want %v", err, context.Canceled)
-	}
-	gone(t, filepath.Join(s.dir, "ended"), "")
+	cancelSolve(t, b("ended", "--mpi=pmi2"))
 	if steps := runs(t, s.command(t.Context(), "squeue", "--noheader", "--steps")); strings.TrimSpace(steps) != "" {
 		t.Errorf("steps are left:\n%s", steps)
 	}
