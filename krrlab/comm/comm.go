@@ -80,7 +80,7 @@ func (o Options) limit() time.Duration {
 // their own errors.
 type Error struct {
 	Rank, Size int
-	Op         string // "all-gather", "barrier", …
+	Op         string // "all-gather", "broadcast", …
 	Err        error
 }
 

@@ -43,7 +43,7 @@ func TestLocal(t *testing.T) {
 }
 
 // meet waits for all ranks.
-func meet(ctx context.Context, c comm.Comm) error { return c.AllReduceInt64(ctx, nil) }
+func meet(ctx context.Context, c comm.Comm) error { return c.AllReduceInt64(ctx, []int64{0}) }
 
 func TestWatchdog(t *testing.T) {
 	errs := onRanks(3, comm.Options{Limit: 50 * time.Millisecond}, func(c comm.Comm) error {

@@ -263,5 +263,4 @@ const (
 	opReduce    = "all-reduce of integers"
 	opGather    = "all-gather"
 	opBroadcast = "broadcast"
-	opBarrier   = "barrier"
 )

@@ -14,9 +14,9 @@ type library struct {
 	name string // as it was found
 	kind string // "Open MPI" or "MPICH", by ABI
 
-	initThread, finalize, abort, errorString, setErrhandler  uintptr
-	commRank, commSize, getVersion                           uintptr
-	iallreduce, ibcast, ibarrier, isend, irecv, test, usleep uintptr
+	initThread, finalize, abort, errorString, setErrhandler uintptr
+	commRank, commSize, getVersion                          uintptr
+	iallreduce, ibcast, isend, irecv, test, usleep          uintptr
 
 	world, int64, byte, sum, errorsReturn, inPlace, statusIgnore uintptr
 }
@@ -29,7 +29,7 @@ func (l *library) functions() map[string]*uintptr {
 		"MPI_Comm_rank": &l.commRank, "MPI_Comm_size": &l.commSize,
 		"MPI_Get_library_version": &l.getVersion,
 		"MPI_Iallreduce":          &l.iallreduce, "MPI_Ibcast": &l.ibcast,
-		"MPI_Ibarrier": &l.ibarrier, "MPI_Isend": &l.isend, "MPI_Irecv": &l.irecv, "MPI_Test": &l.test,
+		"MPI_Isend": &l.isend, "MPI_Irecv": &l.irecv, "MPI_Test": &l.test,
 		"usleep": &l.usleep,
 	}
 }

@@ -149,7 +149,7 @@ func (w *World) Library() string {
 // Close ends MPI, together with all peers. The group cannot be used any more. Peers are waited
 // for first, as a peer that does not come can be given up there, but not within MPI_Finalize.
 func (w *World) Close() error {
-	if err := w.Barrier(context.Background()); err != nil {
+	if err := w.AllReduceInt64(context.Background(), []int64{0}); err != nil {
 		return err
 	}
 	err := w.do(context.Background(), "end", func(*request) int32 { return invoke(w.lib.finalize) })
@@ -157,8 +157,13 @@ func (w *World) Close() error {
 	return err
 }
 
-func (w *World) Rank() int        { return w.rank }
-func (w *World) Size() int        { return w.size }
+// Rank implements Comm.
+func (w *World) Rank() int { return w.rank }
+
+// Size implements Comm.
+func (w *World) Size() int { return w.size }
+
+// Traffic implements Comm.
 func (w *World) Traffic() Traffic { return w.traffic }
 
 // do runs f on the MPI thread and waits for it. When ctx ends or the limit passes first,
@@ -207,6 +212,7 @@ func (r *request) pieces(n int, start func(lo, m int, req *handle) int32) int32 
 	return 0
 }
 
+// AllReduceInt64 implements Comm.
 func (w *World) AllReduceInt64(ctx context.Context, x []int64) error {
 	return w.collective(ctx, opReduce, 8*len(x), func(r *request) int32 {
 		if w.size <= mostPairs {
@@ -219,6 +225,7 @@ func (w *World) AllReduceInt64(ctx context.Context, x []int64) error {
 	})
 }
 
+// AllGather implements Comm.
 func (w *World) AllGather(ctx context.Context, x []float64, counts []int) error {
 	checkParts(len(x), w.size, counts)
 	parts, bits := make([][]int64, w.size), bitsOf(x)
@@ -230,6 +237,7 @@ func (w *World) AllGather(ctx context.Context, x []float64, counts []int) error 
 	})
 }
 
+// Broadcast implements Comm.
 func (w *World) Broadcast(ctx context.Context, x []byte, root int) error {
 	checkRoot(root, w.size)
 	bytes := 0
@@ -240,15 +248,6 @@ func (w *World) Broadcast(ctx context.Context, x []byte, root int) error {
 		return r.pieces(len(x), func(lo, m int, req *handle) int32 {
 			return invoke(w.lib.ibcast, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), w.lib.byte, uintptr(root),
 				w.lib.world, uintptr(unsafe.Pointer(req)))
-		})
-	})
-}
-
-// Barrier waits until all ranks have called it.
-func (w *World) Barrier(ctx context.Context) error {
-	return w.collective(ctx, opBarrier, 0, func(r *request) int32 {
-		return r.finish(func(req *handle) int32 {
-			return invoke(w.lib.ibarrier, w.lib.world, uintptr(unsafe.Pointer(req)))
 		})
 	})
 }

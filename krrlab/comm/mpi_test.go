@@ -74,7 +74,7 @@ func perform(play string, launch comm.Launch) error {
 		if w.Rank() == w.Size()-1 {
 			time.Sleep(time.Hour)
 		}
-		if err := say(w.Rank(), w.Barrier(ctx)); err != nil {
+		if err := say(w.Rank(), meet(ctx, w)); err != nil {
 			return err
 		}
 		w.Abort(1)
@@ -82,9 +82,9 @@ func perform(play string, launch comm.Launch) error {
 		if w.Rank() == w.Size()-1 {
 			w.Abort(7)
 		}
-		return w.Barrier(ctx)
+		return meet(ctx, w)
 	case "cancel":
-		if err := w.Barrier(ctx); err != nil {
+		if err := meet(ctx, w); err != nil {
 			return err
 		}
 		if w.Rank() == w.Size()-1 {
@@ -92,7 +92,7 @@ func perform(play string, launch comm.Launch) error {
 		}
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		return w.Barrier(ctx)
+		return meet(ctx, w)
 	}
 	if err := conform(ctx, w); err != nil {
 		return err
