@@ -23,6 +23,7 @@ func init() {
 			"Least":         r.ValueOf(comm.Least),
 			"Local":         r.ValueOf(comm.Local),
 			"Locate":        r.ValueOf(comm.Locate),
+			"Merge":         r.ValueOf(comm.Merge),
 			"Open":          r.ValueOf(comm.Open),
 			"OrAlone":       r.ValueOf(comm.OrAlone),
 			"Rows":          r.ValueOf(comm.Rows),
