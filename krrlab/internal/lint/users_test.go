@@ -32,6 +32,7 @@ var kept = map[string]string{
 	"krrlab/pcg.Bounded":                      "for operators that know their rounding",
 	"krrlab/sketch.CountSketchOperator":       "what Sample returns",
 	"krrlab/sketch.GaussianOperator":          "what Sample returns",
+	"krrlab/feature.TensorSketchMap":          "what Sample returns",
 	"krrlab/sketch.SRHTOperator":              "what Sample returns",
 	"krrlab/notebook/golang.Session.Progress": "bound in cells",
 	"krrlab/notebook/native.Serve":            "compiled programs call it",
