@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -86,13 +87,14 @@ func (r *Report) first(ok func(*Entry) bool) *Entry {
 	return nil
 }
 
+// entry returns the first entry of a row, an empty one for another row.
+func (r *Report) entry(row string) *Entry {
+	return cmp.Or(r.first(func(e *Entry) bool { return e.Row == row }), &Entry{})
+}
+
 // printed returns what a published table has beside a row of the report.
 func (r *Report) printed(table, row string) printed {
-	p := printed{table: table}
-	if e := r.first(func(e *Entry) bool { return e.Row == row }); e != nil {
-		p.row = e.Paper
-	}
-	return p
+	return printed{table, r.entry(row).Paper}
 }
 
 // any returns an entry of the row that ran; nil if there is none.

@@ -134,10 +134,7 @@ func (e *Entry) sameProblem() bool {
 	if err != nil || e.Paper == "" || info.Paper == nil {
 		return false
 	}
-	n := info.N
-	if e.Case.N > 0 {
-		n = min(n, e.Case.N)
-	}
+	n := sizeOf(e.Case).N
 	if e.Result.Ran() {
 		n = e.Result.Data.N
 	}

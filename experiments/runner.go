@@ -66,11 +66,7 @@ func Run(ctx context.Context, plans []*Report, o *Options) ([]*Report, error) {
 	if err := recall(r.jobs, plans, &opt); err != nil {
 		return nil, err
 	}
-	err := r.all(ctx)
-	if err == nil {
-		err = r.save()
-	}
-	return plans, err
+	return plans, r.all(ctx)
 }
 
 // recall takes the results of cases that the reports in o.Out have.
@@ -137,7 +133,7 @@ func (r *runner) all(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return r.save()
 }
 
 // save writes the reports.

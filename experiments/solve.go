@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/krrlab/lab/datasets"
@@ -147,10 +148,7 @@ func reached(h []krrlab.HistRow) []Reached {
 	if len(h) == 0 || len(h[0].Columns) == 0 {
 		return nil
 	}
-	least := make([]float64, len(h[0].Columns)) // so far, of each column
-	for j := range least {
-		least[j] = math.Inf(1)
-	}
+	least := slices.Repeat([]float64{math.Inf(1)}, len(h[0].Columns)) // so far, of each column
 	var out []Reached
 	for k, x := range h {
 		worst := 0.0

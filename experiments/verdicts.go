@@ -122,8 +122,8 @@ const far = 0.25
 
 // planned returns the first entry of a row if it was to be run and its data are at hand; nil if not.
 func (r *Report) planned(row string) *Entry {
-	e := r.first(func(e *Entry) bool { return e.Row == row })
-	if e == nil || e.Skip != "" || e.Result != nil && strings.HasPrefix(e.Result.Reason, noFile) {
+	e := r.entry(row)
+	if e.Skip != "" || e.Result != nil && strings.HasPrefix(e.Result.Reason, noFile) {
 		return nil
 	}
 	return e

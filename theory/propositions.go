@@ -244,8 +244,8 @@ var remark4 = Claim{
 		"within ε, it is within 3ε;\nso if each is with probability 1−p, p < ½, it fails with probability at most " +
 		"P(Binomial(R, p) ≥ R/2) ≤ e^(−2R(½−p)²).",
 	Measured: "the choice of pcg.MedianByNorm among PCG runs with separate features, in a fifth of them far too few, " +
-		"cut off after a fixed count: its error over 3ε where most are within ε, and the share of failures against δ, " +
-		"both sides of which come from p's draws.",
+		"cut off after a fixed count: its error over 3ε where most are within ε, and the share of failures against " +
+		"δ, both sides of which come from p's draws.",
 	Fails: "the last candidate instead of the median one, or candidates that share their features.",
 	run:   checkRemark4,
 }

@@ -22,7 +22,8 @@ type Problem struct {
 	PerPoint bool
 	// Source says where the points come from: the data set and its scaling, or the formula.
 	Source string
-	make   func(ctx context.Context, n int, dirs []string) (*datasets.Dataset, error)
+	// Data returns the first n points, or all if there are fewer; dirs are where data sets are looked for.
+	Data func(ctx context.Context, n int, dirs []string) (*datasets.Dataset, error)
 }
 
 // lambdas returns those that the problem is run with, of n points.
@@ -31,11 +32,6 @@ func (p *Problem) lambdas(n int) []float64 {
 		return []float64{p.Lambda * float64(n)}
 	}
 	return []float64{p.Lambda, p.Lambda / 100}
-}
-
-// Data returns the first n points, or all if there are fewer; dirs are where data sets are looked for.
-func (p *Problem) Data(ctx context.Context, n int, dirs []string) (*datasets.Dataset, error) {
-	return p.make(ctx, n, dirs)
 }
 
 // Problems returns all: of data sets, which must be at hand to be run, and of formulas.
@@ -78,7 +74,7 @@ func known(name string) *datasets.Info {
 // named is a problem of a data set.
 func named(name string, info *datasets.Info, k kernel.Kernel) Problem {
 	return Problem{Name: name, Kernel: k, Lambda: info.Lambda, Source: info.Name + ", scaled: " + info.Scale,
-		make: func(ctx context.Context, n int, dirs []string) (*datasets.Dataset, error) {
+		Data: func(ctx context.Context, n int, dirs []string) (*datasets.Dataset, error) {
 			pair, err := datasets.Load(ctx, info.Name, &datasets.LoadOptions{N: n, Dirs: dirs, Scale: info.Scale})
 			if err != nil {
 				return nil, err
@@ -92,7 +88,7 @@ func generated() []Problem {
 	at := func(name string, sigma, lambda float64, d int, source string,
 		f func(x []float64, i, n int, g *rand.Rand) float64) Problem {
 		return Problem{Name: name, Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: lambda, Source: source,
-			make: func(_ context.Context, n int, _ []string) (*datasets.Dataset, error) {
+			Data: func(_ context.Context, n int, _ []string) (*datasets.Dataset, error) {
 				x, y := make([]float64, n*d), make([]float64, n)
 				for i := range n {
 					y[i] = f(x[i*d:(i+1)*d], i, n, rand.New(rand.NewPCG(1, uint64(i))))

@@ -36,13 +36,7 @@ var Preconditioners = []string{"features", "features lambda-p=10", "nystrom", "n
 // entry returns what compare takes of one of Preconditioners: λ_p in units of λ, the rank unless it is alone.
 func entry(name string, rank int, lambda float64) stage.Entry {
 	text, alone := strings.CutSuffix(name, " alone")
-	if base, times, ok := strings.Cut(text, " lambda-p="); ok {
-		var by float64
-		if _, err := fmt.Sscan(times, &by); err != nil {
-			panic(err)
-		}
-		text = fmt.Sprintf("%s lambda-p=%g", base, by*lambda)
-	}
+	text = strings.Replace(text, "lambda-p=10", fmt.Sprintf("lambda-p=%g", 10*lambda), 1)
 	if !alone {
 		text += fmt.Sprintf(" features=%d", rank)
 	}
