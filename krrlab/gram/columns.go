@@ -117,8 +117,10 @@ func (m *Matrix) Part(ctx context.Context, rows, cols []int, dst blas64.General)
 }
 
 func (e *engine[T]) part(ctx context.Context, dst blas64.General, rows, cols []int) error {
-	// A library has other code for products with few rows, or at their edges, which may give other bits: rows go where
-	// they lie in their blocks, those of the last one, which may be shorter, apart.
+	// A library has other code for small products, which may give other bits, by the place in them: of few columns rows
+	// go where they lie in their blocks, of many one after the other; those of the last block, which may be shorter, apart.
+	const many = 16
+	packed, count := (len(cols)-1)%e.size >= many-1, 0
 	var pieces [2][][]int // rows of dst, −1 for none
 	used := make([][2]int, e.size)
 	for a, i := range rows {
@@ -127,6 +129,8 @@ func (e *engine[T]) part(ctx context.Context, dst blas64.General, rows, cols []i
 		at, size, k := e.place(i)-lo, e.size, 0
 		if b == e.blocks-1 {
 			size, k = hi-lo, 1
+		} else if packed {
+			at, count = count%size, count+1
 		}
 		q := used[at][k]
 		if used[at][k]++; q == len(pieces[k]) {

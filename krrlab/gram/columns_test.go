@@ -65,7 +65,7 @@ func TestPartBits(t *testing.T) {
 	rng.New(1).Normals(x.Data, 0)
 	m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 0.1, nil).Exact(1e-6)
 	testkit.EachBLAS(t, func(t *testing.T) {
-		for _, cols := range []int{1, 7, 30, 131} {
+		for _, cols := range []int{1, 7, 16, 30, 131} {
 			whole := mat.NewDense(n, cols, nil)
 			testkit.OK(t, m.Columns(ctx, perm[:cols], whole))
 			for _, rows := range [][]int{perm[:1], perm[:14], perm[5:35], {n - 1, 3, n - 2}, perm} {
