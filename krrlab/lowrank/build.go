@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
@@ -37,8 +36,6 @@ type build struct {
 	entry  float64   // ε of the columns
 	formed int       // columns of K
 	lost   []float64 // ‖δ‖_F² of the rounding to float32, of panels of rows
-	sec    Seconds
-	start  time.Time
 }
 
 func newBuild(src Source, rank int, o *Options) (*build, error) {
@@ -46,8 +43,7 @@ func newBuild(src Source, rank int, o *Options) (*build, error) {
 	if err := checkRank(rank, n); err != nil {
 		return nil, err
 	}
-	p := &build{src: src, comm: comm.OrAlone(o.Comm), n: n, block: o.Block, entry: src.EntryError(), diag: src.Diag(),
-		start: time.Now()}
+	p := &build{src: src, comm: comm.OrAlone(o.Comm), n: n, block: o.Block, entry: src.EntryError(), diag: src.Diag()}
 	if !(p.entry >= 0) {
 		panic(fmt.Sprintf("lowrank: columns with an error of %v", p.entry))
 	}
@@ -85,11 +81,9 @@ func checkRank(rank, n int) error {
 
 // take sets c to K(rows, s) and looks at the numbers.
 func (p *build) take(ctx context.Context, rows, s []int, c blas64.General) error {
-	clock := time.Now()
 	if err := p.src.Part(ctx, rows, s, c); err != nil {
 		return err
 	}
-	p.sec.Columns += time.Since(clock).Seconds()
 	bad := make([]error, (len(rows)+panelRows-1)/panelRows)
 	err := accel.ForEach(ctx, len(bad), func(_, b int) {
 		for a := b * panelRows; a < min((b+1)*panelRows, len(rows)); a++ {
@@ -165,13 +159,7 @@ func (p *build) check() error {
 func (p *build) finish(ctx context.Context, method string, marks []int, nu float64) (*Factor, error) {
 	f := &Factor{Method: method, N: p.n, F: narrow(p.f, len(marks)), Landmarks: marks, Asked: p.f.D,
 		Columns: p.formed, Trace: p.trace, Shift: nu}
-	if err := p.certify(ctx, f); err != nil {
-		return nil, err
-	}
-	p.sec.Total = time.Since(p.start).Seconds()
-	p.sec.Update = p.sec.Total - p.sec.Columns
-	f.Seconds = p.sec
-	return f, nil
+	return f, p.certify(ctx, f)
 }
 
 // narrow returns the first r columns of f, moved together in place, or copied if that

@@ -38,7 +38,7 @@ func TestCondBound(t *testing.T) {
 		"scaled": spread(gaussian(3, 80, 4, 2))} {
 		for what, m := range methods {
 			for _, rank := range []int{3, 20, 60} {
-				f := must2(t)(m(ctx, k, rank, rng.New(9), nil))
+				f := testkit.Must(m(ctx, k, rank, rng.New(9), nil))
 				for _, lambda := range []float64{1e-3, 0.1, 3} {
 					lambda *= f.Trace / 80
 					for _, ratio := range []float64{0.1, 1, 1.5, 10, 1000} {
@@ -93,7 +93,7 @@ func TestDuplicates(t *testing.T) {
 			name := fmt.Sprintf("%s, block %d", what, block)
 			var calls []int
 			var last int
-			f := must2(t)(m(ctx, gaussianOf(x, 1), 50, rng.New(1),
+			f := testkit.Must(m(ctx, gaussianOf(x, 1), 50, rng.New(1),
 				&lowrank.Options{Block: block, Progress: func(done, total int) {
 					calls = append(calls, done)
 					last = total
@@ -105,7 +105,7 @@ func TestDuplicates(t *testing.T) {
 			if !slices.IsSorted(calls) || calls[len(calls)-1] != last {
 				t.Errorf("%s: progress %v", name, calls)
 			}
-			f = must2(t)(m(ctx, gaussianOf(one, 1), 30, rng.New(1), &lowrank.Options{Block: block}))
+			f = testkit.Must(m(ctx, gaussianOf(one, 1), 30, rng.New(1), &lowrank.Options{Block: block}))
 			verify(t, name, gaussianOf(one, 1), f)
 			if f.Rank() != 1 || math.Abs(f.Residual) > 1e-5*f.Trace || f.F.Stride != 1 {
 				t.Errorf("%s, constant matrix: %v", name, f)
@@ -124,7 +124,7 @@ func TestDeterminism(t *testing.T) {
 		var first *lowrank.Factor
 		for _, threads := range []int{1, 2, 5} {
 			accel.SetThreads(threads)
-			f := must2(t)(m(ctx, k, 70, rng.New(5), &lowrank.Options{Block: 33}))
+			f := testkit.Must(m(ctx, k, 70, rng.New(5), &lowrank.Options{Block: 33}))
 			if first == nil {
 				first = f
 			}
@@ -133,7 +133,7 @@ func TestDeterminism(t *testing.T) {
 				t.Errorf("%s differs on %d threads", what, threads)
 			}
 		}
-		other := must2(t)(m(ctx, k, 70, rng.New(6), nil))
+		other := testkit.Must(m(ctx, k, 70, rng.New(6), nil))
 		if slices.Equal(first.Landmarks, other.Landmarks) {
 			t.Errorf("%s: the same landmarks for two seeds", what)
 		}
@@ -152,7 +152,7 @@ func TestRanks(t *testing.T) {
 	for name, k := range map[string]*dense{"gaussian": gaussian(7, n, 6, 2), "twice": gaussianOf(twice, 1),
 		"scaled": spread(gaussian(3, n, 4, 1.5))} {
 		for what, m := range methods {
-			want := must2(t)(m(ctx, k, rank, rng.New(5), &lowrank.Options{Block: block}))
+			want := testkit.Must(m(ctx, k, rank, rng.New(5), &lowrank.Options{Block: block}))
 			for _, p := range []int{2, 3, 5} {
 				var wg sync.WaitGroup
 				for r, c := range comm.Local(p, comm.Options{}) {
@@ -176,7 +176,7 @@ func TestRanks(t *testing.T) {
 							t.Errorf("%s, %s: other rows at rank %d of %d", name, what, r, p)
 						}
 						other := *f
-						other.F, other.Seconds = want.F, want.Seconds
+						other.F = want.F
 						if !reflect.DeepEqual(&other, want) {
 							t.Errorf("%s, %s: rank %d of %d: %v, want %v", name, what, r, p, f, want)
 						}
@@ -282,10 +282,10 @@ func TestGram(t *testing.T) {
 					a := testkit.Must(gram.New(ctx, k, p, 0.1,
 						&gram.Options{Storage: s, TileSize: 48, Accuracy: 1e-12}))
 					e := a.Exact(1e-9)
-					if f := must2(t)(m(ctx, a, 40, rng.New(2), nil)); f.Certain() {
+					if f := testkit.Must(m(ctx, a, 40, rng.New(2), nil)); f.Certain() {
 						t.Errorf("%s: certain of columns as stored", name)
 					}
-					f := must2(t)(m(ctx, e, 40, rng.New(2), nil))
+					f := testkit.Must(m(ctx, e, 40, rng.New(2), nil))
 					full := mat.NewDense(n, n, nil)
 					testkit.OK(t, e.DenseTo(ctx, full))
 					verify(t, name, mat.NewSymDense(n, full.RawMatrix().Data), f)
@@ -390,6 +390,6 @@ func (l *liar) Diag() []float64 {
 func TestString(t *testing.T) {
 	f := &lowrank.Factor{Method: "RPCholesky", N: 100, F: points.NewDense32(100, 7, nil), Asked: 10, Columns: 12,
 		Trace: 100, Residual: 0.25}
-	want := "RPCholesky, n = 100, rank 7 (10 asked); tr(K−K̂) = 0.25, 0.0025 of tr K; 12 columns of K 0 s, update 0 s"
+	want := "RPCholesky, n = 100, rank 7 (10 asked); tr(K−K̂) = 0.25, 0.0025 of tr K; 12 columns of K"
 	testkit.Equal(t, f.String(), want)
 }

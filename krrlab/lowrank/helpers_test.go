@@ -114,14 +114,6 @@ type method func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream
 
 var methods = map[string]method{"Nyström": lowrank.Nystrom, "RPCholesky": lowrank.RPCholesky}
 
-func must(t testing.TB, f *lowrank.Factor, err error) *lowrank.Factor {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 // wide returns F in float64.
 func wide(f *points.Dense32) *mat.Dense {
 	w := mat.NewDense(f.N, f.D, nil)

@@ -56,13 +56,6 @@ func (o *Options) settled(rank int) Options {
 	return s
 }
 
-// Seconds that a factorization took.
-type Seconds struct {
-	Columns float64 // in Source.Part
-	Update  float64 // in residual columns, triangular solves and rounding
-	Total   float64
-}
-
 // Factor is a low-rank factor F of K: K̂ = FFᵀ ≈ K, of rank r.
 type Factor struct {
 	// Method is "Nyström" or "RPCholesky".
@@ -92,8 +85,6 @@ type Factor struct {
 	Shift float64
 	// EntryError is that of the Source: +Inf means that nothing is certain.
 	EntryError float64
-	// Seconds that it took.
-	Seconds Seconds
 }
 
 // Rank returns r, the number of columns of F.
@@ -141,7 +132,6 @@ func (f *Factor) String() string {
 	if f.Rank() < f.Asked {
 		stopped = fmt.Sprintf(" (%d asked)", f.Asked)
 	}
-	return fmt.Sprintf("%s, n = %d, rank %d%s; tr(K−K̂) = %.3g, %.2g of tr K; %s of K %.3g s, update %.3g s",
-		f.Method, f.N, f.Rank(), stopped, f.Residual, f.Residual/f.Trace, plural.Count(f.Columns, "column"),
-		f.Seconds.Columns, f.Seconds.Update)
+	return fmt.Sprintf("%s, n = %d, rank %d%s; tr(K−K̂) = %.3g, %.2g of tr K; %s of K",
+		f.Method, f.N, f.Rank(), stopped, f.Residual, f.Residual/f.Trace, plural.Count(f.Columns, "column"))
 }

@@ -49,7 +49,7 @@ func TestNystromReference(t *testing.T) {
 			for _, block := range []int{0, 1, 7, 100} {
 				name := fmt.Sprintf("%s, rank %d, block %d", name, rank, block)
 				g := rng.New(uint64(rank))
-				f := must2(t)(lowrank.Nystrom(ctx, k, rank, g, &lowrank.Options{Block: block}))
+				f := testkit.Must(lowrank.Nystrom(ctx, k, rank, g, &lowrank.Options{Block: block}))
 				verify(t, name, k, f)
 				s := g.Sub("landmarks").Perm(k.Dim())[:rank]
 				if f.Asked != rank || f.Columns != rank || f.Method != "Nyström" {
@@ -80,7 +80,7 @@ func TestNystromUniform(t *testing.T) {
 	k := gaussian(5, n, 3, 1)
 	var count [n]float64
 	for seed := range uint64(runs) {
-		for _, s := range must2(t)(lowrank.Nystrom(ctx, k, rank, rng.New(seed), nil)).Landmarks {
+		for _, s := range testkit.Must(lowrank.Nystrom(ctx, k, rank, rng.New(seed), nil)).Landmarks {
 			count[s]++
 		}
 	}
@@ -94,18 +94,12 @@ func TestNystromUniform(t *testing.T) {
 	}
 }
 
-// must2 is must for a call that returns two values.
-func must2(t testing.TB) func(*lowrank.Factor, error) *lowrank.Factor {
-	t.Helper()
-	return func(f *lowrank.Factor, err error) *lowrank.Factor { return must(t, f, err) }
-}
-
 // TestNystromAt: given landmarks make the factor of the same ones drawn, and bad ones are an error.
 func TestNystromAt(t *testing.T) {
 	k, g := gaussian(1, 90, 5, 1.5), rng.New(4)
-	f := must2(t)(lowrank.Nystrom(ctx, k, 20, g, nil))
+	f := testkit.Must(lowrank.Nystrom(ctx, k, 20, g, nil))
 	marks := g.Sub("landmarks").Perm(90)[:20]
-	if at := must2(t)(lowrank.NystromAt(ctx, k, marks, nil)); !slices.Equal(f.F.Data, at.F.Data) ||
+	if at := testkit.Must(lowrank.NystromAt(ctx, k, marks, nil)); !slices.Equal(f.F.Data, at.F.Data) ||
 		!slices.Equal(at.Landmarks, f.Landmarks) {
 		t.Error("another factor")
 	}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -58,7 +59,7 @@ func TestPivotLaw(t *testing.T) {
 		count := make([]float64, n*n)
 		for seed := range uint64(runs) {
 			g := rng.New(seed).Sub("law", uint64(c.rank), uint64(c.block))
-			f := must2(t)(lowrank.RPCholesky(ctx, k, c.rank, g, &lowrank.Options{Block: c.block}))
+			f := testkit.Must(lowrank.RPCholesky(ctx, k, c.rank, g, &lowrank.Options{Block: c.block}))
 			count[f.Landmarks[0]*n+f.Landmarks[1]]++
 		}
 		var chi, rareO, rareE float64
@@ -101,7 +102,7 @@ func (k *asked) Part(ctx context.Context, rows, cols []int, dst blas64.General) 
 func TestProposals(t *testing.T) {
 	const n = 90
 	k, g := &asked{dense: gaussian(1, n, 5, 1.5)}, rng.New(3)
-	_ = must2(t)(lowrank.RPCholesky(ctx, k, 20, g, &lowrank.Options{Block: 20}))
+	testkit.Must(lowrank.RPCholesky(ctx, k, 20, g, &lowrank.Options{Block: 20}))
 	var want []int
 	for q := range uint64(20) {
 		if i := int(n * g.Sub("proposals").Float64(q)); !slices.Contains(want, i) {
@@ -123,7 +124,7 @@ func TestRPCholesky(t *testing.T) {
 		for _, rank := range []int{1, 9, 40} {
 			for _, block := range []int{0, 1, 4, 40} {
 				name := fmt.Sprintf("%s, rank %d, block %d", name, rank, block)
-				f := must2(t)(lowrank.RPCholesky(ctx, k, rank, rng.New(3), &lowrank.Options{Block: block}))
+				f := testkit.Must(lowrank.RPCholesky(ctx, k, rank, rng.New(3), &lowrank.Options{Block: block}))
 				verify(t, name, k, f)
 				if f.Asked != rank || f.Columns < f.Rank() || f.Method != "RPCholesky" {
 					t.Errorf("%s: %v", name, f)
@@ -145,7 +146,7 @@ func TestSaturated(t *testing.T) {
 			k := gaussian(uint64(d), 120, d, sigma)
 			for what, m := range methods {
 				for _, block := range []int{1, 10, 100} {
-					f := must2(t)(m(ctx, k, 100, rng.New(1), &lowrank.Options{Block: block}))
+					f := testkit.Must(m(ctx, k, 100, rng.New(1), &lowrank.Options{Block: block}))
 					verify(t, fmt.Sprintf("%s, d = %d, σ = %g, block %d", what, d, sigma, block), k, f)
 				}
 			}
@@ -168,7 +169,7 @@ func TestOutliers(t *testing.T) {
 	mean := map[string]float64{}
 	for name, m := range methods {
 		for seed := range uint64(60) {
-			f := must2(t)(m(ctx, k, 12, rng.New(seed), &lowrank.Options{Block: 4}))
+			f := testkit.Must(m(ctx, k, 12, rng.New(seed), &lowrank.Options{Block: 4}))
 			mean[name] += f.Residual / 60
 		}
 	}

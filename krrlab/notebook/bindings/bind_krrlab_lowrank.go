@@ -21,7 +21,6 @@ func init() {
 		Types: map[string]r.Type{
 			"Factor":  r.TypeOf((*lowrank.Factor)(nil)).Elem(),
 			"Options": r.TypeOf((*lowrank.Options)(nil)).Elem(),
-			"Seconds": r.TypeOf((*lowrank.Seconds)(nil)).Elem(),
 			"Source":  r.TypeOf((*lowrank.Source)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{},
