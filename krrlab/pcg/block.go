@@ -57,7 +57,7 @@ func SolveBlock(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense,
 		return nil, err
 	}
 	s := newBlock(base)
-	return s.run(ctx, s, s.iterate)
+	return s.run(ctx, s.iterate)
 }
 
 // BlockFlops returns how many floating-point operations, additions and
@@ -102,7 +102,7 @@ func newBlock(base *solver) *block {
 	for _, v := range []*[]float64{&s.c, &s.next, &s.d, &s.pi, &s.h, &s.s, &s.f, &s.ft} {
 		*v = make([]float64, t*t)
 	}
-	s.gram, s.hold = newFactor(t), s.keepResidual
+	s.gram, base.block = newFactor(t), s
 	s.size, s.sel, s.row = make([]float64, t), make([]int, 0, t), make([]float64, t)
 	s.bounds = newBounds(base.opt.LambdaMin, t, t*t, base.historyRows())
 	return s
@@ -156,7 +156,7 @@ func (s *block) iterate(ctx context.Context) error {
 		s.c, s.next = s.next, s.c
 		s.turn() // P ← Z + P·Sᵀ
 		if s.active() {
-			if err := s.checkpoint(ctx, s); err != nil {
+			if err := s.checkpoint(ctx); err != nil {
 				return err
 			}
 		}

@@ -106,18 +106,17 @@ func (s *solver) sumFall(c int) {
 	}
 }
 
-// keepResidual keeps the residual by recurrence of column c, at position j.
+// keepResidual keeps the residual by recurrence of column c, at position j; of a block r_j = Qc_j.
 func (s *solver) keepResidual(j, c int) {
-	s.last.SetCol(c, mat.Col(nil, j, s.r))
-}
-
-// keepResidual is that of a block, r_j = Qc_j.
-func (s *block) keepResidual(j, c int) {
-	a := len(s.cols)
+	b, a := s.block, len(s.cols)
+	if b == nil {
+		s.last.SetCol(c, mat.Col(nil, j, s.r))
+		return
+	}
 	for i := range s.n {
 		var sum float64
-		for m, q := range s.buf[0][i*s.k : (i+1)*s.k] {
-			sum += q * s.c[m*a+j]
+		for m, q := range s.buf[0][i*b.k : (i+1)*b.k] {
+			sum += q * b.c[m*a+j]
 		}
 		s.last.Set(i, c, sum)
 	}
@@ -133,7 +132,7 @@ func (s *solver) keepResiduals(all bool) {
 		case status >= IndefinitePreconditioner: // it may have ended half way to another residual
 			s.last.Set(0, c, math.NaN())
 		case all || status != Active:
-			s.hold(j, c)
+			s.keepResidual(j, c)
 		}
 	}
 }

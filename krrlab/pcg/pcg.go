@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -97,9 +96,8 @@ type Iteration struct {
 	Error     []float64 // upper bounds of ‖x−x_j‖_A/‖y_j‖₂, see Options.LambdaMin; nil without
 	// (‖e_j‖_A² at first − now)/‖y_j‖₂² until the first restart: of ‖x‖_A² at least so much, begun at 0
 	Fallen  []float64
-	Active  int           // columns still iterating
-	Restart int           // how often columns have been restarted from the true residual
-	Elapsed time.Duration // since Solve began
+	Active  int // columns still iterating
+	Restart int // how often columns have been restarted from the true residual
 
 	s *solver
 }

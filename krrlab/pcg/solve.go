@@ -27,16 +27,16 @@ func Solve(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense, o *O
 	rows := s.historyRows()
 	s.alphas, s.betas = newTable(s.t, rows), newTable(s.t, rows)
 	s.bounds = newBounds(s.opt.LambdaMin, s.t, s.t, rows)
-	return s.run(ctx, nil, s.iterate)
+	return s.run(ctx, s.iterate)
 }
 
 // run starts, iterates, verifies, restarts and finishes a solve. iterate takes the
-// columns s.cols, whose residuals are in R, to their ends. b is the block of a block solve.
-func (s *solver) run(ctx context.Context, b *block, iterate func(context.Context) error) (*Result, error) {
-	s.began = time.Now()
+// columns s.cols, whose residuals are in R, to their ends.
+func (s *solver) run(ctx context.Context, iterate func(context.Context) error) (*Result, error) {
+	began := time.Now()
 	var err error
 	if s.opt.Resume != nil {
-		if err := s.restore(b); err != nil {
+		if err := s.restore(); err != nil {
 			return nil, err
 		}
 	} else {
@@ -52,7 +52,7 @@ func (s *solver) run(ctx context.Context, b *block, iterate func(context.Context
 		err = iterate(ctx)
 	}
 	res, err := s.finish(ctx, err)
-	res.Stats.Seconds = time.Since(s.began).Seconds()
+	res.Stats.Seconds = time.Since(began).Seconds()
 	return res, err
 }
 
@@ -102,7 +102,7 @@ func (s *solver) iterate(ctx context.Context) error {
 		}
 		s.turnErrors()
 		s.turn() // p_j ← z_j + β_jp_j
-		if err := s.checkpoint(ctx, nil); err != nil {
+		if err := s.checkpoint(ctx); err != nil {
 			return err
 		}
 	}

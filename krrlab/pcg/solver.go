@@ -61,10 +61,9 @@ type solver struct {
 	fall                  []float64  // its last row
 	fallen                []float64  // the sum of those before the first restart
 	last                  *mat.Dense // residuals by recurrence as columns ended, n×t; nil without bounds
-	hold                  func(j, c int)
+	block                 *block     // nil for Solve
 	bounds                bounds
 	resumed               bool // the loop continues where the state restored left it
-	began                 time.Time
 	it                    Iteration
 	stopped               error // what the monitor returned
 	res                   *Result
@@ -110,7 +109,7 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	s.res = &Result{
 		X: s.x, Tol: s.opt.Tol, Columns: make([]Column, t), RelRes: make([]float64, t), TrueRelRes: make([]float64, t),
 	}
-	if s.hold = s.keepResidual; s.opt.LambdaMin > 0 {
+	if s.opt.LambdaMin > 0 {
 		s.last, s.res.Gap = mat.NewDense(n, t, nil), make([]float64, t)
 	}
 	s.forgetResiduals()
@@ -312,8 +311,7 @@ func (s *solver) report() error {
 	}
 	s.it = Iteration{
 		Index: s.res.Iterations, MaxRelRes: slices.Max(s.res.RelRes), RelRes: s.res.RelRes,
-		Error: s.bounds.all.last(), Fallen: s.fallen, Active: active, Restart: len(s.res.History.Restarts),
-		Elapsed: time.Since(s.began), s: s,
+		Error: s.bounds.all.last(), Fallen: s.fallen, Active: active, Restart: len(s.res.History.Restarts), s: s,
 	}
 	s.stopped = s.opt.Monitor(&s.it)
 	return s.stopped

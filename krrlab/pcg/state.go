@@ -11,10 +11,7 @@ import (
 
 // State is a solve between two iterations, what Options.Checkpoint sees. It is valid until the next
 // product with A returns.
-type State struct {
-	s *solver
-	b *block // nil for Solve
-}
+type State struct{ s *solver }
 
 // Iterations returns how many iterations have been done.
 func (st *State) Iterations() int { return st.s.res.Iterations }
@@ -45,7 +42,7 @@ type saved struct {
 func (st *State) MarshalBinary() ([]byte, error) {
 	s := st.s
 	v := saved{
-		N: s.n, T: s.t, K: len(s.cols), Block: st.b != nil,
+		N: s.n, T: s.t, K: len(s.cols), Block: s.block != nil,
 		Cols: s.cols, Rho: s.rho, Target: s.target, Before: s.before, RelRes: s.res.RelRes, Still: s.still,
 		Columns: s.res.Columns, Iterations: s.res.Iterations, RestartsAt: s.res.History.Restarts,
 		LambdaMin: s.opt.LambdaMin, Gamma: s.bounds.gamma, X: s.x.RawMatrix().Data,
@@ -53,7 +50,7 @@ func (st *State) MarshalBinary() ([]byte, error) {
 	for i, h := range s.tables() {
 		v.History[i] = h.data
 	}
-	if b := st.b; b != nil {
+	if b := s.block; b != nil {
 		v.K, v.C, v.S = b.k, b.c, b.s
 	}
 	v.R, v.P = s.buf[0][:s.n*v.K], s.buf[1][:s.n*v.K]
@@ -76,8 +73,8 @@ func (s *solver) tables() []*table {
 }
 
 // restore puts the solver where Options.Resume says it was.
-func (s *solver) restore(b *block) error {
-	v := new(saved)
+func (s *solver) restore() error {
+	b, v := s.block, new(saved)
 	if err := gob.NewDecoder(bytes.NewReader(s.opt.Resume)).Decode(v); err != nil {
 		return fmt.Errorf("pcg: the state to resume: %w", err)
 	}
@@ -127,9 +124,9 @@ func (s *solver) restore(b *block) error {
 }
 
 // checkpoint shows the state to Options.Checkpoint.
-func (s *solver) checkpoint(ctx context.Context, b *block) error {
+func (s *solver) checkpoint(ctx context.Context) error {
 	if s.opt.Checkpoint == nil || len(s.cols) == 0 || ctx.Err() != nil {
 		return nil
 	}
-	return s.opt.Checkpoint(&State{s, b})
+	return s.opt.Checkpoint(&State{s})
 }
