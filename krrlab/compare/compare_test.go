@@ -60,7 +60,7 @@ func TestAlone(t *testing.T) {
 	r, err := lab.Compare(ctx, krrlab.CompareOptions{To: 1e-8, Steps: n, Width: 1e-3, ExactBelow: -1,
 		With: stage.Entries{{Text: "nystrom features=60 lambda-p=0.05"}, {Text: "vecchia features=20 neighbors=10"}}}, mine)
 	testkit.OK(t, err)
-	a := dense(t, lab)
+	a := plain(t, lab)
 	for i, row := range r.Rows {
 		var m pcg.Preconditioner
 		switch i {
@@ -117,7 +117,7 @@ func TestAlone(t *testing.T) {
 func TestExact(t *testing.T) {
 	ctx := context.Background()
 	lab := problem(t, krrlab.Config{})
-	a := dense(t, lab)
+	a := plain(t, lab)
 	mine := own{n, func(dst, r *mat.Dense) error {
 		dst.Zero()
 		for i := range n {
@@ -170,25 +170,6 @@ func bounds(t *testing.T, a *mat.SymDense, y *mat.Dense, r *krrlab.Compare) {
 				row.Bounds[len(row.Bounds)-1], first)
 		}
 	}
-}
-
-// dense returns K+λI by definition.
-func dense(t *testing.T, lab *krrlab.Lab) *mat.SymDense {
-	t.Helper()
-	k, err := lab.K(context.Background())
-	testkit.OK(t, err)
-	unit, to := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
-	for i := range n {
-		unit.Set(i, i, 1)
-	}
-	testkit.OK(t, k.MulTo(context.Background(), to, unit))
-	a := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			a.SetSym(i, j, (to.At(i, j)+to.At(j, i))/2)
-		}
-	}
-	return a
 }
 
 // pencil returns the eigenvalues of M⁻¹A, ascending.

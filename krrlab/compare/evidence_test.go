@@ -31,7 +31,7 @@ func TestEvidence(t *testing.T) {
 			lab := testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, uint64(seed%4)), krrlab.Config{
 				Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.05, Solver: krrlab.PCG, Storage: c.storage, Seed: uint64(seed)}))
 			var a mat.Cholesky
-			if !a.Factorize(plain(t, lab, n)) {
+			if !a.Factorize(plain(t, lab)) {
 				t.Fatal("A is not definite")
 			}
 			var x mat.VecDense
@@ -87,8 +87,9 @@ func TestEvidence(t *testing.T) {
 }
 
 // plain returns K+λI, K in float64 however it is stored.
-func plain(t *testing.T, lab *krrlab.Lab, n int) *mat.SymDense {
+func plain(t *testing.T, lab *krrlab.Lab) *mat.SymDense {
 	t.Helper()
+	n, _ := lab.Targets().Dims()
 	k := mat.NewDense(n, n, nil)
 	testkit.OK(t, testkit.Must(lab.K(t.Context())).Exact(1e-12).DenseTo(t.Context(), k))
 	return testkit.Plus(mat.NewSymDense(n, k.RawMatrix().Data), lab.Config().Lambda)

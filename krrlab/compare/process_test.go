@@ -73,7 +73,7 @@ func TestProcess(t *testing.T) {
 	testkit.OK(t, theirs.SolveTo(ctx, inverse, unit))
 	var m mat.Dense
 	testkit.OK(t, m.Inverse(inverse))
-	a := dense(t, lab)
+	a := plain(t, lab)
 	var landmarks []int
 	for j := range n {
 		var off float64

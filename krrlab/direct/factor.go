@@ -2,7 +2,6 @@ package direct
 
 import (
 	"context"
-	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -35,17 +34,11 @@ func eachTile(ctx context.Context, n int, progress func(done, total int), body f
 			tiles = append(tiles, [2]int{i, j})
 		}
 	}
-	var mu sync.Mutex
-	done := 0
+	more := accel.Counter(len(tiles), progress)
 	return accel.ForEach(ctx, len(tiles), func(worker, q int) {
 		i, j := tiles[q][0], tiles[q][1]
 		body(worker, i, min(i+tileSize, n), j, min(j+tileSize, n))
-		if progress != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			progress(done, len(tiles))
-		}
+		more(1)
 	})
 }
 

@@ -47,7 +47,7 @@ func TestRanks(t *testing.T) {
 }
 
 func sameOnRanks(t *testing.T, n, s, cols int, o Options) {
-	z := wide(n, s)
+	z := randomFeatures(n, s)
 	r, want := mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)
 	rng.New(4).Normals(r.RawMatrix().Data, 0)
 	var stat float64
@@ -104,20 +104,11 @@ func TestRanksRefuse(t *testing.T) {
 	}
 }
 
-// wide returns n×s features of cosines.
-func wide(n, s int) *points.Dense32 {
-	z := points.NewDense32(n, s, nil)
-	for i := range z.Data {
-		z.Data[i] = float32(math.Sqrt(2/float64(s)) * math.Cos(10*rng.New(3).Normal(uint64(i))))
-	}
-	return z
-}
-
 // TestRanksProducts takes everything that a Woodbury does besides solving without ranks and on 1,
 // 2, 3 and 5: the same bits everywhere.
 func TestRanksProducts(t *testing.T) {
 	const n, s, cols = 1300, 96, 2
-	z := wide(n, s)
+	z := randomFeatures(n, s)
 	lambdas := []float64{0.01, 1}
 	src, short := mat.NewDense(n, cols, nil), mat.NewDense(s, cols, nil)
 	rng.New(4).Normals(src.RawMatrix().Data, 0)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -110,20 +109,15 @@ func (b *build) factor(ctx context.Context) error {
 	}
 	workers := make([]worker, accel.Threads())
 	var bad atomic.Int64
-	var mu sync.Mutex
-	blocks, done := (b.hi-b.lo+buildRows-1)/buildRows, 0
+	blocks := (b.hi - b.lo + buildRows - 1) / buildRows
+	more := accel.Counter(blocks, b.o.Progress)
 	err := accel.ForEach(ctx, blocks, func(who, q int) {
 		for i := b.lo + q*buildRows; i < min(b.lo+(q+1)*buildRows, b.hi); i++ {
 			if !b.row(&workers[who], i) {
 				bad.CompareAndSwap(0, int64(b.lie[i])+1)
 			}
 		}
-		if b.o.Progress != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			b.o.Progress(done, blocks)
-		}
+		more(1)
 	})
 	if i := bad.Load(); err == nil && i > 0 {
 		err = fmt.Errorf("vecchia: K+λI among point %d and its neighbors is not positive definite: take a larger λ",
