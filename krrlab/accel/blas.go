@@ -84,7 +84,7 @@ func fortran[T real](l *Library, fn uintptr, form string, chars [4]byte, ints [6
 	}
 	f.c, f.info = chars, 0
 	*(*T)(unsafe.Pointer(&f.alpha)), *(*T)(unsafe.Pointer(&f.beta)) = alpha, beta
-	args, c, i, p := f.args[:0], 0, 0, 0
+	var c, i, p int
 	for n := range len(form) {
 		var at unsafe.Pointer
 		switch form[n] {
@@ -103,12 +103,12 @@ func fortran[T real](l *Library, fn uintptr, form string, chars [4]byte, ints [6
 		case 'o':
 			at = unsafe.Pointer(&f.info)
 		}
-		args = append(args, uintptr(at))
+		f.args[n] = uintptr(at)
 	}
-	for range c {
-		args = append(args, 1) // the length of a character
+	for k := range c {
+		f.args[len(form)+k] = 1 // the length of a character
 	}
-	dl.Call(fn, args...)
+	dl.Call(fn, f.args[:len(form)+c]...)
 	info, f.p = f.info, [4]unsafe.Pointer{} // these kept the operands alive
 	frames.Put(f)
 	return info

@@ -13,8 +13,7 @@ func Forward[T number](rows, cols int, tile []T, ld int, x []float64, xs int, u 
 	checkTile(rows, cols, len(tile), ld, t)
 	checkBlock(cols, t, len(x), xs)
 	checkBlock(rows, t, len(u), us)
-	m := product[T, float64]{rows, cols, tile, ld, x, nil, xs, nil, u, us, t}
-	m.run(true, false, p)
+	p.run(true, false, rows, cols, tile, ld, x, nil, xs, nil, u, us, t)
 }
 
 // Backward sets y += Tᵀ·z, cols×t, for a tile and float64 vectors by columns: y[c*ys+j] and z[c*zs+r]. See Both.
@@ -28,8 +27,7 @@ func Backward[T number](rows, cols int, tile []T, ld int, y []float64, ys int, z
 	for c := range t {
 		copy(py[c*stride:c*stride+cols], y[c*ys:c*ys+cols])
 	}
-	m := product[T, float64]{rows, cols, tile, ld, nil, py, stride, z, nil, zs, t}
-	m.run(false, true, p)
+	p.run(false, true, rows, cols, tile, ld, nil, py, stride, z, nil, zs, t)
 	for c := range t {
 		copy(y[c*ys:c*ys+cols], py[c*stride:c*stride+cols])
 	}
@@ -52,33 +50,41 @@ func pieceOf(i, rows, body int, forward bool) piece {
 
 // oneWay multiplies one way by body columns, a multiple of the lanes. During the passes over
 // a piece the next one is fetched.
-func (m *product[T, V]) oneWay(p *passes[T, V], forward bool, body int) {
-	if m.rows == 0 || body == 0 || m.t == 0 {
+func (p *passes[T, V]) oneWay(forward bool, rows, body int, tile []T, ld int, x, y []V, stride int, z, u []V,
+	rowStride, t int) {
+	if rows == 0 || body == 0 || t == 0 {
 		return
 	}
-	a, line := pieceOf(0, m.rows, body, forward), m.ld*int(unsafe.Sizeof(m.tile[0]))
+	a := pieceOf(0, rows, body, forward)
 	for i := 1; a.m > 0 && a.k > 0; i++ {
-		next := pieceOf(i, m.rows, body, forward)
+		next := pieceOf(i, rows, body, forward)
 		total := 0 // groups of all passes
-		for c := 0; c < m.t; c += p.take(m.t - c) {
-			total += a.m / p.rows[p.take(m.t-c)]
+		for c := 0; c < t; c += p.take(t - c) {
+			total += a.m / p.rows[p.take(t-c)]
 		}
 		done, fetched := 0, 0 // groups, and rows of the next piece
-		for c := 0; c < m.t; {
-			k := p.take(m.t - c)
-			r, ahead := a.r, next.r*m.ld+next.c
+		for c := 0; c < t; {
+			k := p.take(t - c)
+			r, ahead := a.r, next.r*ld+next.c
+			multiply := func(f pass[T, V], groups, from, step int) {
+				if groups > 0 {
+					f(groups, a.k, &tile[r*ld+a.c], ld, at(x, c*stride+a.c), at(y, c*stride+a.c), stride,
+						at(z, c*rowStride+r), at(u, c*rowStride+r), rowStride, &tile[min(from, len(tile)-1)],
+						step*ld*int(unsafe.Sizeof(tile[0])))
+				}
+			}
 			groups := a.m / p.rows[k]
 			streamed, wide := 0, 0
 			if total > 0 {
 				streamed, wide = share((next.m*(done+groups)+total-1)/total-fetched, groups, p.rows[k])
 			}
-			m.pass(p.stream[k], streamed, a.k, r, a.c, c, ahead+fetched*m.ld, p.rows[k]*line)
+			multiply(p.stream[k], streamed, ahead+fetched*ld, p.rows[k])
 			r, fetched = r+streamed*p.rows[k], fetched+streamed*p.rows[k]
-			m.pass(p.wide[k], wide, a.k, r, a.c, c, ahead+fetched*m.ld, line)
+			multiply(p.wide[k], wide, ahead+fetched*ld, 1)
 			r, fetched = r+wide*p.rows[k], fetched+wide
-			m.pass(p.wide[k], groups-streamed-wide, a.k, r, a.c, c, r*m.ld+a.c, 0)
+			multiply(p.wide[k], groups-streamed-wide, r*ld+a.c, 0)
 			r += (groups - streamed - wide) * p.rows[k]
-			m.pass(p.narrow[k], a.r+a.m-r, a.k, r, a.c, c, r*m.ld+a.c, 0)
+			multiply(p.narrow[k], a.r+a.m-r, r*ld+a.c, 0)
 			done, c = done+groups, c+k
 		}
 		a = next

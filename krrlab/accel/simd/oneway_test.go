@@ -28,8 +28,7 @@ func testMany[T number](t *testing.T, tol float64) {
 		Forward(rows, cols, tile, ld, x, cols, u, rows, k)
 		Backward(rows, cols, tile, ld, y, cols, z, rows, k, &w)
 		wy, wu := make([]float64, cols*k), make([]float64, rows*k)
-		m := product[T, float64]{rows, cols, tile, ld, x, wy, cols, z, wu, rows, k}
-		m.portable(true, true, 0)
+		portable(true, true, rows, 0, cols, tile, ld, x, wy, cols, z, wu, rows, k)
 		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12 }
 		if !slices.EqualFunc(y, wy, near) || !slices.EqualFunc(u, wu, near) {
 			t.Fatalf("%T, t=%d: one way differs", tile, k)

@@ -50,67 +50,53 @@ func (p *passes[T, V]) take(left int) int {
 	return (left + n - 1) / n
 }
 
-// product is a product of a tile in rows of stride ld with t right-hand sides, which are columns of x and y of the given
-// stride and columns of z and u of rowStride; nil where a way has no use for them.
-type product[T entry, V number] struct {
-	rows, cols int
-	tile       []T
-	ld         int
-	x, y       []V
-	stride     int
-	z, u       []V
-	rowStride  int
-	t          int
-}
-
 // run adds T·x to u, sums, and Tᵀ·z to y, adds, or both; p is nil where there are no passes.
-func (m *product[T, V]) run(sums, adds bool, p *passes[T, V]) {
+func (p *passes[T, V]) run(sums, adds bool, rows, cols int, tile []T, ld int, x, y []V, stride int, z, u []V,
+	rowStride, t int) {
 	body := 0
 	switch {
 	case p == nil:
 	case sums && adds:
-		body = m.cols - m.cols%p.lanes
-		m.both(p, body)
+		body = cols - cols%p.lanes
+		p.both(rows, body, tile, ld, x, y, stride, z, u, rowStride, t)
 	default:
-		body = m.cols - m.cols%p.lanes
-		m.oneWay(p, sums, body)
+		body = cols - cols%p.lanes
+		p.oneWay(sums, rows, body, tile, ld, x, y, stride, z, u, rowStride, t)
 	}
-	if body < m.cols {
-		m.portable(sums, adds, body)
-	}
-}
-
-// pass multiplies groups of rows from row r on and cols columns from column j on by the right-hand sides from c on,
-// and fetches what is ahead.
-func (m *product[T, V]) pass(f pass[T, V], groups, cols, r, j, c, ahead, step int) {
-	if groups > 0 {
-		f(groups, cols, &m.tile[r*m.ld+j], m.ld, at(m.x, c*m.stride+j), at(m.y, c*m.stride+j), m.stride,
-			at(m.z, c*m.rowStride+r), at(m.u, c*m.rowStride+r), m.rowStride, &m.tile[min(ahead, len(m.tile)-1)], step)
+	if body < cols {
+		portable(sums, adds, rows, body, cols, tile, ld, x, y, stride, z, u, rowStride, t)
 	}
 }
 
 // both multiplies both ways by body columns, a multiple of the lanes.
-func (m *product[T, V]) both(p *passes[T, V], body int) {
-	if m.t == 0 {
+func (p *passes[T, V]) both(rows, body int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
+	if t == 0 {
 		return
 	}
 	chunk := chunkRows
-	if p.take(m.t) == m.t { // one pass: all rows but the last few, for which nothing is ahead
-		chunk = max(chunk, (m.rows-fetchRows)/chunkRows*chunkRows)
+	if p.take(t) == t { // one pass: all rows but the last few, for which nothing is ahead
+		chunk = max(chunk, (rows-fetchRows)/chunkRows*chunkRows)
 	}
-	for r0 := 0; body > 0 && r0 < m.rows; r0 += chunk {
-		rows := min(chunk, m.rows-r0)
-		ahead, step := m.fetch(p, r0, rows, body)
-		for c := 0; c < m.t; {
-			k := p.take(m.t - c)
-			groups := rows / p.rows[k]
-			f := p.wide[k]
-			if step > p.row() {
-				f = p.stream[k]
+	for r0 := 0; body > 0 && r0 < rows; r0 += chunk {
+		m := min(chunk, rows-r0)
+		ahead, step := p.fetch(r0, m, rows, body, ld, t)
+		for c := 0; c < t; {
+			k := p.take(t - c)
+			groups := m / p.rows[k]
+			r1 := r0 + groups*p.rows[k]
+			if groups > 0 {
+				f := p.wide[k]
+				if step > p.row() {
+					f = p.stream[k]
+				}
+				f(groups, body, &tile[r0*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rowStride+r0),
+					at(u, c*rowStride+r0), rowStride, &tile[min(ahead, len(tile)-1)], step)
+				ahead += groups * (body / p.lanes) * step / int(unsafe.Sizeof(tile[0]))
 			}
-			m.pass(f, groups, body, r0, 0, c, ahead, step)
-			ahead += groups * (body / p.lanes) * step / int(unsafe.Sizeof(m.tile[0]))
-			m.pass(p.narrow[k], rows-groups*p.rows[k], body, r0+groups*p.rows[k], 0, c, r0*m.ld, 0)
+			if rest := r0 + m - r1; rest > 0 {
+				p.narrow[k](rest, body, &tile[r1*ld], ld, at(x, c*stride), at(y, c*stride), stride,
+					at(z, c*rowStride+r1), at(u, c*rowStride+r1), rowStride, &tile[r0*ld], 0)
+			}
 			c += k
 		}
 	}
@@ -119,24 +105,23 @@ func (m *product[T, V]) both(p *passes[T, V], body int) {
 // row is the number of bytes of a tile's row that one turn of the loop reads.
 func (p *passes[T, V]) row() int { return max(64, p.lanes*int(unsafe.Sizeof(T(0)))) }
 
-// fetch returns the first entry to fetch ahead during the passes over rows r0 … r0+rows-1, and
+// fetch returns the first entry to fetch ahead during the passes over rows r0 … r0+m-1, and
 // by how many bytes to go on at each turn, so that all passes fetch at the same pace.
-func (m *product[T, V]) fetch(p *passes[T, V], r0, rows, body int) (first, step int) {
-	size := int(unsafe.Sizeof(T(0)))
-	if p.take(m.t) == m.t { // one pass
-		return min(r0+fetchRows, m.rows-min(rows, fetchRows)) * m.ld, p.rows[m.t] * p.lanes * size
+func (p *passes[T, V]) fetch(r0, m, rows, body, ld, t int) (first, step int) {
+	if p.take(t) == t { // one pass
+		return min(r0+fetchRows, rows-min(m, fetchRows)) * ld, p.rows[t] * p.lanes * int(unsafe.Sizeof(T(0)))
 	}
 	turns := 0
-	for c := 0; c < m.t; {
-		k := p.take(m.t - c)
-		turns += rows / p.rows[k] * (body / p.lanes)
+	for c := 0; c < t; {
+		k := p.take(t - c)
+		turns += m / p.rows[k] * (body / p.lanes)
 		c += k
 	}
-	bytes := min(chunkRows, m.rows-r0-rows) * m.ld * size
+	bytes := min(chunkRows, rows-r0-m) * ld * int(unsafe.Sizeof(T(0)))
 	if turns == 0 || bytes == 0 {
-		return r0 * m.ld, 0
+		return r0 * ld, 0
 	}
-	return (r0 + rows) * m.ld, (bytes + turns - 1) / turns
+	return (r0 + m) * ld, (bytes + turns - 1) / turns
 }
 
 // at returns the address of x[i], nil if x is.
@@ -148,56 +133,65 @@ func at[V number](x []V, i int) *V {
 }
 
 // portable multiplies by columns j0, …, cols-1 of the tile.
-func (m *product[T, V]) portable(sums, adds bool, j0 int) {
-	for r := range m.rows {
-		row := m.tile[r*m.ld+j0 : r*m.ld+m.cols]
-		for c := range m.t {
-			from, to := c*m.stride+j0, c*m.stride+m.cols // of x and y
-			var s [4]V
+func portable[T entry, V number](sums, adds bool, rows, j0, cols int, tile []T, ld int, x, y []V, stride int, z, u []V,
+	rowStride, t int) {
+	for r := range rows {
+		row := tile[r*ld+j0 : r*ld+cols]
+		for c := range t {
+			from, to, at := c*stride+j0, c*stride+cols, c*rowStride+r
 			switch {
 			case sums && adds:
-				f, xc, yc := m.z[c*m.rowStride+r], m.x[from:to], m.y[from:to]
-				j := 0
-				for ; j+4 <= len(row); j += 4 {
-					a, b, w := row[j:j+4:j+4], xc[j:j+4:j+4], yc[j:j+4:j+4]
-					t0, t1, t2, t3 := V(a[0]), V(a[1]), V(a[2]), V(a[3])
-					s[0] += t0 * b[0]
-					s[1] += t1 * b[1]
-					s[2] += t2 * b[2]
-					s[3] += t3 * b[3]
-					w[0] += t0 * f
-					w[1] += t1 * f
-					w[2] += t2 * f
-					w[3] += t3 * f
-				}
-				for ; j < len(row); j++ {
-					s[0] += V(row[j]) * xc[j]
-					yc[j] += V(row[j]) * f
-				}
+				u[at] += rowBoth(row, x[from:to], y[from:to], z[at])
 			case sums:
-				xc := m.x[from:to]
-				j := 0
-				for ; j+4 <= len(row); j += 4 {
-					a, b := row[j:j+4:j+4], xc[j:j+4:j+4]
-					s[0] += V(a[0]) * b[0]
-					s[1] += V(a[1]) * b[1]
-					s[2] += V(a[2]) * b[2]
-					s[3] += V(a[3]) * b[3]
-				}
-				for ; j < len(row); j++ {
-					s[0] += V(row[j]) * xc[j]
-				}
+				u[at] += rowForward(row, x[from:to])
 			default:
-				f, yc := m.z[c*m.rowStride+r], m.y[from:to]
+				f, yc := z[at], y[from:to]
 				for j, a := range row {
 					yc[j] += V(a) * f
 				}
 			}
-			if sums {
-				m.u[c*m.rowStride+r] += (s[0] + s[1]) + (s[2] + s[3])
-			}
 		}
 	}
+}
+
+// rowBoth adds z·row to y and returns rowᵀx.
+func rowBoth[T entry, V number](row []T, x, y []V, z V) V {
+	var s [4]V
+	j := 0
+	for ; j+4 <= len(row); j += 4 {
+		a, b, w := row[j:j+4:j+4], x[j:j+4:j+4], y[j:j+4:j+4]
+		t0, t1, t2, t3 := V(a[0]), V(a[1]), V(a[2]), V(a[3])
+		s[0] += t0 * b[0]
+		s[1] += t1 * b[1]
+		s[2] += t2 * b[2]
+		s[3] += t3 * b[3]
+		w[0] += t0 * z
+		w[1] += t1 * z
+		w[2] += t2 * z
+		w[3] += t3 * z
+	}
+	for ; j < len(row); j++ {
+		s[0] += V(row[j]) * x[j]
+		y[j] += V(row[j]) * z
+	}
+	return (s[0] + s[1]) + (s[2] + s[3])
+}
+
+// rowForward returns rowᵀx.
+func rowForward[T entry, V number](row []T, x []V) V {
+	var s [4]V
+	j := 0
+	for ; j+4 <= len(row); j += 4 {
+		a, b := row[j:j+4:j+4], x[j:j+4:j+4]
+		s[0] += V(a[0]) * b[0]
+		s[1] += V(a[1]) * b[1]
+		s[2] += V(a[2]) * b[2]
+		s[3] += V(a[3]) * b[3]
+	}
+	for ; j < len(row); j++ {
+		s[0] += V(row[j]) * x[j]
+	}
+	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
 // Both sets, for the tile T in rows of stride ld, rows×cols,
@@ -219,8 +213,7 @@ func Both[T entry, V number](rows, cols int, tile []T, ld int, x, y, z, u []V, t
 		copy(px[c*stride:c*stride+cols], x[c*cols:(c+1)*cols])
 		clear(py[c*stride : c*stride+cols])
 	}
-	m := product[T, V]{rows, cols, tile, ld, px, py, stride, z, u, rows, t}
-	m.run(true, true, p)
+	p.run(true, true, rows, cols, tile, ld, px, py, stride, z, u, rows, t)
 	for c := range t {
 		addTo(y[c*cols:(c+1)*cols], py[c*stride:c*stride+cols])
 	}
