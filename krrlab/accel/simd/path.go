@@ -3,8 +3,6 @@ package simd
 import (
 	"fmt"
 	"sync/atomic"
-
-	"github.com/krrlab/lab/krrlab/internal/enum"
 )
 
 // Path is a way to compute: a set of instructions.
@@ -19,12 +17,22 @@ const (
 	numPaths
 )
 
-var names = []string{"portable", "avx2", "avx512"}
-
-func (p Path) String() string { return enum.Name(names, p) }
+func (p Path) String() string {
+	if p < 0 || p >= numPaths {
+		return fmt.Sprintf("Path(%d)", int(p))
+	}
+	return [numPaths]string{"portable", "avx2", "avx512"}[p]
+}
 
 // ParsePath is the inverse of String.
-func ParsePath(name string) (Path, error) { return enum.Parse[Path]("path", names, name) }
+func ParsePath(name string) (Path, error) {
+	for p := range numPaths {
+		if p.String() == name {
+			return p, nil
+		}
+	}
+	return 0, fmt.Errorf("simd: unknown path %q: want portable, avx2 or avx512", name)
+}
 
 // kit is what a path runs on; a nil field means the portable code.
 type kit struct {

@@ -458,7 +458,7 @@ func TestPaths(t *testing.T) {
 	if _, err := ParsePath("sse"); err == nil {
 		t.Error("sse is a path")
 	}
-	if s := fmt.Sprint(Path(9)); s != "unknown (9)" {
+	if s := fmt.Sprint(Path(9)); s != "Path(9)" {
 		t.Error(s)
 	}
 }
