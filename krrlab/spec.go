@@ -161,7 +161,9 @@ func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
 		return s, fmt.Errorf("the preconditioner %v is user-defined", p)
 	}
 	if f, ok := p.(Features); ok && f.Map != nil {
-		s.Levels, err = feature.LevelsOf(f.Map, k)
+		if s.Levels, err = feature.LevelsOf(f.Map, k); len(s.Levels) > 0 { // the last says S
+			s.S = 0
+		}
 	}
 	return s, err
 }
