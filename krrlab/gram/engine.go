@@ -98,6 +98,7 @@ func (c *Choice) wide() bool {
 
 func engineOf[T float](m *Matrix, fill func(dst []T, ld int, x, z points.Panel, w *kernel.Workspace)) *engine[T] {
 	c := &m.choice
+	m.tiling.deal()
 	e := &engine[T]{
 		tiling: m.tiling, k: m.k, x: m.view(c.Centred), diag: placed(m.tiling, m.diag), fill: fill,
 		shift: c.Shift, storage: c.Storage, comm: m.comm, scale: placed(m.tiling, m.scales()),

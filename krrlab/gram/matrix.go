@@ -164,7 +164,7 @@ func (m *Matrix) Bytes() int64 {
 }
 
 // tableBytes is the size of the diagonal, the norms and the tables of tiles.
-func tableBytes(t *tiling) int64 { return tablesOf(int64(t.n), int64(len(t.order)), int64(t.blocks)) }
+func tableBytes(t *tiling) int64 { return tablesOf(int64(t.n), int64(t.tiles()), int64(t.blocks)) }
 
 func tablesOf(n, tiles, blocks int64) int64 {
 	const refBytes, sliceBytes, panelBytes = 8, 24, 80

@@ -20,7 +20,10 @@ func TestTables(t *testing.T) {
 	const n, ranks = 10_000_000, 1024
 	for _, rank := range []int{0, 700, ranks - 1} {
 		var tl *tiling
-		bytes := testkit.Allocated(func() { tl = newTiling(n, 512, share{rank, ranks}) })
+		bytes := testkit.Allocated(func() {
+			tl = newTiling(n, 512, share{rank, ranks})
+			tl.deal()
+		})
 		own := int64(len(tl.order))
 		if all := int64(tl.blocks) * int64(tl.blocks+1) / 2; own != (all-int64(rank)+ranks-1)/ranks {
 			t.Fatalf("rank %d has %d of %d tiles", rank, own, all)
@@ -39,7 +42,9 @@ func TestTables(t *testing.T) {
 
 // without returns what a product does beside its tiles, for n points and t columns.
 func without[T float](n, t int, shift float64) (*product[T], []float64) {
-	e := &engine[T]{tiling: newTiling(n, 512, share{0, 1}), comm: comm.Alone(), shift: shift, scale: make([]float64, n)}
+	tl := newTiling(n, 512, share{0, 1})
+	tl.deal()
+	e := &engine[T]{tiling: tl, comm: comm.Alone(), shift: shift, scale: make([]float64, n)}
 	e.order = nil
 	for i := range e.scale {
 		e.scale[i] = math.Ldexp(1, i%3-1)

@@ -22,21 +22,43 @@ type tiling struct {
 	starts          []int  // first places of leaves, and n; nil for blocks of size
 	points          []int  // by place; nil where place i is point i's
 	places          []int  // of the points; nil likewise
-	order           []ref  // of the tiles, those of this rank
+	order           []ref  // of the tiles, those of this rank; nil until deal
 	mark            uint64 // a number that only the same tiles of leaves have, but for a chance of 2⁻⁶⁴
 	share
 }
 
 // newTiling cuts n points into blocks of the given size, whose tiles are dealt to ranks in turn.
 func newTiling(n, size int, own share) *tiling {
-	b := (n + size - 1) / size
-	t := &tiling{n: n, size: size, blocks: b, order: make([]ref, 0, own.of(b*(b+1)/2)), share: own}
-	for o, q := 0, own.rank; o < b; o++ {
-		for first := t.diagonal(o); q < first+b-o; q += own.size {
-			t.order = append(t.order, ref{int32(q - first + o), int32(q - first)})
+	return &tiling{n: n, size: size, blocks: (n + size - 1) / size, share: own}
+}
+
+// deal sets order, which takes as much memory as (n/size)²/2 tiles ask for: only where they are formed.
+func (t *tiling) deal() {
+	if t.order == nil {
+		order := make([]ref, 0, t.tiles())
+		t.each(func(r ref) { order = append(order, r) })
+		t.order = order
+	}
+}
+
+// tiles returns the number of tiles of this rank.
+func (t *tiling) tiles() int {
+	if t.starts != nil {
+		return len(t.order)
+	}
+	return t.of(t.blocks * (t.blocks + 1) / 2)
+}
+
+// each calls f with the tiles of this rank in their order.
+func (t *tiling) each(f func(r ref)) {
+	for _, r := range t.order {
+		f(r)
+	}
+	for o, q := 0, t.rank; t.order == nil && o < t.blocks; o++ {
+		for first := t.diagonal(o); q < first+t.blocks-o; q += t.share.size {
+			f(ref{int32(q - first + o), int32(q - first)})
 		}
 	}
-	return t
 }
 
 // diagonal returns the position in the order of all tiles of the first with i−j = o: those before have B, B−1, … tiles.
@@ -150,8 +172,6 @@ func (t *tiling) at(i, j int) (int, bool) {
 // entries returns the number of entries of all tiles of this rank.
 func (t *tiling) entries() int64 {
 	var sum int64
-	for _, r := range t.order {
-		sum += int64(t.rows(int(r.i))) * int64(t.rows(int(r.j)))
-	}
+	t.each(func(r ref) { sum += int64(t.rows(int(r.i))) * int64(t.rows(int(r.j))) })
 	return sum
 }

@@ -96,22 +96,26 @@ func Accurate(k Kernel, e Extent, accuracy float64) (arith Arithmetic, bound flo
 // returned, the first ones, are the random ones.
 func ProbeRows(norms []float64, random, far int, g rng.Stream) (idx []int, first int) {
 	n := len(norms)
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
 	if n <= random+far {
-		return all, n
+		for i := range n {
+			idx = append(idx, i)
+		}
+		return idx, n
 	}
-	taken := make([]bool, n)
 	for k := range random {
 		lo, hi := int(int64(k)*int64(n)/int64(random)), int(int64(k+1)*int64(n)/int64(random))
-		i := lo + g.IntN(uint64(k), hi-lo)
-		idx, taken[i] = append(idx, i), true
+		idx = append(idx, lo+g.IntN(uint64(k), hi-lo))
 	}
-	slices.SortFunc(all, func(a, b int) int { return cmp.Or(cmp.Compare(norms[b], norms[a]), a-b) })
-	for _, i := range all[:far] {
-		if !taken[i] {
+	farther := func(a, b int) int { return cmp.Or(cmp.Compare(norms[b], norms[a]), a-b) }
+	var top []int
+	for i := range n {
+		if len(top) < far || far > 0 && farther(i, top[far-1]) < 0 {
+			at, _ := slices.BinarySearchFunc(top, i, farther)
+			top = slices.Insert(top, at, i)[:min(len(top)+1, far)]
+		}
+	}
+	for _, i := range top {
+		if _, taken := slices.BinarySearch(idx[:random], i); !taken {
 			idx = append(idx, i)
 		}
 	}

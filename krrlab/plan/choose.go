@@ -211,8 +211,7 @@ func (m *model) storages(ctx context.Context) (list []gram.Storage) {
 		return []gram.Storage{m.Held.Storage}
 	}
 	list = append(list, m.choice.Storage, gram.Float32)
-	tables := m.cost.kernelBytes(gram.Recompute) // which a look makes
-	if m.Refined && tables <= m.Memory && m.cost.kernelBytes(gram.Float32) > m.Memory/2 {
+	if m.Refined && m.Memory > 0 && m.cost.kernelBytes(gram.Float32) > m.Memory/2 {
 		o := gram.Options{Storage: gram.Fixed16, Tiles: m.Tiles, Seed: m.Seed}
 		if _, err := gram.Look(ctx, m.Kernel, m.X, m.Lambda, &o); err == nil {
 			list = append(list, gram.Fixed16)
