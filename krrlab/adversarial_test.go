@@ -269,14 +269,8 @@ func (h *adverse) pencil(l *Lab, z *points.Dense32) (values []float64, off float
 	if w.Solve(&lower, a) != nil || b.Solve(&lower, w.T()) != nil { // L⁻¹AL⁻ᵀ
 		return nil, 0, false
 	}
-	s := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			s.SetSym(i, j, (b.At(i, j)+b.At(j, i))/2)
-		}
-	}
 	var eig mat.EigenSym
-	if !eig.Factorize(s, false) {
+	if !eig.Factorize(testkit.Symmetric(&b), false) {
 		return nil, 0, false
 	}
 	values = eig.Values(nil)

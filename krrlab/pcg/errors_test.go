@@ -57,16 +57,7 @@ func pencil(t *testing.T, a, m *mat.SymDense) (pcg.Preconditioner, float64) {
 	inv.chol.LTo(&lower)
 	testkit.OK(t, l.Inverse(&lower))
 	s.Product(&l, a, l.T())
-	n, _ := s.Dims()
-	sym := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			sym.SetSym(i, j, (s.At(i, j)+s.At(j, i))/2)
-		}
-	}
-	var e mat.EigenSym
-	e.Factorize(sym, false)
-	return inv, e.Values(nil)[0]
+	return inv, testkit.Eigenvalues(t, testkit.Symmetric(&s))[0]
 }
 
 // TestErrorBounds: bounds are at least the error of every iterate, for a node at and below the

@@ -104,13 +104,7 @@ func spd(seed uint64, spectrum []float64) *mat.SymDense {
 	qr.QTo(&q)
 	a.Mul(&q, mat.NewDiagDense(n, spectrum))
 	a.Mul(&a, q.T())
-	s := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			s.SetSym(i, j, (a.At(i, j)+a.At(j, i))/2)
-		}
-	}
-	return s
+	return testkit.Symmetric(&a)
 }
 
 // geometric returns n numbers from 1 to kappa in geometric progression.
