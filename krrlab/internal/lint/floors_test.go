@@ -165,8 +165,10 @@ func importRule(pkg, imp string) string {
 var processUses = regexp.MustCompile(`^os\.(Exit|Getenv|LookupEnv|Environ|ExpandEnv|Setenv|Unsetenv|User\w+Dir|Args)$|^log\.Fatal|^` +
 	module + `/krrlab/accel\.Use$`)
 
-// ownUses are those that a package has all the same, for its default: accel.EnvBLAS, datasets.Dirs.
+// ownUses are those that a package has all the same, for its default: accel.EnvBLAS, datasets.Dirs; and what OpenBLAS
+// reads while it is loaded.
 var ownUses = map[string]bool{
+	"krrlab/accel os.Setenv": true, "krrlab/accel os.Unsetenv": true,
 	"krrlab/accel os.Getenv": true, "krrlab/suite os.Getenv": true, "datasets os.Getenv": true,
 	"datasets os.UserCacheDir":                                true,
 	"krrlab/internal/testkit " + module + "/krrlab/accel.Use": true,
