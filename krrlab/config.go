@@ -129,10 +129,7 @@ func (c Config) auto(n int) (*open, Config) {
 	if asked {
 		c.Precond = nil
 		if a.S > 0 || a.LambdaP > 0 {
-			c.Precond = Features{S: a.S, LambdaP: a.LambdaP}
-			if c.Kernel != nil && noFeatures(c.Kernel) {
-				c.Precond = RPCholesky{S: a.S, LambdaP: a.LambdaP}
-			}
+			c.Precond = usual(c.Kernel, a.S, a.LambdaP)
 		}
 	}
 	few := n <= DirectBelow && len(a.Race) == 0
@@ -159,16 +156,13 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		return c, fmt.Errorf("krrlab: %w", err)
 	}
 	if c.Solver == AutoSolver {
-		preset := c.Precond != nil || c.Storage != gram.Auto || c.Tiles == gram.SparseTiles
+		c.Solver = PCG
 		switch {
-		case preset:
-			c.Solver = PCG
+		case c.Precond != nil || c.Storage != gram.Auto || c.Tiles == gram.SparseTiles:
 		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil && c.Stop.Rule == bound.Residual:
 			c.Solver = Direct
 		case plan.BlockPays(n, defaultFeatures(n), t):
 			c.Solver = BlockPCG
-		default:
-			c.Solver = PCG
 		}
 	}
 	switch {
@@ -178,10 +172,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		return c, fmt.Errorf("krrlab: solver %v has no preconditioner, and Precond is %v: leave Precond out, or "+
 			"take pcg", c.Solver, c.Precond)
 	case c.Precond == nil:
-		c.Precond = Features{}
-		if noFeatures(c.Kernel) {
-			c.Precond = RPCholesky{}
-		}
+		c.Precond = usual(c.Kernel, 0, 0)
 	case c.Solver == PCG && c.Precond == Preconditioner(None{}):
 		c.Solver = CG
 	}

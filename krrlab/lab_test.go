@@ -429,7 +429,8 @@ func TestNoNumbers(t *testing.T) {
 // TestSpecs: a preconditioner comes back from its data.
 func TestSpecs(t *testing.T) {
 	for _, p := range []Preconditioner{None{}, Features{S: 3, LambdaP: 2, Form: precond.FormEigen},
-		Nystrom{S: 3}, RPCholesky{LambdaP: 1}} {
+		Nystrom{S: 3}, RPCholesky{LambdaP: 1}, Features{S: 20, Map: testkit.Must(feature.ChainFor(gauss,
+			feature.Levels{{Sketch: "features", Width: 40}, {Sketch: "srht", Width: 20}}))}} {
 		spec := testkit.Must(SpecOf(p, gauss))
 		if got, err := spec.Preconditioner(gauss); err != nil || !reflect.DeepEqual(got, p) {
 			t.Errorf("%#v: %#v, %v", p, got, err)

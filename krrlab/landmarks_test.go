@@ -126,9 +126,8 @@ func TestGivenLandmarks(t *testing.T) {
 	} {
 		testkit.Fails(t, testkit.ErrOf(made(text)), want)
 	}
-	for _, s := range []PrecondSpec{{Landmarks: []int{1}}, {Spectral: true}} {
-		if p := testkit.Must(s.Preconditioner(gauss)); testkit.Must(SpecOf(p, gauss)).Name == "features" {
-			t.Errorf("%+v is %v", s, p)
-		}
+	for want, s := range map[string]PrecondSpec{"Landmarks goes with Name nystrom": {Landmarks: []int{1}},
+		"Spectral goes with Name nystrom or rpcholesky": {Spectral: true}, "Neighbors goes": {Neighbors: 9}} {
+		testkit.Fails(t, testkit.ErrOf(s.Preconditioner(gauss)), want)
 	}
 }

@@ -123,6 +123,14 @@ func (Auto) Make(context.Context, *Lab) (pcg.Preconditioner, error) {
 	return nil, fmt.Errorf("krrlab: the preconditioner auto is chosen by New")
 }
 
+// usual returns what approximates a K where nothing is named: random features, or landmarks of a kernel without them.
+func usual(k kernel.Kernel, s int, lambdaP float64) approximation {
+	if k != nil && noFeatures(k) {
+		return RPCholesky{S: s, LambdaP: lambdaP}
+	}
+	return Features{S: s, LambdaP: lambdaP}
+}
+
 // noFeatures reports whether there are no random features for a kernel.
 func noFeatures(k kernel.Kernel) bool {
 	_, err := feature.For(k)

@@ -9,9 +9,6 @@ import (
 	"github.com/krrlab/lab/krrlab/verify"
 )
 
-// HasStage reports whether RunNamed knows a stage of that name.
-func HasStage(name stage.Name) bool { return defined(name) != nil }
-
 // RunNamed runs the built-in stage of that name with its options as JSON, as a rank does.
 func (l *Lab) RunNamed(ctx context.Context, name stage.Name, options []byte) (Stage, error) {
 	d := defined(name)

@@ -86,18 +86,14 @@ func (l *Lab) newSolution() *Solution {
 		s.Precond = l.precondName()
 	}
 	if p := l.approximation(); p != nil {
-		s.LambdaP, s.S = Number(p.LambdaP), p.S
+		if s.LambdaP, s.S = Number(p.LambdaP), p.S; p.Features != nil {
+			s.Features = p.String()
+		} else if noFeatures(c.Kernel) {
+			s.Reason = "the kernel has no random features"
+		}
 	}
 	if c.Comm != nil {
 		s.Ranks = &Ranks{Count: l.comm.Size()}
-	}
-	switch p := c.Precond.(type) {
-	case Features:
-		s.Features = p.String()
-	case Nystrom, RPCholesky:
-		if noFeatures(c.Kernel) {
-			s.Reason = "the kernel has no random features"
-		}
 	}
 	return s
 }
@@ -124,9 +120,9 @@ func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
 	}
 	if r := l.approximation(); r != nil {
 		text += fmt.Sprintf(" %s %d λp=%x %v", r.Method, r.S, r.LambdaP, r.Form)
-	}
-	if p, ok := c.Precond.(Nystrom); ok && p.Landmarks != nil {
-		text += fmt.Sprint(" ", p.Landmarks)
+		if r.Landmarks != nil {
+			text += fmt.Sprint(" ", r.Landmarks)
+		}
 	}
 	if c.Stop.Rule != bound.Residual {
 		text += fmt.Sprintf(" stop %v", c.Stop)

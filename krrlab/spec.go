@@ -80,25 +80,20 @@ func parsePrecond(text string) (s PrecondSpec, err error) {
 
 // Preconditioner returns the preconditioner for a kernel: nil, a Config's default, where nothing is set.
 func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
-	if s.Name == "" {
-		if reflect.ValueOf(s).IsZero() {
-			return nil, nil
-		}
-		switch s.Name = "features"; {
-		case len(s.Race) > 0:
-			s.Name = "auto"
-		case s.Neighbors != 0 || s.Damping != 0:
-			s.Name = "vecchia"
-		case len(s.Landmarks) > 0:
-			s.Name = "nystrom"
-		case s.Spectral:
-			s.Name = "rpcholesky"
-		case k != nil && noFeatures(k) && len(s.Levels) == 0:
-			s.Name = "rpcholesky"
-		}
+	if reflect.ValueOf(s).IsZero() {
+		return nil, nil
 	}
 	if err := schema.Settle(&s); err != nil {
 		return nil, err
+	}
+	switch {
+	case s.Name != "":
+	case len(s.Race) > 0:
+		s.Name = "auto"
+	case len(s.Levels) > 0:
+		s.Name = "features"
+	default:
+		s.Name = usual(k, 0, 0).parts().Method
 	}
 	if command, ok := strings.CutPrefix(s.Name, processPrefix); ok {
 		if !reflect.DeepEqual(s, PrecondSpec{Name: s.Name}) {

@@ -51,10 +51,6 @@ func TestVecchia(t *testing.T) {
 				t.Errorf("%v: JSON says %+v (%v)", p, got, err)
 			}
 		}
-		if q, err := (PrecondSpec{S: p.S, Neighbors: 9}).Preconditioner(nil); err != nil ||
-			q != Preconditioner(Vecchia{S: p.S, Neighbors: 9}) {
-			t.Errorf("neighbors without a name give %v (%v)", q, err)
-		}
 		if back, err := testkit.Must(SpecOf(p, gauss)).Preconditioner(gauss); err != nil || back != Preconditioner(p) {
 			t.Errorf("%v comes back as %v (%v)", p, back, err)
 		}

@@ -47,6 +47,9 @@ func (r *fitted) pictureOf(ctx context.Context) (out picture, err error) {
 		}
 	}
 	score := p.Score(points)
+	if c := score.Classes; c != nil && c.Counts == nil { // too many
+		return picture{figure: r.sol.Plot()}, nil
+	}
 	judged := fmt.Sprintf("RMSE %s, R² %.3f", outward.Plain(score.RMSE, 4), score.R2)
 	if p.Labels != nil {
 		judged = fmt.Sprintf("error %.2f %%", 100*score.ErrorRate)
@@ -84,13 +87,10 @@ func agreement(title string, p *model.Prediction, d *datasets.Dataset) *plots.Fi
 func confusion(title string, c *model.Classes) *plots.Figure {
 	at, names := classAxis(c.Labels)
 	z := make([][]float64, len(c.Labels))
-	index := map[string]int{}
-	for i, e := range c.Errors {
-		z[i], index[c.Labels[i]] = make([]float64, len(z)), i
-		z[i][i] = float64(e.Of - e.Wrong)
-	}
-	for _, v := range c.Confusions {
-		z[index[v.Class]][index[v.For]] = float64(v.Wrong)
+	for i := range z {
+		for j := range z {
+			z[i] = append(z[i], float64(c.Counts[i][j]))
+		}
 	}
 	return &plots.Figure{
 		Title: title, X: plots.Axis{Label: "predicted class" + names, Ticks: at},

@@ -35,6 +35,15 @@ func (f *modelFlag) take(cmd *cobra.Command, args []string) error {
 	return noArgs(cmd, args)
 }
 
+// opened joins the ranks, and reads the model that a command is about.
+func (a *app) opened(ctx context.Context, file string, f *rankFlags, s *schema.Schema) (*model.Model, error) {
+	if err := a.start(ctx, f, s); err != nil {
+		return nil, err
+	}
+	m, err := model.Load(file)
+	return m, a.agree(ctx, err)
+}
+
 // modelInfoFlags are the flags of krrlab model info.
 type modelInfoFlags struct {
 	modelFlag

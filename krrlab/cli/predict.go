@@ -124,11 +124,8 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	if err := a.start(ctx, &f.rankFlags, f.flags); err != nil {
-		return err
-	}
-	m, err := model.Load(f.Model)
-	if err = a.agree(ctx, err); err != nil {
+	m, err := a.opened(ctx, f.Model, &f.rankFlags, f.flags)
+	if err != nil {
 		return err
 	}
 	data, err := a.points(ctx, f, m)

@@ -64,11 +64,8 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	if err := cmp.Or(knownData(f.Data), checkPlot(f.Plot)); err != nil {
 		return err
 	}
-	if err := a.start(ctx, &f.rankFlags, f.flags); err != nil {
-		return err
-	}
-	m, err := model.Load(f.Model)
-	if err = a.agree(ctx, err); err != nil {
+	m, err := a.opened(ctx, f.Model, &f.rankFlags, f.flags)
+	if err != nil {
 		return err
 	}
 	progress := a.newProgress()

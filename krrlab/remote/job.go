@@ -119,8 +119,6 @@ func readJob(name string) (*job, error) {
 	if err = json.Unmarshal(b, j); err == nil && j.Version != jobVersion {
 		err = fmt.Errorf("format version %d, want %d: the ranks run another version of krrlab than the one that wrote it",
 			j.Version, jobVersion)
-	} else if err == nil && !krrlab.HasStage(j.Stage) {
-		err = fmt.Errorf("unknown stage %q", j.Stage)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", name, err)
