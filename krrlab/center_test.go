@@ -1,7 +1,6 @@
 package krrlab
 
 import (
-	"context"
 	"math"
 	"slices"
 	"testing"
@@ -19,7 +18,6 @@ import (
 // that a constant added to the answers is added to what is predicted, and its residual is that of the centered
 // problem; its bounds hold the exact solution of that.
 func TestCenter(t *testing.T) {
-	ctx := context.Background()
 	all := datasets.SyntheticRegression(360, 3, 0.1, 5)
 	const by = 1000
 	for i := range all.Target {
@@ -46,8 +44,8 @@ func TestCenter(t *testing.T) {
 			t.Errorf("%v: not the coefficients of y less its mean", got.Solver)
 		}
 		o := &model.Options{Float64: true}
-		f := testkit.Must(got.Model.Predict(ctx, test, o))
-		e := testkit.Must(exact.Model.Predict(ctx, test, o))
+		f := testkit.Must(got.Model.Predict(t.Context(), test, o))
+		e := testkit.Must(exact.Model.Predict(t.Context(), test, o))
 		bounds := testkit.Must(got.Model.Bounds(test))
 		for i, v := range f.Value {
 			if off := math.Abs(v - e.Value[i]); off > bounds.At(i, 0)+1e-8 || math.Abs(v-by) > 10 {
@@ -55,7 +53,7 @@ func TestCenter(t *testing.T) {
 					bounds.At(i, 0))
 			}
 		}
-		v, err := Verify(ctx, got.Model, VerifyOptions{Train: train, Test: test})
+		v, err := Verify(t.Context(), got.Model, VerifyOptions{Train: train, Test: test})
 		if err != nil || v.Mean[0] != mean ||
 			math.Abs(float64(v.Residual)-float64(got.TrueResidual)) > float64(v.Rounding+got.Rounding) ||
 			math.Abs(float64(v.TestError)-f.Score(test).RMSE) > 1e-9 {
@@ -66,7 +64,7 @@ func TestCenter(t *testing.T) {
 	constant.Target = slices.Repeat([]float64{0.1}, train.Len())
 	testkit.Equal(t, constant.Center().Mean[0], 0.1)
 	sol := mustSolve(t, constant.Center(), Config{Kernel: k, Lambda: 0.1})
-	if f, err := sol.Model.Predict(ctx, test, nil); err != nil || f.Value[7] != 0.1 {
+	if f, err := sol.Model.Predict(t.Context(), test, nil); err != nil || f.Value[7] != 0.1 {
 		t.Errorf("a constant is predicted %v, %v", f, err)
 	}
 	if c := datasets.SyntheticClasses(20, 3, 2, 0, 1); c.Center() != c {

@@ -28,20 +28,15 @@ func given(t *testing.T, n int, k kernel.Kernel, single bool) (byPoints, byRows 
 	x := points.NewDense(n, 3, nil)
 	rng.New(3).Normals(x.Data, 0)
 	d := &datasets.Dataset{X: x, Target: make([]float64, n)}
-	dense, narrow := points.NewDense(n, n, nil), points.NewDense32(n, n, nil)
+	dense := points.NewDense(n, n, nil)
 	for i := range n {
 		d.Target[i] = math.Sin(x.Row(i)[0]) + x.Row(i)[1]
 		for j := range n {
 			dense.Row(i)[j] = k.Eval(x.Row(i), x.Row(j))
-			narrow.Row(i)[j] = float32(dense.Row(i)[j])
 		}
 	}
-	var err error
-	if p, err = kernel.NewPrecomputed(dense); single {
-		p, err = kernel.NewPrecomputed(narrow)
-	}
-	if err != nil {
-		t.Fatal(err)
+	if p = testkit.Must(kernel.NewPrecomputed(dense)); single {
+		p = testkit.Must(kernel.NewPrecomputed(testkit.Single(dense)))
 	}
 	rows := *d
 	rows.X = kernel.Rows(n)
@@ -126,10 +121,7 @@ func TestGivenStages(t *testing.T) {
 		if name == "rows" {
 			cfg.Kernel = p
 		}
-		var err error
-		if labs[name], err = New(d, cfg); err != nil {
-			t.Fatal(err)
-		}
+		labs[name] = newLab(t, d, cfg)
 	}
 	for _, below := range []int{0, -1} { // dense factors, and the subspace
 		want := testkit.Must(labs["points"].LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: 0}))

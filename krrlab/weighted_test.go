@@ -1,9 +1,7 @@
 package krrlab
 
 import (
-	"context"
 	"math"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -20,7 +18,6 @@ import (
 // TestWeights: whole weights are as many equal rows, for regression, centered, and classes, whatever solves; the bounds
 // of a loose solve hold the exact solution; and balanced classes count alike.
 func TestWeights(t *testing.T) {
-	ctx := context.Background()
 	k := kernel.Gaussian{Sigma: 1.2}
 	for _, all := range []*datasets.Dataset{datasets.SyntheticRegression(150, 3, 0.1, 5),
 		datasets.SyntheticClasses(150, 3, 3, 0.1, 5)} {
@@ -62,9 +59,9 @@ func TestWeights(t *testing.T) {
 				sol.Model.Kernel != kernel.Kernel(k) {
 				t.Errorf("%v: a model of %d points in R^%d, report %+v", cfg.Solver, n, d, sol.Header)
 			}
-			testkit.Fails(t, testkit.ErrOf(newLab(t, given, Config{Kernel: k, Lambda: 0.1}).Tune(ctx, tune.Options{})),
+			testkit.Fails(t, testkit.ErrOf(newLab(t, given, Config{Kernel: k, Lambda: 0.1}).Tune(t.Context(), tune.Options{})),
 				"weights")
-			testkit.Fails(t, testkit.ErrOf(Verify(ctx, sol.Model, VerifyOptions{})), "weights")
+			testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), sol.Model, VerifyOptions{})), "weights")
 		}
 	}
 	if _, err := datasets.SyntheticRegression(9, 2, 0, 1).Balance(); err == nil {
@@ -148,22 +145,6 @@ func TestWeightedGCV(t *testing.T) {
 			"GCV": {got.GCV, want.GCV}, "s_λ": {got.S, want.S}} {
 			testkit.Near(t, v[0], v[1], 1e-8*v[1], train.Task, name)
 		}
-	}
-}
-
-// TestMemoryChooses: where dense factors do not fit the memory the other way is taken, which says so.
-func TestMemoryChooses(t *testing.T) {
-	train := datasets.SyntheticRegression(1200, 3, 0.1, 5)
-	cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1, Solver: PCG, Precond: RPCholesky{S: 40}}
-	want, err := newLab(t, train, cfg).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{1}})
-	if err != nil || want.Why != "" {
-		t.Fatal(want, err)
-	}
-	cfg.Memory = 11e6 // 16n² and 8n² are 23 and 11.5 MB
-	got, err := newLab(t, train, cfg).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{1}})
-	if err != nil || got.S == 0 || !strings.Contains(got.String(), "as dense factors need 23 MB, the limit is 11 MB") ||
-		!got.Scores[0].Error.Covers(want.Scores[0].Error.Value) {
-		t.Errorf("%v, %v", got, err)
 	}
 }
 

@@ -130,32 +130,32 @@ func (a *app) dataInfo(name string) error {
 	if err != nil {
 		return err
 	}
-	line := func(name, format string, args ...any) {
-		if s := fmt.Sprintf(format, args...); s != "" {
-			a.printf("%-9s %s\n", name, s)
+	line := func(name, text string) {
+		if text != "" {
+			a.printf("%-9s %s\n", name, text)
 		}
 	}
-	line("name", "%s", i.Name)
-	line("title", "%s", i.Title)
-	line("task", "%s", i.Describe())
-	line("split", "%s", i.Split)
-	line("scaling", "%s", i.Scale)
-	line("note", "%s", i.Note)
-	line("license", "%s", i.Licence)
-	line("page", "%s", i.Page)
+	line("name", i.Name)
+	line("title", i.Title)
+	line("task", i.Describe())
+	line("split", i.Split)
+	line("scaling", i.Scale)
+	line("note", i.Note)
+	line("license", i.Licence)
+	line("page", i.Page)
 	if p := i.Paper; p != nil {
-		line("paper", "gaussian σ = %g, λ = %g, s = %d: %s, %g s, error %s", p.Sigma, p.Lambda, p.Features,
-			plural.Count(p.Iterations, "iteration"), p.Seconds, paperError(i))
+		line("paper", fmt.Sprintf("gaussian σ = %g, λ = %g, s = %d: %s, %g s, error %s", p.Sigma, p.Lambda, p.Features,
+			plural.Count(p.Iterations, "iteration"), p.Seconds, paperError(i)))
 	} else if i.Sigma > 0 {
-		line("default", "gaussian σ = %g, λ = %g", i.Sigma, i.Lambda)
+		line("default", fmt.Sprintf("gaussian σ = %g, λ = %g", i.Sigma, i.Lambda))
 	}
 	var bad error
 	for _, f := range i.Files {
 		path := f.Find(a.dirs())
 		if path == "" {
-			line("missing", "%s", f.Path)
+			line("missing", f.Path)
 			for _, u := range f.URLs {
-				line("", "%s", u)
+				line("", u)
 			}
 			continue
 		}
@@ -163,11 +163,11 @@ func (a *app) dataInfo(name string) error {
 		switch {
 		case err != nil:
 			bad = err
-			line("damaged", "%s", path)
+			line("damaged", path)
 		case known:
-			line("file", "%s (checksum right)", path)
+			line("file", path+" (checksum right)")
 		default:
-			line("file", "%s (no checksum known)", path)
+			line("file", path+" (no checksum known)")
 		}
 	}
 	return bad

@@ -36,8 +36,7 @@ func (fitFlags) Help() map[string]string {
 		"ard": "with --tune, length scales for each feature: auto, where they are seen to be worth it, or no",
 		"calibrate": "errors that the model keeps for krrlab predict --interval and --probabilities: test, of the " +
 			"test rows; loo, of each training row left out (K is factored once more); or none; auto is test if there " +
-			"are " +
-			"test rows",
+			"are test rows",
 		"json": "write the report as JSON to this file",
 		"plot": "draw the convergence (for a direct solve predictions against answers)" + formats,
 	}
@@ -48,9 +47,8 @@ var plannedHelp = map[string]string{
 	"precond": "preconditioner: auto, which krrlab plan chooses, " + strings.Join(krrlab.PrecondNames, ", ") +
 		", or process:COMMAND",
 	"lambda-p": "ridge λ_p > 0 of the preconditioner (default: with --precond auto the plan's, else λ)",
-	"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond " +
-		"auto the plan's, else n/10, at least 500, at most 10,000), or that of the factor of vecchia (default: " +
-		"none)",
+	"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond auto " +
+		"the plan's, else n/10, at least 500, at most 10,000), or that of the factor of vecchia (default: none)",
 }
 
 func newFitFlags() *fitFlags {

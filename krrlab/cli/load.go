@@ -36,8 +36,7 @@ func (dataFlags) Help() map[string]string {
 			"them, or the median or mean of the column over the training rows, kept in the model",
 		"scale": "scaling of the features: auto, none, unit or standard (fitted on the training rows), or pixel " +
 			"(x/255); auto is none for bytes, sparse points and features of similar spread, else standard (default: " +
-			"auto for " +
-			"--train, the registry's for --data)",
+			"auto for --train, the registry's for --data)",
 		"center": "subtract the mean from the targets, and add it to predictions: auto (for regression), yes, or no " +
 			"(the paper's problem)",
 		"class-weights": "balanced: equal total weight for all classes, by row weights n/(classes·rows of the " +

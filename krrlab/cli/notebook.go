@@ -160,8 +160,7 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	s := schema.Of(&f)
 	s.Lookup("html").Help = "write the notebook with its outputs to this file as one page of HTML; without --out " +
-		"nothing else is " +
-		"written"
+		"nothing else is written"
 	return withOptions(&cobra.Command{
 		Use:   "run FILE.ipynb [--out FILE | --check] [--html FILE]",
 		Short: "Run a notebook from top to bottom and keep its outputs",

@@ -261,22 +261,14 @@ func (t *teller) event(e krrlab.Event) error {
 		return nil
 	}
 	t.stage, t.last = e.Stage, now
-	t.line(struct {
-		Event krrlab.Event `json:"event"`
-	}{e})
+	t.line("event", e)
 	return nil
 }
 
-func (t *teller) note(text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.line(struct {
-		Note string `json:"note"`
-	}{text})
-}
+func (t *teller) note(text string) { t.line("note", text) }
 
-func (t *teller) line(v any) {
-	if b, err := json.Marshal(v); err == nil { // a residual that is not finite has no JSON
+func (t *teller) line(key string, v any) {
+	if b, err := json.Marshal(map[string]any{key: v}); err == nil { // a residual that is not finite has no JSON
 		fmt.Fprintf(t.a.env.Stdout, "%s\n", b)
 	}
 }

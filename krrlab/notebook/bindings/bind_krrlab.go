@@ -24,7 +24,6 @@ func init() {
 			"ExactResidual":  r.ValueOf(krrlab.ExactResidual),
 			"ExactStatDim":   r.ValueOf(krrlab.ExactStatDim),
 			"FreeStatDim":    r.ValueOf(krrlab.FreeStatDim),
-			"HasStage":       r.ValueOf(krrlab.HasStage),
 			"Hutchinson":     r.ValueOf(krrlab.Hutchinson),
 			"New":            r.ValueOf(krrlab.New),
 			"PCG":            r.ValueOf(krrlab.PCG),
