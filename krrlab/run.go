@@ -11,7 +11,7 @@ import (
 
 // RunNamed runs the built-in stage of that name with its options as JSON, as a rank does.
 func (l *Lab) RunNamed(ctx context.Context, name stage.Name, options []byte) (Stage, error) {
-	d := defined(name)
+	d := find(func(d *stage.Definition) bool { return d.Name == name })
 	if d == nil {
 		return nil, fmt.Errorf("krrlab: unknown stage %q", name)
 	}

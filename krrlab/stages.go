@@ -30,11 +30,6 @@ func init() { comparer = compare.Options{} }
 // Stages returns what the built-in stages are called, take and return.
 func Stages() []stage.Definition { return slices.Clone(stages) }
 
-// defined returns the definition of that name, of Solve too, nil for none.
-func defined(name stage.Name) *stage.Definition {
-	return find(func(d *stage.Definition) bool { return d.Name == name })
-}
-
 // definition returns that of a built-in stage, one without a name for others.
 func definition(s stage.Runner) *stage.Definition {
 	t := reflect.TypeOf(s)
@@ -44,6 +39,7 @@ func definition(s stage.Runner) *stage.Definition {
 	}), &stage.Definition{})
 }
 
+// find returns the first built-in stage, Solve among them, that is; nil for none.
 func find(is func(*stage.Definition) bool) *stage.Definition {
 	for _, d := range append(Stages(), solveStage) {
 		if is(&d) {

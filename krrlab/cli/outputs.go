@@ -81,10 +81,7 @@ func checkPlot(name string) error {
 	if name == "" {
 		return nil
 	}
-	if err := plots.CheckFormat(name); err != nil {
-		return errUsage{err}
-	}
-	return nil
+	return usage(plots.CheckFormat(name))
 }
 
 // output passes on what is written and keeps the first error.
