@@ -95,8 +95,8 @@ func TestFine(t *testing.T) {
 func TestAgreeAlone(t *testing.T) {
 	mine := errors.New("mine")
 	a := OrAlone(nil)
-	if err := Agree(t.Context(), a, mine); err != mine {
-		t.Error(err)
+	if err := Agree(t.Context(), a, mine); err != mine || OrAlone(a) != a || a.Traffic() != (Traffic{}) {
+		t.Errorf("%v, %+v", err, a.Traffic())
 	}
 	group := Local(2, Options{Limit: time.Minute})
 	broken := &Error{0, 2, opReduce, mine}
@@ -206,8 +206,10 @@ func TestBroken(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_ = g[0].AllReduceInt64(done, nil)
-	if err := Alone().AllReduceInt64(done, nil); err != context.Canceled {
-		t.Errorf("alone: %v", err)
+	_, least := Least(done, Alone(), 1)
+	_, shared := Share(done, Alone(), nil, 0)
+	if _, at := Locate(done, Alone()); least != context.Canceled || shared != least || at != least {
+		t.Errorf("alone: %v, %v, %v", least, shared, at)
 	}
 	if err := g[2].AllReduceInt64(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "rank 1 was stopped") {
 		t.Errorf("%v", err)
