@@ -61,7 +61,10 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		"empty":  {"", 100, "no header"},
 		"magic":  {"x" + g[1:], 100, "not an array"},
-		"cut":    {g[:140], 100, "cut short"},
+		"cut":    {g[:140], 100, "array cut short"},
+		"head":   {g[:7], 100, "header cut short"},
+		"length": {g[:9], 100, "header cut short"},
+		"dict":   {g[:20], 100, "header cut short"},
 		"limit":  {g, 23, "needs 24 bytes"},
 		"type":   {strings.Replace(g, "<f8", "<c8", 1), 100, "neither numbers nor short texts"},
 		"object": {strings.Replace(g, "'<f8'", "'|O' ", 1), 100, "neither numbers nor short texts"},
