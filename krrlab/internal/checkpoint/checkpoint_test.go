@@ -45,7 +45,8 @@ func TestStore(t *testing.T) {
 	s = open(t, dir, 1) // by another process
 	testkit.OK(t, s.Save([]byte("state 5")))
 	load(t, s, "state 5", 0, "")
-	testkit.OK(t, s.Clear())
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "beside"), nil, 0o644))
+	testkit.OK(t, s.Clear("beside", "none"))
 	s.Close()
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v are left", left)
@@ -135,6 +136,7 @@ func TestBegin(t *testing.T) {
 		t.Fatalf("%q, %q, %v", found, notes, err)
 	}
 	testkit.OK(t, s.Save([]byte("state")))
+	testkit.OK(t, os.WriteFile(s.path(s.next), nil, 0o644))
 	s.Close()
 	if _, _, err := Begin(dir, [32]byte{1}, false, note); err == nil ||
 		!strings.Contains(err.Error(), "resume from it") {
@@ -144,8 +146,9 @@ func TestBegin(t *testing.T) {
 		!strings.Contains(err.Error(), "another configuration") {
 		t.Error(err)
 	}
-	if s, found, err = Begin(dir, [32]byte{1}, true, note); err != nil || string(found) != "state" {
-		t.Fatalf("%q, %v", found, err)
+	if s, found, err = Begin(dir, [32]byte{1}, true, note); err != nil || string(found) != "state" ||
+		!strings.Contains(notes[1], "refused ") {
+		t.Fatalf("%q, %q, %v", found, notes, err)
 	}
 	s.Close()
 }
