@@ -46,8 +46,14 @@ func Mean(x Points) []float64 {
 	var row []float64
 	for i := range n {
 		col, val := stored(x, i, &row)
-		for k, v := range val {
-			mean[column(col, k)] += v
+		if col == nil {
+			for j, v := range val {
+				mean[j] += v
+			}
+			continue
+		}
+		for k, j := range col {
+			mean[j] += val[k]
 		}
 	}
 	for j := range mean {
