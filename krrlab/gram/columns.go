@@ -139,6 +139,11 @@ func (e *engine[T]) part(ctx context.Context, dst blas64.General, rows, cols []i
 		pieces[k][q][at] = a
 	}
 	all := slices.Concat(pieces[:]...)
+	for b := range all {
+		if kernel.ByPairs(e.k) { // no library
+			all[b] = slices.DeleteFunc(all[b], func(a int) bool { return a < 0 })
+		}
+	}
 	return e.formed(ctx, dst, cols, len(all), func(b int) (points.Panel, []int, []int) {
 		of := make([]int, len(all[b]))
 		for at, a := range all[b] {

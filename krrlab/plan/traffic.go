@@ -204,6 +204,6 @@ func (m *Cost) vecchiaTraffic(c *Candidate, r ranks, to *Traffic) {
 	if c.S > 0 {
 		count = min(wider*k, r.n-1)
 	}
-	to.add(Traffic{int64(16 * r.n * count), 16 * r.n * count * (r.p - 1), r.p}, 1)
+	to.add(Traffic{int64(8 * r.n * count), 8 * r.n * count * (r.p - 1), r.p}, 1)
 	to.add(r.broadcast(4*r.n*(k+1), 4*r.own*(k+1)), 2)
 }
