@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/krrlab/lab/internal/safe"
+	"github.com/krrlab/lab/krrlab/safe"
 )
 
 // parse is strconv.ParseFloat of decimal numbers: neither 0x10 nor 1_0 is one.

@@ -20,7 +20,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
-	"github.com/krrlab/lab/internal/safe"
+	"github.com/krrlab/lab/krrlab/safe"
 )
 
 // containers are what a file may be packed in, by its first bytes.

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krrlab/lab/internal/safe"
+	"github.com/krrlab/lab/krrlab/safe"
 )
 
 // FetchOptions are the options of Fetch. Nil means the defaults.

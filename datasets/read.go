@@ -15,8 +15,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/krrlab/lab/internal/safe"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/safe"
 	"github.com/krrlab/lab/krrlab/schema"
 )
 

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krrlab/lab/internal/safe"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/safe"
 )
 
 // Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j. It is fitted on

@@ -20,7 +20,7 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/krrlab/lab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/atomicfile"
 )
 
 // DotsPerInch is the resolution of PNG.

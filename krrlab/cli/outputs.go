@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/krrlab/lab/internal/atomicfile"
-	"github.com/krrlab/lab/internal/safe"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/atomicfile"
+	"github.com/krrlab/lab/krrlab/safe"
 	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/plots"
 )

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/internal/safe"
+	"github.com/krrlab/lab/krrlab/safe"
 )
 
 // Classes says how the predictions of a classifier err, class by class.

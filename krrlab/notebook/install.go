@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/krrlab/lab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/atomicfile"
 )
 
 // Spec says how Jupyter starts the kernel.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/atomicfile"
 )
 
 // Rates are what a machine does in a second when it is idle, all threads together. The others that a Cost goes by are

@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/krrlab/lab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/atomicfile"
 	"github.com/krrlab/lab/krrlab/internal/group"
 	"github.com/krrlab/lab/krrlab/stage"
 )

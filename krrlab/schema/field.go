@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/krrlab/lab/internal/safe"
+	"github.com/krrlab/lab/krrlab/safe"
 )
 
 // Field is one option. It is a Value of package flag and of pflag.

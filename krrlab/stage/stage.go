@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/atomicfile"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/plots"

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/internal/atomicfile"
-	"github.com/krrlab/lab/internal/safe"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/atomicfile"
 	"github.com/krrlab/lab/krrlab/cli"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/safe"
 )
 
 func main() {

@@ -41,8 +41,8 @@ var Patterns = []string{
 }
 
 // Unbound are the packages of the module, with those below them, that no cell has a use for.
-var Unbound = []string{"internal", "krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd",
-	"krrlab/internal", "krrlab/notebook", "krrlab/suite", "notebooks"}
+var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd",
+	"krrlab/atomicfile", "krrlab/internal", "krrlab/notebook", "krrlab/safe", "krrlab/suite", "notebooks"}
 
 // Generate returns the files of krrlab/notebook/bindings, by name. dir is a folder of the
 // module.
