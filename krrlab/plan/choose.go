@@ -43,7 +43,8 @@ func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 		return nil, err
 	}
 	m := &model{t, pilot, Cost{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, Tests: t.Tests,
-		PointBytes: t.Points, Ranks: t.Comm.Size(), Form: t.Form, K: &pilot.choice}}
+		PointBytes: t.Points, Ranks: t.Comm.Size(), Form: t.Form, K: &pilot.choice,
+		Looked: t.Comm.Size() == 1}}
 	list := m.candidates(ctx)
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: no method whose costs it knows has the solver %q and the preconditioner %q",

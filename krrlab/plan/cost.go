@@ -43,6 +43,7 @@ const (
 	tileSlow      = 1.4    // tiles of K that were not timed,
 	tileBytes     = 0.63   // of points in bytes
 	touchValues   = 1.1    // a byte that is written for the first time
+	lookValues    = 1.5e8  // the error of K, looked at on a sample
 	productBytes  = 1      // a byte of K that is read in a product,
 	productValues = 0.008  // and
 	productColumn = 0.0145 // for each column
@@ -83,6 +84,7 @@ type Cost struct {
 	PointBytes int64        // of X; 0 means 8nd
 	Form       precond.Form // of M⁻¹
 	Rounds     int          // of true residuals with K recomputed that iterations take; 0: of 288 rows of it
+	Looked     bool         // K's error is known
 	// K is how K is kept: of what is left out no entry is formed, read or held. nil: all are kept.
 	K *gram.Choice
 }
@@ -107,9 +109,9 @@ type Entries struct {
 //	direct      n²/2·ε + bytes/E, chol(n), two readings of L and a residual for each round
 //	test        n·n_test·(ε + 2t/G₃₂)
 //
-// On P ranks K, Z, products with them, the landmarks' factor and G take 1/P of that; of more than 2,048 features the
-// factor of ZᵀZ+λ_pI too, but for panels one after the other; K among landmarks and vectors are each rank's own. What
-// collectives take is added to their stages.
+// and 1.5·10⁸/E for K where its error is not known. On P ranks K, Z, products with them, the landmarks' factor and G
+// take 1/P of that; of more than 2,048 features the factor of ZᵀZ+λ_pI too, but for panels one after the other; K among
+// landmarks and vectors are each rank's own. What collectives take is added to their stages.
 func (m Cost) Of(c *Candidate) {
 	m.Ranks = max(m.Ranks, 1)
 	m.entry(c)
@@ -125,6 +127,9 @@ func (m Cost) Of(c *Candidate) {
 		product, iteration := m.iteration(c)
 		if c.Storage != gram.Recompute {
 			sec.Kernel = m.entries()*m.Stored + touchValues*float64(m.kernelBytes(c.Storage))/m.Exp
+		}
+		if !m.Looked {
+			sec.Kernel += lookValues / m.Exp
 		}
 		sec.Solve = float64(c.Iterations)*iteration + product
 		if sec.Residual = float64(m.Rounds) * m.recomputed(m.Exact); m.Rounds == 0 {

@@ -166,7 +166,7 @@ func TestCosts(t *testing.T) {
 			t.Errorf("%v: an iteration of %g s, memory is read in %g", s, v, least)
 		}
 	}
-	cost := Cost{Rates: rates(), N: 30000, D: 3, T: 1, Entries: Entries{Stored: 1e-9, Exact: 1e-9}}
+	cost := Cost{Rates: rates(), N: 30000, D: 3, T: 1, Looked: true, Entries: Entries{Stored: 1e-9, Exact: 1e-9}}
 	all := Candidate{Solver: CG, Precond: None, Storage: gram.Float32, Iterations: 100}
 	part := all
 	cost.Of(&all)
