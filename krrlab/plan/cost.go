@@ -53,21 +53,22 @@ const (
 	applyColumn   = 0.11
 	sparseValues  = 1.7 // an entry of a sparse inverse in M⁻¹R
 	sparseColumn  = 1.6
-	featureSlow   = 1.4 // Z
-	gramSlow      = 1.7 // ZᵀZ in float32,
-	gramValues    = 4   // and an entry of Z
-	nystromSlow   = 1.3 // the factor of landmarks,
-	pivotsSlow    = 4.5 // of random pivots,
-	factorValues  = 36  // and an entry of it
-	inverseSlow   = 3.4 // the inverse of the factor of ZᵀZ
-	scanValues    = 40  // an entry that is taken for a neighbor on the way, beside reading K
-	amongSlow     = 5   // K and F among neighbors, k²(d+r)
-	rowSlow       = 5.4 // Cholesky factors of these, k³
-	rowFactor     = 60  // a row of H, kr
-	rowFlops      = 1e6 // and each row of a sparse inverse
-	wider         = 3   // times as many neighbors are found beside a factor as are taken
-	vectorPasses  = 80  // bytes of n×t blocks an iteration passes over, for each of their entries
-	blockSlow     = 2   // block operations of many columns; those of t columns take 2+20/t times as long as in dgemm
+	featureSlow   = 1.4   // Z
+	gramSlow      = 1.7   // ZᵀZ in float32,
+	gramValues    = 4     // and an entry of Z
+	nystromSlow   = 1.3   // the factor of landmarks,
+	pivotsSlow    = 4.5   // of random pivots,
+	factorValues  = 36    // and an entry of it
+	inverseSlow   = 3.4   // the inverse of the factor of ZᵀZ
+	scanValues    = 40    // an entry that is taken for a neighbor on the way, beside reading K
+	amongSlow     = 2     // K and F among neighbors, k²(d+r)
+	rowSlow       = 5.4   // Cholesky factors of these, k³
+	rowFactor     = 60    // a row of H, kr
+	rowFlops      = 2.5e6 // and each row of a sparse inverse
+	gatherBytes   = 8     // an entry of F that a row looks up, of its neighbors and those they are chosen from
+	wider         = 3     // times as many neighbors are found beside a factor as are taken
+	vectorPasses  = 80    // bytes of n×t blocks an iteration passes over, for each of their entries
+	blockSlow     = 2     // block operations of many columns; those of t columns take 2+20/t times as long as in dgemm
 	blockThin     = 20
 	extraColumns  = 1.1 // columns of K that RPCholesky forms for one it keeps
 )
@@ -102,8 +103,8 @@ type Entries struct {
 //
 //	K           n²/2·ε + 1.1·bytes/E             Z          ns(1.4·2d/G₃₂ + 5.4/E)
 //	landmarks   ns(ε_exact + 36/E + 4.5s/G₆₄)    ZᵀZ, L⁻¹   ns(4/E + 1.7s/G₃₂) + chol(s) + 3.4·(s³/3)/G₆₄
-//	sparse inverse of s pivots  product + 40nk'(1+ln(n/k'))/E + n(5k²(d+s) + 5.4k³ + 60ks + 10⁶)/G₆₄, k' = k, 3k
-//	                beside pivots, and 128n(ε_exact + 2s/G₆₄) for its rule
+//	sparse inverse of s pivots  product + 40nk'(1+ln(n/k'))/E + n(2k²(d+s) + 5.4k³ + 60ks + 2.5·10⁶)/G₆₄, k' = k, 3k
+//	                beside pivots, 8ns(k+k')/B, and 128n(ε_exact + 2s/G₆₄) for its rule
 //	iteration   product(t) + apply(t) + sparse(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄
 //	residual    n²/2·ε_exact for each round, or 288 rows of it
 //	direct      n²/2·ε + bytes/E, chol(n), two readings of L and a residual for each round
@@ -199,7 +200,8 @@ func (m *Cost) build(c *Candidate) {
 	// in random order n·count·(1+ln(n/count)) entries are among the count largest so far of their rows
 	c.Seconds.Factor += pass + vecchia.RuleRows*n*(m.Exact+2*s/m.Gemm64) +
 		n*count*(1+math.Log(max(1, n/max(1, count))))*scanValues/m.Exp +
-		own*(amongSlow*k*k*(float64(m.D)+s)+rowSlow*k*k*k+rowFactor*k*s+rowFlops)/m.Gemm64
+		own*(amongSlow*k*k*(float64(m.D)+s)+rowSlow*k*k*k+rowFactor*k*s+rowFlops)/m.Gemm64 +
+		own*(k+count)*s*gatherBytes/m.Read
 }
 
 // iteration returns the seconds of a product with a rank's part of K and of an iteration.

@@ -261,7 +261,7 @@ func TestRule(t *testing.T) {
 		t.Error("how K is kept is not handed on")
 	}
 	both := smooth(4000, 5)
-	both.Kernel, both.Lambda, both.Iterative = kernel.Gaussian{Sigma: 1}, 0.001, true
+	both.Kernel, both.Lambda, both.Iterative = kernel.Gaussian{Sigma: 1}, 1e-4, true
 	if p = chosen(t, both, rates()); p.Choice.S != 100 || !strings.Contains(p.Flags,
 		"--precond vecchia --features 100 --neighbors 15") {
 		t.Errorf("neither wide nor local: %v", p)
