@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -20,24 +21,27 @@ type Network struct {
 	Latency   float64 `json:"latency,omitempty"`   // seconds of a message, beside its bytes
 }
 
-// measureNetwork is a collective that times all-reduces of 1 and of 10⁶ numbers, the best of three each.
+// measureNetwork is a collective that times all-reduces of 1 and of 10⁶ numbers, the median of 9 and of 3.
 func measureNetwork(ctx context.Context, c comm.Comm) (n Network, err error) {
 	r := ranks{p: float64(c.Size())}
-	best := [2]float64{math.Inf(1), math.Inf(1)}
+	var mid [2]float64
 	sizes := [2]int{1, 1e6}
 	x := make([]int64, sizes[1])
-	for range 3 {
-		for i, size := range sizes {
+	for i, size := range sizes {
+		took := make([]float64, [2]int{9, 3}[i])
+		for k := range took {
 			clock := time.Now()
 			if err = c.AllReduceInt64(ctx, x[:size]); err != nil {
 				return n, err
 			}
-			best[i] = min(best[i], time.Since(clock).Seconds())
+			took[k] = time.Since(clock).Seconds()
 		}
+		slices.Sort(took)
+		mid[i] = took[len(took)/2]
 	}
 	small, large := r.reduce(1), r.reduce(float64(sizes[1]))
-	n.Latency = best[0] / small.Steps
-	n.Bandwidth = large.Wire / max(best[1]-large.Steps*n.Latency, best[1]/10)
+	n.Latency = mid[0] / small.Steps
+	n.Bandwidth = large.Wire / max(mid[1]-large.Steps*n.Latency, mid[1]/10)
 	return n, nil
 }
 
