@@ -229,3 +229,15 @@ func TestMisuse(t *testing.T) {
 		t.Error("points of another dimension are predicted")
 	}
 }
+
+// TestRelative: the worst column, 0 for no targets and no residual, no bound where there is one, and NaN stays.
+func TestRelative(t *testing.T) {
+	r := &Residual{Norm: []float64{0, 3, 1}, Rounding: []float64{0, 0, 2}, Target: []float64{0, 6, 4}}
+	testkit.Equal(t, r.relative(false), 0.5)
+	testkit.Equal(t, r.relative(true), 0.75)
+	r.Rounding[0] = 1e-300
+	testkit.Equal(t, r.relative(true), math.Inf(1))
+	if r.Norm[1] = math.NaN(); !math.IsNaN(r.relative(false)) {
+		t.Error("NaN is a residual")
+	}
+}
