@@ -173,8 +173,8 @@ func narrow(config string) bool {
 }
 
 // waitVar tells OpenBLAS, when it is loaded, the binary logarithm of the cycles that its threads wait in a loop for
-// more work. Its own default is 26, about 30 ms, in which a ForEach has fewer cores: under schedulers of Linux since
-// 6.6 the threads do not give way to it. 20 is half a millisecond.
+// more work. Its own default is 26, about 30 ms, in which a ForEach has fewer cores: on Linux 6.18 the threads were
+// measured not to give way to it. 20 is half a millisecond.
 const waitVar = "OPENBLAS_THREAD_TIMEOUT"
 
 func load(name string) (*Library, error) {

@@ -29,7 +29,7 @@ func Exact(v, slack float64, method string) Interval {
 	return Interval{Value: v, Lo: v - slack, Hi: v + slack, Confidence: 1, Method: method}
 }
 
-// Widened returns the interval of a number that is not negative, for one that is off by at most by.
+// Widened returns the interval of a number ≥ 0 that differs from that of e by at most by.
 func (e Interval) Widened(by float64) Interval {
 	e.Value, e.Lo, e.Hi = max(0, e.Value), max(0, e.Lo-by), max(0, e.Hi+by)
 	return e
