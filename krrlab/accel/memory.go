@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // limit is a bound on memory and who sets it.
@@ -142,15 +143,22 @@ var lean sync.Once
 
 // boundNext sets the garbage that may come after the next collection, and each one that follows.
 func boundNext() {
-	runtime.AddCleanup(new(*int), func(free uint64) {
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(live)
-		percent := int(min(100, max(10, 100*free/max(1, live[0].Value.Uint64()))))
-		if old := debug.SetGCPercent(percent); old < 0 { // it is off
-			debug.SetGCPercent(old)
-		}
+	runtime.AddCleanup(new(*int), func(again time.Duration) {
+		bound()
 		boundNext()
-	}, 16<<20)
+		time.AfterFunc(again, bound) // a collection that runs by now keeps what boundNext allocates to the next one
+	}, 50*time.Millisecond)
+}
+
+// bound sets the garbage that may come after the last collection.
+func bound() {
+	const free = 16 << 20
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	percent := int(min(100, max(10, 100*free/max(1, live[0].Value.Uint64()))))
+	if old := debug.SetGCPercent(percent); old < 0 { // it is off
+		debug.SetGCPercent(old)
+	}
 }
 
 // goLimit returns GOMEMLIMIT as the runtime has it, if it is set.
