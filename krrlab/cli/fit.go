@@ -174,6 +174,9 @@ func (a *app) open(ctx context.Context, f *labFlags, progress *progress, own fun
 	data.hint("%s", f.Levels.Hint())
 	a.showHints(data, progress)
 	cfg, err := f.settled(data)
+	if err == nil {
+		err = a.sameOptions(ctx, cfg, f.PrecondSpec)
+	}
 	if cfg.Monitor = progress.show; cfg.Stop.Rule == bound.Labels {
 		cfg.StopRows = data.test
 	}

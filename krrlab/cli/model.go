@@ -41,7 +41,10 @@ func (a *app) opened(ctx context.Context, file string, f *rankFlags, s *schema.S
 		return nil, err
 	}
 	m, err := model.Load(file)
-	return m, a.agree(ctx, err)
+	if err = a.agree(ctx, err); err == nil {
+		err = a.same(ctx, model.Digest(file), "the model read here is not that of rank 0")
+	}
+	return m, err
 }
 
 // modelInfoFlags are the flags of krrlab model info.

@@ -132,7 +132,7 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
-	if err := a.sameData(ctx, &loaded{train: data}); err != nil {
+	if err := a.sameData(ctx, data); err != nil {
 		return err
 	}
 	p := &predictions{kept: data.Kept, decision: f.Decision}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -57,6 +57,10 @@ func (a *app) join(ctx context.Context, f *rankFlags) error {
 		return err
 	}
 	a.party = &party{world: w}
+	version := a.versionText()
+	if err = a.same(ctx, []byte(version), "this is "+version+", and rank 0 another"); err != nil {
+		return err
+	}
 	if a.party.node, err = comm.Locate(ctx, w); err != nil {
 		return err
 	}
@@ -85,10 +89,7 @@ func (a *app) first() bool { return a.env.Launch == nil || a.env.Launch.Rank == 
 
 // agree returns nil if err is nil on all ranks, and otherwise an error on all.
 func (a *app) agree(ctx context.Context, err error) error {
-	if a.party == nil {
-		return err
-	}
-	return comm.Agree(ctx, a.party.world, err)
+	return comm.Agree(ctx, comm.OrAlone(a.group()), err)
 }
 
 // start joins the ranks and checks the files, before any work is done.
@@ -107,27 +108,31 @@ func (a *app) loadSame(ctx context.Context, f *labFlags, progress *progress) (*l
 	if err = a.agree(ctx, err); err != nil {
 		return nil, err
 	}
-	return data, a.sameData(ctx, data)
+	return data, a.sameData(ctx, data.train, data.test)
 }
 
 // sameData refuses ranks that have read other data than the first.
-func (a *app) sameData(ctx context.Context, d *loaded) error {
-	if a.party == nil {
-		return nil
+func (a *app) sameData(ctx context.Context, data ...*datasets.Dataset) error {
+	var own []byte
+	for _, d := range data {
+		if d != nil && a.party != nil {
+			sum := d.Fingerprint()
+			own = append(own, sum[:]...)
+		}
 	}
-	w := a.party.world
-	sum := d.train.Fingerprint()
-	own := sum[:]
-	if d.test != nil {
-		sum = d.test.Fingerprint()
-		own = append(own, sum[:]...)
-	}
-	both := sha256.Sum256(own)
-	first, err := comm.Share(ctx, w, both[:], 0)
-	if err == nil && string(first) != string(both[:]) {
-		err = errors.New("the data read here are not those of rank 0")
-	}
-	return a.agree(ctx, err)
+	return a.same(ctx, own, "the data read here are not those of rank 0")
+}
+
+// sameOptions refuses ranks with another problem or method than the first, as where files that options name differ.
+func (a *app) sameOptions(ctx context.Context, cfg krrlab.Config, m krrlab.PrecondSpec) error {
+	cfg.Memory = 0 // a rank's own
+	own, _ := json.Marshal([]any{cfg, m, cfg.Kernel.String()})
+	return a.same(ctx, own, "the options here, or the files that they name, are not those of rank 0")
+}
+
+// same is the error of that text where what a rank has is not what the first has.
+func (a *app) same(ctx context.Context, own []byte, text string) error {
+	return comm.Same(ctx, comm.OrAlone(a.group()), own, errors.New(text))
 }
 
 // group returns the ranks, nil if there are none.

@@ -80,6 +80,9 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
+	if err = a.sameData(ctx, o.Train, o.Test); err != nil {
+		return err
+	}
 	v, err := krrlab.Verify(ctx, m, o)
 	if err != nil {
 		return err

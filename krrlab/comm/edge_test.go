@@ -105,6 +105,23 @@ func TestAgreeAlone(t *testing.T) {
 	}
 }
 
+// TestSame: where one rank has other bytes than the first, or more, all have the error.
+func TestSame(t *testing.T) {
+	other := errors.New("other")
+	for _, last := range []string{"ab", "aB", "abc", ""} {
+		together(3, Options{}, func(c Comm) {
+			own := "ab"
+			if c.Rank() == 2 {
+				own = last
+			}
+			err := Same(t.Context(), c, []byte(own), other)
+			if e, ok := errors.AsType[*RankError](err); ok != (last != "ab") || ok && e.Rank != 2 {
+				t.Errorf("rank 2 has %q: %v", last, err)
+			}
+		})
+	}
+}
+
 // TestAgreeRanks: all ranks have the error of the lowest that met one, which only that one unwraps.
 func TestAgreeRanks(t *testing.T) {
 	own := []error{nil, errors.New("one"), errors.New("")}

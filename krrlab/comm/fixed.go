@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -174,6 +175,15 @@ func Share(ctx context.Context, c Comm, b []byte, root int) ([]byte, error) {
 		b = make([]byte, length[0])
 	}
 	return b, c.Broadcast(ctx, b, root)
+}
+
+// Same is a collective that returns the error where a rank has other bytes than rank 0, as Agree does.
+func Same(ctx context.Context, c Comm, own []byte, other error) error {
+	first, err := Share(ctx, c, own, 0)
+	if err == nil && !bytes.Equal(first, own) {
+		err = other
+	}
+	return Agree(ctx, c, err)
 }
 
 // ShareNumbers is a collective that sets x, of the same length on all ranks, to rank root's.

@@ -166,6 +166,19 @@ func Load(name string) (*Model, error) {
 	return m, nil
 }
 
+// Digest returns the names, sizes and checksums of the parts of a model file, nil where there is none.
+func Digest(name string) (text []byte) {
+	z, err := zip.OpenReader(name)
+	if err != nil {
+		return nil
+	}
+	defer z.Close()
+	for _, f := range z.File {
+		text = fmt.Appendln(text, f.Name, f.UncompressedSize64, f.CRC32)
+	}
+	return text
+}
+
 // Read reads a model from the size bytes of r.
 func Read(r io.ReaderAt, size int64) (*Model, error) {
 	z, err := zip.NewReader(r, size)

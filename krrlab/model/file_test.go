@@ -89,6 +89,24 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestDigest: a copy of a model file has its digest, one of another λ or coefficient has not.
+func TestDigest(t *testing.T) {
+	x := kinds(7, 3, 1)["float64"]
+	all := []*Model{random(kernels[0], x, 1), random(kernels[0], x, 1), random(kernels[0], x, 1), random(kernels[0], x, 1)}
+	all[2].Lambda *= 2
+	all[3].C.Set(6, 0, 0.5)
+	var texts []string
+	for i, m := range all {
+		name := filepath.Join(t.TempDir(), fmt.Sprint(i))
+		testkit.OK(t, m.Save(name))
+		texts = append(texts, string(Digest(name)))
+	}
+	if texts[0] == "" || texts[0] != texts[1] || texts[0] == texts[2] || texts[0] == texts[3] {
+		t.Errorf("%q", texts)
+	}
+	testkit.Equal(t, len(Digest("no such file")), 0)
+}
+
 // TestSaveFails checks that what cannot be saved leaves nothing, and what was there whole.
 func TestSaveFails(t *testing.T) {
 	dir := t.TempDir()

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -185,6 +186,49 @@ func TestOtherCommandsOnRanks(t *testing.T) {
 				t.Errorf("%v:\n%s", err, text)
 			}
 		})
+	}
+}
+
+// TestOtherFiles: a rank whose machine has another model, other targets to verify it with, or other landmarks is
+// refused, and nothing is written.
+func TestOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	for r := range 2 {
+		testkit.OK(t, os.MkdirAll(filepath.Join(dir, fmt.Sprint(r)), 0o755))
+	}
+	data := ""
+	for i := range 60 {
+		data += fmt.Sprintf("%d,%d\n", i, i%7)
+	}
+	for r, lambda := range []string{"0.1", "0.2"} {
+		own := filepath.Join(dir, fmt.Sprint(r))
+		for name, text := range map[string]string{"x.csv": data, "y.csv": data + fmt.Sprintf("9,%d\n", r),
+			"marks": fmt.Sprint(r)} {
+			testkit.OK(t, os.WriteFile(filepath.Join(own, name), []byte(text), 0o644))
+		}
+		runs(t, krrlab(limited(t), t, -1, 1, "fit", "--train", filepath.Join(own, "x.csv"), "--lambda", lambda, "--out",
+			filepath.Join(own, "m.krr")))
+	}
+	const script = `cd "$0/${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"`
+	for l := range launchers {
+		for line, want := range map[string]string{
+			"predict m.krr --in x.csv --target none --drop 1 --out p.csv":             "the model read here is not that of rank 0",
+			"verify m.krr --train x.csv":                                              "the model read here is not that of rank 0",
+			"fit --train y.csv --out p.csv":                                           "the data read here are not those of rank 0",
+			"fit --train x.csv --out p.csv --precond nystrom --landmarks @marks":      "the options here, or the files",
+			"quality --train x.csv --json p.csv --precond nystrom --landmarks @marks": "the options here, or the files",
+		} {
+			cmd := krrlab(limited(t), t, l, 2, strings.Fields(line)...)
+			at := len(cmd.Args) - len(strings.Fields(line)) - 1
+			cmd.Args = slices.Insert(cmd.Args, at, "sh", "-c", script, dir)
+			text, err := cmd.CombinedOutput()
+			if err == nil || strings.Count(string(text), "rank 1 of 2: "+want) != 1 {
+				t.Errorf("%s: %v:\n%s", line, err, text)
+			}
+			if made, _ := filepath.Glob(filepath.Join(dir, "*", "p.csv")); len(made) > 0 {
+				t.Errorf("%s: written %v", line, made)
+			}
+		}
 	}
 }
 
