@@ -189,10 +189,13 @@ func (a *app) part(ctx context.Context, err error, code int, text string) int {
 	switch {
 	case a.first():
 		say("")
-	case together && a.party == nil && code != exitOK: // the first will say it, and the launcher end this rank
+	case together && a.party == nil && code != exitOK: // the first says it, and the launcher ends this rank
 		select {
 		case <-ctx.Done():
 		case <-time.After(maxDelays * sayDelay):
+			if a.env.Launch.Launcher != "MPICH" { // which ends none: the first has had nothing to say
+				say(fmt.Sprintf("rank %d: ", a.env.Launch.Rank))
+			}
 		}
 	case !together && ctx.Err() == nil:
 		select {

@@ -63,3 +63,20 @@ func TestOthersWait(t *testing.T) {
 		t.Errorf("a rank ends with code %d before the launcher says so, and says %q", code, errs.String())
 	}
 }
+
+// TestUsageOfRank: what is wrong for one rank only, as a file that its machine lacks, that rank says after a while.
+func TestUsageOfRank(t *testing.T) {
+	defer func(d time.Duration) { sayDelay = d }(sayDelay)
+	sayDelay = 0
+	var errs bytes.Buffer
+	code := Main(t.Context(), []string{"fit", "--data", "synthetic-classes", "--precond", "nystrom", "--landmarks",
+		"@no-such-file"}, Env{
+		Stdout: io.Discard, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string, error) {
+			return "", nil
+		},
+		Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
+	})
+	if want := "rank 1: --landmarks @no-such-file: "; code != exitUsage || !strings.Contains(errs.String(), want) {
+		t.Errorf("exit code %d, %q, want %q", code, errs.String(), want)
+	}
+}
