@@ -17,6 +17,7 @@ func init() {
 			"AccuracyFor":   r.ValueOf(model.AccuracyFor),
 			"BatchRows":     r.ValueOf(*new(int)),
 			"CheckDecision": r.ValueOf(model.CheckDecision),
+			"Digest":        r.ValueOf(model.Digest),
 			"Load":          r.ValueOf(model.Load),
 			"Read":          r.ValueOf(model.Read),
 		},
