@@ -34,7 +34,7 @@
 // other end is treated in the same way.
 //
 // For a pencil v₁ = M^(-1/2)r₁ must be uniform; r = Zg₁+√λ_p·g₂ has covariance M = ZZᵀ+λ_pI
-// exactly, which is what a Metric's NormalTo gives.
+// exactly, which is what a Metric's NormalTo gives. A draw whose rᵀM⁻¹r is none of χ²_n is refused.
 //
 // APriori is the bound of Kuczyński and Woźniakowski: what k steps are sure to reach
 // before one has taken them.

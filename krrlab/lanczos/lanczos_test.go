@@ -325,6 +325,41 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// scaled draws by times what M does.
+type scaled struct {
+	*metric
+	by float64
+}
+
+func (m scaled) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+	err := m.metric.NormalTo(ctx, dst, g)
+	dst.Scale(m.by, dst)
+	return err
+}
+
+// TestCovariance: draws of another covariance than M are refused, those of M never.
+func TestCovariance(t *testing.T) {
+	for _, n := range []int{1, 2, 7, 150} {
+		b, a := mat.NewDense(n, n, nil), make(diagonal, n)
+		for i := range a {
+			b.Set(i, i, math.Exp(float64(i%9)))
+			b.Set(i, 0, b.At(i, 0)+1)
+			a[i] = 1 + float64(i)
+		}
+		m := newMetric(t, b)
+		for seed := range uint64(400) {
+			_, err := RunPencil(t.Context(), a, m, &Options{Steps: 1, Start: rng.New(seed)})
+			testkit.OK(t, err)
+		}
+		for by, found := range map[float64]bool{100: true, 0.1: n > 120} { // χ²_n is small with few degrees of freedom
+			if _, err := RunPencil(t.Context(), a, scaled{m, by}, &Options{Start: rng.New(1)}); (err != nil) != found ||
+				found && !strings.Contains(err.Error(), "M is not its covariance") {
+				t.Errorf("n = %d, %g times a draw: %v", n, by, err)
+			}
+		}
+	}
+}
+
 func TestMisuse(t *testing.T) {
 	v := diagonal(spectra(30)["even"])
 	for _, o := range []Options{{Steps: -1}, {Confidence: 1}, {Confidence: -0.1}, {Tol: math.NaN()}, {Ends: 7},

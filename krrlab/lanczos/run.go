@@ -19,6 +19,7 @@ import (
 const (
 	rowBlock = 2048    // rows of a task, and of a partial sum
 	unit     = 0x1p-53 // of rounding
+	tail     = 30      // a draw of N(0, M) is refused with a probability of 2e^−tail
 )
 
 // ErrStop is what Options.Monitor returns to end the processes without an error.
@@ -167,8 +168,13 @@ func (g *group) start(ctx context.Context) error {
 	left := g.cols[:0:0]
 	for j, c := range g.cols {
 		p := g.all[c]
-		if norms[j] == 0 && p.res.Err == nil {
+		q, n := norms[j]*norms[j], float64(p.n)
+		switch off := 2 * math.Sqrt(tail*n); {
+		case p.res.Err != nil:
+		case q == 0:
 			p.res.Err = errors.New("lanczos: the start vector is zero")
+		case g.m != nil && (q > n+off+2*tail || q < n-off): // no χ²_n (Laurent and Massart, Ann. Statist. 28, 2000)
+			p.res.Err = fmt.Errorf("lanczos: xᵀM⁻¹x = %.3g for a draw x of N(0, M), n = %d: M is not its covariance", q, p.n)
 		}
 		if p.res.Err == nil {
 			p.keep(norms[j])
