@@ -201,15 +201,22 @@ func pencil(t *testing.T, a *mat.SymDense, m pcg.Preconditioner) []float64 {
 // TestLeftOut: a preconditioner that is none is left out with one line that says why; the others go on.
 func TestLeftOut(t *testing.T) {
 	gone := errors.New("it is gone")
-	calls := 0
+	calls, turns := 0, 0
 	for name, c := range map[string]struct {
 		m    pcg.Preconditioner
 		want string
 	}{
-		"order":  {own{n + 1, nil}, "of order 301: want 300"},
-		"skew":   {own{n, func(dst, r *mat.Dense) error { dst.Copy(r); dst.Set(0, 1, 3); return nil }}, "not symmetric"},
-		"minus":  {own{n, func(dst, r *mat.Dense) error { dst.Scale(-1, r); return nil }}, "not positive definite"},
-		"nan":    {own{n, func(dst, r *mat.Dense) error { dst.Scale(math.NaN(), r); return nil }}, "not finite"},
+		"order": {own{n + 1, nil}, "of order 301: want 300"},
+		"skew":  {own{n, func(dst, r *mat.Dense) error { dst.Copy(r); dst.Set(0, 1, 3); return nil }}, "not symmetric"},
+		"minus": {own{n, func(dst, r *mat.Dense) error { dst.Scale(-1, r); return nil }}, "not positive definite"},
+		"nan":   {own{n, func(dst, r *mat.Dense) error { dst.Scale(math.NaN(), r); return nil }}, "not finite"},
+		"turns": {own{n, func(dst, r *mat.Dense) error { turns++; dst.Scale(float64(turns), r); return nil }},
+			"off by 1 of it when asked for again"},
+		"block": {own{n, func(dst, r *mat.Dense) error {
+			_, k := r.Dims()
+			dst.Scale(float64(k), r)
+			return nil
+		}}, "off by 0.5 of it when asked for again, alone"},
 		"failed": {own{n, func(*mat.Dense, *mat.Dense) error { return gone }}, "it is gone"},
 		"later": {own{n, func(dst, r *mat.Dense) error {
 			if calls++; calls > 4 {
@@ -251,7 +258,7 @@ func TestLeftOutLate(t *testing.T) {
 	same := func(dst, r *mat.Dense) error { dst.Copy(r); return nil }
 	one := func(dst *mat.Dense) error {
 		for i := range n {
-			dst.Set(i, 0, 1+float64(i%7))
+			dst.Set(i, 0, float64(i%2*2-1))
 		}
 		return nil
 	}
@@ -280,6 +287,11 @@ func TestLeftOutLate(t *testing.T) {
 			return nil
 		}}, one}, "not positive definite"},
 		"draw": {metric{own{n, same}, func(*mat.Dense) error { return errors.New("no draws") }}, "no draws"},
+		"covariance": {metric{own{n, same}, func(dst *mat.Dense) error {
+			err := one(dst)
+			dst.Scale(2, dst)
+			return err
+		}}, "xᵀM⁻¹x = 1.2e+03 for a draw x of N(0, M), n = 300"},
 		"zero": {metric{own{n, same}, func(dst *mat.Dense) error { dst.Zero(); return nil }}, "norm 0"},
 	} {
 		calls, draws = 0, 0

@@ -16,5 +16,5 @@
 // off, and where 0 < μ ≤ λ_min(M⁻¹A) is known also by the Gauss–Radau rule (package pcg).
 //
 // Preconditioners that do not fit into the memory together are judged in groups. One that fails is left out, with the
-// reason: M⁻¹ that is not symmetric, not definite, not finite, or of another order.
+// reason: M⁻¹ that is not symmetric, not definite, not finite, of another order, or not the same when asked for again.
 package compare

@@ -115,7 +115,8 @@ func (s *Sides) do(ctx context.Context, to *mat.Dense, c int, f func(m pcg.Preco
 	return nil
 }
 
-// asymmetry is how far xᵀM⁻¹y may be from yᵀM⁻¹x, in parts of ‖x‖₂‖M⁻¹y‖₂: an M⁻¹ in float32 is that far.
+// asymmetry is how far xᵀM⁻¹y may be from yᵀM⁻¹x, in parts of ‖x‖₂‖M⁻¹y‖₂, and M⁻¹x from what it was: an M⁻¹ in
+// float32 is that far.
 const asymmetry = 1e-5
 
 // Make makes the preconditioner of an entry, of the draw of row, and notes there what it is. On ranks an error is one of
@@ -140,7 +141,7 @@ func Make(ctx context.Context, b stage.Bench, e stage.Entry, row *Row) (*stage.M
 	return m, nil
 }
 
-// try returns what is wrong with an M that is no preconditioner of order n, by M⁻¹ of two random columns.
+// try returns what is wrong with an M that is no preconditioner of order n, by M⁻¹ of two random columns, and of one.
 func try(ctx context.Context, m pcg.Preconditioner, n int) error {
 	if m == nil {
 		return nil
@@ -161,6 +162,14 @@ func try(ctx context.Context, m pcg.Preconditioner, n int) error {
 		return fmt.Errorf("M⁻¹x is zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = %g", size)
 	case math.Abs(e.At(0, 1)-e.At(1, 0)) > asymmetry*size:
 		return fmt.Errorf("M⁻¹ is not symmetric: xᵀM⁻¹z = %.6g, zᵀM⁻¹x = %.6g", e.At(0, 1), e.At(1, 0))
+	}
+	first, again := z.Slice(0, n, 0, 1), mat.NewDense(n, 1, nil)
+	if err := m.SolveTo(ctx, again, mat.DenseCopyOf(x.Slice(0, n, 0, 1))); err != nil {
+		return err
+	}
+	again.Sub(again, first)
+	if off := mat.Norm(again, 2) / mat.Norm(first, 2); !(off <= asymmetry) {
+		return fmt.Errorf("M⁻¹x is off by %.2g of it when asked for again, alone", off)
 	}
 	return definite(x, z, 0)
 }
