@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -200,6 +201,30 @@ func TestGivenIndefinite(t *testing.T) {
 	}
 	if b := a.Rounding(c)[0]; !(b > 1e-16*n) {
 		t.Errorf("rounding of a product at most %g", b)
+	}
+}
+
+// TestGivenNegative: with a diagonal below zero, which gives no bound of entries and a trace that is no norm, residuals
+// are known, with weights and by rows of K.
+func TestGivenNegative(t *testing.T) {
+	const n = 40
+	_, d, _ := given(t, n, kernel.Gaussian{Sigma: 1}, false)
+	k := points.NewDense(n, n, nil)
+	for i := range n {
+		for j := range n {
+			k.Row(i)[j] = math.Sin(float64(i*j)) - 1
+		}
+	}
+	p := testkit.Must(kernel.NewPrecomputed(k))
+	for _, weights := range [][]float64{nil, slices.Repeat([]float64{2, 0.5}, n/2)} {
+		for _, residual := range []ResidualPolicy{ExactResidual, StoredResidual} {
+			d.Weights = weights
+			sol := mustSolve(t, d, Config{Kernel: p, Lambda: 4 * n, Solver: CG, Storage: gram.Float64, Exact: residual,
+				Tol: 1e-6})
+			if !sol.Converged() || !(sol.KBound >= 0) {
+				t.Errorf("%v: %v, ‖E‖₂ at most %v", residual, sol, sol.KBound)
+			}
+		}
 	}
 }
 

@@ -140,22 +140,22 @@ func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.
 
 // rounding estimates what rounding adds to ‖r_j‖₂/‖y_j‖₂ where r is formed as Estimate forms rows of it,
 //
-//	u·√(δ/u+n)·√tr K·√(Σ_l k_ll·c_lj²)/‖y_j‖₂,  u = 2⁻⁵³,
+//	u·√(δ/u+n)·√(Σ_l s_l)·√(Σ_l s_l·c_lj²)/‖y_j‖₂,  u = 2⁻⁵³,
 //
-// with δ/u roundings in an entry by kernel.EntryError from differences (inner products are taken only where they add
+// s the kernel.Sizes, with δ/u roundings in an entry by kernel.EntryError from differences (inner products are taken only where they add
 // next to nothing) and n in sums, as if all were independent: N. J. Higham, T. Mary, A new approach to probabilistic
 // rounding error analysis, SIAM J. Sci. Comput. 41, 2019, doi:10.1137/18M1226312.
 func (r *Rows) rounding(y, c *mat.Dense) []float64 {
 	n, t := y.Dims()
-	diag := kernel.Diag(r.k, r.x)
+	sizes := kernel.Sizes(r.k, r.x, kernel.Diag(r.k, r.x))
 	const u = 0x1p-53
 	entry := kernel.EntryError(r.k, kernel.Differences, kernel.ExtentOf(points.NewPanel(r.x)))
-	share := u * math.Sqrt(entry/u+float64(n)) * math.Sqrt(floats.Sum(diag))
+	share := u * math.Sqrt(entry/u+float64(n)) * math.Sqrt(floats.Sum(sizes))
 	rounding := make([]float64, t)
 	for j := range rounding {
 		var norm float64
-		for l, k := range diag {
-			norm = math.Hypot(norm, math.Sqrt(k)*c.At(l, j))
+		for l, s := range sizes {
+			norm = math.Hypot(norm, math.Sqrt(s)*c.At(l, j))
 		}
 		if size := mat.Norm(y.ColView(j), 2); size > 0 {
 			rounding[j] = share * (norm / size)

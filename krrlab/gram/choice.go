@@ -106,11 +106,11 @@ func (m *Matrix) view(centered bool) points.Points {
 
 // accurate returns the cheapest way to compute entries in float64 for which ‖E‖₂ is certain to be at
 // most the given accuracy, or differences if none is, and the bound: with entries wrong by at most
-// δ·√(k_ii·k_jj), ‖E‖₂ ≤ ‖E‖_F ≤ δ·tr K.
+// δ·√(s_i·s_j), s the kernel.Sizes, ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
 func (m *Matrix) accurate(accuracy float64) (method, float64) {
-	trace := m.Trace()
-	a, e := kernel.Accurate(m.k, m.frame.Extent, accuracy/trace)
-	return method{wide: true, arith: a, centered: a == kernel.Float64 && m.frame.Move != nil}, trace * e
+	size := total(m.sizes)
+	a, e := kernel.Accurate(m.k, m.frame.Extent, accuracy/size)
+	return method{wide: true, arith: a, centered: a == kernel.Float64 && m.frame.Move != nil}, size * e
 }
 
 // method is a way to compute the entries of K.

@@ -181,12 +181,13 @@ func (m *Matrix) Kernel() kernel.Kernel { return m.k }
 func (m *Matrix) Diag() []float64 { return slices.Clone(m.diag) }
 
 // Trace returns tr K = Σ_i k(x_i, x_i), without λ.
-func (m *Matrix) Trace() float64 {
-	var s float64
-	for _, v := range m.diag {
-		s += v
+func (m *Matrix) Trace() float64 { return total(m.diag) }
+
+func total(v []float64) (sum float64) {
+	for _, x := range v {
+		sum += x
 	}
-	return s
+	return sum
 }
 
 // MulTo sets dst = (K+λI)·src for n×t matrices, with one pass over K for all t

@@ -87,7 +87,7 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 	} else if dz != p.N() && dz != d {
 		err = fmt.Errorf("model: K(test, train) has %d columns, the K of the fit had %d rows", dz, p.N())
 	} else if dz != p.N() {
-		err = kernel.Check(p, given.X)
+		err = kernel.Check(m.Kernel, given.X)
 	}
 	if err != nil {
 		return nil, err
