@@ -83,7 +83,10 @@ func (p *Preconditioner) Dim() int { return p.k.Dim() }
 
 // SolveTo sets dst = M⁻¹r, n×k.
 func (p *Preconditioner) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	_, k := r.Dims()
+	n, k := r.Dims()
+	if dn, dk := dst.Dims(); n != p.Dim() || dn != n || dk != k {
+		return fmt.Errorf("process: M⁻¹ of %d×%d into %d×%d, of order %d", n, k, dn, dk, p.Dim())
+	}
 	x, err := p.ask(ctx, "solve", r, k)
 	if err == nil {
 		dst.Copy(x)
@@ -113,8 +116,8 @@ func (e refusal) Error() string { return string(e) }
 func (p *Preconditioner) ask(ctx context.Context, line string, x *mat.Dense, k int) (*mat.Dense, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.broken != nil {
-		return nil, p.broken
+	if err := cmp.Or(p.broken, ctx.Err()); err != nil { // nothing is under way that the end of ctx would break
+		return nil, err
 	}
 	within, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("no answer to %q within %v",
 		strings.Fields(line)[0], p.timeout))

@@ -23,6 +23,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond/precondtest"
 	"github.com/krrlab/lab/krrlab/process"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -92,7 +93,7 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 	case "silent":
 		return hang(in)
 	}
-	fmt.Fprintln(out, "ready normal")
+	fmt.Fprintln(out, map[bool]string{true: "ready", false: "ready normal"}[kind == "plain"])
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
@@ -179,6 +180,13 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestConforms: M of a process passes the tests of any M; a call of a context that has ended does not end it.
+func TestConforms(t *testing.T) {
+	m, err := start(t, "plain", 0)
+	testkit.OK(t, err)
+	testkit.OK(t, precondtest.Test(t.Context(), m, nil))
+}
+
 // TestFaults: a process that dies, hangs, refuses or lies ends in one line that says so.
 func TestFaults(t *testing.T) {
 	for kind, want := range map[string]string{
@@ -222,7 +230,7 @@ func TestFaults(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m, err := start(t, "hangs", 0)
 	testkit.OK(t, err)
-	cancel()
+	time.AfterFunc(20*time.Millisecond, cancel)
 	if err := m.SolveTo(ctx, mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
