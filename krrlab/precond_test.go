@@ -12,10 +12,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/precond/precondtest"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // scaled is a user-defined preconditioner of which no more than the inverse is known, M = diag(1+i/n).
@@ -102,6 +104,11 @@ func TestInverseOnly(t *testing.T) {
 	}
 }
 
+// narrow draws a feature less than is asked for.
+type narrow struct{ feature.Dist }
+
+func (n narrow) Sample(d, s int, g rng.Stream) (feature.Map, error) { return n.Dist.Sample(d, s-1, g) }
+
 // TestUserDefinedRefused: what a preconditioner without a name in files, or without Z, cannot do is reported in one
 // line, and errors of Make are the solve's, on all ranks.
 func TestUserDefinedRefused(t *testing.T) {
@@ -121,6 +128,11 @@ func TestUserDefinedRefused(t *testing.T) {
 		"has no Z": func(l *Lab) error { _, err := l.Z(t.Context()); return err },
 		"two of them cannot be told apart": func(l *Lab) error {
 			l.cfg.Checkpoint = &Checkpoint{Dir: t.TempDir()}
+			_, err := l.Solve(t.Context())
+			return err
+		},
+		"has a map of R^4 to R^9: want R^4 to R^10": func(l *Lab) error {
+			l.cfg.Precond = Features{S: 10, LambdaP: 1, Map: narrow{feature.Fourier{Kernel: gauss}}}
 			_, err := l.Solve(t.Context())
 			return err
 		},
