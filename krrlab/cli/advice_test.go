@@ -39,5 +39,10 @@ func TestAdvice(t *testing.T) {
 		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) || strings.Contains(got, "\n") {
 			t.Errorf("%v in %v: %q, want %q and not %q", c.status, c.storage, got, c.want, c.not)
 		}
+		r.Precond = "process:./m"
+		if got, of := advice(r), c.status == pcg.Indefinite || c.status == pcg.Inaccurate; of == strings.Contains(got,
+			"compare --with") || strings.Contains(got, "--features") || strings.Contains(got, "--lambda-p") {
+			t.Errorf("%v with a process: %q", c.status, got)
+		}
 	}
 }

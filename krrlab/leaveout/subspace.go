@@ -32,17 +32,19 @@ type space struct {
 	done    []bool       // by j·q+c: its error is at most what was asked
 	rr      []float64    // ‖r‖², by j·q+c
 	energy  []float64    // bᵀx
-	ratio   []float64    // rᵀM⁻¹r/(‖r‖²/λ) last seen, by c
+	ratio   []float64    // rᵀM⁻¹r/‖r‖² last seen, by c
+	at      []float64    // and the λ it was seen at: M⁻¹ of others is at most max(1, at/λ)·M⁻¹, and 1/λ
 }
 
 func newSpace(k matrix, b *mat.Dense, lambdas []float64) *space {
 	_, q := b.Dims()
 	s := &space{k: k, lambdas: lambdas, b: b, bb: make([]float64, q), w: make([]*mat.Dense, len(lambdas)),
-		done: make([]bool, len(lambdas)*q), ratio: make([]float64, q)}
+		done: make([]bool, len(lambdas)*q), ratio: make([]float64, q),
+		at: make([]float64, q)}
 	s.rr, s.energy = make([]float64, len(lambdas)*q), make([]float64, len(lambdas)*q)
 	for c := range q {
 		s.bb[c] = dot(b, b, c, c)
-		s.ratio[c] = 1
+		s.ratio[c] = math.Inf(1)
 		for j := range lambdas {
 			s.done[j*q+c] = s.bb[c] == 0
 		}
@@ -101,7 +103,7 @@ func (s *space) worst(tol []float64) (cols, js []int) {
 			if s.v == nil {
 				share = bb / l
 			}
-			if s.v != nil && share*s.ratio[c] <= tol[c]*tol[c] {
+			if s.v != nil && share*min(1, s.ratio[c]*max(l, s.at[c])) <= tol[c]*tol[c] {
 				s.done[j*len(s.bb)+c] = true
 				continue
 			}
@@ -145,7 +147,7 @@ func (s *space) residuals(ctx context.Context, cols, js []int) (*mat.Dense, erro
 // observe takes z = M⁻¹r of column c at λ_j into account: ‖e‖² ≤ rᵀM⁻¹r where M ≼ K+λ_jI.
 func (s *space) observe(j, c int, rr, rz, tol float64) {
 	energy := s.energy[j*len(s.bb)+c]
-	s.ratio[c] = min(1, rz*s.lambdas[j]/rr)
+	s.ratio[c], s.at[c] = rz/rr, s.lambdas[j]
 	s.done[j*len(s.bb)+c] = rz <= tol*tol*energy
 }
 
