@@ -198,7 +198,7 @@ func (h *output) reason() string {
 	s.Buffer(nil, maxLog)
 	for s.Scan() {
 		line := strings.TrimSpace(s.Text())
-		if text, ok := strings.CutPrefix(line, "krrlab: "); ok {
+		if text, ok := strings.CutPrefix(line, "krrlab: "); ok && !strings.HasPrefix(text, "note: ") {
 			return text
 		}
 		if line != "" {

@@ -102,10 +102,11 @@ func TestBackendRuns(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo noise; echo 'krrlab: λ = 0: want more' >&2; echo later; exit 2": "the job on 2 ranks failed: exit " +
 			"status 2: λ = 0: want more",
-		"echo first; echo last >&2; exit 9": "exit status 9: last",
-		"exit 7":                            "exit status 7: no output",
-		"exit 0":                            "ended without a result",
-		fmt.Sprintf(quality, `,"interrupted":true`): "were interrupted",
+		"echo 'krrlab: note: bound'; echo 'krrlab: no space left' >&2; exit 1": "exit status 1: no space left",
+		"echo first; echo last >&2; exit 9":                                    "exit status 9: last",
+		"exit 7":                                                               "exit status 7: no output",
+		"exit 0":                                                               "ended without a result",
+		fmt.Sprintf(quality, `,"interrupted":true`):                            "were interrupted",
 		fmt.Sprintf(quality, `,"interrupted":true`) +
 			"echo 'krrlab: a scheduler'; exit 130": "until then: the job on 2 ranks failed: exit status 130: a " +
 			"scheduler",

@@ -125,7 +125,7 @@ func useBLAS(ctx context.Context, name string) (note string, err error) {
 	case err != nil && name == "openblas":
 		return "", err
 	case errors.Is(err, accel.ErrAddresses):
-		note = "Go's own linear algebra is used instead of OpenBLAS, as addresses are limited (ulimit -v)"
+		note = "note: Go's own linear algebra is used instead of OpenBLAS, as addresses are limited (ulimit -v)"
 	}
 	accel.Use(lib)
 	return note, nil
