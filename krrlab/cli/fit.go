@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -174,8 +175,9 @@ func (a *app) open(ctx context.Context, f *labFlags, progress *progress, own fun
 	data.hint("%s", f.Levels.Hint())
 	a.showHints(data, progress)
 	cfg, err := f.settled(data)
-	if err == nil {
-		err = a.sameOptions(ctx, cfg, f.PrecondSpec)
+	cfg.Memory = 0 // a rank's own; files that flags name have been read
+	if own, _ := json.Marshal([]any{cfg, f.PrecondSpec, f.kernelFlags}); err == nil {
+		err = a.same(ctx, own, "the options here, or the files that they name, are not those of rank 0")
 	}
 	if cfg.Monitor = progress.show; cfg.Stop.Rule == bound.Labels {
 		cfg.StopRows = data.test

@@ -123,13 +123,6 @@ func (a *app) sameData(ctx context.Context, data ...*datasets.Dataset) error {
 	return a.same(ctx, own, "the data read here are not those of rank 0")
 }
 
-// sameOptions refuses ranks with another problem or method than the first, as where files that options name differ.
-func (a *app) sameOptions(ctx context.Context, cfg krrlab.Config, m krrlab.PrecondSpec) error {
-	cfg.Memory = 0 // a rank's own
-	own, _ := json.Marshal([]any{cfg, m, cfg.Kernel.String()})
-	return a.same(ctx, own, "the options here, or the files that they name, are not those of rank 0")
-}
-
 // same is the error of that text where what a rank has is not what the first has.
 func (a *app) same(ctx context.Context, own []byte, text string) error {
 	return comm.Same(ctx, comm.OrAlone(a.group()), own, errors.New(text))

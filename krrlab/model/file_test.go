@@ -92,7 +92,10 @@ func TestRoundTrip(t *testing.T) {
 // TestDigest: a copy of a model file has its digest, one of another λ or coefficient has not.
 func TestDigest(t *testing.T) {
 	x := kinds(7, 3, 1)["float64"]
-	all := []*Model{random(kernels[0], x, 1), random(kernels[0], x, 1), random(kernels[0], x, 1), random(kernels[0], x, 1)}
+	var all []*Model
+	for range 4 {
+		all = append(all, random(kernels[0], x, 1))
+	}
 	all[2].Lambda *= 2
 	all[3].C.Set(6, 0, 0.5)
 	var texts []string

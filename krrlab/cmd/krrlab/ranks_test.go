@@ -189,8 +189,8 @@ func TestOtherCommandsOnRanks(t *testing.T) {
 	}
 }
 
-// TestOtherFiles: a rank whose machine has another model, other targets to verify it with, or other landmarks is
-// refused, and nothing is written.
+// TestOtherFiles: a rank whose machine has another model, other data or other landmarks is refused, and nothing is
+// written.
 func TestOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	for r := range 2 {
@@ -212,11 +212,11 @@ func TestOtherFiles(t *testing.T) {
 	const script = `cd "$0/${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"`
 	for l := range launchers {
 		for line, want := range map[string]string{
-			"predict m.krr --in x.csv --target none --drop 1 --out p.csv":             "the model read here is not that of rank 0",
-			"verify m.krr --train x.csv":                                              "the model read here is not that of rank 0",
-			"fit --train y.csv --out p.csv":                                           "the data read here are not those of rank 0",
-			"fit --train x.csv --out p.csv --precond nystrom --landmarks @marks":      "the options here, or the files",
-			"quality --train x.csv --json p.csv --precond nystrom --landmarks @marks": "the options here, or the files",
+			"predict m.krr --in x.csv --target none --drop 1 --out p.csv":             "the model read here is",
+			"verify m.krr --train x.csv":                                              "the model read here is",
+			"fit --train y.csv --out p.csv":                                           "the data read here are",
+			"fit --train x.csv --out p.csv --precond nystrom --landmarks @marks":      "the options here, or",
+			"quality --train x.csv --json p.csv --precond nystrom --landmarks @marks": "the options here, or",
 		} {
 			cmd := krrlab(limited(t), t, l, 2, strings.Fields(line)...)
 			at := len(cmd.Args) - len(strings.Fields(line)) - 1
