@@ -73,5 +73,8 @@ func (l *Lab) features(ctx context.Context, of *stage.Approximation) (*points.De
 	if err != nil {
 		return nil, err
 	}
+	if from, to := m.Dims(); from != d || to != of.S {
+		return nil, fmt.Errorf("krrlab: %v has a map of R^%d to R^%d: want R^%d to R^%d", of.Features, from, to, d, of.S)
+	}
 	return feature.Matrix(ctx, m, l.train.X.Slice(lo, hi), l.watch(ctx, stage.Features))
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
@@ -46,6 +47,9 @@ func advice(r *krrlab.Solution) string {
 	case r.Status == pcg.Indefinite:
 		return "K+λI is not positive definite: rounding exceeds λ, or the kernel is not positive semi-definite; try " +
 			"a larger --lambda"
+	case strings.HasPrefix(r.Precond, "process:") && !rounding:
+		return "krrlab compare --with 'process:…' says whether M⁻¹ is symmetric and positive definite; if it is, try a " +
+			"larger --max-iter, or --solver direct"
 	case r.Status == pcg.IndefinitePreconditioner && r.Precond == "vecchia":
 		return "the preconditioner is not positive definite in float64: try a larger --lambda"
 	case r.Status == pcg.IndefinitePreconditioner:
