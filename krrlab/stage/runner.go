@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,8 +70,9 @@ func (d *Definition) Zero() Runner {
 
 // Decode returns the options that JSON has.
 func (d *Definition) Decode(options []byte) (Runner, error) {
-	o := d.Zero()
-	if err := json.Unmarshal(options, o); err != nil {
+	o, in := d.Zero(), json.NewDecoder(bytes.NewReader(options))
+	in.DisallowUnknownFields()
+	if err := in.Decode(o); err != nil {
 		return nil, fmt.Errorf("options of %s: %w", d.Name, err)
 	}
 	return o, nil
