@@ -113,6 +113,9 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
 		return nil, err
 	}
+	if l.open != nil && l.open.fixed && l.cfg.Solver != Direct { // the rule names a method
+		l.open = nil
+	}
 	for j := range t {
 		if y := mat.Norm(p.y.ColView(j), math.Inf(1)); y > 0 && !(inRange(y) && inRange(y/l.cfg.Lambda)) {
 			return nil, fmt.Errorf("krrlab: targets of size %.2g, λ = %g: want both and y/λ from 1e-100 to 1e100; "+

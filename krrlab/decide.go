@@ -19,7 +19,7 @@ func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Ke
 	cfg.Kernel, cfg.Lambda, cfg.Checkpoint, cfg.StopRows, cfg.Stop = k, lambda, nil, nil, bound.Stop{}
 	cfg.Monitor = func(Event) error { return ctx.Err() }
 	cfg.Tol = max(cfg.Tol, 1e-4)
-	if b.open != nil {
+	if cfg.Solver, cfg.Precond = b.asked.solver, b.asked.precond; b.open != nil {
 		cfg.Solver, cfg.Precond = AutoSolver, nil
 	}
 	l, err := New(train, cfg)

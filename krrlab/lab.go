@@ -105,8 +105,9 @@ func (Config) Help() map[string]string {
 		"max-iter": "maximum number of iterations",
 		"memory": "memory limit of this process, such as 20GB, of which the program itself takes 0.1 GB, and of a file " +
 			"while it is read (default: what the machine allows)",
-		"solver": "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks pcg or " +
-			"block-pcg), and for more points what krrlab plan chooses (on ranks never direct)",
+		"solver": "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks, or with --storage, " +
+			"--tiles sparse, --features, --lambda-p or --stop, pcg or block-pcg), and for more points what krrlab plan " +
+			"chooses (on ranks never direct)",
 		"residual": "K of the true residual: exact (recomputed in float64, with a certain bound of rounding), stored " +
 			"(as stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined if " +
 			"the rows miss the tolerance)",

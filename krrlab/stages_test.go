@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
@@ -303,5 +304,17 @@ func TestStagesOnRanksMemory(t *testing.T) {
 			testkit.Fails(t, run(newLab(t, ranksProblem(300), Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40},
 				Storage: gram.Recompute, Comm: c})), name)
 		})
+	}
+}
+
+// TestDecide: a fit to fewer rows is by the method as asked for, whose defaults are those of its rows and λ.
+func TestDecide(t *testing.T) {
+	train := datasets.SyntheticRegression(450, 3, 0.1, 5)
+	for name, cfg := range map[string]Config{"fixed": {Storage: gram.Float32}, "named": {Precond: Nystrom{}}} {
+		cfg.Kernel, cfg.Lambda = gauss, 0.1
+		f, err := (&bench{Lab: newLab(t, train, cfg)}).Decide(t.Context(), train.Head(300), gauss, 0.2, train)
+		if err != nil || f.RawMatrix().Rows != 450 {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

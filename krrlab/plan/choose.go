@@ -52,8 +52,13 @@ func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	}
 	slices.SortStableFunc(list, func(a, b *Candidate) int { return cmp.Compare(m.rank(a), m.rank(b)) })
 	best := list[0]
-	if best.Refused != "" {
-		return nil, fmt.Errorf("plan: no way to solve fits: %v: %s", best, best.Refused)
+	switch {
+	case best.Refused == "":
+	case m.ruled(best):
+		return nil, fmt.Errorf("plan: no memory for %v: %s; take an iterative solver", best, best.Refused)
+	default:
+		best = slices.MinFunc(list, func(a, b *Candidate) int { return cmp.Compare(a.Bytes, b.Bytes) })
+		return nil, fmt.Errorf("plan: no way to solve fits, the least is %v: %s", best, best.Refused)
 	}
 	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{}.Going(best)}
 	p.Bytes = max(t.Beside+best.Bytes, t.Peak)
@@ -73,13 +78,13 @@ func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	return p, nil
 }
 
-// rank orders candidates: what a fixed rule takes, by training time, and those refused.
+// rank orders candidates: what a fixed rule takes, whether it fits or not, by training time, and those refused.
 func (m *model) rank(c *Candidate) float64 {
 	switch {
-	case c.Refused != "":
-		return math.Inf(1)
 	case m.ruled(c):
 		return 0
+	case c.Refused != "":
+		return math.Inf(1)
 	}
 	return c.Seconds.training()
 }

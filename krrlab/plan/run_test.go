@@ -6,7 +6,9 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/plan"
@@ -47,4 +49,27 @@ func TestRun(t *testing.T) {
 	o.Iterations = 0
 	testkit.Contains(t, testkit.Must(made(nil, krrlab.PCG).Run(t.Context(), o)).(*plan.Scaling).String(), "by the rule")
 	testkit.Fails(t, testkit.ErrOf(made(nil, krrlab.Direct).Run(t.Context(), o)), "a direct solver is for one machine")
+}
+
+// TestFewAsSolved: of few points the plan chooses what Solve takes, also where that is not direct, and refuses what
+// does not fit, as Solve does.
+func TestFewAsSolved(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
+	for name, cfg := range map[string]krrlab.Config{
+		"nothing": {}, "float32": {Storage: gram.Float32}, "recompute": {Storage: gram.Recompute},
+		"sparse": {Tiles: gram.SparseTiles}, "anorm": {Stop: bound.Stop{Rule: bound.ANorm}},
+		"rank": {Precond: krrlab.Auto{S: 70}}, "pcg": {Precond: krrlab.Auto{}, Solver: krrlab.PCG},
+	} {
+		cfg.Kernel, cfg.Lambda = kernel.Gaussian{Sigma: 1}, 0.1
+		lab := testkit.Must(krrlab.New(set, cfg))
+		p, sol := testkit.Must(lab.Plan(t.Context(), krrlab.PlanOptions{})), testkit.Must(lab.Solve(t.Context()))
+		if c := p.Choice; c.Solver != sol.Solver.String() || c.Solver != plan.Direct && (c.Precond != sol.Precond ||
+			c.S != sol.S || c.LambdaP != float64(sol.LambdaP)) {
+			t.Errorf("%s: %v chosen, solved by %v, %s, s = %d", name, &c, sol.Solver, sol.Precond, sol.S)
+		}
+	}
+	lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Memory: 2.5e6}))
+	testkit.Fails(t, testkit.ErrOf(lab.Plan(t.Context(), krrlab.PlanOptions{})), "no memory for direct")
+	testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), "is allowed")
 }
