@@ -135,11 +135,14 @@ func (m *model) candidates(ctx context.Context) (list []*Candidate) {
 			k = max(min(cmp.Or(h.Neighbors, k), m.N-1), 0)
 			add(Candidate{Solver: several, Precond: Vecchia, S: s, Neighbors: k})
 		}
+		rule := int(min(max(nearest, nearer*m.Sum), mostNear))
 		if h.S == 0 {
-			sparse(0, int(min(max(nearest, nearer*m.Sum), mostNear)))
+			sparse(0, rule)
 		}
-		if h.S > 0 || h.Precond == "" {
+		if h.Precond == "" {
 			sparse(cmp.Or(h.S, (s+1)/2), nearest)
+		} else if h.S > 0 {
+			sparse(h.S, rule)
 		}
 	}
 	return list
@@ -236,7 +239,7 @@ func (m *model) flips(p *Plan) (flips []string) {
 	if r != nil {
 		gain, c, than := r.Seconds.training()-b.Seconds.training(), b, "more"
 		if b.Solver == Direct {
-			gain, c, than = -gain, r, "less"
+			gain, c, than = -gain, r, "fewer"
 		}
 		if limit := float64(c.Iterations) + gain/c.each(); limit >= 1 {
 			flips = append(flips, fmt.Sprintf("%s than %.0f iterations where %d are expected: then %v is faster", than,

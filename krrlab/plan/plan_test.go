@@ -201,6 +201,8 @@ func TestChoice(t *testing.T) {
 		"ridge": {func(t *Task) { t.Held.LambdaP = 0.7 }, func(c *Candidate) bool { return c.LambdaP == 0.7 }},
 		"neighbors": {func(t *Task) { t.Held.Precond, t.Held.Neighbors, t.Held.Named = Vecchia, 77, " --own" },
 			func(c *Candidate) bool { return c.Neighbors == 77 && c.Flags() == "--solver pcg --own" }},
+		"beside pivots": {func(t *Task) { t.Held.Precond, t.Held.S, t.Held.Named = Vecchia, 77, " --own" },
+			func(c *Candidate) bool { return c.S == 77 && !strings.Contains(c.String(), "neighbors") }},
 		"storage": {func(t *Task) { t.Held.Storage = gram.Fixed16 },
 			func(c *Candidate) bool { return c.Storage == gram.Fixed16 && c.Solver != Direct }},
 		"recomputed": {func(t *Task) { t.Held.Storage = gram.Recompute },

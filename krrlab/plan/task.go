@@ -48,7 +48,7 @@ type Candidate struct {
 	Precond    string       `json:"precond"`
 	S          int          `json:"s"`
 	LambdaP    float64      `json:"lambda_p"`
-	Neighbors  int          `json:"neighbors,omitempty"` // of a sparse inverse; without pivots a guess
+	Neighbors  int          `json:"neighbors,omitempty"` // of a sparse inverse; without pivots, or held by name, a guess
 	Storage    gram.Storage `json:"storage"`
 	Iterations int          `json:"iterations"` // expected by a rule; of direct rounds of refinement
 	Seconds    Seconds      `json:"predicted_seconds"`
@@ -76,8 +76,8 @@ func (c *Candidate) String() string {
 	return text
 }
 
-// Beside reports whether it is a sparse inverse beside pivots, whose neighbors are not left to the rule.
-func (c *Candidate) Beside() bool { return c.Precond == Vecchia && c.S > 0 }
+// Beside reports whether it is a sparse inverse beside pivots whose neighbors the plan chooses, and leaves to no rule.
+func (c *Candidate) Beside() bool { return c.Precond == Vecchia && c.S > 0 && c.Named == "" }
 
 // Flags are those of krrlab fit that ask for the candidate by name.
 func (c *Candidate) Flags() string {
