@@ -62,8 +62,8 @@ func (Options) Help() map[string]string {
 		"iterations": "to expect (default: by the rule, of data that are here; else the paper's)",
 		"problem":    "n,d,t: so many points of this dimension, and right-hand sides, instead of data",
 		"json":       "write the plan as JSON to this file",
-		"plot": "draw predicted seconds against the rank to this file (.svg, .png, .pdf, or .html with values on " +
-			"hover and zoom)",
+		"plot": "draw predicted seconds against iterations, or machines, to this file (.svg, .png, .pdf, or .html " +
+			"with values on hover and zoom)",
 	}
 }
 
