@@ -26,8 +26,9 @@ n, rank = int(n), int(sys.argv[1])
 landmarks = np.random.default_rng(int(seed)).choice(n, rank, replace=False)
 send("columns", landmarks)
 C = receive()  # K(:, landmarks)
-W = C[landmarks] + 1e-10 * np.trace(C[landmarks]) * np.eye(rank)
-F = np.linalg.solve(np.linalg.cholesky(W), C.T).T  # FF' = C W^-1 C'
+W = C[landmarks]
+shift = 1e-10 * np.trace(W) - 2 * min(0, np.linalg.eigvalsh(W)[0])  # K may be rounded to float32
+F = np.linalg.solve(np.linalg.cholesky(W + shift * np.eye(rank)), C.T).T  # FF' = C W^-1 C'
 inner = np.linalg.inv(F.T @ F + lam * np.eye(rank))
 send("ready normal")
 for line in inp:
