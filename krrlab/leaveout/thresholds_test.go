@@ -53,3 +53,34 @@ func TestEnergy(t *testing.T) {
 		}
 	}
 }
+
+// TestTolerance: at every λ, also far from those whose residuals were looked at, each column is solved to what is asked.
+func TestTolerance(t *testing.T) {
+	const n = 150
+	p, k, _, _ := small(t, n, nil)
+	p.lambdas = []float64{100, 10, 1, 0.1, 0.01, 0.001}
+	testkit.OK(t, p.solve(t.Context()))
+	_, q := p.b.Dims()
+	for j, l := range p.lambdas {
+		x, _, err := p.solution(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, want := mat.DenseCopyOf(k), new(mat.Dense)
+		for i := range n {
+			a.Set(i, i, a.At(i, i)+l)
+		}
+		testkit.OK(t, want.Solve(a, p.b))
+		x.Sub(want, x)
+		for c := range q {
+			tol := solveTol
+			if c >= p.t {
+				tol *= probeTol
+			}
+			e, size := mat.Inner(x.ColView(c), a, x.ColView(c)), mat.Dot(p.b.ColView(c), want.ColView(c))
+			if off := math.Sqrt(e / size); !(off <= tol) {
+				t.Errorf("λ = %g, column %d: off by %.2g of the solution, want %.2g at most", l, c, off, tol)
+			}
+		}
+	}
+}
