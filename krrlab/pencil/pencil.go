@@ -123,7 +123,7 @@ func (s *Set) note() {
 		}
 		e, at := *r.LogDetA, float64(s.A.Dim())*math.Log(2*math.Pi)
 		e.Value += at + s.size*r.energy[0]
-		e.Lo += at + s.size*r.energy[0]/(1+s.Off)
+		e.Lo += at + s.size*r.energy[0]*max(0, 1-s.Off) // K = 0 and E = −Off·λI
 		e.Hi += at + s.size*r.energy[1]/max(0, 1-s.Off)
 		r.Likelihood = &e
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
@@ -53,5 +54,15 @@ func TestBounds(t *testing.T) {
 		if ritz := res.Ritz(0); row.Min.Hi != ritz[0]/0.9 || row.Max.Lo != ritz[len(ritz)-1]/1.1 {
 			t.Errorf("λ_min %v, λ_max %v, Ritz values %v", row.Min, row.Max, row.Ritz)
 		}
+	}
+}
+
+// TestLikelihoodOfStored: of K = 0 stored as −λ/2·I the energy of y is half of what A as stored says.
+func TestLikelihoodOfStored(t *testing.T) {
+	det := estimate.Exact(0, 0, "")
+	s := &Set{A: diagonal{0.5}, Off: 0.5, size: 1e6, Rows: []*Row{{LogDetA: &det, energy: [2]float64{2, 2}}}}
+	s.note()
+	if l, want := s.Rows[0].Likelihood, 1e6+math.Log(2*math.Pi); !l.Covers(want) {
+		t.Errorf("%v, want %g in it", l, want)
 	}
 }
