@@ -6,6 +6,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -23,6 +24,7 @@ func (a *app) nodes(ctx context.Context, c *stageCommand, o *plan.Options) (done
 	h, bytes := stage.Header{Dataset: c.Data, N: c.MaxRows}, false
 	if c.Data == "" {
 		h.N, h.D, h.T = o.Problem[0], o.Problem[1], o.Problem[2]
+		h.Dataset = plural.Count(h.N, "point")
 	}
 	way := plan.Candidate{Solver: plan.PCG, Precond: c.PrecondSpec.Name, S: c.S, LambdaP: c.LambdaP, Storage: c.Storage,
 		Neighbors: c.Neighbors, Iterations: o.Iterations}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -45,7 +46,7 @@ func TestPlanNodes(t *testing.T) {
 	testkit.Contains(t, out, "by the rule", "2 of", "limits")
 	fields(t, s, "machines choice on strong weak")
 	script(t, `$ plan --problem 1000000,784,10 --nodes 8 --cores 32 --memory 64GB --features 20000 --iterations 100 `+
-		`--price 2 --rates gemm32=3000,gemm64=1500,read=100,exp=40,entry=11
+		`--price 2 --rates gemm32=3000,gemm64=1500,read=100,exp=40,entry=11 --plot p.svg
     pcg, features, s = 20000, K recompute; 100 iterations, as given
     8 of 32 cores and 64 GB, 10 Gbit/s, 50 µs; 3e+03 and 1.5e+03 Gflop/s, 100 GB/s (as given)
     money
@@ -57,4 +58,5 @@ $ plan --data mnist-1m --nodes 42 --rates gemm32=640,gemm64=320,read=90,exp=22,e
     want --iterations
 2$ plan --problem 1000,3,1 --nodes 8 --iterations 9 --rates speed=1
     want name=number`)
+	testkit.Contains(t, string(testkit.Must(os.ReadFile("p.svg"))), ">1000000 points, features: predicted seconds<")
 }

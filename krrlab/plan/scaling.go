@@ -132,7 +132,7 @@ var _ stage.Stage = (*Scaling)(nil)
 func (s *Scaling) String() string {
 	var b stage.Lines
 	m, on := &s.Machines, &s.On
-	b.Add("data", "%s: n = %d, d = %d, t = %d", cmp.Or(s.Dataset, "of this size"), s.N, s.D, s.T)
+	b.Add("data", "%s: n = %d, d = %d, t = %d", s.Dataset, s.N, s.D, s.T)
 	b.Add("way", "%v, K %v; %s, %s", &s.Choice, on.Storage, plural.Count(s.Choice.Iterations, "iteration"), s.From)
 	memory := ""
 	if m.Memory > 0 {
@@ -160,7 +160,7 @@ func (s *Scaling) String() string {
 		}
 	}
 	best := slices.MinFunc(s.Strong, func(a, b Extent) int { return cmp.Compare(a.Seconds.Total, b.Seconds.Total) })
-	b.Add("most", "%d machines, %.3g s: more gain nothing", best.Nodes, best.Seconds.Total)
+	b.Add("most", "%s, %.3g s: more gain nothing", plural.Count(best.Nodes, "machine"), best.Seconds.Total)
 	return b.String()
 }
 
