@@ -104,6 +104,14 @@ func TestInverseOnly(t *testing.T) {
 	}
 }
 
+// wide has draws that are 30 times too large.
+type wide struct{ diagonal }
+
+func (w wide) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+	dst.Apply(func(i, _ int, _ float64) float64 { return 30 * math.Sqrt(w.at(i)) * g.Normal(uint64(i)) }, dst)
+	return nil
+}
+
 // narrow draws a feature less than is asked for.
 type narrow struct{ feature.Dist }
 
@@ -129,6 +137,11 @@ func TestUserDefinedRefused(t *testing.T) {
 		"two of them cannot be told apart": func(l *Lab) error {
 			l.cfg.Checkpoint = &Checkpoint{Dir: t.TempDir()}
 			_, err := l.Solve(t.Context())
+			return err
+		},
+		"preconditioner wide: lanczos: xᵀM⁻¹x": func(l *Lab) error {
+			l.cfg.Precond = Given{wide{diagonal{30}}, "wide"}
+			_, err := l.Quality(t.Context(), QualityOptions{})
 			return err
 		},
 		"has a map of R^4 to R^9: want R^4 to R^10": func(l *Lab) error {

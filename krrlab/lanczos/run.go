@@ -174,7 +174,8 @@ func (g *group) start(ctx context.Context) error {
 		case q == 0:
 			p.res.Err = errors.New("lanczos: the start vector is zero")
 		case g.m != nil && (q > n+off+2*tail || q < n-off): // no χ²_n (Laurent and Massart, Ann. Statist. 28, 2000)
-			p.res.Err = fmt.Errorf("lanczos: xᵀM⁻¹x = %.3g for a draw x of N(0, M), n = %d: M is not its covariance", q, p.n)
+			p.res.Err = fmt.Errorf("lanczos: xᵀM⁻¹x = %.3g for a draw x of N(0, M), n = %d: another covariance, or an inaccurate M⁻¹",
+				q, p.n)
 		}
 		if p.res.Err == nil {
 			p.keep(norms[j])

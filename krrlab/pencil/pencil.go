@@ -1,6 +1,7 @@
 package pencil
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -72,7 +73,9 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 			sides.Fails[c] = nil // of draws alone
 		case l == nil:
 		case l.Err != nil:
-			s.Rows[c].Why = l.Err.Error()
+			if s.Rows[c].Why = l.Err.Error(); sides != nil {
+				sides.Fails[c] = cmp.Or(sides.Fails[c], l.Err)
+			}
 		default:
 			s.bracket(s.Rows[c], l, tau)
 			s.determine(c, runs)
