@@ -17,7 +17,6 @@ import (
 var kept = map[string]string{
 	"krrlab/notebook/display.*": "gophernotes' names, called in cells",
 	"krrlab/baseline.Loss.*":    "the formulas of the manual",
-	"krrlab.Auto":               "what nil means with AutoSolver, with parts of it held",
 
 	"plots.Figure.PNG":                    "a notebook's way to pictures",
 	"experiments/testbed.Preconditioners": "what a reader of the lines looks up",
