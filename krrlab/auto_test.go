@@ -161,7 +161,7 @@ func TestDirectPrecision(t *testing.T) {
 	}}
 	for name, cfg := range map[string]Config{"by name": {Solver: Direct}, "as planned": {},
 		"float32": {Solver: Direct, Storage: gram.Float32}} {
-		cfg.Kernel, cfg.Lambda = near, 1
+		cfg.Kernel, cfg.Lambda, cfg.Tol = near, 1, 1e-3
 		lab := newLab(t, regression(x), cfg)
 		if name == "as planned" {
 			p := &plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float32}}

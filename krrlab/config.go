@@ -1,7 +1,6 @@
 package krrlab
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -109,6 +108,11 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 	}
 	var err error
 	l.asked.solver, l.asked.precond = cfg.Solver, cfg.Precond
+	if cfg.Tol == 0 {
+		if cfg.Tol = 1e-3; p.coding.Labels == nil { // as in the paper
+			cfg.Tol = 1e-5
+		}
+	}
 	l.open, cfg = cfg.auto(n)
 	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
 		return nil, err
@@ -185,7 +189,6 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 			return c, err
 		}
 	}
-	c.Tol = cmp.Or(c.Tol, 1e-3)
 	if c.Monitor == nil {
 		c.Monitor = func(Event) error { return nil }
 	}

@@ -39,8 +39,8 @@
 // (Nystrom, RPCholesky) give a better preconditioner of the same width than
 // features where K is stored, and BlockPCG takes fewer iterations with several right-hand sides;
 // the paper has neither. Tol is the tolerance τ of the relative residual,
-// ‖y_j − (K+λI)c_j‖₂ ≤ τ‖y_j‖₂ for every column; the paper uses
-// 1e-3 for classification and 1e-5 for regression.
+// ‖y_j − (K+λI)c_j‖₂ ≤ τ‖y_j‖₂ for every column; its default is the
+// paper's, 1e-3 for classification and 1e-5 for regression.
 //
 // Matrices. K, Z and M are formed by the first stage that needs them and kept for the next ones.
 // lab.With returns a Lab of the same problem with another method, which shares them. Free releases

@@ -61,7 +61,7 @@ type Config struct {
 	// kernel without random features.
 	Precond Preconditioner `json:"-"`
 	Solver  Solver         `json:"solver,omitzero" flag:"solver" default:"auto"`
-	Tol     float64        `json:"tol,omitempty" flag:"tol" check:"(0,1)"`                        // τ; default: 1e-3
+	Tol     float64        `json:"tol,omitempty" flag:"tol" check:"(0,1)"`                        // τ
 	MaxIter int            `json:"max_iter,omitempty" flag:"max-iter" default:"1000" check:">=1"` // iterations at most
 	Storage gram.Storage   `json:"storage,omitzero" flag:"storage" default:"auto"`                // of K
 	Tiles   gram.Tiles     `json:"tiles,omitzero" flag:"tiles" default:"auto"`                    // of K
@@ -98,6 +98,7 @@ type Config struct {
 // Help has the texts of its flags.
 func (Config) Help() map[string]string {
 	return map[string]string{
+		"tol": "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)",
 		"storage": "storage of K: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂, " +
 			"predicted from rows of K, and by --memory",
 		"tiles": "tiles of K: dense, sparse (none where a kernel that decreases is next to nothing; what is left out " +

@@ -60,7 +60,7 @@ func TestDefaults(t *testing.T) {
 				t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)
 			}
 		}
-		if got.Solver != c.solver || got.Tol != 1e-3 || got.MaxIter != 1000 {
+		if got.Solver != c.solver || got.MaxIter != 1000 {
 			t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)
 		}
 		if got.Solver != BlockPCG && (got.Precond == Preconditioner(None{})) != (got.Solver != PCG) {

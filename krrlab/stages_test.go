@@ -318,3 +318,15 @@ func TestDecide(t *testing.T) {
 		}
 	}
 }
+
+// TestTol: τ is by default the paper's for the task, in every lab of it.
+func TestTol(t *testing.T) {
+	x := datasets.SyntheticRegression(20, 2, 0.1, 5).X
+	for tol, train := range map[float64]*datasets.Dataset{1e-5: regression(x), 1e-3: classes(x, 2)} {
+		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1})
+		again := testkit.Must(l.With(func(c *Config) { c.Tol, c.Solver = 0, CG }))
+		if l.Config().Tol != tol || again.Config().Tol != tol {
+			t.Errorf("want τ = %g: %g, again %g", tol, l.Config().Tol, again.Config().Tol)
+		}
+	}
+}

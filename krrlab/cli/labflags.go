@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/krrlab/lab/datasets"
-
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -38,7 +36,6 @@ func newLabFlags() labFlags {
 func (labFlags) Help() map[string]string {
 	return map[string]string{
 		"lambda": "ridge λ > 0 (default: the registry's for --data, else 0.01)",
-		"tol":    "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)",
 	}
 }
 
@@ -56,7 +53,6 @@ func (f *labFlags) settled(data *loaded) (cfg krrlab.Config, err error) {
 	cfg = f.Config
 	cfg.Kernel, err = f.kernelFor(data)
 	cfg.Lambda = cmp.Or(f.Lambda, data.lambda, defaultLambda)
-	cfg.Tol = cmp.Or(f.Tol, defaultTol(data.train.Task))
 	if err != nil {
 		return cfg, err
 	}
@@ -75,13 +71,6 @@ func (f *labFlags) settled(data *loaded) (cfg krrlab.Config, err error) {
 // plain reports whether the flags ask for a solver without a preconditioner.
 func (f *labFlags) plain() bool {
 	return f.Name == "none" || f.Solver == krrlab.CG || f.Solver == krrlab.Direct
-}
-
-func defaultTol(task datasets.Task) float64 {
-	if task == datasets.Regression {
-		return 1e-5
-	}
-	return 1e-3
 }
 
 const (

@@ -60,9 +60,6 @@ func (c *stageCommand) setFlags() {
 		fits = false
 		delete(taken, "solver")
 	}
-	if _, ok := taken["tol"]; ok && !fits {
-		c.Tol = 1e-3
-	}
 	f := schema.Of(&c.labFlags).Without("keep")
 	for _, name := range strings.Fields(methodFlags) {
 		if _, ok := taken[name]; !ok {
@@ -73,8 +70,8 @@ func (c *stageCommand) setFlags() {
 		f.Lookup("precond").Only(strings.Split(only, ",")...).Help = "what approximates K: " +
 			strings.ReplaceAll(only, ",", ", ")
 	}
-	if c.Tol > 0 {
-		f.Lookup("tol").Help = "tolerance τ of ‖y−Ac‖/‖y‖ to which iterations are counted"
+	if o := f.Lookup("tol"); o != nil && !fits {
+		o.Help = strings.Replace(o.Help, " (", " to which iterations are counted (", 1)
 	}
 	if fits {
 		c.PrecondSpec.Name = "auto"
@@ -129,9 +126,6 @@ func (a *app) stage(ctx context.Context, c *stageCommand) error {
 	}
 	if !c.auto {
 		cfg.Solver = krrlab.PCG
-	}
-	if c.flags.Lookup("tol") == nil {
-		cfg.Tol = 0
 	}
 	lab, err := krrlab.New(data.train, cfg)
 	if err != nil {
