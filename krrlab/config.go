@@ -168,7 +168,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		case c.Precond != nil || c.Storage != gram.Auto || c.Tiles == gram.SparseTiles:
 		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil && c.Stop.Rule == bound.Residual:
 			c.Solver = Direct
-		case plan.BlockPays(n, defaultFeatures(n), t):
+		case plan.BlockPays(n, DefaultFeatures(n), t):
 			c.Solver = BlockPCG
 		}
 	}

@@ -255,7 +255,7 @@ func (l *Lab) columns() int {
 // factorization without a plan: its n³/3 flops take less than a plan is worth.
 const DirectBelow = 3000
 
-// defaultFeatures returns the number of features s used when none is asked for:
+// DefaultFeatures returns the number of features s used when none is asked for:
 // n/10, but at least 500 and at most 10,000, and never more than n. The paper's
 // own choices lie between n/12 and n/4 on data of this size.
-func defaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }
+func DefaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }

@@ -141,7 +141,7 @@ func TestOwnKernelDefault(t *testing.T) {
 	train := regression(kinds(DirectBelow+1, 2, 3)["float64"])
 	lab, err := New(train, Config{Kernel: kernel.Func{Name: "min",
 		F: func(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }}, Lambda: 1})
-	if err != nil || lab.cfg.Precond.(RPCholesky).S != defaultFeatures(DirectBelow+1) {
+	if err != nil || lab.cfg.Precond.(RPCholesky).S != DefaultFeatures(DirectBelow+1) {
 		t.Errorf("above the direct limit: %+v, %v", lab, err)
 	}
 }

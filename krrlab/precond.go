@@ -139,7 +139,7 @@ func noFeatures(k kernel.Kernel) bool {
 
 // settle sets the defaults of s and λ_p and checks them.
 func settle(s *int, lambdaP *float64, n int, lambda float64) error {
-	*s, *lambdaP = cmp.Or(*s, defaultFeatures(n)), cmp.Or(*lambdaP, lambda)
+	*s, *lambdaP = cmp.Or(*s, DefaultFeatures(n)), cmp.Or(*lambdaP, lambda)
 	if err := checkRank(*s, n); err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (a *app) nodes(ctx context.Context, c *stageCommand, o *plan.Options) (done
 	if way.Precond == plan.None || way.Solver == plan.CG {
 		way.Precond, way.S = plan.None, 0
 	} else if way.Precond != plan.Vecchia {
-		way.S = min(cmp.Or(way.S, h.N/10), h.N)
+		way.S = min(cmp.Or(way.S, krrlab.DefaultFeatures(h.N)), h.N)
 	} else if way.Neighbors == 0 {
 		way.Neighbors = 30
 	}

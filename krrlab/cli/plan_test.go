@@ -52,6 +52,8 @@ func TestPlanNodes(t *testing.T) {
     money
 $ plan --data mnist-1m --nodes 42 --rates gemm32=640,gemm64=320,read=90,exp=22,entry=0.64
     s = 35000, K float32; 189 iterations, the paper's of this s
+$ plan --problem 1000000,3,1 --nodes 8 --iterations 9 --rates gemm32=640,gemm64=320,read=90,exp=22,entry=0.64
+    pcg, features, s = 10000, K
 2$ plan --nodes 8
     want --data NAME, --train FILE, or --problem n,d,t
 2$ plan --problem 1000,3,1 --nodes 8
