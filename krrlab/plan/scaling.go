@@ -160,7 +160,11 @@ func (s *Scaling) String() string {
 		}
 	}
 	best := slices.MinFunc(s.Strong, func(a, b Extent) int { return cmp.Compare(a.Seconds.Total, b.Seconds.Total) })
-	b.Add("most", "%s, %.3g s: more gain nothing", plural.Count(best.Nodes, "machine"), best.Seconds.Total)
+	more := "more gain nothing"
+	if best.Nodes == mostNodes {
+		more = "more are not shown"
+	}
+	b.Add("most", "%s, %.3g s: %s", plural.Count(best.Nodes, "machine"), best.Seconds.Total, more)
 	return b.String()
 }
 
