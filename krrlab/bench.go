@@ -27,7 +27,8 @@ func (b *bench) Problem() *stage.Problem {
 		b.problem = &stage.Problem{
 			Header: l.header(), Kernel: l.cfg.Kernel, X: l.train.X, Y: l.y, Coding: l.coding, Train: l.given,
 			Comm: l.comm, Memory: l.cfg.Memory, Held: l.vectors(), MaxIter: l.cfg.MaxIter, Precond: l.precondName(),
-			Entry: stage.Entry{Value: l.cfg.Precond}, S: DefaultFeatures(l.train.Len()), Z: l.approximation(),
+			Entry: stage.Entry{Value: l.cfg.Precond}, Planned: l.Planning(), S: DefaultFeatures(l.train.Len()),
+			Z: l.approximation(),
 		}
 	}
 	return b.problem

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -95,6 +96,20 @@ func TestQualityForms(t *testing.T) {
 	q = testkit.Must(newLab(t, classes(x, 3), cfg).Quality(t.Context(), QualityOptions{ExactBelow: -1}))
 	if q.Exact != nil || q.Weights == nil || !(q.Certain >= q.Kappa.Value) || *q.Iterations < 1 {
 		t.Error(q)
+	}
+}
+
+// TestQualityOfAuto: that M is not the one that the plan would choose is said, and only then.
+func TestQualityOfAuto(t *testing.T) {
+	train := regression(kinds(DirectBelow+1, 2, 5)["float32"])
+	for _, p := range []Preconditioner{Auto{S: 20}, Features{S: 20}} {
+		cfg := Config{Kernel: gauss, Lambda: 1, Solver: PCG, Precond: p}
+		q := testkit.Must(newLab(t, train, cfg).Quality(t.Context(), QualityOptions{Steps: 2, NoSolve: true}))
+		_, auto := p.(Auto)
+		if q.Precond != "features" || q.S != 20 || q.Unplanned != auto ||
+			strings.Contains(q.String(), "fixed rule") != auto {
+			t.Errorf("%v: %v", p, q)
+		}
 	}
 }
 

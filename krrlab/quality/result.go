@@ -28,6 +28,8 @@ type Result struct {
 	stage.Header
 	Precond  string `json:"precond"`
 	Features string `json:"features,omitempty"` // what made Z, s columns
+	// Unplanned: the preconditioner is left to the plan, and M is the fixed rule's instead.
+	Unplanned bool `json:"unplanned,omitempty"`
 	// Neighbors and Damping are k and ω of a sparse inverse.
 	Neighbors int     `json:"neighbors,omitempty"`
 	Damping   float64 `json:"damping,omitempty"`
@@ -51,6 +53,9 @@ type Seconds struct {
 func (q *Result) String() string {
 	var b stage.Lines
 	b.Add("M", "%s", q.metricText())
+	if q.Unplanned {
+		b.Add("auto", "M is the fixed rule's, a fit takes what the plan chooses: name a preconditioner to judge that")
+	}
 	b.Problem(&q.Header)
 	if q.Indefinite {
 		b.Add("K",

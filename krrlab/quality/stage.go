@@ -54,7 +54,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	p := b.Problem()
-	q := &Result{Header: p.Header, Precond: p.Precond, Row: pencil.NewRow(p.Precond)}
+	q := &Result{Header: p.Header, Precond: p.Precond, Unplanned: p.Planned, Row: pencil.NewRow(p.Precond)}
 	b.Tell(ctx, stage.Event{Stage: stage.Factor})
 	made, err := pencil.Make(ctx, b, p.Entry, &q.Row)
 	if err != nil {

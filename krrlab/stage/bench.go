@@ -57,6 +57,7 @@ type Problem struct {
 	MaxIter int            // of a solve
 	Precond string         // the configured preconditioner, as JSON and flags name it
 	Entry   Entry          // it
+	Planned bool           // it is the fixed rule's, and Solve takes what Plan chooses
 	S       int            // the number of features where none is asked for
 	Z       *Approximation // of the configured preconditioner; nil: it has no Z
 }
