@@ -171,7 +171,7 @@ type Measure struct {
 	// Ratio is above 1 if the measure contradicts the claim; see the package doc.
 	Ratio float64 `json:"ratio"`
 	// Tightness is what is expected over its bound where the bound alone could hardly
-	// fail; 0 where it is not known.
+	// fail: above 1 it is the Ratio, or less than it; 0 where it is not known.
 	Tightness float64 `json:"tightness,omitempty"`
 }
 

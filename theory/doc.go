@@ -26,7 +26,8 @@
 //
 // Many of the paper's bounds are too loose to be contradicted: the s of Theorem 1 is some ten times
 // what it need be. There the quantity that the proof bounds is compared, on both sides, with its
-// expectation in closed form, and Measure.Tightness is that expectation over the bound.
+// expectation in closed form, and Measure.Tightness is that expectation over the bound;
+// above 1 it contradicts the claim.
 //
 // The checks run on the project's own feature maps, sketches, factors and solvers. Parts replaces
 // one of them by another, which is how the tests show that a check notices what is broken, and how

@@ -237,7 +237,7 @@ const skewness = 10
 // mean adds the measure of numbers whose expectation is known: the ratio is Student's t over its
 // quantile q of level 1e-6, on both sides; below the expectation over q + skewness·(2q²+1)/(6√n), the first
 // term of the Cornish–Fisher expansion (P. Hall, The Bootstrap and Edgeworth Expansion, 1992). bound, if
-// not 0, is what the claim has for the expectation, for the tightness.
+// not 0, is what the claim has for the expectation: it is contradicted where the tightness is above 1.
 func (e *experiment) mean(name string, values []float64, want, bound float64) {
 	n := float64(len(values))
 	mean, sd := stat.MeanStdDev(values, nil)
@@ -250,11 +250,14 @@ func (e *experiment) mean(name string, values []float64, want, bound float64) {
 		q += skewness * (2*q*q + 1) / (6 * math.Sqrt(n))
 	}
 	m := Measure{Name: name, Value: mean, Limit: want, Trials: len(values), Ratio: t / q}
-	if m.Ratio > 1 {
-		m.Failures = 1
-	}
 	if bound > 0 {
 		m.Tightness = want / bound
+	}
+	if m.Tightness > 1 {
+		m.Ratio = max(m.Ratio, m.Tightness)
+	}
+	if m.Ratio > 1 {
+		m.Failures = 1
 	}
 	e.add(m)
 }
