@@ -170,6 +170,11 @@ func TestSweep(t *testing.T) {
 	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
 		t.Errorf("η = %v, is %g", r.Eta, eta)
 	}
+	for _, p := range r.Points { // Cut by η, they hold where η and the process do
+		if p.Min.Confidence > 0.95 || p.Max.Confidence > 0.95 || p.Kappa.Confidence != 0.95 {
+			t.Errorf("λ_p = %g: %v, %v, κ %v", p.LambdaP, p.Min, p.Max, p.Kappa)
+		}
+	}
 	for _, p := range r.Points {
 		m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, p.LambdaP))
 		kappa := m[n-1] / m[0]

@@ -160,7 +160,9 @@ func (s *sweep) kappas(ctx context.Context) error {
 			return fmt.Errorf("%s: %s", p.Name, p.Why)
 		}
 		p.Cut(s.Lambda, s.Eta.Hi)
-		p.Kappa.Confidence = s.o.Confidence
+		for _, i := range []*estimate.Interval{&p.Kappa, &p.Min, &p.Max} { // η's failure is in each
+			i.Confidence = s.o.Confidence
+		}
 	}
 	if err != nil {
 		s.Points = slices.DeleteFunc(s.Points, func(p Point) bool { return p.Steps == 0 })
