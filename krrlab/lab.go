@@ -168,6 +168,9 @@ type open struct {
 	race    []Preconditioner
 }
 
+// Planning reports whether Solve does what Plan chooses.
+func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixed }
+
 // problem is what the labs of one problem have in common: the data, and the matrices that their
 // stages form, each of them once. It holds at most one K, one Z, and one M; a stage that
 // needs another frees the one before first.

@@ -18,9 +18,6 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Planning reports whether Solve does what Plan chooses.
-func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixed }
-
 // PlanTask returns the problem, and what is held of the way to solve it.
 func (b *bench) PlanTask() *plan.Task {
 	l := b.Lab
