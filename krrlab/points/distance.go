@@ -8,15 +8,59 @@ import (
 )
 
 // SqDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₂² for all pairs, as Σ_c (a_ic − b_jc)² in float64. Unlike
-// ‖a‖²+‖b‖²−2aᵀb, which cancels, it is right to (d+3)·2⁻⁵³ of itself. Sparse points are made
-// dense: their nonzeros alone do not tell the sum without cancellation.
+// ‖a‖²+‖b‖²−2aᵀb, which cancels, it is right to (d+3)·2⁻⁵³ of itself. The nonzeros of two sparse points are merged
+// where that is cheaper than to make them dense.
 func SqDist64(dst []float64, ld int, a, b Points, w *Workspace) {
-	pairwise(dst, ld, a, b, &w.dense64, &w.pairs64, simd.Squares)
+	if !merge(dst, ld, a, b, func(v float64) float64 { return v * v }) {
+		pairwise(dst, ld, a, b, &w.dense64, &w.pairs64, simd.Squares)
+	}
 }
 
-// SumDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ as Σ_c |a_ic − b_jc| in float64, for sparse points too.
+// SumDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ as Σ_c |a_ic − b_jc| in float64, for sparse points as SqDist64.
 func SumDist64(dst []float64, ld int, a, b Points, w *Workspace) {
-	pairwise(dst, ld, a, b, &w.dense64, &w.pairs64, simd.Absolutes[float64])
+	if !merge(dst, ld, a, b, math.Abs) {
+		pairwise(dst, ld, a, b, &w.dense64, &w.pairs64, simd.Absolutes[float64])
+	}
+}
+
+// merge sets dst to the sums of term(a_ic − b_jc) over the coordinates where one of the two is not zero, and reports
+// whether it did, as it does for sparse points with few nonzeros.
+func merge(dst []float64, ld int, a, b Points, term func(float64) float64) bool {
+	na, nb, d := pairDims(a, b, ld)
+	sa, sb, ok := bothSparse(a, b)
+	if !ok || na == 0 || nb == 0 || mergeGain*(sa.NNZ()*nb+sb.NNZ()*na) >= na*nb*d {
+		return false
+	}
+	for i := range na {
+		col, val := sa.Row(i)
+		for j := range nb {
+			other, with := sb.Row(j)
+			var sum float64
+			p, q := 0, 0
+			for p < len(col) && q < len(other) {
+				switch {
+				case col[p] < other[q]:
+					sum += term(val[p])
+					p++
+				case col[p] > other[q]:
+					sum += term(with[q])
+					q++
+				default:
+					sum += term(val[p] - with[q])
+					p++
+					q++
+				}
+			}
+			for _, v := range val[p:] {
+				sum += term(v)
+			}
+			for _, v := range with[q:] {
+				sum += term(v)
+			}
+			dst[i*ld+j] = sum
+		}
+	}
+	return true
 }
 
 // L1Dist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ for all pairs, in float64.

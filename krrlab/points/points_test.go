@@ -169,6 +169,42 @@ func TestSparseWalks(t *testing.T) {
 	}
 }
 
+// TestMerge: distances of sparse points, of close ones too, are those of dense ones to rounding, and few nonzeros are
+// merged.
+func TestMerge(t *testing.T) {
+	var w Workspace
+	for _, c := range []struct {
+		density float64
+		dense   bool
+	}{{0, false}, {0.002, false}, {0.006, false}, {0.1, true}} {
+		const n, d = 20, 3000
+		x, _, s := random(6, n, d, c.density)
+		near := &CSR{N: n, D: d, Ptr: s.Ptr, Col: s.Col, Val: slices.Clone(s.Val)}
+		for p := range near.Val {
+			near.Val[p] *= 1 + 1e-9
+		}
+		z := NewDense(n, d, nil)
+		for i := range n {
+			near.RowTo(z.Data[i*d:(i+1)*d], i)
+		}
+		w.dense64[0] = nil
+		for _, f := range []func(dst []float64, ld int, a, b Points, w *Workspace){SqDist64, SumDist64} {
+			got, want := filled[float64](n*n), make([]float64, n*n)
+			f(got, n, s, near, &w)
+			if made := len(w.dense64[0]) > 0; made != c.dense {
+				t.Errorf("density %v: made dense %v", c.density, made)
+			}
+			f(want, n, x, z, &w)
+			w.dense64[0] = nil
+			for k, v := range want {
+				if !(math.Abs(got[k]-v) <= 1e-14*v) {
+					t.Fatalf("density %v: distance %d is %v, want %v", c.density, k, got[k], v)
+				}
+			}
+		}
+	}
+}
+
 func TestNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes the pools of products forget")

@@ -8,6 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -15,9 +16,9 @@ import (
 type ResidualPolicy int
 
 const (
-	// AutoResidual is ExactResidual where that is cheap (n²d ≤ 2e10; 16-bit tiles of points in bytes), and otherwise
-	// StoredResidual; up to n²d = 5e11, some seconds, ExactResidual follows where the
-	// rows checked leave less than half of the tolerance.
+	// AutoResidual is ExactResidual where that is cheap (n²d, or points.Work, ≤ 2e10; 16-bit tiles of points in bytes),
+	// and otherwise StoredResidual; up to 5e11, some seconds, ExactResidual follows where the rows checked leave less
+	// than half of the tolerance.
 	AutoResidual ResidualPolicy = iota
 	// ExactResidual forms K again, in float64, tile by tile: n²d/2 multiply-adds, with a certain
 	// bound of rounding (Solution.Rounding). If K as stored was too coarse for the tolerance, the
@@ -46,9 +47,9 @@ func (r *ResidualPolicy) UnmarshalText(b []byte) (err error) {
 // error of K as stored; the answer of K+E misses the true problem by the residual Ec_j, ‖Ec_j‖₂ ≤ ‖E‖₂‖y_j‖₂/λ, and
 // products in float32 miss by as much again.
 type Policy struct {
-	// ExactWork is the n²d up to which AutoResidual recomputes K in any case, RefineWork that up to which it does where
-	// the rows checked miss τ: larger ones certify more answers, at n²d/2 multiply-adds for each residual. EvalWork is
-	// the d that a call of Eval counts as.
+	// ExactWork is the points.Work up to which AutoResidual recomputes K in any case, RefineWork that up to which it
+	// does where the rows checked miss τ: larger ones certify more answers, at n²d/2 multiply-adds for each residual.
+	// EvalWork is the d that a call of Eval counts as.
 	ExactWork, RefineWork, EvalWork float64
 
 	// Prefer·τλ is the ‖E‖₂ that K is stored with if the true residual decides. A smaller one takes wider storage or
@@ -92,14 +93,13 @@ var Default = Policy{
 	Slack: 1.2, AtLeast: 0.5, FinerAims: [2]float64{0.25, 0.75},
 }
 
-// work returns n²d, what it takes to form all of K.
+// work returns what it takes to form all of K.
 func (t *System) work() float64 {
-	n, d := t.Train.X.Dims()
-	each := float64(d)
-	if kernel.Costly(t.Kernel) {
-		each += t.Policy.EvalWork
+	all := points.Work(t.Train.X)
+	if n := float64(t.Train.Len()); kernel.Costly(t.Kernel) {
+		all += n * n * t.Policy.EvalWork
 	}
-	return float64(n) * float64(n) * each
+	return all
 }
 
 // formed returns the share of K that is formed in float64, as far as is known of K as stored, nil before it is.
