@@ -44,6 +44,7 @@ func init() {
 			"ToArrays":    r.ValueOf(points.ToArrays),
 			"WholeNorms":  r.ValueOf(points.WholeNorms),
 			"Widen":       r.ValueOf(points.Widen),
+			"Work":        r.ValueOf(points.Work),
 		},
 		Types: map[string]r.Type{
 			"Array":     r.TypeOf((*points.Array)(nil)).Elem(),
