@@ -132,7 +132,8 @@ func (s *source) npy(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if x.n == 0 || x.d == 0 {
-		return nil, s.fail(0, 0, "the array %s has shape %v: no rows or no columns", x.name, x.Shape)
+		return nil, s.fail(0, 0, "%s has shape %v: no rows or no columns",
+			strings.TrimSpace("the array "+x.name), x.Shape)
 	}
 	c := s.table(o)
 	c.o.Header = "no"

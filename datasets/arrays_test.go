@@ -88,7 +88,7 @@ func TestArrayFaults(t *testing.T) {
 			"!the limit is 1.05 MB"},
 		{"complex", stored("<c8", "(1, 2)", "0123456789abcdef"), ReadOptions{},
 			"!neither numbers nor short texts: convert them by astype"},
-		{"empty", saved(t, []float64{}, 0, 3), ReadOptions{}, "!has shape [0 3]: no rows"},
+		{"empty", saved(t, []float64{}, 0, 3), ReadOptions{}, "!the array has shape [0 3]: no rows"},
 		{"one column", saved(t, []float64{1, 2}, 2), ReadOptions{}, "!one column only: no features beside the target"},
 		{"target by name", whole, ReadOptions{Target: "price"}, `!no column is named "price"`},
 		{"target beyond", whole, ReadOptions{Target: "2"}, "!column 2: the rows have 2 columns"},
