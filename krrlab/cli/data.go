@@ -203,7 +203,7 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 		progress.show(e)
 	}})
 	if err != nil && ctx.Err() != nil {
-		a.left = "; what was downloaded is kept: run it again to continue"
+		a.left = "; whole files are kept: run it again for the others"
 		return ctx.Err()
 	}
 	if err != nil {

@@ -298,7 +298,7 @@ func TestFetchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if code, _, errs := commandContext(t, ctx, "data", "fetch", "mnist"); code != exitInterrupted ||
-		!strings.Contains(errs, "run it again to continue") {
+		!strings.Contains(errs, "whole files are kept: run it again for the others") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 }
