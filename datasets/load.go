@@ -32,10 +32,9 @@ type Pair struct {
 // splitSeed fixes the random split of sets that come in one file.
 const splitSeed = 1
 
-// Load loads the data set of that name from the folders, or generates it: reads its files,
-// splits training from test rows, keeps the first o.N training rows, and scales both parts
-// by what is fitted on these. It returns a *MissingError if a file is not there. A name for which IsPacked is a folder
-// of Pack, whose data are scaled already.
+// Load loads the data set of that name from the folders, or generates it: reads its files, splits training from test
+// rows, keeps the first o.N training rows, and scales both parts by what is fitted on these. It returns a *MissingError
+// if a file is not there. A name for which IsPacked is a folder of Pack, whose data are scaled already.
 func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 	opt := *cmp.Or(o, &LoadOptions{})
 	if o = &opt; o.Dirs == nil {

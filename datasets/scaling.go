@@ -13,9 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/safe"
 )
 
-// Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j. It is fitted on
-// training points only and applied to all. A data set says by its field Scaling what was applied. A missing value (NaN)
-// of feature j is Fill_j first.
+// Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j. It is fitted on training points only and applied to
+// all. A data set says by its field Scaling what was applied. A missing value (NaN) of feature j is Fill_j first.
 type Scaling struct {
 	// unit, standard or pixel; fill or lengths where Impute or Stretch alone was
 	Kind  string    `json:"kind"`

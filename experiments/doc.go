@@ -21,9 +21,9 @@
 // they can the features and their Gram matrix (krrlab.Lab.With). A result's seconds are
 // those that the case takes alone: what was shared is charged what forming it took.
 //
-// A case that fails, lacks its data or does not fit the memory has the
-// reason in its result, and the others go on. With Options.Out the reports are written when a case is done, and a run
-// takes the results that they have: the same call continues one that was stopped.
+// A case that fails, lacks its data or does not fit the memory has the reason in its result, and the others go on. With
+// Options.Out the reports are written when a case is done, and a run takes the results that they have: the same call
+// continues one that was stopped.
 //
 // # Scales
 //

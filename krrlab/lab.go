@@ -124,9 +124,8 @@ type Preconditioner interface {
 	// String describes M in a few words, for reports.
 	String() string
 	// Make makes M for the problem of l, with all its randomness from the seed. On ranks all of them call it together.
-	// A pcg.Preconditioner that is a
-	// lanczos.Metric too, as a *precond.Woodbury is, gives Quality both ends of the spectrum of
-	// M⁻¹(K+λI); of others it gives a lower bound of κ.
+	// A pcg.Preconditioner that is a lanczos.Metric too, as a *precond.Woodbury is, gives Quality both ends of the
+	// spectrum of M⁻¹(K+λI); of others it gives a lower bound of κ.
 	Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error)
 }
 

@@ -17,9 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
-// TestScikitLearn compares predictions at τ = 1e-6 with those of scikit-learn's
-// KernelRidge, by every solver, for two kernels, in the long suites for all, and 1 and 4 right-hand sides: equal to
-// 1e-3 of the largest.
+// TestScikitLearn compares predictions at τ = 1e-6 with those of scikit-learn's KernelRidge, by every solver, for two
+// kernels, in the long suites for all, and 1 and 4 right-hand sides: equal to 1e-3 of the largest.
 func TestScikitLearn(t *testing.T) {
 	script := filepath.Join("..", "experiments", "peers", "krr_sklearn.py")
 	python := testkit.Python(t, "sklearn.kernel_ridge", "python3-sklearn")

@@ -14,9 +14,9 @@
 //	}
 //	err := f.Save("statdim.svg")    // or .png, .pdf, .html
 //
-// Save writes the whole file or none, and returns an error for what Validate refuses. SVG, PNG, HTML and String show the figure by the
-// convention of Jupyter kernels for Go, where a value with such methods displays
-// itself, and so they have no error: they show the reason instead.
+// Save writes the whole file or none, and returns an error for what Validate refuses. SVG, PNG, HTML and String show
+// the figure by the convention of Jupyter kernels for Go, where a value with such methods displays itself, and so they
+// have no error: they show the reason instead.
 //
 // # Ready-made figures
 //

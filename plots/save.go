@@ -36,9 +36,8 @@ func CheckFormat(path string) error {
 	return fmt.Errorf("plots: %s: the name of a figure ends in .svg, .png, .pdf or .html", path)
 }
 
-// Save writes the figure to a file in the format of its extension: .svg, .png, .pdf,
-// or .html for a page that answers (HTML). The file is written whole or not at all: on an error, what was there before
-// is still there.
+// Save writes the figure to a file in the format of its extension: .svg, .png, .pdf, or .html for a page that answers
+// (HTML). The file is written whole or not at all: on an error, what was there before is still there.
 func (f *Figure) Save(path string) error {
 	if err := CheckFormat(path); err != nil {
 		return err

@@ -236,11 +236,10 @@ func (l *Library) selfTest() error {
 	return nil
 }
 
-// threads sets the number of threads that calls use. With pthreads that is a
-// property of the library, with OpenMP of each operating system thread that
-// calls it, set before each call.
-// It is never given more threads than the cores it was loaded on: OpenBLAS 0.3.21 computes wrong numbers
-// on those that it adds to its pool and takes away again, where they wait for a core.
+// threads sets the number of threads that calls use. With pthreads that is a property of the library, with OpenMP of
+// each operating system thread that calls it, set before each call. It is never given more threads than the cores it
+// was loaded on: OpenBLAS 0.3.21 computes wrong numbers on those that it adds to its pool and takes away again, where
+// they wait for a core.
 func (l *Library) threads(n int) {
 	n = min(n, runtime.NumCPU())
 	l.want.Store(int32(n))

@@ -39,11 +39,9 @@
 //
 // A. Rahimi and B. Recht, Random features for large-scale kernel machines, NIPS 2007. H. Avron and V. Sindhwani,
 // High-performance kernel machines with implicit distributed optimization and randomization, Technometrics 58 (2016),
-// doi:10.1080/00401706.2015.1111261, arXiv:1409.0940. N. Parikh and S. Boyd, Block splitting for
-// distributed optimization, Math. Prog. Comp. 6 (2014), doi:10.1007/s12532-013-0061-8. S. Boyd et
-// al., Distributed optimization and statistical learning via the alternating direction method of
-// multipliers, 2011, doi:10.1561/2200000016: section 3.3 for the residuals. H. Avron,
-// K. L. Clarkson and D. P. Woodruff, Faster kernel ridge regression using sketching and
-// preconditioning, SIAM J. Matrix Anal. Appl. 38 (2017), doi:10.1137/16M1105396: section 6 for the
-// comparisons.
+// doi:10.1080/00401706.2015.1111261, arXiv:1409.0940. N. Parikh and S. Boyd, Block splitting for distributed
+// optimization, Math. Prog. Comp. 6 (2014), doi:10.1007/s12532-013-0061-8. S. Boyd et al., Distributed optimization and
+// statistical learning via the alternating direction method of multipliers, 2011, doi:10.1561/2200000016: section 3.3
+// for the residuals. H. Avron, K. L. Clarkson and D. P. Woodruff, Faster kernel ridge regression using sketching and
+// preconditioning, SIAM J. Matrix Anal. Appl. 38 (2017), doi:10.1137/16M1105396: section 6 for the comparisons.
 package baseline

@@ -202,10 +202,10 @@ type Node struct {
 // cpuWords is how many words of 64 processors an affinity mask has.
 const cpuWords = 16
 
-// Locate is a collective that says how the ranks share their machines: a processor that k
-// ranks may run on counts 1/k for each of them. A machine is a system that was booted, whatever its containers call
-// it, or a container with limits of its own. Where a rank has a processor of its own, its collectives of MPI then wait
-// for peers without a pause for longer.
+// Locate is a collective that says how the ranks share their machines: a processor that k ranks may run on counts 1/k
+// for each of them. A machine is a system that was booted, whatever its containers call it, or a container with limits
+// of its own. Where a rank has a processor of its own, its collectives of MPI then wait for peers without a pause for
+// longer.
 func Locate(ctx context.Context, c Comm) (Node, error) {
 	const width = 1 + cpuWords
 	all := make([]int64, width*c.Size())

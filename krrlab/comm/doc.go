@@ -35,10 +35,10 @@
 // returns that error; a process should then say why and end with World.Abort, which ends its
 // peers as well.
 //
-// Sums must not depend on the number of ranks, so only integers are added: Fixed turns
-// float64 numbers of a known bound into 64-bit fixed point, whose sums are exact, so that
-// order and grouping do not enter. Merge gives all ranks numbers that one each has. A process without ranks is one rank, Alone(), and adds in the same
-// way, so that its sums have the bits of any number of ranks.
+// Sums must not depend on the number of ranks, so only integers are added: Fixed turns float64 numbers of a known bound
+// into 64-bit fixed point, whose sums are exact, so that order and grouping do not enter. Merge gives all ranks numbers
+// that one each has. A process without ranks is one rank, Alone(), and adds in the same way, so that its sums have the
+// bits of any number of ranks.
 //
 // # References
 //

@@ -82,10 +82,9 @@ func (r *request) finish(start ...func(req *handle) int32) int32 {
 	return 0
 }
 
-// Open loads MPI, starts it, and returns the group of all ranks. It returns an error if
-// the process was not started as the launch says: without a library, or as another rank, or
-// with another number of ranks, than the launcher announced; or without what MPI needs to start, which would end the
-// process.
+// Open loads MPI, starts it, and returns the group of all ranks. It returns an error if the process was not started as
+// the launch says: without a library, or as another rank, or with another number of ranks, than the launcher announced;
+// or without what MPI needs to start, which would end the process.
 func Open(launch Launch, o Options) (*World, error) {
 	lib, err := load(launch.Launcher)
 	if err != nil {

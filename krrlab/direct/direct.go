@@ -114,10 +114,9 @@ func Faster(n int, largest, lambda, tol float64) Precision {
 // changed. Work: n²d/2 multiply-adds and n²/2 kernel values for K, n³/3 for the factor,
 // 2n²t for a solve, and n²d/2 with n²/2 kernel values for each true residual.
 //
-// It returns an error if k is not valid, λ is not positive, the data are not finite, the
-// memory allowed is too little, K+λI is not positive definite in the
-// precision asked, or ctx ends. Missing the tolerance, as of a y that is not finite, is a Status. It panics if y has not
-// one row for each point, or an option is negative.
+// It returns an error if k is not valid, λ is not positive, the data are not finite, the memory allowed is too little,
+// K+λI is not positive definite in the precision asked, or ctx ends. Missing the tolerance, as of a y that is not
+// finite, is a Status. It panics if y has not one row for each point, or an option is negative.
 func Solve(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*Result,
 	error) {
 	start := time.Now()

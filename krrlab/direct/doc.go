@@ -3,10 +3,9 @@
 //
 // # When
 //
-// K+λI = LLᵀ costs n³/3 multiplications after the n²d/2 of K, for any λ and number
-// of right-hand sides. The cost does not depend on how the eigenvalues of K decay, so it is the safe choice up to a few
-// thousand points. Where they decay fast an iterative solve takes less (package plan predicts which). It is also the
-// reference for other solvers.
+// K+λI = LLᵀ costs n³/3 multiplications after the n²d/2 of K, for any λ and number of right-hand sides. The cost does
+// not depend on how the eigenvalues of K decay, so it is the safe choice up to a few thousand points. Where they decay
+// fast an iterative solve takes less (package plan predicts which). It is also the reference for other solvers.
 //
 // # Precision
 //

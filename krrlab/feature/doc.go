@@ -31,9 +31,8 @@
 //
 // # Prefixes
 //
-// Frequency j and phase j of a Fourier map depend on (stream, j) alone: the first s
-// features of a map with 2s are those of the map with s, times √½. A TensorSketch has no such property: wider ones are
-// made by stacking independent ones.
+// Frequency j and phase j of a Fourier map depend on (stream, j) alone: the first s features of a map with 2s are those
+// of the map with s, times √½. A TensorSketch has no such property: wider ones are made by stacking independent ones.
 //
 // # Precision
 //

@@ -18,14 +18,12 @@
 //	Recompute  no K: tiles are formed again for each product, n²d flops each time
 //	Auto       the smallest of these that is accurate enough and fits
 //
-// Auto, the default, measures the error E = K_stored − K on a subset of the rows
-// and extrapolates (see Estimate): float32 with distances formed in float32, then
-// with the points moved to their mean, then with distances in float64, then
-// float64 storage, until the predicted ‖E‖₂ is at most Options.Accuracy, λ/10
-// unless told otherwise. Where a smaller bound is preferred (Options.Prefer) and
-// float64 storage fits, it is taken for that too. What does not fit Options.Memory is recomputed, or, if
-// Options.Refined and that is accurate enough, kept in 16 bits. The other storages choose the arithmetic by the same
-// rule. Choice says what was decided, on which numbers.
+// Auto, the default, measures the error E = K_stored − K on a subset of the rows and extrapolates (see Estimate):
+// float32 with distances formed in float32, then with the points moved to their mean, then with distances in float64,
+// then float64 storage, until the predicted ‖E‖₂ is at most Options.Accuracy, λ/10 unless told otherwise. Where a
+// smaller bound is preferred (Options.Prefer) and float64 storage fits, it is taken for that too. What does not fit
+// Options.Memory is recomputed, or, if Options.Refined and that is accurate enough, kept in 16 bits. The other storages
+// choose the arithmetic by the same rule. Choice says what was decided, on which numbers.
 //
 // Where the squared distances of points in bytes take few values, all entries come from a table
 // (kernel.Levels), and float32 tiles hold K − μ11ᵀ, μ the mean of the sample's entries

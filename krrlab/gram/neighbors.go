@@ -30,12 +30,11 @@ func (n *Near) Of(i int) (index []int32, value []float32) {
 	return index, n.Value[i*n.Count:][:len(index)]
 }
 
-// Neighbors returns for every point i the count points j with before[j] < before[i] of largest
-// |K_ij|/√(K_ii·K_jj), or all of these if they are fewer; of equal values the smaller j, with sparse tiles in their
-// order. before holds the places of the points in an order. The entries are those of K as stored, read once, rounded to
-// float32, and those that are 0 are left out; the result does not depend on the number of threads or ranks. It takes
-// 8·n·count bytes, and as many while it runs, on ranks each of them.
-// It panics if before has not n entries or count is not positive.
+// Neighbors returns for every point i the count points j with before[j] < before[i] of largest |K_ij|/√(K_ii·K_jj), or
+// all of these if they are fewer; of equal values the smaller j, with sparse tiles in their order. before holds the
+// places of the points in an order. The entries are those of K as stored, read once, rounded to float32, and those that
+// are 0 are left out; the result does not depend on the number of threads or ranks. It takes 8·n·count bytes, and as
+// many while it runs, on ranks each of them. It panics if before has not n entries or count is not positive.
 func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*Near, error) {
 	n := m.tiling.n
 	if len(before) != n || count < 1 {

@@ -53,9 +53,9 @@ func doubt(same []int, before int) string {
 }
 
 // Calibrate returns the scores of m's prediction p of the rows of d, which must not have been trained on, for Split (m
-// is looked at for rows of d that it was fitted to all the same; nil is not):
-// |y−f| of each target of regression, of classes max_{k≠y} f_k − f_y (of two classes twice the f of the other one), +∞
-// where the model does not know the label; and of classes what Probabilities takes.
+// is looked at for rows of d that it was fitted to all the same; nil is not): |y−f| of each target of regression, of
+// classes max_{k≠y} f_k − f_y (of two classes twice the f of the other one), +∞ where the model does not know the
+// label; and of classes what Probabilities takes.
 func Calibrate(m *model.Model, p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
 	rows, _ := p.Decision.Dims()
 	if d.Len() != rows || !d.HasAnswers() || (p.Labels == nil) != (d.Task == datasets.Regression) {

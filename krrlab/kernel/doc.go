@@ -43,15 +43,12 @@
 //
 // # Precision
 //
-// Arithmetic says in which precision the inner products of a float32 tile are
-// formed. Float32 is twice as fast, and wrong by about ε·max‖x‖²/(2σ²) relative
-// to k with ε = 6e-8, since r² cancels; this error is alike for whole rows, so it
-// grows with ‖K‖₂ while rounding grows with √n only. Package gram measures it
-// and chooses. In Float32 the panels should come from points.NewPanel32, whose norms belong to the
-// rounded points. Origin says which points are better moved to their mean first, in either
-// precision. Everything after the inner product (r², the argument of
-// the exponential) is float64; the exponential of a float32 tile is
-// simd.Exp32.
+// Arithmetic says in which precision the inner products of a float32 tile are formed. Float32 is twice as fast, and
+// wrong by about ε·max‖x‖²/(2σ²) relative to k with ε = 6e-8, since r² cancels; this error is alike for whole rows, so
+// it grows with ‖K‖₂ while rounding grows with √n only. Package gram measures it and chooses. In Float32 the panels
+// should come from points.NewPanel32, whose norms belong to the rounded points. Origin says which points are better
+// moved to their mean first, in either precision. Everything after the inner product (r², the argument of the
+// exponential) is float64; the exponential of a float32 tile is simd.Exp32.
 //
 // A value whose exponential is below 2^-100 (float32) or 2^-200 (float64) is
 // stored as 0: it is less than any error above, and without it the products with

@@ -9,10 +9,10 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// Kernel is a symmetric positive semidefinite function of two points of the same
-// dimension. One whose calls are expensive can have a method EvalTile(dst, x, z []float64, nx, nz int), which
-// sets dst[i·nz+j] to k(x_i, z_j), i < nx, j < nz, for rows x_i and z_j that lie one after the other. What holds for
-// Eval holds for it, and Check compares the two.
+// Kernel is a symmetric positive semidefinite function of two points of the same dimension. One whose calls are
+// expensive can have a method EvalTile(dst, x, z []float64, nx, nz int), which sets dst[i·nz+j] to k(x_i, z_j), i < nx,
+// j < nz, for rows x_i and z_j that lie one after the other. What holds for Eval holds for it, and Check compares the
+// two.
 type Kernel interface {
 	// Eval returns k(x, z) in float64. It must not keep or change x and z, and
 	// must allow calls from several goroutines.

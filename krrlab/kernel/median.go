@@ -11,9 +11,9 @@ import (
 // medianOf is the number of points whose distances MedianDistance takes.
 const medianOf = 1000
 
-// MedianDistance returns the median of ‖x_i−x_j‖₂, or of ‖x_i−x_j‖₁ if l1 is set,
-// over all pairs of the points, or of 1,000 of them drawn at random, always the same: a common first guess of a
-// bandwidth σ (the "median heuristic"), as Middle has it: 0 if all points are the same.
+// MedianDistance returns the median of ‖x_i−x_j‖₂, or of ‖x_i−x_j‖₁ if l1 is set, over all pairs of the points, or of
+// 1,000 of them drawn at random, always the same: a common first guess of a bandwidth σ (the "median heuristic"), as
+// Middle has it: 0 if all points are the same.
 func MedianDistance(x points.Points, l1 bool) float64 {
 	n, _ := x.Dims()
 	if n > medianOf {

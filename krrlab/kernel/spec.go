@@ -8,9 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/outward"
 )
 
-// Spec is a kernel as data: what a model file or a report stores. Name is
-// "gaussian", "laplacian", "matern32", "matern52", "polynomial", "precomputed" or that of a registered kernel, which
-// two have Params; fields that the kernel does not have are zero.
+// Spec is a kernel as data: what a model file or a report stores. Name is "gaussian", "laplacian", "matern32",
+// "matern52", "polynomial", "precomputed" or that of a registered kernel, which two have Params; fields that the kernel
+// does not have are zero.
 type Spec struct {
 	Name   string  `json:"name"`
 	Sigma  float64 `json:"sigma,omitempty"`

@@ -80,12 +80,11 @@ func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	}
 }
 
-// Tile32 sets dst[a*ld+b] = k(x_a, z_b) rounded to float32, with the inner
-// products or distances formed as arith says. Values beyond float32
-// become ±Inf, and those below 2⁻¹²⁶, float32's least normal number, 0, so that no product meets a
-// subnormal number: an error of 2⁻¹²⁶ in an entry, which is one of those that the choice of the storage (package gram)
-// counts. A kernel of which nothing but Eval is known is evaluated in float64 whatever
-// arith says. Tile32 panics as Tile64 does.
+// Tile32 sets dst[a*ld+b] = k(x_a, z_b) rounded to float32, with the inner products or distances formed as arith says.
+// Values beyond float32 become ±Inf, and those below 2⁻¹²⁶, float32's least normal number, 0, so that no product meets
+// a subnormal number: an error of 2⁻¹²⁶ in an entry, which is one of those that the choice of the storage (package
+// gram) counts. A kernel of which nothing but Eval is known is evaluated in float64 whatever arith says. Tile32 panics
+// as Tile64 does.
 func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	nx, nz := x.Len(), z.Len()
 	if p, ok := k.(*Precomputed); ok {

@@ -36,7 +36,7 @@ type Options struct {
 	Lambdas    []float64 `flag:"grid" check:"positive" help:"values of λ, separated by commas (default: 13, from λ/1000 to 1000λ)"`
 	Confidence float64   `flag:"confidence" default:"0.95" check:"(0,1)" help:"of the intervals, between 0 and 1"`
 	Probes     int       `flag:"probes" default:"8" check:">=4" help:"random probes for the diagonal; more give narrower intervals"`
-	ExactBelow int       `flag:"exact-below" default:"4000" check:">=-1" zero:"-1" help:"largest n for which dense factors are used, if they fit --memory; -1 for never"`
+	ExactBelow int       `flag:"exact-below" default:"8000" check:">=-1" zero:"-1" help:"largest n for which dense factors are used, if they fit --memory; -1 for never"`
 	// Precond and Rank are of the landmarks. Default: those of the configuration, if it has some, else pivoted
 	// Cholesky's.
 	Precond string `flag:"precond" check:"one of rpcholesky nystrom" help:"what approximates K: rpcholesky (the default) or nystrom"`

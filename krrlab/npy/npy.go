@@ -1,7 +1,6 @@
-// Package npy reads and writes arrays in NumPy's .npy format
-// (NEP 1, https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html): it reads numbers of any type and
-// byte order, in C or Fortran order, and texts; it writes uint8, float32, float64, int32 and int64, little-endian in
-// C order.
+// Package npy reads and writes arrays in NumPy's .npy format (NEP 1,
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html): it reads numbers of any type and byte order,
+// in C or Fortran order, and texts; it writes uint8, float32, float64, int32 and int64, little-endian in C order.
 //
 // It exists because the model file needs what github.com/sbinet/npyio does not give: two-dimensional float32 arrays,
 // and a reader that allocates no more than the caller allows whatever the header claims.
@@ -336,9 +335,9 @@ func value(dict, key, end string) string {
 	return v
 }
 
-// Read reads an array. It returns an error, and allocates nothing, if its
-// elements would take more than limit bytes. data is a []uint8 (also for bool), []float32 (also for float16),
-// []float64, []int32, []int64 (also for integers of fewer bits), []uint64 or []string, in C order.
+// Read reads an array. It returns an error, and allocates nothing, if its elements would take more than limit bytes.
+// data is a []uint8 (also for bool), []float32 (also for float16), []float64, []int32, []int64 (also for integers of
+// fewer bits), []uint64 or []string, in C order.
 func Read(r io.Reader, limit int64) (h Header, data any, err error) {
 	h, err = ReadHeader(r)
 	if err != nil {

@@ -4,13 +4,11 @@
 //
 // # Which type
 //
-// A Dense32 halves the memory of a Dense and is exact for data that were small
-// integers or were rounded to float32 to begin with (MNIST pixels divided by 255
-// carry a relative error of 6e-8). A CSR keeps only the nonzeros; it pays below
-// about one nonzero in ten, and always when d is in the tens of thousands. Bytes
-// hold whole numbers from 0 to 255 times one scale, such as pictures or data of 0 and 1: a
-// byte each, with products that are exact. A Shifted is a view of points moved to another origin, for points that lie
-// far from zero.
+// A Dense32 halves the memory of a Dense and is exact for data that were small integers or were rounded to float32 to
+// begin with (MNIST pixels divided by 255 carry a relative error of 6e-8). A CSR keeps only the nonzeros; it pays below
+// about one nonzero in ten, and always when d is in the tens of thousands. Bytes hold whole numbers from 0 to 255 times
+// one scale, such as pictures or data of 0 and 1: a byte each, with products that are exact. A Shifted is a view of
+// points moved to another origin, for points that lie far from zero.
 //
 // # Products
 //

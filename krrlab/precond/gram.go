@@ -195,11 +195,10 @@ func (b gramBlock) width(i int) int {
 //
 //	‖E‖₂ ≲ 2·2⁻²⁴·min(n, 512)·‖Z‖_F²/√(ns).
 //
-// The sum of a panel's m products is
-// off by about u√m·Σ|z_ki·z_kj| ≤ u√m·(m/n)‖z_i‖‖z_j‖, the n/m panels are independent, and
-// ‖z_j‖² ≈ ‖Z‖_F²/s, so that E has entries of r = u·m·‖Z‖_F²/(s√n) at most, and
-// ‖E‖₂ ≲ 2r√s (Wigner). Where columns differ in norm, or rows repeat, it is several times too
-// small: it says when float32 products are worth a try, and measuredError what came of them.
+// The sum of a panel's m products is off by about u√m·Σ|z_ki·z_kj| ≤ u√m·(m/n)‖z_i‖‖z_j‖, the n/m panels are
+// independent, and ‖z_j‖² ≈ ‖Z‖_F²/s, so that E has entries of r = u·m·‖Z‖_F²/(s√n) at most, and ‖E‖₂ ≲ 2r√s (Wigner).
+// Where columns differ in norm, or rows repeat, it is several times too small: it says when float32 products are worth
+// a try, and measuredError what came of them.
 func (k *rows) fastError(ctx context.Context, z *points.Dense32) (float64, error) {
 	var bound float64 // Σ_k n·max_i|Z_ik|²
 	for _, v := range k.scale {

@@ -28,15 +28,14 @@
 //
 //	tr(I−λ_pM⁻¹) = tr((ZZᵀ+λ_pI)⁻¹ZZᵀ) = ‖U‖_F² = s_{λ_p}(ZZᵀ),
 //
-// and the same probe gives y(z) = zᵀ(I−λA⁻¹)z. The estimate is the intercept at w = ‖U‖_F² of
-// the least-squares line through (w_i, y_i): the coefficient is fitted, for with
-// coefficient 1 the control can do harm. The interval is the intercept's Student interval with
-// m−2 degrees of freedom, exact for normal (w, y), which sums over many eigenvalues nearly
-// are, and no less than by the jackknife, whose deviation sees that the probes far from the mean have the large
-// errors where one direction is most of (w, y). Without a control variate it is no narrower than that of one
-// direction of variance 2θ², θ = min(tr K/(tr K+λ), n−s_λ), which is all that probes vary by where one group of rows
-// is equal, and which few of them may miss. For it M⁻¹ and ‖U‖_F² must belong to each other to rounding: the
-// preconditioner is taken in the eigen form, from ZᵀZ summed in float64.
+// and the same probe gives y(z) = zᵀ(I−λA⁻¹)z. The estimate is the intercept at w = ‖U‖_F² of the least-squares line
+// through (w_i, y_i): the coefficient is fitted, for with coefficient 1 the control can do harm. The interval is the
+// intercept's Student interval with m−2 degrees of freedom, exact for normal (w, y), which sums over many eigenvalues
+// nearly are, and no less than by the jackknife, whose deviation sees that the probes far from the mean have the large
+// errors where one direction is most of (w, y). Without a control variate it is no narrower than that of one direction
+// of variance 2θ², θ = min(tr K/(tr K+λ), n−s_λ), which is all that probes vary by where one group of rows is equal,
+// and which few of them may miss. For it M⁻¹ and ‖U‖_F² must belong to each other to rounding: the preconditioner is
+// taken in the eigen form, from ZᵀZ summed in float64.
 //
 // # Truncation
 //

@@ -32,8 +32,7 @@ type Options struct {
 	// Seed draws the order.
 	Seed rng.Stream
 	// Comm is the group of ranks that K's tiles, and the rows of F, G and H, are dealt to; each holds all of G, and F
-	// until G is made.
-	// Default: comm.Alone().
+	// until G is made. Default: comm.Alone().
 	Comm comm.Comm
 	// Progress, if not nil, is called as rows of G are made, with done rising to total, never at the same time.
 	Progress func(done, total int)

@@ -10,16 +10,13 @@
 //	Forward    u += T·x   with T in float32 or float64 and vectors in float64
 //	Backward   y += Tᵀ·z  likewise
 //
-// Vectors lie one after the other: entry j of column c of x is x[c*cols+j]. A pass of the
-// assembly takes one to three right-hand sides and two to four rows: the tile's entries are
-// loaded once and each serves both products, sums and multipliers stay in registers. A pass
-// one way has registers for up to six right-hand sides. 16-bit numbers, and float32 numbers
-// that meet float64 vectors, are converted as they are loaded, by units that the arithmetic
-// leaves idle.
-// Blocks of 24 rows are taken through all passes while they are in the second cache, and
-// all passes fetch the next block ahead at one pace, so that the tile comes from memory
-// once, beside the arithmetic. One way a block has 512 columns, and what is fetched are the
-// rows of the next one, so that the tile may be all of a matrix.
+// Vectors lie one after the other: entry j of column c of x is x[c*cols+j]. A pass of the assembly takes one to three
+// right-hand sides and two to four rows: the tile's entries are loaded once and each serves both products, sums and
+// multipliers stay in registers. A pass one way has registers for up to six right-hand sides. 16-bit numbers, and
+// float32 numbers that meet float64 vectors, are converted as they are loaded, by units that the arithmetic leaves
+// idle. Blocks of 24 rows are taken through all passes while they are in the second cache, and all passes fetch the
+// next block ahead at one pace, so that the tile comes from memory once, beside the arithmetic. One way a block has 512
+// columns, and what is fetched are the rows of the next one, so that the tile may be all of a matrix.
 //
 // Float32 sums are formed in lanes: as many as a register has, at least 8, in assembly and 4 in
 // Go. A sum over c columns in l lanes has an error of at most about (c/l+3)·2⁻²⁴ times the sum

@@ -255,7 +255,7 @@ func TestBound(t *testing.T) {
 
 // slow are the flags of a fit of many short iterations.
 func slow(dir string, more ...string) []string {
-	return append([]string{"fit", "--data", "synthetic-classes", "--n", "1000", "--solver", "cg", "--storage",
+	return append([]string{"fit", "--data", "synthetic-classes", "--n", "1500", "--solver", "cg", "--storage",
 		"recompute", "--lambda", "0.01",
 		"--tol", "1e-6", "--blas", "go", "--out", filepath.Join(dir, "m.krr"), "--checkpoint", filepath.Join(dir,
 			"kept"), "--checkpoint-every", "5it"}, more...)

@@ -10,13 +10,11 @@
 //
 // # What every M must do
 //
-// M⁻¹ passes Operator: it is linear, symmetric and positive definite by
-// probes, columns of a block do not influence each other, blocks of one column and of many give the same, sources
-// stay as they are, old contents of the destination do not matter, the same
-// call gives the same bits, and a canceled context is the error. It has the same bits on one
-// thread and on several (accel.SetThreads), so that results can be reproduced on another machine. A
-// block of the wrong shape is an error or a panic with a message: not a silent answer, and
-// not an index out of range somewhere below.
+// M⁻¹ passes Operator: it is linear, symmetric and positive definite by probes, columns of a block do not influence
+// each other, blocks of one column and of many give the same, sources stay as they are, old contents of the destination
+// do not matter, the same call gives the same bits, and a canceled context is the error. It has the same bits on one
+// thread and on several (accel.SetThreads), so that results can be reproduced on another machine. A block of the wrong
+// shape is an error or a panic with a message: not a silent answer, and not an index out of range somewhere below.
 //
 // # What some can do besides
 //
