@@ -127,7 +127,10 @@ var garbageBound atomic.Int64
 // GOGC and GOMEMLIMIT go before. It is for the main program to call.
 func BoundGarbage() {
 	if os.Getenv("GOGC") == "" {
-		lean.Do(boundNext)
+		lean.Do(func() {
+			bound()
+			boundNext(time.AfterFunc(boundAgain, bound))
+		})
 	}
 	if now := debug.SetMemoryLimit(-1); now < math.MaxInt64 && now != garbageBound.Load() {
 		return
@@ -141,13 +144,17 @@ func BoundGarbage() {
 // lean is done once garbage is bounded.
 var lean sync.Once
 
+// boundAgain is how long after a collection the bound is set again: one that runs beside boundNext keeps what that
+// allocates to the next collection.
+const boundAgain = 50 * time.Millisecond
+
 // boundNext sets the garbage that may come after the next collection, and each one that follows.
-func boundNext() {
-	runtime.AddCleanup(new(*int), func(again time.Duration) {
+func boundNext(again *time.Timer) {
+	runtime.AddCleanup(new(*int), func(again *time.Timer) {
 		bound()
-		boundNext()
-		time.AfterFunc(again, bound) // a collection that runs by now keeps what boundNext allocates to the next one
-	}, 50*time.Millisecond)
+		boundNext(again)
+		again.Reset(boundAgain)
+	}, again)
 }
 
 // bound sets the garbage that may come after the last collection.
