@@ -100,7 +100,8 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 			missing = append(missing, name)
 			continue
 		case slices.Contains(first[j+1:], name):
-			return false, false, fmt.Errorf("several columns are named %s", quote(name))
+			return false, false, fmt.Errorf("several columns are named %s: rename them in all files, and fit again",
+				quote(name))
 		}
 		if c.keep, taken[j] = append(c.keep, j), true; words[k] != nil {
 			c.words[j] = words[k]
