@@ -26,6 +26,7 @@ type fitFlags struct {
 	checkpointFlags
 	Tune      bool   `flag:"tune"`
 	ARD       string `flag:"ard" default:"auto" check:"one of auto no"`
+	PlotSolve string `flag:"plot-solve" file:"write"`
 	Out       string `flag:"out" file:"write" help:"write the model to this file"`
 	Calibrate string `flag:"calibrate" default:"auto" check:"one of auto test loo none"`
 }
@@ -39,7 +40,9 @@ func (fitFlags) Help() map[string]string {
 			"test rows; loo, of each training row left out (K is factored once more); or none; auto is test if there " +
 			"are test rows",
 		"json": "write the report as JSON to this file",
-		"plot": "draw the convergence (for a direct solve predictions against answers)" + formats,
+		"plot": "draw predictions against answers, for classes how often each is taken for which, of the test data or " +
+			"else of training points," + formats,
+		"plot-solve": "draw the convergence of the solve" + formats,
 	}
 }
 
@@ -110,7 +113,7 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 		}
 	}
 	if f.Plot != "" { // before anything is written
-		r.picture, err = r.draw(ctx)
+		r.plot, err = r.plotPredictions(ctx)
 		if err = a.agree(ctx, err); err != nil {
 			return err
 		}
@@ -127,7 +130,8 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 // written.
 func (a *app) conclude(ctx context.Context, f *fitFlags, r *fitted) error {
 	err := a.put(f.Out, r.sol.Model.Save)
-	err = cmp.Or(err, a.writeStage(&f.stageFiles, r.sol, r.picture.figure))
+	err = cmp.Or(err, a.writeStage(&f.stageFiles, r.sol, r.plot.figure))
+	err = cmp.Or(err, a.put(f.PlotSolve, func(file string) error { return f.save(r.sol.Plot(), file) }))
 	if err == nil && r.sol.Reached() && a.first() {
 		err = r.sol.Forget()
 	}
@@ -198,10 +202,10 @@ func (f *fitFlags) notes(data *loaded) {
 
 // fitted is a solved and judged problem.
 type fitted struct {
-	sol     *krrlab.Solution
-	data    *loaded
-	test    *model.Prediction // of the test points; nil without any
-	picture picture           // none unless asked for
+	sol  *krrlab.Solution
+	data *loaded
+	test *model.Prediction // of the test points; nil without any
+	plot predictionPlot    // empty without --plot
 }
 
 // run solves the problem and judges the answer on the test data.
@@ -259,7 +263,7 @@ func (a *app) finish(f *fitFlags, r *fitted) error {
 	if text := r.useless(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
-	a.printWrote(12, f.Plot, r.picture.what)
+	a.printWrote(12, f.Plot, r.plot.what)
 	if r.sol.Reached() {
 		return nil
 	}
@@ -276,5 +280,5 @@ func (f *fitFlags) check() error {
 	case f.Calibrate == "loo" && weights:
 		return usagef("--calibrate loo does not go with weights: want test rows, --test FILE or --holdout SHARE")
 	}
-	return f.labFlags.check()
+	return cmp.Or(f.labFlags.check(), checkPlot(f.PlotSolve))
 }

@@ -9,67 +9,64 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/plots"
 )
 
-// drawn is how many points a scatter plot has at most: the eye takes in no more.
-const drawn = 2000
+// maxPoints is the largest number of points in a scatter plot. More would cover one another.
+const maxPoints = 2000
 
-// picture is what fit --plot draws, and a word on it where it is not the convergence.
-type picture struct {
+// predictionPlot is the picture that fit --plot writes, and a word on what it shows.
+type predictionPlot struct {
 	figure *plots.Figure
 	what   string
 }
 
-// draw makes the picture of a fit: its convergence; of a direct solve, which has no iterations, the
-// predictions against the answers, of the test data, or without any of the training data. A figure
-// that could not be drawn is an error.
-func (r *fitted) draw(ctx context.Context) (picture, error) {
-	p, err := r.pictureOf(ctx)
-	if err == nil {
-		err = p.figure.Validate()
-	}
-	return p, err
-}
-
-func (r *fitted) pictureOf(ctx context.Context) (out picture, err error) {
-	if r.sol.Solver != krrlab.Direct {
-		return picture{figure: r.sol.Plot()}, nil
-	}
+// plotPredictions draws predictions against answers: of the test data, or, without any, of at most maxPoints of the
+// training data. It returns an error for a figure that cannot be drawn.
+func (r *fitted) plotPredictions(ctx context.Context) (out predictionPlot, err error) {
 	of, points, p := "test", r.data.test, r.test
 	if p == nil {
-		of, points = "training", r.data.train
+		of, points = "training", evenly(r.data.train)
 		if p, err = r.sol.Model.Predict(ctx, points, r.sol.PredictOptions()); err != nil {
 			return out, err
 		}
 	}
 	score := p.Score(points)
-	if c := score.Classes; c != nil && c.Counts == nil { // too many
-		return picture{figure: r.sol.Plot()}, nil
-	}
-	judged := fmt.Sprintf("RMSE %s, R² %.3f", outward.Plain(score.RMSE, 4), score.R2)
+	quality := fmt.Sprintf("RMSE %s, R² %.3f", outward.Plain(score.RMSE, 4), score.R2)
 	if p.Labels != nil {
-		judged = fmt.Sprintf("error %.2f %%", 100*score.ErrorRate)
+		quality = fmt.Sprintf("error %.2f %%", 100*score.ErrorRate)
 	}
-	title := fmt.Sprintf("%s: %s on %d %s points", r.sol.Dataset, judged, score.N, of)
-	out = picture{what: fmt.Sprintf("predictions against answers of the %s data, as a direct solve has no "+
-		"iterations to draw", of)}
-	if p.Labels != nil {
-		out.figure = confusion(title, score.Classes)
-	} else {
+	title := fmt.Sprintf("%s: %s on %d %s points", r.sol.Dataset, quality, score.N, of)
+	out.what = fmt.Sprintf("predictions against answers of the %s data", of)
+	switch c := score.Classes; {
+	case c == nil:
 		out.figure = agreement(title, p, points)
+	case c.Counts == nil:
+		out.figure = classErrors(title, c)
+	default:
+		out.figure = confusion(title, c)
 	}
-	return out, nil
+	return out, out.figure.Validate()
 }
+
+// evenly returns at most maxPoints rows of d, at equal distances.
+func evenly(d *datasets.Dataset) *datasets.Dataset {
+	var rows []int
+	for i := 0; i < d.Len(); i += stride(d) {
+		rows = append(rows, i)
+	}
+	return d.Subset(rows)
+}
+
+// stride returns the distance of rows of which d has at most maxPoints.
+func stride(d *datasets.Dataset) int { return (d.Len() + maxPoints - 1) / maxPoints }
 
 // agreement draws the prediction of each point against its answer.
 func agreement(title string, p *model.Prediction, d *datasets.Dataset) *plots.Figure {
 	s := plots.Series{Name: "points", Style: plots.Points}
-	step := (d.Len() + drawn - 1) / drawn
-	for i := 0; i < d.Len(); i += step {
+	for i := 0; i < d.Len(); i += stride(d) {
 		s.Add(d.Target[i], p.Value[i])
 	}
 	lo, hi := slices.Min(s.X), slices.Max(s.X)
@@ -97,6 +94,18 @@ func confusion(title string, c *model.Classes) *plots.Figure {
 		Y:   plots.Axis{Label: "class", Ticks: at},
 		Map: &plots.HeatMap{X: at, Y: at, Z: z, Color: plots.Axis{Label: "points"}, Format: "%.0f"},
 	}
+}
+
+// classErrors draws the share of each class that is taken for another against its number of points.
+func classErrors(title string, c *model.Classes) *plots.Figure {
+	s := plots.Series{Name: "classes", Style: plots.Points}
+	for _, e := range c.Errors {
+		if e.Of > 0 {
+			s.Add(float64(e.Of), 100*float64(e.Wrong)/float64(e.Of))
+		}
+	}
+	return &plots.Figure{Title: title, X: plots.Axis{Label: "points of the class"},
+		Y: plots.Axis{Label: "predicted as another class (%)"}, Series: []plots.Series{s}}
 }
 
 // classAxis places the classes on an axis: at their labels if these are whole numbers that rise, else

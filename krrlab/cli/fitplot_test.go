@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -11,35 +12,47 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// TestFitPlot: a direct solve draws predictions against answers and says so, any other its
-// convergence; a figure of a target that is zero is drawn too.
+// TestFitPlot: --plot draws predictions against answers whatever the solver, of at most maxPoints training points, and
+// of many classes the error of each; --plot-solve draws the convergence; a target that is zero is drawn too.
 func TestFitPlot(t *testing.T) {
 	rows := strings.Split(strings.TrimSpace(table(60, nil, false)), "\n")
-	var zero, words strings.Builder
+	var zero, words, many strings.Builder
 	for i, r := range rows {
-		zero.WriteString(r[:strings.LastIndex(r, ",")] + ",0\n")
-		words.WriteString(r[:strings.LastIndex(r, ",")] + "," + []string{"red", "blue"}[i/30] + "\n")
+		x := r[:strings.LastIndex(r, ",")]
+		zero.WriteString(x + ",0\n")
+		words.WriteString(x + "," + []string{"red", "blue"}[i/30] + "\n")
+	}
+	for i := range 202 {
+		fmt.Fprintf(&many, "%d,%d,w%d\n", i, i*i%7, i/2)
 	}
 	files(t, map[string]string{"a.csv": strings.Join(rows, "\n"), "zero.csv": zero.String(),
-		"words.csv": words.String()})
-	test := "wrote        p.svg (predictions against answers of the test data, as a direct solve has no iterations " +
-		"to draw)\n"
-	training := strings.Replace(test, "test data", "training data", 1)
+		"words.csv": words.String(), "many.csv": many.String(), "long.csv": table(maxPoints+2, nil, false)})
+	test, training := "of the test data)\n", "of the training data)\n"
 	for args, c := range map[string][2]string{
-		"--train a.csv --test a.csv":                            {test, "on 60 test points"},
-		"--train a.csv --holdout 0.2":                           {test, "on 12 test points"},
-		"--train a.csv":                                         {training, "on 60 training points"},
-		"--train words.csv":                                     {training, "predicted class (1 blue, 2 red)"},
-		"--train zero.csv --task regression":                    {training, "RMSE 0, "},
-		"--train a.csv --solver pcg":                            {"wrote        p.svg\n", "iteration"},
-		"--train zero.csv --task regression --solver pcg":       {"wrote        p.svg\n", "iteration"},
-		"--train zero.csv --task regression --solver block-pcg": {"wrote        p.svg\n", "iteration"},
+		"--train a.csv --test a.csv":                              {test, "on 60 test points"},
+		"--train a.csv --holdout 0.2 --solver pcg":                {test, "on 12 test points"},
+		"--train a.csv":                                           {training, "on 60 training points"},
+		"--train long.csv --solver pcg --tol 0.1":                 {training, "on 1001 training points"},
+		"--train words.csv --solver cg":                           {training, "predicted class (1 blue, 2 red)"},
+		"--train many.csv --task classification":                  {training, "points of the class"},
+		"--train zero.csv --task regression":                      {training, "RMSE 0, "},
+		"--train zero.csv --task regression --solver block-pcg":   {training, "RMSE 0, "},
+		"--train a.csv --plot-solve s.svg --solver pcg --title T": {"wrote        s.svg\n", "<title>T<"},
 	} {
-		if out := script(t, "$ fit --plot p.svg "+args); !strings.HasSuffix(out, c[0]) {
+		out := script(t, "$ fit --plot p.svg "+args)
+		if !strings.Contains(out, "wrote        p.svg (predictions against answers of the ") ||
+			!strings.HasSuffix(out, c[0]) {
 			t.Errorf("%s: %s", args, out)
 		}
 		if !strings.Contains(string(read(t, "p.svg")), c[1]) {
 			t.Errorf("%s: %q is not drawn", args, c[1])
+		}
+	}
+	for _, args := range []string{"a.csv --solver pcg", "zero.csv --task regression --solver pcg",
+		"a.csv --solver direct"} {
+		script(t, "$ fit --plot-solve s.svg --train "+args)
+		if !strings.Contains(string(read(t, "s.svg")), ">iteration<") {
+			t.Errorf("%s: no convergence is drawn", args)
 		}
 	}
 }

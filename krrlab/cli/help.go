@@ -21,7 +21,7 @@ var flagGroups = []struct{ title, names string }{
 	{"Preconditioner", "precond race features lambda-p spectral landmarks sketch neighbors damping form"},
 	{"Solve", "tol stop max-iter solver storage tiles memory residual seed"},
 	{"Checkpoints and ranks", "rank-timeout checkpoint checkpoint-every resume"},
-	{"Output", "out calibrate spectrum json csv plot title size help"},
+	{"Output", "out calibrate spectrum json csv plot plot-solve title size help"},
 }
 
 // study is the group of stages.

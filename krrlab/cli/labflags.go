@@ -98,8 +98,8 @@ type stageFiles struct {
 	JSON  string      `flag:"json" file:"write" help:"write the stage as JSON to this file"`
 	CSV   string      `flag:"csv" file:"write"`
 	Plot  string      `flag:"plot" file:"write"`
-	Title *string     `flag:"title" with:"plot" help:"title of the picture instead of the default; \"\" for none"`
-	Size  pictureSize `flag:"size" with:"plot"`
+	Title *string     `flag:"title" with:"plot|plot-solve" help:"title of the picture instead of the default; \"\" for none"`
+	Size  pictureSize `flag:"size" with:"plot|plot-solve"`
 }
 
 // formats says what --plot writes.
@@ -114,15 +114,15 @@ func (stageFiles) Help() map[string]string {
 	}
 }
 
-// save writes the picture.
-func (f *stageFiles) save(figure *plots.Figure) error {
+// save writes a picture, with the title and the size that flags ask for.
+func (f *stageFiles) save(figure *plots.Figure, file string) error {
 	if f.Title != nil {
 		figure.Title = *f.Title
 	}
 	if f.Size.width > 0 {
 		figure.Width, figure.Height = f.Size.width, f.Size.height
 	}
-	return figure.Save(f.Plot)
+	return figure.Save(file)
 }
 
 // pictureSize is a width and height in inches, such as 5x3; 0: the picture's own.

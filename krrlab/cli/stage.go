@@ -184,11 +184,11 @@ func (f *labFlags) command() *stage.Command {
 func (a *app) writeStage(f *stageFiles, s krrlab.Stage, figure *plots.Figure) error {
 	err := a.put(f.JSON, func(file string) error { return stage.WriteJSON(file, s) })
 	err = cmp.Or(err, a.put(f.CSV, func(file string) error { return writeTable(file, s.Table()) }))
-	return cmp.Or(err, a.put(f.Plot, func(string) error {
+	return cmp.Or(err, a.put(f.Plot, func(file string) error {
 		if figure == nil {
 			figure = s.Plot()
 		}
-		return f.save(figure)
+		return f.save(figure, file)
 	}))
 }
 
