@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -48,8 +49,8 @@ func (r *Report) autoText() string {
 		}
 		fmt.Fprintf(&text, " %s: %s", row, x.Chosen)
 		if kept, ok := x.Values["kept"]; ok {
-			fmt.Fprintf(&text, "; %.2g %% of the entries of K are kept, ‖·‖₂ of the others is at most %.1e", 100*kept,
-				x.Values["dropped"])
+			fmt.Fprintf(&text, "; %g %% of the entries of K are kept, ‖·‖₂ of the others is at most %.1e",
+				stage.Digits(100*kept, 2), x.Values["dropped"])
 		}
 		fmt.Fprintf(&text, "; %s.", x.Machine.short())
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -66,8 +67,8 @@ func (c Choice) String() string {
 		if s.Told {
 			told = " if the kernel decreases as it says"
 		}
-		by += fmt.Sprintf("\n%.2g %% of the entries formed, %.2g %% kept; ‖·‖₂ of what is left out at most %.2g%s",
-			100*s.Formed, 100*s.Kept, s.Dropped, told)
+		by += fmt.Sprintf("\n%s of the entries formed, %s kept; ‖·‖₂ of what is left out at most %.2g%s",
+			outward.Percent(s.Formed, 2), outward.Percent(s.Kept, 2), s.Dropped, told)
 	}
 	return fmt.Sprintf("K %d×%d in %s, %s; %s (%s)\n‖E‖₂ ≲ %.2g %s, %s the %.2g asked",
 		c.N, c.N, tiles, accel.Bytes(c.Bytes), by, c.Reason, c.Error, how, verdict, c.Accuracy)

@@ -72,8 +72,8 @@ func (s *Solution) kernelText() string {
 		text += ", points in bytes, products exact in integers"
 	}
 	if s.KKept > 0 {
-		text += fmt.Sprintf(", sparse: %.2g %% of the entries, ‖·‖₂ of the others at most %.1e", 100*s.KKept,
-			s.KDropped)
+		text += fmt.Sprintf(", sparse: %s of the entries, ‖·‖₂ of the others at most %.1e",
+			outward.Percent(float64(s.KKept), 2), s.KDropped)
 	}
 	return text
 }
@@ -120,8 +120,8 @@ func (s *Solution) stopText() string {
 			"anorm": "met by the bound of the error", "labels": "met by the labels of a sample"}[s.Criterion])
 	}
 	if s.LabelsOf > 0 {
-		text += fmt.Sprintf("; %d of %d labels are settled, %.2g %% open", s.LabelsOf-s.LabelsOpen, s.LabelsOf,
-			100*float64(s.LabelsOpen)/float64(s.LabelsOf))
+		text += fmt.Sprintf("; %d of %d labels are settled, %s open", s.LabelsOf-s.LabelsOpen, s.LabelsOf,
+			outward.Percent(float64(s.LabelsOpen)/float64(s.LabelsOf), 2))
 	}
 	return text
 }

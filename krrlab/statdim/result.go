@@ -68,7 +68,7 @@ func (s *Result) String() string {
 		confidence = fmt.Sprintf("%.4g %% confidence", 100*e.Confidence)
 	}
 	b.Add("s_λ(K)", "%.5g at λ = %g", e.Value, s.Lambda)
-	b.Add("interval", "%s, %s, width %.2g %% of the value%s", outward.Span(e.Lo, e.Hi, 5), confidence, 100*e.Width(),
+	b.Add("interval", "%s, %s, width %s of the value%s", outward.Span(e.Lo, e.Hi, 5), confidence, outward.Percent(e.Width(), 2),
 		s.missed())
 	if s.Probes > 0 {
 		b.Add("half-width", "sampling %.3g, truncation %.3g, K as stored %.3g", s.Sampling, s.Truncation, s.Storage)
@@ -88,11 +88,11 @@ func (s *Result) missed() string {
 	case s.Reached:
 		return ""
 	case s.Method == Free:
-		return fmt.Sprintf(" (asked %.2g %%): all that tr K and this Z prove", 100*s.Width)
+		return fmt.Sprintf(" (asked %s): all that tr K and this Z prove", outward.Percent(s.Width, 2))
 	case s.Truncation+s.Storage > s.Sampling:
-		return fmt.Sprintf(" (asked %.2g %%): truncation and storage limit it", 100*s.Width)
+		return fmt.Sprintf(" (asked %s): truncation and storage limit it", outward.Percent(s.Width, 2))
 	}
-	return fmt.Sprintf(" (asked %.2g %%)", 100*s.Width)
+	return fmt.Sprintf(" (asked %s)", outward.Percent(s.Width, 2))
 }
 
 func (s *Result) stepText() string {

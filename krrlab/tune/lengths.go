@@ -59,8 +59,8 @@ func (l *Lengths) text(classes bool) string {
 		errors = fmt.Sprintf("error %.2f %%, with one length %.2f %%", 100*l.Error, 100*l.Isotropic)
 	}
 	verdict := map[bool]string{true: "taken", false: "not taken"}[l.Accepted]
-	return fmt.Sprintf("one for each feature, %s: %s of %d rows that took no part; %.2g %% ± %.1g %% less", verdict,
-		errors, l.Judging, 100*l.Gain, 100*l.Deviation)
+	return fmt.Sprintf("one for each feature, %s: %s of %d rows that took no part; %s ± %s less", verdict,
+		errors, l.Judging, outward.Percent(l.Gain, 2), outward.Percent(l.Deviation, 1))
 }
 
 // most names the most relevant features.

@@ -124,7 +124,7 @@ func (r *Result) String() string {
 		b.Add("at an end", "%s: others, held by flags, may be better", r.edge)
 	}
 	if r.Gain.Known() {
-		b.Add("next point", "is expected to gain %.2g %% of the error, by the model of the search", 100*r.Gain)
+		b.Add("next point", "is expected to gain %s of the error, by the model of the search", outward.Percent(float64(r.Gain), 2))
 	}
 	if r.Command != "" {
 		b.Add("fit with", "%s", r.Command)

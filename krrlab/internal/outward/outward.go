@@ -26,6 +26,12 @@ func Rounded(v float64, digits int) float64 {
 	return r
 }
 
+// Percent writes a share, such as 0.997, as percent with the given number of significant digits: "100 %", never
+// "1e+02 %".
+func Percent(share float64, digits int) string {
+	return strconv.FormatFloat(Rounded(100*share, digits), 'g', -1, 64) + " %"
+}
+
 // Span writes the ends of an interval, as %g does: "[lo, hi]" holds it.
 func Span(lo, hi float64, digits int) string {
 	return "[" + Down(lo, digits) + ", " + Up(hi, digits) + "]"

@@ -51,3 +51,10 @@ func TestPlain(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestPercent: no share of 100 % or more has an exponent.
+func TestPercent(t *testing.T) {
+	for share, want := range map[float64]string{1: "100 %", 0.99709: "100 %", 12.34: "1200 %", 0.0354: "3.5 %", 0: "0 %"} {
+		testkit.Equal(t, Percent(share, 2), want, share)
+	}
+}
