@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"reflect"
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/stage"
@@ -67,6 +69,18 @@ type group struct {
 type File struct {
 	Name  string
 	Lines []Line
+	Notes []string // which lines were left out when files were read, and why
+}
+
+// key identifies a run: a file has one line for each.
+type key struct {
+	problem, kernel, machine, preconditioner string
+	n, d, t, rank, draw, maxIter             int
+	lambda                                   float64
+}
+
+func (l *Line) key() key {
+	return key{l.Problem, l.Kernel, l.Machine, l.Preconditioner, l.N, l.D, l.T, l.Rank, l.Draw, l.MaxIter, l.Lambda}
 }
 
 // Open reads the lines of a file, none if there is no such file.
@@ -78,25 +92,49 @@ func Open(name string) (*File, error) {
 	return f, nil
 }
 
-// Add takes the lines of another file, made by anybody.
+// Add takes the lines of another file, made by anybody, as JSON lines. A line that is there already is left out, and so
+// is the beginning of a line at the end of the file, which an interrupted program or copy left there. It is an error if
+// a line has unknown fields or impossible numbers, or differs from one that is there for the same run.
 func (f *File) Add(name string) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	i := 0
+	lines := map[key]*Line{}
+	for i := range f.Lines {
+		lines[f.Lines[i].key()] = &f.Lines[i]
+	}
+	i, again := 0, 0
 	for text := range bytes.Lines(text) {
-		i++
-		var l Line
-		err := json.Unmarshal(text, &l)
-		if err == nil && (l.Schema != version || l.Problem == "" || l.Preconditioner == "" || l.N < 1 ||
-			!(l.Lambda > 0)) {
-			err = fmt.Errorf("want schema %d, problem, preconditioner, n and lambda", version)
+		if i++; len(bytes.TrimSpace(text)) == 0 {
+			continue
 		}
-		if err != nil {
+		l, err := parseLine(bytes.TrimPrefix(text, []byte("\ufeff")))
+		if errors.Is(err, io.ErrUnexpectedEOF) && i > 1 && !bytes.HasSuffix(text, []byte("\n")) {
+			f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: the last line is cut short, and is left out", name, i))
+			break
+		}
+		var before *Line
+		if err == nil {
+			before = lines[l.key()]
+		}
+		if before != nil && !reflect.DeepEqual(l, before) {
+			err = fmt.Errorf("another line has this run (%s, λ = %g, %s, rank %d, draw %d) with other numbers: remove "+
+				"one of the two", l.Problem, l.Lambda, l.Preconditioner, l.Rank, l.Draw)
+		}
+		switch {
+		case err != nil:
 			return fmt.Errorf("%s:%d: %w", name, i, err)
+		case before != nil:
+			again++
+		default:
+			lines[l.key()] = l
+			f.Lines = append(f.Lines, *l)
 		}
-		f.Lines = append(f.Lines, l)
+	}
+	if again > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("%s: %s already there, and left out", name,
+			map[bool]string{true: "1 run is", false: fmt.Sprint(again, " runs are")}[again == 1]))
 	}
 	return nil
 }

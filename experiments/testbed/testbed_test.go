@@ -78,7 +78,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestForeign: lines of others are added; what is no line is refused by its place.
+// TestForeign: lines of others are added, each run once and without a line that is cut short at the end; what is no line
+// of a run is refused by its place and in words.
 func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	mine := filepath.Join(dir, "mine.jsonl")
@@ -90,11 +91,27 @@ func TestForeign(t *testing.T) {
 	if len(f.Lines) != 1 || f.Lines[0].Preconditioner != "mine" || !reflect.DeepEqual(f.Lines[0].Reached, []int{3, 5}) {
 		t.Errorf("%+v", f.Lines)
 	}
-	for _, bad := range []string{"{", `{"schema":2,"problem":"a","n":1,"lambda":1,"preconditioner":"b"}`,
-		strings.Replace(line, "0.001", "0", 1), strings.Replace(line, `"grid"`, `""`, 1)} {
-		ok(t, os.WriteFile(mine, []byte(line+"\n"+bad+"\n"), 0o600))
-		if err := f.Add(mine); err == nil || !strings.Contains(err.Error(), "mine.jsonl:2: ") {
-			t.Errorf("%s: %v", bad, err)
+	ok(t, os.WriteFile(mine, []byte(line+"\n\n"+line+"\n"+line[:40]), 0o600))
+	ok(t, f.Add(mine))
+	if want := []string{mine + ":4: the last line is cut short, and is left out",
+		mine + ": 2 runs are already there, and left out"}; len(f.Lines) != 1 || !slices.Equal(f.Notes, want) {
+		t.Errorf("%d lines, notes %q", len(f.Lines), f.Notes)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{line, "{", "does not end on the line"}, {line, "[" + line + "]", "JSON array: want JSON lines, one object a line"},
+		{line, `"x"`, "a JSON string"}, {line, line + "{}", "goes on after its object"}, {line, "nan", "not JSON"},
+		{`"schema":1`, `"schema":2`, "want schema 1"}, {"0.001", "0", "want schema 1"}, {`"grid"`, `""`, "problem"},
+		{"_to", "", `"iterations" is unknown; did you mean "iterations_to"?`}, {`,"iterations_to":[3,5]`, "", "want iterations_to"},
+		{"rank", "quux", "there are schema, problem"}, {"[3,5]", "3", `"iterations_to" is a JSON number: want a list`},
+		{"[3,5]", "[5,3]", "that rise"}, {"[3,5]", "[-3]", "from 0 on"}, {"[3,5]", `[3],"max_iter":2`, "max_iter 2"},
+		{"[3,5]", `[],"build_flops":-1`, "build_flops is -1"}, {`"rank":10`, `"rank":-10`, "rank is -10"}, {"[3,5]", "[3.5]", "whole number"},
+		{"[3,5]", `[],"kappa":[3,2]`, "lower end first"}, {"[3,5]", `[],"kappa":[-3,0]`, "kappa is -3"},
+		{"[3,5]", `[],"exact":{"lambda_min":2,"lambda_max":1}`, "lambda_max 1"}, {"[3,5]", "[3,6]", "other numbers"},
+	} {
+		ok(t, os.WriteFile(mine, []byte(line+"\n"+strings.Replace(line, c.old, c.new, 1)+"\n"), 0o600))
+		if err := f.Add(mine); err == nil || !strings.Contains(err.Error(), "mine.jsonl:2: ") ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s for %s: %v, want %s", c.new, c.old, err, c.want)
 		}
 	}
 	if err := testbed.Run(t.Context(), f, testbed.Options{Problems: []string{"nope"}}); err == nil || !strings.Contains(err.Error(), "want one of mnist, ") {

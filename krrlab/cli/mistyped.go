@@ -9,23 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/schema"
 )
-
-// nearest returns the word that a mistyped one most likely stands for: the first of the fewest letters put in, left out
-// or exchanged, at most a third of them and one, as cobra finds subcommands; "" if there is none.
-func nearest(typed string, words []string) string {
-	list := &cobra.Command{}
-	for _, w := range words {
-		list.AddCommand(&cobra.Command{Use: w, Run: func(*cobra.Command, []string) {}})
-	}
-	for least := 1; least <= (len(typed)+3)/3; least++ {
-		list.SuggestionsMinimumDistance = least
-		if near := list.SuggestionsFor(typed); len(near) > 0 {
-			return near[0]
-		}
-	}
-	return ""
-}
 
 // meant puts the question into words; "" where there is nothing to ask.
 func meant(prefix, word string) string {
@@ -51,7 +36,7 @@ func commandMeant(cmd *cobra.Command, typed string) string {
 			names = append(names, c.Name())
 		}
 	}
-	return meant("", nearest(typed, names))
+	return meant("", schema.Nearest(typed, names))
 }
 
 // foreign are flags by the names that other programs have for them.
@@ -88,7 +73,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if ours := foreign[typed]; cmd.Flags().Lookup(ours) != nil {
 		return usagef("%w; did you mean --%s?", err, ours)
 	}
-	return usagef("%w%s", err, meant("--", nearest(typed, names)))
+	return usagef("%w%s", err, meant("--", schema.Nearest(typed, names)))
 }
 
 // knownData refuses a name that no data set and no packed folder has; "" is none.
@@ -103,5 +88,5 @@ func knownData(typed string) error {
 	if typed == "" || datasets.IsPacked(typed) {
 		return nil
 	}
-	return usagef("unknown data set %q: krrlab data list shows the names%s", typed, meant("", nearest(typed, names)))
+	return usagef("unknown data set %q: krrlab data list shows the names%s", typed, meant("", schema.Nearest(typed, names)))
 }

@@ -42,6 +42,9 @@ func (a *app) testbed(ctx context.Context, f *testbedFlags) error {
 			return err
 		}
 	}
+	for _, text := range file.Notes {
+		a.note("note: %s", text)
+	}
 	if len(f.Add) > 0 {
 		err = file.Save()
 	} else {

@@ -196,3 +196,14 @@ func TestMisuse(t *testing.T) {
 		testkit.Panics(t, map[string]func(){what: func() { Of(o) }})
 	}
 }
+
+// TestNearest: a mistyped word stands for the one with the fewest letters changed, and words of other letters for none.
+func TestNearest(t *testing.T) {
+	words := []string{"iterations_to", "max_iter", "kappa"}
+	for typed, want := range map[string]string{"iterations": "iterations_to", "Kapa": "kappa", "maxiter": "max_iter",
+		"akppa": "kappa", "quux": "", "": ""} {
+		if got := Nearest(typed, words); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package testbed
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/schema"
+)
+
+// parseLine reads a line of JSON, and checks its numbers. The error is io.ErrUnexpectedEOF if the line is cut short.
+func parseLine(text []byte) (*Line, error) {
+	const want = "want JSON lines, one object a line"
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+		return nil, errors.New("the file is a JSON array: " + want + "; jq -c '.[]' FILE writes an array so")
+	}
+	l, d := &Line{}, json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	switch err := d.Decode(l); {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("the object does not end on the line (%w): %s", err, want)
+	case err != nil:
+		return nil, readable(err, want)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("the line goes on after its object: " + want)
+	}
+	return l, l.check()
+}
+
+// readable puts an error of encoding/json into words for those who have never seen Line.
+func readable(err error, want string) error {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if e.Field == "" {
+			return fmt.Errorf("the line is a JSON %s: %s", e.Value, want)
+		}
+		kind := map[reflect.Kind]string{reflect.String: "a text", reflect.Float64: "a number", reflect.Slice: "a list",
+			reflect.Array: "a list", reflect.Struct: "an object"}[e.Type.Kind()]
+		return fmt.Errorf("the field %q is a JSON %s: want %s", e.Field, e.Value, cmp.Or(kind, "a whole number"))
+	}
+	name, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
+	if !unknown {
+		return fmt.Errorf("not JSON (%w): %s", err, want)
+	}
+	text := fmt.Sprintf("the field %s is unknown", name)
+	names := append(fieldNames(reflect.TypeFor[Line]()), fieldNames(reflect.TypeFor[Exact]())...)
+	if near := schema.Nearest(strings.Trim(name, `"`), names); near != "" {
+		return fmt.Errorf("%s; did you mean %q?", text, near)
+	}
+	return fmt.Errorf("%s: there are %s", text, strings.Join(names, ", "))
+}
+
+// fieldNames returns the names that a struct has in JSON.
+func fieldNames(t reflect.Type) (names []string) {
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
+// check reports what no run can have.
+func (l *Line) check() error {
+	switch {
+	case l.Schema != version || l.Problem == "" || l.Preconditioner == "" || l.N < 1 || !(l.Lambda > 0):
+		return fmt.Errorf("want schema %d, problem, preconditioner, n and lambda", version)
+	case l.Reached == nil && l.Failed == "":
+		return errors.New("want iterations_to, [] if not even a residual of 1e-2 was reached, or failed with a reason")
+	case !slices.IsSorted(l.Reached) || len(l.Reached) > 0 && l.Reached[0] < 0:
+		return fmt.Errorf("iterations_to is %v: want numbers from 0 on that rise", l.Reached)
+	case l.MaxIter > 0 && len(l.Reached) > 0 && slices.Max(l.Reached) > l.MaxIter:
+		return fmt.Errorf("iterations_to is %v, and max_iter %d", l.Reached, l.MaxIter)
+	case l.Kappa[1] != 0 && l.Kappa[0] > l.Kappa[1]:
+		return fmt.Errorf("kappa is %v: want its lower end first, and 0 for an end that is not known", l.Kappa)
+	case l.Exact != nil && l.Exact.Min > l.Exact.Max:
+		return fmt.Errorf("lambda_min is %g, and lambda_max %g", l.Exact.Min, l.Exact.Max)
+	}
+	v := reflect.ValueOf(l).Elem()
+	for i, name := range fieldNames(v.Type()) {
+		x := math.NaN() // of a field that may be negative, or is no number
+		switch f := v.Field(i); {
+		case name == "log_det":
+		case f.CanInt():
+			x = float64(f.Int())
+		case f.CanFloat():
+			x = f.Float()
+		case name == "kappa":
+			x = min(l.Kappa[0], l.Kappa[1])
+		}
+		if x < 0 {
+			return fmt.Errorf("%s is %g: want a number from 0 on", name, x)
+		}
+	}
+	return nil
+}
