@@ -227,6 +227,7 @@ func (s *source) matrices(o *ReadOptions) (x, y *array, err error) {
 
 // member reads a file of the archive to its end, where the checksum is compared.
 func (s *source) member(f *zip.File, read func(r io.Reader) error) error {
+	s.zipped = f
 	r, err := f.Open()
 	if err == nil {
 		err = read(&watched{ctx: s.ctx, r: r})

@@ -8,46 +8,61 @@ import (
 	"compress/bzip2"
 	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+	"github.com/ulikunitz/xz/lzma"
 
 	"github.com/krrlab/lab/krrlab/safe"
 )
 
-// containers are what a file may be packed in, by its first bytes.
+// containers are the formats that a file may be packed in, recognized by its first bytes.
 var containers = []struct {
 	start, name, ext string
 	open             func(s *source, r *bufio.Reader) (io.Reader, error)
 }{
-	{"\x1f\x8b", "gzip", ".gz", func(_ *source, r *bufio.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
+	{gzipStart, "gzip", ".gz", ungzip},
 	{"BZh", "bzip2", ".bz2", (*source).unbzip2},
 	{"\xfd7zXZ\x00", "xz", ".xz", func(_ *source, r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) }},
-	{"\x28\xb5\x2f\xfd", "zstd", ".zst", unzstd},
+	{zstdStart, "zstd", ".zst", unzstd},
 	{zipStart, "zip", ".zip", (*source).unzip},
 }
 
+// unpackers are commands that unpack a file, with places for its name and that of the content.
+var unpackers = map[string]string{"gzip": "gzip -dc %s > %s", "bzip2": "bzip2 -dc %s > %s", "xz": "xz -dc %s > %s",
+	"zstd": "zstd -dc --long=31 %s > %s", "zip": "unzip %[1]s (or 7z x %[1]s)"}
+
 const (
-	zipStart = "PK\x03\x04"
+	gzipStart = "\x1f\x8b"
+	zstdStart = "\x28\xb5\x2f\xfd"
+	zipStart  = "PK\x03\x04"
 	// maxPacked is how many containers may hold one another.
 	maxPacked = 3
-	// zstdWindow is the most memory that unpacking takes: what the program zstd takes at most by default.
-	zstdWindow = 1 << 27
+	// maxWindow is the largest window of zstd and LZMA that is read, in bytes: the limit of the program zstd.
+	maxWindow = 1 << 27
 )
+
+// errTrailing is the error for bytes after the packed data that do not belong to them.
+var errTrailing = errors.New("bytes follow that are not packed data")
 
 // unpack sets s.r to the content of r, and s.packed to what that is packed in.
 func (s *source) unpack(r io.Reader) error {
 	s.r = bufio.NewReaderSize(&watched{ctx: s.ctx, r: r}, 1<<18)
 	for range maxPacked {
 		head, _ := s.r.Peek(8)
+		if len(head) > 4 && head[0]>>4 == 5 && string(head[1:4]) == "\x2a\x4d\x18" { // a skippable frame
+			head = []byte(zstdStart)
+		}
 		k := 0
 		for k < len(containers) && !bytes.HasPrefix(head, []byte(containers[k].start)) {
 			k++
@@ -67,6 +82,45 @@ func (s *source) unpack(r io.Reader) error {
 	return nil
 }
 
+// gzipMembers reads the members of a gzip file one after the other. Zeros may follow each of them.
+type gzipMembers struct {
+	*gzip.Reader
+	r *bufio.Reader
+}
+
+func ungzip(_ *source, r *bufio.Reader) (io.Reader, error) {
+	z, err := gzip.NewReader(r)
+	if err == nil {
+		z.Multistream(false)
+	}
+	return &gzipMembers{z, r}, err
+}
+
+// Read implements io.Reader.
+func (g *gzipMembers) Read(p []byte) (int, error) {
+	for {
+		if n, err := g.Reader.Read(p); err != io.EOF {
+			return n, err
+		} else if n > 0 {
+			return n, nil
+		}
+		next, err := g.r.ReadByte()
+		for ; err == nil && next == 0; next, err = g.r.ReadByte() {
+		}
+		if err != nil {
+			return 0, err
+		}
+		g.r.UnreadByte()
+		if head, _ := g.r.Peek(2); string(head) != gzipStart {
+			return 0, errTrailing
+		}
+		if err := g.Reset(g.r); err != nil {
+			return 0, err
+		}
+		g.Multistream(false)
+	}
+}
+
 // unbzip2 unpacks a file on all threads.
 func (s *source) unbzip2(r *bufio.Reader) (io.Reader, error) {
 	if file, size := s.regular(); file != nil {
@@ -77,7 +131,28 @@ func (s *source) unbzip2(r *bufio.Reader) (io.Reader, error) {
 
 // unzstd unpacks without goroutines, which a reader that is not read to its end would leave behind.
 func unzstd(_ *source, r *bufio.Reader) (io.Reader, error) {
-	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+}
+
+// zipMethods returns the methods of a zip archive that archive/zip does not have, by their numbers.
+func (s *source) zipMethods() map[uint16]func(r *bufio.Reader) (io.Reader, error) {
+	return map[uint16]func(r *bufio.Reader) (io.Reader, error){
+		12: func(r *bufio.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil },
+		14: s.unlzma,
+		93: func(r *bufio.Reader) (io.Reader, error) { return unzstd(s, r) },
+		95: func(r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) },
+	}
+}
+
+// unlzma unpacks a file of a zip archive by LZMA: a version of two bytes, the length of the properties in two bytes,
+// five bytes of properties, and the data.
+func (s *source) unlzma(r *bufio.Reader) (io.Reader, error) {
+	head := make([]byte, 9)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	head = binary.LittleEndian.AppendUint64(head[4:], s.zipped.UncompressedSize64)
+	return lzma.ReaderConfig{DictCap: maxWindow}.NewReader(io.MultiReader(bytes.NewReader(head), r))
 }
 
 // unzip returns the one file of an archive; nil for one of .npy files, which becomes s.arrays.
@@ -89,6 +164,12 @@ func (s *source) unzip(*bufio.Reader) (io.Reader, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, err
+	}
+	for method, open := range s.zipMethods() {
+		z.RegisterDecompressor(method, func(r io.Reader) io.ReadCloser {
+			inner, err := open(bufio.NewReader(r))
+			return io.NopCloser(&watched{ctx: s.ctx, r: inner, err: err})
+		})
 	}
 	var names []string
 	arrays := true
@@ -103,10 +184,12 @@ func (s *source) unzip(*bufio.Reader) (io.Reader, error) {
 	switch {
 	case slices.Contains(names, "[Content_Types].xml"):
 		return nil, s.fail(0, 0, "the file is an Excel workbook or another document of Office: save the table as CSV")
+	case slices.Contains(names, "mimetype"):
+		return nil, s.fail(0, 0, "the file is a document of LibreOffice (OpenDocument): open it, and save its spreadsheet as CSV")
 	case len(files) == 0:
 		return nil, s.fail(0, 0, "the zip archive has no file")
 	case files[0].Flags&1 != 0:
-		return nil, s.fail(0, 0, "the zip archive is encrypted: unpack it")
+		return nil, s.fail(0, 0, "the zip archive is encrypted: unpack it by %s", s.unpacking("zip"))
 	case arrays:
 		s.arrays = files
 		return nil, nil
@@ -114,6 +197,7 @@ func (s *source) unzip(*bufio.Reader) (io.Reader, error) {
 		return nil, s.fail(0, 0, "the zip archive has %d files, %s: unpack it, and name one", len(files),
 			plain(strings.Join(names, ", ")))
 	}
+	s.zipped = files[0]
 	return files[0].Open()
 }
 
@@ -159,16 +243,38 @@ func (s *source) failed(line int, err error) error {
 		return e
 	}
 	_, system := errors.AsType[*os.PathError](err)
+	packing := "zip"
+	if k := len(s.packed); k > 0 {
+		packing = s.packed[k-1]
+	}
+	says := func(text string) bool { return !system && strings.Contains(err.Error(), text) }
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return s.fail(line, 0, "the file is cut short; get it again")
 	case errors.Is(err, gzip.ErrChecksum) || errors.Is(err, zip.ErrChecksum) || errors.Is(err, zstd.ErrCRCMismatch):
 		return s.fail(line, 0, "bad checksum: the file is damaged; get it again")
+	case errors.Is(err, errTrailing), says("magic number mismatch"), says("continuation file"), says("header magic"):
+		return s.fail(line, 0, "bytes that are not packed data come after the %s data: if they are padding, unpack the "+
+			"file by %s", packing, s.unpacking(packing))
+	case says("dictionary") && packing == "zstd", says("bigger than current history"):
+		return s.fail(line, 0, "not supported: zstd data that need a dictionary (%v); unpack the file by zstd -D "+
+			"DICTIONARY -d %s", err, safe.Shell(s.name))
+	case errors.Is(err, zip.ErrAlgorithm), says("window size exceeded"), says("dictionary capacity"),
+		says("unsupported filter"):
+		return s.fail(line, 0, "not supported: %v; unpack the file by %s", err, s.unpacking(packing))
 	case len(s.packed) > 0 && !system:
-		return s.fail(line, 0, "damaged %s data (%s); get the file again", s.packed[len(s.packed)-1],
-			safe.Name(fmt.Sprint(err)))
+		return s.fail(line, 0, "damaged %s data (%s); get the file again", packing, safe.Name(err.Error()))
 	}
 	return s.fail(line, 0, "%v", err)
+}
+
+// unpacking returns a command that unpacks the file.
+func (s *source) unpacking(packing string) string {
+	to := strings.TrimSuffix(s.name, filepath.Ext(s.name))
+	if to == s.name {
+		to += ".csv"
+	}
+	return fmt.Sprintf(unpackers[packing], safe.Shell(s.name), safe.Shell(to))
 }
 
 // packings returns a file's name, and the names that it has in no packing and in each.

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
 	"path/filepath"
@@ -110,10 +111,43 @@ func TestStrangers(t *testing.T) {
 		{"", zipped(t, "a.csv", "1,2\n", "b.csv", "1,2\n"), ReadOptions{},
 			"!the zip archive has 2 files, a.csv, b.csv: unpack it, and name one"},
 		{"", zipped(t, "folder/", ""), ReadOptions{}, "!the zip archive has no file"},
+		{"", zipped(t, "mimetype", "application/vnd.oasis.opendocument.spreadsheet", "content.xml", "<"), ReadOptions{},
+			"!a document of LibreOffice (OpenDocument): open it, and save its spreadsheet as CSV"},
 		{"", zipped(t, "[Content_Types].xml", "<", "xl/workbook.xml", "<"), ReadOptions{},
 			"!an Excel workbook or another document of Office: save the table as CSV"},
 		{"", string(encrypted), ReadOptions{}, "!the zip archive is encrypted: unpack it"},
 		{"", "7z\xbc\xaf\x27\x1c\x00\x04", ReadOptions{},
 			"!neither text nor of a known binary format: save the table as CSV in UTF-8, Parquet or .npz"},
+	})
+}
+
+// TestPacking: sound files are read in every form that common programs write, or refused with a command that unpacks
+// them, and never called damaged.
+func TestPacking(t *testing.T) {
+	const table, want, skip = "1,2,3.5\n4,5,6.5\n", "[[1 2] [4 5]] [3.5 6.5] [] [] []", "\x5f\x2a\x4d\x18\x02\x00\x00\x00hi"
+	text := func(code string) string { return string(must(base64.StdEncoding.DecodeString(code))) }
+	gz, zs, zeros := gzipped(table[:8]), packed(t, "zstd", table), strings.Repeat("\x00", 512)
+	bz2 := text("QlpoOTFBWSZTWVs60CUAAARYAAAQAAU/ACAAISgGQgyYhGarb5Eso8XckU4UJBbOtAlA")
+	bzipped := text("UEsDBC4AAAAMAAAAIQDGREVNMwAAABAAAAABAAAAdEJaaDkxQVkmU1lbOtAlAAAEWAAAEAAFPwAgACEoBkIMmIRmq2+RLKPF3JFO" +
+		"FCQWzrQJQFBLAQIuAy4AAAAMAAAAIQDGREVNMwAAABAAAAABAAAAAAAAAAAAAACAAQAAAAB0UEsFBgAAAAABAAEALwAAAFIAAAAAAA==")
+	checkReadings(t, []reading{
+		{"gzip members", gz + zeros + gzipped(table[8:]) + "\x00", ReadOptions{}, want},
+		{"skippable frames", skip + skip + zs + skip, ReadOptions{}, want},
+		{"zip bzip2", bzipped, ReadOptions{}, want},
+		{"zip LZMA", text("UEsDBD8AAgAOAAAAIQDGREVNIwAAABAAAAABAAAAdAkEBQBdAACAAAAYiwKpNrRkCObwc3BFh/Okq2vLQ//98JAAUEsBAj8D" +
+			"PwACAA4AAAAhAMZERU0jAAAAEAAAAAEAAAAAAAAAAAAAAIABAAAAAHRQSwUGAAAAAAEAAQAvAAAAQgAAAAAA"), ReadOptions{}, want},
+		{"zip deflate64", strings.ReplaceAll(bzipped, "\x0c\x00\x00\x00!", "\x09\x00\x00\x00!"), ReadOptions{},
+			"!f: not supported: zip: unsupported compression algorithm; unpack the file by unzip f"},
+		{"xz with a filter", text("/Td6WFoAAATm1rRGAgEEACEBAADaM60DAQAPMSwyLDMuNQo0LDUsNi41CgA8W9SKi6z8qwABKBDlC2xgH7bzfQEAAAAA" +
+			"BFla"), ReadOptions{}, "!f: not supported: xz: unsupported filter count; unpack the file by xz -dc f > f.csv"},
+		{"zstd with a dictionary", text("KLUv/SQQNQAAAAEAg0wgLCbzOw=="), ReadOptions{},
+			"!f: not supported: zstd data that need a dictionary"},
+		{"zstd with a window of 2 GB", text("KLUv/QSogQAAMSwyLDMuNQo0LDUsNi41Ciwm8zs="), ReadOptions{},
+			"!f: not supported: window size exceeded; unpack the file by zstd -dc --long=31 f > f.csv"},
+		{"bytes after gzip", gz + "x", ReadOptions{}, "!come after the gzip data: if they are padding, unpack the file by " +
+			"gzip -dc f > f.csv"},
+		{"bytes after bzip2", bz2 + zeros, ReadOptions{}, "!come after the bzip2 data: if they are padding"},
+		{"bytes after xz", packed(t, "xz", table) + "more than twelve", ReadOptions{}, "!come after the xz data"},
+		{"bytes after zstd", zs + "more", ReadOptions{}, "!come after the zstd data"},
 	})
 }

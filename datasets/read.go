@@ -192,6 +192,7 @@ type source struct {
 	r      *bufio.Reader
 	packed []string    // the containers that it was in, the outermost first
 	arrays []*zip.File // of an .npz file
+	zipped *zip.File   // file of a zip archive that is being read
 	// limit is how many bytes may be held, 0 if that is not known, which asked says when the
 	// machine was asked; held is how many are.
 	limit, held int64
