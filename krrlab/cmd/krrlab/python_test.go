@@ -44,12 +44,37 @@ except subprocess.CalledProcessError as e:
 try:
     krrlab.fit(X, y, "m.krr", sigma=-1)
     raise SystemExit("a bad flag passed")
-except RuntimeError as e:
+except ValueError as e:
     assert "sigma" in str(e), e
+def refused(text, f):
+    try:
+        raise SystemExit(f"not refused: {f()}, want {text}")
+    except ValueError as e:
+        assert text in str(e), e
+for t in [(y > 0).astype(int), (y > 0) * 2 - 1, y > 0, (y > 0) * 1.0, np.where(y > 0, "1", "0"), np.uint8(y > 0)]:
+    p = krrlab.fit(X, t, "l.krr", lambda_=1e-4, sigma=[1, 2, 3]).predict(X)
+    assert p.dtype == t.dtype and (p == t).mean() > 0.9, (t.dtype, p)
+assert krrlab.Model("l.krr").predict(X).dtype == int
+refused("row 1, column 2 (counted from 0): nan", lambda: words.predict([[1, 2, 3], [1, 2, np.nan]]))
+refused("y has 1 missing", lambda: krrlab.fit(X, np.where(y == y.max(), np.nan, y), "m.krr"))
+assert krrlab.fit(X, np.column_stack([y, -y]), "t.krr").predict(X).shape == (60, 2)
+try:
+    import pandas
+except ImportError:
+    raise SystemExit(0)
+frame = pandas.DataFrame(X, columns=["a", "b", "y0"])
+m = krrlab.fit(frame, pandas.Series(y), "p.krr")
+assert (m.predict(frame[["y0", "a", "b"]].assign(more=1)) == m.predict(X)).all()
+refused("['b'] of the model are missing", lambda: m.predict(frame[["a", "y0"]]))
+refused("row 0, column 'a'", lambda: m.predict(frame.assign(a=pandas.Series([None] * 60, dtype="Int64"))))
+refused("add categorical='w'", lambda: krrlab.fit(frame.assign(w="x"), y, "m.krr"))
+p = krrlab.fit(frame, pandas.Series(y > 0, dtype="boolean"), "m.krr").predict(frame)
+assert p.dtype == bool and (p == (y > 0)).mean() > 0.9, p
 `
 
 // TestPythonModule: a model that Python fits by the program predicts the same by NumPy as by the program, for every
-// kernel, type of array and task.
+// kernel, type of array and task. Labels keep their type, columns of a DataFrame are found by name, and what has no
+// prediction is refused.
 func TestPythonModule(t *testing.T) {
 	python := testkit.Python(t, "numpy", "python3-numpy")
 	program := testkit.Must(os.Executable())
