@@ -13,7 +13,7 @@ VERSION := $(shell git describe --tags --match 'v[0-9]*' --dirty --abbrev=12 2>/
   git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null | sed s/^/devel-/)
 OUT ?= out
 
-.PHONY: all build demo figures lab gophernotes test test-long test-machines mutants kills test-ui fuzz bench bench-peers bench-plan release release-check clean help
+.PHONY: all build program demo figures lab gophernotes test test-long test-machines mutants kills test-ui fuzz bench bench-peers bench-plan release release-check clean help
 
 all: build
 
@@ -35,13 +35,21 @@ help:
 	@echo "  make release      archives, .deb, SBOMs and checksums of the commit in $(OUT)/release (TARGETS=linux/amd64: one system)"
 	@echo "  make release-check  two clean clones at two paths give the same bytes (TARGETS)"
 
-build:
+# What Shift-Tab shows in a notebook, embedded in the program; git ignores it. Without it the program asks the go command.
+DOCS := krrlab/notebook/bindings/docs/docs.json.gz
+$(DOCS): $(wildcard $(shell git ls-files '*.go' go.mod 2>/dev/null))
+	@CGO_ENABLED=0 $(GO) test -trimpath -count=1 -run '^TestDocs$$' ./krrlab/notebook/bindgen -update >/dev/null || \
+	  echo "the comments of packages could not be collected; notebooks ask the go command for them"
+
+build: $(DOCS) program
+
+program:
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.tag=$(VERSION)" -o $(BIN) ./krrlab/cmd/krrlab
 
 demo:
 	@.ci/install libopenblas0
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory program
 	@$(BIN) demo --dir $(OUT)
 
 # The paper's tables and figures of the results kept, and the table of docs/results.md; no data needed.
@@ -141,4 +149,4 @@ release-check:
 	  echo "the same bytes from two clones" && rm -rf $$d
 
 clean:
-	rm -rf bin $(OUT)
+	rm -rf bin $(OUT) $(DOCS)

@@ -11,12 +11,14 @@
 // Of the standard library, which the interpreter brings in the state of Go 1.18, what came
 // since then and is not generic is added.
 //
-// To bring everything up to date after an exported name changed:
+// To write the bindings and the documentation again after an exported name changed:
 //
 //	go generate ./krrlab/notebook/bindgen
 //
-// All of it is a test, which writes the bindings or compares them with what it would write: no program needs it, and
-// it does not import them, so that it runs when they no longer compile.
+// The generator is a test, which writes the bindings or compares those in git with what it would write. It does not
+// import them, so that it runs when they no longer compile. The documentation is written into a file that git ignores
+// (make build does so): comments change with every commit, and nothing depends on them but what the notebook shows.
 package bindgen
 
 //go:generate go test -count=1 -run TestBindings -update .
+//go:generate go test -count=1 -run TestDocs -update .

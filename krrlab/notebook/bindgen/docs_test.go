@@ -3,18 +3,75 @@ package bindgen
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/printer"
 	"go/types"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// Entry is what the notebook shows of one name.
+// docsFile is bindings.DocsFile, from this package's folder.
+var docsFile = filepath.Join("..", "bindings", "docs", "docs.json.gz")
+
+// Entry is what the notebook shows of one name, as bindings.Entry: this package does not import that one.
 type Entry struct {
 	Decl string `json:"decl"`
 	Doc  string `json:"doc,omitempty"`
+}
+
+// TestDocs collects the documentation of all packages that are bound. Every exported name must have a declaration,
+// and 95 of 100 a comment. With -update it writes the file that make build embeds.
+func TestDocs(t *testing.T) {
+	ps := testkit.Must(bound("."))
+	ix := NewIndex(ps)
+	all := map[string]map[string]Entry{}
+	names, missing := 0, []string{}
+	for _, p := range ps {
+		d := p.Docs(ix)
+		all[p.name()] = d
+		for _, o := range p.exported() {
+			names++
+			switch e := d[o.Name()]; {
+			case e.Decl == "":
+				t.Errorf("%s.%s has no declaration", p.Path, o.Name())
+			case e.Doc == "":
+				missing = append(missing, p.Path+"."+o.Name())
+			}
+		}
+	}
+	if names < 1000 || 20*len(missing) > names {
+		t.Errorf("%d of %d names in %d packages have no comment: %s", len(missing), names, len(ps),
+			strings.Join(missing, ", "))
+	}
+	for _, c := range []struct{ path, name, decl, doc string }{
+		{module + "/krrlab", "New", "func New(train *", "New checks the data"},
+		{module + "/krrlab", "Lab.Solve", "func (*Lab).Solve(ctx context.Context)", "Solve"},
+		{module + "/krrlab", "Config.Lambda", "field Lambda float64", "ridge λ > 0"},
+		{"gonum.org/v1/gonum/mat", "Dense.Mul", "func (*Dense).Mul(a Matrix, b Matrix)", "Mul takes the matrix product"},
+		{"gonum.org/v1/gonum/mat", "", "package mat", "Package mat provides"},
+		{"display", "HTML", "func HTML", "HTML"},
+	} {
+		e := all[c.path][c.name]
+		if !strings.HasPrefix(e.Decl, c.decl) || !strings.HasPrefix(e.Doc, c.doc) {
+			t.Errorf("%s.%s: %q, %.60q", c.path, c.name, e.Decl, e.Doc)
+		}
+	}
+	if !*update {
+		return
+	}
+	var b bytes.Buffer
+	z := testkit.Must(gzip.NewWriterLevel(&b, gzip.BestCompression))
+	testkit.OK(t, json.NewEncoder(z).Encode(all))
+	testkit.OK(t, z.Close())
+	testkit.OK(t, os.WriteFile(docsFile, b.Bytes(), 0o644))
 }
 
 // Index is the comments of several packages, by the full name of what they belong to.

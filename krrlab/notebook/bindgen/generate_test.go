@@ -2,7 +2,6 @@ package bindgen
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"go/types"
@@ -44,24 +43,30 @@ var Patterns = []string{
 var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd",
 	"krrlab/atomicfile", "krrlab/internal", "krrlab/notebook", "krrlab/safe", "krrlab/suite", "notebooks"}
 
-// Generate returns the files of krrlab/notebook/bindings, by name. dir is a folder of the
-// module.
-func Generate(dir string) (map[string][]byte, error) {
+// bound loads the packages of Patterns in dir, a folder of the module, without those Unbound.
+func bound(dir string) ([]*Package, error) {
 	paths, err := Paths(dir, Patterns...)
 	if err != nil {
 		return nil, err
 	}
 	ps, err := Load(dir, slices.DeleteFunc(paths, unbound)...) // what is unbound need not compile
-	if err != nil {
-		return nil, err
-	}
-	ix := NewIndex(ps)
-	files := map[string][]byte{}
-	var bad []string
 	for _, p := range ps {
 		if p.Path == displayPath {
 			p.As = "display"
 		}
+	}
+	return ps, err
+}
+
+// Generate returns the Go files of krrlab/notebook/bindings, by name. dir is a folder of the module.
+func Generate(dir string) (map[string][]byte, error) {
+	ps, err := bound(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	var bad []string
+	for _, p := range ps {
 		src, err := Source("bindings", p, func(o types.Object) bool {
 			return p.Path+"."+o.Name() != module+"/krrlab/accel.Use" // only a main chooses the BLAS of the process
 		})
@@ -70,14 +75,6 @@ func Generate(dir string) (map[string][]byte, error) {
 			continue
 		}
 		files["bind_"+Stem(p.name())+".go"] = src
-		var js bytes.Buffer
-		enc := json.NewEncoder(&js)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", " ")
-		if err := enc.Encode(p.Docs(ix)); err != nil {
-			return nil, err
-		}
-		files["docs/"+Stem(p.name())+".json"] = js.Bytes()
 	}
 	if bad != nil {
 		return nil, errors.New(strings.Join(bad, "\n"))

@@ -3,11 +3,10 @@
 // them. Importing it is enough: each file registers one package in gophernotes' registry
 // (github.com/gopherdata/gophernotes/imports), where the kernel of krrlab and gophernotes itself look.
 //
-// The package also holds the documentation of what is bound, signatures and comments as
-// they were in the source when the bindings were made: Lookup finds it.
+// Lookup returns the declaration and the comment of a bound name, if the program was built by make build or is a
+// release. These texts are written before the program is built, and are not in git.
 //
-// All files but this package's hand-written ones are generated. After a change of an
-// exported name in a package that is bound, run
+// All bind_*.go files are generated. After a change of an exported name in a package that is bound, run
 //
 //	go generate ./krrlab/notebook/bindgen
 //

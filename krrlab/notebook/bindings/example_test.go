@@ -3,12 +3,14 @@ package bindings_test
 import (
 	"fmt"
 
-	"github.com/krrlab/lab/krrlab/notebook/bindings"
+	"github.com/gopherdata/gophernotes/imports"
+
+	_ "github.com/krrlab/lab/krrlab/notebook/bindings"
 )
 
-// What a notebook shows for a name.
-func ExampleLookup() {
-	e, ok := bindings.Lookup("krrlab", "Lab.Free")
-	fmt.Println(e.Decl, ok)
-	// Output: func (*Lab).Free() true
+// A program that imports the bindings can run cells that import the laboratory.
+func Example() {
+	p := imports.Packages["github.com/krrlab/lab/krrlab"]
+	fmt.Println(p.Name, p.Binds["New"].Type())
+	// Output: krrlab func(*datasets.Dataset, krrlab.Config) (*krrlab.Lab, error)
 }

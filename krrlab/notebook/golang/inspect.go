@@ -1,16 +1,20 @@
 package golang
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"go/ast"
 	"go/types"
-	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/gopherdata/gophernotes/imports"
 
 	"github.com/krrlab/lab/krrlab/notebook/bindings"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
+	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
 // Inspect returns the signature and the comment of the name at the cursor, or of the
@@ -56,12 +60,12 @@ func (s *Session) describe(head string, more bool) (string, bool) {
 			}
 		case *ast.SelectorExpr:
 			if p := imported(spot, x.X); p != nil {
-				return describeObject(p.Path(), x.Sel.Name, p.Scope().Lookup(x.Sel.Name), more)
+				return s.describeObject(p.Path(), x.Sel.Name, p.Scope().Lookup(x.Sel.Name), more)
 			}
 			if t := spot.Info.TypeOf(x.X); t != nil {
 				path, name := named(t)
 				member := engine.Member(t, x.Sel.Name)
-				if text, ok := describeObject(path, name+"."+x.Sel.Name, member, more); ok {
+				if text, ok := s.describeObject(path, name+"."+x.Sel.Name, member, more); ok {
 					return text, true
 				}
 			}
@@ -70,12 +74,37 @@ func (s *Session) describe(head string, more bool) (string, bool) {
 	return "", false
 }
 
-// documented is what the bindings say of a name of a package, "" for the package itself, or else the go command.
-func documented(path, name string, more bool) (string, bool) {
+// noComments follows a declaration whose comment is not in this program, where there is no Go to ask.
+const noComments = "(This program was built without the comments of its packages, and Go is not installed here to read " +
+	"them from the source: see go.dev/dl, or take a release of krrlab.)"
+
+// lookup returns declaration and comment of a name of a package, "" for the package itself: from the bindings, or else
+// from go doc. Without both, missing is noComments for a package of this program.
+func (s *Session) lookup(path, name string, more bool) (text string, ok bool, missing string) {
 	if e, ok := bindings.Lookup(path, name); ok {
-		return entryText(e, more), true
+		return entryText(e, more), true, ""
 	}
-	return goDoc(path, name)
+	if path == "" || path == "main" {
+		return "", false, ""
+	}
+	text, err := s.finder.Doc(context.Background(), path, name)
+	if errors.Is(err, modules.ErrNoGo) && engine.Packages()[path] != "" {
+		missing = "\n\n" + noComments
+	}
+	if help := fieldHelp(path, name); err == nil && help != "" {
+		text += "\n\n" + help
+	}
+	return text, err == nil && text != "", missing
+}
+
+// fieldHelp returns the help tag of a field Type.Field of a bound package, "" if there is none.
+func fieldHelp(path, name string) string {
+	typ, field, _ := strings.Cut(name, ".")
+	if t := imports.Packages[path].Types[typ]; t != nil && t.Kind() == reflect.Struct {
+		f, _ := t.FieldByName(field)
+		return f.Tag.Get("help")
+	}
+	return ""
 }
 
 func entryText(e bindings.Entry, more bool) string {
@@ -87,12 +116,12 @@ func entryText(e bindings.Entry, more bool) string {
 }
 
 // describeObject documents a name of a package, or a field or method of a type, which is written behind that.
-func describeObject(path, name string, o types.Object, more bool) (string, bool) {
-	text, ok := documented(path, name, more)
+func (s *Session) describeObject(path, name string, o types.Object, more bool) (string, bool) {
+	text, ok, missing := s.lookup(path, name, more)
 	if ok || o == nil {
 		return text, ok
 	}
-	return engine.ObjectString(o) + typeDoc(o.Type(), more), true
+	return engine.ObjectString(o) + cmp.Or(s.typeDoc(o.Type(), more), missing), true
 }
 
 // named returns the path and the name of a type, or of what it points to.
@@ -107,14 +136,17 @@ func named(t types.Type) (path, name string) {
 	return "", ""
 }
 
-// typeDoc is the comment of a named compiled type.
-func typeDoc(t types.Type, more bool) string {
-	if path, name := named(t); name != "" {
-		if e, ok := bindings.Lookup(path, name); ok {
-			return "\n\n" + entryText(e, more)
-		}
+// typeDoc returns declaration and comment of a named compiled type, below an empty line; "" for other types.
+func (s *Session) typeDoc(t types.Type, more bool) string {
+	path, name := named(t)
+	if engine.Packages()[path] == "" {
+		return ""
 	}
-	return ""
+	text, ok, missing := s.lookup(path, name, more)
+	if !ok {
+		return missing
+	}
+	return "\n\n" + text
 }
 
 // describeWord documents a variable, function or type of the notebook, or a package.
@@ -129,9 +161,13 @@ func (s *Session) describeWord(spot *engine.Spot, name string, more bool) (strin
 	case *types.PkgName:
 		path = o.Imported().Path()
 	default:
-		return engine.ObjectString(o) + typeDoc(o.Type(), false), true
+		return engine.ObjectString(o) + s.typeDoc(o.Type(), false), true
 	}
-	return documented(path, "", more)
+	text, ok, missing := s.lookup(path, "", more)
+	if missing != "" {
+		return "package " + path + missing, true
+	}
+	return text, ok
 }
 
 // helpers are the names that cells find without an import.
@@ -147,17 +183,4 @@ var helpers = map[string]string{
 	"Progress": "func Progress() func(krrlab.Event) error\n\nProgress returns a Monitor for a krrlab.Config that " +
 		"shows one line: stage, share or iteration, residual, time left.",
 	"display": "package display\n\nWraps data for display: display.HTML, Markdown, Math, SVG, PNG, File and others.",
-}
-
-// goDoc asks the go command, where there is one, for what is not bound here: the
-// standard library.
-func goDoc(path, name string) (string, bool) {
-	if path == "" || path == "main" || !standard(path) {
-		return "", false
-	}
-	// a last guard: a loaded machine is slow to start it
-	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
-	defer stop()
-	out, err := exec.CommandContext(ctx, "go", "doc", strings.TrimSuffix(path+"."+name, ".")).Output()
-	return strings.TrimSpace(string(out)), err == nil && len(out) > 0
 }

@@ -172,7 +172,7 @@ func (s *Session) doc(name string) error {
 		s.out.printf(stdout, "%s\n", strings.Join(paths(), "\n"))
 		return nil
 	}
-	text, ok := documented(name, "", true)
+	text, ok, _ := s.lookup(name, "", true)
 	if !strings.Contains(name, "/") {
 		text, ok = s.describe(name, true)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/notebook/bindings"
 )
 
 // TestInterpreted imports packages of the module of the folder, and of none.
@@ -58,5 +59,13 @@ func TestNoGo(t *testing.T) {
 		if got := run(s, code); !strings.Contains(got, want) {
 			t.Errorf("%s\n got %q\nwant %q", code, got, want)
 		}
+	}
+	code := "krrlab.New"
+	want := noComments
+	if e, ok := bindings.Lookup("github.com/krrlab/lab/krrlab", "New"); ok { // built by make build
+		want = e.Doc
+	}
+	if got, _ := s.Inspect(code, len(code), true); !strings.Contains(got, "New(") || !strings.Contains(got, want) {
+		t.Errorf("%s: %q, want the declaration and %q", code, got, want)
 	}
 }

@@ -225,16 +225,52 @@ func (f *Finder) Close() error {
 	return os.RemoveAll(f.temp)
 }
 
-// linked are the versions of the modules of this program.
+// linked returns the versions of the modules of this program, by their paths. That of the program's own module is no
+// semantic version if the program was built in a checkout.
 var linked = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
+		for _, m := range append(info.Deps, &info.Main) {
 			out[m.Path] = m.Version
 		}
 	}
 	return out
 })
+
+// Doc returns what go doc prints of one name of a package: Name, Type.Method or Type.Field, or "" for the package
+// itself. The source is looked for in the module of the current folder, in the checkout around this program, and in the
+// module cache, in the versions that are linked into this program. It returns ErrNoGo if there is no go command.
+func (f *Finder) Doc(ctx context.Context, path, name string) (string, error) {
+	// a last guard: a loaded machine is slow to start the go command
+	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	defer stop()
+	from, err := f.module(ctx, "with")
+	if err != nil {
+		return "", err
+	}
+	program, _ := os.Executable()
+	find := func(dir string, env []string) (string, error) {
+		return run(ctx, dir, env, "list", "-find", "-f", "{{.Dir}}", path)
+	}
+	source, err := find(".", offline[:1]) // a module of the user's is not changed
+	if err != nil {
+		source, err = find(filepath.Dir(program), offline[:1])
+	}
+	if err != nil {
+		source, err = find(from, offline)
+	}
+	if err != nil && !errors.Is(err, ErrNoGo) {
+		if from, err = f.get(ctx, path); err == nil {
+			source, err = find(from, offline)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	text, err := run(ctx, strings.TrimSpace(source), offline, "doc", cmp.Or(name, "."))
+	text = strings.Replace(text, `// import "."`, fmt.Sprintf("// import %q", path), 1)
+	return strings.TrimSpace(text), err
+}
 
 // list asks the go command for a package and those that it imports.
 func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Package, error) {

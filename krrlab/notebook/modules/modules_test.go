@@ -119,6 +119,10 @@ func TestFind(t *testing.T) {
 		!slices.Equal(p.Files, []string{"gen.go"}) || !p.Asked {
 		t.Errorf("%+v, %v", p, err)
 	}
+	text, err := f.Doc(t.Context(), "example.test/plain", "One")
+	if err != nil || !strings.Contains(text, "func One() int") {
+		t.Errorf("documentation of a package in the module cache: %q, %v", text, err)
+	}
 	p, err = f.Find(t.Context(), "example.test/plain")
 	if err != nil || p.Module != "example.test/plain v1.1.0" ||
 		!slices.Equal(p.Files, []string{"plain.go", "pure.go"}) || p.Asked {
