@@ -24,6 +24,7 @@ type progress struct {
 	History    []HistRow
 	K          gram.Choice // how K was kept, with the storage auto a matter of memory and of ranks
 	State      []byte      // of the run (pcg.State)
+	At         int         // number of iterations of the run at State
 }
 
 // checkpoints keeps the state of one solve. A nil one does nothing.
@@ -129,16 +130,15 @@ func (k *checkpoints) begin(sol *Solution, kept gram.Choice, refined *mat.Dense,
 		return
 	}
 	if k.state != nil {
-		o.Resume, k.state = k.state, nil
+		o.Resume, k.state, k.iter = k.state, nil, k.now.At
 		k.o.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.o.Dir))
 	} else {
-		k.now = progress{Iterations: sol.Iterations, History: sol.History}
+		k.now, k.iter = progress{Iterations: sol.Iterations, History: sol.History}, 0
 		if refined != nil {
 			k.now.Run, k.now.Answers = 1, [][]float64{refined.RawMatrix().Data}
 		}
 	}
 	k.now.K = kept
-	k.iter = 0
 	if k.store != nil {
 		o.Checkpoint = k.save
 	}
@@ -153,6 +153,7 @@ func (k *checkpoints) save(st *pcg.State) error {
 	}
 	var b bytes.Buffer
 	var err error
+	k.now.At = st.Iterations()
 	if k.now.State, err = st.MarshalBinary(); err == nil {
 		err = gob.NewEncoder(&b).Encode(k.now)
 	}
@@ -162,6 +163,6 @@ func (k *checkpoints) save(st *pcg.State) error {
 	if err != nil {
 		return err
 	}
-	k.last, k.iter = time.Now(), st.Iterations()
+	k.last, k.iter = time.Now(), k.now.At
 	return nil
 }
