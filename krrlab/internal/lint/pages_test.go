@@ -169,3 +169,21 @@ func run(t *testing.T, program string) string {
 	}
 	return string(out)
 }
+
+// TestActions reads the hosted CI: every action is pinned by a commit, as a tag can be moved to other code.
+func TestActions(t *testing.T) {
+	names := testkit.Must(filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yml")))
+	uses := regexp.MustCompile(`uses: (\S+)`)
+	pinned := regexp.MustCompile(`^[\w/-]+@[0-9a-f]{40}$`)
+	found := 0
+	for _, name := range names {
+		for _, m := range uses.FindAllStringSubmatch(read(t, name), -1) {
+			if found++; !pinned.MatchString(m[1]) {
+				t.Errorf("%s: %s is not pinned by a commit", filepath.Base(name), m[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no workflow was found")
+	}
+}
