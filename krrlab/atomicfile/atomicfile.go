@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // Write calls write with a buffered writer and gives the file its name when
@@ -47,11 +48,13 @@ func put(name string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return err
 	}
+	unfinished.Store(f.Name(), nil)
 	defer func() {
 		if err != nil {
 			f.Close()
 			os.Remove(f.Name())
 		}
+		unfinished.Delete(f.Name())
 	}()
 	if err := writeTo(f, write); err != nil {
 		return err
@@ -68,6 +71,15 @@ func put(name string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), to)
+}
+
+// unfinished has the names of the temporary files that are being written.
+var unfinished sync.Map
+
+// Abandon removes the temporary files of all calls of Write that have not returned, which then fail. A program calls it
+// before it exits without waiting for them.
+func Abandon() {
+	unfinished.Range(func(name, _ any) bool { _ = os.Remove(name.(string)); return true })
 }
 
 // writeTo writes to a file, a device, a pipe or an output.

@@ -53,9 +53,10 @@ func (h *howOften) Set(text string) (err error) {
 
 // keep puts the flags into a configuration. What is resumed or refused is reported on stderr, unless --quiet.
 func (a *app) keep(cfg *krrlab.Config, f *checkpointFlags, progress *progress) {
-	if a.kept = f.Dir; f.Dir == "" {
+	if f.Dir == "" {
 		return
 	}
+	a.kept.Store(f.Dir)
 	cfg.Checkpoint = &krrlab.Checkpoint{Dir: f.Dir, Resume: f.Resume, Every: f.Every.time,
 		EveryIter: f.Every.iterations}
 	cfg.Checkpoint.Note = func(text string) {
@@ -66,8 +67,9 @@ func (a *app) keep(cfg *krrlab.Config, f *checkpointFlags, progress *progress) {
 
 // goOnText says how to go on from the checkpoint that the run has left; "" if it has none.
 func (a *app) goOnText() string {
-	if !checkpoint.Kept(a.kept) {
+	dir, _ := a.kept.Load().(string)
+	if !checkpoint.Kept(dir) {
 		return ""
 	}
-	return fmt.Sprintf("; the checkpoint in %s is kept; --resume continues from it", a.kept)
+	return fmt.Sprintf("; the checkpoint in %s is kept; --resume continues from it", dir)
 }

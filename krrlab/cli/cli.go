@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -64,8 +65,9 @@ type app struct {
 	globalFlags
 	flags *schema.Schema // of globalFlags
 	party *party         // nil unless the process is a rank
-	kept  string         // folder of checkpoints
+	kept  atomic.Value   // folder of checkpoints, a string
 	path  string         // of the command that runs, such as "krrlab fit"
+	end   *deadline      // of the command, after its context ends
 	args  []string
 	left  string // what a command that was interrupted leaves, for its last line
 	wrote []string
@@ -92,11 +94,28 @@ func (globalFlags) Help() map[string]string {
 func Main(ctx context.Context, args []string, env Env) int {
 	out := &output{w: env.Stdout}
 	env.Stdout, env.Stderr = out, safe.Writer{W: env.Stderr}
-	a := &app{env: env, args: args}
+	a := &app{env: env, args: args, end: newDeadline(grace)}
+	if env.Launch != nil {
+		a.end = newDeadline(rankGrace)
+	}
+	a.end.follow(ctx)
+	code := make(chan int, 1)
+	go func() { code <- a.execute(ctx, out) }()
+	select {
+	case c := <-code:
+		a.end.release()
+		return c
+	case <-a.end.passed:
+		return a.abandon()
+	}
+}
+
+// execute runs the command and returns the exit code.
+func (a *app) execute(ctx context.Context, out *output) int {
 	root := a.root()
-	root.SetArgs(args)
-	root.SetOut(env.Stdout)
-	root.SetErr(env.Stderr)
+	root.SetArgs(a.args)
+	root.SetOut(a.env.Stdout)
+	root.SetErr(a.env.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	a.path = cmd.CommandPath()
 	code, text := a.verdict(ctx, err)

@@ -33,6 +33,7 @@ func (a *app) kernelCommand() *cobra.Command {
 			defer signal.Stop(interrupt)
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), EndSignals()[1:]...)
 			defer stop()
+			a.end.follow(ctx)
 			return notebook.Kernel(ctx, args[0], &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(),
 				Interrupt: interrupt})
 		},

@@ -54,6 +54,14 @@ $ plan --data mnist-1m --nodes 42 --rates gemm32=640,gemm64=320,read=90,exp=22,e
     s = 35000, K float32; 189 iterations, the paper's of this s
 $ plan --problem 1000000,3,1 --nodes 8 --iterations 9 --rates gemm32=640,gemm64=320,read=90,exp=22,entry=0.64
     pcg, features, s = 10000, K
+$ plan --problem 1000000000,20,1 --nodes 3 --iterations 9 --storage recompute
+    1000000000 points
+2$ plan --problem 1000000000000,20,1 --nodes 64 --iterations 9
+    n = 1000000000000, d = 20, t = 1, s = 10000: up to 4e+24 bytes, more than a plan counts (2⁶²): take fewer points
+2$ plan --problem 1000,1000000000000000000,1 --nodes 8 --iterations 9
+    more than a plan counts
+2$ plan --problem 1000,3,1 --nodes 1000000000 --iterations 9
+    want a number from 1 to 65536
 2$ plan --nodes 8
     want --data NAME, --train FILE, or --problem n,d,t
 2$ plan --problem 1000,3,1 --nodes 8

@@ -77,13 +77,19 @@ func RankBytes(n int, s Storage, ranks int) int64 {
 	o := (*Options)(nil).settled(n, 1)
 	t := tiling{n: n, size: o.TileSize, blocks: (n + o.TileSize - 1) / o.TileSize}
 	tiles, size, last := t.blocks*(t.blocks+1)/2, int64(t.size), int64(t.rows(t.blocks-1))
-	lack := make([]int64, ranks) // entries that the last block row has less
-	for j := range t.blocks {
-		lack[(t.diagonal(t.blocks-1-j)+j)%ranks] += size*size - last*int64(t.rows(j))
+	// The tile of diagonal o in the last block row belongs to rank (o(B−1) − o(o−1)/2 + B−1) mod P, of period 2P in o.
+	missing := make([]int64, ranks) // entries that the last block row has less than full tiles
+	for o := range min(t.blocks, 2*ranks) {
+		count := int64((t.blocks - o + 2*ranks - 1) / (2 * ranks)) // diagonals o, o+2P, o+4P, …
+		less := count * size * (size - last)
+		if o == 0 { // the tile on the diagonal lacks columns, too
+			less += last * (size - last)
+		}
+		missing[(t.diagonal(o)+t.blocks-1-o)%ranks] += less
 	}
 	var most int64
 	width := map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s]
-	for r, less := range lack {
+	for r, less := range missing {
 		held := int64(share{r, ranks}.of(tiles))
 		most = max(most, tablesOf(int64(n), held, int64(t.blocks))+width*(held*size*size-less))
 	}

@@ -57,6 +57,9 @@ func (o Options) machines(ctx context.Context) (m Machines, err error) {
 // not. Where rates are of this machine, entries of K are timed, of random points.
 func (o Options) Scale(ctx context.Context, h stage.Header, bytes bool, form precond.Form,
 	way Candidate) (*Scaling, error) {
+	if err := o.countable(h, way); err != nil {
+		return nil, err
+	}
 	m, err := o.machines(ctx)
 	if err != nil {
 		return nil, err
@@ -81,6 +84,19 @@ func (o Options) Scale(ctx context.Context, h stage.Header, bytes bool, form pre
 		m.entries(p.Entries)
 	}
 	return m.Scale(h, c, way), nil
+}
+
+// countable refuses a problem if a machine's bytes, of all the points on one machine or of the most points of weak
+// scaling, might not fit an int64.
+func (o Options) countable(h stage.Header, way Candidate) error {
+	n, s := float64(h.N), float64(way.S)
+	rows := n * max(1, math.Sqrt(mostNodes/float64(o.Nodes)))
+	bytes := 8 * (n*n/2 + rows*(float64(h.D)+10*float64(h.T)+2*s+3*float64(way.Neighbors)) + 2*s*s)
+	if bytes < 1<<62 {
+		return nil
+	}
+	return fmt.Errorf("n = %d, d = %d, t = %d, s = %d: up to %.0e bytes, more than a plan counts (2⁶²): take fewer points",
+		h.N, h.D, h.T, way.S, bytes)
 }
 
 // entries takes seconds of entries of K measured here for those of the machines.

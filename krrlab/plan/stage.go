@@ -37,7 +37,7 @@ With --nodes it predicts what machines would take, and what limits each stage on
 type Options struct {
 	Tests int // points that are to be predicted; default: none
 
-	Nodes      int           `flag:"nodes" check:">=1"`
+	Nodes      int           `flag:"nodes" check:"[1,65536]"`
 	Memory     int64         // bytes of a machine; 0: not limited
 	Cores      int           `flag:"cores" with:"nodes" check:">=1"`
 	Bandwidth  float64       `flag:"bandwidth" with:"nodes" default:"10" check:"positive"` // Gbit/s
