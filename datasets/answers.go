@@ -138,7 +138,7 @@ func (d *Dataset) setAnswers(s *source, a *answers, task string) error {
 	}
 	if task == "classification" {
 		d.Task = Classification
-		d.setClasses(a)
+		d.setClasses(s.reading, a)
 		return nil
 	}
 	for k, v := range values {

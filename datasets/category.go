@@ -1,10 +1,12 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -16,13 +18,26 @@ type Category struct {
 	Values []string `json:"values,omitempty"` // in the order of the features; nil: those found, sorted
 }
 
+// UnknownWords are words of a categorical column that have no feature, with the number of rows of each.
+type UnknownWords struct {
+	Column string
+	Words  []LabelCount
+}
+
 // maxCategories is the most values of a column that are coded: more are hardly categories.
 const maxCategories = 1000
 
 // category is a Category while the file is read.
 type category struct {
 	Category
-	code map[string]int
+	code    map[string]int    // of the texts that were met
+	index   *wordIndex        // of Values; nil while they are being found
+	keys    map[string]int    // codes of the values found, by wordKey
+	names   []string          // of the values found: their text, or the wordKey of several texts
+	gap     int               // the only one of Values that stands for a missing cell, noPlace without one
+	taken   map[string]string // texts that differ from the value that they are taken for
+	unknown map[string]int    // rows of words that are not among Values
+	known   bool              // a row has one of Values
 }
 
 // sources returns the columns of a file that features were made of, by the names of these, and the category where
@@ -51,28 +66,109 @@ func sources(columns []string, categories []Category) (names []string, words []*
 }
 
 func newCategory(k Category) *category {
-	w := &category{k, map[string]int{}}
+	w := &category{Category: k, code: map[string]int{}, keys: map[string]int{}, gap: noPlace,
+		taken: map[string]string{}, unknown: map[string]int{}}
+	if k.Values == nil {
+		return w
+	}
+	w.index = newWordIndex(k.Values)
 	for i, v := range k.Values {
-		w.code[v] = i
+		if isMissing(v) && w.gap == noPlace {
+			w.gap = i
+		} else if isMissing(v) {
+			w.gap = severalPlaces
+		}
 	}
 	return w
 }
 
 // of returns the number of a value, counted as they come where they are not known before; −1 for an unknown one.
-func (w *category) of(value string) (int, error) {
-	i, ok := w.code[value]
-	if ok {
-		return i, nil
+func (w *category) of(text string) (i int, err error) {
+	i, ok := w.code[text]
+	if !ok {
+		if i = w.find(text); i == maxCategories {
+			return 0, fmt.Errorf("the column has more than %d different values: leave it out by --drop", maxCategories)
+		}
+		if i >= 0 && len(w.code) < 2*maxCategories {
+			w.code[strings.Clone(text)] = i
+		}
 	}
-	if w.Values != nil {
-		return -1, nil
+	if w.known = w.known || i >= 0; i < 0 && (w.unknown[text] > 0 || len(w.unknown) < maxCategories) {
+		w.unknown[strings.Clone(text)]++
 	}
-	i = len(w.code)
-	if i == maxCategories {
-		return 0, fmt.Errorf("the column has more than %d different values: leave it out by --drop", maxCategories)
+	return max(i, noPlace), nil
+}
+
+// find returns the number of a text that was not met before.
+func (w *category) find(text string) (i int) {
+	if w.index == nil {
+		key := wordKey(text)
+		i, ok := w.keys[key]
+		if !ok {
+			i = len(w.names)
+			w.keys[key], w.names = i, append(w.names, strings.Clone(text))
+		} else if w.names[i] != text {
+			w.taken[strings.Clone(text)] = key
+			w.taken[w.names[i]] = key
+			w.names[i] = key
+		}
+		return i
 	}
-	w.code[strings.Clone(value)] = i
-	return i, nil
+	if i, _ = w.index.find(text); i < 0 && isMissing(text) {
+		i = w.gap
+	}
+	if i >= 0 && w.Values[i] != text {
+		w.taken[strings.Clone(text)] = w.Values[i]
+	}
+	return i
+}
+
+// settle sets Values where they were to be found, and returns the place of each number among them.
+func (w *category) settle() (place []int) {
+	if w.index == nil {
+		w.Values = slices.Sorted(slices.Values(w.names))
+	}
+	place = make([]int, max(len(w.names), len(w.Values)))
+	for i := range place {
+		place[i] = i
+		if w.index == nil {
+			place[i], _ = slices.BinarySearch(w.Values, w.names[i])
+		}
+	}
+	return place
+}
+
+// report notes which texts are taken for others, and returns the words that are unknown, the most frequent first. It is
+// an error if no row has a word that is known.
+func (w *category) report(r *Reading, column string) (u UnknownWords, err error) {
+	var taken []string
+	for text, v := range w.taken {
+		if norm.NFC.String(text) != norm.NFC.String(v) { // else they look the same
+			taken = append(taken, equalWords(text, v))
+		}
+	}
+	if slices.Sort(taken); taken != nil {
+		r.note("words taken as equal in %s: %s", column, listed(taken))
+	}
+	u.Column = column
+	for text, n := range w.unknown {
+		u.Words = append(u.Words, LabelCount{text, n})
+	}
+	slices.SortFunc(u.Words, func(a, b LabelCount) int { return cmp.Or(b.Rows-a.Rows, strings.Compare(a.Label, b.Label)) })
+	if u.Words == nil || w.known {
+		return u, nil
+	}
+	return u, fmt.Errorf("no row has a word that the training data have in this column, in %v; they have %s: write the "+
+		"words as there, or fit again with rows that have them", u, nameList(w.Values))
+}
+
+// String names the column, and its words with their rows.
+func (u UnknownWords) String() string {
+	var each []string
+	for _, w := range u.Words {
+		each = append(each, fmt.Sprintf("%s (%d)", quote(w.Label), w.Rows))
+	}
+	return fmt.Sprintf("%s: %s", u.Column, listed(each))
 }
 
 // coded sets the points and names with a feature for each value of the categorical columns, whose numbers c.data has,
@@ -85,7 +181,7 @@ func (c *csvReader) coded(d *Dataset) error {
 	add := func(name string) {
 		wide, names = wide+1, append(names, name)
 	}
-	place := make([]map[float64]int, len(c.keep)) // the feature of each value of a column; nil for numbers
+	place := make([][]int, len(c.keep)) // the feature of each value of a column; nil for numbers
 	start := make([]int, len(c.keep))
 	for k, j := range c.keep {
 		name := ""
@@ -97,13 +193,15 @@ func (c *csvReader) coded(d *Dataset) error {
 			add(name)
 			continue
 		}
-		if w.Values == nil {
-			w.Values = slices.Sorted(maps.Keys(w.code))
-		}
-		place[k] = map[float64]int{}
+		place[k] = w.settle()
 		for _, v := range w.Values {
-			place[k][float64(w.code[v])] = wide
 			add(name + "=" + v)
+		}
+		u, err := w.report(c.read, c.name(j))
+		if err != nil {
+			return c.s.fail(0, 0, "%v", err)
+		} else if u.Words != nil {
+			d.Unknown = append(d.Unknown, u)
 		}
 	}
 	if err := c.s.take(8*c.rows*wide, c.rows); err != nil {
@@ -116,9 +214,7 @@ func (c *csvReader) coded(d *Dataset) error {
 			case place[k] == nil:
 				x.Row(i)[start[k]] = v
 			case v >= 0:
-				x.Row(i)[place[k][v]] = 1
-			default:
-				d.Unknown++
+				x.Row(i)[start[k]+place[k][int(v)]] = 1
 			}
 		}
 	}

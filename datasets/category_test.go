@@ -3,6 +3,7 @@ package datasets
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,8 +39,8 @@ func TestCategorical(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%q: %v", other, err)
 			}
-			if got := dense(z.X); !reflect.DeepEqual(got, [][]float64{{5, 0, 0, 0}, {6, 0, 1, 0}}) || z.Unknown != 1 {
-				t.Errorf("%q: %v, %d unknown", other, got, z.Unknown)
+			if got := dense(z.X); !reflect.DeepEqual(got, [][]float64{{5, 0, 0, 0}, {6, 0, 1, 0}}) || len(z.Unknown) != 1 {
+				t.Errorf("%q: %v, %v unknown", other, got, z.Unknown)
 			}
 		}
 	}
@@ -62,5 +63,51 @@ func TestCategorical(t *testing.T) {
 			"points have 2 features, want 4"},
 	} {
 		fails(t, errOf(Read(strings.NewReader(c.text), "file", &c.o)), c.want)
+	}
+}
+
+// TestEqualWords: words of a category and names of columns that people take for the same are the same, in one file and
+// in others; what was taken is noted, unknown words are counted, and a column without a known word is refused.
+func TestEqualWords(t *testing.T) {
+	for _, c := range []struct{ words, values, other, codes, note string }{
+		{"1 2 3", "1 2 3", "1.0 +2 3e0", "012", `words taken as equal in "k": "+2" = "2", "1.0" = "1", "3e0" = "3"`},
+		{"1 1.0 2", "1 2", "2.0 01 1", "1-0", `"2.0" = "2"`},
+		{"True False", "False True", "TRUE false true", "101", `"TRUE" = "True"`},
+		{"Ko\u0308ln Ulm", "Ko\u0308ln Ulm", "K\u00f6ln ULM ulm", "011", `in "k": "ULM" = "Ulm", "ulm" = "Ulm"`},
+		{"ulm ULM", "ULM ulm", "Ulm ULM ulm", "-01", ""},
+		{"a - b", "- a b", "NA a B", "012", `"B" = "b", "NA" = "-"`},
+		{"a - NA", "- NA a", "? a A", "-22", `"A" = "a"`},
+	} {
+		rows := func(words string) string {
+			text := "size,k,y\n"
+			for i, w := range strings.Fields(words) {
+				text += fmt.Sprintf("%d,%s,1\n", i, w)
+			}
+			return text
+		}
+		o := ReadOptions{Task: "regression", Categorical: []Category{{Column: "k"}}}
+		d, err := Read(strings.NewReader(rows(c.words)), "file", &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(d.Categories[0].Values, " "); got != c.values {
+			t.Errorf("%s: values %s, want %s", c.words, got, c.values)
+		}
+		o = ReadOptions{Task: "regression", Categorical: d.Categories, Columns: d.Columns, Dim: d.Dim()}
+		z, err := Read(strings.NewReader(strings.Replace(rows(c.other), "size", "SIZE", 1)), "other", &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes := ""
+		for _, row := range dense(z.X) {
+			codes += strings.Replace(fmt.Sprint(slices.Index(row[1:], 1)), "-1", "-", 1)
+		}
+		if unknown := strings.Count(codes, "-"); codes != c.codes || unknown != len(z.Unknown) ||
+			unknown > 0 && z.Unknown[0].Words[0].Rows != 1 {
+			t.Errorf("%s, then %s: %s, want %s; unknown %v", c.words, c.other, codes, c.codes, z.Unknown)
+		}
+		contains(t, z.Read.String(), `columns taken as equal: "SIZE" = "size"`)
+		contains(t, z.Read.String(), c.note)
+		fails(t, errOf(Read(strings.NewReader(rows("x y x")), "other", &o)), `in "k": "x" (2), "y" (1); they have "`)
 	}
 }

@@ -46,10 +46,10 @@ type Dataset struct {
 	// Kept are the cells of ReadOptions.Keep without blanks at their ends, a column each, below its name; nil of a
 	// part of the points.
 	Kept [][]string
-	// Categories are the columns of words that features were made of; nil for none. Unknown counts the cells of them
-	// that have none of the values asked for: their features are all 0.
+	// Categories are the columns of words that features were made of; nil for none. Unknown are the words of them that
+	// are none of the values asked for: their features are all 0.
 	Categories []Category
-	Unknown    int
+	Unknown    []UnknownWords
 	// Scaling is what X was scaled by; nil if X is raw, as read. Scale sets it, and what is made of
 	// the points (Slice, Subset, Holdout) has it too.
 	Scaling *Scaling

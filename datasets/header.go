@@ -91,18 +91,25 @@ func (c *csvReader) checkWidth(line int, matched bool) error {
 // there are none of them.
 func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 	names, words := sources(c.o.Columns, c.o.Categorical)
-	var missing []string
-	taken := map[int]bool{}
+	if len(names) == 0 {
+		return false, false, nil
+	}
+	var missing, renamed []string
+	index, taken := newWordIndex(first), map[int]bool{}
+	there := nameList(first)
 	for k, name := range names {
-		j := slices.Index(first, name)
+		j, caseDiffers := index.find(name)
 		switch {
-		case j < 0:
-			missing = append(missing, name)
-			continue
-		case slices.Contains(first[j+1:], name):
+		case j == severalPlaces:
 			return false, false, fmt.Errorf("several columns are named %s: rename them in all files, and fit again",
 				quote(name))
+		case j == noPlace || taken[j]:
+			missing = append(missing, name)
+			continue
+		case caseDiffers:
+			renamed = append(renamed, equalWords(first[j], name))
 		}
+		first[j] = name
 		if c.keep, taken[j] = append(c.keep, j), true; words[k] != nil {
 			c.words[j] = words[k]
 		}
@@ -112,9 +119,12 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 	}
 	if missing != nil {
 		return false, false, fmt.Errorf("the columns %s of %s are missing: there are %s",
-			nameList(missing), cmp.Or(c.o.DimOf, "the model"), nameList(first))
+			nameList(missing), cmp.Or(c.o.DimOf, "the model"), there)
 	}
-	if c.target = slices.Index(first, c.o.Target); c.target < 0 && !c.o.TargetOptional && c.o.Target != "none" {
+	if renamed != nil {
+		c.read.note("columns taken as equal: %s", listed(renamed))
+	}
+	if c.target, _ = index.find(c.o.Target); c.target < 0 && !c.o.TargetOptional && c.o.Target != "none" {
 		if c.target, _, err = findColumn(first, cmp.Or(c.o.Target, "-1")); err != nil {
 			return false, false, fmt.Errorf("target: %w", err)
 		}
@@ -125,7 +135,7 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 	}
 	taken[c.target] = true
 	for _, name := range c.o.More {
-		j := slices.Index(first, name)
+		j, _ := index.find(name)
 		if j < 0 { // several targets are there together or not at all
 			c.target, c.more, c.others = -1, nil, nil
 			break
@@ -266,10 +276,11 @@ func findColumn(first []string, column string) (col int, named bool, err error) 
 	w := len(first)
 	i, err := strconv.Atoi(column)
 	if err != nil {
-		if i = slices.Index(first, column); i < 0 {
+		i, caseDiffers := newWordIndex(first).find(column)
+		if i == noPlace || caseDiffers {
 			return 0, false, fmt.Errorf("no column is named %s: %s", quote(column), namesIn(first))
 		}
-		if slices.Contains(first[i+1:], column) {
+		if i == severalPlaces {
 			return 0, false, fmt.Errorf("several columns are named %s: say which by its number, counted from 0",
 				quote(column))
 		}

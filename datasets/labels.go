@@ -7,7 +7,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,16 +16,6 @@ var decimal = regexp.MustCompile(`^[+-]?\d+(\.0*)?(e[+-]?\d+)?$`)
 
 // maxWhole is the first whole number that not every text of which is told apart by its value: 15 digits are.
 const maxWhole = 1e15
-
-// labelKey returns the text that two labels have in common if they are one class: of whole numbers whose text says
-// nothing but their value (1, +1, 1.0, 1e0, but not 01) that value, and the text itself otherwise (01234, 1.10, numbers
-// of 16 digits).
-func labelKey(text string) string {
-	if v, ok := value(text); ok {
-		return strconv.FormatFloat(v+0, 'f', -1, 64) // −0+0 = 0
-	}
-	return text
-}
 
 // value returns the number that is all that a label says; ok is false where it says more.
 func value(text string) (v float64, ok bool) {
@@ -39,19 +28,26 @@ func value(text string) (v float64, ok bool) {
 	return v, err == nil && math.Abs(v) < maxWhole && v == math.Trunc(v) && !padded
 }
 
-// setClasses sets Labels, sorted, and Class. A class has the name that all its rows have, or its key if they differ or
-// the labels are all numbers that say nothing but their value.
-func (d *Dataset) setClasses(a *answers) {
+// setClasses sets Labels, sorted, and Class, and notes which texts are one class. A class has the name that all its rows
+// have, or its wordKey if they differ or the labels are all numbers that say nothing but their value.
+func (d *Dataset) setClasses(r *Reading, a *answers) {
 	name, index, plain := map[string]string{}, map[string]int{}, true
+	var merged []string
 	for _, text := range a.texts {
-		k := labelKey(text)
+		k := wordKey(text)
 		_, number := value(text)
 		plain = plain && number
 		if was := name[k]; was == "" {
 			name[k] = text
 		} else if was != text {
+			if was != k {
+				merged = append(merged, equalWords(was, text))
+			}
 			name[k] = k
 		}
+	}
+	if merged != nil {
+		r.note("labels taken as equal: %s", listed(merged))
 	}
 	for k, l := range name {
 		if plain {
@@ -61,11 +57,11 @@ func (d *Dataset) setClasses(a *answers) {
 	}
 	sortLabels(d.Labels)
 	for i, l := range d.Labels {
-		index[labelKey(l)] = i
+		index[wordKey(l)] = i
 	}
 	class := make([]int, len(a.texts))
 	for k, text := range a.texts {
-		class[k] = index[labelKey(text)]
+		class[k] = index[wordKey(text)]
 	}
 	d.Class = chosen[int](a.code)(class)
 }
@@ -86,47 +82,52 @@ func sortLabels(labels []string) {
 	})
 }
 
-// ClassIn returns for each label of d its place among others, that of the same text or else of the same number, and −1
-// where there is none.
+// ClassIn returns for each label of d its place among others, that of the same text, else of the same number, boolean or
+// Unicode text, else of the only one that differs in upper and lower case alone, and −1 where there is none.
 func (d *Dataset) ClassIn(labels []string) []int {
-	keys := make([]string, len(labels))
-	for i, l := range labels {
-		keys[i] = labelKey(l)
-	}
-	at := make([]int, len(d.Labels))
+	index, at := newWordIndex(labels), make([]int, len(d.Labels))
 	for i, l := range d.Labels {
-		if at[i] = slices.Index(labels, l); at[i] < 0 {
-			at[i] = slices.Index(keys, labelKey(l))
-		}
+		at[i], _ = index.find(l)
+		at[i] = max(at[i], noPlace)
 	}
 	return at
 }
 
-// KnownLabels says in one line which labels of d's rows are not among others, and in how many rows; "" if all are. It
-// is an error if not one of the rows has a label that is.
+// KnownLabels says in one line which labels of d's rows are not among others, in how many rows, and which are taken for
+// one that differs in upper and lower case; "" if all are the same. It is an error if not one of the rows has a label
+// that is among them.
 func (d *Dataset) KnownLabels(labels []string) (note string, err error) {
-	at, rows, unknown := d.ClassIn(labels), 0, make([]int, len(d.Labels))
+	index, rows, unknown := newWordIndex(labels), 0, make([]int, len(d.Labels))
+	at := d.ClassIn(labels)
 	for _, c := range d.Class {
 		if at[c] < 0 {
 			unknown[c]++
 			rows++
 		}
 	}
-	var names []string
+	var names, taken []string
 	for c, n := range unknown {
 		if n > 0 {
 			names = append(names, d.Labels[c])
+		} else if i, caseDiffers := index.find(d.Labels[c]); caseDiffers {
+			taken = append(taken, equalWords(d.Labels[c], labels[i]))
 		}
 	}
-	if rows == 0 {
-		return "", nil
+	if taken != nil {
+		note = fmt.Sprintf("%s: labels taken as equal: %s", d.Name, listed(taken))
 	}
-	note = fmt.Sprintf("%s: the labels %s, of %d of %d rows, are not among the model's %s",
+	if rows == 0 {
+		return note, nil
+	}
+	unknownNote := fmt.Sprintf("%s: the labels %s, of %d of %d rows, are not among the model's %s",
 		d.Name, nameList(names), rows, len(d.Class), nameList(labels))
 	if rows == len(d.Class) {
-		return "", errors.New(note)
+		return "", errors.New(unknownNote)
 	}
-	return note + ", and count as errors", nil
+	if note != "" {
+		note += "; "
+	}
+	return note + unknownNote + ", and count as errors", nil
 }
 
 // nameList returns names in quotes, as listed does.

@@ -420,3 +420,11 @@ func fails(t *testing.T, err error, want string) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
 }
+
+// contains reports it if a text lacks a part.
+func contains(t *testing.T, text, want string) {
+	t.Helper()
+	if !strings.Contains(text, want) {
+		t.Errorf("%s, want %q", text, want)
+	}
+}

@@ -217,7 +217,8 @@ func TestByName(t *testing.T) {
 	}
 }
 
-// TestClassIn: labels of other files are those of the same text, or else of the same number.
+// TestClassIn: labels of other files are those of the same text, or else of the same number, boolean or Unicode text, or
+// else, with a note, the only one that differs in case.
 func TestClassIn(t *testing.T) {
 	for _, c := range []struct {
 		labels, known []string
@@ -225,7 +226,9 @@ func TestClassIn(t *testing.T) {
 	}{
 		{[]string{"1.0", "+2"}, []string{"1", "2"}, []int{0, 1}},
 		{[]string{"01", "1"}, []string{"1", "01"}, []int{1, 0}},
-		{[]string{"1.10"}, []string{"1.1"}, []int{-1}}, {[]string{"True"}, []string{"true"}, []int{-1}},
+		{[]string{"1.10"}, []string{"1.1"}, []int{-1}}, {[]string{"True"}, []string{"true"}, []int{0}},
+		{[]string{"Ko\u0308ln", "ULM", "Ulm"}, []string{"K\u00f6ln", "Ulm", "ULM"}, []int{0, 2, 1}},
+		{[]string{"ulm"}, []string{"Ulm", "ULM"}, []int{-1}},
 		{[]string{"-0.0"}, []string{"-1", "0"}, []int{1}},
 		{[]string{"1000000000000000002"}, []string{"1000000000000000001"}, []int{-1}},
 	} {
@@ -236,5 +239,11 @@ func TestClassIn(t *testing.T) {
 		if note, err := d.KnownLabels(c.known); (err != nil) != (c.want[0] < 0) || note != "" {
 			t.Errorf("%q among %q: %s, %v", c.labels, c.known, note, err)
 		}
+	}
+	d := &Dataset{Name: "d", Labels: []string{"YES", "maybe"}, Class: []int{0, 1}}
+	note, err := d.KnownLabels([]string{"no", "yes"})
+	contains(t, note, `labels taken as equal: "YES" = "yes"; d: the labels "maybe", of 1 of 2 rows, are not among`)
+	if at := d.ClassIn([]string{"no", "yes"}); err != nil || !slices.Equal(at, []int{1, -1}) {
+		t.Errorf("%v, %v", at, err)
 	}
 }

@@ -242,12 +242,12 @@ func TestCategorical(t *testing.T) {
 	})
 	got := script(t, `
 $ fit --train a.csv --test new.csv --categorical city --sigma 1 --out a.krr
-	note: new.csv: 1 word of categorical columns not in the training data
+	note: new.csv: words that are not in the training data, whose features are all 0, with their rows, in "city": "paris" (1)
 	n = 45, d = 4
 $ verify a.krr --train a.csv
 	the points are those of the model
 $ predict --model a.krr --in new.csv
-	krrlab: note: new.csv: 1 word of
+	krrlab: note: new.csv: words that
 1$ fit --train a.csv
 	; say krrlab fit --train a.csv --categorical city
 $ predict --model a.krr --in a.csv`)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/plural"
@@ -154,7 +155,6 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*loaded, error) {
 	if f.Task == "auto" && train.Targets == nil {
 		d.hint("%s", train.TaskHint())
 	}
-	d.hint("%s", unknownText(train))
 	if f.Matrix != "" {
 		if err := d.precomputed(ctx, f); err != nil {
 			return nil, err
@@ -207,12 +207,15 @@ func (d *loaded) readTest(ctx context.Context, f *labFlags, train *datasets.Data
 
 // unknownText warns of words that the training rows do not have; "" without any.
 func unknownText(d *datasets.Dataset) string {
-	if d.Unknown == 0 {
+	var each []string
+	for _, u := range d.Unknown {
+		each = append(each, u.String())
+	}
+	if each == nil {
 		return ""
 	}
-	count := plural.Count(d.Unknown, "word")
-	return fmt.Sprintf("%s: %s of categorical columns not in the training data, whose features are all 0", d.Source,
-		count)
+	return fmt.Sprintf("%s: words that are not in the training data, whose features are all 0, with their rows, in %s",
+		d.Source, strings.Join(each, "; in "))
 }
 
 // filled returns the training data with missing values filled in, and notes how many there were.
