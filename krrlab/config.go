@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -13,14 +14,15 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/solve"
-	"github.com/krrlab/lab/krrlab/weighted"
 )
 
 // New checks the data and the configuration and codes the targets: ±1 in one column for two classes, one column per
-// class for more, the values themselves for regression, less train.Mean. With train.Weights the problem is that of
-// package weighted: K, residuals and bounds are of W^½KW^½, and the model's coefficients are W^½ĉ. The points are taken
+// class for more, the values themselves for regression, less train.Mean. With train.Weights, W = diag(w), the problem is
+// (W^½KW^½+λI)ĉ = W^½y (points.Weighted): K, residuals and bounds are of W^½KW^½, and the model's coefficients are W^½ĉ.
+// The points are taken
 // as they are; scale them before (package datasets).
 func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train == nil || train.X == nil {
@@ -45,14 +47,23 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train.Weights == nil {
 		return p.lab(cfg)
 	}
-	if cfg.Backend != nil || cfg.StopRows != nil {
-		return nil, fmt.Errorf("krrlab: weights go with neither a Backend nor StopRows: leave these out")
-	}
-	if p.train, cfg.Kernel, err = weighted.Problem(train, cfg.Kernel); err != nil {
+	x, err := points.Weigh(train.X, train.Weights)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", train.Name, err)
 	}
-	weighted.Rows(p.y, train.Weights)
+	scaled := *train
+	scaled.X = x
+	p.train = &scaled
+	p.scaleRows(p.y)
 	return p.lab(cfg)
+}
+
+// scaleRows multiplies row i of y by √w_i, in place: targets of the weighted problem, and its coefficients ĉ to c.
+func (p *problem) scaleRows(y *mat.Dense) {
+	_, factors := points.Split(p.train.X)
+	for i, f := range factors {
+		floats.Scale(f, y.RawRowView(i))
+	}
 }
 
 // With returns a lab of the same problem (data, kernel, λ and ranks) with another method: change is

@@ -6,7 +6,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/weighted"
 )
 
 // quad is the unevaluated sum hi + lo of two float64 numbers, right to about 2⁻¹⁰⁰: what answers are
@@ -83,6 +82,14 @@ func (a quad) exp() quad {
 	return quad{math.Ldexp(sum.hi, int(k)), math.Ldexp(sum.lo, int(k))}
 }
 
+// weightedReference is √w√v·k(x, z) of rows whose last numbers are √w and √v.
+type weightedReference struct{ kernel.Kernel }
+
+func (k weightedReference) Eval(x, z []float64) float64 {
+	d := len(x) - 1
+	return x[d] * k.Kernel.Eval(x[:d], z[:d]) * z[d]
+}
+
 // quadKernel is k(x, z) by its formula.
 func quadKernel(k kernel.Kernel, x, z []float64) quad {
 	var sq, l1, dot quad
@@ -109,9 +116,9 @@ func quadKernel(k kernel.Kernel, x, z []float64) quad {
 			p = p.mul(base)
 		}
 		return p
-	case weighted.Kernel:
+	case weightedReference:
 		d := len(x) - 1
-		return quadKernel(k.Of, x[:d], z[:d]).mul(twoProduct(x[d], z[d]))
+		return quadKernel(k.Kernel, x[:d], z[:d]).mul(twoProduct(x[d], z[d]))
 	case kernel.Func: // is what it returns
 		return quad{k.F(x, z), 0}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/weighted"
 )
 
 // leastKnown returns what the eigenvalues of K+λI are known to be at least, which bounds of errors rest on: λ, or 0
@@ -72,12 +71,4 @@ func (l *Lab) semidefinite(ctx context.Context) error {
 	return fmt.Errorf("krrlab: the given K is not positive semi-definite, which this stage's intervals rest on: it "+
 		"has an eigenvalue near or below −λ/100 = %.3g; clip its negative eigenvalues, or take a larger λ",
 		-l.cfg.Lambda/100)
-}
-
-// base returns the kernel of the rows as they are given: with weights the problem has another.
-func (l *Lab) base() kernel.Kernel {
-	if w, ok := l.cfg.Kernel.(weighted.Kernel); ok {
-		return w.Of
-	}
-	return l.cfg.Kernel
 }

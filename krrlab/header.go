@@ -21,7 +21,7 @@ func (l *Lab) String() string {
 	_, _, t := l.Dims()
 	b.Add("data", "%v", l.given)
 	saved := ""
-	if _, err := kernel.ToSpec(l.base()); err != nil {
+	if _, err := kernel.ToSpec(l.cfg.Kernel); err != nil {
 		saved = "; its models cannot be saved, as the kernel is not registered (kernel.Register)"
 	}
 	b.Add("problem", "kernel %v, λ = %g, t = %d%s", c.Kernel, c.Lambda, t, saved)
@@ -51,7 +51,7 @@ func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
 
 func (l *Lab) header() Header {
 	n, d, t := l.Dims()
-	k := l.base()
+	k := l.cfg.Kernel
 	spec, err := kernel.ToSpec(k)
 	if err != nil { // a user-defined kernel
 		spec = kernel.Spec{Name: k.String()}

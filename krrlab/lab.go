@@ -175,7 +175,7 @@ func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixed }
 // needs another frees the one before first.
 type problem struct {
 	given  *datasets.Dataset
-	train  *datasets.Dataset // given, or with weights the points of package weighted
+	train  *datasets.Dataset // given, with points.Weighted if it has weights
 	coding datasets.Coding
 	y      *mat.Dense // n×t, coded targets
 	comm   comm.Comm

@@ -14,7 +14,6 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/weighted"
 )
 
 // solve solves by the method that the configuration names.
@@ -63,10 +62,10 @@ func (l *Lab) adopt(ctx context.Context, s *Solution) error {
 func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
 	if l.given.Weights != nil {
 		c = mat.DenseCopyOf(c)
-		weighted.Rows(c, l.given.Weights)
+		l.scaleRows(c)
 	}
 	return &model.Model{
-		Kernel: l.base(), Lambda: l.cfg.Lambda, X: l.given.X, C: c, Weighted: l.given.Weights != nil, Labels: l.coding.Labels,
+		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.given.X, C: c, Weighted: l.given.Weights != nil, Labels: l.coding.Labels,
 		Targets: l.given.Targets, Mean: l.coding.Mean, Scaling: l.given.Scaling, Columns: l.given.Columns,
 		Error: sol.Error.Model(),
 		Origin: model.Origin{
@@ -104,7 +103,7 @@ var _ Stage = (*Solution)(nil)
 // depends on.
 func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
 	c := l.cfg
-	spec, err := kernel.ToSpec(l.base())
+	spec, err := kernel.ToSpec(l.cfg.Kernel)
 	if err != nil { // two of them cannot be told apart
 		return sum, fmt.Errorf("%w; or take no checkpoint", err)
 	}

@@ -2,15 +2,19 @@ package krrlab
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/tune"
 )
@@ -39,7 +43,7 @@ func TestWeights(t *testing.T) {
 		for _, cfg := range []Config{
 			{Solver: Direct, Tol: 1e-11}, {Solver: CG, Tol: 1e-10}, {Precond: Nystrom{S: 30}, Tol: 1e-10},
 			{Precond: RPCholesky{S: 30}, Tol: 1e-10, Solver: BlockPCG}, {Solver: CG, Tol: 0.03},
-			{Precond: Vecchia{S: 9}, Tol: 1e-10},
+			{Precond: Vecchia{S: 9}, Tol: 1e-10}, {Precond: Features{S: 40}, Tol: 1e-10},
 		} {
 			cfg.Kernel, cfg.Lambda = k, 0.1
 			sol := mustSolve(t, given, cfg)
@@ -69,6 +73,125 @@ func TestWeights(t *testing.T) {
 	}
 }
 
+// withRoots returns the points (x_i, √w_i).
+func withRoots(train *datasets.Dataset) *points.Dense {
+	n, d := train.X.Dims()
+	x := points.NewDense(n, d+1, nil)
+	train.X.Panel64To(x.Data, d+1)
+	for i, w := range train.Weights {
+		x.Row(i)[d] = math.Sqrt(w)
+	}
+	return x
+}
+
+// TestWeightsDense: with weights from 1e-4 to 1e4 every solver, preconditioner and storage solves the dense system of
+// W^½KW^½ with the certificate of a fit without weights, on ranks too, within the bounds that it says.
+func TestWeightsDense(t *testing.T) {
+	const n, lambda = 150, 0.5
+	for name, x := range kinds(n, 5, 4) {
+		train := classes(x, 2)
+		train.Weights = make([]float64, n)
+		for i := range n {
+			train.Weights[i] = math.Pow(10, 4*math.Sin(float64(i*i)))
+		}
+		for ki, k := range kernels {
+			if ki > 0 && name != "float64" {
+				continue
+			}
+			l := newLab(t, train, Config{Kernel: k, Lambda: lambda})
+			exact := newReference(t, weightedReference{k}, withRoots(train), lambda, l.Targets())
+			for ci, cfg := range []Config{
+				{Solver: Direct}, {Solver: Direct, Storage: gram.Float32}, {Precond: Features{S: 90}},
+				{Precond: RPCholesky{S: 60}}, {Precond: Nystrom{S: 60, Spectral: true}, Solver: BlockPCG},
+				{Precond: Vecchia{S: 20, Neighbors: 20}}, {Precond: RPCholesky{S: 90}, Storage: gram.Recompute},
+				{Precond: RPCholesky{S: 90}, Storage: gram.Float32, Exact: ExactResidual},
+				{Precond: RPCholesky{S: 90}, Storage: gram.Float64, Exact: StoredResidual},
+				{Precond: RPCholesky{S: 90}, Tiles: gram.SparseTiles},
+			} {
+				if cfg.Tiles == gram.SparseTiles && ki > 1 || name != "float64" && ci%4 != 2 {
+					continue
+				}
+				cfg.Kernel, cfg.Lambda, cfg.Tol, cfg.MaxIter = k, lambda, 1e-6, 2000
+				check := func(sol *Solution) {
+					c := mat.DenseCopyOf(sol.Model.C)
+					for i, w := range train.Weights {
+						c.Set(i, 0, c.At(i, 0)/math.Sqrt(w))
+					}
+					what := []any{name, k, cfg.Solver, cfg.Precond, cfg.Storage, cfg.Tiles}
+					if r := exact.residuals(c, l.Targets())[0]; sol.Status != pcg.Converged || r > 1e-6*1.001 {
+						t.Errorf("%v: %v, residual %g", what, sol.Status, r)
+					}
+					off, size := exact.off(c, 0)
+					e := sol.Error
+					if e == nil || off > e.Bounds[0]*1.001 || e.Sizes[0] > size*1.001 ||
+						e.Certain != nil && off > e.Certain[0]*1.001 {
+						t.Errorf("%v: ‖e‖_A = %g of %g, bounds %+v", what, off, size, e)
+					}
+					if certain := e.Certain != nil; certain == (cfg.Exact == StoredResidual) {
+						t.Errorf("%v: certain: %v", what, certain)
+					}
+				}
+				check(mustSolve(t, train, cfg))
+				if cfg.Solver != Direct && ki == 0 && ci%2 == 0 {
+					onRanks(3, func(ranks comm.Comm) { check(solveOn(t, ranks, train, cfg)) })
+				}
+			}
+		}
+	}
+}
+
+// TestWeightsStages: κ and the statistical dimension are those of W^½KW^½ too.
+func TestWeightsStages(t *testing.T) {
+	const n, lambda = 120, 0.5
+	train := regression(kinds(n, 5, 4)["sparse"])
+	train.Weights = make([]float64, n)
+	for i := range n {
+		train.Weights[i] = math.Pow(10, 2*math.Sin(float64(i*i)))
+	}
+	l := newLab(t, train, Config{Kernel: kernels[0], Lambda: lambda, Solver: PCG, Precond: Features{S: 60, LambdaP: 3}})
+	a := newReference(t, weightedReference{kernels[0]}, withRoots(train), lambda, l.Targets()).a
+	mu := testkit.Eigenvalues(t, a)
+	var want float64
+	for _, v := range mu {
+		want += 1 - lambda/v
+	}
+	for _, m := range []StatDimMethod{ExactStatDim, SLQ} {
+		if s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m})); !s.Estimate.Covers(want) {
+			t.Errorf("%v: s_λ = %v, want %g", m, s.Estimate, want)
+		}
+	}
+	z := testkit.Must(l.Z(t.Context()))
+	m := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			for c, v := range z.Row(i) {
+				m.SetSym(i, j, m.At(i, j)+float64(v)*float64(z.Row(j)[c]))
+			}
+		}
+		m.SetSym(i, i, m.At(i, i)+3)
+	}
+	nu := testkit.Pencil(t, a, m)
+	if q := testkit.Must(l.Quality(t.Context(), QualityOptions{})); !q.Kappa.Covers(nu[n-1] / nu[0]) {
+		t.Errorf("κ = %v, want %g", q.Kappa, nu[n-1]/nu[0])
+	}
+}
+
+// TestWeightsEqual: equal weights are a lesser λ, whatever they are.
+func TestWeightsEqual(t *testing.T) {
+	all := datasets.SyntheticRegression(150, 3, 0.1, 5)
+	train, test := all.Slice(0, 120), all.Slice(120, 150)
+	for _, w := range []float64{1e-8, 3, 1e8} {
+		weighty := *train
+		weighty.Weights = slices.Repeat([]float64{w}, train.Len())
+		cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-9, Precond: RPCholesky{S: 60}}
+		want := predictions(t, mustSolve(t, train, cfg).Model, test)
+		cfg.Lambda *= w
+		if got := predictions(t, mustSolve(t, &weighty, cfg).Model, test); apart(got, want) > 1e-7 {
+			t.Errorf("weights %g: predictions are %g apart", w, apart(got, want))
+		}
+	}
+}
+
 // TestWeightsLeftOut: leave-one-out of weighted rows is that of fits to the others with their weights, by dense factors
 // and within the intervals of the subspace.
 func TestWeightsLeftOut(t *testing.T) {
@@ -79,7 +202,7 @@ func TestWeightsLeftOut(t *testing.T) {
 		train := *all
 		train.Weights = make([]float64, n)
 		for i := range n {
-			train.Weights[i] = 0.5 + float64(i%4)
+			train.Weights[i] = math.Pow(10, float64(i%5)-2)
 		}
 		var sum, mean, wrong float64
 		var residuals []float64
@@ -151,8 +274,6 @@ func TestWeightedGCV(t *testing.T) {
 // TestWeightsRefused: what weights cannot be.
 func TestWeightsRefused(t *testing.T) {
 	train := *datasets.SyntheticRegression(4, 2, 0.1, 1)
-	sparse := train
-	sparse.X = kinds(4, 2, 1)["sparse"]
 	for _, c := range []struct {
 		of   datasets.Dataset
 		w    []float64
@@ -162,9 +283,6 @@ func TestWeightsRefused(t *testing.T) {
 		{train, []float64{1, 2, 0, 1}, Config{}, "the weight of row 2 (counted from 0) is 0"},
 		{train, []float64{1, math.NaN(), 0, 1}, Config{}, "the weight of row 1 (counted from 0) is NaN"},
 		{train, []float64{1, 2}, Config{}, "2 weights for 4 points"},
-		{sparse, []float64{1, 1, 1, 1}, Config{}, "sparse"},
-		{train, []float64{1, 1, 1, 1}, Config{StopRows: &train}, "StopRows"},
-		{train, []float64{1, 1, 1, 1}, Config{Precond: Features{S: 2}}, "random features"},
 	} {
 		c.of.Weights = c.w
 		c.cfg.Kernel, c.cfg.Lambda = kernel.Gaussian{Sigma: 1}, 1
@@ -202,7 +320,7 @@ func TestWeightsRounding(t *testing.T) {
 						c.Set(i, 0, c.At(i, 0)/math.Sqrt(w))
 					}
 					l := sol.System
-					exact := trueResiduals(l.Kernel, rows(l.Train.X), l.Lambda, c, l.Y)[0]
+					exact := trueResiduals(weightedReference{l.Kernel}, rows(withRoots(train)), l.Lambda, c, l.Y)[0]
 					if v, off := sol.TrueResiduals[0], sol.Roundings[0]; !(math.Abs(v-exact) <= off) {
 						t.Errorf("%v, d = %d, %v: residual %g ± %g, and it is %g", k, d, cfg.Solver, v, off, exact)
 					}

@@ -38,37 +38,52 @@ func Slack(n int) float64 {
 // Rows are rows of the residual of an answer C to (K+λI)C = Y whose kernel values are computed in float64, however K
 // is stored: F, those of largest norm, and S, drawn at random from the others. They estimate it by
 //
-//	‖r_j‖² ≈ Σ_{i∈F} r_ij² + ((n−|F|)/|S|) Σ_{i∈S} r_ij²,  r_ij = y_ij − λc_ij − Σ_l k(x_i,x_l) c_lj.
+//	‖r_j‖² ≈ Σ_{i∈F} r_ij² + ((n−|F|)/|S|) Σ_{i∈S} r_ij²,  r_ij = y_ij − λc_ij − Σ_l K_il c_lj.
+//
+// Of points.Weighted r_i is about proportional to √w_i, so that S are twice as many rows, drawn with the probabilities
+// of Weighted.Draw, and a row of S counts 1/π_i times.
 type Rows struct {
 	k           kernel.Kernel
 	x           points.Points
 	lambda, tol float64
-	at          []int // the first ones are F
-	far         int
+	at          []int     // the first ones are F
+	weights     []float64 // of the squares: 1 of F, (n−|F|)/|S| or 1/π_i of S
 }
 
 // NewRows chooses rows, at random from g, to judge answers to a tolerance τ with K as it is kept.
 func NewRows(k kernel.Kernel, x points.Points, lambda, tol float64, kept gram.Choice, g rng.Stream) *Rows {
 	r := &Rows{k: k, x: x, lambda: lambda, tol: tol}
-	moved := x
+	moved, _ := points.Split(x)
 	if kept.Centred || kept.Arithmetic == kernel.Differences {
-		moved = points.Shift(x, points.Mean(x))
+		moved = points.Shift(moved, points.Mean(moved))
 	}
 	norms := points.SqNorms(moved)
 	n := len(norms)
 	drawn := g.Perm(n)
 	byNorm := slices.Clone(drawn)
 	slices.SortStableFunc(byNorm, func(a, b int) int { return cmp.Compare(norms[b], norms[a]) })
-	r.far = min(n, max(farRows, r.doubtful(norms, kept)))
+	far := min(n, max(farRows, r.doubtful(norms, kept)))
 	isFar := make([]bool, n)
-	for _, i := range byNorm[:r.far] {
+	for _, i := range byNorm[:far] {
 		isFar[i] = true
 	}
-	r.at = byNorm[:r.far:r.far]
+	r.at, r.weights = byNorm[:far:far], slices.Repeat([]float64{1}, far)
+	if weighted, ok := x.(*points.Weighted); ok {
+		some, probabilities := weighted.Draw(2*drawnRows, g.Sub("weighted"))
+		for a, i := range some {
+			if !isFar[i] {
+				r.at, r.weights = append(r.at, i), append(r.weights, 1/probabilities[a])
+			}
+		}
+		return r
+	}
 	for _, i := range drawn {
-		if !isFar[i] && len(r.at) < r.far+drawnRows {
+		if !isFar[i] && len(r.at) < far+drawnRows {
 			r.at = append(r.at, i)
 		}
+	}
+	for range len(r.at) - far {
+		r.weights = append(r.weights, float64(n-far)/float64(len(r.at)-far))
 	}
 	return r
 }
@@ -106,14 +121,22 @@ func (r *Rows) Len() int { return len(r.at) }
 // have what rounding may make of the rows added (rounding). Ranks that share the work all call it.
 func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.Dense) (residual, off []float64,
 	err error) {
-	f, err := (&model.Model{Kernel: r.k, Lambda: r.lambda, X: r.x, C: c}).
-		Decision(ctx, points.Gather(r.x, r.at), &model.Options{Float64: true, Accuracy: r.tol / 1000, Comm: ranks})
+	base, factors := points.Split(r.x)
+	scaled := c // Sc
+	if factors != nil {
+		scaled = mat.DenseCopyOf(c)
+		scaled.Apply(func(i, _ int, v float64) float64 { return factors[i] * v }, c)
+	}
+	f, err := (&model.Model{Kernel: r.k, Lambda: r.lambda, X: base, C: scaled}).
+		Decision(ctx, points.Gather(base, r.at), &model.Options{Float64: true, Accuracy: r.tol / 1000, Comm: ranks})
 	if err != nil {
 		return nil, nil, err
 	}
-	n, t := y.Dims()
+	if factors != nil {
+		f.Apply(func(k, _ int, v float64) float64 { return factors[r.at[k]] * v }, f)
+	}
+	_, t := y.Dims()
 	residual, off = make([]float64, t), make([]float64, t)
-	weight := float64(n-r.far) / float64(max(1, len(r.at)-r.far))
 	rounding := r.rounding(y, c)
 	for j := range t {
 		size := mat.Norm(y.ColView(j), 2)
@@ -122,10 +145,7 @@ func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.
 		}
 		var rr, dd float64 // relative: squares of small targets are 0
 		for k, i := range r.at {
-			v, w := y.At(i, j)-r.lambda*c.At(i, j)-f.At(k, j), 1.0
-			if k >= r.far {
-				w = weight
-			}
+			v, w := y.At(i, j)-r.lambda*c.At(i, j)-f.At(k, j), r.weights[k]
 			d := v
 			if stored != nil {
 				d -= stored.At(i, j)

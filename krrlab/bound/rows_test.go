@@ -28,9 +28,9 @@ func TestRows(t *testing.T) {
 			}
 			// by float32 inner products, which tell these distances
 			r := NewRows(kernel.Gaussian{Sigma: 1.5}, x, 0.1, 1e-2, gram.Choice{}, rng.New(seed))
-			if r.Len() != min(n, RowsChecked) || r.far != min(n, farRows) || slices.Min(r.at[:far]) != n/2 ||
+			if r.Len() != min(n, RowsChecked) || r.weights[far-1] != 1 || slices.Min(r.at[:far]) != n/2 ||
 				slices.Max(r.at[:far]) != n/2+far-1 {
-				t.Errorf("%d rows, the far ones %v", r.Len(), r.at[:r.far])
+				t.Errorf("%d rows, the far ones %v", r.Len(), r.at[:far])
 			}
 			if slices.Sort(r.at); len(slices.Compact(r.at)) != min(n, RowsChecked) {
 				t.Error("rows come twice")
@@ -131,5 +131,54 @@ func TestDoubtful(t *testing.T) {
 func TestSlack(t *testing.T) {
 	if Slack(RowsChecked) != 1 || Slack(RowsChecked+1) != 1.15 {
 		t.Errorf("%g, %g", Slack(RowsChecked), Slack(RowsChecked+1))
+	}
+}
+
+// TestEstimateWeighted: of weighted points the estimates are those of SKS, however unequal the weights, also where the
+// residual is in light rows.
+func TestEstimateWeighted(t *testing.T) {
+	const n, lambda = 1500, 0.1
+	k := kernel.Gaussian{Sigma: 1.5}
+	base := points.NewDense(n, 3, nil)
+	rng.New(2).Normals(base.Data, 0)
+	for wi, weight := range []func(i int) float64{
+		func(i int) float64 { return map[bool]float64{true: 40, false: 0.5}[i%80 == 3] },
+		func(i int) float64 { return math.Exp(6 * math.Sin(float64(i*i))) },
+		func(i int) float64 { return map[bool]float64{true: 1e8, false: 1}[i == 777] },
+	} {
+		w := make([]float64, n)
+		for i := range w {
+			w[i] = weight(i)
+		}
+		x := testkit.Must(points.Weigh(base, w))
+		y, c, r := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
+		rng.New(3).Normals(y.RawMatrix().Data, 0)
+		rng.New(4).Normals(c.RawMatrix().Data, 0)
+		for i, f := range x.Factors { // light rows have as much of column 1 as heavy ones
+			y.Set(i, 0, f*y.At(i, 0))
+			c.Set(i, 1, c.At(i, 1)/max(1, f*f))
+		}
+		for i := range n {
+			for j := range 2 {
+				v := y.At(i, j) - lambda*c.At(i, j)
+				for l := range n {
+					v -= x.Factors[i] * k.Eval(base.Row(i), base.Row(l)) * x.Factors[l] * c.At(l, j)
+				}
+				r.Set(i, j, v)
+			}
+		}
+		for seed := range uint64(5) {
+			rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(seed))
+			residual, _, err := rows.Estimate(t.Context(), comm.Alone(), y, c, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range 2 {
+				want := mat.Norm(r.ColView(j), 2) / mat.Norm(y.ColView(j), 2)
+				if ratio := residual[j] / want; ratio > Slack(n) || ratio < 1/Slack(n) {
+					t.Errorf("weights %d, column %d: %.6g, want %.6g", wi, j, residual[j], want)
+				}
+			}
+		}
 	}
 }

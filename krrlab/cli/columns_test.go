@@ -96,7 +96,7 @@ $ predict --model w.krr --in test.csv --interval 90%%
 	‖E‖₂ ≲
 	certain: 
 1$ fit --train huge.csv --weights w
-	huge: the weight of row 1 (counted from 0) is 1e+300: want a positive number up to 1e150; leave rows of weight 0 out
+	huge: the weight of row 1 (counted from 0) is 1e+300: want a positive number from 1e-150 to 1e150; leave rows of weight 0 out
 1$ fit --train once.csv --weights z
 	once.csv, line 1: weights: no column is named "z": there are "x", "w", "y"
 1$ fit --train once.csv --weights y
@@ -113,7 +113,8 @@ $ predict --model w.krr --in test.csv --interval 90%%
 	weights, which its model does not hold and leave-one-out needs: fit with --holdout or --test
 1$ verify w.krr --train once.csv
 	the model was fitted with weights, which its file does not have: its residual cannot be recomputed
-1$ fit --train once.csv --weights w --solver pcg --precond features --features 9`)
+$ fit --train once.csv --weights w --solver pcg --precond features --features 9
+	Fourier features`)
 	found := func(classes string) int {
 		return strings.Count(script(t,
 			"$ fit --train rare.csv --sigma 5 --lambda 1 --out c.krr --class-weights "+classes+"\n$ predict --model "+

@@ -99,7 +99,7 @@ func checkMap(m Map, size, ld int, x points.Points) (n int) {
 // few enough to balance threads and to keep a panel's scratch small.
 const panelRows = 256
 
-// Matrix returns Z, n×s in float32 with rows φ(x_i)ᵀ. Panels of 256 points are
+// Matrix returns Z, n×s in float32 with rows φ(x_i)ᵀ, of points.Weighted √w_i·φ(x_i)ᵀ. Panels of 256 points are
 // mapped in parallel, each straight into its place; beyond Z the memory is a panel
 // and its scratch for each thread. The result does not depend on the number of
 // threads. progress, if not nil, is called with how many of all points are done, one call
@@ -122,6 +122,7 @@ func Matrix(ctx context.Context, m Map, x points.Points, progress func(done, tot
 func MatrixTo(ctx context.Context, z *points.Dense32, from int, m Map, x points.Points,
 	progress func(done, total int)) error {
 	d, s := m.Dims()
+	x, factors := points.Split(x)
 	n, dx := x.Dims()
 	if dx != d {
 		panic(fmt.Sprintf("feature: points of dimension %d given to a map of R^%d", dx, d))
@@ -144,6 +145,11 @@ func MatrixTo(ctx context.Context, z *points.Dense32, from int, m Map, x points.
 		i, j := p*panelRows, min((p+1)*panelRows, n)
 		rows := z.Data[i*z.Stride+from : (j-1)*z.Stride+from+s]
 		mapTo32(m, rows, z.Stride, x.Slice(i, j), &work[worker], &tmp[worker])
+		for k := i; k < j && factors != nil; k++ {
+			for c, v := range z.Row(k)[from : from+s] {
+				z.Row(k)[from+c] = float32(float64(v) * factors[k])
+			}
+		}
 		more(j - i)
 		for k := i; k < j; k++ {
 			if !finite(z.Row(k)[from : from+s]) {

@@ -107,11 +107,12 @@ func (m *Matrix) view(centered bool) points.Points {
 
 // accurate returns the cheapest way to compute entries in float64 for which ‖E‖₂ is certain to be at
 // most the given accuracy, or differences if none is, and the bound: with entries wrong by at most
-// δ·√(s_i·s_j), s the kernel.Sizes, ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
+// δ·√(s_i·s_j), s the kernel.Sizes times the weights, ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
 func (m *Matrix) accurate(accuracy float64) (method, float64) {
-	size := total(m.sizes)
+	size := total(m.weighted(m.sizes))
 	a, e := kernel.Accurate(m.k, m.frame.Extent, accuracy/size)
-	return method{wide: true, arith: a, centered: a == kernel.Float64 && m.frame.Move != nil}, size * e
+	return method{wide: true, arith: a, centered: a == kernel.Float64 && m.frame.Move != nil},
+		size * (e + m.scaleError())
 }
 
 // method is a way to compute the entries of K.
@@ -171,7 +172,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 			"be one: take float32", m.k)
 	}
 	// float32 rounds more
-	wanted := o.Storage == Float64 || o.Storage == Auto && o.Prefer < 0x1p-27*largest && m.fits(Float64, o.Memory, d)
+	wanted := o.Storage == Float64 || o.Storage == Auto && o.Prefer < 0x1p-27*largest*m.heaviest() && m.fits(Float64, o.Memory, d)
 	// nothing to look at
 	if by, bound := m.accurate(0); kernel.Costly(m.k) && wanted && (o.As == nil || o.As.Storage == Float64) {
 		c.Storage, c.Reason = Float64, "evaluated once"

@@ -32,14 +32,16 @@ func (m *Matrix) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
 	if m.comm.Size() > 1 || m.leaves != nil { // where ranks are to gather it, or tiles are not there
 		dst.Zero()
 	}
-	if err := m.ops.columns(ctx, dst.RawMatrix(), idx); err != nil || m.comm.Size() == 1 {
+	err := m.ops.columns(ctx, dst.RawMatrix(), idx)
+	m.scale(dst.RawMatrix(), nil, idx)
+	if err != nil || m.comm.Size() == 1 {
 		return err
 	}
 	if raw := dst.RawMatrix(); raw.Stride == raw.Cols {
 		return comm.Merge(ctx, m.comm, raw.Data[:raw.Rows*raw.Cols])
 	}
 	whole := mat.DenseCopyOf(dst)
-	err := comm.Merge(ctx, m.comm, whole.RawMatrix().Data)
+	err = comm.Merge(ctx, m.comm, whole.RawMatrix().Data)
 	dst.Copy(whole)
 	return err
 }
@@ -113,7 +115,9 @@ func (e *engine[T]) pick(ctx context.Context, dst blas64.General, idx []int) err
 // An entry has the bits of Columns formed likewise, of the same columns. It panics if an index is out of range, and
 // returns ctx's error when ctx is done.
 func (m *Matrix) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
-	return m.ops.part(ctx, dst, rows, cols)
+	err := m.ops.part(ctx, dst, rows, cols)
+	m.scale(dst, rows, cols)
+	return err
 }
 
 func (e *engine[T]) part(ctx context.Context, dst blas64.General, rows, cols []int) error {
@@ -222,12 +226,20 @@ func (e *engine[T]) pointsOf(idx []int) points.Panel {
 }
 
 // EntryError returns a certain ε such that every entry (i, j) that Columns, Part and Diag give is
-// k(x_i, x_j) to ε√(k(x_i,x_i)·k(x_j,x_j)), in exact arithmetic with the points as they are; +Inf
+// K_ij to ε√(K_ii·K_jj), in exact arithmetic with the points as they are; +Inf
 // where none is known: of K as stored (Exact has one), and of a user-defined kernel, of whose rounding
 // nothing is known.
 func (m *Matrix) EntryError() float64 {
 	if !m.choice.Certain || !kernel.BuiltIn(m.k) {
 		return math.Inf(1)
 	}
-	return kernel.EntryError(m.k, m.choice.Arithmetic, m.frame.Extent)
+	return kernel.EntryError(m.k, m.choice.Arithmetic, m.frame.Extent) + m.scaleError()
+}
+
+// scaleError bounds the relative error of multiplying an entry by two factors.
+func (m *Matrix) scaleError() float64 {
+	if m.factors == nil {
+		return 0
+	}
+	return 0x1p-51
 }

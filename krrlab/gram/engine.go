@@ -46,7 +46,8 @@ type engine[T float] struct {
 	entries [][]T
 	drop    *drop     // what entries are dropped; nil for nothing
 	comm    comm.Comm // that shares the tiles
-	scale   []float64 // powers of two by place: |K_ij|·scale_i·scale_j ≤ 1
+	scale   []float64 // powers of two by place: |k(x_i, x_j)|·scale_i·scale_j ≤ 1
+	factors []float64 // √w_i by place: a product is S·tiles·S·src, S = diag(√w_i); nil without weights
 
 	mu   sync.Mutex
 	idle []*product[T] // scratch of products that are over
@@ -102,6 +103,9 @@ func engineOf[T float](m *Matrix, fill func(dst []T, ld int, x, z points.Panel, 
 	e := &engine[T]{
 		tiling: m.tiling, k: m.k, x: m.view(c.Centred), diag: placed(m.tiling, m.diag), fill: fill,
 		shift: c.Shift, storage: c.Storage, comm: m.comm, scale: placed(m.tiling, m.scales()),
+	}
+	if m.factors != nil {
+		e.factors = placed(m.tiling, m.factors)
 	}
 	laid := e.x
 	if m.leaves != nil {

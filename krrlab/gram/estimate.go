@@ -34,6 +34,11 @@ import (
 // farRows points of largest norm are looked at in any case, and the bound is at least ‖E‖₂ on
 // them and the others. m is an eighth of n, from 512 to 1,024; up to n = 1,152 all rows are looked at.
 //
+// With weights ‖SES‖₂ is predicted, S = diag(√w_i). The m rows are drawn with probabilities π_i that grow with the
+// weight (points.Weighted.Draw), E_m and K_m are scaled on both sides by √(w_i/π_i) so that their norms estimate those
+// of all rows, and a matrix of independent errors with variances in proportion to w_i·w_j has at most the norm 2F·√(max
+// w_i/Σw_i), F its Frobenius norm (A. S. Bandeira and R. van Handel, Ann. Probab. 44, 2016).
+//
 // K_m itself comes from differences in float64, or, where those are expensive, from inner products if the
 // certain bound of their error is a hundredth of what is preferred. That bound is added.
 //
@@ -73,13 +78,14 @@ type sample struct {
 	normK  float64       // ‖K_m‖₂
 	v      []float64     // leading eigenvector of K_m
 	less   *kernel.Levels
+	// With weights, else nil: √(w_i/π_i) of the rows, π_i = 1 for those of largest norm, and √w_i.
+	factors, roots []float64
 }
 
 // newSample forms a sample for estimates that matter above the given ‖E‖₂.
 func (m *Matrix) newSample(ctx context.Context, prefer float64, seed uint64) (*sample, error) {
 	s := &sample{m: m}
-	s.idx, s.random = kernel.ProbeRows(m.frame.Panel.Norms, m.sampleRows(), farRows,
-		rng.New(seed).Sub("rows of K that are looked at"))
+	s.draw(rng.New(seed).Sub("rows of K that are looked at"))
 	s.x = points.Gather(m.x, s.idx)
 	n := len(s.idx)
 	s.k = make([]float64, n*n)
@@ -92,8 +98,60 @@ func (m *Matrix) newSample(ctx context.Context, prefer float64, seed uint64) (*s
 	err := s.form(ctx, by, func(i int, row []float64) {
 		copy(s.k[i*n:], row)
 	})
-	s.normK, s.v = power(s.k, s.random, n)
+	s.normK, s.v = power(s.scaled(s.k, s.factors), s.random, n)
 	return s, err
+}
+
+// draw chooses the rows of the sample.
+func (s *sample) draw(g rng.Stream) {
+	m := s.m
+	s.idx, s.random = kernel.ProbeRows(m.frame.Panel.Norms, m.sampleRows(), farRows, g)
+	if m.factors == nil {
+		return
+	}
+	probabilities := slices.Repeat([]float64{1}, len(s.idx))
+	if len(s.idx) < m.tiling.n {
+		far := s.idx[s.random:]
+		s.idx, probabilities = (&points.Weighted{Points: m.x, Factors: m.factors}).Draw(m.sampleRows(), g)
+		s.random = len(s.idx)
+		for _, i := range far {
+			if _, drawn := slices.BinarySearch(s.idx[:s.random], i); !drawn {
+				s.idx, probabilities = append(s.idx, i), append(probabilities, 1)
+			}
+		}
+	}
+	for a, i := range s.idx {
+		s.roots = append(s.roots, m.factors[i])
+		s.factors = append(s.factors, m.factors[i]/math.Sqrt(probabilities[a]))
+	}
+}
+
+// growth returns how norms grow: that of a matrix of independent errors is at most 2·rms·noise for all rows and
+// 2·rms·edge for the m rows, and one of the m rows that grows with n is ratio times as large for all rows.
+func (s *sample) growth() (noise, edge, ratio float64) {
+	n, rows := float64(s.m.tiling.n), float64(s.random)
+	if s.factors == nil {
+		return math.Sqrt(n), math.Sqrt(rows), n / rows
+	}
+	spread := func(factors []float64) float64 { // √(max f²/Σf²)
+		return slices.Max(factors) / blas64.Nrm2(blas64.Vector{N: len(factors), Inc: 1, Data: factors})
+	}
+	return rows * spread(s.m.factors), rows * spread(s.factors[:s.random]), 1
+}
+
+// scaled returns a lower half scaled on both sides by factors, itself if there are none.
+func (s *sample) scaled(a, factors []float64) []float64 {
+	if factors == nil {
+		return a
+	}
+	n := len(s.idx)
+	out := make([]float64, len(a))
+	for i := range n {
+		for j, v := range a[i*n : i*n+i+1] {
+			out[i*n+j] = v * factors[i] * factors[j]
+		}
+	}
+	return out
 }
 
 // sampleRows returns how many rows are drawn at random, those of largest norm beside.
@@ -176,7 +234,7 @@ func (s *sample) form(ctx context.Context, by method, set func(i int, row []floa
 }
 
 func (s *sample) measure(ctx context.Context, by method) (Estimate, error) {
-	rows, m, n := len(s.idx), s.random, s.m.tiling.n
+	rows, m := len(s.idx), s.random
 	e := make([]float64, rows*rows)
 	err := s.form(ctx, by, func(i int, row []float64) {
 		for j, v := range row {
@@ -194,6 +252,8 @@ func (s *sample) measure(ctx context.Context, by method) (Estimate, error) {
 	case by.fixed:
 		r.Entries = Fixed16
 	}
+	unscaled := e
+	e = s.scaled(e, s.factors)
 	var sum float64 // ‖E_m‖_F²
 	for i := range rows {
 		for j, v := range e[i*rows : i*rows+i+1] {
@@ -210,21 +270,22 @@ func (s *sample) measure(ctx context.Context, by method) (Estimate, error) {
 		}
 	}
 	r.Rms = math.Sqrt(sum) / float64(m)
-	r.Norm, _ = power(e, rows, rows)
+	r.Norm, _ = power(s.scaled(unscaled, s.roots), rows, rows)
 	norm := r.Norm
-	if m < rows {
+	if m < rows || s.factors != nil {
 		norm, _ = power(e, m, rows)
 	}
 	ev := make([]float64, m)
 	symv(ev, e, s.v, rows)
 	vev := math.Abs(blas64.Dot(blas64.Vector{N: m, Inc: 1, Data: ev}, blas64.Vector{N: m, Inc: 1, Data: s.v}))
 	c := vev
-	if edge := r.Rms * math.Sqrt(float64(m)); norm > 2.1*edge {
+	noise, edge, ratio := s.growth()
+	if edge *= r.Rms; norm > 2.1*edge {
 		c = max(c, (norm+math.Sqrt(norm*norm-4*edge*edge))/2)
 	}
-	grown := 2*r.Rms*math.Sqrt(float64(n)) + c*float64(n)/float64(m)
-	rounding := 0x1p-52 * s.normK * float64(n) / float64(m) // of entries in float64, which rms may not see
-	r.Bound = max(grown, 1.1*r.Norm, rounding) + s.error    // power iteration stays a little below
+	grown := 2*r.Rms*noise + c*ratio
+	rounding := 0x1p-52 * s.normK * ratio                // of entries in float64, which rms may not see
+	r.Bound = max(grown, 1.1*r.Norm, rounding) + s.error // power iteration stays a little below
 	return r, nil
 }
 
@@ -261,11 +322,11 @@ func power(a []float64, m, stride int) (norm float64, v []float64) {
 			v[i] = -v[i]
 		}
 	}
-	scale(v)
+	normalize(v)
 	for range powerSteps {
 		before := norm
 		symv(w, a, v, stride)
-		norm = scale(w)
+		norm = normalize(w)
 		if norm == 0 {
 			return 0, v
 		}
@@ -296,8 +357,8 @@ func symv(y, a, x []float64, stride int) {
 	}
 }
 
-// scale divides v by its norm, which it returns; zeros become NaN.
-func scale(v []float64) float64 {
+// normalize divides v by its norm, which it returns; zeros become NaN.
+func normalize(v []float64) float64 {
 	x := blas64.Vector{N: len(v), Inc: 1, Data: v}
 	norm := blas64.Nrm2(x)
 	blas64.Scal(1/norm, x)

@@ -37,7 +37,7 @@ func TestMeasure(t *testing.T) {
 	}
 	v := make([]float64, m)
 	rng.New(5).Normals(v, 0)
-	scale(v)
+	normalize(v)
 	by := method{wide: true, arith: kernel.Differences}
 	for _, c := range []struct{ lead, size, far, normK float64 }{
 		{1, 1e-3, 0, 50}, {2.05, 1e-3, 0, 50}, {2.3, 1e-3, 0, 50}, {10, 1e-3, 0, 50}, {10, 1e-3, 300, 50},

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -19,22 +20,26 @@ import (
 // at once where there are no ranks; each product under way has its own scratch, 12nt or
 // 24nt bytes and two blocks a worker.
 type Matrix struct {
-	k      kernel.Kernel
-	x      points.Points
-	lambda float64
-	diag   []float64 // k(x_i, x_i)
-	sizes  []float64 // kernel.Sizes: diag, where K is known to be positive semi-definite
-	tiling *tiling
-	leaves *tree.Tree // of a tiling that has not all tiles, else nil
-	lost   []float64  // of each leaf what a row lacks by tiles that are not formed
-	frame  frame
-	levels *kernel.Levels // of points of few distances, else nil
-	choice Choice
-	ops    operations
-	comm   comm.Comm
+	k       kernel.Kernel
+	x       points.Points // without weights
+	factors []float64     // √w_i of points.Weighted; nil without weights
+	lambda  float64
+	diag    []float64 // k(x_i, x_i)
+	sizes   []float64 // kernel.Sizes: diag, where K is known to be positive semi-definite
+	tiling  *tiling
+	leaves  *tree.Tree // of a tiling that has not all tiles, else nil
+	lost    []float64  // of each leaf what a row lacks by tiles that are not formed
+	frame   frame
+	levels  *kernel.Levels // of points of few distances, else nil
+	choice  Choice
+	ops     operations
+	comm    comm.Comm
 }
 
-// New forms the kernel matrix of x, K_ij = k(x_i, x_j), and returns K+λI.
+// New forms the kernel matrix of x, K_ij = k(x_i, x_j), and returns K+λI. Of points.Weighted K is SKS with S =
+// diag(√w_i): what is stored are the entries k(x_i, x_j), as without weights, so that storage, tiles and their cost are
+// the same, and products, columns and the diagonal are scaled by S. All else that is said of K, such as its error
+// bounds, is of SKS.
 //
 // It returns an error if k is not valid, if x has no points or values too large
 // to square, if λ is negative or not a number, if k overflows, a *MemoryError if
@@ -105,12 +110,13 @@ func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matri
 	if err := kernel.Check(k, x); err != nil {
 		return nil, opt, err
 	}
+	x, factors := points.Split(x)
 	fr, err := newFrame(k, x)
 	if err != nil {
 		return nil, opt, err
 	}
 	diag := kernel.Diag(k, x)
-	m := &Matrix{k: k, x: x, lambda: lambda, diag: diag, sizes: kernel.Sizes(k, x, diag), frame: fr,
+	m := &Matrix{k: k, x: x, factors: factors, lambda: lambda, diag: diag, sizes: kernel.Sizes(k, x, diag), frame: fr,
 		levels: kernel.NewLevels(k, x, fr.Panel.Norms), comm: opt.Comm}
 	m.tiling = newTiling(n, opt.TileSize, share{m.comm.Rank(), m.comm.Size()})
 	m.choice = Choice{N: n, Tile: m.tiling.size}
@@ -171,17 +177,52 @@ func tablesOf(n, tiles, blocks int64) int64 {
 	return 24*n + (refBytes+sliceBytes)*tiles + panelBytes*blocks
 }
 
-// Points returns x.
+// Points returns x, without weights.
 func (m *Matrix) Points() points.Points { return m.x }
 
 // Kernel returns k.
 func (m *Matrix) Kernel() kernel.Kernel { return m.k }
 
 // Diag returns a copy of the diagonal of K, without λ, in float64.
-func (m *Matrix) Diag() []float64 { return slices.Clone(m.diag) }
+func (m *Matrix) Diag() []float64 { return m.weighted(m.diag) }
 
-// Trace returns tr K = Σ_i k(x_i, x_i), without λ.
-func (m *Matrix) Trace() float64 { return total(m.diag) }
+// Trace returns tr K, without λ.
+func (m *Matrix) Trace() float64 { return total(m.weighted(m.diag)) }
+
+// weighted returns v_i·w_i.
+func (m *Matrix) weighted(v []float64) []float64 {
+	v = slices.Clone(v)
+	for i, f := range m.factors {
+		v[i] *= f * f
+	}
+	return v
+}
+
+// heaviest returns max w_i.
+func (m *Matrix) heaviest() float64 {
+	if m.factors == nil {
+		return 1
+	}
+	f := slices.Max(m.factors)
+	return f * f
+}
+
+// scale multiplies entries K(rows, cols) by the factors of both; nil rows are all.
+func (m *Matrix) scale(dst blas64.General, rows, cols []int) {
+	if m.factors == nil {
+		return
+	}
+	for a := range dst.Rows {
+		i := a
+		if rows != nil {
+			i = rows[a]
+		}
+		row := dst.Data[a*dst.Stride:]
+		for b, j := range cols {
+			row[b] *= m.factors[i] * m.factors[j]
+		}
+	}
+}
 
 func total(v []float64) (sum float64) {
 	for _, x := range v {
@@ -226,8 +267,8 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 		return m
 	}
 	n := m.tiling.n
-	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, sizes: m.sizes, frame: m.frame, levels: m.levels,
-		comm: m.comm}
+	e := &Matrix{k: m.k, x: m.x, factors: m.factors, lambda: m.lambda, diag: m.diag, sizes: m.sizes, frame: m.frame,
+		levels: m.levels, comm: m.comm}
 	e.tiling = newTiling(n, min(n, exactTile), share{m.comm.Rank(), m.comm.Size()})
 	e.choice = Choice{N: n, Storage: Recompute, Accuracy: accuracy, Certain: true, Reason: "exact",
 		Whole: kernel.Whole(m.k, m.x)}
@@ -247,7 +288,8 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 //
 //	|fl(Ac)_i − (Ac)_i| ≤ (δ + (T + n/T + 8)u)·√k_ii·Σ_j √k_jj·|c_j| + 4uλ|c_i| + (n+8)·2⁻¹⁰⁷⁴,  u = 2⁻⁵³,
 //
-// the last for products that are subnormal, and with the bound of what is dropped (Sparse), times ‖c‖₂.
+// the last for products that are subnormal, times max(1, w_i), and with the bound of what is dropped (Sparse), times
+// ‖c‖₂. Weights multiply k_ii.
 func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	const u = 0x1p-53
 	if !m.choice.Certain {
@@ -255,17 +297,18 @@ func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	}
 	n, t := c.Dims()
 	bound := make([]float64, t)
-	trace := floats.Sum(m.sizes)
+	sizes := m.weighted(m.sizes)
+	trace := floats.Sum(sizes)
 	share := m.choice.Error - m.choice.dropped() + float64(m.tiling.size+m.tiling.blocks+8)*u*trace // (δ + …)·tr K
 	raw := c.RawMatrix()
 	for j := range bound {
 		var sum float64 // Σ √k_ii·|c_i|
 		for i := range n {
-			sum += math.Sqrt(m.sizes[i]) * math.Abs(raw.Data[i*raw.Stride+j])
+			sum += math.Sqrt(sizes[i]) * math.Abs(raw.Data[i*raw.Stride+j])
 		}
 		bound[j] = (4*u*m.lambda + m.choice.dropped()) * mat.Norm(c.ColView(j), 2)
 		if sum > 0 {
-			bound[j] += share*(sum/math.Sqrt(trace)) + math.Sqrt(float64(n))*float64(n+8)*0x1p-1074
+			bound[j] += share*(sum/math.Sqrt(trace)) + math.Sqrt(float64(n))*float64(n+8)*0x1p-1074*max(1, m.heaviest())
 		}
 	}
 	return bound

@@ -247,6 +247,9 @@ func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
 	}
 	for a, i := range idx {
 		dst[a*ld+a] = e.diag[e.place(i)]
+		for b := a; b < k && m.factors != nil; b++ {
+			dst[a*ld+b] *= m.factors[i] * m.factors[idx[b]]
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// product is the state of one product dst = (K+λI)·src. The sums of it are integers: with x_c
+// product is the state of one product dst = (K+λI)·src. The sums of it are integers: with x_c, the column of S·src,
 // divided by scale_c, and row i multiplied by the engine's scale_i, all of them stay below
 //
 //	scale_i·Σ_j|k_ij x_jc| ≤ Σ_j |x_jc|/scale_j.
@@ -28,7 +28,7 @@ type product[T float] struct {
 	x        []T       // src block by block, each by columns, scaled
 	scale    []float64 // powers of two: src = x·diag(scale)
 	norm     []float64 // Σ_j |x_jc|/(scale_j·scale_c)
-	total    []float64 // Σ_j src_jc/scale_c
+	total    []float64 // Σ_j (S·src)_jc/scale_c
 	parts    []float64 // blocks×t: what each block has of the norm, or its largest entries
 	hashes   []uint64  // of the blocks of src
 	fixed    []comm.Fixed
@@ -170,13 +170,22 @@ func (p *product[T]) measure(b int) {
 	most := p.parts[b*p.t : (b+1)*p.t]
 	clear(most)
 	for place := lo; place < hi; place++ {
+		f := p.e.factor(place)
 		for c, v := range p.row(p.src, place) {
-			most[c] = max(most[c], math.Abs(v)) // NaN from the first one on
+			most[c] = max(most[c], f*math.Abs(v)) // NaN from the first one on
 		}
 	}
 	if p.e.comm.Size() > 1 {
 		p.hashes[b] = p.hash(lo, hi)
 	}
+}
+
+// factor returns √w of the point of a place.
+func (e *engine[T]) factor(place int) float64 {
+	if e.factors == nil {
+		return 1
+	}
+	return e.factors[place]
 }
 
 // hash returns a number that src shares only with matrices of the same bits in these places, or by a chance of 2⁻⁶⁴.
@@ -195,7 +204,7 @@ func mix(h, v uint64) uint64 {
 	return h ^ h>>29
 }
 
-// load copies block b of src to p.x by columns. Each column is first divided by the power of two scale_c, exactly, so
+// load copies block b of S·src to p.x by columns. Each column is first divided by the power of two scale_c, exactly, so
 // that its largest entry is at most 1 and neither overflow nor subnormal numbers arise from its magnitude.
 func (p *product[T]) load(b int) {
 	lo, hi := p.e.block(b)
@@ -203,9 +212,9 @@ func (p *product[T]) load(b int) {
 	x, norm := p.x[lo*t:hi*t], p.parts[b*t:(b+1)*t]
 	clear(norm)
 	for r := range rows {
-		down := 1 / p.e.scale[lo+r]
+		down, f := 1/p.e.scale[lo+r], p.e.factor(lo+r)
 		for c, v := range p.row(p.src, lo+r) {
-			v /= p.scale[c]
+			v = f * v / p.scale[c]
 			norm[c] += math.Abs(v) * down
 			x[c*rows+r] = T(v)
 		}
@@ -215,7 +224,7 @@ func (p *product[T]) load(b int) {
 	}
 }
 
-// task is one tile of this rank's, or before them the sum of src where tiles are those of K − shift·11ᵀ: by
+// task is one tile of this rank's, or before them the sum of S·src where tiles are those of K − shift·11ᵀ: by
 // rows in their order, beside the tiles.
 func (p *product[T]) task(who, q int) {
 	if p.e.shift != 0 {
@@ -226,8 +235,9 @@ func (p *product[T]) task(who, q int) {
 		return
 	}
 	for place := range p.e.n {
+		f := p.e.factor(place)
 		for c, v := range p.row(p.src, place) {
-			p.total[c] += v / p.scale[c]
+			p.total[c] += f * v / p.scale[c]
 		}
 	}
 }
@@ -310,13 +320,13 @@ func (p *product[T]) reduce(ctx context.Context) error {
 	return nil
 }
 
-// unload sets block b of dst = λ·src + y, and adds what the tiles leave out of K.
+// unload sets block b of dst = λ·src + S·y, and adds what the tiles leave out of K.
 func (p *product[T]) unload(b int) {
 	fine, shift := words[T]() > 1, p.e.shift
 	lo, hi := p.e.block(b)
 	rows := hi - lo
 	for r := range rows {
-		y, down := p.row(p.dst, lo+r), 1/p.e.scale[lo+r]
+		y, down, factor := p.row(p.dst, lo+r), 1/p.e.scale[lo+r], p.e.factor(lo+r)
 		for c, v := range p.row(p.src, lo+r) {
 			at, f := lo*p.t+c*rows+r, &p.fixed[c]
 			var s float64
@@ -325,9 +335,9 @@ func (p *product[T]) unload(b int) {
 			} else {
 				s = f.Value(p.sums[at])
 			}
-			y[c] = float64(p.lambda*v) + s*down*p.scale[c]
+			y[c] = float64(p.lambda*v) + float64(factor*(s*down*p.scale[c]))
 			if shift != 0 {
-				y[c] += float64(shift*p.total[c]) * p.scale[c]
+				y[c] += float64(factor * (float64(shift*p.total[c]) * p.scale[c]))
 			}
 		}
 	}

@@ -17,8 +17,9 @@ import (
 
 // Sparse is what is left out of a K that is next to nothing for most pairs of points: the tiles of pairs of leaves of a
 // tree (package tree) between which the kernel is below Far everywhere are never formed, and of those that are formed
-// entries below Least are not kept. What is left out is E ≥ 0 with ‖E‖₂ ≤ max_i Σ_j E_ij ≤ Dropped, summed while it is
-// left out: the bound of the kernel between two leaves for tiles, the entries themselves for others. It is certain if
+// entries below Least are not kept. What is left out is E ≥ 0 with ‖E‖₂ ≤ max_i Σ_j E_ij ≤ Dropped, or with weights
+// ‖SES‖₂ ≤ max_i w_i·Σ_j E_ij ≤ Dropped (‖·‖₂ is at most the largest row sum of any similar matrix, here S²E), summed
+// while it is left out: the bound of the kernel between two leaves for tiles, the entries themselves for others. It is certain if
 // the kernel decreases as it says.
 type Sparse struct {
 	Leaves  int     // of the tree
@@ -73,7 +74,7 @@ func (c *Choice) Formed() float64 {
 // sample of the rows, and where that misleads by construction too (form).
 func (m *Matrix) leave(ctx context.Context, s *sample, o *Options) (*Sparse, error) {
 	most, _ := kernel.Beyond(m.k)
-	target, n := o.Drop, float64(m.tiling.n)
+	target, n := o.Drop/m.heaviest(), float64(m.tiling.n)
 	far := target / 2 / n
 	switch {
 	case o.As != nil && o.As.Sparse == nil:
@@ -90,7 +91,7 @@ func (m *Matrix) leave(ctx context.Context, s *sample, o *Options) (*Sparse, err
 		return nil, nil
 	}
 	dense := m.tiling
-	c := &Sparse{Leaf: min(leafSize, m.tiling.size), Far: far, Dropped: target, Told: !kernel.BuiltIn(m.k)}
+	c := &Sparse{Leaf: min(leafSize, m.tiling.size), Far: far, Dropped: o.Drop, Told: !kernel.BuiltIn(m.k)}
 	if err := m.leaveOut(ctx, c); err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func (m *Matrix) leaveOutAs(other *Matrix, target float64) {
 		return
 	}
 	m.leaves = other.leaves
-	c := &Sparse{Leaf: other.choice.Sparse.Leaf, Far: target / float64(m.tiling.n)}
+	c := &Sparse{Leaf: other.choice.Sparse.Leaf, Far: target / m.heaviest() / float64(m.tiling.n)}
 	if m.leaveOut(context.Background(), c) == nil {
 		c.Kept, m.choice.Sparse = c.Formed, c
 		c.Dropped = m.mostLost(nil, 0)
@@ -326,7 +327,8 @@ func (e *engine[T]) leftOut() []int64 {
 	return out
 }
 
-// mostLost returns the largest sum of a row of what is left out, by tiles and by entries, these in that unit.
+// mostLost returns the largest sum of a row of what is left out, times its weight, by tiles and by entries, these in
+// that unit.
 func (m *Matrix) mostLost(entries []int64, unit float64) (most float64) {
 	for b, v := range m.lost {
 		lo, hi := m.tiling.block(b)
@@ -334,7 +336,15 @@ func (m *Matrix) mostLost(entries []int64, unit float64) (most float64) {
 		if entries != nil {
 			worst = slices.Max(entries[lo:hi])
 		}
-		most = max(most, v+float64(worst)*unit)
+		weight := 1.0
+		if m.factors != nil {
+			weight = 0
+			for place := lo; place < hi; place++ {
+				f := m.factors[m.tiling.point(place)]
+				weight = max(weight, f*f)
+			}
+		}
+		most = max(most, weight*(v+float64(worst)*unit))
 	}
 	return most * (1 + 0x1p-30)
 }

@@ -324,3 +324,33 @@ func TestSparseChosen(t *testing.T) {
 		t.Error("sparse tiles of a polynomial are taken")
 	}
 }
+
+// TestSparseWeighted: what sparse tiles leave out of SKS is below the bound, for K as stored and as recomputed.
+func TestSparseWeighted(t *testing.T) {
+	const n, lambda = 700, 20.0
+	base, k := narrow(n, 0, rng.New(3)), kernel.Gaussian{Sigma: 0.5}
+	w := make([]float64, n)
+	for i := range w {
+		w[i] = math.Pow(10, 2*math.Sin(float64(i)))
+	}
+	x := testkit.Must(points.Weigh(base, w))
+	want := exactK(k, base)
+	want.Apply(func(i, j int, v float64) float64 { return x.Factors[i] * v * x.Factors[j] }, want)
+	m := testkit.Must(New(t.Context(), k, x, lambda, &Options{Tiles: SparseTiles, Storage: Float64, TileSize: 64}))
+	exact := m.Exact(1)
+	for name, a := range map[string]*Matrix{"stored": m, "recomputed": exact} {
+		s, got, e := a.Choice().Sparse, mat.NewDense(n, n, nil), new(mat.Dense)
+		if s == nil || s.Kept > 0.5 {
+			t.Fatalf("%s: %+v", name, s)
+		}
+		testkit.OK(t, a.DenseTo(t.Context(), got))
+		e.Sub(want, got)
+		e.Apply(func(i, j int, v float64) float64 { return v / x.Factors[j] * x.Factors[i] }, e) // similar to it
+		if most := mat.Norm(e, math.Inf(1)); !(most <= s.Dropped*(1+1e-9)+1e-9) {
+			t.Errorf("%s: %g is left out, bound %g", name, most, s.Dropped)
+		}
+		if s.Dropped > 0.25*m.Choice().Accuracy {
+			t.Errorf("%s: %g may be left out of the accuracy %g", name, s.Dropped, m.Choice().Accuracy)
+		}
+	}
+}

@@ -229,8 +229,17 @@ func ShiftInvariant(k Kernel) bool {
 // Bounded01 reports whether k is known to have values in [0, 1] and k(x, x) = 1.
 func Bounded01(k Kernel) bool { return BuiltIn(k) && ShiftInvariant(k) }
 
-// Diag returns k(x_i, x_i) for all points, in float64.
+// Diag returns k(x_i, x_i) for all points, in float64, times their weights.
 func Diag(k Kernel, x points.Points) []float64 {
+	x, factors := points.Split(x)
+	diag := diagonal(k, x)
+	for i, f := range factors {
+		diag[i] *= f * f
+	}
+	return diag
+}
+
+func diagonal(k Kernel, x points.Points) []float64 {
 	n, d := x.Dims()
 	diag := make([]float64, n)
 	if ShiftInvariant(k) {

@@ -88,11 +88,8 @@ func Rows(n int) *points.Dense {
 	return x
 }
 
-// Given returns the Precomputed that k is, or is made of; nil for none.
+// Given returns the Precomputed that k is; nil for none.
 func Given(k Kernel) *Precomputed {
-	if b, ok := k.(based); ok {
-		k = b.Base()
-	}
 	p, _ := k.(*Precomputed)
 	return p
 }
@@ -102,25 +99,24 @@ func Given(k Kernel) *Precomputed {
 func Semidefinite(k Kernel) bool { return Given(k) == nil }
 
 // Sizes returns s with |k(x_i, x_j)| ≤ √(s_i·s_j), given the diagonal of K: that itself, or of a kernel that is not
-// known to be positive semi-definite, the largest |K_ij| of row i.
+// known to be positive semi-definite, the largest |K_ij| of row i, times its weight.
 func Sizes(k Kernel, x points.Points, diag []float64) []float64 {
-	z, ok := k.(sized)
-	if !ok || Semidefinite(k) {
+	p := Given(k)
+	if p == nil {
 		return diag
 	}
+	x, factors := points.Split(x)
 	n, d := x.Dims()
 	row, s := make([]float64, d), make([]float64, n)
 	for i := range s {
 		x.RowTo(row, i)
-		s[i] = z.Size(row)
+		s[i] = p.sizes[int(row[0])]
+	}
+	for i, f := range factors {
+		s[i] *= f * f
 	}
 	return s
 }
-
-type (
-	based interface{ Base() Kernel }
-	sized interface{ Size(x []float64) float64 }
-)
 
 // N returns the number of rows of K.
 func (k *Precomputed) N() int { return k.n }
@@ -132,9 +128,6 @@ func (k *Precomputed) Bytes() int64 {
 	}
 	return points.Held(k.k)
 }
-
-// Size returns max_j |K_ij| of point i.
-func (k *Precomputed) Size(x []float64) float64 { return k.sizes[int(x[0])] }
 
 // Eval implements Kernel.
 func (k *Precomputed) Eval(x, z []float64) float64 {

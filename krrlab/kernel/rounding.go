@@ -39,8 +39,6 @@ func ExtentOf(p points.Panel) Extent {
 //	             (d+6)u·(‖x‖+‖z‖)², and points moved to their mean by as much again
 //	Laplacian    (d+16)u; where the points are sparse or moved, as Float64, of ‖x‖₁ ≤ √d‖x‖₂
 //	whole        as Differences or the polynomial of d = 3: r² or xᵀz is an integer times Scale²
-//	with a Base  that of the kernel it is made of, evaluated pair by pair as for Differences, and 4u for two
-//	             factors that are rounded
 //	polynomial   (q(d+4)+8)u, as the base is wrong by (d+4)u of γ‖x‖‖z‖+c, whose q-th power is
 //	             at most √(k(x,x)·k(z,z))
 //
@@ -73,8 +71,6 @@ func EntryError(k Kernel, arith Arithmetic, e Extent) float64 {
 			return cancelled(0)
 		}
 		return min(most, cancelled(e.MaxSq*k.Slope()/one))
-	case based:
-		return EntryError(k.Base(), Differences, e) + 4*unit
 	default:
 		return 0
 	}

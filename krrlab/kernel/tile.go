@@ -41,9 +41,35 @@ type Workspace struct {
 // Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64, with the inner
 // products or distances formed as arith says; Float32 counts as Float64. Of points.Bytes of one scale inner products
 // are exact, and so are squared distances, but for the rounding of one product with the scale, whatever arith
-// says. EntryError bounds the error. Tile64 panics if the dimensions of x and z differ or ld is less than the number of
-// columns.
+// says. EntryError bounds the error. Entries of panels with Factors are multiplied by them. Tile64 panics if the
+// dimensions of x and z differ or ld is less than the number of columns.
 func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
+	tile64(dst, ld, k, x, z, arith, w)
+	weigh(dst, ld, x, z, func(v float64) float64 { return v })
+}
+
+// weigh multiplies a tile by the factors of its panels, in float64.
+func weigh[T float](dst []T, ld int, x, z points.Panel, round func(v float64) T) {
+	if x.Factors == nil && z.Factors == nil {
+		return
+	}
+	for a := range x.Len() {
+		f := 1.0
+		if x.Factors != nil {
+			f = x.Factors[a]
+		}
+		row := dst[a*ld : a*ld+z.Len()]
+		for b, v := range row {
+			g := f
+			if z.Factors != nil {
+				g *= z.Factors[b]
+			}
+			row[b] = round(float64(v) * g)
+		}
+	}
+}
+
+func tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	if p, ok := k.(*Precomputed); ok {
 		p.tile(x.X, z.X, w, func(a int, row []float64) { copy(dst[a*ld:], row) })
 		return
@@ -86,18 +112,26 @@ func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 // gram) counts. A kernel of which nothing but Eval is known is evaluated in float64 whatever arith says. Tile32 panics
 // as Tile64 does.
 func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
+	tile32(dst, ld, k, x, z, arith, w)
+	weigh(dst, ld, x, z, normal32)
+}
+
+// normal32 rounds to float32, and subnormal numbers to 0.
+func normal32(v float64) float32 {
+	if math.Abs(v) < 0x1p-126 {
+		return 0
+	}
+	return float32(v)
+}
+
+func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	nx, nz := x.Len(), z.Len()
 	if p, ok := k.(*Precomputed); ok {
 		p.tile(x.X, z.X, w, func(a int, row []float64) { simd.Round(dst[a*ld:a*ld+nz], row) })
 		return
 	}
 	if ByPairs(k) {
-		w.each(k, x.X, z.X, func(a, b int, v float64) {
-			if math.Abs(v) < 0x1p-126 {
-				v = 0
-			}
-			dst[a*ld+b] = float32(v)
-		})
+		w.each(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = normal32(v) })
 		return
 	}
 	p, step := k.(profile), 0

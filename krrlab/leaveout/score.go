@@ -22,7 +22,7 @@ type Problem struct {
 	// Same has of each row the first that equals it (points.Same): they are left out together. Default: nil, none is
 	// equal.
 	Same []int
-	// Weights are those of the rows, by which Y and K are already multiplied (package weighted): errors of regression
+	// Weights are those of the rows, by which Y and K are already multiplied (points.Weighted): errors of regression
 	// and GCV are weighted means. Default: nil, ones.
 	Weights []float64
 	// Mean says that a fit takes the mean of its targets, weighted, off them: one without a row takes that of the

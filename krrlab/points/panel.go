@@ -3,21 +3,28 @@ package points
 import "fmt"
 
 // Panel is a block of points with their squared norms: what a tile of a kernel
-// of (xᵀz, ‖x‖², ‖z‖²) needs of each side. Norms[i] = ‖x_i‖², in float64.
+// of (xᵀz, ‖x‖², ‖z‖²) needs of each side. Norms[i] = ‖x_i‖², in float64. Factors[i] multiplies the kernel values of
+// x_i; nil means ones.
 type Panel struct {
-	X     Points
-	Norms []float64
+	X       Points // without weights
+	Norms   []float64
+	Factors []float64 // √w_i of Weighted points
 }
 
-// NewPanel returns x with the squared norms of its points, in float64.
-func NewPanel(x Points) Panel { return Panel{x, SqNorms(x)} }
+// NewPanel returns x with the squared norms of its points, in float64, and their factors.
+func NewPanel(x Points) Panel { return panel(x, sumSq) }
+
+func panel(x Points, norm func(row []float64) float64) Panel {
+	x, factors := Split(x)
+	return Panel{x, rowSums(x, norm), factors}
+}
 
 // NewPanel32 returns x with the squared norms of its points *rounded to float32*,
 // accumulated in float64. Beside inner products of the rounded points (Inner32)
 // these are the right norms: ‖x‖²+‖z‖²−2xᵀz is then the squared distance of the
 // rounded points, which has an error of ε‖x−z‖·‖x‖, not of ε‖x‖². Bytes are not rounded.
 func NewPanel32(x Points) Panel {
-	return Panel{x, rowSums(x, sumSq32)}
+	return panel(x, sumSq32)
 }
 
 // sumSq32 returns the sum of squares of the numbers rounded to float32.
@@ -33,7 +40,13 @@ func sumSq32(row []float64) (s float64) {
 func (p Panel) Len() int { return len(p.Norms) }
 
 // Slice returns points i, …, j-1 of the panel, sharing memory with it.
-func (p Panel) Slice(i, j int) Panel { return Panel{p.X.Slice(i, j), p.Norms[i:j]} }
+func (p Panel) Slice(i, j int) Panel {
+	s := Panel{X: p.X.Slice(i, j), Norms: p.Norms[i:j]}
+	if p.Factors != nil {
+		s.Factors = p.Factors[i:j]
+	}
+	return s
+}
 
 // Mean returns the mean of the points, a vector of length d; zeros if there is
 // no point. Sums are taken in float64.
@@ -96,6 +109,12 @@ func Gather(x Points, idx []int) Points {
 		return out
 	case *Shifted:
 		return &Shifted{Gather(x.X, idx), x.C}
+	case *Weighted:
+		factors := make([]float64, len(idx))
+		for k, i := range idx {
+			factors[k] = x.Factors[i]
+		}
+		return &Weighted{Gather(x.Points, idx), factors}
 	}
 	out := NewDense(len(idx), d, nil)
 	for k, i := range idx {

@@ -218,6 +218,7 @@ func each(n int, f func(who, i int) bool) bool {
 
 // stored returns the numbers of point i that are stored, in buf unless x is sparse, and their columns, nil for all.
 func stored(x Points, i int, buf *[]float64) (col []int32, val []float64) {
+	x, _ = Split(x)
 	if c, ok := x.(*CSR); ok {
 		return c.Row(i)
 	}
@@ -287,6 +288,8 @@ func Held(x Points) int64 {
 		return int64(n) * int64(d)
 	case *Dense32:
 		return 4 * int64(n) * int64(d)
+	case *Weighted:
+		return Held(x.Points) + 8*int64(n)
 	}
 	return 8 * int64(n) * int64(d)
 }

@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,30 +11,43 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/atomicfile"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/npy"
 )
 
 // data says where ranks find the training data: in a model file (package model) beside the jobs, which they share, of
-// the points, with the targets as its coefficients.
+// the points, with the targets as its coefficients. Weights are in a file of its name and weightsFile.
 type data struct {
-	Title  string `json:"title"`
-	Source string `json:"source,omitempty"`
-	Note   string `json:"note,omitempty"`
-	Sum    string `json:"fingerprint"` // of all numbers, Fingerprint: the name of the file
+	Title    string `json:"title"`
+	Source   string `json:"source,omitempty"`
+	Note     string `json:"note,omitempty"`
+	Sum      string `json:"fingerprint"` // of all numbers, Fingerprint: the name of the file
+	Weighted bool   `json:"weighted,omitempty"`
 }
+
+const weightsFile = ".weights.npy"
 
 func (j *data) path(root string) string { return filepath.Join(root, filepath.Base(j.Sum)+".krr") }
 
 // writeData writes the data into the folder, unless they are there.
 func writeData(root string, d *datasets.Dataset) (data, error) {
-	j := data{d.Name, d.Source, d.Note, fmt.Sprintf("%x", d.Fingerprint())}
+	j := data{d.Name, d.Source, d.Note, fmt.Sprintf("%x", d.Fingerprint()), d.Weights != nil}
 	if _, err := os.Stat(j.path(root)); !errors.Is(err, fs.ErrNotExist) {
 		return j, err
 	}
 	y, err := datasets.Coding{Labels: d.Labels}.Code(d)
 	if err != nil {
 		return j, err
+	}
+	if j.Weighted {
+		err := atomicfile.Write(j.path(root)+weightsFile, func(w io.Writer) error {
+			return npy.Write(w, d.Weights, len(d.Weights))
+		})
+		if err != nil {
+			return j, err
+		}
 	}
 	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: d.X, C: y, Labels: d.Labels, Targets: d.Targets,
 		Mean: d.Mean, Scaling: d.Scaling, Columns: d.Columns}
@@ -55,6 +69,18 @@ func (j *data) read(root string) (*datasets.Dataset, error) {
 		for k := 1; k < m.C.RawMatrix().Cols; k++ {
 			d.More = append(d.More, mat.Col(nil, k, m.C))
 		}
+	}
+	if j.Weighted {
+		f, err := os.Open(j.path(root) + weightsFile)
+		if err != nil {
+			return nil, fmt.Errorf("job data: %w", err)
+		}
+		defer f.Close()
+		_, weights, err := npy.Read(f, 8*int64(d.Len()))
+		if err != nil {
+			return nil, fmt.Errorf("job data: %w", err)
+		}
+		d.Weights, _ = weights.([]float64)
 	}
 	if fmt.Sprintf("%x", d.Fingerprint()) != j.Sum {
 		return nil, fmt.Errorf("the data read here, %s, are not those of the job", d.Name)

@@ -46,8 +46,8 @@ type Bench interface {
 // Problem is the problem of a bench and its method. What it points to is not to be changed.
 type Problem struct {
 	Header                  // names, n, d, t, λ, τ and the seed, as the result of a stage begins
-	Kernel  kernel.Kernel   // k(x, z); with weights that of package weighted
-	X       points.Points   // n×d
+	Kernel  kernel.Kernel   // k(x, z)
+	X       points.Points   // n×d; points.Weighted with weights
 	Y       *mat.Dense      // the coded targets, n×t
 	Coding  datasets.Coding // of them
 	Train   *datasets.Dataset

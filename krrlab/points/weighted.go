@@ -1,0 +1,82 @@
+package points
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Weighted is a set of points with positive weights w_i, for kernel ridge regression with sample weights. The minimizer
+// of
+//
+//	Σ_i w_i (y_i − f(x_i))² + λ‖f‖²
+//
+// is f = Σ_i c_i k(x_i, ·) with c = Sĉ and (SKS + λI)ĉ = Sy, S = diag(√w_i). A row of weight 2 counts as two equal rows.
+// So a weighted point stands for √w_i·φ(x_i), φ the feature map of the kernel: kernel values of two weighted points are
+// √w_i√w_j·k(x_i, x_j), and features are √w_i·z_i. The coordinates of a point are those of x_i.
+type Weighted struct {
+	Points
+	Factors []float64 // √w_i
+}
+
+// Weigh returns the points with the weights. It returns an error if their number is not n, or one of them is not
+// positive or above 1e150.
+func Weigh(x Points, weights []float64) (*Weighted, error) {
+	n, _ := x.Dims()
+	if len(weights) != n {
+		return nil, fmt.Errorf("%d weights for %d points", len(weights), n)
+	}
+	factors := make([]float64, n)
+	for i, w := range weights {
+		if !(w >= 1e-150 && w <= 1e150) {
+			return nil, fmt.Errorf("the weight of row %d (counted from 0) is %g: want a positive number from 1e-150 to "+
+				"1e150; leave rows of weight 0 out", i, w)
+		}
+		factors[i] = math.Sqrt(w)
+	}
+	return &Weighted{x, factors}, nil
+}
+
+// Split returns the points without their weights, and √w_i; nil for points that have no weights.
+func Split(x Points) (base Points, factors []float64) {
+	if w, ok := x.(*Weighted); ok {
+		return w.Points, w.Factors
+	}
+	return x, nil
+}
+
+// Slice implements Points.
+func (x *Weighted) Slice(i, j int) Points { return &Weighted{x.Points.Slice(i, j), x.Factors[i:j]} }
+
+// Draw draws about count of the weighted points without replacement, and returns them in increasing order with their
+// probabilities
+//
+//	π_i = min(1, count·(1/n + w_i/Σw)/2),
+//
+// which protect sums over all points, Σ v_i ≈ Σ v_i/π_i over the drawn ones, from missing heavy points and many light
+// ones. The draw is systematic, in a random order of the points (W. G. Cochran, Sampling Techniques, 3rd ed., section
+// 9A.10).
+func (x *Weighted) Draw(count int, g rng.Stream) (drawn []int, probabilities []float64) {
+	n, total := len(x.Factors), 0.0
+	for _, f := range x.Factors {
+		total += f * f
+	}
+	probability := func(i int) float64 {
+		f := x.Factors[i]
+		return min(1, float64(count)*(1/float64(n)+f*f/total)/2)
+	}
+	at := g.Sub("start").Float64(0)
+	for _, i := range g.Perm(n) {
+		if at += probability(i); at >= 1 {
+			at--
+			drawn = append(drawn, i)
+		}
+	}
+	slices.Sort(drawn)
+	for _, i := range drawn {
+		probabilities = append(probabilities, probability(i))
+	}
+	return drawn, probabilities
+}
