@@ -41,7 +41,7 @@ func Slack(n int) float64 {
 //	‖r_j‖² ≈ Σ_{i∈F} r_ij² + ((n−|F|)/|S|) Σ_{i∈S} r_ij²,  r_ij = y_ij − λc_ij − Σ_l K_il c_lj.
 //
 // Of points.Weighted r_i is about proportional to √w_i, so that S are twice as many rows, drawn with the probabilities
-// of Weighted.Draw, and a row of S counts 1/π_i times.
+// of kernel.DrawWeighted, and a row of S counts 1/π_i times.
 type Rows struct {
 	k           kernel.Kernel
 	x           points.Points
@@ -69,7 +69,7 @@ func NewRows(k kernel.Kernel, x points.Points, lambda, tol float64, kept gram.Ch
 	}
 	r.at, r.weights = byNorm[:far:far], slices.Repeat([]float64{1}, far)
 	if weighted, ok := x.(*points.Weighted); ok {
-		some, probabilities := weighted.Draw(2*drawnRows, g.Sub("weighted"))
+		some, probabilities := kernel.DrawWeighted(weighted, 2*drawnRows, g.Sub("weighted"))
 		for a, i := range some {
 			if !isFar[i] {
 				r.at, r.weights = append(r.at, i), append(r.weights, 1/probabilities[a])

@@ -35,7 +35,7 @@ import (
 // them and the others. m is an eighth of n, from 512 to 1,024; up to n = 1,152 all rows are looked at.
 //
 // With weights ‖SES‖₂ is predicted, S = diag(√w_i). The m rows are drawn with probabilities π_i that grow with the
-// weight (points.Weighted.Draw), E_m and K_m are scaled on both sides by √(w_i/π_i) so that their norms estimate those
+// weight (kernel.DrawWeighted), E_m and K_m are scaled on both sides by √(w_i/π_i) so that their norms estimate those
 // of all rows, and a matrix of independent errors with variances in proportion to w_i·w_j has at most the norm 2F·√(max
 // w_i/Σw_i), F its Frobenius norm (A. S. Bandeira and R. van Handel, Ann. Probab. 44, 2016).
 //
@@ -112,7 +112,7 @@ func (s *sample) draw(g rng.Stream) {
 	probabilities := slices.Repeat([]float64{1}, len(s.idx))
 	if len(s.idx) < m.tiling.n {
 		far := s.idx[s.random:]
-		s.idx, probabilities = (&points.Weighted{Points: m.x, Factors: m.factors}).Draw(m.sampleRows(), g)
+		s.idx, probabilities = kernel.DrawWeighted(&points.Weighted{Points: m.x, Factors: m.factors}, m.sampleRows(), g)
 		s.random = len(s.idx)
 		for _, i := range far {
 			if _, drawn := slices.BinarySearch(s.idx[:s.random], i); !drawn {

@@ -1,0 +1,40 @@
+package kernel_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestDrawWeighted: sums over the drawn points, divided by their probabilities, are right on average, of the points and of
+// their weights; heavy points are always drawn, each at most once.
+func TestDrawWeighted(t *testing.T) {
+	const n, count, draws = 300, 40, 400
+	w := make([]float64, n)
+	for i := range w {
+		w[i] = 0.1 + float64(i%7)
+	}
+	w[17] = 4000
+	x := testkit.Must(points.Weigh(points.NewDense(n, 1, nil), w))
+	var number, weights, total float64
+	for _, v := range w {
+		total += v
+	}
+	for seed := range uint64(draws) {
+		drawn, p := kernel.DrawWeighted(x, count, rng.New(seed))
+		if !slices.IsSorted(drawn) || len(slices.Compact(slices.Clone(drawn))) != len(drawn) ||
+			!slices.Contains(drawn, 17) || len(drawn) > count {
+			t.Fatalf("%v of %d", drawn, count)
+		}
+		for a, i := range drawn {
+			number += 1 / p[a] / draws
+			weights += w[i] / p[a] / draws
+		}
+	}
+	testkit.Near(t, number, n, 0.03*n, "number of points")
+	testkit.Near(t, weights, total, 0.03*total, "sum of weights")
+}
