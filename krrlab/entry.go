@@ -22,7 +22,8 @@ func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 		}
 		return e, nil
 	}
-	spec, err := parsePrecond(e.Text)
+	_, text := e.Split()
+	spec, err := parsePrecond(text)
 	if err == nil {
 		if r := b.approximation(); r != nil &&
 			slices.Contains([]string{"features", "nystrom", "rpcholesky"}, spec.Name) {

@@ -11,9 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/process"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 )
-
-const processPrefix = "process:"
 
 // Process is M of another process, in any language, by the protocol of package process.
 type Process struct {
@@ -22,7 +21,7 @@ type Process struct {
 }
 
 // String returns what names it on a command line.
-func (p Process) String() string { return processPrefix + p.Command }
+func (p Process) String() string { return stage.ProcessPrefix + p.Command }
 
 // bytes returns 0: what the process holds is not known.
 func (Process) bytes(int) int64 { return 0 }

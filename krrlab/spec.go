@@ -60,7 +60,7 @@ func parsePrecond(text string) (s PrecondSpec, err error) {
 		return s, fmt.Errorf("no name: want one of %s", strings.Join(PrecondNames, ", "))
 	}
 	options := schema.Of(&s)
-	if strings.HasPrefix(words[0], processPrefix) {
+	if strings.HasPrefix(words[0], stage.ProcessPrefix) {
 		return s, options.Lookup("precond").Set(text)
 	}
 	given := map[string]bool{}
@@ -95,7 +95,7 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 	default:
 		s.Name = usual(k, 0, 0).parts().Method
 	}
-	if command, ok := strings.CutPrefix(s.Name, processPrefix); ok {
+	if command, ok := strings.CutPrefix(s.Name, stage.ProcessPrefix); ok {
 		if !reflect.DeepEqual(s, PrecondSpec{Name: s.Name}) {
 			return nil, fmt.Errorf("a process has no options but those of its command")
 		}

@@ -104,14 +104,20 @@ func (d *drawing) drawAxes() {
 }
 
 func (d *drawing) drawAxisLabels() {
-	b, p := d.box, d.pen
+	b := d.box
 	mid := vg.Point{X: (b.Min.X + b.Max.X) / 2, Y: (b.Min.Y + b.Max.Y) / 2}
 	if !d.hideX {
-		p.text(d.f.X.Label, vg.Point{X: mid.X, Y: b.Min.Y - tickLength - tickSize*1.25 - labelSize*1.2}, labelSize,
-			ink, 0.5, false, false)
+		d.drawAxisLabel(d.f.X.Label, vg.Point{X: mid.X, Y: b.Min.Y - tickLength - tickSize*1.25 - labelSize*1.2},
+			b.Size().X, false)
 	}
 	x := b.Min.X - tickLength - 3 - maxWidth(d.y.ticks) - labelSize*0.8
-	p.text(d.f.Y.Label, vg.Point{X: x, Y: mid.Y}, labelSize, ink, 0.5, false, true)
+	d.drawAxisLabel(d.f.Y.Label, vg.Point{X: x, Y: mid.Y}, b.Size().Y, true)
+}
+
+// drawAxisLabel writes the label of an axis of a length, centered at a point, smaller where it is longer than the axis.
+func (d *drawing) drawAxisLabel(label string, at vg.Point, length vg.Length, upright bool) {
+	size := labelSize * min(1, length/textWidth(label, labelSize, false))
+	d.pen.text(label, at, size, ink, 0.5, false, upright)
 }
 
 // count returns how many ticks, each of the given room, an axis has place for.

@@ -145,3 +145,29 @@ func TestGroupAlike(t *testing.T) {
 		}
 	}
 }
+
+// TestLabelsFit: the label of an axis, or of a map's colors, is not longer than the axis, in panels too.
+func TestLabelsFit(t *testing.T) {
+	long := Axis{Label: strings.Repeat("a long label ", 9)}
+	plain := &Figure{X: long, Y: long, Series: []Series{{Y: []float64{1, 2}}}}
+	colors := &Figure{X: long, Y: long, Map: &HeatMap{X: []float64{1, 2}, Y: []float64{1}, Z: [][]float64{{1, 2}},
+		Color: long}}
+	for _, f := range []*Figure{plain, colors, Grid("", 2, plain, colors)} {
+		c := new(recorder.Canvas)
+		w, h := f.size()
+		most := 0.0
+		for _, d := range f.drawTo(pen{Canvas: c}, vg.Length(w)*vg.Inch, vg.Length(h)*vg.Inch) {
+			most = max(most, d.box.Size().X.Points())
+		}
+		found := 0
+		for _, m := range regexp.MustCompile(`textLength="([0-9.]+)"[^>]*>a long`).FindAllStringSubmatch(f.SVG(), -1) {
+			found++
+			if length, _ := strconv.ParseFloat(m[1], 64); length > most+0.1 {
+				t.Errorf("a label of %g points, the longest axis has %g", length, most)
+			}
+		}
+		if found < 2 {
+			t.Errorf("%d labels", found)
+		}
+	}
+}

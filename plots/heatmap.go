@@ -252,7 +252,7 @@ func (d *drawing) drawBar() {
 		p.text(t.Label, vg.Point{X: b.Max.X + tickLength + 2, Y: y - tickSize*0.35}, tickSize, ink, 0, false, false)
 	}
 	x := b.Max.X + tickLength + 2 + maxWidth(d.color.ticks) + labelSize*1.25
-	p.text(d.f.Map.Color.Label, vg.Point{X: x, Y: (b.Min.Y + b.Max.Y) / 2}, labelSize, ink, 0.5, false, true)
+	d.drawAxisLabel(d.f.Map.Color.Label, vg.Point{X: x, Y: (b.Min.Y + b.Max.Y) / 2}, b.Size().Y, true)
 }
 
 // tagRoom returns the room above a map for the tags of its vertical lines.

@@ -28,7 +28,7 @@ type predictionPlot struct {
 func (r *fitted) plotPredictions(ctx context.Context) (out predictionPlot, err error) {
 	of, points, p := "test", r.data.test, r.test
 	if p == nil {
-		of, points = "training", evenly(r.data.train)
+		of, points = "training", r.data.train.Subset(evenly(r.data.train.Len()))
 		if p, err = r.sol.Model.Predict(ctx, points, r.sol.PredictOptions()); err != nil {
 			return out, err
 		}
@@ -51,22 +51,18 @@ func (r *fitted) plotPredictions(ctx context.Context) (out predictionPlot, err e
 	return out, out.figure.Validate()
 }
 
-// evenly returns at most maxPoints rows of d, at equal distances.
-func evenly(d *datasets.Dataset) *datasets.Dataset {
-	var rows []int
-	for i := 0; i < d.Len(); i += stride(d) {
+// evenly returns at most maxPoints of n rows, at equal distances.
+func evenly(n int) (rows []int) {
+	for i := 0; i < n; i += (n + maxPoints - 1) / maxPoints {
 		rows = append(rows, i)
 	}
-	return d.Subset(rows)
+	return rows
 }
-
-// stride returns the distance of rows of which d has at most maxPoints.
-func stride(d *datasets.Dataset) int { return (d.Len() + maxPoints - 1) / maxPoints }
 
 // agreement draws the prediction of each point against its answer.
 func agreement(title string, p *model.Prediction, d *datasets.Dataset) *plots.Figure {
 	s := plots.Series{Name: "points", Style: plots.Points}
-	for i := 0; i < d.Len(); i += stride(d) {
+	for _, i := range evenly(d.Len()) {
 		s.Add(d.Target[i], p.Value[i])
 	}
 	lo, hi := slices.Min(s.X), slices.Max(s.X)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/pencil"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -20,17 +22,18 @@ func (r *Result) Plot() *plots.Figure {
 	its := plots.Convergence("residual, by recurrence", r.To)
 	time := plots.Convergence("residual, by recurrence", r.To)
 	bounds := plots.Convergence("upper bound of the error", 0)
-	bounds.Y.Label = "error in the norm of A, over ‖b‖₂"
+	bounds.Y.Label = "error in norm of A / ‖b‖₂"
 	spectrum := &plots.Figure{Title: "spectrum of M⁻¹A", X: plots.Axis{Label: "eigenvalue", Log: true},
-		Y: plots.Axis{Label: "share of the eigenvalues up to it"}}
-	first, last := math.Inf(1), 0.0
+		Y: plots.Axis{Label: "share of eigenvalues"}}
+	var plain *pencil.Row // M = I, which has no set-up
+	start, last := math.Inf(1), 0.0
 	all := []*plots.Figure{its, time, bounds, spectrum}
 	for _, row := range r.typical() {
 		if len(row.Residuals) < 2 {
 			continue
 		}
-		series := [4]plots.Series{{Name: row.Name}, {Name: row.Name}, {Name: row.Name},
-			{Name: row.Name, Style: plots.Steps}}
+		name := stage.Label(row.Name)
+		series := [4]plots.Series{{Name: name}, {Name: name}, {Name: name}, {Name: name, Style: plots.Steps}}
 		for k, v := range row.Residuals {
 			s := r.clock(row, k)
 			series[0].Add(float64(k), v)
@@ -48,7 +51,11 @@ func (r *Result) Plot() *plots.Figure {
 				series[3].Add(theta, share)
 			}
 		}
-		first, last = min(first, r.clock(row, 1)), max(last, r.seconds(row))
+		if last = max(last, r.seconds(row)); row.Build > 0 {
+			start = min(start, row.Build)
+		} else {
+			plain = row
+		}
 		for i, f := range all {
 			if len(series[i].Y) > 0 {
 				f.Series = append(f.Series, series[i])
@@ -56,8 +63,13 @@ func (r *Result) Plot() *plots.Figure {
 		}
 	}
 	its.X.Label, its.X.Log = "iterations", true
+	// The axis of seconds starts at the least set-up, so that the first iterations of M = I are not shown, unless M = I
+	// ends soon after it.
+	if plain != nil && r.seconds(plain) < 2*start {
+		start = r.clock(plain, 1)
+	}
 	for _, f := range []*plots.Figure{time, bounds} {
-		f.X.Label, f.X.Log = "seconds alone, with M, without K", last > 30*first
+		f.X = plots.Axis{Label: "seconds alone, with M, without K", Log: last > 10*start, Min: start, Max: math.NaN()}
 	}
 	all = slices.DeleteFunc(all, func(f *plots.Figure) bool { return len(f.Series) == 0 })
 	f := plots.Grid(r.title(), 1, all...)
@@ -91,6 +103,7 @@ func (r *Result) against() *plots.Figure {
 		name := strings.Join(slices.DeleteFunc(strings.Fields(row.Name), func(word string) bool {
 			return strings.HasPrefix(word, "features=") || strings.HasPrefix(word, "(")
 		}), " ")
+		name = stage.Label(name)
 		at := slices.IndexFunc(f.Series, func(s plots.Series) bool { return s.Name == name })
 		if at < 0 {
 			at, f.Series = len(f.Series), append(f.Series, plots.Series{Name: name, Style: plots.Points})

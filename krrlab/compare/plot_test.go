@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/pencil"
@@ -18,7 +19,7 @@ func TestAgainst(t *testing.T) {
 		return pencil.Row{Name: name, S: s, Bytes: int64(s), Iterations: &its, Status: pcg.Converged}
 	}
 	r := &Result{Header: stage.Header{Kernel: kernel.Spec{Name: "gaussian", Sigma: 1}}, KBytes: 1000, Rows: []pencil.Row{
-		row("none", 0, 99), row("a features=10 form=u", 10, 20), row("a features=40 form=u", 40, 5), row("b", 10, 7),
+		row("none", 0, 99), row("nystrom features=10 form=u", 10, 20), row("nystrom features=40 form=u", 40, 5), row("b", 10, 7),
 		row("b (2)", 20, 6)}}
 	failed, slow := row("b", 30, 1), row("b", 40, 1)
 	failed.Why, slow.Status = "M", pcg.MaxIterations
@@ -27,10 +28,10 @@ func TestAgainst(t *testing.T) {
 		against string
 		want    []plots.Series
 	}{
-		{"rank", []plots.Series{{Name: "a form=u", X: []float64{10, 40}, Y: []float64{20, 5}},
+		{"rank", []plots.Series{{Name: "Nyström form=u", X: []float64{10, 40}, Y: []float64{20, 5}},
 			{Name: "b", X: []float64{10, 20}, Y: []float64{7, 6}}}},
 		{"bytes", []plots.Series{{Name: "none", X: []float64{1000}, Y: []float64{99}},
-			{Name: "a form=u", X: []float64{1010, 1040}, Y: []float64{20, 5}},
+			{Name: "Nyström form=u", X: []float64{1010, 1040}, Y: []float64{20, 5}},
 			{Name: "b", X: []float64{1010, 1020}, Y: []float64{7, 6}}}},
 	} {
 		r.Against = c.against
@@ -40,5 +41,21 @@ func TestAgainst(t *testing.T) {
 		if f := r.Plot(); !reflect.DeepEqual(f.Series, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.against, f.Series, c.want)
 		}
+	}
+}
+
+// TestSecondsAxis: the axis of seconds starts at the least set-up, and shows M = I whole where it ends soon after that;
+// series have the names of pictures.
+func TestSecondsAxis(t *testing.T) {
+	row := func(name string, build float64, its int) pencil.Row {
+		return pencil.Row{Name: name, Build: build, Iterations: &its, Residuals: make([]float64, its+1)}
+	}
+	for plain, want := range map[int]float64{10: 1, 19: 1, 20: 10, 900: 10} {
+		r := &Result{Header: stage.Header{Kernel: kernel.Spec{Name: "gaussian", Sigma: 1}}, Product: 1,
+			Rows: []pencil.Row{row("none", 0, plain), row("vecchia", 10, 3), row("rpcholesky", 12, 2)}}
+		f := r.Plot()
+		testkit.Equal(t, f.Panels[1].X.Min, want, plain)
+		testkit.Equal(t, f.Panels[1].X.Log, plain == 900 || want == 1, plain)
+		testkit.Equal(t, f.Panels[0].Series[1].Name+f.Panels[1].Series[2].Name, "sparse inverseRPCholesky")
 	}
 }

@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -142,17 +143,67 @@ func Progress(ctx context.Context, tell func(context.Context, Event), part Name)
 	}
 }
 
+// ProcessPrefix begins the name of a preconditioner that is another process; its command follows.
+const ProcessPrefix = "process:"
+
 // Entry names a preconditioner of the laboratory.
 type Entry struct {
-	Text  string // its name and its options, as flags have them: "nystrom features=500 lambda-p=0.1"
-	Value any    // the krrlab.Preconditioner; nil: what Text says
+	// Text is its name and its options, as flags have them: "nystrom features=500 lambda-p=0.1". "name=NAME " before them
+	// is the name for reports.
+	Text  string
+	Value any // the krrlab.Preconditioner; nil: what Text says
 }
 
+// maxCommand is the largest number of characters of a process's command in reports.
+const maxCommand = 30
+
+// Split returns the name for reports, "" if Text has none, and the preconditioner's own name with its options.
+func (e Entry) Split() (name, spec string) {
+	if rest, ok := strings.CutPrefix(e.Text, "name="); ok {
+		name, spec, _ = strings.Cut(rest, " ")
+		return name, spec
+	}
+	return "", e.Text
+}
+
+// String returns the name for reports: that of Text, else its options, and of a process the beginning of its command
+// without folders.
 func (e Entry) String() string {
-	if e.Text == "" {
+	name, spec := e.Split()
+	command, ok := strings.CutPrefix(spec, ProcessPrefix)
+	switch {
+	case name != "":
+		return name
+	case ok:
+		words := strings.Fields(command)
+		for i, w := range words {
+			words[i] = w[strings.LastIndex(w, "/")+1:]
+		}
+		short := []rune(strings.Join(words, " "))
+		if len(short) > maxCommand {
+			short = append(short[:maxCommand-1], '…')
+		}
+		return ProcessPrefix + string(short)
+	case spec == "":
 		return fmt.Sprint(e.Value)
 	}
-	return e.Text
+	return spec
+}
+
+// optionLabels writes the options of preconditioners as pictures do.
+var optionLabels = strings.NewReplacer(" features=", ", s = ", " lambda-p=", ", λ_p = ", " neighbors=", ", k = ",
+	" damping=", ", ω = ", " spectral=true", ", spectral")
+
+// Label returns what pictures call the preconditioner that reports call so, such as "Nyström, s = 500" for "nystrom
+// features=500".
+func Label(name string) string {
+	method, _, _ := strings.Cut(name, " ")
+	label, ok := map[string]string{"features": "random features", "nystrom": "Nyström", "rpcholesky": "RPCholesky",
+		"vecchia": "sparse inverse"}[method]
+	if !ok {
+		return name
+	}
+	return label + optionLabels.Replace(name[len(method):])
 }
 
 // MarshalText implements encoding.TextMarshaler. A user-defined preconditioner has no text.

@@ -1,6 +1,7 @@
 package stage_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/stage"
@@ -21,5 +22,30 @@ func TestTook(t *testing.T) {
 	b := stage.Lines{Width: 1}
 	if b.Took(0.5); b.String() != "milliseconds 500\n" {
 		t.Error(b.String())
+	}
+}
+
+// TestEntryNames: what reports and pictures call a preconditioner.
+func TestEntryNames(t *testing.T) {
+	for text, want := range map[string][3]string{
+		"nystrom features=500 lambda-p=0.1": {"nystrom features=500 lambda-p=0.1", "Nyström, s = 500, λ_p = 0.1"},
+		"name=mine vecchia neighbors=30":    {"mine", "mine", "vecchia neighbors=30"},
+		"vecchia neighbors=30 damping=0.5":  {"vecchia neighbors=30 damping=0.5", "sparse inverse, k = 30, ω = 0.5"},
+		"rpcholesky spectral=true":          {"rpcholesky spectral=true", "RPCholesky, spectral"},
+		"features":                          {"features", "random features"},
+		"process:python3 /a/b/nystrom.py 9": {"process:python3 nystrom.py 9", "process:python3 nystrom.py 9"},
+		"process:" + strings.Repeat("é", 31): {"process:" + strings.Repeat("é", 29) + "…",
+			"process:" + strings.Repeat("é", 29) + "…"},
+		"name=m process:./a b": {"m", "m", "process:./a b"},
+		"name=m":               {"m", "m", ""},
+	} {
+		e := stage.Entry{Text: text}
+		_, spec := e.Split()
+		if want[2] == "" && want[0] != "m" {
+			want[2] = text
+		}
+		if got := [3]string{e.String(), stage.Label(e.String()), spec}; got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
 	}
 }
