@@ -17,10 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -146,111 +144,6 @@ func TestOwnKernelDefault(t *testing.T) {
 	}
 }
 
-// TestResiduals checks what is reported against the dense reference: the true residual
-// by either policy, and the one from sampled rows, which are all rows here.
-func TestResiduals(t *testing.T) {
-	x := kinds(100, 4, 5)["float64"]
-	for _, policy := range []ResidualPolicy{AutoResidual, ExactResidual, StoredResidual} {
-		sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 30}, Tol: 1e-4,
-			Storage: gram.Float32, Exact: policy})
-		y := sol.System.Y
-		want := newReference(t, gauss, x, 0.1, y).residuals(sol.Model.C, y)
-		if policy == StoredResidual {
-			for j, r := range sol.SampledResiduals {
-				testkit.Near(t, r/want[j], 1, 1e-6, r, want[j])
-			}
-			if sol.ResidualKind != solve.AsStored || len(sol.SampledResiduals) != 3 {
-				t.Errorf("%s, %v", sol.ResidualKind, sol.SampledResiduals)
-			}
-			continue
-		}
-		for j, r := range sol.TrueResiduals {
-			testkit.Near(t, r/want[j], 1, 1e-6, policy, r, want[j])
-		}
-		if sol.ResidualKind != solve.InFloat64 || sol.SampledResiduals != nil {
-			t.Errorf("%v: %s, %v", policy, sol.ResidualKind, sol.SampledResiduals)
-		}
-	}
-}
-
-// TestRefine checks that an answer of float32 tiles whose sampled residual misses the
-// tolerance is refined against K itself, and one that does not is left alone.
-func TestRefine(t *testing.T) {
-	x := kinds(100, 4, 5)["float64"]
-	for tol, kind := range map[float64]string{1e-2: solve.AsStored, 1e-8: solve.InFloat64} {
-		lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 1e-3, Precond: Features{S: 60}, Tol: tol,
-			Storage: gram.Float32})
-		lab.policy.ExactWork = 0 // as for a large problem
-		sol := solveLab(t, lab)
-		want := newReference(t, gauss, x, 1e-3, sol.System.Y).residuals(sol.Model.C, sol.System.Y)
-		if !sol.Converged() || sol.ResidualKind != kind || worst(want) > tol ||
-			(sol.SampledResiduals == nil) != (kind == solve.InFloat64) {
-			t.Errorf("τ = %g: %s, %s, residual %.3g, sampled %v", tol, sol.Status, sol.ResidualKind, worst(want),
-				sol.SampledResiduals)
-		}
-		if !sol.Kappa.Known() {
-			t.Errorf("τ = %g: κ is lost", tol)
-		}
-	}
-}
-
-// TestFixed16 checks that answers of 16-bit tiles meet tolerances far below their error, by
-// refinement, and that the report says by which K.
-func TestFixed16(t *testing.T) {
-	x := kinds(300, 4, 5)["float64"]
-	for _, large := range []bool{false, true} {
-		for _, solver := range []Solver{PCG, BlockPCG, CG} {
-			tol, kind := 1e-6, solve.InFloat64
-			if large { // too much for float64
-				tol, kind = 2e-4, "K recomputed in float32"
-			}
-			lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02,
-				Precond: precondFor(solver, Features{S: 100}), Tol: tol, Solver: solver, Storage: gram.Fixed16})
-			if large {
-				lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
-			}
-			sol := solveLab(t, lab)
-			want := newReference(t, gauss, x, 0.02, lab.Targets()).residuals(sol.Model.C, lab.Targets())
-			if !sol.Converged() || sol.Storage != "fixed16" || sol.ResidualKind != kind || worst(want) > tol ||
-				(sol.SampledResiduals != nil) != large {
-				t.Errorf("%v, large %v: %s by %s, residual %.3g, sampled %v", solver, large, sol.Status,
-					sol.ResidualKind, worst(want), sol.SampledResiduals)
-			}
-			if sol.KBytes > 2*300*310+20000 {
-				t.Errorf("K takes %d bytes", sol.KBytes)
-			}
-		}
-	}
-	poly := kernels[4]
-	lab := newLab(t, classes(x, 3), Config{Kernel: poly, Lambda: 0.02, Precond: Features{S: 100}, Solver: PCG,
-		Storage: gram.Fixed16})
-	testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), "[0, 1]")
-}
-
-// TestFixed16Judged: answers of 16-bit tiles for which K recomputed is too coarse to come to what is aimed at, which
-// leaves room for the rows checked, have converged where these find them within the tolerance, and else not; of points
-// in bytes the residuals are certain.
-func TestFixed16Judged(t *testing.T) {
-	dense, whole := kinds(300, 4, 5)["float64"], points.NewBytes(300, 4, 0.5, nil)
-	for i := range whole.Data {
-		whole.Data[i] = uint8(i * i % 9)
-	}
-	for _, c := range []struct {
-		x      points.Points
-		tol    float64
-		status pcg.Status
-	}{{dense, 1e-4, pcg.Converged}, {dense, 1e-9, pcg.Inaccurate}, {whole, 1e-9, pcg.Converged}} {
-		lab := newLab(t, classes(c.x, 3), Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.02, Precond: Features{S: 100},
-			Tol: c.tol, Solver: BlockPCG, Storage: gram.Fixed16})
-		lab.policy.ExactWork, lab.policy.RefineWork, lab.policy.FinerAims = 0, 0, [2]float64{1e-6, 1e-6}
-		sol := solveLab(t, lab)
-		want := worst(newReference(t, lab.cfg.Kernel, c.x, 0.02, lab.Targets()).residuals(sol.Model.C, lab.Targets()))
-		if sol.Status != c.status || (want <= c.tol) != sol.Converged() || (sol.Roundings != nil) != (c.x == whole) {
-			t.Errorf("%T, τ = %g: %v by %s, residual %.3g", c.x, c.tol, sol.Status, sol.ResidualKind, want)
-		}
-	}
-}
-
 // TestFixed16Unasked: where float32 does not fit, a solve that is refined keeps K in 16 bits, and other stages do not.
 func TestFixed16Unasked(t *testing.T) {
 	x := kinds(1200, 4, 5)["float64"]
@@ -263,33 +156,6 @@ func TestFixed16Unasked(t *testing.T) {
 	}
 	if k := testkit.Must(lab.K(t.Context())); k.Storage() != gram.Recompute {
 		t.Errorf("K of other stages is %v", k.Choice())
-	}
-}
-
-// TestRefinedIsChecked: an answer of 16-bit tiles that was refined by K in float64 whose error is
-// predicted, not proved, is checked by rows as others are.
-func TestRefinedIsChecked(t *testing.T) {
-	x := kinds(300, 4, 5)["float64"]
-	lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: Features{S: 100}, Tol: 1e-8,
-		Solver: PCG, Storage: gram.Fixed16})
-	lab.policy.ExactWork = 0
-	sol := solveLab(t, lab)
-	if !sol.Converged() || sol.ResidualKind != "K recomputed in float64" ||
-		sol.Roundings == nil && sol.StorageResiduals == nil {
-		t.Errorf("%s by %s, rounding %v, by rows %v", sol.Status, sol.ResidualKind, sol.Roundings, sol.StorageResiduals)
-	}
-}
-
-// TestNotConverged checks that running out of iterations is a status with an answer.
-func TestNotConverged(t *testing.T) {
-	x := kinds(100, 4, 5)["float64"]
-	sol := mustSolve(t, regression(x), Config{Kernel: gauss, Lambda: 1e-4, Solver: CG, Tol: 1e-10, MaxIter: 3})
-	y := sol.System.Y
-	want := newReference(t, gauss, x, 1e-4, y).residuals(sol.Model.C, y)
-	if sol.Converged() || sol.Iterations != 3 || sol.Status != pcg.MaxIterations ||
-		math.Abs(sol.TrueResiduals[0]/want[0]-1) > 1e-6 {
-		t.Errorf("%s after %d iterations, residual %.6g, want %.6g", sol.Status, sol.Iterations, sol.TrueResiduals[0],
-			want[0])
 	}
 }
 

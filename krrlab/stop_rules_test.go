@@ -13,7 +13,6 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -203,41 +202,6 @@ func TestStopLabelsOfStored(t *testing.T) {
 				t.Errorf("%v, σ = %g: %v, criterion %q with %.2g of the labels open", solver, sigma, sol.Status,
 					sol.Criterion, is)
 			}
-		}
-	}
-}
-
-// TestSettledRounding: a label that rests on the rounding of its prediction is open, however near the answer is: that
-// of points between classes that mirror each other.
-func TestSettledRounding(t *testing.T) {
-	x := points.NewDense(60, 2, nil)
-	rng.New(3).Normals(x.Data, 0)
-	d := &datasets.Dataset{Name: "mirror", Task: datasets.Classification, X: x, Labels: []string{"a", "b"}}
-	for i := range 30 {
-		x.Data[2*i] = math.Abs(x.Data[2*i])
-		x.Row(30 + i)[0], x.Row(30 + i)[1] = -x.Row(i)[0], x.Row(i)[1]
-		d.Class = append(d.Class, 0)
-	}
-	for range 30 {
-		d.Class = append(d.Class, 1)
-	}
-	cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: CG, Tol: 1e-3, Stop: bound.Stop{Rule: bound.Labels, Share: 0.3}}
-	sol := mustSolve(t, d, cfg)
-	for i := range 30 { // so that nothing but rounding parts the classes
-		sol.Model.C.Set(30+i, 0, -sol.Model.C.At(i, 0))
-	}
-	between := points.NewDense(40, 2, nil)
-	for i := range 40 {
-		between.Row(i)[1] = float64(i) / 10
-	}
-	rows := &datasets.Dataset{Name: "between", Task: datasets.Classification, X: between, Labels: d.Labels,
-		Class: make([]int, 40)}
-	for _, o := range []*model.Options{sol.PredictOptions(), {Float64: true}} {
-		p := testkit.Must(sol.Model.Predict(t.Context(), rows, o))
-		clear(sol.Error.Bounds)
-		if sol.SetSettled(p, rows); sol.LabelsOf != 40 || sol.LabelsOpen != 40 {
-			t.Errorf("%d of %d labels are open, which rounding decides: |f| ≤ %g", sol.LabelsOpen, sol.LabelsOf,
-				mat.Norm(p.Decision, math.Inf(1)))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -53,10 +54,12 @@ func (t *System) source(ctx context.Context, as *gram.Choice, _ *Solution) (m Ma
 
 // dense returns K+λI in float64.
 func (t *System) dense() *mat.SymDense {
-	a, x := mat.NewSymDense(order, nil), t.Train.X.(*points.Dense)
+	a, x, z := mat.NewSymDense(order, nil), make([]float64, 2), make([]float64, 2)
 	for i := range order {
+		t.Train.X.RowTo(x, i)
 		for j := range i + 1 {
-			a.SetSym(i, j, t.Kernel.Eval(x.Row(i), x.Row(j)))
+			t.Train.X.RowTo(z, j)
+			a.SetSym(i, j, t.Kernel.Eval(x, z))
 		}
 	}
 	return testkit.Plus(a, t.Lambda)
@@ -98,6 +101,11 @@ func (t *System) judge(tb testing.TB, sol *Solution, x *mat.Dense) {
 	if rows := sol.History; (len(rows)-sol.Iterations-1)>>1 != 0 && t.Solver != Direct {
 		tb.Errorf("%d rows of history after %d iterations", len(rows), sol.Iterations)
 	}
+	fig := sol.Plot()
+	if err := fig.Validate(); err != nil || len(fig.Series[0].X) != max(1, len(sol.History)) ||
+		!strings.Contains(sol.HTML(), "the numbers") {
+		tb.Errorf("a picture of %d points: %v", len(fig.Series[0].X), err)
+	}
 	for k, h := range sol.History {
 		if h.Iteration != k || h.Residual != max(h.Columns[0], h.Columns[1]) {
 			tb.Errorf("row %d of the history: %+v", k, h)
@@ -136,6 +144,23 @@ func TestRun(t *testing.T) {
 		"fixed16": {fixed, pcg.Converged, recomputed(kernel.Float64), order, "residual"},
 		"fixed16, no work": {func(s *System) { fixed(s); s.Policy.RefineWork, s.Tol = -1, 1e-3 },
 			pcg.Converged, recomputed(kernel.Float32), order, "residual"},
+		"fixed16, not met": {func(s *System) {
+			fixed(s)
+			s.Policy.RefineWork, s.Policy.FinerAims, s.Tol = -1, [2]float64{1e-6, 1e-6}, 1e-9
+		}, pcg.Inaccurate, recomputed(kernel.Float32), order, ""},
+		"fixed16, met though not aimed at": {func(s *System) {
+			fixed(s)
+			s.Policy.RefineWork, s.Policy.FinerAims, s.Tol = -1, [2]float64{1e-9, 1e-9}, 1e-4
+		}, pcg.Converged, recomputed(kernel.Float32), order, "residual"},
+		"bytes": {func(s *System) {
+			fixed(s)
+			s.Policy.RefineWork, s.Tol = -1, 1e-9
+			x := points.NewBytes(order, 2, 0.1, nil)
+			for i := range x.Data {
+				x.Data[i] = uint8(i * i % 31)
+			}
+			s.Train = &datasets.Dataset{X: x}
+		}, pcg.Converged, InFloat64, 0, "residual"},
 		"anorm":          {func(s *System) { s.Stop, s.Tol = bound.Stop{Rule: bound.ANorm}, 1e-2 }, pcg.Stopped, InFloat64, 0, "anorm"},
 		"labels":         {func(s *System) { s.Stop = bound.Stop{Rule: bound.Labels, Share: 0.05} }, pcg.Stopped, InFloat64, 0, "labels"},
 		"few iterations": {func(s *System) { s.MaxIter = 3 }, pcg.MaxIterations, InFloat64, 0, ""},
@@ -157,5 +182,46 @@ func TestRun(t *testing.T) {
 			}
 		})
 	}
-	_ = errors.Is
+}
+
+// TestEnd ends solves after five iterations: by the Monitor, which asks for what there is, or fails, and by the context.
+// The answer comes with its residual, which after the end of the context is that of the recurrence, and with the error.
+func TestEnd(t *testing.T) {
+	failure := errors.New("failure")
+	for name, change := range map[string]func(*System){
+		"pcg":    func(*System) {},
+		"block":  func(s *System) { s.Solver = BlockPCG },
+		"stored": func(s *System) { s.Residual, s.Storage = StoredResidual, gram.Float32 },
+	} {
+		for by, want := range map[error]error{pcg.ErrStop: nil, failure: failure, context.Canceled: context.Canceled} {
+			ctx, cancel := context.WithCancel(t.Context())
+			s, sol := system(change), NewSolution(stage.Header{Tol: 1e-6})
+			s.Monitor = func(e stage.Event) error {
+				switch {
+				case e.Iteration != 5:
+					return nil
+				case by == context.Canceled:
+					cancel()
+					return nil
+				}
+				return by
+			}
+			x, err := Run(ctx, s, s.source, sol)
+			if cancel(); err != want || sol.Iterations != 5 || sol.Criterion != "" || sol.Reached() {
+				t.Fatalf("%s, %v: %v after %d iterations", name, by, err, sol.Iterations)
+			}
+			if by != context.Canceled {
+				testkit.Equal(t, sol.Status, pcg.Stopped, name, by)
+				testkit.Equal(t, sol.SampledRows > 0, name == "stored", name, by)
+				s.judge(t, sol, x)
+				continue
+			}
+			if sol.Status != pcg.Canceled || sol.ResidualKind != ByRecurrence || sol.TrueResidual.Known() {
+				t.Errorf("%s, canceled: %v, %s", name, sol.Status, sol.ResidualKind)
+			}
+			sol.TrueResiduals, sol.Roundings = sol.History[5].Columns, []float64{1e-4, 1e-4}
+			sol.Seconds.Residual = 1
+			s.judge(t, sol, x)
+		}
+	}
 }
