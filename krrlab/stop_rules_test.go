@@ -101,47 +101,6 @@ func TestErrorBoundsHold(t *testing.T) {
 	}
 }
 
-// TestStopANorm: the iteration ends by the bound of the error, which is then below τ, with every preconditioner.
-func TestStopANorm(t *testing.T) {
-	x := kinds(200, 3, 4)["float64"]
-	for _, p := range []Preconditioner{None{}, sized(RPCholesky{}, 30, 0.1), sized(Features{}, 60, 0.01)} {
-		for _, solver := range []Solver{PCG, BlockPCG} {
-			cfg := Config{Kernel: gauss, Lambda: 0.01, Precond: p, Solver: solver, Tol: 1e-2,
-				Stop: bound.Stop{Rule: bound.ANorm}}
-			var last Event
-			cfg.Monitor = func(e Event) error {
-				if e.Iteration > 0 {
-					last = e
-				}
-				return nil
-			}
-			l := newLab(t, classes(x, 3), cfg)
-			sol := mustSolve(t, classes(x, 3), cfg)
-			ref := newReference(t, cfg.Kernel, x, cfg.Lambda, l.y)
-			var worst float64
-			for j := range 3 {
-				is, size := ref.off(sol.Model.C, j)
-				worst = max(worst, is/size)
-			}
-			row := sol.History[len(sol.History)-1]
-			if sol.Status != pcg.Stopped || sol.Criterion != "anorm" || !sol.Reached() || worst > sol.Error.Relative ||
-				sol.Error.Relative > 1e-2 {
-				t.Errorf("%v, %v: %v, criterion %q, error %.3g, bound %.3g", p, solver, sol.Status, sol.Criterion,
-					worst, sol.Error.Relative)
-			}
-			if last.Bound != float64(row.Bound) || last.Bound > 1e-2 || worst > last.Bound*(1+1e-6) ||
-				!strings.Contains(last.String(), "error ≤") {
-				t.Errorf("%v, %v: the last event's bound %g, of the history %g, error %.3g", p, solver, last.Bound,
-					row.Bound, worst)
-			}
-			if f := sol.Plot(); len(f.Series) != 2 || len(f.Series[1].X) != len(sol.History) ||
-				!strings.Contains(sol.String(), "anorm: met") {
-				t.Errorf("%v: %d series drawn; %s", p, len(f.Series), sol)
-			}
-		}
-	}
-}
-
 // TestStopLabels: no more labels are open than asked, those that are settled are the exact solution's, of the training
 // points and of others; and there are fewer iterations than at the tolerance.
 func TestStopLabels(t *testing.T) {
@@ -183,25 +142,6 @@ func TestStopLabels(t *testing.T) {
 		cfg.Tol = 0.3
 		if first := mustSolve(t, classes(x, 3), cfg); first.Criterion != "residual" || !first.Converged() {
 			t.Errorf("τ = 0.3: %v, criterion %q", first.Status, first.Criterion)
-		}
-	}
-}
-
-// TestStopLabelsOfStored: where the residual by recurrence ends the iteration, and that recomputed leaves more labels
-// open than asked, as K is stored in 16 bits, the solve continues to the tolerance of the residual.
-func TestStopLabelsOfStored(t *testing.T) {
-	x := kinds(200, 2, 7)["float64"]
-	for _, solver := range []Solver{PCG, BlockPCG} {
-		for _, sigma := range []float64{1, 3} {
-			cfg := Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Precond: sized(RPCholesky{}, 60, 0.01),
-				Solver: solver, Storage: gram.Fixed16, Tol: 1e-9,
-				Stop: bound.Stop{Rule: bound.Labels, Share: 0.1}}
-			sol := mustSolve(t, classes(x, 3), cfg)
-			if is := float64(sol.LabelsOpen) / float64(sol.LabelsOf); sol.Criterion == "labels" && is > 0.1 ||
-				!sol.Reached() || sol.Status == pcg.Stopped != (sol.Criterion == "labels") {
-				t.Errorf("%v, σ = %g: %v, criterion %q with %.2g of the labels open", solver, sigma, sol.Status,
-					sol.Criterion, is)
-			}
 		}
 	}
 }

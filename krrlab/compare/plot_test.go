@@ -1,9 +1,14 @@
 package compare
 
 import (
+	"math"
 	"reflect"
+	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -58,4 +63,35 @@ func TestSecondsAxis(t *testing.T) {
 		testkit.Equal(t, f.Panels[1].X.Log, plain == 900 || want == 1, plain)
 		testkit.Equal(t, f.Panels[0].Series[1].Name+f.Panels[1].Series[2].Name, "sparse inverseRPCholesky")
 	}
+}
+
+// TestPictures draws two preconditioners: the draw with the median number of iterations, its residuals against
+// iterations and against seconds, bounds where they are known, and the share of the eigenvalues up to each.
+func TestPictures(t *testing.T) {
+	row := func(name string, draw, its int) pencil.Row {
+		r := pencil.Row{Name: name, Draw: draw, Iterations: &its, Residuals: make([]float64, its+1), Build: 3, Solve: 2,
+			Exact: new(estimate.Interval), Nodes: []float64{1, 2, 4, 8}}
+		for k := range r.Residuals {
+			r.Residuals[k] = math.Pow(0.1, float64(k))
+		}
+		return r
+	}
+	r := &Result{Product: 5, To: 1e-3, Rows: []pencil.Row{row("a", 0, 4), row("a", 1, 2), row("a", 2, 3), row("b", 0, 9)}}
+	r.Rows[2].Bounds, r.Rows[3].Residuals = []float64{4, 3, 2, 1}, []float64{1}
+	want := [][2][]float64{{{0, 1, 2, 3}, {1, 0.1, 0.01, 0.001}}, {{3, 10, 17, 24}, {1, 0.1, 0.01, 0.001}},
+		{{3, 10, 17, 24}, {4, 3, 2, 1}}, {{1, 2, 4, 8}, {0.25, 0.5, 0.75, 1}}}
+	for i, f := range r.Plot().Panels {
+		s := f.Series
+		if len(s) != 1 || s[0].Name != "a" || !floats.EqualApprox(s[0].X, want[i][0], 1e-12) ||
+			!floats.EqualApprox(s[0].Y, want[i][1], 1e-12) || f.X.Log != (i == 0 || i == 3) {
+			t.Errorf("%s: %+v", f.Title, s)
+		}
+	}
+	r.Rows[2].Build, r.Rows[2].Exact, r.Rows[2].Weights = 0.01, nil, []float64{0, 0.5, 0.25, 0.25}
+	r.Product, r.Rows[2].Solve = 0.0005, 0.0004
+	panels := r.Plot().Panels
+	if x := panels[3].Series[0].X; !slices.Equal(x, []float64{2, 4, 8}) || panels[1].X.Log {
+		t.Errorf("a spectrum of %v", x)
+	}
+	testkit.Contains(t, panels[3].Title, "by quadrature")
 }

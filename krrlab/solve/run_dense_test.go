@@ -161,8 +161,11 @@ func TestRun(t *testing.T) {
 			}
 			s.Train = &datasets.Dataset{X: x}
 		}, pcg.Converged, InFloat64, 0, "residual"},
-		"anorm":          {func(s *System) { s.Stop, s.Tol = bound.Stop{Rule: bound.ANorm}, 1e-2 }, pcg.Stopped, InFloat64, 0, "anorm"},
-		"labels":         {func(s *System) { s.Stop = bound.Stop{Rule: bound.Labels, Share: 0.05} }, pcg.Stopped, InFloat64, 0, "labels"},
+		"anorm":  {func(s *System) { s.Stop, s.Tol = bound.Stop{Rule: bound.ANorm}, 1e-2 }, pcg.Stopped, InFloat64, 0, "anorm"},
+		"labels": {func(s *System) { s.Stop = bound.Stop{Rule: bound.Labels, Share: 0.05} }, pcg.Stopped, InFloat64, 0, "labels"},
+		"labels of 16 bits": {func(s *System) {
+			s.Stop, s.Storage, s.Tol = bound.Stop{Rule: bound.Labels, Share: 0.1}, gram.Fixed16, 1e-9
+		}, pcg.Converged, InFloat64, 0, "residual"},
 		"few iterations": {func(s *System) { s.MaxIter = 3 }, pcg.MaxIterations, InFloat64, 0, ""},
 		"costly":         {func(s *System) { s.Kernel = kernel.Func{F: s.Kernel.Eval} }, pcg.Converged, InFloat64, 0, "residual"},
 		"direct":         {func(s *System) { s.Solver = Direct }, pcg.Converged, InFloat64, 0, "residual"},
@@ -172,9 +175,15 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, sol := system(c.change), NewSolution(stage.Header{})
 			sol.Tol = s.Tol
+			var last stage.Event
+			s.Monitor = func(e stage.Event) error { last = e; return nil }
 			x, err := Run(t.Context(), s, s.source, sol)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if end := sol.History[len(sol.History)-1]; last.Stage == stage.Solve && (last.Residual != end.Residual ||
+				last.Bound != float64(end.Bound)) {
+				t.Errorf("the last event is %v, the last row of the history %+v", last, end)
 			}
 			s.judge(t, sol, x)
 			if sol.Status != c.status || sol.ResidualKind != c.kind || sol.SampledRows != c.rows || sol.Criterion != c.met {
