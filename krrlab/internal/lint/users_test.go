@@ -26,6 +26,10 @@ var kept = map[string]string{
 
 	"experiments.Report.*": "what a notebook shows of a report",
 
+	"krrlab/solve.AsStored":     "a value of Solution.ResidualKind",
+	"krrlab/solve.InFloat64":    "a value of Solution.ResidualKind",
+	"krrlab/solve.ByRecurrence": "a value of Solution.ResidualKind",
+
 	"krrlab/feature.Map32":                    "a user-defined map's way to float32",
 	"krrlab/feature.FourierMap":               "W and b of a sampled map",
 	"krrlab/pcg.Bounded":                      "for operators that know their rounding",
