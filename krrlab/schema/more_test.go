@@ -1,0 +1,97 @@
+package schema
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestBytes: a number with a unit, of powers of 1000, or of 1024 with an i; at least one byte and at most 2⁶⁰.
+func TestBytes(t *testing.T) {
+	for text, want := range map[string]int64{
+		"1": 1, "1B": 1, "2k": 2000, "2K": 2000, "3MB": 3e6, "1.5GB": 15e8, "2T": 2e12, "1KiB": 1024, "2MiB": 2 << 20, "3 GiB": 3 << 30,
+		"1TiB": 1 << 40, "1e9": 1e9, "1048576TiB": 1 << 60,
+		"": 0, "0": 0, "0.9": 0, "-1": 0, "x": 0, "1X": 0, "1Bi": 0, "1kM": 0, "nan": 0, "1048577TiB": 0, "1e30": 0,
+	} {
+		if got, err := parseBytes(text); got != want || (err != nil) != (want == 0) {
+			t.Errorf("%q: %d, %v, want %d", text, got, err, want)
+		}
+	}
+}
+
+// TestIntervals: which ends of an interval belong to it.
+func TestIntervals(t *testing.T) {
+	for tag, want := range map[string][5]bool{ // of 0, 0.5, 1, ∞, NaN
+		"(0,1)": {false, true, false, false, false}, "(0,1]": {false, true, true, false, false},
+		"[0,1)": {true, true, false, false, false}, "[0,1]": {true, true, true, false, false},
+		">0": {false, true, true, false, false}, ">=0": {true, true, true, true, false},
+		"positive": {false, true, true, false, false}, ">=1": {false, false, true, true, false},
+	} {
+		c := parseCheck(tag)
+		for i, v := range []float64{0, 0.5, 1, math.Inf(1), math.NaN()} {
+			testkit.Equal(t, c.right(v), want[i], tag, v)
+		}
+	}
+}
+
+type kind string
+
+func (*kind) Type() string { return "kind" }
+
+type more struct {
+	Kind  kind     `flag:"kind" check:"one of plain run:"`
+	Other bool     `flag:"other"`
+	Part  int      `flag:"part" with:"kind=plain|kind=run:x|kind=|gone=1" check:">=0"`
+	Both  *int     `flag:"both" with:"other" not:"part|gone"`
+	Words []string `flag:"words" file:"read"`
+	Level level    `flag:"level" default:"5%"`
+	Seed  uint64   `flag:"seed" check:">=2"`
+	Zero  int      `flag:"zero" default:"3" zero:"-1" check:">=-1"`
+}
+
+// TestMore: words that begin with a name, options that go with a value of another, and what a command shows of them.
+func TestMore(t *testing.T) {
+	for want, args := range map[string][]string{
+		"<nil>": {"kind", "run:a"}, "--kind \"run\": want one of plain, run:": {"kind", "run"},
+		"--kind \"plainer\": want one of plain, run:":               {"kind", "plainer"},
+		"--part goes with --kind plain or run:x only":               {"part", "0", "kind", "run:a"},
+		"--seed 1: want at least 2":                                 {"seed", "1"},
+		"--both goes with --other":                                  {"both", "1"},
+		"--both and --part exclude each other":                      {"both", "1", "part", "1", "kind", "plain"},
+		"--words @nowhere: open nowhere: no such file or directory": {"words", "@nowhere"},
+	} {
+		o := more{}
+		s := Of(&o)
+		var err error
+		for i := 0; i+1 < len(args) && err == nil; i += 2 {
+			err = s.Lookup(args[i]).Set(args[i+1])
+		}
+		if err == nil {
+			err = s.Settle()
+		}
+		testkit.Equal(t, fmt.Sprint(err), want, args)
+	}
+	o := more{Part: 5, Both: new(1)}
+	s := Of(&o).Describe(map[string]string{"words": "some words", "gone": "x"})
+	for name, want := range map[string][4]string{ // text, default, type, file
+		"kind": {"", "", "kind", ""}, "part": {"5", "5", "int", ""}, "both": {"1", "1", "int", ""},
+		"words": {"", "", "stringSlice", "read"}, "level": {"5%", "5%", "string", ""}, "zero": {"3", "3", "int", ""},
+	} {
+		f := s.Lookup(name)
+		testkit.Equal(t, [4]string{f.String(), f.Default, f.Type(), f.File}, want, name)
+		testkit.Equal(t, f.Given(), false, name)
+	}
+	testkit.Equal(t, s.Lookup("words").Help, "some words")
+	testkit.OK(t, s.Lookup("zero").Set("0"))
+	testkit.OK(t, s.Lookup("words").Set("\"a\nb\""))
+	testkit.OK(t, s.Lookup("words").Set(""))
+	testkit.Equal(t, s.Given("zero") && o.Zero == -1 && s.Lookup("words").String() == "\"a\nb\"", true, o)
+	testkit.Equal(t, Settle(&more{Kind: "x"}).Error(), `Kind "x": want one of plain, run:`)
+	testkit.Panics(t, map[string]func(){"a kind of value that is no option": func() {
+		_ = Of(&struct {
+			A complex128 `flag:"a"`
+		}{}).Lookup("a").Set("1")
+	}})
+}

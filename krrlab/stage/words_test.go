@@ -1,0 +1,124 @@
+package stage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/plots"
+)
+
+// TestWords: what values say of themselves; what is not known is not said.
+func TestWords(t *testing.T) {
+	var lines Lines
+	lines.Problem(&Header{Dataset: "a", Note: "part", Task: "regression", N: 3, D: 2, T: 1, Scaling: "unit", Weighted: true,
+		Mean: []float64{0.5}, Lambda: 0.25})
+	lines.Data(&Header{Scaling: "none", Read: []*datasets.Reading{{}}})
+	lines.Score("test", &model.Score{N: 3, Classes: &model.Classes{Largest: "x"}})
+	ends := func(lo, v, hi, confidence float64) estimate.Interval {
+		return estimate.Interval{Lo: lo, Value: v, Hi: hi, Confidence: confidence}
+	}
+	for _, c := range [][2]string{
+		{lines.String(), "data           a (part): regression, n = 3, d = 2, t = 1, scaled: unit\n"},
+		{lines.String(), "λ = 0.25, y less its mean 0.5, weighted rows\n"},
+		{lines.String(), "t = 0\nread "}, {lines.String(), "\ntest "}, {lines.String(), "\nclasses        the largest, x"},
+		{Centered([]float64{1, 2}), ", y less its means 1, 2"}, {"[" + Centered(nil) + "]", "[]"},
+		{"[" + KernelBound(0) + KernelBound(Unknown) + "]", "[]"}, {KernelBound(2e-3), ", ‖E‖₂ ≲ 2.0e-03"},
+		{Bounds(ends(1.23456, 2.00004, 3.45612, 0.95)), "2 in [1.234, 3.457] with 95 %"},
+		{"[" + Bounds(ends(1, 2, 3, 1)) + "]", "[2 in [1, 3]]"},
+		{Bounds(ends(1.23456, math.NaN(), math.Inf(1), 1)), "not known, at least 1.234, without an upper bound"},
+		{Event{Stage: Solve, Detail: "x", Iteration: 3, Residual: 0.5, Total: 9}.String(), "solve (x): iteration 3, residual 5.00e-01"},
+		{Event{Stage: Solve, Iteration: 1, Bound: 0.25, Remaining: 61 * time.Second}.String(), ", error ≤ 2.5e-01, about 1m1s left"},
+		{"[" + Event{Stage: Load, Remaining: -1}.String() + "]", "[load]"},
+		{(&Approximation{Features: feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}}).String(), "Fourier features"},
+		{(&Approximation{Method: "features"}).String(), "random features"},
+		{(&Approximation{Method: "nystrom", Spectral: true}).String(), "Nyström landmarks, spectral λ_p"},
+		{(&Approximation{Method: "nystrom", Landmarks: []int{1}}).String(), "given landmarks"},
+		{(&Approximation{Method: "rpcholesky"}).String(), "randomly pivoted Cholesky"},
+		{(&TooLarge{2e9, 1e9}).Error(), "2 GB, the limit is 1 GB"},
+		{Entry{Text: "a", Value: 3}.String() + Entry{Value: 3}.String(), "a3"},
+	} {
+		testkit.Contains(t, c[0], c[1])
+	}
+}
+
+// named is the options and the result of a stage.
+type named struct {
+	With  Entries
+	Value Number
+}
+
+func (n *named) Run(context.Context, Bench) (Stage, error) { return n, nil }
+func (n *named) String() string                            { return "lines" }
+func (n *named) Table() *plots.Table                       { return &plots.Table{} }
+func (n *named) Plot() *plots.Figure                       { return &plots.Figure{} }
+func (n *named) HTML() string                              { return HTML(n) }
+
+// options are those of a Definition, a value.
+type options struct{ named }
+
+func (o options) Run(context.Context, Bench) (Stage, error) { return &o.named, nil }
+
+// TestJSON: options and numbers come back from JSON; unknown keys and entries without a text are refused.
+func TestJSON(t *testing.T) {
+	d := &Definition{Name: "x", Options: options{}, Result: (*named)(nil)}
+	r, err := d.Decode([]byte(`{"With": ["a b", "c"], "Value": 2}`))
+	if o, ok := r.(*options); err != nil || !ok || o.With.String() != "[a b c]" || o.Value != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if n, ok := d.New().(*named); !ok || n.Value != 0 || !strings.Contains(n.HTML(), "the numbers") {
+		t.Error("a result of another type")
+	}
+	testkit.Fails(t, testkit.ErrOf(d.Decode([]byte(`{"none": 1}`))), "options of x: ")
+	testkit.Fails(t, testkit.ErrOf(json.Marshal(Entry{Value: 3})), "cannot be sent to ranks")
+	testkit.OK(t, (*Entries)(&r.(*options).With).Set("d"))
+	for v, want := range map[Number]string{2.5: "2.5", Unknown: "null", Number(math.Inf(-1)): "null"} {
+		text := testkit.Must(json.Marshal(v))
+		var back Number
+		if err := json.Unmarshal(text, &back); string(text) != want || err != nil || back != v && back.Known() {
+			t.Errorf("%g: %s, %g", v, text, back)
+		}
+	}
+	name := filepath.Join(t.TempDir(), "a.json")
+	testkit.OK(t, WriteJSON(name, r))
+	testkit.Fails(t, WriteJSON(name, math.NaN), "krrlab: json: unsupported type")
+	testkit.Equal(t, Digits(1.23456, 3), 1.23)
+}
+
+// TestMemory: what a stage may take beside K, and what it takes for Z.
+func TestMemory(t *testing.T) {
+	k := &Gram{Matrix: testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(9, 1, nil), 1, nil))}
+	p := &Problem{Header: Header{N: 10}, Held: 7}
+	for memory, want := range map[int64]int64{0: 0, k.Bytes() + 17: 10, k.Bytes() + 7: 1, 1: 1} {
+		p.Memory = memory
+		testkit.Equal(t, p.Left(k), want, memory)
+	}
+	testkit.Equal(t, p.Bytes(3), 4*10*3+24*9)
+	var told []string
+	progress := Progress(t.Context(), func(_ context.Context, e Event) {
+		told = append(told, fmt.Sprint(e.Stage, e.Done, e.Total, e.Remaining < 0, e.Remaining > 0))
+	}, Kernel)
+	for done := range 3 {
+		progress(done, 2)
+	}
+	testkit.Equal(t, strings.Join(told, "; "), "kernel0 2 true false; kernel1 2 false true; kernel2 2 false false")
+	hour := time.Now().Add(-time.Hour)
+	seconds := 1.
+	testkit.OK(t, Timed(&seconds, func() error { return nil }))
+	if lap := Lap(&hour); lap < 3600 || lap > 7200 || time.Since(hour) > time.Hour/2 || seconds < 1 || seconds > 999 {
+		t.Errorf("a lap of %g s, %g s", lap, seconds)
+	}
+}
