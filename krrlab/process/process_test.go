@@ -115,6 +115,12 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 				answer[i] = math.Sqrt2
 			}
 		}
+		if question, ok := strings.CutPrefix(kind, "ask "); ok {
+			if answer, err = ask(question, in, out); err != nil {
+				return err
+			}
+			k = len(answer) / n
+		}
 		switch kind {
 		case "dies":
 			fmt.Fprintln(os.Stderr, "one\ntwo\n\033[31mthree")
@@ -139,25 +145,115 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 	}
 }
 
+// ask puts a question before it answers, and returns the numbers of what it gets.
+func ask(question string, in *bufio.Reader, out io.Writer) (all []float64, err error) {
+	word, of, _ := strings.Cut(question, "/")
+	fmt.Fprintln(out, word)
+	switch of {
+	case "int32":
+		err = npy.Write(out, []int32{5, 2}, 2)
+	case "twice":
+		err = npy.Write(out, []int64{1, 1}, 2)
+	case "float64":
+		err = npy.Write(out, []float64{1}, 1)
+	case "ramp":
+		ramp := make([]float64, 2*n)
+		for i := range ramp {
+			ramp[i] = float64(i)
+		}
+		err = npy.Write(out, ramp, n, 2)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, data, err := npy.Read(in, 1<<20)
+	switch v := data.(type) {
+	case []float64:
+		all = v
+	case []int32:
+		for _, j := range v {
+			all = append(all, float64(j))
+		}
+	}
+	return all, err
+}
+
+// TestQuestions: what M asks for is K's own, and what cannot be given ends it with the reason.
+func TestQuestions(t *testing.T) {
+	for question, want := range map[string]func(k *gram.Matrix, dst *mat.Dense) error{
+		"points": func(k *gram.Matrix, dst *mat.Dense) error {
+			k.Points().Panel64To(dst.RawMatrix().Data, d)
+			return nil
+		},
+		"columns/int32": func(k *gram.Matrix, dst *mat.Dense) error { return k.Columns(t.Context(), []int{5, 2}, dst) },
+		"neighbors 40": func(k *gram.Matrix, dst *mat.Dense) error {
+			order := make([]int32, n)
+			for i := range order {
+				order[i] = int32(i)
+			}
+			near, err := k.Neighbors(t.Context(), order, n)
+			dst.Apply(func(i, j int, _ float64) float64 { return float64(near.Index[i*n+j]) }, dst)
+			return err
+		},
+		"product/ramp": func(k *gram.Matrix, dst *mat.Dense) error {
+			v := mat.NewDense(n, 2, nil)
+			v.Apply(func(i, j int, _ float64) float64 { return float64(2*i + j) }, v)
+			return k.KMulTo(t.Context(), dst, v)
+		},
+	} {
+		m, k := testkit.Must(start(t, "ask "+question, 0)), matrix(t)
+		columns := map[string]int{"points": d, "neighbors 40": n}[question]
+		got := mat.NewDense(n, max(columns, 2), nil)
+		truth := mat.DenseCopyOf(got)
+		testkit.OK(t, m.SolveTo(t.Context(), got, mat.NewDense(n, max(columns, 2), nil)))
+		if testkit.OK(t, want(k, truth)); !mat.Equal(got, truth) || mat.Norm(got, 2) == 0 {
+			t.Errorf("%s: %v", question, mat.Formatted(got))
+		}
+		testkit.Fails(t, m.SolveTo(t.Context(), got, mat.NewDense(n+1, 2, nil)), "M⁻¹ of 41×2 into 40")
+	}
+	for question, want := range map[string]string{
+		"neighbors 0": "neighbors 0: want a number from 1 to 40", "neighbors 41": "neighbors 41: want",
+		"neighbors x": "neighbors x: want", "columns/twice": "column 1: want different ones from 0 to 39",
+		"columns/float64": "columns of type <f8 and shape [1]: want integers",
+		"product/float64": "shape [1]: want float64 and 40×k", "error": "",
+	} {
+		m := testkit.Must(start(t, "ask "+question, 0))
+		one := mat.NewDense(n, 1, nil)
+		if err := m.SolveTo(t.Context(), one, one); question == "error" {
+			testkit.Equal(t, strings.HasSuffix(err.Error(), ": error"), true, err)
+		} else {
+			testkit.Fails(t, err, want)
+		}
+	}
+	m := testkit.Must(start(t, "plain", 0))
+	if err := m.NormalTo(t.Context(), mat.NewDense(n, 1, nil), rng.New(1)); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("it draws: %v", err)
+	}
+}
+
 // hang waits for the end of its input.
 func hang(in io.Reader) error {
 	_, err := io.Copy(io.Discard, in)
 	return err
 }
 
-// start starts the child of a kind.
-func start(t *testing.T, kind string, timeout time.Duration) (*process.Preconditioner, error) {
+// matrix is K.
+func matrix(t *testing.T) *gram.Matrix {
 	t.Helper()
 	x := points.NewDense(n, d, make([]float64, n*d))
 	g := rand.New(rand.NewPCG(1, 2))
 	for i := range x.Data {
 		x.Data[i] = g.NormFloat64()
 	}
-	k, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil)
-	testkit.OK(t, err)
+	return testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil))
+}
+
+// start starts the child of a kind.
+func start(t *testing.T, kind string, timeout time.Duration) (*process.Preconditioner, error) {
+	t.Helper()
 	exe, err := os.Executable()
 	testkit.OK(t, err)
-	return process.Start(t.Context(), fmt.Sprintf("%s='%s' %s", childEnv, kind, exe), k,
+	return process.Start(t.Context(), fmt.Sprintf("%s='%s' %s", childEnv, kind, exe), matrix(t),
 		process.Options{T: 2, Seed: 7, Timeout: timeout})
 }
 
