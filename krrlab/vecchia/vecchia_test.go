@@ -380,20 +380,71 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestRule: few neighbors where more say nothing, many where they do, and little damping where R is local.
+// TestRule compares k and ω with the rule's definition, by dense solves in S = R+λI: of the last quarter of the order,
+// 128 points at most, each has the nearest of the points before that quarter by c_ij² = R_ij²/(S_ii·S_jj). k is doubled
+// from 15 as long as the mean logarithm of the conditional variances falls by 0.05, and ω = max(ρ³, 0.05) with the share
+// ρ that the nearest k have of all c_ij².
 func TestRule(t *testing.T) {
-	settled := func(k kernel.Kernel, r int) *vecchia.Inverse {
-		a, f := problem(t, 1000, r, k, "", nil)
-		m := testkit.Must(vecchia.New(t.Context(), a, f, nil))
-		return m
+	const n = 250
+	seen := map[int]bool{}
+	for sigma, r := range map[float64]int{0.01: 0, 0.3: 0, 0.2: 20} {
+		a, f := problem(t, n, r, kernel.Gaussian{Sigma: sigma}, "", nil)
+		places := order(n, rng.New(5))
+		_, s := byDefinition(t, a, f, 0, 1, places)
+		at := make([]int, n)
+		for i, place := range places {
+			at[place] = i
+		}
+		rows := (n + 3) / 4
+		var logs, energy [4]float64
+		var all float64
+		for _, i := range at[n-rows:] {
+			near := slices.Clone(at[:n-rows])
+			square := func(j int) float64 { return s.At(i, j) * s.At(i, j) / (s.At(i, i) * s.At(j, j)) }
+			slices.SortFunc(near, func(x, y int) int { return cmp.Compare(square(y), square(x)) })
+			for place, j := range near {
+				all += square(j)
+				for b := range energy {
+					if place < 15<<b {
+						energy[b] += square(j)
+					}
+				}
+			}
+			for b := range logs {
+				idx := append(slices.Clone(near[:15<<b]), i)
+				among := mat.NewDense(len(idx), len(idx), nil)
+				among.Apply(func(x, y int, _ float64) float64 { return s.At(idx[x], idx[y]) }, among)
+				var inverse mat.Dense
+				testkit.OK(t, inverse.Inverse(among))
+				logs[b] -= math.Log(inverse.At(len(idx)-1, len(idx)-1)) / float64(rows)
+			}
+		}
+		b := 0
+		for b < 3 && logs[b]-logs[b+1] > 0.05 {
+			b++
+		}
+		omega := min(1, max(0.05, math.Pow(energy[b]/all, 3)))
+		m := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Order: places}))
+		testkit.Equal(t, m.Neighbors(), 15<<b, sigma, logs)
+		testkit.Near(t, m.Damping(), omega, 1e-3*omega, sigma, energy, all)
+		build, apply := m.Flops()
+		k, rank := float64(m.Neighbors()), float64(r)
+		if build != n*(k*k*rank+k*k*k/3+2*k*rank+rank*rank) || apply != 4*n*(k+rank) || m.Rank() != r {
+			t.Errorf("rank %d: %g flops, and %g", m.Rank(), build, apply)
+		}
+		want := fmt.Sprintf("sparse inverse on %d neighbors, ω = %.2g", m.Neighbors(), m.Damping())
+		if r > 0 {
+			want += fmt.Sprintf(", beside %d pivots", r)
+		}
+		testkit.Equal(t, m.String(), want+", n = 250")
+		seen[m.Neighbors()] = true
+		for neighbors, want := range map[int]int{0: m.Neighbors(), 20: 20, -1: 0} { // one of the two is given
+			given := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Order: places, Neighbors: neighbors, Damping: 0.3}))
+			testkit.Equal(t, given.Neighbors(), want)
+			testkit.Equal(t, given.Damping(), 0.3)
+		}
 	}
-	narrow, wide := settled(kernel.Gaussian{Sigma: 0.01}, 0), settled(kernel.Gaussian{Sigma: 0.5}, 0)
-	if narrow.Neighbors() != 15 || !(narrow.Damping() > 0.9) {
-		t.Errorf("narrow: %v", narrow)
-	}
-	if wide.Neighbors() <= 15 || !(wide.Damping() < narrow.Damping()) {
-		t.Errorf("wide: %v", wide)
-	}
+	testkit.Equal(t, len(seen) > 1, true, seen)
 }
 
 // TestNotDefinite: a matrix that is no K+λI is refused with the point.
