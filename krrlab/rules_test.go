@@ -3,10 +3,8 @@ package krrlab
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -36,27 +34,4 @@ func TestFingerprintOf(t *testing.T) {
 	testkit.Equal(t, len(seen), 14)
 	view := &points.CSR{N: 3, D: d, Ptr: []int{0, 0, d, 2 * d}, Col: sparse.Col, Val: sparse.Val}
 	testkit.Equal(t, of(view.Slice(1, 3)), of(sparse))
-}
-
-// TestKeptWhenDue: states are kept after the iterations or the time asked for, and not before.
-func TestKeptWhenDue(t *testing.T) {
-	for _, c := range []struct {
-		every time.Duration
-		iter  int
-		kept  bool
-	}{{time.Hour, 0, false}, {time.Hour, 1 << 30, false}, {0, 1 << 30, false}, {0, 1, true}, {time.Hour, 3, true},
-		{1, 0, true}} {
-		dir := t.TempDir()
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-6, Solver: CG, Precond: None{},
-			Checkpoint: &Checkpoint{Dir: dir, Every: c.every, EveryIter: c.iter}}
-		l := newLab(t, ranksProblem(40), cfg)
-		if sol, err := l.Solve(t.Context()); err != nil || sol.Iterations < 5 {
-			t.Fatalf("%v, %v", sol, err)
-		}
-		s := testkit.Must(checkpoint.Open(dir, testkit.Must(l.owner())))
-		if checkpoint.Kept(dir) != c.kept {
-			t.Errorf("%+v", c)
-		}
-		s.Close()
-	}
 }

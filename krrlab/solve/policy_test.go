@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // TestWork: the true residual is taken with K in float64 up to a number of multiply-adds, the limit included, which for
@@ -40,6 +43,23 @@ func TestWork(t *testing.T) {
 			t.Errorf("%+v with a costly kernel: %v", c, s.Exact(nil))
 		}
 		testkit.Equal(t, s.Precision(), gram.Float64)
+	}
+}
+
+// mine is a kernel of the user's, which is said to decrease.
+type mine struct{ kernel.Gaussian }
+
+// TestWorkOfSparse: tiles that are not formed count for nothing, unless the user's word is all that leaves them out.
+func TestWorkOfSparse(t *testing.T) {
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1e-3}, mine{kernel.Gaussian{Sigma: 1e-3}}} {
+		s := system(func(s *System) { s.Kernel = k })
+		a := testkit.Must(gram.New(t.Context(), k, s.Train.X, s.Lambda, &gram.Options{Tiles: gram.SparseTiles, TileSize: 16}))
+		c := a.Choice()
+		all, share, user := s.work(), c.Formed(), c.Sparse.Told
+		s.Policy.ExactWork, s.Policy.RefineWork = all*share, all*share
+		if !(share < 1) || s.Exact(nil) || s.Exact(a) == user || s.refines(a) == user || user != (formed(a) == 1) {
+			t.Errorf("%T: %g of K is formed, of the user %v, exact %v", k, share, user, s.Exact(a))
+		}
 	}
 }
 
@@ -75,4 +95,30 @@ func TestAims(t *testing.T) {
 		testkit.Equal(t, enough, want >= 1, storage)
 	}
 	testkit.Near(t, s.Exactness(), s.Tol*s.Lambda/20, 0)
+}
+
+// TestWatch: the time left is told from the third iteration on, while residuals fall, the Monitor's error counts before
+// that of the bounds, and a plan ends the iteration once those before and these take longer than the direct solver.
+func TestWatch(t *testing.T) {
+	s := system(func(s *System) { s.Tol = 1e-8 })
+	var told stage.Event
+	s.Monitor = func(e stage.Event) error { told = e; return nil }
+	s.Plan = &plan.Report{Instead: &plan.Candidate{Seconds: plan.Seconds{Total: 5}},
+		Choice: plan.Candidate{Iterations: 9, Seconds: plan.Seconds{Solve: 10}}} // a second each
+	for before, want := range map[int][]error{0: {nil, nil, nil, nil, ErrLate, ErrLate}, 3: {nil, ErrLate}} {
+		watch := s.watch(t.Context(), before, nil)
+		for k, late := range want {
+			it := &pcg.Iteration{Index: k + 1, MaxRelRes: math.Pow(0.1, float64(k+1))}
+			if err := watch(it); err != late || told.Iteration != k+1 || told.Residual != it.MaxRelRes || (told.Remaining >= 0) != (k > 1) {
+				t.Errorf("after %d, iteration %d: %v, %v", before, k+1, err, told)
+			}
+		}
+	}
+	s.Plan = nil
+	watch := s.watch(t.Context(), 0, func(context.Context, *pcg.Iteration) (float64, error) { return 0.5, pcg.ErrStop })
+	for k := range 4 {
+		if err := watch(&pcg.Iteration{Index: k + 1, MaxRelRes: 2}); err != pcg.ErrStop || told.Remaining != -1 || told.Bound != 0.5 {
+			t.Errorf("residuals that do not fall: %v, %v", err, told)
+		}
+	}
 }
