@@ -57,7 +57,9 @@ func (k InverseMultiquadric) Validate() error {
 // A user-defined radial kernel is solved with random features and with landmarks; a model of it is saved, and
 // predicts when it is loaded.
 func Example_radialKernel() {
-	kernel.Register("imq", InverseMultiquadric{}) // its name in files
+	if err := kernel.Register("example.imq", InverseMultiquadric{}); err != nil { // its name in files
+		log.Fatal(err)
+	}
 	ctx := context.Background()
 	all := datasets.SyntheticRegression(1500, 4, 0.1, 1)
 	train, test := all.Slice(0, 1000), all.Slice(1000, 1500)

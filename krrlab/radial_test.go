@@ -10,12 +10,17 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/compare"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // quadric is a user-defined radial kernel, the rational quadratic one:
@@ -44,7 +49,13 @@ func (k quadric) Slope() float64 { return 1 / (2 * k.Sigma * k.Sigma) }
 // Spread: (1+t)^−1 = E e^−tw for w ∼ χ²(2)/2.
 func (k quadric) Spread(g rng.Stream) float64 { return math.Sqrt(g.ChiSquare(0, 2)/2) / k.Sigma }
 
-func init() { kernel.Register("quadric", quadric{}) }
+// Derivative is dk/dr².
+func (k quadric) Derivative(_, value float64) float64 { return -k.Slope() * value * value }
+
+func (k quadric) Scale() float64                        { return k.Sigma }
+func (k quadric) WithScale(sigma float64) kernel.Kernel { return quadric{sigma} }
+
+var errQuadric = kernel.Register("test.quadric", quadric{})
 
 // unsloped is quadric of which Slope is not known.
 type unsloped struct{ quadric }
@@ -52,6 +63,44 @@ type unsloped struct{ quadric }
 func (unsloped) Slope() float64                { return math.Inf(1) }
 func (k unsloped) Eval(x, z []float64) float64 { return k.quadric.Eval(x, z) }
 func (k unsloped) Profile(dst, sq []float64)   { k.quadric.Profile(dst, sq) }
+
+// TestRegisteredKernelEverywhere runs what a user does with a registered kernel: plan, compare, tune with length scales,
+// fit with the choice, save, load and predict.
+func TestRegisteredKernelEverywhere(t *testing.T) {
+	testkit.OK(t, errQuadric)
+	ctx := t.Context()
+	all := datasets.SyntheticRegression(400, 3, 0.1, 1)
+	train, test := all.Slice(0, 300), all.Slice(300, 400)
+	lab := testkit.Must(New(train, Config{Kernel: quadric{1}, Lambda: 0.1, Precond: RPCholesky{S: 40}}))
+	testkit.Must(lab.Plan(ctx, plan.Options{}))
+	c := testkit.Must(lab.Compare(ctx, compare.Options{With: stage.Entries{{Text: "none"}, {Text: "features features=60"}}}))
+	for _, row := range c.Rows {
+		if row.Iterations == nil {
+			t.Errorf("%s did not run", row.Name)
+		}
+	}
+	r := testkit.Must(lab.Tune(ctx, tune.Options{Kernels: []string{"test.quadric", "gaussian"}, ARD: true, Points: 12}))
+	if r.ARD == nil || r.ARD.Kernel != r.Best.Kernel && r.ARD.Accepted {
+		t.Errorf("length scales: %+v", r.ARD)
+	}
+	for _, p := range r.Points {
+		k := testkit.Must(kernel.FromSpec(p.Spec()))
+		if q, ok := k.(quadric); ok && p.Lengths == nil && q.Sigma != p.Sigma {
+			t.Errorf("%+v has the kernel %v", p, k)
+		}
+	}
+	lab = testkit.Must(New(train, Config{Kernel: quadric{r.Best.Sigma}, Lambda: r.Best.Lambda, Solver: Direct}))
+	sol := testkit.Must(lab.Solve(ctx))
+	file := filepath.Join(t.TempDir(), "m.krr")
+	testkit.OK(t, sol.Model.Save(file))
+	score := testkit.Must(testkit.Must(model.Load(file)).Evaluate(ctx, test, nil))
+	if !(score.RMSE < 0.2) {
+		t.Errorf("RMSE %g", score.RMSE)
+	}
+	_, err := lab.Tune(ctx, tune.Options{Kernels: []string{"test.nameless"}})
+	testkit.OK(t, errNameless)
+	testkit.Fails(t, err, "the kernel test.nameless cannot be tuned: it has no")
+}
 
 // TestRadialAgainstDense solves with a user-defined radial kernel by every preconditioner, solver, storage and
 // kind of points, on all loops, and compares coefficients and predictions with dense linear algebra in
@@ -124,7 +173,7 @@ func TestRegisteredKernel(t *testing.T) {
 // nameless is a kernel whose String does not tell its parameter.
 type nameless struct{ C float64 }
 
-func init() { kernel.Register("nameless", nameless{}) }
+var errNameless = kernel.Register("test.nameless", nameless{})
 
 func (nameless) String() string                { return "nameless" }
 func (k nameless) Eval(x, z []float64) float64 { return quadric{k.C}.Eval(x, z) }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -32,7 +31,8 @@ type kernelFlags struct {
 
 func (kernelFlags) Help() map[string]string {
 	return map[string]string{
-		"kernel": "gaussian (or rbf), polynomial, laplacian, matern32, matern52, or precomputed: K of --matrix",
+		"kernel": "one of " + strings.Join(kernel.Names(), ", ") + ", or precomputed, which is K of --matrix; rbf is " +
+			"another name of gaussian, and parameters may follow, as in \"NAME alpha=2\"",
 		"matrix": "K of --kernel precomputed: a symmetric matrix, float32 or float64, in a .npy file; row i belongs " +
 			"to row i of --train, of which only the targets are read",
 		"sigma": "bandwidth σ of the scaled features; or one for each feature, separated by commas or in a file of " +
@@ -40,19 +40,23 @@ func (kernelFlags) Help() map[string]string {
 	}
 }
 
-// kernelName is the name of a kernel, of which the Gaussian has scikit-learn's too.
+// kernelName is the name of a kernel and, behind it, parameters (kernel.Parse). The Gaussian has scikit-learn's name
+// too.
 type kernelName string
 
-func (k *kernelName) Set(name string) error {
-	if name == "rbf" {
-		name = "gaussian"
+func (k *kernelName) Set(text string) error {
+	if text == "rbf" {
+		text = defaultKernel
 	}
-	if names := append(kernel.Names(), "precomputed"); !slices.Contains(names, name) {
-		return errors.New("want one of " + strings.Join(names, ", "))
+	if _, _, err := kernel.Parse(text); err != nil && text != "precomputed" {
+		return err
 	}
-	*k = kernelName(name)
+	*k = kernelName(text)
 	return nil
 }
+
+// defaultKernel is the kernel for which the registry of data sets has a bandwidth σ.
+const defaultKernel = "gaussian"
 
 // bandwidth is --sigma: the bandwidth, or one for each feature.
 type bandwidth []float64
@@ -103,16 +107,28 @@ func (f *kernelFlags) check() error {
 	return err
 }
 
-// build returns the kernel of the flags with bandwidth sigma.
+// build returns the kernel of the flags, with length scale sigma if it has one that --kernel does not set.
 func (f *kernelFlags) build(sigma float64) (kernel.Kernel, error) {
-	return kernel.FromSpec(f.spec(sigma))
-}
-
-func (f *kernelFlags) spec(sigma float64) kernel.Spec {
-	if f.KernelName == "polynomial" {
-		return kernel.Spec{Name: "polynomial", Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}
+	k, scaled, err := kernel.Parse(string(f.KernelName))
+	if err != nil {
+		return nil, err
 	}
-	return kernel.Spec{Name: string(f.KernelName), Sigma: sigma}
+	if _, ok := k.(kernel.Polynomial); ok {
+		if !strings.Contains(string(f.KernelName), " ") {
+			k = kernel.Polynomial{Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}
+		}
+		return k, kernel.Validate(k)
+	}
+	s, ok := k.(kernel.Scaled)
+	switch {
+	case f.Sigma != nil && !ok:
+		return nil, fmt.Errorf("--sigma: the kernel %v has no length scale (kernel.Scaled)", k)
+	case f.Sigma != nil && scaled:
+		return nil, fmt.Errorf("--sigma: --kernel %q has the length scale already", string(f.KernelName))
+	case ok && !scaled:
+		k = s.WithScale(sigma)
+	}
+	return k, kernel.Validate(k)
 }
 
 // kernelFor returns the kernel for the data; σ is the flag's, the registry's for the Gaussian, or the median distance.
@@ -121,12 +137,16 @@ func (f *kernelFlags) kernelFor(data *loaded) (kernel.Kernel, error) {
 		return data.given, nil
 	}
 	sigma, _ := f.Sigma.split()
-	if sigma == 0 && f.KernelName == "gaussian" {
+	if sigma == 0 && f.KernelName == defaultKernel {
 		sigma = data.sigma
 	}
-	if sigma == 0 && f.KernelName != "polynomial" {
+	k, _, err := kernel.Parse(string(f.KernelName))
+	if err != nil {
+		return nil, err
+	}
+	if argument := kernel.ArgumentOf(k); sigma == 0 && argument != kernel.InnerProduct {
 		// a guess needs no more digits, and is copied from a report without loss
-		sigma = outward.Rounded(kernel.MedianDistance(data.train.X, f.KernelName == "laplacian"), 3)
+		sigma = outward.Rounded(kernel.MedianDistance(data.train.X, argument == kernel.L1Distance), 3)
 		if !(sigma > 0) || math.IsInf(sigma, 0) {
 			sigma = 1 // all points coincide
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/atomicfile"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/schema"
@@ -176,7 +177,8 @@ func (c *stageCommand) prepare() error {
 // command returns what the flags say of the problem.
 func (f *labFlags) command() *stage.Command {
 	sigma, lengths := f.Sigma.split()
-	return &stage.Command{Given: f.flags.Given, Kernel: f.spec(sigma), Lengths: lengths, Lambda: f.Lambda,
+	return &stage.Command{Given: f.flags.Given, Kernel: kernel.Spec{Name: string(f.KernelName),
+		Sigma: sigma, Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}, Lengths: lengths, Lambda: f.Lambda,
 		Fit: f.fitCommandLine()}
 }
 

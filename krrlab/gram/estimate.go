@@ -156,7 +156,7 @@ func (s *sample) scaled(a, factors []float64) []float64 {
 
 // sampleRows returns how many rows are drawn at random, those of largest norm beside.
 func (m *Matrix) sampleRows() int {
-	if _, ok := m.k.(kernel.Laplacian); ok {
+	if kernel.ArgumentOf(m.k) == kernel.L1Distance {
 		return sampleRowsL1
 	}
 	if kernel.ByPairs(m.k) {

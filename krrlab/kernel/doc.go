@@ -20,15 +20,17 @@
 //
 // What else a kernel can do it says by methods, which the built-in ones have too:
 //
-//	Radial    k = g(‖x−z‖²) by rows: tiles from BLAS, in 1.3 to 1.4 times the Gaussian's time for 1/(1+r²/2σ²)
-//	Mixture   a Radial's spectral measure: Fourier features
-//	Spectral  the spectral measure of another kernel of x−z
-//	Validate  which parameters it may have
-//	EvalTile  Eval of many pairs at once, where a call is expensive
+//	Radial          k = g(‖x−z‖²) by rows: tiles from BLAS, in 1.3 to 1.4 times the Gaussian's time for 1/(1+r²/2σ²)
+//	Mixture         a Radial's spectral measure: Fourier features
+//	Spectral        the spectral measure of another kernel of x−z
+//	Scaled          a length scale, which --sigma sets and tune searches
+//	Differentiable  its derivative, for the search of a length scale for each feature
+//	Validate        which parameters it may have
+//	EvalTile        Eval of many pairs at once, where a call is expensive
 //
 // Profile and EvalTile are called once for a tile.
 //
-// Register gives it a name, for model files, checkpoints and ranks.
+// Register gives it a name, for model files, checkpoints, ranks and command lines (Parse).
 //
 // # Tiles
 //

@@ -228,7 +228,7 @@ type given struct {
 // spec returns what files say of the kernel.
 func (k *Precomputed) spec() (Spec, error) {
 	b, err := json.Marshal(given{k.n, k.sum})
-	return Spec{Name: "precomputed", Params: Params(b)}, err
+	return Spec{Name: precomputedName, Params: Params(b)}, err
 }
 
 // precomputed returns the kernel without its K.

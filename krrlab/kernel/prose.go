@@ -5,17 +5,33 @@ import (
 	"strings"
 )
 
+// Titled is a kernel with a name for readers, such as "Gaussian". Others are called by their name in files.
+type Titled interface {
+	Kernel
+	Title() string
+}
+
+// Title returns the name for readers of the kernels that have a given name in files.
+func Title(name string) string {
+	if k := find(named(name)); k != nil {
+		if t, ok := k.prototypes[0].(Titled); ok {
+			return t.Title()
+		}
+	}
+	return name
+}
+
 // Prose names the kernel in words, for the title of a picture: "Gaussian kernel, σ = 0.3", to four significant digits.
 func (s Spec) Prose() string {
-	names := map[string]string{"gaussian": "Gaussian", "laplacian": "Laplacian", "matern32": "Matérn 3/2",
-		"matern52": "Matérn 5/2"}
-	switch name, ok := names[s.Name]; {
-	case ok:
-		return fmt.Sprintf("%s kernel, σ = %.4g", name, s.Sigma)
-	case s.Name == "polynomial":
-		return fmt.Sprintf("polynomial kernel of degree %d, γ = %.4g, c = %.4g", s.Degree, s.Gamma, s.Coef0)
-	case s.Name == "precomputed":
+	k, err := FromSpec(s)
+	p, own := k.(interface{ Prose() string })
+	switch {
+	case s.Name == precomputedName:
 		return "precomputed kernel"
+	case err == nil && own:
+		return p.Prose()
+	case err == nil && s.Sigma > 0:
+		return fmt.Sprintf("%s kernel, σ = %.4g", Title(s.Name), s.Sigma)
 	}
 	return "kernel " + s.Short()
 }

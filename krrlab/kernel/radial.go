@@ -45,15 +45,6 @@ type Spectral interface {
 	Frequency(w []float64, g rng.Stream)
 }
 
-var (
-	_ Mixture   = Gaussian{}
-	_ Mixture   = Matern32{}
-	_ Mixture   = Matern52{}
-	_ profile32 = Matern32{}
-	_ profile32 = Matern52{}
-	_ Spectral  = Laplacian{}
-)
-
 // profile is a kernel of one number of two points.
 type profile interface {
 	Kernel
@@ -64,26 +55,43 @@ type profile32 interface {
 	Profile32(dst []float32, s []float64)
 }
 
-// scalar is the number of two points that a kernel is a function of.
-type scalar int
+// Argument is the number of two points that a kernel is a function of.
+type Argument int
 
 const (
-	pairs     scalar = iota // none: nothing but Eval is known
-	squares                 // ‖x−z‖₂²
-	absolutes               // ‖x−z‖₁
-	products                // xᵀz
+	UnknownArgument Argument = iota // nothing but Eval is known: the kernel is evaluated pair by pair
+	SquaredDistance                 // ‖x−z‖₂²
+	L1Distance                      // ‖x−z‖₁
+	InnerProduct                    // xᵀz
 )
 
-func scalarOf(k Kernel) scalar {
-	switch k.(type) {
-	case Radial:
-		return squares
-	case Laplacian:
-		return absolutes
-	case Polynomial:
-		return products
+// ArgumentOf returns what k is a function of: SquaredDistance for every Radial, L1Distance and InnerProduct for kernels
+// of this package only.
+func ArgumentOf(k Kernel) Argument {
+	if a, ok := k.(interface{ argument() Argument }); ok && BuiltIn(k) {
+		return a.argument()
 	}
-	return pairs
+	if _, ok := k.(Radial); ok {
+		return SquaredDistance
+	}
+	return UnknownArgument
+}
+
+// Differentiable is a kernel whose derivative with respect to its Argument is known. The search of length scales
+// (package tune) needs it.
+type Differentiable interface {
+	Kernel
+	// Derivative returns the derivative at the argument a, where the kernel has the given value.
+	Derivative(a, value float64) float64
+}
+
+// Scaled is a kernel with a length scale, which --sigma sets and package tune searches.
+type Scaled interface {
+	Kernel
+	// Scale returns the length scale, in the units of the points; of a kernel of inner products, in units of ‖x‖².
+	Scale() float64
+	// WithScale returns the kernel with another length scale and its other parameters.
+	WithScale(scale float64) Kernel
 }
 
 // atZero returns g(0).
@@ -91,52 +99,6 @@ func atZero(k Radial) float64 {
 	var v [1]float64
 	k.Profile(v[:], v[:])
 	return v[0]
-}
-
-// Slope returns 1/(2σ²).
-func (k Gaussian) Slope() float64 { return 1 / (2 * k.Sigma * k.Sigma) }
-
-// Slope returns 3/(2σ²): the derivative is −3/(2σ²)·e^−u, u = √3r/σ.
-func (k Matern32) Slope() float64 { return 3 / (2 * k.Sigma * k.Sigma) }
-
-// Slope returns 5/(6σ²): the derivative is −5/(6σ²)·(1+u)e^−u, u = √5r/σ.
-func (k Matern52) Slope() float64 { return 5 / (6 * k.Sigma * k.Sigma) }
-
-// Spread returns 1/σ: exp(−‖δ‖²/2σ²) is the characteristic function of N(0, I/σ²).
-func (k Gaussian) Spread(rng.Stream) float64 { return 1 / k.Sigma }
-
-// Spread draws 1/(σ√(χ²(3)/3)): see matern.
-func (k Matern32) Spread(g rng.Stream) float64 { return matern(k.Sigma, 3, g) }
-
-// Spread draws 1/(σ√(χ²(5)/5)): see matern.
-func (k Matern52) Spread(g rng.Stream) float64 { return matern(k.Sigma, 5, g) }
-
-// matern draws the spread of a Matérn kernel of order ν: its spectral density (Rasmussen and Williams
-// 2006, equation 4.15, here in angular frequency) is
-//
-//	p(w) ∝ (2ν/σ² + ‖w‖²)^(−ν−d/2) ∝ (1 + ‖σw‖²/(2ν))^(−(2ν+d)/2),
-//
-// the density of σw multivariate Student t with 2ν degrees of freedom: σw = ξ/√(χ²/2ν), ξ ∼ N(0, I),
-// one χ² ∼ χ²(2ν) for all coordinates.
-func matern(sigma, freedom float64, g rng.Stream) float64 {
-	return 1 / (sigma * math.Sqrt(g.ChiSquare(0, freedom)/freedom))
-}
-
-// Frequency draws independent Cauchy variables of scale 1/σ: exp(−‖δ‖₁/σ) = Π_c exp(−|δ_c|/σ), each
-// factor the characteristic function of one.
-func (k Laplacian) Frequency(w []float64, g rng.Stream) {
-	g.Float64s(w, 0)
-	for c, u := range w {
-		w[c] = cauchy(u) / k.Sigma
-	}
-}
-
-// cauchy returns the Cauchy quantile tan π(u−½), without cancellation in the tails.
-func cauchy(u float64) float64 {
-	if u < 0.5 {
-		return -1 / math.Tan(math.Pi*u)
-	}
-	return 1 / math.Tan(math.Pi*(1-u))
 }
 
 // checked is the number of pairs of points that Check looks at.
@@ -196,7 +158,28 @@ func Check(k Kernel, x points.Points) error {
 		farthest = max(farthest, sq)
 	}
 	if d, ok := k.(Decreasing); ok {
-		return checkDecreasing(d, farthest)
+		if err := checkDecreasing(d, farthest); err != nil {
+			return err
+		}
+	}
+	if d, ok := k.(Differentiable); ok {
+		return checkDerivative(r, d, farthest)
+	}
+	return nil
+}
+
+// checkDerivative compares Derivative with central differences of Profile at some squared distances between 0 and the
+// largest that was seen.
+func checkDerivative(r Radial, d Differentiable, farthest float64) error {
+	for _, share := range []float64{0.01, 0.1, 0.3, 0.6} {
+		sq, h := share*farthest, 1e-4*share*farthest
+		g := []float64{sq - h, sq, sq + h}
+		r.Profile(g, g)
+		want := (g[2] - g[0]) / (2 * h)
+		if got := d.Derivative(sq, g[1]); h > 0 && !(math.Abs(got-want) <= 1e-5*math.Abs(want)+1e-10*atZero(r)/h) {
+			return fmt.Errorf("kernel: %v has the derivative %.6g at r² = %g by Derivative and %.6g by differences of "+
+				"Profile: want dg/dr²", d, got, sq, want)
+		}
 	}
 	return nil
 }
@@ -251,29 +234,15 @@ type Decreasing interface {
 	Decreasing()
 }
 
-// Decreasing says that exp(−r²/(2σ²)) never rises.
-func (Gaussian) Decreasing() {}
-
-// Decreasing says that (1+u)e^−u never rises.
-func (Matern32) Decreasing() {}
-
-// Decreasing says that (1+u+u²/3)e^−u never rises.
-func (Matern52) Decreasing() {}
-
 // Beyond returns what k is at most for points whose distance is at least the argument, and which distance that is. It
-// is certain for the Laplacian and the Decreasing kernels of this package; nil for those that are not known to
-// decrease.
+// is certain for the kernels of this package; nil for those that are not known to decrease.
 func Beyond(k Kernel) (most func(distance float64) float64, by tree.Metric) {
 	p, ok := k.(profile)
-	switch k.(type) {
-	case Laplacian:
-		by = tree.Absolutes
-	case Decreasing:
-	default:
-		ok = false
-	}
-	if !ok {
+	if _, decreasing := k.(interface{ Decreasing() }); !ok || !decreasing {
 		return nil, by
+	}
+	if ArgumentOf(k) == L1Distance {
+		by = tree.Absolutes
 	}
 	return func(distance float64) float64 {
 		v := []float64{distance}

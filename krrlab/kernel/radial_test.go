@@ -162,9 +162,9 @@ func (h *multiquadric32) Validate() error {
 // TestRegister: a registered kernel comes back from JSON, by value and by pointer, and what a file says is
 // checked.
 func TestRegister(t *testing.T) {
-	kernel.Register("multiquadric", multiquadric{})
-	kernel.Register("multiquadric", multiquadric{1, 2}) // once more
-	kernel.Register("multiquadric32", &multiquadric32{})
+	testkit.OK(t, kernel.Register("test.multiquadric", multiquadric{}))
+	testkit.OK(t, kernel.Register("test.multiquadric", multiquadric{1, 2})) // once more
+	testkit.OK(t, kernel.Register("test.multiquadric32", &multiquadric32{}))
 	for _, k := range []kernel.Kernel{multiquadric{0.1, 1.0 / 3}, &multiquadric32{multiquadric{2, 3}}} {
 		s := testkit.Must(kernel.ToSpec(k))
 		b, err := json.MarshalIndent(s, "", "  ")
@@ -178,15 +178,15 @@ func TestRegister(t *testing.T) {
 		}
 	}
 	for want, s := range map[string]kernel.Spec{
-		`kernel.Register("other", …)`:        {Name: "other", Params: "{}"},
-		"unknown field":                      {Name: "multiquadric", Params: `{"C":1,"Sigma":1,"Run":"x"}`},
-		"more than one":                      {Name: "multiquadric", Params: `{"C":1} {"C":2}`},
-		"cannot unmarshal":                   {Name: "multiquadric", Params: `{"C":"x"}`},
-		"EOF":                                {Name: "multiquadric"},
-		"no parameters":                      {Name: "multiquadric32", Params: "null"},
-		"want at most 10":                    {Name: "multiquadric32", Params: `{"C":1,"Sigma":11}`},
-		"no such parameter: {Name:multiquad": {Name: "multiquadric", Params: `{"C":1}`, Sigma: 2},
-		"gaussian has no such parameter":     {Name: "gaussian", Sigma: 1, Params: "{}"},
+		`unknown kernel "other"`:            {Name: "other", Params: "{}"},
+		"unknown field":                     {Name: "test.multiquadric", Params: `{"C":1,"Sigma":1,"Run":"x"}`},
+		"more than one":                     {Name: "test.multiquadric", Params: `{"C":1} {"C":2}`},
+		"cannot unmarshal":                  {Name: "test.multiquadric", Params: `{"C":"x"}`},
+		"EOF":                               {Name: "test.multiquadric"},
+		"no parameters":                     {Name: "test.multiquadric32", Params: "null"},
+		"want at most 10":                   {Name: "test.multiquadric32", Params: `{"C":1,"Sigma":11}`},
+		"no such parameter: {Name:test.mul": {Name: "test.multiquadric", Params: `{"C":1}`, Sigma: 2},
+		"gaussian has no such parameter":    {Name: "gaussian", Sigma: 1, Params: "{}"},
 	} {
 		if k, err := kernel.FromSpec(s); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {
@@ -194,11 +194,74 @@ func TestRegister(t *testing.T) {
 		}
 	}
 	testkit.Fails(t, testkit.ErrOf(kernel.ToSpec(own{})), "kernel.Register(name, kernel_test.own{…})")
-	for name, k := range map[string]kernel.Kernel{
-		"": own{}, "gaussian": own{}, "taken": multiquadric{}, "multiquadric": own{}, "built-in": kernel.Gaussian{},
-		"nil":  nil,
-		"func": kernel.Func{F: own{}.Eval}, "hidden": hidden{c: 1},
+	for _, c := range []struct {
+		name string
+		k    kernel.Kernel
+		want string
+	}{
+		{"", own{}, `such as "mylab.kernel"`}, {"own", own{}, `such as "mylab.own"`}, {".own", own{}, `"mylab.own"`},
+		{"gaussian", own{}, "names without a dot are for built-in kernels"},
+		{"test.other", multiquadric{}, `"test.multiquadric" is registered for kernel_test.multiquadric`},
+		{"test.multiquadric", own{}, "is registered for kernel_test.multiquadric"},
+		{"test.gaussian", kernel.Gaussian{}, "want a user-defined type"}, {"test.nil", nil, "want a user-defined type"},
+		{"test.func", kernel.Func{F: own{}.Eval}, "want a user-defined type"},
+		{"test.hidden", hidden{c: 1}, "JSON cannot hold all of its fields"},
 	} {
-		testkit.Panics(t, map[string]func(){name: func() { kernel.Register(name, k) }})
+		testkit.Fails(t, kernel.Register(c.name, c.k), c.want)
+	}
+}
+
+// TestParse reads kernels as texts, built-in and registered ones, and writes them again.
+func TestParse(t *testing.T) {
+	testkit.OK(t, kernel.Register("test.multiquadric", multiquadric{1, 2}))
+	testkit.OK(t, kernel.Register("test.multiquadric32", &multiquadric32{multiquadric{1, 2}}))
+	for text, want := range map[string]struct {
+		k      string
+		scaled bool
+	}{
+		"gaussian": {"gaussian(sigma=1)", false}, "gaussian sigma=2.5": {"gaussian(sigma=2.5)", true},
+		"polynomial degree=2":            {"polynomial(gamma=0.01, coef0=1, degree=2)", false},
+		"polynomial gamma=2":             {"polynomial(gamma=2, coef0=1, degree=3)", true},
+		"test.multiquadric":              {multiquadric{1, 2}.String(), false},
+		" test.multiquadric  sigma=0.5 ": {multiquadric{1, 0.5}.String(), false}, // it is not Scaled
+		"test.multiquadric32 C=3":        {(&multiquadric32{multiquadric{3, 2}}).String(), false},
+	} {
+		k, scaled, err := kernel.Parse(text)
+		if err != nil || k.String() != want.k || scaled != want.scaled {
+			t.Errorf("%q: %v, %v, %v", text, k, scaled, err)
+			continue
+		}
+		back, _, err := kernel.Parse(testkit.Must(kernel.ToSpec(k)).Text())
+		testkit.OK(t, err)
+		testkit.Equal(t, back.String(), want.k, text)
+	}
+	for text, want := range map[string]string{
+		"": `unknown kernel ""`, "rbf": `unknown kernel "rbf"`, "gaussian alpha=2": `no parameter "alpha"`,
+		"gaussian sigma": `no parameter "sigma"`, "gaussian sigma=x": "want a float64", "gaussian sigma=-1": "sigma = -1",
+		"polynomial degree=1.5": "want a int",
+	} {
+		_, _, err := kernel.Parse(text)
+		testkit.Fails(t, err, want)
+	}
+}
+
+// TestDerivative compares Derivative of every built-in kernel with central differences of Profile.
+func TestDerivative(t *testing.T) {
+	for _, name := range kernel.Names() {
+		k, _, err := kernel.Parse(name)
+		d, ok := k.(kernel.Differentiable)
+		if testkit.OK(t, err); !ok || !kernel.BuiltIn(k) {
+			continue
+		}
+		d = d.(kernel.Scaled).WithScale(0.7).(kernel.Differentiable)
+		for _, a := range []float64{0.3, 1, 4} {
+			const h = 1e-5
+			g := []float64{a - h, a, a + h}
+			d.(interface{ Profile(dst, s []float64) }).Profile(g, g)
+			want := (g[2] - g[0]) / (2 * h)
+			if got := d.Derivative(a, g[1]); math.Abs(got-want) > 1e-8*(1+math.Abs(want)) {
+				t.Errorf("%v at %g: %g, by differences %g", d, a, got, want)
+			}
+		}
 	}
 }

@@ -2,11 +2,13 @@ package kernel
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -28,59 +30,175 @@ func (p *Params) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// registry has the types of registered kernels by name.
-var registry struct {
-	sync.RWMutex
-	types map[string]reflect.Type
+// kind is a kernel that has a name: built-in, or registered by a program.
+type kind struct {
+	name       string
+	prototypes []Kernel // the default parameters; built-in kinds may have further ones, which a search tries
 }
 
-// Register gives a user-defined kernel a name in files: models of it are saved, loaded and verified, its
-// checkpoints resumed, and its stages run on ranks of a program that registers it too. The kernel given
-// tells the type, of whose exported fields, the parameters, JSON must hold all. A file can choose among
-// registered types and set their fields; what it sets is checked by a method Validate() error if there
-// is one. Call Register in main or init, before what needs it.
+// typ returns the type of the kernels of a kind.
+func (k *kind) typ() reflect.Type { return reflect.TypeOf(k.prototypes[0]) }
+
+// registry holds the kinds in the order of their registration: those of this package first.
+var registry struct {
+	sync.RWMutex
+	kinds []*kind
+}
+
+// find returns the kind that a condition holds for, nil if there is none.
+func find(is func(*kind) bool) *kind {
+	registry.RLock()
+	defer registry.RUnlock()
+	if i := slices.IndexFunc(registry.kinds, is); i >= 0 {
+		return registry.kinds[i]
+	}
+	return nil
+}
+
+func named(name string) func(*kind) bool    { return func(k *kind) bool { return k.name == name } }
+func typed(t reflect.Type) func(*kind) bool { return func(k *kind) bool { return k.typ() == t } }
+
+// register adds a kernel of this package. The first prototype has the default parameters. A search tries the others, or
+// the first one if there is only one.
+func register(name string, prototypes ...Kernel) {
+	k := &kind{name, prototypes}
+	registry.kinds = append(registry.kinds, k)
+	builtIn[k.typ()] = true
+}
+
+// builtIn has the types of the kernels of this package. It does not change after the package is initialized.
+var builtIn = map[reflect.Type]bool{}
+
+// Register gives a user-defined kernel a name in files and on command lines: models with it are saved, loaded and
+// verified, checkpoints are resumed, it runs on the ranks of a program that registers it too, and --kernel and
+// --kernels take its name. Call Register in main or init, before anything needs the name.
 //
-// Register panics if the name is empty, a built-in kernel's or another type's, or the kernel is a Func
-// or has more than its exported fields.
-func Register(name string, k Kernel) {
-	t := reflect.TypeOf(k)
-	if name == "" || slices.Contains(append(Names(), "precomputed"), name) || k == nil || BuiltIn(k) {
-		panic(fmt.Sprintf("kernel: Register(%q, %T): want an unused name and a user-defined kernel", name, k))
+// The name must contain a dot, such as "mylab.rational": names without a dot are reserved for kernels of this package,
+// so that a new one cannot collide with yours. The kernel k tells the type and the default parameters, which are its
+// exported fields; JSON must hold all of them. A file can set these fields, and a method Validate() error, if there is
+// one, checks what it set. To register the same type under the same name again replaces the default parameters.
+//
+// Register returns an error, and changes nothing, if the name has no dot, or belongs to another type, or the type has
+// another name, or k is nil, built-in, a Func, or has more than its exported fields.
+func Register(name string, k Kernel) error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("kernel: Register(%q, %T): "+format, append([]any{name, k}, args...)...)
+	}
+	switch _, function := k.(Func); {
+	case k == nil || BuiltIn(k) || function || Given(k) != nil:
+		return fail("want a user-defined type with Eval and String")
+	case !strings.Contains(strings.Trim(name, "."), "."):
+		return fail("want a name with a dot, such as %q: names without a dot are for built-in kernels", "mylab."+
+			cmp.Or(strings.Trim(name, "."), "kernel"))
 	}
 	if _, err := encode(k); err != nil {
-		panic(fmt.Sprintf("kernel: Register(%q, %T): %v", name, k, err))
+		return fail("%w", err)
 	}
 	registry.Lock()
 	defer registry.Unlock()
-	for other, u := range registry.types {
-		if (other == name) != (u == t) {
-			panic(fmt.Sprintf("kernel: Register(%q, %v): %q is registered for %v", name, t, other, u))
+	t := reflect.TypeOf(k)
+	for _, other := range registry.kinds {
+		if (other.name == name) != (other.typ() == t) {
+			return fail("%q is registered for %v", other.name, other.typ())
+		}
+		if other.name == name {
+			other.prototypes = []Kernel{k}
+			return nil
 		}
 	}
-	if registry.types == nil {
-		registry.types = map[string]reflect.Type{}
+	registry.kinds = append(registry.kinds, &kind{name, []Kernel{k}})
+	return nil
+}
+
+// Names lists the kernels of this package, and then those that the program has registered.
+func Names() (names []string) {
+	registry.RLock()
+	defer registry.RUnlock()
+	for _, k := range registry.kinds {
+		names = append(names, k.name)
 	}
-	registry.types[name] = t
+	return names
 }
 
-// registered returns the type of a name.
-func registered(name string) (reflect.Type, bool) {
-	registry.RLock()
-	defer registry.RUnlock()
-	t, ok := registry.types[name]
-	return t, ok
+// Variants returns the kernels that a search tries for a text that Parse reads: those of the name, of which it varies
+// the length scale, or the one that the text describes if it has parameters. scaled is that of Parse: the length scale
+// is not to be varied.
+func Variants(text string) (ks []Kernel, scaled bool, err error) {
+	k, scaled, err := Parse(text)
+	if kd := find(named(text)); kd != nil {
+		return slices.Clone(kd.prototypes[min(1, len(kd.prototypes)-1):]), false, nil
+	}
+	return []Kernel{k}, scaled, err
 }
 
-// nameOf returns the name of a type.
-func nameOf(t reflect.Type) (string, bool) {
-	registry.RLock()
-	defer registry.RUnlock()
-	for name, u := range registry.types {
-		if u == t {
-			return name, true
+// Parse returns the kernel that a text describes: its name, and behind that parameters NAME=VALUE, separated by blanks,
+// for those that differ from the defaults, such as "polynomial degree=2". The names are those of the fields in lower
+// case. scaled reports whether one of the parameters is the one that Scaled.WithScale sets. Parse returns an error for
+// an unknown name or parameter, and for a value out of range.
+func Parse(text string) (k Kernel, scaled bool, err error) {
+	words := append(strings.Fields(text), "")
+	words = words[:max(1, len(words)-1)]
+	kd := find(named(words[0]))
+	if kd == nil {
+		return nil, false, unknown(words[0])
+	}
+	v := reflect.New(kd.typ()).Elem()
+	v.Set(reflect.ValueOf(kd.prototypes[0]))
+	fields := reflect.Indirect(v)
+	if v.Kind() == reflect.Pointer { // not the prototype itself
+		fields = reflect.New(v.Type().Elem())
+		fields.Elem().Set(v.Elem())
+		v, fields = fields, fields.Elem()
+	}
+	for _, word := range words[1:] {
+		name, value, ok := strings.Cut(word, "=")
+		f := reflect.Value{}
+		if fields.Kind() == reflect.Struct {
+			f = fields.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
+		}
+		if !ok || !f.CanSet() {
+			return nil, false, fmt.Errorf("kernel: %q: %s has no parameter %q", text, kd.name, name)
+		}
+		if f.Kind() == reflect.String {
+			value = strconv.Quote(value)
+		}
+		if err := json.Unmarshal([]byte(value), f.Addr().Interface()); err != nil {
+			return nil, false, fmt.Errorf("kernel: %q: %s=%s: want a %v", text, name, value, f.Kind())
+		}
+		if s, ok := v.Interface().(Scaled); ok { // does another scale change this parameter?
+			other := reflect.Indirect(reflect.ValueOf(s.WithScale(2 * s.Scale())))
+			now := other.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
+			scaled = scaled || !reflect.DeepEqual(now.Interface(), f.Interface())
 		}
 	}
-	return "", false
+	k = v.Interface().(Kernel)
+	return k, scaled, Validate(k)
+}
+
+// Text returns the text from which Parse makes the kernel that s describes, with all parameters; s.Name if s describes
+// none.
+func (s Spec) Text() string {
+	k, err := FromSpec(s)
+	if err != nil {
+		return s.Name
+	}
+	text, v := s.Name, reflect.Indirect(reflect.ValueOf(k))
+	if v.Kind() != reflect.Struct {
+		return text
+	}
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if f.IsExported() && !f.Anonymous {
+			value, _ := json.Marshal(v.FieldByIndex(f.Index).Interface())
+			text += " " + strings.ToLower(f.Name) + "=" + strings.Trim(string(value), `"`)
+		}
+	}
+	return text
+}
+
+// unknown is the error of a name that no kernel has.
+func unknown(name string) error {
+	return fmt.Errorf("kernel: unknown kernel %q, want one of %s; a user-defined one has to be registered in this "+
+		"program: kernel.Register(name, …)", name, strings.Join(Names(), ", "))
 }
 
 // encode returns the parameters of k, from which the same kernel comes back.

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/points"
@@ -48,39 +47,42 @@ func ExtentOf(p points.Panel) Extent {
 // Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
 func EntryError(k Kernel, arith Arithmetic, e Extent) float64 {
 	n := float64(e.Dim)
-	if s := scalarOf(k); e.Whole && (s == squares || s == products) {
+	if a := ArgumentOf(k); e.Whole && (a == SquaredDistance || a == InnerProduct) {
 		n, arith = 3, Differences
 	}
-	cancelled := func(size float64) float64 { return 4*(n+12)*unit*size + 16*unit }
-	switch k := k.(type) {
-	case Polynomial:
-		return (float64(k.Degree)*(n+4) + 8) * unit
-	case Laplacian:
-		if arith != Differences && (e.Sparse || e.Moved) { // |x−z|−|x|−|z| is added up, or x−m rounded
-			return min(1, cancelled(math.Sqrt(n*e.MaxSq)/k.Sigma))
-		}
-	case Radial:
-		one, most, rounding := 1.0, 1.0, (n+16)*unit
-		if !BuiltIn(k) {
-			one, most, rounding = atZero(k), 2, 0
-		}
-		switch {
-		case arith == Differences:
-			return rounding
-		case e.MaxSq == 0: // where the slope may be infinite
-			return cancelled(0)
-		}
-		return min(most, cancelled(e.MaxSq*k.Slope()/one))
-	default:
+	if b, ok := k.(erring); ok && BuiltIn(k) {
+		return b.entryError(n, arith, e)
+	}
+	r, ok := k.(Radial)
+	if !ok {
 		return 0
 	}
-	return (n + 16) * unit
+	one, most, rounding := 1.0, 1.0, (n+16)*unit
+	if !BuiltIn(k) {
+		one, most, rounding = atZero(r), 2, 0
+	}
+	switch {
+	case arith == Differences:
+		return rounding
+	case e.MaxSq == 0: // where the slope may be infinite
+		return cancelled(n, 0)
+	}
+	return min(most, cancelled(n, e.MaxSq*r.Slope()/one))
 }
+
+// erring is a kernel of this package with a bound of its own for EntryError, for points of dimension dim.
+type erring interface {
+	entryError(dim float64, arith Arithmetic, e Extent) float64
+}
+
+// cancelled bounds the error of a kernel of d-dimensional points whose argument is formed from inner products, where
+// size is max‖x‖² times the steepest slope.
+func cancelled(dim, size float64) float64 { return 4*(dim+12)*unit*size + 16*unit }
 
 // Accurate returns Float64 if EntryError is then at most the given accuracy, and else Differences, with
 // that error. Kernels that are no function of x−z have Float64 only, and so have whole products.
 func Accurate(k Kernel, e Extent, accuracy float64) (arith Arithmetic, bound float64) {
-	if v := EntryError(k, Float64, e); v <= accuracy || !ShiftInvariant(k) || e.Whole && scalarOf(k) == squares {
+	if v := EntryError(k, Float64, e); v <= accuracy || !ShiftInvariant(k) || e.Whole && ArgumentOf(k) == SquaredDistance {
 		return Float64, v
 	}
 	return Differences, EntryError(k, Differences, e)

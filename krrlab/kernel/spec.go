@@ -8,9 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/outward"
 )
 
-// Spec is a kernel as data: what a model file or a report stores. Name is "gaussian", "laplacian", "matern32",
-// "matern52", "polynomial", "precomputed" or that of a registered kernel, which two have Params; fields that the kernel
-// does not have are zero.
+// Spec is a kernel as data: what a model file or a report stores. Name is that of a built-in or registered kernel, or
+// "precomputed". A registered or precomputed kernel has its parameters in Params, a built-in one in the other fields;
+// fields that the kernel does not have are zero.
 type Spec struct {
 	Name   string  `json:"name"`
 	Sigma  float64 `json:"sigma,omitempty"`
@@ -20,44 +20,29 @@ type Spec struct {
 	Params Params  `json:"params,omitempty"`
 }
 
-// Names lists the built-in kernels.
-func Names() []string {
-	return []string{"gaussian", "laplacian", "matern32", "matern52", "polynomial"}
-}
+// precomputedName is the name of a Precomputed, which is no kernel of points.
+const precomputedName = "precomputed"
 
 // FromSpec returns the kernel that s describes. An unknown name, a parameter out
 // of range, and a parameter that the kernel does not have are errors.
-func FromSpec(s Spec) (Kernel, error) {
-	var k Kernel
-	switch s.Name {
-	case "gaussian":
-		k = Gaussian{s.Sigma}
-	case "laplacian":
-		k = Laplacian{s.Sigma}
-	case "matern32":
-		k = Matern32{s.Sigma}
-	case "matern52":
-		k = Matern52{s.Sigma}
-	case "polynomial":
-		k = Polynomial{s.Gamma, s.Coef0, s.Degree}
-	case "precomputed":
-		var err error
-		if k, err = precomputed(s.Params); err != nil {
-			return nil, err
-		}
+func FromSpec(s Spec) (k Kernel, err error) {
+	kd := find(named(s.Name))
+	switch {
+	case s.Name == precomputedName:
+		k, err = precomputed(s.Params)
+	case kd == nil:
+		err = unknown(s.Name)
+	case kd.inFields():
+		k = kd.fromFields(s)
 	default:
-		t, ok := registered(s.Name)
-		if !ok {
-			return nil,
-				fmt.Errorf("kernel: unknown kernel %q, want one of %s; a user-defined one has to be registered in "+
-					"this program: kernel.Register(%q, …)", s.Name, strings.Join(Names(), ", "), s.Name)
-		}
-		var err error
-		if k, err = decode(t, s.Params); err != nil {
-			return nil, fmt.Errorf("kernel: parameters of %q: %w", s.Name, err)
+		if k, err = decode(kd.typ(), s.Params); err != nil {
+			err = fmt.Errorf("kernel: parameters of %q: %w", s.Name, err)
 		}
 	}
-	if err := Validate(k); err != nil {
+	if err == nil {
+		err = Validate(k)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if back, _ := ToSpec(k); back != s {
@@ -66,40 +51,59 @@ func FromSpec(s Spec) (Kernel, error) {
 	return k, nil
 }
 
+// inFields reports whether the parameters of a built-in kernel are all fields of a Spec.
+func (k *kind) inFields() bool {
+	if !BuiltIn(k.prototypes[0]) {
+		return false
+	}
+	for f := range k.typ().Fields() {
+		if _, ok := reflect.TypeFor[Spec]().FieldByName(f.Name); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// fromFields returns the kernel whose parameters are the fields of s.
+func (k *kind) fromFields(s Spec) Kernel {
+	v := reflect.New(k.typ()).Elem()
+	for i := range v.NumField() {
+		v.Field(i).Set(reflect.ValueOf(s).FieldByName(v.Type().Field(i).Name))
+	}
+	return v.Interface().(Kernel)
+}
+
 // ToSpec returns k as data. A user-defined kernel that is not registered is an error.
 func ToSpec(k Kernel) (Spec, error) {
 	switch k := k.(type) {
-	case Gaussian:
-		return Spec{Name: "gaussian", Sigma: k.Sigma}, nil
-	case Laplacian:
-		return Spec{Name: "laplacian", Sigma: k.Sigma}, nil
-	case Matern32:
-		return Spec{Name: "matern32", Sigma: k.Sigma}, nil
-	case Matern52:
-		return Spec{Name: "matern52", Sigma: k.Sigma}, nil
-	case Polynomial:
-		return Spec{Name: "polynomial", Gamma: k.Gamma, Coef0: k.Coef0, Degree: k.Degree}, nil
 	case *Precomputed:
 		return k.spec()
 	case nil:
 		return Spec{}, Validate(k)
-	}
-	if f, ok := k.(Func); ok {
+	case Func:
 		return Spec{},
 			fmt.Errorf("kernel: %v is a Go function and cannot be stored or sent: make it a type with Eval and "+
-				"String, and register that (kernel.Register)", f)
+				"String, and register that (kernel.Register)", k)
 	}
-	name, ok := nameOf(reflect.TypeOf(k))
-	if !ok {
+	kd := find(typed(reflect.TypeOf(k)))
+	if kd == nil {
 		return Spec{},
 			fmt.Errorf("kernel: %v is user-defined and cannot be stored or sent before it is registered: "+
 				"kernel.Register(name, %T{…})", k, k)
 	}
-	p, err := encode(k)
-	if err != nil {
-		return Spec{}, fmt.Errorf("kernel: %v, registered as %q: %w", k, name, err)
+	s := Spec{Name: kd.name}
+	if kd.inFields() {
+		v, fields := reflect.ValueOf(k), reflect.ValueOf(&s).Elem()
+		for i := range v.NumField() {
+			fields.FieldByName(v.Type().Field(i).Name).Set(v.Field(i))
+		}
+		return s, nil
 	}
-	return Spec{Name: name, Params: p}, nil
+	var err error
+	if s.Params, err = encode(k); err != nil {
+		return Spec{}, fmt.Errorf("kernel: %v, registered as %q: %w", k, kd.name, err)
+	}
+	return s, nil
 }
 
 // Short names the kernel for a reader, its parameters to four significant digits.

@@ -137,39 +137,40 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	p, step := k.(profile), 0
 	u := buffer.Grow(&w.row, nz)
 	unit, whole := wholeUnit(k, x.X, z.X)
-	if g, ok := k.(Gaussian); ok && whole {
+	e, tiles := exponentialOf(k), byTile(k)
+	if e != nil && whole {
 		if inner := points.Over(dst); points.InnerInt(inner, ld, x.X, z.X, &w.pairs) {
 			xx, zz := w.wholeNorms(x, z, unit)
 			for a, v := range xx {
-				simd.GaussianRow(dst[a*ld:a*ld+nz], inner[a*ld:a*ld+nz], zz, v, -unit/(2*g.Sigma*g.Sigma), flush32)
+				simd.GaussianRow(dst[a*ld:a*ld+nz], inner[a*ld:a*ld+nz], zz, v, e.exponent(unit), flush32)
 			}
 			return
 		}
 	}
 	if arith == Float32 && !whole {
-		if _, l1 := k.(Laplacian); l1 {
+		if ArgumentOf(k) == L1Distance {
 			points.L1Dist32(dst, ld, x.X, z.X, &w.pairs)
 		} else {
 			points.Inner32(dst, ld, x.X, z.X, &w.pairs)
 		}
-		if byTile(k) {
+		if tiles {
 			u, step = buffer.Grow(&w.row, nx*nz), nz
 		}
 		for a := range nx {
 			row := dst[a*ld : a*ld+nz]
-			apply32(p, row, row, x.Norms[a], z.Norms, u[a*step:a*step+nz])
+			apply32(p, e, tiles, row, row, x.Norms[a], z.Norms, u[a*step:a*step+nz])
 		}
 	} else {
 		inner := buffer.Grow(&w.inner, nx*nz)
-		if byTile(k) {
+		if tiles {
 			u, step = inner, nz
 		}
 		xx, zz := w.scalars64(inner, nz, k, x, z, arith)
 		for a, v := range xx {
-			apply32(p, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], v, zz, u[a*step:a*step+nz])
+			apply32(p, e, tiles, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], v, zz, u[a*step:a*step+nz])
 		}
 	}
-	if byTile(k) {
+	if tiles {
 		p.Profile(u, u)
 		for a := range nx {
 			simd.Round(dst[a*ld:a*ld+nz], u[a*nz:(a+1)*nz])
@@ -184,11 +185,10 @@ func byTile(k Kernel) bool {
 	return !row && !BuiltIn(k)
 }
 
-// scalars64 sets dst to what k is a function of, beside the norms that it returns: xᵀz, or ‖x−z‖₁
-// for the Laplacian. A squared distance stands as the inner product −r²/2 of points of norm 0,
+// scalars64 sets dst to the argument of k for all pairs, ‖x−z‖₁ or xᵀz, and returns the norms that go with it. A squared distance stands as the inner product −r²/2 of points of norm 0,
 // from which r² comes back with the same bits.
 func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic) (xx, zz []float64) {
-	_, l1 := k.(Laplacian)
+	l1 := ArgumentOf(k) == L1Distance
 	unit, whole := wholeUnit(k, x.X, z.X)
 	switch {
 	case whole:
@@ -217,7 +217,7 @@ func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel
 
 // wholeUnit returns the unit of inner products that are whole numbers, if k is a function of such.
 func wholeUnit(k Kernel, x, z points.Points) (unit float64, ok bool) {
-	if s := scalarOf(k); s != squares && s != products {
+	if a := ArgumentOf(k); a != SquaredDistance && a != InnerProduct {
 		return 0, false
 	}
 	return points.SameBytes(x, z)
@@ -242,7 +242,7 @@ func (w *Workspace) wholeNorms(x, z points.Panel, unit float64) (xx, zz []float6
 // inUnits turns whole inner products into what scalars64 returns.
 func (w *Workspace) inUnits(dst []float64, ld int, k Kernel, x, z points.Panel, unit float64) (xx, zz []float64) {
 	xx, zz = w.wholeNorms(x, z, unit)
-	radial := scalarOf(k) == squares
+	radial := ArgumentOf(k) == SquaredDistance
 	for a, v := range xx {
 		row := dst[a*ld : a*ld+len(zz)]
 		for b, p := range row {
@@ -314,43 +314,19 @@ const (
 	zero32  = -1000 // an argument whose exponential is 0 in float32
 )
 
-// Profile sets dst = exp(−r²/(2σ²)).
-func (k Gaussian) Profile(dst, sq []float64) { simd.Exp64(dst, sq, -1/(2*k.Sigma*k.Sigma), flush64) }
-
-// Profile sets dst = exp(−‖x−z‖₁/σ) of distances ‖x−z‖₁.
-func (k Laplacian) Profile(dst, dist []float64) { simd.Exp64(dst, dist, -1/k.Sigma, flush64) }
-
-// Profile sets dst = (1+u)·e^−u, u = √3r/σ.
-func (k Matern32) Profile(dst, sq []float64) {
-	matern64(dst, sq, math.Sqrt(3)/k.Sigma, func(u float64) float64 { return 1 + u })
+// exponential is a kernel exp(a·r²), which has loops of its own in float32. exponent returns a for distances in the
+// given unit.
+type exponential interface {
+	profile
+	exponent(unit float64) float64
 }
 
-// Profile sets dst = (1+u+u²/3)·e^−u, u = √5r/σ.
-func (k Matern52) Profile(dst, sq []float64) {
-	matern64(dst, sq, math.Sqrt(5)/k.Sigma, func(u float64) float64 { return 1 + u + u*u/3 })
-}
-
-// matern64 sets dst = p(u)·e^−u, u = c·√sq.
-func matern64(dst, sq []float64, c float64, p func(u float64) float64) {
-	var u [64]float64
-	for len(sq) > 0 {
-		n := min(len(sq), len(u))
-		for b, r2 := range sq[:n] {
-			u[b] = min(c*math.Sqrt(r2), beyond)
-		}
-		simd.Exp64(dst[:n], u[:n], -1, flush64)
-		for b, v := range u[:n] {
-			dst[b] *= p(v)
-		}
-		dst, sq = dst[n:], sq[n:]
+// exponentialOf returns k if it is an exponential of this package, nil otherwise.
+func exponentialOf(k Kernel) exponential {
+	if e, ok := k.(exponential); ok && BuiltIn(k) {
+		return e
 	}
-}
-
-// Profile sets dst = (γp+c)^q of inner products p.
-func (k Polynomial) Profile(dst, inner []float64) {
-	for b, p := range inner {
-		dst[b] = power(k.Gamma*p+k.Coef0, k.Degree)
-	}
+	return nil
 }
 
 // float is the type of an inner product.
@@ -358,11 +334,11 @@ type float interface{ float32 | float64 }
 
 // apply32 sets dst to the kernel values of a row of what k is a function of, or, for a Radial, of inner
 // products. dst and row may be the same. u is scratch of len(dst); for a kernel by tiles it takes r², and dst is not
-// set.
-func apply32[T float](k profile, dst []float32, row []T, xx float64, zz []float64, u []float64) {
+// set. e is exponentialOf(k), and tiles is byTile(k).
+func apply32[T float](k profile, e exponential, tiles bool, dst []float32, row []T, xx float64, zz []float64, u []float64) {
 	_, radial := k.(Radial)
-	if g, ok := k.(Gaussian); ok {
-		simd.GaussianRow(dst, row, zz, xx, -1/(2*g.Sigma*g.Sigma), flush32) // exp(−r²/(2σ²))
+	if e != nil {
+		simd.GaussianRow(dst, row, zz, xx, e.exponent(1), flush32)
 		return
 	}
 	if radial {
@@ -376,34 +352,9 @@ func apply32[T float](k profile, dst []float32, row []T, xx float64, zz []float6
 		k.Profile32(dst, u)
 		return
 	}
-	if !byTile(k) {
+	if !tiles {
 		k.Profile(u, u)
 		simd.Round(dst, u)
-	}
-}
-
-// Profile32 sets dst = exp(−‖x−z‖₁/σ) of distances ‖x−z‖₁.
-func (k Laplacian) Profile32(dst []float32, dist []float64) {
-	for b, r := range dist {
-		dst[b] = arg32(-r / k.Sigma)
-	}
-	simd.Exp32(dst, dst)
-}
-
-// Profile32 is Profile in float32.
-func (k Matern32) Profile32(dst []float32, sq []float64) {
-	maternArgs(dst, sq, -math.Sqrt(3)/k.Sigma) // −√3r/σ
-	for b, v := range sq {
-		dst[b] *= 1 - float32(v)
-	}
-}
-
-// Profile32 is Profile in float32.
-func (k Matern52) Profile32(dst []float32, sq []float64) {
-	maternArgs(dst, sq, -math.Sqrt(5)/k.Sigma) // −√5r/σ
-	for b, v := range sq {
-		v := float32(v)
-		dst[b] *= 1 - v + v*v/3
 	}
 }
 
@@ -413,14 +364,4 @@ func arg32(v float64) float32 {
 		return zero32
 	}
 	return float32(v)
-}
-
-// maternArgs sets sq[b] = a, a = c·√sq[b] rounded to float32, and dst[b] = e^a.
-func maternArgs(dst []float32, sq []float64, c float64) {
-	dst = dst[:len(sq)]
-	for b, r2 := range sq {
-		dst[b] = arg32(c * math.Sqrt(r2))
-		sq[b] = float64(dst[b])
-	}
-	simd.Exp32(dst, dst)
 }

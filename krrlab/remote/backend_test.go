@@ -107,7 +107,7 @@ func TestJobs(t *testing.T) {
 // inverse is a user-defined kernel that is registered, 1/(1+c‖x−z‖²).
 type inverse struct{ C float64 }
 
-func init() { kernel.Register("inverse", inverse{}) }
+var errInverse = kernel.Register("test.inverse", inverse{})
 
 func (k inverse) String() string { return "inverse" }
 func (k inverse) Eval(x, z []float64) float64 {

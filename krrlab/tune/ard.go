@@ -17,7 +17,7 @@ import (
 )
 
 // relevance is the leave-one-out error of some rows as a function of θ = (log ℓ_1, …, log ℓ_d, log λ), for a kernel of
-// s = Σ_j (x_j−z_j)²/ℓ_j², or of Σ_j |x_j−z_j|/ℓ_j for the Laplacian. With A = K+λI, G = A⁻¹, C = GY and residuals e_i
+// s = Σ_j (x_j−z_j)²/ℓ_j², or of Σ_j |x_j−z_j|/ℓ_j. With A = K+λI, G = A⁻¹, C = GY and residuals e_i
 // = c_i/G_ii,
 //
 //	de_i = (−(G dA C)_i + e_i (G dA G)_ii)/G_ii,
@@ -38,12 +38,12 @@ import (
 // Classes are judged by the squares too: of few wrong labels hardly any row has a gradient, and lengths are fitted to
 // these. A value takes 4n³/3 multiply-adds, and n²d for the products with P.
 type relevance struct {
-	x      *points.Dense // n×d
-	y      *mat.Dense    // n×t
-	k      kernel.Kernel // with σ = 1
-	lambda bool          // is free
-	pull   float64       // τ of the prior ½τΣ_j(θ_j−θ⁰_j)²
-	origin []float64     // θ⁰
+	x      *points.Dense         // n×d
+	y      *mat.Dense            // n×t
+	k      kernel.Differentiable // with σ = 1
+	lambda bool                  // is free
+	pull   float64               // τ of the prior ½τΣ_j(θ_j−θ⁰_j)²
+	origin []float64             // θ⁰
 }
 
 // value returns f with the prior, and sets grad to its gradient.
@@ -67,7 +67,7 @@ func (r *relevance) value(ctx context.Context, theta, grad []float64) (float64, 
 	}
 	for i := range n { // P
 		for j, s := range table[i*n : i*n+i+1] {
-			p := m.At(i, j) * steepness(r.k, s, one.k.At(i, j))
+			p := m.At(i, j) * r.k.Derivative(s, one.k.At(i, j))
 			m.Set(i, j, p)
 			m.Set(j, i, p)
 		}
@@ -130,7 +130,7 @@ func (r *relevance) slopes(k *mat.Dense, lambda float64) (float64, *mat.Dense, e
 func byLengths(ctx context.Context, grad []float64, k kernel.Kernel, p *mat.Dense, x *points.Dense) error {
 	n, d := x.Dims()
 	clear(grad)
-	if _, ok := k.(kernel.Laplacian); !ok {
+	if kernel.ArgumentOf(k) == kernel.SquaredDistance {
 		var px mat.Dense
 		px.Mul(p, mat.NewDense(n, d, x.Data))
 		for i := range n {
@@ -154,20 +154,6 @@ func byLengths(ctx context.Context, grad []float64, k kernel.Kernel, p *mat.Dens
 		floats.Add(grad, rows.RawRowView(i))
 	}
 	return err
-}
-
-// steepness returns k′(s) of a kernel with σ = 1, given k(s).
-func steepness(k kernel.Kernel, s, v float64) float64 {
-	switch k.(type) {
-	case kernel.Laplacian:
-		return -v
-	case kernel.Matern32: // (1+u)e^−u, u = √(3s)
-		return -1.5 * v / (1 + math.Sqrt(3*s))
-	case kernel.Matern52: // (1+u+u²/3)e^−u, u = √(5s)
-		u := math.Sqrt(5 * s)
-		return -5.0 / 6 * v * (1 + u) / (1 + u + u*u/3)
-	}
-	return -0.5 * v // Gaussian
 }
 
 // stretched returns the points divided by e^θ_j.

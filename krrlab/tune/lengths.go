@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -74,8 +75,13 @@ func (s *search) stretch(ctx context.Context, q int) error {
 	n, d := len(s.distinct()), s.data.train.Dim()
 	m := min(fittedRows, n/2)
 	best, _ := s.best(q)
-	if best == nil || best.f.name == "polynomial" || !s.opt.ARD || s.opt.Sigma > 0 || d < 2 || d > mostFeatures ||
+	if best == nil || kernel.ArgumentOf(best.f.base) == kernel.InnerProduct || !s.opt.ARD || s.opt.Sigma > 0 || d < 2 || d > mostFeatures ||
 		m < max(leastFitted, rowsEach*d) {
+		return nil
+	}
+	if _, ok := best.f.base.(kernel.Differentiable); !ok {
+		s.lacks = fmt.Sprintf("no length scales were searched: the kernel %s has no method Derivative "+
+			"(kernel.Differentiable)", best.f.name)
 		return nil
 	}
 	l, err := s.lengths(ctx, best, m)
@@ -102,7 +108,7 @@ func (s *search) lengths(ctx context.Context, best *point, m int) (*Lengths, err
 	rows := s.distinct() // or the rows that judge would know those that are fitted
 	judging := min(judgingRows, len(rows)-m)
 	all := s.plain(rows[:m+judging])
-	x, k := dense(all.x), best.f.kernel(1)
+	x, k := dense(all.x), best.f.kernel(1).(kernel.Differentiable)
 	if s.tell != nil {
 		s.tell(stage.Event{Stage: stage.Tune, Remaining: -1,
 			Detail: fmt.Sprintf("length scales of %d features for %s on %d rows", x.D, best.f.name, m)})

@@ -26,7 +26,7 @@ func TestRelevanceGradient(t *testing.T) {
 		"two classes": cut(columns(n, d, bowl), 0), "three": cut(columns(n, d, bowl), -0.7, 0.4)} {
 		one := data(t, set)
 		x := dense(set.X)
-		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
+		for _, k := range []kernel.Differentiable{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
 			r := &relevance{x: x, y: one.y, k: k, lambda: true, pull: 0.01, origin: []float64{0, 0.1, 0.2, 0}}
 			theta, grad := []float64{-0.3, 0.4, 0.9, math.Log(0.2)}, make([]float64, d+1)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -53,7 +54,7 @@ type Options struct {
 func (Options) Help() map[string]string {
 	return map[string]string{
 		"ard":     "length scales for each feature: auto, where they are seen to be worth it, or no",
-		"kernel":  "the kernel, if it is not to be searched: gaussian, polynomial, laplacian, matern32 or matern52",
+		"kernel":  "the kernel, if it is not to be searched: " + strings.Join(kernel.Names(), ", "),
 		"sigma":   "bandwidth σ, if it is not to be searched",
 		"lambda":  "ridge λ > 0, if it is not to be searched",
 		"kernels": "kernels to try, separated by commas (default: " + strings.Join(usual, ",") + ")",
@@ -74,11 +75,6 @@ type problem struct {
 
 // check returns an error for options that nothing can be made of.
 func (o *Options) check() error {
-	for _, k := range o.Kernels {
-		if !slices.Contains(kernel.Names(), k) {
-			return fmt.Errorf("tune: kernel %q: want one of %v", k, kernel.Names())
-		}
-	}
 	if err := schema.Settle(new(*o)); err != nil {
 		return fmt.Errorf("tune: %w", err)
 	}
@@ -87,16 +83,12 @@ func (o *Options) check() error {
 			return fmt.Errorf("tune: %s = %g: want a positive number, or 0 for the default", name, v)
 		}
 	}
-	settled := o.settled()
-	for _, f := range settled.families() {
-		if f.gamma > 0 && math.IsInf(1/f.gamma, 1) {
-			return fmt.Errorf("tune: γ = %g: want a number whose inverse float64 holds", f.gamma)
-		}
-		if _, err := kernel.FromSpec(f.spec(cmp.Or(o.Sigma, 1))); err != nil {
-			return fmt.Errorf("tune: %w", err)
-		}
+	if o.Gamma > 0 && math.IsInf(1/o.Gamma, 1) {
+		return fmt.Errorf("tune: γ = %g: want a number whose inverse float64 holds", o.Gamma)
 	}
-	return nil
+	settled := o.settled()
+	_, err := settled.families()
+	return err
 }
 
 // settled returns the options with their defaults.
@@ -110,35 +102,33 @@ func (o Options) settled() Options {
 	return o
 }
 
-// family is the kernels of one name, whose scale is searched: σ, or 1/γ of a polynomial.
+// family is a kernel of which the search varies the scale (kernel.Scaled): σ, or 1/γ of a polynomial.
 type family struct {
-	name   string
-	degree int
-	coef0  float64
-	index  int
-	gamma  float64      // of a polynomial that is held; else 0
-	held   [2]float64   // scale and λ that are held; else 0
-	grid   [2][]float64 // of log scale and log λ
-	first  [2][]float64 // where the search begins
-	born   int          // level on which it joined
-	shape  []float64    // that the features are divided by; nil: they are not
+	name  string
+	base  kernel.Scaled // with the parameters that are held
+	index int
+	held  [2]float64   // scale and λ that are held; else 0
+	grid  [2][]float64 // of log scale and log λ
+	first [2][]float64 // where the search begins
+	born  int          // level on which it joined
+	shape []float64    // that the features are divided by; nil: they are not
 }
 
 // spec returns the one of a scale as data.
 func (f *family) spec(scale float64) kernel.Spec {
-	if f.name != "polynomial" {
-		return kernel.Spec{Name: f.name, Sigma: scale}
+	s, err := kernel.ToSpec(f.kernel(scale))
+	if err != nil {
+		panic(err) // families
 	}
-	return kernel.Spec{Name: f.name, Gamma: cmp.Or(f.gamma, digits(1/scale)), Coef0: f.coef0, Degree: f.degree}
+	return s
 }
 
 // kernel returns the one of a scale.
 func (f *family) kernel(scale float64) kernel.Kernel {
-	k, err := kernel.FromSpec(f.spec(scale))
-	if err != nil {
-		panic(err) // Options.check
+	if f.held[0] > 0 {
+		return f.base
 	}
-	return k
+	return f.base.WithScale(scale)
 }
 
 // number returns the scale or the λ of a point, what is held to the last digit.
@@ -149,40 +139,70 @@ func (f *family) number(k int, x at) float64 {
 	return digits(math.Exp(x[k]))
 }
 
-// families returns the kernels to try, without their grids.
-func (o *Options) families() (all []*family) {
+// families returns the kernels to try, without their grids. It returns an error for a kernel that is not registered or
+// lacks a method that the search needs.
+func (o *Options) families() (all []*family, err error) {
 	for _, name := range o.Kernels {
-		if name != "polynomial" {
-			all = append(all, &family{name: name})
-			continue
+		variants, scaled, err := kernel.Variants(name)
+		if err != nil {
+			return nil, fmt.Errorf("tune: %w", err)
 		}
-		degrees, c := []int{2, 3, 4}, 1.0
-		if o.Degree > 0 {
-			degrees = []int{o.Degree}
+		for _, k := range variants {
+			f, err := o.family(name, k)
+			if err != nil {
+				return nil, fmt.Errorf("tune: %w", err)
+			}
+			if scaled {
+				f.held[0] = f.base.Scale()
+			}
+			if !slices.ContainsFunc(all, func(g *family) bool { return reflect.DeepEqual(g.base, f.base) }) {
+				f.index = len(all)
+				all = append(all, f)
+			}
 		}
+	}
+	return all, nil
+}
+
+// family returns the kernels like k with the parameters that are held.
+func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
+	if kernel.ByPairs(k) {
+		return nil, fmt.Errorf("the kernel %s cannot be tuned: it has no method Profile (kernel.Radial)", name)
+	}
+	spec, err := kernel.ToSpec(k)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Degree > 0 { // a polynomial
+		spec.Gamma, spec.Degree = cmp.Or(o.Gamma, spec.Gamma), cmp.Or(o.Degree, spec.Degree)
 		if o.Coef0 != nil {
-			c = *o.Coef0
+			spec.Coef0 = *o.Coef0
 		}
-		for _, q := range degrees {
-			all = append(all, &family{name: name, degree: q, coef0: c, gamma: o.Gamma})
+		if k, err = kernel.FromSpec(spec); err != nil {
+			return nil, err
 		}
 	}
-	for i, f := range all {
-		f.index = i
+	base, ok := k.(kernel.Scaled)
+	if !ok {
+		return nil, fmt.Errorf("the kernel %s cannot be tuned: it has no methods Scale and WithScale (kernel.Scaled)", name)
 	}
-	return all
+	if got := base.WithScale(1); reflect.TypeOf(got) != reflect.TypeOf(k) {
+		return nil, fmt.Errorf("the kernel %s cannot be tuned: its method WithScale returns a %T, want a %T", name, got, k)
+	}
+	f := &family{name: name, base: base, held: [2]float64{0, o.Lambda}}
+	switch products := kernel.ArgumentOf(k) == kernel.InnerProduct; {
+	case products && o.Gamma > 0:
+		f.held[0] = base.Scale()
+	case !products && o.Sigma > 0:
+		f.held[0] = o.Sigma
+		f.base = base.WithScale(o.Sigma).(kernel.Scaled)
+	}
+	return f, kernel.Validate(f.base)
 }
 
 // place sets the grids about a scale, and about λ in units of K's diagonal.
 func (f *family) place(o *Options, scale, diagonal float64) {
-	fixed := o.Sigma
-	if f.name == "polynomial" {
-		if fixed = 0; f.gamma > 0 {
-			fixed = 1 / f.gamma
-		}
-	}
-	f.held = [2]float64{fixed, o.Lambda}
-	f.grid[0], f.first[0] = axis(fixed, scale, 1.0/16, 16, math.Pow(2, 0.25), 0.2, 0.6, 1.8)
+	f.grid[0], f.first[0] = axis(f.held[0], scale, 1.0/16, 16, math.Pow(2, 0.25), 0.2, 0.6, 1.8)
 	f.grid[1], f.first[1] = axis(o.Lambda, diagonal, 1e-7, 1e3, math.Pow(10, 0.25), 1e-5, 1e-3, 0.1, 3)
 }
 

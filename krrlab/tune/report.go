@@ -37,16 +37,10 @@ func (p *Point) short() string {
 // prose names the kernel and its scale for a title.
 func (p *Point) prose() string {
 	if p.Lengths != nil {
-		return fmt.Sprintf("%s kernel, %d length scales of geometric mean %.3g", inWords(p.Kernel), len(p.Lengths),
+		return fmt.Sprintf("%s kernel, %d length scales of geometric mean %.3g", kernel.Title(p.Kernel), len(p.Lengths),
 			p.Sigma)
 	}
 	return p.Spec().Prose()
-}
-
-// inWords names a kernel as prose does.
-func inWords(name string) string {
-	return strings.NewReplacer("gaussian", "Gaussian", "laplacian", "Laplacian", "matern32", "Matérn 3/2", "matern52",
-		"Matérn 5/2").Replace(name)
 }
 
 // name tells the kernel from others of the search.
@@ -55,6 +49,11 @@ func (p *Point) name() string {
 		return p.Kernel + ", lengths"
 	}
 	return p.Kernel
+}
+
+// title is name with the kernel's name for readers.
+func (p *Point) title() string {
+	return kernel.Title(p.Kernel) + strings.TrimPrefix(p.name(), p.Kernel)
 }
 
 // error says the error and its interval.
@@ -111,6 +110,9 @@ func (r *Result) String() string {
 	}
 	if r.ARD != nil {
 		b.Add("lengths", "%s", r.ARD.text(r.classes()))
+	}
+	if r.Lacks != "" {
+		b.Add("lengths", "%s", r.Lacks)
 	}
 	why := ""
 	if len(leading) > 0 && r.Best.Model > leading[0].Model {
@@ -216,9 +218,9 @@ func (r *Result) Plot() *plots.Figure {
 
 // heat returns the map of the chosen kernel. Errors of twice the least and more have one color.
 func (r *Result) heat(quantity string) *plots.Figure {
-	label, title := "σ", inWords(r.Best.Kernel)
+	label, title := "σ", r.Best.title()
 	if r.Best.Lengths != nil {
-		title = inWords(r.Best.name()) + ": " + strings.Join(r.ARD.Relevant[:min(3, len(r.ARD.Relevant))], ", ") +
+		title += ": " + strings.Join(r.ARD.Relevant[:min(3, len(r.ARD.Relevant))], ", ") +
 			" matter most"
 	}
 	if r.Best.Gamma > 0 {
@@ -251,7 +253,7 @@ func (r *Result) errors(quantity string) *plots.Figure {
 		if p.Level != r.last() || !p.Error.Known() || float64(p.Error) >= 2*float64(r.Best.Hi) {
 			continue
 		}
-		name := inWords(p.name())
+		name := p.title()
 		i := slices.IndexFunc(f.Series, func(s plots.Series) bool { return s.Name == name })
 		if i < 0 {
 			i, f.Series = len(f.Series), append(f.Series, plots.Series{Name: name, Style: plots.Points})
@@ -285,13 +287,25 @@ func (r *Result) Short() string {
 
 // flags returns the point as flags of krrlab fit.
 func (p *Point) flags() string {
+	if p.Params != "" {
+		sigma := ""
+		if p.Lengths != nil {
+			sigma = " --sigma " + p.lengths()
+		}
+		return fmt.Sprintf(" --kernel '%s'%s --lambda %g", p.Spec().Text(), sigma, p.Lambda)
+	}
 	if p.Sigma == 0 {
 		return fmt.Sprintf(" --kernel %s --gamma %g --coef0 %g --degree %d --lambda %g", p.Kernel, p.Gamma, p.Coef0,
 			p.Degree, p.Lambda)
 	}
 	sigma := fmt.Sprint(p.Sigma)
 	if p.Lengths != nil {
-		sigma = strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Lengths), "[]"), " ", ",")
+		sigma = p.lengths()
 	}
 	return fmt.Sprintf(" --kernel %s --sigma %s --lambda %g", p.Kernel, sigma, p.Lambda)
+}
+
+// lengths returns the length scales as --sigma takes them.
+func (p *Point) lengths() string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Lengths), "[]"), " ", ",")
 }

@@ -17,11 +17,13 @@ import (
 // Point is one kernel and one λ.
 type Point struct {
 	Kernel string  `json:"kernel"`
-	Sigma  float64 `json:"sigma"` // 0 for a polynomial; the geometric mean of Lengths, if there are any
+	Sigma  float64 `json:"sigma"` // length scale, 0 for a polynomial; the geometric mean of Lengths, if there are any
 	Gamma  float64 `json:"gamma,omitempty"`
 	Coef0  float64 `json:"coef0,omitempty"`
 	Degree int     `json:"degree,omitempty"`
-	Lambda float64 `json:"lambda"`
+	// Params are the parameters of a registered kernel.
+	Params kernel.Params `json:"params,omitempty"`
+	Lambda float64       `json:"lambda"`
 	// Lengths are the length scales of the features, as krrlab fit --sigma and datasets.Stretch take them; nil: σ for
 	// all.
 	Lengths []float64 `json:"lengths,omitempty"`
@@ -38,10 +40,13 @@ type Point struct {
 
 // Spec returns the kernel as data, with σ = 1 where the features are to be divided by Lengths.
 func (p *Point) Spec() kernel.Spec {
-	if p.Lengths != nil {
+	switch {
+	case p.Params != "":
+		return kernel.Spec{Name: p.Kernel, Params: p.Params}
+	case p.Lengths != nil:
 		return kernel.Spec{Name: p.Kernel, Sigma: 1}
 	}
-	return kernel.Spec{Name: p.Kernel, Sigma: p.Sigma, Gamma: p.Gamma, Coef0: p.Coef0, Degree: p.Degree}
+	return kernel.Spec{Name: p.Kernel, Sigma: p.Sigma, Gamma: p.Gamma, Coef0: p.Coef0, Degree: p.Degree, Params: p.Params}
 }
 
 // Level is a size of the problem that was searched.
@@ -71,7 +76,9 @@ type Result struct {
 	ARD     *Lengths     `json:"ard,omitempty"`     // the search of length scales for each feature; null without one
 	Map     *Map         `json:"map,omitempty"`     // null where σ or λ was held
 	Command string       `json:"command,omitempty"` // that fits with the result
-	Seconds float64      `json:"seconds"`
+	// Lacks says why no length scales were searched although they were asked for: the kernel lacks a method.
+	Lacks   string  `json:"lacks,omitempty"`
+	Seconds float64 `json:"seconds"`
 	// Repeated is how many rows have the features of an earlier one: equal rows are left out, or held out, together.
 	Repeated int `json:"repeated,omitempty"`
 
@@ -91,7 +98,7 @@ func (s *search) result() *Result {
 	if best == nil {
 		return nil
 	}
-	r := &Result{Criterion: s.data.criterion(), Gain: stage.Number(s.gain), Best: s.describe(best), ARD: s.stretched,
+	r := &Result{Criterion: s.data.criterion(), Gain: stage.Number(s.gain), Best: s.describe(best), ARD: s.stretched, Lacks: s.lacks,
 		Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})
@@ -113,7 +120,8 @@ func (p *point) edge() string {
 	for k, grid := range p.f.grid {
 		name, value, ends := "λ", p.lambda(), []string{"least", "largest"}
 		if k == 0 {
-			if name, value = "σ", p.f.size(p.scale()); p.f.name == "polynomial" { // whose scale is 1/γ
+			name, value = "σ", p.f.size(p.scale())
+			if kernel.ArgumentOf(p.f.base) == kernel.InnerProduct { // whose scale is 1/γ
 				name, ends = "γ", []string{"largest", "least"}
 			}
 		}
@@ -158,10 +166,13 @@ func (s *search) surface(best *point) *Map {
 	return m
 }
 
-// size returns σ of a scale, or γ of a polynomial.
+// size returns the length scale of a scale as it is reported, or γ of a polynomial.
 func (f *family) size(scale float64) float64 {
-	spec := f.spec(scale)
-	return spec.Sigma + spec.Gamma
+	k := f.kernel(scale)
+	if p, ok := k.(kernel.Polynomial); ok {
+		return p.Gamma
+	}
+	return k.(kernel.Scaled).Scale()
 }
 
 // choose returns the point of a level that is least by the model, or a smoother one that is hardly worse.
@@ -185,7 +196,7 @@ func (s *search) choose(q int) *point {
 			if i := slices.Index(usual, p.f.name); i >= 0 {
 				return i
 			}
-			return len(usual) + p.f.degree
+			return len(usual) + p.f.index
 		}
 		return cmp.Or(cmp.Compare(len(a.f.shape), len(b.f.shape)), cmp.Compare(smooth(a), smooth(b)),
 			cmp.Compare(b.at[1], a.at[1]), cmp.Compare(b.at[0], a.at[0]))
@@ -194,11 +205,18 @@ func (s *search) choose(q int) *point {
 
 // describe returns a point as it is reported.
 func (s *search) describe(p *point) Point {
-	spec := p.f.spec(p.scale())
+	scale := p.scale()
+	if p.f.shape != nil {
+		scale = 1 // the features are divided by the lengths
+	}
+	spec := p.f.spec(scale)
 	r := Point{
-		Kernel: spec.Name, Sigma: spec.Sigma, Gamma: spec.Gamma, Coef0: spec.Coef0, Degree: spec.Degree,
+		Kernel: spec.Name, Gamma: spec.Gamma, Coef0: spec.Coef0, Degree: spec.Degree, Params: spec.Params,
 		Lambda: p.lambda(), Level: p.level, Error: stage.Unknown, Lo: stage.Unknown, Hi: stage.Unknown,
 		Model: stage.Unknown,
+	}
+	if spec.Gamma == 0 {
+		r.Sigma = p.scale()
 	}
 	for _, v := range p.f.shape {
 		r.Lengths = append(r.Lengths, outward.Rounded(r.Sigma*v, 6)) // exactly, of two numbers of three digits

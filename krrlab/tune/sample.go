@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
@@ -39,10 +40,10 @@ const tile = 256
 // their spread are moved to their mean first, or ‖a‖²+‖b‖²−2aᵀb would cancel.
 func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) {
 	name, form := "squares", squares
-	switch k.(type) {
-	case kernel.Laplacian:
+	switch kernel.ArgumentOf(k) {
+	case kernel.L1Distance:
 		name, form = "absolutes", points.L1Dist64
-	case kernel.Polynomial:
+	case kernel.InnerProduct:
 		name, form = "products", points.Inner64
 	}
 	if t := s.tables[name]; t != nil {
@@ -90,7 +91,7 @@ const cancels = 1e-6
 
 // form makes K of the kernel, of which the lower triangle is set.
 func (s *sample) form(ctx context.Context, k kernel.Kernel) error {
-	if s.held == k {
+	if reflect.DeepEqual(s.held, k) {
 		return nil
 	}
 	t, err := s.table(ctx, k)
@@ -194,7 +195,7 @@ func (s *sample) typical(ctx context.Context, f *family) (float64, error) {
 	m := min(n, 1000)
 	var v []float64
 	for i := range m {
-		if f.name == "polynomial" {
+		if kernel.ArgumentOf(k) == kernel.InnerProduct {
 			v = append(v, t[i*n+i])
 			continue
 		}

@@ -57,6 +57,7 @@ type search struct {
 	models    [][]*process // by level and family; nil where it was not tried
 	gain      float64      // that was expected when the last level ended
 	stretched *Lengths     // nil: no lengths were searched
+	lacks     string       // see Result.Lacks
 	tell      func(stage.Event)
 	start     time.Time
 	done      float64 // work, in units of rows³
@@ -70,11 +71,13 @@ func run(ctx context.Context, data *problem, o Options, all *whole, tell func(st
 			"them in another unit", most)
 	}
 	s := &search{opt: o.settled(), data: data, tell: tell, start: time.Now()}
-	s.fams = s.opt.families()
+	var err error
+	if s.fams, err = s.opt.families(); err != nil {
+		return nil, err
+	}
 	if err := s.prepare(ctx, all); err != nil {
 		return nil, err
 	}
-	var err error
 	for q := range s.levels {
 		s.models = append(s.models, make([]*process, len(s.fams)))
 		if err = s.explore(ctx, q, s.active(q)); err == nil && q == s.samples-1 {

@@ -175,7 +175,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%d events for %d points, ended with a gain of %g", events, len(r.Points), r.Gain)
 		}
 		s := &search{opt: o.settled(), data: d}
-		if s.fams = s.opt.families(); s.prepare(ctx, nil) != nil {
+		if s.fams = testkit.Must(s.opt.families()); s.prepare(ctx, nil) != nil {
 			t.Fatal("the grid")
 		}
 		f, least := s.fams[0], math.Inf(1)
@@ -242,7 +242,7 @@ func TestSmoothest(t *testing.T) {
 		}}
 		s := &search{opt: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1}.settled(), data: d,
 			start: time.Now()}
-		s.fams = s.opt.families()
+		s.fams = testkit.Must(s.opt.families())
 		testkit.OK(t, s.prepare(t.Context(), full))
 		s.levels = s.levels[len(s.levels)-1:]
 		s.levels[0].most = 4 // where it begins
@@ -273,7 +273,7 @@ func TestEdge(t *testing.T) {
 			}
 		}
 	}
-	f := &family{name: "polynomial", degree: 2, grid: [2][]float64{{0, 1, 2}, {-1, 0, 1}}}
+	f := &family{name: "polynomial", base: kernel.Polynomial{Gamma: 1, Degree: 2}, grid: [2][]float64{{0, 1, 2}, {-1, 0, 1}}}
 	for want, x := range map[string]at{"γ = 1 is the largest that is searched": {0, 0},
 		"γ = 0.135 is the least that is searched; λ = 2.72 is the largest that is searched": {2, 1}, "": {1, 0}} {
 		testkit.Equal(t, (&point{f: f, at: x}).edge(), want, x)

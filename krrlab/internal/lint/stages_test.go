@@ -142,6 +142,36 @@ func TestStageRemoved(t *testing.T) {
 	}
 }
 
+// TestKernelRemoved: without the file of a kernel everything builds that does not name its type: the laboratory itself
+// does not know single kernels.
+func TestKernelRemoved(t *testing.T) {
+	file := testkit.Must(filepath.Abs(filepath.Join(root, "krrlab", "kernel", "laplacian.go")))
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	testkit.OK(t, os.WriteFile(overlay, testkit.Must(json.Marshal(map[string]any{"Replace": map[string]string{file: ""}})),
+		0o600))
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{join .Deps " "}}`, module+"/...").Output()
+	testkit.OK(t, err)
+	args := []string{"build", "-overlay", overlay}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		needs := func(path string) bool { // the published problems, the theorems and the notebook name kernels
+			path = strings.TrimPrefix(path, module+"/")
+			return path == bindings || path == "experiments/testbed" || path == "theory"
+		}
+		if words[1] != "main" && !slices.ContainsFunc(append(words[2:], words[0]), needs) {
+			args = append(args, words[0])
+		}
+	}
+	if !slices.Contains(args, module+"/krrlab") || !slices.Contains(args, module+"/krrlab/tune") {
+		t.Fatalf("too little is built: %q", args)
+	}
+	build := exec.Command("go", args...)
+	build.Dir = root
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
 // withoutStage returns what files become without a stage: nil for gone.
 func withoutStage(t *testing.T, stage string) map[string][]byte {
 	files := map[string][]byte{}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// rational is a registered kernel with a parameter besides its length scale: k = (1+r²/(2ασ²))^−α.
+type rational struct{ Sigma, Alpha float64 }
+
+func (k rational) String() string { return fmt.Sprintf("rational(%g, %g)", k.Sigma, k.Alpha) }
+func (k rational) Eval(x, z []float64) float64 {
+	var sq float64
+	for i := range x {
+		sq += (x[i] - z[i]) * (x[i] - z[i])
+	}
+	return math.Pow(1+sq/(2*k.Alpha*k.Sigma*k.Sigma), -k.Alpha)
+}
+func (k rational) Scale() float64                        { return k.Sigma }
+func (k rational) WithScale(sigma float64) kernel.Kernel { return rational{sigma, k.Alpha} }
+
+var errRational = kernel.Register("test.rational", rational{1, 1})
+
+// TestKernelFlag reads --kernel with and without parameters and --sigma.
+func TestKernelFlag(t *testing.T) {
+	testkit.OK(t, errRational)
+	for _, c := range []struct {
+		text  string
+		sigma bandwidth
+		want  string
+	}{
+		{"rbf", nil, "gaussian(sigma=3)"}, {"laplacian", bandwidth{3}, "laplacian(sigma=3)"},
+		{"gaussian sigma=2", nil, "gaussian(sigma=2)"}, {"polynomial degree=2", nil, "polynomial(gamma=0.01, coef0=1, degree=2)"},
+		{"polynomial", nil, "polynomial(gamma=0.5, coef0=2, degree=4)"},
+		{"test.rational", nil, "rational(3, 1)"}, {"test.rational alpha=2", bandwidth{3}, "rational(3, 2)"},
+	} {
+		f := &kernelFlags{Sigma: c.sigma, Gamma: 0.5, Coef0: 2, Degree: 4}
+		testkit.OK(t, f.KernelName.Set(c.text))
+		testkit.Equal(t, testkit.Must(f.build(3)).String(), c.want, c.text)
+	}
+	f := &kernelFlags{KernelName: "gaussian sigma=2", Sigma: bandwidth{3}}
+	testkit.Fails(t, f.check(), "has the length scale already")
+	testkit.Fails(t, new(kernelName).Set("rational"), `unknown kernel "rational", want one of gaussian,`)
+}

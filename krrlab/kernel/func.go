@@ -1,0 +1,30 @@
+package kernel
+
+import (
+	"fmt"
+)
+
+// Func is a user-defined kernel, k(x, z) = F(x, z), of which nothing else is known: it is evaluated
+// pair by pair.
+type Func struct {
+	Name string
+	F    func(x, z []float64) float64
+}
+
+// Eval implements Kernel.
+func (k Func) Eval(x, z []float64) float64 { return k.F(x, z) }
+
+func (k Func) String() string {
+	if k.Name == "" {
+		return "func"
+	}
+	return k.Name
+}
+
+// Validate checks that there is a function.
+func (k Func) Validate() error {
+	if k.F == nil {
+		return fmt.Errorf("kernel: %v has no function F", k)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Gaussian is k(x, z) = exp(−‖x−z‖₂²/(2σ²)), σ > 0 in the units of x.
+type Gaussian struct{ Sigma float64 }
+
+func init() { register("gaussian", Gaussian{1}) }
+
+// Title implements Titled.
+func (Gaussian) Title() string { return "Gaussian" }
+
+// Scale implements Scaled: σ.
+func (k Gaussian) Scale() float64 { return k.Sigma }
+
+// WithScale implements Scaled.
+func (Gaussian) WithScale(sigma float64) Kernel { return Gaussian{sigma} }
+
+// Derivative implements Differentiable: −k/(2σ²).
+func (k Gaussian) Derivative(_, value float64) float64 { return -value / (2 * k.Sigma * k.Sigma) }
+
+// Eval implements Kernel.
+func (k Gaussian) Eval(x, z []float64) float64 {
+	return math.Exp(-dist2(x, z) / (2 * k.Sigma * k.Sigma))
+}
+
+func (k Gaussian) String() string { return "gaussian(sigma=" + g(k.Sigma) + ")" }
+
+// Validate checks σ.
+func (k Gaussian) Validate() error { return checkSigma("gaussian", k.Sigma) }
+
+// Slope returns 1/(2σ²).
+func (k Gaussian) Slope() float64 { return 1 / (2 * k.Sigma * k.Sigma) }
+
+// Spread returns 1/σ: exp(−‖δ‖²/2σ²) is the characteristic function of N(0, I/σ²).
+func (k Gaussian) Spread(rng.Stream) float64 { return 1 / k.Sigma }
+
+// Decreasing says that exp(−r²/(2σ²)) never rises.
+func (Gaussian) Decreasing() {}
+
+// Profile sets dst = exp(−r²/(2σ²)).
+func (k Gaussian) Profile(dst, sq []float64) { simd.Exp64(dst, sq, -1/(2*k.Sigma*k.Sigma), flush64) }
+
+// exponent implements exponential.
+func (k Gaussian) exponent(unit float64) float64 { return -unit / (2 * k.Sigma * k.Sigma) }

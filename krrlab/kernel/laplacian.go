@@ -1,0 +1,81 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Laplacian is k(x, z) = exp(−‖x−z‖₁/σ), σ > 0 in the units of x.
+type Laplacian struct{ Sigma float64 }
+
+func init() { register("laplacian", Laplacian{1}) }
+
+// Title implements Titled.
+func (Laplacian) Title() string { return "Laplacian" }
+
+// Scale implements Scaled: σ.
+func (k Laplacian) Scale() float64 { return k.Sigma }
+
+// WithScale implements Scaled.
+func (Laplacian) WithScale(sigma float64) Kernel { return Laplacian{sigma} }
+
+// Derivative implements Differentiable: −k/σ.
+func (k Laplacian) Derivative(_, value float64) float64 { return -value / k.Sigma }
+
+func (Laplacian) argument() Argument { return L1Distance }
+
+// Decreasing says that exp(−r/σ) never rises.
+func (Laplacian) Decreasing() {}
+
+// Eval implements Kernel.
+func (k Laplacian) Eval(x, z []float64) float64 {
+	var s float64
+	for j, v := range x {
+		s += math.Abs(v - z[j])
+	}
+	return math.Exp(-s / k.Sigma)
+}
+
+func (k Laplacian) String() string { return "laplacian(sigma=" + g(k.Sigma) + ")" }
+
+// Validate checks σ.
+func (k Laplacian) Validate() error { return checkSigma("laplacian", k.Sigma) }
+
+// Frequency draws independent Cauchy variables of scale 1/σ: exp(−‖δ‖₁/σ) = Π_c exp(−|δ_c|/σ), each
+// factor the characteristic function of one.
+func (k Laplacian) Frequency(w []float64, g rng.Stream) {
+	g.Float64s(w, 0)
+	for c, u := range w {
+		w[c] = cauchy(u) / k.Sigma
+	}
+}
+
+// cauchy returns the Cauchy quantile tan π(u−½), without cancellation in the tails.
+func cauchy(u float64) float64 {
+	if u < 0.5 {
+		return -1 / math.Tan(math.Pi*u)
+	}
+	return 1 / math.Tan(math.Pi*(1-u))
+}
+
+// Profile sets dst = exp(−‖x−z‖₁/σ) of distances ‖x−z‖₁.
+func (k Laplacian) Profile(dst, dist []float64) { simd.Exp64(dst, dist, -1/k.Sigma, flush64) }
+
+// Profile32 sets dst = exp(−‖x−z‖₁/σ) of distances ‖x−z‖₁.
+func (k Laplacian) Profile32(dst []float32, dist []float64) {
+	for b, r := range dist {
+		dst[b] = arg32(-r / k.Sigma)
+	}
+	simd.Exp32(dst, dst)
+}
+
+// entryError implements erring: |x−z| is relatively exact in Differences; else |x−z|−|x|−|z| is added up for sparse
+// points, and x−m is rounded for points that were moved.
+func (k Laplacian) entryError(dim float64, arith Arithmetic, e Extent) float64 {
+	if arith != Differences && (e.Sparse || e.Moved) {
+		return min(1, cancelled(dim, math.Sqrt(dim*e.MaxSq)/k.Sigma))
+	}
+	return (dim + 16) * unit
+}

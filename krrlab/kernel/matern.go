@@ -1,0 +1,158 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Matern32 is k(x, z) = (1 + √3r/σ)·exp(−√3r/σ), r = ‖x−z‖₂, σ > 0 in the units
+// of x.
+type Matern32 struct{ Sigma float64 }
+
+// Matern52 is k(x, z) = (1 + √5r/σ + 5r²/(3σ²))·exp(−√5r/σ), r = ‖x−z‖₂, σ > 0
+// in the units of x.
+type Matern52 struct{ Sigma float64 }
+
+func init() {
+	register("matern32", Matern32{1})
+	register("matern52", Matern52{1})
+}
+
+// Title implements Titled.
+func (Matern32) Title() string { return "Matérn 3/2" }
+
+// Scale implements Scaled: σ.
+func (k Matern32) Scale() float64 { return k.Sigma }
+
+// WithScale implements Scaled.
+func (Matern32) WithScale(sigma float64) Kernel { return Matern32{sigma} }
+
+// Derivative implements Differentiable: −3/(2σ²)·e^−u, u = √3r/σ.
+func (k Matern32) Derivative(sq, value float64) float64 {
+	return -1.5 / (k.Sigma * k.Sigma) * value / (1 + math.Sqrt(3*sq)/k.Sigma)
+}
+
+// Eval implements Kernel.
+func (k Matern32) Eval(x, z []float64) float64 {
+	u := min(math.Sqrt(3*dist2(x, z))/k.Sigma, beyond) // √3r/σ
+	return (1 + u) * math.Exp(-u)
+}
+
+func (k Matern32) String() string { return "matern32(sigma=" + g(k.Sigma) + ")" }
+
+// Validate checks σ.
+func (k Matern32) Validate() error { return checkSigma("matern32", k.Sigma) }
+
+// Slope returns 3/(2σ²): the derivative is −3/(2σ²)·e^−u, u = √3r/σ.
+func (k Matern32) Slope() float64 { return 3 / (2 * k.Sigma * k.Sigma) }
+
+// Spread draws 1/(σ√(χ²(3)/3)): see matern.
+func (k Matern32) Spread(g rng.Stream) float64 { return matern(k.Sigma, 3, g) }
+
+// Decreasing says that (1+u)e^−u never rises.
+func (Matern32) Decreasing() {}
+
+// Profile sets dst = (1+u)·e^−u, u = √3r/σ.
+func (k Matern32) Profile(dst, sq []float64) {
+	matern64(dst, sq, math.Sqrt(3)/k.Sigma, func(u float64) float64 { return 1 + u })
+}
+
+// Profile32 is Profile in float32.
+func (k Matern32) Profile32(dst []float32, sq []float64) {
+	maternArgs(dst, sq, -math.Sqrt(3)/k.Sigma) // −√3r/σ
+	for b, v := range sq {
+		dst[b] *= 1 - float32(v)
+	}
+}
+
+// Title implements Titled.
+func (Matern52) Title() string { return "Matérn 5/2" }
+
+// Scale implements Scaled: σ.
+func (k Matern52) Scale() float64 { return k.Sigma }
+
+// WithScale implements Scaled.
+func (Matern52) WithScale(sigma float64) Kernel { return Matern52{sigma} }
+
+// Derivative implements Differentiable: −5/(6σ²)·(1+u)e^−u, u = √5r/σ.
+func (k Matern52) Derivative(sq, value float64) float64 {
+	u := math.Sqrt(5*sq) / k.Sigma
+	return -5.0 / 6 / (k.Sigma * k.Sigma) * value * (1 + u) / (1 + u + u*u/3)
+}
+
+// Eval implements Kernel.
+func (k Matern52) Eval(x, z []float64) float64 {
+	u := min(math.Sqrt(5*dist2(x, z))/k.Sigma, beyond) // √5r/σ, so that 5r²/(3σ²) = u²/3
+	return (1 + u + u*u/3) * math.Exp(-u)
+}
+
+func (k Matern52) String() string { return "matern52(sigma=" + g(k.Sigma) + ")" }
+
+// Validate checks σ.
+func (k Matern52) Validate() error { return checkSigma("matern52", k.Sigma) }
+
+// Slope returns 5/(6σ²): the derivative is −5/(6σ²)·(1+u)e^−u, u = √5r/σ.
+func (k Matern52) Slope() float64 { return 5 / (6 * k.Sigma * k.Sigma) }
+
+// Spread draws 1/(σ√(χ²(5)/5)): see matern.
+func (k Matern52) Spread(g rng.Stream) float64 { return matern(k.Sigma, 5, g) }
+
+// Decreasing says that (1+u+u²/3)e^−u never rises.
+func (Matern52) Decreasing() {}
+
+// Profile sets dst = (1+u+u²/3)·e^−u, u = √5r/σ.
+func (k Matern52) Profile(dst, sq []float64) {
+	matern64(dst, sq, math.Sqrt(5)/k.Sigma, func(u float64) float64 { return 1 + u + u*u/3 })
+}
+
+// Profile32 is Profile in float32.
+func (k Matern52) Profile32(dst []float32, sq []float64) {
+	maternArgs(dst, sq, -math.Sqrt(5)/k.Sigma) // −√5r/σ
+	for b, v := range sq {
+		v := float32(v)
+		dst[b] *= 1 - v + v*v/3
+	}
+}
+
+// beyond stands for every larger u in a polynomial of u times e^−u, so that this is 0 where
+// the polynomial would overflow: e^−beyond is 0 in float64.
+const beyond = 1000
+
+// matern draws the spread of a Matérn kernel of order ν: its spectral density (Rasmussen and Williams
+// 2006, equation 4.15, here in angular frequency) is
+//
+//	p(w) ∝ (2ν/σ² + ‖w‖²)^(−ν−d/2) ∝ (1 + ‖σw‖²/(2ν))^(−(2ν+d)/2),
+//
+// the density of σw multivariate Student t with 2ν degrees of freedom: σw = ξ/√(χ²/2ν), ξ ∼ N(0, I),
+// one χ² ∼ χ²(2ν) for all coordinates.
+func matern(sigma, freedom float64, g rng.Stream) float64 {
+	return 1 / (sigma * math.Sqrt(g.ChiSquare(0, freedom)/freedom))
+}
+
+// matern64 sets dst = p(u)·e^−u, u = c·√sq.
+func matern64(dst, sq []float64, c float64, p func(u float64) float64) {
+	var u [64]float64
+	for len(sq) > 0 {
+		n := min(len(sq), len(u))
+		for b, r2 := range sq[:n] {
+			u[b] = min(c*math.Sqrt(r2), beyond)
+		}
+		simd.Exp64(dst[:n], u[:n], -1, flush64)
+		for b, v := range u[:n] {
+			dst[b] *= p(v)
+		}
+		dst, sq = dst[n:], sq[n:]
+	}
+}
+
+// maternArgs sets sq[b] = a, a = c·√sq[b] rounded to float32, and dst[b] = e^a.
+func maternArgs(dst []float32, sq []float64, c float64) {
+	dst = dst[:len(sq)]
+	for b, r2 := range sq {
+		dst[b] = arg32(c * math.Sqrt(r2))
+		sq[b] = float64(dst[b])
+	}
+	simd.Exp32(dst, dst)
+}

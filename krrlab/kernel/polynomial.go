@@ -1,0 +1,109 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/krrlab/lab/krrlab/internal/outward"
+)
+
+// Polynomial is k(x, z) = (γxᵀz + c)^q with γ = Gamma > 0, c = Coef0 ≥ 0 and
+// q = Degree ≥ 1.
+type Polynomial struct {
+	Gamma, Coef0 float64
+	Degree       int
+}
+
+// The search of package tune tries the degrees 2, 3 and 4.
+func init() {
+	register("polynomial", Polynomial{0.01, 1, 3}, Polynomial{1, 1, 2}, Polynomial{1, 1, 3}, Polynomial{1, 1, 4})
+}
+
+func (Polynomial) argument() Argument { return InnerProduct }
+
+// Title implements Titled.
+func (Polynomial) Title() string { return "polynomial" }
+
+// Prose names the kernel with its parameters, for the title of a picture.
+func (k Polynomial) Prose() string {
+	return fmt.Sprintf("polynomial kernel of degree %d, γ = %.4g, c = %.4g", k.Degree, k.Gamma, k.Coef0)
+}
+
+// Scale implements Scaled: 1/γ.
+func (k Polynomial) Scale() float64 { return 1 / k.Gamma }
+
+// WithScale implements Scaled. γ is rounded to three digits, as a search needs no more.
+func (k Polynomial) WithScale(scale float64) Kernel {
+	k.Gamma = outward.Rounded(1/scale, 3)
+	return k
+}
+
+// Derivative implements Differentiable: γq(γp+c)^(q−1) of an inner product p.
+func (k Polynomial) Derivative(p, _ float64) float64 {
+	if k.Degree == 1 {
+		return k.Gamma
+	}
+	return k.Gamma * float64(k.Degree) * power(k.Gamma*p+k.Coef0, k.Degree-1)
+}
+
+// Eval implements Kernel.
+func (k Polynomial) Eval(x, z []float64) float64 {
+	var s float64
+	for j, v := range x {
+		s += v * z[j]
+	}
+	return power(k.Gamma*s+k.Coef0, k.Degree)
+}
+
+func (k Polynomial) String() string {
+	return "polynomial(gamma=" + g(k.Gamma) + ", coef0=" + g(k.Coef0) + ", degree=" + strconv.Itoa(k.Degree) + ")"
+}
+
+// power returns v^q, q ≥ 1, by multiplication.
+func power(v float64, q int) float64 {
+	switch q {
+	case 1:
+		return v
+	case 2:
+		return v * v
+	case 3:
+		return v * v * v
+	}
+	p := 1.0
+	for ; q > 1; q >>= 1 {
+		if q&1 == 1 {
+			p *= v
+		}
+		v *= v
+	}
+	return p * v
+}
+
+// Validate checks γ, c and q.
+func (k Polynomial) Validate() error {
+	switch {
+	case !positive(k.Gamma):
+		return fmt.Errorf("kernel: polynomial has gamma = %v, want a number > 0", k.Gamma)
+	case !(k.Coef0 >= 0) || math.IsInf(k.Coef0, 1):
+		return fmt.Errorf("kernel: polynomial has coef0 = %v, want a number ≥ 0", k.Coef0)
+	case k.Degree < 1:
+		return fmt.Errorf("kernel: polynomial has degree = %d, want at least 1", k.Degree)
+	}
+	return nil
+}
+
+func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
+
+// Profile sets dst = (γp+c)^q of inner products p.
+func (k Polynomial) Profile(dst, inner []float64) {
+	for b, p := range inner {
+		dst[b] = power(k.Gamma*p+k.Coef0, k.Degree)
+	}
+}
+
+// entryError implements erring: the base γp+c is wrong by (d+4)u of γ‖x‖‖z‖+c, whose q-th power is at most
+// √(k(x,x)·k(z,z)).
+func (k Polynomial) entryError(dim float64, _ Arithmetic, _ Extent) float64 {
+	return (float64(k.Degree)*(dim+4) + 8) * unit
+}
