@@ -145,6 +145,9 @@ func TestStageRemoved(t *testing.T) {
 // TestKernelRemoved: without the file of a kernel everything builds that does not name its type: the laboratory itself
 // does not know single kernels.
 func TestKernelRemoved(t *testing.T) {
+	if suite.Scale(0, 1, 1) == 0 {
+		t.Skip("it builds the laboratory anew: KRRLAB_LONG=suite")
+	}
 	file := testkit.Must(filepath.Abs(filepath.Join(root, "krrlab", "kernel", "laplacian.go")))
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
 	testkit.OK(t, os.WriteFile(overlay, testkit.Must(json.Marshal(map[string]any{"Replace": map[string]string{file: ""}})),
