@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,12 +122,24 @@ func (a *answers) fail(s *source, k int, format string, args ...any) error {
 
 // setAnswers interprets the answers as classes or numbers.
 func (d *Dataset) setAnswers(s *source, a *answers, task string) error {
+	if err := a.labelSets(s, task); err != nil {
+		return err
+	}
+	if task != "classification" {
+		if n := a.amounts(); n > 0 {
+			s.reading.note("target: amounts in parentheses, in %d rows, are read as negative", n)
+		}
+	}
 	values := make([]float64, len(a.texts))
 	words, numbers, whole := false, false, true
 	for k, text := range a.texts {
 		v, err := finite(text)
-		if err != nil && (task == "regression" || text == "" || !isWord(text)) {
+		switch {
+		case err == nil:
+		case task == "regression" || text == "":
 			return a.fail(s, k, "%v", err)
+		case task == "auto" && !isWord(text):
+			return a.fail(s, k, "%v; if it is a label, say --task classification", err)
 		}
 		values[k], words, numbers, whole = v, words || err != nil, numbers || err == nil, whole && v == math.Trunc(v)
 	}
@@ -148,6 +161,26 @@ func (d *Dataset) setAnswers(s *source, a *answers, task string) error {
 	}
 	d.Task, d.Target = Regression, chosen[float64](a.code)(values)
 	return nil
+}
+
+// labelSet matches several classes of one row in a LIBSVM file, or a number with a decimal comma.
+var labelSet = regexp.MustCompile(`^\d+(?:,\d+)+$`)
+
+// labelSets looks for labels such as 1,3 in a LIBSVM file. They are classes only if the task says so, which is noted.
+func (a *answers) labelSets(s *source, task string) error {
+	if !strings.HasPrefix(s.reading.Format, "libsvm") {
+		return nil
+	}
+	k := slices.IndexFunc(a.texts, labelSet.MatchString)
+	switch {
+	case k < 0:
+		return nil
+	case task == "classification":
+		s.reading.note("labels such as %s are sets of labels, and each set is taken as one class", quote(a.texts[k]))
+		return nil
+	}
+	return a.fail(s, k, "%s is a set of labels, or a number with a decimal comma: --task classification takes each set as "+
+		"one class; a number has a decimal point", quote(a.texts[k]))
 }
 
 // guess tells the task of answers that are words, numbers, all of them whole, or both.

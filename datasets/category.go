@@ -3,6 +3,7 @@ package datasets
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,12 +12,26 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// Category is a column of words in a csv file, which is coded by one feature for each of its values: 1 where the column
-// has the value, else 0 (one-hot). A missing cell is a value like any other.
+// Category is a column of words or dates in a csv file that features are made of. Words are coded by one feature for each
+// value: 1 where the column has the value, else 0 (one-hot). A missing word is a value like any other.
 type Category struct {
 	Column string   `json:"column"`           // a number or a name, as ReadOptions.Target
 	Values []string `json:"values,omitempty"` // in the order of the features; nil: those found, sorted
+	Dates  *Dates   `json:"dates,omitempty"`  // the column has dates, and no words
 }
+
+// suffixes returns what the names of the features end with, after the name of the column; none while they are not known.
+func (k *Category) suffixes() (all []string) {
+	if k.Dates != nil {
+		return k.Dates.suffixes()
+	}
+	for _, v := range k.Values {
+		all = append(all, "="+v)
+	}
+	return all
+}
+
+func isWords(k Category) bool { return k.Dates == nil }
 
 // UnknownWords are words of a categorical column that have no feature, with the number of rows of each.
 type UnknownWords struct {
@@ -38,6 +53,7 @@ type category struct {
 	taken   map[string]string // texts that differ from the value that they are taken for
 	unknown map[string]int    // rows of words that are not among Values
 	known   bool              // a row has one of Values
+	dates   *dateReader       // of a column of dates
 }
 
 // sources returns the columns of a file that features were made of, by the names of these, and the category where
@@ -47,13 +63,14 @@ func sources(columns []string, categories []Category) (names []string, words []*
 		name, used := columns[0], 1
 		var w *category
 		for _, k := range categories {
-			n := len(k.Values)
+			suffixes := k.suffixes()
+			n := len(suffixes)
 			if n == 0 || n > len(columns) {
 				continue
 			}
-			base, ok := strings.CutSuffix(columns[0], "="+k.Values[0])
-			for i, v := range k.Values {
-				ok = ok && columns[i] == base+"="+v
+			base, ok := strings.CutSuffix(columns[0], suffixes[0])
+			for i, suffix := range suffixes {
+				ok = ok && columns[i] == base+suffix
 			}
 			if ok {
 				name, used, w = base, n, newCategory(k)
@@ -68,6 +85,10 @@ func sources(columns []string, categories []Category) (names []string, words []*
 func newCategory(k Category) *category {
 	w := &category{Category: k, code: map[string]int{}, keys: map[string]int{}, gap: noPlace,
 		taken: map[string]string{}, unknown: map[string]int{}}
+	if k.Dates != nil {
+		w.dates = &dateReader{Dates: *k.Dates, fixed: k.Dates.Form != ""}
+		w.Dates = &w.dates.Dates
+	}
 	if k.Values == nil {
 		return w
 	}
@@ -82,8 +103,12 @@ func newCategory(k Category) *category {
 	return w
 }
 
-// of returns the number of a value, counted as they come where they are not known before; −1 for an unknown one.
-func (w *category) of(text string) (i int, err error) {
+// of returns the number of a value, counted as they come where they are not known before; −1 for an unknown one. It is
+// that of dateReader for dates.
+func (w *category) of(text string) (float64, error) {
+	if w.dates != nil {
+		return w.dates.read(text)
+	}
 	i, ok := w.code[text]
 	if !ok {
 		if i = w.find(text); i == maxCategories {
@@ -96,7 +121,7 @@ func (w *category) of(text string) (i int, err error) {
 	if w.known = w.known || i >= 0; i < 0 && (w.unknown[text] > 0 || len(w.unknown) < maxCategories) {
 		w.unknown[strings.Clone(text)]++
 	}
-	return max(i, noPlace), nil
+	return float64(max(i, noPlace)), nil
 }
 
 // find returns the number of a text that was not met before.
@@ -171,17 +196,46 @@ func (u UnknownWords) String() string {
 	return fmt.Sprintf("%s: %s", u.Column, listed(each))
 }
 
-// coded sets the points and names with a feature for each value of the categorical columns, whose numbers c.data has,
-// and what d holds about them.
+// settleColumn decides what is open about column j, the k-th of the features, notes what was taken for what, and returns
+// the function that sets the features of a row by the number of its cell.
+func (c *csvReader) settleColumn(d *Dataset, j, k int) (put func(row []float64, v float64), err error) {
+	w := c.words[j]
+	if w.dates != nil {
+		err := w.dates.settle(func(each func(code float64)) {
+			for i := range c.rows {
+				if v := c.data[i*len(c.keep)+k]; !math.IsNaN(v) {
+					each(v)
+				}
+			}
+		})
+		if err == nil && (!w.dates.fixed || w.dates.orderIsNew || w.dates.timesLeftOut) {
+			c.read.note("%s: %v", c.name(j), w.dates)
+		}
+		return w.Dates.put, err
+	}
+	place := w.settle()
+	u, err := w.report(c.read, c.name(j))
+	if u.Words != nil {
+		d.Unknown = append(d.Unknown, u)
+	}
+	return func(row []float64, v float64) {
+		if v >= 0 {
+			row[place[int(v)]] = 1
+		}
+	}, err
+}
+
+// coded sets the points and names with the features of the columns of words and dates, whose numbers c.data has, and
+// what d holds about them.
 func (c *csvReader) coded(d *Dataset) error {
 	if !c.wordy {
 		return nil
 	}
-	wide, names := 0, []string{}
-	add := func(name string) {
-		wide, names = wide+1, append(names, name)
+	wide, names, fileColumns := 0, []string{}, []int{}
+	add := func(name string, column int) {
+		wide, names, fileColumns = wide+1, append(names, name), append(fileColumns, column)
 	}
-	place := make([][]int, len(c.keep)) // the feature of each value of a column; nil for numbers
+	put := make([]func(row []float64, v float64), len(c.keep)) // nil for numbers
 	start := make([]int, len(c.keep))
 	for k, j := range c.keep {
 		name := ""
@@ -190,18 +244,15 @@ func (c *csvReader) coded(d *Dataset) error {
 		}
 		w := c.words[j]
 		if start[k] = wide; w == nil {
-			add(name)
+			add(name, j)
 			continue
 		}
-		place[k] = w.settle()
-		for _, v := range w.Values {
-			add(name + "=" + v)
+		var err error
+		if put[k], err = c.settleColumn(d, j, k); err != nil {
+			return c.cellFault(0, j, err)
 		}
-		u, err := w.report(c.read, c.name(j))
-		if err != nil {
-			return c.s.fail(0, 0, "%v", err)
-		} else if u.Words != nil {
-			d.Unknown = append(d.Unknown, u)
+		for _, suffix := range w.suffixes() {
+			add(name+suffix, j)
 		}
 	}
 	if err := c.s.take(8*c.rows*wide, c.rows); err != nil {
@@ -210,14 +261,14 @@ func (c *csvReader) coded(d *Dataset) error {
 	x := points.NewDense(c.rows, wide, nil)
 	for i := range c.rows {
 		for k, v := range c.data[i*len(c.keep) : (i+1)*len(c.keep)] {
-			switch {
-			case place[k] == nil:
+			if put[k] == nil {
 				x.Row(i)[start[k]] = v
-			case v >= 0:
-				x.Row(i)[start[k]+place[k][int(v)]] = 1
+			} else {
+				put[k](x.Row(i)[start[k]:], v)
 			}
 		}
 	}
+	d.fileColumns = fileColumns
 	if d.X = x; d.Columns != nil {
 		d.Columns = names
 	}

@@ -22,7 +22,7 @@ func TestCategorical(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(dense(d.X), want) || d.Target[3] != 40 ||
-			!reflect.DeepEqual(d.Categories, []Category{{c.column, []string{"", "blue", "red"}}}) {
+			!reflect.DeepEqual(d.Categories, []Category{{Column: c.column, Values: []string{"", "blue", "red"}}}) {
 			t.Errorf("column %s: %v, %v", c.column, dense(d.X), d.Categories)
 		}
 		if c.text == text && !reflect.DeepEqual(d.Columns, []string{"size", "color=", "color=blue", "color=red"}) {
@@ -59,7 +59,7 @@ func TestCategorical(t *testing.T) {
 		{many, ReadOptions{Categorical: []Category{{Column: "0"}}},
 			"line 1001, column 1: the column has more than 1000 different values"},
 		{"1 1:2\n", ReadOptions{Categorical: []Category{{Column: "0"}}}, "--categorical is for csv files"},
-		{text, ReadOptions{Categorical: []Category{{"color", []string{"red", "blue"}}}, Dim: 5},
+		{text, ReadOptions{Categorical: []Category{{Column: "color", Values: []string{"red", "blue"}}}, Dim: 5},
 			"points have 2 features, want 4"},
 	} {
 		fails(t, errOf(Read(strings.NewReader(c.text), "file", &c.o)), c.want)

@@ -78,8 +78,8 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 func (s *source) table(o *ReadOptions) *csvReader {
 	own := *o
 	for _, k := range o.Categorical { // Dim of columns
-		if own.Dim > 0 && k.Values != nil {
-			own.Dim -= len(k.Values) - 1
+		if own.Dim > 0 && (k.Values != nil || k.Dates != nil) {
+			own.Dim -= len(k.suffixes()) - 1
 		}
 	}
 	return &csvReader{s: s, o: &own, read: s.reading, faults: map[int]*faults{}}
@@ -98,7 +98,7 @@ func (c *csvReader) dataset() (*Dataset, error) {
 	if err := c.fault(); err != nil {
 		return nil, err
 	}
-	d := &Dataset{Columns: c.columns(), Weights: c.weights, Kept: c.kept}
+	d := &Dataset{Columns: c.columns(), Weights: c.weights, Kept: c.kept, fileColumns: c.keep}
 	if !c.matrix {
 		d.X = points.NewDense(c.rows, len(c.keep), c.data)
 	}
@@ -301,11 +301,17 @@ func (c *csvReader) features(r cells, line int) error {
 	c.buf = c.buf[:0]
 	for i, j := range c.keep {
 		if w := c.words[j]; w != nil {
-			k, err := w.of(c.s.text(r.text(j)))
-			if err != nil {
-				return c.cellFault(line, j, err)
+			text := c.s.text(r.text(j))
+			v, err := math.NaN(), error(nil)
+			if w.dates != nil && isMissing(text) {
+				err = c.noNumber(line, j, text, true)
+			} else if v, err = w.of(text); err != nil {
+				err = c.cellFault(line, j, err)
 			}
-			c.buf = append(c.buf, float64(k))
+			if err != nil {
+				return err
+			}
+			c.buf = append(c.buf, v)
 			continue
 		}
 		if known {
@@ -313,6 +319,11 @@ func (c *csvReader) features(r cells, line int) error {
 			continue
 		}
 		v, err := r.number(j)
+		if amount, ok := 0.0, false; err != nil {
+			if amount, ok = c.amount(line, j, r.text(j)); ok {
+				v, err = amount, nil
+			}
+		}
 		if err != nil || !isFinite(v) {
 			if err = c.noNumber(line, j, r.text(j), math.IsNaN(v)); err != nil {
 				return err
@@ -430,6 +441,13 @@ func localForm(text string) string {
 			return ": write the minus sign as a hyphen"
 		}
 		text = hyphen
+	}
+	if m := inParentheses.FindStringSubmatch(text); m != nil {
+		if _, err := parse(m[1]); err == nil {
+			return ": a negative amount in parentheses? write -" + m[1]
+		} else if form := localForm(m[1]); form != "" {
+			return ": a negative amount in parentheses" + strings.Replace(form, ":", ",", 1) + ", with a minus sign"
+		}
 	}
 	if s := localNumber(text); s != "" {
 		return s

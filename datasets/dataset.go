@@ -59,6 +59,8 @@ type Dataset struct {
 	// Weights are how much the points count in a fit, positive; nil for ones. A weight of 2 is as two equal points.
 	Weights []float64
 
+	fileColumns []int // the column of the file for each feature; nil where the points are of no table
+
 	fill   []float64 // what Impute put for missing values
 	oracle []float64 // built-in data: the best predictor's squared or 0/1 error on each point
 }
@@ -261,31 +263,6 @@ func (d *Dataset) feature(j int) string {
 		return quote(d.Columns[j])
 	}
 	return "feature " + strconv.Itoa(j)
-}
-
-// IDHint says in one line that a feature merely counts the rows, as an index does that a program
-// wrote beside the data; "" if none does.
-func (d *Dataset) IDHint() string {
-	x, ok := d.X.(*points.Dense)
-	if !ok {
-		return ""
-	}
-	for j := range x.D {
-		if countsRows(x.N, func(i int) float64 { return x.Row(i)[j] }) {
-			return fmt.Sprintf("%s counts the rows: if it is an index and no feature, leave it out by --drop",
-				d.feature(j))
-		}
-	}
-	return ""
-}
-
-// countsRows reports whether ten values or more of a column rise by 1 from row to row.
-func countsRows(n int, at func(i int) float64) bool {
-	counts := n >= 10
-	for i := 0; i < n && counts; i++ {
-		counts = at(i) == at(0)+float64(i)
-	}
-	return counts
 }
 
 // TaskHint says in one line that the task of answers that are whole numbers, three at least, was guessed: few of them

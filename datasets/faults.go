@@ -17,7 +17,11 @@ type faults struct {
 	gap, word         error
 	first             string          // of the words
 	values            map[string]bool // of the words, most of them
-	date              bool            // the words are dates or times
+	date              bool            // the first of the words is a date or time
+	dates             *dateReader     // has read the words up to the first that is no date or time
+	noDate            error           // why that one is none; nil if all are
+	negative          int             // amounts in parentheses
+	grouped           error           // the first number with separators of thousands, wrong without amounts in parentheses
 }
 
 // fault1 returns the faults of column j.
@@ -56,6 +60,10 @@ func (c *csvReader) noNumber(line, j int, cell string, nan bool) error {
 	f := c.fault1(j)
 	if f.words++; f.word == nil {
 		f.wordLine, f.word, f.first, f.date, f.values = line, err, strings.Clone(cell), when, map[string]bool{}
+		f.dates = &dateReader{}
+	}
+	if f.noDate == nil {
+		_, f.noDate = f.dates.read(cell)
 	}
 	if len(f.values) <= maxCategories {
 		f.values[strings.Clone(cell)] = true
@@ -67,12 +75,12 @@ func (c *csvReader) noNumber(line, j int, cell string, nan bool) error {
 // flags that cure it; nil if there are none. A few words among numbers are no column of words, in which a missing cell
 // is a value like any other.
 func (c *csvReader) fault() error {
-	if len(c.faults) == 0 {
-		return nil
+	if err := c.amountsFault(); err != nil || len(c.faults) == 0 {
+		return err
 	}
-	var words, drop, code []string
+	var words, drop, code, dates []string
 	var gaps []int // columns
-	total := 0
+	total, fill := 0, false
 	for _, j := range slices.Sorted(maps.Keys(c.faults)) {
 		f := c.faults[j]
 		switch few := len(f.values) <= min(maxCategories, max(maxGuess, c.rows/rowsPerGuess)); {
@@ -84,7 +92,18 @@ func (c *csvReader) fault() error {
 			}
 			return c.cellFault(f.wordLine, j, f.word)
 		case f.date:
-			words, drop = append(words, c.name(j)+" has dates or times"), append(drop, c.flagName(j))
+			text, err := c.name(j)+" has dates or times", cmp.Or(f.noDate, f.dates.settle(noCodes))
+			switch {
+			case err != nil:
+				text += fmt.Sprintf(", which --dates cannot read: %v", err)
+			case f.words+f.gaps < c.rows:
+				text += " and numbers"
+			default:
+				dates, fill = append(dates, c.flagName(j)), fill || f.gaps > 0
+			}
+			if words = append(words, text); len(dates) == 0 || dates[len(dates)-1] != c.flagName(j) {
+				drop = append(drop, c.flagName(j))
+			}
 		default:
 			words = append(words, fmt.Sprintf("%s has words (%d, such as %s)", c.name(j), len(f.values),
 				quote(f.first)))
@@ -117,12 +136,12 @@ func (c *csvReader) fault() error {
 		}
 		reason = append(reason, fmt.Sprintf("in %d rows %d cells are missing: %s", c.rows, total, listed(each)))
 	}
-	pe.Reason = strings.Join(append(reason, c.remedy(pe, len(gaps) > 0, drop, code)...), "; ")
+	pe.Reason = strings.Join(append(reason, c.remedy(pe, fill || len(gaps) > 0, drop, code, dates)...), "; ")
 	return pe
 }
 
 // remedy sets the flags that cure the fault, and returns what else there is to say.
-func (c *csvReader) remedy(pe *ParseError, gaps bool, drop, code []string) (more []string) {
+func (c *csvReader) remedy(pe *ParseError, gaps bool, drop, code, dates []string) (more []string) {
 	f := c.faults[c.target]
 	switch {
 	case f != nil && f.gaps > 0:
@@ -130,8 +149,13 @@ func (c *csvReader) remedy(pe *ParseError, gaps bool, drop, code []string) (more
 	case c.o.Dim > 0:
 		more = append(more, "a fit with --impute median fills them in")
 	default:
-		pe.add("--drop", append(c.counters(), drop...))
+		ids := c.identifiers()
+		if ids != nil {
+			more = append(more, identifierText(quoted(ids)))
+		}
+		pe.add("--drop", append(ids, drop...))
 		pe.add("--categorical", code)
+		pe.add("--dates", dates)
 		if gaps {
 			pe.add("--impute", []string{"median"})
 		}
@@ -157,17 +181,6 @@ func joinNames(names []string) string {
 	w.Write(names)
 	w.Flush()
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// counters returns the columns that count the rows, which no fit wants, where other columns are at fault.
-func (c *csvReader) counters() (names []string) {
-	for k, j := range c.keep {
-		at := func(i int) float64 { return c.data[i*len(c.keep)+k] }
-		if c.words[j] == nil && c.faults[j] == nil && !c.matrix && countsRows(c.rows, at) {
-			names = append(names, c.flagName(j))
-		}
-	}
-	return names
 }
 
 // flagName names column j for a flag.

@@ -223,7 +223,8 @@ func (c *csvReader) byPlace(first []string) (named bool, err error) {
 		}
 	}
 	for _, k := range o.Categorical {
-		if j := claim("categorical", k.Column); j >= 0 {
+		flag := map[bool]string{false: "categorical", true: "dates"}[k.Dates != nil]
+		if j := claim(flag, k.Column); j >= 0 {
 			c.words[j] = newCategory(k)
 		}
 	}

@@ -3,6 +3,7 @@ package datasets
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,26 +120,45 @@ func TestTaskHint(t *testing.T) {
 	}
 }
 
-// TestIDHint: a column that counts the rows is found wherever it starts.
+// TestIDHint: columns that look like identifiers are found by their values, in any order and with gaps, or by their names,
+// and features are not.
 func TestIDHint(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		at   func(i int) float64
 		want bool
 	}{
-		{"from 0", func(i int) float64 { return float64(i) }, true},
-		{"from 1001", func(i int) float64 { return 1001 + float64(i) }, true},
-		{"every other", func(i int) float64 { return 2 * float64(i) }, false},
-		{"one is missing", func(i int) float64 { return float64(i + i/19) }, false},
+		{"a", func(i int) float64 { return 1001 + float64(i) }, true},
+		{"a", func(i int) float64 { return float64(i*7%20 - 5) }, true},
+		{"a", func(i int) float64 { return 2 * float64(i) }, true},
+		{"a", func(i int) float64 { return 3 * float64(i) }, false},
+		{"a", func(i int) float64 { return float64(i - i/19) }, false},
+		{"a", func(i int) float64 { return float64(i) + 0.5 }, false},
+		{"a", func(i int) float64 { return []float64{math.NaN(), float64(i)}[min(i, 1)] }, true},
+		{"a", func(i int) float64 { return []float64{float64(2 * i), math.NaN()}[i/9%2] }, false}, // 11 values in 0 … 38
+		{"customer_id", func(i int) float64 { return float64(i%3) * 1e9 }, true},
+		{"PassengerId", func(i int) float64 { return float64(i * i) }, true}, {"ID", func(i int) float64 { return 1 }, true},
+		{"grid", func(i int) float64 { return float64(i * i) }, false}, {"id", func(i int) float64 { return 0.5 }, false},
+		{"Madrid", func(i int) float64 { return float64(i % 2) }, false},
 	} {
 		x := columnsOf(20, 1, 1)
 		for i := range x.N {
 			x.Row(i)[1] = c.at(i)
 		}
-		if got := (&Dataset{X: x, Columns: []string{"a", "id"}}).IDHint(); (got != "") != c.want || c.want &&
-			!strings.HasPrefix(got, `"id" counts the rows`) {
+		got := (&Dataset{X: x, Columns: []string{"b", c.name}}).IDHint()
+		if (got != "") != c.want || c.want && !strings.HasPrefix(got, strconv.Quote(c.name)+" looks like") {
 			t.Errorf("%s: %q", c.name, got)
 		}
+	}
+	text := lines(20, func(i int) string { return fmt.Sprintf("%g,%d,%d,7,a", 0.37*float64(i%3), i%2, 400-i) })
+	for head, want := range map[string]string{"": "by --drop 2", "x,y,no,x_id,k\n": "by --drop no,x_id"} {
+		o := ReadOptions{Target: "1", Categorical: []Category{{Column: "4"}}}
+		d := must(Read(strings.NewReader(head+text), "f", &o))
+		if got := d.IDHint(); !strings.HasSuffix(got, want) {
+			t.Errorf("%q: %s", head, got)
+		}
+		o.Categorical = nil
+		fails(t, errOf(Read(strings.NewReader(head+text), "f", &o)), "add --drop"+strings.TrimPrefix(want, "by --drop"))
 	}
 }
 

@@ -40,8 +40,12 @@ func (d *Dataset) setClasses(r *Reading, a *answers) {
 		if was := name[k]; was == "" {
 			name[k] = text
 		} else if was != text {
-			if was != k {
-				merged = append(merged, equalWords(was, text))
+			if !number || strings.ContainsAny(was+text, "eE") { // nobody asks about 1, +1 and 1.0
+				other := text
+				if text == k {
+					other = was
+				}
+				merged = append(merged, equalWords(other, k))
 			}
 			name[k] = k
 		}
@@ -132,11 +136,15 @@ func (d *Dataset) KnownLabels(labels []string) (note string, err error) {
 
 // nameList returns names in quotes, as listed does.
 func nameList(names []string) string {
-	quoted := make([]string, len(names))
+	return listed(quoted(names))
+}
+
+func quoted(names []string) []string {
+	out := make([]string, len(names))
 	for i, name := range names {
-		quoted[i] = quote(name)
+		out[i] = quote(name)
 	}
-	return listed(quoted)
+	return out
 }
 
 // listed returns the items of a list, those beyond twenty counted.

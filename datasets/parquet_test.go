@@ -107,7 +107,7 @@ func TestParquetFaults(t *testing.T) {
 	checkReadings(t, []reading{
 		{"all at once", whole, ReadOptions{Drop: []string{"tags"}}, `!"when" has dates or times, "daily" has dates or times`},
 		{"remedy", whole, ReadOptions{Drop: []string{"tags", "id"}},
-			`!rooms: the cell is empty; fill in or remove missing values; add --drop when,daily --categorical town --impute median`},
+			`!rooms: the cell is empty; fill in or remove missing values; add --categorical town --dates when,daily --impute median`},
 		{"lists", whole, ReadOptions{}, `!"tags" has lists, groups or times of 96 bits: leave it out by --drop`},
 		{"no target", whole, ReadOptions{Target: "value"}, `!no column is named "value"`},
 		{"no rows", tableOf(t, []house{}), ReadOptions{Drop: []string{"tags"}}, "!the file has no rows"},

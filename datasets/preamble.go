@@ -56,6 +56,10 @@ func (c *csvReader) open() error {
 	c.read.Separator = separatorName(sep) + " (" + why + ")"
 	c.sep, c.mark = sep, mark
 	rows := window(head, len(head) == windowBytes, sep, mark)
+	if len(rows) == 0 && len(comments) > 0 && c.o.Comment == "" {
+		return s.fail(0, 0, "all %d lines begin with #, such as %s: say --comment none if they are rows", len(comments),
+			quote(comments[0]))
+	}
 	if len(rows) == 0 {
 		return nil
 	}

@@ -85,7 +85,8 @@ type ReadOptions struct {
 	Weights string `flag:"weights" with:"train"`
 	// Keep are columns of a csv file, as in Target, whose text becomes Dataset.Kept.
 	Keep []string `flag:"keep" with:"in"`
-	// Categorical are columns of words in a csv file that are coded by features of 0 and 1; Dim counts these features.
+	// Categorical are columns of words in a csv file that are coded by features of 0 and 1, and of dates that are coded as
+	// Dates says; Dim counts these features.
 	Categorical []Category
 	// KeepMissing keeps missing cells of features in a csv file as NaN, for Impute; default: they are an error.
 	KeepMissing bool
@@ -323,7 +324,8 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 		flag string
 		used bool
 	}{{"--weights", o.Weights != ""}, {"--keep", len(o.Keep) > 0},
-		{"--categorical", len(o.Categorical) > 0 && !o.TargetOptional},
+		{"--categorical", slices.ContainsFunc(o.Categorical, isWords) && !o.TargetOptional},
+		{"--dates", len(o.Categorical) > 0 && !o.TargetOptional},
 		{"--drop", len(o.Drop) > 0 && !o.TargetOptional},
 		{"--target with several", len(o.More) > 0 && !o.TargetOptional}} {
 		if f.used {

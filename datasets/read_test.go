@@ -137,7 +137,7 @@ func TestRead(t *testing.T) {
 		{"drop", "1,2,3,4\n2,3,Bob,5\n", ReadOptions{Dim: 2, DimOf: "the model"},
 			"!f, line 1: points have 3 features, the model has 2; column 4 is taken for the target"},
 		{"drop", named, ReadOptions{},
-			`!f: columns that are no numbers: "name" has words (1, such as "Ann"); add --categorical name`},
+			`!f: columns that are no numbers: "name" has words (1, such as "Ann"); "id" looks like an identifier (whole numbers that all differ, or the name): unless the numbers are times, ranks or the like, leave them out; add --drop id --categorical name`},
 		{"empty", "", ReadOptions{}, "!f: the file is empty"},
 		{"empty gzip", gzipped(""), ReadOptions{}, "!f: the file is empty"},
 		{"ragged", "1,2,3\n1,2\n", ReadOptions{}, "!f, line 2: the row has 2 columns, the first row has 3"},

@@ -38,7 +38,7 @@ func TestReading(t *testing.T) {
 		{"quoted line breaks", "\"wid\nth\";\"a\n;,b\";y\n" + rowsOf(20, "%.2f;%[2]d;0.5"), ReadOptions{},
 			"separator semicolon (3 cells in 21 of 21 rows)"},
 		{"quoted blanks", "\"a b\" \"c\" \"y\"\n" + rowsOf(20, "%.2f %[2]d \"New  York, NY\""),
-			ReadOptions{Target: "0"}, `!"y" has words (1, such as "New  York, NY"); cells are separated by a blank`},
+			ReadOptions{Target: "0"}, `!leave them out; cells are separated by a blank (--separator says otherwise); add --drop c --categorical y`},
 		{"sep=", "sep=|\na|b|y\n" + rowsOf(20, "%.2f|%[2]d|0.5"), ReadOptions{},
 			"separator pipe (the line sep= says so); header yes (words); 20 rows of 2 features; target \"y\"; " +
 				"lines skipped: 1 (1)"},

@@ -40,22 +40,23 @@ func TestSecondCommand(t *testing.T) {
 	}
 	files(t, map[string]string{
 		"it's train.csv": table("Id", "sold on", "street, no", "color", "size", "rooms", "name", "price"),
-		"new.csv":        table("rooms", "Id", "color", "street, no", "size"),
+		"new.csv":        table("rooms", "Id", "color", "sold on", "street, no", "size"),
 	})
 	first := []string{"fit", "--train", "it's train.csv", "--target", "price", "--holdout", "0.2", "--out", "m.krr"}
 	code, _, errs := command(t, first...)
 	want := `krrlab: it's train.csv: columns that are no numbers: "sold on" has dates or times, ` +
 		`"street, no" has words (3, such as "Main"), ` +
 		`"color" has words (2, such as "red"), "name" has words (200, such as "house 0"); ` +
-		`in 200 rows 8 cells are missing: "size" 4, "rooms" 4; ` +
+		`in 200 rows 8 cells are missing: "size" 4, "rooms" 4; "Id" looks like an identifier (whole numbers that all ` +
+		`differ, or the name): unless the numbers are times, ranks or the like, leave them out; ` +
 		`say krrlab fit --train 'it'\''s train.csv' --target price --holdout 0.2 --out m.krr ` +
-		`--drop 'Id,sold on,name' --categorical '"street, no",color' --impute median` + "\n"
+		`--drop Id,name --categorical '"street, no",color' --dates 'sold on' --impute median` + "\n"
 	if code != exitError || errs != want {
 		t.Fatalf("exit %d, %swant %s", code, errs, want)
 	}
-	code, out, errs := command(t, append(first, "--drop", "Id,sold on,name", "--categorical", `"street, no",color`,
-		"--impute", "median")...)
-	if code != exitOK || !strings.Contains(out, `target "price"; left out "Id", "sold on", "name"; missing cells: 8`) {
+	code, out, errs := command(t, append(first, "--drop", "Id,name", "--categorical", `"street, no",color`,
+		"--dates", "sold on", "--impute", "median")...)
+	if code != exitOK || !strings.Contains(out, `target "price"; left out "Id", "name"; missing cells: 8; "sold on": dates from 2024-03-01 to 2024-03-28`) {
 		t.Fatalf("exit %d, %s%s", code, out, errs)
 	}
 	if out = script(t, "$ predict --model m.krr --in new.csv\nleft out \"Id\"; missing cells: 8"); strings.Count(

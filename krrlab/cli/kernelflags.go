@@ -20,7 +20,7 @@ const defaultLambda = 0.01
 
 // kernelFlags say which kernel to use.
 type kernelFlags struct {
-	Matrix string `flag:"matrix" with:"kernel=precomputed" not:"sigma|data|test|scale|impute|categorical|dim|tune|precond=features"`
+	Matrix string `flag:"matrix" with:"kernel=precomputed" not:"sigma|data|test|scale|impute|categorical|dates|dim|tune|precond=features"`
 
 	KernelName kernelName `flag:"kernel" default:"gaussian"`
 	Sigma      bandwidth  `flag:"sigma" not:"kernel=polynomial"`

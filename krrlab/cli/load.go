@@ -20,6 +20,8 @@ type dataFlags struct {
 	Train string `flag:"train" file:"read"`
 	datasets.ReadOptions
 	Words   []string `flag:"categorical" with:"train|in"`
+	Dates   []string `flag:"dates" with:"train"`
+	Order   string   `flag:"date-order" default:"auto" check:"one of auto day month" with:"dates"`
 	Impute  string   `flag:"impute" default:"none" check:"one of none median mean" with:"train"`
 	Scale   string   `flag:"scale" check:"one of auto none unit standard pixel"`
 	Center  string   `flag:"center" default:"auto" check:"one of auto yes no"`
@@ -33,6 +35,9 @@ func (dataFlags) Help() map[string]string {
 		"train": "training data, a file (.gz, .bz2, .xz, .zst and a .zip of one file are unpacked)",
 		"categorical": "columns of words in a csv file, by name or number, each coded by one 0/1 feature per value " +
 			"(one-hot)",
+		"dates": "columns of dates or times in a csv file, by name or number, each coded by days since the first, time " +
+			"of day, weekday and day of the year",
+		"date-order": "what comes first in dates such as 31/12/2024: day, month, or auto, by the dates themselves",
 		"impute": "how to fill missing values of features in a csv file (empty, NA, NaN, ?): none, which refuses " +
 			"them, or the median or mean of the column over the training rows, kept in the model",
 		"scale": "scaling of the features: auto, none, unit or standard (fitted on the training rows), or pixel " +
@@ -136,6 +141,9 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*loaded, error) {
 	o.KeepMissing = o.KeepMissing || f.Impute != "none"
 	for _, name := range f.Words {
 		o.Categorical = append(o.Categorical, datasets.Category{Column: name})
+	}
+	for _, name := range f.Dates {
+		o.Categorical = append(o.Categorical, datasets.Category{Column: name, Dates: &datasets.Dates{Order: f.Order}})
 	}
 	train, err := datasets.ReadFile(ctx, f.Train, &o)
 	if err != nil {

@@ -49,7 +49,8 @@ func TestHints(t *testing.T) {
 	files(t, map[string]string{"a.csv": ids(50)})
 	const scale = `note: --scale auto: standard, since the spreads of the features differ by a factor ` +
 		`of 5000 (standard deviation 1.44e+03 of "b", 0.289 of "a")` + "\n"
-	const id = `note: "id" counts the rows: if it is an index and no feature, leave it out by --drop` + "\n"
+	const id = `note: "id" looks like an identifier (whole numbers that all differ, or the name): unless the numbers are ` +
+		"times, ranks or the like, leave them out by --drop id\n"
 	const tune = "note: the scale of the kernel and λ are defaults: --tune chooses them by the data\n"
 	const test = "note: there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts\n"
 	for args, want := range map[string]string{

@@ -67,7 +67,7 @@ type Origin struct {
 	Dataset string   `json:"dataset"`
 	Target  string   `json:"target,omitempty"` // csv column of the target at the fit
 	Drop    []string `json:"drop,omitempty"`   // csv columns that were left out at the fit
-	// Categorical are the csv columns of words that features were made of, with their values.
+	// Categorical are the csv columns of words and dates that features were made of, with what the fit found of them.
 	Categorical []datasets.Category `json:"categorical,omitempty"`
 	// of the training file that were read, where a part of them was held out
 	Rows    int     `json:"rows,omitempty"`

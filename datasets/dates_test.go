@@ -1,0 +1,160 @@
+package datasets
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// dated returns a table with a number, these cells, and an answer.
+func dated(cells ...string) string {
+	text := "a,when,y\n"
+	for i, cell := range cells {
+		text += fmt.Sprintf("%d,%s,1\n", i%2, cell)
+	}
+	return text
+}
+
+func readDates(text, order string) (*Dataset, error) {
+	return Read(strings.NewReader(text), "f", &ReadOptions{Task: "regression",
+		Categorical: []Category{{Column: "when", Dates: &Dates{Order: order}}}})
+}
+
+// TestDates: dates in every form become days since the first, the time of day, the weekday and the day of the year, by
+// the standard library's calendar; a file after the fit is read in its way, whatever the form of its dates.
+func TestDates(t *testing.T) {
+	for _, c := range []struct {
+		cells, order string // cells separated by |
+		want         string // the instants, in RFC 3339
+		note         string
+	}{
+		{"2024-03-01|2024-12-31|2023-01-01", "", "2024-03-01|2024-12-31|2023-01-01", "dates from 2023-01-01 to 2024-12-31"},
+		{"20240301|2024/3/2|2024.3.3|2024-04", "", "2024-03-01|2024-03-02|2024-03-03|2024-04-01", ""},
+		{"2024-03-01T10:30:15.5|2024-03-02 23:59|2024-03-04", "", "2024-03-01T10:30:15.5Z|2024-03-02T23:59:00Z|2024-03-04", ""},
+		{"2024-03-01T00:30+01:00|2024-03-01 23:30:00 -0130|2024-03-02T01:00:00Z|2024-03-02T01:00:00+01", "",
+			"2024-02-29T23:30:00Z|2024-03-02T01:00:00Z|2024-03-02T01:00:00Z|2024-03-02T00:00:00Z", "in UTC"},
+		{"1709287815|1709287815000|1709287815000000|1709287815.0", "",
+			"2024-03-01T10:10:15Z|2024-03-01T10:10:15Z|2024-03-01T10:10:15Z|2024-03-01T10:10:15Z", "in UTC"},
+		{"01/02/2024|13/02/2024", "", "2024-02-01|2024-02-13", `the day first, as in "13/02/2024"`},
+		{"1/2/2024 12:05 AM|2/13/2024 1:05 pm", "", "2024-01-02T00:05:00Z|2024-02-13T13:05:00Z", `the month first, as in "2/13`},
+		{"01.02.2024|03-02-2024", "day", "2024-02-01|2024-02-03", "the day first"},
+		{"01/02/2024|03/02/2024", "month", "2024-01-02|2024-03-02", "the month first"},
+		{"10:30|23:59:30", "", "T10:30:00Z|T23:59:30Z", "times of day"},
+	} {
+		d, err := readDates(dated(strings.Split(c.cells, "|")...), c.order)
+		if err != nil {
+			t.Errorf("%s: %v", c.cells, err)
+			continue
+		}
+		contains(t, d.Read.String(), c.note)
+		checkDates(t, c.cells, d, c.want)
+		// The model has what it needs: the features of other files are found by the raw column, and equal.
+		o := ReadOptions{Task: "regression", Categorical: d.Categories, Columns: d.Columns, Dim: d.Dim()}
+		text := "when,a,y\n"
+		for i, cell := range strings.Split(c.cells, "|") {
+			text += fmt.Sprintf("%s,%d,1\n", cell, i%2)
+		}
+		again := must(Read(strings.NewReader(text), "again", &o))
+		if fmt.Sprint(dense(again.X)) != fmt.Sprint(dense(d.X)) {
+			t.Errorf("%s: %v, then %v", c.cells, dense(d.X), dense(again.X))
+		}
+	}
+}
+
+// checkDates compares features with those of instants.
+func checkDates(t *testing.T, cells string, d *Dataset, want string) {
+	t.Helper()
+	var all []time.Time
+	clock := strings.HasPrefix(want, "T")
+	hours := strings.Contains(want, "T")
+	for _, w := range strings.Split(want, "|") {
+		if clock {
+			w = "1970-01-01" + w
+		} else if !strings.Contains(w, "T") {
+			w += "T00:00:00Z"
+		}
+		all = append(all, must(time.Parse(time.RFC3339, w)))
+	}
+	first := all[0]
+	for _, w := range all {
+		if w.Before(first) {
+			first = w
+		}
+	}
+	first = first.Truncate(24 * time.Hour)
+	for i, w := range all {
+		row := []float64{float64(i % 2)}
+		cycle := func(v, period float64) {
+			row = append(row, math.Sin(2*math.Pi*v/period), math.Cos(2*math.Pi*v/period))
+		}
+		hour := w.Sub(w.Truncate(24 * time.Hour)).Hours()
+		if !clock {
+			row = append(row, w.Sub(first).Hours()/24)
+		}
+		if hours {
+			cycle(hour, 24)
+		}
+		if !clock {
+			cycle(float64((w.Weekday()+6)%7), 7)
+			cycle(float64(w.YearDay()-1)+hour/24, 365.25)
+		}
+		got := dense(d.X)[i]
+		if len(got) != len(row) || len(d.Columns) != len(row) {
+			t.Fatalf("%s: %v, want %v", cells, got, row)
+		}
+		for j := range row {
+			if math.Abs(got[j]-row[j]) > 1e-9 {
+				t.Errorf("%s: row %d is %v, want %v: %q", cells, i, got, row, d.Columns)
+				break
+			}
+		}
+	}
+}
+
+// TestDateFaults: what is no date, or leaves open which, is refused with its place and a remedy, in the file of the fit
+// and after it; the command that is proposed for a column of dates reads it.
+func TestDateFaults(t *testing.T) {
+	for cells, want := range map[string]string{
+		"2024-01-01|2023-02-29": `f, line 3, column 2: when: "2023-02-29" is no date`, "2024-01-01|soon": `"soon" is no date`,
+		"2024-01-01|31/31/2024": "is no date", "2024-01-01|2024-01-01T25:00": "25:00:0 is no time of day",
+		"1/2/2024 13:00 pm": "the hour 13 does not go with pm", "01/02/2024|03/04/2024": "add --date-order day or --date-order month",
+		"13/01/2024|01/13/2024": `the day comes first in "13/01/2024", and the month in "01/13/2024"`,
+		"10:00|2024-01-01":      `"2024-01-01" has a date, and "10:00" has none`, "2024-01-01|": "the cell is empty",
+		"2024-01-01T10:00Z|2024-01-01T10:00": `"2024-01-01T10:00Z" has a time zone, and "2024-01-01T10:00" has none`,
+		"1/2/24":                             "is no date", "2024-01-01T10:00+25:00": "is no time zone",
+	} {
+		fails(t, errOf(readDates(dated(strings.Split(cells, "|")...), "")), want)
+	}
+	fails(t, errOf(readDates(dated("13/01/2024"), "month")), "does not have the month first")
+	for _, c := range []struct{ fit, other, want string }{
+		{"2024-01-01", "01/02/2024", "is open (\"01/02/2024\"): write the year first"},
+		{"2024-01-01T10:00", "2024-01-01T10:00Z", "those of the fit have none"},
+		{"2024-01-01T10:00Z", "2024-01-01 10:00", "those of the fit have one"}, {"10:00", "2024-01-01", "a time alone"},
+		{"2024-01-01", "10:00", "has no date; those of the fit have one"}, {"13/01/2024", "01/13/2024", "have the day first"},
+	} {
+		d := must(readDates(dated(c.fit, c.fit), ""))
+		o := ReadOptions{Task: "regression", Categorical: d.Categories, Columns: d.Columns, Dim: d.Dim()}
+		fails(t, errOf(Read(strings.NewReader(dated(c.other)), "f", &o)), c.want)
+	}
+	for cells, want := range map[string]string{
+		"2024-01-01|2024-01-02|": "dates or times; add --dates when --impute median", "10:00|11:00": "add --dates when",
+		"2024-01-01|2024-01-32": `which --dates cannot read: "2024-01-32" is no date`, "2024-01-01|2024-01-02|5": "and numbers; add --drop when",
+		"01/02/2024|03/04/2024": "add --date-order day or --date-order month; add --drop when",
+	} {
+		fails(t, errOf(Read(strings.NewReader(dated(strings.Split(cells, "|")...)), "f", nil)), want)
+	}
+	d := must(readDates(dated("2024-01-01", "2024-01-02"), ""))
+	o := ReadOptions{Task: "regression", Categorical: d.Categories, Columns: d.Columns, Dim: d.Dim()}
+	z := must(Read(strings.NewReader(dated("2024-01-01T10:00", "13/01/2024")), "f", &o))
+	contains(t, z.Read.String(), `the day first, as in "13/01/2024"; the times of day are left out, as the fit had none`)
+	gaps := must(Read(strings.NewReader(dated("2024-01-01", "")), "f", &ReadOptions{Task: "regression", KeepMissing: true,
+		Categorical: []Category{{Column: "when", Dates: &Dates{}}}}))
+	if row := dense(gaps.X)[1]; gaps.Read.Missing != 1 || !math.IsNaN(row[1]) || !math.IsNaN(row[5]) || row[0] != 1 {
+		t.Errorf("%v", row)
+	}
+	whole := must(Read(strings.NewReader(tableOf(t, houses())), "f.parquet", &ReadOptions{Drop: []string{"tags", "id", "town", "rooms"},
+		Categorical: []Category{{Column: "when", Dates: &Dates{}}, {Column: "daily", Dates: &Dates{}}}}))
+	contains(t, whole.Read.String(), `"when": dates from 2020-01-01 to 2020-01-12`)
+}
