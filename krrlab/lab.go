@@ -3,6 +3,7 @@ package krrlab
 import (
 	"context"
 	"sync"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -67,6 +68,8 @@ type Config struct {
 	Tiles   gram.Tiles     `json:"tiles,omitzero" flag:"tiles" default:"auto"`                    // of K
 	Memory  int64          `json:"memory,omitempty" flag:"memory" check:">=0" unit:"bytes"`       // default: no limit
 	Seed    uint64         `json:"seed" flag:"seed" help:"seed of all random numbers"`
+	// ProcessTimeout is how long a Process may take to be ready, and to answer.
+	ProcessTimeout time.Duration `json:"process_timeout,omitempty" flag:"process-timeout" default:"5m" check:"positive"`
 	// Exact says how the true residual is recomputed.
 	Exact ResidualPolicy `json:"residual,omitzero" flag:"residual" default:"auto"`
 
@@ -103,7 +106,8 @@ func (Config) Help() map[string]string {
 			"predicted from rows of K, and by --memory",
 		"tiles": "tiles of K: dense, sparse (none where a kernel that decreases is next to nothing; what is left out " +
 			"is bounded), or auto, which takes what is smaller",
-		"max-iter": "maximum number of iterations",
+		"max-iter":        "maximum number of iterations",
+		"process-timeout": "how long a preconditioner process:COMMAND may take to be ready, and to answer",
 		"memory": "memory limit of this process, such as 20GB, of which the program itself takes 0.1 GB, and of a file " +
 			"while it is read (default: what the machine allows)",
 		"solver": "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks, or with --storage, " +

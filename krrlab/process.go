@@ -3,7 +3,6 @@ package krrlab
 import (
 	"context"
 	"errors"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -16,8 +15,7 @@ import (
 
 // Process is M of another process, in any language, by the protocol of package process.
 type Process struct {
-	Command string        // for the shell
-	Timeout time.Duration // of an answer; default: 5 minutes
+	Command string // for the shell
 }
 
 // String returns what names it on a command line.
@@ -33,7 +31,8 @@ func (p Process) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := process.Start(ctx, p.Command, k.a, process.Options{T: l.columns(), Seed: l.cfg.Seed, Timeout: p.Timeout})
+	m, err := process.Start(ctx, p.Command, k.a, process.Options{T: l.columns(), Seed: l.cfg.Seed,
+		Timeout: l.cfg.ProcessTimeout})
 	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return nil, err
 	}

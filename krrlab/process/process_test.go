@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -93,6 +94,10 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 	case "silent":
 		return hang(in)
 	}
+	factor := 1.
+	if text, ok := strings.CutPrefix(kind, "factor "); ok {
+		factor, _ = strconv.ParseFloat(text, 64)
+	}
 	fmt.Fprintln(out, map[bool]string{true: "ready", false: "ready normal"}[kind == "plain"])
 	for {
 		line, err := in.ReadString('\n')
@@ -110,9 +115,9 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 		answer := make([]float64, n*k)
 		for i := range answer {
 			if v, ok := data.([]float64); ok {
-				answer[i] = v[i] / 2
+				answer[i] = v[i] / 2 * factor
 			} else {
-				answer[i] = math.Sqrt2
+				answer[i] = math.Sqrt2 / math.Sqrt(factor)
 			}
 		}
 		if question, ok := strings.CutPrefix(kind, "ask "); ok {
@@ -125,6 +130,18 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 		case "dies":
 			fmt.Fprintln(os.Stderr, "one\ntwo\n\033[31mthree")
 			os.Exit(3)
+		case "killed":
+			self, _ := os.FindProcess(os.Getpid())
+			return errors.Join(self.Kill(), hang(in))
+		case "parent":
+			cmd := exec.Command("sleep", "600")
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+			os.Exit(7)
+		case "nan":
+			answer[1] = math.NaN()
 		case "hangs":
 			return hang(in)
 		case "shape":
@@ -138,6 +155,9 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 			err = npy.Write(out, answer, len(answer))
 		} else {
 			err = npy.Write(out, answer, n, k)
+		}
+		if kind == "twice" {
+			fmt.Fprintln(out, "answer")
 		}
 		if err != nil {
 			return err
@@ -276,6 +296,36 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestScale: an M of any scale is applied in one where no product leaves the range of float64.
+func TestScale(t *testing.T) {
+	for _, factor := range []string{"1e-30", "1e-300", "1e300"} {
+		m, err := start(t, "factor "+factor, 0)
+		testkit.OK(t, err)
+		r, dst, draw := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+		r.Set(3, 0, 1)
+		testkit.OK(t, m.NormalTo(t.Context(), draw, rng.New(1)))
+		testkit.OK(t, m.SolveTo(t.Context(), dst, r))
+		size := dst.At(3, 0)
+		if small := factor == "1e-30"; small != (size < 1e-20) {
+			t.Errorf("%s: %g", factor, size)
+		}
+		if v := draw.At(0, 0); math.Abs(v*v*size-1) > 1e-10 { // both of one M
+			t.Errorf("%s: a draw of %g for M⁻¹ of %g", factor, v, size)
+		}
+	}
+}
+
+// TestLeftOver: output that is there before a request does not pass for its answer.
+func TestLeftOver(t *testing.T) {
+	m, err := start(t, "twice", 0)
+	testkit.OK(t, err)
+	r, dst := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	for err == nil { // once the rest is there
+		err = m.SolveTo(t.Context(), dst, r)
+	}
+	testkit.Contains(t, err.Error(), "standard output")
+}
+
 // TestConforms: M of a process passes the tests of any M; a call of a context that has ended does not end it.
 func TestConforms(t *testing.T) {
 	m, err := start(t, "plain", 0)
@@ -286,13 +336,16 @@ func TestConforms(t *testing.T) {
 // TestFaults: a process that dies, hangs, refuses or lies ends in one line that says so.
 func TestFaults(t *testing.T) {
 	for kind, want := range map[string]string{
-		"talks":   `it says "hello": want points`,
+		"talks":   "answer or error: its standard output carries the protocol; print to standard error",
 		"long":    "a line of more than",
 		"column":  "column 40: want different ones from 0 to 39",
 		"refuses": "no M for this",
 		"silent":  `no answer to "krrlab" within 100ms`,
-		"dies":    `it ended before it answered; its last lines: one / two / \x1b[31mthree`,
+		"dies":    `it ended (exit status 3) before it answered "solve"; its last lines: one / two / \x1b[31mthree`,
 		"hangs":   `no answer to "`,
+		"killed":  `of signal 9) before it answered "solve"`,
+		"parent":  `it ended (exit status 7) before it answered "solve"`,
+		"nan":     "an array with NaN in row 1, column 0",
 		"shape":   "shape [39]: want float64 and 40×1", "refuses later": "not today",
 	} {
 		timeout := 20 * time.Second
@@ -323,6 +376,8 @@ func TestFaults(t *testing.T) {
 	if it, e := os.FindProcess(id); err == nil || e == nil && it.Signal(syscall.Signal(0)) == nil {
 		t.Errorf("it lives on after %v", err)
 	}
+	_, err = process.Start(t.Context(), "exec >&-; exec sleep 600", k, process.Options{})
+	testkit.Contains(t, fmt.Sprint(err), `it closed its standard input or output before it answered "krrlab"`)
 	ctx, cancel := context.WithCancel(t.Context())
 	m, err := start(t, "hangs", 0)
 	testkit.OK(t, err)

@@ -215,9 +215,6 @@ func TestBackendRefuses(t *testing.T) {
 		"ranks and backend": {func(c *krrlab.Config, b *Backend) { c.Comm = comm.Alone() }, "want at most one of them"},
 		"direct": {func(c *krrlab.Config, b *Backend) { c.Solver, c.Precond = krrlab.Direct, nil },
 			"direct solver"},
-		"timeout of a process": {func(c *krrlab.Config, b *Backend) {
-			c.Precond = krrlab.Process{Command: "m", Timeout: time.Hour}
-		}, "the Timeout of a Process is not sent to ranks"},
 		"negative limit": {func(c *krrlab.Config, b *Backend) { b.Limit = -time.Second }, "positive time"},
 	} {
 		b := testBackend(t.TempDir())

@@ -55,9 +55,6 @@ func newConfig(c *krrlab.Config) (j config, err error) {
 	if j.PrecondSpec, err = krrlab.SpecOf(c.Precond, c.Kernel); err != nil {
 		return j, fmt.Errorf("%w and cannot be sent to ranks: take a built-in one, or no Backend", err)
 	}
-	if p, ok := c.Precond.(krrlab.Process); ok && p.Timeout != 0 {
-		return j, fmt.Errorf("krrlab: the Timeout of a Process is not sent to ranks: leave it out, or take no Backend")
-	}
 	if c.StopRows != nil {
 		return j, fmt.Errorf("krrlab: StopRows are not sent to ranks: leave them out, for the training points, or " +
 			"take no Backend")
