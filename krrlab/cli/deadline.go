@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/atomicfile"
+	"github.com/krrlab/lab/krrlab/internal/group"
 )
 
 // grace is how long a command may still run when its context has ended. What it waits for then, such as a pipe that
@@ -41,6 +42,7 @@ func (d *deadline) follow(ctx context.Context) {
 // abandon ends a command that is still running after the grace. It says so, unless the stream of errors blocks, too.
 func (a *app) abandon() int {
 	atomicfile.Abandon()
+	group.EndAll()
 	said := make(chan struct{})
 	go func() {
 		defer close(said)

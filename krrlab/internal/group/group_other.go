@@ -16,3 +16,9 @@ func Cancel(*exec.Cmd, syscall.Signal) {}
 
 // Kill does nothing.
 func Kill(*exec.Cmd) {}
+
+// Leave does nothing.
+func Leave(*exec.Cmd) {}
+
+// EndAll does nothing.
+func EndAll() {}

@@ -6,6 +6,7 @@ package group
 
 import (
 	"os/exec"
+	"sync"
 	"syscall"
 )
 
@@ -22,3 +23,33 @@ func Cancel(cmd *exec.Cmd, sig syscall.Signal) {
 
 // Kill ends the group of a command that was started.
 func Kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+var (
+	mu         sync.Mutex
+	background = map[int]bool{} // groups of commands that have ended and left processes
+)
+
+// Leave notes the group of a command that has ended, if it has left processes in the background, for EndAll.
+func Leave(cmd *exec.Cmd) {
+	if cmd.Process == nil {
+		return
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	background[cmd.Process.Pid] = true
+	for pid := range background { // the number of an empty group may become another's
+		if syscall.Kill(-pid, 0) != nil {
+			delete(background, pid)
+		}
+	}
+}
+
+// EndAll ends what commands have left in the background.
+func EndAll() {
+	mu.Lock()
+	defer mu.Unlock()
+	for pid := range background {
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+	clear(background)
+}

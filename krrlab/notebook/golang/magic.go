@@ -146,8 +146,8 @@ func (s *Session) changeDir(dir string) error {
 	return err
 }
 
-// shell runs a script; an interrupt ends it. What it leaves in the background keeps the streams, and prints into the
-// cells to come.
+// shell runs a script; an interrupt ends it. What it leaves in the background keeps the streams, prints into the cells to
+// come, and ends with the session.
 func (s *Session) shell(program, script string) error {
 	ctx, stop := context.WithCancel(s.ctx.Load())
 	defer stop()
@@ -155,6 +155,7 @@ func (s *Session) shell(program, script string) error {
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	group.Cancel(cmd, syscall.SIGKILL)
 	err := cmd.Run()
+	group.Leave(cmd)
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:

@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -27,4 +28,20 @@ func TestBackground(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("the command was cut off: %q", p.all())
+}
+
+// TestBackgroundEnds: what a cell leaves in the background ends with the session.
+func TestBackgroundEnds(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s, err := New(nil)
+	testkit.OK(t, err)
+	if r := s.Run("Cell 1", "!mkfifo line\n!sleep 600 >line 2>&1 &", &sheet{}); r.Err != nil {
+		t.Error(r.Err)
+	}
+	line := testkit.Must(os.Open("line")) // waits for the command
+	defer line.Close()
+	s.Close()
+	if text, err := io.ReadAll(line); err != nil || len(text) > 0 {
+		t.Errorf("%q, %v", text, err)
+	}
 }

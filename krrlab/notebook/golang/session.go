@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/group"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 	"github.com/krrlab/lab/krrlab/notebook/modules"
@@ -97,6 +98,7 @@ func (s *Session) Close() {
 	s.compiled.end()
 	s.out.close()
 	_ = s.finder.Close()
+	group.EndAll()
 	active.Unlock()
 }
 
