@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	rows "github.com/krrlab/lab/krrlab/pencil"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/suite"
 )
@@ -25,8 +27,9 @@ func TestEvidence(t *testing.T) {
 		storage    gram.Storage
 		probes     int
 		confidence float64
-	}{{gram.Float64, 1, 0.95}, {gram.Float64, 4, 0.5}, {gram.Fixed16, 2, 0.8}} {
+	}{{gram.Float64, 1, 0.95}, {gram.Float64, 10, 0.95}, {gram.Float64, 4, 0.5}, {gram.Fixed16, 2, 0.8}} {
 		misses, width, of, unknown := map[string]int{}, map[string]float64{}, 0, 0
+		estimates, ratio := 0, 0.
 		for seed := range seeds {
 			lab := testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, uint64(seed%4)), krrlab.Config{
 				Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.05, Solver: krrlab.PCG, Storage: c.storage, Seed: uint64(seed)}))
@@ -68,10 +71,31 @@ func TestEvidence(t *testing.T) {
 				width[row.Name] += (d.Hi - d.Lo) / float64(seeds)
 			}
 			of++
+			var best *rows.Row
+			for i := range r.Rows {
+				if e := r.Rows[i].LogDetEstimate; e != nil && (best == nil || e.Width() < best.LogDetEstimate.Width()) {
+					best = &r.Rows[i]
+				}
+			}
+			if (best == nil) != (c.probes == 1) {
+				t.Fatalf("%d processes, an estimate by %v", c.probes, best)
+			}
+			if best != nil {
+				d, l := best.LogDetEstimate, best.LikelihoodEstimate
+				if !d.Covers(det) || !l.Covers(like) {
+					misses["estimate"]++
+				}
+				estimates++
+				ratio += (d.Hi - d.Lo) / (best.LogDetA.Hi - best.LogDetA.Lo) / float64(seeds)
+				width["estimate"] += (d.Hi - d.Lo) / float64(seeds)
+				testkit.Contains(t, r.String(), fmt.Sprintf("(Student's t, %d Lanczos processes), estimated by", c.probes))
+			}
 			if seed == 0 {
-				testkit.Contains(t, r.String(), "ln det(K+λI)", "−2 ln p(y) = ")
+				testkit.Contains(t, r.String(), "ln det(K+λI)", "−2 ln p(y) = ", "proved by")
 			}
 		}
+		t.Logf("%v, %d processes: %d estimates, %.3g times as wide as what is proved by them", c.storage, c.probes, estimates,
+			ratio)
 		if unknown > seeds/4 {
 			t.Errorf("nothing is known of %d of %d", unknown, seeds)
 		}

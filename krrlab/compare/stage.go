@@ -44,7 +44,7 @@ type Options struct {
 	Confidence float64       `flag:"confidence" default:"0.95" check:"(0,1)" help:"of each interval of κ"`
 	Width      float64       `flag:"width" default:"0.2" check:"positive" help:"relative width of κ's interval at which to stop"`
 	Steps      int           `flag:"steps" default:"100" check:">=-1" zero:"-1" help:"maximum number of Lanczos steps; 0 for no κ"`
-	Probes     int           `flag:"probes" default:"1" check:">=1" help:"Lanczos processes of each: more narrow the intervals of ln det(K+λI) and of the likelihood"`
+	Probes     int           `flag:"probes" default:"10" check:">=1" help:"Lanczos processes of the preconditioners that tell ln det(K+λI) best, for it and the likelihood; 1 gives no estimate"`
 	ExactBelow int           `flag:"exact-below" default:"500" check:">=-1" zero:"-1" help:"largest n for which all eigenvalues of each are computed; -1 for never"`
 }
 

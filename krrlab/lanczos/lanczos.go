@@ -82,6 +82,8 @@ type Options struct {
 	// Monitor, if not nil, is called after every step of each process with what is known by then. If it
 	// returns an error, all end with it, of ErrStop without one.
 	Monitor func(*Result) error
+	// Done, if not nil, ends process c after a step, without Converged, where it returns true.
+	Done func(c int, r *Result) bool
 }
 
 // settled returns a copy of o with the defaults filled in, for order n.

@@ -62,15 +62,21 @@ func TestLogDet(t *testing.T) {
 		for _, c := range []struct {
 			confidence, least float64
 			steps, starts     int
-		}{{0.95, 0, 40, 1}, {0.95, slices.Min(v), 12, 1}, {0.8, slices.Min(v) / 100, 20, 4}, {0.1, slices.Min(v), 30, 1}} {
-			misses, unbounded, widths := 0, 0, 0.0
+		}{{0.95, 0, 40, 1}, {0.95, slices.Min(v), 12, 1}, {0.8, slices.Min(v) / 100, 20, 4}, {0.95, slices.Min(v), 30, 10}, {0.1, slices.Min(v), 30, 1}} {
+			misses, unbounded, widths, off := 0, 0, 0.0, 0
 			for seed := range seeds {
 				var all []*Result
 				for i := range c.starts {
 					all = append(all, run(t, diagonal(v), &Options{Steps: c.steps, Tol: -1, Confidence: c.confidence,
 						Definite: true, Start: rng.New(uint64(seed)).Sub("start", uint64(i))}))
 				}
-				e := LogDet(all, c.least)
+				e, student := LogDet(all, c.least)
+				if c.starts == 1 != math.IsInf(student.Hi, 1) || student.Value != e.Value {
+					t.Errorf("%s: %v, estimated %v", name, e, student)
+				}
+				if !student.Covers(want) {
+					off++
+				}
 				switch width := e.Hi - e.Lo; {
 				case !(width < math.Inf(1)):
 					unbounded++
@@ -84,8 +90,11 @@ func TestLogDet(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%s, ln det %.4g, %+v: %d of %d missed, %d unbounded, mean width %.3g", name, want, c, misses, seeds,
-				unbounded, widths/float64(seeds-unbounded))
+			t.Logf("%s, ln det %.4g, %+v: %d of %d missed, %d estimates, %d unbounded, mean width %.3g", name, want, c, misses,
+				seeds, off, unbounded, widths/float64(seeds-unbounded))
+			if p := upTo(seeds, off, 1-c.confidence); p < 1e-4 {
+				t.Errorf("%s, %+v: %d of %d estimates missed", name, c, off, seeds)
+			}
 			if p := upTo(seeds, misses, 1-c.confidence); p < 1e-4 {
 				t.Errorf("%s, %+v: %d of %d missed", name, c, misses, seeds)
 			}
@@ -102,7 +111,8 @@ func TestLogDetInaccurate(t *testing.T) {
 	calls := 0
 	r := run(t, inexact{diagonal(v), 1e-3, &calls}, &Options{Steps: 30, Tol: -1})
 	exact := run(t, diagonal(v), &Options{Steps: 30, Tol: -1})
-	noisy, plain := LogDet([]*Result{r}, 0.1), LogDet([]*Result{exact}, 0.1)
+	noisy, _ := LogDet([]*Result{r}, 0.1)
+	plain, _ := LogDet([]*Result{exact}, 0.1)
 	if more := (noisy.Hi - noisy.Lo) - (plain.Hi - plain.Lo); more < 200*r.Slack {
 		t.Errorf("%v, by accurate products %v", noisy, plain)
 	}
@@ -116,7 +126,7 @@ func TestLogDetInaccurate(t *testing.T) {
 	// A multiple of I, and order 1: one step tells all.
 	for _, u := range [][]float64{{3, 3, 3, 3}, {0.25}} {
 		want := float64(len(u)) * math.Log(u[0])
-		one := LogDet([]*Result{testkit.Must(Run(t.Context(), diagonal(u), nil))}, 0)
+		one, _ := LogDet([]*Result{testkit.Must(Run(t.Context(), diagonal(u), nil))}, 0)
 		if math.Abs(one.Lo-want) > 1e-4 || math.Abs(one.Hi-want) > 1e-4 {
 			t.Errorf("%v: %v", u, one)
 		}

@@ -250,7 +250,8 @@ func (g *group) step(ctx context.Context) error {
 				return err
 			}
 		}
-		if k := p.res.Steps; k < g.o.Steps && !p.res.Converged && p.res.Beta[k-1] > 0 {
+		if k := p.res.Steps; k < g.o.Steps && !p.res.Converged && p.res.Beta[k-1] > 0 &&
+			(g.o.Done == nil || !g.o.Done(c, p.res)) {
 			p.keep(p.res.Beta[k-1]) // r_{j+1} = w/β_j, z_{j+1} = M⁻¹w/β_j
 			left = append(left, c)
 		} else {

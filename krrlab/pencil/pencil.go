@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -29,7 +30,7 @@ type Set struct {
 	Mu    []float64 // of each λ_min(M_c⁻¹A), likewise
 	Recur bool      // residuals are those by recurrence, none is recomputed
 	Mixed bool      // the right-hand side is of several targets: no Likelihood
-	// Probes are the Lanczos processes of each, 0 for 1; those after the first serve LogDetA alone
+	// Probes are the Lanczos processes of each, 0 for 1; those after the first serve ln det(K+λI) alone
 	Probes int
 	Tell   func(stage.Event)
 
@@ -57,15 +58,26 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 		}
 		return nil
 	}
-	var runs [][]*lanczos.Result
-	var err error
-	for i, start := 0, o.Start; i == 0 || i < s.Probes && err == nil; i++ {
-		if i > 0 {
-			o.Start = start.Sub("probe", uint64(i))
-		}
+	first, err := lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &o)
+	runs, tells := [][]*lanczos.Result{first}, s.tells(first)
+	for i := 1; i < s.Probes && err == nil; i++ {
+		probe := lanczos.Options{Steps: o.Steps, Ends: lanczos.Neither, Start: o.Start.Sub("probe", uint64(i)),
+			Done: func(c int, r *lanczos.Result) bool {
+				gap, deviation := math.Inf(1), 0.
+				if tells[c] && r.Steps%8 == 0 {
+					gap, deviation = s.spread(c, first[c], r)
+				}
+				return !tells[c] || gap <= deviation/10
+			}}
 		var all []*lanczos.Result
-		all, err = lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &o)
+		all, err = lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &probe)
+		for c := range all {
+			if !tells[c] {
+				all[c] = nil
+			}
+		}
 		runs = append(runs, all)
+		s.Tell(stage.Event{Stage: stage.Lanczos, Detail: "ln det", Done: i, Total: s.Probes - 1, Remaining: -1})
 	}
 	for c, l := range runs[0] {
 		switch {
@@ -88,19 +100,58 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 // determined is an M that knows ln det M, built-in or user-defined.
 type determined interface{ LogDet() float64 }
 
+// ownDet returns ln det M_c, if it is known.
+func (s *Set) ownDet(c int) (value float64, known bool) {
+	sides, ok := s.M.(*Sides)
+	if !ok || sides.Ms[c] == nil {
+		return 0, ok // M = I
+	}
+	m, known := sides.Ms[c].(determined)
+	if known {
+		value = m.LogDet()
+	}
+	return value, known
+}
+
+// least returns a lower bound of λ_min(M_c⁻¹A) that needs no Lanczos process, 0 if none is known.
+func (s *Set) least(c int) float64 {
+	if s.Mu == nil {
+		return 0
+	}
+	return s.Mu[c]
+}
+
+// spread returns lanczos.Result.LogDetSpread of the mean of all processes with M_c, by one of them; +Inf if ln det M_c or
+// a lower bound of the spectrum is not known.
+func (s *Set) spread(c int, first, r *lanczos.Result) (gap, deviation float64) {
+	if first != nil && first.Err == nil {
+		least := cmp.Or(s.least(c), max(0, first.Min.Lo))
+		if _, known := s.ownDet(c); known && least > 0 {
+			gap, deviation = r.LogDetSpread(least)
+			return gap, deviation / math.Sqrt(float64(s.Probes))
+		}
+	}
+	return math.Inf(1), math.Inf(1)
+}
+
+// tells reports which preconditioners tell ln det(K+λI) about as well as the best of them, by the first process of each.
+func (s *Set) tells(first []*lanczos.Result) []bool {
+	each, tells := make([]float64, len(first)), make([]bool, len(first))
+	for c, r := range first {
+		gap, deviation := s.spread(c, r, r)
+		each[c] = gap + deviation
+	}
+	for c, v := range each {
+		tells[c] = v <= 2*slices.Min(each) && !math.IsInf(v, 1)
+	}
+	return tells
+}
+
 // determine takes ln det(K+λI) = ln det M + ln det(M⁻¹(K+λI)).
 func (s *Set) determine(c int, runs [][]*lanczos.Result) {
-	sides, ok := s.M.(*Sides)
-	if !ok {
+	own, known := s.ownDet(c)
+	if !known {
 		return
-	}
-	var own, least float64
-	if m := sides.Ms[c]; m != nil {
-		of, ok := m.(determined)
-		if !ok {
-			return
-		}
-		own = of.LogDet()
 	}
 	var all []*lanczos.Result
 	for _, run := range runs {
@@ -108,27 +159,21 @@ func (s *Set) determine(c int, runs [][]*lanczos.Result) {
 			all = append(all, l)
 		}
 	}
-	if s.Mu != nil {
-		least = s.Mu[c]
-	}
-	e := lanczos.LogDet(all, least)
 	off := float64(s.A.Dim()) * s.Off / max(0, 1-s.Off) // |ln det(A+E) − ln det A| ≤ n‖E‖₂/(λ−‖E‖₂)
-	if e.Value, e.Lo, e.Hi = e.Value+own, e.Lo+own-off, e.Hi+own+off; e.Hi-e.Lo <= math.MaxFloat64 {
-		s.Rows[c].LogDetA = &e
+	given := func(e estimate.Interval) *estimate.Interval {
+		if e.Value, e.Lo, e.Hi = e.Value+own, e.Lo+own-off, e.Hi+own+off; !(e.Hi-e.Lo <= math.MaxFloat64) {
+			return nil
+		}
+		return &e
 	}
+	proved, estimated := lanczos.LogDet(all, s.least(c))
+	s.Rows[c].LogDetA, s.Rows[c].LogDetEstimate = given(proved), given(estimated)
 }
 
 // note takes what failed, and puts the likelihood together.
 func (s *Set) note() {
 	for _, r := range s.Rows {
-		if r.LogDetA == nil || r.energy[1] == 0 || s.Mixed {
-			continue
-		}
-		e, at := *r.LogDetA, float64(s.A.Dim())*math.Log(2*math.Pi)
-		e.Value += at + s.size*r.energy[0]
-		e.Lo += at + s.size*r.energy[0]*max(0, 1-s.Off) // K = 0 and E = −Off·λI
-		e.Hi += at + s.size*r.energy[1]/max(0, 1-s.Off)
-		r.Likelihood = &e
+		r.Likelihood, r.LikelihoodEstimate = s.likelihood(r, r.LogDetA), s.likelihood(r, r.LogDetEstimate)
 	}
 	if sides, ok := s.M.(*Sides); ok {
 		for c, err := range sides.Fails {
@@ -137,6 +182,18 @@ func (s *Set) note() {
 			}
 		}
 	}
+}
+
+// likelihood returns the interval of −2 ln p(y) by one of ln det(K+λI), nil where one of its parts is not known.
+func (s *Set) likelihood(r *Row, det *estimate.Interval) *estimate.Interval {
+	if det == nil || r.energy[1] == 0 || s.Mixed {
+		return nil
+	}
+	e, at := *det, float64(s.A.Dim())*math.Log(2*math.Pi)
+	e.Value += at + s.size*r.energy[0]
+	e.Lo += at + s.size*r.energy[0]*max(0, 1-s.Off) // K = 0 and E = −Off·λI
+	e.Hi += at + s.size*r.energy[1]/max(0, 1-s.Off)
+	return &e
 }
 
 // Solve takes conjugate gradients with each M_c to every column of b, n×t, at the price of a block of all.

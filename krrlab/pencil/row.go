@@ -7,6 +7,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -83,6 +84,9 @@ type Row struct {
 	// and what is estimated; they allow for K as stored.
 	LogDetA    *estimate.Interval `json:"log_det_a,omitempty"`
 	Likelihood *estimate.Interval `json:"minus_2_log_likelihood,omitempty"`
+	// LogDetEstimate and LikelihoodEstimate are the same by Student's interval, of two processes at least.
+	LogDetEstimate     *estimate.Interval `json:"log_det_a_estimate,omitempty"`
+	LikelihoodEstimate *estimate.Interval `json:"minus_2_log_likelihood_estimate,omitempty"`
 
 	energy [2]float64 // yᵀ(K+λI)⁻¹y/‖y‖₂² is between these, K as stored
 }
@@ -269,21 +273,35 @@ func (r *Row) Text(to, seconds float64) string {
 	return text
 }
 
-// Evidence adds a line with the narrowest intervals of ln det(K+λI) and of the likelihood, if there are any.
+// Evidence adds lines with the narrowest intervals of ln det(K+λI) and of the likelihood, if there are any: the
+// estimated ones, and those that are proved.
 func Evidence(b *stage.Lines, rows ...*Row) {
-	text, least := "", math.Inf(1)
-	for _, r := range rows {
-		if d := r.LogDetA; d != nil && d.Hi-d.Lo < least {
-			least, text = d.Hi-d.Lo, stage.Bounds(*d)
-			if r.Likelihood != nil {
-				text += "; −2 ln p(y) = " + stage.Bounds(*r.Likelihood)
+	name := "ln det(K+λI)"
+	add := func(write func(estimate.Interval) string, how string, of func(r *Row) (det, likelihood *estimate.Interval)) {
+		text, width := "", math.Inf(1)
+		for _, r := range rows {
+			if det, likelihood := of(r); det != nil && det.Hi-det.Lo < width {
+				width, text = det.Hi-det.Lo, write(*det)
+				if likelihood != nil {
+					text += "; −2 ln p(y) = " + write(*likelihood)
+				}
+				text += ", " + how + " by " + r.Name
 			}
-			text += ", by " + r.Name
+		}
+		if text != "" {
+			b.Add(name, "%s", text)
+			name = ""
 		}
 	}
-	if text != "" {
-		b.Add("ln det(K+λI)", "%s", text)
-	}
+	add(estimated, "estimated", func(r *Row) (_, _ *estimate.Interval) { return r.LogDetEstimate, r.LikelihoodEstimate })
+	add(stage.Bounds, "proved", func(r *Row) (_, _ *estimate.Interval) { return r.LogDetA, r.Likelihood })
+}
+
+// estimated writes an interval with the digits that it settles.
+func estimated(e estimate.Interval) string {
+	half := max(e.Hi-e.Value, e.Value-e.Lo)
+	return fmt.Sprintf("%.*f ± %s with %.3g %% (%s)", max(0, 1-int(math.Floor(math.Log10(half)))), e.Value,
+		outward.Up(half, 2), 100*e.Confidence, e.Method)
 }
 
 // numbers are the columns of a table, four digits of each.
