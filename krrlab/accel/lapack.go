@@ -73,7 +73,7 @@ func (o lapacks) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda 
 	l := inUse()
 	if l == nil || n < lapackOrder || n > 32000 || jobz != lapack.EVNone && jobz != lapack.EVCompute || !isUplo(ul) ||
 		!matrix(n, n, lda, len(a)) || len(w) < n || lwork < 3*n-1 || len(work) < lwork || hasNaN(ul, n, a, lda) {
-		return o.Implementation.Dsyev(jobz, ul, n, a, lda, w, work, lwork)
+		return o.syev(jobz, ul, n, a, lda, w, work, lwork)
 	}
 	lw, liw := 1+2*n, 1
 	if jobz == lapack.EVCompute {
@@ -143,24 +143,8 @@ const negligible = 0x1p-400
 // power of two and freed of entries below 2⁻⁴⁰⁰ of its largest first: gonum's own scaling
 // of blocks that are tiny or huge panics.
 func Dsterf(diag, off []float64) bool {
-	var top float64
-	for _, list := range [][]float64{diag, off} {
-		for _, v := range list {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return false
-			}
-			top = max(top, math.Abs(v))
-		}
-	}
-	_, e := math.Frexp(top)
-	for _, list := range [][]float64{diag, off} {
-		for i, v := range list {
-			if list[i] = math.Ldexp(v, -e); math.Abs(list[i]) < negligible {
-				list[i] = 0
-			}
-		}
-	}
-	if !(gonum.Implementation{}).Dsterf(len(diag), diag, off) {
+	e, ok := normalize(diag, off)
+	if !ok || !(gonum.Implementation{}).Dsterf(len(diag), diag, off) {
 		return false
 	}
 	for i, v := range diag {
@@ -220,4 +204,65 @@ func spotf2(n int, a []float32, lda int) bool {
 		li[i] = r
 	}
 	return true
+}
+
+// normalize multiplies a tridiagonal matrix by 2^−e, so that its largest entry is between ½ and 1, and sets entries below
+// negligible to 0. ok is false if a number is not finite.
+func normalize(diag, off []float64) (e int, ok bool) {
+	var top float64
+	for _, list := range [][]float64{diag, off} {
+		for _, v := range list {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return 0, false
+			}
+			top = max(top, math.Abs(v))
+		}
+	}
+	_, e = math.Frexp(top)
+	for _, list := range [][]float64{diag, off} {
+		for i, v := range list {
+			if list[i] = math.Ldexp(v, -e); math.Abs(list[i]) < negligible {
+				list[i] = 0
+			}
+		}
+	}
+	return e, true
+}
+
+// syev is gonum's Dsyev with the tridiagonal matrix normalized, as gonum's scaling of its tiny or huge blocks panics.
+func (o lapacks) syev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
+	lwork int) (ok bool) {
+	var top float64
+	if lwork >= 3*n-1 && len(work) >= lwork && n > 1 && isUplo(ul) && matrix(n, n, lda, len(a)) && len(w) >= n {
+		top = o.Dlansy(lapack.MaxAbs, ul, n, a, lda, work)
+	}
+	if jobz != lapack.EVNone && jobz != lapack.EVCompute || !(top > 0 && top <= math.MaxFloat64) {
+		return o.Implementation.Dsyev(jobz, ul, n, a, lda, w, work, lwork)
+	}
+	_, first := math.Frexp(top)
+	for i := range n {
+		row := a[i*lda : i*lda+i+1]
+		if ul == blas.Upper {
+			row = a[i*lda+i : i*lda+n]
+		}
+		for j, v := range row {
+			row[j] = math.Ldexp(v, -first)
+		}
+	}
+	off, tau, rest := work[:n-1], work[n:2*n-1], work[2*n:]
+	o.Dsytrd(ul, n, a, lda, w, off, tau, rest, lwork-2*n)
+	second, ok := normalize(w[:n], off)
+	switch {
+	case !ok:
+		return false
+	case jobz == lapack.EVNone:
+		ok = o.Implementation.Dsterf(n, w, off)
+	default:
+		o.Dorgtr(ul, n, a, lda, tau, rest, lwork-2*n)
+		ok = o.Dsteqr(lapack.EVComp(jobz), n, w, off, a, lda, work[n:])
+	}
+	for i := range n {
+		w[i] = math.Ldexp(w[i], first+second)
+	}
+	return ok
 }

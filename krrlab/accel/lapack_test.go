@@ -280,3 +280,30 @@ func TestEigen(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// TestEigenRange: eigenvalues and eigenvectors of matrices of any size, also of low rank.
+func TestEigenRange(t *testing.T) {
+	const n = 40
+	for _, size := range []float64{1e-300, 1e-200, 1e-125, 1, 1e200} {
+		for _, job := range []lapack.EVJob{lapack.EVNone, lapack.EVCompute} {
+			a := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: make([]float64, n*n)}
+			for i := range n { // eigenvalues n·size, and size/1e130 in a block of its own
+				for j := range n {
+					a.Data[i*n+j] = size
+				}
+			}
+			for i := range n {
+				a.Data[i*n+n-1], a.Data[(n-1)*n+i] = 0, 0
+			}
+			a.Data[n*n-1] = size * 1e-130
+			v, err := Eigen(t.Context(), job, a)
+			if err != nil || math.Abs(v[n-1]/size-(n-1)) > 1e-12 || math.Abs(v[0]/size) > 1e-12 {
+				t.Errorf("size %g, %c: %v, %v", size, job, v, err)
+				continue
+			}
+			if job == lapack.EVCompute && math.Abs(math.Abs(a.Data[n-1])-1/math.Sqrt(n-1)) > 1e-12 {
+				t.Errorf("size %g: the eigenvector begins with %g", size, a.Data[n-1])
+			}
+		}
+	}
+}
