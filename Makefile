@@ -90,7 +90,7 @@ test-machines:
 	@GO=$(GO) OUT=$(OUT) .ci/machines $(or $(ROW),all)
 
 # Mutants of packages that answers and certificates come from: nine of ten of those that their own tests reach are to be killed.
-MUTATED := rng points estimate kernel sketch feature gram precond pcg lowrank lanczos sketchsize statdim lambdap quality solve model bound verify direct leaveout interval tune plan compare
+MUTATED := rng points tree schema estimate kernel sketch feature gram precond pcg lowrank lanczos sketchsize statdim lambdap quality solve model bound verify direct leaveout interval tune plan pencil compare
 mutants:
 	@failed=; for p in $(or $(PACKAGES),$(addprefix krrlab/,$(MUTATED))); do \
 	  $(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --output-statuses l --threshold-efficacy 89.99 ./$$p || failed="$$failed $$p"; \

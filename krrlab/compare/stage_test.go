@@ -18,7 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// bench has K of 30 points on a line, and makes M = I of every entry, but M = K+λI of "exact", and none of "none of it".
+// bench has K of 30 points on a line, and makes M = I of every entry, but M = K+λI of "exact", and none of the one that is refused.
 type bench struct {
 	stage.Bench
 	problem stage.Problem
@@ -27,7 +27,10 @@ type bench struct {
 	events  []stage.Event
 }
 
-const lambda = 0.1
+const (
+	lambda  = 0.1
+	refused = "a preconditioner that cannot be made"
+)
 
 func newBench(k kernel.Kernel) *bench {
 	const n = 30
@@ -56,7 +59,7 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, _ int) (*stage.Made, er
 	case "exact":
 		k, _, _ := b.Dense(ctx, 0)
 		m.M = inverse{testkit.Plus(testkit.Symmetric(k), lambda)}
-	case "none of it":
+	case refused:
 		return nil, errors.New("it cannot be made")
 	}
 	return m, nil
@@ -82,7 +85,7 @@ func TestGroupsOfMemory(t *testing.T) {
 		b := newBench(kernel.Gaussian{Sigma: 1})
 		b.problem.Held, b.problem.Memory = 17, memory+17+b.k.Bytes()
 		r := testkit.Must(Options{Steps: 7, ExactBelow: -1, To: 1e-3,
-			With: stage.Entries{{Text: "a"}, {Text: "exact"}, {Text: "none of it"}}}.Run(t.Context(), b)).(*Result)
+			With: stage.Entries{{Text: "a"}, {Text: "exact"}, {Text: refused}}}.Run(t.Context(), b)).(*Result)
 		groups, told := 0, map[string]int{}
 		b.events = slices.DeleteFunc(b.events, func(e stage.Event) bool { return e.Stage != stage.Compare })
 		for i, e := range b.events {
@@ -101,6 +104,7 @@ func TestGroupsOfMemory(t *testing.T) {
 			}
 		}
 		testkit.Equal(t, r.Rows[3].Why, "it cannot be made")
+		testkit.Contains(t, r.String(), "\na "+strings.Repeat(" ", len(refused))) // texts are aligned
 	}
 }
 

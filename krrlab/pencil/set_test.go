@@ -116,6 +116,12 @@ func TestSet(t *testing.T) {
 			}
 			kappa := floats.Max(ratio) / floats.Min(ratio)
 			alone := testkit.Must(pcg.Solve(t.Context(), stored, ms[c], b, &pcg.Options{Tol: 1e-5, Aim: 1}))
+			var widest float64 // of the columns' Ritz values
+			for j := range columns {
+				ritz := alone.Ritz(j)
+				widest = max(widest, ritz[len(ritz)-1]/ritz[0])
+			}
+			testkit.Near(t, r.Ritz[1]/r.Ritz[0], widest, 1e-9*widest, c)
 			for k, v := range r.Residuals {
 				testkit.Near(t, v, floats.Max(alone.History.RelRes[k]), 1e-9*v, c, k)
 			}
