@@ -21,6 +21,19 @@ type Dates struct {
 	Zone  bool   `json:"zone,omitempty"`  // the times have a time zone, and are taken in UTC
 }
 
+// validate reports what no fit has found.
+func (d *Dates) validate(column string) error {
+	_, err := time.Parse(time.DateOnly, d.First)
+	if err := known("order of dates", d.Order, []string{"", "auto", "day", "month"}); err != nil {
+		return err
+	}
+	if d.Form == "" || d.Form == "time" || d.Form == "date" && err == nil {
+		return nil
+	}
+	return fmt.Errorf("datasets: the dates of the column %s have the form %q, and the first day %q", quote(column), d.Form,
+		d.First)
+}
+
 // suffixes returns what the names of the features end with, after the name of the column.
 func (d *Dates) suffixes() []string {
 	hour, all := []string{" hour sin", " hour cos"}, []string{" days"}
@@ -292,7 +305,7 @@ func (d *Dates) put(row []float64, code float64) {
 		cycle(ofDay, day)
 		return
 	}
-	first, _ := time.Parse(time.DateOnly, d.First) // checked as a model is read; else 1 January of the year 1
+	first, _ := time.Parse(time.DateOnly, d.First) // by validate or settle a date
 	row[0] = (t - float64(first.Unix())) / day
 	row = row[1:]
 	if d.Times {

@@ -145,6 +145,11 @@ func TestDateFaults(t *testing.T) {
 	} {
 		fails(t, errOf(Read(strings.NewReader(dated(strings.Split(cells, "|")...)), "f", nil)), want)
 	}
+	for want, bad := range map[string]Dates{`the first day "soon"`: {Form: "date", First: "soon"}, `the form "x"`: {Form: "x"},
+		"unknown order of dates": {Order: "year"}} {
+		fails(t, errOf(Read(strings.NewReader(dated("2024-01-01")), "f",
+			&ReadOptions{Categorical: []Category{{Column: "when", Dates: &bad}}})), want)
+	}
 	d := must(readDates(dated("2024-01-01", "2024-01-02"), ""))
 	o := ReadOptions{Task: "regression", Categorical: d.Categories, Columns: d.Columns, Dim: d.Dim()}
 	z := must(Read(strings.NewReader(dated("2024-01-01T10:00", "13/01/2024")), "f", &o))

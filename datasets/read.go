@@ -147,6 +147,11 @@ func (o *ReadOptions) settled() (ReadOptions, error) {
 	if err == nil && s.Comment != "none" && utf8.RuneCountInString(s.Comment) > 1 {
 		err = fmt.Errorf("comment %q: want one character, or none", s.Comment)
 	}
+	for _, k := range s.Categorical {
+		if err == nil && k.Dates != nil {
+			err = k.Dates.validate(k.Column)
+		}
+	}
 	return s, err
 }
 

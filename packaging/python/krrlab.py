@@ -53,7 +53,7 @@ class Model:
         """z as a matrix of finite numbers with a column for each feature; ValueError says what is wrong with it."""
         by, names = self.meta.get("scaling") or {}, self.meta.get("columns")
         if self.meta.get("origin", {}).get("categorical") and hasattr(z, "columns"):
-            raise ValueError("the model has columns of words: use krrlab predict")
+            raise ValueError("the model has columns of words or dates: use krrlab predict")
         if hasattr(z, "columns") and names:
             missing = [name for name in names if name not in z.columns]
             if missing:
