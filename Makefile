@@ -13,7 +13,7 @@ VERSION := $(shell git describe --tags --match 'v[0-9]*' --dirty --abbrev=12 2>/
   git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null | sed s/^/devel-/)
 OUT ?= out
 
-.PHONY: all build program demo figures lab gophernotes test test-long test-machines mutants kills test-ui fuzz bench bench-peers bench-plan release release-check clean help
+.PHONY: all build program demo figures pictures lab gophernotes test test-long test-machines mutants kills test-ui fuzz bench bench-peers bench-plan release release-check clean help
 
 all: build
 
@@ -21,6 +21,7 @@ help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -7
 	@echo "  make build      bin/krrlab"
 	@echo "  make figures    tables and figures of the results kept in experiments/results, and the table of docs/results.md"
+	@echo "  make pictures   every picture that docs and theory keep (KRRLAB_DATA; docs/pictures.txt)"
 	@echo "  make lab        install the Jupyter kernel, and Jupyter, and open notebooks/"
 	@echo "  make gophernotes  bin/gophernotes: the upstream kernel with the same packages"
 	@echo "  make test-long  the tests on real data too (KRRLAB_DATA), and the long statistical ones"
@@ -55,6 +56,11 @@ demo:
 # The paper's tables and figures of the results kept, and the table of docs/results.md; no data needed.
 figures: build
 	@$(BIN) reproduce all --from experiments/results --page docs/results.md
+
+# The pictures of docs/pictures.txt, of theory and of notebook 10; ONLY=compare: those whose name has this.
+pictures: build
+	@.ci/install libopenblas0
+	@.ci/pictures $(BIN) $(ONLY)
 
 # Debian's Jupyter and its Python; the kernel is installed for the user, and the notebooks are signed
 # as trusted, so that they open with their pictures as they are kept.

@@ -61,6 +61,9 @@ func (s *sample) besideError(p printed, column string) []plots.Cell {
 	return []plots.Cell{errorText(s.result()), p.error(column)}
 }
 
+// shown returns the cell of a number that is shown as a text.
+func shown(v float64, text string) plots.Cell { return plots.Spread(v, math.NaN(), math.NaN(), text) }
+
 // errorText gives an error as the paper does: per cent for classification, ‖ŷ−y‖/‖y‖ for
 // regression.
 func errorText(r *Result) plots.Cell {
@@ -68,9 +71,9 @@ func errorText(r *Result) plots.Cell {
 	case r == nil:
 		return plots.Blank()
 	case r.TestError != nil:
-		return plots.Text(percent(*r.TestError))
+		return shown(*r.TestError, percent(*r.TestError))
 	case r.RelErr != nil:
-		return plots.Text(fmt.Sprintf("%.3g", *r.RelErr))
+		return shown(*r.RelErr, fmt.Sprintf("%.3g", *r.RelErr))
 	}
 	return plots.Blank()
 }

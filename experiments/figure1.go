@@ -102,12 +102,12 @@ func (r *Report) curveTable(title, caption, row string, roles ...string) *plots.
 				if p.ran == 0 {
 					continue
 				}
-				iterations := ""
+				iterations := plots.Blank()
 				if role == exactRole || role == autoRole {
-					iterations = spread(p.iterations, "%.0f")
+					iterations = spread(p.iterations, "%.0f", "")
 				}
-				t.Add(row, role, p.result().Data.N, p.width(), p.seedsText(), spread(perCent(p), "%.2f"),
-					spread(p.seconds, "%.3g"), iterations)
+				t.Add(row, role, p.result().Data.N, p.width(), p.seedsText(), spread(perCent(p), "%.2f", ""),
+					spread(p.seconds, "%.3g", ""), iterations)
 			}
 		}
 	}

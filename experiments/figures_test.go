@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/suite"
+	"github.com/krrlab/lab/plots"
 )
 
 // TestProfiles: the three profiles of s meet at n = 100,000 of MNIST, as the paper's do, and the
@@ -56,13 +57,13 @@ func TestCurve(t *testing.T) {
 		p.complete() {
 		t.Errorf("%+v", p)
 	}
-	if got := spread(perCent(p), "%.1f"); got != "2.5 (1.0–5.0)" {
-		t.Errorf("spread %q", got)
+	if got := spread(perCent(p), "%.1f", ""); got != plots.Spread(2.5, 1, 5, "2.5 (1.0–5.0)") {
+		t.Errorf("spread %+v", got)
 	}
 	if got := p.seedsText().String(); got != "4 of 5 converged" {
 		t.Errorf("seeds %q", got)
 	}
-	if !math.IsNaN(median(q.errors)) || spread(q.errors, "%g") != "" || q.seedsText().String() != "0 of 2 run" {
+	if !math.IsNaN(median(q.errors)) || spread(q.errors, "%g", "").String() != "" || q.seedsText().String() != "0 of 2 run" {
 		t.Errorf("%+v", q)
 	}
 	lines := series("x", curve, placeOf, perCent)

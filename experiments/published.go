@@ -98,9 +98,9 @@ func (p printed) error(column string) plots.Cell {
 	case math.IsNaN(v):
 		return plots.Blank()
 	case p.row == "YEARMSD":
-		return plots.Text(fmt.Sprintf("%.3g", v))
+		return shown(v, fmt.Sprintf("%.3g", v))
 	}
-	return plots.Text(percent(v))
+	return shown(v, percent(v))
 }
 
 // points returns the number of training points of a row of the published tables.

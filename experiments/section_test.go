@@ -1,8 +1,11 @@
 package experiments
 
 import (
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -122,6 +125,26 @@ func TestReadmeRows(t *testing.T) {
 		}
 		if got, want := strings.Join(row, "|"), strings.Join(append(want[:6:6], want[7]), "|"); got != want {
 			t.Errorf("%s: README.md has\n%s\ndocs/results.md\n%s", name, got, want)
+		}
+	}
+}
+
+// TestPartsSum: seconds that a page gives in parts add up to their total, to rounding.
+func TestPartsSum(t *testing.T) {
+	for _, name := range must(filepath.Glob("../docs/*.md")) {
+		text := strings.ReplaceAll(string(must(os.ReadFile(name))), "\n", " ")
+		for _, m := range regexp.MustCompile(`((?:[^,:;]* [\d.]+, )+)total ([\d.]+)`).FindAllStringSubmatch(text, -1) {
+			sum, slack := 0.0, 0.0
+			for _, part := range regexp.MustCompile(`([\d.]+), `).FindAllStringSubmatch(m[1], -1) {
+				sum, slack = sum+must(strconv.ParseFloat(part[1], 64)), slack+0.05
+			}
+			after := text[strings.Index(text, m[0])+len(m[0]):]
+			if plan := regexp.MustCompile(`^ plan         chosen in ([\d.]+) s`).FindStringSubmatch(after); plan != nil {
+				sum += must(strconv.ParseFloat(plan[1], 64))
+			}
+			if total := must(strconv.ParseFloat(m[2], 64)); math.Abs(sum-total) > slack+0.05 {
+				t.Errorf("%s: the parts sum to %.1f: %s", name, sum, m[0])
+			}
 		}
 	}
 }

@@ -112,18 +112,18 @@ func (s *sample) needs() bounds {
 	return bounds{s.median(), s.median()}
 }
 
-// spread writes an ascending sample as "85", or "85 (83–88)" where that is not all, with the verb of a float64;
-// nothing of none.
-func spread(v []float64, verb string) string {
+// spread returns the median of an ascending sample with its ends, shown as "85", or "85 (83–88)" where that is not all,
+// with the verb of a float64; nothing of none. A note follows.
+func spread(v []float64, verb, note string) plots.Cell {
 	if len(v) == 0 {
-		return ""
+		return plots.Text(note)
 	}
 	lo, hi := ends(v)
-	a, b := fmt.Sprintf(verb, lo), fmt.Sprintf(verb, hi)
-	if a == b {
-		return a
+	text := fmt.Sprintf(verb, median(v))
+	if a, b := fmt.Sprintf(verb, lo), fmt.Sprintf(verb, hi); a != b {
+		text += fmt.Sprintf(" (%s–%s)", a, b)
 	}
-	return fmt.Sprintf(verb+" (%s–%s)", median(v), a, b)
+	return plots.Spread(median(v), lo, hi, text+note)
 }
 
 // text gives the iterations as spread does, as "FAIL (1000)" in the paper's word where a seed did not converge within
@@ -136,11 +136,12 @@ func (s *sample) text() plots.Cell {
 		if how.Is(pcg.MaxIterations) {
 			how = "FAIL"
 		}
-		return plots.Text(fmt.Sprintf("%s (%d)%s", how, s.capped.Result.Iterations, s.share()))
+		b := s.needs()
+		return plots.Spread(math.NaN(), b.lo, b.hi, fmt.Sprintf("%s (%d)%s", how, s.capped.Result.Iterations, s.share()))
 	case s.ran == 1 && s.seeds == 1:
 		return plots.Number(s.median())
 	}
-	return plots.Text(spread(s.iterations, "%g") + s.share())
+	return spread(s.iterations, "%g", s.share())
 }
 
 // share says how many of the seeds ran where it is not all: ", 2 of 5 seeds".
@@ -157,7 +158,7 @@ func (s *sample) words() string {
 	case s.ran == 0:
 		return "no iterations"
 	case s.capped == nil:
-		return spread(s.iterations, "%g") + " iterations" + s.share()
+		return spread(s.iterations, "%g", " iterations"+s.share()).String()
 	case s.capped.Result.Status.Is(pcg.MaxIterations):
 		return fmt.Sprintf("more than %d iterations", s.capped.Result.Iterations)
 	}

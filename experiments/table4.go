@@ -91,15 +91,17 @@ func table4Plot(r *Report) *plots.Figure {
 // timesMore returns how many times the iterations of b those of a are; a lower bound of it where
 // a did not converge.
 func timesMore(a, b *sample) plots.Cell {
-	least, format := a.median(), "%.1f"
-	if a.capped != nil {
-		least, format = float64(a.capped.Result.Iterations), "≥ %.1f"
+	if s := b.median(); math.IsNaN(s) {
+		return plots.Blank()
+	} else if a.capped != nil {
+		least := float64(a.capped.Result.Iterations) / s
+		return plots.Spread(math.NaN(), least, math.Inf(1), fmt.Sprintf("≥ %.1f", least))
 	}
-	q := least / b.median()
+	q := a.median() / b.median()
 	if math.IsNaN(q) {
 		return plots.Blank()
 	}
-	return plots.Text(fmt.Sprintf(format, q))
+	return plots.Spread(q, q, q, fmt.Sprintf("%.1f", q))
 }
 
 // severalTimes is what "several times the iterations" is taken to mean.

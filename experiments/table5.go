@@ -68,7 +68,7 @@ func table5Table(r *Report) *plots.Table {
 		}
 		change := plots.Blank()
 		if d := a.result().Error() - b.result().Error(); !math.IsNaN(d) {
-			change = plots.Text(fmt.Sprintf("%+.2f %%", 100*d))
+			change = shown(d, fmt.Sprintf("%+.2f %%", 100*d))
 		}
 		t.Add(row, b.c.S, a.besideIterations(p, "tol_1e-2_iterations"), a.besideError(p, "tol_1e-2_error"),
 			b.besideIterations(p, "tol_1e-3_iterations"), b.besideError(p, "tol_1e-3_error"), change)

@@ -105,22 +105,50 @@ func (t *Table) Markdown() string {
 func (t *Table) CSV() string {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	rec := t.cells(func(s string) string { return s })
-	for i := range rec {
-		for j := range rec[i] {
-			if i > 0 {
-				rec[i][j] = t.cell(i-1, j).String()
-			}
+	for i := -1; i < len(t.Rows); i++ {
+		var rec []string
+		for j := range t.Columns {
+			rec = append(rec, t.record(i, j)...)
 		}
-		if len(rec[i]) == 1 && rec[i][0] == "" {
+		if len(rec) == 1 && rec[0] == "" {
 			w.Flush()
 			b.WriteString("\"\"\n") // an empty line would be no record
 			continue
 		}
-		w.Write(rec[i]) // a bytes.Buffer does not fail
+		w.Write(rec) // a bytes.Buffer does not fail
 	}
 	w.Flush()
 	return b.String()
+}
+
+// record returns what CSV has of a cell, or of the heading of a column for i = -1: one field, or three in a column that
+// has a spread with ends.
+func (t *Table) record(i, j int) []string {
+	ended := false
+	for k := range t.Rows {
+		c := t.cell(k, j)
+		ended = ended || c.kind == sampled && !math.IsNaN(c.ends[0])
+	}
+	head := t.Columns[j].head()
+	rec := []string{head, head + " least", head + " most"}
+	if i >= 0 {
+		c := t.cell(i, j)
+		rec = []string{c.String(), "", ""}
+		switch c.kind {
+		case numeral:
+			rec[1], rec[2] = rec[0], rec[0]
+		case sampled:
+			for k, v := range []float64{c.value, c.ends[0], c.ends[1]} {
+				if rec[k] = ""; !math.IsNaN(v) {
+					rec[k] = Number(v).String()
+				}
+			}
+		}
+	}
+	if !ended {
+		rec = rec[:1]
+	}
+	return rec
 }
 
 // HTML returns the table as an HTML table element, the title and the caption in its

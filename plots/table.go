@@ -49,7 +49,8 @@ type Cell struct {
 	kind  cellKind
 	text  string
 	value float64
-	side  int8 // to which a number is rounded: −1 down, 1 up, 0 to the nearest
+	ends  [2]float64 // of a spread
+	side  int8       // to which a number is rounded: −1 down, 1 up, 0 to the nearest
 }
 
 type cellKind uint8
@@ -58,6 +59,7 @@ const (
 	blank cellKind = iota
 	words
 	numeral
+	sampled
 )
 
 // Blank returns the cell that holds nothing.
@@ -76,8 +78,16 @@ func AtLeast(v float64) Cell { return Cell{kind: numeral, value: v, side: -1} }
 // AtMost returns the cell of an upper bound: what is shown of it is not smaller than v.
 func AtMost(v float64) Cell { return Cell{kind: numeral, value: v, side: 1} }
 
+// Spread returns the cell of a number, such as a median, with the least and the largest of a sample, which is shown as
+// text. In CSV it is the numbers, blank where they are NaN; those of a column are in three columns if any has ends.
+func Spread(v, least, most float64, text string) Cell {
+	return Cell{kind: sampled, text: text, value: v, ends: [2]float64{least, most}}
+}
+
 // Float returns the cell's number, and whether it holds one.
-func (c Cell) Float() (v float64, ok bool) { return c.value, c.kind == numeral }
+func (c Cell) Float() (v float64, ok bool) {
+	return c.value, c.kind == numeral || c.kind == sampled && !math.IsNaN(c.value)
+}
 
 // IsBlank reports whether the cell holds nothing.
 func (c Cell) IsBlank() bool { return c.kind == blank }

@@ -65,6 +65,19 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// TestCSVSpreads: the numbers of samples are columns of their own, and what is shown of them is the text.
+func TestCSVSpreads(t *testing.T) {
+	tab := &Table{Columns: Heads("its", "error")}
+	tab.Add(Spread(85, 83, 88.5, "85 (83–88.5)"), Spread(0.25, math.NaN(), math.NaN(), "25 %"))
+	tab.Add(7, nil)
+	tab.Add(Spread(math.NaN(), 1001, math.Inf(1), "FAIL (1000)"), "unknown")
+	tab.Add(nil, 1)
+	if got := tab.CSV(); got != "its,its least,its most,error\n85,83,88.5,0.25\n7,7,7,\n,1001,+Inf,unknown\n,,,1\n" {
+		t.Error(got)
+	}
+	contains(t, tab.Markdown(), "| 85 (83–88.5) | 25 % |\n", "| FAIL (1000) | unknown |\n")
+}
+
 func TestTableHTML(t *testing.T) {
 	got := results().HTML()
 	for dec := xml.NewDecoder(strings.NewReader(strings.ReplaceAll(got, "<br>", "<br/>"))); ; {

@@ -196,7 +196,7 @@ func figureTheorem7(e *experiment) *plots.Figure {
 	for _, c := range presets {
 		a := e.arenas(c)[0]
 		k := evaluated(a.k, a.x)
-		s := plots.Series{Name: fmt.Sprintf("κ where the conditions hold, %s (%g, %g, %g)", c.Name, c.Theta, c.Alpha,
+		s := plots.Series{Name: fmt.Sprintf("κ where the conditions hold, θ = %g, α = %g, γ = %g", c.Theta, c.Alpha,
 			c.Gamma), Style: plots.Points}
 		low, high := e.parts.TestBound(c)
 		all := make([]outcome, max(minTrials, e.trials/4))
@@ -210,7 +210,7 @@ func figureTheorem7(e *experiment) *plots.Figure {
 			}
 		}
 		series = append(series, s)
-		lines = append(lines, plots.RefLine{At: high / low, Label: fmt.Sprintf("bound, %s: %.3g", c.Name, high/low)})
+		lines = append(lines, plots.RefLine{At: high / low, Label: fmt.Sprintf("bound for θ = %g: %.3g", c.Theta, high/low)})
 	}
 	f := plots.Sweep("Theorem 7: what its conditions guarantee, and what they find", "the nearer condition over its "+
 		"limit", "κ(M⁻¹A)", nil, series...)

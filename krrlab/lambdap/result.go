@@ -74,39 +74,42 @@ func (s *Result) Table() *plots.Table {
 		return points[slices.Index(rows, r)].Seconds
 	})
 	t.Columns = append(t.Columns, plots.Column{Name: "bound by η", Format: "%.4g"})
-	for i, p := range points {
+	for i, p := range points { // λ_p, which names the rows, has its own column
+		t.Rows[i][0] = plots.Text(s.Features)
 		t.Rows[i] = append(t.Rows[i], plots.AtMost(p.Bound))
 	}
 	return t
 }
 
-// Plot draws κ with its interval, the bound by η and the iterations against λ_p, with λ, 10λ and
-// λ+η marked and the choice ringed; a map as two heat maps over λ_p and s, of κ and of the
-// predicted time.
+// Plot draws κ with its interval and the bound by η against λ_p, and the iterations below, with λ, 10λ and λ+η marked and
+// the choice ringed; a map as two heat maps over λ_p and s, of κ and of the predicted time.
 func (s *Result) Plot() *plots.Figure {
 	if len(s.Sweeps) > 1 {
 		return s.plotMap()
 	}
 	r := s.Sweeps[0]
 	kappa, bound, iterations := series(r)
-	f := plots.Sweep(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda), "λ_p",
-		"κ(M⁻¹A); iterations",
-		[]plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"},
-			{At: s.Lambda + r.Eta.Value, Label: "λ+η"}},
-		kappa, bound, iterations)
+	at := []plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"},
+		{At: s.Lambda + r.Eta.Value, Label: "λ+η"}}
+	all := []*plots.Figure{plots.Sweep("", "λ_p", "κ(M⁻¹A)", at, kappa, bound)}
+	if slices.ContainsFunc(iterations.Y, func(v float64) bool { return v > 0 }) {
+		all = append(all, plots.Sweep("", "λ_p", "iterations", at, iterations))
+	}
+	f := plots.Grid(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda), 1, all...)
+	f.ShareX = true
 	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.",
 		s.Kernel.InProse(s.Features), r.S, 100*r.Points[0].Kappa.Confidence)
 	f.Controls = s.controls()
 	if r.Best >= 0 {
 		p := &r.Points[r.Best]
-		f.Marks = []plots.Mark{{X: p.LambdaP, Y: p.Kappa.Value, Label: "least time"}}
+		f.Panels[0].Marks = []plots.Mark{{X: p.LambdaP, Y: p.Kappa.Value, Label: "least time"}}
 	}
 	var top float64
 	for _, p := range r.Points {
 		top = max(top, p.Kappa.Value)
 	}
 	if top > 1 && !math.IsInf(top, 1) { // the bound, and upper ends, may be far above
-		f.Y.Min, f.Y.Max = 1, 30*top
+		f.Panels[0].Y.Min, f.Panels[0].Y.Max = 1, 30*top
 	}
 	return f
 }

@@ -348,13 +348,13 @@ func Table(title string, rows []*Row, to float64, seconds func(*Row) float64) *p
 		for _, c := range []plots.Cell{plots.AtLeast(r.Kappa.Lo), plots.AtMost(r.Kappa.Hi), number(kappa),
 			plots.AtMost(r.Certain), plots.AtLeast(r.Min.Lo), plots.AtMost(r.Max.Hi), number(float64(r.Predicted)),
 			number(float64(r.Trace)), number(float64(r.LogDet)), number(float64(r.Kaporin)), number(r.Build),
-			number(r.Solve), number(seconds(r))} {
+			number(r.Solve), number(seconds(r)), number(float64(r.Bytes))} {
 			if v, _ := c.Float(); v == 0 || math.IsNaN(v) || math.IsInf(v, 0) { // unknown
 				c = plots.Blank()
 			}
 			cells = append(cells, c)
 		}
-		t.Add(append(cells, r.Bytes, r.Why)...)
+		t.Add(append(cells, r.Why)...)
 	}
 	return t
 }

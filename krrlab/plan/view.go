@@ -90,8 +90,9 @@ func (p *Plan) Plot() *plots.Figure {
 		X: plots.Axis{Label: "iterations, as a rule expects them"}, Y: plots.Axis{Label: "seconds"}}
 	for _, c := range p.Candidates {
 		if s := c.Seconds; c.Refused == "" {
-			f.Series = append(f.Series, plots.Series{Name: c.String(), X: []float64{0, float64(c.Iterations)},
-				Y: []float64{s.Total - s.Solve, s.Total}})
+			f.Series = append(f.Series, plots.Series{
+				Name: strings.Replace(c.String(), c.Precond, stage.Label(c.Precond), 1),
+				X:    []float64{0, float64(c.Iterations)}, Y: []float64{s.Total - s.Solve, s.Total}})
 		}
 	}
 	return f

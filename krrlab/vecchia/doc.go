@@ -40,6 +40,8 @@
 // A. V. Vecchia, Estimation and model identification for continuous spatial processes, J. R. Stat. Soc. B 50 (1988).
 // L. Y. Kolotilina and A. Y. Yeremin, Factorized sparse approximate inverse preconditionings I, SIAM J. Matrix Anal.
 // Appl. 14 (1993), doi:10.1137/0614004. F. Schäfer, M. Katzfuss, H. Owhadi, Sparse Cholesky factorization by
-// Kullback–Leibler minimization, arXiv:2004.14455. L. Kaminetz and R. Webber, arXiv:2603.05709: partial Cholesky with
-// Vecchia's approximation of the residual.
+// Kullback–Leibler minimization, arXiv:2004.14455. Eagan Kaminetz and R. Webber, arXiv:2603.05709: partial Cholesky with
+// Vecchia's approximation of the residual. Low rank and a sparse remainder are combined likewise by P. Gyger, R. Furrer
+// and F. Sigrist, arXiv:2507.05064 (VIF: inducing points with Vecchia's approximation of the residual process), and by
+// AFN, arXiv:2304.05460 (Nyström landmarks with a factorized sparse approximate inverse).
 package vecchia

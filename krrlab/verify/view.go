@@ -100,16 +100,22 @@ func (v *Verification) Table() *plots.Table {
 	return t
 }
 
-// Plot draws the interval of κ, and the bound that needs no product.
+// Plot draws the residual of each column, where it is known, with the tolerance of the fit; and the interval of κ with
+// the bound that needs no product.
 func (v *Verification) Plot() *plots.Figure {
-	one := plots.Series{Name: "certain interval", Style: plots.Points, Lo: []float64{v.Cond.Lo},
-		Hi: []float64{v.Cond.Hi}}
-	one.Add(1, v.Cond.Value)
-	return &plots.Figure{
-		Title: fmt.Sprintf("Verified: %s, n = %d, λ = %g", v.Model, v.N, v.Lambda),
-		X:     plots.Axis{Label: "bound", Ticks: one.X}, Y: plots.Axis{Label: "κ(K+λI)", Log: true},
-		Series: []plots.Series{one}, HLines: []plots.RefLine{{At: v.Simple, Label: "1+n·max k/λ"}},
+	kappa := plots.Series{Name: "certain interval of κ", Style: plots.Points}
+	kappa.AddBand(1, v.Cond.Value, v.Cond.Lo, v.Cond.Hi)
+	panels := []*plots.Figure{{Y: plots.Axis{Label: "κ(K+λI)", Log: true}, X: plots.Axis{Ticks: []float64{}},
+		Series: []plots.Series{kappa}, HLines: []plots.RefLine{{At: v.Simple, Label: "1+n·max k/λ"}}}}
+	if residual := (plots.Series{Name: "residual", Style: plots.Points, Y: v.Columns}); v.Residual > 0 {
+		for j := range v.Columns {
+			residual.X = append(residual.X, float64(j+1))
+		}
+		f := plots.Convergence("", v.Tol, residual)
+		f.X = plots.Axis{Label: "column of the targets", Ticks: residual.X}
+		panels = append([]*plots.Figure{f}, panels...)
 	}
+	return plots.Grid(fmt.Sprintf("Verified: %s, n = %d, λ = %g", v.Model, v.N, v.Lambda), 2, panels...)
 }
 
 // HTML gives the lines, the picture and the table, for a notebook.
