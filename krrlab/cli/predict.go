@@ -227,22 +227,9 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 	return pair.Test, nil
 }
 
-// readFor reads a file for a model. Features are found by their names where both have them, and the target is in the
-// column of the fit, if the file has it, unless another is asked for. Read.Unjudged says what is wrong with the
-// answers.
+// readFor reads a file for a model. Read.Unjudged says what is wrong with the answers.
 func readFor(ctx context.Context, m *model.Model, file string, o datasets.ReadOptions) (*datasets.Dataset, error) {
-	if o.Drop == nil {
-		o.Drop = m.Origin.Drop
-	}
-	o.Task, o.Categorical, o.Columns = m.Task().String(), m.Origin.Categorical, m.Columns
-	o.DimOf, o.KeepMissing = "the model", m.Scaling.Fills()
-	_, o.Dim, _ = m.Dims()
-	if o.Target == "" { // what the fit's was goes for a csv file only
-		o.Target, o.TargetOptional = m.Origin.Target, true
-		if m.Targets != nil {
-			o.More = m.Targets[1:]
-		}
-	}
+	o = m.ReadOptions(o)
 	d, err := datasets.ReadFile(ctx, file, &o)
 	if err != nil {
 		return nil, err

@@ -2,11 +2,14 @@ package model_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
@@ -26,4 +29,29 @@ func ExampleModel_Decision() {
 	// Output:
 	// ⎡ 1.9889⎤
 	// ⎣-0.9778⎦
+}
+
+// A server reads rows as the fit did: columns by their names, others left out, answers or none.
+func ExampleModel_ReadOptions() {
+	m := &model.Model{
+		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Labels: []string{"cold", "warm"}, Columns: []string{"a", "b"},
+		X: points.NewDense(2, 2, []float64{0, 0, 30, 30}), C: mat.NewDense(2, 1, []float64{-1, 1}),
+		Origin: model.Origin{Target: "weather", Drop: []string{"id"}},
+	}
+	o := m.ReadOptions(datasets.ReadOptions{})
+	for _, body := range []string{"b,id,a\n30,17,30\n0,18,0\n", "a,b,weather,id\n30,30,warm,19\n"} {
+		rows, err := datasets.Read(strings.NewReader(body), "request", &o)
+		if err != nil {
+			log.Fatal(err)
+		}
+		p, err := m.Predict(context.Background(), rows, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		text, err := json.Marshal(p)
+		fmt.Println(string(text), err)
+	}
+	// Output:
+	// {"decision":[[1],[-1]],"label":["warm","cold"],"labels":["cold","warm"]} <nil>
+	// {"decision":[[1]],"label":["warm"],"labels":["cold","warm"]} <nil>
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -224,12 +225,56 @@ type Prediction struct {
 	Decision *mat.Dense
 }
 
+// MarshalJSON writes for classes their labels, the label of each point and the decision values, a row for each point,
+//
+//	{"labels": ["no", "yes"], "label": ["yes", …], "decision": [[0.7], …]}
+//
+// and for a regression {"value": [1.5, …]}, or of several targets {"targets": ["u", "v"], "value": [[1.5, 2], …]}.
+func (p *Prediction) MarshalJSON() ([]byte, error) {
+	var rows [][]float64
+	for i := range p.Decision.RawMatrix().Rows {
+		rows = append(rows, p.Decision.RawRowView(i))
+	}
+	out := map[string]any{"value": p.Value}
+	switch {
+	case p.Labels != nil:
+		label := make([]string, len(p.Class))
+		for i := range label {
+			label[i] = p.Text(i)
+		}
+		out = map[string]any{"labels": p.Labels, "label": label, "decision": rows}
+	case p.Targets != nil:
+		out = map[string]any{"targets": p.Targets, "value": rows}
+	}
+	return json.Marshal(out)
+}
+
 // Text returns the prediction for point i as a label or a number.
 func (p *Prediction) Text(i int) string {
 	if p.Labels != nil {
 		return p.Labels[p.Class[i]]
 	}
 	return fmt.Sprint(p.Value[i])
+}
+
+// ReadOptions returns the options by which a file of new rows, or what a server receives (datasets.Read), is read for the
+// model: with the same columns of features, found by their names where both have them, and words and gaps as at the fit.
+// Of o count what the fit does not decide, such as Format, Keep and Memory; Drop and Target instead of those of the fit
+// where they are set. Answers may be absent unless o has a Target.
+func (m *Model) ReadOptions(o datasets.ReadOptions) datasets.ReadOptions {
+	if o.Drop == nil {
+		o.Drop = m.Origin.Drop
+	}
+	o.Task, o.Categorical, o.Columns = m.Task().String(), m.Origin.Categorical, m.Columns
+	o.DimOf, o.KeepMissing = "the model", m.Scaling.Fills()
+	_, o.Dim, _ = m.Dims()
+	if o.Target == "" { // the fit's is that of a file with columns
+		o.Target, o.TargetOptional = m.Origin.Target, true
+		if m.Targets != nil {
+			o.More = m.Targets[1:]
+		}
+	}
+	return o
 }
 
 // Predict returns the label or the value of each point of d; see Decision. The points may be raw or scaled
