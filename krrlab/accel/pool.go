@@ -84,6 +84,27 @@ func (j *job) run(worker int) {
 
 var errGoexit = errors.New("accel: the body of a ForEach called runtime.Goexit")
 
+// ErrFault says that memory of a mapped file has no content any more.
+var ErrFault = errors.New("a file that is mapped to memory cannot be read any more: it was made shorter, or its disk fails")
+
+// CatchFaults calls f, and returns ErrFault if it reads mapped memory, here or in a body of ForEach, that has no content.
+func CatchFaults(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			e, _ := v.(error)
+			if _, fault := errors.AsType[interface {
+				error
+				Addr() uintptr
+			}](e); !fault {
+				panic(v)
+			}
+			err = ErrFault
+		}
+	}()
+	return f()
+}
+
 type ticket struct {
 	j      *job
 	worker int
@@ -112,6 +133,7 @@ func unpark() bool {
 }
 
 func workerLoop(t ticket) {
+	debug.SetPanicOnFault(true)
 	defer func() { t.j.wg.Done() }() // only by way of runtime.Goexit
 	for {
 		t.j.run(t.worker)

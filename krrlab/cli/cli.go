@@ -116,8 +116,14 @@ func (a *app) execute(ctx context.Context, out *output) int {
 	root.SetArgs(a.args)
 	root.SetOut(a.env.Stdout)
 	root.SetErr(a.env.Stderr)
-	cmd, err := root.ExecuteContextC(ctx)
-	a.path = cmd.CommandPath()
+	var cmd *cobra.Command
+	err := accel.CatchFaults(func() (err error) {
+		cmd, err = root.ExecuteContextC(ctx)
+		return err
+	})
+	if cmd != nil {
+		a.path = cmd.CommandPath()
+	}
 	code, text := a.verdict(ctx, err)
 	if e := out.failure(); e != nil && code == exitOK {
 		code, text = exitError, e.Error()
