@@ -95,6 +95,20 @@ type Cost struct {
 type Entries struct {
 	Stored float64 `json:"entry_seconds"`       // as it is stored
 	Exact  float64 `json:"exact_entry_seconds"` // as landmarks and true residuals want it
+	// Spread is how many times as long as the quickest timing of them, which counts, the slowest took; 0: not timed.
+	Spread float64 `json:"entry_seconds_spread,omitempty"`
+}
+
+// mostSpread is up to which Spread timings agree.
+const mostSpread = 1.5
+
+// spreadText says that timings disagree; "" if they do not.
+func (e *Entries) spreadText() string {
+	if e.Spread <= mostSpread {
+		return ""
+	}
+	return fmt.Sprintf("; the slowest of %d timings of K took %.3g times the quickest: the machine is busy, and the "+
+		"prediction is of an idle one", timings, e.Spread)
 }
 
 // Of sets the seconds and bytes of a candidate of which method, rank, solver, storage and iterations are known. Of rank

@@ -102,7 +102,7 @@ func (o Options) countable(h stage.Header, way Candidate) error {
 // entries takes seconds of entries of K measured here for those of the machines.
 func (m *Machines) entries(e Entries) {
 	by := float64(accel.Threads()) / float64(m.Cores)
-	m.Exact, m.Stored = by*e.Exact, cmp.Or(m.Stored, by*e.Stored)
+	m.Exact, m.Stored, m.Spread = by*e.Exact, cmp.Or(m.Stored, by*e.Stored), e.Spread
 }
 
 // scale returns the best of the candidates of a plan on the machines.

@@ -138,9 +138,9 @@ func (s *Scaling) String() string {
 	if m.Memory > 0 {
 		memory = " and " + accel.Bytes(m.Memory)
 	}
-	b.Add("machines", "%d of %s%s, %.3g Gbit/s, %.3g µs; %.3g and %.3g Gflop/s, %.3g GB/s (%s)", m.Nodes,
+	b.Add("machines", "%d of %s%s, %.3g Gbit/s, %.3g µs; %.3g and %.3g Gflop/s, %.3g GB/s (%s)%s", m.Nodes,
 		plural.Count(m.Cores, "core"), memory, 8e-9*m.Bandwidth, 1e6*m.Latency, m.Gemm32/1e9, m.Gemm64/1e9, m.Read/1e9,
-		folder.ReplaceAllString(m.Machine, "("))
+		folder.ReplaceAllString(m.Machine, "("), m.spreadText())
 	v := on.Seconds
 	b.Took(v.Total, "kernel", v.Kernel, "features", v.Features, "factor", v.Factor, "solve", v.Solve, "residual",
 		v.Residual)

@@ -63,6 +63,8 @@ func TestScale(t *testing.T) {
 		testkit.Contains(t, s.String(), "8 of 32 cores and 64 GB, 10 Gbit/s, 50 µs", "(as given)", "more gain nothing",
 			"money")
 		testkit.Contains(t, s.HTML(), "<svg")
+		s.Machines.Spread = 3
+		testkit.Contains(t, s.String(), "(as given); the slowest of 5 timings of K took 3 times the quickest")
 	}
 }
 

@@ -60,8 +60,8 @@ func (p *Plan) String() string {
 		"residual", s.Residual, "predict", s.Predict)
 	b.Add("memory", "%s", accel.Bytes(p.Bytes))
 	b.Add("by name", "%s", p.Flags)
-	b.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s", p.Took, p.Pilot.Seconds,
-		plural.Count(p.Pilot.M, "point"), folder.ReplaceAllString(p.Rates.Machine, "("))
+	b.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s%s", p.Took, p.Pilot.Seconds,
+		plural.Count(p.Pilot.M, "point"), folder.ReplaceAllString(p.Rates.Machine, "("), p.Pilot.spreadText())
 	return b.String()
 }
 
