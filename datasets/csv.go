@@ -32,6 +32,7 @@ type csvReader struct {
 	target int            // column of the answers, -1 for none
 	more   []int          // columns of further targets
 	weight int            // of the weights, -1 for none
+	group  int            // of the groups, -1 for none
 	keep   []int          // columns of the features
 	role   map[int]string // the flag that names a column
 	copied []int          // of ReadOptions.Keep
@@ -43,8 +44,10 @@ type csvReader struct {
 	buf     []float64  // those of a row
 	kept    [][]string // copied, each below its name
 	weights []float64
-	others  [][]float64 // of further targets
-	noMore  error       // why these cannot be read, where they need not
+	groups  []string
+	unused  map[int]*unusedColumn // columns that are left out
+	others  [][]float64           // of further targets
+	noMore  error                 // why these cannot be read, where they need not
 	answers answers
 	faults  map[int]*faults
 	rows    int
@@ -104,6 +107,15 @@ func (c *csvReader) dataset() (*Dataset, error) {
 	}
 	if c.weight >= 0 {
 		c.read.note("weights in %s", c.name(c.weight))
+	}
+	if c.group >= 0 {
+		c.read.note("groups in %s", c.name(c.group))
+		d.Groups = firstOf(c.groups)
+	}
+	for _, u := range c.unused {
+		if u.varies {
+			d.unused = append(d.unused, u.hashes)
+		}
 	}
 	if len(c.more) > 0 {
 		c.read.note("further targets %s", nameList(c.o.More))
@@ -242,7 +254,7 @@ func (c *csvReader) record(r *textRow) error {
 
 func (c *csvReader) row(r cells, line int) error {
 	if !c.matrix {
-		if err := c.s.take(float64Growth*len(c.keep), c.rows); err != nil {
+		if err := c.s.take(float64Growth*(len(c.keep)+len(c.unused)), c.rows); err != nil {
 			return err
 		}
 	}
@@ -266,6 +278,16 @@ func (c *csvReader) row(r cells, line int) error {
 			return c.cellFault(line, c.weight, err)
 		}
 		c.weights = append(c.weights, w)
+	}
+	if c.group >= 0 {
+		text := c.s.text(r.text(c.group))
+		if isMissing(text) {
+			return c.cellFault(line, c.group, fmt.Errorf("%s is no group; fill in or remove missing values", quote(text)))
+		}
+		c.groups = append(c.groups, strings.Clone(text))
+	}
+	for j, u := range c.unused {
+		u.add(r.text(j))
 	}
 	if c.target < 0 {
 		return nil

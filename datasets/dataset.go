@@ -58,11 +58,16 @@ type Dataset struct {
 	Mean []float64
 	// Weights are how much the points count in a fit, positive; nil for ones. A weight of 2 is as two equal points.
 	Weights []float64
+	// Groups are the numbers of the groups of the rows, which stay together; nil: each row is alone. Repeats says how
+	// they were chosen; nil: what splits or leaves out rows decides (Decided). Group and GroupBy set both.
+	Groups  []int
+	Repeats *Repeats
 
 	fileColumns []int // the column of the file for each feature; nil where the points are of no table
 
-	fill   []float64 // what Impute put for missing values
-	oracle []float64 // built-in data: the best predictor's squared or 0/1 error on each point
+	fill   []float64  // what Impute put for missing values
+	oracle []float64  // built-in data: the best predictor's squared or 0/1 error on each point
+	unused [][]uint64 // hashes of the cells of columns that are no features, for Group
 }
 
 // Len returns the number n of points.
@@ -129,10 +134,10 @@ func chosen[T any](index []int) func(v []T) []T {
 	}
 }
 
-// rows returns the data of some of the points, x, whose answers numbers and classes take out of those of all.
-func (d *Dataset) rows(x points.Points, numbers func([]float64) []float64, classes func([]int) []int) *Dataset {
+// rows returns the data of some of the points, x. numbers and integers select their entries of a list.
+func (d *Dataset) rows(x points.Points, numbers func([]float64) []float64, integers func([]int) []int) *Dataset {
 	s := *d
-	s.X, s.Kept, s.More = x, nil, nil
+	s.X, s.Kept, s.More, s.unused = x, nil, nil, nil
 	for _, y := range d.More {
 		s.More = append(s.More, numbers(y))
 	}
@@ -141,8 +146,10 @@ func (d *Dataset) rows(x points.Points, numbers func([]float64) []float64, class
 			*v = numbers(*v)
 		}
 	}
-	if s.Class != nil {
-		s.Class = classes(s.Class)
+	for _, v := range []*[]int{&s.Class, &s.Groups} {
+		if *v != nil {
+			*v = integers(*v)
+		}
 	}
 	return &s
 }

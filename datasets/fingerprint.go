@@ -34,6 +34,13 @@ func (d *Dataset) arrays() (kind string, unit float64, all []points.Array) {
 		}
 		all = append(all, points.Array{Name: "class", Data: class, Shape: []int{len(class)}})
 	}
+	if d.Groups != nil {
+		groups := make([]int64, len(d.Groups))
+		for i, g := range d.Groups {
+			groups[i] = int64(g)
+		}
+		all = append(all, points.Array{Name: "groups", Data: groups, Shape: []int{len(groups)}})
+	}
 	add := func(name string, v []float64) {
 		if v != nil {
 			all = append(all, points.Array{Name: name, Data: v, Shape: []int{len(v)}})

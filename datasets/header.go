@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,12 +27,12 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	for j, cell := range record {
 		first[j] = c.s.text(strings.TrimSpace(cell))
 	}
-	c.role = map[int]string{}
+	c.role, c.unused = map[int]string{}, map[int]*unusedColumn{}
 	if c.names {
 		first, c.role[0] = append([]string{""}, first...), "drop"
 		c.read.note("the first column, which the header does not name, is left out: row names")
 	}
-	c.width, c.weight, c.words = len(first), -1, make([]*category, len(first))
+	c.width, c.weight, c.group, c.words = len(first), -1, -1, make([]*category, len(first))
 	named, matched, err := c.byName(first)
 	if err == nil && !matched && c.o.Columns != nil {
 		err = c.unnamed(first)
@@ -55,6 +56,7 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	for j := range first {
 		if c.role[j] == "drop" {
 			c.read.Dropped = append(c.read.Dropped, c.flagName(j))
+			c.unused[j] = &unusedColumn{seed: maphash.MakeSeed()}
 		}
 		c.wordy = c.wordy || c.words[j] != nil
 	}
@@ -134,6 +136,12 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 			c.target, cmp.Or(c.o.DimOf, "the model"))
 	}
 	taken[c.target] = true
+	if c.o.Groups != "" {
+		if c.group, _, err = findColumn(first, c.o.Groups); err != nil {
+			return false, false, fmt.Errorf("groups: %w", err)
+		}
+		taken[c.group] = true
+	}
 	for _, name := range c.o.More {
 		j, _ := index.find(name)
 		if j < 0 { // several targets are there together or not at all
@@ -144,7 +152,7 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 	}
 	for j, name := range first {
 		if !taken[j] && slices.Contains(c.o.Drop, name) {
-			c.read.Dropped = append(c.read.Dropped, name)
+			c.role[j] = "drop"
 		} else if !taken[j] {
 			c.read.Ignored = append(c.read.Ignored, name)
 		}
@@ -201,10 +209,16 @@ func (c *csvReader) byPlace(first []string) (named bool, err error) {
 		if o.TargetOptional && (len(first) == o.Dim || !isIndex(column) && !slices.Contains(first, column)) {
 			continue // the features alone, or a name that need not be there
 		}
+		if column == o.Groups {
+			continue // which other files drop
+		}
 		claim("drop", column)
 	}
 	if o.Weights != "" {
 		c.weight = claim("weights", o.Weights)
+	}
+	if o.Groups != "" {
+		c.group = claim("groups", o.Groups)
 	}
 	left := len(first) - len(c.role)
 	if c.target = -1; o.Target != "none" && (left != o.Dim || o.Target != "" && !o.TargetOptional) {

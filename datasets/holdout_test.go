@@ -86,14 +86,15 @@ func TestHoldoutTogether(t *testing.T) {
 	}
 	d := classed(of, strings.Split("abcdefghijklmnopq", "")...)
 	d.X = points.Gather(d.X, of)
+	d = must(d.Group("together", nil))
 	for seed := range uint64(20) {
 		train, held, err := d.Holdout(0.3, seed)
 		if err != nil || held.Len() < 18 || train.Len()+held.Len() != 60 ||
-			slices.ContainsFunc(held.Class, func(c int) bool { return slices.Contains(train.Class, c) }) {
+			slices.ContainsFunc(held.Class, func(c int) bool { return slices.Contains(train.Labels, held.Labels[c]) }) {
 			t.Errorf("%v and %v, %v", train, held, err)
 		}
 	}
-	if _, _, err := classed(make([]int, 9), "a").Subset(make([]int, 9)).Holdout(0.2, 1); err == nil {
+	if _, _, err := must(classed(make([]int, 9), "a").Subset(make([]int, 9)).Group("together", nil)).Holdout(0.2, 1); err == nil {
 		t.Error("rows that are all equal are split")
 	}
 }

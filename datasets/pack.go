@@ -39,16 +39,17 @@ type manifest struct {
 
 // part is one Dataset of the two.
 type part struct {
-	Name   string        `json:"name"`
-	Source string        `json:"source,omitempty"`
-	Note   string        `json:"note,omitempty"`
-	Read   *Reading      `json:"read,omitempty"`
-	Labels []string      `json:"labels,omitempty"`
-	N      int           `json:"n"`
-	D      int           `json:"d"`
-	Kind   string        `json:"points"` // as points.ToArrays
-	Unit   float64       `json:"unit,omitempty"`
-	Arrays []packedArray `json:"arrays"`
+	Name    string        `json:"name"`
+	Source  string        `json:"source,omitempty"`
+	Note    string        `json:"note,omitempty"`
+	Read    *Reading      `json:"read,omitempty"`
+	Repeats *Repeats      `json:"repeats,omitempty"`
+	Labels  []string      `json:"labels,omitempty"`
+	N       int           `json:"n"`
+	D       int           `json:"d"`
+	Kind    string        `json:"points"` // as points.ToArrays
+	Unit    float64       `json:"unit,omitempty"`
+	Arrays  []packedArray `json:"arrays"`
 }
 
 // packedArray is an array in a file of NumPy's form.
@@ -94,7 +95,8 @@ func (m *manifest) sum() string {
 // pack writes the arrays of d, whose files begin with role.
 func (d *Dataset) pack(dir, role string) (*part, error) {
 	n, dim := d.X.Dims()
-	p := &part{Name: d.Name, Source: d.Source, Note: d.Note, Read: d.Read, Labels: d.Labels, N: n, D: dim}
+	p := &part{Name: d.Name, Source: d.Source, Note: d.Note, Read: d.Read, Repeats: d.Repeats, Labels: d.Labels, N: n,
+		D: dim}
 	var arrays []points.Array
 	p.Kind, p.Unit, arrays = d.arrays()
 	for _, a := range arrays {
@@ -193,7 +195,8 @@ func (p *part) read(dir, role string) (d *Dataset, err error) {
 		}
 		data[a.Name], shapes[a.Name] = v, a.Shape
 	}
-	d = &Dataset{Name: p.Name, Source: p.Source, Note: p.Note, Read: p.Read, Labels: p.Labels}
+	d = &Dataset{Name: p.Name, Source: p.Source, Note: p.Note, Read: p.Read, Repeats: p.Repeats,
+		Labels: p.Labels}
 	d.X, err = points.FromArrays(p.Kind, p.N, p.D, p.Unit, func(name string, shape ...int) (any, error) {
 		if has := shapes[name]; len(shape) != len(has) || shape[0] >= 0 && !slices.Equal(shape, has) {
 			return nil, fmt.Errorf("%s: an array of shape %v, want %v", arrayFile(dir, role, name), has, shape)
@@ -207,6 +210,12 @@ func (p *part) read(dir, role string) (d *Dataset, err error) {
 	d.Target, d.Weights, d.oracle = vector("y"), vector("weights"), vector("best")
 	for y := vector("y1"); y != nil; y = vector(fmt.Sprint("y", len(d.More)+1)) {
 		d.More = append(d.More, y)
+	}
+	if groups, ok := data["groups"].([]int64); ok {
+		d.Groups = make([]int, len(groups))
+		for i, g := range groups {
+			d.Groups[i] = int(g)
+		}
 	}
 	if class, ok := data["class"].([]int32); ok {
 		d.Task, d.Class = Classification, make([]int, len(class))

@@ -81,6 +81,10 @@ type ReadOptions struct {
 	// TargetOptional is set, a name that the header lacks is let be, and a file of just Dim
 	// columns has nothing dropped.
 	Drop []string `flag:"drop" with:"train|in"`
+	// Repeats is the rule by which rows of equal features are grouped (Dataset.Group). Groups is the column of a csv
+	// file, as in Target, whose equal values are a group (Dataset.GroupBy); it is no feature.
+	Repeats string `flag:"repeats" default:"auto" check:"one of auto together apart"`
+	Groups  string `flag:"groups" not:"repeats" with:"train"`
 	// Weights is the column of a csv file that holds the weights of the rows, as in Target; default: none.
 	Weights string `flag:"weights" with:"train"`
 	// Keep are columns of a csv file, as in Target, whose text becomes Dataset.Kept.
@@ -120,7 +124,11 @@ func (ReadOptions) Help() map[string]string {
 		"task": "auto, classification or regression; auto takes as classes words, and whole numbers with at most " +
 			"20 values, " +
 			"each in 5 rows or more on average",
-		"dim":     "number of features of a libsvm file, if its last columns are all zero (default: its largest index)",
+		"dim": "number of features of a libsvm file, if its last columns are all zero (default: its largest index)",
+		"repeats": "rows of equal features: together or apart in splits and leave-one-out; auto keeps copies of a " +
+			"record together",
+		"groups": "column of a csv file, no feature, whose rows of equal values stay together in splits and " +
+			"leave-one-out: a name or number",
 		"weights": "column of a csv file with the weights of the rows: 2 counts as two equal rows",
 		"keep": "columns of a csv file --in, such as an id, that are copied to the output: names or numbers, " +
 			"separated by " +
@@ -301,7 +309,12 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 		if err := s.take(points.SameHeld*n, n-1); err != nil {
 			return nil, err
 		}
-		d.Read.Repeated = points.Repeated(points.Same(d.X))
+		if d.Groups != nil {
+			d = d.GroupBy(d.Groups)
+		} else if d, err = d.Group(opt.Repeats, nil); err != nil {
+			return nil, err
+		}
+		d.Read.Repeats = d.Repeats
 	}
 	d.Read.count(d)
 	return d, nil
@@ -328,7 +341,8 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 	for _, f := range []struct {
 		flag string
 		used bool
-	}{{"--weights", o.Weights != ""}, {"--keep", len(o.Keep) > 0},
+	}{{"--weights", o.Weights != ""}, {"--groups", o.Groups != ""},
+		{"--keep", len(o.Keep) > 0},
 		{"--categorical", slices.ContainsFunc(o.Categorical, isWords) && !o.TargetOptional},
 		{"--dates", len(o.Categorical) > 0 && !o.TargetOptional},
 		{"--drop", len(o.Drop) > 0 && !o.TargetOptional},

@@ -23,8 +23,7 @@ type Reading struct {
 	Ignored []string     `json:"ignored,omitempty"`
 	Labels  []LabelCount `json:"labels,omitempty"`
 	Missing int          `json:"missing,omitempty"` // cells without a value, to be filled in
-	// rows whose features equal an earlier one's; 0 also where there are no answers
-	Repeated int `json:"repeated,omitempty"`
+	Repeats *Repeats     `json:"repeats,omitempty"` // of the rows; nil without answers
 	// Unjudged says why the answers of a file that needs none were left out.
 	Unjudged string   `json:"unjudged,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
@@ -118,8 +117,8 @@ func (r *Reading) String() string {
 	if r.Missing > 0 {
 		add("missing cells: %d", r.Missing)
 	}
-	if r.Repeated > 0 {
-		add("%d rows repeat the features of an earlier one", r.Repeated)
+	if text := r.Repeats.String(); text != "" {
+		add("%s", text)
 	}
 	if r.Unjudged != "" {
 		add("answers left out: %s", r.Unjudged)

@@ -341,19 +341,47 @@ func (s *Scaling) points(x points.Points) points.Points {
 	return out
 }
 
-// Holdout splits the points into those to train on and those held out to judge the fit: round(share·n) of them, at
-// least one, drawn by the seed, and both in the order of d. They are drawn at random, whatever their classes, as
-// scores of held-out points (package interval) must be those of any; equal points (points.Same) are on the same side,
-// which may make them more. It returns an error unless 0 < share < 1 and both parts have points.
+// Holdout splits the points into those to train on and those held out to judge the fit, as HoldoutRows says. The labels
+// of the first part are those of its points: a label that is held out whole is unknown to a fit, as labels of new points
+// may be, so that scores of held-out points (package interval) are those of new ones.
 func (d *Dataset) Holdout(share float64, seed uint64) (train, test *Dataset, err error) {
+	d = d.Decided()
+	in, out, err := d.HoldoutRows(share, seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.Subset(in).OwnLabels(), d.Subset(out), nil
+}
+
+// OwnLabels returns d without the labels that no point has.
+func (d *Dataset) OwnLabels() *Dataset {
+	if d.Class == nil || d.hasAllLabels() {
+		return d
+	}
+	out, at := *d, make([]int, len(d.Labels))
+	out.Labels = nil
+	for c, l := range d.Labels {
+		if at[c] = len(out.Labels); slices.Contains(d.Class, c) {
+			out.Labels = append(out.Labels, l)
+		}
+	}
+	out.Class = chosen[int](d.Class)(at)
+	return &out
+}
+
+// HoldoutRows draws the rows to hold out by the seed: round(share·n) of them, at least one. It returns the rows to train
+// on and those held out, both in order. They are drawn at random, whatever their classes. Rows of one group (Grouping)
+// are on the same side, which may make them more. It returns an error unless 0 < share < 1 and both parts have rows.
+func (d *Dataset) HoldoutRows(share float64, seed uint64) (in, out []int, err error) {
 	n := d.Len()
 	if !(share > 0 && share < 1) {
 		return nil, nil, fmt.Errorf("a holdout of %g of the rows: want a number between 0 and 1, such as 0.2", share)
 	}
-	same, size, held := points.Same(d.X), make([]int, n), make([]bool, n) // of the first of equal points
+	groups := d.Grouping(nil).First
+	size, held := counts(groups), make([]bool, n)
 	var first []int
-	for i, f := range same {
-		if size[f]++; f == i {
+	for i, f := range groups {
+		if f == i {
 			first = append(first, i)
 		}
 	}
@@ -363,8 +391,7 @@ func (d *Dataset) Holdout(share float64, seed uint64) (train, test *Dataset, err
 			held[f], want = true, want-size[f]
 		}
 	}
-	var in, out []int
-	for i, f := range same {
+	for i, f := range groups {
 		if held[f] {
 			out = append(out, i)
 		} else {
@@ -373,8 +400,8 @@ func (d *Dataset) Holdout(share float64, seed uint64) (train, test *Dataset, err
 	}
 	if len(in) == 0 {
 		return nil, nil,
-			fmt.Errorf("a holdout of %g of %d rows, %d of them distinct, leaves no row to train on: give "+
-				"more rows, or a test file", share, n, len(first))
+			fmt.Errorf("a holdout of %g of %d rows in %d groups leaves no row to train on: give more rows, or a test "+
+				"file", share, n, len(first))
 	}
-	return d.Subset(in), d.Subset(out), nil
+	return in, out, nil
 }

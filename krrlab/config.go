@@ -35,6 +35,11 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train.Dim() < 1 {
 		return nil, fmt.Errorf("krrlab: the training points have dimension 0: want at least 1 feature")
 	}
+	if train.Repeats == nil && kernel.Given(cfg.Kernel) != nil { // whose points are numbers
+		train, _ = train.Group("auto", kernel.Same(cfg.Kernel, train.X)) // a known rule
+	} else if train.Weights != nil { // which become a feature below
+		train = train.Decided()
+	}
 	p := &problem{given: train, train: train, comm: comm.OrAlone(cfg.Comm), busy: make(chan struct{}, 1)}
 	p.coding.Mean = train.Mean
 	if train.Task == datasets.Classification {

@@ -64,10 +64,11 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
 		c = mat.DenseCopyOf(c)
 		l.scaleRows(c)
 	}
+	d := l.given.Decided()
 	return &model.Model{
 		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.given.X, C: c, Weighted: l.given.Weights != nil, Labels: l.coding.Labels,
 		Targets: l.given.Targets, Mean: l.coding.Mean, Scaling: l.given.Scaling, Columns: l.given.Columns,
-		Error: sol.Error.Model(),
+		Error: sol.Error.Model(), Groups: d.Groups, Repeats: d.Repeats,
 		Origin: model.Origin{
 			Dataset: l.given.Name, Solver: l.cfg.Solver.String(), Method: sol.Method(), Status: sol.Status.String(),
 			Tol:          l.cfg.Tol,

@@ -233,6 +233,7 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	origin := &sol.Model.Origin
 	origin.Version, origin.Categorical = a.env.Version, data.train.Categories
 	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.rows, data.holdout
+	origin.Groups = data.groups
 	r := &fitted{sol: sol, data: data}
 	if data.test != nil {
 		if data.test.Read != nil && data.test.Read != data.train.Read { // not held out of one file

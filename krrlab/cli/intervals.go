@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -109,7 +110,7 @@ func (a *app) calibrate(ctx context.Context, how string, r *fitted) (err error) 
 	case r.test == nil:
 		return errNoTestRows
 	}
-	m.Calibration, err = interval.Calibrate(m, r.test, r.data.test)
+	m.Calibration, err = interval.Calibrate(r.data.train, r.test, r.data.test)
 	return err
 }
 
@@ -126,6 +127,13 @@ func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Datase
 	}
 	if v.Sets != nil {
 		text += fmt.Sprintf("%.3g labels a set", size)
+		if v.Unknown > 0 {
+			text += fmt.Sprintf("; %.3g %% of the rows of the scores have labels that the model does not know", 100*v.Unknown)
+			if slices.Contains(v.Sets[0], len(p.Labels)) {
+				text += fmt.Sprintf(", too many for sets of known labels: each set has all of these and %q",
+					otherLabel(p.Labels))
+			}
+		}
 	} else {
 		text += "mean width " + outward.Plain(size, 4)
 	}
@@ -135,9 +143,19 @@ func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Datase
 	return text
 }
 
+// otherLabel returns the text for a label that is none of labels.
+func otherLabel(labels []string) string {
+	text := "another label"
+	for slices.Contains(labels, text) {
+		text = "(" + text + ")"
+	}
+	return text
+}
+
 // labelSet writes the labels of a set, separated by |.
 func labelSet(set []int, labels []string) string {
 	var names []string
+	labels = append(labels[:len(labels):len(labels)], otherLabel(labels))
 	for _, j := range set {
 		name := labels[j]
 		if strings.ContainsAny(name, `|"`) { // as a csv file with | between its cells

@@ -172,6 +172,10 @@ func (d *loaded) precomputed(ctx context.Context, f *labFlags) error {
 		return fmt.Errorf("%s: K has %d rows, and %s has %d: want a target for each row%s", f.Matrix, rows, f.Train, n,
 			header)
 	}
-	d.train.X, d.train.Columns = kernel.Rows(n), nil
-	return nil
+	if d.train.X, d.train.Columns = kernel.Rows(n), nil; d.train.Groups != nil {
+		d.train = d.train.GroupBy(d.train.Groups)
+		return nil
+	}
+	d.train, err = d.train.Group(f.Repeats, kernel.Same(d.given, d.train.X))
+	return err
 }

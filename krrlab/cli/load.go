@@ -49,7 +49,7 @@ func (dataFlags) Help() map[string]string {
 			"class); or none",
 		"test": "test data, a file of the same form as --train",
 		"holdout": "hold out this share of the training rows as test rows, such as 0.2: drawn at random, the same " +
-			"every time, equal rows together",
+			"every time, groups of rows together (--repeats, --groups)",
 	}
 }
 
@@ -66,6 +66,7 @@ type loaded struct {
 	train, test   *datasets.Dataset // test is nil if there is none
 	target        string            // csv column
 	drop          []string          // csv columns left out
+	groups        string            // csv column of the groups
 	rows          int               // read, of which holdout is the share that is the test data; 0 without one
 	holdout       float64
 	sigma, lambda float64 // the registry's settings; 0 if it has none
@@ -124,6 +125,11 @@ func (a *app) loadNamed(ctx context.Context, f *labFlags) (*loaded, error) {
 	}
 	d := &loaded{train: p.Train, test: p.Test, target: p.Target, drop: p.Drop, sigma: p.Info.Sigma,
 		lambda: p.Info.Lambda}
+	if f.flags != nil && f.flags.Given("repeats") {
+		if d.train, err = d.train.Group(f.Repeats, nil); err != nil {
+			return nil, err
+		}
+	}
 	d.fewer(f.MaxRows, f.Data)
 	return d, nil
 }
@@ -149,14 +155,16 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &loaded{train: train, target: f.Target, drop: f.Drop}
+	d := &loaded{train: train, target: f.Target, drop: f.Drop, groups: f.Groups}
 	if train.Columns != nil && train.Read.Target != "" { // so that other files have it by its name
 		d.target = train.Read.Target
 	} else if train.Targets != nil {
 		d.target = train.Targets[0]
 	}
-	if f.Weights != "" { // no feature of other files
-		d.drop = append(f.Drop[:len(f.Drop):len(f.Drop)], f.Weights)
+	for _, column := range []string{f.Weights, f.Groups} { // no features of other files
+		if column != "" {
+			d.drop = append(d.drop[:len(d.drop):len(d.drop)], column)
+		}
 	}
 	d.fewer(f.MaxRows, f.Train)
 	d.hint("%s", train.IDHint())
@@ -175,6 +183,10 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*loaded, error) {
 		d.rows, d.holdout = train.Len(), f.Holdout
 		if d.train, d.test, err = train.Holdout(f.Holdout, holdoutSeed); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Train, err)
+		}
+		note, err := d.test.KnownLabels(d.train.Labels)
+		if d.hint("%s", note); err != nil {
+			return nil, err
 		}
 	}
 	if f.Test != "" {
@@ -201,7 +213,8 @@ func (d *loaded) readTest(ctx context.Context, f *labFlags, train *datasets.Data
 	o datasets.ReadOptions) (err error) {
 	o.Target, o.Task, o.Drop, o.Categorical = d.target, train.Task.String(), d.drop, train.Categories
 	o.Columns, o.Dim, o.DimOf = train.Columns, train.Dim(), f.Train
-	if o.MaxRows, o.Weights, o.AnswersOnly = 0, "", false; train.Targets != nil {
+	o.MaxRows, o.Weights, o.Groups, o.AnswersOnly = 0, "", "", false
+	if train.Targets != nil {
 		o.More = train.Targets[1:]
 	}
 	if d.test, err = datasets.ReadFile(ctx, f.Test, &o); err != nil {

@@ -73,7 +73,7 @@ func (l *level) Set(text string) error {
 
 func (a *app) predictCommand() *cobra.Command {
 	f := &predictFlags{rankFlags: rankFlags{comm.DefaultLimit}}
-	f.flags = schema.Of(f).Without("task", "weights", "dim", "n")
+	f.flags = schema.Of(f).Without("task", "weights", "repeats", "groups", "dim", "n")
 	return withOptions(&cobra.Command{
 		Use:   "predict MODEL (--data NAME:test | --in FILE) [--out FILE]",
 		Short: "Predict with a saved model",

@@ -43,7 +43,7 @@ func (verifyFlags) Help() map[string]string {
 
 func (a *app) verifyCommand() *cobra.Command {
 	f := &verifyFlags{rankFlags: rankFlags{comm.DefaultLimit}}
-	f.flags = schema.Of(f).Without("task", "drop", "weights", "keep", "dim", "n")
+	f.flags = schema.Of(f).Without("task", "drop", "weights", "repeats", "groups", "keep", "dim", "n")
 	return withOptions(&cobra.Command{
 		Use:   "verify MODEL [--data NAME | --train FILE [--test FILE]]",
 		Short: "Recompute what is proved of a model: residual, κ, prediction bound",
@@ -127,9 +127,15 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 		}
 		return d, err
 	}
+	f.Groups, f.Repeats = m.Origin.Groups, "together" // which was the rule of older versions
+	if m.Repeats != nil && m.Repeats.Rule != "groups" {
+		f.Repeats = m.Repeats.Rule
+	}
+	f.MaxRows = m.Origin.Rows
 	if train, err = read(f.Train); err != nil {
 		return nil, nil, err
 	}
+	f.Groups, f.MaxRows = "", 0
 	if test, err = read(f.Test); err != nil || train == nil || m.Origin.Holdout == 0 || train.Len() < m.Origin.Rows {
 		return train, test, err
 	}

@@ -26,9 +26,9 @@ func TestClaims(t *testing.T) {
 			t.Errorf("%v at %g: %q, want %q", v.Method, v.Level, got, want)
 		}
 	}
-	for want, same := range map[string][]int{"": {0, 1, 2}, "1 ": {0, 0, 2}, "2 ": {0, 0, 0}} {
-		if got := doubt(same, 0); !strings.Contains(got, want) || (got == "") != (want == "") {
-			t.Errorf("of rows %v: %q", same, got)
+	for count, want := range []string{"", "1 of 3 rows are", "2 of 3 rows are"} {
+		if got := grouped(count, 3, inGroups(datasets.NewRow)); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%d rows: %q", count, got)
 		}
 	}
 }

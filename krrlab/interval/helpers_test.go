@@ -2,7 +2,6 @@ package interval
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -64,6 +63,7 @@ func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *mo
 	r.Mul(a, &c)
 	r.Sub(y, &r)
 	return &model.Model{Kernel: k, Lambda: lambda, X: d.X, C: &c, Labels: d.Labels, Mean: d.Mean, Scaling: d.Scaling,
+		Groups: d.Groups, Repeats: d.Repeats,
 		Origin: model.Origin{TrueResidual: new(mat.Norm(&r, 2) / mat.Norm(y, 2))}}
 }
 
@@ -79,13 +79,16 @@ func cholesky(t *testing.T, m *model.Model) *System {
 	return s
 }
 
-// without returns d without row i and those of the same features, less the mean of the others if d is less its mean.
+// without returns d without the group of row i, or, if no groups were chosen, those of the same features, less the mean
+// of the others if d is less its mean.
 func without(d *datasets.Dataset, i int) *datasets.Dataset {
+	if d.Repeats == nil {
+		d = testkit.Must(d.Group("together", nil))
+	}
+	first := d.Grouping(nil).First
 	var rows []int
-	a, b := make([]float64, d.Dim()), make([]float64, d.Dim())
-	for q := range d.Len() {
-		d.X.RowTo(a, i)
-		if d.X.RowTo(b, q); !slices.Equal(a, b) {
+	for q := range first {
+		if first[q] != first[i] {
 			rows = append(rows, q)
 		}
 	}
@@ -93,6 +96,15 @@ func without(d *datasets.Dataset, i int) *datasets.Dataset {
 		return d.Center()
 	}
 	return d
+}
+
+// grouping returns d in groups of rows of different features.
+func grouping(d *datasets.Dataset) *datasets.Dataset {
+	groups := make([]int, d.Len())
+	for i := range groups {
+		groups[i] = i * i % 13
+	}
+	return d.GroupBy(groups)
 }
 
 // repeated returns d with the features of some rows replaced by those of others.

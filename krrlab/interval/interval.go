@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 )
 
@@ -37,39 +36,36 @@ func (v *Intervals) Guarantee() string {
 	return fmt.Sprintf("coverage mostly near %g, not guaranteed", v.Level)
 }
 
-// doubt says why a guarantee does not hold of scores of rows that repeat as said (points.Same), counted from before on,
-// "" if it does: copies are not exchangeable with a new row.
-func doubt(same []int, before int) string {
-	count := 0
-	for i, first := range same {
-		if first != i+before {
-			count++
-		}
-	}
+// grouped says why no guarantee holds of scores of n rows of which count are as stated; "" for none.
+func grouped(count, n int, stated string) string {
 	if count == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d rows repeat others", count, len(same))
+	return fmt.Sprintf("%d of %d rows %s", count, n, stated)
 }
 
-// Calibrate returns the scores of m's prediction p of the rows of d, which must not have been trained on, for Split (m
-// is looked at for rows of d that it was fitted to all the same; nil is not): |y−f| of each target of regression, of
-// classes max_{k≠y} f_k − f_y (of two classes twice the f of the other one), +∞ where the model does not know the
-// label; and of classes what Probabilities takes.
-func Calibrate(m *model.Model, p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
+// inGroups says what rows in the group of an earlier row are, by the question that groups answer.
+func inGroups(question string) string {
+	return map[string]string{datasets.NewRow: "are copies of others", datasets.NewCell: "have the features of others",
+		datasets.NewGroup: "are of the groups of others"}[question]
+}
+
+// Calibrate returns the scores of a model's prediction p of the rows of d, which must not have been trained on, for
+// Split: |y−f| of each target of regression, of classes max_{k≠y} f_k − f_y (of two classes twice the f of the other
+// one), +∞ if the model does not know the label; and for classes what Probabilities takes. train, if not nil, is the
+// data that the model was fitted to, scaled as d is: rows of d in a group of its rows (Dataset.Overlap) are doubted.
+func Calibrate(train *datasets.Dataset, p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
 	rows, _ := p.Decision.Dims()
 	if d.Len() != rows || !d.HasAnswers() || (p.Labels == nil) != (d.Task == datasets.Regression) {
 		return nil, fmt.Errorf("interval: %d answers of %v do not fit a prediction of %d rows", d.Len(), d.Task, rows)
 	}
 	var doubted string
-	if m != nil {
-		z, err := newSystem(m).points(d)
-		if err != nil {
-			return nil, err
+	if train != nil {
+		question := datasets.NewRow
+		if train.Repeats != nil {
+			question = train.Repeats.Question
 		}
-		same := kernel.Same(m.Kernel, m.X, z.X)
-		known, _, _ := m.Dims()
-		doubted = doubt(same[known:], known)
+		doubted = grouped(d.Overlap(train), rows, inGroups(question))
 	}
 	if p.Labels == nil {
 		y, err := datasets.Coding{}.Encode(d)
@@ -95,17 +91,29 @@ func Calibrate(m *model.Model, p *model.Prediction, d *datasets.Dataset) (*model
 func LeaveOneOut(s *System) *model.Calibration {
 	r := s.LeaveOneOut()
 	if s.m.Labels == nil {
-		return sorted(Jackknife, absolute(r), "")
+		return sorted(Jackknife, absolute(r), s.doubt)
 	}
 	n, _ := r.Dims()
 	scores, class := mat.NewDense(n, 1, nil), make([]int, n)
+	groups := map[int]map[int]bool{} // of the rows of each class
+	for i := range n {
+		if class[i] = datasets.Label(s.y.RawRowView(i)); groups[class[i]] == nil {
+			groups[class[i]] = map[int]bool{}
+		}
+		groups[class[i]][s.same[i]] = true
+	}
 	var f mat.Dense
 	f.Sub(s.y, r)
-	for i := range n {
-		class[i] = datasets.Label(s.y.RawRowView(i))
-		scores.Set(i, 0, -datasets.Margin(f.RawRowView(i), class[i]))
+	for i, c := range class {
+		v := math.Inf(1)
+		if len(groups[c]) == 1 { // the fit without the row does not know its label
+			class[i] = -1
+		} else {
+			v = -datasets.Margin(f.RawRowView(i), c)
+		}
+		scores.Set(i, 0, v)
 	}
-	return probable(sorted(Jackknife, scores, ""), &f, class)
+	return probable(sorted(Jackknife, scores, s.doubt), &f, class)
 }
 
 func absolute(r *mat.Dense) *mat.Dense {
@@ -139,18 +147,20 @@ func rank(level float64, m int) (int, error) {
 }
 
 // Intervals are what new points' answers lie in, at the level asked: Lo and Hi, m×t, of regression, Sets of classes, by
-// their indices, ascending.
+// their indices, ascending. An index beyond the labels (len(Labels)) stands for any label that the model does not know.
 type Intervals struct {
 	Method string
 	Level  float64
 	Doubt  string // why Method's guarantee does not hold; "" if it does
 	Lo, Hi *mat.Dense
 	Sets   [][]int
+	// Unknown is the share of the rows of the scores whose labels the model does not know.
+	Unknown float64
 }
 
-// FromScores returns the intervals, or sets, of Split or Jackknife around a prediction. It returns an error if the
-// level is not in (0, 1), the scores are too few for it, or so many of them are of labels that the model does not know
-// that no set covers as often.
+// FromScores returns the intervals, or sets, of Split or Jackknife around a prediction. If so many scores are of labels
+// that the model does not know that no set of its labels covers at the level, each set has all labels and that of an
+// unknown one. It returns an error if the level is not in (0, 1) or the scores are too few for it.
 func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Intervals, error) {
 	m, _ := c.Scores.Dims()
 	k, err := rank(level, m)
@@ -158,13 +168,6 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 		return nil, err
 	}
 	q := c.Scores.RawRowView(k - 1)
-	if math.IsInf(q[0], 1) {
-		known, _ := slices.BinarySearch(mat.Col(nil, 0, c.Scores), q[0])
-		return nil, fmt.Errorf("interval: %d of the %d rows that the scores are of have labels that the model does "+
-			"not know, so that no set of its labels covers %g %%: want a level of %g %% at most, or fit with rows "+
-			"of all labels",
-			m-known, m, 100*level, math.Floor(1e4*float64(known)/float64(m+1))/100)
-	}
 	rows, t := p.Decision.Dims()
 	v := &Intervals{Method: c.Method, Level: level, Doubt: c.Doubt}
 	if p.Labels == nil {
@@ -173,13 +176,17 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 		v.Hi.Apply(func(_, j int, f float64) float64 { return f + q[j] }, p.Decision)
 		return v, nil
 	}
-	v.Sets = make([][]int, rows)
+	known, _ := slices.BinarySearch(mat.Col(nil, 0, c.Scores), math.Inf(1))
+	v.Sets, v.Unknown = make([][]int, rows), 1-float64(known)/float64(m)
 	for i := range v.Sets {
 		f := p.Decision.RawRowView(i)
 		for j := range p.Labels {
 			if j == p.Class[i] || -datasets.Margin(f, j) <= q[0] {
 				v.Sets[i] = append(v.Sets[i], j)
 			}
+		}
+		if math.IsInf(q[0], 1) {
+			v.Sets[i] = append(v.Sets[i], len(p.Labels))
 		}
 	}
 	return v, nil
@@ -207,7 +214,7 @@ func FromSystem(ctx context.Context, s *System, p *model.Prediction, d *datasets
 	}
 	rows, f := z.Len(), p.Decision
 	v := &Intervals{Method: JackknifePlus, Level: level, Lo: mat.NewDense(rows, t, nil), Hi: mat.NewDense(rows, t, nil)}
-	if v.Doubt = doubt(s.same, 0); s.m.Origin.Tuned {
+	if v.Doubt = s.doubt; s.m.Origin.Tuned {
 		v.Doubt = "kernel and λ were chosen by their error on the rows of the fit"
 	}
 	return v, s.forward(ctx, z, func(lo int, b *mat.Dense) {
@@ -240,7 +247,11 @@ func (v *Intervals) Coverage(p *model.Prediction, d *datasets.Dataset) float64 {
 	if v.Sets != nil {
 		at := d.ClassIn(p.Labels)
 		for i, set := range v.Sets {
-			if slices.Contains(set, at[d.Class[i]]) {
+			c := at[d.Class[i]]
+			if c < 0 {
+				c = len(p.Labels)
+			}
+			if slices.Contains(set, c) {
 				in++
 			}
 		}

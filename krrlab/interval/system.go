@@ -33,7 +33,8 @@ type System struct {
 	x     points.Panel
 	f     *leaveout.Factor // of A
 	y     *mat.Dense       // AC, what the targets are but for the residual
-	same  []int            // the first row that equals each: see points.Same
+	same  []int            // for each row the first row of its group: these are left out together
+	doubt string           // of the groups: why the rows are not exchangeable with a new one; "" if they are
 
 	ones []float64 // A⁻¹1 where the targets had their mean taken off
 
@@ -48,7 +49,17 @@ var errWeighted = errors.New("interval: the model was fitted with weights, which
 	"conformal intervals")
 
 func newSystem(m *model.Model) *System {
-	s := &System{m: m, x: points.NewPanel(m.X), same: kernel.Same(m.Kernel, m.X)}
+	d, cells := &datasets.Dataset{X: m.X, Groups: m.Groups, Repeats: m.Repeats}, kernel.Same(m.Kernel, m.X)
+	stated := "have the features of others, and the model, of an older version, does not say whether they are copies: " +
+		"they are left out together"
+	if d.Repeats == nil {
+		d, _ = d.Group("together", cells) // a known rule
+	} else {
+		stated = inGroups(d.Repeats.Question)
+	}
+	groups := d.Grouping(cells)
+	s := &System{m: m, x: points.NewPanel(m.X), same: groups.First,
+		doubt: grouped(groups.Grouped, len(cells), stated)}
 	if kernel.ShiftInvariant(m.Kernel) { // nothing cancels then
 		s.arith = kernel.Differences
 	}
@@ -96,7 +107,9 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 		s.f.Forward(x)
 		s.f.Backward(x)
 	}
-	s.leave()
+	if err := s.leave(); err != nil {
+		return nil, fmt.Errorf("interval: %w", err)
+	}
 	return s, cmp.Or(ctx.Err(), s.solved())
 }
 
@@ -155,41 +168,35 @@ func (s *System) anorm(j int) float64 {
 	return math.Sqrt(max(0, mat.Dot(s.m.C.ColView(j), s.y.ColView(j))))
 }
 
-// LeaveOneOut returns y_i less the prediction of a fit without the rows G, i and those that equal it, n×t, as
-// exactly as C solves AC = Y, with the mean of the targets that are left:
+// LeaveOneOut returns y_i less the prediction of a fit without the rows G of the group of i, n×t, as exactly as C solves
+// AC = Y, with the mean of the targets that are left:
 //
 //	r_G = ((A⁻¹)_GG)⁻¹(C+δA⁻¹1)_G,  δ = Σ_G(y_i−ȳ)/(n−|G|), 0 where no mean was taken off.
 //
-// (A⁻¹)_GG is 1/λ but for vectors that are alike in all of G: see leaveout.Factor.Together. Scaling, kernel and λ are
-// held as they are.
+// Scaling, kernel and λ stay as they are.
 func (s *System) LeaveOneOut() *mat.Dense {
 	return mat.DenseCopyOf(s.r)
 }
 
-func (s *System) leave() {
+func (s *System) leave() error {
 	n, _, t := s.m.Dims()
-	size, diag := make([]float64, n), s.f.Together(s.same)
-	mean := mat.NewDense(n, t, nil) // of the numerators
+	blocks := leaveout.Blocks(s.same)
 	s.r, s.shift = mat.DenseCopyOf(s.m.C), mat.NewDense(n, t, nil)
-	for i, g := range s.same {
-		size[g]++
-		if s.ones != nil {
-			floats.Add(s.shift.RawRowView(g), s.y.RawRowView(i))
+	for _, rows := range blocks {
+		delta := s.shift.RawRowView(rows[0])
+		if s.ones == nil {
+			break
+		}
+		for _, i := range rows {
+			floats.Add(delta, s.y.RawRowView(i))
+		}
+		floats.Scale(1/max(float64(n-len(rows)), 1), delta)
+		for _, i := range rows {
+			floats.AddScaled(s.r.RawRowView(i), s.ones[i], delta)
 		}
 	}
-	for i, g := range s.same {
-		if g == i {
-			floats.Scale(1/max(float64(n)-size[g], 1), s.shift.RawRowView(g))
-		}
-		if s.ones != nil {
-			floats.AddScaled(s.r.RawRowView(i), s.ones[i], s.shift.RawRowView(g))
-		}
-		floats.AddScaled(mean.RawRowView(g), 1/size[g], s.r.RawRowView(i))
-	}
-	s.r.Apply(func(i, j int, v float64) float64 {
-		m := mean.At(s.same[i], j)
-		return s.m.Lambda*(v-m) + m/diag[s.same[i]]
-	}, s.r)
+	_, _, err := s.f.LeaveOut(s.r, blocks)
+	return err
 }
 
 // forward calls body with L⁻¹k_z of the points from lo on, n×64 at most, from many workers.

@@ -62,7 +62,9 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) 
 			return nil, fmt.Errorf("leaveout: λ = %g: K or Y has a number that is not finite", lambda)
 		}
 		eps := opt.KError + 4*float64(u+1)*0x1p-53*trace
-		scores[q] = m.exact(x, f.Diag, lambda, eps, &opt)
+		if scores[q], err = m.exact(x, f, lambda, eps, &opt); err != nil {
+			return nil, fmt.Errorf("leaveout: λ = %g: %w", lambda, err)
+		}
 		scores[q].Error.Seconds = time.Since(start).Seconds()
 		opt.Progress(q+1, len(lambdas))
 	}
@@ -91,24 +93,78 @@ func NewFactor(n int, a []float64) (*Factor, error) {
 	return f, nil
 }
 
-// Together returns diag(PᵀA⁻¹P) for groups of equal rows G, with p_i = 1/√|G|, each in the place of its first row,
-// same as points.Same has them. Work: n²/2 multiply-adds.
-func (f *Factor) Together(same []int) []float64 {
-	n := f.l.N
-	size, sum, out := make([]float64, n), make([]float64, n), make([]float64, n)
-	for _, g := range same {
-		size[g]++
-	}
-	for i := range n {
-		row := f.l.Data[i*n : i*n+i+1]
-		for j, v := range row {
-			sum[same[j]] += v
+// Blocks returns the rows of each group, where first has for each row the first row of its group.
+func Blocks(first []int) (blocks [][]int) {
+	at := make([]int, len(first))
+	for i, f := range first {
+		if f == i {
+			at[i], blocks = len(blocks), append(blocks, nil)
 		}
-		for j := range row { // ‖L⁻¹p_g‖²
-			out[j] += sum[j] * sum[j] / max(size[j], 1)
-			sum[j] = 0
+		blocks[at[f]] = append(blocks[at[f]], i)
+	}
+	return blocks
+}
+
+func indices(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// LeaveOut replaces the rows V_B of V by ((A⁻¹)_BB)⁻¹V_B for each block B of rows. It returns for each block bounds of
+// ‖((A⁻¹)_BB)⁻¹‖₂ and of the square root of the condition number of (A⁻¹)_BB. Work: n|B|²/2 multiply-adds for each
+// block of several rows. It returns an error if a block is not positive definite in float64.
+func (f *Factor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, condition []float64, err error) {
+	_, t := v.Dims()
+	for _, block := range blocks {
+		if m := len(block); m > 1 {
+			b := f.block(block)
+			trace := mat.Trace(b)
+			g, err := NewFactor(m, b.RawMatrix().Data)
+			if err != nil {
+				return nil, nil, errors.New("the rows of a group are too many or too alike to be left out in float64: " +
+					"take a larger λ")
+			}
+			part := mat.NewDense(m, t, nil)
+			for k, i := range block {
+				part.SetRow(k, v.RawRowView(i))
+			}
+			g.Forward(part)
+			g.Backward(part)
+			for k, i := range block {
+				v.SetRow(i, part.RawRowView(k))
+			}
+			norm = append(norm, floats.Sum(g.Diag))
+			condition = append(condition, math.Sqrt(trace*floats.Sum(g.Diag)))
+			continue
+		}
+		d := f.Diag[block[0]]
+		row := v.RawRowView(block[0])
+		for j := range row {
+			row[j] /= d
+		}
+		norm, condition = append(norm, 1/d), append(condition, 1)
+	}
+	return norm, condition, nil
+}
+
+// block returns the rows and columns of A⁻¹ = L⁻ᵀL⁻¹ with the given indices.
+func (f *Factor) block(rows []int) *mat.Dense {
+	n, m := f.l.N, len(rows)
+	columns := mat.NewDense(n-rows[0], m, nil) // of L⁻¹, which has zeros above
+	for i := rows[0]; i < n; i++ {
+		for k, j := range rows {
+			if j > i {
+				break
+			}
+			columns.Set(i-rows[0], k, f.l.Data[i*n+j])
 		}
 	}
+	out := mat.NewDense(m, m, nil)
+	blas64.Syrk(blas.Trans, 1, columns.RawMatrix(), 0,
+		blas64.Symmetric{Uplo: blas.Lower, N: m, Stride: m, Data: out.RawMatrix().Data})
 	return out
 }
 
@@ -118,11 +174,12 @@ func (f *Factor) Forward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.NoTrans, 1,
 // Backward sets B to L⁻ᵀB: A⁻¹ is Forward, then Backward.
 func (f *Factor) Backward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.Trans, 1, f.l, b.RawMatrix()) }
 
-// exact makes the score of X = Ã⁻¹[Ỹ, b̃] and diag(Ã⁻¹) that Ã is known to ε for.
-func (m *merged) exact(x *mat.Dense, d []float64, lambda, eps float64, o *Problem) Score {
+// exact makes the score of X = Ã⁻¹[Ỹ, b̃] and the factor of Ã, which is known to ε. With B of the blocks
+// (Ã⁻¹)_BB, ‖δẼ_B‖₂ ≤ ‖B⁻¹‖₂‖δC_B‖₂ + √κ(B)·ε/(λ−ε)·‖Ẽ_B‖₂ to the first order.
+func (m *merged) exact(x *mat.Dense, f *Factor, lambda, eps float64, o *Problem) (Score, error) {
 	s := Score{Lambda: lambda}
-	num, reach, c, used := m.shift(x)
-	u, t := c.Dims()
+	e, reach, c, used := m.shift(x)
+	u, _ := c.Dims()
 	share := eps / (lambda - eps)
 	if !(eps < lambda) {
 		share = math.Inf(1)
@@ -130,21 +187,41 @@ func (m *merged) exact(x *mat.Dense, d []float64, lambda, eps float64, o *Proble
 	if reach == 0 { // Y = 0, and C, whatever A is
 		share = 0
 	}
-	var ee, trace, off float64
-	norms := make([]float64, u) // of rows of Ẽ
-	e := mat.NewDense(u, t, nil)
-	for i, di := range d {
-		trace += di
-		for j := range t {
-			v := num.At(i, j) / di
-			e.Set(i, j, v)
-			ee += v * v
-			norms[i] = max(norms[i], math.Abs(v))
+	if e == c {
+		e = mat.DenseCopyOf(c)
+	}
+	inverse, condition, err := f.LeaveOut(e, m.blocks)
+	if err != nil {
+		return s, err
+	}
+	var ee, off, worst float64
+	norms := make([]float64, u) // of rows of Ẽ, or of their blocks times √κ(B)
+	for q, block := range m.blocks {
+		var square float64
+		for _, g := range block {
+			for _, v := range e.RawRowView(g) {
+				norms[g] = max(norms[g], math.Abs(v))
+				square += v * v
+			}
 		}
-		off = max(off, reach/di)
+		for _, g := range block {
+			if len(block) > 1 {
+				norms[g] = condition[q] * math.Sqrt(square)
+			}
+		}
+		off, worst = max(off, reach*inverse[q]), max(worst, condition[q])
+	}
+	for g := range u {
+		for _, v := range e.RawRowView(g) {
+			ee += v * v
+		}
+	}
+	var trace float64
+	for _, d := range f.Diag {
+		trace += d
 	}
 	s.GCV, s.S = m.gcv(c, trace-used), float64(u)-lambda*(trace-used)
-	off *= share // ‖D⁻¹δC‖_F at most, and any entry of it
+	off *= share // ‖B⁻¹δC‖_F at most, and any entry of it
 	if o.Classes {
 		n := float64(len(m.of))
 		count, open := wrong(m.full, m.spread(e), func(i int) float64 {
@@ -153,7 +230,7 @@ func (m *merged) exact(x *mat.Dense, d []float64, lambda, eps float64, o *Proble
 		s.Error = estimate.Exact(float64(count)/n, float64(open)/n, "exact")
 		s.Error.Lo, s.Error.Hi = max(0, s.Error.Lo), min(1, s.Error.Hi)
 	} else {
-		root, slack := math.Sqrt(ee), (off+share*math.Sqrt(ee))*(1+share)
+		root, slack := math.Sqrt(ee), (off+share*worst*math.Sqrt(ee))*(1+share)
 		s.Error = estimate.Exact(m.square(ee), 0, "exact")
 		lo, hi := max(0, root-slack), root+slack
 		s.Error.Lo, s.Error.Hi = m.square(lo*lo), m.square(hi*hi)
@@ -161,5 +238,5 @@ func (m *merged) exact(x *mat.Dense, d []float64, lambda, eps float64, o *Proble
 	if o.Residuals {
 		s.Residuals = m.residuals(e)
 	}
-	return s
+	return s, nil
 }

@@ -26,8 +26,11 @@ import (
 //	ẽ_g = (c̃_g + δ_g(Ã⁻¹b̃)_g)/(Ã⁻¹)_gg,  δ_g = √W_g·ỹ_g/(S−W_g),
 //
 // and the degrees of freedom of A⁻¹ are tr Ã⁻¹ − b̃ᵀÃ⁻¹b̃/S.
+// Rows that need not be equal are left out together in blocks B of rows g: E_B = ((Ã⁻¹)_BB)⁻¹(C̃+δ_BÃ⁻¹b̃)_B with δ_B =
+// Σ_B √W_gỹ_g/(S−Σ_B W_g). By default each block is one row.
 type merged struct {
-	of, first []int     // the group of each row, and the first row of each group
+	of, first []int // the group of each row, and the first row of each group
+	blocks    [][]int
 	p, root   []float64 // p_i, √W_g
 	w         []float64 // nil: ones
 	total     float64   // S
@@ -51,6 +54,11 @@ func (o *Problem) groups(n int) *merged {
 	for g, w := range m.root {
 		m.root[g] = math.Sqrt(w)
 	}
+	if o.Groups != nil {
+		m.blocks = Blocks(o.Groups)
+	} else {
+		m.blocks = Blocks(indices(len(m.first)))
+	}
 	for i, g := range m.of {
 		if m.p[i] = 1; len(m.first) < n {
 			m.p[i] = math.Sqrt(m.weight(i)) / m.root[g]
@@ -70,10 +78,9 @@ func (m *merged) weight(i int) float64 {
 func (o *Problem) merge(y *mat.Dense) (*merged, error) {
 	n, t := y.Dims()
 	m := o.groups(n)
-	if len(m.first) < 2 {
-		return nil,
-			fmt.Errorf("leaveout: all %d rows are equal, so that none is left when they are left out together: want "+
-				"at least 2 different ones", n)
+	if len(m.blocks) < 2 {
+		return nil, fmt.Errorf("leaveout: all %d rows are in one group, so that none is left when they are left out "+
+			"together: want at least 2 groups", n)
 	}
 	if m.full = y; m.mean {
 		m.full = mat.DenseCopyOf(y)
@@ -163,13 +170,22 @@ func (m *merged) shift(x *mat.Dense) (num *mat.Dense, reach float64, c *mat.Dens
 	num = mat.DenseCopyOf(c)
 	var most float64
 	for g, root := range m.root {
-		a := x.At(g, t)
-		used += root * a / m.total
-		by := root / (m.total - root*root)
+		used += root * x.At(g, t) / m.total
+	}
+	for _, block := range m.blocks {
+		rest := m.total
+		for _, g := range block {
+			rest -= m.root[g] * m.root[g]
+		}
 		for j := range t {
-			delta := by * m.y.At(g, j)
+			var delta float64
+			for _, g := range block {
+				delta += m.root[g] / rest * m.y.At(g, j)
+			}
 			most = max(most, math.Abs(delta))
-			num.Set(g, j, num.At(g, j)+delta*a)
+			for _, g := range block {
+				num.Set(g, j, num.At(g, j)+delta*x.At(g, t))
+			}
 		}
 	}
 	if most > 0 {

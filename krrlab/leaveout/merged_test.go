@@ -104,6 +104,51 @@ func plainOf(k, y *mat.Dense, w []float64) (pk, py *mat.Dense) {
 	return pk, py
 }
 
+// TestGroups: rows that are not equal are left out together, with the mean of the others, with weights, of several
+// targets and classes, as fits without each group; intervals hold the exact error for a K that is wrong.
+func TestGroups(t *testing.T) {
+	for name, c := range map[string]struct {
+		n, groups, t           int
+		classes, weights, mean bool
+	}{"plain": {40, 9, 1, false, false, false}, "mean": {30, 4, 2, false, false, true},
+		"weights": {24, 24, 1, false, true, true}, "two": {20, 2, 1, false, true, true},
+		"classes": {50, 12, 1, true, false, false}, "columns": {50, 12, 3, true, true, false}} {
+		k, y, o := repeating(c.n, c.n-3, c.t, c.classes, c.weights, 5) // some rows are equal
+		for i := range o.Same {
+			o.Same[i] = i * i % c.groups
+		}
+		first := map[int]int{}
+		for i, g := range o.Same {
+			if _, seen := first[g]; !seen {
+				first[g] = i
+			}
+			o.Same[i] = first[g]
+		}
+		o.Mean = c.mean
+		pk, py := plainOf(k, y, o.Weights)
+		blocks := *o
+		blocks.Same, blocks.Groups = nil, o.Same
+		s := testkit.Must(Dense(context.Background(), pk, py, []float64{0.1}, &blocks))[0]
+		e := refit(t, k, y, s.Lambda, o)
+		var off mat.Dense
+		if off.Sub(e, s.Residuals); mat.Norm(&off, math.Inf(1)) > 1e-9 {
+			t.Errorf("%s: residuals are off by %g", name, mat.Norm(&off, math.Inf(1)))
+		}
+		const wrong = 1e-4
+		bent := mat.DenseCopyOf(pk)
+		for i := range c.n {
+			bent.Set(i, i, bent.At(i, i)+wrong*float64(i%2*2-1))
+		}
+		blocks.KError = wrong
+		if b := testkit.Must(Dense(context.Background(), bent, py, []float64{0.1}, &blocks))[0].Error; !b.Covers(s.Error.Value) {
+			t.Errorf("%s: %v, exactly %g", name, b, s.Error.Value)
+		}
+		if _, err := Path(context.Background(), denseMatrix{pk}, nil, py, []float64{0.1}, &blocks); err == nil {
+			t.Error("probes leave out groups")
+		}
+	}
+}
+
 // TestTogether: rows that are equal are left out together, with the mean of the others, with weights, of several
 // targets and classes: the residuals and errors are those of a fit for each group. GCV is that of the group problem's
 // hat matrix, s_λ its trace.

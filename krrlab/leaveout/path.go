@@ -2,6 +2,7 @@ package leaveout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -47,6 +48,9 @@ func Path(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lamb
 		return nil, err
 	}
 	opt := o.settled()
+	if opt.Groups != nil {
+		return nil, errors.New("leaveout: probes leave out single rows, or equal ones, and no groups: take dense factors")
+	}
 	rows, err := opt.merge(y)
 	if err != nil {
 		return nil, err

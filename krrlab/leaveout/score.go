@@ -19,9 +19,12 @@ type Problem struct {
 	Classes bool
 	// KError bounds ‖K_stored−K‖₂, which intervals allow for. Default 0.
 	KError float64
-	// Same has of each row the first that equals it (points.Same): they are left out together. Default: nil, none is
-	// equal.
+	// Same has for each row the first of its group of equal rows, which are left out together. Default: nil, each row is
+	// left out alone.
 	Same []int
+	// Groups is Same for rows that need not be equal, which only Dense leaves out together. At most one of the two is
+	// set.
+	Groups []int
 	// Weights are those of the rows, by which Y and K are already multiplied (points.Weighted): errors of regression
 	// and GCV are weighted means. Default: nil, ones.
 	Weights []float64

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -18,10 +19,12 @@ type Result struct {
 	Scores  []leaveout.Score `json:"scores"`
 	Best    int              `json:"best"` // index of the least error
 
-	// Repeated is how many rows have the features of an earlier one: they are left out together, or Unclaimed says
-	// why not, and no interval is claimed then.
-	Repeated  int    `json:"repeated,omitempty"`
-	Unclaimed string `json:"unclaimed,omitempty"`
+	// Repeats says which rows are left out together, and which question the errors answer. If that could not be done,
+	// Unclaimed says why, and no interval is claimed. Other is the score at the best λ by the question Repeats.Other;
+	// nil if there is none, or without dense factors.
+	Repeats   datasets.Repeats `json:"repeats"`
+	Unclaimed string           `json:"unclaimed,omitempty"`
+	Other     *leaveout.Score  `json:"other,omitempty"`
 
 	Why     string  `json:"why,omitempty"`            // why not by dense factors, where n is small enough
 	Precond string  `json:"preconditioner,omitempty"` // what made Z, where probes were taken
@@ -91,12 +94,11 @@ func (r *Result) String() string {
 		how += ", as " + r.Why
 	}
 	b.Add("leave-one-out", "%s; by %s", r.unit(), how)
-	if r.Unclaimed != "" {
-		b.Add("repeats",
-			"%d of %d rows repeat others and are not left out together, so that errors are too small and no "+
-				"interval is claimed: %s", r.Repeated, r.N, r.Unclaimed)
-	} else if r.Repeated > 0 {
-		b.Add("repeats", "%d of %d rows repeat others: equal rows are left out together", r.Repeated, r.N)
+	if text := r.Repeats.String(); r.Unclaimed != "" {
+		b.Add("repeats", "%s; they are not left out together, so that errors are too small and no interval is "+
+			"claimed: %s", text, r.Unclaimed)
+	} else if text != "" {
+		b.Add("repeats", "%s", text)
 	}
 	shown := r.shown()
 	ends, wide := make([]string, len(shown)), 0
@@ -118,9 +120,16 @@ func (r *Result) String() string {
 			100*c)
 	}
 	least := shown[r.Best]
-	what := fmt.Sprintf("RMSE %.4g", least.Error.Value)
-	if r.Classes {
-		what = fmt.Sprintf("error %.2f %%", 100*least.Error.Value)
+	what := r.errorText(least.Error.Value)
+	if r.Repeats.String() != "" {
+		what += " on " + datasets.OfQuestion(r.Repeats.Question)
+	}
+	if r.Other != nil {
+		v := r.Other.Error.Value
+		if !r.Classes {
+			v = math.Sqrt(v)
+		}
+		what += fmt.Sprintf(" (%s on %s)", r.errorText(v), datasets.OfQuestion(r.Repeats.Other))
 	}
 	other := "; other σ and kernels: krrlab tune"
 	if r.Weighted || r.Kernel.Name == "precomputed" { // which tune does not take
@@ -129,6 +138,13 @@ func (r *Result) String() string {
 	b.Add("fit with", "--lambda %.3g: %s by leave-one-out%s%s", least.Lambda, what, r.end(), other)
 	b.Took(r.Seconds)
 	return b.String()
+}
+
+func (r *Result) errorText(v float64) string {
+	if r.Classes {
+		return fmt.Sprintf("error %.2f %%", 100*v)
+	}
+	return fmt.Sprintf("RMSE %.4g", v)
 }
 
 // Table gives a row for each λ.

@@ -23,12 +23,13 @@ func TestRepeats(t *testing.T) {
 		}
 		x := set.X.(*points.Dense)
 		copy(x.Row(7), x.Row(3))
+		set = testkit.Must(set.Group("together", nil))
 		lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1}))
 		o.ExactBelow, o.Rank = 0, 0
 		r := testkit.Must(lab.LeaveOneOut(t.Context(), o))
-		testkit.Contains(t, r.String(), "1 of 120 rows repeat others: equal rows are left out together")
-		if rows := r.Table().Rows; len(rows) != 3 || r.Repeated != 1 || r.Scores[r.Best].Error.Confidence != 1 {
-			t.Errorf("%d rows of a table, %d repeated: %v", len(rows), r.Repeated, r)
+		testkit.Contains(t, r.String(), "1 rows repeat the features of an earlier one: they stay together")
+		if rows := r.Table().Rows; len(rows) != 3 || r.Repeats.Grouped != 1 || r.Scores[r.Best].Error.Confidence != 1 {
+			t.Errorf("%d rows of a table, %d grouped: %v", len(rows), r.Repeats.Grouped, r)
 		}
 		o.ExactBelow, o.Rank = -1, 60
 		probes := testkit.Must(lab.LeaveOneOut(t.Context(), o))

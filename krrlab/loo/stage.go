@@ -12,7 +12,6 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/leaveout"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/schema"
@@ -61,14 +60,15 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			o.Lambdas = append(o.Lambdas, p.Lambda*math.Pow(10, float64(i)/2))
 		}
 	}
-	r := &Result{Header: p.Header, Classes: p.Train.Task == datasets.Classification}
+	groups := p.Train.Grouping(kernel.Same(p.Kernel, p.Train.X))
+	r := &Result{Header: p.Header, Classes: p.Train.Task == datasets.Classification, Repeats: groups.Repeats}
 	q := &leaveout.Problem{
-		Classes: r.Classes, Same: kernel.Same(p.Kernel, p.Train.X), Weights: p.Train.Weights,
+		Classes: r.Classes, Weights: p.Train.Weights,
 		Mean:       p.Coding.Mean != nil,
 		Confidence: o.Confidence, Probes: o.Probes, Residuals: o.Residuals,
 		Stream: rng.New(p.Seed).Sub("leave one out"), Progress: stage.Progress(ctx, b.Tell, stage.Probes),
 	}
-	r.Repeated = points.Repeated(q.Same)
+	q.Same, q.Groups = groups.Equal(groups.First)
 	dense := r.N <= o.ExactBelow
 	var err error
 	if dense {
@@ -88,6 +88,15 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			r.Best = i
 		}
 	}
+	if dense && groups.Others != nil {
+		q.Residuals = false
+		q.Same, q.Groups = groups.Equal(groups.Others)
+		other := &Result{}
+		if err := other.dense(ctx, b, q, []float64{r.Scores[r.Best].Lambda}); err != nil {
+			return nil, err
+		}
+		r.Other = &other.Scores[0]
+	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
 }
@@ -104,6 +113,10 @@ func (r *Result) dense(ctx context.Context, b stage.Bench, q *leaveout.Problem, 
 
 func (r *Result) path(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) error {
 	p := b.Problem()
+	if q.Groups != nil {
+		return fmt.Errorf("leave-one-out by probes leaves out no groups (%s): --exact-below %d takes dense factors, "+
+			"if they fit the memory", r.Repeats.Rule, r.N)
+	}
 	z := stage.Approximation{Method: cmp.Or(o.Precond, "rpcholesky"),
 		S: cmp.Or(o.Rank, min(max(500, r.N/5), r.N, 1000)), LambdaP: p.Lambda}
 	if a := p.Z; a != nil && a.Features == nil && a.Method != "" && o.Precond == "" && o.Rank == 0 {
@@ -124,7 +137,7 @@ func (r *Result) path(ctx context.Context, b stage.Bench, q *leaveout.Problem, o
 		q.Below = low.Rounding + r.KError
 	}
 	b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
-	if r.Repeated > 0 && (q.Classes || p.Comm.Size() > 1) {
+	if r.Repeats.Grouped > 0 && (q.Classes || p.Comm.Size() > 1) {
 		q.Same, r.Unclaimed = nil, "probes leave them out together of regression in one process only: "+
 			"--exact-below takes dense factors"
 	}

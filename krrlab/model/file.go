@@ -51,6 +51,7 @@ type Info struct {
 	Scaling  *datasets.Scaling `json:"scaling,omitempty"`
 	Columns  []string          `json:"columns,omitempty"`
 	Error    *Error            `json:"error,omitempty"`
+	Repeats  *datasets.Repeats `json:"repeats,omitempty"` // the groups are in groups.npy, if there are any
 
 	Calibration *Calibration `json:"calibration,omitempty"` // of scores.npy
 	Origin      Origin       `json:"origin"`
@@ -84,7 +85,7 @@ func (m *Model) Info() (*Info, error) {
 	meta := &Info{
 		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
 		Labels: m.Labels, Targets: m.Targets, Mean: m.Mean, Weighted: m.Weighted, Scaling: m.Scaling,
-		Columns: m.Columns, Error: m.Error, Calibration: m.Calibration, Origin: m.Origin,
+		Columns: m.Columns, Error: m.Error, Repeats: m.Repeats, Calibration: m.Calibration, Origin: m.Origin,
 	}
 	switch x := m.X.(type) {
 	case *points.CSR:
@@ -125,6 +126,13 @@ func (m *Model) write(w io.Writer, meta *Info) error {
 		if e, err = z.CreateHeader(&zip.FileHeader{Name: name, Method: method}); err == nil {
 			err = npy.Write(e, data, shape...)
 		}
+	}
+	if m.Groups != nil {
+		groups := make([]int64, n)
+		for i, g := range m.Groups {
+			groups[i] = int64(g)
+		}
+		put("groups.npy", zip.Deflate, groups, n)
 	}
 	put("c.npy", zip.Store, mat.DenseCopyOf(m.C).RawMatrix().Data, n, t)
 	_, _, arrays := points.ToArrays(m.X)
@@ -191,9 +199,15 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Targets: meta.Targets, Mean: meta.Mean,
-		Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Origin: meta.Origin}
+		Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Repeats: meta.Repeats,
+		Origin: meta.Origin}
 	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
+	}
+	if m.Repeats != nil && m.Repeats.Grouped > 0 {
+		if m.Groups, err = a.groups(meta.N); err != nil {
+			return nil, fmt.Errorf("damaged model: %w", err)
+		}
 	}
 	c := array(a, &err, "c.npy", meta.N, meta.T)
 	// x_indptr once more, and the vectors that predictions hold beside sparse points
@@ -313,6 +327,23 @@ func (a *archive) metadata() (meta Info, err error) {
 		return meta, fmt.Errorf("damaged model: n=%d, d=%d, t=%d", meta.N, meta.D, meta.T)
 	}
 	return meta, nil
+}
+
+// groups reads the groups of n points.
+func (a *archive) groups(n int) ([]int, error) {
+	data, err := a.read("groups.npy", []int{n})
+	v, ok := data.([]int64)
+	if err == nil && !ok {
+		err = fmt.Errorf("groups.npy: elements are of type %T, want %T", data, v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	groups := make([]int, n)
+	for i, g := range v {
+		groups[i] = int(g)
+	}
+	return groups, nil
 }
 
 // array reads an entry of float64; it does nothing if *err is set.

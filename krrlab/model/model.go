@@ -35,6 +35,10 @@ type Model struct {
 	// residual in Origin are Ĉ's. Bounds hold all the same.
 	Weighted bool
 	Error    *Error // how far C is from the solution at most; nil: not known
+	// Groups are the numbers of the groups of points that leave-one-out leaves out together; nil: each is alone.
+	// Repeats says how they were chosen; nil: the file is of a version that did not say.
+	Groups  []int
+	Repeats *datasets.Repeats
 	// Calibration is what intervals for predictions are made of (package interval); nil: there is none.
 	Calibration *Calibration
 	Origin      Origin
@@ -68,6 +72,7 @@ type Origin struct {
 	Dataset string   `json:"dataset"`
 	Target  string   `json:"target,omitempty"` // csv column of the target at the fit
 	Drop    []string `json:"drop,omitempty"`   // csv columns that were left out at the fit
+	Groups  string   `json:"groups,omitempty"` // csv column of the groups at the fit
 	// Categorical are the csv columns of words and dates that features were made of, with what the fit found of them.
 	Categorical []datasets.Category `json:"categorical,omitempty"`
 	// of the training file that were read, where a part of them was held out
@@ -138,6 +143,8 @@ func (m *Model) check() error {
 		return fmt.Errorf("model: %d points of dimension %d", n, d)
 	case rows != n:
 		return fmt.Errorf("model: %d rows of coefficients for %d points", rows, n)
+	case m.Groups != nil && (len(m.Groups) != n || m.Repeats == nil || m.Repeats.Grouped == 0):
+		return fmt.Errorf("model: %d numbers of groups for %d points, chosen by %+v", len(m.Groups), n, m.Repeats)
 	case m.Labels != nil && len(m.Labels) < 2:
 		return fmt.Errorf("model: %d class label; a classifier has at least 2", len(m.Labels))
 	case t != want:

@@ -13,15 +13,21 @@ import (
 // SameHeld is the most bytes that Same takes for a point, its result included.
 const SameHeld = 32
 
-// Same returns of each point of all the sets, one after the other, the first that equals it: i where none before it
+// Same returns for each point of all the sets, one after the other, the first that equals it: i where none before it
 // does. Points are equal if all their numbers are, −0 and 0 being one and NaN equal to NaN, however they are stored.
-func Same(sets ...Points) (same []int) {
+func Same(sets ...Points) (same []int) { return SameColumns(0, math.MaxInt, sets...) }
+
+// SameColumns is Same of columns lo, …, hi-1 of the points alone.
+func SameColumns(lo, hi int, sets ...Points) (same []int) {
 	for _, x := range sets {
 		n, _ := x.Dims()
 		same = append(same, make([]int, n)...)
 	}
 	n, seed, hash := len(same), maphash.MakeSeed(), make([]uint64, len(same))
 	parts, keys := uint64(accel.Threads()), make([]rowKey, accel.Threads())
+	for i := range keys {
+		keys[i].lo, keys[i].hi = lo, hi
+	}
 	each(n, func(who, i int) bool {
 		hash[i] = maphash.Bytes(seed, keys[who].of(sets, i))
 		return true
@@ -33,7 +39,7 @@ func Same(sets ...Points) (same []int) {
 				own++
 			}
 		}
-		var a, b rowKey
+		a, b := rowKey{lo: lo, hi: hi}, rowKey{lo: lo, hi: hi}
 		first := make([]uint32, 1<<bits.Len(uint(2*own))) // of equal points, from 1, at the hash or the next free place
 		for i, h := range hash {
 			for k := h / parts; h%parts == uint64(part); k++ {
@@ -53,8 +59,9 @@ func Same(sets ...Points) (same []int) {
 
 // rowKey makes keys of points, which are the same if and only if the points are equal.
 type rowKey struct {
-	key []byte
-	row []float64
+	lo, hi int // columns that count
+	key    []byte
+	row    []float64
 }
 
 // of returns the key of point i of all the sets: its dimension, and the nonzeros with their places.
@@ -68,13 +75,14 @@ func (r *rowKey) of(sets []Points, i int) []byte {
 	r.key = binary.LittleEndian.AppendUint64(r.key[:0], uint64(d))
 	col, val := stored(x, i, &r.row)
 	for k, v := range val {
+		j := column(col, k)
 		switch {
-		case v == 0:
+		case v == 0 || j < r.lo || j >= r.hi:
 			continue
 		case v != v:
 			v = math.NaN()
 		}
-		r.key = binary.LittleEndian.AppendUint32(r.key, uint32(column(col, k)))
+		r.key = binary.LittleEndian.AppendUint32(r.key, uint32(j))
 		r.key = binary.LittleEndian.AppendUint64(r.key, math.Float64bits(v))
 	}
 	return r.key

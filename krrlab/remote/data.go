@@ -50,7 +50,7 @@ func writeData(root string, d *datasets.Dataset) (data, error) {
 		}
 	}
 	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: d.X, C: y, Labels: d.Labels, Targets: d.Targets,
-		Mean: d.Mean, Scaling: d.Scaling, Columns: d.Columns}
+		Mean: d.Mean, Scaling: d.Scaling, Columns: d.Columns, Groups: d.Groups, Repeats: d.Repeats}
 	return j, m.Save(j.path(root))
 }
 
@@ -61,7 +61,7 @@ func (j *data) read(root string) (*datasets.Dataset, error) {
 		return nil, fmt.Errorf("job data: %w", err)
 	}
 	d := &datasets.Dataset{Name: j.Title, Source: j.Source, Note: j.Note, Task: m.Task(), X: m.X, Labels: m.Labels,
-		Targets: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns}
+		Targets: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns, Groups: m.Groups, Repeats: m.Repeats}
 	if d.Labels != nil {
 		d.Class = m.Coding().Decode(m.C)
 	} else {

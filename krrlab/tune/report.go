@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -77,12 +78,22 @@ func (r *Result) units() string {
 	return fmt.Sprintf(" (of all %d targets, each in units of its root mean square)", r.T)
 }
 
-// repeats says what is done with equal rows; "" without any.
+// repeats says which rows are left out together, which question the error answers, and the answer to the other one;
+// "" without repeated rows.
 func (r *Result) repeats() string {
-	if r.Repeated == 0 {
+	text := r.Repeats.String()
+	if text == "" {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d rows repeat others: equal rows are left out together", r.Repeated, r.N)
+	text += "; the error is of " + datasets.OfQuestion(r.Repeats.Question)
+	if !r.Other.Known() {
+		return text
+	}
+	other := "RMSE " + outward.Plain(float64(r.Other), 4)
+	if r.classes() {
+		other = fmt.Sprintf("%.2f %%", 100*r.Other)
+	}
+	return fmt.Sprintf("%s (%s on %s)", text, other, datasets.OfQuestion(r.Repeats.Other))
 }
 
 func (r *Result) classes() bool { return r.Task == "classification" }

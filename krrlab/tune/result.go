@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -79,8 +79,10 @@ type Result struct {
 	// Lacks says why no length scales were searched although they were asked for: the kernel lacks a method.
 	Lacks   string  `json:"lacks,omitempty"`
 	Seconds float64 `json:"seconds"`
-	// Repeated is how many rows have the features of an earlier one: equal rows are left out, or held out, together.
-	Repeated int `json:"repeated,omitempty"`
+	// Repeats says which rows are left out, or held out, together, and which question Error answers. Other is the
+	// error of Best by the question Repeats.Other; null if there is none, or the last level held rows out.
+	Repeats datasets.Repeats `json:"repeats"`
+	Other   stage.Number     `json:"other_error"`
 
 	edge string // says where Best is at an end of what is searched
 }
@@ -109,7 +111,7 @@ func (s *search) result() *Result {
 		r.Levels[p.level].Points++
 		r.Levels[p.level].Seconds += one.Seconds
 	}
-	r.Map, r.edge, r.Repeated = s.surface(best), best.edge(), points.Repeated(s.same)
+	r.Map, r.edge, r.Repeats, r.Other = s.surface(best), best.edge(), s.groups.Repeats, stage.Unknown
 	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
 	return r
 }

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/leaveout"
@@ -27,10 +28,10 @@ type sample struct {
 	classes bool
 	tables  map[string][]float64 // n×n, lower triangle: ‖x−z‖₂², ‖x−z‖₁ or xᵀz
 	k       *mat.Dense
-	held    kernel.Kernel // that k is of
-	same    []int         // see points.Same: equal rows are left out together
-	mean    bool          // of the targets that are fitted is taken off them
-	fitted  int           // rows, before those that judge; 0: all, and each is left out
+	held    kernel.Kernel      // that k is of
+	groups  *datasets.Grouping // of the rows that are left out together
+	mean    bool               // of the targets that are fitted is taken off them
+	fitted  int                // rows, before those that judge; 0: all, and each is left out
 }
 
 // tile is the number of rows and columns of a block of a table.
@@ -130,8 +131,14 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*lo
 	if s.fitted > 0 {
 		return s.judge(ctx, lambda)
 	}
-	scores, err := leaveout.Dense(ctx, s.k, s.y, []float64{lambda},
-		&leaveout.Problem{Classes: s.classes, Residuals: true, Same: s.same, Mean: s.mean})
+	return s.leaveOut(ctx, lambda, s.groups.First)
+}
+
+// leaveOut returns the loss of K with the rows of each group left out together; first has their first rows.
+func (s *sample) leaveOut(ctx context.Context, lambda float64, first []int) (*loss, error) {
+	o := &leaveout.Problem{Classes: s.classes, Residuals: true, Mean: s.mean}
+	o.Same, o.Groups = s.groups.Equal(first)
+	scores, err := leaveout.Dense(ctx, s.k, s.y, []float64{lambda}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +249,7 @@ func (s *search) plain(rows []int) *sample {
 	for p, i := range rows {
 		y.SetRow(p, s.data.y.RawRowView(i))
 	}
-	return &sample{x: set.X, y: y, classes: set.Class != nil, same: points.Same(set.X), mean: s.data.mean,
+	return &sample{x: set.X, y: y, classes: set.Class != nil, groups: set.Grouping(nil), mean: s.data.mean,
 		tables: map[string][]float64{}}
 }
 

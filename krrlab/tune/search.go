@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -26,9 +27,10 @@ const tie = 0.005
 // level is one size of the problem.
 type level struct {
 	whole
-	rows int // that are fitted
-	most int // points
-	few  int // points that are tried whatever is expected of them
+	one  *sample // nil of all rows of a large problem
+	rows int     // that are fitted
+	most int     // points
+	few  int     // points that are tried whatever is expected of them
 }
 
 // point is a point of the search.
@@ -48,9 +50,9 @@ type search struct {
 	opt       Options
 	data      *problem
 	fams      []*family
-	order     []int // of the rows, at random: a sample is the first
-	same      []int // of all rows: see points.Same
-	failed    error // of the last point that has no loss
+	order     []int              // of the rows, at random: a sample is the first
+	groups    *datasets.Grouping // of all rows
+	failed    error              // of the last point that has no loss
 	levels    []level
 	samples   int // of the levels, which come first
 	points    []*point
@@ -88,6 +90,9 @@ func run(ctx context.Context, data *problem, o Options, all *whole, tell func(st
 		}
 	}
 	r := s.result()
+	if r != nil && err == nil {
+		r.Other, err = s.other(ctx, &r.Best)
+	}
 	if r == nil && err == nil {
 		err = fmt.Errorf("tune: no fit at any point tried, want a larger λ; the last: %w", cmp.Or(s.failed, errNoLoss))
 	}
@@ -104,8 +109,8 @@ func (s *search) prepare(ctx context.Context, all *whole) error {
 	if m := max(sizes[0]/4, min(sizes[0]/2, 250)); m >= 100 {
 		sizes = []int{m, sizes[0]}
 	}
-	if s.same = points.Same(s.data.train.X); n-points.Repeated(s.same) < 2 {
-		return fmt.Errorf("tune: all %d rows have the same features: want at least 2 different ones", n)
+	if s.groups = s.data.train.Grouping(nil); n-points.Repeated(s.groups.First) < 2 {
+		return fmt.Errorf("tune: all %d rows are in one group, and left out together: want at least 2 groups", n)
 	}
 	s.order = rng.New(s.data.seed).Sub("tune").Perm(n)
 	most, few := s.opt.Points, 0
@@ -116,7 +121,7 @@ func (s *search) prepare(ctx context.Context, all *whole) error {
 			return one.loss(ctx, k, lambda)
 		}
 		s.levels = append(s.levels,
-			level{whole{fmt.Sprintf("%s, %d rows", s.data.criterion(), m), loss}, m, most, few})
+			level{whole{fmt.Sprintf("%s, %d rows", s.data.criterion(), m), loss}, one, m, most, few})
 		if most = laterPoints; n <= 1000 { // a few hundred rows mislead, and points of all rows cost milliseconds
 			most, few = 24000/n, 8000/n
 		}
@@ -136,7 +141,7 @@ func (s *search) prepare(ctx context.Context, all *whole) error {
 		}
 	}
 	if all != nil && n > sizes[len(sizes)-1] {
-		s.levels = append(s.levels, level{*all, n, laterPoints / 2, 0})
+		s.levels = append(s.levels, level{*all, nil, n, laterPoints / 2, 0})
 	}
 	s.samples = len(sizes)
 	return nil
@@ -171,9 +176,31 @@ func (s *search) explore(ctx context.Context, q int, active []*family) error {
 	return nil
 }
 
-// distinct returns the order without the rows that repeat others.
+// distinct returns the order with one row of each group.
 func (s *search) distinct() []int {
-	return slices.DeleteFunc(slices.Clone(s.order), func(i int) bool { return s.same[i] != i })
+	return slices.DeleteFunc(slices.Clone(s.order), func(i int) bool { return s.groups.First[i] != i })
+}
+
+// other returns the error of a point by the other question of the groups, stage.Unknown if the level has none.
+func (s *search) other(ctx context.Context, p *Point) (stage.Number, error) {
+	one := s.levels[p.Level].one
+	if one == nil || one.groups.Others == nil || one.fitted > 0 {
+		return stage.Unknown, nil
+	}
+	k, err := kernel.FromSpec(p.Spec())
+	if err != nil {
+		return stage.Unknown, err
+	}
+	one.stretch(p.Lengths)
+	if err = one.form(ctx, k); err != nil {
+		return stage.Unknown, err
+	}
+	l, err := one.leaveOut(ctx, p.Lambda, one.groups.Others)
+	if err != nil {
+		return stage.Unknown, err
+	}
+	v, _, _ := l.Error()
+	return stage.Number(v), nil
 }
 
 var errNoLoss = errors.New("K+λI is not positive definite in float64")

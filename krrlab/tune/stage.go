@@ -84,7 +84,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	o = o.settled()
-	d := &problem{train: p.Train, y: inUnits(mat.DenseCopyOf(p.Y), p.Y, p.Train.Class != nil),
+	train := p.Train.Decided()
+	d := &problem{train: train, y: inUnits(mat.DenseCopyOf(p.Y), p.Y, p.Train.Class != nil),
 		mean: p.Coding.Mean != nil, seed: p.Seed}
 	if o.Valid != nil {
 		var err error
@@ -137,12 +138,15 @@ type whole struct {
 
 // holdout returns how all rows are fitted and judged: by the rows given, or by some that are held out.
 func (o *Options) holdout(b Bench, p *stage.Problem) (*whole, error) {
-	train, judged, name, err := p.Train, o.Valid, "validation rows", error(nil)
+	all, judged, name, err := p.Train.Decided(), o.Valid, "validation rows", error(nil)
+	train := all
 	if judged == nil {
 		for try := range uint64(50) { // until the rows that are fitted have two classes
-			if train, judged, err = p.Train.Holdout(min(0.2, 5000/float64(p.N)), p.Seed+try<<32); err != nil {
-				return nil, err
+			in, out, e := all.HoldoutRows(min(0.2, 5000/float64(p.N)), p.Seed+try<<32)
+			if e != nil {
+				return nil, e
 			}
+			train, judged = all.Subset(in), all.Subset(out)
 			if _, err = p.Coding.Encode(train); err == nil {
 				break
 			}

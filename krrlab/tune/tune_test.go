@@ -333,15 +333,15 @@ func TestRepeated(t *testing.T) {
 			d.mean = set.Mean != nil
 			r := testkit.Must(run(t.Context(), d, Options{ARD: true}, nil, nil))
 			if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least ||
-				r.Repeated != 240-240/times || !strings.Contains(r.String(), "rows repeat others") ||
-				!strings.Contains(r.Short(), "rows repeat others") {
+				r.Repeats.Grouped != 240-240/times || !strings.Contains(r.String(), "are copies and stay together") ||
+				!strings.Contains(r.Short(), "are copies and stay together") {
 				t.Errorf("%s, %d times: %v", name, times, r)
 			}
 		}
 	}
 	testkit.Fails(t, testkit.ErrOf(run(t.Context(),
-		data(t, datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9))), Options{}, nil, nil)),
-		"the same features")
+		data(t, testkit.Must(datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9)).Group("together", nil))), Options{}, nil, nil)),
+		"in one group")
 }
 
 func TestCheck(t *testing.T) {

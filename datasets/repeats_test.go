@@ -1,0 +1,165 @@
+package datasets
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// table returns n rows whose features are columns of draws, with an answer that is a function of them; classes are its
+// sign, or its whole part.
+func table(n int, answer func(x []float64) float64, classes bool, columns ...func() float64) *Dataset {
+	x := points.NewDense(n, len(columns), nil)
+	d := &Dataset{Name: "table", X: x}
+	for i := range n {
+		for j, draw := range columns {
+			x.Row(i)[j] = draw()
+		}
+		d.Target = append(d.Target, answer(x.Row(i)))
+	}
+	if classes {
+		d.Task, d.Labels = Classification, []string{"no", "yes"}
+		for _, y := range d.Target {
+			d.Class = append(d.Class, map[bool]int{true: 1}[y > 0])
+		}
+		d.Target = nil
+	}
+	return d
+}
+
+// TestCopies: the rule auto tells copies of a record from independent rows of equal features, in ten draws of each
+// kind of table.
+func TestCopies(t *testing.T) {
+	var g *rand.Rand
+	normal := func() float64 { return g.NormFloat64() }
+	level := func(k int) func() float64 { return func() float64 { return float64(g.IntN(k)) } }
+	rounded := func() float64 { return math.Round(50 * g.NormFloat64()) }
+	zeros := func() float64 { return max(0, math.Round(3*g.NormFloat64()-2)) }
+	zipf := func() float64 { return math.Floor(math.Pow(1-g.Float64(), -3)) }
+	rain := func() float64 { return max(0, g.NormFloat64()-0.3) }
+	sum := func(x []float64) (s float64) {
+		for j, v := range x {
+			s += math.Sin(3*v + float64(j))
+		}
+		return s
+	}
+	noisy := func(x []float64) float64 { return sum(x) + g.NormFloat64() }
+	count := func(x []float64) float64 { return max(0, math.Round(noisy(x))) }
+	some := func(d *Dataset, share float64) *Dataset { // that share of the rows once more
+		n := d.Len()
+		rows := g.Perm(n)
+		return d.Subset(append(rows, rows[:int(share*float64(n))]...))
+	}
+	drawn := func(d *Dataset) *Dataset { // with replacement
+		rows := make([]int, d.Len())
+		for i := range rows {
+			rows[i] = g.IntN(len(rows))
+		}
+		return d.Subset(rows)
+	}
+	minority := func(d *Dataset) *Dataset { // a tenth of the rows, drawn with replacement to half of all
+		rows := g.Perm(450)
+		for range 450 {
+			rows = append(rows, 450+g.IntN(50))
+		}
+		return d.Subset(rows)
+	}
+	pairs := func(d *Dataset, agree float64) *Dataset { // two rows for each setting, whose labels agree so often
+		n := d.Len()
+		d = d.Subset(append(g.Perm(n), g.Perm(n)...))
+		for i := range n {
+			if g.Float64() > agree {
+				d.Class[i] = 1 - d.Class[i]
+			}
+		}
+		return d
+	}
+	identified := func(d *Dataset) *Dataset { // by a column of names that is left out
+		d.unused = [][]uint64{make([]uint64, d.Len())}
+		for i := range d.unused[0] {
+			d.unused[0][i] = g.Uint64()
+		}
+		return d
+	}
+	again := func(d *Dataset, share float64) *Dataset { // as some, with the names
+		names := d.unused[0]
+		out := some(&Dataset{Task: d.Task, X: d.X, Class: d.Class, Labels: d.Labels, Target: d.Target,
+			oracle: rows(d.Len())}, share)
+		out.unused = [][]uint64{make([]uint64, out.Len())}
+		for i, row := range out.oracle {
+			out.unused[0][i] = names[int(row)]
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name   string
+		copies int // rows that are copies of an earlier one; −1: some
+		make   func() *Dataset
+	}{
+		{"categories, noisy answers", 0, func() *Dataset { return table(500, noisy, false, level(5), level(5)) }},
+		{"categories, noisy classes", 0, func() *Dataset { return table(500, noisy, true, level(5), level(5)) }},
+		{"categories, classes without noise", 0, func() *Dataset { return table(600, sum, true, level(12), level(12)) }},
+		{"categories, answers without noise", 0, func() *Dataset { return table(600, sum, false, level(12), level(12)) }},
+		{"doses without noise", 0, func() *Dataset { return table(300, sum, true, level(20)) }},
+		{"sex and class", 0, func() *Dataset { return table(891, noisy, true, level(2), level(3)) }},
+		{"ratings", 0, func() *Dataset { return table(500, count, false, level(5), level(5), level(5), level(5)) }},
+		{"Zipf column, noisy", 0, func() *Dataset { return table(500, noisy, true, zipf) }},
+		{"Zipf column without noise", 0, func() *Dataset { return table(500, sum, true, zipf, level(4)) }},
+		{"counts with many zeros", 0, func() *Dataset { return table(500, count, false, zeros, zeros, zeros) }},
+		{"rain at three places", 0, func() *Dataset { return table(500, rained, false, rain, rain, rain) }},
+		{"pairs, 82 % agree", 0, func() *Dataset { return pairs(table(150, sum, true, normal, normal), 0.82) }},
+		{"pairs, one feature", 0, func() *Dataset { return pairs(table(150, sum, true, normal), 0.82) }},
+		{"pairs, noisy answers", 0, func() *Dataset {
+			d := some(table(150, noisy, false, normal, normal), 1)
+			for i := range d.Target {
+				d.Target[i] += normal()
+			}
+			return d
+		}},
+		{"names left out", 0, func() *Dataset { return identified(table(400, noisy, true, level(3), level(4))) }},
+		{"numbers, 10 % twice", 50, func() *Dataset { return some(table(500, noisy, false, normal, normal), 0.1) }},
+		{"numbers, 30 % twice", 150, func() *Dataset { return some(table(500, noisy, true, normal, normal), 0.3) }},
+		{"one number, 30 % twice", 150, func() *Dataset { return some(table(500, noisy, true, normal), 0.3) }},
+		{"numbers, all twice", 500, func() *Dataset { return some(table(500, noisy, true, normal, normal), 1) }},
+		{"numbers, drawn again", -1, func() *Dataset { return drawn(table(500, noisy, true, normal, normal, normal)) }},
+		{"minority drawn again", -1, func() *Dataset { return minority(table(500, noisy, true, normal, normal)) }},
+		{"rounded numbers, 20 % twice", 100, func() *Dataset {
+			return some(table(500, count, false, rounded, rounded, rounded, rounded), 0.2)
+		}},
+		{"categories, all twice", 500, func() *Dataset { return some(table(500, noisy, true, level(3), level(4)), 1) }},
+		{"categories and numbers as answers, 20 % twice", 100, func() *Dataset {
+			return some(table(500, noisy, false, level(5), level(5)), 0.2)
+		}},
+		{"names left out, 20 % twice", 80, func() *Dataset {
+			return again(identified(table(400, noisy, true, level(3), level(4))), 0.2)
+		}},
+	} {
+		for seed := range uint64(10) {
+			g = rand.New(rand.NewPCG(seed, 1))
+			d := c.make()
+			r := d.Grouping(nil)
+			if c.copies >= 0 && r.Grouped != c.copies || c.copies < 0 && r.Grouped != r.Repeated || r.Question != NewRow {
+				t.Errorf("%s, draw %d: %d of %d rows are grouped, want %d: %v", c.name, seed, r.Grouped, r.Repeated,
+					c.copies, &r.Repeats)
+			}
+		}
+	}
+}
+
+// rained is 0 where nowhere is rain.
+func rained(x []float64) float64 { return 2*x[0] + x[1] + x[2]*x[0] }
+
+func rows(n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = float64(i)
+	}
+	return out
+}
+
+var _ = fmt.Sprint
+var _ = strings.Contains
