@@ -84,7 +84,7 @@ type ReadOptions struct {
 	// Repeats is the rule by which rows of equal features are grouped (Dataset.Group). Groups is the column of a csv
 	// file, as in Target, whose equal values are a group (Dataset.GroupBy); it is no feature.
 	Repeats string `flag:"repeats" default:"auto" check:"one of auto together apart"`
-	Groups  string `flag:"groups" not:"repeats" with:"train"`
+	Groups  string `flag:"groups" with:"train"`
 	// Weights is the column of a csv file that holds the weights of the rows, as in Target; default: none.
 	Weights string `flag:"weights" with:"train"`
 	// Keep are columns of a csv file, as in Target, whose text becomes Dataset.Kept.
@@ -151,6 +151,9 @@ func (o *ReadOptions) settled() (ReadOptions, error) {
 	_, err := ParseSeparator(s.Separator)
 	if e := schema.Settle(&s); e != nil {
 		err = fmt.Errorf("datasets: %w", e)
+	}
+	if err == nil && s.Groups != "" && s.Repeats != "auto" {
+		err = fmt.Errorf("groups %s and repeats %s: want one of the two", quote(s.Groups), s.Repeats)
 	}
 	if err == nil && s.Comment != "none" && utf8.RuneCountInString(s.Comment) > 1 {
 		err = fmt.Errorf("comment %q: want one character, or none", s.Comment)

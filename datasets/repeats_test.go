@@ -1,10 +1,8 @@
 package datasets
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/points"
@@ -161,5 +159,3 @@ func rows(n int) []float64 {
 	return out
 }
 
-var _ = fmt.Sprint
-var _ = strings.Contains

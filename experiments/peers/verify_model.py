@@ -14,7 +14,7 @@ import zipfile
 
 import numpy as np
 
-KNOWN = "format version task kernel lambda n d t points unit labels targets mean scaling columns error calibration origin weighted".split()
+KNOWN = "format version task kernel lambda n d t points unit labels targets mean scaling columns error calibration origin weighted repeats".split()
 
 
 def refuse(text):

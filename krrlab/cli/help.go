@@ -16,7 +16,8 @@ const helpWidth = 120
 var flagGroups = []struct{ title, names string }{
 	{"Flags", ""},
 	{"Data", "data train format separator header comment dim n test holdout in valid"},
-	{"Columns and rows", "target drop task scale center weights class-weights categorical dates date-order impute keep"},
+	{"Columns and rows", "target drop task scale center weights class-weights categorical dates date-order impute repeats " +
+		"groups keep"},
 	{"Kernel and λ", "kernel matrix sigma gamma coef0 degree lambda tune ard"},
 	{"Preconditioner", "precond race features lambda-p spectral landmarks sketch neighbors damping form process-timeout"},
 	{"Solve", "tol stop max-iter solver storage tiles memory residual seed"},

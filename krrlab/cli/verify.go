@@ -127,9 +127,12 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 		}
 		return d, err
 	}
-	f.Groups, f.Repeats = m.Origin.Groups, "together" // which was the rule of older versions
-	if m.Repeats != nil && m.Repeats.Rule != "groups" {
+	f.Repeats = "together" // which was the rule of older versions
+	if m.Repeats != nil {
 		f.Repeats = m.Repeats.Rule
+	}
+	if f.Groups = m.Origin.Groups; f.Groups != "" {
+		f.Repeats = "auto"
 	}
 	f.MaxRows = m.Origin.Rows
 	if train, err = read(f.Train); err != nil {
