@@ -37,8 +37,6 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	}
 	if train.Repeats == nil && kernel.Given(cfg.Kernel) != nil { // whose points are numbers
 		train, _ = train.Group("auto", kernel.Same(cfg.Kernel, train.X)) // a known rule
-	} else if train.Weights != nil { // which become a feature below
-		train = train.Decided()
 	}
 	p := &problem{given: train, train: train, comm: comm.OrAlone(cfg.Comm), busy: make(chan struct{}, 1)}
 	p.coding.Mean = train.Mean
