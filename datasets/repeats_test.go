@@ -158,4 +158,3 @@ func rows(n int) []float64 {
 	}
 	return out
 }
-
