@@ -306,3 +306,14 @@ func TestSpecs(t *testing.T) {
 		"LambdaP and Name vecchia exclude each other")
 	testkit.Fails(t, testkit.ErrOf(PrecondSpec{Name: "magic"}.Preconditioner(gauss)), `Name "magic": want one of auto`)
 }
+
+// TestFixed16 checks that K in 16 bits takes two bytes an entry, and is refused for a kernel with values beyond [0, 1].
+func TestFixed16(t *testing.T) {
+	x := kinds(300, 4, 5)["float64"]
+	cfg := Config{Kernel: gauss, Lambda: 0.02, Precond: Features{S: 100}, Solver: PCG, Storage: gram.Fixed16, Tol: 1e-3}
+	if sol := mustSolve(t, classes(x, 3), cfg); sol.Storage != "fixed16" || sol.KBytes > 2*300*310+20000 {
+		t.Errorf("K in %s takes %d bytes", sol.Storage, sol.KBytes)
+	}
+	cfg.Kernel = kernels[4]
+	testkit.Fails(t, testkit.ErrOf(newLab(t, classes(x, 3), cfg).Solve(t.Context())), "[0, 1]")
+}

@@ -12,7 +12,7 @@ type Gaussian struct{ Sigma float64 }
 
 func init() { register("gaussian", Gaussian{1}) }
 
-// Title implements Titled.
+// Title is the name for titles and legends.
 func (Gaussian) Title() string { return "Gaussian" }
 
 // Scale implements Scaled: σ.

@@ -12,7 +12,7 @@ type Laplacian struct{ Sigma float64 }
 
 func init() { register("laplacian", Laplacian{1}) }
 
-// Title implements Titled.
+// Title is the name for titles and legends.
 func (Laplacian) Title() string { return "Laplacian" }
 
 // Scale implements Scaled: σ.

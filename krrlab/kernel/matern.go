@@ -20,7 +20,7 @@ func init() {
 	register("matern52", Matern52{1})
 }
 
-// Title implements Titled.
+// Title is the name for titles and legends.
 func (Matern32) Title() string { return "Matérn 3/2" }
 
 // Scale implements Scaled: σ.
@@ -67,7 +67,7 @@ func (k Matern32) Profile32(dst []float32, sq []float64) {
 	}
 }
 
-// Title implements Titled.
+// Title is the name for titles and legends.
 func (Matern52) Title() string { return "Matérn 5/2" }
 
 // Scale implements Scaled: σ.

@@ -22,11 +22,11 @@ func init() {
 
 func (Polynomial) argument() Argument { return InnerProduct }
 
-// Title implements Titled.
+// Title is the name for titles and legends.
 func (Polynomial) Title() string { return "polynomial" }
 
-// Prose names the kernel with its parameters, for the title of a picture.
-func (k Polynomial) Prose() string {
+// prose names the kernel with its parameters, for the title of a picture.
+func (k Polynomial) prose() string {
 	return fmt.Sprintf("polynomial kernel of degree %d, γ = %.4g, c = %.4g", k.Degree, k.Gamma, k.Coef0)
 }
 

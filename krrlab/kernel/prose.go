@@ -5,16 +5,11 @@ import (
 	"strings"
 )
 
-// Titled is a kernel with a name for readers, such as "Gaussian". Others are called by their name in files.
-type Titled interface {
-	Kernel
-	Title() string
-}
-
-// Title returns the name for readers of the kernels that have a given name in files.
+// Title returns what a kernel with a given name in files is called in titles and legends: by its method Title() string,
+// such as "Gaussian", or else by that name.
 func Title(name string) string {
 	if k := find(named(name)); k != nil {
-		if t, ok := k.prototypes[0].(Titled); ok {
+		if t, ok := k.prototypes[0].(interface{ Title() string }); ok {
 			return t.Title()
 		}
 	}
@@ -24,12 +19,12 @@ func Title(name string) string {
 // Prose names the kernel in words, for the title of a picture: "Gaussian kernel, σ = 0.3", to four significant digits.
 func (s Spec) Prose() string {
 	k, err := FromSpec(s)
-	p, own := k.(interface{ Prose() string })
+	p, own := k.(interface{ prose() string })
 	switch {
 	case s.Name == precomputedName:
 		return "precomputed kernel"
 	case err == nil && own:
-		return p.Prose()
+		return p.prose()
 	case err == nil && s.Sigma > 0:
 		return fmt.Sprintf("%s kernel, σ = %.4g", Title(s.Name), s.Sigma)
 	}
