@@ -3,6 +3,7 @@ module github.com/krrlab/lab
 go 1.26
 
 require (
+	github.com/andybalholm/brotli v1.1.1
 	github.com/ebitengine/purego v0.11.3
 	github.com/go-gota/gota v0.12.0
 	github.com/goplus/ixgo v1.1.0
@@ -25,7 +26,6 @@ require (
 )
 
 require (
-	github.com/andybalholm/brotli v1.1.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/mattn/go-runewidth v0.0.15 // indirect
 	github.com/parquet-go/bitpack v1.0.0 // indirect

@@ -27,11 +27,14 @@ type array struct {
 	row  int // whose cells text and number return
 }
 
-// text returns a number so that no two are one: whole ones with all digits.
+// text returns a number so that no two are one, whole ones with all digits, and booleans as Python writes them.
 func (a *array) text(j int) string {
 	v := reflect.ValueOf(a.data).Index(a.row*a.d + j)
 	if v.CanFloat() {
 		return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits())
+	}
+	if strings.HasSuffix(a.Descr, "b1") {
+		return map[bool]string{true: "True", false: "False"}[!v.IsZero()]
 	}
 	return strings.TrimSpace(fmt.Sprint(v))
 }

@@ -185,7 +185,8 @@ func (s *source) unzip(*bufio.Reader) (io.Reader, error) {
 	case slices.Contains(names, "[Content_Types].xml"):
 		return nil, s.fail(0, 0, "the file is an Excel workbook or another document of Office: save the table as CSV")
 	case slices.Contains(names, "mimetype"):
-		return nil, s.fail(0, 0, "the file is a document of LibreOffice (OpenDocument): open it, and save its spreadsheet as CSV")
+		return nil, s.fail(0, 0, "the file is a document of LibreOffice (OpenDocument): open it, and save its "+
+			"spreadsheet as CSV")
 	case len(files) == 0:
 		return nil, s.fail(0, 0, "the zip archive has no file")
 	case files[0].Flags&1 != 0:

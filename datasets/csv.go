@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/safe"
 )
 
 // csvReader reads a table of numbers with at most one column of answers.
@@ -50,8 +51,10 @@ type csvReader struct {
 	noMore  error                 // why these cannot be read, where they need not
 	answers answers
 	faults  map[int]*faults
-	rows    int
-	matrix  bool // the features are in an array already, and are only looked at
+	// booleans are the columns of numbers that have the words true and false, with the lines of the first.
+	booleans map[int]int
+	rows     int
+	matrix   bool // the features are in an array already, and are only looked at
 }
 
 // cells are those of a row.
@@ -85,7 +88,7 @@ func (s *source) table(o *ReadOptions) *csvReader {
 			own.Dim -= len(k.suffixes()) - 1
 		}
 	}
-	return &csvReader{s: s, o: &own, read: s.reading, faults: map[int]*faults{}}
+	return &csvReader{s: s, o: &own, read: s.reading, faults: map[int]*faults{}, booleans: map[int]int{}}
 }
 
 // dataset returns what was read.
@@ -98,7 +101,7 @@ func (c *csvReader) dataset() (*Dataset, error) {
 		return nil, s.fail(0, 0, "the file is empty: no rows")
 	}
 	c.data = c.nums.all()
-	if err := c.fault(); err != nil {
+	if err := cmp.Or(c.fault(), c.checkBooleans()); err != nil {
 		return nil, err
 	}
 	d := &Dataset{Columns: c.columns(), Weights: c.weights, Kept: c.kept, fileColumns: c.keep}
@@ -260,7 +263,7 @@ func (c *csvReader) row(r cells, line int) error {
 	}
 	c.rows++
 	for k, j := range c.copied {
-		text := strings.Clone(r.text(j))
+		text := strings.Clone(safe.Cell(c.s.text(r.text(j))))
 		if err := c.s.take(len(text)+textGrowth, c.rows); err != nil {
 			return err
 		}
@@ -347,15 +350,50 @@ func (c *csvReader) features(r cells, line int) error {
 			}
 		}
 		if err != nil || !isFinite(v) {
-			if err = c.noNumber(line, j, r.text(j), math.IsNaN(v)); err != nil {
+			text := r.text(j)
+			if b, ok := boolean(text); ok {
+				c.booleans[j] = cmp.Or(c.booleans[j], line)
+				v = b
+			} else if err = c.noNumber(line, j, text, math.IsNaN(v)); err != nil {
 				return err
+			} else {
+				v = math.NaN()
 			}
-			v = math.NaN()
 		}
 		c.buf = append(c.buf, v)
 	}
 	if !c.matrix {
 		c.nums.add(c.buf)
+	}
+	return nil
+}
+
+// boolean returns 1 and 0 for the words true and false in any case, as programs write booleans.
+func boolean(text string) (v float64, ok bool) {
+	if strings.EqualFold(text, "true") {
+		return 1, true
+	}
+	return 0, strings.EqualFold(text, "false")
+}
+
+// checkBooleans notes the columns in which true and false are 1 and 0. It returns an error if such a column has other
+// numbers, too.
+func (c *csvReader) checkBooleans() error {
+	var names []string
+	for k, j := range c.keep {
+		line := c.booleans[j]
+		if line == 0 {
+			continue
+		}
+		names = append(names, c.name(j))
+		for i := range c.rows {
+			if v := c.data[i*len(c.keep)+k]; v != 0 && v != 1 && !math.IsNaN(v) {
+				return c.cellFault(line, j, fmt.Errorf("true or false, and the column has other numbers, such as %g", v))
+			}
+		}
+	}
+	if names != nil {
+		c.read.note("true and false are read as 1 and 0 in %s", listed(names))
 	}
 	return nil
 }

@@ -84,9 +84,11 @@ func (c *csvReader) fault() error {
 	for _, j := range slices.Sorted(maps.Keys(c.faults)) {
 		f := c.faults[j]
 		switch few := len(f.values) <= min(maxCategories, max(maxGuess, c.rows/rowsPerGuess)); {
+		case f.gaps == c.rows && c.rows > 1 && j != c.target && c.o.Dim == 0:
+			words, drop = append(words, c.name(j)+" has no value"), append(drop, c.flagName(j))
 		case f.words == 0:
 			gaps, total = append(gaps, j), total+f.gaps
-		case 2*f.words <= c.rows-f.gaps || c.rows == 1:
+		case c.booleans[j] == 0 && 2*f.words <= c.rows-f.gaps || c.rows == 1:
 			if f.words > 1 {
 				f.word = fmt.Errorf("%w, and %d cells more of the column", f.word, f.words-1)
 			}

@@ -53,6 +53,16 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	if err = cmp.Or(err, c.copy(first)); err != nil {
 		return false, c.s.fail(line, 0, "%v", err)
 	}
+	count := map[string]int{}
+	for _, name := range c.header {
+		count[name]++
+	}
+	for _, j := range c.keep {
+		if header && count[first[j]] > 1 && first[j] != "" {
+			c.read.note("several columns are named %s: rename them, as a model finds its columns by name", quote(first[j]))
+			break
+		}
+	}
 	for j := range first {
 		if c.role[j] == "drop" {
 			c.read.Dropped = append(c.read.Dropped, c.flagName(j))

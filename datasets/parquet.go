@@ -1,6 +1,9 @@
 package datasets
 
 import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,30 +16,41 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/npy"
+	"github.com/krrlab/lab/krrlab/safe"
 )
 
 const (
 	parquetStart = "PAR1"
-	// parquetRows is how many rows are decoded at once.
-	parquetRows = 256
-	// pandasIndex is the column in which pandas keeps an index that does not merely count.
-	pandasIndex = "__index_level_0__"
+	// parquetBatch is the number of values of a column that are decoded at once.
+	parquetBatch = 256
 )
 
-// parquetRow is a row of a Parquet file, as cells.
-type parquetRow struct {
-	kind  []format.LogicalTypeValue // of each column; nil for one without
-	cells []parquet.Value
+// parquetRow is the current row of a Parquet file, as cells.
+type parquetRow []*parquetColumn
+
+// parquetColumn is a column of a Parquet file with its value in the current row.
+type parquetColumn struct {
+	*parquet.Column
+	kind   format.LogicalTypeValue // nil for none
+	cell   parquet.Value
+	pages  parquet.Pages // of a row group
+	page   parquet.Page
+	values parquet.ValueReader // of the page
+	batch  []parquet.Value     // values that follow the cell
+	buffer [parquetBatch]parquet.Value
 }
 
-// text returns strings as they are, booleans as Python writes them, dates and times in ISO 8601, and numbers so that
-// no two are one.
-func (r *parquetRow) text(j int) string {
-	v := r.cells[j]
+// text returns strings as they are, booleans as Python writes them, dates and times in ISO 8601, UUIDs in their usual
+// form, other bytes in hexadecimal as PostgreSQL does, and numbers so that no two are one.
+func (r parquetRow) text(j int) string {
+	v := r[j].cell
 	if v.IsNull() {
 		return ""
 	}
-	switch k := r.kind[j].(type) {
+	switch k := r[j].kind.(type) {
 	case *format.DecimalType:
 		return decimalText(v, int(k.Scale))
 	case *format.DateType:
@@ -51,6 +65,11 @@ func (r *parquetRow) text(j int) string {
 		} else if !k.IsSigned {
 			return strconv.FormatUint(v.Uint64(), 10)
 		}
+	case *format.Float16Type:
+		return strconv.FormatFloat(float64(npy.Half(binary.LittleEndian.Uint16(v.ByteArray()))), 'g', -1, 32)
+	case *format.UUIDType:
+		b := v.ByteArray()
+		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 	}
 	switch v.Kind() {
 	case parquet.Boolean:
@@ -59,8 +78,22 @@ func (r *parquetRow) text(j int) string {
 		return strconv.FormatFloat(float64(v.Float()), 'g', -1, 32)
 	case parquet.Double:
 		return strconv.FormatFloat(v.Double(), 'g', -1, 64)
+	case parquet.ByteArray, parquet.FixedLenByteArray:
+		if text := string(v.ByteArray()); !r[j].isText() && (r[j].kind != nil || v.Kind() != parquet.ByteArray ||
+			safe.Line(text) != text) {
+			return fmt.Sprintf(`\x%x`, text)
+		}
 	}
 	return strings.TrimSpace(v.String())
+}
+
+// isText reports whether the file says that the column is one of texts.
+func (c *parquetColumn) isText() bool {
+	switch c.kind.(type) {
+	case *format.StringType, *format.EnumType, *format.JsonType:
+		return true
+	}
+	return false
 }
 
 // instant returns the time so many units after 1970 in UTC, of a time of day after midnight.
@@ -71,8 +104,8 @@ func instant(v parquet.Value, unit format.TimeUnit) time.Time {
 }
 
 // number returns NaN for a missing cell, and 1 and 0 for true and false.
-func (r *parquetRow) number(j int) (float64, error) {
-	switch v := r.cells[j]; {
+func (r parquetRow) number(j int) (float64, error) {
+	switch v := r[j].cell; {
 	case v.IsNull():
 		return math.NaN(), nil
 	case v.Kind() == parquet.Boolean:
@@ -81,9 +114,9 @@ func (r *parquetRow) number(j int) (float64, error) {
 		return float64(v.Float()), nil
 	case v.Kind() == parquet.Double:
 		return v.Double(), nil
-	case r.kind[j] == nil && v.Kind() == parquet.Int64:
+	case r[j].kind == nil && v.Kind() == parquet.Int64:
 		return float64(v.Int64()), nil
-	case r.kind[j] == nil && v.Kind() == parquet.Int32:
+	case r[j].kind == nil && v.Kind() == parquet.Int32:
 		return float64(v.Int32()), nil
 	}
 	return parse(r.text(j))
@@ -123,12 +156,12 @@ func (s *source) parquet(o *ReadOptions) (d *Dataset, err error) {
 		return nil, s.parquetFault(err)
 	}
 	c := s.table(o)
-	row, leaf, err := c.parquetColumns(f)
+	row, err := c.parquetColumns(f)
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range f.RowGroups() {
-		if err := c.parquetRows(g, row, leaf); err != nil {
+	for g := range f.RowGroups() {
+		if err := c.parquetRows(f, g, row); err != nil {
 			return nil, err
 		}
 	}
@@ -148,73 +181,149 @@ func (s *source) parquetFault(err error) error {
 	return s.fail(0, 0, "damaged Parquet data (%s); get the file again", plain(err.Error()))
 }
 
-// parquetColumns finds the columns that are wanted, and returns an empty row and to which column each leaf of the
-// schema belongs.
-func (c *csvReader) parquetColumns(f *parquet.File) (row *parquetRow, leaf []int, err error) {
+// parquetColumns finds the columns that are wanted, and returns an empty row.
+func (c *csvReader) parquetColumns(f *parquet.File) (row parquetRow, err error) {
 	var names []string
-	row = &parquetRow{}
-	other := map[int]bool{} // columns whose cells are neither numbers nor texts
-	for j, field := range f.Schema().Fields() {
-		names = append(names, field.Name())
-		if !field.Leaf() || field.Repeated() {
-			other[j] = true
+	leaves := slices.DeleteFunc(slices.Clone(f.Metadata().Schema), func(e format.SchemaElement) bool {
+		return e.NumChildren.V > 0
+	})
+	for _, column := range f.Root().Columns() {
+		k := &parquetColumn{Column: column}
+		if column.Leaf() && column.Type().LogicalType() != nil {
+			k.kind = column.Type().LogicalType().Value
+		} else if column.Leaf() { // the library does not have float16
+			k.kind = leaves[column.Index()].LogicalType.Value
 		}
-		var kind format.LogicalTypeValue
-		if field.Leaf() {
-			other[j] = other[j] || field.Type().Kind() == parquet.Int96
-			if t := field.Type().LogicalType(); t != nil {
-				kind = t.Value
-			}
-		}
-		row.kind = append(row.kind, kind)
+		row, names = append(row, k), append(names, column.Name())
 	}
-	for _, path := range f.Schema().Columns() {
-		leaf = append(leaf, slices.Index(names, path[0]))
-	}
-	row.cells = make([]parquet.Value, len(names))
 	c.o.Header = "yes"
-	if slices.Contains(names, pandasIndex) && !slices.Contains(c.o.Drop, pandasIndex) {
-		c.o.Drop = append(slices.Clip(c.o.Drop), pandasIndex)
-	}
+	c.dropIndex(f, names)
 	if _, err := c.begin(names, 0); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c.read.Header = "yes (the columns have names)"
-	for j := range names {
-		if other[j] && (slices.Contains(c.keep, j) || slices.Contains(c.more, j) || j == c.target || j == c.weight) {
-			return nil, nil, c.s.fail(0, j+1, "%s has lists, groups or times of 96 bits: leave it out by --drop",
-				quote(names[j]))
+	var digits, opaque, reasons []string
+	for j, k := range row {
+		switch plain := k.Leaf() && !k.Repeated() && k.Type().Kind() != parquet.Int96; {
+		case !plain && c.reads(j):
+			opaque, reasons = append(opaque, c.flagName(j)), append(reasons, c.name(j))
+		case k.isText() && c.words[j] == nil && slices.Contains(c.keep, j):
+			digits = append(digits, c.flagName(j))
 		}
 	}
-	return row, leaf, nil
+	if opaque != nil {
+		pe := &ParseError{File: c.s.name, Reason: "lists, groups or times of 96 bits are in " + listed(reasons)}
+		pe.add("--drop", opaque)
+		return nil, pe
+	}
+	if digits != nil {
+		c.read.note("texts are read as numbers in %s (--categorical %s reads them as words)", nameList(digits),
+			safe.Shell(joinNames(digits)))
+	}
+	return row, nil
 }
 
-// parquetRows reads the rows of a group, no more than are wanted.
-func (c *csvReader) parquetRows(g parquet.RowGroup, row *parquetRow, leaf []int) error {
-	rows := g.Rows()
-	defer rows.Close()
-	buf := make([]parquet.Row, parquetRows)
-	for {
-		if err := c.s.ctx.Err(); err != nil {
-			return err
+// reads reports whether the cells of column j are read.
+func (c *csvReader) reads(j int) bool {
+	return j == c.target || j == c.weight || slices.Contains(c.keep, j) || slices.Contains(c.more, j) ||
+		slices.Contains(c.copied, j)
+}
+
+// dropIndex leaves out the columns that pandas names as the index of the data frame, unless an option names them.
+func (c *csvReader) dropIndex(f *parquet.File, names []string) {
+	var pandas struct {
+		Index []any `json:"index_columns"` // names, and objects for an index that counts
+	}
+	text, _ := f.Lookup("pandas")
+	_ = json.Unmarshal([]byte(text), &pandas) // without it there is no index but by name
+	wanted := slices.Concat([]string{c.o.Target, c.o.Weights}, c.o.More, c.o.Columns)
+	for _, k := range c.o.Categorical {
+		wanted = append(wanted, k.Column)
+	}
+	var index []string
+	for j, name := range names {
+		isLevel := strings.HasPrefix(name, "__index_level_")
+		if !isLevel && !slices.Contains(pandas.Index, any(name)) || slices.Contains(wanted, name) {
+			continue
 		}
-		n, err := rows.ReadRows(buf)
-		for _, values := range buf[:n] {
-			if c.o.MaxRows > 0 && c.rows == c.o.MaxRows {
-				return nil
-			}
-			clear(row.cells)
-			for _, v := range values {
-				row.cells[leaf[v.Column()]] = v
-			}
-			if err := c.row(row, c.rows+1); err != nil {
-				return err
-			}
+		if index = append(index, name); isIndex(name) {
+			name = strconv.Itoa(j)
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
+		c.o.Drop = append(slices.Clip(c.o.Drop), name)
+	}
+	if index != nil {
+		c.read.note("index of the data frame: %s (reset_index() in pandas makes it a feature)", nameList(index))
+	}
+}
+
+// parquetRows reads the rows of group g, no more than are wanted.
+func (c *csvReader) parquetRows(f *parquet.File, g int, row parquetRow) error {
+	rows := f.RowGroups()[g].NumRows()
+	if c.o.MaxRows > 0 {
+		rows = min(rows, int64(c.o.MaxRows-c.rows))
+	}
+	var columns []*parquetColumn
+	memory := int64(0) // of the pages
+	for j, k := range row {
+		if !c.reads(j) {
+			continue
+		}
+		columns = append(columns, k)
+		bytes, err := pageMemory(f, &f.Metadata().RowGroups[g].Columns[k.Index()].MetaData, rows, c.s.memory())
+		if err != nil {
 			return c.s.parquetFault(err)
 		}
+		memory += bytes
 	}
+	if limit := c.s.memory(); limit > 0 && c.s.held+memory > limit && memory > small {
+		return c.s.fail(0, 0, "unpacking the pages of row group %d takes %s, of %s that reading may take: allow more by "+
+			"--memory, leave columns out by --drop, or write smaller pages, as by to_parquet(…, row_group_size=10000) in "+
+			"pandas", g, accel.Bytes(memory), accel.Bytes(limit))
+	}
+	for _, k := range columns {
+		k.pages, k.batch = f.RowGroups()[g].ColumnChunks()[k.Index()].Pages(), nil
+		defer k.close()
+	}
+	for i := range rows {
+		if i%parquetBatch == 0 && c.s.ctx.Err() != nil {
+			return c.s.ctx.Err()
+		}
+		for _, k := range columns {
+			if err := k.next(); err != nil {
+				return c.s.parquetFault(err)
+			}
+		}
+		if err := c.row(row, c.rows+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next reads the next value of the column, which is valid until the next call.
+func (c *parquetColumn) next() error {
+	for len(c.batch) == 0 {
+		n, err := 0, io.EOF
+		if c.values != nil {
+			n, err = c.values.ReadValues(c.buffer[:])
+		}
+		if c.batch = c.buffer[:n]; n > 0 {
+			break
+		} else if !errors.Is(err, io.EOF) {
+			return cmp.Or(err, io.ErrNoProgress)
+		}
+		parquet.Release(c.page)
+		if c.page, err = c.pages.ReadPage(); err != nil {
+			return fmt.Errorf("column %q: %w", c.Name(), err)
+		}
+		c.values = c.page.Values()
+	}
+	c.cell, c.batch = c.batch[0], c.batch[1:]
+	return nil
+}
+
+func (c *parquetColumn) close() {
+	parquet.Release(c.page)
+	c.pages.Close()
+	c.page, c.values, c.cell = nil, nil, parquet.Value{}
 }

@@ -41,7 +41,10 @@ func (e *ParseError) Error() string {
 		s += fmt.Sprintf(", column %d", e.Column)
 	}
 	if s += ": " + e.Reason; e.Flags != nil {
-		s += "; add " + strings.Join(e.Flags, " ")
+		s += "; add"
+	}
+	for _, word := range e.Flags {
+		s += " " + safe.Shell(word)
 	}
 	return s
 }

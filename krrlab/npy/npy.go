@@ -89,7 +89,7 @@ var kinds = map[string]kind{
 	"i1": {8, decode(as[int8, int64])}, "i2": {8, decode(as[int16, int64])},
 	"u2": {8, decode(as[uint16, int64])}, "u4": {8, decode(as[uint32, int64])},
 	"i4": {4, decode(as[int32, int32])}, "i8": {8, decode(as[int64, int64])}, "u8": {8, decode(as[uint64, uint64])},
-	"f2": {4, decode(half)}, "f4": {4, decode(as[float32, float32])}, "f8": {8, decode(as[float64, float64])},
+	"f2": {4, decode(Half)}, "f4": {4, decode(as[float32, float32])}, "f8": {8, decode(as[float64, float64])},
 }
 
 // maxText is the most characters of a text.
@@ -112,8 +112,8 @@ func (h Header) kind() kind {
 
 func as[S, T element](v S) T { return T(v) }
 
-// half returns the number that bits of a float16 are (IEEE 754, binary16).
-func half(bits uint16) float32 {
+// Half returns the number with the given bits in IEEE 754's binary16.
+func Half(bits uint16) float32 {
 	sign, exponent, fraction := float64(1), int(bits>>10&31), float64(bits&1023)
 	if bits>>15 == 1 {
 		sign = -1

@@ -165,7 +165,7 @@ func TestMisuse(t *testing.T) {
 		t.Errorf("of no file: %v", err)
 	}
 	inf := float32(math.Inf(1))
-	if a, b, c := half(0x7c00), half(0xfc00), half(0x7c01); a != inf || b != -inf || c == c {
+	if a, b, c := Half(0x7c00), Half(0xfc00), Half(0x7c01); a != inf || b != -inf || c == c {
 		t.Errorf("float16 infinities are %v and %v, NaN %v", a, b, c)
 	}
 }

@@ -28,6 +28,9 @@ func prints(text string) bool {
 // or which would begin a new line.
 func Line(text string) string { return escape(text, "") }
 
+// Cell is Line for a cell of a table, in which ends of lines, tabs and the joiners of some scripts may stay.
+func Cell(text string) string { return escape(text, "\n\t\u200c\u200d") }
+
 // escape is Line but for the characters kept.
 func escape(text, kept string) string {
 	if prints(text) {
