@@ -128,9 +128,37 @@ func (s *source) header(name string, r io.Reader) (a *array, err error) {
 	return a, nil
 }
 
-// npy reads a matrix, and where it is one of an archive the answers beside it.
+// arrayRow is the current row of arrays as cells: the columns of the points, then those of other arrays.
+type arrayRow struct {
+	row     int
+	columns []arrayColumn
+}
+
+type arrayColumn struct {
+	*array
+	j int
+}
+
+// column returns column j of the row, and its place in its array.
+func (r *arrayRow) column(j int) (*array, int) {
+	c := r.columns[j]
+	c.row = r.row
+	return c.array, c.j
+}
+
+func (r *arrayRow) text(j int) string {
+	a, k := r.column(j)
+	return a.text(k)
+}
+
+func (r *arrayRow) number(j int) (float64, error) {
+	a, k := r.column(j)
+	return a.number(k)
+}
+
+// npy reads a matrix, with the columns of other arrays of its archive that are answers or that options name.
 func (s *source) npy(o *ReadOptions) (*Dataset, error) {
-	x, y, err := s.matrices(o)
+	x, y, others, err := s.matrices(o)
 	if err != nil {
 		return nil, err
 	}
@@ -140,26 +168,58 @@ func (s *source) npy(o *ReadOptions) (*Dataset, error) {
 	}
 	c := s.table(o)
 	c.o.Header = "no"
-	if y != nil {
+	row, first := &arrayRow{}, []string(nil)
+	add := func(a *array) (names []string) {
+		for j := range a.d {
+			name := a.name
+			if a == x {
+				name = strconv.Itoa(j)
+			} else if a.d > 1 {
+				name += "_" + strconv.Itoa(j)
+			}
+			row.columns, names = append(row.columns, arrayColumn{a, j}), append(names, name)
+		}
+		first = append(first, names...)
+		return names
+	}
+	switch add(x); {
+	case y != nil:
+		names := add(y)
+		if c.o.Target, c.o.More, c.o.Columns = names[0], names[1:], nil; len(names) > 1 {
+			c.o.Task = "regression"
+		}
+		if isIndex(y.name) {
+			c.o.Target = strconv.Itoa(x.d)
+		}
+	case s.arrays != nil && len(others) > 0 && (o.Target == "" || o.Target == "-1"):
+		c.o.Target = strconv.Itoa(x.d - 1)
+	case len(x.Shape) > 2 && o.Target != "none" && !o.TargetOptional:
+		return nil, s.fail(0, 0, "an array of shape %v has no column of answers: write points and answers into one file "+
+			"by np.savez('data.npz', X=X, y=y)", x.Shape)
+	case len(x.Shape) > 2:
 		c.o.Target = "none"
 	}
-	first := make([]string, x.d)
-	for j := range first {
-		first[j] = strconv.Itoa(j)
+	for _, a := range others {
+		if add(a); a.name != o.Weights {
+			c.o.Drop = append(slices.Clip(c.o.Drop), strconv.Itoa(len(first)-1))
+		}
 	}
 	if _, err := c.begin(first, 0); err != nil {
 		return nil, err
 	}
-	c.read.Header, c.matrix = "", !c.wordy
+	_, texts := x.data.([]string)
+	if c.read.Header, c.matrix = "", !c.wordy && !texts; texts {
+		c.read.note("the points are texts, which are read as numbers")
+	}
 	n := x.n
 	if o.MaxRows > 0 {
 		n = min(n, o.MaxRows)
 	}
-	for x.row = range n {
-		if x.row&1023 == 0 && s.ctx.Err() != nil {
+	for row.row = range n {
+		if row.row&1023 == 0 && s.ctx.Err() != nil {
 			return nil, s.ctx.Err()
 		}
-		if err := c.row(x, x.row+1); err != nil {
+		if err := c.row(row, row.row+1); err != nil {
 			return nil, err
 		}
 	}
@@ -167,49 +227,83 @@ func (s *source) npy(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
+	if y != nil {
+		c.read.Target = ""
+	}
 	if c.matrix {
-		if d.X, err = s.points(x, n, c.keep, o.KeepMissing); err != nil {
-			return nil, err
-		}
+		d.X, err = s.points(x, n, c.keep, o.KeepMissing)
 	}
-	if y == nil || o.Target == "none" {
-		return d, nil
-	}
-	for y.row = range n {
-		if err := c.answers.add(s, y.text(0), y.row+1); err != nil {
-			return nil, err
-		}
-	}
-	return d, s.answered(d, &c.answers, c.o, nil)
+	return d, err
 }
 
-// matrices returns the array of the points, and that of the answers; nil if these are a column of the points, or
-// there are none.
-func (s *source) matrices(o *ReadOptions) (x, y *array, err error) {
+// matrices returns the array of the points, that of the answers, nil if these are a column of the points or there are
+// none, and those that other options name.
+func (s *source) matrices(o *ReadOptions) (x, y *array, others []*array, err error) {
 	if s.arrays == nil {
 		if x, err = s.header("", s.r); err == nil {
 			err = s.elements(x, s.r)
 		}
-		if err == nil {
-			s.reading.Format += fmt.Sprintf(", of shape %v", x.Shape)
+		if err != nil {
+			return nil, nil, nil, err
 		}
-		return x, nil, err
+		s.reading.Format += fmt.Sprintf(", of shape %v", x.Shape)
+		if more, _ := s.r.Peek(len(npy.Magic)); string(more) == npy.Magic {
+			err = s.fail(0, 0, "a second array follows the first: write both by np.savez('data.npz', X=X, y=y)")
+		} else if len(more) > 0 {
+			err = s.fail(0, 0, "more bytes follow the array, of shape %v: the file holds something else, too", x.Shape)
+		}
+		return x, nil, nil, err
 	}
-	var all []*array
+	all, err := s.headers()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if x, y, err = s.choose(all, o); err != nil {
+		return nil, nil, nil, err
+	}
+	var unused []string
+	for _, a := range all {
+		switch isNamed := a.name == o.Weights || slices.Contains(o.Keep, a.name); {
+		case a == x || a == y:
+		case isNamed && a.n == x.n && a.d == 1:
+			others = append(others, a)
+		default:
+			unused = append(unused, a.describe())
+		}
+	}
+	if unused != nil {
+		s.reading.note("arrays not read: %s", listed(unused))
+	}
+	if err := s.load(all, append(others, x, y)...); err != nil {
+		return nil, nil, nil, err
+	}
+	s.reading.Format += fmt.Sprintf(": points %s of shape %v", x.name, x.Shape)
+	if y != nil {
+		s.reading.Format += fmt.Sprintf(", answers %s", y.name)
+	}
+	return x, y, others, nil
+}
+
+func (a *array) describe() string { return fmt.Sprintf("%s of shape %v", plain(a.name), a.Shape) }
+
+// headers returns the arrays of the archive without their elements.
+func (s *source) headers() (all []*array, err error) {
 	for _, f := range s.arrays {
 		if err := s.member(f, func(r io.Reader) error {
 			a, err := s.header(f.Name, r)
 			all = append(all, a)
 			return err
 		}); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	if x, y, err = s.choose(all, o); err != nil {
-		return nil, nil, err
-	}
+	return all, nil
+}
+
+// load reads the elements of some of all arrays of the archive.
+func (s *source) load(all []*array, some ...*array) error {
 	for k, a := range all {
-		if a != x && a != y {
+		if !slices.Contains(some, a) {
 			continue
 		}
 		if err := s.member(s.arrays[k], func(r io.Reader) error {
@@ -218,14 +312,10 @@ func (s *source) matrices(o *ReadOptions) (x, y *array, err error) {
 			}
 			return s.elements(a, r)
 		}); err != nil {
-			return nil, nil, err
+			return err
 		}
 	}
-	s.reading.Format += fmt.Sprintf(": points %s of shape %v", x.name, x.Shape)
-	if y != nil {
-		s.reading.Format += fmt.Sprintf(", answers %s", y.name)
-	}
-	return x, y, nil
+	return nil
 }
 
 // member reads a file of the archive to its end, where the checksum is compared.
@@ -242,52 +332,92 @@ func (s *source) member(f *zip.File, read func(r io.Reader) error) error {
 	return nil
 }
 
-// choose returns the arrays named X and y, or the only ones that can be these; another y is named by the target.
-func (s *source) choose(all []*array, o *ReadOptions) (x, y *array, err error) {
-	pick := func(name string, fits func(a *array) bool) *array {
-		var only []*array
+// Names of arrays as programs give them, in lower case; the first that is there is taken.
+var (
+	pointNames  = []string{"x", "x_train", "train_x", "train_images", "train_data", "data", "features", "images", "arr_0"}
+	answerNames = []string{"y", "y_train", "train_y", "train_labels", "train_targets", "target", "targets", "labels", "label",
+		"arr_1"}
+)
+
+// named returns the first array with one of the names, with "test" in place of "train" for the test part.
+func named(all []*array, names []string, test bool) *array {
+	for _, name := range names {
+		if test && strings.Contains(name, "train") {
+			names = append([]string{strings.Replace(name, "train", "test", 1)}, names...)
+		}
+	}
+	for _, name := range names {
 		for _, a := range all {
 			if strings.EqualFold(a.name, name) {
 				return a
-			} else if fits(a) {
-				only = append(only, a)
 			}
 		}
-		if len(only) != 1 {
-			return nil
-		}
-		return only[0]
 	}
-	target, named := "y", o.Target != "none" && o.Target != "" && !isIndex(o.Target)
-	if named {
-		target = o.Target
+	return nil
+}
+
+// only returns the one array that fits; nil if there are none or several.
+func only(all []*array, fits func(a *array) bool) *array {
+	if all = slices.DeleteFunc(slices.Clone(all), func(a *array) bool { return !fits(a) }); len(all) == 1 {
+		return all[0]
 	}
+	return nil
+}
+
+// choose returns the arrays of the points and of the answers: those that the options name, those with usual names, or
+// the only ones that can be these.
+func (s *source) choose(all []*array, o *ReadOptions) (x, y *array, err error) {
 	var names []string
 	for _, a := range all {
-		names = append(names, fmt.Sprintf("%s of shape %v", plain(a.name), a.Shape))
+		names = append(names, a.describe())
 	}
-	there := plain(strings.Join(names, ", "))
-	x = pick("X", func(a *array) bool { return len(a.Shape) > 1 && !strings.EqualFold(a.name, target) })
-	if x == nil && o.AnswersOnly && len(all) == 1 {
-		x = all[0]
+	there := listed(names)
+	answers, isNamed := answerNames, o.Target != "none" && o.Target != "" && !isIndex(o.Target)
+	if isNamed {
+		answers = []string{o.Target}
+		if k := strings.LastIndexByte(o.Target, '_'); k > 0 && len(o.More) > 0 { // the first column of an array
+			answers = append(answers, o.Target[:k])
+		}
+	}
+	y = named(all, answers, o.TestPart)
+	rest := slices.DeleteFunc(slices.Clone(all), func(a *array) bool { return a == y })
+	if x = named(rest, pointNames, o.TestPart); o.Points != "" {
+		if x = named(rest, []string{o.Points}, false); x == nil {
+			return nil, nil, s.fail(0, 0, "no array for the points is named %s: there are %s", quote(o.Points), there)
+		}
+	}
+	isMatrix := func(a *array) bool { return len(a.Shape) > 1 }
+	if x == nil || o.Points == "" && !isMatrix(x) && !strings.EqualFold(x.name, "x") {
+		x = only(rest, isMatrix)
+	}
+	if x == nil && len(all) == 1 && (o.AnswersOnly || isMatrix(all[0])) {
+		x, y = all[0], nil
+	}
+	if named(all, []string{"indptr", "col"}, false) != nil && named(all, []string{"shape"}, false) != nil {
+		return nil, nil, s.fail(0, 0, "a sparse matrix of SciPy, without answers: write both by "+
+			"sklearn.datasets.dump_svmlight_file(X, y, 'data.svm', zero_based=False)")
 	}
 	if x == nil {
 		return nil, nil, s.fail(0, 0,
-			"no array is named X, and not just one is a matrix: there are %s; name them X and y", there)
+			"no array is named X, and not just one is a matrix: there are %s; name the points by --x", there)
 	}
-	if y = pick(target, func(a *array) bool { return len(a.Shape) == 1 && !named }); y == x {
-		y = nil
+	if y == nil && !isNamed {
+		y = only(rest, func(a *array) bool { return a != x && len(a.Shape) == 1 && a.n == x.n })
+	}
+	if y != nil && y.n == 1 && x.n == y.d { // a row of answers
+		y.n, y.d = y.d, 1
 	}
 	switch {
-	case y == nil && named && !o.TargetOptional:
-		return nil, nil, s.fail(0, 0, "no array is named %s: there are %s", quote(target), there)
-	case y == nil && len(all) > 1 && !named && o.Target != "none" && !o.TargetOptional:
+	case o.Target == "none":
+		y = nil
+	case y == nil && isNamed && !o.TargetOptional:
+		return nil, nil, s.fail(0, 0, "no array is named %s: there are %s", quote(o.Target), there)
+	case y == nil && len(all) > 1 && !isNamed && !o.TargetOptional:
 		return nil, nil, s.fail(0, 0,
 			"no array is named y, and not just one is a vector: there are %s; name the answers by --target", there)
-	case y != nil && y.d != 1:
-		return nil, nil, s.fail(0, 0,
-			"the answers %s have %d columns: put them beside the points in one matrix, and name them by --target "+
-				"as in a csv file", plain(y.name), y.d)
+	case y != nil && y.d > 1 && o.Task == "classification":
+		return nil, nil, s.fail(0, 0, "the answers %s have %d columns: several targets need --task regression",
+			plain(y.name), y.d)
 	case y != nil && y.n != x.n:
 		return nil, nil, s.fail(0, 0, "%d answers %s, and %d points %s", y.n, plain(y.name), x.n, plain(x.name))
 	}
@@ -303,7 +433,7 @@ func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, 
 	}
 	defer s.close()
 	s.limit, s.reading = cmp.Or(memory, accel.MemoryAvailable()), &Reading{}
-	x, _, err := s.matrices(&ReadOptions{Target: "none"})
+	x, _, _, err := s.matrices(&ReadOptions{Target: "none"})
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,10 @@ func TestArrays(t *testing.T) {
 		}
 		return zipped(t, files...)
 	}
+	whole := saved(t, []float64{1, 2, 4, 5}, 2, 2)
+	medical := zipped(t, "train_images.npy", saved(t, []uint8{1, 2, 3, 4, 5, 6, 7, 8}, 2, 2, 2), "train_labels.npy",
+		saved(t, []float64{.5, 1.5}, 2, 1), "test_images.npy", saved(t, []uint8{9, 8, 7, 6}, 1, 2, 2), "test_labels.npy",
+		saved(t, []float64{7.5}, 1, 1))
 	checkReadings(t, []reading{
 		{"matrix", saved(t, table, 2, 3), ReadOptions{},
 			"[[1 2] [4 5]] [3.5 6.5] [] [] []\nf: npy, of shape [2 3]; 2 rows of 2 features; target column 2"},
@@ -72,6 +76,25 @@ func TestArrays(t *testing.T) {
 			"[[1 2 3.5] [4 5 6.5]] [] [no ü] [0 1] []\nf: npy: points X of shape [2 3], answers y; 2 rows of 3 " +
 				"features; labels no (1), ü (1)"},
 		{"one column", saved(t, []float64{1, 2}, 2), ReadOptions{AnswersOnly: true}, "[[] []] [1 2] [] [] []"},
+		{"Keras", xy("x_train", "y_train", "x_test", "y_test"), ReadOptions{},
+			"[[1 2] [4 5]] [3.5 6.5] [] [] []\nf: npy: points x_train of shape [2 2], answers y_train; 2 rows of 2 features; " +
+				"arrays not read: x_test of shape [2], y_test of shape [2]"},
+		{"MedMNIST", medical, ReadOptions{}, "[[1 2 3 4] [5 6 7 8]] [0.5 1.5] [] [] []"},
+		{"its test part", medical, ReadOptions{TestPart: true, Dim: 4, DimOf: "f"}, "[[9 8 7 6]] [7.5] [] [] []"},
+		{"points by name", medical, ReadOptions{Points: "test_images", Target: "none"}, "[[9 8 7 6]] [] [] [] []"},
+		{"scikit-learn", xy("data", "target"), ReadOptions{}, "[[1 2] [4 5]] [3.5 6.5]"},
+		{"without names", zipped(t, "arr_0.npy", whole, "arr_1.npy", saved(t, []float64{.5, 1.5}, 2, 1)), ReadOptions{},
+			"[[1 2] [4 5]] [0.5 1.5]"},
+		{"a row of answers", zipped(t, "X.npy", whole, "Y.npy", saved(t, []float64{.5, 1.5}, 1, 2)), ReadOptions{},
+			"[[1 2] [4 5]] [0.5 1.5]"},
+		{"two targets", zipped(t, "X.npy", whole, "y.npy", whole), ReadOptions{},
+			"[[1 2] [4 5]] [1 4] [] [] []\nf: npy: points X of shape [2 2], answers y; 2 rows of 2 features; further targets \"y_1\""},
+		{"two targets again", zipped(t, "X.npy", whole, "y.npy", whole),
+			ReadOptions{Target: "y_0", More: []string{"y_1"}, TargetOptional: true, Dim: 2}, "[[1 2] [4 5]] [1 4]"},
+		{"weights", xy("X", "y", "w"), ReadOptions{Weights: "w"}, "weights in column 4"},
+		{"not read", xy("X", "y", "w"), ReadOptions{}, "arrays not read: w of shape [2]"},
+		{"booleans", zipped(t, "X.npy", stored("|b1", "(2, 1)", "\x01\x00"), "y.npy", stored("|b1", "(2,)", "\x00\x01")),
+			ReadOptions{}, "[[1] [0]] [] [False True] [0 1] []"},
 	})
 }
 
@@ -103,8 +126,15 @@ func TestArrayFaults(t *testing.T) {
 			`!no array is named "z"`},
 		{"lengths", zipped(t, "X.npy", whole, "y.npy", saved(t, []float64{1, 2, 3}, 3)), ReadOptions{},
 			"!3 answers y, and 2 points X"},
-		{"two targets", zipped(t, "X.npy", whole, "y.npy", whole), ReadOptions{},
-			"!put them beside the points in one matrix"},
+		{"two targets", zipped(t, "X.npy", whole, "y.npy", whole), ReadOptions{Task: "classification"},
+			"!the answers y have 2 columns: several targets need --task regression"},
+		{"two arrays", whole + whole, ReadOptions{}, "!a second array follows the first"},
+		{"more bytes", whole + "x", ReadOptions{}, "!more bytes follow the array, of shape [2 2]"},
+		{"pictures", saved(t, make([]uint8, 8), 2, 2, 2), ReadOptions{}, "!an array of shape [2 2 2] has no column of answers"},
+		{"named fields", stored("[('a', '<f8')]", "(2,)", strings.Repeat("\x00", 16)), ReadOptions{},
+			"!a structured array, of named fields: write it by pandas.DataFrame"},
+		{"SciPy", zipped(t, "indices.npy", saved(t, []int32{0}, 1), "indptr.npy", saved(t, []int32{0, 1}, 2), "shape.npy",
+			saved(t, []int64{1, 1}, 2), "data.npy", saved(t, []float64{1}, 1)), ReadOptions{}, "!a sparse matrix of SciPy"},
 		{"no text", whole, ReadOptions{Format: "csv"}, "!neither text"},
 		{"text", "1,2\n3,4\n", ReadOptions{Format: "npy"}, "!not an array in .npy format"},
 	})

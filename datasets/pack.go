@@ -147,16 +147,19 @@ func unpack(dir string, n int) (*Pair, error) {
 		return nil, fmt.Errorf("%s: damaged or changed, the checksum is wrong: %s", name, again)
 	}
 	p := &Pair{Target: m.Target, Drop: m.Drop}
-	if p.Train, err = m.Train.read(dir, "train"); err == nil && m.Test != nil {
-		p.Test, err = m.Test.read(dir, "test")
+	if p.Train, err = m.read(m.Train, dir, "train"); err == nil && m.Test != nil {
+		p.Test, err = m.read(m.Test, dir, "test")
+	}
+	rows := m.Train.N
+	if m.Test != nil {
+		rows += m.Test.N
+	}
+	if err == nil && (len(m.Train.Labels) > rows || !p.Train.HasAnswers() || m.Sigma < 0 || m.Lambda < 0) {
+		err = fmt.Errorf("%s: %d labels for %d rows, no answers, or σ = %g, λ = %g", name, len(m.Train.Labels), rows,
+			m.Sigma, m.Lambda)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, again)
-	}
-	for _, d := range []*Dataset{p.Train, p.Test} {
-		if d != nil {
-			d.Columns, d.Targets, d.Categories, d.Scaling = m.Columns, m.Targets, m.Categories, m.Scaling
-		}
 	}
 	t := p.Train
 	p.Info = &Info{Name: t.Name, Task: t.Task, N: t.Len(), D: t.Dim(), Note: t.Note, Classes: len(t.Labels),
@@ -182,7 +185,10 @@ func (d *Dataset) hasAllLabels() bool {
 }
 
 // read returns the data whose arrays are in the folder.
-func (p *part) read(dir, role string) (d *Dataset, err error) {
+func (m *manifest) read(p *part, dir, role string) (d *Dataset, err error) {
+	if p.N < 1 || p.D < 1 {
+		return nil, fmt.Errorf("%s: %d rows of %d features", filepath.Join(dir, manifestName), p.N, p.D)
+	}
 	data, shapes := map[string]any{}, map[string][]int{}
 	for _, a := range p.Arrays {
 		file := arrayFile(dir, role, a.Name)
@@ -196,15 +202,19 @@ func (p *part) read(dir, role string) (d *Dataset, err error) {
 		data[a.Name], shapes[a.Name] = v, a.Shape
 	}
 	d = &Dataset{Name: p.Name, Source: p.Source, Note: p.Note, Read: p.Read, Repeats: p.Repeats,
-		Labels: p.Labels}
+		Labels: p.Labels, Columns: m.Columns,
+		Targets: m.Targets, Categories: m.Categories, Scaling: m.Scaling}
 	d.X, err = points.FromArrays(p.Kind, p.N, p.D, p.Unit, func(name string, shape ...int) (any, error) {
 		if has := shapes[name]; len(shape) != len(has) || shape[0] >= 0 && !slices.Equal(shape, has) {
 			return nil, fmt.Errorf("%s: an array of shape %v, want %v", arrayFile(dir, role, name), has, shape)
 		}
 		return data[name], nil
 	})
-	vector := func(name string) (v []float64) {
-		v, _ = data[name].([]float64)
+	vector := func(name string) []float64 {
+		v, ok := data[name].([]float64)
+		if data[name] != nil && !ok && err == nil {
+			err = fmt.Errorf("%s: elements of type %T", arrayFile(dir, role, name), data[name])
+		}
 		return v
 	}
 	d.Target, d.Weights, d.oracle = vector("y"), vector("weights"), vector("best")
@@ -222,6 +232,12 @@ func (p *part) read(dir, role string) (d *Dataset, err error) {
 		for i, c := range class {
 			d.Class[i] = int(c)
 		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err = d.check(false); err != nil {
+		err = fmt.Errorf("%s: %w", filepath.Join(dir, role+"-*.npy"), err)
 	}
 	return d, err
 }

@@ -1,6 +1,8 @@
 package datasets
 
 import (
+	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -99,5 +101,78 @@ func TestPackDamaged(t *testing.T) {
 			}
 			os.WriteFile(name, whole, 0o666)
 		}
+	}
+}
+
+// TestPackWrong: a folder that is signed again with other contents is refused in one line, whatever they are.
+func TestPackWrong(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for what, c := range map[string]struct {
+		kind   string
+		change func(d *Dataset, m *manifest)
+	}{
+		"classes":        {"float32", func(d *Dataset, _ *manifest) { d.Class = d.Class[:2] }},
+		"class":          {"float32", func(d *Dataset, _ *manifest) { d.Class = []int{1, 0, 99} }},
+		"negative class": {"float32", func(d *Dataset, _ *manifest) { d.Class = []int{1, 0, -1} }},
+		"one label":      {"float32", func(_ *Dataset, m *manifest) { m.Train.Labels = []string{"a"} }},
+		"many labels":    {"float32", func(_ *Dataset, m *manifest) { m.Train.Labels = make([]string, 100000) }},
+		"no answers":     {"sparse", func(d *Dataset, _ *manifest) { d.Target = nil }},
+		"targets":        {"sparse", func(d *Dataset, _ *manifest) { d.Target = append(d.Target, 1) }},
+		"target":         {"sparse", func(d *Dataset, _ *manifest) { d.Target = []float64{1, nan, 2} }},
+		"names":          {"dense", func(_ *Dataset, m *manifest) { m.Columns = []string{"p"} }},
+		"target names":   {"dense", func(_ *Dataset, m *manifest) { m.Targets = nil }},
+		"weight":         {"dense", func(d *Dataset, _ *manifest) { d.Weights = []float64{1, 0, 1} }},
+		"weights":        {"dense", func(d *Dataset, _ *manifest) { d.Weights = d.Weights[:1] }},
+		"scaling":        {"dense", func(_ *Dataset, m *manifest) { m.Scaling = &Scaling{Scale: []float64{1}} }},
+		"points":         {"dense", func(d *Dataset, _ *manifest) { d.X.(*points.Dense).Data[4] = nan }},
+		"value":          {"sparse", func(d *Dataset, _ *manifest) { d.X.(*points.CSR).Val[2] = inf }},
+		"no points":      {"dense", func(_ *Dataset, m *manifest) { m.Train.N = -1 }},
+		"no features":    {"bytes", func(_ *Dataset, m *manifest) { m.Train.D = 0 }},
+		"sigma":          {"bytes", func(_ *Dataset, m *manifest) { m.Sigma = -1 }},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, manifestName)
+		d, m := packedSets()[c.kind], &manifest{Train: &part{}}
+		c.change(d, m)
+		if err := Pack(dir, &Pair{Train: d, Info: &Info{}}); err != nil {
+			t.Fatal(what, err)
+		}
+		if err := json.Unmarshal(must(os.ReadFile(file)), &m); err != nil {
+			t.Fatal(err)
+		}
+		c.change(d, m)
+		m.Sum = m.sum()
+		os.WriteFile(file, must(json.Marshal(m)), 0o666)
+		_, err := Load(t.Context(), dir, nil)
+		if err == nil || !strings.Contains(err.Error(), dir) || strings.Contains(err.Error(), "\n") ||
+			!strings.HasSuffix(err.Error(), ": pack the data again") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// FuzzPack: whatever the signed manifest says, loading ends with data that check accepts, or with an error.
+func FuzzPack(f *testing.F) {
+	for _, d := range packedSets() {
+		dir := f.TempDir()
+		if err := Pack(dir, &Pair{Train: d, Info: &Info{}}); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(must(os.ReadFile(filepath.Join(dir, manifestName))))
+		f.Fuzz(func(t *testing.T, text []byte) {
+			var m manifest
+			if json.Unmarshal(text, &m) != nil {
+				return
+			}
+			m.Sum = m.sum()
+			os.WriteFile(filepath.Join(dir, manifestName), must(json.Marshal(m)), 0o666)
+			if p, err := Load(t.Context(), dir, nil); err == nil {
+				_ = p.String()
+				if err := p.Train.check(false); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		return
 	}
 }

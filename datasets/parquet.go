@@ -87,6 +87,11 @@ func (r parquetRow) text(j int) string {
 	return strings.TrimSpace(v.String())
 }
 
+// isPlain reports whether the cells of the column are numbers, texts or bytes.
+func (c *parquetColumn) isPlain() bool {
+	return c.Leaf() && !c.Repeated() && c.Type().Kind() != parquet.Int96
+}
+
 // isText reports whether the file says that the column is one of texts.
 func (c *parquetColumn) isText() bool {
 	switch c.kind.(type) {
@@ -204,8 +209,11 @@ func (c *csvReader) parquetColumns(f *parquet.File) (row parquetRow, err error) 
 	c.read.Header = "yes (the columns have names)"
 	var digits, opaque, reasons []string
 	for j, k := range row {
-		switch plain := k.Leaf() && !k.Repeated() && k.Type().Kind() != parquet.Int96; {
-		case !plain && c.reads(j):
+		if !k.isPlain() {
+			delete(c.unused, j) // copies of a record are told by the other columns
+		}
+		switch {
+		case !k.isPlain() && c.reads(j):
 			opaque, reasons = append(opaque, c.flagName(j)), append(reasons, c.name(j))
 		case k.isText() && c.words[j] == nil && slices.Contains(c.keep, j):
 			digits = append(digits, c.flagName(j))
@@ -225,7 +233,7 @@ func (c *csvReader) parquetColumns(f *parquet.File) (row parquetRow, err error) 
 
 // reads reports whether the cells of column j are read.
 func (c *csvReader) reads(j int) bool {
-	return j == c.target || j == c.weight || slices.Contains(c.keep, j) || slices.Contains(c.more, j) ||
+	return j == c.target || j == c.weight || j == c.group || slices.Contains(c.keep, j) || slices.Contains(c.more, j) ||
 		slices.Contains(c.copied, j)
 }
 
@@ -263,19 +271,26 @@ func (c *csvReader) parquetRows(f *parquet.File, g int, row parquetRow) error {
 		rows = min(rows, int64(c.o.MaxRows-c.rows))
 	}
 	var columns []*parquetColumn
-	memory := int64(0) // of the pages
-	for j, k := range row {
-		if !c.reads(j) {
-			continue
+	memory, limit := int64(0), c.s.memory() // of the pages
+	tooLarge := func(bytes int64) bool { return limit > 0 && bytes > small && c.s.held+bytes > limit }
+	for _, isUsed := range []bool{true, false} {
+		for j, k := range row {
+			if c.reads(j) != isUsed || !isUsed && c.unused[j] == nil {
+				continue
+			}
+			bytes, err := pageMemory(f, &f.Metadata().RowGroups[g].Columns[k.Index()].MetaData, rows, limit)
+			switch {
+			case err != nil && isUsed:
+				return c.s.parquetFault(err)
+			case err != nil || !isUsed && tooLarge(memory+bytes):
+				delete(c.unused, j)
+				c.read.note("%s is not compared to tell copies of a record: it takes too much memory", c.name(j))
+			default:
+				columns, memory = append(columns, k), memory+bytes
+			}
 		}
-		columns = append(columns, k)
-		bytes, err := pageMemory(f, &f.Metadata().RowGroups[g].Columns[k.Index()].MetaData, rows, c.s.memory())
-		if err != nil {
-			return c.s.parquetFault(err)
-		}
-		memory += bytes
 	}
-	if limit := c.s.memory(); limit > 0 && c.s.held+memory > limit && memory > small {
+	if tooLarge(memory) {
 		return c.s.fail(0, 0, "unpacking the pages of row group %d takes %s, of %s that reading may take: allow more by "+
 			"--memory, leave columns out by --drop, or write smaller pages, as by to_parquet(…, row_group_size=10000) in "+
 			"pandas", g, accel.Bytes(memory), accel.Bytes(limit))

@@ -99,6 +99,10 @@ type ReadOptions struct {
 	KeepMissing bool
 	// AnswersOnly reads no features of a csv file, so that X has dimension 0.
 	AnswersOnly bool
+	// Points is the array of an .npz file with the points; default: X, x_train, data and other usual names, or the only
+	// matrix. TestPart says that x_test and y_test are taken where the file has them beside x_train and y_train.
+	Points   string `flag:"x" with:"train|in|test"`
+	TestPart bool
 	// Dim is the number of features wanted: sparse files whose last features are
 	// all zero get it, and any other number is an error. Default: as found.
 	Dim int `flag:"dim" check:">=1" with:"train"`
@@ -132,6 +136,7 @@ func (ReadOptions) Help() map[string]string {
 			"record together",
 		"groups": "column of a csv file, no feature, whose rows of equal values stay together in splits and " +
 			"leave-one-out: a name or number",
+		"x":       "array of an .npz file with the points (default: X, x_train, data …, or the only matrix)",
 		"weights": "column of a csv file with the weights of the rows: 2 counts as two equal rows",
 		"keep": "columns of a csv file --in, such as an id, that are copied to the output: names or numbers, " +
 			"separated by " +
@@ -306,6 +311,9 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 	}
 	if opt.Dim > 0 && d.Dim() != opt.Dim {
 		return nil, s.fail(0, 0, "%s", opt.wrongDim(d.Dim()))
+	}
+	if err := d.check(opt.KeepMissing); err != nil {
+		return nil, s.fail(0, 0, "%v", err)
 	}
 	d.Source = s.name
 	d.Name, d.Read = baseName(s.name), s.reading

@@ -212,7 +212,7 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*loaded, error) {
 func (d *loaded) readTest(ctx context.Context, f *labFlags, train *datasets.Dataset,
 	o datasets.ReadOptions) (err error) {
 	o.Target, o.Task, o.Drop, o.Categorical = d.target, train.Task.String(), d.drop, train.Categories
-	o.Columns, o.Dim, o.DimOf = train.Columns, train.Dim(), f.Train
+	o.Columns, o.Dim, o.DimOf, o.TestPart = train.Columns, train.Dim(), f.Train, true
 	o.MaxRows, o.Weights, o.Groups, o.AnswersOnly = 0, "", "", false
 	if train.Targets != nil {
 		o.More = train.Targets[1:]

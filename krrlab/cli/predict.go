@@ -202,6 +202,7 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 		return f.rows(ctx, m)
 	}
 	if f.Data == "" {
+		f.TestPart = true
 		data, err := readFor(ctx, m, f.In, f.ReadOptions)
 		if err != nil {
 			return nil, err
