@@ -1,8 +1,10 @@
 package datasets
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/points"
@@ -157,4 +159,41 @@ func rows(n int) []float64 {
 		out[i] = float64(i)
 	}
 	return out
+}
+
+// TestReadRepeats: a column of groups is no feature, a column that is left out tells rows apart unless it counts them,
+// and parts of the data, packed or not, keep the groups.
+func TestReadRepeats(t *testing.T) {
+	var text, twice strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&text, "%d,p%d,w%d,%d\n", i, i%7, i%20, i%2)
+	}
+	for i := range 80 { // 40 records, which no feature tells apart
+		fmt.Fprintf(&twice, "%d,q%d,%d,%d\n", i, i%40, i%4, i%2)
+	}
+	read := func(text string, o ReadOptions) *Dataset {
+		o.Header, o.Task, o.Target = "no", "classification", "3"
+		return must(Read(strings.NewReader(text), "t.csv", &o))
+	}
+	d := read(text.String(), ReadOptions{Drop: []string{"2"}, Groups: "1"})
+	train, held, err := d.Holdout(0.3, 1)
+	if err != nil || d.Dim() != 1 || d.Repeats.Grouped != 33 || held.Overlap(train) != held.Len()-3 {
+		t.Errorf("%v: %+v, %d of %d", err, d.Repeats, held.Overlap(train), held.Len())
+	}
+	dir := t.TempDir()
+	if err := Pack(dir, &Pair{Train: d, Info: &Info{}}); err != nil {
+		t.Fatal(err)
+	}
+	if p := must(unpack(dir, 0)).Train; p.Fingerprint() != d.Fingerprint() || *p.Repeats != *d.Repeats {
+		t.Errorf("packed: %+v", p.Repeats)
+	}
+	for want, o := range map[int]ReadOptions{40: {Drop: []string{"0", "1"}}, 76: {Drop: []string{"0", "1"}, Repeats: "together"},
+		0: {Drop: []string{"0", "1"}, Repeats: "apart"}} {
+		if d := read(twice.String(), o); d.Repeats.Grouped != want {
+			t.Errorf("%s: %+v", o.Repeats, d.Repeats)
+		}
+	}
+	if _, err := Read(strings.NewReader(text.String()), "t.csv", &ReadOptions{Groups: "1", Repeats: "apart"}); err == nil {
+		t.Error("groups and a rule")
+	}
 }

@@ -12,11 +12,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -440,4 +442,18 @@ func TestCalibration(t *testing.T) {
 	if err := m.check(); err != nil {
 		t.Errorf("margins of classes: %v", err)
 	}
+}
+
+// TestGroups: a file keeps the groups of the rows, and groups of another length are refused.
+func TestGroups(t *testing.T) {
+	d := testkit.Must(datasets.SyntheticRegression(20, 2, 0.1, 1).Subset(append(make([]int, 19), 1)).Group("together", nil))
+	m := random(kernel.Gaussian{Sigma: 1}, d.X, 1)
+	m.Groups, m.Repeats = d.Groups, d.Repeats
+	file := filepath.Join(t.TempDir(), "m.krr")
+	testkit.OK(t, m.Save(file))
+	if got := testkit.Must(Load(file)); !slices.Equal(got.Groups, d.Groups) || *got.Repeats != *d.Repeats {
+		t.Errorf("%v, %+v", got.Groups, got.Repeats)
+	}
+	m.Groups = m.Groups[1:]
+	testkit.Fails(t, m.Save(file), "19 numbers of groups for 20 points")
 }
