@@ -234,8 +234,40 @@ func isWord(text string) bool {
 	return isSyntax(err)
 }
 
-// Balance returns d with weights that make all classes count alike: n/(k·n_c) for the points of class c, of k classes
-// and n_c points, times their weights so far. It returns an error for regression.
+// Weight returns the weight of point i, 1 without weights.
+func (d *Dataset) Weight(i int) float64 {
+	if d.Weights == nil {
+		return 1
+	}
+	return d.Weights[i]
+}
+
+// Rarer returns which of two classes has fewer points, the second of equals.
+func (d *Dataset) Rarer() int {
+	var count [2]int
+	for _, c := range d.Class {
+		count[min(c, 1)]++
+	}
+	if count[0] < count[1] {
+		return 0
+	}
+	return 1
+}
+
+// FitWeights returns the weights of the points in a fit, Weights times ClassWeights; nil for ones.
+func (d *Dataset) FitWeights() []float64 {
+	if d.ClassWeights == nil {
+		return d.Weights
+	}
+	w := make([]float64, len(d.Class))
+	for i, c := range d.Class {
+		w[i] = d.ClassWeights[c] * d.Weight(i)
+	}
+	return w
+}
+
+// Balance returns d with the ClassWeights n/(k·n_c), of k classes and n_c points of class c, so that all classes count
+// alike in a fit. It returns an error for regression.
 func (d *Dataset) Balance() (*Dataset, error) {
 	if d.Class == nil {
 		return nil, fmt.Errorf("%s: class weights need classes, and the answers are numbers", d.Name)
@@ -247,11 +279,10 @@ func (d *Dataset) Balance() (*Dataset, error) {
 			k++
 		}
 	}
-	out.Weights = make([]float64, len(d.Class))
-	for i, c := range d.Class {
-		out.Weights[i] = float64(len(d.Class)) / (k * count[c])
-		if d.Weights != nil {
-			out.Weights[i] *= d.Weights[i]
+	out.ClassWeights = make([]float64, len(d.Labels))
+	for c, n := range count {
+		if n > 0 {
+			out.ClassWeights[c] = float64(len(d.Class)) / (k * n)
 		}
 	}
 	return &out, nil

@@ -56,8 +56,11 @@ type Dataset struct {
 	// Mean is what a fit subtracts from the answers of a regression, by column; nil for zeros. Center sets it.
 	// The answers themselves stay as they are.
 	Mean []float64
-	// Weights are how much the points count in a fit, positive; nil for ones. A weight of 2 is as two equal points.
+	// Weights are how much the points count, in a fit and in scores, positive; nil for ones. A weight of 2 is as two equal
+	// points.
 	Weights []float64
+	// ClassWeights multiply the weights of the points of each class in a fit, not in scores; nil for ones.
+	ClassWeights []float64
 	// Groups are the numbers of the groups of the rows, which stay together; nil: each row is alone. Repeats says how
 	// they were chosen; nil: what splits or leaves out rows decides (Decided). Group and GroupBy set both.
 	Groups  []int

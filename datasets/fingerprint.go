@@ -50,7 +50,7 @@ func (d *Dataset) arrays() (kind string, unit float64, all []points.Array) {
 	for j, y := range d.More {
 		add(fmt.Sprint("y", j+1), y)
 	}
-	add("weights", d.Weights)
+	add("weights", d.FitWeights())
 	add("best", d.oracle)
 	return kind, unit, all
 }

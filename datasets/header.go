@@ -160,6 +160,9 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 		}
 		c.more, c.others, taken[j] = append(c.more, j), append(c.others, nil), true
 	}
+	if j, _ := index.find(c.o.Weights); c.o.Weights != "" && j >= 0 && !taken[j] { // none is needed
+		c.weight, taken[j] = j, true
+	}
 	for j, name := range first {
 		if !taken[j] && slices.Contains(c.o.Drop, name) {
 			c.role[j] = "drop"

@@ -20,7 +20,7 @@ import (
 )
 
 // New checks the data and the configuration and codes the targets: ±1 in one column for two classes, one column per
-// class for more, the values themselves for regression, less train.Mean. With train.Weights, W = diag(w), the problem is
+// class for more, the values themselves for regression, less train.Mean. With train.FitWeights w, W = diag(w), the problem is
 // (W^½KW^½+λI)ĉ = W^½y (points.Weighted): K, residuals and bounds are of W^½KW^½, and the model's coefficients are W^½ĉ.
 // The points are taken
 // as they are; scale them before (package datasets).
@@ -47,10 +47,11 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if p.y, err = p.coding.Encode(train); err != nil {
 		return nil, err
 	}
-	if train.Weights == nil {
+	weights := train.FitWeights()
+	if weights == nil {
 		return p.lab(cfg)
 	}
-	x, err := points.Weigh(train.X, train.Weights)
+	x, err := points.Weigh(train.X, weights)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", train.Name, err)
 	}
@@ -60,6 +61,9 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	p.scaleRows(p.y)
 	return p.lab(cfg)
 }
+
+// weighted reports whether rows have weights in the fit.
+func (p *problem) weighted() bool { return p.train != p.given }
 
 // scaleRows multiplies row i of y by √w_i, in place: targets of the weighted problem, and its coefficients ĉ to c.
 func (p *problem) scaleRows(y *mat.Dense) {

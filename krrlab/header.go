@@ -58,7 +58,7 @@ func (l *Lab) header() Header {
 	}
 	h := Header{
 		Note: cmp.Or(l.note, l.given.Note), Dataset: l.given.Name, Source: l.given.Source, Task: l.given.Task.String(),
-		Scaling: l.given.Scaling.String(), Mean: l.coding.Mean, Weighted: l.given.Weights != nil, N: n, D: d, T: t,
+		Scaling: l.given.Scaling.String(), Mean: l.coding.Mean, Weighted: l.weighted(), N: n, D: d, T: t,
 		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
 	}
 	if l.given.Read != nil {

@@ -60,13 +60,13 @@ func (l *Lab) adopt(ctx context.Context, s *Solution) error {
 
 // model returns the model with the coefficients C that were begun at a time.
 func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
-	if l.given.Weights != nil {
+	if l.weighted() {
 		c = mat.DenseCopyOf(c)
 		l.scaleRows(c)
 	}
 	d := l.given.Decided()
 	return &model.Model{
-		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.given.X, C: c, Weighted: l.given.Weights != nil, Labels: l.coding.Labels,
+		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.given.X, C: c, Weighted: l.weighted(), Labels: l.coding.Labels,
 		Targets: l.given.Targets, Mean: l.coding.Mean, Scaling: l.given.Scaling, Columns: l.given.Columns,
 		Error: sol.Error.Model(), Groups: d.Groups, Repeats: d.Repeats,
 		Origin: model.Origin{

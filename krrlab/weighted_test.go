@@ -222,12 +222,12 @@ func TestWeightsLeftOut(t *testing.T) {
 			residuals = append(residuals, r)
 			sum, mean = sum+train.Weights[i], mean+train.Weights[i]*r*r
 			if train.Class != nil && p.Class[0] != train.Class[i] {
-				wrong++
+				wrong += train.Weights[i]
 			}
 		}
 		want := mean / sum
 		if train.Class != nil {
-			want = wrong / n
+			want = wrong / sum
 		}
 		for _, below := range []int{0, -1} {
 			r := testkit.Must(newLab(t, &train, Config{Kernel: k, Lambda: lambda}).LeaveOneOut(t.Context(),

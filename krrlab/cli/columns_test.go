@@ -326,3 +326,39 @@ func farthest(t *testing.T, a, b string, rows int) (far float64) {
 	}
 	return far
 }
+
+// TestThreshold: a threshold, given or chosen for a metric, is kept in the model, which predicts by it; what cannot be
+// meant is refused.
+func TestThreshold(t *testing.T) {
+	var rows strings.Builder
+	rows.WriteString("x,w,y\n")
+	for i := range 90 {
+		y := "a"
+		if i%9 == 0 || i%10 == 0 {
+			y = "b"
+		}
+		fmt.Fprintf(&rows, "%d,%d,%s\n", i%9*2+i%2, 1+i%2, y)
+	}
+	files(t, map[string]string{"rare.csv": rows.String()})
+	const fit = "fit --train rare.csv --target y --weights w --sigma 3 --lambda 1 --holdout 0.3 --json r.json --out m.krr "
+	script(t, `$ `+fit+`--metric f1
+	the best for F1 of b on 
+	points, weighted
+	precision
+$ model info m.krr
+	threshold
+$ `+fit+`--threshold -0.5
+	-0.5, as asked for
+$ predict --model m.krr --in rare.csv
+	,b
+2$ `+fit+`--threshold maybe
+	want a number or auto
+2$ `+fit+`--metric rmse
+	the answers are classes
+2$ `+fit+`--metric f1 --stop labels=1%
+	counts labels at the threshold 0
+1$ `+fit+`--metric auc --threshold auto
+	no threshold is best for AUC
+$ `+fit+`--tune --metric auc --class-weights balanced
+	AUC`)
+}

@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
@@ -17,6 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/interval"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -26,6 +29,8 @@ type fitFlags struct {
 	checkpointFlags
 	Tune      bool   `flag:"tune"`
 	ARD       string `flag:"ard" default:"auto" check:"one of auto no"`
+	Metric    string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
+	Threshold string `flag:"threshold" default:"0"`
 	PlotSolve string `flag:"plot-solve" file:"write"`
 	Out       string `flag:"out" file:"write" help:"write the model to this file"`
 	Calibrate string `flag:"calibrate" default:"auto" check:"one of auto test loo none"`
@@ -39,6 +44,9 @@ func (fitFlags) Help() map[string]string {
 		"calibrate": "errors that the model keeps for krrlab predict --interval and --probabilities: test, of the " +
 			"test rows; loo, of each training row left out (K is factored once more); or none; auto is test if there " +
 			"are test rows",
+		"metric": "what --tune and --threshold make best (see krrlab tune)",
+		"threshold": "what f(x) is compared with where there are two classes: a number, or auto, which chooses the best " +
+			"for --metric on rows left out (with --metric f1 or balanced-error default: auto)",
 		"json": "write the report as JSON to this file",
 		"plot": "draw predictions against answers, for classes how often each is taken for which, of the test data or " +
 			"else of training points," + formats,
@@ -155,7 +163,7 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 	}
 	took := time.Since(begun).Seconds()
 	a.keep(&cfg, &f.checkpointFlags, progress)
-	r, err := a.run(ctx, data, cfg, load)
+	r, err := a.run(ctx, data, cfg, load, f)
 	if err == nil && tuned != nil {
 		r.sol.Tune, r.sol.Model.Origin.Tuned = tuned, true
 		r.sol.Seconds.Total += took
@@ -208,8 +216,8 @@ type fitted struct {
 	plot predictionPlot    // empty without --plot
 }
 
-// run solves the problem and judges the answer on the test data.
-func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load float64) (*fitted, error) {
+// run solves the problem, sets the threshold, and judges the answer on the test data.
+func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load float64, f *fitFlags) (*fitted, error) {
 	start := time.Now()
 	lab, err := krrlab.New(data.train, cfg)
 	if err != nil {
@@ -228,6 +236,13 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	if err != nil {
 		a.left = reachedText(sol) + cmp.Or(a.goOnText(), nothingWritten)
 		return nil, err
+	}
+	if sol.Threshold, err = f.threshold(ctx, lab, data.train); err != nil {
+		return nil, err
+	}
+	if t := sol.Threshold; t != nil && t.Value != 0 {
+		sol.Model.Threshold = t.Value
+		sol.SetTraining(data.train)
 	}
 	sol.Version = a.env.Version
 	origin := &sol.Model.Origin
@@ -256,6 +271,27 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	return r, nil
 }
 
+// threshold returns what decides between two classes; nil for 0 unasked.
+func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datasets.Dataset) (*solve.Threshold, error) {
+	if f == nil {
+		return nil, nil
+	}
+	m, err := model.MetricOf(f.Metric, train.Class != nil)
+	if err != nil {
+		return nil, errUsage{err}
+	}
+	two, given := len(train.Labels) == 2, f.flags.Given("threshold")
+	switch v, err := strconv.ParseFloat(f.Threshold, 64); {
+	case given && !two:
+		return nil, usagef("--threshold %s: there are not two classes", f.Threshold)
+	case given && err == nil:
+		return &solve.Threshold{Value: v}, nil
+	case !given && !(two && m.Thresholded()):
+		return nil, nil
+	}
+	return lab.BestThreshold(ctx, m)
+}
+
 func (a *app) finish(f *fitFlags, r *fitted) error {
 	if r.sol.Tune != nil {
 		a.printf("%s", r.sol.Tune.Short())
@@ -280,6 +316,12 @@ func (f *fitFlags) check() error {
 		return errNoTestRows
 	case f.Calibrate == "loo" && weights:
 		return usagef("--calibrate loo does not go with weights: want test rows, --test FILE or --holdout SHARE")
+	}
+	if v, err := strconv.ParseFloat(f.Threshold, 64); f.Threshold != "auto" && (err != nil || v-v != 0) {
+		return usagef("--threshold %s: want a number or auto", f.Threshold)
+	}
+	if f.Stop.Rule == bound.Labels && (f.flags.Given("threshold") || model.Metric(f.Metric).Thresholded()) {
+		return usagef("--stop labels counts labels at the threshold 0: leave --threshold and --metric %s out", f.Metric)
 	}
 	return cmp.Or(f.labFlags.check(), checkPlot(f.PlotSolve))
 }

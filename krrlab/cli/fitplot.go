@@ -82,7 +82,7 @@ func confusion(title string, c *model.Classes) *plots.Figure {
 	z := make([][]float64, len(c.Labels))
 	for i := range z {
 		for j := range z {
-			z[i] = append(z[i], float64(c.Counts[i][j]))
+			z[i] = append(z[i], c.Counts[i][j])
 		}
 	}
 	return &plots.Figure{

@@ -211,14 +211,18 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*loaded, error) {
 // readTest reads the test file. The training data say what the task is, and which features there are.
 func (d *loaded) readTest(ctx context.Context, f *labFlags, train *datasets.Dataset,
 	o datasets.ReadOptions) (err error) {
-	o.Target, o.Task, o.Drop, o.Categorical = d.target, train.Task.String(), d.drop, train.Categories
+	o.Target, o.Task, o.Categorical = d.target, train.Task.String(), train.Categories
 	o.Columns, o.Dim, o.DimOf, o.TestPart = train.Columns, train.Dim(), f.Train, true
-	o.MaxRows, o.Weights, o.Groups, o.AnswersOnly = 0, "", "", false
+	o.Drop = slices.DeleteFunc(slices.Clone(d.drop), func(name string) bool { return name == f.Weights })
+	o.MaxRows, o.Groups, o.AnswersOnly = 0, "", false
 	if train.Targets != nil {
 		o.More = train.Targets[1:]
 	}
 	if d.test, err = datasets.ReadFile(ctx, f.Test, &o); err != nil {
 		return err
+	}
+	if f.Weights != "" && d.test.Weights == nil {
+		d.hint("%s has no column %s: each test row counts once", f.Test, f.Weights)
 	}
 	d.hint("%s", unknownText(d.test))
 	note, err := d.test.KnownLabels(train.Labels)

@@ -122,6 +122,9 @@ func (i *modelInfo) text(m *model.Model) string {
 	}
 	b.Add("targets", "%s%s", targets, stage.Centered(i.Mean))
 	b.Add("scaling", "%v", i.Scaling)
+	if i.Threshold != 0 {
+		b.Add("threshold", "f(x) above %.6g stands for %s", i.Threshold, safe.Name(i.Labels[1]))
+	}
 	if i.Weighted {
 		b.Add("weights", "the rows had weights at the fit, which residual and error below heed")
 	}

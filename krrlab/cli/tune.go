@@ -28,8 +28,10 @@ func (a *app) tuned(ctx context.Context, f *fitFlags, data *loaded, cfg *krrlab.
 	all := krrlab.Stages()
 	d := all[slices.IndexFunc(all, func(d stage.Definition) bool { return d.Name == stage.Tune })]
 	options := d.Zero()
-	if err := schema.Of(options).Lookup("ard").Set(f.ARD); err != nil {
-		return nil, err
+	for name, value := range map[string]string{"ard": f.ARD, "metric": f.Metric} {
+		if err := schema.Of(options).Lookup(name).Set(value); err != nil {
+			return nil, err
+		}
 	}
 	if err := options.(stage.Preparer).Prepare(f.command()); err != nil {
 		return nil, errUsage{err}

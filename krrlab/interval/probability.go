@@ -82,62 +82,8 @@ func probable(c *model.Calibration, f *mat.Dense, class []int) *model.Calibratio
 				v, in = append(v, f.At(i, j)), append(in, k == max(j, 2-t)) // of two classes the second
 			}
 		}
-		a, b := platt(v, in)
+		a, b := model.Platt(v, in, nil)
 		c.Slope, c.Offset = append(c.Slope, a), append(c.Offset, b)
 	}
 	return c
-}
-
-// platt returns the a and b that minimize the cross-entropy −Σ t_i log p_i + (1−t_i) log(1−p_i), p = 1/(1+exp(−af−b)),
-// by Newton's method with steps that are halved until they help. With t_i = (N₊+1)/(N₊+2) for the N₊ rows that are in
-// the class, and 1/(N₋+2) for the others, they are finite. The unit of f does not matter, nor does its origin: f less
-// its mean is fitted.
-func platt(f []float64, in []bool) (a, b float64) {
-	var yes, no float64
-	for _, v := range in {
-		if v {
-			yes++
-		} else {
-			no++
-		}
-	}
-	target := func(i int) float64 {
-		if in[i] {
-			return (yes + 1) / (yes + 2)
-		}
-		return 1 / (no + 2)
-	}
-	mean := floats.Sum(f) / max(yes+no, 1)
-	entropy := func(a, b float64) (sum float64) {
-		for i, v := range f {
-			q := a*(v-mean) + b
-			sum += math.Max(q, 0) + math.Log1p(math.Exp(-math.Abs(q))) - target(i)*q
-		}
-		return sum
-	}
-	b = math.Log((yes + 1) / (no + 1))
-	now := entropy(a, b)
-	for gain, k := math.Inf(1), 0; gain > 1e-12*now && k < 100; k++ {
-		var ga, gb, aa, ab, bb float64 // gradient and Hessian
-		for i, v := range f {
-			v -= mean
-			p := logistic(a*v + b)
-			r, w := target(i)-p, p*(1-p)
-			ga, gb = ga+r*v, gb+r
-			aa, ab, bb = aa+w*v*v, ab+w*v, bb+w
-		}
-		bb = bb*(1+1e-12) + 1e-150
-		aa = aa*(1+1e-12) + 1e-28*mean*mean*bb + 1e-150 // f may be all the same, but for rounding
-		det := aa*bb - ab*ab
-		da, db := (bb*ga-ab*gb)/det, (aa*gb-ab*ga)/det
-		step := 1.0
-		next := entropy(a+da, b+db)
-		for ; !(next <= now) && step > 1e-10; next = entropy(a+step*da, b+step*db) {
-			step /= 2
-		}
-		if gain = now - next; gain > 0 {
-			a, b, now = a+step*da, b+step*db, next
-		}
-	}
-	return a, b - a*mean
 }

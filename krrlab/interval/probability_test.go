@@ -27,19 +27,19 @@ func TestPlatt(t *testing.T) {
 		for i, v := range f {
 			in[i], g[i] = u[i] < logistic(2*v-1), c.origin+c.unit*v
 		}
-		a, b := platt(g, in)
+		a, b := model.Platt(g, in, nil)
 		a, b = a*c.unit, b+a*c.origin
 		// standard errors of some 0.03
 		if math.Abs(a-2) > 0.15 || math.Abs(b+1) > 0.15 {
 			t.Errorf("%+v: a = %g, b = %g, want 2 and -1", c, a, b)
 		}
 	}
-	if a, b := platt([]float64{-2, -1, 1, 2}, []bool{false, false, true, true}); !(a > 0) || math.IsInf(a, 0) ||
+	if a, b := model.Platt([]float64{-2, -1, 1, 2}, []bool{false, false, true, true}, nil); !(a > 0) || math.IsInf(a, 0) ||
 		math.IsNaN(b) {
 		t.Errorf("separated: a = %g, b = %g", a, b)
 	}
 	for _, v := range []float64{0, 1, 0.1, -0.7, 1e-9} {
-		a, b := platt([]float64{v, v, v, v, v, v}, []bool{false, false, false, false, true, true})
+		a, b := model.Platt([]float64{v, v, v, v, v, v}, []bool{false, false, false, false, true, true}, nil)
 		if p := logistic(a*v + b); math.Abs(p-(4./6+2*0.75)/6) > 1e-6 { // the mean of the targets
 			t.Errorf("constant %g: p = %g by %g, %g", v, p, a, b)
 		}

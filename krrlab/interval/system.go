@@ -45,6 +45,9 @@ type System struct {
 var ErrUnsolved = errors.New("interval: the model is too far from the solution of (K+λI)C = Y for leave-one-out: " +
 	"fit with a smaller tolerance, or take split conformal intervals")
 
+var errThreshold = errors.New("interval: the model has a threshold, which rows left out would have to choose again: take " +
+	"split intervals, of test rows")
+
 var errWeighted = errors.New("interval: the model was fitted with weights, which its file does not have: take split " +
 	"conformal intervals")
 
@@ -75,6 +78,9 @@ func newSystem(m *model.Model) *System {
 func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error) {
 	if m.Weighted {
 		return nil, errWeighted
+	}
+	if m.Threshold != 0 {
+		return nil, errThreshold
 	}
 	n, _, t := m.Dims()
 	if need := 8 * int64(n) * int64(n); memory > 0 && need > memory {

@@ -223,11 +223,10 @@ func (m *merged) exact(x *mat.Dense, f *Factor, lambda, eps float64, o *Problem)
 	s.GCV, s.S = m.gcv(c, trace-used), float64(u)-lambda*(trace-used)
 	off *= share // ‖B⁻¹δC‖_F at most, and any entry of it
 	if o.Classes {
-		n := float64(len(m.of))
-		count, open := wrong(m.full, m.spread(e), func(i int) float64 {
+		count, open := m.wrong(m.spread(e), func(i int) float64 {
 			return m.p[i] * (off + share*norms[m.of[i]]) * (1 + share)
 		})
-		s.Error = estimate.Exact(float64(count)/n, float64(open)/n, "exact")
+		s.Error = estimate.Exact(count, open, "exact")
 		s.Error.Lo, s.Error.Hi = max(0, s.Error.Lo), min(1, s.Error.Hi)
 	} else {
 		root, slack := math.Sqrt(ee), (off+share*worst*math.Sqrt(ee))*(1+share)

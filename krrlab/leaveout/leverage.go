@@ -24,6 +24,7 @@ import (
 //
 //	E[1/p] = (1+cv²)/μ,  E[1/p²] = (1+cv²)³/μ².
 type leverages struct {
+	rows  *merged    // their weights count in shares of wrong rows
 	top   []float64  // λ(M⁻¹)_ii
 	v     []float64  // E_ii(M⁻¹)_ii
 	least []float64  // λ/(K_ii+λ) ≤ p_i
@@ -196,8 +197,10 @@ func thresholds(y, r *mat.Dense) []float64 {
 	return out
 }
 
-// share returns the mean of P(p_i < f·τ_i), and the standard deviation of the share given these probabilities.
+// share returns the mean of P(p_i < f·τ_i) with the weights of the rows, and the standard deviation of the share given
+// these probabilities.
 func (l *leverages) share(d *law, tau []float64, f float64) (mean, deviation float64) {
+	var total float64
 	for i, t := range tau {
 		var p float64
 		switch t *= f; {
@@ -208,11 +211,12 @@ func (l *leverages) share(d *law, tau []float64, f float64) (mean, deviation flo
 			s := math.Sqrt(math.Log1p(d.cv2[i]))
 			p = distuv.UnitNormal.CDF((math.Log(t/d.mean[i]) + s*s/2) / max(s, 1e-12))
 		}
-		mean += p
-		deviation += p * (1 - p)
+		w := l.rows.scored(i)
+		mean += w * p
+		deviation += w * w * p * (1 - p)
+		total += w
 	}
-	n := float64(len(tau))
-	return mean / n, math.Sqrt(deviation) / n
+	return mean / total, math.Sqrt(deviation) / total
 }
 
 // unbiased returns the mean of (r_ij/p_i)² by the series of 1/p² about the model p̄, with u_s the mean over all
@@ -256,7 +260,7 @@ func (l *leverages) extrapolated(tau []float64) float64 {
 		parts := 1 << level
 		for shift := range m { // the probes in turn, dealt to parts from each beginning
 			for part := range parts {
-				var wrong float64
+				var wrong, total float64
 				for i := range n {
 					row, sum, count := l.q.RawRowView(i), 0.0, 0.0
 					for k := part * m / parts; k < (part+1)*m/parts; k++ {
@@ -264,10 +268,11 @@ func (l *leverages) extrapolated(tau []float64) float64 {
 						count++
 					}
 					if min(max(sum/count, l.least[i]), l.most[i]) < tau[i] {
-						wrong++
+						wrong += l.rows.scored(i)
 					}
+					total += l.rows.scored(i)
 				}
-				shares[level] += wrong / float64(n*m*parts)
+				shares[level] += wrong / (total * float64(m*parts))
 			}
 		}
 	}

@@ -33,7 +33,8 @@ type merged struct {
 	blocks    [][]int
 	p, root   []float64 // p_i, √W_g
 	w         []float64 // nil: ones
-	total     float64   // S
+	scored    func(i int) float64
+	total     float64 // S
 	mean      bool
 	full, y   *mat.Dense // Y less its mean, n×t, and Ỹ
 	within    float64    // ‖Y−PỸ‖²
@@ -50,6 +51,9 @@ func (o *Problem) groups(n int) *merged {
 		}
 		m.root[m.of[i]] += m.weight(i)
 		m.total += m.weight(i)
+	}
+	if m.scored = o.Scored; m.scored == nil {
+		m.scored = m.weight
 	}
 	for g, w := range m.root {
 		m.root[g] = math.Sqrt(w)

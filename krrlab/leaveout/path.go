@@ -265,7 +265,7 @@ func (p *run) estimate(j int, x, g, mg *mat.Dense) *estimated {
 	num, _, c, used := p.rows.shift(x)
 	e := &estimated{p: p, lambda: lambda, c: c, r: new(mat.Dense), free: -used}
 	e.r.Scale(lambda, num)
-	l := &leverages{top: make([]float64, n), v: make([]float64, n), least: make([]float64, n),
+	l := &leverages{rows: p.rows, top: make([]float64, n), v: make([]float64, n), least: make([]float64, n),
 		most: make([]float64, n), q: mat.NewDense(n, q-p.t, nil)}
 	diag := p.k.Diag()
 	for i := range n {

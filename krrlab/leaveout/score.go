@@ -25,9 +25,11 @@ type Problem struct {
 	// Groups is Same for rows that need not be equal, which only Dense leaves out together. At most one of the two is
 	// set.
 	Groups []int
-	// Weights are those of the rows, by which Y and K are already multiplied (points.Weighted): errors of regression
+	// Weights are those of the rows, by which Y and K are already multiplied (points.Weighted): errors
 	// and GCV are weighted means. Default: nil, ones.
 	Weights []float64
+	// Scored returns the weight of a row in the share of wrong labels. Default: that of Weights.
+	Scored func(row int) float64
 	// Mean says that a fit takes the mean of its targets, weighted, off them: one without a row takes that of the
 	// others.
 	Mean bool
@@ -89,22 +91,24 @@ func check(n int, y *mat.Dense, lambdas []float64) error {
 	return nil
 }
 
-// wrong returns how many rows of Y−E have another label than Y's, and how many may have one or the other if
-// the entries of row i of E are in error by at most within(i).
-func wrong(y, e *mat.Dense, within func(i int) float64) (count, open int) {
+// wrong returns the share of the rows of Y−E that have another label than Y's, and that of those that may have one or the
+// other if the entries of row i of E are in error by at most within(i). Rows count by their weights.
+func (m *merged) wrong(e *mat.Dense, within func(i int) float64) (share, open float64) {
+	y := m.full
 	n, t := y.Dims()
-	f := make([]float64, t)
+	f, total := make([]float64, t), 0.0
 	for i := range n {
 		truth := datasets.Label(y.RawRowView(i))
 		for j := range f {
 			f[j] = y.At(i, j) - e.At(i, j)
 		}
 		if datasets.Label(f) != truth {
-			count++
+			share += m.scored(i)
 		}
 		if math.Abs(datasets.Margin(f, truth))/2 <= within(i) {
-			open++
+			open += m.scored(i)
 		}
+		total += m.scored(i)
 	}
-	return count, open
+	return share / total, open / total
 }

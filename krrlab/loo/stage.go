@@ -45,8 +45,8 @@ type Options struct {
 }
 
 // Run finds the leave-one-out error and GCV for each λ of a grid: exactly for small n, else by one subspace for all
-// λ, with intervals. Of rows with weights it is Σw_i(y_i−f_{−i}(x_i))²/Σw_i, of classes the share of wrong rows, each
-// counted once.
+// λ, with intervals. Of rows with weights it is Σw_i(y_i−f_{−i}(x_i))²/Σw_i, of classes the share of the weights
+// of wrong rows.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start, p := time.Now(), b.Problem()
 	if err := schema.Settle(&o); err != nil {
@@ -63,12 +63,15 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	groups := p.Train.Grouping(kernel.Same(p.Kernel, p.Train.X))
 	r := &Result{Header: p.Header, Classes: p.Train.Task == datasets.Classification, Repeats: groups.Repeats}
 	q := &leaveout.Problem{
-		Classes: r.Classes, Weights: p.Train.Weights,
+		Classes: r.Classes, Weights: p.Train.FitWeights(),
 		Mean:       p.Coding.Mean != nil,
 		Confidence: o.Confidence, Probes: o.Probes, Residuals: o.Residuals,
 		Stream: rng.New(p.Seed).Sub("leave one out"), Progress: stage.Progress(ctx, b.Tell, stage.Probes),
 	}
 	q.Same, q.Groups = groups.Equal(groups.First)
+	if p.Train.ClassWeights != nil {
+		q.Scored = p.Train.Weight
+	}
 	dense := r.N <= o.ExactBelow
 	var err error
 	if dense {

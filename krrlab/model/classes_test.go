@@ -61,8 +61,8 @@ func TestClasses(t *testing.T) {
 		m := &Model{Labels: c.model}
 		p := m.prediction(f)
 		got := p.Score(d).Classes
-		wrong, largest := 0, map[string]int{}
-		counts := map[[2]string]int{}
+		wrong, largest := 0, map[string]float64{}
+		counts := map[[2]string]float64{}
 		for i := range c.rows {
 			is, says := c.answers[d.Class[i]], p.Text(i)
 			largest[is]++
@@ -70,11 +70,11 @@ func TestClasses(t *testing.T) {
 				wrong++
 			}
 		}
-		most := 0
+		var most float64
 		for _, n := range largest {
 			most = max(most, n)
 		}
-		if largest[got.Largest] != most || got.BaseRate != float64(most)/float64(c.rows) ||
+		if largest[got.Largest] != most || got.BaseRate != most/float64(c.rows) ||
 			p.Score(d).ErrorRate != float64(wrong)/float64(c.rows) {
 			t.Errorf("%v: largest %q %g, error %g", c, got.Largest, got.BaseRate, p.Score(d).ErrorRate)
 		}
@@ -85,7 +85,7 @@ func TestClasses(t *testing.T) {
 			}
 			for j, b := range got.Labels {
 				if n := counts[[2]string{a, b}]; got.Counts[i][j] != n {
-					t.Errorf("%v: %s for %s %d, want %d", c, a, b, got.Counts[i][j], n)
+					t.Errorf("%v: %s for %s %g, want %g", c, a, b, got.Counts[i][j], n)
 				} else if n > 0 && a != b {
 					pairs++
 				}

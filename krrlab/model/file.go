@@ -22,10 +22,10 @@ import (
 )
 
 // formatName and a version stand in every model file. The version rises with what an older Load
-// cannot read: 3 for means of the targets, 2 for points in bytes, else 1.
+// cannot read: 4 for a threshold, 3 for means of the targets, 2 for points in bytes, else 1.
 const (
 	formatName    = "krrlab-model"
-	formatVersion = 3
+	formatVersion = 4
 )
 
 // maxInflate bounds how much DEFLATE can expand its input (1032:1), so that a
@@ -34,24 +34,26 @@ const maxInflate = 1032
 
 // Info is model.json: what a model file holds besides its arrays.
 type Info struct {
-	Format   string            `json:"format"`
-	Version  int               `json:"version"`
-	Task     string            `json:"task"`
-	Kernel   kernel.Spec       `json:"kernel"`
-	Lambda   float64           `json:"lambda"`
-	N        int               `json:"n"`
-	D        int               `json:"d"`
-	T        int               `json:"t"`
-	Points   string            `json:"points"`         // "dense", "csr" or "bytes"
-	Unit     float64           `json:"unit,omitempty"` // of points in bytes, points.Bytes.Scale
-	Labels   []string          `json:"labels,omitempty"`
-	Targets  []string          `json:"targets,omitempty"`
-	Mean     []float64         `json:"mean,omitempty"`
-	Weighted bool              `json:"weighted,omitempty"`
-	Scaling  *datasets.Scaling `json:"scaling,omitempty"`
-	Columns  []string          `json:"columns,omitempty"`
-	Error    *Error            `json:"error,omitempty"`
-	Repeats  *datasets.Repeats `json:"repeats,omitempty"` // the groups are in groups.npy, if there are any
+	Format  string      `json:"format"`
+	Version int         `json:"version"`
+	Task    string      `json:"task"`
+	Kernel  kernel.Spec `json:"kernel"`
+	Lambda  float64     `json:"lambda"`
+	N       int         `json:"n"`
+	D       int         `json:"d"`
+	T       int         `json:"t"`
+	Points  string      `json:"points"`         // "dense", "csr" or "bytes"
+	Unit    float64     `json:"unit,omitempty"` // of points in bytes, points.Bytes.Scale
+	Labels  []string    `json:"labels,omitempty"`
+	Targets []string    `json:"targets,omitempty"`
+	Mean    []float64   `json:"mean,omitempty"`
+	// of two classes, what is subtracted from f before its sign decides
+	Threshold float64           `json:"threshold,omitempty"`
+	Weighted  bool              `json:"weighted,omitempty"`
+	Scaling   *datasets.Scaling `json:"scaling,omitempty"`
+	Columns   []string          `json:"columns,omitempty"`
+	Error     *Error            `json:"error,omitempty"`
+	Repeats   *datasets.Repeats `json:"repeats,omitempty"` // the groups are in groups.npy, if there are any
 
 	Calibration *Calibration `json:"calibration,omitempty"` // of scores.npy
 	Origin      Origin       `json:"origin"`
@@ -97,6 +99,9 @@ func (m *Model) Info() (*Info, error) {
 	}
 	if m.Mean != nil {
 		meta.Version = 3
+	}
+	if meta.Threshold = m.Threshold; m.Threshold != 0 {
+		meta.Version = 4
 	}
 	return meta, nil
 }
@@ -199,7 +204,7 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Targets: meta.Targets, Mean: meta.Mean,
-		Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Repeats: meta.Repeats,
+		Threshold: meta.Threshold, Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Repeats: meta.Repeats,
 		Origin: meta.Origin}
 	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)

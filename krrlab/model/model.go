@@ -25,8 +25,10 @@ type Model struct {
 	// Labels holds the original labels of the classes; nil for regression.
 	// With two labels t = 1 and f(x) > 0 stands for Labels[1]; otherwise t is the
 	// number of labels and the largest f_j(x) wins.
-	Labels  []string
-	Targets []string // names of the targets of a regression with several; nil for one
+	Labels []string
+	// Threshold is subtracted from f of two classes, so that Σ_i c_i k(x_i, x) above it stands for Labels[1].
+	Threshold float64
+	Targets   []string // names of the targets of a regression with several; nil for one
 	// added to f, of each column: what was taken off the targets of a regression; nil for zeros
 	Mean    []float64
 	Scaling *datasets.Scaling // from raw features to X's, that of the training data; nil means none
@@ -152,6 +154,9 @@ func (m *Model) check() error {
 	case m.Mean != nil && (m.Labels != nil || len(m.Mean) != t || finite("mean", m.Mean) != nil):
 		return fmt.Errorf("model: means %v of the targets, want a finite one for each of %d columns of a regression",
 			m.Mean, t)
+	case m.Threshold != 0 && (len(m.Labels) != 2 || finite("threshold", []float64{m.Threshold}) != nil):
+		return fmt.Errorf("model: a threshold of %g for %d labels: want a finite one, of two labels", m.Threshold,
+			len(m.Labels))
 	case m.Columns != nil && len(m.Columns) != d:
 		return fmt.Errorf("model: %d names for %d features", len(m.Columns), d)
 	case m.Calibration != nil && !m.Calibration.fits(t, m.Labels != nil):
@@ -188,6 +193,7 @@ func (c *Calibration) fits(t int, classes bool) bool {
 // apply to the task are NaN.
 type Score struct {
 	N         int     // number of points
+	Weighted  bool    // they count by their weights, in means and shares below
 	ErrorRate float64 // classification: share of points with a wrong label
 	RMSE      float64 // regression: √(Σ(ŷ−y)²/N), in the unit of y
 	RelErr    float64 // regression: ‖ŷ−y‖₂/‖y‖₂, the paper's error rate
@@ -206,20 +212,28 @@ func (s Score) String() string {
 		if !math.IsNaN(s.BestError) {
 			best = fmt.Sprintf(" (best possible %.2f %%)", 100*s.BestError)
 		}
-		return fmt.Sprintf("error %.2f %%%s on %s", 100*s.ErrorRate, best, plural.Count(s.N, "point"))
+		return fmt.Sprintf("error %.2f %%%s on %s", 100*s.ErrorRate, best, s.points())
 	}
 	if !math.IsNaN(s.BestError) {
 		best = fmt.Sprintf(" (best possible %s)", outward.Plain(s.BestError, 4))
 	}
 	if s.Targets != nil { // of units that may differ
-		return fmt.Sprintf("RMSE of each target %s on %s", outward.PlainList(s.Targets, 4), plural.Count(s.N, "point"))
+		return fmt.Sprintf("RMSE of each target %s on %s", outward.PlainList(s.Targets, 4), s.points())
 	}
 	r2 := fmt.Sprintf("R² %.4f", s.R2)
 	if math.IsInf(s.R2, 0) {
 		r2 = "R² undefined, since all answers are alike,"
 	}
 	return fmt.Sprintf("RMSE %s%s, ‖ŷ−y‖/‖y‖ %s, %s on %s", outward.Plain(s.RMSE, 4), best, outward.Plain(s.RelErr, 4),
-		r2, plural.Count(s.N, "point"))
+		r2, s.points())
+}
+
+func (s Score) points() string {
+	text := plural.Count(s.N, "point")
+	if s.Weighted {
+		text += ", weighted"
+	}
+	return text
 }
 
 // Prediction holds the answers of the model for points: Class, with indices into
@@ -330,37 +344,40 @@ func (m *Model) Evaluate(ctx context.Context, d *datasets.Dataset, o *Options) (
 // points.
 func (p *Prediction) Score(d *datasets.Dataset) *Score {
 	nan := math.NaN()
-	s := &Score{N: d.Len(), ErrorRate: nan, RMSE: nan, RelErr: nan, R2: nan, BestError: d.BestError()}
+	s := &Score{N: d.Len(), Weighted: d.Weights != nil, ErrorRate: nan, RMSE: nan, RelErr: nan, R2: nan, BestError: d.BestError()}
 	if p.Labels != nil {
 		s.Classes = p.classes(d)
-		wrong := 0
+		var wrong, of float64
 		for _, e := range s.Classes.Errors {
-			wrong += e.Wrong
+			wrong, of = wrong+e.Wrong, of+e.Of
 		}
-		s.ErrorRate = float64(wrong) / float64(s.N)
+		s.ErrorRate = wrong / of
 		return s
 	}
 	values, answers := [][]float64{p.Value}, append([][]float64{d.Target}, d.More...)
 	for j := 1; j < len(answers); j++ {
 		values = append(values, mat.Col(nil, j, p.Decision))
 	}
-	var sse, syy, tss float64
+	var sse, syy, tss, total float64
+	for i := range s.N {
+		total += d.Weight(i)
+	}
 	for j, target := range answers {
 		var mean, own float64
-		for _, y := range target {
-			mean += y / float64(s.N)
+		for i, y := range target {
+			mean += y * d.Weight(i) / total
 		}
 		for i, y := range target {
-			e := values[j][i] - y
-			own += e * e
-			syy += y * y
-			tss += (y - mean) * (y - mean)
+			e, w := values[j][i]-y, d.Weight(i)
+			own += w * e * e
+			syy += w * y * y
+			tss += w * (y - mean) * (y - mean)
 		}
 		if sse += own; len(answers) > 1 {
-			s.Targets = append(s.Targets, math.Sqrt(own/float64(s.N)))
+			s.Targets = append(s.Targets, math.Sqrt(own/total))
 		}
 	}
-	s.RMSE = math.Sqrt(sse / float64(s.N*len(answers)))
+	s.RMSE = math.Sqrt(sse / total / float64(len(answers)))
 	s.RelErr = ratio(math.Sqrt(sse), math.Sqrt(syy))
 	s.R2 = 1 - ratio(sse, tss)
 	return s

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -146,8 +147,11 @@ func (p *predictor) finish(err error) (*mat.Dense, error) {
 	return p.f, nil
 }
 
-// AddMean adds the means of the columns to decision values, m×t by rows.
+// AddMean adds the means of the columns to decision values, m×t by rows, and subtracts the threshold of two classes.
 func (m *Model) AddMean(f []float64) {
+	if m.Threshold != 0 {
+		floats.AddConst(-m.Threshold, f)
+	}
 	for j, v := range m.Mean {
 		for k := j; k < len(f); k += len(m.Mean) {
 			f[k] += v

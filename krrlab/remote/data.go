@@ -25,6 +25,8 @@ type data struct {
 	Note     string `json:"note,omitempty"`
 	Sum      string `json:"fingerprint"` // of all numbers, Fingerprint: the name of the file
 	Weighted bool   `json:"weighted,omitempty"`
+	// datasets.Dataset.ClassWeights
+	ClassWeights []float64 `json:"class_weights,omitempty"`
 }
 
 const weightsFile = ".weights.npy"
@@ -33,7 +35,7 @@ func (j *data) path(root string) string { return filepath.Join(root, filepath.Ba
 
 // writeData writes the data into the folder, unless they are there.
 func writeData(root string, d *datasets.Dataset) (data, error) {
-	j := data{d.Name, d.Source, d.Note, fmt.Sprintf("%x", d.Fingerprint()), d.Weights != nil}
+	j := data{d.Name, d.Source, d.Note, fmt.Sprintf("%x", d.Fingerprint()), d.Weights != nil, d.ClassWeights}
 	if _, err := os.Stat(j.path(root)); !errors.Is(err, fs.ErrNotExist) {
 		return j, err
 	}
@@ -43,7 +45,7 @@ func writeData(root string, d *datasets.Dataset) (data, error) {
 	}
 	if j.Weighted {
 		err := atomicfile.Write(j.path(root)+weightsFile, func(w io.Writer) error {
-			return npy.Write(w, d.Weights, len(d.Weights))
+			return npy.Write(w, d.Weights, d.Len())
 		})
 		if err != nil {
 			return j, err
@@ -61,7 +63,8 @@ func (j *data) read(root string) (*datasets.Dataset, error) {
 		return nil, fmt.Errorf("job data: %w", err)
 	}
 	d := &datasets.Dataset{Name: j.Title, Source: j.Source, Note: j.Note, Task: m.Task(), X: m.X, Labels: m.Labels,
-		Targets: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns, Groups: m.Groups, Repeats: m.Repeats}
+		Targets: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns, Groups: m.Groups, Repeats: m.Repeats,
+		ClassWeights: j.ClassWeights}
 	if d.Labels != nil {
 		d.Class = m.Coding().Decode(m.C)
 	} else {

@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/safe"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -79,9 +80,13 @@ type Solution struct {
 	KappaBound stage.Number `json:"kappa_bound"`
 	StatDim    stage.Number `json:"stat_dim_features"` // s_{λ_p}(ZZᵀ) = ‖U‖_F²
 
-	TestN     int          `json:"test_n"`
-	TestError stage.Number `json:"test_error"` // a fraction
-	RMSE      stage.Number `json:"rmse"`
+	// Threshold is what decides between two classes; nil for 0
+	Threshold *Threshold `json:"threshold,omitempty"`
+
+	TestN        int          `json:"test_n"`
+	TestWeighted bool         `json:"test_weighted,omitempty"` // the test rows count by their weights in what follows
+	TestError    stage.Number `json:"test_error"`              // a fraction
+	RMSE         stage.Number `json:"rmse"`
 	// TargetRMSE is that of each of several targets; RMSE, RelErr and R2 are then of all
 	// answers together, whatever their units.
 	TargetRMSE []float64    `json:"target_rmse,omitempty"`
@@ -90,9 +95,10 @@ type Solution struct {
 	BestError  stage.Number `json:"best_possible_error"` // test_error or rmse, where known
 	// Classes says which classes of the test are taken for which.
 	Classes *model.Classes `json:"classes,omitempty"`
-	// TrainError is the share of wrong labels, or the RMSE, of the rows of the fit, from y−λW⁻¹c; unknown where the
-	// residual is too large for that.
-	TrainError stage.Number `json:"training_error"`
+	// TrainError is the share of wrong labels, or the RMSE, of the rows of the fit with their weights, from y−λW⁻¹c;
+	// unknown where the residual is too large for that.
+	TrainError    stage.Number `json:"training_error"`
+	TrainWeighted bool         `json:"training_weighted,omitempty"` // they count by their weights
 
 	PeakBytes int64        `json:"peak_bytes"`
 	KBytes    int64        `json:"kernel_bytes"`
@@ -156,6 +162,27 @@ type Ranks struct {
 	Library string  `json:"library,omitempty"`
 	Bytes   int64   `json:"bytes"`   // all stages
 	Seconds float64 `json:"seconds"` // in collectives, waiting for others included
+}
+
+// Threshold is what f(x) is compared with in a classifier of two classes, and what it was chosen by.
+type Threshold struct {
+	Value  float64      `json:"value"`
+	Metric model.Metric `json:"metric,omitempty"` // that it makes best; "" of one that was given
+	Of     string       `json:"of,omitempty"`     // the class whose F1 that is
+	Loss   float64      `json:"loss,omitempty"`   // 1 − F1, or the metric, of the rows that it was chosen by
+	Rows   string       `json:"rows,omitempty"`   // which these are
+}
+
+// String says the threshold, and where it comes from.
+func (t *Threshold) String() string {
+	if t.Metric == "" {
+		return fmt.Sprintf("%.6g, as asked for", t.Value)
+	}
+	of := ""
+	if t.Of != "" {
+		of = " of " + safe.Name(t.Of)
+	}
+	return fmt.Sprintf("%.6g, the best for %s%s on %s: %s", t.Value, t.Metric.Name(), of, t.Rows, t.Metric.Text(t.Loss))
 }
 
 // NewSolution returns a solution that says which problem it is of, and nothing of the answer.
@@ -226,7 +253,7 @@ func (s *Solution) SetSettled(p *model.Prediction, d *datasets.Dataset) {
 
 // SetScore takes up the judgment on test data.
 func (s *Solution) SetScore(score *model.Score) {
-	s.TestN, s.TestError, s.RMSE = score.N, stage.Number(score.ErrorRate), stage.Number(score.RMSE)
+	s.TestN, s.TestWeighted, s.TestError, s.RMSE = score.N, score.Weighted, stage.Number(score.ErrorRate), stage.Number(score.RMSE)
 	s.TargetRMSE, s.Classes = score.Targets, score.Classes
 	s.RelErr, s.R2, s.BestError = stage.Number(score.RelErr), stage.Number(score.R2), stage.Number(score.BestError)
 }
@@ -245,7 +272,7 @@ func (s *Solution) SetTraining(d *datasets.Dataset) {
 		return
 	}
 	score := p.Score(d)
-	s.TrainError = stage.Number(score.RMSE)
+	s.TrainError, s.TrainWeighted = stage.Number(score.RMSE), score.Weighted
 	if p.Labels != nil {
 		s.TrainError = stage.Number(score.ErrorRate)
 	}

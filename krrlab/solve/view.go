@@ -38,8 +38,11 @@ func (s *Solution) String() string {
 	if s.Kappa.Known() {
 		b.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
 	}
+	if s.Threshold != nil {
+		b.Add("threshold", "%v", s.Threshold)
+	}
 	if s.TestN > 0 {
-		b.Score("test", &model.Score{N: s.TestN, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE),
+		b.Score("test", &model.Score{N: s.TestN, Weighted: s.TestWeighted, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE),
 			Targets: s.TargetRMSE,
 			RelErr:  float64(s.RelErr), R2: float64(s.R2), BestError: float64(s.BestError), Classes: s.Classes})
 	}
@@ -48,7 +51,8 @@ func (s *Solution) String() string {
 		if s.Task == datasets.Classification.String() {
 			text = fmt.Sprintf("error %.2f %%", 100*s.TrainError)
 		}
-		b.Add("training", "%s on the %s of the fit", text, plural.Count(s.N, "point"))
+		b.Add("training", "%s on the %s of the fit%s", text, plural.Count(s.N, "point"),
+			map[bool]string{true: ", weighted"}[s.TrainWeighted])
 	}
 	t := s.Seconds
 	b.Took(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,

@@ -36,13 +36,15 @@ func (b *Lines) Classes(c *model.Classes) {
 		b.confusions(c)
 		return
 	}
-	cells := [][]string{append([]string{"class, taken for →"}, append(labels(c.Labels), "error")...)}
+	cells := [][]string{append([]string{"class, taken for →"}, append(labels(c.Labels), "error", "precision", "recall", "F1")...)}
 	for i, row := range c.Counts {
 		line := labels(c.Labels[i : i+1])
 		for _, count := range row {
-			line = append(line, fmt.Sprint(count))
+			line = append(line, fmt.Sprintf("%.6g", count))
 		}
-		cells = append(cells, append(line, c.Errors[i].String()))
+		s := c.Scores[i]
+		cells = append(cells, append(line, c.Errors[i].String(), fmt.Sprintf("%.2f %%", 100*s.Precision),
+			fmt.Sprintf("%.2f %%", 100*s.Recall), fmt.Sprintf("%.4f", s.F1)))
 	}
 	wide := make([]int, len(cells[0]))
 	for _, line := range cells {
@@ -64,7 +66,7 @@ func (b *Lines) confusions(c *model.Classes) {
 	all := c.Confusions
 	var pairs, errors []string
 	for _, v := range all[:min(shownPairs, len(all))] {
-		pairs = append(pairs, fmt.Sprintf("%s for %s %d of %d", safe.Name(v.Class), safe.Name(v.For), v.Wrong, v.Of))
+		pairs = append(pairs, fmt.Sprintf("%s for %s %.6g of %.6g", safe.Name(v.Class), safe.Name(v.For), v.Wrong, v.Of))
 	}
 	if more := len(all) - len(pairs); more > 0 {
 		pairs = append(pairs, fmt.Sprintf("%s less often", plural.Count(more, "other pair")))

@@ -9,8 +9,9 @@ import (
 
 func TestClassesLines(t *testing.T) {
 	auc := 0.75
-	small := &model.Classes{Labels: []string{"lo\x1b", "high"}, Counts: [][]int{{12, 1}, {0, 7}},
+	small := &model.Classes{Labels: []string{"lo\x1b", "high"}, Counts: [][]float64{{12, 1}, {0, 7}},
 		Errors:   []model.Share{{Wrong: 1, Of: 13}, {Of: 7}},
+		Scores:   []model.Retrieval{{Precision: 1, Recall: 12. / 13, F1: 0.96}, {Precision: 0.875, Recall: 1, F1: 14. / 15}},
 		BaseRate: 0.65, Largest: "lo\x1b", AUC: &auc, AUCOf: "of a against b"}
 	large := &model.Classes{BaseRate: 0.5, Largest: "c"}
 	for i := range 15 {
@@ -22,9 +23,9 @@ func TestClassesLines(t *testing.T) {
 	for want, c := range map[string]*model.Classes{
 		"": nil,
 		`classes        the largest, "lo\x1b", has 65.00 % of the points; AUC 0.7500, of a against b
-confusion      class, taken for →  "lo\x1b"  high   error
-               "lo\x1b"                  12     1  7.69 %
-               high                       0     7  0.00 %
+confusion      class, taken for →  "lo\x1b"  high   error  precision    recall      F1
+               "lo\x1b"                  12     1  7.69 %   100.00 %   92.31 %  0.9600
+               high                       0     7  0.00 %    87.50 %  100.00 %  0.9333
 `: small,
 		`classes        the largest, c, has 50.00 % of the points
 confusion      taken: a for x 1 of 4; b for x 1 of 4; c for x 1 of 4; d for x 1 of 4; e for x 1 of 4; f for x 1 of 4; 9 other pairs less often

@@ -38,19 +38,20 @@ import (
 // Classes are judged by the squares too: of few wrong labels hardly any row has a gradient, and lengths are fitted to
 // these. A value takes 4n³/3 multiply-adds, and n²d for the products with P.
 type relevance struct {
-	x      *points.Dense         // n×d
-	y      *mat.Dense            // n×t
-	k      kernel.Differentiable // with σ = 1
-	lambda bool                  // is free
-	pull   float64               // τ of the prior ½τΣ_j(θ_j−θ⁰_j)²
-	origin []float64             // θ⁰
+	x       *points.Dense         // n×d
+	y       *mat.Dense            // n×t, with weights Sy
+	k       kernel.Differentiable // with σ = 1
+	lambda  bool                  // is free
+	pull    float64               // τ of the prior ½τΣ_j(θ_j−θ⁰_j)²
+	origin  []float64             // θ⁰
+	factors []float64             // √w_i, by which K is scaled; nil for ones
 }
 
 // value returns f with the prior, and sets grad to its gradient.
 func (r *relevance) value(ctx context.Context, theta, grad []float64) (float64, error) {
 	n, d := r.x.Dims()
 	lambda := math.Exp(theta[d])
-	one := &sample{x: stretched(r.x, theta[:d]), tables: map[string][]float64{}}
+	one := &sample{x: stretched(r.x, theta[:d]), factors: r.factors, tables: map[string][]float64{}}
 	if err := one.form(ctx, r.k); err != nil {
 		return 0, err
 	}
@@ -67,7 +68,11 @@ func (r *relevance) value(ctx context.Context, theta, grad []float64) (float64, 
 	}
 	for i := range n { // P
 		for j, s := range table[i*n : i*n+i+1] {
-			p := m.At(i, j) * r.k.Derivative(s, one.k.At(i, j))
+			w := 1.0
+			if r.factors != nil {
+				w = r.factors[i] * r.factors[j]
+			}
+			p := m.At(i, j) * w * r.k.Derivative(s, one.k.At(i, j)/w)
 			m.Set(i, j, p)
 			m.Set(j, i, p)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -53,12 +54,8 @@ type Lengths struct {
 }
 
 // text says it in a line.
-func (l *Lengths) text(classes bool) string {
-	errors := fmt.Sprintf("RMSE %s, with one length %s", outward.Plain(float64(l.Error), 4),
-		outward.Plain(float64(l.Isotropic), 4))
-	if classes {
-		errors = fmt.Sprintf("error %.2f %%, with one length %.2f %%", 100*l.Error, 100*l.Isotropic)
-	}
+func (l *Lengths) text(m model.Metric) string {
+	errors := fmt.Sprintf("%s, with one length %s", m.Text(l.Error), strings.TrimPrefix(m.Text(l.Isotropic), m.Name()+" "))
 	verdict := map[bool]string{true: "taken", false: "not taken"}[l.Accepted]
 	return fmt.Sprintf("one for each feature, %s: %s of %d rows that took no part; %s ± %s less", verdict,
 		errors, l.Judging, outward.Percent(l.Gain, 2), outward.Percent(l.Deviation, 1))
@@ -115,16 +112,22 @@ func (s *search) lengths(ctx context.Context, best *point, m int) (*Lengths, err
 	}
 	one := append(slices.Repeat([]float64{math.Log(best.scale())}, x.D), math.Log(best.lambda()))
 	_, t := all.y.Dims()
-	value := &relevance{x: x.Slice(0, m).(*points.Dense), y: all.y.Slice(0, m, 0, t).(*mat.Dense), k: k,
-		lambda: s.opt.Lambda == 0, origin: one, pull: 1 / (float64(m) * priorSpread * priorSpread)}
+	value := &relevance{x: x.Slice(0, m).(*points.Dense), y: all.scaled(all.y).Slice(0, m, 0, t).(*mat.Dense), k: k,
+		factors: all.factors[:min(m, len(all.factors))], lambda: s.opt.Lambda == 0, origin: one, pull: 1 / (float64(m) * priorSpread * priorSpread)}
 	theta, err := value.descend(ctx, one)
 	if err != nil {
 		return nil, ctx.Err()
 	}
 	var by [2]*loss
 	for i, theta := range [][]float64{theta, one} {
-		fitted := &sample{x: stretched(x, theta[:x.D]), y: all.y, classes: all.classes, fitted: m,
+		fitted := &sample{x: stretched(x, theta[:x.D]), y: all.y, judged: all.judged, fitted: m,
 			tables: map[string][]float64{}, mean: all.mean}
+		if all.factors != nil {
+			fitted.factors = append(slices.Clone(all.factors[:m]), slices.Repeat([]float64{1}, judging)...)
+		}
+		if all.judged.weights != nil {
+			fitted.judged.weights = all.judged.weights[m:]
+		}
 		if by[i], err = fitted.loss(ctx, k, math.Exp(theta[x.D])); err != nil {
 			return nil, ctx.Err()
 		}

@@ -59,7 +59,7 @@ func TestRelevanceGradient(t *testing.T) {
 				}
 				e.SetRow(i, predict(t, by, k, 0.2, in, []int{i}).RawRowView(0))
 			}
-			want := lossOf(one.y, e, false).objective()
+			want := judge(false).loss(one.y, e).objective()
 			for j, v := range theta[:d] {
 				want += 0.005 * (v - r.origin[j]) * (v - r.origin[j])
 			}

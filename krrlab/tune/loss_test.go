@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -31,4 +32,12 @@ func TestErrorCovers(t *testing.T) {
 	if v, lo, hi := (&loss{rows: []float64{4}}).Error(); v != 2 || lo != 0 || !math.IsInf(hi, 1) {
 		t.Errorf("of one row %g in [%g, %g]", v, lo, hi)
 	}
+}
+
+// judge returns the usual judgment.
+func judge(classes bool) *judgment {
+	if classes {
+		return &judgment{metric: model.ErrorRate}
+	}
+	return &judgment{metric: model.RMSE}
 }

@@ -36,6 +36,8 @@ type Options struct {
 
 	// Rows are the rows of the subsample. Up to twice as many there is none: leave-one-out takes all.
 	Rows int `flag:"rows" default:"2000" check:">=10"`
+	// Metric is what the search makes best: model.Metric, or auto for the share of wrong labels or the RMSE.
+	Metric string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
 	// Points are the most points on the first level.
 	Points int `flag:"points" default:"120" check:">=1" help:"maximum number of points of the first level"`
 	// Gain ends a level where less than this part of the error is expected to be gained.
@@ -58,8 +60,10 @@ func (Options) Help() map[string]string {
 		"sigma":   "bandwidth σ, if it is not to be searched",
 		"lambda":  "ridge λ > 0, if it is not to be searched",
 		"kernels": "kernels to try, separated by commas (default: " + strings.Join(usual, ",") + ")",
-		"rows":    "rows of the subsample; all rows are taken if there are at most twice as many",
-		"gain":    "end a level when the expected reduction of the error is less than this share of it",
+		"metric": "what is made best: error, auc, logloss, balanced-error or f1 of classes, rmse (auto: error or rmse); " +
+			"f1 is that of the rarer of two classes, and it and balanced-error are at their best threshold",
+		"rows": "rows of the subsample; all rows are taken if there are at most twice as many",
+		"gain": "end a level when the expected reduction of the error is less than this share of it",
 	}
 }
 
@@ -70,6 +74,7 @@ type problem struct {
 	valid  *datasets.Dataset // rows to judge by; nil without any
 	validY *mat.Dense        // of these
 	mean   bool              // a fit takes the mean of its targets off them
+	judged judgment          // without weights
 	seed   uint64
 }
 

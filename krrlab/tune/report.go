@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -23,8 +24,8 @@ func (r *Result) Chosen() (k kernel.Spec, lambda float64, lengths []float64) {
 }
 
 // text says a point in one line.
-func (p *Point) text(classes bool) string {
-	return fmt.Sprintf("%s, λ = %g: %s", p.short(), p.Lambda, p.error(classes))
+func (p *Point) text(m model.Metric) string {
+	return fmt.Sprintf("%s, λ = %g: %s", p.short(), p.Lambda, p.error(m))
 }
 
 // short names the kernel and its scale.
@@ -58,16 +59,11 @@ func (p *Point) title() string {
 }
 
 // error says the error and its interval.
-func (p *Point) error(classes bool) string {
+func (p *Point) error(m model.Metric) string {
 	if !p.Error.Known() {
 		return "no fit: K+λI is not positive definite in float64, or the solve did not converge"
 	}
-	if classes {
-		return fmt.Sprintf("error %.2f %%, in [%.2f %%, %.2f %%]", 100*p.Error, math.Floor(1e4*float64(p.Lo))/100,
-			math.Ceil(1e4*float64(p.Hi))/100)
-	}
-	return fmt.Sprintf("RMSE %s, in %s", outward.Plain(float64(p.Error), 4),
-		outward.PlainSpan(float64(p.Lo), float64(p.Hi), 4))
+	return m.Span(float64(p.Error), float64(p.Lo), float64(p.Hi))
 }
 
 // units says what the errors of several targets are in; "" of one.
@@ -89,10 +85,7 @@ func (r *Result) repeats() string {
 	if !r.Other.Known() {
 		return text
 	}
-	other := "RMSE " + outward.Plain(float64(r.Other), 4)
-	if r.classes() {
-		other = fmt.Sprintf("%.2f %%", 100*r.Other)
-	}
+	other := strings.TrimPrefix(r.Metric.Text(float64(r.Other)), "error ")
 	return fmt.Sprintf("%s (%s on %s)", text, other, datasets.OfQuestion(r.Repeats.Other))
 }
 
@@ -117,10 +110,10 @@ func (r *Result) String() string {
 	}
 	leading := r.leading()
 	for _, p := range leading {
-		b.Add(p.Kernel, "%s", p.text(r.classes()))
+		b.Add(p.Kernel, "%s", p.text(r.Metric))
 	}
 	if r.ARD != nil {
-		b.Add("lengths", "%s", r.ARD.text(r.classes()))
+		b.Add("lengths", "%s", r.ARD.text(r.Metric))
 	}
 	if r.Lacks != "" {
 		b.Add("lengths", "%s", r.Lacks)
@@ -129,7 +122,7 @@ func (r *Result) String() string {
 	if len(leading) > 0 && r.Best.Model > leading[0].Model {
 		why = "; the smoothest of those not told apart from the least"
 	}
-	b.Add("chosen", "%s%s", r.Best.text(r.classes()), why)
+	b.Add("chosen", "%s%s", r.Best.text(r.Metric), why)
 	if r.Best.Lengths != nil {
 		b.Add("features", "%s", r.ARD.most())
 	}
@@ -207,9 +200,9 @@ func (r *Result) Table() *plots.Table {
 // Plot draws the error of the chosen kernel over σ and λ by the model, with the points that were tried, the chosen one
 // framed, and the error of each point of the last level against λ with its interval.
 func (r *Result) Plot() *plots.Figure {
-	quantity := "RMSE"
-	if r.classes() {
-		quantity = "error"
+	quantity := r.Metric.Name()
+	if r.Metric.Value(0) == 1 {
+		quantity = "1 − " + quantity
 	}
 	panels := []*plots.Figure{r.errors(quantity)}
 	if r.Map != nil {
@@ -282,7 +275,7 @@ func (r *Result) HTML() string { return stage.HTML(r) }
 func (r *Result) Short() string {
 	var b stage.Lines
 	b.Width = 12
-	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.text(r.classes()), r.units(),
+	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.text(r.Metric), r.units(),
 		r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
 	if text := r.repeats(); text != "" {
 		b.Add("", "%s", text)

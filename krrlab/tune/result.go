@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -67,10 +68,14 @@ type Map struct {
 // Result is the stage of a search: Header has the kernel and λ that were chosen.
 type Result struct {
 	stage.Header
-	Criterion string  `json:"criterion"`
-	Best      Point   `json:"best"`
-	Points    []Point `json:"points"` // in the order they were evaluated
-	Levels    []Level `json:"levels"`
+	Criterion string `json:"criterion"`
+	// Metric is what was made best. Errors are its losses: 1 − AUC, 1 − F1, and else the metric itself.
+	Metric model.Metric `json:"metric"`
+	// Of is the class whose F1 that is, where there are two; At says at which threshold the metric is.
+	Of     string  `json:"metric_of,omitempty"`
+	Best   Point   `json:"best"`
+	Points []Point `json:"points"` // in the order they were evaluated
+	Levels []Level `json:"levels"`
 	// Gain is which part of the error the next point was expected to gain when the search ended; null without a model.
 	Gain    stage.Number `json:"gain"`
 	ARD     *Lengths     `json:"ard,omitempty"`     // the search of length scales for each feature; null without one
@@ -100,7 +105,7 @@ func (s *search) result() *Result {
 	if best == nil {
 		return nil
 	}
-	r := &Result{Criterion: s.data.criterion(), Gain: stage.Number(s.gain), Best: s.describe(best), ARD: s.stretched, Lacks: s.lacks,
+	r := &Result{Criterion: s.data.criterion(), Metric: s.data.judged.metric, Gain: stage.Number(s.gain), Best: s.describe(best), ARD: s.stretched, Lacks: s.lacks,
 		Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})

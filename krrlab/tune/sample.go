@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
@@ -25,7 +26,8 @@ type sample struct {
 	raw     points.Points // x before stretch; nil: x
 	shape   []float64
 	y       *mat.Dense
-	classes bool
+	judged  judgment             // of all rows, or of those that judge
+	factors []float64            // √w_i of the fit, 1 of rows that judge; nil for ones
 	tables  map[string][]float64 // n×n, lower triangle: ‖x−z‖₂², ‖x−z‖₁ or xᵀz
 	k       *mat.Dense
 	held    kernel.Kernel      // that k is of
@@ -105,7 +107,15 @@ func (s *sample) form(ctx context.Context, k kernel.Kernel) error {
 	}
 	s.held = nil
 	by := k.(interface{ Profile(dst, s []float64) })
-	err = accel.ForEach(ctx, n, func(_, i int) { by.Profile(s.k.RawRowView(i)[:i+1], t[i*n:i*n+i+1]) })
+	err = accel.ForEach(ctx, n, func(_, i int) {
+		row := s.k.RawRowView(i)[:i+1]
+		by.Profile(row, t[i*n:i*n+i+1])
+		for j := range row {
+			if s.factors != nil {
+				row[j] *= s.factors[i] * s.factors[j]
+			}
+		}
+	})
 	if err == nil {
 		s.held = k
 	}
@@ -114,7 +124,7 @@ func (s *sample) form(ctx context.Context, k kernel.Kernel) error {
 
 // scale returns the mean of K's diagonal, in units of which λ is searched.
 func (s *sample) scale(ctx context.Context, k kernel.Kernel) (float64, error) {
-	if kernel.Bounded01(k) {
+	if kernel.Bounded01(k) && s.factors == nil {
 		return 1, nil
 	}
 	if err := s.form(ctx, k); err != nil {
@@ -136,13 +146,26 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*lo
 
 // leaveOut returns the loss of K with the rows of each group left out together; first has their first rows.
 func (s *sample) leaveOut(ctx context.Context, lambda float64, first []int) (*loss, error) {
-	o := &leaveout.Problem{Classes: s.classes, Residuals: true, Mean: s.mean}
+	o := &leaveout.Problem{Classes: s.judged.classes(), Residuals: true, Mean: s.mean}
 	o.Same, o.Groups = s.groups.Equal(first)
-	scores, err := leaveout.Dense(ctx, s.k, s.y, []float64{lambda}, o)
+	for _, f := range s.factors {
+		o.Weights = append(o.Weights, f*f)
+	}
+	scores, err := leaveout.Dense(ctx, s.k, s.scaled(s.y), []float64{lambda}, o)
 	if err != nil {
 		return nil, err
 	}
-	return lossOf(s.y, scores[0].Residuals, s.classes), nil
+	return s.judged.loss(s.y, scores[0].Residuals), nil
+}
+
+// scaled returns row i of y times the factor of row i.
+func (s *sample) scaled(y *mat.Dense) *mat.Dense {
+	if s.factors == nil {
+		return y
+	}
+	out := mat.DenseCopyOf(y)
+	out.Apply(func(i, _ int, v float64) float64 { return s.factors[i] * v }, out)
+	return out
 }
 
 // judge returns the loss of the rows after those that are fitted.
@@ -155,10 +178,15 @@ func (s *sample) judge(ctx context.Context, lambda float64) (*loss, error) {
 		a[i*m+i] += lambda
 	}
 	c := mat.DenseCopyOf(s.y.Slice(0, m, 0, t))
+	var weights []float64
+	for i := range min(m, len(s.factors)) {
+		weights = append(weights, s.factors[i]*s.factors[i])
+	}
 	for j := 0; s.mean && j < t; j++ {
-		mean[j] = mat.Sum(c.ColView(j)) / float64(m)
+		mean[j] = stat.Mean(mat.Col(nil, j, c), weights)
 	}
 	c.Apply(func(_, j int, v float64) float64 { return v - mean[j] }, c)
+	c = s.scaled(c)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -175,11 +203,11 @@ func (s *sample) judge(ctx context.Context, lambda float64) (*loss, error) {
 	if sum := mat.Sum(&e); math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return nil, errors.New("the predictions have a number that is not finite")
 	}
-	return lossOf(y, &e, s.classes), nil
+	return s.judged.loss(y, &e), nil
 }
 
-// join puts rows that no fit sees behind the others.
-func (s *sample) join(x points.Points, y *mat.Dense) {
+// join puts rows that no fit sees behind the others, with their weights, nil for ones.
+func (s *sample) join(x points.Points, y *mat.Dense, weights []float64) {
 	n, d := s.x.Dims()
 	m, t := y.Dims()
 	all := points.NewDense(n+m, d, nil)
@@ -187,7 +215,10 @@ func (s *sample) join(x points.Points, y *mat.Dense) {
 	x.Panel64To(all.Data[n*d:], d)
 	both := mat.NewDense(n+m, t, nil)
 	both.Stack(s.y, y)
-	s.x, s.y, s.fitted = all, both, n
+	s.x, s.y, s.fitted, s.judged.weights = all, both, n, weights
+	if s.factors != nil {
+		s.factors = append(s.factors, slices.Repeat([]float64{1}, m)...)
+	}
 }
 
 // typical returns the scale about which a family is searched: the median of the distances, or of a polynomial that of
@@ -249,15 +280,20 @@ func (s *search) plain(rows []int) *sample {
 	for p, i := range rows {
 		y.SetRow(p, s.data.y.RawRowView(i))
 	}
-	return &sample{x: set.X, y: y, classes: set.Class != nil, groups: set.Grouping(nil), mean: s.data.mean,
+	one := &sample{x: set.X, y: y, judged: s.data.judged, groups: set.Grouping(nil), mean: s.data.mean,
 		tables: map[string][]float64{}}
+	one.judged.weights = set.Weights
+	for _, w := range set.FitWeights() {
+		one.factors = append(one.factors, math.Sqrt(w))
+	}
+	return one
 }
 
 // sample makes the subsample of some rows with those to judge by.
 func (s *search) sample(rows []int) *sample {
 	one := s.plain(rows)
 	if s.data.valid != nil {
-		one.join(s.data.valid.X, s.data.validY)
+		one.join(s.data.valid.X, s.data.validY, s.data.valid.Weights)
 	}
 	return one
 }

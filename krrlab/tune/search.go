@@ -407,7 +407,7 @@ func (s *search) report(q int) {
 	if p, _ := s.best(q); p != nil {
 		one := s.describe(p)
 		e.Loss = math.Exp(p.y)
-		e.Detail = fmt.Sprintf("%s: best of %d %s", s.levels[q].name, s.count(q), one.text(p.loss.classes))
+		e.Detail = fmt.Sprintf("%s: best of %d %s", s.levels[q].name, s.count(q), one.text(s.data.judged.metric))
 	}
 	if s.tell != nil {
 		s.tell(e)

@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -72,10 +73,6 @@ type Bench interface {
 // searches the subsample; all fit the points of the last level together.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	p := b.Problem()
-	if p.Weighted {
-		return nil, errors.New("no tuning with weights: tune without them, or choose λ by leave-one-out, and fit " +
-			"with the result")
-	}
 	if kernel.Given(p.Kernel) != nil {
 		return nil, errors.New("no tuning of a given K, which leaves only λ to choose: LeaveOneOut gives the error " +
 			"for a grid of λ")
@@ -85,8 +82,20 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	o = o.settled()
 	train := p.Train.Decided()
-	d := &problem{train: train, y: inUnits(mat.DenseCopyOf(p.Y), p.Y, p.Train.Class != nil),
-		mean: p.Coding.Mean != nil, seed: p.Seed}
+	classes := p.Train.Class != nil
+	metric, err := model.MetricOf(o.Metric, classes)
+	if err != nil {
+		return nil, fmt.Errorf("tune: %w", err)
+	}
+	y, err := p.Coding.Encode(p.Train)
+	if err != nil {
+		return nil, err
+	}
+	d := &problem{train: train, y: inUnits(mat.DenseCopyOf(y), y, classes), mean: p.Coding.Mean != nil, seed: p.Seed,
+		judged: judgment{metric: metric}}
+	if p.T == 1 && classes {
+		d.judged.positive = p.Train.Rarer()
+	}
 	if o.Valid != nil {
 		var err error
 		if o.Valid, err = p.Train.Scaling.Apply(o.Valid); err != nil {
@@ -100,7 +109,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.valid, d.validY = o.Valid, inUnits(v, p.Y, p.Train.Class != nil)
+		d.valid, d.validY = o.Valid, inUnits(v, y, classes)
 	}
 	all := &whole{} // of no use where a subsample takes all
 	if p.N > 2*o.Rows {
@@ -109,7 +118,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			return nil, fmt.Errorf("tune: a %T does not fit other rows: tune by krrlab.Lab, or with Rows of n/2", b)
 		}
 		var err error
-		if all, err = o.holdout(bench, p); err != nil {
+		if all, err = o.holdout(bench, p, y, d.judged); err != nil {
 			return nil, err
 		}
 	}
@@ -117,14 +126,18 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if r == nil {
 		return nil, err
 	}
-	r.Header = p.Header
+	if r.Header = p.Header; metric == model.F1 && p.T == 1 {
+		r.Of = p.Coding.Labels[d.judged.positive]
+	}
 	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
 	best := r.Best
 	if o.lengths != nil && best.Sigma > 0 { // σ = 1 stands for these
 		best.Lengths = o.lengths
 	}
 	if o.fit != "" {
-		r.Command = o.fit + best.flags()
+		if r.Command = o.fit + best.flags(); o.Metric != "auto" {
+			r.Command += " --metric " + o.Metric
+		}
 	}
 	return r, err
 }
@@ -137,7 +150,7 @@ type whole struct {
 }
 
 // holdout returns how all rows are fitted and judged: by the rows given, or by some that are held out.
-func (o *Options) holdout(b Bench, p *stage.Problem) (*whole, error) {
+func (o *Options) holdout(b Bench, p *stage.Problem, of *mat.Dense, j judgment) (*whole, error) {
 	all, judged, name, err := p.Train.Decided(), o.Valid, "validation rows", error(nil)
 	train := all
 	if judged == nil {
@@ -163,7 +176,7 @@ func (o *Options) holdout(b Bench, p *stage.Problem) (*whole, error) {
 	if err != nil {
 		return nil, err
 	}
-	classes := p.Train.Class != nil
+	j.weights = judged.Weights
 	return &whole{name: fmt.Sprintf("%d %s, fits of %d", judged.Len(), name, train.Len()),
 		loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
 			train, judged, err := datasets.Stretch(shape, train, judged)
@@ -175,6 +188,6 @@ func (o *Options) holdout(b Bench, p *stage.Problem) (*whole, error) {
 				return nil, err
 			}
 			f.Sub(y, f)
-			return lossOf(y, inUnits(f, p.Y, classes), classes), nil
+			return j.loss(y, inUnits(f, of, j.classes())), nil
 		}}, nil
 }

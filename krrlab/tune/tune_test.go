@@ -22,7 +22,7 @@ import (
 func data(t *testing.T, set *datasets.Dataset) *problem {
 	t.Helper()
 	y := testkit.Must(datasets.Coding{Labels: set.Labels}.Encode(set))
-	return &problem{train: set, y: y, seed: 1}
+	return &problem{train: set, y: y, seed: 1, judged: *judge(set.Class != nil)}
 }
 
 // predict fits the rows in and returns the residuals of the rows out, by dense algebra written plainly.
@@ -73,7 +73,7 @@ func TestCriteria(t *testing.T) {
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
 			for _, valid := range []bool{false, true} {
 				want, y, in := mat.NewDense(n, cols, nil), d.y, rows
-				of := &problem{train: set, y: d.y}
+				of := &problem{train: set, y: d.y, judged: *judge(set.Class != nil)}
 				if valid {
 					in = rows[:n-10]
 					want = predict(t, d, k, 0.1, in, rows[n-10:])
@@ -85,7 +85,7 @@ func TestCriteria(t *testing.T) {
 					want.SetRow(i, e.RawRowView(0))
 				}
 				got := testkit.Must((&search{data: of}).sample(in).loss(ctx, k, 0.1))
-				ref := lossOf(y, want, set.Class != nil)
+				ref := judge(set.Class != nil).loss(y, want)
 				for i, v := range ref.rows {
 					if math.Abs(v-got.rows[i]) > 1e-5*(1+v) {
 						t.Errorf("%s, %v, %v: row %d is %g, want %g", set.Name, k, valid, i, got.rows[i], v)
@@ -131,21 +131,21 @@ func TestClusters(t *testing.T) {
 func TestLoss(t *testing.T) {
 	y := mat.NewDense(4, 1, []float64{1, -1, 1, -1})
 	e := mat.NewDense(4, 1, []float64{0.5, -0.5, 1.5, 0}) // predictions 0.5, -0.5, -0.5, -1
-	l := lossOf(y, e, true)
+	l := judge(true).loss(y, e)
 	// Wilson's of 1 of 4
 	if v, lo, hi := l.Error(); v != 0.25 || math.Abs(lo-0.0456) > 1e-3 || math.Abs(hi-0.6994) > 1e-3 {
 		t.Errorf("%g in [%g, %g]", v, lo, hi)
 	}
-	three := lossOf(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
-		mat.NewDense(2, 3, []float64{0.1, 0, 0, 0, 1.5, -1}), true)
+	three := judge(true).loss(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
+		mat.NewDense(2, 3, []float64{0.1, 0, 0, 0, 1.5, -1}))
 	if three.rows[0] != 0 || three.rows[1] != 1 { // the second: −1, −0.5, 0
 		t.Errorf("%v", three.rows)
 	}
-	r := lossOf(y, e, false)
+	r := judge(false).loss(y, e)
 	if v, lo, hi := r.Error(); math.Abs(v-math.Sqrt(2.75/4)) > 1e-7 || !(lo < v && v < hi) {
 		t.Errorf("%g in [%g, %g]", v, lo, hi)
 	}
-	worse := lossOf(y, mat.NewDense(4, 1, []float64{0.55, -0.55, 1.65, 0}), false) // 1.1 times
+	worse := judge(false).loss(y, mat.NewDense(4, 1, []float64{0.55, -0.55, 1.65, 0})) // 1.1 times
 	if share, se := worse.worse(r); math.Abs(share-0.105) > 1e-6 || !(se > 0) {
 		t.Errorf("worse by %g ± %g, want half of 1.21−1", share, se)
 	}

@@ -1,0 +1,70 @@
+package model
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestBestThreshold: no threshold has less loss, counted plainly, with ties and weights; rows with equal scores are on one
+// side.
+func TestBestThreshold(t *testing.T) {
+	for seed := range uint64(60) {
+		g := rng.New(seed)
+		n := 1 + g.Sub("n").IntN(0, 12)
+		v, in, w := make([]float64, n), make([]bool, n), make([]float64, n)
+		for i := range v {
+			v[i] = float64(g.Sub("v").IntN(uint64(i), 6)) - 2.5
+			in[i] = g.Sub("in").IntN(uint64(i), 3) == 0
+			w[i] = 0.5 + float64(g.Sub("w").IntN(uint64(i), 3))
+		}
+		for _, m := range []Metric{ErrorRate, BalancedError, F1} {
+			at, loss := m.BestThreshold(v, in, w)
+			plain := func(theta float64) float64 {
+				var tp, fp, fn, tn float64
+				for i := range v {
+					switch taken := v[i] > theta; {
+					case taken && in[i]:
+						tp += w[i]
+					case taken:
+						fp += w[i]
+					case in[i]:
+						fn += w[i]
+					default:
+						tn += w[i]
+					}
+				}
+				switch m {
+				case ErrorRate:
+					return (fp + fn) / (tp + fp + fn + tn)
+				case F1:
+					return (fp + fn) / math.Max(2*tp+fp+fn, 1e-300)
+				}
+				return (fn/math.Max(tp+fn, 1e-300) + fp/math.Max(fp+tn, 1e-300)) / 2
+			}
+			testkit.Near(t, loss, plain(at), 1e-12, m, seed, at)
+			for theta := -3.0; theta <= 3; theta += 0.5 {
+				if l := plain(theta); l < loss-1e-12 {
+					t.Errorf("%s, seed %d: %g at %g, %g at %g", m, seed, loss, at, l, theta)
+				}
+			}
+		}
+	}
+}
+
+// TestMetricText: metrics of which more is better are shown as themselves, their intervals rounded outward.
+func TestMetricText(t *testing.T) {
+	for want, got := range map[string]string{
+		"AUC 0.9000, in [0.8765, 0.9124]":               AUC.Span(0.1, 0.08765, 0.12345),
+		"F1 0.7500, in [0.5000, 0.8000]":                F1.Span(0.25, 0.2, 0.5),
+		"balanced error 12.50 %, in [10.00 %, 20.01 %]": BalancedError.Span(0.125, 0.1, 0.20005),
+		"log loss 0.1235":                               LogLoss.Text(0.12346),
+		"RMSE 1.5":                                      RMSE.Text(1.5),
+	} {
+		testkit.Equal(t, got, want)
+	}
+	testkit.Fails(t, testkit.ErrOf(MetricOf("auc", false)), "numbers")
+	testkit.Fails(t, testkit.ErrOf(MetricOf("rmse", true)), "classes")
+}
