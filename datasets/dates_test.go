@@ -139,7 +139,7 @@ func TestDateFaults(t *testing.T) {
 		fails(t, errOf(Read(strings.NewReader(dated(c.other)), "f", &o)), c.want)
 	}
 	for cells, want := range map[string]string{
-		"2024-01-01|2024-01-02|": "dates or times; add --dates when --impute median", "10:00|11:00": "add --dates when",
+		"2024-01-01|2024-01-02|": "dates or times (--drop when leaves them out); add --dates when --impute median", "10:00|11:00": "add --dates when",
 		"2024-01-01|2024-01-32": `which --dates cannot read: "2024-01-32" is no date`, "2024-01-01|2024-01-02|5": "and numbers; add --drop when",
 		"01/02/2024|03/04/2024": "add --date-order day or --date-order month; add --drop when",
 	} {

@@ -101,6 +101,7 @@ func (c *csvReader) fault() error {
 			case f.words+f.gaps < c.rows:
 				text += " and numbers"
 			default:
+				text += fmt.Sprintf(" (--drop %s leaves them out)", c.flagName(j))
 				dates, fill = append(dates, c.flagName(j)), fill || f.gaps > 0
 			}
 			if words = append(words, text); len(dates) == 0 || dates[len(dates)-1] != c.flagName(j) {

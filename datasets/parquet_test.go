@@ -108,7 +108,7 @@ func TestParquet(t *testing.T) {
 func TestParquetFaults(t *testing.T) {
 	whole := tableOf(t, houses())
 	checkReadings(t, []reading{
-		{"all at once", whole, ReadOptions{Drop: []string{"tags"}}, `!"when" has dates or times, "daily" has dates or times`},
+		{"all at once", whole, ReadOptions{Drop: []string{"tags"}}, `!"when" has dates or times (--drop when leaves them out), "daily" has dates or times`},
 		{"remedy", whole, ReadOptions{Drop: []string{"tags", "id"}},
 			`!rooms: the cell is empty; fill in or remove missing values; add --categorical town --dates when,daily --impute median`},
 		{"lists", whole, ReadOptions{}, `!lists, groups or times of 96 bits are in "tags"; add --drop tags`},
