@@ -55,7 +55,11 @@ func (d *Dataset) checkAnswers(n int) error {
 			return fmt.Errorf("%d answers or weights for %d rows", len(v), n)
 		}
 		for i, y := range v {
-			if !(math.Abs(y) <= maxTarget) || k == 0 && y <= 0 {
+			valid := math.Abs(y) <= maxTarget
+			if k == 0 { // weights
+				valid = y > 0 && isFinite(y)
+			}
+			if !valid {
 				what := map[int]string{0: "weight", 1: "error of the best predictor"}[k]
 				return fmt.Errorf("row %d (counted from 0): the %s is %g", i, cmp.Or(what, "answer"), y)
 			}

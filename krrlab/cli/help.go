@@ -15,7 +15,7 @@ const helpWidth = 120
 // own.
 var flagGroups = []struct{ title, names string }{
 	{"Flags", ""},
-	{"Data", "data train format separator header comment dim n test holdout in valid"},
+	{"Data", "data train format x separator header comment dim n test holdout in valid"},
 	{"Columns and rows", "target drop task scale center weights class-weights categorical dates date-order impute repeats " +
 		"groups keep"},
 	{"Kernel and λ", "kernel matrix sigma gamma coef0 degree lambda tune ard metric threshold"},
