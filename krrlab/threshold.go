@@ -2,13 +2,18 @@ package krrlab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/solve"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // thresholdRows is the number of points up to which thresholds are chosen by leaving out each, which takes 2n³/3
@@ -50,23 +55,13 @@ func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Thresho
 
 // unseen returns rows with their decision values by fits that have not seen them, and which rows these are.
 func (l *Lab) unseen(ctx context.Context) (d *datasets.Dataset, f []float64, how string, err error) {
-	n, train := l.given.Len(), l.given
+	n, train, b := l.given.Len(), l.given, &bench{Lab: l}
 	if n <= thresholdRows {
-		r, err := l.LeaveOneOut(ctx, LeaveOneOutOptions{Lambdas: []float64{l.cfg.Lambda}, Residuals: true,
-			ExactBelow: thresholdRows})
-		if err != nil {
-			return nil, nil, "", err
-		}
-		if e := r.Scores[0].Residuals; e != nil && r.Why == "" {
-			y, err := l.coding.Encode(train)
-			if err != nil {
-				return nil, nil, "", err
-			}
-			y.Sub(y, e)
-			return train, mat.Col(nil, 0, y), fmt.Sprintf("%d rows, each left out", n), nil
+		f, err := l.leftOut(ctx, b)
+		if _, full := errors.AsType[*stage.TooLarge](err); !full {
+			return train, f, fmt.Sprintf("%d rows, each left out", n), err
 		}
 	}
-	b := &bench{Lab: l}
 	for try := range uint64(50) { // until the rows that are fitted have two classes
 		var fitted, judged *datasets.Dataset
 		if fitted, judged, err = train.Holdout(min(0.2, 5000/float64(n)), l.cfg.Seed+try<<32); err != nil {
@@ -83,4 +78,30 @@ func (l *Lab) unseen(ctx context.Context) (d *datasets.Dataset, f []float64, how
 			fitted.Len()), nil
 	}
 	return nil, nil, "", err
+}
+
+// leftOut returns the decision value of each row by a fit without it.
+func (l *Lab) leftOut(ctx context.Context, b *bench) ([]float64, error) {
+	end, err := l.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	k, off, err := b.Dense(ctx, 16) // K and its factor
+	if err != nil {
+		return nil, err
+	}
+	groups := l.given.Grouping(kernel.Same(l.cfg.Kernel, l.given.X))
+	q := &leaveout.Problem{Classes: true, Residuals: true, KError: off, Weights: l.given.FitWeights()}
+	q.Same, q.Groups = groups.Equal(groups.First)
+	s, err := leaveout.Dense(ctx, k, l.y, []float64{l.cfg.Lambda}, q)
+	if err = comm.Agree(ctx, l.comm, err); err != nil {
+		return nil, err
+	}
+	y, err := l.coding.Encode(l.given)
+	if err != nil {
+		return nil, err
+	}
+	y.Sub(y, s[0].Residuals)
+	return mat.Col(nil, 0, y), nil
 }

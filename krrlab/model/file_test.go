@@ -242,7 +242,7 @@ func TestContradictions(t *testing.T) {
 		{dense, "model.json", drop, "not a model file: model.json is missing"},
 		{dense, "model.json", func([]byte) []byte { return []byte("{") }, "model.json"},
 		{dense, "model.json", swap("krrlab-model", "other"), "not a model file"},
-		{dense, "model.json", swap(`"version": 1`, `"version": 4`), "version 4"},
+		{dense, "model.json", swap(`"version": 1`, `"version": 5`), "version 5"},
 		{dense, "model.json", swap(`"points": "dense",`, `"points": "dense", "mean": [1, 2],`),
 			"means [1 2] of the targets"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 8`), "shape is [7 1], want [8 1]"},
