@@ -87,6 +87,7 @@ func TestCheckpoint(t *testing.T) {
 		"cg":        {Solver: CG, Tol: 1e-4},
 		"vecchia":   {Precond: Vecchia{S: 9, Neighbors: 5}, Storage: gram.Fixed16, Tol: 1e-7},
 		"refined":   {Precond: Features{S: 100}, Storage: gram.Fixed16, Tol: 1e-7},
+		"rows":      {Precond: Features{S: 100}, Storage: gram.Float32, Exact: StoredResidual, Tol: 1e-4},
 	} {
 		for _, ranks := range []bool{false, true}[suite.Scale(1, 0, 0):] {
 			t.Run(name, func(t *testing.T) {

@@ -45,8 +45,7 @@ func (d diagonal) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return ctx.Err()
 }
 
-// TestUserDefined solves with user-defined preconditioners, alone and on two
-// ranks, and holds the lower bound of κ to the exact one.
+// TestUserDefined solves with a user-defined preconditioner, alone and on two ranks.
 func TestUserDefined(t *testing.T) {
 	const n = 120
 	if err := precondtest.Test(t.Context(), diagonal{n}, nil); err != nil {
@@ -65,27 +64,6 @@ func TestUserDefined(t *testing.T) {
 	}
 	if text := sol.String(); !strings.Contains(text, "pcg, preconditioner "+p.String()) {
 		t.Errorf("%v:\n%s", p, text)
-	}
-	a := mat.NewDense(n, n, nil)
-	for i := range n {
-		for j := range n {
-			a.Set(i, j, ref.a.At(i, j)/math.Sqrt(diagonal{n}.at(i)*diagonal{n}.at(j)))
-		}
-	}
-	var svd mat.SVD
-	if !svd.Factorize(a, mat.SVDNone) {
-		t.Fatal("no singular values")
-	}
-	kappa := svd.Cond()
-	q, err := l.Quality(t.Context(), QualityOptions{})
-	if err != nil || q.Kappa.Lo > kappa*(1+1e-9) || q.Kappa.Lo < kappa/2 || !math.IsInf(q.Kappa.Hi, 1) ||
-		q.Bound != 0 || q.Exact == nil || !(q.Exact.Lo <= kappa*(1+1e-9) && kappa <= q.Exact.Hi*(1+1e-9)) ||
-		*q.Iterations < 1 {
-		t.Errorf("%v: κ = %.6g, %+v, %v", p, kappa, q, err)
-	}
-	if err := q.Plot().Validate(); err != nil || !strings.Contains(q.String(), p.String()) ||
-		!strings.Contains(q.String(), "one-sided") || q.APriori.Known() {
-		t.Errorf("%v:\n%s", err, q)
 	}
 	onEachRank(t, 2, n, cfg, func(rank int, s *Solution) {
 		if !mat.Equal(s.Model.C, sol.Model.C) {

@@ -64,14 +64,12 @@ func (unsloped) Slope() float64                { return math.Inf(1) }
 func (k unsloped) Eval(x, z []float64) float64 { return k.quadric.Eval(x, z) }
 func (k unsloped) Profile(dst, sq []float64)   { k.quadric.Profile(dst, sq) }
 
-// TestRegisteredKernelEverywhere runs what a user does with a registered kernel: plan, compare, tune with length scales,
-// fit with the choice, save, load and predict.
+// TestRegisteredKernelEverywhere runs what a user does with a registered kernel: plan, compare, tune with length scales.
+// The example saves a fit, loads it and predicts.
 func TestRegisteredKernelEverywhere(t *testing.T) {
 	testkit.OK(t, errQuadric)
 	ctx := t.Context()
-	all := datasets.SyntheticRegression(400, 3, 0.1, 1)
-	train, test := all.Slice(0, 300), all.Slice(300, 400)
-	lab := testkit.Must(New(train, Config{Kernel: quadric{1}, Lambda: 0.1, Precond: RPCholesky{S: 40}}))
+	lab := testkit.Must(New(datasets.SyntheticRegression(300, 3, 0.1, 1), Config{Kernel: quadric{1}, Lambda: 0.1, Precond: RPCholesky{S: 40}}))
 	testkit.Must(lab.Plan(ctx, plan.Options{}))
 	c := testkit.Must(lab.Compare(ctx, compare.Options{With: stage.Entries{{Text: "none"}, {Text: "features features=60"}}}))
 	for _, row := range c.Rows {
@@ -88,14 +86,6 @@ func TestRegisteredKernelEverywhere(t *testing.T) {
 		if q, ok := k.(quadric); ok && p.Lengths == nil && q.Sigma != p.Sigma {
 			t.Errorf("%+v has the kernel %v", p, k)
 		}
-	}
-	lab = testkit.Must(New(train, Config{Kernel: quadric{r.Best.Sigma}, Lambda: r.Best.Lambda, Solver: Direct}))
-	sol := testkit.Must(lab.Solve(ctx))
-	file := filepath.Join(t.TempDir(), "m.krr")
-	testkit.OK(t, sol.Model.Save(file))
-	score := testkit.Must(testkit.Must(model.Load(file)).Evaluate(ctx, test, nil))
-	if !(score.RMSE < 0.2) {
-		t.Errorf("RMSE %g", score.RMSE)
 	}
 	_, err := lab.Tune(ctx, tune.Options{Kernels: []string{"test.nameless"}})
 	testkit.OK(t, errNameless)
@@ -188,9 +178,6 @@ func TestFuncWith(t *testing.T) {
 	}
 	if _, err := lab.With(func(c *Config) { c.Kernel = kernel.Func{Name: "other", F: gauss.Eval} }); err == nil {
 		t.Error("another function: no error")
-	}
-	if _, err := lab.With(func(c *Config) { c.Kernel = gauss }); err == nil {
-		t.Error("another kernel: no error")
 	}
 }
 

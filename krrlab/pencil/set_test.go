@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -193,36 +192,6 @@ func TestMake(t *testing.T) {
 			t.Errorf("draws %v", mat.Formatted(to))
 		}
 	}
-}
-
-// TestWords: what is known of a row, in its line and in a table.
-func TestWords(t *testing.T) {
-	its, nothing := 7, func(*Row) {}
-	done := func(r *Row) { r.Iterations, r.Status, r.Reached = &its, pcg.Converged, []int{3, 7} }
-	for want, know := range map[string]func(*Row){
-		"iterations unknown; κ ":                              nothing,
-		"left out: no M":                                      func(r *Row) { r.Why = "no M" },
-		"7 iterations to 1e-03, 2 s":                          done,
-		"max-iterations after 7 iterations (7 to 1e-03), 2 s": func(r *Row) { done(r); r.Status = pcg.MaxIterations },
-		"max-iterations after 7 iterations, 2 s":              func(r *Row) { done(r); r.Status, r.Reached = pcg.MaxIterations, nil },
-		"1 iteration predicted, 2 s":                          func(r *Row) { r.Predicted = 1 },
-		", 2 s, M 0.5 s and 10 B; κ":                          func(r *Row) { r.Build, r.Bytes = 0.5, 10 },
-		"by all eigenvalues in [3, 3]":                        func(r *Row) { r.Exact = &estimate.Interval{Value: 3, Lo: 3, Hi: 3} },
-		" within 9 steps (--steps)":                           func(r *Row) { r.Steps = 9 },
-	} {
-		row, seconds := NewRow("M"), 2.
-		if row.Kappa.Hi = math.Inf(1); strings.HasPrefix(want, "iter") {
-			seconds = 0
-		}
-		know(&row)
-		testkit.Contains(t, row.Text(1e-3, seconds), want)
-	}
-	row := NewRow("M")
-	done(&row)
-	row.S, row.LambdaP, row.Kappa, row.Predicted, row.Bytes = 4, 0.5, estimate.Interval{Value: 2, Lo: 1.23456, Hi: 3.45674}, 8, 9
-	row.Build = 0.25
-	table := strings.Split(Table("", []*Row{&row}, 1e-4, func(*Row) float64 { return 6 }).CSV(), "\n")
-	testkit.Equal(t, table[1], "M,0,4,0.5,7,converged,3,7,,1.23456,3.45674,2,,,,8,,,,0.25,,6,9,")
 }
 
 // TestCut: 1/max(1, (λ_p+η)/λ) ≤ λ_min and λ_max ≤ max(1, (λ+η)/λ_p), which never make an interval empty.

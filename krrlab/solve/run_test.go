@@ -1,17 +1,12 @@
 package solve
 
 import (
-	"encoding/hex"
 	"math"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/bound"
-	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -47,46 +42,6 @@ func TestSettleStatus(t *testing.T) {
 				t.Errorf("%+v: %v", c.sol, sol.Status)
 			}
 		}
-	}
-}
-
-// resumed opens the checkpoints of a folder that has this one.
-func resumed(t *testing.T, state []byte) (*checkpoints, *gram.Choice, *Solution, error) {
-	t.Helper()
-	dir, owner := t.TempDir(), [32]byte{1}
-	task := &System{Checkpoint: &Checkpoint{Dir: dir, Resume: true},
-		Owner: func() ([32]byte, error) { return owner, nil }, Comm: comm.Alone()}
-	s := testkit.Must(checkpoint.Open(dir, owner))
-	testkit.OK(t, s.Save(state))
-	s.Close()
-	sol := new(Solution)
-	k, was, err := openCheckpoints(t.Context(), task, sol)
-	k.close()
-	return k, was, sol, err
-}
-
-// TestCheckpointGolden: a checkpoint that version 0.3.0 wrote, in the refinement of an answer, is read in all its
-// parts. krrlab's test of that name resumes it.
-func TestCheckpointGolden(t *testing.T) {
-	owner := testkit.Must(hex.DecodeString("6ec4baaffb666985a34e1890a8f63de006bd05e475faa72ab2078db801aaf047"))
-	state := testkit.Must(checkpoint.Read("../testdata/checkpoint/checkpoint-00000017.krrc", [32]byte(owner)))
-	k, was, _, err := resumed(t, state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := k.now
-	if now.Run != 1 || len(now.Answers) != 1 || len(now.Answers[0]) != 40 || now.Iterations != 16 ||
-		len(now.History) != 17 || len(k.state) != 2135 {
-		t.Errorf("run %d of answers %d, %d iterations, %d rows of history, %d bytes of state", now.Run,
-			len(now.Answers), now.Iterations, len(now.History), len(k.state))
-	}
-	h := now.History[16]
-	if h.Iteration != 16 || len(h.Columns) != 1 || h.Residual != h.Columns[0] || !(h.Residual <= 1e-4) ||
-		!(h.Bound > 0 && h.Bound < 1) || now.History[0].Residual != 1 {
-		t.Errorf("history begins with %+v, ends with %+v", now.History[0], h)
-	}
-	if want := (gram.Choice{Storage: gram.Fixed16, Arithmetic: kernel.Float32}); was == nil || !was.Same(want) {
-		t.Errorf("K was %+v, want %+v", was, want)
 	}
 }
 

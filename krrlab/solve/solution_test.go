@@ -2,14 +2,11 @@ package solve
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
@@ -107,59 +104,5 @@ func TestTableOutward(t *testing.T) {
 	s.Kappa, s.KappaBound = 1.2343, 2.34543
 	if text := s.Table().Text(); !strings.Contains(text, "1.234") || !strings.Contains(text, "2.346") {
 		t.Error(text)
-	}
-}
-
-// TestLinesOfAReport: a fact that is known adds its words to a report, and one that is not adds none.
-func TestLinesOfAReport(t *testing.T) {
-	auc := 0.75
-	for want, know := range map[string]func(*Solution){
-		"result       failed after 1 iteration\n": func(s *Solution) { s.Status, s.Iterations = pcg.Failed, 1 },
-		"κ(M⁻¹A)      ≈ 12.3 (from":               func(s *Solution) { s.Kappa = 12.3 },
-		"stop         labels=1%: not met\n":       func(s *Solution) { s.Stop = bound.Stop{Rule: bound.Labels, Share: 0.01} },
-		"anorm: met by the bound of the error; 3 of 4": func(s *Solution) {
-			s.Stop.Rule, s.Criterion, s.LabelsOf, s.LabelsOpen = bound.ANorm, "anorm", 4, 1
-		},
-		"labels are settled, 25 % open":                    func(s *Solution) { s.Stop.Rule, s.LabelsOf, s.LabelsOpen = bound.ANorm, 4, 1 },
-		"not certain, as the residual is not\n":            func(s *Solution) { s.Error = new(bound.Errors) },
-		"as nothing proves that the kernel":                func(s *Solution) { s.Error, s.Rounding = new(bound.Errors), 1 },
-		"certain: 0.0e+00\n":                               func(s *Solution) { s.Error = &bound.Errors{Certain: []float64{0}} },
-		"training     RMSE 0.5 on the 4 points of the fit": func(s *Solution) { s.TrainError, s.TrueResidual = 0.5, 0 },
-		"training     error 50.00 %": func(s *Solution) {
-			s.TrainError, s.TrueResidual, s.Task = 0.5, 0, datasets.Classification.String()
-		},
-		"test         ":                     func(s *Solution) { s.TestN = 3 },
-		", points in bytes, products exact": func(s *Solution) { s.KWhole = true },
-		", sparse: 25 % of the entries, ‖·‖₂ of the others at most 1.0e-03": func(s *Solution) { s.KKept, s.KDropped = 0.25, 1e-3 },
-		"; given: the residual is of its entries":                           func(s *Solution) { s.Kernel.Name = "precomputed" },
-		"solver       auto, preconditioner sparse (why)\n":                  func(s *Solution) { s.Precond, s.Features, s.Reason = "vecchia", "sparse", "why" },
-		"Nyström landmarks, s = 3, λ_p = 2, form L\n":                       func(s *Solution) { s.Precond, s.S, s.LambdaP, s.Form = "nystrom", 3, 2, "L" },
-		"preconditioner randomly pivoted Cholesky\n":                        func(s *Solution) { s.Precond = "rpcholesky" },
-		"ranks        2 (1 on this machine); 1 kB sent by each, 0.5 s in": func(s *Solution) {
-			s.Ranks = &Ranks{Count: 2, OnNode: 1, Bytes: 1000, Seconds: 0.5}
-		},
-		"ranks        2; 0 B":              func(s *Solution) { s.Ranks = &Ranks{Count: 2} },
-		"; iterations 7, 5\n":              func(s *Solution) { s.Iterations, s.Plan = 5, &plan.Report{Choice: plan.Candidate{Iterations: 7}} },
-		"race         ":                    func(s *Solution) { s.Plan = &plan.Report{Raced: make([]plan.Raced, 2)} },
-		"over to direct\n":                 func(s *Solution) { s.Plan = &plan.Report{Over: "direct"} },
-		"|AUC|0.75|":                       func(s *Solution) { s.Classes = &model.Classes{AUC: &auc} },
-		"|share of the largest class|0.5|": func(s *Solution) { s.Classes = &model.Classes{BaseRate: 0.5} },
-	} {
-		of := func(s *Solution) string {
-			var cells strings.Builder
-			for _, row := range s.Table().Rows {
-				fmt.Fprint(&cells, "|")
-				for _, cell := range row {
-					fmt.Fprintf(&cells, "%v|", cell)
-				}
-			}
-			return s.String() + cells.String()
-		}
-		s := NewSolution(stage.Header{N: 4, Task: "regression"})
-		if strings.Contains(of(s), want) {
-			t.Errorf("%q of what is not known", want)
-		}
-		know(s)
-		testkit.Contains(t, of(s), want)
 	}
 }
