@@ -55,9 +55,7 @@ func TestAutoLeaves(t *testing.T) {
 			c.cfg.Kernel = gauss
 		}
 		left, cfg := c.cfg.auto(c.n)
-		if (left != nil && !left.fixed) != c.plans {
-			t.Errorf("%s: left to the plan: %+v", name, left)
-		}
+		testkit.Equal(t, (left != nil && !left.fixed), c.plans, name, left)
 		if left != nil && (left.solver != (c.cfg.Solver != AutoSolver) ||
 			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && left.s != 70) {
 			t.Errorf("%s: %+v", name, left)
@@ -212,9 +210,7 @@ func TestDirectRounding(t *testing.T) {
 	lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 4e-4, Tol: 1e-9})
 	lab, err := lab.chosen(&plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None,
 		Storage: gram.Float32}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	sol, err := lab.Solve(t.Context())
 	if err != nil || sol.Status != pcg.Undecided || !sol.Reached() || sol.Storage != "dense float32-refined" ||
 		!(float64(sol.TrueResidual) <= 1e-9) {

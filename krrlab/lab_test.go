@@ -1,8 +1,6 @@
 package krrlab
 
 import (
-	"context"
-	"errors"
 	"math"
 	"reflect"
 	"slices"
@@ -237,24 +235,6 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestCancel ends the context within every stage.
-func TestCancel(t *testing.T) {
-	train := regression(kinds(600, 5, 6)["float64"])
-	for _, name := range []stage.Name{stage.Features, stage.Factor, stage.Kernel, stage.Solve} {
-		ctx, cancel := context.WithCancel(t.Context())
-		lab := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Tol: 1e-12,
-			Monitor: func(e Event) error {
-				if e.Stage == name {
-					cancel()
-				}
-				return nil
-			}})
-		if sol, err := lab.Solve(ctx); !errors.Is(err, context.Canceled) || (sol != nil) != (name == stage.Solve) {
-			t.Errorf("cancelled in %s: %v, %v", name, sol, err)
-		}
-	}
-}
-
 // TestMemory checks that what does not fit is refused with numbers, and that what
 // fits is kept.
 func TestMemory(t *testing.T) {
@@ -305,15 +285,4 @@ func TestSpecs(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(PrecondSpec{Name: "vecchia", LambdaP: 1}.Preconditioner(gauss)),
 		"LambdaP and Name vecchia exclude each other")
 	testkit.Fails(t, testkit.ErrOf(PrecondSpec{Name: "magic"}.Preconditioner(gauss)), `Name "magic": want one of auto`)
-}
-
-// TestFixed16 checks that K in 16 bits takes two bytes an entry, and is refused for a kernel with values beyond [0, 1].
-func TestFixed16(t *testing.T) {
-	x := kinds(300, 4, 5)["float64"]
-	cfg := Config{Kernel: gauss, Lambda: 0.02, Precond: Features{S: 100}, Solver: PCG, Storage: gram.Fixed16, Tol: 1e-3}
-	if sol := mustSolve(t, classes(x, 3), cfg); sol.Storage != "fixed16" || sol.KBytes > 2*300*310+20000 {
-		t.Errorf("K in %s takes %d bytes", sol.Storage, sol.KBytes)
-	}
-	cfg.Kernel = kernels[4]
-	testkit.Fails(t, testkit.ErrOf(newLab(t, classes(x, 3), cfg).Solve(t.Context())), "[0, 1]")
 }

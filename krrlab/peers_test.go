@@ -78,8 +78,6 @@ func readArray(t *testing.T, name string) []float64 {
 	f := testkit.Must(os.Open(name))
 	defer f.Close()
 	_, data, err := npy.Read(f, 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return data.([]float64)
 }

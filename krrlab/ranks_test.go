@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -104,9 +103,7 @@ func TestRanks(t *testing.T) {
 						if r := sol.Ranks; r.Count != p || r.Bytes == 0 {
 							t.Errorf("rank %d of %d: %+v", rank, p, *r)
 						}
-						if s := sol.String(); !strings.Contains(s, fmt.Sprintf("ranks        %d; ", p)) {
-							t.Errorf("the report:\n%s", s)
-						}
+						testkit.Contains(t, sol.String(), fmt.Sprintf("ranks        %d; ", p))
 					})
 				}
 			})

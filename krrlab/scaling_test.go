@@ -17,9 +17,7 @@ import (
 func scale(t *testing.T, kind string, train, test *datasets.Dataset) [2]*datasets.Dataset {
 	t.Helper()
 	train, test, err := datasets.Scale(kind, train, test)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return [2]*datasets.Dataset{train, test}
 }
 

@@ -38,7 +38,7 @@ func TestSketchSizeChoosesZ(t *testing.T) {
 	}
 }
 
-// TestSketchSizeViews checks the picture and the text, for both tests.
+// TestSketchSizeViews checks the picture, for both tests.
 func TestSketchSizeViews(t *testing.T) {
 	ctx := context.Background()
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}} {
@@ -64,11 +64,6 @@ func TestSketchSizeViews(t *testing.T) {
 				}
 				if _, poly := k.(kernel.Polynomial); poly != strings.Contains(s.Coverage, "covers this kernel") {
 					t.Errorf("%v: coverage %q", k, s.Coverage)
-				}
-			}
-			for _, want := range []string{"s = 16", "s = 64", string(s.Status), "λ = 0.3"} {
-				if !strings.Contains(s.String(), want) || !strings.Contains(s.HTML(), want) {
-					t.Errorf("%q is not in\n%s", want, s)
 				}
 			}
 		}

@@ -35,10 +35,8 @@ func TestReportJSON(t *testing.T) {
 		if again, err := json.MarshalIndent(&back, "", "  "); err != nil || string(again)+"\n" != string(b) {
 			t.Errorf("%v: after JSON\n%s\nwant\n%s", solver, again, b)
 		}
-		if fmt.Sprint(back.Kappa, back.TestError, back.R2, back.Status, back.Solver) != fmt.Sprint(r.Kappa, r.TestError,
-			r.R2, r.Status, r.Solver) {
-			t.Errorf("%v: after JSON %+v", solver, back)
-		}
+		testkit.Equal(t, fmt.Sprint(back.Kappa, back.TestError, back.R2, back.Status, back.Solver), fmt.Sprint(r.Kappa, r.TestError,
+			r.R2, r.Status, r.Solver), solver, back)
 		var m map[string]any
 		testkit.OK(t, json.Unmarshal(b, &m))
 		for field, set := range map[string]bool{

@@ -48,6 +48,7 @@ var stageCases = map[string]struct {
 	"loo path":          {Config{Precond: RPCholesky{S: 60}}, "loo", `{"ExactBelow": -1, "Lambdas": [0.3, 3, 30]}`},
 	"tune": {Config{Precond: Features{S: 40}, Tol: 1e-10}, stage.Tune,
 		`{"Kernels": ["gaussian", "matern32"], "Rows": 200, "ARD": true}`},
+	"compare":    {Config{}, "compare", `{"Steps": 20, "With": ["nystrom features=40"]}`},
 	"tune exact": {Config{}, stage.Tune, `{"Kernels": ["gaussian"]}`},
 }
 
@@ -85,7 +86,7 @@ func TestStages(t *testing.T) {
 				return testkit.Timeless(s,
 					func(key string,
 						of map[string]any) bool {
-						return key == "bytes" || key == "s" && of["status"] == string(sketchsize.None) // of a rank's rows
+						return strings.HasSuffix(key, "bytes") || key == "s" && of["status"] == string(sketchsize.None) // of a rank's rows
 					})
 			}
 			lone := one(nil, false)

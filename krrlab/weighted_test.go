@@ -12,7 +12,6 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -244,29 +243,6 @@ func TestWeightsLeftOut(t *testing.T) {
 					}
 				}
 			}
-		}
-	}
-}
-
-// TestWeightedGCV: equal weights are a lesser λ, of regression and of classes, for the error, GCV and s_λ.
-func TestWeightedGCV(t *testing.T) {
-	const n, w, lambda = 50, 2.5, 0.3
-	for _, train := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 5),
-		datasets.SyntheticClasses(n, 3, 3, 0.1, 5)} {
-		weighty := *train
-		weighty.Weights = make([]float64, n)
-		for i := range n {
-			weighty.Weights[i] = w
-		}
-		score := func(d *datasets.Dataset, lambda float64) leaveout.Score {
-			r := testkit.Must(newLab(t, d, Config{Kernel: kernel.Gaussian{Sigma: 1.2},
-				Lambda: lambda}).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{lambda}}))
-			return r.Scores[0]
-		}
-		want, got := score(train, lambda), score(&weighty, w*lambda)
-		for name, v := range map[string][2]float64{"error": {got.Error.Value, want.Error.Value},
-			"GCV": {got.GCV, want.GCV}, "s_λ": {got.S, want.S}} {
-			testkit.Near(t, v[0], v[1], 1e-8*v[1], train.Task, name)
 		}
 	}
 }

@@ -70,9 +70,7 @@ func TestEstimate(t *testing.T) {
 		stored.Scale(math.Ldexp(1, -600), stored)
 		rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(6))
 		residual, off, err := rows.Estimate(t.Context(), comm.Alone(), y, c, stored)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		_, all, err := rows.Estimate(t.Context(), comm.Alone(), y, c, nil)
 		if err != nil || residual[2] != 0 || off[2] != 0 {
 			t.Errorf("%v, %v, %v", residual, off, err)
@@ -170,9 +168,7 @@ func TestEstimateWeighted(t *testing.T) {
 		for seed := range uint64(5) {
 			rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(seed))
 			residual, _, err := rows.Estimate(t.Context(), comm.Alone(), y, c, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			for j := range 2 {
 				want := mat.Norm(r.ColView(j), 2) / mat.Norm(y.ColView(j), 2)
 				if ratio := residual[j] / want; ratio > Slack(n) || ratio < 1/Slack(n) {

@@ -74,9 +74,7 @@ func TestHasCheckpoint(t *testing.T) {
 	if err == nil {
 		err = s.Save(nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if a.goOnText() == "" {
 		t.Error("a checkpoint is not found")
 	}

@@ -263,10 +263,8 @@ func TestOutputLost(t *testing.T) {
 			t.Errorf("%s: exit %d, %s", args, code, errs.String())
 		}
 	}
-	if code := Main(t.Context(), []string{"version"}, Env{Stdout: io.Discard, Stderr: io.Discard,
-		UseBLAS: func(context.Context, string) (string, error) { return "", nil }}); code != exitOK {
-		t.Errorf("exit %d", code)
-	}
+	testkit.Equal(t, Main(t.Context(), []string{"version"}, Env{Stdout: io.Discard, Stderr: io.Discard,
+		UseBLAS: func(context.Context, string) (string, error) { return "", nil }}), exitOK)
 }
 
 // TestIterationsAsked: flags that mean an iteration are not dropped by the choice of the solver.

@@ -20,9 +20,7 @@ func TestOutputsThatFail(t *testing.T) {
 	dir := t.TempDir()
 	lab, err := krrlab.New(datasets.SyntheticRegression(40, 2, 0.1, 1),
 		krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	sol := testkit.Must(lab.Solve(t.Context()))
 	sol.Model.Origin.TrueResidual = new(math.NaN())
 	var out, errs bytes.Buffer

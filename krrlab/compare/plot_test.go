@@ -49,22 +49,6 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
-// TestSecondsAxis: the axis of seconds starts at the least set-up, and shows M = I whole where it ends soon after that;
-// series have the names of pictures.
-func TestSecondsAxis(t *testing.T) {
-	row := func(name string, build float64, its int) pencil.Row {
-		return pencil.Row{Name: name, Build: build, Iterations: &its, Residuals: make([]float64, its+1)}
-	}
-	for plain, want := range map[int]float64{10: 1, 19: 1, 20: 10, 900: 10} {
-		r := &Result{Header: stage.Header{Kernel: kernel.Spec{Name: "gaussian", Sigma: 1}}, Product: 1,
-			Rows: []pencil.Row{row("none", 0, plain), row("vecchia", 10, 3), row("rpcholesky", 12, 2)}}
-		f := r.Plot()
-		testkit.Equal(t, f.Panels[1].X.Min, want, plain)
-		testkit.Equal(t, f.Panels[1].X.Log, plain == 900 || want == 1, plain)
-		testkit.Equal(t, f.Panels[0].Series[1].Name+f.Panels[1].Series[2].Name, "sparse inverseRPCholesky")
-	}
-}
-
 // TestPictures draws two preconditioners: the draw with the median number of iterations, its residuals against
 // iterations and against seconds, bounds where they are known, and the share of the eigenvalues up to each.
 func TestPictures(t *testing.T) {

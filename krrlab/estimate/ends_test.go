@@ -27,10 +27,8 @@ func TestEnds(t *testing.T) {
 // TestNullEnds reads missing ends as unbounded on their own side.
 func TestNullEnds(t *testing.T) {
 	var e Interval
-	if err := json.Unmarshal([]byte(`{"value":null,"lo":null,"hi":null,"confidence":0.9,"method":"x","seconds":2}`),
-		&e); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(`{"value":null,"lo":null,"hi":null,"confidence":0.9,"method":"x","seconds":2}`),
+		&e))
 	if !math.IsNaN(e.Value) || !math.IsInf(e.Lo, -1) || !math.IsInf(e.Hi, 1) || e.Confidence != 0.9 || e.Seconds != 2 {
 		t.Errorf("%+v", e)
 	}

@@ -16,16 +16,12 @@ func TestJSON(t *testing.T) {
 		{2, math.Inf(-1), 3, 0.9, "lanczos", 0},
 	} {
 		b, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		var got Interval
 		if err := json.Unmarshal(b, &got); err != nil || got != e {
 			t.Errorf("%s: got %+v, want %+v (%v)", b, got, e, err)
 		}
-		if strings.Contains(string(b), "null") != (math.IsInf(e.Lo, 0) || math.IsInf(e.Hi, 0)) {
-			t.Errorf("%s: an unbounded end is null, and only that", b)
-		}
+		testkit.Equal(t, strings.Contains(string(b), "null"), (math.IsInf(e.Lo, 0) || math.IsInf(e.Hi, 0)), b)
 	}
 	b, err := json.Marshal(Interval{Value: math.NaN()})
 	var got Interval

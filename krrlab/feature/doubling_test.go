@@ -31,9 +31,7 @@ func TestDoublingNests(t *testing.T) {
 	x, g := doublingPoints(n, d), rng.New(3)
 	z := func(m Map, err error) *points.Dense32 {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		z := testkit.Must(Matrix(context.Background(), m, x, nil))
 		return z
 	}

@@ -53,9 +53,7 @@ func TestMatrix(t *testing.T) {
 							t.Errorf("progress of %d points, want %d", total, n)
 						}
 					})
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, err)
 					if !slices.IsSorted(calls) || calls[len(calls)-1] != n {
 						t.Errorf("progress %v, want ascending to %d", calls, n)
 					}

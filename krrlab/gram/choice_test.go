@@ -119,9 +119,7 @@ func TestPrefer(t *testing.T) {
 		m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Memory: c.memory, TileSize: 32,
 			Prefer: c.prefer})
 		got := m.Choice()
-		if got.Storage != c.want {
-			t.Errorf("preferred %g, memory %d: %v", c.prefer, c.memory, got)
-		}
+		testkit.Equal(t, got.Storage, c.want, c.prefer, c.memory, got)
 		if e := errorNorm(t, m); e > 1e-3 || c.want == gram.Float64 && e > c.prefer {
 			t.Errorf("preferred %g, memory %d: ‖E‖₂ = %.2g", c.prefer, c.memory, e)
 		}
@@ -151,9 +149,7 @@ func TestFixed16(t *testing.T) {
 	for _, by := range []float64{1.9, 2.1} { // λ/‖E‖₂
 		_, err := gram.New(ctx, kernel.Gaussian{Sigma: 2}, x, by*e,
 			&gram.Options{Storage: gram.Fixed16, Accuracy: 1e-3})
-		if (err == nil) != (by > 2) {
-			t.Errorf("‖E‖₂ ≲ %.2g is λ/%g: %v", e, by, err)
-		}
+		testkit.Equal(t, (err == nil), (by > 2), e, by, err)
 	}
 }
 

@@ -32,9 +32,7 @@ func TestMeasure(t *testing.T) {
 	const n, rows, m = 400, 80, 60
 	x := cloud(n, 3)
 	mx, _, err := begin(kernel.Gaussian{Sigma: 1}, x, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	v := make([]float64, m)
 	rng.New(5).Normals(v, 0)
 	normalize(v)

@@ -68,9 +68,7 @@ func TestExtent(t *testing.T) {
 				kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, tilted{}} {
 				x := offset(n, d, by, sparse)
 				m, _, err := begin(k, x, 1, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				far := by > 0 && kernel.ShiftInvariant(k)
 				dense, mean, row := offset(n, d, by, false).(*points.Dense), make([]float64, d), make([]float64, d)
 				for i := range n {
@@ -134,27 +132,10 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
 	}
 }
 
-// TestChoiceWords: the text of a choice.
+// TestChoiceWords: an error that is not known is not within what was asked, and a MemoryError says what fits.
 func TestChoiceWords(t *testing.T) {
-	c := Choice{N: 100, Tile: 64, Storage: Float32, Arithmetic: kernel.Float64, Bytes: 2e6, Accuracy: 1e-3, Error: 1e-3,
-		Reason: "asked for"}
-	for _, v := range []struct {
-		set  func()
-		want string
-	}{
-		{func() {}, "K 100×100 in float32 tiles of 64, 2 MB; distances in float64 (asked for)\n‖E‖₂ ≲ 0.001 " +
-			"predicted, within the 0.001 asked"},
-		{func() { c.Centred, c.Certain = true, true }, "K 100×100 in float32 tiles of 64, 2 MB; distances in " +
-			"float64, points moved to their mean (asked for)\n‖E‖₂ ≲ 0.001 at most, within the 0.001 asked"},
-		{func() { c.Error = math.NaN() }, "‖E‖₂ ≲ NaN at most, above the 0.001 asked"},
-		{func() { c.Error = 0.002 }, "‖E‖₂ ≲ 0.002 at most, above the 0.001 asked"},
-		{func() { c.Sparse = &Sparse{Leaves: 7, Formed: 0.3, Kept: 0.05, Dropped: 2e-4, Told: true} },
-			"in sparse float32 tiles of 7 leaves, 2 MB; distances in float64, points moved to their mean\n30 % of the " +
-				"entries formed, 5 % kept; ‖·‖₂ of what is left out at most 0.0002 if the kernel decreases as it says"},
-	} {
-		if v.set(); !strings.Contains(fmt.Sprint(c), v.want) {
-			t.Errorf("%v\nwant\n%s", c, v.want)
-		}
+	for e, want := range map[float64]string{1e-3: "within the 0.001 asked", math.NaN(): "‖E‖₂ ≲ NaN predicted, above", 0.002: "above"} {
+		testkit.Contains(t, fmt.Sprint(Choice{Accuracy: 1e-3, Error: e}), want)
 	}
 	for fits, want := range map[*MemoryError]string{
 		{Need: 2000, Have: 1000, Storage: Float64}: "2 kB as float64, but 1 kB is allowed; no " +
@@ -184,9 +165,7 @@ func TestNotFinite(t *testing.T) {
 				return kernel.Gaussian{Sigma: 1}.Eval(a, b)
 			}}
 			m, _, err := begin(k, x, 1, &Options{Storage: s, TileSize: 8})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			m.choice.Storage, m.choice.Arithmetic = s, kernel.Float64
 			m.build()
 			testkit.Fails(t, m.ops.formAll(t.Context(), nil), "of points 37 and 5 is")

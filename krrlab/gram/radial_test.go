@@ -63,9 +63,7 @@ func TestRadial(t *testing.T) {
 					}
 					continue
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				checkMatrix(t, name, m, want, lambda)
 				exact := m.Exact(1e-9)
 				checkMatrix(t, name+" exact", exact, want, lambda)

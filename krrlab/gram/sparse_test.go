@@ -134,9 +134,7 @@ func TestSparse(t *testing.T) {
 			dense, columns, got := mat.NewDense(n, n, nil), mat.NewDense(n, 3, nil), mat.NewDense(n, 2, nil)
 			idx := []int{n - 1, 0, n / 2}
 			for _, err := range []error{m.DenseTo(ctx, dense), m.Columns(ctx, idx, columns), m.KMulTo(ctx, got, v)} {
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 			}
 			// K without what is left out, and how far entries that are there are off
 			kept, rounding := mat.DenseCopyOf(truth), 0.0

@@ -64,9 +64,7 @@ func TestHoldoutCovers(t *testing.T) {
 		g := rand.New(rand.NewPCG(uint64(seed), 8))
 		d, at := zipf(n, 60, g).OwnLabels(), zipf(400, 60, g) // a file has the labels of its rows
 		train, held, err := d.Holdout(0.5, uint64(seed))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		m := fit(t, train, kernel.Gaussian{Sigma: 1}, 0.1)
 		c := testkit.Must(Calibrate(train, predict(t, m, held), held))
 		p := predict(t, m, at)

@@ -75,9 +75,7 @@ func TestLeaveOneOut(t *testing.T) {
 			t.Errorf("%s: residuals are %g apart", name, e)
 		}
 		v, err := FromSystem(t.Context(), s, predict(t, m, at), at, level)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for q := range low {
 			slices.Sort(low[q])
 			slices.Sort(high[q])
@@ -226,17 +224,13 @@ func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k ker
 		train, given, held := d.Subset(perm[:n]), d.Subset(perm[n:n+calibrate]),
 			d.Subset(perm[n+calibrate:min(d.Len(), n+calibrate+2000)])
 		train, held, err := datasets.Scale("standard", train, held)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		m := fit(t, train, k, lambda)
 		p, s := predict(t, m, held), cholesky(t, m)
 		c := testkit.Must(Calibrate(nil, predict(t, m, given), given))
 		for l, level := range levels {
 			add := func(v *Intervals, err error) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				out[v.Method][l] += v.Coverage(p, held) / float64(splits)
 			}
 			add(FromScores(c, p, level))

@@ -130,9 +130,7 @@ func TestShort(t *testing.T) {
 	if own := (kernel.Func{F: kernel.Gaussian{Sigma: 1}.Eval}); own.String() != "func" || kernel.Validate(own) != nil {
 		t.Error(own)
 	}
-	if got := (kernel.Spec{Name: "gaussian",
-		Sigma: 2.0 / 3}).Shorten("features of gaussian(sigma=0.6666666666666666)"); got != "features of "+
-		"gaussian(sigma=0.6667)" {
-		t.Error(got)
-	}
+	testkit.Equal(t, (kernel.Spec{Name: "gaussian",
+		Sigma: 2.0 / 3}).Shorten("features of gaussian(sigma=0.6666666666666666)"), "features of "+
+		"gaussian(sigma=0.6667)")
 }

@@ -46,9 +46,7 @@ func TestBeyond(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 0.8},
 		kernel.Matern52{Sigma: 0.8}, kernel.Laplacian{Sigma: 0.8}} {
 		most, by := kernel.Beyond(k)
-		if (by == tree.Absolutes) != (k == kernel.Laplacian{Sigma: 0.8}) {
-			t.Errorf("%v: distances in metric %v", k, by)
-		}
+		testkit.Equal(t, (by == tree.Absolutes), (k == kernel.Laplacian{Sigma: 0.8}), k, by)
 		for _, r := range []float64{0, 0.3, 2, 9, 1000} {
 			at := r
 			if by != tree.Absolutes {

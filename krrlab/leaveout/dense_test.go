@@ -75,9 +75,7 @@ func TestDenseAllows(t *testing.T) {
 	for _, classes := range []bool{false, true} {
 		k, y := problem(n, 2, 1, 1, classes, 3)
 		s, err := Dense(context.Background(), k, y, []float64{lambda}, &Problem{Classes: classes, KError: e})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for trial := range 20 {
 			other := mat.DenseCopyOf(k)
 			for i := range n { // a sign pattern of rank 1 and norm e
@@ -91,9 +89,7 @@ func TestDenseAllows(t *testing.T) {
 			}
 		}
 		s, err = Dense(context.Background(), k, y, []float64{lambda}, &Problem{Classes: classes, KError: 2 * lambda})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if hi := s[0].Error.Hi; !(hi == 1 || math.IsInf(hi, 1)) || s[0].Error.Lo != 0 {
 			t.Errorf("‖E‖₂ above λ: %v", s[0].Error)
 		}

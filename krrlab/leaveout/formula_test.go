@@ -97,9 +97,7 @@ func TestPathStopped(t *testing.T) {
 			var err error
 			values[i], err = Path(context.Background(), s.k, m, s.y, lambdas,
 				&Problem{MaxIter: passes, Below: e, Stream: rng.New(seed)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 		}
 		for j, few := range values[0] {
 			if all := values[1][j]; !few.Error.Covers(all.Error.Value) {

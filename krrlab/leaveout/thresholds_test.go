@@ -43,9 +43,7 @@ func TestEnergy(t *testing.T) {
 	_, q := p.b.Dims()
 	for j, l := range p.lambdas {
 		x, _, err := p.solution(t.Context(), j)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for c := range q {
 			if want := mat.Dot(p.b.ColView(c), x.ColView(c)); math.Abs(p.s.energy[j*q+c]/want-1) > 1e-9 {
 				t.Errorf("λ = %g, column %d: bᵀx = %g, want %g", l, c, p.s.energy[j*q+c], want)
@@ -63,9 +61,7 @@ func TestTolerance(t *testing.T) {
 	_, q := p.b.Dims()
 	for j, l := range p.lambdas {
 		x, _, err := p.solution(t.Context(), j)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		a, want := mat.DenseCopyOf(k), new(mat.Dense)
 		for i := range n {
 			a.Set(i, i, a.At(i, i)+l)

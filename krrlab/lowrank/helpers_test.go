@@ -158,9 +158,7 @@ func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 		len(f.F.Data) != n*f.F.D {
 		t.Fatalf("%s: F is %d×%d with %d landmarks, %d numbers", name, f.F.N, f.F.D, len(f.Landmarks), len(f.F.Data))
 	}
-	if len(slices.Compact(slices.Sorted(slices.Values(f.Landmarks)))) != len(f.Landmarks) {
-		t.Errorf("%s: a landmark twice in %v", name, f.Landmarks)
-	}
+	testkit.Equal(t, len(slices.Compact(slices.Sorted(slices.Values(f.Landmarks)))), len(f.Landmarks), name, f.Landmarks)
 	r := rest(k, f)
 	const u = 0x1p-24
 	rounded := true

@@ -25,9 +25,7 @@ func TestMean(t *testing.T) {
 	if err != nil || len(read.Mean) != 1 || read.Mean[0] != 1e6 {
 		t.Fatalf("%v, %v", read, err)
 	}
-	if meta := string(entry(t, b, "model.json")); !strings.Contains(meta, `"version": 3`) {
-		t.Error(meta)
-	}
+	testkit.Contains(t, string(entry(t, b, "model.json")), `"version": 3`)
 	if meta := string(entry(t, save(t, &plain), "model.json")); !strings.Contains(meta, `"version": 1`) ||
 		strings.Contains(meta, "mean") {
 		t.Error(meta)

@@ -15,10 +15,8 @@ func TestExport(t *testing.T) {
 	dir := t.TempDir()
 	file, page := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "a.html")
 	write := func(cells string) {
-		if err := os.WriteFile(file, []byte(`{"cells":[`+cells+`],"metadata":{},"nbformat":4,"nbformat_minor":5}`),
-			0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(file, []byte(`{"cells":[`+cells+`],"metadata":{},"nbformat":4,"nbformat_minor":5}`),
+			0o600))
 	}
 	code := func(src string) string {
 		return `{"cell_type":"code","metadata":{},"outputs":[],"execution_count":null,"source":` + src + `}`

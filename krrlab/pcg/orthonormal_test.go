@@ -39,9 +39,7 @@ func TestFactor(t *testing.T) {
 		if st != c.want || f.rank != c.rank {
 			t.Errorf("%s: %v of rank %d, want %v of rank %d", name, st, f.rank, c.want, c.rank)
 		}
-		if (st == Indefinite) != (f.bad < 0) {
-			t.Errorf("%s: %v with curvature %v", name, st, f.bad)
-		}
+		testkit.Equal(t, (st == Indefinite), (f.bad < 0), name, st, f.bad)
 	}
 }
 

@@ -52,9 +52,7 @@ func TestSpectrum(t *testing.T) {
 		}
 	}
 	plain, _, _, err := spectrum(t.Context(), mat.DenseCopyOf(&k), lambda, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for i, v := range testkit.Eigenvalues(t, &k) {
 		testkit.Near(t, plain[i]-v, lambda, 1e-12*plain[n-1], i, plain[i], v+lambda)
 	}

@@ -42,9 +42,7 @@ func smooth(n, d int) *Task {
 func chosen(t *testing.T, task *Task, r Rates) *Plan {
 	t.Helper()
 	p, err := choose(t.Context(), task, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return p
 }
 
@@ -52,9 +50,7 @@ func chosen(t *testing.T, task *Task, r Rates) *Plan {
 func pilotOf(t *testing.T, task *Task) *Pilot {
 	t.Helper()
 	p, err := newPilot(t.Context(), task)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return p
 }
 
@@ -84,16 +80,12 @@ func TestCache(t *testing.T) {
 	another, _ := json.Marshal(other)
 	for what, text := range map[string]string{"cut off": `{"a": {`, "nothing": "", "zeros": string(zero),
 		"another": string(another)} {
-		if err := os.WriteFile(file(), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(file(), []byte(text), 0o666))
 		if r := read(); r.Read == 1e18 || read() != r {
 			t.Errorf("%s: %+v", what, r)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "file"))
 	read()
 }
@@ -308,9 +300,7 @@ func TestGiven(t *testing.T) {
 		}
 	}
 	given, err := kernel.NewPrecomputed(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	x.Kernel, x.X = given, kernel.Rows(n)
 	for _, c := range chosen(t, x, rates()).Candidates {
 		if c.Solver != Direct && c.Storage != gram.Recompute {
@@ -364,9 +354,7 @@ func TestShown(t *testing.T) {
 	r.Machine = "a processor, 2 threads, openblas 0.3.21 (/usr/lib/some-where/libopenblas.so), avx2"
 	p := chosen(t, smooth(1200, 4), r)
 	testkit.Contains(t, p.String(), "openblas 0.3.21 (libopenblas.so), avx2", "choice", "runner-up", "by name")
-	if rows := len(p.Table().Rows); rows != len(p.Candidates) {
-		t.Errorf("%d rows of %d candidates", rows, len(p.Candidates))
-	}
+	testkit.Equal(t, len(p.Table().Rows), len(p.Candidates))
 	if f := p.Plot(); len(f.Series) < 3 || f.Series[0].Y[1] != p.Choice.Seconds.Total {
 		t.Errorf("%+v", f)
 	}
@@ -384,9 +372,7 @@ func TestLate(t *testing.T) {
 		late      bool
 	}{{3, 100, 200, false}, {4, 16, 45, true}, {4, 15, 42, false}, {4, math.Inf(1), math.Inf(1), true}, {16, 1, 2.1,
 		true}, {16, 1, 2, false}, {17, 0, 1, false}, {18, 0, 1, true}} {
-		if r.Late(c.done, c.low, c.left) != c.late {
-			t.Errorf("%+v", c)
-		}
+		testkit.Equal(t, r.Late(c.done, c.low, c.left), c.late, c)
 	}
 	r.Seconds = Seconds{Kernel: 4, Solve: 10, Total: 14} // K and M count
 	if !r.Late(0, 16, 45) || !r.Late(12, 1, 2.1) {

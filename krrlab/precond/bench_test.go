@@ -28,9 +28,7 @@ func BenchmarkNew(b *testing.B) {
 				var factor, extra float64
 				for b.Loop() {
 					w, err := precond.New(context.Background(), z, 0.1, &precond.Options{Form: form, Fast: fast})
-					if err != nil {
-						b.Fatal(err)
-					}
+					testkit.OK(b, err)
 					s := w.Seconds()
 					gram, factor, extra = gram+s.Gram, factor+s.Factor, extra+s.Form
 				}

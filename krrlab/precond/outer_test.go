@@ -29,9 +29,7 @@ func TestOuter(t *testing.T) {
 		if err == nil {
 			err = o.KMulTo(t.Context(), dst, src)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return dst
 	}
 	want := product(precond.NewOuter(t.Context(), nil, z))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -260,11 +259,7 @@ func hang(in io.Reader) error {
 // matrix is K.
 func matrix(t *testing.T) *gram.Matrix {
 	t.Helper()
-	x := points.NewDense(n, d, make([]float64, n*d))
-	g := rand.New(rand.NewPCG(1, 2))
-	for i := range x.Data {
-		x.Data[i] = g.NormFloat64()
-	}
+	x := points.NewDense(n, d, testkit.Normals(1, 2, n*d))
 	return testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil))
 }
 
@@ -279,8 +274,7 @@ func start(t *testing.T, kind string, timeout time.Duration) (*process.Precondit
 
 // TestAnswers: M of a process is applied, and draws; requests of it are served.
 func TestAnswers(t *testing.T) {
-	m, err := start(t, "good", 0)
-	testkit.OK(t, err)
+	m := testkit.Must(start(t, "good", 0))
 	r, dst := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
 	for i := range n {
 		r.Set(i, 1, float64(i))
@@ -299,16 +293,13 @@ func TestAnswers(t *testing.T) {
 // TestScale: an M of any scale is applied in one where no product leaves the range of float64.
 func TestScale(t *testing.T) {
 	for _, factor := range []string{"1e-30", "1e-300", "1e300"} {
-		m, err := start(t, "factor "+factor, 0)
-		testkit.OK(t, err)
+		m := testkit.Must(start(t, "factor "+factor, 0))
 		r, dst, draw := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 		r.Set(3, 0, 1)
 		testkit.OK(t, m.NormalTo(t.Context(), draw, rng.New(1)))
 		testkit.OK(t, m.SolveTo(t.Context(), dst, r))
 		size := dst.At(3, 0)
-		if small := factor == "1e-30"; small != (size < 1e-20) {
-			t.Errorf("%s: %g", factor, size)
-		}
+		testkit.Equal(t, factor == "1e-30", (size < 1e-20), factor, size)
 		if v := draw.At(0, 0); math.Abs(v*v*size-1) > 1e-10 { // both of one M
 			t.Errorf("%s: a draw of %g for M⁻¹ of %g", factor, v, size)
 		}
@@ -328,8 +319,7 @@ func TestLeftOver(t *testing.T) {
 
 // TestConforms: M of a process passes the tests of any M; a call of a context that has ended does not end it.
 func TestConforms(t *testing.T) {
-	m, err := start(t, "plain", 0)
-	testkit.OK(t, err)
+	m := testkit.Must(start(t, "plain", 0))
 	testkit.OK(t, precondtest.Test(t.Context(), m, nil))
 }
 
@@ -364,15 +354,9 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: %v, want %q", kind, err, want)
 		}
 	}
-	x := points.NewDense(n, d, make([]float64, n*d))
-	k, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil)
-	testkit.OK(t, err)
-	pid := filepath.Join(t.TempDir(), "pid")
-	_, err = process.Start(t.Context(), "echo $$ >'"+pid+"'; echo error no; exec sleep 600", k, process.Options{})
-	text, e := os.ReadFile(pid)
-	testkit.OK(t, e)
-	id, e := strconv.Atoi(strings.TrimSpace(string(text)))
-	testkit.OK(t, e)
+	k, pid := matrix(t), filepath.Join(t.TempDir(), "pid")
+	_, err := process.Start(t.Context(), "echo $$ >'"+pid+"'; echo error no; exec sleep 600", k, process.Options{})
+	id := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pid))))))
 	if it, e := os.FindProcess(id); err == nil || e == nil && it.Signal(syscall.Signal(0)) == nil {
 		t.Errorf("it lives on after %v", err)
 	}

@@ -29,45 +29,21 @@ import (
 func TestJobs(t *testing.T) {
 	train := problem(300)
 	levels := testkit.Must(feature.ParseLevels("features:120,srht:60,gaussian:30"))
-	chain, err := feature.ChainFor(gauss, levels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := testkit.Must(feature.ChainFor(gauss, levels))
 	for name, c := range map[string]struct {
 		cfg     krrlab.Config
 		stage   stage.Name
-		options any
-		run     func(ctx context.Context, l *krrlab.Lab) (any, error)
+		options stage.Runner
 	}{
 		"statdim": {krrlab.Config{Precond: krrlab.Features{S: 30}}, "statdim",
-			krrlab.StatDimOptions{Method: krrlab.SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}},
-			func(ctx context.Context, l *krrlab.Lab) (any, error) {
-				return l.StatDim(ctx, krrlab.StatDimOptions{Method: krrlab.SLQ, MaxProbes: 16,
-					Lambdas: []float64{0.1, 1}})
-			}},
-		"sketch size": {krrlab.Config{}, "sketch-size", krrlab.SketchSizeOptions{Max: 64},
-			func(ctx context.Context, l *krrlab.Lab) (any, error) {
-				return l.SketchSize(ctx, krrlab.SketchSizeOptions{Max: 64})
-			}},
-		"multilevel": {krrlab.Config{Precond: krrlab.Features{}}, "multilevel",
-			&krrlab.MultiLevelOptions{Levels: levels}, func(ctx context.Context, l *krrlab.Lab) (any, error) {
-				return l.MultiLevel(ctx, &krrlab.MultiLevelOptions{Levels: levels})
-			}},
-		"multilevel nil": {krrlab.Config{Precond: krrlab.Features{S: 20}}, "multilevel",
-			(*krrlab.MultiLevelOptions)(nil),
-			func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.MultiLevel(ctx, nil) }},
-		"registered kernel": {krrlab.Config{Kernel: inverse{0.7}, Solver: krrlab.PCG}, "quality",
-			krrlab.QualityOptions{}, func(ctx context.Context, l *krrlab.Lab) (any,
-				error) {
-				return l.Quality(ctx, krrlab.QualityOptions{})
-			}},
-		"lambda-p": {krrlab.Config{Precond: krrlab.RPCholesky{S: 20}}, "lambda-p", krrlab.LambdaPOptions{Points: 2},
-			func(ctx context.Context, l *krrlab.Lab) (any, error) {
-				return l.LambdaP(ctx, krrlab.LambdaPOptions{Points: 2})
-			}},
+			krrlab.StatDimOptions{Method: krrlab.SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}}},
+		"sketch size":       {krrlab.Config{}, "sketch-size", krrlab.SketchSizeOptions{Max: 64}},
+		"multilevel":        {krrlab.Config{Precond: krrlab.Features{}}, "multilevel", krrlab.MultiLevelOptions{Levels: levels}},
+		"multilevel of M":   {krrlab.Config{Precond: krrlab.Features{S: 20}}, "multilevel", krrlab.MultiLevelOptions{}},
+		"registered kernel": {krrlab.Config{Kernel: inverse{0.7}, Solver: krrlab.PCG}, "quality", krrlab.QualityOptions{}},
+		"lambda-p":          {krrlab.Config{Precond: krrlab.RPCholesky{S: 20}}, "lambda-p", krrlab.LambdaPOptions{Points: 2}},
 		"quality": {krrlab.Config{Precond: krrlab.Features{Map: chain, S: 30, Form: 1, LambdaP: 0.5},
-			Storage: gram.Float64}, "quality", krrlab.QualityOptions{},
-			func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Quality(ctx, krrlab.QualityOptions{}) }},
+			Storage: gram.Float64}, "quality", krrlab.QualityOptions{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.cfg.Lambda, c.cfg.Seed, c.cfg.Tol = 0.3, 5, 1e-4
@@ -81,23 +57,15 @@ func TestJobs(t *testing.T) {
 				sender := newLab(t, train, withBackend(c.cfg, testBackend(root)))
 				testkit.OK(t, testBackend(root).writeJob(dir, sender, c.stage, c.options))
 				runJob(t, dir.path(jobFile), p)
-				out, err := readOutcome(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var want any
-				if p == 0 {
-					want, err = c.run(t.Context(), lab)
-				} else {
-					want, err = onTwoRanks(t, train, c.cfg, c.run)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
 				var got any
-				testkit.OK(t, json.Unmarshal(out.Value, &got))
-				if s := want.(krrlab.Stage); !reflect.DeepEqual(timeless(got), timeless(s)) {
-					t.Errorf("%d ranks: the job\n%v\nthe stage\n%v", p, got, timeless(s))
+				testkit.OK(t, json.Unmarshal(testkit.Must(readOutcome(dir)).Value, &got))
+				run := func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Run(ctx, c.options) }
+				want, err := run(t.Context(), lab)
+				if p > 0 {
+					want, err = onTwoRanks(t, train, c.cfg, run)
+				}
+				if testkit.OK(t, err); !reflect.DeepEqual(timeless(got), timeless(want)) {
+					t.Errorf("%d ranks: the job\n%v\nthe stage\n%v", p, got, timeless(want))
 				}
 			}
 		})
@@ -265,9 +233,7 @@ func TestJobRefuses(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(dir.path(jobFile), b, 0o644)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			testkit.Fails(t, RunJob(t.Context(), dir.path(jobFile), Options{}), c.want)
 		})
 	}
@@ -282,9 +248,7 @@ func TestData(t *testing.T) {
 		for _, train := range []*datasets.Dataset{several, regression(x).Center(), classes(x, 2), classes(x, 3)} {
 			for _, scale := range datasets.Scalings {
 				want, _, err := datasets.Scale(scale, train, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				root := t.TempDir()
 				j := testkit.Must(writeData(root, want))
 				got, err := j.read(root)

@@ -157,15 +157,13 @@ func TestNoAllocation(t *testing.T) {
 	s := rng.New(7)
 	buf := make([]float64, 33)
 	var sink float64
-	if n := testing.AllocsPerRun(100, func() {
+	testkit.Equal(t, testing.AllocsPerRun(100, func() {
 		g := s.Sub("a", 1, 2)
 		g.Normals(buf, 1)
 		g.Float64s(buf, 3)
 		sink += g.Gamma(3, 0.5) + g.ChiSquare(2, 4) + g.Float64(9) + g.Normal(2) + float64(g.Uint64(3)) +
 			float64(g.IntN(3, 3<<(strconv.IntSize-3)))
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	}), 0)
 }
 
 var sink float64

@@ -84,9 +84,7 @@ func TestValues(t *testing.T) {
 	testkit.OK(t, os.WriteFile(list, []byte("3\n 5,8\n"), 0o600))
 	s, err := set(&o, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=@"+list, "--counts=7", `--drop=a,"b,""c"`,
 		"--limit=30s", "--coef=2", "--bytes=1.5kB", "--quiet=true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	want := all{
 		inner: inner{Color: 1}, Share: 0.95, Damping: 1, Target: 30, Below: -1, Counts: []int{16, 3, 3, 5, 8, 7},
 		Mode: "yes", Drop: []string{"a", `b,"c`}, Limit: 30 * time.Second, Coef: new(2.0), Seed: 1,
@@ -202,8 +200,6 @@ func TestNearest(t *testing.T) {
 	words := []string{"iterations_to", "max_iter", "kappa"}
 	for typed, want := range map[string]string{"iterations": "iterations_to", "Kapa": "kappa", "maxiter": "max_iter",
 		"akppa": "kappa", "quux": "", "": ""} {
-		if got := Nearest(typed, words); got != want {
-			t.Errorf("%q: %q, want %q", typed, got, want)
-		}
+		testkit.Equal(t, Nearest(typed, words), want, typed)
 	}
 }

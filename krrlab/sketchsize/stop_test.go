@@ -10,9 +10,7 @@ import (
 func TestDefaults(t *testing.T) {
 	settled := func(n int) (o Options, err error) { err = o.settle(n, 1, 1); return o, err }
 	o, err := settled(2000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if o.Test != Kappa || o.Target != 30 || o.Constants != Kappa5 || o.Confidence != 0.95 ||
 		o.Eigen != 2048 || o.Steps != 150 || o.First != 128 || o.Max != 1999 {
 		t.Errorf("%+v", o)

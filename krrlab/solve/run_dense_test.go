@@ -178,9 +178,7 @@ func TestRun(t *testing.T) {
 			var last stage.Event
 			s.Monitor = func(e stage.Event) error { last = e; return nil }
 			x, err := Run(t.Context(), s, s.source, sol)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if end := sol.History[len(sol.History)-1]; last.Stage == stage.Solve && (last.Residual != end.Residual ||
 				last.Bound != float64(end.Bound)) {
 				t.Errorf("the last event is %v, the last row of the history %+v", last, end)

@@ -40,9 +40,7 @@ machine      go, 2 threads, peak memory 50 MB
 	// what a plan took is what it predicts: neither loading nor tuning
 	again := *r
 	again.Plan, again.Seconds.Total = &plan.Report{Flags: "--by-name"}, 99
-	if got := again.String(); !strings.Contains(got, "took 0.0319 s") {
-		t.Error(got)
-	}
+	testkit.Contains(t, again.String(), "took 0.0319 s")
 	js, err := json.Marshal(r)
 	if err != nil || strings.Count(string(js), "1.575566020014298") != 2 {
 		t.Errorf("%s, %v", js, err)
@@ -52,26 +50,13 @@ machine      go, 2 threads, peak memory 50 MB
 
 // TestResidualWords: what is known of a residual, and no more.
 func TestResidualWords(t *testing.T) {
-	of := func(tol float64, kind string, residual, rounding, sampled, storage stage.Number, rows int) Solution {
-		return Solution{Header: stage.Header{Tol: tol}, ResidualKind: kind, TrueResidual: residual, Rounding: rounding,
-			SampledResidual: sampled, StorageResidual: storage, SampledRows: rows}
-	}
-	for _, c := range []struct {
-		r    Solution
-		want string
-	}{
-		{of(1e-3, "", stage.Unknown, stage.Unknown, stage.Unknown, stage.Unknown, 0), ""},
-		{of(1e-3, "K as stored", 0.00123, stage.Unknown, stage.Unknown, stage.Unknown, 0),
-			", true residual 1.23e-03 (K as stored), asked 0.001"},
-		{of(1e-3, "K recomputed", 0.00123, 2e-12, stage.Unknown, stage.Unknown, 0),
-			", true residual 1.23e-03 ± 2e-12 (K recomputed), asked 0.001"},
-		{of(1e-3, "K as stored", 0.00123, stage.Unknown, 0.0014, 0.0002, 288),
-			", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 0.001"},
-		{of(2.6e-7, "K recomputed", 4.4e-10, 2e-12, stage.Unknown, stage.Unknown, 0),
-			", true residual 4.40e-10 ± 2e-12 (K recomputed), asked 2.6e-07"},
-	} {
-		testkit.Equal(t, c.r.residualText(), c.want)
-	}
+	s := NewSolution(stage.Header{Tol: 1e-3})
+	testkit.Equal(t, s.residualText(), "")
+	s.ResidualKind, s.TrueResidual, s.Rounding = "K as stored", 0.00123, 2e-12
+	testkit.Equal(t, s.residualText(), ", true residual 1.23e-03 ± 2e-12 (K as stored), asked 0.001")
+	s.Rounding, s.SampledResidual, s.StorageResidual, s.SampledRows = stage.Unknown, 0.0014, 0.0002, 288
+	testkit.Equal(t, s.residualText(),
+		", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 0.001")
 }
 
 // TestSetScore: what a score does not know is unknown.

@@ -75,9 +75,7 @@ func check(t *testing.T, name string, x points.Points, tr, u *Tree, by Metric, s
 	k := func(distance float64) float64 { return math.Exp(-distance / scale) }
 	const least = 0.01
 	near, rows, columns, err := tr.Pairs(context.Background(), u, by, k, least)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	bounds := map[[2]int]float64{}
 	for _, p := range near {
 		bounds[[2]int{p.A, p.B}] = p.Bound

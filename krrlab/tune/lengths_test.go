@@ -31,9 +31,7 @@ func TestRelevanceGradient(t *testing.T) {
 			r := &relevance{x: x, y: one.y, k: k, lambda: true, pull: 0.01, origin: []float64{0, 0.1, 0.2, 0}}
 			theta, grad := []float64{-0.3, 0.4, 0.9, math.Log(0.2)}, make([]float64, d+1)
 			value, err := r.value(ctx, theta, grad)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			for j := range theta {
 				const h = 1e-5
 				var f [2]float64
@@ -130,21 +128,15 @@ func TestLengths(t *testing.T) {
 		t.Errorf("%+v, %s", k, each.Best.flags())
 	}
 	for _, text := range []string{each.String(), each.Short(), each.Table().Caption, each.Plot().Caption} {
-		if !strings.Contains(text, l.most()) {
-			t.Errorf("%s\ndoes not have %s", text, l.most())
-		}
+		testkit.Contains(t, text, l.most())
 	}
-	if text := each.heat("RMSE").Title; !strings.Contains(text, "lengths: "+l.Relevant[0]) {
-		t.Errorf("map %q", text)
-	}
+	testkit.Contains(t, each.heat("RMSE").Title, "lengths: "+l.Relevant[0])
 	rows, e := make([]int, 450), mat.NewDense(450, 1, nil)
 	for i := range rows {
 		rows[i] = i
 	}
 	train, _, err := datasets.Stretch(each.Best.Lengths, d.train, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	k := testkit.Must(kernel.FromSpec(each.Best.Spec()))
 	for i := 0; i < 450; i += 90 { // of a few rows, by refits of the result
 		e.SetRow(i, predict(t, &problem{train: train, y: d.y}, k, each.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]),

@@ -30,9 +30,7 @@ func TestTune(t *testing.T) {
 		t.Errorf("%+v, %+v", last, r.Header)
 	}
 	train, held, err := set.Holdout(0.2, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	again := newLab(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: r.Best.Sigma}, Lambda: r.Best.Lambda, Tol: 1e-8})
 	sol := testkit.Must(again.Solve(ctx))
 	p := testkit.Must(sol.Model.Predict(ctx, held, nil))

@@ -199,18 +199,14 @@ func TestHeld(t *testing.T) {
 	ctx := context.Background()
 	d := data(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
 	r, err := run(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, p := range r.Points {
 		testkit.Equal(t, p.Sigma, 0.71234567)
 	}
 	c := 0.5
 	r, err = run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567},
 		nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, p := range r.Points {
 		if p.Lambda != 0.051234567 || p.Degree != 3 || p.Coef0 != 0.5 || p.Sigma != 0 || p.Gamma == 0 {
 			t.Errorf("%+v", p)
@@ -221,9 +217,7 @@ func TestHeld(t *testing.T) {
 		t.Error(flags)
 	}
 	r, err = run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	testkit.Equal(t, r.Best.Gamma, 0.12345678)
 }
 
@@ -362,22 +356,12 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestReport: lines, table and picture of a search.
+// TestReport: what is said of models that are not told apart, and the picture of a search.
 func TestReport(t *testing.T) {
 	d := data(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
 	r := testkit.Must(run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}}, nil,
 		nil))
 	r.Dataset, r.Task, r.N, r.Command = "blobs", "classification", 120, "krrlab fit"+r.Best.flags()
-	text := r.String()
-	for _, want := range []string{"blobs", "loo, 120 rows", "gaussian", "matern32", "chosen", " %, in [", "fit with",
-		"krrlab fit --kernel", "expected to gain"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in\n%s", want, text)
-		}
-	}
-	if s := r.Short(); !strings.Contains(s, "] with 95 % over samples of rows, by loo, 120 rows; ") {
-		t.Error(s)
-	}
 	least := r.leading()[0]
 	for _, c := range []struct {
 		model stage.Number
@@ -390,13 +374,9 @@ func TestReport(t *testing.T) {
 			t.Errorf("model %g of the least %g:\n%s", c.model, least.Model, s)
 		}
 	}
-	testkit.Equal(t, len(r.Table().Rows), len(r.Points))
 	f := r.Plot()
 	if err := f.Validate(); err != nil || len(f.Panels) != 2 || f.Panels[0].Map == nil || len(f.Panels[0].Marks) != 1 {
 		t.Errorf("%v: %v", err, f)
-	}
-	if !strings.Contains(r.HTML(), "<svg") {
-		t.Error("no picture")
 	}
 }
 

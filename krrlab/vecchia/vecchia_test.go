@@ -43,9 +43,7 @@ func problem(t *testing.T, n, r int, k kernel.Kernel, as string, o *gram.Options
 	case "given":
 		m := testkit.Must(gram.New(t.Context(), k, p, lambda, nil))
 		given, err := kernel.NewPrecomputed(&points.Dense{N: n, D: n, Stride: n, Data: denseOf(t, m).RawMatrix().Data})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		k, p = given, kernel.Rows(n)
 	}
 	a := testkit.Must(gram.New(t.Context(), k, p, lambda, o))
@@ -295,9 +293,7 @@ func TestDraws(t *testing.T) {
 		if err == nil {
 			err = m.NormalTo(t.Context(), x, rng.New(8))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		dense, _ := byDefinition(t, a, f, 5, 0.5, o.Order)
 		var chol mat.Cholesky
 		if !chol.Factorize(mat.NewSymDense(n, dense.RawMatrix().Data)) {

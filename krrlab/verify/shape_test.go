@@ -15,9 +15,7 @@ func TestOne(t *testing.T) {
 	poly := kernel.Spec{Name: "polynomial", Gamma: 1, Coef0: 1, Degree: 2}
 	for _, memory := range []int64{0, 8} {
 		m := formed(t, poly, points.NewDense(1, 1, []float64{2}), memory)
-		if m.Stored != (memory == 8) {
-			t.Errorf("stored: %v in %d bytes", m.Stored, memory)
-		}
+		testkit.Equal(t, m.Stored, (memory == 8), memory)
 		s := testkit.Must(m.Cond(t.Context(), 5, 6, rng.New(1)))
 		// K = 25
 		if !s.Largest.Covers(25) || s.Largest.Width() > 1+1e-9 || !s.Cond.Covers(1) ||

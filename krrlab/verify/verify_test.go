@@ -171,9 +171,7 @@ func TestBounds(t *testing.T) {
 			m := formed(t, spec, x, 1<<30)
 			raw := off.RawMatrix().Data
 			v, rounding, err := m.Apply(t.Context(), raw, cols, lambda)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			r := m.Residual(v, rounding, raw, y.RawMatrix().Data, cols, lambda)
 			var want mat.Dense
 			want.Mul(a, off)

@@ -230,9 +230,7 @@ func testSlurmBackend(t *testing.T, s *slurm) {
 		cfg.Backend = backend
 		cfg.Monitor = func(bench.Event) error { events++; return nil }
 		sol, err := testkit.Must(bench.New(train, cfg)).Solve(limited(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if first == nil {
 			first = sol.Model.C
 		}

@@ -52,9 +52,7 @@ func TestStagesUnderMPI(t *testing.T) {
 					t.Errorf("want one line %q:\n%s", want, text)
 				}
 				b, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				got := any(string(b))
 				if flag == "--json" {
 					testkit.OK(t, json.NewDecoder(bytes.NewReader(b)).Decode(&got))

@@ -71,9 +71,7 @@ func TestKilledRun(t *testing.T) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if _, e := Open(dir, [32]byte{1}); e == nil || !strings.Contains(e.Error(),
 		fmt.Sprintf("process %d ", cmd.Process.Pid)) {

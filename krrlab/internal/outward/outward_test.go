@@ -47,9 +47,7 @@ func TestPlain(t *testing.T) {
 		testkit.Equal(t, Plain(v, 4), want, v)
 	}
 	testkit.Equal(t, PlainSpan(45761.2, 47436.1, 4), "[45,760, 47,440]")
-	if got := PlainList([]float64{63312, 0.5}, 4) + " " + PlainList([]float64{6, 0.5}, 4); got != "63,310; 0.5 6, 0.5" {
-		t.Error(got)
-	}
+	testkit.Equal(t, PlainList([]float64{63312, 0.5}, 4)+" "+PlainList([]float64{6, 0.5}, 4), "63,310; 0.5 6, 0.5")
 }
 
 // TestPercent: no share of 100 % or more has an exponent.

@@ -131,7 +131,5 @@ func Left() {}
 	} {
 		testkit.Equal(t, docs[key].Doc, want, key)
 	}
-	if d := docs["S"].Decl; !strings.Contains(d, "// F is a field.") {
-		t.Errorf("declaration of S: %s", d)
-	}
+	testkit.Contains(t, docs["S"].Decl, "// F is a field.")
 }

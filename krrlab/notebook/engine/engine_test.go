@@ -104,10 +104,8 @@ func TestCollected(t *testing.T) {
 		return n
 	}
 	e.Declare(map[string]any{"sum": &sum})
-	if got := run("type adder struct{ a, b *int }\nfunc (a adder) Add(p *[]int, s string) string { runtime.GC(); " +
-		"return s + fmt.Sprint((*p)[1]-(*p)[0])[:1] }\nx := 1\nsum(adder{&x, &x})"); got != "→1830" {
-		t.Errorf("%q", got)
-	}
+	testkit.Equal(t, run("type adder struct{ a, b *int }\nfunc (a adder) Add(p *[]int, s string) string { runtime.GC(); "+
+		"return s + fmt.Sprint((*p)[1]-(*p)[0])[:1] }\nx := 1\nsum(adder{&x, &x})"), "→1830")
 }
 
 // TestManyTypes declares types with methods in many cells.

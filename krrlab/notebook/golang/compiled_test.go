@@ -203,9 +203,7 @@ func TestCompiledKernel(t *testing.T) {
 	ended := make(chan string)
 	go func() { ended <- numbered(s, 3, "form(Inverse{37}, gram.Float64)") }()
 	interruptAfter(s, 50*time.Millisecond)
-	if got := <-ended; !strings.Contains(got, "✗Interrupted: ") {
-		t.Errorf("%q", got)
-	}
+	testkit.Contains(t, <-ended, "✗Interrupted: ")
 }
 
 // TestCompiledLeavesNothing: while a compiled program runs nothing of it is in the folder of temporary files, and it
@@ -267,10 +265,8 @@ func TestBuildEnds(t *testing.T) {
 func TestCompiledWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	s := open(t, nil)
-	if got := numbered(s, 1,
-		"\n%%go\nfunc Twice(x float64) float64 { return 2 * math.Abs(x) }"); got != "stderr: Go is not installed (go.dev/dl), so this cell is interpreted, some hundred times slower\n" {
-		t.Errorf("%q", got)
-	}
+	testkit.Equal(t, numbered(s, 1,
+		"\n%%go\nfunc Twice(x float64) float64 { return 2 * math.Abs(x) }"), "stderr: Go is not installed (go.dev/dl), so this cell is interpreted, some hundred times slower\n")
 	testkit.Equal(t, numbered(s, 2, "Twice(-2)"), "→4")
 }
 
@@ -292,10 +288,8 @@ func TestCompiledAgain(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, numbered(s, 30, "T{}.Of() + Other()"), "→3")
-	if got := numbered(s, 30,
-		"old.Of()"); got != "✗Panic: the compiled program was ended because its cell was run again: compute again "+
-		"the values made before that (in a function of Cell 0, line 1)" {
-		t.Error(got)
-	}
+	testkit.Equal(t, numbered(s, 30,
+		"old.Of()"), "✗Panic: the compiled program was ended because its cell was run again: compute again "+
+		"the values made before that (in a function of Cell 0, line 1)")
 	testkit.Equal(t, len(s.compiled.programs), maxSpare+2)
 }

@@ -33,9 +33,7 @@ func TestLeave(t *testing.T) {
 		}
 	}
 	// What was left behind is woken, and does no harm: it is interrupted before it gets far.
-	if got := run(s, "go func() { for i := 0; i < 2; i++ { ch <- 1 } }()\nfresh := 5\nfresh"); got != "→5" {
-		t.Errorf("fresh: %q", got)
-	}
+	testkit.Equal(t, run(s, "go func() { for i := 0; i < 2; i++ { ch <- 1 } }()\nfresh := 5\nfresh"), "→5")
 	for range 20 {
 		if got := run(s, "fresh + kept"); got != "→46" {
 			t.Fatalf("afterwards: %q", got)
@@ -69,9 +67,7 @@ func TestLeftForGood(t *testing.T) {
 	}
 	go interrupt()
 	run(s, "number := sleeper()\n!touch sleeper\nnumber := 2.0")
-	if got := run(s, "number"); !strings.Contains(got, "undefined: number") {
-		t.Errorf("number: %q", got)
-	}
+	testkit.Contains(t, run(s, "number"), "undefined: number")
 	resume <- true
 	<-woken
 	time.Sleep(50 * time.Millisecond)
@@ -87,15 +83,10 @@ func TestGoexit(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"runtime\"\nkept := 1")
 	for range 2 {
-		if got := run(s, "kept := 0.5\nlost := func() int { runtime.Goexit(); return 1 }()"); !strings.Contains(got,
-			"✗Panic: runtime.Goexit") {
-			t.Errorf("Goexit: %q", got)
-		}
+		testkit.Contains(t, run(s, "kept := 0.5\nlost := func() int { runtime.Goexit(); return 1 }()"), "✗Panic: runtime.Goexit")
 		testkit.Equal(t, run(s, "kept + 1"), "→1.5")
 	}
-	if got := run(s, "lost"); !strings.Contains(got, "undefined: lost") {
-		t.Errorf("lost: %q", got)
-	}
+	testkit.Contains(t, run(s, "lost"), "undefined: lost")
 }
 
 // TestRecursion runs functions that call themselves for ever.

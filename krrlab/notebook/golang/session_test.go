@@ -153,9 +153,7 @@ func long(ctx context.Context) (int, error) {
 	}
 }`)
 	go func() { <-told; interruptAfter(s, 0) }()
-	if got := run(s, "found, err := long(ctx)"); got != "✗Interrupted: the cell was interrupted (Cell 1, line 1)" {
-		t.Errorf("%q", got)
-	}
+	testkit.Equal(t, run(s, "found, err := long(ctx)"), "✗Interrupted: the cell was interrupted (Cell 1, line 1)")
 	testkit.Equal(t, run(s, "found > 0"), "→true")
 	testkit.Equal(t, run(s, "ctx.Err() == nil"), "→true")
 }
@@ -195,9 +193,7 @@ func TestOutput(t *testing.T) {
 	}
 	got = run(s,
 		"b := []byte(\"aü€😀z\")\nfor _, c := range b { os.Stdout.Write([]byte{c}); for i := 0; i < 30000; i++ { } }")
-	if strings.ReplaceAll(strings.ReplaceAll(got, "stdout: ", ""), "|", "") != "aü€😀z" {
-		t.Errorf("%q", got)
-	}
+	testkit.Equal(t, strings.ReplaceAll(strings.ReplaceAll(got, "stdout: ", ""), "|", ""), "aü€😀z", got)
 	if got := run(s, "os.Stdout.Write([]byte{255})"); !strings.HasPrefix(got, "stdout: \xff") {
 		t.Errorf("%q", got)
 	}
@@ -251,15 +247,11 @@ func TestInput(t *testing.T) {
 	run(s, "import \"fmt\"")
 	p := &sheet{reply: func(prompt string) (string, error) { return "12 b", nil }}
 	testkit.Equal(t, outcome(s.Run("Cell 2", "Input(\"? \")", p), p), "→12 b")
-	if got := outcome(s.Run("Cell 3", "var i int; var w string\nfmt.Scanln(&i, &w)\nfmt.Println(i + 1, w)", p),
-		p); got != "stdout: 13 b\n" {
-		t.Errorf("Scanln: %q", got)
-	}
+	testkit.Equal(t, outcome(s.Run("Cell 3", "var i int; var w string\nfmt.Scanln(&i, &w)\nfmt.Println(i + 1, w)", p),
+		p), "stdout: 13 b\n")
 	p = &sheet{reply: p.reply}
-	if got := outcome(s.Run("Cell 4", "var s string\nfmt.Scanln(&i, &s, &i)\ni", p),
-		p); got != "stderr: fmt.Scan: unexpected newline\n→12" {
-		t.Errorf("a line too short: %q", got)
-	}
+	testkit.Equal(t, outcome(s.Run("Cell 4", "var s string\nfmt.Scanln(&i, &s, &i)\ni", p),
+		p), "stderr: fmt.Scan: unexpected newline\n→12")
 }
 
 // TestComplete asks for names at the end of cells.

@@ -246,10 +246,8 @@ func TestNoReply(t *testing.T) {
 // TestOwner: the sockets are for the owner of the connection file.
 func TestOwner(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "c.json")
-	if err := os.WriteFile(name, []byte(`{"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":5}`),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(name, []byte(`{"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":5}`),
+		0o600))
 	_ = os.Chown(name, 12345, -1) // where that may be done
 	st := testkit.Must(os.Stat(name))
 	if c, err := ReadConnection(name); err != nil || c.owner != zmtp.OwnerOf(st) {

@@ -57,9 +57,7 @@ func proxied(t *testing.T) {
 			if err == nil {
 				_, err = w.Write([]byte(text))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 		}
 		testkit.OK(t, z.Close())
 		at := filepath.Join(dir, filepath.FromSlash(mod), "@v")
@@ -284,9 +282,7 @@ func TestKilled(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	_ = held.SetReadDeadline(time.Now().Add(5 * time.Minute))
 	if _, err := held.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("a build continues: %v", err)

@@ -75,9 +75,7 @@ func served(t *testing.T) *process {
 	if errors.Is(err, syscall.ENOEXEC) {
 		t.Skip("the system can't start this program, which an emulator runs")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
 	for i := range functions {
 		if got, want := hello.nextText(), map[int]string{5: "takes map[int]int"}[i]; got != want {
