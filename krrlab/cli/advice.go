@@ -31,7 +31,7 @@ func (r *fitted) useless() string {
 		return "R² is not above 0: the mean of the answers predicts as well" + again
 	}
 	// class weights and thresholds give up some of the error for the rare class
-	other := r.data.train.ClassWeights != nil || r.sol.Threshold != nil
+	other := r.sol.Threshold != nil || r.sol.Weighted && !r.sol.TrainWeighted
 	if c := r.sol.Classes; c != nil && !other && c.BaseRate < 1 && float64(r.sol.TestError)+c.BaseRate >= 1-1e-12 {
 		return fmt.Sprintf("always %q, the most frequent class, has an error of %.2f %%, no more than the model%s",
 			c.Largest, 100-100*c.BaseRate, again)
