@@ -17,6 +17,9 @@ func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Ke
 	at *datasets.Dataset) (*mat.Dense, error) {
 	cfg := b.cfg
 	cfg.Kernel, cfg.Lambda, cfg.Checkpoint, cfg.StopRows, cfg.Stop = k, lambda, nil, nil, bound.Stop{}
+	if cfg.Memory > 0 { // beside the points of the lab, those to predict, and both as they were before length scales
+		cfg.Memory = max(1, cfg.Memory-2*b.pointBytes())
+	}
 	cfg.Monitor = func(Event) error { return ctx.Err() }
 	cfg.Tol = max(cfg.Tol, 1e-4)
 	if cfg.Solver, cfg.Precond = b.asked.solver, b.asked.precond; b.open != nil {

@@ -13,7 +13,7 @@ func TestRate(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	rates := func() []float64 {
-		return []float64{ReadRate(ctx, 1<<16, 0), GemmRate32(ctx, 20, 0), GemmRate64(ctx, 20, 0)}
+		return []float64{ReadRate(ctx, 1<<16, 0), GemmRate32(ctx, 20, 0), GemmRate64(ctx, 20, 0), TouchRate(ctx, 1<<16)}
 	}
 	for i, r := range rates() {
 		if !(r > 0) {

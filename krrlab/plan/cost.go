@@ -42,7 +42,7 @@ func (s *Seconds) training() float64 { return s.Total - s.Predict }
 const (
 	tileSlow      = 1.4    // tiles of K that were not timed,
 	tileBytes     = 0.63   // of points in bytes
-	touchValues   = 1.1    // a byte that is written for the first time
+	touchValues   = 1.1    // a byte that is written for the first time, where Rates.Touch is not known
 	lookValues    = 1.5e8  // the error of K, looked at on a sample
 	productBytes  = 1      // a byte of K that is read in a product,
 	productValues = 0.008  // and
@@ -58,7 +58,7 @@ const (
 	gramValues    = 4     // and an entry of Z
 	nystromSlow   = 1.3   // the factor of landmarks,
 	pivotsSlow    = 4.5   // of random pivots,
-	factorValues  = 36    // and an entry of it
+	factorValues  = 31.6  // and an entry of it
 	inverseSlow   = 3.4   // the inverse of the factor of ZᵀZ
 	scanValues    = 40    // an entry that is taken for a neighbor on the way, beside reading K
 	amongSlow     = 2     // K and F among neighbors, k²(d+r)
@@ -113,15 +113,15 @@ func (e *Entries) spreadText() string {
 
 // Of sets the seconds and bytes of a candidate of which method, rank, solver, storage and iterations are known. Of rank
 // s, k neighbors, ε seconds an entry of K as it is stored and exact, G the rates of products of matrices, B that of
-// reading and E that of exponentials
+// reading, T that of the first writing and E that of exponentials
 //
-//	K           n²/2·ε + 1.1·bytes/E             Z          ns(1.4·2d/G₃₂ + 5.4/E)
-//	landmarks   ns(ε_exact + 36/E + 4.5s/G₆₄)    ZᵀZ, L⁻¹   ns(4/E + 1.7s/G₃₂) + chol(s) + 3.4·(s³/3)/G₆₄
+//	K           n²/2·ε + bytes/T                 Z          ns(1.4·2d/G₃₂ + 1/E + 4/T)
+//	landmarks   ns(ε_exact + 31.6/E + 4/T + 4.5s/G₆₄)  ZᵀZ, L⁻¹   ns(4/E + 1.7s/G₃₂) + chol(s) + 3.4·(s³/3)/G₆₄
 //	sparse inverse of s pivots  product + 40nk'(1+ln(n/k'))/E + n(2k²(d+s) + 5.4k³ + 60ks + 2.5·10⁶)/G₆₄, k' = k, 3k
 //	                beside pivots, 8ns(k+k')/B, and 128n(ε_exact + 2s/G₆₄) for its rule
 //	iteration   product(t) + apply(t) + sparse(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄
 //	residual    n²/2·ε_exact for each round, or 288 rows of it
-//	direct      n²/2·ε + bytes/E, chol(n), two readings of L and a residual for each round
+//	direct      n²/2·ε + bytes/T, chol(n), two readings of L and a residual for each round
 //	test        n·n_test·(ε + 2t/G₃₂)
 //
 // and 1.5·10⁸/E for K where its error is not known. On P ranks K, Z, products with them, the landmarks' factor and G
@@ -141,7 +141,7 @@ func (m Cost) Of(c *Candidate) {
 		}
 		product, iteration := m.iteration(c)
 		if c.Storage != gram.Recompute {
-			sec.Kernel = m.entries()*m.Stored + touchValues*float64(m.kernelBytes(c.Storage))/m.Exp
+			sec.Kernel = m.entries()*m.Stored + m.touch(float64(m.kernelBytes(c.Storage)))
 		}
 		if !m.Looked {
 			sec.Kernel += lookValues / m.Exp
@@ -195,11 +195,12 @@ func (m *Cost) build(c *Candidate) {
 	n, s, k, own := float64(m.N), float64(c.S), float64(c.Neighbors), float64(m.N)/float64(m.Ranks)
 	switch c.Precond {
 	case Features:
-		c.Seconds.Features = own * s * (featureSlow*2*float64(m.D)/m.Gemm32 + (1+4*touchValues)/m.Exp)
+		c.Seconds.Features = own*s*(featureSlow*2*float64(m.D)/m.Gemm32+1/m.Exp) + m.touch(4*own*s)
 	case Nystrom:
-		c.Seconds.Features = own*s*(m.Exact+factorValues/m.Exp+nystromSlow*s/m.Gemm64) + s*s/2*m.Exact
+		c.Seconds.Features = own*s*(m.Exact+factorValues/m.Exp+nystromSlow*s/m.Gemm64) + s*s/2*m.Exact + m.touch(4*own*s)
 	default:
-		c.Seconds.Features = own * s * (extraColumns*m.Exact + factorValues/m.Exp + pivotsSlow*s/m.Gemm64)
+		c.Seconds.Features = own*s*(extraColumns*m.Exact+factorValues/m.Exp+pivotsSlow*s/m.Gemm64) +
+			m.touch(4*own*s)
 	}
 	c.Seconds.Factor = own*s*(gramValues/m.Exp+gramSlow*s/m.Gemm32) +
 		m.cholesky(s, m.Gemm64, m.sharers(c)) + inverseSlow*s*s*s/3/m.Gemm64/spread(s, m.sharers(c))
@@ -303,7 +304,7 @@ func (m *Cost) direct(c *Candidate) {
 		gemm, entry, bytes = m.Gemm32, m.Stored, 4
 	}
 	rounds := float64(c.Iterations + 1)
-	sec.Kernel = n * n / 2 * (entry + bytes*touchValues/m.Exp) // of the upper half nothing is touched
+	sec.Kernel = n*n/2*entry + m.touch(n*n/2*bytes) // of the upper half nothing is touched
 	sec.Factor = m.cholesky(n, gemm, 1)
 	// L is read twice, as Z is
 	sec.Solve = rounds * bytes * n * n / 2 * max(m.columns(applyValues, applyColumn)/4, 2/m.Read)

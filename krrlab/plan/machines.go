@@ -50,6 +50,7 @@ func (o Options) machines(ctx context.Context) (m Machines, err error) {
 	by := float64(m.Cores) / float64(accel.Threads())
 	m.Machine, m.Read = r.Machine, cmp.Or(m.Read, min(by*r.Read, max(r.Read, socket)))
 	m.Gemm32, m.Gemm64, m.Exp = cmp.Or(m.Gemm32, by*r.Gemm32), cmp.Or(m.Gemm64, by*r.Gemm64), cmp.Or(m.Exp, by*r.Exp)
+	m.Touch = by * r.Touch
 	return m, err
 }
 

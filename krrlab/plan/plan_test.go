@@ -385,3 +385,22 @@ func TestLate(t *testing.T) {
 		t.Error("late without a plan")
 	}
 }
+
+// TestTouch: every matrix that is formed takes the time of writing its bytes for the first time.
+func TestTouch(t *testing.T) {
+	const n, s = 10_000, 100
+	for _, c := range []Candidate{{Solver: PCG, Precond: Features, S: s}, {Solver: PCG, Precond: Nystrom, S: s},
+		{Solver: PCG, Precond: RPCholesky, S: s}, {Solver: Direct}} {
+		c.Storage = gram.Float64
+		var total [2]float64
+		slow := Reference()
+		slow.Touch = 1e6
+		for i, r := range []Rates{Reference(), slow} {
+			Cost{Rates: r, N: n, D: 5, T: 1}.Of(&c)
+			total[i] = c.Seconds.Total
+		}
+		if more := (total[1] - total[0]) / (1e-6 * (8*n*n/2 + 4*n*float64(c.S))); more < 0.95 || more > 1.1 {
+			t.Errorf("%v, %v: %g of the bytes", c.Solver, c.Precond, more)
+		}
+	}
+}

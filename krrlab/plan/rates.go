@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,13 +23,15 @@ type Rates struct {
 	Read    float64 `json:"read"`    // bytes of memory read
 	Gemm32  float64 `json:"gemm32"`  // flops of a product of matrices in float32
 	Gemm64  float64 `json:"gemm64"`
-	Exp     float64 `json:"exp"` // exponentials in float32: the speed of the inner loops
+	Exp     float64 `json:"exp"`   // exponentials in float32: the speed of the inner loops
+	Touch   float64 `json:"touch"` // bytes written for the first time; 0: not measured, Exp/touchValues
 	Network         // between ranks
 }
 
 // Reference returns the rates of the two-core machine of docs/benchmarks.md (AVX2, OpenBLAS).
 func Reference() Rates {
-	return Rates{Machine: "two cores, AVX2, OpenBLAS", Read: 28.1e9, Gemm32: 185e9, Gemm64: 86.3e9, Exp: 2.78e9}
+	return Rates{Machine: "two cores, AVX2, OpenBLAS", Read: 28.1e9, Gemm32: 185e9, Gemm64: 86.3e9, Exp: 2.78e9,
+		Touch: 2.78e9 / touchValues}
 }
 
 // here names what the rates of this process hold for: processor, threads, BLAS, inner loops.
@@ -40,7 +43,7 @@ func here() string {
 // Its number changes with what is measured, and with the loops that are.
 func file() string {
 	if dir := datasets.CacheDir(); dir != "" {
-		return filepath.Join(dir, fmt.Sprintf("rates-8-%08x.json", crc32.ChecksumIEEE([]byte(here()))))
+		return filepath.Join(dir, fmt.Sprintf("rates-9-%08x.json", crc32.ChecksumIEEE([]byte(here()))))
 	}
 	return ""
 }
@@ -66,7 +69,10 @@ func (r Rates) Keep() {
 	}
 }
 
-// Measure measures the rates of this machine, in some 0.2 s and 130 MB.
+// touch returns the seconds of writing bytes for the first time.
+func (r *Rates) touch(bytes float64) float64 { return bytes / cmp.Or(r.Touch, r.Exp/touchValues) }
+
+// Measure measures the rates of this machine, in some 0.3 s and 130 MB.
 func Measure(ctx context.Context) Rates {
 	const (
 		window    = 24 * time.Millisecond
@@ -74,7 +80,7 @@ func Measure(ctx context.Context) Rates {
 		order     = 512
 		few, runs = 4096, 512 // exponentials at a time, and how often: for a millisecond
 	)
-	r := Rates{Machine: here(), Read: accel.ReadRate(ctx, bytes, window),
+	r := Rates{Machine: here(), Touch: accel.TouchRate(ctx, bytes), Read: accel.ReadRate(ctx, bytes, window),
 		Gemm32: accel.GemmRate32(ctx, order, window), Gemm64: accel.GemmRate64(ctx, order, window)}
 	src, dst := make([]float32, few), make([][]float32, accel.Threads())
 	for i := range src {

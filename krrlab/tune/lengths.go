@@ -27,7 +27,7 @@ const (
 	fittedRows   = 1000 // at most, and at most half of all
 	leastFitted  = 100  // and
 	rowsEach     = 5    // for each length
-	judgingRows  = 3000 // beyond these, at most
+	judgingRows  = 3    // beyond these, for each of them at most
 	descent      = 25   // evaluations
 	joinPoints   = 6    // on the level where the kernel with lengths joins the search
 	priorSpread  = 2    // standard deviation of log ℓ_j about log σ
@@ -70,12 +70,20 @@ func (l *Lengths) most() string {
 // search there if the error of rows that took no part is less by more than two standard errors of the difference.
 func (s *search) stretch(ctx context.Context, q int) error {
 	n, d := len(s.distinct()), s.data.train.Dim()
-	m := min(fittedRows, n/2)
+	most := min(fittedRows, n/2)
+	m := rowsWithin(s.opt.memory, most, func(m int) int64 { // slopes has three matrices besides K and the table
+		return sampleBytes(m+judging(n, m), m, d, 1, 3)
+	})
 	best, _ := s.best(q)
 	if best == nil || kernel.ArgumentOf(best.f.base) == kernel.InnerProduct || !s.opt.ARD || s.opt.Sigma > 0 || d < 2 || d > mostFeatures ||
-		m < max(leastFitted, rowsEach*d) {
+		most < max(leastFitted, rowsEach*d) {
 		return nil
 	}
+	if m < max(leastFitted, rowsEach*d) {
+		s.lacks = fmt.Sprintf("no length scales were searched: the memory (--memory) allows %d rows only", m)
+		return nil
+	}
+	s.levels[q].one.free()
 	if _, ok := best.f.base.(kernel.Differentiable); !ok {
 		s.lacks = fmt.Sprintf("no length scales were searched: the kernel %s has no method Derivative "+
 			"(kernel.Differentiable)", best.f.name)
@@ -98,12 +106,15 @@ func (s *search) stretch(ctx context.Context, q int) error {
 	return s.explore(ctx, q, []*family{&f})
 }
 
+// judging returns how many of n rows judge length scales that are fitted to m others.
+func judging(n, m int) int { return min(judgingRows*m, n-m) }
+
 // lengths finds length scales on m rows for the best kernel, from its σ and λ, judged by rows beyond these. It returns
 // nil where K+λI is not positive definite in float64, and where nothing is left to gain.
 func (s *search) lengths(ctx context.Context, best *point, m int) (*Lengths, error) {
 	begun := time.Now()
 	rows := s.distinct() // or the rows that judge would know those that are fitted
-	judging := min(judgingRows, len(rows)-m)
+	judging := judging(len(rows), m)
 	all := s.plain(rows[:m+judging])
 	x, k := dense(all.x), best.f.kernel(1).(kernel.Differentiable)
 	if s.tell != nil {

@@ -50,6 +50,9 @@ type Options struct {
 	ValidFile string `flag:"valid" file:"read" help:"file of rows to judge by, of the same form as --train"`
 	lengths   []float64
 	fit       string
+
+	memory  int64  // bytes that the search may take besides the problem; 0: no limit
+	limited string // says that memory limits Rows; "": it does not
 }
 
 // Help has the longer texts of the options as flags.

@@ -108,6 +108,9 @@ func (r *Result) String() string {
 		line := fmt.Sprintf("%s: %s in %.3g s", l.Name, plural.Count(l.Points, "point"), l.Seconds)
 		b.Add(map[bool]string{true: "search", false: ""}[i == 0], "%s", line)
 	}
+	if r.Limited != "" {
+		b.Add("memory", "%s", r.Limited)
+	}
 	leading := r.leading()
 	for _, p := range leading {
 		b.Add(p.Kernel, "%s", p.text(r.Metric))

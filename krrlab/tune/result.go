@@ -82,7 +82,9 @@ type Result struct {
 	Map     *Map         `json:"map,omitempty"`     // null where σ or λ was held
 	Command string       `json:"command,omitempty"` // that fits with the result
 	// Lacks says why no length scales were searched although they were asked for: the kernel lacks a method.
-	Lacks   string  `json:"lacks,omitempty"`
+	Lacks string `json:"lacks,omitempty"`
+	// Limited says that the memory limits the rows of the search.
+	Limited string  `json:"limited,omitempty"`
 	Seconds float64 `json:"seconds"`
 	// Repeats says which rows are left out, or held out, together, and which question Error answers. Other is the
 	// error of Best by the question Repeats.Other; null if there is none, or the last level held rows out.

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,12 +29,18 @@ type sample struct {
 	y       *mat.Dense
 	judged  judgment             // of all rows, or of those that judge
 	factors []float64            // √w_i of the fit, 1 of rows that judge; nil for ones
-	tables  map[string][]float64 // n×n, lower triangle: ‖x−z‖₂², ‖x−z‖₁ or xᵀz
-	k       *mat.Dense
-	held    kernel.Kernel      // that k is of
-	groups  *datasets.Grouping // of the rows that are left out together
-	mean    bool               // of the targets that are fitted is taken off them
-	fitted  int                // rows, before those that judge; 0: all, and each is left out
+	tables  map[string][]float64 // n×m, lower triangle: ‖x−z‖₂², ‖x−z‖₁ or xᵀz; m rows are fitted
+	k       *mat.Dense           // n×m
+	held    kernel.Kernel        // that k is of
+	groups  *datasets.Grouping   // of the rows that are left out together
+	mean    bool                 // of the targets that are fitted is taken off them
+	fitted  int                  // rows, before those that judge; 0: all, and each is left out
+}
+
+// dims returns the number of rows, and that of the fitted ones, which are the first.
+func (s *sample) dims() (n, m int) {
+	n, _ = s.x.Dims()
+	return n, cmp.Or(s.fitted, n)
 }
 
 // tile is the number of rows and columns of a block of a table.
@@ -53,13 +60,13 @@ func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) 
 		return t, nil
 	}
 	x := kernel.NewPlace(k, s.x).Panel.X
-	n, _ := x.Dims()
-	t := make([]float64, n*n)
+	n, m := s.dims()
+	t := make([]float64, n*m)
 	work := make([]points.Workspace, accel.Threads())
 	err := accel.ForEach(ctx, (n+tile-1)/tile, func(worker, b int) {
 		i0, i1 := b*tile, min((b+1)*tile, n)
-		for j0 := 0; j0 < i1; j0 += tile {
-			form(t[i0*n+j0:], n, x.Slice(i0, i1), x.Slice(j0, min(j0+tile, n)), &work[worker])
+		for j0 := 0; j0 < min(i1, m); j0 += tile {
+			form(t[i0*m+j0:], m, x.Slice(i0, i1), x.Slice(j0, min(j0+tile, m)), &work[worker])
 		}
 	})
 	if err == nil {
@@ -101,15 +108,15 @@ func (s *sample) form(ctx context.Context, k kernel.Kernel) error {
 	if err != nil {
 		return err
 	}
-	n, _ := s.x.Dims()
+	n, m := s.dims()
 	if s.k == nil {
-		s.k = mat.NewDense(n, n, nil)
+		s.k = mat.NewDense(n, m, nil)
 	}
 	s.held = nil
 	by := k.(interface{ Profile(dst, s []float64) })
 	err = accel.ForEach(ctx, n, func(_, i int) {
-		row := s.k.RawRowView(i)[:i+1]
-		by.Profile(row, t[i*n:i*n+i+1])
+		row := s.k.RawRowView(i)[:min(i+1, m)]
+		by.Profile(row, t[i*m:i*m+len(row)])
 		for j := range row {
 			if s.factors != nil {
 				row[j] *= s.factors[i] * s.factors[j]
@@ -130,7 +137,8 @@ func (s *sample) scale(ctx context.Context, k kernel.Kernel) (float64, error) {
 	if err := s.form(ctx, k); err != nil {
 		return 0, err
 	}
-	return mat.Trace(s.k) / float64(s.k.RawMatrix().Rows), nil
+	_, m := s.dims()
+	return mat.Trace(s.k.Slice(0, m, 0, m)) / float64(m), nil
 }
 
 // loss returns the loss of one kernel and one λ.
@@ -229,15 +237,14 @@ func (s *sample) typical(ctx context.Context, f *family) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, _ := s.x.Dims()
-	m := min(n, 1000)
+	_, m := s.dims()
 	var v []float64
-	for i := range m {
+	for i := range min(m, 1000) {
 		if kernel.ArgumentOf(k) == kernel.InnerProduct {
-			v = append(v, t[i*n+i])
+			v = append(v, t[i*m+i])
 			continue
 		}
-		v = append(v, t[i*n:i*n+i]...)
+		v = append(v, t[i*m:i*m+i]...)
 	}
 	scale := kernel.Middle(v)
 	if _, ok := k.(kernel.Radial); ok {
@@ -268,8 +275,8 @@ func (s *sample) stretch(shape []float64) {
 		}
 		s.x = stretched(dense(s.raw), theta)
 	}
-	s.shape, s.held = shape, nil
-	clear(s.tables)
+	s.shape = shape
+	s.free()
 }
 
 // plain makes the subsample of some rows.

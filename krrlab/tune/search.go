@@ -88,6 +88,9 @@ func run(ctx context.Context, data *problem, o Options, all *whole, tell func(st
 		if err != nil {
 			break
 		}
+		if one := s.levels[q].one; one != nil {
+			one.free()
+		}
 	}
 	r := s.result()
 	if r != nil && err == nil {
@@ -103,7 +106,7 @@ func run(ctx context.Context, data *problem, o Options, all *whole, tell func(st
 func (s *search) prepare(ctx context.Context, all *whole) error {
 	n := s.data.train.Len()
 	sizes := []int{n}
-	if n > 2*s.opt.Rows {
+	if !s.opt.takesAll(n) {
 		sizes = []int{s.opt.Rows}
 	}
 	if m := max(sizes[0]/4, min(sizes[0]/2, 250)); m >= 100 {

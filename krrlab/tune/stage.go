@@ -111,8 +111,11 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		}
 		d.valid, d.validY = o.Valid, inUnits(v, y, classes)
 	}
+	if err := o.limit(ctx, p); err != nil {
+		return nil, err
+	}
 	all := &whole{} // of no use where a subsample takes all
-	if p.N > 2*o.Rows {
+	if !o.takesAll(p.N) {
 		bench, ok := b.(Bench)
 		if !ok {
 			return nil, fmt.Errorf("tune: a %T does not fit other rows: tune by krrlab.Lab, or with Rows of n/2", b)
@@ -126,7 +129,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if r == nil {
 		return nil, err
 	}
-	if r.Header = p.Header; metric == model.F1 && p.T == 1 {
+	if r.Header, r.Limited = p.Header, o.limited; metric == model.F1 && p.T == 1 {
 		r.Of = p.Coding.Labels[d.judged.positive]
 	}
 	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
