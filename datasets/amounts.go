@@ -24,24 +24,32 @@ func amount(text string) (v float64, negative, ok bool) {
 		}
 	}
 	v, err := parse(text)
-	if err == nil && !negative {
-		return 0, false, false
-	}
 	if err != nil {
-		m := thousands.FindStringSubmatch(text)
-		if m == nil || m[4] == "" && m[5] == "" || strings.Trim(m[4], "0123456789"+m[2]) != "" ||
-			m[5] != "" && strings.HasSuffix(text, m[2]+m[5]) {
+		number, certain := ungrouped(text)
+		if !certain {
 			return 0, false, false
 		}
-		number := m[1] + m[3] + strings.ReplaceAll(m[4], m[2], "") + "." + m[5]
-		if v, err = parse(number); err != nil {
-			return 0, false, false
-		}
+		v, _ = parse(number)
+	} else if !negative {
+		return 0, false, false
 	}
 	if negative {
 		v = 0 - v
 	}
 	return v, negative, isFinite(v)
+}
+
+// ungrouped returns a number without its separators of thousands, "" for other texts. It is certain that they are such
+// separators, and no decimal point or comma, if there are several or another character comes before the decimals.
+func ungrouped(text string) (number string, certain bool) {
+	m := thousands.FindStringSubmatch(text)
+	if m == nil || strings.Trim(m[4], "0123456789"+m[2]) != "" {
+		return "", false
+	}
+	if number = m[1] + m[3] + strings.ReplaceAll(m[4], m[2], ""); m[5] == "" {
+		return number, m[4] != ""
+	}
+	return number + "." + m[5], !strings.HasSuffix(text, m[2]+m[5])
 }
 
 // amount notes a cell of column j that is an amount, and reports whether it is one. Whether the column has amounts in

@@ -24,12 +24,11 @@ type array struct {
 	npy.Header
 	n, d int
 	data any // as npy.Read returns it
-	row  int // whose cells text and number return
 }
 
 // text returns a number so that no two are one, whole ones with all digits, and booleans as Python writes them.
-func (a *array) text(j int) string {
-	v := reflect.ValueOf(a.data).Index(a.row*a.d + j)
+func (a *array) text(i, j int) string {
+	v := reflect.ValueOf(a.data).Index(i*a.d + j)
 	if v.CanFloat() {
 		return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits())
 	}
@@ -39,8 +38,8 @@ func (a *array) text(j int) string {
 	return strings.TrimSpace(fmt.Sprint(v))
 }
 
-func (a *array) number(j int) (float64, error) {
-	k := a.row*a.d + j
+func (a *array) number(i, j int) (float64, error) {
+	k := i*a.d + j
 	switch v := a.data.(type) {
 	case []uint8:
 		return float64(v[k]), nil
@@ -53,7 +52,7 @@ func (a *array) number(j int) (float64, error) {
 	case []float64:
 		return v[k], nil
 	}
-	return parse(a.text(j)) // exact: what is rounded is the number
+	return parse(a.text(i, j)) // exact: what is rounded is the number
 }
 
 // points returns the columns to keep of the first n rows, in the memory of the array where that holds floats; in
@@ -71,34 +70,34 @@ func (s *source) points(a *array, n int, keep []int, fill bool) (points.Points, 
 		return nil, err
 	}
 	x := points.NewDense(n, len(keep), nil)
-	for a.row = range n {
+	for i := range n {
 		for k, j := range keep {
-			x.Row(a.row)[k], _ = a.number(j)
+			x.Row(i)[k], _ = a.number(i, j)
 		}
 	}
 	return x, nil
 }
 
-// kept moves the columns to keep, which rise, of n rows of d numbers together.
+// kept returns the columns to keep of n rows of d numbers: in the memory of v if they rise.
 func kept[T any](v []T, n, d int, keep []int) []T {
-	if len(keep) == d && slices.IsSorted(keep) {
-		return v[:n*d]
-	}
+	out := v[:n*len(keep)]
 	if !slices.IsSorted(keep) {
-		v = append([]T(nil), v...)
+		out = make([]T, len(out))
+	} else if len(keep) == d {
+		return out
 	}
 	for i := range n {
 		for k, j := range keep {
-			v[i*len(keep)+k] = v[i*d+j]
+			out[i*len(keep)+k] = v[i*d+j]
 		}
 	}
-	return v[:n*len(keep)]
+	return out
 }
 
 // elements reads those of an array, which take memory.
 func (s *source) elements(a *array, r io.Reader) (err error) {
 	if held := a.Held(); held > math.MaxInt64/2 || s.take(int(held), 0) != nil {
-		return s.fail(0, 0, "an array of shape %v takes %s, the limit is %s: allow more by --memory", a.Shape,
+		return s.refuse("an array of shape %v takes %s, the limit is %s: allow more by --memory", a.Shape,
 			accel.Bytes(held), accel.Bytes(s.memory()))
 	}
 	if a.data, err = a.Read(r); err != nil {
@@ -111,7 +110,7 @@ func (s *source) arrayFault(err error) error {
 	if s.ctx.Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, zip.ErrChecksum) {
 		return s.failed(0, err)
 	}
-	return s.fail(0, 0, "%v", err)
+	return s.refuse("%v", err)
 }
 
 // header reads the header of an array: vectors are columns, and the last dimensions of more than two are one.
@@ -139,21 +138,14 @@ type arrayColumn struct {
 	j int
 }
 
-// column returns column j of the row, and its place in its array.
-func (r *arrayRow) column(j int) (*array, int) {
-	c := r.columns[j]
-	c.row = r.row
-	return c.array, c.j
-}
-
 func (r *arrayRow) text(j int) string {
-	a, k := r.column(j)
-	return a.text(k)
+	c := r.columns[j]
+	return c.text(r.row, c.j)
 }
 
 func (r *arrayRow) number(j int) (float64, error) {
-	a, k := r.column(j)
-	return a.number(k)
+	c := r.columns[j]
+	return c.number(r.row, c.j)
 }
 
 // npy reads a matrix, with the columns of other arrays of its archive that are answers or that options name.
@@ -163,7 +155,7 @@ func (s *source) npy(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if x.n == 0 || x.d == 0 {
-		return nil, s.fail(0, 0, "%s has shape %v: no rows or no columns",
+		return nil, s.refuse("%s has shape %v: no rows or no columns",
 			strings.TrimSpace("the array "+x.name), x.Shape)
 	}
 	c := s.table(o)
@@ -194,7 +186,7 @@ func (s *source) npy(o *ReadOptions) (*Dataset, error) {
 	case s.arrays != nil && len(others) > 0 && (o.Target == "" || o.Target == "-1"):
 		c.o.Target = strconv.Itoa(x.d - 1)
 	case len(x.Shape) > 2 && o.Target != "none" && !o.TargetOptional:
-		return nil, s.fail(0, 0, "an array of shape %v has no column of answers: write points and answers into one file "+
+		return nil, s.refuse("an array of shape %v has no column of answers: write points and answers into one file "+
 			"by np.savez('data.npz', X=X, y=y)", x.Shape)
 	case len(x.Shape) > 2:
 		c.o.Target = "none"
@@ -248,9 +240,9 @@ func (s *source) matrices(o *ReadOptions) (x, y *array, others []*array, err err
 		}
 		s.reading.Format += fmt.Sprintf(", of shape %v", x.Shape)
 		if more, _ := s.r.Peek(len(npy.Magic)); string(more) == npy.Magic {
-			err = s.fail(0, 0, "a second array follows the first: write both by np.savez('data.npz', X=X, y=y)")
+			err = s.refuse("a second array follows the first: write both by np.savez('data.npz', X=X, y=y)")
 		} else if len(more) > 0 {
-			err = s.fail(0, 0, "more bytes follow the array, of shape %v: the file holds something else, too", x.Shape)
+			err = s.refuse("more bytes follow the array, of shape %v: the file holds something else, too", x.Shape)
 		}
 		return x, nil, nil, err
 	}
@@ -367,6 +359,9 @@ func only(all []*array, fits func(a *array) bool) *array {
 // choose returns the arrays of the points and of the answers: those that the options name, those with usual names, or
 // the only ones that can be these.
 func (s *source) choose(all []*array, o *ReadOptions) (x, y *array, err error) {
+	fail := func(format string, args ...any) (x, y *array, err error) {
+		return nil, nil, s.refuse(format, args...)
+	}
 	var names []string
 	for _, a := range all {
 		names = append(names, a.describe())
@@ -383,7 +378,7 @@ func (s *source) choose(all []*array, o *ReadOptions) (x, y *array, err error) {
 	rest := slices.DeleteFunc(slices.Clone(all), func(a *array) bool { return a == y })
 	if x = named(rest, pointNames, o.TestPart); o.Points != "" {
 		if x = named(rest, []string{o.Points}, false); x == nil {
-			return nil, nil, s.fail(0, 0, "no array for the points is named %s: there are %s", quote(o.Points), there)
+			return fail("no array for the points is named %s: there are %s", quote(o.Points), there)
 		}
 	}
 	isMatrix := func(a *array) bool { return len(a.Shape) > 1 }
@@ -394,12 +389,11 @@ func (s *source) choose(all []*array, o *ReadOptions) (x, y *array, err error) {
 		x, y = all[0], nil
 	}
 	if named(all, []string{"indptr", "col"}, false) != nil && named(all, []string{"shape"}, false) != nil {
-		return nil, nil, s.fail(0, 0, "a sparse matrix of SciPy, without answers: write both by "+
+		return fail("a sparse matrix of SciPy, without answers: write both by " +
 			"sklearn.datasets.dump_svmlight_file(X, y, 'data.svm', zero_based=False)")
 	}
 	if x == nil {
-		return nil, nil, s.fail(0, 0,
-			"no array is named X, and not just one is a matrix: there are %s; name the points by --x", there)
+		return fail("no array is named X, and not just one is a matrix: there are %s; name the points by --x", there)
 	}
 	if y == nil && !isNamed {
 		y = only(rest, func(a *array) bool { return a != x && len(a.Shape) == 1 && a.n == x.n })
@@ -411,15 +405,14 @@ func (s *source) choose(all []*array, o *ReadOptions) (x, y *array, err error) {
 	case o.Target == "none":
 		y = nil
 	case y == nil && isNamed && !o.TargetOptional:
-		return nil, nil, s.fail(0, 0, "no array is named %s: there are %s", quote(o.Target), there)
+		return fail("no array is named %s: there are %s", quote(o.Target), there)
 	case y == nil && len(all) > 1 && !isNamed && !o.TargetOptional:
-		return nil, nil, s.fail(0, 0,
-			"no array is named y, and not just one is a vector: there are %s; name the answers by --target", there)
+		return fail("no array is named y, and not just one is a vector: there are %s; name the answers by --target", there)
 	case y != nil && y.d > 1 && o.Task == "classification":
-		return nil, nil, s.fail(0, 0, "the answers %s have %d columns: several targets need --task regression",
+		return fail("the answers %s have %d columns: several targets need --task regression",
 			plain(y.name), y.d)
 	case y != nil && y.n != x.n:
-		return nil, nil, s.fail(0, 0, "%d answers %s, and %d points %s", y.n, plain(y.name), x.n, plain(x.name))
+		return fail("%d answers %s, and %d points %s", y.n, plain(y.name), x.n, plain(x.name))
 	}
 	return x, y, nil
 }
@@ -438,7 +431,7 @@ func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, 
 		return nil, err
 	}
 	if _, texts := x.data.([]string); texts || len(x.Shape) != 2 {
-		return nil, s.fail(0, 0, "an array of shape %v and type %s: want a matrix of numbers", x.Shape, x.Descr)
+		return nil, s.refuse("an array of shape %v and type %s: want a matrix of numbers", x.Shape, x.Descr)
 	}
 	keep := make([]int, x.d)
 	for j := range keep {

@@ -185,3 +185,10 @@ func FuzzArrays(f *testing.F) {
 		stored("<U1", "(2,)", "a\x00\x00\x00b\x00\x00\x00"))))
 	f.Fuzz(func(t *testing.T, b []byte) { check(t, b, &ReadOptions{Format: "npy", Memory: 1 << 20}) })
 }
+
+// TestKept: columns in another order than in the array do not overwrite one another.
+func TestKept(t *testing.T) {
+	if got := kept([]int{1, 2, 3, 4}, 2, 2, []int{1, 0}); !slices.Equal(got, []int{2, 1, 4, 3}) {
+		t.Error(got)
+	}
+}

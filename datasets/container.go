@@ -183,19 +183,19 @@ func (s *source) unzip(*bufio.Reader) (io.Reader, error) {
 	}
 	switch {
 	case slices.Contains(names, "[Content_Types].xml"):
-		return nil, s.fail(0, 0, "the file is an Excel workbook or another document of Office: save the table as CSV")
+		return nil, s.refuse("the file is an Excel workbook or another document of Office: save the table as CSV")
 	case slices.Contains(names, "mimetype"):
-		return nil, s.fail(0, 0, "the file is a document of LibreOffice (OpenDocument): open it, and save its "+
+		return nil, s.refuse("the file is a document of LibreOffice (OpenDocument): open it, and save its " +
 			"spreadsheet as CSV")
 	case len(files) == 0:
-		return nil, s.fail(0, 0, "the zip archive has no file")
+		return nil, s.refuse("the zip archive has no file")
 	case files[0].Flags&1 != 0:
-		return nil, s.fail(0, 0, "the zip archive is encrypted: unpack it by %s", s.unpacking("zip"))
+		return nil, s.refuse("the zip archive is encrypted: unpack it by %s", s.unpacking("zip"))
 	case arrays:
 		s.arrays = files
 		return nil, nil
 	case len(files) > 1:
-		return nil, s.fail(0, 0, "the zip archive has %d files, %s: unpack it, and name one", len(files),
+		return nil, s.refuse("the zip archive has %d files, %s: unpack it, and name one", len(files),
 			plain(strings.Join(names, ", ")))
 	}
 	s.zipped = files[0]

@@ -96,9 +96,9 @@ func (c *csvReader) dataset() (*Dataset, error) {
 	s := c.s
 	switch {
 	case c.rows == 0 && c.header != nil:
-		return nil, s.fail(0, 0, oneLine)
+		return nil, s.refuse(oneLine)
 	case c.rows == 0:
-		return nil, s.fail(0, 0, "the file is empty: no rows")
+		return nil, s.refuse("the file is empty: no rows")
 	}
 	c.data = c.nums.all()
 	if err := cmp.Or(c.fault(), c.checkBooleans()); err != nil {
@@ -540,23 +540,14 @@ func localNumber(text string) string {
 	point := strings.Replace(text, ",", ".", 1)
 	_, err := parse(point)
 	comma := err == nil && point != text
-	m := thousands.FindStringSubmatch(text)
-	if m != nil {
-		if rest := strings.ReplaceAll(m[4], m[2], ""); strings.ContainsAny(rest, " ,.'’_\u00a0\u202f") {
-			m = nil // more than one separator
-		}
-	}
+	number, _ := ungrouped(text)
 	switch {
-	case comma && m != nil && m[4] == "" && m[5] == "":
-		return ": a decimal comma or a separator of thousands? write " + point + " or " + m[1] + m[3]
+	case comma && number != "":
+		return ": a decimal comma or a separator of thousands? write " + point + " or " + number
 	case comma:
 		return ": decimal comma? write " + point
-	case m != nil:
-		whole := m[1] + m[3] + strings.ReplaceAll(m[4], m[2], "")
-		if m[5] != "" {
-			whole += "." + m[5]
-		}
-		return ": separators of thousands? write " + whole
+	case number != "":
+		return ": separators of thousands? write " + number
 	}
 	return ""
 }

@@ -46,11 +46,14 @@ func (d *Dates) suffixes() []string {
 	return append(all, " weekday sin", " weekday cos", " year sin", " year cos")
 }
 
-// dateCell matches the forms of dates and times: year first with a month or a day, eight digits, year last; then a time
-// of day with a time zone. Either part may be missing.
-var dateCell = regexp.MustCompile(`^(?:(\d{4})[-/.](\d\d?)(?:[-/.](\d\d?))?|(\d{4})(\d\d)(\d\d)|` +
-	`(\d\d?)[-/.](\d\d?)[-/.](\d{4}))?(?:(?:^|[T ,] ?)(\d\d?):(\d\d)(?::(\d\d(?:[.,]\d+)?))? ?([AaPp][Mm])? ?` +
+// dateCell matches the forms of dates and times: a date as dateLayouts and yearLast have it, a time of day, whether it is
+// before noon, and a time zone. The date or all else may be missing.
+var dateCell = regexp.MustCompile(`^(\d{4}[-/.]\d\d?(?:[-/.]\d\d?)?|\d{8}|\d\d?[-/.]\d\d?[-/.]\d{4})?` +
+	`(?:(?:^|[T ,] ?)(\d\d?):(\d\d)(?::(\d\d(?:[.,]\d+)?))? ?([AaPp][Mm])? ?` +
 	`(Z|z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?$`)
+
+// dateLayouts are the forms of dates whose year comes first, with hyphens.
+var dateLayouts = []string{"2006-1-2", "2006-1", "20060102"}
 
 // sinceEpoch matches seconds, milli-, micro- or nanoseconds since 1970, from 1973 on.
 var sinceEpoch = regexp.MustCompile(`^\d{9,19}(?:\.\d*)?$`)
@@ -61,7 +64,7 @@ const (
 )
 
 // dateReader reads a column of dates. A date is held as a number of its digits until the end of the file is known, which
-// may show whether days or months come first; it is negative where that matters.
+// may show whether days or months come first; it is negative where the cell leaves that open.
 type dateReader struct {
 	Dates
 	fixed                                 bool   // by a fit
@@ -83,36 +86,29 @@ func (r *dateReader) read(text string) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		t := time.Unix(int64(v), 0).UTC()
-		year, month, date := t.Date()
-		return dateCode(year, int(month), date, math.Mod(v, day)), r.sees(text, true, true, true)
+		return dateCode(time.Unix(int64(v), 0).UTC(), math.Mod(v, day)), r.sees(text, true, true, true)
 	}
 	m := dateCell.FindStringSubmatch(text)
 	if m == nil || text == "" {
 		return 0, r.wrong(text)
 	}
-	seconds, zoned, err := timeOfDay(m[10:])
+	date, hasTime := strings.NewReplacer("/", "-", ".", "-").Replace(m[1]), m[2] != ""
+	seconds, err := timeOfDay(m[2:])
+	if err == nil {
+		err = r.sees(text, hasTime, m[6] != "", date != "")
+	}
 	if err != nil {
 		return 0, err
 	}
-	number := func(k ...int) int {
-		v, _ := strconv.Atoi(cmp.Or(m[k[0]], m[k[1]])) // digits, or "" for 0
-		return v
+	if date == "" {
+		return dateCode(time.Unix(0, 0).UTC(), seconds), nil
 	}
-	hasTime := m[10] != ""
-	if err := r.sees(text, hasTime, zoned, m[1]+m[4]+m[9] != ""); err != nil {
-		return 0, err
+	for _, layout := range dateLayouts {
+		if t, err := time.Parse(layout, date); err == nil {
+			return dateCode(t, seconds), nil
+		}
 	}
-	year, month, date := number(1, 4), number(2, 5), max(1, number(3, 6))
-	switch {
-	case m[9] != "":
-		return r.yearLast(text, number(9, 9), number(7, 7), number(8, 8), seconds)
-	case m[1]+m[4] == "":
-		return dateCode(1970, 1, 1, seconds), nil
-	case !isDate(year, month, date):
-		return 0, r.wrong(text)
-	}
-	return dateCode(year, month, date, seconds), nil
+	return r.yearLast(text, date, seconds)
 }
 
 func (r *dateReader) wrong(text string) error {
@@ -155,47 +151,44 @@ func (r *dateReader) sees(text string, hasTime, hasZone, hasDate bool) error {
 }
 
 // yearLast returns the number of a date in whose cell the year comes last.
-func (r *dateReader) yearLast(text string, year, first, second int, seconds float64) (float64, error) {
-	dayFirst, monthFirst := isDate(year, second, first), isDate(year, first, second)
+func (r *dateReader) yearLast(text, date string, seconds float64) (float64, error) {
+	t, notDayFirst := time.Parse("2-1-2006", date)
+	monthFirst, notMonthFirst := time.Parse("1-2-2006", date)
+	code, cell := dateCode(t, seconds), &r.dayFirst
 	switch {
-	case !dayFirst && !monthFirst:
+	case notDayFirst != nil && notMonthFirst != nil:
 		return 0, r.wrong(text)
-	case dayFirst && monthFirst:
-		r.either = cmp.Or(r.either, strings.Clone(text))
-	case dayFirst:
-		r.dayFirst = cmp.Or(r.dayFirst, strings.Clone(text))
-	default:
-		r.monthFirst = cmp.Or(r.monthFirst, strings.Clone(text))
+	case notDayFirst != nil:
+		code, cell = dateCode(monthFirst, seconds), &r.monthFirst
+	case notMonthFirst == nil:
+		code, cell = -code, &r.either
 	}
+	*cell = cmp.Or(*cell, strings.Clone(text))
 	switch {
 	case r.dayFirst != "" && r.monthFirst != "":
 		return 0, fmt.Errorf("the day comes first in %s, and the month in %s", quote(r.dayFirst), quote(r.monthFirst))
 	case r.Order == "day" && r.monthFirst != "" || r.Order == "month" && r.dayFirst != "":
 		return 0, fmt.Errorf("%s does not have the %s first, as the other dates or --date-order say", quote(text), r.Order)
 	}
-	return -dateCode(year, second, first, seconds), nil
-}
-
-func isDate(year, month, date int) bool {
-	return 1 <= month && month <= 12 && 1 <= date && date <= time.Date(year, time.Month(month+1), 0, 0, 0, 0, 0, time.UTC).Day()
+	return code, nil
 }
 
 // timeOfDay returns the seconds since midnight in UTC, or without a time zone on the clock, of the groups of dateCell.
-func timeOfDay(m []string) (seconds float64, zoned bool, err error) {
+func timeOfDay(m []string) (seconds float64, err error) {
 	if m[0] == "" {
-		return 0, false, nil
+		return 0, nil
 	}
 	hour, _ := strconv.Atoi(m[0])
 	minute, _ := strconv.Atoi(m[1])
 	second, _ := strconv.ParseFloat(cmp.Or(strings.Replace(m[2], ",", ".", 1), "0"), 64)
 	if half := strings.ToLower(m[3]); half != "" {
 		if hour < 1 || hour > 12 {
-			return 0, false, fmt.Errorf("the hour %d does not go with %s", hour, half)
+			return 0, fmt.Errorf("the hour %d does not go with %s", hour, half)
 		}
 		hour = hour%12 + map[string]int{"pm": 12}[half]
 	}
 	if hour > 23 || minute > 59 || second > 61 {
-		return 0, false, fmt.Errorf("%s:%s:%v is no time of day", m[0], m[1], second)
+		return 0, fmt.Errorf("%s:%s:%v is no time of day", m[0], m[1], second)
 	}
 	seconds, zone := float64(hour*3600+minute*60)+second, m[4]
 	if zone != "" && strings.ContainsAny(zone[:1], "+-") {
@@ -207,15 +200,16 @@ func timeOfDay(m []string) (seconds float64, zoned bool, err error) {
 			offset = -offset
 		}
 		if seconds += offset; h > 23 || min > 59 {
-			return 0, false, fmt.Errorf("%s is no time zone", zone)
+			return 0, fmt.Errorf("%s is no time zone", zone)
 		}
 	}
-	return seconds, zone != "", nil
+	return seconds, nil
 }
 
 // dateCode returns the number of a date whose seconds, from its midnight on, are between −day and 3·day.
-func dateCode(year, month, date int, seconds float64) float64 {
-	return float64((year*100+month)*100+date)*dayCodes + seconds + day
+func dateCode(t time.Time, seconds float64) float64 {
+	year, month, date := t.Date()
+	return float64((year*100+int(month))*100+date)*dayCodes + seconds + day
 }
 
 // seconds returns those since 1970 of a cell's number.
@@ -241,12 +235,12 @@ func (r *dateReader) settle(codes func(func(code float64))) error {
 		r.Order, r.orderIsNew = "day", true
 	case r.monthFirst != "":
 		r.Order, r.orderIsNew = "month", true
-	case r.either != "" && r.fixed:
-		return fmt.Errorf("whether days or months come first is open (%s): write the year first, as in 2024-12-31",
-			quote(r.either))
 	case r.either != "":
-		return fmt.Errorf("whether days or months come first is open (%s): add --date-order day or --date-order month",
-			quote(r.either))
+		remedy := "add --date-order day or --date-order month"
+		if r.fixed {
+			remedy = "write the year first, as in 2024-12-31"
+		}
+		return fmt.Errorf("whether days or months come first is open (%s): %s", quote(r.either), remedy)
 	default:
 		r.Order = ""
 	}

@@ -82,40 +82,35 @@ func (c *csvReader) fault() error {
 	var gaps []int // columns
 	total, fill := 0, false
 	for _, j := range slices.Sorted(maps.Keys(c.faults)) {
-		f := c.faults[j]
-		switch few := len(f.values) <= min(maxCategories, max(maxGuess, c.rows/rowsPerGuess)); {
+		f, flags, text := c.faults[j], &drop, c.name(j)
+		switch {
 		case f.gaps == c.rows && c.rows > 1 && j != c.target && c.o.Dim == 0:
-			words, drop = append(words, c.name(j)+" has no value"), append(drop, c.flagName(j))
+			text += " has no value"
 		case f.words == 0:
 			gaps, total = append(gaps, j), total+f.gaps
+			continue
 		case c.booleans[j] == 0 && 2*f.words <= c.rows-f.gaps || c.rows == 1:
 			if f.words > 1 {
 				f.word = fmt.Errorf("%w, and %d cells more of the column", f.word, f.words-1)
 			}
 			return c.cellFault(f.wordLine, j, f.word)
 		case f.date:
-			text, err := c.name(j)+" has dates or times", cmp.Or(f.noDate, f.dates.settle(noCodes))
-			switch {
-			case err != nil:
+			text += " has dates or times"
+			if err := cmp.Or(f.noDate, f.dates.settle(noCodes)); err != nil {
 				text += fmt.Sprintf(", which --dates cannot read: %v", err)
-			case f.words+f.gaps < c.rows:
+			} else if f.words+f.gaps < c.rows {
 				text += " and numbers"
-			default:
+			} else {
 				text += fmt.Sprintf(" (--drop %s leaves them out)", c.flagName(j))
-				dates, fill = append(dates, c.flagName(j)), fill || f.gaps > 0
-			}
-			if words = append(words, text); len(dates) == 0 || dates[len(dates)-1] != c.flagName(j) {
-				drop = append(drop, c.flagName(j))
+				flags, fill = &dates, fill || f.gaps > 0
 			}
 		default:
-			words = append(words, fmt.Sprintf("%s has words (%d, such as %s)", c.name(j), len(f.values),
-				quote(f.first)))
-			if few {
-				code = append(code, c.flagName(j))
-			} else {
-				drop = append(drop, c.flagName(j))
+			text += fmt.Sprintf(" has words (%d, such as %s)", len(f.values), quote(f.first))
+			if len(f.values) <= min(maxCategories, max(maxGuess, c.rows/rowsPerGuess)) {
+				flags = &code
 			}
 		}
+		words, *flags = append(words, text), append(*flags, c.flagName(j))
 	}
 	pe := &ParseError{File: c.s.name}
 	var reason []string

@@ -28,7 +28,7 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if x.N = len(a.code); x.N == 0 {
-		return nil, s.fail(0, 0, "the file is empty: no rows")
+		return nil, s.refuse("the file is empty: no rows")
 	}
 	if o.Dim > 0 && x.D > o.Dim {
 		if o.DimOf == "" {
@@ -48,7 +48,7 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 			x.D, accel.Bytes(int64(need)), accel.Bytes(s.memory()))
 	}
 	if x.D == 0 {
-		return nil, s.fail(0, 0, "no row has a feature")
+		return nil, s.refuse("no row has a feature")
 	}
 	d := &Dataset{X: x}
 	if o.Target == "none" {
@@ -195,7 +195,7 @@ func (s *source) idx(o *ReadOptions) (*Dataset, error) {
 		d = size[1] * size[2]
 	}
 	if n == 0 || d == 0 {
-		return nil, s.fail(0, 0, "%d images of %d×%d pixels", n, size[1], size[2])
+		return nil, s.refuse("%d images of %d×%d pixels", n, size[1], size[2])
 	}
 	if o.MaxRows > 0 {
 		n = min(n, o.MaxRows)
@@ -221,7 +221,7 @@ func (s *source) idxHeader(magic uint32, dims int) (size []int, err error) {
 		return nil, s.failed(0, err)
 	}
 	if head[0] != magic {
-		return nil, s.fail(0, 0, "wrong magic number %#08x, want %#08x: not an idx file of %s", head[0], magic,
+		return nil, s.refuse("wrong magic number %#08x, want %#08x: not an idx file of %s", head[0], magic,
 			map[uint32]string{idxImages: "images", idxLabels: "labels"}[magic])
 	}
 	if err := binary.Read(s.r, binary.BigEndian, head[1:]); err != nil {
@@ -237,7 +237,7 @@ func (s *source) idxHeader(magic uint32, dims int) (size []int, err error) {
 func (s *source) idxBytes(n, d int, what string) ([]byte, error) {
 	out, err := s.upTo(int64(n)*int64(d), byteGrowth)
 	if err == nil && len(out) < n*d {
-		err = s.fail(0, 0, "the file is cut short: %d of %d %s; get it again", len(out)/d, n, what)
+		err = s.refuse("the file is cut short: %d of %d %s; get it again", len(out)/d, n, what)
 	}
 	return out, err
 }
@@ -266,8 +266,7 @@ func (s *source) idxLabels(total, n int) (*answers, error) {
 	dir, base := filepath.Split(s.name)
 	name := strings.NewReplacer("images-idx3", "labels-idx1", "images.idx3", "labels.idx1").Replace(base)
 	if name == base || s.file == nil {
-		return nil, s.fail(0, 0,
-			"an idx file of images must be named like train-images-idx3-ubyte, with train-labels-idx1-ubyte beside it")
+		return nil, s.refuse("an idx file of images must be named like train-images-idx3-ubyte, with train-labels-idx1-ubyte beside it")
 	}
 	var l *source
 	err := fs.ErrNotExist
@@ -275,7 +274,7 @@ func (s *source) idxLabels(total, n int) (*answers, error) {
 		l, err = open(s.ctx, filepath.Join(dir, names[k]))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, s.fail(0, 0, "its labels are missing: put %s beside it", name)
+		return nil, s.refuse("its labels are missing: put %s beside it", name)
 	} else if err != nil {
 		return nil, err
 	}
@@ -285,7 +284,7 @@ func (s *source) idxLabels(total, n int) (*answers, error) {
 		return nil, err
 	}
 	if size[0] != total {
-		return nil, l.fail(0, 0, "%d labels for %d images", size[0], total)
+		return nil, l.refuse("%d labels for %d images", size[0], total)
 	}
 	raw, err := l.idxBytes(n, 1, "labels")
 	if err != nil {
@@ -342,9 +341,8 @@ func (s *source) take(bytes, rows int) error {
 	if limit := s.memory(); limit == 0 || s.held <= limit {
 		return nil
 	}
-	return s.fail(0, 0,
-		"reading more than %d rows takes more than %s, the memory there is for it: read fewer by --n, or allow "+
-			"more by --memory",
+	return s.refuse("reading more than %d rows takes more than %s, the memory there is for it: read fewer by --n, or allow "+
+		"more by --memory",
 		rows, accel.Bytes(s.limit))
 }
 

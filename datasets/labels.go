@@ -101,20 +101,17 @@ func (d *Dataset) ClassIn(labels []string) []int {
 // one that differs in upper and lower case; "" if all are the same. It is an error if not one of the rows has a label
 // that is among them.
 func (d *Dataset) KnownLabels(labels []string) (note string, err error) {
-	index, rows, unknown := newWordIndex(labels), 0, make([]int, len(d.Labels))
-	at := d.ClassIn(labels)
+	index, rows, count := newWordIndex(labels), 0, make([]int, len(d.Labels))
 	for _, c := range d.Class {
-		if at[c] < 0 {
-			unknown[c]++
-			rows++
-		}
+		count[c]++
 	}
 	var names, taken []string
-	for c, n := range unknown {
-		if n > 0 {
-			names = append(names, d.Labels[c])
-		} else if i, caseDiffers := index.find(d.Labels[c]); caseDiffers {
+	for c, n := range count {
+		i, caseDiffers := index.find(d.Labels[c])
+		if caseDiffers {
 			taken = append(taken, equalWords(d.Labels[c], labels[i]))
+		} else if i < 0 && n > 0 {
+			names, rows = append(names, d.Labels[c]), rows+n
 		}
 	}
 	if taken != nil {

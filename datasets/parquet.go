@@ -171,7 +171,7 @@ func (s *source) parquet(o *ReadOptions) (d *Dataset, err error) {
 		}
 	}
 	if c.rows == 0 {
-		return nil, s.fail(0, 0, "the file has no rows")
+		return nil, s.refuse("the file has no rows")
 	}
 	return c.dataset()
 }
@@ -183,7 +183,7 @@ func (s *source) parquetFault(err error) error {
 	} else if e := s.ctx.Err(); e != nil {
 		return e
 	}
-	return s.fail(0, 0, "damaged Parquet data (%s); get the file again", plain(err.Error()))
+	return s.refuse("damaged Parquet data (%s); get the file again", plain(err.Error()))
 }
 
 // parquetColumns finds the columns that are wanted, and returns an empty row.
@@ -291,7 +291,7 @@ func (c *csvReader) parquetRows(f *parquet.File, g int, row parquetRow) error {
 		}
 	}
 	if tooLarge(memory) {
-		return c.s.fail(0, 0, "unpacking the pages of row group %d takes %s, of %s that reading may take: allow more by "+
+		return c.s.refuse("unpacking the pages of row group %d takes %s, of %s that reading may take: allow more by "+
 			"--memory, leave columns out by --drop, or write smaller pages, as by to_parquet(…, row_group_size=10000) in "+
 			"pandas", g, accel.Bytes(memory), accel.Bytes(limit))
 	}

@@ -15,7 +15,7 @@ func (c *csvReader) open() error {
 	s := c.s
 	if head, _ := s.r.Peek(windowBytes); bytes.IndexByte(head, '\n') < 0 {
 		if i := bytes.IndexByte(head, '\r'); i >= 0 && i < len(head)-1 {
-			return s.fail(0, 0, oneLine)
+			return s.refuse(oneLine)
 		}
 	}
 	sep, err := ParseSeparator(c.o.Separator)
@@ -40,7 +40,7 @@ func (c *csvReader) open() error {
 		s.r.Discard(min(len(line)+1, len(head)))
 	}
 	if err != nil {
-		return s.fail(0, 0, "%v", err)
+		return s.refuse("%v", err)
 	}
 	c.read.skip(1, c.before)
 	head, _ := s.r.Peek(windowBytes)
@@ -57,7 +57,7 @@ func (c *csvReader) open() error {
 	c.sep, c.mark = sep, mark
 	rows := window(head, len(head) == windowBytes, sep, mark)
 	if len(rows) == 0 && len(comments) > 0 && c.o.Comment == "" {
-		return s.fail(0, 0, "all %d lines begin with #, such as %s: say --comment none if they are rows", len(comments),
+		return s.refuse("all %d lines begin with #, such as %s: say --comment none if they are rows", len(comments),
 			quote(comments[0]))
 	}
 	if len(rows) == 0 {

@@ -260,6 +260,9 @@ func (s *source) fail(line, column int, format string, args ...any) error {
 	return &ParseError{File: s.name, Line: line, Column: column, Reason: fmt.Sprintf(format, args...)}
 }
 
+// refuse returns an error that concerns the file as a whole.
+func (s *source) refuse(format string, args ...any) error { return s.fail(0, 0, format, args...) }
+
 func (s *source) read(o *ReadOptions) (*Dataset, error) {
 	opt, err := o.settled()
 	if err != nil {
@@ -281,8 +284,7 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 	}
 	text := format == "csv" || format == "libsvm"
 	if head, _ := s.r.Peek(1 << 12); text && bytes.IndexByte(head, 0) >= 0 {
-		return nil, s.fail(0, 0,
-			"the file is neither text nor of a known binary format: save the table as CSV in UTF-8, Parquet or .npz")
+		return nil, s.refuse("the file is neither text nor of a known binary format: save the table as CSV in UTF-8, Parquet or .npz")
 	}
 	if why != "" {
 		why = " (" + why + ")"
@@ -310,10 +312,10 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if opt.Dim > 0 && d.Dim() != opt.Dim {
-		return nil, s.fail(0, 0, "%s", opt.wrongDim(d.Dim()))
+		return nil, s.refuse("%s", opt.wrongDim(d.Dim()))
 	}
 	if err := d.check(opt.KeepMissing); err != nil {
-		return nil, s.fail(0, 0, "%v", err)
+		return nil, s.refuse("%v", err)
 	}
 	d.Source = s.name
 	d.Name, d.Read = baseName(s.name), s.reading
@@ -342,7 +344,7 @@ func (s *source) dropMark() error {
 		_, err := s.r.Discard(3)
 		return err
 	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
-		return s.fail(0, 0, "the text is UTF-16; save as UTF-8")
+		return s.refuse("the text is UTF-16; save as UTF-8")
 	}
 	return nil
 }
@@ -362,7 +364,7 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 		{"--drop", len(o.Drop) > 0 && !o.TargetOptional},
 		{"--target with several", len(o.More) > 0 && !o.TargetOptional}} {
 		if f.used {
-			return s.fail(0, 0, "a file of format %s has no columns with names: %s is for csv files", format, f.flag)
+			return s.refuse("a file of format %s has no columns with names: %s is for csv files", format, f.flag)
 		}
 	}
 	if slices.Contains([]string{"", "-1", "none"}, o.Target) {
@@ -372,7 +374,7 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 	if format == "idx" {
 		place = "in a separate file"
 	}
-	return s.fail(0, 0, "a file of format %s has its answers %s: --target %s is for csv files; leave it out", format,
+	return s.refuse("a file of format %s has its answers %s: --target %s is for csv files; leave it out", format,
 		place, safe.Name(o.Target))
 }
 

@@ -33,7 +33,7 @@ func (s *source) sniff() (format, why string, err error) {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", "", s.failed(0, err)
 		}
-		return "", "", s.fail(0, 0, "the file is empty")
+		return "", "", s.refuse("the file is empty")
 	}
 	if bytes.HasPrefix(head, []byte{0, 0}) {
 		return "idx", "it begins with two zeros", nil
@@ -51,7 +51,7 @@ func (s *source) sniff() (format, why string, err error) {
 	start = bytes.ToLower(bytes.TrimSpace(start[:min(len(start), 64)]))
 	for _, f := range strangers {
 		if bytes.HasPrefix(start, []byte(f.start)) {
-			return "", "", s.fail(0, 0, "the file is %s", f.what)
+			return "", "", s.refuse("the file is %s", f.what)
 		}
 	}
 	items, others, lines := 0, 0, 0

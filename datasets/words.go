@@ -27,25 +27,27 @@ const (
 	severalPlaces = -2
 )
 
-// wordIndex finds words in a list: by their text, their wordKey, and their wordKey in lower case.
-type wordIndex struct{ texts, keys, folds map[string]int }
-
-func newWordIndex(words []string) *wordIndex {
-	x := &wordIndex{map[string]int{}, map[string]int{}, map[string]int{}}
-	for i, w := range words {
-		key := wordKey(w)
-		addPlace(x.texts, w, i)
-		addPlace(x.keys, key, i)
-		addPlace(x.folds, strings.ToLower(key), i)
-	}
-	return x
+// wordForms returns what words are compared by, in order: their text, their wordKey, and that in lower case.
+func wordForms(word string) [3]string {
+	key := wordKey(word)
+	return [3]string{word, key, strings.ToLower(key)}
 }
 
-func addPlace(places map[string]int, word string, i int) {
-	if _, known := places[word]; known {
-		i = severalPlaces
+// wordIndex has the places of the words of a list, by each of their wordForms.
+type wordIndex [3]map[string]int
+
+func newWordIndex(words []string) *wordIndex {
+	x := &wordIndex{{}, {}, {}}
+	for i, word := range words {
+		for k, form := range wordForms(word) {
+			place := i
+			if _, known := x[k][form]; known {
+				place = severalPlaces
+			}
+			x[k][form] = place
+		}
 	}
-	places[word] = i
+	return x
 }
 
 // equalWords writes that a word was taken for another one, for a note.
@@ -55,15 +57,11 @@ func equalWords(word, other string) string { return quote(word) + " = " + quote(
 // differs in upper and lower case alone, which caseDiffers reports. It is noPlace or severalPlaces where there is no
 // such word, or more than one.
 func (x *wordIndex) find(word string) (i int, caseDiffers bool) {
-	if i, ok := x.texts[word]; ok {
-		return i, false
-	}
-	key := wordKey(word)
-	if i, ok := x.keys[key]; ok {
-		return i, false
-	}
-	if i, ok := x.folds[strings.ToLower(key)]; ok && i >= 0 {
-		return i, true
+	for k, form := range wordForms(word) {
+		caseDiffers = k == 2
+		if i, ok := x[k][form]; ok && !(caseDiffers && i == severalPlaces) {
+			return i, caseDiffers
+		}
 	}
 	return noPlace, false
 }
