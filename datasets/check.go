@@ -30,14 +30,17 @@ func (d *Dataset) check(canMiss bool) error {
 			return fmt.Errorf("%d cells of a column for %d rows", len(cells)-1, n)
 		}
 	}
-	if s := d.Scaling; s != nil {
-		for _, v := range [][]float64{s.Shift, s.Scale, s.Fill, s.Lengths} {
-			if v != nil && len(v) != dim || s.Scale == nil {
-				return fmt.Errorf("a scaling of %d features for %d", len(v), dim)
-			}
-		}
+	if d.Scaling != nil && d.Scaling.Dim() != dim {
+		return fmt.Errorf("a scaling of %d features for %d", d.Scaling.Dim(), dim)
 	}
-	if i, j, v, ok := notFinite(d.X, canMiss); ok {
+	if err := d.Scaling.Validate(); err != nil {
+		return err
+	}
+	if _, bytes := d.X.(*points.Bytes); bytes { // of a file: always finite
+		return nil
+	}
+	isMissing := func(v float64) bool { return canMiss && math.IsNaN(v) }
+	if i, j, v, found := points.NotFinite(d.X, isMissing); found {
 		return fmt.Errorf("row %d (counted from 0), %s: %g is not finite", i, d.feature(j), v)
 	}
 	return nil
@@ -74,34 +77,4 @@ func (d *Dataset) checkAnswers(n int) error {
 		}
 	}
 	return nil
-}
-
-// notFinite returns the first entry of x that is not finite. NaN counts as finite if canMiss is set.
-func notFinite(x points.Points, canMiss bool) (i, j int, v float64, ok bool) {
-	if _, ok := x.(*points.Bytes); ok {
-		return 0, 0, 0, false
-	}
-	n, d := x.Dims()
-	sparse, isSparse := x.(*points.CSR)
-	var row []float64
-	if !isSparse {
-		row = make([]float64, d)
-	}
-	for i := range n {
-		if isSparse {
-			row = sparse.Val[sparse.Ptr[i]:sparse.Ptr[i+1]]
-		} else {
-			x.RowTo(row, i)
-		}
-		for j, v := range row {
-			if isFinite(v) || canMiss && math.IsNaN(v) {
-				continue
-			}
-			if isSparse {
-				j = int(sparse.Col[sparse.Ptr[i]+j])
-			}
-			return i, j, v, true
-		}
-	}
-	return 0, 0, 0, false
 }

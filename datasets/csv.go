@@ -344,20 +344,19 @@ func (c *csvReader) features(r cells, line int) error {
 			continue
 		}
 		v, err := r.number(j)
-		if amount, ok := 0.0, false; err != nil {
-			if amount, ok = c.amount(line, j, r.text(j)); ok {
-				v, err = amount, nil
-			}
-		}
 		if err != nil || !isFinite(v) {
-			text := r.text(j)
-			if b, ok := boolean(text); ok {
+			text, isNaN := r.text(j), math.IsNaN(v)
+			isAmount, isBoolean := false, false
+			if v, isAmount = c.amount(line, j, text); !isAmount {
+				v, isBoolean = boolean(text)
+			}
+			if isBoolean {
 				c.booleans[j] = cmp.Or(c.booleans[j], line)
-				v = b
-			} else if err = c.noNumber(line, j, text, math.IsNaN(v)); err != nil {
-				return err
-			} else {
-				v = math.NaN()
+			} else if !isAmount {
+				v, err = math.NaN(), c.noNumber(line, j, text, isNaN)
+				if err != nil {
+					return err
+				}
 			}
 		}
 		c.buf = append(c.buf, v)

@@ -221,17 +221,9 @@ func (m *manifest) read(p *part, dir, role string) (d *Dataset, err error) {
 	for y := vector("y1"); y != nil; y = vector(fmt.Sprint("y", len(d.More)+1)) {
 		d.More = append(d.More, y)
 	}
-	if groups, ok := data["groups"].([]int64); ok {
-		d.Groups = make([]int, len(groups))
-		for i, g := range groups {
-			d.Groups[i] = int(g)
-		}
-	}
-	if class, ok := data["class"].([]int32); ok {
-		d.Task, d.Class = Classification, make([]int, len(class))
-		for i, c := range class {
-			d.Class[i] = int(c)
-		}
+	d.Groups, _ = npy.Ints(data["groups"])
+	if class, ok := npy.Ints(data["class"]); ok {
+		d.Task, d.Class = Classification, class
 	}
 	if err != nil {
 		return nil, err

@@ -178,12 +178,10 @@ func (s *source) parquet(o *ReadOptions) (d *Dataset, err error) {
 
 // parquetFault says in one line what is wrong with the file.
 func (s *source) parquetFault(err error) error {
-	if ours, ok := errors.AsType[*ParseError](err); ok {
-		return ours
-	} else if e := s.ctx.Err(); e != nil {
-		return e
+	if _, ours := errors.AsType[*ParseError](err); !ours {
+		err = s.refuse("damaged Parquet data (%s); get the file again", plain(err.Error()))
 	}
-	return s.refuse("damaged Parquet data (%s); get the file again", plain(err.Error()))
+	return cmp.Or(s.ctx.Err(), err)
 }
 
 // parquetColumns finds the columns that are wanted, and returns an empty row.

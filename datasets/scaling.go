@@ -243,14 +243,12 @@ func (s *Scaling) Validate() error {
 		return nil
 	case !slices.Contains([]string{"unit", "standard", "pixel", "fill", "lengths"}, s.Kind):
 		return fmt.Errorf("unknown scaling %q", s.Kind)
-	case s.Shift != nil && len(s.Shift) != len(s.Scale):
-		return fmt.Errorf("scaling of %d features has %d shifts", len(s.Scale), len(s.Shift))
-	case s.Fill != nil && len(s.Fill) != len(s.Scale) || s.Lengths != nil && len(s.Lengths) != len(s.Scale):
-		return fmt.Errorf("scaling of %d features fills %d of them, and has %d lengths", len(s.Scale), len(s.Fill),
-			len(s.Lengths))
 	}
-	for j, v := range s.Scale {
-		if !isFinite(v) || s.Shift != nil && !isFinite(s.Shift[j]) || s.Fill != nil && !isFinite(s.Fill[j]) {
+	for _, list := range [][]float64{s.Scale, s.Shift, s.Fill, s.Lengths} {
+		if list != nil && len(list) != len(s.Scale) {
+			return fmt.Errorf("scaling of %d features has %d shifts, fills or lengths", len(s.Scale), len(list))
+		}
+		if j := slices.IndexFunc(list, func(v float64) bool { return !isFinite(v) }); j >= 0 {
 			return fmt.Errorf("scaling of feature %d is not finite", j)
 		}
 	}

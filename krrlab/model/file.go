@@ -337,18 +337,11 @@ func (a *archive) metadata() (meta Info, err error) {
 // groups reads the groups of n points.
 func (a *archive) groups(n int) ([]int, error) {
 	data, err := a.read("groups.npy", []int{n})
-	v, ok := data.([]int64)
+	groups, ok := npy.Ints(data)
 	if err == nil && !ok {
-		err = fmt.Errorf("groups.npy: elements are of type %T, want %T", data, v)
+		err = fmt.Errorf("groups.npy: elements are of type %T, want integers", data)
 	}
-	if err != nil {
-		return nil, err
-	}
-	groups := make([]int, n)
-	for i, g := range v {
-		groups[i] = int(g)
-	}
-	return groups, nil
+	return groups, err
 }
 
 // array reads an entry of float64; it does nothing if *err is set.

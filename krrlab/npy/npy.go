@@ -167,6 +167,19 @@ func Raw(data any) []byte {
 	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
 }
 
+// Ints returns the elements of an array of signed integers; ok is false for other data.
+func Ints(data any) (elements []int, ok bool) {
+	v := reflect.ValueOf(data)
+	if v.Kind() != reflect.Slice || !reflect.Zero(v.Type().Elem()).CanInt() {
+		return nil, false
+	}
+	elements = make([]int, v.Len())
+	for i := range elements {
+		elements[i] = int(v.Index(i).Int())
+	}
+	return elements, true
+}
+
 // Map is Read of the file of that name. The elements of a file of Write are the file itself, where the system maps
 // files into memory: for reading only, and until the process ends, while which it must not change.
 func Map(name string) (h Header, data any, err error) {

@@ -265,17 +265,26 @@ func sumSq(v []float64) float64 {
 // CheckFinite returns an error that names the first entry that is NaN or
 // infinite (row and column counted from 0), or nil.
 func CheckFinite(x Points) error {
-	n, d := x.Dims()
-	row := make([]float64, d)
+	if i, j, v, found := NotFinite(x, nil); found {
+		return fmt.Errorf("points: entry (%d, %d) is %v", i, j, v)
+	}
+	return nil
+}
+
+// NotFinite finds the first entry x_ij = v that is NaN or infinite, those aside for which allowed, unless it is nil,
+// returns true.
+func NotFinite(x Points, allowed func(v float64) bool) (i, j int, v float64, found bool) {
+	var row []float64
+	n, _ := x.Dims()
 	for i := range n {
-		x.RowTo(row, i)
-		for j, v := range row {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("points: entry (%d, %d) is %v", i, j, v)
+		col, val := stored(x, i, &row)
+		for k, v := range val {
+			if (math.IsNaN(v) || math.IsInf(v, 0)) && (allowed == nil || !allowed(v)) {
+				return i, column(col, k), v, true
 			}
 		}
 	}
-	return nil
+	return 0, 0, 0, false
 }
 
 // Held returns the bytes that points take.

@@ -372,17 +372,7 @@ func (p *Preconditioner) columns() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	var idx []int
-	switch v := data.(type) {
-	case []int64:
-		for _, j := range v {
-			idx = append(idx, int(j))
-		}
-	case []int32:
-		for _, j := range v {
-			idx = append(idx, int(j))
-		}
-	}
+	idx, _ := npy.Ints(data)
 	seen := map[int]bool{}
 	for _, j := range idx {
 		if j < 0 || j >= p.Dim() || seen[j] {
