@@ -81,15 +81,20 @@ func TestSharedRefines(t *testing.T) {
 	}
 }
 
-// TestWithRefuses: another problem is none of the lab's.
+// TestWithRefuses: another problem is none of the lab's, also where its kernel is a Go function, which labs share.
 func TestWithRefuses(t *testing.T) {
-	l := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1})
-	for _, change := range []func(*Config){
-		func(c *Config) { c.Lambda = 0.2 },
-		func(c *Config) { c.Kernel = kernel.Gaussian{Sigma: 2} },
-		func(c *Config) { c.Comm = comm.Alone() },
-	} {
-		testkit.Fails(t, testkit.ErrOf(l.With(change)), "another problem")
+	for _, k := range []kernel.Kernel{gauss, kernel.Func{Name: "own", F: gauss.Eval}} {
+		l := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: k, Lambda: 0.1, Solver: PCG})
+		other := testkit.Must(l.With(func(c *Config) { c.Precond = Nystrom{S: 20} }))
+		testkit.Equal(t, other.problem, l.problem)
+		for _, change := range []func(*Config){
+			func(c *Config) { c.Lambda = 0.2 },
+			func(c *Config) { c.Kernel = kernel.Gaussian{Sigma: 2} },
+			func(c *Config) { c.Kernel = kernel.Func{Name: "other", F: gauss.Eval} },
+			func(c *Config) { c.Comm = comm.Alone() },
+		} {
+			testkit.Fails(t, testkit.ErrOf(l.With(change)), "another problem")
+		}
 	}
 }
 

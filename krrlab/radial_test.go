@@ -168,19 +168,6 @@ var errNameless = kernel.Register("test.nameless", nameless{})
 func (nameless) String() string                { return "nameless" }
 func (k nameless) Eval(x, z []float64) float64 { return quadric{k.C}.Eval(x, z) }
 
-// TestFuncWith: labs of one problem share a kernel that is a Go function, and another one is another problem.
-func TestFuncWith(t *testing.T) {
-	f := kernel.Func{Name: "own", F: gauss.Eval}
-	lab := newLab(t, regression(kinds(60, 4, 7)["float64"]), Config{Kernel: f, Lambda: 0.1, Solver: PCG})
-	other, err := lab.With(func(c *Config) { c.Precond = Nystrom{S: 20} })
-	if err != nil || other.problem != lab.problem {
-		t.Fatalf("another method: %v", err)
-	}
-	if _, err := lab.With(func(c *Config) { c.Kernel = kernel.Func{Name: "other", F: gauss.Eval} }); err == nil {
-		t.Error("another function: no error")
-	}
-}
-
 // TestEvaluatedOnce: a kernel of which only Eval is known is evaluated once for each pair of points, and for the
 // columns of landmarks, and its residuals are in float64 with a certain rounding all the same; beyond the memory for
 // that, or of more points, residuals are of K as stored.

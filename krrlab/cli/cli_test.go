@@ -149,27 +149,6 @@ func fields(t *testing.T, m any, keys string) {
 	}
 }
 
-// TestReportFields pins the names that scripts rely on.
-func TestReportFields(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(150, nil, true), "test.csv": table(50, nil, true)})
-	script(t, "$ fit --train train.csv --test test.csv --target y --solver pcg --features 100 --sigma 2 --lambda "+
-		"0.01 --json r.json")
-	r := report(t, "r.json")
-	fields(t, r, `dataset task n d t kernel lambda lambda_p s solver storage blas threads seed iterations status
-		true_residual 		kappa rmse relative_error r2 peak_bytes seconds history`)
-	fields(t, r["seconds"], "load kernel features factor solve predict total")
-	if r["n"] != 150.0 || r["d"] != 3.0 || r["t"] != 1.0 || r["s"] != 100.0 || r["task"] != "regression" ||
-		r["status"] != "converged" {
-		t.Errorf("wrong report: %v", r)
-	}
-	if v := r["true_residual"].(float64); !(v > 0 && v <= 1e-5) {
-		t.Errorf("true residual %g, asked 1e-5", v)
-	}
-	if v := r["r2"].(float64); v < 0.9 || r["test_error"] != nil {
-		t.Errorf("R² = %g, test error %v", v, r["test_error"])
-	}
-}
-
 // TestFitPredict goes from files to predictions, for every solver and storage, and
 // finds the same predictions.
 func TestFitPredict(t *testing.T) {

@@ -95,24 +95,3 @@ func checkColumns(t *testing.T, name string, whole, dense *mat.Dense, idx []int,
 		}
 	}
 }
-
-// BenchmarkColumns takes 200 columns of K, n = 20,000. The rate is that of reading
-// all tiles once.
-func BenchmarkColumns(b *testing.B) {
-	testkit.FastBLAS(b)
-	const n, count = 20000, 200
-	x := points.NewDense(n, 8, normal(1, n, 8).RawMatrix().Data)
-	idx := rand.New(rand.NewPCG(1, 2)).Perm(n)[:count]
-	dst := mat.NewDense(n, count, nil)
-	for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute} {
-		m := mustNew(b, kernel.Gaussian{Sigma: 2}, x, 0.01, &gram.Options{Storage: s, Accuracy: 1})
-		b.Run(s.String(), func(b *testing.B) {
-			if s != gram.Recompute {
-				b.SetBytes(m.Bytes())
-			}
-			for b.Loop() {
-				testkit.OK(b, m.Columns(ctx, idx, dst))
-			}
-		})
-	}
-}

@@ -3,7 +3,6 @@ package gram
 import (
 	"math"
 	"testing"
-	"time"
 	"unsafe"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -92,24 +91,4 @@ func TestPasses(t *testing.T) {
 			}
 		}
 	}
-}
-
-// BenchmarkPasses times a product without its tiles at n = 10⁶, t = 10 on one thread and on two in turn: what every rank
-// does for all rows. It reports the milliseconds of one thread, and the least time of two over that of one.
-func BenchmarkPasses(b *testing.B) {
-	defer accel.SetThreads(accel.Threads())
-	p, _ := without[float32](1_000_000, 10, 0)
-	best := [3]time.Duration{}
-	for b.Loop() {
-		for _, threads := range []int{1, 2} {
-			accel.SetThreads(threads)
-			start := time.Now()
-			testkit.OK(b, p.run(b.Context()))
-			if took := time.Since(start); best[threads] == 0 || took < best[threads] {
-				best[threads] = took
-			}
-		}
-	}
-	b.ReportMetric(best[1].Seconds()*1000, "ms-of-one")
-	b.ReportMetric(best[2].Seconds()/best[1].Seconds(), "ratio")
 }
