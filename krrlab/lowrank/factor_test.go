@@ -382,11 +382,3 @@ func (l *liar) Diag() []float64 {
 	}
 	return d
 }
-
-// TestString looks at the line that says what a factor is.
-func TestString(t *testing.T) {
-	f := &lowrank.Factor{Method: "RPCholesky", N: 100, F: points.NewDense32(100, 7, nil), Asked: 10, Columns: 12,
-		Trace: 100, Residual: 0.25}
-	want := "RPCholesky, n = 100, rank 7 (10 asked); tr(K−K̂) = 0.25, 0.0025 of tr K; 12 columns of K"
-	testkit.Equal(t, f.String(), want)
-}
