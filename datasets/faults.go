@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/krrlab/lab/krrlab/safe"
 )
 
 // faults are the cells of a column that are no numbers, with the first of the missing ones and of the words.
@@ -101,7 +103,7 @@ func (c *csvReader) fault() error {
 			} else if f.words+f.gaps < c.rows {
 				text += " and numbers"
 			} else {
-				text += fmt.Sprintf(" (--drop %s leaves them out)", c.flagName(j))
+				text += fmt.Sprintf(" (--drop %s leaves them out)", safe.Shell(joinNames([]string{c.flagName(j)})))
 				flags, fill = &dates, fill || f.gaps > 0
 			}
 		default:

@@ -44,7 +44,7 @@ func TestSecondCommand(t *testing.T) {
 	})
 	first := []string{"fit", "--train", "it's train.csv", "--target", "price", "--holdout", "0.2", "--out", "m.krr"}
 	code, _, errs := command(t, first...)
-	want := `krrlab: it's train.csv: columns that are no numbers: "sold on" has dates or times, ` +
+	want := `krrlab: it's train.csv: columns that are no numbers: "sold on" has dates or times (--drop 'sold on' leaves them out), ` +
 		`"street, no" has words (3, such as "Main"), ` +
 		`"color" has words (2, such as "red"), "name" has words (200, such as "house 0"); ` +
 		`in 200 rows 8 cells are missing: "size" 4, "rooms" 4; "Id" looks like an identifier (whole numbers that all ` +

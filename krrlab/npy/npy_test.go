@@ -68,7 +68,7 @@ func TestReadRefuses(t *testing.T) {
 		"limit":  {g, 23, "needs 24 bytes"},
 		"type":   {strings.Replace(g, "<f8", "<c8", 1), 100, "neither numbers nor short texts"},
 		"object": {strings.Replace(g, "'<f8'", "'|O' ", 1), 100, "neither numbers nor short texts"},
-		"fields": {strings.Replace(g, "'<f8'", "[('a','<f8')]", 1), 200, "neither numbers nor short texts"},
+		"fields": {strings.Replace(g, "'<f8'", "[('a','<f8')]", 1), 200, "a structured array"},
 		"fortran": {strings.Replace(strings.Replace(g, "False", "True ", 1), "(3,), }    ", "(1,1,3), } ", 1), 100,
 			"Fortran order"},
 		"version": {g[:6] + "\x04" + g[7:], 100, "versions 1 to 3"},

@@ -17,6 +17,7 @@ func init() {
 			"BoundGarbage":     r.ValueOf(accel.BoundGarbage),
 			"Bytes":            r.ValueOf(accel.Bytes),
 			"CPU":              r.ValueOf(accel.CPU),
+			"CatchFaults":      r.ValueOf(accel.CatchFaults),
 			"Counter":          r.ValueOf(accel.Counter),
 			"Dpotrf":           r.ValueOf(accel.Dpotrf),
 			"Dsterf":           r.ValueOf(accel.Dsterf),
@@ -25,6 +26,7 @@ func init() {
 			"Eigen":            r.ValueOf(accel.Eigen),
 			"EnvBLAS":          r.ValueOf(*new(string)),
 			"ErrAddresses":     r.ValueOf(&accel.ErrAddresses).Elem(),
+			"ErrFault":         r.ValueOf(&accel.ErrFault).Elem(),
 			"ForEach":          r.ValueOf(accel.ForEach),
 			"GemmRate32":       r.ValueOf(accel.GemmRate32),
 			"GemmRate64":       r.ValueOf(accel.GemmRate64),
@@ -42,6 +44,7 @@ func init() {
 			"Spotrf":           r.ValueOf(accel.Spotrf),
 			"Threads":          r.ValueOf(accel.Threads),
 			"TileOrder":        r.ValueOf(*new(int)),
+			"TouchRate":        r.ValueOf(accel.TouchRate),
 			"Whole":            r.ValueOf(accel.Whole),
 		},
 		Types: map[string]r.Type{

@@ -14,6 +14,7 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/leaveout"] = imports.Package{
 		Name: "leaveout",
 		Binds: map[string]r.Value{
+			"Blocks":    r.ValueOf(leaveout.Blocks),
 			"Dense":     r.ValueOf(leaveout.Dense),
 			"NewFactor": r.ValueOf(leaveout.NewFactor),
 			"Path":      r.ValueOf(leaveout.Path),

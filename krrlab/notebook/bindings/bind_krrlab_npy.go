@@ -14,6 +14,8 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/npy"] = imports.Package{
 		Name: "npy",
 		Binds: map[string]r.Value{
+			"Half":       r.ValueOf(npy.Half),
+			"Ints":       r.ValueOf(npy.Ints),
 			"Magic":      r.ValueOf(*new(string)),
 			"Map":        r.ValueOf(npy.Map),
 			"Raw":        r.ValueOf(npy.Raw),

@@ -14,8 +14,9 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/schema"] = imports.Package{
 		Name: "schema",
 		Binds: map[string]r.Value{
-			"Of":     r.ValueOf(schema.Of),
-			"Settle": r.ValueOf(schema.Settle),
+			"Nearest": r.ValueOf(schema.Nearest),
+			"Of":      r.ValueOf(schema.Of),
+			"Settle":  r.ValueOf(schema.Settle),
 		},
 		Types: map[string]r.Type{
 			"Field":  r.TypeOf((*schema.Field)(nil)).Elem(),

@@ -42,6 +42,7 @@ func init() {
 			"Solver":         r.TypeOf((*solve.Solver)(nil)).Elem(),
 			"Source":         r.TypeOf((*solve.Source)(nil)).Elem(),
 			"System":         r.TypeOf((*solve.System)(nil)).Elem(),
+			"Threshold":      r.TypeOf((*solve.Threshold)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
 			"AsStored":     "string:K as stored",

@@ -32,6 +32,7 @@ func init() {
 			"Points":      r.ValueOf(plots.Points),
 			"PreHTML":     r.ValueOf(plots.PreHTML),
 			"Spectrum":    r.ValueOf(plots.Spectrum),
+			"Spread":      r.ValueOf(plots.Spread),
 			"Steps":       r.ValueOf(plots.Steps),
 			"Sweep":       r.ValueOf(plots.Sweep),
 			"Text":        r.ValueOf(plots.Text),
