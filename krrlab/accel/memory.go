@@ -129,7 +129,10 @@ func BoundGarbage() {
 	if os.Getenv("GOGC") == "" {
 		lean.Do(func() {
 			bound()
-			boundNext(time.AfterFunc(boundAgain, bound))
+			boundNext(time.AfterFunc(boundAgain, func() {
+				bound()
+				time.AfterFunc(20*boundAgain, bound) // on a busy machine the collection may not have ended
+			}))
 		})
 	}
 	if now := debug.SetMemoryLimit(-1); now < math.MaxInt64 && now != garbageBound.Load() {
