@@ -71,7 +71,7 @@ type Result struct {
 	Criterion string `json:"criterion"`
 	// Metric is what was made best. Errors are its losses: 1 − AUC, 1 − F1, and else the metric itself.
 	Metric model.Metric `json:"metric"`
-	// Of is the class whose F1 that is, where there are two; At says at which threshold the metric is.
+	// Of is the class whose F1 is meant, if there are two classes; empty otherwise.
 	Of     string  `json:"metric_of,omitempty"`
 	Best   Point   `json:"best"`
 	Points []Point `json:"points"` // in the order they were evaluated
