@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/experiments/baseline"
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
@@ -79,11 +79,7 @@ func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 		}
 		values["residual"] = fit.Residual
 	} else {
-		loss, err := baseline.ParseLoss(c.Loss)
-		if err != nil {
-			return nil, err
-		}
-		if fit, err = baseline.ADMM(ctx, m, s.train.X, c.Lambda, y, &baseline.ADMMOptions{Options: o, Loss: loss,
+		if fit, err = baseline.ADMM(ctx, m, s.train.X, c.Lambda, y, &baseline.ADMMOptions{Options: o, Loss: c.Loss,
 			Rho: rhoGrid, Trial: rhoTrial, Tol: c.Tol, MaxIter: c.MaxIter}); err != nil {
 			return nil, err
 		}

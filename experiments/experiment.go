@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krrlab/lab/experiments/baseline"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/plots"
@@ -100,8 +101,8 @@ type Case struct {
 	Kernel kernel.Spec `json:"kernel"`           // k(x, z)
 	krrlab.PrecondSpec
 	krrlab.Config
-	Method Method `json:"method,omitempty"` // default: Config.Solver
-	Loss   string `json:"loss,omitempty"`   // of ADMM: square or hinge
+	Method Method        `json:"method,omitempty"` // default: Config.Solver
+	Loss   baseline.Loss `json:"loss,omitempty"`   // of ADMM
 	// CountOnly leaves out the test: for further seeds, of which only iterations and
 	// seconds are wanted.
 	CountOnly bool `json:"count_only,omitempty"`

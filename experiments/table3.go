@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/krrlab/lab/experiments/baseline"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/plots"
 )
@@ -30,12 +31,12 @@ func table3Plan(scale Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table3", scale) {
 		c := w.solve(krrlab.AutoSolver)
-		c.Method, c.S, c.Loss, c.Tol, c.MaxIter = ADMM, w.width("table3", "admm_s"), "hinge", 1e-3, admmMost
+		c.Method, c.S, c.Loss, c.Tol, c.MaxIter = ADMM, w.width("table3", "admm_s"), baseline.Hinge, 1e-3, admmMost
 		if (printed{"table3", w.paper}).cell("admm_s").IsBlank() { // the paper's rule
 			c.S = w.points() / 4
 		}
 		if w.tol() < 1e-3 {
-			c.Loss = "square"
+			c.Loss = baseline.Square
 		}
 		out = append(out, w.entry(admmRole, c, "", ""))
 		out = append(out, w.entry(proposed, w.pcg(w.width("table1", "s"), 1), "table1", "iterations"))

@@ -50,7 +50,7 @@ var floors = map[string]int{
 	"krrlab/pcg":     2,
 	"krrlab/precond": 2,
 
-	"krrlab/baseline":            3,
+	"experiments/baseline":       3,
 	"krrlab/bound":               3,
 	"krrlab/direct":              3,
 	"krrlab/leaveout":            3,

@@ -15,8 +15,8 @@ import (
 
 // kept lists exported names, or all of a folder or a type (.*), that nothing here uses, with the reason.
 var kept = map[string]string{
-	"krrlab/notebook/display.*": "gophernotes' names, called in cells",
-	"krrlab/baseline.Loss.*":    "the formulas of the manual",
+	"krrlab/notebook/display.*":   "gophernotes' names, called in cells",
+	"experiments/baseline.Loss.*": "the formulas of the manual",
 
 	"plots.Figure.PNG":                    "a notebook's way to pictures",
 	"experiments/testbed.Preconditioners": "what a reader of the lines looks up",

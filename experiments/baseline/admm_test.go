@@ -9,9 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/baseline"
+	"github.com/krrlab/lab/experiments/baseline"
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -65,12 +64,6 @@ func TestLoss(t *testing.T) {
 				}
 			}
 		}
-		if p, err := baseline.ParseLoss(l.String()); err != nil || p != l {
-			t.Errorf("%v: %v", l, err)
-		}
-	}
-	if _, err := baseline.ParseLoss("huber"); err == nil {
-		t.Error("a loss that is none")
 	}
 }
 
@@ -181,7 +174,7 @@ func TestADMM2000(t *testing.T) {
 	for _, l := range losses {
 		y := targetsOf(l, x, 1)
 		for _, blocks := range []int{1, 3} {
-			r := testkit.Must(baseline.ADMM(t.Context(), m, x, lambda, y, &baseline.ADMMOptions{Loss: l, Blocks: blocks,
+			r := must(baseline.ADMM(t.Context(), m, x, lambda, y, &baseline.ADMMOptions{Loss: l, Blocks: blocks,
 				Rho: []float64{0.5}, Tol: 1e-6, MaxIter: 8000}))
 			held(t, fmt.Sprint(blocks, " blocks"), r, l, z, y, lambda)
 		}
@@ -200,7 +193,7 @@ func TestADMMDual(t *testing.T) {
 		best := lossOptimum(t, l, z, y, lambda)
 		for _, rho := range []float64{0.001, 0.03, 1, 30} {
 			for _, k := range []int{1, 10} {
-				r := testkit.Must(baseline.ADMM(t.Context(), m, x, lambda, y, &baseline.ADMMOptions{Loss: l,
+				r := must(baseline.ADMM(t.Context(), m, x, lambda, y, &baseline.ADMMOptions{Loss: l,
 					Rho: []float64{rho}, Tol: 1e-12, MaxIter: k}))
 				if r.Iterations != k || r.Status != pcg.MaxIterations ||
 					!(r.Dual >= 0 && r.Dual <= best && r.Gap >= 0 && r.Gap <= 1) ||
@@ -225,7 +218,7 @@ func TestADMMBlocks(t *testing.T) {
 		m := sample(t, c.dist, d, c.s)
 		for _, l := range losses {
 			y := targetsOf(l, x, 3)
-			r := testkit.Must(baseline.ADMM(t.Context(), m, testkit.Sparse(x), lambda, y, &baseline.ADMMOptions{Loss: l,
+			r := must(baseline.ADMM(t.Context(), m, sparse(x), lambda, y, &baseline.ADMMOptions{Loss: l,
 				Blocks: c.b, Rho: []float64{0.5}, Tol: 3e-7, MaxIter: 20000}))
 			held(t, fmt.Sprint(c), r, l, denseZ(t, m, x), y, lambda)
 		}
@@ -238,8 +231,8 @@ func TestADMMIsRandomFeatures(t *testing.T) {
 	x := draw(22, 400, 3)
 	y := wave(x, 2)
 	m := sample(t, gaussian, 3, 64)
-	rf := testkit.Must(baseline.RandomFeatures(t.Context(), m, x, 0.5, y, nil))
-	r := testkit.Must(baseline.ADMM(t.Context(), m, x, 0.5, y, &baseline.ADMMOptions{Rho: []float64{0.01, 0.3, 100},
+	rf := must(baseline.RandomFeatures(t.Context(), m, x, 0.5, y, nil))
+	r := must(baseline.ADMM(t.Context(), m, x, 0.5, y, &baseline.ADMMOptions{Rho: []float64{0.01, 0.3, 100},
 		Trial: 50, Tol: 1e-11, MaxIter: 5000}))
 	if o := r.Tried; r.Rho != 0.3 || len(o) != 3 || !(o[1] < o[0] && o[1] < o[2]) || o[1] < r.Objective {
 		t.Fatalf("ρ = %g of %v", r.Rho, o)
@@ -250,7 +243,7 @@ func TestADMMIsRandomFeatures(t *testing.T) {
 		t.Errorf("W has an error of %.3g after %d iterations", e, r.Iterations)
 	}
 	// Zero targets: W = 0 at once.
-	zero := testkit.Must(baseline.ADMM(t.Context(), m, x, 1, mat.NewDense(400, 1, nil), nil))
+	zero := must(baseline.ADMM(t.Context(), m, x, 1, mat.NewDense(400, 1, nil), nil))
 	if zero.Iterations != 1 || zero.Objective != 0 || zero.Gap != 0 || mat.Norm(zero.W, 2) != 0 {
 		t.Errorf("zero targets: %+v", zero)
 	}

@@ -9,10 +9,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/experiments/baseline"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -26,7 +25,7 @@ var (
 
 func sample(t testing.TB, dist feature.Dist, d, s int) feature.Map {
 	t.Helper()
-	m := testkit.Must(dist.Sample(d, s, rng.New(1).Sub("features")))
+	m := must(dist.Sample(d, s, rng.New(1).Sub("features")))
 	return m
 }
 
@@ -45,7 +44,7 @@ func wave(x *points.Dense, t int) *mat.Dense {
 // denseZ is Z in float64, of the features as they are stored.
 func denseZ(t testing.TB, m feature.Map, x points.Points) *mat.Dense {
 	t.Helper()
-	z := testkit.Must(feature.Matrix(context.Background(), m, x, nil))
+	z := must(feature.Matrix(context.Background(), m, x, nil))
 	out := mat.NewDense(z.N, z.D, nil)
 	for i := range z.N {
 		for j, v := range z.Row(i) {
@@ -55,8 +54,7 @@ func denseZ(t testing.TB, m feature.Map, x points.Points) *mat.Dense {
 	return out
 }
 
-// ridgeOptimum is the reference: W of the normal equations by gonum's Cholesky, refined once,
-// and ‖ZW−Y‖_F²+λ‖W‖_F².
+// ridgeOptimum is the reference: W of the normal equations by gonum's Cholesky, and ‖ZW−Y‖_F²+λ‖W‖_F².
 func ridgeOptimum(t testing.TB, z, y *mat.Dense, lambda float64) (*mat.Dense, float64) {
 	t.Helper()
 	_, s := z.Dims()
@@ -67,22 +65,11 @@ func ridgeOptimum(t testing.TB, z, y *mat.Dense, lambda float64) (*mat.Dense, fl
 	}
 	var w, b mat.Dense
 	b.Mul(z.T(), y)
-	solveSPD(t, a, &w, &b)
-	return &w, ridgeObjective(z, y, &w, lambda)
-}
-
-func solveSPD(t testing.TB, a *mat.SymDense, x, b *mat.Dense) {
-	t.Helper()
 	var chol mat.Cholesky
-	if !chol.Factorize(a) {
+	if !chol.Factorize(a) || chol.SolveTo(&w, &b) != nil {
 		t.Fatal("reference")
 	}
-	var r, d mat.Dense
-	testkit.OK(t, chol.SolveTo(x, b))
-	r.Mul(a, x)
-	r.Sub(b, &r)
-	testkit.OK(t, chol.SolveTo(&d, &r))
-	x.Add(x, &d)
+	return &w, ridgeObjective(z, y, &w, lambda)
 }
 
 func ridgeObjective(z, y, w *mat.Dense, lambda float64) float64 {
@@ -110,8 +97,8 @@ func newReference(t *testing.T, m feature.Map, x points.Points, y *mat.Dense, la
 // check holds a result to the reference: W, objective, residual.
 func (ref *reference) check(t *testing.T, label string, r *baseline.Result) {
 	t.Helper()
-	testkit.Near(t, r.Objective, ref.best, 1e-10*ref.best, label)
-	testkit.Near(t, ridgeObjective(ref.z, ref.y, r.W, ref.lambda), r.Objective, 1e-10*ref.best, label)
+	near(t, label, r.Objective, ref.best, 1e-10*ref.best)
+	near(t, label, ridgeObjective(ref.z, ref.y, r.W, ref.lambda), r.Objective, 1e-10*ref.best)
 	var d mat.Dense
 	d.Sub(r.W, ref.w)
 	if e := mat.Norm(&d, 2) / mat.Norm(ref.w, 2); !(e < 1e-6) {
@@ -130,7 +117,7 @@ func TestRandomFeatures(t *testing.T) {
 		for _, s := range []int{1, 90, 300, 900} {
 			m := sample(t, dist, d, s)
 			ref := newReference(t, m, x, y, lambda)
-			ref.check(t, fmt.Sprintf("%v s = %d", dist, s), testkit.Must(baseline.RandomFeatures(t.Context(), m, x,
+			ref.check(t, fmt.Sprintf("%v s = %d", dist, s), must(baseline.RandomFeatures(t.Context(), m, x,
 				lambda, y, nil)))
 		}
 	}
@@ -142,7 +129,7 @@ func TestRandomFeatures2000(t *testing.T) {
 	x := draw(12, n, d)
 	y := wave(x, 2)
 	for _, s := range []int{500, 2100} {
-		r := testkit.Must(baseline.RandomFeatures(t.Context(), sample(t, gaussian, d, s), x, 0.1, y, nil))
+		r := must(baseline.RandomFeatures(t.Context(), sample(t, gaussian, d, s), x, 0.1, y, nil))
 		newReference(t, r.Map, x, y, 0.1).check(t, fmt.Sprint(s), r)
 	}
 }
@@ -166,7 +153,7 @@ func TestSameBits(t *testing.T) {
 		var want *mat.Dense
 		for _, threads := range []int{1, 2, 3} {
 			accel.SetThreads(threads)
-			r := testkit.Must(f())
+			r := must(f())
 			if want == nil {
 				want = r.W
 			}
@@ -181,9 +168,9 @@ func TestFeaturePredict(t *testing.T) {
 	x, other := draw(14, 300, 3), draw(15, 700, 3)
 	y := wave(x, 2)
 	for _, dist := range []feature.Dist{gaussian, sketched} {
-		r := testkit.Must(baseline.RandomFeatures(context.Background(), sample(t, dist, 3, 120), testkit.Sparse(x), 0.01, y,
+		r := must(baseline.RandomFeatures(context.Background(), sample(t, dist, 3, 120), sparse(x), 0.01, y,
 			nil))
-		f := testkit.Must(r.Predict(context.Background(), other))
+		f := must(r.Predict(context.Background(), other))
 		var want mat.Dense
 		want.Mul(denseZ(t, r.Map, other), r.W)
 		if !mat.EqualApprox(f, &want, 1e-12) {
@@ -205,27 +192,32 @@ func TestErrors(t *testing.T) {
 	little := baseline.Options{Memory: 1000}
 	for _, f := range []func(m feature.Map, x points.Points, y *mat.Dense, o baseline.Options) error{
 		func(m feature.Map, x points.Points, y *mat.Dense, o baseline.Options) error {
-			return testkit.ErrOf(baseline.RandomFeatures(t.Context(), m, x, 1, y, &o))
+			_, err := baseline.RandomFeatures(t.Context(), m, x, 1, y, &o)
+			return err
 		},
 		func(m feature.Map, x points.Points, y *mat.Dense, o baseline.Options) error {
-			return testkit.ErrOf(baseline.ADMM(t.Context(), m, x, 1, y, &baseline.ADMMOptions{Options: o}))
+			_, err := baseline.ADMM(t.Context(), m, x, 1, y, &baseline.ADMMOptions{Options: o})
+			return err
 		},
 	} {
-		testkit.Fails(t, f(sample(t, sketched, 3, 40), far, y, baseline.Options{}), "point 599")
-		testkit.Fails(t, f(m, x, y, little), "n = 600, s = 50")
-		testkit.Panics(t, map[string]func(){
-			"rows": func() { _ = f(m, x, targets(1, 599, 1), little) },
-			"dim":  func() { _ = f(sample(t, gaussian, 4, 5), x, y, little) },
-		})
+		fails(t, f(sample(t, sketched, 3, 40), far, y, baseline.Options{}), "point 599")
+		fails(t, f(m, x, y, little), "n = 600, s = 50")
+		panics(t, "rows", func() error { return f(m, x, targets(1, 599, 1), little) })
+		panics(t, "dim", func() error { return f(sample(t, gaussian, 4, 5), x, y, little) })
 	}
 	// ZᵀZ of rank 1, λ below rounding.
 	flat := points.NewDense(600, 3, nil)
-	testkit.Fails(t, testkit.ErrOf(baseline.RandomFeatures(t.Context(), m, flat, 1e-18, y, nil)),
-		"not positive definite")
+	_, err := baseline.RandomFeatures(t.Context(), m, flat, 1e-18, y, nil)
+	fails(t, err, "not positive definite")
+	_, err = baseline.ADMM(t.Context(), m, x, 1, y, &baseline.ADMMOptions{Loss: "huber"})
+	fails(t, err, `unknown loss "huber"`)
 	for name, o := range map[string]baseline.ADMMOptions{
 		"blocks": {Blocks: 51}, "ρ": {Rho: []float64{1, 0}}, "grid": {Rho: []float64{}}, "τ": {Tol: -1},
 	} {
-		testkit.Panics(t, map[string]func(){name: func() { _, _ = baseline.ADMM(t.Context(), m, x, 1, y, &o) }})
+		panics(t, name, func() error {
+			_, err := baseline.ADMM(t.Context(), m, x, 1, y, &o)
+			return err
+		})
 	}
 }
 

@@ -7,16 +7,15 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
-	baseline "github.com/krrlab/lab/krrlab/baseline"
+	baseline "github.com/krrlab/lab/experiments/baseline"
 )
 
 func init() {
-	imports.Packages["github.com/krrlab/lab/krrlab/baseline"] = imports.Package{
+	imports.Packages["github.com/krrlab/lab/experiments/baseline"] = imports.Package{
 		Name: "baseline",
 		Binds: map[string]r.Value{
 			"ADMM":           r.ValueOf(baseline.ADMM),
 			"Hinge":          r.ValueOf(baseline.Hinge),
-			"ParseLoss":      r.ValueOf(baseline.ParseLoss),
 			"RandomFeatures": r.ValueOf(baseline.RandomFeatures),
 			"Square":         r.ValueOf(baseline.Square),
 		},

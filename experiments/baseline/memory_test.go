@@ -4,8 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/baseline"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/experiments/baseline"
 )
 
 // TestNeeds: all that a method allocates, scratch that lives shortly too, is at most 1.5 times what it
@@ -22,7 +21,7 @@ func TestNeeds(t *testing.T) {
 		},
 	} {
 		var need int64
-		got := testkit.Allocated(func() { need = testkit.Must(f()).Bytes })
+		got := allocated(func() { need = must(f()).Bytes })
 		if got > need+need/2 || got < need/4 {
 			t.Errorf("%s: %d bytes allocated, %d needed", name, got, need)
 		}

@@ -22,8 +22,8 @@ import (
 // ADMMOptions of ADMM. Zero values, and nil, mean the defaults.
 type ADMMOptions struct {
 	Options
-	Loss   Loss
-	Blocks int // C ≥ 1 blocks of columns of Z. Default ⌈s/2048⌉
+	Loss   Loss // default Square
+	Blocks int  // C ≥ 1 blocks of columns of Z. Default ⌈s/2048⌉
 	// Rho is the grid that ρ > 0 is chosen from, which the speed depends on and the answer does not: each is given
 	// Trial iterations (default 30) from zero, and the one of the least objective is taken. Default: 1.
 	Rho   []float64
@@ -73,8 +73,8 @@ type strip struct{ j, r0 int }
 // Work: Z, for each block n·(s/C)² + 4/3·(s/C)³ flops, and 4nst + 2s²t/C an iteration, which reads Z once. Memory: Z,
 // 4ns bytes, the inverses, 8s²/C, and (C+2)nt + 23st numbers.
 //
-// It returns an error if the features are not finite, the memory allowed is too little, or ctx ends. Not converging is
-// a Status. It panics if shapes do not fit, an option is negative, a ρ is not positive, or there are more blocks than
+// It returns an error if the loss is unknown, the features are not finite, the memory allowed is too little, or ctx
+// ends. Not converging is a Status. It panics if shapes do not fit, an option is negative, a ρ is not positive, or there are more blocks than
 // columns.
 func ADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense,
 	o *ADMMOptions) (*Result, error) {
@@ -82,6 +82,9 @@ func ADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y
 	a := &admm{ADMMOptions: *cmp.Or(o, &ADMMOptions{}), lambda: lambda, n: int(n), s: int(s), t: int(t),
 		targets: byCols(y)}
 	a.settle()
+	if a.Loss != Square && a.Loss != Hinge {
+		return nil, fmt.Errorf("baseline: unknown loss %q: want %s or %s", a.Loss, Square, Hinge)
+	}
 	res := &Result{Map: m, Bytes: a.bytes()}
 	var err error
 	a.z, err = res.form(ctx, x, &a.Options, fmt.Sprintf("block ADMM with n = %d, s = %d, %d blocks", n, s, a.Blocks))
@@ -113,7 +116,8 @@ func (a *admm) settle() {
 		panic(fmt.Sprintf("baseline: %d blocks of %d features, ρ = %v, %d iterations each, tolerance %v, %d iterations",
 			a.Blocks, a.s, a.Rho, a.Trial, a.Tol, a.MaxIter))
 	}
-	a.Trial, a.Tol, a.MaxIter = cmp.Or(a.Trial, 30), cmp.Or(a.Tol, 1e-4), cmp.Or(a.MaxIter, 1000)
+	a.Loss, a.Trial, a.Tol, a.MaxIter = cmp.Or(a.Loss, Square), cmp.Or(a.Trial, 30), cmp.Or(a.Tol, 1e-4),
+		cmp.Or(a.MaxIter, 1000)
 	for j := range a.Blocks + 1 {
 		a.colAt = append(a.colAt, j*a.s/a.Blocks)
 	}

@@ -1,26 +1,15 @@
 package baseline
 
-import (
-	"math"
-
-	"github.com/krrlab/lab/krrlab/internal/enum"
-)
+import "math"
 
 // Loss is a convex loss of one output o against one target y. Hinge has
 // y = ±1, one column for each class against the rest.
-type Loss int
+type Loss string
 
 const (
-	Square Loss = iota // ½(y−o)²
-	Hinge              // max(0, 1−yo)
+	Square Loss = "square" // ½(y−o)²
+	Hinge  Loss = "hinge"  // max(0, 1−yo)
 )
-
-var lossNames = []string{"square", "hinge"}
-
-func (l Loss) String() string { return enum.Name(lossNames, l) }
-
-// ParseLoss is the inverse of String.
-func ParseLoss(name string) (Loss, error) { return enum.Parse[Loss]("loss", lossNames, name) }
 
 // Value returns the loss.
 func (l Loss) Value(y, o float64) float64 {
