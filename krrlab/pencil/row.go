@@ -93,7 +93,9 @@ type Row struct {
 
 // NewRow returns a row of which nothing is known.
 func NewRow(name string) Row {
-	return Row{Name: name, Reached: []int{}, APriori: stage.Unknown, Trace: stage.Unknown, LogDet: stage.Unknown, Kaporin: stage.Unknown}
+	r := Row{Name: name, Reached: []int{}}
+	stage.SetUnknown(&r)
+	return r
 }
 
 // nearly is what a step is counted by, for rounding, as in package pcg.

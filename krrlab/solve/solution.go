@@ -188,13 +188,7 @@ func (t *Threshold) String() string {
 // NewSolution returns a solution that says which problem it is of, and nothing of the answer.
 func NewSolution(h stage.Header) *Solution {
 	s := &Solution{Header: h}
-	for _, v := range []*stage.Number{
-		&s.LambdaP, &s.KBound, &s.KKept, &s.KDropped, &s.TrueResidual, &s.Rounding, &s.SampledResidual,
-		&s.StorageResidual, &s.Kappa, &s.KappaBound, &s.StatDim,
-		&s.TestError, &s.RMSE, &s.RelErr, &s.R2, &s.BestError, &s.TrainError,
-	} {
-		*v = stage.Unknown
-	}
+	stage.SetUnknown(s)
 	return s
 }
 

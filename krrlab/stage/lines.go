@@ -23,6 +23,13 @@ func (b *Lines) Add(name, format string, args ...any) {
 	fmt.Fprintf(&b.b, "%-*s %s\n", cmp.Or(b.Width, 14), name, safe.Line(fmt.Sprintf(format, args...)))
 }
 
+// AddText adds a line as it is; none without a text.
+func (b *Lines) AddText(name, text string) {
+	if text != "" {
+		b.Add(name, "%s", text)
+	}
+}
+
 // Data adds which data a stage is about, and what was decided of their files.
 func (b *Lines) Data(h *Header) {
 	name := h.Dataset

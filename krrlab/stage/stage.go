@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/atomicfile"
@@ -70,6 +71,15 @@ type Number float64
 
 // Unknown is the Number of what does not apply or was not measured.
 var Unknown = Number(math.NaN())
+
+// SetUnknown sets all Numbers among the fields of the struct that v points to, not those of structs in it, to Unknown.
+func SetUnknown(v any) {
+	for _, f := range reflect.ValueOf(v).Elem().Fields() {
+		if f.Type() == reflect.TypeFor[Number]() {
+			f.SetFloat(math.NaN())
+		}
+	}
+}
 
 // Known reports whether the number is finite.
 func (v Number) Known() bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }

@@ -61,11 +61,6 @@ func (l *Lengths) text(m model.Metric) string {
 		errors, l.Judging, outward.Percent(l.Gain, 2), outward.Percent(l.Deviation, 1))
 }
 
-// most names the most relevant features.
-func (l *Lengths) most() string {
-	return strings.Join(l.Relevant[:min(5, len(l.Relevant))], ", ")
-}
-
 // stretch searches a length scale for each feature, once level q is done, and lets the kernel with these join the
 // search there if the error of rows that took no part is less by more than two standard errors of the difference.
 func (s *search) stretch(ctx context.Context, q int) error {
@@ -162,9 +157,9 @@ func (s *search) shape(l *Lengths, x *points.Dense, theta []float64) {
 	spread, order := make([]float64, d), make([]int, d)
 	for j, v := range theta[:d] {
 		l.Shape = append(l.Shape, digits(math.Exp(v-mean)))
-		spread[j], order[j] = stat.StdDev(mat.Col(nil, j, mat.NewDense(x.N, d, x.Data)), nil)/l.Shape[j], j
+		spread[j] = -stat.StdDev(mat.Col(nil, j, mat.NewDense(x.N, d, x.Data)), nil) / l.Shape[j]
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(spread[b], spread[a]) })
+	floats.ArgsortStable(spread, order) // the largest first
 	for _, j := range order {
 		name := fmt.Sprintf("feature %d", j)
 		if names := s.data.train.Columns; names != nil {

@@ -95,60 +95,45 @@ func (r *Result) classes() bool { return r.Task == "classification" }
 func (r *Result) String() string {
 	var b stage.Lines
 	b.Data(&r.Header)
-	if text := r.units(); text != "" {
-		b.Add("errors", "%s", strings.Trim(text, " ()"))
-	}
-	if text := r.repeats(); text != "" {
-		b.Add("repeats", "%s", text)
-	}
+	b.AddText("errors", strings.Trim(r.units(), " ()"))
+	b.AddText("repeats", r.repeats())
 	for i, l := range r.Levels {
 		if l.Points == 0 {
 			continue
 		}
-		line := fmt.Sprintf("%s: %s in %.3g s", l.Name, plural.Count(l.Points, "point"), l.Seconds)
-		b.Add(map[bool]string{true: "search", false: ""}[i == 0], "%s", line)
+		b.Add(map[bool]string{true: "search"}[i == 0], "%s: %s in %.3g s", l.Name, plural.Count(l.Points, "point"),
+			l.Seconds)
 	}
-	if r.Limited != "" {
-		b.Add("memory", "%s", r.Limited)
-	}
+	b.AddText("memory", r.Limited)
 	leading := r.leading()
 	for _, p := range leading {
-		b.Add(p.Kernel, "%s", p.text(r.Metric))
+		b.AddText(p.Kernel, p.text(r.Metric))
 	}
 	if r.ARD != nil {
-		b.Add("lengths", "%s", r.ARD.text(r.Metric))
+		b.AddText("lengths", r.ARD.text(r.Metric))
 	}
-	if r.Lacks != "" {
-		b.Add("lengths", "%s", r.Lacks)
-	}
+	b.AddText("lengths", r.Lacks)
 	why := ""
 	if len(leading) > 0 && r.Best.Model > leading[0].Model {
 		why = "; the smoothest of those not told apart from the least"
 	}
 	b.Add("chosen", "%s%s", r.Best.text(r.Metric), why)
-	if r.Best.Lengths != nil {
-		b.Add("features", "%s", r.ARD.most())
-	}
-	if r.edge != "" {
-		b.Add("at an end", "%s: others, held by flags, may be better", r.edge)
-	}
+	b.AddText("features", r.relevant(5))
+	b.AddText("at an end", r.edge)
 	if r.Gain.Known() {
 		b.Add("next point", "is expected to gain %s of the error, by the model of the search", outward.Percent(float64(r.Gain), 2))
 	}
-	if r.Command != "" {
-		b.Add("fit with", "%s", r.Command)
-	}
+	b.AddText("fit with", r.Command)
 	b.Took(r.Seconds)
 	return b.String()
 }
 
-// last returns the last level that has points.
-func (r *Result) last() int {
-	q := 0
-	for _, p := range r.Points {
-		q = max(q, p.Level)
+// relevant names the most relevant features, some at most; "" where they have no lengths of their own.
+func (r *Result) relevant(most int) string {
+	if r.Best.Lengths == nil {
+		return ""
 	}
-	return q
+	return strings.Join(r.ARD.Relevant[:min(most, len(r.ARD.Relevant))], ", ")
 }
 
 // leading returns the best point of each kernel on the last level it was tried on, the best kernel first.
@@ -193,9 +178,9 @@ func (r *Result) Table() *plots.Table {
 		t.Add(r.Levels[p.Level].Rows, name, known(stage.Number(p.Sigma)), known(stage.Number(p.Gamma)), p.Lambda,
 			known(p.Error), cell(p.Lo, plots.AtLeast), cell(p.Hi, plots.AtMost), known(p.Model), p.Seconds)
 	}
-	if r.Best.Lengths != nil {
+	if most := r.relevant(5); most != "" {
 		t.Caption = "σ of a kernel with lengths is the geometric mean of one for each feature; the most relevant " +
-			"features: " + r.ARD.most()
+			"features: " + most
 	}
 	return t
 }
@@ -216,9 +201,9 @@ func (r *Result) Plot() *plots.Figure {
 	f.Caption = "The error of rows that the fit has not seen. The frame and the ring are the point that was chosen; " +
 		"other points of the map were tried, between them it is by the model, " +
 		"and errors of twice the least and more have one color."
-	if r.Best.Lengths != nil {
+	if most := r.relevant(5); most != "" {
 		f.Caption += " Each feature has its own length scale, σ is their geometric mean; the most relevant features: " +
-			r.ARD.most() + "."
+			most + "."
 	}
 	return f
 }
@@ -226,9 +211,8 @@ func (r *Result) Plot() *plots.Figure {
 // heat returns the map of the chosen kernel. Errors of twice the least and more have one color.
 func (r *Result) heat(quantity string) *plots.Figure {
 	label, title := "σ", r.Best.title()
-	if r.Best.Lengths != nil {
-		title += ": " + strings.Join(r.ARD.Relevant[:min(3, len(r.ARD.Relevant))], ", ") +
-			" matter most"
+	if most := r.relevant(3); most != "" {
+		title += ": " + most + " matter most"
 	}
 	if r.Best.Gamma > 0 {
 		label = "γ"
@@ -254,10 +238,11 @@ func (r *Result) heat(quantity string) *plots.Figure {
 
 // errors returns the errors of the last level, with their intervals.
 func (r *Result) errors(quantity string) *plots.Figure {
-	f := &plots.Figure{Title: r.Levels[r.last()].Name, X: plots.Axis{Label: "λ", Log: true},
+	last := r.Points[len(r.Points)-1].Level
+	f := &plots.Figure{Title: r.Levels[last].Name, X: plots.Axis{Label: "λ", Log: true},
 		Y: plots.Axis{Label: quantity}}
 	for _, p := range r.Points {
-		if p.Level != r.last() || !p.Error.Known() || float64(p.Error) >= 2*float64(r.Best.Hi) {
+		if p.Level != last || !p.Error.Known() || float64(p.Error) >= 2*float64(r.Best.Hi) {
 			continue
 		}
 		name := p.title()
@@ -280,39 +265,25 @@ func (r *Result) Short() string {
 	b.Width = 12
 	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.text(r.Metric), r.units(),
 		r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
-	if text := r.repeats(); text != "" {
-		b.Add("", "%s", text)
+	b.AddText("", r.repeats())
+	if most := r.relevant(5); most != "" {
+		b.AddText("", "the most relevant features: "+most)
 	}
-	if r.Best.Lengths != nil {
-		b.Add("", "the most relevant features: %s", r.ARD.most())
-	}
-	if r.edge != "" {
-		b.Add("", "%s: others, held by flags, may be better", r.edge)
-	}
+	b.AddText("", r.edge)
 	return b.String()
 }
 
 // flags returns the point as flags of krrlab fit.
 func (p *Point) flags() string {
+	name, scale := p.Kernel, fmt.Sprint(" --sigma ", p.Sigma)
 	if p.Params != "" {
-		sigma := ""
-		if p.Lengths != nil {
-			sigma = " --sigma " + p.lengths()
-		}
-		return fmt.Sprintf(" --kernel '%s'%s --lambda %g", p.Spec().Text(), sigma, p.Lambda)
+		name, scale = "'"+p.Spec().Text()+"'", ""
 	}
-	if p.Sigma == 0 {
-		return fmt.Sprintf(" --kernel %s --gamma %g --coef0 %g --degree %d --lambda %g", p.Kernel, p.Gamma, p.Coef0,
-			p.Degree, p.Lambda)
+	switch {
+	case p.Lengths != nil:
+		scale = " --sigma " + strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Lengths), "[]"), " ", ",")
+	case p.Gamma > 0:
+		scale = fmt.Sprintf(" --gamma %g --coef0 %g --degree %d", p.Gamma, p.Coef0, p.Degree)
 	}
-	sigma := fmt.Sprint(p.Sigma)
-	if p.Lengths != nil {
-		sigma = p.lengths()
-	}
-	return fmt.Sprintf(" --kernel %s --sigma %s --lambda %g", p.Kernel, sigma, p.Lambda)
-}
-
-// lengths returns the length scales as --sigma takes them.
-func (p *Point) lengths() string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Lengths), "[]"), " ", ",")
+	return fmt.Sprintf(" --kernel %s%s --lambda %g", name, scale, p.Lambda)
 }

@@ -96,19 +96,15 @@ type Result struct {
 
 // result returns what was found, nil for nothing.
 func (s *search) result() *Result {
-	q := len(s.levels) - 1
-	for q >= 0 && (q >= len(s.models) || s.count(q) == 0) {
-		q--
-	}
-	if q < 0 {
+	if len(s.points) == 0 {
 		return nil
 	}
-	best := s.choose(q)
+	best := s.choose(s.points[len(s.points)-1].level)
 	if best == nil {
 		return nil
 	}
-	r := &Result{Criterion: s.data.criterion(), Metric: s.data.judged.metric, Gain: stage.Number(s.gain), Best: s.describe(best), ARD: s.stretched, Lacks: s.lacks,
-		Seconds: time.Since(s.start).Seconds()}
+	r := &Result{Criterion: s.data.criterion(), Metric: s.data.judged.metric, Gain: stage.Number(s.gain),
+		Best: s.describe(best), ARD: s.stretched, Lacks: s.lacks, Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})
 	}
@@ -118,7 +114,10 @@ func (s *search) result() *Result {
 		r.Levels[p.level].Points++
 		r.Levels[p.level].Seconds += one.Seconds
 	}
-	r.Map, r.edge, r.Repeats, r.Other = s.surface(best), best.edge(), s.groups.Repeats, stage.Unknown
+	r.Map, r.Repeats, r.Other = s.surface(best), s.groups.Repeats, stage.Unknown
+	if r.edge = best.edge(); r.edge != "" {
+		r.edge += ": others, held by flags, may be better"
+	}
 	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
 	return r
 }
@@ -221,9 +220,9 @@ func (s *search) describe(p *point) Point {
 	spec := p.f.spec(scale)
 	r := Point{
 		Kernel: spec.Name, Gamma: spec.Gamma, Coef0: spec.Coef0, Degree: spec.Degree, Params: spec.Params,
-		Lambda: p.lambda(), Level: p.level, Error: stage.Unknown, Lo: stage.Unknown, Hi: stage.Unknown,
-		Model: stage.Unknown,
+		Lambda: p.lambda(), Level: p.level,
 	}
+	stage.SetUnknown(&r)
 	if spec.Gamma == 0 {
 		r.Sigma = p.scale()
 	}

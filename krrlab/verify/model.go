@@ -150,9 +150,8 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 	c := &checker{m: m, o: o, c: mat.DenseCopyOf(m.C).RawMatrix().Data, v: &Verification{
 		Model: m.Origin.Dataset, N: n, D: d, T: t, Kernel: spec, Lambda: m.Lambda, Tol: m.Origin.Tol,
 		Claimed: m.Origin.TrueResidual, Targets: targetsUnknown, Mean: m.Mean,
-		Residual: stage.Unknown, Rounding: stage.Unknown, Norm: stage.Unknown, Bound: stage.Unknown,
-		TestError: stage.Unknown, Open: stage.Unknown,
 	}}
+	stage.SetUnknown(c.v)
 	for _, d := range []*datasets.Dataset{o.Train, o.Test} {
 		if d != nil && d.Read != nil {
 			c.v.Read = append(c.v.Read, d.Read)

@@ -38,6 +38,7 @@ func init() {
 			"Progress":      r.ValueOf(stage.Progress),
 			"Range":         r.ValueOf(stage.Range),
 			"Residual":      r.ValueOf(stage.Residual),
+			"SetUnknown":    r.ValueOf(stage.SetUnknown),
 			"Solve":         r.ValueOf(stage.Solve),
 			"Span":          r.ValueOf(stage.Span),
 			"Spectrum":      r.ValueOf(stage.Spectrum),
