@@ -42,33 +42,37 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) 
 	if err != nil {
 		return nil, err
 	}
-	u := len(m.first)
-	a := make([]float64, u*u)
-	scores := make([]Score, len(lambdas))
+	a, scores := make([]float64, len(m.first)*len(m.first)), make([]Score, len(lambdas))
 	for q, lambda := range lambdas {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("leaveout: λ = %g: %w", lambda, err)
+		err := ctx.Err()
+		if err == nil {
+			scores[q], err = m.dense(a, k, lambda, &opt)
 		}
-		start := time.Now()
-		trace := m.matrix(a, k, lambda)
-		f, err := NewFactor(u, a)
 		if err != nil {
 			return nil, fmt.Errorf("leaveout: λ = %g: %w", lambda, err)
 		}
-		x := m.sides()
-		f.Forward(x)
-		f.Backward(x)
-		if size := mat.Norm(x, 2) + floats.Sum(f.Diag); math.IsNaN(size) || math.IsInf(size, 0) {
-			return nil, fmt.Errorf("leaveout: λ = %g: K or Y has a number that is not finite", lambda)
-		}
-		eps := opt.KError + 4*float64(u+1)*0x1p-53*trace
-		if scores[q], err = m.exact(x, f, lambda, eps, &opt); err != nil {
-			return nil, fmt.Errorf("leaveout: λ = %g: %w", lambda, err)
-		}
-		scores[q].Error.Seconds = time.Since(start).Seconds()
 		opt.Progress(q+1, len(lambdas))
 	}
 	return scores, nil
+}
+
+// dense returns the score of one λ; a is scratch for Ã.
+func (m *merged) dense(a []float64, k *mat.Dense, lambda float64, o *Problem) (Score, error) {
+	start, u := time.Now(), len(m.first)
+	trace := m.matrix(a, k, lambda)
+	f, err := NewFactor(u, a)
+	if err != nil {
+		return Score{}, err
+	}
+	x := m.sides()
+	f.Forward(x)
+	f.Backward(x)
+	if size := mat.Norm(x, 2) + floats.Sum(f.Diag); math.IsNaN(size) || math.IsInf(size, 0) {
+		return Score{}, errors.New("K or Y has a number that is not finite")
+	}
+	s, err := m.exact(x, f, lambda, o.KError+4*float64(u+1)*0x1p-53*trace, o)
+	s.Error.Seconds = time.Since(start).Seconds()
+	return s, err
 }
 
 // Factor is L⁻¹ of A = LLᵀ, with which systems are solved by two products.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -31,8 +32,7 @@ type leverages struct {
 	most  []float64  // ≥ p_i: λ(M⁻¹)_ii where M ≼ A, else 1
 	q     *mat.Dense // n×m
 	u     []float64  // what the error depends on, by λ(M⁻¹)_ii: ‖r_i‖, or τ_i
-	order []int
-	bins  [][]int // of points
+	bins  [][]int    // of points
 }
 
 const (
@@ -48,22 +48,19 @@ type law struct {
 	noise            float64   // relative, of the means over the probes: its root mean square
 }
 
-// sortPoints sets the order and the bins: of equal size, by v, and each by u.
+// sortPoints sets the bins: of equal size, by v, and each by u.
 func (l *leverages) sortPoints() {
 	n := len(l.v)
-	l.order = make([]int, n)
-	for i := range l.order {
-		l.order[i] = i
-	}
+	order := make([]int, n)
+	floats.ArgsortStable(slices.Clone(l.v), order)
 	count := max(1, min(n/binPoints, 200))
 	outer := max(1, int(math.Sqrt(float64(count))))
 	inner := count / outer
-	slices.SortStableFunc(l.order, func(a, b int) int { return cmp.Compare(l.v[a], l.v[b]) })
 	for b := range outer {
 		lo, hi := b*n/outer, (b+1)*n/outer
-		slices.SortStableFunc(l.order[lo:hi], func(a, b int) int { return cmp.Compare(l.u[a], l.u[b]) })
+		slices.SortStableFunc(order[lo:hi], func(a, b int) int { return cmp.Compare(l.u[a], l.u[b]) })
 		for c := range inner {
-			l.bins = append(l.bins, l.order[lo+c*(hi-lo)/inner:lo+(c+1)*(hi-lo)/inner])
+			l.bins = append(l.bins, order[lo+c*(hi-lo)/inner:lo+(c+1)*(hi-lo)/inner])
 		}
 	}
 }

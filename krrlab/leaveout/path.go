@@ -32,7 +32,7 @@ type matrix interface {
 //
 // C and estimates of diag(A⁻¹) make the error (see leverages). Scores are in the order of lambdas; on ranks
 // all call it together and get the same. Work: at most n²(t+m) multiply-adds a pass, ns² at
-// first, and 4ns(t+m) for each λ; memory: at most 32n bytes for each direction, of which there are some hundred.
+// first, and 4ns(t+m) for each λ; memory: at most 24n bytes for each direction, of which there are some hundred.
 //
 // An interval has these parts: the probes, by the jackknife and Student's law, for labels with the points near
 // their threshold, and its distance from estimates by other assumptions; the solves, by how much one more step

@@ -204,26 +204,17 @@ func (s *space) extend(ctx context.Context, u *mat.Dense) error {
 		return err
 	}
 	s.v, s.kv = join(s.v, u), join(s.kv, ku)
-	vku, err := tmul(ctx, s.v, ku)
-	if err != nil {
-		return err
+	var products [4]*mat.Dense
+	for i, f := range [4][2]*mat.Dense{{s.v, ku}, {s.kv, ku}, {u, s.b}, {ku, s.b}} {
+		var err error
+		if products[i], err = tmul(ctx, f[0], f[1]); err != nil {
+			return err
+		}
 	}
-	kku, err := tmul(ctx, s.kv, ku)
-	if err != nil {
-		return err
-	}
-	ub, err := tmul(ctx, u, s.b)
-	if err != nil {
-		return err
-	}
-	kub, err := tmul(ctx, ku, s.b)
-	if err != nil {
-		return err
-	}
-	s.h, s.p = border(s.h, vku), border(s.p, kku)
-	s.vb, s.kb = stack(s.vb, ub), stack(s.kb, kub)
+	s.h, s.p = border(s.h, products[0]), border(s.p, products[1])
+	s.vb, s.kb = stack(s.vb, products[2]), stack(s.kb, products[3])
 	failed := make([]bool, len(s.lambdas))
-	err = accel.ForEach(ctx, len(s.lambdas), func(_, j int) { failed[j] = !s.solve(j) })
+	err := accel.ForEach(ctx, len(s.lambdas), func(_, j int) { failed[j] = !s.solve(j) })
 	for j, f := range failed {
 		if err == nil && f {
 			err = fmt.Errorf("leaveout: K+λI as stored is not positive definite at λ = %g: take a larger λ or more "+
@@ -233,30 +224,14 @@ func (s *space) extend(ctx context.Context, u *mat.Dense) error {
 	return err
 }
 
-// join returns [a, b], in the memory of a where there is room.
+// join returns [a, b], b without a.
 func join(a, b *mat.Dense) *mat.Dense {
-	n, add := b.Dims()
-	k := 0
-	if a != nil {
-		_, k = a.Dims()
+	if a == nil {
+		return b
 	}
-	if a == nil || a.RawMatrix().Stride < k+add {
-		wide := mat.NewDense(n, 2*(k+add)+64, nil)
-		if a != nil {
-			wide.Slice(0, n, 0, k).(*mat.Dense).Copy(a)
-		}
-		a = wide
-	}
-	raw := a.RawMatrix()
-	raw.Cols = k + add
-	raw.Data = raw.Data[:cap(raw.Data)]
-	for i := range n {
-		copy(raw.Data[i*raw.Stride+k:i*raw.Stride+k+add], b.RawRowView(i))
-	}
-	raw.Data = raw.Data[:(n-1)*raw.Stride+raw.Cols]
-	var out mat.Dense
-	out.SetRawMatrix(raw)
-	return &out
+	var c mat.Dense
+	c.Augment(a, b)
+	return &c
 }
 
 // solve solves (VᵀKV+λ_jI)W_j = VᵀB.
@@ -296,6 +271,7 @@ func border(a, cols *mat.Dense) *mat.Dense {
 	return out
 }
 
+// stack returns the rows of a and those of b, b without a.
 func stack(a, b *mat.Dense) *mat.Dense {
 	if a == nil {
 		return b

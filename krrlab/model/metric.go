@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -63,9 +64,7 @@ func (m Metric) Text(loss float64) string { return m.Name() + " " + m.number(m.V
 // Span is Text with an interval [lo, hi] of the loss, rounded outward.
 func (m Metric) Span(loss, lo, hi float64) string {
 	lo, hi = m.Value(lo), m.Value(hi)
-	if lo > hi {
-		lo, hi = hi, lo
-	}
+	lo, hi = min(lo, hi), max(lo, hi)
 	if m == RMSE {
 		return fmt.Sprintf("%s, in %s", m.Text(loss), outward.PlainSpan(lo, hi, 4))
 	}
@@ -94,33 +93,10 @@ func (m Metric) number(v float64, toward int) string {
 // of it, and weights, nil for ones, how much they count; and the loss. It is halfway between two neighboring scores, or
 // beyond all; of equal losses the one nearest to zero. It panics unless the metric is ErrorRate, BalancedError or F1.
 func (m Metric) BestThreshold(scores []float64, in []bool, weights []float64) (threshold, loss float64) {
-	order := make([]int, len(scores))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { // the largest first
-		switch {
-		case scores[a] > scores[b]:
-			return -1
-		case scores[a] < scores[b]:
-			return 1
-		}
-		return a - b
-	})
-	weight := func(i int) float64 {
-		if weights == nil {
-			return 1
-		}
-		return weights[i]
-	}
-	var yes, no, right, wrong float64 // rows of the class and others; of those taken for it
-	for i, is := range in {
-		if is {
-			yes += weight(i)
-		} else {
-			no += weight(i)
-		}
-	}
+	order := make([]int, len(scores)) // the largest first
+	floats.ArgsortStable(floats.ScaleTo(make([]float64, len(scores)), -1, scores), order)
+	w, yes, no := weigh(in, weights)
+	var right, wrong float64 // of the rows taken for the class
 	of := func() float64 {
 		missed := yes - right
 		switch m {
@@ -134,16 +110,13 @@ func (m Metric) BestThreshold(scores []float64, in []bool, weights []float64) (t
 		panic(fmt.Sprintf("model: %s has no threshold", m))
 	}
 	top, bottom := scores[order[0]], scores[order[len(order)-1]]
-	beyond := max((top-bottom)/float64(len(order)), 1e-9*max(math.Abs(top), math.Abs(bottom)))
-	if beyond == 0 {
-		beyond = 1
-	}
+	beyond := cmp.Or(max((top-bottom)/float64(len(order)), 1e-9*max(math.Abs(top), math.Abs(bottom))), 1)
 	threshold, loss = top+beyond, of()
 	for k, i := range order {
 		if in[i] {
-			right += weight(i)
+			right += w[i]
 		} else {
-			wrong += weight(i)
+			wrong += w[i]
 		}
 		next := bottom - 2*beyond
 		if k+1 < len(order) {
@@ -163,25 +136,27 @@ func (m Metric) BestThreshold(scores []float64, in []bool, weights []float64) (t
 	return threshold, loss
 }
 
+// weigh returns the weights of rows, ones for nil, and their sums over the rows that are in a class and over the others.
+func weigh(in []bool, weights []float64) (w []float64, yes, no float64) {
+	if w = weights; w == nil {
+		w = slices.Repeat([]float64{1}, len(in))
+	}
+	for i, v := range in {
+		if v {
+			yes += w[i]
+		} else {
+			no += w[i]
+		}
+	}
+	return w, yes, no
+}
+
 // Platt returns the a and b that minimize the cross-entropy −Σ t_i log p_i + (1−t_i) log(1−p_i), p = 1/(1+exp(−af−b)),
 // by Newton's method with steps that are halved until they help. With t_i = (N₊+1)/(N₊+2) for the N₊ rows that are in
 // the class, and 1/(N₋+2) for the others, they are finite. Rows count by their weights, nil for ones. The unit of f does not
 // matter, nor does its origin: f less its mean is fitted.
 func Platt(f []float64, in []bool, weights []float64) (a, b float64) {
-	weight := func(i int) float64 {
-		if weights == nil {
-			return 1
-		}
-		return weights[i]
-	}
-	var yes, no float64
-	for i, v := range in {
-		if v {
-			yes += weight(i)
-		} else {
-			no += weight(i)
-		}
-	}
+	weights, yes, no := weigh(in, weights)
 	target := func(i int) float64 {
 		if in[i] {
 			return (yes + 1) / (yes + 2)
@@ -192,7 +167,7 @@ func Platt(f []float64, in []bool, weights []float64) (a, b float64) {
 	entropy := func(a, b float64) (sum float64) {
 		for i, v := range f {
 			q := a*(v-mean) + b
-			sum += weight(i) * (math.Max(q, 0) + math.Log1p(math.Exp(-math.Abs(q))) - target(i)*q)
+			sum += weights[i] * (math.Max(q, 0) + math.Log1p(math.Exp(-math.Abs(q))) - target(i)*q)
 		}
 		return sum
 	}
@@ -203,7 +178,7 @@ func Platt(f []float64, in []bool, weights []float64) (a, b float64) {
 		for i, v := range f {
 			v -= mean
 			p := 1 / (1 + math.Exp(-a*v-b))
-			r, w := weight(i)*(target(i)-p), weight(i)*p*(1-p)
+			r, w := weights[i]*(target(i)-p), weights[i]*p*(1-p)
 			ga, gb = ga+r*v, gb+r
 			aa, ab, bb = aa+w*v*v, ab+w*v, bb+w
 		}

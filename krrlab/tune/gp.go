@@ -58,7 +58,7 @@ func fit(x []at, y []float64, prior *process) *process {
 	for _, l0 := range ells[0] {
 		for _, l1 := range ells[1] {
 			for _, noise := range noises {
-				p := &process{x: x, prior: prior, ell: at{l0, l1}}
+				p := &process{x: x, prior: prior, ell: at{l0, l1}, means: map[at]float64{}, sds: map[at]float64{}}
 				if v, ok := p.solve(d, noise, expected); ok && v > likely {
 					best, likely = p, v
 				}
@@ -84,11 +84,8 @@ func (p *process) solve(d []float64, noise, expected float64) (likelihood float6
 	if !p.chol.Factorize(r) {
 		return 0, false
 	}
-	one, rd := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
-	for i := range n {
-		one.SetVec(i, 1)
-	}
-	y := mat.NewVecDense(n, append([]float64{}, d...))
+	one, rd := mat.NewVecDense(n, slices.Repeat([]float64{1}, n)), mat.NewVecDense(n, nil)
+	y := mat.NewVecDense(n, slices.Clone(d))
 	if p.chol.SolveVecTo(rd, one) != nil {
 		return 0, false
 	}
@@ -122,9 +119,6 @@ func (p *process) mean(x at) float64 {
 	}
 	for i, z := range p.x {
 		m += p.w[i] * p.corr(x, z)
-	}
-	if p.means == nil {
-		p.means, p.sds = map[at]float64{}, map[at]float64{}
 	}
 	p.means[x] = m
 	return m

@@ -2,8 +2,8 @@ package tune
 
 import (
 	"math"
-	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -158,22 +158,11 @@ func (s *scores) auc() []float64 {
 		}
 		count++
 		order := make([]int, n)
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortFunc(order, func(a, b int) int {
-			switch {
-			case f[a] < f[b]:
-				return -1
-			case f[a] > f[b]:
-				return 1
-			}
-			return a - b
-		})
+		floats.ArgsortStable(f, order)
 		var below [2]float64
-		for lo := 0; lo < n; {
-			hi, equal := lo, [2]float64{}
-			for ; hi < n && f[order[hi]] == f[order[lo]]; hi++ {
+		for lo, hi := 0, 0; lo < n; lo = hi {
+			var equal [2]float64
+			for ; hi < n && f[hi] == f[lo]; hi++ {
 				equal[btoi(in[order[hi]])] += s.v[order[hi]]
 			}
 			for _, i := range order[lo:hi] {
@@ -185,7 +174,6 @@ func (s *scores) auc() []float64 {
 				rows[i] += wrong * s.v[i] * float64(n) / (2 * all[side])
 			}
 			below[0], below[1] = below[0]+equal[0], below[1]+equal[1]
-			lo = hi
 		}
 	}
 	for i := range rows {
