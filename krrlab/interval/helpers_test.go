@@ -31,27 +31,15 @@ func dense(k kernel.Kernel, x, z points.Points) *mat.Dense {
 // inverse returns A⁻¹.
 func inverse(t *testing.T, k kernel.Kernel, x points.Points, lambda float64) *mat.Dense {
 	t.Helper()
-	a := dense(k, x, x)
-	for i := range a.RawMatrix().Rows {
-		a.Set(i, i, a.At(i, i)+lambda)
-	}
 	var inv mat.Dense
-	testkit.OK(t, inv.Inverse(a))
+	testkit.OK(t, inv.Inverse(testkit.Plus(testkit.Gram(k, x), lambda)))
 	return &inv
 }
 
 // fit solves by a dense factorization.
 func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *model.Model {
 	t.Helper()
-	n := d.Len()
-	k64 := dense(k, d.X, d.X)
-	a := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			a.SetSym(i, j, k64.At(i, j))
-		}
-		a.SetSym(i, i, a.At(i, i)+lambda)
-	}
+	a := testkit.Plus(testkit.Gram(k, d.X), lambda)
 	coding := datasets.Coding{Labels: d.Labels, Mean: d.Mean}
 	y := testkit.Must(coding.Encode(d))
 	var ch mat.Cholesky
@@ -69,14 +57,12 @@ func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *mo
 
 func predict(t *testing.T, m *model.Model, d *datasets.Dataset) *model.Prediction {
 	t.Helper()
-	p := testkit.Must(m.Predict(t.Context(), d, &model.Options{Float64: true}))
-	return p
+	return testkit.Must(m.Predict(t.Context(), d, &model.Options{Float64: true}))
 }
 
 func cholesky(t *testing.T, m *model.Model) *System {
 	t.Helper()
-	s := testkit.Must(Cholesky(t.Context(), m, 0))
-	return s
+	return testkit.Must(Cholesky(t.Context(), m, 0))
 }
 
 // without returns d without the group of row i, or, if no groups were chosen, those of the same features, less the mean

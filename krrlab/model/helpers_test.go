@@ -83,6 +83,5 @@ func scaled(d int) *datasets.Scaling {
 
 func mustDecide(t testing.TB, m *Model, z points.Points, o *Options) *mat.Dense {
 	t.Helper()
-	f := testkit.Must(m.Decision(t.Context(), z, o))
-	return f
+	return testkit.Must(m.Decision(t.Context(), z, o))
 }

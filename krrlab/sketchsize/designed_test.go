@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -63,7 +64,7 @@ func TestDesigned(t *testing.T) {
 	for _, c := range designs {
 		k := kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}
 		x := c.points()
-		p, dense := problem(t, k, x, c.lambda), denseKernel(k, x)
+		p, dense := problem(t, k, x, c.lambda), testkit.Gram(k, x)
 		z := feature.TensorSketch{Kernel: k}
 		type draw struct {
 			seed  uint64

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -42,23 +43,6 @@ type reference struct {
 	lambdaMin, lamMax float64
 }
 
-// denseKernel returns K by Eval.
-func denseKernel(k kernel.Kernel, x points.Points) *mat.SymDense {
-	n, d := x.Dims()
-	rows := make([][]float64, n)
-	for i := range rows {
-		rows[i] = make([]float64, d)
-		x.RowTo(rows[i], i)
-	}
-	s := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			s.SetSym(i, j, k.Eval(rows[i], rows[j]))
-		}
-	}
-	return s
-}
-
 // denseFeatures returns Z for s features of a ladder from first, as Search has it.
 func denseFeatures(t testing.TB, dist feature.Dist, x points.Points, first, s int, g rng.Stream) *mat.Dense {
 	t.Helper()
@@ -84,7 +68,7 @@ func newReference(t testing.TB, k *mat.SymDense, z *mat.Dense, lambda, theta flo
 		t.Fatal("eigenvalues of ZZᵀ")
 	}
 	vals := e.Values(nil)
-	var vecs, kv, half mat.Dense
+	var vecs, kv mat.Dense
 	e.VectorsTo(&vecs)
 	kv.Product(vecs.T(), k, &vecs) // K in the eigenvectors of ZZᵀ
 	block := func(from, to int, scale func(i int) float64) []float64 {
@@ -109,21 +93,35 @@ func newReference(t testing.TB, k *mat.SymDense, z *mat.Dense, lambda, theta flo
 		r.low, r.high = v[0], v[len(v)-1]
 	}
 	// M^(-½)AM^(-½) in the same eigenvectors: its diagonal part of λ is λ/(μ_i+λ).
-	half.CloneFrom(&kv)
 	for i := range n {
-		half.Set(i, i, half.At(i, i)+lambda)
+		kv.Set(i, i, kv.At(i, i)+lambda)
 	}
-	kv.Copy(&half)
 	v := block(0, n, func(i int) float64 { return 1 / math.Sqrt(max(vals[i], 0)+lambda) })
 	r.lambdaMin, r.lamMax = v[0], v[n-1]
 	r.kappa = r.lamMax / r.lambdaMin
 	return r
 }
 
+// holds compares the intervals of a rung, which may be off by 1e-5 (Z in float32, scaled in another order).
+func (r reference) holds(t *testing.T, u Rung, about ...any) {
+	t.Helper()
+	for what, e := range map[string]struct {
+		got  estimate.Interval
+		want float64
+	}{
+		"κ": {u.Kappa, r.kappa}, "λ_min": {u.Min, r.lambdaMin}, "λ_max": {u.Max, r.lamMax},
+		"‖(I−P)K(I−P)‖/λ": {u.Conditions.Norm, r.norm}, "least ratio": {u.Conditions.Low, r.low},
+		"largest ratio": {u.Conditions.High, r.high},
+	} {
+		if e.got.Lo > e.got.Hi || !(e.got.Lo*(1-1e-5) <= e.want && e.want <= e.got.Hi*(1+1e-5)) {
+			t.Errorf("%v: %s = %v, dense %g", about, what, e.got, e.want)
+		}
+	}
+}
+
 func search1(t testing.TB, p Problem, o Options, seed uint64) *Result {
 	t.Helper()
-	res := testkit.Must(Search(context.Background(), p, &o, rng.New(seed)))
-	return res
+	return testkit.Must(Search(context.Background(), p, &o, rng.New(seed)))
 }
 
 // chosen returns the index of the rung that a search names, −1 for none.

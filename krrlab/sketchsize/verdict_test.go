@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/points"
@@ -22,7 +23,7 @@ func TestThresholds(t *testing.T) {
 	x := cloud(200, 6, 0.5)
 	p := problem(t, k, x, lambda)
 	p.Map = biased{1.2} // and of fewer columns than coordinates: condition 1 is about the others
-	ref := newReference(t, denseKernel(k, x), denseFeatures(t, p.Map, x, 4, 4, rng.New(3)), lambda, 0.3)
+	ref := newReference(t, testkit.Gram(k, x), denseFeatures(t, p.Map, x, 4, 4, rng.New(3)), lambda, 0.3)
 	gamma := max(ref.high-1, 1-ref.low)
 	if ref.norm == 0 || gamma >= 1/(1+near) {
 		t.Fatalf("norm %g, γ %g: another design is wanted", ref.norm, gamma)
@@ -123,7 +124,7 @@ func TestStored(t *testing.T) {
 	k := kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}
 	x := cloud(150, 4, 0.7)
 	exact := problem(t, k, x, lambda)
-	dense := denseKernel(k, x)
+	dense := testkit.Gram(k, x)
 	ref := newReference(t, dense, denseFeatures(t, exact.Map, x, 64, 64, rng.New(3)), lambda, 0.3)
 	var eig mat.EigenSym
 	if !eig.Factorize(dense, true) {
@@ -137,22 +138,10 @@ func TestStored(t *testing.T) {
 			p := exact
 			p.K, p.Error = stored{exact.K, size, mat.Col(nil, col, &vectors)}, math.Abs(size)
 			r := search1(t, p, o, 3).Rungs[0]
-			c := r.Conditions
-			if c == nil {
+			if r.Conditions == nil {
 				t.Fatalf("error %g along eigenvector %d: no conditions", size, col)
 			}
-			for what, e := range map[string]struct {
-				got  estimate.Interval
-				want float64
-			}{
-				"κ": {r.Kappa, ref.kappa}, "λ_min": {r.Min, ref.lambdaMin}, "λ_max": {r.Max, ref.lamMax},
-				"‖(I−P)K(I−P)‖/λ": {c.Norm, ref.norm}, "least ratio": {c.Low, ref.low},
-				"largest ratio": {c.High, ref.high},
-			} {
-				if e.got.Lo > e.got.Hi || !(e.got.Lo*(1-1e-5) <= e.want && e.want <= e.got.Hi*(1+1e-5)) {
-					t.Errorf("error %g along eigenvector %d: %s = %v, dense %g", size, col, what, e.got, e.want)
-				}
-			}
+			ref.holds(t, r, size, col)
 		}
 	}
 	p := exact

@@ -54,15 +54,7 @@ func (t *System) source(ctx context.Context, as *gram.Choice, _ *Solution) (m Ma
 
 // dense returns K+λI in float64.
 func (t *System) dense() *mat.SymDense {
-	a, x, z := mat.NewSymDense(order, nil), make([]float64, 2), make([]float64, 2)
-	for i := range order {
-		t.Train.X.RowTo(x, i)
-		for j := range i + 1 {
-			t.Train.X.RowTo(z, j)
-			a.SetSym(i, j, t.Kernel.Eval(x, z))
-		}
-	}
-	return testkit.Plus(a, t.Lambda)
+	return testkit.Plus(testkit.Gram(t.Kernel, t.Train.X), t.Lambda)
 }
 
 // judge compares what a solution says with the answer x itself, by dense linear algebra.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -25,13 +23,7 @@ func TestDistances(t *testing.T) {
 	a := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 1}, x, 0.1, 1e-12, nil))
 	f := testkit.Must(lowrank.RPCholesky(t.Context(), a, 12, rng.New(2), nil))
 	w := testkit.Must(precond.New(t.Context(), f.F, 0.1, &precond.Options{Form: precond.FormEigen}))
-	k := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			k.SetSym(i, j, kernel.Gaussian{Sigma: 1}.Eval(x.Row(i), x.Row(j)))
-		}
-	}
-	mu := testkit.Eigenvalues(t, k)
+	mu := testkit.Eigenvalues(t, testkit.Gram(kernel.Gaussian{Sigma: 1}, x))
 	slices.Reverse(mu)
 	sigma2 := slices.Sorted(slices.Values(w.Eigenvalues()))
 	slices.Reverse(sigma2)

@@ -3,14 +3,11 @@ package statdim_test
 import (
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/statdim"
 )
 
@@ -18,13 +15,7 @@ import (
 // asked and along the curve, and the views of both.
 func TestRun(t *testing.T) {
 	train, k := datasets.SyntheticRegression(250, 4, 0.1, 3), kernel.Gaussian{Sigma: 1.5}
-	x, a := train.X.(*points.Dense), mat.NewSymDense(250, nil)
-	for i := range x.N {
-		for j := range i + 1 {
-			a.SetSym(i, j, k.Eval(x.Row(i), x.Row(j)))
-		}
-	}
-	mu := testkit.Eigenvalues(t, a)
+	mu := testkit.Eigenvalues(t, testkit.Gram(k, train.X))
 	dimension := func(lambda float64) (s float64) {
 		for _, m := range mu {
 			s += m / (m + lambda)

@@ -72,13 +72,8 @@ func TestForms(t *testing.T) {
 	const n, m = 120, 6
 	for _, s := range spectra {
 		d := s.design(n, 7)
-		a := mat.NewSymDense(n, nil)
-		a.CopySym(d.k.SymDense)
-		for i := range n {
-			a.SetSym(i, i, a.At(i, i)+s.lambda)
-		}
 		var chol mat.Cholesky
-		if !chol.Factorize(a) {
+		if !chol.Factorize(testkit.Plus(d.k, s.lambda)) {
 			t.Fatal(s.name)
 		}
 		z := estimate.Signs(n, 0, m, rng.New(1))
@@ -149,14 +144,6 @@ func TestTinyRidge(t *testing.T) {
 	})
 }
 
-func degrees(mu []float64, lambda float64) []float64 {
-	out := make([]float64, len(mu))
-	for i, m := range mu {
-		out[i] = degree(m, lambda)
-	}
-	return out
-}
-
 // TestExact checks the eigenvalue method against the designed eigenvalues along a curve.
 func TestExact(t *testing.T) {
 	for _, s := range spectra {
@@ -217,22 +204,12 @@ func TestFree(t *testing.T) {
 	}
 }
 
-func sum(v []float64) (s float64) {
-	for _, x := range v {
-		s += x
-	}
-	return s
-}
-
 // TestUnit: where the products' rounding is the only error, as for K = I, the interval allows for it.
 func TestUnit(t *testing.T) {
 	const n, u, lambda = 40, 1e-3, 0.5
-	k := mat.NewSymDense(n, nil)
-	for i := range n {
-		k.SetSym(i, i, 1)
-	}
+	k := dense{testkit.Plus(mat.NewSymDense(n, nil), 1)}
 	for _, m := range methods {
-		r := testkit.Must(m.run(t.Context(), &problem{K: rounded{dense{k}, u}, Lambda: lambda, Unit: u,
+		r := testkit.Must(m.run(t.Context(), &problem{K: rounded{k, u}, Lambda: lambda, Unit: u,
 			Control: control(t, points.NewDense32(n, 1, nil), lambda)}, &Options{stream: rng.New(1)}))
 		if want := n / (1 + lambda); !r.Estimate.Covers(want) || math.Abs(r.Estimate.Value-want) < u*want/10 ||
 			r.Storage > 2*u*want {
@@ -268,7 +245,7 @@ func TestStorage(t *testing.T) {
 		p := &problem{K: d.k, Lambda: s.lambda, Error: mat.Norm(e, 2)}
 		var off mat.SymDense
 		off.AddSym(d.k.SymDense, e)
-		if got := sum(degrees(testkit.Eigenvalues(t, &off), s.lambda)); math.Abs(got-d.exact) > p.storage(d.exact) {
+		if got := degreesAt(testkit.Eigenvalues(t, &off), []float64{s.lambda})[0]; math.Abs(got-d.exact) > p.storage(d.exact) {
 			t.Errorf("%s: s_λ moves from %.8g to %.8g, allowance %.3g", s.name, d.exact, got,
 				p.storage(d.exact))
 		}

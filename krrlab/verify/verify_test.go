@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -21,8 +22,7 @@ var specs = []kernel.Spec{
 // formed makes a matrix or ends the test.
 func formed(t testing.TB, spec kernel.Spec, x points.Points, memory int64) *Matrix {
 	t.Helper()
-	m := testkit.Must(New(t.Context(), nil, spec, x, memory, nil))
-	return m
+	return testkit.Must(New(t.Context(), nil, spec, x, memory, nil))
 }
 
 // cloud returns n normal points of dimension d, the given share of the numbers not zero.
@@ -40,14 +40,7 @@ func cloud(n, d int, density float64, seed uint64) *points.Dense {
 // reference is K by kernel.Eval.
 func reference(t *testing.T, spec kernel.Spec, x *points.Dense) *mat.SymDense {
 	t.Helper()
-	k := testkit.Must(kernel.FromSpec(spec))
-	s := mat.NewSymDense(x.N, nil)
-	for i := range x.N {
-		for j := range i + 1 {
-			s.SetSym(i, j, k.Eval(x.Row(i), x.Row(j)))
-		}
-	}
-	return s
+	return testkit.Gram(testkit.Must(kernel.FromSpec(spec)), x)
 }
 
 func TestMatrix(t *testing.T) {
@@ -130,9 +123,7 @@ func TestCondOfZeros(t *testing.T) {
 		}
 		m := formed(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20)
 		s := testkit.Must(m.Cond(t.Context(), lambda, 30, rng.New(1)))
-		var e mat.EigenSym
-		e.Factorize(reference(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x), false)
-		most := max(0, e.Values(nil)[9])
+		most := max(0, testkit.Eigenvalues(t, reference(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x))[9])
 		if kappa := (most + lambda) / lambda; !s.Cond.Covers(kappa) || math.IsInf(s.Cond.Hi, 1) ||
 			math.IsNaN(s.Cond.Value) {
 			t.Errorf("%d points that are not zero: κ = %g in %v", nonzero, kappa, s.Cond)
@@ -147,12 +138,9 @@ func TestBounds(t *testing.T) {
 	for _, cols := range []int{1, 3} {
 		for _, spec := range specs {
 			x, z := cloud(n, 4, 1, 9), cloud(200, 4, 1, 10)
-			k := reference(t, spec, x)
-			a := mat.NewSymDense(n, nil)
-			a.CopySym(k)
+			a := testkit.Plus(reference(t, spec, x), lambda)
 			y := mat.NewDense(n, cols, nil)
 			for i := range n {
-				a.SetSym(i, i, a.At(i, i)+lambda)
 				for j := range cols {
 					y.Set(i, j, -1)
 				}
@@ -193,28 +181,12 @@ func TestBounds(t *testing.T) {
 				}
 				if p.Gap[q] > 1 {
 					proved++
-					testkit.Equal(t, label(p.F[q*cols:(q+1)*cols]), label(exact.F[q*cols:(q+1)*cols]), spec.Name, q)
+					testkit.Equal(t, datasets.Label(p.F[q*cols:(q+1)*cols]), datasets.Label(exact.F[q*cols:(q+1)*cols]), spec.Name, q)
 				}
 			}
 			testkit.Near(t, p.Open(), (1 - float64(proved)/float64(z.N)), 1e-12, spec.Name, proved, z.N)
 		}
 	}
-}
-
-func label(f []float64) int {
-	if len(f) == 1 {
-		if f[0] > 0 {
-			return 1
-		}
-		return 0
-	}
-	win := 0
-	for j, v := range f {
-		if v > f[win] {
-			win = j
-		}
-	}
-	return win
 }
 
 func TestMisuse(t *testing.T) {

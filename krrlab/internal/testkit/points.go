@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -16,6 +18,20 @@ func Normals(seed, stream uint64, n int) []float64 {
 		v[i] = rnd.NormFloat64()
 	}
 	return v
+}
+
+// Gram returns the kernel matrix of the points, pair by pair.
+func Gram(k interface{ Eval(x, z []float64) float64 }, x points.Points) *mat.SymDense {
+	n, d := x.Dims()
+	s, a, b := mat.NewSymDense(n, nil), make([]float64, d), make([]float64, d)
+	for i := range n {
+		x.RowTo(a, i)
+		for j := range i + 1 {
+			x.RowTo(b, j)
+			s.SetSym(i, j, k.Eval(a, b))
+		}
+	}
+	return s
 }
 
 // Sparse returns points with the numbers that are not zero alone.
