@@ -18,17 +18,25 @@ import (
 )
 
 // TestRelevanceGradient compares the gradient by all log ℓ_j and log λ with central differences, and the value with
-// leave-one-out by refits.
+// leave-one-out by refits, of rows with weights too.
 func TestRelevanceGradient(t *testing.T) {
 	ctx := context.Background()
 	const n, d = 30, 3
+	weights := make([]float64, n)
+	for i := range weights {
+		weights[i] = 0.2 + float64(i*i%7)
+	}
+	weighted, weightedClasses := *datasets.SyntheticRegression(n, d, 0.1, 1), *cut(columns(n, d, bowl), -0.7, 0.4)
+	weighted.Weights, weightedClasses.Weights = weights, weights
 	for name, set := range map[string]*datasets.Dataset{"regression": datasets.SyntheticRegression(n, d, 0.1, 1),
-		"two classes": cut(columns(n, d, bowl), 0), "three": cut(columns(n, d, bowl), -0.7, 0.4)} {
-		one := data(t, set)
+		"two classes": cut(columns(n, d, bowl), 0), "three": cut(columns(n, d, bowl), -0.7, 0.4),
+		"weights": &weighted, "weights of classes": &weightedClasses} {
+		one, all := data(t, set), (&search{data: data(t, set)}).plain(upTo(n))
 		x := dense(set.X)
 		for _, k := range []kernel.Differentiable{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
-			r := &relevance{x: x, y: one.y, k: k, lambda: true, pull: 0.01, origin: []float64{0, 0.1, 0.2, 0}}
+			r := &relevance{x: x, y: all.scaled(one.y), factors: all.factors, k: k, lambda: true, pull: 0.01,
+				origin: []float64{0, 0.1, 0.2, 0}}
 			theta, grad := []float64{-0.3, 0.4, 0.9, math.Log(0.2)}, make([]float64, d+1)
 			value, err := r.value(ctx, theta, grad)
 			testkit.OK(t, err)
@@ -46,18 +54,8 @@ func TestRelevanceGradient(t *testing.T) {
 					t.Errorf("%s, %v: derivative %d is %.8g, by differences %.8g", name, k, j, grad[j], want)
 				}
 			}
-			by := &problem{train: &datasets.Dataset{X: stretched(x, theta[:d])}, y: one.y}
-			e := mat.NewDense(n, one.y.RawMatrix().Cols, nil)
-			for i := range n {
-				var in []int
-				for q := range n {
-					if q != i {
-						in = append(in, q)
-					}
-				}
-				e.SetRow(i, predict(t, by, k, 0.2, in, []int{i}).RawRowView(0))
-			}
-			want := judge(false).loss(one.y, e).objective()
+			by := &problem{train: &datasets.Dataset{X: stretched(x, theta[:d]), Weights: set.Weights}, y: one.y}
+			want := judge(false).loss(one.y, all.scaled(leaveOut(t, by, k, 0.2))).objective()
 			for j, v := range theta[:d] {
 				want += 0.005 * (v - r.origin[j]) * (v - r.origin[j])
 			}
@@ -131,10 +129,7 @@ func TestLengths(t *testing.T) {
 		testkit.Contains(t, text, each.relevant(5))
 	}
 	testkit.Contains(t, each.heat("RMSE").Title, "lengths: "+l.Relevant[0])
-	rows, e := make([]int, 450), mat.NewDense(450, 1, nil)
-	for i := range rows {
-		rows[i] = i
-	}
+	rows, e := upTo(450), mat.NewDense(450, 1, nil)
 	train, _, err := datasets.Stretch(each.Best.Lengths, d.train, nil)
 	testkit.OK(t, err)
 	k := testkit.Must(kernel.FromSpec(each.Best.Spec()))

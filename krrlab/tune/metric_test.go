@@ -116,11 +116,7 @@ func TestWeightedLoss(t *testing.T) {
 		loss := func(d *datasets.Dataset) float64 {
 			p := data(t, d)
 			p.y = testkit.Must(datasets.Coding{Labels: d.Labels}.Encode(d))
-			rows := make([]int, d.Len())
-			for i := range rows {
-				rows[i] = i
-			}
-			v, _, _ := testkit.Must((&search{data: p}).sample(rows).loss(t.Context(), kernel.Gaussian{Sigma: 1.2}, 0.3)).Error()
+			v, _, _ := testkit.Must((&search{data: p}).sample(upTo(d.Len())).loss(t.Context(), kernel.Gaussian{Sigma: 1.2}, 0.3)).Error()
 			return v
 		}
 		testkit.Near(t, loss(&weighty), loss(set.Subset(again)), 1e-9, set.Task)

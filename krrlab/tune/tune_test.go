@@ -25,7 +25,8 @@ func data(t *testing.T, set *datasets.Dataset) *problem {
 	return &problem{train: set, y: y, seed: 1, judged: *judge(set.Class != nil)}
 }
 
-// predict fits the rows in and returns the residuals of the rows out, by dense algebra written plainly.
+// predict fits the rows in, with their weights, and returns the residuals of the rows out, by dense algebra written
+// plainly.
 func predict(t *testing.T, d *problem, k kernel.Kernel, lambda float64, in, out []int) *mat.Dense {
 	t.Helper()
 	row := func(i int) []float64 {
@@ -40,7 +41,7 @@ func predict(t *testing.T, d *problem, k kernel.Kernel, lambda float64, in, out 
 		for q, j := range in {
 			a.Set(p, q, k.Eval(row(i), row(j)))
 		}
-		a.Set(p, p, a.At(p, p)+lambda)
+		a.Set(p, p, a.At(p, p)+lambda/d.train.Weight(i))
 		y.SetRow(p, d.y.RawRowView(i))
 		for q, j := range out {
 			b.Set(q, p, k.Eval(row(j), row(i)))
@@ -57,14 +58,31 @@ func predict(t *testing.T, d *problem, k kernel.Kernel, lambda float64, in, out 
 	return e
 }
 
-// TestCriteria compares each criterion with fits of the rows that it leaves in, for each kernel.
-func TestCriteria(t *testing.T) {
-	ctx := context.Background()
-	const n = 40
+// leaveOut returns the residuals of fits without one row each.
+func leaveOut(t *testing.T, d *problem, k kernel.Kernel, lambda float64) *mat.Dense {
+	t.Helper()
+	n, cols := d.y.Dims()
+	e, rows := mat.NewDense(n, cols, nil), upTo(n)
+	for i := range n {
+		e.SetRow(i, predict(t, d, k, lambda, slices.Concat(rows[:i], rows[i+1:]), rows[i:i+1]).RawRowView(0))
+	}
+	return e
+}
+
+// upTo returns the rows 0, …, n−1.
+func upTo(n int) []int {
 	rows := make([]int, n)
 	for i := range rows {
 		rows[i] = i
 	}
+	return rows
+}
+
+// TestCriteria compares each criterion with fits of the rows that it leaves in, for each kernel.
+func TestCriteria(t *testing.T) {
+	ctx := context.Background()
+	const n = 40
+	rows := upTo(n)
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 1),
 		datasets.SyntheticClasses(n, 3, 3, 0.05, 1)} {
 		d := data(t, set)
@@ -72,17 +90,13 @@ func TestCriteria(t *testing.T) {
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Laplacian{Sigma: 2},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
 			for _, valid := range []bool{false, true} {
-				want, y, in := mat.NewDense(n, cols, nil), d.y, rows
+				want, y, in := leaveOut(t, d, k, 0.1), d.y, rows
 				of := &problem{train: set, y: d.y, judged: *judge(set.Class != nil)}
 				if valid {
 					in = rows[:n-10]
 					want = predict(t, d, k, 0.1, in, rows[n-10:])
 					y = mat.DenseCopyOf(d.y.Slice(n-10, n, 0, cols))
 					of.valid, of.validY = set.Slice(n-10, n), y
-				}
-				for i := 0; i < n && !valid; i++ {
-					e := predict(t, d, k, 0.1, slices.Concat(rows[:i], rows[i+1:]), rows[i:i+1])
-					want.SetRow(i, e.RawRowView(0))
 				}
 				got := testkit.Must((&search{data: of}).sample(in).loss(ctx, k, 0.1))
 				ref := judge(set.Class != nil).loss(y, want)
@@ -110,20 +124,10 @@ func TestClusters(t *testing.T) {
 	set.X = x
 	d := data(t, set)
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 1}} {
-		var want float64
-		for i := range n {
-			var in []int
-			for j := range n {
-				if j != i {
-					in = append(in, j)
-				}
-			}
-			e := predict(t, d, k, 0.01, in, []int{i}).At(0, 0)
-			want += e * e / n
-		}
+		want := mat.Norm(leaveOut(t, d, k, 0.01), 2) / math.Sqrt(n)
 		l := testkit.Must((&search{data: d}).sample(rows).loss(t.Context(), k, 0.01))
-		if v, _, _ := l.Error(); !(math.Abs(v/math.Sqrt(want)-1) < 1e-9) {
-			t.Errorf("%v: error %g, want %g", k, v, math.Sqrt(want))
+		if v, _, _ := l.Error(); !(math.Abs(v/want-1) < 1e-9) {
+			t.Errorf("%v: error %g, want %g", k, v, want)
 		}
 	}
 }
