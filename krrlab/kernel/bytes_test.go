@@ -38,7 +38,7 @@ func TestBytesTile(t *testing.T) {
 		extent := kernel.ExtentOf(px)
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.7},
 			kernel.Matern52{Sigma: 0.3}, kernel.Polynomial{Gamma: 1e-4, Coef0: 1, Degree: 3},
-			kernel.Laplacian{Sigma: 2}, rational{}} {
+			kernel.Laplacian{Sigma: 2}, multiquadric{1, 1}} {
 			testkit.Equal(t, !kernel.Whole(k, px.X), (fmt.Sprintf("%T", k) == "kernel.Laplacian"), k)
 			for _, arith := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
 				var first64 []float64
@@ -67,7 +67,7 @@ func TestBytesTile(t *testing.T) {
 						want, size := exactValue(k, px.X.(*points.Bytes).Row(a), pz.X.(*points.Bytes).Row(b), scale, x,
 							z)
 						slack := kernel.EntryError(k, arith, extent)
-						if _, own := k.(rational); own {
+						if _, own := k.(multiquadric); own {
 							slack = 0x1p-48
 						}
 						testkit.Near(t, first64[a*(nz+1)+b], want, slack*size, k, d, arith, a, b, slack)
@@ -83,24 +83,6 @@ func TestBytesTile(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// rational is a user-defined kernel of the distance.
-type rational struct{}
-
-func (rational) Eval(x, z []float64) float64 {
-	var s float64
-	for j, v := range x {
-		s += (v - z[j]) * (v - z[j])
-	}
-	return 1 / (1 + s)
-}
-func (rational) String() string { return "rational" }
-func (rational) Slope() float64 { return 1 }
-func (rational) Profile(dst, sq []float64) {
-	for i, v := range sq {
-		dst[i] = 1 / (1 + v)
 	}
 }
 

@@ -32,7 +32,7 @@ func TestLevels(t *testing.T) {
 		x, z := points.NewPanel(few(nx, d, 0.25)), points.NewPanel32(few(nz, d, 0.25))
 		norms := append(append([]float64{}, x.Norms...), z.Norms...)
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 3}, kernel.Gaussian{Sigma: 0.06},
-			kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 0.02}, rational{}} {
+			kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 0.02}, multiquadric{1, 1}} {
 			l := kernel.NewLevels(k, x.X, norms)
 			if l == nil {
 				t.Fatalf("%v, d = %d: no table", k, d)

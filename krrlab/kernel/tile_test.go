@@ -152,34 +152,6 @@ func checkTiles(t *testing.T, name string, k kernel.Kernel, x, z points.Points, 
 	check("Tile32 Float32", func(i int) float64 { return float64(t32[i]) }, 3e-6)
 }
 
-// TestFarPoints has points far from the origin, where float32 products lose
-// everything, float64 products little, and moved points nothing.
-func TestFarPoints(t *testing.T) {
-	const n, d = 40, 10
-	x := draw(3, n, d, 1)[0].(*points.Dense)
-	for i := range x.Data {
-		x.Data[i] += 1e4
-	}
-	k := kernel.Gaussian{Sigma: 1}
-	want := evalAll(k, x, x)
-	got := make([]float32, n*n)
-	var w kernel.Workspace
-	worst := func(p points.Panel, a kernel.Arithmetic) (e float64) {
-		kernel.Tile32(got, n, k, p, p, a, &w)
-		for i, v := range got {
-			e = max(e, math.Abs(float64(v)-want[i]))
-		}
-		return e
-	}
-	shifted := points.Shift(x, points.Mean(x))
-	e32, e64, es := worst(points.NewPanel32(x), kernel.Float32), worst(points.NewPanel(x), kernel.Float64),
-		worst(points.NewPanel32(shifted), kernel.Float32)
-	if e32 < 0.1 || e64 > 1e-5 || es > 1e-5 {
-		t.Errorf("worst errors: float32 %.1g (want > 0.1), float64 %.1g, moved to the mean %.1g (want < 1e-5)", e32,
-			e64, es)
-	}
-}
-
 // constant is a kernel of which nothing but Eval is known.
 type constant float64
 

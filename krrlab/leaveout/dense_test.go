@@ -25,12 +25,12 @@ func TestDense(t *testing.T) {
 			t.Error("K was changed")
 		}
 		for q, s := range scores {
-			e := leaveOut(t, k, y, lambdas[q])
+			e := refit(t, k, y, lambdas[q], &Problem{})
 			// cond(A) ≤ tr A/λ ≤ 4e5: 1e-16·4e5 of each, and room for sums
 			if !mat.EqualApprox(e, s.Residuals, 1e-8) {
 				t.Errorf("t = %d, λ = %g: residuals differ", c.t, lambdas[q])
 			}
-			if want := score(y, e, c.classes); s.Lambda != lambdas[q] || math.Abs(s.Error.Value-want) > 1e-8 ||
+			if want := score(y, e, &Problem{Classes: c.classes}); s.Lambda != lambdas[q] || math.Abs(s.Error.Value-want) > 1e-8 ||
 				!s.Error.Covers(want) || s.Error.Hi-s.Error.Lo > 1e-3 {
 				t.Errorf("t = %d, λ = %g: %v, want %g", c.t, lambdas[q], s.Error, want)
 			}
@@ -45,14 +45,8 @@ func TestDense(t *testing.T) {
 // reference returns GCV and s_λ from eigenvalues of K.
 func reference(t *testing.T, k, y *mat.Dense, lambda float64) (gcv, dim float64) {
 	n, cols := y.Dims()
-	sym := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			sym.SetSym(i, j, k.At(i, j))
-		}
-	}
 	var e mat.EigenSym
-	if !e.Factorize(sym, true) {
+	if !e.Factorize(testkit.Symmetric(k), true) {
 		t.Fatal("no reference")
 	}
 	var v, vy mat.Dense
@@ -74,7 +68,8 @@ func TestDenseAllows(t *testing.T) {
 	const n, lambda, e = 60, 0.1, 0.002
 	for _, classes := range []bool{false, true} {
 		k, y := problem(n, 2, 1, 1, classes, 3)
-		s, err := Dense(context.Background(), k, y, []float64{lambda}, &Problem{Classes: classes, KError: e})
+		o := &Problem{Classes: classes, KError: e}
+		s, err := Dense(context.Background(), k, y, []float64{lambda}, o)
 		testkit.OK(t, err)
 		for trial := range 20 {
 			other := mat.DenseCopyOf(k)
@@ -84,7 +79,7 @@ func TestDenseAllows(t *testing.T) {
 					other.Set(i, j, other.At(i, j)+sign*e/n)
 				}
 			}
-			if want := score(y, leaveOut(t, other, y, lambda), classes); !s[0].Error.Covers(want) {
+			if want := score(y, refit(t, other, y, lambda, o), o); !s[0].Error.Covers(want) {
 				t.Errorf("classes %v: %v misses %g of K+E", classes, s[0].Error, want)
 			}
 		}

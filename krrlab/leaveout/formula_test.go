@@ -15,12 +15,8 @@ import (
 
 // inverseOf returns (K+λI)⁻¹ or (ZZᵀ+λI)⁻¹ by gonum.
 func inverseOf(t *testing.T, k *mat.Dense, lambda float64) *mat.Dense {
-	n, _ := k.Dims()
-	a, inv := mat.DenseCopyOf(k), new(mat.Dense)
-	for i := range n {
-		a.Set(i, i, a.At(i, i)+lambda)
-	}
-	testkit.OK(t, inv.Inverse(a))
+	inv := new(mat.Dense)
+	testkit.OK(t, inv.Inverse(testkit.Plus(testkit.Symmetric(k), lambda)))
 	return inv
 }
 
@@ -30,11 +26,8 @@ func small(t *testing.T, n int, o *Problem) (p *run, k, zz *mat.Dense, m *precon
 	m, _ = precondOf(t, s.k, n/5, 3)
 	k, zz = mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
 	testkit.OK(t, s.k.DenseTo(context.Background(), k))
-	unit := mat.NewDense(n, n, nil)
-	for i := range n {
-		unit.Set(i, i, 1)
-	}
-	testkit.OK(t, m.Outer().KMulTo(context.Background(), zz, unit))
+	unit := testkit.Plus(mat.NewSymDense(n, nil), 1)
+	testkit.OK(t, m.Outer().KMulTo(context.Background(), zz, mat.DenseCopyOf(unit)))
 	opt := o.settled()
 	rows := testkit.Must(opt.merge(s.y))
 	_, q := s.y.Dims()

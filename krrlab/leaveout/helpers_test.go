@@ -3,12 +3,11 @@ package leaveout
 import (
 	"math"
 	"math/rand/v2"
-	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // problem returns K of a Gaussian kernel of n points of dimension d, and targets n×t: a smooth function with
@@ -33,71 +32,41 @@ func problem(n, d, t int, sigma float64, classes bool, seed uint64) (k, y *mat.D
 			row[j] = math.Sin(2*x.At(i, 0)+float64(j)) + x.At(i, d-1)*x.At(i, 0)/2 + 0.3*g.NormFloat64()
 		}
 		if classes {
-			c := datasets.Label(row)
-			for j := range row {
-				row[j] = -1
-			}
-			if t == 1 {
-				row[0] = float64(2*c - 1)
-			} else {
-				row[c] = 1
-			}
+			code(row, datasets.Label(row))
 		}
 	}
 	return k, y
 }
 
-// leaveOut returns y_i − f_{−i}(x_i) by a fit without point i, for each i.
-func leaveOut(t *testing.T, k, y *mat.Dense, lambda float64) *mat.Dense {
-	n, cols := y.Dims()
-	e := mat.NewDense(n, cols, nil)
-	for i := range n {
-		var rest []int
-		for j := range n {
-			if j != i {
-				rest = append(rest, j)
-			}
-		}
-		a, b := mat.NewSymDense(n-1, nil), mat.NewDense(n-1, cols, nil)
-		for p, r := range rest {
-			for q := range p + 1 {
-				a.SetSym(p, q, k.At(r, rest[q]))
-			}
-			a.SetSym(p, p, k.At(r, r)+lambda)
-			b.SetRow(p, y.RawRowView(r))
-		}
-		var f mat.Cholesky
-		if !f.Factorize(a) {
-			t.Fatal("no reference")
-		}
-		var c mat.Dense
-		testkit.OK(t, f.SolveTo(&c, b))
-		for j := range cols {
-			v := y.At(i, j)
-			for p, r := range rest {
-				v -= k.At(i, r) * c.At(p, j)
-			}
-			e.Set(i, j, v)
-		}
+// code sets a row to the code of a class.
+func code(row []float64, class int) {
+	for j := range row {
+		row[j] = -1
 	}
-	return e
+	if len(row) == 1 {
+		row[0] = float64(2*class - 1)
+		return
+	}
+	row[class] = 1
 }
 
-// score returns the error that residuals e stand for.
-func score(y, e *mat.Dense, classes bool) float64 {
+// score returns the error that residuals e stand for, of rows with their weights.
+func score(y, e *mat.Dense, o *Problem) float64 {
 	n, t := y.Dims()
-	var sum float64
+	f, sum, total := make([]float64, t), 0.0, 0.0
 	for i := range n {
-		f := make([]float64, t)
-		for j := range f {
-			f[j] = y.At(i, j) - e.At(i, j)
-			if !classes {
-				sum += e.At(i, j) * e.At(i, j) / float64(t)
-			}
+		w := 1.0
+		if o.Weights != nil {
+			w = o.Weights[i]
 		}
-		if classes && datasets.Label(f) != datasets.Label(y.RawRowView(i)) {
-			sum++
+		total += w
+		floats.SubTo(f, y.RawRowView(i), e.RawRowView(i))
+		switch {
+		case !o.Classes:
+			sum += w * floats.Dot(e.RawRowView(i), e.RawRowView(i)) / float64(t)
+		case datasets.Label(f) != datasets.Label(y.RawRowView(i)):
+			sum += w
 		}
 	}
-	return sum / float64(n)
+	return sum / total
 }

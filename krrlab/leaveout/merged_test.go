@@ -17,16 +17,21 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// refit returns y_i − f(x_i) of each row by a fit to the rows that are not equal to it: the minimizer of
-// Σ w (y−ȳ−f)² + λ‖f‖², ȳ their weighted mean if that is taken; and n‖(I−H)y‖²/tr(I−H)² of the same problem, each
-// group one row.
+// refit returns y_i − f(x_i) of each row by a fit to the rows that are not equal to it, all others without o.Same: the
+// minimizer of Σ w (y−ȳ−f)² + λ‖f‖², ȳ their weighted mean if that is taken.
 func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense {
 	n, cols := y.Dims()
-	e := mat.NewDense(n, cols, nil)
+	e, same, weights := mat.NewDense(n, cols, nil), o.Same, o.Weights
+	if same == nil {
+		same = indices(n)
+	}
+	if weights == nil {
+		weights = slices.Repeat([]float64{1}, n)
+	}
 	for i := range n {
 		var rest []int
 		for j := range n {
-			if o.Same[j] != o.Same[i] {
+			if same[j] != same[i] {
 				rest = append(rest, j)
 			}
 		}
@@ -35,7 +40,7 @@ func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense
 		for j := range cols {
 			var v, w []float64
 			for _, r := range rest {
-				v, w = append(v, y.At(r, j)), append(w, o.Weights[r])
+				v, w = append(v, y.At(r, j)), append(w, weights[r])
 			}
 			if o.Mean {
 				mean[j] = stat.Mean(v, w)
@@ -45,7 +50,7 @@ func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense
 			for q, s := range rest {
 				a.Set(p, q, k.At(r, s))
 			}
-			a.Set(p, p, k.At(r, r)+lambda/o.Weights[r])
+			a.Set(p, p, k.At(r, r)+lambda/weights[r])
 			for j := range cols {
 				b.Set(p, j, y.At(r, j)-mean[j])
 			}
@@ -85,13 +90,8 @@ func repeating(n, different, t int, classes, weights bool, seed uint64) (k, y *m
 		for j := range row {
 			row[j] = 3*few.At(of[i], 0) + 2 + 0.5*g.NormFloat64()
 		}
-		if label := datasets.Label([]float64{row[0] - 2.5}); classes {
-			for j := range row {
-				row[j] = -1
-			}
-			if row[label*min(1, t-1)] = 1; t == 1 {
-				row[0] = float64(2*label - 1)
-			}
+		if classes {
+			code(row, datasets.Label([]float64{row[0] - 2.5}))
 		}
 	}
 	return k, y, o
@@ -178,25 +178,7 @@ func TestTogether(t *testing.T) {
 		}
 		for _, s := range scores {
 			e := refit(t, k, y, s.Lambda, o)
-			want := score(y, e, c.classes)
-			if c.classes { // rows count by their weights
-				want = 0
-				for i, w := range o.Weights {
-					f := make([]float64, c.t)
-					floats.SubTo(f, y.RawRowView(i), e.RawRowView(i))
-					if datasets.Label(f) != datasets.Label(y.RawRowView(i)) {
-						want += w / sum(o.Weights)
-					}
-				}
-			} else {
-				want = 0
-				for i, w := range o.Weights {
-					for _, v := range e.RawRowView(i) {
-						want += w * v * v / float64(c.t)
-					}
-				}
-				want /= sum(o.Weights)
-			}
+			want := score(y, e, o)
 			var off mat.Dense
 			off.Sub(e, s.Residuals)
 			if mat.Norm(&off, math.Inf(1)) > 1e-8 || math.Abs(s.Error.Value-want) > 1e-8*max(1, want) ||
@@ -218,13 +200,6 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-func sum(v []float64) (s float64) {
-	for _, x := range v {
-		s += x
-	}
-	return s
-}
-
 // smoother returns GCV and the trace of the hat matrix H of one row for each group, of its weight and mean target:
 // Σ_g W_g((I−H)ȳ)_g²/(1−tr H/u)²/(S·t), and the groups' rows less their means.
 func smoother(k, y *mat.Dense, lambda float64, o *Problem) (gcv, dim float64) {
@@ -237,7 +212,7 @@ func smoother(k, y *mat.Dense, lambda float64, o *Problem) (gcv, dim float64) {
 		}
 		w[o.Same[i]] += o.Weights[i]
 	}
-	u, total := len(first), sum(o.Weights)
+	u, total := len(first), floats.Sum(o.Weights)
 	mean, a, h := mat.NewDense(u, t, nil), mat.NewDense(u, u, nil), mat.NewDense(u, u, nil)
 	for i := range n {
 		for j := range t {
@@ -312,13 +287,7 @@ func TestPathTogether(t *testing.T) {
 		o.Mean = seed > 1
 		pk, py := plainOf(k, y, o.Weights)
 		var eig mat.EigenSym
-		sym := mat.NewSymDense(n, nil)
-		for i := range n {
-			for j := range i + 1 {
-				sym.SetSym(i, j, pk.At(i, j))
-			}
-		}
-		eig.Factorize(sym, true)
+		eig.Factorize(testkit.Symmetric(pk), true)
 		var v mat.Dense
 		eig.VectorsTo(&v)
 		z := points.NewDense32(n, 80, nil)

@@ -64,11 +64,7 @@ func sets(t *testing.T, n int) (out []set) {
 				f[j] = math.Sin(2*row[0]+2*float64(j)) + row[1]*row[2]/2 + 0.3*g.NormFloat64()
 			}
 			if s.classes {
-				c := datasets.Label(f)
-				for j := range f {
-					f[j] = -1
-				}
-				f[c] = 1
+				code(f, datasets.Label(f))
 			}
 			for j := range row {
 				sq += (row[j] - x.Row(0)[j]) * (row[j] - x.Row(0)[j]) / float64(n)

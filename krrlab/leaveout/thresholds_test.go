@@ -54,18 +54,14 @@ func TestEnergy(t *testing.T) {
 
 // TestTolerance: at every λ, also far from those whose residuals were looked at, each column is solved to what is asked.
 func TestTolerance(t *testing.T) {
-	const n = 150
-	p, k, _, _ := small(t, n, nil)
+	p, k, _, _ := small(t, 150, nil)
 	p.lambdas = []float64{100, 10, 1, 0.1, 0.01, 0.001}
 	testkit.OK(t, p.solve(t.Context()))
 	_, q := p.b.Dims()
 	for j, l := range p.lambdas {
 		x, _, err := p.solution(t.Context(), j)
 		testkit.OK(t, err)
-		a, want := mat.DenseCopyOf(k), new(mat.Dense)
-		for i := range n {
-			a.Set(i, i, a.At(i, i)+l)
-		}
+		a, want := testkit.Plus(testkit.Symmetric(k), l), new(mat.Dense)
 		testkit.OK(t, want.Solve(a, p.b))
 		x.Sub(want, x)
 		for c := range q {

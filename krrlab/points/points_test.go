@@ -244,14 +244,6 @@ func TestPanel(t *testing.T) {
 			}
 		}
 	}
-	third := NewDense(1, 1, []float64{1.0 / 3})
-	r := float64(float32(1.0 / 3))
-	if got := NewPanel32(third).Norms[0]; got != r*r {
-		t.Errorf("norm of 1/3 rounded to float32 is %v, want %v", got, r*r)
-	}
-	if got := NewPanel32(&CSR{1, 1, []int{0, 1}, []int32{0}, []float64{1.0 / 3}}).Norms[0]; got != r*r {
-		t.Errorf("sparse norm of 1/3 rounded to float32 is %v, want %v", got, r*r)
-	}
 }
 
 func TestMeanGatherShift(t *testing.T) {
