@@ -78,7 +78,7 @@ const blockBytes = 1 << 16
 // them, on most threads at a time, and calls take with the rows in order, which are gone when it has returned. It ends
 // with the first error; io.EOF of take is none. After an error of the file, which comes after the last block, the line
 // that is cut is left out.
-func (s *source) eachRow(line int, open func(text []byte) bool, most func() int, read func(b *block),
+func (s *Source) eachRow(line int, open func(text []byte) bool, most func() int, read func(b *block),
 	take func(r *textRow) error) error {
 	var free []*block
 	var end error
@@ -112,7 +112,7 @@ func (s *source) eachRow(line int, open func(text []byte) bool, most func() int,
 }
 
 // lines appends the next blockBytes to text, to the end of a line, from a line on.
-func (s *source) lines(text []byte, line int, open func(text []byte) bool) (_ []byte, end error) {
+func (s *Source) lines(text []byte, line int, open func(text []byte) bool) (_ []byte, end error) {
 	for end == nil && len(text) < blockBytes {
 		var n int
 		n, end = s.r.Read(text[len(text):blockBytes])

@@ -54,7 +54,7 @@ func ungrouped(text string) (number string, certain bool) {
 
 // amount notes a cell of column j that is an amount, and reports whether it is one. Whether the column has amounts in
 // parentheses is not known before its end.
-func (c *csvReader) amount(line, j int, text string) (v float64, ok bool) {
+func (c *Table) amount(line, j int, text string) (v float64, ok bool) {
 	v, negative, ok := amount(text)
 	if !ok {
 		return 0, false
@@ -71,7 +71,7 @@ func (c *csvReader) amount(line, j int, text string) (v float64, ok bool) {
 
 // amountsFault notes which columns have amounts in parentheses, forgets those that have no other fault, and returns the
 // first number with separators of thousands of another column.
-func (c *csvReader) amountsFault() error {
+func (c *Table) amountsFault() error {
 	for _, j := range slices.Sorted(maps.Keys(c.faults)) {
 		switch f := c.faults[j]; {
 		case f.negative == 0 && f.grouped != nil:

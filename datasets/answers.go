@@ -96,7 +96,7 @@ type answers struct {
 	known map[string]int
 }
 
-func (a *answers) add(s *source, text string, line int) error {
+func (a *answers) add(s *Source, text string, line int) error {
 	const most = 4096
 	size := intGrowth
 	k, ok := a.known[text]
@@ -116,12 +116,12 @@ func (a *answers) add(s *source, text string, line int) error {
 }
 
 // fail returns an error about a text.
-func (a *answers) fail(s *source, k int, format string, args ...any) error {
-	return s.fail(a.lines[k], 0, "target: "+format, args...)
+func (a *answers) fail(s *Source, k int, format string, args ...any) error {
+	return s.Fault(a.lines[k], 0, "target: "+format, args...)
 }
 
 // setAnswers interprets the answers as classes or numbers.
-func (d *Dataset) setAnswers(s *source, a *answers, task string) error {
+func (d *Dataset) setAnswers(s *Source, a *answers, task string) error {
 	if err := a.labelSets(s, task); err != nil {
 		return err
 	}
@@ -166,9 +166,9 @@ func (d *Dataset) setAnswers(s *source, a *answers, task string) error {
 // labelSet matches several classes of one row in a LIBSVM file, or a number with a decimal comma.
 var labelSet = regexp.MustCompile(`^\d+(?:,\d+)+$`)
 
-// labelSets looks for labels such as 1,3 in a LIBSVM file. They are classes only if the task says so, which is noted.
-func (a *answers) labelSets(s *source, task string) error {
-	if !strings.HasPrefix(s.reading.Format, "libsvm") {
+// labelSets looks for labels such as 1,3 in a file without columns. They are classes only if the task says so, which is noted.
+func (a *answers) labelSets(s *Source, task string) error {
+	if s.format.Answers == "" {
 		return nil
 	}
 	k := slices.IndexFunc(a.texts, labelSet.MatchString)
@@ -184,7 +184,7 @@ func (a *answers) labelSets(s *source, task string) error {
 }
 
 // guess tells the task of answers that are words, numbers, all of them whole, or both.
-func (a *answers) guess(s *source, words, numbers, whole bool) (string, error) {
+func (a *answers) guess(s *Source, words, numbers, whole bool) (string, error) {
 	n, rows := len(a.code), make([]int, len(a.texts))
 	for _, k := range a.code {
 		rows[k]++

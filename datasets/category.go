@@ -198,7 +198,7 @@ func (u UnknownWords) String() string {
 
 // settleColumn decides what is open about column j, the k-th of the features, notes what was taken for what, and returns
 // the function that sets the features of a row by the number of its cell.
-func (c *csvReader) settleColumn(d *Dataset, j, k int) (put func(row []float64, v float64), err error) {
+func (c *Table) settleColumn(d *Dataset, j, k int) (put func(row []float64, v float64), err error) {
 	w := c.words[j]
 	if w.dates != nil {
 		err := w.dates.settle(func(each func(code float64)) {
@@ -227,7 +227,7 @@ func (c *csvReader) settleColumn(d *Dataset, j, k int) (put func(row []float64, 
 
 // coded sets the points and names with the features of the columns of words and dates, whose numbers c.data has, and
 // what d holds about them.
-func (c *csvReader) coded(d *Dataset) error {
+func (c *Table) coded(d *Dataset) error {
 	if !c.wordy {
 		return nil
 	}

@@ -29,13 +29,13 @@ import (
 // containers are the formats that a file may be packed in, recognized by its first bytes.
 var containers = []struct {
 	start, name, ext string
-	open             func(s *source, r *bufio.Reader) (io.Reader, error)
+	open             func(s *Source, r *bufio.Reader) (io.Reader, error)
 }{
 	{gzipStart, "gzip", ".gz", ungzip},
-	{"BZh", "bzip2", ".bz2", (*source).unbzip2},
-	{"\xfd7zXZ\x00", "xz", ".xz", func(_ *source, r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) }},
+	{"BZh", "bzip2", ".bz2", (*Source).unbzip2},
+	{"\xfd7zXZ\x00", "xz", ".xz", func(_ *Source, r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) }},
 	{zstdStart, "zstd", ".zst", unzstd},
-	{zipStart, "zip", ".zip", (*source).unzip},
+	{zipStart, "zip", ".zip", (*Source).unzip},
 }
 
 // unpackers are commands that unpack a file, with places for its name and that of the content.
@@ -56,7 +56,7 @@ const (
 var errTrailing = errors.New("bytes follow that are not packed data")
 
 // unpack sets s.r to the content of r, and s.packed to what that is packed in.
-func (s *source) unpack(r io.Reader) error {
+func (s *Source) unpack(r io.Reader) error {
 	s.r = bufio.NewReaderSize(&watched{ctx: s.ctx, r: r}, 1<<18)
 	for range maxPacked {
 		head, _ := s.r.Peek(8)
@@ -88,7 +88,7 @@ type gzipMembers struct {
 	r *bufio.Reader
 }
 
-func ungzip(_ *source, r *bufio.Reader) (io.Reader, error) {
+func ungzip(_ *Source, r *bufio.Reader) (io.Reader, error) {
 	z, err := gzip.NewReader(r)
 	if err == nil {
 		z.Multistream(false)
@@ -122,7 +122,7 @@ func (g *gzipMembers) Read(p []byte) (int, error) {
 }
 
 // unbzip2 unpacks a file on all threads.
-func (s *source) unbzip2(r *bufio.Reader) (io.Reader, error) {
+func (s *Source) unbzip2(r *bufio.Reader) (io.Reader, error) {
 	if file, size := s.regular(); file != nil {
 		return newBzip2(file, size), nil
 	}
@@ -130,12 +130,12 @@ func (s *source) unbzip2(r *bufio.Reader) (io.Reader, error) {
 }
 
 // unzstd unpacks without goroutines, which a reader that is not read to its end would leave behind.
-func unzstd(_ *source, r *bufio.Reader) (io.Reader, error) {
+func unzstd(_ *Source, r *bufio.Reader) (io.Reader, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 }
 
 // zipMethods returns the methods of a zip archive that archive/zip does not have, by their numbers.
-func (s *source) zipMethods() map[uint16]func(r *bufio.Reader) (io.Reader, error) {
+func (s *Source) zipMethods() map[uint16]func(r *bufio.Reader) (io.Reader, error) {
 	return map[uint16]func(r *bufio.Reader) (io.Reader, error){
 		12: func(r *bufio.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil },
 		14: s.unlzma,
@@ -146,7 +146,7 @@ func (s *source) zipMethods() map[uint16]func(r *bufio.Reader) (io.Reader, error
 
 // unlzma unpacks a file of a zip archive by LZMA: a version of two bytes, the length of the properties in two bytes,
 // five bytes of properties, and the data.
-func (s *source) unlzma(r *bufio.Reader) (io.Reader, error) {
+func (s *Source) unlzma(r *bufio.Reader) (io.Reader, error) {
 	head := make([]byte, 9)
 	if _, err := io.ReadFull(r, head); err != nil {
 		return nil, err
@@ -156,8 +156,8 @@ func (s *source) unlzma(r *bufio.Reader) (io.Reader, error) {
 }
 
 // unzip returns the one file of an archive; nil for one of .npy files, which becomes s.arrays.
-func (s *source) unzip(*bufio.Reader) (io.Reader, error) {
-	r, size, err := s.random()
+func (s *Source) unzip(*bufio.Reader) (io.Reader, error) {
+	r, size, err := s.ReaderAt()
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +202,8 @@ func (s *source) unzip(*bufio.Reader) (io.Reader, error) {
 	return files[0].Open()
 }
 
-// random returns the content for reading anywhere: the file itself, or what the stream gives, in memory.
-func (s *source) random() (io.ReaderAt, int64, error) {
+// ReaderAt returns the content for reading anywhere: the file itself, or what the stream gives, in memory.
+func (s *Source) ReaderAt() (io.ReaderAt, int64, error) {
 	if file, size := s.regular(); file != nil {
 		return file, size, nil
 	}
@@ -212,7 +212,7 @@ func (s *source) random() (io.ReaderAt, int64, error) {
 }
 
 // regular returns the file and its size for reading anywhere; nil for a stream, and within a container.
-func (s *source) regular() (io.ReaderAt, int64) {
+func (s *Source) regular() (io.ReaderAt, int64) {
 	if s.file != nil && len(s.packed) == 0 {
 		if st, err := s.file.Stat(); err == nil && st.Mode().IsRegular() {
 			return s.file, st.Size()
@@ -236,7 +236,7 @@ func (w *watched) Read(p []byte) (n int, err error) {
 }
 
 // failed says in words what reading the stream failed of.
-func (s *source) failed(line int, err error) error {
+func (s *Source) failed(line int, err error) error {
 	if ours, ok := errors.AsType[*ParseError](err); ok {
 		return ours
 	}
@@ -251,26 +251,35 @@ func (s *source) failed(line int, err error) error {
 	says := func(text string) bool { return !system && strings.Contains(err.Error(), text) }
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return s.fail(line, 0, "the file is cut short; get it again")
+		return s.Fault(line, 0, "the file is cut short; get it again")
 	case errors.Is(err, gzip.ErrChecksum) || errors.Is(err, zip.ErrChecksum) || errors.Is(err, zstd.ErrCRCMismatch):
-		return s.fail(line, 0, "bad checksum: the file is damaged; get it again")
+		return s.Fault(line, 0, "bad checksum: the file is damaged; get it again")
 	case errors.Is(err, errTrailing), says("magic number mismatch"), says("continuation file"), says("header magic"):
-		return s.fail(line, 0, "bytes that are not packed data come after the %s data: if they are padding, unpack the "+
+		return s.Fault(line, 0, "bytes that are not packed data come after the %s data: if they are padding, unpack the "+
 			"file by %s", packing, s.unpacking(packing))
 	case says("dictionary") && packing == "zstd", says("bigger than current history"):
-		return s.fail(line, 0, "not supported: zstd data that need a dictionary (%v); unpack the file by zstd -D "+
+		return s.Fault(line, 0, "not supported: zstd data that need a dictionary (%v); unpack the file by zstd -D "+
 			"DICTIONARY -d %s", err, safe.Shell(s.name))
 	case errors.Is(err, zip.ErrAlgorithm), says("window size exceeded"), says("dictionary capacity"),
 		says("unsupported filter"):
-		return s.fail(line, 0, "not supported: %v; unpack the file by %s", err, s.unpacking(packing))
+		return s.Fault(line, 0, "not supported: %v; unpack the file by %s", err, s.unpacking(packing))
 	case len(s.packed) > 0 && !system:
-		return s.fail(line, 0, "damaged %s data (%s); get the file again", packing, safe.Name(err.Error()))
+		return s.Fault(line, 0, "damaged %s data (%s); get the file again", packing, safe.Name(err.Error()))
 	}
-	return s.fail(line, 0, "%v", err)
+	return s.Fault(line, 0, "%v", err)
+}
+
+// Damaged returns err if it is a *ParseError or of the context, and otherwise the error that the content, which is of the
+// kind named, is damaged.
+func (s *Source) Damaged(kind string, err error) error {
+	if _, ours := errors.AsType[*ParseError](err); ours || s.ctx.Err() != nil {
+		return cmp.Or(s.ctx.Err(), err)
+	}
+	return s.refuse("damaged %s data (%s); get the file again", kind, plain(err.Error()))
 }
 
 // unpacking returns a command that unpacks the file.
-func (s *source) unpacking(packing string) string {
+func (s *Source) unpacking(packing string) string {
 	to := strings.TrimSuffix(s.name, filepath.Ext(s.name))
 	if to == s.name {
 		to += ".csv"

@@ -116,9 +116,26 @@ func TestStrangers(t *testing.T) {
 		{"", zipped(t, "[Content_Types].xml", "<", "xl/workbook.xml", "<"), ReadOptions{},
 			"!an Excel workbook or another document of Office: save the table as CSV"},
 		{"", string(encrypted), ReadOptions{}, "!the zip archive is encrypted: unpack it"},
+		{"", "PAR1", ReadOptions{}, `!cannot read files of the format parquet: it has to import _ "github.com/krrlab/lab/datasets/parquet"`},
+		{"", "1,2\n", ReadOptions{Format: "parquet"}, "!cannot read files of the format parquet"},
 		{"", "7z\xbc\xaf\x27\x1c\x00\x04", ReadOptions{},
 			"!neither text nor of a known binary format: save the table as CSV in UTF-8, Parquet or .npz"},
 	})
+}
+
+// TestRegisterFormat: a name and an ending have one owner.
+func TestRegisterFormat(t *testing.T) {
+	read := (*Source).csv
+	for want, f := range map[string]Format{
+		"the name is taken":                               {Name: "csv", Read: read},
+		"want a name of small letters":                    {Name: "auto", Read: read},
+		"no function to read files":                       {Name: "weka"},
+		`the ending "arff": want a dot`:                   {Name: "weka", Read: read, Endings: []string{"arff"}},
+		`the ending ".gz" is that of a packed`:            {Name: "weka", Read: read, Endings: []string{".gz"}},
+		`the ending ".svm" is taken by the format libsvm`: {Name: "weka", Read: read, Endings: []string{".weka", ".svm"}},
+	} {
+		fails(t, RegisterFormat(f), want)
+	}
 }
 
 // TestPacking: sound files are read in every form that common programs write, or refused with a command that unpacks

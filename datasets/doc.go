@@ -5,7 +5,8 @@
 //
 // ReadFile reads MNIST's idx form (dense float32, pixels 0 … 255), LIBSVM's sparse form (points.CSR) and tables of
 // numbers with a column of answers (dense float64), each plain or packed with gzip, bzip2, xz, zstd or zip, as its
-// first bytes tell. Files are streamed: the unpacked text is never held whole, and what is held counts against a limit
+// first bytes tell. A Format says how files are recognized and read; RegisterFormat adds one, and an import of
+// datasets/parquet that of Parquet. Files are streamed: the unpacked text is never held whole, and what is held counts against a limit
 // on memory. Blocks of text and of bzip2 are read on all threads; tables with quotes are split by encoding/csv. Format,
 // separator and header are decided by the first rows, and Dataset.Read says what was decided and why; a data frame of
 // gota is read by its WriteCSV. A fault in a file is a *ParseError with line and column; what it quotes is escaped and

@@ -27,7 +27,7 @@ type faults struct {
 }
 
 // fault1 returns the faults of column j.
-func (c *csvReader) fault1(j int) *faults {
+func (c *Table) fault1(j int) *faults {
 	if c.faults[j] == nil {
 		c.faults[j] = &faults{}
 	}
@@ -42,7 +42,7 @@ func (f *faults) missing(line int, err error) {
 
 // noNumber notes a cell of a feature that is not a finite number, and returns an error if it is one that no flag of
 // the command cures.
-func (c *csvReader) noNumber(line, j int, cell string, nan bool) error {
+func (c *Table) noNumber(line, j int, cell string, nan bool) error {
 	_, err := finite(cell)
 	if nan || isMissing(cell) {
 		if c.read.Missing++; !c.o.KeepMissing {
@@ -76,7 +76,7 @@ func (c *csvReader) noNumber(line, j int, cell string, nan bool) error {
 // fault returns an error with the first of the cells that are no numbers, what is wrong with which columns, and the
 // flags that cure it; nil if there are none. A few words among numbers are no column of words, in which a missing cell
 // is a value like any other.
-func (c *csvReader) fault() error {
+func (c *Table) fault() error {
 	if err := c.amountsFault(); err != nil || len(c.faults) == 0 {
 		return err
 	}
@@ -124,7 +124,7 @@ func (c *csvReader) fault() error {
 		f := c.faults[j]
 		pe, _ = c.cellFault(f.gapLine, j, f.gap).(*ParseError)
 		if j == c.target {
-			pe, _ = c.s.fail(f.gapLine, 0, "%v", f.gap).(*ParseError)
+			pe, _ = c.s.Fault(f.gapLine, 0, "%v", f.gap).(*ParseError)
 		}
 		reason = append(reason, pe.Reason)
 	}
@@ -141,7 +141,7 @@ func (c *csvReader) fault() error {
 }
 
 // remedy sets the flags that cure the fault, and returns what else there is to say.
-func (c *csvReader) remedy(pe *ParseError, gaps bool, drop, code, dates []string) (more []string) {
+func (c *Table) remedy(pe *ParseError, gaps bool, drop, code, dates []string) (more []string) {
 	f := c.faults[c.target]
 	switch {
 	case f != nil && f.gaps > 0:
@@ -184,7 +184,7 @@ func joinNames(names []string) string {
 }
 
 // flagName names column j for a flag.
-func (c *csvReader) flagName(j int) string {
+func (c *Table) flagName(j int) string {
 	if c.header != nil && c.header[j] != "" && slices.Index(c.header, c.header[j]) == j && !isIndex(c.header[j]) {
 		return c.header[j]
 	}

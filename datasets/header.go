@@ -22,7 +22,7 @@ func isMissing(cell string) bool {
 }
 
 // begin looks at the first record and reports whether it is a header.
-func (c *csvReader) begin(record []string, line int) (header bool, err error) {
+func (c *Table) begin(record []string, line int) (header bool, err error) {
 	first := make([]string, len(record))
 	for j, cell := range record {
 		first[j] = c.s.text(strings.TrimSpace(cell))
@@ -51,7 +51,7 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 		c.header = first
 	}
 	if err = cmp.Or(err, c.copy(first)); err != nil {
-		return false, c.s.fail(line, 0, "%v", err)
+		return false, c.s.Fault(line, 0, "%v", err)
 	}
 	count := map[string]int{}
 	for _, name := range c.header {
@@ -77,7 +77,7 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 }
 
 // checkWidth returns an error if the columns cannot be what is wanted.
-func (c *csvReader) checkWidth(line int, matched bool) error {
+func (c *Table) checkWidth(line int, matched bool) error {
 	switch {
 	case c.o.AnswersOnly || matched:
 		return nil
@@ -86,22 +86,22 @@ func (c *csvReader) checkWidth(line int, matched bool) error {
 		if c.read.Separator != "" { // of text
 			sep = fmt.Sprintf(" (separator %s)", c.read.Separator)
 		}
-		return c.s.fail(line, 0, "one column only%s: no features beside the target", sep)
+		return c.s.Fault(line, 0, "one column only%s: no features beside the target", sep)
 	case len(c.keep) == 0:
-		return c.s.fail(line, 0, "no column is left for a feature")
+		return c.s.Fault(line, 0, "no column is left for a feature")
 	case c.o.Dim > 0 && len(c.keep) != c.o.Dim:
 		beside := ""
 		if c.target >= 0 {
 			beside = fmt.Sprintf("; column %d is taken for the target", c.target+1)
 		}
-		return c.s.fail(line, 0, "%s%s", c.o.wrongDim(len(c.keep)), beside)
+		return c.s.Fault(line, 0, "%s%s", c.o.wrongDim(len(c.keep)), beside)
 	}
 	return nil
 }
 
 // byName finds the features that the options name, in whatever order and among whatever others; matched is false if
 // there are none of them.
-func (c *csvReader) byName(first []string) (named, matched bool, err error) {
+func (c *Table) byName(first []string) (named, matched bool, err error) {
 	names, words := sources(c.o.Columns, c.o.Categorical)
 	if len(names) == 0 {
 		return false, false, nil
@@ -175,7 +175,7 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 
 // unnamed returns an error if none of the names that the options have for the features is in the first row, and it is a
 // header of others, or there is none and more columns than features: which of them has the answers is not guessed.
-func (c *csvReader) unnamed(first []string) error {
+func (c *Table) unnamed(first []string) error {
 	header, _, err := headed(first, c.rest, -1)
 	of := cmp.Or(c.o.DimOf, "the model")
 	switch {
@@ -201,7 +201,7 @@ func (c *csvReader) unnamed(first []string) error {
 
 // byPlace finds the columns that the options name, the others being features; named reports whether one was found by
 // its name.
-func (c *csvReader) byPlace(first []string) (named bool, err error) {
+func (c *Table) byPlace(first []string) (named bool, err error) {
 	claim := func(flag, column string) int {
 		j, byName, e := findColumn(first, column)
 		if e == nil && c.role[j] != "" && flag != "drop" {
@@ -259,7 +259,7 @@ func (c *csvReader) byPlace(first []string) (named bool, err error) {
 }
 
 // severalTargets splits a target that is no column's name, but names separated by commas, quoted as in a csv file.
-func (c *csvReader) severalTargets(first []string) error {
+func (c *Table) severalTargets(first []string) error {
 	if !strings.Contains(c.o.Target, ",") || slices.Contains(first, c.o.Target) {
 		return nil
 	}
@@ -277,7 +277,7 @@ func (c *csvReader) severalTargets(first []string) error {
 }
 
 // isHeader decides whether the first row is a header.
-func (c *csvReader) isHeader(first []string, named bool) (bool, error) {
+func (c *Table) isHeader(first []string, named bool) (bool, error) {
 	yes, why := named, "it has the names that are asked for"
 	switch {
 	case c.o.Header == "yes" || c.o.Header == "no":

@@ -53,7 +53,7 @@ func isIdentifier(name string, n int, at func(i int) float64) bool {
 }
 
 // identifiers returns the features that look like identifiers, as --drop takes them.
-func (c *csvReader) identifiers() (names []string) {
+func (c *Table) identifiers() (names []string) {
 	for k, j := range c.keep {
 		at := func(i int) float64 { return c.data[i*len(c.keep)+k] }
 		if name := c.flagName(j); c.words[j] == nil && c.faults[j] == nil && !c.matrix && isIdentifier(name, c.rows, at) {

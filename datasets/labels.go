@@ -154,7 +154,7 @@ func listed(items []string) string {
 }
 
 // text returns a text that is not UTF-8 as Latin-1, in which every byte is a letter, so that no two become one.
-func (s *source) text(text string) string {
+func (s *Source) text(text string) string {
 	if utf8.ValidString(text) {
 		return text
 	}

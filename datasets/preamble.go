@@ -20,13 +20,17 @@ func (c *csvReader) open() error {
 	}
 	sep, err := ParseSeparator(c.o.Separator)
 	why := "--separator"
+	if c.width > 0 {
+		why = "as the format has it"
+	}
+	from := c.before
 	var comments []string
 	for err == nil {
 		head, _ := s.r.Peek(windowBytes)
 		line, _, _ := bytes.Cut(head, []byte("\n"))
 		text := strings.TrimSpace(string(line))
 		is, ok := strings.CutPrefix(strings.ToLower(strings.TrimRight(string(line), "\r")), "sep=")
-		if ok && c.before == 0 && len(is) == 1 {
+		if ok && c.before == from && len(is) == 1 {
 			if sep == 0 {
 				sep, err = ParseSeparator(is)
 				why = "the line sep= says so"
@@ -42,7 +46,7 @@ func (c *csvReader) open() error {
 	if err != nil {
 		return s.refuse("%v", err)
 	}
-	c.read.skip(1, c.before)
+	c.read.skip(from+1, c.before-from)
 	head, _ := s.r.Peek(windowBytes)
 	mark := rune(0)
 	if c.o.Comment != "none" && c.o.Comment != "" {
@@ -50,7 +54,7 @@ func (c *csvReader) open() error {
 	}
 	if sep == 0 {
 		if sep, why, err = separate(head, len(head) == windowBytes, mark); err != nil {
-			return s.fail(c.before+1, 0, "%v", err)
+			return s.Fault(c.before+1, 0, "%v", err)
 		}
 	}
 	c.read.Separator = separatorName(sep) + " (" + why + ")"
@@ -61,6 +65,9 @@ func (c *csvReader) open() error {
 			quote(comments[0]))
 	}
 	if len(rows) == 0 {
+		return nil
+	}
+	if c.width > 0 { // the columns are known
 		return nil
 	}
 	width, _ := usual(rows)
@@ -96,7 +103,7 @@ func (c *csvReader) commented(comments []string, rows [][]string, sep rune) erro
 			c.read.note("the header begins with #")
 			return nil
 		} else if slices.ContainsFunc(cells[0][1:], func(cell string) bool { return kindOf(cell) == number }) {
-			return c.s.fail(c.before, 0, "the line begins with # and has as many cells as the rows: "+
+			return c.s.Fault(c.before, 0, "the line begins with # and has as many cells as the rows: "+
 				"say --comment # if it is a comment, --comment none if it is a row")
 		}
 	}

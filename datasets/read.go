@@ -1,21 +1,14 @@
 package datasets
 
 import (
-	"archive/zip"
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/safe"
 	"github.com/krrlab/lab/krrlab/schema"
 )
@@ -52,7 +45,7 @@ func (e *ParseError) Error() string {
 // ReadOptions say how to read a file. The zero value, and nil, mean the defaults.
 type ReadOptions struct {
 	// Format is by default decided by the file's first bytes and lines.
-	Format string `flag:"format" default:"auto" check:"one of auto idx libsvm csv npy parquet" with:"train|in|test"`
+	Format FormatName `flag:"format" default:"auto" with:"train|in|test"`
 	// Separator of the cells of a csv file: see ParseSeparator. Header is whether it has one. Comment is the character
 	// that begins lines that are skipped wherever they are, or "none"; default: # before the first row. What is auto is
 	// decided by the first rows; Dataset.Read says what, and why.
@@ -118,7 +111,7 @@ type ReadOptions struct {
 // Help has the texts of the options as flags.
 func (ReadOptions) Help() map[string]string {
 	return map[string]string{
-		"format": "format of the files: auto, idx, libsvm, csv, npy, parquet",
+		"format": "format of the files: " + strings.Join(formatNames(), ", "),
 		"separator": "what separates the cells of a csv file: a character, or comma, semicolon, tab, pipe or " +
 			"blank (auto: by the first rows)",
 		"header":  "whether the first row of a csv file is a header: yes, no, or auto, by the first rows",
@@ -202,187 +195,9 @@ func ReadFile(ctx context.Context, name string, o *ReadOptions) (*Dataset, error
 // Read is ReadFile for a stream; name stands in errors. MNIST's idx form, which takes
 // two files, cannot be read so.
 func Read(r io.Reader, name string, o *ReadOptions) (*Dataset, error) {
-	s := &source{ctx: context.Background(), name: name}
+	s := &Source{ctx: context.Background(), name: name}
 	if err := s.unpack(r); err != nil {
 		return nil, err
 	}
 	return s.read(o)
-}
-
-// source is a file that is being read.
-type source struct {
-	ctx    context.Context
-	name   string
-	file   *os.File // nil for a stream
-	r      *bufio.Reader
-	packed []string    // the containers that it was in, the outermost first
-	arrays []*zip.File // of an .npz file
-	zipped *zip.File   // file of a zip archive that is being read
-	// limit is how many bytes may be held, 0 if that is not known, which asked says when the
-	// machine was asked; held is how many are.
-	limit, held int64
-	asked       bool
-	reading     *Reading
-	latin       bool // some text is not UTF-8
-}
-
-func open(ctx context.Context, name string) (*source, error) {
-	f, err := os.Open(name)
-	if err != nil && name == "-" {
-		err = &os.PathError{Err: errors.New("want a file; /dev/stdin is what is piped in")}
-	}
-	if err != nil {
-		if pe, ok := errors.AsType[*os.PathError](err); ok {
-			err = pe.Err
-		}
-		return nil, fmt.Errorf("cannot read %s: %w", safe.Name(name), err)
-	}
-	s := &source{ctx: ctx, name: name, file: f}
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		f.Close()
-		return nil, fmt.Errorf("cannot read %s: it is a folder", safe.Name(name))
-	}
-	if err := s.unpack(f); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-func (s *source) close() {
-	if s.file != nil {
-		s.file.Close()
-	}
-}
-
-// fail returns an error at a place in the file.
-func (s *source) fail(line, column int, format string, args ...any) error {
-	return &ParseError{File: s.name, Line: line, Column: column, Reason: fmt.Sprintf(format, args...)}
-}
-
-// refuse returns an error that concerns the file as a whole.
-func (s *source) refuse(format string, args ...any) error { return s.fail(0, 0, format, args...) }
-
-func (s *source) read(o *ReadOptions) (*Dataset, error) {
-	opt, err := o.settled()
-	if err != nil {
-		return nil, err
-	}
-	if opt.Memory > 0 {
-		s.limit = opt.Memory
-	}
-	format, why := opt.Format, "--format"
-	if format == "auto" || format == "csv" || format == "libsvm" {
-		if err := s.dropMark(); err != nil {
-			return nil, err
-		}
-	}
-	if format == "auto" {
-		if format, why, err = s.sniff(); err != nil {
-			return nil, err
-		}
-	}
-	text := format == "csv" || format == "libsvm"
-	if head, _ := s.r.Peek(1 << 12); text && bytes.IndexByte(head, 0) >= 0 {
-		return nil, s.refuse("the file is neither text nor of a known binary format: save the table as CSV in UTF-8, Parquet or .npz")
-	}
-	if why != "" {
-		why = " (" + why + ")"
-	}
-	s.reading = &Reading{File: s.name, Container: strings.Join(s.packed, ", "), Format: format + why}
-	if format == "idx" || format == "libsvm" {
-		if err := s.noColumn(format, &opt); err != nil {
-			return nil, err
-		}
-	}
-	var d *Dataset
-	switch format {
-	case "idx":
-		d, err = s.idx(&opt)
-	case "npy":
-		d, err = s.npy(&opt)
-	case "parquet":
-		d, err = s.parquet(&opt)
-	case "libsvm":
-		d, err = s.libsvm(&opt)
-	default:
-		d, err = s.csv(&opt)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if opt.Dim > 0 && d.Dim() != opt.Dim {
-		return nil, s.refuse("%s", opt.wrongDim(d.Dim()))
-	}
-	if err := d.check(opt.KeepMissing); err != nil {
-		return nil, s.refuse("%v", err)
-	}
-	d.Source = s.name
-	d.Name, d.Read = baseName(s.name), s.reading
-	if n := d.Len(); d.HasAnswers() && d.Dim() > 0 {
-		// Beside the points and their answers, as they were read and as numbers, is held what counting equal rows takes.
-		s.held = points.Held(d.X) + 16*int64(n)
-		if err := s.take(points.SameHeld*n, n-1); err != nil {
-			return nil, err
-		}
-		if d.Groups != nil {
-			d = d.GroupBy(d.Groups)
-		} else if d, err = d.Group(opt.Repeats, nil); err != nil {
-			return nil, err
-		}
-		d.Read.Repeats = d.Repeats
-	}
-	d.Read.count(d)
-	return d, nil
-}
-
-// dropMark skips the byte order mark of UTF-8, and refuses UTF-16.
-func (s *source) dropMark() error {
-	head, _ := s.r.Peek(3)
-	switch {
-	case bytes.HasPrefix(head, []byte{0xef, 0xbb, 0xbf}):
-		_, err := s.r.Discard(3)
-		return err
-	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
-		return s.refuse("the text is UTF-16; save as UTF-8")
-	}
-	return nil
-}
-
-// noColumn refuses a target column where the format has no columns.
-func (s *source) noColumn(format string, o *ReadOptions) error {
-	if o.TargetOptional && o.Target != "none" {
-		o.Target = ""
-	}
-	for _, f := range []struct {
-		flag string
-		used bool
-	}{{"--weights", o.Weights != ""}, {"--groups", o.Groups != ""},
-		{"--keep", len(o.Keep) > 0},
-		{"--categorical", slices.ContainsFunc(o.Categorical, isWords) && !o.TargetOptional},
-		{"--dates", len(o.Categorical) > 0 && !o.TargetOptional},
-		{"--drop", len(o.Drop) > 0 && !o.TargetOptional},
-		{"--target with several", len(o.More) > 0 && !o.TargetOptional}} {
-		if f.used {
-			return s.refuse("a file of format %s has no columns with names: %s is for csv files", format, f.flag)
-		}
-	}
-	if slices.Contains([]string{"", "-1", "none"}, o.Target) {
-		return nil
-	}
-	place := "first in each line"
-	if format == "idx" {
-		place = "in a separate file"
-	}
-	return s.refuse("a file of format %s has its answers %s: --target %s is for csv files; leave it out", format,
-		place, safe.Name(o.Target))
-}
-
-// baseName is the file's name without folders and endings.
-func baseName(name string) string {
-	b := bareOf(filepath.Base(name))
-	for _, ext := range []string{".csv", ".npy", ".npz", ".parquet", ".txt", ".data", ".libsvm", ".svm"} {
-		b = strings.TrimSuffix(b, ext)
-	}
-	return b
 }

@@ -118,7 +118,11 @@ func (r *repeated) Read(p []byte) (int, error) {
 func TestBombs(t *testing.T) {
 	const limit, size = 8 << 20, 64 << 20
 	images := "\x00\x00\x08\x03\x01\x00\x00\x00\x00\x00\x00\x1c\x00\x00\x00\x1c" // 2^24 of 28×28
-	for _, c := range []struct{ name, head, text, format, want string }{
+	for _, c := range []struct {
+		name, head, text string
+		format           FormatName
+		want             string
+	}{
 		{"csv, one line", "", "0", "csv", "the line is longer than"},
 		{"csv, one line of cells", "", "0,", "csv", "the line is longer than"},
 		{"csv, one quoted cell", "1,2\n\"", "0\n", "csv", "the line is longer than"},
@@ -136,7 +140,7 @@ func TestBombs(t *testing.T) {
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 			_, err := Read(&repeated{head: c.head, text: c.text, n: size}, "bomb",
-				&ReadOptions{Format: c.format, Target: map[string]string{"idx": "none"}[c.format], Memory: limit})
+				&ReadOptions{Format: c.format, Target: map[FormatName]string{"idx": "none"}[c.format], Memory: limit})
 			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want %q", err, c.want)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/krrlab/lab/datasets"
+	_ "github.com/krrlab/lab/datasets/parquet" // the format of files
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/atomicfile"
 	"github.com/krrlab/lab/krrlab/cli"

@@ -36,6 +36,7 @@ var floors = map[string]int{
 	"krrlab/tree":             0,
 
 	"datasets":                   1,
+	"datasets/parquet":           2,
 	"plots":                      1,
 	"krrlab/estimate":            1,
 	"krrlab/internal/checkpoint": 1,

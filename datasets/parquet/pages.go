@@ -1,4 +1,4 @@
-package datasets
+package parquet
 
 import (
 	"bufio"
@@ -18,6 +18,8 @@ const (
 	pageValue = 16
 	// maxRatio is the largest ratio by which zstd and gzip pack; that of brotli is larger.
 	maxRatio = 1 << 15
+	// maxWindow is the largest window of zstd that is read, in bytes: the limit of the program zstd.
+	maxWindow = 1 << 27
 )
 
 // errPageSize is the error for a page whose content is longer than its header says.
@@ -25,8 +27,8 @@ var errPageSize = errors.New("a page is longer than its header says")
 
 // pageMemory returns the memory, in bytes, that decoding the first rows of a column takes: of its largest page, unpacked
 // and as values, and of its dictionary. Only the headers of pages are read, and the content of a page that may unpack
-// to more than limit bytes (0: none), which is an error if it is longer than its header says.
-func pageMemory(f *parquet.File, m *format.ColumnMetaData, rows, limit int64) (bytes int64, err error) {
+// to more than the free bytes, which is an error if it is longer than its header says.
+func pageMemory(f *parquet.File, m *format.ColumnMetaData, rows, free int64) (bytes int64, err error) {
 	start := m.DataPageOffset
 	if d := m.DictionaryPageOffset; d > 0 {
 		start = min(start, d)
@@ -46,7 +48,7 @@ func pageMemory(f *parquet.File, m *format.ColumnMetaData, rows, limit int64) (b
 		if v := h.DataPageHeaderV2.V; h.DataPageHeaderV2.Valid {
 			levels = int64(v.RepetitionLevelsByteLength) + int64(v.DefinitionLevelsByteLength)
 		}
-		if limit > 0 && (packed > limit/maxRatio || m.Codec == format.Brotli) {
+		if packed > free/maxRatio || m.Codec == format.Brotli {
 			content := io.NewSectionReader(f, start+at+levels, packed-levels)
 			if !fits(m.Codec, content, int64(h.UncompressedPageSize)) {
 				return 0, errPageSize

@@ -1,7 +1,8 @@
-package datasets
+package parquet
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,55 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/points"
 )
+
+type options = datasets.ReadOptions
+
+// reading is a file and what is made of it: the rows, targets, labels and columns, a part of the line on how it was read,
+// or after a bang the error.
+type reading struct {
+	name, file string
+	o          options
+	want       string
+}
+
+func check(t *testing.T, cases []reading) {
+	t.Helper()
+	for _, c := range cases {
+		d, err := datasets.Read(strings.NewReader(c.file), "f", &c.o)
+		want, isError := strings.CutPrefix(c.want, "!")
+		got := fmt.Sprint(err)
+		if err == nil {
+			rows := make([][]float64, d.Len())
+			for i := range rows {
+				rows[i] = make([]float64, d.Dim())
+				d.X.RowTo(rows[i], i)
+			}
+			got = fmt.Sprintln(rows, d.Target, d.Labels, d.Class, d.Columns, d.Read)
+		}
+		if isError != (err != nil) || !strings.Contains(got, want) {
+			t.Errorf("%s: %.2000s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func gzipped(text string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write([]byte(text))
+	z.Close()
+	return b.String()
+}
 
 // house is a row with columns of every type that is read.
 type house struct {
@@ -60,10 +109,10 @@ func houses() (rows []house) {
 func TestParquet(t *testing.T) {
 	drop := func(more ...string) []string { return append([]string{"when", "daily", "tags"}, more...) }
 	whole := tableOf(t, houses())
-	small := ReadOptions{Drop: drop("rooms", "town", "id")}
+	small := options{Drop: drop("rooms", "town", "id")}
 	for _, c := range []struct {
 		name, file string
-		o          ReadOptions
+		o          options
 		want       string // columns, row 5, its target, labels
 	}{
 		{"numbers", whole, small, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
@@ -71,24 +120,24 @@ func TestParquet(t *testing.T) {
 			"[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
 		{"groups", tableOf(t, houses(), parquet.MaxRowsPerRowGroup(5)), small,
 			"[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
-		{"packed", packed(t, "xz", whole), small, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
-		{"missing", whole, ReadOptions{Drop: drop("town", "id", "sold", "cost"), KeepMissing: true},
+		{"packed", gzipped(whole), small, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
+		{"missing", whole, options{Drop: drop("town", "id", "sold", "cost"), KeepMissing: true},
 			"[age rooms area] [2 2 2.5] 5.25 []"},
-		{"words", whole, ReadOptions{Drop: drop("rooms", "id", "sold", "cost"),
-			Categorical: []Category{{Column: "town"}}}, "[age area town= town=Köln town=Ulm] [2 2.5 0 1 0] 5.25 []"},
-		{"booleans as words", whole, ReadOptions{Drop: drop("rooms", "id", "town", "cost"),
-			Categorical: []Category{{Column: "sold"}}}, "[age area sold=False sold=True] [2 2.5 1 0] 5.25 []"},
-		{"another target", whole, ReadOptions{Drop: drop("rooms", "town", "id"), Target: "cost"},
+		{"words", whole, options{Drop: drop("rooms", "id", "sold", "cost"),
+			Categorical: []datasets.Category{{Column: "town"}}}, "[age area town= town=Köln town=Ulm] [2 2.5 0 1 0] 5.25 []"},
+		{"booleans as words", whole, options{Drop: drop("rooms", "id", "town", "cost"),
+			Categorical: []datasets.Category{{Column: "sold"}}}, "[age area sold=False sold=True] [2 2.5 1 0] 5.25 []"},
+		{"another target", whole, options{Drop: drop("rooms", "town", "id"), Target: "cost"},
 			"[age area sold price] [2 2.5 0 5.25] -1.15 []"},
-		{"labels", whole, ReadOptions{Drop: drop("rooms", "town"), Target: "id"},
+		{"labels", whole, options{Drop: drop("rooms", "town"), Target: "id"},
 			"[age area sold cost price] [2 2.5 0 -1.15 5.25] 1 [9223372036854775808 9223372036854775809]"},
-		{"by name", whole, ReadOptions{Columns: []string{"cost", "age"}, Dim: 2, TargetOptional: true},
+		{"by name", whole, options{Columns: []string{"cost", "age"}, Dim: 2, TargetOptional: true},
 			"[cost age] [-1.15 2]-[]"},
-		{"rows", whole, ReadOptions{Drop: drop("rooms", "town", "id"), MaxRows: 6},
+		{"rows", whole, options{Drop: drop("rooms", "town", "id"), MaxRows: 6},
 			"[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := must(Read(strings.NewReader(c.file), "houses.parquet", &c.o))
+			d := must(datasets.Read(strings.NewReader(c.file), "houses.parquet", &c.o))
 			row, answer := make([]float64, d.Dim()), any("-")
 			if d.X.RowTo(row, 5); d.Target != nil {
 				answer = d.Target[5]
@@ -107,19 +156,19 @@ func TestParquet(t *testing.T) {
 
 func TestParquetFaults(t *testing.T) {
 	whole := tableOf(t, houses())
-	checkReadings(t, []reading{
-		{"all at once", whole, ReadOptions{Drop: []string{"tags"}}, `!"when" has dates or times (--drop when leaves them out), "daily" has dates or times`},
-		{"remedy", whole, ReadOptions{Drop: []string{"tags", "id"}},
+	check(t, []reading{
+		{"all at once", whole, options{Drop: []string{"tags"}}, `!"when" has dates or times (--drop when leaves them out), "daily" has dates or times`},
+		{"remedy", whole, options{Drop: []string{"tags", "id"}},
 			`!rooms: the cell is empty; fill in or remove missing values; add --categorical town --dates when,daily --impute median`},
-		{"lists", whole, ReadOptions{}, `!lists, groups or times of 96 bits are in "tags"; add --drop tags`},
-		{"no target", whole, ReadOptions{Target: "value"}, `!no column is named "value"`},
-		{"no rows", tableOf(t, []house{}), ReadOptions{Drop: []string{"tags"}}, "!the file has no rows"},
-		{"cut", whole[:len(whole)/2], ReadOptions{}, "!damaged Parquet data"},
-		{"page", whole[:4] + strings.Repeat("\xff", 40) + whole[44:], ReadOptions{Target: "__index_level_0__", Drop: []string{"tags"}},
+		{"lists", whole, options{}, `!lists, groups or times of 96 bits are in "tags"; add --drop tags`},
+		{"no target", whole, options{Target: "value"}, `!no column is named "value"`},
+		{"no rows", tableOf(t, []house{}), options{Drop: []string{"tags"}}, "!the file is empty: no rows"},
+		{"cut", whole[:len(whole)/2], options{}, "!damaged Parquet data"},
+		{"page", whole[:4] + strings.Repeat("\xff", 40) + whole[44:], options{Target: "__index_level_0__", Drop: []string{"tags"}},
 			"!damaged Parquet data"},
-		{"no footer", "PAR1PAR1", ReadOptions{Format: "parquet"}, "!damaged Parquet data"},
-		{"text", "a,b\n1,2\n", ReadOptions{Format: "parquet"}, "!damaged Parquet data"},
-		{"memory", tableOf(t, make([]house, 20000)), ReadOptions{Drop: []string{"tags", "when", "rooms", "town"},
+		{"no footer", "PAR1PAR1", options{Format: "parquet"}, "!damaged Parquet data"},
+		{"text", "a,b\n1,2\n", options{Format: "parquet"}, "!damaged Parquet data"},
+		{"memory", tableOf(t, make([]house, 20000)), options{Drop: []string{"tags", "when", "rooms", "town"},
 			Memory: 1 << 20}, "!the memory there is for it"},
 	})
 }
@@ -166,20 +215,20 @@ func TestParquetTypes(t *testing.T) {
 		return typesTable(t, parquet.KeyValueMetadata("pandas", `{"index_columns": [`+columns+`, {"kind": "range", "start": 0}]}`))
 	}
 	twins := strings.ReplaceAll(file, "a2", "a1")
-	checkReadings(t, []reading{
-		{"float16, booleans, digits", file, ReadOptions{Drop: rest}, "[[1 0 7] [1.25 1 8] [1.5 0 9]] [0.5 1.5 2.5] [] [] [a1 a2 e]"},
-		{"digits are noted", file, ReadOptions{Drop: rest}, `texts are read as numbers in "e" (--categorical e reads`},
-		{"no value", file, ReadOptions{Drop: []string{"b", "c", "d", "e", "g"}}, `!"f" has no value; add --drop f`},
-		{"bytes", file, ReadOptions{Drop: []string{"e", "f"}}, `!"c" has words (1, such as "\\x1b007a")`},
-		{"index", index(`"a2", "e"`), ReadOptions{Drop: rest}, `left out "a2", "b", "c", "d", "e", "f", "g"; index of the data ` +
+	check(t, []reading{
+		{"float16, booleans, digits", file, options{Drop: rest}, "[[1 0 7] [1.25 1 8] [1.5 0 9]] [0.5 1.5 2.5] [] [] [a1 a2 e]"},
+		{"digits are noted", file, options{Drop: rest}, `texts are read as numbers in "e" (--categorical e reads`},
+		{"no value", file, options{Drop: []string{"b", "c", "d", "e", "g"}}, `!"f" has no value; add --drop f`},
+		{"bytes", file, options{Drop: []string{"e", "f"}}, `!"c" has words (1, such as "\\x1b007a")`},
+		{"index", index(`"a2", "e"`), options{Drop: rest}, `left out "a2", "b", "c", "d", "e", "f", "g"; index of the data ` +
 			`frame: "a2", "e" (reset_index() in pandas makes it a feature)`},
-		{"index as the target", index(`"a2"`), ReadOptions{Drop: rest, Target: "a2"}, "[[1 7 0.5] [1.25 8 1.5] [1.5 9 2.5]] [] [False True]"},
-		{"index of the model", index(`"a1"`), ReadOptions{Columns: []string{"a1"}, Dim: 1, TargetOptional: true}, "[[1] [1.25] [1.5]]"},
-		{"twins", twins, ReadOptions{Drop: append(rest, "e", "0")}, "[[0] [1] [0]] [0.5 1.5 2.5] [] [] [a1]"},
-		{"twins are noted", twins, ReadOptions{Drop: append(rest, "e")}, `several columns are named "a1": rename them`},
-		{"twins by name", twins, ReadOptions{Columns: []string{"a1"}, Dim: 1}, `!several columns are named "a1"`},
+		{"index as the target", index(`"a2"`), options{Drop: rest, Target: "a2"}, "[[1 7 0.5] [1.25 8 1.5] [1.5 9 2.5]] [] [False True]"},
+		{"index of the model", index(`"a1"`), options{Columns: []string{"a1"}, Dim: 1, TargetOptional: true}, "[[1] [1.25] [1.5]]"},
+		{"twins", twins, options{Drop: append(rest, "e", "0")}, "[[0] [1] [0]] [0.5 1.5 2.5] [] [] [a1]"},
+		{"twins are noted", twins, options{Drop: append(rest, "e")}, `several columns are named "a1": rename them`},
+		{"twins by name", twins, options{Columns: []string{"a1"}, Dim: 1}, `!several columns are named "a1"`},
 	})
-	d := must(Read(strings.NewReader(file), "f", &ReadOptions{Drop: rest, Keep: append(rest, "a1")}))
+	d := must(datasets.Read(strings.NewReader(file), "f", &options{Drop: rest, Keep: append(rest, "a1")}))
 	got := ""
 	for _, column := range d.Kept {
 		got += fmt.Sprintf("%q ", column[1])
@@ -200,13 +249,13 @@ func TestParquetMemory(t *testing.T) {
 	rows := slices.Repeat([]row{{Y: 2, B: &zero}}, 1<<19)
 	small := tableOf(t, rows, parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(1<<16))
 	large := tableOf(t, rows, parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(1<<30))
-	checkReadings(t, []reading{
-		{"plain", large, ReadOptions{Memory: 30 << 20, Drop: []string{"B"}, Target: "Y", MaxRows: 9},
-			"!f: unpacking the pages of row group 0 takes 33.6 MB, of 31.5 MB that reading may take: allow more by --memory"},
-		{"dictionary", large, ReadOptions{Memory: 24 << 20, Drop: []string{"A"}, MaxRows: 9},
+	check(t, []reading{
+		{"plain", large, options{Memory: 30 << 20, Drop: []string{"B"}, Target: "Y", MaxRows: 9},
+			"!f: unpacking the pages of row group 0 takes 33.6 MB, of 31.5 MB that reading may still take: allow more by --memory"},
+		{"dictionary", large, options{Memory: 24 << 20, Drop: []string{"A"}, MaxRows: 9},
 			"!unpacking the pages of row group 0 takes"},
-		{"room", large, ReadOptions{Memory: 40 << 20, Drop: []string{"B"}, Target: "Y", MaxRows: 3}, "[[0] [0] [0]] [2 2 2]"},
-		{"small pages", small, ReadOptions{Memory: 17 << 20, MaxRows: 3}, "[[0 2] [0 2] [0 2]] [0 0 0]"},
+		{"room", large, options{Memory: 40 << 20, Drop: []string{"B"}, Target: "Y", MaxRows: 3}, "[[0] [0] [0]] [2 2 2]"},
+		{"small pages", small, options{Memory: 17 << 20, MaxRows: 3}, "[[0 2] [0 2] [0 2]] [0 0 0]"},
 	})
 	for _, codec := range []compress.Codec{&parquet.Gzip, &parquet.Zstd, &parquet.Brotli, &parquet.Snappy} {
 		page := must(codec.Encode(nil, make([]byte, 1<<16)))
@@ -217,8 +266,23 @@ func TestParquetMemory(t *testing.T) {
 	}
 }
 
+// TestDates: the types of dates and times are read by ReadOptions.Categorical.
+func TestDates(t *testing.T) {
+	check(t, []reading{{"", tableOf(t, houses()), options{Drop: []string{"tags", "id", "town", "rooms"},
+		Categorical: []datasets.Category{{Column: "when", Dates: &datasets.Dates{}}, {Column: "daily", Dates: &datasets.Dates{}}}},
+		`"when": dates from 2020-01-01 to 2020-01-12`}})
+}
+
+// FuzzParquet: no file ends the program, and numbers are finite.
 func FuzzParquet(f *testing.F) {
 	f.Add([]byte(tableOf(f, houses()[:2])))
 	f.Add([]byte(tableOf(f, []struct{ A, B float64 }{{1, 2}, {3, 4}})))
-	f.Fuzz(func(t *testing.T, b []byte) { check(t, b, &ReadOptions{Format: "parquet", Memory: 1 << 20}) })
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d, err := datasets.Read(bytes.NewReader(b), "file", &options{Format: "parquet", Memory: 1 << 20})
+		if err == nil {
+			if err := points.CheckFinite(d.X); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"archive/zip"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -17,6 +18,12 @@ import (
 	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/krrlab/points"
 )
+
+func init() {
+	register(Format{Name: "npy", Endings: []string{".npy", ".npz"}, Recognize: func(s *Source) (why string, ok bool) {
+		return "", s.arrays != nil || bytes.HasPrefix(s.Head(), []byte(npy.Magic))
+	}, Read: (*Source).npy})
+}
 
 // array is a NumPy array as a matrix: n rows of d numbers, or of texts.
 type array struct {
@@ -38,26 +45,27 @@ func (a *array) text(i, j int) string {
 	return strings.TrimSpace(fmt.Sprint(v))
 }
 
-func (a *array) number(i, j int) (float64, error) {
+// number returns a number; ok is false for texts, and for numbers of other types.
+func (a *array) number(i, j int) (v float64, ok bool) {
 	k := i*a.d + j
 	switch v := a.data.(type) {
 	case []uint8:
-		return float64(v[k]), nil
+		return float64(v[k]), true
 	case []int32:
-		return float64(v[k]), nil
+		return float64(v[k]), true
 	case []int64:
-		return float64(v[k]), nil
+		return float64(v[k]), true
 	case []float32:
-		return float64(v[k]), nil
+		return float64(v[k]), true
 	case []float64:
-		return v[k], nil
+		return v[k], true
 	}
-	return parse(a.text(i, j)) // exact: what is rounded is the number
+	return 0, false
 }
 
 // points returns the columns to keep of the first n rows, in the memory of the array where that holds floats; in
 // float64 where missing numbers are to be filled in.
-func (s *source) points(a *array, n int, keep []int, fill bool) (points.Points, error) {
+func (s *Source) points(a *array, n int, keep []int, fill bool) (points.Points, error) {
 	switch v := a.data.(type) {
 	case []float32:
 		if !fill {
@@ -72,7 +80,11 @@ func (s *source) points(a *array, n int, keep []int, fill bool) (points.Points, 
 	x := points.NewDense(n, len(keep), nil)
 	for i := range n {
 		for k, j := range keep {
-			x.Row(i)[k], _ = a.number(i, j)
+			v, ok := a.number(i, j)
+			if !ok {
+				v, _ = parse(a.text(i, j)) // exact: what is rounded is the number
+			}
+			x.Row(i)[k] = v
 		}
 	}
 	return x, nil
@@ -95,7 +107,7 @@ func kept[T any](v []T, n, d int, keep []int) []T {
 }
 
 // elements reads those of an array, which take memory.
-func (s *source) elements(a *array, r io.Reader) (err error) {
+func (s *Source) elements(a *array, r io.Reader) (err error) {
 	if held := a.Held(); held > math.MaxInt64/2 || s.take(int(held), 0) != nil {
 		return s.refuse("an array of shape %v takes %s, the limit is %s: allow more by --memory", a.Shape,
 			accel.Bytes(held), accel.Bytes(s.memory()))
@@ -106,7 +118,7 @@ func (s *source) elements(a *array, r io.Reader) (err error) {
 	return nil
 }
 
-func (s *source) arrayFault(err error) error {
+func (s *Source) arrayFault(err error) error {
 	if s.ctx.Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, zip.ErrChecksum) {
 		return s.failed(0, err)
 	}
@@ -114,7 +126,7 @@ func (s *source) arrayFault(err error) error {
 }
 
 // header reads the header of an array: vectors are columns, and the last dimensions of more than two are one.
-func (s *source) header(name string, r io.Reader) (a *array, err error) {
+func (s *Source) header(name string, r io.Reader) (a *array, err error) {
 	a = &array{name: strings.TrimSuffix(name, ".npy"), n: 1, d: 1}
 	if a.Header, err = npy.ReadHeader(r); err != nil {
 		return nil, s.arrayFault(err)
@@ -138,18 +150,18 @@ type arrayColumn struct {
 	j int
 }
 
-func (r *arrayRow) text(j int) string {
+func (r *arrayRow) Text(j int) string {
 	c := r.columns[j]
 	return c.text(r.row, c.j)
 }
 
-func (r *arrayRow) number(j int) (float64, error) {
+func (r *arrayRow) Number(j int) (v float64, ok bool) {
 	c := r.columns[j]
 	return c.number(r.row, c.j)
 }
 
 // npy reads a matrix, with the columns of other arrays of its archive that are answers or that options name.
-func (s *source) npy(o *ReadOptions) (*Dataset, error) {
+func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 	x, y, others, err := s.matrices(o)
 	if err != nil {
 		return nil, err
@@ -208,14 +220,11 @@ func (s *source) npy(o *ReadOptions) (*Dataset, error) {
 		n = min(n, o.MaxRows)
 	}
 	for row.row = range n {
-		if row.row&1023 == 0 && s.ctx.Err() != nil {
-			return nil, s.ctx.Err()
-		}
-		if err := c.row(row, row.row+1); err != nil {
+		if err := c.Add(row, row.row+1); err != nil {
 			return nil, err
 		}
 	}
-	d, err := c.dataset()
+	d, err := c.Dataset()
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +239,7 @@ func (s *source) npy(o *ReadOptions) (*Dataset, error) {
 
 // matrices returns the array of the points, that of the answers, nil if these are a column of the points or there are
 // none, and those that other options name.
-func (s *source) matrices(o *ReadOptions) (x, y *array, others []*array, err error) {
+func (s *Source) matrices(o *ReadOptions) (x, y *array, others []*array, err error) {
 	if s.arrays == nil {
 		if x, err = s.header("", s.r); err == nil {
 			err = s.elements(x, s.r)
@@ -279,7 +288,7 @@ func (s *source) matrices(o *ReadOptions) (x, y *array, others []*array, err err
 func (a *array) describe() string { return fmt.Sprintf("%s of shape %v", plain(a.name), a.Shape) }
 
 // headers returns the arrays of the archive without their elements.
-func (s *source) headers() (all []*array, err error) {
+func (s *Source) headers() (all []*array, err error) {
 	for _, f := range s.arrays {
 		if err := s.member(f, func(r io.Reader) error {
 			a, err := s.header(f.Name, r)
@@ -293,7 +302,7 @@ func (s *source) headers() (all []*array, err error) {
 }
 
 // load reads the elements of some of all arrays of the archive.
-func (s *source) load(all []*array, some ...*array) error {
+func (s *Source) load(all []*array, some ...*array) error {
 	for k, a := range all {
 		if !slices.Contains(some, a) {
 			continue
@@ -311,7 +320,7 @@ func (s *source) load(all []*array, some ...*array) error {
 }
 
 // member reads a file of the archive to its end, where the checksum is compared.
-func (s *source) member(f *zip.File, read func(r io.Reader) error) error {
+func (s *Source) member(f *zip.File, read func(r io.Reader) error) error {
 	s.zipped = f
 	r, err := f.Open()
 	if err == nil {
@@ -358,7 +367,7 @@ func only(all []*array, fits func(a *array) bool) *array {
 
 // choose returns the arrays of the points and of the answers: those that the options name, those with usual names, or
 // the only ones that can be these.
-func (s *source) choose(all []*array, o *ReadOptions) (x, y *array, err error) {
+func (s *Source) choose(all []*array, o *ReadOptions) (x, y *array, err error) {
 	fail := func(format string, args ...any) (x, y *array, err error) {
 		return nil, nil, s.refuse(format, args...)
 	}

@@ -1,0 +1,311 @@
+// Package parquet registers the file format Parquet with package datasets. A program that reads such files imports it:
+//
+//	import _ "github.com/krrlab/lab/datasets/parquet"
+//
+// It is a separate package for its dependencies, some eighty packages of compression and encoding, which programs that
+// read other files do not need.
+package parquet
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/npy"
+	"github.com/krrlab/lab/krrlab/safe"
+)
+
+func init() {
+	if err := datasets.RegisterFormat(datasets.Format{Name: "parquet", Endings: []string{".parquet"}, Read: read,
+		Recognize: func(s *datasets.Source) (why string, ok bool) {
+			return "", bytes.HasPrefix(s.Head(), []byte("PAR1"))
+		}}); err != nil {
+		panic(err)
+	}
+}
+
+// batchSize is the number of values of a column that are decoded at once.
+const batchSize = 256
+
+// row is the current row of a Parquet file, as cells.
+type row []*column
+
+// column is a column of a Parquet file with its value in the current row.
+type column struct {
+	*parquet.Column
+	kind   format.LogicalTypeValue // nil for none
+	cell   parquet.Value
+	pages  parquet.Pages // of a row group
+	page   parquet.Page
+	values parquet.ValueReader // of the page
+	batch  []parquet.Value     // values that follow the cell
+	buffer [batchSize]parquet.Value
+}
+
+// Text returns strings as they are, booleans as Python writes them, dates and times in ISO 8601, UUIDs in their usual
+// form, other bytes in hexadecimal as PostgreSQL does, and numbers so that no two are one.
+func (r row) Text(j int) string {
+	v := r[j].cell
+	if v.IsNull() {
+		return ""
+	}
+	switch k := r[j].kind.(type) {
+	case *format.DecimalType:
+		return decimalText(v, int(k.Scale))
+	case *format.DateType:
+		return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.DateOnly)
+	case *format.TimestampType:
+		return instant(v, k.Unit).Format("2006-01-02T15:04:05.999999999")
+	case *format.TimeType:
+		return instant(v, k.Unit).Format("15:04:05.999999999")
+	case *format.IntType:
+		if !k.IsSigned && v.Kind() == parquet.Int32 {
+			return strconv.FormatUint(uint64(v.Uint32()), 10)
+		} else if !k.IsSigned {
+			return strconv.FormatUint(v.Uint64(), 10)
+		}
+	case *format.Float16Type:
+		return strconv.FormatFloat(float64(npy.Half(binary.LittleEndian.Uint16(v.ByteArray()))), 'g', -1, 32)
+	case *format.UUIDType:
+		b := v.ByteArray()
+		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	}
+	switch v.Kind() {
+	case parquet.Boolean:
+		return map[bool]string{true: "True", false: "False"}[v.Boolean()]
+	case parquet.Float:
+		return strconv.FormatFloat(float64(v.Float()), 'g', -1, 32)
+	case parquet.Double:
+		return strconv.FormatFloat(v.Double(), 'g', -1, 64)
+	case parquet.ByteArray, parquet.FixedLenByteArray:
+		if text := string(v.ByteArray()); !r[j].isText() && (r[j].kind != nil || v.Kind() != parquet.ByteArray ||
+			safe.Line(text) != text) {
+			return fmt.Sprintf(`\x%x`, text)
+		}
+	}
+	return strings.TrimSpace(v.String())
+}
+
+// isPlain reports whether the cells of the column are numbers, texts or bytes.
+func (c *column) isPlain() bool {
+	return c.Leaf() && !c.Repeated() && c.Type().Kind() != parquet.Int96
+}
+
+// isText reports whether the file says that the column is one of texts.
+func (c *column) isText() bool {
+	switch c.kind.(type) {
+	case *format.StringType, *format.EnumType, *format.JsonType:
+		return true
+	}
+	return false
+}
+
+// instant returns the time so many units after 1970 in UTC, of a time of day after midnight.
+func instant(v parquet.Value, unit format.TimeUnit) time.Time {
+	d := unit.Value.Duration()
+	per := int64(time.Second / d)
+	return time.Unix(v.Int64()/per, v.Int64()%per*int64(d)).UTC()
+}
+
+// Number returns NaN for a missing cell, and 1 and 0 for true and false.
+func (r row) Number(j int) (v float64, ok bool) {
+	switch v := r[j].cell; {
+	case v.IsNull():
+		return math.NaN(), true
+	case v.Kind() == parquet.Boolean:
+		return map[bool]float64{true: 1}[v.Boolean()], true
+	case v.Kind() == parquet.Float:
+		return float64(v.Float()), true
+	case v.Kind() == parquet.Double:
+		return v.Double(), true
+	case r[j].kind == nil && v.Kind() == parquet.Int64:
+		return float64(v.Int64()), true
+	case r[j].kind == nil && v.Kind() == parquet.Int32:
+		return float64(v.Int32()), true
+	}
+	return 0, false
+}
+
+// decimalText returns the decimal number of an integer, or of a big-endian one in bytes, that is to be divided by
+// 10^scale.
+func decimalText(v parquet.Value, scale int) string {
+	i := new(big.Int)
+	switch v.Kind() {
+	case parquet.Int32:
+		i.SetInt64(int64(v.Int32()))
+	case parquet.Int64:
+		i.SetInt64(v.Int64())
+	default:
+		b := v.ByteArray()
+		if i.SetBytes(b); len(b) > 0 && b[0] >= 128 {
+			i.Sub(i, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+		}
+	}
+	return new(big.Rat).SetFrac(i, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)).FloatString(scale)
+}
+
+// read reads a table whose columns have names and types.
+func read(s *datasets.Source, o *datasets.ReadOptions) (d *datasets.Dataset, err error) {
+	r, size, err := s.ReaderAt()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { // the library checks pages as it decodes them
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+		if err != nil {
+			d, err = nil, s.Damaged("Parquet", err)
+		}
+	}()
+	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, err
+	}
+	all, columns := columnsOf(f)
+	t, err := s.Table(columns, o)
+	if err != nil {
+		return nil, err
+	}
+	x := &reader{s: s, f: f, t: t, columns: all, most: cmp.Or(o.MaxRows, math.MaxInt)}
+	for g := range f.RowGroups() {
+		if err := x.group(g); err != nil {
+			return nil, err
+		}
+	}
+	return t.Dataset()
+}
+
+// columnsOf returns the columns of a file, and what a table is told of them.
+func columnsOf(f *parquet.File) (all row, columns []datasets.Column) {
+	leaves := slices.DeleteFunc(slices.Clone(f.Metadata().Schema), func(e format.SchemaElement) bool {
+		return e.NumChildren.V > 0
+	})
+	var pandas struct {
+		Index []any `json:"index_columns"` // names, and objects for an index that counts
+	}
+	text, _ := f.Lookup("pandas")
+	_ = json.Unmarshal([]byte(text), &pandas) // without it there is no index but by name
+	for _, c := range f.Root().Columns() {
+		k, name := &column{Column: c}, c.Name()
+		if c.Leaf() && c.Type().LogicalType() != nil {
+			k.kind = c.Type().LogicalType().Value
+		} else if c.Leaf() { // the library does not have float16
+			k.kind = leaves[c.Index()].LogicalType.Value
+		}
+		told := datasets.Column{Name: name, IsText: k.isText(),
+			IsIndex: strings.HasPrefix(name, "__index_level_") || slices.Contains(pandas.Index, any(name))}
+		if !k.isPlain() {
+			told.Unreadable = "lists, groups or times of 96 bits"
+		}
+		all, columns = append(all, k), append(columns, told)
+	}
+	return all, columns
+}
+
+// reader adds the rows of a file to a table.
+type reader struct {
+	s       *datasets.Source
+	f       *parquet.File
+	t       *datasets.Table
+	columns row
+	rows    int // that were added
+	most    int // rows that are wanted
+}
+
+// group reads the rows of group g, no more than are wanted.
+func (x *reader) group(g int) error {
+	rows := min(int64(x.most-x.rows), x.f.RowGroups()[g].NumRows())
+	columns, err := x.choose(g, rows)
+	if err != nil {
+		return err
+	}
+	for _, k := range columns {
+		k.pages, k.batch = x.f.RowGroups()[g].ColumnChunks()[k.Index()].Pages(), nil
+		defer k.close()
+	}
+	for range rows {
+		for _, k := range columns {
+			if err := k.next(); err != nil {
+				return err
+			}
+		}
+		x.rows++
+		if err := x.t.Add(x.columns, x.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose returns the columns of group g that the table reads, and of those that it compares the ones for which there is
+// memory.
+func (x *reader) choose(g int, rows int64) (columns []*column, err error) {
+	memory := int64(0) // of the pages
+	free := x.s.Free()
+	for _, isRead := range []bool{true, false} {
+		for j, k := range x.columns {
+			if x.t.Reads(j) != isRead || !isRead && !x.t.Compares(j) {
+				continue
+			}
+			bytes, err := pageMemory(x.f, &x.f.Metadata().RowGroups[g].Columns[k.Index()].MetaData, rows, free)
+			switch {
+			case err != nil && isRead:
+				return nil, err
+			case err != nil || !isRead && memory+bytes > free:
+				x.t.CompareNot(j)
+			default:
+				columns, memory = append(columns, k), memory+bytes
+			}
+		}
+	}
+	if memory > free {
+		return nil, x.s.Fault(0, 0, "unpacking the pages of row group %d takes %s, of %s that reading may still take: allow more by "+
+			"--memory, leave columns out by --drop, or write smaller pages, as by to_parquet(…, row_group_size=10000) in "+
+			"pandas", g, accel.Bytes(memory), accel.Bytes(free))
+	}
+	return columns, nil
+}
+
+// next reads the next value of the column, which is valid until the next call.
+func (c *column) next() error {
+	for len(c.batch) == 0 {
+		n, err := 0, io.EOF
+		if c.values != nil {
+			n, err = c.values.ReadValues(c.buffer[:])
+		}
+		if c.batch = c.buffer[:n]; n > 0 {
+			break
+		} else if !errors.Is(err, io.EOF) {
+			return cmp.Or(err, io.ErrNoProgress)
+		}
+		parquet.Release(c.page)
+		if c.page, err = c.pages.ReadPage(); err != nil {
+			return fmt.Errorf("column %q: %w", c.Name(), err)
+		}
+		c.values = c.page.Values()
+	}
+	c.cell, c.batch = c.batch[0], c.batch[1:]
+	return nil
+}
+
+func (c *column) close() {
+	parquet.Release(c.page)
+	c.pages.Close()
+	c.page, c.values, c.cell = nil, nil, parquet.Value{}
+}
