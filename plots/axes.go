@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -84,23 +85,26 @@ func (d *drawing) drawGrid() {
 
 // drawAxes draws both axes, their ticks and their labels.
 func (d *drawing) drawAxes() {
-	b, p, c := d.box, d.pen, d.area()
-	axis := draw.LineStyle{Color: soft, Width: 0.8}
-	c.StrokeLines(axis, []vg.Point{{X: b.Min.X, Y: b.Max.Y}, b.Min, {X: b.Max.X, Y: b.Min.Y}})
-	ticks := func(s *scale, out, text vg.Point, align float64, hide bool) {
-		for _, t := range s.ticks {
-			r, ok := d.rule(t.Value, s == d.x, "")
-			if !ok || t.IsMinor() {
-				continue
-			}
-			c.StrokeLines(axis, []vg.Point{r.a, r.a.Add(out)})
-			if !hide {
-				p.text(t.Label, r.a.Add(text), tickSize, ink, align, false, false)
-			}
+	left, low := d.box.Min.X, d.box.Min.Y
+	d.area().StrokeLines(axisStyle, []vg.Point{{X: left, Y: d.box.Max.Y}, d.box.Min, {X: d.box.Max.X, Y: low}})
+	d.drawTicks(d.x, func(v float64) vg.Point { return vg.Point{X: d.px(v), Y: low} }, vg.Point{Y: -tickLength},
+		vg.Point{Y: -tickLength - tickSize}, 0.5)
+	d.drawTicks(d.y, func(v float64) vg.Point { return vg.Point{X: left, Y: d.py(v)} }, vg.Point{X: -tickLength},
+		vg.Point{X: -tickLength - 3, Y: -tickSize * 0.35}, 1)
+}
+
+// drawTicks draws a line out of the axis at the place of each labeled tick, and the label at a distance, aligned there.
+func (d *drawing) drawTicks(s *scale, place func(v float64) vg.Point, out, text vg.Point, align float64) {
+	for _, t := range s.ticks {
+		if at := s.norm(t.Value); t.IsMinor() || at < -1e-9 || at > 1+1e-9 {
+			continue
+		}
+		at := place(t.Value)
+		d.area().StrokeLines(axisStyle, []vg.Point{at, at.Add(out)})
+		if s != d.x || !d.hideX {
+			d.pen.text(t.Label, at.Add(text), tickSize, ink, align, false, false)
 		}
 	}
-	ticks(d.x, vg.Point{Y: -tickLength}, vg.Point{Y: -tickLength - tickSize}, 0.5, d.hideX)
-	ticks(d.y, vg.Point{X: -tickLength}, vg.Point{X: -tickLength - 3, Y: -tickSize * 0.35}, 1, false)
 }
 
 func (d *drawing) drawAxisLabels() {
@@ -152,33 +156,24 @@ func (s *scale) crowded(length vg.Length, upright bool) bool {
 
 // linearTicks labels multiples of 1, 2 or 5 times a power of ten: as many as there are
 // up to n+1.
-func linearTicks(lo, hi float64, n int) []plot.Tick {
-	exp := int(math.Floor(math.Log10((hi-lo)/float64(max(n, 2))))) - 1
-	mult, step := 1, 0.0
-	for range 100 {
-		step = math.Pow(10, float64(exp))
-		unit := float64(mult) * step
-		if math.Floor(hi/unit+1e-9)-math.Ceil(lo/unit-1e-9) <= float64(n) {
-			break
+func linearTicks(lo, hi float64, n int) (ts []plot.Tick) {
+	least := int(math.Floor(math.Log10((hi-lo)/float64(max(n, 2))))) - 1
+	for k := 0; ; k++ {
+		mult, exp := []float64{1, 2, 5}[k%3], least+k/3
+		unit := mult * math.Pow(10, float64(exp))
+		first, last := math.Ceil(lo/unit-1e-9), math.Floor(hi/unit+1e-9)
+		switch {
+		case last-first > float64(n):
+			continue
+		case last-first < 2 && n < 6: // two ticks do not tell an axis
+			return linearTicks(lo, hi, n+1)
 		}
-		switch mult {
-		case 1:
-			mult = 2
-		case 2:
-			mult = 5
-		default:
-			mult, exp = 1, exp+1
+		for j := first; j <= last; j++ {
+			label := tickLabel(j*mult, exp, math.Max(math.Abs(lo), math.Abs(hi)))
+			ts = append(ts, plot.Tick{Value: j * unit, Label: label})
 		}
+		return ts
 	}
-	unit, top := float64(mult)*step, math.Max(math.Abs(lo), math.Abs(hi))
-	var ts []plot.Tick
-	for j := math.Ceil(lo/unit - 1e-9); j <= math.Floor(hi/unit+1e-9) && len(ts) < 50; j++ {
-		ts = append(ts, plot.Tick{Value: j * unit, Label: tickLabel(j*float64(mult), exp, top)})
-	}
-	if len(ts) < 3 && n < 6 { // two ticks do not tell an axis
-		return linearTicks(lo, hi, n+1)
-	}
-	return ts
 }
 
 // tickLabel writes j·10^exp, of a whole j so that no label shows a rounding error: plainly
@@ -248,7 +243,7 @@ func logTicksAt(lo, hi float64, multiples string, every int) (ts []plot.Tick) {
 
 // power writes m·10^p.
 func power(m string, p int) string {
-	exp := "10" + superscript(p)
+	exp := flat(fmt.Sprintf("10^{%d}", p))
 	switch m {
 	case "1":
 		return exp
@@ -265,12 +260,6 @@ func labeled(ts []plot.Tick) (n int) {
 		}
 	}
 	return n
-}
-
-// superscript writes p in superscript digits.
-func superscript(p int) string {
-	return strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴",
-		"5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹").Replace(strconv.Itoa(p))
 }
 
 // minus replaces a leading hyphen by a minus sign.
@@ -290,38 +279,34 @@ func Count(n int) string { return group(strconv.Itoa(n)) }
 
 // commas is group for numbers of from digits or more.
 func commas(s string, from int) string {
-	sign := ""
-	for _, m := range []string{"−", "-"} {
-		if strings.HasPrefix(s, m) {
-			sign, s = m, s[len(m):]
-		}
+	whole, _, _ := strings.Cut(s, ".")
+	digits := strings.TrimLeft(whole, "−-")
+	if len(digits) < from || strings.Trim(digits, "0123456789") != "" {
+		return s
 	}
-	whole, frac, _ := strings.Cut(s, ".")
-	if frac != "" {
-		frac = "." + frac
+	for i := len(whole) - 3; i > len(whole)-len(digits); i -= 3 {
+		s = s[:i] + "," + s[i:]
 	}
-	if len(whole) >= from && strings.Trim(whole, "0123456789") == "" {
-		for i := len(whole) - 3; i > 0; i -= 3 {
-			whole = whole[:i] + "," + whole[i:]
-		}
-	}
-	return sign + whole + frac
+	return s
 }
 
 // scientific writes v in at most three digits: 10⁻³, 2.5×10⁻⁴, 0.1, 20.
-func scientific(v float64) string {
+func scientific(v float64) string { return rounded(v, -1, 3) }
+
+// rounded writes v in at most three digits, or as a whole number: plainly from 10^low to below 10^(high+1), and with a
+// power of ten otherwise.
+func rounded(v float64, low, high int) string {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
 	m, e, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
 	switch p, _ := strconv.Atoi(e); {
-	case p == 3:
-		return plainLabel(math.RoundToEven(v))
-	case p >= -1 && p <= 2:
-		return plainLabel(v)
-	default:
+	case p < low || p > high:
 		return power(strings.TrimRight(strings.TrimRight(m, "0"), "."), p)
+	case p >= 3:
+		v = math.RoundToEven(v)
 	}
+	return plainLabel(v)
 }
 
 // isPlain reports whether a tick at v is best labeled without a power of ten.

@@ -188,8 +188,9 @@ func (f *Figure) String() string {
 	if n := len(f.Panels); n > 0 {
 		fmt.Fprintf(&b, "%d panels\n", n)
 		for i := range f.Panels {
-			b.WriteString("  " + strings.ReplaceAll(strings.TrimSuffix(f.Panels[i].String(), "\n"), "\n",
-				"\n  ") + "\n")
+			for line := range strings.Lines(f.Panels[i].String()) {
+				b.WriteString("  " + line)
+			}
 		}
 		return b.String()
 	}

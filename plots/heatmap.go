@@ -6,8 +6,9 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"sort"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/plot/palette/brewer"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -51,7 +52,6 @@ func edges(v []float64, a *Axis) []float64 {
 }
 
 func (m *HeatMap) text(v float64) string {
-	a := math.Abs(v)
 	switch {
 	case math.IsNaN(v):
 		return ""
@@ -61,12 +61,8 @@ func (m *HeatMap) text(v float64) string {
 		return "−∞"
 	case m.Format != "":
 		return minus(fmt.Sprintf(m.Format, v))
-	case a >= 999.5 && a < 1e5:
-		return plainLabel(math.RoundToEven(v))
-	case a >= 1e-3 && a < 999.5 || v == 0:
-		return plainLabel(v)
 	}
-	return scientific(v)
+	return rounded(v, -3, 4)
 }
 
 // drawMap draws the cells, the color bar and the tags of the reference lines.
@@ -112,7 +108,7 @@ func visible(r vg.Rectangle) bool { return r.Max.X > r.Min.X && r.Max.Y > r.Min.
 // drawCell fills a cell; a value that the colors cannot show is gray and crossed out.
 func (d *drawing) drawCell(r vg.Rectangle, z float64) {
 	if s := r.Size(); s.X > 8 && s.Y > 8 { // a thin white line between cells
-		r.Min, r.Max = r.Min.Add(vg.Point{X: 0.4, Y: 0.4}), r.Max.Sub(vg.Point{X: 0.4, Y: 0.4})
+		r = inset(r, 0.4)
 	} else { // no seams: the next cell covers what is too much
 		r.Max.X, r.Max.Y = min(r.Max.X+0.5, d.box.Max.X), min(r.Max.Y+0.5, d.box.Max.Y)
 	}
@@ -124,8 +120,7 @@ func (d *drawing) drawCell(r vg.Rectangle, z float64) {
 	d.pen.SetColor(grid)
 	d.pen.Fill(r.Path())
 	if math.IsNaN(z) {
-		c := d.area()
-		c.StrokeLine2(draw.LineStyle{Color: paper, Width: 1}, r.Min.X, r.Min.Y, r.Max.X, r.Max.Y)
+		d.area().StrokeLines(draw.LineStyle{Color: paper, Width: 1}, []vg.Point{r.Min, r.Max})
 	}
 }
 
@@ -153,23 +148,28 @@ func (m *HeatMap) extent() (lo, hi float64) {
 	return e.xlo, e.xhi
 }
 
-// colors go from light to dark: ColorBrewer's YlGnBu, whose lightness falls all the
+// shades are nine colors from light to dark: ColorBrewer's YlGnBu, whose lightness falls all the
 // way, for eyes that do not tell the hues apart.
-var colors = []color.NRGBA{
-	{0xff, 0xff, 0xd9, 0xff}, {0xed, 0xf8, 0xb1, 0xff}, {0xc7, 0xe9, 0xb4, 0xff}, {0x7f, 0xcd, 0xbb, 0xff},
-	{0x41, 0xb6, 0xc4, 0xff}, {0x1d, 0x91, 0xc0, 0xff}, {0x22, 0x5e, 0xa8, 0xff}, {0x25, 0x34, 0x94, 0xff},
-	{0x08, 0x1d, 0x58, 0xff},
-}
+var shades = func() []color.Color {
+	p, err := brewer.GetPalette(brewer.TypeSequential, "YlGnBu", 9)
+	if err != nil { // the name is known
+		panic(err)
+	}
+	return p.Colors()
+}()
 
 // colorAt returns the color at t in [0, 1].
 func colorAt(t float64) color.NRGBA {
-	t = math.Min(math.Max(t, 0), 1) * float64(len(colors)-1)
-	i := min(int(t), len(colors)-2)
+	t = math.Min(math.Max(t, 0), 1) * float64(len(shades)-1)
+	i := min(int(t), len(shades)-2)
 	t -= float64(i)
 	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-t) + float64(b)*t)) }
-	a, b := colors[i], colors[i+1]
+	a, b := nrgba(shades[i]), nrgba(shades[i+1])
 	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 0xff}
 }
+
+// nrgba returns the components of a color, not multiplied by its opacity.
+func nrgba(c color.Color) color.NRGBA { return color.NRGBAModel.Convert(c).(color.NRGBA) }
 
 func (d *drawing) shadeOf(z float64) color.NRGBA { return colorAt(d.color.norm(z)) }
 
@@ -185,17 +185,14 @@ func (d *drawing) inkOn(z float64) color.NRGBA {
 // cellAt returns the row and column of the cell that holds a point, and whether there
 // is one.
 func (f *Figure) cellAt(x, y float64) (i, j int, ok bool) {
-	if !f.X.shows(x) || !f.Y.shows(y) {
-		return 0, 0, false
-	}
 	find := func(e []float64, v float64) int {
-		if v == e[len(e)-1] {
-			return len(e) - 2
+		if last := len(e) - 1; v == e[last] {
+			return last - 1
 		}
-		return sort.Search(len(e), func(i int) bool { return e[i] > v }) - 1
+		return floats.Within(e, v)
 	}
 	i, j = find(edges(f.Map.Y, &f.Y), y), find(edges(f.Map.X, &f.X), x)
-	return i, j, i >= 0 && j >= 0 && i < len(f.Map.Y) && j < len(f.Map.X)
+	return i, j, i >= 0 && j >= 0
 }
 
 const (
@@ -240,17 +237,10 @@ func (d *drawing) drawBar() {
 		p.SetColor(colorAt((float64(k) + 0.5) / strips))
 		p.Fill(r.Path())
 	}
-	c := &draw.Canvas{Canvas: p.Canvas}
-	sty := draw.LineStyle{Color: soft, Width: 0.8}
-	for _, t := range d.color.ticks {
-		at := d.color.norm(t.Value)
-		if t.IsMinor() || at < -1e-9 || at > 1+1e-9 {
-			continue
-		}
-		y := b.Min.Y + vg.Length(at)*b.Size().Y
-		c.StrokeLine2(sty, b.Max.X, y, b.Max.X+tickLength-1, y)
-		p.text(t.Label, vg.Point{X: b.Max.X + tickLength + 2, Y: y - tickSize*0.35}, tickSize, ink, 0, false, false)
+	place := func(v float64) vg.Point {
+		return vg.Point{X: b.Max.X, Y: b.Min.Y + vg.Length(d.color.norm(v))*b.Size().Y}
 	}
+	d.drawTicks(d.color, place, vg.Point{X: tickLength - 1}, vg.Point{X: tickLength + 2, Y: -tickSize * 0.35}, 0)
 	x := b.Max.X + tickLength + 2 + maxWidth(d.color.ticks) + labelSize*1.25
 	d.drawAxisLabel(d.f.Map.Color.Label, vg.Point{X: x, Y: (b.Min.Y + b.Max.Y) / 2}, b.Size().Y, true)
 }

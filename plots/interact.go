@@ -89,13 +89,19 @@ func (f *Figure) inline() (svg string, drawn []*drawing, err error) {
 
 // page returns the figure as a whole HTML document.
 func (f *Figure) page() []byte {
-	return []byte("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" " +
-		"content=\"width=device-width\">\n<title>" +
-		html.EscapeString(flat(f.Title)) +
-		"</title>\n<style>body{font-family:sans-serif;color:#222;max-width:60em;margin:1em auto;padding:0 " +
-		"1em}figure{margin:0}" +
-		"figure>svg{width:100%}figcaption{margin-top:.5em}</style>\n</head>\n<body>\n" + f.HTML() +
-		"</body>\n</html>\n")
+	return fmt.Appendf(nil, `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>%s</title>
+<style>body{font-family:sans-serif;color:#222;max-width:60em;margin:1em auto;padding:0 1em}figure{margin:0}`+
+		`figure>svg{width:100%%}figcaption{margin-top:.5em}</style>
+</head>
+<body>
+%s</body>
+</html>
+`, html.EscapeString(flat(f.Title)), f.HTML())
 }
 
 // numbers are values as JSON has them: null for NaN, and a number beyond all others for an infinite one.

@@ -56,16 +56,15 @@ func (d *drawing) placeLabels() {
 	}
 	d.collect()
 	for _, r := range d.refLines() {
-		var at []vg.Point
-		w := textWidth(r.label, markSize, false)
+		along, sides := vg.Point{X: 1}, []vg.Point{{Y: 2}, {Y: -markSize - 4}}
 		if r.upright {
-			for _, y := range along(r.b.Y-w-4, r.a.Y+5) {
-				at = append(at, vg.Point{X: r.a.X - markSize - 2, Y: y}, vg.Point{X: r.a.X + 2, Y: y})
-			}
-		} else {
-			for _, x := range along(r.b.X-w-4, r.a.X+5) {
-				at = append(at, vg.Point{X: x, Y: r.a.Y + 2}, vg.Point{X: x, Y: r.a.Y - markSize - 4})
-			}
+			along, sides = vg.Point{Y: 1}, []vg.Point{{X: -markSize - 2}, {X: 2}}
+		}
+		last, first := r.b.Sub(along.Scale(textWidth(r.label, markSize, false)+4)), r.a.Add(along.Scale(5))
+		var at []vg.Point
+		for _, t := range []vg.Length{0, 1, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875} {
+			start := last.Scale(1 - t).Add(first.Scale(t))
+			at = append(at, start.Add(sides[0]), start.Add(sides[1]))
 		}
 		d.place(r.label, r.upright, nil, at)
 	}
@@ -83,15 +82,6 @@ func (d *drawing) placeLabels() {
 		}
 		d.place(m.Label, false, &pt, at)
 	}
-}
-
-// along returns places for the start of a label on a line: its ends, then between them.
-func along(first, second vg.Length) []vg.Length {
-	at := []vg.Length{first, second}
-	for _, t := range []vg.Length{0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875} {
-		at = append(at, first+t*(second-first))
-	}
-	return at
 }
 
 // place puts a label, of a mark if that is given, at the one of some lower left corners
@@ -155,6 +145,5 @@ func (d *drawing) drawLeader(l placed) {
 		return
 	}
 	from := l.mark.Add(to.Sub(*l.mark).Scale((markRadius*1.7 + 1) / gap))
-	c := &draw.Canvas{Canvas: d.pen.Canvas}
-	c.StrokeLine2(draw.LineStyle{Color: soft, Width: 0.7}, from.X, from.Y, to.X, to.Y)
+	d.area().StrokeLines(draw.LineStyle{Color: soft, Width: 0.7}, []vg.Point{from, to})
 }

@@ -2,6 +2,7 @@ package plots
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -210,14 +211,10 @@ func (f *Figure) drawPanels(p pen, w, h vg.Length) []*drawing {
 		top += k.height(w - 2*margin)
 	}
 	f.alignPanels(ds, w, h-top)
-	for _, d := range ds { // where one title has no room over its plot all begin at the panels' edges
-		if textWidth(d.f.Title, d.titleSize(), true) > d.w-margin-d.box.Min.X {
-			for _, d := range ds {
-				d.outdented = true
-			}
-			break
-		}
-	}
+	// where one title has no room over its plot all begin at the panels' edges
+	outdented := slices.ContainsFunc(ds, func(d *drawing) bool {
+		return textWidth(d.f.Title, d.titleSize(), true) > d.w-margin-d.box.Min.X
+	})
 	(&drawing{f: f, pen: p, w: w, h: h, panel: panel{outdented: true}}).drawTitle()
 	k.draw(p, vg.Point{X: margin, Y: h - above + 4 - keyRow}, w-2*margin)
 	x, y := vg.Length(0), h-top
@@ -227,6 +224,7 @@ func (f *Figure) drawPanels(p pen, w, h vg.Length) []*drawing {
 		}
 		p.Push()
 		p.Translate(vg.Point{X: x, Y: y})
+		d.outdented = outdented
 		d.placeLabels()
 		d.draw()
 		p.Pop()

@@ -65,17 +65,14 @@ func (d *drawing) placeLegend() (k key, inside bool) {
 	}
 	w += thumb + thumbTo + 2*keyPad
 	h := keyRow*vg.Length(len(k.entries)) + 2*keyPad - legendSize*0.3
-	const off = 5
-	b := d.box
-	if w > b.Size().X*0.6 || h > b.Size().Y*0.7 {
+	size, b := vg.Point{X: w, Y: h}, inset(d.box, 5)
+	if w > d.box.Size().X*0.6 || h > d.box.Size().Y*0.7 {
 		return k, false
 	}
-	l, r, m := b.Min.X+off, b.Max.X-off-w, (b.Min.Y+b.Max.Y-h)/2
-	t, o := b.Max.Y-off-h, b.Min.Y+off
-	mid := (b.Min.X + b.Max.X - w) / 2
-	for _, at := range []vg.Point{{X: r, Y: t}, {X: l, Y: t}, {X: r, Y: o}, {X: l, Y: o},
-		{X: mid, Y: t}, {X: r, Y: m}, {X: l, Y: m}, {X: mid, Y: o}} {
-		k.box = vg.Rectangle{Min: at, Max: vg.Point{X: at.X + w, Y: at.Y + h}}
+	room := b.Size().Sub(size)
+	for _, at := range [][2]vg.Length{{1, 1}, {0, 1}, {1, 0}, {0, 0}, {0.5, 1}, {1, 0.5}, {0, 0.5}, {0.5, 0}} {
+		k.box.Min = b.Min.Add(vg.Point{X: at[0] * room.X, Y: at[1] * room.Y})
+		k.box.Max = k.box.Min.Add(size)
 		if d.ink(inset(k.box, -4)) == 0 {
 			return k, true
 		}

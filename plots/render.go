@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"text/template"
 	"unicode"
 	"unicode/utf8"
 
@@ -27,25 +28,22 @@ func (t *Table) Text() string {
 	}
 	rows := t.cells(oneLine)
 	rule := make([]string, len(t.Columns))
-	for j := range rule {
-		wide := 0
-		for _, row := range rows {
-			wide = max(wide, columns(row[j]))
+	for _, row := range rows {
+		for j, cell := range row {
+			rule[j] = strings.Repeat("─", max(columns(rule[j]), columns(cell)))
 		}
-		rule[j] = strings.Repeat("─", wide)
 	}
 	for _, row := range slices.Insert(rows, 1, rule) {
-		var l strings.Builder
+		line := ""
 		for j, cell := range row {
 			gap := strings.Repeat(" ", columns(rule[j])-columns(cell))
 			if t.right(j) {
-				cell = gap + cell
+				line += gap + cell + "  "
 			} else {
-				cell += gap
+				line += cell + gap + "  "
 			}
-			l.WriteString(cell + "  ")
 		}
-		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	if t.Caption != "" {
 		b.WriteString(oneLine(t.Caption) + "\n")
@@ -79,22 +77,47 @@ var markdownEscape = strings.NewReplacer("\\", "\\\\", "|", "\\|", "*", "\\*", "
 // Markdown returns the table in the form GitHub and Jupyter know, with the title in
 // bold above and the caption below.
 func (t *Table) Markdown() string {
-	var b strings.Builder
-	if t.Title != "" {
-		b.WriteString("**" + markdownEscape.Replace(t.Title) + "**\n\n")
-	}
-	rule := ""
-	for j := range t.Columns {
-		rule += map[bool]string{false: "|:---", true: "|---:"}[t.right(j)]
-	}
-	for i, row := range t.cells(markdownEscape.Replace) {
-		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
-		if i == 0 {
-			b.WriteString(rule + "|\n")
+	return t.fill(markdown, markdownEscape.Replace, ":---", "---:")
+}
+
+// The forms of a table: of its title, caption, heading and rows as they are escaped, and the sides of its columns.
+var (
+	markdown = template.Must(template.New("").Parse(`{{with .Title}}**{{.}}**
+
+{{end}}|{{range .Head}} {{.}} |{{end}}
+|{{range .Sides}}{{.}}|{{end}}
+{{range .Rows}}|{{range .}} {{.}} |{{end}}
+{{end}}{{with .Caption}}
+{{.}}
+{{end}}`))
+	tableHTML = template.Must(template.New("").Parse(`<table>
+{{if or .Title .Caption}}<caption>{{with .Title}}<b>{{.}}</b>{{end}}
+{{- if and .Title .Caption}}<br>{{end}}{{.Caption}}</caption>
+{{end}}<thead>
+<tr>{{range $j, $cell := .Head}}<th style="text-align:{{index $.Sides $j}}">{{$cell}}</th>{{end}}</tr>
+</thead>
+<tbody>
+{{range .Rows}}<tr>
+{{- range $j, $cell := .}}<td style="text-align:{{index $.Sides $j}}">{{$cell}}</td>{{end}}</tr>
+{{end}}</tbody>
+</table>
+`))
+)
+
+// fill returns the table in one of its forms, its texts escaped, with the form's words for the two sides.
+func (t *Table) fill(form *template.Template, escape func(string) string, left, right string) string {
+	sides := make([]string, len(t.Columns))
+	for j := range sides {
+		if sides[j] = left; t.right(j) {
+			sides[j] = right
 		}
 	}
-	if t.Caption != "" {
-		b.WriteString("\n" + markdownEscape.Replace(t.Caption) + "\n")
+	rows := t.cells(escape)
+	var b strings.Builder
+	err := form.Execute(&b, map[string]any{"Title": escape(t.Title), "Caption": escape(t.Caption), "Sides": sides,
+		"Head": rows[0], "Rows": rows[1:]})
+	if err != nil { // the forms are ours
+		panic(err)
 	}
 	return b.String()
 }
@@ -154,38 +177,8 @@ func (t *Table) record(i, j int) []string {
 // HTML returns the table as an HTML table element, the title and the caption in its
 // caption element.
 func (t *Table) HTML() string {
-	var b strings.Builder
-	esc := func(s string) string {
-		return strings.ReplaceAll(markup(s), "\n", "<br>")
-	}
-	b.WriteString("<table>\n")
-	if t.Title != "" || t.Caption != "" {
-		b.WriteString("<caption>")
-		if t.Title != "" {
-			b.WriteString("<b>" + esc(t.Title) + "</b>")
-		}
-		if t.Title != "" && t.Caption != "" {
-			b.WriteString("<br>")
-		}
-		b.WriteString(esc(t.Caption) + "</caption>\n")
-	}
-	row := func(tag string, cells []string) {
-		b.WriteString("<tr>")
-		for j, cell := range cells {
-			side := map[bool]string{false: "left", true: "right"}[t.right(j)]
-			b.WriteString("<" + tag + ` style="text-align:` + side + `">` + cell + "</" + tag + ">")
-		}
-		b.WriteString("</tr>\n")
-	}
-	rows := t.cells(esc)
-	b.WriteString("<thead>\n")
-	row("th", rows[0])
-	b.WriteString("</thead>\n<tbody>\n")
-	for _, cells := range rows[1:] {
-		row("td", cells)
-	}
-	b.WriteString("</tbody>\n</table>\n")
-	return b.String()
+	escape := func(s string) string { return strings.ReplaceAll(markup(s), "\n", "<br>") }
+	return t.fill(tableHTML, escape, "left", "right")
 }
 
 // PreHTML returns lines of text as HTML that keeps them: a line that is too wide is scrolled to, not broken. What a

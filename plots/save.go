@@ -179,7 +179,7 @@ func (c straight) RGBA() (r, g, b, a uint32) {
 
 // SetColor implements vg.Canvas.
 func (c pdfCanvas) SetColor(clr color.Color) {
-	c.Canvas.SetColor(straight(color.NRGBAModel.Convert(cmp.Or[color.Color](clr, color.Black)).(color.NRGBA)))
+	c.Canvas.SetColor(straight(nrgba(cmp.Or[color.Color](clr, color.Black))))
 }
 
 // FillString implements vg.Canvas: it fills the glyphs of s with their baseline at pt.
@@ -187,40 +187,32 @@ func (c pdfCanvas) FillString(f font.Face, pt vg.Point, s string) {
 	var buf sfnt.Buffer
 	em := fixed.Int26_6(f.Face.UnitsPerEm())
 	unit := f.Font.Size / vg.Length(em)
-	x := pt.X
 	for i, r := range s {
-		idx, err := f.Face.GlyphIndex(&buf, r)
-		if err != nil {
-			continue
-		}
-		segs, err := f.Face.LoadGlyph(&buf, idx, em, nil)
-		if err != nil {
-			continue
-		}
+		x := pt.X + f.Width(s[:i])
 		at := func(q fixed.Point26_6) vg.Point {
 			return vg.Point{X: x + vg.Length(q.X)*unit, Y: pt.Y - vg.Length(q.Y)*unit}
 		}
-		var path vg.Path
-		for _, s := range segs {
-			switch s.Op {
+		idx, err := f.Face.GlyphIndex(&buf, r)
+		segments, failed := f.Face.LoadGlyph(&buf, idx, em, nil)
+		if cmp.Or(err, failed) != nil {
+			continue
+		}
+		var path vg.Path // of closed curves: to fill one closes it
+		for _, s := range segments {
+			switch a, b, c := at(s.Args[0]), at(s.Args[1]), at(s.Args[2]); s.Op {
 			case sfnt.SegmentOpMoveTo:
-				if len(path) > 0 {
-					path.Close()
-				}
-				path.Move(at(s.Args[0]))
+				path.Move(a)
 			case sfnt.SegmentOpLineTo:
-				path.Line(at(s.Args[0]))
+				path.Line(a)
 			case sfnt.SegmentOpQuadTo:
-				path.QuadTo(at(s.Args[0]), at(s.Args[1]))
+				path.QuadTo(a, b)
 			case sfnt.SegmentOpCubeTo:
-				path.CubeTo(at(s.Args[0]), at(s.Args[1]), at(s.Args[2]))
+				path.CubeTo(a, b, c)
 			}
 		}
 		if len(path) > 0 {
-			path.Close()
 			c.Fill(path)
 		}
-		x = pt.X + f.Width(s[:i+len(string(r))])
 	}
 }
 
@@ -246,31 +238,27 @@ func encodePNG(img image.Image) ([]byte, error) {
 // style, or nil if it has too many colors.
 func withPalette(img image.Image) *image.Paletted {
 	var colors color.Palette
-	index := map[color.RGBA]uint8{}
-	known := func(c color.RGBA) uint8 {
-		if k, ok := index[c]; ok {
-			return k
-		}
-		k := colors.Index(c)
-		if len(colors) == 0 || !alike(colors[k].(color.RGBA), c) && len(colors) < 256 {
-			k, colors = len(colors), append(colors, c)
-		}
-		index[c] = uint8(k)
-		return index[c]
-	}
 	for _, c := range append(palette, paper, ink, soft, grid, faint) {
-		known(color.RGBA(c))
+		colors = append(colors, color.RGBA(c))
 	}
+	index := map[color.RGBA]int{} // of the pixels' colors
 	r := img.Bounds()
 	out := image.NewPaletted(r, nil)
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		for x := r.Min.X; x < r.Max.X; x++ {
 			c := color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)
-			k := known(c)
-			if !alike(colors[k].(color.RGBA), c) {
-				return nil
+			k, known := index[c]
+			if !known {
+				k = colors.Index(c)
+				switch near := alike(colors[k].(color.RGBA), c); {
+				case !near && len(colors) == 256:
+					return nil
+				case !near:
+					k, colors = len(colors), append(colors, c)
+				}
+				index[c] = k
 			}
-			out.SetColorIndex(x, y, k)
+			out.SetColorIndex(x, y, uint8(k))
 		}
 	}
 	out.Palette = colors

@@ -159,19 +159,14 @@ type rule struct {
 
 // rule returns the line at a value, and whether the plot shows it.
 func (d *drawing) rule(v float64, upright bool, label string) (r rule, ok bool) {
-	b, a, s := d.box, &d.f.Y, d.y
+	s := d.y
+	r = rule{d.box.Min, d.box.Max, upright, label}
 	if upright {
-		a, s = &d.f.X, d.x
+		s, r.a.X, r.b.X = d.x, d.px(v), d.px(v)
+	} else {
+		r.a.Y, r.b.Y = d.py(v), d.py(v)
 	}
-	if !a.shows(v) || v < s.min || v > s.max {
-		return r, false
-	}
-	if upright {
-		x := d.px(v)
-		return rule{vg.Point{X: x, Y: b.Min.Y}, vg.Point{X: x, Y: b.Max.Y}, true, label}, true
-	}
-	y := d.py(v)
-	return rule{vg.Point{X: b.Min.X, Y: y}, vg.Point{X: b.Max.X, Y: y}, false, label}, true
+	return r, s.of.shows(v) && s.min <= v && v <= s.max
 }
 
 // refLines returns the reference lines that the plot shows.
@@ -248,23 +243,31 @@ func (d *drawing) placeOf(m Mark) (pt vg.Point, ok bool) {
 
 // palette is that of Okabe and Ito without its yellow, which is faint on white.
 var palette = []color.NRGBA{
-	{0x00, 0x72, 0xB2, 0xFF}, // blue
-	{0xD5, 0x5E, 0x00, 0xFF}, // vermilion
-	{0x00, 0x9E, 0x73, 0xFF}, // bluish green
-	{0xCC, 0x79, 0xA7, 0xFF}, // reddish purple
-	{0xE6, 0x9F, 0x00, 0xFF}, // orange
-	{0x56, 0xB4, 0xE9, 0xFF}, // sky blue
-	{0x00, 0x00, 0x00, 0xFF}, // black
+	opaque(0x0072B2), // blue
+	opaque(0xD55E00), // vermilion
+	opaque(0x009E73), // bluish green
+	opaque(0xCC79A7), // reddish purple
+	opaque(0xE69F00), // orange
+	opaque(0x56B4E9), // sky blue
+	opaque(0x000000), // black
 }
 
 var (
-	ink   = color.NRGBA{0x22, 0x22, 0x22, 0xFF} // text
-	soft  = color.NRGBA{0x55, 0x55, 0x55, 0xFF} // reference lines and axes
-	grid  = color.NRGBA{0xE4, 0xE4, 0xE4, 0xFF}
-	faint = color.NRGBA{0xF2, 0xF2, 0xF2, 0xFF} // minor grid
-	paper = color.NRGBA{0xFF, 0xFF, 0xFF, 0xFF}
+	ink   = opaque(0x222222) // text
+	soft  = opaque(0x555555) // reference lines and axes
+	grid  = opaque(0xE4E4E4)
+	faint = opaque(0xF2F2F2) // minor grid
+	paper = opaque(0xFFFFFF)
 	veil  = color.NRGBA{0xFF, 0xFF, 0xFF, 0xC8} // pales what is under a label
 )
+
+// opaque returns the color of a number of six hexadecimal digits: red, green, blue.
+func opaque(rgb int) color.NRGBA {
+	return color.NRGBA{uint8(rgb >> 16), uint8(rgb >> 8), uint8(rgb), 0xFF}
+}
+
+// axisStyle is that of the axes and their ticks.
+var axisStyle = draw.LineStyle{Color: soft, Width: 0.8}
 
 // dashes tells lines apart without color; the first is solid.
 var dashes = [][]vg.Length{
