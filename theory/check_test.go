@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,18 +62,28 @@ func TestMeasures(t *testing.T) {
 	if e.Verdict != Fail || e.Trials != 2+2+4+3000 {
 		t.Errorf("%+v", e.Result)
 	}
-}
-
-func TestNoMeasureFails(t *testing.T) {
-	e := &experiment{}
-	if e.finish(); e.Verdict != Fail {
+	none := &experiment{}
+	if none.finish(); none.Verdict != Fail {
 		t.Error("a check that measured nothing passes")
 	}
 }
 
+// named returns the claims of these names.
+func named(t *testing.T, names ...string) (claims []Claim) {
+	t.Helper()
+	for _, name := range names {
+		c, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims = append(claims, c)
+	}
+	return claims
+}
+
 // TestReport checks that the JSON round-trips.
 func TestReport(t *testing.T) {
-	r, err := Check(context.Background(), []Claim{proposition2, lambdaP}, &Options{Trials: 20}, nil)
+	r, err := Check(t.Context(), named(t, "proposition2", "lambda-p"), &Options{Trials: 20}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +106,7 @@ func TestReport(t *testing.T) {
 // TestThreads runs claims of each kind on one thread and on three.
 func TestThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
-	for _, c := range []Claim{lemma4, definition1, theorem7, lambdaP, fixed16} {
+	for _, c := range named(t, "lemma4", "definition1", "theorem7", "lambda-p", "fixed16") {
 		var out []*Result
 		for _, n := range []int{1, 3} {
 			accel.SetThreads(n)
@@ -116,11 +127,11 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	o := &Options{Trials: 20, Progress: func(claim string, done, _ int) {
-		if claim == lambdaP.Name && done == 5 {
+		if claim == "lambda-p" && done == 5 {
 			cancel()
 		}
 	}}
-	r, err := Check(ctx, []Claim{proposition2, lambdaP, lemma4}, o, nil)
+	r, err := Check(ctx, named(t, "proposition2", "lambda-p", "lemma4"), o, nil)
 	if !errors.Is(err, context.Canceled) || len(r.Claims) != 1 || r.Claims[0].Claim != "proposition2" {
 		t.Errorf("%v, %+v", err, r)
 	}
@@ -138,7 +149,7 @@ func TestBadOptions(t *testing.T) {
 		t.Errorf("Features: %g", s)
 	}
 	for name, f := range map[string]func(){
-		"a figure of a claim that has none": func() { _, _ = proposition2.Figure(context.Background(), nil) },
+		"a figure of a claim that has none": func() { _, _ = named(t, "proposition2")[0].Figure(t.Context(), nil) },
 		"q = 0":                             func() { Features(0, 1, 0.1) },
 		"δ = 1":                             func() { Features(2, 1, 1) },
 	} {
@@ -153,19 +164,9 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	seen := map[string]bool{}
-	for _, c := range Claims() {
-		if seen[c.Name] {
-			t.Errorf("two claims %q", c.Name)
-		}
-		seen[c.Name] = true
-	}
-}
-
 // TestFigures draws the cheaper figures twice and compares the files.
 func TestFigures(t *testing.T) {
-	claims := []Claim{proposition2, lemma4, theorem7, lambdaP, iterations, fixed16}
+	claims := named(t, "proposition2", "lemma4", "theorem7", "lambda-p", "iterations", "fixed16")
 	if suite.Scale(0, 0, 1) == 1 {
 		claims = Claims()
 	}
@@ -199,7 +200,7 @@ func TestFalseAlarms(t *testing.T) {
 	seeds, long := uint64(suite.Scale(2, 4, 60)), suite.Scale(0, 0, 1) == 1
 	var claims []Claim
 	for _, c := range Claims() {
-		if long || c.Name != theorem1.Name && c.Name != theorem5.Name && c.Name != theorem6.Name {
+		if long || !slices.Contains([]string{"theorem1", "theorem5", "theorem6"}, c.Name) {
 			claims = append(claims, c)
 		}
 	}

@@ -3,6 +3,8 @@ package theory
 import (
 	"cmp"
 	"context"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -24,7 +26,7 @@ const (
 )
 
 // Claim is one statement of the paper, or of the notes that correct and complete it, with the
-// check of it.
+// check of it; claims.json has the statements.
 type Claim struct {
 	Name      string // what the command knows it by, such as "theorem1"
 	Place     string // where it stands
@@ -33,8 +35,7 @@ type Claim struct {
 	Measured  string // what is measured
 	Fails     string // why the check can fail
 
-	run    func(e *experiment)
-	figure func(e *experiment) *plots.Figure // nil: none
+	program
 }
 
 // Options of a check. Zero values, and a nil *Options, mean the defaults.
@@ -59,13 +60,55 @@ func (o *Options) settled() (Options, error) {
 	return s, nil
 }
 
+// stated are the claims without their checks: in the order of the paper, then those of the notes.
+//
+//go:embed claims.json
+var stated []byte
+
+// program is the check of a claim and its figure, nil if it has none.
+type program struct {
+	run    func(e *experiment)
+	figure func(e *experiment) *plots.Figure
+}
+
+// programs are those of the claims, by name.
+var programs = map[string]program{
+	"features":      {run: checkFeatures},
+	"definition1":   {run: checkDefinition1},
+	"proposition2":  {run: checkProposition2},
+	"proposition3":  {run: checkProposition3},
+	"lemma4":        {run: checkLemma4, figure: figureLemma4},
+	"theorem1":      {run: checkTheorem1, figure: figureTheorem1},
+	"remark1":       {run: checkRemark1},
+	"remark2":       {run: checkRemark2},
+	"definition2":   {run: checkDefinition2},
+	"theorem5":      {run: checkTheorem5, figure: figureTheorem5},
+	"definition3":   {run: checkDefinition3},
+	"theorem6":      {run: checkTheorem6, figure: figureTheorem6},
+	"remark3":       {run: checkRemark3},
+	"remark4":       {run: checkRemark4},
+	"theorem7":      {run: checkTheorem7, figure: figureTheorem7},
+	"proposition8":  {run: checkProposition8},
+	"proposition9":  {run: checkProposition9},
+	"iterations":    {run: checkIterations, figure: figureIterations},
+	"general":       {run: checkGeneral},
+	"lambda-p":      {run: checkLambdaP, figure: figureLambdaP},
+	"nystrom":       {run: checkNystrom},
+	"prediction":    {run: checkPrediction},
+	"leave-one-out": {run: checkLeaveOneOut},
+	"fixed16":       {run: checkFixed16, figure: figureFixed16},
+}
+
 // Claims returns all claims, in the order of the paper, then those of the notes.
 func Claims() []Claim {
-	return []Claim{
-		features, definition1, proposition2, proposition3, lemma4, theorem1, remark1, remark2,
-		definition2, theorem5, definition3, theorem6, remark3, remark4, theorem7, proposition8, proposition9,
-		iterations, general, lambdaP, nystrom, prediction, leaveOneOut, fixed16,
+	var all []Claim
+	if err := json.Unmarshal(stated, &all); err != nil { // the file is ours
+		panic(err)
 	}
+	for i := range all {
+		all[i].program = programs[all[i].Name]
+	}
+	return all
 }
 
 // Find returns the claim of that name.

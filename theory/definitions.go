@@ -16,18 +16,6 @@ import (
 	"github.com/krrlab/lab/krrlab/sketch"
 )
 
-var definition1 = Claim{
-	Name: "definition1", Place: "Definition 1, section 3.2", Kind: Identity,
-	Statement: "A = LQ with LLᵀ = AAᵀ+λI, L lower triangular, exists for every m×n matrix A and λ > 0, of any rank " +
-		"and shape: Q = L⁻¹A.\nFor λ = 0 and rank m Q has orthonormal rows.\nWith A = Zᵀ it is U: (ZZᵀ+λI)⁻¹ = " +
-		"λ⁻¹(I−QᵀQ).",
-	Measured: "A−LQ and LLᵀ−AAᵀ−λI with the project's Cholesky factor, QQᵀ−I at λ = 0, and (I−λM⁻¹)−QᵀQ with M⁻¹ as " +
-		"each form of the preconditioner applies it.",
-	Fails: "a factor that is upper triangular, U from L⁻ᵀ instead of L⁻¹ (as printed), or λ where λ_p belongs, is " +
-		"no such Q.",
-	run: checkDefinition1,
-}
-
 // forms are the ways to hold M⁻¹.
 var forms = []precond.Form{precond.FormL, precond.FormLInv, precond.FormU, precond.FormEigen}
 
@@ -109,18 +97,6 @@ func values(n int, f func(i int) float64) []float64 {
 	return v
 }
 
-var definition2 = Claim{
-	Name: "definition2", Place: "Definition 2, section 3.3", Kind: Probability,
-	Statement: "Approximate multiplication with f(ν, ξ, δ): with s ≥ f features ‖Z_UZ_Vᵀ − K(U,V)‖_F² ≤ ν²·tr " +
-		"K(U,U)·tr K(V,V) + ξ²\nwith probability 1−δ for all finite U, V ⊂ H_k. TensorSketch has f = (2+3^q)/(ν²δ), " +
-		"for any ξ.\nFor random Fourier features no f is known; for given U and V Chebyshev's inequality gives " +
-		"one.",
-	Measured: "the share of draws that exceed, for combinations u = Σα_i k(x_i, ·) of kernels (γxᵀz+c)^q and of a " +
-		"Gaussian; the mean of ‖·‖_F² against its closed form, two-sided.",
-	Fails: "a wrong scale of the features exceeds in every draw.",
-	run:   checkDefinition2,
-}
-
 func checkDefinition2(e *experiment) {
 	poly := kernel.Polynomial{Gamma: 0.6, Coef0: 0.4, Degree: 2}
 	gauss := kernel.Gaussian{Sigma: 1.5}
@@ -134,17 +110,6 @@ func checkDefinition2(e *experiment) {
 		func(s int) covariance { return fourierCovariance(gauss, x, s) })
 	s := int(math.Ceil(p.expected(1) / (nu * nu * p.size * delta))) // Chebyshev's
 	e.multiplies(p, s, nu, delta, none, s, few)
-}
-
-var definition3 = Claim{
-	Name: "definition3", Place: "Definition 3, section 4", Kind: Identity,
-	Statement: "SRHT: S = s^(−1/2)·P·H·D, H_ij = (−1)^|i∧j| of order m, a power of two, HᵀH = mI, D random signs, P " +
-		"s rows without replacement.\nE[SᵀS] = I, and SᵀS = I for s = m.",
-	Measured: "S·x by the fast transform against S entry by entry, in float64 and float32; |SᵀS−I| at s = m; the " +
-		"means of ‖SYᵀv‖² and of ‖Y(SᵀS−I)Yᵀ‖_F² against their closed form, two-sided; the same for CountSketch.",
-	Fails: "without its scale S is √s too large; with rows sampled with replacement SᵀS ≠ I at s = m; without D the " +
-		"mean square is another.",
-	run: checkDefinition3,
 }
 
 // rowed is an SRHT that says what it is made of. *sketch.SRHTOperator is one.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat"
@@ -183,11 +184,8 @@ func (e *experiment) add(m Measure) { e.Measures = append(e.Measures, m) }
 // atMost adds the measure of errors that may reach limit at most, or of quantities that may
 // reach their bound: with limit 1 the values are quantities over their bounds.
 func (e *experiment) atMost(name string, values []float64, limit float64) {
-	m := Measure{Name: name, Limit: limit, Trials: len(values)}
+	m := Measure{Name: name, Limit: limit, Trials: len(values), Failures: exceeding(values, limit)}
 	for _, v := range values {
-		if !(v <= limit) {
-			m.Failures++
-		}
 		if !(v <= m.Value) {
 			m.Value = v
 		}
@@ -196,16 +194,16 @@ func (e *experiment) atMost(name string, values []float64, limit float64) {
 	e.add(m)
 }
 
+// exceeding returns how many values are above a limit, or not a number.
+func exceeding(values []float64, limit float64) int {
+	return floats.Count(func(v float64) bool { return !(v <= limit) }, values)
+}
+
 // share adds the measure of an event, one that happened where values exceed limit, of which the
 // claim is that its probability is at most δ: the ratio is the lower end of the 99.9 % interval of
 // Clopper and Pearson over δ.
 func (e *experiment) share(name string, values []float64, limit, delta float64) {
-	m := Measure{Name: name, Limit: delta, Trials: len(values)}
-	for _, v := range values {
-		if !(v <= limit) {
-			m.Failures++
-		}
-	}
+	m := Measure{Name: name, Limit: delta, Trials: len(values), Failures: exceeding(values, limit)}
 	m.Value = float64(m.Failures) / float64(m.Trials)
 	m.Ratio = clopperPearson(m.Failures, m.Trials) / delta
 	e.add(m)

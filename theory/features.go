@@ -13,18 +13,6 @@ import (
 	"github.com/krrlab/lab/krrlab/sketch"
 )
 
-var features = Claim{
-	Name: "features", Place: "section 2.2", Kind: Probability,
-	Statement: "E[φ(x)ᵀφ(z)] = k(x, z): Fourier features √(2/s)·cos(Wx+b), w ~ N(0, I/σ²), b ~ U(0, 2π); " +
-		"TensorSketch, a CountSketch of x⊗…⊗x with\nH = Σ h_j(i_j) mod s and G = Π g_j(i_j); E[SᵀS] = I for the " +
-		"sketches that follow, and for chains of them.",
-	Measured: "the means of vᵀZZᵀv over draws for fixed directions v, and E‖ZZᵀ−K‖_F² of single maps against its " +
-		"closed form, two-sided; φ(x) = S·v_q(x) entry by entry.",
-	Fails: "a wrong scale moves every mean by that factor squared, and signs that depend on one index twice move " +
-		"them too: 16 becomes 19 for all-ones points of R⁴, q = 2, s = 16.",
-	run: checkFeatures,
-}
-
 func checkFeatures(e *experiment) {
 	gauss, poly := kernel.Gaussian{Sigma: 1.2}, kernel.Polynomial{Gamma: 0.7, Coef0: 0.5, Degree: 2}
 	ones := points.NewDense(1, 4, []float64{1, 1, 1, 1})

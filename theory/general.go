@@ -16,16 +16,6 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-var general = Claim{
-	Name: "general", Place: "Theorem 7's first part, for any constants (θ, α, γ)", Kind: Bound,
-	Statement: "P projects on the eigenvectors of ZZᵀ above θλ. If ‖(I−P)K(I−P)‖₂ ≤ αλ and ‖VᵀPx‖² = (1±γ)‖ZᵀPx‖², " +
-		"the spectrum of M⁻¹A lies between\nmin_t [1+(√((1−γ)t)−√α)₊²]/(1+θ+t) and max_t [1+(√((1+γ)t)+√α)²]/(1+t).",
-	Measured: "the ends of the spectrum over these, with the least α and γ that hold measured on random pairs; and " +
-		"on pairs of order 2 and 3 that come to the bounds as their largest eigenvalue grows.",
-	Fails: "an inequality that loses a square root's cross term, or a P above another threshold.",
-	run:   checkGeneral,
-}
-
 // conditions returns the least α and γ for which K and ZZᵀ meet the conditions at θ; they say nothing if γ ≥ 1.
 func conditions(k, zz *mat.SymDense, lambda, theta float64) sketchsize.Test {
 	var e mat.EigenSym
@@ -102,17 +92,6 @@ func (e *experiment) tightPair(z1, z2, v1, v2 float64) []float64 {
 	z := mat.NewDense(2, 2, []float64{math.Sqrt(z1), 0, 0, math.Sqrt(z2)})
 	p := &twin{k: outer(mat.NewDense(2, 1, []float64{v1, v2})), z: rounded(z)}
 	return p.spectrum(e, 1, 1, precond.FormEigen)
-}
-
-var lambdaP = Claim{
-	Name: "lambda-p", Place: "section 6.3 has no theory; this is the project's", Kind: Bound,
-	Statement: "For M = ZZᵀ+λ_pI, A = K+λI and η = ‖K−ZZᵀ‖₂, κ(M⁻¹A) ≤ max(1, (λ+η)/λ_p)·max(1, " +
-		"(λ_p+η)/λ):\n(1+η/λ)(1+η/λ_p) for |λ−λ_p| ≤ η. It is least at λ_p = λ+η, where it is 1+2η/λ. And M⁻¹ = " +
-		"λ_p⁻¹(I−UᵀU).",
-	Measured: "κ over the bound, for random pairs, λ_p over four decades either side and the project's M⁻¹; the " +
-		"pairs for which the bound is met; M·M⁻¹−I.",
-	Fails: "with λ instead of λ_p κ is that of λ, which breaks the bound at λ_p = λ+η, and M·M⁻¹ is not I.",
-	run:   checkLambdaP, figure: figureLambdaP,
 }
 
 func checkLambdaP(e *experiment) {
@@ -197,16 +176,6 @@ func twinOf(k *mat.SymDense, z *points.Dense32) *twin {
 // spectrum returns the eigenvalues of M⁻¹A, with M⁻¹ as it is applied.
 func (p *twin) spectrum(e *experiment, lambda, lambdaP float64, form precond.Form) []float64 {
 	return e.pencil(factor(shifted(p.k, lambda)), e.precond(p.z, lambda, lambdaP, form))
-}
-
-var nystrom = Claim{
-	Name: "nystrom", Place: "section 1.1 compares with it; the bound is the project's", Kind: Bound,
-	Statement: "For K̂ ≼ K from columns of K (Nyström, randomly pivoted Cholesky), κ((K̂+λI)⁻¹(K+λI)) ≤ 1 + " +
-		"tr(K−K̂)/λ, for certain.",
-	Measured: "κ with the project's M⁻¹ over the bound, for Gaussian and polynomial kernels of any rank; with one " +
-		"column less than the rank of K, where K−K̂ has rank one and the bound is met.",
-	Fails: "a factor that is not below K, or a column of it that is scaled.",
-	run:   checkNystrom,
 }
 
 func checkNystrom(e *experiment) {

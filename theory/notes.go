@@ -34,16 +34,6 @@ func Features(q int, statDim, delta float64) float64 {
 	return math.Ceil(4 * (2 + math.Pow(3, float64(q))) * statDim * statDim / delta)
 }
 
-var iterations = Claim{
-	Name: "iterations", Place: "Theorem 1 (Shewchuk 1994)", Kind: Bound,
-	Statement: "‖c̃−c‖_A ≤ ε‖c‖_A after ⌈(√κ/2)·ln(2/ε)⌉ iterations of PCG from zero, κ = κ(M⁻¹A). It bounds the " +
-		"error, not the residual.",
-	Measured: "the error over ε after that count with the project's PCG, for random spectra, and for spectra at " +
-		"Chebyshev's points, the hardest ones.",
-	Fails: "a count that is too low by a factor, √κ/4 say, or a loop that loses an iteration's step.",
-	run:   checkIterations, figure: figureIterations,
-}
-
 func checkIterations(e *experiment) {
 	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		const n = 30
@@ -120,16 +110,6 @@ func PredictionBound(diag, residual, lambda float64) float64 {
 	return math.Sqrt(diag) * residual / (2 * math.Sqrt(lambda))
 }
 
-var prediction = Claim{
-	Name: "prediction", Place: "the project's; the paper has no such bound", Kind: Bound,
-	Statement: "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖₂/(2√λ) for every x, r = y−(K+λI)c̃.",
-	Measured: "the difference over the bound at new points and at training points, f by a dense solve and f̃ by " +
-		"package model from PCG stopped early; the same by package verify; and the case that meets it: one point " +
-		"with k(x,x) = λ.",
-	Fails: "a residual against another K, λ instead of √λ, or the recurrence's residual, which drifts.",
-	run:   checkPrediction,
-}
-
 func checkPrediction(e *experiment) {
 	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		size := g.Sub("sizes")
@@ -198,14 +178,6 @@ func LeaveOneOut(c, diag []float64) []float64 {
 	return out
 }
 
-var leaveOneOut = Claim{
-	Name: "leave-one-out", Place: "the project's; classical (Allen, Wahba)", Kind: Identity,
-	Statement: "y_i − f₋ᵢ(x_i) = c_i/(A⁻¹)_ii, f₋ᵢ fitted without point i.",
-	Measured:  "c and f₋ᵢ by the project's K and PCG, for every i; the two sides of the equation.",
-	Fails:     "A_ii instead of 1/(A⁻¹)_ii, or y−f of the whole fit instead.",
-	run:       checkLeaveOneOut,
-}
-
 func checkLeaveOneOut(e *experiment) {
 	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		size := g.Sub("sizes")
@@ -233,17 +205,6 @@ func checkLeaveOneOut(e *experiment) {
 func (e *experiment) fitted(k kernel.Kernel, x *points.Dense, lambda float64, y *mat.VecDense) []float64 {
 	a := shifted(e.kernel(k, x, gram.Float64), lambda)
 	return mat.Col(nil, 0, e.solve(a, precond.Identity{N: x.N}, y, &pcg.Options{Tol: 1e-12}))
-}
-
-var fixed16 = Claim{
-	Name: "fixed16", Place: "the project's: K in 16-bit fixed point", Kind: Bound,
-	Statement: "Entries of k in [0, 1] are rounded to multiples of h = 1/65535: |E_ij| ≤ h/2 (and what float32 " +
-		"distances add, 3 %), rms h/√12 = 4.4e-6, ‖E‖₂ ≈ 2·rms·√n.\nRefinement x ← x + (K̃+λI)⁻¹(y−Ax) contracts the " +
-		"residual by ‖E‖₂/(λ−‖E‖₂) or more a solve.",
-	Measured: "the entries, their rms and the norm, of the project's tiles against the kernel's formula; residuals " +
-		"after one, two and three solves over the bound.",
-	Fails: "truncation instead of rounding doubles the largest error, and gives E a mean, so that ‖E‖₂ grows as n.",
-	run:   checkFixed16, figure: figureFixed16,
 }
 
 // fixedStep is the distance of 16-bit numbers on [0, 1].

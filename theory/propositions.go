@@ -17,15 +17,6 @@ import (
 	"github.com/krrlab/lab/krrlab/statdim"
 )
 
-var proposition2 = Claim{
-	Name: "proposition2", Place: "Proposition 2, section 3.2", Kind: Identity,
-	Statement: "QQᵀ + λL⁻¹L⁻ᵀ = I for the λ-LQ factorization A = LQ.",
-	Measured: "the largest entry of the difference, with QQᵀ = L⁻¹(A·M⁻¹·Aᵀ)L from the preconditioner's M⁻¹ = " +
-		"(AᵀA+λI)⁻¹.",
-	Fails: "M⁻¹ of another λ, or with a factor transposed, gives another QQᵀ.",
-	run:   checkProposition2,
-}
-
 func checkProposition2(e *experiment) {
 	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		f := newLQ(g)
@@ -40,15 +31,6 @@ func checkProposition2(e *experiment) {
 		sum.Add(&middle, rest)
 		t.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, QQᵀ by M⁻¹", apart(&sum, identity(f.m)), 1e-6)
 	})
-}
-
-var proposition3 = Claim{
-	Name: "proposition3", Place: "Proposition 3, section 3.2", Kind: Identity,
-	Statement: "‖Q‖_F² = s_λ(AAᵀ) = tr((AAᵀ+λI)⁻¹AAᵀ) = m − λ·tr((AAᵀ+λI)⁻¹) (the print has AAᵀ+I in the last).",
-	Measured: "‖Q‖_F², the statistical dimension that each form of the preconditioner states, and that of package " +
-		"statdim, against Σ σ²/(σ²+λ).",
-	Fails: "the printed proof's AAᵀ+I gives another number wherever λ ≠ 1, and so does a λ that is not λ_p's.",
-	run:   checkProposition3,
 }
 
 func checkProposition3(e *experiment) {
@@ -69,15 +51,6 @@ func checkProposition3(e *experiment) {
 			t.atMost(fmt.Sprintf("|StatDim − s_λ|, form %v", form), math.Abs(got-want), 1e-9)
 		}
 	})
-}
-
-var proposition8 = Claim{
-	Name: "proposition8", Place: "Proposition 8, appendix", Kind: Identity,
-	Statement: "K(Q,Q) + λL⁻¹L⁻ᵀ = I for q_i = Σ_j (L⁻¹)_ij k(x_j, ·), K+λI = LLᵀ.",
-	Measured: "the largest entry of the difference, with L from K as package gram stores it and the inner products " +
-		"⟨q_i, q_j⟩ from the kernel's formula, for all kernels.",
-	Fails: "a K that is not the kernel's, or a factor transposed.",
-	run:   checkProposition8,
 }
 
 // manyKernels are the kernels of Propositions 8 and 9.
@@ -107,14 +80,6 @@ func checkProposition8(e *experiment) {
 	})
 }
 
-var proposition9 = Claim{
-	Name: "proposition9", Place: "Proposition 9, appendix", Kind: Identity,
-	Statement: "tr K(Q,Q) = s_λ(K) = n − λ·tr((K+λI)⁻¹) (the print has K+I).",
-	Measured:  "the trace of ⟨q_i, q_j⟩ and what package statdim has, against Σ μ/(μ+λ).",
-	Fails:     "the printed K+I gives another number wherever λ ≠ 1.",
-	run:       checkProposition9,
-}
-
 func checkProposition9(e *experiment) {
 	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		kqq, _, stored, lambda, want := e.innerProducts(i, g)
@@ -136,14 +101,6 @@ func scaledInverse(l *mat.TriDense, lambda float64) *mat.SymDense {
 	return s
 }
 
-var remark1 = Claim{
-	Name: "remark1", Place: "first remark on Theorem 1, section 3.2", Kind: Identity,
-	Statement: "(γxᵀz+c)^q is the homogeneous kernel of the points (√γ·x, √c): one constant feature more.",
-	Measured:  "K of either, and Z of either from one stream, entry by entry.",
-	Fails:     "a constant c instead of √c, or a constant outside of the sketch, gives another K and another Z.",
-	run:       checkRemark1,
-}
-
 func checkRemark1(e *experiment) {
 	e.try("trial", func(_ int, g rng.Stream, t *trial) {
 		size := g.Sub("sizes")
@@ -160,16 +117,6 @@ func checkRemark1(e *experiment) {
 		z0 := mapped(e.parts.TensorSketch(plain(k.Degree)), up, s, g)
 		t.atMost("|Z − Z of the lifted points|, relative", apart(z, z0)/largest(z0), 1e-11)
 	})
-}
-
-var remark2 = Claim{
-	Name: "remark2", Place: "second remark on Theorem 1, section 3.2", Kind: Bound,
-	Statement: "Stop by the residual, not by the count: PCG that stops at ‖y−Ac̃‖₂ ≤ τ‖y‖₂ is right in every " +
-		"draw,\n‖c̃−c‖_A ≤ τ√κ(A)·‖c‖_A; the count ⌈(√3/2)·ln(2/ε)⌉ fails with the features.",
-	Measured: "the true residual and the error over their limits, with so few features that κ ≤ 3 fails for most " +
-		"draws; among these draws the count must be seen to fail.",
-	Fails: "a solver that reports the recurrence's residual, or stops early, exceeds the limits.",
-	run:   checkRemark2,
 }
 
 func checkRemark2(e *experiment) {
@@ -204,15 +151,6 @@ func (e *experiment) wanted(name string, value, limit float64, seen bool) {
 	e.add(m)
 }
 
-var remark3 = Claim{
-	Name: "remark3", Place: "first remark on Theorem 6, section 4", Kind: Bound,
-	Statement: "κ(K+λI) ≤ 1+‖K‖₂/λ; so κ ≤ 2 if λ ≥ ‖K‖₂, and plain CG needs ⌈(√2/2)·ln(2/ε)⌉ iterations.",
-	Measured: "κ of K+λI over its bound, for spectra with and without a zero eigenvalue (where the bound is met), " +
-		"and the error of CG after the count over ε.",
-	Fails: "an identity that is not I, a count that is too low, or a K of another scale.",
-	run:   checkRemark3,
-}
-
 func checkRemark3(e *experiment) {
 	e.try("trial", func(i int, g rng.Stream, t *trial) {
 		size := g.Sub("sizes")
@@ -236,18 +174,6 @@ func solveError(e *experiment, a *mat.SymDense, g rng.Stream, iterations int) fl
 
 func solveErrorFor(e *experiment, a *mat.SymDense, y *mat.VecDense, iterations int) float64 {
 	return (&problem{a: a, y: y, c: solution(a, y)}).missed(e, precond.Identity{N: y.Len()}, iterations)
-}
-
-var remark4 = Claim{
-	Name: "remark4", Place: "second remark on Theorem 6, section 4", Kind: Probability,
-	Statement: "Of R candidates take the i whose list of ‖c̃_i−c̃_j‖_A has the least median. If more than R/2 are " +
-		"within ε, it is within 3ε;\nso if each is with probability 1−p, p < ½, it fails with probability at most " +
-		"P(Binomial(R, p) ≥ R/2) ≤ e^(−2R(½−p)²).",
-	Measured: "the choice of pcg.MedianByNorm among PCG runs with separate features, in a fifth of them far too few, " +
-		"cut off after a fixed count: its error over 3ε where most are within ε, and the share of failures against " +
-		"δ, both sides of which come from p's draws.",
-	Fails: "the last candidate instead of the median one, or candidates that share their features.",
-	run:   checkRemark4,
 }
 
 func checkRemark4(e *experiment) {

@@ -15,18 +15,6 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-var theorem1 = Claim{
-	Name: "theorem1", Place: "Theorem 1, section 3.2", Kind: Probability,
-	Statement: "For k = (xᵀz)^q and TensorSketch with s ≥ 4(2+3^q)s_λ(K)²/δ features, with probability 1−δ\n‖QSᵀSQᵀ " +
-		"− QQᵀ‖_F ≤ ½, hence κ(M⁻¹A) ≤ 3, hence ‖c̃−c‖_A ≤ ε‖c‖_A after ⌈(√3/2)·ln(2/ε)⌉ iterations from zero; M = " +
-		"ZZᵀ+λI.",
-	Measured: "the shares of draws that miss each of the three, with the project's M⁻¹ and PCG; and the mean of " +
-		"‖QSᵀSQᵀ−QQᵀ‖_F² against its expectation in closed form, two-sided, for that s and for less.",
-	Fails: "the s is some ten times what the chain needs, so the shares are 0 for good parts; for bad ones they are " +
-		"1, and the mean is another.",
-	run: checkTheorem1, figure: figureTheorem1,
-}
-
 // epsilon is the ε of the checks that run PCG.
 const epsilon = 1e-3
 
@@ -180,16 +168,6 @@ func pair(title string, left, right *plots.Figure) *plots.Figure {
 	return f
 }
 
-var lemma4 = Claim{
-	Name: "lemma4", Place: "Lemma 4, section 3.2 (Avron, Nguyễn and Woodruff 2014)", Kind: Probability,
-	Statement: "For s ≥ (2+3^q)/(ν²δ) and any A, B with d^q columns, P(‖ASᵀSBᵀ − ABᵀ‖_F² ≤ ν²‖A‖_F²‖B‖_F²) ≥ " +
-		"1−δ;\nby way of E‖ASᵀSBᵀ − ABᵀ‖_F² ≤ (2+3^q)/s·‖A‖_F²‖B‖_F².",
-	Measured: "the share of draws that exceed, for s as stated; and, as Chebyshev's inequality leaves a wide margin " +
-		"there, the mean of ‖·‖_F² against its expectation in closed form, two-sided.",
-	Fails: "features of a wrong scale or with dependent signs have another mean, and exceed in every draw.",
-	run:   checkLemma4, figure: figureLemma4,
-}
-
 // products are two sets A = αφ(x) and B = βφ(x) of combinations of the images of some points, for
 // which ASᵀSBᵀ = α·ZZᵀ·βᵀ; φ(x) is x⊗…⊗x for TensorSketch, and k(x, ·) for any kernel.
 type products struct {
@@ -312,17 +290,6 @@ func figureLemma4(e *experiment) *plots.Figure {
 		"‖A‖_{F}^{2}‖B‖_{F}^{2}", nil, series...)
 	f.X.Ticks = ticks(sizes)
 	return f
-}
-
-var theorem5 = Claim{
-	Name: "theorem5", Place: "Theorem 5, section 3.3", Kind: Probability,
-	Statement: "A map that has the property with f gives κ(M⁻¹A) ≤ 3, and ε after ⌈(√3/2)·ln(2/ε)⌉ iterations, with " +
-		"probability 1−δ\nfor s ≥ f(1/(2s_λ), 0, δ) or s ≥ f(1/(2√2·s_λ), 1/(2√2), δ).",
-	Measured: "the shares of draws that miss, for TensorSketch of (γxᵀz+c)^q with either s, and for Fourier features " +
-		"with s = E/δ·4, E being s times the expectation of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², in closed form; the means of that, " +
-		"two-sided.",
-	Fails: "as Theorem 1; for Fourier features the s has no slack but Chebyshev's.",
-	run:   checkTheorem5, figure: figureTheorem5,
 }
 
 func (e *experiment) gaussProblem() (*problem, kernel.Gaussian) {

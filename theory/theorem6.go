@@ -17,18 +17,6 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-var theorem6 = Claim{
-	Name: "theorem6", Place: "Theorem 6, section 4", Kind: Probability,
-	Statement: "For k = (xᵀz)^q, ‖K‖₂ ≥ λ, TensorSketch S₁ to s₁ ≥ 32(2+3^q)s_λ²/δ and an SRHT S₂ to s₂ = Ω(s_λ·log " +
-		"s_λ/δ²), with probability 1−δ\n‖QS₁ᵀS₁Qᵀ−QQᵀ‖ ≤ ¼ and ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ ≤ ¼, hence κ(M⁻¹A) ≤ 3 for M = " +
-		"Z₂Z₂ᵀ+λI. The constant taken here: s₂ = 4·s_λ·max(1, ln s_λ)/δ².",
-	Measured: "the shares that miss each quarter (δ/2), κ ≤ 3 and ε after the iterations; the mean of the square of " +
-		"the first against its closed form, and that of the second given S₁; the power of s_λ with which the s₂ " +
-		"grows that brings the second norm to ¼.",
-	Fails: "an SRHT without its scale misses in every draw; a sketch that needs s_λ² has the power 2, not 1.",
-	run:   checkTheorem6, figure: figureTheorem6,
-}
-
 // srhtConstant is the constant of Theorem 6's Ω. It was found by trying: with 2, 3 to 12 % of the
 // draws of eight such problems missed the second quarter, where δ/2 is 10 %.
 const srhtConstant = 4

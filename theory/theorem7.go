@@ -19,19 +19,6 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-var theorem7 = Claim{
-	Name: "theorem7", Place: "Theorem 7, section 5", Kind: Probability,
-	Statement: "Conditions 1 and 2 with (θ, α, γ) imply κ(M⁻¹A) ≤ 2.13 (paper: 0.05, 0.1, 0.1), 4.99 (0.26, 0.36, " +
-		"0.30) or 9.95 (0.36, 0.56, 0.54).\nThe test of package sketchsize accepts what does not meet them with " +
-		"probability δ at most, and rejects what does for no draw but by rounding.",
-	Measured: "false accepts and false rejects against dense algebra, on a designed spectrum whose features are off " +
-		"by so much that some draws of each preset meet the conditions and some do not, and on TensorSketch; κ of " +
-		"what was accepted over the bound; the mean of what was accepted.",
-	Fails: "power iteration instead of a bound, a threshold θ without λ, γ tested on one side, or features that are " +
-		"not those of the kernel.",
-	run: checkTheorem7, figure: figureTheorem7,
-}
-
 // presets are the constants that are checked: the printed ones, and those that guarantee κ ≤ 5 and κ ≤ 10.
 var presets = []sketchsize.Test{sketchsize.PaperTest, sketchsize.Kappa5, sketchsize.Kappa10}
 
