@@ -5,11 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 
-	"gonum.org/v1/gonum/mat"
-
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -24,23 +20,18 @@ const (
 	mostNear   = 0.4     // share of them above which all are taken
 )
 
-// near says which leaves of x each leaf of z is near.
-type near struct {
-	z      *tree.Tree
-	blocks [][]int
-}
-
-// leave decides whether points that are far apart are left out, and orders x and z by the leaves of trees if so. As
+// leave decides whether points that are far apart are left out, and orders x and z by the leaves of trees if so: it
+// returns the parts of this rank, a leaf each, and the order of z, which is nil otherwise. As
 //
 //	|Σ_{i left out} C_ij k(x_i, z)| ≤ ε Σ_i |C_ij|,   k(x_i, z) < ε,
 //
 // that is at most a hundredth of the accuracy, relative to |F_j|, for the ε taken.
 // Of predictions in float64 nothing is: Bounds are certain of these.
-func (p *predictor) leave(ctx context.Context, o *Options) (*near, error) {
+func (p *predictor) leave(ctx context.Context, o *Options, c comm.Comm) (parts []part, order []int, err error) {
 	most, by := kernel.Beyond(p.m.Kernel)
 	rows := p.z.Len()
 	if most == nil || o.Float64 || float64(rows)*float64(p.n) < leastPairs {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var sum float64
 	for i := range p.n {
@@ -54,27 +45,31 @@ func (p *predictor) leave(ctx context.Context, o *Options) (*near, error) {
 	}
 	least := cmp.Or(o.Accuracy, defaultAccuracy) / 100 / sum
 	if !(least > 0) || p.share(least) > mostNear {
-		return nil, nil
+		return nil, nil, nil
 	}
 	x, err := tree.New(ctx, p.x.X, leafSize)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	z, err := tree.New(ctx, p.z.X, leafSize)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	pairs, _, _, err := z.Pairs(ctx, x, by, most, least)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	n := &near{z, make([][]int, z.Leaves())}
+	blocks := make([][]int, z.Leaves()) // of x that each leaf of z is near
 	for _, q := range pairs {
-		n.blocks[q.A] = append(n.blocks[q.A], q.B)
+		blocks[q.A] = append(blocks[q.A], q.B)
 	}
+	for a := c.Rank(); a < len(blocks); a += c.Size() {
+		parts = append(parts, part{z.Start[a], z.Start[a+1], blocks[a]})
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return len(b.blocks) - len(a.blocks) })
 	p.x, p.z = gathered(p.x, x.Order), gathered(p.z, z.Order)
 	p.cut(x)
-	return n, nil
+	return parts, z.Order, nil
 }
 
 func gathered(p points.Panel, order []int) points.Panel {
@@ -104,35 +99,4 @@ func (p *predictor) share(least float64) float64 {
 		}
 	}
 	return float64(count) / float64(len(k))
-}
-
-// leaves computes the decision values by leaves, which are dealt to the ranks.
-func (p *predictor) leaves(ctx context.Context, n *near, c comm.Comm, progress func(done, total int)) error {
-	byLeaf := make([]int, 0, n.z.Leaves())
-	for a := c.Rank(); a < n.z.Leaves(); a += c.Size() {
-		byLeaf = append(byLeaf, a)
-	}
-	slices.SortStableFunc(byLeaf, func(a, b int) int { return len(n.blocks[b]) - len(n.blocks[a]) })
-	var mu sync.Mutex
-	done, total := 0, 0
-	for _, a := range byLeaf {
-		total += n.z.Start[a+1] - n.z.Start[a]
-	}
-	err := accel.ForEach(ctx, len(byLeaf), func(w, q int) {
-		lo, hi := n.z.Start[byLeaf[q]], n.z.Start[byLeaf[q]+1]
-		f := mat.NewDense(hi-lo, p.t, nil)
-		p.batch(&p.work[w], f, p.z.Slice(lo, hi), p.arith, n.blocks[byLeaf[q]])
-		mu.Lock()
-		defer mu.Unlock()
-		for place := lo; place < hi; place++ {
-			p.f.SetRow(n.z.Order[place], f.RawRowView(place-lo))
-		}
-		if done += hi - lo; progress != nil {
-			progress(done, total)
-		}
-	})
-	if err != nil || c.Size() == 1 {
-		return err
-	}
-	return comm.Merge(ctx, c, p.f.RawMatrix().Data)
 }

@@ -111,40 +111,59 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 		p.x, p.z = p.place.Given, points.NewPanel(z)
 	}
 	c := comm.OrAlone(o.Comm)
-	if near, err := p.leave(ctx, o); err != nil {
+	parts, order, err := p.leave(ctx, o, c)
+	if err != nil {
 		return nil, err
-	} else if near != nil {
-		err = p.leaves(ctx, near, c, o.Progress)
-		return p.finish(err)
 	}
-	var mu sync.Mutex
-	done := 0
-	first, last := comm.Rows(rows, BatchRows, c.Rank(), c.Size())
-	err = accel.ForEach(ctx, (last-first+BatchRows-1)/BatchRows, func(w, b int) {
-		i, j := first+b*BatchRows, min(first+(b+1)*BatchRows, last)
-		p.batch(&p.work[w], p.f.Slice(i, j, 0, t).(*mat.Dense), p.z.Slice(i, j), p.arith, p.all)
-		mu.Lock()
-		defer mu.Unlock()
-		if done += j - i; o.Progress != nil {
-			o.Progress(done, last-first)
+	if order == nil {
+		first, last := comm.Rows(rows, BatchRows, c.Rank(), c.Size())
+		for lo := first; lo < last; lo += BatchRows {
+			parts = append(parts, part{lo, min(lo+BatchRows, last), p.all})
 		}
-	})
-	if err == nil {
-		err = c.AllGather(ctx, p.f.RawMatrix().Data, comm.Counts(rows, BatchRows, c.Size(), t))
 	}
-	return p.finish(err)
-}
-
-// finish completes decision values that were computed without an error.
-func (p *predictor) finish(err error) (*mat.Dense, error) {
+	if err = p.predict(ctx, parts, order, o.Progress); err == nil && c.Size() > 1 {
+		err = comm.Merge(ctx, c, p.f.RawMatrix().Data)
+	}
 	if err == nil {
-		p.m.AddMean(p.f.RawMatrix().Data)
+		m.AddMean(p.f.RawMatrix().Data)
 		err = CheckDecision(p.f)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return p.f, nil
+}
+
+// part is points lo, …, hi−1 of z, which a worker predicts together, and the blocks of x that count for them.
+type part struct {
+	lo, hi int
+	blocks []int
+}
+
+// predict sets the rows of f of the points of the parts: row order[i] of point i, row i without an order.
+func (p *predictor) predict(ctx context.Context, parts []part, order []int, progress func(done, total int)) error {
+	var mu sync.Mutex
+	done, total := 0, 0
+	for _, q := range parts {
+		total += q.hi - q.lo
+	}
+	return accel.ForEach(ctx, len(parts), func(w, b int) {
+		q := parts[b]
+		f := mat.NewDense(q.hi-q.lo, p.t, nil)
+		p.batch(&p.work[w], f, p.z.Slice(q.lo, q.hi), p.arith, q.blocks)
+		mu.Lock()
+		defer mu.Unlock()
+		for i := q.lo; i < q.hi; i++ {
+			row := i
+			if order != nil {
+				row = order[i]
+			}
+			p.f.SetRow(row, f.RawRowView(i-q.lo))
+		}
+		if done += q.hi - q.lo; progress != nil {
+			progress(done, total)
+		}
+	})
 }
 
 // AddMean adds the means of the columns to decision values, m×t by rows, and subtracts the threshold of two classes.
