@@ -90,18 +90,17 @@ func Diag(k Kernel, x points.Points) []float64 {
 func diagonal(k Kernel, x points.Points) []float64 {
 	n, d := x.Dims()
 	diag := make([]float64, n)
-	if ShiftInvariant(k) {
+	switch {
+	case ShiftInvariant(k):
 		k.(profile).Profile(diag, diag) // of ‖x−x‖
-		return diag
-	}
-	if ArgumentOf(k) == InnerProduct {
+	case ArgumentOf(k) == InnerProduct:
 		k.(profile).Profile(diag, points.SqNorms(x))
-		return diag
-	}
-	row := make([]float64, d)
-	for i := range diag {
-		x.RowTo(row, i)
-		diag[i] = k.Eval(row, row)
+	default:
+		row := make([]float64, d)
+		for i := range diag {
+			x.RowTo(row, i)
+			diag[i] = k.Eval(row, row)
+		}
 	}
 	return diag
 }

@@ -19,17 +19,19 @@ func MedianDistance(x points.Points, l1 bool) float64 {
 	if n > medianOf {
 		x, n = points.Gather(x, rng.New(0).Sub("median distance").Perm(n)[:medianOf]), medianOf
 	}
-	tile, w := make([]float64, n*n), new(points.Workspace) // |·| or (·)², summed
-	if sparse, ok := x.(*points.CSR); ok {
+	term, sums := func(e float64) float64 { return e * e }, points.SqDist64
+	if l1 {
+		term, sums = math.Abs, points.SumDist64
+	}
+	tile := make([]float64, n*n)
+	if sparse, ok := x.(*points.CSR); ok { // in the time that their entries take
 		for i := range n {
 			for j := range i {
-				tile[i*n+j] = sparseDistance(sparse, i, j, l1)
+				tile[i*n+j] = points.SparseSum(sparse, i, sparse, j, term)
 			}
 		}
-	} else if l1 {
-		points.SumDist64(tile, n, x, x, w)
 	} else {
-		points.SqDist64(tile, n, x, x, w)
+		sums(tile, n, x, x, new(points.Workspace))
 	}
 	dist := tile[:0]
 	for i := range n {
@@ -55,35 +57,4 @@ func Middle(v []float64) float64 {
 		return 0
 	}
 	return v[len(v)/2]
-}
-
-// sparseDistance returns Σ|x_k−z_k|, or Σ(x_k−z_k)², of two rows, in the time that their entries take.
-func sparseDistance(x *points.CSR, i, j int, l1 bool) (s float64) {
-	ci, vi := x.Row(i)
-	cj, vj := x.Row(j)
-	for len(ci) > 0 && len(cj) > 0 {
-		switch {
-		case ci[0] < cj[0]:
-			s += term(vi[0], l1)
-			ci, vi = ci[1:], vi[1:]
-		case ci[0] > cj[0]:
-			s += term(vj[0], l1)
-			cj, vj = cj[1:], vj[1:]
-		default:
-			s += term(vi[0]-vj[0], l1)
-			ci, vi, cj, vj = ci[1:], vi[1:], cj[1:], vj[1:]
-		}
-	}
-	for _, v := range append(vi[:len(vi):len(vi)], vj...) {
-		s += term(v, l1)
-	}
-	return s
-}
-
-// term is |e| or e².
-func term(e float64, l1 bool) float64 {
-	if l1 {
-		return math.Abs(e)
-	}
-	return e * e
 }

@@ -150,11 +150,8 @@ func sqNorm(v []uint8) (s uint64) {
 // SameBytes returns the unit of exact products, Scale², if both are Bytes of one scale.
 func SameBytes(a, b Points) (unit float64, ok bool) {
 	x, ok := a.(*Bytes)
-	if !ok {
-		return 0, false
-	}
-	z, ok := b.(*Bytes)
-	if !ok || x.Scale != z.Scale {
+	z, both := b.(*Bytes)
+	if !ok || !both || x.Scale != z.Scale {
 		return 0, false
 	}
 	return x.Scale * x.Scale, true

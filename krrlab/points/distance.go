@@ -32,35 +32,37 @@ func merge(dst []float64, ld int, a, b Points, term func(float64) float64) bool 
 		return false
 	}
 	for i := range na {
-		col, val := sa.Row(i)
 		for j := range nb {
-			other, with := sb.Row(j)
-			var sum float64
-			p, q := 0, 0
-			for p < len(col) && q < len(other) {
-				switch {
-				case col[p] < other[q]:
-					sum += term(val[p])
-					p++
-				case col[p] > other[q]:
-					sum += term(with[q])
-					q++
-				default:
-					sum += term(val[p] - with[q])
-					p++
-					q++
-				}
-			}
-			for _, v := range val[p:] {
-				sum += term(v)
-			}
-			for _, v := range with[q:] {
-				sum += term(v)
-			}
-			dst[i*ld+j] = sum
+			dst[i*ld+j] = SparseSum(sa, i, sb, j, term)
 		}
 	}
 	return true
+}
+
+// SparseSum returns the sum of term(a_ic − b_jc) over the coordinates where a_i or b_j is not zero.
+func SparseSum(a *CSR, i int, b *CSR, j int, term func(float64) float64) (sum float64) {
+	col, val := a.Row(i)
+	other, with := b.Row(j)
+	for len(col) > 0 && len(other) > 0 {
+		switch {
+		case col[0] < other[0]:
+			sum += term(val[0])
+			col, val = col[1:], val[1:]
+		case col[0] > other[0]:
+			sum += term(with[0])
+			other, with = other[1:], with[1:]
+		default:
+			sum += term(val[0] - with[0])
+			col, val, other, with = col[1:], val[1:], other[1:], with[1:]
+		}
+	}
+	for _, v := range val {
+		sum += term(v)
+	}
+	for _, v := range with {
+		sum += term(v)
+	}
+	return sum
 }
 
 // L1Dist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ for all pairs, in float64.

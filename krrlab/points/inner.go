@@ -150,17 +150,15 @@ func (r rows[T]) row(i int) []T { return r.data[i*r.ld : i*r.ld+r.d] }
 
 // dense returns the numbers of points that are held as T; nil of others.
 func dense[T float](x Points) *rows[T] {
+	var held any
 	switch x := x.(type) {
 	case *Dense:
-		if data, ok := any(&x.Data).(*[]T); ok {
-			return &rows[T]{x.N, x.D, x.Stride, *data}
-		}
+		held = &rows[float64]{x.N, x.D, x.Stride, x.Data}
 	case *Dense32:
-		if data, ok := any(&x.Data).(*[]T); ok {
-			return &rows[T]{x.N, x.D, x.Stride, *data}
-		}
+		held = &rows[float32]{x.N, x.D, x.Stride, x.Data}
 	}
-	return nil
+	r, _ := held.(*rows[T])
+	return r
 }
 
 // operand returns columns c0, …, c1-1 of x, where they are or converted into buf.

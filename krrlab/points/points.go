@@ -241,15 +241,14 @@ func rowSums(x Points, f func(v []float64) float64) []float64 {
 	n, _ := x.Dims()
 	sums, rows := make([]float64, n), make([][]float64, accel.Threads())
 	bytes, whole := x.(*Bytes)
-	accel.Each((n+rowsAtOnce-1)/rowsAtOnce, func(who, b int) {
-		for i := b * rowsAtOnce; i < min((b+1)*rowsAtOnce, n); i++ {
-			if whole {
-				sums[i] = float64(sqNorm(bytes.Row(i))) * (bytes.Scale * bytes.Scale)
-				continue
-			}
+	each(n, func(who, i int) bool {
+		if whole {
+			sums[i] = float64(sqNorm(bytes.Row(i))) * (bytes.Scale * bytes.Scale)
+		} else {
 			_, val := stored(x, i, &rows[who])
 			sums[i] = f(val)
 		}
+		return true
 	})
 	return sums
 }

@@ -29,12 +29,9 @@ func Work(x Points) float64 {
 }
 
 func bothSparse(a, b Points) (sa, sb *CSR, ok bool) {
-	sa, ok = a.(*CSR)
-	if !ok {
-		return nil, nil, false
-	}
-	sb, ok = b.(*CSR)
-	return sa, sb, ok
+	sa, first := a.(*CSR)
+	sb, second := b.(*CSR)
+	return sa, sb, first && second
 }
 
 // transpose writes b by columns to w (compressed sparse columns) if walking the

@@ -40,6 +40,7 @@ func init() {
 			"SameHeld":    r.ValueOf(*new(int)),
 			"ScaleFits":   r.ValueOf(points.ScaleFits),
 			"Shift":       r.ValueOf(points.Shift),
+			"SparseSum":   r.ValueOf(points.SparseSum),
 			"Split":       r.ValueOf(points.Split),
 			"SqDist64":    r.ValueOf(points.SqDist64),
 			"SqNorms":     r.ValueOf(points.SqNorms),
