@@ -110,31 +110,26 @@ func (s *search) lengths(ctx context.Context, best *point, m int) (*Lengths, err
 	begun := time.Now()
 	rows := s.distinct() // or the rows that judge would know those that are fitted
 	judging := judging(len(rows), m)
-	all := s.plain(rows[:m+judging])
-	x, k := dense(all.x), best.f.kernel(1).(kernel.Differentiable)
+	all, rest := s.plain(rows[:m]), s.plain(rows[m:m+judging])
+	value := &relevance{y: all.scaled(all.y), k: best.f.kernel(1).(kernel.Differentiable), factors: all.factors,
+		lambda: s.opt.Lambda == 0, pull: 1 / (float64(m) * priorSpread * priorSpread)}
+	all.join(rest.x, rest.y, rest.judged.weights)
+	x := dense(all.x)
 	if s.tell != nil {
 		s.tell(stage.Event{Stage: stage.Tune, Remaining: -1,
 			Detail: fmt.Sprintf("length scales of %d features for %s on %d rows", x.D, best.f.name, m)})
 	}
 	one := append(slices.Repeat([]float64{math.Log(best.scale())}, x.D), math.Log(best.lambda()))
-	_, t := all.y.Dims()
-	value := &relevance{x: x.Slice(0, m).(*points.Dense), y: all.scaled(all.y).Slice(0, m, 0, t).(*mat.Dense), k: k,
-		factors: all.factors[:min(m, len(all.factors))], lambda: s.opt.Lambda == 0, origin: one, pull: 1 / (float64(m) * priorSpread * priorSpread)}
+	value.x, value.origin = x.Slice(0, m).(*points.Dense), one
 	theta, err := value.descend(ctx, one)
 	if err != nil {
 		return nil, ctx.Err()
 	}
 	var by [2]*loss
 	for i, theta := range [][]float64{theta, one} {
-		fitted := &sample{x: stretched(x, theta[:x.D]), y: all.y, judged: all.judged, fitted: m,
-			tables: map[string][]float64{}, mean: all.mean}
-		if all.factors != nil {
-			fitted.factors = append(slices.Clone(all.factors[:m]), slices.Repeat([]float64{1}, judging)...)
-		}
-		if all.judged.weights != nil {
-			fitted.judged.weights = all.judged.weights[m:]
-		}
-		if by[i], err = fitted.loss(ctx, k, math.Exp(theta[x.D])); err != nil {
+		all.free()
+		all.x = stretched(x, theta[:x.D])
+		if by[i], err = all.loss(ctx, value.k, math.Exp(theta[x.D])); err != nil {
 			return nil, ctx.Err()
 		}
 	}
