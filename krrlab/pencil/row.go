@@ -3,7 +3,6 @@ package pencil
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/estimate"
@@ -306,15 +305,10 @@ func estimated(e estimate.Interval) string {
 		outward.Up(half, 2), 100*e.Confidence, e.Method)
 }
 
-// numbers are the columns of a table, four digits of each.
-const numbers = "κ, at least|κ, at most|κ|κ, certainly at most|λ_min, at least|λ_max, at most|predicted iterations|tr/n|" +
-	"ln det|Kaporin|M (s)|M⁻¹R (s)|in all (s)"
-
 // Table gives the numbers of rows that were iterated to a residual of to, seconds by which are those of each in all, 0
 // if unknown. κ is the exact one where that is known.
 func Table(title string, rows []*Row, to float64, seconds func(*Row) float64) *plots.Table {
-	t := &plots.Table{Title: title, Columns: []plots.Column{{Name: "preconditioner"}, {Name: "draw"}, {Name: "s"},
-		{Name: "λ_p", Format: "%.4g"}, {Name: "iterations"}, {Name: "status"}}}
+	t := &plots.Table{Title: title, Columns: plots.Heads("preconditioner", "draw", "s", "λ_p %.4g", "iterations", "status")}
 	levels := Levels
 	for i, v := range Levels {
 		if v < to*(1-1e-12) {
@@ -323,10 +317,9 @@ func Table(title string, rows []*Row, to float64, seconds func(*Row) float64) *p
 		}
 		t.Columns = append(t.Columns, plots.Column{Name: fmt.Sprintf("to %.0e", v)})
 	}
-	for name := range strings.SplitSeq(numbers, "|") {
-		t.Columns = append(t.Columns, plots.Column{Name: name, Format: "%.4g"})
-	}
-	t.Columns = append(t.Columns, plots.Column{Name: "bytes"}, plots.Column{Name: "note"})
+	t.Columns = append(t.Columns, plots.Heads("κ, at least %.4g", "κ, at most %.4g", "κ %.4g", "κ, certainly at most %.4g",
+		"λ_min, at least %.4g", "λ_max, at most %.4g", "predicted iterations %.4g", "tr/n %.4g", "ln det %.4g",
+		"Kaporin %.4g", "M (s) %.4g", "M⁻¹R (s) %.4g", "in all (s) %.4g", "bytes", "note")...)
 	for _, r := range rows {
 		cells := []any{r.Name, r.Draw, r.S, nil, nil, nil}
 		if r.LambdaP > 0 {

@@ -36,37 +36,26 @@ const (
 	Open   Verdict = "open"   // the interval lies across the threshold: not accepted
 )
 
-// both returns the verdict on two conditions that must hold together.
-func both(a, b Verdict) Verdict {
+// verdict returns Accept of what surely holds, Reject of what surely does not, and else Open.
+func verdict(holds, fails bool) Verdict {
 	switch {
-	case a == Reject || b == Reject:
+	case fails:
 		return Reject
-	case a == Accept && b == Accept:
+	case holds:
 		return Accept
 	}
 	return Open
+}
+
+// both returns the verdict on two conditions that must hold together.
+func both(a, b Verdict) Verdict {
+	return verdict(a == Accept && b == Accept, a == Reject || b == Reject)
 }
 
 // atMost and atLeast judge a number by its interval.
-func atMost(e estimate.Interval, limit float64) Verdict {
-	switch {
-	case e.Hi <= limit:
-		return Accept
-	case e.Lo > limit:
-		return Reject
-	}
-	return Open
-}
+func atMost(e estimate.Interval, limit float64) Verdict { return verdict(e.Hi <= limit, e.Lo > limit) }
 
-func atLeast(e estimate.Interval, limit float64) Verdict {
-	switch {
-	case e.Lo >= limit:
-		return Accept
-	case e.Hi < limit:
-		return Reject
-	}
-	return Open
-}
+func atLeast(e estimate.Interval, limit float64) Verdict { return verdict(e.Lo >= limit, e.Hi < limit) }
 
 // spectral is P by its eigenvectors: with ẐᵀẐ = VΣ̂²Vᵀ, W = ẐV_rΣ̂_r⁻¹ has the r eigenvectors of
 // ZZᵀ whose eigenvalues σ̂²/c exceed θλ, the last r of Σ̂².

@@ -192,8 +192,9 @@ func (s *Solution) residualText() string {
 func (s *Solution) Table() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("%s: %v", s.Dataset, s.Solver),
-		Columns: []plots.Column{{Name: "quantity"}, {Name: "value", Format: "%.4g"}, {Name: "how"}},
+		Columns: plots.Heads("quantity", "value %.4g", "how"),
 	}
+	tested, checked := plural.Count(s.TestN, "point"), plural.Count(s.SampledRows, "row")+" in float64"
 	t.Add("iterations", s.Iterations, s.Status.String())
 	for _, v := range []struct {
 		name  string
@@ -203,17 +204,17 @@ func (s *Solution) Table() *plots.Table {
 	}{
 		{"true residual", s.TrueResidual, s.ResidualKind, plots.Number},
 		{"its rounding", s.Rounding, "certain bound", plots.AtMost},
-		{"sampled residual", s.SampledResidual, plural.Count(s.SampledRows, "row") + " in float64", plots.Number},
-		{"off by K as stored", s.StorageResidual, plural.Count(s.SampledRows, "row") + " in float64", plots.Number},
+		{"sampled residual", s.SampledResidual, checked, plots.Number},
+		{"off by K as stored", s.StorageResidual, checked, plots.Number},
 		{"κ(M⁻¹A)", s.Kappa, "from α, β", plots.Number},
 		{"κ(M⁻¹A) at most", s.KappaBound, "certain, from the trace of K−FFᵀ", plots.AtMost},
 		{"s_{λ_p}(ZZᵀ)", s.StatDim, "‖U‖_F²", plots.Number},
-		{"test error", s.TestError, plural.Count(s.TestN, "point"), plots.Number},
-		{"share of the largest class", s.baseRate(), plural.Count(s.TestN, "point"), plots.Number},
+		{"test error", s.TestError, tested, plots.Number},
+		{"share of the largest class", s.baseRate(), tested, plots.Number},
 		{"AUC", s.auc(), "test", plots.Number},
 		{"training error", s.TrainError, plural.Count(s.N, "point"), plots.Number},
-		{"RMSE", s.RMSE, plural.Count(s.TestN, "point"), plots.Number},
-		{"R²", s.R2, plural.Count(s.TestN, "point"), plots.Number},
+		{"RMSE", s.RMSE, tested, plots.Number},
+		{"R²", s.R2, tested, plots.Number},
 		{"seconds", stage.Number(s.Seconds.Total), "in all", plots.Number},
 	} {
 		if v.value.Known() {

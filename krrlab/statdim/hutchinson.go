@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/estimate"
@@ -153,12 +154,8 @@ func (a shifted) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	if err := a.k.KMulTo(ctx, dst, src); err != nil {
 		return err
 	}
-	d, s := dst.RawMatrix(), src.RawMatrix()
-	for i := range d.Rows {
-		y, x := d.Data[i*d.Stride:i*d.Stride+d.Cols], s.Data[i*s.Stride:i*s.Stride+d.Cols]
-		for j, v := range x {
-			y[j] += a.lambda * v
-		}
+	for i := range a.Dim() {
+		floats.AddScaled(dst.RawRowView(i), a.lambda, src.RawRowView(i))
 	}
 	return nil
 }

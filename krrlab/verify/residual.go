@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -28,9 +30,7 @@ func (m *Matrix) Apply(ctx context.Context, c []float64, t int, lambda float64) 
 	if err := m.Mul(ctx, v, c, t, false); err != nil {
 		return nil, nil, err
 	}
-	for p := range v {
-		v[p] += lambda * c[p]
-	}
+	floats.AddScaled(v, lambda, c)
 	rounding = make([]float64, t)
 	for j, one := range oneNorms(c, t) {
 		rounding[j] = (m.Entry + m.sumError()*m.Largest) * one
@@ -44,9 +44,7 @@ func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *R
 	r := &Residual{R: make([]float64, n*t), Norm: make([]float64, t), Target: make([]float64, t),
 		Rounding: make([]float64, t),
 		Cross:    make([]float64, t*t), OneNorm: oneNorms(c, t)}
-	for p, yv := range y {
-		r.R[p] = yv - v[p]
-	}
+	floats.SubTo(r.R, y, v)
 	for j := range t {
 		last := norm2(n, func(i int) float64 { return math.Abs(y[i*t+j]) + lambda*math.Abs(c[i*t+j]) })
 		r.Norm[j] = norm2(n, func(i int) float64 { return r.R[i*t+j] })
