@@ -217,7 +217,7 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("%s: files and page", i.Name)
 		}
 		for _, f := range i.Files {
-			if f.Path == "" || f.SHA256 != "" && len(f.SHA256) != 64 {
+			if f.Path == "" || f.Role == "" || f.SHA256 != "" && len(f.SHA256) != 64 {
 				t.Errorf("%s: %+v", i.Name, f)
 			}
 		}

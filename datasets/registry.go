@@ -1,9 +1,13 @@
 package datasets
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -45,6 +49,54 @@ type Info struct {
 	target   string                 // the column of the answers in a table; default: the last
 	one      string                 // the class that is told from the rest; default: all classes
 	generate func(i *Info) *Dataset // built-in: all N+TestN rows
+}
+
+//go:embed registry.json
+var registryText []byte
+
+var registry = parseRegistry()
+
+// parseRegistry returns the data sets of registry.json: each by the fields of Info, the paths of its files, the column of
+// its answers (Target) and the class that is told from the rest (One).
+func parseRegistry() (all []Info) {
+	var text struct {
+		Sets []struct {
+			Info
+			Files       []string
+			Target, One string
+		}
+		Files map[string]File
+	}
+	d := json.NewDecoder(bytes.NewReader(registryText))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&text); err != nil {
+		panic("datasets: registry.json: " + err.Error())
+	}
+	for _, set := range text.Sets {
+		i := set.Info
+		for _, path := range set.Files {
+			f := text.Files[path]
+			f.Path = path
+			i.Files = append(i.Files, f)
+		}
+		if i.Classes > 0 {
+			i.Task = Classification
+		}
+		if i.Paper != nil {
+			i.Sigma, i.Lambda = i.Paper.Sigma, i.Paper.Lambda
+		}
+		i.Split, i.Scale = cmp.Or(i.Split, "a separate test file"), cmp.Or(i.Scale, "none")
+		i.target, i.one, i.generate = set.Target, set.One, generators[i.Name]
+		all = append(all, i)
+	}
+	return all
+}
+
+// generators make the built-in problems, by their names.
+var generators = map[string]func(i *Info) *Dataset{
+	"synthetic-regression": func(i *Info) *Dataset { return SyntheticRegression(i.N+i.TestN, i.D, 0.1, 1) },
+	"synthetic-classes":    func(i *Info) *Dataset { return SyntheticClasses(i.N+i.TestN, i.D, i.Classes, 0.05, 1) },
+	"synthetic-digits":     func(i *Info) *Dataset { return SyntheticDigits(i.N+i.TestN, 1) },
 }
 
 // PaperSettings are a row of the paper's table of running times (Gaussian kernel, λ_p = λ).

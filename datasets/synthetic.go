@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -130,20 +131,35 @@ const digitSide = 28
 // without error, yet can be read.
 var digitDeformation = deformation{Shift: 1.5, Rotate: 12, Alpha: 36, Sigma: 4}
 
-// pen holds the strokes of the ten digits: points, x and y in turn, in a square of side 20 in the
-// middle of the picture, y downwards, joined by straight lines.
-var pen = [10][][]float64{
-	{{10, 1, 5, 3, 3, 10, 5, 17, 10, 19, 15, 17, 17, 10, 15, 3, 10, 1}},
-	{{6, 5, 11, 1, 11, 19}},
-	{{4, 5, 6, 2, 10, 1, 15, 3, 15, 7, 11, 12, 4, 19, 17, 19}},
-	{{4, 2, 15, 2, 9, 8, 14, 10, 16, 14, 13, 18, 8, 19, 3, 17}},
-	{{12, 1, 3, 13, 17, 13}, {13, 6, 13, 19}},
-	{{16, 1, 5, 1, 5, 8, 11, 8, 15, 10, 16, 14, 13, 18, 8, 19, 3, 17}},
-	{{13, 1, 7, 6, 4, 13, 6, 18, 10, 19, 14, 18, 16, 14, 13, 11, 8, 11, 5, 13}},
-	{{3, 2, 16, 2, 11, 10, 8, 19}},
-	{{10, 1, 6, 3, 6, 7, 10, 9, 14, 7, 14, 3, 10, 1},
-		{10, 9, 5, 12, 5, 17, 10, 19, 15, 17, 15, 12, 10, 9}},
-	{{15, 7, 12, 9, 8, 9, 5, 6, 7, 2, 11, 1, 15, 3, 15, 7, 15, 12, 12, 19}},
+// pen holds the strokes of the ten digits, each the coordinates x and y of its points in turn, in a square of side 20 in
+// the middle of the picture, y downwards, joined by straight lines.
+var pen = parsePen(`
+10 1 5 3 3 10 5 17 10 19 15 17 17 10 15 3 10 1
+6 5 11 1 11 19
+4 5 6 2 10 1 15 3 15 7 11 12 4 19 17 19
+4 2 15 2 9 8 14 10 16 14 13 18 8 19 3 17
+12 1 3 13 17 13; 13 6 13 19
+16 1 5 1 5 8 11 8 15 10 16 14 13 18 8 19 3 17
+13 1 7 6 4 13 6 18 10 19 14 18 16 14 13 11 8 11 5 13
+3 2 16 2 11 10 8 19
+10 1 6 3 6 7 10 9 14 7 14 3 10 1; 10 9 5 12 5 17 10 19 15 17 15 12 10 9
+15 7 12 9 8 9 5 6 7 2 11 1 15 3 15 7 15 12 12 19`)
+
+// parsePen reads a line for each digit, whose strokes are separated by semicolons.
+func parsePen(text string) (digits [][][]float64) {
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		var strokes [][]float64
+		for stroke := range strings.SplitSeq(line, ";") {
+			var points []float64
+			for word := range strings.FieldsSeq(stroke) {
+				v, _ := short(word)
+				points = append(points, v)
+			}
+			strokes = append(strokes, points)
+		}
+		digits = append(digits, strokes)
+	}
+	return digits
 }
 
 // draw sets dst to a digit drawn with a pen of that radius in pixels: 255 in the strokes,
