@@ -118,12 +118,23 @@ func once[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// caption says what holds of all tables at the report's scale.
+// name is what the paper calls the table or figure: "Table 1".
+func (r *Report) name() string {
+	end := len(r.ID) - 1
+	return firstUpper(r.ID[:end]) + " " + r.ID[end:]
+}
+
+// newTable returns the experiment's table without rows.
+func (r *Report) newTable(caption string, heads ...string) *plots.Table {
+	return &plots.Table{Title: r.name() + ": " + r.Title, Caption: caption, Columns: plots.Heads(heads...)}
+}
+
+// caption says what holds of all tables at the report's scale, and what auto chose.
 func (r *Report) caption(text string) string {
 	s := text + " Iterations: median of the seeds (least–most). Seconds: of training, median. All else: first seed." +
 		" Ratios only where the training data are the paper's, whole. " + firstUpper(string(r.Scale)) + " scale."
 	if r.Scale == Smoke {
 		s += " Small problems that show that everything runs; none of the numbers says anything of the paper's."
 	}
-	return s
+	return s + r.autoText()
 }

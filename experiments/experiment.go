@@ -62,7 +62,22 @@ const (
 )
 
 // registry lists the experiments in the order of reports.
-var registry = []Experiment{table1, table2, table3, table4, table5, figure1, figure2}
+var registry = []Experiment{
+	{"table1", "Time, iterations and error of the method on each data set", "section 6.2, table 1",
+		table1Plan, table1Table, nil, table1Verdicts},
+	{"table2", "Another ridge λ_p in the preconditioner", "section 6.3, table 2",
+		table2Plan, table2Table, nil, table2Verdicts},
+	{"table3", "Against block ADMM on random features", "section 6.3, table 3",
+		table3Plan, table3Table, nil, table3Verdicts},
+	{"table4", "Against conjugate gradients without a preconditioner", "section 6.3, table 4",
+		table4Plan, table4Table, table4Plot, table4Verdicts},
+	{"table5", "A tolerance of 10⁻² against 10⁻³", "section 6.3, table 5",
+		table5Plan, table5Table, nil, table5Verdicts},
+	{"figure1", "Random features against the exact method, error and time over s", "section 6.1, figure 1",
+		figure1Plan, figure1Table, figure1Plot, figure1Verdicts},
+	{"figure2", "Error over n and over time, the exact method and random features", "section 6.1, figure 2",
+		figure2Plan, figure2Table, figure2Plot, figure2Verdicts},
+}
 
 // IDs returns their identifiers.
 func IDs() []string {

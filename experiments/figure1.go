@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -19,54 +18,21 @@ const (
 	featuresRole = "random features"
 )
 
-var figure1 = Experiment{
-	ID:       "figure1",
-	Title:    "Random features against the exact method, error and time over s",
-	Section:  "section 6.1, figure 1",
-	Plan:     figure1Plan,
-	Table:    figure1Table,
-	Plot:     figure1Plot,
-	Verdicts: figure1Verdicts,
-}
-
-// figure1Kernels are the rows of figure 1: the paper's two kernels, λ = 0.01 for both.
-var figure1Kernels = []struct {
-	name string
-	spec kernel.Spec
-}{
-	{"Gaussian kernel, σ = 8.5", kernel.Spec{Name: "gaussian", Sigma: 8.5}},
-	{"polynomial kernel, (0.01xᵀz+1)³", kernel.Spec{Name: "polynomial", Gamma: 0.01, Coef0: 1, Degree: 3}},
-}
-
-// figure1Sizes are what figure 1 takes at a scale. s runs over n/2ᵏ, k = first … 0 for random
-// features, and for the exact method of each kernel k = from … 1, with the iterations expected.
-var figure1Sizes = map[Scale]struct {
-	data                    string
-	n, testN, points, seeds int // 0: all
-	first                   int
-	from                    [2]int
-	expect                  [2][]int
-}{
-	Smoke:  {"synthetic-digits", 256, 300, 256, 5, 4, [2]int{3, 3}, [2][]int{{0, 0, 0}, {0, 0, 0}}},
-	Laptop: {"mnist", 20000, 0, 20000, 5, 5, [2]int{4, 3}, [2][]int{{290, 140, 75, 45}, {400, 230, 130}}},
-	Paper:  {"mnist", 0, 0, 60000, 3, 5, [2]int{4, 4}, [2][]int{{200, 120, 75, 50}, {700, 400, 230, 130}}},
-}
-
 func figure1Plan(scale Scale) []Entry {
-	z := figure1Sizes[scale]
+	z := figures.Figure1[scale]
 	var out []Entry
-	for k, kern := range figure1Kernels {
-		c := Case{Data: z.data, N: z.n, TestN: z.testN, Kernel: kern.spec,
+	for k, w := range figures.Kernels {
+		c := Case{Data: z.Data, N: z.N, TestN: z.TestN, Kernel: w.Kernel,
 			PrecondSpec: krrlab.PrecondSpec{LambdaP: 0.01},
 			Config:      krrlab.Config{Solver: krrlab.PCG, Lambda: 0.01, Tol: 1e-3}}
-		for i, expect := range z.expect[k] {
-			c.S = z.points >> (z.from[k] - i)
-			out = append(out, reseeded(kern.name, exactRole, c, z.seeds, expect)...)
+		for i, expect := range z.Expect[k] {
+			c.S = z.Points >> (z.From[k] - i)
+			out = append(out, reseeded(w.Name, exactRole, c, z.Seeds, expect)...)
 		}
 		c.Method, c.Solver, c.LambdaP, c.Tol = RandomFeatures, 0, 0, 0
-		for i := z.first; i >= 0; i-- {
-			c.S = z.points >> i
-			out = append(out, reseeded(kern.name, featuresRole, c, z.seeds, 0)...)
+		for i := z.First; i >= 0; i-- {
+			c.S = z.Points >> i
+			out = append(out, reseeded(w.Name, featuresRole, c, z.Seeds, 0)...)
 		}
 	}
 	return out
@@ -83,19 +49,14 @@ func reseeded(row, role string, c Case, seeds, expect int) []Entry {
 }
 
 func figure1Table(r *Report) *plots.Table {
-	return r.curveTable("Figure 1: ", "The exact method is Algorithm 1 with λ_p = λ = 0.01, τ = 10⁻³; random "+
+	return r.curveTable("The exact method is Algorithm 1 with λ_p = λ = 0.01, τ = 10⁻³; random "+
 		"features: ridge regression on s features, the same λ.", "kernel", exactRole, featuresRole)
 }
 
 // curveTable returns the table with a row for each place of the curves of roles that has a result.
-func (r *Report) curveTable(title, caption, row string, roles ...string) *plots.Table {
-	t := &plots.Table{
-		Title: title + r.Title,
-		Caption: "Medians of the seeds, and the least and most. Seconds: of training, K and Z included. " + caption +
-			" " +
-			r.dataCaption(),
-		Columns: plots.Heads(row, "method", "n", "s", "seeds :", "error (%) :", "time (s) :", "iterations :"),
-	}
+func (r *Report) curveTable(caption, row string, roles ...string) *plots.Table {
+	caption = "Medians of the seeds, and the least and most. Seconds: of training, K and Z included. " + caption
+	t := r.newTable(caption+" "+r.dataCaption(), row, "method", "n", "s", "seeds :", "error (%) :", "time (s) :", "iterations :")
 	for _, row := range r.Rows() {
 		for _, role := range roles {
 			for _, p := range r.curve(row, role) {

@@ -12,16 +12,6 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-var figure2 = Experiment{
-	ID:       "figure2",
-	Title:    "Error over n and over time, the exact method and random features",
-	Section:  "section 6.1, figure 2",
-	Plan:     figure2Plan,
-	Table:    figure2Table,
-	Plot:     figure2Plot,
-	Verdicts: figure2Verdicts,
-}
-
 // The profiles of s, as roles: the paper's s = 20,000, 2.26√(nd) and 0.2n.
 const (
 	constantRole = "random features, s constant"
@@ -48,77 +38,39 @@ func profile(role string, n, d, most int) int {
 	return int(math.Round(0.2 * float64(n)))
 }
 
-// figure2Row is one data set of figure 2.
-type figure2Row struct {
-	name  string
-	data  string
-	n     []int
-	testN int     // 0: all
-	share float64 // s over n of the exact method: the paper's in table 1
-	seeds int     // up to 20,000 points, at most three beyond
-	its   float64 // iterations expected at the largest n
-	grows float64 // and the power of n they grow with: n^0.5 on COVTYPE, from 80 at 1,000 to 213 at 5,000
-	first int     // the paper's constant s, if not by profile
-	auto  []int   // n of Auto, one seed each; 0: all rows
-	paper string  // row of the published table 1 that is beside it
-}
-
-var figure2Rows = map[Scale][]figure2Row{
-	Smoke: {
-		{name: "built-in digits", data: "synthetic-digits", n: []int{100, 200, 400}, testN: 300, share: 1. / 6,
-			seeds: 5},
-		{name: "built-in classes", data: "synthetic-classes", n: []int{100, 200, 400}, testN: 300, share: 0.12,
-			seeds: 5},
-	},
-	Laptop: {
-		{name: "MNIST", data: "mnist", n: []int{1000, 2000, 5000, 10000, 20000, 50000}, share: 1. / 6, seeds: 5,
-			its: 110},
-		{name: "COVTYPE, a subset", data: "covtype-sample", n: []int{1000, 2000, 5000, 10000, 20000, 50000},
-			share: 55000. / 464809, seeds: 5, its: 650, grows: 0.5,
-			auto: []int{1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 0}, paper: "COVTYPE"},
-	},
-	Paper: {
-		{name: "MNIST, generated beyond 60,000", data: "mnist-infinite", n: []int{10000, 30000, 100000, 200000, 450000},
-			share: 35000. / 400000, seeds: 1, its: 100, first: 20000},
-		{name: "COVTYPE", data: "covtype", n: []int{10000, 30000, 100000, 200000, 464809}, share: 55000. / 464809,
-			seeds: 1,
-			its:   555, grows: 0.2, first: 20000, paper: "COVTYPE"},
-	},
-}
-
 func figure2Plan(scale Scale) []Entry {
 	var out []Entry
-	for _, w := range figure2Rows[scale] {
-		info, err := datasets.Lookup(w.data)
+	for _, w := range figures.Figure2[scale] {
+		info, err := datasets.Lookup(w.Data)
 		if err != nil {
-			panic(err) // the sets are written down above
+			panic(err) // the file is ours
 		}
-		most := w.n[len(w.n)-1]
-		c := Case{Data: w.data, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
+		most := w.N[len(w.N)-1]
+		c := Case{Data: w.Data, TestN: w.TestN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
 			Config: krrlab.Config{Lambda: info.Lambda}}
-		for _, n := range w.n {
-			seeds := w.seeds
+		for _, n := range w.N {
+			seeds := w.Seeds
 			if n > 20000 {
 				seeds = min(seeds, 3)
 			}
 			e := c
 			e.N, e.Solver, e.LambdaP, e.Tol, e.S = n, krrlab.PCG, info.Lambda, 1e-3,
-				max(1, int(math.Round(w.share*float64(n))))
-			its := int(w.its * math.Pow(float64(n)/float64(most), w.grows))
-			out = append(out, reseeded(w.name, exactRole, e, seeds, its)...)
+				max(1, int(math.Round(w.Share[0]/w.Share[1]*float64(n))))
+			its := int(w.Iterations * math.Pow(float64(n)/float64(most), w.Power))
+			out = append(out, reseeded(w.Name, exactRole, e, seeds, its)...)
 			for _, role := range profiles {
 				f := c
 				f.N, f.Method, f.S = n, RandomFeatures, profile(role, n, info.D, most)
-				if role == constantRole && w.first > 0 {
-					f.S = w.first
+				if role == constantRole && w.Constant > 0 {
+					f.S = w.Constant
 				}
-				out = append(out, reseeded(w.name, role, f, seeds, 0)...)
+				out = append(out, reseeded(w.Name, role, f, seeds, 0)...)
 			}
 		}
-		for _, n := range w.auto {
+		for _, n := range w.Auto {
 			a := c
 			a.N, a.Tol = n, 1e-3
-			out = append(out, reseeded(w.name, autoRole, a, 1, 0)...)
+			out = append(out, reseeded(w.Name, autoRole, a, 1, 0)...)
 		}
 	}
 	return out
@@ -127,7 +79,7 @@ func figure2Plan(scale Scale) []Entry {
 const figure2Caption = "The constant s is 0.2n at 2/9 of the largest n, as the paper's 20,000 is."
 
 func figure2Table(r *Report) *plots.Table {
-	return r.curveTable("Figure 2: ", "Gaussian kernel with table 1's σ and λ; the exact method is Algorithm 1 with "+
+	return r.curveTable("Gaussian kernel with table 1's σ and λ; the exact method is Algorithm 1 with "+
 		"table 1's share of n for s, λ_p = λ and τ = 10⁻³; auto is what the plan chooses, the plan's seconds "+
 		"included. "+figure2Caption,
 		"data", roles2...)
@@ -135,11 +87,11 @@ func figure2Table(r *Report) *plots.Table {
 
 // publishedPoint returns the paper's point beside a row, over a column of its table 1; nothing if there is none.
 func (r *Report) publishedPoint(row, column string) []plots.Series {
-	i := slices.IndexFunc(figure2Rows[r.Scale], func(w figure2Row) bool { return w.name == row && w.paper != "" })
+	i := slices.IndexFunc(figures.Figure2[r.Scale], func(w figure2Row) bool { return w.Name == row && w.Paper != "" })
 	if i < 0 || column == "" {
 		return nil
 	}
-	p := printed{"table1", figure2Rows[r.Scale][i].paper}
+	p := printed{"table1", figures.Figure2[r.Scale][i].Paper}
 	s := plots.Series{Name: fmt.Sprintf("paper, %v iterations, %v", p.cell("iterations"), p.cell("resources")),
 		Style: plots.Points}
 	s.Add(p.number(column), 100*p.number("error_rate"))

@@ -27,7 +27,7 @@ func TestProfiles(t *testing.T) {
 	if s := profile(constantRole, 50000, 784, 50000); s != 2222 {
 		t.Errorf("the constant s at laptop scale is %d", s)
 	}
-	r := NewPlan(&figure2, Paper)
+	r := NewPlan(must(Find("figure2")), Paper)
 	for _, row := range r.Rows() {
 		if c := r.Find(row, constantRole)[0].Case; c.S != 20000 {
 			t.Errorf("%s: s = %d", row, c.S)
@@ -223,8 +223,8 @@ func TestFigure2(t *testing.T) {
 // TestFiguresSmoke runs both figures at smoke scale and draws them.
 func TestFiguresSmoke(t *testing.T) {
 	suite.Long(t, "two figures, whole")
-	reports, err := Run(context.Background(), []*Report{NewPlan(&figure1, Smoke), NewPlan(&figure2, Smoke)},
-		nil)
+	reports, err := Run(context.Background(), []*Report{NewPlan(must(Find("figure1")), Smoke),
+		NewPlan(must(Find("figure2")), Smoke)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

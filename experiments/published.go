@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"bytes"
 	"embed"
 	"encoding/csv"
 	"fmt"
@@ -12,8 +13,23 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-//go:embed paper/*.csv
-var paper embed.FS
+// kept has the paper's tables, and the rows of ours at each scale: at Paper those printed.
+//
+//go:embed paper/*.csv rows.csv
+var kept embed.FS
+
+// records returns the lines of one of these files. It panics if there is no such file.
+func records(name string) [][]string {
+	text, err := kept.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		panic(err) // the files are ours
+	}
+	return lines
+}
 
 // captions are the paper's.
 var captions = map[string]string{
@@ -31,15 +47,7 @@ func Published(id string) (*plots.Table, error) {
 	if !ok {
 		return nil, fmt.Errorf("experiments: the paper has no table %q; there are table1 to table%d", id, len(captions))
 	}
-	f, err := paper.Open("paper/" + id + ".csv")
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %s: %w", id, err)
-	}
+	rows := records("paper/" + id + ".csv")
 	t := &plots.Table{Title: title, Caption: "As published by Avron, Clarkson and Woodruff (2017)."}
 	for _, name := range rows[0] {
 		c := plots.Column{Name: name}

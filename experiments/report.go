@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
@@ -169,26 +170,34 @@ func (r *Report) WriteFiles(dir string) (names []string, err error) {
 // Markdown returns the report: the table (of a figure the name of the file with its points), the figure by
 // the name that WriteFiles gives it, verdicts, what was not run, and the machine.
 func (r *Report) Markdown() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s: %s\n\n%s of the paper, %s scale.\n\n", r.ID, r.Title, firstUpper(r.Section), r.Scale)
-	if strings.HasPrefix(r.ID, "figure") {
-		fmt.Fprintf(&b, "Every point: [%s.csv](%[1]s.csv).\n\n", r.base())
-	} else {
-		fmt.Fprintf(&b, "%s\n", r.Table().Markdown())
-	}
-	if f := r.Plot(); f != nil {
-		fmt.Fprintf(&b, "![%s](%s.svg)\n\n%s\n\n", f.Title, r.base(), f.Caption)
-	}
+	var verdicts []Verdict
 	for _, v := range r.Verdicts() {
-		fmt.Fprintf(&b, "- %s\n", v.short(v.On))
+		verdicts = append(verdicts, v.short(v.On))
 	}
-	if t := r.NotRun(); len(t.Rows) > 0 {
-		fmt.Fprintf(&b, "\n%s", t.Markdown())
+	var b strings.Builder
+	err := markdown.Execute(&b, map[string]any{"Report": r, "Section": firstUpper(r.Section), "Base": r.base(),
+		"Figure": strings.HasPrefix(r.ID, "figure"), "Verdicts": verdicts, "Machines": machines(r)})
+	if err != nil { // the form is ours
+		panic(err)
 	}
-	fmt.Fprintf(&b, "\nMeasured on %s. Dates, versions, files and their checksums: [%s](%[2]s).\n", machines(r),
-		r.FileName())
 	return b.String()
 }
+
+var markdown = template.Must(template.New("").Parse(`# {{.Report.ID}}: {{.Report.Title}}
+
+{{.Section}} of the paper, {{.Report.Scale}} scale.
+
+{{if .Figure}}Every point: [{{.Base}}.csv]({{.Base}}.csv).
+{{else}}{{.Report.Table.Markdown}}{{end}}
+{{with .Report.Plot}}![{{.Title}}]({{$.Base}}.svg)
+
+{{.Caption}}
+
+{{end}}{{range .Verdicts}}- {{.}}
+{{end}}{{if .Report.NotRun.Rows}}
+{{.Report.NotRun.Markdown}}{{end}}
+Measured on {{.Machines}}. Dates, versions, files and their checksums: [{{.Base}}.json]({{.Base}}.json).
+`))
 
 // HTML returns the report for a notebook.
 func (r *Report) HTML() string {

@@ -1,8 +1,6 @@
 package experiments
 
 import (
-	_ "embed"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"strings"
@@ -24,20 +22,11 @@ type row struct {
 	auto     bool // solved by Auto, instead of Algorithm 1
 }
 
-// sets has the rows of the tables at each scale, at Paper those printed.
-//
-//go:embed rows.csv
-var sets string
-
 // rowsOf returns the rows of a table at a scale: those that the paper prints in it, and the
 // stand-ins and built-in problems. Tables 1 and 4 have those of Auto.
 func rowsOf(table string, s Scale) []row {
-	lines, err := csv.NewReader(strings.NewReader(sets)).ReadAll()
-	if err != nil {
-		panic(err) // the file is ours
-	}
 	var out []row
-	for _, x := range lines[1:] {
+	for _, x := range records("rows.csv")[1:] {
 		w := row{name: x[1], paper: x[2], data: x[3], auto: x[7] != "", skip: x[8]}
 		if _, err := fmt.Sscan(strings.Join(x[4:7], " "), &w.n, &w.testN, &w.seeds); err != nil {
 			panic(err)

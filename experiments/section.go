@@ -45,7 +45,7 @@ func Section(reports []*Report) string {
 		for _, v := range r.Verdicts() {
 			if counts[v.Outcome]++; v.Outcome != Holds {
 				other += fmt.Sprintf("- [%s](../experiments/results/%s.md) %s\n",
-					firstUpper(r.ID[:len(r.ID)-1])+" "+r.ID[len(r.ID)-1:], r.base(), v.short(""))
+					r.name(), r.base(), v.short(""))
 			}
 		}
 	}

@@ -14,15 +14,6 @@ const (
 	autoRole = "auto"     // that of what the plan chooses, in its own rows
 )
 
-var table1 = Experiment{
-	ID:       "table1",
-	Title:    "Time, iterations and error of the method on each data set",
-	Section:  "section 6.2, table 1",
-	Plan:     table1Plan,
-	Table:    table1Table,
-	Verdicts: table1Verdicts,
-}
-
 func table1Plan(s Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table1", s) {
@@ -58,15 +49,12 @@ func (r *Report) autoText() string {
 }
 
 func table1Table(r *Report) *plots.Table {
-	t := &plots.Table{
-		Title: "Table 1: " + r.Title,
-		Caption: r.caption("Algorithm 1 with λ_p = λ, τ = 10⁻³ for classification and 10⁻⁵ for regression. The "+
+	t := r.newTable(
+		r.caption("Algorithm 1 with λ_p = λ, τ = 10⁻³ for classification and 10⁻⁵ for regression. The "+
 			"residual is the worst column's, recomputed from the answer, with K as stored or by rows of it; κ is "+
-			"of M⁻¹A, estimated from the iteration.") +
-			r.autoText(),
-		Columns: plots.Heads("data", "n", "s", "iterations :", "published :", "ratio %.2f", "time (s) %.1f",
-			"published (s) %.1f", "ratio %.2f", "on :", "error :", "published :", "residual %.1e", "κ %.3g"),
-	}
+			"of M⁻¹A, estimated from the iteration."),
+		"data", "n", "s", "iterations :", "published :", "ratio %.2f", "time (s) %.1f",
+		"published (s) %.1f", "ratio %.2f", "on :", "error :", "published :", "residual %.1e", "κ %.3g")
 	for _, row := range r.ranRows() {
 		s := r.oursOf(row)
 		x, p := s.result(), r.printed("table1", row)

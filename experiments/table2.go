@@ -13,15 +13,6 @@ const (
 	asPrinted = "λ_p as printed"
 )
 
-var table2 = Experiment{
-	ID:       "table2",
-	Title:    "Another ridge λ_p in the preconditioner",
-	Section:  "section 6.3, table 2",
-	Plan:     table2Plan,
-	Table:    table2Table,
-	Verdicts: table2Verdicts,
-}
-
 // table2Plan runs each data set with the s of table 2 and λ_p = λ, 10λ and, where it is
 // another one (COVTYPE), the λ_p printed.
 func table2Plan(scale Scale) []Entry {
@@ -63,14 +54,12 @@ func publishedFor(e *Entry) (p printed, prefix string) {
 }
 
 func table2Table(r *Report) *plots.Table {
-	t := &plots.Table{
-		Title: "Table 2: " + r.Title,
-		Caption: r.caption("Algorithm 1 with the s of the paper's table 2. The published numbers beside λ_p = λ are " +
-			"those of table 1 or 4, where s is the same; ADULT's λ_p is blank in the paper, and its numbers stand " +
+	t := r.newTable(
+		r.caption("Algorithm 1 with the s of the paper's table 2. The published numbers beside λ_p = λ are "+
+			"those of table 1 or 4, where s is the same; ADULT's λ_p is blank in the paper, and its numbers stand "+
 			"beside 10λ. Against λ is ours over ours with λ_p = λ."),
-		Columns: plots.Heads("data", "s", "λ_p", "iterations :", "published :", "ratio %.2f", "against λ %.2f",
-			"time (s) %.1f", "published (s) %.1f", "ratio %.2f"),
-	}
+		"data", "s", "λ_p", "iterations :", "published :", "ratio %.2f", "against λ %.2f",
+		"time (s) %.1f", "published (s) %.1f", "ratio %.2f")
 	for _, row := range r.ranRows() {
 		base := r.sampleOf(row, asLambda).median()
 		for _, role := range []string{asLambda, tenLambda, asPrinted} {

@@ -13,15 +13,6 @@ import (
 // admmRole is block ADMM on random features.
 const admmRole = "admm"
 
-var table3 = Experiment{
-	ID:       "table3",
-	Title:    "Against block ADMM on random features",
-	Section:  "section 6.3, table 3",
-	Plan:     table3Plan,
-	Table:    table3Table,
-	Verdicts: table3Verdicts,
-}
-
 // admmMost is the most iterations of ADMM; the paper does not say how many it took.
 const admmMost = 400
 
@@ -45,19 +36,17 @@ func table3Plan(scale Scale) []Entry {
 }
 
 func table3Table(r *Report) *plots.Table {
-	t := &plots.Table{
-		Title: "Table 3: " + r.Title,
-		Caption: r.caption("ADMM: hinge loss, for regression square loss, as many random features as s says, at most " +
-			"400 iterations, fewer where its residuals are within 10⁻³; gap is what its objective may be above its " +
-			"minimum, relative, by a dual bound, 1 where nothing is known. ρ is the one of " +
-			strings.Trim(fmt.Sprint(rhoGrid), "[]") +
+	t := r.newTable(
+		r.caption("ADMM: hinge loss, for regression square loss, as many random features as s says, at most "+
+			"400 iterations, fewer where its residuals are within 10⁻³; gap is what its objective may be above its "+
+			"minimum, relative, by a dual bound, 1 where nothing is known. ρ is the one of "+
+			strings.Trim(fmt.Sprint(rhoGrid), "[]")+
 			fmt.Sprintf(" with the least objective after %d iterations; the seconds are without those of choosing it. ",
-				rhoTrial) +
+				rhoTrial)+
 			"Proposed: as in table 1."),
-		Columns: plots.Heads("data", "ADMM s", "published", "ρ", "iterations :", "gap %.1e", "ADMM time (s) %.1f",
-			"published (s) %.1f", "ratio %.2f", "ADMM error :", "published :", "proposed time (s) %.1f",
-			"published (s) %.1f", "ratio %.2f", "proposed error :", "published :"),
-	}
+		"data", "ADMM s", "published", "ρ", "iterations :", "gap %.1e", "ADMM time (s) %.1f",
+		"published (s) %.1f", "ratio %.2f", "ADMM error :", "published :", "proposed time (s) %.1f",
+		"published (s) %.1f", "ratio %.2f", "proposed error :", "published :")
 	for _, row := range r.ranRows() {
 		a, b, p := r.sampleOf(row, admmRole), r.sampleOf(row, proposed), r.printed("table3", row)
 		var rho, iterations, gap any

@@ -12,16 +12,6 @@ import (
 // plainRole is conjugate gradients without a preconditioner.
 const plainRole = "no preconditioner"
 
-var table4 = Experiment{
-	ID:       "table4",
-	Title:    "Against conjugate gradients without a preconditioner",
-	Section:  "section 6.3, table 4",
-	Plan:     table4Plan,
-	Table:    table4Table,
-	Plot:     table4Plot,
-	Verdicts: table4Verdicts,
-}
-
 // failAfter is the paper's rule: FAIL after 1000 iterations.
 const failAfter = 1000
 
@@ -43,15 +33,12 @@ func table4Plan(scale Scale) []Entry {
 }
 
 func table4Table(r *Report) *plots.Table {
-	t := &plots.Table{
-		Title: "Table 4: " + r.Title,
-		Caption: r.caption("FAIL, as in the paper: the tolerance, 10⁻³ for classification and 10⁻⁵ for regression, "+
-			"was not reached in 1000 iterations; the residual and the error are then those of the answer after them.") +
-			r.autoText(),
-		Columns: plots.Heads("data", "CG iterations :", "published :", "ratio %.2f", "CG time (s) %.1f",
-			"published (s) %.1f", "ratio %.2f", "CG residual %.1e", "CG error :", "s", "iterations :", "published :",
-			"ratio %.2f", "time (s) %.1f", "published (s) %.1f", "ratio %.2f", "error :", "CG/proposed :"),
-	}
+	t := r.newTable(
+		r.caption("FAIL, as in the paper: the tolerance, 10⁻³ for classification and 10⁻⁵ for regression, "+
+			"was not reached in 1000 iterations; the residual and the error are then those of the answer after them."),
+		"data", "CG iterations :", "published :", "ratio %.2f", "CG time (s) %.1f",
+		"published (s) %.1f", "ratio %.2f", "CG residual %.1e", "CG error :", "s", "iterations :", "published :",
+		"ratio %.2f", "time (s) %.1f", "published (s) %.1f", "ratio %.2f", "error :", "CG/proposed :")
 	for _, row := range r.ranRows() {
 		a, b, p := r.sampleOf(row, plainRole), r.oursOf(row), r.printed("table4", row)
 		var plain plots.Cell

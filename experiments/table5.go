@@ -17,15 +17,6 @@ const (
 	coarseTol  = 1e-2
 )
 
-var table5 = Experiment{
-	ID:       "table5",
-	Title:    "A tolerance of 10⁻² against 10⁻³",
-	Section:  "section 6.3, table 5",
-	Plan:     table5Plan,
-	Table:    table5Table,
-	Verdicts: table5Verdicts,
-}
-
 // table5Plan runs the classification sets of table 1 to both tolerances: with the test for
 // one seed; what further seeds take to 10⁻² is read off their solves to 10⁻³.
 func table5Plan(scale Scale) []Entry {
@@ -54,13 +45,11 @@ func (r *Report) coarse(row string) *sample {
 }
 
 func table5Table(r *Report) *plots.Table {
-	t := &plots.Table{
-		Title: "Table 5: " + r.Title,
-		Caption: r.caption("The s of table 1, λ_p = λ. Iterations to 10⁻² of all seeds but the first are those after " +
+	t := r.newTable(
+		r.caption("The s of table 1, λ_p = λ. Iterations to 10⁻² of all seeds but the first are those after "+
 			"which their solve to 10⁻³ had every column within 10⁻²."),
-		Columns: plots.Heads("data", "s", "10⁻²: iterations :", "published :", "ratio %.2f", "error :", "published :",
-			"10⁻³: iterations :", "published :", "ratio %.2f", "error :", "published :", "error of 10⁻² − of 10⁻³ :"),
-	}
+		"data", "s", "10⁻²: iterations :", "published :", "ratio %.2f", "error :", "published :",
+		"10⁻³: iterations :", "published :", "ratio %.2f", "error :", "published :", "error of 10⁻² − of 10⁻³ :")
 	for _, row := range r.ranRows() {
 		a, b, p := r.coarse(row), r.sampleOf(row, fineRole), r.printed("table5", row)
 		if a.first == nil || b.first == nil {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -83,65 +85,71 @@ func named(name string, info *datasets.Info, k kernel.Kernel) Problem {
 		}}
 }
 
-// generated are those that anybody can make: point i and its target from numbers of rand.NewPCG(1, i).
-func generated() []Problem {
-	at := func(name string, sigma, lambda float64, d int, source string,
-		f func(x []float64, i, n int, g *rand.Rand) float64) Problem {
-		return Problem{Name: name, Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: lambda, Source: source,
+// formulas are the problems that anybody can make: Gaussian kernels of points in R^d.
+var formulas = []struct {
+	name          string
+	sigma, lambda float64
+	d             int
+	source        string
+}{
+	{"curve", 0.5, 1e-3, 20, "x_j = sin(2πju+j), u uniform, y = sin(40u)"},
+	{"clusters", 1, 1e-3, 5, "center c of 100, normal of size 3, plus normal of size 0.1; P(c) ∝ 1/c"},
+	{"pairs", 1, 1e-5, 3, "points 2i and 2i+1 uniform in [0,10]³ at a distance of 10^−5 to 1"},
+	{"grid", 0.03, 1e-3, 2, "⌈√n⌉² grid of [0,1]², moved by a tenth of its step"},
+	{"noise", 2, 1e-2, 10, "normal, y normal"},
+}
+
+// generated are the problems of formulas: point i and its target are from numbers of rand.NewPCG(1, i).
+func generated() (all []Problem) {
+	for _, f := range formulas {
+		all = append(all, Problem{Name: f.name, Kernel: kernel.Gaussian{Sigma: f.sigma}, Lambda: f.lambda, Source: f.source,
 			Data: func(_ context.Context, n int, _ []string) (*datasets.Dataset, error) {
-				x, y := make([]float64, n*d), make([]float64, n)
+				x, y := points.NewDense(n, f.d, nil), make([]float64, n)
 				for i := range n {
-					y[i] = f(x[i*d:(i+1)*d], i, n, rand.New(rand.NewPCG(1, uint64(i))))
+					y[i] = place(f.name, x.Row(i), i, n, rand.New(rand.NewPCG(1, uint64(i))))
 				}
-				return &datasets.Dataset{Name: name, X: points.NewDense(n, d, x), Target: y,
-					Task: datasets.Regression}, nil
-			}}
+				return &datasets.Dataset{Name: f.name, X: x, Target: y, Task: datasets.Regression}, nil
+			}})
 	}
-	return []Problem{
-		at("curve", 0.5, 1e-3, 20, "x_j = sin(2πju+j), u uniform, y = sin(40u)",
-			func(x []float64, _, _ int, g *rand.Rand) float64 {
-				u := g.Float64()
-				for j := range x {
-					x[j] = math.Sin(2*math.Pi*float64(j+1)*u + float64(j))
-				}
-				return math.Sin(40 * u)
-			}),
-		at("clusters", 1, 1e-3, 5, "center c of 100, normal of size 3, plus normal of size 0.1; P(c) ∝ 1/c",
-			func(x []float64, _, _ int, g *rand.Rand) float64 {
-				c := int(math.Exp(g.Float64() * math.Log(101)))
-				centers := rand.New(rand.NewPCG(2, uint64(c)))
-				for j := range x {
-					x[j] = 3*centers.NormFloat64() + 0.1*g.NormFloat64()
-				}
-				return math.Sin(float64(c)) + 0.1*g.NormFloat64()
-			}),
-		at("pairs", 1, 1e-5, 3, "points 2i and 2i+1 uniform in [0,10]³ at a distance of 10^−5 to 1",
-			func(x []float64, i, _ int, g *rand.Rand) float64 {
-				both := rand.New(rand.NewPCG(3, uint64(i/2)))
-				var sum float64
-				for j := range x {
-					x[j] = 10 * both.Float64()
-					sum += x[j]
-				}
-				if i%2 == 1 {
-					x[0] += math.Pow(10, -5*both.Float64())
-				}
-				return math.Sin(sum) + 0.1*g.NormFloat64()
-			}),
-		at("grid", 0.03, 1e-3, 2, "⌈√n⌉² grid of [0,1]², moved by a tenth of its step",
-			func(x []float64, i, n int, g *rand.Rand) float64 {
-				side := int(math.Ceil(math.Sqrt(float64(n))))
-				x[0] = (float64(i%side) + 0.1*g.NormFloat64()) / float64(side)
-				x[1] = (float64(i/side) + 0.1*g.NormFloat64()) / float64(side)
-				return math.Sin(9*x[0]) * math.Cos(7*x[1])
-			}),
-		at("noise", 2, 1e-2, 10, "normal, y normal", func(x []float64, _, _ int, g *rand.Rand) float64 {
-			for j := range x {
-				x[j] = g.NormFloat64()
-			}
-			return g.NormFloat64()
-		}),
+	return all
+}
+
+// place sets x to point i of n of one of formulas, and returns its target.
+func place(problem string, x []float64, i, n int, g *rand.Rand) float64 {
+	switch problem {
+	case "curve":
+		u := g.Float64()
+		for j := range x {
+			x[j] = math.Sin(2*math.Pi*float64(j+1)*u + float64(j))
+		}
+		return math.Sin(40 * u)
+	case "clusters":
+		c := int(math.Exp(g.Float64() * math.Log(101)))
+		centers := rand.New(rand.NewPCG(2, uint64(c)))
+		for j := range x {
+			x[j] = 3*centers.NormFloat64() + 0.1*g.NormFloat64()
+		}
+		return math.Sin(float64(c)) + 0.1*g.NormFloat64()
+	case "pairs":
+		both := rand.New(rand.NewPCG(3, uint64(i/2)))
+		for j := range x {
+			x[j] = 10 * both.Float64()
+		}
+		sum := floats.Sum(x)
+		if i%2 == 1 {
+			x[0] += math.Pow(10, -5*both.Float64())
+		}
+		return math.Sin(sum) + 0.1*g.NormFloat64()
+	case "grid":
+		side := int(math.Ceil(math.Sqrt(float64(n))))
+		x[0] = (float64(i%side) + 0.1*g.NormFloat64()) / float64(side)
+		x[1] = (float64(i/side) + 0.1*g.NormFloat64()) / float64(side)
+		return math.Sin(9*x[0]) * math.Cos(7*x[1])
 	}
+	for j := range x { // noise
+		x[j] = g.NormFloat64()
+	}
+	return g.NormFloat64()
 }
 
 // pick returns the problems of these names, all for none.
@@ -151,14 +159,14 @@ func pick(names []string) ([]Problem, error) {
 		return all, nil
 	}
 	var some []Problem
+	var known []string
+	for _, p := range all {
+		known = append(known, p.Name)
+	}
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(p Problem) bool { return p.Name == name })
+		i := slices.Index(known, name)
 		if i < 0 {
-			var want []string
-			for _, p := range all {
-				want = append(want, p.Name)
-			}
-			return nil, fmt.Errorf("no problem %q: want one of %s", name, strings.Join(want, ", "))
+			return nil, fmt.Errorf("no problem %q: want one of %s", name, strings.Join(known, ", "))
 		}
 		some = append(some, all[i])
 	}
