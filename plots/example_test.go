@@ -75,11 +75,9 @@ func ExampleSweep() {
 	at := []plots.RefLine{{At: 1e-6, Label: "λ"}, {At: 1e-4, Label: "λ+η"}}
 	lambdaP := []float64{1e-7, 1e-6, 1e-5, 1e-4, 1e-3}
 	f := plots.Sweep("κ against λ_p", "λ_p", "κ(M⁻¹A)", at,
-		plots.Series{Name: "κ", X: lambdaP, Y: []float64{200, 22, 5, 8, 60},
-			Lo: []float64{180, 20, 4.8, 7, 51}, Hi: []float64{250, 26, 5.5, 9, 72}},
+		plots.Series{Name: "κ", X: lambdaP, Y: []float64{200, 22, 5, 8, 60}},
 		plots.Series{Name: "bound", X: lambdaP, Y: []float64{900, 110, 31, 35, 240}},
 	)
-	f.Marks = []plots.Mark{{X: 1e-5, Y: 5, Label: "least seconds"}}
 	fmt.Println(f.Validate())
 	fmt.Print(f)
 	// Output:

@@ -126,96 +126,55 @@ func (v numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// The data of a figure as its script takes them.
-type (
-	figureData struct {
-		Panels   []panelData   `json:"panels"`
-		ShareX   bool          `json:"shareX,omitempty"`
-		Controls *controlsData `json:"controls,omitempty"`
-	}
-	panelData struct {
-		Box    numbers      `json:"box"` // left, bottom, right, top, in points
-		X      axisData     `json:"x"`
-		Y      axisData     `json:"y"`
-		Series []seriesData `json:"series"`
-		H      [][2]any     `json:"h"` // reference lines
-		V      [][2]any     `json:"v"`
-		Marks  [][3]any     `json:"marks"`
-		Map    *mapData     `json:"map,omitempty"`
-		Fixed  bool         `json:"fixed,omitempty"` // values on hover only
-		HideX  bool         `json:"hideX,omitempty"`
-	}
-	axisData struct {
-		Log   bool    `json:"log"`
-		Min   float64 `json:"min"`
-		Max   float64 `json:"max"`
-		Label string  `json:"label"`
-	}
-	seriesData struct {
-		Name   string  `json:"n"`
-		Style  string  `json:"s"`
-		Color  string  `json:"c"`
-		Dashes string  `json:"d"`
-		Marker string  `json:"m"`
-		X      numbers `json:"x"`
-		Y      numbers `json:"y"`
-		Lo     numbers `json:"lo,omitempty"`
-		Hi     numbers `json:"hi,omitempty"`
-	}
-	mapData struct {
-		Label string    `json:"label"`
-		X     numbers   `json:"x"`
-		Y     numbers   `json:"y"`
-		Z     []numbers `json:"z"`
-	}
-	controlsData struct {
-		Name    string   `json:"name"`
-		Sliders []Slider `json:"sliders"`
-		Data    any      `json:"data"`
-	}
-)
+// object is a part of the data of a figure, as its script takes them.
+type object map[string]any
 
 // data returns the JSON for the script, of a figure that was drawn.
 func (f *Figure) data(drawn []*drawing) string {
-	out := figureData{ShareX: f.ShareX}
+	var panels []object
 	for _, d := range drawn {
-		out.Panels = append(out.Panels, d.data())
+		panels = append(panels, d.data())
 	}
+	out := object{"panels": panels, "shareX": f.ShareX}
 	if c := f.Controls; c != nil {
-		out.Controls = &controlsData{c.Name, slices.Clone(c.Sliders), c.Data}
-		for i, s := range c.Sliders {
-			out.Controls.Sliders[i].Name = flat(s.Name)
+		sliders := slices.Clone(c.Sliders)
+		for i := range sliders {
+			sliders[i].Name = flat(sliders[i].Name)
 		}
+		out["controls"] = object{"name": c.Name, "sliders": sliders, "data": c.Data}
 	}
 	b, err := json.Marshal(out) // which writes < as \u003c
 	if err != nil {
-		b, _ = json.Marshal(figureData{})
+		return `{"panels":null}`
 	}
 	return string(b)
 }
 
-// data returns the data of one plot as it was drawn.
-func (d *drawing) data() panelData {
-	axis := func(s *scale) axisData { return axisData{s.of.Log, s.min, s.max, flat(s.of.Label)} }
-	f := d.f
-	p := panelData{
-		Box: numbers{d.box.Min.X.Points(), d.box.Min.Y.Points(), d.box.Max.X.Points(), d.box.Max.Y.Points()},
-		X:   axis(d.x), Y: axis(d.y), HideX: d.hideX, Fixed: f.Map != nil,
-		Series: []seriesData{}, H: lines(f.HLines), V: lines(f.VLines), Marks: [][3]any{},
+// data returns the data of one plot as it was drawn: the sides of its box (left, bottom, right, top) in points, axes,
+// series, reference lines (h and v), marks, and the cells of a map, which is fixed: it has values on hover only.
+func (d *drawing) data() object {
+	axis := func(s *scale) object {
+		return object{"log": s.of.Log, "min": s.min, "max": s.max, "label": flat(s.of.Label)}
 	}
+	f, low, high := d.f, d.box.Min, d.box.Max
+	series, marks := []object{}, [][3]any{}
 	for i := range f.Series {
-		p.Series = append(p.Series, d.seriesData(i))
+		series = append(series, d.seriesData(i))
 	}
 	for _, m := range f.Marks {
 		if f.X.shows(m.X) && f.Y.shows(m.Y) {
-			p.Marks = append(p.Marks, [3]any{m.X, m.Y, flat(m.Label)})
+			marks = append(marks, [3]any{m.X, m.Y, flat(m.Label)})
 		}
 	}
+	p := object{"box": numbers{low.X.Points(), low.Y.Points(), high.X.Points(), high.Y.Points()},
+		"x": axis(d.x), "y": axis(d.y), "series": series, "h": lines(f.HLines), "v": lines(f.VLines), "marks": marks,
+		"hideX": d.hideX, "fixed": f.Map != nil}
 	if m := f.Map; m != nil {
-		p.Map = &mapData{Label: flat(m.Color.Label), X: m.X, Y: m.Y}
+		var rows []numbers
 		for _, row := range m.Z {
-			p.Map.Z = append(p.Map.Z, row)
+			rows = append(rows, row)
 		}
+		p["map"] = object{"label": flat(m.Color.Label), "x": numbers(m.X), "y": numbers(m.Y), "z": rows}
 	}
 	return p
 }
@@ -234,28 +193,32 @@ func lines(of []RefLine) [][2]any {
 // on the place of the one before.
 const mostSamples = 4000
 
-func (d *drawing) seriesData(i int) seriesData {
+// seriesData returns the data of series i: its name, style, color, dashes, marker and samples.
+func (d *drawing) seriesData(i int) object {
 	s, l := &d.f.Series[i], d.lookOf(i)
-	out := seriesData{Name: flat(s.Name), Style: []string{"line", "points", "steps"}[s.Style],
-		Color: fmt.Sprintf("#%02X%02X%02X", l.color.R, l.color.G, l.color.B), Marker: markers[l.marker].svg(),
-		X: numbers{}, Y: numbers{}}
+	dashes := ""
 	for _, w := range l.dash {
-		out.Dashes = strings.TrimSpace(fmt.Sprintf("%s %g", out.Dashes, w.Points()))
+		dashes = strings.TrimSpace(fmt.Sprintf("%s %g", dashes, w.Points()))
 	}
 	var last vg.Point
-	for j, y := range s.Y {
-		x := s.x(j)
-		if len(s.Y) > mostSamples && j > 0 && j < len(s.Y)-1 && d.f.X.shows(x) && d.f.Y.shows(y) {
-			at := vg.Point{X: d.px(x), Y: d.py(y)}
+	x, y, lo, hi := numbers{}, numbers{}, numbers{}, numbers{}
+	for j, v := range s.Y {
+		at := vg.Point{X: d.px(s.x(j)), Y: d.py(v)}
+		if len(s.Y) > mostSamples && j > 0 && j < len(s.Y)-1 && d.f.X.shows(s.x(j)) && d.f.Y.shows(v) {
 			if distance(at, last) < 0.25 {
 				continue
 			}
 			last = at
 		}
-		out.X, out.Y = append(out.X, x), append(out.Y, y)
+		x, y = append(x, s.x(j)), append(y, v)
 		if s.Lo != nil {
-			out.Lo, out.Hi = append(out.Lo, s.Lo[j]), append(out.Hi, s.Hi[j])
+			lo, hi = append(lo, s.Lo[j]), append(hi, s.Hi[j])
 		}
+	}
+	out := object{"n": flat(s.Name), "s": []string{"line", "points", "steps"}[s.Style], "d": dashes, "x": x, "y": y,
+		"c": fmt.Sprintf("#%02X%02X%02X", l.color.R, l.color.G, l.color.B), "m": markers[l.marker].svg()}
+	if s.Lo != nil {
+		out["lo"], out["hi"] = lo, hi
 	}
 	return out
 }

@@ -75,7 +75,7 @@ func TestInteractive(t *testing.T) {
 		t.Errorf("a long series is carried whole")
 	}
 	if g := Grid("g", 0, sample(), Map("m", "x", "y", "z", []float64{1}, []float64{1},
-		[][]float64{{2}})); !strings.Contains(g.HTML(), `"z":[[2]]},"fixed":true`) {
+		[][]float64{{2}})); !strings.Contains(g.HTML(), `"z":[[2]]}`) || !strings.Contains(g.HTML(), `"fixed":true`) {
 		t.Error("no map for the script")
 	}
 }

@@ -2,8 +2,6 @@ package plots
 
 import (
 	"encoding/csv"
-	"encoding/xml"
-	"io"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -80,13 +78,7 @@ func TestCSVSpreads(t *testing.T) {
 
 func TestTableHTML(t *testing.T) {
 	got := results().HTML()
-	for dec := xml.NewDecoder(strings.NewReader(strings.ReplaceAll(got, "<br>", "<br/>"))); ; {
-		if _, err := dec.Token(); err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
+	wellFormed(t, strings.ReplaceAll(got, "<br>", "<br/>"))
 	contains(t, got, `<td style="text-align:right">60,000</td>`, "a|b, &#34;q&#34;<br>&lt;i&gt;",
 		"<caption><b>Results</b><br>s<sub>λ</sub> &amp; 100 %</caption>")
 }

@@ -80,57 +80,27 @@ func ridgeObjective(z, y, w *mat.Dense, lambda float64) float64 {
 	return a*a + lambda*b*b
 }
 
-// reference is the dense solution for one map.
-type reference struct {
-	z, y, w *mat.Dense
-	lambda  float64
-	best    float64
-}
-
-func newReference(t *testing.T, m feature.Map, x points.Points, y *mat.Dense, lambda float64) *reference {
-	t.Helper()
-	ref := &reference{z: denseZ(t, m, x), y: y, lambda: lambda}
-	ref.w, ref.best = ridgeOptimum(t, ref.z, y, lambda)
-	return ref
-}
-
-// check holds a result to the reference: W, objective, residual.
-func (ref *reference) check(t *testing.T, label string, r *baseline.Result) {
-	t.Helper()
-	near(t, label, r.Objective, ref.best, 1e-10*ref.best)
-	near(t, label, ridgeObjective(ref.z, ref.y, r.W, ref.lambda), r.Objective, 1e-10*ref.best)
-	var d mat.Dense
-	d.Sub(r.W, ref.w)
-	if e := mat.Norm(&d, 2) / mat.Norm(ref.w, 2); !(e < 1e-6) {
-		t.Errorf("%s: W has an error of %.3g", label, e)
-	}
-	if r.Status != pcg.Converged || !(r.Residual <= 1e-9) || r.Iterations > 10 {
-		t.Errorf("%s: %v, %d iterations, residual %.3g", label, r.Status, r.Iterations, r.Residual)
-	}
-}
-
+// TestRandomFeatures: W, objective and residual are those of the dense solution, also with products in float32.
 func TestRandomFeatures(t *testing.T) {
-	const n, d, lambda = 700, 4, 0.05
-	x := draw(11, n, d)
-	y := wave(x, 3)
-	for _, dist := range []feature.Dist{gaussian, sketched} {
-		for _, s := range []int{1, 90, 300, 900} {
-			m := sample(t, dist, d, s)
-			ref := newReference(t, m, x, y, lambda)
-			ref.check(t, fmt.Sprintf("%v s = %d", dist, s), must(baseline.RandomFeatures(t.Context(), m, x,
-				lambda, y, nil)))
+	for _, c := range []struct {
+		n, d, s int
+		dist    feature.Dist
+	}{{700, 4, 1, gaussian}, {700, 4, 90, sketched}, {700, 4, 300, gaussian}, {700, 4, 900, sketched},
+		{2000, 6, 500, gaussian}, {2000, 6, 2100, gaussian}} {
+		const lambda = 0.05
+		x, label := draw(11, c.n, c.d), fmt.Sprint(c)
+		y := wave(x, 3)
+		r := must(baseline.RandomFeatures(t.Context(), sample(t, c.dist, c.d, c.s), x, lambda, y, nil))
+		z := denseZ(t, r.Map, x)
+		w, best := ridgeOptimum(t, z, y, lambda)
+		near(t, label, r.Objective, best, 1e-10*best)
+		near(t, label, ridgeObjective(z, y, r.W, lambda), r.Objective, 1e-10*best)
+		var d mat.Dense
+		d.Sub(r.W, w)
+		near(t, label, mat.Norm(&d, 2), 0, 1e-6*mat.Norm(w, 2))
+		if r.Status != pcg.Converged || !(r.Residual <= 1e-9) || r.Iterations > 10 {
+			t.Errorf("%s: %v, %d iterations, residual %.3g", label, r.Status, r.Iterations, r.Residual)
 		}
-	}
-}
-
-// TestRandomFeatures2000 is the size at which every method must reach its optimum to 1e-6, with products in float32.
-func TestRandomFeatures2000(t *testing.T) {
-	const n, d = 2000, 6
-	x := draw(12, n, d)
-	y := wave(x, 2)
-	for _, s := range []int{500, 2100} {
-		r := must(baseline.RandomFeatures(t.Context(), sample(t, gaussian, d, s), x, 0.1, y, nil))
-		newReference(t, r.Map, x, y, 0.1).check(t, fmt.Sprint(s), r)
 	}
 }
 
