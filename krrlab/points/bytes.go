@@ -194,11 +194,16 @@ func (w *Workspace) innerInt(dst []int32, ld int, a, b *Bytes, c0, c1 int) {
 		end := min(c0+depth, c1)
 		clear(part) // some libraries read what β = 0 is for
 		blas32.Gemm(blas.NoTrans, blas.Trans, 1, w.whole(0, a, c0, end), w.whole(1, b, c0, end), 0, out)
-		for i := range a.N {
-			row := dst[i*ld : i*ld+b.N]
-			for j, v := range part[i*b.N : (i+1)*b.N] {
-				row[j] += int32(v)
-			}
+		addTile(dst, ld, part, a.N, b.N)
+	}
+}
+
+// addTile adds whole numbers, a row after the other, to the rows of dst.
+func addTile[T int32 | float64, S int32 | float32](dst []T, ld int, part []S, rows, cols int) {
+	for i := range rows {
+		row := dst[i*ld : i*ld+cols]
+		for j, v := range part[i*cols : (i+1)*cols] {
+			row[j] += T(v)
 		}
 	}
 }
@@ -225,12 +230,7 @@ func InnerWhole(dst []float64, ld int, a, b Points, w *Workspace) bool {
 	part := buffer.Grow(&w.ints, na*nb)
 	for c0 := 0; c0 < d; c0 += gemm.BytesDepth {
 		w.innerInt(part, nb, a.(*Bytes), b.(*Bytes), c0, min(c0+gemm.BytesDepth, d))
-		for i := range na {
-			row := dst[i*ld : i*ld+nb]
-			for j, v := range part[i*nb : (i+1)*nb] {
-				row[j] += float64(v)
-			}
-		}
+		addTile(dst, ld, part, na, nb)
 	}
 	return true
 }

@@ -88,13 +88,19 @@ func (f *function) entry(d int, largest float64, norms bool, norm float64) float
 	return float64(d+16) * unit
 }
 
-// squares sets dst_j = Σ_c (x_c−z_jc)², four rows of z at a time.
+// byFour sets dst_j to a sum of row j of z, d numbers each, four rows at a time. The last row repeats at the end.
+func byFour(dst, z []float64, d int, sums func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64)) {
+	row := func(j int) []float64 { return z[min(j, len(dst)-1)*d:][:d] }
+	for j := 0; j < len(dst); j += 4 {
+		s0, s1, s2, s3 := sums(row(j), row(j+1), row(j+2), row(j+3))
+		copy(dst[j:], []float64{s0, s1, s2, s3})
+	}
+}
+
+// squares sets dst_j = Σ_c (x_c−z_jc)².
 func squares(dst, x, z []float64) {
-	d := len(x)
-	j := 0
-	for ; j+4 <= len(dst); j += 4 {
-		z0, z1, z2, z3 := z[j*d:][:d], z[(j+1)*d:][:d], z[(j+2)*d:][:d], z[(j+3)*d:][:d]
-		var s0, s1, s2, s3 float64
+	byFour(dst, z, len(x), func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64) {
+		z0, z1, z2, z3 = z0[:len(x)], z1[:len(x)], z2[:len(x)], z3[:len(x)] // no checks of bounds below
 		for c, v := range x {
 			e0, e1, e2, e3 := v-z0[c], v-z1[c], v-z2[c], v-z3[c]
 			s0 += e0 * e0
@@ -102,16 +108,8 @@ func squares(dst, x, z []float64) {
 			s2 += e2 * e2
 			s3 += e3 * e3
 		}
-		dst[j], dst[j+1], dst[j+2], dst[j+3] = s0, s1, s2, s3
-	}
-	for ; j < len(dst); j++ {
-		var s float64
-		for c, v := range x {
-			e := v - z[j*d+c]
-			s += e * e
-		}
-		dst[j] = s
-	}
+		return s0, s1, s2, s3
+	})
 }
 
 // absolutes sets dst_j = Σ_c |x_c−z_jc|.
@@ -158,12 +156,9 @@ func newGather(x []float64) gather {
 	return g
 }
 
-// sparseProducts sets dst_j = xᵀz_j for rows z of length d, four at a time.
+// sparseProducts sets dst_j = xᵀz_j for rows z of length d.
 func sparseProducts(dst []float64, x gather, z []float64, d int) {
-	j := 0
-	for ; j+4 <= len(dst); j += 4 {
-		z0, z1, z2, z3 := z[j*d:][:d], z[(j+1)*d:][:d], z[(j+2)*d:][:d], z[(j+3)*d:][:d]
-		var s0, s1, s2, s3 float64
+	byFour(dst, z, d, func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64) {
 		for k, c := range x.at {
 			v := x.val[k]
 			s0 += v * z0[c]
@@ -171,13 +166,6 @@ func sparseProducts(dst []float64, x gather, z []float64, d int) {
 			s2 += v * z2[c]
 			s3 += v * z3[c]
 		}
-		dst[j], dst[j+1], dst[j+2], dst[j+3] = s0, s1, s2, s3
-	}
-	for ; j < len(dst); j++ {
-		var s float64
-		for k, c := range x.at {
-			s += x.val[k] * z[j*d+c]
-		}
-		dst[j] = s
-	}
+		return s0, s1, s2, s3
+	})
 }

@@ -77,18 +77,15 @@ func (m *Matrix) hold(ctx context.Context, memory int64) error {
 	}
 	k := make([]float64, own*n)
 	err := m.each(ctx, n, func(lo, hi int) {
-		dst, z := make([][]float64, hi-lo), make([][]float64, hi-lo)
+		dst := make([][]float64, hi-lo)
 		for i := lo; i < hi; i++ {
-			at, end := m.place(i), n
+			end := n
 			if size == 1 {
 				end = i + 1
 			}
-			dst[i-lo], z[i-lo] = k[at*n:][:end], m.point(i)
+			dst[i-lo] = k[m.place(i)*n:][:end]
 		}
-		m.values(dst, z)
-		for i := lo; i < hi; i++ {
-			dst[i-lo][i] = m.diag[i]
-		}
+		m.form(dst, lo)
 	})
 	if err := comm.Agree(ctx, m.comm, err); err != nil {
 		return err
@@ -106,6 +103,18 @@ func (m *Matrix) hold(ctx context.Context, memory int64) error {
 			}
 		}
 	})
+}
+
+// form sets dst to rows lo, … of K, or their beginnings.
+func (m *Matrix) form(dst [][]float64, lo int) {
+	z := make([][]float64, len(dst))
+	for r := range z {
+		z[r] = m.x[(lo+r)*m.D:][:m.D]
+	}
+	m.values(dst, z)
+	for r, row := range dst {
+		row[lo+r] = m.diag[lo+r]
+	}
 }
 
 // place returns where row i of K is kept: group g is group g/P of its rank.
@@ -153,9 +162,6 @@ func (m *Matrix) each(ctx context.Context, n int, body func(lo, hi int)) error {
 		}
 	})
 }
-
-// point returns x_i.
-func (m *Matrix) point(i int) []float64 { return m.x[i*m.D : (i+1)*m.D] }
 
 // thin makes products of rows skip zeros where at least half of the coordinates are.
 func (m *Matrix) thin() {
@@ -229,20 +235,16 @@ func (m *Matrix) Mul(ctx context.Context, dst, v []float64, t int, absolute bool
 
 // rows returns rows lo … hi−1 of K.
 func (m *Matrix) rows(lo, hi int) [][]float64 {
-	out, z := make([][]float64, hi-lo), make([][]float64, hi-lo)
-	for i := lo; i < hi; i++ {
-		if m.k != nil {
-			at := m.place(i)
-			out[i-lo] = m.k[at*m.N : (at+1)*m.N]
-			continue
+	out := make([][]float64, hi-lo)
+	for r := range out {
+		if m.k == nil {
+			out[r] = make([]float64, m.N)
+		} else {
+			out[r] = m.k[m.place(lo+r)*m.N:][:m.N]
 		}
-		out[i-lo], z[i-lo] = make([]float64, m.N), m.point(i)
 	}
 	if m.k == nil {
-		m.values(out, z)
-		for i := lo; i < hi; i++ {
-			out[i-lo][i] = m.diag[i]
-		}
+		m.form(out, lo)
 	}
 	return out
 }
