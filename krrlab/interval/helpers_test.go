@@ -1,7 +1,6 @@
 package interval
 
 import (
-	"math"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -102,14 +101,6 @@ func repeated(d *datasets.Dataset) *datasets.Dataset {
 	out := *d
 	out.X = points.Gather(d.X, rows)
 	return &out
-}
-
-// apart returns the largest difference of two matrices beside the largest entry of b.
-func apart(a, b *mat.Dense) float64 {
-	var d mat.Dense
-	d.Sub(a, b)
-	size := math.Max(mat.Max(b), -mat.Min(b))
-	return math.Max(mat.Max(&d), -mat.Min(&d)) / size
 }
 
 var kernels = []kernel.Kernel{

@@ -187,6 +187,10 @@ func TestRegister(t *testing.T) {
 		"want at most 10":                   {Name: "test.multiquadric32", Params: `{"C":1,"Sigma":11}`},
 		"no such parameter: {Name:test.mul": {Name: "test.multiquadric", Params: `{"C":1}`, Sigma: 2},
 		"gaussian has no such parameter":    {Name: "gaussian", Sigma: 1, Params: "{}"},
+		`unknown kernel "rbf"`:              {Name: "rbf", Sigma: 1},
+		"gaussian has sigma = 0":            {Name: "gaussian"},
+		"no such parameter: {Name:gaussian Sigma:1 Gamma:0 Coef0:0 Degree:2": {Name: "gaussian", Sigma: 1, Degree: 2},
+		"polynomial has no such parameter":                                   {Name: "polynomial", Gamma: 1, Degree: 2, Sigma: 1},
 	} {
 		if k, err := kernel.FromSpec(s); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {

@@ -47,7 +47,7 @@ func TestPrecisionAt(t *testing.T) {
 		m := random(k, x, 1)
 		exact := mustDecide(t, m, x, &Options{Float64: true})
 		single := mustDecide(t, m, x, &Options{Accuracy: 1})
-		e := apart(single, exact) // of all 60 points, which is the trial's
+		e := testkit.Apart(single, exact) // of all 60 points, which is the trial's
 		if e == 0 {
 			t.Fatalf("%v: float32 tiles are exact", k)
 		}
@@ -66,7 +66,7 @@ func TestTrialOfFar(t *testing.T) {
 	x, z := points.NewDense(30, 1, floats.Span(make([]float64, 30), 0, 100)),
 		points.NewDense(30, 1, floats.Span(make([]float64, 30), 0, 200))
 	m := random(kernel.Gaussian{Sigma: 20}, x, 1)
-	scale := 100 * mat.Norm(m.C, 1) / maxAbs(mustDecide(t, m, z, &Options{Float64: true}))
+	scale := 100 * mat.Norm(m.C, 1) / testkit.MaxAbs(mustDecide(t, m, z, &Options{Float64: true}))
 	bound := func(p points.Points) float64 { // of the accuracy that inner products have
 		return scale * kernel.EntryError(m.Kernel, kernel.Float64, kernel.ExtentOf(points.NewPanel(p)))
 	}

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"math"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -53,23 +52,6 @@ func reference(m *Model, z points.Points) *mat.Dense {
 		}
 	}
 	return f
-}
-
-// apart returns max|a−b| / max|b|.
-func apart(a, b mat.Matrix) float64 {
-	var d mat.Dense
-	d.Sub(a, b)
-	return maxAbs(&d) / maxAbs(b)
-}
-
-func maxAbs(a mat.Matrix) (m float64) {
-	n, t := a.Dims()
-	for i := range n {
-		for j := range t {
-			m = max(m, math.Abs(a.At(i, j)))
-		}
-	}
-	return m
 }
 
 // scaled is a scaling of d features.

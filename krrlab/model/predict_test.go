@@ -35,10 +35,10 @@ func TestDecision(t *testing.T) {
 						want = bytes
 					}
 					name := fmt.Sprintf("%v, n=%d %s, m=%d %s", k, size.n, kind, size.m, other)
-					if e := apart(mustDecide(t, m, test[other], &Options{Float64: true}), want); e > 1e-13 {
+					if e := testkit.Apart(mustDecide(t, m, test[other], &Options{Float64: true}), want); e > 1e-13 {
 						t.Errorf("%s: off by %.2g in float64", name, e)
 					}
-					if e := apart(mustDecide(t, m, test[other], nil), want); e > 3e-5 {
+					if e := testkit.Apart(mustDecide(t, m, test[other], nil), want); e > 3e-5 {
 						t.Errorf("%s: off by %.2g", name, e)
 					}
 				}
@@ -106,8 +106,8 @@ func TestPrecision(t *testing.T) {
 			m := random(k, c.x, 1)
 			got, exact, want := mustDecide(t, m, c.z, nil), mustDecide(t, m, c.z, &Options{Float64: true}),
 				reference(m, c.z)
-			if e, double := apart(got, want),
-				apart(exact, want); e > c.within || double > c.double ||
+			if e, double := testkit.Apart(got, want),
+				testkit.Apart(exact, want); e > c.within || double > c.double ||
 				!strings.Contains(fmt.Sprint(mat.Equal(got, exact)), c.is) {
 				t.Errorf("%s, %v: off by %.2g, in float64 %.2g, which it is: %v", c.what, k, e, double,
 					mat.Equal(got, exact))
@@ -160,11 +160,11 @@ func TestScaling(t *testing.T) {
 	raw := &datasets.Dataset{Name: "z", X: z}
 	given := testkit.Must(scaled(4).Apply(raw))
 	want := reference(m, given.X)
-	if e := apart(mustDecide(t, m, z, &Options{Float64: true}), want); e > 1e-13 {
+	if e := testkit.Apart(mustDecide(t, m, z, &Options{Float64: true}), want); e > 1e-13 {
 		t.Errorf("raw points: off by %.2g", e)
 	}
 	for what, d := range map[string]*datasets.Dataset{"raw": raw, "scaled": given} {
-		if p, err := m.Predict(t.Context(), d, &Options{Float64: true}); err != nil || apart(p.Decision, want) > 1e-13 {
+		if p, err := m.Predict(t.Context(), d, &Options{Float64: true}); err != nil || testkit.Apart(p.Decision, want) > 1e-13 {
 			t.Errorf("%s data: %v, or off", what, err)
 		}
 	}

@@ -216,6 +216,16 @@ func Near(t testing.TB, got, want, off float64, of ...any) {
 	}
 }
 
+// MaxAbs returns max|a_ij|.
+func MaxAbs(a mat.Matrix) float64 { return max(mat.Max(a), -mat.Min(a)) }
+
+// Apart returns max|a_ij−b_ij| / max|b_ij|.
+func Apart(a, b mat.Matrix) float64 {
+	var d mat.Dense
+	d.Sub(a, b)
+	return MaxAbs(&d) / MaxAbs(b)
+}
+
 // KS returns √m·sup|F_m − F| of a sample, which it sorts: above 2.7 with probability 2e^(−2·2.7²) = 9e-7.
 func KS(x []float64, cdf func(float64) float64) (sup float64) {
 	slices.Sort(x)
