@@ -167,11 +167,11 @@ func endless(ctx context.Context, base *Dataset, by deformation, seed uint64, ro
 	for i := range rows {
 		out.Class[i] = base.Class[i%n]
 	}
-	base.X.Slice(0, min(n, rows)).Panel32To(x.Data, d)
+	points.Panel32To(base.X.Slice(0, min(n, rows)), x.Data, d)
 	if rows > n {
 		out.Source += fmt.Sprintf("; generated from %s: %v, seed %d", base.Name, by, seed)
 	}
 	return &out, by.rows(ctx, x, n, rng.New(seed).Sub("endless"), func(i int, picture []float32) {
-		base.X.Slice(i%n, i%n+1).Panel32To(picture, d)
+		points.Panel32To(base.X.Slice(i%n, i%n+1), picture, d)
 	})
 }

@@ -27,7 +27,7 @@ func (d *Dataset) Impute(how string) (filled *Dataset, count []int, err error) {
 	n, dim := d.X.Dims()
 	column, count := make([]float64, 0, n), make([]int, dim)
 	x, fill := points.NewDense(n, dim, nil), make([]float64, dim)
-	d.X.Panel64To(x.Data, dim)
+	points.Panel64To(d.X, x.Data, dim)
 	for j := range fill {
 		column = column[:0]
 		for i := range n {

@@ -73,7 +73,7 @@ func TestWeights(t *testing.T) {
 func withRoots(train *datasets.Dataset) *points.Dense {
 	n, d := train.X.Dims()
 	x := points.NewDense(n, d+1, nil)
-	train.X.Panel64To(x.Data, d+1)
+	points.Panel64To(train.X, x.Data, d+1)
 	for i, w := range train.Weights {
 		x.Row(i)[d] = math.Sqrt(w)
 	}

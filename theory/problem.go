@@ -247,7 +247,7 @@ func between(l *mat.TriDense, b mat.Matrix) *mat.SymDense {
 // whole returns z in float64.
 func whole(z *points.Dense32) *mat.Dense {
 	a := mat.NewDense(z.N, z.D, nil)
-	z.Panel64To(a.RawMatrix().Data, z.D)
+	points.Panel64To(z, a.RawMatrix().Data, z.D)
 	return a
 }
 

@@ -212,7 +212,7 @@ func dense64(x points.Points, w *Workspace) blas64.General {
 	}
 	n, d := x.Dims()
 	g := blas64.General{Rows: n, Cols: d, Stride: d, Data: buffer.Grow(&w.x64, n*d)}
-	x.Panel64To(g.Data, d)
+	points.Panel64To(x, g.Data, d)
 	return g
 }
 
@@ -223,7 +223,7 @@ func dense32(x points.Points, w *Workspace) blas32.General {
 	}
 	n, d := x.Dims()
 	g := blas32.General{Rows: n, Cols: d, Stride: d, Data: buffer.Grow(&w.x32, n*d)}
-	x.Panel32To(g.Data, d)
+	points.Panel32To(x, g.Data, d)
 	return g
 }
 

@@ -31,7 +31,7 @@ func TestBytesMatrix(t *testing.T) {
 		}
 	}
 	dense := points.NewDense(n, d, nil)
-	x.Panel64To(dense.Data, d)
+	points.Panel64To(x, dense.Data, d)
 	k := kernel.Gaussian{Sigma: 0.02}
 	const lambda = 1e-3
 	m := mustNew(t, k, x, lambda, nil)

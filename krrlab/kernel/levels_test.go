@@ -68,7 +68,7 @@ func TestLevels(t *testing.T) {
 func TestLevelsNone(t *testing.T) {
 	x, gauss := few(5, 40, 1), kernel.Gaussian{Sigma: 1}
 	dense := points.NewDense(5, 40, nil)
-	x.Panel64To(dense.Data, 40)
+	points.Panel64To(x, dense.Data, 40)
 	far := points.NewBytes(1, 9, 1, []uint8{15, 15, 15, 15, 15, 15, 15, 15, 15})
 	for name, c := range map[string]struct {
 		k kernel.Kernel

@@ -43,7 +43,7 @@ func NewPrecomputed(k points.Points) (*Precomputed, error) {
 	case *points.Dense, *points.Dense32:
 	default:
 		dense := points.NewDense(n, n, nil)
-		k.Panel64To(dense.Data, n)
+		points.Panel64To(k, dense.Data, n)
 		k = dense
 	}
 	p := &Precomputed{n: n, k: k, sizes: make([]float64, n)}
@@ -160,7 +160,7 @@ func (k *Precomputed) tile(x, z points.Points, w *Workspace, set func(a int, row
 	nx, d := x.Dims()
 	nz, _ := z.Dims()
 	at, xa, row := buffer.Grow(&w.z, nz), buffer.Grow(&w.x, d), buffer.Grow(&w.row, nz)
-	z.Panel64To(at, 1)
+	points.Panel64To(z, at, 1)
 	to := buffer.Grow(&w.to, nz)
 	for b, j := range at {
 		to[b] = int(j)

@@ -206,8 +206,8 @@ func checkTile(k Kernel, t tiler, p points.Points) error {
 	n, d := p.Dims()
 	nx, nz := min(n, 5), min(n, 4)
 	x, z, tile := make([]float64, nx*d), make([]float64, nz*d), make([]float64, nx*nz)
-	p.Slice(0, nx).Panel64To(x, d)
-	p.Slice(n-nz, n).Panel64To(z, d)
+	points.Panel64To(p.Slice(0, nx), x, d)
+	points.Panel64To(p.Slice(n-nz, n), z, d)
 	for i := range tile {
 		tile[i] = math.NaN()
 	}

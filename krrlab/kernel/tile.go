@@ -278,10 +278,10 @@ func (w *Workspace) each(k Kernel, x, z points.Points, set func(a, b int, v floa
 	if t, ok := k.(tiler); ok {
 		for a0 := 0; a0 < nx; a0 += step {
 			na := min(step, nx-a0)
-			x.Slice(a0, a0+na).Panel64To(buffer.Grow(&w.x, na*d), d)
+			points.Panel64To(x.Slice(a0, a0+na), buffer.Grow(&w.x, na*d), d)
 			for b0 := 0; b0 < nz; b0 += step {
 				nb := min(step, nz-b0)
-				z.Slice(b0, b0+nb).Panel64To(buffer.Grow(&w.z, nb*d), d)
+				points.Panel64To(z.Slice(b0, b0+nb), buffer.Grow(&w.z, nb*d), d)
 				values := buffer.Grow(&w.inner, na*nb)
 				t.EvalTile(values, w.x, w.z, na, nb)
 				for p, v := range values {
@@ -295,7 +295,7 @@ func (w *Workspace) each(k Kernel, x, z points.Points, set func(a, b int, v floa
 	for b0 := 0; b0 < nz; b0 += step {
 		b1 := min(b0+step, nz)
 		zb := buffer.Grow(&w.z, (b1-b0)*d)
-		z.Slice(b0, b1).Panel64To(zb, d)
+		points.Panel64To(z.Slice(b0, b1), zb, d)
 		for a := range nx {
 			x.RowTo(xa, a)
 			for b := b0; b < b1; b++ {

@@ -73,8 +73,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		n, d, _ := m.Dims()
 		a, b := make([]float64, n*d), make([]float64, n*d)
-		m.X.Panel64To(a, d)
-		got.X.Panel64To(b, d)
+		points.Panel64To(m.X, a, d)
+		points.Panel64To(got.X, b, d)
 		if !reflect.DeepEqual(a, b) || fmt.Sprintf("%T", got.X) != fmt.Sprintf("%T", m.X) {
 			t.Errorf("%v: points %T are not the %T saved", m, got.X, m.X)
 		}

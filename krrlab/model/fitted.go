@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 // sameRow is by how much a feature may differ from the model's, which may be kept in float32, relative to the largest.
@@ -20,8 +21,8 @@ func (m *Model) FittedOn(d *datasets.Dataset) bool {
 	a, b := make([]float64, block*dim), make([]float64, block*dim)
 	for lo := 0; lo < d.Len(); lo += block {
 		hi := min(lo+block, d.Len())
-		d.X.Slice(lo, hi).Panel64To(a, dim)
-		m.X.Slice(lo, hi).Panel64To(b, dim)
+		points.Panel64To(d.X.Slice(lo, hi), a, dim)
+		points.Panel64To(m.X.Slice(lo, hi), b, dim)
 		for i, v := range a[:(hi-lo)*dim] {
 			if !(math.Abs(v-b[i]) <= sameRow*max(1, math.Abs(v))) {
 				return false

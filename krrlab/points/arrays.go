@@ -32,7 +32,7 @@ func ToArrays(x Points) (kind string, unit float64, arrays []Array) {
 		return "dense", 0, []Array{{"x", compact(x.Data, n, d, x.Stride), []int{n, d}}}
 	}
 	data := make([]float64, n*d)
-	x.Panel64To(data, d)
+	Panel64To(x, data, d)
 	return "dense", 0, []Array{{"x", data, []int{n, d}}}
 }
 

@@ -125,12 +125,6 @@ func (x *Bytes) Slice(i, j int) Points {
 // RowTo implements Points.
 func (x *Bytes) RowTo(dst []float64, i int) { scaleTo(dst[:x.D], x.Row(i), x.Scale) }
 
-// Panel64To implements Points.
-func (x *Bytes) Panel64To(dst []float64, ld int) { columnsTo(dst, ld, x, 0, x.D) }
-
-// Panel32To implements Points.
-func (x *Bytes) Panel32To(dst []float32, ld int) { columnsTo(dst, ld, x, 0, x.D) }
-
 // scaleTo sets dst to src times the scale, rounded once or, to float32, twice.
 func scaleTo[T float](dst []T, src []uint8, scale float64) {
 	dst = dst[:len(src)]

@@ -74,7 +74,7 @@ func TestBytesPoints(t *testing.T) {
 		for _, d := range []int{1, 4, 7} {
 			x := drawBytes(g, 9, d, scale)
 			dense := NewDense(9, d, nil)
-			x.Panel64To(dense.Data, d)
+			Panel64To(x, dense.Data, d)
 			for i := range 9 {
 				row := make([]float64, d)
 				x.RowTo(row, i)
@@ -89,8 +89,8 @@ func TestBytesPoints(t *testing.T) {
 				{Gather(x, []int{5, 5, 0}), Gather(dense, []int{5, 5, 0})}} {
 				n, _ := p[0].Dims()
 				got, want := make([]float32, n*d), make([]float32, n*d)
-				p[0].Panel32To(got, d)
-				p[1].Panel32To(want, d)
+				Panel32To(p[0], got, d)
+				Panel32To(p[1], want, d)
 				if _, ok := p[0].(*Bytes); !ok || !slices.Equal(got, want) {
 					t.Errorf("scale %g: %T is %v, want %v", scale, p[0], got, want)
 				}
@@ -166,8 +166,8 @@ func TestAsBytes(t *testing.T) {
 		}
 		n, d := c.x.Dims()
 		got, want := make([]float64, n*d), make([]float64, n*d)
-		b.Panel64To(got, d)
-		c.x.Panel64To(want, d)
+		Panel64To(b, got, d)
+		Panel64To(c.x, want, d)
 		for i, v := range want {
 			if math.Abs(got[i]-v) > 0x1p-52*v {
 				t.Errorf("%s: number %d is %v, want %v", name, i, got[i], v)

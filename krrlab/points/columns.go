@@ -5,8 +5,21 @@ import "sort"
 // float is the type of an entry.
 type float interface{ float32 | float64 }
 
+// Panel64To writes all points to dst as dense rows with stride ld ≥ d.
+func Panel64To(x Points, dst []float64, ld int) {
+	_, d := x.Dims()
+	columnsTo(dst, ld, x, 0, d)
+}
+
+// Panel32To is Panel64To rounded to float32.
+func Panel32To(x Points, dst []float32, ld int) {
+	_, d := x.Dims()
+	columnsTo(dst, ld, x, 0, d)
+}
+
 // columnsTo writes columns c0, …, c1-1 of x to dst as dense rows of stride ld.
 func columnsTo[T float](dst []T, ld int, x Points, c0, c1 int) {
+	x, _ = Split(x)
 	switch x := x.(type) {
 	case *Dense:
 		for i := range x.N {

@@ -19,11 +19,6 @@ type Points interface {
 	Slice(i, j int) Points
 	// RowTo writes point i to dst, which must have length d.
 	RowTo(dst []float64, i int)
-	// Panel64To writes all points to dst as dense rows with stride ld ≥ d.
-	Panel64To(dst []float64, ld int)
-	// Panel32To writes all points to dst as dense rows with stride ld ≥ d,
-	// rounded to float32.
-	Panel32To(dst []float32, ld int)
 }
 
 // Dense is a row-major n×d matrix of points in float64: point i is
@@ -176,24 +171,6 @@ func (x *CSR) RowTo(dst []float64, i int) {
 		dst[j] = val[k]
 	}
 }
-
-// Panel64To implements Points.
-func (x *Dense) Panel64To(dst []float64, ld int) { columnsTo(dst, ld, x, 0, x.D) }
-
-// Panel32To implements Points.
-func (x *Dense) Panel32To(dst []float32, ld int) { columnsTo(dst, ld, x, 0, x.D) }
-
-// Panel64To implements Points.
-func (x *Dense32) Panel64To(dst []float64, ld int) { columnsTo(dst, ld, x, 0, x.D) }
-
-// Panel32To implements Points.
-func (x *Dense32) Panel32To(dst []float32, ld int) { columnsTo(dst, ld, x, 0, x.D) }
-
-// Panel64To implements Points.
-func (x *CSR) Panel64To(dst []float64, ld int) { columnsTo(dst, ld, x, 0, x.D) }
-
-// Panel32To implements Points.
-func (x *CSR) Panel32To(dst []float32, ld int) { columnsTo(dst, ld, x, 0, x.D) }
 
 // SqNorms returns the squared Euclidean norms ‖x_i‖² of all points, in float64.
 func SqNorms(x Points) []float64 {

@@ -277,9 +277,9 @@ func TestMeanGatherShift(t *testing.T) {
 			}
 		}
 		buf := make([]float64, 11*8)
-		Shift(x, mean).Panel64To(buf, 8)
+		Panel64To(Shift(x, mean), buf, 8)
 		buf32 := make([]float32, 11*8)
-		Shift(x, mean).Panel32To(buf32, 8)
+		Panel32To(Shift(x, mean), buf32, 8)
 		if want := a.Row(3)[2] - mean[2]; buf[3*8+2] != want || buf32[3*8+2] != float32(want) {
 			t.Errorf("%T: panel of shifted points has %v and %v, want %v", x, buf[3*8+2], buf32[3*8+2], want)
 		}

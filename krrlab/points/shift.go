@@ -35,13 +35,3 @@ func (x *Shifted) RowTo(dst []float64, i int) {
 		dst[j] -= c
 	}
 }
-
-// Panel64To implements Points.
-func (x *Shifted) Panel64To(dst []float64, ld int) {
-	columnsTo(dst, ld, x, 0, len(x.C))
-}
-
-// Panel32To implements Points.
-func (x *Shifted) Panel32To(dst []float32, ld int) {
-	columnsTo(dst, ld, x, 0, len(x.C))
-}

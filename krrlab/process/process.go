@@ -325,7 +325,9 @@ func (p *Preconditioner) give(ctx context.Context, word, rest string) error {
 		x := p.k.Points()
 		_, d := x.Dims()
 		to = mat.NewDense(n, d, nil)
-		x.Panel64To(to.RawMatrix().Data, d)
+		for i := range n {
+			x.RowTo(to.RawRowView(i), i)
+		}
 	case "columns":
 		idx, err := p.columns()
 		if err != nil {

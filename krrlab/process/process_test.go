@@ -201,7 +201,7 @@ func ask(question string, in *bufio.Reader, out io.Writer) (all []float64, err e
 func TestQuestions(t *testing.T) {
 	for question, want := range map[string]func(k *gram.Matrix, dst *mat.Dense) error{
 		"points": func(k *gram.Matrix, dst *mat.Dense) error {
-			k.Points().Panel64To(dst.RawMatrix().Data, d)
+			points.Panel64To(k.Points(), dst.RawMatrix().Data, d)
 			return nil
 		},
 		"columns/int32": func(k *gram.Matrix, dst *mat.Dense) error { return k.Columns(t.Context(), []int{5, 2}, dst) },

@@ -168,7 +168,7 @@ func (s *search) shape(l *Lengths, x *points.Dense, theta []float64) {
 func dense(x points.Points) *points.Dense {
 	n, d := x.Dims()
 	out := points.NewDense(n, d, nil)
-	points.Shift(x, points.Mean(x)).Panel64To(out.Data, d)
+	points.Panel64To(points.Shift(x, points.Mean(x)), out.Data, d)
 	return out
 }
 

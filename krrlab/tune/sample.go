@@ -219,8 +219,8 @@ func (s *sample) join(x points.Points, y *mat.Dense, weights []float64) {
 	n, d := s.x.Dims()
 	m, t := y.Dims()
 	all := points.NewDense(n+m, d, nil)
-	s.x.Panel64To(all.Data, d)
-	x.Panel64To(all.Data[n*d:], d)
+	points.Panel64To(s.x, all.Data, d)
+	points.Panel64To(x, all.Data[n*d:], d)
 	both := mat.NewDense(n+m, t, nil)
 	both.Stack(s.y, y)
 	s.x, s.y, s.fitted, s.judged.weights = all, both, n, weights

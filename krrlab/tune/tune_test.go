@@ -117,7 +117,7 @@ func TestClusters(t *testing.T) {
 	const n = 60
 	set := datasets.SyntheticRegression(n, 3, 0.1, 1)
 	x, rows := points.NewDense(n, 3, nil), rng.New(1).Perm(n)
-	set.X.Panel64To(x.Data, 3)
+	points.Panel64To(set.X, x.Data, 3)
 	for i := range n {
 		x.Row(i)[1] += float64(i%2*2-1) * (1 << 27)
 	}

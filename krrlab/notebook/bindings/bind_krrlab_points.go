@@ -33,6 +33,8 @@ func init() {
 			"NewPanel32":  r.ValueOf(points.NewPanel32),
 			"NotFinite":   r.ValueOf(points.NotFinite),
 			"Over":        r.ValueOf(points.Over),
+			"Panel32To":   r.ValueOf(points.Panel32To),
+			"Panel64To":   r.ValueOf(points.Panel64To),
 			"Repeated":    r.ValueOf(points.Repeated),
 			"Same":        r.ValueOf(points.Same),
 			"SameBytes":   r.ValueOf(points.SameBytes),
