@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -105,10 +106,7 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 		return nil, fmt.Errorf("interval: at λ = %g: %w", m.Lambda, err)
 	}
 	if m.Mean != nil {
-		s.ones = make([]float64, n)
-		for i := range s.ones {
-			s.ones[i] = 1
-		}
+		s.ones = slices.Repeat([]float64{1}, n)
 		x := mat.NewDense(n, 1, s.ones)
 		s.f.Forward(x)
 		s.f.Backward(x)

@@ -204,14 +204,22 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Targets: meta.Targets, Mean: meta.Mean,
-		Threshold: meta.Threshold, Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Repeats: meta.Repeats,
-		Origin: meta.Origin}
-	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
+		Threshold: meta.Threshold, Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns,
+		Error: meta.Error, Repeats: meta.Repeats, Origin: meta.Origin}
+	if err := a.fill(m, meta); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
+	}
+	return m, nil
+}
+
+// fill reads what the model has in arrays, and checks it.
+func (a *archive) fill(m *Model, meta Info) (err error) {
+	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
+		return err
 	}
 	if m.Repeats != nil && m.Repeats.Grouped > 0 {
 		if m.Groups, err = a.groups(meta.N); err != nil {
-			return nil, fmt.Errorf("damaged model: %w", err)
+			return err
 		}
 	}
 	c := array(a, &err, "c.npy", meta.N, meta.T)
@@ -226,18 +234,15 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 			})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("damaged model: %w", err)
+		return err
 	}
 	m.C = mat.NewDense(meta.N, meta.T, c)
 	if m.Calibration = meta.Calibration; m.Calibration != nil {
 		if err := a.scores(m.Calibration, m.Labels != nil, meta.T); err != nil {
-			return nil, fmt.Errorf("damaged model: %w", err)
+			return err
 		}
 	}
-	if err := m.validate(meta); err != nil {
-		return nil, fmt.Errorf("damaged model: %w", err)
-	}
-	return m, nil
+	return m.validate(meta)
 }
 
 func (m *Model) validate(meta Info) error {

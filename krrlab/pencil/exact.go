@@ -67,24 +67,18 @@ func reduce(ctx context.Context, a blas64.General, m pcg.Preconditioner) (norm, 
 		return 0, 0, false, nil
 	}
 	t := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: low.Data}
-	err = byBlocks(ctx, a, func(columns blas64.General) { blas64.Trmm(blas.Left, blas.Trans, 1, t, columns) },
-		func(rows blas64.General) { blas64.Trmm(blas.Right, blas.NoTrans, 1, t, rows) }) // A ← LᵀA, A ← AL
-	return norm, skew, err == nil, err
-}
-
-// byBlocks gives a to left in blocks of columns, and then to right in blocks of rows, on all threads.
-func byBlocks(ctx context.Context, a blas64.General, left, right func(blas64.General)) error {
-	n := a.Rows
 	blocks := (n + width - 1) / width
-	err := accel.ForEach(ctx, blocks, func(_, b int) {
+	err = accel.ForEach(ctx, blocks, func(_, b int) { // A ← LᵀA, by columns
 		j := b * width
-		left(blas64.General{Rows: n, Cols: min(width, n-j), Stride: a.Stride, Data: a.Data[j:]})
+		blas64.Trmm(blas.Left, blas.Trans, 1, t,
+			blas64.General{Rows: n, Cols: min(width, n-j), Stride: a.Stride, Data: a.Data[j:]})
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = accel.ForEach(ctx, blocks, func(_, b int) { // A ← AL, by rows
+			i := b * width
+			blas64.Trmm(blas.Right, blas.NoTrans, 1, t,
+				blas64.General{Rows: min(width, n-i), Cols: n, Stride: a.Stride, Data: a.Data[i*a.Stride:]})
+		})
 	}
-	return accel.ForEach(ctx, blocks, func(_, b int) {
-		i := b * width
-		right(blas64.General{Rows: min(width, n-i), Cols: n, Stride: a.Stride, Data: a.Data[i*a.Stride:]})
-	})
+	return norm, skew, err == nil, err
 }

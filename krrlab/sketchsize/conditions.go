@@ -65,16 +65,17 @@ type spectral struct {
 	sigma2 []float64 // Σ̂², ascending
 	rank   int
 	short  *mat.Dense // s×1
+	x, y   *mat.Dense // n×1, of the operators below
 }
 
 // newSpectral decomposes ẐᵀẐ. Eigenvalues below what float64 resolves, 64·2⁻⁵³·s·σ₁², count as 0.
 func newSpectral(ctx context.Context, l *ladder, threshold float64) (*spectral, error) {
-	p := &spectral{c: l.scale(), short: mat.NewDense(l.z.D, 1, nil)}
-	var err error
-	if p.w, err = l.inverse(ctx, 1, precond.FormEigen); err != nil {
+	w, err := l.inverse(ctx, 1, precond.FormEigen)
+	if err != nil {
 		return nil, err
 	}
-	p.sigma2 = p.w.Eigenvalues()
+	p := &spectral{w: w, c: l.scale(), sigma2: w.Eigenvalues(), short: mat.NewDense(l.z.D, 1, nil),
+		x: mat.NewDense(w.Dim(), 1, nil), y: mat.NewDense(w.Dim(), 1, nil)}
 	s := len(p.sigma2)
 	limit := max(p.c*threshold, 64*0x1p-53*float64(s)*p.sigma2[s-1])
 	for _, v := range p.sigma2 {
@@ -112,8 +113,7 @@ func (p *spectral) complement(ctx context.Context, dst, src *mat.Dense) error {
 // rest is (I−P)K(I−P), of order n.
 type rest struct {
 	*spectral
-	k    Operator
-	x, y *mat.Dense
+	k Operator
 }
 
 func (a *rest) Dim() int { return a.w.Dim() }
@@ -132,8 +132,7 @@ func (a *rest) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 // B = WD^(-½) = √c·ẐV_rΣ̂_r⁻² it is BᵀKB.
 type quotient struct {
 	*spectral
-	k    Operator
-	x, y *mat.Dense
+	k Operator
 }
 
 func (a *quotient) Dim() int { return a.rank }
@@ -173,7 +172,11 @@ func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float6
 		Low: estimate.Exact(1, 0, "P = 0"), High: estimate.Exact(1, 0, "P = 0"),
 	}
 	if p.rank < s.n {
-		r, err := s.norm(ctx, p, c.Alpha, delta/3, g)
+		o := s.options(1-delta/3, g.Sub("condition 1"), func(r *lanczos.Result) judgement {
+			return ofNorm(r, s.p.Error, c.Alpha*s.p.Lambda)
+		})
+		o.Ends = lanczos.Largest
+		r, err := lanczos.Run(ctx, &rest{p, s.p.K}, o)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -181,8 +184,9 @@ func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float6
 		products += r.MulTo.Calls
 	}
 	if p.rank > 0 {
-		e := s.ratioError(p)
-		r, err := s.ratios(ctx, p, c.Gamma, e, 2*delta/3, g)
+		e := s.p.Error * p.c / p.sigma2[len(p.sigma2)-p.rank] // ‖D^(-½)WᵀEWD^(-½)‖₂ ≤ ‖E‖₂/min σ², E = K_stored−K
+		r, err := lanczos.Run(ctx, &quotient{p, s.p.K}, s.options(1-2*delta/3, g.Sub("condition 2"),
+			func(r *lanczos.Result) judgement { return ofRatios(r, e, c.Gamma) }))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -194,31 +198,9 @@ func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float6
 	return out, products, nil
 }
 
-// ratioError returns ‖D^(-½)WᵀEWD^(-½)‖₂ ≤ ‖E‖₂/min σ² for ‖E‖₂ = ‖K_stored−K‖₂.
-func (s *search) ratioError(p *spectral) float64 {
-	return s.p.Error * p.c / p.sigma2[len(p.sigma2)-p.rank]
-}
-
 // within judges condition 2.
 func within(low, high estimate.Interval, gamma float64) Verdict {
 	return both(atLeast(low, 1-gamma), atMost(high, 1+gamma))
-}
-
-// norm finds ‖(I−P)K(I−P)‖₂ of K as stored and compares it, with the error of that, with αλ.
-func (s *search) norm(ctx context.Context, p *spectral, alpha, delta float64, g rng.Stream) (*lanczos.Result, error) {
-	judge := func(r *lanczos.Result) judgement { return ofNorm(r, s.p.Error, alpha*s.p.Lambda) }
-	o := s.options(1-delta, g.Sub("condition 1"), judge)
-	o.Ends = lanczos.Largest
-	a := &rest{p, s.p.K, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
-	return lanczos.Run(ctx, a, o)
-}
-
-// ratios finds the ends of the spectrum of (WᵀKW, WᵀZZᵀW) and compares them, widened by e, with 1±γ.
-func (s *search) ratios(ctx context.Context, p *spectral, gamma, e, delta float64, g rng.Stream) (*lanczos.Result,
-	error) {
-	judge := func(r *lanczos.Result) judgement { return ofRatios(r, e, gamma) }
-	a := &quotient{p, s.p.K, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
-	return lanczos.Run(ctx, a, s.options(1-delta, g.Sub("condition 2"), judge))
 }
 
 // scaled returns the interval of f times the number.

@@ -97,7 +97,6 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		d.judged.positive = p.Train.Rarer()
 	}
 	if o.Valid != nil {
-		var err error
 		if o.Valid, err = p.Train.Scaling.Apply(o.Valid); err != nil {
 			return nil, err
 		}
@@ -120,7 +119,6 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		if !ok {
 			return nil, fmt.Errorf("tune: a %T does not fit other rows: tune by krrlab.Lab, or with Rows of n/2", b)
 		}
-		var err error
 		if all, err = o.holdout(bench, p, y, d.judged); err != nil {
 			return nil, err
 		}

@@ -69,10 +69,7 @@ func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Str
 // perron bounds λ_max(K) by power steps of |K| from v = 1: from below by the Rayleigh quotient
 // vᵀKv/vᵀv ≤ λ_max, and from above by max_i (|K|v)_i/v_i.
 func (m *Matrix) perron(ctx context.Context, steps int) (lo, hi float64, err error) {
-	v, w := make([]float64, m.N), make([]float64, m.N)
-	for i := range v {
-		v[i] = 1
-	}
+	v, w := slices.Repeat([]float64{1}, m.N), make([]float64, m.N)
 	hi = float64(m.N) * m.Largest
 	for range steps {
 		if err := m.Mul(ctx, w, v, 1, true); err != nil {

@@ -21,7 +21,7 @@ func (v *Verification) String() string {
 		}
 		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %s, asked "+
 			"%g: %s",
-			float64(v.Residual), float64(v.Rounding), says, v.Tol, v.verdict())
+			v.Residual, v.Rounding, says, v.Tol, v.verdict())
 	}
 	b.Add("κ(K+λI)", "in %s, certain; at most 1+n·max k/λ = %s", outward.Span(v.Cond.Lo, v.Cond.Hi, 4),
 		outward.Up(v.Simple, 4))
@@ -55,10 +55,10 @@ func (v *Verification) targetsNote() string {
 
 // verdict says whether the tolerance of the fit is proved.
 func (v *Verification) verdict() string {
-	switch {
-	case float64(v.Residual)+float64(v.Rounding) <= v.Tol:
+	switch tol := stage.Number(v.Tol); {
+	case v.Residual+v.Rounding <= tol:
 		return "proved"
-	case float64(v.Residual)-float64(v.Rounding) > v.Tol:
+	case v.Residual-v.Rounding > tol:
 		return "NOT met"
 	}
 	return "not decided at this rounding"
@@ -67,14 +67,14 @@ func (v *Verification) verdict() string {
 func (v *Verification) testText() string {
 	s := plural.Count(v.TestN, "point")
 	if v.TestError.Known() && v.Open.Known() {
-		s += fmt.Sprintf(", error %.2f %%", 100*float64(v.TestError))
+		s += fmt.Sprintf(", error %.2f %%", 100*v.TestError)
 	} else if v.TestError.Known() {
 		s += fmt.Sprintf(", RMSE %s%s", outward.Plain(float64(v.TestError), 4),
 			map[bool]string{true: " of all targets together, whatever their units"}[v.T > 1])
 	}
 	if v.Open.Known() {
 		s += fmt.Sprintf("; %.2f %% of the labels are proved those of the exact answer, %.2f %% open at this residual",
-			100*(1-float64(v.Open)), 100*float64(v.Open))
+			100*(1-v.Open), 100*v.Open)
 	}
 	return s
 }
@@ -83,9 +83,8 @@ func (v *Verification) testText() string {
 func (v *Verification) Table() *plots.Table {
 	t := &plots.Table{Columns: plots.Heads("quantity", "value", "lower end", "upper end")}
 	if v.Residual.Known() {
-		t.Add("residual, worst column", float64(v.Residual),
-			plots.AtLeast(max(0, float64(v.Residual)-float64(v.Rounding))),
-			plots.AtMost(float64(v.Residual)+float64(v.Rounding)))
+		t.Add("residual, worst column", float64(v.Residual), plots.AtLeast(float64(max(0, v.Residual-v.Rounding))),
+			plots.AtMost(float64(v.Residual+v.Rounding)))
 		for j, r := range v.Columns {
 			t.Add(fmt.Sprintf("residual of column %d", j+1), r, plots.Blank(), plots.Blank())
 		}
