@@ -18,6 +18,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
+	_ "github.com/krrlab/lab/plots/draw" // pictures
 )
 
 // Report is an experiment that is to be run, or was, whole or in part: its entries, with results where there are any.

@@ -18,6 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/sketchsize"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/suite"
+	_ "github.com/krrlab/lab/plots/draw"
 )
 
 // stageCases are the stages, each with the configuration that its path through ranks asks for, and its options.

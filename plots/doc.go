@@ -18,6 +18,10 @@
 // the figure by the convention of Jupyter kernels for Go, where a value with such methods displays itself, and so they
 // have no error: they show the reason instead.
 //
+// A program that draws figures imports package plots/draw, which registers what draws them:
+//
+//	import _ "github.com/krrlab/lab/plots/draw"
+//
 // # Ready-made figures
 //
 // Each returns a *Figure, to which more can be added before it is drawn:

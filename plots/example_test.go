@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/plots"
+	_ "github.com/krrlab/lab/plots/draw"
 )
 
 func ExampleTable() {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/krrlab/lab/plots/internal/text"
 )
 
 // Style says how a series is drawn.
@@ -43,8 +45,8 @@ type Series struct {
 	Lo, Hi []float64
 }
 
-// x returns the abscissa of sample i.
-func (s *Series) x(i int) float64 {
+// Abscissa returns X[i], or i if X is nil.
+func (s *Series) Abscissa(i int) float64 {
 	if s.X == nil {
 		return float64(i)
 	}
@@ -104,86 +106,12 @@ type Figure struct {
 	Width, Height float64
 }
 
-// size returns the width and height in inches.
-func (f *Figure) size() (w, h float64) {
-	w, h = f.Width, f.Height
-	w = cmp.Or(w, 6.5)
-	if h == 0 {
-		h = 4
-		if len(f.Panels) > 0 {
-			h = f.gridHeight()
-		}
-	}
-	return w, h
-}
-
-// extent is the least and greatest values that the axes can show.
-type extent struct{ xlo, xhi, ylo, yhi float64 }
-
-// nothing is the extent of no value.
-var nothing = extent{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)}
-
-func (e extent) union(g extent) extent {
-	return extent{math.Min(e.xlo, g.xlo), math.Max(e.xhi, g.xhi), math.Min(e.ylo, g.ylo), math.Max(e.yhi, g.yhi)}
-}
-
-// at returns the extent with the values that the axes of the figure can show.
-func (e extent) at(f *Figure, xs, ys []float64) extent {
-	for _, x := range xs {
-		if f.X.shows(x) {
-			e.xlo, e.xhi = math.Min(e.xlo, x), math.Max(e.xhi, x)
-		}
-	}
-	for _, y := range ys {
-		if f.Y.shows(y) {
-			e.ylo, e.yhi = math.Min(e.ylo, y), math.Max(e.yhi, y)
-		}
-	}
-	return e
-}
-
-func (f *Figure) extentOf(i int) extent {
-	s, e := &f.Series[i], nothing
-	for j, y := range s.Y {
-		if x := s.x(j); f.X.shows(x) && f.Y.shows(y) {
-			e = e.at(f, []float64{x}, []float64{y})
-			if s.Lo != nil {
-				e = e.at(f, nil, []float64{s.Lo[j], s.Hi[j]})
-			}
-		}
-	}
-	return e
-}
-
-// extent returns the extent of everything in the figure.
-func (f *Figure) extent() extent {
-	e := nothing
-	for i := range f.Series {
-		e = e.union(f.extentOf(i))
-	}
-	if m := f.Map; m != nil { // its edges are the axes' ends; lines and marks do not widen it
-		return e.at(f, edges(m.X, &f.X), edges(m.Y, &f.Y))
-	}
-	for _, l := range f.HLines {
-		e = e.at(f, nil, []float64{l.At})
-	}
-	for _, l := range f.VLines {
-		e = e.at(f, []float64{l.At}, nil)
-	}
-	for _, m := range f.Marks {
-		if f.X.shows(m.X) && f.Y.shows(m.Y) {
-			e = e.at(f, []float64{m.X}, []float64{m.Y})
-		}
-	}
-	return e
-}
-
 // String returns what the figure holds in a few lines: the title, the quantities, and
 // for each series its number of samples and their range.
 func (f *Figure) String() string {
 	var b strings.Builder
 	if f.Title != "" {
-		b.WriteString(oneLine(f.Title) + "\n")
+		b.WriteString(text.OneLine(f.Title) + "\n")
 	}
 	if n := len(f.Panels); n > 0 {
 		fmt.Fprintf(&b, "%d panels\n", n)
@@ -195,14 +123,14 @@ func (f *Figure) String() string {
 		return b.String()
 	}
 	if f.X.Label != "" || f.Y.Label != "" {
-		b.WriteString(cmp.Or(oneLine(f.Y.Label), "y") + " against " + cmp.Or(oneLine(f.X.Label), "x") + "\n")
+		b.WriteString(cmp.Or(text.OneLine(f.Y.Label), "y") + " against " + cmp.Or(text.OneLine(f.X.Label), "x") + "\n")
 	}
 	for i := range f.Series {
-		s, name := &f.Series[i], cmp.Or(oneLine(f.Series[i].Name), "series")
+		s, name := &f.Series[i], cmp.Or(text.OneLine(f.Series[i].Name), "series")
 		fmt.Fprintf(&b, "%s: %d samples%s\n", name, len(s.Y), span(s.Y))
 	}
 	if m := f.Map; m != nil {
-		name := cmp.Or(oneLine(m.Color.Label), "map")
+		name := cmp.Or(text.OneLine(m.Color.Label), "map")
 		fmt.Fprintf(&b, "%s: %d×%d cells%s\n", name, len(m.Y), len(m.X), span(slices.Concat(m.Z...)))
 	}
 	return b.String()
@@ -210,11 +138,11 @@ func (f *Figure) String() string {
 
 // span writes the range of the finite values.
 func span(v []float64) string {
-	e := nothing.at(new(Figure), v, nil)
-	if e.xlo > e.xhi {
+	v = slices.DeleteFunc(slices.Clone(v), func(x float64) bool { return !new(Axis).Shows(x) })
+	if len(v) == 0 {
 		return ""
 	}
-	return " from " + scientific(e.xlo) + " to " + scientific(e.xhi)
+	return " from " + text.Scientific(slices.Min(v)) + " to " + text.Scientific(slices.Max(v))
 }
 
 // Validate reports, in one line, why the figure cannot be drawn: nothing in it,
@@ -223,12 +151,13 @@ func span(v []float64) string {
 func (f *Figure) Validate() error {
 	err := f.validate()
 	if err == nil {
-		if w, h := f.size(); !(w >= 1 && w <= 50 && h >= 1 && h <= 50) {
+		// The default is 6.5 by 4, and for panels the height that they need, which is in range.
+		if w, h := cmp.Or(f.Width, 6.5), cmp.Or(f.Height, 4); !(w >= 1 && w <= 50 && h >= 1 && h <= 50) {
 			err = fmt.Errorf(" is %g by %g inches; want 1 to 50", w, h)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("plots: figure %q%w", oneLine(f.Title), err)
+		return fmt.Errorf("plots: figure %q%w", text.OneLine(f.Title), err)
 	}
 	return nil
 }
@@ -241,19 +170,22 @@ func (f *Figure) validate() error {
 	if len(f.Series) == 0 && f.Map == nil {
 		return fmt.Errorf(" has no series, no map and no panels")
 	}
-	err, e := cmp.Or(f.X.validate("x"), f.Y.validate("y")), nothing
+	err, isEmpty := cmp.Or(f.X.validate("x"), f.Y.validate("y")), f.Map == nil
 	if f.Map != nil {
 		err = cmp.Or(err, f.Map.validate(f))
 	}
 	for i := range f.Series {
 		if err = cmp.Or(err, f.Series[i].validate()); err == nil {
-			e = e.union(f.extentOf(i))
+			s := &f.Series[i]
+			for j, y := range s.Y {
+				isEmpty = isEmpty && !(f.X.Shows(s.Abscissa(j)) && f.Y.Shows(y))
+			}
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if f.Map == nil && (e.xlo > e.xhi || e.ylo > e.yhi) {
+	if isEmpty {
 		return fmt.Errorf(" has no value that its axes can show")
 	}
 	return nil
@@ -273,7 +205,7 @@ func (s *Series) validate() error {
 }
 
 func (a *Axis) validate(name string) error {
-	lo, hi := a.ends()
+	lo, hi := a.Ends()
 	for _, v := range []float64{lo, hi} {
 		if math.IsInf(v, 0) || a.Log && v <= 0 {
 			return fmt.Errorf(": the %s axis cannot end at %g", name, v)
@@ -296,7 +228,7 @@ func (m *HeatMap) validate(f *Figure) error {
 			return fmt.Errorf(": the map has no values of %s", t.name)
 		}
 		for i, v := range t.values {
-			if !t.axis.shows(v) {
+			if !t.axis.Shows(v) {
 				return fmt.Errorf(": the map has a cell at %s = %g, which the axis cannot show", t.name, v)
 			}
 			if i > 0 && v <= t.values[i-1] {
@@ -312,7 +244,7 @@ func (m *HeatMap) validate(f *Figure) error {
 			return fmt.Errorf(": row %d of the map has %d cells for %d values of x", i, len(row), len(m.X))
 		}
 	}
-	if lo, hi := m.extent(); lo > hi {
+	if !slices.ContainsFunc(slices.Concat(m.Z...), m.Color.Shows) {
 		return fmt.Errorf(": the map has no value that its colors can show")
 	}
 	if len(f.HLines) > 0 {
@@ -331,14 +263,45 @@ func (f *Figure) validatePanels() error {
 	for i := range f.Panels {
 		p := &f.Panels[i]
 		if len(p.Panels) > 0 {
-			return fmt.Errorf(": panel %d (%q) has panels of its own", i+1, oneLine(p.Title))
+			return fmt.Errorf(": panel %d (%q) has panels of its own", i+1, text.OneLine(p.Title))
 		}
 		if err := p.validate(); err != nil {
-			return fmt.Errorf(": panel %d (%q)%w", i+1, oneLine(p.Title), err)
+			return fmt.Errorf(": panel %d (%q)%w", i+1, text.OneLine(p.Title), err)
 		}
 		if f.ShareX && f.Panels[0].X.Log != p.X.Log {
 			return fmt.Errorf(": panels 1 and %d cannot share a logarithmic and a linear x axis", i+1)
 		}
 	}
 	return nil
+}
+
+// HeatMap is a quantity over a grid of two others, drawn as colored cells with their
+// values in them and a bar that explains the colors, light for small and dark for
+// large. The cells meet half-way between the values of the axes, geometrically on a
+// log axis.
+type HeatMap struct {
+	// X and Y are the cells' values on the axes, rising.
+	X, Y []float64
+	// Z[i][j] belongs to Y[i] and X[j]. A NaN is a cell without a value, left gray.
+	Z [][]float64
+	// Color is the scale of the colors: its label, whether it is logarithmic, and its
+	// ends. Values beyond the ends have the colors of the ends.
+	Color Axis
+	// Format is a fmt verb for the values, such as "%.1f"; empty means three digits.
+	Format string
+	// Bare leaves the values out. They are left out, too, where they do not fit.
+	Bare bool
+}
+
+// Shows reports whether the axis has a place for v.
+func (a *Axis) Shows(v float64) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
+}
+
+// Ends returns the ends that the caller fixed; NaN where an end follows the data.
+func (a *Axis) Ends() (lo, hi float64) {
+	if a.Min == a.Max {
+		return math.NaN(), math.NaN()
+	}
+	return a.Min, a.Max
 }

@@ -3,6 +3,8 @@ package plots
 import (
 	"math"
 	"slices"
+
+	"github.com/krrlab/lab/plots/internal/text"
 )
 
 // Convergence returns the figure of an iterative solve: relative residuals
@@ -23,7 +25,7 @@ func Convergence(title string, tol float64, series ...Series) *Figure {
 // level adds a horizontal line at a positive value, named with it.
 func (f *Figure) level(name string, at float64) {
 	if at > 0 && !math.IsInf(at, 1) {
-		f.HLines = append(f.HLines, RefLine{At: at, Label: name + scientific(at)})
+		f.HLines = append(f.HLines, RefLine{At: at, Label: name + text.Scientific(at)})
 	}
 }
 
@@ -79,7 +81,7 @@ func Ladder(title, quantity string, target float64, chosen int, rungs ...Series)
 	f.level("target ", target)
 	if len(rungs) > 0 && chosen >= 0 && chosen < min(len(rungs[0].X), len(rungs[0].Y)) {
 		x := rungs[0].X[chosen]
-		f.Marks = []Mark{{X: x, Y: rungs[0].Y[chosen], Label: "s = " + plainLabel(x)}}
+		f.Marks = []Mark{{X: x, Y: rungs[0].Y[chosen], Label: "s = " + text.Plain(x)}}
 	}
 	return f
 }

@@ -4,17 +4,12 @@ import (
 	"bytes"
 	"encoding/csv"
 	"html"
-	"image/color"
 	"math"
 	"slices"
 	"strings"
 	"text/template"
-	"unicode"
-	"unicode/utf8"
 
-	stdfont "golang.org/x/image/font"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/vg"
+	"github.com/krrlab/lab/plots/internal/text"
 )
 
 func (t *Table) String() string { return t.Text() }
@@ -24,19 +19,19 @@ func (t *Table) String() string { return t.Text() }
 func (t *Table) Text() string {
 	var b strings.Builder
 	if t.Title != "" {
-		b.WriteString(oneLine(t.Title) + "\n")
+		b.WriteString(text.OneLine(t.Title) + "\n")
 	}
-	rows := t.cells(oneLine)
+	rows := t.cells(text.OneLine)
 	rule := make([]string, len(t.Columns))
 	for _, row := range rows {
 		for j, cell := range row {
-			rule[j] = strings.Repeat("─", max(columns(rule[j]), columns(cell)))
+			rule[j] = strings.Repeat("─", max(text.Columns(rule[j]), text.Columns(cell)))
 		}
 	}
 	for _, row := range slices.Insert(rows, 1, rule) {
 		line := ""
 		for j, cell := range row {
-			gap := strings.Repeat(" ", columns(rule[j])-columns(cell))
+			gap := strings.Repeat(" ", text.Columns(rule[j])-text.Columns(cell))
 			if t.right(j) {
 				line += gap + cell + "  "
 			} else {
@@ -46,28 +41,9 @@ func (t *Table) Text() string {
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	if t.Caption != "" {
-		b.WriteString(oneLine(t.Caption) + "\n")
+		b.WriteString(text.OneLine(t.Caption) + "\n")
 	}
 	return b.String()
-}
-
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || isMark(r) {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
-// columns returns how many columns of a terminal s takes.
-func columns(s string) (n int) {
-	for _, r := range s {
-		if !unicode.Is(unicode.Mn, r) {
-			n++
-		}
-	}
-	return n
 }
 
 var markdownEscape = strings.NewReplacer("\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`",
@@ -177,21 +153,21 @@ func (t *Table) record(i, j int) []string {
 // HTML returns the table as an HTML table element, the title and the caption in its
 // caption element.
 func (t *Table) HTML() string {
-	escape := func(s string) string { return strings.ReplaceAll(markup(s), "\n", "<br>") }
+	escape := func(s string) string { return strings.ReplaceAll(text.Markup(s), "\n", "<br>") }
 	return t.fill(tableHTML, escape, "left", "right")
 }
 
 // PreHTML returns lines of text as HTML that keeps them: a line that is too wide is scrolled to, not broken. What a
 // name at the head of a line loses by its subscripts the blanks after it make good.
-func PreHTML(text string) string {
+func PreHTML(lines string) string {
 	var b strings.Builder
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(lines) {
 		line, end := strings.CutSuffix(line, "\n")
 		if head, rest, ok := strings.Cut(line, "  "); ok {
-			short := flat(head)
-			line = short + strings.Repeat(" ", max(0, columns(head)-columns(short))) + "  " + rest
+			short := text.Flat(head)
+			line = short + strings.Repeat(" ", max(0, text.Columns(head)-text.Columns(short))) + "  " + rest
 		}
-		if b.WriteString(markup(line)); end {
+		if b.WriteString(text.Markup(line)); end {
 			b.WriteByte('\n')
 		}
 	}
@@ -202,200 +178,4 @@ func PreHTML(text string) string {
 func FoldedHTML(name, inner string) string {
 	return `<details><summary style="display:list-item;cursor:pointer;text-decoration:underline">show ` +
 		html.EscapeString(name) + "</summary>\n" + inner + "</details>\n"
-}
-
-// fonts holds Liberation Sans among others, whose metrics are those of Helvetica and Arial.
-var fonts = font.DefaultCache
-
-// fontOf returns the one typeface of the package at a size in points.
-func fontOf(size vg.Length, bold bool) font.Font {
-	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
-	if bold {
-		f.Weight = stdfont.WeightBold
-	}
-	return f
-}
-
-// run is a piece of text at one height: level +1 is raised, −1 lowered.
-type run struct {
-	text  string
-	level int
-}
-
-const (
-	raised   = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾ⁿᵀ"
-	raisedP  = "0123456789−+()nT"
-	lowered  = "₀₁₂₃₄₅₆₇₈₉₋₊₍₎ₐₑᵢⱼₖₘₙₚₛₜₓ"
-	loweredP = "0123456789−+()aeijkmnpstx"
-)
-
-// translate maps the super- and subscript characters to plain ones.
-var translate = func() map[rune]run {
-	m := map[rune]run{'ℝ': {"R", 0}, '‑': {"-", 0}}
-	for _, t := range []struct {
-		from, to string
-		level    int
-	}{{raised, raisedP, 1}, {lowered, loweredP, -1}} {
-		to := []rune(t.to)
-		for i, r := range []rune(t.from) {
-			m[r] = run{string(to[i]), t.level}
-		}
-	}
-	return m
-}()
-
-// runs splits a line of text by height. See the package documentation for the rules.
-func runs(s string) (out []run) {
-	add := func(text string, level int) string {
-		if n := len(out); n > 0 && out[n-1].level == level {
-			out[n-1].text += text
-		} else if text != "" {
-			out = append(out, run{text, level})
-		}
-		return ""
-	}
-	scripted(oneLine(s), func(text string) string {
-		for _, r := range text {
-			if t, ok := translate[r]; ok {
-				add(t.text, t.level)
-			} else {
-				add(string(r), 0)
-			}
-		}
-		return ""
-	}, add)
-	return out
-}
-
-// script reads the sub- or superscript that starts at rs[i], and returns its text and
-// the index behind it.
-func script(rs []rune, i int) (group string, next int, ok bool) {
-	if rs[i] != '_' && rs[i] != '^' || i == 0 || i+1 >= len(rs) {
-		return "", 0, false
-	}
-	if rs[i+1] == '{' {
-		if n := strings.IndexRune(string(rs[i+2:]), '}'); n >= 0 {
-			g := []rune(string(rs[i+2:])[:n])
-			return strings.NewReplacer("-", "−", "_", "").Replace(string(g)), i + 3 + len(g), true
-		}
-		return "", 0, false
-	}
-	word := func(j int) bool {
-		return j >= 0 && j < len(rs) && translate[rs[j]].level == 0 &&
-			(unicode.IsLetter(rs[j]) || unicode.IsDigit(rs[j]) || rs[j] == '_')
-	}
-	base, end := rs[i-1], i+2
-	if !word(i+1) || rs[i+1] == '_' {
-		return "", 0, false
-	}
-	// a symbol: a short word, as of λ_max and λ_pI
-	if base == '‖' || base > unicode.MaxASCII && unicode.IsLetter(base) {
-		for end < len(rs) && unicode.IsLower(rs[i+1]) && unicode.IsLower(rs[end]) {
-			end++
-		}
-		return string(rs[i+1 : end]), end, end <= i+5 && (!word(end) || unicode.IsUpper(rs[end]))
-	}
-	alone := !word(i-2) || i >= 4 && rs[i-3] == '_' && unicode.IsUpper(rs[i-4]) // the second Z of Z_kZ_kᵀ
-	after := !word(end) || unicode.IsUpper(base) && unicode.IsUpper(rs[end])
-	return string(rs[i+1]), end, unicode.IsLetter(base) && alone && after
-}
-
-// scripted returns a line with its sub- and superscripts as write has them, of a text and a level, and the rest as
-// plain has it.
-func scripted(s string, plain func(string) string, write func(text string, level int) string) string {
-	var b strings.Builder
-	rs, from := []rune(s), 0
-	for i := 0; i < len(rs); i++ {
-		group, next, ok := script(rs, i)
-		if !ok {
-			continue
-		}
-		b.WriteString(plain(string(rs[from:i])) + write(group, map[bool]int{true: 1, false: -1}[rs[i] == '^']))
-		from, i = next, next-1
-	}
-	return b.String() + plain(string(rs[from:]))
-}
-
-// flat returns a text in one line with sub- and superscripts in the characters that Unicode has of them: λₚ, λₘₐₓ;
-// those that it has not remain as they are written.
-func flat(s string) string {
-	same := func(s string) string { return s }
-	return scripted(oneLine(s), same, func(text string, level int) string {
-		from, to, mark := []rune(loweredP), []rune(lowered), "_"
-		if level > 0 {
-			from, to, mark = []rune(raisedP), []rune(raised), "^"
-		}
-		var out []rune
-		for _, r := range text {
-			k := slices.Index(from, r)
-			if k < 0 {
-				if utf8.RuneCountInString(text) > 1 {
-					text = "{" + text + "}"
-				}
-				return mark + text
-			}
-			out = append(out, to[k])
-		}
-		return string(out)
-	})
-}
-
-// markup returns a text as HTML with its sub- and superscripts.
-func markup(s string) string {
-	return scripted(s, html.EscapeString, func(text string, level int) string {
-		tag := map[int]string{1: "sup", -1: "sub"}[level]
-		return "<" + tag + ">" + html.EscapeString(text) + "</" + tag + ">"
-	})
-}
-
-// Heights of a raised and a lowered run, and their size, in units of the text's size.
-const (
-	scriptSize  = 0.72
-	scriptRaise = 0.36
-	scriptDrop  = 0.16
-)
-
-// set returns the face of a run in a text of font f, and its height above the baseline.
-func (r run) set(f font.Font) (face font.Face, up vg.Length) {
-	switch {
-	case r.level > 0:
-		return fonts.Lookup(f, f.Size*scriptSize), f.Size * scriptRaise
-	case r.level < 0:
-		return fonts.Lookup(f, f.Size*scriptSize), -f.Size * scriptDrop
-	}
-	return fonts.Lookup(f, f.Size), 0
-}
-
-// textWidth returns the width of one line of text.
-func textWidth(s string, size vg.Length, bold bool) (w vg.Length) {
-	for _, r := range runs(s) {
-		face, _ := r.set(fontOf(size, bold))
-		w += face.Width(r.text)
-	}
-	return w
-}
-
-// pen draws text, markers and frames on a canvas.
-type pen struct{ vg.Canvas }
-
-// text writes one line with its baseline at pt, aligned there by the fraction align of
-// its width (0 left, ½ center, 1 right), turned by a quarter to the left if up.
-func (p pen) text(s string, pt vg.Point, size vg.Length, clr color.Color, align float64, bold, up bool) {
-	if s == "" {
-		return
-	}
-	p.Push()
-	defer p.Pop()
-	p.SetColor(clr)
-	if up {
-		p.Translate(pt)
-		p.Rotate(math.Pi / 2)
-		pt = vg.Point{}
-	}
-	pt.X -= vg.Length(align) * textWidth(s, size, bold)
-	for _, r := range runs(s) {
-		face, up := r.set(fontOf(size, bold))
-		p.FillString(face, pt.Add(vg.Point{Y: up}), r.text)
-		pt.X += face.Width(r.text)
-	}
 }

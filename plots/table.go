@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/krrlab/lab/plots/internal/text"
 )
 
 // Column describes one column of a Table.
@@ -195,7 +197,7 @@ func (t *Table) show(i, j int) string {
 	case f != "":
 		return tidyExponent(c.rounded(func(v float64) string { return fmt.Sprintf(f, v) }))
 	case v == math.Trunc(v) && math.Abs(v) < 1e15:
-		return group(strconv.FormatFloat(v, 'f', 0, 64))
+		return text.Group(strconv.FormatFloat(v, 'f', 0, 64))
 	default:
 		return tidyExponent(c.rounded(func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }))
 	}

@@ -2,6 +2,8 @@ package plots
 
 import (
 	"encoding/csv"
+	"encoding/xml"
+	"io"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -150,6 +152,26 @@ func contains(t testing.TB, text string, parts ...string) {
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+}
+
+// TestPreHTML: subscripts keep their columns.
+func TestPreHTML(t *testing.T) {
+	if got := PreHTML("λ_max  4\n x_y  λ_p\n"); got != `<pre style="white-space:pre;overflow-x:auto">`+
+		"λₘₐₓ   4\n x<sub>y</sub>  λ<sub>p</sub>\n</pre>\n" {
+		t.Error(got)
+	}
+}
+
+// wellFormed ends the test if a text is not XML.
+func wellFormed(t *testing.T, text string) {
+	t.Helper()
+	for dec := xml.NewDecoder(strings.NewReader(text)); ; {
+		if _, err := dec.Token(); err == io.EOF {
+			return
+		} else if err != nil {
+			t.Fatalf("not well-formed: %v", err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/plots"
+	_ "github.com/krrlab/lab/plots/draw" // pictures
 )
 
 // Figures draws the figures of the claims that have one into the folder dir, as SVG files named

@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/plots"
+	_ "github.com/krrlab/lab/plots/draw" // pictures
 )
 
 // labFlags are the flags of commands that make a krrlab.Lab: its data, kernel and configuration, where what comes out

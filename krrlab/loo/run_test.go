@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/points"
+	_ "github.com/krrlab/lab/plots/draw"
 )
 
 // TestRepeats: rows that repeat are left out together and counted; where probes cannot do so, of classes, no interval is

@@ -9,6 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/stage"
+	_ "github.com/krrlab/lab/plots/draw"
 )
 
 // cluster is 8 machines of made-up rates.

@@ -34,6 +34,7 @@ var floors = map[string]int{
 	"krrlab/rng":              0,
 	"krrlab/suite":            0,
 	"krrlab/tree":             0,
+	"plots/internal/text":     0,
 
 	"datasets":                   1,
 	"datasets/parquet":           2,
@@ -60,6 +61,7 @@ var floors = map[string]int{
 	"krrlab/process":             3,
 	"krrlab/vecchia":             3,
 
+	"plots/draw":              stages,
 	"krrlab/notebook/display": stages,
 	"krrlab/notebook/jupyter": stages,
 	"krrlab/stage":            stages,
@@ -119,6 +121,7 @@ var allowed = map[[2]string]string{
 	{"krrlab/cli", "krrlab/notebook"}:                      "krrlab kernel and krrlab notebook are commands",
 	{"krrlab/notebook", "krrlab/notebook/golang"}:          "the kernel is the protocol around the interpreter",
 	{"krrlab/notebook/golang", "krrlab/notebook/bindings"}: "the interpreter knows what cells may import",
+	{"krrlab/notebook/display", "plots/draw"}:              "cells show pictures",
 	{"krrlab/pencil", "krrlab/stage"}:                      "it reports progress as stages do",
 	{"krrlab/bound", "krrlab/model"}:                       "a model keeps the bounds of its answer",
 	{"krrlab/solve", "krrlab/plan"}:                        "a solution has the plan it came of",
@@ -127,7 +130,7 @@ var allowed = map[[2]string]string{
 // only lists the packages that may import a module: gota's data frames and gonum/plot, which a notebook shows.
 var only = map[string][]string{
 	"github.com/go-gota/gota": {"krrlab/notebook/bindings", "krrlab/notebook/display"},
-	"gonum.org/v1/plot":       {"plots", "krrlab/notebook/bindings", "krrlab/notebook/display"},
+	"gonum.org/v1/plot":       {"plots/draw", "krrlab/notebook/bindings", "krrlab/notebook/display"},
 }
 
 // importRule returns what is wrong with an import, "" if nothing is.

@@ -36,7 +36,7 @@ var written = [][2]string{
 }
 
 // foreignKeys begin types whose keys others have chosen, or within one page of HTML.
-var foreignKeys = []string{"krrlab/notebook/", "plots."}
+var foreignKeys = []string{"krrlab/notebook/", "plots.", "plots/draw."}
 
 // standIns have their own MarshalJSON: what it writes.
 var standIns = map[string]string{"krrlab/stage.Number": "number or null",

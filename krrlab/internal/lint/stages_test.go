@@ -92,6 +92,17 @@ func TestFewImports(t *testing.T) {
 	}
 }
 
+// TestForeignPackages: a Go program that imports krrlab compiles at most 60 packages that are neither ours nor of the
+// standard library. What needs more is a package that a program imports, such as datasets/parquet and plots/draw.
+func TestForeignPackages(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+"/krrlab").Output()
+	testkit.OK(t, err)
+	foreign := slices.DeleteFunc(strings.Fields(string(out)), func(path string) bool { return strings.HasPrefix(path, module) })
+	if len(foreign) == 0 || len(foreign) > 60 {
+		t.Errorf("krrlab needs %d packages of others, want 60 at most: %q", len(foreign), foreign)
+	}
+}
+
 // TestStageRemoved: without the folder of a stage, and its declarations in krrlab/stages.go, everything else builds,
 // but what usesStage says needs it. Of plan that is the laboratory itself.
 func TestStageRemoved(t *testing.T) {

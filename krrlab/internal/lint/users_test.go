@@ -18,7 +18,6 @@ var kept = map[string]string{
 	"krrlab/notebook/display.*":   "gophernotes' names, called in cells",
 	"experiments/baseline.Loss.*": "the formulas of the manual",
 
-	"plots.Figure.PNG":                    "a notebook's way to pictures",
 	"experiments/testbed.Preconditioners": "what a reader of the lines looks up",
 	"experiments/testbed.Problems":        "what a reader of the lines looks up",
 

@@ -23,6 +23,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/plots"
+	_ "github.com/krrlab/lab/plots/draw" // pictures
 )
 
 // methods are the methods that show a value, and what they return.

@@ -1,4 +1,4 @@
-package plots
+package draw
 
 import (
 	"reflect"
@@ -9,21 +9,24 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/recorder"
+
+	"github.com/krrlab/lab/plots"
+	"github.com/krrlab/lab/plots/internal/text"
 )
 
-func sampleGrid() *Figure {
-	a := Convergence("first", 1e-3, Series{Name: "pcg", Y: []float64{1, 0.1, 1e-4}},
-		Series{Name: "cg", Y: []float64{1, 0.8, 0.5}})
-	b := Convergence("second", 1e-3, Series{Name: "cg", Y: []float64{1, 0.8, 0.5, 0.2, 0.1}})
-	c := Convergence("third", 1e-3, Series{Name: "cg", Y: []float64{1, 0.9}},
-		Series{Name: "direct", Y: []float64{1e-9}, Style: Points})
-	return Grid("grid", 2, a, b, c)
+func sampleGrid() *plots.Figure {
+	a := plots.Convergence("first", 1e-3, plots.Series{Name: "pcg", Y: []float64{1, 0.1, 1e-4}},
+		plots.Series{Name: "cg", Y: []float64{1, 0.8, 0.5}})
+	b := plots.Convergence("second", 1e-3, plots.Series{Name: "cg", Y: []float64{1, 0.8, 0.5, 0.2, 0.1}})
+	c := plots.Convergence("third", 1e-3, plots.Series{Name: "cg", Y: []float64{1, 0.9}},
+		plots.Series{Name: "direct", Y: []float64{1e-9}, Style: plots.Points})
+	return plots.Grid("grid", 2, a, b, c)
 }
 
 // arranged returns the panels' drawings as they are laid out on 468×400 points.
-func arranged(f *Figure) []*drawing {
-	ds := f.panels(pen{Canvas: new(recorder.Canvas)})
-	f.alignPanels(ds, 468, 400)
+func arranged(f *plots.Figure) []*drawing {
+	ds := panelsOf(f, pen{Canvas: new(recorder.Canvas)})
+	alignPanels(f, ds, 468, 400)
 	return ds
 }
 
@@ -81,25 +84,25 @@ func TestGridLegend(t *testing.T) {
 
 func TestGridColumns(t *testing.T) {
 	for n, want := range map[int][2]int{1: {1, 1}, 2: {2, 1}, 3: {2, 2}, 4: {2, 2}, 5: {3, 2}, 9: {3, 3}, 10: {3, 4}} {
-		f := &Figure{Panels: make([]Figure, n)}
-		if got := [2]int{f.columns(), f.rows()}; got != want {
+		f := &plots.Figure{Panels: make([]plots.Figure, n)}
+		if got := [2]int{columnsOf(f), rowsOf(f)}; got != want {
 			t.Errorf("%d panels in %v, want %v", n, got, want)
 		}
 	}
-	if f := (&Figure{Panels: make([]Figure, 2), Columns: 5}); f.columns() != 2 {
-		t.Errorf("%d columns for two panels", f.columns())
+	if f := (&plots.Figure{Panels: make([]plots.Figure, 2), Columns: 5}); columnsOf(f) != 2 {
+		t.Errorf("%d columns for two panels", columnsOf(f))
 	}
 }
 
 func TestGridValidate(t *testing.T) {
-	for want, change := range map[string]func(f *Figure){
-		"has both panels and data":               func(f *Figure) { f.HLines = []RefLine{{At: 1}} },
-		`panel 2 ("second") has no series`:       func(f *Figure) { f.Panels[1].Series = nil },
-		`panel 1 ("first") has panels`:           func(f *Figure) { f.Panels[0] = *sampleGrid(); f.Panels[0].Title = "first" },
-		"panels 1 and 3 cannot share":            func(f *Figure) { f.ShareX = true; f.Panels[2].X.Log = true },
-		"-1 columns":                             func(f *Figure) { f.Columns = -1 },
-		"is 60 by":                               func(f *Figure) { f.Width = 60 },
-		`panel 3 ("third"): series "cg" has 1 v`: func(f *Figure) { f.Panels[2].Series[0].X = []float64{1} },
+	for want, change := range map[string]func(f *plots.Figure){
+		"has both panels and data":               func(f *plots.Figure) { f.HLines = []plots.RefLine{{At: 1}} },
+		`panel 2 ("second") has no series`:       func(f *plots.Figure) { f.Panels[1].Series = nil },
+		`panel 1 ("first") has panels`:           func(f *plots.Figure) { f.Panels[0] = *sampleGrid(); f.Panels[0].Title = "first" },
+		"panels 1 and 3 cannot share":            func(f *plots.Figure) { f.ShareX = true; f.Panels[2].X.Log = true },
+		"-1 columns":                             func(f *plots.Figure) { f.Columns = -1 },
+		"is 60 by":                               func(f *plots.Figure) { f.Width = 60 },
+		`panel 3 ("third"): series "cg" has 1 v`: func(f *plots.Figure) { f.Panels[2].Series[0].X = []float64{1} },
 	} {
 		f := sampleGrid()
 		change(f)
@@ -111,9 +114,9 @@ func TestGridValidate(t *testing.T) {
 // edges, so that they stand in line; else all begin at their plots.
 func TestPanelTitles(t *testing.T) {
 	begin := func(second string) (x []float64) {
-		a := &Figure{Title: "short", Series: []Series{{Y: []float64{1, 2}}}}
-		b := &Figure{Title: second, Series: []Series{{Y: []float64{1, 2}}}}
-		for _, m := range regexp.MustCompile(`(?s)<text x="([0-9.]+)"[^>]*font-weight:bold`).FindAllStringSubmatch(Grid("", 1, a, b).SVG(), -1) {
+		a := &plots.Figure{Title: "short", Series: []plots.Series{{Y: []float64{1, 2}}}}
+		b := &plots.Figure{Title: second, Series: []plots.Series{{Y: []float64{1, 2}}}}
+		for _, m := range regexp.MustCompile(`(?s)<text x="([0-9.]+)"[^>]*font-weight:bold`).FindAllStringSubmatch(plots.Grid("", 1, a, b).SVG(), -1) {
 			v, err := strconv.ParseFloat(m[1], 64)
 			if err != nil {
 				t.Fatal(err)
@@ -132,31 +135,31 @@ func TestPanelTitles(t *testing.T) {
 func TestGroupAlike(t *testing.T) {
 	for want, ticks := range map[string][]float64{"625 2,500 10,000": {625, 2500, 10000},
 		"625 2500 5000": {625, 2500, 5000}} {
-		a := Axis{Ticks: ticks, Log: true}
+		a := plots.Axis{Ticks: ticks, Log: true}
 		s := fit(&a, 600, 11000, nil, 5, func(*scale) bool { return false })
 		if got := strings.Join(labels(s.ticks), " "); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	for text, want := range map[string]string{"5000": "5,000", "−5000.5": "−5,000.5", "5×10³": "5×10³", "500": "500",
+	for number, want := range map[string]string{"5000": "5,000", "−5000.5": "−5,000.5", "5×10³": "5×10³", "500": "500",
 		"20,000": "20,000"} {
-		if got := commas(text, 4); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
+		if got := text.Commas(number, 4); got != want {
+			t.Errorf("%s: %s, want %s", number, got, want)
 		}
 	}
 }
 
 // TestLabelsFit: the label of an axis, or of a map's colors, is not longer than the axis, in panels too.
 func TestLabelsFit(t *testing.T) {
-	long := Axis{Label: strings.Repeat("a long label ", 9)}
-	plain := &Figure{X: long, Y: long, Series: []Series{{Y: []float64{1, 2}}}}
-	colors := &Figure{X: long, Y: long, Map: &HeatMap{X: []float64{1, 2}, Y: []float64{1}, Z: [][]float64{{1, 2}},
+	long := plots.Axis{Label: strings.Repeat("a long label ", 9)}
+	plain := &plots.Figure{X: long, Y: long, Series: []plots.Series{{Y: []float64{1, 2}}}}
+	colors := &plots.Figure{X: long, Y: long, Map: &plots.HeatMap{X: []float64{1, 2}, Y: []float64{1}, Z: [][]float64{{1, 2}},
 		Color: long}}
-	for _, f := range []*Figure{plain, colors, Grid("", 2, plain, colors)} {
+	for _, f := range []*plots.Figure{plain, colors, plots.Grid("", 2, plain, colors)} {
 		c := new(recorder.Canvas)
-		w, h := f.size()
+		w, h := sizeOf(f)
 		most := 0.0
-		for _, d := range f.drawTo(pen{Canvas: c}, vg.Length(w)*vg.Inch, vg.Length(h)*vg.Inch) {
+		for _, d := range drawTo(f, pen{Canvas: c}, vg.Length(w)*vg.Inch, vg.Length(h)*vg.Inch) {
 			most = max(most, d.box.Size().X.Points())
 		}
 		found := 0

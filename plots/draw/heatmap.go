@@ -1,4 +1,4 @@
-package plots
+package draw
 
 import (
 	"cmp"
@@ -11,29 +11,14 @@ import (
 	"gonum.org/v1/plot/palette/brewer"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/krrlab/lab/plots"
+	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// HeatMap is a quantity over a grid of two others, drawn as colored cells with their
-// values in them and a bar that explains the colors, light for small and dark for
-// large. The cells meet half-way between the values of the axes, geometrically on a
-// log axis.
-type HeatMap struct {
-	// X and Y are the cells' values on the axes, rising.
-	X, Y []float64
-	// Z[i][j] belongs to Y[i] and X[j]. A NaN is a cell without a value, left gray.
-	Z [][]float64
-	// Color is the scale of the colors: its label, whether it is logarithmic, and its
-	// ends. Values beyond the ends have the colors of the ends.
-	Color Axis
-	// Format is a fmt verb for the values, such as "%.1f"; empty means three digits.
-	Format string
-	// Bare leaves the values out. They are left out, too, where they do not fit.
-	Bare bool
-}
-
 // edges returns the borders of cells at the values v of an axis: len(v)+1 values.
-func edges(v []float64, a *Axis) []float64 {
-	to, from := a.transform()
+func edges(v []float64, a *plots.Axis) []float64 {
+	to, from := transform(a)
 	n := len(v)
 	e := make([]float64, n+1)
 	for i := 1; i < n; i++ {
@@ -51,7 +36,7 @@ func edges(v []float64, a *Axis) []float64 {
 	return e
 }
 
-func (m *HeatMap) text(v float64) string {
+func valueText(m *plots.HeatMap, v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return ""
@@ -60,9 +45,9 @@ func (m *HeatMap) text(v float64) string {
 	case math.IsInf(v, -1):
 		return "−∞"
 	case m.Format != "":
-		return minus(fmt.Sprintf(m.Format, v))
+		return text.Minus(fmt.Sprintf(m.Format, v))
 	}
-	return rounded(v, -3, 4)
+	return text.Rounded(v, -3, 4)
 }
 
 // drawMap draws the cells, the color bar and the tags of the reference lines.
@@ -75,7 +60,7 @@ func (d *drawing) drawMap() {
 	if size := d.cellText(); size > 0 {
 		d.eachCell(func(c vg.Rectangle, z float64) {
 			at := vg.Point{X: (c.Min.X + c.Max.X) / 2, Y: (c.Min.Y+c.Max.Y)/2 - size*0.35}
-			d.pen.text(m.text(z), at, size, d.inkOn(z), 0.5, false, false)
+			d.pen.text(valueText(m, z), at, size, d.inkOn(z), 0.5, false, false)
 		})
 	}
 	d.drawBar()
@@ -112,7 +97,7 @@ func (d *drawing) drawCell(r vg.Rectangle, z float64) {
 	} else { // no seams: the next cell covers what is too much
 		r.Max.X, r.Max.Y = min(r.Max.X+0.5, d.box.Max.X), min(r.Max.Y+0.5, d.box.Max.Y)
 	}
-	if d.f.Map.Color.shows(z) {
+	if d.f.Map.Color.Shows(z) {
 		d.pen.SetColor(d.shadeOf(z))
 		d.pen.Fill(r.Path())
 		return
@@ -133,7 +118,7 @@ func (d *drawing) cellText() vg.Length {
 	for _, size := range []vg.Length{9.5, 8.5, 7.5} {
 		fits := true
 		d.eachCell(func(r vg.Rectangle, z float64) {
-			fits = fits && textWidth(m.text(z), size, false)+5 <= r.Size().X && size+3 <= r.Size().Y
+			fits = fits && textWidth(valueText(m, z), size, false)+5 <= r.Size().X && size+3 <= r.Size().Y
 		})
 		if fits {
 			return size
@@ -143,8 +128,8 @@ func (d *drawing) cellText() vg.Length {
 }
 
 // extent returns the least and the greatest value that the colors can show.
-func (m *HeatMap) extent() (lo, hi float64) {
-	e := nothing.at(&Figure{X: m.Color}, slices.Concat(m.Z...), nil)
+func colorExtent(m *plots.HeatMap) (lo, hi float64) {
+	e := nothing.at(&plots.Figure{X: m.Color}, slices.Concat(m.Z...), nil)
 	return e.xlo, e.xhi
 }
 
@@ -176,7 +161,7 @@ func (d *drawing) shadeOf(z float64) color.NRGBA { return colorAt(d.color.norm(z
 // inkOn returns the color for text on the cell of a value: the one of black and white
 // with more contrast.
 func (d *drawing) inkOn(z float64) color.NRGBA {
-	if d.f.Map.Color.shows(z) && d.color.norm(z) > 0.66 {
+	if d.f.Map.Color.Shows(z) && d.color.norm(z) > 0.66 {
 		return paper
 	}
 	return ink
@@ -184,7 +169,7 @@ func (d *drawing) inkOn(z float64) color.NRGBA {
 
 // cellAt returns the row and column of the cell that holds a point, and whether there
 // is one.
-func (f *Figure) cellAt(x, y float64) (i, j int, ok bool) {
+func cellAt(f *plots.Figure, x, y float64) (i, j int, ok bool) {
 	find := func(e []float64, v float64) int {
 		if last := len(e) - 1; v == e[last] {
 			return last - 1
@@ -206,9 +191,9 @@ func (d *drawing) mapRoom() vg.Length {
 	if m == nil {
 		return 0
 	}
-	lo, hi := m.extent()
+	lo, hi := colorExtent(m)
 	height := d.box.Size().Y
-	d.color = fit(m.Color.tight(lo, hi), lo, hi, nil, count(height, 24),
+	d.color = fit(tight(&m.Color, lo, hi), lo, hi, nil, count(height, 24),
 		func(s *scale) bool { return s.crowded(height, true) })
 	return barGap + barWidth + d.barLabels()
 }

@@ -1,4 +1,4 @@
-package plots
+package draw
 
 import (
 	"bytes"
@@ -6,12 +6,14 @@ import (
 	"image/color"
 	"image/png"
 	"testing"
+
+	"github.com/krrlab/lab/plots"
 )
 
 // TestPNGPalette writes a figure with a palette, whose colors are those of the drawing or look the same, and
 // a picture of too many colors with all of them.
 func TestPNGPalette(t *testing.T) {
-	f := &Figure{Title: "κ", Series: []Series{{Name: "a", Y: []float64{1, 2}}, {Name: "b", Y: []float64{2, 1}}}}
+	f := &plots.Figure{Title: "κ", Series: []plots.Series{{Name: "a", Y: []float64{1, 2}}, {Name: "b", Y: []float64{2, 1}}}}
 	b := f.PNG()
 	img, err := png.Decode(bytes.NewReader(b))
 	if err != nil {

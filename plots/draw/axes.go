@@ -1,7 +1,6 @@
-package plots
+package draw
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -9,13 +8,16 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/krrlab/lab/plots"
+	"github.com/krrlab/lab/plots/internal/text"
 )
 
 // fit makes the scale of an axis for data in [lo, hi] with some n labels, or at a map's cells,
 // with fewer while they are crowded.
-func fit(a *Axis, lo, hi float64, cells []float64, n int, crowded func(*scale) bool) *scale {
+func fit(a *plots.Axis, lo, hi float64, cells []float64, n int, crowded func(*scale) bool) *scale {
 	if cells != nil {
-		a = a.tight(lo, hi)
+		a = tight(a, lo, hi)
 	}
 	for every := 1; ; every++ {
 		at := a.Ticks
@@ -184,11 +186,11 @@ func tickLabel(j float64, exp int, top float64) string {
 		return "0"
 	}
 	if top < 1e7 && exp >= -4 {
-		return group(minus(strconv.FormatFloat(j*math.Pow(10, float64(exp)), 'f', max(0, -exp), 64)))
+		return text.Group(text.Minus(strconv.FormatFloat(j*math.Pow(10, float64(exp)), 'f', max(0, -exp), 64)))
 	}
 	// Write every label over the power of ten of the largest one.
 	p := int(math.Floor(math.Log10(top)))
-	return power(strconv.FormatFloat(j*math.Pow(10, float64(exp-p)), 'f', max(0, p-exp), 64), p)
+	return text.Power(strconv.FormatFloat(j*math.Pow(10, float64(exp-p)), 'f', max(0, p-exp), 64), p)
 }
 
 // logTicks labels powers of ten, every k-th one if there are many; if there are few
@@ -230,27 +232,15 @@ func logTicksAt(lo, hi float64, multiples string, every int) (ts []plot.Tick) {
 			}
 			t := plot.Tick{Value: v}
 			if strings.Contains(multiples, strconv.Itoa(m)) && p%every == 0 {
-				t.Label = power(strconv.Itoa(m), p)
+				t.Label = text.Power(strconv.Itoa(m), p)
 				if plain {
-					t.Label = plainLabel(v)
+					t.Label = text.Plain(v)
 				}
 			}
 			ts = append(ts, t)
 		}
 	}
 	return ts
-}
-
-// power writes m·10^p.
-func power(m string, p int) string {
-	exp := flat(fmt.Sprintf("10^{%d}", p))
-	switch m {
-	case "1":
-		return exp
-	case "-1":
-		return "−" + exp
-	}
-	return minus(m) + "×" + exp
 }
 
 func labeled(ts []plot.Tick) (n int) {
@@ -262,64 +252,8 @@ func labeled(ts []plot.Tick) (n int) {
 	return n
 }
 
-// minus replaces a leading hyphen by a minus sign.
-func minus(s string) string {
-	if strings.HasPrefix(s, "-") {
-		return "−" + s[1:]
-	}
-	return s
-}
-
-// group puts a comma between each three digits of the whole part of a decimal
-// number of five digits or more.
-func group(s string) string { return commas(s, 5) }
-
-// Count writes a whole number as tables and figures do: with commas from five digits on.
-func Count(n int) string { return group(strconv.Itoa(n)) }
-
-// commas is group for numbers of from digits or more.
-func commas(s string, from int) string {
-	whole, _, _ := strings.Cut(s, ".")
-	digits := strings.TrimLeft(whole, "−-")
-	if len(digits) < from || strings.Trim(digits, "0123456789") != "" {
-		return s
-	}
-	for i := len(whole) - 3; i > len(whole)-len(digits); i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// scientific writes v in at most three digits: 10⁻³, 2.5×10⁻⁴, 0.1, 20.
-func scientific(v float64) string { return rounded(v, -1, 3) }
-
-// rounded writes v in at most three digits, or as a whole number: plainly from 10^low to below 10^(high+1), and with a
-// power of ten otherwise.
-func rounded(v float64, low, high int) string {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return strconv.FormatFloat(v, 'g', 3, 64)
-	}
-	m, e, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
-	switch p, _ := strconv.Atoi(e); {
-	case p < low || p > high:
-		return power(strings.TrimRight(strings.TrimRight(m, "0"), "."), p)
-	case p >= 3:
-		v = math.RoundToEven(v)
-	}
-	return plainLabel(v)
-}
-
 // isPlain reports whether a tick at v is best labeled without a power of ten.
 func isPlain(v float64) bool {
 	a := math.Abs(v)
 	return v == 0 || a >= 1e-3 && a < 1e3 || a < 1e7 && v == math.Trunc(v)
-}
-
-// plainLabel writes v without a power of ten: whole numbers in full, others to three
-// digits.
-func plainLabel(v float64) string {
-	if v == math.Trunc(v) {
-		return group(minus(strconv.FormatFloat(v, 'f', 0, 64)))
-	}
-	return minus(strconv.FormatFloat(v, 'g', 3, 64))
 }

@@ -1,4 +1,4 @@
-package plots
+package draw
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/plots"
 )
 
 // TestInteractive checks what a figure gives its script: the data as drawn, groups for the plot and each name of the
@@ -13,7 +15,7 @@ import (
 func TestInteractive(t *testing.T) {
 	f := sample()
 	f.Series[0].Name = `one</script>"<`
-	f.Controls = &Controls{Name: "c", Sliders: []Slider{{Name: "λ", Min: 1, Max: 2, Value: 1}},
+	f.Controls = &plots.Controls{Name: "c", Sliders: []plots.Slider{{Name: "λ", Min: 1, Max: 2, Value: 1}},
 		Script: "// what\n  () => 1\n", Data: []float64{3}}
 	h := f.HTML()
 	if n := strings.Count(h, "</script>"); n != 3 || strings.Count(h, "<script") != 3 {
@@ -38,7 +40,7 @@ func TestInteractive(t *testing.T) {
 			H, V, Marks [][]any
 			Fixed       bool
 		}
-		Controls struct{ Sliders []Slider }
+		Controls struct{ Sliders []plots.Slider }
 	}
 	if err := json.Unmarshal([]byte(js), &d); err != nil || len(d.Panels) != 1 {
 		t.Fatalf("%v\n%s", err, js)
@@ -55,26 +57,22 @@ func TestInteractive(t *testing.T) {
 	if p.Series[0].Y[1] != nil || len(d.Controls.Sliders) != 1 {
 		t.Error("NaN is a value, or the slider is lost")
 	}
-	svg, drawn, err := f.inline()
-	if err != nil || len(drawn) != 1 {
-		t.Fatal(err)
-	}
+	svg, _ := (drawer{}).Interactive(f)
 	contains(t, svg, `<g class="krr-axes" data-name="">`, `<g class="krr-data" data-name="">`,
 		`<g class="krr-entry" data-name="one&lt;/script&gt;`, `data-name="two">`)
 	if strings.ContainsAny(svg, "\ue000\ue001\ue002\ue003\ue004") ||
 		strings.Count(svg, "<g") != strings.Count(svg, "</g>") || strings.Contains(f.SVG(), "krr-") {
 		t.Error("marks of groups are left")
 	}
-	if page := OneScript(h + h); strings.Count(page, liveScript) != 1 ||
-		!strings.HasSuffix(page, liveScript+"</figure>\n") {
+	if page := plots.OneScript(h + h); page != strings.Replace(h, h[strings.LastIndex(h, "<script>"):], "</figure>\n", 1)+h {
 		t.Error("a page of two figures has not one script at its end")
 	}
-	long := &Figure{Series: []Series{{Y: make([]float64, 3*mostSamples)}}}
+	long := &plots.Figure{Series: []plots.Series{{Y: make([]float64, 3*mostSamples)}}}
 	long.Series[0].Y[7] = math.NaN()
 	if n := strings.Count(long.HTML(), "0,0,0,0"); n > mostSamples {
 		t.Errorf("a long series is carried whole")
 	}
-	if g := Grid("g", 0, sample(), Map("m", "x", "y", "z", []float64{1}, []float64{1},
+	if g := plots.Grid("g", 0, sample(), plots.Map("m", "x", "y", "z", []float64{1}, []float64{1},
 		[][]float64{{2}})); !strings.Contains(g.HTML(), `"z":[[2]]}`) || !strings.Contains(g.HTML(), `"fixed":true`) {
 		t.Error("no map for the script")
 	}

@@ -1,4 +1,4 @@
-package plots
+package draw
 
 import (
 	"math"
@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/plots"
+	"github.com/krrlab/lab/plots/internal/text"
 )
 
 // TestMarkLabel checks that the label of a mark in a crowd stands clear of it.
@@ -16,8 +19,8 @@ func TestMarkLabel(t *testing.T) {
 			x, y = append(x, 40+float64(i)/2), append(y, 40+float64(j)/2)
 		}
 	}
-	f := &Figure{X: Axis{Min: 0, Max: 100}, Y: Axis{Min: 0, Max: 100},
-		Series: []Series{{X: x, Y: y, Style: Points}}, Marks: []Mark{{50, 50, "the one chosen"}}}
+	f := &plots.Figure{X: plots.Axis{Min: 0, Max: 100}, Y: plots.Axis{Min: 0, Max: 100},
+		Series: []plots.Series{{X: x, Y: y, Style: plots.Points}}, Marks: []plots.Mark{{X: 50, Y: 50, Label: "the one chosen"}}}
 	d := laidOut(f)
 	d.placeLabels()
 	ls := d.labels
@@ -29,7 +32,7 @@ func TestMarkLabel(t *testing.T) {
 // TestSVGText makes sure that each run of a line says how long it is, so that raised and
 // lowered ones stand where they should in any font.
 func TestSVGText(t *testing.T) {
-	svg := (&Figure{Title: "κ of M⁻¹A <λ_p>", X: Axis{Label: "10⁻³ s"}, Series: []Series{{Y: []float64{1, 2}}}}).SVG()
+	svg := (&plots.Figure{Title: "κ of M⁻¹A <λ_p>", X: plots.Axis{Label: "10⁻³ s"}, Series: []plots.Series{{Y: []float64{1, 2}}}}).SVG()
 	var end float64
 	for _, want := range []string{"κ of M", "−1", "A &lt;λ", "p", "&gt;"} {
 		m := regexp.MustCompile(`<text x="([0-9.]+)"[^>]* textLength="([0-9.]+)"[^>]*>` + want +
@@ -44,11 +47,20 @@ func TestSVGText(t *testing.T) {
 		length, _ := strconv.ParseFloat(m[2], 64)
 		end = x + length
 	}
-	if i := strings.IndexFunc(svg, isMark); i >= 0 {
+	if i := strings.IndexFunc(svg, text.IsMark); i >= 0 {
 		t.Errorf("a mark is left: %.80q", svg[i:])
 	}
-	if svg := (&Figure{Title: "a\ue001\ue000b", Series: []Series{{Y: []float64{1, 2}}}}).SVG(); !strings.Contains(svg,
+	if svg := (&plots.Figure{Title: "a\ue001\ue000b", Series: []plots.Series{{Y: []float64{1, 2}}}}).SVG(); !strings.Contains(svg,
 		">a  b</text>") {
 		t.Error("private characters in a label")
+	}
+}
+
+func contains(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
 	}
 }

@@ -1,17 +1,20 @@
-package plots
+package draw
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/krrlab/lab/plots"
 )
 
 // drawing is one figure, or one panel of a grid, on its way to a canvas: the scales,
 // the rectangle of the plot, and what already stands in it.
 type drawing struct {
-	f      *Figure
+	f      *plots.Figure
 	pen    pen
 	w, h   vg.Length
 	extent extent // what the axes must show
@@ -56,13 +59,13 @@ func (n numbering) of(name string, other int) int {
 func (d *drawing) lookOf(i int) look { return lookOf(d.names.of(d.f.Series[i].Name, i)) }
 
 // drawTo draws a valid figure on a canvas of w×h points, and returns the drawings of its panels or its one.
-func (f *Figure) drawTo(p pen, w, h vg.Length) []*drawing {
+func drawTo(f *plots.Figure, p pen, w, h vg.Length) []*drawing {
 	p.SetColor(paper)
 	p.Fill(vg.Rectangle{Max: vg.Point{X: w, Y: h}}.Path())
 	if len(f.Panels) > 0 {
-		return f.drawPanels(p, w, h)
+		return drawPanels(f, p, w, h)
 	}
-	d := &drawing{f: f, pen: p, w: w, h: h, extent: f.extent()}
+	d := &drawing{f: f, pen: p, w: w, h: h, extent: wholeExtent(f)}
 	key, inside := d.arrange()
 	d.draw()
 	if inside {
@@ -117,7 +120,7 @@ func (d *drawing) drawData() {
 // between the title and the plot.
 func (d *drawing) layout(above vg.Length) {
 	f, e, least := d.f, d.extent, d.least
-	cells := HeatMap{}
+	cells := plots.HeatMap{}
 	if f.Map != nil {
 		cells = *f.Map
 	}
@@ -178,7 +181,7 @@ func (d *drawing) area() *draw.Canvas {
 }
 
 // columns returns the number of panels side by side.
-func (f *Figure) columns() int {
+func columnsOf(f *plots.Figure) int {
 	n := len(f.Panels)
 	if f.Columns > 0 {
 		return min(f.Columns, n)
@@ -186,21 +189,21 @@ func (f *Figure) columns() int {
 	return min(n, 3, max(2, int(math.Ceil(math.Sqrt(float64(n))))))
 }
 
-func (f *Figure) rows() int { return (len(f.Panels) + f.columns() - 1) / f.columns() }
+func rowsOf(f *plots.Figure) int { return (len(f.Panels) + columnsOf(f) - 1) / columnsOf(f) }
 
 // gridHeight returns the height that the panels need, in inches: rows as high as reads
 // well at their width.
-func (f *Figure) gridHeight() float64 {
-	row := []float64{2.7, 2.4, 2.1}[min(f.columns(), 3)-1]
-	w, _ := (&Figure{Width: f.Width}).size()
-	k := key{entries: entries(f.panels(pen{})...)}
+func gridHeight(f *plots.Figure) float64 {
+	row := []float64{2.7, 2.4, 2.1}[min(columnsOf(f), 3)-1]
+	w := cmp.Or(f.Width, 6.5)
+	k := key{entries: entries(panelsOf(f, pen{})...)}
 	head := titleSize*1.35 + k.height(vg.Length(w)*vg.Inch-2*margin)
-	return math.Min(50, row*w/6.5*float64(f.rows())+float64(head/vg.Inch))
+	return min(max(row*w/6.5*float64(rowsOf(f))+float64(head/vg.Inch), 1), 50)
 }
 
 // drawPanels draws the panels in rows and columns of equal plots, one legend above.
-func (f *Figure) drawPanels(p pen, w, h vg.Length) []*drawing {
-	ds := f.panels(p)
+func drawPanels(f *plots.Figure, p pen, w, h vg.Length) []*drawing {
+	ds := panelsOf(f, p)
 	k := key{entries: entries(ds...)}
 	top := margin
 	if f.Title != "" {
@@ -210,7 +213,7 @@ func (f *Figure) drawPanels(p pen, w, h vg.Length) []*drawing {
 	if len(k.entries) > 0 {
 		top += k.height(w - 2*margin)
 	}
-	f.alignPanels(ds, w, h-top)
+	alignPanels(f, ds, w, h-top)
 	// where one title has no room over its plot all begin at the panels' edges
 	outdented := slices.ContainsFunc(ds, func(d *drawing) bool {
 		return textWidth(d.f.Title, d.titleSize(), true) > d.w-margin-d.box.Min.X
@@ -219,7 +222,7 @@ func (f *Figure) drawPanels(p pen, w, h vg.Length) []*drawing {
 	k.draw(p, vg.Point{X: margin, Y: h - above + 4 - keyRow}, w-2*margin)
 	x, y := vg.Length(0), h-top
 	for i, d := range ds {
-		if i%f.columns() == 0 {
+		if i%columnsOf(f) == 0 {
 			x, y = 0, y-d.h
 		}
 		p.Push()
@@ -235,17 +238,17 @@ func (f *Figure) drawPanels(p pen, w, h vg.Length) []*drawing {
 
 // panels returns the drawing of each panel: what its axes must show, which labels it
 // has, and the looks of its series, one for each name.
-func (f *Figure) panels(p pen) []*drawing {
+func panelsOf(f *plots.Figure, p pen) []*drawing {
 	all := nothing
 	for i := range f.Panels {
-		all = all.union(f.Panels[i].extent())
+		all = all.union(wholeExtent(&f.Panels[i]))
 	}
-	cols := f.columns()
+	cols := columnsOf(f)
 	names, rings := numbering{}, numbering{}
 	ds := make([]*drawing, len(f.Panels))
 	for i := range ds {
 		g := f.Panels[i] // a copy: shared ends are set in it
-		d := &drawing{f: &g, pen: p, extent: g.extent(), names: names, rings: rings, panel: panel{inGrid: true}}
+		d := &drawing{f: &g, pen: p, extent: wholeExtent(&g), names: names, rings: rings, panel: panel{inGrid: true}}
 		if f.ShareX {
 			d.extent.xlo, d.extent.xhi, d.hideX = all.xlo, all.xhi, i+cols < len(ds)
 			g.X.Min, g.X.Max = f.Panels[0].X.Min, f.Panels[0].X.Max
@@ -257,8 +260,8 @@ func (f *Figure) panels(p pen) []*drawing {
 
 // alignPanels lays the panels out on w×h points so that all plots have one size, and
 // those of a row and of a column stand in line.
-func (f *Figure) alignPanels(ds []*drawing, w, h vg.Length) {
-	cols, rows := f.columns(), f.rows()
+func alignPanels(f *plots.Figure, ds []*drawing, w, h vg.Length) {
+	cols, rows := columnsOf(f), rowsOf(f)
 	side, edge := make([]margins, cols), make([]margins, rows)
 	bw, bh := w/vg.Length(cols), h/vg.Length(rows)
 	// The labels that fit depend on the plot's size, which depends on the labels: a

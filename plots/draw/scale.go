@@ -1,4 +1,4 @@
-package plots
+package draw
 
 import (
 	"math"
@@ -6,11 +6,14 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
+
+	"github.com/krrlab/lab/plots"
+	"github.com/krrlab/lab/plots/internal/text"
 )
 
 // scale is an axis of a figure with its ends and its ticks; a minor one has no label.
 type scale struct {
-	of       *Axis
+	of       *plots.Axis
 	min, max float64
 	ticks    []plot.Tick
 }
@@ -21,13 +24,13 @@ func (s *scale) norm(v float64) float64 {
 	if s.of.Log && v <= 0 {
 		return -1e3
 	}
-	to, _ := s.of.transform()
+	to, _ := transform(s.of)
 	return min(max((to(v)-to(s.min))/(to(s.max)-to(s.min)), -1e3), 1e3)
 }
 
 // transform returns the functions to where the axis is linear and back, there to a value
 // that can be drawn.
-func (a *Axis) transform() (to, from func(float64) float64) {
+func transform(a *plots.Axis) (to, from func(float64) float64) {
 	if a.Log {
 		return math.Log, func(v float64) float64 {
 			return math.Min(math.Max(math.Exp(v), math.SmallestNonzeroFloat64), math.MaxFloat64)
@@ -38,23 +41,10 @@ func (a *Axis) transform() (to, from func(float64) float64) {
 	}
 }
 
-// shows reports whether the axis has a place for v.
-func (a *Axis) shows(v float64) bool {
-	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
-}
-
-// ends returns the ends that the caller fixed; NaN where an end follows the data.
-func (a *Axis) ends() (lo, hi float64) {
-	if a.Min == a.Max {
-		return math.NaN(), math.NaN()
-	}
-	return a.Min, a.Max
-}
-
 // tight returns the axis with its ends at lo and hi where they are free.
-func (a *Axis) tight(lo, hi float64) *Axis {
+func tight(a *plots.Axis, lo, hi float64) *plots.Axis {
 	t := *a
-	t.Min, t.Max = a.ends()
+	t.Min, t.Max = a.Ends()
 	if math.IsNaN(t.Min) {
 		t.Min = math.Max(lo, -math.MaxFloat64/4) // hi−lo must not overflow
 	}
@@ -65,12 +55,12 @@ func (a *Axis) tight(lo, hi float64) *Axis {
 }
 
 // newScale chooses the ends of an axis for data in [lo, hi], which the axis can show.
-func newScale(a *Axis, lo, hi float64) *scale {
+func newScale(a *plots.Axis, lo, hi float64) *scale {
 	if lo > hi { // no data: the caller has fixed the ends
 		lo, hi = 1, 10
 	}
 	s := &scale{of: a}
-	to, from := a.transform()
+	to, from := transform(a)
 	l, h := to(lo), to(hi)
 	if l == h {
 		w := math.Max(math.Abs(l)*0.1, 1e-300)
@@ -86,7 +76,7 @@ func newScale(a *Axis, lo, hi float64) *scale {
 	if lo >= 0 && s.min < 0 { // no negative ground under data that has none
 		s.min = 0
 	}
-	fixed, end := a.ends()
+	fixed, end := a.Ends()
 	if !math.IsNaN(fixed) {
 		s.min = fixed
 	}
@@ -124,14 +114,14 @@ func (s *scale) label(n int, values []float64, every int) {
 
 // valueTicks labels every so-manyth of the given values that are on the scale.
 func (s *scale) valueTicks(values []float64, every int) (ts []plot.Tick) {
-	write := plainLabel
+	write := text.Plain
 	for _, v := range values {
-		if s.of.shows(v) && !isPlain(v) {
-			write = scientific
+		if s.of.Shows(v) && !isPlain(v) {
+			write = text.Scientific
 		}
 	}
 	for i, v := range values {
-		if !s.of.shows(v) || v < s.min || v > s.max {
+		if !s.of.Shows(v) || v < s.min || v > s.max {
 			continue
 		}
 		t := plot.Tick{Value: v}
@@ -149,7 +139,7 @@ func groupAlike(ts []plot.Tick) {
 		return
 	}
 	for i, t := range ts {
-		ts[i].Label = commas(t.Label, 4)
+		ts[i].Label = text.Commas(t.Label, 4)
 	}
 }
 

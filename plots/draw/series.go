@@ -1,4 +1,4 @@
-package plots
+package draw
 
 import (
 	"image/color"
@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/krrlab/lab/plots"
 )
 
 // pieces returns the runs of samples of series i that the x axis can show and of which
@@ -14,8 +16,8 @@ import (
 func (d *drawing) pieces(i int, ok func(j int) bool, y func(j int) vg.Length) (out [][]vg.Point) {
 	s := &d.f.Series[i]
 	for j, next := 0, true; j < len(s.Y); j++ {
-		x := s.x(j)
-		if !d.f.X.shows(x) || !ok(j) {
+		x := s.Abscissa(j)
+		if !d.f.X.Shows(x) || !ok(j) {
 			next = true
 			continue
 		}
@@ -23,7 +25,7 @@ func (d *drawing) pieces(i int, ok func(j int) bool, y func(j int) vg.Length) (o
 			out, next = append(out, nil), false
 		}
 		cur, pt := &out[len(out)-1], vg.Point{X: d.px(x), Y: y(j)}
-		if n := len(*cur); s.Style == Steps && n > 0 {
+		if n := len(*cur); s.Style == plots.Steps && n > 0 {
 			*cur = append(*cur, vg.Point{X: pt.X, Y: (*cur)[n-1].Y})
 		}
 		*cur = append(*cur, pt)
@@ -34,7 +36,7 @@ func (d *drawing) pieces(i int, ok func(j int) bool, y func(j int) vg.Length) (o
 // lines returns the runs of samples of series i that the axes can show.
 func (d *drawing) lines(i int) [][]vg.Point {
 	y := d.f.Series[i].Y
-	return d.pieces(i, func(j int) bool { return d.f.Y.shows(y[j]) }, func(j int) vg.Length { return d.py(y[j]) })
+	return d.pieces(i, func(j int) bool { return d.f.Y.Shows(y[j]) }, func(j int) vg.Length { return d.py(y[j]) })
 }
 
 // thin drops points nearer than a quarter of a point to the last one kept; no eye sees
@@ -58,7 +60,7 @@ func distance(a, b vg.Point) vg.Length {
 func (d *drawing) drawSeries(i int) {
 	s, l, c := &d.f.Series[i], d.lookOf(i), d.area()
 	places := d.markerPoints(i)
-	if s.Style == Points {
+	if s.Style == plots.Points {
 		d.drawErrorBars(i)
 	} else {
 		for _, ps := range d.lines(i) {
@@ -79,12 +81,12 @@ func (d *drawing) drawSeries(i int) {
 // short lines, at some ten places along a longer line if there are several lines.
 func (d *drawing) markerPoints(i int) []vg.Point {
 	s := &d.f.Series[i]
-	if s.Style == Steps {
+	if s.Style == plots.Steps {
 		return nil
 	}
 	all := slices.Concat(d.lines(i)...)
 	switch {
-	case s.Style == Points:
+	case s.Style == plots.Points:
 		return thin(all)
 	case len(all) <= 16:
 		return all
@@ -107,7 +109,7 @@ func (d *drawing) markerPoints(i int) []vg.Point {
 // beyond the picture's edge, below for a lower and above for an upper one.
 func (d *drawing) bound(v float64, upper bool) vg.Length {
 	switch {
-	case d.f.Y.shows(v):
+	case d.f.Y.Shows(v):
 		return d.py(v)
 	case upper && !(v <= 0):
 		return d.box.Max.Y + 10
@@ -117,16 +119,17 @@ func (d *drawing) bound(v float64, upper bool) vg.Length {
 }
 
 // bounded reports whether sample j has both ends of its interval.
-func (s *Series) bounded(j int) bool { return !math.IsNaN(s.Lo[j]) && !math.IsNaN(s.Hi[j]) }
+func bounded(s *plots.Series, j int) bool { return !math.IsNaN(s.Lo[j]) && !math.IsNaN(s.Hi[j]) }
 
 // drawBand shades between Lo and Hi of a line or of steps.
 func (d *drawing) drawBand(i int) {
 	s, c := &d.f.Series[i], d.area()
-	if s.Lo == nil || s.Style == Points {
+	if s.Lo == nil || s.Style == plots.Points {
 		return
 	}
-	lo := d.pieces(i, s.bounded, func(j int) vg.Length { return d.bound(s.Lo[j], false) })
-	hi := d.pieces(i, s.bounded, func(j int) vg.Length { return d.bound(s.Hi[j], true) })
+	isBounded := func(j int) bool { return bounded(s, j) }
+	lo := d.pieces(i, isBounded, func(j int) vg.Length { return d.bound(s.Lo[j], false) })
+	hi := d.pieces(i, isBounded, func(j int) vg.Length { return d.bound(s.Hi[j], true) })
 	for k := range lo {
 		if len(lo[k]) > 1 {
 			slices.Reverse(hi[k])
@@ -140,8 +143,8 @@ func (d *drawing) drawErrorBars(i int) {
 	s, c := &d.f.Series[i], d.area()
 	sty := draw.LineStyle{Color: d.lookOf(i).color, Width: 1}
 	for j := range s.Lo {
-		x := s.x(j)
-		if !d.f.X.shows(x) || !d.f.Y.shows(s.Y[j]) || !s.bounded(j) {
+		x := s.Abscissa(j)
+		if !d.f.X.Shows(x) || !d.f.Y.Shows(s.Y[j]) || !bounded(s, j) {
 			continue
 		}
 		px, lo, hi := d.px(x), d.bound(s.Lo[j], false), d.bound(s.Hi[j], true)
@@ -166,12 +169,12 @@ func (d *drawing) rule(v float64, upright bool, label string) (r rule, ok bool) 
 	} else {
 		r.a.Y, r.b.Y = d.py(v), d.py(v)
 	}
-	return r, s.of.shows(v) && s.min <= v && v <= s.max
+	return r, s.of.Shows(v) && s.min <= v && v <= s.max
 }
 
 // refLines returns the reference lines that the plot shows.
 func (d *drawing) refLines() (out []rule) {
-	add := func(l RefLine, upright bool) {
+	add := func(l plots.RefLine, upright bool) {
 		if r, ok := d.rule(l.At, upright, l.Label); ok {
 			out = append(out, r)
 		}
@@ -217,7 +220,7 @@ func (p pen) frame(r vg.Rectangle, k int) {
 func (d *drawing) drawMarks() {
 	for k, m := range d.f.Marks {
 		if d.f.Map != nil {
-			if i, j, ok := d.f.cellAt(m.X, m.Y); ok && visible(d.cell(i, j)) {
+			if i, j, ok := cellAt(d.f, m.X, m.Y); ok && visible(d.cell(i, j)) {
 				d.pen.frame(atLeast(d.cell(i, j), 3*markRadius), d.rings.of(m.Label, k))
 			}
 		} else if pt, ok := d.placeOf(m); ok {
@@ -233,8 +236,8 @@ func atLeast(r vg.Rectangle, least vg.Length) vg.Rectangle {
 }
 
 // placeOf returns the place of a mark, and whether the plot shows it.
-func (d *drawing) placeOf(m Mark) (pt vg.Point, ok bool) {
-	if !d.f.X.shows(m.X) || !d.f.Y.shows(m.Y) {
+func (d *drawing) placeOf(m plots.Mark) (pt vg.Point, ok bool) {
+	if !d.f.X.Shows(m.X) || !d.f.Y.Shows(m.Y) {
 		return pt, false
 	}
 	pt = vg.Point{X: d.px(m.X), Y: d.py(m.Y)}

@@ -1,4 +1,4 @@
-package plots
+package draw
 
 import (
 	"image/color"
@@ -6,13 +6,15 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/plots"
 )
 
-func sampleMap() *Figure {
-	f := Map("κ", "s", "λ_p", "κ(M⁻¹A)", []float64{500, 1000, 2000}, []float64{1e-6, 1e-4},
+func sampleMap() *plots.Figure {
+	f := plots.Map("κ", "s", "λ_p", "κ(M⁻¹A)", []float64{500, 1000, 2000}, []float64{1e-6, 1e-4},
 		[][]float64{{100, 40, 10}, {7, math.NaN(), math.Inf(1)}})
-	f.Marks = []Mark{{X: 500, Y: 1e-4, Label: "chosen"}, {X: 1e9, Y: 1, Label: "nowhere"}}
-	f.VLines = []RefLine{{At: 800, Label: "dimension"}}
+	f.Marks = []plots.Mark{{X: 500, Y: 1e-4, Label: "chosen"}, {X: 1e9, Y: 1, Label: "nowhere"}}
+	f.VLines = []plots.RefLine{{At: 800, Label: "dimension"}}
 	return f
 }
 
@@ -33,7 +35,7 @@ func TestMapCells(t *testing.T) {
 		ok   bool
 	}{{500, 1e-6, 0, 0, true}, {720, 1e-4, 1, 1, true}, {700, 1e-4, 1, 0, true}, {3000, 1e-6, 0, 0, false}, {0, 1, 0,
 		0, false}} {
-		if i, j, ok := f.cellAt(c.x, c.y); ok != c.ok || ok && (i != c.i || j != c.j) {
+		if i, j, ok := cellAt(f, c.x, c.y); ok != c.ok || ok && (i != c.i || j != c.j) {
 			t.Errorf("cellAt(%g, %g) = %d, %d, %v", c.x, c.y, i, j, ok)
 		}
 	}
@@ -46,15 +48,15 @@ func TestMapCells(t *testing.T) {
 }
 
 func TestMapText(t *testing.T) {
-	m := &HeatMap{}
+	m := &plots.HeatMap{}
 	for v, want := range map[float64]string{1.234: "1.23", 12.34: "12.3", 999.7: "1000", 12345: "12,345",
 		2.5e6: "2.5×10⁶",
 		1e-5:  "10⁻⁵", 0: "0", -0.5: "−0.5", math.Inf(1): "∞"} {
-		if got := m.text(v); got != want {
+		if got := valueText(m, v); got != want {
 			t.Errorf("text(%g) = %q, want %q", v, got, want)
 		}
 	}
-	if got := (&HeatMap{Format: "%.1f"}).text(2.25); got != "2.2" {
+	if got := valueText(&plots.HeatMap{Format: "%.1f"}, 2.25); got != "2.2" {
 		t.Errorf("format: %q", got)
 	}
 	svg := sampleMap().SVG()
@@ -79,7 +81,7 @@ func TestColors(t *testing.T) {
 		}
 		last = l
 	}
-	d := &drawing{f: sampleMap(), color: newScale(&Axis{Min: 0, Max: 1}, 0, 1)}
+	d := &drawing{f: sampleMap(), color: newScale(&plots.Axis{Min: 0, Max: 1}, 0, 1)}
 	for k := range 101 {
 		z := 1e-9 + float64(k)/100
 		a, b := luminance(d.shadeOf(z)), luminance(d.inkOn(z))
@@ -103,19 +105,19 @@ func luminance(c color.NRGBA) float64 {
 
 func TestMapValidate(t *testing.T) {
 	nan := math.NaN()
-	for want, change := range map[string]func(m *HeatMap){
-		`figure "κ": the map has no values of x`: func(m *HeatMap) { m.X = nil },
-		"must rise, and 1000 follows":            func(m *HeatMap) { m.X[2] = 1000 },
-		"at y = 0, which the axis cannot":        func(m *HeatMap) { m.Y[0] = 0 },
-		"1 rows for 2 values of y":               func(m *HeatMap) { m.Z = m.Z[:1] },
-		"row 1 of the map has 2 cells":           func(m *HeatMap) { m.Z[1] = m.Z[1][:2] },
-		"no value that its colors":               func(m *HeatMap) { m.Z = [][]float64{{nan, nan, nan}, {0, -1, nan}} },
-		"color axis runs from 2 down to":         func(m *HeatMap) { m.Color.Min, m.Color.Max = 2, 1 },
+	for want, change := range map[string]func(m *plots.HeatMap){
+		`figure "κ": the map has no values of x`: func(m *plots.HeatMap) { m.X = nil },
+		"must rise, and 1000 follows":            func(m *plots.HeatMap) { m.X[2] = 1000 },
+		"at y = 0, which the axis cannot":        func(m *plots.HeatMap) { m.Y[0] = 0 },
+		"1 rows for 2 values of y":               func(m *plots.HeatMap) { m.Z = m.Z[:1] },
+		"row 1 of the map has 2 cells":           func(m *plots.HeatMap) { m.Z[1] = m.Z[1][:2] },
+		"no value that its colors":               func(m *plots.HeatMap) { m.Z = [][]float64{{nan, nan, nan}, {0, -1, nan}} },
+		"color axis runs from 2 down to":         func(m *plots.HeatMap) { m.Color.Min, m.Color.Max = 2, 1 },
 		"reference lines at values of x":         nil,
 	} {
 		f := sampleMap()
 		if change == nil {
-			f.HLines, change = []RefLine{{}}, func(*HeatMap) {}
+			f.HLines, change = []plots.RefLine{{}}, func(*plots.HeatMap) {}
 		}
 		change(f.Map)
 		refused(t, f, want)

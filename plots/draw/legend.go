@@ -1,8 +1,10 @@
-package plots
+package draw
 
 import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/krrlab/lab/plots"
 )
 
 // entry is one name in the legend: of a series, or of a mark on a map.
@@ -31,7 +33,7 @@ func entries(ds ...*drawing) (es []entry) {
 		}
 		for i, m := range d.f.Marks {
 			if d.f.Map != nil {
-				if _, _, ok := d.f.cellAt(m.X, m.Y); ok {
+				if _, _, ok := cellAt(d.f, m.X, m.Y); ok {
 					add(entry{d, i, true, m.Label})
 				}
 			}
@@ -105,12 +107,12 @@ func (e entry) sample(p pen, left vg.Point) {
 	s, l, c := &e.d.f.Series[e.index], e.d.lookOf(e.index), &draw.Canvas{Canvas: p.Canvas}
 	line := draw.LineStyle{Color: l.color, Width: lineWidth, Dashes: l.dash}
 	switch up := (vg.Point{Y: 4}); {
-	case s.Style == Points && s.Lo != nil:
+	case s.Style == plots.Points && s.Lo != nil:
 		c.StrokeLine2(draw.LineStyle{Color: l.color, Width: 1}, mid.X, mid.Y-5, mid.X, mid.Y+5)
 	case s.Lo != nil:
 		c.FillPolygon(l.tint(), []vg.Point{left.Sub(up), right.Sub(up), right.Add(up), left.Add(up)})
 	}
-	if s.Style != Points {
+	if s.Style != plots.Points {
 		c.StrokeLine2(line, left.X, mid.Y, right.X, mid.Y)
 	}
 	if len(e.d.markerPoints(e.index)) > 0 {

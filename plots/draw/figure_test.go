@@ -1,0 +1,251 @@
+package draw
+
+import (
+	"bytes"
+	"encoding/xml"
+	"html"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/plots"
+)
+
+func sample() *plots.Figure {
+	return &plots.Figure{
+		Title: "σ_i² & more", Caption: "a <b> caption",
+		X: plots.Axis{Label: "i", Log: true}, Y: plots.Axis{Label: "λ_p", Log: true, Min: 1e-3, Max: math.NaN()},
+		Series: []plots.Series{
+			{Name: "one", X: []float64{1, 2, 3, 4}, Y: []float64{1, math.NaN(), 0.1, 0.01}},
+			{Name: "two", X: []float64{1, 2, 3, 4}, Y: []float64{2, math.Inf(1), -1, 0.5}, Style: plots.Steps,
+				Lo: []float64{1, 1, 0, 0.2}, Hi: []float64{3, 3, math.Inf(1), math.NaN()}},
+			{Name: "three", X: []float64{1, 10, 0, math.Inf(-1)}, Y: []float64{2, 3, 4, 5}, Style: plots.Points,
+				Lo: []float64{1, 2, 3, 4}, Hi: []float64{3, 4, 5, 6}},
+		},
+		HLines: []plots.RefLine{{At: 0.1, Label: "τ"}, {At: math.NaN()}},
+		VLines: []plots.RefLine{{At: 2, Label: "here"}, {At: -1, Label: "nowhere"}},
+		Marks:  []plots.Mark{{X: 2, Y: 0.2, Label: "mark"}, {X: 0, Y: 0}},
+		Width:  5,
+	}
+}
+
+func TestFormats(t *testing.T) {
+	f := sample()
+	svg := f.SVG()
+	wellFormed(t, svg)
+	contains(t, svg, "<title>σᵢ² &amp; more</title>", "<desc>a &lt;b&gt; caption</desc>", ">one<", ">two<",
+		">three<", ">here<", "Arial", `width="360pt"`, `height="288pt"`)
+	for _, no := range []string{"nowhere", "NaN", "Inf"} {
+		if strings.Contains(svg, no) {
+			t.Errorf("the SVG holds %q", no)
+		}
+	}
+	img, err := png.Decode(bytes.NewReader(f.PNG()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := img.Bounds().Size(); s.X != 800 || s.Y != 640 {
+		t.Errorf("the PNG of 5×4 inches has %v pixels, want 800×640", s)
+	}
+	h := f.HTML()
+	if !strings.HasPrefix(h, "<figure class=\"krr-figure\">\n<svg style=") ||
+		!strings.Contains(h, "<figcaption>a &lt;b&gt; caption</figcaption>") {
+		t.Errorf("HTML: %.80q", h)
+	}
+}
+
+func TestSameBytes(t *testing.T) {
+	for _, format := range []string{"svg", "png", "pdf"} {
+		a, err := (drawer{}).Draw(sample(), format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := (drawer{}).Draw(sample(), format); !bytes.Equal(a, b) {
+			t.Errorf("two drawings of one figure differ as %s", format)
+		}
+		if format == "pdf" && (!bytes.HasPrefix(a, []byte("%PDF-")) ||
+			!bytes.Contains(a, []byte("D:20000101000000"))) {
+			t.Error("the PDF has a date, or is none")
+		}
+	}
+}
+
+func TestSave(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.svg", "a.PNG", "a.pdf", "a.html"} {
+		path := filepath.Join(dir, name)
+		if err := sample().Save(path); err != nil {
+			t.Fatal(err)
+		}
+		if st, err := os.Stat(path); err != nil || st.Size() < 1000 || st.Mode().Perm() != 0o644 {
+			t.Errorf("%s: %v %v", name, st, err)
+		}
+	}
+	os.Mkdir(filepath.Join(dir, "sub.svg"), 0o755)
+	for name, want := range map[string]string{"a.jpg": ".svg, .png, .pdf or .html", "a": ".svg, .png, .pdf or .html",
+		"none/a.svg": "none/a.svg: no such file", "sub.svg": "folder"} {
+		err := sample().Save(filepath.Join(dir, name))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("Save(%s) = %v, want %q", name, err, want)
+		}
+	}
+	old := filepath.Join(dir, "a.svg")
+	before, _ := os.ReadFile(old)
+	if err := (&plots.Figure{}).Save(old); err == nil {
+		t.Error("an empty figure was saved")
+	}
+	if after, _ := os.ReadFile(old); !bytes.Equal(before, after) {
+		t.Error("a figure that cannot be drawn changed the file")
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*part")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if plots.CheckFormat("x.svg") != nil || plots.CheckFormat("x.gif") == nil {
+		t.Error("CheckFormat")
+	}
+}
+
+func TestValidate(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for want, f := range map[string]*plots.Figure{
+		"has no series":                       {},
+		"has no value that its axes can show": {Series: []plots.Series{{}}},
+		"no value that its axes":              {Series: []plots.Series{{Y: []float64{nan, inf}}}},
+		"no value that":                       {Y: plots.Axis{Log: true}, Series: []plots.Series{{Y: []float64{0, -1}}}},
+		"1 values of x and 2 of y":            {Series: []plots.Series{{X: []float64{1}, Y: []float64{1, 2}}}},
+		"with 1 lower and 0 upper bounds":     {Series: []plots.Series{{Lo: []float64{1}, Y: []float64{1}}}},
+		"unknown style 9":                     {Series: []plots.Series{{Y: []float64{1}, Style: 9}}},
+		"the x axis runs from 2 down to 1":    {X: plots.Axis{Min: 2, Max: 1}, Series: []plots.Series{{Y: []float64{1}}}},
+		"the y axis cannot end at 0":          {Y: plots.Axis{Log: true, Max: 1}, Series: []plots.Series{{Y: []float64{1}}}},
+		"the y axis cannot end at +Inf":       {Y: plots.Axis{Min: 0, Max: inf}, Series: []plots.Series{{Y: []float64{1}}}},
+		"is 0.1 by 4 inches":                  {Width: 0.1, Series: []plots.Series{{Y: []float64{1}}}},
+	} {
+		refused(t, f, want)
+	}
+}
+
+// refused checks that a figure cannot be drawn, for a reason in one line, and shows it.
+func refused(t *testing.T, f *plots.Figure, why string) {
+	t.Helper()
+	err := f.Validate()
+	if err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v, want %q", err, why)
+		return
+	}
+	want := html.EscapeString(err.Error())
+	if got := f.HTML(); got != "<pre>"+want+"</pre>\n" {
+		t.Errorf("HTML: %q, want %q", got, want)
+	}
+	if got := f.SVG(); !strings.Contains(got, "<desc>"+want+"</desc>") {
+		t.Errorf("SVG: %.200q, want %q", got, want)
+	}
+	if _, err := png.Decode(bytes.NewReader(f.PNG())); err != nil {
+		t.Errorf("PNG: %v", err)
+	}
+}
+
+// TestHardData draws what is valid but awkward, in every format.
+func TestHardData(t *testing.T) {
+	big := make([]float64, 200000)
+	for i := range big {
+		big[i] = math.Sin(float64(i))
+	}
+	rise := make([]float64, 60)
+	for i := range rise {
+		rise[i] = float64(i + 1)
+	}
+	wide := plots.Convergence(strings.Repeat("title ", 30), 0, plots.Series{Y: []float64{1, 2}})
+	many := &plots.Figure{}
+	for range 20 {
+		many.Series = append(many.Series, plots.Series{Name: strings.Repeat("long name ", 12), Y: []float64{1, 2}})
+	}
+	for name, f := range map[string]*plots.Figure{
+		"one point":  {Series: []plots.Series{{Y: []float64{3}}}},
+		"zero":       {Series: []plots.Series{{Y: []float64{0, 0}}}},
+		"constant":   {Y: plots.Axis{Log: true}, Series: []plots.Series{{Y: []float64{1e-300, 1e-300}}}},
+		"huge":       {Series: []plots.Series{{Y: []float64{-math.MaxFloat64, math.MaxFloat64}}}},
+		"huge log":   {Y: plots.Axis{Log: true}, Series: []plots.Series{{Y: []float64{5e-324, math.MaxFloat64}}}},
+		"tiny range": {Series: []plots.Series{{Y: []float64{1, 1 + 1e-15, 1}}}},
+		"tiny log":   {Y: plots.Axis{Log: true}, Series: []plots.Series{{Y: []float64{1, 1.0001}}}},
+		"outside": {Y: plots.Axis{Min: 10, Max: 11}, X: plots.Axis{Min: math.NaN(), Max: -5},
+			Series: []plots.Series{{Y: []float64{1, 2}}}},
+		"outside log": {Y: plots.Axis{Log: true, Min: 10, Max: math.NaN()}, Series: []plots.Series{{Y: []float64{1, 2}}}},
+		"long":        {Series: []plots.Series{{Y: big}}},
+		"many":        many,
+		"small": {Width: 1, Height: 1, Title: strings.Repeat("title ", 20), X: plots.Axis{Label: "x"},
+			Y: plots.Axis{Label: "y"}, Series: []plots.Series{{Name: "n", Y: []float64{1, 2}}}},
+		"odd text":      {Title: "_a^ ^{ _{} 日本 \x00", Series: []plots.Series{{Name: "^", Y: []float64{1, 2}}}},
+		"two marks":     {Series: []plots.Series{{Y: []float64{1, 2}}}, Marks: []plots.Mark{{X: 0, Y: 1, Label: "a"}, {X: 0, Y: 1, Label: "b"}}},
+		"band of lines": {Series: []plots.Series{{Y: []float64{1}, Lo: []float64{0}, Hi: []float64{2}}}},
+		"one panel":     plots.Grid("", 0, wide),
+		"long titles":   plots.Grid(strings.Repeat("title ", 50), 8, wide, wide, wide, wide, wide, wide, wide, wide),
+		"mixed":         plots.Grid("t", 0, sampleMap(), wide, &sampleGrid().Panels[0], sampleMap()),
+		"small panels":  {Width: 1, Height: 1, Panels: sampleGrid().Panels},
+		"zero map":      {Map: &plots.HeatMap{X: []float64{0}, Y: []float64{0}, Z: [][]float64{{0}}}},
+		"huge map": {Map: &plots.HeatMap{X: []float64{-math.MaxFloat64, math.MaxFloat64}, Y: []float64{0},
+			Z: [][]float64{{-math.MaxFloat64, math.MaxFloat64}}}},
+		"huge log map": plots.Map("", "", "", "", []float64{5e-324, math.MaxFloat64}, []float64{1},
+			[][]float64{{5e-324, math.MaxFloat64}}),
+		"many cells":  plots.Map("t", "x", "y", "z", rise, rise, slices.Repeat([][]float64{rise}, len(rise))),
+		"outside map": {X: plots.Axis{Min: 5, Max: 6}, Map: &plots.HeatMap{X: []float64{1}, Y: []float64{1}, Z: [][]float64{{3}}}},
+		"map, series": {Map: &plots.HeatMap{X: []float64{1}, Y: []float64{1}, Z: [][]float64{{3}}},
+			Series: []plots.Series{{Name: "path", Y: []float64{1, 2}}}},
+	} {
+		for _, format := range []string{"svg", "pdf", "png"} {
+			if name == "long" && format != "svg" {
+				continue
+			}
+			if b, err := (drawer{}).Draw(f, format); err != nil || format == "svg" && bytes.Contains(b, []byte("NaN")) {
+				t.Errorf("%s as %s: %v", name, format, err)
+			}
+		}
+	}
+	odd := (&plots.Figure{Title: "a\x00b\nc\xff", Caption: "\x01",
+		Series: []plots.Series{{Name: "\x02<", Y: []float64{1, 2}}}}).SVG()
+	wellFormed(t, odd)
+}
+
+// wellFormed ends the test if a text is not XML.
+func wellFormed(t *testing.T, text string) {
+	t.Helper()
+	for dec := xml.NewDecoder(strings.NewReader(text)); ; {
+		if _, err := dec.Token(); err == io.EOF {
+			return
+		} else if err != nil {
+			t.Fatalf("not well-formed: %v", err)
+		}
+	}
+}
+
+// TestLegendClear checks that the legend covers no sample: with a free corner it stands
+// there, without one above the plot.
+func TestLegendClear(t *testing.T) {
+	f := &plots.Figure{Series: []plots.Series{{Name: "rise", Y: []float64{0, 1, 2, 3}}}}
+	d := laidOut(f)
+	d.collect()
+	k, inside := d.placeLegend()
+	if !inside || d.ink(k.box) != 0 || k.box.Max.X > (d.box.Min.X+d.box.Max.X)/2 {
+		t.Errorf("rising line: inside %v at %v covers %g of data", inside, k.box, d.ink(k.box))
+	}
+	var y []float64
+	for i := range 60 {
+		y = append(y, float64(i%2))
+	}
+	d = laidOut(&plots.Figure{Series: []plots.Series{{Name: "zigzag", Y: y}}})
+	d.collect()
+	if _, inside := d.placeLegend(); inside {
+		t.Error("a legend inside a plot that is full")
+	}
+}
+
+// laidOut returns the drawing of a figure on 468×288 points.
+func laidOut(f *plots.Figure) *drawing {
+	d := &drawing{f: f, w: 468, h: 288, extent: wholeExtent(f)}
+	d.layout(0)
+	return d
+}

@@ -1,0 +1,73 @@
+package text
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Power writes m·10^p.
+func Power(m string, p int) string {
+	exp := Flat(fmt.Sprintf("10^{%d}", p))
+	switch m {
+	case "1":
+		return exp
+	case "-1":
+		return "−" + exp
+	}
+	return Minus(m) + "×" + exp
+}
+
+// Minus replaces a leading hyphen by a minus sign.
+func Minus(s string) string {
+	if strings.HasPrefix(s, "-") {
+		return "−" + s[1:]
+	}
+	return s
+}
+
+// Group puts a comma between each three digits of the whole part of a decimal
+// number of five digits or more.
+func Group(s string) string { return Commas(s, 5) }
+
+// Commas is group for numbers of from digits or more.
+func Commas(s string, from int) string {
+	whole, _, _ := strings.Cut(s, ".")
+	digits := strings.TrimLeft(whole, "−-")
+	if len(digits) < from || strings.Trim(digits, "0123456789") != "" {
+		return s
+	}
+	for i := len(whole) - 3; i > len(whole)-len(digits); i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Scientific writes v in at most three digits: 10⁻³, 2.5×10⁻⁴, 0.1, 20.
+func Scientific(v float64) string { return Rounded(v, -1, 3) }
+
+// Rounded writes v in at most three digits, or as a whole number: plainly from 10^low to below 10^(high+1), and with a
+// Power of ten otherwise.
+func Rounded(v float64, low, high int) string {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	m, e, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
+	switch p, _ := strconv.Atoi(e); {
+	case p < low || p > high:
+		return Power(strings.TrimRight(strings.TrimRight(m, "0"), "."), p)
+	case p >= 3:
+		v = math.RoundToEven(v)
+	}
+	return Plain(v)
+}
+
+// Plain writes v without a power of ten: whole numbers in full, others to three
+// digits.
+func Plain(v float64) string {
+	if v == math.Trunc(v) {
+		return Group(Minus(strconv.FormatFloat(v, 'f', 0, 64)))
+	}
+	return Minus(strconv.FormatFloat(v, 'g', 3, 64))
+}
