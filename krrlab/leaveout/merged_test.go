@@ -161,6 +161,8 @@ func TestTogether(t *testing.T) {
 		classes        bool
 		weights, means bool
 	}{
+		{"alone", 40, 40, 1, false, false, false}, {"three targets", 40, 40, 3, false, false, false},
+		{"classes alone", 40, 40, 1, true, false, false}, {"three classes alone", 40, 40, 3, true, false, false},
 		{"pairs", 24, 12, 1, false, false, false}, {"means", 20, 20, 2, false, false, true},
 		{"means and weights", 20, 20, 1, false, true, true},
 		{"all", 30, 11, 2, false, true, true}, {"two left", 9, 2, 1, false, false, true},
@@ -172,17 +174,24 @@ func TestTogether(t *testing.T) {
 			y = mat.NewDense(2, 1, []float64{1, 2})
 		}
 		pk, py := plainOf(k, y, o.Weights)
-		scores, err := Dense(context.Background(), pk, py, []float64{0.01, 1}, o)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
+		plain, lambdas, before := *o, []float64{1, 1e-3, 0.01}, mat.DenseCopyOf(pk)
+		if c.different == c.n {
+			plain.Same = nil
 		}
-		for _, s := range scores {
+		if !c.weights {
+			plain.Weights = nil
+		}
+		scores, err := Dense(context.Background(), pk, py, lambdas, &plain)
+		if err != nil || !mat.Equal(pk, before) {
+			t.Fatalf("%s: %v, or K was changed", c.name, err)
+		}
+		for q, s := range scores {
 			e := refit(t, k, y, s.Lambda, o)
 			want := score(y, e, o)
 			var off mat.Dense
 			off.Sub(e, s.Residuals)
 			if mat.Norm(&off, math.Inf(1)) > 1e-8 || math.Abs(s.Error.Value-want) > 1e-8*max(1, want) ||
-				!(s.Error.Lo <= want+1e-12 && want <= s.Error.Hi+1e-12) {
+				!(s.Error.Lo <= want+1e-12 && want <= s.Error.Hi+1e-12) || s.Error.Hi-s.Error.Lo > 1e-3 || s.Lambda != lambdas[q] {
 				t.Errorf("%s, λ = %g: %v, residuals off by %g, want error %g", c.name, s.Lambda, s.Error,
 					mat.Norm(&off, math.Inf(1)), want)
 			}

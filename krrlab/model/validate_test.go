@@ -67,9 +67,10 @@ func TestValidate(t *testing.T) {
 			}
 		}
 	}
-	if random(kernels[0], kinds(7, 3, 1)["float64"], 1).validate(Info{Task: "classification"}) == nil {
-		t.Error("a classifier without labels")
-	}
+	m := random(kernels[0], kinds(7, 3, 1)["float64"], 1)
+	testkit.Fails(t, m.validate(Info{Task: "classification"}), `task is "classification" with 0 labels`)
+	m.C.Set(6, 0, math.NaN())
+	testkit.Fails(t, m.validate(Info{Task: "regression"}), "coefficient 6 is NaN")
 }
 
 // TestDealt: batches are dealt to ranks, each of which gets all of F, as one process has it.

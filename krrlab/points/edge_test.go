@@ -1,6 +1,7 @@
 package points
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -16,7 +17,7 @@ func filled[T float](n int) []T {
 // TestSlices: a slice, also of a slice, is those points, whatever its type; an empty one at the end too.
 func TestSlices(t *testing.T) {
 	x, x32, s := random(9, 7, 3, 0.6)
-	for _, p := range []Points{x, x32, s, Shift(x, make([]float64, 3)), Shift(s, make([]float64, 3))} {
+	for _, p := range []Points{x, x32, s, opaque{x}, Shift(x, make([]float64, 3)), Shift(s, make([]float64, 3))} {
 		for i := range 8 {
 			for j := i; j <= 7; j++ {
 				part := p.Slice(i, j)
@@ -29,10 +30,12 @@ func TestSlices(t *testing.T) {
 						t.Errorf("%T: point %d of [%d, %d) is %v, want %v", p, k, i, j, row, x.Row(i+k))
 					}
 				}
-				norms := NewPanel(p).Slice(i, j)
-				for k, v := range SqNorms(part) {
-					if norms.Norms[k] != v || norms.Len() != j-i {
-						t.Errorf("%T: norm %d of [%d, %d) is %v, want %v", p, k, i, j, norms.Norms[k], v)
+				for _, panel := range []Panel{NewPanel(p).Slice(i, j), NewPanel32(p).Slice(i, j)} { // entries are float32
+					for k, v := range panel.Norms {
+						want := dot(x.Row(i+k), x.Row(i+k))
+						if panel.X.RowTo(row, k); math.Abs(v-want) > 1e-14 || panel.Len() != j-i || !slices.Equal(row, x.Row(i+k)) {
+							t.Errorf("%T: norm %d of [%d, %d) is %v, want %v", p, k, i, j, v, want)
+						}
 					}
 				}
 				if c, ok := part.(*CSR); ok {

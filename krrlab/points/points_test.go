@@ -226,26 +226,6 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-func TestPanel(t *testing.T) {
-	a, a32, s := random(6, 9, 5, 0.6)
-	for _, x := range []Points{a, a32, s, opaque{a}} {
-		for _, p := range []Panel{NewPanel(x), NewPanel32(x)} { // entries are float32: the same
-			q := p.Slice(2, 7)
-			if q.Len() != 5 {
-				t.Fatalf("length %d", q.Len())
-			}
-			for i := range 5 {
-				row := make([]float64, 5)
-				q.X.RowTo(row, i)
-				if want := dot(a.Row(i+2), a.Row(i+2)); !slices.Equal(row, a.Row(i+2)) ||
-					math.Abs(q.Norms[i]-want) > 1e-14 {
-					t.Errorf("%T: point %d has norm %v, want %v", x, i, q.Norms[i], want)
-				}
-			}
-		}
-	}
-}
-
 func TestMeanGatherShift(t *testing.T) {
 	a, a32, s := random(7, 11, 6, 0.5)
 	mean := make([]float64, 6)

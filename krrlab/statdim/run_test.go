@@ -33,6 +33,9 @@ func TestRun(t *testing.T) {
 				continue
 			}
 			testkit.OK(t, err)
+			if m == statdim.Exact && (s.Estimate.Width() > 1e-6 || s.Estimate.Confidence != 1) {
+				t.Errorf("%v: %v of all eigenvalues", p, s.Estimate)
+			}
 			if exact := dimension(0.05); !s.Estimate.Covers(exact) || m != statdim.Free && !s.Reached {
 				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", p, m, exact, s.Estimate, s.Reached)
 			}

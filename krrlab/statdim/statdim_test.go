@@ -144,27 +144,6 @@ func TestTinyRidge(t *testing.T) {
 	})
 }
 
-// TestExact checks the eigenvalue method against the designed eigenvalues along a curve.
-func TestExact(t *testing.T) {
-	for _, s := range spectra {
-		d := s.design(150, 2)
-		k := mat.DenseCopyOf(d.k.SymDense)
-		r := testkit.Must(Dense(k, 1e-12, s.lambda, []float64{s.lambda * 100, s.lambda / 10}))
-		if len(r.Curve) != 3 || r.Estimate.Width() > 1e-6 || r.Estimate.Confidence != 1 {
-			t.Errorf("%s: %d points, %v", s.name, len(r.Curve), r.Estimate)
-		}
-		for _, c := range r.Curve {
-			var want float64
-			for _, m := range d.mu {
-				want += m / (m + c.Lambda)
-			}
-			if !c.Estimate.Covers(want) {
-				t.Errorf("%s: s_%g = %.12g not in %v", s.name, c.Lambda, want, c.Estimate)
-			}
-		}
-	}
-}
-
 // TestFree checks the certain interval for K within a known distance of ZZᵀ, that it shrinks with
 // the distance, and that it is no wider than what any spectrum in the boxes attains.
 func TestFree(t *testing.T) {
