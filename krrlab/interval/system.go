@@ -46,16 +46,16 @@ type System struct {
 var ErrUnsolved = errors.New("interval: the model is too far from the solution of (K+λI)C = Y for leave-one-out: " +
 	"fit with a smaller tolerance, or take split conformal intervals")
 
-var errThreshold = errors.New("interval: the model has a threshold, which rows left out would have to choose again: take " +
-	"split intervals, of test rows")
+var errThreshold = errors.New("interval: the model has a threshold, which rows left out would have to choose again: " +
+	"take split intervals, of test rows")
 
 var errWeighted = errors.New("interval: the model was fitted with weights, which its file does not have: take split " +
 	"conformal intervals")
 
 func newSystem(m *model.Model) *System {
 	d, cells := &datasets.Dataset{X: m.X, Groups: m.Groups, Repeats: m.Repeats}, kernel.Same(m.Kernel, m.X)
-	stated := "have the features of others, and the model, of an older version, does not say whether they are copies: " +
-		"they are left out together"
+	stated := "have the features of others, and the model, of an older version, does not say whether they are " +
+		"copies: they are left out together"
 	if d.Repeats == nil {
 		d, _ = d.Group("together", cells) // a known rule
 	} else {
@@ -172,8 +172,8 @@ func (s *System) anorm(j int) float64 {
 	return math.Sqrt(max(0, mat.Dot(s.m.C.ColView(j), s.y.ColView(j))))
 }
 
-// LeaveOneOut returns y_i less the prediction of a fit without the rows G of the group of i, n×t, as exactly as C solves
-// AC = Y, with the mean of the targets that are left:
+// LeaveOneOut returns y_i less the prediction of a fit without the rows G of the group of i, n×t, as exactly as C
+// solves AC = Y, with the mean of the targets that are left:
 //
 //	r_G = ((A⁻¹)_GG)⁻¹(C+δA⁻¹1)_G,  δ = Σ_G(y_i−ȳ)/(n−|G|), 0 where no mean was taken off.
 //

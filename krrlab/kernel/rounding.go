@@ -82,7 +82,8 @@ func cancelled(dim, size float64) float64 { return 4*(dim+12)*unit*size + 16*uni
 // Accurate returns Float64 if EntryError is then at most the given accuracy, and else Differences, with
 // that error. Kernels that are no function of x−z have Float64 only, and so have whole products.
 func Accurate(k Kernel, e Extent, accuracy float64) (arith Arithmetic, bound float64) {
-	if v := EntryError(k, Float64, e); v <= accuracy || !ShiftInvariant(k) || e.Whole && ArgumentOf(k) == SquaredDistance {
+	v := EntryError(k, Float64, e)
+	if v <= accuracy || !ShiftInvariant(k) || e.Whole && ArgumentOf(k) == SquaredDistance {
 		return Float64, v
 	}
 	return Differences, EntryError(k, Differences, e)

@@ -185,8 +185,8 @@ func byTile(k Kernel) bool {
 	return !row && !BuiltIn(k)
 }
 
-// scalars64 sets dst to the argument of k for all pairs, ‖x−z‖₁ or xᵀz, and returns the norms that go with it. A squared distance stands as the inner product −r²/2 of points of norm 0,
-// from which r² comes back with the same bits.
+// scalars64 sets dst to the argument of k for all pairs, ‖x−z‖₁ or xᵀz, and returns the norms that go with it. A
+// squared distance stands as the inner product −r²/2 of points of norm 0, from which r² comes back with the same bits.
 func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic) (xx, zz []float64) {
 	l1 := ArgumentOf(k) == L1Distance
 	unit, whole := wholeUnit(k, x.X, z.X)
@@ -335,7 +335,8 @@ type float interface{ float32 | float64 }
 // apply32 sets dst to the kernel values of a row of what k is a function of, or, for a Radial, of inner
 // products. dst and row may be the same. u is scratch of len(dst); for a kernel by tiles it takes r², and dst is not
 // set. e is exponentialOf(k), and tiles is byTile(k).
-func apply32[T float](k profile, e exponential, tiles bool, dst []float32, row []T, xx float64, zz []float64, u []float64) {
+func apply32[T float](k profile, e exponential, tiles bool, dst []float32, row []T, xx float64, zz []float64,
+	u []float64) {
 	_, radial := k.(Radial)
 	if e != nil {
 		simd.GaussianRow(dst, row, zz, xx, e.exponent(1), flush32)

@@ -7,8 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// DrawWeighted draws about count of the weighted points without replacement, and returns them in increasing order with their
-// probabilities
+// DrawWeighted draws about count of the weighted points without replacement, and returns them in increasing order with
+// their probabilities
 //
 //	π_i = min(1, count·(1/n + w_i/Σw)/2),
 //

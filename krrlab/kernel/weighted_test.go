@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// TestDrawWeighted: sums over the drawn points, divided by their probabilities, are right on average, of the points and of
-// their weights; heavy points are always drawn, each at most once.
+// TestDrawWeighted: sums over the drawn points, divided by their probabilities, are right on average, of the points and
+// of their weights; heavy points are always drawn, each at most once.
 func TestDrawWeighted(t *testing.T) {
 	const n, count, draws = 300, 40, 400
 	w := make([]float64, n)

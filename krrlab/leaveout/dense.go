@@ -128,8 +128,8 @@ func (f *Factor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, condition []float
 			trace := mat.Trace(b)
 			g, err := NewFactor(m, b.RawMatrix().Data)
 			if err != nil {
-				return nil, nil, errors.New("the rows of a group are too many or too alike to be left out in float64: " +
-					"take a larger λ")
+				return nil, nil, errors.New("the rows of a group are too many or too alike to be left out in " +
+					"float64: take a larger λ")
 			}
 			part := mat.NewDense(m, t, nil)
 			for k, i := range block {

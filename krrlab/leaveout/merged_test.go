@@ -191,7 +191,8 @@ func TestTogether(t *testing.T) {
 			var off mat.Dense
 			off.Sub(e, s.Residuals)
 			if mat.Norm(&off, math.Inf(1)) > 1e-8 || math.Abs(s.Error.Value-want) > 1e-8*max(1, want) ||
-				!(s.Error.Lo <= want+1e-12 && want <= s.Error.Hi+1e-12) || s.Error.Hi-s.Error.Lo > 1e-3 || s.Lambda != lambdas[q] {
+				!(s.Error.Lo <= want+1e-12 && want <= s.Error.Hi+1e-12) || s.Error.Hi-s.Error.Lo > 1e-3 ||
+				s.Lambda != lambdas[q] {
 				t.Errorf("%s, λ = %g: %v, residuals off by %g, want error %g", c.name, s.Lambda, s.Error,
 					mat.Norm(&off, math.Inf(1)), want)
 			}

@@ -49,7 +49,8 @@ func Path(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	}
 	opt := o.settled()
 	if opt.Groups != nil {
-		return nil, errors.New("leaveout: probes leave out single rows, or equal ones, and no groups: take dense factors")
+		return nil, errors.New("leaveout: probes leave out single rows, or equal ones, and no groups: take dense " +
+			"factors")
 	}
 	rows, err := opt.merge(y)
 	if err != nil {

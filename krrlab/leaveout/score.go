@@ -19,8 +19,8 @@ type Problem struct {
 	Classes bool
 	// KError bounds ‖K_stored−K‖₂, which intervals allow for. Default 0.
 	KError float64
-	// Same has for each row the first of its group of equal rows, which are left out together. Default: nil, each row is
-	// left out alone.
+	// Same has for each row the first of its group of equal rows, which are left out together. Default: nil, each row
+	// is left out alone.
 	Same []int
 	// Groups is Same for rows that need not be equal, which only Dense leaves out together. At most one of the two is
 	// set.
@@ -91,8 +91,8 @@ func check(n int, y *mat.Dense, lambdas []float64) error {
 	return nil
 }
 
-// wrong returns the share of the rows of Y−E that have another label than Y's, and that of those that may have one or the
-// other if the entries of row i of E are in error by at most within(i). Rows count by their weights.
+// wrong returns the share of the rows of Y−E that have another label than Y's, and that of those that may have one or
+// the other if the entries of row i of E are in error by at most within(i). Rows count by their weights.
 func (m *merged) wrong(e *mat.Dense, within func(i int) float64) (share, open float64) {
 	y := m.full
 	n, t := y.Dims()

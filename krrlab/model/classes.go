@@ -99,7 +99,8 @@ func (p *Prediction) classes(d *datasets.Dataset) *Classes {
 	c.Largest, c.BaseRate = c.Labels[most], c.Errors[most].Of/total
 	for i, e := range c.Errors {
 		right := counts[[2]int{i, i}]
-		c.Scores = append(c.Scores, Retrieval{ratio(right, taken[i]), ratio(right, e.Of), ratio(2*right, taken[i]+e.Of)})
+		c.Scores = append(c.Scores,
+			Retrieval{ratio(right, taken[i]), ratio(right, e.Of), ratio(2*right, taken[i]+e.Of)})
 	}
 	if p.Decision != nil {
 		c.rank(p.Decision, truth, len(p.Labels), d.Weights)
@@ -159,8 +160,8 @@ func (c *Classes) rank(f *mat.Dense, truth []int, k int, weights []float64) {
 	}
 }
 
-// Trained returns the prediction of the n rows that the model was fitted on, d with its FitWeights w, without a pass over
-// K: as (K+λW⁻¹)c = y−r, it is f = mean+Kc = mean+y−λW⁻¹c but for the residual r.
+// Trained returns the prediction of the n rows that the model was fitted on, d with its FitWeights w, without a pass
+// over K: as (K+λW⁻¹)c = y−r, it is f = mean+Kc = mean+y−λW⁻¹c but for the residual r.
 func (m *Model) Trained(d *datasets.Dataset) (*Prediction, error) {
 	f, err := m.Coding().Encode(d)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 // Metric is what the kernel, λ and the threshold of a model are chosen by.
 type Metric string
 
-// The metrics. ErrorRate is the share of wrong labels, BalancedError the mean of the shares of the classes. AUC is as in
-// Classes, F1 that of one class of two, or the mean over several. LogLoss is the mean of −log p of the right label, p by
-// Platt.
+// The metrics. ErrorRate is the share of wrong labels, BalancedError the mean of the shares of the classes. AUC is as
+// in Classes, F1 that of one class of two, or the mean over several. LogLoss is the mean of −log p of the right label,
+// p by Platt.
 const (
 	ErrorRate     Metric = "error"
 	AUC           Metric = "auc"
@@ -26,8 +26,8 @@ const (
 	RMSE          Metric = "rmse"
 )
 
-// MetricOf returns the metric of a name, "auto" for ErrorRate of classes and RMSE of numbers. It returns an error if the
-// metric is not one of the task.
+// MetricOf returns the metric of a name, "auto" for ErrorRate of classes and RMSE of numbers. It returns an error if
+// the metric is not one of the task.
 func MetricOf(name string, classes bool) (Metric, error) {
 	switch m := Metric(name); {
 	case name == "auto" && classes:
@@ -35,13 +35,15 @@ func MetricOf(name string, classes bool) (Metric, error) {
 	case name == "auto":
 		return RMSE, nil
 	case classes == (m == RMSE):
-		return m, fmt.Errorf("--metric %s: the answers are %s", m, map[bool]string{true: "classes", false: "numbers"}[classes])
+		return m, fmt.Errorf("--metric %s: the answers are %s", m,
+			map[bool]string{true: "classes", false: "numbers"}[classes])
 	default:
 		return m, nil
 	}
 }
 
-// Thresholded reports whether the metric of two classes depends on the threshold that an imbalance of the classes moves.
+// Thresholded reports whether the metric of two classes depends on the threshold that an imbalance of the classes
+// moves.
 func (m Metric) Thresholded() bool { return m == F1 || m == BalancedError }
 
 // Name is the metric's name in a report.
@@ -89,9 +91,10 @@ func (m Metric) number(v float64, toward int) string {
 	return fmt.Sprintf(format, v)
 }
 
-// BestThreshold returns θ of the least loss where rows with scores above θ are taken for a class, in says which rows are
-// of it, and weights, nil for ones, how much they count; and the loss. It is halfway between two neighboring scores, or
-// beyond all; of equal losses the one nearest to zero. It panics unless the metric is ErrorRate, BalancedError or F1.
+// BestThreshold returns θ of the least loss where rows with scores above θ are taken for a class, in says which rows
+// are of it, and weights, nil for ones, how much they count; and the loss. It is halfway between two neighboring
+// scores, or beyond all; of equal losses the one nearest to zero. It panics unless the metric is ErrorRate,
+// BalancedError or F1.
 func (m Metric) BestThreshold(scores []float64, in []bool, weights []float64) (threshold, loss float64) {
 	order := make([]int, len(scores)) // the largest first
 	floats.ArgsortStable(floats.ScaleTo(make([]float64, len(scores)), -1, scores), order)
@@ -136,7 +139,8 @@ func (m Metric) BestThreshold(scores []float64, in []bool, weights []float64) (t
 	return threshold, loss
 }
 
-// weigh returns the weights of rows, ones for nil, and their sums over the rows that are in a class and over the others.
+// weigh returns the weights of rows, ones for nil, and their sums over the rows that are in a class and over the
+// others.
 func weigh(in []bool, weights []float64) (w []float64, yes, no float64) {
 	if w = weights; w == nil {
 		w = slices.Repeat([]float64{1}, len(in))
@@ -153,8 +157,8 @@ func weigh(in []bool, weights []float64) (w []float64, yes, no float64) {
 
 // Platt returns the a and b that minimize the cross-entropy −Σ t_i log p_i + (1−t_i) log(1−p_i), p = 1/(1+exp(−af−b)),
 // by Newton's method with steps that are halved until they help. With t_i = (N₊+1)/(N₊+2) for the N₊ rows that are in
-// the class, and 1/(N₋+2) for the others, they are finite. Rows count by their weights, nil for ones. The unit of f does not
-// matter, nor does its origin: f less its mean is fitted.
+// the class, and 1/(N₋+2) for the others, they are finite. Rows count by their weights, nil for ones. The unit of f
+// does not matter, nor does its origin: f less its mean is fitted.
 func Platt(f []float64, in []bool, weights []float64) (a, b float64) {
 	weights, yes, no := weigh(in, weights)
 	target := func(i int) float64 {

@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// TestBestThreshold: no threshold has less loss, counted plainly, with ties and weights; rows with equal scores are on one
-// side.
+// TestBestThreshold: no threshold has less loss, counted plainly, with ties and weights; rows with equal scores are on
+// one side.
 func TestBestThreshold(t *testing.T) {
 	for seed := range uint64(60) {
 		g := rng.New(seed)

@@ -278,10 +278,10 @@ func (p *Prediction) Text(i int) string {
 	return fmt.Sprint(p.Value[i])
 }
 
-// ReadOptions returns the options by which a file of new rows, or what a server receives (datasets.Read), is read for the
-// model: with the same columns of features, found by their names where both have them, and words and gaps as at the fit.
-// Of o count what the fit does not decide, such as Format, Keep and Memory; Drop and Target instead of those of the fit
-// where they are set. Answers may be absent unless o has a Target.
+// ReadOptions returns the options by which a file of new rows, or what a server receives (datasets.Read), is read for
+// the model: with the same columns of features, found by their names where both have them, and words and gaps as at the
+// fit. Of o count what the fit does not decide, such as Format, Keep and Memory; Drop and Target instead of those of
+// the fit where they are set. Answers may be absent unless o has a Target.
 func (m *Model) ReadOptions(o datasets.ReadOptions) datasets.ReadOptions {
 	if o.Drop == nil {
 		o.Drop = m.Origin.Drop
@@ -344,7 +344,8 @@ func (m *Model) Evaluate(ctx context.Context, d *datasets.Dataset, o *Options) (
 // points.
 func (p *Prediction) Score(d *datasets.Dataset) *Score {
 	nan := math.NaN()
-	s := &Score{N: d.Len(), Weighted: d.Weights != nil, ErrorRate: nan, RMSE: nan, RelErr: nan, R2: nan, BestError: d.BestError()}
+	s := &Score{N: d.Len(), Weighted: d.Weights != nil, ErrorRate: nan, RMSE: nan, RelErr: nan, R2: nan,
+		BestError: d.BestError()}
 	if p.Labels != nil {
 		s.Classes = p.classes(d)
 		var wrong, of float64

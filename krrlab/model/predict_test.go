@@ -164,7 +164,8 @@ func TestScaling(t *testing.T) {
 		t.Errorf("raw points: off by %.2g", e)
 	}
 	for what, d := range map[string]*datasets.Dataset{"raw": raw, "scaled": given} {
-		if p, err := m.Predict(t.Context(), d, &Options{Float64: true}); err != nil || testkit.Apart(p.Decision, want) > 1e-13 {
+		p, err := m.Predict(t.Context(), d, &Options{Float64: true})
+		if err != nil || testkit.Apart(p.Decision, want) > 1e-13 {
 			t.Errorf("%s data: %v, or off", what, err)
 		}
 	}

@@ -31,8 +31,8 @@ func (m powers) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return m.SolveTo(ctx, dst, src)
 }
 
-// A = diag(1, …, 100) without a preconditioner, and with its own inverse, which cannot draw: its κ is bounded from below
-// alone.
+// A = diag(1, …, 100) without a preconditioner, and with its own inverse, which cannot draw: its κ is bounded from
+// below alone.
 func Example() {
 	const n = 100
 	ctx := context.Background()

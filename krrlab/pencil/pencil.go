@@ -121,8 +121,8 @@ func (s *Set) least(c int) float64 {
 	return s.Mu[c]
 }
 
-// spread returns lanczos.Result.LogDetSpread of the mean of all processes with M_c, by one of them; +Inf if ln det M_c or
-// a lower bound of the spectrum is not known.
+// spread returns lanczos.Result.LogDetSpread of the mean of all processes with M_c, by one of them; +Inf if ln det M_c
+// or a lower bound of the spectrum is not known.
 func (s *Set) spread(c int, first, r *lanczos.Result) (gap, deviation float64) {
 	if first != nil && first.Err == nil {
 		least := cmp.Or(s.least(c), max(0, first.Min.Lo))
@@ -134,7 +134,8 @@ func (s *Set) spread(c int, first, r *lanczos.Result) (gap, deviation float64) {
 	return math.Inf(1), math.Inf(1)
 }
 
-// tells reports which preconditioners tell ln det(K+λI) about as well as the best of them, by the first process of each.
+// tells reports which preconditioners tell ln det(K+λI) about as well as the best of them, by the first process of
+// each.
 func (s *Set) tells(first []*lanczos.Result) []bool {
 	each, tells := make([]float64, len(first)), make([]bool, len(first))
 	for c, r := range first {
@@ -226,8 +227,8 @@ func (s *Set) Solve(ctx context.Context, b *mat.Dense, o pcg.Options) error {
 	return err
 }
 
-// Exact finds all eigenvalues of each M_c⁻¹A where M_c did not fail, unless M_c⁻¹ as applied is not positive definite in
-// float64. M_c are Sides.
+// Exact finds all eigenvalues of each M_c⁻¹A where M_c did not fail, unless M_c⁻¹ as applied is not positive definite
+// in float64. M_c are Sides.
 func (s *Set) Exact(ctx context.Context, b stage.Bench) error {
 	sides, lambda := s.M.(*Sides), b.Problem().Lambda
 	for c, r := range s.Rows {

@@ -31,7 +31,8 @@ type Row struct {
 	BuildFlops float64 `json:"build_flops"`
 	ApplyFlops float64 `json:"apply_flops"`
 
-	// Iterations are those of conjugate gradients, the most of all columns; nil where they did not run or had not ended.
+	// Iterations are those of conjugate gradients, the most of all columns; nil where they did not run or had not
+	// ended.
 	Iterations *int       `json:"iterations"`
 	Status     pcg.Status `json:"status"`              // of the worst column
 	Reached    []int      `json:"iterations_to"`       // Levels[i], as far as they were met
@@ -62,25 +63,25 @@ type Row struct {
 	// ⌈(√κ/2)ln(2/τ)⌉ for κ's upper end, the iterations to an A-norm error of τ; 0 if unknown.
 	Predicted int `json:"iterations_predicted"`
 	Bound     int `json:"iterations_bound"`
-	// Exact is κ by all eigenvalues, with its rounding error; nil where they were not computed. NotDefinite says that they
-	// were not, as M⁻¹ as applied is not positive definite in float64.
+	// Exact is κ by all eigenvalues, with its rounding error; nil where they were not computed. NotDefinite says that
+	// they were not, as M⁻¹ as applied is not positive definite in float64.
 	Exact       *estimate.Interval `json:"kappa_exact"`
 	NotDefinite bool               `json:"inverse_indefinite,omitempty"`
 	// Certain is an upper bound of κ without any probability, with landmarks; 0 otherwise. It
 	// covers the rounding of K's columns, of the factorization and of F, and does not depend on how
 	// K is stored; 0 too where that rounding is above λ, and for user-defined kernels.
 	Certain float64 `json:"kappa_certain,omitempty"`
-	// all eigenvalues of M⁻¹A where Exact is known, or else the Ritz values, ascending, and of a Lanczos process the share
-	// of all eigenvalues that each stands for in its quadrature
+	// all eigenvalues of M⁻¹A where Exact is known, or else the Ritz values, ascending, and of a Lanczos process the
+	// share of all eigenvalues that each stands for in its quadrature
 	Nodes   []float64 `json:"nodes,omitempty"`
 	Weights []float64 `json:"weights,omitempty"`
 	// by these: tr(M⁻¹A)/n, ln det(M⁻¹A), and Kaporin's number
 	Trace   stage.Number `json:"trace_mean"`
 	LogDet  stage.Number `json:"log_det"`
 	Kaporin stage.Number `json:"kaporin"`
-	// LogDetA is ln det(K+λI), and Likelihood −2 ln p(y) = yᵀ(K+λI)⁻¹y + ln det(K+λI) + n·ln 2π of y ~ N(0, K+λI), the one
-	// column that is solved for; nil where M has no LogDet, or no Bounds. lanczos.LogDet says what is proved of them,
-	// and what is estimated; they allow for K as stored.
+	// LogDetA is ln det(K+λI), and Likelihood −2 ln p(y) = yᵀ(K+λI)⁻¹y + ln det(K+λI) + n·ln 2π of y ~ N(0, K+λI), the
+	// one column that is solved for; nil where M has no LogDet, or no Bounds. lanczos.LogDet says what is proved of
+	// them, and what is estimated; they allow for K as stored.
 	LogDetA    *estimate.Interval `json:"log_det_a,omitempty"`
 	Likelihood *estimate.Interval `json:"minus_2_log_likelihood,omitempty"`
 	// LogDetEstimate and LikelihoodEstimate are the same by Student's interval, of two processes at least.
@@ -278,7 +279,8 @@ func (r *Row) Text(to, seconds float64) string {
 // estimated ones, and those that are proved.
 func Evidence(b *stage.Lines, rows ...*Row) {
 	name := "ln det(K+λI)"
-	add := func(write func(estimate.Interval) string, how string, of func(r *Row) (det, likelihood *estimate.Interval)) {
+	add := func(write func(estimate.Interval) string, how string,
+		of func(r *Row) (det, likelihood *estimate.Interval)) {
 		text, width := "", math.Inf(1)
 		for _, r := range rows {
 			if det, likelihood := of(r); det != nil && det.Hi-det.Lo < width {
@@ -294,7 +296,8 @@ func Evidence(b *stage.Lines, rows ...*Row) {
 			name = ""
 		}
 	}
-	add(estimated, "estimated", func(r *Row) (_, _ *estimate.Interval) { return r.LogDetEstimate, r.LikelihoodEstimate })
+	add(estimated, "estimated",
+		func(r *Row) (_, _ *estimate.Interval) { return r.LogDetEstimate, r.LikelihoodEstimate })
 	add(stage.Bounds, "proved", func(r *Row) (_, _ *estimate.Interval) { return r.LogDetA, r.Likelihood })
 }
 
@@ -308,7 +311,8 @@ func estimated(e estimate.Interval) string {
 // Table gives the numbers of rows that were iterated to a residual of to, seconds by which are those of each in all, 0
 // if unknown. κ is the exact one where that is known.
 func Table(title string, rows []*Row, to float64, seconds func(*Row) float64) *plots.Table {
-	t := &plots.Table{Title: title, Columns: plots.Heads("preconditioner", "draw", "s", "λ_p %.4g", "iterations", "status")}
+	t := &plots.Table{Title: title,
+		Columns: plots.Heads("preconditioner", "draw", "s", "λ_p %.4g", "iterations", "status")}
 	levels := Levels
 	for i, v := range Levels {
 		if v < to*(1-1e-12) {
@@ -317,9 +321,9 @@ func Table(title string, rows []*Row, to float64, seconds func(*Row) float64) *p
 		}
 		t.Columns = append(t.Columns, plots.Column{Name: fmt.Sprintf("to %.0e", v)})
 	}
-	t.Columns = append(t.Columns, plots.Heads("κ, at least %.4g", "κ, at most %.4g", "κ %.4g", "κ, certainly at most %.4g",
-		"λ_min, at least %.4g", "λ_max, at most %.4g", "predicted iterations %.4g", "tr/n %.4g", "ln det %.4g",
-		"Kaporin %.4g", "M (s) %.4g", "M⁻¹R (s) %.4g", "in all (s) %.4g", "bytes", "note")...)
+	t.Columns = append(t.Columns, plots.Heads("κ, at least %.4g", "κ, at most %.4g", "κ %.4g",
+		"κ, certainly at most %.4g", "λ_min, at least %.4g", "λ_max, at most %.4g", "predicted iterations %.4g",
+		"tr/n %.4g", "ln det %.4g", "Kaporin %.4g", "M (s) %.4g", "M⁻¹R (s) %.4g", "in all (s) %.4g", "bytes", "note")...)
 	for _, r := range rows {
 		cells := []any{r.Name, r.Draw, r.S, nil, nil, nil}
 		if r.LambdaP > 0 {

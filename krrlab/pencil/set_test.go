@@ -77,8 +77,8 @@ func (b bench) Make(context.Context, stage.Entry, int) (*stage.Made, error) {
 
 // TestSet judges five preconditioners of A = diag(a) side by side, of which one fails, one becomes indefinite and one
 // cannot draw. Each row must be what its M has alone: the iterations and residuals of conjugate gradients for two
-// right-hand sides, intervals that cover κ, ln det A and the likelihood, and all eigenvalues, if M⁻¹ is symmetric. A is stored with an error
-// of a tenth of λ, which the intervals allow for.
+// right-hand sides, intervals that cover κ, ln det A and the likelihood, and all eigenvalues, if M⁻¹ is symmetric. A is
+// stored with an error of a tenth of λ, which the intervals allow for.
 func TestSet(t *testing.T) {
 	const n, off = 40, 0.1
 	a, stored, m := make(diagonal, n), make(diagonal, n), make(scale, n)

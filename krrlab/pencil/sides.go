@@ -119,8 +119,8 @@ func (s *Sides) do(ctx context.Context, to *mat.Dense, c int, f func(m pcg.Preco
 // float32 is that far.
 const asymmetry = 1e-5
 
-// Make makes the preconditioner of an entry, of the draw of row, and notes there what it is. On ranks an error is one of
-// all.
+// Make makes the preconditioner of an entry, of the draw of row, and notes there what it is. On ranks an error is one
+// of all.
 func Make(ctx context.Context, b stage.Bench, e stage.Entry, row *Row) (*stage.Made, error) {
 	p := b.Problem()
 	m, err := b.Make(ctx, e, row.Draw)

@@ -30,10 +30,12 @@ func TestSlices(t *testing.T) {
 						t.Errorf("%T: point %d of [%d, %d) is %v, want %v", p, k, i, j, row, x.Row(i+k))
 					}
 				}
-				for _, panel := range []Panel{NewPanel(p).Slice(i, j), NewPanel32(p).Slice(i, j)} { // entries are float32
+				// entries are float32: the same
+				for _, panel := range []Panel{NewPanel(p).Slice(i, j), NewPanel32(p).Slice(i, j)} {
 					for k, v := range panel.Norms {
 						want := dot(x.Row(i+k), x.Row(i+k))
-						if panel.X.RowTo(row, k); math.Abs(v-want) > 1e-14 || panel.Len() != j-i || !slices.Equal(row, x.Row(i+k)) {
+						if panel.X.RowTo(row, k); math.Abs(v-want) > 1e-14 || panel.Len() != j-i ||
+							!slices.Equal(row, x.Row(i+k)) {
 							t.Errorf("%T: norm %d of [%d, %d) is %v, want %v", p, k, i, j, v, want)
 						}
 					}

@@ -10,9 +10,9 @@ import (
 //
 //	Σ_i w_i (y_i − f(x_i))² + λ‖f‖²
 //
-// is f = Σ_i c_i k(x_i, ·) with c = Sĉ and (SKS + λI)ĉ = Sy, S = diag(√w_i). A row of weight 2 counts as two equal rows.
-// So a weighted point stands for √w_i·φ(x_i), φ the feature map of the kernel: kernel values of two weighted points are
-// √w_i√w_j·k(x_i, x_j), and features are √w_i·z_i. The coordinates of a point are those of x_i.
+// is f = Σ_i c_i k(x_i, ·) with c = Sĉ and (SKS + λI)ĉ = Sy, S = diag(√w_i). A row of weight 2 counts as two equal
+// rows. So a weighted point stands for √w_i·φ(x_i), φ the feature map of the kernel: kernel values of two weighted
+// points are √w_i√w_j·k(x_i, x_j), and features are √w_i·z_i. The coordinates of a point are those of x_i.
 type Weighted struct {
 	Points
 	Factors []float64 // √w_i
@@ -28,8 +28,8 @@ func Weigh(x Points, weights []float64) (*Weighted, error) {
 	factors := make([]float64, n)
 	for i, w := range weights {
 		if !(w >= 1e-150 && w <= 1e150) {
-			return nil, fmt.Errorf("the weight of row %d (counted from 0) is %g: want a positive number from 1e-150 to "+
-				"1e150; leave rows of weight 0 out", i, w)
+			return nil, fmt.Errorf("the weight of row %d (counted from 0) is %g: want a positive number from 1e-150 "+
+				"to 1e150; leave rows of weight 0 out", i, w)
 		}
 		factors[i] = math.Sqrt(w)
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // TestCheckpointDue gives save the state after each of ten iterations, with a clock that shows an age since the last
-// checkpoint, and compares the iterations whose state is written with those that are due: EveryIter iterations after the
-// last one, or once Every has passed.
+// checkpoint, and compares the iterations whose state is written with those that are due: EveryIter iterations after
+// the last one, or once Every has passed.
 func TestCheckpointDue(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    Checkpoint

@@ -51,8 +51,9 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 }
 
 // finer returns what true residuals are taken with beside K as stored, its name and the tolerance of them; nil if
-// nothing is. K in float64 is, where that is cheap (Exact) or K as stored has come short; beside 16-bit tiles in any case
-// K recomputed, in the cheapest arithmetic whose error is at most what Gram prefers, or, where that takes long, λ/10.
+// nothing is. K in float64 is, where that is cheap (Exact) or K as stored has come short; beside 16-bit tiles in any
+// case K recomputed, in the cheapest arithmetic whose error is at most what Gram prefers, or, where that takes long,
+// λ/10.
 func (s *run) finer(ctx context.Context, short bool) (*gram.Matrix, string, float64, error) {
 	tau, fixed := s.tol(), s.Residual == AutoResidual && s.A.Storage() == gram.Fixed16
 	switch {
@@ -112,8 +113,8 @@ func (s *run) within(tau float64) bool {
 
 // settleStatus judges an answer whose rows were checked by within, however the iteration ended: it may have aimed lower
 // than τ, to leave room for what they find (finerTol). And it takes back that an answer is inaccurate where residuals
-// with K in float64 meet τ but for their certain rounding: with an n-th of its square, which errors that are independent
-// have, they do.
+// with K in float64 meet τ but for their certain rounding: with an n-th of its square, which errors that are
+// independent have, they do.
 func (s *run) settleStatus() {
 	sol := s.sol
 	switch {

@@ -183,8 +183,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestEnd ends solves after five iterations: by the Monitor, which asks for what there is, or fails, and by the context.
-// The answer comes with its residual, which after the end of the context is that of the recurrence, and with the error.
+// TestEnd ends solves after five iterations: by the Monitor, which asks for what there is, or fails, and by the
+// context. The answer comes with its residual, which after the end of the context is that of the recurrence, and with
+// the error.
 func TestEnd(t *testing.T) {
 	failure := errors.New("failure")
 	for name, change := range map[string]func(*System){

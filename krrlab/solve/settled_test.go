@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestSetSettled: f(z) = k(z, 1) − k(z, −1) is 0 at z = 0 but for rounding, which leaves the label open however near the
-// answer is to the solution; farther away a bound of the error opens it.
+// TestSetSettled: f(z) = k(z, 1) − k(z, −1) is 0 at z = 0 but for rounding, which leaves the label open however near
+// the answer is to the solution; farther away a bound of the error opens it.
 func TestSetSettled(t *testing.T) {
 	x, rows := points.NewDense(2, 1, []float64{1, -1}), points.NewDense(4, 1, []float64{0, 0.05, 1, -1})
 	d := &datasets.Dataset{Task: datasets.Classification, X: rows, Labels: []string{"a", "b"}, Class: make([]int, 4)}

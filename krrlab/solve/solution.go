@@ -247,9 +247,9 @@ func (s *Solution) SetSettled(p *model.Prediction, d *datasets.Dataset) {
 
 // SetScore takes up the judgment on test data.
 func (s *Solution) SetScore(score *model.Score) {
-	s.TestN, s.TestWeighted, s.TestError, s.RMSE = score.N, score.Weighted, stage.Number(score.ErrorRate), stage.Number(score.RMSE)
-	s.TargetRMSE, s.Classes = score.Targets, score.Classes
-	s.RelErr, s.R2, s.BestError = stage.Number(score.RelErr), stage.Number(score.R2), stage.Number(score.BestError)
+	s.TestN, s.TestWeighted, s.TargetRMSE, s.Classes = score.N, score.Weighted, score.Targets, score.Classes
+	s.TestError, s.RMSE, s.RelErr = stage.Number(score.ErrorRate), stage.Number(score.RMSE), stage.Number(score.RelErr)
+	s.R2, s.BestError = stage.Number(score.R2), stage.Number(score.BestError)
 }
 
 // trainedResidual is the relative residual up to which training errors are taken from it: it moves decision values by 1

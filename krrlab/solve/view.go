@@ -42,9 +42,9 @@ func (s *Solution) String() string {
 		b.Add("threshold", "%v", s.Threshold)
 	}
 	if s.TestN > 0 {
-		b.Score("test", &model.Score{N: s.TestN, Weighted: s.TestWeighted, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE),
-			Targets: s.TargetRMSE,
-			RelErr:  float64(s.RelErr), R2: float64(s.R2), BestError: float64(s.BestError), Classes: s.Classes})
+		b.Score("test", &model.Score{N: s.TestN, Weighted: s.TestWeighted, ErrorRate: float64(s.TestError),
+			RMSE: float64(s.RMSE), Targets: s.TargetRMSE, RelErr: float64(s.RelErr), R2: float64(s.R2),
+			BestError: float64(s.BestError), Classes: s.Classes})
 	}
 	if s.TrainError.Known() && s.TrueResidual.Known() {
 		text := "RMSE " + outward.Plain(float64(s.TrainError), 4)

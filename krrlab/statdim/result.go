@@ -68,8 +68,8 @@ func (s *Result) String() string {
 		confidence = fmt.Sprintf("%.4g %% confidence", 100*e.Confidence)
 	}
 	b.Add("s_λ(K)", "%.5g at λ = %g", e.Value, s.Lambda)
-	b.Add("interval", "%s, %s, width %s of the value%s", outward.Span(e.Lo, e.Hi, 5), confidence, outward.Percent(e.Width(), 2),
-		s.missed())
+	b.Add("interval", "%s, %s, width %s of the value%s", outward.Span(e.Lo, e.Hi, 5), confidence,
+		outward.Percent(e.Width(), 2), s.missed())
 	if s.Probes > 0 {
 		b.Add("half-width", "sampling %.3g, truncation %.3g, K as stored %.3g", s.Sampling, s.Truncation, s.Storage)
 		b.Add("probes", "%d, %s, %s multiplied by K", s.Probes, s.stepText(), plural.Count(s.Columns, "vector"))

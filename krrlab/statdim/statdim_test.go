@@ -224,7 +224,8 @@ func TestStorage(t *testing.T) {
 		p := &problem{K: d.k, Lambda: s.lambda, Error: mat.Norm(e, 2)}
 		var off mat.SymDense
 		off.AddSym(d.k.SymDense, e)
-		if got := degreesAt(testkit.Eigenvalues(t, &off), []float64{s.lambda})[0]; math.Abs(got-d.exact) > p.storage(d.exact) {
+		got := degreesAt(testkit.Eigenvalues(t, &off), []float64{s.lambda})[0]
+		if math.Abs(got-d.exact) > p.storage(d.exact) {
 			t.Errorf("%s: s_λ moves from %.8g to %.8g, allowance %.3g", s.name, d.exact, got,
 				p.storage(d.exact))
 		}

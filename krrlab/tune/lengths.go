@@ -55,7 +55,8 @@ type Lengths struct {
 
 // text says it in a line.
 func (l *Lengths) text(m model.Metric) string {
-	errors := fmt.Sprintf("%s, with one length %s", m.Text(l.Error), strings.TrimPrefix(m.Text(l.Isotropic), m.Name()+" "))
+	errors := fmt.Sprintf("%s, with one length %s", m.Text(l.Error),
+		strings.TrimPrefix(m.Text(l.Isotropic), m.Name()+" "))
 	verdict := map[bool]string{true: "taken", false: "not taken"}[l.Accepted]
 	return fmt.Sprintf("one for each feature, %s: %s of %d rows that took no part; %s ± %s less", verdict,
 		errors, l.Judging, outward.Percent(l.Gain, 2), outward.Percent(l.Deviation, 1))
@@ -70,8 +71,8 @@ func (s *search) stretch(ctx context.Context, q int) error {
 		return sampleBytes(m+judging(n, m), m, d, 1, 3)
 	})
 	best, _ := s.best(q)
-	if best == nil || kernel.ArgumentOf(best.f.base) == kernel.InnerProduct || !s.opt.ARD || s.opt.Sigma > 0 || d < 2 || d > mostFeatures ||
-		most < max(leastFitted, rowsEach*d) {
+	if best == nil || kernel.ArgumentOf(best.f.base) == kernel.InnerProduct || !s.opt.ARD || s.opt.Sigma > 0 ||
+		d < 2 || d > mostFeatures || most < max(leastFitted, rowsEach*d) {
 		return nil
 	}
 	if m < max(leastFitted, rowsEach*d) {

@@ -15,9 +15,9 @@ import (
 
 // loss is what a criterion returns for one kernel and one λ, row by row, in an order that is the same for all.
 type loss struct {
-	// rows have as their mean the loss that the metric says: the mean square, the share of wrong labels, 1 − AUC, 1 − F1,
-	// or the log loss. With weights a row is multiplied by its own over their mean. Of AUC and F1, which are no means,
-	// rows are what each row contributes to first order, so that the errors of means are theirs.
+	// rows have as their mean the loss that the metric says: the mean square, the share of wrong labels, 1 − AUC, 1 −
+	// F1, or the log loss. With weights a row is multiplied by its own over their mean. Of AUC and F1, which are no
+	// means, rows are what each row contributes to first order, so that the errors of means are theirs.
 	rows []float64
 	// soft are rows, for classes with the step smoothed: what the search compares.
 	soft    []float64

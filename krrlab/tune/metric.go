@@ -117,8 +117,9 @@ func (s *scores) f1(positive int) (rows, soft []float64) {
 	return rows, soft
 }
 
-// addF1 adds to the rows a share of those of the loss L = 1 − F1 = N/D, N = FP+FN and D = 2TP+FP+FN, where q are how much
-// each row is taken for a class: to first order a row that adds n_i to N and d_i to D contributes L + (n_i−L·d_i)/D̄.
+// addF1 adds to the rows a share of those of the loss L = 1 − F1 = N/D, N = FP+FN and D = 2TP+FP+FN, where q are how
+// much each row is taken for a class: to first order a row that adds n_i to N and d_i to D contributes L +
+// (n_i−L·d_i)/D̄.
 func (s *scores) addF1(rows, q []float64, in []bool, share float64) {
 	var num, den float64
 	parts := func(i int) (n, d float64) {
@@ -142,8 +143,8 @@ func (s *scores) addF1(rows, q []float64, in []bool, share float64) {
 }
 
 // auc returns the rows of 1 − AUC, of several classes of its mean over each against the rest: the share of rows of the
-// other side that row i is on the wrong side of, equal scores by half, where both sides count alike (E. R. DeLong, D. M.
-// DeLong and D. L. Clarke-Pearson, Biometrics 44, 1988).
+// other side that row i is on the wrong side of, equal scores by half, where both sides count alike (E. R. DeLong, D.
+// M. DeLong and D. L. Clarke-Pearson, Biometrics 44, 1988).
 func (s *scores) auc() []float64 {
 	n, t := s.f.Dims()
 	rows, count := make([]float64, n), 0.0

@@ -18,7 +18,8 @@ import (
 func drawn(n, t int, seed uint64) (y, f *mat.Dense, w []float64, d *datasets.Dataset) {
 	g := rng.New(seed)
 	y, f = mat.NewDense(n, t, nil), mat.NewDense(n, t, nil)
-	d = &datasets.Dataset{X: points.NewDense(n, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b", "c"}[:max(t, 2)]}
+	d = &datasets.Dataset{X: points.NewDense(n, 1, nil), Task: datasets.Classification,
+		Labels: []string{"a", "b", "c"}[:max(t, 2)]}
 	for i := range n {
 		c := g.Sub("class").IntN(uint64(i), 2*max(t, 2)) % (2*max(t, 2) - 1) % max(t, 2)
 		d.Class = append(d.Class, c)
@@ -116,7 +117,8 @@ func TestWeightedLoss(t *testing.T) {
 		loss := func(d *datasets.Dataset) float64 {
 			p := data(t, d)
 			p.y = testkit.Must(datasets.Coding{Labels: d.Labels}.Encode(d))
-			v, _, _ := testkit.Must((&search{data: p}).sample(upTo(d.Len())).loss(t.Context(), kernel.Gaussian{Sigma: 1.2}, 0.3)).Error()
+			one := (&search{data: p}).sample(upTo(d.Len()))
+			v, _, _ := testkit.Must(one.loss(t.Context(), kernel.Gaussian{Sigma: 1.2}, 0.3)).Error()
 			return v
 		}
 		testkit.Near(t, loss(&weighty), loss(set.Subset(again)), 1e-9, set.Task)

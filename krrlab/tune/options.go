@@ -63,8 +63,8 @@ func (Options) Help() map[string]string {
 		"sigma":   "bandwidth σ, if it is not to be searched",
 		"lambda":  "ridge λ > 0, if it is not to be searched",
 		"kernels": "kernels to try, separated by commas (default: " + strings.Join(usual, ",") + ")",
-		"metric": "what is made best: error, auc, logloss, balanced-error or f1 of classes, rmse (auto: error or rmse); " +
-			"f1 is that of the rarer of two classes, and it and balanced-error are at their best threshold",
+		"metric": "what is made best: error, auc, logloss, balanced-error or f1 of classes, rmse (auto: error or " +
+			"rmse); f1 is that of the rarer of two classes, and it and balanced-error are at their best threshold",
 		"rows": "rows of the subsample; all rows are taken if there are at most twice as many",
 		"gain": "end a level when the expected reduction of the error is less than this share of it",
 	}
@@ -192,10 +192,12 @@ func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
 	}
 	base, ok := k.(kernel.Scaled)
 	if !ok {
-		return nil, fmt.Errorf("the kernel %s cannot be tuned: it has no methods Scale and WithScale (kernel.Scaled)", name)
+		return nil, fmt.Errorf("the kernel %s cannot be tuned: it has no methods Scale and WithScale (kernel.Scaled)",
+			name)
 	}
 	if got := base.WithScale(1); reflect.TypeOf(got) != reflect.TypeOf(k) {
-		return nil, fmt.Errorf("the kernel %s cannot be tuned: its method WithScale returns a %T, want a %T", name, got, k)
+		return nil, fmt.Errorf("the kernel %s cannot be tuned: its method WithScale returns a %T, want a %T", name, got,
+			k)
 	}
 	f := &family{name: name, base: base, held: [2]float64{0, o.Lambda}}
 	switch products := kernel.ArgumentOf(k) == kernel.InnerProduct; {

@@ -121,7 +121,8 @@ func (r *Result) String() string {
 	b.AddText("features", r.relevant(5))
 	b.AddText("at an end", r.edge)
 	if r.Gain.Known() {
-		b.Add("next point", "is expected to gain %s of the error, by the model of the search", outward.Percent(float64(r.Gain), 2))
+		b.Add("next point", "is expected to gain %s of the error, by the model of the search",
+			outward.Percent(float64(r.Gain), 2))
 	}
 	b.AddText("fit with", r.Command)
 	b.Took(r.Seconds)

@@ -47,7 +47,7 @@ func (p *Point) Spec() kernel.Spec {
 	case p.Lengths != nil:
 		return kernel.Spec{Name: p.Kernel, Sigma: 1}
 	}
-	return kernel.Spec{Name: p.Kernel, Sigma: p.Sigma, Gamma: p.Gamma, Coef0: p.Coef0, Degree: p.Degree, Params: p.Params}
+	return kernel.Spec{Name: p.Kernel, Sigma: p.Sigma, Gamma: p.Gamma, Coef0: p.Coef0, Degree: p.Degree}
 }
 
 // Level is a size of the problem that was searched.
