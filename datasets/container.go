@@ -26,14 +26,17 @@ import (
 	"github.com/krrlab/lab/krrlab/safe"
 )
 
+// opener returns the content of a container.
+type opener func(s *Source, r *bufio.Reader) (io.Reader, error)
+
 // containers are the formats that a file may be packed in, recognized by its first bytes.
 var containers = []struct {
 	start, name, ext string
-	open             func(s *Source, r *bufio.Reader) (io.Reader, error)
+	open             opener
 }{
 	{gzipStart, "gzip", ".gz", ungzip},
 	{"BZh", "bzip2", ".bz2", (*Source).unbzip2},
-	{"\xfd7zXZ\x00", "xz", ".xz", func(_ *Source, r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) }},
+	{"\xfd7zXZ\x00", "xz", ".xz", unxz},
 	{zstdStart, "zstd", ".zst", unzstd},
 	{zipStart, "zip", ".zip", (*Source).unzip},
 }
@@ -134,14 +137,12 @@ func unzstd(_ *Source, r *bufio.Reader) (io.Reader, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 }
 
-// zipMethods returns the methods of a zip archive that archive/zip does not have, by their numbers.
-func (s *Source) zipMethods() map[uint16]func(r *bufio.Reader) (io.Reader, error) {
-	return map[uint16]func(r *bufio.Reader) (io.Reader, error){
-		12: func(r *bufio.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil },
-		14: s.unlzma,
-		93: func(r *bufio.Reader) (io.Reader, error) { return unzstd(s, r) },
-		95: func(r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) },
-	}
+func unxz(_ *Source, r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) }
+
+// zipMethods are the methods of a zip archive that archive/zip does not have, by their numbers.
+var zipMethods = map[uint16]opener{
+	12: func(_ *Source, r *bufio.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil },
+	14: (*Source).unlzma, 93: unzstd, 95: unxz,
 }
 
 // unlzma unpacks a file of a zip archive by LZMA: a version of two bytes, the length of the properties in two bytes,
@@ -165,9 +166,9 @@ func (s *Source) unzip(*bufio.Reader) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	for method, open := range s.zipMethods() {
+	for method, open := range zipMethods {
 		z.RegisterDecompressor(method, func(r io.Reader) io.ReadCloser {
-			inner, err := open(bufio.NewReader(r))
+			inner, err := open(s, bufio.NewReader(r))
 			return io.NopCloser(&watched{ctx: s.ctx, r: inner, err: err})
 		})
 	}

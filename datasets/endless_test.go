@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -135,8 +134,7 @@ func TestElasticField(t *testing.T) {
 	}
 }
 
-// TestSyntheticDigits: classes can be told apart, not without error; rows do not depend on
-// their number.
+// TestSyntheticDigits: there are digits of all classes; rows do not depend on their number.
 func TestSyntheticDigits(t *testing.T) {
 	p := must(Load(context.Background(), "synthetic-digits", &LoadOptions{N: 300}))
 	for k, c := range classCounts(p.Train) {
@@ -147,10 +145,6 @@ func TestSyntheticDigits(t *testing.T) {
 	if a, b := SyntheticDigits(5, 1), SyntheticDigits(9, 1); !slices.Equal(a.X.(*points.Dense32).Data,
 		b.X.(*points.Dense32).Data[:5*784]) {
 		t.Error("the first rows depend on n")
-	}
-	if e := fitDense(t, p.Train, p.Test.Head(200), kernel.Gaussian{Sigma: p.Info.Sigma}, p.Info.Lambda); e < 0.01 ||
-		e > 0.3 {
-		t.Errorf("error %g with 300 digits", e)
 	}
 }
 

@@ -72,56 +72,39 @@ func (r *Reading) count(d *Dataset) {
 // String returns one line.
 func (r *Reading) String() string {
 	var part []string
-	add := func(format string, args ...any) { part = append(part, fmt.Sprintf(format, args...)) }
-	if r.Container != "" {
-		add("unpacked from %s", r.Container)
+	add := func(is bool, format string, args ...any) {
+		if is {
+			part = append(part, fmt.Sprintf(format, args...))
+		}
 	}
-	add("%s", r.Format)
+	add(r.Container != "", "unpacked from %s", r.Container)
+	add(true, "%s", r.Format)
+	add(r.Separator != "", "separator %s", r.Separator)
+	add(r.Header != "", "header %s", r.Header)
+	add(true, "%d rows of %d features", r.Rows, r.Features)
 	target := "column " + r.Target + " (counted from 0)"
-	if r.Separator != "" {
-		add("separator %s", r.Separator)
+	if strings.HasPrefix(r.Header, "yes") {
+		target = quote(r.Target)
 	}
-	if r.Header != "" {
-		add("header %s", r.Header)
-		if strings.HasPrefix(r.Header, "yes") {
-			target = quote(r.Target)
-		}
+	add(r.Target != "", "target %s", target)
+	var each []string
+	for _, l := range r.Labels {
+		each = append(each, fmt.Sprintf("%s (%d)", plain(l.Label), l.Rows))
 	}
-	add("%d rows of %d features", r.Rows, r.Features)
-	if r.Target != "" {
-		add("target %s", target)
+	n := len(each)
+	add(n > shownClasses, "%d labels", n)
+	add(0 < n && n <= shownClasses, "labels %s", strings.Join(each, ", "))
+	add(len(r.Dropped) > 0, "left out %s", nameList(r.Dropped))
+	add(len(r.Ignored) > 0, "left out, not in the model: %s", nameList(r.Ignored))
+	more := ""
+	if r.Skips > len(r.Skipped) {
+		more = ", …"
 	}
-	if n := len(r.Labels); n > shownClasses {
-		add("%d labels", n)
-	} else if n > 0 {
-		var each []string
-		for _, l := range r.Labels {
-			each = append(each, fmt.Sprintf("%s (%d)", plain(l.Label), l.Rows))
-		}
-		add("labels %s", strings.Join(each, ", "))
-	}
-	if len(r.Dropped) > 0 {
-		add("left out %s", nameList(r.Dropped))
-	}
-	if len(r.Ignored) > 0 {
-		add("left out, not in the model: %s", nameList(r.Ignored))
-	}
-	if r.Skips > 0 {
-		more := ""
-		if r.Skips > len(r.Skipped) {
-			more = ", …"
-		}
-		lines := strings.Trim(fmt.Sprint(r.Skipped), "[]")
-		add("lines skipped: %d (%s%s)", r.Skips, strings.ReplaceAll(lines, " ", ", "), more)
-	}
-	if r.Missing > 0 {
-		add("missing cells: %d", r.Missing)
-	}
-	if text := r.Repeats.String(); text != "" {
-		add("%s", text)
-	}
-	if r.Unjudged != "" {
-		add("answers left out: %s", r.Unjudged)
-	}
+	lines := strings.ReplaceAll(strings.Trim(fmt.Sprint(r.Skipped), "[]"), " ", ", ")
+	add(r.Skips > 0, "lines skipped: %d (%s%s)", r.Skips, lines, more)
+	add(r.Missing > 0, "missing cells: %d", r.Missing)
+	repeats := r.Repeats.String()
+	add(repeats != "", "%s", repeats)
+	add(r.Unjudged != "", "answers left out: %s", r.Unjudged)
 	return plain(filepath.Base(r.File)) + ": " + strings.Join(append(part, r.Notes...), "; ")
 }

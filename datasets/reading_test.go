@@ -34,7 +34,6 @@ func TestReading(t *testing.T) {
 			`separator ":" (--separator)`},
 		{"tab by name", "a b\tc d\ty\n" + rowsOf(20, "%.2f\t%[2]d\t0.5"), ReadOptions{Separator: "tab"},
 			"separator tab (--separator)"},
-		{"either", lines(9, func(i int) string { return "a,b;c,d;e,f" }), ReadOptions{}, "!"},
 		{"quoted line breaks", "\"wid\nth\";\"a\n;,b\";y\n" + rowsOf(20, "%.2f;%[2]d;0.5"), ReadOptions{},
 			"separator semicolon (3 cells in 21 of 21 rows)"},
 		{"quoted blanks", "\"a b\" \"c\" \"y\"\n" + rowsOf(20, "%.2f %[2]d \"New  York, NY\""),
@@ -127,18 +126,10 @@ func TestReading(t *testing.T) {
 		{"hexadecimal answers", "a,y\n" + rowsOf(20, "%.2f,0x1%[2]d"), ReadOptions{}, "!hexadecimal?"},
 		{"underscored label", "a,b,y\n" + classesOf(40, "1_0", "2_0"), ReadOptions{Task: "classification"},
 			"labels 1_0 (20), 2_0 (20)"},
-		{"blank lines of one column", "x\n1\n\n3\n\n\n6\n\n", ReadOptions{Target: "none", KeepMissing: true},
-			"6 rows of 1 features; missing cells: 3"},
-		{"a blank line of one column", "x\n1\n\n3\n", ReadOptions{Target: "none"},
-			"!line 3, column 1: x: the cell is empty"},
-		{"blank lines of several", "x,z,y\n1,2,0.5\n\n3,4,0.5\n", ReadOptions{},
-			"2 rows of 2 features; target \"y\"; lines skipped: 1 (3)"},
 		{"a name with a comma", "a,\"Price, EUR\",\"c, d\"\n" + rowsOf(20, "%.2f,%[2]d.5,3"),
 			ReadOptions{Target: "Price, EUR"}, `2 features; target "Price, EUR"`},
 		{"two names with commas", "a,\"Price, EUR\",\"c, d\"\n" + rowsOf(20, "%.2f,%[2]d.5,3"),
 			ReadOptions{Target: `"Price, EUR","c, d"`}, `1 features; target "Price, EUR"`},
-		{"no number for a name of digits", "2019,2020,z\n1,2,3\n4,5,7\n", ReadOptions{Target: "2020"},
-			`!column 2020: the rows have 3 columns, 0 to 2; "2020" is in column 1`},
 		// Labels are text.
 		{"leading zeros", "a,b,y\n" + classesOf(40, "007", "7"), ReadOptions{}, "labels 007 (20), 7 (20)"},
 		{"versions", "a,b,y\n" + classesOf(40, "2.10", "2.1", "2.0"), ReadOptions{Task: "classification"},
@@ -155,13 +146,6 @@ func TestReading(t *testing.T) {
 		{"NA among words", "a,b,y\n" + classesOf(39, "no", "yes") + "1,1,N/A\n", ReadOptions{},
 			`"N/A", in 1 of the rows, is taken for a class`},
 		// Other files.
-		{"ARFF", "% a comment\n\n@RELATION iris\n@ATTRIBUTE a NUMERIC\n@DATA\n1,2\n", ReadOptions{},
-			"!an ARFF file of Weka"},
-		{"LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", ReadOptions{}, "!git lfs pull"},
-		{"HTML", "\n <!DOCTYPE HTML><html></html>", ReadOptions{}, "!an HTML page"},
-		{"JSON", "[{\"a\": 1}]\n", ReadOptions{}, "!a JSON file"},
-		{"a quote in a cell", "x,name,y\n1,27\" TV,2\n", ReadOptions{},
-			"!line 2: a cell has a quote and does not begin with one"},
 	})
 	words := []string{"Null", "NULL", "#N/A", `\N`, "<NA>", "--", "nan", "n.a.", "#DIV/0!", "NaT", "None", "?"}
 	d, err := Read(strings.NewReader("x,y\n"+lines(60, func(i int) string {
