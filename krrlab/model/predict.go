@@ -121,7 +121,12 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 			parts = append(parts, part{lo, min(lo+BatchRows, last), p.all})
 		}
 	}
-	if err = p.predict(ctx, parts, order, o.Progress); err == nil && c.Size() > 1 {
+	err = p.predict(ctx, parts, order, o.Progress)
+	switch {
+	case err != nil:
+	case order == nil:
+		err = c.AllGather(ctx, p.f.RawMatrix().Data, comm.Counts(rows, BatchRows, c.Size(), t))
+	case c.Size() > 1:
 		err = comm.Merge(ctx, c, p.f.RawMatrix().Data)
 	}
 	if err == nil {
