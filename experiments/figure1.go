@@ -56,7 +56,8 @@ func figure1Table(r *Report) *plots.Table {
 // curveTable returns the table with a row for each place of the curves of roles that has a result.
 func (r *Report) curveTable(caption, row string, roles ...string) *plots.Table {
 	caption = "Medians of the seeds, and the least and most. Seconds: of training, K and Z included. " + caption
-	t := r.newTable(caption+" "+r.dataCaption(), row, "method", "n", "s", "seeds :", "error (%) :", "time (s) :", "iterations :")
+	t := r.newTable(caption+" "+r.dataCaption(), row, "method", "n", "s", "seeds :", "error (%) :", "time (s) :",
+		"iterations :")
 	for _, row := range r.Rows() {
 		for _, role := range roles {
 			for _, p := range r.curve(row, role) {

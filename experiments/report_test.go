@@ -256,34 +256,6 @@ func TestTable3(t *testing.T) {
 	}
 }
 
-func TestTable4(t *testing.T) {
-	report := func(ijcnn1 int) *Report {
-		return invented(t, "table4", func(e *Entry) *Result {
-			its := map[string][2]int{"MNIST": {979, 85}, "ADULT": {369, 13}, "IJCNN1": {ijcnn1, 120},
-				covtype: {1000, 500}}[e.Row]
-			switch {
-			case its[0] == 0:
-				return nil
-			case e.Role == proposed:
-				return answer(its[1], 0.1)
-			}
-			x := answer(its[0], 0.1)
-			if res := 0.02; its[0] == failAfter {
-				x.Status, x.Converged, x.TrueResidual = "max-iterations", false, &res
-			}
-			return x
-		})
-	}
-	for _, c := range []struct {
-		its  int
-		want string
-	}{{764, Holds}, {360, Holds}, {359, Fails}, {1000, Holds}} {
-		if o, d := outcome(t, report(c.its), "plain CG needs several"); o != c.want {
-			t.Errorf("%d: %s, %s", c.its, o, d)
-		}
-	}
-}
-
 func TestTable5(t *testing.T) {
 	report := func(coarse float64) *Report {
 		return invented(t, "table5", func(e *Entry) *Result {

@@ -137,7 +137,8 @@ func (s *sample) text() plots.Cell {
 			how = "FAIL"
 		}
 		b := s.needs()
-		return plots.Spread(math.NaN(), b.lo, b.hi, fmt.Sprintf("%s (%d)%s", how, s.capped.Result.Iterations, s.share()))
+		text := fmt.Sprintf("%s (%d)%s", how, s.capped.Result.Iterations, s.share())
+		return plots.Spread(math.NaN(), b.lo, b.hi, text)
 	case s.ran == 1 && s.seeds == 1:
 		return plots.Number(s.median())
 	}

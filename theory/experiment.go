@@ -174,6 +174,11 @@ func (e *experiment) kernel(k kernel.Kernel, x *points.Dense, storage gram.Stora
 	return symmetrized(must(e.parts.Kernel(e.ctx, k, x, storage)))
 }
 
+// stored returns K+λI by package gram, in float64.
+func (e *experiment) stored(k kernel.Kernel, x *points.Dense, lambda float64) *gram.Matrix {
+	return must(gram.New(e.ctx, k, x, lambda, &gram.Options{Storage: gram.Float64}))
+}
+
 // solve returns what PCG makes of a·x = y.
 func (e *experiment) solve(a mat.Symmetric, m pcg.Preconditioner, y *mat.VecDense, o *pcg.Options) mat.Vector {
 	return must(e.parts.Solve(e.ctx, operator{a}, m, mat.DenseCopyOf(y), o)).X.ColView(0)

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -186,7 +185,7 @@ func checkNystrom(e *experiment) {
 			x := cloud(g, 4+size.IntN(0, 12), 3, 0.8)
 			kern := manyKernels[i%len(manyKernels)]
 			k, lambda := evaluated(kern, x), spread(g.Sub("lambda"), 1e-2, 1)
-			src := must(gram.New(e.ctx, kern, x, lambda, &gram.Options{Storage: gram.Float64})).Exact(0)
+			src := e.stored(kern, x, lambda).Exact(0)
 			// Over 1 + tr(K−FFᵀ)/λ; the rounding of F is allowed for as lowrank.Factor.CondBound does.
 			over := func(j uint64, rank int) float64 {
 				f := must(build(e.ctx, src, rank, g.Sub("draw", j), nil))

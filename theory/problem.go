@@ -140,6 +140,14 @@ func (p *problem) distance(x mat.Vector) float64 {
 	return math.Sqrt(mat.Inner(&d, p.a, &d) / mat.Inner(p.c, p.a, p.c))
 }
 
+// residual returns y−ax.
+func residual(a mat.Symmetric, x mat.Vector, y *mat.VecDense) *mat.VecDense {
+	r := new(mat.VecDense)
+	r.MulVec(a, x)
+	r.SubVec(y, r)
+	return r
+}
+
 // Dense linear algebra of small matrices, from the definitions and in float64. It knows nothing of
 // what it is compared with.
 

@@ -134,7 +134,7 @@ func checkTheorem7(e *experiment) {
 	for _, c := range presets {
 		low, high := e.parts.TestBound(c)
 		for _, a := range e.arenas(c) {
-			op := must(gram.New(e.ctx, a.k, a.x, a.lambda, &gram.Options{Storage: gram.Float64}))
+			op := e.stored(a.k, a.x, a.lambda)
 			k := evaluated(a.k, a.x)
 			var rungs, holds, missed atomic.Int64
 			name := a.name + ", " + c.Name
@@ -197,7 +197,8 @@ func figureTheorem7(e *experiment) *plots.Figure {
 			}
 		}
 		series = append(series, s)
-		lines = append(lines, plots.RefLine{At: high / low, Label: fmt.Sprintf("bound for θ = %g: %.3g", c.Theta, high/low)})
+		label := fmt.Sprintf("bound for θ = %g: %.3g", c.Theta, high/low)
+		lines = append(lines, plots.RefLine{At: high / low, Label: label})
 	}
 	f := plots.Sweep("Theorem 7: what its conditions guarantee, and what they find", "the nearer condition over its "+
 		"limit", "κ(M⁻¹A)", nil, series...)

@@ -74,8 +74,8 @@ type strip struct{ j, r0 int }
 // 4ns bytes, the inverses, 8s²/C, and (C+2)nt + 23st numbers.
 //
 // It returns an error if the loss is unknown, the features are not finite, the memory allowed is too little, or ctx
-// ends. Not converging is a Status. It panics if shapes do not fit, an option is negative, a ρ is not positive, or there
-// are more blocks than columns.
+// ends. Not converging is a Status. It panics if shapes do not fit, an option is negative, a ρ is not positive, or
+// there are more blocks than columns.
 func ADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense,
 	o *ADMMOptions) (*Result, error) {
 	n, s, t := shape(m, x, y)

@@ -1,7 +1,6 @@
 package baseline_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,10 +10,8 @@ import (
 
 	"github.com/krrlab/lab/experiments/baseline"
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
 )
 
 var losses = []baseline.Loss{baseline.Square, baseline.Hinge}
@@ -165,22 +162,6 @@ func held(t testing.TB, label string, r *baseline.Result, l baseline.Loss, z, y 
 	}
 }
 
-// TestADMM2000 is the size at which every method must reach its optimum to 1e-6.
-func TestADMM2000(t *testing.T) {
-	const n, d, s, lambda = 2000, 6, 500, 1
-	x := draw(12, n, d)
-	m := sample(t, gaussian, d, s)
-	z := denseZ(t, m, x)
-	for _, l := range losses {
-		y := targetsOf(l, x, 1)
-		for _, blocks := range []int{1, 3} {
-			r := must(baseline.ADMM(t.Context(), m, x, lambda, y, &baseline.ADMMOptions{Loss: l, Blocks: blocks,
-				Rho: []float64{0.5}, Tol: 1e-6, MaxIter: 8000}))
-			held(t, fmt.Sprint(blocks, " blocks"), r, l, z, y, lambda)
-		}
-	}
-}
-
 // TestADMMDual: after a few iterations with any ρ the dual value is a lower bound that is of use: not
 // below 0 and not above the optimum.
 func TestADMMDual(t *testing.T) {
@@ -206,21 +187,23 @@ func TestADMMDual(t *testing.T) {
 	}
 }
 
-// TestADMMBlocks: uneven blocks, several columns, sparse points, a TensorSketch.
-func TestADMMBlocks(t *testing.T) {
-	const n, d, lambda = 203, 4, 2
-	x := draw(21, n, d)
+// TestADMM: the optimum to 1e-6, with uneven blocks, several columns, sparse points and a TensorSketch too.
+func TestADMM(t *testing.T) {
 	for _, c := range []struct {
-		dist feature.Dist
-		s    int
-		b    int
-	}{{gaussian, 67, 4}, {sketched, 40, 2}, {gaussian, 300, 1}} {
-		m := sample(t, c.dist, d, c.s)
+		n, d, s, cols, blocks int
+		dist                  feature.Dist
+		lambda, tol           float64
+	}{
+		{2000, 6, 500, 1, 1, gaussian, 1, 1e-6}, {2000, 6, 500, 1, 3, gaussian, 1, 1e-6},
+		{203, 4, 67, 3, 4, gaussian, 2, 3e-7}, {203, 4, 40, 3, 2, sketched, 2, 3e-7}, {203, 4, 300, 3, 1, gaussian, 2, 3e-7},
+	} {
+		x, m := draw(21, c.n, c.d), sample(t, c.dist, c.d, c.s)
+		z := denseZ(t, m, x)
 		for _, l := range losses {
-			y := targetsOf(l, x, 3)
-			r := must(baseline.ADMM(t.Context(), m, sparse(x), lambda, y, &baseline.ADMMOptions{Loss: l,
-				Blocks: c.b, Rho: []float64{0.5}, Tol: 3e-7, MaxIter: 20000}))
-			held(t, fmt.Sprint(c), r, l, denseZ(t, m, x), y, lambda)
+			y := targetsOf(l, x, c.cols)
+			r := must(baseline.ADMM(t.Context(), m, sparse(x), c.lambda, y, &baseline.ADMMOptions{Loss: l,
+				Blocks: c.blocks, Rho: []float64{0.5}, Tol: c.tol, MaxIter: 20000}))
+			held(t, fmt.Sprint(c), r, l, z, y, c.lambda)
 		}
 	}
 }
@@ -247,23 +230,4 @@ func TestADMMIsRandomFeatures(t *testing.T) {
 	if zero.Iterations != 1 || zero.Objective != 0 || zero.Gap != 0 || mat.Norm(zero.W, 2) != 0 {
 		t.Errorf("zero targets: %+v", zero)
 	}
-}
-
-func ExampleADMM() {
-	x := points.NewDense(6, 1, []float64{0, 1, 2, 3, 4, 5})
-	y := mat.NewDense(6, 1, []float64{-1, -1, -1, 1, 1, 1})
-	m, err := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}.Sample(1, 100, rng.New(1))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	r, err := baseline.ADMM(context.Background(), m, x, 0.1, y, &baseline.ADMMOptions{Loss: baseline.Hinge,
-		Blocks: 2, Rho: []float64{0.1, 1, 10}, Trial: 20})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%v, objective %.2f\n", r.Status, r.Objective)
-	// Output:
-	// converged, objective 0.39
 }

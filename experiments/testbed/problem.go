@@ -102,7 +102,8 @@ var formulas = []struct {
 // generated are the problems of formulas: point i and its target are from numbers of rand.NewPCG(1, i).
 func generated() (all []Problem) {
 	for _, f := range formulas {
-		all = append(all, Problem{Name: f.name, Kernel: kernel.Gaussian{Sigma: f.sigma}, Lambda: f.lambda, Source: f.source,
+		all = append(all, Problem{Name: f.name, Kernel: kernel.Gaussian{Sigma: f.sigma}, Lambda: f.lambda,
+			Source: f.source,
 			Data: func(_ context.Context, n int, _ []string) (*datasets.Dataset, error) {
 				x, y := points.NewDense(n, f.d, nil), make([]float64, n)
 				for i := range n {

@@ -102,7 +102,8 @@ func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lamb
 			}
 			with, names = append(with, entry(name, g.rank, lambda)), append(names, name)
 		}
-		r, err := lab.Compare(ctx, krrlab.CompareOptions{With: with, Seeds: o.Seeds, To: 1e-6, Steps: 60, ExactBelow: -1})
+		r, err := lab.Compare(ctx, krrlab.CompareOptions{With: with, Seeds: o.Seeds, To: 1e-6, Steps: 60,
+			ExactBelow: -1})
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
