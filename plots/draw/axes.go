@@ -7,24 +7,23 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/krrlab/lab/plots"
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// fit makes the scale of an axis for data in [lo, hi] with some n labels, or at a map's cells,
+// fit makes the scale of an axis for data within limits with some n labels, or at a map's cells,
 // with fewer while they are crowded.
-func fit(a *plots.Axis, lo, hi float64, cells []float64, n int, crowded func(*scale) bool) *scale {
+func fit(a *plots.Axis, l limits, cells []float64, n int, crowded func(*scale) bool) *scale {
 	if cells != nil {
-		a = tight(a, lo, hi)
+		a = tight(a, l)
 	}
 	for every := 1; ; every++ {
 		at := a.Ticks
 		if at == nil && every <= 2 && len(cells) <= 9*every {
 			at = cells
 		}
-		s := newScale(a, lo, hi)
+		s := newScale(a, l)
 		s.label(max(n+1-every, 1), at, every)
 		if !crowded(s) {
 			return s
@@ -61,7 +60,7 @@ func (d *drawing) drawTitle() {
 	if d.inGrid { // a panel's title stays with its plot
 		y = d.box.Max.Y + d.tagRoom() + panelTitleSize*0.6
 	}
-	d.pen.text(d.f.Title, vg.Point{X: left, Y: y}, size, ink, 0, true, false)
+	d.pen.text(d.f.Title, point(left, y), size, ink, 0, true, false)
 }
 
 // drawGrid draws the lines of the grid, the minor ones first, and none at the border.
@@ -70,7 +69,7 @@ func (d *drawing) drawGrid() {
 		return
 	}
 	for _, minor := range []bool{true, false} {
-		sty := draw.LineStyle{Color: grid, Width: 0.6}
+		sty := lineStyle(grid, 0.6)
 		if minor {
 			sty.Color = faint
 		}
@@ -89,10 +88,10 @@ func (d *drawing) drawGrid() {
 func (d *drawing) drawAxes() {
 	left, low := d.box.Min.X, d.box.Min.Y
 	d.area().StrokeLines(axisStyle, []vg.Point{{X: left, Y: d.box.Max.Y}, d.box.Min, {X: d.box.Max.X, Y: low}})
-	d.drawTicks(d.x, func(v float64) vg.Point { return vg.Point{X: d.px(v), Y: low} }, vg.Point{Y: -tickLength},
-		vg.Point{Y: -tickLength - tickSize}, 0.5)
-	d.drawTicks(d.y, func(v float64) vg.Point { return vg.Point{X: left, Y: d.py(v)} }, vg.Point{X: -tickLength},
-		vg.Point{X: -tickLength - 3, Y: -tickSize * 0.35}, 1)
+	d.drawTicks(d.x, func(v float64) vg.Point { return point(d.px(v), low) }, point(0, -tickLength),
+		point(0, -tickLength-tickSize), 0.5)
+	d.drawTicks(d.y, func(v float64) vg.Point { return point(left, d.py(v)) }, point(-tickLength, 0),
+		point(-tickLength-3, -tickSize*0.35), 1)
 }
 
 // drawTicks draws a line out of the axis at the place of each labeled tick, and the label at a distance, aligned there.
@@ -111,13 +110,13 @@ func (d *drawing) drawTicks(s *scale, place func(v float64) vg.Point, out, text 
 
 func (d *drawing) drawAxisLabels() {
 	b := d.box
-	mid := vg.Point{X: (b.Min.X + b.Max.X) / 2, Y: (b.Min.Y + b.Max.Y) / 2}
+	mid := point((b.Min.X+b.Max.X)/2, (b.Min.Y+b.Max.Y)/2)
 	if !d.hideX {
-		d.drawAxisLabel(d.f.X.Label, vg.Point{X: mid.X, Y: b.Min.Y - tickLength - tickSize*1.25 - labelSize*1.2},
+		d.drawAxisLabel(d.f.X.Label, point(mid.X, b.Min.Y-tickLength-tickSize*1.25-labelSize*1.2),
 			b.Size().X, false)
 	}
 	x := b.Min.X - tickLength - 3 - maxWidth(d.y.ticks) - labelSize*0.8
-	d.drawAxisLabel(d.f.Y.Label, vg.Point{X: x, Y: mid.Y}, b.Size().Y, true)
+	d.drawAxisLabel(d.f.Y.Label, point(x, mid.Y), b.Size().Y, true)
 }
 
 // drawAxisLabel writes the label of an axis of a length, centered at a point, smaller where it is longer than the axis.

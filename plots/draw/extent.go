@@ -7,7 +7,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// size returns the width and height in inches.
+// sizeOf returns the width and height in inches.
 func sizeOf(f *plots.Figure) (w, h float64) {
 	w, h = f.Width, f.Height
 	w = cmp.Or(w, 6.5)
@@ -20,63 +20,55 @@ func sizeOf(f *plots.Figure) (w, h float64) {
 	return w, h
 }
 
-// extent is the least and greatest values that the axes can show.
-type extent struct{ xlo, xhi, ylo, yhi float64 }
+// limits are the least and the greatest of some values.
+type limits struct{ lo, hi float64 }
 
-// nothing is the extent of no value.
-var nothing = extent{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)}
+// none are the limits of no value.
+var none = limits{math.Inf(1), math.Inf(-1)}
 
-func (e extent) union(g extent) extent {
-	return extent{math.Min(e.xlo, g.xlo), math.Max(e.xhi, g.xhi), math.Min(e.ylo, g.ylo), math.Max(e.yhi, g.yhi)}
-}
-
-// at returns the extent with the values that the axes of the figure can show.
-func (e extent) at(f *plots.Figure, xs, ys []float64) extent {
-	for _, x := range xs {
-		if f.X.Shows(x) {
-			e.xlo, e.xhi = math.Min(e.xlo, x), math.Max(e.xhi, x)
+// add widens the limits to those of the values that the axis can show.
+func (l *limits) add(a *plots.Axis, values ...float64) {
+	for _, v := range values {
+		if a.Shows(v) {
+			l.lo, l.hi = math.Min(l.lo, v), math.Max(l.hi, v)
 		}
 	}
-	for _, y := range ys {
-		if f.Y.Shows(y) {
-			e.ylo, e.yhi = math.Min(e.ylo, y), math.Max(e.yhi, y)
-		}
-	}
-	return e
 }
 
-func extentOf(f *plots.Figure, i int) extent {
-	s, e := &f.Series[i], nothing
+// extent is the limits of what the axes can show.
+type extent struct{ x, y limits }
+
+// add widens the extent to the samples of a series of the figure.
+func (e *extent) add(f *plots.Figure, s *plots.Series) {
 	for j, y := range s.Y {
 		if x := s.Abscissa(j); f.X.Shows(x) && f.Y.Shows(y) {
-			e = e.at(f, []float64{x}, []float64{y})
-			if s.Lo != nil {
-				e = e.at(f, nil, []float64{s.Lo[j], s.Hi[j]})
+			e.x.add(&f.X, x)
+			if e.y.add(&f.Y, y); s.Lo != nil {
+				e.y.add(&f.Y, s.Lo[j], s.Hi[j])
 			}
 		}
 	}
-	return e
 }
 
-// extent returns the extent of everything in the figure.
-func wholeExtent(f *plots.Figure) extent {
-	e := nothing
+// extentOf returns the extent of everything in the figure.
+func extentOf(f *plots.Figure) extent {
+	e := extent{none, none}
 	for i := range f.Series {
-		e = e.union(extentOf(f, i))
+		e.add(f, &f.Series[i])
 	}
 	if m := f.Map; m != nil { // its edges are the axes' ends; lines and marks do not widen it
-		return e.at(f, edges(m.X, &f.X), edges(m.Y, &f.Y))
+		e.x.add(&f.X, edges(m.X, &f.X)...)
+		e.y.add(&f.Y, edges(m.Y, &f.Y)...)
+		return e
 	}
 	for _, l := range f.HLines {
-		e = e.at(f, nil, []float64{l.At})
+		e.y.add(&f.Y, l.At)
 	}
 	for _, l := range f.VLines {
-		e = e.at(f, []float64{l.At}, nil)
+		e.x.add(&f.X, l.At)
 	}
 	for _, m := range f.Marks {
-		if f.X.Shows(m.X) && f.Y.Shows(m.Y) {
-			e = e.at(f, []float64{m.X}, []float64{m.Y})
-		}
+		e.add(f, &plots.Series{X: []float64{m.X}, Y: []float64{m.Y}})
 	}
 	return e
 }

@@ -245,7 +245,7 @@ func TestLegendClear(t *testing.T) {
 
 // laidOut returns the drawing of a figure on 468×288 points.
 func laidOut(f *plots.Figure) *drawing {
-	d := &drawing{f: f, w: 468, h: 288, extent: wholeExtent(f)}
+	d := &drawing{f: f, w: 468, h: 288, extent: extentOf(f)}
 	d.layout(0)
 	return d
 }

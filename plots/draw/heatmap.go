@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot/palette/brewer"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/krrlab/lab/plots"
 	"github.com/krrlab/lab/plots/internal/text"
@@ -59,7 +58,7 @@ func (d *drawing) drawMap() {
 	d.eachCell(d.drawCell)
 	if size := d.cellText(); size > 0 {
 		d.eachCell(func(c vg.Rectangle, z float64) {
-			at := vg.Point{X: (c.Min.X + c.Max.X) / 2, Y: (c.Min.Y+c.Max.Y)/2 - size*0.35}
+			at := point((c.Min.X+c.Max.X)/2, (c.Min.Y+c.Max.Y)/2-size*0.35)
 			d.pen.text(valueText(m, z), at, size, d.inkOn(z), 0.5, false, false)
 		})
 	}
@@ -72,8 +71,8 @@ func (d *drawing) cell(i, j int) vg.Rectangle {
 	ex, ey := edges(d.f.Map.X, &d.f.X), edges(d.f.Map.Y, &d.f.Y)
 	b := d.box
 	return vg.Rectangle{
-		Min: vg.Point{X: max(d.px(ex[j]), b.Min.X), Y: max(d.py(ey[i]), b.Min.Y)},
-		Max: vg.Point{X: min(d.px(ex[j+1]), b.Max.X), Y: min(d.py(ey[i+1]), b.Max.Y)},
+		Min: point(max(d.px(ex[j]), b.Min.X), max(d.py(ey[i]), b.Min.Y)),
+		Max: point(min(d.px(ex[j+1]), b.Max.X), min(d.py(ey[i+1]), b.Max.Y)),
 	}
 }
 
@@ -105,7 +104,7 @@ func (d *drawing) drawCell(r vg.Rectangle, z float64) {
 	d.pen.SetColor(grid)
 	d.pen.Fill(r.Path())
 	if math.IsNaN(z) {
-		d.area().StrokeLines(draw.LineStyle{Color: paper, Width: 1}, []vg.Point{r.Min, r.Max})
+		d.area().StrokeLines(lineStyle(paper, 1), []vg.Point{r.Min, r.Max})
 	}
 }
 
@@ -125,12 +124,6 @@ func (d *drawing) cellText() vg.Length {
 		}
 	}
 	return 0
-}
-
-// extent returns the least and the greatest value that the colors can show.
-func colorExtent(m *plots.HeatMap) (lo, hi float64) {
-	e := nothing.at(&plots.Figure{X: m.Color}, slices.Concat(m.Z...), nil)
-	return e.xlo, e.xhi
 }
 
 // shades are nine colors from light to dark: ColorBrewer's YlGnBu, whose lightness falls all the
@@ -191,9 +184,9 @@ func (d *drawing) mapRoom() vg.Length {
 	if m == nil {
 		return 0
 	}
-	lo, hi := colorExtent(m)
-	height := d.box.Size().Y
-	d.color = fit(tight(&m.Color, lo, hi), lo, hi, nil, count(height, 24),
+	l, height := none, d.box.Size().Y
+	l.add(&m.Color, slices.Concat(m.Z...)...)
+	d.color = fit(tight(&m.Color, l), l, nil, count(height, 24),
 		func(s *scale) bool { return s.crowded(height, true) })
 	return barGap + barWidth + d.barLabels()
 }
@@ -210,7 +203,7 @@ func (d *drawing) barLabels() vg.Length {
 // placeBar puts the bar beside the plot.
 func (d *drawing) placeBar() {
 	left := d.box.Max.X + barGap
-	d.bar = vg.Rectangle{Min: vg.Point{X: left, Y: d.box.Min.Y}, Max: vg.Point{X: left + barWidth, Y: d.box.Max.Y}}
+	d.bar = vg.Rectangle{Min: point(left, d.box.Min.Y), Max: point(left+barWidth, d.box.Max.Y)}
 }
 
 func (d *drawing) drawBar() {
@@ -223,11 +216,11 @@ func (d *drawing) drawBar() {
 		p.Fill(r.Path())
 	}
 	place := func(v float64) vg.Point {
-		return vg.Point{X: b.Max.X, Y: b.Min.Y + vg.Length(d.color.norm(v))*b.Size().Y}
+		return point(b.Max.X, b.Min.Y+vg.Length(d.color.norm(v))*b.Size().Y)
 	}
-	d.drawTicks(d.color, place, vg.Point{X: tickLength - 1}, vg.Point{X: tickLength + 2, Y: -tickSize * 0.35}, 0)
+	d.drawTicks(d.color, place, point(tickLength-1, 0), point(tickLength+2, -tickSize*0.35), 0)
 	x := b.Max.X + tickLength + 2 + maxWidth(d.color.ticks) + labelSize*1.25
-	d.drawAxisLabel(d.f.Map.Color.Label, vg.Point{X: x, Y: (b.Min.Y + b.Max.Y) / 2}, b.Size().Y, true)
+	d.drawAxisLabel(d.f.Map.Color.Label, point(x, (b.Min.Y+b.Max.Y)/2), b.Size().Y, true)
 }
 
 // tagRoom returns the room above a map for the tags of its vertical lines.
@@ -260,8 +253,8 @@ func (d *drawing) drawTags() {
 	spread(tags, d.box.Min.X-20, d.w-margin)
 	for _, t := range tags {
 		d.pen.SetColor(ink)
-		d.pen.Fill(shape{3, -math.Pi / 2, 1, 0}.path(vg.Point{X: t.place, Y: d.box.Max.Y + 4}, 3))
-		d.pen.text(t.text, vg.Point{X: t.start + 3, Y: d.box.Max.Y + 10}, markSize, ink, 0, false, false)
+		d.pen.Fill(shape{3, -math.Pi / 2, 1, 0}.path(point(t.place, d.box.Max.Y+4), 3))
+		d.pen.text(t.text, point(t.start+3, d.box.Max.Y+10), markSize, ink, 0, false, false)
 	}
 }
 

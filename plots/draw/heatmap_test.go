@@ -81,7 +81,7 @@ func TestColors(t *testing.T) {
 		}
 		last = l
 	}
-	d := &drawing{f: sampleMap(), color: newScale(&plots.Axis{Min: 0, Max: 1}, 0, 1)}
+	d := &drawing{f: sampleMap(), color: newScale(&plots.Axis{Min: 0, Max: 1}, limits{0, 1})}
 	for k := range 101 {
 		z := 1e-9 + float64(k)/100
 		a, b := luminance(d.shadeOf(z)), luminance(d.inkOn(z))

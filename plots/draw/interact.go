@@ -113,7 +113,7 @@ func (d *drawing) seriesData(i int) object {
 	var last vg.Point
 	x, y, lo, hi := numbers{}, numbers{}, numbers{}, numbers{}
 	for j, v := range s.Y {
-		at := vg.Point{X: d.px(s.Abscissa(j)), Y: d.py(v)}
+		at := point(d.px(s.Abscissa(j)), d.py(v))
 		if len(s.Y) > mostSamples && j > 0 && j < len(s.Y)-1 && d.f.X.Shows(s.Abscissa(j)) && d.f.Y.Shows(v) {
 			if distance(at, last) < 0.25 {
 				continue

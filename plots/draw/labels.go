@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
@@ -56,9 +55,9 @@ func (d *drawing) placeLabels() {
 	}
 	d.collect()
 	for _, r := range d.refLines() {
-		along, sides := vg.Point{X: 1}, []vg.Point{{Y: 2}, {Y: -markSize - 4}}
+		along, sides := point(1, 0), []vg.Point{{Y: 2}, {Y: -markSize - 4}}
 		if r.upright {
-			along, sides = vg.Point{Y: 1}, []vg.Point{{X: -markSize - 2}, {X: 2}}
+			along, sides = point(0, 1), []vg.Point{{X: -markSize - 2}, {X: 2}}
 		}
 		last, first := r.b.Sub(along.Scale(textWidth(r.label, markSize, false)+4)), r.a.Add(along.Scale(5))
 		var at []vg.Point
@@ -77,7 +76,7 @@ func (d *drawing) placeLabels() {
 		var at []vg.Point
 		for _, far := range []vg.Length{5, 9, 24, 42, 62, 84, 110} { // from 24 on with a line to the mark
 			for _, side := range []vg.Length{7, -w - 7, -w / 2} {
-				at = append(at, pt.Add(vg.Point{X: side, Y: far}), pt.Add(vg.Point{X: side, Y: -far - markSize}))
+				at = append(at, pt.Add(point(side, far)), pt.Add(point(side, -far-markSize)))
 			}
 		}
 		d.place(m.Label, false, &pt, at)
@@ -97,7 +96,7 @@ func (d *drawing) place(text string, up bool, mark *vg.Point, at []vg.Point) {
 	}
 	best, least := vg.Rectangle{}, math.Inf(1)
 	for _, p := range at {
-		r := vg.Rectangle{Min: p, Max: vg.Point{X: p.X + w, Y: p.Y + h}}
+		r := vg.Rectangle{Min: p, Max: point(p.X+w, p.Y+h)}
 		n := d.ink(r)
 		if r.Min.X < b.Min.X || r.Max.X > b.Max.X || r.Min.Y < b.Min.Y || r.Max.Y > b.Max.Y {
 			n += outside
@@ -112,9 +111,9 @@ func (d *drawing) place(text string, up bool, mark *vg.Point, at []vg.Point) {
 	}
 	d.ground.SetColor(ink)
 	d.ground.Fill(best.Path())
-	base := vg.Point{X: best.Min.X, Y: best.Min.Y + markSize*0.22}
+	base := point(best.Min.X, best.Min.Y+markSize*0.22)
 	if up {
-		base = vg.Point{X: best.Max.X - markSize*0.22, Y: best.Min.Y}
+		base = point(best.Max.X-markSize*0.22, best.Min.Y)
 	}
 	d.labels = append(d.labels, placed{text: text, at: base, up: up, mark: mark, veil: covered})
 }
@@ -136,7 +135,7 @@ func (d *drawing) drawLeader(l placed) {
 		return
 	}
 	w := textWidth(l.text, markSize, false)
-	to := vg.Point{X: min(max(l.mark.X, l.at.X), l.at.X+w), Y: l.at.Y - 2.5}
+	to := point(min(max(l.mark.X, l.at.X), l.at.X+w), l.at.Y-2.5)
 	if l.mark.Y > l.at.Y {
 		to.Y = l.at.Y + markSize
 	}
@@ -145,5 +144,5 @@ func (d *drawing) drawLeader(l placed) {
 		return
 	}
 	from := l.mark.Add(to.Sub(*l.mark).Scale((markRadius*1.7 + 1) / gap))
-	d.area().StrokeLines(draw.LineStyle{Color: soft, Width: 0.7}, []vg.Point{from, to})
+	d.area().StrokeLines(lineStyle(soft, 0.7), []vg.Point{from, to})
 }

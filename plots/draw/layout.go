@@ -61,18 +61,18 @@ func (d *drawing) lookOf(i int) look { return lookOf(d.names.of(d.f.Series[i].Na
 // drawTo draws a valid figure on a canvas of w×h points, and returns the drawings of its panels or its one.
 func drawTo(f *plots.Figure, p pen, w, h vg.Length) []*drawing {
 	p.SetColor(paper)
-	p.Fill(vg.Rectangle{Max: vg.Point{X: w, Y: h}}.Path())
+	p.Fill(vg.Rectangle{Max: point(w, h)}.Path())
 	if len(f.Panels) > 0 {
 		return drawPanels(f, p, w, h)
 	}
-	d := &drawing{f: f, pen: p, w: w, h: h, extent: wholeExtent(f)}
+	d := &drawing{f: f, pen: p, w: w, h: h, extent: extentOf(f)}
 	key, inside := d.arrange()
 	d.draw()
 	if inside {
 		key.drawInside(p)
 	} else {
 		w := d.box.Size().X
-		key.draw(p, vg.Point{X: d.box.Min.X, Y: d.box.Max.Y + d.tagRoom() + key.height(w) + 4 - keyRow}, w)
+		key.draw(p, point(d.box.Min.X, d.box.Max.Y+d.tagRoom()+key.height(w)+4-keyRow), w)
 	}
 	return []*drawing{d}
 }
@@ -137,14 +137,14 @@ func (d *drawing) layout(above vg.Length) {
 	}
 	d.box.Min.Y, d.box.Max.Y = max(bottom, least.bottom), d.h-max(top, least.top)
 	height := d.box.Size().Y
-	d.y = fit(&f.Y, e.ylo, e.yhi, cells.Y, count(height, 26), func(s *scale) bool { return s.crowded(height, true) })
+	d.y = fit(&f.Y, e.y, cells.Y, count(height, 26), func(s *scale) bool { return s.crowded(height, true) })
 
 	left := margin + tickLength + 3 + maxWidth(d.y.ticks)
 	if f.Y.Label != "" {
 		left += labelSize * 1.6
 	}
 	left, right := max(left, least.left), max(margin+4+d.mapRoom(), least.right)
-	d.x = fit(&f.X, e.xlo, e.xhi, cells.X, count(d.w-left-right, 62), func(s *scale) bool {
+	d.x = fit(&f.X, e.x, cells.X, count(d.w-left-right, 62), func(s *scale) bool {
 		d.x = s
 		d.fitX(left, right)
 		return s.crowded(d.box.Size().X, false)
@@ -219,14 +219,14 @@ func drawPanels(f *plots.Figure, p pen, w, h vg.Length) []*drawing {
 		return textWidth(d.f.Title, d.titleSize(), true) > d.w-margin-d.box.Min.X
 	})
 	(&drawing{f: f, pen: p, w: w, h: h, panel: panel{outdented: true}}).drawTitle()
-	k.draw(p, vg.Point{X: margin, Y: h - above + 4 - keyRow}, w-2*margin)
+	k.draw(p, point(margin, h-above+4-keyRow), w-2*margin)
 	x, y := vg.Length(0), h-top
 	for i, d := range ds {
 		if i%columnsOf(f) == 0 {
 			x, y = 0, y-d.h
 		}
 		p.Push()
-		p.Translate(vg.Point{X: x, Y: y})
+		p.Translate(point(x, y))
 		d.outdented = outdented
 		d.placeLabels()
 		d.draw()
@@ -239,18 +239,19 @@ func drawPanels(f *plots.Figure, p pen, w, h vg.Length) []*drawing {
 // panels returns the drawing of each panel: what its axes must show, which labels it
 // has, and the looks of its series, one for each name.
 func panelsOf(f *plots.Figure, p pen) []*drawing {
-	all := nothing
+	all := none // of x
 	for i := range f.Panels {
-		all = all.union(wholeExtent(&f.Panels[i]))
+		x := extentOf(&f.Panels[i]).x
+		all.add(&f.Panels[i].X, x.lo, x.hi)
 	}
 	cols := columnsOf(f)
 	names, rings := numbering{}, numbering{}
 	ds := make([]*drawing, len(f.Panels))
 	for i := range ds {
 		g := f.Panels[i] // a copy: shared ends are set in it
-		d := &drawing{f: &g, pen: p, extent: wholeExtent(&g), names: names, rings: rings, panel: panel{inGrid: true}}
+		d := &drawing{f: &g, pen: p, extent: extentOf(&g), names: names, rings: rings, panel: panel{inGrid: true}}
 		if f.ShareX {
-			d.extent.xlo, d.extent.xhi, d.hideX = all.xlo, all.xhi, i+cols < len(ds)
+			d.extent.x, d.hideX = all, i+cols < len(ds)
 			g.X.Min, g.X.Max = f.Panels[0].X.Min, f.Panels[0].X.Max
 		}
 		ds[i] = d

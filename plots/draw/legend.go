@@ -67,13 +67,13 @@ func (d *drawing) placeLegend() (k key, inside bool) {
 	}
 	w += thumb + thumbTo + 2*keyPad
 	h := keyRow*vg.Length(len(k.entries)) + 2*keyPad - legendSize*0.3
-	size, b := vg.Point{X: w, Y: h}, inset(d.box, 5)
+	size, b := point(w, h), inset(d.box, 5)
 	if w > d.box.Size().X*0.6 || h > d.box.Size().Y*0.7 {
 		return k, false
 	}
 	room := b.Size().Sub(size)
 	for _, at := range [][2]vg.Length{{1, 1}, {0, 1}, {1, 0}, {0, 0}, {0.5, 1}, {1, 0.5}, {0, 0.5}, {0.5, 0}} {
-		k.box.Min = b.Min.Add(vg.Point{X: at[0] * room.X, Y: at[1] * room.Y})
+		k.box.Min = b.Min.Add(point(at[0]*room.X, at[1]*room.Y))
 		k.box.Max = k.box.Min.Add(size)
 		if d.ink(inset(k.box, -4)) == 0 {
 			return k, true
@@ -84,31 +84,31 @@ func (d *drawing) placeLegend() (k key, inside bool) {
 
 // inset returns a rectangle that is smaller by some points on each side.
 func inset(r vg.Rectangle, by vg.Length) vg.Rectangle {
-	in := vg.Point{X: by, Y: by}
+	in := point(by, by)
 	return vg.Rectangle{Min: r.Min.Add(in), Max: r.Max.Sub(in)}
 }
 
 // draw draws a sample of the entry and its name, the baseline starting at pt.
 func (e entry) draw(p pen, pt vg.Point) {
 	p.group("krr-entry", e.name, func() {
-		p.text(e.name, vg.Point{X: pt.X + thumb + thumbTo, Y: pt.Y}, legendSize, ink, 0, false, false)
-		e.sample(p, vg.Point{X: pt.X, Y: pt.Y + legendSize*0.33})
+		p.text(e.name, point(pt.X+thumb+thumbTo, pt.Y), legendSize, ink, 0, false, false)
+		e.sample(p, point(pt.X, pt.Y+legendSize*0.33))
 	})
 }
 
 // sample draws the frame of a mark, or a piece of a line with its band and marker, from the middle of its left side.
 func (e entry) sample(p pen, left vg.Point) {
-	mid, right := left.Add(vg.Point{X: thumb / 2}), left.Add(vg.Point{X: thumb})
+	mid, right := left.Add(point(thumb/2, 0)), left.Add(point(thumb, 0))
 	if e.mark {
-		half := vg.Point{X: 8, Y: 4.5}
+		half := point(8, 4.5)
 		p.frame(vg.Rectangle{Min: mid.Sub(half), Max: mid.Add(half)}, e.d.rings.of(e.name, e.index))
 		return
 	}
 	s, l, c := &e.d.f.Series[e.index], e.d.lookOf(e.index), &draw.Canvas{Canvas: p.Canvas}
-	line := draw.LineStyle{Color: l.color, Width: lineWidth, Dashes: l.dash}
-	switch up := (vg.Point{Y: 4}); {
+	line := lineStyle(l.color, lineWidth, l.dash...)
+	switch up := (point(0, 4)); {
 	case s.Style == plots.Points && s.Lo != nil:
-		c.StrokeLine2(draw.LineStyle{Color: l.color, Width: 1}, mid.X, mid.Y-5, mid.X, mid.Y+5)
+		c.StrokeLine2(lineStyle(l.color, 1), mid.X, mid.Y-5, mid.X, mid.Y+5)
 	case s.Lo != nil:
 		c.FillPolygon(l.tint(), []vg.Point{left.Sub(up), right.Sub(up), right.Add(up), left.Add(up)})
 	}
@@ -127,14 +127,14 @@ func (k *key) drawInside(p pen) {
 	}
 	p.SetColor(paper)
 	p.Fill(k.box.Path())
-	p.stroke(k.box.Path(), draw.LineStyle{Color: grid, Width: 0.6})
-	k.draw(p, vg.Point{X: k.box.Min.X + keyPad, Y: k.box.Max.Y - keyPad - legendSize*0.8}, 0)
+	p.stroke(k.box.Path(), lineStyle(grid, 0.6))
+	k.draw(p, point(k.box.Min.X+keyPad, k.box.Max.Y-keyPad-legendSize*0.8), 0)
 }
 
 // draw draws the legend in rows of some width, the baseline of the first starting at pt.
 func (k *key) draw(p pen, pt vg.Point, width vg.Length) {
 	k.rows(width, func(e entry, x vg.Length, row int) {
-		e.draw(p, vg.Point{X: pt.X + x, Y: pt.Y - keyRow*vg.Length(row)})
+		e.draw(p, point(pt.X+x, pt.Y-keyRow*vg.Length(row)))
 	})
 }
 

@@ -127,7 +127,7 @@ func (c pdfCanvas) FillString(f font.Face, pt vg.Point, s string) {
 	for i, r := range s {
 		x := pt.X + f.Width(s[:i])
 		at := func(q fixed.Point26_6) vg.Point {
-			return vg.Point{X: x + vg.Length(q.X)*unit, Y: pt.Y - vg.Length(q.Y)*unit}
+			return point(x+vg.Length(q.X)*unit, pt.Y-vg.Length(q.Y)*unit)
 		}
 		idx, err := f.Face.GlyphIndex(&buf, r)
 		segments, failed := f.Face.LoadGlyph(&buf, idx, em, nil)
@@ -267,7 +267,7 @@ func (p pen) text(s string, pt vg.Point, size vg.Length, clr color.Color, align 
 	pt.X -= vg.Length(align) * textWidth(s, size, bold)
 	for _, r := range text.Runs(s) {
 		face, up := set(r, fontOf(size, bold))
-		p.FillString(face, pt.Add(vg.Point{Y: up}), r.Text)
+		p.FillString(face, pt.Add(point(0, up)), r.Text)
 		pt.X += face.Width(r.Text)
 	}
 }

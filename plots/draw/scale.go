@@ -41,27 +41,26 @@ func transform(a *plots.Axis) (to, from func(float64) float64) {
 	}
 }
 
-// tight returns the axis with its ends at lo and hi where they are free.
-func tight(a *plots.Axis, lo, hi float64) *plots.Axis {
+// tight returns the axis with its free ends at the limits.
+func tight(a *plots.Axis, l limits) *plots.Axis {
 	t := *a
 	t.Min, t.Max = a.Ends()
 	if math.IsNaN(t.Min) {
-		t.Min = math.Max(lo, -math.MaxFloat64/4) // hi−lo must not overflow
+		t.Min = math.Max(l.lo, -math.MaxFloat64/4) // hi−lo must not overflow
 	}
 	if math.IsNaN(t.Max) {
-		t.Max = math.Min(hi, math.MaxFloat64/4)
+		t.Max = math.Min(l.hi, math.MaxFloat64/4)
 	}
 	return &t
 }
 
-// newScale chooses the ends of an axis for data in [lo, hi], which the axis can show.
-func newScale(a *plots.Axis, lo, hi float64) *scale {
-	if lo > hi { // no data: the caller has fixed the ends
-		lo, hi = 1, 10
+// newScale chooses the ends of an axis for data within limits that the axis can show.
+func newScale(a *plots.Axis, data limits) *scale {
+	if data.lo > data.hi { // no data: the caller has fixed the ends
+		data = limits{1, 10}
 	}
-	s := &scale{of: a}
 	to, from := transform(a)
-	l, h := to(lo), to(hi)
+	l, h := to(data.lo), to(data.hi)
 	if l == h {
 		w := math.Max(math.Abs(l)*0.1, 1e-300)
 		if a.Log {
@@ -72,29 +71,25 @@ func newScale(a *plots.Axis, lo, hi float64) *scale {
 		l, h = l-w, h+w
 	}
 	pad := 0.04*h - 0.04*l
-	s.min, s.max = from(l-pad), from(h+pad)
-	if lo >= 0 && s.min < 0 { // no negative ground under data that has none
-		s.min = 0
+	wide := limits{from(l - pad), from(h + pad)}
+	if data.lo >= 0 { // no negative ground under data that has none
+		wide.lo = math.Max(wide.lo, 0)
 	}
-	fixed, end := a.Ends()
-	if !math.IsNaN(fixed) {
-		s.min = fixed
+	t := tight(a, wide)
+	s := &scale{of: a, min: t.Min, max: t.Max}
+	if s.min < s.max {
+		return s
 	}
-	if !math.IsNaN(end) {
-		s.max = end
-	}
-	step := func(v float64) float64 {
+	step := func(v float64) float64 { // beyond an end that is fixed beyond the data
 		if a.Log {
 			return math.Ln10
 		}
 		return math.Max(1, math.Abs(v))
 	}
-	switch { // one end may be fixed beyond the data
-	case s.min < s.max:
-	case !math.IsNaN(fixed):
-		s.max = from(to(s.min) + step(s.min))
-	default:
+	if fixed, _ := a.Ends(); math.IsNaN(fixed) {
 		s.min = from(to(s.max) - step(s.max))
+	} else {
+		s.max = from(to(s.min) + step(s.min))
 	}
 	return s
 }

@@ -24,9 +24,9 @@ func (d *drawing) pieces(i int, ok func(j int) bool, y func(j int) vg.Length) (o
 		if next {
 			out, next = append(out, nil), false
 		}
-		cur, pt := &out[len(out)-1], vg.Point{X: d.px(x), Y: y(j)}
+		cur, pt := &out[len(out)-1], point(d.px(x), y(j))
 		if n := len(*cur); s.Style == plots.Steps && n > 0 {
-			*cur = append(*cur, vg.Point{X: pt.X, Y: (*cur)[n-1].Y})
+			*cur = append(*cur, point(pt.X, (*cur)[n-1].Y))
 		}
 		*cur = append(*cur, pt)
 	}
@@ -52,6 +52,9 @@ func thin(ps []vg.Point) []vg.Point {
 	return out
 }
 
+// point returns the point (x, y).
+func point(x, y vg.Length) vg.Point { return vg.Point{X: x, Y: y} }
+
 func distance(a, b vg.Point) vg.Length {
 	return vg.Length(math.Hypot(float64(a.X-b.X), float64(a.Y-b.Y)))
 }
@@ -67,7 +70,7 @@ func (d *drawing) drawSeries(i int) {
 			if ps = thin(ps); len(ps) == 1 { // a lone sample between gaps would vanish as a line
 				places = append(places, ps[0])
 			}
-			c.StrokeLines(draw.LineStyle{Color: l.color, Width: lineWidth, Dashes: l.dash}, c.ClipLinesXY(ps)...)
+			c.StrokeLines(lineStyle(l.color, lineWidth, l.dash...), c.ClipLinesXY(ps)...)
 		}
 	}
 	for _, pt := range places {
@@ -141,15 +144,15 @@ func (d *drawing) drawBand(i int) {
 // drawErrorBars draws a bar with caps from Lo to Hi at each point of series i.
 func (d *drawing) drawErrorBars(i int) {
 	s, c := &d.f.Series[i], d.area()
-	sty := draw.LineStyle{Color: d.lookOf(i).color, Width: 1}
+	sty := lineStyle(d.lookOf(i).color, 1)
 	for j := range s.Lo {
 		x := s.Abscissa(j)
 		if !d.f.X.Shows(x) || !d.f.Y.Shows(s.Y[j]) || !bounded(s, j) {
 			continue
 		}
 		px, lo, hi := d.px(x), d.bound(s.Lo[j], false), d.bound(s.Hi[j], true)
-		c.StrokeLines(sty, c.ClipLinesXY([]vg.Point{{X: px, Y: lo}, {X: px, Y: hi}},
-			[]vg.Point{{X: px - 3, Y: lo}, {X: px + 3, Y: lo}}, []vg.Point{{X: px - 3, Y: hi}, {X: px + 3, Y: hi}})...)
+		c.StrokeLines(sty, c.ClipLinesXY([]vg.Point{point(px, lo), point(px, hi)},
+			[]vg.Point{point(px-3, lo), point(px+3, lo)}, []vg.Point{point(px-3, hi), point(px+3, hi)})...)
 	}
 }
 
@@ -198,7 +201,7 @@ func (d *drawing) stroke(sty draw.LineStyle, rs ...rule) {
 // drawRefLines draws the reference lines; on a map they are tags at its border.
 func (d *drawing) drawRefLines() {
 	if d.f.Map == nil {
-		d.stroke(draw.LineStyle{Color: soft, Width: 1, Dashes: []vg.Length{4, 3}}, d.refLines()...)
+		d.stroke(lineStyle(soft, 1, 4, 3), d.refLines()...)
 	}
 }
 
@@ -212,8 +215,8 @@ func (p pen) stroke(path vg.Path, sty draw.LineStyle) {
 
 // frame draws a dark frame with a white rim inside a rectangle; k tells frames apart.
 func (p pen) frame(r vg.Rectangle, k int) {
-	p.stroke(inset(r, 2.2).Path(), draw.LineStyle{Color: paper, Width: 1.6})
-	p.stroke(inset(r, 0.9).Path(), draw.LineStyle{Color: ink, Width: 1.8, Dashes: dashes[k%len(dashes)]})
+	p.stroke(inset(r, 2.2).Path(), lineStyle(paper, 1.6))
+	p.stroke(inset(r, 0.9).Path(), lineStyle(ink, 1.8, dashes[k%len(dashes)]...))
 }
 
 // drawMarks draws a ring at each mark, or a frame around its cell.
@@ -224,7 +227,7 @@ func (d *drawing) drawMarks() {
 				d.pen.frame(atLeast(d.cell(i, j), 3*markRadius), d.rings.of(m.Label, k))
 			}
 		} else if pt, ok := d.placeOf(m); ok {
-			d.pen.stroke(markers[0].path(pt, markRadius*1.7), draw.LineStyle{Color: ink, Width: 1.4})
+			d.pen.stroke(markers[0].path(pt, markRadius*1.7), lineStyle(ink, 1.4))
 		}
 	}
 }
@@ -232,7 +235,7 @@ func (d *drawing) drawMarks() {
 // atLeast returns a rectangle that is widened about its middle to a least width and height.
 func atLeast(r vg.Rectangle, least vg.Length) vg.Rectangle {
 	w, h := max(0, least-r.Size().X)/2, max(0, least-r.Size().Y)/2
-	return vg.Rectangle{Min: vg.Point{X: r.Min.X - w, Y: r.Min.Y - h}, Max: vg.Point{X: r.Max.X + w, Y: r.Max.Y + h}}
+	return vg.Rectangle{Min: point(r.Min.X-w, r.Min.Y-h), Max: point(r.Max.X+w, r.Max.Y+h)}
 }
 
 // placeOf returns the place of a mark, and whether the plot shows it.
@@ -240,7 +243,7 @@ func (d *drawing) placeOf(m plots.Mark) (pt vg.Point, ok bool) {
 	if !d.f.X.Shows(m.X) || !d.f.Y.Shows(m.Y) {
 		return pt, false
 	}
-	pt = vg.Point{X: d.px(m.X), Y: d.py(m.Y)}
+	pt = point(d.px(m.X), d.py(m.Y))
 	return pt, d.area().Contains(pt)
 }
 
@@ -269,8 +272,13 @@ func opaque(rgb int) color.NRGBA {
 	return color.NRGBA{uint8(rgb >> 16), uint8(rgb >> 8), uint8(rgb), 0xFF}
 }
 
+// lineStyle returns the style of a line of a color and a width, dashed if there are lengths of dashes and gaps.
+func lineStyle(c color.Color, width vg.Length, dashes ...vg.Length) draw.LineStyle {
+	return draw.LineStyle{Color: c, Width: width, Dashes: dashes}
+}
+
 // axisStyle is that of the axes and their ticks.
-var axisStyle = draw.LineStyle{Color: soft, Width: 0.8}
+var axisStyle = lineStyle(soft, 0.8)
 
 // dashes tells lines apart without color; the first is solid.
 var dashes = [][]vg.Length{
@@ -338,7 +346,7 @@ var markers = []shape{
 // path returns the outline of the shape at pt.
 func (m shape) path(pt vg.Point, r vg.Length) (path vg.Path) {
 	if m.corners == 0 {
-		path.Move(vg.Point{X: pt.X + r, Y: pt.Y})
+		path.Move(point(pt.X+r, pt.Y))
 		path.Arc(pt, r, 0, 2*math.Pi)
 	}
 	for i := range m.corners {
@@ -347,7 +355,7 @@ func (m shape) path(pt vg.Point, r vg.Length) (path vg.Path) {
 			q = m.inner * r
 		}
 		sin, cos := math.Sincos(m.turn + 2*math.Pi*float64(i)/float64(m.corners))
-		corner := pt.Add(vg.Point{X: q * vg.Length(cos), Y: q * vg.Length(sin)})
+		corner := pt.Add(point(q*vg.Length(cos), q*vg.Length(sin)))
 		if i == 0 {
 			path.Move(corner)
 		} else {
@@ -364,5 +372,5 @@ func (p pen) marker(k int, pt vg.Point, clr color.Color) {
 	path := markers[k].path(pt, markRadius)
 	p.SetColor(clr)
 	p.Fill(path)
-	p.stroke(path, draw.LineStyle{Color: paper, Width: 0.6})
+	p.stroke(path, lineStyle(paper, 0.6))
 }

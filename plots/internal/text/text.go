@@ -3,6 +3,7 @@ package text
 
 import (
 	"html"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -83,53 +84,57 @@ func Runs(s string) (out []Run) {
 	return out
 }
 
-// script reads the sub- or superscript that starts at rs[i], and returns its text and
-// the index behind it.
-func script(rs []rune, i int) (group string, next int, ok bool) {
-	if rs[i] != '_' && rs[i] != '^' || i == 0 || i+1 >= len(rs) {
-		return "", 0, false
+// inWord are the characters of words in a class of a regular expression: letters and digits, none that is raised or
+// lowered.
+const inWord = `\p{Lu}\p{Ll}\p{Lt}\p{Lo}\p{Nd}`
+
+// Sub- and superscripts. The expressions for those without braces match from the character before the mark on.
+var (
+	braced = regexp.MustCompile(`^[_^]\{([^}]*)\}`)
+	// a short word after a symbol, as in λ_max and λ_pI
+	afterSymbol = regexp.MustCompile(`^(?:‖|[^\P{L}\x00-\x7F])[_^](\p{Ll}{1,4}|[` + inWord +
+		`])(?:\p{Lu}|[^_` + inWord + `]|$)`)
+	// one character after a letter, as in s_λ and Z_kZ
+	afterLetter = regexp.MustCompile(`^(?:[A-Z][_^]([` + inWord + `])\p{Lu}|[A-Za-z][_^]([` + inWord +
+		`])(?:[^_` + inWord + `]|$))`)
+	// a letter that stands alone, or is the second Z of Z_kZ_kᵀ
+	alone = regexp.MustCompile(`(?:^|[^_` + inWord + `]|\p{Lu}_.)\pL$`)
+)
+
+// levels are those of the marks.
+var levels = map[rune]int{'^': 1, '_': -1}
+
+// script reads the sub- or superscript that starts with the mark at s[i], and returns its text and the index behind it;
+// ok is false if there is none.
+func script(s string, i int) (group string, end int, ok bool) {
+	if m := braced.FindStringSubmatch(s[i:]); m != nil && i > 0 {
+		return strings.NewReplacer("-", "−", "_", "").Replace(m[1]), i + len(m[0]), true
 	}
-	if rs[i+1] == '{' {
-		if n := strings.IndexRune(string(rs[i+2:]), '}'); n >= 0 {
-			g := []rune(string(rs[i+2:])[:n])
-			return strings.NewReplacer("-", "−", "_", "").Replace(string(g)), i + 3 + len(g), true
-		}
-		return "", 0, false
+	_, width := utf8.DecodeLastRuneInString(s[:i])
+	if m := afterSymbol.FindStringSubmatch(s[i-width:]); m != nil {
+		return m[1], i + 1 + len(m[1]), true
 	}
-	word := func(j int) bool {
-		return j >= 0 && j < len(rs) && translate[rs[j]].Level == 0 &&
-			(unicode.IsLetter(rs[j]) || unicode.IsDigit(rs[j]) || rs[j] == '_')
+	if m := afterLetter.FindStringSubmatch(s[i-width:]); m != nil && alone.MatchString(s[:i]) {
+		group = m[1] + m[2]
+		return group, i + 1 + len(group), true
 	}
-	base, end := rs[i-1], i+2
-	if !word(i+1) || rs[i+1] == '_' {
-		return "", 0, false
-	}
-	// a symbol: a short word, as of λ_max and λ_pI
-	if base == '‖' || base > unicode.MaxASCII && unicode.IsLetter(base) {
-		for end < len(rs) && unicode.IsLower(rs[i+1]) && unicode.IsLower(rs[end]) {
-			end++
-		}
-		return string(rs[i+1 : end]), end, end <= i+5 && (!word(end) || unicode.IsUpper(rs[end]))
-	}
-	alone := !word(i-2) || i >= 4 && rs[i-3] == '_' && unicode.IsUpper(rs[i-4]) // the second Z of Z_kZ_kᵀ
-	after := !word(end) || unicode.IsUpper(base) && unicode.IsUpper(rs[end])
-	return string(rs[i+1]), end, unicode.IsLetter(base) && alone && after
+	return "", 0, false
 }
 
 // scripted returns a line with its sub- and superscripts as write has them, of a text and a level, and the rest as
 // plain has it.
 func scripted(s string, plain func(string) string, write func(text string, level int) string) string {
 	var b strings.Builder
-	rs, from := []rune(s), 0
-	for i := 0; i < len(rs); i++ {
-		group, next, ok := script(rs, i)
-		if !ok {
-			continue
+	from := 0
+	for i, mark := range s {
+		if level := levels[mark]; level != 0 && i >= from {
+			if group, end, ok := script(s, i); ok {
+				b.WriteString(plain(s[from:i]) + write(group, level))
+				from = end
+			}
 		}
-		b.WriteString(plain(string(rs[from:i])) + write(group, map[bool]int{true: 1, false: -1}[rs[i] == '^']))
-		from, i = next, next-1
 	}
-	return b.String() + plain(string(rs[from:]))
+	return b.String() + plain(s[from:])
 }
 
 // Flat returns a text in one line with sub- and superscripts in the characters that Unicode has of them: λₚ, λₘₐₓ;
