@@ -5,8 +5,8 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/plan"
 )
 
 // extent is the size of a problem.
@@ -34,7 +34,7 @@ func sizeOf(c Case) extent {
 
 // caseCost is what a case is predicted to take: seconds by stage, and the most bytes at one time.
 type caseCost struct {
-	plan.Seconds
+	cost.Seconds
 	Bytes int64
 }
 
@@ -50,20 +50,20 @@ const (
 )
 
 // costOf predicts the cost of a case of the given size whose solve takes the given number of iterations; 0 takes a
-// guess. plan.Cost has the solvers; rivals take the Z and ZᵀZ of Algorithm 1, and passes over Z: two an iteration of
+// guess. cost.Model has the solvers; rivals take the Z and ZᵀZ of Algorithm 1, and passes over Z: two an iteration of
 // random features, one of ADMM, which has blocks of ZᵀZ.
-func costOf(r *plan.Rates, c Case, size extent, iterations int) caseCost {
+func costOf(r *cost.Rates, c Case, size extent, iterations int) caseCost {
 	n, t, s := float64(size.N), float64(size.T), float64(c.S)
-	way := plan.Candidate{Solver: c.Solver.String(), Precond: plan.None, Storage: gram.Float32,
+	way := cost.Candidate{Solver: c.Solver.String(), Precond: cost.None, Storage: gram.Float32,
 		Iterations: cmp.Or(iterations, guessPlain)}
 	switch {
 	case c.Method != "":
 		way.Solver = krrlab.PCG.String()
 		fallthrough
 	case c.Solver == krrlab.PCG || c.Solver == krrlab.BlockPCG:
-		way.Precond, way.S, way.Iterations = plan.Features, min(c.S, size.N), cmp.Or(iterations, guessPreconditioned)
+		way.M, way.Iterations = krrlab.Features{S: min(c.S, size.N)}, cmp.Or(iterations, guessPreconditioned)
 	case c.Solver == krrlab.AutoSolver:
-		return caseCost{plan.Seconds{Solve: n * n * (autoSeconds + autoColumn*t)}, int64(autoBytes * n * n)}
+		return caseCost{cost.Seconds{Solve: n * n * (autoSeconds + autoColumn*t)}, int64(autoBytes * n * n)}
 	case c.Solver == krrlab.Direct:
 		way.Iterations = 0
 	}
@@ -71,7 +71,7 @@ func costOf(r *plan.Rates, c Case, size extent, iterations int) caseCost {
 		c.Solver != krrlab.Direct {
 		way.Storage = gram.Float64
 	}
-	plan.Cost{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1), Tests: size.TestN}.Of(&way)
+	cost.Model{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1), Tests: size.TestN}.Of(&way)
 	out := caseCost{way.Seconds, way.Bytes}
 	if passes := 2. * rivalIterations; c.Method != "" {
 		more := max(1, s/n) // columns of Z, of which the plan has n at most

@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/cost"
 )
 
 // Options of Run and Predict. Nil means the defaults.
@@ -21,7 +21,7 @@ type Options struct {
 	Dirs    []string    // folders to look for data in; default: datasets.Dirs()
 	Out     string      // folder of reports, whose results are taken and which are written; empty keeps nothing
 	Memory  int64       // bytes a case may take; 0: no limit
-	Rates   *plan.Rates // of the machine, for predictions; nil: plan.Reference
+	Rates   *cost.Rates // of the machine, for predictions; nil: cost.Reference
 	Version string      // of the program, for the results
 	// Monitor is called with the progress, Finished with each case that ended; nil is silent.
 	Monitor  func(Progress)
@@ -35,7 +35,7 @@ func (o *Options) withDefaults() Options {
 		opt.Dirs = datasets.Dirs()
 	}
 	if opt.Rates == nil {
-		opt.Rates = new(plan.Reference())
+		opt.Rates = new(cost.Reference())
 	}
 	if opt.Monitor == nil {
 		opt.Monitor = func(Progress) {}

@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -135,7 +136,7 @@ func newAdverse(i int) *adverse {
 		h.cfg.Kernel = kernel.Gaussian{Sigma: gaps[len(gaps)/2] * between(f, 0, 0, 2)}
 	}
 	h.cfg.Precond = None{}
-	if m := pick[approximation](c, 9, Features{}, Nystrom{}, RPCholesky{}, nil); m != nil {
+	if m := pick[stage.LowRank](c, 9, Features{}, Nystrom{}, RPCholesky{}, nil); m != nil {
 		h.cfg.Precond = sized(m, 1+c.IntN(11, n/2), 0)
 	}
 	if h.cfg.Solver == CG || h.cfg.Precond == Preconditioner(None{}) {

@@ -18,6 +18,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -54,15 +55,16 @@ func TestAutoLeaves(t *testing.T) {
 		if c.cfg.Lambda = 0.1; c.cfg.Kernel == nil {
 			c.cfg.Kernel = gauss
 		}
-		left, cfg := c.cfg.auto(c.n)
+		left, cfg, err := c.cfg.auto(c.n)
+		testkit.OK(t, err)
 		testkit.Equal(t, (left != nil && !left.fixed), c.plans, name, left)
 		if left != nil && (left.solver != (c.cfg.Solver != AutoSolver) ||
 			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && left.s != 70) {
 			t.Errorf("%s: %+v", name, left)
 		}
 		got := testkit.Must(cfg.withDefaults(c.n, 1))
-		if r, ok := got.Precond.(approximation); ok && strings.HasPrefix(name, "auto, few") &&
-			(got.Solver != PCG || r.parts().S != 70 || r.parts().LambdaP != 2) {
+		if r, ok := got.Precond.(stage.LowRank); ok && strings.HasPrefix(name, "auto, few") &&
+			(got.Solver != PCG || r.Approximation(gauss).S != 70 || r.Approximation(gauss).LambdaP != 2) {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if _, ok := got.Precond.(RPCholesky); ok != (name == "auto, no features") {
@@ -114,7 +116,7 @@ func TestSolvesAsPlanned(t *testing.T) {
 	if err != nil || back.Plan == nil || back.Plan.Choice.Solver != c.Solver || back.Plan.Bytes != p.Bytes {
 		t.Errorf("%s, %v", js, err)
 	}
-	local := plan.Candidate{Solver: plan.PCG, Precond: plan.Vecchia, Neighbors: 17, Storage: gram.Float32}
+	local := cost.Candidate{Solver: cost.PCG, M: Vecchia{}, Neighbors: 17, Storage: gram.Float32}
 	lab.planned = &plan.Plan{Report: plan.Report{Choice: local}}
 	if sol, err = lab.Solve(t.Context()); err != nil || sol.Damping == 0 {
 		t.Errorf("ω = %g: %v, %v", sol.Damping, sol, err)
@@ -162,7 +164,7 @@ func TestDirectPrecision(t *testing.T) {
 		cfg.Kernel, cfg.Lambda, cfg.Tol = near, 1, 1e-3
 		lab := newLab(t, regression(x), cfg)
 		if name == "as planned" {
-			p := &plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float32}}
+			p := &plan.Report{Choice: cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: gram.Float32}}
 			lab = testkit.Must(lab.chosen(p))
 		}
 		sol, err := lab.Solve(t.Context())
@@ -208,7 +210,7 @@ func TestDirectRounding(t *testing.T) {
 	rng.New(2).Normals(y, 0)
 	train := &datasets.Dataset{Name: "noise", Task: datasets.Regression, X: x, Target: y}
 	lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 4e-4, Tol: 1e-9})
-	lab, err := lab.chosen(&plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None,
+	lab, err := lab.chosen(&plan.Report{Choice: cost.Candidate{Solver: cost.Direct, Precond: cost.None,
 		Storage: gram.Float32}})
 	testkit.OK(t, err)
 	sol, err := lab.Solve(t.Context())
@@ -233,7 +235,7 @@ func TestNearDuplicates(t *testing.T) {
 		pairs.Row(i)[i%10] += math.Pow(10, -5*float64(i)/float64(n))
 	}
 	sol := mustSolve(t, regression(pairs), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 1e-5, Tol: 1e-5})
-	if soon := sol.Plan.Choice.Precond == plan.Vecchia && sol.Iterations <= 10; !sol.Converged() ||
+	if soon := sol.Plan.Choice.Precond == "vecchia" && sol.Iterations <= 10; !sol.Converged() ||
 		sol.Solver != Direct && !soon {
 		t.Error(sol)
 	}
@@ -252,7 +254,8 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 		return nil
 	}
 	lab := newLab(t, train, cfg)
-	const fixed = `{"choice": {"solver": "pcg", "precond": "nystrom", "s": 63, "lambda_p": 2, "storage": "float32"}}`
+	const fixed = `{"choice": {"solver": "pcg", "precond": "nystrom",
+		"recipe": "nystrom features=63 lambda-p=2", "s": 63, "lambda_p": 2, "storage": "float32"}}`
 	lab.planned = new(plan.Plan)
 	testkit.OK(t, json.Unmarshal([]byte(fixed), &lab.planned.Report))
 	if sol, err := lab.Solve(t.Context()); err != nil || sol.Status != pcg.Stopped {
@@ -262,7 +265,7 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	lab = newLab(t, train, cfg)
 	sol, err := lab.Solve(t.Context())
 	if err != nil || !sol.Converged() || testkit.Must(lab.chosen(sol.Plan)).approximation().S != 63 ||
-		float64(sol.LambdaP) != 2 || sol.Precond != plan.Nystrom || sol.Iterations < 3 {
+		float64(sol.LambdaP) != 2 || sol.Precond != "nystrom" || sol.Iterations < 3 {
 		t.Fatal(sol, err)
 	}
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "plan.json"), []byte("{"), 0o666))
@@ -283,7 +286,7 @@ func TestPlanOnRanks(t *testing.T) {
 		t.Fatal("a rank has no answer")
 	}
 	for rank, s := range sols {
-		if s.Plan == nil || s.Plan.Choice.Solver == plan.Direct || s.Plan.Choice != sols[0].Plan.Choice ||
+		if s.Plan == nil || s.Plan.Choice.Solver == cost.Direct || s.Plan.Choice != sols[0].Plan.Choice ||
 			s.Plan.Bytes != sols[0].Plan.Bytes {
 			t.Fatalf("rank %d: %+v", rank, s.Plan)
 		}
@@ -291,7 +294,7 @@ func TestPlanOnRanks(t *testing.T) {
 			t.Errorf("rank %d: %v, %s", rank, s.Status, diff)
 		}
 	}
-	alone := plan.Cost{N: sols[0].N, D: sols[0].D, T: sols[0].T}.Memory(&sols[0].Plan.Choice)
+	alone := cost.Model{N: sols[0].N, D: sols[0].D, T: sols[0].T}.Memory(&sols[0].Plan.Choice)
 	if sols[0].Plan.Bytes >= alone.Most {
 		t.Errorf("a rank of two is to hold %d bytes, one alone %d", sols[0].Plan.Bytes, alone.Most)
 	}
@@ -322,10 +325,10 @@ func TestGoesOver(t *testing.T) {
 	} {
 		c.cfg.Kernel, c.cfg.Exact = gauss, StoredResidual
 		lab := newLab(t, train, c.cfg)
-		cg := &plan.Candidate{Solver: plan.CG, Precond: plan.None, Storage: gram.Float32, Iterations: c.planned,
-			Seconds: plan.Seconds{Solve: float64(c.planned + 1), Total: float64(c.planned + 1)}}
-		direct := &plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float64,
-			Seconds: plan.Seconds{Factor: c.direct, Total: c.direct}}
+		cg := &cost.Candidate{Solver: cost.CG, Precond: cost.None, Storage: gram.Float32, Iterations: c.planned,
+			Seconds: cost.Seconds{Solve: float64(c.planned + 1), Total: float64(c.planned + 1)}}
+		direct := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: gram.Float64,
+			Seconds: cost.Seconds{Factor: c.direct, Total: c.direct}}
 		lab.planned = &plan.Plan{Report: plan.Report{Choice: *cg, Seconds: cg.Seconds, Flags: cg.Flags(),
 			Instead: direct}}
 		sol, err := lab.Solve(t.Context())
@@ -339,7 +342,7 @@ func TestGoesOver(t *testing.T) {
 			continue
 		}
 		done := fmt.Sprintf(" after %d iterations to a residual", c.most)
-		if sol.Solver != Direct || !sol.Converged() || sol.Plan.Choice.Solver != plan.Direct ||
+		if sol.Solver != Direct || !sol.Converged() || sol.Plan.Choice.Solver != cost.Direct ||
 			!strings.Contains(sol.Plan.Over, done) || !strings.Contains(sol.String(), sol.Plan.Over) ||
 			sol.Seconds.Plan > sol.Seconds.Total {
 			t.Errorf("%s: %v", name, sol)
@@ -391,7 +394,7 @@ func TestRace(t *testing.T) {
 	}
 	cfg.Precond = Auto{S: 5, Race: []Preconditioner{Nystrom{S: 200, LambdaP: 1e-4}}}
 	sol = mustSolve(t, train, cfg)
-	const want = "--solver pcg --precond nystrom --features 200 --lambda-p 0.0001"
+	const want = "--solver pcg --precond 'nystrom features=200 lambda-p=0.0001'"
 	if sol.Precond != "nystrom" || sol.S > 200 || sol.Plan.Flags != want || !strings.Contains(sol.String(), "race") {
 		t.Errorf("%v, by name %q", sol, sol.Plan.Flags)
 	}

@@ -3,6 +3,7 @@ package krrlab
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -270,8 +272,8 @@ func TestRefusedLeavesPlan(t *testing.T) {
 	}
 	planned := func(train *datasets.Dataset, s int, k *Checkpoint) *Lab {
 		lab := newLab(t, train, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual, Checkpoint: k})
-		lab.planned = &plan.Plan{Report: plan.Report{Choice: plan.Candidate{Solver: plan.PCG, Precond: plan.Nystrom,
-			S: s, LambdaP: 1, Storage: gram.Float32}}}
+		lab.planned = &plan.Plan{Report: plan.Report{Choice: cost.Candidate{Solver: cost.PCG, M: Nystrom{S: s, LambdaP: 1},
+			Recipe: fmt.Sprintf("nystrom features=%d lambda-p=1", s), S: s, Storage: gram.Float32}}}
 		return lab
 	}
 	for name, train := range map[string]*datasets.Dataset{"plain": train, "weights": &weighted} {

@@ -11,12 +11,13 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/solve"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // New checks the data and the configuration and codes the targets: ±1 in one column for two classes, one column per
@@ -61,9 +62,6 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	p.scaleRows(p.y)
 	return p.lab(cfg)
 }
-
-// weighted reports whether rows have weights in the fit.
-func (p *problem) weighted() bool { return p.train != p.given }
 
 // scaleRows multiplies row i of y by √w_i, in place: targets of the weighted problem, and its coefficients ĉ to c.
 func (p *problem) scaleRows(y *mat.Dense) {
@@ -131,7 +129,9 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 			cfg.Tol = 1e-5
 		}
 	}
-	l.open, cfg = cfg.auto(n)
+	if l.open, cfg, err = cfg.auto(n); err != nil {
+		return nil, err
+	}
 	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
 		return nil, err
 	}
@@ -149,20 +149,22 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 
 // auto returns what is left to the plan of a configuration for n points, nil if nothing is, and the configuration by
 // the fixed rule.
-func (c Config) auto(n int) (*open, Config) {
+func (c Config) auto(n int) (left *open, settled Config, err error) {
 	a, asked := c.Precond.(Auto)
 	if asked {
 		c.Precond = nil
 		if a.S > 0 || a.LambdaP > 0 {
-			c.Precond = usual(c.Kernel, a.S, a.LambdaP)
+			if c.Precond, err = usual(c.Kernel, a.S, a.LambdaP); err != nil {
+				return nil, c, err
+			}
 		}
 	}
 	few := n <= DirectBelow && len(a.Race) == 0
-	left := c.Solver == AutoSolver && (asked || c.Precond == nil) || asked && (c.Solver == PCG || c.Solver == BlockPCG)
-	if !left || c.Backend != nil || c.Comm != nil && (few || c.Checkpoint != nil) {
-		return nil, c
+	planned := c.Solver == AutoSolver && (asked || c.Precond == nil) || asked && (c.Solver == PCG || c.Solver == BlockPCG)
+	if !planned || c.Backend != nil || c.Comm != nil && (few || c.Checkpoint != nil) {
+		return nil, c, nil
 	}
-	return &open{few, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}, c
+	return &open{few, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}, c, nil
 }
 
 // withDefaults returns the configuration with its zero values replaced for n points and
@@ -186,7 +188,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		case c.Precond != nil || c.Storage != gram.Auto || c.Tiles == gram.SparseTiles:
 		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil && c.Stop.Rule == bound.Residual:
 			c.Solver = Direct
-		case plan.BlockPays(n, DefaultFeatures(n), t):
+		case cost.BlockPays(n, DefaultFeatures(n), t):
 			c.Solver = BlockPCG
 		}
 	}
@@ -197,13 +199,14 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		return c, fmt.Errorf("krrlab: solver %v has no preconditioner, and Precond is %v: leave Precond out, or "+
 			"take pcg", c.Solver, c.Precond)
 	case c.Precond == nil:
-		c.Precond = usual(c.Kernel, 0, 0)
+		c.Precond = stage.Usual(c.Kernel).Zero
 	case c.Solver == PCG && c.Precond == Preconditioner(None{}):
 		c.Solver = CG
 	}
-	if p, ok := c.Precond.(settler); ok {
+	if p, ok := c.Precond.(stage.Settler); ok {
 		var err error
-		if c.Precond, err = p.settled(c.Kernel, n, c.Lambda); err != nil {
+		d := stage.Defaults{Kernel: c.Kernel, N: n, Lambda: c.Lambda, S: DefaultFeatures(n), LambdaP: c.Lambda}
+		if c.Precond, err = p.Settled(d); err != nil {
 			return c, err
 		}
 	}

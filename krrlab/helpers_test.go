@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // kernels are all kernels with parameters.
@@ -238,7 +239,7 @@ func maxAbs(a mat.Matrix) (m float64) {
 }
 
 // sized is a preconditioner of another size and λ_p.
-func sized(p approximation, s int, lambdaP float64) Preconditioner {
+func sized(p stage.LowRank, s int, lambdaP float64) Preconditioner {
 	switch p := p.(type) {
 	case Features:
 		p.S, p.LambdaP = s, lambdaP

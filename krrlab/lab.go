@@ -1,23 +1,26 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
+	"reflect"
 	"sync"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
-	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/vecchia"
+	"github.com/krrlab/lab/plots"
 )
 
 // What stages report and return.
@@ -121,18 +124,6 @@ func (Config) Help() map[string]string {
 	}
 }
 
-// Preconditioner is a recipe for M ≈ K+λI, with which conjugate gradients solve M⁻¹(K+λI)C = M⁻¹Y.
-// Features, Nystrom, RPCholesky, Vecchia and None are the built-in ones; a user-defined one is any type with these
-// methods.
-type Preconditioner interface {
-	// String describes M in a few words, for reports.
-	String() string
-	// Make makes M for the problem of l, with all its randomness from the seed. On ranks all of them call it together.
-	// A pcg.Preconditioner that is a lanczos.Metric too, as a *precond.Woodbury is, gives Quality both ends of the
-	// spectrum of M⁻¹(K+λI); of others it gives a lower bound of κ.
-	Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error)
-}
-
 // Backend runs the stages of a Lab elsewhere. Package remote has the one that sends them to ranks.
 type Backend interface {
 	// Check returns an error where the configuration cannot be sent. New calls it.
@@ -173,52 +164,6 @@ type open struct {
 
 // Planning reports whether Solve does what Plan chooses.
 func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixed }
-
-// problem is what the labs of one problem have in common: the data, and the matrices that their
-// stages form, each of them once. It holds at most one K, one Z, and one M; a stage that
-// needs another frees the one before first.
-type problem struct {
-	given  *datasets.Dataset
-	train  *datasets.Dataset // given, with points.Weighted if it has weights
-	coding datasets.Coding
-	y      *mat.Dense // n×t, coded targets
-	comm   comm.Comm
-
-	busy chan struct{} // full while a stage runs
-
-	mu sync.Mutex
-	k  struct {
-		held[*gram.Matrix]
-		accuracy float64 // asked of ‖E‖₂
-	}
-	z held[*stage.Drawn]
-	m held[*precond.Woodbury] // of z
-	v held[*vecchia.Inverse]  // of k, and with pivots of z
-
-	// where K is given, of a Lab.semidefinite that succeeded:
-	under float64 // K+under·I is positive semi-definite
-	note  string
-}
-
-// settler is a Preconditioner that has defaults: settled sets them, and checks what is set.
-type settler interface {
-	settled(k kernel.Kernel, n int, lambda float64) (Preconditioner, error)
-}
-
-// approximation is a Preconditioner M = ZZᵀ+λ_pI, of which stages take Z; parts returns what it comes down to.
-type approximation interface {
-	Preconditioner
-	settler
-	parts() *stage.Approximation
-}
-
-// approximation returns the configured preconditioner if it is M = ZZᵀ+λ_pI, nil otherwise.
-func (l *Lab) approximation() *stage.Approximation {
-	if p, ok := l.cfg.Precond.(approximation); ok {
-		return p.parts()
-	}
-	return nil
-}
 
 // Config returns the configuration with its defaults in place.
 func (l *Lab) Config() Config { return l.cfg }
@@ -265,3 +210,137 @@ const DirectBelow = 3000
 // n/10, but at least 500 and at most 10,000, and never more than n. The paper's
 // own choices lie between n/12 and n/4 on data of this size.
 func DefaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }
+
+// String describes the problem and the way to solve it, as configured; nothing is computed.
+func (l *Lab) String() string {
+	var b stage.Lines
+	if l.problem == nil {
+		return "a laboratory without data; New makes one with them\n"
+	}
+	c := l.cfg
+	_, _, t := l.Dims()
+	b.Add("data", "%v", l.given)
+	saved := ""
+	if _, err := kernel.ToSpec(l.cfg.Kernel); err != nil {
+		saved = "; its models cannot be saved, as the kernel is not registered (kernel.Register)"
+	}
+	b.Add("problem", "kernel %v, λ = %g, t = %d%s", c.Kernel, c.Lambda, t, saved)
+	b.Add("solver", "%v, τ = %g, at most %s", c.Solver, c.Tol, plural.Count(c.MaxIter, "iteration"))
+	switch {
+	case l.plain():
+	case l.approximation() != nil:
+		r := l.approximation()
+		b.Add("preconditioner", "%v, s = %d, λ_p = %g", r, r.S, r.LambdaP)
+	default:
+		b.Add("preconditioner", "%v", c.Precond)
+	}
+	memory := "no memory limit"
+	if c.Memory > 0 {
+		memory = "memory " + accel.Bytes(c.Memory)
+	}
+	b.Add("K", "storage %v, %s", c.Storage, memory)
+	b.Add("seed", "%d", c.Seed)
+	if c.Comm != nil {
+		b.Add("ranks", "%d", c.Comm.Size())
+	}
+	return b.String()
+}
+
+// HTML shows String in a notebook.
+func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
+
+func (l *Lab) header() Header {
+	n, d, t := l.Dims()
+	k := l.cfg.Kernel
+	spec, err := kernel.ToSpec(k)
+	if err != nil { // a user-defined kernel
+		spec = kernel.Spec{Name: k.String()}
+	}
+	h := Header{
+		Note: cmp.Or(l.note, l.given.Note), Dataset: l.given.Name, Source: l.given.Source, Task: l.given.Task.String(),
+		Scaling: l.given.Scaling.String(), Mean: l.coding.Mean, Weighted: l.weighted(), N: n, D: d, T: t,
+		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
+	}
+	if l.given.Read != nil {
+		h.Read = []*datasets.Reading{l.given.Read}
+	}
+	return h
+}
+
+// plain reports whether M = I.
+func (l *Lab) plain() bool { return l.cfg.Precond == Preconditioner(None{}) }
+
+// approximation returns the configured preconditioner if it is M = ZZᵀ+λ_pI, nil otherwise.
+func (l *Lab) approximation() *stage.Approximation {
+	if p, ok := l.cfg.Precond.(stage.LowRank); ok {
+		return p.Approximation(l.cfg.Kernel)
+	}
+	return nil
+}
+
+// problem is what the labs of one problem have in common: the data, and the matrices that their
+// stages form, each of them once. It holds at most one K, one Z, and one M; a stage that
+// needs another frees the one before first.
+type problem struct {
+	given  *datasets.Dataset
+	train  *datasets.Dataset // given, with points.Weighted if it has weights
+	coding datasets.Coding
+	y      *mat.Dense // n×t, coded targets
+	comm   comm.Comm
+
+	busy chan struct{} // full while a stage runs
+
+	mu sync.Mutex
+	k  struct {
+		held[*gram.Matrix]
+		accuracy float64 // asked of ‖E‖₂
+	}
+	z held[*stage.Drawn]
+	m held[pcg.Preconditioner] // of z, or of k
+
+	// makingM and makingZ are locked while one is made, in this order, without mu.
+	makingM, makingZ sync.Mutex
+
+	// where K is given, of a Lab.semidefinite that succeeded:
+	under float64 // K+under·I is positive semi-definite
+	note  string
+}
+
+// held is a matrix that the stages of a problem share: formed by the first that needs it.
+type held[T any] struct {
+	a       T
+	key     []any   // what it was formed of; nil: there is none
+	seconds float64 // that took
+	shared  bool    // it was there before
+	fromK   bool    // it was formed of K, and goes with it
+}
+
+func (h *held[T]) free() { *h = held[T]{} }
+
+// take returns the matrix of a key, which form forms in place of another.
+func (h *held[T]) take(key []any, form func() (T, error)) (held[T], error) {
+	return h.keep(new(sync.Mutex), key, form)
+}
+
+// keep is take while others may free the matrix: mu guards it, and is not locked while it is formed.
+func (h *held[T]) keep(mu *sync.Mutex, key []any, form func() (T, error)) (held[T], error) {
+	mu.Lock()
+	if h.shared = reflect.DeepEqual(h.key, key); h.shared {
+		defer mu.Unlock()
+		return *h, nil
+	}
+	h.free()
+	mu.Unlock()
+	start := time.Now()
+	a, err := form()
+	if err != nil {
+		return held[T]{}, err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	*h = held[T]{a: a, key: key, seconds: time.Since(start).Seconds()}
+	return *h, nil
+}
+
+// weighted reports whether rows have weights in the fit.
+func (p *problem) weighted() bool { return p.train != p.given }

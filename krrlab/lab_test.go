@@ -51,8 +51,8 @@ func TestDefaults(t *testing.T) {
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
 		got := testkit.Must(c.cfg.withDefaults(c.n, c.t))
-		if p, ok := got.Precond.(approximation); ok {
-			if r := p.parts(); r.S != c.s || r.LambdaP != c.lambdaP {
+		if p, ok := got.Precond.(stage.LowRank); ok {
+			if r := p.Approximation(gauss); r.S != c.s || r.LambdaP != c.lambdaP {
 				t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)
 			}
 		}
@@ -277,12 +277,18 @@ func TestSpecs(t *testing.T) {
 	for _, p := range []Preconditioner{None{}, Features{S: 3, LambdaP: 2, Form: precond.FormEigen},
 		Nystrom{S: 3}, RPCholesky{LambdaP: 1}, Features{S: 20, Map: testkit.Must(feature.ChainFor(gauss,
 			feature.Levels{{Sketch: "features", Width: 40}, {Sketch: "srht", Width: 20}}))}} {
-		spec := testkit.Must(SpecOf(p, gauss))
-		if got, err := spec.Preconditioner(gauss); err != nil || !reflect.DeepEqual(got, p) {
-			t.Errorf("%#v: %#v, %v", p, got, err)
+		text := testkit.Must(stage.PreconditionerText(p, gauss))
+		got := testkit.Must(stage.ParsePreconditioner(text))
+		if f, ok := p.(Features); ok && f.Map != nil {
+			got = testkit.Must(got.(Features).Settled(stage.Defaults{Kernel: gauss, N: 30, S: 9, LambdaP: 1}))
+			f.LambdaP, f.Levels = 1, got.(Features).Levels
+			p = f
+		}
+		if !reflect.DeepEqual(got, p) {
+			t.Errorf("%#v: %q, %#v", p, text, got)
 		}
 	}
 	testkit.Fails(t, testkit.ErrOf(PrecondSpec{Name: "vecchia", LambdaP: 1}.Preconditioner(gauss)),
-		"LambdaP and Name vecchia exclude each other")
-	testkit.Fails(t, testkit.ErrOf(PrecondSpec{Name: "magic"}.Preconditioner(gauss)), `Name "magic": want one of auto`)
+		`"lambda-p=1": the preconditioner vecchia has no such option: want one of features, neighbors, damping`)
+	testkit.Fails(t, testkit.ErrOf(PrecondSpec{Name: "magic"}.Preconditioner(gauss)), `--precond "magic": want one of auto`)
 }

@@ -2,7 +2,6 @@ package krrlab
 
 import (
 	"math"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // TestSpectral: M is U(Σ²+λI)Uᵀ+(σ_r²+λ)(I−UUᵀ) of the F that is not spectral, and what is certain of it holds.
@@ -87,12 +87,8 @@ func TestGivenLandmarks(t *testing.T) {
 	const n, lambda = 90, 0.1
 	train := ranksProblem(n)
 	made := func(text string) (*mat.Dense, error) {
-		spec, err := parsePrecond(text)
-		testkit.OK(t, err)
-		p := testkit.Must(spec.Preconditioner(gauss))
-		if again := testkit.Must(SpecOf(p, gauss)); !reflect.DeepEqual(again, spec) {
-			t.Errorf("%q: %+v, then %+v", text, spec, again)
-		}
+		p := testkit.Must(stage.ParsePreconditioner(text))
+		testkit.Equal(t, testkit.Must(stage.PreconditionerText(p, gauss)), text)
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: lambda, Solver: PCG, Precond: p})
 		z, err := l.Z(t.Context())
 		if err != nil {
@@ -126,8 +122,8 @@ func TestGivenLandmarks(t *testing.T) {
 	} {
 		testkit.Fails(t, testkit.ErrOf(made(text)), want)
 	}
-	for want, s := range map[string]PrecondSpec{"Landmarks goes with Name nystrom": {Landmarks: []int{1}},
-		"Spectral goes with Name nystrom or rpcholesky": {Spectral: true}, "Neighbors goes": {Neighbors: 9}} {
+	for want, s := range map[string]PrecondSpec{"features has no such option": {Landmarks: []int{1}},
+		`"spectral=true": the preconditioner features has no`: {Spectral: true}, `"neighbors=9"`: {Neighbors: 9}} {
 		testkit.Fails(t, testkit.ErrOf(s.Preconditioner(gauss)), want)
 	}
 }

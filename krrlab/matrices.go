@@ -2,137 +2,219 @@ package krrlab
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math"
+	"reflect"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
-// gramFactor is what κ(M⁻¹A) may gain where ZᵀZ is formed in float32: M⁻¹ is then that of M to a tenth
-// (precond.Options.Fast).
-const gramFactor = 1.1 / 0.9
-
-// matrices implements solve.Source. K is made after M, when it is known what K may take; before
-// it for an M that is made of K.
-func (l *Lab) matrices(ctx context.Context, as *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
-	p, first := l.cfg.Precond.(ofK)
-	if first {
-		if m.A, err = l.kernel(ctx, p.bytes(l.train.Len()), as, false, sol); err != nil {
-			return m, err
-		}
+// begin waits for other stages of the problem, as long as ctx lets it, and returns what ends this one.
+func (p *problem) begin(ctx context.Context) (end func(), err error) {
+	select {
+	case p.busy <- struct{}{}:
+		return func() { <-p.busy }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	if err = l.prepare(ctx, sol, &m); err == nil && !first {
-		var held int64
-		if w, ok := m.M.(interface{ Bytes() int64 }); ok {
-			held = w.Bytes()
-		}
-		m.A, err = l.kernel(ctx, held, as, l.cfg.Exact == AutoResidual, sol)
-	}
-	return m, err
 }
 
-// ofK is a Preconditioner that is made of K, with the bytes that it takes for n points at most.
-type ofK interface{ bytes(n int) int64 }
-
-// kernel makes K where held bytes are kept beside it.
-func (l *Lab) kernel(ctx context.Context, held int64, as *gram.Choice, refined bool,
-	sol *Solution) (*gram.Matrix, error) {
-	k, err := l.matrix(ctx, held, as, refined)
-	if _, full := errors.AsType[*gram.MemoryError](err); full && as != nil {
-		return nil, fmt.Errorf("krrlab: the checkpoint in %s has K as %v, and no other storage resumes it: %w",
-			l.cfg.Checkpoint.Dir, as.Storage, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	share(sol, k.shared, "kernel")
-	c := k.a.Choice()
-	sol.Storage, sol.Choice = k.a.Storage().String(), c.String()
-	sol.KBound, sol.KBytes, sol.KWhole = Number(c.Error), k.a.Bytes(), c.Whole
-	if p := c.Sparse; p != nil {
-		sol.KKept, sol.KDropped = Number(p.Kept), Number(p.Dropped)
-	}
-	sol.Seconds.Kernel += k.seconds
-	return k.a, nil
+// Free gives back the memory of K, Z and M, which stages of labs of this problem (With) share. Stages
+// form them again.
+func (l *Lab) Free() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.k.free()
+	l.z.free()
+	l.m.free()
 }
 
-// prepare makes the preconditioner.
-func (l *Lab) prepare(ctx context.Context, sol *Solution, to *solve.Matrices) error {
-	of := l.approximation()
-	if of == nil {
-		err := stage.Timed(&sol.Seconds.Factor, func() (err error) { to.M, err = l.M(ctx); return err })
-		if v, ok := to.M.(*vecchia.Inverse); ok {
-			if share(sol, l.v.shared, "factor"); l.v.shared {
-				sol.Seconds.Factor += l.v.seconds
+// K returns K+λI, formed by the first stage that needs it and held for those that follow (Free), with the error that
+// solve.Policy prefers.
+func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {
+	k, err := l.matrix(ctx, 0, nil, false)
+	return k.a, err
+}
+
+// matrix returns K+λI where a stage holds held bytes beside it and the vectors: the one there is if it
+// is of the storage and the accuracy asked for and fits, or is what is resumed (as, nil for none). That of a
+// solve, which is refined, may be in 16 bits unasked. It fails where no storage fits into the configured memory.
+func (l *Lab) matrix(ctx context.Context, beside int64, as *gram.Choice, refined bool) (f held[*gram.Matrix],
+	err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	beside += l.vectors()
+	k, t, key := &l.k, l.system(), []any{l.cfg.Storage, l.cfg.Tiles}
+	asked := t.Accuracy()
+	suits := k.key != nil && (refined || l.cfg.Storage != gram.Auto || k.a.Storage() != gram.Fixed16) &&
+		(k.accuracy <= asked || k.a.Choice().Error <= asked) && (as == nil || as.Same(k.a.Choice()))
+	if suits {
+		const full, fits = 1, 2
+		state := int64(fits)
+		if l.cfg.Memory > 0 && beside+k.a.Bytes() > l.cfg.Memory {
+			state = full
+		}
+		if state, err = comm.Least(ctx, l.comm, state); err != nil { // each rank has its own limit
+			return f, err
+		}
+		suits = state == fits
+	}
+	if !suits {
+		k.free()
+	}
+	return k.take(key, func() (*gram.Matrix, error) {
+		if l.m.fromK {
+			l.m.free()
+		}
+		k.accuracy = asked
+		return gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.storage(ctx, t, beside, as, refined))
+	})
+}
+
+// storage says how K is to be stored, for matrix.
+func (l *Lab) storage(ctx context.Context, t *solve.System, beside int64, as *gram.Choice,
+	refined bool) *gram.Options {
+	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, As: as, Seed: l.cfg.Seed, Drop: t.Preferred() / 4,
+		Refined: refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
+	if t.Checked() {
+		o.Prefer = t.Preferred()
+	}
+	if l.cfg.Memory > 0 {
+		o.Memory = max(1, l.cfg.Memory-beside)
+	}
+	if as == nil && l.comm.Size() == 1 {
+		o.Chosen = l.planned.Chosen(o.Storage, t.Accuracy())
+	}
+	return o
+}
+
+// factor returns Z of an approximation.
+func (l *Lab) factor(ctx context.Context, b stage.Bench, of *stage.Approximation) (held[*stage.Drawn], error) {
+	l.makingZ.Lock()
+	defer l.makingZ.Unlock()
+	drawn := *of
+	drawn.LambdaP, drawn.Form = 0, precond.AutoForm // on which Z does not depend
+	return l.z.keep(&l.mu, []any{drawn, l.cfg.Seed}, func() (*stage.Drawn, error) {
+		l.mu.Lock()
+		l.m.free()
+		l.mu.Unlock()
+		z, err := of.Draw(ctx, b, of.S)
+		if err == nil {
+			z.Text = of.String()
+		}
+		if err == nil && of.Spectral {
+			var t []float64
+			if t, z.More, err = precond.Spectral(ctx, l.comm, z.Z); err == nil {
+				err = z.Low.Times(ctx, l.comm, t)
 			}
-			sol.S, sol.Neighbors, sol.Damping, sol.Features = v.Rank(), v.Neighbors(), v.Damping(), v.What()
 		}
-		return err
+		return z, comm.Agree(ctx, l.comm, err)
+	})
+}
+
+// vectors returns the bytes of the points, the targets, PCG's n×t blocks and the rows that Stop looks at.
+func (l *Lab) vectors() int64 {
+	n, _, t := l.Dims()
+	held := l.pointBytes() + 8*8*int64(n)*int64(t)
+	if l.cfg.Stop.Rule == bound.Labels {
+		held += bound.SampleBytes(n)
 	}
-	f, err := l.factor(ctx, of)
+	return held
+}
+
+// heldM returns the M of a key that is held, with the seconds that it took.
+func (l *Lab) heldM(key any) (h held[pcg.Preconditioner]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if reflect.DeepEqual(l.m.key, []any{key, l.cfg.Seed}) {
+		h = l.m
+	}
+	return h
+}
+
+// leastKnown returns what the eigenvalues of K+λI are known to be at least, which bounds of errors rest on: λ, or 0
+// where K is not known to be positive semi-definite.
+func (l *Lab) leastKnown() float64 {
+	if kernel.Semidefinite(l.cfg.Kernel) {
+		return l.cfg.Lambda
+	}
+	return 0
+}
+
+// pointBytes returns the bytes of the points, and of K where it is given.
+func (l *Lab) pointBytes() int64 {
+	return points.Held(l.train.X) + kernel.Given(l.cfg.Kernel).Bytes()
+}
+
+// kError bounds the distance of K as stored from a positive semi-definite K, whose intervals stages give.
+func (l *Lab) kError(k *gram.Matrix) float64 { return k.Choice().Error + l.under }
+
+// semidefinite sees to it that K+under·I is positive semi-definite, under at most λ/100, where K is given: by a
+// Cholesky factor, of more than 4,000 points, or than the memory allows, by one of as many of its rows, which is no
+// proof, and noted.
+func (l *Lab) semidefinite(ctx context.Context) error {
+	if kernel.Semidefinite(l.cfg.Kernel) || l.under > 0 {
+		return nil
+	}
+	n, x, most := l.train.Len(), l.train.X, 4000
+	if l.cfg.Memory > 0 {
+		most = min(most, int(math.Sqrt(float64(max(l.cfg.Memory-l.pointBytes(), 64))/16))) // a copy and a factor
+	}
+	if n > most {
+		some := make([]int, most)
+		for i := range some {
+			some[i] = i * n / most
+		}
+		x, n = points.Gather(x, some), most
+		l.note = fmt.Sprintf("K, which is given, is taken to be positive semi-definite, as %d rows of it are", n)
+	}
+	a, err := gram.NewExact(l.cfg.Kernel, x, 0, 0, nil)
 	if err != nil {
 		return err
 	}
-	share(sol, f.shared, "features")
-	sol.Seconds.Features += f.seconds
-	to.LambdaP, to.Low = of.LambdaP+f.a.More, f.a.Low
-	if sol.LambdaP = Number(to.LambdaP); to.Low != nil {
-		sol.S = to.Low.Rank()
-		sol.KappaBound = Number(to.Low.CondBound(l.cfg.Lambda, to.LambdaP) * gramFactor)
-	}
-	m, err := l.inverse(ctx, of)
-	if err != nil {
+	k, factor := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+	if err := a.DenseTo(ctx, k); err != nil {
 		return err
 	}
-	share(sol, m.shared, "factor")
-	sol.Seconds.Factor += m.seconds
-	to.M, sol.Form, sol.StatDim = m.a, m.a.Form().String(), Number(m.a.StatDim())
-	return nil
-}
-
-// share notes that a part of the work was taken from an earlier stage.
-func share(sol *Solution, shared bool, part string) {
-	if shared {
-		sol.Shared = append(sol.Shared, part)
-	}
-}
-
-// method returns the configured preconditioner as package plan has it, and its form.
-func (l *Lab) method() (c plan.Candidate, form precond.Form) {
-	c.Precond = l.precondName()
-	if r := l.approximation(); r != nil {
-		c.S, c.LambdaP, form = r.S, r.LambdaP, r.Form
-	} else if v, ok := l.cfg.Precond.(Vecchia); ok {
-		c.S, c.Neighbors, form = v.S, v.Neighbors, precond.FormLInv
-	}
-	return c, form
-}
-
-// checkMemory returns an error where what the solve holds beside K is more than it may, and
-// names the part that is in the way.
-func (l *Lab) checkMemory(ctx context.Context) error {
-	ranks := l.comm.Size()
-	n, d, t := l.Dims()
-	c, form := l.method()
-	if c.Storage = gram.Recompute; c.Precond == plan.Vecchia {
-		c.Neighbors = l.cfg.Precond.(Vecchia).most(n)
-	}
-	var err error
-	m := plan.Cost{N: n, D: d, T: t, Ranks: ranks, PointBytes: l.pointBytes(), Form: form}.Memory(&c)
-	if l.cfg.Memory > 0 && m.Most > l.cfg.Memory {
-		who := "the solve"
-		if ranks > 1 {
-			who = fmt.Sprintf("each of %d ranks", ranks)
+	for _, share := range []float64{1e-8, 1e-6, 1e-4, 1e-2} {
+		factor.Copy(k)
+		for i := range n {
+			factor.Set(i, i, k.At(i, i)+share*l.cfg.Lambda)
 		}
-		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s beside the program: %s", who, accel.Bytes(m.Most),
-			accel.Bytes(l.cfg.Memory), m.Reason())
+		// off by at most (n+1)u·tr (Higham, Accuracy and Stability, theorem 10.3)
+		if accel.Dpotrf(n, factor.RawMatrix().Data, n) {
+			l.under = share*l.cfg.Lambda + 2*float64(n+1)*0x1p-53*(mat.Trace(k)+float64(n)*l.cfg.Lambda)
+			return nil
+		}
 	}
-	return comm.Agree(ctx, l.comm, err)
+	return fmt.Errorf("krrlab: the given K is not positive semi-definite, which this stage's intervals rest on: it "+
+		"has an eigenvalue near or below −λ/100 = %.3g; clip its negative eigenvalues, or take a larger λ",
+		-l.cfg.Lambda/100)
+}
+
+// system returns the system and how it is to be solved.
+func (l *Lab) system() *solve.System {
+	c := l.cfg
+	t := &solve.System{
+		Kernel: c.Kernel, Train: l.train, Y: l.y, Lambda: c.Lambda, Least: l.leastKnown(), Proved: kernel.BuiltIn(c.Kernel),
+		Solver: c.Solver, Tol: c.Tol, MaxIter: c.MaxIter, Storage: c.Storage, RetryFloat64: l.retry,
+		Tiles: c.Tiles,
+		Seed:  c.Seed, Residual: c.Exact, Policy: l.policy, Stop: c.Stop, StopRows: c.StopRows,
+		Comm: l.comm, Monitor: c.Monitor, Plan: l.plan, Checkpoint: c.Checkpoint,
+	}
+	if c.Memory > 0 {
+		t.Memory = max(1, c.Memory-l.pointBytes())
+	}
+	return t
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/suite"
 )
@@ -23,7 +23,7 @@ type numbers struct {
 }
 
 // link is that network.
-var link = plan.Network{Bandwidth: 1e7, Latency: 1e-4}
+var link = cost.Network{Bandwidth: 1e7, Latency: 1e-4}
 
 func (c *numbers) wire(rounds, bytes float64) {
 	c.seconds += rounds*link.Latency + bytes/link.Bandwidth
@@ -60,22 +60,19 @@ func (c *numbers) Broadcast(ctx context.Context, x []byte, root int) error {
 func TestTraffic(t *testing.T) {
 	for name, c := range map[string]struct {
 		precond Preconditioner
-		way     plan.Candidate
+		way     cost.Candidate
 		n, cols int
-		form    precond.Form
 		most    float64
 	}{
-		"features": {Features{S: 90}, plan.Candidate{Precond: plan.Features, S: 90, Storage: gram.Float64}, 1100, 1, 0, 0},
-		"columns":  {Features{S: 90}, plan.Candidate{Precond: plan.Features, S: 90, Storage: gram.Float32}, 1100, 3, 0, 0},
-		"landmarks": {Nystrom{S: 130}, plan.Candidate{Precond: plan.Nystrom, S: 130, Storage: gram.Recompute}, 1300, 1, 0,
-			0},
-		"pivots": {RPCholesky{S: 90}, plan.Candidate{Precond: plan.RPCholesky, S: 90, Storage: gram.Float32}, 1300, 1, 0,
-			0.2},
-		"none": {nil, plan.Candidate{Precond: plan.None, Storage: gram.Float32}, 700, 1, 0, 0},
-		"neighbors": {Vecchia{Neighbors: 9}, plan.Candidate{Precond: plan.Vecchia, Neighbors: 9, Storage: gram.Float32},
-			1100, 1, 0, 1e-3},
-		"shared": {Features{S: 2100, Form: precond.FormLInv}, plan.Candidate{Precond: plan.Features, S: 2100,
-			Storage: gram.Float32}, 2200, 1, precond.FormLInv, 0},
+		"features":  {Features{S: 90}, cost.Candidate{M: Features{S: 90}, Storage: gram.Float64}, 1100, 1, 0},
+		"columns":   {Features{S: 90}, cost.Candidate{M: Features{S: 90}, Storage: gram.Float32}, 1100, 3, 0},
+		"landmarks": {Nystrom{S: 130}, cost.Candidate{M: Nystrom{S: 130}, Storage: gram.Recompute}, 1300, 1, 0},
+		"pivots":    {RPCholesky{S: 90}, cost.Candidate{M: RPCholesky{S: 90}, Storage: gram.Float32}, 1300, 1, 0.2},
+		"none":      {nil, cost.Candidate{Precond: cost.None, Storage: gram.Float32}, 700, 1, 0},
+		"neighbors": {Vecchia{Neighbors: 9}, cost.Candidate{M: Vecchia{Neighbors: 9}, Storage: gram.Float32},
+			1100, 1, 1e-3},
+		"shared": {Features{S: 2100, Form: precond.FormLInv}, cost.Candidate{M: Features{S: 2100, Form: precond.FormLInv},
+			Storage: gram.Float32}, 2200, 1, 0},
 	} {
 		for _, p := range [][]int{{2, 3}, {3}}[suite.Scale(1, 0, 0)] {
 			for _, exact := range []ResidualPolicy{StoredResidual, ExactResidual}[:suite.Scale(1+len(name)%2, 2, 2)] {
@@ -91,16 +88,16 @@ func TestTraffic(t *testing.T) {
 					}
 					got, way := sent(t, p, train, cfg), c.way
 					way.Iterations = got.its
-					cost := plan.Cost{Rates: plan.Reference(), N: c.n, D: 4, T: c.cols, Ranks: p, Form: c.form}
-					cost.Network = link
+					model := cost.Model{Rates: cost.Reference(), N: c.n, D: 4, T: c.cols, Ranks: p}
+					model.Network = link
 					if exact == ExactResidual {
-						cost.Rounds = 1
+						model.Rounds = 1
 					}
-					e := cost.Traffic(&way)
+					e := model.Traffic(&way)
 					if want := e.Bytes(&way); math.Abs(float64(got.bytes-want)) > c.most*float64(want) {
 						t.Errorf("%d bytes in %d iterations, predicted %d: %+v", got.bytes, got.its, want, e)
 					}
-					if cost.Of(&way); math.Abs(way.Seconds.Network/got.seconds-1) > 0.2+c.most {
+					if model.Of(&way); math.Abs(way.Seconds.Network/got.seconds-1) > 0.2+c.most {
 						t.Errorf("%.4f s of the network, predicted %.4f", got.seconds, way.Seconds.Network)
 					}
 				})

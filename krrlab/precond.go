@@ -4,112 +4,36 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/recipe"
+	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Features is M = ZZᵀ+λ_pI with random features Z, the paper's preconditioner. Zero values mean the
-// defaults.
-type Features struct {
-	S       int          // number of features, 1 ≤ s ≤ n; default: n/10, from 500 to 10,000, and at most n
-	LambdaP float64      // λ_p > 0; default: λ
-	Map     feature.Dist // their distribution, built-in or user-defined; default: the paper's choice for the kernel
-	Form    precond.Form // of M⁻¹; default: the cheapest
-}
-
-// Nystrom is M = FFᵀ+λ_pI with the Nyström approximation FFᵀ of K from S landmarks, drawn uniformly or given. Zero
-// values mean the defaults, those of Features.
-type Nystrom struct {
-	S       int // rank, 1 ≤ s ≤ n
-	LambdaP float64
-	Form    precond.Form
-	// Spectral takes λ_p + σ_s² for λ_p, σ_s² being the least eigenvalue of FᵀF, and as much from the eigenvalues of
-	// FFᵀ, which leaves M as it is in the range of F (precond.Spectral)
-	Spectral bool
-	// Landmarks are rows of the training points, from 0, all different: the first S of them, by default all.
-	Landmarks []int
-}
-
-// RPCholesky is M = FFᵀ+λ_pI with FFᵀ ≈ K by randomly pivoted Cholesky of rank S. Zero values mean
-// the defaults, those of Features and Nystrom.
-type RPCholesky struct {
-	S        int // rank, 1 ≤ s ≤ n
-	LambdaP  float64
-	Form     precond.Form
-	Spectral bool
-}
-
-// None is M = I.
-type None struct{}
-
-func (f Features) String() string { return f.parts().String() }
-
-// Make implements Preconditioner.
-func (f Features) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
-	return l.woodbury(ctx, f)
-}
-
-func (f Features) settled(k kernel.Kernel, n int, lambda float64) (Preconditioner, error) {
-	err := settle(&f.S, &f.LambdaP, n, lambda)
-	if err == nil && f.Map == nil {
-		f.Map, err = feature.For(k)
-	}
-	return f, err
-}
-
-func (f Features) parts() *stage.Approximation {
-	return &stage.Approximation{Method: "features", S: f.S, LambdaP: f.LambdaP, Form: f.Form, Features: f.Map}
-}
-
-func (p Nystrom) String() string { return p.parts().String() }
-
-// Make implements Preconditioner.
-func (p Nystrom) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
-	return l.woodbury(ctx, p)
-}
-
-func (p Nystrom) settled(_ kernel.Kernel, n int, lambda float64) (Preconditioner, error) {
-	p.S = cmp.Or(p.S, len(p.Landmarks))
-	err := settle(&p.S, &p.LambdaP, n, lambda)
-	return p, err
-}
-
-func (p Nystrom) parts() *stage.Approximation {
-	return &stage.Approximation{Method: "nystrom", S: p.S, LambdaP: p.LambdaP, Form: p.Form, Spectral: p.Spectral,
-		Landmarks: p.Landmarks}
-}
-
-func (p RPCholesky) String() string { return p.parts().String() }
-
-// Make implements Preconditioner.
-func (p RPCholesky) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
-	return l.woodbury(ctx, p)
-}
-
-func (p RPCholesky) settled(_ kernel.Kernel, n int, lambda float64) (Preconditioner, error) {
-	err := settle(&p.S, &p.LambdaP, n, lambda)
-	return p, err
-}
-
-func (p RPCholesky) parts() *stage.Approximation {
-	return &stage.Approximation{Method: "rpcholesky", S: p.S, LambdaP: p.LambdaP, Form: p.Form, Spectral: p.Spectral}
-}
-
-func (None) String() string { return "none" }
-
-// Make returns nil, which is M = I.
-func (None) Make(context.Context, *Lab) (pcg.Preconditioner, error) { return nil, nil }
+// A Preconditioner says how M is made. The built-in ones are those of package recipe; a user-defined one is any type with
+// these methods, and stage.RegisterPreconditioner gives it a name.
+type (
+	Preconditioner = stage.Preconditioner
+	Features       = recipe.Features
+	Nystrom        = recipe.Nystrom
+	RPCholesky     = recipe.RPCholesky
+	Vecchia        = recipe.Vecchia
+	Process        = recipe.Process
+	None           = recipe.None
+)
 
 // Auto leaves the preconditioner to the plan (Lab.Plan), and the solver too unless it is set. What is not zero is
 // held. It is what nil means with AutoSolver. Up to n = DirectBelow and with a Backend it is the fixed rule of
 // AutoSolver, with Features.
 type Auto struct {
-	S       int     // rank
-	LambdaP float64 // λ_p
+	S       int     `flag:"features" symbol:"s" check:">=1"`        // rank
+	LambdaP float64 `flag:"lambda-p" symbol:"λ_p" check:"positive"` // λ_p
 	// Race are preconditioners to try beside what is planned: they iterate side by side, a product with K serving them
 	// all, and the one that would be done first by its slope is taken. Of any number of points; not with a Backend or a
 	// Checkpoint.
@@ -119,38 +43,40 @@ type Auto struct {
 func (Auto) String() string { return "auto" }
 
 // Make is not called: the preconditioner that the plan chooses is made.
-func (Auto) Make(context.Context, *Lab) (pcg.Preconditioner, error) {
+func (Auto) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) {
 	return nil, fmt.Errorf("krrlab: the preconditioner auto is chosen by New")
 }
 
-// usual returns what approximates a K where nothing is named: random features, or landmarks of a kernel without them.
-func usual(k kernel.Kernel, s int, lambdaP float64) approximation {
-	if k != nil && noFeatures(k) {
-		return RPCholesky{S: s, LambdaP: lambdaP}
+func init() { stage.BuiltIn(stage.Kind{Name: "auto", Zero: Auto{}}) }
+
+// Given is a matrix M that was made before, n×n.
+type Given struct {
+	M    pcg.Preconditioner
+	Name string // for reports; default: "given"
+}
+
+func (g Given) String() string { return cmp.Or(g.Name, "given") }
+
+// Make returns M.
+func (g Given) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) { return g.M, nil }
+
+// usual returns the preconditioner that is taken of a kernel where none is named, of a rank and a ridge, 0 for their
+// defaults: random features, or landmarks of a kernel without them.
+func usual(k kernel.Kernel, s int, lambdaP float64) (Preconditioner, error) {
+	text := stage.Usual(k).Name
+	if s != 0 {
+		text += fmt.Sprintf(" features=%d", s)
 	}
-	return Features{S: s, LambdaP: lambdaP}
+	if lambdaP != 0 {
+		text += " lambda-p=" + strconv.FormatFloat(lambdaP, 'g', -1, 64)
+	}
+	return stage.ParsePreconditioner(text)
 }
 
 // noFeatures reports whether there are no random features for a kernel.
 func noFeatures(k kernel.Kernel) bool {
 	_, err := feature.For(k)
 	return err != nil
-}
-
-// settle sets the defaults of s and λ_p and checks them.
-func settle(s *int, lambdaP *float64, n int, lambda float64) error {
-	*s, *lambdaP = cmp.Or(*s, DefaultFeatures(n)), cmp.Or(*lambdaP, lambda)
-	if err := checkRank(*s, n); err != nil {
-		return err
-	}
-	return checkSize("λ_p", *lambdaP)
-}
-
-func checkRank(s, n int) error {
-	if s < 1 || s > n {
-		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", s, n)
-	}
-	return nil
 }
 
 // checkSize is the door of a problem's numbers: targets, λ, λ_p, and y/λ, the size of coefficients. Squares of what
@@ -164,5 +90,75 @@ func checkSize(what string, v float64) error {
 
 func inRange(v float64) bool { return v >= 1e-100 && v <= 1e100 }
 
-// plain reports whether M = I.
-func (l *Lab) plain() bool { return l.cfg.Precond == Preconditioner(None{}) }
+// PrecondSpec is a preconditioner as flags and files have it: its name, with its options after it or in fields of their
+// own, which are older. Zero values mean the defaults.
+type PrecondSpec struct {
+	// Name is a name of stage.Names with its options, such as "nystrom features=500"; default: features, or rpcholesky
+	// for a kernel without them.
+	Name    string        `json:"precond,omitempty" flag:"precond"`
+	S       int           `json:"features,omitempty" flag:"features" check:">=1"`
+	LambdaP float64       `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive"`
+	Race    stage.Entries `json:"race,omitempty" flag:"race" help:"a preconditioner, as in compare --with, to try beside what auto plans; once for each"`
+
+	Levels    feature.Levels `json:"levels,omitempty" flag:"sketch" hidden:"yes"`
+	Neighbors int            `json:"neighbors,omitempty" flag:"neighbors" check:">=-1" zero:"-1" hidden:"yes"`
+	Damping   float64        `json:"damping,omitempty" flag:"damping" check:"(0,1]" hidden:"yes"`
+	Form      precond.Form   `json:"form,omitzero" flag:"form" default:"auto" hidden:"yes"`
+	Landmarks []int          `json:"landmarks,omitempty" flag:"landmarks" check:">=0" hidden:"yes"`
+	Spectral  bool           `json:"spectral,omitempty" flag:"spectral" hidden:"yes"`
+}
+
+// Help has the texts of its flags.
+func (PrecondSpec) Help() map[string]string {
+	return map[string]string{
+		"precond": "what approximates K, and its options, such as 'nystrom features=500 lambda-p=0.1': " +
+			strings.Join(stage.Names(), ", ") + " (default: features, or rpcholesky for a kernel without them)",
+		"features": "random features s, or the rank of a preconditioner, 1 ≤ s ≤ n (default: n/10, at least 500, at " +
+			"most 10,000)",
+		"lambda-p": "ridge λ_p > 0 of the preconditioner (default: λ)",
+	}
+}
+
+// Text returns the name of the preconditioner and all its options, "" where nothing is set; of none that is named the
+// usual one of the kernel.
+func (s PrecondSpec) Text(k kernel.Kernel) (text string) {
+	for _, f := range schema.Of(&s).Fields {
+		if f.Name != "precond" && f.Name != "race" && !f.IsZero() {
+			text += " " + f.Name + "=" + f.String()
+		}
+	}
+	switch {
+	case s.Name != "":
+	case len(s.Race) > 0:
+		s.Name = "auto"
+	case text != "":
+		s.Name = stage.Usual(k).Name
+	}
+	return s.Name + text
+}
+
+// Preconditioner returns the preconditioner for a kernel: nil, a Config's default, where nothing is set.
+func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
+	text := s.Text(k)
+	if text == "" {
+		return nil, nil
+	}
+	p, err := stage.ParsePreconditioner(text)
+	if err != nil || len(s.Race) == 0 {
+		return p, err
+	}
+	a, ok := p.(Auto)
+	if !ok {
+		return nil, fmt.Errorf("--race tries preconditioners beside what auto plans: take --precond auto, and %v among them",
+			p)
+	}
+	for _, e := range s.Race {
+		_, text := e.Split()
+		one, err := stage.ParsePreconditioner(text)
+		if err != nil {
+			return nil, fmt.Errorf("krrlab: the preconditioner %q: %w", e.Text, err)
+		}
+		a.Race = append(a.Race, one)
+	}
+	return a, nil
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/precond/precondtest"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // scaled is a user-defined preconditioner of which no more than the inverse is known, M = diag(1+i/n).
@@ -28,8 +29,8 @@ type scaled struct {
 
 func (scaled) String() string { return "scaled" }
 
-func (s scaled) Make(_ context.Context, l *Lab) (pcg.Preconditioner, error) {
-	return diagonal{l.train.Len() - s.short}, s.err
+func (s scaled) Make(_ context.Context, b stage.Bench) (pcg.Preconditioner, error) {
+	return diagonal{b.Problem().N - s.short}, s.err
 }
 
 type diagonal struct{ n int }
@@ -134,7 +135,7 @@ func TestUserDefinedRefused(t *testing.T) {
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{}})
 		testkit.Fails(t, run(l), want)
 	}
-	testkit.Fails(t, testkit.ErrOf(SpecOf(scaled{}, gauss)), "scaled is user-defined")
+	testkit.Fails(t, testkit.ErrOf(stage.PreconditionerText(scaled{}, gauss)), "scaled is user-defined")
 	failed := errors.New("no M today")
 	for _, c := range comm.Local(1, comm.Options{}) {
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{err: failed}, Comm: c})
@@ -149,10 +150,8 @@ func TestPrecondKept(t *testing.T) {
 	train := ranksProblem(60)
 	for _, p := range []Preconditioner{Features{}, Features{S: 20}, Nystrom{S: 30}, RPCholesky{S: 30},
 		RPCholesky{LambdaP: 2}, Vecchia{S: 10}, Vecchia{Neighbors: 5}, scaled{}} {
-		if spec, err := SpecOf(p, gauss); err == nil && spec.Name != "" { // through JSON
-			if p, err = spec.Preconditioner(gauss); err != nil {
-				t.Fatal(err)
-			}
+		if text, err := stage.PreconditionerText(p, gauss); err == nil { // as JSON has it
+			p = testkit.Must(stage.ParsePreconditioner(text))
 		}
 		for _, asked := range []Solver{AutoSolver, PCG, BlockPCG, CG, Direct} {
 			cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: asked}
@@ -172,7 +171,7 @@ func TestPrecondKept(t *testing.T) {
 				q := testkit.Must(l.Quality(t.Context(), QualityOptions{Steps: 3, NoSolve: true, ExactBelow: -1}))
 				first, _, _ := strings.Cut(q.String(), "\n")
 				if plain(l.cfg.Solver) || !strings.HasPrefix(l.cfg.Precond.String(), p.String()) && q.Features == "" ||
-					!strings.Contains(first, cmp.Or(q.Features, l.precondName())) {
+					!strings.Contains(first, cmp.Or(q.Features, stage.NameOf(l.cfg.Precond))) {
 					t.Errorf("%v, %v: solver %v, preconditioner %v, judged: %s", asked, p, l.cfg.Solver, l.cfg.Precond,
 						first)
 				}

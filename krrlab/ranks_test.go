@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -70,14 +71,14 @@ func TestRanks(t *testing.T) {
 		"cg recompute": {Solver: CG, Storage: gram.Recompute},
 	}}
 	storages := []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16, gram.Recompute}
-	for i, p := range []approximation{Features{S: 60}, Nystrom{S: 40}, RPCholesky{S: 20, Spectral: true}} {
+	for i, p := range []stage.LowRank{Features{S: 60}, Nystrom{S: 40}, RPCholesky{S: 20, Spectral: true}} {
 		for j, s := range []Solver{PCG, BlockPCG} {
 			for k, st := range storages {
 				if suite.Small() && k != (2*i+j)%4 { // each with one storage
 					continue
 				}
 				library := []string{"go", "openblas"}[(i+j+k)%2] // either has half of them, and all pairs
-				cases[library][fmt.Sprintf("%v %v %v", p.parts().Method, s, st)] = Config{Solver: s, Precond: p,
+				cases[library][fmt.Sprintf("%v %v %v", stage.NameOf(p), s, st)] = Config{Solver: s, Precond: p,
 					Storage: st, Tol: 1e-6}
 			}
 		}

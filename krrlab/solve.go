@@ -1,17 +1,31 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/compare"
+	"github.com/krrlab/lab/krrlab/cost"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/pencil"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -83,10 +97,10 @@ func (l *Lab) newSolution() *Solution {
 	s := solve.NewSolution(l.header())
 	s.Stop, s.MaxIter, s.Solver = c.Stop, c.MaxIter, c.Solver
 	if !l.plain() {
-		s.Precond = l.precondName()
+		s.Precond = stage.NameOf(c.Precond)
 	}
 	if p := l.approximation(); p != nil {
-		if s.LambdaP, s.S = Number(p.LambdaP), p.S; p.Features != nil {
+		if s.LambdaP, s.S = Number(p.LambdaP), p.S; p.Map() != nil {
 			s.Features = p.String()
 		} else if noFeatures(c.Kernel) {
 			s.Reason = "the kernel has no random features"
@@ -100,6 +114,10 @@ func (l *Lab) newSolution() *Solution {
 
 var _ Stage = (*Solution)(nil)
 
+// saidBefore are options of preconditioners that the text of owner has in the words of version 0.3.0, whose checkpoints
+// are read.
+var saidBefore = []string{"features", "lambda-p", "form", "spectral", "sketch", "neighbors", "damping"}
+
 // owner is the fingerprint of the data and of what in the configuration the answer
 // depends on.
 func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
@@ -108,7 +126,8 @@ func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
 	if err != nil { // two of them cannot be told apart
 		return sum, fmt.Errorf("%w; or take no checkpoint", err)
 	}
-	if _, err := SpecOf(c.Precond, c.Kernel); err != nil {
+	recipe, err := stage.PreconditionerText(c.Precond, c.Kernel)
+	if err != nil {
 		return sum, fmt.Errorf("the preconditioner %v is user-defined, and two of them cannot be told apart: take a "+
 			"built-in one, or no checkpoint", c.Precond)
 	}
@@ -119,13 +138,376 @@ func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
 		text += fmt.Sprintf(" %s%s", spec.Name, spec.Params)
 	}
 	if r := l.approximation(); r != nil {
-		text += fmt.Sprintf(" %s %d λp=%x %v", r.Method, r.S, r.LambdaP, r.Form)
-		if r.Landmarks != nil {
-			text += fmt.Sprint(" ", r.Landmarks)
+		text += fmt.Sprintf(" %s %d λp=%x %v", stage.NameOf(c.Precond), r.S, r.LambdaP, r.Form)
+	}
+	for _, option := range strings.Fields(recipe)[1:] {
+		if name, _, _ := strings.Cut(option, "="); !slices.Contains(saidBefore, name) {
+			text += " " + option
 		}
 	}
 	if c.Stop.Rule != bound.Residual {
 		text += fmt.Sprintf(" stop %v", c.Stop)
 	}
 	return sha256.Sum256([]byte(text)), nil
+}
+
+// PlanTask returns the problem, and what is held of the way to solve it.
+func (b *bench) PlanTask() *plan.Task {
+	l := b.Lab
+	c, s := l.cfg, l.system()
+	t := &plan.Task{
+		Problem: b.Problem(), Prefer: s.Accuracy(), Drop: s.Preferred() / 4, Points: l.pointBytes(), Tiles: c.Tiles,
+		Exact: s.Exact(l.k.a), Refined: c.Exact == AutoResidual, Iterative: c.onRanks() || c.Tiles == gram.SparseTiles ||
+			c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
+	}
+	if l.open != nil && l.open.fixed {
+		t.Small = s.Precision()
+	}
+	if t.Comm.Size() == 1 {
+		runtime.GC() // what is read and not needed any more is there for K
+		t.Beside, t.Peak = max(0, accel.Occupied()-t.Points), accel.PeakRSS()
+	}
+	h := &t.Held
+	if l.open == nil {
+		h.Precond = c.Precond
+	} else {
+		h.S, h.LambdaP = l.open.s, l.open.lambdaP
+	}
+	if h.Storage = c.Storage; l.open == nil || l.open.solver {
+		h.Solver = c.Solver.String()
+	}
+	return t
+}
+
+// solving is Solve as a stage. It claims nothing of a given K, and is none of Stages: krrlab fit has a command by hand.
+type solving struct{}
+
+var solveStage = stage.Definition{Name: stage.Solve, Options: solving{}, Result: (*Solution)(nil), Indefinite: true}
+
+// Run implements stage.Runner.
+func (solving) Run(ctx context.Context, b stage.Bench) (Stage, error) {
+	sol, err := b.(*bench).solvePlanned(ctx)
+	if sol == nil { // no value, where a nil pointer would be one
+		return nil, err
+	}
+	return sol, err
+}
+
+// solvePlanned solves by the method of the configuration, or as planned where that is left open.
+func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
+	if !l.Planning() {
+		return l.solve(ctx)
+	}
+	p, took, err := l.settledPlan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	if p == nil {
+		return l.solve(ctx)
+	}
+	var m *Lab
+	if len(l.open.race) > 0 {
+		m, p, err = l.race(ctx, p, l.open.race)
+		took += time.Since(start).Seconds()
+	} else {
+		m, err = l.chosen(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	sol, err := m.solve(ctx)
+	var lost float64
+	if over := m.over(sol, err); over != nil {
+		if m, err = l.chosen(over); err != nil {
+			return nil, err
+		}
+		l.Free()
+		lost, p = time.Since(begun).Seconds(), over
+		sol, err = m.solve(ctx)
+	}
+	if sol != nil {
+		if sol.Storage == "dense float64" && p.Choice.Storage != gram.Float64 { // float32 did not come to τ
+			again := *p
+			again.Flags = "--solver direct --storage float64"
+			p = &again
+		}
+		sol.Plan, sol.Seconds.Plan = p, took+lost
+		sol.Seconds.Total = time.Since(begun).Seconds() + took
+	}
+	return sol, err
+}
+
+// over returns the direct solver as what is chosen after all, and why, where a planned solve went wrong,
+// by the plan or by how it ended; else nil.
+func (l *Lab) over(sol *Solution, err error) *plan.Report {
+	ended := err == nil && !sol.Reached() && sol.Status != pcg.Stopped && l.plan.Worth(sol.Iterations)
+	if l.plan.Instead == nil || err != solve.ErrLate && !ended {
+		return nil
+	}
+	came := plural.Count(sol.Iterations, "iteration")
+	if k := len(sol.History); k > 0 {
+		came += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
+	}
+	r, was := l.plan.Going(l.plan.Instead), &l.plan.Choice
+	r.Over = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)", &r.Choice, came,
+		plural.Count(was.Iterations, "iteration"), l.cfg.Tol, was)
+	return &r
+}
+
+// settledPlan returns the plan that a checkpoint has, or that of Plan, or makes one, and the seconds that took;
+// nil where none can be made.
+func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, err error) {
+	k := l.cfg.Checkpoint
+	if k != nil && k.Resume {
+		if k.Kept() { // a plan alone may be that of other data
+			if p, err = plan.Saved(k.Dir); p != nil || err != nil { // else the run that is resumed named its method
+				return p, 0, err
+			}
+		}
+	}
+	l.mu.Lock()
+	made := l.planned
+	l.mu.Unlock()
+	if made == nil {
+		if made, err = as[*plan.Plan](plan.Options{}.Run(ctx, &bench{Lab: l})); err != nil && ctx.Err() == nil {
+			return nil, 0, nil // the fixed rule, and the error of its solve if there is one
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		l.keepPlan(made)
+	}
+	return &made.Report, made.Took, nil
+}
+
+// chosen returns the lab of the same problem that does what is planned.
+func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
+	cfg := l.cfg
+	err := cfg.Solver.UnmarshalText([]byte(p.Choice.Solver))
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Precond = p.Choice.M; cfg.Precond == nil {
+		if p.Choice.Recipe == "" && p.Choice.Precond != cost.None {
+			return nil, fmt.Errorf("krrlab: a plan has the preconditioner %q without its options: it was kept by an older "+
+				"version; plan again", p.Choice.Precond)
+		}
+		if cfg.Precond, err = stage.ParsePreconditioner(cmp.Or(p.Choice.Recipe, cost.None)); err != nil {
+			return nil, err
+		}
+	}
+	if s := p.Choice.Storage; cfg.Solver == Direct || s == gram.Recompute {
+		cfg.Storage = s
+	}
+	return l.as(cfg, p)
+}
+
+// as returns the lab of the same problem with another configuration, which a plan chose.
+func (l *Lab) as(cfg Config, p *plan.Report) (*Lab, error) {
+	n, _, t := l.Dims()
+	cfg, err := cfg.withDefaults(n, t)
+	if err != nil {
+		return nil, err
+	}
+	m := *l
+	m.cfg, m.open, m.plan, m.retry = cfg, nil, p, l.cfg.Storage == gram.Auto
+	return &m, nil
+}
+
+// raced are the iterations of a race.
+const raced = 30
+
+// race compares the preconditioners given with the one that is planned and with none, by some iterations side by side,
+// and returns the lab that takes the one that would be done first by its slope, M made, or the direct solver of the
+// plan where that would.
+func (l *Lab) race(ctx context.Context, p *plan.Report, with []Preconditioner) (*Lab, *plan.Report, error) {
+	planned, err := l.chosen(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	direct, all := p.Instead, append([]Preconditioner{None{}}, with...)
+	if planned.cfg.Solver == Direct {
+		direct = &p.Choice
+	} else if !planned.plain() {
+		all = append(all, planned.cfg.Precond)
+	}
+	var entries stage.Entries
+	for _, one := range all[1:] {
+		entries = append(entries, stage.Entry{Value: one})
+	}
+	b := &bench{Lab: l}
+	b.Problem().MaxIter = raced
+	v, err := compare.Options{With: entries, To: l.cfg.Tol, Steps: -1, ExactBelow: -1}.Run(ctx, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	compared := v.(*compare.Result)
+	q, best, left := *p, []float64{-1}, math.Inf(1)
+	if direct != nil {
+		left = direct.Seconds.Total
+	}
+	for i, r := range compared.Rows {
+		a := plan.Raced{Name: r.Name, Seconds: r.Build, Why: r.Why}
+		if a.Why == "" {
+			_, its := pcg.Forecast(r.Residuals, l.cfg.Tol)
+			a.Iterations, a.Left = len(r.Residuals)-1, stage.Number(its*(compared.Product+r.Solve))
+			a.Residual = stage.Number(r.Residuals[a.Iterations])
+			if float64(a.Left) < left {
+				best[0], left = float64(i), float64(a.Left)
+			}
+		}
+		q.Raced = append(q.Raced, a)
+	}
+	if err := comm.ShareNumbers(ctx, l.comm, best, 0); err != nil { // all ranks decide alike
+		return nil, nil, err
+	}
+	switch at := int(best[0]); {
+	case at >= 0:
+		return l.winner(all[at], &q, direct, &compared.Rows[at], compared.Product)
+	case direct != nil:
+		q = q.Going(direct)
+	}
+	planned, err = l.chosen(&q)
+	return planned, &q, err
+}
+
+// winner returns the lab that takes a preconditioner that is not the planned one.
+func (l *Lab) winner(one Preconditioner, p *plan.Report, direct *cost.Candidate,
+	r *pencil.Row, product float64) (*Lab, *plan.Report, error) {
+	cfg := l.cfg
+	if cfg.Precond, cfg.Solver = one, l.asked.solver; cfg.Solver == AutoSolver {
+		if cfg.Solver = PCG; l.columns() > 1 {
+			cfg.Solver = BlockPCG
+		}
+	}
+	_, left := pcg.Forecast(r.Residuals, cfg.Tol)
+	its := len(r.Residuals) - 1 + int(math.Ceil(left))
+	recipe, err := stage.PreconditionerText(one, cfg.Kernel)
+	c := cost.Candidate{Solver: cfg.Solver.String(), Precond: stage.NameOf(one), Recipe: recipe, M: one, S: r.S,
+		LambdaP: r.LambdaP, Storage: p.Choice.Storage, Iterations: its, Bytes: p.Bytes,
+		Seconds: cost.Seconds{Factor: r.Build, Solve: float64(its+1) * (product + r.Solve)}}
+	c.Seconds.Total = c.Seconds.Sum()
+	q := p.Going(&c)
+	if q.Instead = direct; err != nil {
+		q.Flags = fmt.Sprintf("Config{Solver: %v, Precond: %v}", cfg.Solver, one)
+	}
+	m, err := l.as(cfg, &q)
+	return m, &q, err
+}
+
+// gramFactor is what κ(M⁻¹A) may gain where ZᵀZ is formed in float32: M⁻¹ is then that of M to a tenth
+// (precond.Options.Fast).
+const gramFactor = 1.1 / 0.9
+
+// matrices implements solve.Source. K is made after M, when it is known what K may take; before
+// it for an M that is made of K.
+func (l *Lab) matrices(ctx context.Context, as *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
+	p, first := l.cfg.Precond.(stage.FromK)
+	if first {
+		if m.A, err = l.kernel(ctx, p.Beside(l.train.Len()), as, false, sol); err != nil {
+			return m, err
+		}
+	}
+	if err = l.prepare(ctx, sol, &m); err == nil && !first {
+		var held int64
+		if w, ok := m.M.(interface{ Bytes() int64 }); ok {
+			held = w.Bytes()
+		}
+		m.A, err = l.kernel(ctx, held, as, l.cfg.Exact == AutoResidual, sol)
+	}
+	return m, err
+}
+
+// kernel makes K where held bytes are kept beside it.
+func (l *Lab) kernel(ctx context.Context, held int64, as *gram.Choice, refined bool,
+	sol *Solution) (*gram.Matrix, error) {
+	k, err := l.matrix(ctx, held, as, refined)
+	if _, full := errors.AsType[*gram.MemoryError](err); full && as != nil {
+		return nil, fmt.Errorf("krrlab: the checkpoint in %s has K as %v, and no other storage resumes it: %w",
+			l.cfg.Checkpoint.Dir, as.Storage, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	share(sol, k.shared, "kernel")
+	c := k.a.Choice()
+	sol.Storage, sol.Choice = k.a.Storage().String(), c.String()
+	sol.KBound, sol.KBytes, sol.KWhole = Number(c.Error), k.a.Bytes(), c.Whole
+	if p := c.Sparse; p != nil {
+		sol.KKept, sol.KDropped = Number(p.Kept), Number(p.Dropped)
+	}
+	sol.Seconds.Kernel += k.seconds
+	return k.a, nil
+}
+
+// prepare makes the preconditioner.
+func (l *Lab) prepare(ctx context.Context, sol *Solution, to *solve.Matrices) error {
+	of := l.approximation()
+	if of == nil {
+		took := 0.
+		err := stage.Timed(&took, func() (err error) { to.M, err = l.M(ctx); return err })
+		if h := l.heldM(l.cfg.Precond); h.shared {
+			took = h.seconds
+			share(sol, true, "factor")
+		}
+		sol.Seconds.Factor += took
+		if m, ok := to.M.(interface{ Rank() int }); ok {
+			sol.S = m.Rank()
+		}
+		if m, ok := to.M.(interface{ What() string }); ok {
+			sol.Features = m.What()
+		}
+		if m, ok := to.M.(stage.SparseInverse); ok {
+			sol.Neighbors, sol.Damping = m.Neighbors(), m.Damping()
+		}
+		return err
+	}
+	f, err := l.factor(ctx, &bench{Lab: l}, of)
+	if err != nil {
+		return err
+	}
+	share(sol, f.shared, "features")
+	sol.Seconds.Features += f.seconds
+	to.LambdaP, to.Low = of.LambdaP+f.a.More, f.a.Low
+	if sol.LambdaP = Number(to.LambdaP); to.Low != nil {
+		sol.S = to.Low.Rank()
+		sol.KappaBound = Number(to.Low.CondBound(l.cfg.Lambda, to.LambdaP) * gramFactor)
+	}
+	m, err := of.Inverse(ctx, &bench{Lab: l})
+	if err != nil {
+		return err
+	}
+	h := l.heldM(*of)
+	share(sol, h.shared, "factor")
+	sol.Seconds.Factor += h.seconds
+	to.M, sol.Form, sol.StatDim = m, m.Form().String(), Number(m.StatDim())
+	return nil
+}
+
+// share notes that a part of the work was taken from an earlier stage.
+func share(sol *Solution, shared bool, part string) {
+	if shared {
+		sol.Shared = append(sol.Shared, part)
+	}
+}
+
+// checkMemory returns an error where what the solve holds beside K is more than it may, and
+// names the part that is in the way.
+func (l *Lab) checkMemory(ctx context.Context) error {
+	ranks := l.comm.Size()
+	n, d, t := l.Dims()
+	m := cost.Model{N: n, D: d, T: t, Ranks: ranks, PointBytes: l.pointBytes(), RowSum: math.Inf(1)}.Memory(
+		&cost.Candidate{M: l.cfg.Precond, Storage: gram.Recompute})
+	var err error
+	if l.cfg.Memory > 0 && m.Most > l.cfg.Memory {
+		who := "the solve"
+		if ranks > 1 {
+			who = fmt.Sprintf("each of %d ranks", ranks)
+		}
+		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s beside the program: %s", who, accel.Bytes(m.Most),
+			accel.Bytes(l.cfg.Memory), m.Reason())
+	}
+	return comm.Agree(ctx, l.comm, err)
 }

@@ -7,16 +7,24 @@ import (
 	"reflect"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/compare"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/loo"
+	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/multilevel"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/quality"
 	"github.com/krrlab/lab/krrlab/sketchsize"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/statdim"
 	"github.com/krrlab/lab/krrlab/tune"
+	"github.com/krrlab/lab/krrlab/verify"
 )
 
 // stages are the built-in ones, each in its own package.
@@ -24,8 +32,6 @@ var stages = []stage.Definition{
 	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage, multilevel.Stage, loo.Stage, compare.Stage,
 	plan.Stage, tune.Stage,
 }
-
-func init() { comparer = compare.Options{} }
 
 // Stages returns what the built-in stages are called, take and return.
 func Stages() []stage.Definition { return slices.Clone(stages) }
@@ -228,4 +234,59 @@ type (
 // λ the configuration has.
 func (l *Lab) Tune(ctx context.Context, o TuneOptions) (*Tune, error) {
 	return as[*Tune](l.Run(ctx, o))
+}
+
+// RunNamed runs the built-in stage of that name with its options as JSON, as a rank does.
+func (l *Lab) RunNamed(ctx context.Context, name stage.Name, options []byte) (Stage, error) {
+	d := find(func(d *stage.Definition) bool { return d.Name == name })
+	if d == nil {
+		return nil, fmt.Errorf("krrlab: unknown stage %q", name)
+	}
+	o, err := d.Decode(options)
+	if err != nil {
+		return nil, err
+	}
+	return l.Run(ctx, o)
+}
+
+// VerifyOptions are the options of Verify, Verification is what it returns.
+type (
+	VerifyOptions = verify.Options
+	Verification  = verify.Verification
+)
+
+// Verify is verify.Model: what can be proved of a model, recomputed by independent code.
+func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification, error) {
+	return verify.Model(ctx, m, o)
+}
+
+// Decide fits by the lab's method, and returns the decision values of the points at.
+func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Kernel, lambda float64,
+	at *datasets.Dataset) (*mat.Dense, error) {
+	cfg := b.cfg
+	cfg.Kernel, cfg.Lambda, cfg.Checkpoint, cfg.StopRows, cfg.Stop = k, lambda, nil, nil, bound.Stop{}
+	if cfg.Memory > 0 { // beside the points of the lab, those to predict, and both as they were before length scales
+		cfg.Memory = max(1, cfg.Memory-2*b.pointBytes())
+	}
+	cfg.Monitor = func(Event) error { return ctx.Err() }
+	cfg.Tol = max(cfg.Tol, 1e-4)
+	if cfg.Solver, cfg.Precond = b.asked.solver, b.asked.precond; b.open != nil {
+		cfg.Solver, cfg.Precond = AutoSolver, nil
+	}
+	l, err := New(train, cfg)
+	if err != nil {
+		return nil, err
+	}
+	sol, err := l.Solve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if sol.Status != pcg.Converged && sol.Status != pcg.Undecided {
+		return nil, fmt.Errorf("krrlab: the fit to %d rows did not converge: %v", train.Len(), sol.Status)
+	}
+	f, err := sol.Model.Predict(ctx, at, sol.PredictOptions())
+	if err != nil {
+		return nil, err
+	}
+	return f.Decision, nil
 }

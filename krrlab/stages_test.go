@@ -169,7 +169,7 @@ func TestStageArguments(t *testing.T) {
 		},
 		"loo": {
 			`{"Lambda": [1]}`: `unknown field "Lambda"`, `{"Lambdas": [1, 0]}`: "Lambdas 0", `{"Confidence": 1}`: "Confidence 1", `{"Probes": 3}`: "at least 4",
-			`{"Rank": 51}`: "s = 51", `{"Precond": "features"}`: "want one of rpcholesky, nystrom",
+			`{"Rank": 51}`: "s = 51", `{"Precond": "features"}`: "want one of landmarks",
 		},
 	} {
 		for o, want := range cases {

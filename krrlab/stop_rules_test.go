@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -39,7 +40,7 @@ func TestErrorBoundsHold(t *testing.T) {
 					Tol: []float64{1e-2, 1e-4}[i/2%2], MaxIter: 400,
 					Exact: []ResidualPolicy{ExactResidual, StoredResidual}[i%3/2],
 				}
-				if a, ok := p.(approximation); ok {
+				if a, ok := p.(stage.LowRank); ok {
 					cfg.Precond = sized(a, 25, cfg.Lambda*[]float64{1, 10}[i%2])
 				}
 				l := newLab(t, classes(x, 2+i%3), cfg)
@@ -94,7 +95,7 @@ func TestErrorBoundsHold(t *testing.T) {
 			m := near[len(near)/2]
 			t.Logf("%s, %v: bounds %.3g times the error in the median, at most %.3g; certain ones %.3g", name, storage,
 				m, near[len(near)-1], nearCertain[len(nearCertain)/2])
-			if _, low := p.(approximation); storage == gram.Float64 && low && name != "features" && m > 3 {
+			if _, low := p.(stage.LowRank); storage == gram.Float64 && low && name != "features" && m > 3 {
 				t.Errorf("%s: bounds are %.3g times the error in the median", name, m)
 			}
 		}

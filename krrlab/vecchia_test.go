@@ -9,6 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // TestVecchia: the coefficients of the direct solver, in few iterations, in every storage; what was chosen is in the
@@ -50,9 +51,8 @@ func TestVecchia(t *testing.T) {
 				t.Errorf("%v: JSON says %+v (%v)", p, got, err)
 			}
 		}
-		if back, err := testkit.Must(SpecOf(p, gauss)).Preconditioner(gauss); err != nil || back != Preconditioner(p) {
-			t.Errorf("%v comes back as %v (%v)", p, back, err)
-		}
+		back := testkit.Must(stage.ParsePreconditioner(testkit.Must(stage.PreconditionerText(p, gauss))))
+		testkit.Equal(t, back, Preconditioner(p))
 	}
 	for _, p := range []Vecchia{{S: -1}, {S: 601}, {Damping: 2}, {Damping: math.NaN()}} {
 		testkit.Fails(t, testkit.ErrOf(New(train, Config{Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 0.01, Precond: p})),

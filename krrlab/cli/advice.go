@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // reachedText says how far an interrupted solve came; "" if there is none.
@@ -41,6 +42,7 @@ func (r *fitted) useless() string {
 
 // advice says what to try where a solve did not reach the tolerance.
 func advice(r *krrlab.Solution) string {
+	kind := stage.KindNamed(r.Precond)
 	rounding := r.Status == pcg.Inaccurate || r.Status == pcg.Stagnated
 	switch {
 	case r.Status == pcg.Indefinite && r.Storage != gram.Float64.String() && r.Kernel.Name != "precomputed":
@@ -49,13 +51,11 @@ func advice(r *krrlab.Solution) string {
 	case r.Status == pcg.Indefinite:
 		return "K+λI is not positive definite: rounding exceeds λ, or the kernel is not positive semi-definite; try " +
 			"a larger --lambda"
-	case strings.HasPrefix(r.Precond, "process:") && !rounding:
-		return "krrlab compare --with 'process:…' says whether M⁻¹ is symmetric and positive definite; if it is, try a " +
-			"larger --max-iter, or --solver direct"
-	case r.Status == pcg.IndefinitePreconditioner && r.Precond == "vecchia":
-		return "the preconditioner is not positive definite in float64: try a larger --lambda"
+	case kind.Broken != "" && !rounding:
+		return kind.Broken
 	case r.Status == pcg.IndefinitePreconditioner:
-		return "the preconditioner is not positive definite in float64: try a larger --lambda-p"
+		return "the preconditioner is not positive definite in float64: try " + cmp.Or(kind.Indefinite,
+			"a larger --lambda")
 	case r.Status == pcg.Breakdown:
 		return "a number is not finite: look for huge values in the data, or try --scale standard"
 	case rounding && r.Storage == gram.Float32.String():
@@ -68,12 +68,8 @@ func advice(r *krrlab.Solution) string {
 		instead = fmt.Sprintf(", or --solver direct, which holds %s",
 			accel.Bytes(direct.Need(direct.Float64, r.N, r.T)))
 	}
-	switch {
-	case r.Precond == "vecchia":
-		return fmt.Sprintf("try more than %d --neighbors or pivots (--features), or a larger --max-iter", r.Neighbors) +
-			instead
-	case r.Solver == krrlab.PCG || r.Solver == krrlab.BlockPCG:
-		return "try more --features, a larger --lambda-p, or a larger --max-iter" + instead
+	if r.Solver == krrlab.PCG || r.Solver == krrlab.BlockPCG {
+		return "try " + cmp.Or(kind.Slow, "another preconditioner") + ", or a larger --max-iter" + instead
 	}
 	return "try --solver pcg, or a larger --max-iter" + instead
 }

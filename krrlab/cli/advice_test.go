@@ -34,7 +34,7 @@ func TestAdvice(t *testing.T) {
 				t.Errorf("K given: %q", got)
 			}
 		}
-		r := &krrlab.Solution{Status: c.status, Storage: c.storage.String(), Solver: krrlab.PCG}
+		r := &krrlab.Solution{Status: c.status, Storage: c.storage.String(), Solver: krrlab.PCG, Precond: "features"}
 		got := advice(r)
 		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) || strings.Contains(got, "\n") {
 			t.Errorf("%v in %v: %q, want %q and not %q", c.status, c.storage, got, c.want, c.not)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/internal/plural"
-	"github.com/krrlab/lab/krrlab/plan"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -37,7 +37,7 @@ func (a *app) doctor(ctx context.Context) error {
 		plural.Count(accel.Threads(), "thread"), strings.Join(cpu.Features, " "), simd.InUse())
 	limit, source := accel.MemoryLimit()
 	line("memory", "limit %s (%s), available now %s", accel.Bytes(limit), source, accel.Bytes(accel.MemoryAvailable()))
-	rates := plan.Measure(ctx)
+	rates := cost.Measure(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -56,11 +56,11 @@ func (fitFlags) Help() map[string]string {
 
 // plannedHelp has the texts of flags where the method is left to the plan.
 var plannedHelp = map[string]string{
-	"precond": "preconditioner: auto, which krrlab plan chooses, " + strings.Join(krrlab.PrecondNames, ", ") +
-		", or process:COMMAND",
+	"precond": "preconditioner, and its options, such as 'nystrom features=500 lambda-p=0.1': auto, which krrlab plan " +
+		"chooses, or one of " + strings.Join(stage.Names(), ", "),
 	"lambda-p": "ridge λ_p > 0 of the preconditioner (default: with --precond auto the plan's, else λ)",
-	"features": "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond auto " +
-		"the plan's, else n/10, at least 500, at most 10,000), or that of the factor of vecchia (default: none)",
+	"features": "random features s, or the rank of a preconditioner, 1 ≤ s ≤ n (default: with --precond auto the " +
+		"plan's, else n/10, at least 500, at most 10,000; of vecchia: none)",
 }
 
 func newFitFlags() *fitFlags {

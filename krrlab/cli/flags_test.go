@@ -40,7 +40,7 @@ func TestFlagsBeforeData(t *testing.T) {
 2$ fit --train no.csv --solver direct --sketch features:8
 	--solver direct has no preconditioner
 2$ fit --train no.csv --precond none --sketch features:8
-	--sketch goes with --precond features or auto only
+	"sketch=features:8": the preconditioner none has no such option: it has none
 2$ fit --data mnist --json -
 	--json -: want the name of a file; the output stream is /dev/stdout
 2$ quality --data mnits

@@ -61,6 +61,9 @@ func grouped(all *pflag.FlagSet) string {
 	groups, count := slices.Clone(flagGroups), 0
 	all.VisitAll(func(f *pflag.Flag) {
 		in := func(g struct{ title, names string }) bool { return slices.Contains(strings.Fields(g.names), f.Name) }
+		if f.Hidden {
+			return
+		}
 		if count++; !slices.ContainsFunc(flagGroups, in) {
 			groups[0].names += " " + f.Name
 		}

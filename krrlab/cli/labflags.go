@@ -8,8 +8,11 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/cost"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 	_ "github.com/krrlab/lab/plots/draw" // pictures
 )
@@ -42,11 +45,24 @@ func (labFlags) Help() map[string]string {
 
 // check refuses what no data could make right.
 func (f *labFlags) check() error {
-	if f.plain() && f.Name != "none" && f.flags.Given("precond", "sketch", "form") {
+	if f.plain() && f.Name != cost.None && f.flags.Given("precond", "sketch", "form") {
 		return usagef("--solver %v has no preconditioner: leave --precond, --sketch and --form out",
 			f.Solver)
 	}
-	return cmp.Or(usage(f.dataFlags.check()), usage(f.kernelFlags.check()), checkPlot(f.Plot))
+	_, err := f.recipe(nil).Preconditioner(nil)
+	return cmp.Or(usage(err), usage(f.dataFlags.check()), usage(f.kernelFlags.check()), checkPlot(f.Plot))
+}
+
+// recipe returns the preconditioner that flags ask for: options that auto has not are of the kernel's usual one.
+func (f *labFlags) recipe(k kernel.Kernel) krrlab.PrecondSpec {
+	spec := f.PrecondSpec
+	if spec.Name == "auto" && (spec.Levels != nil || spec.Form != precond.AutoForm) {
+		spec.Name = stage.Usual(k).Name
+	}
+	if f.plain() { // as a note says
+		spec.S, spec.LambdaP = 0, 0
+	}
+	return spec
 }
 
 // settled returns the configuration for the data.
@@ -57,21 +73,13 @@ func (f *labFlags) settled(data *loaded) (cfg krrlab.Config, err error) {
 	if err != nil {
 		return cfg, err
 	}
-	spec := f.PrecondSpec
-	// of features only
-	if spec.Name == "auto" && (spec.Levels != nil || spec.Form != precond.AutoForm) {
-		spec.Name = "features"
-	}
-	if f.plain() { // as a note says
-		spec = krrlab.PrecondSpec{Name: spec.Name}
-	}
-	cfg.Precond, err = spec.Preconditioner(cfg.Kernel)
+	cfg.Precond, err = f.recipe(cfg.Kernel).Preconditioner(cfg.Kernel)
 	return cfg, err
 }
 
 // plain reports whether the flags ask for a solver without a preconditioner.
 func (f *labFlags) plain() bool {
-	return f.Name == "none" || f.Solver == krrlab.CG || f.Solver == krrlab.Direct
+	return f.Name == cost.None || f.Solver == krrlab.CG || f.Solver == krrlab.Direct
 }
 
 const (

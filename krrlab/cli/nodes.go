@@ -3,9 +3,12 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -26,8 +29,8 @@ func (a *app) nodes(ctx context.Context, c *stageCommand, o *plan.Options) (done
 		h.N, h.D, h.T = o.Problem[0], o.Problem[1], o.Problem[2]
 		h.Dataset = plural.Count(h.N, "point")
 	}
-	way := plan.Candidate{Solver: plan.PCG, Precond: c.PrecondSpec.Name, S: c.S, LambdaP: c.LambdaP, Storage: c.Storage,
-		Neighbors: c.Neighbors, Iterations: o.Iterations}
+	spec := c.PrecondSpec
+	way := cost.Candidate{Solver: cost.PCG, Storage: c.Storage, Iterations: o.Iterations}
 	from := "as given"
 	if c.Data != "" {
 		info, err := datasets.Lookup(c.Data)
@@ -45,8 +48,8 @@ func (a *app) nodes(ctx context.Context, c *stageCommand, o *plan.Options) (done
 		}
 		bytes = info.Scale == "pixel"
 		if p := info.Paper; p != nil && way.Iterations == 0 {
-			from, way.Iterations, way.S = "the paper's of this s", p.Iterations, cmp.Or(way.S, p.Features)
-			if way.S != p.Features || c.LambdaP > 0 {
+			from, way.Iterations, spec.S = "the paper's of this s", p.Iterations, cmp.Or(spec.S, p.Features)
+			if spec.S != p.Features || spec.LambdaP > 0 {
 				from = "the paper's of another s and λ_p"
 			}
 		}
@@ -60,17 +63,10 @@ func (a *app) nodes(ctx context.Context, c *stageCommand, o *plan.Options) (done
 	if c.Solver != krrlab.AutoSolver {
 		way.Solver = c.Solver.String()
 	}
-	if way.Precond == "auto" || way.Precond == "" {
-		way.Precond = plan.Features
+	if err := nodesPrecond(&way, spec, h.N); err != nil {
+		return false, errUsage{err}
 	}
-	if way.Precond == plan.None || way.Solver == plan.CG {
-		way.Precond, way.S = plan.None, 0
-	} else if way.Precond != plan.Vecchia {
-		way.S = min(cmp.Or(way.S, krrlab.DefaultFeatures(h.N)), h.N)
-	} else if way.Neighbors == 0 {
-		way.Neighbors = 30
-	}
-	s, err := o.Scale(ctx, h, bytes, c.Form, way)
+	s, err := o.Scale(ctx, h, bytes, way)
 	if err != nil {
 		return false, errUsage{err}
 	}
@@ -78,4 +74,29 @@ func (a *app) nodes(ctx context.Context, c *stageCommand, o *plan.Options) (done
 	err = a.show(&c.stageFiles, s)
 	a.printWrote(14, "", "")
 	return true, err
+}
+
+// nodesPrecond sets the preconditioner of a way to solve a problem of n points, of which nothing else is known.
+func nodesPrecond(way *cost.Candidate, spec krrlab.PrecondSpec, n int) error {
+	if spec.Name == "auto" || spec.Name == "" {
+		spec.Name = stage.Usual(nil).Name
+	}
+	if spec.Name == cost.None || way.Solver == cost.CG {
+		way.Precond = cost.None
+		return nil
+	}
+	p, err := spec.Preconditioner(nil)
+	if _, low := p.(stage.LowRank); low && err == nil && spec.S == 0 && !strings.Contains(spec.Name, " features=") &&
+		spec.Levels == nil {
+		spec.S = min(krrlab.DefaultFeatures(n), n)
+		p, err = spec.Preconditioner(nil)
+	}
+	if err != nil {
+		return err
+	}
+	if _, ok := p.(cost.Preconditioner); !ok {
+		return fmt.Errorf("--nodes: the preconditioner %v does not say what it costs (cost.Preconditioner)", p)
+	}
+	way.Precond, way.Recipe, way.M = stage.NameOf(p), spec.Text(nil), p
+	return nil
 }

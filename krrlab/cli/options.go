@@ -59,6 +59,7 @@ func addOptions(p *pflag.FlagSet, s *schema.Schema) {
 			continue
 		}
 		f := p.VarPF(optionValue{o}, o.Name, "", o.Help)
+		f.Hidden = o.Hidden
 		if f.DefValue = o.Default; o.IsBoolFlag() {
 			f.NoOptDefVal = "true"
 		}

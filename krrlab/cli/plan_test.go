@@ -27,14 +27,14 @@ func TestPlanCommand(t *testing.T) {
 		}
 	}
 	script(t, `$ plan --train train.csv --target y --sigma 2 --precond nystrom --landmarks 3,1,4 --spectral
-    by name        --solver pcg --precond nystrom --features 3 --lambda-p 0.01 --landmarks 3,1,4 --spectral
+    by name        --solver pcg --precond 'nystrom features=3 lambda-p=0.01 spectral=true landmarks=3,1,4'
     !--spectral true
 $ plan --train train.csv --target y --sigma 2 --precond vecchia --neighbors 7 --damping 0.5
-    by name        --solver pcg --precond vecchia --neighbors 7 --damping 0.5
+    by name        --solver pcg --precond 'vecchia neighbors=7 damping=0.5'
 2$ plan --train train.csv --target y --sigma 2 --spectral --precond auto
-    --spectral
+    "spectral=true": the preconditioner auto has no such option: want one of features, lambda-p
 1$ plan --train train.csv --target y --sigma 2 --precond process:cat
-    no method whose costs it knows has the solver "pcg" and the preconditioner "process:cat"`)
+    the preconditioner process:cat has no methods Cost and Iterations`)
 }
 
 // TestPlanNodes: what machines take for data that are here, by the rule, and for a size, whose iterations must be told.

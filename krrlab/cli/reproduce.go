@@ -15,8 +15,8 @@ import (
 	"github.com/krrlab/lab/experiments"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/atomicfile"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/internal/plural"
-	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/schema"
 )
 
@@ -80,7 +80,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	f.Into = cmp.Or(f.Into, filepath.Join("out", "reproduce"))
 	o := &experiments.Options{Dirs: a.dirs(), Out: f.Into, Memory: a.memory(f.Memory), Version: a.env.Version}
 	if scale != experiments.Smoke || f.List { // there seconds hardly matter
-		rates, err := plan.ReadRates(ctx)
+		rates, err := cost.ReadRates(ctx)
 		if err != nil {
 			return err
 		}

@@ -46,8 +46,7 @@ type stageCommand struct {
 }
 
 // methodFlags are those that Definition.Flags chooses from.
-const methodFlags = "test holdout precond features sketch neighbors damping race form spectral landmarks lambda-p " +
-	"tol max-iter solver residual stop"
+const methodFlags = "test holdout precond features race lambda-p tol max-iter solver residual stop"
 
 // setFlags puts the flags together: the stage's, and of the others those that it takes.
 func (c *stageCommand) setFlags() {
@@ -67,9 +66,12 @@ func (c *stageCommand) setFlags() {
 			f.Without(name)
 		}
 	}
-	if only := taken["precond"]; only != "" {
-		f.Lookup("precond").Only(strings.Split(only, ",")...).Help = "what approximates K: " +
-			strings.ReplaceAll(only, ",", ", ")
+	if _, ok := taken["precond"]; !ok { // nor its options
+		for _, o := range schema.Of(&c.PrecondSpec).Fields {
+			if o.Hidden {
+				f.Without(o.Name)
+			}
+		}
 	}
 	if o := f.Lookup("tol"); o != nil && !fits {
 		o.Help = strings.Replace(o.Help, " (", " to which iterations are counted (", 1)
@@ -177,7 +179,8 @@ func (c *stageCommand) prepare() error {
 // command returns what the flags say of the problem.
 func (f *labFlags) command() *stage.Command {
 	sigma, lengths := f.Sigma.split()
-	return &stage.Command{Given: f.flags.Given, Kernel: kernel.Spec{Name: string(f.KernelName),
+	precond, _ := f.recipe(nil).Preconditioner(nil) // check has
+	return &stage.Command{Given: f.flags.Given, Precond: precond, Kernel: kernel.Spec{Name: string(f.KernelName),
 		Sigma: sigma, Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}, Lengths: lengths, Lambda: f.Lambda,
 		Fit: f.fitCommandLine()}
 }

@@ -70,7 +70,7 @@ func TestStageArguments(t *testing.T) {
 2$ lambda-p --train missing.csv --points 1
 	--points 1: want at least 2
 2$ lambda-p --train missing.csv --precond none
-	want one of features, nystrom, rpcholesky
+	take one of features, nystrom, rpcholesky
 2$ lambda-p --train missing.csv --width -1
 	--width -1
 2$ lambda-p --train missing.csv --features 0
@@ -132,7 +132,7 @@ func TestStageArguments(t *testing.T) {
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50 --features 20
 	--features and --sketch exclude each other
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50 --precond nystrom
-	--sketch goes with --precond features or auto only
+	"sketch=features:50": the preconditioner nystrom has no such option
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50,srht:60
 	wider
 1$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:700,srht:400
@@ -168,7 +168,7 @@ func TestStageArguments(t *testing.T) {
 2$ loo --train train.csv --target y --sigma 2 --exact-below -1 --grid -1
 	--grid -1: want a positive number
 2$ loo --train train.csv --target y --sigma 2 --exact-below -1 --precond features
-	--precond "features": want one of rpcholesky, nystrom
+	--precond features: want one of landmarks, such as nystrom or rpcholesky
 2$ loo --train train.csv --target y --sigma 2 --exact-below -1 --probes 2
 	--probes 2: want
 2$ loo --train train.csv --target y --sigma 2 --exact-below -1 --confidence 95

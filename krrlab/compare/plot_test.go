@@ -33,10 +33,10 @@ func TestAgainst(t *testing.T) {
 		against string
 		want    []plots.Series
 	}{
-		{"rank", []plots.Series{{Name: "Nyström form=u", X: []float64{10, 40}, Y: []float64{20, 5}},
+		{"rank", []plots.Series{{Name: "Nyström, form = u", X: []float64{10, 40}, Y: []float64{20, 5}},
 			{Name: "b", X: []float64{10, 20}, Y: []float64{7, 6}}}},
 		{"bytes", []plots.Series{{Name: "none", X: []float64{1000}, Y: []float64{99}},
-			{Name: "Nyström form=u", X: []float64{1010, 1040}, Y: []float64{20, 5}},
+			{Name: "Nyström, form = u", X: []float64{1010, 1040}, Y: []float64{20, 5}},
 			{Name: "b", X: []float64{1010, 1020}, Y: []float64{7, 6}}}},
 	} {
 		r.Against = c.against

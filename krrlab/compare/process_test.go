@@ -63,8 +63,8 @@ func TestProcess(t *testing.T) {
 	testkit.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	lab := problem(t, krrlab.Config{})
-	theirs, err := krrlab.Process{Command: python + " '" + script + "' 40"}.Make(ctx, lab)
+	lab := problem(t, krrlab.Config{Precond: krrlab.Process{Command: python + " '" + script + "' 40"}})
+	theirs, err := lab.M(ctx)
 	testkit.OK(t, err)
 	unit, inverse := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
 	for i := range n {

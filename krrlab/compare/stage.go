@@ -11,7 +11,6 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/pencil"
@@ -37,7 +36,7 @@ options; --features and --lambda-p are for those that do not say.`,
 // Options of the stage. Zero values mean the defaults.
 type Options struct {
 	// With are the preconditioners beside M = I.
-	With       stage.Entries `flag:"with" help:"a preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1', after name=NAME if it is to be called so; once for each (default: features, nystrom, rpcholesky, vecchia, as far as the kernel has them)"`
+	With       stage.Entries `flag:"with" help:"a preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1', after name=NAME if it is to be called so; once for each (default: each kind, as far as the kernel has it)"`
 	Seeds      int           `flag:"seeds" default:"1" check:">=1" help:"draws of each"`
 	To         float64       `flag:"to" default:"1e-6" check:"(0,1)" help:"relative residual to iterate to"`
 	Against    string        `flag:"against" check:"one of rank bytes" help:"draw the iterations against the rank, or the bytes of K and M, of preconditioners that differ in these"`
@@ -55,9 +54,10 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	if len(o.With) == 0 {
-		o.With = stage.Entries{{Text: "nystrom"}, {Text: "rpcholesky"}, {Text: "vecchia"}}
-		if _, err := feature.For(p.Kernel); err == nil {
-			o.With = append(stage.Entries{{Text: "features"}}, o.With...)
+		for _, k := range stage.Kinds() {
+			if k.Variants != nil && k.Suits(p.Kernel) == nil {
+				o.With = append(o.With, stage.Entry{Text: k.Name})
+			}
 		}
 	}
 	for i, e := range o.With {
@@ -77,23 +77,6 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	err = c.all(ctx)
 	r.Seconds.Total = time.Since(start).Seconds()
 	return r, err
-}
-
-var _ stage.Comparer = Options{}
-
-// Compare implements stage.Comparer.
-func (Options) Compare(ctx context.Context, b stage.Bench, with stage.Entries, to float64) ([]stage.Compared, error) {
-	v, err := Options{With: with, To: to, Steps: -1, ExactBelow: -1}.Run(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	var all []stage.Compared
-	r := v.(*Result)
-	for _, w := range r.Rows {
-		all = append(all, stage.Compared{Name: w.Name, S: w.S, LambdaP: w.LambdaP, Build: w.Build,
-			Each: r.Product + w.Solve, Residuals: w.Residuals, Why: w.Why})
-	}
-	return all, nil
 }
 
 // comparison is the stage under way.

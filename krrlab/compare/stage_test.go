@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
+	_ "github.com/krrlab/lab/krrlab/recipe" // whose kinds are the default
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -130,9 +131,9 @@ func TestDefaults(t *testing.T) {
 		}
 	}
 	b := newBench(kernel.Gaussian{Sigma: 1})
-	all := testkit.Must(Options{}.Compare(t.Context(), b, stage.Entries{{Text: "exact"}}, 1e-4))
-	for _, c := range all {
-		if last := c.Residuals[len(c.Residuals)-1]; last > 1e-4 || c.Each <= 0 || len(c.Residuals) > 3 != (c.Name == "none") {
+	r := testkit.Must(Options{With: stage.Entries{{Text: "exact"}}, To: 1e-4, Steps: -1, ExactBelow: -1}.Run(t.Context(), b))
+	for _, c := range r.(*Result).Rows {
+		if last := c.Residuals[len(c.Residuals)-1]; last > 1e-4 || len(c.Residuals) > 3 != (c.Name == "none") {
 			t.Errorf("%+v", c)
 		}
 	}

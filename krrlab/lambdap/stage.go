@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/comm"
@@ -16,7 +17,7 @@ import (
 // Stage is the definition of the stage.
 var Stage = stage.Definition{
 	Name: "lambda-p", Options: Options{}, Result: (*Result)(nil),
-	Flags: "precond=features,nystrom,rpcholesky features landmarks tol",
+	Flags: "precond features tol",
 	Short: "Sweep the preconditioner's ridge λ_p, or map (s, λ_p)",
 	Long: `Lambda-p measures how good M = ZZᵀ+λ_pI is for λ_p from λ/100 to 100(λ+η),
 η = ‖K−ZZᵀ‖₂: an interval of κ(M⁻¹A), the iterations PCG takes, and the predicted time.
@@ -52,6 +53,26 @@ type Options struct {
 	tell   func(stage.Event)
 }
 
+// Prepare refuses a preconditioner without λ_p.
+func (o *Options) Prepare(c *stage.Command) error {
+	if _, ok := c.Precond.(stage.LowRank); !ok && c.Precond != nil {
+		return errNoRidge(c.Precond.String())
+	}
+	return nil
+}
+
+// errNoRidge says that a preconditioner has no λ_p.
+func errNoRidge(precond string) error {
+	var names []string
+	for _, k := range stage.Kinds() {
+		if _, ok := k.Zero.(stage.LowRank); ok {
+			names = append(names, k.Name)
+		}
+	}
+	return fmt.Errorf("the preconditioner %s has no λ_p: take one of %s, with the solver pcg", precond,
+		strings.Join(names, ", "))
+}
+
 // Run sweeps λ_p for the features of the configuration. Cost: K, Z, one eigendecomposition of ZᵀZ (9s³ flops) for each
 // s, and a product with K of as many columns as there are λ_p for a step of Lanczos or an iteration; 16nk bytes are
 // held for each λ_p and k steps. If ctx ends it returns the points it has beside ctx's error.
@@ -62,7 +83,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	o.tell = func(e stage.Event) { b.Tell(ctx, e) }
 	r := &Result{Header: p.Header, Features: p.Precond}
-	if p.Z.Features != nil {
+	if p.Z.Map() != nil {
 		r.Features = p.Z.String()
 	}
 	lanczos := 16 * int64(r.N) * int64(min(o.Steps, r.N)) * int64(cmp.Or(len(o.Grid), o.Points+3))
@@ -110,8 +131,7 @@ func (o *Options) settle(p *stage.Problem) error {
 			"(Columns, --columns)", o.Columns, p.T)
 	}
 	if p.Z == nil {
-		return fmt.Errorf("the preconditioner %s has no λ_p: take features, nystrom or rpcholesky, with the solver pcg",
-			p.Precond)
+		return errNoRidge(p.Precond)
 	}
 	if s := p.Z.S; o.Map && len(o.Sizes) == 0 {
 		o.Sizes = []int{max(1, s/8), max(1, s/4), max(1, s/2), s}

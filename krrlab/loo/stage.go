@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/leaveout"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/recipe"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -38,7 +39,7 @@ type Options struct {
 	ExactBelow int       `flag:"exact-below" default:"8000" check:">=-1" zero:"-1" help:"largest n for which dense factors are used, if they fit --memory; -1 for never"`
 	// Precond and Rank are of the landmarks. Default: those of the configuration, if it has some, else pivoted
 	// Cholesky's.
-	Precond string `flag:"precond" check:"one of rpcholesky nystrom" help:"what approximates K: rpcholesky (the default) or nystrom"`
+	Precond string `flag:"precond" help:"what approximates K: a preconditioner of landmarks with its options, such as nystrom (default: rpcholesky)"`
 	// 9s³ flops
 	Rank      int  `flag:"rank" check:">=1" help:"landmarks s, 1 ≤ s ≤ n (default: n/5, at least 500, at most 1000)"`
 	Residuals bool // keep y_i − f_{−i}(x_i) of each λ, which JSON leaves out
@@ -54,6 +55,9 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	if o.Rank > p.N {
 		return nil, fmt.Errorf("s = %d landmarks for n = %d points: want 1 ≤ s ≤ n", o.Rank, p.N)
+	}
+	if _, err := o.approximation(p); err != nil {
+		return nil, err
 	}
 	if len(o.Lambdas) == 0 {
 		for i := -6; i <= 6; i++ {
@@ -114,23 +118,69 @@ func (r *Result) dense(ctx context.Context, b stage.Bench, q *leaveout.Problem, 
 	return comm.Agree(ctx, b.Problem().Comm, err)
 }
 
+// Prepare refuses a preconditioner without landmarks.
+func (o *Options) Prepare(*stage.Command) error {
+	_, err := o.landmarks()
+	return err
+}
+
+// landmarks returns the preconditioner that the options name, by default pivoted Cholesky.
+func (o *Options) landmarks() (stage.LowRank, error) {
+	if o.Precond == "" {
+		return recipe.RPCholesky{}, nil
+	}
+	p, err := stage.ParsePreconditioner(o.Precond)
+	if err != nil {
+		return nil, err
+	}
+	low, ok := p.(stage.LowRank)
+	if ok {
+		_, random := low.Approximation(nil).Source.(stage.RandomFeatures)
+		ok = !random
+	}
+	if !ok {
+		return nil, fmt.Errorf("--precond %s: want one of landmarks, such as nystrom or rpcholesky", o.Precond)
+	}
+	return low, nil
+}
+
+// approximation returns the landmarks that the options name, by default those of the configuration.
+func (o *Options) approximation(p *stage.Problem) (*stage.Approximation, error) {
+	if o.Precond == "" && o.Rank == 0 && p.Z != nil && p.Z.Map() == nil {
+		z := *p.Z
+		z.Spectral = false
+		return &z, nil
+	}
+	named, err := o.landmarks()
+	if err != nil {
+		return nil, err
+	}
+	d := p.Defaults()
+	d.S = cmp.Or(o.Rank, min(max(500, p.N/5), p.N, 1000))
+	settled, err := named.Settled(d)
+	if err != nil {
+		return nil, err
+	}
+	z := settled.(stage.LowRank).Approximation(p.Kernel)
+	z.Spectral = false
+	return z, nil
+}
+
 func (r *Result) path(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) error {
 	p := b.Problem()
 	if q.Groups != nil {
 		return fmt.Errorf("leave-one-out by probes leaves out no groups (%s): --exact-below %d takes dense factors, "+
 			"if they fit the memory", r.Repeats.Rule, r.N)
 	}
-	z := stage.Approximation{Method: cmp.Or(o.Precond, "rpcholesky"),
-		S: cmp.Or(o.Rank, min(max(500, r.N/5), r.N, 1000)), LambdaP: p.Lambda}
-	if a := p.Z; a != nil && a.Features == nil && a.Method != "" && o.Precond == "" && o.Rank == 0 {
-		z = *a
-		z.Spectral = false
+	z, err := o.approximation(p)
+	if err != nil {
+		return err
 	}
 	k, err := b.K(ctx, p.Bytes(z.S))
 	if err != nil {
 		return err
 	}
-	drawn, err := b.Z(ctx, z)
+	drawn, err := b.Z(ctx, *z)
 	if err != nil {
 		return err
 	}

@@ -8,56 +8,56 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// What is a candidate, and the iterations to τ = 10⁻³ that a rule of thumb expects of it, as counted on the problems of
-// make bench-plan: where they decide, seconds are far apart, and what is observed corrects them.
+// The iterations to τ = 10⁻³ that a rule of thumb expects, as counted on the problems of make bench-plan: where they
+// decide, seconds are far apart, and what is observed corrects them. Those of a preconditioner are with its kind
+// (package recipe).
 const (
-	rankShare, mostRank  = 1. / 20, 12000 // of n
-	ridges               = 10             // λ_p/λ
-	pivotSteps           = 12             // of pivots, times (1+γ/λ)^¼
-	sparseSteps          = 1.1            // of a sparse inverse, times (1+k(x,x)/λ)^⅛ and √(1 + sum of a row)
-	nearest, nearer      = 15, 1.5        // neighbors that its rule takes at least, and for each of that sum,
-	mostNear             = 90             // at most
-	bothSteps, bothPower = 4.2, 0.6       // of the nearest ones beside half of the pivots, times this power of pivots'
-	featuresSlow         = 2.3            // of random features, times those of pivots
-	blockSteps           = 0.86           // of blocks of columns, times those of one
-	halfSteps, rounds    = 1.4, 3         // of 16-bit tiles, times those of others, and true residuals
-	leaves               = 0.17           // of a residual by a factor in float32, times u‖K‖₂/λ
+	blockSteps        = 0.86   // of blocks of columns, times those of one
+	halfSteps, rounds = 1.4, 3 // of 16-bit tiles, times those of others, and true residuals
+	leaves            = 0.17   // of a residual by a factor in float32, times u‖K‖₂/λ
 )
 
 // model is a task, what is known of it, and what it costs.
 type model struct {
 	*Task
 	*Pilot
-	cost Cost
+	cost    cost.Model
+	outlook cost.Outlook
 }
 
 // choose predicts seconds and bytes of the candidates of the task by counts at the rates, with the iterations that a
 // rule expects, and chooses the one of least training time.
-func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
+func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	pilot, err := newPilot(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	m := &model{t, pilot, Cost{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, Tests: t.Tests,
-		PointBytes: t.Points, Ranks: t.Comm.Size(), Form: t.Form, K: &pilot.choice,
-		Looked: t.Comm.Size() == 1}}
-	list := m.candidates(ctx)
+	m := &model{t, pilot, cost.Model{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, Tests: t.Tests,
+		PointBytes: t.Points, Ranks: t.Comm.Size(), RowSum: pilot.Sum, K: &pilot.choice, Looked: t.Comm.Size() == 1},
+		cost.Outlook{Kernel: t.Kernel, N: t.N, M: pilot.M, Lambda: t.Lambda, S: t.Held.S, LambdaP: t.Held.LambdaP,
+			Left: pilot.Left, Sum: pilot.Sum, Largest: pilot.Largest, Most: pilot.most}}
+	list, err := m.candidates(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: no method whose costs it knows has the solver %q and the preconditioner %q",
-			t.Held.Solver, t.Held.Precond)
+			t.Held.Solver, fmt.Sprint(t.Held.Precond))
 	}
-	slices.SortStableFunc(list, func(a, b *Candidate) int { return cmp.Compare(m.rank(a), m.rank(b)) })
+	slices.SortStableFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(m.rank(a), m.rank(b)) })
 	best := list[0]
 	switch {
 	case best.Refused == "":
 	case m.ruled(best):
 		return nil, fmt.Errorf("plan: no memory for %v: %s; take an iterative solver", best, best.Refused)
 	default:
-		best = slices.MinFunc(list, func(a, b *Candidate) int { return cmp.Compare(a.Bytes, b.Bytes) })
+		best = slices.MinFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(a.Bytes, b.Bytes) })
 		return nil, fmt.Errorf("plan: no way to solve fits, the least is %v: %s", best, best.Refused)
 	}
 	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{}.Going(best)}
@@ -70,7 +70,7 @@ func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 		case i == 0:
 			p.RunnerUp = o
 		}
-		if p.Instead == nil && o.Solver == Direct && best.Solver != Direct && o.Bytes <= most/10*9 {
+		if p.Instead == nil && o.Solver == cost.Direct && best.Solver != cost.Direct && o.Bytes <= most/10*9 {
 			p.Instead = o
 		}
 	}
@@ -79,73 +79,89 @@ func choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 }
 
 // rank orders candidates: what a fixed rule takes, whether it fits or not, by training time, and those refused.
-func (m *model) rank(c *Candidate) float64 {
+func (m *model) rank(c *cost.Candidate) float64 {
 	switch {
 	case m.ruled(c):
 		return 0
 	case c.Refused != "":
 		return math.Inf(1)
 	}
-	return c.Seconds.training()
+	return c.Seconds.Training()
 }
 
 // candidates lists the ways that do what is held.
-func (m *model) candidates(ctx context.Context) (list []*Candidate) {
-	h, storages, one, several := m.Held, m.storages(ctx), CG, PCG
-	s := min(cmp.Or(h.S, max(1, int(rankShare*float64(m.N)))), mostRank)
-	if BlockPays(m.N, s, m.T) {
-		several = BlockPCG
-	}
-	switch h.Solver {
-	case PCG:
-		several = PCG
-	case BlockPCG:
-		one, several = BlockPCG, BlockPCG
-	}
-	add := func(c Candidate) {
-		if h.Precond != "" && h.Precond != c.Precond || h.Solver != "" && h.Solver != c.Solver {
+func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err error) {
+	h, storages := m.Held, m.storages(ctx)
+	add := func(c cost.Candidate) {
+		if h.Solver != "" && h.Solver != c.Solver {
 			return
 		}
-		c.Named = h.Named
 		of := storages
-		if c.Solver == Direct {
+		if c.Solver == cost.Direct {
 			of = []gram.Storage{c.Storage}
 		}
+		_, needs := c.M.(stage.FromK) // exact entries of K, such as which are the largest
 		for _, c.Storage = range of {
 			half := c.Storage == gram.Fixed16 && h.Storage == gram.Auto
-			if m.predict(&c); c.Refused == "" && !(half && c.Precond == Vecchia) { // whose neighbors K tells
+			if m.predict(&c); c.Refused == "" && !(half && needs) {
 				break
 			}
 		}
 		list = append(list, &c)
 	}
-	if h.S == 0 && h.LambdaP == 0 {
+	one, several := cost.CG, cost.PCG
+	if cost.BlockPays(m.N, m.outlook.Rank(), m.T) {
+		several = cost.BlockPCG
+	}
+	switch h.Solver {
+	case cost.PCG:
+		several = cost.PCG
+	case cost.BlockPCG:
+		one, several = cost.BlockPCG, cost.BlockPCG
+	}
+	if h.S == 0 && h.LambdaP == 0 && (h.Precond == nil || plain(h.Precond)) {
 		for _, s := range m.factored() {
-			add(Candidate{Solver: Direct, Precond: None, Storage: s})
+			add(cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: s})
 		}
-		add(Candidate{Solver: one, Precond: None})
+		add(cost.Candidate{Solver: one, Precond: cost.None})
 	}
-	for _, method := range []string{RPCholesky, Nystrom, Features} {
-		if method == RPCholesky || method == h.Precond {
-			add(Candidate{Solver: several, Precond: method, S: s, LambdaP: cmp.Or(h.LambdaP, ridges*m.Lambda)})
+	proposed, err := m.proposals()
+	for _, p := range proposed {
+		add(cost.Candidate{Solver: several, Precond: stage.NameOf(p), Recipe: textOf(p, m.Kernel), M: p})
+	}
+	return list, err
+}
+
+// plain reports whether M = I.
+func plain(p stage.Preconditioner) bool {
+	k, _ := stage.KindOf(p)
+	return k.Name == cost.None
+}
+
+// textOf returns what names a preconditioner with its options, "" for one that is not all text.
+func textOf(p stage.Preconditioner, k kernel.Kernel) string {
+	text, _ := stage.PreconditionerText(p, k)
+	return text
+}
+
+// proposals returns the preconditioner that is held, or what the kinds propose.
+func (m *model) proposals() (list []stage.Preconditioner, err error) {
+	if p := m.Held.Precond; p != nil {
+		if plain(p) {
+			return nil, nil
+		}
+		if _, ok := p.(cost.Expected); !ok {
+			return nil, fmt.Errorf("plan: the preconditioner %v has no methods Cost and Iterations, which a plan asks for "+
+				"(cost.Expected)", p)
+		}
+		return []stage.Preconditioner{p}, nil
+	}
+	for _, k := range stage.Kinds() {
+		if p, ok := k.Zero.(cost.Proposer); ok && k.Suits(m.Kernel) == nil {
+			list = append(list, p.Propose(&m.outlook)...)
 		}
 	}
-	if h.LambdaP == 0 && kernel.Given(m.Kernel) == nil {
-		sparse := func(s, k int) {
-			k = max(min(cmp.Or(h.Neighbors, k), m.N-1), 0)
-			add(Candidate{Solver: several, Precond: Vecchia, S: s, Neighbors: k})
-		}
-		rule := int(min(max(nearest, nearer*m.Sum), mostNear))
-		if h.S == 0 {
-			sparse(0, rule)
-		}
-		if h.Precond == "" {
-			sparse(cmp.Or(h.S, (s+1)/2), nearest)
-		} else if h.S > 0 {
-			sparse(h.S, rule)
-		}
-	}
-	return list
+	return list, nil
 }
 
 // factored returns how a direct solver may keep its factor: by the fixed rule, as asked, or in float64, and in float32
@@ -166,32 +182,23 @@ func (m *model) factored() (list []gram.Storage) {
 	return list
 }
 
-// expected returns the iterations that the rule expects of a candidate, in proportion to ln(2/τ). Of r pivots
-// γ = (n−r)·Left/r, at most the largest sum of a row, is the ridge at which K has about r degrees of freedom. None has
-// those of κ = that sum/λ, or one for each of r eigenvalues and what r pivots take.
-func (m *model) expected(c *Candidate) float64 {
-	r, digits := float64(m.M), math.Log(2/m.Tol)/math.Log(2000)
-	gamma := min((float64(m.N)-r)*m.Left/r, m.Largest)
-	its := pivotSteps * math.Pow(1+gamma/m.Lambda, 0.25)
-	switch {
-	case c.Precond == None:
-		its = min(math.Log(2000)/2*math.Sqrt(1+m.Largest/m.Lambda), r/digits+its)
-	case c.Precond == Features:
-		its *= featuresSlow
-	case c.Precond == Vecchia && c.S == 0:
-		its = sparseSteps * math.Pow(1+m.most/m.Lambda, 0.125) * math.Sqrt(1+m.Sum)
-	case c.Precond == Vecchia:
-		its = bothSteps * math.Pow(its, bothPower)
+// expected returns the iterations that the rule expects of a candidate, in proportion to ln(2/τ). M = I has those of
+// κ = the largest sum of a row/λ, or one for each of r eigenvalues and what r pivots take.
+func (m *model) expected(c *cost.Candidate) float64 {
+	digits, pivots := math.Log(2/m.Tol)/math.Log(2000), m.outlook.PivotIterations()
+	its := min(math.Log(2000)/2*math.Sqrt(1+m.Largest/m.Lambda), float64(m.M)/digits+pivots)
+	if p, ok := c.M.(cost.Expected); ok {
+		its = p.Iterations(&m.outlook)
 	}
-	if c.Solver == BlockPCG {
+	if c.Solver == cost.BlockPCG {
 		its *= blockSteps
 	}
 	return math.Ceil(min(digits*its, float64(m.N)))
 }
 
 // predict sets what a candidate takes, and why it cannot be taken.
-func (m *model) predict(c *Candidate) {
-	if c.Solver != Direct {
+func (m *model) predict(c *cost.Candidate) {
+	if c.Solver != cost.Direct {
 		c.Iterations = int(m.expected(c))
 	} else if c.Storage == gram.Float32 {
 		left := min(leaves*m.rounding(), 0.5)
@@ -211,7 +218,7 @@ func (m *model) predict(c *Candidate) {
 }
 
 // ruled reports whether a fixed rule takes the candidate.
-func (m *model) ruled(c *Candidate) bool { return m.Small != gram.Auto && c.Solver == Direct }
+func (m *model) ruled(c *cost.Candidate) bool { return m.Small != gram.Auto && c.Solver == cost.Direct }
 
 // storages returns how K may be stored, the fastest first: as its error asks, in 16 bits where float32 is much of the
 // memory and they are accurate enough, or not at all.
@@ -220,7 +227,7 @@ func (m *model) storages(ctx context.Context) (list []gram.Storage) {
 		return []gram.Storage{m.Held.Storage}
 	}
 	list = append(list, m.choice.Storage, gram.Float32)
-	if m.Refined && m.Memory > 0 && m.cost.kernelBytes(gram.Float32) > m.Memory/2 {
+	if m.Refined && m.Memory > 0 && m.cost.KernelBytes(gram.Float32) > m.Memory/2 {
 		o := gram.Options{Storage: gram.Fixed16, Tiles: m.Tiles, Seed: m.Seed}
 		if _, err := gram.Look(ctx, m.Kernel, m.X, m.Lambda, &o); err == nil {
 			list = append(list, gram.Fixed16)
@@ -237,19 +244,19 @@ func (m *model) flips(p *Plan) (flips []string) {
 			"--solver or --precond: so few points are solved directly, by a fixed rule, whatever is predicted"}
 	}
 	if r != nil {
-		gain, c, than := r.Seconds.training()-b.Seconds.training(), b, "more"
-		if b.Solver == Direct {
+		gain, c, than := r.Seconds.Training()-b.Seconds.Training(), b, "more"
+		if b.Solver == cost.Direct {
 			gain, c, than = -gain, r, "fewer"
 		}
-		if limit := float64(c.Iterations) + gain/c.each(); limit >= 1 {
+		if limit := float64(c.Iterations) + gain/c.Each(); limit >= 1 {
 			flips = append(flips, fmt.Sprintf("%s than %.0f iterations where %d are expected: then %v is faster", than,
 				limit, c.Iterations, r))
 		}
 	}
 	for _, o := range p.Candidates {
-		if o.Refused != "" && o.Seconds.training() < b.Seconds.training() {
+		if o.Refused != "" && o.Seconds.Training() < b.Seconds.Training() {
 			return append(flips, fmt.Sprintf("a memory limit of %s beside the program: then %v, %.3g s",
-				accel.Bytes(o.Bytes), o, o.Seconds.training()))
+				accel.Bytes(o.Bytes), o, o.Seconds.Training()))
 		}
 	}
 	return flips

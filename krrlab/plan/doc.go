@@ -1,37 +1,6 @@
-// Package plan predicts what ways to solve a problem take, in seconds and bytes, and chooses one; and what a
-// solve holds in memory on ranks, how many of them a problem needs, and which part is in the way where no
-// number is enough.
-//
-// # Choice
-//
-// Options.Run lists the candidates of a Task, predicts each one's seconds from the Rates of the machine and its
-// iterations on the spectrum of K, of which a Pilot, a subsample of the points, tells, and returns a Plan.
-// docs/stages/plan.md has the method.
-//
-// # What a rank holds
-//
-// Of n points in R^d with t right-hand sides and s features, on P ranks:
-//
-//	points X             all of them                8nd, 4nd in float32, nd in bytes, 12 a nonzero
-//	kernel K             1/P of its tiles           w·n²/(2P), w = 8, 4, 2 or 0 bytes an entry
-//	features Z           1/P of the rows            4ns/P
-//	landmark factor F    1/P of the rows            4ns/P, and as much on the way
-//	factor of ZᵀZ+λ_pI   all, or 1/P from s = 2,049 8s² or 8s²/P, twice that while it is formed
-//	vectors              all of them                80nt
-//
-// K, Z and a large factor shrink with P, the others do not. The largest at once is either the forming of the
-// factor, when there is no K yet (with landmarks there is), or the solve.
-//
-// # How to choose
-//
-// Take one rank for each machine and let its threads share the work: what does not shrink is
-// then held once a machine. With P machines of M bytes, w·n²/(2P) ≈ M gives P; the points are
-// negligible as long as 4dP ≪ n. Where the factor is in the way, take fewer features, landmarks
-// (a better preconditioner of the same width), or machines with more memory. Bytes are those of
-// the numbers; the program itself takes some 0.1 GB, and Go's collector what it is left.
-//
-// # References
-//
-// docs/sizing.md has the paper's runs (Machines.Scale, Cost.Traffic), and docs/adr/0010 why the points are whole on
-// each rank.
+// Package plan chooses a way to solve a problem: Options.Run lists the candidates of a Task, predicts each one's seconds
+// and bytes from the rates of the machine (package cost) and its iterations on the spectrum of K, of which a Pilot, a
+// subsample of the points, tells, and returns a Plan. Which preconditioners there are, what they cost and when they are
+// worth proposing their kinds say (package recipe). docs/stages/plan.md has the method, docs/sizing.md the paper's runs
+// (Machines.Scale).
 package plan

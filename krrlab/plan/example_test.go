@@ -1,17 +1,26 @@
 package plan_test
 
 import (
+	"context"
 	"fmt"
 
-	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/recipe"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
+// What a way to solve a million points takes on machines that are not there.
 func Example() {
-	p := plan.Cost{N: 400_000, D: 784, T: 10, Ranks: 6, PointBytes: 4 * 400_000 * 784}
-	m := p.Memory(&plan.Candidate{Precond: plan.Features, S: 10_000, Storage: gram.Float32})
-	fmt.Printf("each of 6 ranks holds %s, %s\n", accel.Bytes(m.Most), m.Reason())
+	o := plan.Options{Nodes: 8, Cores: 32, Bandwidth: 10, Latency: 50e3, Memory: 64e9,
+		Rates: "gemm32=3000,gemm64=1500,read=100,exp=40,entry=11"}
+	s, err := o.Scale(context.Background(), stage.Header{N: 1e6, D: 784, T: 10}, true,
+		cost.Candidate{Solver: cost.PCG, M: recipe.Features{S: 20000}, Iterations: 100})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("K %v, %.0f s\n", s.On.Storage, s.On.Seconds.Total)
 	// Output:
-	// each of 6 ranks holds 57.9 GB, 53.5 GB of them are K: take more ranks, or a storage of fewer bytes
+	// K recompute, 750 s
 }

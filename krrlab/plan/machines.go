@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -28,7 +28,7 @@ const timed = 8192
 // this machine, times the cores.
 func (o Options) machines(ctx context.Context) (m Machines, err error) {
 	m = Machines{Nodes: o.Nodes, Cores: cmp.Or(o.Cores, accel.Threads()), Memory: o.Memory, Price: o.Price}
-	m.Network = Network{o.Bandwidth / 8 * 1e9, o.Latency.Seconds()}
+	m.Network = cost.Network{Bandwidth: o.Bandwidth / 8 * 1e9, Latency: o.Latency.Seconds()}
 	at := map[string]*float64{"read": &m.Read, "gemm32": &m.Gemm32, "gemm64": &m.Gemm64, "exp": &m.Exp,
 		"entry": &m.Stored}
 	for _, word := range strings.FieldsFunc(o.Rates, func(r rune) bool { return r == ',' }) {
@@ -46,7 +46,7 @@ func (o Options) machines(ctx context.Context) (m Machines, err error) {
 	if m.Machine = "as given"; min(m.Read, m.Gemm32, m.Gemm64, m.Exp) > 0 {
 		return m, nil
 	}
-	r, err := ReadRates(ctx)
+	r, err := cost.ReadRates(ctx)
 	by := float64(m.Cores) / float64(accel.Threads())
 	m.Machine, m.Read = r.Machine, cmp.Or(m.Read, min(by*r.Read, max(r.Read, socket)))
 	m.Gemm32, m.Gemm64, m.Exp = cmp.Or(m.Gemm32, by*r.Gemm32), cmp.Or(m.Gemm64, by*r.Gemm64), cmp.Or(m.Exp, by*r.Exp)
@@ -56,8 +56,7 @@ func (o Options) machines(ctx context.Context) (m Machines, err error) {
 
 // Scale predicts what the machines of the options take for a problem of which the size is known, and points in bytes or
 // not. Where rates are of this machine, entries of K are timed, of random points.
-func (o Options) Scale(ctx context.Context, h stage.Header, bytes bool, form precond.Form,
-	way Candidate) (*Scaling, error) {
+func (o Options) Scale(ctx context.Context, h stage.Header, bytes bool, way cost.Candidate) (*Scaling, error) {
 	if err := o.countable(h, way); err != nil {
 		return nil, err
 	}
@@ -65,7 +64,7 @@ func (o Options) Scale(ctx context.Context, h stage.Header, bytes bool, form pre
 	if err != nil {
 		return nil, err
 	}
-	c, all := Cost{N: h.N, D: h.D, T: h.T, Form: form}, points.NewDense(timed, h.D, nil)
+	c, all := cost.Model{N: h.N, D: h.D, T: h.T}, points.NewDense(timed, h.D, nil)
 	rng.New(1).Float64s(all.Data, 0)
 	var x points.Points = all
 	if bytes {
@@ -75,7 +74,7 @@ func (o Options) Scale(ctx context.Context, h stage.Header, bytes bool, form pre
 		x, _ = points.AsBytes(all, 1./255)
 		c.PointBytes = int64(h.N) * int64(h.D)
 	}
-	if m.Machine == here() {
+	if m.Machine == cost.Here() {
 		of := &stage.Problem{Header: stage.Header{N: timed, D: h.D, T: 1, Lambda: 1, Tol: 1e-3}, X: x,
 			Kernel: kernel.Gaussian{Sigma: math.Sqrt(float64(h.D))}}
 		p, err := newPilot(ctx, &Task{Problem: of})
@@ -89,7 +88,11 @@ func (o Options) Scale(ctx context.Context, h stage.Header, bytes bool, form pre
 
 // countable refuses a problem if a machine's bytes, of all the points on one machine or of the most points of weak
 // scaling, might not fit an int64.
-func (o Options) countable(h stage.Header, way Candidate) error {
+func (o Options) countable(h stage.Header, way cost.Candidate) error {
+	if p, ok := way.M.(cost.Preconditioner); ok {
+		parts := p.Cost(&cost.Model{Rates: cost.Reference(), N: min(h.N, 1000), D: h.D, T: h.T}, gram.Recompute)
+		way.S, way.Neighbors = parts.S, parts.Neighbors
+	}
 	n, s := float64(h.N), float64(way.S)
 	rows := n * max(1, math.Sqrt(mostNodes/float64(o.Nodes)))
 	bytes := 8 * (n*n/2 + rows*(float64(h.D)+10*float64(h.T)+2*s+3*float64(way.Neighbors)) + 2*s*s)
@@ -101,7 +104,7 @@ func (o Options) countable(h stage.Header, way Candidate) error {
 }
 
 // entries takes seconds of entries of K measured here for those of the machines.
-func (m *Machines) entries(e Entries) {
+func (m *Machines) entries(e cost.Entries) {
 	by := float64(accel.Threads()) / float64(m.Cores)
 	m.Exact, m.Stored, m.Spread = by*e.Exact, cmp.Or(m.Stored, by*e.Stored), e.Spread
 }
@@ -115,10 +118,10 @@ func (o Options) scale(ctx context.Context, p *Plan, of *stage.Problem) (*Scalin
 	m.entries(p.Pilot.Entries)
 	var best *Scaling
 	for _, way := range p.Candidates {
-		if way.Solver == Direct {
+		if way.Solver == cost.Direct {
 			continue
 		}
-		c := Cost{N: of.N, D: of.D, T: of.T, Tests: o.Tests, PointBytes: points.Held(of.X), K: &p.Pilot.choice}
+		c := cost.Model{N: of.N, D: of.D, T: of.T, Tests: o.Tests, PointBytes: points.Held(of.X), K: &p.Pilot.choice}
 		as := *way
 		if as.Iterations = cmp.Or(o.Iterations, way.Iterations); c.K.Sparse == nil && p.Pilot.task.Held.Storage == gram.Auto {
 			as.Storage = gram.Auto
@@ -142,5 +145,5 @@ func (s *Scaling) better(o *Scaling) bool {
 	if (s.Choice.Refused == "") != (o.Choice.Refused == "") {
 		return s.Choice.Refused == ""
 	}
-	return s.Choice.Seconds.training() < o.Choice.Seconds.training()
+	return s.Choice.Seconds.Training() < o.Choice.Seconds.Training()
 }

@@ -3,12 +3,14 @@ package plan
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -18,7 +20,7 @@ import (
 type Pilot struct {
 	M       int     `json:"m"`
 	Seconds float64 `json:"seconds"` // it took
-	Entries
+	cost.Entries
 	// Left is the mean residual of a point after projection on M others: the last squared pivots of K in random order.
 	Left float64 `json:"left"`
 	// Sum estimates Σ_j|k(x_i, x_j)|, j ≠ i, of a row of K on average, Largest the largest one with k(x_i, x_i).
@@ -77,6 +79,18 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 
 // timings is how often an entry of K is timed. The quickest counts, which other programs distort least.
 const timings = 5
+
+// mostSpread is up to which Spread timings agree.
+const mostSpread = 1.5
+
+// spreadText says that timings disagree; "" if they do not.
+func spreadText(e *cost.Entries) string {
+	if e.Spread <= mostSpread {
+		return ""
+	}
+	return fmt.Sprintf("; the slowest of %d timings of K took %.3g times the quickest: the machine is busy, and the "+
+		"prediction is of an idle one", timings, e.Spread)
+}
 
 // entry returns the seconds of an entry of K of some points, by products for which it is formed, and how many times as
 // long the slowest of the timings took.

@@ -3,8 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,18 +11,19 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/race"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/recipe"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // rates are those of a machine that is not there.
-func rates() Rates {
-	return Rates{Machine: "made up", Read: 3e10, Gemm32: 2e11, Gemm64: 1e11, Exp: 3e9}
+func rates() cost.Rates {
+	return cost.Rates{Machine: "made up", Read: 3e10, Gemm32: 2e11, Gemm64: 1e11, Exp: 3e9}
 }
 
 // smooth is a problem of n points in R^d.
@@ -39,7 +39,7 @@ func smooth(n, d int) *Task {
 }
 
 // chosen plans a task.
-func chosen(t *testing.T, task *Task, r Rates) *Plan {
+func chosen(t *testing.T, task *Task, r cost.Rates) *Plan {
 	t.Helper()
 	p, err := choose(t.Context(), task, r)
 	testkit.OK(t, err)
@@ -52,55 +52,6 @@ func pilotOf(t *testing.T, task *Task) *Pilot {
 	p, err := newPilot(t.Context(), task)
 	testkit.OK(t, err)
 	return p
-}
-
-// TestCache: rates that are kept are taken, what is damaged is replaced, and a folder that cannot be written stops
-// nothing.
-func TestCache(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("XDG_CACHE_HOME", dir)
-	read := func() Rates {
-		t.Helper()
-		r, err := ReadRates(t.Context())
-		if err != nil || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) || r.Machine != here() {
-			t.Fatal(r, err)
-		}
-		return r
-	}
-	if first := read(); read() != first {
-		t.Error("measured again")
-	}
-	kept := Rates{Machine: here(), Read: 1e18, Gemm32: 1e18, Gemm64: 1e18, Exp: 1e18}
-	if kept.Keep(); read() != kept {
-		t.Error("what is kept is not taken")
-	}
-	other := kept
-	other.Machine = "another"
-	zero, _ := json.Marshal(Rates{Machine: here()})
-	another, _ := json.Marshal(other)
-	for what, text := range map[string]string{"cut off": `{"a": {`, "nothing": "", "zeros": string(zero),
-		"another": string(another)} {
-		testkit.OK(t, os.WriteFile(file(), []byte(text), 0o666))
-		if r := read(); r.Read == 1e18 || read() != r {
-			t.Errorf("%s: %+v", what, r)
-		}
-	}
-	testkit.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "file"))
-	read()
-}
-
-// TestMeasure: every rate of this machine is a positive number, and little memory is taken.
-func TestMeasure(t *testing.T) {
-	got := testkit.Allocated(func() {
-		if r := Measure(t.Context()); !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
-			t.Errorf("%+v", r)
-		}
-	})
-	// with the detector pools lose what they have
-	if got > 160e6 && !race.Enabled {
-		t.Errorf("it allocates %d bytes", got)
-	}
 }
 
 // TestPilot compares what the pilot tells of K with dense linear algebra.
@@ -146,71 +97,44 @@ func TestPilot(t *testing.T) {
 	}
 }
 
-// TestCosts: no iteration is faster than memory; less of K is read where tiles are left out; and the panels of a small
-// factorization do not slow a large one.
-func TestCosts(t *testing.T) {
-	quick := rates()
-	quick.Exp = 1e15
-	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
-		m := &Cost{Rates: quick, N: 40000, T: 1}
-		_, v := m.iteration(&Candidate{Solver: PCG, Storage: s, S: 500})
-		if least := (float64(m.kernelBytes(s)) + 8*40000*500) / quick.Read; v < least || v > 1.2*least {
-			t.Errorf("%v: an iteration of %g s, memory is read in %g", s, v, least)
-		}
-	}
-	cost := Cost{Rates: rates(), N: 30000, D: 3, T: 1, Looked: true, Entries: Entries{Stored: 1e-9, Exact: 1e-9}}
-	all := Candidate{Solver: CG, Precond: None, Storage: gram.Float32, Iterations: 100}
-	part := all
-	cost.Of(&all)
-	cost.K = &gram.Choice{Storage: gram.Float32, Bytes: gram.RankBytes(30000, gram.Float32, 1) / 100,
-		Sparse: &gram.Sparse{Formed: 0.05, Kept: 0.01}}
-	cost.Of(&part)
-	if k := part.Seconds.Kernel / all.Seconds.Kernel; k > 0.06 || part.Seconds.Solve > 0.1*all.Seconds.Solve ||
-		part.Bytes > all.Bytes/20 {
-		t.Errorf("%+v of %d bytes, dense %+v of %d", part.Seconds, part.Bytes, all.Seconds, all.Bytes)
-	}
-	const gemm = 1e11
-	if v := math.Pow(1e5, 3) / 3 / gemm / (&Cost{}).cholesky(1e5, gemm, 1); !(v > 0.87 && v < 1/1.12) {
-		t.Errorf("a large factorization at %g of the rate of products", v)
-	}
-}
-
 // TestChoice: what is set is held, what does not fit is refused, and the choice is the least of what is left, or as
 // good.
 func TestChoice(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  func(*Task)
-		want func(c *Candidate) bool
+		want func(c *cost.Candidate) bool
 	}{
-		"nothing": {func(*Task) {}, func(*Candidate) bool { return true }},
-		"solver":  {func(t *Task) { t.Held.Solver = CG }, func(c *Candidate) bool { return c.Solver == CG }},
-		"direct":  {func(t *Task) { t.Held.Solver = Direct }, func(c *Candidate) bool { return c.Solver == Direct }},
-		"method": {func(t *Task) { t.Held.Precond, t.Held.S, t.Held.LambdaP = RPCholesky, 77, 0.3 },
-			func(c *Candidate) bool { return c.Precond == RPCholesky && c.S == 77 && c.LambdaP == 0.3 }},
-		"nystrom": {func(t *Task) { t.Held.Precond, t.Held.S = Nystrom, 77 },
-			func(c *Candidate) bool { return c.Precond == Nystrom && c.S == 77 }},
-		"rank":  {func(t *Task) { t.Held.S = 99 }, func(c *Candidate) bool { return c.S == 99 }},
-		"ridge": {func(t *Task) { t.Held.LambdaP = 0.7 }, func(c *Candidate) bool { return c.LambdaP == 0.7 }},
-		"neighbors": {func(t *Task) { t.Held.Precond, t.Held.Neighbors, t.Held.Named = Vecchia, 77, " --own" },
-			func(c *Candidate) bool { return c.Neighbors == 77 && c.Flags() == "--solver pcg --own" }},
-		"beside pivots": {func(t *Task) { t.Held.Precond, t.Held.S, t.Held.Named = Vecchia, 77, " --own" },
-			func(c *Candidate) bool { return c.S == 77 && !strings.Contains(c.String(), "neighbors") }},
+		"nothing": {func(*Task) {}, func(*cost.Candidate) bool { return true }},
+		"solver":  {func(t *Task) { t.Held.Solver = cost.CG }, func(c *cost.Candidate) bool { return c.Solver == cost.CG }},
+		"direct":  {func(t *Task) { t.Held.Solver = cost.Direct }, func(c *cost.Candidate) bool { return c.Solver == cost.Direct }},
+		"method": {func(t *Task) { t.Held.Precond = recipe.RPCholesky{S: 77, LambdaP: 0.3} },
+			func(c *cost.Candidate) bool { return c.Precond == "rpcholesky" && c.S == 77 && c.LambdaP == 0.3 }},
+		"nystrom": {func(t *Task) { t.Held.Precond = recipe.Nystrom{S: 77} },
+			func(c *cost.Candidate) bool { return c.Precond == "nystrom" && c.S == 77 }},
+		"rank":  {func(t *Task) { t.Held.S = 99 }, func(c *cost.Candidate) bool { return c.S == 99 }},
+		"ridge": {func(t *Task) { t.Held.LambdaP = 0.7 }, func(c *cost.Candidate) bool { return c.LambdaP == 0.7 }},
+		"neighbors": {func(t *Task) { t.Held.Precond = recipe.Vecchia{Neighbors: 77} }, func(c *cost.Candidate) bool {
+			return c.Neighbors == 77 && c.Flags() == "--solver pcg --precond 'vecchia neighbors=77'"
+		}},
+		"beside pivots": {func(t *Task) { t.Held.Precond = recipe.Vecchia{S: 77} }, func(c *cost.Candidate) bool {
+			return c.S == 77 && c.Neighbors > 0 && c.String() == "pcg, vecchia, s = 77"
+		}},
 		"storage": {func(t *Task) { t.Held.Storage = gram.Fixed16 },
-			func(c *Candidate) bool { return c.Storage == gram.Fixed16 && c.Solver != Direct }},
+			func(c *cost.Candidate) bool { return c.Storage == gram.Fixed16 && c.Solver != cost.Direct }},
 		"recomputed": {func(t *Task) { t.Held.Storage = gram.Recompute },
-			func(c *Candidate) bool { return c.Storage == gram.Recompute }},
-		"iterative": {func(t *Task) { t.Iterative = true }, func(c *Candidate) bool { return c.Solver != Direct }},
+			func(c *cost.Candidate) bool { return c.Storage == gram.Recompute }},
+		"iterative": {func(t *Task) { t.Iterative = true }, func(c *cost.Candidate) bool { return c.Solver != cost.Direct }},
 		"columns": {func(t *Task) {
 			t.T = 3
-			t.Held.Solver = BlockPCG
-		}, func(c *Candidate) bool { return c.Solver == BlockPCG }},
+			t.Held.Solver = cost.BlockPCG
+		}, func(c *cost.Candidate) bool { return c.Solver == cost.BlockPCG }},
 		"half": {func(t *Task) { t.Memory, t.Refined = 24e5, true },
-			func(c *Candidate) bool {
-				return c.Refused != "" || (c.Storage == gram.Fixed16) != (c.Precond == Vecchia)
+			func(c *cost.Candidate) bool {
+				return c.Refused != "" || (c.Storage == gram.Fixed16) != (c.Precond == "vecchia")
 			}},
-		"many columns": {func(t *Task) { t.T = 600 }, func(c *Candidate) bool { return c.Solver != BlockPCG }},
+		"many columns": {func(t *Task) { t.T = 600 }, func(c *cost.Candidate) bool { return c.Solver != cost.BlockPCG }},
 		"little memory": {func(t *Task) { t.Memory = 2e6 },
-			func(c *Candidate) bool { return c.Refused != "" || c.Bytes <= 2e6 }},
+			func(c *cost.Candidate) bool { return c.Refused != "" || c.Bytes <= 2e6 }},
 	} {
 		task := smooth(1200, 4)
 		c.set(task)
@@ -224,12 +148,12 @@ func TestChoice(t *testing.T) {
 				math.Abs(sum-s.Total) > 1e-12*sum || o.Bytes <= 0 {
 				t.Errorf("%s: %v: %+v, %d bytes", name, o, s, o.Bytes)
 			}
-			if o.Refused == "" && s.training() < p.Choice.Seconds.training() || i > 0 && o.Refused == "" &&
+			if o.Refused == "" && s.Training() < p.Choice.Seconds.Training() || i > 0 && o.Refused == "" &&
 				p.Candidates[i-1].Refused != "" {
 				t.Errorf("%s: %v is number %d, the choice %v", name, o, i, &p.Choice)
 			}
 		}
-		if *p.Candidates[0] != p.Choice || p.Choice.Refused != "" ||
+		if !reflect.DeepEqual(*p.Candidates[0], p.Choice) || p.Choice.Refused != "" ||
 			!strings.Contains(p.Flags, "--solver "+p.Choice.Solver) {
 			t.Errorf("%s: %v, by name %s", name, &p.Choice, p.Flags)
 		}
@@ -238,7 +162,7 @@ func TestChoice(t *testing.T) {
 	task.Memory = 1000
 	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no way to solve fits")
 	task = smooth(1200, 4)
-	task.Held.Solver, task.Held.Precond = Direct, Nystrom
+	task.Held.Solver, task.Held.Precond = cost.Direct, recipe.Nystrom{S: 9}
 	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no method whose costs it knows")
 }
 
@@ -248,7 +172,7 @@ func TestRule(t *testing.T) {
 	local := smooth(4200, 2)
 	local.Kernel, local.Lambda, local.Drop = kernel.Gaussian{Sigma: 0.02}, 0.01, 1e-4
 	p := chosen(t, local, rates())
-	if p.Choice.Precond != Vecchia || !strings.Contains(p.Flags, "--precond vecchia") || p.Instead == nil {
+	if p.Choice.Precond != "vecchia" || !strings.Contains(p.Flags, "--precond vecchia") || p.Instead == nil {
 		t.Errorf("a local K: %v, %v", p, p.Instead)
 	}
 	if p.Pilot.choice.Sparse == nil || p.Chosen(gram.Auto, 0) != &p.Pilot.choice || p.Chosen(gram.Float64, 0) != nil {
@@ -257,17 +181,17 @@ func TestRule(t *testing.T) {
 	both := smooth(4000, 5)
 	both.Kernel, both.Lambda, both.Iterative = kernel.Gaussian{Sigma: 1}, 1e-4, true
 	if p = chosen(t, both, rates()); p.Choice.S != 100 || !strings.Contains(p.Flags,
-		"--precond vecchia --features 100 --neighbors 15") {
+		"--precond 'vecchia features=100 neighbors=15'") {
 		t.Errorf("neither wide nor local: %v", p)
 	}
 	wide := smooth(4000, 2)
 	wide.Kernel, wide.Tests = kernel.Gaussian{Sigma: 3}, 7
-	if p = chosen(t, wide, rates()); p.Choice.Precond != RPCholesky || p.Choice.LambdaP != ridges*wide.Lambda {
+	if p = chosen(t, wide, rates()); p.Choice.Precond != "rpcholesky" || p.Choice.LambdaP != 10*wide.Lambda {
 		t.Errorf("a wide kernel: %v", p)
 	}
 	quick := rates()
 	quick.Gemm32, quick.Gemm64 = 1e16, 1e16
-	if p = chosen(t, smooth(2000, 4), quick); p.Choice.Solver != Direct || p.Instead != nil || len(p.Flips) > 1 {
+	if p = chosen(t, smooth(2000, 4), quick); p.Choice.Solver != cost.Direct || p.Instead != nil || len(p.Flips) > 1 {
 		t.Errorf("fast factorizations: %v", p)
 	}
 	near := smooth(3600, 4)
@@ -277,12 +201,12 @@ func TestRule(t *testing.T) {
 		x.Row(i)[i%4] += math.Pow(10, -5*float64(i)/3600)
 	}
 	near.Lambda, near.Tol = 1e-5, 1e-5
-	if p = chosen(t, near, rates()); p.Choice.Solver != Direct || p.Choice.Storage != gram.Float64 {
+	if p = chosen(t, near, rates()); p.Choice.Solver != cost.Direct || p.Choice.Storage != gram.Float64 {
 		t.Errorf("near duplicates: %v", p)
 	}
 	near.Kernel = kernel.Gaussian{Sigma: 0.2} // u‖K‖₂ is less than λ, though u·n·max k(x, x) is more
-	near.Held.Solver = Direct
-	if p = chosen(t, near, rates()); !slices.ContainsFunc(p.Candidates, func(c *Candidate) bool {
+	near.Held.Solver = cost.Direct
+	if p = chosen(t, near, rates()); !slices.ContainsFunc(p.Candidates, func(c *cost.Candidate) bool {
 		return c.Storage == gram.Float32 && c.Iterations > 0
 	}) {
 		t.Errorf("a narrow kernel: %v", p)
@@ -303,7 +227,7 @@ func TestGiven(t *testing.T) {
 	testkit.OK(t, err)
 	x.Kernel, x.X = given, kernel.Rows(n)
 	for _, c := range chosen(t, x, rates()).Candidates {
-		if c.Solver != Direct && c.Storage != gram.Recompute {
+		if c.Solver != cost.Direct && c.Storage != gram.Recompute {
 			t.Errorf("%v: %v", c, c.Storage)
 		}
 	}
@@ -316,7 +240,7 @@ func TestSmall(t *testing.T) {
 		task := smooth(n, 2)
 		task.Tests, task.Small = 1, gram.Float64-gram.Storage(n%2)+1 // float64 of an odd n, else float32
 		p := chosen(t, task, rates())
-		if p.Choice.Solver != Direct || p.Choice.Storage != task.Small {
+		if p.Choice.Solver != cost.Direct || p.Choice.Storage != task.Small {
 			t.Errorf("n = %d: %+v", n, p)
 		}
 		if len(p.Flips) != 1 || !strings.Contains(p.Flips[0], "fixed rule") {
@@ -363,8 +287,8 @@ func TestShown(t *testing.T) {
 // TestLate: a solve is late by the seconds predicted alone, and at its end goes over to nothing that is far more
 // expensive than it was.
 func TestLate(t *testing.T) {
-	pcg := &Candidate{Solver: PCG, Precond: Nystrom, Iterations: 9, Seconds: Seconds{Solve: 10, Total: 10}}
-	direct := &Candidate{Solver: Direct, Precond: None, Seconds: Seconds{Factor: 16, Total: 16}}
+	pcg := &cost.Candidate{Solver: cost.PCG, Precond: "nystrom", Iterations: 9, Seconds: cost.Seconds{Solve: 10, Total: 10}}
+	direct := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Seconds: cost.Seconds{Factor: 16, Total: 16}}
 	r := &Report{Choice: *pcg, Seconds: pcg.Seconds, Instead: direct} // an iteration takes 1 s
 	for _, c := range []struct {
 		done      int
@@ -374,7 +298,7 @@ func TestLate(t *testing.T) {
 		true}, {16, 1, 2, false}, {17, 0, 1, false}, {18, 0, 1, true}} {
 		testkit.Equal(t, r.Late(c.done, c.low, c.left), c.late, c)
 	}
-	r.Seconds = Seconds{Kernel: 4, Solve: 10, Total: 14} // K and M count
+	r.Seconds = cost.Seconds{Kernel: 4, Solve: 10, Total: 14} // K and M count
 	if !r.Late(0, 16, 45) || !r.Late(12, 1, 2.1) {
 		t.Error("what was spent before the iterations does not count")
 	}
@@ -389,14 +313,15 @@ func TestLate(t *testing.T) {
 // TestTouch: every matrix that is formed takes the time of writing its bytes for the first time.
 func TestTouch(t *testing.T) {
 	const n, s = 10_000, 100
-	for _, c := range []Candidate{{Solver: PCG, Precond: Features, S: s}, {Solver: PCG, Precond: Nystrom, S: s},
-		{Solver: PCG, Precond: RPCholesky, S: s}, {Solver: Direct}} {
+	for _, c := range []cost.Candidate{{Solver: cost.PCG, M: recipe.Features{S: s}},
+		{Solver: cost.PCG, M: recipe.Nystrom{S: s}}, {Solver: cost.PCG, M: recipe.RPCholesky{S: s}},
+		{Solver: cost.Direct}} {
 		c.Storage = gram.Float64
 		var total [2]float64
-		slow := Reference()
+		slow := cost.Reference()
 		slow.Touch = 1e6
-		for i, r := range []Rates{Reference(), slow} {
-			Cost{Rates: r, N: n, D: 5, T: 1}.Of(&c)
+		for i, r := range []cost.Rates{cost.Reference(), slow} {
+			cost.Model{Rates: r, N: n, D: 5, T: 1}.Of(&c)
 			total[i] = c.Seconds.Total
 		}
 		if more := (total[1] - total[0]) / (1e-6 * (8*n*n/2 + 4*n*float64(c.S))); more < 0.95 || more > 1.1 {

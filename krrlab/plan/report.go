@@ -8,24 +8,25 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // Report is a choice, and what it is predicted to take, for the report of a solve.
 type Report struct {
-	Choice  Candidate `json:"choice"`
-	Seconds Seconds   `json:"predicted_seconds"`
-	Bytes   int64     `json:"predicted_bytes"` // of the process, at their most
-	Flags   string    `json:"flags"`           // of krrlab fit that ask for the choice by name
-	Raced   []Raced   `json:"raced,omitempty"` // what was tried beside
+	Choice  cost.Candidate `json:"choice"`
+	Seconds cost.Seconds   `json:"predicted_seconds"`
+	Bytes   int64          `json:"predicted_bytes"` // of the process, at their most
+	Flags   string         `json:"flags"`           // of krrlab fit that ask for the choice by name
+	Raced   []Raced        `json:"raced,omitempty"` // what was tried beside
 	// Instead is the direct solver that a solve which goes wrong goes over to (Late), nil where it does not; Over
 	// says that it did, and why.
-	Instead *Candidate `json:"instead,omitempty"`
-	Over    string     `json:"over,omitempty"`
+	Instead *cost.Candidate `json:"instead,omitempty"`
+	Over    string          `json:"over,omitempty"`
 }
 
 // Going returns the report of a plan that goes over to a candidate.
-func (r Report) Going(c *Candidate) Report {
+func (r Report) Going(c *cost.Candidate) Report {
 	r.Choice, r.Seconds, r.Flags, r.Instead = *c, c.Seconds, c.Flags(), nil
 	return r
 }
@@ -65,19 +66,16 @@ func (r *Report) Late(done int, low, left float64) bool {
 	if r == nil || r.Instead == nil {
 		return false
 	}
-	direct, each := r.Instead.Seconds.training(), r.Choice.each()
-	spent := (r.Seconds.training() - r.Seconds.Solve - r.Seconds.Residual + float64(done)*each) / direct
+	direct, each := r.Instead.Seconds.Training(), r.Choice.Each()
+	spent := (r.Seconds.Training() - r.Seconds.Solve - r.Seconds.Residual + float64(done)*each) / direct
 	return spent >= fewSpent && low*each >= direct || spent >= 1 && left*each > fewLeft*direct || spent >= 1+fewLeft
 }
 
 // Worth reports whether the direct solver is worth its seconds after done iterations that did not reach τ: they are
 // at most ten times those of the iterations.
 func (r *Report) Worth(done int) bool {
-	return r != nil && r.Instead != nil && r.Instead.Seconds.training() <= overTimes*float64(done)*r.Choice.each()
+	return r != nil && r.Instead != nil && r.Instead.Seconds.Training() <= overTimes*float64(done)*r.Choice.Each()
 }
-
-// each returns the seconds of an iteration.
-func (c *Candidate) each() float64 { return c.Seconds.Solve / float64(c.Iterations+1) }
 
 // ReportFile is where a folder of checkpoints keeps what was chosen.
 const ReportFile = "plan.json"

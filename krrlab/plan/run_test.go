@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"reflect"
 	"sync"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -35,7 +37,7 @@ func TestRun(t *testing.T) {
 	}
 	all.Wait()
 	a, b := plans[0], plans[1]
-	if a == nil || b == nil || a.Choice != b.Choice || len(a.Candidates) != len(b.Candidates) ||
+	if a == nil || b == nil || !reflect.DeepEqual(a.Choice, b.Choice) || len(a.Candidates) != len(b.Candidates) ||
 		!(a.Rates.Bandwidth > 0 && a.Rates.Latency > 0) || a.Rates.Network != b.Rates.Network {
 		t.Errorf("ranks plan %v and %v", a, b)
 	}
@@ -43,7 +45,7 @@ func TestRun(t *testing.T) {
 		Rates: "gemm32=640,gemm64=320,read=90,exp=22"}
 	v := testkit.Must(made(nil, krrlab.AutoSolver).Run(t.Context(), o))
 	s := v.(*plan.Scaling)
-	if c := s.Choice; s.On.Nodes != 4 || c.Iterations != 77 || c.Solver == plan.Direct || s.From != "as given" {
+	if c := s.Choice; s.On.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct || s.From != "as given" {
 		t.Errorf("%v", s)
 	}
 	o.Iterations = 0
@@ -64,7 +66,7 @@ func TestFewAsSolved(t *testing.T) {
 		cfg.Kernel, cfg.Lambda = kernel.Gaussian{Sigma: 1}, 0.1
 		lab := testkit.Must(krrlab.New(set, cfg))
 		p, sol := testkit.Must(lab.Plan(t.Context(), krrlab.PlanOptions{})), testkit.Must(lab.Solve(t.Context()))
-		if c := p.Choice; c.Solver != sol.Solver.String() || c.Solver != plan.Direct && (c.Precond != sol.Precond ||
+		if c := p.Choice; c.Solver != sol.Solver.String() || c.Solver != cost.Direct && (c.Precond != sol.Precond ||
 			c.S != sol.S || c.LambdaP != float64(sol.LambdaP)) {
 			t.Errorf("%s: %v chosen, solved by %v, %s, s = %d", name, &c, sol.Solver, sol.Precond, sol.S)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -16,20 +17,20 @@ import (
 
 // Machines are equal ones, of which each is a rank.
 type Machines struct {
-	Rates
-	Entries         // 0: by the rates
-	Nodes   int     `json:"nodes"`
-	Cores   int     `json:"cores"`
-	Memory  int64   `json:"memory"` // bytes of one; 0: not limited
-	Price   float64 `json:"price"`  // of one for an hour
+	cost.Rates
+	cost.Entries         // 0: by the rates
+	Nodes        int     `json:"nodes"`
+	Cores        int     `json:"cores"`
+	Memory       int64   `json:"memory"` // bytes of one; 0: not limited
+	Price        float64 `json:"price"`  // of one for an hour
 }
 
 // Scaling is what a way to solve a problem is predicted to take on machines, and on fewer and more of them.
 type Scaling struct {
 	stage.Header
-	Machines Machines  `json:"machines"`
-	Choice   Candidate `json:"choice"`
-	From     string    `json:"iterations_from"`
+	Machines Machines       `json:"machines"`
+	Choice   cost.Candidate `json:"choice"`
+	From     string         `json:"iterations_from"`
 	// On are the machines asked for; Strong 1, 2, 4, … 1,024 of them, Weak as many with as much of K for each: n ∝ √P.
 	On     Extent   `json:"on"`
 	Strong []Extent `json:"strong"`
@@ -40,7 +41,7 @@ type Scaling struct {
 type Extent struct {
 	Nodes   int          `json:"nodes"`
 	N       int          `json:"n"`
-	Seconds Seconds      `json:"predicted_seconds"`
+	Seconds cost.Seconds `json:"predicted_seconds"`
 	Bytes   int64        `json:"predicted_bytes"` // of a rank, at their most
 	Reason  string       `json:"reason"`          // what most of them are
 	Sent    int64        `json:"sent"`            // bytes that a rank hands to the others
@@ -60,7 +61,7 @@ type Limit struct {
 const mostNodes = 1024
 
 // Scale predicts what the candidate takes on the machines. Storage auto is what fits: float32, or recompute.
-func (m Machines) Scale(h stage.Header, c Cost, way Candidate) *Scaling {
+func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scaling {
 	s := &Scaling{Header: h, Machines: m, Choice: way}
 	c.Rates, c.Entries, c.Cores = m.Rates, m.Entries, m.Cores
 	s.On = m.extent(c, way, m.Nodes)
@@ -81,7 +82,7 @@ func (m Machines) Scale(h stage.Header, c Cost, way Candidate) *Scaling {
 }
 
 // extent predicts what so many machines take. Storage auto is float32 where that fits, else recompute.
-func (m *Machines) extent(c Cost, way Candidate, nodes int) Extent {
+func (m *Machines) extent(c cost.Model, way cost.Candidate, nodes int) Extent {
 	if c.Ranks = nodes; way.Storage == gram.Auto {
 		if way.Storage = gram.Float32; m.Memory > 0 && c.Memory(&way).Most > m.Memory {
 			way.Storage = gram.Recompute
@@ -122,7 +123,7 @@ func (m *Machines) extent(c Cost, way Candidate, nodes int) Extent {
 var stages = []string{"kernel", "features", "factor", "solve", "residual"}
 
 // parts are the seconds of the stages.
-func parts(s *Seconds) []float64 {
+func parts(s *cost.Seconds) []float64 {
 	return []float64{s.Kernel, s.Features, s.Factor, s.Solve, s.Residual}
 }
 
@@ -140,7 +141,7 @@ func (s *Scaling) String() string {
 	}
 	b.Add("machines", "%d of %s%s, %.3g Gbit/s, %.3g µs; %.3g and %.3g Gflop/s, %.3g GB/s (%s)%s", m.Nodes,
 		plural.Count(m.Cores, "core"), memory, 8e-9*m.Bandwidth, 1e6*m.Latency, m.Gemm32/1e9, m.Gemm64/1e9, m.Read/1e9,
-		folder.ReplaceAllString(m.Machine, "("), m.spreadText())
+		folder.ReplaceAllString(m.Machine, "("), spreadText(&m.Entries))
 	v := on.Seconds
 	b.Took(v.Total, "kernel", v.Kernel, "features", v.Features, "factor", v.Factor, "solve", v.Solve, "residual",
 		v.Residual)

@@ -5,9 +5,10 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/recipe"
 	"github.com/krrlab/lab/krrlab/stage"
 	_ "github.com/krrlab/lab/plots/draw"
 )
@@ -22,13 +23,13 @@ func cluster() Options {
 // that is divided takes less on more, memory, money and storage follow; weak scaling keeps n²/P.
 func TestScale(t *testing.T) {
 	h := stage.Header{Dataset: "made", N: 1e6, D: 784, T: 10}
-	for _, way := range []Candidate{
-		{Solver: PCG, Precond: Features, S: 20000, Iterations: 100},
-		{Solver: PCG, Precond: Nystrom, S: 1000, Iterations: 50},
-		{Solver: PCG, Precond: RPCholesky, S: 1000, Iterations: 50}, {Solver: BlockPCG, Iterations: 900},
-		{Solver: PCG, Precond: Vecchia, S: 1000, Neighbors: 30, Iterations: 50},
+	for _, way := range []cost.Candidate{
+		{Solver: cost.PCG, M: recipe.Features{S: 20000}, Iterations: 100},
+		{Solver: cost.PCG, M: recipe.Nystrom{S: 1000}, Iterations: 50},
+		{Solver: cost.PCG, M: recipe.RPCholesky{S: 1000}, Iterations: 50}, {Solver: cost.BlockPCG, Iterations: 900},
+		{Solver: cost.PCG, M: recipe.Vecchia{S: 1000, Neighbors: 30}, Iterations: 50},
 	} {
-		s := testkit.Must(cluster().Scale(t.Context(), h, true, precond.AutoForm, way))
+		s := testkit.Must(cluster().Scale(t.Context(), h, true, way))
 		on := s.Strong[3]
 		if on.Seconds != s.On.Seconds || on.Bytes != s.On.Bytes || on.Sent != s.On.Sent || s.On.Nodes != 8 ||
 			on.Money != s.On.Money || math.Abs(on.Money-16*on.Seconds.Total/3600) > 1e-9*on.Money {
@@ -47,7 +48,7 @@ func TestScale(t *testing.T) {
 			if (e.Seconds.Network > 0 || e.Sent > 0) != (i > 0) {
 				t.Errorf("%v: %d machines exchange for %g s, %d bytes", &way, e.Nodes, e.Seconds.Network, e.Sent)
 			}
-			c := Cost{Rates: s.Machines.Rates, Entries: s.Machines.Entries, Cores: 32, N: h.N, D: h.D, T: h.T,
+			c := cost.Model{Rates: s.Machines.Rates, Entries: s.Machines.Entries, Cores: 32, N: h.N, D: h.D, T: h.T,
 				Ranks: e.Nodes, PointBytes: int64(h.N * h.D)}
 			as := way
 			as.Storage = e.Storage
@@ -72,13 +73,13 @@ func TestScale(t *testing.T) {
 // TestBetter: what fits the memory goes before what does not, and then the sooner.
 func TestBetter(t *testing.T) {
 	h, o := stage.Header{N: 1e5, D: 20, T: 1}, cluster()
-	fits := testkit.Must(o.Scale(t.Context(), h, false, precond.AutoForm, Candidate{Solver: PCG, Precond: Features,
-		S: 1000, Iterations: 100}))
-	longer := testkit.Must(o.Scale(t.Context(), h, false, precond.AutoForm, Candidate{Solver: PCG, Precond: Features,
-		S: 1000, Iterations: 200}))
+	fits := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
+		M: recipe.Features{S: 1000}, Iterations: 100}))
+	longer := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
+		M: recipe.Features{S: 1000}, Iterations: 200}))
 	o.Memory = 1e6
-	not := testkit.Must(o.Scale(t.Context(), h, false, precond.AutoForm, Candidate{Solver: PCG, Precond: Features,
-		S: 1000, Iterations: 1}))
+	not := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
+		M: recipe.Features{S: 1000}, Iterations: 1}))
 	testkit.Contains(t, not.String(), "does not fit", "a machine has 1 MB")
 	if !fits.better(longer) || longer.better(fits) || !longer.better(not) || not.better(longer) {
 		t.Errorf("%v\n%v\n%v", fits, longer, not)
@@ -94,13 +95,13 @@ func TestHere(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	threads := accel.Threads()
 	o := Options{Nodes: 2, Cores: 100 * threads, Bandwidth: 10, Rates: "exp=5"}
-	r := testkit.Must(ReadRates(t.Context()))
+	r := testkit.Must(cost.ReadRates(t.Context()))
 	for _, bytes := range []bool{false, true} {
-		s := testkit.Must(o.Scale(t.Context(), stage.Header{N: 1e5, D: 20, T: 1}, bytes, precond.AutoForm,
-			Candidate{Solver: PCG, Iterations: 9}))
+		s := testkit.Must(o.Scale(t.Context(), stage.Header{N: 1e5, D: 20, T: 1}, bytes,
+			cost.Candidate{Solver: cost.PCG, Iterations: 9}))
 		m := s.Machines
 		if m.Gemm32 != 100*r.Gemm32 || m.Gemm64 != 100*r.Gemm64 || m.Exp != 5e9 || m.Read != min(100*r.Read,
-			max(r.Read, socket)) || m.Machine != here() || !(m.Stored > 0 && m.Exact > 0) {
+			max(r.Read, socket)) || m.Machine != cost.Here() || !(m.Stored > 0 && m.Exact > 0) {
 			t.Errorf("%+v of %+v", m, r)
 		}
 	}

@@ -9,15 +9,15 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // Stage is the definition of the stage.
 var Stage = stage.Definition{
 	Name: stage.Plan, Options: Options{}, Result: (*Plan)(nil), Indefinite: true,
-	Here: "its ranks take pcg or block-pcg with the default preconditioner, or what the Config names",
-	Flags: "test holdout precond features sketch neighbors damping form spectral landmarks lambda-p tol max-iter solver " +
-		"residual stop",
+	Here:  "its ranks take pcg or block-pcg with the default preconditioner, or what the Config names",
+	Flags: "test holdout precond features lambda-p tol max-iter solver residual stop",
 	Short: "Predict seconds and memory of every way to fit, and choose one",
 	Long: `Plan takes the flags of krrlab fit for data, kernel and solver. It prints the solver,
 preconditioner, rank and λ_p that fit would choose, the predicted seconds of each stage, the
@@ -108,13 +108,13 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 
 // choose returns the plan of the first rank, nil on the others.
 func (o Options) choose(ctx context.Context, b stage.Bench) (*Plan, error) {
-	p, read := b.Problem(), ReadRates
+	p, read := b.Problem(), cost.ReadRates
 	if p.Comm.Size() > 1 { // what a rank does while the others do as much is not what one process does
-		read = func(ctx context.Context) (Rates, error) { return Measure(ctx), ctx.Err() }
+		read = func(ctx context.Context) (cost.Rates, error) { return cost.Measure(ctx), ctx.Err() }
 	}
 	rates, err := read(ctx)
 	if p.Comm.Size() > 1 {
-		n, e := measureNetwork(ctx, p.Comm)
+		n, e := cost.MeasureNetwork(ctx, p.Comm)
 		rates.Network, err = n, cmp.Or(err, e)
 	}
 	if err != nil || p.Comm.Rank() > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -17,12 +18,12 @@ type Plan struct {
 	stage.Header
 	Report
 	// the best of another solver or preconditioner; nil if there is none
-	RunnerUp   *Candidate   `json:"runner_up"`
-	Flips      []string     `json:"flips"`      // what would change the choice
-	Candidates []*Candidate `json:"candidates"` // in order of predicted training time, those refused last
-	Pilot      Pilot        `json:"pilot"`
-	Rates      Rates        `json:"rates"`
-	Took       float64      `json:"seconds"` // to plan
+	RunnerUp   *cost.Candidate   `json:"runner_up"`
+	Flips      []string          `json:"flips"`      // what would change the choice
+	Candidates []*cost.Candidate `json:"candidates"` // in order of predicted training time, those refused last
+	Pilot      Pilot             `json:"pilot"`
+	Rates      cost.Rates        `json:"rates"`
+	Took       float64           `json:"seconds"` // to plan
 }
 
 // Chosen returns how the plan found that K is to be kept, if that is for the storage and the error asked for; else nil.
@@ -42,9 +43,9 @@ var folder = regexp.MustCompile(`\([^()]*/`)
 func (p *Plan) String() string {
 	var b stage.Lines
 	b.Problem(&p.Header)
-	add := func(name string, c *Candidate) {
+	add := func(name string, c *cost.Candidate) {
 		its := plural.Count(c.Iterations, "iteration")
-		if c.Solver == Direct {
+		if c.Solver == cost.Direct {
 			its = plural.Count(c.Iterations, "round") + " of refinement"
 		}
 		b.Add(name, "%v: %.3g s, %s, %s", c, c.Seconds.Total, its, accel.Bytes(c.Bytes))
@@ -61,7 +62,7 @@ func (p *Plan) String() string {
 	b.Add("memory", "%s", accel.Bytes(p.Bytes))
 	b.Add("by name", "%s", p.Flags)
 	b.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s%s", p.Took, p.Pilot.Seconds,
-		plural.Count(p.Pilot.M, "point"), folder.ReplaceAllString(p.Rates.Machine, "("), p.Pilot.spreadText())
+		plural.Count(p.Pilot.M, "point"), folder.ReplaceAllString(p.Rates.Machine, "("), spreadText(&p.Pilot.Entries))
 	return b.String()
 }
 

@@ -11,14 +11,13 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/vecchia"
 	"github.com/krrlab/lab/plots"
 )
 
 // Stage is the definition of the stage.
 var Stage = stage.Definition{
 	Name: "quality", Options: Options{}, Result: (*Result)(nil),
-	Flags: "precond features neighbors damping spectral landmarks lambda-p tol max-iter",
+	Flags: "precond features lambda-p tol max-iter",
 	Short: "Interval of κ(M⁻¹A) that holds with a stated confidence, predicted against actual iterations",
 	Long: `Quality judges a preconditioner M = ZZᵀ+λ_pI. It gives a two-sided interval of κ, the
 condition number of M⁻¹(K+λI), by the Lanczos process from a random start; the interval
@@ -61,7 +60,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	q.Features, q.Seconds.Factor = made.Text, made.Seconds
-	if v, ok := made.M.(*vecchia.Inverse); ok {
+	if v, ok := made.M.(stage.SparseInverse); ok {
 		q.Neighbors, q.Damping = v.Neighbors(), v.Damping()
 	}
 	held := 16 * int64(p.N) * int64(min(o.Steps, p.N)) // Lanczos vectors

@@ -206,7 +206,7 @@ func TestJobRefuses(t *testing.T) {
 		change func(t *testing.T, root string, j *job)
 		want   string
 	}{
-		"version": {func(_ *testing.T, _ string, j *job) { j.Version = 1 }, "format version 1, want 4"},
+		"version": {func(_ *testing.T, _ string, j *job) { j.Version = 1 }, "format version 1, want 5"},
 		"stage":   {func(_ *testing.T, _ string, j *job) { j.Stage = "dance" }, `unknown stage "dance"`},
 		"kernel":  {func(_ *testing.T, _ string, j *job) { j.Config.Spec.Name = "x" }, "kernel"},
 		"damaged data": {func(t *testing.T, root string, j *job) {

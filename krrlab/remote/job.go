@@ -26,7 +26,7 @@ const (
 	jobFile    = "job.json"
 	resultFile = "result.json"
 	answerFile = "coefficients" // of a solve, as a mat.Dense writes them
-	jobVersion = 4              // 3: coefficients as .npy; 2: with arrays in a file each; 1: of options and arrays by other names
+	jobVersion = 5              // 4: a preconditioner in fields; 3: coefficients as .npy; 2: with arrays in a file each; 1: of options and arrays by other names
 )
 
 // job is what ranks are asked to do.
@@ -40,8 +40,8 @@ type job struct {
 
 // config is a krrlab.Config as JSON; what is not set has its default at the ranks.
 type config struct {
-	Spec kernel.Spec `json:"kernel"`
-	krrlab.PrecondSpec
+	Spec   kernel.Spec `json:"kernel"`
+	Recipe string      `json:"precond,omitempty"` // of stage.ParsePreconditioner; "": the default
 	krrlab.Config
 }
 
@@ -52,8 +52,10 @@ func newConfig(c *krrlab.Config) (j config, err error) {
 	if j.Spec, err = kernel.ToSpec(c.Kernel); err != nil {
 		return j, fmt.Errorf("%w; without a Backend it runs as it is", err)
 	}
-	if j.PrecondSpec, err = krrlab.SpecOf(c.Precond, c.Kernel); err != nil {
-		return j, fmt.Errorf("%w and cannot be sent to ranks: take a built-in one, or no Backend", err)
+	if c.Precond != nil {
+		if j.Recipe, err = stage.PreconditionerText(c.Precond, c.Kernel); err != nil {
+			return j, fmt.Errorf("%w and cannot be sent to ranks: take one that has a name, or no Backend", err)
+		}
 	}
 	if c.StopRows != nil {
 		return j, fmt.Errorf("krrlab: StopRows are not sent to ranks: leave them out, for the training points, or " +
@@ -71,8 +73,8 @@ func newConfig(c *krrlab.Config) (j config, err error) {
 // config is the inverse of newConfig.
 func (j *config) config() (c krrlab.Config, err error) {
 	c = j.Config
-	if c.Kernel, err = kernel.FromSpec(j.Spec); err == nil {
-		c.Precond, err = j.Preconditioner(c.Kernel)
+	if c.Kernel, err = kernel.FromSpec(j.Spec); err == nil && j.Recipe != "" {
+		c.Precond, err = stage.ParsePreconditioner(j.Recipe)
 	}
 	return c, err
 }

@@ -87,7 +87,7 @@ func TestBackendRuns(t *testing.T) {
 			Checkpoint: &krrlab.Checkpoint{Dir: "kept", Note: func(s string) { notes = append(notes, s) }},
 			Backend:    &Backend{Ranks: 2, Dir: t.TempDir(), Program: "/bin/true", Launcher: pretend(t, script)}})
 	}
-	const quality = `echo '{"version":4,"stage":"quality","value":{"n":50,"steps":7}%s}' >$(dirname "$file")/result.json
+	const quality = `echo '{"version":5,"stage":"quality","value":{"n":50,"steps":7}%s}' >$(dirname "$file")/result.json
 `
 	done := fmt.Sprintf(quality, "")
 	const says = "printf " +
@@ -110,8 +110,8 @@ func TestBackendRuns(t *testing.T) {
 		fmt.Sprintf(quality, `,"interrupted":true`) +
 			"echo 'krrlab: a scheduler'; exit 130": "until then: the job on 2 ranks failed: exit status 130: a " +
 			"scheduler",
-		"echo '{\"version\":5}' >$(dirname \"$file\")/result.json":               "format version 5",
-		"echo '{\"version\":4,\"value\":3}' >$(dirname \"$file\")/result.json\n": "the value of quality",
+		"echo '{\"version\":6}' >$(dirname \"$file\")/result.json":               "format version 6",
+		"echo '{\"version\":5,\"value\":3}' >$(dirname \"$file\")/result.json\n": "the value of quality",
 	} {
 		if _, err := lab(script).Quality(t.Context(), krrlab.QualityOptions{}); err == nil ||
 			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -139,7 +139,7 @@ func TestBackendRuns(t *testing.T) {
 	defer cancel()
 	end = cancel
 	q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
-		"TERM\nkept='{\"version\":4,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
+		"TERM\nkept='{\"version\":5,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 		ready+"while :; do sleep 0.05; done").Quality(ctx, krrlab.QualityOptions{})
 	if !errors.Is(err, context.Canceled) || q == nil || q.Steps != 4 {
 		t.Errorf("%v, %+v", err, q)
@@ -147,7 +147,7 @@ func TestBackendRuns(t *testing.T) {
 	end = func() {}
 	for _, stop = range []error{pcg.ErrStop, errors.New("boom")} { // of the Monitor: the ranks are told to end
 		q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
-			"TERM\nkept='{\"version\":4,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
+			"TERM\nkept='{\"version\":5,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 			ready+"while :; do sleep 0.05; done").Quality(t.Context(), krrlab.QualityOptions{})
 		if q == nil || q.Steps != 4 || stop == pcg.ErrStop && err != nil || stop != pcg.ErrStop && err != stop {
 			t.Errorf("%v: %v, %+v", stop, err, q)

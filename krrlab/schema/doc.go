@@ -18,6 +18,8 @@
 //   - with names options, by their flags, that a given one goes with: "train", or "precond=vecchia"; of several,
 //     separated by |, one must hold. not names those that exclude it. Options that are not there are ignored.
 //   - unit:"bytes" reads a whole number such as 20GB; file says that the value names a file to "read" or to "write".
+//   - symbol is what pictures call the option, such as "λ_p".
+//   - hidden:"yes" keeps an option out of help: an older spelling of another.
 //   - help is the text of the flag. Longer ones, and those with words that are known at run time only, are in a method
 //     Help() map[string]string of the struct, by the name of the flag.
 //

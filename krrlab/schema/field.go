@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/csv"
 	"fmt"
@@ -20,6 +21,7 @@ type Field struct {
 	Help    string // of the flag
 	Default string // as help shows it, "" for none
 	File    string // "read" or "write" where the value names a file
+	Hidden  bool   // help does not show it
 
 	of    reflect.StructField
 	value reflect.Value
@@ -60,6 +62,12 @@ func (f *Field) settle() {
 // Given reports whether the option was set: by its flag, or by a Go caller to anything but zero.
 func (f *Field) Given() bool { return f.given }
 
+// IsZero reports whether the value is the zero of its type, that of an option which is not set.
+func (f *Field) IsZero() bool { return f.value.IsZero() }
+
+// Symbol is what pictures call the option: its tag symbol, or its flag.
+func (f *Field) Symbol() string { return cmp.Or(f.tag("symbol"), f.Name) }
+
 // Flag returns the option as a shell takes it on a command line, after a blank.
 func (f *Field) Flag() string {
 	switch text := f.String(); {
@@ -69,12 +77,6 @@ func (f *Field) Flag() string {
 		return " --" + f.Name + "=" + text
 	}
 	return " --" + f.Name
-}
-
-// Only restricts the option to some words.
-func (f *Field) Only(words ...string) *Field {
-	f.check.words = words
-	return f
 }
 
 // Set reads the value from a command line, and checks it. Values of a list add to those of the flags before.

@@ -64,7 +64,7 @@ func (s *Schema) add(v reflect.Value, help map[string]string) {
 			continue
 		}
 		tag := of.Tag.Get
-		f := &Field{Name: tag("flag"), Help: tag("help"), File: tag("file"), of: of, value: v.Field(i)}
+		f := &Field{Name: tag("flag"), Help: tag("help"), File: tag("file"), Hidden: tag("hidden") != "", of: of, value: v.Field(i)}
 		if f.Name == "" && f.tag("default") == "" && f.tag("check") == "" {
 			continue
 		}

@@ -89,8 +89,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	began, p := time.Now(), b.Problem()
 	task := Problem{Comm: p.Comm, X: p.X, Lambda: p.Lambda, LambdaP: p.Lambda, RHS: p.T, Tol: p.Tol}
 	var err error
-	if p.Z != nil && p.Z.Features != nil {
-		task.Map, task.LambdaP = p.Z.Features, p.Z.LambdaP
+	if drawn := p.Z.Map(); drawn != nil {
+		task.Map, task.LambdaP = drawn, p.Z.LambdaP
 	} else if task.Map, err = feature.For(p.Kernel); err != nil {
 		return nil, err
 	}

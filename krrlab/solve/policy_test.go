@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -103,8 +104,8 @@ func TestWatch(t *testing.T) {
 	s := system(func(s *System) { s.Tol = 1e-8 })
 	var told stage.Event
 	s.Monitor = func(e stage.Event) error { told = e; return nil }
-	s.Plan = &plan.Report{Instead: &plan.Candidate{Seconds: plan.Seconds{Total: 5}},
-		Choice: plan.Candidate{Iterations: 9, Seconds: plan.Seconds{Solve: 10}}} // a second each
+	s.Plan = &plan.Report{Instead: &cost.Candidate{Seconds: cost.Seconds{Total: 5}},
+		Choice: cost.Candidate{Iterations: 9, Seconds: cost.Seconds{Solve: 10}}} // a second each
 	for before, want := range map[int][]error{0: {nil, nil, nil, nil, ErrLate, ErrLate}, 3: {nil, ErrLate}} {
 		watch := s.watch(t.Context(), before, nil)
 		for k, late := range want {

@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -142,16 +143,9 @@ func (s *Solution) Method() string {
 }
 
 func (s *Solution) precondText() string {
-	text := s.Precond
-	switch text {
-	case "features":
+	text := cmp.Or(stage.KindNamed(s.Precond).Title, s.Precond)
+	if s.Features != "" {
 		text = s.Kernel.Shorten(s.Features)
-	case "nystrom":
-		text = "Nyström landmarks"
-	case "rpcholesky":
-		text = "randomly pivoted Cholesky"
-	case "vecchia":
-		text = s.Features
 	}
 	if s.Reason != "" {
 		text += " (" + s.Reason + ")"

@@ -18,6 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // Bench is what a stage works with: a problem and a method as plain numbers, and the matrices of both, each of them
@@ -35,6 +36,9 @@ type Bench interface {
 	Z(ctx context.Context, a Approximation) (*Drawn, error)
 	// M returns the configured preconditioner, nil for M = I.
 	M(ctx context.Context) (pcg.Preconditioner, error)
+	// Hold returns the M that an earlier call with an equal key made, as it is for this seed and this K, or makes it and
+	// holds it, in place of the one before. A Preconditioner that is expensive to make calls it, with itself as the key.
+	Hold(key any, made func() (pcg.Preconditioner, error)) (pcg.Preconditioner, error)
 	// Entry gives an entry that is a text its value, or says what is wrong with the text.
 	Entry(e Entry) (Entry, error)
 	// Make makes the preconditioner of an entry with a value, for the caller alone, of draw 0, 1, …; 0 is what the
@@ -57,40 +61,96 @@ type Problem struct {
 	Held    int64          // bytes of X, Y and the vectors of a solve
 	MaxIter int            // of a solve
 	Precond string         // the configured preconditioner, as JSON and flags name it
-	Entry   Entry          // it
+	Entry   Entry          // it, with its defaults in place
 	Planned bool           // it is the fixed rule's, and Solve takes what Plan chooses
 	S       int            // the number of features where none is asked for
 	Z       *Approximation // of the configured preconditioner; nil: it has no Z
+	// ProcessTimeout is how long another process may take to be ready, and to answer.
+	ProcessTimeout time.Duration
+}
+
+// Defaults returns those of a preconditioner.
+func (p *Problem) Defaults() Defaults {
+	return Defaults{Kernel: p.Kernel, N: p.N, Lambda: p.Lambda, S: p.S, LambdaP: p.Lambda}
+}
+
+// LowRank is a Preconditioner M = ZZᵀ+λ_pI.
+type LowRank interface {
+	Preconditioner
+	Settler
+	// Approximation returns what a settled one comes down to, for a kernel.
+	Approximation(k kernel.Kernel) *Approximation
 }
 
 // Approximation says how Z, n×s, of ZZᵀ ≈ K is made, and what the preconditioner ZZᵀ+λ_pI is.
 type Approximation struct {
-	Method    string // features, nystrom or rpcholesky
-	S         int
-	LambdaP   float64
-	Form      precond.Form
-	Features  feature.Dist // of random features; nil: landmarks
-	Landmarks []int        // rows of the training points that nystrom takes, the first S of them; nil: drawn
-	Spectral  bool         // λ_p is Drawn.More and LambdaP
+	Source   // makes Z
+	S        int
+	LambdaP  float64
+	Form     precond.Form
+	Spectral bool // λ_p is Drawn.More and LambdaP
+}
+
+// Source makes Z, n×s.
+type Source interface {
+	String() string // what makes it, for reports
+	Draw(ctx context.Context, b Bench, s int) (*Drawn, error)
 }
 
 // String says for reports what makes Z.
 func (a *Approximation) String() string {
-	text := "randomly pivoted Cholesky"
-	switch {
-	case a.Features != nil:
-		return a.Features.String()
-	case a.Method == "features": // of a kernel that is not known yet
-		return "random features"
-	case len(a.Landmarks) > 0:
-		text = "given landmarks"
-	case a.Method == "nystrom":
-		text = "Nyström landmarks"
-	}
 	if a.Spectral {
-		text += ", spectral λ_p"
+		return a.Source.String() + ", spectral λ_p"
 	}
-	return text
+	return a.Source.String()
+}
+
+// Map returns the distribution of the random features that Z consists of; nil: it is of landmarks.
+func (a *Approximation) Map() feature.Dist {
+	if a == nil {
+		return nil
+	}
+	f, _ := a.Source.(RandomFeatures)
+	return f.Dist
+}
+
+// Inverse returns M⁻¹, held for the stages that follow.
+func (a *Approximation) Inverse(ctx context.Context, b Bench) (*precond.Woodbury, error) {
+	m, err := b.Hold(*a, func() (pcg.Preconditioner, error) {
+		z, err := b.Z(ctx, *a)
+		if err != nil {
+			return nil, err
+		}
+		b.Tell(ctx, Event{Stage: Factor})
+		p := b.Problem()
+		return precond.New(ctx, z.Z, a.LambdaP+z.More, &precond.Options{Form: a.Form, RHS: p.T, Fast: true, Comm: p.Comm})
+	})
+	w, _ := m.(*precond.Woodbury)
+	return w, err
+}
+
+// RandomFeatures is the Source of a Z whose rows are φ(x_i)ᵀ.
+type RandomFeatures struct{ feature.Dist }
+
+func (f RandomFeatures) String() string { return f.Dist.String() }
+
+// Draw implements Source. On ranks each maps the rows that are its own.
+func (f RandomFeatures) Draw(ctx context.Context, b Bench, s int) (*Drawn, error) {
+	p := b.Problem()
+	lo, hi := comm.Rows(p.N, precond.RankRows, p.Comm.Rank(), p.Comm.Size())
+	if need := 4 * int64(hi-lo) * int64(s); p.Memory > 0 && need > p.Memory {
+		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features", p.N, s,
+			accel.Bytes(need), accel.Bytes(p.Memory))
+	}
+	m, err := f.Sample(p.D, s, rng.New(p.Seed).Sub("features", 0))
+	if err != nil {
+		return nil, err
+	}
+	if from, to := m.Dims(); from != p.D || to != s {
+		return nil, fmt.Errorf("krrlab: %v has a map of R^%d to R^%d: want R^%d to R^%d", f.Dist, from, to, p.D, s)
+	}
+	z, err := feature.Matrix(ctx, m, p.X.Slice(lo, hi), Progress(ctx, b.Tell, Features))
+	return &Drawn{Z: z}, err
 }
 
 // Drawn is a Z.
@@ -143,15 +203,12 @@ func Progress(ctx context.Context, tell func(context.Context, Event), part Name)
 	}
 }
 
-// ProcessPrefix begins the name of a preconditioner that is another process; its command follows.
-const ProcessPrefix = "process:"
-
 // Entry names a preconditioner of the laboratory.
 type Entry struct {
 	// Text is its name and its options, as flags have them: "nystrom features=500 lambda-p=0.1". "name=NAME " before them
 	// is the name for reports.
 	Text  string
-	Value any // the krrlab.Preconditioner; nil: what Text says
+	Value Preconditioner // nil: what Text says
 }
 
 // maxCommand is the largest number of characters of a process's command in reports.
@@ -170,11 +227,11 @@ func (e Entry) Split() (name, spec string) {
 // without folders.
 func (e Entry) String() string {
 	name, spec := e.Split()
-	command, ok := strings.CutPrefix(spec, ProcessPrefix)
+	method, command, ok := strings.Cut(spec, ":")
 	switch {
 	case name != "":
 		return name
-	case ok:
+	case ok && !strings.Contains(method, " "):
 		words := strings.Fields(command)
 		for i, w := range words {
 			words[i] = w[strings.LastIndex(w, "/")+1:]
@@ -183,27 +240,11 @@ func (e Entry) String() string {
 		if len(short) > maxCommand {
 			short = append(short[:maxCommand-1], '…')
 		}
-		return ProcessPrefix + string(short)
+		return method + ":" + string(short)
 	case spec == "":
 		return fmt.Sprint(e.Value)
 	}
 	return spec
-}
-
-// optionLabels writes the options of preconditioners as pictures do.
-var optionLabels = strings.NewReplacer(" features=", ", s = ", " lambda-p=", ", λ_p = ", " neighbors=", ", k = ",
-	" damping=", ", ω = ", " spectral=true", ", spectral")
-
-// Label returns what pictures call the preconditioner that reports call so, such as "Nyström, s = 500" for "nystrom
-// features=500".
-func Label(name string) string {
-	method, _, _ := strings.Cut(name, " ")
-	label, ok := map[string]string{"features": "random features", "nystrom": "Nyström", "rpcholesky": "RPCholesky",
-		"vecchia": "sparse inverse"}[method]
-	if !ok {
-		return name
-	}
-	return label + optionLabels.Replace(name[len(method):])
 }
 
 // MarshalText implements encoding.TextMarshaler. A user-defined preconditioner has no text.
@@ -231,23 +272,6 @@ func (e *Entries) Set(text string) error {
 }
 
 func (e Entries) String() string { return fmt.Sprint([]Entry(e)) }
-
-// Comparer is the options of a stage that iterates with preconditioners side by side, each product with K serving all:
-// first with none, then with each of the entries, to a relative residual, Problem.MaxIter iterations at most.
-type Comparer interface {
-	Compare(ctx context.Context, b Bench, with Entries, to float64) ([]Compared, error)
-}
-
-// Compared is what a Comparer tells of a preconditioner.
-type Compared struct {
-	Name      string
-	S         int
-	LambdaP   float64
-	Build     float64   // seconds of making it
-	Each      float64   // seconds of an iteration for all right-hand sides
-	Residuals []float64 // relative, after 0, 1, … iterations
-	Why       string    // it failed
-}
 
 // Made is a preconditioner that was made.
 type Made struct {

@@ -28,7 +28,7 @@ type Definition struct {
 
 	Short, Long, Example string // of its command
 	// Flags are those of the test rows and the method that its command takes: test, holdout, precond and those beside
-	// it, tol, max-iter, solver and those beside it. precond=a,b takes these alone. With solver they are those of
+	// it, tol, max-iter, solver and those beside it. With solver they are those of
 	// krrlab fit; solver=auto leaves the method to the plan, without a flag. What a Help of the options says of flags
 	// that other commands have too goes for this one.
 	Flags  string
@@ -46,8 +46,9 @@ type Preparer interface{ Prepare(c *Command) error }
 
 // Command is what the command of a stage knows of the problem before the data are read.
 type Command struct {
-	Given  func(flags ...string) bool // whether any of these flags was set
-	Kernel kernel.Spec                // as the flags have it
+	Precond Preconditioner             // that the flags name; nil: none
+	Given   func(flags ...string) bool // whether any of these flags was set
+	Kernel  kernel.Spec                // as the flags have it
 	// Lengths are those of --sigma, for each feature; nil: it has one for all.
 	Lengths []float64
 	Lambda  float64 // 0: by the data

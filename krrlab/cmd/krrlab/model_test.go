@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/plan"
-	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/recipe"
 	"github.com/krrlab/lab/krrlab/solve"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -30,8 +31,8 @@ func TestModel(t *testing.T) {
 	h := newHosts(t)
 	threads := accel.Threads()
 	o := plan.Options{Nodes: 1, Cores: threads, Bandwidth: 1, Latency: 1}
-	way := plan.Candidate{Solver: plan.BlockPCG, Precond: plan.Features, S: s, Storage: gram.Float32}
-	here := testkit.Must(o.Scale(t.Context(), stage.Header{N: 8000, D: d, T: cols}, true, precond.AutoForm, way)).Machines
+	way := cost.Candidate{Solver: cost.BlockPCG, M: recipe.Features{S: s}, Storage: gram.Float32}
+	here := testkit.Must(o.Scale(t.Context(), stage.Header{N: 8000, D: d, T: cols}, true, way)).Machines
 	fmt.Printf("%+v\n     n ranks      link  iterations   seconds predicted  ratio    kernel    features      factor       solve"+
 		"       bytes predicted\n", here)
 	for _, link := range []struct {
@@ -70,7 +71,7 @@ func TestModel(t *testing.T) {
 				m.Stored, m.Exact = m.Stored*share, m.Exact*share
 				m.Network = measured.Rates.Network
 				way.Iterations = sol.Iterations
-				e := m.Scale(stage.Header{N: sol.N, D: sol.D, T: sol.T}, plan.Cost{N: sol.N, D: sol.D, T: sol.T,
+				e := m.Scale(stage.Header{N: sol.N, D: sol.D, T: sol.T}, cost.Model{N: sol.N, D: sol.D, T: sol.T,
 					PointBytes: int64(sol.N * sol.D)}, way).On
 				got, want := sol.Seconds, e.Seconds
 				took := got.Kernel + got.Features + got.Factor + got.Solve

@@ -66,6 +66,8 @@ var floors = map[string]int{
 	"krrlab/notebook/jupyter": stages,
 	"krrlab/stage":            stages,
 	"krrlab/pencil":           stages,
+	"krrlab/cost":             stages,
+	"krrlab/recipe":           stages,
 
 	"krrlab/plan":       5,
 	"krrlab/compare":    5,
@@ -124,6 +126,9 @@ var allowed = map[[2]string]string{
 	{"krrlab/notebook/display", "plots/draw"}:              "cells show pictures",
 	{"krrlab/pencil", "krrlab/stage"}:                      "it reports progress as stages do",
 	{"krrlab/bound", "krrlab/model"}:                       "a model keeps the bounds of its answer",
+	{"krrlab/cost", "krrlab/stage"}:                        "a preconditioner says what it costs",
+	{"krrlab/recipe", "krrlab/stage"}:                      "what a preconditioner is",
+	{"krrlab/recipe", "krrlab/cost"}:                       "kinds say what they cost",
 	{"krrlab/solve", "krrlab/plan"}:                        "a solution has the plan it came of",
 }
 

@@ -21,6 +21,7 @@ import (
 
 // usesStage lists the packages that need what a stage computes, beside krrlab, where it is registered, with the reason.
 var usesStage = map[[2]string]string{
+	{"krrlab", "krrlab/compare"}:              "preconditioners race as they are compared",
 	{"krrlab", "krrlab/plan"}:                 "Solve does what is planned",
 	{"krrlab/solve", "krrlab/plan"}:           "a solution has the plan it came of",
 	{"krrlab/cli", "krrlab/plan"}:             "doctor and reproduce predict memory and seconds",

@@ -23,6 +23,9 @@ var kept = map[string]string{
 
 	"krrlab.DirectBelow": "a default that is documented",
 
+	"krrlab/vecchia.Inverse.What":  "stages ask M for it",
+	"krrlab/recipe.Features.Suits": "stage.Kind.Suits asks for it",
+
 	"experiments.Report.*": "what a notebook shows of a report",
 
 	"krrlab/solve.AsStored":     "a value of Solution.ResidualKind",

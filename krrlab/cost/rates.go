@@ -1,4 +1,4 @@
-package plan
+package cost
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/atomicfile"
 )
 
-// Rates are what a machine does in a second when it is idle, all threads together. The others that a Cost goes by are
+// Rates are what a machine does in a second when it is idle, all threads together. The others that a Model goes by are
 // multiples of these.
 type Rates struct {
 	Machine string  `json:"machine"` // what they hold for
@@ -34,8 +34,8 @@ func Reference() Rates {
 		Touch: 2.78e9 / touchValues}
 }
 
-// here names what the rates of this process hold for: processor, threads, BLAS, inner loops.
-func here() string {
+// Here names what the rates of this process hold for: processor, threads, BLAS, inner loops.
+func Here() string {
 	return fmt.Sprintf("%s, %d threads, %v, %v", accel.CPU().Model, accel.Threads(), accel.InUse(), simd.InUse())
 }
 
@@ -43,7 +43,7 @@ func here() string {
 // Its number changes with what is measured, and with the loops that are.
 func file() string {
 	if dir := datasets.CacheDir(); dir != "" {
-		return filepath.Join(dir, fmt.Sprintf("rates-9-%08x.json", crc32.ChecksumIEEE([]byte(here()))))
+		return filepath.Join(dir, fmt.Sprintf("rates-9-%08x.json", crc32.ChecksumIEEE([]byte(Here()))))
 	}
 	return ""
 }
@@ -52,7 +52,7 @@ func file() string {
 // another machine is replaced.
 func ReadRates(ctx context.Context) (r Rates, err error) {
 	text, _ := os.ReadFile(file())
-	if json.Unmarshal(text, &r) != nil || r.Machine != here() || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
+	if json.Unmarshal(text, &r) != nil || r.Machine != Here() || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
 		r = Measure(ctx)
 		if err = ctx.Err(); err == nil {
 			r.Keep()
@@ -69,8 +69,8 @@ func (r Rates) Keep() {
 	}
 }
 
-// touch returns the seconds of writing bytes for the first time.
-func (r *Rates) touch(bytes float64) float64 { return bytes / cmp.Or(r.Touch, r.Exp/touchValues) }
+// Written returns the seconds of writing bytes for the first time.
+func (r *Rates) Written(bytes float64) float64 { return bytes / cmp.Or(r.Touch, r.Exp/touchValues) }
 
 // Measure measures the rates of this machine, in some 0.3 s and 130 MB.
 func Measure(ctx context.Context) Rates {
@@ -80,7 +80,7 @@ func Measure(ctx context.Context) Rates {
 		order     = 512
 		few, runs = 4096, 512 // exponentials at a time, and how often: for a millisecond
 	)
-	r := Rates{Machine: here(), Touch: accel.TouchRate(ctx, bytes), Read: accel.ReadRate(ctx, bytes, window),
+	r := Rates{Machine: Here(), Touch: accel.TouchRate(ctx, bytes), Read: accel.ReadRate(ctx, bytes, window),
 		Gemm32: accel.GemmRate32(ctx, order, window), Gemm64: accel.GemmRate64(ctx, order, window)}
 	src, dst := make([]float32, few), make([][]float32, accel.Threads())
 	for i := range src {

@@ -1,4 +1,4 @@
-package krrlab
+package recipe
 
 import (
 	"context"
@@ -19,27 +19,28 @@ type Process struct {
 }
 
 // String returns what names it on a command line.
-func (p Process) String() string { return stage.ProcessPrefix + p.Command }
+func (p Process) String() string { return "process:" + p.Command }
 
-// bytes returns 0: what the process holds is not known.
-func (Process) bytes(int) int64 { return 0 }
+// Beside implements stage.FromK: what the process holds is not known.
+func (Process) Beside(int) int64 { return 0 }
 
-// Make implements Preconditioner. It forms K first, starts the command and waits for M; the process ends with ctx. On
-// ranks each starts one, and all take what that of rank 0 answers.
-func (p Process) Make(ctx context.Context, l *Lab) (pcg.Preconditioner, error) {
-	k, err := l.matrix(ctx, 0, nil, false)
+// Make implements stage.Preconditioner. It forms K first, starts the command and waits for M; the process ends with ctx.
+// On ranks each starts one, and all take what that of rank 0 answers.
+func (p Process) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
+	problem := b.Problem()
+	k, err := b.K(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	m, err := process.Start(ctx, p.Command, k.a, process.Options{T: l.columns(), Seed: l.cfg.Seed,
-		Timeout: l.cfg.ProcessTimeout})
-	if err = comm.Agree(ctx, l.comm, err); err != nil {
+	m, err := process.Start(ctx, p.Command, k.Matrix, process.Options{T: problem.T, Seed: problem.Seed,
+		Timeout: problem.ProcessTimeout})
+	if err = comm.Agree(ctx, problem.Comm, err); err != nil {
 		return nil, err
 	}
-	if l.comm.Size() == 1 {
+	if problem.Comm.Size() == 1 {
 		return m, nil
 	}
-	return &shared{m, l.comm}, nil
+	return &shared{m, problem.Comm}, nil
 }
 
 // shared is M of a process on each of some ranks: sums of theirs may differ in the last bits, or draws by more.
@@ -65,4 +66,9 @@ func (m *shared) share(ctx context.Context, dst *mat.Dense, err error) error {
 		return err
 	}
 	return comm.ShareNumbers(ctx, m.ranks, dst.RawMatrix().Data, 0)
+}
+
+func init() {
+	stage.BuiltIn(stage.Kind{Name: "process:", Zero: Process{}, Broken: "krrlab compare --with 'process:…' says whether " +
+		"M⁻¹ is symmetric and positive definite; if it is, try a larger --max-iter, or --solver direct"})
 }

@@ -1,12 +1,14 @@
-package plan
+package recipe
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/cost"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -14,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // TestHeld compares with what matrices and preconditioners on 1 to 5 ranks say they hold: no less
@@ -58,7 +61,7 @@ func TestHeld(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			m := Cost{N: n, D: d, T: 1, Ranks: ranks}.Memory(&Candidate{Precond: Features, S: s, Storage: storage})
+			m := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(&cost.Candidate{M: Features{S: s}, Storage: storage})
 			if m.Kernel < most || m.Kernel > most+8*512*512 {
 				t.Errorf("%v on %d ranks: K of %d bytes predicted, %d held", storage, ranks, m.Kernel, most)
 			}
@@ -77,7 +80,7 @@ func TestLandmarksHeld(t *testing.T) {
 	x := points.NewDense(n, d, nil)
 	rng.New(1).Normals(x.Data, 0)
 	for name, m := range map[string]func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (
-		*lowrank.Factor, error){Nystrom: lowrank.Nystrom, RPCholesky: lowrank.RPCholesky} {
+		*lowrank.Factor, error){"nystrom": lowrank.Nystrom, "rpcholesky": lowrank.RPCholesky} {
 		k := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 0.1}, x, 1, 1e-9, nil))
 		for _, ranks := range []int{1, 3} {
 			got := testkit.Allocated(func() {
@@ -91,7 +94,8 @@ func TestLandmarksHeld(t *testing.T) {
 				}
 				wg.Wait()
 			}) / int64(ranks)
-			v := Cost{N: n, D: d, T: 1, Ranks: ranks}.Memory(&Candidate{Precond: name, S: s, Storage: gram.Recompute})
+			p := testkit.Must(stage.ParsePreconditioner(fmt.Sprintf("%s features=%d", name, s)))
+			v := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(&cost.Candidate{M: p, Storage: gram.Recompute})
 			want := v.Features + v.Columns
 			t.Logf("%s on %d ranks: %d bytes allocated, %d predicted", name, ranks, got, want)
 			if float64(got) > 1.2*float64(want) || float64(got) < 0.8*float64(want) {
@@ -107,11 +111,11 @@ func TestReason(t *testing.T) {
 		"the points": {1000, 100000, 1, 10}, "K:": {50000, 2, 1, 10}, "the factor": {20000, 2, 1, 19000},
 		"vectors": {20000, 2, 500, 1}, "features: t": {200000, 2, 1, 4000},
 	} {
-		c := Candidate{Precond: Features, S: p.s, Storage: gram.Recompute}
+		c := cost.Candidate{M: Features{S: p.s}, Storage: gram.Recompute}
 		if want == "K:" {
 			c.Storage = gram.Float64
 		}
-		m := Cost{N: p.n, D: p.d, T: p.t}.Memory(&c)
+		m := cost.Model{N: p.n, D: p.d, T: p.t}.Memory(&c)
 		if r := m.Reason(); !strings.Contains(r, want) {
 			t.Errorf("%+v: %s", m, r)
 		}
