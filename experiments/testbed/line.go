@@ -158,7 +158,7 @@ func (f *File) has(g group, o *Options) (bool, error) {
 	for i := range f.Lines {
 		l := &f.Lines[i]
 		if l.Rank != g.rank || l.Problem != g.problem || l.N != g.n || l.Lambda != g.lambda ||
-			!slices.Contains(Preconditioners, l.Preconditioner) {
+			!slices.Contains(Preconditioners(), l.Preconditioner) {
 			continue
 		}
 		draws, most = max(draws, l.Draw+1), l.MaxIter

@@ -28,12 +28,18 @@ type Options struct {
 	Tell func(text string)
 }
 
-// Preconditioners are those of every rank, as compare names them.
-var Preconditioners = []string{"features", "features lambda-p=10", "nystrom", "nystrom lambda-p=10",
-	"nystrom spectral=true", "rpcholesky", "rpcholesky lambda-p=10", "rpcholesky spectral=true", "vecchia neighbors=10",
-	"vecchia neighbors=30", "vecchia neighbors=30 alone", "vecchia neighbors=100 alone"}
+// Preconditioners returns those of every rank, as compare names them: the variants of each kind.
+func Preconditioners() (names []string) {
+	for _, k := range stage.Kinds() {
+		for _, v := range k.Variants {
+			text := strings.TrimSpace(k.Name + " " + v)
+			names = append(names, strings.Replace(text, " features=0", " alone", 1))
+		}
+	}
+	return names
+}
 
-// entry returns what compare takes of one of Preconditioners: λ_p in units of λ, the rank unless it is alone.
+// entry returns what compare takes of one of Preconditioners(): λ_p in units of λ, the rank unless it is alone.
 func entry(name string, rank int, lambda float64) stage.Entry {
 	text, alone := strings.CutSuffix(name, " alone")
 	text = strings.Replace(text, "lambda-p=10", fmt.Sprintf("lambda-p=%g", 10*lambda), 1)
@@ -96,7 +102,7 @@ func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lamb
 		}
 		before, with := accel.ProcessorSeconds(), stage.Entries{}
 		var names []string
-		for _, name := range Preconditioners {
+		for _, name := range Preconditioners() {
 			if alone := strings.HasSuffix(name, " alone"); alone && i > 0 {
 				continue
 			}

@@ -154,36 +154,46 @@ func TestStageRemoved(t *testing.T) {
 	}
 }
 
-// TestKernelRemoved: without the file of a kernel everything builds that does not name its type: the laboratory itself
-// does not know single kernels.
-func TestKernelRemoved(t *testing.T) {
+// TestKindRemoved: without the file of a kernel or of a preconditioner everything builds that does not name its type:
+// the laboratory itself does not know single kinds.
+func TestKindRemoved(t *testing.T) {
 	if suite.Scale(0, 1, 1) == 0 {
 		t.Skip("it builds the laboratory anew: KRRLAB_LONG=suite")
 	}
-	file := testkit.Must(filepath.Abs(filepath.Join(root, "krrlab", "kernel", "laplacian.go")))
-	overlay := filepath.Join(t.TempDir(), "overlay.json")
-	testkit.OK(t, os.WriteFile(overlay, testkit.Must(json.Marshal(map[string]any{"Replace": map[string]string{file: ""}})),
-		0o600))
-	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{join .Deps " "}}`, module+"/...").Output()
-	testkit.OK(t, err)
-	args := []string{"build", "-overlay", overlay}
-	for line := range strings.Lines(string(out)) {
-		words := strings.Fields(line)
-		needs := func(path string) bool { // the published problems, the theorems and the notebook name kernels
-			path = strings.TrimPrefix(path, module+"/")
-			return path == bindings || path == "experiments/testbed" || path == "theory"
+	for kind, naming := range map[string][]string{ // and those that name it: published problems, theorems, the notebook
+		"krrlab/kernel/laplacian.go": {bindings, "experiments/testbed", "theory"},
+		"krrlab/recipe/vecchia.go":   {bindings},
+	} {
+		replace := map[string]string{testkit.Must(filepath.Abs(filepath.Join(root, kind))): ""}
+		dir := t.TempDir()
+		if kind == "krrlab/recipe/vecchia.go" { // but for the short name that the root package has for each
+			aliases := testkit.Must(filepath.Abs(filepath.Join(root, "krrlab", "precond.go")))
+			text := string(testkit.Must(os.ReadFile(aliases)))
+			without := strings.Replace(text, "\tVecchia        = recipe.Vecchia\n", "", 1)
+			testkit.Equal(t, len(without) < len(text), true)
+			replace[aliases] = filepath.Join(dir, "precond.go")
+			testkit.OK(t, os.WriteFile(replace[aliases], []byte(without), 0o600))
 		}
-		if words[1] != "main" && !slices.ContainsFunc(append(words[2:], words[0]), needs) {
-			args = append(args, words[0])
+		overlay := filepath.Join(dir, "overlay.json")
+		testkit.OK(t, os.WriteFile(overlay, testkit.Must(json.Marshal(map[string]any{"Replace": replace})), 0o600))
+		out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{join .Deps " "}}`, module+"/...").Output()
+		testkit.OK(t, err)
+		args := []string{"build", "-overlay", overlay}
+		for line := range strings.Lines(string(out)) {
+			words := strings.Fields(line)
+			needs := func(path string) bool { return slices.Contains(naming, strings.TrimPrefix(path, module+"/")) }
+			if words[1] != "main" && !slices.ContainsFunc(append(words[2:], words[0]), needs) {
+				args = append(args, words[0])
+			}
 		}
-	}
-	if !slices.Contains(args, module+"/krrlab") || !slices.Contains(args, module+"/krrlab/tune") {
-		t.Fatalf("too little is built: %q", args)
-	}
-	build := exec.Command("go", args...)
-	build.Dir = root
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, text)
+		if !slices.Contains(args, module+"/krrlab") || !slices.Contains(args, module+"/krrlab/tune") {
+			t.Fatalf("%s: too little is built: %q", kind, args)
+		}
+		build := exec.Command("go", args...)
+		build.Dir = root
+		if text, err := build.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", kind, err, text)
+		}
 	}
 }
 

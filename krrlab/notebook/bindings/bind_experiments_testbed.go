@@ -15,7 +15,7 @@ func init() {
 		Name: "testbed",
 		Binds: map[string]r.Value{
 			"Open":            r.ValueOf(testbed.Open),
-			"Preconditioners": r.ValueOf(&testbed.Preconditioners).Elem(),
+			"Preconditioners": r.ValueOf(testbed.Preconditioners),
 			"Problems":        r.ValueOf(testbed.Problems),
 			"Run":             r.ValueOf(testbed.Run),
 		},
