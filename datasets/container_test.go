@@ -116,8 +116,8 @@ func TestStrangers(t *testing.T) {
 		{"", zipped(t, "[Content_Types].xml", "<", "xl/workbook.xml", "<"), ReadOptions{},
 			"!an Excel workbook or another document of Office: save the table as CSV"},
 		{"", string(encrypted), ReadOptions{}, "!the zip archive is encrypted: unpack it"},
-		{"", "PAR1", ReadOptions{}, `!cannot read files of the format parquet: it has to import _ "github.com/krrlab/lab/datasets/parquet"`},
-		{"", "1,2\n", ReadOptions{Format: "parquet"}, "!cannot read files of the format parquet"},
+		{"", "PAR1", ReadOptions{}, `!the program has to import _ "github.com/krrlab/lab/datasets/parquet"`},
+		{"", "1,2\n", ReadOptions{Format: "parquet"}, "!the file is of the format parquet: to read it"},
 		{"", "7z\xbc\xaf\x27\x1c\x00\x04", ReadOptions{},
 			"!neither text nor of a known binary format: save the table as CSV in UTF-8, Parquet or .npz"},
 	})

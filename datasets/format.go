@@ -6,7 +6,6 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -36,8 +35,8 @@ var formats struct {
 
 var formatName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
-// RegisterFormat adds a format to those that are read. Call it in main or init. It returns an error, and changes nothing,
-// if the format has no reader, or if its name or one of its endings is taken or not in the form of one.
+// RegisterFormat adds a format to those that are read. Call it in main or init. It returns an error, and changes
+// nothing, if the format has no reader, or if its name or one of its endings is taken or not in the form of one.
 func RegisterFormat(f Format) error {
 	fail := func(text string, args ...any) error {
 		return fmt.Errorf("datasets: RegisterFormat(%q): "+text, append([]any{f.Name}, args...)...)
@@ -92,9 +91,9 @@ type FormatName string
 // Names returns auto, the names of the formats that the program has, and of those that it may import.
 func (FormatName) Names() []string {
 	names := formatNames()
-	for _, f := range importable {
-		if !slices.Contains(names, f.name) {
-			names = append(names, f.name)
+	for _, f := range strangers {
+		if f.format != "" && !slices.Contains(names, f.format) {
+			names = append(names, f.format)
 		}
 	}
 	return names
@@ -110,51 +109,39 @@ func formatNames() []string {
 	return names
 }
 
-// importable are formats that packages register which a program has to import, and what their files begin with.
-var importable = []struct{ name, start, path string }{
-	{"parquet", "PAR1", "github.com/krrlab/lab/datasets/parquet"},
+// strangers are files that are not read, by what they begin with, texts in lower case, and what to do. A format is the name of
+// one that a package registers which the program does not import.
+var strangers = []struct{ start, format, what string }{
+	{"PAR1", "parquet", "of the format parquet: to read it, the program has to import _ " +
+		`"github.com/krrlab/lab/datasets/parquet"`},
+	{"version https://git-lfs", "", "a pointer of Git LFS and not the data: get them by git lfs pull"},
+	{"<!doctype html", "", "an HTML page, as of a download that failed: get the data themselves"},
+	{"<html", "", "an HTML page, as of a download that failed: get the data themselves"},
+	{"<?xml", "", "an XML file: save the table as CSV"},
+	{"@relation", "", "an ARFF file of Weka: save the table as CSV; the lines after @data are the rows"},
+	{"@attribute", "", "an ARFF file of Weka: save the table as CSV; the lines after @data are the rows"},
+	{"{", "", "a JSON file: save the table as CSV"},
+	{"[", "", "a JSON file: save the table as CSV"},
+	{"%%matrixmarket", "", "a file of Matrix Market: save it as LIBSVM or CSV"},
 }
 
-// strangers are files that are not read, by what they begin with, in lower case, and what to do.
-var strangers = []struct{ start, what string }{
-	{"version https://git-lfs", "a pointer of Git LFS and not the data: get them by git lfs pull"},
-	{"<!doctype html", "an HTML page, as of a download that failed: get the data themselves"},
-	{"<html", "an HTML page, as of a download that failed: get the data themselves"},
-	{"<?xml", "an XML file: save the table as CSV"},
-	{"@relation", "an ARFF file of Weka: save the table as CSV; the lines after @data are the rows"},
-	{"@attribute", "an ARFF file of Weka: save the table as CSV; the lines after @data are the rows"},
-	{"{", "a JSON file: save the table as CSV"},
-	{"[", "a JSON file: save the table as CSV"},
-	{"%%matrixmarket", "a file of Matrix Market: save it as LIBSVM or CSV"},
-}
-
-// format returns the format that the options name, or that recognizes the content, and why it is that.
+// formatOf returns the format that the options name, or that recognizes the content, and why it is that.
 func (s *Source) formatOf(name FormatName) (f *Format, why string, err error) {
-	all := registered()
-	if name != "auto" {
-		if k := slices.IndexFunc(all, func(f *Format) bool { return f.Name == string(name) }); k >= 0 {
-			return all[k], "--format", nil
-		}
-		return nil, "", s.missing(string(name))
-	}
-	head := s.Head()
-	if _, err := s.r.Peek(1); err != nil && s.arrays == nil {
-		if err == io.EOF {
-			return nil, "", s.refuse("the file is empty")
-		}
+	head, all := s.Head(), registered()
+	isBinary := bytes.IndexByte(head, 0) >= 0
+	if _, err := s.r.Peek(1); err == io.EOF && s.arrays == nil && name == "auto" {
+		return nil, "", s.refuse("the file is empty")
+	} else if err != nil && err != io.EOF {
 		return nil, "", s.failed(0, err)
 	}
-	isBinary := bytes.IndexByte(head, 0) >= 0
 	for _, f := range slices.Backward(all) {
-		if f.Recognize != nil && !(f.IsText && isBinary) {
+		if f.Name == string(name) {
+			return f, "--format", nil
+		}
+		if name == "auto" && f.Recognize != nil && !(f.IsText && isBinary) {
 			if why, ok := f.Recognize(s); ok {
 				return f, why, nil
 			}
-		}
-	}
-	for _, f := range importable {
-		if bytes.HasPrefix(head, []byte(f.start)) {
-			return nil, "", s.missing(f.name)
 		}
 	}
 	start := bytes.TrimSpace(head)
@@ -163,19 +150,10 @@ func (s *Source) formatOf(name FormatName) (f *Format, why string, err error) {
 	}
 	start = bytes.ToLower(bytes.TrimSpace(start[:min(len(start), 64)]))
 	for _, f := range strangers {
-		if bytes.HasPrefix(start, []byte(f.start)) {
+		begins := bytes.HasPrefix(start, []byte(f.start)) || bytes.HasPrefix(head, []byte(f.start))
+		if f.format == string(name) || name == "auto" && begins {
 			return nil, "", s.refuse("the file is %s", f.what)
 		}
 	}
 	return all[slices.IndexFunc(all, func(f *Format) bool { return f.isDefault })], "", nil
-}
-
-// missing is the error for a format that the program has not registered.
-func (s *Source) missing(name string) error {
-	for _, f := range importable {
-		if f.name == name {
-			return s.refuse("this program cannot read files of the format %s: it has to import _ %q", name, f.path)
-		}
-	}
-	return s.refuse("unknown format %s: want one of %s", quote(name), strings.Join(formatNames(), ", "))
 }

@@ -69,8 +69,8 @@ func (f *Figure) show(format string) []byte {
 	case drawer != nil:
 		return drawer.DrawText(text.OneLine(err.Error()), format)
 	case format == "svg":
-		return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" width="900" height="30"><text y="20">%s</text></svg>`,
-			html.EscapeString(err.Error()))
+		return []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="900" height="30"><text y="20">` +
+			html.EscapeString(err.Error()) + "</text></svg>")
 	}
 	return nil
 }

@@ -275,9 +275,9 @@ func (x *reader) choose(g int, rows int64) (columns []*column, err error) {
 		}
 	}
 	if memory > free {
-		return nil, x.s.Fault(0, 0, "unpacking the pages of row group %d takes %s, of %s that reading may still take: allow more by "+
-			"--memory, leave columns out by --drop, or write smaller pages, as by to_parquet(…, row_group_size=10000) in "+
-			"pandas", g, accel.Bytes(memory), accel.Bytes(free))
+		return nil, x.s.Fault(0, 0, "unpacking the pages of row group %d takes %s, of %s that reading may still take: "+
+			"allow more by --memory, leave columns out by --drop, or write smaller pages, as by "+
+			"to_parquet(…, row_group_size=10000) in pandas", g, accel.Bytes(memory), accel.Bytes(free))
 	}
 	return columns, nil
 }
