@@ -44,7 +44,7 @@
 //
 // A table or figure of your own is an Experiment: a Plan that lists entries for each scale, and
 // what to make of their results, with Report.Find for the entries of a row and a role, one
-// for each seed. Its name goes into registry.
+// for each seed. Its line goes into registry.
 //
 // # The published numbers
 //

@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // ADMMOptions of ADMM. Zero values, and nil, mean the defaults.
@@ -95,13 +96,13 @@ func ADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y
 	if err := a.invert(ctx); err != nil {
 		return nil, err
 	}
-	res.Seconds.Factor = lap(&start)
+	res.Seconds.Factor = stage.Lap(&start)
 	if err := a.tune(ctx, res); err != nil {
 		return nil, err
 	}
-	res.Seconds.Rho = lap(&start)
+	res.Seconds.Rho = stage.Lap(&start)
 	err = a.solve(ctx, res)
-	res.Seconds.Solve = lap(&start)
+	res.Seconds.Solve = stage.Lap(&start)
 	return res, err
 }
 

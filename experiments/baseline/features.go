@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // Options of RandomFeatures and ADMM. Zero values, and nil, mean the defaults.
@@ -22,13 +23,13 @@ type Options struct {
 	Memory int64 // bytes that may be taken, 0 for no limit
 	// Progress, if not nil, is called with the progress of each stage: "features" (points), "factor" (blocks), "rho"
 	// (of the grid) and "solve" (iterations).
-	Progress func(stage string, done, total int)
+	Progress func(part string, done, total int)
 }
 
 // tell reports progress, if anybody wants it.
-func (o *Options) tell(stage string, done, total int) {
+func (o *Options) tell(part string, done, total int) {
 	if o.Progress != nil {
-		o.Progress(stage, done, total)
+		o.Progress(part, done, total)
 	}
 }
 
@@ -59,13 +60,6 @@ type Result struct {
 	Seconds Seconds
 }
 
-// lap returns the seconds since a time, and sets that to now.
-func lap(since *time.Time) float64 {
-	now := time.Now()
-	defer func() { *since = now }()
-	return now.Sub(*since).Seconds()
-}
-
 // RandomFeatures solves kernel ridge regression in the span of the features φ = m of the points,
 //
 //	min_W ‖ZW−Y‖_F² + λ‖W‖_F²,  Z n×s with rows φ(x_i)ᵀ, Y n×t,
@@ -94,7 +88,7 @@ func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda 
 	if err != nil {
 		return nil, fmt.Errorf("baseline: random features: %w", err)
 	}
-	res.Seconds.Factor = lap(&start)
+	res.Seconds.Factor = stage.Lap(&start)
 	sol, err := pcg.Solve(ctx, w, w, y, &pcg.Options{Tol: 1e-9, MaxIter: 50})
 	if err != nil {
 		return nil, err
@@ -110,7 +104,7 @@ func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda 
 	sol.R.Apply(func(i, j int, r float64) float64 { return r + lambda*sol.X.At(i, j) }, sol.R) // Y−ZW
 	e := mat.Norm(sol.R, 2)
 	res.Objective = e*e + lambda*floats.Dot(wt, wt)
-	res.Seconds.Solve = lap(&start)
+	res.Seconds.Solve = stage.Lap(&start)
 	return res, err
 }
 
@@ -134,7 +128,7 @@ func (r *Result) form(ctx context.Context, x points.Points, o *Options, what str
 	}
 	start := time.Now()
 	z, err := feature.Matrix(ctx, r.Map, x, func(done, total int) { o.tell("features", done, total) })
-	r.Seconds.Features = lap(&start)
+	r.Seconds.Features = stage.Lap(&start)
 	return z, err
 }
 

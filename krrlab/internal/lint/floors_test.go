@@ -52,7 +52,6 @@ var floors = map[string]int{
 	"krrlab/pcg":     2,
 	"krrlab/precond": 2,
 
-	"experiments/baseline":       3,
 	"krrlab/bound":               3,
 	"krrlab/direct":              3,
 	"krrlab/leaveout":            3,
@@ -68,6 +67,8 @@ var floors = map[string]int{
 	"krrlab/pencil":           stages,
 	"krrlab/cost":             stages,
 	"krrlab/recipe":           stages,
+
+	"experiments/baseline": 5,
 
 	"krrlab/plan":       5,
 	"krrlab/compare":    5,
