@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,6 +49,17 @@ func (n *named) HTML() string                              { return HTML(n) }
 type options struct{ named }
 
 func (o options) Run(context.Context, Bench) (Stage, error) { return &o.named, nil }
+
+// TestNoDrawer: a program without plots/draw, as this test, shows what it has to import, and saves nothing.
+func TestNoDrawer(t *testing.T) {
+	f, file := plots.Convergence("t", 0, plots.Series{Y: []float64{1, 2}}), filepath.Join(t.TempDir(), "f.svg")
+	const want = `has to import _ "github.com/krrlab/lab/plots/draw"`
+	testkit.Fails(t, f.Save(file), want)
+	testkit.Contains(t, html.UnescapeString(f.HTML()+f.SVG()), "<pre>plots: ", "</text></svg>", want)
+	if _, err := os.Stat(file); f.PNG() != nil || err == nil {
+		t.Error("there is a picture")
+	}
+}
 
 // TestJSON: options and numbers come back from JSON; unknown keys and entries without a text are refused.
 func TestJSON(t *testing.T) {
